@@ -6,7 +6,7 @@
 #include <mpi.h>
 #include <stddef.h>
 
-static int start(int *rank, int *size)
+static int plugin_start(int *rank, int *size)
 {
 	if (MPI_Init(NULL, NULL))
 		return -EIO;
@@ -22,10 +22,10 @@ static int broadcast(void *data, int len)
 	return MPI_Bcast(data, len, MPI_BYTE, 0, MPI_COMM_WORLD) ? -EIO : 0;
 }
 
-static void end(void)
+static void plugin_end(void)
 {
 	MPI_Finalize();
 }
 
 extern const struct mpi_plugin afpscope_mpi;
-const struct mpi_plugin afpscope_mpi = { MPI_PLUGIN_VERSION, start, broadcast, end };
+const struct mpi_plugin afpscope_mpi = { MPI_PLUGIN_VERSION, plugin_start, broadcast, plugin_end };

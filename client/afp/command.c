@@ -16,7 +16,7 @@
 	(AFP_BIT_ATTRIBUTES | AFP_BIT_CREATED | AFP_BIT_MODIFIED | AFP_BIT_FINDER | AFP_BIT_ID)
 
 /* Begins a command; its reply goes into the op itself unless the caller says otherwise. */
-static struct wbuf begin(struct afp_op *op, enum afp_command code)
+static struct wbuf command_begin(struct afp_op *op, enum afp_command code)
 {
 	struct wbuf b = wbuf_of(op->dsi.wire + DSI_HEADER_LEN, DSI_COMMAND_MAX);
 
@@ -32,7 +32,7 @@ static struct wbuf begin(struct afp_op *op, enum afp_command code)
 }
 
 /* DSI_COMMAND_MAX holds the longest command that fits the documented name length. */
-static void end(struct afp_op *op, const struct wbuf *b)
+static void command_end(struct afp_op *op, const struct wbuf *b)
 {
 	op->dsi.len = (size_t)(b->at - (op->dsi.wire + DSI_HEADER_LEN));
 }
@@ -46,22 +46,22 @@ static void put_object(struct wbuf *b, const struct afp *a, uint32_t dir)
 static void prep_named(struct afp_op *op, enum afp_command code, const struct afp *a, uint32_t dir,
 		       const char *name)
 {
-	struct wbuf b = begin(op, code);
+	struct wbuf b = command_begin(op, code);
 
 	wbuf_u8(&b, 0);
 	put_object(&b, a, dir);
 	afp_path_put(&b, a->path_type, name);
-	end(op, &b);
+	command_end(op, &b);
 }
 
 /* A command with only a fork reference or a volume id. */
 static void prep_with_ref(struct afp_op *op, enum afp_command code, uint16_t ref)
 {
-	struct wbuf b = begin(op, code);
+	struct wbuf b = command_begin(op, code);
 
 	wbuf_u8(&b, 0);
 	wbuf_u16(&b, ref);
-	end(op, &b);
+	command_end(op, &b);
 }
 
 void afp_prep_create_file(struct afp_op *op, const struct afp *a, uint32_t dir, const char *name)
@@ -83,24 +83,24 @@ void afp_prep_delete(struct afp_op *op, const struct afp *a, uint32_t dir, const
 void afp_prep_get_params(struct afp_op *op, const struct afp *a, uint32_t dir, const char *name,
 			 uint16_t file_bitmap, uint16_t dir_bitmap)
 {
-	struct wbuf b = begin(op, AFP_GetFileDirParms);
+	struct wbuf b = command_begin(op, AFP_GetFileDirParms);
 
 	wbuf_u8(&b, 0);
 	put_object(&b, a, dir);
 	wbuf_u16(&b, file_bitmap);
 	wbuf_u16(&b, dir_bitmap);
 	afp_path_put(&b, a->path_type, name);
-	end(op, &b);
+	command_end(op, &b);
 }
 
 void afp_prep_get_volume(struct afp_op *op, const struct afp *a, uint16_t bitmap)
 {
-	struct wbuf b = begin(op, AFP_GetVolParms);
+	struct wbuf b = command_begin(op, AFP_GetVolParms);
 
 	wbuf_u8(&b, 0);
 	wbuf_u16(&b, a->volume);
 	wbuf_u16(&b, bitmap);
-	end(op, &b);
+	command_end(op, &b);
 }
 
 void afp_prep_close_volume(struct afp_op *op, uint16_t id)
@@ -110,7 +110,7 @@ void afp_prep_close_volume(struct afp_op *op, uint16_t id)
 
 void afp_prep_copy_file(struct afp_op *op, const struct afp *a, const struct afp_copy *what)
 {
-	struct wbuf b = begin(op, AFP_CopyFile);
+	struct wbuf b = command_begin(op, AFP_CopyFile);
 
 	wbuf_u8(&b, 0);
 	put_object(&b, a, what->dir);
@@ -119,13 +119,13 @@ void afp_prep_copy_file(struct afp_op *op, const struct afp *a, const struct afp
 	afp_path_put(&b, a->path_type, what->name);
 	afp_path_put(&b, a->path_type, ""); /* to_dir itself */
 	afp_path_put(&b, a->path_type, what->to_name);
-	end(op, &b);
+	command_end(op, &b);
 }
 
 void afp_prep_enumerate(struct afp_op *op, const struct afp *a, const struct afp_enumerate *what,
 			uint8_t buf[static AFP_ENUMERATE_MAX])
 {
-	struct wbuf b = begin(op, AFP_Enumerate);
+	struct wbuf b = command_begin(op, AFP_Enumerate);
 
 	wbuf_u8(&b, 0);
 	put_object(&b, a, what->dir);
@@ -135,7 +135,7 @@ void afp_prep_enumerate(struct afp_op *op, const struct afp *a, const struct afp
 	wbuf_u16(&b, what->start);
 	wbuf_u16(&b, AFP_ENUMERATE_MAX);
 	afp_path_put(&b, ENUM_PATH_TYPE, "");
-	end(op, &b);
+	command_end(op, &b);
 	op->dsi.reply = buf;
 	op->dsi.reply_cap = AFP_ENUMERATE_MAX;
 }
@@ -143,7 +143,7 @@ void afp_prep_enumerate(struct afp_op *op, const struct afp *a, const struct afp
 void afp_prep_rename(struct afp_op *op, const struct afp *a, const struct afp_copy *what)
 {
 	bool moves = what->dir != what->to_dir;
-	struct wbuf b = begin(op, moves ? AFP_MoveAndRename : AFP_Rename);
+	struct wbuf b = command_begin(op, moves ? AFP_MoveAndRename : AFP_Rename);
 
 	wbuf_u8(&b, 0);
 	put_object(&b, a, what->dir);
@@ -153,7 +153,7 @@ void afp_prep_rename(struct afp_op *op, const struct afp *a, const struct afp_co
 	if (moves)
 		afp_path_put(&b, a->path_type, ""); /* to_dir itself */
 	afp_path_put(&b, a->path_type, what->to_name);
-	end(op, &b);
+	command_end(op, &b);
 }
 
 /* What follows a path begins at an even offset of the command. */
@@ -166,7 +166,7 @@ static void pad(struct wbuf *b, const struct afp_op *op)
 void afp_prep_set_modified(struct afp_op *op, const struct afp *a, uint32_t dir, const char *name,
 			   uint64_t when_s)
 {
-	struct wbuf b = begin(op, AFP_SetFileDirParms);
+	struct wbuf b = command_begin(op, AFP_SetFileDirParms);
 
 	wbuf_u8(&b, 0);
 	put_object(&b, a, dir);
@@ -174,14 +174,14 @@ void afp_prep_set_modified(struct afp_op *op, const struct afp *a, uint32_t dir,
 	afp_path_put(&b, a->path_type, name);
 	pad(&b, op);
 	wbuf_u32(&b, (uint32_t)(when_s - AFP_EPOCH_S));
-	end(op, &b);
+	command_end(op, &b);
 }
 
 /* UNIX privileges are uid, gid, mode and the caller's own rights, which the server ignores. */
 void afp_prep_set_mode(struct afp_op *op, const struct afp *a, uint32_t dir, const char *name,
 		       unsigned int mode)
 {
-	struct wbuf b = begin(op, AFP_SetFileDirParms);
+	struct wbuf b = command_begin(op, AFP_SetFileDirParms);
 
 	wbuf_u8(&b, 0);
 	put_object(&b, a, dir);
@@ -192,7 +192,7 @@ void afp_prep_set_mode(struct afp_op *op, const struct afp *a, uint32_t dir, con
 	wbuf_u32(&b, UINT32_MAX);
 	wbuf_u32(&b, mode);
 	wbuf_u32(&b, 0);
-	end(op, &b);
+	command_end(op, &b);
 }
 
 static void put_attr_name(struct wbuf *b, const struct afp_op *op, const struct afp *a,
@@ -210,7 +210,7 @@ static void put_attr_name(struct wbuf *b, const struct afp_op *op, const struct 
 void afp_prep_get_xattr(struct afp_op *op, const struct afp *a, const struct afp_xattr *what,
 			void *buf, uint32_t len)
 {
-	struct wbuf b = begin(op, AFP_GetExtAttr);
+	struct wbuf b = command_begin(op, AFP_GetExtAttr);
 
 	wbuf_u8(&b, 0);
 	put_object(&b, a, what->dir);
@@ -219,7 +219,7 @@ void afp_prep_get_xattr(struct afp_op *op, const struct afp *a, const struct afp
 	wbuf_u64(&b, UINT64_MAX);
 	wbuf_u32(&b, AFP_XATTR_HEAD + len);
 	put_attr_name(&b, op, a, what);
-	end(op, &b);
+	command_end(op, &b);
 	op->dsi.reply = buf;
 	op->dsi.reply_cap = AFP_XATTR_HEAD + len;
 }
@@ -227,7 +227,7 @@ void afp_prep_get_xattr(struct afp_op *op, const struct afp *a, const struct afp
 void afp_prep_set_xattr(struct afp_op *op, const struct afp *a, const struct afp_xattr *what,
 			const void *data, uint32_t len)
 {
-	struct wbuf b = begin(op, AFP_SetExtAttr);
+	struct wbuf b = command_begin(op, AFP_SetExtAttr);
 
 	wbuf_u8(&b, 0);
 	put_object(&b, a, what->dir);
@@ -235,7 +235,7 @@ void afp_prep_set_xattr(struct afp_op *op, const struct afp *a, const struct afp
 	wbuf_u64(&b, 0); /* offset */
 	put_attr_name(&b, op, a, what);
 	wbuf_u32(&b, len);
-	end(op, &b);
+	command_end(op, &b);
 	/* the value is the end of the command, not data of DSIWrite */
 	op->dsi.data = data;
 	op->dsi.data_len = len;
@@ -256,9 +256,9 @@ void afp_prep_list(struct afp_op *op, const struct afp *a, const struct afp_list
 	const bool utf8 = a->path_type == 3, wide = lists_wide(a);
 	const uint32_t len = wide || what->len < INT16_MAX ? what->len : INT16_MAX;
 	uint16_t file = utf8 ? AFP_BIT_NAME : AFP_BIT_LONG_NAME, dirs = file;
-	struct wbuf b = begin(op, wide   ? AFP_EnumerateExt2
-				  : utf8 ? AFP_EnumerateExt
-					 : AFP_Enumerate);
+	struct wbuf b = command_begin(op, wide   ? AFP_EnumerateExt2
+					  : utf8 ? AFP_EnumerateExt
+						 : AFP_Enumerate);
 
 	if (what->with_attrs) {
 		file |= SHOWN | (utf8 ? AFP_BIT_DATA_EXT | AFP_BIT_RSRC_EXT | AFP_BIT_UNIX
@@ -273,7 +273,7 @@ void afp_prep_list(struct afp_op *op, const struct afp *a, const struct afp_list
 	wbuf_uint(&b, what->start, wide ? 4 : 2);
 	wbuf_uint(&b, len, wide ? 4 : 2);
 	afp_path_put(&b, a->path_type, "");
-	end(op, &b);
+	command_end(op, &b);
 	op->dsi.reply = what->buf;
 	op->dsi.reply_cap = len;
 }
@@ -281,35 +281,35 @@ void afp_prep_list(struct afp_op *op, const struct afp *a, const struct afp_list
 void afp_prep_open_fork(struct afp_op *op, const struct afp *a, uint32_t dir, const char *name,
 			uint16_t bitmap, uint16_t access)
 {
-	struct wbuf b = begin(op, AFP_OpenFork);
+	struct wbuf b = command_begin(op, AFP_OpenFork);
 
 	wbuf_u8(&b, DATA_FORK);
 	put_object(&b, a, dir);
 	wbuf_u16(&b, bitmap);
 	wbuf_u16(&b, access);
 	afp_path_put(&b, a->path_type, name);
-	end(op, &b);
+	command_end(op, &b);
 }
 
 void afp_prep_get_fork(struct afp_op *op, uint16_t fork, uint16_t bitmap)
 {
-	struct wbuf b = begin(op, AFP_GetForkParms);
+	struct wbuf b = command_begin(op, AFP_GetForkParms);
 
 	wbuf_u8(&b, 0);
 	wbuf_u16(&b, fork);
 	wbuf_u16(&b, bitmap);
-	end(op, &b);
+	command_end(op, &b);
 }
 
 void afp_prep_set_fork(struct afp_op *op, uint16_t fork, uint16_t bitmap, uint64_t len)
 {
-	struct wbuf b = begin(op, AFP_SetForkParms);
+	struct wbuf b = command_begin(op, AFP_SetForkParms);
 
 	wbuf_u8(&b, 0);
 	wbuf_u16(&b, fork);
 	wbuf_u16(&b, bitmap);
 	wbuf_uint(&b, len, bitmap == AFP_BIT_DATA_EXT ? 8 : 4);
-	end(op, &b);
+	command_end(op, &b);
 }
 
 void afp_prep_flush_fork(struct afp_op *op, uint16_t fork)
@@ -324,36 +324,36 @@ void afp_prep_close_fork(struct afp_op *op, uint16_t fork)
 
 void afp_prep_lock(struct afp_op *op, uint16_t fork, bool unlock, uint32_t offset, uint32_t len)
 {
-	struct wbuf b = begin(op, AFP_ByteRangeLock);
+	struct wbuf b = command_begin(op, AFP_ByteRangeLock);
 
 	wbuf_u8(&b, unlock ? FLAG_UNLOCK : 0);
 	wbuf_u16(&b, fork);
 	wbuf_u32(&b, offset);
 	wbuf_u32(&b, len);
-	end(op, &b);
+	command_end(op, &b);
 }
 
 void afp_prep_lock_ext(struct afp_op *op, uint16_t fork, bool unlock, uint64_t offset, uint64_t len)
 {
-	struct wbuf b = begin(op, AFP_ByteRangeLockExt);
+	struct wbuf b = command_begin(op, AFP_ByteRangeLockExt);
 
 	wbuf_u8(&b, unlock ? FLAG_UNLOCK : 0);
 	wbuf_u16(&b, fork);
 	wbuf_u64(&b, offset);
 	wbuf_u64(&b, len);
-	end(op, &b);
+	command_end(op, &b);
 }
 
 void afp_prep_write(struct afp_op *op, uint16_t fork, uint32_t offset, const void *data,
 		    uint32_t len)
 {
-	struct wbuf b = begin(op, AFP_Write);
+	struct wbuf b = command_begin(op, AFP_Write);
 
 	wbuf_u8(&b, 0);
 	wbuf_u16(&b, fork);
 	wbuf_u32(&b, offset);
 	wbuf_u32(&b, len);
-	end(op, &b);
+	command_end(op, &b);
 	op->dsi.command = DSI_WRITE;
 	op->dsi.data = data;
 	op->dsi.data_len = len;
@@ -361,14 +361,14 @@ void afp_prep_write(struct afp_op *op, uint16_t fork, uint32_t offset, const voi
 
 void afp_prep_read(struct afp_op *op, uint16_t fork, uint32_t offset, void *buf, uint32_t len)
 {
-	struct wbuf b = begin(op, AFP_Read);
+	struct wbuf b = command_begin(op, AFP_Read);
 
 	wbuf_u8(&b, 0);
 	wbuf_u16(&b, fork);
 	wbuf_u32(&b, offset);
 	wbuf_u32(&b, len);
 	wbuf_u16(&b, 0); /* no newline mask */
-	end(op, &b);
+	command_end(op, &b);
 	op->dsi.reply = buf;
 	op->dsi.reply_cap = len;
 }
@@ -376,13 +376,13 @@ void afp_prep_read(struct afp_op *op, uint16_t fork, uint32_t offset, void *buf,
 void afp_prep_write_ext(struct afp_op *op, uint16_t fork, uint64_t offset, const void *data,
 			size_t len)
 {
-	struct wbuf b = begin(op, AFP_WriteExt);
+	struct wbuf b = command_begin(op, AFP_WriteExt);
 
 	wbuf_u8(&b, 0);
 	wbuf_u16(&b, fork);
 	wbuf_u64(&b, offset);
 	wbuf_u64(&b, len);
-	end(op, &b);
+	command_end(op, &b);
 	op->dsi.command = DSI_WRITE;
 	op->dsi.data = data;
 	op->dsi.data_len = len;
@@ -390,13 +390,13 @@ void afp_prep_write_ext(struct afp_op *op, uint16_t fork, uint64_t offset, const
 
 void afp_prep_read_ext(struct afp_op *op, uint16_t fork, uint64_t offset, void *buf, size_t len)
 {
-	struct wbuf b = begin(op, AFP_ReadExt);
+	struct wbuf b = command_begin(op, AFP_ReadExt);
 
 	wbuf_u8(&b, 0);
 	wbuf_u16(&b, fork);
 	wbuf_u64(&b, offset);
 	wbuf_u64(&b, len);
-	end(op, &b);
+	command_end(op, &b);
 	op->dsi.reply = buf;
 	op->dsi.reply_cap = len;
 }

@@ -56,7 +56,7 @@ _Static_assert(2 * UAM_STEP_MAX <= 4096, "a login's reply has room");
 
 /* ---- commands ---- */
 
-static void begin(struct afp_step *s, struct wbuf *b, enum afp_command code)
+static void open_begin(struct afp_step *s, struct wbuf *b, enum afp_command code)
 {
 	struct afp_op *op = &s->op;
 
@@ -96,7 +96,7 @@ static int begin_login(struct afp *a, struct err *e)
 	if (r)
 		return r;
 	a->uam = s->method->wire_name;
-	begin(s, &b, AFP_Login);
+	open_begin(s, &b, AFP_Login);
 	wbuf_pascal(&b, a->version);
 	wbuf_pascal(&b, s->method->wire_name);
 	command = (struct uam_command) { s->op.dsi.wire + DSI_HEADER_LEN, &b };
@@ -111,7 +111,7 @@ static int go_on_with_login(struct afp *a, struct err *e)
 	struct wbuf b;
 	int r;
 
-	begin(s, &b, AFP_LoginCont);
+	open_begin(s, &b, AFP_LoginCont);
 	wbuf_u8(&b, 0);
 	r = uam_step(s->uam, s->reply, len, &b, e);
 	return r > 0 ? send_it(a, &b, e) : r;
@@ -126,7 +126,7 @@ static int begin_volume(struct afp *a, const char *name, uint16_t *id, struct er
 	s->volume = name;
 	s->id = id;
 	s->volume_done = false;
-	begin(s, &b, AFP_OpenVol);
+	open_begin(s, &b, AFP_OpenVol);
 	wbuf_u8(&b, 0);
 	wbuf_u16(&b, VOLUME_BITMAP);
 	wbuf_pascal(&b, name);
@@ -165,7 +165,7 @@ static int volume_answered(struct afp *a, struct err *e)
 	if (s->op.dsi.result) {
 		s->refused = s->op.dsi.result;
 		s->at = STEP_LIST;
-		begin(s, &b, AFP_GetSrvrParms);
+		open_begin(s, &b, AFP_GetSrvrParms);
 		return send_it(a, &b, e);
 	}
 	rbuf_u16(&in); /* bitmap */
@@ -213,7 +213,7 @@ static bool send_logout(struct afp *a)
 
 	dsi_ignore_stop(a->dsi);
 	a->step->at = STEP_LOGOUT;
-	begin(a->step, &b, AFP_Logout);
+	open_begin(a->step, &b, AFP_Logout);
 	return !send_it(a, &b, NULL);
 }
 
@@ -229,7 +229,7 @@ static int last_answered(struct afp *a)
 }
 
 /* What follows once the step is complete. */
-static int answered(struct afp *a, struct err *e)
+static int open_answered(struct afp *a, struct err *e)
 {
 	struct afp_step *s = a->step;
 
@@ -255,7 +255,7 @@ static int broken(struct afp *a, int r, struct err *e)
 }
 
 /* Goes on as far as possible. */
-static int go_on(struct afp *a, struct err *e)
+static int open_go_on(struct afp *a, struct err *e)
 {
 	struct afp_step *s = a->step;
 	int r = 0;
@@ -267,7 +267,7 @@ static int go_on(struct afp *a, struct err *e)
 	if (!r && s->at == STEP_GREET && dsi_quantum(a->dsi))
 		r = begin_login(a, e);
 	while (!r && s->at >= STEP_LOGIN && afp_take(a))
-		r = answered(a, e);
+		r = open_answered(a, e);
 	if (!r && s->volume_done && a->stage == AFP_STAGE_VOLUME) {
 		a->stage = AFP_STAGE_OPEN;
 		a->volume_open = true;
@@ -284,7 +284,7 @@ static void free_step(struct afp *a)
 }
 
 /* After an advance of the session, which returned r. */
-static int after(struct afp *a, int r, struct err *e)
+static int open_after(struct afp *a, int r, struct err *e)
 {
 	if (!a->step || dsi_is_finished(a->dsi))
 		return r;
@@ -294,9 +294,9 @@ static int after(struct afp *a, int r, struct err *e)
 	}
 	/* an answer that came before the end may say why: after it, nothing can be sent */
 	if (r && r != -EINTR && a->step->at >= STEP_LOGIN && afp_take(a))
-		r = answered(a, e);
+		r = open_answered(a, e);
 	else
-		r = r ? broken(a, r, e) : go_on(a, e);
+		r = r ? broken(a, r, e) : open_go_on(a, e);
 	if (!r && a->step->volume_done)
 		free_step(a);
 	return r;
@@ -304,12 +304,12 @@ static int after(struct afp *a, int r, struct err *e)
 
 int afp_advance(struct afp *a, short events, struct err *e)
 {
-	return after(a, dsi_advance(a->dsi, events, e), e);
+	return open_after(a, dsi_advance(a->dsi, events, e), e);
 }
 
 int afp_work(struct afp *a, uint64_t ns, struct err *e)
 {
-	return after(a, dsi_work(a->dsi, ns, e), e);
+	return open_after(a, dsi_work(a->dsi, ns, e), e);
 }
 
 /* ---- opening ---- */

@@ -25,7 +25,8 @@ void afp_path_put(struct wbuf *b, uint8_t type, const char *name)
 }
 
 /* A name at an offset from start: Pascal string, or (utf8) hint, length, bytes. */
-static bool name_at(char *out, size_t room, const struct rbuf *start, uint16_t offset, bool utf8)
+static bool params_name_at(char *out, size_t room, const struct rbuf *start, uint16_t offset,
+			   bool utf8)
 {
 	struct rbuf b = *start;
 	const uint8_t *p;
@@ -101,9 +102,9 @@ bool afp_params_parse(struct afp_params *out, struct rbuf *b, uint16_t bitmap, b
 	if (bitmap & AFP_BIT_UNIX)
 		rbuf_bytes(b, 16);
 	if (bitmap & AFP_BIT_LONG_NAME)
-		ok = name_at(out->long_name, sizeof(out->long_name), &start, long_at, false);
+		ok = params_name_at(out->long_name, sizeof(out->long_name), &start, long_at, false);
 	if (bitmap & AFP_BIT_NAME)
-		ok = name_at(out->name, sizeof(out->name), &start, name_off, true) && ok;
+		ok = params_name_at(out->name, sizeof(out->name), &start, name_off, true) && ok;
 	return ok && !b->bad;
 }
 

@@ -22,13 +22,13 @@
 #define TICKLE_AGAIN_NS 1000000000ull /* where it could not be sent */
 #define STOP_WAIT_MS    5000          /* patience after a stop */
 
-static size_t request_len(const struct dsi_request *r)
+static size_t dsi_request_len(const struct dsi_request *r)
 {
 	return DSI_HEADER_LEN + r->len + r->data_len;
 }
 
 /* Sending has failed. Reads what the server sent before, which may say why. */
-static int lost(struct dsi *d, struct err *e, int failure)
+static int dsi_lost(struct dsi *d, struct err *e, int failure)
 {
 	uint64_t before_ns;
 
@@ -73,14 +73,14 @@ static int send_one(struct dsi *d, struct dsi_request *r, struct err *e)
 		if (n < 0 && (errno == EAGAIN || errno == EWOULDBLOCK || errno == EINTR))
 			return -EAGAIN;
 		if (n < 0)
-			return lost(d, e, errno);
+			return dsi_lost(d, e, errno);
 		r->sent += (size_t)n;
-		d->in_request = r->sent < request_len(r);
+		d->in_request = r->sent < dsi_request_len(r);
 		d->last_sent_ns = clock_now_ns();
 		if (!d->overtaken)
 			d->progress_ns = d->last_sent_ns;
 	} while (r->sent == DSI_HEADER_LEN + r->len && r->data_len);
-	if (r->sent < request_len(r))
+	if (r->sent < dsi_request_len(r))
 		return -EAGAIN;
 	r->t.sent_ns = d->last_sent_ns;
 	return 0;
@@ -232,7 +232,7 @@ void dsi_wait(struct dsi *d, struct io_wait *w)
 }
 
 /* The bytes that can be moved now, and deadlines. before_ns: the progress before. */
-static int transfer(struct dsi *d, short events, uint64_t before_ns, struct err *e)
+static int dsi_transfer(struct dsi *d, short events, uint64_t before_ns, struct err *e)
 {
 	int r = 0;
 
@@ -254,7 +254,7 @@ int dsi_advance(struct dsi *d, short events, struct err *e)
 		return dsi_link_advance(d, e);
 	if (d->dead)
 		return err_set(e, d->dead, "%s", d->why.text);
-	return transfer(d, events, d->progress_ns, e);
+	return dsi_transfer(d, events, d->progress_ns, e);
 }
 
 int dsi_work(struct dsi *d, uint64_t ns, struct err *e)
@@ -267,7 +267,7 @@ int dsi_work(struct dsi *d, uint64_t ns, struct err *e)
 	if (d->in_flight && !d->queued.head && d->low_mark == 1 && ns >= DSI_SLICE_NS &&
 	    !d->end_ns && !d->dead) {
 		r = dsi_receive(d, 0, e);
-		return r ? r : transfer(d, 0, before_ns, e);
+		return r ? r : dsi_transfer(d, 0, before_ns, e);
 	}
 	return dsi_advance(d, io_wait(&w, ns), e);
 }

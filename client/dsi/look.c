@@ -47,8 +47,8 @@ void dsi_ends(const struct dsi *d, struct sockaddr_storage *local, struct sockad
 }
 
 /* A socket option that is a number. */
-static void take_option(const struct dsi *d, struct run_tcp *out, enum run_tcp_value which,
-			const int option[2])
+static void look_take_option(const struct dsi *d, struct run_tcp *out, enum run_tcp_value which,
+			     const int option[2])
 {
 	int value = 0;
 	socklen_t len = sizeof(value);
@@ -68,9 +68,9 @@ bool dsi_tcp(const struct dsi *d, struct run_tcp *out)
 	if (getsockopt(d->fd, IPPROTO_TCP, TCP_INFO, &info, &len))
 		return false;
 	tcp_info_take(out, &info, len);
-	take_option(d, out, TCP_SNDBUF, (const int[]) { SOL_SOCKET, SO_SNDBUF });
-	take_option(d, out, TCP_RCVBUF, (const int[]) { SOL_SOCKET, SO_RCVBUF });
-	take_option(d, out, TCP_MSS, (const int[]) { IPPROTO_TCP, TCP_MAXSEG });
+	look_take_option(d, out, TCP_SNDBUF, (const int[]) { SOL_SOCKET, SO_SNDBUF });
+	look_take_option(d, out, TCP_RCVBUF, (const int[]) { SOL_SOCKET, SO_RCVBUF });
+	look_take_option(d, out, TCP_MSS, (const int[]) { IPPROTO_TCP, TCP_MAXSEG });
 	return true;
 }
 

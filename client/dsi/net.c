@@ -68,7 +68,7 @@ static void close_one(struct net_dial *n)
 }
 
 /* Begins with n->at or, where that fails at once, with one after it. */
-static void begin(struct net_dial *n)
+static void net_begin(struct net_dial *n)
 {
 	for (; n->at; n->at = n->at->ai_next) {
 		n->failure = begin_one(n);
@@ -93,12 +93,12 @@ int net_dial(struct net_dial *n, const struct dsi_opts *opts, struct err *e)
 		return err_set(e, -EHOSTUNREACH, "cannot find host %s: %s", opts->host,
 			       r == EAI_SYSTEM ? strerror(errno) : gai_strerror(r));
 	n->at = n->own ? n->own : n->at;
-	begin(n);
+	net_begin(n);
 	return 0;
 }
 
 /* Whether the address being tried has answered: 0, -EINPROGRESS, or why it cannot be reached. */
-static int look(const struct net_dial *n)
+static int net_look(const struct net_dial *n)
 {
 	struct pollfd p = { .fd = n->fd, .events = POLLOUT };
 	socklen_t len = sizeof(int);
@@ -111,7 +111,7 @@ static int look(const struct net_dial *n)
 	return clock_now_ns() < n->due_ns ? -EINPROGRESS : -ETIMEDOUT;
 }
 
-static int prepare(int fd)
+static int net_prepare(int fd)
 {
 	const int on = 1;
 
@@ -126,11 +126,11 @@ int net_dial_advance(struct net_dial *n, const struct dsi_opts *opts, struct err
 	int fd;
 
 	while (n->at) {
-		n->failure = look(n);
+		n->failure = net_look(n);
 		if (n->failure == -EINPROGRESS)
 			return -EINPROGRESS;
 		if (!n->failure)
-			n->failure = prepare(n->fd);
+			n->failure = net_prepare(n->fd);
 		if (!n->failure) {
 			fd = n->fd;
 			n->fd = -1;
@@ -138,7 +138,7 @@ int net_dial_advance(struct net_dial *n, const struct dsi_opts *opts, struct err
 		}
 		close_one(n);
 		n->at = n->at->ai_next;
-		begin(n);
+		net_begin(n);
 	}
 	return err_set(e, n->failure, "cannot connect to %s port %s: %s%s", opts->host, opts->port,
 		       strerror(-n->failure), connect_hint(n->failure));

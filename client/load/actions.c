@@ -24,7 +24,7 @@
 /* Answers of one client before the others get their turn. */
 #define TURN 32
 
-static void go_on(struct worker *w, struct actor *a);
+static void actions_go_on(struct worker *w, struct actor *a);
 
 /* ---- what it waits for ---- */
 
@@ -57,7 +57,7 @@ static void register_fd(struct worker *w, struct actor *a, const struct io_wait 
  * Of a thread with one client: its store's operations are waited for here, and not by another
  * thread. In an open loop that would delay the arrivals.
  */
-static int advance(struct worker *w, struct actor *a, struct err *e)
+static int actions_advance(struct worker *w, struct actor *a, struct err *e)
 {
 	int r;
 
@@ -107,7 +107,7 @@ static void leave_job(struct worker *w, struct actor *a)
 	a->done = true;
 }
 
-static void drop(struct worker *w, struct actor *a)
+static void actions_drop(struct worker *w, struct actor *a)
 {
 	leave_job(w, a);
 	forget_fd(w, a);
@@ -118,26 +118,26 @@ static void drop(struct worker *w, struct actor *a)
 }
 
 /* The session is not to be used any more. Its end takes its time, also if it was lost. */
-static void end(struct worker *w, struct actor *a)
+static void actions_end(struct worker *w, struct actor *a)
 {
 	a->state = ACTOR_ENDING;
 	store_finish(a->store);
-	go_on(w, a);
+	actions_go_on(w, a);
 }
 
-static void lose(struct worker *w, struct actor *a, const struct err *e)
+static void actions_lose(struct worker *w, struct actor *a, const struct err *e)
 {
 	bool had = a->state != ACTOR_OPENING;
 
 	if (a->state == ACTOR_ENDING) {
-		drop(w, a);
+		actions_drop(w, a);
 		return;
 	}
 	if (!w->load) { /* between jobs */
 		if (!w->n_lost++)
 			w->lost_why = *e;
 		a->store->in_flight = 0;
-		end(w, a);
+		actions_end(w, a);
 		return;
 	}
 	if (!*w->load->why)
@@ -149,7 +149,7 @@ static void lose(struct worker *w, struct actor *a, const struct err *e)
 	if (!a->store)
 		return;
 	a->store->in_flight = 0; /* the requests are the script's, and not used any more */
-	end(w, a);
+	actions_end(w, a);
 }
 
 static void open_one(struct worker *w, struct actor *a)
@@ -159,9 +159,9 @@ static void open_one(struct worker *w, struct actor *a)
 	a->state = ACTOR_OPENING;
 	w->n_opening++;
 	if (a->client.begin(a->client.user, &a->store, w->scratch, &e))
-		lose(w, a, &e);
+		actions_lose(w, a, &e);
 	else
-		go_on(w, a);
+		actions_go_on(w, a);
 }
 
 void actors_open_more(struct worker *w)
@@ -177,7 +177,7 @@ void actors_open_more(struct worker *w)
 	}
 }
 
-static void opened(struct worker *w, struct actor *a)
+static void actions_opened(struct worker *w, struct actor *a)
 {
 	w->n_opening--;
 	w->n_left--;
@@ -242,8 +242,8 @@ static void plan_next(struct worker *w, struct actor *a, uint64_t now_ns)
 	w->idle_tail = &a->next;
 }
 
-static void end_action(struct worker *w, struct actor *a, enum script_state how,
-		       const struct err *e)
+static void actions_end_action(struct worker *w, struct actor *a, enum script_state how,
+			       const struct err *e)
 {
 	uint64_t now_ns = pause_now(w);
 
@@ -257,7 +257,7 @@ static void end_action(struct worker *w, struct actor *a, enum script_state how,
 
 /* Submits what the script has, as long as there is room. Not 0: the store is lost. A script that
  * neither asks nor ends would never be called again. */
-static int submit(struct actor *a, struct err *e)
+static int actions_submit(struct actor *a, struct err *e)
 {
 	struct store_op *op;
 	int r = 0;
@@ -273,7 +273,7 @@ static int submit(struct actor *a, struct err *e)
 }
 
 /* Takes answers. 0 or a negative errno: the store is lost. */
-static int take(struct worker *w, struct actor *a, unsigned int *turn, struct err *e)
+static int actions_take(struct worker *w, struct actor *a, unsigned int *turn, struct err *e)
 {
 	enum script_state how;
 	struct store_op *op;
@@ -284,9 +284,9 @@ static int take(struct worker *w, struct actor *a, unsigned int *turn, struct er
 		r = tally_request(w, op, e);
 		how = a->script->type->answered(a->script, op, e);
 		if (how != SCRIPT_GOES_ON)
-			end_action(w, a, how, e);
+			actions_end_action(w, a, how, e);
 		else
-			r = r ? r : submit(a, e);
+			r = r ? r : actions_submit(a, e);
 	}
 	return r;
 }
@@ -307,7 +307,7 @@ static int act(struct worker *w, struct actor *a, unsigned int *turn, struct err
 
 	do {
 		if (a->state == ACTOR_ACTING)
-			r = take(w, a, turn, e);
+			r = actions_take(w, a, turn, e);
 		if (r || a->state != ACTOR_RESTING || a->next_ns == UINT64_MAX)
 			return r;
 		now_ns = pause_now(w);
@@ -319,13 +319,13 @@ static int act(struct worker *w, struct actor *a, unsigned int *turn, struct err
 			tally_late(w, a->next_ns, now_ns);
 		begin_action(w, a, a->next_ns, now_ns);
 		if (a->state == ACTOR_ACTING)
-			r = submit(a, e);
+			r = actions_submit(a, e);
 	} while (!r);
 	return r;
 }
 
 /* As far as it can without waiting, but not longer than its turn. */
-static void go_on(struct worker *w, struct actor *a)
+static void actions_go_on(struct worker *w, struct actor *a)
 {
 	unsigned int turn = TURN;
 	struct err e = { 0 };
@@ -333,26 +333,26 @@ static void go_on(struct worker *w, struct actor *a)
 
 	do {
 		if (a->state == ACTOR_OPENING && a->store->state == STORE_IS_OPEN)
-			opened(w, a);
+			actions_opened(w, a);
 		if (a->state == ACTOR_ACTING || a->state == ACTOR_RESTING)
 			r = act(w, a, &turn, &e);
 		if (a->state == ACTOR_ENDING && a->store->state == STORE_ENDED) {
-			drop(w, a);
+			actions_drop(w, a);
 			return;
 		}
 		if (!turn) /* the others first: those that are due already */
 			timers_sooner(&w->timers, &a->timer, clock_now_ns());
 		if (r || !turn || !wait_again(w, a))
 			break;
-		r = advance(w, a, &e);
+		r = actions_advance(w, a, &e);
 	} while (!r && turn--);
 	if (r)
-		lose(w, a, &e);
+		actions_lose(w, a, &e);
 }
 
 /* ---- the job ---- */
 
-static bool is_wanted(const struct engine_job *job, const struct actor *a)
+static bool actions_is_wanted(const struct engine_job *job, const struct actor *a)
 {
 	if (a->number < job->from || (job->to && a->number >= job->to))
 		return false;
@@ -379,7 +379,7 @@ void actor_begin_job(struct worker *w, struct actor *a)
 
 	a->script = NULL;
 	a->next_ns = UINT64_MAX;
-	a->in_job = is_wanted(job, a);
+	a->in_job = actions_is_wanted(job, a);
 	if (a->in_job && job->what == ENGINE_WORK) {
 		a->script = job->script(a->client.user);
 		a->in_job = a->script || job->duration_ns;
@@ -392,7 +392,7 @@ void actor_begin_job(struct worker *w, struct actor *a)
 	if (a->script)
 		plan_first(w, a);
 	else if (a->in_job && job->what == ENGINE_END && a->state == ACTOR_RESTING)
-		end(w, a);
+		actions_end(w, a);
 }
 
 /* What is still under way after a stop is given up: the store's state is not known. */
@@ -402,7 +402,7 @@ static void end_job(struct worker *w, struct actor *a)
 
 	give_back(w, a);
 	if (a->state == ACTOR_ACTING || a->state == ACTOR_OPENING)
-		lose(w, a, &e);
+		actions_lose(w, a, &e);
 	a->in_job = false;
 }
 
@@ -442,7 +442,7 @@ static void arrive(struct worker *w, uint64_t due_ns)
 	if (a) {
 		a->next_ns = due_ns;
 		a->queued = a->behind = false;
-		go_on(w, a);
+		actions_go_on(w, a);
 	} else if (w->queue_n < w->job->queue) {
 		w->queue[(w->queue_at + w->queue_n++) % w->job->queue] = due_ns;
 	} else {
@@ -480,9 +480,9 @@ void actor_events(struct worker *w, struct actor *a, uint32_t events)
 		happened |= POLLIN | POLLERR;
 	r = store_advance(a->store, happened, &e);
 	if (r)
-		lose(w, a, &e);
+		actions_lose(w, a, &e);
 	else
-		go_on(w, a);
+		actions_go_on(w, a);
 }
 
 void actor_time(struct worker *w, struct actor *a, uint64_t now_ns)
@@ -495,9 +495,9 @@ void actor_time(struct worker *w, struct actor *a, uint64_t now_ns)
 		return;
 	store_wait(a->store, &wait);
 	if (wait.due_ns <= now_ns)
-		r = advance(w, a, &e);
+		r = actions_advance(w, a, &e);
 	if (r)
-		lose(w, a, &e);
+		actions_lose(w, a, &e);
 	else
-		go_on(w, a);
+		actions_go_on(w, a);
 }

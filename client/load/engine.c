@@ -71,7 +71,7 @@ static int get_ahead(void)
 	return sched_setscheduler(0, SCHED_RR | SCHED_RESET_ON_FORK, &first);
 }
 
-static void *thread_main(void *arg)
+static void *engine_thread_main(void *arg)
 {
 	struct entry *entry = arg;
 	struct engine *g = entry->g;
@@ -90,7 +90,7 @@ static void *thread_main(void *arg)
 	return NULL;
 }
 
-static int start_thread(struct engine *g, unsigned int k, struct err *e)
+static int engine_start_thread(struct engine *g, unsigned int k, struct err *e)
 {
 	struct entry *entry = malloc(sizeof(*entry));
 	int r;
@@ -98,7 +98,7 @@ static int start_thread(struct engine *g, unsigned int k, struct err *e)
 	if (!entry)
 		return err_set(e, -ENOMEM, "out of memory");
 	*entry = (struct entry) { g, &g->worker[k] };
-	r = pthread_create(&g->thread[k], NULL, thread_main, entry);
+	r = pthread_create(&g->thread[k], NULL, engine_thread_main, entry);
 	if (r) {
 		free(entry);
 		return err_set(e, -r, "cannot start a thread: %s", strerror(r));
@@ -166,7 +166,7 @@ int engine_new(struct engine **out, const struct engine_opts *o,
 		r = err_set(e, -ENOMEM, "out of memory");
 	r = r ? r : deal_out(g, clients, e);
 	for (unsigned int k = 0; !r && k < o->n_threads; k++)
-		r = start_thread(g, k, e);
+		r = engine_start_thread(g, k, e);
 	if (r)
 		engine_free(g);
 	else
@@ -176,7 +176,7 @@ int engine_new(struct engine **out, const struct engine_opts *o,
 
 /* ---- jobs ---- */
 
-static size_t seconds_of(const struct engine_job *job)
+static size_t engine_seconds_of(const struct engine_job *job)
 {
 	uint64_t s = (job->duration_ns + job->ramp_ns + job->settle_ns + 999999999u) / 1000000000u;
 
@@ -192,9 +192,9 @@ static void name_actions(struct run_load *l, const struct engine_job *job)
 }
 
 /* Each thread's own accounts. */
-static int prepare(struct engine *g, const struct engine_job *job, struct err *e)
+static int engine_prepare(struct engine *g, const struct engine_job *job, struct err *e)
 {
-	size_t seconds = seconds_of(job);
+	size_t seconds = engine_seconds_of(job);
 	struct worker *w;
 	int r;
 
@@ -219,7 +219,7 @@ static int prepare(struct engine *g, const struct engine_job *job, struct err *e
 	return 0;
 }
 
-static void set_times(struct engine *g, const struct engine_job *job)
+static void engine_set_times(struct engine *g, const struct engine_job *job)
 {
 	struct run_load *l = g->load;
 
@@ -278,13 +278,13 @@ static void free_loads(struct engine *g)
 
 int engine_start(struct engine *g, const struct engine_job *job, struct err *e)
 {
-	int r = prepare(g, job, e);
+	int r = engine_prepare(g, job, e);
 
 	if (r) {
 		free_loads(g);
 		return r;
 	}
-	set_times(g, job);
+	engine_set_times(g, job);
 	atomic_store(&g->n_busy, g->opts.n_threads);
 	pthread_mutex_lock(&g->lock);
 	g->turn++;

@@ -167,8 +167,8 @@ void load_transfer_end(struct load *l)
 }
 
 /* Counts one answer: command and latency. */
-static int count(struct load *l, const struct load_trace *t, uint8_t code, bool failed,
-		 struct err *e)
+static int load_count(struct load *l, const struct load_trace *t, uint8_t code, bool failed,
+		      struct err *e)
 {
 	struct run_command *c = l->command[code];
 
@@ -198,7 +198,7 @@ static int count_afp(struct load *l, const struct afp_op *op, struct err *e)
 				      .begun_ns = op->dsi.t.begun_ns,
 				      .last_ns = op->dsi.t.last_ns };
 
-	return count(l, &t, op->code, op->dsi.result != AFP_ERR_OK, e);
+	return load_count(l, &t, op->code, op->dsi.result != AFP_ERR_OK, e);
 }
 
 int load_call(struct load *l, struct afp_op *op, struct err *e)
@@ -220,7 +220,7 @@ int load_reap(struct load *l, struct afp_op **out, struct err *e)
 	return r ? r : count_afp(l, *out, e);
 }
 
-static void tick(struct load *l, uint64_t now_ns)
+static void load_tick(struct load *l, uint64_t now_ns)
 {
 	l->ticked_ns = now_ns;
 	if (l->hooks->tick)
@@ -238,8 +238,8 @@ static int count_store(struct load *l, const struct store_op *op, struct err *e)
 
 	if (l->sample.warmup && t.last_ns > l->start_ns + TICK_NS &&
 	    t.last_ns > l->ticked_ns + TICK_NS)
-		tick(l, t.last_ns);
-	return count(l, &t, op->command, op->result != STORE_OK, e);
+		load_tick(l, t.last_ns);
+	return load_count(l, &t, op->command, op->result != STORE_OK, e);
 }
 
 int load_store_call(struct load *l, struct store_op *op, struct err *e)
@@ -264,7 +264,7 @@ int load_store_reap(struct load *l, struct store_op **out, struct err *e)
 void load_half(struct load *l)
 {
 	if (l->sample.warmup && !l->ticked_ns)
-		tick(l, clock_now_ns());
+		load_tick(l, clock_now_ns());
 }
 
 void load_add_bytes(struct load *l, uint64_t n)

@@ -67,7 +67,7 @@ static void count_common(struct worker *w, uint64_t end_ns, uint64_t bytes)
 }
 
 /* Whether it took longer because this thread did not run: that is in no latency. */
-static bool note_paused(struct worker *w, const struct actor *a, uint64_t end_ns)
+static bool load_tally_note_paused(struct worker *w, const struct actor *a, uint64_t end_ns)
 {
 	if (!a->behind && !pause_within_ns(w, a->planned_ns, end_ns))
 		return false;
@@ -82,7 +82,7 @@ static bool note_paused(struct worker *w, const struct actor *a, uint64_t end_ns
 void tally_action(struct worker *w, struct actor *a, uint64_t end_ns, bool failed)
 {
 	struct run_action *to = &w->load->action[a->action];
-	bool paused = !failed && note_paused(w, a, end_ns);
+	bool paused = !failed && load_tally_note_paused(w, a, end_ns);
 
 	atomic_store_explicit(&w->n_done, w->n_done + 1, memory_order_relaxed);
 	if (!paused)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "load/timers.h"
 
-static void put(struct timers *t, size_t at, struct timer *x)
+static void timers_put(struct timers *t, size_t at, struct timer *x)
 {
 	t->heap[at] = x;
 	x->at = at;
@@ -10,8 +10,8 @@ static void put(struct timers *t, size_t at, struct timer *x)
 static void up(struct timers *t, size_t at, struct timer *x)
 {
 	for (; at > 1 && t->heap[at / 2]->due_ns > x->due_ns; at /= 2)
-		put(t, at, t->heap[at / 2]);
-	put(t, at, x);
+		timers_put(t, at, t->heap[at / 2]);
+	timers_put(t, at, x);
 }
 
 static void down(struct timers *t, size_t at, struct timer *x)
@@ -23,9 +23,9 @@ static void down(struct timers *t, size_t at, struct timer *x)
 			next++;
 		if (t->heap[next]->due_ns >= x->due_ns)
 			break;
-		put(t, at, t->heap[next]);
+		timers_put(t, at, t->heap[next]);
 	}
-	put(t, at, x);
+	timers_put(t, at, x);
 }
 
 void timers_sooner(struct timers *t, struct timer *x, uint64_t due_ns)

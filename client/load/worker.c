@@ -27,7 +27,7 @@
 
 _Static_assert(offsetof(struct actor, timer) == 0, "a timer is the head of its actor");
 
-static bool stopped(const struct worker *w)
+static bool worker_stopped(const struct worker *w)
 {
 	return w->stop && *w->stop && !w->job->ignores_stop;
 }
@@ -86,7 +86,7 @@ void worker_fini(struct worker *w)
 
 /* ---- the job's begin and end ---- */
 
-static void take_times(struct worker *w)
+static void worker_take_times(struct worker *w)
 {
 	w->measure_ns = atomic_load_explicit(&w->times->measure_ns, memory_order_relaxed);
 	w->end_ns = atomic_load_explicit(&w->times->end_ns, memory_order_relaxed);
@@ -116,7 +116,7 @@ int worker_prepare(struct worker *w, const struct engine_job *job, struct err *e
 
 static void begin_job(struct worker *w)
 {
-	take_times(w);
+	worker_take_times(w);
 	tell_lost(w);
 	w->alive_ns = clock_now_ns();
 	w->pause_from_ns = w->pause_to_ns = 0;
@@ -147,13 +147,13 @@ static bool has_clients(struct worker *w)
 	return w->job->pace.kind != PACE_CLOSED && atomic_load(w->n_busy);
 }
 
-static bool is_over(struct worker *w, uint64_t now_ns)
+static bool worker_is_over(struct worker *w, uint64_t now_ns)
 {
 	if (w->give_up_ns && now_ns >= w->give_up_ns)
 		return true;
 	switch (w->job->what) {
 	case ENGINE_OPEN:
-		return !w->n_opening && (stopped(w) || w->next_open == w->n);
+		return !w->n_opening && (worker_stopped(w) || w->next_open == w->n);
 	case ENGINE_WORK:
 		if (now_ns < w->end_ns && !has_clients(w))
 			w->end_ns = now_ns;
@@ -227,7 +227,7 @@ static void handle_timers(struct worker *w)
 
 static void note_stop(struct worker *w, uint64_t now_ns)
 {
-	if (!stopped(w))
+	if (!worker_stopped(w))
 		return;
 	if (!w->give_up_ns)
 		w->give_up_ns = now_ns + w->patience_ns;
@@ -246,11 +246,11 @@ void worker_run(struct worker *w)
 	begin_job(w);
 	for (;;) {
 		now_ns = pause_now(w);
-		take_times(w);
+		worker_take_times(w);
 		note_stop(w, now_ns);
 		actors_open_more(w);
 		actors_arrive(w, now_ns);
-		if (is_over(w, now_ns))
+		if (worker_is_over(w, now_ns))
 			break;
 		n = wait_for_events(w, event);
 		handle_events(w, event, n);

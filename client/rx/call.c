@@ -14,19 +14,19 @@ static const struct rx_limits modest = { RX_DATA_LEN, RX_WINDOW_FIRST, 1 };
 
 /* ---- memory ---- */
 
-static size_t whole(size_t n)
+static size_t call_whole(size_t n)
 {
 	return (n + 63) / 64 * 64;
 }
 
 static size_t outgoing_size(const struct rx_hub *hub)
 {
-	return whole((hub->own.window + 1) * sizeof(struct rx_outgoing));
+	return call_whole((hub->own.window + 1) * sizeof(struct rx_outgoing));
 }
 
 static size_t incoming_size(const struct rx_hub *hub)
 {
-	return whole(hub->own.window * sizeof(struct rx_incoming));
+	return call_whole(hub->own.window * sizeof(struct rx_incoming));
 }
 
 /* A peer's packets may be a little longer than ours. */
@@ -39,14 +39,14 @@ static size_t room_for_data(const struct rx_hub *hub)
 
 size_t rx_call_size(const struct rx_hub *hub)
 {
-	return whole(sizeof(struct rx_call)) + outgoing_size(hub) + incoming_size(hub) +
-	       whole(hub->own.window * room_for_data(hub));
+	return call_whole(sizeof(struct rx_call)) + outgoing_size(hub) + incoming_size(hub) +
+	       call_whole(hub->own.window * room_for_data(hub));
 }
 
 struct rx_call *rx_call_init(void *memory, const struct rx_hub *hub)
 {
 	struct rx_call *c = memory;
-	uint8_t *at = (uint8_t *)memory + whole(sizeof(*c));
+	uint8_t *at = (uint8_t *)memory + call_whole(sizeof(*c));
 
 	memset(c, 0, sizeof(*c));
 	c->out.packet = (struct rx_outgoing *)at;
@@ -68,7 +68,7 @@ void rx_conn_init(struct rx_conn *conn, struct rx_hub *hub, uint32_t epoch, uint
 		conn->peer.data_len = hub->own.data_len;
 }
 
-static uint64_t least(uint64_t a, uint64_t b)
+static uint64_t call_least(uint64_t a, uint64_t b)
 {
 	return a < b ? a : b;
 }
@@ -85,8 +85,8 @@ uint64_t rx_call_due_ns(const struct rx_call *c)
 
 	if (c->state != RX_CALL_ACTIVE)
 		return RX_NEVER;
-	due_ns = least(c->heard_ns + c->conn->hub->dead_ns, ping_due_ns(c));
-	return least(due_ns, least(c->out.due_ns, c->in.due_ns));
+	due_ns = call_least(c->heard_ns + c->conn->hub->dead_ns, ping_due_ns(c));
+	return call_least(due_ns, call_least(c->out.due_ns, c->in.due_ns));
 }
 
 /* It may have something to send, and be due sooner. */
@@ -261,8 +261,8 @@ static void take_ack(struct rx_call *c, const struct rx_header *h, struct rbuf p
 	}
 }
 
-static void take_data(struct rx_call *c, const struct rx_header *h, struct rbuf payload,
-		      uint64_t now_ns)
+static void call_take_data(struct rx_call *c, const struct rx_header *h, struct rbuf payload,
+			   uint64_t now_ns)
 {
 	if (c->state == RX_CALL_ACTIVE && c->conn->client) {
 		/* who replies has what it needs of the request */
@@ -296,7 +296,7 @@ void rx_call_packet(struct rx_call *c, const struct rx_header *h, struct rbuf pa
 	}
 	switch (h->type) {
 	case RX_DATA:
-		take_data(c, h, payload, now_ns);
+		call_take_data(c, h, payload, now_ns);
 		break;
 	case RX_ACK:
 		take_ack(c, h, payload, now_ns);

@@ -39,7 +39,7 @@ struct rx_call *rx_hub_ready(struct rx_hub *hub)
 	return c;
 }
 
-static void add_rtt(struct rx_rtt *r, uint64_t ns)
+static void rx_hub_add_rtt(struct rx_rtt *r, uint64_t ns)
 {
 	r->n++;
 	r->sum_ns += ns;
@@ -62,8 +62,8 @@ void rx_rtt_add(struct rx_conn *conn, uint64_t ns)
 		r->smooth_ns = (7 * r->smooth_ns + ns) / 8;
 		r->deviation_ns = (3 * r->deviation_ns + off_ns) / 4;
 	}
-	add_rtt(r, ns);
-	add_rtt(&conn->hub->rtt, ns);
+	rx_hub_add_rtt(r, ns);
+	rx_hub_add_rtt(&conn->hub->rtt, ns);
 }
 
 void rx_counts_add(struct rx_counts *to, const struct rx_counts *from)

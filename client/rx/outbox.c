@@ -5,13 +5,13 @@
 #include <errno.h>
 #include <sys/socket.h>
 
-static struct rx_datagram *room(struct rx_endpoint *ep)
+static struct rx_datagram *outbox_room(struct rx_endpoint *ep)
 {
 	return ep->out.used < RX_OUTBOX ? &ep->out.datagram[ep->out.used] : NULL;
 }
 
-/* The datagram of room() is complete. */
-static void put(struct rx_endpoint *ep)
+/* The datagram of outbox_room() is complete. */
+static void outbox_put(struct rx_endpoint *ep)
 {
 	ep->out.order[ep->out.n++] = (uint8_t)ep->out.used++;
 }
@@ -20,13 +20,13 @@ void rx_outbox_collect(struct rx_endpoint *ep, struct rx_call *c, uint64_t now_n
 {
 	struct rx_datagram *d;
 
-	while ((d = room(ep)) && rx_call_output(c, d, now_ns))
-		put(ep);
+	while ((d = outbox_room(ep)) && rx_call_output(c, d, now_ns))
+		outbox_put(ep);
 }
 
 void rx_outbox_plain(struct rx_endpoint *ep, struct rx_conn *conn, const struct rx_header *h)
 {
-	struct rx_datagram *d = room(ep);
+	struct rx_datagram *d = outbox_room(ep);
 	struct wbuf w;
 
 	if (!d) /* as if it were lost: whoever waits for it asks again */
@@ -39,7 +39,7 @@ void rx_outbox_plain(struct rx_endpoint *ep, struct rx_conn *conn, const struct 
 	d->lends = NULL;
 	d->conn = conn;
 	ep->hub.counts.datagrams_sent++;
-	put(ep);
+	outbox_put(ep);
 }
 
 void rx_outbox_forget(struct rx_endpoint *ep, const struct rx_call *c, const struct rx_conn *conn)
@@ -57,7 +57,7 @@ void rx_outbox_forget(struct rx_endpoint *ep, const struct rx_call *c, const str
 }
 
 /* The first n are gone. */
-static void take_off(struct rx_outbox *out, unsigned int n)
+static void outbox_take_off(struct rx_outbox *out, unsigned int n)
 {
 	for (unsigned int i = n; i < out->n; i++)
 		out->order[i - n] = out->order[i];
@@ -103,7 +103,7 @@ int rx_outbox_send(struct rx_endpoint *ep)
 	while (ep->out.n) {
 		n = give(ep);
 		if (n > 0) {
-			take_off(&ep->out, (unsigned int)n);
+			outbox_take_off(&ep->out, (unsigned int)n);
 			continue;
 		}
 		if (n == -EAGAIN || n == -EBADF || n == -ENOTSOCK || n == -EFAULT)
@@ -114,7 +114,7 @@ int rx_outbox_send(struct rx_endpoint *ep)
 		if (rx_is_refusal(n))
 			ep->refusal = n;
 		if (n != -ECONNREFUSED) /* else it was of an earlier one */
-			take_off(&ep->out, 1);
+			outbox_take_off(&ep->out, 1);
 	}
 	ep->out.used = 0;
 	return 0;

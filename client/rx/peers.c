@@ -82,7 +82,7 @@ static struct rx_peer *find_peer(const struct rx_endpoint *ep, const struct rx_h
 	return NULL;
 }
 
-static bool is_busy(const struct rx_peer *p)
+static bool peers_is_busy(const struct rx_peer *p)
 {
 	for (unsigned int i = 0; i < RX_CHANNELS; i++)
 		if (p->call[i] && (p->call[i]->held || p->call[i]->state == RX_CALL_ACTIVE))
@@ -135,14 +135,14 @@ static struct rx_peer *oldest(struct rx_endpoint *ep)
 
 	for (unsigned int i = 0; i < ep->n_peers; i++) {
 		p = &ep->peer[i];
-		if (!p->conn.client && !is_busy(p) && (!found || p->used_ns < found->used_ns))
+		if (!p->conn.client && !peers_is_busy(p) && (!found || p->used_ns < found->used_ns))
 			found = p;
 	}
 	return found;
 }
 
 /* What is left of a connection that is not kept any more. */
-static void forget(struct rx_endpoint *ep, struct rx_peer *p)
+static void peers_forget(struct rx_endpoint *ep, struct rx_peer *p)
 {
 	struct rx_call *c;
 
@@ -169,7 +169,7 @@ static struct rx_peer *new_peer(struct rx_endpoint *ep, const struct sockaddr_in
 	if (!p)
 		return NULL;
 	if (p->used)
-		forget(ep, p);
+		peers_forget(ep, p);
 	*p = (struct rx_peer) { .ep = ep, .address = *address, .used = true };
 	rx_conn_init(&p->conn, &ep->hub, epoch, cid);
 	p->conn.owner = p;
@@ -285,7 +285,7 @@ unsigned int rx_endpoint_active(const struct rx_endpoint *ep)
 
 /* ---- packets ---- */
 
-static void tell(struct rx_endpoint *ep, struct rx_call *c)
+static void peers_tell(struct rx_endpoint *ep, struct rx_call *c)
 {
 	if (c->held && ep->events.changed)
 		ep->events.changed(ep->events.user, c);
@@ -306,7 +306,8 @@ static void say_busy(struct rx_peer *p, const struct rx_header *to)
  * A call that begins with this packet, or NULL. One before it on the channel is over: its client
  * does not wait for it any more.
  */
-static struct rx_call *begin_call(struct rx_peer *p, const struct rx_header *h, uint64_t now_ns)
+static struct rx_call *peers_begin_call(struct rx_peer *p, const struct rx_header *h,
+					uint64_t now_ns)
 {
 	unsigned int channel = h->cid & RX_CHANNEL_MASK;
 	struct rx_call *c = p->call[channel];
@@ -318,7 +319,7 @@ static struct rx_call *begin_call(struct rx_peer *p, const struct rx_header *h, 
 		c = NULL; /* it is its user's alone now */
 	if (c && c->held) {
 		rx_call_fail(c, RX_CALL_DEAD, "the client has begun another call");
-		tell(p->ep, c);
+		peers_tell(p->ep, c);
 		say_busy(p, h);
 		return NULL;
 	}
@@ -333,7 +334,7 @@ static struct rx_call *begin_call(struct rx_peer *p, const struct rx_header *h, 
 }
 
 /* The user gets it, or it is refused. */
-static void hand_over(struct rx_endpoint *ep, struct rx_call *c)
+static void peers_hand_over(struct rx_endpoint *ep, struct rx_call *c)
 {
 	c->held = true;
 	c->user = NULL;
@@ -354,7 +355,7 @@ static void take_for_all(struct rx_peer *p, const struct rx_header *h, struct rb
 		if (!p->call[i] || p->call[i]->state != RX_CALL_ACTIVE)
 			continue;
 		rx_call_packet(p->call[i], h, payload, now_ns);
-		tell(p->ep, p->call[i]);
+		peers_tell(p->ep, p->call[i]);
 	}
 }
 
@@ -371,7 +372,7 @@ static void take_packet(struct rx_peer *p, const struct rx_header *h, struct rbu
 		return;
 	}
 	if (!c || c->state == RX_CALL_IDLE || h->call != c->number) {
-		c = p->conn.client ? NULL : begin_call(p, h, now_ns);
+		c = p->conn.client ? NULL : peers_begin_call(p, h, now_ns);
 		begins = c != NULL;
 	}
 	if (!c) {
@@ -380,9 +381,9 @@ static void take_packet(struct rx_peer *p, const struct rx_header *h, struct rbu
 	}
 	rx_call_packet(c, h, payload, now_ns);
 	if (begins)
-		hand_over(p->ep, c);
+		peers_hand_over(p->ep, c);
 	else
-		tell(p->ep, c);
+		peers_tell(p->ep, c);
 }
 
 /* VERSION and DEBUG have no connection: answered at once, as far as the kernel takes it. */
@@ -455,6 +456,6 @@ void rx_peers_refused(struct rx_endpoint *ep, int code)
 		if (c->state != RX_CALL_ACTIVE || !c->conn->client || p->heard)
 			continue;
 		rx_call_fail(c, RX_CALL_DEAD, rx_endpoint_refused(ep));
-		tell(ep, c);
+		peers_tell(ep, c);
 	}
 }

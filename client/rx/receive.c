@@ -12,7 +12,7 @@
 #define DELAY_NS         100000000u
 #define DELAY_OF_LAST_NS 400000000u /* of a reply: the client's own end comes sooner */
 
-static struct rx_incoming *packet(const struct rx_receiving *r, uint32_t number)
+static struct rx_incoming *rx_receive_packet(const struct rx_receiving *r, uint32_t number)
 {
 	return &r->packet[number % r->window];
 }
@@ -33,7 +33,7 @@ void rx_receive_begin(struct rx_receiving *r)
 /* ---- answers ---- */
 
 /* An ACK is to be sent now. The first of several reasons is given, unless a later one asks. */
-static void answer(struct rx_receiving *r, uint8_t reason, uint32_t serial)
+static void rx_receive_answer(struct rx_receiving *r, uint8_t reason, uint32_t serial)
 {
 	if (r->reason && reason != RX_ACK_REQUESTED)
 		return;
@@ -60,7 +60,7 @@ struct rx_ack rx_receive_ack(struct rx_receiving *r, uint8_t reason, uint8_t *ha
 	uint32_t n = r->end - r->read;
 
 	for (uint32_t i = 0; i < n; i++)
-		have[i] = packet(r, r->read + i)->there;
+		have[i] = rx_receive_packet(r, r->read + i)->there;
 	return (struct rx_ack) { .first = r->read,
 				 .previous = r->previous,
 				 .reason = reason,
@@ -76,7 +76,7 @@ static void pass_empty(struct rx_receiving *r)
 	struct rx_incoming *p;
 
 	for (; r->read < r->next; r->read++) {
-		p = packet(r, r->read);
+		p = rx_receive_packet(r, r->read);
 		if (r->offset < p->len)
 			return;
 		p->there = false;
@@ -89,7 +89,7 @@ const void *rx_receive_peek(const struct rx_receiving *r, size_t *len)
 {
 	if (r->read == r->next)
 		return NULL;
-	*len = packet(r, r->read)->len - r->offset;
+	*len = rx_receive_packet(r, r->read)->len - r->offset;
 	return r->data + r->read % r->window * r->data_len + r->offset;
 }
 
@@ -98,7 +98,7 @@ void rx_receive_skip(struct rx_receiving *r, size_t len, uint64_t now_ns)
 	r->offset += len;
 	pass_empty(r);
 	if (r->n_read >= READ_EACH)
-		answer(r, RX_ACK_IDLE, 0);
+		rx_receive_answer(r, RX_ACK_IDLE, 0);
 	else if (r->n_read)
 		answer_later(r, now_ns + DELAY_NS);
 }
@@ -120,17 +120,18 @@ static bool is_strange(const struct rx_receiving *r, const struct rx_header *h, 
 	return last && ((r->last && h->seq != r->last) || h->seq + 1 < r->end);
 }
 
-static bool is_there(const struct rx_receiving *r, uint32_t number)
+static bool rx_receive_is_there(const struct rx_receiving *r, uint32_t number)
 {
-	return number < r->next || (number < r->end && packet(r, number)->there);
+	return number < r->next || (number < r->end && rx_receive_packet(r, number)->there);
 }
 
-static void keep(struct rx_receiving *r, const struct rx_header *h, const struct rbuf *payload)
+static void rx_receive_keep(struct rx_receiving *r, const struct rx_header *h,
+			    const struct rbuf *payload)
 {
 	size_t len = rbuf_left(payload);
 	struct rx_incoming *p;
 
-	p = packet(r, h->seq);
+	p = rx_receive_packet(r, h->seq);
 	p->there = true;
 	p->len = (uint16_t)len;
 	if (len)
@@ -140,7 +141,7 @@ static void keep(struct rx_receiving *r, const struct rx_header *h, const struct
 		r->last = h->seq;
 	if (h->seq >= r->end)
 		r->end = h->seq + 1;
-	while (r->next < r->end && packet(r, r->next)->there)
+	while (r->next < r->end && rx_receive_packet(r, r->next)->there)
 		r->next++;
 }
 
@@ -150,9 +151,9 @@ static void answer_usual(struct rx_receiving *r, const struct rx_header *h, bool
 {
 	r->n_new++;
 	if (h->flags & RX_REQUEST_ACK)
-		answer(r, RX_ACK_REQUESTED, h->serial);
+		rx_receive_answer(r, RX_ACK_REQUESTED, h->serial);
 	else if (r->n_new >= EACH)
-		answer(r, RX_ACK_IDLE, h->serial);
+		rx_receive_answer(r, RX_ACK_IDLE, h->serial);
 	else if (client && h->flags & RX_LAST)
 		answer_later(r, now_ns + DELAY_OF_LAST_NS);
 	else
@@ -171,23 +172,23 @@ void rx_receive_data(struct rx_call *c, const struct rx_header *h, struct rbuf p
 		return;
 	}
 	counts->data_received++;
-	if (is_there(r, h->seq)) {
+	if (rx_receive_is_there(r, h->seq)) {
 		counts->duplicates++;
-		answer(r, RX_ACK_DUPLICATE, h->serial);
+		rx_receive_answer(r, RX_ACK_DUPLICATE, h->serial);
 		return;
 	}
 	if (h->seq - r->read >= r->window) {
 		counts->beyond_window++;
-		answer(r, RX_ACK_EXCEEDS_WINDOW, h->serial);
+		rx_receive_answer(r, RX_ACK_EXCEEDS_WINDOW, h->serial);
 		return;
 	}
 	counts->bytes_received += rbuf_left(&payload);
-	keep(r, h, &payload);
+	rx_receive_keep(r, h, &payload);
 	if (in_order) {
 		answer_usual(r, h, c->conn->client, now_ns);
 		pass_empty(r);
 		return;
 	}
 	counts->out_of_order++;
-	answer(r, RX_ACK_OUT_OF_ORDER, h->serial);
+	rx_receive_answer(r, RX_ACK_OUT_OF_ORDER, h->serial);
 }

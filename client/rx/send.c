@@ -15,7 +15,7 @@
 #define RTO_MOST_NS      60000000000u
 #define BACKOFF_MAX      20u
 
-static struct rx_outgoing *packet(const struct rx_sending *s, uint32_t number)
+static struct rx_outgoing *send_packet(const struct rx_sending *s, uint32_t number)
 {
 	return &s->packet[number % s->room];
 }
@@ -67,11 +67,11 @@ size_t rx_send_write(struct rx_sending *s, const struct rx_conn *conn, const voi
 	struct rx_outgoing *p;
 
 	while (taken < len && !s->ended) {
-		p = packet(s, s->open);
+		p = send_packet(s, s->open);
 		if (is_full(p, data_len)) {
 			if (!has_next(s))
 				break;
-			p = packet(s, ++s->open);
+			p = send_packet(s, ++s->open);
 			*p = (struct rx_outgoing) { 0 };
 		}
 		n = data_len - p->len < len - taken ? data_len - p->len : len - taken;
@@ -131,7 +131,7 @@ void rx_send_timeout(struct rx_sending *s, struct rx_conn *conn, uint64_t now_ns
 	struct rx_outgoing *p;
 
 	for (uint32_t i = s->first; i < s->next; i++) {
-		p = packet(s, i);
+		p = send_packet(s, i);
 		p->resent = false;
 		if (!p->there && !p->resend)
 			mark_lost(s, p);
@@ -152,16 +152,16 @@ static void mark_gaps(struct rx_sending *s, uint32_t highest)
 	struct rx_outgoing *p;
 
 	for (uint32_t i = s->first; i < highest; i++) {
-		p = packet(s, i);
+		p = send_packet(s, i);
 		if (!p->there && !p->resend && !p->resent)
 			mark_lost(s, p);
 	}
 }
 
-static bool has_gap(const struct rx_sending *s, uint32_t highest)
+static bool send_has_gap(const struct rx_sending *s, uint32_t highest)
 {
 	for (uint32_t i = s->first; i < highest; i++)
-		if (!packet(s, i)->there)
+		if (!send_packet(s, i)->there)
 			return true;
 	return false;
 }
@@ -171,7 +171,7 @@ static void look_for_loss(struct rx_sending *s, struct rx_conn *conn, uint32_t h
 {
 	if (s->recovering && s->first >= s->recover_to)
 		s->recovering = false;
-	if (!has_gap(s, highest)) {
+	if (!send_has_gap(s, highest)) {
 		s->n_negative = 0;
 		return;
 	}
@@ -181,7 +181,7 @@ static void look_for_loss(struct rx_sending *s, struct rx_conn *conn, uint32_t h
 		s->n_negative = 0;
 		s->window = s->threshold = half(s->window);
 		for (uint32_t i = s->first; i < s->next; i++)
-			packet(s, i)->resent = false;
+			send_packet(s, i)->resent = false;
 		conn->hub->counts.recoveries++;
 	}
 	if (s->recovering)
@@ -191,7 +191,7 @@ static void look_for_loss(struct rx_sending *s, struct rx_conn *conn, uint32_t h
 /* ---- answers ---- */
 
 /* The peer has p. */
-static unsigned int take_off(struct rx_sending *s, struct rx_outgoing *p)
+static unsigned int send_take_off(struct rx_sending *s, struct rx_outgoing *p)
 {
 	if (p->there)
 		return 0;
@@ -204,7 +204,7 @@ static unsigned int take_off(struct rx_sending *s, struct rx_outgoing *p)
 	return 1;
 }
 
-static void forget(struct rx_sending *s, struct rx_outgoing *p)
+static void send_forget(struct rx_sending *s, struct rx_outgoing *p)
 {
 	if (!p->there)
 		return;
@@ -213,16 +213,16 @@ static void forget(struct rx_sending *s, struct rx_outgoing *p)
 	s->n_resend++;
 }
 
-static void measure(const struct rx_sending *s, struct rx_conn *conn, const struct rx_ack *a,
-		    uint64_t now_ns)
+static void send_measure(const struct rx_sending *s, struct rx_conn *conn, const struct rx_ack *a,
+			 uint64_t now_ns)
 {
 	if (!a->serial || a->reason == RX_ACK_DELAY)
 		return;
 	for (uint32_t i = s->first; i < s->next; i++) {
-		if (packet(s, i)->serial != a->serial)
+		if (send_packet(s, i)->serial != a->serial)
 			continue;
-		if (!packet(s, i)->there)
-			rx_rtt_add(conn, now_ns - packet(s, i)->sent_ns);
+		if (!send_packet(s, i)->there)
+			rx_rtt_add(conn, now_ns - send_packet(s, i)->sent_ns);
 		return;
 	}
 }
@@ -245,18 +245,18 @@ static void grow(struct rx_sending *s, unsigned int n)
 }
 
 /* What the list says of each packet. Returns how many are newly there. */
-static unsigned int take_list(struct rx_sending *s, const struct rx_ack *a, uint32_t *highest)
+static unsigned int send_take_list(struct rx_sending *s, const struct rx_ack *a, uint32_t *highest)
 {
 	struct rx_outgoing *p;
 	unsigned int n = 0;
 
 	for (uint32_t i = 0; i < a->n && a->first + i < s->next; i++) {
-		p = packet(s, a->first + i);
+		p = send_packet(s, a->first + i);
 		if (a->have[i]) {
 			*highest = a->first + i;
-			n += take_off(s, p);
+			n += send_take_off(s, p);
 		} else {
-			forget(s, p);
+			send_forget(s, p);
 		}
 	}
 	return n;
@@ -271,12 +271,12 @@ void rx_send_answer(struct rx_sending *s, struct rx_conn *conn, const struct rx_
 
 	if (a->first < s->first || a->first > s->next)
 		return;
-	measure(s, conn, a, now_ns);
+	send_measure(s, conn, a, now_ns);
 	for (; s->first < a->first; s->first++)
-		n += take_off(s, packet(s, s->first));
+		n += send_take_off(s, send_packet(s, s->first));
 	if (!old) {
 		s->answer = serial;
-		n += take_list(s, a, &highest);
+		n += send_take_list(s, a, &highest);
 		look_for_loss(s, conn, highest);
 	}
 	grow(s, n);
@@ -289,7 +289,7 @@ void rx_send_answer(struct rx_sending *s, struct rx_conn *conn, const struct rx_
 void rx_send_confirm(struct rx_sending *s)
 {
 	for (; s->first < s->next; s->first++)
-		take_off(s, packet(s, s->first));
+		send_take_off(s, send_packet(s, s->first));
 	s->due_ns = RX_NEVER;
 }
 
@@ -343,7 +343,7 @@ static uint8_t flags_of(const struct rx_sending *s, uint32_t number, bool again)
 static void put_packet(struct rx_call *c, uint32_t number, struct rx_datagram *out, uint64_t now_ns)
 {
 	struct rx_sending *s = &c->out;
-	struct rx_outgoing *p = packet(s, number);
+	struct rx_outgoing *p = send_packet(s, number);
 	struct rx_counts *counts = &c->conn->hub->counts;
 
 	for (uint8_t i = 0; i < p->n; i++)
@@ -375,10 +375,10 @@ static void send_again(struct rx_call *c, struct rx_datagram *out, uint64_t now_
 	struct rx_header h;
 	uint32_t i = s->first;
 
-	while (!packet(s, i)->resend)
+	while (!send_packet(s, i)->resend)
 		i++;
-	packet(s, i)->resend = false;
-	packet(s, i)->resent = true;
+	send_packet(s, i)->resend = false;
+	send_packet(s, i)->resent = true;
 	s->n_resend--;
 	h = rx_send_header(c, RX_DATA, flags_of(s, i, true));
 	h.seq = i;
@@ -397,8 +397,8 @@ static unsigned int jumbo_n(const struct rx_call *c, uint32_t end)
 	if (most > RX_JUMBO_MAX)
 		most = RX_JUMBO_MAX;
 	while (n < most && s->next + n < end && s->in_flight + n < s->window &&
-	       packet(s, s->next + n - 1)->len == RX_DATA_LEN &&
-	       packet(s, s->next + n)->len <= RX_DATA_LEN)
+	       send_packet(s, s->next + n - 1)->len == RX_DATA_LEN &&
+	       send_packet(s, s->next + n)->len <= RX_DATA_LEN)
 		n++;
 	return n;
 }

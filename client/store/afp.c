@@ -17,7 +17,7 @@
 #define WRITE_EXT_LEN 20
 #define PAGE          4096u
 
-static struct store_afp *of(struct store *s)
+static struct store_afp *store_afp_of(struct store *s)
 {
 	_Static_assert(offsetof(struct store_afp, s) == 0, "a store is the head of its kind");
 	return (struct store_afp *)s;
@@ -25,7 +25,7 @@ static struct store_afp *of(struct store *s)
 
 int store_afp_submit(struct store *s, struct store_op *op, struct err *e)
 {
-	struct store_afp *a = of(s);
+	struct store_afp *a = store_afp_of(s);
 	struct store_slot *slot = a->free;
 	int r;
 
@@ -48,7 +48,7 @@ int store_afp_submit(struct store *s, struct store_op *op, struct err *e)
 }
 
 /* An answer to a command that was sent, as one to its op; the slot is free again. */
-static struct store_op *complete(struct store_afp *a, struct afp_op *in)
+static struct store_op *store_afp_complete(struct store_afp *a, struct afp_op *in)
 {
 	struct store_slot *slot = (struct store_slot *)in;
 	struct store_op *op = in->user;
@@ -64,16 +64,16 @@ static struct store_op *complete(struct store_afp *a, struct afp_op *in)
 
 struct store_op *store_afp_take(struct store *s)
 {
-	struct store_afp *a = of(s);
+	struct store_afp *a = store_afp_of(s);
 	struct store_op *op = store_queue_take(&a->answered);
 	struct afp_op *in = op ? NULL : afp_take(a->session);
 
-	return in ? complete(a, in) : op;
+	return in ? store_afp_complete(a, in) : op;
 }
 
 void store_afp_wait(struct store *s, struct io_wait *w)
 {
-	afp_wait(of(s)->session, w);
+	afp_wait(store_afp_of(s)->session, w);
 }
 
 /* ---- opening and ending ---- */
@@ -112,7 +112,7 @@ static void set_chunks(struct store_afp *a, const struct store_afp_opts *opts)
 }
 
 /* The session is open: what follows from it. */
-static void opened(struct store_afp *a, const struct store_afp_opts *opts)
+static void store_afp_opened(struct store_afp *a, const struct store_afp_opts *opts)
 {
 	const struct afp *session = a->session;
 
@@ -128,12 +128,12 @@ static void opened(struct store_afp *a, const struct store_afp_opts *opts)
 }
 
 /* After an advance of the session, which returned r. */
-static int after(struct store_afp *a, int r)
+static int store_afp_after(struct store_afp *a, int r)
 {
 	const struct store_afp_opts opts = { .machine = a->machine };
 
 	if (a->s.state == STORE_OPENING && a->session->stage == AFP_STAGE_OPEN)
-		opened(a, &opts);
+		store_afp_opened(a, &opts);
 	else if (a->s.state == STORE_ENDING && afp_is_finished(a->session))
 		a->s.state = STORE_ENDED;
 	return r;
@@ -141,17 +141,17 @@ static int after(struct store_afp *a, int r)
 
 int store_afp_advance(struct store *s, short events, struct err *e)
 {
-	return after(of(s), afp_advance(of(s)->session, events, e));
+	return store_afp_after(store_afp_of(s), afp_advance(store_afp_of(s)->session, events, e));
 }
 
 int store_afp_work(struct store *s, uint64_t ns, struct err *e)
 {
-	return after(of(s), afp_work(of(s)->session, ns, e));
+	return store_afp_after(store_afp_of(s), afp_work(store_afp_of(s)->session, ns, e));
 }
 
 static void finish_afp(struct store *s)
 {
-	struct store_afp *a = of(s);
+	struct store_afp *a = store_afp_of(s);
 
 	if (a->session == &a->own)
 		afp_finish(&a->own);
@@ -161,7 +161,7 @@ static void finish_afp(struct store *s)
 
 static void close_afp(struct store *s)
 {
-	struct store_afp *a = of(s);
+	struct store_afp *a = store_afp_of(s);
 
 	if (a->session == &a->own)
 		afp_close(&a->own);
@@ -206,7 +206,7 @@ int store_open_afp(struct store **out, struct afp *a, const struct store_afp_opt
 	if (!n)
 		return -ENOMEM;
 	n->session = a;
-	opened(n, opts);
+	store_afp_opened(n, opts);
 	*out = &n->s;
 	return 0;
 }
@@ -230,5 +230,5 @@ int store_begin_afp(struct store **out, const struct store_afp_begin *how, struc
 
 struct afp *store_afp_session(struct store *s)
 {
-	return s->type == &store_afp_type ? of(s)->session : NULL;
+	return s->type == &store_afp_type ? store_afp_of(s)->session : NULL;
 }

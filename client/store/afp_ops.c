@@ -71,7 +71,7 @@ static bool too_long(const char *name)
 }
 
 /* Whether op names a file or a directory. */
-static bool is_named(const struct store_op *op)
+static bool afp_ops_is_named(const struct store_op *op)
 {
 	return op->verb < STORE_CLOSE || op->verb == STORE_COPY ||
 	       (op->verb >= STORE_LOOKUP && op->verb <= STORE_SYMLINK && op->verb != STORE_LIST);
@@ -104,7 +104,7 @@ static const char *refusal_of_value(const struct store_afp *a, const struct stor
 }
 
 /* Why op cannot be sent as it is; NULL: it can. */
-static const char *refusal(const struct store_afp *a, const struct store_op *op)
+static const char *afp_ops_refusal(const struct store_afp *a, const struct store_op *op)
 {
 	uint64_t offset = has_offset(op) ? op->offset : 0;
 	uint64_t end = a->narrow ? STORE_AFP_NARROW_END : STORE_AFP_WIDE_END;
@@ -117,7 +117,7 @@ static const char *refusal(const struct store_afp *a, const struct store_op *op)
 			return "longer than one read may be";
 		if (op->verb == STORE_WRITE && op->len > a->s.chunk_write)
 			return "longer than the server's request quantum allows";
-	} else if (is_named(op) && (too_long(op->name) || too_long(op->to_name))) {
+	} else if (afp_ops_is_named(op) && (too_long(op->name) || too_long(op->to_name))) {
 		return "the name is longer than AFP allows";
 	}
 	return refusal_of_value(a, op);
@@ -125,7 +125,7 @@ static const char *refusal(const struct store_afp *a, const struct store_op *op)
 
 bool store_afp_refuse(const struct store_afp *a, struct store_op *op)
 {
-	const char *why = refusal(a, op);
+	const char *why = afp_ops_refusal(a, op);
 
 	op->command = a->narrow ? commands[op->verb].narrow : commands[op->verb].wide;
 	op->what = store_verb_name(op->verb);
@@ -268,7 +268,7 @@ static void bad_reply(struct store_op *op)
 	store_answer(op, STORE_FAILED, AFP_ERR_BAD_REPLY, afp_result_text(AFP_ERR_BAD_REPLY));
 }
 
-static void answer(struct store_op *op, int32_t code)
+static void afp_ops_answer(struct store_op *op, int32_t code)
 {
 	enum store_result result = STORE_FAILED;
 
@@ -375,7 +375,7 @@ static bool decode_xattr(struct store_op *op, const struct afp_op *in)
 }
 
 /* Decodes a successful reply; false: malformed. */
-static bool decode(struct store_op *op, const struct afp_op *in)
+static bool afp_ops_decode(struct store_op *op, const struct afp_op *in)
 {
 	struct afp_params p;
 
@@ -410,12 +410,12 @@ static bool lacks_attribute(const struct store_afp *a, const struct store_op *op
 
 void store_afp_answer(const struct store_afp *a, struct store_op *op, const struct afp_op *in)
 {
-	answer(op, in->dsi.result);
+	afp_ops_answer(op, in->dsi.result);
 	if (op->verb == STORE_READ)
 		decode_read(op, in);
 	else if (!in->dsi.result && op->verb == STORE_WRITE)
 		decode_write(op, in);
-	else if (!in->dsi.result && !decode(op, in))
+	else if (!in->dsi.result && !afp_ops_decode(op, in))
 		bad_reply(op);
 	else if (lacks_attribute(a, op))
 		store_answer(op, STORE_NONE, op->code, "no such attribute, or a server error");

@@ -36,7 +36,7 @@ static struct store_op *next_op(struct blocking_pool *p)
 	return op;
 }
 
-static void *thread_main(void *arg)
+static void *blocking_thread_main(void *arg)
 {
 	struct blocking_pool *p = arg;
 	struct store_op *op;
@@ -52,7 +52,7 @@ static void *thread_main(void *arg)
 }
 
 /* Signals are for the other threads. */
-static int start_thread(struct blocking_pool *p)
+static int blocking_start_thread(struct blocking_pool *p)
 {
 	pthread_attr_t attr;
 	sigset_t all, before;
@@ -62,7 +62,7 @@ static int start_thread(struct blocking_pool *p)
 	pthread_attr_setstacksize(&attr, STACK_LEN);
 	sigfillset(&all);
 	pthread_sigmask(SIG_BLOCK, &all, &before);
-	r = pthread_create(&p->thread, &attr, thread_main, p);
+	r = pthread_create(&p->thread, &attr, blocking_thread_main, p);
 	pthread_sigmask(SIG_SETMASK, &before, NULL);
 	pthread_attr_destroy(&attr);
 	return r;
@@ -90,7 +90,7 @@ static int new_pool(struct blocking_pool **out, struct blocking *b, struct err *
 	pthread_mutex_init(&p->lock, NULL);
 	pthread_cond_init(&p->changed, NULL);
 	p->fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK | EFD_SEMAPHORE);
-	r = p->fd < 0 ? errno : start_thread(p);
+	r = p->fd < 0 ? errno : blocking_start_thread(p);
 	if (r) {
 		free_pool(p);
 		return err_set(e, -r, "cannot start a thread for the %s store: %s", b->s.type->name,
@@ -124,7 +124,7 @@ static struct store_op *take_op(struct blocking_pool *p)
 
 /* ---- the store ---- */
 
-static struct blocking *of(struct store *s)
+static struct blocking *blocking_of(struct store *s)
 {
 	_Static_assert(offsetof(struct blocking, s) == 0, "a store is the head of its kind");
 	return (struct blocking *)s;
@@ -132,7 +132,7 @@ static struct blocking *of(struct store *s)
 
 int blocking_submit(struct store *s, struct store_op *op, struct err *e)
 {
-	struct blocking *b = of(s);
+	struct blocking *b = blocking_of(s);
 
 	(void)e;
 	op->command = (uint8_t)op->verb;
@@ -146,7 +146,7 @@ int blocking_submit(struct store *s, struct store_op *op, struct err *e)
 
 struct store_op *blocking_take(struct store *s)
 {
-	struct blocking *b = of(s);
+	struct blocking *b = blocking_of(s);
 	struct store_op *op = store_queue_take(&b->answered);
 
 	return op || !b->pool ? op : take_op(b->pool);
@@ -154,7 +154,7 @@ struct store_op *blocking_take(struct store *s)
 
 void blocking_wait(struct store *s, struct io_wait *w)
 {
-	const struct blocking *b = of(s);
+	const struct blocking *b = blocking_of(s);
 
 	store_never_wait(s, w);
 	if (b->pool)
@@ -166,7 +166,7 @@ void blocking_wait(struct store *s, struct io_wait *w)
 /* Somebody does not want to wait: from now on the thread does the work. */
 int blocking_advance(struct store *s, short events, struct err *e)
 {
-	struct blocking *b = of(s);
+	struct blocking *b = blocking_of(s);
 	struct store_op *op;
 	int r;
 
@@ -181,7 +181,7 @@ int blocking_advance(struct store *s, short events, struct err *e)
 
 int blocking_work(struct store *s, uint64_t ns, struct err *e)
 {
-	struct blocking *b = of(s);
+	struct blocking *b = blocking_of(s);
 	struct store_op *op = store_queue_take(&b->waiting);
 	struct io_wait w;
 
@@ -198,7 +198,7 @@ int blocking_work(struct store *s, uint64_t ns, struct err *e)
 
 /* ---- answers ---- */
 
-static enum store_result result_of(int code)
+static enum store_result blocking_result_of(int code)
 {
 	switch (code) {
 	case 0:
@@ -236,7 +236,7 @@ void blocking_answer(struct store_op *op, int code)
 {
 	const char *why = strerrordesc_np(code);
 
-	store_answer(op, result_of(code), code, why ? why : "unknown error");
+	store_answer(op, blocking_result_of(code), code, why ? why : "unknown error");
 }
 
 void blocking_finish(struct store *s)

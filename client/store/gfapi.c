@@ -60,7 +60,7 @@ static int find_place(struct gfapi_place *out, const char *where, struct err *e)
 	return 0;
 }
 
-static int failed(const char *what, const char *where, int code, struct err *e)
+static int store_gfapi_failed(const char *what, const char *where, int code, struct err *e)
 {
 	return err_set(e, -code, "cannot %s " GFAPI_PREFIX "%s: %s", what, where, strerror(code));
 }
@@ -75,9 +75,9 @@ static int open_gfapi(struct store **out, const char *where, bool direct, struct
 	if (r)
 		return r;
 	if (at.call->lstat(at.fs, *at.url.path ? at.url.path : "/", &st))
-		return failed("open directory", where, errno ? errno : EIO, e);
+		return store_gfapi_failed("open directory", where, errno ? errno : EIO, e);
 	if (!S_ISDIR(st.st_mode))
-		return failed("open directory", where, ENOTDIR, e);
+		return store_gfapi_failed("open directory", where, ENOTDIR, e);
 	g = calloc(1, sizeof(*g));
 	if (!g)
 		return err_set(e, -ENOMEM, "out of memory");
@@ -100,7 +100,7 @@ static int make_gfapi(const char *where, struct err *e)
 	int r = find_place(&at, where, e);
 
 	if (!r && *at.url.path && at.call->mkdir(at.fs, at.url.path, DIR_MODE) && errno != EEXIST)
-		r = failed("make directory", where, errno ? errno : EIO, e);
+		r = store_gfapi_failed("make directory", where, errno ? errno : EIO, e);
 	return r;
 }
 
@@ -115,13 +115,13 @@ static int list_gfapi(const char *where, store_found *found, void *user, struct 
 		return r;
 	fd = at.call->opendir(at.fs, *at.url.path ? at.url.path : "/");
 	if (!fd)
-		return failed("list directory", where, errno ? errno : EIO, e);
+		return store_gfapi_failed("list directory", where, errno ? errno : EIO, e);
 	while ((errno = 0, entry = at.call->readdir(fd)))
 		if (strcmp(entry->d_name, ".") && strcmp(entry->d_name, ".."))
 			found(user, entry->d_name);
 	code = errno;
 	at.call->closedir(fd);
-	return code ? failed("list directory", where, code, e) : 0;
+	return code ? store_gfapi_failed("list directory", where, code, e) : 0;
 }
 
 /* ---- removing ---- */
@@ -129,7 +129,8 @@ static int list_gfapi(const char *where, store_found *found, void *user, struct 
 static int remove_dir(const struct gfapi_place *at, char path[static PATH_MAX]);
 
 /* Removes the entry name of path, whatever it is; path is unchanged afterwards. 0 or an errno. */
-static int remove_entry(const struct gfapi_place *at, char path[static PATH_MAX], const char *name)
+static int store_gfapi_remove_entry(const struct gfapi_place *at, char path[static PATH_MAX],
+				    const char *name)
 {
 	size_t len = strlen(path);
 	int code = 0;
@@ -152,7 +153,7 @@ static int remove_dir(const struct gfapi_place *at, char path[static PATH_MAX])
 		return errno ? errno : EIO;
 	while (!code && (errno = 0, entry = at->call->readdir(fd)))
 		if (strcmp(entry->d_name, ".") && strcmp(entry->d_name, ".."))
-			code = remove_entry(at, path, entry->d_name);
+			code = store_gfapi_remove_entry(at, path, entry->d_name);
 	code = code ? code : errno;
 	at->call->closedir(fd);
 	if (!code && at->call->rmdir(at->fs, path))
@@ -169,7 +170,7 @@ static int remove_gfapi(const char *where, const char *name, struct err *e)
 	if (r)
 		return r;
 	memcpy(path, at.url.path, sizeof(path));
-	code = remove_entry(&at, path, name);
+	code = store_gfapi_remove_entry(&at, path, name);
 	if (!code)
 		return 0;
 	return err_set(e, -code, "cannot remove " GFAPI_PREFIX "%s/%s: %s", where, name,

@@ -64,7 +64,7 @@ int gfapi_load(struct gfapi_calls *out, const char *library, struct err *e)
 
 /* ---- URL ---- */
 
-static int refuse(const char *where, const char *why, struct err *e)
+static int gfapi_lib_refuse(const char *where, const char *why, struct err *e)
 {
 	return err_set(e, -EINVAL,
 		       "'" GFAPI_PREFIX "%.200s': %s; give it as " GFAPI_PREFIX
@@ -107,13 +107,13 @@ int gfapi_url_parse(struct gfapi_url *out, const char *where, struct err *e)
 	*out = (struct gfapi_url) { 0 };
 	why = split_host(out, where, at);
 	if (why)
-		return refuse(where, why, e);
+		return gfapi_lib_refuse(where, why, e);
 	at += strspn(at, "/");
 	volume = strcspn(at, "/");
 	if (!volume)
-		return refuse(where, "there is no volume", e);
+		return gfapi_lib_refuse(where, "there is no volume", e);
 	if (volume >= sizeof(out->volume))
-		return refuse(where, "the volume's name is too long", e);
+		return gfapi_lib_refuse(where, "the volume's name is too long", e);
 	memcpy(out->volume, at, volume);
 	at += volume;
 	at += *at ? strspn(at, "/") - 1 : 0;
@@ -121,19 +121,19 @@ int gfapi_url_parse(struct gfapi_url *out, const char *where, struct err *e)
 	while (path && at[path - 1] == '/')
 		path--;
 	if (path >= sizeof(out->path))
-		return refuse(where, "the path is too long", e);
+		return gfapi_lib_refuse(where, "the path is too long", e);
 	memcpy(out->path, at, path);
 	return 0;
 }
 
 /* ---- clients ---- */
 
-static bool is_same(const struct gfapi_url *a, const struct gfapi_url *b)
+static bool gfapi_lib_is_same(const struct gfapi_url *a, const struct gfapi_url *b)
 {
 	return a->port == b->port && !strcmp(a->host, b->host) && !strcmp(a->volume, b->volume);
 }
 
-static int refused(const struct gfapi_url *u, int code, struct err *e)
+static int gfapi_lib_refused(const struct gfapi_url *u, int code, struct err *e)
 {
 	if (code == ENOENT)
 		return err_set(
@@ -149,7 +149,7 @@ static int refused(const struct gfapi_url *u, int code, struct err *e)
 }
 
 /* Its threads, which inherit the mask, leave signals to ours. */
-static int begin(const struct gfapi_calls *c, struct glfs *fs, const struct gfapi_url *u)
+static int gfapi_lib_begin(const struct gfapi_calls *c, struct glfs *fs, const struct gfapi_url *u)
 {
 	const char *log = getenv("AFPSCOPE_GFAPI_LOG");
 	sigset_t all, before;
@@ -192,11 +192,11 @@ static int new_client(struct gfapi_client **out, const struct gfapi_calls *c,
 		free(new);
 		return err_set(e, -ENOMEM, "out of memory");
 	}
-	code = begin(c, new->fs, u);
+	code = gfapi_lib_begin(c, new->fs, u);
 	if (code) {
 		c->fini(new->fs);
 		free(new);
-		return refused(u, code, e);
+		return gfapi_lib_refused(u, code, e);
 	}
 	new->url = *u;
 	new->call = c;
@@ -205,8 +205,8 @@ static int new_client(struct gfapi_client **out, const struct gfapi_calls *c,
 	return 0;
 }
 
-static int find_client(struct shared *s, struct gfapi_client **out, const struct gfapi_url *u,
-		       struct err *e)
+static int gfapi_lib_find_client(struct shared *s, struct gfapi_client **out,
+				 const struct gfapi_url *u, struct err *e)
 {
 	struct gfapi_client **at = &s->clients;
 	int r = s->loaded ? 0 : gfapi_load(&s->calls, GFAPI_LIBRARY, e);
@@ -214,7 +214,7 @@ static int find_client(struct shared *s, struct gfapi_client **out, const struct
 	if (r)
 		return r;
 	s->loaded = true;
-	while (*at && !is_same(&(*at)->url, u))
+	while (*at && !gfapi_lib_is_same(&(*at)->url, u))
 		at = &(*at)->next;
 	r = *at ? 0 : new_client(at, &s->calls, u, e);
 	*out = *at;
@@ -227,7 +227,7 @@ int gfapi_find_client(struct gfapi_client **out, const struct gfapi_url *u, stru
 	int r;
 
 	pthread_mutex_lock(&s->lock);
-	r = find_client(s, out, u, e);
+	r = gfapi_lib_find_client(s, out, u, e);
 	pthread_mutex_unlock(&s->lock);
 	return r;
 }

@@ -12,7 +12,7 @@ static const struct store_kind *const kinds[] = { &store_gfapi_kind, &store_rx_k
 #define N_KINDS (sizeof(kinds) / sizeof(kinds[0]))
 
 /* *where: text behind the prefix. */
-static const struct store_kind *find(const char *text, const char **where)
+static const struct store_kind *local_find(const char *text, const char **where)
 {
 	size_t i = 0, len;
 
@@ -29,13 +29,13 @@ bool store_is_local(const char *word)
 {
 	const char *where;
 
-	return *find(word, &where)->prefix || (*word && strchr("/.", *word));
+	return *local_find(word, &where)->prefix || (*word && strchr("/.", *word));
 }
 
 int store_make_local(const char *place, struct err *e)
 {
 	const char *where;
-	const struct store_kind *k = find(place, &where);
+	const struct store_kind *k = local_find(place, &where);
 
 	return k->make ? k->make(where, e) : 0;
 }
@@ -44,13 +44,13 @@ int store_open_local(struct store **out, const char *place, bool direct, struct 
 {
 	const char *where;
 
-	return find(place, &where)->open(out, where, direct, e);
+	return local_find(place, &where)->open(out, where, direct, e);
 }
 
 int store_list_local(const char *place, store_found *found, void *user, struct err *e)
 {
 	const char *where;
-	const struct store_kind *k = find(place, &where);
+	const struct store_kind *k = local_find(place, &where);
 
 	return k->list ? k->list(where, found, user, e) : 0;
 }
@@ -59,7 +59,7 @@ int store_remove_local(struct store *s, const char *place, const char *name, str
 {
 	struct store_op op = { .verb = STORE_DELETE, .dir = s->root[0], .name = name };
 	const char *where;
-	const struct store_kind *k = find(place, &where);
+	const struct store_kind *k = local_find(place, &where);
 	int r;
 
 	if (k->remove)

@@ -56,7 +56,7 @@ struct peer_request {
 
 /* ---- in ---- */
 
-static ssize_t receive(int fd, void *to, size_t len, int flags)
+static ssize_t null_peer_receive(int fd, void *to, size_t len, int flags)
 {
 	ssize_t n;
 
@@ -67,7 +67,7 @@ static ssize_t receive(int fd, void *to, size_t len, int flags)
 }
 
 /* Receives until at least len bytes are at rx + at; false: the connection has ended. */
-static bool need(struct peer *p, size_t len)
+static bool null_peer_need(struct peer *p, size_t len)
 {
 	size_t there = p->end - p->at, more;
 	ssize_t n;
@@ -81,7 +81,7 @@ static bool need(struct peer *p, size_t len)
 	p->end = there;
 	while (p->end < len) {
 		more = (len > READ_AHEAD ? len : READ_AHEAD) - p->end;
-		n = receive(p->fd, p->rx + p->end, more, 0);
+		n = null_peer_receive(p->fd, p->rx + p->end, more, 0);
 		if (n <= 0)
 			return false;
 		p->end += (size_t)n;
@@ -99,7 +99,7 @@ static bool discard(struct peer *p, uint64_t len)
 		there = len;
 	p->at += there;
 	for (len -= there; len; len -= (uint64_t)n) {
-		n = receive(p->fd, NULL, len, MSG_TRUNC | MSG_WAITALL);
+		n = null_peer_receive(p->fd, NULL, len, MSG_TRUNC | MSG_WAITALL);
 		if (n <= 0)
 			return false;
 	}
@@ -108,7 +108,7 @@ static bool discard(struct peer *p, uint64_t len)
 
 /* ---- out ---- */
 
-static bool send_all(int fd, const uint8_t *at, size_t len, int flags)
+static bool null_peer_send_all(int fd, const uint8_t *at, size_t len, int flags)
 {
 	ssize_t n;
 
@@ -150,7 +150,7 @@ static bool reply(const struct peer *p, const struct peer_request *q, int32_t re
 	dsi_frame_put(raw, &f);
 	if (len)
 		memcpy(raw + DSI_HEADER_LEN, payload->at - len, len);
-	return send_all(p->fd, raw, DSI_HEADER_LEN + len, n_zeros ? MSG_MORE : 0) &&
+	return null_peer_send_all(p->fd, raw, DSI_HEADER_LEN + len, n_zeros ? MSG_MORE : 0) &&
 	       send_zeros(p, n_zeros);
 }
 
@@ -165,7 +165,8 @@ static bool read_zeros(const struct peer *p, struct peer_request *q, size_t widt
 	return !q->command.bad && len <= UINT32_MAX && reply(p, q, AFP_ERR_OK, NULL, len);
 }
 
-static bool take_data(struct peer *p, struct peer_request *q, struct wbuf *out, size_t width)
+static bool null_peer_take_data(struct peer *p, struct peer_request *q, struct wbuf *out,
+				size_t width)
 {
 	uint64_t offset, len;
 
@@ -193,7 +194,7 @@ static void put_volume_params(struct wbuf *out, uint16_t bitmap)
 }
 
 /* There is every directory that somebody wants the number of, and nothing else. */
-static int32_t find_dir(struct wbuf *out, struct rbuf *command)
+static int32_t null_peer_find_dir(struct wbuf *out, struct rbuf *command)
 {
 	uint16_t bitmap;
 
@@ -234,9 +235,9 @@ static bool serve_command(struct peer *p, struct peer_request *q)
 	case AFP_ReadExt:
 		return read_zeros(p, q, 8);
 	case AFP_Write:
-		return take_data(p, q, &out, 4);
+		return null_peer_take_data(p, q, &out, 4);
 	case AFP_WriteExt:
-		return take_data(p, q, &out, 8);
+		return null_peer_take_data(p, q, &out, 8);
 	case AFP_OpenFork:
 		put_opened(&out, &q->command);
 		break;
@@ -252,7 +253,7 @@ static bool serve_command(struct peer *p, struct peer_request *q)
 		wbuf_u32(&out, ANY_ID);
 		break;
 	case AFP_GetFileDirParms:
-		result = find_dir(&out, &q->command);
+		result = null_peer_find_dir(&out, &q->command);
 		break;
 	case AFP_Enumerate:
 	case AFP_EnumerateExt:
@@ -278,18 +279,18 @@ static bool serve_open(struct peer *p, struct peer_request *q)
 }
 
 /* Serves one frame of the client; false: the end. */
-static bool serve(struct peer *p)
+static bool null_peer_serve(struct peer *p)
 {
 	struct peer_request q;
 	size_t len;
 
-	if (!need(p, DSI_HEADER_LEN) || dsi_frame_parse(&q.f, p->rx + p->at))
+	if (!null_peer_need(p, DSI_HEADER_LEN) || dsi_frame_parse(&q.f, p->rx + p->at))
 		return false;
 	len = q.f.command == DSI_WRITE ? q.f.code : q.f.len;
 	/* what follows the longest command is the value of an attribute */
 	if (q.f.command == DSI_COMMAND && len > COMMAND_MAX)
 		len = COMMAND_MAX;
-	if (len > q.f.len || !need(p, DSI_HEADER_LEN + len))
+	if (len > q.f.len || !null_peer_need(p, DSI_HEADER_LEN + len))
 		return false;
 	q.command = rbuf_of(p->rx + p->at + DSI_HEADER_LEN, len);
 	q.data_len = q.f.len - len;
@@ -307,12 +308,12 @@ static bool serve(struct peer *p)
 	}
 }
 
-static void run(struct peer *p)
+static void null_peer_run(struct peer *p)
 {
 	static const struct dsi_frame bye = { .flag = DSI_REQUEST, .command = DSI_CLOSE };
 	uint8_t raw[DSI_HEADER_LEN];
 
-	while (serve(p))
+	while (null_peer_serve(p))
 		;
 	dsi_frame_put(raw, &bye);
 	send(p->fd, raw, sizeof(raw), MSG_NOSIGNAL | MSG_DONTWAIT);
@@ -341,6 +342,6 @@ pid_t null_peer_start(int fd, uint32_t quantum)
 		_exit(1);
 	p.zeros = memfd_create("zeros", MFD_CLOEXEC);
 	if (p.zeros >= 0 && !fallocate(p.zeros, 0, 0, ZEROS_LEN))
-		run(&p);
+		null_peer_run(&p);
 	_exit(0);
 }

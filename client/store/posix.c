@@ -131,7 +131,7 @@ static int list_names(const char *path, store_found *found, void *user, struct e
 	return err_set(e, -code, "cannot list directory %s: %s", path, strerror(code));
 }
 
-static int remove_entry(const char *path, const struct stat *st, int type, struct FTW *at)
+static int posix_remove_entry(const char *path, const struct stat *st, int type, struct FTW *at)
 {
 	(void)st;
 	(void)type;
@@ -144,7 +144,7 @@ static int remove_tree(const char *path, const char *name, struct err *e)
 	char whole[PATH_MAX];
 
 	snprintf(whole, sizeof(whole), "%s/%s", path, name);
-	if (!nftw(whole, remove_entry, TREE_DEPTH, FTW_DEPTH | FTW_PHYS))
+	if (!nftw(whole, posix_remove_entry, TREE_DEPTH, FTW_DEPTH | FTW_PHYS))
 		return 0;
 	return err_set(e, -errno, "cannot remove %s: %s", whole, strerror(errno));
 }

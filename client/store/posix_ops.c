@@ -23,7 +23,7 @@
 /* ---- answers ---- */
 
 /* The code of a system call that returns 0 or a descriptor. */
-static int code_of(int r)
+static int posix_ops_code_of(int r)
 {
 	return r < 0 ? errno : 0;
 }
@@ -34,7 +34,8 @@ static int code_of(int r)
  * Reads until len bytes or the end of the file: 0, or an errno, with *done less than len. A direct
  * read that ends unaligned has reached the end of the file, and could not be continued anyway.
  */
-static int read_all(const struct posix *x, const struct store_op *op, size_t len, uint64_t *done)
+static int posix_ops_read_all(const struct posix *x, const struct store_op *op, size_t len,
+			      uint64_t *done)
 {
 	int fd = (int)op->file.id;
 	ssize_t n;
@@ -53,10 +54,10 @@ static int read_all(const struct posix *x, const struct store_op *op, size_t len
 }
 
 /* Reads whole blocks: the caller's buffer has room for them. */
-static void do_read(const struct posix *x, struct store_op *op)
+static void posix_ops_do_read(const struct posix *x, struct store_op *op)
 {
 	size_t align = x->b.s.align;
-	int code = read_all(x, op, (op->len + align - 1) / align * align, &op->done);
+	int code = posix_ops_read_all(x, op, (op->len + align - 1) / align * align, &op->done);
 
 	if (op->done > op->len)
 		op->done = op->len;
@@ -66,7 +67,7 @@ static void do_read(const struct posix *x, struct store_op *op)
 }
 
 /* Writes [*done, to) of op's data: 0, or an errno. */
-static int write_until(const struct store_op *op, uint64_t to, uint64_t *done)
+static int posix_ops_write_until(const struct store_op *op, uint64_t to, uint64_t *done)
 {
 	int fd = (int)op->file.id;
 	ssize_t n;
@@ -86,19 +87,19 @@ static int write_until(const struct store_op *op, uint64_t to, uint64_t *done)
 }
 
 /* Less than a block at the end cannot be written directly: it goes through the page cache. */
-static int write_tail(const struct store_op *op, uint64_t *done)
+static int posix_ops_write_tail(const struct store_op *op, uint64_t *done)
 {
 	int fd = (int)op->file.id, code;
 
 	if (fcntl(fd, F_SETFL, 0) < 0)
 		return errno;
-	code = write_until(op, op->len, done);
+	code = posix_ops_write_until(op, op->len, done);
 	if (fcntl(fd, F_SETFL, O_DIRECT) < 0 && !code)
 		code = errno;
 	return code;
 }
 
-static void do_write(const struct posix *x, struct store_op *op)
+static void posix_ops_do_write(const struct posix *x, struct store_op *op)
 {
 	uint64_t whole = op->len - op->len % x->b.s.align;
 	int code;
@@ -107,9 +108,9 @@ static void do_write(const struct posix *x, struct store_op *op)
 		store_answer(op, STORE_INVALID, EINVAL, "O_DIRECT: the offset is not aligned");
 		return;
 	}
-	code = write_until(op, whole, &op->done);
+	code = posix_ops_write_until(op, whole, &op->done);
 	if (!code && op->done == whole && whole < op->len)
-		code = write_tail(op, &op->done);
+		code = posix_ops_write_tail(op, &op->done);
 	blocking_answer(op, code);
 	if (!code && op->done < op->len)
 		store_answer(op, STORE_SHORT, 0, "fewer bytes than given were written: no room?");
@@ -117,7 +118,7 @@ static void do_write(const struct posix *x, struct store_op *op)
 
 /* ---- names ---- */
 
-static struct posix_dir **find_dir(struct posix *x, uint64_t parent, const char *name)
+static struct posix_dir **posix_ops_find_dir(struct posix *x, uint64_t parent, const char *name)
 {
 	struct posix_dir **at = &x->dirs;
 
@@ -135,7 +136,7 @@ static struct posix_dir **find_fd(struct posix *x, uint64_t fd)
 	return at;
 }
 
-static bool is_same(int fd, int other)
+static bool posix_ops_is_same(int fd, int other)
 {
 	struct stat a, b;
 
@@ -144,15 +145,15 @@ static bool is_same(int fd, int other)
 
 /* Keeps a descriptor of the directory that op names, one however often it is asked for: op->made.
  */
-static int keep_dir(struct posix *x, struct store_op *op)
+static int posix_ops_keep_dir(struct posix *x, struct store_op *op)
 {
 	int fd = openat((int)op->dir.id, op->name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
 	struct posix_dir *m;
 
 	if (fd < 0)
 		return errno;
-	m = *find_dir(x, op->dir.id, op->name);
-	if (m && is_same(m->fd, fd)) {
+	m = *posix_ops_find_dir(x, op->dir.id, op->name);
+	if (m && posix_ops_is_same(m->fd, fd)) {
 		close(fd);
 		op->made = (struct store_dir) { op->dir.volume, (uint64_t)m->fd };
 		return 0;
@@ -179,7 +180,7 @@ static void end_listing(struct posix *x)
 }
 
 /* The next directory may get the same descriptor. */
-static void forget(struct posix *x, struct posix_dir **at)
+static void posix_ops_forget(struct posix *x, struct posix_dir **at)
 {
 	struct posix_dir *m = *at;
 
@@ -192,21 +193,21 @@ static void forget(struct posix *x, struct posix_dir **at)
 
 static int delete (struct posix *x, const struct store_op *op)
 {
-	struct posix_dir **m = *op->name ? find_dir(x, op->dir.id, op->name)
+	struct posix_dir **m = *op->name ? posix_ops_find_dir(x, op->dir.id, op->name)
 					 : find_fd(x, op->dir.id);
 	int code;
 
 	if (!*op->name && !*m)
 		return EPERM; /* its name is not known here */
 	if (*m) {
-		code = code_of(unlinkat((*m)->parent, (*m)->name, AT_REMOVEDIR));
+		code = posix_ops_code_of(unlinkat((*m)->parent, (*m)->name, AT_REMOVEDIR));
 		if (!code)
-			forget(x, m);
+			posix_ops_forget(x, m);
 		return code;
 	}
-	code = code_of(unlinkat((int)op->dir.id, op->name, 0));
+	code = posix_ops_code_of(unlinkat((int)op->dir.id, op->name, 0));
 	if (code == EISDIR)
-		code = code_of(unlinkat((int)op->dir.id, op->name, AT_REMOVEDIR));
+		code = posix_ops_code_of(unlinkat((int)op->dir.id, op->name, AT_REMOVEDIR));
 	return code;
 }
 
@@ -219,7 +220,7 @@ static int open_flags(const struct posix *x, unsigned int how)
 	return flags;
 }
 
-static int create(const struct posix *x, struct store_op *op)
+static int posix_ops_create(const struct posix *x, struct store_op *op)
 {
 	int flags = op->how ? open_flags(x, op->how) : O_WRONLY | O_CLOEXEC;
 	int fd = openat((int)op->dir.id, op->name, flags | O_CREAT | O_EXCL, FILE_MODE);
@@ -233,7 +234,7 @@ static int create(const struct posix *x, struct store_op *op)
 	return 0;
 }
 
-static int open_file(const struct posix *x, struct store_op *op)
+static int posix_ops_open_file(const struct posix *x, struct store_op *op)
 {
 	int fd = openat((int)op->dir.id, op->name, open_flags(x, op->how));
 
@@ -244,7 +245,7 @@ static int open_file(const struct posix *x, struct store_op *op)
 }
 
 /* Free space for ordinary users. A file system without blocks does not report it. */
-static int room(struct store_op *op)
+static int posix_ops_room(struct store_op *op)
 {
 	struct statvfs fs;
 
@@ -260,7 +261,7 @@ static bool name_attr(char out[static XATTR_NAME_MAX + 1], const struct store_op
 	return snprintf(out, XATTR_NAME_MAX + 1, "user.%s", op->to_name) <= XATTR_NAME_MAX;
 }
 
-static int use_xattr(struct store_op *op)
+static int posix_ops_use_xattr(struct store_op *op)
 {
 	char attr[XATTR_NAME_MAX + 1];
 	int fd, code;
@@ -296,34 +297,34 @@ static int rename_one(const struct store_op *op)
 		return errno;
 	if (!fstatat(to, op->to_name, &st, AT_SYMLINK_NOFOLLOW))
 		return EEXIST;
-	return code_of(renameat(from, op->name, to, op->to_name));
+	return posix_ops_code_of(renameat(from, op->name, to, op->to_name));
 }
 
 /* A directory that is kept has another name from now on. */
-static int rename_to(struct posix *x, const struct store_op *op)
+static int posix_ops_rename_to(struct posix *x, const struct store_op *op)
 {
 	struct posix_dir *m;
 	int code = rename_one(op);
 
-	while (!code && (m = *find_dir(x, op->dir.id, op->name))) {
+	while (!code && (m = *posix_ops_find_dir(x, op->dir.id, op->name))) {
 		m->parent = (int)op->to_dir.id;
 		snprintf(m->name, sizeof(m->name), "%s", op->to_name);
 	}
 	return code;
 }
 
-static int set_time(const struct store_op *op)
+static int posix_ops_set_time(const struct store_op *op)
 {
 	const struct timespec times[2] = { { .tv_nsec = UTIME_OMIT },
 					   { .tv_sec = (time_t)op->offset } };
 
-	return code_of(utimensat((int)op->dir.id, op->name, times, AT_SYMLINK_NOFOLLOW));
+	return posix_ops_code_of(utimensat((int)op->dir.id, op->name, times, AT_SYMLINK_NOFOLLOW));
 }
 
 /* ---- entries ---- */
 
 /* The next entry that is not the directory itself or its parent; NULL: no more, errno 0. */
-static const struct dirent *next_entry(DIR *d)
+static const struct dirent *posix_ops_next_entry(DIR *d)
 {
 	const struct dirent *entry;
 
@@ -335,7 +336,7 @@ static const struct dirent *next_entry(DIR *d)
 }
 
 /* The directory's entries from the op->offset-th on: 0 or an errno. */
-static int begin_listing(struct posix *x, const struct store_op *op)
+static int posix_ops_begin_listing(struct posix *x, const struct store_op *op)
 {
 	int fd;
 
@@ -350,13 +351,13 @@ static int begin_listing(struct posix *x, const struct store_op *op)
 	}
 	x->listing_dir = op->dir.id;
 	for (x->listed = 0; x->listed < op->offset; x->listed++)
-		if (!next_entry(x->listing))
+		if (!posix_ops_next_entry(x->listing))
 			return errno;
 	return 0;
 }
 
 /* The entry itself; one that was removed meanwhile was there. */
-static int look_at(const struct store_op *op, const struct dirent *entry)
+static int posix_ops_look_at(const struct store_op *op, const struct dirent *entry)
 {
 	struct stat st;
 
@@ -367,7 +368,7 @@ static int look_at(const struct store_op *op, const struct dirent *entry)
 }
 
 /* A listing that goes on where the last one ended does not begin again. */
-static int list(struct posix *x, struct store_op *op)
+static int posix_ops_list(struct posix *x, struct store_op *op)
 {
 	const struct dirent *entry;
 	uint64_t len = 0;
@@ -376,10 +377,10 @@ static int list(struct posix *x, struct store_op *op)
 	if (op->len < STORE_LIST_LEN)
 		return EINVAL;
 	if (!op->offset || !x->listing || x->listing_dir != op->dir.id || x->listed != op->offset)
-		code = begin_listing(x, op);
+		code = posix_ops_begin_listing(x, op);
 	while (!code && len + sizeof(*entry) <= op->len) {
-		entry = next_entry(x->listing);
-		code = entry ? look_at(op, entry) : errno;
+		entry = posix_ops_next_entry(x->listing);
+		code = entry ? posix_ops_look_at(op, entry) : errno;
 		if (!entry)
 			break;
 		len += entry->d_reclen;
@@ -393,47 +394,47 @@ static int list(struct posix *x, struct store_op *op)
 
 /* ---- the store ---- */
 
-static int execute_named(struct posix *x, struct store_op *op)
+static int posix_ops_execute_named(struct posix *x, struct store_op *op)
 {
 	int dir = (int)op->dir.id;
 	struct stat st;
 
 	switch (op->verb) {
 	case STORE_PROBE:
-		return code_of(
+		return posix_ops_code_of(
 		    fstatat(dir, op->name, &st, *op->name ? AT_SYMLINK_NOFOLLOW : AT_EMPTY_PATH));
 	case STORE_MKDIR:
-		return code_of(mkdirat(dir, op->name, DIR_MODE));
+		return posix_ops_code_of(mkdirat(dir, op->name, DIR_MODE));
 	case STORE_CREATE:
-		return create(x, op);
+		return posix_ops_create(x, op);
 	case STORE_DELETE:
 		return delete (x, op);
 	case STORE_ROOM:
-		return room(op);
+		return posix_ops_room(op);
 	case STORE_LOOKUP:
-		return keep_dir(x, op);
+		return posix_ops_keep_dir(x, op);
 	case STORE_LIST:
-		return list(x, op);
+		return posix_ops_list(x, op);
 	case STORE_RENAME:
-		return rename_to(x, op);
+		return posix_ops_rename_to(x, op);
 	case STORE_SET_TIME:
-		return set_time(op);
+		return posix_ops_set_time(op);
 	case STORE_SET_MODE:
-		return code_of(fchmodat(dir, op->name, op->how & 07777, 0));
+		return posix_ops_code_of(fchmodat(dir, op->name, op->how & 07777, 0));
 	case STORE_GET_XATTR:
 	case STORE_SET_XATTR:
-		return use_xattr(op);
+		return posix_ops_use_xattr(op);
 	case STORE_LINK:
-		return code_of(linkat(dir, op->name, (int)op->to_dir.id, op->to_name, 0));
+		return posix_ops_code_of(linkat(dir, op->name, (int)op->to_dir.id, op->to_name, 0));
 	case STORE_SYMLINK:
-		return code_of(symlinkat(op->to_name, dir, op->name));
+		return posix_ops_code_of(symlinkat(op->to_name, dir, op->name));
 	default:
-		return open_file(x, op);
+		return posix_ops_open_file(x, op);
 	}
 }
 
 /* Of this opening of the file, so that it conflicts with another in this process, too. */
-static int lock(const struct store_op *op)
+static int posix_ops_lock(const struct store_op *op)
 {
 	struct flock range = { .l_type = op->verb == STORE_LOCK ? F_WRLCK : F_UNLCK,
 			       .l_whence = SEEK_SET,
@@ -443,39 +444,39 @@ static int lock(const struct store_op *op)
 	/* no length means the whole rest to the kernel, and less than none what is before */
 	if (!op->len || op->offset > INT64_MAX || op->len > INT64_MAX - op->offset)
 		return EINVAL;
-	return code_of(fcntl((int)op->file.id, F_OFD_SETLK, &range));
+	return posix_ops_code_of(fcntl((int)op->file.id, F_OFD_SETLK, &range));
 }
 
-static int execute_open(struct store_op *op)
+static int posix_ops_execute_open(struct store_op *op)
 {
 	int fd = (int)op->file.id, code;
 	struct stat st;
 
 	switch (op->verb) {
 	case STORE_CLOSE:
-		return code_of(close(fd));
+		return posix_ops_code_of(close(fd));
 	case STORE_SET_LEN:
-		return code_of(ftruncate(fd, (off_t)op->len));
+		return posix_ops_code_of(ftruncate(fd, (off_t)op->len));
 	case STORE_FLUSH:
-		return code_of(fsync(fd));
+		return posix_ops_code_of(fsync(fd));
 	case STORE_LOCK:
 	case STORE_UNLOCK:
-		return lock(op);
+		return posix_ops_lock(op);
 	default: /* STORE_LENGTH */
-		code = code_of(fstat(fd, &st));
+		code = posix_ops_code_of(fstat(fd, &st));
 		op->done = code ? 0 : (uint64_t)st.st_size;
 		return code;
 	}
 }
 
-static void execute(struct posix *x, struct store_op *op)
+static void posix_ops_execute(struct posix *x, struct store_op *op)
 {
 	switch (op->verb) {
 	case STORE_READ:
-		do_read(x, op);
+		posix_ops_do_read(x, op);
 		break;
 	case STORE_WRITE:
-		do_write(x, op);
+		posix_ops_do_write(x, op);
 		break;
 	case STORE_COPY:
 		store_answer(op, STORE_UNKNOWN, ENOSYS, STORE_POSIX_NO_COPY);
@@ -486,10 +487,10 @@ static void execute(struct posix *x, struct store_op *op)
 	case STORE_FLUSH:
 	case STORE_LOCK:
 	case STORE_UNLOCK:
-		blocking_answer(op, execute_open(op));
+		blocking_answer(op, posix_ops_execute_open(op));
 		break;
 	default:
-		blocking_answer(op, execute_named(x, op));
+		blocking_answer(op, posix_ops_execute_named(x, op));
 	}
 }
 
@@ -501,10 +502,10 @@ void posix_carry_out(struct blocking *b, struct store_op *op)
 	_Static_assert(offsetof(struct posix, b) == 0, "a store is the head of its kind");
 
 	op->t.begun_ns = clock_now_ns();
-	execute(x, op);
+	posix_ops_execute(x, op);
 	op->t.last_ns = clock_now_ns();
 	if (op->verb == STORE_MKDIR && op->result == STORE_OK) {
-		code = keep_dir(x, op);
+		code = posix_ops_keep_dir(x, op);
 		if (code)
 			blocking_answer(op, code);
 	}
@@ -514,5 +515,5 @@ void posix_forget_dirs(struct posix *x)
 {
 	end_listing(x);
 	while (x->dirs)
-		forget(x, &x->dirs);
+		posix_ops_forget(x, &x->dirs);
 }

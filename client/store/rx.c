@@ -45,7 +45,7 @@ struct store_rx {
 	struct rx_slot slot[];
 };
 
-static struct store_rx *of(struct store *s)
+static struct store_rx *store_rx_of(struct store *s)
 {
 	_Static_assert(offsetof(struct store_rx, s) == 0, "a store is the head of its kind");
 	return (struct store_rx *)s;
@@ -54,7 +54,7 @@ static struct store_rx *of(struct store *s)
 /* ---- answers ---- */
 
 /* Errors of the peer and of the protocol as results. */
-static enum store_result result_of(int32_t code)
+static enum store_result store_rx_result_of(int32_t code)
 {
 	if (!code)
 		return STORE_OK;
@@ -72,12 +72,12 @@ static const char *why_of(const struct rx_call *c, int32_t code)
 }
 
 /* The call is over. */
-static void complete(struct store_rx *x, struct rx_slot *slot)
+static void store_rx_complete(struct store_rx *x, struct rx_slot *slot)
 {
 	struct store_op *op = slot->op;
 	int32_t code = rx_call_error(slot->call);
 
-	store_answer(op, result_of(code), code, why_of(slot->call, code));
+	store_answer(op, store_rx_result_of(code), code, why_of(slot->call, code));
 	if (!code && op->back != UINT64_MAX && op->done != op->back)
 		store_answer(op, STORE_SHORT, 0, "the reply is not as long as it should be");
 	op->t.last_ns = clock_now_ns();
@@ -88,7 +88,7 @@ static void complete(struct store_rx *x, struct rx_slot *slot)
 
 /* ---- questions ---- */
 
-static int ask(struct store_rx *x, struct rx_slot *slot)
+static int store_rx_ask(struct store_rx *x, struct rx_slot *slot)
 {
 	int r = rx_endpoint_ask(x->ep, &x->to, slot->number,
 				rbuf_of(slot->op->head, slot->op->head_len));
@@ -102,7 +102,7 @@ static void end_question(struct store_rx *x, struct rx_slot *slot, int32_t code)
 	const char *refused = rx_endpoint_refused(x->ep);
 	struct store_op *op = slot->op;
 
-	store_answer(op, result_of(code), code, refused ? refused : rx_error_text(code));
+	store_answer(op, store_rx_result_of(code), code, refused ? refused : rx_error_text(code));
 	op->t.last_ns = clock_now_ns();
 	slot->op = NULL;
 	store_queue_put(&x->answered, op);
@@ -138,20 +138,20 @@ static int look_at_questions(struct store_rx *x)
 		if (rx_endpoint_refused(x->ep) || x->now_ns >= slot->progress_ns + RX_DEAD_NS)
 			end_question(x, slot, RX_CALL_DEAD);
 		else if (x->now_ns >= slot->asked_ns + ASK_AGAIN_NS)
-			r = ask(x, slot);
+			r = store_rx_ask(x, slot);
 	}
 	return r;
 }
 
 /* ---- bytes ---- */
 
-static uint64_t request_len(const struct store_op *op)
+static uint64_t store_rx_request_len(const struct store_op *op)
 {
 	return op->head_len + op->len;
 }
 
 /* The next bytes of the request that are in one piece. */
-static size_t next_piece(const struct store_op *op, uint64_t written, const uint8_t **at)
+static size_t store_rx_next_piece(const struct store_op *op, uint64_t written, const uint8_t **at)
 {
 	uint64_t done, from, left;
 
@@ -170,14 +170,14 @@ static size_t next_piece(const struct store_op *op, uint64_t written, const uint
 
 static uint64_t send_some(struct rx_slot *slot)
 {
-	const uint64_t len = request_len(slot->op), before = slot->written;
+	const uint64_t len = store_rx_request_len(slot->op), before = slot->written;
 	const uint8_t *at;
 	size_t n, taken = 1;
 
 	if (before == UINT64_MAX)
 		return 0;
 	while (slot->written < len && taken) {
-		n = next_piece(slot->op, slot->written, &at);
+		n = store_rx_next_piece(slot->op, slot->written, &at);
 		taken = rx_call_write(slot->call, at, n);
 		slot->written += taken;
 	}
@@ -205,13 +205,13 @@ static uint64_t take_some(struct store_rx *x, struct rx_slot *slot)
 }
 
 /* As far as it goes now. */
-static void go_on(struct store_rx *x, struct rx_slot *slot)
+static void store_rx_go_on(struct store_rx *x, struct rx_slot *slot)
 {
 	if (rx_call_state(slot->call) == RX_CALL_ACTIVE &&
 	    send_some(slot) + take_some(x, slot) != 0)
 		slot->progress_ns = x->now_ns;
 	if (rx_call_state(slot->call) == RX_CALL_OVER)
-		complete(x, slot);
+		store_rx_complete(x, slot);
 }
 
 /* ---- calls of the server ---- */
@@ -256,18 +256,18 @@ static void answer_back(struct store_rx *x, struct rx_call *c)
 	rx_endpoint_release(x->ep, c);
 }
 
-static bool on_arrived(void *user, struct rx_call *c)
+static bool store_rx_on_arrived(void *user, struct rx_call *c)
 {
 	answer_back(user, c);
 	return true;
 }
 
-static void on_changed(void *user, struct rx_call *c)
+static void store_rx_on_changed(void *user, struct rx_call *c)
 {
 	struct rx_slot *slot = rx_endpoint_user(c);
 
 	if (slot)
-		go_on(user, slot);
+		store_rx_go_on(user, slot);
 	else
 		answer_back(user, c);
 }
@@ -282,7 +282,7 @@ static struct rx_slot *free_slot(struct store_rx *x)
 	return NULL;
 }
 
-static struct rx_call *begin_call(struct store_rx *x)
+static struct rx_call *store_rx_begin_call(struct store_rx *x)
 {
 	struct rx_call *c = NULL;
 
@@ -291,14 +291,14 @@ static struct rx_call *begin_call(struct store_rx *x)
 	return c;
 }
 
-static int lost(const struct store_rx *x, int code, struct err *e)
+static int store_rx_lost(const struct store_rx *x, int code, struct err *e)
 {
 	return err_set(e, code, "%s: the UDP socket failed: %s", x->peer, strerror(-code));
 }
 
 static int submit_rx(struct store *s, struct store_op *op, struct err *e)
 {
-	struct store_rx *x = of(s);
+	struct store_rx *x = store_rx_of(s);
 	struct rx_slot *slot = free_slot(x);
 	int r;
 
@@ -319,28 +319,28 @@ static int submit_rx(struct store *s, struct store_op *op, struct err *e)
 		slot->call = NULL;
 		slot->op = op;
 		slot->number = ++x->n_asked;
-		r = ask(x, slot);
-		return r ? lost(x, r, e) : 0;
+		r = store_rx_ask(x, slot);
+		return r ? store_rx_lost(x, r, e) : 0;
 	}
-	slot->call = begin_call(x);
+	slot->call = store_rx_begin_call(x);
 	if (!slot->call)
 		return -EAGAIN;
 	slot->op = op;
 	slot->written = 0;
 	rx_endpoint_set_user(slot->call, slot);
-	go_on(x, slot);
+	store_rx_go_on(x, slot);
 	r = rx_endpoint_flush(x->ep, x->now_ns);
-	return r && r != -EAGAIN ? lost(x, r, e) : 0;
+	return r && r != -EAGAIN ? store_rx_lost(x, r, e) : 0;
 }
 
-static struct store_op *take_rx(struct store *s)
+static struct store_op *store_rx_take(struct store *s)
 {
-	return store_queue_take(&of(s)->answered);
+	return store_queue_take(&store_rx_of(s)->answered);
 }
 
 static void wait_rx(struct store *s, struct io_wait *w)
 {
-	struct store_rx *x = of(s);
+	struct store_rx *x = store_rx_of(s);
 	uint64_t end_ns;
 
 	rx_endpoint_wait(x->ep, w);
@@ -366,13 +366,13 @@ static void give_up_late(struct store_rx *x)
 		if (!slot->op || !slot->call || x->now_ns < slot->progress_ns + x->timeout_ns)
 			continue;
 		rx_call_abort(slot->call, RX_CALL_TIMEOUT);
-		complete(x, slot);
+		store_rx_complete(x, slot);
 	}
 }
 
 static int advance_rx(struct store *s, short events, struct err *e)
 {
-	struct store_rx *x = of(s);
+	struct store_rx *x = store_rx_of(s);
 	int r;
 
 	(void)events;
@@ -385,7 +385,7 @@ static int advance_rx(struct store *s, short events, struct err *e)
 	if (r)
 		return err_prefix(e, r, "%s", x->peer);
 	r = rx_endpoint_flush(x->ep, x->now_ns);
-	return r && r != -EAGAIN ? lost(x, r, e) : 0;
+	return r && r != -EAGAIN ? store_rx_lost(x, r, e) : 0;
 }
 
 static int work_rx(struct store *s, uint64_t ns, struct err *e)
@@ -399,7 +399,7 @@ static int work_rx(struct store *s, uint64_t ns, struct err *e)
 /* What is under way is given up, and the server is told. */
 static void finish_rx(struct store *s)
 {
-	struct store_rx *x = of(s);
+	struct store_rx *x = store_rx_of(s);
 
 	x->now_ns = clock_now_ns();
 	for (unsigned int i = 0; i < x->n_slots; i++) {
@@ -415,17 +415,17 @@ static void finish_rx(struct store *s)
 
 static void close_rx(struct store *s)
 {
-	struct store_rx *x = of(s);
+	struct store_rx *x = store_rx_of(s);
 
 	rx_endpoint_close(x->ep);
 	free(x->conn);
 	free(x);
 }
 
-static const struct store_type rx_type = { "Rx",       submit_rx, take_rx,   wait_rx,
-					   advance_rx, work_rx,   finish_rx, close_rx };
+static const struct store_type rx_type = { "Rx",       submit_rx, store_rx_take, wait_rx,
+					   advance_rx, work_rx,   finish_rx,     close_rx };
 
-static int open_endpoint(struct store_rx *x, const struct store_rx_opts *o, struct err *e)
+static int store_rx_open_endpoint(struct store_rx *x, const struct store_rx_opts *o, struct err *e)
 {
 	const struct rx_endpoint_opts ep = {
 		.service = o->called_back ? CALL_BACK : 0,
@@ -436,8 +436,8 @@ static int open_endpoint(struct store_rx *x, const struct store_rx_opts *o, stru
 		.scratch = o->scratch,
 		.scratch_len = o->scratch ? STORE_SCRATCH_LEN : 0,
 		.events = { .user = x,
-			    .arrived = on_arrived,
-			    .changed = on_changed,
+			    .arrived = store_rx_on_arrived,
+			    .changed = store_rx_on_changed,
 			    .answered = on_answered },
 	};
 	int r = rx_endpoint_open(&x->ep, &ep, e);
@@ -467,7 +467,7 @@ int store_open_rx(struct store **out, const struct store_rx_opts *o, struct err 
 	store_queue_init(&x->answered);
 	inet_ntop(AF_INET, &o->to->sin_addr, address, sizeof(address));
 	snprintf(x->peer, sizeof(x->peer), "%s:%u", address, ntohs(o->to->sin_port));
-	r = x->conn ? open_endpoint(x, o, e) : err_set(e, -ENOMEM, "out of memory");
+	r = x->conn ? store_rx_open_endpoint(x, o, e) : err_set(e, -ENOMEM, "out of memory");
 	if (r)
 		close_rx(&x->s);
 	else
@@ -477,7 +477,7 @@ int store_open_rx(struct store **out, const struct store_rx_opts *o, struct err 
 
 void store_rx_look(struct store *s, struct store_rx_state *out)
 {
-	struct store_rx *x = of(s);
+	struct store_rx *x = store_rx_of(s);
 	const struct rx_hub *hub = rx_endpoint_hub(x->ep);
 
 	*out = (struct store_rx_state) { .counts = hub->counts,

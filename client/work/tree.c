@@ -63,7 +63,7 @@ uint32_t tree_mark(uint64_t started)
 	return (uint32_t)(started * 0x9e3779b97f4a7c15u >> 40);
 }
 
-static void put_name(char out[static TREE_NAME_MAX + 1], pid_t pid)
+static void tree_put_name(char out[static TREE_NAME_MAX + 1], pid_t pid)
 {
 	snprintf(out, TREE_NAME_MAX + 1, NAME_FORMAT, host_hash(), (unsigned int)pid % 10000000u,
 		 tree_mark(start_of(pid)));
@@ -71,12 +71,12 @@ static void put_name(char out[static TREE_NAME_MAX + 1], pid_t pid)
 
 void tree_name(char out[static TREE_NAME_MAX + 1])
 {
-	put_name(out, getpid());
+	tree_put_name(out, getpid());
 }
 
 bool tree_name_of(char out[static TREE_NAME_MAX + 1], pid_t pid)
 {
-	put_name(out, pid);
+	tree_put_name(out, pid);
 	return start_of(pid);
 }
 
@@ -97,7 +97,7 @@ bool tree_owner(const char *name, struct tree_owner *out)
 	return true;
 }
 
-static int refused(const struct afp_op *op, const char *name, struct err *e)
+static int tree_refused(const struct afp_op *op, const char *name, struct err *e)
 {
 	return err_set(e, REFUSED, "%s %s: %s (AFP %d)", afp_op_name(op), name,
 		       afp_result_text(op->dsi.result), op->dsi.result);
@@ -115,7 +115,7 @@ struct emptying {
 
 static int empty(struct afp *a, uint32_t dir, int depth, struct err *e);
 
-static int remove_entry(struct emptying *m, const struct afp_params *p)
+static int tree_remove_entry(struct emptying *m, const struct afp_params *p)
 {
 	struct afp_op op;
 	int r = 0;
@@ -132,7 +132,7 @@ static int remove_entry(struct emptying *m, const struct afp_params *p)
 	if (r)
 		return r;
 	if (op.dsi.result && op.dsi.result != AFP_ERR_NO_OBJECT)
-		return refused(&op, p->name, m->e);
+		return tree_refused(&op, p->name, m->e);
 	m->removed += !op.dsi.result;
 	return 0;
 }
@@ -155,10 +155,10 @@ static int remove_batch(struct emptying *m, bool *more)
 	if (!*more)
 		return 0;
 	if (op.dsi.result)
-		return refused(&op, "", m->e);
+		return tree_refused(&op, "", m->e);
 	afp_entries_begin(&it, &op);
 	while (!r && afp_entries_next(&it, &p))
-		r = remove_entry(m, &p);
+		r = tree_remove_entry(m, &p);
 	if (!r && it.at.bad)
 		r = err_set(m->e, REFUSED, "FPEnumerate: malformed reply");
 	return r;
@@ -206,13 +206,13 @@ int tree_remove(struct afp *a, uint32_t parent, const char *name, struct err *e)
 	if (r || !op.dsi.result || op.dsi.result == AFP_ERR_NO_OBJECT)
 		return r;
 	if (op.dsi.result != AFP_ERR_DIR_NOT_EMPTY)
-		return refused(&op, name, e);
+		return tree_refused(&op, name, e);
 	afp_prep_get_params(&op, a, parent, name, 0, AFP_BIT_ID);
 	r = afp_call(a, &op, e);
 	if (r)
 		return r;
 	if (op.dsi.result || !afp_get_file_params(&op, &p))
-		return refused(&op, name, e);
+		return tree_refused(&op, name, e);
 	afp_prep_delete(&op, a, p.id, "");
 	r = afp_call(a, &op, e);
 	if (r || !op.dsi.result)
@@ -222,7 +222,7 @@ int tree_remove(struct afp *a, uint32_t parent, const char *name, struct err *e)
 		return r;
 	afp_prep_delete(&op, a, p.id, "");
 	r = afp_call(a, &op, e);
-	return r || !op.dsi.result ? r : refused(&op, name, e);
+	return r || !op.dsi.result ? r : tree_refused(&op, name, e);
 }
 
 int tree_list(struct afp *a, int (*found)(void *user, const struct afp_params *dir), void *user,
@@ -242,7 +242,7 @@ int tree_list(struct afp *a, int (*found)(void *user, const struct afp_params *d
 		if (r || op.dsi.result == AFP_ERR_NO_OBJECT)
 			return r;
 		if (op.dsi.result)
-			return refused(&op, "of the volume's root", e);
+			return tree_refused(&op, "of the volume's root", e);
 		if (!afp_entries_begin(&it, &op) || !it.left)
 			return err_set(e, REFUSED, "FPEnumerate: malformed reply");
 		if (what.start > UINT16_MAX - it.left)

@@ -16,7 +16,7 @@
 #define PATIENCE_MS 5000 /* from SIGTERM to SIGKILL */
 
 /* exec closes gate; if it fails, the errno is written to it. */
-static void be_child(int gate, char *const argv[])
+static void child_run_command(int gate, char *const argv[])
 {
 	int failure;
 	char go;
@@ -34,7 +34,7 @@ static void be_child(int gate, char *const argv[])
 }
 
 /* 0: it can be run; else an errno, as execvp would set it. */
-static int why_not(const char *name)
+static int child_why_not(const char *name)
 {
 	const char *at = getenv("PATH"), *end;
 	char path[PATH_MAX];
@@ -58,7 +58,7 @@ static int why_not(const char *name)
 
 int child_check(const char *name, struct err *e)
 {
-	int why = why_not(name);
+	int why = child_why_not(name);
 
 	return why ? err_set(e, -why, "cannot run %s: %s", name, strerror(why)) : 0;
 }
@@ -73,7 +73,7 @@ int child_start(struct child *c, char *const argv[], struct err *e)
 	c->pid = fork();
 	if (!c->pid) {
 		close(gate[1]);
-		be_child(gate[0], argv);
+		child_run_command(gate[0], argv);
 	}
 	close(gate[0]);
 	c->gate = gate[1];
@@ -107,7 +107,7 @@ int child_go(struct child *c, struct err *e)
 }
 
 /* Whether it has ended. */
-static bool reap(struct child *c, int flags)
+static bool child_reap(struct child *c, int flags)
 {
 	struct rusage r;
 	pid_t pid;
@@ -124,7 +124,7 @@ static bool reap(struct child *c, int flags)
 
 bool child_ended(struct child *c)
 {
-	if (c->pid && reap(c, WNOHANG))
+	if (c->pid && child_reap(c, WNOHANG))
 		c->pid = 0;
 	return !c->pid;
 }
@@ -140,6 +140,6 @@ void child_end(struct child *c)
 	if (!c->pid)
 		return;
 	kill(c->pid, SIGKILL);
-	reap(c, 0);
+	child_reap(c, 0);
 	c->pid = 0;
 }

@@ -11,7 +11,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-/* How a command ended. The process's exit code, but not under netatalk's names (cmd/peer.c). */
+/* How a command ended. The process's exit code, but not under netatalk's names (compat/peer.c). */
 enum outcome {
 	OUTCOME_OK = 0,
 	OUTCOME_FAILED = 1,     /* this program failed: memory, a file it could not write */

@@ -61,7 +61,7 @@ static char *runs_home(void)
 }
 
 /* "2026-11-21T142205-lantest-83ccb818": sorts by time. To be freed. */
-static char *name_of(const struct run *r)
+static char *runs_name_of(const struct run *r)
 {
 	char *name, started[sizeof(r->started)];
 	size_t n = 0;
@@ -98,7 +98,7 @@ static int make_in(int home_dir, const char *name, const char *path, struct err 
 
 static void make_among_runs(struct runs_folder *out, const struct run *r, struct err *e)
 {
-	char *folder = runs_home(), *name = name_of(r);
+	char *folder = runs_home(), *name = runs_name_of(r);
 	int home_dir = -1, fd = -1;
 
 	if (folder && name)
@@ -138,7 +138,7 @@ static void unpoint_last(const char *path)
 	free(last);
 }
 
-static bool is_there(int folder, const char *name)
+static bool runs_is_there(int folder, const char *name)
 {
 	struct stat st;
 
@@ -146,7 +146,7 @@ static bool is_there(int folder, const char *name)
 }
 
 /* The lock, which ends with this process; 0: this file system has none. */
-static int lock(int folder, const char *path, struct err *e)
+static int runs_lock(int folder, const char *path, struct err *e)
 {
 	int fd = openat(folder, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 
@@ -162,10 +162,10 @@ static int lock(int folder, const char *path, struct err *e)
 /* A folder named by the user may exist, but must not contain a run or the rest of one. */
 static int check_left(int folder, const char *path, struct err *e)
 {
-	if (is_there(folder, "run.json"))
+	if (runs_is_there(folder, "run.json"))
 		return err_set(e, -EEXIST, "-o: %s has a run in it already: name another folder",
 			       path);
-	if (is_there(folder, "trace/metadata"))
+	if (runs_is_there(folder, "trace/metadata"))
 		return err_set(e, -EEXIST,
 			       "-o: %s has the trace of a run that was killed: name another folder",
 			       path);
@@ -181,7 +181,7 @@ static int check_folder(const char *path, struct err *e)
 	folder = file_folder(path, 0, e);
 	if (folder < 0)
 		return folder == -ENOENT ? 0 : err_prefix(e, folder, "-o");
-	r = lock(folder, path, e);
+	r = runs_lock(folder, path, e);
 	if (r > 0)
 		close(r);
 	r = r < 0 ? r : check_left(folder, path, e);
@@ -190,7 +190,7 @@ static int check_folder(const char *path, struct err *e)
 }
 
 /* A file is made or replaced in its folder, a pipe written to. */
-static int check_json(const char *path, struct err *e)
+static int runs_check_json(const char *path, struct err *e)
 {
 	int r;
 
@@ -204,7 +204,7 @@ int runs_check(const struct runs_cfg *cfg, struct err *e)
 {
 	int r = cfg->folder ? check_folder(cfg->folder, e) : 0;
 
-	return r || !cfg->json || runs_json_only(cfg) ? r : check_json(cfg->json, e);
+	return r || !cfg->json || runs_json_only(cfg) ? r : runs_check_json(cfg->json, e);
 }
 
 static int make_wanted(struct runs_folder *out, const char *wanted, struct err *e)
@@ -216,7 +216,7 @@ static int make_wanted(struct runs_folder *out, const char *wanted, struct err *
 		return err_set(e, -ENOMEM, "out of memory");
 	r = file_folder(wanted, WANTED_MODE, e);
 	out->dir = r > 0 ? r : 0;
-	r = r < 0 ? r : lock(out->dir, wanted, e);
+	r = r < 0 ? r : runs_lock(out->dir, wanted, e);
 	out->lock = r > 0 ? r : 0;
 	r = r < 0 ? r : check_left(out->dir, wanted, e);
 	if (r)
@@ -225,7 +225,7 @@ static int make_wanted(struct runs_folder *out, const char *wanted, struct err *
 }
 
 /* The file has no name: it goes when its descriptor is closed, also if this process is killed. */
-static int take_room(int folder)
+static int runs_take_room(int folder)
 {
 	int fd = openat(folder, ".", O_TMPFILE | O_WRONLY | O_CLOEXEC, 0600);
 	uint64_t quarter = 0;
@@ -259,7 +259,7 @@ int runs_open(struct runs_folder *out, const struct runs_cfg *cfg, bool needed, 
 	else if (needed || !cfg->not_kept)
 		make_among_runs(out, r, e);
 	if (out->path && needed)
-		out->room = take_room(out->dir);
+		out->room = runs_take_room(out->dir);
 	if (rc || out->path || (cfg->not_kept && !needed))
 		return rc;
 	return needed ? e->code : run_note(&r->warnings, "output", NOT_KEPT, e->text);
@@ -355,7 +355,7 @@ static bool is_run(const char *path)
 {
 	int folder = open(path, O_PATH | O_DIRECTORY | O_CLOEXEC);
 	bool is = folder >= 0 &&
-		  (is_there(folder, "run.json") || is_there(folder, "trace/metadata"));
+		  (runs_is_there(folder, "run.json") || runs_is_there(folder, "trace/metadata"));
 
 	if (folder >= 0)
 		close(folder);
@@ -397,7 +397,7 @@ char *runs_rung(const char *folder, const char *key)
 }
 
 /* How well a name fits a run: 2 it begins the folder's name, 1 the id, 0 neither. */
-static int fits(const char *folder, const char *name, const char *wanted)
+static int runs_fits(const char *folder, const char *name, const char *wanted)
 {
 	const char *id = strrchr(name, '-');
 
@@ -417,7 +417,7 @@ struct match {
 };
 
 /* When a run ended, or the trace of one that was killed began. */
-static struct timespec written(const char *folder)
+static struct timespec runs_written(const char *folder)
 {
 	char *run = runs_path(folder, "run.json"), *trace = runs_path(folder, "trace/metadata");
 	struct stat st = { 0 };
@@ -447,12 +447,12 @@ static void consider(struct match *m, const char *home_dir, const char *name, co
 	int how = 0;
 
 	if (path && name[0] != '.' && !lstat(path, &st) && S_ISDIR(st.st_mode))
-		how = wanted ? fits(path, name, wanted) : is_run(path);
+		how = wanted ? runs_fits(path, name, wanted) : is_run(path);
 	if (!how || how < m->how) {
 		free(path);
 		return;
 	}
-	when = written(path);
+	when = runs_written(path);
 	m->n = how > m->how ? 1 : m->n + 1;
 	if (how == m->how && is_before(&when, path, m)) {
 		free(path);

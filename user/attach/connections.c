@@ -9,7 +9,8 @@
 #include <string.h>
 
 /* The kernel lists them in the same order again and again: looks first after the last one. */
-static struct connection *find(struct connections *c, const struct sockets_addr *client)
+static struct connection *attach_connections_find(struct connections *c,
+						  const struct sockets_addr *client)
 {
 	for (size_t i = 0; i < c->n; i++) {
 		struct connection *one = &c->connection[(c->at + i) % c->n];
@@ -24,7 +25,7 @@ static struct connection *find(struct connections *c, const struct sockets_addr 
 }
 
 /* A total that is smaller than before belongs to a later connection from the same address. */
-static bool is_another(const struct run_tcp *before, const struct run_tcp *now)
+static bool attach_connections_is_another(const struct run_tcp *before, const struct run_tcp *now)
 {
 	return now->value[TCP_SEGS_OUT] < before->value[TCP_SEGS_OUT];
 }
@@ -46,7 +47,7 @@ static void add_queues(struct connection *c, const struct run_tcp *now)
 }
 
 /* A place for a new one: where there are very many, that of the one that ended first; else NULL. */
-static struct connection *place(struct connections *c)
+static struct connection *attach_connections_place(struct connections *c)
 {
 	struct connection *first = c->connection;
 
@@ -57,19 +58,20 @@ static struct connection *place(struct connections *c)
 	return first->look < c->n_looks ? first : NULL;
 }
 
-static int take(void *arg, const struct sockets_addr *client, const struct run_tcp *tcp)
+static int attach_connections_take(void *arg, const struct sockets_addr *client,
+				   const struct run_tcp *tcp)
 {
 	struct connections *c = arg;
-	struct connection *known = find(c, client);
+	struct connection *known = attach_connections_find(c, client);
 
 	if (!known) {
-		known = place(c);
+		known = attach_connections_place(c);
 		if (!known)
 			return c->n < CONNECTIONS_MAX ? -ENOMEM : 0;
 		*known = (struct connection) { .client = *client };
 		if (!c->n_looks)
 			known->first = *tcp;
-	} else if (is_another(&known->last, tcp)) {
+	} else if (attach_connections_is_another(&known->last, tcp)) {
 		*known = (struct connection) { .client = *client };
 	}
 	known->look = c->n_looks;
@@ -78,7 +80,7 @@ static int take(void *arg, const struct sockets_addr *client, const struct run_t
 	return 0;
 }
 
-static void look_unaccepted(struct connections *c)
+static void attach_connections_look_unaccepted(struct connections *c)
 {
 	uint64_t n, now_ns = clock_now_ns();
 
@@ -96,8 +98,8 @@ static void look_unaccepted(struct connections *c)
 void connections_look(struct connections *c)
 {
 	for (size_t i = 0; i < c->n_ports && !c->failed; i++)
-		c->failed = tcpdiag_each(c->port[i], take, c) != 0;
-	look_unaccepted(c);
+		c->failed = tcpdiag_each(c->port[i], attach_connections_take, c) != 0;
+	attach_connections_look_unaccepted(c);
 	c->n_looks++;
 }
 
@@ -108,12 +110,12 @@ void connections_begin(struct connections *out, const struct servers_entry *serv
 	connections_look(out);
 }
 
-static uint64_t grown(const struct connection *c, enum run_tcp_value which)
+static uint64_t attach_connections_grown(const struct connection *c, enum run_tcp_value which)
 {
 	return c->last.value[which] - c->first.value[which];
 }
 
-static void note(struct run_session_tcp *out, const struct connection *c)
+static void attach_connections_note(struct run_session_tcp *out, const struct connection *c)
 {
 	static const enum run_tcp_value needed[] = { TCP_MIN_RTT, TCP_SEGS_OUT, TCP_RETRANS_TOTAL,
 						     TCP_RWND_LIMITED, TCP_SNDBUF_LIMITED };
@@ -125,13 +127,13 @@ static void note(struct run_session_tcp *out, const struct connection *c)
 		.known = true,
 		.rtt_ns = 1000 * c->last.value[TCP_RTT],
 		.min_rtt_ns = 1000 * c->last.value[TCP_MIN_RTT],
-		.segments = grown(c, TCP_SEGS_OUT),
-		.retransmitted = grown(c, TCP_RETRANS_TOTAL),
-		.acked = grown(c, TCP_BYTES_ACKED),
-		.received = grown(c, TCP_BYTES_RECEIVED),
-		.busy_ns = 1000 * grown(c, TCP_BUSY),
-		.window_ns = 1000 * grown(c, TCP_RWND_LIMITED),
-		.buffer_ns = 1000 * grown(c, TCP_SNDBUF_LIMITED),
+		.segments = attach_connections_grown(c, TCP_SEGS_OUT),
+		.retransmitted = attach_connections_grown(c, TCP_RETRANS_TOTAL),
+		.acked = attach_connections_grown(c, TCP_BYTES_ACKED),
+		.received = attach_connections_grown(c, TCP_BYTES_RECEIVED),
+		.busy_ns = 1000 * attach_connections_grown(c, TCP_BUSY),
+		.window_ns = 1000 * attach_connections_grown(c, TCP_RWND_LIMITED),
+		.buffer_ns = 1000 * attach_connections_grown(c, TCP_SNDBUF_LIMITED),
 		.rate = c->last.value[TCP_DELIVERY_RATE],
 		.n_looks = c->n_looks,
 		.queue_mean = c->queue_sum / c->n_looks,
@@ -153,9 +155,9 @@ void connections_note(struct connections *c, struct run *r)
 		const struct connection *its = NULL;
 
 		if (s->address && sockets_addr_parse(&client, s->address))
-			its = find(c, &client);
+			its = attach_connections_find(c, &client);
 		if (its)
-			note(&r->session[i].tcp, its);
+			attach_connections_note(&r->session[i].tcp, its);
 	}
 }
 

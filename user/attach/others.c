@@ -52,7 +52,7 @@ static void join_addresses(struct others_list *l)
 	l->n = n;
 }
 
-static void take_client(void *user, const char *address, uint64_t requests)
+static void others_take_client(void *user, const char *address, uint64_t requests)
 {
 	others_add(user, address, requests, false);
 }
@@ -73,9 +73,9 @@ static int take_socket(void *arg, pid_t pid, int fd, const char *name)
 	return 0;
 }
 
-static void take_all(struct others_list *l, struct watch *w)
+static void others_take_all(struct others_list *l, struct watch *w)
 {
-	watch_clients(w, take_client, l);
+	watch_clients(w, others_take_client, l);
 	if (l->n)
 		procfs_each_fd(0, take_socket, l);
 }
@@ -83,11 +83,12 @@ static void take_all(struct others_list *l, struct watch *w)
 void others_begin(struct others_list *out, struct watch *w)
 {
 	others_fini(out);
-	take_all(out, w);
+	others_take_all(out, w);
 	join_addresses(out);
 }
 
-static const struct others_client *find_client(const struct others_list *l, const char *address)
+static const struct others_client *others_find_client(const struct others_list *l,
+						      const char *address)
 {
 	struct others_client key;
 
@@ -103,7 +104,7 @@ void others_count(const struct others_list *before, struct others_list *after, s
 	join_addresses(after);
 	for (size_t i = 0; i < after->n; i++) {
 		c = &after->client[i];
-		was = find_client(before, c->address);
+		was = others_find_client(before, c->address);
 		n = was && was->requests < c->requests ? c->requests - was->requests
 		    : was                              ? 0
 						       : c->requests;
@@ -122,7 +123,7 @@ void others_end(const struct others_list *before, struct watch *w, struct run_ph
 	const struct run_load *const loads[] = { p->load, p->probe };
 	struct others_list after = { 0 };
 
-	take_all(&after, w);
+	others_take_all(&after, w);
 	for (size_t k = 0; k < sizeof(loads) / sizeof(loads[0]); k++)
 		for (unsigned int i = 0; loads[k] && i < loads[k]->n_clients; i++)
 			if (*loads[k]->client[i].address)

@@ -46,7 +46,7 @@ static uint64_t cpu_now_ns(void)
 }
 
 /* Notes the process at index i. Without memory it counts as new each time, which is only slower. */
-static bool is_new(struct seen *seen, size_t i, pid_t pid)
+static bool sampler_is_new(struct seen *seen, size_t i, pid_t pid)
 {
 	while (i >= seen->n)
 		if (!VEC_ADD(seen->pid, seen->n))
@@ -67,7 +67,7 @@ void sampler_look(struct sampler *s)
 		return;
 	for (unsigned int role = 0; role < AFS_N_ROLES; role++) {
 		for (size_t at = 0; (pid = watch_process(s->watch, role, &at));) {
-			if (!is_new(&s->seen[role], at - 1, pid))
+			if (!sampler_is_new(&s->seen[role], at - 1, pid))
 				continue;
 			/* A process that has ended meanwhile has no series. */
 			r = sample_add(s->sample, pid, role, &why);

@@ -13,7 +13,7 @@
  * things between two requests. */
 #define LEAST_NS 1000000000u
 
-static const struct run_session *session_of(const struct run *r, pid_t pid)
+static const struct run_session *unanswered_session_of(const struct run *r, pid_t pid)
 {
 	for (size_t i = 0; i < r->n_sessions; i++)
 		if (r->session[i].pid == pid && !r->session[i].ended_ns)
@@ -132,7 +132,7 @@ static int oldest_first(const void *a, const void *b)
 
 static int note_one(struct run *r, const struct run_service *is, uint64_t age_ns)
 {
-	const struct run_session *s = session_of(r, is->pid);
+	const struct run_session *s = unanswered_session_of(r, is->pid);
 	struct run_service *to = run_service(r);
 
 	if (!to)
@@ -156,7 +156,7 @@ int unanswered_note(const struct unanswered *u, struct run *r)
 	for (size_t i = 0; i < u->now.n && !e; i++) {
 		const struct run_service *is = &u->now.request[i];
 
-		age_ns = older_ns(u, session_of(r, is->pid), is);
+		age_ns = older_ns(u, unanswered_session_of(r, is->pid), is);
 		if (age_ns)
 			e = note_one(r, is, age_ns);
 	}

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Formats the text of an error. user/cmd prints it. */
+/* Formats the text of an error. the command prints it. */
 #include "base/err.h"
 
 #include <stdarg.h>

@@ -4,7 +4,7 @@
 
 /*
  * Errors: a function that can fail because *the tool* failed returns a negative errno and
- * leaves one line of text in the caller's struct err. Nothing below user/cmd prints.
+ * leaves one line of text in the caller's struct err. Nothing below the commands prints.
  * A server's answer is never such an error, it is data (see afp/proto.h).
  */
 

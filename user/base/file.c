@@ -37,7 +37,7 @@ static void walk_end(struct walk *w)
 		close(w->found);
 }
 
-static void enter(struct walk *w, int folder)
+static void file_enter(struct walk *w, int folder)
 {
 	close(w->at);
 	w->at = folder;
@@ -49,7 +49,7 @@ static bool is_last(const struct walk *w)
 }
 
 /* Moves the next part of the path to name. */
-static int take_part(struct walk *w)
+static int file_take_part(struct walk *w)
 {
 	const char *part = w->rest + strspn(w->rest, "/");
 	size_t len = strcspn(part, "/");
@@ -78,7 +78,7 @@ static int open_part(const struct walk *w)
  * Closes the link and puts its target in front of the rest. For a link in /proc, whose text may not
  * be a path (a pipe), returns a descriptor of its target.
  */
-static int follow(struct walk *w, int link)
+static int file_follow(struct walk *w, int link)
 {
 	char path[PATH_MAX];
 	struct statfs fs;
@@ -107,16 +107,16 @@ static int follow(struct walk *w, int link)
 		root = open("/", O_PATH | O_DIRECTORY | O_CLOEXEC);
 		if (root < 0)
 			return -errno;
-		enter(w, root);
+		file_enter(w, root);
 	}
 	return -EAGAIN;
 }
 
 /* One part of the path. */
-static int step(struct walk *w, const char *path, struct err *e)
+static int file_step(struct walk *w, const char *path, struct err *e)
 {
 	struct stat st = { 0 };
-	int fd, r = take_part(w);
+	int fd, r = file_take_part(w);
 
 	fd = r ? r : open_part(w);
 	if (fd == -ENOENT && is_last(w) && !w->make)
@@ -134,7 +134,7 @@ static int step(struct walk *w, const char *path, struct err *e)
 				       "%u): name the place itself",
 				       path, w->name, st.st_uid);
 		}
-		fd = follow(w, fd);
+		fd = file_follow(w, fd);
 		if (fd == -EAGAIN)
 			return 0;
 		if (fd >= 0 && fstat(fd, &st)) {
@@ -148,7 +148,7 @@ static int step(struct walk *w, const char *path, struct err *e)
 	if (S_ISDIR(st.st_mode)) {
 		w->magic = false;
 		w->folder = true;
-		enter(w, fd);
+		file_enter(w, fd);
 		return 0;
 	}
 	w->folder = false;
@@ -161,7 +161,7 @@ static int step(struct walk *w, const char *path, struct err *e)
 }
 
 /* To be ended in any case. If it returns -errno without a text in e, the caller must add one. */
-static int walk(struct walk *w, const char *path, unsigned int make, struct err *e)
+static int file_walk(struct walk *w, const char *path, unsigned int make, struct err *e)
 {
 	int r = 0;
 
@@ -177,7 +177,7 @@ static int walk(struct walk *w, const char *path, unsigned int make, struct err 
 	w->folder = true;
 	while (!r && !is_last(w)) {
 		w->folder = false;
-		r = step(w, path, e);
+		r = file_step(w, path, e);
 	}
 	return r;
 }
@@ -186,7 +186,7 @@ int file_folder(const char *path, unsigned int make, struct err *e)
 {
 	struct err why = { 0 };
 	struct walk w;
-	int r = walk(&w, path, make, &why), fd = -1;
+	int r = file_walk(&w, path, make, &why), fd = -1;
 
 	if (!r && !w.folder)
 		r = w.found < 0 ? -ENOENT : -ENOTDIR;
@@ -230,7 +230,7 @@ int file_open(int folder, const char *name, uint64_t *len)
 }
 
 /* Up to its end, or as much as there is room for. */
-static ssize_t read_all(int fd, char *out, size_t room)
+static ssize_t file_read_all(int fd, char *out, size_t room)
 {
 	size_t len = 0;
 	ssize_t n;
@@ -247,7 +247,7 @@ static ssize_t read_all(int fd, char *out, size_t room)
 int file_read_from(char **out, int fd, const char *path, size_t most, struct err *e)
 {
 	char *text = malloc(most + 1);
-	ssize_t n = text ? read_all(fd, text, most + 1) : -ENOMEM;
+	ssize_t n = text ? file_read_all(fd, text, most + 1) : -ENOMEM;
 	int r = n < 0 ? (int)n : -EINVAL;
 
 	*out = NULL;
@@ -291,7 +291,7 @@ int file_create(int folder, const char *name, unsigned int mode)
 	return fd < 0 ? -errno : fd;
 }
 
-static int write_all(int fd, const char *at, size_t len)
+static int file_write_all(int fd, const char *at, size_t len)
 {
 	while (len) {
 		ssize_t n = write(fd, at, len);
@@ -329,7 +329,7 @@ static int replace(int folder, const char *name, bool synced, const void *data, 
 	fd = file_create(folder, temp, 0666);
 	if (fd < 0)
 		return fd;
-	r = write_all(fd, data, len);
+	r = file_write_all(fd, data, len);
 	if (!r && synced && fsync(fd))
 		r = -errno;
 	if (close(fd) && !r)
@@ -353,7 +353,7 @@ static int walk_to_file(struct walk *w, bool *through, const char *path, enum fi
 			struct err *e)
 {
 	struct stat st = { .st_mode = S_IFREG };
-	int r = walk(w, path, 0, e);
+	int r = file_walk(w, path, 0, e);
 
 	*through = false;
 	if (r)
@@ -379,7 +379,7 @@ static int write_through(const struct walk *w, const void *data, size_t len)
 		fd = openat(w->at, w->name, O_WRONLY | O_NOFOLLOW | O_NOCTTY | O_CLOEXEC);
 	if (fd < 0)
 		return -errno;
-	r = write_all(fd, data, len);
+	r = file_write_all(fd, data, len);
 	close(fd);
 	return r;
 }

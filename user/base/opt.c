@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Options by table on top of getopt_long. user/cmd prints errors. */
+/* Options by table on top of getopt_long. the commands print errors. */
 #include "base/opt.h"
 
 #include <ctype.h>
@@ -73,7 +73,7 @@ static int names_init(struct opt_names *n, const struct opt *table)
 }
 
 /* getopt's code -> row; NULL: no row has it. */
-static const struct opt *row_of(const struct opt *table, int code)
+static const struct opt *opt_row_of(const struct opt *table, int code)
 {
 	if (code >= FIRST_ROW)
 		return &table[code - FIRST_ROW];
@@ -95,9 +95,9 @@ static const char *spelled(char out[static 64], const struct opt *o, int code)
 }
 
 /* getopt returned '?' or ':': finds out why. word is the argument it was looking at. */
-static int refuse(const struct opt *table, int said, int code, const char *word, struct err *e)
+static int opt_refuse(const struct opt *table, int said, int code, const char *word, struct err *e)
 {
-	const struct opt *o = code ? row_of(table, code) : NULL;
+	const struct opt *o = code ? opt_row_of(table, code) : NULL;
 	int matches = 0, len = (int)strcspn(word, "=");
 	char name[64];
 
@@ -285,10 +285,10 @@ int opt_parse(const struct opt *table, void *cfg, int argc, char **argv, int *fi
 		char name[64];
 
 		if (code == '?' || code == ':') {
-			r = refuse(table, code, optopt, argv[optind - 1], e);
+			r = opt_refuse(table, code, optopt, argv[optind - 1], e);
 			goto out;
 		}
-		o = row_of(table, code);
+		o = opt_row_of(table, code);
 		r = check_argument(table, o, spelled(name, o, code), optarg, argv[optind - 1], e);
 		r = r ? r : apply(o, name, cfg, optarg, e);
 		if (r)
@@ -333,7 +333,7 @@ static void help_text(char *out, size_t len, const struct opt *o)
 }
 
 /* Characters in the first len bytes of UTF-8. */
-static size_t columns(const char *text, size_t len)
+static size_t opt_columns(const char *text, size_t len)
 {
 	size_t n = 0;
 
@@ -348,7 +348,7 @@ static void help_wrap(FILE *out, const char *text, size_t at, size_t margin)
 	bool first = true;
 
 	while (*text) {
-		size_t len = strcspn(text, " "), width = columns(text, len);
+		size_t len = strcspn(text, " "), width = opt_columns(text, len);
 
 		if (!first && at + 1 + width > HELP_WIDTH) {
 			fputc('\n', out);
@@ -379,7 +379,7 @@ void opt_help(FILE *out, const struct opt *table)
 		if (!is_option(o) || !o->help)
 			continue;
 		help_names(names, sizeof(names), o);
-		len = columns(names, strlen(names)) + 2;
+		len = opt_columns(names, strlen(names)) + 2;
 		if (len > margin && len <= HELP_MARGIN)
 			margin = len;
 	}
@@ -393,7 +393,7 @@ void opt_help(FILE *out, const struct opt *table)
 		help_names(names, sizeof(names), o);
 		help_text(text, sizeof(text), o);
 		fputs(names, out);
-		at = columns(names, strlen(names));
+		at = opt_columns(names, strlen(names));
 		if (at + 2 > margin) {
 			fputc('\n', out);
 			at = 0;

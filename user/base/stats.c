@@ -9,7 +9,7 @@
 
 #define CI_LEVEL 0.95
 
-static int by_value(const void *a, const void *b)
+static int base_stats_by_value(const void *a, const void *b)
 {
 	uint64_t x = *(const uint64_t *)a, y = *(const uint64_t *)b;
 
@@ -88,7 +88,7 @@ int stats_of(struct stats *out, const uint64_t *value, size_t n)
 	if (!sorted)
 		return -ENOMEM;
 	memcpy(sorted, value, n * sizeof(*sorted));
-	qsort(sorted, n, sizeof(*sorted), by_value);
+	qsort(sorted, n, sizeof(*sorted), base_stats_by_value);
 	out->n = n;
 	moments(out, sorted, n);
 	out->min = (double)sorted[0];

@@ -22,7 +22,7 @@ static bool is_seen(uint32_t code)
 }
 
 /* The length of one well-formed character of UTF-8 and its code point; 0: malformed. */
-static size_t decode(const char *text, uint32_t *code)
+static size_t text_decode(const char *text, uint32_t *code)
 {
 	static const uint32_t least[] = { 0, 0, 0x80, 0x800, 0x10000 };
 	uint8_t first = (uint8_t)*text;
@@ -46,13 +46,13 @@ static size_t decode(const char *text, uint32_t *code)
 size_t text_char(const char *text)
 {
 	uint32_t code;
-	size_t len = decode(text, &code);
+	size_t len = text_decode(text, &code);
 
 	return len && is_seen(code) ? len : 0;
 }
 
 /* The length of the next character of text, and what is printed for it. */
-static size_t next(const char *text, size_t len, const char **shown, size_t *shown_len)
+static size_t text_next(const char *text, size_t len, const char **shown, size_t *shown_len)
 {
 	size_t n = text_char(text);
 	uint32_t code;
@@ -60,7 +60,7 @@ static size_t next(const char *text, size_t len, const char **shown, size_t *sho
 	*shown = n && n <= len ? text : "?";
 	*shown_len = n && n <= len ? n : 1;
 	if (!n)
-		n = decode(text, &code);
+		n = text_decode(text, &code);
 	return n && n <= len ? n : 1;
 }
 
@@ -71,7 +71,7 @@ void text_put(FILE *out, const char *text, size_t len)
 
 	len = strnlen(text, len);
 	while (len) {
-		size_t n = next(text, len, &shown, &shown_len);
+		size_t n = text_next(text, len, &shown, &shown_len);
 
 		fwrite(shown, 1, shown_len, out);
 		text += n;
@@ -86,7 +86,7 @@ void text_clean(char *text)
 	char *to = text;
 
 	while (len) {
-		size_t n = next(text, len, &shown, &shown_len);
+		size_t n = text_next(text, len, &shown, &shown_len);
 
 		memmove(to, *text == '\n' ? text : shown, shown_len);
 		to += shown_len;

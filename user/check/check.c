@@ -75,7 +75,7 @@ static int look_at_servers(struct check *c)
 	return r;
 }
 
-static enum outcome judge(const struct check *c)
+static enum outcome check_judge(const struct check *c)
 {
 	if (c->none.code)
 		return c->none.code == -EACCES ? OUTCOME_UNTRUSTED : OUTCOME_NO_SESSION;
@@ -85,7 +85,7 @@ static enum outcome judge(const struct check *c)
 	return OUTCOME_OK;
 }
 
-static int look(struct check *c, const struct check_cfg *cfg, struct err *e)
+static int check_look(struct check *c, const struct check_cfg *cfg, struct err *e)
 {
 	int r;
 
@@ -98,7 +98,7 @@ static int look(struct check *c, const struct check_cfg *cfg, struct err *e)
 	hints_machine(&c->machine);
 	if (r || c->machine.error)
 		return err_set(e, -ENOMEM, "out of memory");
-	c->outcome = judge(c);
+	c->outcome = check_judge(c);
 	return 0;
 }
 
@@ -112,7 +112,7 @@ static void fini(struct check *c)
 	free(c);
 }
 
-static enum outcome check(const struct check_cfg *cfg)
+static enum outcome check_all(const struct check_cfg *cfg)
 {
 	struct check *c = calloc(1, sizeof(*c));
 	struct err e = { 0 };
@@ -121,7 +121,7 @@ static enum outcome check(const struct check_cfg *cfg)
 
 	if (!c)
 		return OUTCOME_FAILED;
-	r = look(c, cfg, &e);
+	r = check_look(c, cfg, &e);
 	if (!r && (!cfg->json || strcmp(cfg->json, "-") != 0))
 		check_text(c, cfg->verbose, stdout);
 	if (!r && cfg->json)
@@ -154,5 +154,5 @@ int cmd_check(int argc, char **argv)
 	r = r ? r : runs_check(&runs, &e);
 	if (r)
 		return cmd_usage_error("check", &e);
-	return (int)check(&cfg);
+	return (int)check_all(&cfg);
 }

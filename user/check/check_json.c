@@ -109,7 +109,7 @@ static json_t *ladder(struct json_doc *d, const struct check *c)
 	return a;
 }
 
-static json_t *document(struct json_doc *d, const struct check *c)
+static json_t *check_json_document(struct json_doc *d, const struct check *c)
 {
 	json_t *o = json_object(), *servers = json_array(), *warnings = json_array();
 
@@ -138,5 +138,5 @@ int check_json(const struct check *c, const char *path, struct err *e)
 {
 	struct json_doc d = { 0 };
 
-	return json_save(&d, document(&d, c), path, e);
+	return json_save(&d, check_json_document(&d, c), path, e);
 }

@@ -20,9 +20,9 @@
 #define HINTS_SHOWN    7
 
 /* One line of text that is wrapped. */
-static void put(const struct paint *p, const char *label, const char *fmt, ...)
+static void check_text_put(const struct paint *p, const char *label, const char *fmt, ...)
     __attribute__((format(printf, 3, 4)));
-static void put(const struct paint *p, const char *label, const char *fmt, ...)
+static void check_text_put(const struct paint *p, const char *label, const char *fmt, ...)
 {
 	char text[3 * ERR_TEXT_MAX];
 	va_list ap;
@@ -54,7 +54,7 @@ static void age(char *text, size_t room, uint64_t started)
 		snprintf(text, room, "%.0f s", s > 0 ? s : 0);
 }
 
-static void put_session(const struct paint *p, const struct servers_session *s)
+static void check_text_put_session(const struct paint *p, const struct servers_session *s)
 {
 	char text[ERR_TEXT_MAX], client[SOCKETS_TEXT_LEN], since[32];
 
@@ -75,7 +75,7 @@ static void put_session(const struct paint *p, const struct servers_session *s)
 		err_append(text, ", in %s", s->volume);
 	age(since, sizeof(since), s->started);
 	err_append(text, ", for %s", since);
-	put(p, "  session", "%s", text);
+	check_text_put(p, "  session", "%s", text);
 }
 
 static void put_cnid(const struct paint *p, const struct servers_entry *e)
@@ -83,7 +83,7 @@ static void put_cnid(const struct paint *p, const struct servers_entry *e)
 	char text[ERR_TEXT_MAX] = "";
 
 	if (!e->cnid_metad) {
-		put(p, "  CNID", "%s", e->cnid_from);
+		check_text_put(p, "  CNID", "%s", e->cnid_from);
 		return;
 	}
 	err_append(text, "cnid_metad pid %d", e->cnid_metad);
@@ -93,7 +93,7 @@ static void put_cnid(const struct paint *p, const struct servers_entry *e)
 		err_append(text, "%s%d", i ? ", " : ": pid ", e->dbd[i]);
 	if (e->n_dbd > DBD_SHOWN)
 		err_append(text, ", ...");
-	put(p, "  CNID", "%s", text);
+	check_text_put(p, "  CNID", "%s", text);
 }
 
 static void append_sessions(char *text, const struct servers_entry *e)
@@ -108,7 +108,8 @@ static void append_sessions(char *text, const struct servers_entry *e)
 }
 
 /* Which server, and how much it is used. */
-static void put_title(const struct paint *p, const struct check *c, const struct servers_entry *e)
+static void check_text_put_title(const struct paint *p, const struct check *c,
+				 const struct servers_entry *e)
 {
 	char title[ERR_TEXT_MAX] = "", since[32];
 
@@ -126,31 +127,32 @@ static void put_title(const struct paint *p, const struct check *c, const struct
 	put_wrapped(p->out, e->comm, title, p->width);
 }
 
-static void put_server(const struct paint *p, const struct check *c, const struct check_server *s,
-		       size_t sessions)
+static void check_text_put_server(const struct paint *p, const struct check *c,
+				  const struct check_server *s, size_t sessions)
 {
 	const struct servers_entry *e = s->entry;
 
-	put_title(p, c, e);
-	put(p, "  watch", "%s", s->use);
-	put(p, "  program", "%s", e->exe[0] ? e->exe : "no right to see");
+	check_text_put_title(p, c, e);
+	check_text_put(p, "  watch", "%s", s->use);
+	check_text_put(p, "  program", "%s", e->exe[0] ? e->exe : "no right to see");
 	if (e->conf[0])
-		put(p, "  settings", "%s (%s)", e->conf, e->conf_from);
+		check_text_put(p, "  settings", "%s (%s)", e->conf, e->conf_from);
 	else
-		put(p, "  settings", "unknown");
+		check_text_put(p, "  settings", "unknown");
 	if (e->denied)
-		put(p, "  hidden",
-		    "no right to see its sockets: ports, clients and CNID processes "
-		    "may be missing; run as root");
+		check_text_put(p, "  hidden",
+			       "no right to see its sockets: ports, clients and CNID processes "
+			       "may be missing; run as root");
 	if (e->elsewhere)
-		put(p, "  network",
-		    "in a network namespace of its own (a container): ports are "
-		    "those inside it");
+		check_text_put(p, "  network",
+			       "in a network namespace of its own (a container): ports are "
+			       "those inside it");
 	put_cnid(p, e);
 	for (size_t i = 0; i < e->n_sessions && i < sessions; i++)
-		put_session(p, &e->session[i]);
+		check_text_put_session(p, &e->session[i]);
 	if (sessions && e->n_sessions > sessions)
-		put(p, "", "and %zu more: --json lists them all", e->n_sessions - sessions);
+		check_text_put(p, "", "and %zu more: --json lists them all",
+			       e->n_sessions - sessions);
 }
 
 /* All hints one after the other, those of the machine last; NULL: no more. */
@@ -190,10 +192,10 @@ static void put_hint(const struct paint *p, const struct check *c, size_t i)
 						len ? ", " : "", other->where);
 	if (!h->weak)
 		paint_ink(p, INK_YELLOW);
-	put(p, h->weak ? "hint" : "warning", "%s: %s", where, h->what);
+	check_text_put(p, h->weak ? "hint" : "warning", "%s: %s", where, h->what);
 	if (!h->weak)
 		paint_ink(p, INK_NONE);
-	put(p, "", "-> %s", h->todo);
+	check_text_put(p, "", "-> %s", h->todo);
 }
 
 /* Warnings before hints, those of the servers before those of the machine; at most so many. */
@@ -207,7 +209,7 @@ static void put_hints(const struct paint *p, const struct check *c, size_t most)
 			if (h->weak == weak && !was_said(c, i) && n++ < most)
 				put_hint(p, c, i);
 	if (n > most)
-		put(p, "", "and %zu more: -v", n - most);
+		check_text_put(p, "", "and %zu more: -v", n - most);
 }
 
 static void put_all_hints(const struct paint *p, const struct check *c, size_t most)
@@ -235,19 +237,19 @@ static void put_ladder(const struct paint *p, const struct check *c, bool facts)
 		if (!strcmp(s->layer, "kernel") != facts)
 			continue;
 		if (facts) {
-			put(p, s->rung, "%s%s", s->ok ? "" : "! ", s->why);
+			check_text_put(p, s->rung, "%s%s", s->ok ? "" : "! ", s->why);
 			continue;
 		}
-		put(p, strcmp(s->layer, before) ? s->layer : "", "%-4s%s: %s",
-		    s->taken ? "yes*"
-		    : s->ok  ? "yes"
-			     : "no",
-		    s->rung, s->why);
+		check_text_put(p, strcmp(s->layer, before) ? s->layer : "", "%-4s%s: %s",
+			       s->taken ? "yes*"
+			       : s->ok  ? "yes"
+					: "no",
+			       s->rung, s->why);
 		before = s->layer;
 	}
 }
 
-static void put_answer(const struct paint *p, const struct check *c)
+static void check_text_put_answer(const struct paint *p, const struct check *c)
 {
 	const char *why = NULL;
 	bool exact = ladder_exact(&c->ladder);
@@ -261,34 +263,35 @@ static void put_answer(const struct paint *p, const struct check *c)
 	fputs("\n\n", p->out);
 	if (!exact)
 		paint_ink(p, INK_YELLOW);
-	put(p, "exact", "%s%s", exact ? "yes, every call of a server can be counted here" : "no: ",
-	    exact ? ""
-	    : why ? why
-		  : "unknown");
+	check_text_put(p, "exact", "%s%s",
+		       exact ? "yes, every call of a server can be counted here" : "no: ",
+		       exact ? ""
+		       : why ? why
+			     : "unknown");
 	if (!exact)
 		paint_ink(p, INK_NONE);
 	if (c->n_servers == 1 && c->servers.session)
-		put(p, "server", "found: session %d", c->servers.session);
+		check_text_put(p, "server", "found: session %d", c->servers.session);
 	else if (c->n_servers == 1)
-		put(p, "server", "found: pid %d", c->server[0].entry->master);
+		check_text_put(p, "server", "found: pid %d", c->server[0].entry->master);
 	else if (c->n_servers)
-		put(p, "server", "%zu found: choose one with --port PORT or --pid PID",
-		    c->n_servers);
+		check_text_put(p, "server", "%zu found: choose one with --port PORT or --pid PID",
+			       c->n_servers);
 	else
-		put(p, "server", "none"); /* why is a message of its own */
+		check_text_put(p, "server", "none"); /* why is a message of its own */
 }
 
 /* Which server it is, or which there are to choose from. */
 static void put_servers(const struct paint *p, const struct check *c)
 {
 	if (c->n_servers == 1) {
-		put_server(p, c, &c->server[0], 0);
+		check_text_put_server(p, c, &c->server[0], 0);
 		return;
 	}
 	for (size_t i = 0; i < c->n_servers && i < SERVERS_SHOWN; i++)
-		put_title(p, c, c->server[i].entry);
+		check_text_put_title(p, c, c->server[i].entry);
 	if (c->n_servers > SERVERS_SHOWN)
-		put(p, "", "and %zu more: -v", c->n_servers - SERVERS_SHOWN);
+		check_text_put(p, "", "and %zu more: -v", c->n_servers - SERVERS_SHOWN);
 }
 
 static void put_everything(const struct paint *p, const struct check *c)
@@ -296,7 +299,7 @@ static void put_everything(const struct paint *p, const struct check *c)
 	if (c->n_servers)
 		paint_heading(p, c->n_servers == 1 ? "Server" : "Servers", "");
 	for (size_t i = 0; i < c->n_servers; i++)
-		put_server(p, c, &c->server[i], SESSIONS_SHOWN);
+		check_text_put_server(p, c, &c->server[i], SESSIONS_SHOWN);
 	put_all_hints(p, c, SIZE_MAX);
 	paint_heading(p, "What can be watched", "  (* would be used)");
 	put_ladder(p, c, false);
@@ -314,7 +317,7 @@ void check_text(const struct check *c, bool verbose, FILE *out)
 		if (!ioctl(fileno(out), TIOCGWINSZ, &size) && size.ws_col >= 40)
 			p.width = size.ws_col < WIDTH || verbose ? size.ws_col : WIDTH;
 	}
-	put_answer(&p, c);
+	check_text_put_answer(&p, c);
 	if (verbose) {
 		put_everything(&p, c);
 		return;

@@ -105,7 +105,8 @@ void gfapi_usage(FILE *out, const char *program)
 /* ---- one variable ---- */
 
 /* Digits, and then one of the letters of units, which it multiplies by: *unit is its place. */
-static bool take_number(const char *text, const char *units, uint64_t *n, unsigned int *unit)
+static bool gfapi_env_take_number(const char *text, const char *units, uint64_t *n,
+				  unsigned int *unit)
 {
 	const char *at;
 	char *end;
@@ -132,7 +133,7 @@ static int set_number(const struct variable *v, const char *text, uint64_t *to, 
 	};
 	unsigned int unit;
 
-	if (take_number(text, units[v->kind], to, &unit) && *to <= v->max >> 10 * unit) {
+	if (gfapi_env_take_number(text, units[v->kind], to, &unit) && *to <= v->max >> 10 * unit) {
 		*to <<= 10 * unit;
 		if (*to >= v->min)
 			return 0;

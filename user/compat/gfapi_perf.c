@@ -28,7 +28,7 @@ struct gfapi_run {
 	bool failed;
 };
 
-static uint64_t wall_offset_ns(void)
+static uint64_t gfapi_perf_wall_offset_ns(void)
 {
 	struct timespec t;
 
@@ -72,7 +72,7 @@ static void note_results(struct gfapi_run *x, const struct run_phase *p)
 			load->why);
 }
 
-static int await_gun(struct gfapi_run *x, struct err *e)
+static int gfapi_perf_await_gun(struct gfapi_run *x, struct err *e)
 {
 	const struct gfapi_cfg *cfg = x->cfg;
 	const struct gun_opts o = { .file = cfg->gun,
@@ -90,7 +90,7 @@ static bool reads(const struct gfapi_cfg *cfg)
 	return cfg->mixed || smallfile_flags(cfg->load) & SMALLFILE_READS;
 }
 
-static int measure(struct gfapi_run *x, struct err *e)
+static int gfapi_perf_measure(struct gfapi_run *x, struct err *e)
 {
 	struct run_phase *p = run_phase(&x->w.s.run, 1, 1, smallfile_name(x->cfg->load));
 	int r;
@@ -98,19 +98,19 @@ static int measure(struct gfapi_run *x, struct err *e)
 	if (!p)
 		return err_set(e, -ENOMEM, "out of memory");
 	r = filers_make(x->filers, "", e);
-	r = r ? r : await_gun(x, e);
+	r = r ? r : gfapi_perf_await_gun(x, e);
 	if (r)
 		return r;
 	if (reads(x->cfg))
 		filers_look(x->filers, p);
-	x->wall_ns = wall_offset_ns();
+	x->wall_ns = gfapi_perf_wall_offset_ns();
 	r = filers_do(x->filers, x->cfg->load, p, e);
 	if (p->load)
 		note_results(x, p);
 	return r;
 }
 
-static int work(struct workload *w, struct err *e)
+static int gfapi_perf_work(struct workload *w, struct err *e)
 {
 	struct gfapi_run *x = (struct gfapi_run *)w;
 	const struct filers_opts o = { .session = &w->s,
@@ -121,13 +121,13 @@ static int work(struct workload *w, struct err *e)
 				       .pause_ns = x->cfg->delay_us * 1000u };
 	int r = filers_open(&x->filers, &o, e);
 
-	r = r ? r : measure(x, e);
+	r = r ? r : gfapi_perf_measure(x, e);
 	gun_close(x->gun);
 	filers_close(x->filers);
 	return r;
 }
 
-static enum outcome prepare(struct workload *w, struct err *e)
+static enum outcome gfapi_perf_prepare(struct workload *w, struct err *e)
 {
 	struct gfapi_run *x = (struct gfapi_run *)w;
 	size_t align = w->s.store->align;
@@ -184,7 +184,7 @@ static void put_cached(FILE *out, const struct run_phase *p)
 			100.0 * (double)p->value[METRIC_CACHED] / (double)looked, looked);
 }
 
-static int report(struct workload *w, const struct report_opts *o)
+static int gfapi_perf_report(struct workload *w, const struct report_opts *o)
 {
 	const struct gfapi_run *x = (const struct gfapi_run *)w;
 	const struct run_phase *p = w->s.run.phase[0];
@@ -207,24 +207,24 @@ static int report(struct workload *w, const struct report_opts *o)
 	return 0;
 }
 
-static int exit_code(const struct workload *w, enum outcome o)
+static int gfapi_perf_exit_code(const struct workload *w, enum outcome o)
 {
 	const struct gfapi_run *x = (const struct gfapi_run *)w;
 
 	return peer_plain_exit_code(!o && x->failed ? OUTCOME_REFUSED : o);
 }
 
-static int run(const struct gfapi_cfg *cfg)
+static int gfapi_perf_run(const struct gfapi_cfg *cfg)
 {
 	static const struct workload_type type = {
 		.name = "gfapi_perf_tool",
 		.set = "smallfile-1",
 		.window = 1,
 		.has_store = true,
-		.prepare = prepare,
-		.work = work,
-		.report = report,
-		.exit_code = exit_code,
+		.prepare = gfapi_perf_prepare,
+		.work = gfapi_perf_work,
+		.report = gfapi_perf_report,
+		.exit_code = gfapi_perf_exit_code,
 	};
 	struct gfapi_run *x = calloc(1, sizeof(*x));
 	int code = 1;
@@ -247,7 +247,7 @@ static int run(const struct gfapi_cfg *cfg)
  * The directory of the files is not made here; what is removed need not be there (*out is NULL).
  * Kept open during the run: the last store of a volume may take a second to close.
  */
-static int open_place(struct store **out, const struct gfapi_cfg *cfg, struct err *e)
+static int gfapi_perf_open_place(struct store **out, const struct gfapi_cfg *cfg, struct err *e)
 {
 	int r;
 
@@ -293,10 +293,10 @@ int cmd_gfapi_perf(int argc, char **argv)
 	fflush(stdout);
 	begin_log(&cfg);
 	cmd_catch_signals();
-	if (open_place(&place, &cfg, &e))
+	if (gfapi_perf_open_place(&place, &cfg, &e))
 		cmd_say("%s", e.text);
 	else
-		code = run(&cfg);
+		code = gfapi_perf_run(&cfg);
 	store_close(place);
 	return code;
 }

@@ -48,25 +48,25 @@ static bool is_bulk(const struct view_test *t)
 	return t->test == 2 || t->test == 3;
 }
 
-static int width_of(const struct peer_table *tab, const struct column *c)
+static int lantest_table_width_of(const struct peer_table *tab, const struct column *c)
 {
 	return tab->io ? c->width_io : c->width;
 }
 
 static void put_cell(const struct peer_table *tab, const struct column *c, const char *text)
 {
-	if (!width_of(tab, c))
+	if (!lantest_table_width_of(tab, c))
 		return;
 	if (!tab->csv) {
 		fputc(' ', tab->out);
-		put_text(tab->out, text, width_of(tab, c));
+		put_text(tab->out, text, lantest_table_width_of(tab, c));
 		return;
 	}
 	fprintf(tab->out, ",%s", strcmp(text, "n/a") ? text : "");
 }
 
 /* First field of a line. */
-static void put_title(const struct peer_table *tab, const char *title)
+static void lantest_table_put_title(const struct peer_table *tab, const char *title)
 {
 	if (!tab->csv) {
 		put_text(tab->out, title, -TITLE_WIDTH);
@@ -102,7 +102,7 @@ static struct cell row_cell(const struct peer_table *tab, const struct column *c
 }
 
 /* The means of all tests added up; not known when one of them is not. */
-static struct value total(const struct peer_table *tab, enum metric m)
+static struct value lantest_table_total(const struct peer_table *tab, enum metric m)
 {
 	struct value sum = { .known = true };
 
@@ -117,15 +117,15 @@ static struct value total(const struct peer_table *tab, enum metric m)
 
 static void put_sum_row(const struct peer_table *tab)
 {
-	struct value ops = total(tab, METRIC_OPS);
+	struct value ops = lantest_table_total(tab, METRIC_OPS);
 	char label[64];
 
 	snprintf(label, sizeof(label), "Sum of all AFP OPs = %s",
 		 ops.known ? cell_fixed(round(ops.mean), 0).text : cell_na().text);
-	put_title(tab, label);
+	lantest_table_put_title(tab, label);
 	for (size_t k = 0; k < N_COLUMNS; k++) {
 		const struct column *c = &columns[k];
-		struct value x = total(tab, c->metric);
+		struct value x = lantest_table_total(tab, c->metric);
 
 		if (c->kind != KIND_MEAN)
 			put_cell(tab, c, "");
@@ -137,18 +137,18 @@ static void put_sum_row(const struct peer_table *tab)
 	fputc('\n', tab->out);
 }
 
-static void put_heads(const struct peer_table *tab)
+static void lantest_table_put_heads(const struct peer_table *tab)
 {
-	put_title(tab, "Test");
+	lantest_table_put_title(tab, "Test");
 	for (size_t k = 0; k < N_COLUMNS; k++)
 		put_cell(tab, &columns[k], columns[k].head);
 	fputc('\n', tab->out);
 }
 
-static void put_rows(const struct peer_table *tab)
+static void lantest_table_put_rows(const struct peer_table *tab)
 {
 	for (size_t i = 0; i < tab->view.n; i++) {
-		put_title(tab, tab->view.test[i].title);
+		lantest_table_put_title(tab, tab->view.test[i].title);
 		for (size_t k = 0; k < N_COLUMNS; k++)
 			put_cell(tab, &columns[k],
 				 row_cell(tab, &columns[k], &tab->view.test[i]).text);
@@ -160,7 +160,7 @@ static void put_rules(const struct peer_table *tab)
 {
 	put_rule(tab->out, '-', TITLE_WIDTH);
 	for (size_t k = 0; k < N_COLUMNS; k++) {
-		int width = width_of(tab, &columns[k]);
+		int width = lantest_table_width_of(tab, &columns[k]);
 
 		if (!width)
 			continue;
@@ -196,7 +196,7 @@ static void put_banner(const struct peer_table *tab)
 static void put_average(const struct peer_table *tab, const char *what, struct value x,
 			double scale, const char *unit)
 {
-	struct value ops = total(tab, METRIC_OPS);
+	struct value ops = lantest_table_total(tab, METRIC_OPS);
 
 	if (x.known && ops.known && ops.mean > 0)
 		fprintf(tab->out, "Average %s per AFP OP: %.3f%s\n", what,
@@ -210,14 +210,14 @@ static void put_aggregates(const struct peer_table *tab)
 	fputs("\nAggregates Summary:\n", tab->out);
 	put_rule(tab->out, '-', TITLE_WIDTH);
 	fputc('\n', tab->out);
-	put_average(tab, "Time", total(tab, METRIC_ELAPSED), 1e-6, " ms");
+	put_average(tab, "Time", lantest_table_total(tab, METRIC_ELAPSED), 1e-6, " ms");
 	if (!tab->io)
 		return;
-	put_average(tab, "AFPD Reads", total(tab, METRIC_AFPD_SYSCR), 1, "");
-	put_average(tab, "AFPD Writes", total(tab, METRIC_AFPD_SYSCW), 1, "");
+	put_average(tab, "AFPD Reads", lantest_table_total(tab, METRIC_AFPD_SYSCR), 1, "");
+	put_average(tab, "AFPD Writes", lantest_table_total(tab, METRIC_AFPD_SYSCW), 1, "");
 }
 
-static int written(FILE *out)
+static int lantest_table_written(FILE *out)
 {
 	if (!fflush(out) && !ferror(out))
 		return 0;
@@ -231,14 +231,14 @@ int report_peer_text(const struct run *r, bool io_columns, FILE *out)
 	if (view_init(&tab.view, r))
 		return -ENOMEM;
 	put_banner(&tab);
-	put_heads(&tab);
+	lantest_table_put_heads(&tab);
 	put_rules(&tab);
-	put_rows(&tab);
+	lantest_table_put_rows(&tab);
 	put_rules(&tab);
 	put_sum_row(&tab);
 	put_aggregates(&tab);
 	view_fini(&tab.view);
-	return written(out);
+	return lantest_table_written(out);
 }
 
 int report_peer_csv(const struct run *r, bool io_columns, FILE *out)
@@ -247,9 +247,9 @@ int report_peer_csv(const struct run *r, bool io_columns, FILE *out)
 
 	if (view_init(&tab.view, r))
 		return -ENOMEM;
-	put_heads(&tab);
-	put_rows(&tab);
+	lantest_table_put_heads(&tab);
+	lantest_table_put_rows(&tab);
 	put_sum_row(&tab);
 	view_fini(&tab.view);
-	return written(out);
+	return lantest_table_written(out);
 }

@@ -39,7 +39,7 @@ static const char usage[] =
     "In place of OpenAFS's rxperf. COMMAND: send, recv, rpc, file. afpscope rx does the same and\n"
     "shows more. -d FILE, -D, -H, -N, -v and -V are accepted and have no effect.\n";
 
-static int put(struct args *a, char *word, struct err *e)
+static int rxperf_tool_put(struct args *a, char *word, struct err *e)
 {
 	if (a->n == ARGS_MAX - 1)
 		return err_set(e, -E2BIG, "too many options");
@@ -79,7 +79,7 @@ static int packet_of_mtu(struct args *a, const char *text, struct err *e)
 	return r;
 }
 
-static int take_option(struct args *a, int letter, struct err *e)
+static int rxperf_tool_take_option(struct args *a, int letter, struct err *e)
 {
 	char *value = optarg, *flag = a->flag[a->n];
 	int r = 0;
@@ -99,8 +99,8 @@ static int take_option(struct args *a, int letter, struct err *e)
 		value = a->list;
 	}
 	snprintf(flag, sizeof(a->flag[0]), "-%c", letter);
-	r = r ? r : put(a, flag, e);
-	return r || !value ? r : put(a, value, e);
+	r = r ? r : rxperf_tool_put(a, flag, e);
+	return r || !value ? r : rxperf_tool_put(a, value, e);
 }
 
 /* argv: from "client" or "server" on. */
@@ -110,7 +110,7 @@ static int translate(struct args *a, int argc, char **argv, const char *letters,
 
 	opterr = 0;
 	while (!r && (letter = getopt(argc, argv, letters)) != -1)
-		r = take_option(a, letter, e);
+		r = rxperf_tool_take_option(a, letter, e);
 	if (!r && optind < argc)
 		r = err_set(e, -EINVAL, "'%s' is no option", argv[optind]);
 	return r;
@@ -118,7 +118,7 @@ static int translate(struct args *a, int argc, char **argv, const char *letters,
 
 /* ---- client ---- */
 
-static void put_sizes(const struct rxperf_cfg *cfg, enum rx_perf_command command)
+static void rxperf_tool_put_sizes(const struct rxperf_cfg *cfg, enum rx_perf_command command)
 {
 	if (command == RX_PERF_RPC)
 		printf("%" PRIu64 " bytes sent and %" PRIu64 " received a call", cfg->rpc_sent,
@@ -130,7 +130,8 @@ static void put_sizes(const struct rxperf_cfg *cfg, enum rx_perf_command command
 }
 
 /* "RECV: 4 threads, 10 calls each, 1048576 bytes a call: 356 ms, 117.9 MB/s" */
-static void put_test(const struct rxperf_cfg *cfg, const struct run_phase *p, unsigned int i)
+static void rxperf_tool_put_test(const struct rxperf_cfg *cfg, const struct run_phase *p,
+				 unsigned int i)
 {
 	const uint64_t *v = p->value;
 	const char *name = p->title;
@@ -139,7 +140,7 @@ static void put_test(const struct rxperf_cfg *cfg, const struct run_phase *p, un
 		putchar(toupper((unsigned char)*name++));
 	printf(": %u thread%s, %u call%s each, ", cfg->threads, cfg->threads == 1 ? "" : "s",
 	       cfg->times, cfg->times == 1 ? "" : "s");
-	put_sizes(cfg, cfg->list.command[i]);
+	rxperf_tool_put_sizes(cfg, cfg->list.command[i]);
 	if (v[METRIC_ERRORS] || !v[METRIC_ELAPSED])
 		printf(": %" PRIu64 " of %" PRIu64 " calls failed", v[METRIC_ERRORS],
 		       v[METRIC_OPS]);
@@ -149,14 +150,14 @@ static void put_test(const struct rxperf_cfg *cfg, const struct run_phase *p, un
 	putchar('\n');
 }
 
-static int put_tests(struct workload *w, const struct report_opts *o)
+static int rxperf_tool_put_tests(struct workload *w, const struct report_opts *o)
 {
 	const struct rxperf_cfg *cfg = (const struct rxperf_cfg *)w->cfg;
 
 	(void)o;
 	for (unsigned int i = 0; i < w->s.run.n_phases; i++)
 		if (w->s.run.phase[i]->load)
-			put_test(cfg, w->s.run.phase[i], i);
+			rxperf_tool_put_test(cfg, w->s.run.phase[i], i);
 	return 0;
 }
 
@@ -170,12 +171,12 @@ static int client(struct args *a, struct err *e)
 	cfg.server = cfg.server ? cfg.server : "localhost";
 	cfg.w.s.runs.not_kept = true;
 	r = r ? r : rxperf_check(&cfg, 0, NULL, e);
-	return r ? r : rxperf_run(&cfg, put_tests);
+	return r ? r : rxperf_run(&cfg, rxperf_tool_put_tests);
 }
 
 /* ---- both ---- */
 
-static int run(int argc, char **argv, struct err *e)
+static int rxperf_tool_run(int argc, char **argv, struct err *e)
 {
 	static const char of_client[] = ":b:c:d:f:jm:p:r:s:t:u:vw:DHNR:S:T:VW:",
 			  of_server[] = ":d:jm:p:r:s:u:vw:DHNS:VW:";
@@ -189,7 +190,7 @@ static int run(int argc, char **argv, struct err *e)
 		return -EINVAL;
 	if (is_client)
 		return client(&a, e);
-	return put(&a, serve, e) ? -E2BIG : cmd_rx_serve(a.n, a.word);
+	return rxperf_tool_put(&a, serve, e) ? -E2BIG : cmd_rx_serve(a.n, a.word);
 }
 
 int cmd_rxperf_tool(int argc, char **argv)
@@ -201,7 +202,7 @@ int cmd_rxperf_tool(int argc, char **argv)
 		fputs(usage, stdout);
 		return 0;
 	}
-	r = run(argc, argv, &e);
+	r = rxperf_tool_run(argc, argv, &e);
 	if (*e.text)
 		cmd_say("%s (rxperf --help lists the options)", e.text);
 	return peer_plain_exit_code(r < 0 ? OUTCOME_USAGE : (enum outcome)r);

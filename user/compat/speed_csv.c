@@ -47,7 +47,7 @@ static void put_samples(const struct run_transfer *t, FILE *out)
 	}
 }
 
-static int put_sizes(const struct run *r, const char *work, FILE *out)
+static int speed_csv_put_sizes(const struct run *r, const char *work, FILE *out)
 {
 	bool head = true;
 
@@ -75,7 +75,7 @@ static int put_sizes(const struct run *r, const char *work, FILE *out)
 	return 0;
 }
 
-static void put_tcp(const struct run *r, FILE *out)
+static void speed_csv_put_tcp(const struct run *r, FILE *out)
 {
 	char value[3][SPEED_TCP_MAX];
 	uint64_t at[2];
@@ -105,9 +105,9 @@ int report_speed_csv(const struct run *r, FILE *out)
 		e = put_statistics(r->phase[i]->transfer, out);
 	}
 	for (size_t i = 0; i < SPEED_TESTS && !e && speed_is_sweep(r); i++)
-		e = put_sizes(r, speed_tests[i], out);
+		e = speed_csv_put_sizes(r, speed_tests[i], out);
 	if (!e && speed_is_sweep(r))
-		put_tcp(r, out);
+		speed_csv_put_tcp(r, out);
 	if (!e && (fflush(out) || ferror(out)))
 		e = errno ? -errno : -EIO;
 	return e;

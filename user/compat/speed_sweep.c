@@ -19,7 +19,7 @@ static void border(const char *left, const char *right, size_t width, FILE *out)
 	fprintf(out, "%s\n", right);
 }
 
-static int put_row(const struct run_transfer *t, FILE *out)
+static int speed_sweep_put_row(const struct run_transfer *t, FILE *out)
 {
 	char size[SPEED_SIZE_MAX];
 	struct speed_stats s;
@@ -34,7 +34,7 @@ static int put_row(const struct run_transfer *t, FILE *out)
 	return 0;
 }
 
-static int put_test(const struct run *r, const char *work, FILE *out)
+static int speed_sweep_put_test(const struct run *r, const char *work, FILE *out)
 {
 	bool any = false;
 	int e = 0;
@@ -53,12 +53,12 @@ static int put_test(const struct run *r, const char *work, FILE *out)
 	border("╠", "╣", TEST_WIDTH, out);
 	for (size_t i = 0; i < r->n_phases && !e; i++)
 		if (!strcmp(r->phase[i]->transfer->work, work))
-			e = put_row(r->phase[i]->transfer, out);
+			e = speed_sweep_put_row(r->phase[i]->transfer, out);
 	border("╚", "╝", TEST_WIDTH, out);
 	return e;
 }
 
-static void put_tcp(const struct run *r, FILE *out)
+static void speed_sweep_put_tcp(const struct run *r, FILE *out)
 {
 	char value[3][SPEED_TCP_MAX];
 	uint64_t at[2];
@@ -91,8 +91,8 @@ int report_speed_sweep(const struct run *r, FILE *out)
 	int e = 0;
 
 	for (size_t i = 0; i < SPEED_TESTS && !e; i++)
-		e = put_test(r, speed_tests[i], out);
+		e = speed_sweep_put_test(r, speed_tests[i], out);
 	if (!e)
-		put_tcp(r, out);
+		speed_sweep_put_tcp(r, out);
 	return e;
 }

@@ -12,14 +12,14 @@
 
 #define P95_MIN 20 /* iterations from which netatalk prints it */
 
-static const char *note(const struct run_notes *in, const char *key, const char *without)
+static const char *speed_text_note(const struct run_notes *in, const char *key, const char *without)
 {
 	const char *text = run_note_find(in, key);
 
 	return text ? text : without;
 }
 
-static void put_note(FILE *out, const char *label, const char *text)
+static void speed_text_put_note(FILE *out, const char *label, const char *text)
 {
 	fputs(label, out);
 	put_text(out, text, 0);
@@ -28,7 +28,7 @@ static void put_note(FILE *out, const char *label, const char *text)
 
 static bool is_local(const struct run *r)
 {
-	return !strcmp(note(&r->options, "mode", ""), "local");
+	return !strcmp(speed_text_note(&r->options, "mode", ""), "local");
 }
 
 void report_speed_size(uint64_t size, FILE *out)
@@ -43,7 +43,7 @@ void report_speed_size(uint64_t size, FILE *out)
 }
 
 /* The list as it was noted, or the works of the phases. */
-static void put_tests(const struct run *r, FILE *out)
+static void speed_text_put_tests(const struct run *r, FILE *out)
 {
 	const char *noted = run_note_find(&r->options, "tests"), *comma = "";
 
@@ -69,17 +69,21 @@ void report_speed_banner(const struct run *r, uint64_t size, bool statistics, FI
 		fputs(" Mode:            Local (Direct Filesystem I/O)\n"
 		      " AFP Version:     N/A (Local)\n",
 		      out);
-		put_note(out, " Directory:       ", note(&r->options, "directory", "n/a"));
+		speed_text_put_note(
+		    out, " Directory:       ", speed_text_note(&r->options, "directory", "n/a"));
 	} else {
-		put_note(out, " Server:          ", note(&r->server, "host", "n/a"));
-		put_note(out, " AFP Version:     ", note(&r->server, "afp_version", "n/a"));
-		put_note(out, " Volume:          ", note(&r->server, "volume", "n/a"));
+		speed_text_put_note(
+		    out, " Server:          ", speed_text_note(&r->server, "host", "n/a"));
+		speed_text_put_note(
+		    out, " AFP Version:     ", speed_text_note(&r->server, "afp_version", "n/a"));
+		speed_text_put_note(
+		    out, " Volume:          ", speed_text_note(&r->server, "volume", "n/a"));
 	}
 	fputs(" Tests:           ", out);
-	put_tests(r, out);
+	speed_text_put_tests(r, out);
 	fprintf(out, " File Size:       %s\n", speed_size(size, text));
-	fprintf(out, " Iterations:      %s\n", note(&r->options, "iterations", "n/a"));
-	fprintf(out, " Warmup Runs:     %s\n", note(&r->options, "warmup", "n/a"));
+	fprintf(out, " Iterations:      %s\n", speed_text_note(&r->options, "iterations", "n/a"));
+	fprintf(out, " Warmup Runs:     %s\n", speed_text_note(&r->options, "warmup", "n/a"));
 	if (delay && strcmp(delay, "0"))
 		fprintf(out, " Delay:           %s seconds\n", delay);
 	if (statistics)
@@ -104,9 +108,9 @@ static uint64_t quantum(const struct run *r, const struct run_transfer *t)
 void report_speed_head(const struct run *r, const struct run_phase *p, FILE *out)
 {
 	const struct run_transfer *t = p->transfer;
-	const char *warmup = note(&r->options, "warmup", "0");
+	const char *warmup = speed_text_note(&r->options, "warmup", "0");
 	/* netatalk prints it of Write as well, although Write fills its file. */
-	bool sparse = t->sparse || !strcmp(note(&r->options, "sparse", "no"), "yes");
+	bool sparse = t->sparse || !strcmp(speed_text_note(&r->options, "sparse", "no"), "yes");
 	char size[SPEED_SIZE_MAX];
 
 	fprintf(out, "\n===== Test Passes for %s =====\n", t->work);
@@ -114,7 +118,7 @@ void report_speed_head(const struct run *r, const struct run_phase *p, FILE *out
 		speed_size(t->size, size), sparse ? "sparse file" : "");
 	if (strcmp(warmup, "0"))
 		fprintf(out, "Warmup: %s runs, Measured: %s runs\n", warmup,
-			note(&r->options, "iterations", "n/a"));
+			speed_text_note(&r->options, "iterations", "n/a"));
 	fputs("run\t  microsec\t  MB/s\n", out);
 }
 
@@ -130,7 +134,7 @@ void report_speed_sample(const struct run_phase *p, const struct run_sample *s, 
 	fflush(out);
 }
 
-static void put_time(const char *label, uint64_t size, double us, FILE *out)
+static void speed_text_put_time(const char *label, uint64_t size, double us, FILE *out)
 {
 	put_text(out, label, -16);
 	if (us > 0)
@@ -151,14 +155,14 @@ int report_speed_statistics(const struct run_phase *p, FILE *out)
 	fprintf(out, "\n===== Statistics for %s =====\n", t->work);
 	fprintf(out, "File Size:      %s\n", speed_size(t->size, size));
 	fprintf(out, "Iterations:     %zu\n", s.us.n);
-	put_time("Mean:", t->size, s.us.mean, out);
-	put_time("Median:", t->size, s.us.median, out);
+	speed_text_put_time("Mean:", t->size, s.us.mean, out);
+	speed_text_put_time("Median:", t->size, s.us.median, out);
 	fprintf(out, "Std Dev:        %.0f μs (%.2f%%)\n", s.us.stddev_population,
 		s.us.mean > 0 ? 100 * s.us.stddev_population / s.us.mean : 0);
-	put_time("Min:", t->size, s.us.min, out);
-	put_time("Max:", t->size, s.us.max, out);
+	speed_text_put_time("Min:", t->size, s.us.min, out);
+	speed_text_put_time("Max:", t->size, s.us.max, out);
 	if (s.us.n >= P95_MIN)
-		put_time("P95:", t->size, s.p95, out);
+		speed_text_put_time("P95:", t->size, s.p95, out);
 	return 0;
 }
 
@@ -169,7 +173,8 @@ static bool is_localhost(const char *host)
 
 void report_speed_network(const struct run *r, uint64_t size, FILE *out)
 {
-	uint64_t quantum = strtoull(note(&r->server, "quantum_bytes", "0"), NULL, 10), at[2];
+	uint64_t quantum = strtoull(speed_text_note(&r->server, "quantum_bytes", "0"), NULL, 10),
+		 at[2];
 	char text[SPEED_SIZE_MAX], value[3][SPEED_TCP_MAX];
 
 	if (!speed_looks(r, size, TCP_RTT, at) && !speed_looks(r, size, TCP_SNDBUF, at))
@@ -177,7 +182,7 @@ void report_speed_network(const struct run *r, uint64_t size, FILE *out)
 	fprintf(out, "\n=========== Network & DSI Metrics for File Size: %s ===========\n",
 		speed_size(size, text));
 	fprintf(out, "Connection Type: %s\n",
-		is_localhost(note(&r->server, "host", "")) ? "Localhost" : "Network");
+		is_localhost(speed_text_note(&r->server, "host", "")) ? "Localhost" : "Network");
 	fprintf(out, "Server Quantum:  %" PRIu64 " bytes (%.1f KB)\n\n", quantum,
 		(double)quantum / 1024);
 	fprintf(out, "%-20s %15s %15s %15s\n", "Metric", "Before", "After", "Delta");
@@ -196,7 +201,8 @@ void report_speed_network(const struct run *r, uint64_t size, FILE *out)
 	fputc('\n', out);
 }
 
-static int put_test(const struct run *r, const struct run_phase *p, bool statistics, FILE *out)
+static int speed_text_put_test(const struct run *r, const struct run_phase *p, bool statistics,
+			       FILE *out)
 {
 	const struct run_transfer *t = p->transfer;
 
@@ -214,7 +220,7 @@ void report_speed_skipped(FILE *out)
 }
 
 /* The phases of one size from the i-th on; returns how many there are. */
-static size_t put_size(const struct run *r, size_t i, bool statistics, FILE *out, int *e)
+static size_t speed_text_put_size(const struct run *r, size_t i, bool statistics, FILE *out, int *e)
 {
 	uint64_t size = r->phase[i]->transfer->size;
 	size_t n = 0;
@@ -223,9 +229,9 @@ static size_t put_size(const struct run *r, size_t i, bool statistics, FILE *out
 		report_speed_size(size, out);
 	report_speed_banner(r, size, statistics, out);
 	do
-		*e = put_test(r, r->phase[i + n++], statistics, out);
+		*e = speed_text_put_test(r, r->phase[i + n++], statistics, out);
 	while (!*e && i + n < r->n_phases && !speed_begins_size(r, i + n));
-	if (is_local(r) && strstr(note(&r->options, "tests", ""), "ServerCopy"))
+	if (is_local(r) && strstr(speed_text_note(&r->options, "tests", ""), "ServerCopy"))
 		report_speed_skipped(out);
 	if (!*e && statistics)
 		report_speed_network(r, size, out);
@@ -237,7 +243,7 @@ int report_speed_peer(const struct run *r, bool statistics, FILE *out)
 	int e = 0;
 
 	for (size_t i = 0; i < r->n_phases && !e;)
-		i += put_size(r, i, statistics, out, &e);
+		i += speed_text_put_size(r, i, statistics, out, &e);
 	if (!e && speed_is_sweep(r))
 		e = report_speed_sweep(r, out);
 	if (!e && !r->complete)

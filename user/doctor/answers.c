@@ -19,7 +19,7 @@ enum {
 	LOCK_CONFLICT = -5013,
 };
 
-static uint64_t answered(const struct measure *m, unsigned int account)
+static uint64_t answers_answered(const struct measure *m, unsigned int account)
 {
 	const struct ledger_account *a = ledger_account(&m->view.all, account);
 
@@ -32,21 +32,21 @@ struct refusals {
 	unsigned int last; /* account that "asked" has */
 };
 
-static void refuse(struct refusals *to, struct measure *m, const struct ledger_result *x,
-		   enum run_figure figure)
+static void answers_refuse(struct refusals *to, struct measure *m, const struct ledger_result *x,
+			   enum run_figure figure)
 {
 	char name[ACCOUNT_NAME_MAX];
 
 	to->n += (double)x->n;
 	if (x->account != to->last)
-		to->asked += (double)answered(m, x->account);
+		to->asked += (double)answers_answered(m, x->account);
 	to->last = x->account;
 	if ((double)x->n > to->most)
 		run_figure_who(m->out, figure, "%s", account_name(x->account, name));
 	to->most = fmax(to->most, (double)x->n);
 }
 
-static double share_of(const struct refusals *r)
+static double answers_share_of(const struct refusals *r)
 {
 	return r->asked > 0 ? fmin(1, r->n / r->asked) : 0;
 }
@@ -72,25 +72,25 @@ static void look_refusals(struct measure *m)
 		const struct ledger_result *x = &l->result[i];
 
 		if (x->code == DISK_FULL)
-			refuse(&full, m, x, RUN_FIGURE_DISK_FULL);
+			answers_refuse(&full, m, x, RUN_FIGURE_DISK_FULL);
 		else if (x->code == VOLUME_LOCKED)
-			refuse(&locked, m, x, RUN_FIGURE_LOCKED);
+			answers_refuse(&locked, m, x, RUN_FIGURE_LOCKED);
 		else if (is_denied(x->code))
-			refuse(&denied, m, x, RUN_FIGURE_DENIED);
+			answers_refuse(&denied, m, x, RUN_FIGURE_DENIED);
 		else if (measure_is(x->account, "FPOpenVol") && !is_forbidden(x->code))
-			refuse(&volumes, m, x, RUN_FIGURE_VOLUMES_REFUSED);
+			answers_refuse(&volumes, m, x, RUN_FIGURE_VOLUMES_REFUSED);
 	}
 	run_figure_set(m->out, RUN_FIGURE_DISK_FULL, full.n);
-	run_figure_set(m->out, RUN_FIGURE_DISK_FULL_SHARE, share_of(&full));
+	run_figure_set(m->out, RUN_FIGURE_DISK_FULL_SHARE, answers_share_of(&full));
 	run_figure_set(m->out, RUN_FIGURE_LOCKED, locked.n);
-	run_figure_set(m->out, RUN_FIGURE_LOCKED_SHARE, share_of(&locked));
+	run_figure_set(m->out, RUN_FIGURE_LOCKED_SHARE, answers_share_of(&locked));
 	run_figure_set(m->out, RUN_FIGURE_DENIED, denied.n);
 	measure_per_second(m, RUN_FIGURE_DENIED_RATE, denied.n);
-	run_figure_set(m->out, RUN_FIGURE_DENIED_SHARE, share_of(&denied));
+	run_figure_set(m->out, RUN_FIGURE_DENIED_SHARE, answers_share_of(&denied));
 	run_figure_set(m->out, RUN_FIGURE_VOLUMES_REFUSED, volumes.n);
-	run_figure_set(m->out, RUN_FIGURE_VOLUMES_SHARE, share_of(&volumes));
+	run_figure_set(m->out, RUN_FIGURE_VOLUMES_SHARE, answers_share_of(&volumes));
 	run_figure_set(m->out, RUN_FIGURE_CNID_HARM,
-		       fmax(share_of(&volumes), m->out->value[RUN_FIGURE_CNID_MUTE]));
+		       fmax(answers_share_of(&volumes), m->out->value[RUN_FIGURE_CNID_MUTE]));
 }
 
 /* netatalk answers MISC_ERR for an attribute that is not there to clients older than AFP 3.4. */
@@ -123,7 +123,7 @@ static void look_repeated(struct measure *m)
 	run_figure_set(m->out, RUN_FIGURE_REPEATED_N, n);
 	if (most)
 		run_figure_share(m->out, RUN_FIGURE_REPEATED_OF, n,
-				 (double)answered(m, most->account));
+				 (double)answers_answered(m, most->account));
 	measure_per_second(m, RUN_FIGURE_REPEATED_RATE, n);
 	measure_share(m, RUN_FIGURE_REPEATED_TIME, ns);
 	if (most)
@@ -139,7 +139,7 @@ struct lists {
 };
 
 /* How many requests of a command were answered with an error that is not a normal answer. */
-static double failed(const struct ledger *l, unsigned int account)
+static double answers_failed(const struct ledger *l, unsigned int account)
 {
 	double n = 0;
 
@@ -154,7 +154,7 @@ static double failed(const struct ledger *l, unsigned int account)
 static void add_list(struct lists *to, const struct measure *m, const struct request *r)
 {
 	const struct ledger *l = &m->view.all;
-	double n = (double)r->a.sum.begun - failed(l, r->number), share;
+	double n = (double)r->a.sum.begun - answers_failed(l, r->number), share;
 
 	if (n <= 0)
 		return;

@@ -25,7 +25,7 @@ static unsigned int bucket_of(uint64_t n)
 	return bucket;
 }
 
-static void add(struct asked *a, const struct run_session *s, struct run_figures *out)
+static void asked_add(struct asked *a, const struct run_session *s, struct run_figures *out)
 {
 	uint64_t again = 0;
 
@@ -67,7 +67,7 @@ void doctor_asked(struct run_figures *out, const struct run *r, double cnid_ns, 
 	double need;
 
 	for (size_t i = 0; i < r->n_sessions; i++)
-		add(&a, &r->session[i], out);
+		asked_add(&a, &r->session[i], out);
 	if (!r->has_asking && !a.n)
 		return;
 	run_figure_set(out, RUN_FIGURE_ASKED, (double)a.n);

@@ -36,7 +36,7 @@ struct client {
 	double link; /* share of ns that its replies were on their way; less than 0: not known */
 };
 
-static void who(struct clients *c, enum run_figure which, const struct client *is)
+static void clients_who(struct clients *c, enum run_figure which, const struct client *is)
 {
 	run_figure_who(c->out, which, "%s from %s", is->s->user ? is->s->user : "nobody",
 		       is->s->address ? is->s->address : "?");
@@ -56,7 +56,7 @@ static double middle(size_t bucket)
 	return (double)(twice << AFS_PAUSE_SHIFT) / 2;
 }
 
-static double per_second(const struct client *is, double n)
+static double clients_per_second(const struct client *is, double n)
 {
 	return n * NS_PER_S / is->ns;
 }
@@ -79,10 +79,11 @@ static void look_trips(struct clients *c, const struct client *is)
 		return;
 	run_figure_set(c->out, RUN_FIGURE_TRIPS, share < 1 ? share : 1);
 	run_figure_set(c->out, RUN_FIGURE_TRIP_RTT, rtt);
-	run_figure_set(c->out, RUN_FIGURE_TRIP_RATE, per_second(is, (double)is->s->requests));
+	run_figure_set(c->out, RUN_FIGURE_TRIP_RATE,
+		       clients_per_second(is, (double)is->s->requests));
 	run_figure_set(c->out, RUN_FIGURE_TRIP_BUSY, (double)is->s->busy_ns / is->ns);
 	run_figure_set(c->out, RUN_FIGURE_TRIP_1000, 1000 * rtt);
-	who(c, RUN_FIGURE_TRIPS, is);
+	clients_who(c, RUN_FIGURE_TRIPS, is);
 }
 
 /* Pauses alike */
@@ -126,9 +127,10 @@ static void look_pauses(struct clients *c, const struct client *is)
 	run_figure_set(c->out, RUN_FIGURE_PAUSE_ALIKE, is->n > 0 ? n / is->n : 0);
 	c->out->known[RUN_FIGURE_PAUSE_RTT] = is->s->tcp.known;
 	c->out->value[RUN_FIGURE_PAUSE_RTT] = rtt;
-	run_figure_set(c->out, RUN_FIGURE_PAUSE_RATE, per_second(is, (double)is->s->requests));
+	run_figure_set(c->out, RUN_FIGURE_PAUSE_RATE,
+		       clients_per_second(is, (double)is->s->requests));
 	run_figure_set(c->out, RUN_FIGURE_PAUSE_BUSY, (double)is->s->busy_ns / is->ns);
-	who(c, RUN_FIGURE_PAUSED, is);
+	clients_who(c, RUN_FIGURE_PAUSED, is);
 }
 
 /* Delayed acknowledgements */
@@ -157,9 +159,9 @@ static void look_acks(struct clients *c, const struct client *is)
 		return;
 	run_figure_set(c->out, RUN_FIGURE_ACKS, share);
 	run_figure_set(c->out, RUN_FIGURE_ACKS_RTT, (double)s->tcp.min_rtt_ns);
-	run_figure_set(c->out, RUN_FIGURE_ACKS_RATE, per_second(is, n));
+	run_figure_set(c->out, RUN_FIGURE_ACKS_RATE, clients_per_second(is, n));
 	run_figure_set(c->out, RUN_FIGURE_ACKS_BUSY, (double)s->busy_ns / is->ns);
-	who(c, RUN_FIGURE_ACKS, is);
+	clients_who(c, RUN_FIGURE_ACKS, is);
 }
 
 /* Its connection */
@@ -177,14 +179,14 @@ static void look_tcp(struct clients *c, const struct client *is)
 	if (is_most(c, RUN_FIGURE_WINDOW, window)) {
 		run_figure_set(c->out, RUN_FIGURE_WINDOW, window < 1 ? window : 1);
 		if (window >= WINDOW_SEEN)
-			who(c, RUN_FIGURE_WINDOW, is);
+			clients_who(c, RUN_FIGURE_WINDOW, is);
 	}
 	if (!is_most(c, RUN_FIGURE_LOST, lost))
 		return;
 	run_figure_set(c->out, RUN_FIGURE_LOST, lost);
 	run_figure_set(c->out, RUN_FIGURE_LOST_N, (double)tcp->retransmitted);
 	run_figure_share(c->out, RUN_FIGURE_LOST_REQUESTS, (double)is->s->requests, c->requests);
-	who(c, RUN_FIGURE_LOST, is);
+	clients_who(c, RUN_FIGURE_LOST, is);
 }
 
 /*
@@ -233,7 +235,7 @@ static void look_link(struct clients *c, const struct client *is)
 	run_figure_set(c->out, RUN_FIGURE_LINK_UNSENT, (double)tcp->unsent_mean);
 	run_figure_set(c->out, RUN_FIGURE_LINK_RTT, (double)tcp->rtt_ns);
 	run_figure_set(c->out, RUN_FIGURE_LINK_RTT_LEAST, (double)tcp->min_rtt_ns);
-	who(c, RUN_FIGURE_LINK, is);
+	clients_who(c, RUN_FIGURE_LINK, is);
 }
 
 static void look_upload(struct clients *c, const struct client *is)
@@ -244,10 +246,10 @@ static void look_upload(struct clients *c, const struct client *is)
 		return;
 	run_figure_set(c->out, RUN_FIGURE_UPLOAD, share < 1 ? share : 1);
 	c->out->known[RUN_FIGURE_UPLOAD_RATE] = is->s->tcp.known;
-	c->out->value[RUN_FIGURE_UPLOAD_RATE] = per_second(is, (double)is->s->tcp.received);
+	c->out->value[RUN_FIGURE_UPLOAD_RATE] = clients_per_second(is, (double)is->s->tcp.received);
 	c->out->known[RUN_FIGURE_UPLOAD_RTT] = is->s->tcp.known;
 	c->out->value[RUN_FIGURE_UPLOAD_RTT] = (double)is->s->tcp.min_rtt_ns;
-	who(c, RUN_FIGURE_UPLOAD, is);
+	clients_who(c, RUN_FIGURE_UPLOAD, is);
 }
 
 /* One command again and again */
@@ -268,7 +270,7 @@ static void look_chatty(struct clients *c, const struct client *is)
 		       s->address ? s->address : "?", account_name(s->habit.most, name));
 }
 
-static void look_cpu(struct clients *c, const struct client *is)
+static void clients_look_cpu(struct clients *c, const struct client *is)
 {
 	const struct run_session *s = is->s;
 	double run = (double)(s->cpu_ns + s->runq_ns) / c->ns;
@@ -321,6 +323,6 @@ void doctor_clients(struct run_figures *out, const struct run *r)
 		look_link(&c, &is);
 		look_upload(&c, &is);
 		look_chatty(&c, &is);
-		look_cpu(&c, &is);
+		clients_look_cpu(&c, &is);
 	}
 }

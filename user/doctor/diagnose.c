@@ -8,9 +8,9 @@
 #include "kinds/afp/cnidstate.h"
 #include "kinds/afp/crashlog.h"
 #include "kinds/afp/settings.h"
+#include "kinds/afp/strangers.h"
 #include "kinds/gluster/bricks.h"
 #include "kinds/relays.h"
-#include "kinds/strangers.h"
 #include "kinds/volumes.h"
 
 #include <elf.h>
@@ -32,8 +32,8 @@ static void look_before(struct diagnose *d, pid_t pid)
 }
 
 /* With room for so many sessions. */
-static int begin(struct diagnose *d, const struct watch *w, const struct kind_found *found,
-		 size_t n)
+static int doctor_diagnose_begin(struct diagnose *d, const struct watch *w,
+				 const struct kind_found *found, size_t n)
 {
 	int r;
 
@@ -54,7 +54,7 @@ static int begin(struct diagnose *d, const struct watch *w, const struct kind_fo
 int diagnose_begin(struct diagnose *d, const struct watch *w, const struct kind_found *found)
 {
 	const struct servers_entry *s = found->servers.n ? &found->servers.entry[0] : NULL;
-	int r = begin(d, w, found, s ? s->n_sessions : 0);
+	int r = doctor_diagnose_begin(d, w, found, s ? s->n_sessions : 0);
 
 	for (size_t i = 0; !r && s && i < s->n_sessions; i++)
 		look_before(d, s->session[i].pid);
@@ -75,7 +75,7 @@ int diagnose_again(struct diagnose *d, const struct watch *w, const struct kind_
 	machine_fini(&d->before);
 	d->before = d->after;
 	d->after = (struct machine) { 0 };
-	e = begin(d, w, found, r->n_sessions);
+	e = doctor_diagnose_begin(d, w, found, r->n_sessions);
 	for (size_t i = 0; !e && i < r->n_sessions; i++)
 		if (!r->session[i].ended_ns)
 			look_before(d, r->session[i].pid);
@@ -118,7 +118,7 @@ static size_t own_processes(struct watch *w, pid_t *out)
 	return n;
 }
 
-static int by_pid(const void *a, const void *b)
+static int diagnose_by_pid(const void *a, const void *b)
 {
 	const pid_t *x = a, *y = b;
 
@@ -164,7 +164,8 @@ static void name_client(struct run_session *s, const struct servers_entry *serve
 	s->address = strdup(address);
 }
 
-static void look_sessions(struct diagnose *d, const struct kind_found *found, struct run *r)
+static void diagnose_look_sessions(struct diagnose *d, const struct kind_found *found,
+				   struct run *r)
 {
 	for (size_t i = 0; i < r->n_sessions && found->servers.n; i++)
 		name_client(&r->session[i], &found->servers.entry[0]);
@@ -204,7 +205,7 @@ int diagnose_machine(struct machine *after, const struct machine *before, struct
 
 	if (!e) {
 		m.n_own = own_processes(w, own);
-		qsort(own, m.n_own, sizeof(*own), by_pid);
+		qsort(own, m.n_own, sizeof(*own), diagnose_by_pid);
 		e = doctor_machine(r->figures, &m);
 		if (e)
 			machine_fini(after);
@@ -311,8 +312,8 @@ static void look_program(struct run_figures *out, pid_t pid)
 			       "the server is a 32-bit program on a 64-bit kernel");
 }
 
-static void look_cnid(struct watch *w, const struct servers_entry *s, const struct settings *set,
-		      struct run_figures *out)
+static void diagnose_look_cnid(struct watch *w, const struct servers_entry *s,
+			       const struct settings *set, struct run_figures *out)
 {
 	pid_t pid;
 
@@ -358,13 +359,13 @@ int diagnose_end(struct diagnose *d, struct watch *w, const struct kind_found *f
 	if (!e && (found->servers.n || found->n_folders))
 		look_volumes(d, found);
 	if (!e)
-		look_sessions(d, found, r);
+		diagnose_look_sessions(d, found, r);
 	if (!e)
 		e = unanswered_note(&d->unanswered, r);
 	if (!e)
 		look_ends(d, w, r);
 	if (!e && found->servers.n)
-		look_cnid(w, &found->servers.entry[0], &d->settings, r->figures);
+		diagnose_look_cnid(w, &found->servers.entry[0], &d->settings, r->figures);
 	if (!e)
 		n_used = used_volumes(used, d, r);
 	if (!e)

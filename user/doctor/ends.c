@@ -17,7 +17,7 @@ static void say_how(struct run_figures *out, enum run_figure which, const struct
 }
 
 /* Of the sessions that there were. */
-static void look_sessions(struct measure *m)
+static void ends_look_sessions(struct measure *m)
 {
 	const struct run_ends *e = &m->run->ends[AFS_ROLE_SERVER];
 	double ended = (double)(e->crashed + e->killed);
@@ -55,7 +55,7 @@ void measure_ends(struct measure *m)
 	double n;
 
 	look_server(m);
-	look_sessions(m);
+	ends_look_sessions(m);
 	if (!e->known)
 		return;
 	n = (double)(e->failed + e->crashed + e->killed);

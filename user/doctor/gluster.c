@@ -65,7 +65,7 @@ static void look_requests(const struct handed *h)
 }
 
 /* What no thread did anything for. */
-static void look_threads(const struct handed *h)
+static void doctor_gluster_look_threads(const struct handed *h)
 {
 	double n = 0, io = 0, busy = h->did[ACCOUNT_DISK] + h->did[ACCOUNT_LOCK], work = 0;
 
@@ -92,7 +92,7 @@ static void look_threads(const struct handed *h)
 	run_figure_share(h->out, RUN_FIGURE_IO_THREADS_BUSY, busy, h->ns * io);
 }
 
-static void look_heal(const struct handed *h)
+static void doctor_gluster_look_heal(const struct handed *h)
 {
 	struct afs_part shd = ledger_part_sum(h->l, AFS_ROLE_BACKEND, LEDGER_ALL, LEDGER_ALL,
 					      LEDGER_ALL);
@@ -123,8 +123,8 @@ int doctor_gluster(struct run_figures *out, const struct run *r, const struct vi
 	if (e)
 		return e;
 	look_requests(&h);
-	look_threads(&h);
-	look_heal(&h);
+	doctor_gluster_look_threads(&h);
+	doctor_gluster_look_heal(&h);
 	look_end(&h);
 	handed_cpu(&h);
 	handed_disk(&h);

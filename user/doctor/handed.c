@@ -6,7 +6,7 @@
 
 #define NS_PER_S 1e9
 
-static void sum_up(struct handed *h)
+static void handed_sum_up(struct handed *h)
 {
 	const struct afs_account *all = &h->requests.all.a.sum;
 	double sum = 0;
@@ -40,7 +40,7 @@ int handed_init(struct handed *out, struct run_figures *figures, const struct ru
 	*out = (struct handed) { .out = figures, .run = r, .l = &v->all, .ns = ns };
 	e = requests_init(&out->requests, &v->all);
 	if (!e)
-		sum_up(out);
+		handed_sum_up(out);
 	return e;
 }
 

@@ -80,7 +80,7 @@ static double weight(const struct run_figures *f, const struct doctor_rule *r)
 }
 
 /* Causes first, of these what fails; then most weight, then as in the tables. */
-static int by_weight(const void *a, const void *b)
+static int judge_by_weight(const void *a, const void *b)
 {
 	const struct doctor_finding *x = a, *y = b;
 	bool fails = x->rule->kind == DOCTOR_FAILS;
@@ -102,7 +102,7 @@ double doctor_mean_ns(const struct run_figures *f)
 }
 
 /* A verdict on how requests wait needs requests, or some that are slow. */
-static bool is_enough(const struct run_figures *f)
+static bool judge_is_enough(const struct run_figures *f)
 {
 	return at_least(f, RUN_FIGURE_REQUESTS, DOCTOR_REQUESTS) ||
 	       at_least(f, RUN_FIGURE_SLOW_N, SLOW_REQUESTS) ||
@@ -141,7 +141,7 @@ static bool is_harm(const struct run_figures *f, const struct doctor_rule *r, bo
 	if (r->kind == DOCTOR_NOTE ||
 	    (r->kind == DOCTOR_WAIT && !noticed && !way && !is_worth(f, r)))
 		return false;
-	if (r->kind != DOCTOR_FAILS && !is_enough(f) && !way)
+	if (r->kind != DOCTOR_FAILS && !judge_is_enough(f) && !way)
 		return false;
 	return r->harm == N_RUN_FIGURES || (f->known[r->harm] && f->value[r->harm] >= r->least);
 }
@@ -221,7 +221,7 @@ static bool is_found(const struct diagnosis *d, const char *key)
 }
 
 /* Several rules may have one key: what one of them says, the others neither miss nor rule out. */
-static void say_once(struct diagnosis *d)
+static void judge_say_once(struct diagnosis *d)
 {
 	const struct {
 		const struct doctor_rule **rule;
@@ -247,13 +247,13 @@ static void say_once(struct diagnosis *d)
 	}
 }
 
-static enum doctor_verdict verdict(const struct diagnosis *d, const struct run_figures *f)
+static enum doctor_verdict judge_verdict(const struct diagnosis *d, const struct run_figures *f)
 {
 	if (says_why(d))
 		return DOCTOR_FOUND;
 	if (!f->known[RUN_FIGURE_REQUESTS])
 		return DOCTOR_UNSEEN;
-	if (is_enough(f) && is_noticed(f))
+	if (judge_is_enough(f) && is_noticed(f))
 		return DOCTOR_SLOW;
 	if (d->n_found)
 		return DOCTOR_FOUND;
@@ -283,11 +283,11 @@ int doctor_judge(struct diagnosis *out, const struct run_figures *f)
 		return 0;
 	for (size_t i = 0; i < n; i++)
 		judge_rule(out, f, doctor_rule_at(f, i), i, is_noticed(f));
-	qsort(out->found, out->n_found, sizeof(*out->found), by_weight);
+	qsort(out->found, out->n_found, sizeof(*out->found), judge_by_weight);
 	if (says_why(out))
 		drop_whom(out);
-	say_once(out);
-	out->verdict = verdict(out, f);
+	judge_say_once(out);
+	out->verdict = judge_verdict(out, f);
 	return 0;
 }
 

@@ -27,7 +27,7 @@ static void look_time(struct measure *m)
 }
 
 /* Requests from before the watch were in service all of it, or since their begin. */
-static void sum_up(struct measure *m)
+static void measure_sum_up(struct measure *m)
 {
 	for (size_t i = 0; i < m->run->n_service; i++) {
 		const struct run_service *s = &m->run->service[i];
@@ -74,7 +74,7 @@ static int measure_requests(struct measure *m)
 
 	if (e)
 		return e;
-	sum_up(m);
+	measure_sum_up(m);
 	measure_times(m);
 	measure_waits(m);
 	measure_logins(m);

@@ -51,7 +51,7 @@ struct rx_figures {
 	uint64_t clients;
 };
 
-static uint64_t metric(const struct rx_figures *x, enum metric m)
+static uint64_t doctor_rx_metric(const struct rx_figures *x, enum metric m)
 {
 	uint64_t sum = 0;
 
@@ -94,7 +94,7 @@ static uint64_t n_between(const struct hist *h, uint64_t from_ns, uint64_t to_ns
  * Whether calls are either quick or as long as a timer and more: then those that are long have
  * waited for timers, however often.
  */
-static bool has_gap(const struct hist *h)
+static bool doctor_rx_has_gap(const struct hist *h)
 {
 	uint64_t quick = n_between(h, 0, GAP_NS), between = n_between(h, GAP_NS, TIMER_NS);
 	uint64_t slow = h->n - quick - between;
@@ -108,10 +108,10 @@ static double timed_ns(const struct rx_figures *x, const struct hist *h)
 {
 	double ns = 0;
 
-	if (!metric(x, METRIC_RX_RESENT) && !metric(x, METRIC_RX_DUPLICATES) &&
+	if (!doctor_rx_metric(x, METRIC_RX_RESENT) && !doctor_rx_metric(x, METRIC_RX_DUPLICATES) &&
 	    !x->view->all.has_requests)
 		return 0;
-	if (has_gap(h))
+	if (doctor_rx_has_gap(h))
 		return ns_between(h, TIMER_NS, UINT64_MAX);
 	for (size_t i = 0; i < sizeof(timers) / sizeof(timers[0]); i++)
 		ns += ns_between(h, timers[i].from_ms * 1000000ull, timers[i].to_ms * 1000000ull);
@@ -128,8 +128,8 @@ static void set_own_times(const struct rx_figures *x, const struct hist *h)
 		slow += (double)h->bucket[i] * (double)hist_low(i, HIST_BITS);
 	}
 	run_figure_set(x->out, RUN_FIGURE_REQUESTS, (double)h->n);
-	run_figure_share(x->out, RUN_FIGURE_FAILED, (double)metric(x, METRIC_ERRORS),
-			 (double)metric(x, METRIC_OPS));
+	run_figure_share(x->out, RUN_FIGURE_FAILED, (double)doctor_rx_metric(x, METRIC_ERRORS),
+			 (double)doctor_rx_metric(x, METRIC_OPS));
 	run_figure_share(x->out, RUN_FIGURE_RATE, (double)h->n * NS_PER_S, x->ns);
 	run_figure_share(x->out, RUN_FIGURE_BUSY, all, x->ns);
 	run_figure_set(x->out, RUN_FIGURE_P50, (double)hist_quantile(h, 0.5));
@@ -140,7 +140,7 @@ static void set_own_times(const struct rx_figures *x, const struct hist *h)
 	run_figure_share(x->out, RUN_FIGURE_TIMED_OUT, timed < all ? timed : all, all);
 }
 
-static void set_times(const struct rx_figures *x, const struct requests *all)
+static void doctor_rx_set_times(const struct rx_figures *x, const struct requests *all)
 {
 	const struct ledger_account *a = &all->all.a;
 	double slow = 0, n = 0;
@@ -166,7 +166,7 @@ static void set_times(const struct rx_figures *x, const struct requests *all)
 	run_figure_set(x->out, RUN_FIGURE_LONGEST, (double)a->max_ns);
 }
 
-static void look_times(const struct rx_figures *x)
+static void doctor_rx_look_times(const struct rx_figures *x)
 {
 	struct hist *own = calloc(1, sizeof(*own));
 	struct requests all;
@@ -174,7 +174,7 @@ static void look_times(const struct rx_figures *x)
 	if (own && own_times(x, own)) {
 		set_own_times(x, own);
 	} else if (x->view->all.has_requests && !requests_init(&all, &x->view->all)) {
-		set_times(x, &all);
+		doctor_rx_set_times(x, &all);
 		requests_fini(&all);
 	}
 	free(own);
@@ -273,7 +273,7 @@ static void look_drops_sampled(const struct rx_figures *x)
 
 	if (s && !x->view->all.has_requests && x->clients)
 		run_figure_share(x->out, RUN_FIGURE_DROPPED, (double)s->drops,
-				 (double)metric(x, METRIC_RX_SENT));
+				 (double)doctor_rx_metric(x, METRIC_RX_SENT));
 }
 
 /* ---- threads ---- */
@@ -287,7 +287,7 @@ static const struct run_threads *listener(const struct run *r)
 	return NULL;
 }
 
-static void look_threads(const struct rx_figures *x)
+static void doctor_rx_look_threads(const struct rx_figures *x)
 {
 	const struct run_threads *t = listener(x->run);
 	double received, cpu_ns = 0, wait_ns = 0;
@@ -328,7 +328,8 @@ static void look_waiting(const struct rx_figures *x)
 
 static void look_clients(const struct rx_figures *x)
 {
-	uint64_t received = metric(x, METRIC_RX_RECEIVED), dropped = metric(x, METRIC_RX_DROPS);
+	uint64_t received = doctor_rx_metric(x, METRIC_RX_RECEIVED),
+		 dropped = doctor_rx_metric(x, METRIC_RX_DROPS);
 	uint64_t least = 0;
 
 	for (size_t i = 0; i < x->run->n_phases; i++) {
@@ -390,12 +391,12 @@ void doctor_rx(struct run_figures *out, const struct run *r, const struct view *
 				      .clients = clients ? strtoull(clients, NULL, 10) : 0 };
 
 	snprintf(out->kind, sizeof(out->kind), "rx");
-	look_times(&x);
+	doctor_rx_look_times(&x);
 	look_disk(&x);
 	look_socket(&x);
 	look_packets(&x);
 	look_drops_sampled(&x);
-	look_threads(&x);
+	doctor_rx_look_threads(&x);
 	look_waiting(&x);
 	look_clients(&x);
 	say_why(&x);

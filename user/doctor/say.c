@@ -69,7 +69,7 @@ static bool is_none(const struct run_figures *f, enum run_figure which)
 }
 
 /* The same of the server's names; RUN_N_NAMES: there is none. */
-static enum run_name name_at(const char *text, size_t len)
+static enum run_name say_name_at(const char *text, size_t len)
 {
 	unsigned int i = 0;
 
@@ -97,8 +97,8 @@ static void quote(char *out, size_t room, const char *word)
 		snprintf(out + at, room - at, "'");
 }
 
-static void put_name(char *out, size_t room, const struct run_figures *f, enum run_name which,
-		     bool *missing)
+static void say_put_name(char *out, size_t room, const struct run_figures *f, enum run_name which,
+			 bool *missing)
 {
 	*missing |= !*f->name[which];
 	if (*f->name[which])
@@ -108,16 +108,16 @@ static void put_name(char *out, size_t room, const struct run_figures *f, enum r
 }
 
 /* What stands for "{key}" or "{key.who}" at text; *missing: it is not known, or about nobody. */
-static size_t put_one(char *out, size_t room, const struct run_figures *f, const char *text,
-		      bool *missing)
+static size_t say_put_one(char *out, size_t room, const struct run_figures *f, const char *text,
+			  bool *missing)
 {
 	static const char who[] = ".who";
 	size_t len = strcspn(text + 1, "}"), name = strcspn(text + 1, ".}");
 	enum run_figure which = named(text + 1, name);
-	const enum run_name of = name_at(text + 1, name);
+	const enum run_name of = say_name_at(text + 1, name);
 
 	if (of < RUN_N_NAMES)
-		put_name(out, room, f, of, missing);
+		say_put_name(out, room, f, of, missing);
 	if (which == N_RUN_FIGURES)
 		return len + 2;
 	if (len - name == strlen(who)) {
@@ -140,7 +140,7 @@ char *doctor_say(char *out, size_t len, const struct run_figures *f, const char 
 		*out = '\0';
 	while (*text && at + 1 < len) {
 		if (*text == '{') {
-			text += put_one(out + at, len - at, f, text, &missing);
+			text += say_put_one(out + at, len - at, f, text, &missing);
 			at += strlen(out + at);
 		} else if (*text == '[') {
 			brackets = text++;

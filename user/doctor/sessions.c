@@ -71,7 +71,7 @@ static bool accepts_since(const struct run *r, uint64_t ns)
 	return false;
 }
 
-static void look_unaccepted(struct run_figures *out, const struct run *r, double ns)
+static void doctor_sessions_look_unaccepted(struct run_figures *out, const struct run *r, double ns)
 {
 	const struct run_unaccepted *u = &r->unaccepted;
 	double end_ns = r->n_phases ? (double)r->phase[0]->start_ns + ns : 0, for_ns;
@@ -126,5 +126,5 @@ void doctor_sessions(struct run_figures *out, const struct run *r, double ns)
 	look_busy(out, r, ns);
 	look_brief(out, r, ns);
 	look_denied(out, r);
-	look_unaccepted(out, r, ns);
+	doctor_sessions_look_unaccepted(out, r, ns);
 }

@@ -59,7 +59,7 @@ static void look_stopped(struct measure *m)
 	run_figure_share(m->out, RUN_FIGURE_STOPPED_WAIT, in + waited, m->all_ns + waited);
 }
 
-static void look_cpu(struct measure *m)
+static void waits_look_cpu(struct measure *m)
 {
 	double unread = (double)between(m).runq_ns, on, wait;
 	const __u64 *in = m->requests.all.a.sum.inside;
@@ -87,7 +87,7 @@ static double backend_cpu(const struct measure *m)
  * is not seen one by one: for so much of the time it was at work. Of the wait for a process that
  * was not seen at work, all of it is a stop if a process of the CNID server was found stopped.
  */
-static void look_cnid(struct measure *m)
+static void waits_look_cnid(struct measure *m)
 {
 	const __u64 *in = m->requests.all.a.sum.inside;
 	double cnid = measure_column(m, ACCOUNT_CNID), seen = 0;
@@ -151,7 +151,7 @@ static void add_part(struct measure *m, struct wait_sums *s, const struct ledger
 	add_names(m, s, p);
 }
 
-static void look_calls(struct measure *m)
+static void waits_look_calls(struct measure *m)
 {
 	double n = (double)m->requests.all.a.sum.answered;
 	const struct ledger *l = &m->view.all;
@@ -185,8 +185,8 @@ void measure_waits(struct measure *m)
 	const __u64 *in = m->requests.all.a.sum.inside;
 
 	look_stopped(m);
-	look_cpu(m);
-	look_cnid(m);
+	waits_look_cpu(m);
+	waits_look_cnid(m);
 	measure_share(m, RUN_FIGURE_LOCK, measure_column(m, ACCOUNT_LOCK));
 	measure_share(m, RUN_FIGURE_NET, measure_column(m, ACCOUNT_NET));
 	measure_share(m, RUN_FIGURE_OTHER, measure_column(m, ACCOUNT_OTHER));
@@ -195,5 +195,5 @@ void measure_waits(struct measure *m)
 		      measure_column(m, ACCOUNT_DISK) +
 			  (double)(in[AFS_INSIDE_SYNC] + in[AFS_INSIDE_IO]));
 	measure_share(m, RUN_FIGURE_OWN, m->work_ns);
-	look_calls(m);
+	waits_look_calls(m);
 }

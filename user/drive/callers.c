@@ -46,7 +46,7 @@ static const char *call_name(unsigned int i)
 	return "call";
 }
 
-static int begin_store(void *user, struct store **out, uint8_t *scratch, struct err *e)
+static int callers_begin_store(void *user, struct store **out, uint8_t *scratch, struct err *e)
 {
 	const struct caller *x = user;
 	const struct callers_opts *o = &x->all->o;
@@ -83,8 +83,8 @@ static struct script *script_of(void *user)
 /* ---- jobs ---- */
 
 /* Does a job; *load is the caller's. */
-static int do_job(struct callers *c, const struct engine_job *job, struct run_phase *p,
-		  struct run_load **load, struct err *e)
+static int callers_do_job(struct callers *c, const struct engine_job *job, struct run_phase *p,
+			  struct run_load **load, struct err *e)
 {
 	int r = engine_start(c->engine, job, e);
 
@@ -114,7 +114,7 @@ static int do_plain(struct callers *c, enum engine_what what, unsigned int *n_op
 	struct run_load *load = NULL;
 	int r = do_watcher(c, &job, e);
 
-	r = r ? r : do_job(c, &job, NULL, &load, e);
+	r = r ? r : callers_do_job(c, &job, NULL, &load, e);
 	if (r)
 		return r;
 	*n_open = load->n_open;
@@ -173,7 +173,8 @@ int callers_open(struct callers **out, const struct callers_opts *o, struct err 
 	r = c && clients && c->caller && c->data ? 0 : err_set(e, -ENOMEM, "out of memory");
 	for (unsigned int i = 0; !r && i < n_callers(c); i++) {
 		c->caller[i].all = c;
-		clients[i] = (struct engine_client) { begin_store, &c->caller[i], note_port };
+		clients[i] = (struct engine_client) { callers_begin_store, &c->caller[i],
+						      note_port };
 	}
 	if (!r) {
 		rx_data_fill(c->data);
@@ -209,7 +210,7 @@ static void end_test(struct callers *c)
 	}
 }
 
-static void add_rtt(struct rx_rtt *to, const struct rx_rtt *from)
+static void callers_add_rtt(struct rx_rtt *to, const struct rx_rtt *from)
 {
 	if (!from->n)
 		return;
@@ -221,12 +222,12 @@ static void add_rtt(struct rx_rtt *to, const struct rx_rtt *from)
 	to->sum_ns += from->sum_ns;
 }
 
-static void add_socket(struct callers_sum *sum, const struct store_rx_state *s)
+static void callers_add_socket(struct callers_sum *sum, const struct store_rx_state *s)
 {
 	struct store_rx_state *to = &sum->counts.socket;
 
 	rx_counts_add(&to->counts, &s->counts);
-	add_rtt(&to->rtt, &s->rtt);
+	callers_add_rtt(&to->rtt, &s->rtt);
 	to->drops += s->drops;
 	to->has_drops &= s->has_drops;
 	to->called_back += s->called_back;
@@ -253,7 +254,7 @@ static void add_up(const struct callers *c, struct callers_sum *sum)
 		if (!one->looked)
 			continue;
 		to->looked = true;
-		add_socket(sum, &one->socket);
+		callers_add_socket(sum, &one->socket);
 	}
 }
 
@@ -279,7 +280,7 @@ static void set_socket(struct run_phase *p, const struct callers_sum *sum)
 		run_set(p, METRIC_RX_DROPS, s->drops);
 }
 
-static void set_metrics(struct run_phase *p, const struct callers_sum *sum)
+static void callers_set_metrics(struct run_phase *p, const struct callers_sum *sum)
 {
 	const struct run_load *load = p->load;
 	uint64_t requests = 0;
@@ -296,7 +297,8 @@ static void set_metrics(struct run_phase *p, const struct callers_sum *sum)
 		set_socket(p, sum);
 }
 
-static int call(struct callers *c, struct run_phase *p, struct callers_sum *sum, struct err *e)
+static int callers_call(struct callers *c, struct run_phase *p, struct callers_sum *sum,
+			struct err *e)
 {
 	const struct engine_job job = { .what = ENGINE_WORK,
 					.script = script_of,
@@ -314,7 +316,7 @@ static int call(struct callers *c, struct run_phase *p, struct callers_sum *sum,
 					  .pace = { PACE_FIXED, PROBE_RATE, 0 } };
 	int r = c->watcher ? engine_start(c->watcher, &probe, e) : 0, joined;
 
-	r = r ? r : do_job(c, &job, p, &p->load, e);
+	r = r ? r : callers_do_job(c, &job, p, &p->load, e);
 	joined = c->watcher ? engine_join(c->watcher, &p->probe, NULL, r ? NULL : e) : 0;
 	r = r ? r : joined;
 	if (r)
@@ -322,7 +324,7 @@ static int call(struct callers *c, struct run_phase *p, struct callers_sum *sum,
 	for (unsigned int i = 0; i < c->o.clients; i++)
 		memcpy(p->load->client[i].address, c->caller[i].address, RUN_ADDRESS_LEN);
 	add_up(c, sum);
-	set_metrics(p, sum);
+	callers_set_metrics(p, sum);
 	return cmd_stop ? err_set(e, -EINTR, "interrupted") : 0;
 }
 
@@ -336,7 +338,7 @@ int callers_do(struct callers *c, const struct rxperf_opts *work, struct run_pha
 	r = r ? r : do_plain(c, ENGINE_OPEN, &n_open, e);
 	if (!r) {
 		p->start_ns = clock_now_ns();
-		r = call(c, p, sum, e);
+		r = callers_call(c, p, sum, e);
 		sum->not_open = c->o.clients - n_open;
 		p->complete = !r;
 	}

@@ -19,7 +19,7 @@
 #include <unistd.h>
 
 /* Decodes %XX in place. */
-static int decode(char *text, struct err *e)
+static int connect_decode(char *text, struct err *e)
 {
 	char *to = text, hex[3] = "";
 
@@ -114,11 +114,11 @@ int connect_url(struct connect_cfg *c, const char *url, struct err *e)
 	}
 	r = split_port(c, split_user(c, authority), e);
 	if (!r && c->volume)
-		r = slash ? decode(slash + 1, e) : 0;
+		r = slash ? connect_decode(slash + 1, e) : 0;
 	if (!r && c->user == authority)
-		r = decode(authority, e);
+		r = connect_decode(authority, e);
 	if (!r && c->password && c->password > c->url && c->password < c->url + sizeof(c->url))
-		r = decode((char *)(uintptr_t)c->password, e);
+		r = connect_decode((char *)(uintptr_t)c->password, e);
 	return r;
 }
 

@@ -55,7 +55,7 @@ struct crowd {
 
 /* ---- stores ---- */
 
-static int begin_store(void *user, struct store **out, uint8_t *scratch, struct err *e)
+static int crowd_begin_store(void *user, struct store **out, uint8_t *scratch, struct err *e)
 {
 	const struct member *m = user;
 	const struct crowd *c = m->crowd;
@@ -72,14 +72,14 @@ static const char *one_action(unsigned int i)
 	return "set";
 }
 
-static struct script *make_of(void *user)
+static struct script *crowd_make_of(void *user)
 {
 	const struct member *m = user;
 
 	return m->mix ? mix_client_make(m->mix) : probe_make(m->crowd->probe);
 }
 
-static struct script *use_of(void *user)
+static struct script *crowd_use_of(void *user)
 {
 	const struct member *m = user;
 
@@ -93,7 +93,7 @@ static struct script *remove_of(void *user)
 	return m->mix ? mix_client_remove(m->mix) : probe_remove(m->crowd->probe);
 }
 
-static void note_lost(struct crowd *c, const struct run_load *load)
+static void crowd_note_lost(struct crowd *c, const struct run_load *load)
 {
 	if (load->n_lost && !c->n_lost)
 		snprintf(c->why_lost, sizeof(c->why_lost), "%s", load->why);
@@ -104,8 +104,8 @@ static void note_lost(struct crowd *c, const struct run_load *load)
  * Does a job to its end; g NULL: there is nobody. 0; LOAD_REFUSED: an action failed; negative
  * errno. Sessions that were lost meanwhile are counted.
  */
-static int do_job(struct crowd *c, struct engine *g, const struct engine_job *job,
-		  struct run_load **out, struct err *e)
+static int crowd_do_job(struct crowd *c, struct engine *g, const struct engine_job *job,
+			struct run_load **out, struct err *e)
 {
 	struct run_load *load = NULL;
 	struct run_action all;
@@ -121,7 +121,7 @@ static int do_job(struct crowd *c, struct engine *g, const struct engine_job *jo
 	r = engine_join(g, &load, NULL, e);
 	if (!r) {
 		run_load_all(load, &all);
-		note_lost(c, load);
+		crowd_note_lost(c, load);
 		if (all.failed)
 			r = err_set(e, LOAD_REFUSED, "%s", load->first_failure);
 	}
@@ -144,7 +144,7 @@ static int do_scripts(struct crowd *c, struct engine *g, struct script *(*script
 					.n_actions = 1,
 					.action_name = one_action };
 
-	return do_job(c, g, &job, NULL, e);
+	return crowd_do_job(c, g, &job, NULL, e);
 }
 
 /* ---- opening ---- */
@@ -219,7 +219,7 @@ static int name_members(struct crowd *c, struct err *e)
 	return r;
 }
 
-static void note_address(void *user, struct store *store)
+static void crowd_note_address(void *user, struct store *store)
 {
 	struct member *m = user;
 
@@ -240,7 +240,8 @@ static int new_engines(struct crowd *c, struct err *e)
 	if (!clients)
 		return err_set(e, -ENOMEM, "out of memory");
 	for (unsigned int i = 0; i < c->n; i++)
-		clients[i] = (struct engine_client) { begin_store, &c->member[i], note_address };
+		clients[i] = (struct engine_client) { crowd_begin_store, &c->member[i],
+						      crowd_note_address };
 	if (c->o.clients) {
 		o.opening_max = (OPENING_MAX + o.n_threads - 1) / o.n_threads;
 		r = engine_new(&c->clients, &o, clients, c->o.clients, e);
@@ -253,11 +254,11 @@ static int new_engines(struct crowd *c, struct err *e)
 	return r;
 }
 
-static int open_all(struct crowd *c, unsigned int *not_open, struct err *e)
+static int crowd_open_all(struct crowd *c, unsigned int *not_open, struct err *e)
 {
 	const struct engine_job job = { .what = ENGINE_OPEN };
 	struct run_load *load = NULL;
-	int r = do_job(c, c->watcher, &job, &load, e);
+	int r = crowd_do_job(c, c->watcher, &job, &load, e);
 
 	if (!r && cmd_stop)
 		r = err_set(e, -EINTR, "interrupted");
@@ -265,7 +266,7 @@ static int open_all(struct crowd *c, unsigned int *not_open, struct err *e)
 		r = err_set(e, -ECONNREFUSED, "the probe could not open a session: %s", load->why);
 	run_load_free(load);
 	load = NULL;
-	r = r ? r : do_job(c, c->clients, &job, &load, e);
+	r = r ? r : crowd_do_job(c, c->clients, &job, &load, e);
 	if (!r && cmd_stop)
 		r = err_set(e, -EINTR, "interrupted");
 	if (!r && load) {
@@ -324,7 +325,7 @@ int crowd_open(struct crowd **out, const struct crowd_opts *o, unsigned int *not
 	r = r ? r : new_members(c, e);
 	r = r ? r : name_members(c, e);
 	r = r ? r : new_engines(c, e);
-	r = r ? r : open_all(c, not_open, e);
+	r = r ? r : crowd_open_all(c, not_open, e);
 	opener_forget(&c->opener);
 	if (o->users)
 		users_forget(o->users);
@@ -333,7 +334,7 @@ int crowd_open(struct crowd **out, const struct crowd_opts *o, unsigned int *not
 
 /* ---- files ---- */
 
-static int make_base(struct crowd *c, struct err *e)
+static int crowd_make_base(struct crowd *c, struct err *e)
 {
 	int r = session_make_base(c->o.session, c->base, e);
 
@@ -351,11 +352,11 @@ static int make_shared(struct crowd *c, struct err *e)
 {
 	const struct engine_job job = { .what = ENGINE_WORK,
 					.to = 1,
-					.script = make_of,
+					.script = crowd_make_of,
 					.n_actions = 1,
 					.action_name = one_action };
 	struct run_load *load = NULL;
-	int r = do_job(c, c->clients, &job, &load, e);
+	int r = crowd_do_job(c, c->clients, &job, &load, e);
 
 	if (!r && !load->client[0].opened)
 		r = err_set(e, LOAD_REFUSED,
@@ -365,7 +366,7 @@ static int make_shared(struct crowd *c, struct err *e)
 }
 
 /* A part of the clients at a time: all together would be a load that nobody asked for. */
-static int make_files(struct crowd *c, struct err *e)
+static int crowd_make_files(struct crowd *c, struct err *e)
 {
 	unsigned int from = 0, to;
 	int r = 0;
@@ -378,7 +379,7 @@ static int make_files(struct crowd *c, struct err *e)
 		c->o.begun(c->o.user);
 	for (; !r && !cmd_stop && from < c->o.clients; from = to) {
 		to = from + PART;
-		r = do_scripts(c, c->clients, make_of, from, to, false, e);
+		r = do_scripts(c, c->clients, crowd_make_of, from, to, false, e);
 	}
 	return r;
 }
@@ -395,13 +396,13 @@ static void remove_sets(struct crowd *c)
 
 int crowd_make(struct crowd *c, struct err *e)
 {
-	int r = c->exists || c->o.guest ? 0 : make_base(c, e);
+	int r = c->exists || c->o.guest ? 0 : crowd_make_base(c, e);
 
 	c->made |= c->o.guest != NULL;
 	if (!r && !c->exists && !c->o.guest)
 		r = places_make(&c->places, c->base, c->o.users && c->o.users->n, e);
-	r = r ? r : make_files(c, e);
-	r = r ? r : do_scripts(c, c->watcher, make_of, 0, 0, false, e);
+	r = r ? r : crowd_make_files(c, e);
+	r = r ? r : do_scripts(c, c->watcher, crowd_make_of, 0, 0, false, e);
 	if (!r && cmd_stop)
 		r = err_set(e, -EINTR, "interrupted");
 	if (!r && c->n_lost >= c->n)
@@ -424,7 +425,7 @@ int crowd_start(struct crowd *c, const struct crowd_load *how, struct err *e)
 	int r;
 
 	c->job = (struct engine_job) { .what = ENGINE_WORK,
-				       .script = use_of,
+				       .script = crowd_use_of,
 				       .n_actions = N_MIX_ACTIONS,
 				       .action_name = mix_action_name,
 				       .begin_ns = how->begin_ns,
@@ -435,7 +436,7 @@ int crowd_start(struct crowd *c, const struct crowd_load *how, struct err *e)
 				       .pace = how->pace,
 				       .queue = share ? share : 1 };
 	c->probe_job = (struct engine_job) { .what = ENGINE_WORK,
-					     .script = use_of,
+					     .script = crowd_use_of,
 					     .n_actions = N_PROBE_ACTIONS,
 					     .action_name = probe_action_name,
 					     .begin_ns = how->begin_ns,
@@ -515,8 +516,8 @@ static void end_sessions(struct crowd *c)
 {
 	const struct engine_job job = { .what = ENGINE_END, .ignores_stop = true };
 
-	do_job(c, c->clients, &job, NULL, NULL);
-	do_job(c, c->watcher, &job, NULL, NULL);
+	crowd_do_job(c, c->clients, &job, NULL, NULL);
+	crowd_do_job(c, c->watcher, &job, NULL, NULL);
 	engine_free(c->clients);
 	engine_free(c->watcher);
 }

@@ -48,7 +48,7 @@ static const char *load_name(unsigned int load)
 	return smallfile_name((enum smallfile_load)load);
 }
 
-static int begin_store(void *user, struct store **out, uint8_t *scratch, struct err *e)
+static int filers_begin_store(void *user, struct store **out, uint8_t *scratch, struct err *e)
 {
 	const struct filer *f = user;
 	const struct opener_client how = { &f->login, f->all->opener.session->cfg->c.volume, 1 };
@@ -56,17 +56,17 @@ static int begin_store(void *user, struct store **out, uint8_t *scratch, struct 
 	return opener_begin(&f->all->opener, &how, out, scratch, e);
 }
 
-static void note_address(void *user, struct store *store)
+static void filers_note_address(void *user, struct store *store)
 {
 	connect_address(store, ((struct filer *)user)->address);
 }
 
-static struct script *make_of(void *user)
+static struct script *filers_make_of(void *user)
 {
 	return smallfile_make(((struct filer *)user)->work);
 }
 
-static struct script *use_of(void *user)
+static struct script *filers_use_of(void *user)
 {
 	struct filer *f = user;
 	struct script *s = smallfile_use(f->work, f->all->load, f->all->o.duration_ns);
@@ -78,7 +78,7 @@ static struct script *use_of(void *user)
 /* ---- jobs ---- */
 
 /* "read: 12,345 of 100,000, 5,678/s, 15 s left", or "read (rank 0): ..." */
-static void show(const struct filers *f, const struct engine_job *job, uint64_t ns)
+static void filers_show(const struct filers *f, const struct engine_job *job, uint64_t ns)
 {
 	uint64_t done = engine_done(f->engine), all = (uint64_t)f->o.clients * f->o.set.files;
 	double per_s = ns ? (double)done * 1e9 / (double)ns : 0;
@@ -102,7 +102,7 @@ static bool shows(const struct filers *f)
 	return f->o.session->progress && isatty(fileno(f->o.session->progress));
 }
 
-static void tick(struct filers *f)
+static void filers_tick(struct filers *f)
 {
 	places_keep_alive(&f->places);
 	if (f->o.session->watch)
@@ -110,15 +110,15 @@ static void tick(struct filers *f)
 }
 
 /* Does a job; *load is the caller's. */
-static int do_job(struct filers *f, const struct engine_job *job, struct run_load **load,
-		  struct err *e)
+static int filers_do_job(struct filers *f, const struct engine_job *job, struct run_load **load,
+			 struct err *e)
 {
 	int r = engine_start(f->engine, job, e);
 
 	if (r)
 		return r;
 	while (!engine_wait(f->engine, TICK_NS))
-		tick(f);
+		filers_tick(f);
 	return engine_join(f->engine, load, NULL, e);
 }
 
@@ -127,7 +127,7 @@ static int prepare_clients(struct filers *f, const struct engine_job *job, struc
 {
 	struct run_load *load = NULL;
 	struct run_action all;
-	int r = do_job(f, job, &load, e);
+	int r = filers_do_job(f, job, &load, e);
 
 	if (r)
 		return r;
@@ -164,7 +164,8 @@ static int new_clients(struct filers *f, struct err *e)
 		*one = (struct filer) { .all = f,
 					.work = smallfile_new(&f->o.set, f->o.first + i * step),
 					.login = opener_login(&f->opener, NULL) };
-		clients[i] = (struct engine_client) { begin_store, one, note_address };
+		clients[i] = (struct engine_client) { filers_begin_store, one,
+						      filers_note_address };
 		there = one->work;
 	}
 	r = there ? engine_new(&f->engine, &o, clients, n, e)
@@ -184,7 +185,7 @@ static int open_clients(struct filers *f, struct err *e)
 						.to = from + OPENING_MAX };
 		struct run_load *load = NULL;
 
-		r = do_job(f, &job, &load, e);
+		r = filers_do_job(f, &job, &load, e);
 		run_load_free(load);
 	}
 	return r ? r : prepare_clients(f, &(const struct engine_job) { .what = ENGINE_OPEN }, e);
@@ -192,7 +193,7 @@ static int open_clients(struct filers *f, struct err *e)
 
 /* ---- what they do ---- */
 
-static void set_metrics(struct run_phase *p)
+static void filers_set_metrics(struct run_phase *p)
 {
 	const struct run_load *load = p->load;
 	struct run_action all;
@@ -232,9 +233,10 @@ int filers_open(struct filers **out, const struct filers_opts *o, struct err *e)
 
 int filers_make(struct filers *f, const char *base, struct err *e)
 {
-	const struct engine_job job = {
-		.what = ENGINE_WORK, .script = make_of, .n_actions = 1, .action_name = load_name
-	};
+	const struct engine_job job = { .what = ENGINE_WORK,
+					.script = filers_make_of,
+					.n_actions = 1,
+					.action_name = load_name };
 
 	f->o.set.base = base;
 	return prepare_clients(f, &job, e);
@@ -246,7 +248,7 @@ int filers_start(struct filers *f, enum smallfile_load load, uint64_t begin_ns, 
 
 	f->job = (struct engine_job) { .what = ENGINE_WORK,
 				       .begin_ns = begin_ns,
-				       .script = use_of,
+				       .script = filers_use_of,
 				       .n_actions = N_SMALLFILE_LOADS,
 				       .action_name = load_name,
 				       .duration_ns = repeats ? f->o.duration_ns : 0,
@@ -266,11 +268,11 @@ bool filers_wait(struct filers *f, uint64_t ns)
 			fputs("\r\033[K", f->o.session->progress);
 		return true;
 	}
-	tick(f);
+	filers_tick(f);
 	now_ns = clock_now_ns();
 	if (shows(f) && now_ns > f->shown_ns && now_ns - f->shown_ns >= NS_PER_S) {
 		f->shown_ns = now_ns;
-		show(f, &f->job, now_ns - f->begun_ns);
+		filers_show(f, &f->job, now_ns - f->begun_ns);
 	}
 	return false;
 }
@@ -291,7 +293,7 @@ int filers_join(struct filers *f, struct run_phase *p, struct err *e)
 
 int filers_judge(struct run_phase *p, struct err *e)
 {
-	set_metrics(p);
+	filers_set_metrics(p);
 	if (cmd_stop)
 		return err_set(e, -EINTR, "interrupted");
 	if (p->load->n_lost == p->load->n_clients)
@@ -363,7 +365,7 @@ void filers_close(struct filers *f)
 
 	if (!f)
 		return;
-	if (f->engine && !do_job(f, &job, &load, NULL))
+	if (f->engine && !filers_do_job(f, &job, &load, NULL))
 		run_load_free(load);
 	engine_free(f->engine);
 	for (unsigned int i = 0; f->filer && i < f->o.clients; i++)

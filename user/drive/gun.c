@@ -45,7 +45,7 @@ static int split(struct gun *g, struct err *e)
 	return 0;
 }
 
-static int open_place(struct gun *g, struct err *e)
+static int gun_open_place(struct gun *g, struct err *e)
 {
 	int r = store_open_local(&g->store, g->place, false, e);
 
@@ -57,15 +57,15 @@ static void ready_name(const struct gun *g, unsigned int thread, char out[static
 	snprintf(out, NAME_LEN, "%s.%d.%u.ready", g->host, (int)getpid(), thread);
 }
 
-static int call(struct gun *g, enum store_verb verb, const char *name, struct store_op *op,
-		struct err *e)
+static int gun_call(struct gun *g, enum store_verb verb, const char *name, struct store_op *op,
+		    struct err *e)
 {
 	*op = (struct store_op) { .verb = verb, .dir = g->store->root[0], .name = name };
 	return store_call(g->store, op, e);
 }
 
 /* "Wed Nov 25 12:35:35 2026 : text" */
-static void say(const struct gun *g, const char *what, const char *name)
+static void gun_say(const struct gun *g, const char *what, const char *name)
 {
 	char text[64] = "";
 	time_t now = time(NULL);
@@ -86,7 +86,7 @@ static int make_ready(struct gun *g, struct err *e)
 
 	for (unsigned int i = 0; i < g->o.threads; i++) {
 		ready_name(g, i, name);
-		r = call(g, STORE_CREATE, name, &op, e);
+		r = gun_call(g, STORE_CREATE, name, &op, e);
 		if (!r && op.result != STORE_OK)
 			r = err_set(e, LOAD_REFUSED, "cannot make the ready file %s/%s: %s",
 				    g->place, name, op.why);
@@ -94,19 +94,19 @@ static int make_ready(struct gun *g, struct err *e)
 			return r;
 		g->n_ready++;
 		if (g->o.lists)
-			say(g, "signaling ready with file", name);
+			gun_say(g, "signaling ready with file", name);
 	}
 	return 0;
 }
 
 /* Looks as often as there are seconds. */
-static int look(struct gun *g, struct err *e)
+static int gun_look(struct gun *g, struct err *e)
 {
 	struct store_op op;
 	int r = 0;
 
 	for (unsigned int i = 0; !r && i < g->o.timeout_s; i++) {
-		r = call(g, STORE_PROBE, g->name, &op, e);
+		r = gun_call(g, STORE_PROBE, g->name, &op, e);
 		if (r || op.result == STORE_OK)
 			return r;
 		if (op.result != STORE_NONE)
@@ -132,12 +132,12 @@ int gun_wait(struct gun **out, const struct gun_opts *o, struct err *e)
 		snprintf(g->host, sizeof(g->host), "localhost");
 	g->host[strcspn(g->host, ".")] = '\0';
 	r = split(g, e);
-	r = r ? r : open_place(g, e);
+	r = r ? r : gun_open_place(g, e);
 	r = r ? r : make_ready(g, e);
 	if (r)
 		return r;
-	say(g, "awaiting starting gun file", g->name);
-	r = look(g, e);
+	gun_say(g, "awaiting starting gun file", g->name);
+	r = gun_look(g, e);
 	return r ? r : store_idle(g->store, PAUSE_NS, &cmd_stop, e);
 }
 
@@ -151,7 +151,7 @@ void gun_close(struct gun *g)
 		return;
 	for (unsigned int i = 0; i < g->n_ready; i++) {
 		ready_name(g, i, name);
-		if (call(g, STORE_DELETE, name, &op, &e))
+		if (gun_call(g, STORE_DELETE, name, &op, &e))
 			cmd_say("the ready file %s/%s is left: %s", g->place, name, e.text);
 		else if (op.result != STORE_OK && op.result != STORE_NONE)
 			cmd_say("the ready file %s/%s is left: %s", g->place, name, op.why);

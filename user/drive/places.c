@@ -15,7 +15,8 @@ void places_init(struct places *p, const char *volume, struct store *store)
 	*p = (struct places) { .n = 1, .place = { { .volume = volume, .store = store } } };
 }
 
-static int open_place(struct places_volume *p, const struct store_afp_begin *how, struct err *e)
+static int places_open_place(struct places_volume *p, const struct store_afp_begin *how,
+			     struct err *e)
 {
 	struct io_wait w;
 	int r = store_begin_afp(&p->store, how, e);
@@ -35,7 +36,7 @@ int places_add(struct places *p, const struct store_afp_begin *how, struct err *
 	if (p->n == PLACES_MAX)
 		return err_set(e, -EINVAL, "more than %d volumes", PLACES_MAX);
 	p->place[p->n].volume = how->volume;
-	return open_place(&p->place[p->n++], how, e);
+	return places_open_place(&p->place[p->n++], how, e);
 }
 
 /* 0; LOAD_REFUSED or a negative errno. */

@@ -95,7 +95,8 @@ static json_t *rtt_json(struct json_doc *d, const struct rx_rtt *r)
 	return o;
 }
 
-static json_t *document(struct json_doc *d, const struct rx_server_state *st, uint16_t port)
+static json_t *rx_serve_document(struct json_doc *d, const struct rx_server_state *st,
+				 uint16_t port)
 {
 	json_t *o = json_object();
 
@@ -119,7 +120,7 @@ static int put_json(const struct rx_server_state *st, uint16_t port, const char 
 {
 	struct json_doc d = { 0 };
 
-	return json_save(&d, document(&d, st, port), path, e);
+	return json_save(&d, rx_serve_document(&d, st, port), path, e);
 }
 
 /* A line, or more where it is long. */
@@ -198,7 +199,7 @@ static void say_begin(struct rx_server *s, const struct rx_serve_cfg *cfg)
 			st.buffers.received_len, st.buffers.asked_len);
 }
 
-static enum outcome end(struct rx_server *s, const struct rx_serve_cfg *cfg)
+static enum outcome rx_serve_end(struct rx_server *s, const struct rx_serve_cfg *cfg)
 {
 	struct rx_server_state st;
 	struct err e = { 0 };
@@ -222,7 +223,8 @@ static enum outcome end(struct rx_server *s, const struct rx_serve_cfg *cfg)
 	return o;
 }
 
-static enum outcome serve(const struct rx_serve_cfg *cfg, const struct rx_server_opts *opts)
+static enum outcome rx_serve_calls(const struct rx_serve_cfg *cfg,
+				   const struct rx_server_opts *opts)
 {
 	const struct timespec look = { .tv_nsec = LOOK_NS };
 	struct rx_server *s;
@@ -237,7 +239,7 @@ static enum outcome serve(const struct rx_serve_cfg *cfg, const struct rx_server
 	say_begin(s, cfg);
 	while (!cmd_stop && !rx_server_failure(s, NULL))
 		nanosleep(&look, NULL);
-	o = end(s, cfg);
+	o = rx_serve_end(s, cfg);
 	rx_server_close(s);
 	return o;
 }
@@ -264,7 +266,7 @@ static int take_quota(struct rx_server_opts *o, const char *text, struct err *e)
 	return r;
 }
 
-static int take(struct rx_server_opts *o, struct rx_serve_cfg *cfg, struct err *e)
+static int rx_serve_take(struct rx_server_opts *o, struct rx_serve_cfg *cfg, struct err *e)
 {
 	*o = (struct rx_server_opts) { .port = (uint16_t)cfg->port,
 				       .buffer_len = (unsigned int)cfg->buffer_len,
@@ -305,9 +307,9 @@ int cmd_rx_serve(int argc, char **argv)
 	}
 	if (cfg.most < cfg.least)
 		cfg.least = cfg.most;
-	r = r ? r : take(&opts, &cfg, &e);
+	r = r ? r : rx_serve_take(&opts, &cfg, &e);
 	if (r)
 		return cmd_usage_error("rx --serve", &e);
 	cmd_catch_signals();
-	return (int)serve(&cfg, &opts);
+	return (int)rx_serve_calls(&cfg, &opts);
 }

@@ -52,7 +52,7 @@ void rx_waiting_add(struct rx_waiting *a, const struct sockaddr_in *server)
 
 /* ---- which ---- */
 
-static int add_socket(void *arg, const struct udp_socket *s)
+static int rx_waiting_add_socket(void *arg, const struct udp_socket *s)
 {
 	const struct sockaddr_in at = { .sin_family = AF_INET,
 					.sin_port = htons(s->port),
@@ -71,13 +71,13 @@ void rx_waiting_add_watched(struct rx_waiting *a, const struct watch *w)
 
 	for (size_t at = 0; (pid = watch_process(w, AFS_ROLE_SERVER, &at));) {
 		if (procfs_identity(pid, "ns/net") == here)
-			udp_of(pid, add_socket, a);
+			udp_of(pid, rx_waiting_add_socket, a);
 	}
 }
 
 /* ---- questions and answers ---- */
 
-static struct rx_asked *find(struct rx_waiting *a, const struct sockaddr_in *from)
+static struct rx_asked *rx_waiting_find(struct rx_waiting *a, const struct sockaddr_in *from)
 {
 	for (size_t i = 0; i < a->n; i++)
 		if (a->server[i].at.sin_port == from->sin_port &&
@@ -86,7 +86,7 @@ static struct rx_asked *find(struct rx_waiting *a, const struct sockaddr_in *fro
 	return NULL;
 }
 
-static void add(struct rx_asked *s, const struct rx_stats *now)
+static void drive_rx_waiting_add(struct rx_asked *s, const struct rx_stats *now)
 {
 	struct run_waiting *w = &s->is;
 
@@ -101,7 +101,7 @@ static void add(struct rx_asked *s, const struct rx_stats *now)
 	w->waited = now->waited - s->first;
 }
 
-static void take(struct rx_waiting *a)
+static void rx_waiting_take(struct rx_waiting *a)
 {
 	struct sockaddr_in from;
 	socklen_t len = sizeof(from);
@@ -112,9 +112,9 @@ static void take(struct rx_waiting *a)
 	ssize_t n;
 
 	while ((n = recvfrom(a->fd, data, sizeof(data), 0, (struct sockaddr *)&from, &len)) >= 0) {
-		s = len == sizeof(from) ? find(a, &from) : NULL;
+		s = len == sizeof(from) ? rx_waiting_find(a, &from) : NULL;
 		if (s && !rx_stats_parse(&now, &number, data, (size_t)n) && number <= a->number)
-			add(s, &now);
+			drive_rx_waiting_add(s, &now);
 		len = sizeof(from);
 	}
 }
@@ -124,7 +124,7 @@ void rx_waiting_tick(struct rx_waiting *a)
 	uint8_t data[RX_STATS_LEN];
 	struct wbuf b;
 
-	take(a);
+	rx_waiting_take(a);
 	a->number++;
 	for (size_t i = 0; i < a->n; i++) {
 		b = wbuf_of(data, sizeof(data));
@@ -139,7 +139,7 @@ void rx_waiting_note(struct rx_waiting *a, struct run *r)
 {
 	const struct run_waiting *is;
 
-	take(a);
+	rx_waiting_take(a);
 	for (size_t i = 0; i < a->n; i++) {
 		is = &a->server[i].is;
 		if (!i || is->n_short > r->waiting.n_short ||

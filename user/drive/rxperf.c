@@ -46,8 +46,8 @@ static void note_buffer(struct rxperf_run *x, const struct run_phase *p)
 		    (unsigned long long)granted / 1024, x->cfg->udp_kib);
 }
 
-static void note_failures(struct rxperf_run *x, const struct run_phase *p,
-			  const struct callers_sum *sum)
+static void drive_rxperf_note_failures(struct rxperf_run *x, const struct run_phase *p,
+				       const struct callers_sum *sum)
 {
 	struct run_notes *warnings = &x->w.s.run.warnings;
 	const unsigned long long failed = sum->counts.failed, done = sum->counts.done;
@@ -64,7 +64,7 @@ static void note_failures(struct rxperf_run *x, const struct run_phase *p,
 			 p->title, sum->dead, x->cfg->clients);
 }
 
-static void note_socket(struct rxperf_run *x, const struct run_phase *p)
+static void drive_rxperf_note_socket(struct rxperf_run *x, const struct run_phase *p)
 {
 	struct run_notes *warnings = &x->w.s.run.warnings;
 
@@ -104,7 +104,7 @@ static int begin_looks(struct rxperf_run *x, struct err *e)
 	return 0;
 }
 
-static void tick(void *user)
+static void drive_rxperf_tick(void *user)
 {
 	struct rxperf_run *x = user;
 
@@ -158,7 +158,7 @@ static int diagnose(struct rxperf_run *x)
 
 /* ---- the work ---- */
 
-static int measure(struct rxperf_run *x, unsigned int i, struct err *e)
+static int drive_rxperf_measure(struct rxperf_run *x, unsigned int i, struct err *e)
 {
 	const struct rxperf_opts o = rxperf_test(x->cfg, i);
 	struct run_phase *p = run_phase(&x->w.s.run, i + 1, 1, rxperf_name(&o));
@@ -173,8 +173,8 @@ static int measure(struct rxperf_run *x, unsigned int i, struct err *e)
 	if (!p->load)
 		return r;
 	note_buffer(x, p);
-	note_failures(x, p, &sum);
-	note_socket(x, p);
+	drive_rxperf_note_failures(x, p, &sum);
+	drive_rxperf_note_socket(x, p);
 	x->failed += sum.counts.failed;
 	x->dead += sum.dead;
 	x->silent += sum.silent;
@@ -185,7 +185,7 @@ static int measure(struct rxperf_run *x, unsigned int i, struct err *e)
 	return r;
 }
 
-static int work(struct workload *w, struct err *e)
+static int drive_rxperf_work(struct workload *w, struct err *e)
 {
 	struct rxperf_run *x = (struct rxperf_run *)w;
 	const struct rxperf_cfg *cfg = (const struct rxperf_cfg *)w->cfg;
@@ -200,7 +200,7 @@ static int work(struct workload *w, struct err *e)
 		.timeout_ms = cfg->timeout_s * 1000,
 		.duration_ns = (uint64_t)cfg->duration_s * NS_PER_S,
 		.ramp_ns = cfg->ramp_ms * 1000000ull,
-		.tick = tick,
+		.tick = drive_rxperf_tick,
 		.user = x,
 	};
 	int r;
@@ -211,7 +211,7 @@ static int work(struct workload *w, struct err *e)
 	if (!r)
 		load_ready(&w->load);
 	for (unsigned int i = 0; !r && i < (cfg->small ? 1 : cfg->list.n); i++)
-		r = measure(x, i, e);
+		r = drive_rxperf_measure(x, i, e);
 	callers_close(x->callers);
 	if ((note_looks(x) || diagnose(x)) && !r)
 		r = err_set(e, -ENOMEM, "out of memory");
@@ -222,13 +222,13 @@ static int work(struct workload *w, struct err *e)
 	return r;
 }
 
-static int describe(struct workload *w)
+static int drive_rxperf_describe(struct workload *w)
 {
 	return rxperf_describe((const struct rxperf_cfg *)w->cfg, &w->s.run);
 }
 
 /* What failed is an error, also where the run is complete. */
-static int exit_code(const struct workload *w, enum outcome o)
+static int drive_rxperf_exit_code(const struct workload *w, enum outcome o)
 {
 	const struct rxperf_run *x = (const struct rxperf_run *)w;
 
@@ -249,9 +249,9 @@ static const struct workload_type type = {
 	    "Calls of rxperf, which move bytes over Rx, the RPC of AFS over UDP; or small calls\n"
 	    "that every AFS server answers. Clients are Rx peers of their own.",
 	.many = true,
-	.describe = describe,
-	.work = work,
-	.exit_code = exit_code,
+	.describe = drive_rxperf_describe,
+	.work = drive_rxperf_work,
+	.exit_code = drive_rxperf_exit_code,
 };
 
 int rxperf_run(struct rxperf_cfg *cfg, rxperf_report *report)

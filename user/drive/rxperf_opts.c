@@ -13,7 +13,7 @@
 #define PROBE_RECEIVED 30
 
 /* "recv,send" */
-static int take_list(void *to, const char *arg, struct err *e)
+static int rxperf_opts_take_list(void *to, const char *arg, struct err *e)
 {
 	struct rxperf_list *list = to;
 	char name[16];
@@ -80,7 +80,7 @@ const struct opt rxperf_options[] = {
 	{ .letter = 'p', .name = "port", .arg = "PORT", .type = OPT_UINT, .offset = AT(port), .min = 1, .max = 65535,
 	  .help = "UDP port (default: 7009; with --op, that of the call's servers)" },
 	{ .type = OPT_HEADING, .help = "Calls:" },
-	{ .letter = 'c', .name = "command", .arg = "LIST", .type = OPT_CALL, .offset = AT(list), .call = take_list,
+	{ .letter = 'c', .name = "command", .arg = "LIST", .type = OPT_CALL, .offset = AT(list), .call = rxperf_opts_take_list,
 	  .help = "tests, one after the other: recv, send, rpc, file (default: recv,send,rpc)" },
 	{ .letter = 'b', .name = "bytes", .arg = "BYTES", .type = OPT_SIZE, .offset = AT(bytes), .max = UINT32_MAX,
 	  .help = "recv, send: bytes of a call (default: 1M)" },
@@ -137,7 +137,7 @@ const struct opt rxperf_options[] = {
 };
 /* clang-format on */
 
-static bool is_listed(const struct rxperf_cfg *cfg, enum rx_perf_command command)
+static bool rxperf_opts_is_listed(const struct rxperf_cfg *cfg, enum rx_perf_command command)
 {
 	for (unsigned int i = 0; i < cfg->list.n; i++)
 		if (cfg->list.command[i] == command)
@@ -164,7 +164,7 @@ static int check_calls(struct rxperf_cfg *cfg, struct err *e)
 			       "time: -d SECONDS");
 	if (!cfg->list.n)
 		cfg->list = usual;
-	if (is_listed(cfg, RX_PERF_FILE) && !cfg->file.n)
+	if (rxperf_opts_is_listed(cfg, RX_PERF_FILE) && !cfg->file.n)
 		return err_set(e, -EINVAL, "-c file needs -f");
 	return 0;
 }

@@ -91,8 +91,8 @@ void session_region_begin(struct session *s)
 		s->has_times[role] = watch_times(s->watch, role, &s->times[role]);
 }
 
-static void add_times(struct session *s, struct run_phase *p, enum afs_role role, enum metric cpu,
-		      enum metric runq)
+static void drive_session_add_times(struct session *s, struct run_phase *p, enum afs_role role,
+				    enum metric cpu, enum metric runq)
 {
 	struct procfs_times now;
 
@@ -103,7 +103,7 @@ static void add_times(struct session *s, struct run_phase *p, enum afs_role role
 }
 
 /* The time in which the generator did not run is not the server's. */
-static void note_paused(struct run *r, const struct run_phase *p)
+static void drive_session_note_paused(struct run *r, const struct run_phase *p)
 {
 	const struct run_load *l = p->load && p->load->n_pauses ? p->load : p->probe;
 	char longest[40];
@@ -124,7 +124,7 @@ void session_region_end(struct session *s, struct run_phase *p)
 
 	if (s->has_runq && own_runq_ns(s, &runq_ns))
 		run_add(p, METRIC_CLIENT_RUNQ, runq_ns - s->runq_ns);
-	note_paused(&s->run, p);
+	drive_session_note_paused(&s->run, p);
 	if (!s->watch)
 		return;
 	watch_settle(s->watch);
@@ -142,8 +142,8 @@ void session_region_end(struct session *s, struct run_phase *p)
 		run_phase_times(&s->run, p);
 		return;
 	}
-	add_times(s, p, AFS_ROLE_SERVER, METRIC_AFPD_CPU, METRIC_AFPD_RUNQ);
-	add_times(s, p, AFS_ROLE_BACKEND, METRIC_CNID_CPU, METRIC_CNID_RUNQ);
+	drive_session_add_times(s, p, AFS_ROLE_SERVER, METRIC_AFPD_CPU, METRIC_AFPD_RUNQ);
+	drive_session_add_times(s, p, AFS_ROLE_BACKEND, METRIC_CNID_CPU, METRIC_CNID_RUNQ);
 }
 
 void session_ready(struct session *s)
@@ -166,7 +166,7 @@ void session_ready(struct session *s)
 
 /* From login to the watch */
 
-static int describe(struct session *s)
+static int drive_session_describe(struct session *s)
 {
 	const struct session_cfg *cfg = s->cfg;
 	struct run_notes *o = &s->run.options, *sv = &s->run.server;
@@ -249,7 +249,8 @@ static void differ(void *user)
  * The server that serves our connection, with all its sessions. Where it is not found, as on
  * another host, watch_open() says why.
  */
-static int open_watch(struct session *s, const struct watch_opts *watch, struct err *e)
+static int drive_session_open_watch(struct session *s, const struct watch_opts *watch,
+				    struct err *e)
 {
 	struct kind_found found = { 0 };
 	struct kind_wish wish = { .whole = true };
@@ -292,7 +293,7 @@ enum outcome session_open(struct session *s, const char *command, const char *se
 	o = connect_open(&s->afp, &s->server, &s->cfg->c, window, &s->stage, e);
 	if (o)
 		return o;
-	if (run_init(&s->run, command, set) || describe(s)) {
+	if (run_init(&s->run, command, set) || drive_session_describe(s)) {
 		err_set(e, -ENOMEM, "out of memory");
 		return OUTCOME_FAILED;
 	}
@@ -307,7 +308,7 @@ enum outcome session_open(struct session *s, const char *command, const char *se
 	cmd_allow_files();
 	dsi_ends(s->afp.dsi, &watch.local, &watch.peer);
 	tracing_sink(s->tracing, &watch.sink);
-	if (open_watch(s, &watch, e))
+	if (drive_session_open_watch(s, &watch, e))
 		return OUTCOME_FAILED;
 	cmd_note_rights(
 	    rights_drop((s->cfg->hz && sample_wants_taskstats() ? RIGHTS_TASKSTATS : 0) |
@@ -336,7 +337,7 @@ enum outcome session_open_store(struct session *s, struct store_afp_opts *opts, 
 
 /* The end */
 
-static enum outcome outcome_of(const struct session *s, int r)
+static enum outcome drive_session_outcome_of(const struct session *s, int r)
 {
 	if (cmd_stop)
 		return OUTCOME_INTERRUPTED;
@@ -364,7 +365,7 @@ enum outcome session_finish(struct session *s, int r, const struct err *e)
 			run_close_requests(&s->run);
 	}
 	tracing_finish(s->tracing, &s->run);
-	result = outcome_of(s, r);
+	result = drive_session_outcome_of(s, r);
 	if (r)
 		run_note(&s->run.warnings, NULL, "broke off: %s", e->text);
 	return result;
@@ -428,7 +429,8 @@ static int remove_again(struct session *s, const struct connect_cfg *c, const ch
 }
 
 /* Removes one base: the connection was lost, our directory may still be on the volume. */
-static void remove_one(struct session *s, const char *base, const char *volume, uint64_t until_ns)
+static void drive_session_remove_one(struct session *s, const char *base, const char *volume,
+				     uint64_t until_ns)
 {
 	struct connect_cfg again = s->cfg->c;
 	struct err e = { 0 };
@@ -466,8 +468,9 @@ void session_remove_left(struct session *s)
 			continue;
 		}
 		cmd_stop = 0;
-		remove_one(s, s->base[i], s->base_volume[i] ? s->base_volume[i] : s->cfg->c.volume,
-			   until_ns);
+		drive_session_remove_one(s, s->base[i],
+					 s->base_volume[i] ? s->base_volume[i] : s->cfg->c.volume,
+					 until_ns);
 	}
 }
 

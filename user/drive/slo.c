@@ -92,7 +92,7 @@ static bool find_latencies(struct hist *out, const struct slo *slo, const struct
 	return out->n;
 }
 
-static uint64_t value_of(const struct slo *slo, const struct hist *h)
+static uint64_t slo_value_of(const struct slo *slo, const struct hist *h)
 {
 	if (slo->q == MEAN)
 		return (uint64_t)llround(hist_mean(h));
@@ -113,7 +113,7 @@ bool slo_judge(const struct slos *s, struct run_load *load, const struct run_loa
 		to->known = find_latencies(&h, &s->slo[i], load, probe);
 		if (!to->known)
 			continue;
-		to->value_ns = value_of(&s->slo[i], &h);
+		to->value_ns = slo_value_of(&s->slo[i], &h);
 		to->kept = to->value_ns <= to->limit_ns;
 		all_kept &= to->kept;
 	}

@@ -73,7 +73,7 @@ void timeline_end_changes(struct timeline_changes *c)
 		child_end(&c->change[i].child);
 }
 
-static void mark(struct timeline *t, uint64_t now_ns, const char *text)
+static void drive_timeline_mark(struct timeline *t, uint64_t now_ns, const char *text)
 {
 	if (run_timeline_mark(t->kept, now_ns - t->begin_ns, text))
 		t->no_memory = true;
@@ -84,7 +84,7 @@ static void begin_change(struct timeline *t, struct timeline_change *c, uint64_t
 	struct err e = { 0 };
 
 	c->begun = true;
-	mark(t, now_ns, c->command);
+	drive_timeline_mark(t, now_ns, c->command);
 	if (!child_go(&c->child, &e))
 		return;
 	c->ended = true;
@@ -92,7 +92,7 @@ static void begin_change(struct timeline *t, struct timeline_change *c, uint64_t
 }
 
 /* A command that failed changed nothing, or something else than was meant. */
-static void note_end(struct timeline *t, struct timeline_change *c)
+static void drive_timeline_note_end(struct timeline *t, struct timeline_change *c)
 {
 	int status;
 
@@ -116,7 +116,7 @@ static void tick_changes(struct timeline *t, uint64_t now_ns)
 		if (!c->begun && (double)(now_ns - t->begin_ns) >= c->at_s * 1e9)
 			begin_change(t, c, now_ns);
 		if (c->begun && !c->ended)
-			note_end(t, c);
+			drive_timeline_note_end(t, c);
 	}
 }
 

@@ -10,8 +10,8 @@
 
 #define FILE_MAX (8u << 20)
 
-static int take_line(struct users *out, char *line, const char *path, unsigned int number,
-		     struct err *e)
+static int users_take_line(struct users *out, char *line, const char *path, unsigned int number,
+			   struct err *e)
 {
 	char *password = strchr(line, ','), *volume;
 	struct user *more;
@@ -49,7 +49,7 @@ int users_read(struct users *out, const char *path, struct err *e)
 		number++;
 		line[strcspn(line, "\r")] = '\0';
 		if (*line && *line != '#')
-			r = take_line(out, line, path, number, e);
+			r = users_take_line(out, line, path, number, e);
 	}
 	if (!r && !out->n)
 		r = err_set(e, -EINVAL, "%s names no user", path);

@@ -17,7 +17,7 @@ static void on_ready(void *user)
 	session_ready(&w->s);
 }
 
-static void on_region_begin(void *user, struct run_phase *p)
+static void workload_on_region_begin(void *user, struct run_phase *p)
 {
 	struct workload *w = user;
 
@@ -25,14 +25,14 @@ static void on_region_begin(void *user, struct run_phase *p)
 	session_region_begin(&w->s);
 }
 
-static void on_region_end(void *user, struct run_phase *p)
+static void workload_on_region_end(void *user, struct run_phase *p)
 {
 	struct workload *w = user;
 
 	session_region_end(&w->s, p);
 }
 
-static void on_phase_done(void *user, const struct run_phase *p)
+static void workload_on_phase_done(void *user, const struct run_phase *p)
 {
 	struct workload *w = user;
 
@@ -51,9 +51,9 @@ void workload_init(struct workload *w, const struct workload_type *type,
 	w->s.progress = cfg->csv || !cfg->compatible ? stderr : stdout;
 	w->hooks = (struct load_hooks) { .user = w,
 					 .ready = on_ready,
-					 .region_begin = on_region_begin,
-					 .region_end = on_region_end,
-					 .phase_done = on_phase_done };
+					 .region_begin = workload_on_region_begin,
+					 .region_end = workload_on_region_end,
+					 .phase_done = workload_on_phase_done };
 	w->store.window = type->window;
 }
 
@@ -67,7 +67,7 @@ static const char *mode_of(const struct session *s)
 	return s->run.kind ? s->run.kind->name : "local";
 }
 
-static enum outcome describe(struct workload *w, struct err *e)
+static enum outcome workload_describe(struct workload *w, struct err *e)
 {
 	const struct session_cfg *cfg = &w->cfg->s;
 	struct run_notes *o = &w->s.run.options;
@@ -89,7 +89,7 @@ static enum outcome describe(struct workload *w, struct err *e)
 	return OUTCOME_FAILED;
 }
 
-static enum outcome open_all(struct workload *w, struct err *e)
+static enum outcome workload_open_all(struct workload *w, struct err *e)
 {
 	const struct workload_type *type = w->type;
 	enum outcome o = session_open(&w->s, type->name, w->set, type->window, e);
@@ -105,12 +105,12 @@ static enum outcome open_all(struct workload *w, struct err *e)
 	w->load.stop = &cmd_stop;
 	if (type->prepare)
 		o = type->prepare(w, e);
-	return o ? o : describe(w, e);
+	return o ? o : workload_describe(w, e);
 }
 
 /* The end */
 
-static int report(struct workload *w, struct err *e)
+static int workload_report(struct workload *w, struct err *e)
 {
 	const struct report_opts o = output_terminal();
 	int r;
@@ -129,7 +129,7 @@ static int report(struct workload *w, struct err *e)
 int workload_run(struct workload *w)
 {
 	struct err e = { 0 };
-	enum outcome o = open_all(w, &e);
+	enum outcome o = workload_open_all(w, &e);
 	int r;
 
 	if (!o) {
@@ -140,7 +140,7 @@ int workload_run(struct workload *w)
 	if (o && o != OUTCOME_UNTRUSTED)
 		cmd_say("%s", *e.text ? e.text : "interrupted at the end");
 	session_remove_left(&w->s);
-	if (w->s.run.n_phases && report(w, &e)) {
+	if (w->s.run.n_phases && workload_report(w, &e)) {
 		cmd_say("%s", e.text);
 		o = o ? o : OUTCOME_FAILED;
 	}

@@ -102,13 +102,13 @@ static int listen_at(const char *where, struct err *e)
 }
 
 /* A child of the process that waits: signals reach it through that one only. */
-static void be_child(void)
+static void exporter_be_child(void)
 {
 	signal(SIGINT, SIG_IGN);
 	signal(SIGHUP, SIG_IGN);
 }
 
-static void leave(int status)
+static void exporter_leave(int status)
 {
 	fflush(stdout);
 	_exit(status);
@@ -122,9 +122,9 @@ static int start_serving(struct exporter *x, struct err *e)
 		return err_set(e, -errno, "cannot begin: %s", strerror(errno));
 	x->serving = fork();
 	if (!x->serving) {
-		be_child();
+		exporter_be_child();
 		close(pair[0]);
-		leave(exporter_serve(x->cfg, pair[1], x->listener));
+		exporter_leave(exporter_serve(x->cfg, pair[1], x->listener));
 	}
 	close(pair[1]);
 	x->control = pair[0];
@@ -135,7 +135,7 @@ static int start_serving(struct exporter *x, struct err *e)
 }
 
 /* Hands a descriptor to the process that serves. */
-static int hand_over(int control, int fd)
+static int exporter_hand_over(int control, int fd)
 {
 	union {
 		struct cmsghdr head;
@@ -162,7 +162,7 @@ static int start_watching(struct exporter *x, struct err *e)
 		return err_set(e, -errno, "cannot watch: %s", strerror(errno));
 	x->watching = fork();
 	if (!x->watching) {
-		be_child();
+		exporter_be_child();
 		signal(SIGTERM, SIG_IGN);
 		/* It may look for a server for long, and hears of nothing then. */
 		prctl(PR_SET_PDEATHSIG, SIGKILL);
@@ -170,9 +170,9 @@ static int start_watching(struct exporter *x, struct err *e)
 			_exit(OUTCOME_FAILED);
 		close(x->control);
 		close(pair[0]);
-		leave(exporter_watch(x->cfg, pair[1]));
+		exporter_leave(exporter_watch(x->cfg, pair[1]));
 	}
-	r = x->watching < 0 ? -errno : hand_over(x->control, pair[0]);
+	r = x->watching < 0 ? -errno : exporter_hand_over(x->control, pair[0]);
 	r = r == -EPIPE ? 0 : r; /* the other has ended, and said why */
 	close(pair[0]);
 	close(pair[1]);
@@ -185,7 +185,7 @@ static void on_child(int sig)
 }
 
 /* Which of the two has ended; 0: a signal came. No signal is missed just before the wait. */
-static pid_t wait_for_any(int *status)
+static pid_t exporter_wait_for_any(int *status)
 {
 	const struct sigaction wake = { .sa_handler = on_child };
 	sigset_t held, before;
@@ -215,7 +215,7 @@ static bool goes_on(int status)
 	return true;
 }
 
-static enum outcome outcome_of(int status)
+static enum outcome exporter_outcome_of(int status)
 {
 	switch (WEXITSTATUS(status)) {
 	case EXPORTER_COSTLY:
@@ -241,7 +241,7 @@ static enum outcome supervise(struct exporter *x, struct err *e)
 		begun_ns = clock_now_ns();
 		if (start_watching(x, e))
 			return OUTCOME_FAILED;
-		pid = wait_for_any(&status);
+		pid = exporter_wait_for_any(&status);
 		if (pid && pid == x->serving) {
 			x->serving = 0;
 			return WIFEXITED(status) ? (enum outcome)WEXITSTATUS(status)
@@ -251,13 +251,13 @@ static enum outcome supervise(struct exporter *x, struct err *e)
 			break;
 		x->watching = 0;
 		if (!goes_on(status))
-			return outcome_of(status);
+			return exporter_outcome_of(status);
 	}
 	return OUTCOME_OK;
 }
 
 /* Ends both, the one that serves in its own time. */
-static void end(struct exporter *x)
+static void exporter_end(struct exporter *x)
 {
 	int status;
 
@@ -279,7 +279,7 @@ static void end(struct exporter *x)
 	waitpid(x->serving, &status, 0);
 }
 
-static int run(const struct exporter_cfg *cfg)
+static int exporter_run(const struct exporter_cfg *cfg)
 {
 	struct exporter x = { .cfg = cfg, .listener = -1, .control = -1, .parent = getpid() };
 	enum outcome o = OUTCOME_FAILED;
@@ -295,7 +295,7 @@ static int run(const struct exporter_cfg *cfg)
 		cmd_note_rights(rights_drop(RIGHTS_WATCH), NULL);
 		o = supervise(&x, &e);
 	}
-	end(&x);
+	exporter_end(&x);
 	if (*e.text)
 		cmd_say("%s", e.text);
 	return (int)o;
@@ -324,5 +324,5 @@ int cmd_exporter(int argc, char **argv)
 	if (cfg.owner == MAP_FAILED)
 		return OUTCOME_FAILED;
 	cmd_catch_signals();
-	return run(&cfg);
+	return exporter_run(&cfg);
 }

@@ -62,7 +62,7 @@ static const char page[] =
     "<h1>afpscope exporter</h1><p>What the requests of an AFP file server cost, for Prometheus: "
     "<a href=\"/metrics\">/metrics</a></p></html>\n";
 
-static int load(struct http_library *l, struct err *e)
+static int exporter_http_load(struct http_library *l, struct err *e)
 {
 	l->handle = dlopen(LIBRARY, RTLD_NOW | RTLD_LOCAL);
 	if (!l->handle)
@@ -220,7 +220,7 @@ int http_open(struct http **out, int listener, const struct http_source *source,
 	if (!h)
 		return err_set(e, -ENOMEM, "out of memory");
 	h->source = *source;
-	r = load(&h->mhd, e);
+	r = exporter_http_load(&h->mhd, e);
 	if (r)
 		goto fail;
 	h->daemon = h->mhd.start_daemon(

@@ -47,7 +47,7 @@ struct serve {
 
 /* Text */
 
-static char *text_of(struct serve *s, bool openmetrics, size_t *len)
+static char *exporter_serve_text_of(struct serve *s, bool openmetrics, size_t *len)
 {
 	const struct openmetrics_style style = {
 		.openmetrics = openmetrics,
@@ -71,7 +71,7 @@ static char *text_of(struct serve *s, bool openmetrics, size_t *len)
 
 static char *http_text(void *user, bool openmetrics, size_t *len)
 {
-	return text_of(user, openmetrics, len);
+	return exporter_serve_text_of(user, openmetrics, len);
 }
 
 /* While no server is watched nothing changes. */
@@ -83,10 +83,10 @@ static bool is_fresh(void *user)
 }
 
 /* --once without a file. */
-static void print(struct serve *s)
+static void exporter_serve_print(struct serve *s)
 {
 	size_t len;
-	char *text = text_of(s, false, &len);
+	char *text = exporter_serve_text_of(s, false, &len);
 
 	s->refused = !text || fwrite(text, 1, len, stdout) != len || fflush(stdout);
 	if (s->refused)
@@ -96,7 +96,7 @@ static void print(struct serve *s)
 
 /* Readings */
 
-static void fail(struct serve *s, const char *why)
+static void exporter_serve_fail(struct serve *s, const char *why)
 {
 	cmd_say("%s", why);
 	s->outcome = OUTCOME_FAILED;
@@ -106,24 +106,24 @@ static void fail(struct serve *s, const char *why)
 static void write_file(struct serve *s)
 {
 	size_t len;
-	char *text = text_of(s, false, &len);
+	char *text = exporter_serve_text_of(s, false, &len);
 	int r = text ? exporter_file_write(s->file, text, len) : -ENOMEM;
 
 	free(text);
 	if (r == -EPIPE)
-		fail(s, "the process that writes the file has ended");
+		exporter_serve_fail(s, "the process that writes the file has ended");
 	s->refused = r;
 	s->written_ns = clock_now_ns();
 }
 
 /* For who has waited since before then: what was waited for is here, or will not come. */
-static void go_on(struct serve *s, uint64_t before_ns)
+static void exporter_serve_go_on(struct serve *s, uint64_t before_ns)
 {
 	s->asked_ns = 0;
 	if (s->due && s->cfg->textfile)
 		write_file(s);
 	else if (s->due)
-		print(s);
+		exporter_serve_print(s);
 	if (s->due && s->cfg->once) {
 		s->outcome = s->refused    ? OUTCOME_FAILED
 			     : s->tally.up ? OUTCOME_OK
@@ -135,7 +135,7 @@ static void go_on(struct serve *s, uint64_t before_ns)
 		http_answer(s->http, before_ns);
 }
 
-static void ask(struct serve *s)
+static void exporter_serve_ask(struct serve *s)
 {
 	const struct exporter_ask ask = { .own_ns = guard_own_ns() };
 
@@ -149,11 +149,11 @@ static void watch_ended(struct serve *s)
 	s->watch = -1;
 	s->inbox.len = 0;
 	if (tally_end(&s->tally))
-		fail(s, "out of memory");
-	go_on(s, UINT64_MAX);
+		exporter_serve_fail(s, "out of memory");
+	exporter_serve_go_on(s, UINT64_MAX);
 }
 
-static void receive(struct serve *s)
+static void exporter_serve_receive(struct serve *s)
 {
 	struct tally_reading *r = malloc(sizeof(*r));
 	int e = r ? exporter_receive(&s->inbox, s->watch, r) : -ENOMEM;
@@ -162,11 +162,11 @@ static void receive(struct serve *s)
 		s->read_ns = clock_now_ns();
 		s->up_ns = s->tally.up ? s->up_ns : s->read_ns;
 		if (tally_take(&s->tally, r))
-			fail(s, "out of memory");
+			exporter_serve_fail(s, "out of memory");
 		ledger_fini(&r->ledger);
-		go_on(s, s->asked_ns);
+		exporter_serve_go_on(s, s->asked_ns);
 	} else if (e == -ENOMEM) {
-		fail(s, "out of memory");
+		exporter_serve_fail(s, "out of memory");
 	} else if (e) {
 		watch_ended(s);
 	}
@@ -198,7 +198,7 @@ static void next_watch(struct serve *s)
 	int fd = accept_watch(s->control);
 
 	while (s->watch >= 0 && fd >= 0) /* the last one has ended: what it sent is all here */
-		receive(s);
+		exporter_serve_receive(s);
 	if (fd < 0)
 		s->over = true;
 	else
@@ -208,7 +208,7 @@ static void next_watch(struct serve *s)
 /* Time */
 
 /* By a client, or for the file. */
-static bool is_wanted(const struct serve *s)
+static bool exporter_serve_is_wanted(const struct serve *s)
 {
 	return s->due || (s->http && http_waits(s->http));
 }
@@ -224,16 +224,16 @@ static void look_at_clock(struct serve *s)
 		s->due = true;
 	if (!s->tally.up || (s->asked_ns && now - s->asked_ns >= ANSWER_NS)) {
 		if (s->due || s->asked_ns)
-			go_on(s, UINT64_MAX);
+			exporter_serve_go_on(s, UINT64_MAX);
 	} else if (!s->asked_ns && now - s->last_ns >= PAUSE_NS &&
-		   (is_wanted(s) || now - s->last_ns >= SELDOM_NS)) {
-		ask(s);
+		   (exporter_serve_is_wanted(s) || now - s->last_ns >= SELDOM_NS)) {
+		exporter_serve_ask(s);
 	}
 }
 
 static int timeout_ms(const struct serve *s)
 {
-	int most = is_wanted(s) && !s->asked_ns ? PAUSE_NS / NS_PER_MS : POLL_MS;
+	int most = exporter_serve_is_wanted(s) && !s->asked_ns ? PAUSE_NS / NS_PER_MS : POLL_MS;
 
 	return s->http ? http_timeout_ms(s->http, most) : most;
 }
@@ -249,7 +249,7 @@ static void wait_for_input(struct serve *s)
 	if (poll(fd, 3, timeout_ms(s)) < 0)
 		return;
 	if (fd[1].revents)
-		receive(s);
+		exporter_serve_receive(s);
 	if (fd[0].revents)
 		next_watch(s);
 	if (s->http)
@@ -276,7 +276,7 @@ static void say_where(int listener)
 		ntohs(is_six ? six->sin6_port : four->sin_port));
 }
 
-static int begin(struct serve *s, int listener)
+static int exporter_serve_begin(struct serve *s, int listener)
 {
 	const struct http_source source = { s, is_fresh, http_text };
 	struct timespec wall;
@@ -303,7 +303,7 @@ static int begin(struct serve *s, int listener)
 	return 0;
 }
 
-static void end(struct serve *s)
+static void exporter_serve_end(struct serve *s)
 {
 	s->due = false;
 	if (s->watch >= 0)
@@ -319,12 +319,12 @@ int exporter_serve(const struct exporter_cfg *cfg, int control, int listener)
 {
 	struct serve s = { .cfg = cfg, .control = control, .watch = -1, .file = -1 };
 
-	if (begin(&s, listener))
+	if (exporter_serve_begin(&s, listener))
 		return OUTCOME_FAILED;
 	while (!s.over && !cmd_stop) {
 		wait_for_input(&s);
 		look_at_clock(&s);
 	}
-	end(&s);
+	exporter_serve_end(&s);
 	return (int)s.outcome;
 }

@@ -40,7 +40,7 @@ struct watcher {
 
 /* Reading */
 
-static void set(struct tally_reading *r, unsigned int i, uint64_t n)
+static void exporter_watch_set(struct tally_reading *r, unsigned int i, uint64_t n)
 {
 	r->known[i] = true;
 	r->n[i] = n;
@@ -50,7 +50,7 @@ static void set(struct tally_reading *r, unsigned int i, uint64_t n)
  * Of all threads, where every moment is in a part. Else /proc shows that of one session; of a whole
  * server not, whose processes come and go.
  */
-static void take_times(struct watcher *w, struct tally_reading *r)
+static void exporter_watch_take_times(struct watcher *w, struct tally_reading *r)
 {
 	const struct ledger *l = &r->ledger;
 	struct procfs_times times;
@@ -58,14 +58,16 @@ static void take_times(struct watcher *w, struct tally_reading *r)
 	for (unsigned int role = 0; role < AFS_N_ROLES; role++) {
 		if (l->n_parts || w->found.target.whole || !watch_times(w->watch, role, &times))
 			continue;
-		set(r, TALLY_CPU_NS + role, times.cpu_ns);
-		set(r, TALLY_RUNQ_NS + role, times.runq_ns);
+		exporter_watch_set(r, TALLY_CPU_NS + role, times.cpu_ns);
+		exporter_watch_set(r, TALLY_RUNQ_NS + role, times.runq_ns);
 	}
 	for (size_t i = 0; i < l->n_parts; i++) {
 		const struct ledger_part *p = &l->part[i];
 
-		set(r, TALLY_CPU_NS + p->role, r->n[TALLY_CPU_NS + p->role] + p->part.cpu_ns);
-		set(r, TALLY_RUNQ_NS + p->role, r->n[TALLY_RUNQ_NS + p->role] + p->part.runq_ns);
+		exporter_watch_set(r, TALLY_CPU_NS + p->role,
+				   r->n[TALLY_CPU_NS + p->role] + p->part.cpu_ns);
+		exporter_watch_set(r, TALLY_RUNQ_NS + p->role,
+				   r->n[TALLY_RUNQ_NS + p->role] + p->part.runq_ns);
 	}
 }
 
@@ -77,10 +79,10 @@ static void take_io(struct tally_reading *r)
 
 		if (!r->ledger.has_compat[role])
 			continue;
-		set(r, at + TALLY_READS, c->syscr);
-		set(r, at + TALLY_WRITES, c->syscw);
-		set(r, at + TALLY_READ_BYTES, c->rchar);
-		set(r, at + TALLY_WRITTEN_BYTES, c->wchar);
+		exporter_watch_set(r, at + TALLY_READS, c->syscr);
+		exporter_watch_set(r, at + TALLY_WRITES, c->syscw);
+		exporter_watch_set(r, at + TALLY_READ_BYTES, c->rchar);
+		exporter_watch_set(r, at + TALLY_WRITTEN_BYTES, c->wchar);
 	}
 }
 
@@ -92,12 +94,12 @@ static int take_losses(struct watcher *w, struct tally_reading *r)
 	for (size_t i = 0; i < run.n_losses; i++)
 		tally_lose(r, run.loss[i].what, run.loss[i].n);
 	if (r->ledger.has_requests)
-		set(r, TALLY_REFUSED, run.refused);
+		exporter_watch_set(r, TALLY_REFUSED, run.refused);
 	run_fini(&run);
 	return e;
 }
 
-static int take(struct watcher *w, struct tally_reading *r)
+static int exporter_watch_take(struct watcher *w, struct tally_reading *r)
 {
 	struct watch_state state;
 	uint64_t ns;
@@ -111,24 +113,24 @@ static int take(struct watcher *w, struct tally_reading *r)
 	snprintf(r->rung, sizeof(r->rung), "%s", watch_rung(w->watch));
 	memcpy(r->server, w->server, sizeof(r->server));
 	r->port = comeback_port(&w->found, w->cfg->whom.port);
-	take_times(w, r);
+	exporter_watch_take_times(w, r);
 	take_io(r);
 	watch_state(w->watch, &state);
 	r->sessions = state.sessions;
 	if (state.has_checks) {
-		set(r, TALLY_AGREE, state.agree);
-		set(r, TALLY_DISAGREE, state.disagree);
+		exporter_watch_set(r, TALLY_AGREE, state.agree);
+		exporter_watch_set(r, TALLY_DISAGREE, state.disagree);
 	}
 	if (watch_price(w->watch, &ns))
-		set(r, TALLY_PROGRAMS_NS, ns);
-	set(r, TALLY_OWN_NS, guard_own_ns());
+		exporter_watch_set(r, TALLY_PROGRAMS_NS, ns);
+	exporter_watch_set(r, TALLY_OWN_NS, guard_own_ns());
 	return 0;
 }
 
 static int send_reading(struct watcher *w)
 {
 	struct tally_reading *r = malloc(sizeof(*r));
-	int e = r ? take(w, r) : -ENOMEM;
+	int e = r ? exporter_watch_take(w, r) : -ENOMEM;
 
 	if (!e)
 		e = exporter_send(w->socket, r);
@@ -162,7 +164,7 @@ static void ask_version(struct watcher *w)
 }
 
 /* One message for each reason: the list of other servers in it changes again and again. */
-static void say_once(struct watcher *w, int code, const char *text)
+static void exporter_watch_say_once(struct watcher *w, int code, const char *text)
 {
 	if (w->said != code)
 		cmd_say("%s; looking again every second", text);
@@ -170,7 +172,7 @@ static void say_once(struct watcher *w, int code, const char *text)
 }
 
 /* Looks until there is one. -ESRCH: a certain process is to be watched, and is not there. */
-static int find(struct watcher *w)
+static int exporter_watch_find(struct watcher *w)
 {
 	const uint32_t owner = *w->cfg->owner - 1;
 	const struct kind_wish wish = { .port = w->cfg->whom.port,
@@ -189,19 +191,19 @@ static int find(struct watcher *w)
 			cmd_say("%s", e.text);
 			return -ESRCH;
 		}
-		say_once(w, r, e.text);
+		exporter_watch_say_once(w, r, e.text);
 		poll(NULL, 0, LOOK_MS);
 	}
 }
 
-static int begin(struct watcher *w)
+static int exporter_watch_begin(struct watcher *w)
 {
 	const struct watch_opts opts = {
 		.mode = (enum watch_mode)w->cfg->watch,
 		.sink = { .totals_only = true },
 	};
 	struct err e = { 0 };
-	int r = find(w);
+	int r = exporter_watch_find(w);
 
 	if (r)
 		return r;
@@ -231,7 +233,7 @@ static bool is_costly(struct watcher *w)
 }
 
 /* Waits for a tick, and answers meanwhile. */
-static int answer(struct watcher *w)
+static int exporter_watch_answer(struct watcher *w)
 {
 	uint64_t now = clock_now_ns(), end = now + TICK_MS * NS_PER_MS;
 	struct pollfd fd = { .fd = w->socket, .events = POLLIN };
@@ -275,13 +277,13 @@ static void say_ended(struct watcher *w)
 		cmd_say("process %d has ended", w->found.target.server);
 }
 
-static int work(struct watcher *w)
+static int exporter_watch_work(struct watcher *w)
 {
 	char text[GUARD_TEXT_MAX];
 	int e = 0;
 
 	while (!e && watch_lives(w->watch)) {
-		e = answer(w);
+		e = exporter_watch_answer(w);
 		watch_tick(w->watch);
 		if (is_costly(w)) {
 			cmd_say("%s", guard_text(&w->guard, text));
@@ -301,9 +303,9 @@ int exporter_watch(const struct exporter_cfg *cfg, int socket)
 	int r;
 
 	cmd_allow_files();
-	r = begin(&w);
+	r = exporter_watch_begin(&w);
 	if (!r)
-		r = work(&w);
+		r = exporter_watch_work(&w);
 	else
 		r = r == -ENOMEM ? EXPORTER_FAILED : r == -ESRCH ? EXPORTER_NONE : EXPORTER_AGAIN;
 	watch_free(w.watch);

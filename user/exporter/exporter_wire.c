@@ -41,7 +41,7 @@ int exporter_send(int socket, const struct tally_reading *r)
 }
 
 /* How long it will be, as far as is known. */
-static int wanted(const struct exporter_inbox *in, size_t *len)
+static int exporter_wire_wanted(const struct exporter_inbox *in, size_t *len)
 {
 	struct tally_reading head;
 	struct ledger_array array[LEDGER_ARRAYS];
@@ -102,7 +102,7 @@ int exporter_receive(struct exporter_inbox *in, int socket, struct tally_reading
 	int e;
 
 	for (;;) {
-		e = wanted(in, &len);
+		e = exporter_wire_wanted(in, &len);
 		e = e ? e : make_room(in, len);
 		if (e)
 			return e;

@@ -155,7 +155,7 @@ static void put_ns(struct writer *w, const struct family *f, const char *labels,
 }
 
 /* key="value", for names of ours. */
-static const char *label(char buf[LABELS], const char *key, const char *value)
+static const char *exporter_openmetrics_label(char buf[LABELS], const char *key, const char *value)
 {
 	snprintf(buf, LABELS, "%s=\"%s\"", key, value);
 	return buf;
@@ -207,13 +207,15 @@ static void put_watches(struct writer *w, const struct family *f)
 	put_n(w, f, "", w->t->watches);
 }
 
-static void put_losses(struct writer *w, const struct family *f)
+static void openmetrics_put_losses(struct writer *w, const struct family *f)
 {
 	char text[OPENMETRICS_LABEL_MAX], labels[LABELS];
 	const struct tally_reading *r = &w->t->shown;
 
 	for (size_t i = 0; i < r->n_losses; i++)
-		put_n(w, f, label(labels, "what", openmetrics_label(text, r->loss[i].what)),
+		put_n(w, f,
+		      exporter_openmetrics_label(labels, "what",
+						 openmetrics_label(text, r->loss[i].what)),
 		      r->loss[i].n);
 }
 
@@ -227,7 +229,7 @@ static void put_checks(struct writer *w, const struct family *f)
 	put_n(w, f, "outcome=\"disagree\"", r->n[TALLY_DISAGREE]);
 }
 
-static void put_cost(struct writer *w, const struct family *f)
+static void openmetrics_put_cost(struct writer *w, const struct family *f)
 {
 	const struct tally_reading *r = &w->t->shown;
 
@@ -258,29 +260,29 @@ static void put_logins(struct writer *w, const struct family *f)
 
 /* Of requests */
 
-static bool has_name(const struct request *r)
+static bool openmetrics_has_name(const struct request *r)
 {
 	return r->number != AFS_ACCOUNT_UNNAMED && account_known_name(r->number);
 }
 
-static const char *command_name(const struct request *r)
+static const char *openmetrics_command_name(const struct request *r)
 {
-	return has_name(r) ? account_known_name(r->number) : "other";
+	return openmetrics_has_name(r) ? account_known_name(r->number) : "other";
 }
 
 static const char *command_label(char buf[LABELS], const struct request *r)
 {
-	return label(buf, "command", command_name(r));
+	return exporter_openmetrics_label(buf, "command", openmetrics_command_name(r));
 }
 
-static int by_number(const void *a, const void *b)
+static int openmetrics_by_number(const void *a, const void *b)
 {
 	const struct request *x = a, *y = b;
 
 	return (int)x->number - (int)y->number;
 }
 
-static void add_request(struct request *to, const struct request *from)
+static void openmetrics_add_request(struct request *to, const struct request *from)
 {
 	ledger_account_add(&to->a, &from->a);
 	for (size_t i = 0; i < ACCOUNT_N_COLUMNS; i++)
@@ -300,12 +302,12 @@ static int find_commands(struct writer *w)
 	for (size_t i = 0; i < all.n; i++) {
 		if (!all.request[i].a.sum.answered)
 			continue;
-		if (has_name(&all.request[i]))
+		if (openmetrics_has_name(&all.request[i]))
 			all.request[n++] = all.request[i];
 		else
-			add_request(&other, &all.request[i]);
+			openmetrics_add_request(&other, &all.request[i]);
 	}
-	qsort(all.request, n, sizeof(*all.request), by_number);
+	qsort(all.request, n, sizeof(*all.request), openmetrics_by_number);
 	if (other.a.sum.answered) /* it took the place of one that was added to it */
 		all.request[n++] = other;
 	w->command = all.request;
@@ -356,12 +358,13 @@ static void put_results_of(struct writer *w, const struct family *f, const struc
 			continue;
 		}
 		snprintf(code, sizeof(code), "%" PRId32, x->code);
-		put_n(w, f, label_command(labels, command_name(r), "code", code), x->n);
+		put_n(w, f, label_command(labels, openmetrics_command_name(r), "code", code), x->n);
 	}
 	if (r->number == AFS_N_ACCOUNTS && !normal)
 		others = r->a.sum.errors;
 	if (others)
-		put_n(w, f, label_command(labels, command_name(r), "code", "other"), others);
+		put_n(w, f, label_command(labels, openmetrics_command_name(r), "code", "other"),
+		      others);
 }
 
 static void put_errors(struct writer *w, const struct family *f)
@@ -388,12 +391,12 @@ static void put_buckets(struct writer *w, const struct family *f, const struct r
 			n += r->a.hist[at];
 		snprintf(le, sizeof(le), "%" PRIu64 ".%09" PRIu64, (border - 1) / NS_PER_S,
 			 (border - 1) % NS_PER_S);
-		name(w, f, "_bucket", label_command(labels, command_name(r), "le", le));
+		name(w, f, "_bucket", label_command(labels, openmetrics_command_name(r), "le", le));
 		fprintf(w->out, "%" PRIu64 "\n", n);
 	}
 	for (; at < AFS_REQUEST_BUCKETS; at++)
 		n += r->a.hist[at];
-	name(w, f, "_bucket", label_command(labels, command_name(r), "le", "+Inf"));
+	name(w, f, "_bucket", label_command(labels, openmetrics_command_name(r), "le", "+Inf"));
 	fprintf(w->out, "%" PRIu64 "\n", n);
 	command_label(labels, r);
 	name(w, f, "_count", labels);
@@ -412,7 +415,7 @@ static void put_durations(struct writer *w, const struct family *f)
 			put_buckets(w, f, &w->command[i]);
 }
 
-static void put_parts(struct writer *w, const struct family *f)
+static void openmetrics_put_parts(struct writer *w, const struct family *f)
 {
 	char labels[LABELS];
 	const struct request *r;
@@ -422,14 +425,16 @@ static void put_parts(struct writer *w, const struct family *f)
 		for (size_t k = 0; k < ACCOUNT_N_COLUMNS; k++) {
 			if (!r->time_ns[k])
 				continue;
-			put_ns(
-			    w, f,
-			    label_command(labels, command_name(r), "part", account_columns[k].key),
-			    r->time_ns[k]);
+			put_ns(w, f,
+			       label_command(labels, openmetrics_command_name(r), "part",
+					     account_columns[k].key),
+			       r->time_ns[k]);
 		}
 		if (r->handed_ns)
-			put_ns(w, f, label_command(labels, command_name(r), "part", "unknown"),
-			       r->handed_ns);
+			put_ns(
+			    w, f,
+			    label_command(labels, openmetrics_command_name(r), "part", "unknown"),
+			    r->handed_ns);
 	}
 }
 
@@ -449,7 +454,7 @@ static const char *inside_key(unsigned int i, char buf[32])
 	return buf;
 }
 
-static void put_inside(struct writer *w, const struct family *f)
+static void openmetrics_put_inside(struct writer *w, const struct family *f)
 {
 	const struct ledger *l = &w->t->shown.ledger;
 	char labels[LABELS], key[32];
@@ -460,13 +465,14 @@ static void put_inside(struct writer *w, const struct family *f)
 		for (size_t k = 0; k < l->n_accounts; k++)
 			ns += l->account[k].sum.inside[i];
 		if (ns)
-			put_ns(w, f, label(labels, "state", inside_key(i, key)), ns);
+			put_ns(w, f,
+			       exporter_openmetrics_label(labels, "state", inside_key(i, key)), ns);
 	}
 }
 
 /* Of processes */
 
-static void put_calls(struct writer *w, const struct family *f)
+static void openmetrics_put_calls(struct writer *w, const struct family *f)
 {
 	char labels[LABELS];
 	uint64_t n;
@@ -487,7 +493,8 @@ static void put_role_ns(struct writer *w, const struct family *f, enum tally_num
 
 	for (unsigned int role = 0; role < AFS_N_ROLES; role++)
 		if (r->known[first + role])
-			put_ns(w, f, label(labels, "role", ledger_role_name(role)),
+			put_ns(w, f,
+			       exporter_openmetrics_label(labels, "role", ledger_role_name(role)),
 			       r->n[first + role]);
 }
 
@@ -532,9 +539,9 @@ static const struct family families[] = {
 	{ "afpscope", NULL, "Versions, and how the server is observed (rung).", INFO, put_info },
 	{ "afpscope_watches", NULL, "Watches that were begun: 1, and one more each time the server was restarted.", COUNTER, put_watches },
 	{ "afpscope_reading_age_seconds", "seconds", "How old the figures are.", GAUGE, put_age },
-	{ "afpscope_losses", NULL, "What was missed: everything else is exact where these are 0.", COUNTER, put_losses },
+	{ "afpscope_losses", NULL, "What was missed: everything else is exact where these are 0.", COUNTER, openmetrics_put_losses },
 	{ "afpscope_cross_checks", NULL, "Ended processes whose counts were compared with the kernel's own.", COUNTER, put_checks },
-	{ "afpscope_watch_cpu_seconds", "seconds", "CPU time that watching took.", COUNTER, put_cost },
+	{ "afpscope_watch_cpu_seconds", "seconds", "CPU time that watching took.", COUNTER, openmetrics_put_cost },
 	{ "afpscope_sessions", NULL, "Sessions of clients now.", GAUGE, put_sessions },
 	{ "afpscope_sessions_refused", NULL, "Sessions that the server refused because it had as many as it may.", COUNTER, put_refused },
 	{ "afpscope_logins", NULL, "Logins that succeeded.", COUNTER, put_logins },
@@ -542,11 +549,11 @@ static const struct family families[] = {
 	{ "afpscope_request_errors", NULL, "Answers with a result that is an error.", COUNTER, put_errors },
 	{ "afpscope_request_normal_results", NULL, "Answers with a result other than 0 that is none: the end of a list, a step of a login, a name that is not there.", COUNTER, put_normal },
 	{ "afpscope_request_duration_seconds", "seconds", "Time from a request's first byte to the end of its answer, in the server.", HISTOGRAM, put_durations },
-	{ "afpscope_request_time_seconds", "seconds", "Where this time went.", COUNTER, put_parts },
+	{ "afpscope_request_time_seconds", "seconds", "Where this time went.", COUNTER, openmetrics_put_parts },
 	{ "afpscope_request_received_bytes", "bytes", "Bytes of requests.", COUNTER, put_received },
 	{ "afpscope_request_sent_bytes", "bytes", "Bytes of answers.", COUNTER, put_sent },
-	{ "afpscope_cnid_wait_seconds", "seconds", "What the CNID server did while a request waited for it.", COUNTER, put_inside },
-	{ "afpscope_system_calls", NULL, "System calls that returned.", COUNTER, put_calls },
+	{ "afpscope_cnid_wait_seconds", "seconds", "What the CNID server did while a request waited for it.", COUNTER, openmetrics_put_inside },
+	{ "afpscope_system_calls", NULL, "System calls that returned.", COUNTER, openmetrics_put_calls },
 	{ "afpscope_server_cpu_seconds", "seconds", "CPU time of the server's processes.", COUNTER, put_cpu },
 	{ "afpscope_server_runq_seconds", "seconds", "Time in which the server's threads were runnable and waited for a CPU.", COUNTER, put_runq },
 	{ "afpscope_io_calls", NULL, "Reads and writes as /proc/PID/io counts them.", COUNTER, put_io },

@@ -32,7 +32,7 @@ int census_add_hold(struct census *c, size_t process, size_t socket)
 	return VEC_PUSH(c->hold, c->n_holds, (struct census_hold) { process, socket });
 }
 
-static int by_pid(const void *a, const void *b)
+static int census_by_pid(const void *a, const void *b)
 {
 	const struct census_process *x = a, *y = b;
 
@@ -49,7 +49,7 @@ static int by_inode(const void *a, const void *b)
 void census_sort(struct census *c)
 {
 	if (c->n_processes)
-		qsort(c->process, c->n_processes, sizeof(*c->process), by_pid);
+		qsort(c->process, c->n_processes, sizeof(*c->process), census_by_pid);
 	if (c->n_sockets)
 		qsort(c->socket, c->n_sockets, sizeof(*c->socket), by_inode);
 }
@@ -59,7 +59,7 @@ size_t census_find(const struct census *c, pid_t pid)
 	const struct census_process key = { .pid = pid }, *found = NULL;
 
 	if (c->n_processes)
-		found = bsearch(&key, c->process, c->n_processes, sizeof(key), by_pid);
+		found = bsearch(&key, c->process, c->n_processes, sizeof(key), census_by_pid);
 	return found ? (size_t)(found - c->process) : c->n_processes;
 }
 
@@ -106,7 +106,7 @@ void census_look(struct census_process *p)
 	read_conf(p);
 }
 
-static int read_process(void *arg, pid_t pid)
+static int census_read_process(void *arg, pid_t pid)
 {
 	struct census_process p = { .pid = pid };
 	struct reading *r = arg;
@@ -135,7 +135,7 @@ static int add_census_socket(void *arg, const struct sockets_entry *entry, bool 
 	return entry->ino ? VEC_PUSH(r->c->socket, r->c->n_sockets, s) : 0;
 }
 
-static bool is_wanted(const struct reading *r, const struct census_process *p)
+static bool census_is_wanted(const struct reading *r, const struct census_process *p)
 {
 	if (p->pid == r->pid)
 		return true;
@@ -150,7 +150,7 @@ static bool is_first_of(const struct reading *r, size_t i)
 	const struct census_process *p = r->c->process;
 
 	for (size_t k = 0; k < i; k++)
-		if (p[k].net == p[i].net && is_wanted(r, &p[k]))
+		if (p[k].net == p[i].net && census_is_wanted(r, &p[k]))
 			return false;
 	return true;
 }
@@ -166,7 +166,7 @@ static int read_sockets(struct reading *r)
 	for (size_t i = 0; i < c->n_processes && !err; i++) {
 		const struct census_process *p = &c->process[i];
 
-		if (!p->net || p->net == c->net || !is_wanted(r, p) || !is_first_of(r, i))
+		if (!p->net || p->net == c->net || !census_is_wanted(r, p) || !is_first_of(r, i))
 			continue;
 		r->net = p->net;
 		err = sockets_each(p->pid, add_census_socket, r);
@@ -219,7 +219,7 @@ static void read_confs(struct reading *r)
 		for (listens = false; k < c->n_holds && c->hold[k].process == i; k++)
 			listens |= c->socket[c->hold[k].socket].listening &&
 				   c->socket[c->hold[k].socket].tcp.local.port == r->port;
-		if (listens || c->process[i].pid == above || is_wanted(r, &c->process[i]))
+		if (listens || c->process[i].pid == above || census_is_wanted(r, &c->process[i]))
 			read_conf(&c->process[i]);
 	}
 }
@@ -232,7 +232,7 @@ int census_read(struct census *out, const char *const *names, pid_t pid, uint16_
 
 	memset(out, 0, sizeof(*out));
 	out->net = procfs_identity(0, "ns/net");
-	err = procfs_each(read_process, &r);
+	err = procfs_each(census_read_process, &r);
 	if (err)
 		return err_set(e, err, "cannot list processes: /proc: %s", strerror(-err));
 	census_sort(out);

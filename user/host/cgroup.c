@@ -34,7 +34,7 @@ struct units {
 	char text[ERR_TEXT_MAX];
 };
 
-static int take(void *arg, pid_t pid)
+static int cgroup_take(void *arg, pid_t pid)
 {
 	struct units *u = arg;
 	uint32_t uid = 0, effective;
@@ -50,7 +50,7 @@ static int take(void *arg, pid_t pid)
 	return u->fn(u->arg, pid);
 }
 
-static int walk(struct units *u, char *root)
+static int cgroup_walk(struct units *u, char *root)
 {
 	char *roots[] = { root, NULL };
 	FTS *tree = fts_open(roots, FTS_PHYSICAL | FTS_NOCHDIR, NULL);
@@ -73,7 +73,7 @@ static int walk(struct units *u, char *root)
 		if (inside < 0)
 			continue;
 		snprintf(procs, sizeof(procs), "%s/cgroup.procs", entry->fts_path);
-		one = procfs_each_in(procs, take, u);
+		one = procfs_each_in(procs, cgroup_take, u);
 		/* Another process may remove it meanwhile; threaded cgroups have no processes. */
 		if (one && one != -ENOENT && one != -EOPNOTSUPP) {
 			r = one;
@@ -107,7 +107,7 @@ int cgroup_each_process(const char *name, int (*fn)(void *arg, pid_t pid), void 
 	int r;
 
 	find_root(root, name);
-	r = walk(&u, root);
+	r = cgroup_walk(&u, root);
 	if (r < 0)
 		return err_set(
 		    e, -ENXIO,

@@ -46,7 +46,8 @@ static void read_name(struct cgroup_folder *out, const char *root, pid_t pid,
  * The mount's path in front of the name; the mount may begin with a folder of the hierarchy, as
  * those in containers do. false: another mount, or the group is not below it.
  */
-static bool join(struct cgroup_folder *f, const struct proctext_mount *m, const char *controller)
+static bool cgroup_folder_join(struct cgroup_folder *f, const struct proctext_mount *m,
+			       const char *controller)
 {
 	size_t root_len = strlen(m->root);
 	const char *rest;
@@ -93,7 +94,7 @@ static bool read_mount(struct cgroup_folder *f, const char *root, const char *co
 	snprintf(path, sizeof(path), "%s/proc/self/mountinfo", root);
 	file = fopen(path, "re");
 	while (file && !found && getline(&line, &len, file) > 0)
-		found = !proctext_mount(&m, line) && join(f, &m, controller);
+		found = !proctext_mount(&m, line) && cgroup_folder_join(f, &m, controller);
 	free(line);
 	if (file)
 		fclose(file);

@@ -88,7 +88,7 @@ static void read_memory_limit(struct cgroup_reader *r, const char *limit, const 
 	r->out->n_memories++;
 }
 
-static void read_memory(struct cgroup_reader *r)
+static void cgroup_limits_read_memory(struct cgroup_reader *r)
 {
 	static const char events[] = "memory.events.local"; /* not those of the groups below */
 
@@ -147,7 +147,7 @@ static const struct io_files {
 	},
 };
 
-static const char *next_line(const char *at)
+static const char *cgroup_limits_next_line(const char *at)
 {
 	at = strchr(at, '\n');
 	return at ? at + 1 : NULL;
@@ -159,7 +159,7 @@ static uint64_t device_done(const char *text, const char *form, const struct cgr
 	unsigned int major, minor;
 	uint64_t n;
 
-	for (const char *at = text; at; at = next_line(at))
+	for (const char *at = text; at; at = cgroup_limits_next_line(at))
 		if (sscanf(at, form, &major, &minor, &n) == 3 && major == io->major &&
 		    minor == io->minor)
 			return n;
@@ -178,7 +178,7 @@ static void read_device_limits(struct cgroup_reader *r)
 		group_text(limits, r, is->limit_file);
 		group_text(done, r, is->done_file);
 		for (const char *at = limits; at && out->n_ios < CGROUP_DEVICES;
-		     at = next_line(at)) {
+		     at = cgroup_limits_next_line(at)) {
 			/* "max" is none. */
 			if (sscanf(at, is->limit, &io.major, &io.minor, &io.limit) != 3)
 				continue;
@@ -211,7 +211,7 @@ void cgroup_limits_read(struct cgroup_limits *out, const char *root, pid_t pid)
 	cgroup_folder(&out->memory, root, pid, "memory");
 	cgroup_folder(&out->io, root, pid, "blkio");
 	each_level(&r, &out->cpu, read_quota);
-	each_level(&r, &out->memory, read_memory);
+	each_level(&r, &out->memory, cgroup_limits_read_memory);
 	each_level(&r, &out->io, read_device_limits);
 	r.at = out->memory;
 	if (r.at.version && !cgroup_folder_is_all(&r.at))

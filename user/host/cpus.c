@@ -46,7 +46,7 @@ static bool cpus_time(struct cpus_time *out, const char *text)
 }
 
 /* "cpu  1 2 ..." is the sum, "cpu0 1 2 ..." one of them. */
-static void take_line(struct cpus *c, const char *line)
+static void cpus_take_line(struct cpus *c, const char *line)
 {
 	const char *at = line + strcspn(line, " ");
 	unsigned int cpu;
@@ -66,7 +66,7 @@ void cpus_read(struct cpus *out, const char *root)
 	snprintf(path, sizeof(path), "%s/proc/stat", root);
 	f = fopen(path, "re");
 	while (f && fgets(line, sizeof(line), f) && !strncmp(line, "cpu", 3))
-		take_line(out, line);
+		cpus_take_line(out, line);
 	if (f)
 		fclose(f);
 }

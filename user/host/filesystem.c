@@ -42,7 +42,7 @@ struct filesystem_file {
 };
 
 /* Links are resolved below root, as for the server; before Linux 5.6 as for us. */
-static int open_file(const struct filesystem_file *f, uint64_t flags, uint64_t how)
+static int filesystem_open_file(const struct filesystem_file *f, uint64_t flags, uint64_t how)
 {
 	struct open_how to = { .flags = flags | O_CLOEXEC,
 			       .resolve = how | (f->root ? RESOLVE_IN_ROOT : 0) };
@@ -59,7 +59,7 @@ static int open_file(const struct filesystem_file *f, uint64_t flags, uint64_t h
 	return fd;
 }
 
-static void take_room(struct filesystem *a, int fd)
+static void filesystem_take_room(struct filesystem *a, int fd)
 {
 	struct statvfs st;
 
@@ -113,7 +113,7 @@ static void below_loops(struct devices_below *out)
 
 /* ---- all of it ---- */
 
-static void take_mount(struct filesystem *f, const struct proctext_mount *m)
+static void filesystem_take_mount(struct filesystem *f, const struct proctext_mount *m)
 {
 	snprintf(f->type, sizeof(f->type), "%s", m->type);
 	f->dev = m->dev;
@@ -124,7 +124,7 @@ static void take_mount(struct filesystem *f, const struct proctext_mount *m)
 }
 
 /* cached: only what can be known at once. false: that is not all. */
-static bool look_at(struct filesystem *fs, pid_t pid, bool cached)
+static bool filesystem_look_at(struct filesystem *fs, pid_t pid, bool cached)
 {
 	struct proctext_mount m = { .id = 0 };
 	char root[64];
@@ -134,7 +134,7 @@ static bool look_at(struct filesystem *fs, pid_t pid, bool cached)
 	int fd;
 
 	procfs_inside(root, sizeof(root), pid, "");
-	fd = open_file(&f, O_PATH, cached ? FILESYSTEM_CACHED : 0);
+	fd = filesystem_open_file(&f, O_PATH, cached ? FILESYSTEM_CACHED : 0);
 	fs->error = fd < 0 ? fd : mounts_of(&m, pid, fd);
 	if (fd < 0)
 		return !cached || !is_uncertain(fd);
@@ -143,8 +143,8 @@ static bool look_at(struct filesystem *fs, pid_t pid, bool cached)
 	} else if (!fs->error) {
 		if (!statx(fd, "", AT_EMPTY_PATH | AT_STATX_DONT_SYNC, STATX_INO, &st))
 			fs->ino = st.stx_ino;
-		take_room(fs, fd);
-		take_mount(fs, &m);
+		filesystem_take_room(fs, fd);
+		filesystem_take_mount(fs, &m);
 	}
 	close(fd);
 	return done;
@@ -168,7 +168,7 @@ static void ask_patiently(void *arg)
 {
 	struct filesystem_question *q = arg;
 
-	look_at(&q->fs, q->pid, false);
+	filesystem_look_at(&q->fs, q->pid, false);
 }
 
 void filesystem_init(struct filesystem *f, const char *path)
@@ -184,14 +184,14 @@ void filesystem_look(struct filesystem *fs, size_t n, pid_t pid)
 		struct proctext_mount m;
 
 		filesystem_init(&q.fs, fs[i].path);
-		if (!look_at(&q.fs, pid, true) &&
+		if (!filesystem_look_at(&q.fs, pid, true) &&
 		    filesystem_ask(pid, fs[i].path, ask_patiently, &q, &q.fs, sizeof(q.fs)) ==
 			-ETIMEDOUT) {
 			/* What the names of folders and mounts say. */
 			filesystem_init(&q.fs, fs[i].path);
 			q.fs.silent = true;
 			if (!mounts_by_name(&m, pid, fs[i].path))
-				take_mount(&q.fs, &m);
+				filesystem_take_mount(&q.fs, &m);
 		}
 		fs[i] = q.fs;
 	}
@@ -202,7 +202,7 @@ void filesystem_look(struct filesystem *fs, size_t n, pid_t pid)
 /* Whether it can be found, and read, without asking a server. */
 static bool is_at_hand(const struct filesystem_file *f, pid_t pid)
 {
-	int fd = open_file(f, O_PATH, FILESYSTEM_CACHED);
+	int fd = filesystem_open_file(f, O_PATH, FILESYSTEM_CACHED);
 	struct proctext_mount mount;
 	bool is;
 
@@ -215,7 +215,7 @@ static bool is_at_hand(const struct filesystem_file *f, pid_t pid)
 /* Named first: opening a device may change it. */
 static int open_regular(const struct filesystem_file *f)
 {
-	int at = open_file(f, O_PATH, 0), fd = -EINVAL;
+	int at = filesystem_open_file(f, O_PATH, 0), fd = -EINVAL;
 	char path[32];
 	struct stat st;
 
@@ -241,7 +241,7 @@ static void read_begin(void *arg)
 static void find_begin(void *arg)
 {
 	struct filesystem_file *f = arg;
-	int fd = open_file(f, O_PATH, 0);
+	int fd = filesystem_open_file(f, O_PATH, 0);
 	struct stat st;
 
 	f->error = fd < 0 ? fd : fstat(fd, &st) ? -errno : 0;
@@ -271,7 +271,7 @@ int filesystem_open(const char *root, const char *path)
 int filesystem_stat(struct stat *out, const char *root, const char *path)
 {
 	struct filesystem_file f = { .root = root, .path = path };
-	int r = ask_first(&f, find_begin), fd = r ? r : open_file(&f, O_PATH, 0);
+	int r = ask_first(&f, find_begin), fd = r ? r : filesystem_open_file(&f, O_PATH, 0);
 
 	if (fd < 0)
 		return fd;

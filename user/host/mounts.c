@@ -11,7 +11,7 @@
 #include <string.h>
 
 /* 1: this line is the mount's that is looked for. */
-static int take_mount(void *arg, const char *line)
+static int mounts_take_mount(void *arg, const char *line)
 {
 	struct proctext_mount *wanted = arg, one;
 
@@ -25,11 +25,11 @@ static int take_mount(void *arg, const char *line)
  * false: not found. A process in a chroot is not shown the mount that its root folder lies on; this
  * process may see it.
  */
-static bool find(struct proctext_mount *out, pid_t pid, unsigned int id)
+static bool mounts_find(struct proctext_mount *out, pid_t pid, unsigned int id)
 {
 	*out = (struct proctext_mount) { .id = id };
-	return procfs_each_line(pid, "mountinfo", take_mount, out) == 1 ||
-	       procfs_each_line(0, "mountinfo", take_mount, out) == 1;
+	return procfs_each_line(pid, "mountinfo", mounts_take_mount, out) == 1 ||
+	       procfs_each_line(0, "mountinfo", mounts_take_mount, out) == 1;
 }
 
 bool mounts_is_local_type(const char *type)
@@ -46,7 +46,7 @@ int mounts_of(struct proctext_mount *out, pid_t pid, int fd)
 
 	if (r)
 		return r;
-	return find(out, pid, (unsigned int)mount) ? 0 : -ENOENT;
+	return mounts_find(out, pid, (unsigned int)mount) ? 0 : -ENOENT;
 }
 
 struct mounts_named {

@@ -10,7 +10,7 @@
 #define PAGES 1024 /* asked for at a time */
 
 /* Of a mapping of len bytes. */
-static int count(void *map, uint64_t len, uint64_t *cached)
+static int pagecache_count(void *map, uint64_t len, uint64_t *cached)
 {
 	uint64_t page = (uint64_t)sysconf(_SC_PAGESIZE), left, n;
 	unsigned char there[PAGES];
@@ -39,7 +39,7 @@ int pagecache_look(const char *path, uint64_t *looked, uint64_t *cached)
 		r = -errno;
 	} else if (st.st_size) {
 		map = mmap(NULL, (size_t)st.st_size, PROT_READ, MAP_SHARED, fd, 0);
-		r = map == MAP_FAILED ? -errno : count(map, (uint64_t)st.st_size, cached);
+		r = map == MAP_FAILED ? -errno : pagecache_count(map, (uint64_t)st.st_size, cached);
 		if (map != MAP_FAILED)
 			munmap(map, (size_t)st.st_size);
 		*looked += r ? 0 : (uint64_t)st.st_size;

@@ -56,7 +56,7 @@ static void end_with_reader(void)
 		_exit(1);
 }
 
-static int receive(int fd, void *out, size_t len, int ms)
+static int patient_receive(int fd, void *out, size_t len, int ms)
 {
 	struct pollfd wait = { .fd = fd, .events = POLLIN };
 	int n = poll(&wait, 1, ms);
@@ -114,7 +114,7 @@ static bool has_answer(const struct patient_stuck *at)
 }
 
 /* The place of what is stuck, else a free one; NULL: all are in use, or its mount is stuck. */
-static struct patient_stuck *place_of(uint64_t what, unsigned int mount)
+static struct patient_stuck *patient_place_of(uint64_t what, unsigned int mount)
 {
 	struct patient_stuck *unused = NULL, *late = NULL, *at;
 	bool dead = false;
@@ -143,7 +143,7 @@ int patient_ask(struct patient_what what, void (*fn)(void *arg), void *arg, void
 {
 	uint64_t hash = hash_of(what.name, fn), begun_ns = clock_now_ns(),
 		 waited_ms = patient_memory.waited_ns / 1000000;
-	struct patient_stuck *at = place_of(hash, what.mount);
+	struct patient_stuck *at = patient_place_of(hash, what.mount);
 	int ms = 0, r;
 
 	if (!at || len > PATIENT_MAX)
@@ -154,7 +154,7 @@ int patient_ask(struct patient_what what, void (*fn)(void *arg), void *arg, void
 					       .fd = patient_start(fn, arg, out, len) };
 		ms = waited_ms < PATIENCE_MS - LEAST_MS ? (int)(PATIENCE_MS - waited_ms) : LEAST_MS;
 	}
-	r = at->fd < 0 ? at->fd : receive(at->fd, out, len, ms);
+	r = at->fd < 0 ? at->fd : patient_receive(at->fd, out, len, ms);
 	if (r == -ETIMEDOUT) {
 		patient_memory.waited_ns += clock_now_ns() - begun_ns;
 		return r;

@@ -147,7 +147,7 @@ static int read_delays(struct sample *s, struct process *p, uint64_t *value)
 }
 
 /* -ESRCH: it has ended; or a lack of resources; then value is not valid. */
-static int read_process(struct sample *s, struct process *p, uint64_t *value)
+static int sample_read_process(struct sample *s, struct process *p, uint64_t *value)
 {
 	int r;
 
@@ -160,7 +160,7 @@ static int read_process(struct sample *s, struct process *p, uint64_t *value)
 }
 
 /* Keeps every second point and the last one: points are running totals, so no sum is lost. */
-static void merge(struct sample_series *s)
+static void sample_merge(struct sample_series *s)
 {
 	size_t n = 0, last = s->n - 1;
 
@@ -172,7 +172,7 @@ static void merge(struct sample_series *s)
 }
 
 /* Frees what is only needed while the process lives; the series stays. */
-static void end_process(struct process *p)
+static void sample_end_process(struct process *p)
 {
 	if (p->io >= 0)
 		close(p->io);
@@ -184,7 +184,7 @@ static void end_process(struct process *p)
 }
 
 /* If there is none, as without memory or files to open, the next has what it would have. */
-static void add_point(struct process *p, uint64_t t_ns, const uint64_t *value)
+static void sample_add_point(struct process *p, uint64_t t_ns, const uint64_t *value)
 {
 	struct sample_point *at = VEC_ADD(p->series.point, p->series.n);
 	const struct sample_point *before = at - 1;
@@ -211,7 +211,7 @@ void sample_now(struct sample *s)
 		full = full || s->process[i]->series.n == s->limit;
 	if (full) {
 		for (size_t i = 0; i < s->n; i++)
-			merge(&s->process[i]->series);
+			sample_merge(&s->process[i]->series);
 		s->stride *= 2;
 	}
 	for (size_t i = 0; i < s->n; i++) {
@@ -219,11 +219,11 @@ void sample_now(struct sample *s)
 		if (p->series.ended)
 			continue;
 		t_ns = clock_now_ns();
-		r = read_process(s, p, value);
+		r = sample_read_process(s, p, value);
 		if (r == -ESRCH)
-			end_process(p);
+			sample_end_process(p);
 		else if (!r)
-			add_point(p, t_ns, value);
+			sample_add_point(p, t_ns, value);
 	}
 }
 
@@ -240,7 +240,7 @@ const struct sample_series *sample_series(const struct sample *s, size_t i)
 
 static void free_process(struct process *p)
 {
-	end_process(p);
+	sample_end_process(p);
 	free(p->series.point);
 	free(p);
 }
@@ -288,7 +288,7 @@ int sample_add(struct sample *s, pid_t pid, enum afs_role role, struct err *e)
 	p->stat = procfs_open(pid, 0, "stat");
 	p->io = procfs_open(pid, 0, "io");
 	p->series.point[0].t_ns = clock_now_ns();
-	r = read_process(s, p, p->base);
+	r = sample_read_process(s, p, p->base);
 	if (r) {
 		free_process(p);
 		return r == -ESRCH

@@ -39,8 +39,8 @@ struct taskstats_request {
 };
 
 /* Leaves the attributes of the answer in a->body. */
-static int ask(struct taskstats_link *l, struct netlink_answer *a, struct taskstats_request *q,
-	       const void *value, size_t len)
+static int taskstats_ask(struct taskstats_link *l, struct netlink_answer *a,
+			 struct taskstats_request *q, const void *value, size_t len)
 {
 	const struct netlink_request req = {
 		.type = l->family,
@@ -72,7 +72,7 @@ static int find_family(struct taskstats_link *l)
 	int r;
 
 	l->family = GENL_ID_CTRL;
-	r = ask(l, &a, &q, TASKSTATS_GENL_NAME, sizeof(TASKSTATS_GENL_NAME));
+	r = taskstats_ask(l, &a, &q, TASKSTATS_GENL_NAME, sizeof(TASKSTATS_GENL_NAME));
 	if (r)
 		return r;
 	return netlink_copy(&l->family, sizeof(l->family), a.body, a.len, CTRL_ATTR_FAMILY_ID) ==
@@ -104,7 +104,7 @@ static uint64_t field(const char *at, size_t len, size_t offset)
 	return v;
 }
 
-static int decode(struct taskstats_delays *out, const char *at, size_t len)
+static int taskstats_decode(struct taskstats_delays *out, const char *at, size_t len)
 {
 	uint16_t version;
 
@@ -131,14 +131,14 @@ int taskstats_read(struct taskstats_link *l, pid_t pid, struct taskstats_delays 
 	struct netlink_answer a;
 	const void *at;
 	size_t len;
-	int r = ask(l, &a, &q, &tgid, sizeof(tgid));
+	int r = taskstats_ask(l, &a, &q, &tgid, sizeof(tgid));
 
 	if (r)
 		return r;
 	at = netlink_find(a.body, a.len, TASKSTATS_TYPE_AGGR_TGID, &len);
 	if (at)
 		at = netlink_find(at, len, TASKSTATS_TYPE_STATS, &len);
-	return at ? decode(out, at, len) : -EPROTO;
+	return at ? taskstats_decode(out, at, len) : -EPROTO;
 }
 
 void taskstats_close(struct taskstats_link *l)

@@ -54,7 +54,7 @@ static FILE *open_list(const char *path, struct stat *st)
 	return list;
 }
 
-static void find_in(FILE *list, struct usernames_user *u)
+static void usernames_find_in(FILE *list, struct usernames_user *u)
 {
 	struct passwd entry, *found;
 	char buf[4096];
@@ -67,7 +67,7 @@ static void find_in(FILE *list, struct usernames_user *u)
 	}
 }
 
-static void look_up(void *arg)
+static void usernames_look_up(void *arg)
 {
 	struct passwd entry, *found = NULL;
 	struct usernames_user *u = arg;
@@ -78,7 +78,7 @@ static void look_up(void *arg)
 	procfs_inside(path, sizeof(path), u->pid, PASSWD);
 	list = open_list(path, &its);
 	if (list && (stat(PASSWD, &own) || own.st_dev != its.st_dev || own.st_ino != its.st_ino))
-		find_in(list, u);
+		usernames_find_in(list, u);
 	else if (list && !getpwuid_r(u->uid, &entry, buf, sizeof(buf), &found) && found)
 		snprintf(u->name, sizeof(u->name), "%s", entry.pw_name);
 	u->known = list || !kill(u->pid, 0);
@@ -95,7 +95,7 @@ const char *usernames_find(struct usernames *u, pid_t pid, uint32_t uid)
 
 	if (!at->known || at->uid != uid || (q.root && at->root != q.root)) {
 		snprintf(what, sizeof(what), "user %u of %d", uid, q.pid);
-		if (patient_ask((struct patient_what) { what, SERVICE }, look_up, &q, &q,
+		if (patient_ask((struct patient_what) { what, SERVICE }, usernames_look_up, &q, &q,
 				sizeof(q))) {
 			u->n_unanswered++;
 			return NULL;
@@ -117,7 +117,7 @@ struct usernames_map {
 	uint32_t ours, inside;
 };
 
-static int find_mapped(void *arg, const char *line)
+static int usernames_find_mapped(void *arg, const char *line)
 {
 	struct usernames_map *m = arg;
 	uint32_t inside, ours, n;
@@ -135,7 +135,7 @@ uint32_t usernames_inside(pid_t pid, uint32_t uid)
 
 	/* Of its own namespace a process is shown the numbers of the one above. */
 	if (procfs_identity(pid, "ns/user") != procfs_identity(0, "ns/user"))
-		procfs_each_line(pid, "uid_map", find_mapped, &m);
+		procfs_each_line(pid, "uid_map", usernames_find_mapped, &m);
 	return m.inside;
 }
 

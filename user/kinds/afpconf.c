@@ -31,7 +31,7 @@ struct afpconf_reading {
 	struct err *e;
 };
 
-static int read_file(struct afpconf_reading *r, const char *file);
+static int afpconf_read_file(struct afpconf_reading *r, const char *file);
 
 static char *trimmed(char *text)
 {
@@ -74,12 +74,13 @@ static int include(struct afpconf_reading *r, const struct afpconf_item *i)
 		return err_set(r->e, -EFBIG, "%s:%u: include: more than %d files", i->file, i->line,
 			       FILES_MAX);
 	r->depth++;
-	result = read_file(r, i->value);
+	result = afpconf_read_file(r, i->value);
 	r->depth--;
 	return result;
 }
 
-static int take_line(struct afpconf_reading *r, char *line, const char *file, unsigned int number)
+static int afpconf_take_line(struct afpconf_reading *r, char *line, const char *file,
+			     unsigned int number)
 {
 	char *text = trimmed(line), *value;
 	struct afpconf_item i = { .file = file, .line = number };
@@ -107,7 +108,7 @@ static int take_line(struct afpconf_reading *r, char *line, const char *file, un
 }
 
 /* One line, to which its continuations are moved; *at: behind them. */
-static char *next_line(char **at, char *end, unsigned int *n_lines)
+static char *afpconf_next_line(char **at, char *end, unsigned int *n_lines)
 {
 	char *line = *at, *to = line, *stop;
 	size_t len;
@@ -144,7 +145,7 @@ static bool is_stored(int fd)
 	return stored;
 }
 
-static int open_file(const struct afpconf_reading *r, const char *file)
+static int afpconf_open_file(const struct afpconf_reading *r, const char *file)
 {
 	int fd = filesystem_open(r->root, file);
 
@@ -168,7 +169,7 @@ static ssize_t read_text(char **text, const struct afpconf_reading *r, const cha
 	const size_t most = FILE_MAX_MIB << 20;
 	size_t len = 0;
 	ssize_t n = 1;
-	int fd = open_file(r, file);
+	int fd = afpconf_open_file(r, file);
 
 	if (fd < 0)
 		return fd;
@@ -186,7 +187,7 @@ static ssize_t read_text(char **text, const struct afpconf_reading *r, const cha
 	return *text ? (ssize_t)len : -ENOMEM;
 }
 
-static int read_file(struct afpconf_reading *r, const char *file)
+static int afpconf_read_file(struct afpconf_reading *r, const char *file)
 {
 	char *text = NULL, *at, *line;
 	ssize_t len = read_text(&text, r, file);
@@ -199,8 +200,8 @@ static int read_file(struct afpconf_reading *r, const char *file)
 		return result;
 	}
 	for (at = text; !result && at < text + len; number += n_lines) {
-		line = next_line(&at, text + len, &n_lines);
-		result = take_line(r, line, file, number);
+		line = afpconf_next_line(&at, text + len, &n_lines);
+		result = afpconf_take_line(r, line, file, number);
 	}
 	return result;
 }
@@ -219,7 +220,7 @@ int afpconf_read(struct afpconf *out, const char *root, const char *path, bool f
 	if (result)
 		free(file);
 	else
-		result = read_file(&r, file);
+		result = afpconf_read_file(&r, file);
 	return result == -ENOMEM ? err_set(e, result, "out of memory") : result;
 }
 

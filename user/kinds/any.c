@@ -24,7 +24,7 @@ struct processes {
 	pid_t pid[AFS_N_PROCESSES];
 };
 
-static bool is_listed(const struct processes *p, pid_t pid)
+static bool any_is_listed(const struct processes *p, pid_t pid)
 {
 	for (size_t i = 0; i < p->n; i++)
 		if (p->pid[i] == pid)
@@ -32,16 +32,16 @@ static bool is_listed(const struct processes *p, pid_t pid)
 	return false;
 }
 
-static int add(void *arg, pid_t pid)
+static int any_add(void *arg, pid_t pid)
 {
 	struct processes *p = arg;
 
-	if (pid != getpid() && p->n < AFS_N_PROCESSES && !is_listed(p, pid))
+	if (pid != getpid() && p->n < AFS_N_PROCESSES && !any_is_listed(p, pid))
 		p->pid[p->n++] = pid;
 	return 0;
 }
 
-static bool has_name(pid_t pid, const char *name)
+static bool any_has_name(pid_t pid, const char *name)
 {
 	struct procstat st;
 
@@ -63,14 +63,14 @@ static int add_named(void *arg, pid_t pid)
 {
 	struct processes *p = arg;
 
-	return has_name(pid, p->exe) ? add(p, pid) : 0;
+	return any_has_name(pid, p->exe) ? any_add(p, pid) : 0;
 }
 
 static int add_running(void *arg, pid_t pid)
 {
 	struct processes *p = arg;
 
-	return runs_file(pid, p->exe) ? add(p, pid) : 0;
+	return runs_file(pid, p->exe) ? any_add(p, pid) : 0;
 }
 
 /* Brings the processes whose parent is not among them to the front; returns how many there are. */
@@ -82,7 +82,7 @@ static size_t tops_first(struct processes *p)
 	for (size_t i = 0; i < p->n; i++) {
 		pid_t pid = p->pid[i];
 
-		if (!procstat_read(&st, pid) && is_listed(p, st.ppid))
+		if (!procstat_read(&st, pid) && any_is_listed(p, st.ppid))
 			continue;
 		p->pid[i] = p->pid[n];
 		p->pid[n++] = pid;
@@ -107,9 +107,9 @@ static int find_exe(struct processes *p, const char *name, struct err *e)
 	return n > 1 ? owner_refuse(p->pid, n, what, "--pid PID", e) : 0;
 }
 
-static int find_unit(struct processes *p, const char *unit, struct err *e)
+static int any_find_unit(struct processes *p, const char *unit, struct err *e)
 {
-	int r = cgroup_each_process(unit, add, p, e);
+	int r = cgroup_each_process(unit, any_add, p, e);
 
 	tops_first(p);
 	return r;
@@ -123,7 +123,7 @@ static int find_pid(struct processes *p, pid_t pid, struct err *e)
 		return err_set(e, -ENXIO, "process %d is this afpscope itself", pid);
 	if (procstat_read(&st, pid))
 		return err_set(e, -ESRCH, "there is no process %d%s", pid, procfs_hides());
-	return add(p, pid);
+	return any_add(p, pid);
 }
 
 /* Several that listen on one port, of one program; and what has started them, if it runs it, too.
@@ -136,7 +136,7 @@ static int find_workers(struct processes *p, const struct servers *s, struct err
 	for (size_t i = 0; i < s->n; i++) {
 		const struct servers_entry *it = &s->entry[i];
 
-		add(p, it->master);
+		any_add(p, it->master);
 		one &= it->owner == s->entry[0].owner && !strcmp(it->comm, s->entry[0].comm);
 	}
 	if (!one)
@@ -144,7 +144,7 @@ static int find_workers(struct processes *p, const struct servers *s, struct err
 				    "--pid PID", e);
 	if (p->n > 1 && !procstat_read(&st, p->pid[0]) && !procstat_read(&up, st.ppid) &&
 	    !strcmp(up.comm, st.comm))
-		add(p, st.ppid);
+		any_add(p, st.ppid);
 	tops_first(p);
 	return 0;
 }
@@ -159,7 +159,7 @@ static int find_processes(struct processes *p, struct kind_found *out, const str
 	if (w->exe)
 		return find_exe(p, w->exe, e);
 	if (w->unit)
-		return find_unit(p, w->unit, e);
+		return any_find_unit(p, w->unit, e);
 	if (!w->port)
 		return err_set(e, -EINVAL,
 			       "--kind any: name the program with --pid, --port, --exe or --unit");
@@ -167,7 +167,7 @@ static int find_processes(struct processes *p, struct kind_found *out, const str
 	return r ? r : find_workers(p, &out->servers, e);
 }
 
-static int find(struct kind_found *out, const struct kind_wish *w, struct err *e)
+static int any_find(struct kind_found *out, const struct kind_wish *w, struct err *e)
 {
 	struct processes *p = calloc(1, sizeof(*p));
 	int r = p ? find_processes(p, out, w, e) : err_set(e, -ENOMEM, "out of memory");
@@ -178,7 +178,7 @@ static int find(struct kind_found *out, const struct kind_wish *w, struct err *e
 	return r;
 }
 
-static int describe(const struct kind_found *f, struct run *r)
+static int any_describe(const struct kind_found *f, struct run *r)
 {
 	char path[PATH_MAX];
 	struct procstat st;
@@ -195,6 +195,6 @@ const struct kind kind_any = {
 	.is = { .name = "any",
 		.role = { [AFS_ROLE_SERVER] = "server", [AFS_ROLE_BACKEND] = "backend" },
 		.has_threads = true },
-	.find = find,
-	.describe = describe,
+	.find = any_find,
+	.describe = any_describe,
 };

@@ -9,7 +9,7 @@
 #define MYSQL_PORT 3306
 #define MYSQL_PATH "MYSQL_UNIX_PORT="
 
-static int take(void *arg, const char *variable)
+static int backend_take(void *arg, const char *variable)
 {
 	struct backend *b = arg;
 	unsigned long port;
@@ -24,7 +24,7 @@ static int take(void *arg, const char *variable)
 void backend_read(struct backend *out, pid_t pid)
 {
 	*out = (struct backend) { .port = MYSQL_PORT };
-	procfs_each_variable(pid, take, out);
+	procfs_each_variable(pid, backend_take, out);
 }
 
 bool backend_is_socket(const struct backend *b, const char *path)

@@ -53,7 +53,7 @@ static bool find_mount(struct place_server *out, const char *path)
 }
 
 /* "ADDRESS:PORT" */
-static bool take_rx(struct place_server *out, const char *text)
+static bool kinds_place_take_rx(struct place_server *out, const char *text)
 {
 	struct sockets_addr at;
 
@@ -69,7 +69,7 @@ const struct kind *place_kind(struct place_server *out, const char *place)
 
 	*out = (struct place_server) { 0 };
 	if (!strncmp(place, RX_URL, strlen(RX_URL)))
-		return take_rx(out, place + strlen(RX_URL)) ? &kind_rx : NULL;
+		return kinds_place_take_rx(out, place + strlen(RX_URL)) ? &kind_rx : NULL;
 	if (!strncmp(place, URL, strlen(URL))) {
 		host = place + strlen(URL);
 		path = strchr(host, '/');

@@ -98,7 +98,7 @@ static int look_process(void *arg, pid_t pid)
 }
 
 /* Who holds each client's end is known: its files may not be readable, or it is not visible. */
-static bool is_complete(const struct relays *x)
+static bool relays_is_complete(const struct relays *x)
 {
 	for (size_t i = 0; i < x->n; i++)
 		if (!x->client[i].held)
@@ -127,7 +127,7 @@ void relays_look(struct run_figures *out, const struct run *r, const struct serv
 		add_client(&x, &r->session[i]);
 	if (x.n)
 		procfs_each(look_process, &x);
-	if (!x.found && !is_complete(&x))
+	if (!x.found && !relays_is_complete(&x))
 		goto end;
 	run_figure_set(out, RUN_FIGURE_RELAY, (double)x.found);
 	run_figure_share(out, RUN_FIGURE_RELAY_REQUESTS, (double)x.requests, requests_of(r));

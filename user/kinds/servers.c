@@ -28,7 +28,7 @@ static bool same_program(const struct census_process *a, const struct census_pro
 	return !strcmp(a->comm, b->comm);
 }
 
-static const struct census_process *process_of(const struct census *c, pid_t pid)
+static const struct census_process *servers_process_of(const struct census *c, pid_t pid)
 {
 	size_t i = census_find(c, pid);
 
@@ -39,7 +39,7 @@ static const struct census_process *process_of(const struct census *c, pid_t pid
 static const struct census_process *parent_of(const struct census *c,
 					      const struct census_process *p)
 {
-	return p->ppid > 1 ? process_of(c, p->ppid) : NULL;
+	return p->ppid > 1 ? servers_process_of(c, p->ppid) : NULL;
 }
 
 /* The next socket that a process holds, the first for *at 0; NULL: no more. */
@@ -98,9 +98,9 @@ static bool listens_on(const struct census *c, const struct census_process *p, u
 }
 
 /* The connection that a master's child serves; NULL: none. */
-static const struct census_socket *served_by(const struct census *c,
-					     const struct census_process *child,
-					     const struct census_process *master)
+static const struct census_socket *servers_served_by(const struct census *c,
+						     const struct census_process *child,
+						     const struct census_process *master)
 {
 	const struct census_socket *s;
 
@@ -129,7 +129,7 @@ static bool is_left(const struct census *c, const struct census_process *child,
 
 	return child != master && !strcmp(child->comm, master->comm) &&
 	       child->owner == master->owner && (!up || strcmp(up->comm, child->comm) != 0) &&
-	       !is_master(c, child) && served_by(c, child, master);
+	       !is_master(c, child) && servers_served_by(c, child, master);
 }
 
 static bool has_listener(const struct census *c, uint16_t port, uint64_t net)
@@ -153,8 +153,8 @@ static const struct census_socket *accepted_by(const struct census *c,
 	return NULL;
 }
 
-static int add_session(struct servers_entry *e, const struct census_process *p,
-		       const struct census_socket *connection)
+static int servers_add_session(struct servers_entry *e, const struct census_process *p,
+			       const struct census_socket *connection)
 {
 	struct servers_session *s = VEC_ADD(e->session, e->n_sessions);
 
@@ -229,7 +229,7 @@ static const struct census_process *metad_by_connection(const struct census *c,
 
 	for (size_t i = 0; i < e->n_sessions; i++)
 		for (size_t at = 0;
-		     (s = next_held(c, process_of(c, e->session[i].pid), false, &at));) {
+		     (s = next_held(c, servers_process_of(c, e->session[i].pid), false, &at));) {
 			if (servers_has_port(e->port, e->n_ports, s->tcp.local.port))
 				continue;
 			found = forwarder_of(c, s);
@@ -307,8 +307,8 @@ static const struct census_process *find_metad(struct servers_entry *e, const st
 	return found;
 }
 
-static int add_cnid(struct servers_entry *e, const struct census *c,
-		    const struct census_process *server)
+static int servers_add_cnid(struct servers_entry *e, const struct census *c,
+			    const struct census_process *server)
 {
 	const struct census_process *metad = find_metad(e, c, server);
 	int r = 0;
@@ -376,7 +376,7 @@ static int add_entry(struct servers *out, const struct census *c, const struct c
 	servers_conf(e, p);
 	if (lone) {
 		servers_add_port(e->port, &e->n_ports, lone->tcp.local.port);
-		r = add_session(e, p, lone);
+		r = servers_add_session(e, p, lone);
 	}
 	add_ports(e->port, &e->n_ports, c, p);
 	for (size_t k = 0; !r && !lone && k < c->n_processes; k++) {
@@ -385,9 +385,9 @@ static int add_entry(struct servers *out, const struct census *c, const struct c
 		left = is_left(c, child, p);
 		e->n_left += left;
 		if (left || is_session(c, child, p))
-			r = add_session(e, child, served_by(c, child, p));
+			r = servers_add_session(e, child, servers_served_by(c, child, p));
 	}
-	r = r ? r : add_cnid(e, c, p);
+	r = r ? r : servers_add_cnid(e, c, p);
 	return r ? err_set(err, r, "out of memory") : 0;
 }
 
@@ -416,7 +416,7 @@ static void keep_session(struct servers *s, pid_t pid)
 
 int servers_choose_pid(struct servers *out, const struct census *c, pid_t pid, struct err *e)
 {
-	const struct census_process *p = process_of(c, pid), *up;
+	const struct census_process *p = servers_process_of(c, pid), *up;
 	const struct census_socket *connection;
 	int r;
 

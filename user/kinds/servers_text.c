@@ -51,7 +51,7 @@ int servers_one(const struct servers *s, struct err *e)
 		       s->n, text);
 }
 
-static void add_process(char *text, const struct census_process *p)
+static void servers_text_add_process(char *text, const struct census_process *p)
 {
 	err_append(text, "%s%d", *text ? ", " : "", p->pid);
 	if (!owner_counts(p->owner))
@@ -65,8 +65,8 @@ int servers_none(const struct census *c, struct err *e)
 
 	for (size_t i = 0; i < c->n_processes; i++)
 		if (!strcmp(c->process[i].comm, SERVERS_AFPD))
-			add_process(owner_counts(c->process[i].owner) ? text : others,
-				    &c->process[i]);
+			servers_text_add_process(owner_counts(c->process[i].owner) ? text : others,
+						 &c->process[i]);
 	if (*text)
 		return err_set(e, -ENXIO,
 			       "no afpd listens here, although there are processes of that name "

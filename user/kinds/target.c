@@ -42,7 +42,7 @@ struct ends {
 	bool named; /* the process looked at has the name of a CNID server */
 };
 
-static bool is_port(const struct target *t, uint16_t port, enum afs_object of)
+static bool target_is_port(const struct target *t, uint16_t port, enum afs_object of)
 {
 	for (size_t i = 0; i < t->known.n_ports; i++)
 		if (t->known.port[i].object == of && t->known.port[i].port == port)
@@ -55,13 +55,13 @@ static void note_far(struct target *t, const struct sockets_entry *own)
 {
 	char ip[INET6_ADDRSTRLEN];
 
-	if (!own || !is_port(t, own->remote.port, AFS_OBJECT_BACKEND))
+	if (!own || !target_is_port(t, own->remote.port, AFS_OBJECT_BACKEND))
 		return;
 	sockets_ip_text(ip, &own->remote);
 	snprintf(t->far, sizeof(t->far), "%s port %u", ip, own->remote.port);
 }
 
-static int note_end(void *arg, pid_t pid, int fd, const char *name)
+static int target_note_end(void *arg, pid_t pid, int fd, const char *name)
 {
 	struct ends *ends = arg;
 	uint64_t own = procfs_socket(name), peer;
@@ -79,14 +79,15 @@ static int note_end(void *arg, pid_t pid, int fd, const char *name)
 		return 0;
 	}
 	/* A client of this host may be called as a CNID server is. */
-	if (is_port(ends->t, here->local.port, AFS_OBJECT_CLIENT))
+	if (target_is_port(ends->t, here->local.port, AFS_OBJECT_CLIENT))
 		return 0;
 	there = sockets_of_inode(ends->all, peer);
 	file = there && there->path[0] && backend_is_socket(&ends->backend, there->path);
 	database = file || here->remote.port == ends->backend.port;
 	ends->end[ends->n].own = own;
 	ends->end[ends->n].peer = peer;
-	ends->end[ends->n].told = file || is_port(ends->t, here->remote.port, AFS_OBJECT_BACKEND);
+	ends->end[ends->n].told = file ||
+				  target_is_port(ends->t, here->remote.port, AFS_OBJECT_BACKEND);
 	ends->end[ends->n++].database = database;
 	ends->n_database += database;
 	return 0;
@@ -106,8 +107,8 @@ static void add_inode(struct target *t, uint64_t ino, uint32_t dev, enum afs_obj
 }
 
 /* false: there is no place for it. */
-static bool add_process(struct target *t, struct target_process *list, size_t *n, size_t max,
-			pid_t pid)
+static bool target_add_process(struct target *t, struct target_process *list, size_t *n, size_t max,
+			       pid_t pid)
 {
 	struct procstat st;
 	size_t i, at = *n;
@@ -128,17 +129,17 @@ static bool add_process(struct target *t, struct target_process *list, size_t *n
 	return true;
 }
 
-static void add_cnid(struct target *t, pid_t pid, bool database)
+static void target_add_cnid(struct target *t, pid_t pid, bool database)
 {
-	t->crowded |= !add_process(t, t->backend, &t->n_backends, TARGET_BACKENDS_MAX, pid);
+	t->crowded |= !target_add_process(t, t->backend, &t->n_backends, TARGET_BACKENDS_MAX, pid);
 	for (size_t i = 0; database && i < t->n_backends; i++)
 		if (t->backend[i].pid == pid)
 			t->backend[i].foreign = true;
 }
 
-static void add_session(struct target *t, pid_t pid)
+static void target_add_session(struct target *t, pid_t pid)
 {
-	t->n_more += !add_process(t, t->session, &t->n_sessions, AFS_N_PROCESSES, pid);
+	t->n_more += !target_add_process(t, t->session, &t->n_sessions, AFS_N_PROCESSES, pid);
 }
 
 /* false also if it cannot be determined, as when no descriptor is left. */
@@ -187,11 +188,11 @@ void target_server(struct target *out, const struct servers_entry *s, pid_t sess
 	for (size_t i = 0; i < s->n_cnid_ports; i++)
 		target_add_port(out, s->cnid_port[i], AFS_OBJECT_BACKEND);
 	for (size_t i = 0; i < s->n_sessions && !session; i++)
-		add_session(out, s->session[i].pid);
+		target_add_session(out, s->session[i].pid);
 	if (s->cnid_metad)
-		add_cnid(out, s->cnid_metad, false);
+		target_add_cnid(out, s->cnid_metad, false);
 	for (size_t i = 0; i < s->n_dbd; i++)
-		add_cnid(out, s->dbd[i], false);
+		target_add_cnid(out, s->dbd[i], false);
 }
 
 void target_processes(struct target *out, const pid_t *pid, size_t n)
@@ -200,7 +201,7 @@ void target_processes(struct target *out, const pid_t *pid, size_t n)
 	out->server = pid[0];
 	out->plain = true;
 	for (size_t i = 1; i < n; i++)
-		add_session(out, pid[i]);
+		target_add_session(out, pid[i]);
 }
 
 void target_add(struct target *t, pid_t pid, enum afs_role role)
@@ -208,10 +209,11 @@ void target_add(struct target *t, pid_t pid, enum afs_role role)
 	size_t n = t->n_others;
 
 	if (role == AFS_ROLE_BACKEND) {
-		t->crowded |= !add_process(t, t->backend, &t->n_backends, TARGET_BACKENDS_MAX, pid);
+		t->crowded |= !target_add_process(t, t->backend, &t->n_backends,
+						  TARGET_BACKENDS_MAX, pid);
 		return;
 	}
-	t->crowded |= !add_process(t, t->other, &t->n_others, TARGET_OTHERS_MAX, pid);
+	t->crowded |= !target_add_process(t, t->other, &t->n_others, TARGET_OTHERS_MAX, pid);
 	if (t->n_others > n)
 		t->other[n].role = (uint8_t)role;
 }
@@ -225,7 +227,7 @@ static int is_end(void *arg, pid_t pid, int fd, const char *name)
 	for (size_t i = 0; ino && i < ends->n; i++) {
 		if (ends->end[i].peer != ino || (!ends->named && !ends->end[i].database))
 			continue;
-		add_cnid(ends->t, pid, ends->end[i].database);
+		target_add_cnid(ends->t, pid, ends->end[i].database);
 		if (ends->end[i].told)
 			continue;
 		add_inode(ends->t, ends->end[i].own, 0, AFS_OBJECT_BACKEND);
@@ -234,7 +236,7 @@ static int is_end(void *arg, pid_t pid, int fd, const char *name)
 	return 0;
 }
 
-static int is_cnid(void *arg, pid_t pid)
+static int target_is_cnid(void *arg, pid_t pid)
 {
 	struct ends *ends = arg;
 	struct procstat st;
@@ -248,21 +250,21 @@ static int is_cnid(void *arg, pid_t pid)
 }
 
 /* Helpers run another program: the programs see them fork. */
-static int add_child(void *arg, pid_t pid)
+static int target_add_child(void *arg, pid_t pid)
 {
 	struct procstat st, parent;
 	struct target *t = arg;
 
 	if (!procstat_read(&st, pid) && !procstat_read(&parent, t->server) &&
 	    !strcmp(st.comm, parent.comm))
-		add_session(t, pid);
+		target_add_session(t, pid);
 	return 0;
 }
 
 static int add_descendant(void *arg, pid_t pid)
 {
 	if (pid != getpid())
-		add_session(arg, pid);
+		target_add_session(arg, pid);
 	return 0;
 }
 
@@ -287,13 +289,13 @@ void target_look_children(struct target *t)
 
 	t->n_more = 0;
 	if (t->whole && !t->ended)
-		procfs_each_child(t->server, add_child, t);
+		procfs_each_child(t->server, target_add_child, t);
 	if (t->plain)
 		look_descendants(t);
 	t->n_more = t->n_more < most ? most : t->n_more;
 }
 
-static int by_number(const void *a, const void *b)
+static int target_by_number(const void *a, const void *b)
 {
 	const pid_t *x = a, *y = b;
 
@@ -306,14 +308,14 @@ void target_set_sessions(struct target *t, pid_t *pid, size_t n)
 
 	if (!t->whole && !t->plain)
 		return;
-	qsort(pid, n, sizeof(*pid), by_number);
+	qsort(pid, n, sizeof(*pid), target_by_number);
 	for (size_t i = 0; i < t->n_sessions; i++) {
-		found = bsearch(&t->session[i].pid, pid, n, sizeof(*pid), by_number);
+		found = bsearch(&t->session[i].pid, pid, n, sizeof(*pid), target_by_number);
 		t->session[i].ended |= !found;
 	}
 	for (size_t i = 0; i < n; i++)
 		if (pid[i] != t->server)
-			add_session(t, pid[i]);
+			target_add_session(t, pid[i]);
 }
 
 /* Adds the address of a database server before anything is connected to it. */
@@ -339,12 +341,12 @@ static void look_at_connections(struct ends *ends)
 
 	know_backend(ends);
 	if (!t->ended)
-		procfs_each_fd(t->server, note_end, ends);
+		procfs_each_fd(t->server, target_note_end, ends);
 	for (size_t i = 0; i < t->n_sessions; i++)
 		if (!t->session[i].ended)
-			procfs_each_fd(t->session[i].pid, note_end, ends);
+			procfs_each_fd(t->session[i].pid, target_note_end, ends);
 	if (ends->n)
-		procfs_each(is_cnid, ends);
+		procfs_each(target_is_cnid, ends);
 }
 
 void target_look(struct target *t)

@@ -88,7 +88,8 @@ bool volumes_read_only(const struct afpconf *c, const char *path)
 	return false;
 }
 
-static void add_volume(char (*out)[CENSUS_PATH_MAX], size_t *n, size_t room, const char *path)
+static void kinds_volumes_add_volume(char (*out)[CENSUS_PATH_MAX], size_t *n, size_t room,
+				     const char *path)
 {
 	size_t len = length_of(path);
 
@@ -107,9 +108,9 @@ size_t volumes_list(char (*out)[CENSUS_PATH_MAX], size_t room, const struct afpc
 
 	for (size_t i = 0; i < c->n; i++)
 		if (!strcasecmp(c->item[i].key, "path"))
-			add_volume(out, &n, room, c->item[i].value);
+			kinds_volumes_add_volume(out, &n, room, c->item[i].value);
 	for (size_t i = 0; i < s->n_sessions; i++)
 		if (!volumes_find(c, s->session[i].volume))
-			add_volume(out, &n, room, s->session[i].volume);
+			kinds_volumes_add_volume(out, &n, room, s->session[i].volume);
 	return n;
 }

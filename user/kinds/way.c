@@ -59,7 +59,7 @@ static void holder_init(struct way_holder *h, pid_t pid)
 	}
 }
 
-static int look_at(void *arg, pid_t pid)
+static int way_look_at(void *arg, pid_t pid)
 {
 	struct search *s = arg;
 	int r;
@@ -196,7 +196,7 @@ static int find_holder(struct way_walk *w, struct err *e)
 	struct search s = { .ino = w->out->end.ino, .self = getpid() };
 	size_t i, left;
 
-	procfs_each(look_at, &s);
+	procfs_each(way_look_at, &s);
 	if (!s.n && s.denied)
 		return err_set(
 		    e, -EACCES,
@@ -263,7 +263,7 @@ static bool may_carry(const struct sockets_entry *e, const struct sockets_entry 
 	       e->remote.port != from->remote.port && !sockets_same(&e->local, &from->remote);
 }
 
-static int note_socket(void *arg, pid_t pid, int fd, const char *name)
+static int way_note_socket(void *arg, pid_t pid, int fd, const char *name)
 {
 	struct way_sockets *its = arg;
 	uint64_t ino = procfs_socket(name);
@@ -279,7 +279,7 @@ static int note_socket(void *arg, pid_t pid, int fd, const char *name)
 
 void way_sockets_add(struct way_sockets *to, pid_t pid)
 {
-	procfs_each_fd(pid, note_socket, to);
+	procfs_each_fd(pid, way_note_socket, to);
 }
 
 void way_look_onward(struct way_onward *out, const struct sockets *all,
@@ -309,7 +309,8 @@ void way_look_onward(struct way_onward *out, const struct sockets *all,
 }
 
 /* Why the way ends at a process that is no afpd; NULL: it does not, or that may be a server. */
-static const char *why_not(const struct way_walk *w, const struct way_onward *o, const char *name)
+static const char *way_why_not(const struct way_walk *w, const struct way_onward *o,
+			       const char *name)
 {
 	if (!o->n && only_carries(name))
 		return " but carries on what it reads";
@@ -322,7 +323,7 @@ static const char *why_not(const struct way_walk *w, const struct way_onward *o,
 }
 
 /* 1: it carries on, and near and far are its connection; 0: it is the server. */
-static int go_on(struct way_walk *w, struct err *e)
+static int way_go_on(struct way_walk *w, struct err *e)
 {
 	struct way *out = w->out;
 	struct way_sockets its = { 0 };
@@ -335,7 +336,7 @@ static int go_on(struct way_walk *w, struct err *e)
 	procfs_thread_name(name, sizeof(name), out->server, out->server);
 	way_sockets_add(&its, out->server);
 	way_look_onward(&o, &w->all, &its, &out->end);
-	why = why_not(w, &o, name);
+	why = way_why_not(w, &o, name);
 	if (why)
 		return err_set(e, o.n > 1 && !o.is_told ? -ENOTUNIQ : -ENXIO,
 			       "the connection ends in %s (pid %d), which is no AFP server%s: give "
@@ -353,7 +354,7 @@ static int go_on(struct way_walk *w, struct err *e)
 	return 1;
 }
 
-static int walk(struct way_walk *w, struct err *e)
+static int way_walk(struct way_walk *w, struct err *e)
 {
 	char text[ERR_TEXT_MAX];
 	int r;
@@ -363,7 +364,7 @@ static int walk(struct way_walk *w, struct err *e)
 		if (!find_end(w) && !find_translated(w) && !find_elsewhere(w))
 			r = not_here(w, e);
 		r = r ? r : find_holder(w, e);
-		r = r ? r : go_on(w, e);
+		r = r ? r : way_go_on(w, e);
 	} while (r > 0);
 	if (!r || !*w->out->through)
 		return r;
@@ -379,7 +380,7 @@ static int find_from(struct way *out, pid_t pid, const struct sockets_addr *near
 	int r = sockets_read_of(&w.all, pid, e);
 
 	*out = (struct way) { 0 };
-	r = r ? r : walk(&w, e);
+	r = r ? r : way_walk(&w, e);
 	sockets_fini(&w.all);
 	return r;
 }

@@ -63,7 +63,7 @@ static void note_name(void *user, const char *name)
 		snprintf(f->name[f->n++], sizeof(f->name[0]), "%.*s", TREE_NAME_MAX, name);
 }
 
-static int remove_one(struct clean_where *w, const char *name, struct err *e)
+static int clean_remove_one(struct clean_where *w, const char *name, struct err *e)
 {
 	return w->place ? store_remove_local(w->store, w->place, name, e)
 			: tree_remove(&w->afp, AFP_ROOT_ID, name, e);
@@ -98,7 +98,7 @@ static const char *keep_because(const struct clean_cfg *cfg, const char *name)
 	return may_live(&owner) ? "its run is still alive" : NULL;
 }
 
-static void say(const char *name, const char *what, const char *why)
+static void clean_say(const char *name, const char *what, const char *why)
 {
 	text_put(stdout, name, strlen(name));
 	printf(": %s%s\n", what, why);
@@ -115,12 +115,12 @@ static enum outcome remove_all(struct clean_where *w, const struct clean_cfg *cf
 	for (size_t i = 0; i < f->n && !cmd_stop; i++) {
 		why = keep_because(cfg, f->name[i]);
 		if (why || cfg->dry_run) {
-			say(f->name[i], why ? "kept, " : "would be removed", why ? why : "");
+			clean_say(f->name[i], why ? "kept, " : "would be removed", why ? why : "");
 			continue;
 		}
-		r = remove_one(w, f->name[i], &e);
+		r = clean_remove_one(w, f->name[i], &e);
 		if (!r) {
-			say(f->name[i], "removed", "");
+			clean_say(f->name[i], "removed", "");
 			continue;
 		}
 		cmd_say("cannot remove %s: %s", f->name[i], e.text);
@@ -158,7 +158,7 @@ static enum outcome find_on_volume(struct clean_where *w, struct clean_found *fo
 	return o;
 }
 
-static enum outcome clean(const struct clean_cfg *cfg)
+static enum outcome clean_place(const struct clean_cfg *cfg)
 {
 	struct clean_found *found = calloc(1, sizeof(*found));
 	struct clean_where w = { .place = cfg->place };
@@ -211,5 +211,5 @@ int cmd_clean(int argc, char **argv)
 	if (r)
 		return cmd_usage_error("clean", &e);
 	cmd_catch_signals();
-	return (int)clean(&cfg);
+	return (int)clean_place(&cfg);
 }

@@ -39,7 +39,7 @@ const struct opt doctor_options[] = {
 };
 /* clang-format on */
 
-static void help(void)
+static void main_doctor_help(void)
 {
 	fputs("Usage: afpscope doctor [OPTIONS]\n"
 	      "       afpscope doctor [--short] RUN\n"
@@ -52,7 +52,7 @@ static void help(void)
 }
 
 /* The figures of run.json; those that it does not have stay unknown. */
-static void take(struct run_figures *out, const json_t *figures)
+static void main_doctor_take(struct run_figures *out, const json_t *figures)
 {
 	for (unsigned int i = 0; i < N_RUN_FIGURES; i++) {
 		const json_t *one = json_object_get(figures, run_figures[i].key);
@@ -102,7 +102,7 @@ static int of_run(const struct record_cfg *cfg, const char *name)
 	}
 	run = runs_load(folder);
 	take_kind(&f, run);
-	take(&f, json_object_get(run, "figures"));
+	main_doctor_take(&f, json_object_get(run, "figures"));
 	take_names(&f, json_object_get(run, "names"));
 	if (!json_object_get(run, "figures")) {
 		cmd_say(
@@ -130,7 +130,7 @@ int cmd_doctor(int argc, char **argv)
 	if (whom_check(&cfg.whom, opt_parse(doctor_options, &cfg, argc, argv, &first, &e), &e))
 		return cmd_usage_error("doctor", &e);
 	if (cfg.help) {
-		help();
+		main_doctor_help();
 		return OUTCOME_OK;
 	}
 	cfg.kind = kind_place(kind_judged[cfg.kind]);

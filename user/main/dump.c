@@ -103,13 +103,13 @@ struct dump {
 	bool lacking; /* fewer records, or more, or the trace ended before the run */
 };
 
-static void say(void *user, const char *text)
+static void dump_say(void *user, const char *text)
 {
 	(void)user;
 	cmd_say("%s", text);
 }
 
-static bool wanted(const struct dump *d, unsigned int stream, const void *record)
+static bool dump_wanted(const struct dump *d, unsigned int stream, const void *record)
 {
 	uint64_t value;
 
@@ -315,7 +315,7 @@ static void find_names(struct dump *d)
 				memcpy(k->text, text->text, sizeof(k->text) - 1);
 }
 
-static void put_name(const struct kept *k)
+static void dump_put_name(const struct kept *k)
 {
 	if (!k->name.timestamp || k->name.command != k->names.command)
 		return;
@@ -347,7 +347,7 @@ static void put_slow(const struct dump *d)
 	for (size_t i = 0; i < d->n_slow && !ferror(stdout); i++) {
 		dump_record(stdout, d->slow[i].stream, &d->slow[i].record, &d->view);
 		if (d->slow[i].stream == AFS_STREAM_REQUESTS)
-			put_name(&d->slow[i]);
+			dump_put_name(&d->slow[i]);
 		if (d->cfg.calls)
 			put_below(d, i);
 	}
@@ -360,7 +360,7 @@ static void put_slow(const struct dump *d)
 /* All of it */
 
 /* The column heads of every kind of record that follows. */
-static void put_heads(const struct dump *d)
+static void dump_put_heads(const struct dump *d)
 {
 	const struct dump_view below = { .named = true };
 
@@ -374,7 +374,7 @@ static void put_heads(const struct dump *d)
 	}
 }
 
-static int show(struct dump *d)
+static int dump_show(struct dump *d)
 {
 	bool all = d->cfg.stream == ALL_STREAMS;
 	unsigned int mask = all ? ~0u : 1u << d->cfg.stream, stream;
@@ -384,9 +384,9 @@ static int show(struct dump *d)
 	d->view.named = all;
 	d->view.offset_ns = trace_reader_offset_ns(d->trace);
 	trace_reader_choose(d->trace, mask);
-	put_heads(d);
+	dump_put_heads(d);
 	while ((record = trace_reader_next(d->trace, &stream)) && !ferror(stdout)) {
-		if (!wanted(d, stream, record))
+		if (!dump_wanted(d, stream, record))
 			continue;
 		n++;
 		if (d->cfg.slow)
@@ -446,7 +446,7 @@ static char *trace_of(struct dump *d, char *run)
 
 static enum outcome open_trace(struct dump *d, const char *name)
 {
-	const struct trace_listener listener = { .say = say };
+	const struct trace_listener listener = { .say = dump_say };
 	struct err e = { 0 };
 	enum outcome o = OUTCOME_OK;
 	char *path;
@@ -471,7 +471,7 @@ static enum outcome open_trace(struct dump *d, const char *name)
 	return o;
 }
 
-static enum outcome dump(const struct dump_cfg *cfg, const char *name)
+static enum outcome dump_run(const struct dump_cfg *cfg, const char *name)
 {
 	struct dump d = { .cfg = *cfg };
 	enum outcome o = OUTCOME_FAILED;
@@ -483,7 +483,7 @@ static enum outcome dump(const struct dump_cfg *cfg, const char *name)
 		o = open_trace(&d, name);
 	if (!o && cfg->count) {
 		count_all(&d);
-	} else if (!o && show(&d)) {
+	} else if (!o && dump_show(&d)) {
 		cmd_say("out of memory");
 		o = OUTCOME_FAILED;
 	}
@@ -541,5 +541,5 @@ int cmd_dump(int argc, char **argv)
 		return cmd_usage_error("dump", &e);
 	/* "dump | head" ends with head. */
 	signal(SIGPIPE, SIG_DFL);
-	return (int)dump(&cfg, argv[first]);
+	return (int)dump_run(&cfg, argv[first]);
 }

@@ -18,7 +18,7 @@
 #define TIME_WIDTH 27 /* 2026-11-21T17:22:05.123456Z */
 
 /* Negative: left-aligned. 0: not shown. */
-static int width_of(const struct trace_field *f)
+static int dump_text_width_of(const struct trace_field *f)
 {
 	static const int widths[TRACE_N_TYPES] = {
 		[TRACE_u64] = 10,  [TRACE_s64] = 10,   [TRACE_u32] = 8,
@@ -36,7 +36,7 @@ static int width_of(const struct trace_field *f)
 	return !strcmp(f->unit, "ns") && f->type == TRACE_u64 ? 8 : widths[f->type];
 }
 
-static uint64_t value_of(enum trace_type type, const uint8_t *at)
+static uint64_t dump_text_value_of(enum trace_type type, const uint8_t *at)
 {
 	uint64_t v = 0;
 	int32_t s32;
@@ -57,7 +57,7 @@ bool dump_field(unsigned int stream, const char *name, const void *record, uint6
 	for (size_t i = 0; i < s->n_fields; at += trace_types[s->field[i++].type].len) {
 		if (strcmp(s->field[i].name, name))
 			continue;
-		*out = value_of(s->field[i].type, at);
+		*out = dump_text_value_of(s->field[i].type, at);
 		return true;
 	}
 	return false;
@@ -69,7 +69,7 @@ bool dump_length(unsigned int stream, const void *record, uint64_t *ns)
 	       dump_field(stream, "last_ns", record, ns);
 }
 
-static struct cell wall(uint64_t at_ns)
+static struct cell dump_text_wall(uint64_t at_ns)
 {
 	time_t s = (time_t)((int64_t)at_ns / 1000000000);
 	struct cell c = { 0 };
@@ -89,7 +89,7 @@ static struct cell when(uint64_t at_ns, const struct dump_view *v)
 	struct cell c = { "-" }, length;
 
 	if (!v->relative)
-		return wall(at_ns + (uint64_t)v->offset_ns);
+		return dump_text_wall(at_ns + (uint64_t)v->offset_ns);
 	length = cell_time(
 	    (double)(at_ns < v->since_ns ? v->since_ns - at_ns : at_ns - v->since_ns));
 	if (at_ns >= v->since_ns)
@@ -140,7 +140,7 @@ static const char *enum_name(enum trace_type type, uint64_t value, char buf[ACCO
 static struct cell cell_of(unsigned int stream, const void *record, const struct trace_field *f,
 			   const uint8_t *at, const struct dump_view *v)
 {
-	uint64_t value = value_of(f->type, at), family = 0;
+	uint64_t value = dump_text_value_of(f->type, at), family = 0;
 	char buf[ACCOUNT_NAME_MAX];
 	struct cell c;
 
@@ -163,7 +163,7 @@ static struct cell cell_of(unsigned int stream, const void *record, const struct
 	return c;
 }
 
-static void put_parts(FILE *out, const struct afs_record_requests *r)
+static void dump_text_put_parts(FILE *out, const struct afs_record_requests *r)
 {
 	struct slow_part part[SLOW_PARTS];
 	size_t n = slow_parts(r, part);
@@ -186,7 +186,7 @@ void dump_head(FILE *out, unsigned int stream, const struct dump_view *v)
 
 	put_text(out, v->named ? s->name : "", v->named ? -NAME_WIDTH - 1 : 0);
 	for (size_t i = 0; i < s->n_fields; i++) {
-		width = s->field[i].type == TRACE_text ? -1 : width_of(&s->field[i]);
+		width = s->field[i].type == TRACE_text ? -1 : dump_text_width_of(&s->field[i]);
 		if (!width)
 			continue;
 		snprintf(name, sizeof(name), "%s",
@@ -209,7 +209,7 @@ void dump_record(FILE *out, unsigned int stream, const void *record, const struc
 
 	put_text(out, v->named ? s->name : "", v->named ? -NAME_WIDTH - 1 : 0);
 	for (size_t i = 0; i < s->n_fields; at += trace_types[s->field[i++].type].len) {
-		width = width_of(&s->field[i]);
+		width = dump_text_width_of(&s->field[i]);
 		if (s->field[i].type == TRACE_text)
 			dump_name(out, (const char *)at);
 		if (!width)
@@ -218,7 +218,7 @@ void dump_record(FILE *out, unsigned int stream, const void *record, const struc
 		fputc(' ', out);
 	}
 	if (stream == AFS_STREAM_REQUESTS)
-		put_parts(out, record);
+		dump_text_put_parts(out, record);
 	dump_field(stream, "result", record, &result);
 	text = result ? result_text((int32_t)result) : NULL;
 	if (text)

@@ -138,7 +138,7 @@ const struct opt lantest_options[] = {
 };
 /* clang-format on */
 
-static void help(const struct lantest_cfg *c, FILE *out)
+static void main_lantest_help(const struct lantest_cfg *c, FILE *out)
 {
 	fprintf(out, "Usage: %s [OPTIONS] [afp://USER@HOST:PORT/VOLUME]\n",
 		c->w.compatible ? "afp_lantest" : "afpscope lantest");
@@ -151,7 +151,7 @@ static void help(const struct lantest_cfg *c, FILE *out)
 
 /* Hooks */
 
-static void on_phase_done(void *user, const struct run_phase *p)
+static void main_lantest_on_phase_done(void *user, const struct run_phase *p)
 {
 	struct lantest_session *x = user;
 	enum progress_size size = PROGRESS_NO_SIZE;
@@ -166,7 +166,7 @@ static void on_phase_done(void *user, const struct run_phase *p)
 
 /* Session */
 
-static int describe(struct workload *w)
+static int main_lantest_describe(struct workload *w)
 {
 	const struct lantest_session *x = (struct lantest_session *)w;
 	const struct lantest_opts *opts = &x->cfg->o;
@@ -190,7 +190,7 @@ static int describe(struct workload *w)
 	return r;
 }
 
-static enum outcome prepare(struct workload *w, struct err *e)
+static enum outcome main_lantest_prepare(struct workload *w, struct err *e)
 {
 	const struct connect_cfg *c = &w->cfg->s.c;
 
@@ -203,7 +203,7 @@ static enum outcome prepare(struct workload *w, struct err *e)
 	return OUTCOME_OK;
 }
 
-static int work(struct workload *w, struct err *e)
+static int main_lantest_work(struct workload *w, struct err *e)
 {
 	struct lantest_session *x = (struct lantest_session *)w;
 	const struct lantest_opts *o = &x->cfg->o;
@@ -217,7 +217,7 @@ static int work(struct workload *w, struct err *e)
 
 /* Output */
 
-static int report(struct workload *w, const struct report_opts *o)
+static int main_lantest_report(struct workload *w, const struct report_opts *o)
 {
 	const struct workload_cfg *cfg = w->cfg;
 	bool io = cfg->s.watch != WATCH_OFF;
@@ -236,7 +236,7 @@ static int report(struct workload *w, const struct report_opts *o)
 	return r;
 }
 
-static int exit_code(const struct workload *w, enum outcome o)
+static int main_lantest_exit_code(const struct workload *w, enum outcome o)
 {
 	return w->cfg->compatible ? peer_exit_code(o, w->s.stage, w->s.refused, false) : (int)o;
 }
@@ -246,14 +246,14 @@ static const struct workload_type lantest = {
 	.set = LANTEST_SET,
 	.options = lantest_options,
 	.window = WINDOW,
-	.prepare = prepare,
-	.describe = describe,
-	.work = work,
-	.report = report,
-	.exit_code = exit_code,
+	.prepare = main_lantest_prepare,
+	.describe = main_lantest_describe,
+	.work = main_lantest_work,
+	.report = main_lantest_report,
+	.exit_code = main_lantest_exit_code,
 };
 
-static int run(const struct lantest_cfg *cfg)
+static int main_lantest_run(const struct lantest_cfg *cfg)
 {
 	struct lantest_session *x = calloc(1, sizeof(*x));
 	int code;
@@ -262,7 +262,7 @@ static int run(const struct lantest_cfg *cfg)
 		return OUTCOME_FAILED;
 	x->cfg = cfg;
 	workload_init(&x->w, &lantest, &cfg->w);
-	x->w.hooks.phase_done = on_phase_done;
+	x->w.hooks.phase_done = main_lantest_on_phase_done;
 	code = workload_run(&x->w);
 	free(x);
 	return code;
@@ -279,7 +279,7 @@ int cmd_lantest(int argc, char **argv)
 	cfg.w.s.runs.not_kept = cfg.w.compatible;
 	r = opt_parse(lantest_options, &cfg, argc, argv, &first, &e);
 	if (!r && (cfg.w.help || (cfg.w.compatible && argc == 1))) {
-		help(&cfg, stdout);
+		main_lantest_help(&cfg, stdout);
 		return cfg.w.help ? OUTCOME_OK : peer_exit_code(OUTCOME_USAGE, 0, 0, false);
 	}
 	r = r ? r : session_check(&cfg.w.s, argc - first, argv + first, &e);
@@ -296,5 +296,5 @@ int cmd_lantest(int argc, char **argv)
 	cfg.w.s.runs.screen = cfg.w.table == OUTPUT_SCREEN && !cfg.w.csv &&
 			      !runs_json_only(&cfg.w.s.runs);
 	cmd_catch_signals();
-	return run(&cfg);
+	return main_lantest_run(&cfg);
 }

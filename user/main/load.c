@@ -34,7 +34,7 @@ struct load_run {
 
 /* The phase */
 
-static void show(const struct load_run *l, uint64_t begun_ns, uint64_t now_ns)
+static void main_load_show(const struct load_run *l, uint64_t begun_ns, uint64_t now_ns)
 {
 	const struct steady *s = &l->steady;
 	FILE *out = l->w.s.progress;
@@ -54,7 +54,7 @@ static void show(const struct load_run *l, uint64_t begun_ns, uint64_t now_ns)
 	fflush(out);
 }
 
-static void wait_for_end(struct load_run *l)
+static void main_load_wait_for_end(struct load_run *l)
 {
 	uint64_t begun_ns = clock_now_ns(), shown_ns = 0, now_ns;
 
@@ -67,7 +67,7 @@ static void wait_for_end(struct load_run *l)
 		if (steady_tick(&l->steady, now_ns, crowd_done(l->crowd)))
 			crowd_measure(l->crowd);
 		if (now_ns - shown_ns >= NS_PER_S)
-			show(l, begun_ns, now_ns);
+			main_load_show(l, begun_ns, now_ns);
 		if (now_ns - shown_ns >= NS_PER_S)
 			shown_ns = now_ns;
 	}
@@ -84,7 +84,7 @@ static uint64_t commands_of(const struct run_phase *p)
 	return n;
 }
 
-static void set_metrics(struct run_phase *p)
+static void main_load_set_metrics(struct run_phase *p)
 {
 	const struct run_load *load = p->load;
 	struct run_action all;
@@ -116,7 +116,7 @@ static void note_steady(struct load_run *l, struct run_load *load, uint64_t star
 
 /* Sessions that were lost and actions that failed. Without the probe nobody knows what users felt.
  */
-static void note_failures(struct load_run *l, const struct run_phase *p)
+static void main_load_note_failures(struct load_run *l, const struct run_phase *p)
 {
 	struct session *s = &l->w.s;
 	struct run_action probe = { 0 };
@@ -187,7 +187,7 @@ static bool all_lost(const struct run_load *load)
 	return load->n_lost && !there;
 }
 
-static int measure(struct load_run *l, struct err *e)
+static int main_load_measure(struct load_run *l, struct err *e)
 {
 	const struct load_cfg *cfg = l->cfg;
 	struct crowd_load how;
@@ -208,17 +208,17 @@ static int measure(struct load_run *l, struct err *e)
 	if (timeline_begin(&l->timeline, s, &l->changes, (uint64_t)(cfg->interval_s * NS_PER_S)))
 		run_note(&s->run.warnings, "timeline", "out of memory: no figures in time");
 	steady_begin(&l->steady, p->start_ns + how.ramp_ns, how.settle_ns);
-	wait_for_end(l);
+	main_load_wait_for_end(l);
 	timeline_end(&l->timeline, p);
 	r = crowd_join(l->crowd, p, e);
 	r = r ? r : ranks_gather(l->ranks, p, &s->run.warnings, e);
 	session_region_end(s, p);
 	if (r)
 		return r;
-	set_metrics(p);
+	main_load_set_metrics(p);
 	note_steady(l, p->load, p->start_ns);
 	l->slow = !slo_judge(&cfg->slos, p->load, p->probe);
-	note_failures(l, p);
+	main_load_note_failures(l, p);
 	note_starved(l, p);
 	note_early(l, p->load);
 	if (cmd_stop)
@@ -259,7 +259,7 @@ static int open_and_make(struct load_run *l, const struct crowd_opts *o, struct 
 	return r;
 }
 
-static int work(struct workload *w, struct err *e)
+static int main_load_work(struct workload *w, struct err *e)
 {
 	struct load_run *l = (struct load_run *)w;
 	struct crowd_opts o = { .mix = &l->cfg->mix,
@@ -283,7 +283,7 @@ static int work(struct workload *w, struct err *e)
 	l->none_open = r == -ECONNREFUSED;
 	if (!r && !l->cfg->remove_set) {
 		load_ready(&w->load);
-		r = measure(l, e);
+		r = main_load_measure(l, e);
 	}
 	ranks_close(l->ranks);
 	left = crowd_close(l->crowd, &gone);
@@ -295,7 +295,7 @@ static int work(struct workload *w, struct err *e)
 }
 
 /* What the server refused or lost is an error of its own, also where the run is complete. */
-static int exit_code(const struct workload *w, enum outcome o)
+static int main_load_exit_code(const struct workload *w, enum outcome o)
 {
 	const struct load_run *l = (const struct load_run *)w;
 
@@ -310,12 +310,12 @@ static int exit_code(const struct workload *w, enum outcome o)
 	return o == OUTCOME_OK && l->slow ? OUTCOME_SLOW : (int)o;
 }
 
-static int describe(struct workload *w)
+static int main_load_describe(struct workload *w)
 {
 	return load_describe(((struct load_run *)w)->cfg, &w->s.run.options);
 }
 
-static enum outcome prepare(struct workload *w, struct err *e)
+static enum outcome main_load_prepare(struct workload *w, struct err *e)
 {
 	(void)e;
 	struct load_run *l = (struct load_run *)w;
@@ -340,10 +340,10 @@ int cmd_load(int argc, char **argv)
 		.many = true,
 		.check = load_check,
 		.elsewhere = load_elsewhere,
-		.prepare = prepare,
-		.describe = describe,
-		.work = work,
-		.exit_code = exit_code,
+		.prepare = main_load_prepare,
+		.describe = main_load_describe,
+		.work = main_load_work,
+		.exit_code = main_load_exit_code,
 		.size = sizeof(struct load_run),
 	};
 	struct load_cfg cfg = LOAD_DEFAULTS;

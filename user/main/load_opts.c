@@ -15,7 +15,7 @@
 static const char *const arrivals_choices[] = { "fixed", "poisson", NULL };
 
 /* A decimal number that is not negative. */
-static int take_number(void *to, const char *arg, struct err *e)
+static int load_opts_take_number(void *to, const char *arg, struct err *e)
 {
 	char *end;
 	double v = strtod(arg, &end);
@@ -53,7 +53,7 @@ const struct opt load_options[] = {
 	  .help = "let the clients begin one after the other within it, before the measured time (default: 1)" },
 	{ .name = "steady", .arg = "SECONDS", .type = OPT_UINT, .offset = AT(steady_s), .min = 12, .max = SECONDS_MAX,
 	  .help = "after the ramp, wait until the rate has changed by at most 5 % in 10 s, but no longer than SECONDS" },
-	{ .name = "rate", .arg = "R", .type = OPT_CALL, .offset = AT(rate_per_s), .call = take_number,
+	{ .name = "rate", .arg = "R", .type = OPT_CALL, .offset = AT(rate_per_s), .call = load_opts_take_number,
 	  .help = "open loop: all clients together begin R actions a second, however fast the server is "
 		  "(default: closed loop, a client begins its next action when the last one has ended)" },
 	{ .name = "arrivals", .arg = "HOW", .type = OPT_CHOICE, .offset = AT(arrivals), .choice = arrivals_choices,
@@ -61,13 +61,13 @@ const struct opt load_options[] = {
 	{ .name = "queue", .arg = "N", .type = OPT_UINT, .offset = AT(queue), .min = 1, .max = 1000000,
 	  .help = "open loop: how many actions may wait for a free client; others are dropped, and counted "
 		  "(default: as many as clients)" },
-	{ .name = "think", .arg = "SECONDS", .type = OPT_CALL, .offset = AT(think_s), .call = take_number,
+	{ .name = "think", .arg = "SECONDS", .type = OPT_CALL, .offset = AT(think_s), .call = load_opts_take_number,
 	  .help = "closed loop: mean pause between two actions of a client (default: the mix's)" },
 	{ .name = "at", .arg = "'SECONDS COMMAND'", .type = OPT_CALL, .offset = AT(changes), .call = timeline_take_change,
 	  .help = "run this shell command so many seconds after the load began, and mark the moment; may be repeated" },
 	{ .name = "slo", .arg = "LIMIT", .type = OPT_CALL, .offset = AT(slos), .call = slo_take,
 	  .help = "exit with 7 if this limit was not kept, such as p99=50ms, save.mean=2s, probe.max=1s; may be repeated" },
-	{ .name = "interval", .arg = "SECONDS", .type = OPT_CALL, .offset = AT(interval_s), .call = take_number,
+	{ .name = "interval", .arg = "SECONDS", .type = OPT_CALL, .offset = AT(interval_s), .call = load_opts_take_number,
 	  .help = "how often the server's counts are read, for its curve in time (default: 1; 0: only at the end)" },
 	{ .name = "seed", .arg = "N", .type = OPT_SIZE, .offset = AT(seed),
 	  .help = "start of the random numbers: the same seed, the same choices (default: 1)" },
@@ -189,7 +189,7 @@ static int read_users(struct load_cfg *cfg, struct err *e)
 }
 
 /* From here on, this is one of several processes. */
-static int check_mpi(struct load_cfg *cfg, struct err *e)
+static int load_opts_check_mpi(struct load_cfg *cfg, struct err *e)
 {
 	int r;
 
@@ -232,14 +232,14 @@ int load_check(struct workload_cfg *base, struct err *e)
 	base->s.buffered = !cfg->direct;
 	if (!r && cfg->users_file)
 		r = read_users(cfg, e);
-	r = r ? r : check_mpi(cfg, e);
+	r = r ? r : load_opts_check_mpi(cfg, e);
 	if (r || cfg->launch.rank)
 		return r;
 	return timeline_prepare(&cfg->changes, e);
 }
 
 /* The share of the queue of arrivals. */
-static unsigned int queue_of(const struct load_cfg *cfg)
+static unsigned int load_opts_queue_of(const struct load_cfg *cfg)
 {
 	unsigned int share = cfg->mpi ? cfg->queue / cfg->launch.size : cfg->queue;
 
@@ -257,7 +257,7 @@ void load_plan(const struct load_cfg *cfg, struct crowd_load *out)
 			  : cfg->arrivals == LOAD_POISSON ? PACE_POISSON
 							  : PACE_FIXED,
 			  cfg->rate_per_s, cfg->seed },
-		.queue = queue_of(cfg),
+		.queue = load_opts_queue_of(cfg),
 	};
 }
 

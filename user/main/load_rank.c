@@ -4,7 +4,7 @@
 
 #include <stdlib.h>
 
-static int describe(const void *cfg, struct run_notes *out)
+static int load_rank_describe(const void *cfg, struct run_notes *out)
 {
 	const struct load_cfg *c = cfg;
 	int r = load_describe(c, out);
@@ -19,7 +19,7 @@ struct ranks_opts load_ranks(const struct load_cfg *cfg)
 	return (struct ranks_opts) { .launch = &cfg->launch,
 				     .session = &cfg->w.s,
 				     .clients = cfg->clients,
-				     .describe = describe,
+				     .describe = load_rank_describe,
 				     .cfg = cfg };
 }
 
@@ -48,7 +48,8 @@ struct load_guest {
 	struct crowd *crowd;
 };
 
-static int open_sessions(void *user, const char *base, unsigned int *not_open, struct err *e)
+static int load_rank_open_sessions(void *user, const char *base, unsigned int *not_open,
+				   struct err *e)
 {
 	struct load_guest *g = user;
 	struct crowd_opts o = { .mix = &g->cfg->mix,
@@ -64,12 +65,12 @@ static int open_sessions(void *user, const char *base, unsigned int *not_open, s
 	return crowd_open(&g->crowd, &o, not_open, e);
 }
 
-static int make_files(void *user, struct err *e)
+static int load_rank_make_files(void *user, struct err *e)
 {
 	return crowd_make(((struct load_guest *)user)->crowd, e);
 }
 
-static int start(void *user, uint64_t begin_ns, struct err *e)
+static int load_rank_start(void *user, uint64_t begin_ns, struct err *e)
 {
 	const struct load_guest *g = user;
 	struct crowd_load how;
@@ -79,17 +80,17 @@ static int start(void *user, uint64_t begin_ns, struct err *e)
 	return crowd_start(g->crowd, &how, e);
 }
 
-static bool wait_for(void *user, uint64_t ns)
+static bool load_rank_wait_for(void *user, uint64_t ns)
 {
 	return crowd_wait(((struct load_guest *)user)->crowd, ns);
 }
 
-static int join(void *user, struct run_phase *p, struct err *e)
+static int load_rank_join(void *user, struct run_phase *p, struct err *e)
 {
 	return crowd_join(((struct load_guest *)user)->crowd, p, e);
 }
 
-static void end(void *user)
+static void load_rank_end(void *user)
 {
 	struct err left = { 0 };
 
@@ -98,8 +99,9 @@ static void end(void *user)
 
 int load_elsewhere(struct workload_cfg *base)
 {
-	static const struct ranks_clients clients = { open_sessions, make_files, start,
-						      wait_for,      join,       end };
+	static const struct ranks_clients clients = { load_rank_open_sessions, load_rank_make_files,
+						      load_rank_start,         load_rank_wait_for,
+						      load_rank_join,          load_rank_end };
 	const struct load_cfg *cfg = (const struct load_cfg *)base;
 	const struct ranks_opts o = load_ranks(cfg);
 	struct load_guest *g;

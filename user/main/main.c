@@ -2,7 +2,7 @@
 /*
  * afpscope COMMAND. A command is a row of the table below, or a program "afpscope-COMMAND"
  * beside this one or on the PATH. Installed as afp_lantest or afp_speedtest the program is that
- * command with the options, tables and exit codes of netatalk's tool (cmd/peer.h); likewise as
+ * command with the options, tables and exit codes of netatalk's tool (compat/peer.h); likewise as
  * rxperf, and as gfapi_perf_tool or gfapi_perf, which has no row here.
  */
 #include "app/cmd.h"
@@ -60,7 +60,7 @@ static const struct command commands[] = {
 
 #define N_COMMANDS (sizeof(commands) / sizeof(commands[0]))
 
-static void help(FILE *out)
+static void main_help(FILE *out)
 {
 	fputs("Usage: afpscope COMMAND [OPTIONS]\n"
 	      "Loads an AFP file server and counts what each request costs inside it.\n\n"
@@ -113,7 +113,7 @@ static int run_external(char **argv)
 	return OUTCOME_USAGE;
 }
 
-static const struct command *find(const char *name)
+static const struct command *main_find(const char *name)
 {
 	for (size_t i = 0; i < N_COMMANDS; i++) {
 		if (!strcmp(commands[i].name, name))
@@ -127,11 +127,11 @@ static int dispatch(int argc, char **argv)
 	const struct command *c;
 
 	if (argc < 2) {
-		help(stderr);
+		main_help(stderr);
 		return OUTCOME_USAGE;
 	}
 	if (!strcmp(argv[1], "--help") || !strcmp(argv[1], "-h") || !strcmp(argv[1], "help")) {
-		help(stdout);
+		main_help(stdout);
 		return OUTCOME_OK;
 	}
 	if (!strcmp(argv[1], "--version")) {
@@ -146,7 +146,7 @@ static int dispatch(int argc, char **argv)
 		complete_bash(stdout, commands, N_COMMANDS);
 		return OUTCOME_OK;
 	}
-	c = find(argv[1]);
+	c = main_find(argv[1]);
 	return c && c->run ? c->run(argc - 1, argv + 1) : run_external(argv + 1);
 }
 

@@ -57,7 +57,7 @@ const struct opt probe_options[] = {
 };
 /* clang-format on */
 
-static int check(struct workload_cfg *base, struct err *e)
+static int main_probe_check(struct workload_cfg *base, struct err *e)
 {
 	struct probe_cfg *cfg = (struct probe_cfg *)base;
 
@@ -92,7 +92,7 @@ static void print_second(FILE *out, const struct run_second *s, time_t when)
 	fflush(out);
 }
 
-static void wait_for_end(struct probe_run *r)
+static void main_probe_wait_for_end(struct probe_run *r)
 {
 	struct run_second second;
 	time_t began = time(NULL);
@@ -108,7 +108,7 @@ static void wait_for_end(struct probe_run *r)
 	}
 }
 
-static int measure(struct probe_run *r, struct err *e)
+static int main_probe_measure(struct probe_run *r, struct err *e)
 {
 	unsigned int duration_s = r->cfg->duration_s ? r->cfg->duration_s : SECONDS_MAX;
 	const struct crowd_load how = { .duration_ns = (uint64_t)duration_s * NS_PER_S };
@@ -123,7 +123,7 @@ static int measure(struct probe_run *r, struct err *e)
 	rc = crowd_start(r->crowd, &how, e);
 	if (rc)
 		return rc;
-	wait_for_end(r);
+	main_probe_wait_for_end(r);
 	rc = crowd_join(r->crowd, p, e);
 	session_region_end(s, p);
 	if (rc)
@@ -148,7 +148,7 @@ static int measure(struct probe_run *r, struct err *e)
 	return 0;
 }
 
-static int work(struct workload *w, struct err *e)
+static int main_probe_work(struct workload *w, struct err *e)
 {
 	struct probe_run *r = (struct probe_run *)w;
 	const struct crowd_opts o = {
@@ -163,20 +163,20 @@ static int work(struct workload *w, struct err *e)
 	rc = rc ? rc : crowd_make(r->crowd, e);
 	if (!rc) {
 		load_ready(&w->load);
-		rc = measure(r, e);
+		rc = main_probe_measure(r, e);
 	}
 	crowd_close(r->crowd, NULL);
 	return rc;
 }
 
-static int describe(struct workload *w)
+static int main_probe_describe(struct workload *w)
 {
 	const struct probe_cfg *cfg = (const struct probe_cfg *)w->cfg;
 
 	return run_note(&w->s.run.options, "duration_s", "%u", cfg->duration_s);
 }
 
-static int exit_code(const struct workload *w, enum outcome o)
+static int main_probe_exit_code(const struct workload *w, enum outcome o)
 {
 	const struct probe_run *r = (const struct probe_run *)w;
 
@@ -201,10 +201,10 @@ int cmd_probe(int argc, char **argv)
 		.window = 1,
 		.has_store = true,
 		.many = true,
-		.check = check,
-		.describe = describe,
-		.work = work,
-		.exit_code = exit_code,
+		.check = main_probe_check,
+		.describe = main_probe_describe,
+		.work = main_probe_work,
+		.exit_code = main_probe_exit_code,
 		.size = sizeof(struct probe_run),
 	};
 	struct probe_cfg cfg = { .w = WORKLOAD_DEFAULTS };

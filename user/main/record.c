@@ -90,7 +90,7 @@ const struct opt record_options[] = {
 };
 /* clang-format on */
 
-static void help(void)
+static void record_help(void)
 {
 	fputs(
 	    "Usage: afpscope record [OPTIONS] [-- COMMAND [ARGUMENT...]]\n"
@@ -105,7 +105,7 @@ static void help(void)
 
 /* Server */
 
-static int find(struct record *rec, struct err *e)
+static int record_find(struct record *rec, struct err *e)
 {
 	const struct record_cfg *cfg = rec->cfg;
 	const struct kind_wish wish = { .port = cfg->whom.port,
@@ -136,7 +136,7 @@ static int find(struct record *rec, struct err *e)
 	return 0;
 }
 
-static int describe(struct record *rec)
+static int record_describe(struct record *rec)
 {
 	const struct record_cfg *cfg = rec->cfg;
 	struct run_notes *o = &rec->run.options;
@@ -170,11 +170,11 @@ static int begin_sampling(struct record *rec, struct err *e)
 	return sampler_open(&rec->sampler, hz, rec->watch, e);
 }
 
-static enum outcome begin(struct record *rec, struct err *e)
+static enum outcome record_begin(struct record *rec, struct err *e)
 {
 	const struct record_cfg *cfg = rec->cfg;
 	struct watch_opts watch = { 0 };
-	int r = find(rec, e);
+	int r = record_find(rec, e);
 
 	if (r)
 		return r == -EACCES ? OUTCOME_UNTRUSTED : OUTCOME_NO_SESSION;
@@ -184,7 +184,7 @@ static enum outcome begin(struct record *rec, struct err *e)
 		r = -ENOMEM;
 	if (!r && AFS_IS_DATAGRAMS(rec->kind->decoder) && !(rec->udp = udpsockets_new()))
 		r = -ENOMEM;
-	if (r || describe(rec)) {
+	if (r || record_describe(rec)) {
 		err_set(e, -ENOMEM, "out of memory");
 		return OUTCOME_FAILED;
 	}
@@ -213,7 +213,7 @@ static enum outcome begin(struct record *rec, struct err *e)
 
 /* Time */
 
-static uint64_t answered(struct record *rec)
+static uint64_t record_answered(struct record *rec)
 {
 	struct ledger now = { 0 };
 	uint64_t n;
@@ -236,7 +236,7 @@ static void look_at_threads(struct record *rec)
 }
 
 /* A line on a terminal, once a second; with a COMMAND the terminal is left to it. */
-static void show(struct record *rec, bool last)
+static void record_show(struct record *rec, bool last)
 {
 	static const char clear[] = "\r\033[K";
 	double s = (double)(clock_now_ns() - rec->begun_ns) / NS_PER_S;
@@ -252,11 +252,12 @@ static void show(struct record *rec, bool last)
 		fprintf(stderr, "%s%.0f%s s; Ctrl-C ends", clear, s, of);
 	else
 		fprintf(stderr, "%s%.0f%s s, %s requests answered; Ctrl-C ends", clear, s, of,
-			cell_count(answered(rec)).text);
+			cell_count(record_answered(rec)).text);
 	fflush(stderr);
 }
 
-/* Says that counting has begun where show() prints nothing. Scripts may wait for this line. */
+/* Says that counting has begun where record_show() prints nothing. Scripts may wait for this line.
+ */
 static void say_begun(const struct record *rec)
 {
 	if (!rec->cfg->command && !isatty(STDERR_FILENO))
@@ -264,7 +265,7 @@ static void say_begun(const struct record *rec)
 			rec->found.target.server);
 }
 
-static bool is_over(struct record *rec, uint64_t now)
+static bool record_is_over(struct record *rec, uint64_t now)
 {
 	const struct record_cfg *cfg = rec->cfg;
 
@@ -283,12 +284,12 @@ static void sleep_until(uint64_t ns)
 	clock_nanosleep(CLOCK_MONOTONIC, TIMER_ABSTIME, &until, NULL);
 }
 
-static uint64_t least(uint64_t a, uint64_t b)
+static uint64_t record_least(uint64_t a, uint64_t b)
 {
 	return a < b ? a : b;
 }
 
-static void wait_for_end(struct record *rec)
+static void record_wait_for_end(struct record *rec)
 {
 	uint64_t period_ns = rec->sampler ? sampler_period_ns(rec->sampler) : 0, missed;
 	uint64_t now = rec->begun_ns, shown = now, look_ns = now + TICK_NS;
@@ -296,8 +297,8 @@ static void wait_for_end(struct record *rec)
 	uint64_t end_ns = rec->cfg->seconds ? now + (uint64_t)rec->cfg->seconds * NS_PER_S
 					    : UINT64_MAX;
 
-	while (!is_over(rec, now)) {
-		sleep_until(least(end_ns, least(look_ns, sample_ns)));
+	while (!record_is_over(rec, now)) {
+		sleep_until(record_least(end_ns, record_least(look_ns, sample_ns)));
 		now = clock_now_ns();
 		if (now >= sample_ns) {
 			sample_ns = sampler_next(sample_ns, period_ns, now, &missed);
@@ -315,13 +316,13 @@ static void wait_for_end(struct record *rec)
 			sampler_look(rec->sampler);
 		}
 		if (now - shown >= NS_PER_S) {
-			show(rec, false);
+			record_show(rec, false);
 			rec->costly = guard_over(&rec->guard, rec->watch);
 			diagnose_tick(&rec->diagnose);
 			shown = now;
 		}
 	}
-	show(rec, true);
+	record_show(rec, true);
 }
 
 static void note_command(struct record *rec)
@@ -375,7 +376,7 @@ static void note_server_end(struct record *rec)
 			 pid, after, port ? "; none was seen on its port since" : "");
 }
 
-static void note_end(struct record *rec)
+static void record_note_end(struct record *rec)
 {
 	char text[GUARD_TEXT_MAX];
 
@@ -418,7 +419,7 @@ static int read_end(struct record *rec, struct run_phase *p)
 	return r;
 }
 
-static enum outcome work(struct record *rec, struct err *e)
+static enum outcome record_work(struct record *rec, struct err *e)
 {
 	struct run_phase *p;
 	int r;
@@ -443,12 +444,12 @@ static enum outcome work(struct record *rec, struct err *e)
 	say_begun(rec);
 	guard_begin(&rec->guard, rec->cfg->max_cpu, rec->watch);
 	rec->begun_cpu_ns = guard_own_ns();
-	wait_for_end(rec);
+	record_wait_for_end(rec);
 	take_server_end(rec);
 	look_at_threads(rec);
 	r = read_end(rec, p);
 	note_command(rec);
-	note_end(rec);
+	record_note_end(rec);
 	p->complete = rec->run.complete = !r;
 	if (!r)
 		r = sampler_note(rec->sampler, &rec->run);
@@ -471,7 +472,7 @@ static enum outcome work(struct record *rec, struct err *e)
 	return run_books_closed(&rec->run) ? OUTCOME_OK : OUTCOME_UNTRUSTED;
 }
 
-static int print(const struct record *rec, const struct report_opts *opts)
+static int record_print(const struct record *rec, const struct report_opts *opts)
 {
 	const struct record_cfg *cfg = rec->cfg;
 	bool diagnosis = cfg->judge && rec->run.figures;
@@ -486,7 +487,7 @@ static int print(const struct record *rec, const struct report_opts *opts)
 	return !r && cfg->verbose ? report_own(&rec->run, opts, stdout) : r;
 }
 
-static enum outcome finish(struct record *rec, enum outcome o)
+static enum outcome record_finish(struct record *rec, enum outcome o)
 {
 	const struct report_opts opts = output_terminal();
 	const struct record_cfg *cfg = rec->cfg;
@@ -495,7 +496,7 @@ static enum outcome finish(struct record *rec, enum outcome o)
 
 	if (!rec->run.n_phases)
 		return rec->folder.path ? runs_save(&rec->folder, runs, &rec->run, stderr, o) : o;
-	r = print(rec, &opts);
+	r = record_print(rec, &opts);
 	if (r) {
 		cmd_say("cannot print the report: %s", strerror(-r));
 		o = o ? o : OUTCOME_FAILED;
@@ -518,12 +519,12 @@ int record_run(const struct record_cfg *cfg)
 	rec->cfg = cfg;
 	rec->kind = kind_at(cfg->kind);
 	rec->child.gate = -1;
-	o = begin(rec, &e);
+	o = record_begin(rec, &e);
 	if (!o)
-		o = work(rec, &e);
+		o = record_work(rec, &e);
 	if (o && *e.text)
 		cmd_say("%s", e.text);
-	o = finish(rec, o);
+	o = record_finish(rec, o);
 	if (!o && cfg->judge && rec->run.figures)
 		o = diagnose_outcome(rec->run.figures);
 	/* An interrupt may have reached both. */
@@ -575,7 +576,7 @@ int cmd_record(int argc, char **argv)
 	if (whom_check(&cfg.whom, opt_parse(record_options, &cfg, argc, argv, &first, &e), &e))
 		return cmd_usage_error("record", &e);
 	if (cfg.help) {
-		help();
+		record_help();
 		return OUTCOME_OK;
 	}
 	if (runs_check(&cfg.runs, &e) || tracing_check(&cfg.trace, &e) || kind_check(&cfg, &e))

@@ -27,7 +27,7 @@ struct smallfile_run {
 	uint64_t failed;
 };
 
-static void note_failures(struct smallfile_run *f, const struct run_phase *p)
+static void main_smallfile_note_failures(struct smallfile_run *f, const struct run_phase *p)
 {
 	struct run_notes *warnings = &f->w.s.run.warnings;
 	uint64_t n = (uint64_t)p->value[METRIC_ERRORS];
@@ -61,7 +61,7 @@ static int do_load(struct smallfile_run *f, enum smallfile_load load, struct run
 	return r ? r : filers_judge(p, e);
 }
 
-static int measure(struct smallfile_run *f, unsigned int i, struct err *e)
+static int main_smallfile_measure(struct smallfile_run *f, unsigned int i, struct err *e)
 {
 	enum smallfile_load load = f->cfg->list.load[i];
 	struct run_phase *p = run_phase(&f->w.s.run, i + 1, 1, smallfile_name(load));
@@ -76,14 +76,14 @@ static int measure(struct smallfile_run *f, unsigned int i, struct err *e)
 	session_region_end(&f->w.s, p);
 	if (!p->load)
 		return r;
-	note_failures(f, p);
+	main_smallfile_note_failures(f, p);
 	if (f->gun && !i)
 		fprintf(f->w.s.progress, "%u clients began within %.6f s\n", f->cfg->clients,
 			(double)filers_skew_ns(p->load) / NS_PER_S);
 	return r;
 }
 
-static int await_gun(struct smallfile_run *f, struct err *e)
+static int main_smallfile_await_gun(struct smallfile_run *f, struct err *e)
 {
 	const struct gun_opts o = { .file = f->cfg->gun,
 				    .threads = f->cfg->clients,
@@ -137,17 +137,17 @@ static int make_tree(struct smallfile_run *f, struct err *e)
 	return r ? r : ranks_made(f->ranks, e);
 }
 
-static int do_loads(struct smallfile_run *f, struct err *e)
+static int main_smallfile_do_loads(struct smallfile_run *f, struct err *e)
 {
 	int r = make_tree(f, e);
 
 	if (r)
 		return r;
 	load_ready(&f->w.load);
-	r = await_gun(f, e);
+	r = main_smallfile_await_gun(f, e);
 	for (unsigned int i = 0; !r && i < f->cfg->list.n; i++) {
 		r = i ? run_between(f->cfg, e) : 0;
-		r = r ? r : measure(f, i, e);
+		r = r ? r : main_smallfile_measure(f, i, e);
 	}
 	return r;
 }
@@ -161,7 +161,7 @@ static const char *cached_place(const struct session *s)
 }
 
 /* The sessions of all ranks: all or none. */
-static int open_all(struct smallfile_run *f, struct err *e)
+static int main_smallfile_open_all(struct smallfile_run *f, struct err *e)
 {
 	const struct ranks_opts all = smallfile_ranks(f->cfg);
 	struct filers_opts o = smallfile_filers(f->cfg, &f->w.s);
@@ -177,13 +177,13 @@ static int open_all(struct smallfile_run *f, struct err *e)
 	return r;
 }
 
-static int work(struct workload *w, struct err *e)
+static int main_smallfile_work(struct workload *w, struct err *e)
 {
 	struct smallfile_run *f = (struct smallfile_run *)w;
 	struct err gone = { 0 };
-	int r = open_all(f, e);
+	int r = main_smallfile_open_all(f, e);
 
-	r = r ? r : do_loads(f, e);
+	r = r ? r : main_smallfile_do_loads(f, e);
 	gun_close(f->gun);
 	ranks_close(f->ranks);
 	if (*w->s.base[0] && session_remove_base(&w->s, &gone) && !r)
@@ -192,7 +192,7 @@ static int work(struct workload *w, struct err *e)
 	return r;
 }
 
-static enum outcome prepare(struct workload *w, struct err *e)
+static enum outcome main_smallfile_prepare(struct workload *w, struct err *e)
 {
 	struct smallfile_run *f = (struct smallfile_run *)w;
 	size_t align = w->s.store->align;
@@ -207,13 +207,13 @@ static enum outcome prepare(struct workload *w, struct err *e)
 	return OUTCOME_USAGE;
 }
 
-static int describe(struct workload *w)
+static int main_smallfile_describe(struct workload *w)
 {
 	return smallfile_describe((const struct smallfile_cfg *)w->cfg, &w->s.run.options);
 }
 
 /* What failed is an error, also where the run is complete. */
-static int exit_code(const struct workload *w, enum outcome o)
+static int main_smallfile_exit_code(const struct workload *w, enum outcome o)
 {
 	const struct smallfile_run *f = (const struct smallfile_run *)w;
 
@@ -241,10 +241,10 @@ int cmd_smallfile(int argc, char **argv)
 		.many = true,
 		.check = smallfile_check,
 		.elsewhere = smallfile_elsewhere,
-		.prepare = prepare,
-		.describe = describe,
-		.work = work,
-		.exit_code = exit_code,
+		.prepare = main_smallfile_prepare,
+		.describe = main_smallfile_describe,
+		.work = main_smallfile_work,
+		.exit_code = main_smallfile_exit_code,
 		.size = sizeof(struct smallfile_run),
 	};
 	struct smallfile_cfg cfg = SMALLFILE_DEFAULTS;

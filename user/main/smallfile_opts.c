@@ -113,7 +113,7 @@ static bool is_name(const char *text)
 }
 
 /* From here on, this is one of several processes. */
-static int check_mpi(struct smallfile_cfg *cfg, struct err *e)
+static int smallfile_opts_check_mpi(struct smallfile_cfg *cfg, struct err *e)
 {
 	int r;
 
@@ -159,7 +159,7 @@ int smallfile_check(struct workload_cfg *base, struct err *e)
 	snprintf(o->prefix, sizeof(o->prefix), "%s", cfg->prefix);
 	o->verify = !cfg->no_verify;
 	base->s.buffered = !cfg->direct;
-	return check_mpi(cfg, e);
+	return smallfile_opts_check_mpi(cfg, e);
 }
 
 static int note_loads(const struct smallfile_list *list, struct run_notes *o)

@@ -7,7 +7,7 @@
 
 #define NS_PER_S 1000000000u
 
-static int describe(const void *cfg, struct run_notes *out)
+static int smallfile_rank_describe(const void *cfg, struct run_notes *out)
 {
 	const struct smallfile_cfg *c = cfg;
 
@@ -19,7 +19,7 @@ struct ranks_opts smallfile_ranks(const struct smallfile_cfg *cfg)
 	return (struct ranks_opts) { .launch = &cfg->launch,
 				     .session = &cfg->w.s,
 				     .clients = cfg->clients,
-				     .describe = describe,
+				     .describe = smallfile_rank_describe,
 				     .cfg = cfg };
 }
 
@@ -54,7 +54,8 @@ struct smallfile_guest {
 };
 
 /* All or none. */
-static int open_sessions(void *user, const char *base, unsigned int *not_open, struct err *e)
+static int smallfile_rank_open_sessions(void *user, const char *base, unsigned int *not_open,
+					struct err *e)
 {
 	struct smallfile_guest *g = user;
 	const struct filers_opts o = smallfile_filers(g->cfg, &g->session);
@@ -65,14 +66,14 @@ static int open_sessions(void *user, const char *base, unsigned int *not_open, s
 	return r;
 }
 
-static int make_files(void *user, struct err *e)
+static int smallfile_rank_make_files(void *user, struct err *e)
 {
 	const struct smallfile_guest *g = user;
 
 	return filers_make(g->filers, g->base, e);
 }
 
-static int start(void *user, uint64_t begin_ns, struct err *e)
+static int smallfile_rank_start(void *user, uint64_t begin_ns, struct err *e)
 {
 	struct smallfile_guest *g = user;
 
@@ -81,26 +82,28 @@ static int start(void *user, uint64_t begin_ns, struct err *e)
 	return filers_start(g->filers, g->cfg->list.load[g->i++], begin_ns, e);
 }
 
-static bool wait_for(void *user, uint64_t ns)
+static bool smallfile_rank_wait_for(void *user, uint64_t ns)
 {
 	return filers_wait(((struct smallfile_guest *)user)->filers, ns);
 }
 
-static int join(void *user, struct run_phase *p, struct err *e)
+static int smallfile_rank_join(void *user, struct run_phase *p, struct err *e)
 {
 	return filers_join(((struct smallfile_guest *)user)->filers, p, e);
 }
 
 /* Rank 0 removes the files. */
-static void end(void *user)
+static void smallfile_rank_end(void *user)
 {
 	filers_close(((struct smallfile_guest *)user)->filers);
 }
 
 int smallfile_elsewhere(struct workload_cfg *base)
 {
-	static const struct ranks_clients clients = { open_sessions, make_files, start,
-						      wait_for,      join,       end };
+	static const struct ranks_clients clients = {
+		smallfile_rank_open_sessions, smallfile_rank_make_files, smallfile_rank_start,
+		smallfile_rank_wait_for,      smallfile_rank_join,       smallfile_rank_end
+	};
 	const struct smallfile_cfg *cfg = (const struct smallfile_cfg *)base;
 	const struct ranks_opts o = smallfile_ranks(cfg);
 	struct smallfile_guest *g;

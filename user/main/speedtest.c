@@ -33,7 +33,8 @@ struct speedtest_session {
 
 /* The connection, both ends */
 
-static void look(struct speedtest_session *x, struct run_transfer *t, enum run_tcp_when when)
+static void main_speedtest_look(struct speedtest_session *x, struct run_transfer *t,
+				enum run_tcp_when when)
 {
 	struct run_tcp *look;
 
@@ -51,27 +52,27 @@ static void look(struct speedtest_session *x, struct run_transfer *t, enum run_t
 
 /* Hooks */
 
-static void on_region_begin(void *user, struct run_phase *p)
+static void main_speedtest_on_region_begin(void *user, struct run_phase *p)
 {
 	struct speedtest_session *x = user;
 
 	session_region_begin(&x->w.s);
 	if (x->w.load.sample.iteration == 1)
-		look(x, p->transfer, TCP_BEFORE);
+		main_speedtest_look(x, p->transfer, TCP_BEFORE);
 }
 
-static void on_region_end(void *user, struct run_phase *p)
+static void main_speedtest_on_region_end(void *user, struct run_phase *p)
 {
 	struct speedtest_session *x = user;
 
 	if (x->w.load.sample.iteration == x->cfg->o.iterations)
-		look(x, p->transfer, TCP_AFTER);
+		main_speedtest_look(x, p->transfer, TCP_AFTER);
 	session_region_end(&x->w.s, p);
 }
 
 static void on_tick(void *user, struct run_phase *p)
 {
-	look(user, p->transfer, TCP_DURING);
+	main_speedtest_look(user, p->transfer, TCP_DURING);
 }
 
 static void print_trace(const struct load *l)
@@ -117,7 +118,7 @@ static void on_sample_done(void *user, const struct run_phase *p, const struct r
 	fflush(stdout);
 }
 
-static void on_phase_done(void *user, const struct run_phase *p)
+static void main_speedtest_on_phase_done(void *user, const struct run_phase *p)
 {
 	struct speedtest_session *x = user;
 
@@ -207,7 +208,7 @@ static int describe_sizes(const struct speedtest_cfg *cfg, struct run_notes *o)
 	return run_note(o, "sizes_bytes", "%s", *list ? list : "the file's own");
 }
 
-static int describe(struct workload *base)
+static int main_speedtest_describe(struct workload *base)
 {
 	const struct speedtest_session *x = (struct speedtest_session *)base;
 	const struct store *store = base->s.store;
@@ -257,7 +258,7 @@ static void open_null(struct speedtest_session *x)
 			 "no comparison with a server that stores nothing: %s", e.text);
 }
 
-static enum outcome prepare(struct workload *w, struct err *e)
+static enum outcome main_speedtest_prepare(struct workload *w, struct err *e)
 {
 	struct speedtest_session *x = (struct speedtest_session *)w;
 
@@ -305,7 +306,7 @@ static void announce(const struct speedtest_session *x)
 	fputs("\n\n", x->w.s.progress);
 }
 
-static int work(struct workload *w, struct err *e)
+static int main_speedtest_work(struct workload *w, struct err *e)
 {
 	struct speedtest_session *x = (struct speedtest_session *)w;
 	struct speedtest_opts o = x->cfg->o;
@@ -322,7 +323,7 @@ static int work(struct workload *w, struct err *e)
 
 /* Output */
 
-static int report(struct workload *w, const struct report_opts *o)
+static int main_speedtest_report(struct workload *w, const struct report_opts *o)
 {
 	const struct speedtest_session *x = (struct speedtest_session *)w;
 	const int table = w->cfg->table;
@@ -344,7 +345,7 @@ static int report(struct workload *w, const struct report_opts *o)
 	return r;
 }
 
-static int exit_code(const struct workload *w, enum outcome o)
+static int main_speedtest_exit_code(const struct workload *w, enum outcome o)
 {
 	return w->cfg->compatible ? peer_speedtest_exit_code(o) : (int)o;
 }
@@ -355,14 +356,14 @@ static const struct workload_type speedtest = {
 	.options = speedtest_options,
 	.window = SPEEDTEST_WINDOW_MAX,
 	.has_store = true,
-	.prepare = prepare,
-	.describe = describe,
-	.work = work,
-	.report = report,
-	.exit_code = exit_code,
+	.prepare = main_speedtest_prepare,
+	.describe = main_speedtest_describe,
+	.work = main_speedtest_work,
+	.report = main_speedtest_report,
+	.exit_code = main_speedtest_exit_code,
 };
 
-static int run(const struct speedtest_cfg *cfg)
+static int main_speedtest_run(const struct speedtest_cfg *cfg)
 {
 	struct speedtest_session *x = calloc(1, sizeof(*x));
 	struct workload *w;
@@ -375,10 +376,10 @@ static int run(const struct speedtest_cfg *cfg)
 	workload_init(w, &speedtest, &cfg->w);
 	w->set = cfg->set;
 	w->store = (struct store_afp_opts) { .legacy = cfg->o.peer, .window = cfg->o.window };
-	w->hooks.region_begin = on_region_begin;
-	w->hooks.region_end = on_region_end;
+	w->hooks.region_begin = main_speedtest_on_region_begin;
+	w->hooks.region_end = main_speedtest_on_region_end;
 	w->hooks.sample_done = on_sample_done;
-	w->hooks.phase_done = on_phase_done;
+	w->hooks.phase_done = main_speedtest_on_phase_done;
 	w->hooks.tick = on_tick;
 	x->on_terminal = !cfg->live && !w->cfg->csv && isatty(fileno(w->s.progress));
 	code = workload_run(w);
@@ -408,7 +409,7 @@ int cmd_speedtest(int argc, char **argv)
 		r = argc == 1 ? peer_speedtest_exit_code(OUTCOME_USAGE) : OUTCOME_OK;
 	} else {
 		cmd_catch_signals();
-		r = run(cfg);
+		r = main_speedtest_run(cfg);
 	}
 	free(cfg);
 	return r;

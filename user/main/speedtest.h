@@ -29,7 +29,7 @@ extern const char *const speedtest_receive_choices[];
 extern const char *const speedtest_unit_choices[];
 
 /*
- * argv[0] decides whether to behave as netatalk's tool (cmd/peer.h). 0, or a negative errno
+ * argv[0] decides whether to behave as netatalk's tool (compat/peer.h). 0, or a negative errno
  * (-ERANGE: a number) and a text; help is set when it was asked for.
  */
 int speedtest_parse(struct speedtest_cfg *cfg, int argc, char **argv, struct err *e);

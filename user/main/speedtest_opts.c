@@ -237,7 +237,7 @@ static void choose_sizes(struct speedtest_cfg *c)
 }
 
 /* What the options come to, taken together. */
-static int complete(struct speedtest_cfg *c, struct err *e)
+static int speedtest_opts_complete(struct speedtest_cfg *c, struct err *e)
 {
 	c->set = set_choices[c->set_choice];
 	c->o.size = c->size;
@@ -313,7 +313,7 @@ int speedtest_parse(struct speedtest_cfg *c, int argc, char **argv, struct err *
 		c->w.help = true;
 		return 0;
 	}
-	r = r ? r : complete(c, e);
+	r = r ? r : speedtest_opts_complete(c, e);
 	n = argc - first;
 	if (!r && !c->w.compatible)
 		workload_take_place(&c->w.s, &n, argv + first);

@@ -18,7 +18,7 @@
 #define HEAD_LEN 5u
 #define READ_LEN 65536u
 
-static void set(int fd, int level, int name, int value)
+static void channel_set(int fd, int level, int name, int value)
 {
 	setsockopt(fd, level, name, &value, sizeof(value));
 }
@@ -28,12 +28,12 @@ void channel_init(struct channel *c, int fd)
 	const struct timeval patience = { .tv_sec = CHANNEL_SILENCE_S };
 
 	*c = (struct channel) { .fd = fd, .len_max = CHANNEL_STRANGER_MAX };
-	set(fd, IPPROTO_TCP, TCP_NODELAY, 1);
-	set(fd, SOL_SOCKET, SO_KEEPALIVE, 1);
-	set(fd, IPPROTO_TCP, TCP_KEEPIDLE, CHANNEL_SILENCE_S / 4);
-	set(fd, IPPROTO_TCP, TCP_KEEPINTVL, CHANNEL_SILENCE_S / 4);
-	set(fd, IPPROTO_TCP, TCP_KEEPCNT, 3);
-	set(fd, IPPROTO_TCP, TCP_USER_TIMEOUT, CHANNEL_SILENCE_S * 1000);
+	channel_set(fd, IPPROTO_TCP, TCP_NODELAY, 1);
+	channel_set(fd, SOL_SOCKET, SO_KEEPALIVE, 1);
+	channel_set(fd, IPPROTO_TCP, TCP_KEEPIDLE, CHANNEL_SILENCE_S / 4);
+	channel_set(fd, IPPROTO_TCP, TCP_KEEPINTVL, CHANNEL_SILENCE_S / 4);
+	channel_set(fd, IPPROTO_TCP, TCP_KEEPCNT, 3);
+	channel_set(fd, IPPROTO_TCP, TCP_USER_TIMEOUT, CHANNEL_SILENCE_S * 1000);
 	setsockopt(fd, SOL_SOCKET, SO_SNDTIMEO, &patience, sizeof(patience));
 }
 
@@ -45,7 +45,7 @@ void channel_close(struct channel *c)
 	*c = (struct channel) { .fd = -1 };
 }
 
-static int send_all(int fd, const uint8_t *data, size_t len, int flags)
+static int channel_send_all(int fd, const uint8_t *data, size_t len, int flags)
 {
 	ssize_t n;
 
@@ -73,12 +73,12 @@ int channel_send(struct channel *c, uint8_t type, const void *data, size_t len)
 		return -EMSGSIZE;
 	wbuf_u32(&b, (uint32_t)len);
 	wbuf_u8(&b, type);
-	r = send_all(c->fd, head, sizeof(head), len ? MSG_MORE : 0);
-	return r ? r : send_all(c->fd, data, len, 0);
+	r = channel_send_all(c->fd, head, sizeof(head), len ? MSG_MORE : 0);
+	return r ? r : channel_send_all(c->fd, data, len, 0);
 }
 
 /* A whole message, if there is one. 1; 0; negative errno. */
-static int complete(struct channel *c, struct message *out)
+static int channel_complete(struct channel *c, struct message *out)
 {
 	struct rbuf b;
 	uint32_t len;
@@ -99,7 +99,7 @@ static int complete(struct channel *c, struct message *out)
 }
 
 /* Reads what is there. Bytes; 0: nothing; negative errno. */
-static ssize_t fill(struct channel *c)
+static ssize_t channel_fill(struct channel *c)
 {
 	uint8_t *in;
 	ssize_t n;
@@ -145,8 +145,8 @@ int channel_take(struct channel *c, struct message *out, uint64_t until_ns)
 	if (c->taken && c->have)
 		memmove(c->in, c->in + c->taken, c->have);
 	c->taken = 0;
-	while (!(r = complete(c, out))) {
-		n = fill(c);
+	while (!(r = channel_complete(c, out))) {
+		n = channel_fill(c);
 		if (n < 0)
 			return (int)n;
 		if (n)
@@ -169,7 +169,7 @@ int channel_listen(uint16_t *port, struct err *e)
 	int fd = socket(AF_INET6, SOCK_STREAM | SOCK_CLOEXEC, 0), r;
 
 	if (fd >= 0)
-		set(fd, IPPROTO_IPV6, IPV6_V6ONLY, 0);
+		channel_set(fd, IPPROTO_IPV6, IPV6_V6ONLY, 0);
 	if (fd < 0 || bind(fd, a, len)) { /* this host has no IPv6 */
 		if (fd >= 0)
 			close(fd);

@@ -32,7 +32,7 @@ size_t hello_pack(const struct hello *hello, const uint8_t secret[static INVITE_
 	return (size_t)(b.at - out);
 }
 
-static bool take_text(struct rbuf *b, char *out, size_t len, size_t room)
+static bool hello_take_text(struct rbuf *b, char *out, size_t len, size_t room)
 {
 	const uint8_t *p = rbuf_bytes(b, len);
 
@@ -57,8 +57,8 @@ int hello_unpack(struct hello *out, const struct message *m,
 		return -EPROTO;
 	out->rank = rbuf_u32(&b);
 	out->pid = (pid_t)rbuf_u32(&b);
-	if (!take_text(&b, out->host, rbuf_u8(&b), sizeof(out->host)) ||
-	    !take_text(&b, out->terms, rbuf_u16(&b), sizeof(out->terms)))
+	if (!hello_take_text(&b, out->host, rbuf_u8(&b), sizeof(out->host)) ||
+	    !hello_take_text(&b, out->terms, rbuf_u16(&b), sizeof(out->terms)))
 		return -EPROTO;
 	return b.bad || rbuf_left(&b) ? -EPROTO : 0;
 }
@@ -129,7 +129,7 @@ int hub_report_unpack(struct hub_report *out, const struct message *m)
 	memset(out, 0, sizeof(*out));
 	out->result = (int32_t)rbuf_u32(&b);
 	out->not_open = rbuf_u32(&b);
-	if (!take_text(&b, out->text, rbuf_u8(&b), sizeof(out->text)))
+	if (!hello_take_text(&b, out->text, rbuf_u8(&b), sizeof(out->text)))
 		return -EPROTO;
 	return b.bad || rbuf_left(&b) ? -EPROTO : 0;
 }

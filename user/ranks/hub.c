@@ -64,7 +64,7 @@ void hub_close(struct hub *h)
 
 /* ---- who is here ---- */
 
-static void lose(struct hub_rank *k, const char *why)
+static void ranks_hub_lose(struct hub_rank *k, const char *why)
 {
 	k->here = false;
 	k->lost_ns = clock_now_ns();
@@ -74,20 +74,20 @@ static void lose(struct hub_rank *k, const char *why)
 
 void hub_lose(struct hub *h, unsigned int i, const char *why)
 {
-	lose(&h->rank[i], why);
+	ranks_hub_lose(&h->rank[i], why);
 }
 
-static const char *reason(int r)
+static const char *ranks_hub_reason(int r)
 {
 	return r == -ECONNRESET ? "it died" : strerror(-r);
 }
 
-static bool stopped(const struct hub *h)
+static bool ranks_hub_stopped(const struct hub *h)
 {
 	return h->o.stop && *h->o.stop;
 }
 
-static unsigned int missing(const struct hub *h)
+static unsigned int ranks_hub_missing(const struct hub *h)
 {
 	unsigned int n = 0;
 
@@ -141,8 +141,8 @@ int hub_accept(struct hub *h, struct err *e)
 	uint64_t until_ns = clock_now_ns() + HUB_HELLO_S * NS_PER_S;
 	int fd, r = 0;
 
-	while (!r && missing(h) && clock_now_ns() < until_ns) {
-		if (stopped(h))
+	while (!r && ranks_hub_missing(h) && clock_now_ns() < until_ns) {
+		if (ranks_hub_stopped(h))
 			return err_set(e, -EINTR, "interrupted");
 		if (poll(&p, 1, 100) != 1)
 			continue;
@@ -154,7 +154,7 @@ int hub_accept(struct hub *h, struct err *e)
 	h->listener = -1;
 	for (unsigned int i = 1; i < h->o.size; i++)
 		if (!h->rank[i].here)
-			lose(&h->rank[i], "it did not connect to rank 0");
+			ranks_hub_lose(&h->rank[i], "it did not connect to rank 0");
 	return r;
 }
 
@@ -169,18 +169,18 @@ void hub_tell(struct hub *h, enum hub_message type, const void *data, size_t len
 			continue;
 		r = channel_send(&h->rank[i].channel, (uint8_t)type, data, len);
 		if (r)
-			lose(&h->rank[i], reason(r));
+			ranks_hub_lose(&h->rank[i], ranks_hub_reason(r));
 	}
 }
 
-static void keep(struct hub_rank *k, const struct message *m)
+static void ranks_hub_keep(struct hub_rank *k, const struct message *m)
 {
 	free(k->answer);
 	k->answer = malloc(m->len + 1);
 	k->answer_len = m->len;
 	k->answer_type = m->type;
 	if (!k->answer)
-		lose(k, "out of memory for its answer");
+		ranks_hub_lose(k, "out of memory for its answer");
 	else if (m->len)
 		memcpy(k->answer, m->data, m->len);
 }
@@ -195,7 +195,7 @@ static void take_trip(struct hub_rank *k, const struct message *m, struct offset
 	t.came_ns = rbuf_u64(&b);
 	t.left_ns = rbuf_u64(&b);
 	if (b.bad || rbuf_left(&b))
-		lose(k, "its clock's answer makes no sense");
+		ranks_hub_lose(k, "its clock's answer makes no sense");
 	else
 		offset_add(to, &t);
 }
@@ -209,29 +209,29 @@ static int ping(struct hub_rank *k)
 	wbuf_u64(&b, clock_now_ns());
 	r = channel_send(&k->channel, HUB_PING, data, sizeof(data));
 	if (r)
-		lose(k, reason(r));
+		ranks_hub_lose(k, ranks_hub_reason(r));
 	return r;
 }
 
 /* All that is there of one rank; its clock's answers into to. */
-static void take_all(struct hub_rank *k, struct offset *to)
+static void ranks_hub_take_all(struct hub_rank *k, struct offset *to)
 {
 	struct message m;
 	int r = 0;
 
 	while (k->here && (r = channel_take(&k->channel, &m, 0)) == 1) {
 		if (m.type != HUB_PONG) {
-			keep(k, &m);
+			ranks_hub_keep(k, &m);
 		} else if (to) {
 			take_trip(k, &m, to);
 		}
 	}
 	if (k->here && r < 0)
-		lose(k, reason(r));
+		ranks_hub_lose(k, ranks_hub_reason(r));
 }
 
 /* Waits until something comes, or ns. */
-static void wait_for_any(struct hub *h, uint64_t ns)
+static void ranks_hub_wait_for_any(struct hub *h, uint64_t ns)
 {
 	const struct timespec t = { (time_t)(ns / NS_PER_S), (long)(ns % NS_PER_S) };
 	struct pollfd *p = calloc(h->o.size, sizeof(*p));
@@ -246,7 +246,7 @@ static void wait_for_any(struct hub *h, uint64_t ns)
 void hub_look(struct hub *h)
 {
 	for (unsigned int i = 1; i < h->o.size; i++)
-		take_all(&h->rank[i], NULL);
+		ranks_hub_take_all(&h->rank[i], NULL);
 }
 
 static unsigned int unanswered(const struct hub *h, enum hub_message type)
@@ -264,21 +264,21 @@ int hub_await(struct hub *h, enum hub_message type, uint64_t wait_ns, bool heeds
 
 	hub_look(h);
 	while (unanswered(h, type) && clock_now_ns() < until_ns) {
-		if (heeds_stop && stopped(h))
+		if (heeds_stop && ranks_hub_stopped(h))
 			return -EINTR;
-		wait_for_any(h, SLICE_NS);
+		ranks_hub_wait_for_any(h, SLICE_NS);
 		hub_look(h);
 	}
 	for (unsigned int i = 1; i < h->o.size; i++)
 		if (h->rank[i].here && h->rank[i].answer_type != type)
-			lose(&h->rank[i], "it did not answer in time");
+			ranks_hub_lose(&h->rank[i], "it did not answer in time");
 	return 0;
 }
 
 /* ---- the start ---- */
 
 /* Whether all have answered often enough; those that have answered the last question get one. */
-static bool ask(struct hub *h, const struct offset *to, unsigned int *asked)
+static bool ranks_hub_ask(struct hub *h, const struct offset *to, unsigned int *asked)
 {
 	bool enough = true;
 
@@ -293,18 +293,19 @@ static bool ask(struct hub *h, const struct offset *to, unsigned int *asked)
 }
 
 /* Each rank's clock, again and again, until until_ns or it is enough. */
-static void measure(struct hub *h, struct offset *to, unsigned int *asked, uint64_t until_ns)
+static void ranks_hub_measure(struct hub *h, struct offset *to, unsigned int *asked,
+			      uint64_t until_ns)
 {
 	uint64_t now_ns = clock_now_ns(), round_ns;
 
 	memset(to, 0, h->o.size * sizeof(*to));
 	memset(asked, 0, h->o.size * sizeof(*asked));
-	while (now_ns < until_ns && !ask(h, to, asked)) {
+	while (now_ns < until_ns && !ranks_hub_ask(h, to, asked)) {
 		round_ns = now_ns + ROUND_NS;
 		while (now_ns < round_ns) {
-			wait_for_any(h, round_ns - now_ns);
+			ranks_hub_wait_for_any(h, round_ns - now_ns);
 			for (unsigned int i = 1; i < h->o.size; i++)
-				take_all(&h->rank[i], &to[i]);
+				ranks_hub_take_all(&h->rank[i], &to[i]);
 			now_ns = clock_now_ns();
 		}
 	}
@@ -331,14 +332,14 @@ static void tell_start(struct hub *h, uint64_t start_ns)
 			continue;
 		h->rank[i].answer_type = 0; /* that of an earlier start */
 		if (!h->rank[i].offset.n) {
-			lose(&h->rank[i], "its clock could not be measured");
+			ranks_hub_lose(&h->rank[i], "its clock could not be measured");
 			continue;
 		}
 		b = wbuf_of(data, sizeof(data));
 		wbuf_u64(&b, offset_there(&h->rank[i].offset, start_ns));
 		r = channel_send(&h->rank[i].channel, HUB_START, data, sizeof(data));
 		if (r)
-			lose(&h->rank[i], reason(r));
+			ranks_hub_lose(&h->rank[i], ranks_hub_reason(r));
 	}
 }
 
@@ -358,13 +359,13 @@ void hub_start(struct hub *h, uint64_t *start_ns)
 	bool can = to && asked;
 
 	if (can)
-		measure(h, to, asked, clock_now_ns() + MEASURE_NS);
+		ranks_hub_measure(h, to, asked, clock_now_ns() + MEASURE_NS);
 	for (unsigned int i = 1; can && i < h->o.size; i++)
 		h->rank[i].offset = to[i];
 	*start_ns = clock_now_ns() + LEAD_NS + 4 * longest_trip_ns(h);
 	tell_start(h, *start_ns);
 	if (can)
-		measure(h, to, asked, *start_ns - LEAD_NS + AGAIN_NS);
+		ranks_hub_measure(h, to, asked, *start_ns - LEAD_NS + AGAIN_NS);
 	for (unsigned int i = 1; can && i < h->o.size; i++)
 		note_skew(&h->rank[i], &to[i]);
 	free(to);

@@ -30,7 +30,7 @@ static void set_port(struct sockaddr_storage *a, uint16_t port)
 		v6(a)->sin6_port = htons(port);
 }
 
-static void add(struct invite *p, const struct ifaddrs *i)
+static void invite_add(struct invite *p, const struct ifaddrs *i)
 {
 	struct sockaddr_storage *a = &p->address[p->n];
 
@@ -56,7 +56,7 @@ static void add_all(struct invite *p, const struct ifaddrs *list, bool loopback)
 		    !(i->ifa_flags & IFF_LOOPBACK) != !loopback)
 			continue;
 		if (i->ifa_addr->sa_family == AF_INET || i->ifa_addr->sa_family == AF_INET6)
-			add(p, i);
+			invite_add(p, i);
 	}
 }
 

@@ -74,7 +74,7 @@ static void *load_plugin(const struct launcher *by, struct err *e)
 
 /* Brings rank 0's bytes to all. The child may be dead: the others wait for this one all the same.
  */
-static void share(const struct mpi_plugin *mpi, int fd, int rank)
+static void ranks_launch_share(const struct mpi_plugin *mpi, int fd, int rank)
 {
 	char data[LAUNCH_SHARED_MAX] = "";
 
@@ -86,7 +86,7 @@ static void share(const struct mpi_plugin *mpi, int fd, int rank)
 		send(fd, data, sizeof(data), MSG_NOSIGNAL);
 }
 
-static void serve(const struct launcher *by, int fd)
+static void launch_serve(const struct launcher *by, int fd)
 {
 	struct told t = { 0 };
 	void *so = load_plugin(by, &t.e);
@@ -99,7 +99,7 @@ static void serve(const struct launcher *by, int fd)
 	send(fd, &t, sizeof(t), MSG_NOSIGNAL); /* if the child is dead, the others go on */
 	if (t.e.code)
 		return;
-	share(mpi, fd, t.rank);
+	ranks_launch_share(mpi, fd, t.rank);
 	mpi->end();
 }
 
@@ -120,7 +120,7 @@ static _Noreturn void stand_by(pid_t child, int fd)
 	sigaddset(&set, SIGHUP);
 	sigaddset(&set, SIGCHLD);
 	sigprocmask(SIG_BLOCK, &set, NULL);
-	serve(find_launcher(), fd);
+	launch_serve(find_launcher(), fd);
 	close(fd);
 	while (waitpid(child, &status, WNOHANG) != child) {
 		if (sigwait(&set, &sig) || sig == SIGCHLD || passed)

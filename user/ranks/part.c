@@ -20,7 +20,7 @@ struct pack {
 	bool failed;
 };
 
-static void put(struct pack *p, uint64_t v, size_t len)
+static void part_put(struct pack *p, uint64_t v, size_t len)
 {
 	struct wbuf b;
 	uint8_t *data;
@@ -41,14 +41,14 @@ static void put(struct pack *p, uint64_t v, size_t len)
 }
 
 /* At most 255 bytes. */
-static void put_text(struct pack *p, const char *text)
+static void part_put_text(struct pack *p, const char *text)
 {
 	size_t len = strlen(text);
 
 	len = len > 255 ? 255 : len;
-	put(p, len, 1);
+	part_put(p, len, 1);
 	for (size_t i = 0; i < len; i++)
-		put(p, (uint8_t)text[i], 1);
+		part_put(p, (uint8_t)text[i], 1);
 }
 
 static void put_hist(struct pack *p, const struct hist *h)
@@ -57,16 +57,16 @@ static void put_hist(struct pack *p, const struct hist *h)
 
 	for (size_t i = 0; i < HIST_BUCKETS(HIST_BITS); i++)
 		n += h->bucket[i] != 0;
-	put(p, h->n, 8);
-	put(p, h->sum, 8);
-	put(p, h->min, 8);
-	put(p, h->max, 8);
-	put(p, n, 2);
+	part_put(p, h->n, 8);
+	part_put(p, h->sum, 8);
+	part_put(p, h->min, 8);
+	part_put(p, h->max, 8);
+	part_put(p, n, 2);
 	for (size_t i = 0; i < HIST_BUCKETS(HIST_BITS); i++) {
 		if (!h->bucket[i])
 			continue;
-		put(p, i, 2);
-		put(p, h->bucket[i], 8);
+		part_put(p, i, 2);
+		part_put(p, h->bucket[i], 8);
 	}
 }
 
@@ -76,16 +76,16 @@ static void put_second(struct pack *p, const struct run_second *s)
 
 	for (size_t i = 0; i < HIST_BUCKETS(RUN_SECOND_BITS); i++)
 		n += s->bucket[i] != 0;
-	put(p, s->n, 4);
-	put(p, s->failed, 4);
-	put(p, s->sum_ns, 8);
-	put(p, s->max_ns, 8);
-	put(p, n, 2);
+	part_put(p, s->n, 4);
+	part_put(p, s->failed, 4);
+	part_put(p, s->sum_ns, 8);
+	part_put(p, s->max_ns, 8);
+	part_put(p, n, 2);
 	for (size_t i = 0; i < HIST_BUCKETS(RUN_SECOND_BITS); i++) {
 		if (!s->bucket[i])
 			continue;
-		put(p, i, 2);
-		put(p, s->bucket[i], 4);
+		part_put(p, i, 2);
+		part_put(p, s->bucket[i], 4);
 	}
 }
 
@@ -94,96 +94,96 @@ static void put_progress(struct pack *p, const struct run_progress *g)
 {
 	size_t n = 0;
 
-	put(p, g != NULL, 1);
+	part_put(p, g != NULL, 1);
 	if (!g)
 		return;
 	for (size_t i = 0; i < RUN_PROGRESS_SLOTS; i++)
 		n += g->n[i] != 0;
-	put(p, g->shift, 1);
-	put(p, n, 2);
+	part_put(p, g->shift, 1);
+	part_put(p, n, 2);
 	for (size_t i = 0; i < RUN_PROGRESS_SLOTS; i++) {
 		if (!g->n[i])
 			continue;
-		put(p, i, 2);
-		put(p, g->n[i], 8);
-		put(p, g->bytes[i], 8);
+		part_put(p, i, 2);
+		part_put(p, g->n[i], 8);
+		part_put(p, g->bytes[i], 8);
 	}
 }
 
-static void put_client(struct pack *p, const struct run_client *c)
+static void part_put_client(struct pack *p, const struct run_client *c)
 {
-	put(p, c->actions, 8);
-	put(p, c->failed, 8);
-	put(p, c->bytes, 8);
-	put(p, c->last_ns, 8);
-	put(p, c->sum_ns, 8);
-	put(p, c->max_ns, 8);
-	put(p, c->begun_p50_ns, 8);
-	put(p, c->begun_p99_ns, 8);
-	put(p, c->begun_max_ns, 8);
-	put(p, c->opened | c->lost << 1, 1);
-	put_text(p, c->address);
+	part_put(p, c->actions, 8);
+	part_put(p, c->failed, 8);
+	part_put(p, c->bytes, 8);
+	part_put(p, c->last_ns, 8);
+	part_put(p, c->sum_ns, 8);
+	part_put(p, c->max_ns, 8);
+	part_put(p, c->begun_p50_ns, 8);
+	part_put(p, c->begun_p99_ns, 8);
+	part_put(p, c->begun_max_ns, 8);
+	part_put(p, c->opened | c->lost << 1, 1);
+	part_put_text(p, c->address);
 }
 
-static void put_load(struct pack *p, const struct run_load *l)
+static void part_put_load(struct pack *p, const struct run_load *l)
 {
-	put(p, l->n_clients, 4);
-	put(p, l->n_actions, 4);
-	put(p, l->n_seconds, 4);
-	put(p, l->n_threads, 4);
-	put(p, l->n_realtime, 4);
-	put(p, l->n_open, 4);
-	put(p, l->n_lost, 4);
-	put(p, l->begin_ns, 8);
-	put(p, l->measure_ns, 8);
-	put(p, l->end_ns, 8);
-	put(p, l->done_ns, 8);
-	put(p, l->n_arrivals, 8);
-	put(p, l->n_no_room, 8);
-	put(p, l->n_waiting, 8);
-	put(p, l->n_cut, 8);
-	put(p, l->n_early, 8);
-	put(p, l->early_max_ns, 8);
-	put(p, l->late_max_ns, 8);
-	put(p, l->late_n, 8);
-	put(p, l->n_pauses, 8);
-	put(p, l->paused_ns, 8);
-	put(p, l->n_paused, 8);
-	put(p, l->paused_max_ns, 8);
-	put(p, l->cpu_ns, 8);
-	put(p, l->cpu_max_ns, 8);
-	put(p, l->runq_ns, 8);
-	put(p, l->runq_max_ns, 8);
-	put(p, l->common_ns, 8);
-	put(p, l->common_n, 8);
-	put(p, l->common_bytes, 8);
-	put_text(p, l->why);
-	put_text(p, l->first_failure);
+	part_put(p, l->n_clients, 4);
+	part_put(p, l->n_actions, 4);
+	part_put(p, l->n_seconds, 4);
+	part_put(p, l->n_threads, 4);
+	part_put(p, l->n_realtime, 4);
+	part_put(p, l->n_open, 4);
+	part_put(p, l->n_lost, 4);
+	part_put(p, l->begin_ns, 8);
+	part_put(p, l->measure_ns, 8);
+	part_put(p, l->end_ns, 8);
+	part_put(p, l->done_ns, 8);
+	part_put(p, l->n_arrivals, 8);
+	part_put(p, l->n_no_room, 8);
+	part_put(p, l->n_waiting, 8);
+	part_put(p, l->n_cut, 8);
+	part_put(p, l->n_early, 8);
+	part_put(p, l->early_max_ns, 8);
+	part_put(p, l->late_max_ns, 8);
+	part_put(p, l->late_n, 8);
+	part_put(p, l->n_pauses, 8);
+	part_put(p, l->paused_ns, 8);
+	part_put(p, l->n_paused, 8);
+	part_put(p, l->paused_max_ns, 8);
+	part_put(p, l->cpu_ns, 8);
+	part_put(p, l->cpu_max_ns, 8);
+	part_put(p, l->runq_ns, 8);
+	part_put(p, l->runq_max_ns, 8);
+	part_put(p, l->common_ns, 8);
+	part_put(p, l->common_n, 8);
+	part_put(p, l->common_bytes, 8);
+	part_put_text(p, l->why);
+	part_put_text(p, l->first_failure);
 	put_progress(p, l->progress);
 	for (size_t i = 0; i < l->n_actions; i++) {
-		put(p, l->action[i].n, 8);
-		put(p, l->action[i].failed, 8);
+		part_put(p, l->action[i].n, 8);
+		part_put(p, l->action[i].failed, 8);
 		put_hist(p, &l->action[i].planned);
 		put_hist(p, &l->action[i].begun);
 	}
 	for (size_t i = 0; i < l->n_seconds; i++)
 		put_second(p, &l->second[i]);
 	for (unsigned int i = 0; i < l->n_clients; i++)
-		put_client(p, &l->client[i]);
+		part_put_client(p, &l->client[i]);
 }
 
 uint8_t *part_pack(const struct part *part, size_t *len)
 {
 	struct pack p = { 0 };
 
-	put(&p, PART_VERSION, 2);
-	put(&p, part->end, 1);
-	put(&p, part->late_ns, 8);
-	put_load(&p, part->load);
-	put(&p, part->commands.n_commands, 2);
+	part_put(&p, PART_VERSION, 2);
+	part_put(&p, part->end, 1);
+	part_put(&p, part->late_ns, 8);
+	part_put_load(&p, part->load);
+	part_put(&p, part->commands.n_commands, 2);
 	for (size_t i = 0; i < part->commands.n_commands; i++) {
-		put(&p, part->commands.command[i]->code, 1);
-		put(&p, part->commands.command[i]->errors, 8);
+		part_put(&p, part->commands.command[i]->code, 1);
+		part_put(&p, part->commands.command[i]->errors, 8);
 		put_hist(&p, &part->commands.command[i]->latency);
 	}
 	*len = p.len;
@@ -195,7 +195,7 @@ uint8_t *part_pack(const struct part *part, size_t *len)
 
 /* ---- reading ---- */
 
-static void take_text(struct rbuf *b, char *out, size_t room)
+static void part_take_text(struct rbuf *b, char *out, size_t room)
 {
 	size_t len = rbuf_u8(b);
 	const uint8_t *p = rbuf_bytes(b, len);
@@ -277,7 +277,7 @@ static int take_progress(struct rbuf *b, struct run_load *l)
 	return 0;
 }
 
-static void take_client(struct rbuf *b, struct run_client *c)
+static void part_take_client(struct rbuf *b, struct run_client *c)
 {
 	uint8_t flags;
 
@@ -293,7 +293,7 @@ static void take_client(struct rbuf *b, struct run_client *c)
 	flags = rbuf_u8(b);
 	c->opened = flags & 1;
 	c->lost = flags & 2;
-	take_text(b, c->address, sizeof(c->address));
+	part_take_text(b, c->address, sizeof(c->address));
 }
 
 static void take_sums(struct rbuf *b, struct run_load *l)
@@ -325,8 +325,8 @@ static void take_sums(struct rbuf *b, struct run_load *l)
 	l->common_ns = rbuf_u64(b);
 	l->common_n = rbuf_u64(b);
 	l->common_bytes = rbuf_u64(b);
-	take_text(b, l->why, sizeof(l->why));
-	take_text(b, l->first_failure, sizeof(l->first_failure));
+	part_take_text(b, l->why, sizeof(l->why));
+	part_take_text(b, l->first_failure, sizeof(l->first_failure));
 }
 
 static int take_load(struct rbuf *b, struct part *out, const struct part_like *like)
@@ -354,7 +354,7 @@ static int take_load(struct rbuf *b, struct part *out, const struct part_like *l
 	for (size_t i = 0; i < n_seconds; i++)
 		take_second(b, &l->second[i]);
 	for (unsigned int i = 0; i < n_clients; i++)
-		take_client(b, &l->client[i]);
+		part_take_client(b, &l->client[i]);
 	return 0;
 }
 

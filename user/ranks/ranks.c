@@ -28,14 +28,14 @@ struct ranks {
 	bool *noted; /* by rank: the warnings have it */
 };
 
-static unsigned int share_of(const struct ranks_opts *o, unsigned int rank)
+static unsigned int ranks_share_of(const struct ranks_opts *o, unsigned int rank)
 {
 	return (o->clients - rank + o->launch->size - 1) / o->launch->size;
 }
 
 struct ranks_share ranks_share(const struct ranks_opts *o)
 {
-	return (struct ranks_share) { share_of(o, o->launch->rank), o->launch->rank,
+	return (struct ranks_share) { ranks_share_of(o, o->launch->rank), o->launch->rank,
 				      o->launch->size };
 }
 
@@ -179,7 +179,7 @@ void ranks_look(struct ranks *k)
 /* ---- results ---- */
 
 /* Rank 0's own clients have sent nearly all that the others have. */
-static const char *command_name(void *user, uint8_t code)
+static const char *ranks_command_name(void *user, uint8_t code)
 {
 	const struct run_phase *p = user;
 
@@ -196,7 +196,8 @@ static const char *afp_name(void *user, uint8_t code)
 }
 
 /* Its clients were lost with it. */
-static void note_lost(struct run_load *all, struct run_rank *rank, unsigned int i, unsigned int n)
+static void ranks_note_lost(struct run_load *all, struct run_rank *rank, unsigned int i,
+			    unsigned int n)
 {
 	if (!*all->why)
 		snprintf(all->why, sizeof(all->why), "rank %u (%s): %.150s", i, rank->host,
@@ -222,13 +223,15 @@ static void take_state(const struct ranks *k, struct run_rank *to, const struct 
 }
 
 /* Reads what a rank did and adds it. A rank whose figures are not usable is lost. */
-static int take_part(struct ranks *k, struct run_phase *p, struct run_load *all, unsigned int i)
+static int ranks_take_part(struct ranks *k, struct run_phase *p, struct run_load *all,
+			   unsigned int i)
 {
 	const struct hub_rank *from = &k->hub->rank[i];
 	struct run_rank *to = &all->rank[i];
 	const struct part_like like = { .load = all,
 					.n_clients = to->clients,
-					.command = k->o.session->local ? command_name : afp_name,
+					.command = k->o.session->local ? ranks_command_name
+								       : afp_name,
 					.user = p };
 	struct part part = { 0 };
 	struct err e = { 0 };
@@ -242,7 +245,7 @@ static int take_part(struct ranks *k, struct run_phase *p, struct run_load *all,
 	}
 	if (to->end == RUN_RANK_LOST) {
 		all->n_lost += k->noted[i] ? 0 : to->clients;
-		note_lost(all, to, i, k->hub->o.size);
+		ranks_note_lost(all, to, i, k->hub->o.size);
 	} else {
 		to->skew_ns += part.late_ns;
 		if (part.end != PART_DONE) {
@@ -280,7 +283,7 @@ static struct run_load *begin_all(const struct ranks *k, struct run_load *own)
 	all->rate_per_s = own->rate_per_s;
 	all->given = own->given;
 	for (unsigned int i = 0; i < size; i++)
-		all->rank[i].clients = share_of(&k->o, i);
+		all->rank[i].clients = ranks_share_of(&k->o, i);
 	run_load_join(all, own, 0, size);
 	run_load_trim(own);
 	gethostname(all->rank[0].host, sizeof(all->rank[0].host) - 1);
@@ -292,7 +295,7 @@ static struct run_load *begin_all(const struct ranks *k, struct run_load *own)
 	return all;
 }
 
-static void warn(struct ranks *k, const struct run_load *all, struct run_notes *warnings)
+static void ranks_warn(struct ranks *k, const struct run_load *all, struct run_notes *warnings)
 {
 	const struct run_rank *rank;
 
@@ -340,8 +343,8 @@ int ranks_gather(struct ranks *k, struct run_phase *p, struct run_notes *warning
 		return err_set(e, -ENOMEM, "out of memory");
 	p->load = all;
 	for (unsigned int i = 1; i < k->hub->o.size; i++)
-		r |= take_part(k, p, all, i);
-	warn(k, all, warnings);
+		r |= ranks_take_part(k, p, all, i);
+	ranks_warn(k, all, warnings);
 	run_load_join_common(all);
 	return r ? err_set(e, -ENOMEM, "out of memory") : 0;
 }

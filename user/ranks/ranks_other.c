@@ -29,7 +29,7 @@ struct guest {
 /* ---- rank 0's messages ---- */
 
 /* Those that may come at any time. 1: it was one; 0; a negative errno: rank 0 is gone. */
-static int handle(struct guest *g, const struct message *m)
+static int ranks_other_handle(struct guest *g, const struct message *m)
 {
 	if (m->type == HUB_PING) {
 		int r = hub_pong(&g->to, m);
@@ -53,21 +53,21 @@ static int await_any(struct guest *g, struct message *m)
 		if (r == -EINTR || !r)
 			continue; /* rank 0 is interrupted, too, and says what is to be done */
 		if (r == 1)
-			r = handle(g, m);
+			r = ranks_other_handle(g, m);
 		if (r <= 0)
 			return r;
 	}
 }
 
 /* 0; -ECANCELED: rank 0 wants no more of this; another: it is gone. */
-static int await(struct guest *g, enum hub_message type, struct message *m)
+static int ranks_other_await(struct guest *g, enum hub_message type, struct message *m)
 {
 	int r = await_any(g, m);
 
 	return r || m->type == type ? r : -ECANCELED;
 }
 
-static int report(struct guest *g, enum hub_message type, const struct hub_report *what)
+static int ranks_other_report(struct guest *g, enum hub_message type, const struct hub_report *what)
 {
 	uint8_t data[HUB_REPORT_LEN];
 
@@ -76,7 +76,7 @@ static int report(struct guest *g, enum hub_message type, const struct hub_repor
 
 /* ---- steps ---- */
 
-static int join(struct guest *g, struct err *e)
+static int ranks_other_join(struct guest *g, struct err *e)
 {
 	struct launch launch = *g->o->launch;
 	char terms[RANKS_TERMS_LEN];
@@ -110,11 +110,11 @@ static int find_server(struct guest *g, struct err *e)
 }
 
 /* Opens the sessions. Without any it takes part all the same, and is counted so. */
-static int open_sessions(struct guest *g, struct err *e)
+static int ranks_other_open_sessions(struct guest *g, struct err *e)
 {
 	struct hub_report how = { 0 };
 	struct message m;
-	int r = await(g, HUB_BASE, &m), sent;
+	int r = ranks_other_await(g, HUB_BASE, &m), sent;
 
 	if (r || m.len >= sizeof(g->base))
 		return r ? r : -EPROTO;
@@ -126,26 +126,26 @@ static int open_sessions(struct guest *g, struct err *e)
 		r = 0;
 	how.result = r;
 	snprintf(how.text, sizeof(how.text), "%.255s", e->text);
-	sent = report(g, HUB_OPENED, &how);
+	sent = ranks_other_report(g, HUB_OPENED, &how);
 	return r ? r : sent;
 }
 
-static int make_files(struct guest *g, struct err *e)
+static int ranks_other_make_files(struct guest *g, struct err *e)
 {
 	struct hub_report how = { 0 };
 	struct message m;
-	int r = await(g, HUB_MAKE, &m), sent;
+	int r = ranks_other_await(g, HUB_MAKE, &m), sent;
 
 	if (r)
 		return r;
 	how.result = r = g->clients->make(g->user, e);
 	snprintf(how.text, sizeof(how.text), "%.255s", r ? e->text : "");
-	sent = report(g, HUB_MADE, &how);
+	sent = ranks_other_report(g, HUB_MADE, &how);
 	return r ? r : sent;
 }
 
 /* Until the clients are done. */
-static void work(struct guest *g)
+static void ranks_other_work(struct guest *g)
 {
 	struct message m;
 	int r = 0;
@@ -154,7 +154,7 @@ static void work(struct guest *g)
 		if (r >= 0)
 			r = channel_take(&g->to, &m, clock_now_ns() + SLICE_NS);
 		if (r == 1)
-			r = handle(g, &m);
+			r = ranks_other_handle(g, &m);
 		if (r == -EINTR)
 			r = 0;
 		if (r < 0 && !cmd_stop)
@@ -173,7 +173,7 @@ static int send_part(struct guest *g, struct part *p)
 	return r;
 }
 
-static int load(struct guest *g, const struct message *start, struct err *e)
+static int ranks_other_load(struct guest *g, const struct message *start, struct err *e)
 {
 	struct rbuf b = rbuf_of(start->data, start->len);
 	uint64_t begin_ns = rbuf_u64(&b), now_ns = clock_now_ns();
@@ -182,7 +182,7 @@ static int load(struct guest *g, const struct message *start, struct err *e)
 
 	if (r)
 		return r;
-	work(g);
+	ranks_other_work(g);
 	r = g->clients->join(g->user, &part.commands, e);
 	part.load = part.commands.load;
 	part.end = !cmd_stop                       ? PART_DONE
@@ -194,7 +194,7 @@ static int load(struct guest *g, const struct message *start, struct err *e)
 }
 
 /* Load after load, until rank 0 has no more. */
-static int do_loads(struct guest *g, struct err *e)
+static int ranks_other_do_loads(struct guest *g, struct err *e)
 {
 	struct message m;
 	int r;
@@ -204,7 +204,7 @@ static int do_loads(struct guest *g, struct err *e)
 		if (!r && m.type == HUB_REMOVE)
 			return 0;
 		if (!r)
-			r = m.type == HUB_START ? load(g, &m, e) : -ECANCELED;
+			r = m.type == HUB_START ? ranks_other_load(g, &m, e) : -ECANCELED;
 	} while (!r);
 	return r;
 }
@@ -228,10 +228,10 @@ void ranks_other(const struct ranks_opts *o, struct session *session,
 	struct err e = { 0 };
 	int r;
 
-	r = join(&g, &e);
-	r = r ? r : open_sessions(&g, &e);
-	r = r ? r : make_files(&g, &e);
-	r = r ? r : do_loads(&g, &e);
+	r = ranks_other_join(&g, &e);
+	r = r ? r : ranks_other_open_sessions(&g, &e);
+	r = r ? r : ranks_other_make_files(&g, &e);
+	r = r ? r : ranks_other_do_loads(&g, &e);
 	if (g.began)
 		clients->close(user);
 	channel_send(&g.to, HUB_BYE, NULL, 0);

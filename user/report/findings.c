@@ -73,7 +73,7 @@ static void look_hung(struct facts *f)
 	}
 }
 
-static void look(struct facts *f)
+static void findings_look(struct facts *f)
 {
 	const struct ledger *l = &f->view->all;
 
@@ -279,8 +279,8 @@ static const struct cause causes[] = {
 
 #define N_CAUSES (sizeof(causes) / sizeof(causes[0]))
 
-static int note(struct run_notes *out, const struct facts *f, const char *key,
-		void (*say)(FILE *to, const struct facts *f))
+static int findings_note(struct run_notes *out, const struct facts *f, const char *key,
+			 void (*say)(FILE *to, const struct facts *f))
 {
 	char *text = NULL;
 	size_t len;
@@ -349,10 +349,10 @@ static bool stands_before(const struct facts *f, const struct cause *a, const st
 static int note_all(struct run_notes *out, const struct facts *f)
 {
 	bool said[N_CAUSES] = { false };
-	int e = f->hung ? note(out, f, "no-answer", say_hung) : 0;
+	int e = f->hung ? findings_note(out, f, "no-answer", say_hung) : 0;
 
 	if (!e && f->n_stalls)
-		e = note(out, f, "stalls", say_stalls);
+		e = findings_note(out, f, "stalls", say_stalls);
 
 	for (size_t n = 0; n < N_CAUSES && !e; n++) {
 		size_t most = N_CAUSES;
@@ -365,7 +365,7 @@ static int note_all(struct run_notes *out, const struct facts *f)
 		if (most == N_CAUSES)
 			break;
 		said[most] = true;
-		e = note(out, f, causes[most].key, causes[most].say);
+		e = findings_note(out, f, causes[most].key, causes[most].say);
 	}
 	return e;
 }
@@ -380,7 +380,7 @@ int findings_of(struct run_notes *out, const struct view *v)
 	e = requests_init(&f.requests, &v->all);
 	if (e)
 		return e;
-	look(&f);
+	findings_look(&f);
 	if (f.all_ns)
 		e = note_all(out, &f);
 	requests_fini(&f.requests);

@@ -130,7 +130,7 @@ static void put_cells(const struct grid *g, const struct paint *p, const struct 
 }
 
 /* Wrapped; all lines are indented as the first is, all but it by two more. */
-static void put_line(const struct paint *p, const char *text)
+static void grid_put_line(const struct paint *p, const char *text)
 {
 	size_t indent = strspn(text, " "), at = indent, len;
 
@@ -154,7 +154,7 @@ static void put_line(const struct paint *p, const char *text)
 	}
 }
 
-static void put_head(const struct grid *g, const struct paint *p, const size_t *width)
+static void grid_put_head(const struct grid *g, const struct paint *p, const size_t *width)
 {
 	for (unsigned int line = 0; line < 2; line++) {
 		struct cell cell[GRID_COLUMNS];
@@ -175,14 +175,14 @@ void grid_put(const struct grid *g, const struct paint *p)
 
 	for (size_t k = 0; k < g->n_columns; k++)
 		width[k] = column_width(g, k);
-	put_head(g, p, width);
+	grid_put_head(g, p, width);
 	for (size_t i = 0; i < g->n_rows; i++) {
 		const struct grid_row *row = &g->row[i];
 
 		if (row->ink != INK_NONE)
 			paint_ink(p, row->ink);
 		if (row->text)
-			put_line(p, row->text);
+			grid_put_line(p, row->text);
 		else
 			put_cells(g, p, row->cell, width);
 		if (row->ink != INK_NONE)

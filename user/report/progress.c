@@ -8,7 +8,8 @@
 
 #define TITLE_WIDTH 66
 
-static void print_count(const struct run_phase *p, enum metric m, const char *what, FILE *out)
+static void report_progress_print_count(const struct run_phase *p, enum metric m, const char *what,
+					FILE *out)
 {
 	if (p->known[m])
 		fprintf(out, " %" PRIu64 " %s", p->value[m], what);
@@ -29,10 +30,10 @@ void report_progress(const struct run_phase *p, enum progress_size size, bool io
 	fputs(p->complete ? "\n" : " (broke off)\n", out);
 	if (io_columns) {
 		fputs("         IO Operations; afpd:", out);
-		print_count(p, METRIC_AFPD_SYSCR, "READs,", out);
-		print_count(p, METRIC_AFPD_SYSCW, "WRITEs | cnid_dbd:", out);
-		print_count(p, METRIC_CNID_SYSCR, "READs,", out);
-		print_count(p, METRIC_CNID_SYSCW, "WRITEs\n", out);
+		report_progress_print_count(p, METRIC_AFPD_SYSCR, "READs,", out);
+		report_progress_print_count(p, METRIC_AFPD_SYSCW, "WRITEs | cnid_dbd:", out);
+		report_progress_print_count(p, METRIC_CNID_SYSCR, "READs,", out);
+		report_progress_print_count(p, METRIC_CNID_SYSCW, "WRITEs\n", out);
 	}
 	fflush(out);
 }

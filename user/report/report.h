@@ -30,7 +30,7 @@ int report_peer_text(const struct run *r, bool io_columns, FILE *out);
 int report_peer_csv(const struct run *r, bool io_columns, FILE *out);
 
 /*
- * netatalk 4.5's speedtest: text (report/speed/speed.h says what differs and has it piece by piece)
+ * netatalk 4.5's speedtest: text (compat/speed.h says what differs and has it piece by piece)
  * and CSV. Both are for runs whose phases all move files.
  */
 int report_speed_peer(const struct run *r, bool statistics, FILE *out);

@@ -26,7 +26,7 @@ bool transfer_counts(const struct run_sample *s)
 	return s->complete && !s->warmup;
 }
 
-static int by_value(const void *a, const void *b)
+static int report_transfer_by_value(const void *a, const void *b)
 {
 	uint64_t x = *(const uint64_t *)a, y = *(const uint64_t *)b;
 
@@ -42,7 +42,7 @@ uint64_t *transfer_times(const struct run_transfer *t, uint64_t unit_ns, size_t 
 		if (transfer_counts(&t->sample[i]))
 			out[(*n)++] = t->sample[i].ns / unit_ns;
 	if (out)
-		qsort(out, *n, sizeof(*out), by_value);
+		qsort(out, *n, sizeof(*out), report_transfer_by_value);
 	return out;
 }
 
@@ -78,7 +78,7 @@ const struct run_tcp *transfer_look(const struct run_transfer *t, enum run_tcp_e
 	return found;
 }
 
-static struct amount metric(const struct run_phase *p, enum metric m)
+static struct amount report_transfer_metric(const struct run_phase *p, enum metric m)
 {
 	return (struct amount) { p->complete && p->known[m], (double)p->value[m] };
 }
@@ -102,7 +102,7 @@ static struct transfer_calls files(const struct ledger *l, unsigned int class, u
 }
 
 /* Where the time of requests went; a rung may have counted them without timing their parts. */
-static void times(const struct ledger *l, struct transfer_cost *out)
+static void report_transfer_times(const struct ledger *l, struct transfer_cost *out)
 {
 	struct afs_part all = ledger_part_sum(l, AFS_ROLE_SERVER, LEDGER_ALL, LEDGER_ALL,
 					      LEDGER_ALL);
@@ -128,19 +128,19 @@ void transfer_cost(const struct run_phase *p, struct transfer_cost *out)
 	const struct ledger *l = &p->ledger;
 
 	*out = (struct transfer_cost) {
-		.elapsed = metric(p, METRIC_ELAPSED),
+		.elapsed = report_transfer_metric(p, METRIC_ELAPSED),
 		.bytes = moved(p),
-		.ops = metric(p, METRIC_OPS),
-		.client_cpu = metric(p, METRIC_CLIENT_CPU),
-		.client_runq = metric(p, METRIC_CLIENT_RUNQ),
-		.calls = metric(p, METRIC_AFPD_CALLS),
-		.server_cpu = metric(p, METRIC_AFPD_CPU),
-		.server_runq = metric(p, METRIC_AFPD_RUNQ),
+		.ops = report_transfer_metric(p, METRIC_OPS),
+		.client_cpu = report_transfer_metric(p, METRIC_CLIENT_CPU),
+		.client_runq = report_transfer_metric(p, METRIC_CLIENT_RUNQ),
+		.calls = report_transfer_metric(p, METRIC_AFPD_CALLS),
+		.server_cpu = report_transfer_metric(p, METRIC_AFPD_CPU),
+		.server_runq = report_transfer_metric(p, METRIC_AFPD_RUNQ),
 	};
 	if (!p->complete)
 		return;
 	if (l->has_requests)
-		times(l, out);
+		report_transfer_times(l, out);
 	out->has_files = l->has_calls;
 	if (!out->has_files)
 		return;

@@ -144,9 +144,10 @@ static bool takes_turns(const struct verdict *v, const struct run_transfer *t)
 	return client >= TURNS_EACH && server >= TURNS_EACH && client + server >= TURNS_BOTH;
 }
 
-static void say(struct verdict *v, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
+static void verdict_say(struct verdict *v, const char *fmt, ...)
+    __attribute__((format(printf, 2, 3)));
 
-static void say(struct verdict *v, const char *fmt, ...)
+static void verdict_say(struct verdict *v, const char *fmt, ...)
 {
 	size_t at = strlen(v->text);
 	va_list ap;
@@ -157,20 +158,20 @@ static void say(struct verdict *v, const char *fmt, ...)
 }
 
 /* ", WHAT 12 %" when it is known and not next to nothing. */
-static void tell(struct verdict *v, enum verdict_figure f, const char *what)
+static void verdict_tell(struct verdict *v, enum verdict_figure f, const char *what)
 {
 	if (v->known[f] && v->figure[f] >= LEAST_TOLD)
-		say(v, "%s%s %.0f %%", *v->text ? ", " : "", what, 100 * v->figure[f]);
+		verdict_say(v, "%s%s %.0f %%", *v->text ? ", " : "", what, 100 * v->figure[f]);
 }
 
 /* "; WHAT 12 %" when it is known and not next to nothing. */
 static void tell_after(struct verdict *v, enum verdict_figure f, const char *what)
 {
 	if (v->known[f] && v->figure[f] >= LEAST_TOLD)
-		say(v, "; %s %.0f %%", what, 100 * v->figure[f]);
+		verdict_say(v, "; %s %.0f %%", what, 100 * v->figure[f]);
 }
 
-static void missing(struct verdict *v, const struct run_transfer *t)
+static void verdict_missing(struct verdict *v, const struct run_transfer *t)
 {
 	const struct {
 		bool is;
@@ -187,7 +188,7 @@ static void missing(struct verdict *v, const struct run_transfer *t)
 	for (size_t i = 0; i < sizeof(lacks) / sizeof(lacks[0]); i++) {
 		if (!lacks[i].is)
 			continue;
-		say(v, "%s%s", gap, lacks[i].what);
+		verdict_say(v, "%s%s", gap, lacks[i].what);
 		gap = ", ";
 	}
 }
@@ -195,7 +196,7 @@ static void missing(struct verdict *v, const struct run_transfer *t)
 /* "mixed" only when everything that a rule needs was measured; else unknown. */
 static void no_rule(struct verdict *v, const struct run_transfer *t)
 {
-	missing(v, t);
+	verdict_missing(v, t);
 	if (!*v->text) {
 		v->kind = VERDICT_MIXED;
 		return;
@@ -204,10 +205,10 @@ static void no_rule(struct verdict *v, const struct run_transfer *t)
 	tell_after(v, FIGURE_CLIENT_CPU, "client's CPU");
 	tell_after(v, FIGURE_CLIENT_RUNQ, "client waiting for a CPU");
 	if (v->known[FIGURE_SERVER_CPU])
-		say(v, "; afpd's CPU %.0f %%", 100 * v->figure[FIGURE_SERVER_CPU]);
+		verdict_say(v, "; afpd's CPU %.0f %%", 100 * v->figure[FIGURE_SERVER_CPU]);
 	if (!v->seen)
-		say(v, v->here ? "; watch the server to learn more"
-			       : "; run it on the server to learn more");
+		verdict_say(v, v->here ? "; watch the server to learn more"
+				       : "; run it on the server to learn more");
 }
 
 static void null_words(struct verdict *v)
@@ -215,11 +216,11 @@ static void null_words(struct verdict *v)
 	const char *comma = *v->text ? ", " : "";
 
 	if (verdict_has_null(v))
-		say(v, "%sthe same against a server that stores nothing takes %.0f %%", comma,
-		    100 * v->figure[FIGURE_NULL_PEER]);
+		verdict_say(v, "%sthe same against a server that stores nothing takes %.0f %%",
+			    comma, 100 * v->figure[FIGURE_NULL_PEER]);
 	else if (v->known[FIGURE_NULL_PEER])
-		say(v, "%snull peer not usable: it was slower than the server (%.0f %%)", comma,
-		    100 * v->figure[FIGURE_NULL_PEER]);
+		verdict_say(v, "%snull peer not usable: it was slower than the server (%.0f %%)",
+			    comma, 100 * v->figure[FIGURE_NULL_PEER]);
 }
 
 static void server_words(struct verdict *v)
@@ -227,44 +228,44 @@ static void server_words(struct verdict *v)
 	/* Prints both parts, even if one is close to 0. */
 	if (v->kind == VERDICT_SERVER_CPU || v->kind == VERDICT_CPU_QUEUE) {
 		if (v->known[FIGURE_SERVER_RUN])
-			say(v, "%safpd's CPU %.0f %%, afpd waiting for a CPU %.0f %%",
-			    *v->text ? ", " : "", 100 * v->figure[FIGURE_SERVER_CPU],
-			    100 * v->figure[FIGURE_SERVER_RUNQ]);
+			verdict_say(v, "%safpd's CPU %.0f %%, afpd waiting for a CPU %.0f %%",
+				    *v->text ? ", " : "", 100 * v->figure[FIGURE_SERVER_CPU],
+				    100 * v->figure[FIGURE_SERVER_RUNQ]);
 	} else {
-		tell(v, FIGURE_SERVER_CPU, "afpd's CPU");
-		tell(v, FIGURE_SERVER_RUNQ, "afpd waiting for a CPU");
+		verdict_tell(v, FIGURE_SERVER_CPU, "afpd's CPU");
+		verdict_tell(v, FIGURE_SERVER_RUNQ, "afpd waiting for a CPU");
 	}
-	tell(v, FIGURE_SERVER_DISK, "afpd waiting for disk");
-	tell(v, FIGURE_SERVER_NET, "afpd waiting for the network");
+	verdict_tell(v, FIGURE_SERVER_DISK, "afpd waiting for disk");
+	verdict_tell(v, FIGURE_SERVER_NET, "afpd waiting for the network");
 }
 
 static void words(struct verdict *v, const struct run_transfer *t)
 {
-	tell(v, FIGURE_CLIENT_CPU, "client's CPU");
-	tell(v, FIGURE_CLIENT_RUNQ, "client waiting for a CPU");
+	verdict_tell(v, FIGURE_CLIENT_CPU, "client's CPU");
+	verdict_tell(v, FIGURE_CLIENT_RUNQ, "client waiting for a CPU");
 	null_words(v);
 	server_words(v);
-	tell(v, FIGURE_WAITING, "neither end working");
+	verdict_tell(v, FIGURE_WAITING, "neither end working");
 	if (v->kind == VERDICT_LATENCY || v->kind == VERDICT_NETWORK) {
-		tell(v, FIGURE_ROUND_TRIPS, "round trips");
-		tell(v, FIGURE_PATH_BUSY, "path busy");
-		tell(v, FIGURE_QUEUE, "a queue's part of the round-trip time");
+		verdict_tell(v, FIGURE_ROUND_TRIPS, "round trips");
+		verdict_tell(v, FIGURE_PATH_BUSY, "path busy");
+		verdict_tell(v, FIGURE_QUEUE, "a queue's part of the round-trip time");
 	}
 	if (v->known[FIGURE_RETRANS] && v->figure[FIGURE_RETRANS] >= 0.001)
-		say(v, "%s%.1f %% of segments sent again", *v->text ? ", " : "",
-		    100 * v->figure[FIGURE_RETRANS]);
+		verdict_say(v, "%s%.1f %% of segments sent again", *v->text ? ", " : "",
+			    100 * v->figure[FIGURE_RETRANS]);
 	if ((v->kind == VERDICT_TURNS || v->kind == VERDICT_LATENCY) && t->requests > 1 &&
 	    t->window <= 1)
-		say(v, "; one request at a time: a window would overlap them");
+		verdict_say(v, "; one request at a time: a window would overlap them");
 	if (v->kind == VERDICT_MIXED && v->here)
-		say(v, "%sclient and server share this machine", *v->text ? "; " : "");
+		verdict_say(v, "%sclient and server share this machine", *v->text ? "; " : "");
 }
 
 /* Without a server there are this program and the file system. */
 static void local(struct verdict *v)
 {
 	if (!v->known[FIGURE_CLIENT_CPU]) {
-		say(v, "not measured: the CPU time of this program");
+		verdict_say(v, "not measured: the CPU time of this program");
 		return;
 	}
 	v->kind = VERDICT_MIXED;
@@ -274,12 +275,12 @@ static void local(struct verdict *v)
 		v->kind = VERDICT_CLIENT;
 	else if (v->figure[FIGURE_WAITING] >= LOCAL_WAITING)
 		v->kind = VERDICT_DISK;
-	say(v, "this program's CPU %.0f %%", 100 * v->figure[FIGURE_CLIENT_CPU]);
-	tell(v, FIGURE_CLIENT_RUNQ, "waiting for a CPU");
-	say(v, ", waiting for the file system %.0f %%", 100 * v->figure[FIGURE_WAITING]);
+	verdict_say(v, "this program's CPU %.0f %%", 100 * v->figure[FIGURE_CLIENT_CPU]);
+	verdict_tell(v, FIGURE_CLIENT_RUNQ, "waiting for a CPU");
+	verdict_say(v, ", waiting for the file system %.0f %%", 100 * v->figure[FIGURE_WAITING]);
 }
 
-static void judge(struct verdict *v, const struct run_transfer *t)
+static void verdict_judge(struct verdict *v, const struct run_transfer *t)
 {
 	const char *who = short_of_cpu(v);
 
@@ -291,7 +292,7 @@ static void judge(struct verdict *v, const struct run_transfer *t)
 	if (v->kind)
 		words(v, t);
 	if (who)
-		say(v, "; %s for a CPU that others use too", who);
+		verdict_say(v, "; %s for a CPU that others use too", who);
 }
 
 static const char *ordinal(unsigned int n)
@@ -310,16 +311,16 @@ static void remarks(struct verdict *v, const struct run *r, const struct run_tra
 	unsigned int broken = 0;
 
 	if (v->unsteady)
-		say(v, "; unsteady: CV %.0f %%", 100 * s->cv);
+		verdict_say(v, "; unsteady: CV %.0f %%", 100 * s->cv);
 	for (size_t i = 0; i < t->n_samples; i++)
 		if (!t->sample[i].warmup && !t->sample[i].complete)
 			broken = t->sample[i].iteration;
 	if (all <= s->n && !broken)
 		return;
-	say(v, " (%zu of %lu iterations", s->n, all > s->n ? all : s->n + 1);
+	verdict_say(v, " (%zu of %lu iterations", s->n, all > s->n ? all : s->n + 1);
 	if (broken)
-		say(v, "; the %u%s broke off", broken, ordinal(broken));
-	say(v, ")");
+		verdict_say(v, "; the %u%s broke off", broken, ordinal(broken));
+	verdict_say(v, ")");
 }
 
 int verdict_of(struct verdict *out, const struct run *r, const struct run_phase *p)
@@ -332,14 +333,14 @@ int verdict_of(struct verdict *out, const struct run *r, const struct run_phase 
 	if (e)
 		return e;
 	if (!p->complete || !s.n) {
-		say(out, p->complete ? "no measured iteration" : "it broke off");
+		verdict_say(out, p->complete ? "no measured iteration" : "it broke off");
 		return 0;
 	}
 	verdict_measure(out, r, p, &s);
 	if (transfer_is_local(r))
 		local(out);
 	else
-		judge(out, p->transfer);
+		verdict_judge(out, p->transfer);
 	remarks(out, r, p->transfer, &s);
 	return 0;
 }
@@ -379,9 +380,9 @@ int verdict_of_run(struct verdict *out, const struct run *r)
 		/* What would be 0 % is left out, unless it is the only one. */
 		if (*out->text && 200 * ns[most] < all)
 			break;
-		say(out, "%s%s %.0f %% of the time (%zu transfer%s)", *out->text ? ", " : "",
-		    verdict_kinds[most].words, all > 0 ? 100 * ns[most] / all : 0, n[most],
-		    n[most] == 1 ? "" : "s");
+		verdict_say(out, "%s%s %.0f %% of the time (%zu transfer%s)",
+			    *out->text ? ", " : "", verdict_kinds[most].words,
+			    all > 0 ? 100 * ns[most] / all : 0, n[most], n[most] == 1 ? "" : "s");
 		n[most] = 0;
 	}
 	return 0;

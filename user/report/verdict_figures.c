@@ -5,7 +5,7 @@
 
 #include <string.h>
 
-static void put(struct verdict *v, enum verdict_figure f, double x)
+static void verdict_figures_put(struct verdict *v, enum verdict_figure f, double x)
 {
 	v->known[f] = true;
 	v->figure[f] = x < 0 ? 0 : x;
@@ -22,8 +22,8 @@ bool verdict_has_null(const struct verdict *v)
 }
 
 /* How much a running total of one end grew over the phase. */
-static bool grown(const struct run_transfer *t, enum run_tcp_end end, enum run_tcp_value value,
-		  double *out)
+static bool verdict_figures_grown(const struct run_transfer *t, enum run_tcp_end end,
+				  enum run_tcp_value value, double *out)
 {
 	const struct run_tcp *first = transfer_look(t, end, TCP_BEFORE, value);
 	const struct run_tcp *last = transfer_look(t, end, TCP_AFTER, value);
@@ -38,25 +38,26 @@ static bool grown(const struct run_transfer *t, enum run_tcp_end end, enum run_t
 static void put_direction(struct verdict *v, enum verdict_figure f, double x, bool add)
 {
 	if (v->known[f] && add)
-		put(v, f, capped(v->figure[f] + x));
+		verdict_figures_put(v, f, capped(v->figure[f] + x));
 	else if (!v->known[f] || x > v->figure[f])
-		put(v, f, capped(x));
+		verdict_figures_put(v, f, capped(x));
 }
 
 /* One end that sends file data. The looks were taken before and after the measured iterations. */
-static void path_of(struct verdict *v, const struct run_transfer *t, enum run_tcp_end end)
+static void verdict_figures_path_of(struct verdict *v, const struct run_transfer *t,
+				    enum run_tcp_end end)
 {
 	bool add = !strcmp(t->work, "Copy") && t->window <= 1;
 	double all_us = 0, busy, rwnd, sndbuf;
 
 	for (size_t i = 0; i < t->n_samples; i++)
 		all_us += t->sample[i].warmup ? 0 : (double)t->sample[i].ns / 1e3;
-	if (all_us <= 0 || !grown(t, end, TCP_BUSY, &busy) ||
-	    !grown(t, end, TCP_RWND_LIMITED, &rwnd))
+	if (all_us <= 0 || !verdict_figures_grown(t, end, TCP_BUSY, &busy) ||
+	    !verdict_figures_grown(t, end, TCP_RWND_LIMITED, &rwnd))
 		return;
 	put_direction(v, FIGURE_PATH_BUSY, busy > rwnd ? capped((busy - rwnd) / all_us) : 0, add);
 	put_direction(v, FIGURE_RWND_LIMITED, capped(rwnd / all_us), add);
-	if (grown(t, end, TCP_SNDBUF_LIMITED, &sndbuf))
+	if (verdict_figures_grown(t, end, TCP_SNDBUF_LIMITED, &sndbuf))
 		put_direction(v, FIGURE_SNDBUF_LIMITED, capped(sndbuf / all_us), add);
 }
 
@@ -65,13 +66,14 @@ static void retrans_of(struct verdict *v, const struct run_transfer *t)
 	double again = 0, sent = 0, a, s;
 
 	for (enum run_tcp_end end = TCP_CLIENT; end <= TCP_SERVER; end++) {
-		if (!grown(t, end, TCP_RETRANS_TOTAL, &a) || !grown(t, end, TCP_SEGS_OUT, &s))
+		if (!verdict_figures_grown(t, end, TCP_RETRANS_TOTAL, &a) ||
+		    !verdict_figures_grown(t, end, TCP_SEGS_OUT, &s))
 			continue;
 		again += a;
 		sent += s;
 	}
 	if (sent > 0)
-		put(v, FIGURE_RETRANS, again / sent);
+		verdict_figures_put(v, FIGURE_RETRANS, again / sent);
 }
 
 /* The last look of this end, of whichever kind: after a transfer that broke off there is none. */
@@ -101,7 +103,7 @@ static double turns(const struct run_transfer *t)
 }
 
 /* A smoothed round-trip time far above the least one has a queue in it. */
-static void queue_of(struct verdict *v, const struct run_transfer *t)
+static void verdict_figures_queue_of(struct verdict *v, const struct run_transfer *t)
 {
 	const struct run_tcp *least = last_look(t, TCP_CLIENT, TCP_MIN_RTT);
 	const struct run_tcp *look = transfer_look(t, TCP_CLIENT, TCP_DURING, TCP_RTT);
@@ -112,7 +114,7 @@ static void queue_of(struct verdict *v, const struct run_transfer *t)
 	if (!look || !least || !look->value[TCP_RTT])
 		return;
 	rtt = (double)look->value[TCP_RTT];
-	put(v, FIGURE_QUEUE, (rtt - (double)least->value[TCP_MIN_RTT]) / rtt);
+	verdict_figures_put(v, FIGURE_QUEUE, (rtt - (double)least->value[TCP_MIN_RTT]) / rtt);
 }
 
 static void path_figures(struct verdict *v, const struct run_transfer *t, const struct stats *s)
@@ -122,40 +124,41 @@ static void path_figures(struct verdict *v, const struct run_transfer *t, const 
 	if (!look)
 		look = last_look(t, TCP_SERVER, TCP_MIN_RTT);
 	if (look && s->median > 0)
-		put(v, FIGURE_ROUND_TRIPS,
-		    1e3 * (double)look->value[TCP_MIN_RTT] * turns(t) / s->median);
-	queue_of(v, t);
+		verdict_figures_put(v, FIGURE_ROUND_TRIPS,
+				    1e3 * (double)look->value[TCP_MIN_RTT] * turns(t) / s->median);
+	verdict_figures_queue_of(v, t);
 	if (t->requests && strcmp(t->work, "Write"))
-		path_of(v, t, TCP_SERVER);
+		verdict_figures_path_of(v, t, TCP_SERVER);
 	if (t->requests && strcmp(t->work, "Read"))
-		path_of(v, t, TCP_CLIENT);
+		verdict_figures_path_of(v, t, TCP_CLIENT);
 	retrans_of(v, t);
 }
 
 static void client_figures(struct verdict *v, const struct transfer_cost *c, double ns)
 {
 	if (c->client_cpu.known)
-		put(v, FIGURE_CLIENT_CPU, c->client_cpu.v / ns);
+		verdict_figures_put(v, FIGURE_CLIENT_CPU, c->client_cpu.v / ns);
 	if (c->client_runq.known)
-		put(v, FIGURE_CLIENT_RUNQ, c->client_runq.v / ns);
+		verdict_figures_put(v, FIGURE_CLIENT_RUNQ, c->client_runq.v / ns);
 	if (c->client_cpu.known)
-		put(v, FIGURE_CLIENT_RUN,
-		    v->figure[FIGURE_CLIENT_CPU] + v->figure[FIGURE_CLIENT_RUNQ]);
+		verdict_figures_put(v, FIGURE_CLIENT_RUN,
+				    v->figure[FIGURE_CLIENT_CPU] + v->figure[FIGURE_CLIENT_RUNQ]);
 }
 
 static void server_figures(struct verdict *v, const struct transfer_cost *c, double ns)
 {
 	if (c->server_cpu.known)
-		put(v, FIGURE_SERVER_CPU, c->server_cpu.v / ns);
+		verdict_figures_put(v, FIGURE_SERVER_CPU, c->server_cpu.v / ns);
 	if (c->server_runq.known)
-		put(v, FIGURE_SERVER_RUNQ, c->server_runq.v / ns);
+		verdict_figures_put(v, FIGURE_SERVER_RUNQ, c->server_runq.v / ns);
 	if (c->server_cpu.known && c->server_runq.known)
-		put(v, FIGURE_SERVER_RUN, (c->server_cpu.v + c->server_runq.v) / ns);
+		verdict_figures_put(v, FIGURE_SERVER_RUN,
+				    (c->server_cpu.v + c->server_runq.v) / ns);
 	if (!c->has_times)
 		return;
-	put(v, FIGURE_SERVER_DISK, (double)c->column[ACCOUNT_DISK] / ns);
-	put(v, FIGURE_SERVER_NET, (double)c->column[ACCOUNT_NET] / ns);
-	put(v, FIGURE_SERVER_BUSY, c->busy / ns);
+	verdict_figures_put(v, FIGURE_SERVER_DISK, (double)c->column[ACCOUNT_DISK] / ns);
+	verdict_figures_put(v, FIGURE_SERVER_NET, (double)c->column[ACCOUNT_NET] / ns);
+	verdict_figures_put(v, FIGURE_SERVER_BUSY, c->busy / ns);
 }
 
 static bool is_loopback(const struct run *r)
@@ -186,16 +189,17 @@ void verdict_measure(struct verdict *v, const struct run *r, const struct run_ph
 	v->here = v->seen || is_loopback(r);
 	v->unsteady = s->n > 1 && s->cv > VERDICT_CV;
 	if (t->null_ns && s->median > 0)
-		put(v, FIGURE_NULL_PEER, (double)t->null_ns / s->median);
+		verdict_figures_put(v, FIGURE_NULL_PEER, (double)t->null_ns / s->median);
 	path_figures(v, t, s);
 	if (!c.elapsed.known || c.elapsed.v <= 0)
 		return;
 	client_figures(v, &c, c.elapsed.v);
 	server_figures(v, &c, c.elapsed.v);
 	if (transfer_is_local(r))
-		put(v, FIGURE_WAITING, 1 - v->figure[FIGURE_CLIENT_RUN]);
+		verdict_figures_put(v, FIGURE_WAITING, 1 - v->figure[FIGURE_CLIENT_RUN]);
 	else if (v->known[FIGURE_CLIENT_CPU] && c.has_times && t->requests)
-		put(v, FIGURE_WAITING,
+		verdict_figures_put(
+		    v, FIGURE_WAITING,
 		    1 - v->figure[FIGURE_CLIENT_RUN] -
 			(v->figure[FIGURE_SERVER_BUSY] - v->figure[FIGURE_SERVER_NET]));
 }

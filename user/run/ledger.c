@@ -79,7 +79,7 @@ static uint64_t row_key(const void *row)
 	return AFS_CELL(r->role, r->class, r->object);
 }
 
-static uint64_t part_key(const void *row)
+static uint64_t run_ledger_part_key(const void *row)
 {
 	const struct ledger_part *p = row;
 
@@ -122,16 +122,18 @@ static void account_join(void *to, const void *from)
 		a->min_ns = b->min_ns;
 }
 
-#define KIND(type, first, key, times, n_times, join)                                               \
+#define KIND(type, first, key, times, n_times, run_ledger_join)                                    \
 	{                                                                                          \
-		sizeof(struct type), offsetof(struct type, first), key, times, n_times, join       \
+		sizeof(struct type), offsetof(struct type, first), key, times, n_times,            \
+		    run_ledger_join                                                                \
 	}
 
 #define CELL_TIMES offsetof(struct afs_cell, ns) / sizeof(__u64)
 #define PART_TIMES offsetof(struct afs_part, cpu_ns) / sizeof(__u64)
 
 static const struct totals_kind row_kind = KIND(ledger_row, cell, row_key, CELL_TIMES, 1, NULL);
-static const struct totals_kind part_kind = KIND(ledger_part, part, part_key, PART_TIMES, 4, NULL);
+static const struct totals_kind part_kind = KIND(ledger_part, part, run_ledger_part_key, PART_TIMES,
+						 4, NULL);
 static const struct totals_kind account_kind = KIND(ledger_account, sum, account_key, 0, 0,
 						    account_join);
 static const struct totals_kind result_kind = KIND(ledger_result, n, result_key, 0, 0, NULL);
@@ -359,7 +361,7 @@ int ledger_diff(struct ledger *out, const struct ledger *later, const struct led
 	return 0;
 }
 
-static bool is_new(const struct ledger *l)
+static bool run_ledger_is_new(const struct ledger *l)
 {
 	bool any = l->filled || l->has_calls || l->has_requests || l->n_rows;
 
@@ -384,9 +386,9 @@ static void compat_raise(struct afs_compat *to, const struct afs_compat *from)
 	to->wchar = larger(to->wchar, from->wchar);
 }
 
-static int join(struct ledger *to, const struct ledger *from, enum how how)
+static int run_ledger_join(struct ledger *to, const struct ledger *from, enum how how)
 {
-	bool fresh = is_new(to), ok;
+	bool fresh = run_ledger_is_new(to), ok;
 	struct ledger made = { .has_calls = from->has_calls && (fresh || to->has_calls),
 			       .has_requests = from->has_requests && (fresh || to->has_requests),
 			       .has_storage = from->has_storage && (fresh || to->has_storage),
@@ -417,12 +419,12 @@ static int join(struct ledger *to, const struct ledger *from, enum how how)
 
 int ledger_add(struct ledger *to, const struct ledger *from)
 {
-	return join(to, from, ADD);
+	return run_ledger_join(to, from, ADD);
 }
 
 int ledger_raise(struct ledger *to, const struct ledger *from)
 {
-	return join(to, from, RAISE);
+	return run_ledger_join(to, from, RAISE);
 }
 
 struct afs_cell ledger_sum(const struct ledger *l, unsigned int role, unsigned int class,

@@ -61,7 +61,7 @@ static void request_make(struct request *out, const struct ledger *l, unsigned i
 	    ledger_part_sum(l, AFS_ROLE_BACKEND, number, LEDGER_ALL, LEDGER_ALL).calls;
 }
 
-static void request_add(struct request *to, const struct request *from)
+static void run_requests_request_add(struct request *to, const struct request *from)
 {
 	ledger_account_add(&to->a, &from->a);
 	for (size_t i = 0; i < ACCOUNT_N_COLUMNS; i++)
@@ -74,7 +74,7 @@ static void request_add(struct request *to, const struct request *from)
 	to->pending_ns += from->pending_ns;
 }
 
-static int by_time(const void *a, const void *b)
+static int run_requests_by_time(const void *a, const void *b)
 {
 	const struct request *x = a, *y = b;
 
@@ -92,8 +92,8 @@ int requests_init(struct requests *out, const struct ledger *l)
 		if (requests_knows(l, i))
 			request_make(&out->request[out->n++], l, i);
 	for (size_t i = 0; i < out->n; i++)
-		request_add(&out->all, &out->request[i]);
-	qsort(out->request, out->n, sizeof(*out->request), by_time);
+		run_requests_request_add(&out->all, &out->request[i]);
+	qsort(out->request, out->n, sizeof(*out->request), run_requests_by_time);
 	return 0;
 }
 
@@ -131,7 +131,7 @@ uint64_t requests_n(const struct request *r)
 	return r->a.sum.answered + r->pending;
 }
 
-static bool is_of(unsigned int account, unsigned int number)
+static bool run_requests_is_of(unsigned int account, unsigned int number)
 {
 	return number == LEDGER_ALL ? account_is_request(account) : account == number;
 }
@@ -141,10 +141,10 @@ uint64_t requests_errors(const struct ledger *l, const struct account_names *n, 
 	uint64_t errors = 0, normal = 0;
 
 	for (size_t i = 0; i < l->n_accounts; i++)
-		if (is_of(l->account[i].account, number))
+		if (run_requests_is_of(l->account[i].account, number))
 			errors += l->account[i].sum.errors;
 	for (size_t i = 0; i < l->n_results; i++)
-		if (is_of(l->result[i].account, number) &&
+		if (run_requests_is_of(l->result[i].account, number) &&
 		    l->result[i].code == account_normal_result(n, l->result[i].account))
 			normal += l->result[i].n;
 	return errors > normal ? errors - normal : 0;

@@ -148,7 +148,7 @@ void run_fini(struct run *r)
 	*r = (struct run) { 0 };
 }
 
-static char *print(const char *fmt, va_list ap)
+static char *run_print(const char *fmt, va_list ap)
 {
 	va_list again;
 	char *text;
@@ -175,7 +175,7 @@ int run_note(struct run_notes *to, const char *key, const char *fmt, ...)
 		return -ENOMEM;
 	to->note = note;
 	va_start(ap, fmt);
-	made.text = print(fmt, ap);
+	made.text = run_print(fmt, ap);
 	va_end(ap);
 	made.key = key ? strdup(key) : NULL;
 	if (!made.text || (key && !made.key)) {

@@ -40,7 +40,7 @@ static int add_commands(struct run_interval *i, const struct ledger *done)
 }
 
 /* The time of requests only, as under "where the server's time goes". */
-static void add_times(struct run_interval *i, const struct ledger *done)
+static void run_timeline_add_times(struct run_interval *i, const struct ledger *done)
 {
 	for (size_t k = 0; k < done->n_parts; k++) {
 		const struct ledger_part *part = &done->part[k];
@@ -64,7 +64,7 @@ int run_timeline_interval(struct run_timeline *t, uint64_t end_ns, const struct 
 		i->unread_ns = ledger_part_sum(done, AFS_ROLE_SERVER, AFS_ACCOUNT_BETWEEN,
 					       LEDGER_ALL, LEDGER_ALL)
 				   .runq_ns;
-		add_times(i, done);
+		run_timeline_add_times(i, done);
 		if (add_commands(i, done))
 			return -ENOMEM;
 	}

@@ -124,7 +124,7 @@ static void say_left_out(struct slow *s, uint64_t now)
 		printf("... %" PRIu64 " more in this second\n", n);
 }
 
-static void show(struct slow *s, struct slow_request *q, const struct afs_named *named)
+static void slow_show(struct slow *s, struct slow_request *q, const struct afs_named *named)
 {
 	static const struct slow_calls none;
 	const struct slow_view view = view_now(s);
@@ -147,22 +147,22 @@ static void show(struct slow *s, struct slow_request *q, const struct afs_named 
 		run_session_fini(&session);
 }
 
-static bool is_enough(const struct slow *s)
+static bool slow_is_enough(const struct slow *s)
 {
 	return s->failed || ferror(stdout) || (s->cfg->lines && s->lines >= s->cfg->lines);
 }
 
-static void put_request(struct slow *s, const struct afs_record_requests *r)
+static void slow_put_request(struct slow *s, const struct afs_record_requests *r)
 {
 	struct slow_request q = { .r = *r };
 
 	s->sum.slow++;
 	say_left_out(s, clock_now_ns());
 	if (slow_rate_take(&s->rate))
-		show(s, &q, slow_keep_named(s->keep, r));
+		slow_show(s, &q, slow_keep_named(s->keep, r));
 }
 
-static void put_call(struct slow *s, const struct afs_record_calls *c)
+static void slow_put_call(struct slow *s, const struct afs_record_calls *c)
 {
 	const struct slow_call call = {
 		.t = c->t,
@@ -189,23 +189,23 @@ static void put_wait(struct slow *s, const struct afs_record_waits *w)
 }
 
 /* A record of the programs. */
-static void put(void *user, unsigned int stream, const void *record)
+static void slow_put(void *user, unsigned int stream, const void *record)
 {
 	const struct afs_named *named = record;
 	struct slow *s = user;
 
-	if (is_enough(s))
+	if (slow_is_enough(s))
 		return;
 	switch (stream) {
 	case AFS_STREAM_REQUESTS:
-		put_request(s, record);
+		slow_put_request(s, record);
 		break;
 	case AFS_STREAM_NAMES: /* of a batch its bytes are cut behind the last that was read */
 		memcpy(&slow_keep_of(s->keep, named->session)->named, named,
 		       offsetof(struct afs_named, bytes) + named->len);
 		break;
 	case AFS_STREAM_CALLS:
-		put_call(s, record);
+		slow_put_call(s, record);
 		break;
 	case AFS_STREAM_WAITS:
 		put_wait(s, record);
@@ -221,13 +221,13 @@ static void put_running(void *user, const struct afs_record_requests *r,
 	struct slow_request q = { .r = *r, .running = true };
 	struct slow *s = user;
 
-	if (is_enough(s) || !slow_keep_due(s->keep, r))
+	if (slow_is_enough(s) || !slow_keep_due(s->keep, r))
 		return;
 	say_left_out(s, clock_now_ns());
 	if (!slow_rate_take(&s->rate))
 		return;
 	slow_keep_told(s->keep, r);
-	show(s, &q, named);
+	slow_show(s, &q, named);
 }
 
 /* One that began before the watch, which has read nothing of it. */
@@ -253,18 +253,18 @@ static void put_older(void *user, const struct run_service *is)
 	told_t = slow_keep_of(s->keep, q.r.session)->told_t;
 	if (told_t + NS_PER_S > q.r.t && told_t < q.r.t + NS_PER_S)
 		q.r.t = told_t;
-	if (is_enough(s) || is->age_ns < s->cfg->over_ns || !slow_keep_due(s->keep, &q.r))
+	if (slow_is_enough(s) || is->age_ns < s->cfg->over_ns || !slow_keep_due(s->keep, &q.r))
 		return;
 	say_left_out(s, now);
 	if (!slow_rate_take(&s->rate))
 		return;
 	slow_keep_told(s->keep, &q.r);
-	show(s, &q, NULL);
+	slow_show(s, &q, NULL);
 }
 
 /* Begin */
 
-static int open_watch(struct slow *s, struct err *e)
+static int slow_open_watch(struct slow *s, struct err *e)
 {
 	const struct watch_opts opts = {
 		.mode = WATCH_BPF,
@@ -273,7 +273,7 @@ static int open_watch(struct slow *s, struct err *e)
 			  .over_ns = s->cfg->over_ns,
 			  .ring_len = s->cfg->verbose ? 0 : SMALL_RING,
 			  .user = s,
-			  .put = put },
+			  .put = slow_put },
 	};
 	char why[ERR_TEXT_MAX];
 	int r = watch_open_traced(&s->watch, &opts, &s->found.target, e);
@@ -289,7 +289,7 @@ static int open_watch(struct slow *s, struct err *e)
 		       why);
 }
 
-static enum outcome begin(struct slow *s, struct err *e)
+static enum outcome slow_begin(struct slow *s, struct err *e)
 {
 	const struct kind *kind = kind_at(0);
 	const struct kind_wish wish = { .port = s->cfg->whom.port, .pid = s->cfg->whom.pid };
@@ -307,7 +307,7 @@ static enum outcome begin(struct slow *s, struct err *e)
 		return OUTCOME_FAILED;
 	}
 	cmd_allow_files();
-	if (names_open(&s->names, false, e) || open_watch(s, e))
+	if (names_open(&s->names, false, e) || slow_open_watch(s, e))
 		return OUTCOME_FAILED;
 	cmd_note_rights(rights_drop(0), NULL);
 	return OUTCOME_OK;
@@ -332,7 +332,7 @@ static void say_lost(struct slow *s)
 }
 
 /* About once a second. What is younger than that will soon be a line of its own. */
-static void look(struct slow *s, uint64_t now)
+static void slow_look(struct slow *s, uint64_t now)
 {
 	uint64_t over_ns = s->cfg->over_ns > NS_PER_S ? s->cfg->over_ns : NS_PER_S;
 
@@ -346,20 +346,20 @@ static void look(struct slow *s, uint64_t now)
 	s->costly = guard_over(&s->guard, s->watch);
 }
 
-static bool is_over(struct slow *s, uint64_t now)
+static bool slow_is_over(struct slow *s, uint64_t now)
 {
-	if (cmd_stop || s->costly || is_enough(s) || !watch_lives(s->watch))
+	if (cmd_stop || s->costly || slow_is_enough(s) || !watch_lives(s->watch))
 		return true;
 	return s->cfg->seconds && now - s->begun_ns >= (uint64_t)s->cfg->seconds * NS_PER_S;
 }
 
 /* One thread: what is known of sessions changes only between two records. */
-static int wait_for_end(struct slow *s)
+static int slow_wait_for_end(struct slow *s)
 {
 	uint64_t now = s->begun_ns, ticked = now, looked = now;
 	int r = 0;
 
-	while (!r && !is_over(s, now)) {
+	while (!r && !slow_is_over(s, now)) {
 		r = watch_pull(s->watch, LOOK_MS);
 		now = clock_now_ns();
 		say_left_out(s, now);
@@ -368,14 +368,14 @@ static int wait_for_end(struct slow *s)
 			ticked = now;
 		}
 		if (now - looked >= NS_PER_S) {
-			look(s, now);
+			slow_look(s, now);
 			looked = now;
 		}
 	}
 	return r;
 }
 
-static int sum_up(struct slow *s)
+static int slow_sum_up(struct slow *s)
 {
 	struct ledger after = { 0 };
 	const char *price;
@@ -398,7 +398,7 @@ static int sum_up(struct slow *s)
 	return r;
 }
 
-static void say_sum(struct slow *s)
+static void slow_say_sum(struct slow *s)
 {
 	const char *price = run_note_find(&s->run.rungs, RUNGS_PRICE);
 	char text[GUARD_TEXT_MAX];
@@ -419,7 +419,7 @@ static void say_sum(struct slow *s)
 		cmd_say("%s", guard_text(&s->guard, text));
 }
 
-static enum outcome work(struct slow *s, struct err *e)
+static enum outcome slow_work(struct slow *s, struct err *e)
 {
 	struct slow_view view;
 	bool heads;
@@ -442,29 +442,29 @@ static enum outcome work(struct slow *s, struct err *e)
 	guard_begin(&s->guard, s->cfg->max_cpu, s->watch);
 	cmd_say("watching process %d: requests of %s or more; Ctrl-C ends", s->found.target.server,
 		cell_time((double)s->cfg->over_ns).text);
-	r = r ? r : wait_for_end(s);
+	r = r ? r : slow_wait_for_end(s);
 	if (!watch_lives(s->watch))
 		cmd_say("process %d ended while it was watched", s->found.target.server);
 	if (!r)
-		r = sum_up(s);
+		r = slow_sum_up(s);
 	if (r || s->failed) {
 		err_set(e, r, "%s", r && r != -ENOMEM ? strerror(-r) : "out of memory");
 		return OUTCOME_FAILED;
 	}
-	say_sum(s);
+	slow_say_sum(s);
 	if (!run_books_closed(&s->run))
 		cmd_say("cross-checks disagree: do not trust these figures");
 	return run_books_closed(&s->run) && !s->lost ? OUTCOME_OK : OUTCOME_UNTRUSTED;
 }
 
-static int run(const struct slow_cfg *cfg)
+static int slow_run(const struct slow_cfg *cfg)
 {
 	struct slow s = { .cfg = cfg };
 	struct err e = { 0 };
-	enum outcome o = begin(&s, &e);
+	enum outcome o = slow_begin(&s, &e);
 
 	if (!o)
-		o = work(&s, &e);
+		o = slow_work(&s, &e);
 	if (o && *e.text)
 		cmd_say("%s", e.text);
 	watch_free(s.watch);
@@ -495,5 +495,5 @@ int cmd_slow(int argc, char **argv)
 	}
 	cmd_catch_signals();
 	signal(SIGPIPE, SIG_DFL); /* "slow | head" ends with head */
-	return run(&cfg);
+	return slow_run(&cfg);
 }

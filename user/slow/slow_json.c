@@ -7,7 +7,7 @@
 #include <inttypes.h>
 #include <stdio.h>
 
-static void put_session(struct json_doc *d, json_t *o, const struct run_session *s)
+static void slow_json_put_session(struct json_doc *d, json_t *o, const struct run_session *s)
 {
 	json_t *volumes = json_array();
 
@@ -18,7 +18,7 @@ static void put_session(struct json_doc *d, json_t *o, const struct run_session 
 	json_put(d, o, "volumes", volumes);
 }
 
-static void put_name(struct json_doc *d, json_t *o, const struct slow_request *q)
+static void slow_json_put_name(struct json_doc *d, json_t *o, const struct slow_request *q)
 {
 	const struct afs_record_names *name = &q->name;
 	char hash[24];
@@ -35,7 +35,7 @@ static void put_name(struct json_doc *d, json_t *o, const struct slow_request *q
 		json_put(d, o, "name", json_text(q->text));
 }
 
-static json_t *parts(struct json_doc *d, const struct afs_record_requests *r)
+static json_t *slow_json_parts(struct json_doc *d, const struct afs_record_requests *r)
 {
 	struct slow_part part[SLOW_PARTS];
 	size_t n = slow_parts(r, part);
@@ -92,10 +92,10 @@ int slow_json(FILE *out, const struct slow_request *q, const struct slow_view *v
 	json_put(&d, o, "result", q->running ? json_null() : json_integer(q->r.result));
 	json_put(&d, o, "process", json_integer(q->r.session));
 	json_put(&d, o, "request", json_integer(q->r.dsi_id));
-	put_session(&d, o, q->session);
-	put_name(&d, o, q);
+	slow_json_put_session(&d, o, q->session);
+	slow_json_put_name(&d, o, q);
 	json_put(&d, o, "calls", json_integer(q->r.calls));
-	json_put(&d, o, "parts_ns", parts(&d, &q->r));
+	json_put(&d, o, "parts_ns", slow_json_parts(&d, &q->r));
 	if (q->calls) {
 		json_put(&d, o, "longest", calls(&d, q));
 		json_put(&d, o, "shorter", json_number(q->calls->more));

@@ -51,7 +51,7 @@ static void insert(struct slow_calls *c, const struct slow_call *call)
 	c->n++;
 }
 
-static void leave_out(struct slow_calls *c, const struct slow_call *call)
+static void slow_keep_leave_out(struct slow_calls *c, const struct slow_call *call)
 {
 	c->more++;
 	c->more_ns += call->ns;
@@ -71,10 +71,10 @@ void slow_keep_call(struct slow_keep *k, uint32_t session, uint16_t dsi_id, uint
 	if (c->n == SLOW_CALLS) {
 		at = shortest(c);
 		if (c->call[at].ns >= call->ns) {
-			leave_out(c, call);
+			slow_keep_leave_out(c, call);
 			return;
 		}
-		leave_out(c, &c->call[at]);
+		slow_keep_leave_out(c, &c->call[at]);
 		memmove(&c->call[at], &c->call[at + 1], (c->n - at - 1) * sizeof(*c->call));
 		c->n--;
 	}

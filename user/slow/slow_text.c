@@ -115,7 +115,7 @@ static const char *volume_text(const char *volume, bool narrow)
 	return narrow && last && last[1] ? last + 1 : volume;
 }
 
-static void put_volumes(FILE *out, const struct run_session *s, bool narrow)
+static void slow_text_put_volumes(FILE *out, const struct run_session *s, bool narrow)
 {
 	const char *volume;
 
@@ -129,7 +129,7 @@ static void put_volumes(FILE *out, const struct run_session *s, bool narrow)
 }
 
 /* The address without the port. */
-static void put_session(FILE *out, const struct run_session *s, bool narrow)
+static void slow_text_put_session(FILE *out, const struct run_session *s, bool narrow)
 {
 	const char *user = s && s->user ? s->user : "-";
 	const char *address = s && s->address ? s->address : "-";
@@ -139,10 +139,10 @@ static void put_session(FILE *out, const struct run_session *s, bool narrow)
 	fputc('@', out);
 	text_put(out, address, port ? (size_t)(port - address) : strlen(address));
 	if (s)
-		put_volumes(out, s, narrow);
+		slow_text_put_volumes(out, s, narrow);
 }
 
-static void put_name(FILE *out, const struct slow_request *q)
+static void slow_text_put_name(FILE *out, const struct slow_request *q)
 {
 	const struct afs_record_names *name = &q->name;
 
@@ -182,13 +182,13 @@ static size_t why_width(const struct slow_view *v)
 }
 
 /* Fills both, which are open. */
-static void fill(struct text *line, struct text *who, const struct slow_request *q,
-		 const struct slow_view *v)
+static void slow_text_fill(struct text *line, struct text *who, const struct slow_request *q,
+			   const struct slow_view *v)
 {
 	size_t end = WHAT_WIDTH + why_width(v), at, room, who_width;
 
-	put_session(who->out, q->session, v->width < NARROW);
-	put_name(who->out, q);
+	slow_text_put_session(who->out, q->session, v->width < NARROW);
+	slow_text_put_name(who->out, q);
 	who_width = text_width(who) + GAP;
 	who_width = who_width < WHO_MOST ? who_width : WHO_MOST;
 	room = v->width > who_width ? v->width - who_width : 0;
@@ -198,7 +198,7 @@ static void fill(struct text *line, struct text *who, const struct slow_request 
 	fprintf(line->out, "%*s", at < end ? (int)(end - at) : 0, "");
 }
 
-static int put_line(FILE *out, const struct slow_request *q, const struct slow_view *v)
+static int slow_text_put_line(FILE *out, const struct slow_request *q, const struct slow_view *v)
 {
 	struct text line = { 0 }, who = { 0 };
 	int r = text_open(&line);
@@ -206,7 +206,7 @@ static int put_line(FILE *out, const struct slow_request *q, const struct slow_v
 
 	r = r ? r : text_open(&who);
 	if (!r)
-		fill(&line, &who, q, v);
+		slow_text_fill(&line, &who, q, v);
 	r = text_close(&line) | text_close(&who) | r ? -ENOMEM : 0;
 	if (!r) {
 		at = text_columns(line.is) + GAP;
@@ -220,7 +220,7 @@ static int put_line(FILE *out, const struct slow_request *q, const struct slow_v
 	return r;
 }
 
-static void put_call(FILE *out, const struct slow_call *c, uint64_t begin)
+static void slow_text_put_call(FILE *out, const struct slow_call *c, uint64_t begin)
 {
 	static const char *const waits[] = {
 #define X(NAME, value, text) [value] = (text),
@@ -244,14 +244,14 @@ static void put_call(FILE *out, const struct slow_call *c, uint64_t begin)
 	fprintf(out, " = %" PRId64 "\n", c->ret);
 }
 
-static void put_calls(FILE *out, const struct slow_request *q)
+static void slow_text_put_calls(FILE *out, const struct slow_request *q)
 {
 	const struct slow_calls *c = q->calls;
 
 	fprintf(out, "    process %u, port %u, request %u, %u calls\n", q->r.session, q->r.port,
 		q->r.dsi_id, q->r.calls);
 	for (uint32_t i = 0; i < c->n; i++)
-		put_call(out, &c->call[i], q->r.t);
+		slow_text_put_call(out, &c->call[i], q->r.t);
 	if (c->more)
 		fprintf(out, "    and %" PRIu64 " shorter calls and waits, together %s\n", c->more,
 			cell_time((double)c->more_ns).text);
@@ -259,10 +259,10 @@ static void put_calls(FILE *out, const struct slow_request *q)
 
 int slow_text(FILE *out, const struct slow_request *q, const struct slow_view *v)
 {
-	int r = put_line(out, q, v);
+	int r = slow_text_put_line(out, q, v);
 
 	if (!r && q->calls)
-		put_calls(out, q);
+		slow_text_put_calls(out, q);
 	return r;
 }
 

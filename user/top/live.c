@@ -70,7 +70,8 @@ struct live *live_new(const struct live_opts *opts, struct err *e)
 
 /* Rows */
 
-static struct live_row *row_add(struct live_table *t, const char *name, const struct live_sum *sum)
+static struct live_row *live_row_add(struct live_table *t, const char *name,
+				     const struct live_sum *sum)
 {
 	struct live_row *r = live_table_row(t, name);
 
@@ -88,7 +89,7 @@ static void serve_add(const struct watch_connection *c, uint64_t now, uint64_t *
 		*oldest_ns = now - c->since_ns;
 }
 
-static void put_volumes(char *out, size_t len, const struct run_session *s)
+static void live_put_volumes(char *out, size_t len, const struct run_session *s)
 {
 	size_t n = 0;
 
@@ -100,8 +101,8 @@ static void put_volumes(char *out, size_t len, const struct run_session *s)
 }
 
 /* Who it is: looked up while that is not known, from time to time, and when it has ended. */
-static void label(struct live *l, struct live_known *k, const struct watch_connection *c,
-		  uint64_t now)
+static void live_label(struct live *l, struct live_known *k, const struct watch_connection *c,
+		       uint64_t now)
 {
 	bool fresh = !c->ended && k->label.user && k->label.n_volumes &&
 		     now - k->labelled_ns < LABEL_NS;
@@ -113,7 +114,7 @@ static void label(struct live *l, struct live_known *k, const struct watch_conne
 	run_session_fini(&k->label);
 	k->label = s;
 	k->labelled_ns = now;
-	put_volumes(text, sizeof(text), &s);
+	live_put_volumes(text, sizeof(text), &s);
 	free(k->volume);
 	k->volume = strdup(text);
 }
@@ -188,7 +189,7 @@ static void rows_add(struct live *l, const struct live_known *k, const struct wa
 	snprintf(session, sizeof(session), "%s %s (%d)", s->user ? s->user : "-",
 		 s->address ? s->address : "-", c->pid);
 	for (int by = 0; by < LIVE_N; by++) {
-		r = name[by] ? row_add(l->now[by], name[by], sum) : NULL;
+		r = name[by] ? live_row_add(l->now[by], name[by], sum) : NULL;
 		if (r)
 			serve_add(c, l->step[0].ended_ns, &r->in_service, &r->oldest_ns);
 		if (r && by == LIVE_SESSION)
@@ -222,7 +223,7 @@ static void take_connection(void *user, const struct watch_connection *c)
 	l->step[0].ended_ns = now;
 	known_step(k, c, now, &sum);
 	if (sum.requests || c->since_ns || c->ended || !k->labelled_ns)
-		label(l, k, c, now);
+		live_label(l, k, c, now);
 	rows_add(l, k, c, &sum);
 	active = sum.requests || c->since_ns;
 	l->step[0].active += active;
@@ -265,7 +266,7 @@ static void take_request(struct live *l, const struct afs_record_requests *r)
 #undef X
 	sum.handed = r->time_ns && !parts;
 	files_request(l->files, r, name);
-	row_add(l->now[LIVE_FILE], name, &sum);
+	live_row_add(l->now[LIVE_FILE], name, &sum);
 }
 
 static void take_record(void *user, unsigned int stream, const void *record)
@@ -315,7 +316,7 @@ static void request_row(struct live *l, const struct ledger *now, const struct r
 
 	memcpy(sum.time_ns, q->time_ns, sizeof(sum.time_ns));
 	memcpy(sum.hist, q->a.hist, sizeof(sum.hist));
-	row_add(l->now[LIVE_COMMAND], account_name(q->number, name), &sum);
+	live_row_add(l->now[LIVE_COMMAND], account_name(q->number, name), &sum);
 	live_sum_add(all, &sum);
 	if (is_login(q->number))
 		l->step[0].logins += q->a.sum.answered;

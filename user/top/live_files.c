@@ -82,7 +82,7 @@ void files_close(struct files *f)
 	free(f);
 }
 
-static struct files_session **place_of(struct files *f, uint32_t pid)
+static struct files_session **live_files_place_of(struct files *f, uint32_t pid)
 {
 	struct files_session **at = &f->place[pid % PLACES];
 
@@ -92,9 +92,9 @@ static struct files_session **place_of(struct files *f, uint32_t pid)
 }
 
 /* NULL: no memory. */
-static struct files_session *session_of(struct files *f, uint32_t pid)
+static struct files_session *live_files_session_of(struct files *f, uint32_t pid)
 {
-	struct files_session **at = place_of(f, pid);
+	struct files_session **at = live_files_place_of(f, pid);
 
 	if (!*at && (*at = calloc(1, sizeof(**at))))
 		(*at)->pid = pid;
@@ -103,7 +103,7 @@ static struct files_session *session_of(struct files *f, uint32_t pid)
 
 void files_end(struct files *f, uint32_t session)
 {
-	struct files_session **at = place_of(f, session), *s = *at;
+	struct files_session **at = live_files_place_of(f, session), *s = *at;
 
 	if (!s)
 		return;
@@ -111,8 +111,8 @@ void files_end(struct files *f, uint32_t session)
 	session_free(s);
 }
 
-static void put_name(const struct files *f, const struct afs_named *named,
-		     const struct afs_record_names *r, char out[FILES_NAME_MAX])
+static void live_files_put_name(const struct files *f, const struct afs_named *named,
+				const struct afs_record_names *r, char out[FILES_NAME_MAX])
 {
 	char text[AFS_TEXT_LEN] = "";
 
@@ -129,7 +129,7 @@ static void put_name(const struct files *f, const struct afs_named *named,
 
 void files_named(struct files *f, const struct afs_named *named)
 {
-	struct files_session *s = session_of(f, named->session);
+	struct files_session *s = live_files_session_of(f, named->session);
 	struct afs_record_names r;
 	struct files_pending *p;
 
@@ -138,7 +138,7 @@ void files_named(struct files *f, const struct afs_named *named)
 	names_record(f->names, named, &r);
 	p = &s->pending[s->newest++ % PENDING];
 	*p = (struct files_pending) { .dsi_id = r.dsi_id, .command = r.command, .used = true };
-	put_name(f, named, &r, p->name);
+	live_files_put_name(f, named, &r, p->name);
 }
 
 static struct files_pending *pending_of(struct files_session *s,
@@ -193,7 +193,7 @@ static bool is_account(uint16_t number, const char *name)
 
 void files_request(struct files *f, const struct afs_record_requests *r, char out[FILES_NAME_MAX])
 {
-	struct files_session *s = session_of(f, r->session);
+	struct files_session *s = live_files_session_of(f, r->session);
 	struct files_pending *p = s ? pending_of(s, r) : NULL;
 	struct files_fork *fork = s && r->fork && !p ? fork_of(s, r->fork) : NULL;
 

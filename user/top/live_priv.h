@@ -2,7 +2,7 @@
 #ifndef TOP_LIVE_PRIV_H
 #define TOP_LIVE_PRIV_H
 
-/* What the files of user/live know of a watch that goes on. */
+/* What live*.c know of a watch that goes on. */
 
 #include "top/live.h"
 #include "top/live_errors.h"

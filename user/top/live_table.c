@@ -77,7 +77,7 @@ void live_table_clear(struct live_table *t)
 }
 
 /* FNV-1a */
-static uint32_t hash(const char *name)
+static uint32_t live_table_hash(const char *name)
 {
 	uint32_t h = 2166136261u;
 
@@ -87,7 +87,7 @@ static uint32_t hash(const char *name)
 }
 
 /* A row at the end of those in use, cleared, with that name. */
-static struct live_row *row_add(struct live_table *t, const char *name)
+static struct live_row *live_table_row_add(struct live_table *t, const char *name)
 {
 	struct live_row *r = t->n < t->room ? t->row[t->n] : calloc(1, sizeof(*r));
 	char *copy = strdup(name);
@@ -108,7 +108,7 @@ static struct live_row *row_add(struct live_table *t, const char *name)
 
 struct live_row *live_table_row(struct live_table *t, const char *name)
 {
-	uint32_t at = hash(name);
+	uint32_t at = live_table_hash(name);
 	struct live_row *r;
 
 	for (;; at++) {
@@ -119,7 +119,7 @@ struct live_row *live_table_row(struct live_table *t, const char *name)
 		if (!strcmp(t->row[i - 1]->name, name))
 			return t->row[i - 1];
 	}
-	r = t->n < LIVE_ROWS ? row_add(t, name) : NULL;
+	r = t->n < LIVE_ROWS ? live_table_row_add(t, name) : NULL;
 	if (r)
 		t->index[at % PLACES] = (uint32_t)t->n;
 	else

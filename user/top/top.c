@@ -71,7 +71,7 @@ const struct opt top_options[] = {
 };
 /* clang-format on */
 
-static enum outcome begin(struct top *t, struct err *e)
+static enum outcome top_begin(struct top *t, struct err *e)
 {
 	const struct top_cfg *cfg = t->cfg;
 	const struct kind_wish wish = { .port = cfg->whom.port, .pid = cfg->whom.pid };
@@ -117,7 +117,7 @@ static struct top_status status_of(const struct top *t)
 	};
 }
 
-static void show(struct top *t)
+static void top_show(struct top *t)
 {
 	const struct top_status status = status_of(t);
 	const struct live_table *table;
@@ -140,7 +140,7 @@ static void show_event(struct top *t)
 	const struct top_status status = status_of(t);
 
 	if (t->screen) {
-		show(t);
+		top_show(t);
 		return;
 	}
 	if (t->cfg->json)
@@ -168,7 +168,7 @@ static void take_older(void *arg, const struct run_service *is)
 	live_older(((struct top *)arg)->live, is);
 }
 
-static int step(struct top *t)
+static int top_step(struct top *t)
 {
 	int r = live_step(t->live);
 
@@ -181,7 +181,7 @@ static int step(struct top *t)
 	t->sum.steps++;
 	t->sum.requests += t->step.all.requests;
 	take_costs(t);
-	show(t);
+	top_show(t);
 	return 0;
 }
 
@@ -235,7 +235,7 @@ static int take_keys(struct top *t, struct err *e)
 
 	while (!t->state.quit && (key = top_screen_key(t->screen)) != TOP_KEY_NONE) {
 		top_screen_take(t->screen, &t->state, key);
-		show(t);
+		top_show(t);
 		n++;
 	}
 	if (!n || t->state.quit)
@@ -262,14 +262,14 @@ static int wait_a_while(struct top *t, struct err *e)
 	return r ? r : take_keys(t, e);
 }
 
-static bool is_over(struct top *t)
+static bool top_is_over(struct top *t)
 {
 	if (cmd_stop || t->costly || t->failed || t->hung_up || t->state.quit || ferror(stdout))
 		return true;
 	return t->cfg->steps && t->sum.steps >= t->cfg->steps;
 }
 
-static int look(struct top *t)
+static int top_look(struct top *t)
 {
 	t->costly = guard_over(&t->guard, t->watch);
 	return opinion_look(&t->opinion, t->live, t->watch, &t->found);
@@ -282,7 +282,7 @@ static int end_life(struct top *t)
 
 	watch_stop(t->watch);
 	if (!t->failed)
-		r = step(t);
+		r = top_step(t);
 	r = r ? r : top_end_watch(t);
 	comeback_time(t->ended_at);
 	t->waiting = true;
@@ -324,7 +324,7 @@ static void wait_for_keys(struct top *t)
 	t->hung_up = t->screen && in.revents & (POLLHUP | POLLERR | POLLNVAL);
 	while (t->screen && !t->state.quit && (key = top_screen_key(t->screen)) != TOP_KEY_NONE) {
 		top_screen_take(t->screen, &t->state, key);
-		show(t);
+		top_show(t);
 	}
 }
 
@@ -339,7 +339,7 @@ static int wait_for_comeback(struct top *t, struct err *e)
 	struct err none;
 	int r = 0;
 
-	while (!r && t->waiting && !is_over(t)) {
+	while (!r && t->waiting && !top_is_over(t)) {
 		wait_for_keys(t);
 		if (clock_now_ns() - t->looked_ns < NS_PER_S)
 			continue;
@@ -356,7 +356,7 @@ static int wait_for_comeback(struct top *t, struct err *e)
 }
 
 /* A certain process does not come back. */
-static int take_end(struct top *t, struct err *e)
+static int top_take_end(struct top *t, struct err *e)
 {
 	int r;
 
@@ -367,14 +367,14 @@ static int take_end(struct top *t, struct err *e)
 	return r ? r : wait_for_comeback(t, e);
 }
 
-static int wait_for_end(struct top *t, struct err *e)
+static int top_wait_for_end(struct top *t, struct err *e)
 {
 	uint64_t now;
 	int r = 0;
 
-	while (!r && !is_over(t)) {
+	while (!r && !top_is_over(t)) {
 		if (!watch_lives(t->watch)) {
-			r = take_end(t, e);
+			r = top_take_end(t, e);
 			if (t->died)
 				break;
 			continue;
@@ -382,12 +382,12 @@ static int wait_for_end(struct top *t, struct err *e)
 		r = wait_a_while(t, e);
 		now = clock_now_ns();
 		if (!r && now - t->looked_ns >= NS_PER_S) {
-			r = look(t);
+			r = top_look(t);
 			t->looked_ns = now;
 		}
 		if (r || t->state.paused || now < t->due_ns)
 			continue;
-		r = step(t);
+		r = top_step(t);
 		t->due_ns += (uint64_t)(t->state.delay_s * NS_PER_S);
 		if (t->due_ns <= now)
 			t->due_ns = now + (uint64_t)(t->state.delay_s * NS_PER_S);
@@ -433,7 +433,7 @@ static void close_screen(struct top *t)
 }
 
 /* The last step is shorter. */
-static int finish(struct top *t)
+static int top_finish(struct top *t)
 {
 	bool enough = t->cfg->steps && t->sum.steps >= t->cfg->steps, lines = !t->screen;
 	int r = 0;
@@ -445,7 +445,7 @@ static int finish(struct top *t)
 	if (!t->waiting) {
 		watch_stop(t->watch);
 		if (!enough && lines && !t->failed)
-			r = step(t);
+			r = top_step(t);
 		r = r ? r : top_end_watch(t);
 	}
 	t->sum.lost = t->before_lost;
@@ -453,7 +453,7 @@ static int finish(struct top *t)
 	return r;
 }
 
-static void say_sum(struct top *t)
+static void top_say_sum(struct top *t)
 {
 	char text[GUARD_TEXT_MAX];
 
@@ -470,7 +470,7 @@ static void say_sum(struct top *t)
 		cmd_say("cross-checks disagree: do not trust these figures");
 }
 
-static enum outcome work(struct top *t, struct err *e)
+static enum outcome top_work(struct top *t, struct err *e)
 {
 	const struct report_opts terminal = output_terminal();
 	int r;
@@ -488,12 +488,12 @@ static enum outcome work(struct top *t, struct err *e)
 	t->begun_ns = clock_now_ns();
 	t->begun_cpu_ns = guard_own_ns();
 	begin_steps(t);
-	r = wait_for_end(t, e);
+	r = top_wait_for_end(t, e);
 	if (!r)
-		r = finish(t);
+		r = top_finish(t);
 	close_screen(t);
 	if (!r)
-		say_sum(t);
+		top_say_sum(t);
 	if (r || t->failed) {
 		if (!*e->text)
 			err_set(e, r, "%s", r && r != -ENOMEM ? strerror(-r) : "out of memory");
@@ -502,7 +502,7 @@ static enum outcome work(struct top *t, struct err *e)
 	return t->untrusted || t->sum.lost ? OUTCOME_UNTRUSTED : OUTCOME_OK;
 }
 
-static int run(const struct top_cfg *cfg)
+static int top_run(const struct top_cfg *cfg)
 {
 	const struct top_view view = { .by = (enum live_by)cfg->by,
 				       .sort = (enum top_column)cfg->sort,
@@ -515,9 +515,9 @@ static int run(const struct top_cfg *cfg)
 		return OUTCOME_FAILED;
 	t->cfg = cfg;
 	top_state_begin(&t->state, &view, cfg->delay_s, cfg->names);
-	o = begin(t, &e);
+	o = top_begin(t, &e);
 	if (!o)
-		o = work(t, &e);
+		o = top_work(t, &e);
 	if (o && *e.text)
 		cmd_say("%s", e.text);
 	top_free_watch(t);
@@ -545,5 +545,5 @@ int cmd_top(int argc, char **argv)
 	}
 	cmd_catch_signals();
 	signal(SIGPIPE, SIG_DFL); /* "top -b | head" ends with head */
-	return run(&cfg);
+	return top_run(&cfg);
 }

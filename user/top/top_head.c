@@ -26,7 +26,7 @@ static bool piece(struct top_line *l, size_t width, const char *text)
 	return true;
 }
 
-static double seconds_of(const struct live_step *step)
+static double top_head_seconds_of(const struct live_step *step)
 {
 	return step->ended_ns > step->begun_ns
 		   ? (double)(step->ended_ns - step->begun_ns) / NS_PER_S
@@ -52,7 +52,7 @@ static void put_watched(struct top_line *l, const struct top_status *s, size_t w
 	}
 }
 
-static void put_server(struct top_line *l, const struct top_status *s, size_t width)
+static void top_head_put_server(struct top_line *l, const struct top_status *s, size_t width)
 {
 	line_printf(l, "%s, process %d", s->program, s->pid);
 	if (s->port)
@@ -71,19 +71,20 @@ static void put_server(struct top_line *l, const struct top_status *s, size_t wi
 	put_watched(l, s, width);
 }
 
-static struct cell rate(double v)
+static struct cell top_head_rate(double v)
 {
 	return v > 0 && v < 9.95 ? cell_fixed(v, 1) : cell_count((uint64_t)(v + 0.5));
 }
 
-static void put_work(struct top_line *l, const struct live_step *step, size_t width)
+static void top_head_put_work(struct top_line *l, const struct live_step *step, size_t width)
 {
 	const struct live_sum *all = &step->all;
-	double seconds = seconds_of(step);
+	double seconds = top_head_seconds_of(step);
 	char text[128];
 	size_t at;
 
-	snprintf(text, sizeof(text), "%s requests/s", rate((double)all->requests / seconds).text);
+	snprintf(text, sizeof(text), "%s requests/s",
+		 top_head_rate((double)all->requests / seconds).text);
 	piece(l, width, text);
 	snprintf(text, sizeof(text), "p50 %s", screen_about(live_sum_quantile(all, 0.5), 0).text);
 	piece(l, width, all->requests ? text : "p50 -");
@@ -98,9 +99,11 @@ static void put_work(struct top_line *l, const struct live_step *step, size_t wi
 		l->alarm_at = at;
 		l->alarm_len = l->len - at;
 	}
-	snprintf(text, sizeof(text), "%s errors/s", rate((double)all->errors / seconds).text);
+	snprintf(text, sizeof(text), "%s errors/s",
+		 top_head_rate((double)all->errors / seconds).text);
 	piece(l, width, text);
-	snprintf(text, sizeof(text), "%s logins/s", rate((double)step->logins / seconds).text);
+	snprintf(text, sizeof(text), "%s logins/s",
+		 top_head_rate((double)step->logins / seconds).text);
 	piece(l, width, text);
 }
 
@@ -152,7 +155,7 @@ static void put_legend(struct top_line *l, const struct live_step *step, size_t 
 }
 
 /* "12%", "0.4%" */
-static struct cell share(double v)
+static struct cell top_head_share(double v)
 {
 	struct cell c = cell_fixed(100 * v, v < 0.0995);
 
@@ -161,19 +164,20 @@ static struct cell share(double v)
 }
 
 /* What is lost comes first: it is never left out. */
-static void put_cost(struct top_line *l, const struct top_status *s, size_t width)
+static void top_head_put_cost(struct top_line *l, const struct top_status *s, size_t width)
 {
-	double ns = seconds_of(s->step) * NS_PER_S;
+	double ns = top_head_seconds_of(s->step) * NS_PER_S;
 	char text[128];
 
 	line_printf(l, "lost %s", cell_count(s->step->lost).text);
 	l->alarm_len = s->step->lost ? l->len : 0;
 	snprintf(text, sizeof(text), "CPU: server %s, CNID %s",
-		 share((double)s->step->server_cpu_ns / ns).text,
-		 share((double)s->step->backend_cpu_ns / ns).text);
+		 top_head_share((double)s->step->server_cpu_ns / ns).text,
+		 top_head_share((double)s->step->backend_cpu_ns / ns).text);
 	piece(l, width, text);
 	snprintf(text, sizeof(text), "watching: afpscope %s, in the kernel %s",
-		 share(s->own_cpu).text, s->programs_cpu < 0 ? "n/a" : share(s->programs_cpu).text);
+		 top_head_share(s->own_cpu).text,
+		 s->programs_cpu < 0 ? "n/a" : top_head_share(s->programs_cpu).text);
 	piece(l, width, text);
 }
 
@@ -189,11 +193,11 @@ size_t top_head(struct top_line out[TOP_HEAD], const struct top_status *s, size_
 {
 	for (size_t i = 0; i < TOP_HEAD; i++)
 		line_clear(&out[i]);
-	put_server(&out[0], s, width);
-	put_work(&out[1], s->step, width);
+	top_head_put_server(&out[0], s, width);
+	top_head_put_work(&out[1], s->step, width);
 	line_bar(&out[2], &s->step->all, width, true);
 	put_legend(&out[3], s->step, width);
-	put_cost(&out[4], s, width);
+	top_head_put_cost(&out[4], s, width);
 	put_opinion(&out[5], s->opinion, width);
 	for (size_t i = 0; i < TOP_HEAD; i++)
 		line_trim(&out[i], width);

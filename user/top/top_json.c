@@ -10,7 +10,7 @@
 #define NS_PER_S 1000000000
 
 /* The wall time of a moment of CLOCK_MONOTONIC. */
-static json_t *wall(uint64_t at_ns)
+static json_t *top_json_wall(uint64_t at_ns)
 {
 	struct timespec real, mono;
 
@@ -21,7 +21,7 @@ static json_t *wall(uint64_t at_ns)
 }
 
 /* Of requests whose parts are not known nothing is said. */
-static json_t *parts(struct json_doc *d, const struct live_sum *s)
+static json_t *top_json_parts(struct json_doc *d, const struct live_sum *s)
 {
 	json_t *o;
 
@@ -33,12 +33,12 @@ static json_t *parts(struct json_doc *d, const struct live_sum *s)
 	return o;
 }
 
-static json_t *quantile(const struct live_sum *s, double q)
+static json_t *top_json_quantile(const struct live_sum *s, double q)
 {
 	return s->requests ? json_number((uint64_t)live_sum_quantile(s, q)) : json_null();
 }
 
-static void put_sum(struct json_doc *d, json_t *o, const struct live_sum *s)
+static void top_json_put_sum(struct json_doc *d, json_t *o, const struct live_sum *s)
 {
 	json_put(d, o, "requests", json_number(s->requests));
 	json_put(d, o, "errors", json_number(s->errors));
@@ -46,10 +46,10 @@ static void put_sum(struct json_doc *d, json_t *o, const struct live_sum *s)
 	json_put(d, o, "bytes_out", json_number(s->bytes_out));
 	json_put(d, o, "time_ns", json_number(s->ns));
 	json_put(d, o, "service_ns", json_number(s->service_ns));
-	json_put(d, o, "p50_ns", quantile(s, 0.5));
-	json_put(d, o, "p99_ns", quantile(s, 0.99));
+	json_put(d, o, "p50_ns", top_json_quantile(s, 0.5));
+	json_put(d, o, "p99_ns", top_json_quantile(s, 0.99));
 	json_put(d, o, "handed_over", json_number(s->handed));
-	json_put(d, o, "parts_ns", parts(d, s));
+	json_put(d, o, "parts_ns", top_json_parts(d, s));
 }
 
 /* NULL and "": not known. */
@@ -58,7 +58,7 @@ static json_t *text(const char *s)
 	return json_text(s && *s ? s : NULL);
 }
 
-static json_t *row_of(struct json_doc *d, const struct live_row *r, enum live_by by)
+static json_t *top_json_row_of(struct json_doc *d, const struct live_row *r, enum live_by by)
 {
 	json_t *o = json_object();
 
@@ -73,7 +73,7 @@ static json_t *row_of(struct json_doc *d, const struct live_row *r, enum live_by
 		json_put(d, o, "in_service", json_number(r->in_service));
 		json_put(d, o, "oldest_ns", json_number(r->oldest_ns));
 	}
-	put_sum(d, o, &r->sum);
+	top_json_put_sum(d, o, &r->sum);
 	return o;
 }
 
@@ -82,7 +82,7 @@ static json_t *rest_of(struct json_doc *d, const struct live_table *t)
 	json_t *o = json_object();
 
 	json_put(d, o, "times", json_number(t->more));
-	put_sum(d, o, &t->rest);
+	top_json_put_sum(d, o, &t->rest);
 	return o;
 }
 
@@ -92,9 +92,9 @@ static void put_step(struct json_doc *d, json_t *o, const struct top_status *s)
 	uint64_t ns = step->ended_ns - step->begun_ns;
 
 	json_put(d, o, "event", json_string("step"));
-	json_put(d, o, "begin", wall(step->begun_ns));
+	json_put(d, o, "begin", top_json_wall(step->begun_ns));
 	json_put(d, o, "step_ns", json_number(ns));
-	put_sum(d, o, &step->all);
+	top_json_put_sum(d, o, &step->all);
 	json_put(d, o, "sessions", json_number(step->sessions));
 	json_put(d, o, "active", json_number(step->active));
 	json_put(d, o, "in_service", json_number(step->in_service));
@@ -121,7 +121,7 @@ int top_json(FILE *out, const struct top_status *s, const struct top_view *v,
 	put_step(&d, o, s);
 	json_put(&d, o, "by", json_string(top_views[v->by]));
 	for (size_t i = 0; i < n; i++)
-		json_add(&d, rows, row_of(&d, row[i], v->by));
+		json_add(&d, rows, top_json_row_of(&d, row[i], v->by));
 	json_put(&d, o, "rows", rows);
 	json_put(&d, o, "not_told_apart", t->more ? rest_of(&d, t) : json_null());
 	free(row);
@@ -134,7 +134,7 @@ int top_json_event(FILE *out, const struct top_status *s, uint64_t at_ns)
 	json_t *o = json_object();
 
 	json_put(&d, o, "event", json_string(s->ended_at ? "ended" : "restarted"));
-	json_put(&d, o, "at", wall(at_ns));
+	json_put(&d, o, "at", top_json_wall(at_ns));
 	json_put(&d, o, "process", json_integer(s->pid));
 	return json_line(out, &d, o);
 }

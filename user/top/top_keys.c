@@ -90,7 +90,7 @@ void top_state_rows(struct top_state *s, const struct live_row **row, size_t n, 
 }
 
 /* From row "from" on, and then from the first. */
-static void find(struct top_state *s, const struct live_row **row, size_t n, size_t from)
+static void top_keys_find(struct top_state *s, const struct live_row **row, size_t n, size_t from)
 {
 	for (size_t i = 0; i < n; i++) {
 		size_t at = (from + i) % n;
@@ -169,10 +169,10 @@ static void search_key(struct top_state *s, int key, const struct live_row **row
 	if (key == ESCAPE || is_enter(key)) {
 		s->mode = TOP_TABLE;
 	} else if (key == TOP_KEY_F + 3 || key == TOP_KEY_DOWN) {
-		find(s, row, n, s->at + 1);
+		top_keys_find(s, row, n, s->at + 1);
 	} else {
 		type(s->search, key);
-		find(s, row, n, s->at);
+		top_keys_find(s, row, n, s->at);
 	}
 }
 
@@ -192,7 +192,7 @@ static void menu_key(struct top_state *s, int key)
 
 /* Views */
 
-static void show(struct top_state *s, enum live_by by)
+static void top_keys_show(struct top_state *s, enum live_by by)
 {
 	if (by != s->view.by) {
 		*s->selected = *s->one = '\0';
@@ -209,19 +209,19 @@ static bool view_key(struct top_state *s, int key)
 	if (key > 0 && key < 256)
 		at = strchr(letters, key);
 	if (at)
-		show(s, (enum live_by)(at - letters));
+		top_keys_show(s, (enum live_by)(at - letters));
 	else if (key >= '1' && key <= '6')
-		show(s, (enum live_by)(strchr(digits, key) - digits));
+		top_keys_show(s, (enum live_by)(strchr(digits, key) - digits));
 	else if (key == '\t' || key == TOP_KEY_F + 5)
-		show(s, (s->view.by + 1) % LIVE_N);
+		top_keys_show(s, (s->view.by + 1) % LIVE_N);
 	else if (key == TOP_KEY_BACK_TAB)
-		show(s, (s->view.by + LIVE_N - 1) % LIVE_N);
+		top_keys_show(s, (s->view.by + LIVE_N - 1) % LIVE_N);
 	else
 		return false;
 	return true;
 }
 
-static void enter(struct top_state *s, const struct live_row **row, size_t n)
+static void top_keys_enter(struct top_state *s, const struct live_row **row, size_t n)
 {
 	enum live_by by = s->view.by;
 	char one[TOP_NAME_MAX];
@@ -237,7 +237,7 @@ static void enter(struct top_state *s, const struct live_row **row, size_t n)
 		return;
 	}
 	snprintf(one, sizeof(one), "%s", row[s->at]->name);
-	show(s, LIVE_SESSION);
+	top_keys_show(s, LIVE_SESSION);
 	s->view.of = by;
 	memcpy(s->one, one, sizeof(one));
 	*s->selected = '\0';
@@ -334,7 +334,7 @@ static void table_key(struct top_state *s, int key, const struct live_row **row,
 		break;
 	case '\r':
 	case '\n':
-		enter(s, row, n);
+		top_keys_enter(s, row, n);
 		break;
 	case ESCAPE:
 		show_all(s);

@@ -39,7 +39,7 @@ static void append(struct top_line *l, const char *text)
 }
 
 /* As much of text as is shown at all; out has as much room as a line. */
-static void clean(char out[TOP_LINE_MAX], const char *text)
+static void top_line_clean(char out[TOP_LINE_MAX], const char *text)
 {
 	snprintf(out, TOP_LINE_MAX, "%s", text);
 	text_clean(out);
@@ -52,7 +52,7 @@ void line_add(struct top_line *l, const char *text)
 {
 	char copy[TOP_LINE_MAX];
 
-	clean(copy, text);
+	top_line_clean(copy, text);
 	append(l, copy);
 }
 
@@ -101,7 +101,7 @@ void line_cell(struct top_line *l, const char *text, size_t columns, bool left)
 	char copy[TOP_LINE_MAX + sizeof(ELLIPSIS)];
 	size_t end = l->columns + columns, have;
 
-	clean(copy, text);
+	top_line_clean(copy, text);
 	cut(copy, columns);
 	have = text_columns(copy);
 	if (!left)
@@ -142,7 +142,7 @@ void line_bar(struct top_line *l, const struct live_sum *s, size_t columns, bool
 	l->bar_len = l->len - l->bar_at;
 }
 
-static size_t least(size_t a, size_t b)
+static size_t top_line_least(size_t a, size_t b)
 {
 	return a < b ? a : b;
 }
@@ -154,10 +154,10 @@ void line_trim(struct top_line *l, size_t columns)
 	l->len = bytes_in(l->text, columns);
 	l->text[l->len] = '\0';
 	l->columns = columns;
-	l->name_len = least(l->name_len, l->len);
-	l->name_columns = least(l->name_columns, columns);
-	l->bar_at = least(l->bar_at, l->len);
-	l->bar_len = least(l->bar_len, l->len - l->bar_at);
-	l->alarm_at = least(l->alarm_at, l->len);
-	l->alarm_len = least(l->alarm_len, l->len - l->alarm_at);
+	l->name_len = top_line_least(l->name_len, l->len);
+	l->name_columns = top_line_least(l->name_columns, columns);
+	l->bar_at = top_line_least(l->bar_at, l->len);
+	l->bar_len = top_line_least(l->bar_len, l->len - l->bar_at);
+	l->alarm_at = top_line_least(l->alarm_at, l->len);
+	l->alarm_len = top_line_least(l->alarm_len, l->len - l->alarm_at);
 }

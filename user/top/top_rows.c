@@ -36,24 +36,24 @@ bool top_row_has(const struct live_row *r, const char *text)
 	       has(r->volume, text);
 }
 
-static bool is_same(const char *a, const char *b)
+static bool top_rows_is_same(const char *a, const char *b)
 {
 	return a && !strcmp(a, b);
 }
 
-static bool is_of(const struct live_row *r, const struct top_view *v)
+static bool top_rows_is_of(const struct live_row *r, const struct top_view *v)
 {
 	if (!*v->one || v->by != LIVE_SESSION)
 		return true;
 	switch (v->of) {
 	case LIVE_USER:
-		return is_same(r->user, v->one);
+		return top_rows_is_same(r->user, v->one);
 	case LIVE_CLIENT:
-		return is_same(r->client, v->one);
+		return top_rows_is_same(r->client, v->one);
 	case LIVE_VOLUME:
-		return is_same(r->volume, v->one);
+		return top_rows_is_same(r->volume, v->one);
 	default:
-		return is_same(r->name, v->one);
+		return top_rows_is_same(r->name, v->one);
 	}
 }
 
@@ -95,7 +95,7 @@ static double key_of(const struct live_row *r, enum top_column sort)
 	}
 }
 
-static int compare(const void *a, const void *b)
+static int top_rows_compare(const void *a, const void *b)
 {
 	const struct keyed *x = a, *y = b;
 
@@ -120,11 +120,11 @@ size_t top_rows(const struct live_row **out, const struct live_table *t, const s
 	for (size_t i = 0; found && i < t->n; i++) {
 		const struct live_row *r = t->row[i];
 
-		if (is_of(r, v) && (!*v->filter || top_row_has(r, v->filter)))
+		if (top_rows_is_of(r, v) && (!*v->filter || top_row_has(r, v->filter)))
 			found[n++] = keyed(r, v->sort);
 	}
 	if (n)
-		qsort(found, n, sizeof(*found), compare);
+		qsort(found, n, sizeof(*found), top_rows_compare);
 	for (size_t i = 0; i < n; i++)
 		out[v->inverted ? n - 1 - i : i] = found[i].row;
 	free(found);

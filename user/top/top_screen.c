@@ -175,7 +175,8 @@ static void put_letters(const struct top_screen *s, const char *text, size_t len
 }
 
 /* From byte "from" to byte "to" of the line, letters of parts in their colours. */
-static void put_part(const struct top_screen *s, const struct top_line *l, size_t from, size_t to)
+static void top_screen_put_part(const struct top_screen *s, const struct top_line *l, size_t from,
+				size_t to)
 {
 	size_t at = from;
 
@@ -201,7 +202,7 @@ static void put_part(const struct top_screen *s, const struct top_line *l, size_
 
 /* How many bytes of a clean text fit, as the terminal shows them: some characters take two columns.
  */
-static size_t fitting(const char *text, size_t len, size_t columns)
+static size_t top_screen_fitting(const char *text, size_t len, size_t columns)
 {
 	mbstate_t state = { 0 };
 	size_t at = 0, n, used = 0;
@@ -219,15 +220,17 @@ static size_t fitting(const char *text, size_t len, size_t columns)
 }
 
 /* What follows a name begins in its column, however wide the name's characters are. */
-static void put_line(const struct top_screen *s, size_t y, const struct top_line *l, attr_t attr)
+static void top_screen_put_line(const struct top_screen *s, size_t y, const struct top_line *l,
+				attr_t attr)
 {
 	at_begin(y);
 	attron(attr);
 	if (l->name_columns) {
-		addnstr(l->text, (int)fitting(l->text, l->name_len, l->name_columns - 1));
+		addnstr(l->text,
+			(int)top_screen_fitting(l->text, l->name_len, l->name_columns - 1));
 		move((int)y, (int)l->name_columns);
 	}
-	put_part(s, l, l->name_len, l->len);
+	top_screen_put_part(s, l, l->name_len, l->len);
 	attroff(attr);
 }
 
@@ -250,7 +253,7 @@ static void put_keys(const struct top_screen *s)
 }
 
 /* What is shown of how much; at the right of the foot. */
-static void put_state(const struct top_screen *s, const struct top_state *state)
+static void top_screen_put_state(const struct top_screen *s, const struct top_state *state)
 {
 	struct top_line l;
 
@@ -284,22 +287,23 @@ static void put_foot(const struct top_screen *s, const struct top_state *state)
 		put_keys(s);
 	line_trim(&l, width());
 	addnstr(l.text, (int)l.len);
-	put_state(s, state);
+	top_screen_put_state(s, state);
 }
 
 /* All */
 
-static void put_head(const struct top_screen *s, const struct top_status *status)
+static void top_screen_put_head(const struct top_screen *s, const struct top_status *status)
 {
 	struct top_line *head = malloc(TOP_HEAD * sizeof(*head));
 	size_t n = head ? top_head(head, status, width()) : 0;
 
 	for (size_t i = 0; i < n && i < height(); i++)
-		put_line(s, i, &head[i], i == 1 || i == n - 1 ? A_BOLD : A_NORMAL);
+		top_screen_put_line(s, i, &head[i], i == 1 || i == n - 1 ? A_BOLD : A_NORMAL);
 	free(head);
 }
 
-static void put_table(const struct top_screen *s, const struct top_state *state, uint64_t step_ns)
+static void top_screen_put_table(const struct top_screen *s, const struct top_state *state,
+				 uint64_t step_ns)
 {
 	struct top_line line;
 	struct top_layout l;
@@ -307,7 +311,7 @@ static void put_table(const struct top_screen *s, const struct top_state *state,
 	top_lay(&l, &state->view, s->row, s->n, width());
 	top_heading(&line, &l, &state->view);
 	line_pad(&line, width());
-	put_line(s, TOP_HEAD, &line, s->color ? COLOR_PAIR(PAIR_KEY) : A_REVERSE);
+	top_screen_put_line(s, TOP_HEAD, &line, s->color ? COLOR_PAIR(PAIR_KEY) : A_REVERSE);
 	for (size_t i = 0; i < page(); i++) {
 		size_t at = state->first + i;
 
@@ -315,8 +319,8 @@ static void put_table(const struct top_screen *s, const struct top_state *state,
 		if (at >= s->n)
 			continue;
 		top_row(&line, &l, s->row[at], step_ns);
-		put_line(s, TOP_HEAD + 1 + i, &line,
-			 at == state->at ? A_BOLD | A_UNDERLINE : A_NORMAL);
+		top_screen_put_line(s, TOP_HEAD + 1 + i, &line,
+				    at == state->at ? A_BOLD | A_UNDERLINE : A_NORMAL);
 	}
 }
 
@@ -359,9 +363,9 @@ void top_screen_draw(struct top_screen *s, struct top_state *state, const struct
 	set_term(s->screen);
 	s->n = top_rows(s->row, table, &state->view);
 	top_state_rows(state, s->row, s->n, page());
-	put_head(s, status);
+	top_screen_put_head(s, status);
 	if (height() > TOP_HEAD)
-		put_table(s, state, step->ended_ns - step->begun_ns);
+		top_screen_put_table(s, state, step->ended_ns - step->begun_ns);
 	if (height())
 		put_foot(s, state);
 	if (state->mode == TOP_MENU)

@@ -145,7 +145,7 @@ void top_heading(struct top_line *out, const struct top_layout *l, const struct 
 	line_trim(out, l->width);
 }
 
-static struct cell number(double v)
+static struct cell top_text_number(double v)
 {
 	if (v >= 99999.5)
 		return cell_short(v);
@@ -163,13 +163,13 @@ static struct cell nothing(void)
 	return (struct cell) { "-" };
 }
 
-static struct cell quantile(const struct live_sum *s, double q)
+static struct cell top_text_quantile(const struct live_sum *s, double q)
 {
 	return s->requests ? screen_about(live_sum_quantile(s, q), 0) : nothing();
 }
 
 /* "12%" of the time of the row's requests, by parts. */
-static struct cell share(const struct live_row *r, uint64_t ns, enum live_by by)
+static struct cell top_text_share(const struct live_row *r, uint64_t ns, enum live_by by)
 {
 	uint64_t part[TOP_PARTS], all = line_parts(part, &r->sum, by == LIVE_COMMAND);
 
@@ -184,20 +184,20 @@ static struct cell part_value(const struct live_row *r, enum top_column c, enum 
 
 	switch (c) {
 	case TOP_CPU:
-		return share(r, ns[ACCOUNT_USER] + ns[ACCOUNT_CALLS], by);
+		return top_text_share(r, ns[ACCOUNT_USER] + ns[ACCOUNT_CALLS], by);
 	case TOP_RUNQ:
-		return share(r, ns[ACCOUNT_RUNQ], by);
+		return top_text_share(r, ns[ACCOUNT_RUNQ], by);
 	case TOP_DISK:
-		return share(r, ns[ACCOUNT_DISK], by);
+		return top_text_share(r, ns[ACCOUNT_DISK], by);
 	case TOP_CNID:
-		return share(r, ns[ACCOUNT_CNID], by);
+		return top_text_share(r, ns[ACCOUNT_CNID], by);
 	default:
 		return cell_na();
 	}
 }
 
-static struct cell value(const struct live_row *r, enum top_column c, double step_ns,
-			 enum live_by by)
+static struct cell top_text_value(const struct live_row *r, enum top_column c, double step_ns,
+				  enum live_by by)
 {
 	const struct live_sum *s = &r->sum;
 	double seconds = step_ns / NS_PER_S;
@@ -206,13 +206,13 @@ static struct cell value(const struct live_row *r, enum top_column c, double ste
 	case TOP_BUSY:
 		return cell_rate((double)s->service_ns / step_ns);
 	case TOP_RATE:
-		return number((double)s->requests / seconds);
+		return top_text_number((double)s->requests / seconds);
 	case TOP_ERRORS:
-		return number((double)s->errors / seconds);
+		return top_text_number((double)s->errors / seconds);
 	case TOP_P50:
-		return quantile(s, 0.5);
+		return top_text_quantile(s, 0.5);
 	case TOP_P99:
-		return quantile(s, 0.99);
+		return top_text_quantile(s, 0.99);
 	case TOP_IN:
 		return mega((double)s->bytes_in / seconds / 1e6);
 	case TOP_OUT:
@@ -226,7 +226,7 @@ static struct cell value(const struct live_row *r, enum top_column c, double ste
 	}
 }
 
-static void put_name(struct top_line *out, const char *name, size_t width)
+static void top_text_put_name(struct top_line *out, const char *name, size_t width)
 {
 	line_cell(out, *name ? name : "(not known)", width - GAP, true);
 	line_cell(out, "", GAP, true);
@@ -244,7 +244,7 @@ void top_row(struct top_line *out, const struct top_layout *l, const struct live
 		enum top_column c = l->cell[i].is;
 
 		if (c == TOP_NAME) {
-			put_name(out, r->name, l->cell[i].columns);
+			top_text_put_name(out, r->name, l->cell[i].columns);
 		} else if (c == TOP_VOLUME) {
 			line_cell(out, "", GAP, true);
 			line_cell(out, r->volume ? r->volume : "", l->cell[i].columns - GAP, true);
@@ -252,7 +252,8 @@ void top_row(struct top_line *out, const struct top_layout *l, const struct live
 			line_cell(out, "", GAP, true);
 			line_bar(out, &r->sum, l->cell[i].columns - GAP, l->by == LIVE_COMMAND);
 		} else {
-			line_cell(out, value(r, c, ns, l->by).text, l->cell[i].columns, false);
+			line_cell(out, top_text_value(r, c, ns, l->by).text, l->cell[i].columns,
+				  false);
 		}
 	}
 	line_trim(out, l->width);
@@ -260,7 +261,7 @@ void top_row(struct top_line *out, const struct top_layout *l, const struct live
 
 /* Rows of a table as lines */
 
-static void put_line(FILE *out, const struct top_line *l)
+static void top_text_put_line(FILE *out, const struct top_line *l)
 {
 	size_t len = l->len;
 
@@ -269,15 +270,15 @@ static void put_line(FILE *out, const struct top_line *l)
 	fprintf(out, "%.*s\n", (int)len, l->text);
 }
 
-static void put_rows(FILE *out, const struct top_layout *l, const struct top_status *s,
-		     const struct live_row **row, size_t n)
+static void top_text_put_rows(FILE *out, const struct top_layout *l, const struct top_status *s,
+			      const struct live_row **row, size_t n)
 {
 	const struct live_step *step = s->step;
 	struct top_line line;
 
 	for (size_t i = 0; i < n; i++) {
 		top_row(&line, l, row[i], step->ended_ns - step->begun_ns);
-		put_line(out, &line);
+		top_text_put_line(out, &line);
 	}
 }
 
@@ -294,11 +295,11 @@ int top_text(FILE *out, const struct top_status *s, const struct top_view *v,
 	room = lines > n_head + 2 ? lines - n_head - 2 : 1;
 	shown = n <= room && !t->more ? n : n < room - 1 ? n : room - 1;
 	for (size_t i = 0; i < n_head; i++)
-		put_line(out, &head[i]);
+		top_text_put_line(out, &head[i]);
 	top_lay(&l, v, row, shown, width);
 	top_heading(&line, &l, v);
-	put_line(out, &line);
-	put_rows(out, &l, s, row, shown);
+	top_text_put_line(out, &line);
+	top_text_put_rows(out, &l, s, row, shown);
 	if (shown < n || t->more)
 		fprintf(out, "and %zu more rows%s\n", n - shown,
 			t->more ? "; more names than can be told apart" : "");

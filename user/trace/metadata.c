@@ -146,7 +146,7 @@ static void write_stream(FILE *out, unsigned int number)
 }
 
 /* All of it; to be freed, NULL without memory. */
-static char *text_of(const struct trace_about *about)
+static char *metadata_text_of(const struct trace_about *about)
 {
 	char *text = NULL;
 	size_t len;
@@ -171,7 +171,7 @@ static char *text_of(const struct trace_about *about)
 
 int metadata_write(FILE *out, const struct trace_about *about)
 {
-	char *text = text_of(about);
+	char *text = metadata_text_of(about);
 
 	if (!text)
 		return -ENOMEM;
@@ -221,7 +221,7 @@ static bool read_number(const char *text, int64_t limit, int64_t *out)
 }
 
 /* Reads a line whose contents differ between traces. */
-static bool read_line(const char *line, struct trace_about *out, int64_t *offset_s)
+static bool metadata_read_line(const char *line, struct trace_about *out, int64_t *offset_s)
 {
 	static const char *const others[] = { "\ttracer_version = \"", "\trun = \"",
 					      "\tcommand = \"", "\thostname = \"", "/* crc32 " };
@@ -268,7 +268,7 @@ static bool is_newer_value(const char *text, const char *ours)
 }
 
 /* Compares with ours line by line. Returns the number of the first that differs, 0: none. */
-static unsigned int compare(const char *text, const char *ours, struct trace_about *out)
+static unsigned int metadata_compare(const char *text, const char *ours, struct trace_about *out)
 {
 	int64_t offset_s = 0;
 	unsigned int line = 1;
@@ -282,7 +282,7 @@ static unsigned int compare(const char *text, const char *ours, struct trace_abo
 			continue;
 		same = (len == our_len && !memcmp(text, ours, len)) || is_room(text, len, ours);
 		if (!same && (strncmp(text, ours, strcspn(ours, "=0123456789\n")) ||
-			      !read_line(text, out, &offset_s)))
+			      !metadata_read_line(text, out, &offset_s)))
 			return line;
 		text += len + (text[len] == '\n');
 		line++;
@@ -302,10 +302,10 @@ int metadata_read(const char *text, size_t len, struct trace_about *out, struct 
 		return err_set(
 		    e, -EBADMSG,
 		    "its metadata is cut off or was changed (its checksum is not right)");
-	ours = strlen(text) == len ? text_of(&none) : strdup("");
+	ours = strlen(text) == len ? metadata_text_of(&none) : strdup("");
 	if (!ours)
 		return err_set(e, -ENOMEM, "out of memory");
-	line = compare(text, ours, out);
+	line = metadata_compare(text, ours, out);
 	free(ours);
 	if (!line)
 		return 0;

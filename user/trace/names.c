@@ -59,7 +59,7 @@ void names_close(struct names *n)
 }
 
 /* The name's bytes, *len of them; NULL: incomplete. */
-static const uint8_t *name_of(const struct afs_named *seen, uint8_t *type, size_t *len)
+static const uint8_t *names_name_of(const struct afs_named *seen, uint8_t *type, size_t *len)
 {
 	size_t at = afs_path_at[seen->command];
 	struct rbuf b;
@@ -75,7 +75,7 @@ static const uint8_t *name_of(const struct afs_named *seen, uint8_t *type, size_
 	return rbuf_bytes(&b, *len);
 }
 
-static uint64_t hash(struct names *n, const uint8_t *name, size_t len)
+static uint64_t names_hash(struct names *n, const uint8_t *name, size_t len)
 {
 	uint64_t h;
 
@@ -102,15 +102,15 @@ void names_record(struct names *n, const struct afs_named *seen, struct afs_reco
 	out->volume = rbuf_u16(&b);
 	_Static_assert(AFS_PATH_DIR == AFS_PATH_VOLUME + 2, "no gap");
 	out->dir = rbuf_u32(&b);
-	name = name_of(seen, &type, &len);
+	name = names_name_of(seen, &type, &len);
 	if (!name)
 		return;
 	out->len = (uint16_t)len;
-	out->name = hash(n, name, len);
+	out->name = names_hash(n, name, len);
 }
 
 /* false: it was written lately. */
-static bool tell(struct names *n, uint64_t h)
+static bool names_tell(struct names *n, uint64_t h)
 {
 	size_t at = h & (TOLD - 1);
 
@@ -135,7 +135,7 @@ bool names_words(const struct afs_named *seen, char text[AFS_TEXT_LEN])
 	uint8_t type;
 
 	memset(text, 0, AFS_TEXT_LEN);
-	name = name_of(seen, &type, &len);
+	name = names_name_of(seen, &type, &len);
 	for (size_t i = 0; name && i < len && i < AFS_TEXT_LEN - 1; i++) {
 		text[i] = name[i] ? (char)name[i] : '/';
 		if (name[i] >= 0x80 && type != UTF8)
@@ -147,7 +147,7 @@ bool names_words(const struct afs_named *seen, char text[AFS_TEXT_LEN])
 bool names_text(struct names *n, const struct afs_named *seen,
 		const struct afs_record_names *record, struct afs_record_texts *out)
 {
-	if (!n->texts || !record->name || !tell(n, record->name))
+	if (!n->texts || !record->name || !names_tell(n, record->name))
 		return false;
 	*out = (struct afs_record_texts) { .timestamp = record->timestamp, .name = record->name };
 	return names_words(seen, out->text);

@@ -188,7 +188,7 @@ static const char *check_times(const struct stream *s, const struct trace_packet
 }
 
 /* NULL, or why it is left out. The packet's crc32 is 0 afterwards. */
-static const char *check(const struct trace_reader *r, struct stream *s)
+static const char *reader_check(const struct trace_reader *r, struct stream *s)
 {
 	size_t len = trace_streams[s->number].len;
 	struct trace_packet_head head;
@@ -235,7 +235,7 @@ static void accept(struct trace_reader *r, struct stream *s)
 	s->end = head.content_size / 8;
 }
 
-static void leave_out(struct trace_reader *r, struct stream *s, uint64_t n, const char *why)
+static void reader_leave_out(struct trace_reader *r, struct stream *s, uint64_t n, const char *why)
 {
 	if (s->read.damaged < NOTICES_MAX)
 		say(r, s, "packet %" PRIu64 " is left out: %s", s->at / TRACE_PACKET_LEN, why);
@@ -258,7 +258,7 @@ static uint64_t in_hole(const struct stream *s)
 }
 
 /* Ends the file and reports what was wrong with it. */
-static void finish(struct trace_reader *r, struct stream *s, uint64_t torn_len)
+static void reader_finish(struct trace_reader *r, struct stream *s, uint64_t torn_len)
 {
 	s->at = s->len;
 	s->read.torn_len = torn_len;
@@ -274,7 +274,7 @@ static void finish(struct trace_reader *r, struct stream *s, uint64_t torn_len)
 }
 
 /* Loads the next valid packet. False: no more. */
-static bool load(struct trace_reader *r, struct stream *s)
+static bool reader_load(struct trace_reader *r, struct stream *s)
 {
 	const char *why;
 	uint64_t n;
@@ -287,24 +287,24 @@ static bool load(struct trace_reader *r, struct stream *s)
 			if (got < 0)
 				say(r, s, "cannot be read at byte %" PRIu64 ": %s", s->at,
 				    strerror((int)-got));
-			finish(r, s, s->len - s->at);
+			reader_finish(r, s, s->len - s->at);
 			return false;
 		}
-		why = check(r, s);
+		why = reader_check(r, s);
 		if (!why)
 			accept(r, s);
 		n = 1;
 		if (why) {
 			memcpy(&n, s->packet, 4);
 			n = (uint32_t)n ? 1 : in_hole(s);
-			leave_out(r, s, n, why);
+			reader_leave_out(r, s, n, why);
 		}
 		s->at += n * TRACE_PACKET_LEN;
 		if (s->used < s->end)
 			return true;
 	}
 	if (!s->told)
-		finish(r, s, 0);
+		reader_finish(r, s, 0);
 	return false;
 }
 
@@ -333,7 +333,7 @@ const void *trace_reader_next(struct trace_reader *r, unsigned int *stream)
 		s = &r->stream[i];
 		if (!s->chosen)
 			continue;
-		if (s->used == s->end && !load(r, s)) {
+		if (s->used == s->end && !reader_load(r, s)) {
 			s->chosen = false;
 			continue;
 		}

@@ -69,7 +69,7 @@ static bool wants(const struct trace *t, unsigned int stream)
 	return !t->opts.only_requests || (stream != AFS_STREAM_CALLS && stream != AFS_STREAM_WAITS);
 }
 
-static uint64_t lost(const struct trace *t, unsigned int stream)
+static uint64_t trace_lost(const struct trace *t, unsigned int stream)
 {
 	if (stream == AFS_STREAM_CLIENT)
 		return __atomic_load_n(&t->client_lost, __ATOMIC_RELAXED);
@@ -79,7 +79,7 @@ static uint64_t lost(const struct trace *t, unsigned int stream)
 /* Opening */
 
 /* Takes the smallest of several differences, which was disturbed least. */
-static int64_t wall_offset_ns(void)
+static int64_t trace_wall_offset_ns(void)
 {
 	uint64_t best = UINT64_MAX, before, after;
 	int64_t offset = 0;
@@ -104,7 +104,7 @@ static int write_metadata(const struct trace *t)
 	struct trace_about about = { .run = t->opts.run ? t->opts.run : "",
 				     .command = t->opts.command ? t->opts.command : "",
 				     .host = host,
-				     .offset_ns = wall_offset_ns() };
+				     .offset_ns = trace_wall_offset_ns() };
 	int fd = file_create(t->folder, "metadata", 0600), r;
 	FILE *out = fd < 0 ? NULL : fdopen(fd, "w");
 
@@ -204,8 +204,8 @@ static int flush_last(struct trace *t)
 	t->all.room += LAST_LEN;
 	for (unsigned int i = 0; i < AFS_N_STREAMS && !r; i++) {
 		s = &t->stream[i];
-		if (s->fd >= 0 && (s->n_open || !s->seq || s->discarded != lost(t, i)))
-			r = trace_stream_flush(s, &t->all, lost(t, i));
+		if (s->fd >= 0 && (s->n_open || !s->seq || s->discarded != trace_lost(t, i)))
+			r = trace_stream_flush(s, &t->all, trace_lost(t, i));
 	}
 	return r;
 }
@@ -220,7 +220,7 @@ static void wrote(struct trace *t, int r)
 	t->failed = r;
 }
 
-static void put(struct trace *t, unsigned int stream, const void *record)
+static void trace_put_record(struct trace *t, unsigned int stream, const void *record)
 {
 	struct trace_stream *s = &t->stream[stream];
 
@@ -229,7 +229,7 @@ static void put(struct trace *t, unsigned int stream, const void *record)
 	if (t->failed)
 		t->unwritten++;
 	else
-		wrote(t, trace_stream_put(s, &t->all, record, lost(t, stream)));
+		wrote(t, trace_stream_put(s, &t->all, record, trace_lost(t, stream)));
 }
 
 static void put_named(struct trace *t, const struct afs_named *seen)
@@ -238,9 +238,9 @@ static void put_named(struct trace *t, const struct afs_named *seen)
 	struct afs_record_texts text;
 
 	names_record(t->names, seen, &record);
-	put(t, AFS_STREAM_NAMES, &record);
+	trace_put_record(t, AFS_STREAM_NAMES, &record);
 	if (names_text(t->names, seen, &record, &text))
-		put(t, AFS_STREAM_TEXTS, &text);
+		trace_put_record(t, AFS_STREAM_TEXTS, &text);
 }
 
 void trace_put(void *trace, unsigned int stream, const void *record)
@@ -248,15 +248,15 @@ void trace_put(void *trace, unsigned int stream, const void *record)
 	if (stream == AFS_STREAM_NAMES)
 		put_named(trace, record);
 	else
-		put(trace, stream, record);
+		trace_put_record(trace, stream, record);
 }
 
-static void put_clients(struct trace *t)
+static void trace_put_clients(struct trace *t)
 {
 	uint64_t head = __atomic_load_n(&t->head, __ATOMIC_ACQUIRE);
 
 	while (t->tail != head) {
-		put(t, AFS_STREAM_CLIENT, &t->client[t->tail % CLIENT_ROOM]);
+		trace_put_record(t, AFS_STREAM_CLIENT, &t->client[t->tail % CLIENT_ROOM]);
 		__atomic_store_n(&t->tail, t->tail + 1, __ATOMIC_RELEASE);
 	}
 }
@@ -269,11 +269,11 @@ static void flush_old(struct trace *t)
 	for (unsigned int i = 0; i < AFS_N_STREAMS && !t->failed; i++) {
 		s = &t->stream[i];
 		if (s->fd >= 0 && s->n_open && s->since_ns + AGE_NS < now)
-			wrote(t, trace_stream_flush(s, &t->all, lost(t, i)));
+			wrote(t, trace_stream_flush(s, &t->all, trace_lost(t, i)));
 	}
 }
 
-static void *run(void *arg)
+static void *trace_run(void *arg)
 {
 	const struct timespec pause = { .tv_nsec = LOOK_MS * 1000000 };
 	struct trace *t = arg;
@@ -285,7 +285,7 @@ static void *run(void *arg)
 			pulls = !t->source.pull(t->source.user, last ? 0 : LOOK_MS);
 		else if (!last)
 			nanosleep(&pause, NULL);
-		put_clients(t);
+		trace_put_clients(t);
 		flush_old(t);
 	} while (!last);
 	if (!t->failed)
@@ -309,7 +309,7 @@ int trace_start(struct trace *t, const struct trace_source *source, struct err *
 	/* Leaves signals to the main thread; SIGXFSZ must become an error of write. */
 	sigfillset(&all);
 	pthread_sigmask(SIG_SETMASK, &all, &before);
-	r = pthread_create(&t->thread, &attr, run, t);
+	r = pthread_create(&t->thread, &attr, trace_run, t);
 	pthread_sigmask(SIG_SETMASK, &before, NULL);
 	pthread_attr_destroy(&attr);
 	if (r == EINVAL && t->opts.pinned)
@@ -366,7 +366,7 @@ int trace_note(const struct trace *t, struct run *r)
 
 	if (!err)
 		err = run_loss(r, "records of client: no room on the way to the file",
-			       lost(t, AFS_STREAM_CLIENT));
+			       trace_lost(t, AFS_STREAM_CLIENT));
 	if (err || !t->failed)
 		return err;
 	err = run_note(&r->rungs, "trace.truncated", "%s",

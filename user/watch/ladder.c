@@ -20,10 +20,10 @@
 #include <unistd.h>
 
 /* Adds a step, unless there is no room. */
-static void say(struct ladder *l, const char *layer, const char *rung, bool ok, const char *fmt,
-		...) __attribute__((format(printf, 5, 6)));
-static void say(struct ladder *l, const char *layer, const char *rung, bool ok, const char *fmt,
-		...)
+static void ladder_say(struct ladder *l, const char *layer, const char *rung, bool ok,
+		       const char *fmt, ...) __attribute__((format(printf, 5, 6)));
+static void ladder_say(struct ladder *l, const char *layer, const char *rung, bool ok,
+		       const char *fmt, ...)
 {
 	struct ladder_step s = { .layer = layer, .rung = rung, .ok = ok };
 	va_list ap;
@@ -53,14 +53,15 @@ static void look_storage(struct ladder *l, const struct bpf_load *load)
 	struct err e = {};
 
 	if (storage_open(&storage, load->object, NULL, &e)) {
-		say(l, "storage", "all", false, "%s", e.text);
+		ladder_say(l, "storage", "all", false, "%s", e.text);
 		return;
 	}
 	item = storage_describe(storage);
 	for (int i = 0; i < AFS_N_STORAGE_ITEMS; i++)
-		say(l, "storage", item[i].text, item[i].how, "%s%s%s",
-		    item[i].how ? item[i].how : "",
-		    item[i].how && item[i].why[0] ? "; better is refused: " : "", item[i].why);
+		ladder_say(l, "storage", item[i].text, item[i].how, "%s%s%s",
+			   item[i].how ? item[i].how : "",
+			   item[i].how && item[i].why[0] ? "; better is refused: " : "",
+			   item[i].why);
 	storage_close(storage);
 }
 
@@ -74,13 +75,15 @@ static void try_bpf(struct ladder *l, enum bpf_load_way way, struct ladder_found
 	int r;
 
 	if (!procfs_first_pid_namespace()) {
-		say(l, "calls", rung, false,
+		ladder_say(
+		    l, "calls", rung, false,
 		    "this is not the first PID namespace: the kernel's process numbers are not "
 		    "those seen here; run on the host itself");
 		return;
 	}
 	r = bpf_load_open(&load, &wish, &e);
-	say(l, "calls", rung, !r, "%s", r ? e.text : "every call counted and timed in the kernel");
+	ladder_say(l, "calls", rung, !r, "%s",
+		   r ? e.text : "every call counted and timed in the kernel");
 	if (r)
 		return;
 	if (!found->any) {
@@ -123,18 +126,19 @@ static void try_proc(struct ladder *l)
 	int r = procfs_io(&io, getpid(), 0);
 
 	if (r)
-		say(l, "calls", "/proc/PID/io", false, "%s: this kernel has no task I/O accounting",
-		    strerror(-r));
+		ladder_say(l, "calls", "/proc/PID/io", false,
+			   "%s: this kernel has no task I/O accounting", strerror(-r));
 	else if (may_look())
-		say(l, "calls", "/proc/PID/io", true,
-		    "reads, writes and their bytes of a process, sampled at phase ends");
+		ladder_say(l, "calls", "/proc/PID/io", true,
+			   "reads, writes and their bytes of a process, sampled at phase ends");
 	else
-		say(l, "calls", "/proc/PID/io", false,
+		ladder_say(
+		    l, "calls", "/proc/PID/io", false,
 		    "no right to read that of other users: run as root, or with CAP_SYS_PTRACE "
 		    "and CAP_DAC_READ_SEARCH");
 }
 
-static void look_calls(struct ladder *l, struct ladder_found *found)
+static void ladder_look_calls(struct ladder *l, struct ladder_found *found)
 {
 	const bool classic = bpf_load_preempted();
 
@@ -149,24 +153,26 @@ static void look_objects(struct ladder *l, const struct ladder_found *found)
 
 	if (!found->any)
 		why = "only where calls are counted by BPF";
-	say(l, "objects", "descriptors", found->objects, "%s",
-	    found->objects ? "calls are distinguished by the object they work on" : why);
-	say(l, "requests", "bytes of the client's connection", found->objects, "%s",
-	    found->objects ? "calls and times of each request, whoever the client is" : why);
-	say(l, "times", "tp_btf sched_switch", found->any, "%s",
-	    found->any ? "every moment of a request: own code, calls, run queue, waits" : why);
+	ladder_say(l, "objects", "descriptors", found->objects, "%s",
+		   found->objects ? "calls are distinguished by the object they work on" : why);
+	ladder_say(l, "requests", "bytes of the client's connection", found->objects, "%s",
+		   found->objects ? "calls and times of each request, whoever the client is" : why);
+	ladder_say(l, "times", "tp_btf sched_switch", found->any, "%s",
+		   found->any ? "every moment of a request: own code, calls, run queue, waits"
+			      : why);
 }
 
-static void look_times(struct ladder *l)
+static void ladder_look_times(struct ladder *l)
 {
 	struct procfs_times own;
 
 	if (!procfs_thread_times(&own, getpid(), getpid()))
-		say(l, "times", "schedstat", true,
+		ladder_say(
+		    l, "times", "schedstat", true,
 		    "CPU time and waiting for a CPU, /proc/PID/task/TID/schedstat at phase ends");
 	else
-		say(l, "times", "schedstat", false,
-		    "/proc/self/schedstat: this kernel has no CONFIG_SCHED_INFO");
+		ladder_say(l, "times", "schedstat", false,
+			   "/proc/self/schedstat: this kernel has no CONFIG_SCHED_INFO");
 }
 
 static void look_proc(struct ladder *l)
@@ -174,10 +180,11 @@ static void look_proc(struct ladder *l)
 	struct procstat init;
 	bool seen = !procstat_read(&init, 1), links = may_look();
 
-	say(l, "/proc", "processes", seen, "%s",
-	    seen ? "processes of other users are seen"
-		 : "processes of other users are hidden (hidepid): run as root");
-	say(l, "/proc", "open files", links, "%s",
+	ladder_say(l, "/proc", "processes", seen, "%s",
+		   seen ? "processes of other users are seen"
+			: "processes of other users are hidden (hidepid): run as root");
+	ladder_say(
+	    l, "/proc", "open files", links, "%s",
 	    links ? "who holds which socket and file can be seen"
 		  : "no right to see whose socket is whose: run as root, or with CAP_SYS_PTRACE "
 		    "and CAP_DAC_READ_SEARCH");
@@ -190,7 +197,7 @@ static void look_version(struct ladder *l)
 
 	/* The rungs show whether it is new enough. */
 	if (!uname(&name))
-		say(l, "kernel", "version", true, "%s %s", name.release, name.machine);
+		ladder_say(l, "kernel", "version", true, "%s %s", name.release, name.machine);
 }
 
 static void look_features(struct ladder *l)
@@ -199,20 +206,21 @@ static void look_features(struct ladder *l)
 	bool ok = !access("/sys/kernel/btf/vmlinux", R_OK);
 	char text[128];
 
-	say(l, "kernel", "BTF", ok, "%s",
+	ladder_say(
+	    l, "kernel", "BTF", ok, "%s",
 	    ok ? "/sys/kernel/btf/vmlinux is there"
 	       : "no /sys/kernel/btf/vmlinux: the kernel was built without type information");
 	ok = !access("/sys/kernel/tracing/events", F_OK) ||
 	     !access("/sys/kernel/debug/tracing/events", F_OK);
-	say(l, "kernel", "tracefs", true, "%s",
-	    ok ? "mounted" : "not mounted: only tp raw_syscalls would need it");
+	ladder_say(l, "kernel", "tracefs", true, "%s",
+		   ok ? "mounted" : "not mounted: only tp raw_syscalls would need it");
 	if (file_line(text, sizeof(text), lockdown)) {
-		say(l, "kernel", "lockdown", true, "none (no %s)", lockdown);
+		ladder_say(l, "kernel", "lockdown", true, "none (no %s)", lockdown);
 		return;
 	}
 	ok = !strstr(text, "[confidentiality]");
-	say(l, "kernel", "lockdown", ok, "%s%s", text,
-	    ok ? "" : ": BPF programs may not read kernel memory");
+	ladder_say(l, "kernel", "lockdown", ok, "%s%s", text,
+		   ok ? "" : ": BPF programs may not read kernel memory");
 }
 
 static void look_preemption(struct ladder *l)
@@ -222,7 +230,7 @@ static void look_preemption(struct ladder *l)
 	const char *model = "none or voluntary";
 
 	if (!file_line(text, sizeof(text), "/sys/kernel/debug/sched/preempt")) {
-		say(l, "kernel", "preemption", true, "%s", text);
+		ladder_say(l, "kernel", "preemption", true, "%s", text);
 		return;
 	}
 	if (uname(&name))
@@ -233,7 +241,7 @@ static void look_preemption(struct ladder *l)
 		model = "chosen at boot, and cannot be read without debugfs";
 	else if (strstr(name.version, "PREEMPT"))
 		model = "full";
-	say(l, "kernel", "preemption", true, "%s", model);
+	ladder_say(l, "kernel", "preemption", true, "%s", model);
 }
 
 static void look_rights(struct ladder *l)
@@ -255,8 +263,8 @@ static void look_rights(struct ladder *l)
 		if (!(have >> wanted[i].bit & 1))
 			len += (size_t)snprintf(missing + len, sizeof(missing) - len, "%s%s",
 						len ? ", " : "", wanted[i].name);
-	say(l, "kernel", "rights", !len, "user id %u; %s%s", geteuid(),
-	    len ? "without " : "all capabilities that are needed", missing);
+	ladder_say(l, "kernel", "rights", !len, "user id %u; %s%s", geteuid(),
+		   len ? "without " : "all capabilities that are needed", missing);
 }
 
 void ladder_look(struct ladder *out)
@@ -265,11 +273,11 @@ void ladder_look(struct ladder *out)
 	bool first = procfs_first_pid_namespace();
 
 	out->n = 0;
-	look_calls(out, &found);
+	ladder_look_calls(out, &found);
 	look_objects(out, &found);
-	look_times(out);
+	ladder_look_times(out);
 	if (!found.any)
-		say(out, "storage", "all", false, "only where calls are counted by BPF");
+		ladder_say(out, "storage", "all", false, "only where calls are counted by BPF");
 	for (size_t i = 0; i < found.storage.n && out->n < LADDER_MAX; i++)
 		out->step[out->n++] = found.storage.step[i];
 	look_proc(out);
@@ -277,8 +285,8 @@ void ladder_look(struct ladder *out)
 	look_features(out);
 	look_preemption(out);
 	look_rights(out);
-	say(out, "kernel", "PID space", first, "%s",
-	    first ? "the first" : "not the first: run on the host itself");
+	ladder_say(out, "kernel", "PID space", first, "%s",
+		   first ? "the first" : "not the first: run on the host itself");
 }
 
 const struct ladder_step *ladder_taken(const struct ladder *l, const char *layer)

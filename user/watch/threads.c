@@ -86,7 +86,7 @@ static bool receives(const struct task *one)
 	return !strcmp(one->name, "listener") || !strncmp(one->name, "rx_Listener", 11);
 }
 
-static void look_at(void *arg, struct task *one)
+static void threads_look_at(void *arg, struct task *one)
 {
 	struct threads *t = arg;
 	struct procfs_call call;
@@ -108,7 +108,7 @@ struct threads *threads_new(void)
 	struct threads *t = calloc(1, sizeof(*t));
 
 	if (t)
-		t->tasks = (struct tasks) { .look = look_at, .gone = take_gone, .arg = t };
+		t->tasks = (struct tasks) { .look = threads_look_at, .gone = take_gone, .arg = t };
 	return t;
 }
 
@@ -135,7 +135,7 @@ void threads_tick(struct threads *t, const struct watch *w)
 		threads_look(t, w);
 }
 
-static int most_first(const void *a, const void *b)
+static int threads_most_first(const void *a, const void *b)
 {
 	const struct run_threads *x = a, *y = b;
 
@@ -178,7 +178,7 @@ int threads_note(const struct threads *t, const struct ledger *counted, struct r
 		add_thread(list, &n, &t->tasks.task[i]);
 	list[n] = missed(counted, list, n);
 	n += list[n].cpu_ns > 0;
-	qsort(list, n, sizeof(*list), most_first);
+	qsort(list, n, sizeof(*list), threads_most_first);
 	free(r->threads);
 	r->threads = list;
 	r->n_threads = n;

@@ -42,7 +42,7 @@ void udpsockets_free(struct udpsockets *u)
 	free(u);
 }
 
-static struct udpsocket *find(struct udpsockets *u, uint64_t ino)
+static struct udpsocket *udpsockets_find(struct udpsockets *u, uint64_t ino)
 {
 	for (size_t i = 0; i < u->n; i++)
 		if (u->one[i].ino == ino)
@@ -66,7 +66,7 @@ static void thin(struct run_socket *s)
 	s->every *= 2;
 }
 
-static void add_point(struct udpsockets *u, struct udpsocket *o, uint64_t queue)
+static void udpsockets_add_point(struct udpsockets *u, struct udpsocket *o, uint64_t queue)
 {
 	struct run_socket *s = &o->is;
 	struct run_socket_point *p;
@@ -101,10 +101,10 @@ static void look_seen(const struct udpsockets *u, struct udpsocket *o)
 		o->seen = n == o->last - o->first;
 }
 
-static int look_at(void *arg, const struct udp_socket *now)
+static int udpsockets_look_at(void *arg, const struct udp_socket *now)
 {
 	struct udpsockets *u = arg;
-	struct udpsocket *o = find(u, now->ino);
+	struct udpsocket *o = udpsockets_find(u, now->ino);
 
 	if (!o)
 		return 0;
@@ -116,7 +116,7 @@ static int look_at(void *arg, const struct udp_socket *now)
 	o->last = now->drops;
 	look_seen(u, o);
 	o->is.queue_max = now->queue > o->is.queue_max ? now->queue : o->is.queue_max;
-	add_point(u, o, now->queue);
+	udpsockets_add_point(u, o, now->queue);
 	return 0;
 }
 
@@ -125,7 +125,7 @@ static int add_new(void *arg, const struct udp_socket *now)
 	struct udpsockets *u = arg;
 	struct udpsocket *o = &u->one[u->n];
 
-	if (find(u, now->ino) || u->n == SOCKETS_MAX)
+	if (udpsockets_find(u, now->ino) || u->n == SOCKETS_MAX)
 		return 0;
 	*o = (struct udpsocket) { .ino = now->ino, .is = { .pid = u->pid, .every = 1 } };
 	if (udp_buffer(&o->is.buffer, u->pid, now->fd))
@@ -161,11 +161,11 @@ void udpsockets_look(struct udpsockets *u, const struct watch *w)
 		if (is_done(done, n, space))
 			continue;
 		done[n++] = space;
-		udp_each(u->pid, look_at, u);
+		udp_each(u->pid, udpsockets_look_at, u);
 	}
 }
 
-static int warn(const struct run_socket *s, struct run *r)
+static int udpsockets_warn(const struct run_socket *s, struct run *r)
 {
 	if (!s->drops)
 		return 0;
@@ -196,7 +196,7 @@ int udpsockets_note(struct udpsockets *u, const struct watch *w, struct run *r)
 		to->drops = o->last - o->first;
 		to->has_seen = o->seen && watch_drops(w, o->ino, &seen);
 		to->seen = to->has_seen ? seen - o->first_seen : 0;
-		e = warn(to, r);
+		e = udpsockets_warn(to, r);
 	}
 	return e;
 }

@@ -16,7 +16,7 @@
 #define DIFFER_MAX 5 /* times */
 
 /* Its number is not another one's. */
-static bool is_there(const struct target_process *p, struct procstat *st)
+static bool watch_is_there(const struct target_process *p, struct procstat *st)
 {
 	return !p->ended && !procstat_read(st, p->pid) && st->started == p->started;
 }
@@ -25,12 +25,12 @@ static bool lives(const struct target_process *p)
 {
 	struct procstat st;
 
-	return is_there(p, &st) && procstat_lives(&st);
+	return watch_is_there(p, &st) && procstat_lives(&st);
 }
 
 /* Those of the target in their places, where a later process may follow one that has ended. */
-static void add_process(struct watch *w, size_t i, const struct target_process *is,
-			enum afs_role role)
+static void watch_add_process(struct watch *w, size_t i, const struct target_process *is,
+			      enum afs_role role)
 {
 	struct watch_process *p = &w->process[i];
 	bool known = p->is.pid == is->pid && p->is.started == is->started;
@@ -44,7 +44,7 @@ static void add_process(struct watch *w, size_t i, const struct target_process *
 	w->n = i < w->n ? w->n : i + 1;
 }
 
-static struct target_process server_of(const struct target *t)
+static struct target_process watch_server_of(const struct target *t)
 {
 	return (
 	    struct target_process) { .pid = t->server, .ended = t->ended, .started = t->started };
@@ -52,11 +52,11 @@ static struct target_process server_of(const struct target *t)
 
 static void add_processes(struct watch *w)
 {
-	const struct target_process server = server_of(&w->t);
+	const struct target_process server = watch_server_of(&w->t);
 
-	add_process(w, 0, &server, AFS_ROLE_SERVER);
+	watch_add_process(w, 0, &server, AFS_ROLE_SERVER);
 	for (size_t i = 0; i < w->t.n_backends; i++)
-		add_process(w, 1 + i, &w->t.backend[i], AFS_ROLE_BACKEND);
+		watch_add_process(w, 1 + i, &w->t.backend[i], AFS_ROLE_BACKEND);
 }
 
 static int take_bpf(struct watch *w, struct err *e)
@@ -90,7 +90,7 @@ static int take_proc(struct watch *w, struct err *e)
 }
 
 /* The highest rung that mode allows; -errno when the one it asks for is not available. */
-static int climb(struct watch *w, enum watch_mode mode, struct err *e)
+static int watch_climb(struct watch *w, enum watch_mode mode, struct err *e)
 {
 	const struct err *why = &w->no_bpf;
 	int r = mode == WATCH_PROC ? 0 : take_bpf(w, &w->no_bpf);
@@ -128,7 +128,7 @@ int watch_open_traced(struct watch **out, const struct watch_opts *opts, const s
 	w->t = *t;
 	w->sink = opts->sink;
 	target_look(&w->t);
-	r = climb(w, opts->mode, e);
+	r = watch_climb(w, opts->mode, e);
 	if (r) {
 		watch_free(w);
 		return r;
@@ -276,8 +276,8 @@ const char *watch_rung(const struct watch *w)
 	return w->rung;
 }
 
-static const struct target_process *place(const struct target *t, enum afs_role role, size_t i,
-					  const struct target_process *server)
+static const struct target_process *watch_place_of(const struct target *t, enum afs_role role,
+						   size_t i, const struct target_process *server)
 {
 	if (role == AFS_ROLE_BACKEND)
 		return i < t->n_backends ? &t->backend[i] : NULL;
@@ -288,11 +288,11 @@ static const struct target_process *place(const struct target *t, enum afs_role 
 
 pid_t watch_process(const struct watch *w, enum afs_role role, size_t *at)
 {
-	const struct target_process server = server_of(&w->t), *p;
+	const struct target_process server = watch_server_of(&w->t), *p;
 	struct procstat st;
 
-	while ((p = place(&w->t, role, (*at)++, &server)))
-		if (is_there(p, &st))
+	while ((p = watch_place_of(&w->t, role, (*at)++, &server)))
+		if (watch_is_there(p, &st))
 			return p->pid;
 	return 0;
 }
@@ -346,7 +346,7 @@ bool watch_times(struct watch *w, enum afs_role role, struct procfs_times *out)
 			continue;
 		if (!p->has_times)
 			return false;
-		if (is_there(&p->is, &st))
+		if (watch_is_there(&p->is, &st))
 			tasks_look(&p->tasks, p->is.pid);
 		now = tasks_sum(&p->tasks);
 		out->cpu_ns += now.cpu_ns;

@@ -38,7 +38,7 @@ uint32_t lantest_selection(const struct lantest_opts *opts)
 }
 
 /* base is set as soon as there may be something to remove; never to a directory of others. */
-static int make_base(struct lantest *t, char base[static 32])
+static int lantest_make_base(struct lantest *t, char base[static 32])
 {
 	char name[32];
 	int r = lt_params(t, AFP_ROOT_ID, "", 0, 0x0100);
@@ -138,7 +138,7 @@ static int init(struct lantest *t, struct load *l, const struct lantest_opts *op
 }
 
 /* Leaves the volume as it was found. Keeps the first error. */
-static int clean_up(struct lantest *t, char base[static 32], int r)
+static int lantest_clean_up(struct lantest *t, char base[static 32], int r)
 {
 	struct err later = { 0 };
 	struct afp_op *late;
@@ -172,14 +172,14 @@ int lantest_run(struct load *l, const struct lantest_opts *opts, char base[stati
 		return err_set(e, -ENOMEM, "out of memory");
 	r = init(t, l, opts, e);
 	if (!r) {
-		r = make_base(t, base);
+		r = lantest_make_base(t, base);
 		r = r > 0 ? err_prefix(e, r, "test directory") : r;
 	}
 	if (!r)
 		load_ready(l);
 	for (unsigned int i = 1; !r && i <= opts->iterations; i++)
 		r = run_iteration(t, i);
-	r = clean_up(t, base, r);
+	r = lantest_clean_up(t, base, r);
 	free(t->ops);
 	free(t->sink);
 	free(t->zeros);

@@ -54,7 +54,7 @@ static void prep(struct lantest *t, struct afp_op *op, uint64_t i, bool write)
 		afp_prep_read_ext(op, t->fork, offset, t->sink, t->chunk);
 }
 
-static int check(struct lantest *t, const struct afp_op *op)
+static int lantest_bulk_check(struct lantest *t, const struct afp_op *op)
 {
 	uint64_t end = 0;
 	bool ok;
@@ -81,10 +81,10 @@ static int reap_one(struct lantest *t, struct afp_op **free_op)
 {
 	int r = load_reap(t->load, free_op, t->e);
 
-	return r ? r : check(t, *free_op);
+	return r ? r : lantest_bulk_check(t, *free_op);
 }
 
-static int transfer(struct lantest *t, bool write)
+static int lantest_bulk_transfer(struct lantest *t, bool write)
 {
 	struct afp_op *op = NULL;
 	uint64_t sent = 0;
@@ -105,19 +105,19 @@ static int transfer(struct lantest *t, bool write)
 	return r;
 }
 
-static int timed(struct lantest *t, bool write)
+static int lantest_bulk_timed(struct lantest *t, bool write)
 {
-	int r = transfer(t, write);
+	int r = lantest_bulk_transfer(t, write);
 
 	return r ? r : lt_close(t);
 }
 
 int bulk_write(struct lantest *t)
 {
-	return timed(t, true);
+	return lantest_bulk_timed(t, true);
 }
 
 int bulk_read(struct lantest *t)
 {
-	return timed(t, false);
+	return lantest_bulk_timed(t, false);
 }

@@ -32,7 +32,7 @@ struct name {
 	char text[32];
 };
 
-static struct name name_of(const char *prefix, unsigned int i)
+static struct name lantest_tests_name_of(const char *prefix, unsigned int i)
 {
 	struct name n;
 
@@ -63,7 +63,7 @@ static int small_setup(struct lantest *t)
 	int r = 0;
 
 	for (unsigned int i = 0; !r && i < SMALL_FILES; i++)
-		r = small_make_one(t, name_of("File.small", i).text);
+		r = small_make_one(t, lantest_tests_name_of("File.small", i).text);
 	return r ? r : lt_enumerate(t, 0, &what);
 }
 
@@ -85,7 +85,7 @@ static int small_timed(struct lantest *t)
 	int r = 0;
 
 	for (unsigned int i = 0; !r && i < SMALL_FILES; i++)
-		r = small_use_one(t, name_of("File.small", i).text);
+		r = small_use_one(t, lantest_tests_name_of("File.small", i).text);
 	return r;
 }
 
@@ -95,7 +95,7 @@ static int small_teardown(struct lantest *t)
 	int r = 0;
 
 	for (unsigned int i = 0; !r && i < SMALL_FILES; i++) {
-		n = name_of("File.small", i);
+		n = lantest_tests_name_of("File.small", i);
 		r = lt_probe(t, t->base, n.text, AFP_ERR_OK);
 		r = r ? r : lt_params(t, t->base, n.text, 0, 0x0100);
 		r = r ? r : lt_delete(t, t->base, n.text);
@@ -161,7 +161,7 @@ static int many_create(struct lantest *t)
 
 	t->files_left = true;
 	for (unsigned int i = 1; !r && i <= MANY_FILES; i++) {
-		n = name_of("File.0k", i);
+		n = lantest_tests_name_of("File.0k", i);
 		r = lt_create(t, n.text);
 		r = r ? r : lt_params(t, t->base, n.text, 0x0726, 0);
 	}
@@ -233,7 +233,7 @@ static int many_delete(struct lantest *t)
 	int r = 0;
 
 	for (unsigned int i = 1; !r && i <= MANY_FILES; i++)
-		r = lt_delete(t, t->base, name_of("File.0k", i).text);
+		r = lt_delete(t, t->base, lantest_tests_name_of("File.0k", i).text);
 	t->files_left = r;
 	return r;
 }
@@ -298,7 +298,7 @@ static int cache_setup(struct lantest *t)
 	int r = 0;
 
 	for (unsigned int d = 0; !r && d < CACHE_DIRS; d++) {
-		r = lt_mkdir(t, t->base, name_of("cache_dir_", d).text, &t->dir[d]);
+		r = lt_mkdir(t, t->base, lantest_tests_name_of("cache_dir_", d).text, &t->dir[d]);
 		for (unsigned int i = 0; !r && i < CACHE_FILES; i++)
 			r = lt_create_in(t, t->dir[d], cache_file(d, i).text);
 	}
@@ -312,7 +312,7 @@ static int cache_timed(struct lantest *t)
 
 	for (unsigned int k = 0; !r && k < CACHE_ROUNDS * CACHE_DIRS; k++) {
 		d = k % CACHE_DIRS;
-		r = lt_probe(t, t->base, name_of("cache_dir_", d).text, AFP_ERR_OK);
+		r = lt_probe(t, t->base, lantest_tests_name_of("cache_dir_", d).text, AFP_ERR_OK);
 		for (unsigned int i = 0; !r && i < CACHE_FILES; i++)
 			r = lt_params(t, t->dir[d], cache_file(d, i).text, 0x0302, 0);
 	}
@@ -326,7 +326,7 @@ static int cache_teardown(struct lantest *t)
 	for (unsigned int d = 0; !r && d < CACHE_DIRS; d++) {
 		for (unsigned int i = 0; !r && i < CACHE_FILES; i++)
 			r = lt_delete(t, t->dir[d], cache_file(d, i).text);
-		r = r ? r : lt_delete(t, t->base, name_of("cache_dir_", d).text);
+		r = r ? r : lt_delete(t, t->base, lantest_tests_name_of("cache_dir_", d).text);
 	}
 	return r;
 }
@@ -340,7 +340,7 @@ static int mixed_timed(struct lantest *t)
 	int r = 0;
 
 	for (unsigned int i = 0; !r && i < MIXED_FILES; i++) {
-		n = name_of("mixed_file_", i);
+		n = lantest_tests_name_of("mixed_file_", i);
 		r = lt_create(t, n.text);
 		r = r ? r : lt_params(t, t->base, n.text, 0x0302, 0);
 		if (!r && i % 10 == 9)
@@ -373,7 +373,8 @@ static int deep_setup(struct lantest *t)
 	for (unsigned int i = 0; !r && i < DEEP_LEVELS; i++)
 		r = lt_mkdir(t, deep_parent(t, i), deep_name(i).text, &t->dir[i]);
 	for (unsigned int i = 0; !r && i < DEEP_FILES; i++)
-		r = lt_create_in(t, t->dir[DEEP_LEVELS - 1], name_of("deep_file_", i).text);
+		r = lt_create_in(t, t->dir[DEEP_LEVELS - 1],
+				 lantest_tests_name_of("deep_file_", i).text);
 	return r;
 }
 
@@ -385,8 +386,8 @@ static int deep_timed(struct lantest *t)
 		for (unsigned int i = 0; !r && i < DEEP_LEVELS; i++)
 			r = lt_probe(t, deep_parent(t, i), deep_name(i).text, AFP_ERR_OK);
 		for (unsigned int i = 0; !r && i < DEEP_FILES; i++)
-			r = lt_params(t, t->dir[DEEP_LEVELS - 1], name_of("deep_file_", i).text,
-				      0x0300, 0);
+			r = lt_params(t, t->dir[DEEP_LEVELS - 1],
+				      lantest_tests_name_of("deep_file_", i).text, 0x0300, 0);
 	}
 	return r;
 }
@@ -396,7 +397,8 @@ static int deep_teardown(struct lantest *t)
 	int r = 0;
 
 	for (unsigned int i = 0; !r && i < DEEP_FILES; i++)
-		r = lt_delete(t, t->dir[DEEP_LEVELS - 1], name_of("deep_file_", i).text);
+		r = lt_delete(t, t->dir[DEEP_LEVELS - 1],
+			      lantest_tests_name_of("deep_file_", i).text);
 	for (unsigned int i = DEEP_LEVELS; !r && i > 0; i--)
 		r = lt_delete(t, deep_parent(t, i - 1), deep_name(i - 1).text);
 	return r;
@@ -409,7 +411,7 @@ static int valid_setup(struct lantest *t)
 	int r = 0;
 
 	for (unsigned int i = 0; !r && i < VALID_FILES; i++)
-		r = lt_create(t, name_of("valid_file_", i).text);
+		r = lt_create(t, lantest_tests_name_of("valid_file_", i).text);
 	return r;
 }
 
@@ -419,7 +421,7 @@ static int valid_timed(struct lantest *t)
 	int r = 0;
 
 	for (unsigned int k = 0; !r && k < VALID_ROUNDS * VALID_FILES; k++) {
-		n = name_of("valid_file_", k % VALID_FILES);
+		n = lantest_tests_name_of("valid_file_", k % VALID_FILES);
 		r = lt_params(t, t->base, n.text, 0x0102, 0);
 		r = r ? r : lt_params(t, t->base, n.text, 0x0204, 0);
 		r = r ? r : lt_params(t, t->base, n.text, 0x0028, 0);
@@ -432,7 +434,7 @@ static int valid_teardown(struct lantest *t)
 	int r = 0;
 
 	for (unsigned int i = 0; !r && i < VALID_FILES; i++)
-		r = lt_delete(t, t->base, name_of("valid_file_", i).text);
+		r = lt_delete(t, t->base, lantest_tests_name_of("valid_file_", i).text);
 	return r;
 }
 

@@ -96,7 +96,7 @@ struct parser {
  * libinih's reader, as fgets(). It counts lines, ends at the first that is wrong, and gives no line
  * a blank at its begin: libinih would take that for more of the value before.
  */
-static char *read_line(char *out, int room, void *stream)
+static char *mix_read_line(char *out, int room, void *stream)
 {
 	struct parser *p = stream;
 	size_t n, blank;
@@ -116,7 +116,8 @@ static char *read_line(char *out, int room, void *stream)
 	return out;
 }
 
-static int put_number(struct parser *p, const struct opt *row, const char *key, const char *text)
+static int mix_put_number(struct parser *p, const struct opt *row, const char *key,
+			  const char *text)
 {
 	char *at = (char *)p->m + row->offset;
 	uint64_t v;
@@ -157,7 +158,7 @@ static int put_of_mix(struct parser *p, const char *key, const char *text)
 {
 	for (size_t i = 0; i < sizeof(numbers) / sizeof(numbers[0]); i++)
 		if (!strcmp(key, numbers[i].name))
-			return put_number(p, &numbers[i], key, text);
+			return mix_put_number(p, &numbers[i], key, text);
 	if (!strcmp(key, "think"))
 		return put_think(p, text);
 	if (!strcmp(key, "shared"))
@@ -201,7 +202,7 @@ static int put_weight(struct parser *p, const char *key, const char *text)
 }
 
 /* libinih's handler: 0 is an error. */
-static int handle(void *user, const char *section, const char *key, const char *text)
+static int mix_handle(void *user, const char *section, const char *key, const char *text)
 {
 	struct parser *p = user;
 	int good = 0;
@@ -235,7 +236,7 @@ int mix_check(const struct mix *m, struct err *e)
 }
 
 /* line: what libinih returned; 0: none is wrong. */
-static int finish(struct mix *out, struct parser *p, const char *name, int line, struct err *e)
+static int mix_finish(struct mix *out, struct parser *p, const char *name, int line, struct err *e)
 {
 	struct err why = { 0 };
 
@@ -262,7 +263,7 @@ static int no_such(const char *name, struct err *e)
 		       list, name);
 }
 
-static int read_file(struct mix *out, struct parser *p, const char *name, struct err *e)
+static int mix_read_file(struct mix *out, struct parser *p, const char *name, struct err *e)
 {
 	char *text;
 	int r = file_read(&text, name, FILE_MAX, e);
@@ -270,7 +271,7 @@ static int read_file(struct mix *out, struct parser *p, const char *name, struct
 	if (r)
 		return r;
 	p->text = text;
-	r = finish(out, p, name, ini_parse_stream(read_line, p, handle, p), e);
+	r = mix_finish(out, p, name, ini_parse_stream(mix_read_line, p, mix_handle, p), e);
 	free(text);
 	return r;
 }
@@ -281,12 +282,13 @@ int mix_find(struct mix *out, const char *name, struct err *e)
 
 	*out = (struct mix) { .files = 10, .window = 1, .request_len = 1u << 20 };
 	if (strpbrk(name, "/."))
-		return read_file(out, &p, name, e);
+		return mix_read_file(out, &p, name, e);
 	for (size_t i = 0; i < N_BUILT_IN; i++) {
 		if (strcmp(name, built_in[i].name))
 			continue;
 		p.text = built_in[i].text;
-		return finish(out, &p, name, ini_parse_stream(read_line, &p, handle, &p), e);
+		return mix_finish(out, &p, name,
+				  ini_parse_stream(mix_read_line, &p, mix_handle, &p), e);
 	}
 	return no_such(name, e);
 }

@@ -194,7 +194,7 @@ static struct mix_home *home_of(struct mix_client *c)
 	return &c->home[c->in];
 }
 
-static void enter(struct mix_client *c, unsigned int home)
+static void mix_client_enter(struct mix_client *c, unsigned int home)
 {
 	c->in = home;
 	snprintf(c->name[OF_HOME], NAME_LEN, "d%05u",
@@ -214,7 +214,7 @@ static unsigned int draw(struct mix_client *c, unsigned int n)
 	return (unsigned int)(erand48(c->random) * n);
 }
 
-static void start(struct mix_client *c, unsigned int action)
+static void mix_client_start(struct mix_client *c, unsigned int action)
 {
 	c->action = action;
 	c->at = steps[action];
@@ -222,17 +222,17 @@ static void start(struct mix_client *c, unsigned int action)
 	c->list_done = false;
 }
 
-static struct mix_part *of(struct script *s)
+static struct mix_part *mix_client_of(struct script *s)
 {
 	_Static_assert(offsetof(struct mix_part, s) == 0, "a script is the head of its part");
 	return (struct mix_part *)s;
 }
 
-static void begin(struct mix_client *c, const struct store *store, unsigned int action)
+static void mix_client_begin(struct mix_client *c, const struct store *store, unsigned int action)
 {
 	c->store = store;
 	c->failed = c->curing = false;
-	start(c, action);
+	mix_client_start(c, action);
 }
 
 static bool makes_set(const struct mix_client *c)
@@ -240,29 +240,29 @@ static bool makes_set(const struct mix_client *c)
 	return !mix_of(c)->shared || !c->o.number;
 }
 
-static int begin_make(struct script *s, const struct store *store)
+static int mix_client_begin_make(struct script *s, const struct store *store)
 {
-	struct mix_client *c = of(s)->c;
+	struct mix_client *c = mix_client_of(s)->c;
 
-	if (of(s)->begun)
+	if (mix_client_of(s)->begun)
 		return SCRIPT_END;
-	of(s)->begun = true;
-	enter(c, 0);
-	begin(c, store, makes_set(c) && !c->o.exists ? MAKE : FIND);
+	mix_client_of(s)->begun = true;
+	mix_client_enter(c, 0);
+	mix_client_begin(c, store, makes_set(c) && !c->o.exists ? MAKE : FIND);
 	return 0;
 }
 
 static int begin_use(struct script *s, const struct store *store)
 {
-	struct mix_client *c = of(s)->c;
+	struct mix_client *c = mix_client_of(s)->c;
 	unsigned int at = draw(c, c->weights), action = 0;
 
 	while (at >= mix_of(c)->weight[action])
 		at -= mix_of(c)->weight[action++];
-	enter(c, draw(c, c->n_homes));
+	mix_client_enter(c, draw(c, c->n_homes));
 	if (mix_of(c)->files)
 		name_files(c, draw(c, mix_of(c)->files));
-	begin(c, store, action);
+	mix_client_begin(c, store, action);
 	return (int)action;
 }
 
@@ -273,23 +273,23 @@ static bool clear_from(struct mix_client *c, unsigned int home)
 		home++;
 	if (home == c->n_homes)
 		return false;
-	enter(c, home);
+	mix_client_enter(c, home);
 	name_files(c, 0);
 	if (home_of(c)->dirty)
-		start(c, mix_of(c)->files ? CLEAR_ALL : CLEAR_TEMP);
+		mix_client_start(c, mix_of(c)->files ? CLEAR_ALL : CLEAR_TEMP);
 	else
-		start(c, mix_of(c)->files ? CLEAR : CLEAR_HOME);
+		mix_client_start(c, mix_of(c)->files ? CLEAR : CLEAR_HOME);
 	return true;
 }
 
 static int begin_remove(struct script *s, const struct store *store)
 {
-	struct mix_client *c = of(s)->c;
+	struct mix_client *c = mix_client_of(s)->c;
 
-	if (of(s)->begun || !makes_set(c) || !clear_from(c, 0))
+	if (mix_client_of(s)->begun || !makes_set(c) || !clear_from(c, 0))
 		return SCRIPT_END;
-	of(s)->begun = true;
-	begin(c, store, c->action);
+	mix_client_of(s)->begun = true;
+	mix_client_begin(c, store, c->action);
 	return 0;
 }
 
@@ -299,7 +299,7 @@ static bool next_file(struct mix_client *c)
 	if (c->file + 1 >= mix_of(c)->files)
 		return false;
 	name_files(c, c->file + 1);
-	start(c, c->action);
+	mix_client_start(c, c->action);
 	return true;
 }
 
@@ -308,13 +308,13 @@ static bool next_home(struct mix_client *c, unsigned int action)
 {
 	if (c->in + 1 >= c->n_homes)
 		return false;
-	enter(c, c->in + 1);
-	start(c, action);
+	mix_client_enter(c, c->in + 1);
+	mix_client_start(c, action);
 	return true;
 }
 
 /* After the last step: what follows in the same script's action. false: it is complete. */
-static bool go_further(struct mix_client *c)
+static bool mix_client_go_further(struct mix_client *c)
 {
 	switch (c->action) {
 	case MAKE:
@@ -322,7 +322,7 @@ static bool go_further(struct mix_client *c)
 		if (!mix_of(c)->files)
 			return next_home(c, MAKE_MORE);
 		name_files(c, 0);
-		start(c, MAKE_FILES);
+		mix_client_start(c, MAKE_FILES);
 		return true;
 	case MAKE_FILES:
 		return next_file(c) || next_home(c, MAKE_MORE);
@@ -332,10 +332,10 @@ static bool go_further(struct mix_client *c)
 	case CLEAR:
 	case CLEAR_ALL:
 		if (!next_file(c))
-			start(c, home_of(c)->dirty ? CLEAR_TEMP : CLEAR_HOME);
+			mix_client_start(c, home_of(c)->dirty ? CLEAR_TEMP : CLEAR_HOME);
 		return true;
 	case CLEAR_TEMP:
-		start(c, CLEAR_HOME);
+		mix_client_start(c, CLEAR_HOME);
 		return true;
 	case CLEAR_HOME:
 		return clear_from(c, c->in + 1);
@@ -351,7 +351,7 @@ static bool moves_data(const struct step *step)
 	return step->verb == STORE_READ || step->verb == STORE_WRITE;
 }
 
-static uint64_t chunk(const struct mix_client *c, enum store_verb verb)
+static uint64_t mix_client_chunk(const struct mix_client *c, enum store_verb verb)
 {
 	uint64_t most = verb == STORE_READ ? c->store->chunk_read : c->store->chunk_write;
 
@@ -359,7 +359,7 @@ static uint64_t chunk(const struct mix_client *c, enum store_verb verb)
 }
 
 /* Whether the step under way has another request. */
-static bool has_more(const struct mix_client *c)
+static bool mix_client_has_more(const struct mix_client *c)
 {
 	if (c->at->verb == N_STORE_VERBS || (c->failed && !c->curing))
 		return false;
@@ -377,7 +377,7 @@ static struct store_dir dir_of(struct mix_client *c, enum which name)
 
 static void fill_data(struct mix_client *c, struct store_op *op)
 {
-	uint64_t left = mix_of(c)->file_len - c->sent, most = chunk(c, op->verb);
+	uint64_t left = mix_of(c)->file_len - c->sent, most = mix_client_chunk(c, op->verb);
 
 	op->offset = c->sent;
 	op->len = left < most ? left : most;
@@ -387,14 +387,14 @@ static void fill_data(struct mix_client *c, struct store_op *op)
 	c->sent += op->len;
 }
 
-static struct store_op *next(struct script *s)
+static struct store_op *mix_client_next(struct script *s)
 {
-	struct mix_client *c = of(s)->c;
+	struct mix_client *c = mix_client_of(s)->c;
 	const struct step *step = c->at;
 	struct mix_request *r = c->request;
 	struct store_op *op = &r->op;
 
-	if (!has_more(c))
+	if (!mix_client_has_more(c))
 		return NULL;
 	while (r->lent)
 		r++;
@@ -422,7 +422,7 @@ static struct store_op *next(struct script *s)
 
 /* ---- answers ---- */
 
-static void note(struct mix_client *c, const struct store_op *op)
+static void mix_client_note(struct mix_client *c, const struct store_op *op)
 {
 	switch (op->verb) {
 	case STORE_LOOKUP:
@@ -445,7 +445,7 @@ static void note(struct mix_client *c, const struct store_op *op)
 }
 
 /* Whether a request names what it is about; the others are about what is open. */
-static bool has_name(const struct store_op *op)
+static bool mix_client_has_name(const struct store_op *op)
 {
 	return op->verb <= STORE_OPEN || op->verb == STORE_RENAME || op->verb == STORE_LOOKUP;
 }
@@ -465,7 +465,7 @@ static bool is_good(struct mix_client *c, const struct store_op *op, struct err 
 	}
 	if (op->result == STORE_OK && (op->verb != STORE_LIST || op->done))
 		return true;
-	if (has_name(op))
+	if (mix_client_has_name(op))
 		snprintf(name, sizeof(name), "%s", op->name);
 	else
 		snprintf(name, sizeof(name), "%s/%s", c->name[OF_HOME], c->name[OF_FILE]);
@@ -474,7 +474,7 @@ static bool is_good(struct mix_client *c, const struct store_op *op, struct err 
 }
 
 /* The step is complete when all its requests are answered and it has no more. */
-static bool is_complete(const struct mix_client *c)
+static bool mix_client_is_complete(const struct mix_client *c)
 {
 	if (c->n_lent)
 		return false;
@@ -496,15 +496,15 @@ static void cure(struct mix_client *c)
 }
 
 /* Steps without a request are passed over: data of files that are empty. */
-static void pass_over(struct mix_client *c)
+static void mix_client_pass_over(struct mix_client *c)
 {
 	while (moves_data(c->at) && !mix_of(c)->file_len)
 		c->at++;
 }
 
-static enum script_state answered(struct script *s, struct store_op *op, struct err *e)
+static enum script_state mix_client_answered(struct script *s, struct store_op *op, struct err *e)
 {
-	struct mix_client *c = of(s)->c;
+	struct mix_client *c = mix_client_of(s)->c;
 	bool was_open = c->open;
 
 	((struct mix_request *)op)->lent = false;
@@ -514,7 +514,7 @@ static enum script_state answered(struct script *s, struct store_op *op, struct 
 	if (op->verb == STORE_CLOSE)
 		c->open = false;
 	if (op->result == STORE_OK)
-		note(c, op);
+		mix_client_note(c, op);
 	if (!c->at->any && !c->failed && !is_good(c, op, &c->why)) {
 		c->failed = true;
 		home_of(c)->dirty = true;
@@ -526,12 +526,12 @@ static enum script_state answered(struct script *s, struct store_op *op, struct 
 	} else if (c->at == close_step) {
 		if (was_open)
 			cure(c);
-	} else if (is_complete(c)) {
+	} else if (mix_client_is_complete(c)) {
 		c->at++;
 		c->sent = 0;
-		pass_over(c);
+		mix_client_pass_over(c);
 	}
-	if (c->at->verb != N_STORE_VERBS || (!c->failed && go_further(c)))
+	if (c->at->verb != N_STORE_VERBS || (!c->failed && mix_client_go_further(c)))
 		return SCRIPT_GOES_ON;
 	if (!c->failed)
 		return SCRIPT_DONE;
@@ -544,9 +544,9 @@ static enum script_state answered(struct script *s, struct store_op *op, struct 
 struct mix_client *mix_client_new(const struct mix_client_opts *o)
 {
 	static const struct script_type types[] = {
-		{ begin_make, next, answered },
-		{ begin_use, next, answered },
-		{ begin_remove, next, answered },
+		{ mix_client_begin_make, mix_client_next, mix_client_answered },
+		{ begin_use, mix_client_next, mix_client_answered },
+		{ begin_remove, mix_client_next, mix_client_answered },
 	};
 	struct mix_client *c = calloc(1, sizeof(*c) + o->mix->window * sizeof(c->request[0]));
 

@@ -54,15 +54,15 @@ const char *probe_action_name(unsigned int a)
 	return names[a];
 }
 
-static struct probe_part *of(struct script *s)
+static struct probe_part *mix_probe_of(struct script *s)
 {
 	_Static_assert(offsetof(struct probe_part, s) == 0, "a script is the head of its part");
 	return (struct probe_part *)s;
 }
 
-static int begin(struct script *s, const struct store *store)
+static int mix_probe_begin(struct script *s, const struct store *store)
 {
-	struct probe_part *part = of(s);
+	struct probe_part *part = mix_probe_of(s);
 	struct probe *p = part->probe;
 
 	if (part->done || (part->action == REMOVE && !p->has_dir))
@@ -78,9 +78,9 @@ static int begin(struct script *s, const struct store *store)
 	return (int)p->action;
 }
 
-static struct store_op *next(struct script *s)
+static struct store_op *mix_probe_next(struct script *s)
 {
-	struct probe *p = of(s)->probe;
+	struct probe *p = mix_probe_of(s)->probe;
 	enum store_verb verb = steps[p->action][p->step];
 	const bool reads = p->action == PROBE_READ;
 
@@ -101,7 +101,7 @@ static struct store_op *next(struct script *s)
 }
 
 /* An answer that is not the one needed. What is open is closed before the action ends. */
-static void fail(struct probe *p)
+static void mix_probe_fail(struct probe *p)
 {
 	err_set(&p->why, -EIO, "probe: %s of %s: %s (%d)", p->op.what, p->op.name,
 		p->op.why ? p->op.why : "not what was expected", p->op.code);
@@ -110,9 +110,9 @@ static void fail(struct probe *p)
 		p->step++;
 }
 
-static enum script_state answered(struct script *s, struct store_op *op, struct err *e)
+static enum script_state mix_probe_answered(struct script *s, struct store_op *op, struct err *e)
 {
-	struct probe *p = of(s)->probe;
+	struct probe *p = mix_probe_of(s)->probe;
 	enum store_verb verb = op->verb;
 
 	p->lent = false;
@@ -121,7 +121,7 @@ static enum script_state answered(struct script *s, struct store_op *op, struct 
 		p->open = false;
 	if (p->op.result != STORE_OK && !p->failed &&
 	    !(verb == STORE_CREATE && p->op.result == STORE_EXISTS)) { /* of a probe before */
-		fail(p);
+		mix_probe_fail(p);
 	} else if (verb == STORE_LOOKUP) {
 		p->dir = p->op.made;
 		p->has_dir = true;
@@ -141,7 +141,8 @@ static enum script_state answered(struct script *s, struct store_op *op, struct 
 
 struct probe *probe_new(const char *base)
 {
-	static const struct script_type type = { begin, next, answered };
+	static const struct script_type type = { mix_probe_begin, mix_probe_next,
+						 mix_probe_answered };
 	struct probe *p = calloc(1, sizeof(*p));
 
 	if (!p || posix_memalign(&p->buffer, PROBE_LEN, BUFFER)) {

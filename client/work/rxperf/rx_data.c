@@ -25,7 +25,7 @@ void rx_data_check_begin(struct rx_data_check *c, uint64_t len)
 	*c = (struct rx_data_check) { .len = len };
 }
 
-static size_t least(uint64_t a, size_t b)
+static size_t rx_data_least(uint64_t a, size_t b)
 {
 	return a < b ? (size_t)a : b;
 }
@@ -34,7 +34,7 @@ static size_t least(uint64_t a, size_t b)
  * The place whose 8 bytes these are; RX_DATA_PERIOD: there is none. Words of the pattern are
  * multiples of an odd number, which has an inverse modulo 2^64.
  */
-static size_t place_of(const uint8_t head[static RX_DATA_HEAD])
+static size_t rx_data_place_of(const uint8_t head[static RX_DATA_HEAD])
 {
 	uint64_t inverse = ODD, word = 0;
 
@@ -51,7 +51,7 @@ static void look_at_head(struct rx_data_check *c)
 {
 	c->state = RX_DATA_RIGHT;
 	if (c->len >= RX_DATA_HEAD)
-		c->place = place_of(c->head);
+		c->place = rx_data_place_of(c->head);
 	else if (pattern_check(c->head, (size_t)c->len, 0, SEED) < c->len)
 		c->place = RX_DATA_PERIOD;
 	if (c->place == RX_DATA_PERIOD)
@@ -59,12 +59,12 @@ static void look_at_head(struct rx_data_check *c)
 }
 
 /* Up to the end of the period at most; returns how many. */
-static size_t compare(struct rx_data_check *c, const uint8_t *data, size_t n)
+static size_t rx_data_compare(struct rx_data_check *c, const uint8_t *data, size_t n)
 {
 	uint64_t at = (c->place + c->seen) % RX_DATA_PERIOD;
 	size_t same;
 
-	n = least(RX_DATA_PERIOD - at, n);
+	n = rx_data_least(RX_DATA_PERIOD - at, n);
 	same = pattern_check(data, n, at, SEED);
 	if (same < n && c->state == RX_DATA_RIGHT) {
 		c->state = RX_DATA_WRONG;
@@ -75,10 +75,10 @@ static size_t compare(struct rx_data_check *c, const uint8_t *data, size_t n)
 
 void rx_data_check(struct rx_data_check *c, const uint8_t *data, size_t n)
 {
-	size_t head_len = least(c->len, RX_DATA_HEAD), part;
+	size_t head_len = rx_data_least(c->len, RX_DATA_HEAD), part;
 
 	if (c->state == RX_DATA_BEGINS) {
-		part = least(head_len - c->seen, n);
+		part = rx_data_least(head_len - c->seen, n);
 		memcpy(c->head + c->seen, data, part);
 		c->seen += part;
 		data += part;
@@ -87,5 +87,5 @@ void rx_data_check(struct rx_data_check *c, const uint8_t *data, size_t n)
 			look_at_head(c);
 	}
 	for (; n; data += part, n -= part, c->seen += part)
-		part = c->state == RX_DATA_RIGHT ? compare(c, data, n) : n;
+		part = c->state == RX_DATA_RIGHT ? rx_data_compare(c, data, n) : n;
 }

@@ -155,7 +155,7 @@ static int add_worker(struct rx_server *s)
 
 /* ---- events ---- */
 
-static bool on_arrived(void *user, struct rx_call *c)
+static bool rx_server_on_arrived(void *user, struct rx_call *c)
 {
 	struct rx_server *s = user;
 	if (s->ends)
@@ -169,7 +169,7 @@ static bool on_arrived(void *user, struct rx_call *c)
 	return true;
 }
 
-static void on_changed(void *user, struct rx_call *c)
+static void rx_server_on_changed(void *user, struct rx_call *c)
 {
 	struct rx_worker *w = rx_endpoint_user(c);
 
@@ -214,7 +214,7 @@ static size_t on_debug(void *user, struct rbuf asked, uint8_t out[static RX_DATA
 
 /* ---- the thread that listens ---- */
 
-static int advance(struct rx_server *s)
+static int rx_server_advance(struct rx_server *s)
 {
 	int n, r;
 
@@ -242,7 +242,7 @@ static void *run_listener(void *user)
 		rx_endpoint_wait(s->ep, &wait);
 		pthread_mutex_unlock(&s->lock);
 		io_wait(&wait, WAIT_NS);
-		r = advance(s);
+		r = rx_server_advance(s);
 	}
 	pthread_mutex_unlock(&s->lock);
 	return NULL;
@@ -250,7 +250,7 @@ static void *run_listener(void *user)
 
 /* ---- begin and end ---- */
 
-static int open_endpoint(struct rx_server *s, struct err *e)
+static int rx_server_open_endpoint(struct rx_server *s, struct err *e)
 {
 	const struct rx_endpoint_opts o = { .address = s->o.address,
 					    .port = s->o.port,
@@ -262,8 +262,8 @@ static int open_endpoint(struct rx_server *s, struct err *e)
 					    .first_rtt_ns = s->o.first_rtt_ns,
 					    .dead_ns = s->o.dead_ns,
 					    .events = { .user = s,
-							.arrived = on_arrived,
-							.changed = on_changed,
+							.arrived = rx_server_on_arrived,
+							.changed = rx_server_on_changed,
 							.debug = on_debug } };
 
 	return rx_endpoint_open(&s->ep, &o, e);
@@ -301,7 +301,7 @@ int rx_server_open(struct rx_server **out, const struct rx_server_opts *o, struc
 	s->queue = calloc(s->o.n_calls, sizeof(struct rx_call *));
 	if (s->pattern && s->worker && s->queue) {
 		rx_data_fill(s->pattern);
-		r = open_endpoint(s, e);
+		r = rx_server_open_endpoint(s, e);
 		r = r ? r : begin_threads(s, e);
 	} else {
 		r = err_set(e, -ENOMEM, "out of memory");

@@ -9,7 +9,7 @@
 static const uint8_t cookie[4] = { 0, 0, RX_PERF_COOKIE >> 8, RX_PERF_COOKIE & 0xff };
 
 /* Sends what there is, and waits for news of the call. false: there is no point in going on. */
-static bool await(struct rx_worker *w)
+static bool rx_server_call_await(struct rx_worker *w)
 {
 	struct rx_server *s = w->s;
 
@@ -26,7 +26,7 @@ static const uint8_t *next_bytes(struct rx_worker *w, size_t *len)
 	const uint8_t *data;
 
 	while (!(data = rx_call_peek(w->call, len)))
-		if (!await(w))
+		if (!rx_server_call_await(w))
 			return NULL;
 	return data;
 }
@@ -80,13 +80,13 @@ static int read_data(struct rx_worker *w, uint64_t total)
 	return rx_call_peek(w->call, &len) ? -EPROTO : 0;
 }
 
-static int write_all(struct rx_worker *w, const uint8_t *data, size_t len)
+static int rx_server_call_write_all(struct rx_worker *w, const uint8_t *data, size_t len)
 {
 	size_t n;
 
 	for (; len; data += n, len -= n) {
 		n = rx_call_write(w->call, data, len);
-		if (!n && !await(w))
+		if (!n && !rx_server_call_await(w))
 			return -ECANCELED;
 	}
 	return 0;
@@ -101,13 +101,13 @@ static int write_data(struct rx_worker *w, uint64_t total)
 
 	for (; !r && left; left -= n, at = 0) {
 		n = RX_DATA_PERIOD - at < left ? RX_DATA_PERIOD - at : (size_t)left;
-		r = write_all(w, s->pattern + at, n);
+		r = rx_server_call_write_all(w, s->pattern + at, n);
 		s->counts.bytes_written += r ? 0 : n;
 	}
 	return r;
 }
 
-static void count(struct rx_worker *w, unsigned int command)
+static void rx_server_call_count(struct rx_worker *w, unsigned int command)
 {
 	struct rx_server_counts *n = &w->s->counts;
 	uint64_t *const of[] = { [RX_PERF_SEND] = &n->sends,
@@ -134,7 +134,7 @@ static bool is_possible(const struct rx_perf *p)
 	return true;
 }
 
-static int answer(struct rx_worker *w, struct rx_perf *p)
+static int rx_server_call_answer(struct rx_worker *w, struct rx_perf *p)
 {
 	int r = read_head(w, p);
 
@@ -143,7 +143,7 @@ static int answer(struct rx_worker *w, struct rx_perf *p)
 	r = r ? r : read_data(w, rx_perf_sent(p));
 	r = r ? r : write_data(w, rx_perf_received(p));
 	if (!r && p->command != RX_PERF_FILE)
-		r = write_all(w, cookie, sizeof(cookie));
+		r = rx_server_call_write_all(w, cookie, sizeof(cookie));
 	if (!r)
 		rx_call_end(w->call);
 	return r;
@@ -153,10 +153,10 @@ void rx_server_call(struct rx_worker *w)
 {
 	struct rx_server *s = w->s;
 	struct rx_perf p;
-	int r = answer(w, &p);
+	int r = rx_server_call_answer(w, &p);
 
 	if (!r) {
-		count(w, p.command);
+		rx_server_call_count(w, p.command);
 	} else if (r == -EPROTO) {
 		s->counts.refused++;
 		rx_call_abort(w->call, RX_PROTOCOL_ERROR);

@@ -36,7 +36,7 @@ struct rxperf {
 
 _Static_assert(RX_CALL_LEN <= RX_PERF_LEN, "a small call has room");
 
-static struct rxperf *of(struct script *s)
+static struct rxperf *rxperf_of(struct script *s)
 {
 	_Static_assert(offsetof(struct rxperf, s) == 0, "a script is the head of its kind");
 	return (struct rxperf *)s;
@@ -54,7 +54,7 @@ static bool has_cookie(const struct rxperf_opts *o)
 
 /* ---- what comes back ---- */
 
-static void take_data(struct rxperf_lane *l, const uint8_t *at, size_t n)
+static void rxperf_take_data(struct rxperf_lane *l, const uint8_t *at, size_t n)
 {
 	if (l->p->o->verify)
 		rx_data_check(&l->check, at, n);
@@ -71,7 +71,7 @@ static void taken(struct store_op *op, const void *bytes, size_t len)
 		return;
 	n = n < len ? n : len;
 	if (n)
-		take_data(l, at, (size_t)n);
+		rxperf_take_data(l, at, (size_t)n);
 	at += n;
 	len -= (size_t)n;
 	if (len && from < COOKIE_LEN)
@@ -108,7 +108,7 @@ static int explain(const struct rxperf_lane *l, struct err *e)
 	return err_set(e, -EIO, "%s: %s (%d)", op->what, op->why, op->code);
 }
 
-static void count(struct rxperf_lane *l)
+static void rxperf_count(struct rxperf_lane *l)
 {
 	struct rxperf *p = l->p;
 	struct rxperf_counts *c = &p->counts;
@@ -132,9 +132,9 @@ static void count(struct rxperf_lane *l)
 
 /* ---- the script ---- */
 
-static int begin(struct script *s, const struct store *store)
+static int rxperf_begin(struct script *s, const struct store *store)
 {
-	struct rxperf *p = of(s);
+	struct rxperf *p = rxperf_of(s);
 
 	if (p->counts.dead || (p->o->calls && !p->left))
 		return SCRIPT_END;
@@ -155,7 +155,7 @@ static unsigned int how_of(const struct rxperf_opts *o)
 	return o->small->apart ? STORE_RX_ASK : 0;
 }
 
-static void prepare(struct rxperf *p, struct rxperf_lane *l)
+static void rxperf_prepare(struct rxperf *p, struct rxperf_lane *l)
 {
 	const struct rxperf_opts *o = p->o;
 	struct wbuf head = wbuf_of(l->head, sizeof(l->head));
@@ -187,16 +187,16 @@ static void prepare(struct rxperf *p, struct rxperf_lane *l)
 	p->call++;
 }
 
-static struct store_op *next(struct script *s)
+static struct store_op *rxperf_next(struct script *s)
 {
-	struct rxperf *p = of(s);
+	struct rxperf *p = rxperf_of(s);
 	struct rxperf_lane *l;
 
 	for (unsigned int i = 0; i < p->o->threads && !p->counts.dead; i++) {
 		l = &p->lane[i];
 		if (l->lent || !l->left)
 			continue;
-		prepare(p, l);
+		rxperf_prepare(p, l);
 		l->lent = true;
 		l->left--;
 		p->left -= p->o->calls != 0;
@@ -205,7 +205,7 @@ static struct store_op *next(struct script *s)
 	return NULL;
 }
 
-static bool has_more(const struct rxperf *p)
+static bool rxperf_has_more(const struct rxperf *p)
 {
 	for (unsigned int i = 0; i < p->o->threads; i++)
 		if (p->lane[i].lent || (p->lane[i].left && !p->counts.dead))
@@ -213,16 +213,16 @@ static bool has_more(const struct rxperf *p)
 	return false;
 }
 
-static enum script_state answered(struct script *s, struct store_op *op, struct err *e)
+static enum script_state rxperf_answered(struct script *s, struct store_op *op, struct err *e)
 {
-	struct rxperf *p = of(s);
+	struct rxperf *p = rxperf_of(s);
 	struct rxperf_lane *l = op->user;
 
 	l->lent = false;
-	count(l);
+	rxperf_count(l);
 	store_rx_look(p->store, &p->counts.socket);
 	p->counts.looked = true;
-	if (has_more(p))
+	if (rxperf_has_more(p))
 		return SCRIPT_GOES_ON;
 	if (!p->failed)
 		return SCRIPT_DONE;
@@ -232,7 +232,7 @@ static enum script_state answered(struct script *s, struct store_op *op, struct 
 
 struct rxperf *rxperf_new(const struct rxperf_opts *o, const uint8_t *data, unsigned int number)
 {
-	static const struct script_type type = { begin, next, answered };
+	static const struct script_type type = { rxperf_begin, rxperf_next, rxperf_answered };
 	struct rxperf *p = calloc(1, sizeof(*p) + o->threads * sizeof(p->lane[0]));
 
 	if (!p)

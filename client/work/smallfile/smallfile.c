@@ -90,13 +90,13 @@ static void name_file(struct smallfile *c, unsigned int file)
 
 /* ---- what an action moves ---- */
 
-static bool moves(const struct smallfile_step *step)
+static bool smallfile_moves(const struct smallfile_step *step)
 {
 	return step->verb == STORE_READ || step->verb == STORE_WRITE;
 }
 
 /* Not every step is for every file and store. */
-static bool is_idle(struct smallfile *c)
+static bool smallfile_is_idle(struct smallfile *c)
 {
 	uint64_t offset;
 
@@ -115,9 +115,9 @@ static bool is_idle(struct smallfile *c)
 	}
 }
 
-static void pass_over(struct smallfile *c)
+static void smallfile_pass_over(struct smallfile *c)
 {
-	while (c->at->verb != N_STORE_VERBS && is_idle(c))
+	while (c->at->verb != N_STORE_VERBS && smallfile_is_idle(c))
 		c->at++;
 }
 
@@ -140,14 +140,14 @@ int smallfile_path(struct smallfile *c, unsigned int i, char *out, size_t size)
 	return (int)at;
 }
 
-static void start(struct smallfile *c, unsigned int load)
+static void smallfile_start(struct smallfile *c, unsigned int load)
 {
 	c->at = steps[load];
 	c->k = c->moved = c->n_done = 0;
 	c->failed = c->open = c->absent = false;
 }
 
-static struct smallfile *of(struct script *s)
+static struct smallfile *smallfile_of(struct script *s)
 {
 	_Static_assert(offsetof(struct smallfile, s) == 0, "a script is the head of its client");
 	return (struct smallfile *)s;
@@ -170,9 +170,9 @@ static enum smallfile_load mixed_load(const struct smallfile *c)
 	return c->o->overwrites ? SMALLFILE_OVERWRITE : SMALLFILE_APPEND;
 }
 
-static int begin(struct script *s, const struct store *store)
+static int smallfile_begin(struct script *s, const struct store *store)
 {
-	struct smallfile *c = of(s);
+	struct smallfile *c = smallfile_of(s);
 
 	c->store = store;
 	if (c->i == c->n && c->again && c->n)
@@ -191,8 +191,8 @@ static int begin(struct script *s, const struct store *store)
 			c->load = mixed_load(c);
 		smallfile_set_range(c);
 	}
-	start(c, c->load);
-	pass_over(c);
+	smallfile_start(c, c->load);
+	smallfile_pass_over(c);
 	return (int)c->load;
 }
 
@@ -201,25 +201,25 @@ static unsigned int home_steps(const struct smallfile *c)
 	return c->o->finds ? FIND_HOME : MAKE_HOME;
 }
 
-static int begin_make(struct script *s, const struct store *store)
+static int smallfile_begin_make(struct script *s, const struct store *store)
 {
-	struct smallfile *c = of(s);
+	struct smallfile *c = smallfile_of(s);
 
 	if (c->store)
 		return SCRIPT_END;
 	c->store = store;
 	c->base = store->root[0];
 	name_home(c, 0);
-	start(c, *c->o->base ? FIND_BASE : home_steps(c));
+	smallfile_start(c, *c->o->base ? FIND_BASE : home_steps(c));
 	return 0;
 }
 
 /* ---- requests ---- */
 
-static struct store_op *next(struct script *s)
+static struct store_op *smallfile_next(struct script *s)
 {
 	static const unsigned int modes[MODES] = { 0600, 0640 };
-	struct smallfile *c = of(s);
+	struct smallfile *c = smallfile_of(s);
 	const struct smallfile_step *step = c->at;
 	struct store_op *op = &c->op;
 
@@ -238,7 +238,7 @@ static struct store_op *next(struct script *s)
 		op->dir = c->store->root[0];
 		op->name = c->o->base;
 	}
-	if (moves(step))
+	if (smallfile_moves(step))
 		smallfile_fill_data(c, op);
 	if (step->verb == STORE_CREATE && !c->store->creates_open)
 		op->how = 0;
@@ -277,7 +277,7 @@ static int check_list(const struct smallfile *c, struct err *e)
 }
 
 /* 0, or why the answer is not what the action needs. */
-static int check(struct smallfile *c, const struct store_op *op, struct err *e)
+static int smallfile_check_answer(struct smallfile *c, const struct store_op *op, struct err *e)
 {
 	char name[2 * SMALLFILE_NAME_LEN];
 
@@ -297,7 +297,7 @@ static int check(struct smallfile *c, const struct store_op *op, struct err *e)
 	return op->verb == STORE_GET_XATTR ? smallfile_check_attr(c, op, e) : 0;
 }
 
-static void note(struct smallfile *c, const struct store_op *op)
+static void smallfile_note(struct smallfile *c, const struct store_op *op)
 {
 	switch (op->verb) {
 	case STORE_LOOKUP:
@@ -331,25 +331,25 @@ static void note(struct smallfile *c, const struct store_op *op)
 }
 
 /* Whether the step under way has another request. */
-static bool has_more(struct smallfile *c, const struct store_op *op)
+static bool smallfile_has_more(struct smallfile *c, const struct store_op *op)
 {
 	uint64_t offset;
 
 	if (op->verb == STORE_LIST)
 		return op->result == STORE_OK && op->done;
-	return moves(c->at) && smallfile_next_record(c, &offset);
+	return smallfile_moves(c->at) && smallfile_next_record(c, &offset);
 }
 
-static void go_further(struct smallfile *c, const struct store_op *op)
+static void smallfile_go_further(struct smallfile *c, const struct store_op *op)
 {
 	if (c->failed) {
 		c->at = c->open && op->verb != STORE_CLOSE ? close_step : &close_step[1];
 		return;
 	}
-	if (has_more(c, op))
+	if (smallfile_has_more(c, op))
 		return;
 	c->at++;
-	pass_over(c);
+	smallfile_pass_over(c);
 }
 
 static void count_file(struct smallfile *c)
@@ -364,7 +364,7 @@ static void count_file(struct smallfile *c)
 	}
 }
 
-static enum script_state end_action(struct smallfile *c, struct err *e)
+static enum script_state smallfile_end_action(struct smallfile *c, struct err *e)
 {
 	if (c->failed) {
 		*e = c->why;
@@ -374,46 +374,46 @@ static enum script_state end_action(struct smallfile *c, struct err *e)
 	return SCRIPT_DONE;
 }
 
-static enum script_state answered(struct script *s, struct store_op *op, struct err *e)
+static enum script_state smallfile_answered(struct script *s, struct store_op *op, struct err *e)
 {
-	struct smallfile *c = of(s);
+	struct smallfile *c = smallfile_of(s);
 
 	if (op->result == STORE_OK)
-		note(c, op);
-	else if (op->result == STORE_SHORT && moves(c->at))
+		smallfile_note(c, op);
+	else if (op->result == STORE_SHORT && smallfile_moves(c->at))
 		c->s.bytes += op->done;
 	if (!c->failed)
-		c->failed = check(c, op, &c->why) != 0;
-	go_further(c, op);
+		c->failed = smallfile_check_answer(c, op, &c->why) != 0;
+	smallfile_go_further(c, op);
 	if (c->at->verb != N_STORE_VERBS)
 		return SCRIPT_GOES_ON;
 	if (c->load == SMALLFILE_CREATE && c->n_made < c->i)
 		c->n_made = c->i;
-	return end_action(c, e);
+	return smallfile_end_action(c, e);
 }
 
 /* A directory that is there already is looked for instead. */
 static enum script_state answered_make(struct script *s, struct store_op *op, struct err *e)
 {
-	struct smallfile *c = of(s);
+	struct smallfile *c = smallfile_of(s);
 
 	if (op->verb == STORE_MKDIR && op->result == STORE_EXISTS) {
-		start(c, FIND_HOME);
+		smallfile_start(c, FIND_HOME);
 		return SCRIPT_GOES_ON;
 	}
 	if (op->result != STORE_OK) {
 		load_explain(op, op->name, e);
 		return SCRIPT_FAILED;
 	}
-	note(c, op);
+	smallfile_note(c, op);
 	if (c->at->name == OF_BASE) {
-		start(c, home_steps(c));
+		smallfile_start(c, home_steps(c));
 		return SCRIPT_GOES_ON;
 	}
 	if (c->home + 1 == c->n_dirs)
 		return SCRIPT_DONE;
 	name_home(c, c->home + 1);
-	start(c, home_steps(c));
+	smallfile_start(c, home_steps(c));
 	return SCRIPT_GOES_ON;
 }
 
@@ -454,7 +454,8 @@ void smallfile_free(struct smallfile *c)
 
 struct script *smallfile_make(struct smallfile *c)
 {
-	static const struct script_type type = { begin_make, next, answered_make };
+	static const struct script_type type = { smallfile_begin_make, smallfile_next,
+						 answered_make };
 
 	c->s.type = &type;
 	c->store = NULL;
@@ -463,7 +464,8 @@ struct script *smallfile_make(struct smallfile *c)
 
 struct script *smallfile_use(struct smallfile *c, enum smallfile_load load, bool again)
 {
-	static const struct script_type type = { begin, next, answered };
+	static const struct script_type type = { smallfile_begin, smallfile_next,
+						 smallfile_answered };
 
 	c->s.type = &type;
 	c->load = load;

@@ -76,7 +76,7 @@ uint64_t smallfile_next_record(struct smallfile *c, uint64_t *offset)
 	return left < most ? left : most;
 }
 
-static uint64_t chunk(const struct smallfile *c, uint64_t len)
+static uint64_t smallfile_data_chunk(const struct smallfile *c, uint64_t len)
 {
 	uint64_t most = c->at->verb == STORE_READ ? c->store->chunk_read : c->store->chunk_write;
 
@@ -106,7 +106,7 @@ void smallfile_found_len(struct smallfile *c, uint64_t len)
 
 void smallfile_fill_data(struct smallfile *c, struct store_op *op)
 {
-	op->len = chunk(c, smallfile_next_record(c, &op->offset));
+	op->len = smallfile_data_chunk(c, smallfile_next_record(c, &op->offset));
 	op->buf = c->buf;
 	op->data = c->buf;
 	op->discard = !c->o->verify && c->store->discard_from && op->len >= c->store->discard_from;

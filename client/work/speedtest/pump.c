@@ -97,7 +97,8 @@ static void put_data(const struct pump_job *job, uint8_t *at, size_t len, uint64
 }
 
 /* Submits the next chunk, to be read or written. */
-static int submit(struct pump *t, const struct pump_job *job, struct store_op *op, uint64_t offset)
+static int pump_submit(struct pump *t, const struct pump_job *job, struct store_op *op,
+		       uint64_t offset)
 {
 	uint64_t left = job->len - offset;
 	uint8_t *buffer = buffer_of(t, op);
@@ -141,7 +142,7 @@ static int check_data(struct pump *t, const struct pump_job *job, const struct s
 		       job->data == SPEED_PATTERN ? pattern_byte(op->offset + good, job->seed) : 0);
 }
 
-static int reap(struct pump *t, const struct pump_job *job, struct store_op **op)
+static int pump_reap(struct pump *t, const struct pump_job *job, struct store_op **op)
 {
 	int r = load_store_reap(t->load, op, t->e);
 
@@ -168,7 +169,7 @@ int pump_run(struct pump *t, const struct pump_job *job)
 		if (next < job->len && used < job->window) {
 			op = &t->op[used++];
 		} else {
-			r = reap(t, job, &op);
+			r = pump_reap(t, job, &op);
 			if (r)
 				break;
 			lent--;
@@ -180,7 +181,7 @@ int pump_run(struct pump *t, const struct pump_job *job)
 			if (next >= job->len)
 				continue;
 		}
-		r = submit(t, job, op, next);
+		r = pump_submit(t, job, op, next);
 		lent++;
 		if (next <= half && next + job->chunk > half && job->len > job->chunk)
 			load_half(t->load);

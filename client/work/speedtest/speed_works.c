@@ -12,7 +12,8 @@
 
 /* Operations */
 
-static int ask(struct speed *s, enum store_verb verb, struct store_dir dir, const char *name)
+static int speed_works_ask(struct speed *s, enum store_verb verb, struct store_dir dir,
+			   const char *name)
 {
 	s->op.verb = verb;
 	s->op.dir = dir;
@@ -20,18 +21,18 @@ static int ask(struct speed *s, enum store_verb verb, struct store_dir dir, cons
 	return load_store_call(s->load, &s->op, s->e);
 }
 
-static int refuse(struct speed *s, const char *name)
+static int speed_works_refuse(struct speed *s, const char *name)
 {
 	return load_refuse(s->load, &s->op, name, s->e);
 }
 
 static int must(struct speed *s, enum store_verb verb, struct store_dir dir, const char *name)
 {
-	int r = ask(s, verb, dir, name);
+	int r = speed_works_ask(s, verb, dir, name);
 
 	if (r || s->op.result == STORE_OK)
 		return r;
-	return refuse(s, *name ? name : s->name);
+	return speed_works_refuse(s, *name ? name : s->name);
 }
 
 static int on_file(struct speed *s, enum store_verb verb, struct store_file file, const char *name)
@@ -40,8 +41,8 @@ static int on_file(struct speed *s, enum store_verb verb, struct store_file file
 	return must(s, verb, s->op.dir, name);
 }
 
-static int open_file(struct speed *s, struct store_dir dir, const char *name, unsigned int how,
-		     struct store_file *file, bool *open)
+static int speed_works_open_file(struct speed *s, struct store_dir dir, const char *name,
+				 unsigned int how, struct store_file *file, bool *open)
 {
 	int r;
 
@@ -65,11 +66,11 @@ int speed_close(struct speed *s, struct store_file *file, bool *open)
 
 int speed_delete(struct speed *s, struct store_dir dir, const char *name, bool may_be_gone)
 {
-	int r = ask(s, STORE_DELETE, dir, name);
+	int r = speed_works_ask(s, STORE_DELETE, dir, name);
 
 	if (r || s->op.result == STORE_OK || (may_be_gone && s->op.result == STORE_NONE))
 		return r;
-	return refuse(s, *name ? name : s->name);
+	return speed_works_refuse(s, *name ? name : s->name);
 }
 
 static unsigned int n_dirs(const struct speed *s)
@@ -81,13 +82,13 @@ static unsigned int n_dirs(const struct speed *s)
 
 static int expect_no_dir(struct speed *s, unsigned int i)
 {
-	int r = ask(s, STORE_PROBE, s->load->store->root[i], s->name);
+	int r = speed_works_ask(s, STORE_PROBE, s->load->store->root[i], s->name);
 
 	if (r || s->op.result == STORE_NONE)
 		return r;
 	if (s->op.result == STORE_OK)
 		return err_set(s->e, LOAD_REFUSED, "%s is there already", s->name);
-	return refuse(s, s->name);
+	return speed_works_refuse(s, s->name);
 }
 
 /*
@@ -142,7 +143,9 @@ int speed_file_len(struct speed *s, uint64_t *len)
 	struct store_dir root = s->load->store->root[0];
 	int r = must(s, STORE_PROBE, root, s->opts->file), rc;
 
-	r = r ? r : open_file(s, root, s->opts->file, STORE_FOR_READ, &s->from, &s->from_open);
+	r = r ? r
+	      : speed_works_open_file(s, root, s->opts->file, STORE_FOR_READ, &s->from,
+				      &s->from_open);
 	if (r)
 		return r;
 	r = on_file(s, STORE_LENGTH, s->from, s->opts->file);
@@ -179,12 +182,13 @@ static unsigned int source_how(const struct speed *s)
 
 static int open_source(struct speed *s)
 {
-	return open_file(s, source_dir(s), source_name(s), source_how(s), &s->from, &s->from_open);
+	return speed_works_open_file(s, source_dir(s), source_name(s), source_how(s), &s->from,
+				     &s->from_open);
 }
 
 static int open_destination(struct speed *s, struct store_dir dir, const char *name)
 {
-	return open_file(s, dir, name, READ_WRITE | STORE_ALONE, &s->to, &s->to_open);
+	return speed_works_open_file(s, dir, name, READ_WRITE | STORE_ALONE, &s->to, &s->to_open);
 }
 
 /* Data */
@@ -242,7 +246,7 @@ struct pump_job speed_job(const struct speed *s)
 }
 
 /* Fills the source; in afp_speedtest's set one request at a time. */
-static int fill(struct speed *s)
+static int speed_works_fill(struct speed *s)
 {
 	struct pump_job job = speed_job(s);
 	int r;
@@ -313,7 +317,7 @@ static int begin_read(struct speed *s)
 {
 	int r = open_source(s);
 
-	return r ? r : fill(s);
+	return r ? r : speed_works_fill(s);
 }
 
 static int timed_transfer(struct speed *s)
@@ -323,7 +327,7 @@ static int timed_transfer(struct speed *s)
 	return pump_run(&s->t, &job);
 }
 
-static int end_read(struct speed *s)
+static int speed_works_end_read(struct speed *s)
 {
 	return s->opts->file ? speed_close(s, &s->from, &s->from_open) : end_file(s);
 }
@@ -382,7 +386,7 @@ static int begin_copy(struct speed *s)
 	int r = open_source(s);
 
 	r = r ? r : open_destination(s, dir_to(s), SPEED_DESTINATION);
-	return r ? r : fill(s);
+	return r ? r : speed_works_fill(s);
 }
 
 static int verify_copy(struct speed *s)
@@ -414,7 +418,7 @@ static int begin_server_copy(struct speed *s)
 {
 	int r = open_source(s);
 
-	r = r ? r : fill(s);
+	r = r ? r : speed_works_fill(s);
 	return r ? r : speed_close(s, &s->from, &s->from_open);
 }
 
@@ -459,7 +463,7 @@ static int teardown_server_copy(struct speed *s)
 
 const struct speed_row speed_rows[N_SPEED_WORKS] = {
 	[SPEED_READ] = { "Read", true, false, setup_read, begin_read, timed_transfer, NULL,
-			 end_read, teardown_read },
+			 speed_works_end_read, teardown_read },
 	[SPEED_WRITE] = { "Write", false, true, setup_file, begin_write, timed_write, verify_write,
 			  end_file, teardown_file },
 	[SPEED_COPY] = { "Copy", true, true, setup_copy, begin_copy, timed_transfer, verify_copy,

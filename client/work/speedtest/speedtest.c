@@ -116,7 +116,7 @@ static void time_null(struct speed *s, struct run_transfer *out)
 
 /* Iterations */
 
-static bool stopped(const struct speed *s)
+static bool speedtest_stopped(const struct speed *s)
 {
 	return s->opts->stop && *s->opts->stop;
 }
@@ -126,7 +126,7 @@ static int iterate(struct speed *s, unsigned int iteration, bool warmup)
 	const struct speed_row *row = &speed_rows[s->work];
 	int r, rc;
 
-	if (stopped(s))
+	if (speedtest_stopped(s))
 		return err_set(s->e, -EINTR, "interrupted");
 	s->seed++;
 	r = row->begin(s);
@@ -159,7 +159,7 @@ static int iterate_all(struct speed *s)
 	return r;
 }
 
-static void describe(const struct speed *s, struct run_transfer *t)
+static void speedtest_describe(const struct speed *s, struct run_transfer *t)
 {
 	struct pump_job job = speed_job(s);
 
@@ -175,7 +175,7 @@ static void describe(const struct speed *s, struct run_transfer *t)
 }
 
 /* Closes everything; nothing stays in flight. Goes on after an error, and keeps the first. */
-static int clean_up(struct speed *s, int r)
+static int speedtest_clean_up(struct speed *s, int r)
 {
 	const char *const left[] = { SPEED_FILE, SPEED_SOURCE, SPEED_DESTINATION };
 	struct err later = { 0 }, *kept = s->e;
@@ -223,7 +223,7 @@ static int run_work(struct speed *s, unsigned int test)
 		load_ready(s->load);
 	r = r ? r : load_transfer_begin(s->load, test, row->name, s->size, s->e);
 	if (!r) {
-		describe(s, s->load->transfer->transfer);
+		speedtest_describe(s, s->load->transfer->transfer);
 		r = iterate_all(s);
 		if (!r)
 			time_null(s, s->load->transfer->transfer);
@@ -232,7 +232,7 @@ static int run_work(struct speed *s, unsigned int test)
 	r = r ? r : row->teardown(s);
 	r = r ? r : speed_remove_dirs(s, false);
 	if (r)
-		r = clean_up(s, r);
+		r = speedtest_clean_up(s, r);
 	store_drain(s->load->store);
 	pump_close(&s->t);
 	return r;
@@ -269,8 +269,8 @@ static int check_file(struct speed *s, uint64_t *len)
 }
 
 /* The free space that a work of a size needs on root i. */
-static uint64_t need(const struct speedtest_opts *o, enum speed_work work, uint64_t size,
-		     unsigned int i)
+static uint64_t speedtest_need(const struct speedtest_opts *o, enum speed_work work, uint64_t size,
+			       unsigned int i)
 {
 	bool copies = work == SPEED_COPY || work == SPEED_SERVER_COPY;
 	uint64_t source = o->file || o->sparse ? 0 : size;
@@ -302,7 +302,7 @@ static int check_room(struct speed *s, unsigned int i, size_t n_sizes, const uin
 		return r;
 	for (size_t k = 0; k < n_sizes; k++)
 		for (unsigned int w = 0; w < s->opts->n_works; w++) {
-			n = need(s->opts, s->opts->work[w], size[k], i);
+			n = speedtest_need(s->opts, s->opts->work[w], size[k], i);
 			if (n > s->op.done)
 				return err_set(
 				    s->e, LOAD_REFUSED,

@@ -53,7 +53,7 @@ static struct own_cpus own_cpus(const struct machine_between *b)
 	return own;
 }
 
-static bool is_on(const struct machine_between *b, const struct processes_entry *p)
+static bool machine_is_on(const struct machine_between *b, const struct processes_entry *p)
 {
 	return p->cpu >= 0 && p->cpu < CPUS_MAX && b->before->may_use[p->cpu];
 }
@@ -68,7 +68,7 @@ static double ticks_between(const struct machine_between *b, const struct own_cp
 	const struct processes_entry *then = machine_then(b, p);
 	uint64_t before = then ? then->cpu_ticks : 0;
 
-	if (own->is_part && (!is_on(b, p) || (then && !is_on(b, then))))
+	if (own->is_part && (!machine_is_on(b, p) || (then && !machine_is_on(b, then))))
 		return 0;
 	return p->cpu_ticks > before ? (double)(p->cpu_ticks - before) : 0;
 }

@@ -15,7 +15,7 @@ static const char *no_limit(const struct cgroup_folder *f, const char *none)
 	return f->whole ? none : "the cgroups above this container cannot be seen";
 }
 
-static void why_not(struct run_figures *out, enum run_figure which, const char *why)
+static void machine_groups_why_not(struct run_figures *out, enum run_figure which, const char *why)
 {
 	if (!out->known[which])
 		run_figure_who(out, which, "%s", why);
@@ -67,8 +67,8 @@ static void quotas(const struct machine_between *b)
 		run_figure_set(out, RUN_FIGURE_THROTTLED, 0);
 		run_figure_who(out, RUN_FIGURE_THROTTLED, "no quota");
 	}
-	why_not(out, RUN_FIGURE_THROTTLED, no_limit(&g->cpu, "the quota is new"));
-	why_not(out, RUN_FIGURE_QUOTA, no_limit(&g->cpu, "no quota"));
+	machine_groups_why_not(out, RUN_FIGURE_THROTTLED, no_limit(&g->cpu, "the quota is new"));
+	machine_groups_why_not(out, RUN_FIGURE_QUOTA, no_limit(&g->cpu, "no quota"));
 }
 
 /* ---- memory ---- */
@@ -117,9 +117,10 @@ static void memory_limits(const struct machine_between *b)
 		run_figure_set(out, RUN_FIGURE_MEMORY_HITS, 0);
 		run_figure_who(out, RUN_FIGURE_MEMORY_HITS, "no limit");
 	}
-	why_not(out, RUN_FIGURE_MEMORY_LIMIT, no_limit(&g->memory, "no limit"));
-	why_not(out, RUN_FIGURE_MEMORY_USED, no_limit(&g->memory, "no limit"));
-	why_not(out, RUN_FIGURE_MEMORY_HITS, no_limit(&g->memory, "the limit is new"));
+	machine_groups_why_not(out, RUN_FIGURE_MEMORY_LIMIT, no_limit(&g->memory, "no limit"));
+	machine_groups_why_not(out, RUN_FIGURE_MEMORY_USED, no_limit(&g->memory, "no limit"));
+	machine_groups_why_not(out, RUN_FIGURE_MEMORY_HITS,
+			       no_limit(&g->memory, "the limit is new"));
 }
 
 /* Whether the server was in the same group at both looks, and the count went up. */
@@ -134,7 +135,8 @@ static void stall(const struct machine_between *b, enum run_figure which, bool k
 {
 	if (known)
 		run_figure_share(b->out, which, fmin((double)us * 1000, b->ns), b->ns);
-	why_not(b->out, which, "the kernel does not say: it has no cgroup of version 2 of its own");
+	machine_groups_why_not(b->out, which,
+			       "the kernel does not say: it has no cgroup of version 2 of its own");
 }
 
 static void own_group(const struct machine_between *b)
@@ -149,8 +151,8 @@ static void own_group(const struct machine_between *b)
 		run_figure_set(b->out, RUN_FIGURE_MEMORY_REREAD,
 			       (double)(now->refaulted - then->refaulted) *
 				   (double)sysconf(_SC_PAGESIZE) * MACHINE_NS_PER_S / b->ns);
-	why_not(b->out, RUN_FIGURE_MEMORY_KILLS, why);
-	why_not(b->out, RUN_FIGURE_MEMORY_REREAD, why);
+	machine_groups_why_not(b->out, RUN_FIGURE_MEMORY_KILLS, why);
+	machine_groups_why_not(b->out, RUN_FIGURE_MEMORY_REREAD, why);
 	stall(b, RUN_FIGURE_MEMORY_STALL,
 	      own_grown(b, then->has_memory_stall, now->has_memory_stall, then->memory_stall_us,
 			now->memory_stall_us),
@@ -237,7 +239,7 @@ static void io_limits(const struct machine_between *b)
 		run_figure_set(out, RUN_FIGURE_IO_LIMIT, 0);
 		run_figure_who(out, RUN_FIGURE_IO_LIMIT, "no limit");
 	}
-	why_not(out, RUN_FIGURE_IO_LIMIT, no_limit(&g->io, "the limit is new"));
+	machine_groups_why_not(out, RUN_FIGURE_IO_LIMIT, no_limit(&g->io, "the limit is new"));
 }
 
 void machine_groups(const struct machine_between *b)

@@ -16,7 +16,7 @@ struct attributes {
 	char at[128];
 };
 
-static void put(struct attributes *l, int type, const void *value, size_t len)
+static void conntrack_put(struct attributes *l, int type, const void *value, size_t len)
 {
 	const struct nlattr a = { .nla_len = (uint16_t)(NLA_HDRLEN + len),
 				  .nla_type = (uint16_t)type };
@@ -34,33 +34,35 @@ static void put_tuple(struct attributes *out, const struct sockets_addr *from,
 	size_t skip = sockets_is_v4(from) ? 12 : 0;
 	struct attributes ip = { 0 }, proto = { 0 }, tuple = { 0 };
 
-	put(&ip, skip ? CTA_IP_V4_SRC : CTA_IP_V6_SRC, from->ip + skip, 16 - skip);
-	put(&ip, skip ? CTA_IP_V4_DST : CTA_IP_V6_DST, to->ip + skip, 16 - skip);
-	put(&proto, CTA_PROTO_NUM, &protocol, sizeof(protocol));
-	put(&proto, CTA_PROTO_SRC_PORT, &from_port, sizeof(from_port));
-	put(&proto, CTA_PROTO_DST_PORT, &to_port, sizeof(to_port));
-	put(&tuple, NLA_F_NESTED | CTA_TUPLE_IP, ip.at, ip.len);
-	put(&tuple, NLA_F_NESTED | CTA_TUPLE_PROTO, proto.at, proto.len);
-	put(out, NLA_F_NESTED | CTA_TUPLE_ORIG, tuple.at, tuple.len);
+	conntrack_put(&ip, skip ? CTA_IP_V4_SRC : CTA_IP_V6_SRC, from->ip + skip, 16 - skip);
+	conntrack_put(&ip, skip ? CTA_IP_V4_DST : CTA_IP_V6_DST, to->ip + skip, 16 - skip);
+	conntrack_put(&proto, CTA_PROTO_NUM, &protocol, sizeof(protocol));
+	conntrack_put(&proto, CTA_PROTO_SRC_PORT, &from_port, sizeof(from_port));
+	conntrack_put(&proto, CTA_PROTO_DST_PORT, &to_port, sizeof(to_port));
+	conntrack_put(&tuple, NLA_F_NESTED | CTA_TUPLE_IP, ip.at, ip.len);
+	conntrack_put(&tuple, NLA_F_NESTED | CTA_TUPLE_PROTO, proto.at, proto.len);
+	conntrack_put(out, NLA_F_NESTED | CTA_TUPLE_ORIG, tuple.at, tuple.len);
 }
 
-static const void *find_in(const void *list, size_t *len, int type)
+static const void *conntrack_find_in(const void *list, size_t *len, int type)
 {
 	return list ? netlink_find(list, *len, (unsigned int)type, len) : NULL;
 }
 
 /* One end in the tuple of the other direction. */
-static bool take_end(struct sockets_addr *out, const struct netlink_answer *a,
-		     const int type[static 2])
+static bool conntrack_take_end(struct sockets_addr *out, const struct netlink_answer *a,
+			       const int type[static 2])
 {
 	size_t ip_len = a->len - sizeof(struct nfgenmsg), port_len;
-	const void *tuple = find_in((const struct nfgenmsg *)a->body + 1, &ip_len, CTA_TUPLE_REPLY);
+	const void *tuple = conntrack_find_in((const struct nfgenmsg *)a->body + 1, &ip_len,
+					      CTA_TUPLE_REPLY);
 	const void *ip, *port;
 	uint16_t value;
 
 	port_len = ip_len;
-	ip = find_in(find_in(tuple, &ip_len, CTA_TUPLE_IP), &ip_len, type[0]);
-	port = find_in(find_in(tuple, &port_len, CTA_TUPLE_PROTO), &port_len, type[1]);
+	ip = conntrack_find_in(conntrack_find_in(tuple, &ip_len, CTA_TUPLE_IP), &ip_len, type[0]);
+	port = conntrack_find_in(conntrack_find_in(tuple, &port_len, CTA_TUPLE_PROTO), &port_len,
+				 type[1]);
 	if (!ip || !port || (ip_len != 4 && ip_len != 16) || port_len != sizeof(value))
 		return false;
 	memcpy(&value, port, sizeof(value));
@@ -88,7 +90,7 @@ bool conntrack_look(struct sockets_addr *near, struct sockets_addr *far)
 	put_tuple(&body, near, far);
 	q.len = body.len;
 	ok = !netlink_ask(&n, &a, &q) && netlink_next(&n, &a) == 1 && a.len >= sizeof(head) &&
-	     take_end(&server, &a, from) && take_end(&client, &a, to) &&
+	     conntrack_take_end(&server, &a, from) && conntrack_take_end(&client, &a, to) &&
 	     !(sockets_same(&client, near) && sockets_same(&server, far));
 	netlink_close(&n);
 	if (ok) {

@@ -54,7 +54,7 @@ int netlink_ask(struct netlink *n, struct netlink_answer *a, const struct netlin
 	return sendmsg(n->fd, &msg, 0) < 0 ? -errno : 0;
 }
 
-static int receive(struct netlink *n, struct netlink_answer *a)
+static int netlink_receive(struct netlink *n, struct netlink_answer *a)
 {
 	ssize_t len;
 
@@ -71,7 +71,7 @@ static int receive(struct netlink *n, struct netlink_answer *a)
 }
 
 /* The next message, whoever asked for it; NULL: malformed. */
-static const struct nlmsghdr *take(struct netlink_answer *a)
+static const struct nlmsghdr *netlink_take(struct netlink_answer *a)
 {
 	const struct nlmsghdr *h = (const void *)(a->buf + a->at);
 	size_t step;
@@ -89,7 +89,7 @@ static const struct nlmsghdr *take(struct netlink_answer *a)
 }
 
 /* Both ends of an answer may say why there is no (more of an) answer; 0: they do not. */
-static int code_of(const struct netlink_answer *a)
+static int netlink_code_of(const struct netlink_answer *a)
 {
 	int code = 0;
 
@@ -106,16 +106,16 @@ int netlink_next(struct netlink *n, struct netlink_answer *a)
 	if (a->taken && !a->dump)
 		return 0;
 	do {
-		r = a->left ? 0 : receive(n, a);
+		r = a->left ? 0 : netlink_receive(n, a);
 		if (r)
 			return r;
-		h = take(a);
+		h = netlink_take(a);
 		if (!h)
 			return -EPROTO;
 		/* Another one's answers: of requests that timed out. */
 	} while (h->nlmsg_seq != n->seq);
 	a->taken = true;
-	r = code_of(a);
+	r = netlink_code_of(a);
 	if (h->nlmsg_type == NLMSG_ERROR)
 		return r ? r : -EPROTO;
 	return h->nlmsg_type == NLMSG_DONE ? r : 1;

@@ -80,8 +80,8 @@ static int add_unix(struct sockets *s, const struct netlink_answer *a)
 	return entry.peer || entry.path[0] ? VEC_PUSH(s->entry, s->n, entry) : 0;
 }
 
-static int dump(struct sockets *s, struct netlink *n, const void *req, size_t len,
-		int (*fn)(struct sockets *s, const struct netlink_answer *a))
+static int sockets_dump(struct sockets *s, struct netlink *n, const void *req, size_t len,
+			int (*fn)(struct sockets *s, const struct netlink_answer *a))
 {
 	const struct netlink_request q = { SOCK_DIAG_BY_FAMILY, true, req, len };
 	struct netlink_answer a;
@@ -100,7 +100,7 @@ static int dump_tcp(struct sockets *s, struct netlink *n, uint8_t family)
 		.idiag_states = ~(1u << TCP_LISTEN | 1u << TCP_CLOSE | 1u << TCP_TIME_WAIT),
 	};
 
-	return dump(s, n, &req, sizeof(req), add_tcp);
+	return sockets_dump(s, n, &req, sizeof(req), add_tcp);
 }
 
 static int dump_unix(struct sockets *s, struct netlink *n)
@@ -111,7 +111,7 @@ static int dump_unix(struct sockets *s, struct netlink *n)
 		.udiag_show = UDIAG_SHOW_PEER | UDIAG_SHOW_NAME | UDIAG_SHOW_VFS,
 	};
 
-	return dump(s, n, &req, sizeof(req), add_unix);
+	return sockets_dump(s, n, &req, sizeof(req), add_unix);
 }
 
 static int read_diag(struct sockets *s)
@@ -165,7 +165,7 @@ struct each {
 	void *arg;
 };
 
-static int call(void *arg, const char *line)
+static int sockets_call(void *arg, const char *line)
 {
 	const struct each *each = arg;
 	struct sockets_entry entry;
@@ -178,11 +178,11 @@ int sockets_each(pid_t pid, int (*fn)(void *arg, const struct sockets_entry *ent
 		 void *arg)
 {
 	struct each each = { .fn = fn, .arg = arg };
-	int r = procfs_each_line(pid, "net/tcp", call, &each);
+	int r = procfs_each_line(pid, "net/tcp", sockets_call, &each);
 
 	if (r)
 		return r;
-	r = procfs_each_line(pid, "net/tcp6", call, &each);
+	r = procfs_each_line(pid, "net/tcp6", sockets_call, &each);
 	return r == -ENOENT ? 0 : r;
 }
 

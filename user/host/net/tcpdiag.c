@@ -18,7 +18,7 @@
 #define LISTENS     10
 
 /* Leaves what the kernel says about the socket in a. */
-static int ask(struct tcpdiag *d, struct netlink_answer *a)
+static int tcpdiag_ask(struct tcpdiag *d, struct netlink_answer *a)
 {
 	const struct inet_diag_req_v2 req = {
 		.sdiag_family = d->family,
@@ -68,8 +68,8 @@ static uint32_t interface_of(const struct sockaddr_storage *addr)
 }
 
 /* One family's attempt: leaves in d->id how the kernel itself names the socket. */
-static int find(struct tcpdiag *d, uint8_t family, const struct sockets_addr *server,
-		const struct sockets_addr *client)
+static int tcpdiag_find(struct tcpdiag *d, uint8_t family, const struct sockets_addr *server,
+			const struct sockets_addr *client)
 {
 	const struct inet_diag_msg *m;
 	struct netlink_answer a;
@@ -79,7 +79,7 @@ static int find(struct tcpdiag *d, uint8_t family, const struct sockets_addr *se
 	set_addr(d->id.idiag_src, family, server);
 	set_addr(d->id.idiag_dst, family, client);
 	d->id.idiag_cookie[0] = d->id.idiag_cookie[1] = INET_DIAG_NOCOOKIE;
-	r = ask(d, &a);
+	r = tcpdiag_ask(d, &a);
 	if (r)
 		return r;
 	m = a.body;
@@ -107,9 +107,9 @@ int tcpdiag_open(struct tcpdiag *out, const struct sockaddr_storage *local,
 	out->id.idiag_dport = htons(client.port);
 	out->id.idiag_if = interface_of(peer);
 	if (sockets_is_v4(&server))
-		r = find(out, AF_INET, &server, &client);
+		r = tcpdiag_find(out, AF_INET, &server, &client);
 	if (r)
-		r = find(out, AF_INET6, &server, &client);
+		r = tcpdiag_find(out, AF_INET6, &server, &client);
 	if (r)
 		tcpdiag_close(out);
 	return r;
@@ -150,9 +150,9 @@ static bool take_info(struct run_tcp *out, const struct netlink_answer *a)
 }
 
 /* false: closed, or no process has that socket any more. */
-static bool look(struct tcpdiag *d, struct netlink_answer *a)
+static bool net_tcpdiag_look(struct tcpdiag *d, struct netlink_answer *a)
 {
-	if (!d->netlink.is_open || ask(d, a))
+	if (!d->netlink.is_open || tcpdiag_ask(d, a))
 		return false;
 	/* After its process has closed it, it may remain in the kernel for a while. */
 	return ((const struct inet_diag_msg *)a->body)->idiag_inode;
@@ -163,7 +163,7 @@ bool tcpdiag_look(struct tcpdiag *d, struct run_tcp *out)
 	struct run_tcp now = *out;
 	struct netlink_answer a;
 
-	if (!look(d, &a))
+	if (!net_tcpdiag_look(d, &a))
 		return false;
 	memset(now.known, 0, sizeof(now.known));
 	memset(now.value, 0, sizeof(now.value));
@@ -174,10 +174,10 @@ bool tcpdiag_look(struct tcpdiag *d, struct run_tcp *out)
 	return true;
 }
 
-/* false: as in look(), or the kernel does not say. */
+/* false: as in net_tcpdiag_look(), or the kernel does not say. */
 static bool look_info(struct tcpdiag *d, struct netlink_answer *a, struct tcp_info *info)
 {
-	return look(d, a) && copy_attribute(info, sizeof(*info), a, INET_DIAG_INFO);
+	return net_tcpdiag_look(d, a) && copy_attribute(info, sizeof(*info), a, INET_DIAG_INFO);
 }
 
 bool tcpdiag_owed(struct tcpdiag *d, uint64_t bytes, uint32_t *ms)
@@ -229,7 +229,7 @@ bool tcpdiag_congestion(struct tcpdiag *d, char out[static TCP_CONGESTION_LEN])
 	char name[TCP_CONGESTION_LEN] = "";
 	struct netlink_answer a;
 
-	if (!look(d, &a) || !copy_attribute(name, sizeof(name) - 1, &a, INET_DIAG_CONG))
+	if (!net_tcpdiag_look(d, &a) || !copy_attribute(name, sizeof(name) - 1, &a, INET_DIAG_CONG))
 		return false;
 	memcpy(out, name, sizeof(name));
 	return true;
@@ -266,7 +266,7 @@ static int each_of(struct netlink *n, const struct inet_diag_req_v2 *req, tcpdia
 	return r;
 }
 
-static int list(uint16_t port, unsigned int state, tcpdiag_fn *fn, void *arg)
+static int tcpdiag_list(uint16_t port, unsigned int state, tcpdiag_fn *fn, void *arg)
 {
 	struct inet_diag_req_v2 req = {
 		.sdiag_family = AF_INET,
@@ -290,7 +290,7 @@ static int list(uint16_t port, unsigned int state, tcpdiag_fn *fn, void *arg)
 
 int tcpdiag_each(uint16_t port, tcpdiag_fn *fn, void *arg)
 {
-	return list(port, ESTABLISHED, fn, arg);
+	return tcpdiag_list(port, ESTABLISHED, fn, arg);
 }
 
 /* What is unread of a socket that listens is a number of connections. */
@@ -306,5 +306,5 @@ static int add_unaccepted(void *arg, const struct sockets_addr *far, const struc
 int tcpdiag_unaccepted(uint16_t port, uint64_t *n)
 {
 	*n = 0;
-	return list(port, LISTENS, add_unaccepted, n);
+	return tcpdiag_list(port, LISTENS, add_unaccepted, n);
 }

@@ -27,7 +27,7 @@ struct udp_lines {
 	void *arg;
 };
 
-static int call(void *arg, const char *line)
+static int udp_call(void *arg, const char *line)
 {
 	const struct udp_lines *each = arg;
 	struct udp_socket s;
@@ -38,11 +38,11 @@ static int call(void *arg, const char *line)
 int udp_each(pid_t pid, int (*fn)(void *arg, const struct udp_socket *s), void *arg)
 {
 	struct udp_lines each = { .fn = fn, .arg = arg };
-	int r = procfs_each_line(pid, "net/udp", call, &each);
+	int r = procfs_each_line(pid, "net/udp", udp_call, &each);
 
 	if (r)
 		return r;
-	r = procfs_each_line(pid, "net/udp6", call, &each);
+	r = procfs_each_line(pid, "net/udp6", udp_call, &each);
 	return r == -ENOENT ? 0 : r;
 }
 

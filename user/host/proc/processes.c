@@ -10,7 +10,7 @@
 
 #define DEPTH_MAX 64 /* of a process below another */
 
-static int by_pid(const void *a, const void *b)
+static int processes_by_pid(const void *a, const void *b)
 {
 	const struct processes_entry *x = a, *y = b;
 
@@ -47,7 +47,7 @@ int processes_read(struct process_table *out)
 	*out = (struct process_table) { 0 };
 	r = procfs_each(take_process, out);
 	if (out->n)
-		qsort(out->entry, out->n, sizeof(*out->entry), by_pid);
+		qsort(out->entry, out->n, sizeof(*out->entry), processes_by_pid);
 	return r;
 }
 
@@ -61,10 +61,10 @@ const struct processes_entry *processes_find(const struct process_table *p, pid_
 {
 	const struct processes_entry key = { .pid = pid };
 
-	return p->n ? bsearch(&key, p->entry, p->n, sizeof(key), by_pid) : NULL;
+	return p->n ? bsearch(&key, p->entry, p->n, sizeof(key), processes_by_pid) : NULL;
 }
 
-static int by_number(const void *a, const void *b)
+static int processes_by_number(const void *a, const void *b)
 {
 	const pid_t *x = a, *y = b;
 
@@ -76,7 +76,7 @@ bool processes_descends(const struct process_table *p, pid_t pid, const pid_t *f
 	const struct processes_entry *e = processes_find(p, pid);
 
 	for (unsigned int depth = 0; e && depth < DEPTH_MAX; depth++) {
-		if (n && bsearch(&e->pid, from, n, sizeof(*from), by_number))
+		if (n && bsearch(&e->pid, from, n, sizeof(*from), processes_by_number))
 			return true;
 		e = e->ppid ? processes_find(p, e->ppid) : NULL;
 	}

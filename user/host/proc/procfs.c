@@ -26,7 +26,7 @@
 
 #define PATH_LEN 128
 
-static void path_of(char *out, size_t len, pid_t pid, const char *name)
+static void procfs_path_of(char *out, size_t len, pid_t pid, const char *name)
 {
 	if (pid)
 		snprintf(out, len, "/proc/%d/%s", pid, name);
@@ -39,10 +39,10 @@ static void thread_path(char out[static PATH_LEN], pid_t pid, pid_t tid, const c
 	char file[PATH_LEN / 2];
 
 	snprintf(file, sizeof(file), "task/%d/%s", tid, name);
-	path_of(out, PATH_LEN, pid, tid ? file : name);
+	procfs_path_of(out, PATH_LEN, pid, tid ? file : name);
 }
 
-static ssize_t read_file(char *out, size_t len, pid_t pid, pid_t tid, const char *name)
+static ssize_t procfs_read_file(char *out, size_t len, pid_t pid, pid_t tid, const char *name)
 {
 	char path[PATH_LEN];
 
@@ -67,7 +67,7 @@ int procfs_each_line(pid_t pid, const char *name, int (*fn)(void *arg, const cha
 	int r = 0;
 	FILE *f;
 
-	path_of(path, sizeof(path), pid, name);
+	procfs_path_of(path, sizeof(path), pid, name);
 	f = fopen(path, "re");
 	if (!f)
 		return -errno;
@@ -81,7 +81,7 @@ int procfs_each_line(pid_t pid, const char *name, int (*fn)(void *arg, const cha
 int procfs_io(struct afs_compat *out, pid_t pid, pid_t tid)
 {
 	char text[512];
-	ssize_t n = read_file(text, sizeof(text), pid, tid, "io");
+	ssize_t n = procfs_read_file(text, sizeof(text), pid, tid, "io");
 
 	memset(out, 0, sizeof(*out));
 	return n < 0 ? (int)n : proctext_io(out, text);
@@ -90,7 +90,7 @@ int procfs_io(struct afs_compat *out, pid_t pid, pid_t tid)
 int procfs_storage(uint64_t *bytes, pid_t pid)
 {
 	char text[512];
-	ssize_t n = read_file(text, sizeof(text), pid, 0, "io");
+	ssize_t n = procfs_read_file(text, sizeof(text), pid, 0, "io");
 
 	return n < 0 ? (int)n : proctext_storage(bytes, text);
 }
@@ -127,7 +127,7 @@ static int each_number(const char *path, int (*fn)(void *arg, int number), void 
 int procfs_thread_times(struct procfs_times *out, pid_t pid, pid_t tid)
 {
 	char text[128];
-	ssize_t n = read_file(text, sizeof(text), pid, tid, "schedstat");
+	ssize_t n = procfs_read_file(text, sizeof(text), pid, tid, "schedstat");
 
 	memset(out, 0, sizeof(*out));
 	return n < 0 ? (int)n : proctext_times(out, text);
@@ -136,7 +136,7 @@ int procfs_thread_times(struct procfs_times *out, pid_t pid, pid_t tid)
 int procfs_thread_switches(struct procfs_times *out, pid_t pid, pid_t tid)
 {
 	char text[8192];
-	ssize_t n = read_file(text, sizeof(text), pid, tid, "status");
+	ssize_t n = procfs_read_file(text, sizeof(text), pid, tid, "status");
 
 	if (n < 0)
 		return (int)n;
@@ -150,7 +150,7 @@ int procfs_thread_switches(struct procfs_times *out, pid_t pid, pid_t tid)
 int procfs_thread_call(struct procfs_call *out, pid_t pid, pid_t tid)
 {
 	char text[256];
-	ssize_t n = read_file(text, sizeof(text), pid, tid, "syscall");
+	ssize_t n = procfs_read_file(text, sizeof(text), pid, tid, "syscall");
 	uint64_t *a = out->arg;
 
 	*out = (struct procfs_call) { .nr = -1 };
@@ -168,7 +168,7 @@ int procfs_thread_call(struct procfs_call *out, pid_t pid, pid_t tid)
 int procfs_thread_name(char *out, size_t len, pid_t pid, pid_t tid)
 {
 	char text[64];
-	ssize_t n = read_file(text, sizeof(text), pid, tid, "comm");
+	ssize_t n = procfs_read_file(text, sizeof(text), pid, tid, "comm");
 
 	if (n < 0)
 		return (int)n;
@@ -182,7 +182,7 @@ int procfs_each_thread(pid_t pid, int (*fn)(void *arg, int tid), void *arg)
 {
 	char path[PATH_LEN];
 
-	path_of(path, sizeof(path), pid, "task");
+	procfs_path_of(path, sizeof(path), pid, "task");
 	return each_number(path, fn, arg);
 }
 
@@ -229,7 +229,7 @@ int procfs_each_child(pid_t pid, int (*fn)(void *arg, pid_t child), void *arg)
 int procfs_status(char *out, size_t out_len, pid_t pid, const char *key)
 {
 	char text[8192];
-	ssize_t n = read_file(text, sizeof(text), pid, 0, "status");
+	ssize_t n = procfs_read_file(text, sizeof(text), pid, 0, "status");
 
 	if (n < 0)
 		return (int)n;
@@ -251,7 +251,7 @@ bool procfs_is_32bit(pid_t pid)
 	uint64_t words[3] = { 0 };
 
 	/* A number below 100 and a value, each in a word as long as its own. */
-	return read_file((char *)words, sizeof(words), pid, 0, "auxv") > 8 && words[0] >> 32;
+	return procfs_read_file((char *)words, sizeof(words), pid, 0, "auxv") > 8 && words[0] >> 32;
 }
 
 bool procfs_dumps_core(pid_t pid)
@@ -264,7 +264,7 @@ bool procfs_dumps_core(pid_t pid)
 int procfs_each_variable(pid_t pid, int (*fn)(void *arg, const char *word), void *arg)
 {
 	char text[16384];
-	ssize_t n = read_file(text, sizeof(text), pid, 0, "environ");
+	ssize_t n = procfs_read_file(text, sizeof(text), pid, 0, "environ");
 	int r = 0;
 
 	if (n < 0)
@@ -277,7 +277,7 @@ int procfs_each_variable(pid_t pid, int (*fn)(void *arg, const char *word), void
 int procfs_argument(char *out, size_t len, pid_t pid, const char *option)
 {
 	char text[4096];
-	ssize_t n = read_file(text, sizeof(text), pid, 0, "cmdline");
+	ssize_t n = procfs_read_file(text, sizeof(text), pid, 0, "cmdline");
 
 	if (n < 0)
 		return (int)n;
@@ -287,7 +287,7 @@ int procfs_argument(char *out, size_t len, pid_t pid, const char *option)
 bool procfs_has_word(pid_t pid, const char *word)
 {
 	char text[4096];
-	ssize_t n = read_file(text, sizeof(text), pid, 0, "cmdline");
+	ssize_t n = procfs_read_file(text, sizeof(text), pid, 0, "cmdline");
 
 	return n > 0 && proctext_word(text, (size_t)n, word);
 }
@@ -297,7 +297,7 @@ struct mapped {
 	const char *found;
 };
 
-static int find_mapped(void *arg, const char *line)
+static int procfs_find_mapped(void *arg, const char *line)
 {
 	struct mapped *m = arg;
 
@@ -311,7 +311,7 @@ const char *procfs_mapped(pid_t pid, const char *const *names)
 {
 	struct mapped m = { .names = names };
 
-	procfs_each_line(pid, "maps", find_mapped, &m);
+	procfs_each_line(pid, "maps", procfs_find_mapped, &m);
 	return m.found;
 }
 
@@ -320,7 +320,7 @@ int procfs_link(char *out, size_t len, pid_t pid, const char *name)
 	char path[PATH_LEN];
 	ssize_t n;
 
-	path_of(path, sizeof(path), pid, name);
+	procfs_path_of(path, sizeof(path), pid, name);
 	n = readlink(path, out, len - 1);
 	out[n > 0 ? n : 0] = '\0';
 	return n < 0 ? -errno : 0;
@@ -331,7 +331,7 @@ uint64_t procfs_identity(pid_t pid, const char *name)
 	char path[PATH_LEN];
 	struct statx st;
 
-	path_of(path, sizeof(path), pid, name);
+	procfs_path_of(path, sizeof(path), pid, name);
 	if (statx(AT_FDCWD, path, AT_STATX_DONT_SYNC, STATX_INO, &st))
 		return 0;
 	return st.stx_ino ^ (uint64_t)makedev(st.stx_dev_major, st.stx_dev_minor) << 32;
@@ -339,7 +339,7 @@ uint64_t procfs_identity(pid_t pid, const char *name)
 
 void procfs_inside(char *out, size_t len, pid_t pid, const char *path)
 {
-	path_of(out, len, pid, "root");
+	procfs_path_of(out, len, pid, "root");
 	snprintf(out + strlen(out), len - strlen(out), "%s", path);
 }
 
@@ -370,7 +370,7 @@ int procfs_each_fd(pid_t pid, int (*fn)(void *arg, pid_t pid, int fd, const char
 	struct each_fd each = { .pid = pid, .fn = fn, .arg = arg };
 	char path[PATH_LEN];
 
-	path_of(path, sizeof(path), pid, "fd");
+	procfs_path_of(path, sizeof(path), pid, "fd");
 	return each_number(path, call_fd, &each);
 }
 
@@ -387,7 +387,7 @@ int procfs_mount_of(uint64_t *mount, int fd)
 	ssize_t n;
 
 	snprintf(name, sizeof(name), "fdinfo/%d", fd);
-	n = read_file(text, sizeof(text), 0, 0, name);
+	n = procfs_read_file(text, sizeof(text), 0, 0, name);
 	return n < 0 ? (int)n : proctext_number(mount, text, "mnt_id") ? 0 : -EPROTO;
 }
 

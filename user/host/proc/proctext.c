@@ -9,7 +9,7 @@
 #include <string.h>
 
 /* The value in a line "key: value" or "key value"; NULL: no such line. */
-static const char *value_of(const char *text, const char *key)
+static const char *proctext_value_of(const char *text, const char *key)
 {
 	size_t len = strlen(key);
 
@@ -23,7 +23,7 @@ static const char *value_of(const char *text, const char *key)
 
 bool proctext_value(char *out, size_t len, const char *text, const char *key)
 {
-	const char *at = value_of(text, key);
+	const char *at = proctext_value_of(text, key);
 
 	if (at)
 		snprintf(out, len, "%.*s", (int)strcspn(at, "\n"), at);
@@ -32,7 +32,7 @@ bool proctext_value(char *out, size_t len, const char *text, const char *key)
 
 bool proctext_number(uint64_t *out, const char *text, const char *key)
 {
-	const char *at = value_of(text, key);
+	const char *at = proctext_value_of(text, key);
 
 	if (!at || !isdigit((unsigned char)*at))
 		return false;

@@ -36,7 +36,7 @@ static const struct waiting_call {
 
 #define RESTARTED_FDS 16
 
-static bool read_memory(void *out, size_t len, pid_t pid, uint64_t at)
+static bool sleeping_read_memory(void *out, size_t len, pid_t pid, uint64_t at)
 {
 	struct iovec here = { out, len }, there = { (void *)(uintptr_t)at, len };
 
@@ -54,7 +54,7 @@ static void take_poll(struct sleeping *out, pid_t pid, const struct procfs_call 
 	struct pollfd list[SLEEPING_FDS];
 	size_t n = c->arg[1] < SLEEPING_FDS ? c->arg[1] : SLEEPING_FDS;
 
-	if (!n || !read_memory(list, n * sizeof(*list), pid, c->arg[0]))
+	if (!n || !sleeping_read_memory(list, n * sizeof(*list), pid, c->arg[0]))
 		return;
 	for (size_t i = 0; i < n; i++) {
 		if (list[i].fd < 0)
@@ -74,7 +74,7 @@ static void take_select(struct sleeping *out, pid_t pid, const struct procfs_cal
 	FD_ZERO(&all);
 	for (int k = 1; k <= 3; k++) {
 		FD_ZERO(&one);
-		if (!len || !read_memory(&one, len, pid, c->arg[k]))
+		if (!len || !sleeping_read_memory(&one, len, pid, c->arg[k]))
 			continue;
 		for (int fd = 0; fd < n; fd++) {
 			if (!FD_ISSET(fd, &one))
@@ -88,8 +88,8 @@ static void take_select(struct sleeping *out, pid_t pid, const struct procfs_cal
 			add_fd(out, fd);
 }
 
-static void take_list(struct sleeping *out, pid_t pid, const struct procfs_call *c,
-		      const struct waiting_call *w)
+static void sleeping_take_list(struct sleeping *out, pid_t pid, const struct procfs_call *c,
+			       const struct waiting_call *w)
 {
 	out->ready = true;
 	out->timed = w->ms ? (int)c->arg[w->time] >= 0 : c->arg[w->time] != 0;
@@ -116,7 +116,7 @@ int sleeping_read(struct sleeping *out, pid_t pid, pid_t tid)
 			continue;
 		if (c.nr == SYS_restart_syscall && c.arg[1] > RESTARTED_FDS)
 			break;
-		take_list(out, pid, &c, &waiting_calls[i]);
+		sleeping_take_list(out, pid, &c, &waiting_calls[i]);
 		out->ready = out->n_fds || c.nr != SYS_restart_syscall;
 		return 0;
 	}

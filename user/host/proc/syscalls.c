@@ -18,7 +18,7 @@
 #define MOVES  AFS_CALL_MOVES
 
 static const char *const call_names[AFS_N_CALLS] = {
-#include "host/syscall_names.h"
+#include "host/proc/syscall_names.h"
 };
 
 /* Calls that C libraries in use do not know yet; their numbers are the same everywhere. */

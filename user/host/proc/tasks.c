@@ -26,7 +26,7 @@ struct procfs_times task_did(const struct task *one)
 				       .involuntary = last->involuntary - base->involuntary };
 }
 
-static int take(void *arg, int tid)
+static int tasks_take(void *arg, int tid)
 {
 	struct tasks *t = arg;
 	struct task *one = VEC_ADD(t->task, t->n);
@@ -56,14 +56,14 @@ int tasks_add(struct tasks *t, pid_t pid)
 	int r;
 
 	t->pid = pid;
-	r = procfs_each_thread(pid, take, t);
+	r = procfs_each_thread(pid, tasks_take, t);
 	/* Not the threads' end: the next look has everything. */
 	if (r && r != -ENOENT && r != -ESRCH)
 		t->error = r;
 	return r;
 }
 
-static int by_number(const void *a, const void *b)
+static int tasks_by_number(const void *a, const void *b)
 {
 	const struct task *x = a, *y = b;
 
@@ -71,13 +71,13 @@ static int by_number(const void *a, const void *b)
 }
 
 /* The number belonged to another thread before. */
-static bool is_another(const struct task *old, const struct task *now)
+static bool tasks_is_another(const struct task *old, const struct task *now)
 {
 	return old->pid != now->pid || now->last.cpu_ns < old->last.cpu_ns ||
 	       now->last.runq_ns < old->last.runq_ns;
 }
 
-static void keep(struct task *now, const struct task *old)
+static void tasks_keep(struct task *now, const struct task *old)
 {
 	now->base = old->base;
 	now->looks += old->looks;
@@ -86,7 +86,7 @@ static void keep(struct task *now, const struct task *old)
 		memcpy(now->name, old->name, sizeof(now->name));
 }
 
-static void drop(struct tasks *t, const struct task *one)
+static void tasks_drop(struct tasks *t, const struct task *one)
 {
 	const struct procfs_times did = task_did(one);
 
@@ -97,7 +97,7 @@ static void drop(struct tasks *t, const struct task *one)
 }
 
 /* Both lists are in the order of numbers. */
-static void merge(struct tasks *t, struct task *now, size_t n)
+static void tasks_merge(struct tasks *t, struct task *now, size_t n)
 {
 	const struct task *old = t->task;
 	size_t i = 0;
@@ -105,10 +105,10 @@ static void merge(struct tasks *t, struct task *now, size_t n)
 	for (size_t k = 0; k < t->n_old; k++) {
 		while (i < n && now[i].tid < old[k].tid)
 			i++;
-		if (i < n && now[i].tid == old[k].tid && !is_another(&old[k], &now[i]))
-			keep(&now[i], &old[k]);
+		if (i < n && now[i].tid == old[k].tid && !tasks_is_another(&old[k], &now[i]))
+			tasks_keep(&now[i], &old[k]);
 		else
-			drop(t, &old[k]);
+			tasks_drop(t, &old[k]);
 	}
 }
 
@@ -118,9 +118,9 @@ void tasks_end(struct tasks *t)
 	struct task *now = t->task ? t->task + t->n_old : NULL;
 
 	if (!t->error && n)
-		qsort(now, n, sizeof(*now), by_number);
+		qsort(now, n, sizeof(*now), tasks_by_number);
 	if (!t->error) {
-		merge(t, now, n);
+		tasks_merge(t, now, n);
 		if (n)
 			memmove(t->task, now, n * sizeof(*now));
 		t->n_old = n;

@@ -28,7 +28,7 @@ static int look_for_master(void *arg, pid_t pid)
 }
 
 /* The server whose parent process is in a systemd unit or cgroup. */
-static int find_unit(struct servers *out, const char *unit, struct err *e)
+static int afp_find_unit(struct servers *out, const char *unit, struct err *e)
 {
 	struct servers all = { 0 };
 	struct unit u = { .all = &all };
@@ -47,10 +47,10 @@ static int find_unit(struct servers *out, const char *unit, struct err *e)
 	return r;
 }
 
-static int find(struct kind_found *out, const struct kind_wish *w, struct err *e)
+static int afp_find(struct kind_found *out, const struct kind_wish *w, struct err *e)
 {
 	pid_t session, master;
-	int r = w->unit ? find_unit(&out->servers, w->unit, e)
+	int r = w->unit ? afp_find_unit(&out->servers, w->unit, e)
 			: servers_named(&out->servers, w->port, (pid_t)w->pid, e);
 
 	if (!r)
@@ -73,7 +73,7 @@ static int find(struct kind_found *out, const struct kind_wish *w, struct err *e
 }
 
 /* The hints that matter in a run: settings of the server, other tracers. */
-static int warn(const struct servers_entry *s, struct run *r)
+static int afp_warn(const struct servers_entry *s, struct run *r)
 {
 	struct hints h = { 0 };
 	int e;
@@ -88,7 +88,7 @@ static int warn(const struct servers_entry *s, struct run *r)
 	return e;
 }
 
-static int describe(const struct kind_found *f, struct run *r)
+static int afp_describe(const struct kind_found *f, struct run *r)
 {
 	const struct servers_entry *s = &f->servers.entry[0];
 	char ports[64] = "";
@@ -107,7 +107,7 @@ static int describe(const struct kind_found *f, struct run *r)
 	if (s->cnid_metad)
 		e |= run_note(&r->server, "cnid_metad", "pid %d (known from: %s)", s->cnid_metad,
 			      s->cnid_from);
-	e |= warn(s, r);
+	e |= afp_warn(s, r);
 	return e ? -ENOMEM : 0;
 }
 
@@ -118,6 +118,6 @@ const struct kind kind_afp = {
 		.has_metrics = true,
 		.has_diagnosis = true },
 	.decoder = AFS_DECODER_DSI,
-	.find = find,
-	.describe = describe,
+	.find = afp_find,
+	.describe = afp_describe,
 };

@@ -25,10 +25,10 @@
 /* The least swap of a process that is worth a hint. */
 #define SWAPPED_KIB 1024
 
-static void add(struct hints *h, const char *key, bool weak, const char *where, const char *todo,
-		const char *fmt, ...) __attribute__((format(printf, 6, 7)));
-static void add(struct hints *h, const char *key, bool weak, const char *where, const char *todo,
-		const char *fmt, ...)
+static void hints_add(struct hints *h, const char *key, bool weak, const char *where,
+		      const char *todo, const char *fmt, ...) __attribute__((format(printf, 6, 7)));
+static void hints_add(struct hints *h, const char *key, bool weak, const char *where,
+		      const char *todo, const char *fmt, ...)
 {
 	struct hint *one = VEC_ADD(h->hint, h->n);
 	va_list ap;
@@ -53,7 +53,7 @@ static void add_item(struct hints *h, const char *key, bool weak, const struct a
 	char where[sizeof(h->hint->where)];
 
 	snprintf(where, sizeof(where), "%.*s:%u", CENSUS_PATH_MAX, i->file, i->line);
-	add(h, key, weak, where, todo, "%s = %.200s: %s", i->key, i->value, does);
+	hints_add(h, key, weak, where, todo, "%s = %.200s: %s", i->key, i->value, does);
 }
 
 enum level { LEVEL_SEVERE, LEVEL_ERROR, LEVEL_WARN, LEVEL_NOTE, LEVEL_INFO, LEVEL_DEBUG };
@@ -103,7 +103,7 @@ static bool is_info(const char *value)
 	return log_level(value) == LEVEL_INFO;
 }
 
-static bool is_on(const char *value)
+static bool hints_is_on(const char *value)
 {
 	bool on;
 
@@ -125,7 +125,7 @@ static bool is_small(const char *value)
 	return end != value && n < DIRCACHE_SMALL;
 }
 
-static bool is_named(const char *value)
+static bool hints_is_named(const char *value)
 {
 	return *value;
 }
@@ -158,12 +158,12 @@ static const struct conf_rule {
 	  "remove the line, or dircache size = 65536" },
 	{ "fce", false, GLOBAL, "fce listener", NULL,
 	  "a datagram is sent for each change of a file or folder", REMOVE_IT },
-	{ "fce-script", false, GLOBAL, "fce notify script", is_named,
+	{ "fce-script", false, GLOBAL, "fce notify script", hints_is_named,
 	  "a process is started for each change of a file or folder", REMOVE_IT },
-	{ "spotlight", true, ANY_OF_ALL, "spotlight", is_on,
+	{ "spotlight", true, ANY_OF_ALL, "spotlight", hints_is_on,
 	  "searches, and indexers that follow changes, work on the same volume",
 	  "spotlight = no while you measure" },
-	{ "appledouble", false, ANY_OF_ALL, "convert appledouble", is_on,
+	{ "appledouble", false, ANY_OF_ALL, "convert appledouble", hints_is_on,
 	  "each access looks for a ._ file to convert: more calls per request",
 	  "convert the volume once with dbd(1), then convert appledouble = no" },
 	{ "include", true, ANY_OF_ALL, "include", NULL,
@@ -238,20 +238,23 @@ static void process_hints(struct hints *out, pid_t pid)
 	snprintf(where, sizeof(where), "pid %d", pid);
 	if (tracer) {
 		procstat_read(&st, (pid_t)tracer);
-		add(out, "traced", false, where, "end the tracer",
-		    "process %" PRIu64 " (%s) traces it: each call stops twice", tracer, st.comm);
+		hints_add(out, "traced", false, where, "end the tracer",
+			  "process %" PRIu64 " (%s) traces it: each call stops twice", tracer,
+			  st.comm);
 	}
 	if (procfs_is_32bit(pid))
-		add(out, "32-bit", false, where, "install a 64-bit build",
+		hints_add(
+		    out, "32-bit", false, where, "install a 64-bit build",
 		    "it is a 32-bit program, whose calls cannot be distinguished: only /proc is "
 		    "read");
 	if (heavy)
-		add(out, "sanitizer", false, where,
-		    "measure a build without sanitizers, outside valgrind",
-		    "%s* is loaded: code runs several times slower", heavy);
+		hints_add(out, "sanitizer", false, where,
+			  "measure a build without sanitizers, outside valgrind",
+			  "%s* is loaded: code runs several times slower", heavy);
 	if (swapped > SWAPPED_KIB)
-		add(out, "swapped", false, where, "give the machine more memory, or less work",
-		    "%" PRIu64 " KiB of it are in swap", swapped);
+		hints_add(out, "swapped", false, where,
+			  "give the machine more memory, or less work",
+			  "%" PRIu64 " KiB of it are in swap", swapped);
 }
 
 static void placement_hint(struct hints *out, const char *where, pid_t pid)
@@ -259,7 +262,8 @@ static void placement_hint(struct hints *out, const char *where, pid_t pid)
 	char cpus[128];
 
 	if (!procfs_status(cpus, sizeof(cpus), pid, "Cpus_allowed_list") && strpbrk(cpus, "-,"))
-		add(out, "placement", true, where,
+		hints_add(
+		    out, "placement", true, where,
 		    "for comparisons pin server and client: taskset -apc CPU PID",
 		    "may run on the CPUs %s: where it and the client run changes from run to run, "
 		    "and times with it",
@@ -271,8 +275,8 @@ static void replaced_hint(struct hints *out, const char *where, const struct ser
 	const char *end = strstr(s->exe, " (deleted)");
 
 	if (end && !end[10])
-		add(out, "replaced", true, where, "restart the server",
-		    "%s was replaced or removed since it was started", s->comm);
+		hints_add(out, "replaced", true, where, "restart the server",
+			  "%s was replaced or removed since it was started", s->comm);
 }
 
 static void conf_hints(struct hints *out, const struct servers_entry *s, pid_t pid)
@@ -286,15 +290,15 @@ static void conf_hints(struct hints *out, const struct servers_entry *s, pid_t p
 	int r;
 
 	if (!owner_counts(s->owner)) {
-		add(out, "owner", true, s->comm, "look into its settings yourself",
-		    "process %d is of user %u, not of root: its settings are not read", pid,
-		    s->owner);
+		hints_add(out, "owner", true, s->comm, "look into its settings yourself",
+			  "process %d is of user %u, not of root: its settings are not read", pid,
+			  s->owner);
 		return;
 	}
 	if (!s->conf[0]) {
-		add(out, "configuration", true, s->comm,
-		    "start it with -F FILE, or look into its settings yourself",
-		    "its configuration is not known: settings were not looked at");
+		hints_add(out, "configuration", true, s->comm,
+			  "start it with -F FILE, or look into its settings yourself",
+			  "its configuration is not known: settings were not looked at");
 		return;
 	}
 	procfs_inside(root, sizeof(root), pid, "");
@@ -302,9 +306,9 @@ static void conf_hints(struct hints *out, const struct servers_entry *s, pid_t p
 	if (r == -ENOMEM)
 		out->error = r;
 	else if (r)
-		add(out, "configuration", true, s->conf,
-		    r == -EACCES ? "run as root" : "see whether the file is complete",
-		    "settings were not looked at, or not all: %.300s", e.text);
+		hints_add(out, "configuration", true, s->conf,
+			  r == -EACCES ? "run as root" : "see whether the file is complete",
+			  "settings were not looked at, or not all: %.300s", e.text);
 	hints_conf(out, &c);
 	hints_log(out, &c, root);
 	afpconf_fini(&c);
@@ -340,9 +344,9 @@ static void governor_hint(struct hints *out)
 			 "/sys/devices/system/cpu/cpu%ld/cpufreq/scaling_governor", i);
 		if (file_line(text, sizeof(text), path) || !strcmp(text, "performance"))
 			continue;
-		add(out, "governor", false, path,
-		    "cpupower frequency-set -g performance while you measure",
-		    "the CPUs' clock follows the load (%s): times vary, counts do not", text);
+		hints_add(out, "governor", false, path,
+			  "cpupower frequency-set -g performance while you measure",
+			  "the CPUs' clock follows the load (%s): times vary, counts do not", text);
 		return;
 	}
 }
@@ -352,10 +356,10 @@ static void swap_hint(struct hints *out)
 	uint64_t total, unused;
 
 	if (!procfs_swap(&total, &unused) && total && total - unused >= total / 2)
-		add(out, "swap", true, "/proc/meminfo",
-		    "give the machine more memory, or less work",
-		    "%" PRIu64 " of %" PRIu64 " MiB of swap are in use", (total - unused) / 1024,
-		    total / 1024);
+		hints_add(out, "swap", true, "/proc/meminfo",
+			  "give the machine more memory, or less work",
+			  "%" PRIu64 " of %" PRIu64 " MiB of swap are in use",
+			  (total - unused) / 1024, total / 1024);
 }
 
 void hints_machine(struct hints *out)

@@ -105,7 +105,7 @@ static enum afs_object object_of_fd(const struct look *l, pid_t pid, int fd, cha
 }
 
 /* The first descriptor that is not the client's. */
-static int fd_of(const struct look *l, const struct sleeping *is)
+static int inservice_fd_of(const struct look *l, const struct sleeping *is)
 {
 	for (size_t i = 0; i < is->n_fds; i++)
 		if (is->fd[i] != l->client_fd)
@@ -126,7 +126,7 @@ static void describe_wait(const struct look *l, struct run_service *r, const str
 	struct afs_call call = syscalls_call(is->nr);
 	const char *name = syscalls_name(is->nr);
 	char who[64] = "";
-	int fd = fd_of(l, is);
+	int fd = inservice_fd_of(l, is);
 
 	if (fd >= 0)
 		object = object_of_fd(l, r->pid, fd, who, sizeof(who));
@@ -142,7 +142,7 @@ static void describe_wait(const struct look *l, struct run_service *r, const str
 			 who);
 }
 
-static bool is_stopped(pid_t pid)
+static bool inservice_is_stopped(pid_t pid)
 {
 	struct procstat st;
 
@@ -150,7 +150,7 @@ static bool is_stopped(pid_t pid)
 }
 
 /* Whether its client's next request is all that it waits for. */
-static bool is_idle(const struct look *l, const struct sleeping *is)
+static bool inservice_is_idle(const struct look *l, const struct sleeping *is)
 {
 	enum afs_class class = syscalls_call(is->nr).class;
 
@@ -175,7 +175,7 @@ static bool ask_client(const struct look *l, uint32_t *ms, uint32_t *unread_byte
 	return known;
 }
 
-static bool find_client(struct look *l, pid_t pid)
+static bool inservice_find_client(struct look *l, pid_t pid)
 {
 	struct err e = { 0 };
 
@@ -185,13 +185,13 @@ static bool find_client(struct look *l, pid_t pid)
 	return l->client;
 }
 
-static int add_request(struct look *l, pid_t pid, const struct sleeping *is, bool stopped)
+static int inservice_add_request(struct look *l, pid_t pid, const struct sleeping *is, bool stopped)
 {
 	struct inservice *out = l->out;
 	struct run_service *more;
 	uint32_t ms, unread_bytes;
 
-	if (!ask_client(l, &ms, &unread_bytes) || (is_idle(l, is) && !unread_bytes))
+	if (!ask_client(l, &ms, &unread_bytes) || (inservice_is_idle(l, is) && !unread_bytes))
 		return 0;
 	more = VEC_ADD(out->request, out->n);
 	if (!more)
@@ -216,7 +216,7 @@ static int look_at_session(void *arg, pid_t pid)
 
 	if (l->known->fn && l->known->fn(l->known->arg, pid))
 		return 0;
-	stopped = is_stopped(pid);
+	stopped = inservice_is_stopped(pid);
 	r = sleeping_read(&is, pid, pid);
 	if (r) {
 		/* One that has just ended has no request. */
@@ -224,10 +224,10 @@ static int look_at_session(void *arg, pid_t pid)
 		return 0;
 	}
 	l->client_fd = -1;
-	if (is.running || (!stopped && is.ready && is_idle(l, &is)) || !find_client(l, pid) ||
-	    (!stopped && is_idle(l, &is)))
+	if (is.running || (!stopped && is.ready && inservice_is_idle(l, &is)) ||
+	    !inservice_find_client(l, pid) || (!stopped && inservice_is_idle(l, &is)))
 		return 0;
-	return add_request(l, pid, &is, stopped);
+	return inservice_add_request(l, pid, &is, stopped);
 }
 
 int inservice_look(struct inservice *out, const struct servers_entry *s,

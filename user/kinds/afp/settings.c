@@ -24,7 +24,7 @@
 #define PROGRAM_MAX        (64u << 20)
 
 /* A positive number; 0: not set, or none. */
-static unsigned long number(const struct afpconf *c, const char *key)
+static unsigned long settings_number(const struct afpconf *c, const char *key)
 {
 	const struct afpconf_item *i = afpconf_find(c, "Global", key);
 	long n = i ? strtol(i->value, NULL, 10) : 0;
@@ -83,10 +83,10 @@ static uint64_t default_cached(unsigned int version)
 
 void settings_conf(struct run *r, const struct afpconf *c, unsigned int version)
 {
-	unsigned long n = number(c, "max connections"), size = DIRCACHE_MIN;
+	unsigned long n = settings_number(c, "max connections"), size = DIRCACHE_MIN;
 
 	r->limit.sessions = n ? n : MAX_CONNECTIONS;
-	n = number(c, "dircache size");
+	n = settings_number(c, "dircache size");
 	while (size < n && size < DIRCACHE_MAX)
 		size *= 2;
 	r->limit.cached = n < DIRCACHE_MIN ? default_cached(version) : size;

@@ -19,7 +19,7 @@ struct heal_index {
 	unsigned int n;
 };
 
-static void count(void *arg)
+static void bricks_count(void *arg)
 {
 	struct heal_index *x = arg;
 	struct dirent *entry;
@@ -32,7 +32,7 @@ static void count(void *arg)
 		closedir(d);
 }
 
-static void look_heal(struct run_figures *out, const struct kind_found *found)
+static void bricks_look_heal(struct run_figures *out, const struct kind_found *found)
 {
 	unsigned int most = 0;
 	double all = 0;
@@ -43,7 +43,7 @@ static void look_heal(struct run_figures *out, const struct kind_found *found)
 		struct heal_index x = { 0 };
 
 		snprintf(x.path, sizeof(x.path), "%s%s%s", root, found->folder[i], INDEX);
-		if (filesystem_ask(found->target.server, found->folder[i], count, &x, &x,
+		if (filesystem_ask(found->target.server, found->folder[i], bricks_count, &x, &x,
 				   sizeof(x)) ||
 		    !x.known)
 			continue;
@@ -89,5 +89,5 @@ static void look_processes(struct run_figures *out, const struct kind_found *fou
 void bricks_look(struct run_figures *out, const struct kind_found *found)
 {
 	look_processes(out, found);
-	look_heal(out, found);
+	bricks_look_heal(out, found);
 }

@@ -66,7 +66,7 @@ static void look_at_words(struct daemon *d)
 }
 
 /* Whether it is a process of GlusterFS, and what it is for. */
-static bool look(struct daemon *d, const char *name)
+static bool gluster_look(struct daemon *d, const char *name)
 {
 	char word[WORD_LEN];
 
@@ -84,14 +84,14 @@ static bool look(struct daemon *d, const char *name)
 	return true;
 }
 
-static int add(void *arg, pid_t pid)
+static int gluster_add(void *arg, pid_t pid)
 {
 	struct daemons *m = arg;
 	struct daemon is = { .pid = pid };
 	struct procstat st;
 
 	if (m->n < PROCESSES_MAX && (pid == m->named || owner_counts(owner_of(pid))) &&
-	    !procstat_read(&st, pid) && procstat_lives(&st) && look(&is, st.comm) &&
+	    !procstat_read(&st, pid) && procstat_lives(&st) && gluster_look(&is, st.comm) &&
 	    (!m->exe || !strcmp(st.comm, m->exe)))
 		m->daemon[m->n++] = is;
 	return 0;
@@ -106,8 +106,8 @@ static const struct daemon *daemon_of(const struct daemons *m, pid_t pid)
 }
 
 /* Leaves only those that fit. */
-static void keep(struct daemons *m, bool (*fits)(const struct daemon *is, const void *arg),
-		 const void *arg)
+static void gluster_keep(struct daemons *m, bool (*fits)(const struct daemon *is, const void *arg),
+			 const void *arg)
 {
 	size_t n = m->n;
 
@@ -155,7 +155,7 @@ static int choose_managed(struct daemons *m, pid_t glusterd, struct err *e)
 
 	way_sockets_add(&from.its, glusterd);
 	if (!r)
-		keep(m, is_managed, &from);
+		gluster_keep(m, is_managed, &from);
 	sockets_fini(&from.all);
 	return r;
 }
@@ -171,7 +171,7 @@ static int choose_one(struct daemons *m, struct daemon is, struct err *e)
 	return 0;
 }
 
-static int choose_pid(struct daemons *m, const struct kind_wish *w, struct err *e)
+static int gluster_choose_pid(struct daemons *m, const struct kind_wish *w, struct err *e)
 {
 	const struct daemon *is = daemon_of(m, (pid_t)w->pid);
 
@@ -189,7 +189,7 @@ static int choose_pid(struct daemons *m, const struct kind_wish *w, struct err *
 }
 
 /* A glusterd's; or a brick's, whatever it is called. */
-static int choose_port(struct daemons *m, unsigned int port, bool known, struct err *e)
+static int gluster_choose_port(struct daemons *m, unsigned int port, bool known, struct err *e)
 {
 	struct daemon brick = { .role = AFS_ROLE_SERVER };
 	const struct daemon *is;
@@ -214,16 +214,16 @@ static int choose_port(struct daemons *m, unsigned int port, bool known, struct 
 	return choose_one(m, brick, e);
 }
 
-static int choose(struct daemons *m, const struct kind_wish *w, struct err *e)
+static int gluster_choose(struct daemons *m, const struct kind_wish *w, struct err *e)
 {
 	if (w->unit)
-		return cgroup_each_process(w->unit, add, m, e);
+		return cgroup_each_process(w->unit, gluster_add, m, e);
 	m->named = (pid_t)w->pid;
 	m->exe = w->exe;
-	procfs_each(add, m);
+	procfs_each(gluster_add, m);
 	if (w->pid)
-		return choose_pid(m, w, e);
-	return w->port ? choose_port(m, w->port, w->known, e) : 0;
+		return gluster_choose_pid(m, w, e);
+	return w->port ? gluster_choose_port(m, w->port, w->known, e) : 0;
 }
 
 /* A brick, or a process that heals or mounts, of this host; a glusterd is of all. */
@@ -248,13 +248,13 @@ static int choose_connected(struct daemons *m, const char *host, struct err *e)
 	struct connections_from from = { 0 };
 	int r = sockets_read(&from.all, e);
 
-	keep(m, is_no_other_mount, host);
+	gluster_keep(m, is_no_other_mount, host);
 	way_sockets_add(&from.its, getpid());
 	for (size_t i = 0; i < m->n; i++)
 		if (m->daemon[i].role == AFS_ROLE_CLIENT)
 			way_sockets_add(&from.its, m->daemon[i].pid);
 	if (!r)
-		keep(m, is_no_other_brick, &from);
+		gluster_keep(m, is_no_other_brick, &from);
 	sockets_fini(&from.all);
 	return r;
 }
@@ -268,7 +268,7 @@ static int choose_host(struct daemons *m, const char *host, struct err *e)
 	for (size_t i = 0; i < m->n; i++) {
 		if (m->daemon[i].role != AFS_ROLE_SERVER || strcmp(m->daemon[i].host, host) != 0)
 			continue;
-		keep(m, is_of_server, host);
+		gluster_keep(m, is_of_server, host);
 		return 0;
 	}
 	return choose_connected(m, host, e);
@@ -280,8 +280,8 @@ static bool is_of_volume(const struct daemon *is, const void *volume)
 }
 
 /* The target: the bricks, their ports, and the others. */
-static int make_target(struct target *out, const struct daemons *m, const struct kind_wish *w,
-		       struct err *e)
+static int gluster_make_target(struct target *out, const struct daemons *m,
+			       const struct kind_wish *w, struct err *e)
 {
 	bool named = w->pid || w->port || w->unit || w->host;
 	const struct daemon *brick[PROCESSES_MAX];
@@ -333,16 +333,16 @@ static int take_folders(struct kind_found *out, const struct daemons *m)
 	return 0;
 }
 
-static int find(struct kind_found *out, const struct kind_wish *w, struct err *e)
+static int gluster_find(struct kind_found *out, const struct kind_wish *w, struct err *e)
 {
 	struct daemons *m = calloc(1, sizeof(*m));
-	int r = m ? choose(m, w, e) : err_set(e, -ENOMEM, "out of memory");
+	int r = m ? gluster_choose(m, w, e) : err_set(e, -ENOMEM, "out of memory");
 
 	if (!r && w->volume)
-		keep(m, is_of_volume, w->volume);
+		gluster_keep(m, is_of_volume, w->volume);
 	if (!r && w->host)
 		r = choose_host(m, w->host, e);
-	r = r ? r : make_target(&out->target, m, w, e);
+	r = r ? r : gluster_make_target(&out->target, m, w, e);
 	if (!r && take_folders(out, m))
 		r = err_set(e, -ENOMEM, "out of memory");
 	free(m);
@@ -365,7 +365,7 @@ static int find_version(void *arg, const char *line)
 }
 
 /* Adds a volume's name unless it is there. */
-static void add_volume(char text[ERR_TEXT_MAX], const char *volume)
+static void gluster_add_volume(char text[ERR_TEXT_MAX], const char *volume)
 {
 	size_t len = strlen(volume);
 
@@ -384,13 +384,13 @@ static int describe_brick(struct run *r, size_t number, pid_t pid, char volumes[
 
 	look_at_words(&d);
 	volume = *d.volume ? d.volume : "?";
-	add_volume(volumes, volume);
+	gluster_add_volume(volumes, volume);
 	snprintf(key, sizeof(key), "brick %zu", number);
 	return run_note(&r->server, key, "%s:%s (process %d, port %u)", volume,
 			*d.path ? d.path : "?", pid, d.port);
 }
 
-static int describe(const struct kind_found *f, struct run *r)
+static int gluster_describe(const struct kind_found *f, struct run *r)
 {
 	const struct target *t = &f->target;
 	char volumes[ERR_TEXT_MAX] = "", version[VERSION_LEN] = "";
@@ -511,6 +511,6 @@ const struct kind kind_gluster = {
 	.decoder = AFS_DECODER_SUNRPC,
 	.any_order = true,
 	.files = AFS_FILES_GLUSTER,
-	.find = find,
-	.describe = describe,
+	.find = gluster_find,
+	.describe = gluster_describe,
 };

@@ -78,7 +78,7 @@ static bool look_at_program(struct rx_daemon *d, pid_t pid)
 	return true;
 }
 
-static int add_socket(void *arg, const struct udp_socket *s)
+static int rx_add_socket(void *arg, const struct udp_socket *s)
 {
 	struct rx_daemon *d = arg;
 
@@ -87,7 +87,7 @@ static int add_socket(void *arg, const struct udp_socket *s)
 	return 0;
 }
 
-static int is_port(void *arg, const struct udp_socket *s)
+static int rx_is_port(void *arg, const struct udp_socket *s)
 {
 	return s->port == *(const unsigned int *)arg;
 }
@@ -98,28 +98,28 @@ static bool is_asked_for(const struct rx_daemons *m, const struct rx_daemon *d)
 		return false;
 	if (m->exe && strcmp(d->name, m->exe) != 0)
 		return false;
-	return !m->port || udp_of(d->pid, is_port, (void *)&m->port) == 1;
+	return !m->port || udp_of(d->pid, rx_is_port, (void *)&m->port) == 1;
 }
 
 /* Of no use without a socket of datagrams. */
-static int add(void *arg, pid_t pid)
+static int rx_add(void *arg, pid_t pid)
 {
 	struct rx_daemons *m = arg;
 	struct rx_daemon *d = &m->daemon[m->n];
 
 	if (m->n == PROCESSES_MAX || !look_at_program(d, pid) || !is_asked_for(m, d))
 		return 0;
-	udp_of(pid, add_socket, d);
+	udp_of(pid, rx_add_socket, d);
 	m->n += d->n > 0;
 	return 0;
 }
 
-static int choose_pid(struct rx_daemons *m, pid_t pid, struct err *e)
+static int rx_choose_pid(struct rx_daemons *m, pid_t pid, struct err *e)
 {
 	struct procstat st;
 
 	m->all = true;
-	add(m, pid);
+	rx_add(m, pid);
 	if (m->n)
 		return 0;
 	if (procstat_read(&st, pid) || !procstat_lives(&st))
@@ -133,7 +133,7 @@ static int choose_pid(struct rx_daemons *m, pid_t pid, struct err *e)
 /* A server may have the port whose sockets cannot be seen; the port itself can. */
 static int no_server_at(unsigned int port, struct err *e)
 {
-	if (udp_each(0, is_port, &port) == 1)
+	if (udp_each(0, rx_is_port, &port) == 1)
 		return err_set(e, -EACCES,
 			       "no right to see which process has UDP port %u: run as root "
 			       "(afpscope check says more), if it is not the kernel itself",
@@ -142,15 +142,15 @@ static int no_server_at(unsigned int port, struct err *e)
 }
 
 /* If none that is known by its name has the port, whatever has it. */
-static int choose_port(struct rx_daemons *m, const struct kind_wish *w, struct err *e)
+static int rx_choose_port(struct rx_daemons *m, const struct kind_wish *w, struct err *e)
 {
 	char text[ERR_TEXT_MAX] = "";
 
 	m->port = w->port;
-	procfs_each(add, m);
+	procfs_each(rx_add, m);
 	m->all = true;
 	if (!m->n && !w->known)
-		procfs_each(add, m);
+		procfs_each(rx_add, m);
 	if (!m->n)
 		return no_server_at(w->port, e);
 	for (size_t i = 0; i < m->n; i++)
@@ -162,20 +162,20 @@ static int choose_port(struct rx_daemons *m, const struct kind_wish *w, struct e
 	return 0;
 }
 
-static int choose(struct rx_daemons *m, const struct kind_wish *w, struct err *e)
+static int rx_choose(struct rx_daemons *m, const struct kind_wish *w, struct err *e)
 {
 	if (w->pid)
-		return choose_pid(m, (pid_t)w->pid, e);
+		return rx_choose_pid(m, (pid_t)w->pid, e);
 	if (w->port)
-		return choose_port(m, w, e);
+		return rx_choose_port(m, w, e);
 	if (w->unit)
-		return cgroup_each_process(w->unit, add, m, e);
+		return cgroup_each_process(w->unit, rx_add, m, e);
 	m->exe = w->exe;
-	procfs_each(add, m);
+	procfs_each(rx_add, m);
 	return 0;
 }
 
-static int make_target(struct target *out, const struct rx_daemons *m, bool named, struct err *e)
+static int rx_make_target(struct target *out, const struct rx_daemons *m, bool named, struct err *e)
 {
 	pid_t pid[PROCESSES_MAX];
 	int r;
@@ -228,12 +228,12 @@ static int take_partitions(struct kind_found *out)
 	return d && !out->folder ? -ENOMEM : 0;
 }
 
-static int find(struct kind_found *out, const struct kind_wish *w, struct err *e)
+static int rx_find_daemons(struct kind_found *out, const struct kind_wish *w, struct err *e)
 {
 	struct rx_daemons *m = calloc(1, sizeof(*m));
-	int r = m ? choose(m, w, e) : err_set(e, -ENOMEM, "out of memory");
+	int r = m ? rx_choose(m, w, e) : err_set(e, -ENOMEM, "out of memory");
 
-	r = r ? r : make_target(&out->target, m, w->pid || w->port || w->unit, e);
+	r = r ? r : rx_make_target(&out->target, m, w->pid || w->port || w->unit, e);
 	if (!r && has_files(m) && take_partitions(out))
 		r = err_set(e, -ENOMEM, "out of memory");
 	free(m);
@@ -281,7 +281,7 @@ static int describe_socket(struct run *r, const struct rx_daemon *d, const struc
 	return !e && known ? warn_of_buffer(r, d, s, memory) : e;
 }
 
-static int describe(const struct kind_found *f, struct run *r)
+static int rx_describe(const struct kind_found *f, struct run *r)
 {
 	const struct target *t = &f->target;
 	struct rx_daemon d;
@@ -289,7 +289,7 @@ static int describe(const struct kind_found *f, struct run *r)
 
 	for (size_t i = 0; i <= t->n_sessions; i++) {
 		if (look_at_program(&d, i ? t->session[i - 1].pid : t->server))
-			udp_of(d.pid, add_socket, &d);
+			udp_of(d.pid, rx_add_socket, &d);
 		for (size_t k = 0; k < d.n && !e; k++)
 			e = describe_socket(r, &d, &d.socket[k]);
 	}
@@ -438,6 +438,6 @@ const struct kind kind_rx = {
 		.result_text = rx_result_text },
 	.decoder = AFS_DECODER_RX,
 	.any_order = true,
-	.find = find,
-	.describe = describe,
+	.find = rx_find_daemons,
+	.describe = rx_describe,
 };

@@ -114,7 +114,7 @@ json_t *json_wall(int64_t wall_ns)
 }
 
 /* jansson leaves DEL as it is. */
-static int put_line(FILE *out, const struct json_doc *d, json_t *o, size_t flags)
+static int doc_put_line(FILE *out, const struct json_doc *d, json_t *o, size_t flags)
 {
 	char *text = d->failed ? NULL : json_dumps(o, JSON_ENSURE_ASCII | flags);
 
@@ -132,7 +132,7 @@ static int put_line(FILE *out, const struct json_doc *d, json_t *o, size_t flags
 
 int json_line(FILE *out, const struct json_doc *d, json_t *o)
 {
-	return put_line(out, d, o, JSON_COMPACT);
+	return doc_put_line(out, d, o, JSON_COMPACT);
 }
 
 char *json_memory(const struct json_doc *d, json_t *o, size_t *len)
@@ -145,14 +145,14 @@ char *json_memory(const struct json_doc *d, json_t *o, size_t *len)
 		json_decref(o);
 		return NULL;
 	}
-	r = put_line(f, d, o, 0);
+	r = doc_put_line(f, d, o, 0);
 	if (!fclose(f) && !r)
 		return text;
 	free(text);
 	return NULL;
 }
 
-static int print(const char *text, size_t len, struct err *e)
+static int doc_print(const char *text, size_t len, struct err *e)
 {
 	if (fwrite(text, 1, len, stdout) == len && !fflush(stdout))
 		return 0;
@@ -171,7 +171,7 @@ int json_save(const struct json_doc *d, json_t *o, const char *path, struct err 
 	if (strcmp(path, "-") != 0)
 		r = file_save(path, FILE_RESULT, text, len, e);
 	else
-		r = print(text, len, e);
+		r = doc_print(text, len, e);
 	free(text);
 	return r;
 }

@@ -9,7 +9,7 @@
 #define TEXT_MAX 400
 
 /* The kind of servers that all figures from this one on are of; AFP's come first. */
-static const char *kind_of(size_t i)
+static const char *json_doctor_kind_of(size_t i)
 {
 	return i >= RUN_FIGURE_IO_THREADS ? "gluster" : i >= RUN_FIGURE_DROPPED ? "rx" : "afp";
 }
@@ -17,7 +17,8 @@ static const char *kind_of(size_t i)
 /* Whether it is one of the server's kind, or has something to say. */
 static bool is_of_kind(const struct run_figures *f, size_t i)
 {
-	return !strcmp(*f->kind ? f->kind : "afp", kind_of(i)) || f->known[i] || *f->who[i];
+	return !strcmp(*f->kind ? f->kind : "afp", json_doctor_kind_of(i)) || f->known[i] ||
+	       *f->who[i];
 }
 
 json_t *json_figures(struct json_doc *d, const struct run_figures *f)
@@ -71,7 +72,8 @@ static json_t *finding(struct json_doc *d, const struct run_figures *f,
 	return o;
 }
 
-static json_t *notes(struct json_doc *d, const struct run_figures *f, const struct diagnosis *is)
+static json_t *json_doctor_notes(struct json_doc *d, const struct run_figures *f,
+				 const struct diagnosis *is)
 {
 	json_t *a = json_array();
 	char text[TEXT_MAX];
@@ -111,7 +113,7 @@ json_t *json_diagnosis(struct json_doc *d, const struct run_figures *f)
 		json_add(d, found, finding(d, f, &is.found[i]));
 	json_put(d, o, "verdict", json_text(verdicts[is.verdict]));
 	json_put(d, o, "findings", found);
-	json_put(d, o, "notes", notes(d, f, &is));
+	json_put(d, o, "notes", json_doctor_notes(d, f, &is));
 	json_put(d, o, "ruled_out", keys(d, is.out, is.n_out));
 	json_put(d, o, "waited_for_but_not_seen", keys(d, is.half, is.n_half));
 	json_put(d, o, "not_seen", keys(d, is.unseen, is.n_unseen));

@@ -11,7 +11,7 @@
 #include <string.h>
 
 /* Keys become members; texts of the same key are joined by a newline, so none is lost. */
-static json_t *notes(struct json_doc *d, const struct run_notes *in)
+static json_t *json_notes(struct json_doc *d, const struct run_notes *in)
 {
 	json_t *o = json_object();
 
@@ -66,7 +66,7 @@ static json_t *findings(struct json_doc *d, const struct run *r)
 	return a;
 }
 
-static json_t *commands(struct json_doc *d, const struct run_phase *p)
+static json_t *json_commands(struct json_doc *d, const struct run_phase *p)
 {
 	json_t *a = json_array();
 
@@ -84,7 +84,7 @@ static json_t *commands(struct json_doc *d, const struct run_phase *p)
 	return a;
 }
 
-static json_t *connections(struct json_doc *d, const struct run_phase *p)
+static json_t *json_connections(struct json_doc *d, const struct run_phase *p)
 {
 	json_t *o = json_object();
 
@@ -110,10 +110,10 @@ static json_t *phase(struct json_doc *d, const struct run *r, const struct run_p
 			 p->known[m] ? json_number(p->value[m]) : json_null());
 	}
 	json_put(d, o, "metrics", metrics);
-	json_put(d, o, "commands", commands(d, p));
+	json_put(d, o, "commands", json_commands(d, p));
 	json_put(d, o, "ledger", json_ledger(d, &p->ledger));
 	if (p->clients.known)
-		json_put(d, o, "connections", connections(d, p));
+		json_put(d, o, "connections", json_connections(d, p));
 	json_put(d, o, "transfer", json_transfer(d, r, p));
 	if (p->load)
 		json_put(d, o, "load", json_load(d, p->load));
@@ -195,7 +195,7 @@ static json_t *books(struct json_doc *d, const struct run *r)
 	return a;
 }
 
-static json_t *volumes(struct json_doc *d, const struct run_session *s)
+static json_t *json_volumes(struct json_doc *d, const struct run_session *s)
 {
 	json_t *a = json_array();
 
@@ -216,7 +216,7 @@ static json_t *sessions(struct json_doc *d, const struct run *r)
 		json_put(d, o, "user", json_text(s->user));
 		json_put(d, o, "user_from", json_text(s->user_from));
 		json_put(d, o, "address", json_text(s->address));
-		json_put(d, o, "volumes", volumes(d, s));
+		json_put(d, o, "volumes", json_volumes(d, s));
 		json_put(d, o, "volumes_more", json_number(s->more_volumes));
 		json_put(d, o, "volume_from", json_text(s->volume_from));
 		json_put(d, o, "begun_ns", s->begun_ns ? json_number(s->begun_ns) : json_null());
@@ -367,7 +367,7 @@ static json_t *waiting(struct json_doc *d, const struct run_waiting *w)
 	return o;
 }
 
-static json_t *document(struct json_doc *d)
+static json_t *json_document(struct json_doc *d)
 {
 	json_t *o = json_object(), *phases = json_array();
 	const struct run *r = d->run;
@@ -381,11 +381,11 @@ static json_t *document(struct json_doc *d)
 	json_put(d, o, "kind", json_text(run_kind_name(r)));
 	json_put(d, o, "started", json_text(r->started));
 	json_put(d, o, "complete", json_boolean(r->complete));
-	json_put(d, o, "environment", notes(d, &r->environment));
-	json_put(d, o, "server", notes(d, &r->server));
-	json_put(d, o, "options", notes(d, &r->options));
-	json_put(d, o, "rungs", notes(d, &r->rungs));
-	json_put(d, o, "absent", notes(d, &r->absent));
+	json_put(d, o, "environment", json_notes(d, &r->environment));
+	json_put(d, o, "server", json_notes(d, &r->server));
+	json_put(d, o, "options", json_notes(d, &r->options));
+	json_put(d, o, "rungs", json_notes(d, &r->rungs));
+	json_put(d, o, "absent", json_notes(d, &r->absent));
 	json_put(d, o, "warnings", listed(d, &r->warnings));
 	json_put(d, o, "findings", findings(d, r));
 	if (r->figures) {
@@ -424,14 +424,14 @@ int report_json(const struct run *r, const char *path, struct err *e)
 {
 	struct json_doc d = { .run = r };
 
-	return json_save(&d, document(&d), path, e);
+	return json_save(&d, json_document(&d), path, e);
 }
 
 int report_json_in(const struct run *r, int folder, const char *path, struct err *e)
 {
 	struct json_doc d = { .run = r };
 	size_t len;
-	char *text = json_memory(&d, document(&d), &len);
+	char *text = json_memory(&d, json_document(&d), &len);
 	int ret = text ? file_replace(folder, "run.json", text, len) : -ENOMEM;
 
 	free(text);

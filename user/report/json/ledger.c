@@ -98,7 +98,7 @@ static json_t *inside(struct json_doc *d, const __u64 *ns)
 	return o;
 }
 
-static json_t *times(struct json_doc *d, const uint64_t *ns)
+static json_t *json_ledger_times(struct json_doc *d, const uint64_t *ns)
 {
 	json_t *o = json_object();
 
@@ -131,7 +131,7 @@ static const char *class_key(unsigned int class)
 	return class == AFS_CLASS_USER ? "user" : ledger_class_name(class);
 }
 
-static json_t *parts(struct json_doc *d, const struct ledger *l, unsigned int number)
+static json_t *json_ledger_parts(struct json_doc *d, const struct ledger *l, unsigned int number)
 {
 	json_t *a = json_array();
 
@@ -158,7 +158,8 @@ static json_t *parts(struct json_doc *d, const struct ledger *l, unsigned int nu
 }
 
 /* What an account that is a request has before its times. */
-static void put_sum(struct json_doc *d, json_t *o, const struct ledger *l, unsigned int number)
+static void json_ledger_put_sum(struct json_doc *d, json_t *o, const struct ledger *l,
+				unsigned int number)
 {
 	const struct ledger_account *found = ledger_account(l, number);
 	static const struct ledger_account none;
@@ -193,11 +194,12 @@ static json_t *account(struct json_doc *d, const struct ledger *l, unsigned int 
 	json_put(d, o, "number", json_integer(number));
 	json_put(d, o, "name", json_text(run_account_name(d->run, number, name)));
 	if (account_is_request(number))
-		put_sum(d, o, l, number);
+		json_ledger_put_sum(d, o, l, number);
 	account_times(l, AFS_ROLE_SERVER, number, ns);
 	found = ledger_account(l, number);
-	json_put(d, o, "times", found && found->sum.handed ? json_null() : times(d, ns));
-	json_put(d, o, "parts", parts(d, l, number));
+	json_put(d, o, "times",
+		 found && found->sum.handed ? json_null() : json_ledger_times(d, ns));
+	json_put(d, o, "parts", json_ledger_parts(d, l, number));
 	return o;
 }
 

@@ -25,7 +25,7 @@ json_t *json_actions(struct json_doc *d, const struct run_load *l)
 }
 
 /* One row a second, also those in which nothing ended; after the last that has something: none. */
-static json_t *seconds(struct json_doc *d, const struct run_load *l)
+static json_t *json_load_seconds(struct json_doc *d, const struct run_load *l)
 {
 	json_t *a = json_array();
 	size_t n = l->n_seconds;
@@ -81,7 +81,7 @@ static json_t *clients(struct json_doc *d, const struct run_load *l)
 	return a;
 }
 
-static unsigned int opened(const struct run_load *l)
+static unsigned int json_load_opened(const struct run_load *l)
 {
 	unsigned int n = 0;
 
@@ -117,7 +117,7 @@ json_t *json_load(struct json_doc *d, const struct run_load *l)
 	json_put(d, o, "clients", json_integer(l->n_clients));
 	json_put(d, o, "threads", json_integer(l->n_threads));
 	json_put(d, o, "realtime", json_boolean(l->n_realtime == l->n_threads));
-	json_put(d, o, "opened", json_integer(opened(l)));
+	json_put(d, o, "opened", json_integer(json_load_opened(l)));
 	json_put(d, o, "lost", json_integer(l->n_lost));
 	json_put(d, o, "begin_ns", json_number(l->begin_ns));
 	json_put(d, o, "measure_ns", json_number(l->measure_ns));
@@ -148,7 +148,7 @@ json_t *json_load(struct json_doc *d, const struct run_load *l)
 	json_put(d, o, "starved", json_integer(l->starved));
 	json_put(d, o, "slo", slos(d, l));
 	json_put(d, o, "actions", json_actions(d, l));
-	json_put(d, o, "seconds", seconds(d, l));
+	json_put(d, o, "seconds", json_load_seconds(d, l));
 	json_put(d, o, "each_client", clients(d, l));
 	return o;
 }

@@ -4,7 +4,7 @@
 #include "report/json/parts.h"
 
 /* What one rank did by itself; its latencies are in those of the load. */
-static void put_part(struct json_doc *d, json_t *o, const struct run_load *l)
+static void json_rank_put_part(struct json_doc *d, json_t *o, const struct run_load *l)
 {
 	json_put(d, o, "threads", json_integer(l->n_threads));
 	json_put(d, o, "open", json_integer(l->n_open));
@@ -41,7 +41,7 @@ json_t *json_ranks(struct json_doc *d, const struct run_load *l)
 		json_put(d, o, "skew_ns", r->has_skew ? json_number(r->skew_ns) : json_null());
 		json_put(d, o, "unsure_ns", r->has_skew ? json_number(r->unsure_ns) : json_null());
 		if (r->part)
-			put_part(d, o, r->part);
+			json_rank_put_part(d, o, r->part);
 		json_add(d, a, o);
 	}
 	return a;

@@ -2,7 +2,7 @@
 /* The time series of a run, column by column. */
 #include "report/json/parts.h"
 
-static json_t *times(struct json_doc *d, const struct run_series *s)
+static json_t *json_series_times(struct json_doc *d, const struct run_series *s)
 {
 	json_t *a = json_array();
 
@@ -11,7 +11,7 @@ static json_t *times(struct json_doc *d, const struct run_series *s)
 	return a;
 }
 
-static json_t *figure(struct json_doc *d, const struct run_series *s, size_t k)
+static json_t *json_series_figure(struct json_doc *d, const struct run_series *s, size_t k)
 {
 	json_t *o = json_object(), *a = json_array();
 
@@ -41,9 +41,9 @@ json_t *json_series(struct json_doc *d, const struct run *r)
 		json_put(d, o, "ended", json_boolean(s->ended));
 		json_put(d, o, "threads_ended", json_integer(s->n_threads));
 		json_put(d, o, "start_ns", json_number(s->start_ns));
-		json_put(d, o, "t_ns", times(d, s));
+		json_put(d, o, "t_ns", json_series_times(d, s));
 		for (size_t k = 0; k < s->n_values; k++)
-			json_add(d, figures, figure(d, s, k));
+			json_add(d, figures, json_series_figure(d, s, k));
 		json_put(d, o, "values", figures);
 		json_add(d, a, o);
 	}

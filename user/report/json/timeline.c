@@ -2,7 +2,7 @@
 /* A phase in time. */
 #include "report/json/parts.h"
 
-static json_t *commands(struct json_doc *d, const struct run_interval *i)
+static json_t *json_timeline_commands(struct json_doc *d, const struct run_interval *i)
 {
 	char name[ACCOUNT_NAME_MAX];
 	json_t *a = json_array();
@@ -19,7 +19,7 @@ static json_t *commands(struct json_doc *d, const struct run_interval *i)
 	return a;
 }
 
-static json_t *parts(struct json_doc *d, const struct run_interval *i)
+static json_t *json_timeline_parts(struct json_doc *d, const struct run_interval *i)
 {
 	json_t *o = json_object();
 
@@ -39,8 +39,8 @@ json_t *json_intervals(struct json_doc *d, const struct run_timeline *t)
 		json_put(d, o, "end_ns", json_number(i->end_ns));
 		json_put(d, o, "answered", i->known ? json_number(i->answered) : json_null());
 		json_put(d, o, "unread_ns", i->known ? json_number(i->unread_ns) : json_null());
-		json_put(d, o, "parts", i->known ? parts(d, i) : json_null());
-		json_put(d, o, "commands", i->known ? commands(d, i) : json_null());
+		json_put(d, o, "parts", i->known ? json_timeline_parts(d, i) : json_null());
+		json_put(d, o, "commands", i->known ? json_timeline_commands(d, i) : json_null());
 		json_add(d, a, o);
 	}
 	return a;

@@ -83,7 +83,8 @@ static json_t *looks(struct json_doc *d, const struct run_transfer *t)
 	return a;
 }
 
-static json_t *verdict(struct json_doc *d, const struct run *r, const struct run_phase *p)
+static json_t *json_transfer_verdict(struct json_doc *d, const struct run *r,
+				     const struct run_phase *p)
 {
 	json_t *o = json_object(), *figures = json_object();
 	struct verdict v;
@@ -127,7 +128,7 @@ json_t *json_transfer(struct json_doc *d, const struct run *r, const struct run_
 	json_put(d, null, "ns", t->null_ns ? json_number(t->null_ns) : json_null());
 	json_put(d, null, "n", json_integer(t->null_n));
 	json_put(d, o, "null", null);
-	json_put(d, o, "verdict", verdict(d, r, p));
+	json_put(d, o, "verdict", json_transfer_verdict(d, r, p));
 	return o;
 }
 

@@ -93,7 +93,7 @@ static uint64_t pages(const struct afs_storage *s)
 	return s->cache_pages + s->cache_meta_pages;
 }
 
-static int by_weight(const void *a, const void *b)
+static int long_below_by_weight(const void *a, const void *b)
 {
 	const struct below_command *x = a, *y = b;
 	const uint64_t p[] = { bio_ns(&x->sum), bios(&x->sum), x->sum.sync_ns, pages(&x->sum),
@@ -135,11 +135,11 @@ static int below_init(struct below *b, const struct paint *p)
 		if (memcmp(&c.sum, &none, sizeof(none)) != 0)
 			b->command[b->n++] = c;
 	}
-	qsort(b->command, b->n, sizeof(*b->command), by_weight);
+	qsort(b->command, b->n, sizeof(*b->command), long_below_by_weight);
 	return 0;
 }
 
-static struct cell show(const struct show_column *c, const struct afs_storage *s)
+static struct cell long_below_show(const struct show_column *c, const struct afs_storage *s)
 {
 	uint64_t v = below_get(s, c->field);
 
@@ -153,7 +153,8 @@ static struct cell show(const struct show_column *c, const struct afs_storage *s
 }
 
 /* A row with nothing in any column that is shown is left out. */
-static int put_row(struct below *b, const char *name, const char *role, const struct afs_storage *s)
+static int long_below_put_row(struct below *b, const char *name, const char *role,
+			      const struct afs_storage *s)
 {
 	struct grid_row *row;
 	bool any = false;
@@ -168,7 +169,7 @@ static int put_row(struct below *b, const char *name, const char *role, const st
 	snprintf(row->cell[COL_NAME].text, sizeof(row->cell[COL_NAME].text), "%s", name);
 	snprintf(row->cell[COL_ROLE].text, sizeof(row->cell[COL_ROLE].text), "%s", role);
 	for (size_t k = 0; k < N_SHOWN; k++)
-		row->cell[COL_SHOWN + k] = show(&columns[k], s);
+		row->cell[COL_SHOWN + k] = long_below_show(&columns[k], s);
 	if (!bio_ns(s)) {
 		row->cell[COL_TIME] = row->cell[COL_SHARE] = (struct cell) { "-" };
 		return 0;
@@ -178,7 +179,7 @@ static int put_row(struct below *b, const char *name, const char *role, const st
 	return 0;
 }
 
-static int put_command(struct below *b, unsigned int number)
+static int long_below_put_command(struct below *b, unsigned int number)
 {
 	char name[ACCOUNT_NAME_MAX];
 	int e = 0;
@@ -186,19 +187,19 @@ static int put_command(struct below *b, unsigned int number)
 	for (unsigned int role = 0; role < AFS_N_ROLES && !e; role++) {
 		struct afs_storage s = sum_of(b, role, number);
 
-		e = put_row(b, run_account_name(b->p->view.run, number, name),
-			    view_role_name(b->p->view.run, role), &s);
+		e = long_below_put_row(b, run_account_name(b->p->view.run, number, name),
+				       view_role_name(b->p->view.run, role), &s);
 	}
 	return e;
 }
 
-static void add(struct afs_storage *to, const struct afs_storage *from)
+static void long_below_add(struct afs_storage *to, const struct afs_storage *from)
 {
 	for (size_t i = 0; i < AFS_N_STORAGE; i++)
 		((__u64 *)to)[i] += ((const __u64 *)from)[i];
 }
 
-static int put_outside(struct below *b)
+static int long_below_put_outside(struct below *b)
 {
 	int e = 0;
 
@@ -208,14 +209,15 @@ static int put_outside(struct below *b)
 		for (unsigned int i = AFS_ACCOUNT_BETWEEN; i < AFS_N_ACCOUNTS; i++) {
 			struct afs_storage s = sum_of(b, role, i);
 
-			add(&sum, &s);
+			long_below_add(&sum, &s);
 		}
-		e = put_row(b, "outside requests", view_role_name(b->p->view.run, role), &sum);
+		e = long_below_put_row(b, "outside requests", view_role_name(b->p->view.run, role),
+				       &sum);
 	}
 	return e;
 }
 
-static bool is_little(const struct afs_storage *s, const struct afs_storage *all)
+static bool long_below_is_little(const struct afs_storage *s, const struct afs_storage *all)
 {
 	const uint64_t part[] = { bio_ns(s), bios(s), s->syncs, pages(s) };
 	const uint64_t whole[] = { bio_ns(all), bios(all), all->syncs, pages(all) };
@@ -226,7 +228,7 @@ static bool is_little(const struct afs_storage *s, const struct afs_storage *all
 	return true;
 }
 
-static int fill(struct below *b)
+static int long_below_fill(struct below *b)
 {
 	struct afs_storage rest = { 0 };
 	size_t others = 0;
@@ -234,24 +236,24 @@ static int fill(struct below *b)
 	int e = 0;
 
 	for (size_t i = 0; i < b->n; i++)
-		others += is_little(&b->command[i].sum, &b->all);
+		others += long_below_is_little(&b->command[i].sum, &b->all);
 	if (others == 1)
 		others = 0;
 	for (size_t i = 0; i < b->n && !e; i++) {
-		if (others && is_little(&b->command[i].sum, &b->all))
-			add(&rest, &b->command[i].sum);
+		if (others && long_below_is_little(&b->command[i].sum, &b->all))
+			long_below_add(&rest, &b->command[i].sum);
 		else
-			e = put_command(b, b->command[i].number);
+			e = long_below_put_command(b, b->command[i].number);
 	}
 	snprintf(name, sizeof(name), "%zu others", others);
 	if (!e)
-		e = put_row(b, name, "", &rest);
+		e = long_below_put_row(b, name, "", &rest);
 	if (!e)
-		e = put_outside(b);
-	return !e && b->g.n_rows > 1 ? put_row(b, "all", "", &b->all) : e;
+		e = long_below_put_outside(b);
+	return !e && b->g.n_rows > 1 ? long_below_put_row(b, "all", "", &b->all) : e;
 }
 
-static int put_table(struct below *b)
+static int long_below_put_table(struct below *b)
 {
 	int e;
 
@@ -265,12 +267,12 @@ static int put_table(struct below *b)
 	b->g.column[COL_TIME] = (struct grid_column) { .head = "block time",
 						       .off = !bio_ns(&b->all) };
 	b->g.column[COL_SHARE] = (struct grid_column) { .head = "time%", .off = !bio_ns(&b->all) };
-	e = fill(b);
+	e = long_below_fill(b);
 	if (!e) {
 		grid_fit(&b->g, b->p->width, drops, sizeof(drops) / sizeof(drops[0]));
 		/* Once more, to drop rows with values only in columns that were left out. */
 		grid_clear(&b->g);
-		e = fill(b);
+		e = long_below_fill(b);
 	}
 	if (!e && b->g.n_rows)
 		grid_put(&b->g, b->p);
@@ -459,7 +461,7 @@ int paint_below(const struct paint *p)
 	if (!e)
 		e = put_block(&b);
 	if (!e && (bios(&b.all) || pages(&b.all) || b.all.syncs))
-		e = put_table(&b);
+		e = long_below_put_table(&b);
 	if (!e)
 		put_not_seen(&b);
 	free(b.command);

@@ -34,7 +34,7 @@ static const struct grid_column heads[N_COLS] = {
 
 static const unsigned int drops[] = { COL_MB, COL_SHARE, COL_ERRORS };
 
-static struct cell per_request(double v, uint64_t requests)
+static struct cell long_calls_per_request(double v, uint64_t requests)
 {
 	if (!requests)
 		return cell_na();
@@ -43,8 +43,8 @@ static struct cell per_request(double v, uint64_t requests)
 }
 
 /* "requests" 0: not known. share_of 0: no share. */
-static int put_row(struct grid *g, const char *name, const struct afs_cell *c, uint64_t requests,
-		   uint64_t share_of)
+static int long_calls_put_row(struct grid *g, const char *name, const struct afs_cell *c,
+			      uint64_t requests, uint64_t share_of)
 {
 	struct grid_row *row = grid_row(g);
 	struct cell *cell;
@@ -55,8 +55,8 @@ static int put_row(struct grid *g, const char *name, const struct afs_cell *c, u
 	snprintf(cell[COL_STATE].text, sizeof(cell[COL_STATE].text), "%s", name);
 	cell[COL_CALLS] = cell_count(c->calls);
 	cell[COL_ERRORS] = c->errors ? cell_count(c->errors) : (struct cell) { "-" };
-	cell[COL_REQUEST] = per_request((double)c->calls, requests);
-	cell[COL_TIME] = per_request((double)c->ns / 1e3, requests);
+	cell[COL_REQUEST] = long_calls_per_request((double)c->calls, requests);
+	cell[COL_TIME] = long_calls_per_request((double)c->ns / 1e3, requests);
 	if (share_of)
 		cell[COL_SHARE] = cell_fixed(100 * (double)c->ns / (double)share_of, 1);
 	cell[COL_CALL] = cell_time(c->calls ? (double)c->ns / (double)c->calls : 0);
@@ -64,7 +64,7 @@ static int put_row(struct grid *g, const char *name, const struct afs_cell *c, u
 	return 0;
 }
 
-static void take(struct afs_cell *from, const struct afs_cell *what)
+static void long_calls_take(struct afs_cell *from, const struct afs_cell *what)
 {
 	from->calls -= what->calls;
 	from->errors -= what->errors;
@@ -73,14 +73,14 @@ static void take(struct afs_cell *from, const struct afs_cell *what)
 }
 
 /* Whether both its time and its number are too small for a row. */
-static bool is_little(const struct ledger_row *row, const struct afs_cell *all)
+static bool long_calls_is_little(const struct ledger_row *row, const struct afs_cell *all)
 {
 	return row->class != AFS_CLASS_WAIT && row->cell.calls < all->calls / LITTLE &&
 	       (row->cell.ns < all->ns / LITTLE || !all->ns);
 }
 
-static int fill(struct grid *g, const struct ledger *l, unsigned int role,
-		const struct ledger_row *row, size_t n)
+static int long_calls_fill(struct grid *g, const struct ledger *l, unsigned int role,
+			   const struct ledger_row *row, size_t n)
 {
 	struct afs_cell all = ledger_sum(l, role, AFS_N_CLASSES, AFS_N_OBJECTS), rest;
 	struct afs_cell wait = ledger_sum(l, role, AFS_CLASS_WAIT, AFS_N_OBJECTS);
@@ -89,27 +89,27 @@ static int fill(struct grid *g, const struct ledger *l, unsigned int role,
 	char name[64];
 	int e = 0;
 
-	take(&all, &wait);
+	long_calls_take(&all, &wait);
 	rest = all;
 	for (i = 0; i < n; i++)
-		others += is_little(&row[i], &all);
+		others += long_calls_is_little(&row[i], &all);
 	if (others == 1)
 		others = 0;
 	for (i = 0; i < n && row[i].class != AFS_CLASS_WAIT && !e; i++) {
-		if (others && is_little(&row[i], &all))
+		if (others && long_calls_is_little(&row[i], &all))
 			continue;
-		take(&rest, &row[i].cell);
+		long_calls_take(&rest, &row[i].cell);
 		print_state(name, row[i].class, row[i].object);
-		e = put_row(g, name, &row[i].cell, requests, all.ns);
+		e = long_calls_put_row(g, name, &row[i].cell, requests, all.ns);
 	}
 	snprintf(name, sizeof(name), "%zu others", others);
 	if (!e && others)
-		e = put_row(g, name, &rest, requests, all.ns);
+		e = long_calls_put_row(g, name, &rest, requests, all.ns);
 	if (!e)
-		e = put_row(g, "sum", &all, requests, all.ns);
+		e = long_calls_put_row(g, "sum", &all, requests, all.ns);
 	for (; i < n && !e; i++) {
 		print_state(name, row[i].class, row[i].object);
-		e = put_row(g, name, &row[i].cell, requests, 0);
+		e = long_calls_put_row(g, name, &row[i].cell, requests, 0);
 	}
 	return e;
 }
@@ -121,7 +121,7 @@ static void set_columns(struct grid *g, bool by_request)
 	g->column[COL_REQUEST].off = g->column[COL_TIME].off = !by_request;
 }
 
-static int put_role(const struct paint *p, unsigned int role)
+static int long_calls_put_role(const struct paint *p, unsigned int role)
 {
 	struct grid g = { .n_columns = N_COLS, .gap = 2 };
 	const struct ledger *l = &p->view.all;
@@ -137,7 +137,7 @@ static int put_role(const struct paint *p, unsigned int role)
 	qsort(row, n, sizeof(*row), ledger_row_order);
 	set_columns(&g, l->has_requests && run_has_metrics(p->view.run));
 	if (n)
-		e = fill(&g, l, role, row, n);
+		e = long_calls_fill(&g, l, role, row, n);
 	if (!e && n) {
 		paint_heading(p, view_role_name(p->view.run, role),
 			      ": system calls  most time first, waits apart");
@@ -158,6 +158,6 @@ int paint_calls(const struct paint *p)
 		return 0;
 	}
 	for (unsigned int role = 0; role < AFS_N_ROLES && !e; role++)
-		e = put_role(p, role);
+		e = long_calls_put_role(p, role);
 	return e;
 }

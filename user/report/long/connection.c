@@ -94,7 +94,7 @@ static int put_end(struct grid *g, const struct run_transfer *t, enum run_tcp_en
 	return 0;
 }
 
-static int put_work(struct grid *g, const struct run_transfer *t)
+static int connection_put_work(struct grid *g, const struct run_transfer *t)
 {
 	char size[RUN_SIZE_MAX];
 	int e;
@@ -117,7 +117,7 @@ int paint_connection(const struct paint *p)
 		g.column[k].head = heads[k];
 	for (size_t i = 0; i < r->n_phases && !e; i++)
 		if (transfer_largest(r, r->phase[i]->transfer->work, false) == r->phase[i])
-			e = put_work(&g, r->phase[i]->transfer);
+			e = connection_put_work(&g, r->phase[i]->transfer);
 	if (!e && g.n_rows) {
 		paint_heading(
 		    p, "The connection",

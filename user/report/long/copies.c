@@ -65,7 +65,7 @@ static struct amount known_if(bool known, double v)
 	return (struct amount) { known, v };
 }
 
-static struct amount figure(const struct copy *x, size_t row)
+static struct amount copies_figure(const struct copy *x, size_t row)
 {
 	const struct transfer_cost *c = &x->c;
 	bool f = c->has_files;
@@ -117,9 +117,9 @@ static const struct {
 };
 #define N_ROWS (sizeof(rows) / sizeof(rows[0]))
 
-static struct cell value(const struct copies *two, const struct copy *x, size_t row)
+static struct cell copies_value(const struct copies *two, const struct copy *x, size_t row)
 {
-	struct amount a = figure(x, row);
+	struct amount a = copies_figure(x, row);
 	double v = x->gigas > 0 ? a.v / x->gigas : 0;
 	struct cell c;
 
@@ -135,7 +135,7 @@ static struct cell value(const struct copies *two, const struct copy *x, size_t 
 	return c;
 }
 
-static int put_table(const struct paint *p, const struct copies *two)
+static int copies_put_table(const struct paint *p, const struct copies *two)
 {
 	struct grid g = { .n_columns = 3, .gap = 3 };
 	struct grid_row *row;
@@ -160,9 +160,9 @@ static int put_table(const struct paint *p, const struct copies *two)
 			return -ENOMEM;
 		}
 		snprintf(row->cell[0].text, sizeof(row->cell[0].text), "%s", rows[i].what);
-		row->cell[1] = value(two, &two->server, i);
+		row->cell[1] = copies_value(two, &two->server, i);
 		if (two->client.phase)
-			row->cell[2] = value(two, &two->client, i);
+			row->cell[2] = copies_value(two, &two->client, i);
 	}
 	grid_put(&g, p);
 	grid_clear(&g);
@@ -279,7 +279,7 @@ int paint_copies(const struct paint *p)
 	}
 	snprintf(rest, sizeof(rest), "  for each %s copied", two.unit.gb);
 	paint_heading(p, "ServerCopy explained", rest);
-	e = put_table(p, &two);
+	e = copies_put_table(p, &two);
 	fputc('\n', p->out);
 	put_indented(p->out, "", text, 2, p->width);
 	free(text);

@@ -11,7 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-static void put_line(const struct paint *p, enum ink ink, const char *label, const char *text)
+static void head_put_line(const struct paint *p, enum ink ink, const char *label, const char *text)
 {
 	if (ink != INK_NONE)
 		paint_ink(p, ink);
@@ -34,7 +34,7 @@ static void print_note(FILE *to, const struct run_note *n)
 }
 
 /* "key: text; key: text" on as many lines as it takes. */
-static int put_notes(const struct paint *p, const char *label, const struct run_notes *notes)
+static int head_put_notes(const struct paint *p, const char *label, const struct run_notes *notes)
 {
 	const char *gap = "";
 	char *text = NULL;
@@ -55,7 +55,7 @@ static int put_notes(const struct paint *p, const char *label, const struct run_
 		return -ENOMEM;
 	}
 	if (*text)
-		put_line(p, INK_NONE, label, text);
+		head_put_line(p, INK_NONE, label, text);
 	free(text);
 	return 0;
 }
@@ -110,7 +110,7 @@ static void put_first_line(const struct paint *p)
 	fputc('\n', p->out);
 }
 
-static int put_losses(const struct paint *p)
+static int head_put_losses(const struct paint *p)
 {
 	const struct run *r = p->view.run;
 	char *text = NULL;
@@ -134,7 +134,7 @@ static int put_losses(const struct paint *p)
 		free(text);
 		return -ENOMEM;
 	}
-	put_line(p, INK_RED, "LOST", text);
+	head_put_line(p, INK_RED, "LOST", text);
 	free(text);
 	return 0;
 }
@@ -195,7 +195,7 @@ static int put_account(const struct paint *p, const struct run_book *first)
 		free(text);
 		return -ENOMEM;
 	}
-	put_line(p, INK_RED, "CROSS-CHECK DISAGREES", text);
+	head_put_line(p, INK_RED, "CROSS-CHECK DISAGREES", text);
 	free(text);
 	return 0;
 }
@@ -246,13 +246,13 @@ static int put_agreeing(const struct paint *p)
 		return -ENOMEM;
 	}
 	if (n)
-		put_line(p, INK_NONE, "Cross-checks agree", text);
+		head_put_line(p, INK_NONE, "Cross-checks agree", text);
 	free(text);
 	return 0;
 }
 
 /* One line for all metrics that are absent for the same reason: "why (key, key)". */
-static int put_reason(const struct paint *p, const struct run_note *first)
+static int head_put_reason(const struct paint *p, const struct run_note *first)
 {
 	const struct run_notes *absent = &p->view.run->absent;
 	const char *comma = " (";
@@ -274,12 +274,12 @@ static int put_reason(const struct paint *p, const struct run_note *first)
 		free(text);
 		return -ENOMEM;
 	}
-	put_line(p, INK_NONE, "n/a because", text);
+	head_put_line(p, INK_NONE, "n/a because", text);
 	free(text);
 	return 0;
 }
 
-static int put_reasons(const struct paint *p)
+static int head_put_reasons(const struct paint *p)
 {
 	const struct run_notes *absent = &p->view.run->absent;
 	bool seen;
@@ -289,18 +289,18 @@ static int put_reasons(const struct paint *p)
 		seen = false;
 		for (size_t k = 0; k < i; k++)
 			seen |= !strcmp(absent->note[k].text, absent->note[i].text);
-		e = seen ? 0 : put_reason(p, &absent->note[i]);
+		e = seen ? 0 : head_put_reason(p, &absent->note[i]);
 	}
 	return e;
 }
 
-static int put_findings(const struct paint *p)
+static int head_put_findings(const struct paint *p)
 {
 	struct run_notes found = { 0 };
 	int e = findings_of(&found, &p->view);
 
 	for (size_t i = 0; i < found.n; i++)
-		put_line(p, INK_NONE, "Notable", found.note[i].text);
+		head_put_line(p, INK_NONE, "Notable", found.note[i].text);
 	run_notes_fini(&found);
 	return e;
 }
@@ -314,12 +314,13 @@ int paint_head(const struct paint *p)
 
 	put_first_line(p);
 	if (!r->complete)
-		put_line(p, INK_RED, "INCOMPLETE",
-			 transfer_run(r) ? "the run broke off; the tables hold the iterations that "
-					   "were completed"
-					 : "the run broke off; the tables hold only the phases "
-					   "that were completed");
-	e = put_losses(p);
+		head_put_line(p, INK_RED, "INCOMPLETE",
+			      transfer_run(r)
+				  ? "the run broke off; the tables hold the iterations that "
+				    "were completed"
+				  : "the run broke off; the tables hold only the phases "
+				    "that were completed");
+	e = head_put_losses(p);
 	if (!e)
 		e = put_disagreeing(p);
 	if (!e)
@@ -327,25 +328,25 @@ int paint_head(const struct paint *p)
 	if (e)
 		return e;
 	if (!r->n_books)
-		put_line(p, INK_NONE, "Cross-checks",
-			 "none: nothing was counted that could be compared");
+		head_put_line(p, INK_NONE, "Cross-checks",
+			      "none: nothing was counted that could be compared");
 	for (size_t i = 0; i < r->warnings.n; i++)
-		put_line(p, INK_YELLOW, "Warning", r->warnings.note[i].text);
-	e = put_findings(p);
+		head_put_line(p, INK_YELLOW, "Warning", r->warnings.note[i].text);
+	e = head_put_findings(p);
 	if (!e && transfer_run(r))
 		e = paint_options(p);
 	if (!e)
-		e = put_notes(p, "Server", &r->server);
+		e = head_put_notes(p, "Server", &r->server);
 	if (!e)
 		e = paint_rungs(p);
 	if (!e && price)
-		put_line(p, INK_NONE, "Price of watching:", price);
+		head_put_line(p, INK_NONE, "Price of watching:", price);
 	cost_add(&cost, r, "", true);
 	if (!e && cost.len)
-		put_line(p, INK_NONE, "Cost", cost.text);
+		head_put_line(p, INK_NONE, "Cost", cost.text);
 	if (!e)
-		e = put_reasons(p);
+		e = head_put_reasons(p);
 	if (!e)
-		e = put_notes(p, "Machine", &r->environment);
+		e = head_put_notes(p, "Machine", &r->environment);
 	return e;
 }

@@ -41,8 +41,8 @@ static bool is_known(const struct view *v, enum metric m)
 	return false;
 }
 
-static int put_test(struct grid *g, const struct view *v, const struct view_test *t,
-		    const enum metric *shown)
+static int metrics_put_test(struct grid *g, const struct view *v, const struct view_test *t,
+			    const enum metric *shown)
 {
 	const char *end = strstr(t->title, " [");
 	struct grid_row *row = grid_row(g);
@@ -73,7 +73,7 @@ int paint_metrics(const struct paint *p)
 		shown[g.n_columns++] = m;
 	}
 	for (size_t i = 0; i < p->view.n && g.n_columns > 2 && !e; i++)
-		e = put_test(&g, &p->view, &p->view.test[i], shown);
+		e = metrics_put_test(&g, &p->view, &p->view.test[i], shown);
 	if (!e && g.n_rows) {
 		paint_heading(p, "Other metrics", "  mean of an iteration");
 		grid_put(&g, p);

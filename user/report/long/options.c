@@ -28,7 +28,7 @@ static const char *noted(const struct run *r, const char *key, const char *witho
 	return text ? text : without;
 }
 
-static void print_glued(FILE *to, const char *text)
+static void options_print_glued(FILE *to, const char *text)
 {
 	for (; *text; text++)
 		fputc(*text == ' ' ? GLUE[0] : *text, to);
@@ -51,9 +51,9 @@ static void print_sizes(FILE *to, const struct run *r)
 		n += *at == ',';
 	if (n > MANY) {
 		fprintf(to, "; sweep of %zu sizes from ", n);
-		print_glued(to, run_size(strtoull(list, NULL, 10), size));
+		options_print_glued(to, run_size(strtoull(list, NULL, 10), size));
 		fputs(" to ", to);
-		print_glued(to, run_size(strtoull(strrchr(list, ',') + 1, NULL, 10), size));
+		options_print_glued(to, run_size(strtoull(strrchr(list, ',') + 1, NULL, 10), size));
 		return;
 	}
 	fprintf(to, "; size%s", n > 1 ? "s" : "");
@@ -61,14 +61,14 @@ static void print_sizes(FILE *to, const struct run *r)
 		uint64_t bytes = strtoull(at, &end, 10);
 
 		fputs(comma, to);
-		print_glued(to, run_size(bytes, size));
+		options_print_glued(to, run_size(bytes, size));
 		comma = ", ";
 		end += strcspn(end, ",");
 	}
 }
 
-static void print_count(FILE *to, const struct run *r, const char *key, const char *one,
-			const char *more)
+static void options_print_count(FILE *to, const struct run *r, const char *key, const char *one,
+				const char *more)
 {
 	const char *n = run_note_find(&r->options, key);
 
@@ -114,9 +114,10 @@ int paint_options(const struct paint *p)
 		comma = ", ";
 	}
 	print_sizes(to, r);
-	print_count(to, r, "iterations", "iteration", "iterations");
-	print_count(to, r, "warmup", "warm-up", "warm-ups");
-	print_count(to, r, "outstanding", "request under way", "requests under way at most");
+	options_print_count(to, r, "iterations", "iteration", "iterations");
+	options_print_count(to, r, "warmup", "warm-up", "warm-ups");
+	options_print_count(to, r, "outstanding", "request under way",
+			    "requests under way at most");
 	print_special(to, r);
 	if (fclose(to)) {
 		free(text);

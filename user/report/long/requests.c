@@ -37,7 +37,8 @@ static const struct grid_column heads[N_COLS] = {
 	[COL_CALLS] = { .head = "afpd calls" }, [COL_CNID] = { .head = "cnid calls" },
 };
 
-/* What is left out when the terminal is too narrow, in this order; COL_TIME: see fold(). */
+/* What is left out when the terminal is too narrow, in this order; COL_TIME: see
+ * long_requests_fold(). */
 static const unsigned int drops[] = { COL_P999, COL_P50, COL_TIME,   COL_CNID, COL_TIME,
 				      COL_TIME, COL_P99, COL_ERRORS, COL_CALLS };
 
@@ -48,7 +49,7 @@ struct requests_table {
 	bool folded[ACCOUNT_N_COLUMNS]; /* added to the column "other" */
 };
 
-static struct cell per_request(const struct request *r, uint64_t ns)
+static struct cell long_requests_per_request(const struct request *r, uint64_t ns)
 {
 	if (!requests_n(r) || r->a.sum.handed)
 		return cell_na();
@@ -70,7 +71,7 @@ static struct cell service_time(const struct request *r, double ns)
 }
 
 /* p50 and so on; n/a of commands without a histogram. */
-static struct cell quantile(const struct request *r, double q)
+static struct cell long_requests_quantile(const struct request *r, double q)
 {
 	double ns = requests_quantile(&r->a, q);
 
@@ -91,18 +92,19 @@ static int table_row(struct requests_table *t, const struct request *r, const ch
 	errors = requests_errors(t->l, NULL, r == &t->r->all ? LEDGER_ALL : r->number);
 	cell[COL_ERRORS] = errors ? cell_count(errors) : (struct cell) { "-" };
 	cell[COL_MEAN] = service_time(r, (double)r->a.sum.ns / (double)r->a.sum.answered);
-	cell[COL_P50] = quantile(r, 0.5);
-	cell[COL_P99] = quantile(r, 0.99);
-	cell[COL_P999] = quantile(r, 0.999);
+	cell[COL_P50] = long_requests_quantile(r, 0.5);
+	cell[COL_P99] = long_requests_quantile(r, 0.99);
+	cell[COL_P999] = long_requests_quantile(r, 0.999);
 	cell[COL_MAX] = r->a.max_ns ? cell_time((double)r->a.max_ns) : cell_na();
 	cell[COL_SHARE] = cell_fixed(requests_percent(r->service_ns, t->r->all.service_ns), 1);
 	for (size_t i = 0; i < ACCOUNT_N_COLUMNS; i++) {
 		if (t->folded[i])
 			other += r->time_ns[i];
-		cell[COL_TIME + i] = per_request(r, r->time_ns[i]);
+		cell[COL_TIME + i] = long_requests_per_request(r, r->time_ns[i]);
 	}
-	cell[COL_TIME + ACCOUNT_OTHER] = per_request(r, r->time_ns[ACCOUNT_OTHER] + other);
-	cell[COL_UNEXPLAINED] = per_request(r, r->a.sum.unexplained_ns);
+	cell[COL_TIME + ACCOUNT_OTHER] = long_requests_per_request(r, r->time_ns[ACCOUNT_OTHER] +
+									  other);
+	cell[COL_UNEXPLAINED] = long_requests_per_request(r, r->a.sum.unexplained_ns);
 	cell[COL_CALLS] = calls_per_request(r, r->calls);
 	cell[COL_CNID] = calls_per_request(r, r->cnid_calls);
 	return 0;
@@ -127,7 +129,8 @@ static int table_fill(struct requests_table *t)
 	return e;
 }
 
-static void table_init(struct requests_table *t, const struct requests *r, const struct ledger *l)
+static void long_requests_table_init(struct requests_table *t, const struct requests *r,
+				     const struct ledger *l)
 {
 	const struct request *all = &r->all;
 
@@ -143,7 +146,7 @@ static void table_init(struct requests_table *t, const struct requests *r, const
 }
 
 /* A column with hardly any of the time goes into "other". */
-static void fold(struct requests_table *t)
+static void long_requests_fold(struct requests_table *t)
 {
 	const struct request *all = &t->r->all;
 	size_t least = ACCOUNT_OTHER, n = 0;
@@ -177,7 +180,7 @@ static int table_fit(struct requests_table *t, size_t width)
 		if (i == sizeof(drops) / sizeof(drops[0]))
 			return 0;
 		if (drops[i] == COL_TIME)
-			fold(t);
+			long_requests_fold(t);
 		else
 			t->g.column[drops[i]].off = true;
 		e = table_fill(t);
@@ -200,14 +203,14 @@ static void put_folded(const struct paint *p, const struct requests_table *t)
 }
 
 /* A text within which no line may end. */
-static void print_glued(FILE *to, const char *text)
+static void long_requests_print_glued(FILE *to, const char *text)
 {
 	for (; *text; text++)
 		fputc(*text == ' ' ? GLUE[0] : *text, to);
 }
 
 /* "19.8s in 4,000 requests: CNID 49 %, disk 21 %, ...": the answer before the table. */
-static int put_answer(const struct paint *p, const struct requests *r)
+static int long_requests_put_answer(const struct paint *p, const struct requests *r)
 {
 	const struct request *all = &r->all;
 	unsigned int share[ACCOUNT_N_COLUMNS];
@@ -227,7 +230,7 @@ static int put_answer(const struct paint *p, const struct requests *r)
 		if (!share[most])
 			break;
 		fprintf(to, "%s ", n ? "," : "");
-		print_glued(to, account_columns[most].text);
+		long_requests_print_glued(to, account_columns[most].text);
 		fprintf(to, GLUE "%u.%u" GLUE "%%", share[most] / 10, share[most] % 10);
 		share[most] = 0;
 	}
@@ -285,7 +288,7 @@ static int put_unanswered(const struct paint *p, const struct requests *r)
 }
 
 /* "FPCreateFile: -5017 exists already × 12; ..." */
-static int put_results(const struct paint *p, const struct requests *r)
+static int long_requests_put_results(const struct paint *p, const struct requests *r)
 {
 	const struct ledger *l = &p->view.all;
 	char *text = NULL, name[ACCOUNT_NAME_MAX];
@@ -324,7 +327,7 @@ static int put_results(const struct paint *p, const struct requests *r)
 	return 0;
 }
 
-static int put_table(const struct paint *p, const struct requests *r)
+static int long_requests_put_table(const struct paint *p, const struct requests *r)
 {
 	struct requests_table t;
 	int e;
@@ -334,10 +337,10 @@ static int put_table(const struct paint *p, const struct requests *r)
 	    "  from the read that completes a request to the\n"
 	    "       write that completes its reply, most time first; p50, p99, p99.9: to 6 %;\n"
 	    "       then where the mean goes, in µs, and system calls per request");
-	e = put_answer(p, r);
+	e = long_requests_put_answer(p, r);
 	if (e)
 		return e;
-	table_init(&t, r, &p->view.all);
+	long_requests_table_init(&t, r, &p->view.all);
 	e = table_fit(&t, p->width);
 	if (!e) {
 		grid_put(&t.g, p);
@@ -347,7 +350,7 @@ static int put_table(const struct paint *p, const struct requests *r)
 	if (!e)
 		e = put_unanswered(p, r);
 	if (!e)
-		e = put_results(p, r);
+		e = long_requests_put_results(p, r);
 	return e;
 }
 
@@ -365,7 +368,7 @@ int paint_requests(const struct paint *p)
 	if (e)
 		return e;
 	if (requests_n(&r.all))
-		e = put_table(p, &r);
+		e = long_requests_put_table(p, &r);
 	else
 		paint_heading(p, "AFP commands inside the server", ": none was answered");
 	if (!e && requests_n(&r.all))

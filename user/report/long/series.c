@@ -37,7 +37,7 @@ static const char *const shown[] = { "syscr",       "syscw",     "cpu",         
 				     "blkio_delay", "voluntary", "involuntary", "majflt" };
 #define N_SHOWN (sizeof(shown) / sizeof(shown[0]))
 
-static const struct run_series_value *find(const struct run_series *s, const char *key)
+static const struct run_series_value *long_series_find(const struct run_series *s, const char *key)
 {
 	for (size_t k = 0; k < s->n_values; k++)
 		if (!strcmp(s->value[k].key, key))
@@ -46,9 +46,9 @@ static const struct run_series_value *find(const struct run_series *s, const cha
 }
 
 /* Since the series began; false: not measured. */
-static bool total(const struct run_series *s, const char *key, double *out)
+static bool long_series_total(const struct run_series *s, const char *key, double *out)
 {
-	const struct run_series_value *v = find(s, key);
+	const struct run_series_value *v = long_series_find(s, key);
 
 	if (!v || v->why || !s->n)
 		return false;
@@ -61,12 +61,12 @@ static double seen_ns(const struct run_series *s)
 	return s->n ? (double)s->t_ns[s->n - 1] : 0;
 }
 
-static struct cell share(const struct run_series *s, const char *key)
+static struct cell long_series_share(const struct run_series *s, const char *key)
 {
 	double v;
 
-	return total(s, key, &v) && seen_ns(s) > 0 ? cell_fixed(100 * v / seen_ns(s), 1)
-						   : cell_na();
+	return long_series_total(s, key, &v) && seen_ns(s) > 0 ? cell_fixed(100 * v / seen_ns(s), 1)
+							       : cell_na();
 }
 
 static int put_process(struct grid *g, const struct run_series *s)
@@ -82,15 +82,16 @@ static int put_process(struct grid *g, const struct run_series *s)
 		 s->ended ? " (ended)" : "");
 	c[COL_SEEN] = cell_time(seen_ns(s));
 	c[COL_POINTS] = cell_count(s->n);
-	c[COL_READS] = total(s, "syscr", &v) ? cell_count((uint64_t)v) : cell_na();
-	c[COL_WRITES] = total(s, "syscw", &v) ? cell_count((uint64_t)v) : cell_na();
-	c[COL_CPU] = share(s, "cpu");
-	c[COL_RUNQ] = share(s, "runq");
-	c[COL_DELAY] = total(s, "blkio_delay", &v) ? cell_time(v) : cell_na();
+	c[COL_READS] = long_series_total(s, "syscr", &v) ? cell_count((uint64_t)v) : cell_na();
+	c[COL_WRITES] = long_series_total(s, "syscw", &v) ? cell_count((uint64_t)v) : cell_na();
+	c[COL_CPU] = long_series_share(s, "cpu");
+	c[COL_RUNQ] = long_series_share(s, "runq");
+	c[COL_DELAY] = long_series_total(s, "blkio_delay", &v) ? cell_time(v) : cell_na();
 	c[COL_SWITCHES] = cell_na();
-	if (total(s, "voluntary", &v) && total(s, "involuntary", &more) && seen_ns(s) > 0)
+	if (long_series_total(s, "voluntary", &v) && long_series_total(s, "involuntary", &more) &&
+	    seen_ns(s) > 0)
 		c[COL_SWITCHES] = cell_short((v + more) * 1e9 / seen_ns(s));
-	c[COL_FAULTS] = total(s, "majflt", &v) ? cell_count((uint64_t)v) : cell_na();
+	c[COL_FAULTS] = long_series_total(s, "majflt", &v) ? cell_count((uint64_t)v) : cell_na();
 	return 0;
 }
 
@@ -100,8 +101,8 @@ static int by_cpu(const void *a, const void *b)
 	const struct run_series *y = *(struct run_series *const *)b;
 	double cpu_x = 0, cpu_y = 0;
 
-	total(x, "cpu", &cpu_x);
-	total(y, "cpu", &cpu_y);
+	long_series_total(x, "cpu", &cpu_x);
+	long_series_total(y, "cpu", &cpu_y);
 	if (cpu_x != cpu_y)
 		return cpu_x < cpu_y ? 1 : -1;
 	return x < y ? -1 : 1;
@@ -109,13 +110,13 @@ static int by_cpu(const void *a, const void *b)
 
 static bool same_reason(const struct run_series *s, const char *key, const char *why)
 {
-	const struct run_series_value *v = find(s, key);
+	const struct run_series_value *v = long_series_find(s, key);
 
 	return v && v->why && !strcmp(v->why, why);
 }
 
 /* One line for all figures that have no value for this reason. */
-static int put_reason(const struct paint *p, const char *why)
+static int long_series_put_reason(const struct paint *p, const char *why)
 {
 	const struct run *r = p->view.run;
 	const char *comma = " (";
@@ -159,7 +160,7 @@ static bool is_told(const struct run *r, size_t i, size_t k, const char *why)
 	return false;
 }
 
-static int put_reasons(const struct paint *p)
+static int long_series_put_reasons(const struct paint *p)
 {
 	const struct run *r = p->view.run;
 	const struct run_series_value *v;
@@ -167,15 +168,15 @@ static int put_reasons(const struct paint *p)
 
 	for (size_t i = 0; i < r->n_series; i++) {
 		for (size_t k = 0; k < N_SHOWN && !e; k++) {
-			v = find(&r->series[i], shown[k]);
+			v = long_series_find(&r->series[i], shown[k]);
 			if (v && v->why && !is_told(r, i, k, v->why))
-				e = put_reason(p, v->why);
+				e = long_series_put_reason(p, v->why);
 		}
 	}
 	return e;
 }
 
-static int fill(struct grid *g, struct run_series *const *list, size_t n)
+static int long_series_fill(struct grid *g, struct run_series *const *list, size_t n)
 {
 	size_t show = n > PROCESSES + 1 ? PROCESSES : n;
 	int e = 0;
@@ -202,13 +203,13 @@ int paint_series(const struct paint *p)
 		list[i] = &r->series[i];
 	qsort(list, r->n_series, sizeof(struct run_series *), by_cpu);
 	memcpy(g.column, heads, sizeof(heads));
-	e = fill(&g, list, r->n_series);
+	e = long_series_fill(&g, list, r->n_series);
 	if (!e) {
 		grid_fit(&g, p->width, drops, sizeof(drops) / sizeof(drops[0]));
 		paint_heading(p, "Sampled",
 			      "  what /proc says of each process, over the time it was seen");
 		grid_put(&g, p);
-		e = put_reasons(p);
+		e = long_series_put_reasons(p);
 	}
 	grid_clear(&g);
 	free(list);

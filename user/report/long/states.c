@@ -39,7 +39,7 @@ static uint64_t part_ns(const struct afs_part *p)
 	return p->cpu_ns + p->blocked_ns + p->runq_ns + p->stopped_ns;
 }
 
-static int by_time(const void *a, const void *b)
+static int states_by_time(const void *a, const void *b)
 {
 	const struct ledger_part *x = a, *y = b;
 	uint64_t p = part_ns(&x->part), q = part_ns(&y->part);
@@ -62,7 +62,7 @@ static struct ledger_part *parts_of(const struct ledger *l, unsigned int role, u
 		if (l->part[i].role == role && l->part[i].account == number)
 			out[(*n)++] = l->part[i];
 	if (out)
-		qsort(out, *n, sizeof(*out), by_time);
+		qsort(out, *n, sizeof(*out), states_by_time);
 	return out;
 }
 
@@ -81,7 +81,8 @@ static struct cell per_call(const struct states *s, uint64_t calls)
 	return v < 0.005 ? (struct cell) { "<.01" } : cell_short(v);
 }
 
-static int put_state(struct states *s, const char *name, const struct afs_part *part, bool share)
+static int states_put_state(struct states *s, const char *name, const struct afs_part *part,
+			    bool share)
 {
 	double n = (double)requests_n(s->request);
 	struct grid_row *row = grid_row(&s->g);
@@ -104,7 +105,7 @@ static int put_state(struct states *s, const char *name, const struct afs_part *
 }
 
 /* "while it waited, cnid_dbd: fsync 540.0 µs, ..." */
-static int put_inside(struct states *s)
+static int states_put_inside(struct states *s)
 {
 	const __u64 *inside = s->request->a.sum.inside;
 	bool done[AFS_N_INSIDE] = { 0 };
@@ -132,13 +133,13 @@ static int put_inside(struct states *s)
 		  : 0;
 }
 
-static bool is_cnid(const struct ledger_part *part)
+static bool states_is_cnid(const struct ledger_part *part)
 {
 	return part->object == AFS_OBJECT_BACKEND && part->part.blocked_ns;
 }
 
 /* One role's largest states, and the sum of the others. */
-static int put_role(struct states *s, const struct ledger_part *part, size_t n, bool afpd)
+static int states_put_role(struct states *s, const struct ledger_part *part, size_t n, bool afpd)
 {
 	uint64_t all = 0, shown = 0;
 	struct afs_part rest = { 0 };
@@ -154,9 +155,9 @@ static int put_role(struct states *s, const struct ledger_part *part, size_t n, 
 			break;
 		shown += part_ns(&part[i].part);
 		print_state(name, part[i].class, part[i].object);
-		e = put_state(s, name, &part[i].part, afpd);
-		if (!e && inside && is_cnid(&part[i])) {
-			e = put_inside(s);
+		e = states_put_state(s, name, &part[i].part, afpd);
+		if (!e && inside && states_is_cnid(&part[i])) {
+			e = states_put_inside(s);
 			inside = false;
 		}
 	}
@@ -174,10 +175,10 @@ static int put_role(struct states *s, const struct ledger_part *part, size_t n, 
 	if (part_ns(&rest) / 50 < requests_n(s->request) &&
 	    rest.calls * 200 < requests_n(s->request))
 		return 0;
-	return put_state(s, name, &rest, afpd);
+	return states_put_state(s, name, &rest, afpd);
 }
 
-static int put_request(struct states *s, const struct requests *all)
+static int states_put_request(struct states *s, const struct requests *all)
 {
 	const struct ledger *l = &s->p->view.all;
 	const struct request *r = s->request;
@@ -195,7 +196,7 @@ static int put_request(struct states *s, const struct requests *all)
 		      requests_percent(r->service_ns, all->all.service_ns));
 	part = parts_of(l, AFS_ROLE_SERVER, r->number, &n);
 	if (!e)
-		e = part ? put_role(s, part, n, true) : -ENOMEM;
+		e = part ? states_put_role(s, part, n, true) : -ENOMEM;
 	free(part);
 	if (e)
 		return e;
@@ -206,7 +207,7 @@ static int put_request(struct states *s, const struct requests *all)
 		e = grid_text(&s->g, INK_NONE, "    %s for it, also after its answer:",
 			      view_role_name(s->p->view.run, AFS_ROLE_BACKEND));
 	if (!e)
-		e = put_role(s, part, n, false);
+		e = states_put_role(s, part, n, false);
 	free(part);
 	return e;
 }
@@ -233,7 +234,7 @@ static int put_costliest(const struct paint *p, const struct requests *r)
 		if (r->request[i].a.sum.handed)
 			continue; /* what threads did for it is not known */
 		s.request = &r->request[i];
-		e = put_request(&s, r);
+		e = states_put_request(&s, r);
 	}
 	if (!e) {
 		paint_heading(
@@ -276,7 +277,7 @@ static int put_outside_row(const struct paint *p, struct grid *g, unsigned int n
 	return 0;
 }
 
-static int put_outside(const struct paint *p)
+static int states_put_outside(const struct paint *p)
 {
 	struct grid g = { .n_columns = N_OUT, .gap = 2 };
 	int e = 0;
@@ -302,5 +303,5 @@ int paint_states(const struct paint *p, const struct requests *r)
 {
 	int e = put_costliest(p, r);
 
-	return e ? e : put_outside(p);
+	return e ? e : states_put_outside(p);
 }

@@ -27,24 +27,24 @@ static struct cell cell_iterations(const struct tests_line *l)
 	return c;
 }
 
-static struct cell number(struct value x, struct cell (*format)(double))
+static struct cell tests_number(struct value x, struct cell (*format)(double))
 {
 	return x.known ? format(x.mean) : cell_na();
 }
 
-static struct cell whole(double v)
+static struct cell tests_whole(double v)
 {
 	return cell_fixed(v, 0);
 }
 
 static struct cell cell_ops(const struct tests_line *l)
 {
-	return number(view_metric(l->view, l->test, METRIC_OPS), whole);
+	return tests_number(view_metric(l->view, l->test, METRIC_OPS), tests_whole);
 }
 
 static struct cell cell_per_op(const struct tests_line *l)
 {
-	return number(view_ratio(l->view, l->test, METRIC_ELAPSED, METRIC_OPS), cell_time);
+	return tests_number(view_ratio(l->view, l->test, METRIC_ELAPSED, METRIC_OPS), cell_time);
 }
 
 static struct cell cell_deviation(const struct tests_line *l)
@@ -94,27 +94,30 @@ static struct cell cell_mb_s(const struct tests_line *l)
 
 	if (bytes.known && bytes.mean <= 0)
 		return cell_blank();
-	return number(view_mb_s(l->view, l->test), cell_short);
+	return tests_number(view_mb_s(l->view, l->test), cell_short);
 }
 
 static struct cell cell_afpd_calls(const struct tests_line *l)
 {
-	return number(view_ratio(l->view, l->test, METRIC_AFPD_CALLS, METRIC_OPS), cell_short);
+	return tests_number(view_ratio(l->view, l->test, METRIC_AFPD_CALLS, METRIC_OPS),
+			    cell_short);
 }
 
 static struct cell cell_afpd_time(const struct tests_line *l)
 {
-	return number(view_ratio(l->view, l->test, METRIC_AFPD_CALL_TIME, METRIC_OPS), cell_time);
+	return tests_number(view_ratio(l->view, l->test, METRIC_AFPD_CALL_TIME, METRIC_OPS),
+			    cell_time);
 }
 
 static struct cell cell_cnid_calls(const struct tests_line *l)
 {
-	return number(view_ratio(l->view, l->test, METRIC_CNID_CALLS, METRIC_OPS), cell_short);
+	return tests_number(view_ratio(l->view, l->test, METRIC_CNID_CALLS, METRIC_OPS),
+			    cell_short);
 }
 
 static struct cell cell_errors(const struct tests_line *l)
 {
-	return number(view_sum(l->view, l->test, METRIC_ERRORS), whole);
+	return tests_number(view_sum(l->view, l->test, METRIC_ERRORS), tests_whole);
 }
 
 /* "drop": in a narrow terminal the column with the highest goes first; 0 stays. */
@@ -159,7 +162,8 @@ static void put_short_title(const struct paint *p, const char *title, size_t wid
 	put_cut(p->out, text, width);
 }
 
-static void put_test(const struct paint *p, const struct tests_line *l, size_t width, int limit)
+static void tests_put_test(const struct paint *p, const struct tests_line *l, size_t width,
+			   int limit)
 {
 	struct value errors = view_sum(l->view, l->test, METRIC_ERRORS);
 	bool red = l->test->n_complete != l->test->n_started || (errors.known && errors.mean > 0);
@@ -204,7 +208,7 @@ void paint_tests(const struct paint *p)
 		struct tests_line l = { &p->view, &p->view.test[i], &latency };
 
 		run_latency(p->view.run, l.test->test, -1, &latency);
-		put_test(p, &l, width, limit);
+		tests_put_test(p, &l, width, limit);
 	}
 }
 
@@ -229,7 +233,7 @@ static const struct {
 };
 #define N_QUANTILES (sizeof(quantiles) / sizeof(quantiles[0]))
 
-static int by_time(const void *a, const void *b)
+static int tests_by_time(const void *a, const void *b)
 {
 	const struct total *x = *(struct total *const *)a, *y = *(struct total *const *)b;
 
@@ -272,7 +276,7 @@ static int collect(struct total *by_code[256], const struct run_phase *phase)
 	return 0;
 }
 
-static void put_command(const struct paint *p, const struct total *t, double share)
+static void tests_put_command(const struct paint *p, const struct total *t, double share)
 {
 	const struct hist *h = &t->latency;
 
@@ -290,7 +294,7 @@ static void put_command(const struct paint *p, const struct total *t, double sha
 	fputc('\n', p->out);
 }
 
-static void put_commands(const struct paint *p, struct total *const *list, size_t n)
+static void tests_put_commands(const struct paint *p, struct total *const *list, size_t n)
 {
 	double all_ns = 0;
 
@@ -306,7 +310,7 @@ static void put_commands(const struct paint *p, struct total *const *list, size_
 	}
 	fputc('\n', p->out);
 	for (size_t i = 0; i < n; i++)
-		put_command(p, list[i], all_ns > 0 ? list[i]->busy_ns / all_ns : 0);
+		tests_put_command(p, list[i], all_ns > 0 ? list[i]->busy_ns / all_ns : 0);
 }
 
 int paint_commands(const struct paint *p)
@@ -328,8 +332,8 @@ int paint_commands(const struct paint *p)
 			list[n++] = t;
 	}
 	if (!e && n) {
-		qsort(list, n, sizeof(list[0]), by_time);
-		put_commands(p, list, n);
+		qsort(list, n, sizeof(list[0]), tests_by_time);
+		tests_put_commands(p, list, n);
 	}
 	for (size_t i = 0; i < n; i++)
 		free(list[i]);

@@ -76,7 +76,7 @@ static struct cell cell_n(const struct transfers_line *l)
 	return c;
 }
 
-static double rate(const struct transfers_line *l, double ns)
+static double transfers_rate(const struct transfers_line *l, double ns)
 {
 	return ns > 0 ? (double)l->phase->transfer->moved * 1e9 / l->unit.mega / ns : 0;
 }
@@ -87,8 +87,9 @@ static struct cell cell_range(const struct transfers_line *l)
 
 	if (!l->s.has_ci)
 		return dash();
-	snprintf(c.text, sizeof(c.text), "%.15s–%.15s", cell_rate(rate(l, l->s.ci_high)).text,
-		 cell_rate(rate(l, l->s.ci_low)).text);
+	snprintf(c.text, sizeof(c.text), "%.15s–%.15s",
+		 cell_rate(transfers_rate(l, l->s.ci_high)).text,
+		 cell_rate(transfers_rate(l, l->s.ci_low)).text);
 	return c;
 }
 
@@ -130,7 +131,7 @@ static int speed_row(struct grid *g, const struct transfers_line *l)
 		return 0;
 	snprintf(cell[COL_MEDIAN].text, sizeof(cell[COL_MEDIAN].text), "%s%.30s",
 		 l->v.unsteady ? UNSTEADY : "", cell_time(s->median).text);
-	cell[COL_RATE] = cell_rate(rate(l, s->median));
+	cell[COL_RATE] = cell_rate(transfers_rate(l, s->median));
 	cell[COL_RANGE] = cell_range(l);
 	cell[COL_CV] = s->n > 1 ? cell_fixed(100 * s->cv, 1) : dash();
 	cell[COL_MIN] = cell_time(s->min);
@@ -262,9 +263,9 @@ static const struct run_transfer *of_work(const struct run *r, const char *work)
 	return transfer_largest(r, work, false)->transfer;
 }
 
-static int fill(struct grid *g, const struct run *r,
-		int (*row)(struct grid *g, const struct transfers_line *l),
-		int (*head)(struct grid *g, const struct run_transfer *t))
+static int transfers_fill(struct grid *g, const struct run *r,
+			  int (*row)(struct grid *g, const struct transfers_line *l),
+			  int (*head)(struct grid *g, const struct run_transfer *t))
 {
 	const char *work = NULL;
 	struct transfers_line l;
@@ -319,7 +320,7 @@ static int put_speed(const struct paint *p)
 	snprintf(rate_head, sizeof(rate_head), "%s/s", u.mb);
 	g.column[COL_RATE].head = rate_head;
 	g.column[COL_VERDICT].left = true;
-	e = fill(&g, p->view.run, speed_row, work_head);
+	e = transfers_fill(&g, p->view.run, speed_row, work_head);
 	if (!e) {
 		snprintf(
 		    rest, sizeof(rest),
@@ -381,7 +382,7 @@ static const char cost_text[] =
     "       without one";
 static const char local_text[] = "  this program's CPU time, and its % of the time";
 
-static int put_cost(const struct paint *p)
+static int transfers_put_cost(const struct paint *p)
 {
 	struct transfer_unit u = transfer_unit(p->view.run);
 	struct grid g = { .n_columns = N_COSTS, .gap = 2 };
@@ -392,7 +393,7 @@ static int put_cost(const struct paint *p)
 	cost_columns(&g, &u, per);
 	snprintf(client, sizeof(client), "client CPU/%s", u.gb);
 	g.column[COST_CLIENT].head = client;
-	e = fill(&g, p->view.run, cost_row, plain_head);
+	e = transfers_fill(&g, p->view.run, cost_row, plain_head);
 	for (size_t k = COST_RANGE; k < COST_IDLE && !e; k++)
 		if (k != COST_SYNC && k != COST_ON_CLIENT && k != COST_TIME + ACCOUNT_USER &&
 		    k != COST_TIME + ACCOUNT_CALLS && k != COST_TIME + ACCOUNT_DISK)
@@ -412,5 +413,5 @@ int paint_transfers(const struct paint *p)
 {
 	int e = put_speed(p);
 
-	return e ? e : put_cost(p);
+	return e ? e : transfers_put_cost(p);
 }

@@ -15,7 +15,7 @@
 #define SHARE_IDLE ACCOUNT_N_COLUMNS
 
 /* A text within which no line may end. */
-static void print_glued(FILE *to, const char *text)
+static void verdicts_print_glued(FILE *to, const char *text)
 {
 	for (; *text; text++)
 		fputc(*text == ' ' ? GLUE[0] : *text, to);
@@ -44,15 +44,15 @@ static void print_shares(FILE *to, const struct transfer_cost *c)
 		if (share[most] < LEAST_TOLD)
 			break;
 		fputs(comma, to);
-		print_glued(to,
-			    most == SHARE_IDLE ? "without a request" : account_columns[most].text);
+		verdicts_print_glued(to, most == SHARE_IDLE ? "without a request"
+							    : account_columns[most].text);
 		fprintf(to, GLUE "%.1f" GLUE "%%", share[most]);
 		comma = ", ";
 		share[most] = 0;
 	}
 }
 
-static void print_client(FILE *to, const struct transfer_cost *c)
+static void verdicts_print_client(FILE *to, const struct transfer_cost *c)
 {
 	if (!c->client_cpu.known || c->elapsed.v <= 0) {
 		fputs(" the client's CPU time n/a;", to);
@@ -67,7 +67,7 @@ static void print_client(FILE *to, const struct transfer_cost *c)
 }
 
 /* "64 MiB in 18.2ms: client's CPU 30.1 %; afpd: in calls 45.2 %, ..." */
-static int put_time(const struct paint *p, const struct run_phase *phase)
+static int verdicts_put_time(const struct paint *p, const struct run_phase *phase)
 {
 	char *text = NULL, size[RUN_SIZE_MAX];
 	struct transfer_cost c;
@@ -81,9 +81,9 @@ static int put_time(const struct paint *p, const struct run_phase *phase)
 	if (!to)
 		return -ENOMEM;
 	transfer_cost(phase, &c);
-	print_glued(to, run_size(phase->transfer->size, size));
+	verdicts_print_glued(to, run_size(phase->transfer->size, size));
 	fprintf(to, " in %s:", cell_time(s.median).text);
-	print_client(to, &c);
+	verdicts_print_client(to, &c);
 	fputs(" afpd: ", to);
 	if (c.has_times && c.elapsed.v > 0)
 		print_shares(to, &c);
@@ -117,14 +117,14 @@ static int print_others(FILE *to, const struct run *r, const struct run_phase *l
 		if (!n[k])
 			continue;
 		fprintf(to, "%s%zu" GLUE, gap, n[k]);
-		print_glued(to, verdict_kinds[k].words);
+		verdicts_print_glued(to, verdict_kinds[k].words);
 		gap = ", ";
 	}
 	return 0;
 }
 
 /* A line for all works together. */
-static int put_all(const struct paint *p)
+static int verdicts_put_all(const struct paint *p)
 {
 	struct verdict all;
 	char *text = NULL;
@@ -146,7 +146,7 @@ static int put_all(const struct paint *p)
 	return 0;
 }
 
-static int put_work(const struct paint *p, const char *work)
+static int verdicts_put_work(const struct paint *p, const char *work)
 {
 	const struct run_phase *phase = transfer_largest(p->view.run, work, true);
 	char *text = NULL, label[INDENT + 16], size[RUN_SIZE_MAX];
@@ -162,7 +162,7 @@ static int put_work(const struct paint *p, const char *work)
 	to = open_memstream(&text, &len);
 	if (!to)
 		return -ENOMEM;
-	print_glued(to, run_size(phase->transfer->size, size));
+	verdicts_print_glued(to, run_size(phase->transfer->size, size));
 	fprintf(to, " %s: ", verdict_kinds[v.kind].words);
 	print_tight(to, v.text);
 	e = print_others(to, p->view.run, phase);
@@ -176,7 +176,9 @@ static int put_work(const struct paint *p, const char *work)
 	/* Without a server the verdict has said it all. */
 	if (transfer_is_local(p->view.run))
 		return 0;
-	return v.known[FIGURE_CLIENT_CPU] || v.known[FIGURE_SERVER_CPU] ? put_time(p, phase) : 0;
+	return v.known[FIGURE_CLIENT_CPU] || v.known[FIGURE_SERVER_CPU]
+		   ? verdicts_put_time(p, phase)
+		   : 0;
 }
 
 int paint_verdicts(const struct paint *p)
@@ -194,9 +196,9 @@ int paint_verdicts(const struct paint *p)
 
 		for (size_t k = 0; k < i; k++)
 			seen |= !strcmp(r->phase[k]->transfer->work, r->phase[i]->transfer->work);
-		e = seen ? 0 : put_work(p, r->phase[i]->transfer->work);
+		e = seen ? 0 : verdicts_put_work(p, r->phase[i]->transfer->work);
 		if (e)
 			return e;
 	}
-	return r->n_phases > 1 ? put_all(p) : 0;
+	return r->n_phases > 1 ? verdicts_put_all(p) : 0;
 }

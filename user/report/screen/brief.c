@@ -37,7 +37,7 @@ static void print_figure(FILE *to, const struct brief *b, const char *what, enum
 		fprintf(to, ": %s %.0f" GLUE "%%", what, 100 * b->v.figure[f]);
 }
 
-static void print_client(FILE *to, const struct brief *b)
+static void brief_print_client(FILE *to, const struct brief *b)
 {
 	if (transfer_is_local(b->run))
 		print_figure(to, b, "this program's CPU", FIGURE_CLIENT_CPU);
@@ -95,7 +95,7 @@ static void print_because(FILE *to, const struct brief *b)
 {
 	switch (b->v.kind) {
 	case VERDICT_CLIENT:
-		print_client(to, b);
+		brief_print_client(to, b);
 		break;
 	case VERDICT_DISK:
 		print_disk(to, b);
@@ -224,7 +224,7 @@ static void print_brief(FILE *to, const struct brief *b)
 		fprintf(to, "; %s", action);
 }
 
-static int put_work(const struct paint *p, const char *work)
+static int brief_put_work(const struct paint *p, const char *work)
 {
 	struct brief b = { .run = p->view.run };
 	char *text = NULL, label[INDENT + 32], size[RUN_SIZE_MAX];
@@ -262,7 +262,7 @@ int paint_brief(const struct paint *p)
 
 		for (size_t k = 0; k < i; k++)
 			seen |= !strcmp(r->phase[k]->transfer->work, r->phase[i]->transfer->work);
-		e = seen ? 0 : put_work(p, r->phase[i]->transfer->work);
+		e = seen ? 0 : brief_put_work(p, r->phase[i]->transfer->work);
 	}
 	return e;
 }

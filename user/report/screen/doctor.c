@@ -23,7 +23,7 @@
 #define NAME_LOSS    14 /* columns of a line that indenting and wrapping may take */
 #define NAME_MORE    20 /* columns for " and N more" */
 
-static void put_label(const struct paint *p, const char *label, const char *text)
+static void screen_doctor_put_label(const struct paint *p, const char *label, const char *text)
 {
 	char first[16];
 
@@ -51,7 +51,7 @@ static void put_evidence(const struct paint *p, const struct run_figures *f,
 		screen_add(&t, "; little: %s of the %s that a request takes on average",
 			   cell_time(found->weight * doctor_mean_ns(f)).text,
 			   cell_time(doctor_mean_ns(f)).text);
-	put_label(p, "shown by", t.text);
+	screen_doctor_put_label(p, "shown by", t.text);
 }
 
 static void put_finding(const struct paint *p, const struct run_figures *f, size_t number,
@@ -64,9 +64,9 @@ static void put_finding(const struct paint *p, const struct run_figures *f, size
 	screen_add(&t, "%zu. %s", number, doctor_say(text, sizeof(text), f, r->says));
 	screen_put(p, INK_BOLD, t.text, lines);
 	put_evidence(p, f, found);
-	put_label(p, "try", doctor_say(text, sizeof(text), f, r->todo));
-	put_label(p, "wrong if", doctor_say(text, sizeof(text), f, r->disproof));
-	put_label(p, "next", doctor_say(text, sizeof(text), f, r->next));
+	screen_doctor_put_label(p, "try", doctor_say(text, sizeof(text), f, r->todo));
+	screen_doctor_put_label(p, "wrong if", doctor_say(text, sizeof(text), f, r->disproof));
+	screen_doctor_put_label(p, "next", doctor_say(text, sizeof(text), f, r->next));
 }
 
 /* Requests that hang are said before everything else. */
@@ -82,8 +82,8 @@ static void put_hanging(const struct paint *p, const struct run_figures *f)
 }
 
 /* Facts that harm nobody now. */
-static void put_notes(const struct paint *p, const struct run_figures *f, const struct diagnosis *d,
-		      size_t most)
+static void screen_doctor_put_notes(const struct paint *p, const struct run_figures *f,
+				    const struct diagnosis *d, size_t most)
 {
 	char text[TEXT_MAX];
 
@@ -150,7 +150,7 @@ static int largest_first(const void *a, const void *b)
 }
 
 /* What request time went into, where no cause says it. */
-static void put_parts(const struct paint *p, const struct run_figures *f)
+static void screen_doctor_put_parts(const struct paint *p, const struct run_figures *f)
 {
 	struct time_part part[] = {
 		{ RUN_FIGURE_CPU, "on a CPU", 0, NULL },
@@ -185,10 +185,12 @@ static void put_parts(const struct paint *p, const struct run_figures *f)
 	if (t.len && part[0].more && *doctor_say(text, sizeof(text), f, part[0].more))
 		screen_put(p, INK_NONE, text, 3);
 	if (*f->kind && strcmp(f->kind, "afp") != 0)
-		put_label(p, "next", "afpscope record --kind KIND -v: requests, calls and threads");
+		screen_doctor_put_label(
+		    p, "next", "afpscope record --kind KIND -v: requests, calls and threads");
 	else
-		put_label(p, "next",
-			  "afpscope slow -v: each slow request with its longest calls and waits");
+		screen_doctor_put_label(
+		    p, "next",
+		    "afpscope slow -v: each slow request with its longest calls and waits");
 }
 
 /* As many whole names as fit, and how many more there are. */
@@ -227,8 +229,9 @@ static size_t alike(const struct run_figures *f, const struct doctor_rule *const
 }
 
 /* "Not seen: locks, lost packets (there were no clients ...); full disk" */
-static void put_reasons(const struct paint *p, const struct run_figures *f, const char *label,
-			const struct doctor_rule *const *rule, size_t n, size_t lines)
+static void screen_doctor_put_reasons(const struct paint *p, const struct run_figures *f,
+				      const char *label, const struct doctor_rule *const *rule,
+				      size_t n, size_t lines)
 {
 	struct screen_text t = { 0 };
 
@@ -253,10 +256,10 @@ static void put_reasons(const struct paint *p, const struct run_figures *f, cons
 static void put_unseen(const struct paint *p, const struct run_figures *f,
 		       const struct diagnosis *d)
 {
-	put_reasons(p, f,
-		    "Requests wait for what this would explain, but it is not seen here: ", d->half,
-		    d->n_half, HALF_LINES);
-	put_reasons(p, f, "Not seen: ", d->unseen, d->n_unseen, UNSEEN_LINES);
+	screen_doctor_put_reasons(
+	    p, f, "Requests wait for what this would explain, but it is not seen here: ", d->half,
+	    d->n_half, HALF_LINES);
+	screen_doctor_put_reasons(p, f, "Not seen: ", d->unseen, d->n_unseen, UNSEEN_LINES);
 }
 
 /* The first ones whole, some more in a line, the others as a number. */
@@ -288,7 +291,7 @@ int screen_doctor(const struct paint *p, const struct run_figures *f, bool brief
 	put_hanging(p, f);
 	put_verdict(p, f, &d);
 	if (d.verdict == DOCTOR_SLOW && !brief)
-		put_parts(p, f);
+		screen_doctor_put_parts(p, f);
 	for (size_t i = 0; i < d.n_found; i++) {
 		if (brief)
 			fprintf(p->out, "%zu. %s\n", i + 1,
@@ -298,7 +301,7 @@ int screen_doctor(const struct paint *p, const struct run_figures *f, bool brief
 	}
 	if (!brief && d.verdict != DOCTOR_UNSEEN) {
 		fputc('\n', p->out);
-		put_notes(p, f, &d, NOTES);
+		screen_doctor_put_notes(p, f, &d, NOTES);
 		put_names(p, "Ruled out: ", d.out, d.n_out);
 		put_unseen(p, f, &d);
 	}
@@ -324,8 +327,8 @@ int screen_opinion(const struct paint *p, const struct run_figures *f)
 			if (i)
 				continue;
 			put_evidence(p, f, &d.found[i]);
-			put_label(p, "try",
-				  doctor_say(text, sizeof(text), f, d.found[i].rule->todo));
+			screen_doctor_put_label(
+			    p, "try", doctor_say(text, sizeof(text), f, d.found[i].rule->todo));
 		}
 		if (d.n_found)
 			screen_put(p, INK_NONE,

@@ -26,7 +26,7 @@ struct one {
 	double per_s; /* until its last operation; negative: it had none */
 };
 
-static struct one look(const struct run_load *l, unsigned int i)
+static struct one each_look(const struct run_load *l, unsigned int i)
 {
 	const struct run_client *c = &l->client[i];
 	double s = (double)c->last_ns / 1e9;
@@ -41,19 +41,19 @@ static int slower(const void *a, const void *b)
 	return (x->per_s > y->per_s) - (x->per_s < y->per_s);
 }
 
-static int by_number(const void *a, const void *b)
+static int each_by_number(const void *a, const void *b)
 {
 	const struct one *x = a, *y = b;
 
 	return (x->number > y->number) - (x->number < y->number);
 }
 
-static struct cell time_of(uint64_t ns)
+static struct cell each_time_of(uint64_t ns)
 {
 	return ns ? screen_time((double)ns) : cell_na();
 }
 
-static int put_one(struct grid *g, const char *load, const struct one *one)
+static int each_put_one(struct grid *g, const char *load, const struct one *one)
 {
 	const struct run_client *c = one->client;
 	struct grid_row *row = grid_row(g);
@@ -65,9 +65,9 @@ static int put_one(struct grid *g, const char *load, const struct one *one)
 	row->cell[COL_N] = cell_count(c->actions - c->failed);
 	row->cell[COL_FAILED] = c->failed ? cell_count(c->failed) : cell_blank();
 	row->cell[COL_RATE] = one->per_s < 0 ? cell_na() : cell_rate(one->per_s);
-	row->cell[COL_P50] = time_of(c->begun_p50_ns);
-	row->cell[COL_P99] = time_of(c->begun_p99_ns);
-	row->cell[COL_MAX] = time_of(c->begun_max_ns);
+	row->cell[COL_P50] = each_time_of(c->begun_p50_ns);
+	row->cell[COL_P99] = each_time_of(c->begun_p99_ns);
+	row->cell[COL_MAX] = each_time_of(c->begun_max_ns);
 	return 0;
 }
 
@@ -80,13 +80,13 @@ static int put_slowest(struct grid *g, const struct run_phase *p, unsigned int m
 	int e = all ? 0 : -ENOMEM;
 
 	for (unsigned int i = 0; all && i < l->n_clients; i++)
-		all[i] = look(l, i);
+		all[i] = each_look(l, i);
 	if (all) {
 		qsort(all, l->n_clients, sizeof(*all), slower);
-		qsort(all, n, sizeof(*all), by_number);
+		qsort(all, n, sizeof(*all), each_by_number);
 	}
 	for (unsigned int i = 0; !e && i < n; i++)
-		e = put_one(g, p->title, &all[i]);
+		e = each_put_one(g, p->title, &all[i]);
 	free(all);
 	return e;
 }

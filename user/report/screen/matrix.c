@@ -30,7 +30,7 @@ static uint64_t amount(const struct afs_cell *c, enum what what)
 	return what == WHAT_TIME ? c->ns : c->calls;
 }
 
-static int by_weight(const void *a, const void *b)
+static int matrix_by_weight(const void *a, const void *b)
 {
 	const struct item *x = a, *y = b;
 	bool x_waits = x->class == AFS_CLASS_WAIT, y_waits = y->class == AFS_CLASS_WAIT;
@@ -87,16 +87,16 @@ static void matrix_init(struct matrix *m, const struct paint *p, unsigned int ro
 			m->item[m->n_items++] = item;
 		}
 	}
-	qsort(m->item, m->n_items, sizeof(m->item[0]), by_weight);
+	qsort(m->item, m->n_items, sizeof(m->item[0]), matrix_by_weight);
 }
 
-static void put_label(struct matrix *m, const char *text)
+static void matrix_put_label(struct matrix *m, const char *text)
 {
 	fprintf(m->p->out, "  %s", text);
 	m->gap = m->label_width - text_columns(text);
 }
 
-static void put_number(struct matrix *m, struct cell c)
+static void matrix_put_number(struct matrix *m, struct cell c)
 {
 	m->gap += CELL_WIDTH + 1;
 	if (!c.text[0])
@@ -153,38 +153,39 @@ static struct cell per_op(const struct matrix *m, const struct view_test *t, uin
 
 static void put_numbers(struct matrix *m, size_t from, size_t n)
 {
-	put_label(m, "test");
+	matrix_put_label(m, "test");
 	for (size_t i = from; i < from + n; i++)
-		put_number(m, cell_fixed(m->p->view.test[i].test, 0));
+		matrix_put_number(m, cell_fixed(m->p->view.test[i].test, 0));
 	end_line(m);
 }
 
 /* The total of everything but waits. */
 static void put_total(struct matrix *m, size_t from, size_t n, enum what what)
 {
-	put_label(m, "sum");
+	matrix_put_label(m, "sum");
 	for (size_t i = from; i < from + n; i++) {
 		const struct ledger *l = &m->p->view.test[i].ledger;
 		struct afs_cell all = ledger_sum(l, m->role, AFS_N_CLASSES, AFS_N_OBJECTS);
 		struct afs_cell wait = ledger_sum(l, m->role, AFS_CLASS_WAIT, AFS_N_OBJECTS);
 
-		put_number(m, per_op(m, &m->p->view.test[i],
-				     amount(&all, what) - amount(&wait, what), what));
+		matrix_put_number(m, per_op(m, &m->p->view.test[i],
+					    amount(&all, what) - amount(&wait, what), what));
 	}
 	end_line(m);
 }
 
-static void put_row(struct matrix *m, const struct item *it, size_t from, size_t n, enum what what)
+static void matrix_put_row(struct matrix *m, const struct item *it, size_t from, size_t n,
+			   enum what what)
 {
 	char label[64];
 
 	print_state(label, it->class, it->object);
-	put_label(m, label);
+	matrix_put_label(m, label);
 	for (size_t i = from; i < from + n; i++) {
 		const struct view_test *t = &m->p->view.test[i];
 		struct afs_cell c = ledger_sum(&t->ledger, m->role, it->class, it->object);
 
-		put_number(m, per_op(m, t, amount(&c, what), what));
+		matrix_put_number(m, per_op(m, t, amount(&c, what), what));
 	}
 	end_line(m);
 }
@@ -203,7 +204,7 @@ static void put_matrix(struct matrix *m, enum what what)
 			if (k == waits)
 				put_total(m, from, n, what);
 			if (k < m->n_items && occurs(m, &m->item[k], from, n))
-				put_row(m, &m->item[k], from, n, what);
+				matrix_put_row(m, &m->item[k], from, n, what);
 		}
 	}
 }
@@ -298,26 +299,27 @@ static void put_difference(struct matrix *m, size_t from, size_t n, bool writes)
 	}
 	if (!any)
 		return;
-	put_label(m, "? no such call");
+	matrix_put_label(m, "? no such call");
 	for (size_t i = from; i < from + n; i++) {
 		const struct view_test *t = &m->p->view.test[i];
 
-		put_number(m, both_measured(m, t)
-				  ? per_iteration(t, (double)compat_of(m, t, writes) -
-							 (double)explained(m, t, writes))
-				  : cell_na());
+		matrix_put_number(m, both_measured(m, t)
+					 ? per_iteration(t, (double)compat_of(m, t, writes) -
+								(double)explained(m, t, writes))
+					 : cell_na());
 	}
 	end_line(m);
 }
 
 /* The calls of one row, for every test. */
-static void put_part(struct matrix *m, const struct item *it, size_t from, size_t n)
+static void matrix_put_part(struct matrix *m, const struct item *it, size_t from, size_t n)
 {
 	for (size_t i = from; i < from + n; i++) {
 		const struct view_test *t = &m->p->view.test[i];
 		struct afs_cell c = ledger_sum(&t->ledger, m->role, it->class, it->object);
 
-		put_number(m, both_measured(m, t) ? per_iteration(t, (double)c.calls) : cell_na());
+		matrix_put_number(m, both_measured(m, t) ? per_iteration(t, (double)c.calls)
+							 : cell_na());
 	}
 	end_line(m);
 }
@@ -330,12 +332,13 @@ static void put_compat(struct matrix *m, size_t from, size_t n, bool writes)
 	};
 	const char *sign = "=";
 
-	put_label(m, names[m->role][writes]);
+	matrix_put_label(m, names[m->role][writes]);
 	for (size_t i = from; i < from + n; i++) {
 		const struct view_test *t = &m->p->view.test[i];
 
-		put_number(m, has_compat(m, t) ? per_iteration(t, (double)compat_of(m, t, writes))
-					       : cell_na());
+		matrix_put_number(m, has_compat(m, t)
+					 ? per_iteration(t, (double)compat_of(m, t, writes))
+					 : cell_na());
 	}
 	end_line(m);
 	for (size_t k = 0; k < m->n_items; k++) {
@@ -346,8 +349,8 @@ static void put_compat(struct matrix *m, size_t from, size_t n, bool writes)
 		print_state(name, m->item[k].class, m->item[k].object);
 		snprintf(label, sizeof(label), "%s %s", sign, name);
 		sign = "+";
-		put_label(m, label);
-		put_part(m, &m->item[k], from, n);
+		matrix_put_label(m, label);
+		matrix_put_part(m, &m->item[k], from, n);
 	}
 	put_difference(m, from, n, writes);
 }

@@ -76,8 +76,8 @@ static struct cell megabytes(uint64_t bytes)
 	return cell_short((double)bytes / 1e6);
 }
 
-static int put_row(struct grid *g, const struct paint *p, const struct request *r,
-		   const struct request *all)
+static int procedures_put_row(struct grid *g, const struct paint *p, const struct request *r,
+			      const struct request *all)
 {
 	struct grid_row *row = grid_row(g);
 	const struct afs_account *a = &r->a.sum;
@@ -105,7 +105,7 @@ static int put_row(struct grid *g, const struct paint *p, const struct request *
 }
 
 /* Most time first; what does not fit is counted below the table. */
-static int put_table(const struct paint *p, const struct requests *r, size_t most)
+static int procedures_put_table(const struct paint *p, const struct requests *r, size_t most)
 {
 	struct grid g = { .n_columns = N_COLS, .gap = 2 };
 	size_t shown = 0, left = 0;
@@ -121,11 +121,11 @@ static int put_table(const struct paint *p, const struct requests *r, size_t mos
 			left++;
 			continue;
 		}
-		e = put_row(&g, p, &r->request[i], &r->all);
+		e = procedures_put_row(&g, p, &r->request[i], &r->all);
 		shown++;
 	}
 	if (!e && shown > 1)
-		e = put_row(&g, p, &r->all, &r->all);
+		e = procedures_put_row(&g, p, &r->all, &r->all);
 	if (!e) {
 		grid_fit(&g, p->width, drops, sizeof(drops) / sizeof(drops[0]));
 		grid_put(&g, p);
@@ -157,7 +157,7 @@ int paint_procedures(const struct paint *p, size_t most)
 		fputs("\nRequests, from the read that completes the header to the write that "
 		      "completes the reply\n",
 		      p->out);
-		e = put_table(p, &r, most);
+		e = procedures_put_table(p, &r, most);
 	} else {
 		fputs("\nRequests: none was answered\n", p->out);
 	}

@@ -31,7 +31,7 @@ static const char *off(const char *text)
 }
 
 /* Whether anything is said of this layer. */
-static bool is_there(const struct run_notes *in, const char *layer)
+static bool rungs_is_there(const struct run_notes *in, const char *layer)
 {
 	size_t len = strlen(layer);
 
@@ -62,7 +62,7 @@ const char *rungs_why(const struct run *r, const char *key)
 		why = run_note_find(&r->absent, "*");
 	if (!why)
 		why = run_note_find(&r->rungs, LADDER "bpf");
-	if (!why && is_there(&r->rungs, layers[0]) && !is_there(&r->rungs, key))
+	if (!why && rungs_is_there(&r->rungs, layers[0]) && !rungs_is_there(&r->rungs, key))
 		why = "only the bpf rung sees this";
 	if (!why && r->n_phases && !any_complete(r))
 		why = "no iteration was completed";
@@ -70,7 +70,7 @@ const char *rungs_why(const struct run *r, const char *key)
 }
 
 /* false: the note has no place in the list. */
-static bool place_of(const struct run_notes *in, size_t i, struct place *out)
+static bool rungs_place_of(const struct run_notes *in, size_t i, struct place *out)
 {
 	static const char *const costs[] = { RUNGS_PRICE, RUNGS_PRICE_NS, RUNGS_OWN_NS,
 					     RUNGS_WATCHED_NS };
@@ -122,7 +122,7 @@ static void print_short(FILE *to, const char *why)
 }
 
 /* The text of a note that follows its part. To be freed; NULL without memory. */
-static char *say(const struct run_notes *in, size_t i, const struct place *at)
+static char *rungs_say(const struct run_notes *in, size_t i, const struct place *at)
 {
 	const struct run_note *n = &in->note[i];
 	char *text = NULL, key[2 * KEY_PART];
@@ -163,7 +163,7 @@ struct list {
 /* The parts of all notes of this layer that say the same, and what they say. */
 static int print_alike(struct list *l, size_t first, const struct place *at, FILE *to)
 {
-	char *text = say(l->in, first, at), *other;
+	char *text = rungs_say(l->in, first, at), *other;
 	const char *comma = ", ";
 
 	if (!text)
@@ -172,9 +172,9 @@ static int print_alike(struct list *l, size_t first, const struct place *at, FIL
 	for (size_t i = first + 1; i < l->in->n && at->part[0]; i++) {
 		struct place more;
 
-		if (!place_of(l->in, i, &more) || strcmp(more.layer, at->layer))
+		if (!rungs_place_of(l->in, i, &more) || strcmp(more.layer, at->layer))
 			continue;
-		other = say(l->in, i, &more);
+		other = rungs_say(l->in, i, &more);
 		if (other && !strcmp(other, text)) {
 			fprintf(to, "%s%s", comma, more.part);
 			l->done[i] = true;
@@ -186,7 +186,7 @@ static int print_alike(struct list *l, size_t first, const struct place *at, FIL
 	return 0;
 }
 
-static int put_note(struct list *l, size_t i, const struct place *at)
+static int rungs_put_note(struct list *l, size_t i, const struct place *at)
 {
 	char *text = NULL, label[sizeof(LABEL) + KEY_PART];
 	bool named = l->now && !strcmp(l->now, at->layer);
@@ -216,10 +216,10 @@ static int put_layer(struct list *l, const char *layer)
 
 	l->now = NULL;
 	for (size_t i = 0; i < l->in->n && !e; i++) {
-		if (l->done[i] || !place_of(l->in, i, &at) ||
+		if (l->done[i] || !rungs_place_of(l->in, i, &at) ||
 		    (layer && strcmp(layer, at.layer) != 0))
 			continue;
-		e = put_note(l, i, &at);
+		e = rungs_put_note(l, i, &at);
 		l->done[i] = true;
 		l->now = layer;
 	}
@@ -236,7 +236,7 @@ int paint_rungs(const struct paint *p)
 	if (!l.done)
 		return -ENOMEM;
 	for (size_t i = 0; i < l.in->n; i++)
-		if (place_of(l.in, i, &at) && text_columns(at.layer) > l.width)
+		if (rungs_place_of(l.in, i, &at) && text_columns(at.layer) > l.width)
 			l.width = text_columns(at.layer);
 	for (size_t i = 0; i < N_LAYERS && !e; i++)
 		e = put_layer(&l, layers[i]);

@@ -194,7 +194,7 @@ static void add_watched(struct screen_text *t, const struct run *r)
 }
 
 /* Prints the parts of the head: two blanks between them, a new line where one does not fit. */
-static void put_head(const struct paint *p)
+static void screen_put_head(const struct paint *p)
 {
 	const struct run *r = p->view.run;
 	struct screen_text t = { 0 };
@@ -285,7 +285,7 @@ static void put_trust(const struct paint *p)
 }
 
 /* Whose work is in the server's figures, too. */
-static void put_others(const struct paint *p)
+static void screen_put_others(const struct paint *p)
 {
 	const char *text = run_note_find(&p->view.run->server, RUN_OTHERS);
 	struct screen_text t = { 0 };
@@ -364,7 +364,7 @@ static void put_warnings(const struct paint *p)
 }
 
 /* What stands out in the server's time. 0 or -ENOMEM. */
-static int put_findings(const struct paint *p)
+static int screen_put_findings(const struct paint *p)
 {
 	struct run_notes found = { 0 };
 	int e = findings_of(&found, &p->view);
@@ -392,11 +392,11 @@ static int put_upper(const struct paint *p)
 	put_server_end(p);
 	put_lost(p);
 	put_open(p);
-	put_head(p);
+	screen_put_head(p);
 	put_trust(p);
-	put_others(p);
+	screen_put_others(p);
 	put_warnings(p);
-	return is_doctors(p->view.run) ? 0 : put_findings(p);
+	return is_doctors(p->view.run) ? 0 : screen_put_findings(p);
 }
 
 static size_t count_lines(const char *text)
@@ -422,7 +422,7 @@ static void put_lines(const struct paint *p, const char *text, size_t lines)
 	fputs("... (-v shows the rest)\n", p->out);
 }
 
-static int put_clients(const struct paint *p)
+static int screen_put_clients(const struct paint *p)
 {
 	int e;
 
@@ -435,7 +435,7 @@ static int put_clients(const struct paint *p)
 }
 
 /* What the clients did, then as much of the server as has room. */
-static int put_load(struct paint *p, size_t lines)
+static int screen_put_load(struct paint *p, size_t lines)
 {
 	FILE *out = p->out;
 	char *text = NULL;
@@ -445,7 +445,7 @@ static int put_load(struct paint *p, size_t lines)
 	p->out = open_memstream(&text, &len);
 	if (!p->out)
 		return -ENOMEM;
-	e = put_clients(p);
+	e = screen_put_clients(p);
 	if (fclose(p->out))
 		e = -ENOMEM;
 	p->out = out;
@@ -462,7 +462,7 @@ static int put_load(struct paint *p, size_t lines)
 }
 
 /* lines: that are left. */
-static int put_results(struct paint *p, size_t lines)
+static int screen_put_results(struct paint *p, size_t lines)
 {
 	const struct run *r = p->view.run;
 	bool tests = false, load = false;
@@ -477,7 +477,7 @@ static int put_results(struct paint *p, size_t lines)
 	if (transfer_run(r))
 		return screen_transfers(p, lines);
 	if (load)
-		return put_load(p, lines);
+		return screen_put_load(p, lines);
 	if (!run_has_metrics(r))
 		return screen_any(p, lines);
 	if (tests) {
@@ -491,7 +491,7 @@ static int put_results(struct paint *p, size_t lines)
 	return e ? e : screen_sessions(p, 5);
 }
 
-static int put_all(struct paint *p)
+static int screen_put_all(struct paint *p)
 {
 	FILE *out = p->out;
 	char *upper = NULL;
@@ -510,7 +510,7 @@ static int put_all(struct paint *p)
 	p->out = out;
 	fputs(upper, out);
 	free(upper);
-	return put_results(p, SCREEN_LINES - MORE_LINES - lines);
+	return screen_put_results(p, SCREEN_LINES - MORE_LINES - lines);
 }
 
 int report_screen(const struct run *r, const struct report_opts *opts, FILE *out)
@@ -522,7 +522,7 @@ int report_screen(const struct run *r, const struct report_opts *opts, FILE *out
 		p.width = opts->width < 40 ? 40 : opts->width;
 	if (view_init(&p.view, r))
 		return -ENOMEM;
-	e = put_all(&p);
+	e = screen_put_all(&p);
 	view_fini(&p.view);
 	if (!e && (fflush(out) || ferror(out)))
 		e = errno ? -errno : -EIO;

@@ -14,7 +14,7 @@ struct any_time {
 	uint64_t own_ns, calls_ns, runq_ns, blocked_ns, stopped_ns;
 };
 
-static struct any_time time_of(const struct ledger *l, unsigned int role)
+static struct any_time screen_any_time_of(const struct ledger *l, unsigned int role)
 {
 	struct any_time t = { 0 };
 
@@ -33,12 +33,12 @@ static struct any_time time_of(const struct ledger *l, unsigned int role)
 }
 
 /* "CPU 3.21s (32% of one): own code 1.20s, system calls 2.01s; run queue 40ms, ..." */
-static void put_time(const struct paint *p)
+static void screen_any_put_time(const struct paint *p)
 {
 	const struct run_phase *phase = p->view.run->n_phases ? p->view.run->phase[0] : NULL;
-	struct any_time t = time_of(&p->view.all, AFS_ROLE_SERVER);
+	struct any_time t = screen_any_time_of(&p->view.all, AFS_ROLE_SERVER);
 	const struct run_kind *kind = p->view.run->kind;
-	struct any_time other = time_of(&p->view.all, AFS_ROLE_OTHER);
+	struct any_time other = screen_any_time_of(&p->view.all, AFS_ROLE_OTHER);
 	uint64_t cpu_ns = t.own_ns + t.calls_ns;
 	struct screen_text text = { 0 };
 
@@ -77,7 +77,7 @@ static const struct grid_column call_heads[CALL_COLS] = {
 	[CALL_MB] = { .head = "MB" },
 };
 
-static int put_call(struct grid *g, const struct ledger_row *row)
+static int screen_any_put_call(struct grid *g, const struct ledger_row *row)
 {
 	struct grid_row *to = grid_row(g);
 	const struct afs_cell *c = &row->cell;
@@ -96,7 +96,7 @@ static int put_call(struct grid *g, const struct ledger_row *row)
 	return 0;
 }
 
-static int put_calls(const struct paint *p, size_t most)
+static int screen_any_put_calls(const struct paint *p, size_t most)
 {
 	struct grid g = { .n_columns = CALL_COLS, .gap = 2 };
 	const struct ledger *l = &p->view.all;
@@ -110,7 +110,7 @@ static int put_calls(const struct paint *p, size_t most)
 	memcpy(g.column, call_heads, sizeof(call_heads));
 	for (size_t i = 0; i < l->n_rows && g.n_rows < most && !e; i++)
 		if (row[i].role == AFS_ROLE_SERVER)
-			e = put_call(&g, &row[i]);
+			e = screen_any_put_call(&g, &row[i]);
 	if (!e && g.n_rows) {
 		fputc('\n', p->out);
 		grid_put(&g, p);
@@ -167,10 +167,10 @@ int screen_any(const struct paint *p, size_t lines)
 
 	fputc('\n', p->out);
 	if (p->view.all.has_requests)
-		put_time(p);
+		screen_any_put_time(p);
 	e = paint_procedures(p, PROCEDURES);
 	if (run_has_requests(p->view.run))
 		lines = lines > PROCEDURES ? lines - PROCEDURES : 0;
-	e = e ? e : put_calls(p, lines > threads + 10 ? lines - threads - 10 : 5);
+	e = e ? e : screen_any_put_calls(p, lines > threads + 10 ? lines - threads - 10 : 5);
 	return e ? e : paint_threads(p, THREADS);
 }

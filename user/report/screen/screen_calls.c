@@ -49,7 +49,7 @@ static struct cell counted(const struct run_phase *phase, enum metric m)
 	return phase->known[m] ? cell_count(phase->value[m]) : cell_na();
 }
 
-static struct cell per_second(double n, double s)
+static struct cell screen_calls_per_second(double n, double s)
 {
 	return s > 0 ? cell_rate(n / s) : cell_na();
 }
@@ -63,7 +63,7 @@ static void latencies(struct cell *cell, const struct hist *h)
 	cell[COL_MAX] = h->n ? screen_time((double)h->max) : cell_na();
 }
 
-static int put_row(struct grid *g, const struct run_phase *phase)
+static int screen_calls_put_row(struct grid *g, const struct run_phase *phase)
 {
 	struct grid_row *row = grid_row(g);
 	double s = (double)phase->value[METRIC_ELAPSED] / 1e9;
@@ -76,8 +76,8 @@ static int put_row(struct grid *g, const struct run_phase *phase)
 	cell[COL_NAME] = cell_text(phase->title, 16);
 	cell[COL_N] = cell_count(done - failed);
 	cell[COL_FAILED] = failed ? cell_count(failed) : cell_blank();
-	cell[COL_RATE] = per_second((double)(done - failed), s);
-	cell[COL_BYTES] = per_second((double)phase->value[METRIC_BYTES] / 1e6, s);
+	cell[COL_RATE] = screen_calls_per_second((double)(done - failed), s);
+	cell[COL_BYTES] = screen_calls_per_second((double)phase->value[METRIC_BYTES] / 1e6, s);
 	if (phase->n_commands)
 		latencies(cell, &phase->command[0]->latency);
 	cell[COL_RESENT] = counted(phase, METRIC_RX_RESENT);
@@ -89,7 +89,7 @@ static int put_row(struct grid *g, const struct run_phase *phase)
 }
 
 /* Columns that say nothing here. */
-static void choose_columns(struct grid *g, const struct run *r)
+static void screen_calls_choose_columns(struct grid *g, const struct run *r)
 {
 	bool failed = false, bytes = false;
 
@@ -102,7 +102,7 @@ static void choose_columns(struct grid *g, const struct run *r)
 }
 
 /* An option of the run as a number; 0: it has no such option. */
-static uint64_t option(const struct run *r, const char *key)
+static uint64_t screen_calls_option(const struct run *r, const char *key)
 {
 	const char *text = run_note_find(&r->options, key);
 
@@ -122,27 +122,30 @@ static uint64_t least_buffer(const struct run *r)
 }
 
 /* "250 clients, each 100 calls, 4 at a time; recv and send of 64 KiB, rpc of 3 B and 30 B" */
-static void put_set(const struct paint *p)
+static void screen_calls_put_set(const struct paint *p)
 {
 	const struct run *r = p->view.run;
-	uint64_t clients = option(r, "clients"), threads = option(r, "threads");
+	uint64_t clients = screen_calls_option(r, "clients"),
+		 threads = screen_calls_option(r, "threads");
 	char size[RUN_SIZE_MAX], there[RUN_SIZE_MAX], back[RUN_SIZE_MAX];
 	struct screen_text t = { 0 };
 
 	screen_add(&t, "%s client%s, %s", cell_count(clients).text, clients == 1 ? "" : "s",
 		   clients == 1 ? "" : "each ");
-	if (option(r, "times"))
-		screen_add(&t, "%s call%s", cell_count(option(r, "times") * threads).text,
-			   option(r, "times") * threads == 1 ? "" : "s");
+	if (screen_calls_option(r, "times"))
+		screen_add(&t, "%s call%s",
+			   cell_count(screen_calls_option(r, "times") * threads).text,
+			   screen_calls_option(r, "times") * threads == 1 ? "" : "s");
 	else
-		screen_add(&t, "calling for %s s", cell_count(option(r, "duration_s")).text);
+		screen_add(&t, "calling for %s s",
+			   cell_count(screen_calls_option(r, "duration_s")).text);
 	if (threads > 1)
 		screen_add(&t, ", %s at a time", cell_count(threads).text);
 	if (!run_note_find(&r->options, "op"))
 		screen_add(&t, "; recv and send of %s, rpc of %s and %s",
-			   run_size(option(r, "bytes"), size),
-			   run_size(option(r, "rpc_sent_bytes"), there),
-			   run_size(option(r, "rpc_received_bytes"), back));
+			   run_size(screen_calls_option(r, "bytes"), size),
+			   run_size(screen_calls_option(r, "rpc_sent_bytes"), there),
+			   run_size(screen_calls_option(r, "rpc_received_bytes"), back));
 	fputc('\n', p->out);
 	screen_put(p, INK_BOLD, t.text, 2);
 }
@@ -151,7 +154,7 @@ static void put_set(const struct paint *p)
 static void put_sockets(const struct paint *p)
 {
 	const struct run *r = p->view.run;
-	uint64_t granted = least_buffer(r), asked = option(r, "udp_buffer_bytes");
+	uint64_t granted = least_buffer(r), asked = screen_calls_option(r, "udp_buffer_bytes");
 	char size[RUN_SIZE_MAX], wanted[RUN_SIZE_MAX];
 	struct screen_text t = { 0 };
 
@@ -163,9 +166,9 @@ static void put_sockets(const struct paint *p)
 	if (granted && granted != asked)
 		screen_add(&t, " (asked for %s)", run_size(asked, wanted));
 	screen_add(&t, ", windows of %s packets, up to %s packet%s in a datagram",
-		   cell_count(option(r, "window")).text,
-		   cell_count(option(r, "datagram_packets")).text,
-		   option(r, "datagram_packets") == 1 ? "" : "s");
+		   cell_count(screen_calls_option(r, "window")).text,
+		   cell_count(screen_calls_option(r, "datagram_packets")).text,
+		   screen_calls_option(r, "datagram_packets") == 1 ? "" : "s");
 	screen_put(p, INK_NONE, t.text, 2);
 }
 
@@ -215,7 +218,7 @@ static void put_probe(const struct paint *p, const struct run_phase *phase)
 	screen_put(p, INK_NONE, t.text, 2);
 }
 
-static void put_caption(const struct paint *p, bool failed)
+static void screen_calls_put_caption(const struct paint *p, bool failed)
 {
 	struct screen_text t = { 0 };
 
@@ -236,17 +239,17 @@ int screen_calls(const struct paint *p)
 	int e = 0;
 
 	memcpy(g.column, heads, sizeof(heads));
-	choose_columns(&g, r);
-	put_set(p);
+	screen_calls_choose_columns(&g, r);
+	screen_calls_put_set(p);
 	put_sockets(p);
 	fputc('\n', p->out);
 	for (size_t i = 0; i < r->n_phases && !e; i++)
 		if (r->phase[i]->load)
-			e = put_row(&g, r->phase[i]);
+			e = screen_calls_put_row(&g, r->phase[i]);
 	if (!e && g.n_rows) {
 		grid_fit(&g, p->width, drops, sizeof(drops) / sizeof(drops[0]));
 		grid_put(&g, p);
-		put_caption(p, !g.column[COL_FAILED].off);
+		screen_calls_put_caption(p, !g.column[COL_FAILED].off);
 		for (size_t i = 0; i < r->n_phases; i++) {
 			put_packets(p, r->phase[i]);
 			put_probe(p, r->phase[i]);

@@ -36,12 +36,12 @@ static const struct grid_column heads[N_COLS] = {
 
 static const unsigned int drops[] = { COL_P999, COL_MEAN, COL_MAX };
 
-static double seconds(uint64_t from_ns, uint64_t to_ns)
+static double screen_files_seconds(uint64_t from_ns, uint64_t to_ns)
 {
 	return to_ns > from_ns ? (double)(to_ns - from_ns) / 1e9 : 0;
 }
 
-static struct cell per_second(uint64_t n, double s)
+static struct cell screen_files_per_second(uint64_t n, double s)
 {
 	return s > 0 ? cell_rate((double)n / s) : cell_na();
 }
@@ -70,7 +70,7 @@ static struct cell cached(const struct run_phase *phase)
 	    (double)phase->value[METRIC_CACHED] / (double)phase->value[METRIC_CACHE_LOOKED], 1);
 }
 
-static int put_row(struct grid *g, const struct run_phase *phase)
+static int screen_files_put_row(struct grid *g, const struct run_phase *phase)
 {
 	const struct run_load *l = phase->load;
 	const struct ledger *ledger = &phase->ledger;
@@ -78,7 +78,7 @@ static int put_row(struct grid *g, const struct run_phase *phase)
 	const struct hist *h;
 	struct run_action all;
 	struct cell *cell;
-	double s = seconds(l->begin_ns, l->done_ns);
+	double s = screen_files_seconds(l->begin_ns, l->done_ns);
 
 	if (!row)
 		return -ENOMEM;
@@ -88,8 +88,9 @@ static int put_row(struct grid *g, const struct run_phase *phase)
 	cell[COL_NAME] = cell_text(phase->title, 16);
 	cell[COL_N] = cell_count(all.n - all.failed);
 	cell[COL_FAILED] = all.failed ? cell_count(all.failed) : cell_blank();
-	cell[COL_RATE] = per_second(all.n - all.failed, s);
-	cell[COL_COMMON] = per_second(l->common_n, seconds(l->begin_ns, l->common_ns));
+	cell[COL_RATE] = screen_files_per_second(all.n - all.failed, s);
+	cell[COL_COMMON] = screen_files_per_second(l->common_n,
+						   screen_files_seconds(l->begin_ns, l->common_ns));
 	cell[COL_BYTES] = phase->value[METRIC_BYTES] && s > 0
 			      ? cell_rate((double)phase->value[METRIC_BYTES] / s / 1e6)
 			      : cell_blank();
@@ -105,7 +106,7 @@ static int put_row(struct grid *g, const struct run_phase *phase)
 }
 
 /* Columns that say nothing here. */
-static void choose_columns(struct grid *g, const struct run *r)
+static void screen_files_choose_columns(struct grid *g, const struct run *r)
 {
 	bool failed = false, calls = false, bytes = false, several = false, looked = false;
 
@@ -125,39 +126,39 @@ static void choose_columns(struct grid *g, const struct run *r)
 	g->column[COL_COMMON].off = !several;
 }
 
-static const char *option(const struct run *r, const char *key)
+static const char *screen_files_option(const struct run *r, const char *key)
 {
 	const char *text = run_note_find(&r->options, key);
 
 	return text ? text : "0";
 }
 
-static bool is_on(const struct run *r, const char *key)
+static bool screen_files_is_on(const struct run *r, const char *key)
 {
-	return !strcmp(option(r, key), "yes");
+	return !strcmp(screen_files_option(r, key), "yes");
 }
 
 /* "2 clients, each 1,000 files of 4 KiB, 8.2 MB in all, records of 64 KiB" */
-static void put_set(const struct paint *p)
+static void screen_files_put_set(const struct paint *p)
 {
 	const struct run *r = p->view.run;
-	uint64_t clients = strtoull(option(r, "clients"), NULL, 10);
-	uint64_t files = strtoull(option(r, "files"), NULL, 10);
+	uint64_t clients = strtoull(screen_files_option(r, "clients"), NULL, 10);
+	uint64_t files = strtoull(screen_files_option(r, "files"), NULL, 10);
 	char len[RUN_SIZE_MAX], record[RUN_SIZE_MAX];
 	struct screen_text t = { 0 };
 
-	run_size(strtoull(option(r, "file_bytes"), NULL, 10), len);
-	run_size(strtoull(option(r, "record_bytes"), NULL, 10), record);
+	run_size(strtoull(screen_files_option(r, "file_bytes"), NULL, 10), len);
+	run_size(strtoull(screen_files_option(r, "record_bytes"), NULL, 10), record);
 	screen_add(&t, "%s client%s, %s%s file%s of %s%s, %s MB in all, records of %s",
 		   cell_count(clients).text, clients == 1 ? "" : "s", clients == 1 ? "" : "each ",
 		   cell_count(files).text, files == 1 ? "" : "s",
-		   strcmp(option(r, "lengths"), "fixed") ? "about " : "", len,
-		   cell_rate(strtod(option(r, "set_bytes"), NULL) / 1e6).text, record);
-	if (is_on(r, "fsync"))
+		   strcmp(screen_files_option(r, "lengths"), "fixed") ? "about " : "", len,
+		   cell_rate(strtod(screen_files_option(r, "set_bytes"), NULL) / 1e6).text, record);
+	if (screen_files_is_on(r, "fsync"))
 		screen_add(&t, ", flushed");
-	if (is_on(r, "direct"))
+	if (screen_files_is_on(r, "direct"))
 		screen_add(&t, ", past the page cache");
-	if (!is_on(r, "verified"))
+	if (!screen_files_is_on(r, "verified"))
 		screen_add(&t, "; what was read was not compared");
 	fputc('\n', p->out);
 	screen_put(p, INK_BOLD, t.text, 2);
@@ -171,7 +172,7 @@ static bool has_ranks(const struct run *r)
 	return false;
 }
 
-static void put_caption(const struct paint *p, const struct grid *g)
+static void screen_files_put_caption(const struct paint *p, const struct grid *g)
 {
 	struct screen_text t = { 0 };
 
@@ -205,15 +206,15 @@ int screen_files(const struct paint *p)
 	int e = 0;
 
 	memcpy(g.column, heads, sizeof(heads));
-	choose_columns(&g, r);
-	put_set(p);
+	screen_files_choose_columns(&g, r);
+	screen_files_put_set(p);
 	for (size_t i = 0; i < r->n_phases && !e; i++)
 		if (r->phase[i]->load)
-			e = put_row(&g, r->phase[i]);
+			e = screen_files_put_row(&g, r->phase[i]);
 	if (!e && g.n_rows) {
 		grid_fit(&g, p->width, drops, sizeof(drops) / sizeof(drops[0]));
 		grid_put(&g, p);
-		put_caption(p, &g);
+		screen_files_put_caption(p, &g);
 		screen_ranks(p, r->phase, r->n_phases);
 	}
 	grid_clear(&g);

@@ -33,7 +33,7 @@ static const struct grid_column heads[N_COLS] = {
 
 static const unsigned int drops[] = { COL_P999, COL_P90, COL_FAILED };
 
-static double seconds_of(const struct run_load *l)
+static double screen_load_seconds_of(const struct run_load *l)
 {
 	return l->end_ns > l->measure_ns ? (double)(l->end_ns - l->measure_ns) / 1e9 : 0;
 }
@@ -65,7 +65,7 @@ static int put_action(struct grid *g, const char *name, const struct run_action 
 	return 0;
 }
 
-static int put_rows(struct grid *g, const struct run_load *l, const char *before)
+static int screen_load_put_rows(struct grid *g, const struct run_load *l, const char *before)
 {
 	char name[64];
 	int e = 0;
@@ -74,7 +74,7 @@ static int put_rows(struct grid *g, const struct run_load *l, const char *before
 		if (!l->action[i].n)
 			continue;
 		snprintf(name, sizeof(name), "%s%s", before, l->action[i].name);
-		e = put_action(g, name, &l->action[i], seconds_of(l));
+		e = put_action(g, name, &l->action[i], screen_load_seconds_of(l));
 	}
 	return e;
 }
@@ -88,7 +88,7 @@ static uint64_t failed_probes(const struct run_load *probe)
 	return all.failed;
 }
 
-static int put_table(const struct paint *p, const struct run_phase *phase)
+static int screen_load_put_table(const struct paint *p, const struct run_phase *phase)
 {
 	struct grid g = { .n_columns = N_COLS, .gap = 2 };
 	const struct run_load *l = phase->load;
@@ -103,11 +103,11 @@ static int put_table(const struct paint *p, const struct run_phase *phase)
 		kinds += l->action[i].n != 0;
 	g.column[COL_FAILED].off = !all.failed && !failed_probes(phase->probe);
 	if (l)
-		e = put_rows(&g, l, "");
+		e = screen_load_put_rows(&g, l, "");
 	if (!e && kinds > 1)
-		e = put_action(&g, "all", &all, seconds_of(l));
+		e = put_action(&g, "all", &all, screen_load_seconds_of(l));
 	if (!e && phase->probe)
-		e = put_rows(&g, phase->probe, "probe: ");
+		e = screen_load_put_rows(&g, phase->probe, "probe: ");
 	if (!e && g.n_rows) {
 		grid_fit(&g, p->width, drops, sizeof(drops) / sizeof(drops[0]));
 		grid_put(&g, p);
@@ -142,7 +142,7 @@ static void put_undone(const struct paint *p, const struct run_load *l)
 static void put_headline(const struct paint *p, const struct run_phase *phase)
 {
 	const struct run_load *l = phase->load;
-	double s = seconds_of(l);
+	double s = screen_load_seconds_of(l);
 	struct run_action all;
 	struct screen_text t = { 0 };
 
@@ -162,7 +162,7 @@ static void put_headline(const struct paint *p, const struct run_phase *phase)
 	put_undone(p, l);
 }
 
-static uint64_t option(const struct run *r, const char *key)
+static uint64_t screen_load_option(const struct run *r, const char *key)
 {
 	const char *text = run_note_find(&r->options, key);
 
@@ -173,8 +173,9 @@ static uint64_t option(const struct run *r, const char *key)
 static void put_files(const struct paint *p)
 {
 	const struct run *r = p->view.run;
-	uint64_t homes = option(r, "directories"), files = option(r, "files");
-	uint64_t len = option(r, "file_bytes");
+	uint64_t homes = screen_load_option(r, "directories"),
+		 files = screen_load_option(r, "files");
+	uint64_t len = screen_load_option(r, "file_bytes");
 	const char *shared = run_note_find(&r->options, "shared");
 	struct screen_text t = { 0 };
 	char size[RUN_SIZE_MAX];
@@ -190,12 +191,12 @@ static void put_files(const struct paint *p)
 	screen_add(&t, "file%s", files == 1 ? "" : "s");
 	if (len)
 		screen_add(&t, " of %s, %s MB in all", run_size(len, size),
-			   cell_rate((double)option(r, "set_bytes") / 1e6).text);
+			   cell_rate((double)screen_load_option(r, "set_bytes") / 1e6).text);
 	screen_put(p, INK_NONE, t.text, 2);
 }
 
 /* What the times of the table are. */
-static void put_caption(const struct paint *p, const struct run_phase *phase)
+static void screen_load_put_caption(const struct paint *p, const struct run_phase *phase)
 {
 	const struct run_load *l = phase->load;
 	struct screen_text t = { 0 };
@@ -333,8 +334,8 @@ static int put_phase(const struct paint *p, struct run_phase *phase)
 	put_slos(p, load ? load : phase->probe);
 	if (load)
 		put_files(p);
-	put_caption(p, phase);
-	e = put_table(p, phase);
+	screen_load_put_caption(p, phase);
+	e = screen_load_put_table(p, phase);
 	if (load)
 		put_begun(p, load);
 	if (phase->probe)

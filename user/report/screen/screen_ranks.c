@@ -23,7 +23,7 @@ struct ranks_seen {
 	unsigned int unknown;
 };
 
-static void look(struct ranks_seen *seen, const struct run_load *l)
+static void screen_ranks_look(struct ranks_seen *seen, const struct run_load *l)
 {
 	const struct run_rank *r;
 
@@ -68,7 +68,7 @@ void screen_ranks(const struct paint *p, struct run_phase *const *phase, size_t 
 		if (!phase[i]->load || !phase[i]->load->n_ranks)
 			continue;
 		last = phase[i]->load; /* who is lost stays so */
-		look(&seen, last);
+		screen_ranks_look(&seen, last);
 	}
 	if (!last)
 		return;

@@ -69,7 +69,7 @@ static const char *way_name(unsigned int class, unsigned int object)
 	return ledger_class_name(class);
 }
 
-static int most_first(const void *a, const void *b)
+static int screen_server_most_first(const void *a, const void *b)
 {
 	const struct screen_way *x = a, *y = b;
 
@@ -86,7 +86,7 @@ static void add_ways(struct screen_text *t, struct ways *w, uint64_t all_ns, siz
 	uint64_t ns[N_WAYS];
 	char name[sizeof(w->way[0].name)];
 
-	qsort(w->way, w->n, sizeof(w->way[0]), most_first);
+	qsort(w->way, w->n, sizeof(w->way[0]), screen_server_most_first);
 	for (size_t i = 0; i < w->n; i++)
 		ns[i] = w->way[i].ns;
 	requests_shares(percent, ns, w->n, all_ns, 100);
@@ -122,7 +122,7 @@ static int add_states(struct screen_text *t, const struct ledger *l, const struc
 }
 
 /* "Server 8.47s of requests in 60.0s: system calls 68%, run queue 12%, ..." */
-static int put_sum(const struct paint *p, const struct request *all)
+static int screen_server_put_sum(const struct paint *p, const struct request *all)
 {
 	const struct run_phase *first = p->view.run->n_phases ? p->view.run->phase[0] : NULL;
 	struct ways *w = calloc(1, sizeof(*w));
@@ -178,8 +178,8 @@ static const struct grid_column heads[N_COLS] = {
 
 static const unsigned int drops[] = { COL_P99, COL_ERRORS, COL_REQUESTS };
 
-static int put_command(struct grid *g, const struct ledger *l, const struct request *r,
-		       const struct request *all)
+static int screen_server_put_command(struct grid *g, const struct ledger *l,
+				     const struct request *r, const struct request *all)
 {
 	struct grid_row *row = grid_row(g);
 	struct screen_text t = { 0 };
@@ -207,7 +207,8 @@ static int put_command(struct grid *g, const struct ledger *l, const struct requ
 	return e;
 }
 
-static int put_commands(const struct paint *p, const struct requests *r, size_t most, bool full)
+static int screen_server_put_commands(const struct paint *p, const struct requests *r, size_t most,
+				      bool full)
 {
 	struct grid g = { .n_columns = N_COLS, .gap = 2 };
 	size_t shown = 0;
@@ -224,7 +225,7 @@ static int put_commands(const struct paint *p, const struct requests *r, size_t 
 			continue;
 		if (shown && requests_percent(one->service_ns, r->all.service_ns) < LEAST)
 			break;
-		e = put_command(&g, &p->view.all, one, &r->all);
+		e = screen_server_put_command(&g, &p->view.all, one, &r->all);
 		shown++;
 	}
 	for (unsigned int k = 0; k < N_COLS && !full; k++)
@@ -251,11 +252,11 @@ int screen_server(const struct paint *p, size_t commands, bool full)
 	any = requests_n(&r.all);
 	fputc('\n', p->out);
 	if (any)
-		e = put_sum(p, &r.all);
+		e = screen_server_put_sum(p, &r.all);
 	else
 		screen_put(p, INK_NONE, "Server: no request was answered", 1);
 	if (!e && any)
-		e = put_commands(p, &r, commands, full);
+		e = screen_server_put_commands(p, &r, commands, full);
 	requests_fini(&r);
 	return e;
 }

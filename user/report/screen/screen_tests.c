@@ -81,7 +81,7 @@ static struct cell cell_calls(double v)
 	return cell_fixed(v, v < 99.95 ? 1 : 0);
 }
 
-static int put_test(struct grid *g, const struct view *v, const struct view_test *t)
+static int screen_tests_put_test(struct grid *g, const struct view *v, const struct view_test *t)
 {
 	struct value errors = view_sum(v, t, METRIC_ERRORS), bytes = view_sum(v, t, METRIC_BYTES);
 	struct value cnid = view_ratio(v, t, METRIC_CNID_CALLS, METRIC_OPS);
@@ -135,7 +135,7 @@ int screen_tests(const struct paint *p)
 	memcpy(g.column, heads, sizeof(heads));
 	g.column[COL_ITERATIONS].off = g.column[COL_ERRORS].off = true;
 	for (size_t i = 0; i < p->view.n && !e; i++)
-		e = put_test(&g, &p->view, &p->view.test[i]);
+		e = screen_tests_put_test(&g, &p->view, &p->view.test[i]);
 	if (!e) {
 		hide_unknown(&g, COL_CALLS);
 		hide_unknown(&g, COL_CNID);

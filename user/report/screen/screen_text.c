@@ -50,7 +50,7 @@ struct cell screen_percent(double part, double whole)
 }
 
 /* How much of a text fits, up to a blank. */
-static size_t fitting(const char *text, size_t columns)
+static size_t screen_text_fitting(const char *text, size_t columns)
 {
 	size_t len = 0, blank = 0;
 
@@ -72,7 +72,7 @@ void screen_put(const struct paint *p, enum ink ink, const char *text, unsigned 
 
 	/* A word that does not fit leaves some of its line empty. */
 	columns = lines * (p->width - INDENT) - (lines - 1) * 12 - strlen(MORE);
-	len = fitting(text, columns);
+	len = screen_text_fitting(text, columns);
 	snprintf(first, sizeof(first), "%.*s", (int)label, text);
 	text += label + (text[label] == ' ');
 	len -= len > label ? label + 1 : len;

@@ -27,7 +27,7 @@ struct transfers_table {
 	char head[WORKS][32];
 };
 
-static int table_init(struct transfers_table *t, const struct run *r)
+static int screen_transfers_table_init(struct transfers_table *t, const struct run *r)
 {
 	*t = (struct transfers_table) { .run = r, .g = { .gap = 2 } };
 	t->size = calloc(r->n_phases, sizeof(*t->size));
@@ -88,7 +88,7 @@ static int put_transfer(struct transfers_table *t, struct grid_row *row, size_t 
 	return 0;
 }
 
-static int put_size(struct transfers_table *t, uint64_t size)
+static int screen_transfers_put_size(struct transfers_table *t, uint64_t size)
 {
 	struct grid_row *row = grid_row(&t->g);
 	char text[RUN_SIZE_MAX];
@@ -102,7 +102,7 @@ static int put_size(struct transfers_table *t, uint64_t size)
 	return e;
 }
 
-static void columns(struct transfers_table *t)
+static void screen_transfers_columns(struct transfers_table *t)
 {
 	t->g.n_columns = 1 + t->n_works * N_OF_WORK;
 	for (size_t k = t->g.n_columns; k < GRID_COLUMNS; k++)
@@ -120,7 +120,7 @@ static void columns(struct transfers_table *t)
 }
 
 /* Every n-th size, and always the last. */
-static int put_sizes(struct transfers_table *t, size_t rows)
+static int screen_transfers_put_sizes(struct transfers_table *t, size_t rows)
 {
 	size_t step = (t->n_sizes + rows - 1) / rows, shown = 0;
 	int e = 0;
@@ -128,7 +128,7 @@ static int put_sizes(struct transfers_table *t, size_t rows)
 	for (size_t i = 0; i < t->n_sizes && !e; i++) {
 		if ((t->n_sizes - 1 - i) % step)
 			continue;
-		e = put_size(t, t->size[i]);
+		e = screen_transfers_put_size(t, t->size[i]);
 		shown++;
 	}
 	if (!e && shown < t->n_sizes)
@@ -137,7 +137,8 @@ static int put_sizes(struct transfers_table *t, size_t rows)
 }
 
 /* How many rows leave room for the text below the table. */
-static size_t room(const struct paint *p, const struct transfers_table *t, size_t lines)
+static size_t screen_transfers_room(const struct paint *p, const struct transfers_table *t,
+				    size_t lines)
 {
 	size_t rest = AROUND + t->n_works * (p->width < SCREEN_WIDTH ? 4 : 3);
 
@@ -152,12 +153,12 @@ int screen_transfers(const struct paint *p, size_t lines)
 		COLUMN(1, COL_DEVIATION), COLUMN(0, COL_DEVIATION),
 	};
 	struct transfers_table t;
-	int e = table_init(&t, p->view.run);
+	int e = screen_transfers_table_init(&t, p->view.run);
 
 	if (e)
 		return e;
-	columns(&t);
-	e = put_sizes(&t, room(p, &t, lines));
+	screen_transfers_columns(&t);
+	e = screen_transfers_put_sizes(&t, screen_transfers_room(p, &t, lines));
 	if (!e) {
 		fputc('\n', p->out);
 		grid_fit(&t.g, p->width, drops, sizeof(drops) / sizeof(drops[0]));

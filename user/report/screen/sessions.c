@@ -72,7 +72,7 @@ static struct cell since(const struct run *r, uint64_t ns, const char *otherwise
 #define VOLUME_COLUMNS 20
 
 /* "vol1, vol2 +1": as many as have room, and how often others were opened. */
-static struct cell volumes(const struct run_session *s)
+static struct cell screen_sessions_volumes(const struct run_session *s)
 {
 	uint64_t left = s->n_volumes + s->more_volumes;
 	char text[1024] = "", next[1024], more[24] = "", rest[24];
@@ -101,8 +101,8 @@ static struct cell volumes(const struct run_session *s)
 	return c;
 }
 
-static int put_session(struct grid *g, const struct run *r, const struct run_session *s,
-		       uint64_t all_ns)
+static int screen_sessions_put_session(struct grid *g, const struct run *r,
+				       const struct run_session *s, uint64_t all_ns)
 {
 	struct grid_row *row = grid_row(g);
 	struct cell *cell;
@@ -112,7 +112,7 @@ static int put_session(struct grid *g, const struct run *r, const struct run_ses
 	cell = row->cell;
 	cell[COL_USER] = cell_text(s->user ? s->user : "n/a", 16);
 	cell[COL_ADDRESS] = cell_text(s->address ? s->address : "n/a", 39);
-	cell[COL_VOLUME] = volumes(s);
+	cell[COL_VOLUME] = screen_sessions_volumes(s);
 	cell[COL_PID] = cell_fixed(s->pid, 0);
 	cell[COL_BEGUN] = since(r, s->begun_ns, "before");
 	cell[COL_ENDED] = since(r, s->ended_ns, "still");
@@ -126,8 +126,8 @@ static int put_session(struct grid *g, const struct run *r, const struct run_ses
 }
 
 /* A line for sessions that are not in the table. */
-static int put_others(struct grid *g, const struct run *r, struct run_session *const *list,
-		      size_t n)
+static int screen_sessions_put_others(struct grid *g, const struct run *r,
+				      struct run_session *const *list, size_t n)
 {
 	uint64_t requests = r->rest.requests, busy = r->rest.busy_ns;
 
@@ -140,7 +140,8 @@ static int put_others(struct grid *g, const struct run *r, struct run_session *c
 			 cell_time((double)busy).text);
 }
 
-static int fill(struct grid *g, const struct run *r, struct run_session *const *list, size_t most)
+static int screen_sessions_fill(struct grid *g, const struct run *r,
+				struct run_session *const *list, size_t most)
 {
 	size_t n = r->n_sessions > most + 1 ? most : r->n_sessions, i;
 	uint64_t all_ns = r->rest.busy_ns;
@@ -149,9 +150,9 @@ static int fill(struct grid *g, const struct run *r, struct run_session *const *
 	for (i = 0; i < r->n_sessions; i++)
 		all_ns += list[i]->busy_ns;
 	for (i = 0; i < n && !e; i++)
-		e = put_session(g, r, list[i], all_ns);
+		e = screen_sessions_put_session(g, r, list[i], all_ns);
 	if (!e && (i < r->n_sessions || r->n_rest))
-		e = put_others(g, r, list + i, r->n_sessions - i);
+		e = screen_sessions_put_others(g, r, list + i, r->n_sessions - i);
 	return e;
 }
 
@@ -198,7 +199,7 @@ static void put_earlier(const struct paint *p)
 }
 
 /* To be freed; NULL without memory. */
-static struct run_session **busiest_first(const struct run *r)
+static struct run_session **screen_sessions_busiest_first(const struct run *r)
 {
 	struct run_session **list = calloc(r->n_sessions, sizeof(struct run_session *));
 
@@ -214,8 +215,8 @@ static int fill_busiest(struct grid *g, const struct run *r, struct run_session 
 			size_t most)
 {
 	memcpy(g->column, heads, sizeof(heads));
-	*list = busiest_first(r);
-	return *list ? fill(g, r, *list, most) : -ENOMEM;
+	*list = screen_sessions_busiest_first(r);
+	return *list ? screen_sessions_fill(g, r, *list, most) : -ENOMEM;
 }
 
 int screen_sessions(const struct paint *p, size_t most)

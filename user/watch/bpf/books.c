@@ -18,7 +18,7 @@
 #define BOOK_ENDED "the kernel's account at their end"
 
 /* Whether the thread is not counted any more; then its account is what it was at that moment. */
-static bool is_stopped(const struct afs_thread *t)
+static bool books_is_stopped(const struct afs_thread *t)
 {
 	return __atomic_load_n(&t->stopped, __ATOMIC_ACQUIRE);
 }
@@ -37,12 +37,12 @@ static int thread_io(struct afs_compat *out, const struct afs_thread *t, pid_t t
 		return 0;
 	do {
 		begin = t->io;
-		if (is_stopped(t)) {
+		if (books_is_stopped(t)) {
 			*out = t->io;
 			return 0;
 		}
 		r = procfs_io(&io, tgid, t->tid);
-	} while (is_stopped(t) || memcmp(&begin, &t->io, sizeof(begin)) != 0);
+	} while (books_is_stopped(t) || memcmp(&begin, &t->io, sizeof(begin)) != 0);
 	ledger_compat_subtract(&io, &begin);
 	*out = io;
 	return r;
@@ -68,8 +68,8 @@ static int process_io(const struct bpf_view *v, uint32_t process, struct afs_com
 	return 0;
 }
 
-static int compare(struct run *r, const char *who, const char *with, const struct afs_compat *ours,
-		   const struct afs_compat *theirs)
+static int books_compare(struct run *r, const char *who, const char *with,
+			 const struct afs_compat *ours, const struct afs_compat *theirs)
 {
 	const struct {
 		const char *name;
@@ -129,7 +129,7 @@ static int close_process(const struct bpf_view *v, uint32_t i, struct run *r)
 	/* The kernel's writes are in its account, and no calls. */
 	if (memcmp(&ours, &theirs, sizeof(ours)) && procfs_dumps_core(p->tgid))
 		return leave_open(r, who, &ours, "it is dumping its memory");
-	return compare(r, who, BOOK_WITH, &ours, &theirs);
+	return books_compare(r, who, BOOK_WITH, &ours, &theirs);
 }
 
 int books_end(struct books *b, const struct bpf_view *v, uint32_t process)
@@ -177,12 +177,12 @@ static int close_ended(const struct books *b, struct run *r)
 			continue;
 		snprintf(who, sizeof(who), "%s (%" PRIu64 " ended)", run_role_name(r, role),
 			 b->n_agree[role]);
-		err = compare(r, who, BOOK_ENDED, &b->agree[role], &b->agree[role]);
+		err = books_compare(r, who, BOOK_ENDED, &b->agree[role], &b->agree[role]);
 	}
 	for (size_t i = 0; i < b->n && !err; i++) {
 		p = &b->process[i];
 		snprintf(who, sizeof(who), "%s %d (ended)", run_role_name(r, p->role), p->pid);
-		err = compare(r, who, BOOK_ENDED, &p->ours, &p->theirs);
+		err = books_compare(r, who, BOOK_ENDED, &p->ours, &p->theirs);
 	}
 	if (err || !b->n_more)
 		return err;

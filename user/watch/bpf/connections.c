@@ -6,7 +6,7 @@
 
 _Static_assert(WATCH_CONNECTIONS == AFS_N_CLIENTS, "one for each slot");
 /* false: it is nobody's. */
-static bool fill(struct watch_connection *out, const struct bpf_view *v, uint32_t i)
+static bool bpf_connections_fill(struct watch_connection *out, const struct bpf_view *v, uint32_t i)
 {
 	const struct afs_stream *s = &v->stream[i];
 	const struct afs_client *c = &v->client[i];
@@ -41,7 +41,7 @@ void watch_connections(struct watch *w, watch_connection_fn *put, void *user)
 	struct watch_connection c;
 
 	for (uint32_t i = 0; i < n; i++)
-		if (fill(&c, v, i))
+		if (bpf_connections_fill(&c, v, i))
 			put(user, &c);
 }
 
@@ -73,7 +73,7 @@ void connections_end(const struct bpf_rung *b, uint32_t stream)
 {
 	struct watch_connection c;
 
-	if (!b->sink.ended || !b->view.client || !fill(&c, &b->view, stream))
+	if (!b->sink.ended || !b->view.client || !bpf_connections_fill(&c, &b->view, stream))
 		return;
 	c.ended = true;
 	b->sink.ended(b->sink.user, &c);

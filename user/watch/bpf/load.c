@@ -68,7 +68,7 @@ static bool kernel_too_old(void)
 	return major && (major < 5 || (major == 5 && minor < 15));
 }
 
-static int refusal(struct err *e, int code, const char *what)
+static int bpf_load_refusal(struct err *e, int code, const char *what)
 {
 	if ((code == -EPERM || code == -EACCES) && geteuid() != 0)
 		return err_set(e, code,
@@ -203,8 +203,8 @@ static int set_lens(struct bpf_load *l, const struct afs_setup *setup)
 	return r;
 }
 
-static int load(struct bpf_load *l, const struct load_way *way, const struct bpf_load_wish *wish,
-		bool objects, struct err *e)
+static int bpf_load_programs(struct bpf_load *l, const struct load_way *way,
+			     const struct bpf_load_wish *wish, bool objects, struct err *e)
 {
 	struct afs_setup *setup;
 	int r;
@@ -212,11 +212,11 @@ static int load(struct bpf_load *l, const struct load_way *way, const struct bpf
 	last_words[0] = '\0';
 	l->skel = calls_bpf__open();
 	if (!l->skel)
-		return refusal(e, -errno, "open BPF programs");
+		return bpf_load_refusal(e, -errno, "open BPF programs");
 	l->object = l->skel->obj;
 	setup = &l->skel->rodata->setup;
 	if (account_number_named(wish->accounts, setup->spread) >= AFS_N_SPREADS)
-		return refusal(e, -ENOSPC, "number the requests");
+		return bpf_load_refusal(e, -ENOSPC, "number the requests");
 	for (unsigned int i = 0; i < AFS_ACCOUNT_BETWEEN; i++)
 		setup->normal[i] = account_normal_result(wish->accounts, i);
 	setup->objects_on = objects;
@@ -233,7 +233,7 @@ static int load(struct bpf_load *l, const struct load_way *way, const struct bpf
 	if (!r)
 		r = calls_bpf__load(l->skel);
 	if (r)
-		return refusal(e, r, "load BPF programs");
+		return bpf_load_refusal(e, r, "load BPF programs");
 	l->shared = &l->skel->bss->shared;
 	l->shared->span = 1;
 	l->setup = setup;
@@ -276,7 +276,7 @@ static void free_all(struct bpf_load *l, const struct bpf_load_wish *wish)
 		l->shared->n_parts = AFS_N_PARTS - AFS_N_FIXED_PARTS - wish->n_parts;
 }
 
-static int attach(struct bpf_load *l, struct err *e)
+static int bpf_load_attach(struct bpf_load *l, struct err *e)
 {
 	struct bpf_program *drops = l->skel->progs.on_udp_drop;
 
@@ -284,11 +284,11 @@ static int attach(struct bpf_load *l, struct err *e)
 	for (int i = BPF_LOAD_PROGRAMS; i-- > 0;) {
 		l->program[i].link = bpf_program__attach(l->program[i].program);
 		if (!l->program[i].link)
-			return refusal(e, -errno, l->program[i].name);
+			return bpf_load_refusal(e, -errno, l->program[i].name);
 	}
 	l->marker = bpf_program__attach_iter(l->skel->progs.mark_processes, NULL);
 	if (!l->marker)
-		return refusal(e, -errno, "task iterator");
+		return bpf_load_refusal(e, -errno, "task iterator");
 	if (bpf_program__fd(drops) >= 0)
 		l->drops = bpf_program__attach(drops);
 	return 0;
@@ -313,15 +313,15 @@ static int try_way(struct bpf_load *l, const struct load_way *way, const struct 
 	bool objects = !wish->no_objects;
 	int r;
 
-	r = load(l, way, wish, objects, e);
+	r = bpf_load_programs(l, way, wish, objects, e);
 	if (r && objects) {
 		snprintf(l->objects_why, sizeof(l->objects_why), "%s", last_words);
 		unload(l);
-		r = load(l, way, wish, false, e);
+		r = bpf_load_programs(l, way, wish, false, e);
 	}
 	if (!r) {
 		free_all(l, wish);
-		r = attach(l, e);
+		r = bpf_load_attach(l, e);
 	}
 	if (r)
 		unload(l);
@@ -473,7 +473,7 @@ struct bpf_load_array bpf_load_map(const struct bpf_object *object, const char *
 	return (struct bpf_load_array) { at == MAP_FAILED ? NULL : at, len };
 }
 
-static int by_number(const void *a, const void *b)
+static int bpf_load_by_number(const void *a, const void *b)
 {
 	const struct afs_want *x = a, *y = b;
 
@@ -485,7 +485,7 @@ int bpf_load_mark(struct bpf_load *l, struct afs_want *want, size_t n, struct er
 	volatile struct afs_mark *mark = &l->shared->mark;
 	int r, tries = MARK_TRIES;
 
-	qsort(want, n, sizeof(*want), by_number);
+	qsort(want, n, sizeof(*want), bpf_load_by_number);
 	for (size_t i = 0; i < AFS_N_WANTS; i++)
 		mark->want[i] = i < n ? want[i] : (struct afs_want) { .tgid = INT_MAX };
 	/* Repeat until a pass finds nothing: a thread may be started where the iterator has passed.

@@ -27,7 +27,7 @@ int losses_skipped(const struct bpf_load_program *p, size_t n, struct run *r)
 
 /* Of all of the clients' connections; those that were collected stay until their slot is cleared.
  */
-static struct bpf_view_ended connections(const struct bpf_view *v)
+static struct bpf_view_ended losses_connections(const struct bpf_view *v)
 {
 	struct bpf_view_ended all = v->ended;
 	uint32_t n = bpf_view_streams(v);
@@ -129,7 +129,7 @@ static int note_uncounted(const struct bpf_view *v, const struct bpf_view_ended 
 int losses_note(const struct bpf_rung *b, struct run *r)
 {
 	const struct bpf_view *v = &b->view;
-	const struct bpf_view_ended all = connections(v);
+	const struct bpf_view_ended all = losses_connections(v);
 	const struct afs_lost *lost = &v->shared->lost;
 	const struct {
 		const char *what;

@@ -25,7 +25,7 @@ void price_end(struct price *p)
 }
 
 /* Sums over all runs so far. */
-static uint64_t read_all(struct price *p, const struct bpf_load *l)
+static uint64_t price_read_all(struct price *p, const struct bpf_load *l)
 {
 	struct bpf_prog_info info;
 	uint64_t runs = 0;
@@ -45,7 +45,7 @@ static uint64_t read_all(struct price *p, const struct bpf_load *l)
 
 void price_look(struct bpf_rung *b)
 {
-	if (b->price.fd >= 0 && read_all(&b->price, &b->load) >= PRICE_RUNS)
+	if (b->price.fd >= 0 && price_read_all(&b->price, &b->load) >= PRICE_RUNS)
 		price_end(&b->price);
 }
 
@@ -58,7 +58,7 @@ static double mean(const struct price *p, unsigned int i)
 static double mean_call(struct price *p, const struct bpf_load *l)
 {
 	if (p->fd >= 0)
-		read_all(p, l);
+		price_read_all(p, l);
 	return p->program[0].runs && p->program[1].runs ? mean(p, 0) + mean(p, 1) : 0;
 }
 

@@ -109,7 +109,7 @@ static size_t want(const struct bpf_rung *b, struct afs_want *list, size_t *n,
 
 /* A process that has ended since it was found is not an error, but the one that was asked for is:
  * once it has ended, its number may be reused. */
-static int mark(struct bpf_rung *b, const struct target *t, struct err *e)
+static int rung_mark(struct bpf_rung *b, const struct target *t, struct err *e)
 {
 	const unsigned int between = t->plain ? AFS_ACCOUNT_NONE : AFS_ACCOUNT_BETWEEN;
 	const struct target_process server = { .pid = t->server };
@@ -158,7 +158,7 @@ int bpf_rung_look(struct bpf_rung *b, const struct target *t, struct err *e)
 		take_known(b, &now);
 	b->crowded = t->crowded;
 	b->plain = t->plain;
-	r = mark(b, t, e);
+	r = rung_mark(b, t, e);
 	/* Those marked now may end before the next tick. */
 	sessions_look(b);
 	return r;

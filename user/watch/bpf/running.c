@@ -6,7 +6,8 @@
 #include "watch/watch_priv.h"
 
 /* The thread that the connection is served by: of a request in service only if it is in there. */
-static const struct afs_thread *thread_of(const struct bpf_view *v, const struct afs_stream *s)
+static const struct afs_thread *running_thread_of(const struct bpf_view *v,
+						  const struct afs_stream *s)
 {
 	uint32_t slot = __atomic_load_n(s->n ? &s->by : &s->serving, __ATOMIC_ACQUIRE);
 	const struct afs_thread *t = slot ? &v->thread[slot - 1] : NULL;
@@ -30,8 +31,8 @@ static void add_since(const struct afs_thread *t, uint64_t now, uint64_t ns[ACCO
 	account_add_part(ns, &p);
 }
 
-static void fill(struct afs_record_requests *r, const struct afs_stream *s,
-		 const struct afs_thread *t, uint64_t now)
+static void running_fill(struct afs_record_requests *r, const struct afs_stream *s,
+			 const struct afs_thread *t, uint64_t now)
 {
 	const struct afs_queued *q = &s->queue[s->first % AFS_N_QUEUED];
 	uint64_t ns[ACCOUNT_N_COLUMNS] = { 0 };
@@ -59,12 +60,12 @@ static bool is_due(const struct afs_stream *s, const struct afs_thread *t, uint6
 	return t && t->off == AFS_OFF_STOPPED && t->since_ns < before_ns;
 }
 
-static void look(const struct bpf_view *v, const struct afs_stream *s, uint64_t before_ns,
-		 watch_running_fn *put, void *user)
+static void running_look(const struct bpf_view *v, const struct afs_stream *s, uint64_t before_ns,
+			 watch_running_fn *put, void *user)
 {
 	uint32_t process = __atomic_load_n(&s->process, __ATOMIC_ACQUIRE), handle = s->handle;
 	uint64_t begun = s->request_ns, answered = s->answered;
-	const struct afs_thread *t = thread_of(v, s);
+	const struct afs_thread *t = running_thread_of(v, s);
 	struct afs_named name = s->named;
 	struct afs_record_requests r;
 	const struct afs_queued *q;
@@ -72,7 +73,7 @@ static void look(const struct bpf_view *v, const struct afs_stream *s, uint64_t 
 
 	if (!process || s->ended || !is_due(s, t, before_ns))
 		return;
-	fill(&r, s, t, clock_now_ns());
+	running_fill(&r, s, t, clock_now_ns());
 	r.session = (uint32_t)v->process[process - 1].tgid;
 	q = &s->queue[s->first % AFS_N_QUEUED];
 	has_name = s->n && afs_named_is(&name, q->id, q->account);
@@ -93,11 +94,11 @@ void watch_running(struct watch *w, uint64_t before_ns, watch_running_fn *put, v
 	uint32_t n = v ? bpf_view_streams(v) : 0;
 
 	for (uint32_t i = 0; i < n; i++)
-		look(v, &v->stream[i], before_ns, put, user);
+		running_look(v, &v->stream[i], before_ns, put, user);
 }
 
 /* One that serves a client and lives; NULL: there is none with this number. */
-static const struct afs_process *served_by(const struct watch *w, pid_t pid)
+static const struct afs_process *running_served_by(const struct watch *w, pid_t pid)
 {
 	const struct afs_process *p = w->bpf ? bpf_view_find(&w->bpf->view, pid) : NULL;
 
@@ -106,14 +107,14 @@ static const struct afs_process *served_by(const struct watch *w, pid_t pid)
 
 bool watch_follows(const struct watch *w, pid_t pid)
 {
-	const struct afs_process *p = served_by(w, pid);
+	const struct afs_process *p = running_served_by(w, pid);
 
 	return p && p->streams;
 }
 
 enum afs_object watch_sleeps_on(const struct watch *w, pid_t pid)
 {
-	const struct afs_process *p = served_by(w, pid);
+	const struct afs_process *p = running_served_by(w, pid);
 	const struct afs_thread *t = p ? &w->bpf->view.thread[p->serving - 1] : NULL;
 
 	return t && t->off == AFS_OFF_BLOCKED && t->nr != AFS_NR_NONE ? (enum afs_object)t->object

@@ -107,7 +107,7 @@ static bool serves(const struct afs_process *p)
 
 /* The process that serves a connection; NULL: the slot is not in use, or nobody serves it, such as
  * one that was refused. */
-static const struct afs_process *server_of(const struct bpf_view *v, uint32_t stream)
+static const struct afs_process *bpf_sessions_server_of(const struct bpf_view *v, uint32_t stream)
 {
 	const struct afs_stream *s = &v->stream[stream];
 	uint32_t process = __atomic_load_n(&s->process, __ATOMIC_ACQUIRE);
@@ -317,7 +317,7 @@ static struct known known_stream(const struct sessions *s, const struct bpf_view
 	return k;
 }
 
-static int busiest_first(const void *a, const void *b)
+static int bpf_sessions_busiest_first(const void *a, const void *b)
 {
 	const struct run_session *x = &((const struct known *)a)->row;
 	const struct run_session *y = &((const struct known *)b)->row;
@@ -332,7 +332,7 @@ static void drop_idle(struct sessions *s)
 	struct run_session *to = &s->rest;
 	const struct run_session *row;
 
-	qsort(s->ended, s->n_ended, sizeof(*s->ended), busiest_first);
+	qsort(s->ended, s->n_ended, sizeof(*s->ended), bpf_sessions_busiest_first);
 	while (s->n_ended > KEPT_MAX / 2) {
 		label_free(&s->ended[--s->n_ended].label);
 		row = &s->ended[s->n_ended].row;
@@ -347,7 +347,7 @@ static void drop_idle(struct sessions *s)
 }
 
 /* Copies what the label owns, which may belong to other connections of the process, too. */
-static int keep(struct sessions *s, const struct known *k)
+static int bpf_sessions_keep(struct sessions *s, const struct known *k)
 {
 	struct known *more;
 
@@ -371,10 +371,10 @@ int sessions_end(struct bpf_rung *b, uint32_t stream)
 {
 	struct known k;
 
-	if (b->sink.totals_only || !server_of(&b->view, stream))
+	if (b->sink.totals_only || !bpf_sessions_server_of(&b->view, stream))
 		return 0;
 	k = known_stream(b->sessions, &b->view, &b->view.stream[stream]);
-	return keep(b->sessions, &k);
+	return bpf_sessions_keep(b->sessions, &k);
 }
 
 int sessions_end_process(struct bpf_rung *b, uint32_t process)
@@ -386,14 +386,14 @@ int sessions_end_process(struct bpf_rung *b, uint32_t process)
 
 	if (!b->sink.totals_only && serves(p) && !p->streams) {
 		k = known_process(s, &b->view, process);
-		r = keep(s, &k);
+		r = bpf_sessions_keep(s, &k);
 	}
 	label_free(&s->label[process]);
 	s->label[process] = (struct label) { 0 };
 	return r;
 }
 
-static int fill(const struct known *k, struct run_session *to, struct usernames *names)
+static int bpf_sessions_fill(const struct known *k, struct run_session *to, struct usernames *names)
 {
 	int err;
 
@@ -403,16 +403,16 @@ static int fill(const struct known *k, struct run_session *to, struct usernames 
 	return err ? err : label_volumes(to, k);
 }
 
-static int note(const struct known *k, struct run *r, struct usernames *names)
+static int bpf_sessions_note(const struct known *k, struct run *r, struct usernames *names)
 {
 	struct run_session *to = run_session(r);
 
-	return to ? fill(k, to, names) : -ENOMEM;
+	return to ? bpf_sessions_fill(k, to, names) : -ENOMEM;
 }
 
 static bool filled(const struct known *k, struct run_session *to, struct usernames *names)
 {
-	if (!fill(k, to, names))
+	if (!bpf_sessions_fill(k, to, names))
 		return true;
 	run_session_fini(to);
 	return false;
@@ -427,7 +427,7 @@ bool watch_session(struct watch *w, pid_t pid, uint16_t port, struct run_session
 	struct known k;
 
 	for (uint32_t i = 0; i < n; i++) {
-		p = server_of(v, i);
+		p = bpf_sessions_server_of(v, i);
 		if (!p || p->tgid != pid || v->stream[i].port != port)
 			continue;
 		k = known_stream(s, v, &v->stream[i]);
@@ -450,18 +450,18 @@ int sessions_note(const struct bpf_rung *b, struct run *r)
 
 	usernames_unanswered(s->names);
 	for (size_t i = 0; i < s->n_ended && !err; i++)
-		err = note(&s->ended[i], r, s->names);
+		err = bpf_sessions_note(&s->ended[i], r, s->names);
 	for (uint32_t i = 0; i < n && !err; i++) {
-		if (!server_of(v, i))
+		if (!bpf_sessions_server_of(v, i))
 			continue;
 		k = known_stream(s, v, &v->stream[i]);
-		err = note(&k, r, s->names);
+		err = bpf_sessions_note(&k, r, s->names);
 	}
 	for (uint32_t i = 0; i < m && !err; i++) {
 		if (!serves(&v->process[i]) || v->process[i].streams)
 			continue;
 		k = known_process(s, v, i);
-		err = note(&k, r, s->names);
+		err = bpf_sessions_note(&k, r, s->names);
 	}
 	r->rest = s->rest;
 	r->n_rest = s->n_rest;
@@ -475,7 +475,7 @@ int sessions_note(const struct bpf_rung *b, struct run *r)
 	return err;
 }
 
-static void put_client(const struct known *k, watch_client_fn *put, void *user)
+static void bpf_sessions_put_client(const struct known *k, watch_client_fn *put, void *user)
 {
 	struct run_session text = { 0 };
 
@@ -494,11 +494,11 @@ void watch_clients(struct watch *w, watch_client_fn *put, void *user)
 	if (!s)
 		return;
 	for (size_t i = 0; i < s->n_ended; i++)
-		put_client(&s->ended[i], put, user);
+		bpf_sessions_put_client(&s->ended[i], put, user);
 	for (uint32_t i = 0; i < n; i++) {
-		if (!server_of(v, i))
+		if (!bpf_sessions_server_of(v, i))
 			continue;
 		k = known_stream(s, v, &v->stream[i]);
-		put_client(&k, put, user);
+		bpf_sessions_put_client(&k, put, user);
 	}
 }

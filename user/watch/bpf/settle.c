@@ -15,7 +15,7 @@
  * In a call that only waits, or waiting for bytes from the client or a backend; of a program whose
  * connections are not known (plain), for anything from a socket.
  */
-static bool is_idle(const struct afs_thread *t, int32_t nr, bool plain)
+static bool settle_is_idle(const struct afs_thread *t, int32_t nr, bool plain)
 {
 	uint32_t cell = __atomic_load_n(&t->cell, __ATOMIC_RELAXED);
 	uint32_t class = cell / AFS_N_OBJECTS % AFS_N_CLASSES, object = cell % AFS_N_OBJECTS;
@@ -46,7 +46,7 @@ static bool is_others(const struct afs_thread *t)
  * One look at all threads. false: one is at work, or about to be. Otherwise *moves is a number that
  * changes whenever a thread makes a call, except calls that only sleep: these end by themselves.
  */
-static bool look(const struct bpf_view *v, bool plain, uint64_t *moves)
+static bool settle_look(const struct bpf_view *v, bool plain, uint64_t *moves)
 {
 	uint32_t n = bpf_view_threads(v);
 	const struct afs_thread *t;
@@ -58,7 +58,7 @@ static bool look(const struct bpf_view *v, bool plain, uint64_t *moves)
 		if (__atomic_load_n(&t->ended, __ATOMIC_ACQUIRE) || t->stopped || is_others(t))
 			continue;
 		nr = __atomic_load_n(&t->nr, __ATOMIC_ACQUIRE);
-		if (!t->tid || nr == AFS_NR_NONE || !is_idle(t, nr, plain))
+		if (!t->tid || nr == AFS_NR_NONE || !settle_is_idle(t, nr, plain))
 			return false;
 		if (nr >= 0 && nr < AFS_N_CALLS && v->setup->calls[nr].waits == AFS_WAITS_TIME)
 			continue;
@@ -93,12 +93,12 @@ bool settle(const struct bpf_view *v, bool plain, uint64_t patience_ns)
 	bool was_idle = false, idle;
 
 	do {
-		idle = look(v, plain, &moves);
+		idle = settle_look(v, plain, &moves);
 		if (idle && was_idle && moves == before) {
 			if (IS_ORDERED)
 				return true;
 			bpf_view_wait_for_programs();
-			if (look(v, plain, &moves) && moves == before)
+			if (settle_look(v, plain, &moves) && moves == before)
 				return true;
 		}
 		was_idle = idle;

@@ -133,7 +133,7 @@ static void collect_process(struct slots *s, struct bpf_view *v, uint32_t i)
 	collected(s, AFS_SLOTS_PROCESS, i);
 }
 
-static int end_process(struct bpf_rung *b, uint32_t process)
+static int slots_end_process(struct bpf_rung *b, uint32_t process)
 {
 	int r = sessions_end_process(b, process);
 
@@ -164,7 +164,7 @@ int slots_collect(struct bpf_rung *b)
 	for (uint32_t i = 0; i < m && !r; i++) {
 		if (!s->ended[i])
 			continue;
-		r = end_process(b, i);
+		r = slots_end_process(b, i);
 		if (!r)
 			collect_process(s, v, i);
 	}

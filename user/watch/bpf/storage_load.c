@@ -137,7 +137,7 @@ struct storage {
 	struct bpf_load_array row;
 };
 
-static const char *reason(int r, const char *how)
+static const char *storage_load_reason(int r, const char *how)
 {
 	if (r == -ESRCH)
 		return "not in this kernel";
@@ -182,8 +182,8 @@ static int set_map(const struct storage *s, struct bpf_map *map)
 }
 
 /* Loads only these programs: n, or up to a NULL. */
-static int load(const struct storage *s, struct bpf_object **out, const char *const *programs,
-		size_t n)
+static int storage_load_programs(const struct storage *s, struct bpf_object **out,
+				 const char *const *programs, size_t n)
 {
 	LIBBPF_OPTS(bpf_object_open_opts, opts, .object_name = "storage");
 	struct bpf_object *o = bpf_object__open_mem(s->elf, s->elf_len, &opts);
@@ -214,7 +214,8 @@ static void detach(struct storage *s, size_t down_to)
 }
 
 /* Ends first, in the rung's order: so whatever is seen to begin is seen to end. */
-static int attach(struct storage *s, struct bpf_object *o, const struct storage_rung *r)
+static int storage_load_attach(struct storage *s, struct bpf_object *o,
+			       const struct storage_rung *r)
 {
 	size_t before = s->n_programs;
 	struct bpf_load_program *p;
@@ -271,7 +272,7 @@ static int precluded(const struct storage *s, const struct storage_rung *r)
 }
 
 /* Whether this kernel has what the rung observes. Variants that do not fit are not reported. */
-static bool fits(const struct storage_rung *r, const struct btf *btf)
+static bool storage_load_fits(const struct storage_rung *r, const struct btf *btf)
 {
 	const char *first = r->tracepoint ? takes(btf, r->tracepoint) : NULL;
 
@@ -287,12 +288,12 @@ static const struct storage_rung *find_rung(struct storage *s, int i, const stru
 	int err;
 
 	for (; r->how; r++) {
-		if (!fits(r, btf))
+		if (!storage_load_fits(r, btf))
 			continue;
 		err = precluded(s, r);
 		if (!err)
 			return r;
-		add_why(&s->item[i], r->how, reason(err, r->how));
+		add_why(&s->item[i], r->how, storage_load_reason(err, r->how));
 	}
 	return NULL;
 }
@@ -301,10 +302,10 @@ static const struct storage_rung *find_rung(struct storage *s, int i, const stru
 static bool try_rung(struct storage *s, int i, const struct storage_rung *r, bool loaded)
 {
 	struct storage_item *item = &s->item[i];
-	int err = loaded ? 0 : load(s, &s->object[i], r->program, RUNG_PROGRAMS);
+	int err = loaded ? 0 : storage_load_programs(s, &s->object[i], r->program, RUNG_PROGRAMS);
 
 	if (!err)
-		err = attach(s, loaded ? s->maps : s->object[i], r);
+		err = storage_load_attach(s, loaded ? s->maps : s->object[i], r);
 	if (!err) {
 		item->how = r->how;
 		item->counts_only = r->counts_only;
@@ -312,13 +313,14 @@ static bool try_rung(struct storage *s, int i, const struct storage_rung *r, boo
 	}
 	if (err == -EPERM && !strncmp(r->how, "fentry", 6))
 		s->no_fentry = err;
-	add_why(item, r->how, reason(err, r->how));
+	add_why(item, r->how, storage_load_reason(err, r->how));
 	bpf_object__close(s->object[i]);
 	s->object[i] = NULL;
 	return false;
 }
 
-static void climb(struct storage *s, int i, const struct storage_rung *first, const struct btf *btf)
+static void storage_load_climb(struct storage *s, int i, const struct storage_rung *first,
+			       const struct btf *btf)
 {
 	for (const struct storage_rung *r = first; r; r = find_rung(s, i, r + 1, btf))
 		if (try_rung(s, i, r, s->together && r == first))
@@ -361,8 +363,8 @@ static int load_first(struct storage *s, const struct storage_rung *const *first
 	for (int i = 0; i < AFS_N_STORAGE_ITEMS; i++)
 		for (int k = 0; first[i] && k < RUNG_PROGRAMS && first[i]->program[k]; k++)
 			programs[n++] = first[i]->program[k];
-	s->together = !load(s, &s->maps, programs, n);
-	return s->together ? 0 : load(s, &s->maps, NULL, 0);
+	s->together = !storage_load_programs(s, &s->maps, programs, n);
+	return s->together ? 0 : storage_load_programs(s, &s->maps, NULL, 0);
 }
 
 static int open_maps(struct storage *s, const struct storage_rung *const *first, struct err *e)
@@ -412,7 +414,7 @@ int storage_open(struct storage **out, struct bpf_object *calls, const struct st
 	if (!r)
 		r = open_maps(s, first, e);
 	for (int i = 0; i < AFS_N_STORAGE_ITEMS && !r; i++)
-		climb(s, i, first[i], btf);
+		storage_load_climb(s, i, first[i], btf);
 	btf__free(btf);
 	libbpf_set_print(old);
 	for (size_t i = 0; i < s->n_programs; i++)

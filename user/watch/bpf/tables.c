@@ -18,7 +18,7 @@ struct part_key {
 	uint32_t role, account, state;
 };
 
-static struct part_key part_key(const struct bpf_view *v, uint32_t i)
+static struct part_key tables_part_key(const struct bpf_view *v, uint32_t i)
 {
 	uint32_t key = v->shared->part_key[i], at = key / AFS_N_STATES;
 
@@ -63,7 +63,7 @@ static void sum_cells(const struct bpf_view *v, struct sums *s)
 	struct part_key k;
 
 	for (uint32_t i = 0; i < s->n_parts; i++) {
-		k = part_key(v, i);
+		k = tables_part_key(v, i);
 		if (k.state >= AFS_N_CLASSES * AFS_N_OBJECTS)
 			continue;
 		p = &s->part[i];
@@ -75,7 +75,7 @@ static void sum_cells(const struct bpf_view *v, struct sums *s)
 	}
 }
 
-static int put_rows(const struct bpf_view *v, const struct sums *s, struct ledger *out)
+static int tables_put_rows(const struct bpf_view *v, const struct sums *s, struct ledger *out)
 {
 	struct ledger_row *row;
 
@@ -100,7 +100,7 @@ static int put_rows(const struct bpf_view *v, const struct sums *s, struct ledge
 	return 0;
 }
 
-static int put_parts(const struct bpf_view *v, const struct sums *s, struct ledger *out)
+static int tables_put_parts(const struct bpf_view *v, const struct sums *s, struct ledger *out)
 {
 	static const struct afs_part none;
 	struct part_key k;
@@ -111,7 +111,7 @@ static int put_parts(const struct bpf_view *v, const struct sums *s, struct ledg
 	for (uint32_t i = 0; i < s->n_parts; i++) {
 		if (!memcmp(&s->part[i], &none, sizeof(none)))
 			continue;
-		k = part_key(v, i);
+		k = tables_part_key(v, i);
 		out->part[out->n_parts++] = (struct ledger_part) {
 			.role = (uint8_t)k.role,
 			.account = (uint16_t)k.account,
@@ -134,9 +134,9 @@ int tables_read(const struct bpf_view *v, bool parts, struct ledger *out)
 	sum_parts(v, &s);
 	add_time_in_progress(v, &s);
 	sum_cells(v, &s);
-	r = put_rows(v, &s, out);
+	r = tables_put_rows(v, &s, out);
 	if (!r && parts)
-		r = put_parts(v, &s, out);
+		r = tables_put_parts(v, &s, out);
 out:
 	free(s.cell);
 	free(s.part);

@@ -134,7 +134,7 @@ void bpf_view_add_stream(struct bpf_view_ended *to, const struct afs_stream *s)
 	to->refused += s->refused;
 }
 
-static uint64_t moves(const struct bpf_view *v, uint32_t process, bool times)
+static uint64_t bpf_view_sum_moves(const struct bpf_view *v, uint32_t process, bool times)
 {
 	uint32_t n = bpf_view_threads(v);
 	const struct afs_thread *t;
@@ -163,12 +163,12 @@ static uint64_t moves(const struct bpf_view *v, uint32_t process, bool times)
 
 uint64_t bpf_view_moves(const struct bpf_view *v)
 {
-	return moves(v, AFS_N_PROCESSES, true);
+	return bpf_view_sum_moves(v, AFS_N_PROCESSES, true);
 }
 
 uint64_t bpf_view_call_moves(const struct bpf_view *v, uint32_t process)
 {
-	return moves(v, process, false);
+	return bpf_view_sum_moves(v, process, false);
 }
 
 static bool is_counting(const struct afs_thread *t, uint64_t seq)

@@ -37,7 +37,7 @@ static uint64_t ticks_now(void)
 	return (uint64_t)t.tv_sec * per_s + (uint64_t)t.tv_nsec * per_s / 1000000000u;
 }
 
-static struct procio_one *find(const struct procio *p, pid_t pid)
+static struct procio_one *procio_find(const struct procio *p, pid_t pid)
 {
 	for (size_t i = p->n; i--;)
 		if (p->one[i].pid == pid)
@@ -45,7 +45,7 @@ static struct procio_one *find(const struct procio *p, pid_t pid)
 	return NULL;
 }
 
-static int refuse(int r, pid_t pid, enum afs_role role, struct err *e)
+static int procio_refuse(int r, pid_t pid, enum afs_role role, struct err *e)
 {
 	if (r == -EACCES || r == -EPERM)
 		return err_set(e, r,
@@ -56,14 +56,15 @@ static int refuse(int r, pid_t pid, enum afs_role role, struct err *e)
 }
 
 /* A process that the target has, unless it is known or has ended. */
-static int add(struct procio *p, const struct target_process *of, enum afs_role role, struct err *e)
+static int procio_add(struct procio *p, const struct target_process *of, enum afs_role role,
+		      struct err *e)
 {
 	struct procio_one made = { .pid = of->pid, .role = role }, *one;
 	bool begun, first = !p->n && !p->looked;
 	struct procstat st;
 	int r;
 
-	if (of->ended || find(p, of->pid))
+	if (of->ended || procio_find(p, of->pid))
 		return 0;
 	r = procstat_read(&st, of->pid);
 	/* The number is another one's now. */
@@ -72,7 +73,8 @@ static int add(struct procio *p, const struct target_process *of, enum afs_role 
 	if (!r)
 		r = procfs_io(&made.now, of->pid, 0);
 	if (r)
-		return !first && (r == -ESRCH || r == -ENOENT) ? 0 : refuse(r, of->pid, role, e);
+		return !first && (r == -ESRCH || r == -ENOENT) ? 0
+							       : procio_refuse(r, of->pid, role, e);
 	made.parent = st.ppid;
 	made.started = st.started;
 	begun = p->looked && st.started >= p->opened;
@@ -103,11 +105,11 @@ int procio_look(struct procio *p, const struct target *t, struct err *e)
 	if (!p->opened)
 		p->opened = ticks_now();
 	p->t = t;
-	r = add(p, &server, AFS_ROLE_SERVER, e);
+	r = procio_add(p, &server, AFS_ROLE_SERVER, e);
 	for (size_t i = 0; i < t->n_backends && !r; i++)
-		r = add(p, &t->backend[i], AFS_ROLE_BACKEND, e);
+		r = procio_add(p, &t->backend[i], AFS_ROLE_BACKEND, e);
 	for (size_t i = 0; i < t->n_sessions && !r; i++)
-		r = add(p, &t->session[i], AFS_ROLE_SERVER, e);
+		r = procio_add(p, &t->session[i], AFS_ROLE_SERVER, e);
 	p->looked = true;
 	return r;
 }
@@ -169,7 +171,7 @@ static void settle_children(struct procio *p, const struct procio_one *parent)
 }
 
 /* What it did is a part of its role's sums from now on. */
-static void fold(struct procio *p, const struct procio_one *one)
+static void procio_fold(struct procio *p, const struct procio_one *one)
 {
 	ledger_compat_add(&p->base[one->role], &one->base);
 	p->n_ended += one->role == AFS_ROLE_SERVER && one->pid != p->t->server;
@@ -193,7 +195,7 @@ void procio_read(struct procio *p)
 			settle_children(p, &p->one[i]);
 	for (size_t i = 0; i < p->n; i++) {
 		if (p->one[i].gone)
-			fold(p, &p->one[i]);
+			procio_fold(p, &p->one[i]);
 		else
 			p->one[n++] = p->one[i];
 	}
@@ -253,7 +255,7 @@ static uint64_t mix(uint64_t pid)
 	return pid ^ pid >> 29;
 }
 
-static int add_child(void *arg, pid_t pid)
+static int procio_add_child(void *arg, pid_t pid)
 {
 	struct procio *p = arg;
 
@@ -267,8 +269,8 @@ static int add_if_child(void *arg, pid_t pid)
 	struct procio *p = arg;
 	struct procstat st;
 
-	if (!procstat_read(&st, pid) && find(p, st.ppid))
-		add_child(p, pid);
+	if (!procstat_read(&st, pid) && procio_find(p, st.ppid))
+		procio_add_child(p, pid);
 	return 0;
 }
 
@@ -282,7 +284,7 @@ static void look_at_children(struct procio *p)
 	/* Sessions' own children are their helpers. */
 	for (size_t i = 0; i < p->n; i++)
 		if (p->one[i].role != AFS_ROLE_SERVER || p->one[i].pid == p->t->server)
-			procfs_each_child(p->one[i].pid, add_child, p);
+			procfs_each_child(p->one[i].pid, procio_add_child, p);
 }
 
 bool procio_tick(struct procio *p)

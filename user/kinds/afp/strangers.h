@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-#ifndef KINDS_STRANGERS_H
-#define KINDS_STRANGERS_H
+#ifndef KINDS_AFP_STRANGERS_H
+#define KINDS_AFP_STRANGERS_H
 
 /*
  * Connections on which nobody has logged in: those that only hold a place, and those whose login

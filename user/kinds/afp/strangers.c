@@ -3,7 +3,7 @@
  * What was said last on a connection: if the client did, and then nobody, the server has a request
  * to answer. The kernel keeps when data was last received and sent.
  */
-#include "kinds/strangers.h"
+#include "kinds/afp/strangers.h"
 
 #include "base/clock.h"
 #include "host/net/sockets.h"
@@ -41,7 +41,7 @@ static uint64_t owed_ns(const struct sockets_entry *e)
 	return (uint64_t)ms * NS_PER_MS;
 }
 
-static void who(struct run_figures *out, const struct sockets_entry *e, pid_t pid)
+static void strangers_who(struct run_figures *out, const struct sockets_entry *e, pid_t pid)
 {
 	char text[INET6_ADDRSTRLEN];
 
@@ -53,8 +53,8 @@ struct count {
 	double strangers, logins, longest_ns;
 };
 
-static void look(struct count *n, struct run_figures *out, const struct sockets_entry *client,
-		 pid_t pid)
+static void afp_strangers_look(struct count *n, struct run_figures *out,
+			       const struct sockets_entry *client, pid_t pid)
 {
 	double ns = (double)owed_ns(client);
 
@@ -64,7 +64,7 @@ static void look(struct count *n, struct run_figures *out, const struct sockets_
 		return;
 	}
 	if (!n->strangers++)
-		who(out, client, pid);
+		strangers_who(out, client, pid);
 }
 
 static void most(struct run_figures *out, enum run_figure which, double value)
@@ -90,7 +90,7 @@ void strangers_look(struct run_figures *out, const struct run *r, const struct s
 				continue;
 			client = inservice_client(&fd, &all, s, pid);
 			if (client)
-				look(&n, out, client, pid);
+				afp_strangers_look(&n, out, client, pid);
 		}
 		run_figure_set(out, RUN_FIGURE_NO_LOGIN, n.strangers);
 		most(out, RUN_FIGURE_LOGIN_PENDING, n.logins);
