@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""Checks what sources use of each other and speak of, and that a struct's name is used once.
+"""Checks what sources use of each other and speak of, and that names of functions and structs are
+used once.
 
 Prints each breach as FILE: TEXT and exits with 1 if there is one.
 
@@ -8,8 +9,11 @@ Prints each breach as FILE: TEXT and exits with 1 if there is one.
   of the Python package import each other in one.
 - Only user/watch/bpf includes libbpf; the programs in bpf/ include its headers for programs.
 - user/host and user/watch do not speak of one kind of server: its words belong to user/kinds.
+- A folder has at most 35 files.
+- A function's name, also a static one's, stands in one file.
 
 arrows.py [FILE...]    default: all that git knows of
+arrows.py --draw       prints the folders: files, lines, and what each includes from
 """
 
 from __future__ import annotations
@@ -17,39 +21,62 @@ from __future__ import annotations
 import re
 import subprocess
 import sys
-from collections import defaultdict
+from collections import Counter, defaultdict
 from pathlib import Path
 
-WORK = "base run dsi rx afp store load"
+HOST = "host host/net host/proc"
+KINDS = "kinds kinds/afp kinds/gluster"
+# What a command that measures needs of what is below it.
+MEASURED = f"base run {HOST} {KINDS} watch report bpf"
+# By folder: what it may include, from the lowest to the highest.
 TABLE = {
     "mpi": "",
     "bpf": "bpf/decode",
     "bpf/decode": "bpf",
     "user/base": "",
     "user/run": "base bpf",
-    "user/ranks": "base run bpf",
-    "user/host": "base run bpf",
-    "user/kinds": "base run host bpf",
-    "user/watch": "base run host kinds watch/bpf watch/proc bpf",
-    "user/watch/bpf": "base run host kinds watch bpf",
-    "user/watch/proc": "base run host kinds watch bpf",
-    "user/trace": "base run bpf",
-    "user/report": "base run live bpf",
-    "user/doctor": "base run host report bpf",
-    "user/live": "base run trace watch bpf",
-    "user/report/text": "base run live report doctor bpf",
-    "user/report/json": "base run live report doctor bpf",
-    "user/report/peer": "base run report bpf",
-    "user/report/speed": "base run report bpf",
-    "user/cmd": f"{WORK} uam work mpi ranks host kinds watch trace doctor live bpf"
-    " report report/json report/peer report/speed report/text",
     "client/dsi": "base run",
     "client/rx": "base",
     "client/uam": "base",
     "client/afp": "base dsi uam",
     "client/store": "base run dsi rx afp",
     "client/load": "base run dsi afp store",
-    "client/work": WORK,
+    "client/work": "base afp",
+    "client/work/lantest": "base run afp load work",
+    "client/work/speedtest": "base run afp load work",
+    "client/work/smallfile": "base run store load work",
+    "client/work/mix": "base run afp store load work",
+    "client/work/rxperf": "base run rx store load work",
+    "user/host/proc": "base bpf",
+    "user/host/net": "base run host/proc",
+    "user/host": "base run host/proc host/net bpf",
+    "user/kinds": f"base run {HOST} bpf",
+    "user/kinds/afp": f"base run {HOST} kinds bpf",
+    "user/kinds/gluster": f"base run {HOST} kinds bpf",
+    "user/kinds/rx": f"base run {HOST} kinds bpf",
+    "user/watch": f"base run {HOST} kinds watch/bpf watch/proc bpf",
+    "user/watch/bpf": f"base run {HOST} kinds watch bpf",
+    "user/watch/proc": f"base run {HOST} kinds watch bpf",
+    "user/trace": "base run bpf",
+    "user/report": "base run bpf",
+    "user/app": f"base run {HOST} report",
+    "user/attach": f"{MEASURED} trace app afp",
+    "user/doctor/machine": f"base run {HOST}",
+    "user/doctor/rules": "base run",
+    "user/doctor": f"{MEASURED} doctor/machine doctor/rules app attach",
+    "user/report/json": "base run report doctor bpf",
+    "user/report/screen": "base run report doctor bpf",
+    "user/report/long": "base run report report/screen bpf",
+    "user/drive": f"{MEASURED} report/json report/screen app attach doctor dsi rx uam afp store"
+    " load work work/mix work/rxperf work/smallfile",
+    "user/ranks": "base run report app drive dsi afp store load work mpi",
+    "user/top": f"{MEASURED} report/json report/screen trace app attach doctor",
+    "user/slow": f"{MEASURED} report/json report/screen trace app attach drive",
+    "user/exporter": f"{MEASURED} app attach afp",
+    "user/check": f"{MEASURED} report/json app attach",
+    "user/compat": "base run report app drive afp work/smallfile",
+    "user/main": f"{MEASURED} report/json trace app attach doctor drive ranks compat work"
+    " work/lantest work/speedtest work/smallfile work/mix",
 }
 INCLUDE = re.compile(r'^#include ([<"])([^">]+)[">]', re.M)
 STRUCT = re.compile(r"^(?:static |const )*struct (\w+) \{", re.M)
@@ -59,17 +86,27 @@ DEFINED = re.compile(
     r"(?:\([^;{]*\)\n\{|(?:\[[^;]*\])+ =)",
     re.M,
 )
+# Any function, after its type.
+FUNCTION = re.compile(r"^(?!#|else\b)(?:[a-z_]\w*[\s*]+)+(\w+)\((?:[^;{}]|\n)*?\)\n\{", re.M)
 WORD = re.compile(r"\w+")
 # A struct may have the name of a function: naming it is no use of that.
 TAG = re.compile(r"\bstruct \w+")
-# Of a module's lines: "from . import a, b", "from .a import name".
-IMPORT = re.compile(r"^\s*from \.(\w*) import (\([^)]*\)|[^#\n]*)", re.M)
+# Of a module's lines: "from . import a, b", "from ..a.b import name".
+IMPORT = re.compile(r"^\s*from (\.+)([\w.]*) import (\([^)]*\)|[^#\n]*)", re.M)
 PACKAGE = "analysis/afpscope"
 QUIET = re.compile(r'/\*.*?\*/|"(?:\\.|[^"\\])*"', re.S)
 # Two definitions, one of each processor.
 TWICE = {"pt_regs___afs"}
+FILES_MOST = 35
 LIBBPF = ("bpf", "user/watch/bpf")
-NEUTRAL = ("user/host", "user/watch", "user/watch/bpf", "user/watch/proc")
+NEUTRAL = (
+    "user/host",
+    "user/host/net",
+    "user/host/proc",
+    "user/watch",
+    "user/watch/bpf",
+    "user/watch/proc",
+)
 SERVER = re.compile(
     r"\w*(?i:afp(?!scope)|cnid|netatalk|(?<![a-z])dsi(?![a-z]))\w*|\bFP[A-Z][a-z]\w*"
 )
@@ -81,10 +118,10 @@ def files(names: list[str]) -> dict[str, str]:
         ["git", "ls-files", "-co", "--exclude-standard", "*.c", "*.h", f"{PACKAGE}/*.py"],
         check=True, capture_output=True, text=True,
     ).stdout.split()  # fmt: skip
-    folders = {*TABLE, PACKAGE}
     return {
-        n: Path(n).read_text() for n in known if str(Path(n).parent) in folders and Path(n).exists()
-    }
+        n: Path(n).read_text() for n in known
+        if (str(Path(n).parent) in TABLE or n.startswith(f"{PACKAGE}/")) and Path(n).exists()
+    }  # fmt: skip
 
 
 def folder_of(path: str) -> str:
@@ -138,14 +175,14 @@ def uses(texts: dict[str, str]) -> dict[str, set[str]]:
 
 def imports(texts: dict[str, str]) -> dict[str, set[str]]:
     """Which modules of the package each imports."""
-    of = {Path(n).stem: n for n in texts if n.endswith(".py")}
-    return {
-        file: {
-            of[word] for module, names in IMPORT.findall(texts[file])
-            for word in ([module] if module else WORD.findall(names)) if word in of
-        }
-        for file in of.values()
-    }  # fmt: skip
+    out: dict[str, set[str]] = {}
+    for file in (n for n in texts if n.endswith(".py")):
+        out[file] = set()
+        for dots, module, names in IMPORT.findall(texts[file]):
+            at = Path(file).parents[len(dots) - 1].joinpath(*module.split("."))
+            paths = {f"{at}.py", *(f"{at / name}.py" for name in WORD.findall(names))}
+            out[file] |= paths & set(texts)
+    return out
 
 
 def circles(to: dict[str, set[str]]) -> list[str]:
@@ -175,6 +212,18 @@ def words(texts: dict[str, str]) -> list[str]:
     ]
 
 
+def functions(texts: dict[str, str]) -> list[str]:
+    where: dict[str, list[str]] = defaultdict(list)
+    for name, text in texts.items():
+        for function in set(FUNCTION.findall(text)) if name.endswith((".c", ".h")) else ():
+            where[function].append(name)
+    return [
+        f"{names[0]}: the function {function} is also in {', '.join(names[1:])}"
+        for function, names in sorted(where.items())
+        if len(names) > 1 and function != "__attribute__"
+    ]
+
+
 def structs(texts: dict[str, str]) -> list[str]:
     where: dict[str, list[str]] = defaultdict(list)
     for name, text in texts.items():
@@ -187,11 +236,40 @@ def structs(texts: dict[str, str]) -> list[str]:
     ]
 
 
+def crowded(texts: dict[str, str]) -> list[str]:
+    return [
+        f"{folder}: {n} files, {FILES_MOST} are the budget"
+        for folder, n in sorted(Counter(str(Path(n).parent) for n in texts).items())
+        if n > FILES_MOST
+    ]
+
+
+def draw(texts: dict[str, str]) -> list[str]:
+    """A line for each folder of TABLE, from the highest to the lowest."""
+    lines = [f"{'':26}files  lines  includes from"]
+    for folder in reversed(TABLE):
+        own = [text for name, text in texts.items() if str(Path(name).parent) == folder]
+        used = {
+            str(Path(w).parent)
+            for text in own
+            for quote, w in INCLUDE.findall(text)
+            if quote == '"'
+        }
+        used &= {folder_of(f"{f}/x") for f in TABLE}
+        n = sum(text.count("\n") for text in own)
+        there = " ".join(sorted(used - {folder_of(f"{folder}/x")}))
+        lines.append(f"{folder:26}{len(own):5}{n:7}  {there}".rstrip())
+    return lines
+
+
 def main(names: list[str]) -> int:
+    if names == ["--draw"]:
+        print("\n".join(draw(files([]))))
+        return 0
     texts = files(names)
     used = uses(texts) | imports(texts)
     breaches = arrows(texts) + circles(used) + circles(includes(texts))
-    breaches += words(texts) + structs(texts)
+    breaches += words(texts) + functions(texts) + structs(texts) + crowded(texts)
     print("\n".join(breaches), end="\n" if breaches else "")
     return bool(breaches)
 

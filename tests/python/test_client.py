@@ -72,7 +72,7 @@ def test_the_client_builds_and_links_alone(tree: Path) -> None:
     assert made.returncode == 0, made.stderr
     assert not (tree / "build/gen").exists()
     objects = {str(p.relative_to(tree / "build/obj")) for p in tree.glob("build/obj/**/*.o")}
-    sources = {f"{p.relative_to(tree).with_suffix('')}.o" for p in tree.glob("client/*/*.c")}
+    sources = {f"{p.relative_to(tree).with_suffix('')}.o" for p in tree.glob("client/**/*.c")}
     assert sources and sources <= objects
     assert {str(Path(o).parent) for o in objects - sources} == {"user/base", "user/run"}
 

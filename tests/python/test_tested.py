@@ -19,14 +19,14 @@ SOUND = {
     "user/main/dump_text.c": "",
     "user/attach/whom.c": "",
     "tests/unit/dsi/test_dsi.c": "/*\n * A session. Also tests\n * client/dsi/net.c.\n */\n",
-    "tests/unit/test_cmd_whom_faults.c": "/* Whom. */\n",
+    "tests/unit/attach/test_whom_faults.c": "/* Whom. */\n",
     "tests/integration/test_dumping.py": '"""Dumps.\n\nTests user/main/dump.c, dump_text.c."""\n',
 }
 BREACHES = {
     "user/run/new.c: no test": ("user/run/new.c", ""),
     "there is no client/dsi/nut.c": ("tests/bpf/test_nut.c", "/* Tests client/dsi/nut.c. */\n"),
-    "says of no source": ("tests/unit/test_cmd_other.c", "/* Tests client/dsi/dsi.c. */\n"),
-    "2 tests are called test_dsi": ("tests/python/test_dsi.py", '"""Another."""\n'),
+    "says of no source": ("tests/unit/attach/test_other.c", "/* Tests client/dsi/dsi.c. */\n"),
+    "2 tests are called test_dumping": ("tests/python/test_dumping.py", '"""Another."""\n'),
 }
 
 
@@ -55,5 +55,5 @@ def test_a_breach_is_found(tmp_path: Path, expected: str) -> None:
 
 def test_the_tests_of_a_source_are_listed(tmp_path: Path) -> None:
     sources = "user/main/dump_text.c", "user/attach/whom.c"
-    found = ["tests/integration/test_dumping.py", "tests/unit/test_cmd_whom_faults.c"]
+    found = ["tests/integration/test_dumping.py", "tests/unit/attach/test_whom_faults.c"]
     assert checked(tmp_path, SOUND, *sources) == (0, found)

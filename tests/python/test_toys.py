@@ -119,7 +119,7 @@ def add_decoder(scratch: Scratch) -> None:
 
 
 def add_subcommand(scratch: Scratch) -> None:
-    scratch.write("user/cmd/joy.c", COMMAND)
+    scratch.write("user/main/joy.c", COMMAND)
     scratch.replace(
         "user/app/cmd.h", "int cmd_check(", "int cmd_joy(int argc, char **argv);\nint cmd_check("
     )
@@ -128,9 +128,9 @@ def add_subcommand(scratch: Scratch) -> None:
 
 
 def add_workload(scratch: Scratch) -> None:
-    scratch.write("client/work/toy.h", TOY_H)
-    scratch.write("client/work/toy.c", TOY_C)
-    scratch.write("user/cmd/toy.c", TOY_COMMAND)
+    scratch.write("client/work/toy/toy.h", TOY_H)
+    scratch.write("client/work/toy/toy.c", TOY_C)
+    scratch.write("user/main/toy.c", TOY_COMMAND)
     declared = "extern const struct opt toy_options[];\nint cmd_toy(int argc, char **argv);\n"
     scratch.replace("user/app/cmd.h", "int cmd_check(", declared + "int cmd_check(")
     row = '	{ "toy", "a toy", cmd_toy, toy_options },\n	{ "clean",'
