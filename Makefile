@@ -47,7 +47,7 @@ FUZZERS	   = $(patsubst tests/%.c,$(BUILD)/tests/%,$(wildcard tests/fuzz/*.c))
 FUZZED	   = $(patsubst %.c,$(BUILD)/obj/%.o,$(filter client/afp/% client/dsi/% client/rx/% client/uam/% user/base/% user/run/% user/trace/%,$(SRC)))
 
 .DELETE_ON_ERROR:
-.PHONY: all client demo demo-gluster check check-built check-quick check-quick-built check-programs check-programs-beside beside beside-built unit-programs fuzz-programs \
+.PHONY: all client demo demo-gluster test check check-built check-quick check-quick-built check-programs check-programs-beside beside beside-built unit-programs fuzz-programs \
 	 vm-programs vm vm-beside vm-times python unit unit-sanitized fuzz fuzz-run bpf-tests integration lint lab bench analysis install uninstall clean help deps pictures
 .SECONDARY:
 
@@ -61,6 +61,7 @@ help:
 	@echo 'make demo-gluster  small files by libgfapi, FUSE, AFP and below, on real servers (root)'
 	@echo 'make check       install what is missing, run every test (root)'
 	@echo 'make check-quick those tests that take a few minutes together (root)'
+	@echo 'make test T=user/drive/gun.c   build and run what tests this file (root)'
 	@echo 'make lint        format, shell and Python checks, include arrows, size budgets'
 	@echo 'make lab         what doctor says of hundreds of faulty and healthy servers: build/lab/results.json (root; 2 h)'
 	@echo 'make bench       afpscope against afp_lantest and other tracers: build/bench/results.json (root)'
@@ -99,9 +100,9 @@ $(BUILD)/obj/%.o: %.c Makefile
 	$(Q)$(CC) $(CFLAGS_ALL) -MMD -MP -c -o $@ $<
 
 # The names of system calls, each in the place of its number.
-$(filter %/syscalls.o,$(LIB_OBJ)): | $(GEN)/host/syscall_names.h
+$(filter %/syscalls.o,$(LIB_OBJ)): | $(GEN)/host/proc/syscall_names.h
 
-$(GEN)/host/syscall_names.h: Makefile
+$(GEN)/host/proc/syscall_names.h: Makefile
 	$(call say,NAMES)
 	$(Q)mkdir -p $(@D)
 	$(Q)$(CC) -E -dM -include sys/syscall.h -x c -o $@ /dev/null
@@ -197,6 +198,10 @@ check-quick-built: lint unit
 	$(Q)$(IN_MEMORY) $$(tests/need.sh --python) -B -m pytest -q -n $(CPUS) --dist loadfile -m "not slow" tests/python
 	$(Q)$(IN_MEMORY) AFPSCOPE=$(CURDIR)/$(BUILD)/afpscope $(PYTHON) -B -m pytest -p no:cacheprovider -q \
 		-n $$(($(CPUS) > 1 ? 2 : 1)) --dist loadfile -m "not slow" $(QUICK)
+
+# T=SOURCE: what tests it. K=WORDS: of its tests in Python those that WORDS choose, as pytest -k.
+test:
+	$(Q)MAKE="$(MAKE) --no-print-directory -j$(CPUS)" BUILD=$(BUILD) K="$(K)" tests/test.sh $(T)
 
 # What check-built runs is built before it, or beside the tests of the whole program: for these
 # nothing changes in build/obj and build/tests.

@@ -3,11 +3,12 @@
 
 Prints each breach as FILE: TEXT and exits with 1 if there is one.
 
-- A unit test is named after its source: test_FOLDER_FILE[_TOPIC].c, or test_FILE.c where folder and
-  file have one name. Another name begins with the folder, and the header says what is tested.
+- The unit tests of FOLDER/FILE.c are tests/unit/FOLDER/test_FILE[_TOPIC].c. Where another name says
+  more, the header names a source of that folder.
 - The header (the first comment or docstring) of any test may name more: "Tests user/main/dump.c,
-  dump_text.c." A name without a folder is in that of the name before it.
-- No two tests have the same name.
+  dump_text.c." A name without a folder is in that of the name before it. The tests of bpf/*.h are
+  known in this way only.
+- No two tests in Python have the same name.
 
 tested.py [SOURCE...]    with sources: prints their tests
 """
@@ -22,7 +23,7 @@ from pathlib import Path
 TOP = Path(__file__).parents[1]
 HEADER = re.compile(r'/\*(.*?)\*/|"""(.*?)"""', re.S)
 FOLDERS = ("unit", "bpf", "integration", "python")
-TESTS = re.compile(r"\b[Tt]ests\s+((?:[\w/]+\.c\b,?\s*)+)")
+TESTS = re.compile(r"\b[Tt]ests\s+((?:[\w/]+(?:\.bpf)?\.[ch]\b,?\s*)+)")
 
 
 def named(test: Path) -> list[str]:
@@ -36,36 +37,41 @@ def named(test: Path) -> list[str]:
 
 
 def by_name(test: Path, sources: list[str]) -> str | None:
-    """The source whose name this test has."""
-    stem = test.stem.removeprefix("test_")
-    names = {s: "_".join(Path(s).with_suffix("").parts[-2:]) for s in sources}
-    same = {s: n for s, n in names.items() if f"{stem}_".startswith(f"{n}_")}
-    same |= {
-        s: stem for s in sources if Path(s).parts[-2:] in ((stem, f"{stem}.c"), (stem, f"{stem}.h"))
-    }
-    return max(same, key=lambda s: len(same[s]), default=None)
+    """The source whose folder and name this test has."""
+    name = f"{test.stem.removeprefix('test_')}_"
+    same = [
+        s for s in sources
+        if mirrored(s) == test.parent and name.startswith(f"{Path(s).stem}_")
+    ]  # fmt: skip
+    return max(same, key=len, default=None)
+
+
+def mirrored(source: str) -> Path:
+    """The folder of its unit tests."""
+    return Path("tests/unit", *Path(source).parent.parts[1:])
 
 
 def look() -> tuple[list[str], dict[str, list[str]]]:
     """Breaches; and the tests of each source."""
-    files = [str(f.relative_to(TOP)) for d in ("user", "client") for f in (TOP / d).rglob("*.[ch]")]
-    of: dict[str, list[str]] = {f: [] for f in sorted(files) if f.endswith(".c")}
+    sources = [f for d in ("user", "client", "bpf") for f in (TOP / d).rglob("*.[ch]")]
+    files = sorted(str(f.relative_to(TOP)) for f in sources)
+    of: dict[str, list[str]] = {f: [] for f in files if f.endswith(".c") or f.startswith("bpf/")}
     tests = [
-        t.relative_to(TOP) for d in FOLDERS for t in sorted((TOP / "tests" / d).glob("test_*"))
+        t.relative_to(TOP) for d in FOLDERS for t in sorted((TOP / "tests" / d).rglob("test_*"))
     ]
     out = []
     for test in tests:
         names = named(TOP / test)
         out += [f"{test}: there is no {n}" for n in names if n not in files]
-        if test.parent.name == "unit":
+        if test.parts[1] == "unit":
             own = by_name(test, list(of)) or by_name(test, files)
             names += [own] if own else []
-            if not any(test.stem.split("_")[1] == Path(n).parent.name for n in names):
+            if not any(mirrored(n) == test.parent for n in names):
                 out.append(f"{test}: says of no source that it is tested here")
         for n in names:
             of.setdefault(n, []).append(str(test))
     out += [f"{s}: no test has its name or names it" for s in of if not of[s]]
-    counted = Counter(t.stem for t in tests)
+    counted = Counter(t.stem for t in tests if t.suffix == ".py")
     out += [f"tests: {n} tests are called {name}" for name, n in counted.items() if n > 1]
     return out, of
 

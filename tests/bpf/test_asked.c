@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
  * Questions to a CNID server: known ones are asked, exactly those that a session had asked before
- * are counted, by how many questions ago that was.
+ * are counted, by how many questions ago that was. Tests bpf/ask.h.
  */
 #include "rung_rig.h"
 

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Known calls, and the ledger must hold exactly these. */
+/*
+ * Known calls, and the ledger must hold exactly these. Tests bpf/calls.bpf.c, calls.h,
+ * call_table.h, count.h, events.h, kernel.h, maps.h, object.h.
+ */
 #include "watched.h"
 
 #include "base/clock.h"

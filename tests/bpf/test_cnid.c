@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* CNID servers: for whom they work, and what they did while a session waited for them. */
+/*
+ * CNID servers: for whom they work, and what they did while a session waited for them. Tests
+ * bpf/link.h.
+ */
 #include "delays_rig.h"
 
 /* What the CNID server did while it was waited for; the asker sees nothing but CNID. */

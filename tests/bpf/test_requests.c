@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* A million requests to a server that keeps the truth, and the requests ledger must say the same.
+/*
+ * A million requests to a server that keeps the truth, and the requests ledger must say the same.
+ * Tests bpf/request.h, follow.h, cursor.h, decoders.h, bpf/decode/dsi.h.
  */
 #include "watched.h"
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
  * Rx over UDP: known packets in, exactly these calls counted, by whichever call they are moved, in
- * any order, by any thread, once or again. Tests user/watch/bpf/datagrams.c, and bpf/decode/rx.h,
- * bpf/services.h and bpf/cursor.h.
+ * any order, by any thread, once or again. Tests user/watch/bpf/datagrams.c, bpf/decode/rx.h,
+ * bpf/services.h, bpf/cursor.h.
  */
 #include "rx_packets.h"
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
  * Far more processes and threads than the watch has slots for, one after the other: each is
- * counted, and nothing of one is found in the next that has its slot.
- * Tests user/watch/bpf/slots.c, losses.c.
+ * counted, and nothing of one is found in the next that has its slot. Tests bpf/pool.h,
+ * user/watch/bpf/slots.c, losses.c.
  */
 #include "rung_rig.h"
 

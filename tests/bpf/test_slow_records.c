@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
  * Only slow requests make records, with the names that they carry; those that have not ended are
- * read from the programs' state.
- * Tests user/watch/bpf/running.c, sessions.c.
+ * read from the programs' state. Tests bpf/paths.h, user/watch/bpf/running.c, sessions.c.
  */
 #include "watched.h"
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Servers with several connections in one process: each has its own stream of requests, in whatever
- * thread they are read and answered, in order or not.
+ * Servers with several connections in one process: each has its own stream of requests, in
+ * whatever thread they are read and answered, in order or not. Tests bpf/stream.h.
  */
 #include "clients.h"
 

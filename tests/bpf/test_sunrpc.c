@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
  * SunRPC: known calls and replies in, exactly these counted, however they are split, whichever is
- * answered first. Tests bpf/decode/sunrpc.h and bpf/programs.h.
+ * answered first. Tests bpf/decode/sunrpc.h, bpf/programs.h.
  */
 #include "clients.h"
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * The parts of the watch that need no kernel: buckets, tables, text, and a choice.
- * Tests user/host/net/sockets.c, user/host/proc/syscalls.c.
+ * The parts of the watch that need no kernel: buckets, tables, text, and a choice. Tests
+ * bpf/hist.h, user/host/net/sockets.c, user/host/proc/syscalls.c.
  */
 #include "bpf/hist.h"
 

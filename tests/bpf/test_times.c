@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Known delays in a server, and they must be in the right column of the time table. Other
- * programs share the machine, so that only lower bounds and ratios are asserted.
+ * Known delays in a server, and they must be in the right column of the time table. Other programs
+ * share the machine, so that only lower bounds and ratios are asserted. Tests bpf/time.h.
  */
 #include "delays_rig.h"
 

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
  * Records of a server that keeps the truth: each request and each call is one, and what finds no
- * room is counted.
- * Tests user/watch/bpf/ring.c.
+ * room is counted. Tests bpf/records.h, trace.h, user/watch/bpf/ring.c.
  */
 #include "watched.h"
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Which volumes a session opened, by the bytes of FPOpenVol and of its reply.
- * Tests user/watch/bpf/sessions.c.
+ * Which volumes a session opened, by the bytes of FPOpenVol and of its reply. Tests bpf/volume.h,
+ * user/watch/bpf/sessions.c.
  */
 #include "watched.h"
 

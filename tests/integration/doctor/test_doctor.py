@@ -2,7 +2,7 @@
 """afpscope doctor: a fault is named first, and nothing is named where there is none.
 
 Tests user/main/doctor.c, user/doctor/diagnose.c, user/report/screen/doctor.c,
-user/report/json/doctor.c, user/kinds/strangers.c. All faults in three doses, and more healthy
+user/report/json/doctor.c, user/kinds/afp/strangers.c. All faults in three doses, and more healthy
 servers: tests/doctor/lab.py.
 """
 
