@@ -131,6 +131,19 @@ static void what_watching_cost_is_a_warning_above_one_percent_of_a_cpu(void **st
 	run_fini(&r);
 }
 
+static void sessions_that_are_not_listed_are_in_their_number(void **state)
+{
+	char number[64];
+	struct run r;
+
+	(void)state;
+	make_record(&r);
+	r.n_rest = 100;
+	snprintf(number, sizeof(number), "  %zu sessions  ", 100 + r.n_sessions);
+	has_line(&r, number);
+	run_fini(&r);
+}
+
 static void record_is_the_golden_screen(void **state)
 {
 	struct run r;
@@ -262,6 +275,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		TEST(lantest_is_the_golden_screen),
 		TEST(what_watching_cost_is_a_warning_above_one_percent_of_a_cpu),
+		TEST(sessions_that_are_not_listed_are_in_their_number),
 		TEST(record_is_the_golden_screen),
 		TEST(speedtest_is_the_golden_screen),
 		TEST(the_worst_run_fits),

@@ -13,6 +13,7 @@
 
 #include <ctype.h>
 #include <errno.h>
+#include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -182,14 +183,14 @@ static void add_version(struct screen_text *t, const struct run *r)
 static void add_watched(struct screen_text *t, const struct run *r)
 {
 	const struct run_phase *phase = r->n_phases ? r->phase[0] : NULL;
+	const uint64_t sessions = r->n_sessions + r->n_rest;
 
 	if (!phase || phase->test)
 		return;
 	if (phase->known[METRIC_ELAPSED])
 		screen_add(t, " %s", screen_time((double)phase->value[METRIC_ELAPSED]).text);
 	if (run_has_requests(r))
-		screen_add(t, " %zu" GLUE "session%s", r->n_sessions,
-			   r->n_sessions == 1 ? "" : "s");
+		screen_add(t, " %" PRIu64 GLUE "session%s", sessions, sessions == 1 ? "" : "s");
 }
 
 /* Prints the parts of the head: two blanks between them, a new line where one does not fit. */
