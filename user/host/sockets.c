@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * One dump of TCP (both families) and Unix sockets, kept as a list. A run needs few lookups, hence
- * no index.
+ * One dump of TCP (both families) and Unix sockets, kept as a list, with an index of inodes: of a
+ * large server each descriptor of each session is looked up.
  */
 
 #include "host/sockets.h"
@@ -24,6 +24,11 @@
 #include <unistd.h>
 
 #define TIMEOUT_MS 1000 /* of a part of a list */
+
+struct sockets_place {
+	uint64_t ino;
+	size_t at; /* in "entry" */
+};
 
 static const uint8_t mapped[12] = { [10] = 0xff, [11] = 0xff };
 
@@ -212,6 +217,26 @@ static int add_connected(void *arg, const struct sockets_entry *entry, bool list
 	return listening ? 0 : add(arg, entry);
 }
 
+static int by_place(const void *a, const void *b)
+{
+	const struct sockets_place *x = a, *y = b;
+
+	if (x->ino != y->ino)
+		return x->ino < y->ino ? -1 : 1;
+	return (x->at > y->at) - (x->at < y->at);
+}
+
+static int index_inodes(struct sockets *s)
+{
+	s->by_ino = calloc(s->n + 1, sizeof(*s->by_ino));
+	if (!s->by_ino)
+		return -ENOMEM;
+	for (size_t i = 0; i < s->n; i++)
+		s->by_ino[i] = (struct sockets_place) { s->entry[i].ino, i };
+	qsort(s->by_ino, s->n, sizeof(*s->by_ino), by_place);
+	return 0;
+}
+
 int sockets_read(struct sockets *out, struct err *e)
 {
 	int r, why;
@@ -219,9 +244,13 @@ int sockets_read(struct sockets *out, struct err *e)
 	memset(out, 0, sizeof(*out));
 	why = read_diag(out);
 	if (!why)
+		why = index_inodes(out);
+	if (!why)
 		return 0;
 	sockets_fini(out);
 	r = sockets_each(0, add_connected, out);
+	if (!r)
+		r = index_inodes(out);
 	if (r)
 		err_set(e, r, "cannot list connections: socket diagnostics: %s; /proc/net/tcp: %s",
 			strerror(-why), strerror(-r));
@@ -237,6 +266,8 @@ int sockets_read_of(struct sockets *out, pid_t pid, struct err *e)
 		return sockets_read(out, e);
 	memset(out, 0, sizeof(*out));
 	r = sockets_each(pid, add_connected, out);
+	if (!r)
+		r = index_inodes(out);
 	return r ? err_set(e, r, "cannot list connections: /proc/%d/net/tcp: %s", pid, strerror(-r))
 		 : 0;
 }
@@ -244,6 +275,7 @@ int sockets_read_of(struct sockets *out, pid_t pid, struct err *e)
 void sockets_fini(struct sockets *s)
 {
 	free(s->entry);
+	free(s->by_ino);
 	memset(s, 0, sizeof(*s));
 }
 
@@ -356,10 +388,19 @@ const struct sockets_entry *sockets_find(const struct sockets *s, const struct s
 
 const struct sockets_entry *sockets_of_inode(const struct sockets *s, uint64_t ino)
 {
-	for (size_t i = 0; i < s->n; i++)
-		if (s->entry[i].ino == ino)
-			return &s->entry[i];
-	return NULL;
+	size_t first = 0, end = s->by_ino ? s->n : 0, middle;
+
+	/* The first of those with this inode. */
+	while (first < end) {
+		middle = first + (end - first) / 2;
+		if (s->by_ino[middle].ino < ino)
+			first = middle + 1;
+		else
+			end = middle;
+	}
+	if (!s->by_ino || first == s->n || s->by_ino[first].ino != ino)
+		return NULL;
+	return &s->entry[s->by_ino[first].at];
 }
 
 uint64_t sockets_peer(const struct sockets *s, uint64_t ino)

@@ -36,6 +36,7 @@ struct sockets_entry {
 struct sockets {
 	size_t n;
 	struct sockets_entry *entry;
+	struct sockets_place *by_ino; /* n of them, in ascending order */
 };
 
 /* Reads all connections, and Unix sockets that listen. 0 or a negative errno; sockets_fini in both
