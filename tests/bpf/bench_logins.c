@@ -8,143 +8,20 @@
  *
  * Exits with 1 if a login was not counted, or anything was lost.
  */
+#include "logins.h"
+
 #include "base/clock.h"
-#include "fake/wire.h"
 #include "live/live.h"
 #include "watch/rung.h"
 
-#include <arpa/inet.h>
 #include <inttypes.h>
-#include <signal.h>
-#include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
-#include <sys/mman.h>
-#include <sys/prctl.h>
-#include <sys/socket.h>
-#include <sys/wait.h>
-#include <unistd.h>
+#include <time.h>
 
 #define LOGINS  1000000
-#define CLIENTS 4 /* processes that log in */
-#define LOGIN   18
-#define LOGOUT  20
 #define STEP_MS 100
 
-static void must(bool ok, const char *what)
-{
-	if (ok)
-		return;
-	perror(what);
-	_exit(1);
-}
-
-/* Server */
-
-/* Answers each frame with an empty one, until the client closes the session. */
-static void serve(int fd)
-{
-	uint8_t frame[WIRE_HEAD + 2];
-	ssize_t n;
-
-	while ((n = recv(fd, frame, sizeof(frame), 0)) >= WIRE_HEAD) {
-		if (frame[1] == WIRE_CLOSE)
-			break;
-		frame[0] = 1;
-		memset(frame + 4, 0, 12);
-		must(send(fd, frame, WIRE_HEAD, 0) == WIRE_HEAD, "send");
-	}
-	_exit(0);
-}
-
-static void listen_for_ever(int listener)
-{
-	signal(SIGCHLD, SIG_IGN);
-	for (;;) {
-		int fd = accept(listener, NULL, NULL);
-		pid_t pid;
-
-		must(fd >= 0, "accept");
-		pid = fork();
-		must(pid >= 0, "fork");
-		if (!pid)
-			serve(fd);
-		close(fd);
-	}
-}
-
-/* Clients */
-
-static void ask(int fd, uint8_t dsi, uint8_t command)
-{
-	uint8_t frame[WIRE_HEAD + 2] = { 0, dsi, 0, dsi };
-	size_t len = WIRE_HEAD + (command ? 2 : 0);
-
-	frame[11] = command ? 2 : 0;
-	frame[WIRE_HEAD] = command;
-	must(send(fd, frame, len, 0) == (ssize_t)len, "send");
-	if (dsi != WIRE_CLOSE)
-		must(recv(fd, frame, WIRE_HEAD, MSG_WAITALL) == WIRE_HEAD, "recv");
-}
-
-static void log_in(const struct sockaddr_in *to)
-{
-	const struct linger now = { .l_onoff = 1 };
-	int fd = socket(AF_INET, SOCK_STREAM, 0);
-
-	must(fd >= 0 && !connect(fd, (const void *)to, sizeof(*to)), "connect");
-	ask(fd, WIRE_OPEN, 0);
-	ask(fd, WIRE_COMMAND, LOGIN);
-	ask(fd, WIRE_COMMAND, LOGOUT);
-	ask(fd, WIRE_CLOSE, 0);
-	/* Ports are used again at once. */
-	setsockopt(fd, SOL_SOCKET, SO_LINGER, &now, sizeof(now));
-	close(fd);
-}
-
-/* "made" is shared memory. */
-static void clients(const struct sockaddr_in *to, uint64_t n, uint64_t *made)
-{
-	for (int i = 0; i < CLIENTS; i++) {
-		if (fork())
-			continue;
-		prctl(PR_SET_PDEATHSIG, SIGKILL);
-		for (uint64_t k = (uint64_t)i; k < n; k += CLIENTS) {
-			log_in(to);
-			__atomic_add_fetch(made, 1, __ATOMIC_RELAXED);
-		}
-		_exit(0);
-	}
-	while (wait(NULL) > 0)
-		;
-	_exit(0);
-}
-
-static pid_t child(void)
-{
-	pid_t pid = fork();
-
-	must(pid >= 0, "fork");
-	if (!pid)
-		prctl(PR_SET_PDEATHSIG, SIGKILL);
-	return pid;
-}
-
 /* Watch */
-
-static uint64_t rss_kib(void)
-{
-	FILE *f = fopen("/proc/self/status", "r");
-	unsigned long long kib = 0;
-	char line[128];
-
-	must(f != NULL, "/proc/self/status");
-	while (fgets(line, sizeof(line), f))
-		if (sscanf(line, "VmRSS: %llu", &kib) == 1)
-			break;
-	fclose(f);
-	return kib;
-}
 
 static uint64_t logins_in(const struct live *l)
 {
@@ -180,7 +57,7 @@ static void say(const struct watching *x, uint64_t made)
 {
 	printf("{\"logins\": %" PRIu64 ", \"counted\": %" PRIu64 ", \"lost\": %" PRIu64
 	       ", \"rss_kib\": %" PRIu64 ", \"s\": %.1f, \"cpu_s\": %.2f}\n",
-	       made, x->counted, live_last(x->live)->lost, rss_kib(),
+	       made, x->counted, live_last(x->live)->lost, logins_rss_kib(getpid()),
 	       (double)(clock_now_ns() - x->begun_ns) / 1e9, (double)clock() / CLOCKS_PER_SEC);
 	fflush(stdout);
 }
@@ -220,46 +97,32 @@ static void open_watch(struct watching *x, pid_t server, uint16_t port)
 int main(int argc, char **argv)
 {
 	uint64_t n = argc > 1 ? strtoull(argv[1], NULL, 10) : LOGINS, due = n / 10;
-	uint64_t *made = mmap(NULL, sizeof(*made), PROT_READ | PROT_WRITE,
-			      MAP_SHARED | MAP_ANONYMOUS, -1, 0);
-	struct sockaddr_in at = { .sin_family = AF_INET, .sin_addr = { htonl(INADDR_LOOPBACK) } };
-	int listener = socket(AF_INET, SOCK_STREAM, 0);
-	socklen_t len = sizeof(at);
 	struct watching x = { 0 };
-	pid_t server, client;
+	struct logins l;
 	bool right;
 
-	must(made != MAP_FAILED && listener >= 0, "begin");
-	must(!bind(listener, (void *)&at, len) && !listen(listener, 128), "listen");
-	must(!getsockname(listener, (void *)&at, &len), "getsockname");
-	server = child();
-	if (!server)
-		listen_for_ever(listener);
-	close(listener);
-	open_watch(&x, server, ntohs(at.sin_port));
-	client = child();
-	if (!client)
-		clients(&at, n, made);
-	while (waitpid(client, NULL, WNOHANG) != client) {
+	logins_serve(&l);
+	open_watch(&x, l.server, ntohs(l.at.sin_port));
+	logins_begin(&l, n);
+	while (!logins_ended(&l)) {
 		step(&x);
-		if (*made < due)
+		if (*l.made < due)
 			continue;
-		say(&x, *made);
+		say(&x, *l.made);
 		due += n / 10;
 	}
 	for (int i = 0; i < 50 && (x.counted < n || live_last(x.live)->sessions); i++)
 		step(&x);
-	say(&x, *made);
+	say(&x, *l.made);
 	say_losses(x.w);
-	right = *made == n && x.counted == n && x.rows == x.requests && !live_last(x.live)->lost;
+	right = *l.made == n && x.counted == n && x.rows == x.requests && !live_last(x.live)->lost;
 	if (!right)
 		fprintf(stderr,
 			"%" PRIu64 " logins, %" PRIu64 " counted; %" PRIu64 " requests, %" PRIu64
 			" by session\n",
-			*made, x.counted, x.requests, x.rows);
+			*l.made, x.counted, x.requests, x.rows);
 	watch_free(x.w);
 	live_free(x.live);
-	kill(server, SIGKILL);
-	waitpid(server, NULL, 0);
+	logins_stop(&l);
 	return !right;
 }
