@@ -35,7 +35,7 @@ SKEL	   = $(patsubst bpf/%.bpf.c,$(GEN)/%.skel.h,$(BPF))
 UNIT	   = $(patsubst tests/%.c,$(BUILD)/tests/%,$(sort $(wildcard $(foreach n,* */*,tests/unit/$n/test_*.c))))
 BPF_TESTS  = $(patsubst tests/%.c,$(BUILD)/tests/%,$(sort $(wildcard tests/bpf/test_*.c)))
 KNOWN	   = $(BUILD)/tests/known/server
-WHOLE	   = $(KNOWN) $(patsubst %,$(BUILD)/tests/integration/lib/%,verbs rx_relay)
+WHOLE	   = $(KNOWN) $(patsubst %,$(BUILD)/tests/integration/lib/%,verbs rx_relay) $(BUILD)/tests/bpf/bench_forever
 VM_TESTS   = $(patsubst %,$(BUILD)/tests/vm/%,hotplug nobpf rung)
 # Names of other tools, under which the program behaves as they do.
 NAMES	   = afp_lantest afp_speedtest gfapi_perf_tool gfapi_perf rxperf
@@ -292,7 +292,7 @@ lab:
 
 bench:
 	$(Q)tests/need.sh build server check bench
-	$(Q)$(MAKE) --no-print-directory all $(BUILD)/tests/bpf/bench_calls $(BUILD)/tests/bpf/bench_logins $(KNOWN)
+	$(Q)$(MAKE) --no-print-directory all $(BUILD)/tests/bpf/bench_calls $(BUILD)/tests/bpf/bench_logins $(BUILD)/tests/bpf/bench_forever $(KNOWN)
 	$(Q)$(PYTHON) -B tests/bench/bench.py
 
 # The commands in Python: a launcher each. They run in a virtual environment, because Debian has

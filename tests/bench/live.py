@@ -15,6 +15,7 @@ from netatalk import USERS
 from stats import Result, figure
 
 LOGINS = 1_000_000
+ENDLESS = 100_000
 ATTACHES = 9
 RATE, CLIENTS, STEPS = 10_000, 20, 20
 
@@ -31,6 +32,31 @@ def live_logins(lab: Lab, how: str) -> list[Result]:
         figure("logins not counted", last["logins"] - last["counted"], "logins", how, rate, goal=0),
         figure("lost meanwhile", last["lost"], "events", how, goal=0),
         figure("memory grown since", mib, "MiB", how, remark, goal=1),
+    ]
+
+
+def forever(lab: Lab, how: str) -> list[Result]:
+    """Memory of record and of the exporter, while sessions come and go, in both ways to watch."""
+    results = []
+    for way in ("bpf", "proc"):
+        with tempfile.TemporaryDirectory() as name:
+            for command in (
+                ["record", "-o", f"{name}/run"],
+                ["exporter", f"--textfile={name}/f.prom"],
+            ):
+                results += _grown([*command, f"--watch={way}"], way, how)
+    return results
+
+
+def _grown(command: list[str], way: str, how: str) -> list[Result]:
+    watched = [str(REPO / "build/afpscope"), *command, "--pid", "{pid}"]
+    Client([bench_program("bench_forever"), str(ENDLESS), *watched], OUT).finish()
+    rows = [json.loads(line) for line in (OUT / "out").read_text().splitlines()]
+    early = max(row["rss_kib"] for row in rows[:5])
+    late = max(row["rss_kib"] for row in rows[5:])
+    name = f"memory of {command[0]} ({way}), after {ENDLESS // 2:,} sessions and more"
+    return [
+        figure(name, 100 * (late / early - 1), "% more", how, f"{early / 1024:.0f} MiB", goal=5)
     ]
 
 

@@ -50,7 +50,7 @@ _Static_assert(RUN_VOLUMES == AFS_N_VOLUMES, "all that were kept");
 #define FOLDERS 64
 
 struct folder {
-	pid_t server;
+	uint64_t root;  /* identity of the process's */
 	char *cwd, *is; /* owned; is: NULL: no volume has it */
 };
 
@@ -137,25 +137,26 @@ static bool look_uid(struct label *l, pid_t pid)
 	return true;
 }
 
-/* Of the volume that a process of this server works in; owned by the caller. */
-static char *folder_of(struct sessions *s, pid_t server, pid_t pid, const char *cwd)
+/* Of the volume that a session works in; owned by the caller. All are of one server. */
+static char *folder_of(struct sessions *s, pid_t pid, const char *cwd)
 {
+	uint64_t root = procfs_identity(pid, "root");
 	struct folder *f;
 
 	for (size_t i = 0; i < FOLDERS && i < s->n_asked; i++) {
 		f = &s->folder[i];
-		if (f->server == server && f->cwd && !strcmp(f->cwd, cwd))
+		if (f->root == root && f->cwd && !strcmp(f->cwd, cwd))
 			return f->is ? strdup(f->is) : NULL;
 	}
 	f = &s->folder[s->n_asked++ % FOLDERS];
 	free(f->cwd);
 	free(f->is);
-	*f = (struct folder) { server, strdup(cwd), volumes_of(pid) };
+	*f = (struct folder) { root, strdup(cwd), volumes_of(pid) };
 	return f->is ? strdup(f->is) : NULL;
 }
 
 /* Only if the folder has changed: this may read the server's configuration. */
-static void look_folder(struct sessions *s, struct label *l, pid_t server, pid_t pid)
+static void look_folder(struct sessions *s, struct label *l, pid_t pid)
 {
 	char cwd[PATH_LEN], *folder;
 
@@ -165,7 +166,7 @@ static void look_folder(struct sessions *s, struct label *l, pid_t server, pid_t
 		return;
 	free(l->cwd);
 	l->cwd = strdup(cwd);
-	folder = folder_of(s, server, pid, cwd);
+	folder = folder_of(s, pid, cwd);
 	/* The highest folder it was seen in is nearest to the volume's root. */
 	if (!folder || (l->folder && !volumes_below(l->folder, folder))) {
 		free(folder);
@@ -196,7 +197,7 @@ void sessions_look(struct bpf_rung *b)
 		if (!s->label[i].has_uid && look_uid(&s->label[i], p->tgid))
 			usernames_find(s->names, lister_of(v, p), s->label[i].uid);
 		if (!saw_volumes(p, bpf_view_stream_of(v, p)))
-			look_folder(s, &s->label[i], lister_of(v, p), p->tgid);
+			look_folder(s, &s->label[i], p->tgid);
 	}
 }
 

@@ -1,0 +1,34 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""Programs that watch for weeks: thousands of sessions come and go, and their memory stays.
+
+make bench does it with more sessions ("forever"). Tests user/host/proc/tasks.c,
+user/watch/bpf/slots.c.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+from pathlib import Path
+
+import pytest
+from scope import REPO, Scope
+
+LOGINS = 15_000
+FOREVER = "build/tests/bpf/bench_forever"
+
+
+@pytest.mark.parametrize("how", ["bpf", "proc"])
+def test_the_exporter_grows_by_no_session(scope: Scope, tmp_path: Path, how: str) -> None:
+    env = {k: v for k, v in os.environ.items() if not k.startswith(("MAKE", "MFLAGS"))}
+    subprocess.run(["make", "-s", FOREVER], cwd=REPO, check=True, env=env)
+    command = [str(scope.binary), "exporter", f"--watch={how}", "--pid", "{pid}"]
+    command.append(f"--textfile={tmp_path}/metrics.prom")
+    done = subprocess.run(
+        [REPO / FOREVER, str(LOGINS), *command], capture_output=True, text=True, timeout=300
+    )
+    looks = [json.loads(line) for line in done.stdout.splitlines()]
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert looks[-1]["logins"] == LOGINS
+    assert f"({how})" in done.stderr
