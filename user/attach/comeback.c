@@ -2,6 +2,7 @@
 #include "attach/comeback.h"
 
 #include "app/cmd.h"
+#include "base/clock.h"
 
 #include <errno.h>
 #include <poll.h>
@@ -36,9 +37,11 @@ pid_t comeback_wait(const struct kind *k, unsigned int port, const struct kind_f
 	const struct kind_wish wish = { .port = port, .owner = &before->owner };
 	struct kind_found found = { 0 };
 	struct err e;
+	uint64_t until_ns;
 	pid_t pid = 0;
 
-	for (int ms = 0; port && !pid && ms < timeout_ms && !cmd_stop; ms += LOOK_MS) {
+	until_ns = clock_now_ns() + (uint64_t)timeout_ms * 1000000;
+	while (port && !pid && !cmd_stop && clock_now_ns() < until_ns) {
 		poll(NULL, 0, LOOK_MS);
 		if (comeback_find(&found, k, &wish, &e))
 			continue;

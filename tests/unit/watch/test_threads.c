@@ -64,7 +64,7 @@ static void threads_that_have_ended_stay_in_their_group_and_need_no_memory(void 
 		for (size_t i = 0; i < 100; i++, looks++)
 			threads_look(x.threads, x.w);
 	assert_int_equal(x.run.n_threads, 1);
-	assert_string_equal(x.run.threads->name, "test_watch_thre");
+	assert_string_equal(x.run.threads->name, "test_threads");
 	assert_true(x.run.threads->cpu_ns > x.run.threads->busiest_cpu_ns);
 	assert_true(mallinfo2().uordblks < used + 8192);
 	child_end(&x.child);
