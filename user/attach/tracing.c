@@ -157,7 +157,7 @@ void tracing_start(struct tracing *t, struct watch *w, struct afp *a, struct run
 	t->watch = w;
 	if (!rung || strcmp(rung, "bpf"))
 		run_note(&r->warnings, "trace",
-			 "no records of the server in the trace: only the bpf rung makes them");
+			 "no records of the server in the trace: only watching by BPF makes them");
 	if (trace_start(t->trace, &source, &e)) {
 		run_note(&r->warnings, "trace", "%s", e.text);
 		return;

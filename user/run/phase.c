@@ -67,7 +67,7 @@ void run_phase_times(struct run *r, struct run_phase *p)
 		{ AFS_ROLE_SERVER, METRIC_AFPD_CPU, METRIC_AFPD_RUNQ },
 		{ AFS_ROLE_BACKEND, METRIC_CNID_CPU, METRIC_CNID_RUNQ },
 	};
-	static const char why[] = "only the bpf rung times sessions that come and go";
+	static const char why[] = "only watching by BPF times sessions that come and go";
 	struct afs_part sum;
 
 	for (size_t i = 0; i < sizeof(roles) / sizeof(roles[0]); i++) {

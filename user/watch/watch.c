@@ -367,7 +367,7 @@ static int finish_absent(const struct watch *w, struct run *r)
 		return 0;
 	err = target_note(&w->t, r);
 	if (!err && !w->bpf)
-		err = run_absent(r, AFS_N_ROLES, "_call", "only the bpf rung counts every call");
+		err = run_absent(r, AFS_N_ROLES, "_call", "only watching by BPF counts every call");
 	for (size_t i = 0; i < w->n && !err; i++) {
 		if (w->process[i].has_times)
 			continue;

@@ -63,7 +63,7 @@ const char *rungs_why(const struct run *r, const char *key)
 	if (!why)
 		why = run_note_find(&r->rungs, LADDER "bpf");
 	if (!why && rungs_is_there(&r->rungs, layers[0]) && !rungs_is_there(&r->rungs, key))
-		why = "only the bpf rung sees this";
+		why = "only watching by BPF shows this";
 	if (!why && r->n_phases && !any_complete(r))
 		why = "no iteration was completed";
 	return why ? why : "not measured";

@@ -311,7 +311,7 @@ int procio_note(const struct procio *p, struct run *r)
 				       : ", sampled at phase ends");
 
 	if (!err)
-		err = run_note(&r->absent, "requests", "only the bpf rung follows requests");
+		err = run_note(&r->absent, "requests", "only watching by BPF follows requests");
 	if (!err && p->t->whole && run_has_requests(r))
 		err = run_note(&r->server, "sessions",
 			       "%zu at the start, %zu began, %zu ended (without those that lived "

@@ -170,7 +170,7 @@ static void storage_not_measured_is_told_with_the_reason(void **state)
 	struct run *r = *state;
 
 	r->phase[3]->ledger.has_storage = false;
-	has(r, OWN, "\nBelow the system calls: n/a\n  because   only the bpf rung sees this\n");
+	has(r, OWN, "\nBelow the system calls: n/a\n  because   only watching by BPF shows this\n");
 	run_note(&r->rungs, "storage", "off: no maps");
 	has(r, OWN, "\nBelow the system calls: n/a\n  because   no maps\n");
 	r->phase[3]->ledger.has_requests = false;
@@ -242,7 +242,7 @@ static void requests_are_absent_for_the_reason_of_their_rung(void **state)
 	r.phase[0]->ledger.has_requests = false;
 	has(&r, OWN, "inside the server: n/a\n  because   not measured\n");
 	run_note(&r.rungs, "calls", "/proc/PID/io");
-	has(&r, OWN, "inside the server: n/a\n  because   only the bpf rung sees this\n");
+	has(&r, OWN, "inside the server: n/a\n  because   only watching by BPF shows this\n");
 	run_note(&r.rungs, "not.bpf", "no right to");
 	has(&r, OWN, "inside the server: n/a\n  because   no right to\n");
 	run_note(&r.rungs, "requests", "off: the kernel refuses");
