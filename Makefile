@@ -331,7 +331,8 @@ install: all
 	$(Q)chmod 644 $(patsubst docs/%,$(DESTDIR)$(PREFIX)/share/man/man1/%,$(wildcard docs/*.1))
 	$(Q)cp -R $(wildcard docs/*.md) $(wildcard docs/*/) $(DESTDIR)$(DOC)
 	$(Q)chmod -R u=rwX,go=rX $(DESTDIR)$(DOC)
-	$(Q)install -m 644 analysis/afpscope/*.py analysis/afpscope/*.html analysis/afpscope/py.typed $(DESTDIR)$(DATA)/python/afpscope
+	$(Q)cd analysis && find afpscope -name '*.py' -o -name '*.html' -o -name py.typed | while read -r f; do \
+		install -m 644 -D "$$f" "$(DESTDIR)$(DATA)/python/$$f"; done
 	$(call launchers,$(DESTDIR)$(PREFIX)/bin,$(if $(VENV),$(VENV)/bin/python3,$(PYTHON)),$(DATA)/python)
 	$(Q)install -d $(DESTDIR)$(COMPLETIONS)
 	$(Q)$(BUILD)/afpscope --completion bash > $(DESTDIR)$(COMPLETIONS)/afpscope

@@ -63,6 +63,7 @@ class Scratch:
 
     def write(self, name: str, text: str) -> None:
         self.touched[self.toy].add(name)
+        (self.folder / name).parent.mkdir(exist_ok=True)
         (self.folder / name).write_text(text)
 
     def replace(self, name: str, old: str, new: str) -> None:

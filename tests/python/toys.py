@@ -135,7 +135,7 @@ int toy_run(struct load *l, unsigned int n, char base[static 32], struct err *e)
 #endif
 """
 TOY_C = """
-#include "work/toy.h"
+#include "work/toy/toy.h"
 
 #include "work/tree.h"
 
@@ -196,7 +196,7 @@ int toy_run(struct load *l, unsigned int n, char base[static 32], struct err *e)
 """
 TOY_COMMAND = """
 #include "drive/workload.h"
-#include "work/toy.h"
+#include "work/toy/toy.h"
 
 struct toy_cfg {
 	struct workload_cfg w;

@@ -34,7 +34,7 @@ class Verbs:
         self.disk = disk  # what the store shows
         self.version = version  # of AFP; 0: a directory, without a server
         self.lists = LISTS.get(version, "FPEnumerateExt2" if version else "getdents64")
-        line = [str(BUILD / "tests/integration/verbs"), *command]
+        line = [str(BUILD / "tests/integration/lib/verbs"), *command]
         self.process = subprocess.Popen(
             line, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
         )
