@@ -185,6 +185,12 @@ class Folder:
                 os.unlink(name, dir_fd=self._fd)
 
 
+def added(path: Path) -> BinaryIO:
+    """Opens a file of our own choice to add to it; not over a link, nor into a pipe."""
+    flags = os.O_APPEND | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
+    return os.fdopen(os.open(path, os.O_WRONLY | os.O_CREAT | flags, 0o666), "ab")
+
+
 def opened(path: Path) -> BinaryIO:
     """Opens a file for reading. Failure for a pipe or a device, which might never end."""
     try:
