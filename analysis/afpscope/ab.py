@@ -18,7 +18,7 @@ from pathlib import Path
 from . import compare, show
 from .errors import INTERRUPTED, Failure, wrong_use
 from .measure.children import Relay, address, last_line, program
-from .saved.files import written
+from .saved.files import Folder, written
 from .saved.run import AB_FILE, Run
 
 # How long a server may take after its restart until it listens.
@@ -141,10 +141,9 @@ def run(args: argparse.Namespace) -> int:
         raise wrong_use("give -o before --: each run gets its own folder in it")
     if not 1 <= args.pairs <= 1000:
         raise wrong_use(f"--pairs {args.pairs}: 1 to 1000")
-    named, folder = program(args.program), args.output
-    if folder.exists() and any(folder.iterdir()):
-        raise wrong_use(f"{folder} exists and is not an empty folder: name a new one with -o")
-    folder.mkdir(parents=True, exist_ok=True)
+    named = program(args.program)
+    if not Folder(args.output).is_empty():
+        raise wrong_use(f"{args.output} exists and is not an empty folder: name a new one with -o")
     _note(args, {})
     relay = Relay()
     with relay.listening():

@@ -28,7 +28,7 @@ from .measure import quiet, served, swept
 from .measure.children import Relay, address, last_line, program
 from .measure.swept import LOAD, RX, Line
 from .saved import steps
-from .saved.files import written
+from .saved.files import Folder, written
 from .saved.steps import AGAIN, BISECTED, PLANNED, SCHEMA, SWEEP_FILE, Sweep
 
 PASSES_ON = True  # the options of load, or of rx
@@ -431,9 +431,8 @@ def run(args: argparse.Namespace) -> int:
         raise wrong_use(f"{len(line.values) * args.repeat} steps: at most {STEPS_MAX}")
     limit = knee.slo(args.slo) if args.slo else None
     driver = Driver(args, line, limit, program(args.program))
-    if driver.folder.exists() and any(driver.folder.iterdir()):
+    if not Folder(driver.folder).is_empty():
         raise wrong_use(f"{driver.folder} exists and is not an empty folder: name a new one")
-    driver.folder.mkdir(parents=True, exist_ok=True)
     driver.note()
     failed, removed = None, False
     with driver.relay.listening():

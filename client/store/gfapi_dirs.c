@@ -2,6 +2,8 @@
 /* libgfapi takes paths: the directories that a store knows, and what their paths are. */
 #include "store/gfapi_priv.h"
 
+#include "base/vec.h"
+
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -21,19 +23,15 @@ uint64_t gfapi_find_dir(const struct gfapi *g, uint64_t parent, const char *name
 /* The id of one that is free; 0: no memory. */
 static uint64_t free_dir(struct gfapi *g)
 {
-	size_t n = g->n_dirs ? 2 * g->n_dirs : 16;
-	struct gfapi_dir *more;
 	uint64_t i;
 
 	for (i = 1; i < g->n_dirs; i++)
 		if (!g->dir[i].name)
 			return i;
-	more = realloc(g->dir, n * sizeof(*more));
-	if (!more)
-		return 0;
-	memset(more + g->n_dirs, 0, (n - g->n_dirs) * sizeof(*more));
-	g->dir = more;
-	g->n_dirs = n;
+	do {
+		if (!VEC_ADD(g->dir, g->n_dirs))
+			return 0;
+	} while (g->n_dirs <= i); /* [0], too */
 	return i;
 }
 

@@ -11,7 +11,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 
 import pytest
-from afpscope.saved.files import Folder, written
+from afpscope.saved.files import Folder, added, written
 from conftest import Done, Shelf
 
 NOBODY = 65534
@@ -129,6 +129,31 @@ def test_no_folder_is_made_over_a_strangers_link(
         done = execute(options[0], run, *options[1:], theirs / name)
         assert done.code == 2 and "is a symbolic link of another user (user id 65534)" in done.err
     assert [p.name for p in (theirs.parent / "system").iterdir()] == ["file"]
+
+
+@as_root
+def test_nothing_is_measured_over_a_strangers_link(execute: Execute, theirs: Path) -> None:
+    url = "afp://127.0.0.1:1/v"
+    sides = ("--program", "/bin/true", "--a", url, "--b", url)
+    for line in (("ab", *sides), ("sweep", "--program", "/bin/true", "--clients", "1,2", url)):
+        for name in ("folder", "folder/deep"):
+            more = ("--", "lantest") if line[0] == "ab" else ()
+            done = execute(*line, "-o", theirs / name, *more)
+            assert done.code == 2 and "is a symbolic link of another user" in done.err
+    assert [p.name for p in (theirs.parent / "system").iterdir()] == ["file"]
+
+
+@as_root
+def test_a_log_goes_into_no_link_and_no_pipe(theirs: Path) -> None:
+    os.mkfifo(theirs / "pipe")
+    for name in ("file", "new", "pipe"):
+        with pytest.raises(OSError), added(theirs / name):
+            pass
+    assert (theirs.parent / "system/file").read_text() == "old"
+    for _ in range(2):
+        with added(theirs / "log") as out:
+            out.write(b"a")
+    assert (theirs / "log").read_text() == "aa"
 
 
 def test_ones_own_links_are_followed(shelf: Shelf, execute: Execute, tmp_path: Path) -> None:

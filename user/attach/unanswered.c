@@ -2,6 +2,7 @@
 #include "attach/unanswered.h"
 
 #include "base/clock.h"
+#include "base/vec.h"
 #include "run/account.h"
 
 #include <errno.h>
@@ -41,21 +42,15 @@ static void take_running(void *user, const struct afs_record_requests *r,
 			 const struct afs_named *name)
 {
 	struct unanswered *u = user;
-	struct run_service *more;
 
 	(void)name;
-	if (!account_is_request(r->command))
-		return;
-	more = reallocarray(u->running, u->n + 1, sizeof(*more));
-	if (!more) {
+	if (account_is_request(r->command) &&
+	    VEC_PUSH(u->running, u->n,
+		     (struct run_service) { .pid = (pid_t)r->session,
+					    .account = (uint16_t)r->command,
+					    .column = column_of(r),
+					    .age_ns = r->time_ns }))
 		u->failed = true;
-		return;
-	}
-	u->running = more;
-	more[u->n++] = (struct run_service) { .pid = (pid_t)r->session,
-					      .account = (uint16_t)r->command,
-					      .column = column_of(r),
-					      .age_ns = r->time_ns };
 }
 
 /* The watch knows that a pause without a descriptor is for the CNID server; /proc does not. */

@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Walks paths one part at a time, so that each link is seen before it is followed. */
 #include "base/file.h"
 
 #include <errno.h>
@@ -18,190 +17,143 @@
 
 #define LINKS_MAX 40 /* as the kernel */
 
+/*
+ * No flag of openat2() says whose links are followed, so the path is walked a part at a time. Links
+ * are read by their descriptors: what is followed is what was judged.
+ */
 struct walk {
-	int at;              /* the folder reached */
-	int found;           /* O_PATH of what the path names, if not a folder; -1 */
-	bool folder;         /* the path names a folder, which is at */
-	bool magic;          /* found was reached by a link of /proc and is not in at */
-	mode_t make;         /* as in file_folder */
-	unsigned int links;  /* followed */
-	char rest[PATH_MAX]; /* of the path */
-	char name[NAME_MAX + 1];
+	const char *path;
+	int at;                  /* the folder of the part reached */
+	int found;               /* O_PATH of the part; -1: there is none */
+	struct stat st;          /* of found */
+	bool through;            /* found is no regular file in at: not to be replaced */
+	bool said;               /* what is wrong */
+	mode_t make;             /* as in file_folder */
+	unsigned int links;      /* followed */
+	char name[NAME_MAX + 1]; /* of the part */
+	char rest[PATH_MAX];     /* of the path */
 };
 
-static void walk_end(struct walk *w)
+static int walk_open(struct walk *w, bool follow)
+{
+	if (w->found >= 0)
+		close(w->found);
+	w->found = openat(w->at, w->name, O_PATH | O_CLOEXEC | (follow ? 0 : O_NOFOLLOW));
+	if (w->found < 0 || fstat(w->found, &w->st))
+		return -errno;
+	w->through = follow || !S_ISREG(w->st.st_mode);
+	return 0;
+}
+
+/*
+ * Puts the target of the link found in front of the rest. A link of /proc, whose text may not be a
+ * path (a pipe), is left to the kernel.
+ */
+static int walk_link(struct walk *w, struct err *e)
+{
+	char target[PATH_MAX];
+	struct statfs fs;
+	ssize_t len;
+	int n;
+
+	if (w->st.st_uid && w->st.st_uid != geteuid()) {
+		w->said = true;
+		return err_set(e, -ELOOP,
+			       "%s: %s in it is a symbolic link of another user (user id %u): name "
+			       "the place itself",
+			       w->path, w->name, w->st.st_uid);
+	}
+	if (++w->links > LINKS_MAX)
+		return -ELOOP;
+	if (!fstatfs(w->found, &fs) && fs.f_type == PROC_SUPER_MAGIC)
+		return walk_open(w, true);
+	len = readlinkat(w->found, "", target, sizeof(target) - 1);
+	if (len < 0)
+		return -errno;
+	n = snprintf(target + len, sizeof(target) - (size_t)len, "/%s", w->rest);
+	if ((size_t)len + (size_t)n >= sizeof(target))
+		return -ENAMETOOLONG;
+	strcpy(w->rest, target);
+	close(w->found);
+	w->found = w->at;
+	w->at = -1;
+	return 0;
+}
+
+/* Goes on by the first part of the rest. The first of an absolute path is "/". */
+static int walk_on(struct walk *w, struct err *e)
+{
+	size_t len = *w->rest == '/' ? 1 : strcspn(w->rest, "/");
+	const char *rest = w->rest + len;
+	int r;
+
+	if (w->found < 0)
+		return -ENOENT;
+	if (len > NAME_MAX)
+		return -ENAMETOOLONG;
+	memcpy(w->name, w->rest, len);
+	w->name[len] = '\0';
+	rest += strspn(rest, "/");
+	memmove(w->rest, rest, strlen(rest) + 1);
+	if (w->at >= 0)
+		close(w->at);
+	w->at = w->found;
+	w->found = -1;
+	w->through = false;
+	r = walk_open(w, false);
+	if (r == -ENOENT && w->make)
+		r = mkdirat(w->at, w->name, w->make) && errno != EEXIST ? -errno
+									: walk_open(w, false);
+	if (r)
+		return r == -ENOENT ? 0 : r;
+	return S_ISLNK(w->st.st_mode) ? walk_link(w, e) : 0;
+}
+
+/* To be ended in any case. */
+static int walk_begin(struct walk *w, const char *path, unsigned int make, struct err *e)
+{
+	int r = *path ? 0 : -ENOENT;
+
+	*w = (struct walk) { .path = path, .at = -1, .make = make };
+	w->found = open(*path == '/' ? "/" : ".", O_PATH | O_DIRECTORY | O_CLOEXEC);
+	if (w->found < 0)
+		return -errno;
+	if (strlen(path) >= sizeof(w->rest))
+		return -ENAMETOOLONG;
+	strcpy(w->rest, path);
+	while (!r && *w->rest)
+		r = walk_on(w, e);
+	return r;
+}
+
+/* Says why what was to be done failed (r); returns r. */
+static int walk_end(struct walk *w, int r, const char *what, struct err *e)
 {
 	if (w->at >= 0)
 		close(w->at);
 	if (w->found >= 0)
 		close(w->found);
-}
-
-static void file_enter(struct walk *w, int folder)
-{
-	close(w->at);
-	w->at = folder;
-}
-
-static bool is_last(const struct walk *w)
-{
-	return !w->rest[strspn(w->rest, "/")];
-}
-
-/* Moves the next part of the path to name. */
-static int file_take_part(struct walk *w)
-{
-	const char *part = w->rest + strspn(w->rest, "/");
-	size_t len = strcspn(part, "/");
-
-	if (len > NAME_MAX)
-		return -ENAMETOOLONG;
-	memcpy(w->name, part, len);
-	w->name[len] = '\0';
-	memmove(w->rest, part + len, strlen(part + len) + 1);
-	return 0;
-}
-
-/* Opens name in the folder reached, without following a link; makes a folder if w->make. */
-static int open_part(const struct walk *w)
-{
-	const int flags = O_PATH | O_NOFOLLOW | O_CLOEXEC;
-	int fd = openat(w->at, w->name, flags);
-
-	if (fd < 0 && errno == ENOENT && w->make &&
-	    (!mkdirat(w->at, w->name, w->make) || errno == EEXIST))
-		fd = openat(w->at, w->name, flags);
-	return fd < 0 ? -errno : fd;
-}
-
-/*
- * Closes the link and puts its target in front of the rest. For a link in /proc, whose text may not
- * be a path (a pipe), returns a descriptor of its target.
- */
-static int file_follow(struct walk *w, int link)
-{
-	char path[PATH_MAX];
-	struct statfs fs;
-	ssize_t len = 0;
-	int root, n;
-
-	if (++w->links > LINKS_MAX)
-		len = -ELOOP;
-	else if (!fstatfs(link, &fs) && fs.f_type == PROC_SUPER_MAGIC)
-		w->magic = true;
-	else
-		len = readlinkat(link, "", path, sizeof(path) - 1);
-	len = len == -1 ? -errno : len;
-	close(link);
-	if (len < 0)
-		return (int)len;
-	if (w->magic) {
-		link = openat(w->at, w->name, O_PATH | O_CLOEXEC);
-		return link < 0 ? -errno : link;
-	}
-	n = snprintf(path + len, sizeof(path) - (size_t)len, "/%s", w->rest);
-	if ((size_t)len + (size_t)n >= sizeof(path))
-		return -ENAMETOOLONG;
-	strcpy(w->rest, path);
-	if (path[0] == '/') {
-		root = open("/", O_PATH | O_DIRECTORY | O_CLOEXEC);
-		if (root < 0)
-			return -errno;
-		file_enter(w, root);
-	}
-	return -EAGAIN;
-}
-
-/* One part of the path. */
-static int file_step(struct walk *w, const char *path, struct err *e)
-{
-	struct stat st = { 0 };
-	int fd, r = file_take_part(w);
-
-	fd = r ? r : open_part(w);
-	if (fd == -ENOENT && is_last(w) && !w->make)
-		return 0;
-	if (fd >= 0 && fstat(fd, &st)) {
-		r = -errno;
-		close(fd);
+	if (!r || w->said)
 		return r;
-	}
-	if (fd >= 0 && S_ISLNK(st.st_mode)) {
-		if (st.st_uid && st.st_uid != geteuid()) {
-			close(fd);
-			return err_set(e, -ELOOP,
-				       "%s: %s in it is a symbolic link of another user (user id "
-				       "%u): name the place itself",
-				       path, w->name, st.st_uid);
-		}
-		fd = file_follow(w, fd);
-		if (fd == -EAGAIN)
-			return 0;
-		if (fd >= 0 && fstat(fd, &st)) {
-			r = -errno;
-			close(fd);
-			return r;
-		}
-	}
-	if (fd < 0)
-		return fd;
-	if (S_ISDIR(st.st_mode)) {
-		w->magic = false;
-		w->folder = true;
-		file_enter(w, fd);
-		return 0;
-	}
-	w->folder = false;
-	if (!is_last(w)) {
-		close(fd);
-		return -ENOTDIR;
-	}
-	w->found = fd;
-	return 0;
-}
-
-/* To be ended in any case. If it returns -errno without a text in e, the caller must add one. */
-static int file_walk(struct walk *w, const char *path, unsigned int make, struct err *e)
-{
-	int r = 0;
-
-	*w = (struct walk) { .found = -1, .make = make };
-	w->at = open(*path == '/' ? "/" : ".", O_PATH | O_DIRECTORY | O_CLOEXEC);
-	if (w->at < 0)
-		return -errno;
-	if (!*path)
-		return -ENOENT;
-	if (strlen(path) >= sizeof(w->rest))
-		return -ENAMETOOLONG;
-	strcpy(w->rest, path);
-	w->folder = true;
-	while (!r && !is_last(w)) {
-		w->folder = false;
-		r = file_step(w, path, e);
-	}
-	return r;
+	if (r == -EISDIR)
+		return err_set(e, r, "%s is a folder: name a file", w->path);
+	return err_set(e, r, "cannot %s %s: %s", what, w->path, strerror(-r));
 }
 
 int file_folder(const char *path, unsigned int make, struct err *e)
 {
-	struct err why = { 0 };
 	struct walk w;
-	int r = file_walk(&w, path, make, &why), fd = -1;
+	int r = walk_begin(&w, path, make, e), fd = w.found;
 
-	if (!r && !w.folder)
-		r = w.found < 0 ? -ENOENT : -ENOTDIR;
-	if (!r) {
-		fd = w.at;
-		w.at = -1;
-	}
-	walk_end(&w);
+	r = r ? r : fd < 0 ? -ENOENT : S_ISDIR(w.st.st_mode) ? 0 : -ENOTDIR;
 	if (!r)
-		return fd;
-	if (why.code)
-		return err_set(e, r, "%s", why.text);
-	if (r == -ENOTDIR || r == -EEXIST)
-		return err_set(e, r, "%s is not a folder", path);
-	return err_set(e, r, "cannot %s folder %s: %s", make ? "make" : "open", path, strerror(-r));
+		w.found = -1;
+	if (r == -ENOTDIR) {
+		w.said = true;
+		err_set(e, r, "%s is not a folder", path);
+	}
+	r = walk_end(&w, r, make ? "make folder" : "open folder", e);
+	return r ? r : fd;
 }
 
 int file_open(int folder, const char *name, uint64_t *len)
@@ -348,24 +300,19 @@ int file_replace(int folder, const char *name, const void *data, size_t len)
 	return replace(folder, name, true, data, len);
 }
 
-/* Walks to the place of a file that the user wants to be written. through: not to be replaced. */
-static int walk_to_file(struct walk *w, bool *through, const char *path, enum file_use use,
-			struct err *e)
+/* Walks to the place of a file that the user wants to be written. */
+static int walk_to_file(struct walk *w, const char *path, enum file_use use, struct err *e)
 {
-	struct stat st = { .st_mode = S_IFREG };
-	int r = file_walk(w, path, 0, e);
+	int r = walk_begin(w, path, 0, e);
 
-	*through = false;
-	if (r)
+	if (r || w->found < 0)
 		return r;
-	if (w->folder)
+	if (S_ISDIR(w->st.st_mode))
 		return -EISDIR;
-	if (w->found >= 0 && fstat(w->found, &st))
-		return -errno;
-	*through = w->magic || !S_ISREG(st.st_mode);
-	if (*through && use == FILE_STATUS)
-		return err_set(e, -EINVAL, "%s is not a regular file, so it is not replaced", path);
-	return 0;
+	w->said = w->through && use == FILE_STATUS;
+	return w->said
+		   ? err_set(e, -EINVAL, "%s is not a regular file, so it is not replaced", path)
+		   : 0;
 }
 
 static int write_through(const struct walk *w, const void *data, size_t len)
@@ -384,40 +331,25 @@ static int write_through(const struct walk *w, const void *data, size_t len)
 	return r;
 }
 
-static int cannot_write(struct err *e, const struct err *why, const char *path, int r)
-{
-	if (why->code)
-		return err_set(e, r, "%s", why->text);
-	if (r == -EISDIR)
-		return err_set(e, r, "%s is a folder: name a file", path);
-	return err_set(e, r, "cannot write %s: %s", path, strerror(-r));
-}
-
 int file_save(const char *path, enum file_use use, const void *data, size_t len, struct err *e)
 {
-	struct err why = { 0 };
 	struct walk w;
-	bool through;
-	int r = walk_to_file(&w, &through, path, use, &why);
+	int r = walk_to_file(&w, path, use, e);
 
 	if (!r)
-		r = through ? write_through(&w, data, len)
-			    : replace(w.at, w.name, use == FILE_RESULT, data, len);
-	walk_end(&w);
-	return r ? cannot_write(e, &why, path, r) : 0;
+		r = w.through ? write_through(&w, data, len)
+			      : replace(w.at, w.name, use == FILE_RESULT, data, len);
+	return walk_end(&w, r, "write", e);
 }
 
 int file_check(const char *path, enum file_use use, struct err *e)
 {
-	struct err why = { 0 };
 	struct walk w;
-	bool through;
-	int r = walk_to_file(&w, &through, path, use, &why);
+	int r = walk_to_file(&w, path, use, e);
 
-	if (!r && !through && faccessat(w.at, ".", W_OK | X_OK, 0))
+	if (!r && !w.through && faccessat(w.at, ".", W_OK | X_OK, 0))
 		r = -errno;
-	walk_end(&w);
-	return r ? cannot_write(e, &why, path, r) : 0;
+	return walk_end(&w, r, "write", e);
 }
 
 ssize_t file_text_again(char *out, size_t len, int fd)

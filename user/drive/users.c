@@ -3,6 +3,7 @@
 
 #include "afp/afp.h"
 #include "base/file.h"
+#include "base/vec.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -14,7 +15,6 @@ static int users_take_line(struct users *out, char *line, const char *path, unsi
 			   struct err *e)
 {
 	char *password = strchr(line, ','), *volume;
-	struct user *more;
 
 	if (!password || password == line)
 		return err_set(e, -EINVAL, "%s, line %u: not USER,PASSWORD or USER,PASSWORD,VOLUME",
@@ -27,11 +27,8 @@ static int users_take_line(struct users *out, char *line, const char *path, unsi
 		return err_set(e, -EINVAL,
 			       "%s, line %u: the volume's name has %zu bytes, not 1 to %d", path,
 			       number, strlen(volume), AFP_NAME_MAX);
-	more = reallocarray(out->user, out->n + 1, sizeof(*more));
-	if (!more)
+	if (VEC_PUSH(out->user, out->n, (struct user) { line, password, volume }))
 		return err_set(e, -ENOMEM, "out of memory");
-	out->user = more;
-	more[out->n++] = (struct user) { line, password, volume };
 	return 0;
 }
 

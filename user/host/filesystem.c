@@ -5,6 +5,7 @@
  */
 #include "host/filesystem.h"
 
+#include "base/file.h"
 #include "base/text.h"
 #include "host/mounts.h"
 #include "host/patient.h"
@@ -212,19 +213,16 @@ static bool is_at_hand(const struct filesystem_file *f, pid_t pid)
 	return is;
 }
 
-/* Named first: opening a device may change it. */
 static int open_regular(const struct filesystem_file *f)
 {
-	int at = filesystem_open_file(f, O_PATH, 0), fd = -EINVAL;
+	int at = filesystem_open_file(f, O_PATH, 0), fd;
 	char path[32];
-	struct stat st;
+	uint64_t len;
 
 	if (at < 0)
 		return at;
 	snprintf(path, sizeof(path), "/proc/self/fd/%d", at);
-	if (!fstat(at, &st) && S_ISREG(st.st_mode))
-		fd = open(path, O_RDONLY | O_CLOEXEC);
-	fd = fd == -1 ? -errno : fd;
+	fd = file_open(AT_FDCWD, path, &len);
 	close(at);
 	return fd;
 }

@@ -4,6 +4,7 @@
 
 #include "app/runs.h"
 #include "base/opt.h"
+#include "base/vec.h"
 #include "main/dump_text.h"
 #include "report/cell.h"
 #include "run/account.h"
@@ -95,7 +96,7 @@ struct dump {
 	struct trace_reader *trace;
 	struct dump_view view;
 	struct kept *slow, *below; /* owned */
-	size_t n_slow, n_below, room_below;
+	size_t n_slow, n_below;
 	uint64_t n_more; /* did not fit in below */
 	/* What the run says that it wrote; -1: it does not say. */
 	int64_t written[AFS_N_STREAMS];
@@ -210,8 +211,7 @@ static long request_of(const struct dump *d, unsigned int stream, const void *re
 static int keep_below(struct dump *d, unsigned int stream, const void *record)
 {
 	long request = request_of(d, stream, record);
-	struct kept *more, *k;
-	size_t room;
+	struct kept *k;
 
 	if (request < 0)
 		return 0;
@@ -219,15 +219,9 @@ static int keep_below(struct dump *d, unsigned int stream, const void *record)
 		d->n_more++;
 		return 0;
 	}
-	if (d->n_below == d->room_below) {
-		room = d->room_below ? 2 * d->room_below : 256;
-		more = reallocarray(d->below, room, sizeof(*more));
-		if (!more)
-			return -ENOMEM;
-		d->below = more;
-		d->room_below = room;
-	}
-	k = &d->below[d->n_below++];
+	k = VEC_ADD(d->below, d->n_below);
+	if (!k)
+		return -ENOMEM;
 	k->stream = stream;
 	k->request = (unsigned int)request;
 	memcpy(&k->record, record, trace_streams[stream].len);

@@ -2,6 +2,7 @@
 #include "ranks/part.h"
 
 #include "base/buf.h"
+#include "base/vec.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -16,28 +17,14 @@
 
 struct pack {
 	uint8_t *data;
-	size_t len, room;
+	size_t len;
 	bool failed;
 };
 
 static void part_put(struct pack *p, uint64_t v, size_t len)
 {
-	struct wbuf b;
-	uint8_t *data;
-
-	if (p->room - p->len < len && !p->failed) {
-		data = realloc(p->data, p->room * 2 + 4096);
-		p->failed = !data;
-		if (data) {
-			p->data = data;
-			p->room = p->room * 2 + 4096;
-		}
-	}
-	if (p->failed)
-		return;
-	b = wbuf_of(p->data + p->len, len);
-	wbuf_uint(&b, v, len);
-	p->len += len;
+	while (len-- && !p->failed)
+		p->failed = VEC_PUSH(p->data, p->len, (uint8_t)(v >> 8 * len));
 }
 
 /* At most 255 bytes. */

@@ -2,6 +2,8 @@
 /* Layout of one table. The caller fills it. */
 #include "report/grid.h"
 
+#include "base/vec.h"
+
 #include <errno.h>
 #include <stdarg.h>
 #include <stdlib.h>
@@ -11,14 +13,7 @@
 
 struct grid_row *grid_row(struct grid *g)
 {
-	struct grid_row *row = reallocarray(g->row, g->n_rows + 1, sizeof(*row));
-
-	if (!row)
-		return NULL;
-	g->row = row;
-	row += g->n_rows++;
-	*row = (struct grid_row) { 0 };
-	return row;
+	return VEC_ADD(g->row, g->n_rows);
 }
 
 int grid_text(struct grid *g, enum ink ink, const char *fmt, ...)

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "run/timeline.h"
 
+#include "base/vec.h"
+
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -52,13 +54,12 @@ static void run_timeline_add_times(struct run_interval *i, const struct ledger *
 
 int run_timeline_interval(struct run_timeline *t, uint64_t end_ns, const struct ledger *done)
 {
-	struct run_interval *more = realloc(t->interval, (t->n_intervals + 1) * sizeof(*more)), *i;
+	struct run_interval *i = VEC_ADD(t->interval, t->n_intervals);
 
-	if (!more)
+	if (!i)
 		return -ENOMEM;
-	t->interval = more;
-	i = &more[t->n_intervals];
-	*i = (struct run_interval) { .end_ns = end_ns, .known = done && done->has_requests };
+	i->end_ns = end_ns;
+	i->known = done && done->has_requests;
 	if (i->known) {
 		i->answered = ledger_answered(done);
 		i->unread_ns = ledger_part_sum(done, AFS_ROLE_SERVER, AFS_ACCOUNT_BETWEEN,
@@ -68,20 +69,15 @@ int run_timeline_interval(struct run_timeline *t, uint64_t end_ns, const struct 
 		if (add_commands(i, done))
 			return -ENOMEM;
 	}
-	t->n_intervals++;
 	return 0;
 }
 
 int run_timeline_mark(struct run_timeline *t, uint64_t at_ns, const char *text)
 {
-	struct run_mark *more = realloc(t->mark, (t->n_marks + 1) * sizeof(*more));
+	char *copy = strdup(text);
 
-	if (!more)
-		return -ENOMEM;
-	t->mark = more;
-	more[t->n_marks] = (struct run_mark) { at_ns, strdup(text) };
-	if (!more[t->n_marks].text)
-		return -ENOMEM;
-	t->n_marks++;
-	return 0;
+	if (copy && !VEC_PUSH(t->mark, t->n_marks, (struct run_mark) { at_ns, copy }))
+		return 0;
+	free(copy);
+	return -ENOMEM;
 }

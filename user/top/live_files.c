@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "top/live_files.h"
 
+#include "base/vec.h"
 #include "run/account.h"
 #include "trace/names.h"
 
@@ -170,18 +171,14 @@ static void fork_drop(struct files_session *s, struct files_fork *fork)
 
 static void fork_add(struct files_session *s, uint16_t number, const char *name)
 {
-	struct files_fork *old = fork_of(s, number), *more;
+	struct files_fork *old = fork_of(s, number);
 	char *copy;
 
 	if (old)
 		fork_drop(s, old);
-	more = s->n < FORKS ? realloc(s->fork, (s->n + 1) * sizeof(*more)) : NULL;
-	if (!more)
-		return;
-	s->fork = more;
-	copy = strdup(name);
-	if (copy)
-		s->fork[s->n++] = (struct files_fork) { .number = number, .name = copy };
+	copy = s->n < FORKS ? strdup(name) : NULL;
+	if (copy && VEC_PUSH(s->fork, s->n, (struct files_fork) { .number = number, .name = copy }))
+		free(copy);
 }
 
 static bool is_account(uint16_t number, const char *name)

@@ -16,6 +16,7 @@ from types import FrameType
 from urllib.parse import urlsplit
 
 from ..errors import INTERRUPTED, wrong_use
+from ..saved.files import added
 
 _SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 _SAID = re.compile(r"(?:afpscope|Warning): (?!\d+ more )")
@@ -59,7 +60,7 @@ class Relay:
         """How the command ended; its output goes to `log`. Not started after a signal."""
         if self.caught:
             return INTERRUPTED
-        with log.open("a", encoding="utf-8") as out:
+        with added(log) as out:
             blocked = signal.pthread_sigmask(signal.SIG_BLOCK, _SIGNALS)
             try:
                 self.child = subprocess.Popen(

@@ -13,6 +13,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from ..errors import FAILED, Failure
+from ..saved.files import added
 from .children import last_line
 
 _START_S, _STOP_S = 10.0, 20.0
@@ -27,7 +28,7 @@ def served(program: str, words: Sequence[str], log: Path, saved: Path) -> Iterat
     Failure if it does not begin.
     """
     line = [program, "rx", "--serve", "-p", "0", "--address", LOOPBACK, *words]
-    with log.open("w", encoding="utf-8") as out:
+    with added(log) as out:
         server = subprocess.Popen(
             [*line, "--json", str(saved)],
             stdout=out,

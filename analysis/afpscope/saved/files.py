@@ -30,10 +30,10 @@ def _error(number: int) -> OSError:
 
 
 class _Walk:
-    """Walks along a path part by part; the caller closes `at`.
+    """Goes along a path part by part: no flag of the kernel's says whose links are followed.
 
-    `found` is what the path names if that is not a folder, -1 if it does not exist; `is_open`:
-    by a link of /proc to an open file, as /dev/stdout is, so that it is not in `at`.
+    `at` is the folder of the part reached, `found` what it names, -1 if that does not exist;
+    `is_open`: a link of /proc led to an open file, as /dev/stdout does, which need not be in `at`.
     """
 
     def __init__(self, path: Path, make: bool = False) -> None:
@@ -41,11 +41,11 @@ class _Walk:
             path = path.resolve()
         self._path, self._make, self._links = path, make, 0
         self._rest = [*reversed(path.parts)]
-        self.at = os.open("/" if path.is_absolute() else ".", _PATH)
-        self.name, self.found, self.is_folder, self.is_open = "", -1, True, False
+        self.at, self.found = -1, os.open("/" if path.is_absolute() else ".", _PATH)
+        self.name, self.is_open = "", False
         try:
             while self._rest:
-                self._step(self._rest.pop())
+                self._step()
         except BaseException:
             self.close()
             raise
@@ -53,64 +53,45 @@ class _Walk:
     def close(self) -> None:
         for fd in {self.at, self.found} - {-1}:
             os.close(fd)
-        self.at = self.found = -1
 
-    def _step(self, name: str) -> None:
-        self.name, self.is_folder, self.is_open = name, False, False
+    def _step(self) -> None:
+        """Goes on by the first part of the rest. The first of an absolute path is "/"."""
+        if self.found < 0:
+            raise _error(errno.ENOENT)
+        if self.at >= 0:
+            os.close(self.at)
+        self.at, self.found = self.found, -1
+        self.name, self.is_open = self._rest.pop(), False
         try:
-            fd = self._open(name)
-        except FileNotFoundError:
-            if self._rest or self._make:
-                raise
-            return
-        if stat.S_ISLNK(os.fstat(fd).st_mode):
-            fd = self._follow(fd)
-            if fd < 0:
-                return
-        if stat.S_ISDIR(os.fstat(fd).st_mode):
-            self._enter(fd)
-        elif self._rest:
-            os.close(fd)
-            raise _error(errno.ENOTDIR)
-        else:
-            self.found = fd
-
-    def _open(self, name: str) -> int:
-        try:
-            return os.open(name, _PATH | os.O_NOFOLLOW, dir_fd=self.at)
+            self.found = os.open(self.name, _PATH | os.O_NOFOLLOW, dir_fd=self.at)
         except FileNotFoundError:
             if not self._make:
-                raise
-        with contextlib.suppress(FileExistsError):
-            os.mkdir(name, dir_fd=self.at)
-        return os.open(name, _PATH | os.O_NOFOLLOW, dir_fd=self.at)
+                return
+            with contextlib.suppress(FileExistsError):
+                os.mkdir(self.name, dir_fd=self.at)
+            self.found = os.open(self.name, _PATH | os.O_NOFOLLOW, dir_fd=self.at)
+        if stat.S_ISLNK(os.fstat(self.found).st_mode):
+            self._follow()
 
-    def _enter(self, fd: int) -> None:
-        os.close(self.at)
-        self.at, self.is_folder = fd, True
-
-    def _follow(self, link: int) -> int:
-        """-1: the link's target is in front of the rest now. The text of a link in /proc may not be
-        a path (a pipe): then returns a descriptor of the target."""
-        try:
-            st, target = os.fstat(link), os.readlink("", dir_fd=link)
-        finally:
-            os.close(link)
-        self._links += 1
-        if self._links > LINKS_MAX:
-            raise _error(errno.ELOOP)
+    def _follow(self) -> None:
+        """Puts the target of the link that was found in front of the rest. A link of /proc, whose
+        text may not be a path (a pipe), is left to the kernel."""
+        st, target = os.fstat(self.found), os.readlink("", dir_fd=self.found)
         if st.st_uid not in (0, os.geteuid()):
             raise wrong_use(
                 f"{self._path}: {self.name} in it is a symbolic link of another user"
                 f" (user id {st.st_uid}): name the place itself"
             )
+        self._links += 1
+        if self._links > LINKS_MAX:
+            raise _error(errno.ELOOP)
+        os.close(self.found)
+        self.found = -1
         if Path("/proc/self").exists() and st.st_dev == Path("/proc/self").lstat().st_dev:
-            self.is_open = True
-            return os.open(self.name, _PATH, dir_fd=self.at)
-        if target.startswith("/"):
-            self._enter(os.open("/", _PATH))
-        self._rest += reversed(Path(target).parts)
-        return -1
+            self.found, self.is_open = os.open(self.name, _PATH, dir_fd=self.at), True
+        else:
+            self.at, self.found = -1, self.at
+            self._rest += reversed(Path(target).parts)
 
 
 def _failure(path: Path, e: OSError) -> Failure:
@@ -154,10 +135,10 @@ def written(path: Path) -> Iterator[BinaryIO]:
     except OSError as e:
         raise _failure(path, e) from None
     try:
-        if walk.is_folder:
+        mode = stat.S_IFREG if walk.found < 0 else os.fstat(walk.found).st_mode
+        if stat.S_ISDIR(mode):
             raise wrong_use(f"{path} is a folder: name a file")
-        is_file = walk.found < 0 or stat.S_ISREG(os.fstat(walk.found).st_mode)
-        if is_file and not walk.is_open:
+        if stat.S_ISREG(mode) and not walk.is_open:
             with _whole(walk.at, walk.name, path) as out:
                 yield out
         else:
@@ -177,12 +158,8 @@ class Folder:
         self.path = path
         self._made: list[str] = []
         try:
-            walk = _Walk(path, make=True)
-            self._fd, walk.at = walk.at, -1
-            walk.close()
-            if not walk.is_folder:
-                os.close(self._fd)
-                raise _error(errno.ENOTDIR)
+            with contextlib.closing(_Walk(path, make=True)) as walk:
+                self._fd = os.open(".", _PATH | os.O_DIRECTORY, dir_fd=walk.found)
         except OSError as e:
             raise Failure(f"cannot make folder {path}: {e.strerror}") from None
 
@@ -206,6 +183,12 @@ class Folder:
         for name in self._made:
             with contextlib.suppress(OSError):
                 os.unlink(name, dir_fd=self._fd)
+
+
+def added(path: Path) -> BinaryIO:
+    """Opens a file of our own choice to add to it; not over a link, nor into a pipe."""
+    flags = os.O_APPEND | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
+    return os.fdopen(os.open(path, os.O_WRONLY | os.O_CREAT | flags, 0o666), "ab")
 
 
 def opened(path: Path) -> BinaryIO:

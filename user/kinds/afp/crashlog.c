@@ -56,7 +56,7 @@ void crashlog_look(struct run_figures *out, const struct servers_entry *s, const
 	fd = filesystem_open(root, file->value);
 	if (fd < 0)
 		return;
-	if (!fstat(fd, &st) && S_ISREG(st.st_mode))
+	if (!fstat(fd, &st))
 		n = pread(fd, text, TAIL, st.st_size > TAIL ? st.st_size - TAIL : 0);
 	close(fd);
 	text[n > 0 ? n : 0] = '\0';

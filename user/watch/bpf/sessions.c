@@ -7,6 +7,7 @@
 
 #include "watch/watch_priv.h"
 
+#include "base/vec.h"
 #include "host/net/sockets.h"
 #include "host/proc/procfs.h"
 #include "host/usernames.h"
@@ -354,18 +355,13 @@ static int bpf_sessions_keep(struct sessions *s, const struct known *k)
 
 	if (s->n_ended == KEPT_MAX)
 		drop_idle(s);
-	more = realloc(s->ended, (s->n_ended + 1) * sizeof(*more));
+	more = VEC_ADD(s->ended, s->n_ended);
 	if (!more)
 		return -ENOMEM;
-	s->ended = more;
-	more += s->n_ended;
 	*more = *k;
 	more->label.cwd = NULL;
 	more->label.folder = k->label.folder ? strdup(k->label.folder) : NULL;
-	if (k->label.folder && !more->label.folder)
-		return -ENOMEM;
-	s->n_ended++;
-	return 0;
+	return k->label.folder && !more->label.folder ? -ENOMEM : 0;
 }
 
 int sessions_end(struct bpf_rung *b, uint32_t stream)

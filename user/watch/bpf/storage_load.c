@@ -8,6 +8,7 @@
 
 #include "watch/bpf/storage_load.h"
 
+#include "base/vec.h"
 #include "watch/bpf/load.h"
 
 #include "bpf/calls.h"
@@ -462,24 +463,14 @@ static bool sum_row(const struct storage *s, size_t row, struct afs_storage *out
 
 int storage_read(const struct storage *s, struct ledger *out)
 {
-	struct ledger_storage *row = calloc(N_ROWS + 1, sizeof(*row)), *less;
-	struct afs_storage sum;
-	size_t n = 0;
+	struct ledger_storage row;
 
-	if (!row)
-		return -ENOMEM;
 	for (size_t i = 0; i < N_ROWS; i++) {
-		if (!sum_row(s, i, &sum))
-			continue;
-		row[n++] = (struct ledger_storage) {
-			.role = (uint8_t)(i / AFS_N_ACCOUNTS),
-			.account = (uint16_t)(i % AFS_N_ACCOUNTS),
-			.sum = sum,
-		};
+		row = (struct ledger_storage) { .role = (uint8_t)(i / AFS_N_ACCOUNTS),
+						.account = (uint16_t)(i % AFS_N_ACCOUNTS) };
+		if (sum_row(s, i, &row.sum) && VEC_PUSH(out->storage, out->n_storage, row))
+			return -ENOMEM;
 	}
-	less = reallocarray(row, n + 1, sizeof(*row));
-	out->storage = less ? less : row;
-	out->n_storage = n;
 	out->has_storage = true;
 	for (int i = 0; i < AFS_N_STORAGE_ITEMS; i++)
 		out->has_item[i] = s->item[i].how;
