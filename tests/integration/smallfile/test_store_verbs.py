@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """What each operation of a store does on disk: on netatalk, by AFP version, and in a directory.
 
-Tests client/store/afp.c, afp_ops.c, posix_ops.c, client/afp/command.c: by verbs.c, beside this.
+Tests client/store/afp.c, afp_ops.c, posix.c, file_store.c, client/afp/command.c: by verbs.c,
+beside this.
 """
 
 from __future__ import annotations
@@ -34,7 +35,7 @@ class Verbs:
         self.disk = disk  # what the store shows
         self.version = version  # of AFP; 0: a directory, without a server
         self.lists = LISTS.get(version, "FPEnumerateExt2" if version else "getdents64")
-        line = [str(BUILD / "tests/integration/verbs"), *command]
+        line = [str(BUILD / "tests/integration/lib/verbs"), *command]
         self.process = subprocess.Popen(
             line, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
         )
