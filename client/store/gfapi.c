@@ -1,17 +1,318 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* The store that is a directory of a GlusterFS volume: how it is opened; gfapi_ops.c has the calls.
- */
+/* The store that is a directory of a GlusterFS volume: its calls are those of libgfapi, which takes
+ * paths. */
 #include "store/gfapi_priv.h"
 
-#include <errno.h>
-#include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 
-#define DIR_MODE     0750
 #define DIRECT_ALIGN 4096
 
-static const char *const calls[N_STORE_VERBS] = {
+struct gfapi_file {
+	struct glfs_fd *fd;
+	struct gfapi_file *next;
+	char path[]; /* by which it was opened */
+};
+
+static struct gfapi *gfapi_of(struct file_store *f)
+{
+	_Static_assert(offsetof(struct gfapi, f) == 0, "a store is the head of its kind");
+	return (struct gfapi *)f;
+}
+
+static struct gfapi_file *file_of(uint64_t file)
+{
+	return (struct gfapi_file *)(uintptr_t)file;
+}
+
+/* ---- paths ---- */
+
+/* Puts text in front of what begins at *at. */
+static bool prepend(char *out, size_t *at, const char *text)
+{
+	size_t len = strlen(text);
+
+	if (len > *at)
+		return false;
+	*at -= len;
+	memcpy(out + *at, text, len);
+	return true;
+}
+
+int gfapi_path(const struct gfapi *g, uint64_t dir, const char *name, char out[static PATH_MAX])
+{
+	const struct file_store_dir *d;
+	size_t at = PATH_MAX - 1;
+	bool fits = true;
+
+	out[at] = '\0';
+	if (*name)
+		fits = prepend(out, &at, name) && prepend(out, &at, "/");
+	for (; fits && dir; dir = d->parent) {
+		d = file_store_dir_of(&g->f, dir);
+		if (!d)
+			return ENOENT;
+		fits = prepend(out, &at, d->name) && prepend(out, &at, "/");
+	}
+	fits = fits && prepend(out, &at, g->root);
+	if (fits && !out[at])
+		fits = prepend(out, &at, "/");
+	if (!fits)
+		return ENAMETOOLONG;
+	memmove(out, out + at, PATH_MAX - at);
+	return 0;
+}
+
+/* ---- data ---- */
+
+static ssize_t gfapi_pread(struct file_store *f, uint64_t file, void *buf, size_t len, off_t at)
+{
+	return gfapi_of(f)->call->pread(file_of(file)->fd, buf, len, at, 0, NULL);
+}
+
+static ssize_t gfapi_pwrite(struct file_store *f, uint64_t file, const void *data, size_t len,
+			    off_t at)
+{
+	return gfapi_of(f)->call->pwrite(file_of(file)->fd, data, len, at, 0, NULL, NULL);
+}
+
+static int gfapi_open(struct gfapi *g, const char *path, int flags, uint64_t *file)
+{
+	struct gfapi_file *made = malloc(sizeof(*made) + strlen(path) + 1);
+	int code;
+
+	if (!made)
+		return ENOMEM;
+	made->fd = g->call->open(g->fs, path, flags);
+	if (!made->fd) {
+		code = file_store_code_of(-1);
+		free(made);
+		return code;
+	}
+	strcpy(made->path, path);
+	made->next = g->files;
+	g->files = made;
+	*file = (uintptr_t)made;
+	return 0;
+}
+
+static int gfapi_close(struct file_store *f, uint64_t file)
+{
+	struct gfapi *g = gfapi_of(f);
+	struct gfapi_file *old = file_of(file), **at = &g->files;
+	int code = file_store_code_of(g->call->close(old->fd));
+
+	while (*at != old)
+		at = &(*at)->next;
+	*at = old->next;
+	free(old);
+	return code;
+}
+
+/* A brick refuses it where the file is open directly: another opening takes it. */
+static int gfapi_begin_tail(struct file_store *f, uint64_t file, uint64_t *tail)
+{
+	return gfapi_open(gfapi_of(f), file_of(file)->path, O_WRONLY, tail);
+}
+
+static int gfapi_lock(struct file_store *f, uint64_t file, struct flock *range)
+{
+	const struct gfapi_calls *call = gfapi_of(f)->call;
+	struct glfs_fd *fd = file_of(file)->fd;
+	uint64_t owner = (uintptr_t)fd;
+	int code = file_store_code_of(call->fd_set_lkowner(fd, &owner, sizeof(owner)));
+
+	return code ? code : file_store_code_of(call->posix_lock(fd, F_SETLK, range));
+}
+
+static int gfapi_on_file(struct file_store *f, struct store_op *op)
+{
+	const struct gfapi_calls *call = gfapi_of(f)->call;
+	struct glfs_fd *fd = file_of(op->file.id)->fd;
+	struct stat st;
+	int code;
+
+	switch (op->verb) {
+	case STORE_CLOSE:
+		return gfapi_close(f, op->file.id);
+	case STORE_SET_LEN:
+		return file_store_code_of(call->ftruncate(fd, (off_t)op->len, NULL, NULL));
+	case STORE_FLUSH:
+		return file_store_code_of(call->fsync(fd, NULL, NULL));
+	default: /* STORE_LENGTH */
+		code = file_store_code_of(call->fstat(fd, &st));
+		op->done = code ? 0 : (uint64_t)st.st_size;
+		return code;
+	}
+}
+
+/* ---- names ---- */
+
+static int gfapi_open_dir(struct file_store *f, uint64_t dir, const char *name, bool is_new,
+			  int *fd)
+{
+	struct gfapi *g = gfapi_of(f);
+	char path[PATH_MAX];
+	struct stat st;
+	int code;
+
+	*fd = -1;
+	if (is_new)
+		return 0;
+	code = gfapi_path(g, dir, name, path);
+	code = code ? code : file_store_code_of(g->call->lstat(g->fs, path, &st));
+	return code || S_ISDIR(st.st_mode) ? code : ENOTDIR;
+}
+
+static int gfapi_remove(struct file_store *f, uint64_t dir, const char *name, bool is_dir)
+{
+	struct gfapi *g = gfapi_of(f);
+	char path[PATH_MAX];
+	int code = gfapi_path(g, dir, name, path);
+
+	if (code)
+		return code;
+	return file_store_code_of(is_dir ? g->call->rmdir(g->fs, path)
+					 : g->call->unlink(g->fs, path));
+}
+
+static int gfapi_create(const struct gfapi *g, const char *path)
+{
+	struct glfs_fd *fd = g->call->creat(g->fs, path, O_WRONLY | O_CREAT | O_EXCL,
+					    FILE_STORE_FILE_MODE);
+
+	return file_store_code_of(fd ? g->call->close(fd) : -1);
+}
+
+static int gfapi_statvfs(struct file_store *f, uint64_t dir, struct statvfs *out)
+{
+	struct gfapi *g = gfapi_of(f);
+	char path[PATH_MAX];
+	int code = gfapi_path(g, dir, "", path);
+
+	return code ? code : file_store_code_of(g->call->statvfs(g->fs, path, out));
+}
+
+static ssize_t gfapi_xattr(struct file_store *f, const struct store_op *op, const char *attr)
+{
+	struct gfapi *g = gfapi_of(f);
+	char path[PATH_MAX];
+
+	errno = gfapi_path(g, op->dir.id, op->name, path);
+	if (errno)
+		return -1;
+	if (op->verb == STORE_SET_XATTR)
+		return g->call->lsetxattr(g->fs, path, attr, op->data, op->len, 0);
+	return g->call->lgetxattr(g->fs, path, attr, op->buf, op->len);
+}
+
+/* GlusterFS has no rename that refuses to replace: the name is asked for before. */
+static int gfapi_rename(const struct gfapi *g, const char *path, const char *to)
+{
+	struct stat st;
+
+	if (!g->call->lstat(g->fs, to, &st))
+		return EEXIST;
+	if (errno != ENOENT)
+		return file_store_code_of(-1);
+	return file_store_code_of(g->call->rename(g->fs, path, to));
+}
+
+static int gfapi_on_two(const struct gfapi *g, const struct store_op *op, const char *path)
+{
+	char to[PATH_MAX];
+	int code = gfapi_path(g, op->to_dir.id, op->to_name, to);
+
+	if (code)
+		return code;
+	return op->verb == STORE_LINK ? file_store_code_of(g->call->link(g->fs, path, to))
+				      : gfapi_rename(g, path, to);
+}
+
+/* lutimens() cannot leave out the time of the last access: it gets the same. */
+static int gfapi_set_time(const struct gfapi *g, const struct store_op *op, const char *path)
+{
+	const struct timespec at = { .tv_sec = (time_t)op->offset };
+	const struct timespec times[2] = { at, at };
+
+	return file_store_code_of(g->call->lutimens(g->fs, path, times));
+}
+
+static int gfapi_on_name(struct file_store *f, struct store_op *op)
+{
+	struct gfapi *g = gfapi_of(f);
+	char path[PATH_MAX];
+	struct stat st;
+	int code = gfapi_path(g, op->dir.id, op->name, path);
+
+	if (code)
+		return code;
+	switch (op->verb) {
+	case STORE_PROBE:
+		return file_store_code_of(g->call->lstat(g->fs, path, &st));
+	case STORE_MKDIR:
+		return file_store_code_of(g->call->mkdir(g->fs, path, FILE_STORE_DIR_MODE));
+	case STORE_CREATE:
+		return gfapi_create(g, path);
+	case STORE_RENAME:
+	case STORE_LINK:
+		return gfapi_on_two(g, op, path);
+	case STORE_SYMLINK:
+		return file_store_code_of(g->call->symlink(g->fs, op->to_name, path));
+	case STORE_SET_TIME:
+		return gfapi_set_time(g, op, path);
+	case STORE_SET_MODE:
+		return file_store_code_of(g->call->chmod(g->fs, path, op->how & 07777));
+	default:
+		return gfapi_open(g, path, file_store_flags(f, op->how), &op->opened.id);
+	}
+}
+
+/* ---- entries ---- */
+
+static void *gfapi_open_list(struct file_store *f, uint64_t dir)
+{
+	struct gfapi *g = gfapi_of(f);
+	char path[PATH_MAX];
+
+	errno = gfapi_path(g, dir, "", path);
+	return errno ? NULL : g->call->opendir(g->fs, path);
+}
+
+/* What stat() shows of an entry mostly comes with it, or else is asked for. */
+static int gfapi_next(struct file_store *f, void *list, uint64_t dir, bool with_attrs,
+		      struct file_store_entry *out)
+{
+	struct gfapi *g = gfapi_of(f);
+	const struct dirent *entry;
+	char path[PATH_MAX];
+	struct stat st;
+	int code;
+
+	errno = 0;
+	do {
+		st.st_nlink = 0;
+		entry = with_attrs ? g->call->readdirplus(list, &st) : g->call->readdir(list);
+	} while (entry && file_store_is_dot(entry->d_name));
+	*out = (struct file_store_entry) { 0 };
+	if (!entry)
+		return errno;
+	out->name = entry->d_name;
+	out->len = offsetof(struct dirent, d_name) + strlen(entry->d_name) + 1;
+	if (!with_attrs || st.st_nlink)
+		return 0;
+	code = gfapi_path(g, dir, entry->d_name, path);
+	code = code ? code : file_store_code_of(g->call->lstat(g->fs, path, &st));
+	return code == ENOENT ? 0 : code; /* removed meanwhile */
+}
+
+static void gfapi_close_list(struct file_store *f, void *list)
+{
+	gfapi_of(f)->call->closedir(list);
+}
+
+/* ---- the store ---- */
+
+static const char *const gfapi_what[N_STORE_VERBS] = {
 	[STORE_PROBE] = "glfs_lstat",         [STORE_MKDIR] = "glfs_mkdir",
 	[STORE_CREATE] = "glfs_creat",        [STORE_DELETE] = "glfs_unlink",
 	[STORE_OPEN] = "glfs_open",           [STORE_CLOSE] = "glfs_close",
@@ -26,14 +327,32 @@ static const char *const calls[N_STORE_VERBS] = {
 	[STORE_UNLOCK] = "glfs_posix_lock",   [STORE_SYMLINK] = "glfs_symlink",
 };
 
+static const struct file_store_calls gfapi_file_calls = {
+	.what = gfapi_what,
+	.no_copy = "GlusterFS has no copy by the server for all kinds of volumes",
+	.pread = gfapi_pread,
+	.pwrite = gfapi_pwrite,
+	.begin_tail = gfapi_begin_tail,
+	.end_tail = gfapi_close,
+	.lock = gfapi_lock,
+	.on_file = gfapi_on_file,
+	.open_dir = gfapi_open_dir,
+	.remove = gfapi_remove,
+	.statvfs = gfapi_statvfs,
+	.xattr = gfapi_xattr,
+	.on_name = gfapi_on_name,
+	.open_list = gfapi_open_list,
+	.next = gfapi_next,
+	.close_list = gfapi_close_list,
+};
+
 static void close_gfapi(struct store *s)
 {
 	struct gfapi *g = (struct gfapi *)s;
 
-	blocking_fini(&g->b);
-	gfapi_end_listing(g);
-	gfapi_close_files(g);
-	gfapi_free_dirs(g);
+	file_store_fini(&g->f);
+	while (g->files)
+		gfapi_close(&g->f, (uintptr_t)g->files);
 	gfapi_leave(g->client);
 	free(g);
 }
@@ -81,16 +400,14 @@ static int open_gfapi(struct store **out, const char *where, bool direct, struct
 	g = calloc(1, sizeof(*g));
 	if (!g)
 		return err_set(e, -ENOMEM, "out of memory");
-	blocking_init(&g->b, &store_gfapi_type, calls, gfapi_carry_out);
-	g->b.s.align = direct ? DIRECT_ALIGN : 1;
-	g->b.s.has_links = true;
+	file_store_init(&g->f, &store_gfapi_type, &gfapi_file_calls, direct);
+	g->f.b.s.align = direct ? DIRECT_ALIGN : 1;
 	g->client = at.client;
 	g->call = at.call;
 	g->fs = at.fs;
-	g->direct = direct;
 	memcpy(g->root, at.url.path, sizeof(g->root));
 	gfapi_use(g->client);
-	*out = &g->b.s;
+	*out = &g->f.b.s;
 	return 0;
 }
 
@@ -99,7 +416,8 @@ static int make_gfapi(const char *where, struct err *e)
 	struct gfapi_place at;
 	int r = find_place(&at, where, e);
 
-	if (!r && *at.url.path && at.call->mkdir(at.fs, at.url.path, DIR_MODE) && errno != EEXIST)
+	if (!r && *at.url.path && at.call->mkdir(at.fs, at.url.path, FILE_STORE_DIR_MODE) &&
+	    errno != EEXIST)
 		r = store_gfapi_failed("make directory", where, errno ? errno : EIO, e);
 	return r;
 }
@@ -117,64 +435,11 @@ static int list_gfapi(const char *where, store_found *found, void *user, struct 
 	if (!fd)
 		return store_gfapi_failed("list directory", where, errno ? errno : EIO, e);
 	while ((errno = 0, entry = at.call->readdir(fd)))
-		if (strcmp(entry->d_name, ".") && strcmp(entry->d_name, ".."))
+		if (!file_store_is_dot(entry->d_name))
 			found(user, entry->d_name);
 	code = errno;
 	at.call->closedir(fd);
 	return code ? store_gfapi_failed("list directory", where, code, e) : 0;
-}
-
-/* ---- removing ---- */
-
-static int remove_dir(const struct gfapi_place *at, char path[static PATH_MAX]);
-
-/* Removes the entry name of path, whatever it is; path is unchanged afterwards. 0 or an errno. */
-static int store_gfapi_remove_entry(const struct gfapi_place *at, char path[static PATH_MAX],
-				    const char *name)
-{
-	size_t len = strlen(path);
-	int code = 0;
-
-	if ((size_t)snprintf(path + len, PATH_MAX - len, "/%s", name) >= PATH_MAX - len)
-		code = ENAMETOOLONG;
-	else if (at->call->unlink(at->fs, path))
-		code = errno == EISDIR ? remove_dir(at, path) : errno ? errno : EIO;
-	path[len] = '\0';
-	return code == ENOENT ? 0 : code;
-}
-
-static int remove_dir(const struct gfapi_place *at, char path[static PATH_MAX])
-{
-	struct glfs_fd *fd = at->call->opendir(at->fs, path);
-	const struct dirent *entry;
-	int code = 0;
-
-	if (!fd)
-		return errno ? errno : EIO;
-	while (!code && (errno = 0, entry = at->call->readdir(fd)))
-		if (strcmp(entry->d_name, ".") && strcmp(entry->d_name, ".."))
-			code = store_gfapi_remove_entry(at, path, entry->d_name);
-	code = code ? code : errno;
-	at->call->closedir(fd);
-	if (!code && at->call->rmdir(at->fs, path))
-		code = errno ? errno : EIO;
-	return code;
-}
-
-static int remove_gfapi(const char *where, const char *name, struct err *e)
-{
-	char path[PATH_MAX];
-	struct gfapi_place at;
-	int r = find_place(&at, where, e), code;
-
-	if (r)
-		return r;
-	memcpy(path, at.url.path, sizeof(path));
-	code = store_gfapi_remove_entry(&at, path, name);
-	if (!code)
-		return 0;
-	return err_set(e, -code, "cannot remove " GFAPI_PREFIX "%s/%s: %s", where, name,
-		       strerror(code));
 }
 
 const struct store_kind store_gfapi_kind = {
@@ -182,5 +447,5 @@ const struct store_kind store_gfapi_kind = {
 	.open = open_gfapi,
 	.make = make_gfapi,
 	.list = list_gfapi,
-	.remove = remove_gfapi,
+	.remove = file_store_remove,
 };

@@ -17,7 +17,7 @@
  * all of them have it: the last store of a client that has such waits so long when it is closed.
  */
 
-#include "store/blocking.h"
+#include "store/file_store.h"
 
 #include <dirent.h>
 #include <fcntl.h>
@@ -119,40 +119,16 @@ void gfapi_leave(struct gfapi_client *c);
 
 /* ---- the store ---- */
 
-/* A directory that has been made or looked up: a name in another one, [0] is the store's own. */
-struct gfapi_dir {
-	uint64_t parent;
-	char *name; /* NULL: it is free */
-};
-
 struct gfapi {
-	struct blocking b;
+	struct file_store f;
 	struct gfapi_client *client;
 	const struct gfapi_calls *call; /* the client's, as is fs */
 	struct glfs *fs;
-	bool direct;
 	char root[PATH_MAX];
-	struct gfapi_dir *dir; /* the store's directories, by their id */
-	size_t n_dirs;
 	struct gfapi_file *files; /* that are open */
-	struct glfs_fd *listing;  /* of the directory that was listed last; NULL: none */
-	uint64_t listing_dir, listed;
 };
-
-void gfapi_carry_out(struct blocking *b, struct store_op *op);
-void gfapi_end_listing(struct gfapi *g);
-void gfapi_close_files(struct gfapi *g);
 
 /* The path of name in a directory, name "": of itself. 0, or an errno: the directory is gone. */
 int gfapi_path(const struct gfapi *g, uint64_t dir, const char *name, char out[static PATH_MAX]);
-
-/* The directory's id; 0: it is not known. */
-uint64_t gfapi_find_dir(const struct gfapi *g, uint64_t parent, const char *name);
-/* Its id, in any case; 0: no memory. */
-uint64_t gfapi_keep_dir(struct gfapi *g, uint64_t parent, const char *name);
-void gfapi_forget_dir(struct gfapi *g, uint64_t dir);
-/* It has another name from now on. false: no memory. */
-bool gfapi_move_dir(struct gfapi *g, uint64_t dir, uint64_t parent, const char *name);
-void gfapi_free_dirs(struct gfapi *g);
 
 #endif

@@ -60,10 +60,15 @@ int store_remove_local(struct store *s, const char *place, const char *name, str
 	struct store_op op = { .verb = STORE_DELETE, .dir = s->root[0], .name = name };
 	const char *where;
 	const struct store_kind *k = local_find(place, &where);
-	int r;
+	int r = 0, code;
 
-	if (k->remove)
-		return k->remove(where, name, e);
+	if (k->remove) {
+		code = k->remove(s, name);
+		if (code)
+			r = err_set(e, -code, "cannot remove %s/%s: %s", place, name,
+				    strerror(code));
+		return r;
+	}
 	r = store_call(s, &op, e);
 	if (!r && op.result != STORE_OK)
 		r = err_set(e, -EIO, "cannot remove %s/%s: %s", place, name, op.why);

@@ -100,7 +100,7 @@ enum store_result {
 
 struct store_dir {
 	unsigned int volume; /* 0; 1: the second, of store_open_afp's other volume */
-	uint64_t id;         /* AFP: directory id; POSIX: descriptor */
+	uint64_t id;         /* AFP: directory id; else the store's own number */
 };
 
 struct store_file {

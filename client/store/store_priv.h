@@ -88,9 +88,9 @@ struct store_kind {
 	int (*make)(const char *where, struct err *e);
 	/* Calls found() for each name in it. */
 	int (*list)(const char *where, store_found *found, void *user, struct err *e);
-	/* Removes the directory name with all that is in it; NULL: its users remove what they make.
-	 */
-	int (*remove)(const char *where, const char *name, struct err *e);
+	/* Removes the directory name of s, an open store of this kind, with all that is in it: 0 or
+	 * an errno. NULL: its users remove what they make. */
+	int (*remove)(struct store *s, const char *name);
 };
 
 extern const struct store_kind store_posix_kind, store_gfapi_kind, store_rx_kind;

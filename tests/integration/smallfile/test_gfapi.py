@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """Directories of GlusterFS volumes, by libgfapi, on a real server: what is written there is there.
 
-Tests client/store/gfapi.c, gfapi_ops.c, gfapi_lib.c, blocking.c.
+Tests client/store/gfapi.c, gfapi_lib.c, file_store.c, blocking.c.
 """
 
 from __future__ import annotations

@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """What each operation of a store does on disk: on netatalk, by AFP version, and in a directory.
 
-Tests client/store/afp.c, afp_ops.c, posix_ops.c, client/afp/command.c: by verbs.c, beside this.
+Tests client/store/afp.c, afp_ops.c, posix.c, file_store.c, client/afp/command.c: by verbs.c,
+beside this.
 """
 
 from __future__ import annotations

@@ -2,7 +2,8 @@
 /*
  * Places on GlusterFS volumes: what a URL says, what is said where there is no library or no
  * server, and the paths of directories. What the verbs do is in
- * tests/integration/smallfile/test_gfapi.py. Tests client/store/gfapi.c, gfapi_lib.c, gfapi_dirs.c.
+ * tests/integration/smallfile/test_gfapi.py. Tests client/store/gfapi.c, gfapi_lib.c,
+ * file_store_dirs.c.
  */
 #include "store/gfapi_priv.h"
 
@@ -162,33 +163,34 @@ static void paths_begin_in_the_stores_own_directory(void **state)
 		strcpy(g.root, i ? "/some/where" : "");
 		assert_string_equal(path_of(&g, 0, ""), i ? "/some/where" : "/");
 		assert_string_equal(path_of(&g, 0, "f"), i ? "/some/where/f" : "/f");
-		a = gfapi_keep_dir(&g, 0, "a");
-		b = gfapi_keep_dir(&g, a, "b");
+		a = file_store_keep_dir(&g.f, 0, "a", -1);
+		b = file_store_keep_dir(&g.f, a, "b", -1);
 		assert_true(a && b && a != b);
-		assert_int_equal(gfapi_keep_dir(&g, a, "b"), b);
+		assert_int_equal(file_store_keep_dir(&g.f, a, "b", -1), b);
 		assert_string_equal(path_of(&g, b, ""), i ? "/some/where/a/b" : "/a/b");
 		assert_string_equal(path_of(&g, b, "f"), i ? "/some/where/a/b/f" : "/a/b/f");
 	}
-	gfapi_free_dirs(&g);
+	file_store_free_dirs(&g.f);
 }
 
 static void a_directory_that_moves_takes_along_what_is_in_it(void **state)
 {
 	struct gfapi g = { 0 };
-	uint64_t a = gfapi_keep_dir(&g, 0, "a"), b = gfapi_keep_dir(&g, a, "b"),
-		 c = gfapi_keep_dir(&g, 0, "c");
+	uint64_t a = file_store_keep_dir(&g.f, 0, "a", -1),
+		 b = file_store_keep_dir(&g.f, a, "b", -1),
+		 c = file_store_keep_dir(&g.f, 0, "c", -1);
 	char path[PATH_MAX];
 
 	(void)state;
-	assert_true(gfapi_move_dir(&g, a, c, "new"));
+	assert_true(file_store_move_dir(&g.f, a, c, "new"));
 	assert_string_equal(path_of(&g, b, "f"), "/c/new/b/f");
-	assert_int_equal(gfapi_find_dir(&g, 0, "a"), 0);
-	assert_int_equal(gfapi_find_dir(&g, c, "new"), a);
-	gfapi_forget_dir(&g, a);
+	assert_int_equal(file_store_find_dir(&g.f, 0, "a"), 0);
+	assert_int_equal(file_store_find_dir(&g.f, c, "new"), a);
+	file_store_forget_dir(&g.f, a);
 	assert_int_equal(gfapi_path(&g, a, "", path), ENOENT);
 	assert_int_equal(gfapi_path(&g, b, "f", path), ENOENT);
-	assert_int_equal(gfapi_keep_dir(&g, 0, "other"), a); /* its place is free */
-	gfapi_free_dirs(&g);
+	assert_int_equal(file_store_keep_dir(&g.f, 0, "other", -1), a); /* its place is free */
+	file_store_free_dirs(&g.f);
 }
 
 static void any_number_of_directories_is_kept(void **state)
@@ -199,10 +201,10 @@ static void any_number_of_directories_is_kept(void **state)
 	(void)state;
 	for (unsigned int i = 1; i <= 1000; i++) {
 		snprintf(name, sizeof(name), "d%u", i);
-		assert_int_equal(gfapi_keep_dir(&g, 0, name), i);
+		assert_int_equal(file_store_keep_dir(&g.f, 0, name, -1), i);
 	}
 	assert_string_equal(path_of(&g, 1000, "f"), "/d1000/f");
-	gfapi_free_dirs(&g);
+	file_store_free_dirs(&g.f);
 }
 
 static void a_path_that_is_too_long_is_an_error(void **state)
@@ -216,7 +218,7 @@ static void a_path_that_is_too_long_is_an_error(void **state)
 	memset(name, 'x', 255);
 	name[255] = '\0';
 	for (unsigned int depth = 0; depth < 15; depth++)
-		dir = gfapi_keep_dir(&g, dir, name);
+		dir = file_store_keep_dir(&g.f, dir, name, -1);
 	assert_int_equal(gfapi_path(&g, dir, "", path), 0);
 	assert_int_equal(strlen(path), 15 * 256);
 	/* 255 bytes are left, with the slash */
@@ -226,7 +228,7 @@ static void a_path_that_is_too_long_is_an_error(void **state)
 		assert_int_equal(code, len < 255 ? 0 : ENAMETOOLONG);
 		name[len] = 'x';
 	}
-	gfapi_free_dirs(&g);
+	file_store_free_dirs(&g.f);
 }
 
 int main(void)

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* The verbs of metadata work in a local directory: what each does on disk, and what it refuses. */
+/*
+ * The verbs of metadata work in a local directory: what each does on disk, and what it refuses.
+ * Tests client/store/file_store.c, file_store_dirs.c.
+ */
 #include "unit/posix_rig.h"
 
 #include <dirent.h>
@@ -120,6 +123,7 @@ static void a_directory_that_is_found_again_takes_no_other_descriptor(void **sta
 	assert_int_equal(rename(path_of(g, "d"), path_of(g, "e")), 0);
 	assert_int_equal(mkdir(path_of(g, "d"), 0700), 0);
 	assert_int_not_equal(made(g, STORE_LOOKUP, root, "d").made.id, first.id);
+	assert_int_equal(named(g, STORE_DELETE, first, ""), STORE_NONE); /* which name has it? */
 	assert_int_equal(named(g, STORE_DELETE, root, "d"), STORE_OK);
 	assert_int_equal(rmdir(path_of(g, "e")), 0);
 }
