@@ -69,7 +69,7 @@ def _send(client: RawClient) -> int:
 
 
 def exporter_cost(lab: Lab, how: str) -> list[Result]:
-    """CPU time of its three processes once it watches, as a share of one CPU."""
+    """CPU time of its processes once it watches, as a share of one CPU."""
     stop = threading.Event()
     with _exporter(lab) as (pids, address), contextlib.closing(RawClient(lab.server.port)) as one:
         scraping = threading.Thread(target=_scrape, args=(address, stop))

@@ -73,7 +73,7 @@ static void run(const struct logins *l, char **word)
 	_exit(127);
 }
 
-/* Of a program and its children: the exporter works in one. */
+/* Of a program and its children: the exporter has one for each place that its metrics go to. */
 static void add_family(struct size *s, pid_t pid)
 {
 	char path[64];

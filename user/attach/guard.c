@@ -41,18 +41,18 @@ uint64_t guard_own_ns(void)
 	       timeval_ns(&ended.ru_stime);
 }
 
-/* Of this process and, where it is known, of the programs in the kernel. */
+/* Of this process, the others and, where it is known, of the programs in the kernel. */
 static uint64_t used_ns(struct guard *g, struct watch *w)
 {
 	uint64_t programs = 0;
 
 	g->knows_programs = watch_price(w, &programs);
-	return guard_own_ns() + (g->knows_programs ? programs : 0);
+	return guard_own_ns() + g->others_ns + (g->knows_programs ? programs : 0);
 }
 
 void guard_begin(struct guard *g, double most, struct watch *w)
 {
-	*g = (struct guard) { .most = most, .t_ns = clock_now_ns() };
+	*g = (struct guard) { .most = most, .others_ns = g->others_ns, .t_ns = clock_now_ns() };
 	g->used_ns = used_ns(g, w);
 }
 

@@ -14,6 +14,7 @@
 struct guard {
 	double most;            /* share of one CPU; 0: no limit */
 	bool knows_programs;    /* the programs' time is in "used" */
+	uint64_t others_ns;     /* CPU time of other processes that work for it, the caller's */
 	double share;           /* of the last window; before the first one has ended 0 */
 	uint64_t t_ns, used_ns; /* begin of the window; CPU time used until then */
 };
@@ -29,7 +30,7 @@ int guard_take(void *to, const char *arg, struct err *e);
 	  .help = "end by itself if watching takes more than this share of one CPU, such as 2%" }
 /* clang-format on */
 
-/* When the watch has begun. */
+/* When the watch has begun. Keeps others_ns. */
 void guard_begin(struct guard *g, double most, struct watch *w);
 
 /* Whether it has cost too much; to be called about once a second. */

@@ -1,17 +1,15 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
  * afpscope exporter: what a server's requests cost, all the time, for Prometheus. Options, and the
- * process that begins the other two.
+ * processes.
  */
 #include "exporter/exporter.h"
 
 #include "app/cmd.h"
 #include "attach/guard.h"
-#include "base/clock.h"
 #include "base/file.h"
 #include "base/opt.h"
 #include "host/rights.h"
-#include "watch/watch.h"
 
 #include <errno.h>
 #include <netdb.h>
@@ -20,8 +18,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/mman.h>
-#include <sys/prctl.h>
 #include <sys/socket.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -29,8 +25,7 @@
 #define LISTEN      "127.0.0.1:9548"
 #define INTERVAL_S  15
 #define BACKLOG     64
-#define PAUSE_MS    1000 /* before a watch is begun again */
-#define PATIENCE_MS 3000
+#define PATIENCE_MS 3000 /* with a process that does not read or end */
 
 static const char *const watch_choices[] = { "auto", "bpf", "proc", NULL };
 
@@ -59,12 +54,6 @@ const struct opt exporter_options[] = {
 	{ .type = OPT_END },
 };
 /* clang-format on */
-
-struct exporter {
-	const struct exporter_cfg *cfg;
-	int listener, control;           /* control: to the process that serves */
-	pid_t parent, serving, watching; /* 0: none */
-};
 
 /* "127.0.0.1:9548", "[::1]:9548". A socket, or -errno. */
 static int listen_at(const char *where, struct err *e)
@@ -101,201 +90,88 @@ static int listen_at(const char *where, struct err *e)
 	return err_set(e, r, "--listen: cannot listen on %s: %s", where, strerror(-r));
 }
 
-/* A child of the process that waits: signals reach it through that one only. */
-static void exporter_be_child(void)
+static int exporter_start(struct exporter_child child[], enum exporter_helper which,
+			  const struct exporter_cfg *cfg, int listener, struct err *e)
 {
-	signal(SIGINT, SIG_IGN);
-	signal(SIGHUP, SIG_IGN);
-}
-
-static void exporter_leave(int status)
-{
-	fflush(stdout);
-	_exit(status);
-}
-
-static int start_serving(struct exporter *x, struct err *e)
-{
-	int pair[2];
-
-	if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair))
-		return err_set(e, -errno, "cannot begin: %s", strerror(errno));
-	x->serving = fork();
-	if (!x->serving) {
-		exporter_be_child();
-		close(pair[0]);
-		exporter_leave(exporter_serve(x->cfg, pair[1], x->listener));
-	}
-	close(pair[1]);
-	x->control = pair[0];
-	if (x->listener >= 0)
-		close(x->listener);
-	x->listener = -1;
-	return x->serving < 0 ? err_set(e, -errno, "cannot begin: %s", strerror(errno)) : 0;
-}
-
-/* Hands a descriptor to the process that serves. */
-static int exporter_hand_over(int control, int fd)
-{
-	union {
-		struct cmsghdr head;
-		char room[CMSG_SPACE(sizeof(int))];
-	} u = { .room = { 0 } };
-	char byte = 0;
-	struct iovec io = { &byte, 1 };
-	struct msghdr m = {
-		.msg_iov = &io, .msg_iovlen = 1, .msg_control = &u, .msg_controllen = sizeof(u)
-	};
-
-	u.head.cmsg_level = SOL_SOCKET;
-	u.head.cmsg_type = SCM_RIGHTS;
-	u.head.cmsg_len = CMSG_LEN(sizeof(int));
-	memcpy(CMSG_DATA(&u.head), &fd, sizeof(fd));
-	return sendmsg(control, &m, MSG_NOSIGNAL) == 1 ? 0 : -errno;
-}
-
-static int start_watching(struct exporter *x, struct err *e)
-{
-	int pair[2], r;
+	const struct timeval patience = { .tv_sec = PATIENCE_MS / 1000 };
+	struct exporter_child *c = &child[which];
+	int pair[2], status;
 
 	if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, pair))
-		return err_set(e, -errno, "cannot watch: %s", strerror(errno));
-	x->watching = fork();
-	if (!x->watching) {
-		exporter_be_child();
-		signal(SIGTERM, SIG_IGN);
-		/* It may look for a server for long, and hears of nothing then. */
-		prctl(PR_SET_PDEATHSIG, SIGKILL);
-		if (getppid() != x->parent)
-			_exit(OUTCOME_FAILED);
-		close(x->control);
-		close(pair[0]);
-		exporter_leave(exporter_watch(x->cfg, pair[1]));
+		return err_set(e, -errno, "cannot begin: %s", strerror(errno));
+	c->socket = pair[0];
+	setsockopt(c->socket, SOL_SOCKET, SO_SNDTIMEO, &patience, sizeof(patience));
+	c->pid = fork();
+	if (!c->pid) {
+		/* Signals of a terminal reach it through the process that watches only. */
+		signal(SIGINT, SIG_IGN);
+		signal(SIGHUP, SIG_IGN);
+		for (unsigned int i = 0; i < EXPORTER_HELPERS; i++)
+			if (child[i].socket >= 0)
+				close(child[i].socket);
+		status = which == EXPORTER_HTTP ? exporter_serve(pair[1], listener)
+						: exporter_file(cfg, pair[1]);
+		_exit(status);
 	}
-	r = x->watching < 0 ? -errno : exporter_hand_over(x->control, pair[0]);
-	r = r == -EPIPE ? 0 : r; /* the other has ended, and said why */
-	close(pair[0]);
 	close(pair[1]);
-	return r ? err_set(e, r, "cannot watch: %s", strerror(-r)) : 0;
+	return c->pid < 0 ? err_set(e, -errno, "cannot begin: %s", strerror(errno)) : 0;
 }
 
-static void on_child(int sig)
+/* Ends it in its own time, but not for ever. How it has ended. */
+static enum outcome exporter_end(struct exporter_child *c, bool patient)
 {
-	(void)sig;
-}
-
-/* Which of the two has ended; 0: a signal came. No signal is missed just before the wait. */
-static pid_t exporter_wait_for_any(int *status)
-{
-	const struct sigaction wake = { .sa_handler = on_child };
-	sigset_t held, before;
-	pid_t pid = 0;
-
-	sigaction(SIGCHLD, &wake, NULL);
-	sigemptyset(&held);
-	sigaddset(&held, SIGINT);
-	sigaddset(&held, SIGTERM);
-	sigaddset(&held, SIGHUP);
-	sigaddset(&held, SIGCHLD);
-	sigprocmask(SIG_BLOCK, &held, &before);
-	while (!cmd_stop && !(pid = waitpid(-1, status, WNOHANG)))
-		sigsuspend(&before);
-	sigprocmask(SIG_SETMASK, &before, NULL);
-	return pid < 0 ? 0 : pid;
-}
-
-/* Whether it is to be begun again. */
-static bool goes_on(int status)
-{
-	if (WIFEXITED(status))
-		return WEXITSTATUS(status) == EXPORTER_AGAIN;
-	cmd_say("the process that watches was ended by signal %d: what was counted since its "
-		"last reading is lost; it is begun again",
-		WTERMSIG(status));
-	return true;
-}
-
-static enum outcome exporter_outcome_of(int status)
-{
-	switch (WEXITSTATUS(status)) {
-	case EXPORTER_COSTLY:
-	case EXPORTER_GONE:
-		return OUTCOME_OK;
-	case EXPORTER_NONE:
-		return OUTCOME_NO_SESSION;
-	default:
-		return OUTCOME_FAILED;
-	}
-}
-
-/* Begins watches, one after the other. */
-static enum outcome supervise(struct exporter *x, struct err *e)
-{
-	uint64_t begun_ns = 0;
-	int status = 0;
-	pid_t pid;
-
-	while (!cmd_stop) {
-		if (clock_now_ns() - begun_ns < PAUSE_MS * 1000000ull)
-			poll(NULL, 0, PAUSE_MS);
-		begun_ns = clock_now_ns();
-		if (start_watching(x, e))
-			return OUTCOME_FAILED;
-		pid = exporter_wait_for_any(&status);
-		if (pid && pid == x->serving) {
-			x->serving = 0;
-			return WIFEXITED(status) ? (enum outcome)WEXITSTATUS(status)
-						 : OUTCOME_FAILED;
-		}
-		if (!pid)
-			break;
-		x->watching = 0;
-		if (!goes_on(status))
-			return exporter_outcome_of(status);
-	}
-	return OUTCOME_OK;
-}
-
-/* Ends both, the one that serves in its own time. */
-static void exporter_end(struct exporter *x)
-{
+	enum outcome o = OUTCOME_FAILED;
 	int status;
 
-	if (x->watching > 0) {
-		kill(x->watching, SIGKILL);
-		waitpid(x->watching, &status, 0);
+	if (c->socket >= 0)
+		close(c->socket);
+	if (c->pid <= 0)
+		return OUTCOME_OK;
+	for (int ms = 0; ms < PATIENCE_MS || (patient && !cmd_stop); ms++) {
+		if (waitpid(c->pid, &status, WNOHANG) == c->pid)
+			return WIFEXITED(status) ? (enum outcome)WEXITSTATUS(status) : o;
+		poll(NULL, 0, 1);
 	}
-	if (x->control >= 0)
-		close(x->control);
-	for (int ms = 0; x->serving > 0 && ms < PATIENCE_MS; ms++) {
-		if (waitpid(x->serving, &status, WNOHANG) == x->serving)
-			x->serving = 0;
-		else
-			poll(NULL, 0, 1);
-	}
-	if (x->serving <= 0)
-		return;
-	kill(x->serving, SIGKILL);
-	waitpid(x->serving, &status, 0);
+	kill(c->pid, SIGKILL);
+	waitpid(c->pid, &status, 0);
+	return o;
+}
+
+static int exporter_begin(struct exporter_child child[], const struct exporter_cfg *cfg,
+			  struct err *e)
+{
+	int listener = cfg->listen ? listen_at(cfg->listen, e) : -1;
+
+	if (!e->code && cfg->textfile)
+		file_check(cfg->textfile, FILE_STATUS, e);
+	if (!e->code && cfg->listen)
+		exporter_start(child, EXPORTER_HTTP, cfg, listener, e);
+	if (listener >= 0)
+		close(listener);
+	if (!e->code && (cfg->textfile || cfg->once))
+		exporter_start(child, EXPORTER_FILE, cfg, -1, e);
+	return e->code;
 }
 
 static int exporter_run(const struct exporter_cfg *cfg)
 {
-	struct exporter x = { .cfg = cfg, .listener = -1, .control = -1, .parent = getpid() };
-	enum outcome o = OUTCOME_FAILED;
+	struct exporter_child child[EXPORTER_HELPERS] = { { .socket = -1 }, { .socket = -1 } };
+	enum outcome o = OUTCOME_FAILED, ended;
 	struct err e = { 0 };
+	bool by_itself;
 
-	if (cfg->listen)
-		x.listener = listen_at(cfg->listen, &e);
-	if (!e.code && cfg->textfile)
-		file_check(cfg->textfile, FILE_STATUS, &e);
-	if (e.code == -EINVAL)
+	if (exporter_begin(child, cfg, &e) == -EINVAL)
 		return cmd_usage_error("exporter", &e);
-	if (!e.code && !start_serving(&x, &e)) {
+	if (!e.code) {
+		cmd_allow_files();
 		cmd_note_rights(rights_drop(RIGHTS_WATCH), NULL);
-		o = supervise(&x, &e);
+		o = exporter_watch(cfg, child);
 	}
-	exporter_end(&x);
+	by_itself = child[EXPORTER_HTTP].pid > 0 && child[EXPORTER_HTTP].socket < 0;
+	ended = exporter_end(&child[EXPORTER_HTTP], false);
+	o = by_itself ? ended : o;
+	ended = exporter_end(&child[EXPORTER_FILE], cfg->once);
+	o = cfg->once && ended ? OUTCOME_FAILED : o;
 	if (*e.text)
 		cmd_say("%s", e.text);
 	return (int)o;
@@ -319,10 +195,6 @@ int cmd_exporter(int argc, char **argv)
 	}
 	if (!cfg.listen && !cfg.textfile && !cfg.once)
 		cfg.listen = LISTEN;
-	cfg.owner = mmap(NULL, sizeof(*cfg.owner), PROT_READ | PROT_WRITE,
-			 MAP_SHARED | MAP_ANONYMOUS, -1, 0);
-	if (cfg.owner == MAP_FAILED)
-		return OUTCOME_FAILED;
 	cmd_catch_signals();
 	return exporter_run(&cfg);
 }

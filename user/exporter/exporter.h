@@ -3,19 +3,21 @@
 #define EXPORTER_EXPORTER_H
 
 /*
- * The exporter is three processes. The first keeps the rights that a watch needs to begin, and only
- * waits. The one that watches is begun anew for each life of the server, and drops all rights but
- * those to read /proc. The one that serves has none, and is nobody: it adds up and answers. With
- * --textfile it has a fourth, the owner of the file's folder, which writes.
+ * The exporter is one process that watches, with the rights that this needs, and one for each place
+ * where the metrics go. That of --listen has no rights and is nobody; that of --textfile (or
+ * --once) is the owner of the file's folder and has no capabilities. They are forked before
+ * anything is watched, have a socket to the one that watches and none to each other, and end when
+ * it does.
  */
 
+#include "app/cmd.h"
 #include "attach/whom.h"
-#include "base/err.h"
-#include "exporter/tally.h"
+#include "exporter/openmetrics.h"
 
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <sys/types.h>
 
 struct exporter_cfg {
 	struct whom_cfg whom;
@@ -24,63 +26,64 @@ struct exporter_cfg {
 	int watch; /* enum watch_mode */
 	double max_cpu;
 	bool once, help;
-	/* Shared by all: 1 + whose the server was that was watched first; 0: none was yet. */
-	uint32_t *owner;
 };
 
-/* How the process that watches ended. */
-enum exporter_end {
-	EXPORTER_AGAIN,  /* the server is gone, or cannot be watched now: to be begun anew */
-	EXPORTER_FAILED, /* out of memory */
-	EXPORTER_COSTLY, /* --max-cpu */
-	EXPORTER_GONE,   /* the process of --pid has ended */
-	EXPORTER_NONE,   /* there is no such process */
+enum exporter_helper { EXPORTER_HTTP, EXPORTER_FILE, EXPORTER_HELPERS };
+
+/* As the process that watches sees it. */
+struct exporter_child {
+	pid_t pid;        /* 0: none */
+	int socket;       /* -1: none, or that process has closed its end */
+	uint64_t used_ns; /* its CPU time, as it said when it asked last */
 };
 
 /*
- * Watches, and writes a reading to the socket when it has begun, at its end, and whenever it is
- * asked. Returns enum exporter_end.
+ * Watches one life of the server after the other and answers the others, until a signal, the end of
+ * --once, or the end of one of them, which has said why.
  */
-int exporter_watch(const struct exporter_cfg *cfg, int socket);
+enum outcome exporter_watch(const struct exporter_cfg *cfg,
+			    struct exporter_child child[EXPORTER_HELPERS]);
 
-/*
- * Serves until the other end of control is closed, or cmd_stop. What arrives on control is a socket
- * of a new exporter_watch(). listener: -1: none. Returns enum outcome.
- */
-int exporter_serve(const struct exporter_cfg *cfg, int control, int listener);
+/* The other processes: until the other end of the socket is closed. Return enum outcome. */
+int exporter_serve(int socket, int listener);
+/* OUTCOME_FAILED: the last page could not be written. */
+int exporter_file(const struct exporter_cfg *cfg, int socket);
 
 #define EXPORTER_NOBODY 65534 /* user and group */
 
-/*
- * Begins the process that writes the file, which closes control and listener (-1: none). A socket
- * to it, which ends when that is closed, or a negative errno.
- */
-int exporter_file_open(const char *path, int control, int listener);
-
-/* Waits until it is written. -EPIPE: that process has ended; else as file_save(), and said. */
-int exporter_file_write(int socket, const char *text, size_t len);
-
-/* Waits until all is sent. 0 or a negative errno. */
-int exporter_send_bytes(int socket, const void *data, size_t len);
-
-/* Between the two. Asking: the CPU time of the process that asks. */
-struct exporter_ask {
-	uint64_t own_ns;
+/* All metrics in both formats, but for the age of the figures. */
+struct exporter_page {
+	bool up; /* a server is watched */
+	uint64_t made_ns;
+	size_t end[2], age_at[2]; /* of the older format and of OpenMetrics, in text */
+	char *text;               /* owned; NULL: none yet */
 };
 
-/* Waits until all is sent. 0 or a negative errno. */
-int exporter_send(int socket, const struct tally_reading *r);
+/* 0 or -ENOMEM. Of the style all but the format. */
+int exporter_page_make(struct exporter_page *out, const struct tally *t,
+		       struct openmetrics_style style);
 
-/* What has arrived of a reading. All 0 at first. */
-struct exporter_inbox {
-	char *data; /* owned */
-	size_t len, room;
+/* One format, with the age as it is now; to be freed. NULL: no memory. */
+char *exporter_page_text(const struct exporter_page *p, bool openmetrics, size_t *len);
+
+/* Waits until all is sent. 0 or a negative errno. */
+int exporter_page_send(const struct exporter_page *p, int socket);
+
+/* The end of a process that asks for pages. */
+struct exporter_reader {
+	int socket;
+	bool asked; /* and not yet answered */
+	bool over;  /* the other end is closed, or there is no memory */
+	struct exporter_page page;
 };
 
+/* Waits for a page, asked for or not (-1: without an end). Whether one came. */
+bool exporter_reader_take(struct exporter_reader *r, int timeout_ms);
+
 /*
- * Reads without waiting. 1: a reading is complete, to be ended with ledger_fini(&out->ledger); 0:
- * not yet; -ENODATA: the other end is closed; another negative errno.
+ * Asks for a page unless the last one has only just been made, and waits for it; not long, and not
+ * at all if the last question was not answered. Then the last page stays.
  */
-int exporter_receive(struct exporter_inbox *in, int socket, struct tally_reading *out);
+void exporter_reader_refresh(struct exporter_reader *r);
 
 #endif

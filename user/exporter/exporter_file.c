@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * The process that writes the file of --textfile. It is the owner of the folder, has no
- * capabilities and hears only the process that serves, which is nobody: whoever got into that one
- * by HTTP could change no file.
+ * The process that writes the file of --textfile, or the text of --once. It hears only the process
+ * that watches: whoever got into the one that answers by HTTP could change no file.
  */
 #include "app/cmd.h"
 #include "base/file.h"
@@ -12,32 +11,15 @@
 #include <errno.h>
 #include <libgen.h>
 #include <signal.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/socket.h>
 #include <sys/stat.h>
-#include <unistd.h>
 
-static int receive_all(int socket, void *to, size_t len)
-{
-	char *at = to;
-	ssize_t n;
-
-	while (len) {
-		n = recv(socket, at, len, MSG_WAITALL);
-		if (n < 0 && errno == EINTR)
-			continue;
-		if (n <= 0)
-			return -EPIPE;
-		at += n;
-		len -= (size_t)n;
-	}
-	return 0;
-}
-
+/* file NULL: nobody. */
 static void become_owner(const char *file)
 {
-	char *path = strdup(file);
+	char *path = file ? strdup(file) : NULL;
 	struct stat st = { .st_uid = EXPORTER_NOBODY, .st_gid = EXPORTER_NOBODY };
 
 	if (path)
@@ -46,57 +28,42 @@ static void become_owner(const char *file)
 	cmd_note_rights(rights_drop_all(st.st_uid, st.st_gid), NULL);
 }
 
-/* Until the other end is closed. One message for each reason. */
-static void write_on(int socket, const char *path)
+/* path NULL: to standard output. One message for each reason: before is what it returned before. */
+static int exporter_file_write(const struct exporter_page *p, const char *path, int before)
 {
-	int r = 0, done, said = 0;
 	struct err e = { 0 };
-	char *text;
 	size_t len;
+	char *text = exporter_page_text(p, false, &len);
+	int r = 0;
 
-	while (!r && !receive_all(socket, &len, sizeof(len))) {
-		text = malloc(len);
-		r = text ? receive_all(socket, text, len) : -ENOMEM;
-		done = r ? r : file_save(path, FILE_STATUS, text, len, &e);
-		if (!r && done && done != said)
-			cmd_say("%s", e.text);
-		said = done;
-		r = r ? r : exporter_send_bytes(socket, &done, sizeof(done));
-		free(text);
-	}
-}
-
-int exporter_file_open(const char *path, int control, int listener)
-{
-	int pair[2], r = 0;
-	pid_t pid;
-
-	if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, pair))
-		return -errno;
-	pid = fork();
-	if (!pid) {
-		signal(SIGTERM, SIG_IGN);
-		close(pair[0]);
-		close(control);
-		if (listener >= 0)
-			close(listener);
-		become_owner(path);
-		write_on(pair[1], path);
-		_exit(OUTCOME_OK);
-	}
-	r = pid < 0 ? -errno : 0;
-	close(pair[1]);
-	if (!r)
-		return pair[0];
-	close(pair[0]);
+	if (!text)
+		r = err_set(&e, -ENOMEM, "out of memory");
+	else if (path)
+		r = file_save(path, FILE_STATUS, text, len, &e);
+	else if (fwrite(text, 1, len, stdout) != len || fflush(stdout))
+		r = err_set(&e, -EIO, "cannot write the metrics to standard output");
+	if (r && r != before)
+		cmd_say("%s", e.text);
+	free(text);
 	return r;
 }
 
-int exporter_file_write(int socket, const char *text, size_t len)
+/* The last page comes without being asked for; with --once it is the only one. */
+int exporter_file(const struct exporter_cfg *cfg, int socket)
 {
-	int r = exporter_send_bytes(socket, &len, sizeof(len)), written = 0;
+	struct exporter_reader r = { .socket = socket };
+	int wait_ms = cfg->once ? -1 : 0, written = 0;
 
-	r = r ? r : exporter_send_bytes(socket, text, len);
-	r = r ? r : receive_all(socket, &written, sizeof(written));
-	return r ? -EPIPE : written;
+	signal(SIGTERM, SIG_IGN);
+	umask(022);
+	become_owner(cfg->textfile);
+	while (!r.over) {
+		if (!exporter_reader_take(&r, wait_ms))
+			exporter_reader_refresh(&r);
+		if (!r.over && r.page.text)
+			written = exporter_file_write(&r.page, cfg->textfile, written);
+		wait_ms = cfg->once ? -1 : (int)cfg->interval_s * 1000;
+	}
+	free(r.page.text);
+	return written ? OUTCOME_FAILED : OUTCOME_OK;
 }

@@ -25,8 +25,6 @@
 	X(get_daemon_info)                                                                         \
 	X(get_timeout)                                                                             \
 	X(get_connection_info)                                                                     \
-	X(suspend_connection)                                                                      \
-	X(resume_connection)                                                                       \
 	X(lookup_connection_value)                                                                 \
 	X(create_response_from_buffer)                                                             \
 	X(add_response_header)                                                                     \
@@ -45,13 +43,13 @@ struct http_client {
 	struct MHD_Connection *connection; /* NULL: free */
 	int socket;
 	uint64_t begun_ns;
-	uint64_t waits_ns; /* for fresh figures, since then; 0: it does not wait */
-	bool ended;        /* by this side */
+	bool ended; /* by this side */
 };
 
 struct http {
 	struct http_library mhd;
-	struct http_source source;
+	http_text_fn *text;
+	void *user;
 	struct MHD_Daemon *daemon;
 	int fd;
 	struct http_client client[CLIENTS];
@@ -136,7 +134,7 @@ static enum MHD_Result answer_metrics(struct http *h, struct MHD_Connection *c)
 	bool om = openmetrics_wanted(h->mhd.lookup_connection_value(c, MHD_HEADER_KIND, "Accept"));
 	struct MHD_Response *r;
 	size_t len;
-	char *text = h->source.text(h->source.user, om, &len);
+	char *text = h->text(h->user, om, &len);
 
 	if (!text)
 		return MHD_NO;
@@ -146,16 +144,13 @@ static enum MHD_Result answer_metrics(struct http *h, struct MHD_Connection *c)
 	return answer(h, c, MHD_HTTP_OK, om ? OPENMETRICS_TYPE : OPENMETRICS_TYPE_TEXT, r);
 }
 
-/* Called for a request's head, and again when it has waited. */
 static enum MHD_Result on_request(void *user, struct MHD_Connection *c, const char *url,
 				  const char *method, const char *version, const char *data,
 				  size_t *data_len, void **context)
 {
 	struct http *h = user;
-	struct http_client *client = client_of(h, c);
-	bool waited = *context;
 
-	(void)version, (void)data;
+	(void)version, (void)data, (void)context;
 	*data_len = 0;
 	if (strcmp(method, "GET") != 0 && strcmp(method, "HEAD") != 0)
 		return answer_text(h, c, MHD_HTTP_METHOD_NOT_ALLOWED, "text/plain",
@@ -165,12 +160,7 @@ static enum MHD_Result on_request(void *user, struct MHD_Connection *c, const ch
 	if (strcmp(url, "/metrics") != 0)
 		return answer_text(h, c, MHD_HTTP_NOT_FOUND, "text/plain",
 				   "there is only /metrics\n");
-	if (waited || !client || h->source.ready(h->source.user))
-		return answer_metrics(h, c);
-	*context = client;
-	client->waits_ns = clock_now_ns();
-	h->mhd.suspend_connection(c);
-	return MHD_YES;
+	return answer_metrics(h, c);
 }
 
 static void end_client(struct http_client *c)
@@ -211,7 +201,7 @@ static void end_clients(struct http *h)
 		end_client(oldest);
 }
 
-int http_open(struct http **out, int listener, const struct http_source *source, struct err *e)
+int http_open(struct http **out, int listener, http_text_fn *text, void *user, struct err *e)
 {
 	struct http *h = calloc(1, sizeof(*h));
 	const union MHD_DaemonInfo *info;
@@ -219,16 +209,16 @@ int http_open(struct http **out, int listener, const struct http_source *source,
 
 	if (!h)
 		return err_set(e, -ENOMEM, "out of memory");
-	h->source = *source;
+	h->text = text;
+	h->user = user;
 	r = exporter_http_load(&h->mhd, e);
 	if (r)
 		goto fail;
 	h->daemon = h->mhd.start_daemon(
-	    MHD_USE_EPOLL | MHD_ALLOW_SUSPEND_RESUME, 0, NULL, NULL, on_request, h,
-	    MHD_OPTION_LISTEN_SOCKET, listener, MHD_OPTION_NOTIFY_CONNECTION, on_connection, h,
-	    MHD_OPTION_CONNECTION_LIMIT, (unsigned int)CLIENTS, MHD_OPTION_CONNECTION_TIMEOUT,
-	    (unsigned int)CLIENT_IDLE_S, MHD_OPTION_CONNECTION_MEMORY_LIMIT, (size_t)CLIENT_LEN,
-	    MHD_OPTION_END);
+	    MHD_USE_EPOLL, 0, NULL, NULL, on_request, h, MHD_OPTION_LISTEN_SOCKET, listener,
+	    MHD_OPTION_NOTIFY_CONNECTION, on_connection, h, MHD_OPTION_CONNECTION_LIMIT,
+	    (unsigned int)CLIENTS, MHD_OPTION_CONNECTION_TIMEOUT, (unsigned int)CLIENT_IDLE_S,
+	    MHD_OPTION_CONNECTION_MEMORY_LIMIT, (size_t)CLIENT_LEN, MHD_OPTION_END);
 	info = h->daemon ? h->mhd.get_daemon_info(h->daemon, MHD_DAEMON_INFO_EPOLL_FD) : NULL;
 	if (!info) {
 		r = err_set(e, -EIO, "libmicrohttpd does not begin to serve");
@@ -262,36 +252,10 @@ void http_run(struct http *h)
 	end_clients(h);
 }
 
-bool http_waits(const struct http *h)
-{
-	for (size_t i = 0; i < CLIENTS; i++)
-		if (h->client[i].waits_ns)
-			return true;
-	return false;
-}
-
-void http_answer(struct http *h, uint64_t before_ns)
-{
-	struct http_client *c;
-
-	for (size_t i = 0; i < CLIENTS; i++) {
-		c = &h->client[i];
-		if (!c->waits_ns || c->waits_ns >= before_ns)
-			continue;
-		c->waits_ns = 0;
-		h->mhd.resume_connection(c->connection);
-	}
-	http_run(h);
-}
-
 void http_close(struct http *h)
 {
-	if (!h)
-		return;
-	if (h->daemon) {
-		http_answer(h, UINT64_MAX);
+	if (h->daemon)
 		h->mhd.stop_daemon(h->daemon);
-	}
 	if (h->mhd.handle)
 		dlclose(h->mhd.handle);
 	free(h);

@@ -15,16 +15,11 @@
 
 struct http;
 
-struct http_source {
-	void *user;
-	/* Whether the figures are fresh; if not, http_waits() is true until http_answer(). */
-	bool (*ready)(void *user);
-	/* All metrics, to be freed. NULL: no memory. */
-	char *(*text)(void *user, bool openmetrics, size_t *len);
-};
+/* All metrics, to be freed. NULL: no memory. */
+typedef char *http_text_fn(void *user, bool openmetrics, size_t *len);
 
 /* listener: a socket that listens, then owned. 0, or a negative errno and a text. */
-int http_open(struct http **out, int listener, const struct http_source *source, struct err *e);
+int http_open(struct http **out, int listener, http_text_fn *text, void *user, struct err *e);
 
 /* What to poll for input, and how long at most. */
 int http_fd(const struct http *h);
@@ -33,12 +28,6 @@ int http_timeout_ms(const struct http *h, int most_ms);
 /* Does what can be done now. */
 void http_run(struct http *h);
 
-/* Whether a client waits for fresh figures. */
-bool http_waits(const struct http *h);
-
-/* Answers those that have waited since before then. */
-void http_answer(struct http *h, uint64_t before_ns);
-
-void http_close(struct http *h); /* NULL is allowed */
+void http_close(struct http *h);
 
 #endif

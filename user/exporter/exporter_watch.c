@@ -1,12 +1,14 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* The process that watches: finds the server, begins, drops rights, and reads when it is asked. */
+/*
+ * The process that watches: finds the server, watches it as long as it lives, looks for the next
+ * one, adds up what they did, and answers those that have the metrics read or written.
+ */
 #include "afp/afp.h"
 #include "app/cmd.h"
 #include "attach/comeback.h"
 #include "attach/guard.h"
 #include "base/clock.h"
 #include "exporter/exporter.h"
-#include "host/rights.h"
 #include "kinds/kind.h"
 #include "watch/watch.h"
 
@@ -17,26 +19,51 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
+#include <time.h>
 #include <unistd.h>
 
-#define TICK_MS   100
-#define NS_PER_MS 1000000u
-#define LOOK_MS   1000  /* between two looks for a server */
-#define OFF_MS    10000 /* where it cannot be watched */
-#define END_TICKS 10    /* for sessions that outlive the process that accepted them */
-#define ANSWER_MS 2000
-#define TEXT_MAX  300
+#define TICK_MS     100
+#define NS_PER_MS   1000000u
+#define NS_PER_S    1000000000u
+#define POLL_MS     500
+#define LOOK_MS     1000  /* between two looks for a server */
+#define OFF_MS      10000 /* where it cannot be watched */
+#define PAUSE_MS    1000  /* before the next watch, after a short one */
+#define END_TICKS   10    /* for sessions that outlive the process that accepted them */
+#define ANSWER_MS   2000
+#define NO_WATCH_NS (10ull * NS_PER_S) /* --once: the longest wait for a server */
 
 struct watcher {
 	const struct exporter_cfg *cfg;
-	int socket;
+	struct exporter_child *child;
+	struct tally tally;
+	struct guard guard; /* over all lives of the server; the others are the children */
+	uint64_t created_ms, begun_ns;
+	uint64_t up_ns; /* begin of the last watch; 0: there was none */
+	uint32_t owner; /* of the server that was watched first, */
+	bool has_owner; /* if one was yet */
+	bool over;
+	enum outcome outcome; /* once it is over */
+	/* Of one life of the server: */
 	struct kind_found found;
-	struct watch *watch;
-	struct guard guard;
+	struct watch *watch; /* NULL: nothing is watched */
 	char server[TALLY_TEXT_MAX];
-	int said;            /* why there is no server */
-	uint64_t serving_ns; /* CPU time of the process that asks */
+	int said; /* why there is no server */
 };
+
+/* The first reason counts. */
+static void exporter_watch_end(struct watcher *w, enum outcome o)
+{
+	if (!w->over)
+		w->outcome = o;
+	w->over = true;
+}
+
+static void exporter_watch_lack_memory(struct watcher *w)
+{
+	cmd_say("out of memory");
+	exporter_watch_end(w, OUTCOME_FAILED);
+}
 
 /* Reading */
 
@@ -123,21 +150,104 @@ static int exporter_watch_take(struct watcher *w, struct tally_reading *r)
 	}
 	if (watch_price(w->watch, &ns))
 		exporter_watch_set(r, TALLY_PROGRAMS_NS, ns);
-	exporter_watch_set(r, TALLY_OWN_NS, guard_own_ns());
 	return 0;
 }
 
-static int send_reading(struct watcher *w)
+static int exporter_watch_read(struct watcher *w)
 {
 	struct tally_reading *r = malloc(sizeof(*r));
 	int e = r ? exporter_watch_take(w, r) : -ENOMEM;
 
-	if (!e)
-		e = exporter_send(w->socket, r);
+	e = e ? e : tally_take(&w->tally, r);
 	if (r)
 		ledger_fini(&r->ledger);
 	free(r);
 	return e;
+}
+
+/* Others */
+
+static int exporter_watch_page(struct watcher *w, struct exporter_page *out)
+{
+	const struct openmetrics_style style = {
+		.created_ms = w->created_ms,
+		.own_ns = guard_own_ns() + w->guard.others_ns,
+		.port = w->cfg->whom.port,
+		.name = w->cfg->label,
+	};
+	int e = w->watch ? exporter_watch_read(w) : 0;
+
+	e = e ? e : exporter_page_make(out, &w->tally, style);
+	if (e)
+		exporter_watch_lack_memory(w);
+	return e;
+}
+
+static void exporter_watch_lose(struct watcher *w, enum exporter_helper which)
+{
+	close(w->child[which].socket);
+	w->child[which].socket = -1;
+	if (which == EXPORTER_FILE)
+		cmd_say("the process that writes the file has ended");
+	exporter_watch_end(w, OUTCOME_FAILED);
+}
+
+static void exporter_watch_tell(struct watcher *w, enum exporter_helper which)
+{
+	struct exporter_page page;
+
+	if (w->child[which].socket < 0 || exporter_watch_page(w, &page))
+		return;
+	if (exporter_page_send(&page, w->child[which].socket))
+		exporter_watch_lose(w, which);
+	free(page.text);
+}
+
+static void exporter_watch_answer(struct watcher *w, enum exporter_helper which)
+{
+	uint64_t ns;
+	ssize_t n = recv(w->child[which].socket, &ns, sizeof(ns), MSG_DONTWAIT);
+
+	if (n < 0 && (errno == EINTR || errno == EAGAIN))
+		return;
+	if (n != (ssize_t)sizeof(ns)) {
+		exporter_watch_lose(w, which);
+		return;
+	}
+	w->guard.others_ns += ns - w->child[which].used_ns;
+	w->child[which].used_ns = ns;
+	exporter_watch_tell(w, which);
+}
+
+static void exporter_watch_look_at_clock(struct watcher *w)
+{
+	uint64_t now = clock_now_ns(), interval_ns = (uint64_t)w->cfg->interval_s * NS_PER_S;
+
+	if (cmd_stop)
+		exporter_watch_end(w, OUTCOME_OK);
+	if (!w->cfg->once || w->over ||
+	    (w->up_ns ? now - w->up_ns < interval_ns : now - w->begun_ns < NO_WATCH_NS))
+		return;
+	exporter_watch_tell(w, EXPORTER_FILE);
+	exporter_watch_end(w, w->tally.up ? OUTCOME_OK : OUTCOME_NO_SESSION);
+}
+
+/* Answers meanwhile. */
+static void exporter_watch_wait(struct watcher *w, unsigned int ms)
+{
+	uint64_t now = clock_now_ns(), end = now + (uint64_t)ms * NS_PER_MS, left;
+	struct pollfd fd[EXPORTER_HELPERS];
+
+	for (; !w->over && now < end; now = clock_now_ns()) {
+		for (unsigned int i = 0; i < EXPORTER_HELPERS; i++)
+			fd[i] = (struct pollfd) { .fd = w->child[i].socket, .events = POLLIN };
+		left = (end - now) / NS_PER_MS + 1;
+		if (poll(fd, EXPORTER_HELPERS, left < POLL_MS ? (int)left : POLL_MS) > 0)
+			for (unsigned int i = 0; i < EXPORTER_HELPERS; i++)
+				if (fd[i].revents)
+					exporter_watch_answer(w, i);
+		exporter_watch_look_at_clock(w);
+	}
 }
 
 /* Begin */
@@ -163,95 +273,59 @@ static void ask_version(struct watcher *w)
 	free(info);
 }
 
-/* One message for each reason: the list of other servers in it changes again and again. */
-static void exporter_watch_say_once(struct watcher *w, int code, const char *text)
+/* Looks until there is one. false: it is over. */
+static bool exporter_watch_find(struct watcher *w)
 {
-	if (w->said != code)
-		cmd_say("%s; looking again every second", text);
-	w->said = code;
-}
-
-/* Looks until there is one. -ESRCH: a certain process is to be watched, and is not there. */
-static int exporter_watch_find(struct watcher *w)
-{
-	const uint32_t owner = *w->cfg->owner - 1;
 	const struct kind_wish wish = { .port = w->cfg->whom.port,
 					.pid = w->cfg->whom.pid,
-					.owner = *w->cfg->owner ? &owner : NULL };
-	struct err e = { 0 };
+					.owner = w->has_owner ? &w->owner : NULL };
+	struct err e;
 	int r;
 
-	for (;;) {
+	for (; !w->over; exporter_watch_wait(w, LOOK_MS)) {
 		r = comeback_find(&w->found, kind_at(0), &wish, &e);
 		if (!r) {
-			*w->cfg->owner = w->found.owner + 1;
-			return 0;
+			w->owner = w->found.owner;
+			w->has_owner = true;
+			return true;
 		}
 		if (r != -ECHILD && wish.pid) {
 			cmd_say("%s", e.text);
-			return -ESRCH;
+			exporter_watch_end(w, OUTCOME_NO_SESSION);
+		} else if (w->said != r) {
+			/* Once for each reason: the other servers that it names change often. */
+			cmd_say("%s; looking again every second", e.text);
+			w->said = r;
 		}
-		exporter_watch_say_once(w, r, e.text);
-		poll(NULL, 0, LOOK_MS);
 	}
+	return false;
 }
 
-static int exporter_watch_begin(struct watcher *w)
+/* false: it cannot be watched now. */
+static bool exporter_watch_open(struct watcher *w)
 {
 	const struct watch_opts opts = {
 		.mode = (enum watch_mode)w->cfg->watch,
 		.sink = { .totals_only = true },
 	};
 	struct err e = { 0 };
-	int r = exporter_watch_find(w);
+	int r;
 
-	if (r)
-		return r;
 	ask_version(w);
 	r = watch_open_traced(&w->watch, &opts, &w->found.target, &e);
-	if (r || !watch_rung(w->watch)) {
-		cmd_say("%s; trying again every %d seconds", r ? e.text : watch_why_off(w->watch),
-			OFF_MS / 1000);
-		poll(NULL, 0, OFF_MS);
-		return r == -ENOMEM ? r : -EAGAIN;
-	}
-	guard_begin(&w->guard, w->cfg->max_cpu, w->watch);
-	cmd_note_rights(rights_drop(0), NULL);
-	cmd_say("watching process %d (%s)%s%s", w->found.target.server, watch_rung(w->watch),
-		*w->found.note ? ": " : "", w->found.note);
-	return send_reading(w);
+	if (!r && watch_rung(w->watch))
+		return true;
+	cmd_say("%s; trying again every %d seconds", r ? e.text : watch_why_off(w->watch),
+		OFF_MS / 1000);
+	watch_free(w->watch);
+	w->watch = NULL;
+	if (r == -ENOMEM)
+		exporter_watch_end(w, OUTCOME_FAILED);
+	exporter_watch_wait(w, OFF_MS);
+	return false;
 }
 
 /* Time */
-
-static bool is_costly(struct watcher *w)
-{
-	uint64_t programs = 0;
-
-	w->guard.knows_programs = watch_price(w->watch, &programs);
-	return guard_judge(&w->guard, clock_now_ns(), guard_own_ns() + w->serving_ns + programs);
-}
-
-/* Waits for a tick, and answers meanwhile. */
-static int exporter_watch_answer(struct watcher *w)
-{
-	uint64_t now = clock_now_ns(), end = now + TICK_MS * NS_PER_MS;
-	struct pollfd fd = { .fd = w->socket, .events = POLLIN };
-	struct exporter_ask ask;
-	ssize_t n;
-	int e = 0;
-
-	for (; now < end && !e; now = clock_now_ns()) {
-		if (poll(&fd, 1, (int)((end - now) / NS_PER_MS) + 1) <= 0)
-			continue;
-		n = recv(w->socket, &ask, sizeof(ask), MSG_WAITALL);
-		if (n != (ssize_t)sizeof(ask))
-			return n < 0 && errno == EINTR ? 0 : -EPIPE;
-		w->serving_ns = ask.own_ns;
-		e = send_reading(w);
-	}
-	return e;
-}
 
 /* How many do not end soon. They are not watched any more: the next server is looked for. */
 static uint64_t wait_for_sessions(struct watcher *w)
@@ -259,7 +333,7 @@ static uint64_t wait_for_sessions(struct watcher *w)
 	struct watch_state state;
 
 	for (int i = 0; i < END_TICKS && watch_state(w->watch, &state) && state.sessions; i++) {
-		poll(NULL, 0, TICK_MS);
+		exporter_watch_wait(w, TICK_MS);
 		watch_tick(w->watch);
 	}
 	return watch_state(w->watch, &state) ? state.sessions : 0;
@@ -277,38 +351,65 @@ static void say_ended(struct watcher *w)
 		cmd_say("process %d has ended", w->found.target.server);
 }
 
-static int exporter_watch_work(struct watcher *w)
+static void exporter_watch_work(struct watcher *w)
 {
 	char text[GUARD_TEXT_MAX];
-	int e = 0;
 
-	while (!e && watch_lives(w->watch)) {
-		e = exporter_watch_answer(w);
+	guard_begin(&w->guard, w->cfg->max_cpu, w->watch);
+	w->up_ns = clock_now_ns();
+	exporter_watch_tell(w, EXPORTER_HTTP);
+	cmd_say("watching process %d (%s)%s%s", w->found.target.server, watch_rung(w->watch),
+		*w->found.note ? ": " : "", w->found.note);
+	while (!w->over && watch_lives(w->watch)) {
+		exporter_watch_wait(w, TICK_MS);
 		watch_tick(w->watch);
-		if (is_costly(w)) {
+		if (guard_over(&w->guard, w->watch)) {
 			cmd_say("%s", guard_text(&w->guard, text));
-			return EXPORTER_COSTLY;
+			exporter_watch_end(w, OUTCOME_OK);
 		}
 	}
-	if (e)
-		return e == -ENOMEM ? EXPORTER_FAILED : EXPORTER_AGAIN;
+	if (w->over)
+		return;
 	say_ended(w);
-	send_reading(w);
-	return w->cfg->whom.pid ? EXPORTER_GONE : EXPORTER_AGAIN;
+	if (w->cfg->whom.pid)
+		exporter_watch_end(w, OUTCOME_OK);
 }
 
-int exporter_watch(const struct exporter_cfg *cfg, int socket)
+/* One life of the server, with the wait for it. */
+static void exporter_watch_life(struct watcher *w)
 {
-	struct watcher w = { .cfg = cfg, .socket = socket };
-	int r;
+	w->said = 0;
+	w->server[0] = '\0';
+	if (exporter_watch_find(w) && exporter_watch_open(w)) {
+		exporter_watch_work(w);
+		if (exporter_watch_read(w) || tally_end(&w->tally))
+			exporter_watch_lack_memory(w);
+		watch_free(w->watch);
+		w->watch = NULL;
+		exporter_watch_tell(w, EXPORTER_HTTP);
+	}
+	kind_found_fini(&w->found);
+	w->found = (struct kind_found) { 0 };
+}
 
-	cmd_allow_files();
-	r = exporter_watch_begin(&w);
-	if (!r)
-		r = exporter_watch_work(&w);
-	else
-		r = r == -ENOMEM ? EXPORTER_FAILED : r == -ESRCH ? EXPORTER_NONE : EXPORTER_AGAIN;
-	watch_free(w.watch);
-	kind_found_fini(&w.found);
-	return r;
+enum outcome exporter_watch(const struct exporter_cfg *cfg,
+			    struct exporter_child child[EXPORTER_HELPERS])
+{
+	struct watcher w = { .cfg = cfg, .child = child, .begun_ns = clock_now_ns() };
+	struct timespec wall;
+	uint64_t begun_ns;
+
+	clock_gettime(CLOCK_REALTIME, &wall);
+	w.created_ms = (uint64_t)wall.tv_sec * 1000 + (uint64_t)wall.tv_nsec / NS_PER_MS;
+	exporter_watch_tell(&w, EXPORTER_HTTP);
+	while (!w.over) {
+		begun_ns = clock_now_ns();
+		exporter_watch_life(&w);
+		if (clock_now_ns() - begun_ns < PAUSE_MS * (uint64_t)NS_PER_MS)
+			exporter_watch_wait(&w, PAUSE_MS);
+	}
+	if (!cfg->once)
+		exporter_watch_tell(&w, EXPORTER_FILE);
+	tally_fini(&w.tally);
+	return w.outcome;
 }

@@ -33,6 +33,7 @@ struct writer {
 	size_t n_commands;
 	struct request *command; /* owned; by number, those without a name in the last one */
 	char server[LABELS];     /* labels of every series; may be empty */
+	size_t age_at;
 };
 
 struct family {
@@ -198,8 +199,11 @@ static void put_info(struct writer *w, const struct family *f)
 
 static void put_age(struct writer *w, const struct family *f)
 {
-	if (w->t->up)
-		put_ns(w, f, "", w->s->age_ns);
+	if (!w->t->up)
+		return;
+	name(w, f, "", "");
+	w->age_at = (size_t)ftell(w->out);
+	fputc('\n', w->out);
 }
 
 static void put_watches(struct writer *w, const struct family *f)
@@ -233,7 +237,7 @@ static void openmetrics_put_cost(struct writer *w, const struct family *f)
 {
 	const struct tally_reading *r = &w->t->shown;
 
-	put_ns(w, f, "where=\"exporter\"", r->n[TALLY_OWN_NS] + w->s->own_ns);
+	put_ns(w, f, "where=\"exporter\"", w->s->own_ns);
 	if (r->known[TALLY_PROGRAMS_NS])
 		put_ns(w, f, "where=\"programs\"", r->n[TALLY_PROGRAMS_NS]);
 }
@@ -575,7 +579,8 @@ static void name_server(struct writer *w)
 			 n ? "," : "", openmetrics_label(text, w->s->name));
 }
 
-int openmetrics_write(FILE *out, const struct tally *t, const struct openmetrics_style *s)
+int openmetrics_write(FILE *out, const struct tally *t, const struct openmetrics_style *s,
+		      size_t *age_at)
 {
 	struct writer w = { .out = out, .t = t, .s = s };
 	int e = find_commands(&w);
@@ -587,6 +592,7 @@ int openmetrics_write(FILE *out, const struct tally *t, const struct openmetrics
 		families[i].put(&w, &families[i]);
 	if (s->openmetrics)
 		fputs("# EOF\n", out);
+	*age_at = w.age_at;
 	free(w.command);
 	return 0;
 }

@@ -11,8 +11,7 @@
 struct openmetrics_style {
 	bool openmetrics;    /* else format 0.0.4 */
 	uint64_t created_ms; /* since 1970: when the totals began */
-	uint64_t own_ns;     /* CPU time of this program besides what the tally has */
-	uint64_t age_ns;     /* of the last reading */
+	uint64_t own_ns;     /* CPU time of this program's processes */
 	/* Which server it is, as labels of every series, so that those of several do not collide.
 	 */
 	unsigned int port; /* 0: that of the last reading */
@@ -25,8 +24,12 @@ struct openmetrics_style {
 /* Whether a client with this Accept header (or NULL) takes OpenMetrics. */
 bool openmetrics_wanted(const char *accept);
 
-/* 0 or -ENOMEM. */
-int openmetrics_write(FILE *out, const struct tally *t, const struct openmetrics_style *s);
+/*
+ * The age of the figures, in seconds, is left out: age_at is where it belongs, as ftell() counts;
+ * 0: nowhere, as nothing is watched. 0 or -ENOMEM.
+ */
+int openmetrics_write(FILE *out, const struct tally *t, const struct openmetrics_style *s,
+		      size_t *age_at);
 
 /* A label's value: escaped, without control characters. Returns out. */
 #define OPENMETRICS_LABEL_MAX 256

@@ -15,7 +15,6 @@ enum tally_number {
 	TALLY_AGREE,       /* ended processes whose counts are those of the kernel */
 	TALLY_DISAGREE,    /* ... and those whose counts differ */
 	TALLY_PROGRAMS_NS, /* CPU time of the programs in the kernel */
-	TALLY_OWN_NS,      /* CPU time of the processes that watch */
 	TALLY_LOGINS,      /* that succeeded; tally_take() counts them */
 	TALLY_CPU_NS,      /* of each role, then */
 	TALLY_RUNQ_NS = TALLY_CPU_NS + AFS_N_ROLES,

@@ -30,28 +30,14 @@ static const char *const inside_names[AFS_N_INSIDE] = {
 #undef X
 };
 
-void ledger_arrays(struct ledger *l, struct ledger_array out[static LEDGER_ARRAYS])
-{
-	const struct ledger_array all[] = {
-		{ (void **)&l->row, l->n_rows, sizeof(*l->row) },
-		{ (void **)&l->part, l->n_parts, sizeof(*l->part) },
-		{ (void **)&l->account, l->n_accounts, sizeof(*l->account) },
-		{ (void **)&l->result, l->n_results, sizeof(*l->result) },
-		{ (void **)&l->storage, l->n_storage, sizeof(*l->storage) },
-		{ (void **)&l->packets, l->n_packets, sizeof(*l->packets) },
-	};
-
-	_Static_assert(sizeof(all) / sizeof(all[0]) == LEDGER_ARRAYS, "all arrays");
-	memcpy(out, all, sizeof(all));
-}
-
 void ledger_fini(struct ledger *l)
 {
-	struct ledger_array array[LEDGER_ARRAYS];
-
-	ledger_arrays(l, array);
-	for (size_t i = 0; i < LEDGER_ARRAYS; i++)
-		free(*array[i].at);
+	free(l->row);
+	free(l->part);
+	free(l->account);
+	free(l->result);
+	free(l->storage);
+	free(l->packets);
 	*l = (struct ledger) { 0 };
 }
 

@@ -77,17 +77,6 @@ struct ledger {
 	struct ledger_packets *packets; /* to the server, from it */
 };
 
-/* An array of a ledger: where its pointer is, how many it has, bytes of each. */
-struct ledger_array {
-	void **at;
-	size_t n, size;
-};
-
-#define LEDGER_ARRAYS 6
-
-/* All of them, always in the same order. */
-void ledger_arrays(struct ledger *l, struct ledger_array out[static LEDGER_ARRAYS]);
-
 void ledger_fini(struct ledger *l);
 
 /* Adds an account's requests to another's. */

@@ -45,11 +45,11 @@ static char *text_of(const struct tally *t, bool openmetrics)
 	const struct openmetrics_style s = { .openmetrics = openmetrics,
 					     .created_ms = 1700000000123 };
 	char *text = NULL;
-	size_t len;
+	size_t len, age_at;
 	FILE *out = open_memstream(&text, &len);
 
 	assert_non_null(out);
-	assert_int_equal(openmetrics_write(out, t, &s), 0);
+	assert_int_equal(openmetrics_write(out, t, &s, &age_at), 0);
 	fclose(out);
 	return text;
 }
@@ -189,7 +189,7 @@ static void every_sample_says_of_which_server_it_is(void **state)
 	struct openmetrics_style style = { .name = "two\"rooms" };
 	struct tally t = { .up = true };
 	char *text;
-	size_t len, n = 0;
+	size_t len, age_at, n = 0;
 	FILE *out;
 
 	(void)state;
@@ -197,7 +197,7 @@ static void every_sample_says_of_which_server_it_is(void **state)
 	t.shown.ledger.n_accounts = 1;
 	t.shown.port = 548;
 	out = open_memstream(&text, &len);
-	assert_int_equal(openmetrics_write(out, &t, &style), 0);
+	assert_int_equal(openmetrics_write(out, &t, &style, &age_at), 0);
 	fclose(out);
 	assert_int_equal(number(text, "afpscope_up{port=\"548\",name=\"two\\\"rooms\"}"), 1);
 	assert_int_equal(number(text, "afpscope_requests_total{command=\"FPRead\",port=\"548\","
@@ -210,7 +210,7 @@ static void every_sample_says_of_which_server_it_is(void **state)
 	/* The one that was asked for, also before it is there. */
 	style = (struct openmetrics_style) { .port = 10548 };
 	out = open_memstream(&text, &len);
-	assert_int_equal(openmetrics_write(out, &t, &style), 0);
+	assert_int_equal(openmetrics_write(out, &t, &style, &age_at), 0);
 	fclose(out);
 	assert_int_equal(number(text, "afpscope_up{port=\"10548\"}"), 1);
 	free(text);
