@@ -28,8 +28,8 @@ PACKET = 2048
 SLOW = 5.0
 EDGES = (0, 1, 7, 80, 2048 * 8, 2048 * 8 + 1, 2**31, 2**32, 2**48, 2**63, 2**64 - 1)
 TEXT = (
-    "size = 8 size = 64 align = 64 uint struct { } enum : u1 ; := [ 0 ] [ 4096 ] 0xffffffffffffffff"
-    ' -1 "calls" event stream id = 3 stream_id = 1 u8 packet_size; content_size crc32 le be'
+    '"bytes": 8 "length": 64 "offset": { } u8 u16 u64 s32 char , : [ 0 ] 4096 18446744073709551615'
+    ' -1 "calls" "names": "id": 3 "type": packet_size content_size crc32 null true NaN \\ud800'
 )
 WORDS = TEXT.split()
 
@@ -76,25 +76,34 @@ def hurt_bytes(rng: random.Random, data: bytearray) -> None:
 
 
 def hurt_text(rng: random.Random, data: bytearray) -> None:
-    """Words of the metadata change places or are others; the checksum is right or gone."""
-    text = data[:-21].decode(errors="replace")
+    """Words of the layout change places or are others; the checksum is right."""
+    text = data[: data.rindex(b'"crc32": "')].decode(errors="replace")
     for _ in range(rng.choice((1, 1, 2, 8))):
         found = rng.choice(list(re.finditer(r"\w+|\S|^", text)))
         other = rng.choice((*WORDS, str(rng.choice(EDGES)), found[0] * 2, ""))
         text = text[: found.start()] + other + text[found.end() :]
     raw = text.encode()
-    data[:] = raw + b"/* crc32 %08x */\n" % zlib.crc32(raw) if rng.randrange(2) else raw
+    data[:] = raw + b'"crc32": "%08x"}\n' % zlib.crc32(raw)
+
+
+def files(folder: Path) -> list[Path]:
+    """All but the metadata, which the reader does not use. The layout has its place in the order,
+    which once was that of names, so that KNOWN mean what they meant."""
+    return sorted(
+        (path for path in folder.iterdir() if path.name != "metadata"),
+        key=lambda path: "metadata" if path.name == tracegen.LAYOUT else path.name,
+    )
 
 
 def hurt(rng: random.Random, folder: Path) -> bool:
     """Damages one or two files. True: where checksums are right no more, and records thus kept."""
-    file = rng.choice(sorted(folder.iterdir()))
+    file = rng.choice(files(folder))
     data = bytearray(file.read_bytes())
     honest = True
     for _ in range(rng.choice((1, 1, 1, 2, 4))):
         ways = [hurt_bytes]
-        if file.name == "metadata":
-            ways, honest = [hurt_bytes, hurt_text, hurt_text], False
+        if file.name == tracegen.LAYOUT:
+            ways, honest = [hurt_text], False
         elif len(data) >= PACKET and len(data) % PACKET == 0:
             ways = [hurt_bytes, hurt_head, hurt_record]
         way = rng.choice(ways)
@@ -103,8 +112,8 @@ def hurt(rng: random.Random, folder: Path) -> bool:
         honest = honest and way is hurt_bytes
     file.write_bytes(data)
     if rng.randrange(8) == 0:
-        other = rng.choice(sorted(folder.iterdir()))
-        honest = honest and "metadata" not in (file.name, other.name)
+        other = rng.choice(files(folder))
+        honest = honest and tracegen.LAYOUT not in (file.name, other.name)
         swap = other.read_bytes()
         other.write_bytes(file.read_bytes())
         file.write_bytes(swap)

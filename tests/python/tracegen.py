@@ -8,6 +8,7 @@ tracegen.py FOLDER RECORDS    a run folder with so many calls, and requests to m
 
 from __future__ import annotations
 
+import json
 import re
 import sys
 import uuid
@@ -19,6 +20,7 @@ import numpy as np
 import numpy.typing as npt
 
 MAGIC = 0xC1FC1FC1
+LAYOUT = ".layout.json"
 UUID = uuid.UUID("6ba7b810-9dad-11d1-80b4-00c04fd430c8")
 COMMANDS = {7: "FPCreateFile", 8: "FPDelete", 26: "FPOpenFork", 27: "FPRead"}
 ROLES = {0: "afpd", 1: "cnid_dbd", 2: "other"}
@@ -123,6 +125,52 @@ def metadata(crc: bool = True) -> str:
     return text + (f"/* crc32 {zlib.crc32(text.encode()):08x} */\n" if crc else "")
 
 
+def _described(dtype: np.dtype[Any], kinds: dict[str, str]) -> dict[str, Any]:
+    """A head or a record, as .layout.json has it."""
+    fields = []
+    for name, (of, offset, *_) in (dtype.fields or {}).items():
+        base = of.base
+        sign = {"u": "u", "i": "s", "S": "char"}[base.kind]
+        field = {"name": name, "type": sign if sign == "char" else f"{sign}{base.itemsize * 8}"}
+        field["offset"] = offset
+        if of.shape or base.kind == "S":
+            field["length"] = of.itemsize
+        if kinds.get(name) in ENUMS:
+            field["names"] = f"{kinds[name]}_t"
+        fields.append(field)
+    return {"bytes": dtype.itemsize, "fields": fields}
+
+
+def summed(document: dict[str, Any]) -> bytes:
+    """The document as a file, with its checksum at the end."""
+    text = json.dumps(document, indent=1).encode()[:-1] + b",\n"
+    return text + b'"crc32": "%08x"}\n' % zlib.crc32(text)
+
+
+def document(crc: bool = True) -> dict[str, Any]:
+    """What .layout.json says, without its checksum. crc: packets have one."""
+    return {
+        "format": 1,
+        "uuid": UUID.hex,
+        "clock": {"freq": 1_000_000_000, "offset_ns": 0},
+        "head": _described(head_dtype(crc), {}),
+        "streams": [
+            {"id": number, "name": name, **_described(record_dtype(name), fields)}
+            for number, (name, fields) in enumerate(STREAMS.items())
+        ],
+        "names": {
+            f"{kind}_t": {str(value): text for value, text in labels.items()}
+            for kind, (_, labels) in ENUMS.items()
+        },
+    }
+
+
+def describe(folder: Path, crc: bool = True) -> None:
+    """Writes both descriptions of a trace."""
+    (folder / "metadata").write_text(metadata(crc))
+    (folder / LAYOUT).write_bytes(summed(document(crc)))
+
+
 def records(stream: str, n: int, seed: int = 1) -> Records:
     """`n` plausible records in order of time."""
     rng = np.random.default_rng(seed)
@@ -189,7 +237,7 @@ def packets(
 def write(folder: Path, n: int = 300, crc: bool = True, size: int = 4096) -> dict[str, Records]:
     """A trace in `folder`; what is in it."""
     folder.mkdir(parents=True, exist_ok=True)
-    (folder / "metadata").write_text(metadata(crc))
+    describe(folder, crc)
     made = {name: records(name, n, seed) for seed, name in enumerate(STREAMS)}
     for name, rows in made.items():
         (folder / name).write_bytes(packets(name, rows, size, crc))
@@ -199,7 +247,7 @@ def write(folder: Path, n: int = 300, crc: bool = True, size: int = 4096) -> dic
 def main(folder: str, n: int) -> None:
     base = Path(folder) / "trace"
     base.mkdir(parents=True)
-    (base / "metadata").write_text(metadata())
+    describe(base)
     for name, share in (("calls", n), ("requests", n // 10), ("client", n // 10)):
         (base / name).write_bytes(packets(name, records(name, share), 1 << 18))
 

@@ -5,6 +5,7 @@
 
 #include "run/account.h"
 #include "trace/fields.h"
+#include "trace/layout.h"
 
 #include <errno.h>
 #include <inttypes.h>
@@ -14,8 +15,10 @@
 #include <zlib.h>
 
 /* The last line: the checksum of all before it. To CTF it is a comment. */
-#define CRC_LINE "/* crc32 %08x */\n"
-#define CRC_LEN  21
+#define CRC_BEFORE "/* crc32 "
+#define CRC_AFTER  " */\n"
+#define CRC_LINE   CRC_BEFORE "%08x" CRC_AFTER
+#define CRC_LEN    21
 
 static void write_types(FILE *out)
 {
@@ -42,49 +45,31 @@ static void write_types(FILE *out)
 	fputc('\n', out);
 }
 
-static void enum_begin(FILE *out, const char *base)
+static void metadata_put_name(void *out, unsigned int number, const char *name)
 {
-	fprintf(out, "typealias enum : %s {\n", base);
-}
-
-static void enum_value(FILE *out, unsigned int value, const char *text)
-{
-	fprintf(out, "\t\"%s\" = %u,\n", text, value);
-}
-
-static void enum_end(FILE *out, enum trace_type type)
-{
-	fprintf(out, "} := %s;\n\n", trace_types[type].tsdl);
+	fprintf(out, "\t\"%s\" = %u,\n", name, number);
 }
 
 static void write_enums(FILE *out)
 {
-	enum_begin(out, "uint16_t");
-	for (unsigned int i = 0; i < AFS_N_ACCOUNTS; i++)
-		if (account_known_name(i))
-			enum_value(out, i, account_known_name(i));
-	enum_end(out, TRACE_command);
-	enum_begin(out, "uint8_t");
-	for (unsigned int i = 0; i < AFS_N_ROLES; i++)
-		enum_value(out, i, ledger_role_name(i));
-	enum_end(out, TRACE_role);
-	enum_begin(out, "uint8_t");
-	for (unsigned int i = 0; i < AFS_N_CLASSES; i++)
-		enum_value(out, i, ledger_class_name(i));
-	enum_value(out, AFS_CLASS_USER, "user");
-	enum_end(out, TRACE_class);
-	enum_begin(out, "uint8_t");
-	for (unsigned int i = 0; i < AFS_N_OBJECTS; i++)
-		enum_value(out, i, ledger_object_name(i));
-	enum_end(out, TRACE_object);
-#define X(name, value, text) enum_value(out, value, text);
-	enum_begin(out, "uint8_t");
-	AFS_KINDS(X)
-	enum_end(out, TRACE_kind);
-	enum_begin(out, "uint8_t");
-	AFS_EVENTS(X)
-	enum_end(out, TRACE_event);
-#undef X
+	for (enum trace_type type = 0; type < TRACE_N_TYPES; type++) {
+		if (!trace_is_enum(type))
+			continue;
+		fprintf(out, "typealias enum : uint%zu_t {\n", trace_types[type].len * 8);
+		trace_enum_names(type, metadata_put_name, out);
+		fprintf(out, "} := %s;\n\n", trace_types[type].tsdl);
+	}
+}
+
+static void write_field(FILE *out, const struct trace_field *f)
+{
+	char array[16] = "";
+
+	if (trace_is_array(f->type))
+		snprintf(array, sizeof(array), "[%zu]", trace_types[f->type].len);
+	/* Names that are keywords of TSDL get an underscore, which readers remove. */
+	fprintf(out, "\t\t%s %s%s%s;\n", trace_types[f->type].tsdl,
+		strcmp(f->name, "event") ? "" : "_", f->name, array);
 }
 
 static void write_head(FILE *out, const struct trace_about *about)
@@ -97,10 +82,12 @@ static void write_head(FILE *out, const struct trace_about *about)
 	fprintf(out,
 		"trace {\n\tmajor = 1;\n\tminor = 8;\n\tuuid = "
 		"\"%02x%02x%02x%02x-%02x%02x-%02x%02x-%02x%02x-%02x%02x%02x%02x%02x%02x\";\n"
-		"\tbyte_order = le;\n\tpacket.header := struct {\n\t\tuint32_t magic;\n"
-		"\t\tuint8_t uuid[16];\n\t\tuint32_t stream_id;\n\t};\n};\n\n",
+		"\tbyte_order = le;\n\tpacket.header := struct {\n",
 		u[0], u[1], u[2], u[3], u[4], u[5], u[6], u[7], u[8], u[9], u[10], u[11], u[12],
 		u[13], u[14], u[15]);
+	for (size_t i = 0; i < TRACE_N_HEADER; i++)
+		write_field(out, &trace_head[i]);
+	fputs("\t};\n};\n\n", out);
 	fprintf(out,
 		"env {\n\ttracer_name = \"afpscope\";\n\ttracer_version = \"%s\";\n\trun = "
 		"\"%s\";\n\tcommand = \"%s\";\n\thostname = \"%s\";\n\tformat = 1;\n};\n\n",
@@ -112,29 +99,15 @@ static void write_head(FILE *out, const struct trace_about *about)
 		offset_s, about->offset_ns - offset_s * 1000000000);
 }
 
-static void write_field(FILE *out, const struct trace_field *f)
-{
-	char array[16] = "";
-
-	if (f->type == TRACE_address || f->type == TRACE_text)
-		snprintf(array, sizeof(array), "[%zu]", trace_types[f->type].len);
-	/* Names that are keywords of TSDL get an underscore, which readers remove. */
-	fprintf(out, "\t\t%s %s%s%s;\n", trace_types[f->type].tsdl,
-		strcmp(f->name, "event") ? "" : "_", f->name, array);
-}
-
 static void write_stream(FILE *out, unsigned int number)
 {
 	const struct trace_stream_def *s = &trace_streams[number];
 
-	fprintf(out,
-		"/* %s */\nstream {\n\tid = %u;\n\tpacket.context := struct {\n"
-		"\t\tuint64_clock_t timestamp_begin;\n\t\tuint64_clock_t timestamp_end;\n"
-		"\t\tuint64_t content_size;\n\t\tuint64_t packet_size;\n"
-		"\t\tuint64_t events_discarded;\n\t\tuint64_t packet_seq_num;\n"
-		"\t\tuint32_t crc32;\n\t\tuint32_t pad;\n\t};\n"
-		"\tevent.header := struct {\n",
-		s->meaning, number);
+	fprintf(out, "/* %s */\nstream {\n\tid = %u;\n\tpacket.context := struct {\n", s->meaning,
+		number);
+	for (size_t i = TRACE_N_HEADER; i < TRACE_N_HEAD; i++)
+		write_field(out, &trace_head[i]);
+	fputs("\t};\n\tevent.header := struct {\n", out);
 	write_field(out, &s->field[0]);
 	fprintf(out,
 		"\t};\n};\n\nevent {\n\tid = 0;\n\tname = \"%s\";\n\tstream_id = %u;\n"
@@ -145,8 +118,16 @@ static void write_stream(FILE *out, unsigned int number)
 	fputs("\t};\n};\n\n", out);
 }
 
-/* All of it; to be freed, NULL without memory. */
-static char *metadata_text_of(const struct trace_about *about)
+static void metadata_put(FILE *out, const struct trace_about *about)
+{
+	write_head(out, about);
+	write_enums(out);
+	for (unsigned int i = 0; i < AFS_N_STREAMS; i++)
+		write_stream(out, i);
+}
+
+char *metadata_summed(void (*put)(FILE *out, const struct trace_about *about),
+		      const struct trace_about *about, const char *before, const char *after)
 {
 	char *text = NULL;
 	size_t len;
@@ -155,18 +136,21 @@ static char *metadata_text_of(const struct trace_about *about)
 
 	if (!out)
 		return NULL;
-	write_head(out, about);
-	write_enums(out);
-	for (unsigned int i = 0; i < AFS_N_STREAMS; i++)
-		write_stream(out, i);
+	put(out, about);
 	failed = fflush(out);
 	if (!failed)
-		fprintf(out, CRC_LINE, (unsigned int)crc32(0, (const uint8_t *)text, (uInt)len));
+		fprintf(out, "%s%08x%s", before,
+			(unsigned int)crc32(0, (const uint8_t *)text, (uInt)len), after);
 	failed |= !!fclose(out);
 	if (!failed)
 		return text;
 	free(text);
 	return NULL;
+}
+
+static char *metadata_text_of(const struct trace_about *about)
+{
+	return metadata_summed(metadata_put, about, CRC_BEFORE, CRC_AFTER);
 }
 
 int metadata_write(FILE *out, const struct trace_about *about)
@@ -309,10 +293,11 @@ int metadata_read(const char *text, size_t len, struct trace_about *out, struct 
 	free(ours);
 	if (!line)
 		return 0;
-	return err_set(e, -EPROTO,
-		       "line %u of its metadata is not this version's (afpscope " AFPSCOPE_VERSION
-		       "): afpscope query and babeltrace2 read it as it is",
-		       line);
+	return err_set(
+	    e, -EPROTO,
+	    "line %u of its metadata is not this version's (afpscope " AFPSCOPE_VERSION
+	    "): babeltrace2 reads it as it is, and afpscope query if it has a " LAYOUT_FILE,
+	    line);
 }
 
 void metadata_document(FILE *out)

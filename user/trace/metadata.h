@@ -19,6 +19,13 @@ struct trace_about {
 int metadata_write(FILE *out, const struct trace_about *about);
 
 /*
+ * What put prints, and then its CRC-32, eight digits between two texts. To be freed; NULL without
+ * memory.
+ */
+char *metadata_summed(void (*put)(FILE *out, const struct trace_about *about),
+		      const struct trace_about *about, const char *before, const char *after);
+
+/*
  * Reads uuid and offset_ns from the text of a trace's metadata (len bytes and a NUL; the other
  * members are ""), if its layout and its names of numbers are exactly ours: then records are as in
  * bpf/records.h. -EBADMSG: damaged; -EPROTO: of another version; -ENOMEM; e says what to do.

@@ -7,6 +7,7 @@
 #include "base/file.h"
 #include "run/account.h"
 #include "trace/fields.h"
+#include "trace/layout.h"
 #include "trace/metadata.h"
 #include "trace/names.h"
 #include "trace/stream.h"
@@ -98,14 +99,10 @@ static int64_t trace_wall_offset_ns(void)
 	return offset;
 }
 
-static int write_metadata(const struct trace *t)
+static int write_about(const struct trace *t, const char *name, const struct trace_about *about,
+		       int (*put)(FILE *out, const struct trace_about *about))
 {
-	char host[65] = "";
-	struct trace_about about = { .run = t->opts.run ? t->opts.run : "",
-				     .command = t->opts.command ? t->opts.command : "",
-				     .host = host,
-				     .offset_ns = trace_wall_offset_ns() };
-	int fd = file_create(t->folder, "metadata", 0600), r;
+	int fd = file_create(t->folder, name, 0600), r;
 	FILE *out = fd < 0 ? NULL : fdopen(fd, "w");
 
 	if (!out) {
@@ -114,15 +111,29 @@ static int write_metadata(const struct trace *t)
 			close(fd);
 		return r;
 	}
-	gethostname(host, sizeof(host) - 1);
-	host[strcspn(host, "\"\\\n")] = '\0';
-	memcpy(about.uuid, t->all.uuid, sizeof(about.uuid));
-	r = metadata_write(out, &about);
+	r = put(out, about);
 	if (!r && ferror(out))
 		r = -EIO;
 	if (fclose(out) && !r)
 		r = -errno;
 	return r;
+}
+
+/* The metadata last: a trace that has it has all else, whenever the program was killed. */
+static int trace_describe(const struct trace *t)
+{
+	char host[65] = "";
+	struct trace_about about = { .run = t->opts.run ? t->opts.run : "",
+				     .command = t->opts.command ? t->opts.command : "",
+				     .host = host,
+				     .offset_ns = trace_wall_offset_ns() };
+	int r;
+
+	gethostname(host, sizeof(host) - 1);
+	host[strcspn(host, "\"\\\n")] = '\0';
+	memcpy(about.uuid, t->all.uuid, sizeof(about.uuid));
+	r = write_about(t, LAYOUT_FILE, &about, layout_write);
+	return r ? r : write_about(t, "metadata", &about, metadata_write);
 }
 
 /* above: the folder in which the last part of t->dir is made, or AT_FDCWD. */
@@ -141,8 +152,7 @@ static int open_files(struct trace *t, int above)
 	for (unsigned int i = 0; i < AFS_N_STREAMS && !r; i++)
 		if (wants(t, i))
 			r = trace_stream_open(&t->stream[i], i, t->folder);
-	/* Last: a trace that has it has all its streams, whenever the program was killed. */
-	return r ? r : write_metadata(t);
+	return r ? r : trace_describe(t);
 }
 
 static void make_uuid(uint8_t uuid[16])

@@ -1,151 +1,233 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""The position of each field of a packet's header and of its records, from the metadata."""
+"""The position of each field of a packet's head and of its records, from the trace's .layout.json.
+
+The recorder writes it beside `metadata`, from the same tables (docs/trace.md).
+"""
 
 from __future__ import annotations
 
+import re
+import zlib
 from dataclasses import dataclass
+from pathlib import Path
 
 import numpy as np
 
 from ..errors import Failure
-from .tsdl import FIELDS_MAX, Array, Block, Integer, Metadata, Struct, Type
+from .files import opened
+from .node import Node, parsed
 
+LAYOUT = ".layout.json"
+FORMAT = 1
+SIZE_MAX = 1 << 22
+STREAMS_MAX = 64
+FIELDS_MAX = 1024
+LENGTH_MAX = 4096  # of an array
 RECORD_MAX = 1 << 16
 
-
-@dataclass(frozen=True)
-class Field:
-    """A field at `offset` bytes; `length` > 0: an array of that length."""
-
-    name: str
-    offset: int
-    of: Integer
-    length: int
+_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]{0,62}")
+_NUMBER = re.compile(r"0|[1-9][0-9]{0,4}")
+_UUID = re.compile(r"[0-9a-f]{32}")
+# How the file ends: CRC-32 of all before it.
+_CRC = re.compile(rb'"crc32": "([0-9a-f]{8})"\}\n\Z')
+_FORMS = {
+    "u8": "u1", "u16": "<u2", "u32": "<u4", "u64": "<u8", "s32": "<i4", "s64": "<i8",
+    "char": "S1",
+}  # fmt: skip
+# Type and length of each field of a packet's head that the reader uses, where there is one.
+_HEAD = {
+    "magic": ("u32", 0),
+    "uuid": ("u8", 16),
+    "stream_id": ("u32", 0),
+    "timestamp_begin": ("u64", 0),
+    "timestamp_end": ("u64", 0),
+    "content_size": ("u64", 0),
+    "packet_size": ("u64", 0),
+    "events_discarded": ("u64", 0),
+    "packet_seq_num": ("u64", 0),
+    "crc32": ("u32", 0),
+}
+_NEEDED = ("content_size", "packet_size")
+_TIMES = {"timestamp": ("u64", 0), "t": ("u64", 0)}
 
 
 @dataclass(frozen=True)
 class Layout:
-    """The packets of one stream: the header in `head`, records of `dtype` from `start` on.
+    """The packets of one stream: the head in `head`, records of `dtype` from `start` on.
 
-    `dtype.itemsize` is the distance from one record to the next; the last of a packet may
-    end `tail` bytes earlier. `labels`: for fields that are enums.
+    Records follow each other without a gap. `labels`: for fields that are enums.
     """
 
     name: str
     head: np.dtype[np.void]
     start: int
     dtype: np.dtype[np.void]
-    tail: int
     labels: dict[str, dict[int, str]]
-    clock: dict[str, int]
 
 
-def _up(bits: int, align: int) -> int:
-    return -(-bits // align) * align
+@dataclass(frozen=True)
+class Layouts:
+    """Those of a trace, by the number of the stream; `uuid`: 16 bytes, as in each packet."""
+
+    uuid: bytes
+    streams: dict[int, Layout]
 
 
-def _align(of: Type) -> int:
-    if isinstance(of, Integer):
-        return of.align
-    if isinstance(of, Array):
-        return _align(of.of)
-    return max([of.align, *(_align(member) for _, member in of.members)])
+@dataclass(frozen=True)
+class _Field:
+    """A field at `offset` bytes; `length` > 0: an array of that length."""
+
+    name: str
+    offset: int
+    type: str
+    length: int
+    labels: dict[int, str]
+
+    @property
+    def form(self) -> str | tuple[str, tuple[int]]:
+        if self.type == "char":
+            return f"S{self.length}"
+        form = _FORMS[self.type]
+        return (form, (self.length,)) if self.length else form
 
 
-def _place(of: Type, at: int, name: str, out: list[Field]) -> int:
-    """Adds the fields of a type that begins at bit `at` to `out`; returns where it ends."""
-    at = _up(at, _align(of))
-    if len(out) > FIELDS_MAX or at > RECORD_MAX * 8:
-        raise Failure("metadata: a record is too large")
-    if isinstance(of, Struct):
-        for member, inner in of.members:
-            at = _place(inner, at, f"{name}.{member}" if name else member, out)
-        return at
-    if isinstance(of, Array):
-        if not isinstance(of.of, Integer) or of.of.size % of.of.align:
-            raise Failure(f"metadata: {name} is an array of non-integers: not supported")
-        out.append(Field(name, at // 8, of.of, of.length))
-        return at + of.of.size * of.length
-    out.append(Field(name, at // 8, of, 0))
-    return at + of.size
+def _within(node: Node, low: int, high: int) -> int:
+    value = node.int_()
+    if not low <= value <= high:
+        raise Failure(f"{node.where} is {value}, not one from {low} to {high}")
+    return value
 
 
-def _dtype(fields: list[Field], base: int, itemsize: int) -> np.dtype[np.void]:
-    names = [f.name for f in fields]
-    if len(set(names)) != len(names):
-        twice = next(n for n in names if names.count(n) > 1)
-        raise Failure(f"metadata: the field {twice} occurs twice")
-    formats: list[str | tuple[str, tuple[int]]] = []
-    for f in fields:
-        one = f"{'<' if f.of.little else '>'}{'i' if f.of.signed else 'u'}{f.of.size // 8}"
-        if f.length and f.of.text:
-            one = f"S{f.length}"
-        formats.append((one, (f.length,)) if f.length and not f.of.text else one)
+def _matching(node: Node, form: re.Pattern[str], wanted: str) -> str:
+    text = node.text()
+    if not form.fullmatch(text):
+        raise Failure(f"{node.where} is {text[:40]!r}, not {wanted}")
+    return text
+
+
+def _few(node: Node, most: int) -> list[Node]:
+    if not 0 < len(node.array()) <= most:
+        raise Failure(f"{node.where} has {len(node.array())} items, not one to {most}")
+    return list(node.items())
+
+
+def _field(node: Node, at: int, end: int, enums: dict[str, dict[int, str]]) -> _Field:
+    """A field that is within the bytes from `at` to `end`."""
+    type_ = node["type"].text()
+    if type_ not in _FORMS:
+        raise Failure(f"{node.where} is of type {type_[:40]!r}: not supported")
+    many, names = node.get("length"), node.get("names")
+    length = _within(many, 1, LENGTH_MAX) if many else 0
+    if type_ == "char" and not length:
+        raise Failure(f"{node.where} is a character, not a text: not supported")
+    if names and (length or type_[0] != "u"):
+        raise Failure(f"{node.where} has names, but is no unsigned number")
+    if names and names.text() not in enums:
+        raise Failure(f"{names.where} is {names.text()[:40]!r}, which has no names")
+    size = np.dtype(_FORMS[type_]).itemsize * max(length, 1)
+    return _Field(
+        name=_matching(node["name"], _NAME, "a name"),
+        offset=_within(node["offset"], at, end - size),
+        type=type_,
+        length=length,
+        labels=enums[names.text()] if names else {},
+    )
+
+
+def _fields(node: Node, enums: dict[str, dict[int, str]]) -> tuple[list[_Field], int]:
+    """The fields of a head or a record, in order and without overlap, and its size."""
+    size = _within(node["bytes"], 1, RECORD_MAX)
+    out: dict[str, _Field] = {}
+    at = 0
+    for one in _few(node["fields"], FIELDS_MAX):
+        found = _field(one, at, size, enums)
+        if found.name in out:
+            raise Failure(f"{one.where}: the field {found.name} occurs twice")
+        at = found.offset + np.dtype(found.form).itemsize
+        out[found.name] = found
+    return [*out.values()], size
+
+
+def _must_be(where: Node, fields: list[_Field], wanted: dict[str, tuple[str, int]]) -> None:
+    for field in fields:
+        if field.name in wanted and (field.type, field.length) != wanted[field.name]:
+            raise Failure(f"{where.where}: {field.name} is of another type: not supported")
+
+
+def _dtype(fields: list[_Field], size: int) -> np.dtype[np.void]:
     return np.dtype(
         {
-            "names": names,
-            "formats": formats,
-            "offsets": [f.offset - base for f in fields],
-            "itemsize": itemsize,
+            "names": [f.name for f in fields],
+            "formats": [f.form for f in fields],
+            "offsets": [f.offset for f in fields],
+            "itemsize": size,
         }
     )
 
 
-def _struct(block: Block, key: str) -> Struct:
-    of = block.types.get(key, Struct(()))
-    if not isinstance(of, Struct):
-        raise Failure(f"metadata: {key} is not a struct")
-    return of
+def _labels(node: Node) -> dict[int, str]:
+    out: dict[int, str] = {}
+    for key, text in node.members():
+        if not _NUMBER.fullmatch(key):
+            raise Failure(f"{node.where}: {key[:40]!r} is not a number of an enumeration")
+        if not text.text().isprintable():
+            raise Failure(f"{text.where} is not a name: it has control characters")
+        out[int(key)] = text.text()
+    return out
 
 
-def _clock(meta: Metadata) -> dict[str, int]:
-    """The numbers of the only clock (freq, offset, offset_s)."""
-    values = meta.clocks[0].values if len(meta.clocks) == 1 else {}
-    return {key: value for key, value in values.items() if isinstance(value, int)}
+def _read(path: Path) -> bytes:
+    try:
+        with opened(path) as file:
+            raw = file.read(SIZE_MAX + 1)
+    except FileNotFoundError:
+        raise Failure(
+            f"the trace {path.parent} is of an older afpscope, or its copy lacks {LAYOUT}: "
+            "read it with the afpscope that wrote it, or with babeltrace2"
+        ) from None
+    except OSError as e:
+        raise Failure(f"cannot read {path}: {e.strerror}") from None
+    if len(raw) > SIZE_MAX:
+        raise Failure(f"{path}: longer than {SIZE_MAX} bytes: not supported")
+    sum_ = _CRC.search(raw, max(0, len(raw) - 64))
+    if not sum_ or zlib.crc32(raw[: sum_.start()]) != int(sum_[1], 16):
+        raise Failure(f"{path} is damaged: its checksum is wrong")
+    return raw
 
 
-def _records(parts: list[Struct], start: int) -> tuple[list[Field], int]:
-    fields: list[Field] = []
-    at = start
-    for part in parts:
-        at = _place(part, at, "", fields)
-    return fields, at
+def _described(node: Node) -> Layouts:
+    if node["format"].int_() != FORMAT:
+        raise Failure(
+            f"{node.where} has format {node['format'].int_()}, this program reads {FORMAT}: "
+            "use the version that wrote it"
+        )
+    enums = {key: _labels(names) for key, names in node["names"].members()}
+    head, start = _fields(node["head"], {})
+    _must_be(node["head"], head, _HEAD)
+    for needed in _NEEDED:
+        if all(field.name != needed for field in head):
+            raise Failure(f"{node['head'].where}: its packets have no {needed}: not supported")
+    streams: dict[int, Layout] = {}
+    for one in _few(node["streams"], STREAMS_MAX):
+        number = _within(one["id"], 0, (1 << 32) - 1)
+        if number in streams:
+            raise Failure(f"{one.where}: stream {number} occurs twice")
+        fields, size = _fields(one, enums)
+        _must_be(one, fields, _TIMES)
+        streams[number] = Layout(
+            name=_matching(one["name"], _NAME, "a name"),
+            head=_dtype(head, start),
+            start=start,
+            dtype=_dtype(fields, size),
+            labels={f.name: f.labels for f in fields if f.labels},
+        )
+    return Layouts(bytes.fromhex(_matching(node["uuid"], _UUID, "a uuid")), streams)
 
 
-def _event(meta: Metadata, number: int) -> Block:
-    events = [e for e in meta.events if e.values.get("stream_id", 0) == number]
-    if len(events) != 1:
-        raise Failure(f"metadata: stream {number} has {len(events)} kinds of event, not 1")
-    return events[0]
-
-
-def layout(meta: Metadata, number: int) -> Layout:
-    """The layout of stream `number`. Failure if its records are not all of the same size."""
-    stream, event = meta.streams[number], _event(meta, number)
-    head: list[Field] = []
-    at = _place(_struct(meta.trace, "packet.header"), 0, "", head)
-    at = _place(_struct(stream, "packet.context"), at, "", head)
-    parts = [
-        _struct(stream, "event.header"),
-        _struct(stream, "event.context"),
-        _struct(event, "context"),
-        _struct(event, "fields"),
-    ]
-    begin = _up(at, _align(parts[0]))
-    fields, end = _records(parts, begin)
-    again, _ = _records(parts, _up(end, _align(parts[0])))
-    stride = _up(end, _align(parts[0])) - begin
-    if not fields:
-        raise Failure(f"metadata: the records of stream {number} are empty")
-    if [f.offset - begin // 8 for f in fields] != [f.offset - (begin + stride) // 8 for f in again]:
-        raise Failure(f"metadata: the records of stream {number} are not all laid out alike")
-    name = event.values.get("name", f"stream{number}")
-    return Layout(
-        name=str(name),
-        head=_dtype(head, 0, _up(at, 8) // 8),
-        start=begin // 8,
-        dtype=_dtype(fields, begin // 8, stride // 8),
-        tail=(begin + stride - end) // 8,
-        labels={f.name: f.of.labels for f in fields if f.of.labels},
-        clock=_clock(meta),
-    )
+def layouts(folder: Path) -> Layouts:
+    """Those of the trace in `folder`. Failure if they cannot be read, or are not supported."""
+    raw = _read(folder / LAYOUT)
+    try:
+        return _described(parsed(raw, folder / LAYOUT))
+    except Failure as e:
+        raise Failure(f"the trace {folder}: {e}") from None

@@ -149,15 +149,22 @@ def _no_constant(name: str) -> Any:
     raise ValueError(f"{name} is not a number")
 
 
+def parsed(raw: bytes, path: Path) -> Node:
+    """The JSON in `raw`, the bytes of the file at `path`."""
+    try:
+        value = json.loads(raw, parse_constant=_no_constant)
+    except (ValueError, RecursionError) as e:
+        raise Failure(f"{path} is not JSON: {str(e)[:200]}; it may be cut off or damaged") from None
+    return Node(value, path.name)
+
+
 def load(path: Path) -> Node:
     """The JSON file at `path`, at most FILE_MAX long."""
     try:
         with opened(path) as file:
             if os.fstat(file.fileno()).st_size > FILE_MAX:
                 raise Failure(f"{path}: larger than {FILE_MAX} bytes, the most for a run")
-            value = json.loads(file.read(), parse_constant=_no_constant)
+            raw = file.read()
     except OSError as e:
         raise Failure(f"cannot read {path}: {e.strerror}") from None
-    except (ValueError, RecursionError) as e:
-        raise Failure(f"{path} is not JSON: {str(e)[:200]}; it may be cut off or damaged") from None
-    return Node(value, path.name)
+    return parsed(raw, path)

@@ -11,7 +11,6 @@ from __future__ import annotations
 
 import os
 import re
-import uuid
 import weakref
 import zlib
 from collections.abc import Iterator
@@ -23,13 +22,11 @@ import numpy as np
 import numpy.typing as npt
 
 from ..errors import Failure
-from . import tsdl
 from .files import opened
-from .layout import Layout, layout
+from .layout import LAYOUT, STREAMS_MAX, Layout, Layouts, layouts
 from .run import Run
 
 MAGIC = 0xC1FC1FC1
-STREAMS_MAX = 64
 NOTICES_MAX = 5
 BLOCK_RECORDS = 1 << 19
 PIECE = 1 << 20  # bytes that are read at once, at most
@@ -40,8 +37,8 @@ Array = npt.NDArray[Any]
 _TABLE = re.compile(r"[a-z_][a-z0-9_]{0,62}\Z")
 # In the header, if the writer adds it: CRC-32 of the packet with this field as 0.
 CRC = "crc32"
-# The last line of the metadata, if the writer adds it: CRC-32 of all before it.
-_META_CRC = re.compile(rb"/\* crc32 ([0-9a-f]{8}) \*/\n?\Z")
+# What describes the trace in CTF's language; the recorder writes it when all else is there.
+METADATA = "metadata"
 
 
 class Pieces:
@@ -171,12 +168,13 @@ class Trace:
 
     @staticmethod
     def open(folder: Path) -> Trace:
-        """Failure if the metadata cannot be read, or no stream can."""
-        meta = _metadata(folder / "metadata")
-        layouts = _layouts(meta)
+        """Failure if the layout cannot be read, or no stream can."""
+        if not (folder / METADATA).exists():
+            raise Failure(f"there is no trace in {folder}: it has no {METADATA}")
+        known = layouts(folder)
         streams: dict[str, Stream] = {}
         notices: list[str] = []
-        files = [p for p in sorted(folder.iterdir()) if p.name != "metadata"]
+        files = [p for p in sorted(folder.iterdir()) if p.name not in (METADATA, LAYOUT)]
         for path in files[:STREAMS_MAX]:
             if not _TABLE.match(path.name):
                 notices.append(f"{path.name[:80]}: no stream has this name: left out")
@@ -185,7 +183,7 @@ class Trace:
                 notices.append(f"{path.name}: left out: it is not a regular file")
                 continue
             try:
-                stream = _stream(path, meta, layouts)
+                stream = _stream(path, known)
             except Failure as e:
                 notices.append(f"{path.name}: left out: {e}")
                 continue
@@ -197,48 +195,15 @@ class Trace:
         return Trace(streams, tuple(notices))
 
 
-def _metadata(path: Path) -> tsdl.Metadata:
-    try:
-        with opened(path) as file:
-            raw = file.read(tsdl.TEXT_MAX + 1)
-        if len(raw) > tsdl.TEXT_MAX:
-            raise Failure(f"{path}: longer than {tsdl.TEXT_MAX} bytes: not supported")
-        sum_ = _META_CRC.search(raw)
-        if sum_ and zlib.crc32(raw[: sum_.start()]) != int(sum_[1], 16):
-            raise Failure(f"{path} is damaged: its checksum is wrong")
-        text = raw.decode("utf-8")
-    except OSError as e:
-        raise Failure(f"cannot read {path}: {e.strerror}") from None
-    except UnicodeDecodeError:
-        raise Failure(f"{path} is not text: damaged, or in CTF packets: not supported") from None
-    try:
-        return tsdl.parse(text)
-    except Failure as e:
-        raise Failure(f"{path}: {e}") from None
-
-
-def _layouts(meta: tsdl.Metadata) -> dict[int, Layout | Failure]:
-    out: dict[int, Layout | Failure] = {}
-    for number in list(meta.streams)[:STREAMS_MAX]:
-        try:
-            out[number] = layout(meta, number)
-        except Failure as e:
-            out[number] = e
-    return out
-
-
 def _records(
     data: Pieces, one: Layout, packet: int, packet_bytes: int, n: int, most: int = BLOCK_RECORDS
 ) -> Iterator[Array]:
     """Views of the `n` records of a packet, at most `most` in each."""
-    stride, end = one.dtype.itemsize, (packet + 1) * packet_bytes
+    stride = one.dtype.itemsize
     at, step = packet * packet_bytes + one.start, max(1, min(most, PIECE // stride))
     for first in range(0, n, step):
-        here, some = at + first * stride, min(step, n - first)
-        raw = data.view(here, min(some * stride, end - here))
-        # The last may end earlier, by what would only fill it up.
-        whole = raw if len(raw) == some * stride else bytes(raw).ljust(some * stride, b"\0")
-        yield np.ndarray((some,), one.dtype, whole)
+        some = min(step, n - first)
+        yield np.ndarray((some,), one.dtype, data.view(at + first * stride, some * stride))
 
 
 def _places(one: Layout, data: Pieces) -> Iterator[int]:
@@ -270,10 +235,9 @@ class _Shape:
     first: int
 
 
-def _headers(one: Layout, number: int, meta: tsdl.Metadata, data: Pieces) -> Iterator[_Shape]:
+def _headers(one: Layout, number: int, uuid: bytes, data: Pieces) -> Iterator[_Shape]:
     """Stream and packet size in each of the first headers found."""
     names = one.head.names or ()
-    wanted = meta.trace.values.get("uuid")
     for at in _places(one, data):
         if at + one.head.itemsize > data.size:
             return
@@ -282,45 +246,31 @@ def _headers(one: Layout, number: int, meta: tsdl.Metadata, data: Pieces) -> Ite
             continue
         if "stream_id" in names and int(head["stream_id"]) != number:
             continue
-        if "uuid" in names and isinstance(wanted, str) and not _same_uuid(head["uuid"], wanted):
+        if "uuid" in names and head["uuid"].tobytes() != uuid:
             continue
-        length = _packet_bytes(head, names)
+        length = _packet_bytes(head)
         if length >= one.start and at % length == 0:
             yield _Shape(number, one, length, at)
 
 
-def _choose(
-    path: Path, meta: tsdl.Metadata, layouts: dict[int, Layout | Failure], data: Pieces
-) -> _Shape:
+def _choose(path: Path, known: Layouts, data: Pieces) -> _Shape:
     """What most headers say, so that a damaged one does not matter."""
     votes: dict[tuple[int, int], list[_Shape]] = {}
-    for number, one in layouts.items():
-        for shape in _headers(one, number, meta, data) if isinstance(one, Layout) else ():
+    for number, one in known.streams.items():
+        for shape in _headers(one, number, known.uuid, data):
             votes.setdefault((number, shape.packet_bytes), []).append(shape)
     if votes:
         # In a tie prefer the file's name to the first header.
         return max(
             votes.values(), key=lambda v: (len(v), v[0].layout.name == path.name, v[-1].first > 0)
         )[0]
-    reasons = [str(one) for one in layouts.values() if isinstance(one, Failure)]
-    why = f" ({reasons[0]})" if reasons else ""
-    raise Failure(f"no packet in it is of a stream of this trace: damaged, or of another{why}")
+    raise Failure("no packet in it is of a stream of this trace: damaged, or of another")
 
 
-def _packet_bytes(head: Array, names: tuple[str, ...]) -> int:
+def _packet_bytes(head: Array) -> int:
     """The packet length in this header; 0 if it is not a whole number of bytes."""
-    for needed in ("packet_size", "content_size"):
-        if needed not in names:
-            raise Failure(f"its packets have no {needed}: not supported")
     bits = int(head["packet_size"])
     return 0 if bits % 8 else bits // 8
-
-
-def _same_uuid(raw: Array, wanted: str) -> bool:
-    try:
-        return bytes(raw.astype(np.uint8)) == uuid.UUID(wanted).bytes
-    except ValueError:
-        return False
 
 
 def _none(path: Path, one: Layout, notices: list[str]) -> Stream:
@@ -328,28 +278,27 @@ def _none(path: Path, one: Layout, notices: list[str]) -> Stream:
     return Stream(path.name, path, one, 0, nothing, nothing, 0, 0, tuple(notices), True, None)
 
 
-def _empty(path: Path, layouts: dict[int, Layout | Failure], why: str) -> Stream:
+def _empty(path: Path, known: Layouts, why: str) -> Stream:
     """A stream without a whole packet: known only by the file's name."""
-    for one in layouts.values():
-        if isinstance(one, Layout) and one.name == path.name:
+    for one in known.streams.values():
+        if one.name == path.name:
             return _none(path, one, [f"{path.name}: {why}"] if why else [])
     raise Failure(why or "it is empty")
 
 
-def _stream(path: Path, meta: tsdl.Metadata, layouts: dict[int, Layout | Failure]) -> Stream:
+def _stream(path: Path, known: Layouts) -> Stream:
     try:
         data = Pieces(path)
     except OSError as e:
         raise Failure(f"cannot read {path}: {e.strerror}") from None
     size = data.size
     if not size:
-        return _empty(path, layouts, "")
-    shortest = min((one.start for one in layouts.values() if isinstance(one, Layout)), default=0)
-    if size < shortest:
-        return _empty(path, layouts, f"{size:,} bytes, a torn first packet, left out")
-    shape = _choose(path, meta, layouts, data)
-    known = {other.name for other in layouts.values() if isinstance(other, Layout)}
-    if path.name in known and path.name != shape.layout.name:
+        return _empty(path, known, "")
+    if size < min(one.start for one in known.streams.values()):
+        return _empty(path, known, f"{size:,} bytes, a torn first packet, left out")
+    shape = _choose(path, known, data)
+    names = {other.name for other in known.streams.values()}
+    if path.name in names and path.name != shape.layout.name:
         raise Failure(f"its packets are of {shape.layout.name}: files were exchanged")
     notices: list[str] = []
     whole, rest = divmod(size, shape.packet_bytes)
@@ -444,9 +393,8 @@ def _bad_packets(
     stride = one.dtype.itemsize
     content = head["content_size"].astype(np.uint64)
     used = (content // np.uint64(8)).astype(np.int64) - one.start
-    counts = np.where(used > 0, (used + one.tail) // stride, 0)
-    exact = (used >= -one.tail) & (counts * stride - used >= 0)
-    exact &= (counts * stride - used <= one.tail) | (counts == 0) & (used <= 0)
+    counts, rest = np.divmod(used, stride)
+    exact = (used >= 0) & (rest == 0)
     tests: list[tuple[str, Any]] = [
         ("its packet_size differs", head["packet_size"] != packet_bytes * 8),
         ("its content_size is larger than it", content > np.uint64(packet_bytes * 8)),

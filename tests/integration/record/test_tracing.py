@@ -65,6 +65,7 @@ FIELDS = {
     "names": ("<QIHHIHHQ", "timestamp session dsi_id command dir volume len name"),
     "texts": ("<QQ256s", "timestamp name text"),
 }
+ABOUT = ("metadata", ".layout.json")
 AFPD = 0
 CREATE_FILE, CREATE_DIR, DELETE, OPEN_FORK, READ = 7, 6, 8, 26, 27
 
@@ -121,7 +122,7 @@ def load(run: Path, done: Done) -> Traced:
     """Of a run's folder."""
     assert done.run
     folder = run / "trace"
-    names = [path.name for path in folder.iterdir() if path.name != "metadata"]
+    names = [path.name for path in folder.iterdir() if path.name not in ABOUT]
     return Traced(folder, done.run, {name: read(folder / name) for name in names})
 
 
@@ -257,7 +258,7 @@ def test_the_wire_has_as_many(scope: Scope, dbd: Server, tmp_path: Path) -> None
     events = [(s.event, s.port) for s in read(folder / "sessions").records]
     assert sorted(e for e, _ in events) == [1, 1, 2, 2]  # one asked for the status
     assert {path.name for path in folder.iterdir()} == {
-        *("metadata", "requests", "sessions", "client", "names"),
+        *(*ABOUT, "requests", "sessions", "client", "names"),
     }
     assert babeltrace(folder)[1] == ""
 
@@ -272,7 +273,7 @@ def test_a_killed_recorder_leaves_a_trace(scope: Scope, guests: Server, tmp_path
         running.signal(signal.SIGKILL)
         running.process.wait()
     folder /= "trace"
-    streams = {path.name: read(path) for path in folder.iterdir() if path.name != "metadata"}
+    streams = {path.name: read(path) for path in folder.iterdir() if path.name not in ABOUT}
     assert all(stream.torn == 0 for stream in streams.values())
     assert len(streams["requests"].records) > 100
     events, said = babeltrace(folder)
@@ -368,7 +369,7 @@ def test_killed_at_any_moment_a_trace_opens_or_is_refused(
             if done.status in (FAILED, USAGE):
                 assert done.messages, done
                 # Only one that was killed before its first record; metadata is made last.
-                streams = {p for p in (folder / "trace").glob("*") if p.name != "metadata"}
+                streams = {p for p in (folder / "trace").glob("*") if p.name not in ABOUT}
                 assert not any(p.stat().st_size for p in streams), done
                 refused += 1
                 continue

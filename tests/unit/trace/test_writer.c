@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
  * The trace's files: what is put is in them, whole, whatever ends the writing.
- * Tests user/trace/trace.c, fields.c, metadata.c, stream.c.
+ * Tests user/trace/trace.c, fields.c, layout.c, metadata.c, stream.c.
  */
 #include "run/account.h"
 #include "trace/fields.h"
@@ -12,6 +12,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <jansson.h>
 #include <sched.h>
 #include <setjmp.h>
 #include <signal.h>
@@ -416,6 +417,82 @@ static void the_table_fits_the_records(void **state)
 		assert_int_equal(s->field[0].type, TRACE_clock);
 		assert_string_equal(s->field[0].name, "timestamp");
 	}
+	sum = 0;
+	for (size_t i = 0; i < TRACE_N_HEAD; i++)
+		sum += trace_types[trace_head[i].type].len;
+	assert_int_equal(sum, HEAD_LEN);
+}
+
+static int64_t number_of(const json_t *object, const char *key)
+{
+	return json_integer_value(json_object_get(object, key));
+}
+
+/* The fields of a head or a record are those of the table. */
+static void check_layout(const json_t *of, const struct trace_field *field, size_t n)
+{
+	const json_t *fields = json_object_get(of, "fields"), *one;
+	const char *names;
+	int64_t at = 0;
+
+	assert_int_equal(json_array_size(fields), n);
+	for (size_t i = 0; i < n; i++) {
+		one = json_array_get(fields, i);
+		assert_string_equal(json_string_value(json_object_get(one, "name")), field[i].name);
+		assert_string_equal(json_string_value(json_object_get(one, "type")),
+				    trace_types[field[i].type].base);
+		assert_int_equal(number_of(one, "offset"), at);
+		at += (int64_t)trace_types[field[i].type].len;
+		names = json_string_value(json_object_get(one, "names"));
+		assert_true(trace_is_enum(field[i].type) == !!names);
+		assert_int_equal(number_of(one, "length"), trace_is_array(field[i].type)
+							       ? trace_types[field[i].type].len
+							       : 0);
+	}
+	assert_int_equal(number_of(of, "bytes"), at);
+}
+
+static void the_layout_is_that_of_the_table_and_has_its_checksum(void **state)
+{
+	struct rig *x = *state;
+	const json_t *streams, *one;
+	struct trace_packet_head head;
+	char uuid[33], *end;
+	uint8_t *text, *packet;
+	size_t len, packet_len;
+	json_t *all;
+
+	rig_open(x, &(struct trace_opts) {});
+	rig_run(x);
+	text = slurp(x, ".layout.json", &len);
+	end = strstr((char *)text, "\n\"crc32\"");
+	assert_non_null(end);
+	end++;
+	all = json_loads((char *)text, JSON_REJECT_DUPLICATES, NULL);
+	assert_non_null(all);
+	assert_int_equal(strtoul(json_string_value(json_object_get(all, "crc32")), NULL, 16),
+			 crc32(0, text, (uInt)(end - (char *)text)));
+	packet = slurp(x, "calls", &packet_len);
+	memcpy(&head, packet, HEAD_LEN);
+	for (size_t i = 0; i < sizeof(head.uuid); i++)
+		snprintf(uuid + 2 * i, 3, "%02x", head.uuid[i]);
+	assert_string_equal(json_string_value(json_object_get(all, "uuid")), uuid);
+	assert_true(number_of(json_object_get(all, "clock"), "offset_ns") > 0);
+	check_layout(json_object_get(all, "head"), trace_head, TRACE_N_HEAD);
+	streams = json_object_get(all, "streams");
+	assert_int_equal(json_array_size(streams), AFS_N_STREAMS);
+	for (unsigned int i = 0; i < AFS_N_STREAMS; i++) {
+		one = json_array_get(streams, i);
+		assert_int_equal(number_of(one, "id"), i);
+		assert_string_equal(json_string_value(json_object_get(one, "name")),
+				    trace_streams[i].name);
+		check_layout(one, trace_streams[i].field, trace_streams[i].n_fields);
+	}
+	one = json_object_get(json_object_get(all, "names"), "class_t");
+	assert_string_equal(json_string_value(json_object_get(one, "0")), ledger_class_name(0));
+	json_decref(all);
+	free(packet);
+	free(text);
 }
 
 /* own_ns is "user" there: its own code. */
@@ -482,6 +559,7 @@ int main(void)
 		TEST(a_full_device_is_an_error_of_the_packet),
 		TEST(a_client_that_is_too_fast_loses_records_by_number),
 		TEST(what_is_old_is_written_before_its_packet_is_full),
+		TEST(the_layout_is_that_of_the_table_and_has_its_checksum),
 		cmocka_unit_test(what_a_run_says_of_its_trace_is_read_again),
 		cmocka_unit_test(the_table_fits_the_records),
 		cmocka_unit_test(the_parts_of_a_request_are_the_columns_of_time),
