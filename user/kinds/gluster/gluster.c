@@ -394,17 +394,18 @@ static int gluster_describe(const struct kind_found *f, struct run *r)
 {
 	const struct target *t = &f->target;
 	char volumes[ERR_TEXT_MAX] = "", version[VERSION_LEN] = "";
+	size_t n = target_count(t, AFS_ROLE_SERVER);
+	const struct target_process *p;
 	int e = 0;
 
-	for (size_t i = 0; i <= t->n_sessions && !e; i++)
-		e = describe_brick(r, i + 1, i ? t->session[i - 1].pid : t->server, volumes);
+	for (size_t at = 0; !e && (p = target_next(t, AFS_ROLE_SERVER, &at));)
+		e = describe_brick(r, at, p->pid, volumes);
 	procfs_each_line(t->server, "maps", find_version, version);
 	if (!e && version[0])
 		e = run_note(&r->server, "machine", "GlusterFS %s", version);
 	if (!e)
-		e = run_note(&r->server, "name", "%zu brick%s of %s", t->n_sessions + 1,
-			     t->n_sessions ? "s" : "", volumes);
-	if (!e && t->n_others == TARGET_OTHERS_MAX)
+		e = run_note(&r->server, "name", "%zu brick%s of %s", n, n > 1 ? "s" : "", volumes);
+	if (!e && target_count(t, AFS_ROLE_OTHER) == TARGET_OTHERS_MAX)
 		e = run_note(&r->warnings, "processes",
 			     "there are %d or more processes beside the bricks: those beyond that "
 			     "are not watched",
