@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "attach/others.h"
 
+#include "base/vec.h"
 #include "host/net/sockets.h"
 #include "host/proc/procfs.h"
 
@@ -11,20 +12,15 @@
 
 void others_add(struct others_list *l, const char *address, uint64_t requests, bool ours)
 {
-	size_t room = l->room ? 2 * l->room : 64;
-	struct others_client *more = l->client;
+	struct others_client *c = VEC_ADD(l->client, l->n);
 
-	if (l->n == l->room) {
-		more = realloc(l->client, room * sizeof(*more));
-		if (!more) {
-			l->failed = true;
-			return;
-		}
-		l->client = more;
-		l->room = room;
+	if (!c) {
+		l->failed = true;
+		return;
 	}
-	more[l->n] = (struct others_client) { .requests = requests, .ours = ours };
-	snprintf(more[l->n++].address, RUN_ADDRESS_LEN, "%s", address);
+	c->requests = requests;
+	c->ours = ours;
+	snprintf(c->address, sizeof(c->address), "%s", address);
 }
 
 static int by_address(const void *a, const void *b)

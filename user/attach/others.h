@@ -19,7 +19,7 @@ struct others_client {
 };
 
 struct others_list {
-	size_t n, room;
+	size_t n;
 	struct others_client *client; /* owned; by address, each once */
 	bool failed;                  /* no memory */
 };

@@ -2,6 +2,7 @@
 #include "attach/unanswered.h"
 
 #include "base/clock.h"
+#include "base/vec.h"
 #include "run/account.h"
 
 #include <errno.h>
@@ -46,16 +47,15 @@ static void take_running(void *user, const struct afs_record_requests *r,
 	(void)name;
 	if (!account_is_request(r->command))
 		return;
-	more = reallocarray(u->running, u->n + 1, sizeof(*more));
+	more = VEC_ADD(u->running, u->n);
 	if (!more) {
 		u->failed = true;
 		return;
 	}
-	u->running = more;
-	more[u->n++] = (struct run_service) { .pid = (pid_t)r->session,
-					      .account = (uint16_t)r->command,
-					      .column = column_of(r),
-					      .age_ns = r->time_ns };
+	*more = (struct run_service) { .pid = (pid_t)r->session,
+				       .account = (uint16_t)r->command,
+				       .column = column_of(r),
+				       .age_ns = r->time_ns };
 }
 
 /* The watch knows that a pause without a descriptor is for the CNID server; /proc does not. */
