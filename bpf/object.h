@@ -44,33 +44,22 @@ static __always_inline __u32 object_known(const struct inode___afs *inode)
 	return object_listed(ino, dev);
 }
 
-/* Whether a name as long as ".AppleDouble" is that. */
-static __always_inline bool object_is_appledouble(const unsigned char *name)
-{
-	char text[12] = {};
-	const char want[12] = { '.', 'A', 'p', 'p', 'l', 'e', 'D', 'o', 'u', 'b', 'l', 'e' };
+#define OBJECT_CALLED_LEN 16
 
-	bpf_probe_read_kernel(text, sizeof(text), name);
-	for (int i = 0; i < 12; i++)
-		if (text[i] != want[i])
-			return false;
-	return true;
-}
-
-/* Whether a folder is called ".glusterfs". */
-static __always_inline bool object_is_handles(const struct dentry___afs *dentry)
+/* Whether a folder has this name, of n bytes. */
+static __always_inline bool object_is_called(const struct dentry___afs *dentry, const char *want,
+					     __u32 n)
 {
-	const char want[10] = { '.', 'g', 'l', 'u', 's', 't', 'e', 'r', 'f', 's' };
+	char text[OBJECT_CALLED_LEN] = {};
 	const unsigned char *name = NULL;
-	char text[10] = {};
 	__u32 len = 0;
 
 	READ(len, dentry->d_name.len);
-	if (len != sizeof(text))
+	if (len != n)
 		return false;
 	READ(name, dentry->d_name.name);
-	bpf_probe_read_kernel(text, sizeof(text), name);
-	for (int i = 0; i < 10; i++)
+	bpf_probe_read_kernel(text, n, name);
+	for (__u32 i = 0; i < n; i++)
 		if (text[i] != want[i])
 			return false;
 	return true;
@@ -102,7 +91,7 @@ static __always_inline __u32 object_of_brick(const struct inode___afs *inode,
 		READ(up, dentry->d_parent);
 		if (!up || up == dentry)
 			break;
-		if (object_is_handles(up)) {
+		if (object_is_called(up, ".glusterfs", 10)) {
 			READ(len, dentry->d_name.len);
 			return len == 2 || len == 6 ? AFS_OBJECT_DATA : AFS_OBJECT_META;
 		}
@@ -178,10 +167,10 @@ static __always_inline __u32 object_of_file(const struct file___afs *file,
 	bpf_probe_read_kernel(first, sizeof(first), name);
 	if (first[0] == '.' && first[1] == '_')
 		return AFS_OBJECT_META;
+	if (object_is_called(parent, ".AppleDouble", 12))
+		return AFS_OBJECT_META;
 	READ(folder, parent->d_name.name);
 	READ(len, parent->d_name.len);
-	if (len == 12 && object_is_appledouble(folder))
-		return AFS_OBJECT_META;
 	return object_is_sqlite((__u64)name, (__u64)folder, len) ? AFS_OBJECT_CNIDDB
 								 : AFS_OBJECT_DATA;
 }

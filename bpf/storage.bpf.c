@@ -82,300 +82,130 @@ struct {
 	__type(value, struct bio_open);
 } storage_bio SEC(".maps");
 
-static __always_inline void begin(enum span what)
+static __always_inline bool is_regular(__u32 mode)
+{
+	return (mode & AFS_S_IFMT) == AFS_S_IFREG;
+}
+
+/* Whether its functions have a file as first argument, of which only regular ones count. */
+static __always_inline bool takes_file(enum span what)
+{
+	return what == SPAN_READ || what == SPAN_WRITE;
+}
+
+/* Where the calls of a span are counted. */
+struct span_totals {
+	__u64 *n, *ns, *bytes; /* bytes: NULL: they move none */
+};
+
+static __always_inline struct span_totals totals_at(struct afs_storage *s, enum span what)
+{
+	switch (what) {
+	case SPAN_READ:
+		return (struct span_totals) { &s->file_reads, &s->file_read_ns,
+					      &s->file_read_bytes };
+	case SPAN_WRITE:
+		return (struct span_totals) { &s->file_writes, &s->file_write_ns,
+					      &s->file_write_bytes };
+	case SPAN_SENDFILE:
+		return (struct span_totals) { &s->sendfiles, &s->sendfile_ns, &s->sendfile_bytes };
+	default:
+		return (struct span_totals) { &s->syncs, &s->sync_ns, NULL };
+	}
+}
+
+static __always_inline int begin(enum span what, const struct file___afs *file)
 {
 	struct afs_thread *t = counting();
 
-	if (t)
-		span_begin(t, what);
-}
-
-static __always_inline int begin_file(enum span what, const struct file___afs *file)
-{
-	struct afs_thread *t = counting();
-
-	if (t && (file->f_inode->i_mode & AFS_S_IFMT) == AFS_S_IFREG)
+	if (t && (!takes_file(what) || is_regular(file->f_inode->i_mode)))
 		span_begin(t, what);
 	return 0;
 }
 
-static __always_inline int end_read(long ret)
+static __always_inline int end(enum span what, long ret)
 {
 	__u64 ns;
-	struct afs_storage *s = ended(SPAN_READ, &ns);
+	struct afs_storage *s = ended(what, &ns);
+	struct span_totals to;
 
 	if (!s)
 		return 0;
-	ADD(s->file_reads, 1);
-	ADD(s->file_read_ns, ns);
-	if (ret > 0)
-		ADD(s->file_read_bytes, ret);
+	to = totals_at(s, what);
+	ADD(*to.n, 1);
+	ADD(*to.ns, ns);
+	if (to.bytes && ret > 0)
+		ADD(*to.bytes, ret);
 	return 0;
-}
-
-static __always_inline int end_write(long ret)
-{
-	__u64 ns;
-	struct afs_storage *s = ended(SPAN_WRITE, &ns);
-
-	if (!s)
-		return 0;
-	ADD(s->file_writes, 1);
-	ADD(s->file_write_ns, ns);
-	if (ret > 0)
-		ADD(s->file_write_bytes, ret);
-	return 0;
-}
-
-static __always_inline int end_sendfile(long ret)
-{
-	__u64 ns;
-	struct afs_storage *s = ended(SPAN_SENDFILE, &ns);
-
-	if (!s)
-		return 0;
-	ADD(s->sendfiles, 1);
-	ADD(s->sendfile_ns, ns);
-	if (ret > 0)
-		ADD(s->sendfile_bytes, ret);
-	return 0;
-}
-
-static __always_inline int end_sync(void)
-{
-	__u64 ns;
-	struct afs_storage *s = ended(SPAN_SYNC, &ns);
-
-	if (!s)
-		return 0;
-	ADD(s->syncs, 1);
-	ADD(s->sync_ns, ns);
-	return 0;
-}
-
-/*
- * Functions of the kernel, with the time in them. Their arguments, and after them the result, are
- * an array of u64.
- */
-SEC("?fentry/vfs_read")
-int on_read(__u64 *ctx)
-{
-	return begin_file(SPAN_READ, (const void *)ctx[0]);
-}
-
-SEC("?fexit/vfs_read")
-int on_read_end(__u64 *ctx)
-{
-	return end_read(ctx[4]);
-}
-
-SEC("?fentry/vfs_readv")
-int on_readv(__u64 *ctx)
-{
-	return begin_file(SPAN_READ, (const void *)ctx[0]);
-}
-
-SEC("?fexit/vfs_readv")
-int on_readv_end(__u64 *ctx)
-{
-	return end_read(ctx[5]);
-}
-
-SEC("?fentry/vfs_write")
-int on_write(__u64 *ctx)
-{
-	return begin_file(SPAN_WRITE, (const void *)ctx[0]);
-}
-
-SEC("?fexit/vfs_write")
-int on_write_end(__u64 *ctx)
-{
-	return end_write(ctx[4]);
-}
-
-SEC("?fentry/vfs_writev")
-int on_writev(__u64 *ctx)
-{
-	return begin_file(SPAN_WRITE, (const void *)ctx[0]);
-}
-
-SEC("?fexit/vfs_writev")
-int on_writev_end(__u64 *ctx)
-{
-	return end_write(ctx[5]);
-}
-
-SEC("?fentry/do_sendfile")
-int on_sendfile(__u64 *ctx)
-{
-	begin(SPAN_SENDFILE);
-	return 0;
-}
-
-SEC("?fexit/do_sendfile")
-int on_sendfile_end(__u64 *ctx)
-{
-	return end_sendfile(ctx[5]);
-}
-
-/*
- * Each of these calls the next, but compilers may inline some, which then cannot be probed; the
- * outermost one that can be is counted.
- */
-SEC("?fentry/do_fsync")
-int on_do_fsync(__u64 *ctx)
-{
-	begin(SPAN_SYNC);
-	return 0;
-}
-
-SEC("?fexit/do_fsync")
-int on_do_fsync_end(__u64 *ctx)
-{
-	return end_sync();
-}
-
-SEC("?fentry/vfs_fsync")
-int on_vfs_fsync(__u64 *ctx)
-{
-	begin(SPAN_SYNC);
-	return 0;
-}
-
-SEC("?fexit/vfs_fsync")
-int on_vfs_fsync_end(__u64 *ctx)
-{
-	return end_sync();
-}
-
-SEC("?fentry/vfs_fsync_range")
-int on_sync(__u64 *ctx)
-{
-	begin(SPAN_SYNC);
-	return 0;
-}
-
-SEC("?fexit/vfs_fsync_range")
-int on_sync_end(__u64 *ctx)
-{
-	return end_sync();
-}
-
-/* The same for one file system, for kernels whose functions cannot be probed. */
-SEC("?tp_btf/ext4_sync_file_enter")
-int on_ext4_sync(__u64 *ctx)
-{
-	begin(SPAN_SYNC);
-	return 0;
-}
-
-SEC("?tp_btf/ext4_sync_file_exit")
-int on_ext4_sync_end(__u64 *ctx)
-{
-	return end_sync();
 }
 
 /*
  * For probes that only see the begin of a function: counts, without bytes and time. Once for each
  * system call, as a nested begin cannot be distinguished from a following one.
  */
-static __always_inline struct afs_storage *storage_entered(struct afs_thread *t, enum span what)
-{
-	struct span_open *s = t ? span_at(t, what) : NULL;
-
-	if (!s || s->seq == t->seq)
-		return NULL;
-	s->seq = t->seq;
-	return storage_at(row_of(t));
-}
-
-static __always_inline struct afs_storage *storage_entered_file(const struct file___afs *file,
-								enum span what)
+static __always_inline int begin_only(enum span what, const struct file___afs *file)
 {
 	struct afs_thread *t = counting();
+	struct afs_storage *s;
+	struct span_open *o;
 
-	if (!t || (BPF_CORE_READ(file, f_inode, i_mode) & AFS_S_IFMT) != AFS_S_IFREG)
-		return NULL;
-	return storage_entered(t, what);
-}
-
-static __always_inline int entered_read(struct pt_regs *ctx)
-{
-	struct afs_storage *s = storage_entered_file((const void *)PT_REGS_PARM1(ctx), SPAN_READ);
-
+	if (!t || (takes_file(what) && !is_regular(BPF_CORE_READ(file, f_inode, i_mode))))
+		return 0;
+	o = span_at(t, what);
+	if (!o || o->seq == t->seq)
+		return 0;
+	o->seq = t->seq;
+	s = storage_at(row_of(t));
 	if (s)
-		ADD(s->file_reads, 1);
+		ADD(*totals_at(s, what).n, 1);
 	return 0;
 }
 
-static __always_inline int entered_write(struct pt_regs *ctx)
-{
-	struct afs_storage *s = storage_entered_file((const void *)PT_REGS_PARM1(ctx), SPAN_WRITE);
+/*
+ * The programs of a function of the kernel: with the time in it, or of its begin alone. Its
+ * arguments, and after them the result, are an array of u64.
+ */
+#define FUNCTION(name, function, n_args, what)                                                     \
+	SEC("?fentry/" #function)                                                                  \
+	int on_##name(__u64 *ctx)                                                                  \
+	{                                                                                          \
+		return begin(what, (const void *)ctx[0]);                                          \
+	}                                                                                          \
+	SEC("?fexit/" #function)                                                                   \
+	int on_##name##_end(__u64 *ctx)                                                            \
+	{                                                                                          \
+		return end(what, ctx[n_args]);                                                     \
+	}                                                                                          \
+	SEC("?kprobe/" #function)                                                                  \
+	int on_kp_##name(struct pt_regs *ctx)                                                      \
+	{                                                                                          \
+		return begin_only(what, (const void *)PT_REGS_PARM1(ctx));                         \
+	}
 
-	if (s)
-		ADD(s->file_writes, 1);
-	return 0;
+FUNCTION(read, vfs_read, 4, SPAN_READ)
+FUNCTION(readv, vfs_readv, 5, SPAN_READ)
+FUNCTION(write, vfs_write, 4, SPAN_WRITE)
+FUNCTION(writev, vfs_writev, 5, SPAN_WRITE)
+FUNCTION(sendfile, do_sendfile, 5, SPAN_SENDFILE)
+/*
+ * Each of these calls the next, but compilers may inline some, which then cannot be probed; the
+ * outermost one that can be is counted.
+ */
+FUNCTION(do_fsync, do_fsync, 2, SPAN_SYNC)
+FUNCTION(vfs_fsync, vfs_fsync, 2, SPAN_SYNC)
+FUNCTION(sync, vfs_fsync_range, 4, SPAN_SYNC)
+
+/* The same for one file system, for kernels whose functions cannot be probed. */
+SEC("?tp_btf/ext4_sync_file_enter")
+int on_ext4_sync(__u64 *ctx)
+{
+	return begin(SPAN_SYNC, NULL);
 }
 
-SEC("?kprobe/vfs_read")
-int on_kp_read(struct pt_regs *ctx)
+SEC("?tp_btf/ext4_sync_file_exit")
+int on_ext4_sync_end(__u64 *ctx)
 {
-	return entered_read(ctx);
-}
-
-SEC("?kprobe/vfs_readv")
-int on_kp_readv(struct pt_regs *ctx)
-{
-	return entered_read(ctx);
-}
-
-SEC("?kprobe/vfs_write")
-int on_kp_write(struct pt_regs *ctx)
-{
-	return entered_write(ctx);
-}
-
-SEC("?kprobe/vfs_writev")
-int on_kp_writev(struct pt_regs *ctx)
-{
-	return entered_write(ctx);
-}
-
-SEC("?kprobe/do_sendfile")
-int on_kp_sendfile(struct pt_regs *ctx)
-{
-	struct afs_storage *s = storage_entered(counting(), SPAN_SENDFILE);
-
-	if (s)
-		ADD(s->sendfiles, 1);
-	return 0;
-}
-
-static __always_inline int entered_sync(void)
-{
-	struct afs_storage *s = storage_entered(counting(), SPAN_SYNC);
-
-	if (s)
-		ADD(s->syncs, 1);
-	return 0;
-}
-
-SEC("?kprobe/do_fsync")
-int on_kp_do_fsync(struct pt_regs *ctx)
-{
-	return entered_sync();
-}
-
-SEC("?kprobe/vfs_fsync")
-int on_kp_vfs_fsync(struct pt_regs *ctx)
-{
-	return entered_sync();
-}
-
-SEC("?kprobe/vfs_fsync_range")
-int on_kp_sync(struct pt_regs *ctx)
-{
-	return entered_sync();
+	return end(SPAN_SYNC, 0);
 }
 
 static __always_inline int added(const struct address_space___afs *mapping, __u64 pages)
@@ -518,16 +348,14 @@ static __always_inline void ended_bio(__u64 key, __u64 now)
 {
 	struct bio_open *b = bpf_map_lookup_elem(&storage_bio, &key);
 	struct afs_storage *s = b ? storage_at(b->row) : NULL;
+	__u32 field;
 
 	if (!s)
 		return;
 	ADD(s->bio_done, 1);
-	if (b->field == AFS_STORAGE_bio_read_ns)
-		ADD(s->bio_read_ns, now - b->ns);
-	else if (b->field == AFS_STORAGE_bio_write_ns)
-		ADD(s->bio_write_ns, now - b->ns);
-	else
-		ADD(s->bio_flush_ns, now - b->ns);
+	field = b->field;
+	if (AFS_BELOW(field, AFS_N_STORAGE))
+		ADD(((__u64 *)s)[field], now - b->ns);
 	bpf_map_delete_elem(&storage_bio, &key);
 }
 

@@ -138,7 +138,7 @@ static void end_unnoticed(struct watched_shared *s)
 
 static void what_has_ended_is_not_watched_again(void **state)
 {
-	struct target t = { .n_sessions = 1 };
+	struct target t = { .n = 2 };
 	struct err e = {};
 	struct rung_rig g;
 	struct run r;
@@ -147,8 +147,8 @@ static void what_has_ended_is_not_watched_again(void **state)
 	open_small(&g, end_unnoticed);
 	step(&g);
 	rig_tick(&g);
-	t.server = g.x.pid;
-	t.session[0].pid = (pid_t)g.x.shared->value[1];
+	t.server = t.process[0].pid = g.x.pid;
+	t.process[1].pid = (pid_t)g.x.shared->value[1];
 	if (bpf_rung_look(g.rung, &t, &e))
 		fail_msg("%s", e.text);
 	step(&g);

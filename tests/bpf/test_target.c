@@ -281,15 +281,15 @@ static void check_cnid(struct server *cnid, const char *name, bool want, uint32_
 	if (find(&t, &o, &e))
 		fail_msg("%s", e.text);
 	assert_int_equal(t.server, afpd);
-	for (int i = 0; i < (want ? 400 : 20) && !t.n_backends; i++) {
+	for (int i = 0; i < (want ? 400 : 20) && t.n < 2; i++) {
 		usleep(5000);
 		target_look(&t);
 	}
-	assert_int_equal(t.n_backends, want);
+	assert_int_equal(target_count(&t, AFS_ROLE_BACKEND), want);
 	assert_int_equal(t.known.n, n_inodes);
 	if (want)
-		assert_int_equal(t.backend[0].pid, dbd);
-	assert_int_equal(t.backend[0].foreign, want && strcmp(name, "cnid_dbd") != 0);
+		assert_int_equal(t.process[1].pid, dbd);
+	assert_int_equal(t.process[1].foreign, want && strcmp(name, "cnid_dbd") != 0);
 	close(fd);
 	close(s.fd);
 	end(afpd);

@@ -18,19 +18,14 @@
 #define NS_PER_S 1000000000u
 #define POINTS   2000 /* of a process; from half of them on the readings are further apart */
 
-/* The process at each index of a role at the last look. */
-struct seen {
-	size_t n;
-	pid_t *pid;
-};
-
 struct sampler {
 	struct sample *sample;
 	struct watch *watch;
 	unsigned int hz;
-	struct seen seen[AFS_N_ROLES]; /* of the watch's processes */
-	size_t not_sampled;            /* processes */
-	struct err why_not;            /* of the first */
+	size_t n_seen;
+	pid_t *seen;        /* owned; at each place of the watch's processes at the last look */
+	size_t not_sampled; /* processes */
+	struct err why_not; /* of the first */
 	uint64_t begun_ns, cpu_ns, missed;
 	pthread_t thread;
 	bool runs;
@@ -45,15 +40,15 @@ static uint64_t cpu_now_ns(void)
 	return (uint64_t)t.tv_sec * NS_PER_S + (uint64_t)t.tv_nsec;
 }
 
-/* Notes the process at index i. Without memory it counts as new each time, which is only slower. */
-static bool sampler_is_new(struct seen *seen, size_t i, pid_t pid)
+/* Notes the process at place i. Without memory it counts as new each time, which is only slower. */
+static bool sampler_is_new(struct sampler *s, size_t i, pid_t pid)
 {
-	while (i >= seen->n)
-		if (!VEC_ADD(seen->pid, seen->n))
+	while (i >= s->n_seen)
+		if (!VEC_ADD(s->seen, s->n_seen))
 			return true;
-	if (seen->pid[i] == pid)
+	if (s->seen[i] == pid)
 		return false;
-	seen->pid[i] = pid;
+	s->seen[i] = pid;
 	return true;
 }
 
@@ -67,7 +62,7 @@ void sampler_look(struct sampler *s)
 		return;
 	for (unsigned int role = 0; role < AFS_N_ROLES; role++) {
 		for (size_t at = 0; (pid = watch_process(s->watch, role, &at));) {
-			if (!sampler_is_new(&s->seen[role], at - 1, pid))
+			if (!sampler_is_new(s, at - 1, pid))
 				continue;
 			/* A process that has ended meanwhile has no series. */
 			r = sample_add(s->sample, pid, role, &why);
@@ -240,7 +235,6 @@ void sampler_close(struct sampler *s)
 		return;
 	sampler_stop(s);
 	sample_close(s->sample);
-	for (unsigned int role = 0; role < AFS_N_ROLES; role++)
-		free(s->seen[role].pid);
+	free(s->seen);
 	free(s);
 }

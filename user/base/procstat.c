@@ -48,3 +48,10 @@ int procstat_parse(struct procstat *out, const char *text)
 	out->is_kernel = flags & KERNEL_THREAD;
 	return 0;
 }
+
+int procstat_by_pid(const void *a, const void *b)
+{
+	const pid_t *x = a, *y = b;
+
+	return (*x > *y) - (*x < *y);
+}

@@ -27,6 +27,9 @@ int procstat_read(struct procstat *out, pid_t pid);
 
 int procstat_parse(struct procstat *out, const char *text);
 
+/* The order of process numbers, of pid_t or of what begins with one: for qsort() and bsearch(). */
+int procstat_by_pid(const void *a, const void *b);
+
 /* Whether it has not ended: a process goes on without its first thread. */
 static inline bool procstat_lives(const struct procstat *p)
 {

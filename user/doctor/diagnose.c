@@ -118,13 +118,6 @@ static size_t own_processes(struct watch *w, pid_t *out)
 	return n;
 }
 
-static int diagnose_by_pid(const void *a, const void *b)
-{
-	const pid_t *x = a, *y = b;
-
-	return (*x > *y) - (*x < *y);
-}
-
 /* How processes have ended since the watched time began. */
 static void look_ends(const struct diagnose *d, const struct watch *w, struct run *r)
 {
@@ -205,7 +198,7 @@ int diagnose_machine(struct machine *after, const struct machine *before, struct
 
 	if (!e) {
 		m.n_own = own_processes(w, own);
-		qsort(own, m.n_own, sizeof(*own), diagnose_by_pid);
+		qsort(own, m.n_own, sizeof(*own), procstat_by_pid);
 		e = doctor_machine(r->figures, &m);
 		if (e)
 			machine_fini(after);

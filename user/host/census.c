@@ -32,13 +32,6 @@ int census_add_hold(struct census *c, size_t process, size_t socket)
 	return VEC_PUSH(c->hold, c->n_holds, (struct census_hold) { process, socket });
 }
 
-static int census_by_pid(const void *a, const void *b)
-{
-	const struct census_process *x = a, *y = b;
-
-	return (x->pid > y->pid) - (x->pid < y->pid);
-}
-
 static int by_inode(const void *a, const void *b)
 {
 	const struct census_socket *x = a, *y = b;
@@ -49,7 +42,7 @@ static int by_inode(const void *a, const void *b)
 void census_sort(struct census *c)
 {
 	if (c->n_processes)
-		qsort(c->process, c->n_processes, sizeof(*c->process), census_by_pid);
+		qsort(c->process, c->n_processes, sizeof(*c->process), procstat_by_pid);
 	if (c->n_sockets)
 		qsort(c->socket, c->n_sockets, sizeof(*c->socket), by_inode);
 }
@@ -59,7 +52,7 @@ size_t census_find(const struct census *c, pid_t pid)
 	const struct census_process key = { .pid = pid }, *found = NULL;
 
 	if (c->n_processes)
-		found = bsearch(&key, c->process, c->n_processes, sizeof(key), census_by_pid);
+		found = bsearch(&key, c->process, c->n_processes, sizeof(key), procstat_by_pid);
 	return found ? (size_t)(found - c->process) : c->n_processes;
 }
 

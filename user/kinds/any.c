@@ -19,7 +19,8 @@
 
 /* Processes, the first the one that all others descend from, where there is such a one. */
 struct processes {
-	const char *exe; /* the name that is looked for */
+	const char *exe; /* the name that is looked for, and what has it */
+	bool (*fits)(pid_t pid, const char *exe);
 	size_t n;
 	pid_t pid[AFS_N_PROCESSES];
 };
@@ -58,19 +59,11 @@ static bool runs_file(pid_t pid, const char *name)
 	return base && (!strcmp(base + 1, name) || !strcmp(path, name));
 }
 
-/* One file may be several programs, by the name under which it was called: names come first. */
-static int add_named(void *arg, pid_t pid)
+static int add_fitting(void *arg, pid_t pid)
 {
 	struct processes *p = arg;
 
-	return any_has_name(pid, p->exe) ? any_add(p, pid) : 0;
-}
-
-static int add_running(void *arg, pid_t pid)
-{
-	struct processes *p = arg;
-
-	return runs_file(pid, p->exe) ? any_add(p, pid) : 0;
+	return p->fits(pid, p->exe) ? any_add(p, pid) : 0;
 }
 
 /* Brings the processes whose parent is not among them to the front; returns how many there are. */
@@ -96,9 +89,12 @@ static int find_exe(struct processes *p, const char *name, struct err *e)
 	size_t n;
 
 	p->exe = name;
-	procfs_each(add_named, p);
+	/* One file may be several programs, by the name under which it was called. */
+	p->fits = any_has_name;
+	procfs_each(add_fitting, p);
+	p->fits = runs_file;
 	if (!p->n)
-		procfs_each(add_running, p);
+		procfs_each(add_fitting, p);
 	if (!p->n)
 		return err_set(e, -ENXIO, "no process is called %s: check the name with ps -e%s",
 			       name, procfs_hides());

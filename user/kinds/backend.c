@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "kinds/backend.h"
 
+#include "base/text.h"
 #include "host/proc/procfs.h"
 
 #include <stdio.h>
@@ -29,7 +30,6 @@ void backend_read(struct backend *out, pid_t pid)
 
 bool backend_is_socket(const struct backend *b, const char *path)
 {
-	static const char *const usual[] = { "mysqld.sock", "mysql.sock", "mariadb.sock" };
 	const char *name = strrchr(path, '/');
 	size_t len = strlen(path), own = strlen(b->path);
 
@@ -37,8 +37,5 @@ bool backend_is_socket(const struct backend *b, const char *path)
 	 * path. */
 	if (own && len >= own && !strcmp(path + len - own, b->path))
 		return true;
-	for (size_t i = 0; name && i < sizeof(usual) / sizeof(usual[0]); i++)
-		if (!strcmp(name + 1, usual[i]))
-			return true;
-	return false;
+	return name && text_has_word("mysqld.sock mysql.sock mariadb.sock", ' ', name + 1);
 }

@@ -27,7 +27,7 @@ struct relays {
 	struct sockets all;
 	size_t n;
 	struct client_end *client; /* owned */
-	struct way_sockets its;    /* of the process that is looked at */
+	struct sockets_held its;   /* of the process that is looked at */
 	/* Of what was found. */
 	uint64_t found, requests, most;
 	struct run_figures *out;
@@ -89,10 +89,10 @@ static int look_process(void *arg, pid_t pid)
 	struct relays *x = arg;
 
 	x->its.n = 0;
-	way_sockets_add(&x->its, pid);
+	sockets_hold(&x->its, pid);
 	for (size_t k = 0; k < x->its.n; k++)
 		for (size_t i = 0; i < x->n; i++)
-			if (x->client[i].socket->ino == x->its.ino[k])
+			if (x->client[i].socket->ino == x->its.socket[k].ino)
 				look_at_end(x, &x->client[i], pid);
 	return 0;
 }

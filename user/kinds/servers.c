@@ -3,6 +3,7 @@
 
 #include "kinds/servers.h"
 
+#include "base/text.h"
 #include "base/vec.h"
 #include "host/filesystem.h"
 #include "host/owner.h"
@@ -60,12 +61,7 @@ static const struct census_socket *next_held(const struct census *c, const struc
 /* Holds sockets for servers that it starts, and passes them on. */
 static bool is_starter(const struct census_process *p)
 {
-	static const char *const starters[] = { "systemd", "inetd", "xinetd", NULL };
-	size_t i = 0;
-
-	while (starters[i] && strcmp(p->comm, starters[i]) != 0)
-		i++;
-	return starters[i] != NULL;
+	return text_has_word("systemd inetd xinetd", ' ', p->comm);
 }
 
 /*

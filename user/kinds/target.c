@@ -106,65 +106,89 @@ static void add_inode(struct target *t, uint64_t ino, uint32_t dev, enum afs_obj
 		t->crowded = true;
 }
 
-/* false: there is no place for it. */
-static bool target_add_process(struct target *t, struct target_process *list, size_t *n, size_t max,
-			       pid_t pid)
+/* All roles but those of servers and backends are as one. */
+static enum afs_role target_group(enum afs_role role)
 {
-	struct procstat st;
-	size_t i, at = *n;
+	return role > AFS_ROLE_BACKEND ? AFS_ROLE_OTHER : role;
+}
 
-	for (i = 0; i < *n; i++) {
-		if (list[i].pid == pid && !list[i].ended)
-			return true;
-		/* Sessions and backends come and go: their places are reused. */
-		if (list[i].ended && list != t->other)
-			at = i;
+const struct target_process *target_next(const struct target *t, enum afs_role role, size_t *at)
+{
+	while (*at < t->n)
+		if (t->process[(*at)++].role == role)
+			return &t->process[*at - 1];
+	return NULL;
+}
+
+size_t target_count(const struct target *t, enum afs_role role)
+{
+	size_t n = 0;
+
+	for (size_t i = 0; i < t->n; i++)
+		n += target_group(t->process[i].role) == role;
+	return n;
+}
+
+static void place_server(struct target *t)
+{
+	if (!t->n)
+		t->process[t->n++] = (struct target_process) { .pid = t->server };
+}
+
+void target_add(struct target *t, pid_t pid, enum afs_role role)
+{
+	static const size_t room[] = { [AFS_ROLE_SERVER] = 1 + AFS_N_PROCESSES,
+				       [AFS_ROLE_BACKEND] = TARGET_BACKENDS_MAX,
+				       [AFS_ROLE_OTHER] = TARGET_OTHERS_MAX };
+	enum afs_role group = target_group(role);
+	struct target_process *p, *at = NULL;
+	struct procstat st;
+
+	place_server(t);
+	for (size_t i = 0; i < t->n; i++) {
+		p = &t->process[i];
+		if (p->role == role && p->pid == pid && !p->ended)
+			return;
+		if (p->role == role && p->ended && i)
+			at = p;
 	}
 	if (procstat_read(&st, pid))
-		return true;
-	if (at == max)
-		return false;
-	list[at] = (struct target_process) { .pid = pid, .started = st.started };
-	*n += at == *n;
-	return true;
+		return;
+	if (!at && target_count(t, group) == room[group]) {
+		if (role == AFS_ROLE_SERVER)
+			t->n_more++;
+		else
+			t->crowded = true;
+		return;
+	}
+	at = at ? at : &t->process[t->n++];
+	*at = (struct target_process) { .pid = pid, .role = (uint8_t)role, .started = st.started };
 }
 
 static void target_add_cnid(struct target *t, pid_t pid, bool database)
 {
-	t->crowded |= !target_add_process(t, t->backend, &t->n_backends, TARGET_BACKENDS_MAX, pid);
-	for (size_t i = 0; database && i < t->n_backends; i++)
-		if (t->backend[i].pid == pid)
-			t->backend[i].foreign = true;
+	target_add(t, pid, AFS_ROLE_BACKEND);
+	for (size_t i = 0; database && i < t->n; i++)
+		if (t->process[i].pid == pid)
+			t->process[i].foreign = t->process[i].role == AFS_ROLE_BACKEND;
 }
 
-static void target_add_session(struct target *t, pid_t pid)
-{
-	t->n_more += !target_add_process(t, t->session, &t->n_sessions, AFS_N_PROCESSES, pid);
-}
-
-/* false also if it cannot be determined, as when no descriptor is left. */
-static bool has_ended(const struct target_process *p)
-{
-	struct procstat st;
-	int r = p->ended ? -ESRCH : procstat_read(&st, p->pid);
-
-	return r == -ESRCH || r == -ENOENT || (!r && st.started != p->started);
-}
-
+/* Not if it cannot be determined, as when no descriptor is left. */
 static void mark_ended(struct target *t)
 {
+	struct target_process *p;
 	struct procstat st;
+	int r;
 
-	if (!t->started && !procstat_read(&st, t->server))
-		t->started = st.started;
-	t->ended = has_ended(&(struct target_process) {
-	    .pid = t->server, .ended = t->ended, .started = t->started });
-	for (size_t i = 0; i < t->n_sessions; i++)
-		t->session[i].ended = has_ended(&t->session[i]);
-	for (size_t i = 0; i < t->n_backends; i++)
-		t->backend[i].ended = has_ended(&t->backend[i]);
-	for (size_t i = 0; i < t->n_others; i++)
-		t->other[i].ended = has_ended(&t->other[i]);
+	for (size_t i = 0; i < t->n; i++) {
+		p = &t->process[i];
+		if (p->ended)
+			continue;
+		r = procstat_read(&st, p->pid);
+		if (!r && !p->started)
+			p->started = st.started;
+		p->ended = r == -ESRCH || r == -ENOENT || (!r && st.started != p->started);
+	}
 }
 
 void target_add_port(struct target *t, uint16_t port, enum afs_object object)
@@ -188,7 +212,7 @@ void target_server(struct target *out, const struct servers_entry *s, pid_t sess
 	for (size_t i = 0; i < s->n_cnid_ports; i++)
 		target_add_port(out, s->cnid_port[i], AFS_OBJECT_BACKEND);
 	for (size_t i = 0; i < s->n_sessions && !session; i++)
-		target_add_session(out, s->session[i].pid);
+		target_add(out, s->session[i].pid, AFS_ROLE_SERVER);
 	if (s->cnid_metad)
 		target_add_cnid(out, s->cnid_metad, false);
 	for (size_t i = 0; i < s->n_dbd; i++)
@@ -200,22 +224,9 @@ void target_processes(struct target *out, const pid_t *pid, size_t n)
 	memset(out, 0, sizeof(*out));
 	out->server = pid[0];
 	out->plain = true;
+	place_server(out);
 	for (size_t i = 1; i < n; i++)
-		target_add_session(out, pid[i]);
-}
-
-void target_add(struct target *t, pid_t pid, enum afs_role role)
-{
-	size_t n = t->n_others;
-
-	if (role == AFS_ROLE_BACKEND) {
-		t->crowded |= !target_add_process(t, t->backend, &t->n_backends,
-						  TARGET_BACKENDS_MAX, pid);
-		return;
-	}
-	t->crowded |= !target_add_process(t, t->other, &t->n_others, TARGET_OTHERS_MAX, pid);
-	if (t->n_others > n)
-		t->other[n].role = (uint8_t)role;
+		target_add(out, pid[i], AFS_ROLE_SERVER);
 }
 
 static int is_end(void *arg, pid_t pid, int fd, const char *name)
@@ -257,30 +268,30 @@ static int target_add_child(void *arg, pid_t pid)
 
 	if (!procstat_read(&st, pid) && !procstat_read(&parent, t->server) &&
 	    !strcmp(st.comm, parent.comm))
-		target_add_session(t, pid);
+		target_add(t, pid, AFS_ROLE_SERVER);
 	return 0;
 }
 
 static int add_descendant(void *arg, pid_t pid)
 {
 	if (pid != getpid())
-		target_add_session(arg, pid);
+		target_add(arg, pid, AFS_ROLE_SERVER);
 	return 0;
 }
 
 static void look_descendants(struct target *t)
 {
+	const struct target_process *p;
 	size_t before;
 
 	/* Children of children, too: until there are no more. */
 	do {
-		before = t->n_sessions;
+		before = t->n;
 		t->n_more = 0;
-		procfs_each_child(t->server, add_descendant, t);
-		for (size_t i = 0; i < t->n_sessions; i++)
-			if (!t->session[i].ended)
-				procfs_each_child(t->session[i].pid, add_descendant, t);
-	} while (t->n_sessions != before);
+		for (size_t at = 0; (p = target_next(t, AFS_ROLE_SERVER, &at));)
+			if (!p->ended)
+				procfs_each_child(p->pid, add_descendant, t);
+	} while (t->n != before);
 }
 
 void target_look_children(struct target *t)
@@ -288,34 +299,28 @@ void target_look_children(struct target *t)
 	size_t most = t->n_more;
 
 	t->n_more = 0;
-	if (t->whole && !t->ended)
+	if (t->whole && !t->process[0].ended)
 		procfs_each_child(t->server, target_add_child, t);
 	if (t->plain)
 		look_descendants(t);
 	t->n_more = t->n_more < most ? most : t->n_more;
 }
 
-static int target_by_number(const void *a, const void *b)
-{
-	const pid_t *x = a, *y = b;
-
-	return (*x > *y) - (*x < *y);
-}
-
 void target_set_sessions(struct target *t, pid_t *pid, size_t n)
 {
-	const pid_t *found;
+	struct target_process *p;
 
 	if (!t->whole && !t->plain)
 		return;
-	qsort(pid, n, sizeof(*pid), target_by_number);
-	for (size_t i = 0; i < t->n_sessions; i++) {
-		found = bsearch(&t->session[i].pid, pid, n, sizeof(*pid), target_by_number);
-		t->session[i].ended |= !found;
+	qsort(pid, n, sizeof(*pid), procstat_by_pid);
+	for (size_t i = 1; i < t->n; i++) {
+		p = &t->process[i];
+		p->ended |= p->role == AFS_ROLE_SERVER &&
+			    !bsearch(&p->pid, pid, n, sizeof(*pid), procstat_by_pid);
 	}
 	for (size_t i = 0; i < n; i++)
 		if (pid[i] != t->server)
-			target_add_session(t, pid[i]);
+			target_add(t, pid[i], AFS_ROLE_SERVER);
 }
 
 /* Adds the address of a database server before anything is connected to it. */
@@ -337,14 +342,12 @@ static void know_backend(struct ends *ends)
 
 static void look_at_connections(struct ends *ends)
 {
-	struct target *t = ends->t;
+	const struct target_process *p;
 
 	know_backend(ends);
-	if (!t->ended)
-		procfs_each_fd(t->server, target_note_end, ends);
-	for (size_t i = 0; i < t->n_sessions; i++)
-		if (!t->session[i].ended)
-			procfs_each_fd(t->session[i].pid, target_note_end, ends);
+	for (size_t at = 0; (p = target_next(ends->t, AFS_ROLE_SERVER, &at));)
+		if (!p->ended)
+			procfs_each_fd(p->pid, target_note_end, ends);
 	if (ends->n)
 		procfs_each(target_is_cnid, ends);
 }
@@ -358,6 +361,7 @@ void target_look(struct target *t)
 	memcpy(t->known.port, t->port, sizeof(t->known.port));
 	t->known.n_ports = (uint32_t)t->n_ports;
 	t->crowded = false;
+	place_server(t);
 	mark_ended(t);
 	target_look_children(t);
 	if (t->plain)
@@ -395,7 +399,7 @@ int target_note(const struct target *t, struct run *r)
 	const char *why;
 	int err;
 
-	if (t->plain || t->n_backends)
+	if (t->plain || target_count(t, AFS_ROLE_BACKEND))
 		return 0;
 	why = cnid_why(t, r, buf);
 	err = run_absent(r, AFS_ROLE_BACKEND, "", why);

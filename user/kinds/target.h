@@ -18,8 +18,9 @@
 #include <sys/socket.h>
 #include <sys/types.h>
 
-#define TARGET_BACKENDS_MAX 512
-#define TARGET_OTHERS_MAX   64
+#define TARGET_BACKENDS_MAX  512
+#define TARGET_OTHERS_MAX    64 /* of all other roles together */
+#define TARGET_PROCESSES_MAX (1 + AFS_N_PROCESSES + TARGET_BACKENDS_MAX + TARGET_OTHERS_MAX)
 
 struct run;
 struct servers_entry;
@@ -29,15 +30,13 @@ struct target_process {
 	pid_t pid;
 	bool ended;
 	bool foreign;     /* a backend that is not the kind's own program, such as a database's */
-	uint8_t role;     /* enum afs_role; of "other" only */
+	uint8_t role;     /* enum afs_role */
 	uint64_t started; /* as in struct procstat */
 };
 
 /* target_look never removes anything: it adds, and marks what has ended. */
 struct target {
 	pid_t server;             /* a session, or the parent of all */
-	bool ended;               /* it */
-	uint64_t started;         /* as in struct procstat; 0: not looked at yet */
 	bool serves;              /* it is a session although "client" is not known */
 	bool whole;               /* its children are sessions */
 	bool plain;               /* any program: its children belong to it, whatever they run */
@@ -45,13 +44,13 @@ struct target {
 	bool any_order;           /* it answers in any order, in any thread; the kind's */
 	enum afs_files files;     /* how regular files are distinguished; the kind's */
 	const struct account_names *accounts; /* the kind's; NULL: AFP's */
-	size_t n_sessions;
-	struct target_process session[AFS_N_PROCESSES];
 	uint64_t client; /* inode of its end of the client's connection; 0: none */
-	size_t n_backends;
-	struct target_process backend[TARGET_BACKENDS_MAX];
-	size_t n_others; /* processes of other roles */
-	struct target_process other[TARGET_OTHERS_MAX];
+	/*
+	 * The first is the server, once there are any. A process keeps its place; a later one of
+	 * its role may take that of one that has ended.
+	 */
+	size_t n;
+	struct target_process process[TARGET_PROCESSES_MAX];
 	/* Connections from or to these local ports are clients' or backends': a whole server. */
 	size_t n_ports;
 	struct {
@@ -75,8 +74,14 @@ void target_server(struct target *out, const struct servers_entry *s, pid_t sess
 /* Programs of any kind, the first the one that the others descend from, if there is such a one. */
 void target_processes(struct target *out, const pid_t *pid, size_t n);
 
-/* One more process, which is not a server. */
+/* One more process, unless it is there or has ended. */
 void target_add(struct target *t, pid_t pid, enum afs_role role);
+
+/* The next of a role from place *at on, which is left behind it; NULL: no more. */
+const struct target_process *target_next(const struct target *t, enum afs_role role, size_t *at);
+
+/* How many there are of a role; AFS_ROLE_OTHER: of all but servers and backends. */
+size_t target_count(const struct target *t, enum afs_role role);
 
 /* Connections from this local port, or to it, are the object. */
 void target_add_port(struct target *t, uint16_t port, enum afs_object object);

@@ -263,27 +263,8 @@ static bool may_carry(const struct sockets_entry *e, const struct sockets_entry 
 	       e->remote.port != from->remote.port && !sockets_same(&e->local, &from->remote);
 }
 
-static int way_note_socket(void *arg, pid_t pid, int fd, const char *name)
-{
-	struct way_sockets *its = arg;
-	uint64_t ino = procfs_socket(name);
-
-	(void)pid;
-	(void)fd;
-	if (its->n == WAY_SOCKETS_MAX)
-		return 1;
-	if (ino)
-		its->ino[its->n++] = ino;
-	return 0;
-}
-
-void way_sockets_add(struct way_sockets *to, pid_t pid)
-{
-	procfs_each_fd(pid, way_note_socket, to);
-}
-
 void way_look_onward(struct way_onward *out, const struct sockets *all,
-		     const struct way_sockets *its, const struct sockets_entry *end)
+		     const struct sockets_held *its, const struct sockets_entry *end)
 {
 	uint64_t got = 0, given = 0, least = UINT64_MAX;
 
@@ -291,7 +272,7 @@ void way_look_onward(struct way_onward *out, const struct sockets *all,
 	if (tcpdiag_carried(end, &got, &given))
 		out->bytes = got + given;
 	for (size_t i = 0; i < its->n; i++) {
-		const struct sockets_entry *e = sockets_of_inode(all, its->ino[i]);
+		const struct sockets_entry *e = sockets_of_inode(all, its->socket[i].ino);
 		uint64_t read = 0, written = 0, differs;
 
 		if (!may_carry(e, end) || e->ino == out->best.ino)
@@ -326,7 +307,7 @@ static const char *way_why_not(const struct way_walk *w, const struct way_onward
 static int way_go_on(struct way_walk *w, struct err *e)
 {
 	struct way *out = w->out;
-	struct way_sockets its = { 0 };
+	struct sockets_held its = { 0 };
 	struct way_onward o;
 	char name[32] = "?", text[SOCKETS_TEXT_LEN];
 	const char *why;
@@ -334,7 +315,7 @@ static int way_go_on(struct way_walk *w, struct err *e)
 	if (is_afpd(out->server))
 		return 0;
 	procfs_thread_name(name, sizeof(name), out->server, out->server);
-	way_sockets_add(&its, out->server);
+	sockets_hold(&its, out->server);
 	way_look_onward(&o, &w->all, &its, &out->end);
 	why = way_why_not(w, &o, name);
 	if (why)

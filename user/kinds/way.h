@@ -48,19 +48,10 @@ struct way_onward {
 	uint64_t bytes;            /* both ways through the one that it carries on */
 };
 
-/* The sockets that a process has open, by inode; of very many the first. */
-#define WAY_SOCKETS_MAX 4096
-struct way_sockets {
-	size_t n;
-	uint64_t ino[WAY_SOCKETS_MAX];
-};
-
-void way_sockets_add(struct way_sockets *to, pid_t pid);
-
 /* end: the connection that a process would carry on; its: all that it holds; all: those there are.
  */
 void way_look_onward(struct way_onward *out, const struct sockets *all,
-		     const struct way_sockets *its, const struct sockets_entry *end);
+		     const struct sockets_held *its, const struct sockets_entry *end);
 
 /* A process that holds the wanted socket. */
 #define WAY_DEPTH 32

@@ -19,25 +19,27 @@ static void cpus_of(char *out, size_t len, pid_t pid)
  */
 static int note_start(struct run *r, pid_t pid, const struct procstat *st)
 {
+	uint64_t started = st->started;
 	struct procstat parent;
 	char key[48];
 
 	snprintf(key, sizeof(key), "%s.start", run_role_name(r, AFS_ROLE_SERVER));
 	if (run_note_find(&r->server, key))
 		return 0;
-	if (st->ppid > 1 && !procstat_read(&parent, st->ppid) && !strcmp(parent.comm, st->comm))
-		return run_note(&r->server, key, "pid %d, %llu ticks after boot", st->ppid,
-				(unsigned long long)parent.started);
-	/* A session that has outlived the server is not a process group leader. */
-	if (getpgid(pid) != pid)
+	if (st->ppid > 1 && !procstat_read(&parent, st->ppid) && !strcmp(parent.comm, st->comm)) {
+		pid = st->ppid;
+		started = parent.started;
+	} else if (getpgid(pid) != pid) {
+		/* A session that has outlived the server is not a process group leader. */
 		return 0;
+	}
 	return run_note(&r->server, key, "pid %d, %llu ticks after boot", pid,
-			(unsigned long long)st->started);
+			(unsigned long long)started);
 }
 
-int place_note(struct run *r, const struct target_process *p, enum afs_role role)
+int place_note(struct run *r, const struct target_process *p)
 {
-	const char *name = run_role_name(r, role);
+	const char *name = run_role_name(r, p->role);
 	char cpus[128], key[48];
 	struct procstat st;
 	uint32_t real, effective;
@@ -57,7 +59,7 @@ int place_note(struct run *r, const struct target_process *p, enum afs_role role
 		return err;
 	cpus_of(cpus, sizeof(cpus), p->pid);
 	snprintf(key, sizeof(key), "%s.cpus", name);
-	err = role == AFS_ROLE_SERVER ? note_start(r, p->pid, &st) : 0;
+	err = p->role == AFS_ROLE_SERVER ? note_start(r, p->pid, &st) : 0;
 	if (err)
 		return err;
 	return run_note(&r->server, key, "allowed %s, last on %d", cpus, st.cpu);

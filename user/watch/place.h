@@ -8,7 +8,7 @@
 #include "run/run.h"
 
 /* Notes in r->server; 0 or -ENOMEM. */
-int place_note(struct run *r, const struct target_process *p, enum afs_role role);
+int place_note(struct run *r, const struct target_process *p);
 
 /* The same about this program, in r->environment. */
 int place_note_self(struct run *r);

@@ -28,35 +28,24 @@ static bool lives(const struct target_process *p)
 	return watch_is_there(p, &st) && procstat_lives(&st);
 }
 
-/* Those of the target in their places, where a later process may follow one that has ended. */
-static void watch_add_process(struct watch *w, size_t i, const struct target_process *is,
-			      enum afs_role role)
-{
-	struct watch_process *p = &w->process[i];
-	bool known = p->is.pid == is->pid && p->is.started == is->started;
-
-	p->is = *is;
-	if (known)
-		return;
-	p->role = role;
-	p->tasks.begun = false;
-	p->has_times = !tasks_look(&p->tasks, is->pid);
-	w->n = i < w->n ? w->n : i + 1;
-}
-
-static struct target_process watch_server_of(const struct target *t)
-{
-	return (
-	    struct target_process) { .pid = t->server, .ended = t->ended, .started = t->started };
-}
-
+/* The server and its backends, in the target's places: those of other sessions are free. */
 static void add_processes(struct watch *w)
 {
-	const struct target_process server = watch_server_of(&w->t);
+	const struct target_process *is;
+	struct watch_process *p;
 
-	watch_add_process(w, 0, &server, AFS_ROLE_SERVER);
-	for (size_t i = 0; i < w->t.n_backends; i++)
-		watch_add_process(w, 1 + i, &w->t.backend[i], AFS_ROLE_BACKEND);
+	for (size_t i = 0; i < w->t.n; i++) {
+		is = &w->t.process[i];
+		p = &w->process[i];
+		if (i && is->role != AFS_ROLE_BACKEND)
+			continue;
+		if (p->is.pid != is->pid || p->is.started != is->started) {
+			p->tasks.begun = false;
+			p->has_times = !tasks_look(&p->tasks, is->pid);
+		}
+		p->is = *is;
+	}
+	w->n = w->t.n;
 }
 
 static int take_bpf(struct watch *w, struct err *e)
@@ -244,12 +233,13 @@ void watch_tick(struct watch *w)
 /* Sessions of which only /proc is known. */
 static uint64_t sessions_now(const struct target *t)
 {
+	const struct target_process *p;
 	uint64_t n = 0;
 
 	if (t->serves)
-		return !t->ended;
-	for (size_t i = 0; i < t->n_sessions; i++)
-		n += lives(&t->session[i]);
+		return !t->process[0].ended;
+	for (size_t at = 1; (p = target_next(t, AFS_ROLE_SERVER, &at));)
+		n += lives(p);
 	return n;
 }
 
@@ -276,22 +266,12 @@ const char *watch_rung(const struct watch *w)
 	return w->rung;
 }
 
-static const struct target_process *watch_place_of(const struct target *t, enum afs_role role,
-						   size_t i, const struct target_process *server)
-{
-	if (role == AFS_ROLE_BACKEND)
-		return i < t->n_backends ? &t->backend[i] : NULL;
-	if (role != AFS_ROLE_SERVER || i > t->n_sessions)
-		return NULL;
-	return i ? &t->session[i - 1] : server;
-}
-
 pid_t watch_process(const struct watch *w, enum afs_role role, size_t *at)
 {
-	const struct target_process server = watch_server_of(&w->t), *p;
+	const struct target_process *p;
 	struct procstat st;
 
-	while ((p = watch_place_of(&w->t, role, (*at)++, &server)))
+	while (role <= AFS_ROLE_BACKEND && (p = target_next(&w->t, role, at)))
 		if (watch_is_there(p, &st))
 			return p->pid;
 	return 0;
@@ -342,7 +322,7 @@ bool watch_times(struct watch *w, enum afs_role role, struct procfs_times *out)
 	memset(out, 0, sizeof(*out));
 	for (size_t i = 0; i < w->n; i++) {
 		p = &w->process[i];
-		if (p->role != role)
+		if (!p->is.pid || p->is.role != role)
 			continue;
 		if (!p->has_times)
 			return false;
@@ -369,11 +349,11 @@ static int finish_absent(const struct watch *w, struct run *r)
 	if (!err && !w->bpf)
 		err = run_absent(r, AFS_N_ROLES, "_call", "only watching by BPF counts every call");
 	for (size_t i = 0; i < w->n && !err; i++) {
-		if (w->process[i].has_times)
+		if (!w->process[i].is.pid || w->process[i].has_times)
 			continue;
-		err = run_absent(r, w->process[i].role, "_cpu", why);
+		err = run_absent(r, w->process[i].is.role, "_cpu", why);
 		if (!err)
-			err = run_absent(r, w->process[i].role, "_runq", why);
+			err = run_absent(r, w->process[i].is.role, "_runq", why);
 	}
 	return err;
 }
@@ -433,7 +413,8 @@ int watch_finish(struct watch *w, struct run *r)
 	if (!err && w->rung)
 		err = run_note(&r->rungs, RUNGS_WATCHED_NS, "%" PRIu64, stopped_ns - w->begun_ns);
 	for (size_t i = 0; i < w->n && !err; i++)
-		err = place_note(r, &w->process[i].is, w->process[i].role);
+		if (w->process[i].is.pid)
+			err = place_note(r, &w->process[i].is);
 	snprintf(key, sizeof(key), "%s.congestion", run_role_name(r, AFS_ROLE_SERVER));
 	if (!err && tcpdiag_congestion(&w->tcp, congestion))
 		err = run_note(&r->server, key, "%s", congestion);

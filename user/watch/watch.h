@@ -236,8 +236,9 @@ uint16_t watch_client_port(const struct watch *w);
 const char *watch_rung(const struct watch *w);
 
 /*
- * The next living process of a role from place *at on, which is left behind it; 0: no more. A
- * process keeps its place; a new one may take that of one that has ended.
+ * The next living process of a role from place *at on, which is left behind it; 0: no more, or the
+ * role is neither the server's nor a backend's. A process keeps its place, which none of another
+ * role has; a new one may take that of one that has ended.
  */
 pid_t watch_process(const struct watch *w, enum afs_role role, size_t *at);
 

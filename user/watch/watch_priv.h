@@ -15,8 +15,7 @@
 #include "watch/watch.h"
 
 struct watch_process {
-	struct target_process is;
-	enum afs_role role;
+	struct target_process is; /* pid 0: none */
 	bool has_times;
 	struct tasks tasks;
 };
@@ -33,8 +32,8 @@ struct watch {
 	uint64_t begun_ns; /* base/clock.h */
 	unsigned int unsettled;
 	struct tcpdiag tcp; /* the server's end of the client's connection */
-	size_t n;
-	struct watch_process process[1 + TARGET_BACKENDS_MAX];
+	size_t n;           /* places; the server has the first */
+	struct watch_process process[TARGET_PROCESSES_MAX];
 };
 
 #endif

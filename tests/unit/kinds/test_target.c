@@ -17,12 +17,12 @@ static void backends_that_come_and_go_take_each_others_places(void **state)
 	target_add(&t, own, AFS_ROLE_BACKEND);
 	for (int i = 0; i < MANY; i++) {
 		target_add(&t, c.pid, AFS_ROLE_BACKEND);
-		assert_int_equal(t.n_backends, 2);
-		assert_int_equal(t.backend[1].pid, c.pid);
-		assert_false(t.backend[1].ended);
-		t.backend[1].ended = true;
+		assert_int_equal(target_count(&t, AFS_ROLE_BACKEND), 2);
+		assert_int_equal(t.process[2].pid, c.pid);
+		assert_false(t.process[2].ended);
+		t.process[2].ended = true;
 	}
-	assert_int_equal(t.backend[0].pid, own);
+	assert_int_equal(t.process[1].pid, own);
 	assert_false(t.crowded);
 	child_end(&c);
 }

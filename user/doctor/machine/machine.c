@@ -55,7 +55,7 @@ static struct own_cpus own_cpus(const struct machine_between *b)
 
 static bool machine_is_on(const struct machine_between *b, const struct processes_entry *p)
 {
-	return p->cpu >= 0 && p->cpu < CPUS_MAX && b->before->may_use[p->cpu];
+	return p->st.cpu >= 0 && p->st.cpu < CPUS_MAX && b->before->may_use[p->st.cpu];
 }
 
 /*
@@ -66,11 +66,11 @@ static double ticks_between(const struct machine_between *b, const struct own_cp
 			    const struct processes_entry *p)
 {
 	const struct processes_entry *then = machine_then(b, p);
-	uint64_t before = then ? then->cpu_ticks : 0;
+	uint64_t before = then ? then->st.cpu_ticks : 0;
 
 	if (own->is_part && (!machine_is_on(b, p) || (then && !machine_is_on(b, then))))
 		return 0;
-	return p->cpu_ticks > before ? (double)(p->cpu_ticks - before) : 0;
+	return p->st.cpu_ticks > before ? (double)(p->st.cpu_ticks - before) : 0;
 }
 
 /* A process that used its CPUs. */
@@ -92,7 +92,7 @@ static int by_name(const void *a, const void *b)
 
 	if (x->whose != y->whose)
 		return x->whose < y->whose ? -1 : 1;
-	return strcmp(x->p->comm, y->p->comm);
+	return strcmp(x->p->st.comm, y->p->st.comm);
 }
 
 /*
@@ -100,7 +100,7 @@ static int by_name(const void *a, const void *b)
  */
 static bool is_softirq(const struct processes_entry *p)
 {
-	return p->is_kernel && !strncmp(p->comm, "ksoftirqd/", strlen("ksoftirqd/"));
+	return p->st.is_kernel && !strncmp(p->st.comm, "ksoftirqd/", strlen("ksoftirqd/"));
 }
 
 /* 0 or -ENOMEM; out->user is to be freed. */
@@ -158,10 +158,10 @@ static void name_most(const struct machine_between *b, const struct own_cpus *ow
 		most = sum;
 		share = 100 * fmin(sum, u->ticks[whose]) / own->all;
 		if (i > first)
-			run_figure_who(b->out, which, "%s (%zu processes): %.0f%%", p->comm,
+			run_figure_who(b->out, which, "%s (%zu processes): %.0f%%", p->st.comm,
 				       i - first + 1, share);
 		else
-			run_figure_who(b->out, which, "%s (pid %d): %.0f%%", p->comm, p->pid,
+			run_figure_who(b->out, which, "%s (pid %d): %.0f%%", p->st.comm, p->pid,
 				       share);
 	}
 }

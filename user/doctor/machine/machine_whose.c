@@ -13,7 +13,7 @@ const struct processes_entry *machine_then(const struct machine_between *b,
 {
 	const struct processes_entry *then = processes_find(&b->before->processes, p->pid);
 
-	return then && then->started == p->started ? then : NULL;
+	return then && then->st.started == p->st.started ? then : NULL;
 }
 
 enum machine_whose machine_whose(const struct machine_between *b, const struct processes_entry *p)
@@ -25,7 +25,7 @@ enum machine_whose machine_whose(const struct machine_between *b, const struct p
 		return MACHINE_SERVER;
 	if (processes_descends(all, p->pid, &self, 1))
 		return MACHINE_SELF;
-	return p->is_kernel ? MACHINE_KERNEL : MACHINE_OTHER;
+	return p->st.is_kernel ? MACHINE_KERNEL : MACHINE_OTHER;
 }
 
 const struct processes_entry *machine_left_to(const struct machine_between *b,
@@ -33,12 +33,12 @@ const struct processes_entry *machine_left_to(const struct machine_between *b,
 {
 	const struct processes_entry *now = processes_find(&b->after->processes, then->pid);
 
-	if (now && now->started == then->started)
+	if (now && now->st.started == then->st.started)
 		return NULL;
 	for (unsigned int depth = 0; then && depth < DEPTH_MAX; depth++) {
-		then = processes_find(&b->before->processes, then->ppid);
+		then = processes_find(&b->before->processes, then->st.ppid);
 		now = then ? processes_find(&b->after->processes, then->pid) : NULL;
-		if (now && now->started == then->started)
+		if (now && now->st.started == then->st.started)
 			return now;
 	}
 	return NULL;
@@ -55,8 +55,8 @@ int machine_ended(double **out, const struct machine_between *b)
 	for (size_t i = 0; i < after->n; i++) {
 		const struct processes_entry *then = machine_then(b, &after->entry[i]);
 
-		ticks[i] = (double)after->entry[i].child_ticks -
-			   (then ? (double)then->child_ticks : 0);
+		ticks[i] = (double)after->entry[i].st.child_ticks -
+			   (then ? (double)then->st.child_ticks : 0);
 	}
 	/* They come with their whole lives. */
 	for (size_t i = 0; i < before->n; i++) {
@@ -64,7 +64,8 @@ int machine_ended(double **out, const struct machine_between *b)
 		const struct processes_entry *parent = machine_left_to(b, p);
 
 		if (parent)
-			ticks[parent - after->entry] -= (double)(p->cpu_ticks + p->child_ticks);
+			ticks[parent - after->entry] -= (double)(p->st.cpu_ticks +
+								 p->st.child_ticks);
 	}
 	for (size_t i = 0; i < after->n; i++)
 		if (ticks[i] < 0 || after->entry[i].pid == 1)

@@ -186,6 +186,24 @@ int sockets_each(pid_t pid, int (*fn)(void *arg, const struct sockets_entry *ent
 	return r == -ENOENT ? 0 : r;
 }
 
+static int add_held(void *arg, pid_t pid, int fd, const char *name)
+{
+	struct sockets_held *to = arg;
+	uint64_t ino = procfs_socket(name);
+
+	(void)pid;
+	if (!ino || to->n == SOCKETS_HELD_MAX)
+		return 0;
+	to->socket[to->n].ino = ino;
+	to->socket[to->n++].fd = fd;
+	return 0;
+}
+
+int sockets_hold(struct sockets_held *to, pid_t pid)
+{
+	return procfs_each_fd(pid, add_held, to);
+}
+
 static int add_connected(void *arg, const struct sockets_entry *entry, bool listening)
 {
 	struct sockets *s = arg;

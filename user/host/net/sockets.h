@@ -83,6 +83,19 @@ const struct sockets_entry *sockets_of_inode(const struct sockets *s, uint64_t i
 /* Inode of the other end of the socket with inode ino; 0: not on this host, or not connected. */
 uint64_t sockets_peer(const struct sockets *s, uint64_t ino);
 
+/* The sockets that a process has open; of very many the first. */
+#define SOCKETS_HELD_MAX 4096
+struct sockets_held {
+	size_t n;
+	struct {
+		uint64_t ino;
+		int fd;
+	} socket[SOCKETS_HELD_MAX];
+};
+
+/* Adds those of a process. 0; -EACCES: no right to see, or another negative errno. */
+int sockets_hold(struct sockets_held *to, pid_t pid);
+
 /*
  * Calls fn for each TCP socket that is connected or listens in the network namespace of a process
  * (0: this one) until it returns other than 0, which is returned. Reads /proc/PID/net/tcp and tcp6,

@@ -3,6 +3,7 @@
 #include "host/net/udp.h"
 
 #include "base/file.h"
+#include "host/net/sockets.h"
 #include "host/proc/procfs.h"
 
 #include <errno.h>
@@ -49,20 +50,8 @@ int udp_each(pid_t pid, int (*fn)(void *arg, const struct udp_socket *s), void *
 struct udp_open {
 	int (*fn)(void *arg, const struct udp_socket *s);
 	void *arg;
-	size_t n;
-	struct udp_socket open[UDP_OPEN_MAX];
+	struct sockets_held held;
 };
-
-static int add_open(void *arg, pid_t pid, int fd, const char *name)
-{
-	struct udp_open *o = arg;
-	uint64_t ino = procfs_socket(name);
-
-	(void)pid;
-	if (ino && o->n < UDP_OPEN_MAX)
-		o->open[o->n++] = (struct udp_socket) { .ino = ino, .fd = fd };
-	return 0;
-}
 
 static int call_open(void *arg, const struct udp_socket *s)
 {
@@ -70,9 +59,9 @@ static int call_open(void *arg, const struct udp_socket *s)
 	struct udp_socket is = *s;
 	int r = 0;
 
-	for (size_t i = 0; i < o->n && !r; i++) {
-		is.fd = o->open[i].fd;
-		r = o->open[i].ino == s->ino ? o->fn(o->arg, &is) : 0;
+	for (size_t i = 0; i < o->held.n && !r; i++) {
+		is.fd = o->held.socket[i].fd;
+		r = o->held.socket[i].ino == s->ino ? o->fn(o->arg, &is) : 0;
 	}
 	return r;
 }
@@ -80,9 +69,9 @@ static int call_open(void *arg, const struct udp_socket *s)
 int udp_of(pid_t pid, int (*fn)(void *arg, const struct udp_socket *s), void *arg)
 {
 	struct udp_open o = { .fn = fn, .arg = arg };
-	int r = procfs_each_fd(pid, add_open, &o);
+	int r = sockets_hold(&o.held, pid);
 
-	return r || !o.n ? r : udp_each(pid, call_open, &o);
+	return r || !o.held.n ? r : udp_each(pid, call_open, &o);
 }
 
 int udp_buffer(uint64_t *out, pid_t pid, int fd)

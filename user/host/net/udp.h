@@ -22,9 +22,7 @@ struct udp_socket {
  */
 int udp_each(pid_t pid, int (*fn)(void *arg, const struct udp_socket *s), void *arg);
 
-/* The same, of the process's own ones (at most UDP_OPEN_MAX descriptors); -EACCES: no right to see.
- */
-#define UDP_OPEN_MAX 256
+/* The same, of the process's own ones; -EACCES: no right to see. */
 int udp_of(pid_t pid, int (*fn)(void *arg, const struct udp_socket *s), void *arg);
 
 /* A line of /proc/net/udp or udp6. false: a heading, or malformed. */

@@ -5,17 +5,9 @@
 #include "host/proc/procfs.h"
 
 #include <errno.h>
-#include <stdio.h>
 #include <stdlib.h>
 
 #define DEPTH_MAX 64 /* of a process below another */
-
-static int processes_by_pid(const void *a, const void *b)
-{
-	const struct processes_entry *x = a, *y = b;
-
-	return (x->pid > y->pid) - (x->pid < y->pid);
-}
 
 static int take_process(void *arg, pid_t pid)
 {
@@ -28,14 +20,8 @@ static int take_process(void *arg, pid_t pid)
 	e = VEC_ADD(p->entry, p->n);
 	if (!e)
 		return -ENOMEM;
-	*e = (struct processes_entry) { .pid = pid,
-					.ppid = st.ppid,
-					.cpu = st.cpu,
-					.is_kernel = st.is_kernel,
-					.started = st.started,
-					.cpu_ticks = st.cpu_ticks,
-					.child_ticks = st.child_ticks };
-	snprintf(e->comm, sizeof(e->comm), "%s", st.comm);
+	e->pid = pid;
+	e->st = st;
 	e->has_io = !st.is_kernel && !procfs_storage(&e->io_b, pid);
 	return 0;
 }
@@ -47,7 +33,7 @@ int processes_read(struct process_table *out)
 	*out = (struct process_table) { 0 };
 	r = procfs_each(take_process, out);
 	if (out->n)
-		qsort(out->entry, out->n, sizeof(*out->entry), processes_by_pid);
+		qsort(out->entry, out->n, sizeof(*out->entry), procstat_by_pid);
 	return r;
 }
 
@@ -61,14 +47,7 @@ const struct processes_entry *processes_find(const struct process_table *p, pid_
 {
 	const struct processes_entry key = { .pid = pid };
 
-	return p->n ? bsearch(&key, p->entry, p->n, sizeof(key), processes_by_pid) : NULL;
-}
-
-static int processes_by_number(const void *a, const void *b)
-{
-	const pid_t *x = a, *y = b;
-
-	return (*x > *y) - (*x < *y);
+	return p->n ? bsearch(&key, p->entry, p->n, sizeof(key), procstat_by_pid) : NULL;
 }
 
 bool processes_descends(const struct process_table *p, pid_t pid, const pid_t *from, size_t n)
@@ -76,9 +55,9 @@ bool processes_descends(const struct process_table *p, pid_t pid, const pid_t *f
 	const struct processes_entry *e = processes_find(p, pid);
 
 	for (unsigned int depth = 0; e && depth < DEPTH_MAX; depth++) {
-		if (n && bsearch(&e->pid, from, n, sizeof(*from), processes_by_number))
+		if (n && bsearch(&e->pid, from, n, sizeof(*from), procstat_by_pid))
 			return true;
-		e = e->ppid ? processes_find(p, e->ppid) : NULL;
+		e = e->st.ppid ? processes_find(p, e->st.ppid) : NULL;
 	}
 	return false;
 }

@@ -7,20 +7,18 @@
  * In a container only its own.
  */
 
+#include "base/procstat.h"
+
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <sys/types.h>
 
 struct processes_entry {
-	pid_t pid, ppid;
-	int cpu;        /* where it last ran */
-	bool is_kernel; /* as in struct procstat */
-	/* As in struct procstat. */
-	uint64_t started, cpu_ticks, child_ticks;
+	pid_t pid;
+	struct procstat st;
 	bool has_io;   /* false: no right to see */
 	uint64_t io_b; /* read from and written to storage */
-	char comm[32];
 };
 
 struct process_table {

@@ -63,13 +63,6 @@ int tasks_add(struct tasks *t, pid_t pid)
 	return r;
 }
 
-static int tasks_by_number(const void *a, const void *b)
-{
-	const struct task *x = a, *y = b;
-
-	return (x->tid > y->tid) - (x->tid < y->tid);
-}
-
 /* The number belonged to another thread before. */
 static bool tasks_is_another(const struct task *old, const struct task *now)
 {
@@ -118,7 +111,7 @@ void tasks_end(struct tasks *t)
 	struct task *now = t->task ? t->task + t->n_old : NULL;
 
 	if (!t->error && n)
-		qsort(now, n, sizeof(*now), tasks_by_number);
+		qsort(now, n, sizeof(*now), procstat_by_pid);
 	if (!t->error) {
 		tasks_merge(t, now, n);
 		if (n)

@@ -11,7 +11,7 @@
 #include "host/proc/procfs.h"
 
 struct task {
-	pid_t pid, tid;
+	pid_t tid, pid;
 	struct procfs_times base,
 	    last; /* of its first look, or 0 if it has begun since; of the last */
 	/* The owner's, set in look(): a name stays if a later look finds none, the others add up.

@@ -34,42 +34,23 @@ struct look {
 	int client_fd;
 };
 
-static const struct sockets_entry *socket_named(const struct sockets *all, const char *name)
-{
-	uint64_t ino = procfs_socket(name);
-
-	return ino ? sockets_of_inode(all, ino) : NULL;
-}
-
-struct client_search {
-	const struct sockets *all;
-	const struct servers_entry *server;
-	const struct sockets_entry *found;
-	int fd;
-};
-
-static int take_client_fd(void *arg, pid_t pid, int fd, const char *name)
-{
-	struct client_search *c = arg;
-	const struct sockets_entry *e = socket_named(c->all, name);
-
-	(void)pid;
-	if (!e || e->peer || !e->remote.port ||
-	    !servers_has_port(c->server->port, c->server->n_ports, e->local.port))
-		return 0;
-	c->found = e;
-	c->fd = fd;
-	return 1;
-}
-
 const struct sockets_entry *inservice_client(int *fd, const struct sockets *all,
 					     const struct servers_entry *s, pid_t session)
 {
-	struct client_search c = { .all = all, .server = s, .fd = -1 };
+	const struct sockets_entry *e;
+	struct sockets_held its;
 
-	procfs_each_fd(session, take_client_fd, &c);
-	*fd = c.fd;
-	return c.found;
+	its.n = 0;
+	sockets_hold(&its, session);
+	for (size_t i = 0; i < its.n; i++) {
+		*fd = its.socket[i].fd;
+		e = sockets_of_inode(all, its.socket[i].ino);
+		if (e && !e->peer && e->remote.port &&
+		    servers_has_port(s->port, s->n_ports, e->local.port))
+			return e;
+	}
+	*fd = -1;
+	return NULL;
 }
 
 static bool is_backend(const struct look *l, const struct sockets_entry *e)
@@ -87,6 +68,7 @@ static enum afs_object object_of_fd(const struct look *l, pid_t pid, int fd, cha
 {
 	const struct sockets_entry *e;
 	char link[32], name[CENSUS_PATH_MAX];
+	uint64_t ino;
 
 	*who = '\0';
 	if (fd == l->client_fd)
@@ -94,7 +76,8 @@ static enum afs_object object_of_fd(const struct look *l, pid_t pid, int fd, cha
 	snprintf(link, sizeof(link), "fd/%d", fd);
 	if (procfs_link(name, sizeof(name), pid, link))
 		return AFS_OBJECT_UNKNOWN;
-	e = socket_named(&l->all, name);
+	ino = procfs_socket(name);
+	e = ino ? sockets_of_inode(&l->all, ino) : NULL;
 	if (!e)
 		return *name == '/' ? AFS_OBJECT_DATA : AFS_OBJECT_OTHER;
 	if (is_backend(l, e))

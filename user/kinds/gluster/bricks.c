@@ -67,23 +67,23 @@ static void look_processes(struct run_figures *out, const struct kind_found *fou
 {
 	const struct target *t = &found->target;
 	double ended = 0, held = 0;
+	const struct target_process *p;
 	struct procstat st;
 
-	for (size_t i = 0; i <= t->n_sessions; i++) {
-		pid_t pid = i ? t->session[i - 1].pid : t->server;
-
-		if (procstat_read(&st, pid) || !procstat_lives(&st)) {
+	for (size_t at = 0; (p = target_next(t, AFS_ROLE_SERVER, &at));) {
+		if (procstat_read(&st, p->pid) || !procstat_lives(&st)) {
 			ended++;
-			say_brick(out, RUN_FIGURE_SERVER_ENDED, found, i, pid);
+			say_brick(out, RUN_FIGURE_SERVER_ENDED, found, at - 1, p->pid);
 		} else if (st.state == 'T' || st.state == 't') {
 			held++;
-			say_brick(out, RUN_FIGURE_BRICKS_HELD, found, i, pid);
+			say_brick(out, RUN_FIGURE_BRICKS_HELD, found, at - 1, p->pid);
 		}
 	}
 	if (ended > 0)
 		run_figure_set(out, RUN_FIGURE_SERVER_ENDED, ended);
 	run_figure_set(out, RUN_FIGURE_BRICKS_HELD, held);
-	run_figure_share(out, RUN_FIGURE_BRICKS_HELD_SHARE, held, (double)(t->n_sessions + 1));
+	run_figure_share(out, RUN_FIGURE_BRICKS_HELD_SHARE, held,
+			 (double)target_count(t, AFS_ROLE_SERVER));
 }
 
 void bricks_look(struct run_figures *out, const struct kind_found *found)

@@ -122,19 +122,19 @@ static void gluster_keep(struct daemons *m, bool (*fits)(const struct daemon *is
 struct connections_from {
 	pid_t glusterd; /* which stays; 0: none */
 	struct sockets all;
-	struct way_sockets its;
+	struct sockets_held its;
 };
 
 static bool is_connected(const struct daemon *is, const struct connections_from *from)
 {
-	struct way_sockets own = { 0 };
+	struct sockets_held own = { 0 };
 	uint64_t peer;
 
-	way_sockets_add(&own, is->pid);
+	sockets_hold(&own, is->pid);
 	for (size_t i = 0; i < own.n; i++) {
-		peer = sockets_peer(&from->all, own.ino[i]);
+		peer = sockets_peer(&from->all, own.socket[i].ino);
 		for (size_t k = 0; peer && k < from->its.n; k++)
-			if (from->its.ino[k] == peer)
+			if (from->its.socket[k].ino == peer)
 				return true;
 	}
 	return false;
@@ -153,7 +153,7 @@ static int choose_managed(struct daemons *m, pid_t glusterd, struct err *e)
 	struct connections_from from = { .glusterd = glusterd };
 	int r = sockets_read(&from.all, e);
 
-	way_sockets_add(&from.its, glusterd);
+	sockets_hold(&from.its, glusterd);
 	if (!r)
 		gluster_keep(m, is_managed, &from);
 	sockets_fini(&from.all);
@@ -249,10 +249,10 @@ static int choose_connected(struct daemons *m, const char *host, struct err *e)
 	int r = sockets_read(&from.all, e);
 
 	gluster_keep(m, is_no_other_mount, host);
-	way_sockets_add(&from.its, getpid());
+	sockets_hold(&from.its, getpid());
 	for (size_t i = 0; i < m->n; i++)
 		if (m->daemon[i].role == AFS_ROLE_CLIENT)
-			way_sockets_add(&from.its, m->daemon[i].pid);
+			sockets_hold(&from.its, m->daemon[i].pid);
 	if (!r)
 		gluster_keep(m, is_no_other_brick, &from);
 	sockets_fini(&from.all);
@@ -394,17 +394,18 @@ static int gluster_describe(const struct kind_found *f, struct run *r)
 {
 	const struct target *t = &f->target;
 	char volumes[ERR_TEXT_MAX] = "", version[VERSION_LEN] = "";
+	size_t n = target_count(t, AFS_ROLE_SERVER);
+	const struct target_process *p;
 	int e = 0;
 
-	for (size_t i = 0; i <= t->n_sessions && !e; i++)
-		e = describe_brick(r, i + 1, i ? t->session[i - 1].pid : t->server, volumes);
+	for (size_t at = 0; !e && (p = target_next(t, AFS_ROLE_SERVER, &at));)
+		e = describe_brick(r, at, p->pid, volumes);
 	procfs_each_line(t->server, "maps", find_version, version);
 	if (!e && version[0])
 		e = run_note(&r->server, "machine", "GlusterFS %s", version);
 	if (!e)
-		e = run_note(&r->server, "name", "%zu brick%s of %s", t->n_sessions + 1,
-			     t->n_sessions ? "s" : "", volumes);
-	if (!e && t->n_others == TARGET_OTHERS_MAX)
+		e = run_note(&r->server, "name", "%zu brick%s of %s", n, n > 1 ? "s" : "", volumes);
+	if (!e && target_count(t, AFS_ROLE_OTHER) == TARGET_OTHERS_MAX)
 		e = run_note(&r->warnings, "processes",
 			     "there are %d or more processes beside the bricks: those beyond that "
 			     "are not watched",

@@ -284,17 +284,18 @@ static int describe_socket(struct run *r, const struct rx_daemon *d, const struc
 static int rx_describe(const struct kind_found *f, struct run *r)
 {
 	const struct target *t = &f->target;
+	const struct target_process *p;
 	struct rx_daemon d;
 	int e = 0;
 
-	for (size_t i = 0; i <= t->n_sessions; i++) {
-		if (look_at_program(&d, i ? t->session[i - 1].pid : t->server))
+	for (size_t at = 0; (p = target_next(t, AFS_ROLE_SERVER, &at));) {
+		if (look_at_program(&d, p->pid))
 			udp_of(d.pid, rx_add_socket, &d);
 		for (size_t k = 0; k < d.n && !e; k++)
 			e = describe_socket(r, &d, &d.socket[k]);
 	}
-	if (!e && t->n_sessions)
-		return run_note(&r->server, "name", "%zu servers over Rx", t->n_sessions + 1);
+	if (!e && t->n > 1)
+		return run_note(&r->server, "name", "%zu servers over Rx", t->n);
 	return e ? e : run_note(&r->server, "name", "%s", d.name);
 }
 

@@ -473,19 +473,12 @@ struct bpf_load_array bpf_load_map(const struct bpf_object *object, const char *
 	return (struct bpf_load_array) { at == MAP_FAILED ? NULL : at, len };
 }
 
-static int bpf_load_by_number(const void *a, const void *b)
-{
-	const struct afs_want *x = a, *y = b;
-
-	return (x->tgid > y->tgid) - (x->tgid < y->tgid);
-}
-
 int bpf_load_mark(struct bpf_load *l, struct afs_want *want, size_t n, struct err *e)
 {
 	volatile struct afs_mark *mark = &l->shared->mark;
 	int r, tries = MARK_TRIES;
 
-	qsort(want, n, sizeof(*want), bpf_load_by_number);
+	qsort(want, n, sizeof(*want), procstat_by_pid);
 	for (size_t i = 0; i < AFS_N_WANTS; i++)
 		mark->want[i] = i < n ? want[i] : (struct afs_want) { .tgid = INT_MAX };
 	/* Repeat until a pass finds nothing: a thread may be started where the iterator has passed.

@@ -94,7 +94,7 @@ static void take_known(struct bpf_rung *b, const struct afs_inodes *from)
 
 /* 1: it should be watched, and there is no place for it. */
 static size_t want(const struct bpf_rung *b, struct afs_want *list, size_t *n,
-		   const struct target_process *p, enum afs_role role, unsigned int account)
+		   const struct target_process *p, unsigned int account)
 {
 	for (size_t i = 0; i < *n; i++)
 		if (list[i].tgid == p->pid)
@@ -103,7 +103,7 @@ static size_t want(const struct bpf_rung *b, struct afs_want *list, size_t *n,
 		return 0;
 	if (*n == AFS_N_WANTS)
 		return 1;
-	list[(*n)++] = (struct afs_want) { p->pid, role, account, -1 };
+	list[(*n)++] = (struct afs_want) { p->pid, p->role, account, -1 };
 	return 0;
 }
 
@@ -112,7 +112,6 @@ static size_t want(const struct bpf_rung *b, struct afs_want *list, size_t *n,
 static int rung_mark(struct bpf_rung *b, const struct target *t, struct err *e)
 {
 	const unsigned int between = t->plain ? AFS_ACCOUNT_NONE : AFS_ACCOUNT_BETWEEN;
-	const struct target_process server = { .pid = t->server };
 	bool first = !bpf_view_processes(&b->view);
 	struct procstat st;
 	struct afs_want *list = malloc(AFS_N_WANTS * sizeof(*list));
@@ -122,14 +121,14 @@ static int rung_mark(struct bpf_rung *b, const struct target *t, struct err *e)
 	if (!list)
 		return err_set(e, r, "out of memory");
 	if (first)
-		want(b, list, &n, &server, AFS_ROLE_SERVER,
+		want(b, list, &n, &t->process[0],
 		     t->client || t->serves ? AFS_ACCOUNT_BETWEEN : AFS_ACCOUNT_NONE);
-	for (size_t i = 0; i < t->n_backends; i++)
-		more += want(b, list, &n, &t->backend[i], AFS_ROLE_BACKEND, AFS_ACCOUNT_NONE);
-	for (size_t i = 0; i < t->n_sessions; i++)
-		more += want(b, list, &n, &t->session[i], AFS_ROLE_SERVER, between);
-	for (size_t i = 0; i < t->n_others; i++)
-		more += want(b, list, &n, &t->other[i], t->other[i].role, AFS_ACCOUNT_NONE);
+	/* Sessions last: there may be more of them than places. */
+	for (int sessions = 0; sessions < 2; sessions++)
+		for (size_t i = 1; i < t->n; i++)
+			if ((t->process[i].role == AFS_ROLE_SERVER) == sessions)
+				more += want(b, list, &n, &t->process[i],
+					     sessions ? between : AFS_ACCOUNT_NONE);
 	r = n ? bpf_load_mark(&b->load, list, n, e) : 0;
 	losses_found(&b->load, r == -ENOMEM ? more + b->load.shared->mark.failed : more);
 	/* One that has just ended is watched, too: that is what there is to say. */

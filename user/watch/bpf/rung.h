@@ -55,7 +55,8 @@ struct bpf_rung {
 /* Does everything that can be refused; nothing is watched yet. 0, or a negative errno and why. */
 int bpf_rung_open(struct bpf_rung **out, const struct bpf_load_wish *wish, struct err *e);
 
-/* Watches the processes of t that are not watched yet, and copies t->known. */
+/* Watches the processes of t, which was looked at, that are not watched yet, and copies t->known.
+ */
 int bpf_rung_look(struct bpf_rung *b, const struct target *t, struct err *e);
 
 /* Like the functions of watch.h. */

@@ -56,10 +56,9 @@ static int procio_refuse(int r, pid_t pid, enum afs_role role, struct err *e)
 }
 
 /* A process that the target has, unless it is known or has ended. */
-static int procio_add(struct procio *p, const struct target_process *of, enum afs_role role,
-		      struct err *e)
+static int procio_add(struct procio *p, const struct target_process *of, struct err *e)
 {
-	struct procio_one made = { .pid = of->pid, .role = role }, *one;
+	struct procio_one made = { .pid = of->pid, .role = of->role }, *one;
 	bool begun, first = !p->n && !p->looked;
 	struct procstat st;
 	int r;
@@ -73,8 +72,9 @@ static int procio_add(struct procio *p, const struct target_process *of, enum af
 	if (!r)
 		r = procfs_io(&made.now, of->pid, 0);
 	if (r)
-		return !first && (r == -ESRCH || r == -ENOENT) ? 0
-							       : procio_refuse(r, of->pid, role, e);
+		return !first && (r == -ESRCH || r == -ENOENT)
+			   ? 0
+			   : procio_refuse(r, of->pid, made.role, e);
 	made.parent = st.ppid;
 	made.started = st.started;
 	begun = p->looked && st.started >= p->opened;
@@ -89,27 +89,22 @@ static int procio_add(struct procio *p, const struct target_process *of, enum af
 	if (!one)
 		return err_set(e, -ENOMEM, "out of memory");
 	*one = made;
-	p->seen[role] = true;
-	if (role == AFS_ROLE_SERVER && !first)
+	p->seen[made.role] = true;
+	if (made.role == AFS_ROLE_SERVER && !first)
 		begun ? p->n_began++ : p->n_before++;
 	return 0;
 }
 
 int procio_look(struct procio *p, const struct target *t, struct err *e)
 {
-	const struct target_process server = { .pid = t->server,
-					       .ended = t->ended,
-					       .started = t->started };
-	int r;
+	int r = 0;
 
 	if (!p->opened)
 		p->opened = ticks_now();
 	p->t = t;
-	r = procio_add(p, &server, AFS_ROLE_SERVER, e);
-	for (size_t i = 0; i < t->n_backends && !r; i++)
-		r = procio_add(p, &t->backend[i], AFS_ROLE_BACKEND, e);
-	for (size_t i = 0; i < t->n_sessions && !r; i++)
-		r = procio_add(p, &t->session[i], AFS_ROLE_SERVER, e);
+	for (size_t i = 0; i < t->n && !r; i++)
+		if (t->process[i].role <= AFS_ROLE_BACKEND)
+			r = procio_add(p, &t->process[i], e);
 	p->looked = true;
 	return r;
 }

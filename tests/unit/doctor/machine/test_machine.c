@@ -53,28 +53,36 @@ static void every_tick_of_the_server_s_cpus_is_somebody_s_or_nobody_s(void **sta
 	cpus_are(l, 0, 900, 50, 20);
 	cpus_are(l, 1, 800, 250, 0);
 	cpus_are(l, 2, 1000, 0, 0); /* another server's */
-	add(&before, (struct processes_entry) { .pid = KERNEL, .is_kernel = true, .started = 1 });
-	add(&before, (struct processes_entry) { .pid = SESSION, .cpu_ticks = 1000, .started = 5 });
-	add(&before, (struct processes_entry) { .pid = OTHER, .cpu_ticks = 50, .started = 6 });
-	add(&before, (struct processes_entry) { .pid = OTHER + 3, .cpu = 2, .started = 6 });
+	add(&before,
+	    (struct processes_entry) { .pid = KERNEL, .st.is_kernel = true, .st.started = 1 });
+	add(&before,
+	    (struct processes_entry) { .pid = SESSION, .st.cpu_ticks = 1000, .st.started = 5 });
+	add(&before,
+	    (struct processes_entry) { .pid = OTHER, .st.cpu_ticks = 50, .st.started = 6 });
+	add(&before, (struct processes_entry) { .pid = OTHER + 3, .st.cpu = 2, .st.started = 6 });
 	add(&after, (struct processes_entry) { .pid = KERNEL,
-					       .comm = "kworker/0:1",
-					       .is_kernel = true,
-					       .cpu_ticks = 60,
-					       .started = 1 });
+					       .st.comm = "kworker/0:1",
+					       .st.is_kernel = true,
+					       .st.cpu_ticks = 60,
+					       .st.started = 1 });
+	add(&after, (struct processes_entry) { .pid = KERNEL + 1,
+					       .st.comm = "ksoftirqd/1",
+					       .st.is_kernel = true,
+					       .st.cpu_ticks = 200 });
 	add(&after,
-	    (struct processes_entry) {
-		.pid = KERNEL + 1, .comm = "ksoftirqd/1", .is_kernel = true, .cpu_ticks = 200 });
-	add(&after, (struct processes_entry) { .pid = SESSION, .cpu_ticks = 1400, .started = 5 });
-	add(&after, (struct processes_entry) { .pid = HELPER, .ppid = SESSION, .cpu_ticks = 100 });
+	    (struct processes_entry) { .pid = SESSION, .st.cpu_ticks = 1400, .st.started = 5 });
+	add(&after,
+	    (struct processes_entry) { .pid = HELPER, .st.ppid = SESSION, .st.cpu_ticks = 100 });
 	add(&after, (struct processes_entry) {
-			.pid = OTHER, .comm = "tar", .cpu_ticks = 250, .started = 6 });
+			.pid = OTHER, .st.comm = "tar", .st.cpu_ticks = 250, .st.started = 6 });
 	/* They began meanwhile: together they used most. */
-	add(&after, (struct processes_entry) { .pid = OTHER + 1, .comm = "cc1", .cpu_ticks = 120 });
-	add(&after, (struct processes_entry) { .pid = OTHER + 2, .comm = "cc1", .cpu_ticks = 130 });
+	add(&after,
+	    (struct processes_entry) { .pid = OTHER + 1, .st.comm = "cc1", .st.cpu_ticks = 120 });
+	add(&after,
+	    (struct processes_entry) { .pid = OTHER + 2, .st.comm = "cc1", .st.cpu_ticks = 130 });
 	/* It was elsewhere at the first look, so where it used this is not known. */
 	add(&after, (struct processes_entry) {
-			.pid = OTHER + 3, .comm = "x", .cpu_ticks = 500, .started = 6 });
+			.pid = OTHER + 3, .st.comm = "x", .st.cpu_ticks = 500, .st.started = 6 });
 	l->before.processes = before.t;
 	l->after.processes = after.t;
 	f = looks_between(l);
@@ -103,13 +111,15 @@ static void all_is_known_of_a_process_if_the_server_may_use_all_cpus(void **stat
 	l->before.all_processes = true;
 	cpus_are(l, 0, 500, 0, 0);
 	cpus_are(l, 1, 0, 0, 0);
-	add(&before, (struct processes_entry) { .pid = OTHER, .started = 6 });
+	add(&before, (struct processes_entry) { .pid = OTHER, .st.started = 6 });
 	/* The number now belongs to another process: the old one's ticks are not taken off. */
-	add(&before, (struct processes_entry) { .pid = OTHER + 1, .cpu_ticks = 90, .started = 6 });
+	add(&before,
+	    (struct processes_entry) { .pid = OTHER + 1, .st.cpu_ticks = 90, .st.started = 6 });
+	add(&after,
+	    (struct processes_entry) {
+		.pid = OTHER, .st.comm = "a", .st.cpu = 1, .st.cpu_ticks = 100, .st.started = 6 });
 	add(&after, (struct processes_entry) {
-			.pid = OTHER, .comm = "a", .cpu = 1, .cpu_ticks = 100, .started = 6 });
-	add(&after, (struct processes_entry) {
-			.pid = OTHER + 1, .comm = "b", .cpu_ticks = 100, .started = 8 });
+			.pid = OTHER + 1, .st.comm = "b", .st.cpu_ticks = 100, .st.started = 8 });
 	l->before.processes = before.t;
 	l->after.processes = after.t;
 	f = looks_between(l);
@@ -127,11 +137,14 @@ static void the_cost_of_this_program_is_nobody_else_s(void **state)
 	l->before.may_use[0] = true;
 	l->before.all_processes = true;
 	cpus_are(l, 0, 800, 0, 0);
-	add(&before, (struct processes_entry) { .pid = self, .child_ticks = 50 });
-	add(&before, (struct processes_entry) { .pid = self + 1, .ppid = self, .cpu_ticks = 100 });
+	add(&before, (struct processes_entry) { .pid = self, .st.child_ticks = 50 });
+	add(&before,
+	    (struct processes_entry) { .pid = self + 1, .st.ppid = self, .st.cpu_ticks = 100 });
 	/* 100 of its children's ticks are of before the first look. */
-	add(&after, (struct processes_entry) { .pid = self, .cpu_ticks = 100, .child_ticks = 350 });
-	add(&after, (struct processes_entry) { .pid = self + 2, .ppid = self, .cpu_ticks = 200 });
+	add(&after,
+	    (struct processes_entry) { .pid = self, .st.cpu_ticks = 100, .st.child_ticks = 350 });
+	add(&after,
+	    (struct processes_entry) { .pid = self + 2, .st.ppid = self, .st.cpu_ticks = 200 });
 	l->before.processes = before.t;
 	l->after.processes = after.t;
 	f = looks_between(l);
@@ -150,25 +163,28 @@ static void programs_that_have_ended_are_who_waited_for_them(void **state)
 	l->before.may_use[0] = true;
 	l->before.all_processes = true;
 	cpus_are(l, 0, 900, 0, 0);
-	add(&before, (struct processes_entry) { .pid = 1, .child_ticks = 1000 });
+	add(&before, (struct processes_entry) { .pid = 1, .st.child_ticks = 1000 });
 	add(&before, (struct processes_entry) {
-			 .pid = OTHER, .ppid = 1, .comm = "make", .child_ticks = 5000 });
+			 .pid = OTHER, .st.ppid = 1, .st.comm = "make", .st.child_ticks = 5000 });
 	add(&before,
-	    (struct processes_entry) { .pid = OTHER + 1, .ppid = OTHER, .child_ticks = 40 });
-	add(&before,
-	    (struct processes_entry) { .pid = OTHER + 2, .ppid = OTHER + 1, .cpu_ticks = 60 });
+	    (struct processes_entry) { .pid = OTHER + 1, .st.ppid = OTHER, .st.child_ticks = 40 });
+	add(&before, (struct processes_entry) {
+			 .pid = OTHER + 2, .st.ppid = OTHER + 1, .st.cpu_ticks = 60 });
 	/* What its first process has adopted may have lived for ever. */
-	add(&after, (struct processes_entry) { .pid = 1, .comm = "init", .child_ticks = 1900 });
 	add(&after,
-	    (struct processes_entry) {
-		.pid = OTHER, .ppid = 1, .comm = "make", .cpu_ticks = 10, .child_ticks = 5600 });
+	    (struct processes_entry) { .pid = 1, .st.comm = "init", .st.child_ticks = 1900 });
+	add(&after, (struct processes_entry) { .pid = OTHER,
+					       .st.ppid = 1,
+					       .st.comm = "make",
+					       .st.cpu_ticks = 10,
+					       .st.child_ticks = 5600 });
 	l->before.processes = before.t;
 	l->after.processes = after.t;
 	f = looks_between(l);
 	figure_is(f, RUN_FIGURE_OTHERS, 0.51, "make (pid 200): 51%");
 	figure_is(f, RUN_FIGURE_UNATTRIBUTED, 0.39, NULL);
 	/* No more than the CPUs were busy. */
-	after.entry[1].child_ticks = 50000;
+	after.entry[1].st.child_ticks = 50000;
 	f = looks_between(l);
 	figure_is(f, RUN_FIGURE_OTHERS, 0.9, "make (pid 200): 90%");
 	figure_is(f, RUN_FIGURE_UNATTRIBUTED, 0, NULL);

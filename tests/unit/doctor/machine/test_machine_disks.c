@@ -54,14 +54,18 @@ static void the_busiest_of_the_volumes_devices_is_named(void **state)
 static void others_are_blamed_for_no_more_than_they_moved(void **state)
 {
 	struct processes_entry then[3] = {
-		{ .pid = SERVER, .has_io = true, .started = 1 },
-		{ .pid = OTHER, .has_io = true, .started = 1, .io_b = 5000000 },
+		{ .pid = SERVER, .has_io = true, .st.started = 1 },
+		{ .pid = OTHER, .has_io = true, .st.started = 1, .io_b = 5000000 },
 	};
 	struct processes_entry now[] = {
-		{ .pid = SERVER, .has_io = true, .started = 1, .io_b = 10000000 },
-		{ .pid = OTHER, .has_io = true, .started = 1, .io_b = 25000000, .comm = "tar" },
+		{ .pid = SERVER, .has_io = true, .st.started = 1, .io_b = 10000000 },
+		{ .pid = OTHER,
+		  .has_io = true,
+		  .st.started = 1,
+		  .io_b = 25000000,
+		  .st.comm = "tar" },
 		{ .pid = OTHER + 1, .has_io = false },
-		{ .pid = OTHER + 2, .is_kernel = true },
+		{ .pid = OTHER + 2, .st.is_kernel = true },
 	};
 	const pid_t own[] = { SERVER };
 	struct two_looks *l = *state;
@@ -82,7 +86,7 @@ static void others_are_blamed_for_no_more_than_they_moved(void **state)
 	figure_is(looks_between(l), RUN_FIGURE_DEVICE_OTHERS, 0, NULL);
 	/* A session ended, and the server has its bytes, those before as well. */
 	then[2] = (struct processes_entry) {
-		.pid = SERVER + 200, .ppid = SERVER, .has_io = true, .io_b = 390000000
+		.pid = SERVER + 200, .st.ppid = SERVER, .has_io = true, .io_b = 390000000
 	};
 	l->before.processes.n = 3;
 	figure_is(looks_between(l), RUN_FIGURE_DEVICE_OTHERS, 0.75, NULL);

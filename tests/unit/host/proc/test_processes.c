@@ -24,9 +24,9 @@ static void this_process_and_its_child_are_seen(void **state)
 	assert_int_equal(processes_read(&t), 0);
 	e = processes_find(&t, child);
 	assert_non_null(e);
-	assert_int_equal(e->ppid, self);
-	assert_false(e->is_kernel);
-	assert_true(e->started && e->has_io);
+	assert_int_equal(e->st.ppid, self);
+	assert_false(e->st.is_kernel);
+	assert_true(e->st.started && e->has_io);
 	for (size_t i = 1; i < t.n; i++)
 		assert_true(t.entry[i].pid > t.entry[i - 1].pid);
 	assert_true(processes_descends(&t, child, &self, 1));
@@ -49,18 +49,18 @@ static void kernel_threads_are_told_apart(void **state)
 	assert_int_equal(processes_read(&t), 0);
 	e = processes_find(&t, 2);
 	assert_non_null(e);
-	assert_string_equal(e->comm, "kthreadd");
-	assert_true(e->is_kernel && !e->has_io);
+	assert_string_equal(e->st.comm, "kthreadd");
+	assert_true(e->st.is_kernel && !e->has_io);
 	processes_fini(&t);
 }
 
 static void descent_is_of_any_depth(void **state)
 {
 	struct processes_entry entry[] = { { .pid = 1 },
-					   { .pid = 5, .ppid = 1 },
-					   { .pid = 6, .ppid = 5 },
-					   { .pid = 7, .ppid = 6 },
-					   { .pid = 8, .ppid = 99 } };
+					   { .pid = 5, .st.ppid = 1 },
+					   { .pid = 6, .st.ppid = 5 },
+					   { .pid = 7, .st.ppid = 6 },
+					   { .pid = 8, .st.ppid = 99 } };
 	const struct process_table t = { .n = 5, .entry = entry };
 	const pid_t from[] = { 3, 5 };
 
