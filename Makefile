@@ -44,7 +44,7 @@ MPICC	   = $(foreach f,openmpi mpich,$(if $(shell command -v mpicc.$(f)),$(f)))
 MPI	   = $(MPICC:%=$(BUILD)/afpscope-mpi-%.so)
 FUZZERS	   = $(patsubst tests/%.c,$(BUILD)/tests/%,$(wildcard tests/fuzz/*.c))
 # All they use: the rest need not be built a third time.
-FUZZED	   = $(patsubst %.c,$(BUILD)/obj/%.o,$(filter client/afp/% client/dsi/% client/rx/% client/uam/% user/base/% user/run/% user/trace/%,$(SRC)))
+FUZZED	   = $(patsubst %.c,$(BUILD)/obj/%.o,$(filter client/afp/% client/dsi/% client/rx/% client/uam/% user/base/% user/run/%,$(SRC)))
 
 .DELETE_ON_ERROR:
 .PHONY: all client demo demo-gluster test check check-built check-quick check-quick-built check-programs check-programs-beside beside beside-built unit-programs fuzz-programs \
@@ -298,7 +298,7 @@ bench:
 # The commands in Python: a launcher each. They run in a virtual environment, because Debian has
 # no package of some modules that they import and its pip does not install outside of one.
 # VENV= at "make install" (as with DESTDIR): none is made, $(PYTHON) must have those modules.
-ANALYSIS   = info export query compare gate ab sweep report
+ANALYSIS   = info dump export query compare gate ab sweep report
 DATA	   = $(PREFIX)/share/afpscope
 DOC	   = $(PREFIX)/share/doc/afpscope
 UNITS	   = $(PREFIX)/lib/systemd/system

@@ -21,6 +21,7 @@ from .errors import FAILED, INTERRUPTED, OK, USAGE, Failure
 
 COMMANDS = {
     "info": "what a run is, and whether it can be trusted",
+    "dump": "the records of a run's trace as text",
     "export": "a run as Parquet, CSV or a Perfetto trace",
     "query": "SQL over a run's records",
     "compare": "what differs between runs, and whether that is chance",

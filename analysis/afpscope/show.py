@@ -18,6 +18,7 @@ _UNSEEN = (
 )  # fmt: skip
 _INSTEAD = "\N{REPLACEMENT CHARACTER}"
 _PLAIN = {code: _INSTEAD for first, last in _UNSEEN for code in range(first, last + 1)}
+_ASKED = dict.fromkeys(_PLAIN, "?")
 _PAGE = {code: text for code, text in _PLAIN.items() if chr(code) not in "\t\n"}
 # The same for a library with RE2's regular expressions and without surrogates.
 UNSEEN_RE2 = "[{}]".format("".join(f"\\x{{{a:x}}}-\\x{{{b:x}}}" for a, b in _UNSEEN if a != 0xD800))
@@ -26,6 +27,12 @@ UNSEEN_RE2 = "[{}]".format("".join(f"\\x{{{a:x}}}-\\x{{{b:x}}}" for a, b in _UNS
 def plain(text: str) -> str:
     """A line with U+FFFD in place of characters that would be interpreted instead of shown."""
     return text.translate(_PLAIN)
+
+
+def asked(raw: bytes) -> str:
+    """A name as the C program shows it: up to a 0, with ? for each byte that is no UTF-8 and each
+    character that would be interpreted (user/base/text.c)."""
+    return raw.partition(b"\0")[0].decode("utf-8", "surrogateescape").translate(_ASKED)
 
 
 def page(text: str) -> str:

@@ -83,10 +83,12 @@ def no_more_than(size_bytes: int) -> Iterator[None]:
 
 @pytest.fixture(autouse=True)
 def _interrupt() -> Iterator[None]:
-    """^C does after a test what it did before: PySpark, for one, has a handler of its own."""
-    before = signal.getsignal(signal.SIGINT)
+    """^C and a reader that ends do after a test what they did before: PySpark, for one, and dump
+    have handlers of their own."""
+    before = {number: signal.getsignal(number) for number in (signal.SIGINT, signal.SIGPIPE)}
     yield
-    signal.signal(signal.SIGINT, before)
+    for number, handler in before.items():
+        signal.signal(number, handler)
 
 
 @pytest.fixture

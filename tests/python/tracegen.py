@@ -30,6 +30,7 @@ KINDS = {1: "blocked", 2: "run queue"}
 EVENTS = {1: "begin", 2: "end"}
 
 PARTS = ("own", "calls", "runq", "disk", "cnid", "lock", "log", "net", "other")
+PARTS_SHOWN = {"own": "own code", "calls": "in calls", "runq": "run queue"}
 DOC = Path(__file__).parents[2] / "docs" / "trace.md"
 
 
@@ -158,6 +159,8 @@ def document(crc: bool = True) -> dict[str, Any]:
             {"id": number, "name": name, **_described(record_dtype(name), fields)}
             for number, (name, fields) in enumerate(STREAMS.items())
         ],
+        "results": {"-5018": "no such object"},
+        "parts": {f"{part}_ns": PARTS_SHOWN.get(part, part) for part in (*PARTS, "stopped")},
         "names": {
             f"{kind}_t": {str(value): text for value, text in labels.items()}
             for kind, (_, labels) in ENUMS.items()

@@ -33,7 +33,7 @@ struct command {
 
 extern const struct opt lantest_options[], speedtest_options[], load_options[], probe_options[],
     check_options[], record_options[], doctor_options[], slow_options[], top_options[],
-    exporter_options[], clean_options[], dump_options[], smallfile_options[];
+    exporter_options[], clean_options[], smallfile_options[];
 
 /* A row for a table of options: prints the version and ends the program. */
 int cmd_version(void *cfg, const char *arg, struct err *e);
@@ -86,6 +86,5 @@ int cmd_slow(int argc, char **argv);
 int cmd_top(int argc, char **argv);
 int cmd_exporter(int argc, char **argv);
 int cmd_clean(int argc, char **argv);
-int cmd_dump(int argc, char **argv);
 
 #endif

@@ -386,16 +386,6 @@ static bool has_id(const char *folder, const char *id)
 	return same;
 }
 
-char *runs_rung(const char *folder, const char *key)
-{
-	json_t *run = runs_load(folder), *rungs = json_object_get(run, "rungs");
-	const char *text = json_string_value(json_object_get(rungs, key));
-	char *out = text ? strdup(text) : NULL;
-
-	json_decref(run);
-	return out;
-}
-
 /* How well a name fits a run: 2 it begins the folder's name, 1 the id, 0 neither. */
 static int runs_fits(const char *folder, const char *name, const char *wanted)
 {

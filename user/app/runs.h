@@ -80,9 +80,6 @@ int runs_find(char **out, const char *name, struct err *e);
 struct json_t;
 struct json_t *runs_load(const char *folder);
 
-/* The text of a rung in run.json of a folder, to be freed. NULL: it has no such rung. */
-char *runs_rung(const char *folder, const char *key);
-
 /* PATH/NAME, to be freed; NULL without memory. */
 char *runs_path(const char *folder, const char *name);
 

@@ -130,13 +130,13 @@ static const char end[] =
     "}\n"
     "complete -o filenames -F _afpscope afpscope afp_lantest afp_speedtest\n";
 
-/* Commands that take no run; of those in C, dump does. */
+/* Commands that take no run: those in C. */
 static void put_without_run(FILE *out, const struct command *commands, size_t n)
 {
 	const char *bar = "\t\t";
 
 	for (size_t i = 0; i < n; i++) {
-		if (!commands[i].run || !strcmp(commands[i].name, "dump"))
+		if (!commands[i].run)
 			continue;
 		fprintf(out, "%s*:%s", bar, commands[i].name);
 		bar = " | ";

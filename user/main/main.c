@@ -45,8 +45,8 @@ static const struct command commands[] = {
 	{ "check", "show what can be watched on this machine, and what to change", cmd_check,
 	  check_options },
 	{ "clean", "remove from a volume what killed runs left there", cmd_clean, clean_options },
-	{ "dump", "print the records of a trace as text", cmd_dump, dump_options },
 	/* Programs of the Python package. */
+	{ "dump", "print the records of a trace as text", NULL, NULL },
 	{ "report", "a saved run as one HTML page", NULL, NULL },
 	{ "info", "what a saved run is, and whether it can be trusted", NULL, NULL },
 	{ "compare", "what differs between runs, and whether that is chance", NULL, NULL },
@@ -107,7 +107,7 @@ static int run_external(char **argv)
 	else
 		cmd_say(
 		    "there is no command '%s': afpscope --help lists them. (report, query, info, "
-		    "export, compare, gate, ab and sweep come with make install; in a source tree "
+		    "export, dump, compare, gate, ab and sweep come with make install; in a source tree "
 		    "with make analysis)",
 		    argv[0]);
 	return OUTCOME_USAGE;

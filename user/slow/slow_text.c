@@ -5,7 +5,7 @@
 #include "base/text.h"
 #include "report/cell.h"
 #include "report/paint.h"
-#include "report/result.h"
+#include "run/result.h"
 
 #include <errno.h>
 #include <inttypes.h>

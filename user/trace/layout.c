@@ -3,6 +3,8 @@
 
 #include "trace/layout.h"
 
+#include "run/account.h"
+#include "run/result.h"
 #include "trace/fields.h"
 #include "trace/stream.h"
 
@@ -54,6 +56,33 @@ struct layout_names {
 	const char *comma;
 };
 
+static void layout_put_result(void *user, int32_t code, const char *text)
+{
+	struct layout_names *names = user;
+
+	fprintf(names->out, "%s\n \"%" PRId32 "\": \"%s\"", names->comma, code, text);
+	names->comma = ",";
+}
+
+/* What programs print for results, and for the fields with the parts of a request's time. */
+static void layout_put_words(FILE *out)
+{
+	static const char *const field[ACCOUNT_N_COLUMNS] = {
+#define X(type, name, unit, meaning) #name,
+		AFS_COLUMNS(X)
+#undef X
+	};
+	struct layout_names names = { .out = out, .comma = "" };
+
+	fputs("\"results\": {", out);
+	result_names(layout_put_result, &names);
+	fputs("\n},\n\"parts\": {", out);
+	for (size_t i = 0; i < ACCOUNT_N_COLUMNS; i++)
+		fprintf(out, "%s\n \"%s\": \"%s\"", i ? "," : "", field[i],
+			account_columns[i].text);
+	fputs("\n},\n", out);
+}
+
 static void layout_put_name(void *user, unsigned int number, const char *name)
 {
 	struct layout_names *names = user;
@@ -93,6 +122,7 @@ static void layout_put(FILE *out, const struct trace_about *about)
 	fputs(",\n", out);
 	layout_put_streams(out);
 	layout_put_enums(out);
+	layout_put_words(out);
 }
 
 int layout_write(FILE *out, const struct trace_about *about)

@@ -5,7 +5,6 @@
 
 #include "run/account.h"
 #include "trace/fields.h"
-#include "trace/layout.h"
 
 #include <errno.h>
 #include <inttypes.h>
@@ -13,12 +12,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <zlib.h>
-
-/* The last line: the checksum of all before it. To CTF it is a comment. */
-#define CRC_BEFORE "/* crc32 "
-#define CRC_AFTER  " */\n"
-#define CRC_LINE   CRC_BEFORE "%08x" CRC_AFTER
-#define CRC_LEN    21
 
 static void write_types(FILE *out)
 {
@@ -148,156 +141,16 @@ char *metadata_summed(void (*put)(FILE *out, const struct trace_about *about),
 	return NULL;
 }
 
-static char *metadata_text_of(const struct trace_about *about)
-{
-	return metadata_summed(metadata_put, about, CRC_BEFORE, CRC_AFTER);
-}
-
 int metadata_write(FILE *out, const struct trace_about *about)
 {
-	char *text = metadata_text_of(about);
+	/* The last line; to CTF a comment. */
+	char *text = metadata_summed(metadata_put, about, "/* crc32 ", " */\n");
 
 	if (!text)
 		return -ENOMEM;
 	fputs(text, out);
 	free(text);
 	return 0;
-}
-
-static bool crc_is_right(const char *text, size_t len)
-{
-	char line[CRC_LEN + 1];
-	uint32_t crc;
-
-	if (len < CRC_LEN)
-		return false;
-	crc = (uint32_t)crc32(0, (const uint8_t *)text, (uInt)(len - CRC_LEN));
-	snprintf(line, sizeof(line), CRC_LINE, crc);
-	return !memcmp(line, text + len - CRC_LEN, CRC_LEN);
-}
-
-static bool read_uuid(const char *text, uint8_t uuid[16])
-{
-	static const char form[] = "xxxxxxxx-xxxx-xxxx-xxxx-xxxxxxxxxxxx\";";
-	static const char digits[] = "0123456789abcdef";
-	const char *digit;
-	unsigned int n = 0;
-
-	for (size_t i = 0; form[i]; i++) {
-		digit = text[i] ? strchr(digits, text[i]) : NULL;
-		if (form[i] != 'x' ? text[i] != form[i] : !digit)
-			return false;
-		if (form[i] != 'x')
-			continue;
-		uuid[n / 2] = (uint8_t)(uuid[n / 2] << 4 | (digit - digits));
-		n++;
-	}
-	return true;
-}
-
-static bool read_number(const char *text, int64_t limit, int64_t *out)
-{
-	char *end;
-
-	errno = 0;
-	*out = strtoll(text, &end, 10);
-	return !errno && *end == ';' && *out > -limit && *out < limit;
-}
-
-/* Reads a line whose contents differ between traces. */
-static bool metadata_read_line(const char *line, struct trace_about *out, int64_t *offset_s)
-{
-	static const char *const others[] = { "\ttracer_version = \"", "\trun = \"",
-					      "\tcommand = \"", "\thostname = \"", "/* crc32 " };
-
-#define BEGINS(what) (!strncmp(line, what, sizeof(what) - 1))
-#define REST(what)   (line + sizeof(what) - 1)
-	if (BEGINS("\tuuid = \""))
-		return read_uuid(REST("\tuuid = \""), out->uuid);
-	if (BEGINS("\toffset_s = "))
-		return read_number(REST("\toffset_s = "), INT64_MAX / 1000000000, offset_s);
-	if (BEGINS("\toffset = "))
-		return read_number(REST("\toffset = "), 1000000000, &out->offset_ns);
-#undef BEGINS
-#undef REST
-	for (size_t i = 0; i < sizeof(others) / sizeof(others[0]); i++)
-		if (!strncmp(line, others[i], strlen(others[i])))
-			return true;
-	return false;
-}
-
-/* "uint16_t pad;" where ours has a field of that type: room of an older version, which was 0. */
-static bool is_room(const char *text, size_t len, const char *ours)
-{
-	const char *pad = strstr(text, " pad");
-
-	return pad && pad < text + len && !strncmp(text, ours, (size_t)(pad - text) + 1);
-}
-
-/* Of a line of an enum, "NAME" = NUMBER. */
-static unsigned long enum_number(const char *line)
-{
-	const char *at = strstr(line, "\" = ");
-
-	return at ? strtoul(at + 4, NULL, 10) : 0;
-}
-
-/* Whether our line is a value of an enum that the text does not have: an older version had fewer.
- */
-static bool is_newer_value(const char *text, const char *ours)
-{
-	if (strncmp(ours, "\t\"", 2) != 0)
-		return false;
-	return *text == '}' || (!strncmp(text, "\t\"", 2) && enum_number(text) > enum_number(ours));
-}
-
-/* Compares with ours line by line. Returns the number of the first that differs, 0: none. */
-static unsigned int metadata_compare(const char *text, const char *ours, struct trace_about *out)
-{
-	int64_t offset_s = 0;
-	unsigned int line = 1;
-	size_t len, our_len;
-	bool same;
-
-	for (; *text && *ours; ours += our_len + (ours[our_len] == '\n')) {
-		len = strcspn(text, "\n");
-		our_len = strcspn(ours, "\n");
-		if (is_newer_value(text, ours))
-			continue;
-		same = (len == our_len && !memcmp(text, ours, len)) || is_room(text, len, ours);
-		if (!same && (strncmp(text, ours, strcspn(ours, "=0123456789\n")) ||
-			      !metadata_read_line(text, out, &offset_s)))
-			return line;
-		text += len + (text[len] == '\n');
-		line++;
-	}
-	out->offset_ns += offset_s * 1000000000;
-	return *text || *ours ? line : 0;
-}
-
-int metadata_read(const char *text, size_t len, struct trace_about *out, struct err *e)
-{
-	static const struct trace_about none = { .run = "", .command = "", .host = "" };
-	unsigned int line;
-	char *ours;
-
-	*out = none;
-	if (!crc_is_right(text, len))
-		return err_set(
-		    e, -EBADMSG,
-		    "its metadata is cut off or was changed (its checksum is not right)");
-	ours = strlen(text) == len ? metadata_text_of(&none) : strdup("");
-	if (!ours)
-		return err_set(e, -ENOMEM, "out of memory");
-	line = metadata_compare(text, ours, out);
-	free(ours);
-	if (!line)
-		return 0;
-	return err_set(
-	    e, -EPROTO,
-	    "line %u of its metadata is not this version's (afpscope " AFPSCOPE_VERSION
-	    "): babeltrace2 reads it as it is, and afpscope query if it has a " LAYOUT_FILE,
-	    line);
 }
 
 void metadata_document(FILE *out)

@@ -25,13 +25,6 @@ int metadata_write(FILE *out, const struct trace_about *about);
 char *metadata_summed(void (*put)(FILE *out, const struct trace_about *about),
 		      const struct trace_about *about, const char *before, const char *after);
 
-/*
- * Reads uuid and offset_ns from the text of a trace's metadata (len bytes and a NUL; the other
- * members are ""), if its layout and its names of numbers are exactly ours: then records are as in
- * bpf/records.h. -EBADMSG: damaged; -EPROTO: of another version; -ENOMEM; e says what to do.
- */
-int metadata_read(const char *text, size_t len, struct trace_about *out, struct err *e);
-
 /* The tables of docs/trace.md. */
 void metadata_document(FILE *out);
 

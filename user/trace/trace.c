@@ -393,27 +393,6 @@ int trace_note(const struct trace *t, struct run *r)
 			strerror(-t->failed), unwritten(t));
 }
 
-void trace_noted(const char *text, int64_t n[AFS_N_STREAMS])
-{
-	int64_t requests, calls, waits, client;
-	int end = 0;
-
-	for (unsigned int i = 0; i < AFS_N_STREAMS; i++)
-		n[i] = -1;
-	/* The folder's name may hold a colon, too. */
-	for (; !end && (text = strstr(text, ": ")); text += 2)
-		sscanf(text,
-		       ": %" SCNd64 " requests, %" SCNd64 " calls, %" SCNd64 " waits, %" SCNd64
-		       " of the client's requests,%n",
-		       &requests, &calls, &waits, &client, &end);
-	if (!end)
-		return;
-	n[AFS_STREAM_REQUESTS] = requests;
-	n[AFS_STREAM_CALLS] = calls;
-	n[AFS_STREAM_WAITS] = waits;
-	n[AFS_STREAM_CLIENT] = client;
-}
-
 void trace_close(struct trace *t)
 {
 	if (!t)

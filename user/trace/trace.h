@@ -61,9 +61,6 @@ void trace_stop(struct trace *t);
 /* After trace_stop: what was written, what was lost. 0 or -ENOMEM. */
 int trace_note(const struct trace *t, struct run *r);
 
-/* Parses a run's rung "trace", written by trace_note: records by stream, -1: not in it. */
-void trace_noted(const char *text, int64_t n[AFS_N_STREAMS]);
-
 /* Records of a stream that are in the files; after trace_stop. */
 uint64_t trace_written(const struct trace *t, unsigned int stream);
 

@@ -24,9 +24,10 @@ STREAMS_MAX = 64
 FIELDS_MAX = 1024
 LENGTH_MAX = 4096  # of an array
 RECORD_MAX = 1 << 16
+CLOCK_MAX = 1 << 62
 
 _NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]{0,62}")
-_NUMBER = re.compile(r"0|[1-9][0-9]{0,4}")
+_NUMBER = re.compile(r"0|-?[1-9][0-9]{0,4}")
 _UUID = re.compile(r"[0-9a-f]{32}")
 # How the file ends: CRC-32 of all before it.
 _CRC = re.compile(rb'"crc32": "([0-9a-f]{8})"\}\n\Z')
@@ -55,7 +56,8 @@ _TIMES = {"timestamp": ("u64", 0), "t": ("u64", 0)}
 class Layout:
     """The packets of one stream: the head in `head`, records of `dtype` from `start` on.
 
-    Records follow each other without a gap. `labels`: for fields that are enums.
+    Records follow each other without a gap. `labels`: for fields that are enums. `parts`: what the
+    fields are called that are parts of a request's time; `results`: codes of results in words.
     """
 
     name: str
@@ -63,13 +65,19 @@ class Layout:
     start: int
     dtype: np.dtype[np.void]
     labels: dict[str, dict[int, str]]
+    parts: dict[str, str]
+    results: dict[int, str]
 
 
 @dataclass(frozen=True)
 class Layouts:
-    """Those of a trace, by the number of the stream; `uuid`: 16 bytes, as in each packet."""
+    """Those of a trace, by the number of the stream; `uuid`: 16 bytes, as in each packet.
+
+    `offset_ns`: added to a timestamp it gives wall time.
+    """
 
     uuid: bytes
+    offset_ns: int
     streams: dict[int, Layout]
 
 
@@ -202,6 +210,9 @@ def _described(node: Node) -> Layouts:
             "use the version that wrote it"
         )
     enums = {key: _labels(names) for key, names in node["names"].members()}
+    results, parts = _labels(node["results"]), node["parts"].texts()
+    if any(not text.isprintable() for text in parts.values()):
+        raise Failure(f"{node['parts'].where} has control characters")
     head, start = _fields(node["head"], {})
     _must_be(node["head"], head, _HEAD)
     for needed in _NEEDED:
@@ -220,8 +231,14 @@ def _described(node: Node) -> Layouts:
             start=start,
             dtype=_dtype(fields, size),
             labels={f.name: f.labels for f in fields if f.labels},
+            parts={f.name: parts[f.name] for f in fields if f.name in parts},
+            results=results,
         )
-    return Layouts(bytes.fromhex(_matching(node["uuid"], _UUID, "a uuid")), streams)
+    return Layouts(
+        uuid=bytes.fromhex(_matching(node["uuid"], _UUID, "a uuid")),
+        offset_ns=_within(node["clock"]["offset_ns"], -CLOCK_MAX, CLOCK_MAX),
+        streams=streams,
+    )
 
 
 def layouts(folder: Path) -> Layouts:

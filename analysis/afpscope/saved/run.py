@@ -120,8 +120,7 @@ class Run:
     @property
     def written(self) -> dict[str, int]:
         """Records of the trace by stream, as noted in the run; empty if not noted."""
-        found = _WRITTEN.search(self.rungs.get("trace", ""))
-        return dict(zip(_COUNTED, map(int, found.groups()), strict=True)) if found else {}
+        return noted(self.rungs)
 
     @property
     def diagnosed(self) -> tuple[str, str] | None:
@@ -262,6 +261,12 @@ def _parse(node: Node, file: Path, folder: Path | None) -> Run:
         raise Failure(f"{file}: {e}", e.code) from None
 
 
+def noted(rungs: dict[str, str]) -> dict[str, int]:
+    """Records of the trace by stream, as the rungs of its run note them; empty if they do not."""
+    found = _WRITTEN.search(rungs.get("trace", ""))
+    return dict(zip(_COUNTED, map(int, found.groups()), strict=True)) if found else {}
+
+
 def _socket(node: Node) -> Socket:
     def point(at: Node) -> tuple[int, int, int]:
         t_ns, queue, drops = (value.count() for value in at.items())
@@ -318,29 +323,36 @@ def _saved(base: Path) -> list[Path]:
         return []
 
 
-def _newest(base: Path) -> Path:
+def _file(folder: Path, killed: bool) -> Path | None:
+    """The file that makes a folder a run; killed: or that of its trace."""
+    names = (RUN_FILE, "trace/metadata") if killed else (RUN_FILE,)
+    return next((folder / name for name in names if (folder / name).exists()), None)
+
+
+def _newest(base: Path, killed: bool) -> Path:
     """The run whose run.json was written last, whatever its folder is called."""
-    files = [p / RUN_FILE for p in _saved(base) if (p / RUN_FILE).exists()]
-    if not files:
+    found = [(file, folder) for folder in _saved(base) if (file := _file(folder, killed))]
+    if not found:
         raise wrong_use(
             f"there is no last run: {base} has no runs (those of -o DIR are named by their path)"
         )
-    return max(files, key=lambda file: (file.stat().st_mtime_ns, file.parent.name)).parent
+    return max(found, key=lambda pair: (pair[0].stat().st_mtime_ns, pair[1].name))[1]
 
 
 def _id_of(folder: Path) -> str:
     try:
         return load(folder / RUN_FILE)["id"].text()
-    except Failure:
-        return ""
+    except Failure:  # a run that was killed has it only in its folder's name
+        return folder.name.rpartition("-")[2]
 
 
-def find(name: str) -> Path:
-    """The run that NAME means: a path, `last`, or a unique prefix of a folder's name or an id."""
+def find(name: str, killed: bool = False) -> Path:
+    """The run that NAME means: a path, `last`, or a unique prefix of a folder's name or an id.
+    killed: `last` may be one that has a trace only."""
     base = runs_folder()
     path = Path(name)
     if name == "last" and not path.exists():
-        return _newest(base)
+        return _newest(base, killed)
     if name and path.exists():
         return path
     if not name or "/" in name:

@@ -14,7 +14,7 @@ import re
 import weakref
 import zlib
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -102,7 +102,8 @@ class Stream:
     """The records of one file, in its order.
 
     `counts[i]` records are in packet `packets[i]`, the number of a packet in the file.
-    `discarded`: records that the recorder lost; `lost_packets`: missing in the sequence.
+    `discarded`: records that the recorder lost; `lost_packets`: missing in the sequence; of them
+    `damaged` are in the file. `torn_bytes`: after the last whole packet.
     """
 
     name: str
@@ -113,6 +114,8 @@ class Stream:
     counts: Array
     discarded: int
     lost_packets: int
+    damaged: int
+    torn_bytes: int
     notices: tuple[str, ...]
     checked: bool
     _data: Pieces | None = field(repr=False)
@@ -161,10 +164,11 @@ class Stream:
 
 @dataclass(frozen=True)
 class Trace:
-    """The streams of a trace by name, and notices about it."""
+    """The streams of a trace by name, and notices about it; `offset_ns`: to wall time."""
 
     streams: dict[str, Stream]
     notices: tuple[str, ...]
+    offset_ns: int
 
     @staticmethod
     def open(folder: Path) -> Trace:
@@ -192,7 +196,7 @@ class Trace:
         if not streams:
             why = "; ".join(notices) or "it has no streams"
             raise Failure(f"nothing of the trace in {folder} can be read: {why}")
-        return Trace(streams, tuple(notices))
+        return Trace(streams, tuple(notices), known.offset_ns)
 
 
 def _records(
@@ -273,16 +277,16 @@ def _packet_bytes(head: Array) -> int:
     return 0 if bits % 8 else bits // 8
 
 
-def _none(path: Path, one: Layout, notices: list[str]) -> Stream:
-    nothing = np.empty(0, np.int64)
-    return Stream(path.name, path, one, 0, nothing, nothing, 0, 0, tuple(notices), True, None)
+def _none(path: Path, one: Layout, notices: list[str], torn: int) -> Stream:
+    no, at = np.empty(0, np.int64), (path.name, path, one)
+    return Stream(*at, 0, no, no, 0, 0, 0, torn, tuple(notices), True, None)
 
 
-def _empty(path: Path, known: Layouts, why: str) -> Stream:
+def _empty(path: Path, known: Layouts, why: str, torn: int) -> Stream:
     """A stream without a whole packet: known only by the file's name."""
     for one in known.streams.values():
         if one.name == path.name:
-            return _none(path, one, [f"{path.name}: {why}"] if why else [])
+            return _none(path, one, [f"{path.name}: {why}"] if why else [], torn)
     raise Failure(why or "it is empty")
 
 
@@ -293,9 +297,9 @@ def _stream(path: Path, known: Layouts) -> Stream:
         raise Failure(f"cannot read {path}: {e.strerror}") from None
     size = data.size
     if not size:
-        return _empty(path, known, "")
+        return _empty(path, known, "", 0)
     if size < min(one.start for one in known.streams.values()):
-        return _empty(path, known, f"{size:,} bytes, a torn first packet, left out")
+        return _empty(path, known, f"{size:,} bytes, a torn first packet, left out", size)
     shape = _choose(path, known, data)
     names = {other.name for other in known.streams.values()}
     if path.name in names and path.name != shape.layout.name:
@@ -305,7 +309,7 @@ def _stream(path: Path, known: Layouts) -> Stream:
     if rest:
         notices.append(f"{path.name}: the last packet is torn: its {rest:,} bytes are left out")
     if not whole:
-        return _none(path, shape.layout, notices)
+        return _none(path, shape.layout, notices, rest)
     return _packets(path, data, shape, whole, notices)
 
 
@@ -352,6 +356,8 @@ def _packets(path: Path, data: Pieces, shape: _Shape, whole: int, notices: list[
         np.concatenate(sound.counts),
         discarded,
         lost,
+        sound.bad,
+        data.size % packet_bytes,
         tuple(notices),
         CRC in names,
         data,
@@ -504,4 +510,4 @@ def of_run(run: Run) -> Trace | None:
         found = trace.streams[name].n if name in trace.streams else 0
         if found != n:
             notices.append(f"{name}: {found:,} records are here, {n:,} were written")
-    return Trace(trace.streams, (*trace.notices, *notices))
+    return replace(trace, notices=(*trace.notices, *notices))

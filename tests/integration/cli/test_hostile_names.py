@@ -18,7 +18,7 @@ from pathlib import Path
 import pytest
 from exporting import export, promtool
 from netatalk import Server
-from offline import analysis
+from offline import analysis, command
 from recording import HOSTILE, RawClient, ask_for, gone
 from scope import FINDINGS, NOT_TOLD, OK, PinnedServer, Scope, both_cpus
 
@@ -67,7 +67,7 @@ def test_hostile_names_reach_no_output_of_a_run(scope: Scope, guests: Server) ->
         with path.open(newline="") as file:
             head, *rows = csv.reader(file)
         assert all(len(row) == len(head) for row in rows), path
-    shown = scope.execute([str(scope.binary), "dump", "--stream", "all", str(folder)]).expect(OK)
+    shown = scope.execute([*command(), "dump", "--stream", "all", str(folder)]).expect(OK)
     harmless(shown.out + shown.err)
     assert TAG.decode() in shown.out
 

@@ -27,9 +27,9 @@ COMMANDS = (
         "check",
         "clean",
     ),
-    *("dump", "top", "exporter"),
+    *("top", "exporter"),
 )
-PACKAGE = ("report", "info", "compare", "gate", "ab", "sweep", "query", "export")
+PACKAGE = ("report", "info", "dump", "compare", "gate", "ab", "sweep", "query", "export")
 
 COMPLETE = """
 source "$1"; shift

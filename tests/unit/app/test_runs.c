@@ -121,7 +121,7 @@ static void run_json_that_is_no_file_is_not_waited_for(void **state)
 	alarm(10);
 	check(*state, "cccc", NAMED, 0);
 	snprintf(path, sizeof(path), "%s/" NEW, (char *)*state);
-	assert_null(runs_rung(path, "trace"));
+	assert_null(runs_load(path));
 	alarm(0);
 }
 

@@ -332,7 +332,6 @@ static void a_client_that_is_too_fast_loses_records_by_number(void **state)
 	struct trace_packet_head head = { 0 };
 	uint8_t *all;
 	size_t len;
-	int64_t noted[AFS_N_STREAMS];
 	struct run r;
 
 	rig_open(x, &(struct trace_opts) {});
@@ -348,38 +347,9 @@ static void a_client_that_is_too_fast_loses_records_by_number(void **state)
 	assert_int_equal(run_init(&r, "test", "test"), 0);
 	assert_int_equal(trace_note(x->t, &r), 0);
 	assert_int_equal(run_losses(&r), 5);
-	trace_noted(run_note_find(&r.rungs, "trace"), noted);
-	assert_int_equal(noted[AFS_STREAM_CLIENT], CLIENT_ROOM);
-	assert_int_equal(noted[AFS_STREAM_CALLS], trace_written(x->t, AFS_STREAM_CALLS));
+	assert_non_null(
+	    strstr(run_note_find(&r.rungs, "trace"), " 65536 of the client's requests, "));
 	run_fini(&r);
-}
-
-static void what_a_run_says_of_its_trace_is_read_again(void **state)
-{
-	static const struct {
-		const char *text;
-		int64_t requests, calls, waits, client;
-	} rows[] = {
-		{ "/run/trace: 1 requests, 20 calls, 0 waits, 4 of the client's requests, 9 bytes",
-		  1, 20, 0, 4 },
-		{ "/a: 7 requests, b/trace: 12345678901 requests, 2 calls, 3 waits, 4 of the "
-		  "client's requests, 9 bytes",
-		  12345678901, 2, 3, 4 },
-		{ "/run/trace: 1 requests, 2 calls", -1, -1, -1, -1 },
-		{ "", -1, -1, -1, -1 },
-	};
-	int64_t n[AFS_N_STREAMS];
-
-	(void)state;
-	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
-		trace_noted(rows[i].text, n);
-		assert_int_equal(n[AFS_STREAM_REQUESTS], rows[i].requests);
-		assert_int_equal(n[AFS_STREAM_CALLS], rows[i].calls);
-		assert_int_equal(n[AFS_STREAM_WAITS], rows[i].waits);
-		assert_int_equal(n[AFS_STREAM_CLIENT], rows[i].client);
-		assert_int_equal(n[AFS_STREAM_SESSIONS], -1);
-		assert_int_equal(n[AFS_STREAM_NAMES], -1);
-	}
 }
 
 /* A killed program leaves them. */
@@ -560,7 +530,6 @@ int main(void)
 		TEST(a_client_that_is_too_fast_loses_records_by_number),
 		TEST(what_is_old_is_written_before_its_packet_is_full),
 		TEST(the_layout_is_that_of_the_table_and_has_its_checksum),
-		cmocka_unit_test(what_a_run_says_of_its_trace_is_read_again),
 		cmocka_unit_test(the_table_fits_the_records),
 		cmocka_unit_test(the_parts_of_a_request_are_the_columns_of_time),
 		cmocka_unit_test(the_documentation_has_the_tables),

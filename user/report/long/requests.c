@@ -3,7 +3,7 @@
 #include "run/requests.h"
 #include "report/grid.h"
 #include "report/long/states.h"
-#include "report/result.h"
+#include "run/result.h"
 
 #include <errno.h>
 #include <stdlib.h>

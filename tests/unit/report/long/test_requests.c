@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
  * What the report says of requests inside the server, of sessions, of runs that only watched.
- * Also tests user/run/requests.c, user/report/result.c, user/report/long/calls.c,
+ * Also tests user/run/requests.c, user/run/result.c, user/report/long/calls.c,
  * user/report/screen/sessions.c, user/report/long/states.c.
  */
 #include "afp/proto.h"
-#include "report/result.h"
 #include "run/requests.h"
+#include "run/result.h"
 #include "unit/report_text.h"
 #include "unit/sample_run.h"
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* AFP result codes in words (AFP reference 3.x; netatalk's include/atalk/afp.h). */
-#include "report/result.h"
+#include "run/result.h"
 
 #include <stddef.h>
 
@@ -61,4 +61,10 @@ const char *result_text(int32_t code)
 		if (texts[i].code == code)
 			return texts[i].text;
 	return NULL;
+}
+
+void result_names(void (*put)(void *user, int32_t code, const char *text), void *user)
+{
+	for (size_t i = 0; i < sizeof(texts) / sizeof(texts[0]); i++)
+		put(user, texts[i].code, texts[i].text);
 }
