@@ -25,11 +25,6 @@
 
 #define TIMEOUT_MS 1000 /* of a part of a list */
 
-struct sockets_place {
-	uint64_t ino;
-	size_t at; /* in "entry" */
-};
-
 static const uint8_t mapped[12] = { [10] = 0xff, [11] = 0xff };
 
 void sockets_diag_addr(struct sockets_addr *out, int family, const void *ip, uint16_t port)

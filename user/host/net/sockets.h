@@ -33,6 +33,12 @@ struct sockets_entry {
 	uint32_t file_dev;
 };
 
+/* Where the socket with an inode is among all. */
+struct sockets_place {
+	uint64_t ino;
+	size_t at; /* in "entry" */
+};
+
 struct sockets {
 	size_t n;
 	struct sockets_entry *entry;
