@@ -229,7 +229,12 @@ def changed_behind(site: Site, per_s: float) -> Iterator[None]:
 def read_only(site: Site, wrong: float) -> Iterator[None]:
     """The volume's file system is made read-only, as one with errors is."""
     how = "remount,bind,ro" if wrong else "remount,bind,rw"
-    subprocess.run(["mount", "-o", how, str(site.vol1)], check=True)
+    line = ["mount", "-o", how, str(site.vol1)]
+    end = time.monotonic() + 10
+    # Refused as long as a file there is open to be written: a load has that now and then.
+    while subprocess.run(line, check=False, capture_output=True).returncode:
+        assert time.monotonic() < end, "a file on the volume is always open to be written"
+        time.sleep(0.02)
     try:
         yield
     finally:

@@ -13,6 +13,7 @@ import shutil
 import signal
 import subprocess
 import tempfile
+import threading
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -73,6 +74,16 @@ LONG = (
 LAST = "test_load_known"
 # What one worker runs although it is not one file: else each would make "repeated" and "peer_text".
 TOGETHER = {"test_output": "test_books"}
+
+
+def pytest_configure() -> None:
+    """SIGTERM, as from timeout(1), ends the tests as ^C does: the servers end with them."""
+
+    def interrupt(_signal: int, _frame: object) -> None:
+        raise KeyboardInterrupt
+
+    if threading.current_thread() is threading.main_thread():
+        signal.signal(signal.SIGTERM, interrupt)
 
 
 # First, as pytest-xdist notes the groups in this hook, too.
