@@ -53,7 +53,7 @@ static int judge_owner(struct kind_found *out, const struct kind_wish *wish, str
 
 	out->owner = owner_of(pid);
 	if (wish->owner && out->owner != *wish->owner)
-		return err_set(e, -ENXIO,
+		return err_set(e, -EPERM,
 			       "what listens there now (process %d) is of user %u, not of user %u: "
 			       "it is not watched",
 			       pid, out->owner, *wish->owner);
