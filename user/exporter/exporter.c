@@ -98,7 +98,8 @@ static int exporter_start(struct exporter_child child[], enum exporter_helper wh
 	int pair[2], status;
 
 	if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, pair))
-		return err_set(e, -errno, "cannot begin: %s", strerror(errno));
+		return err_set(e, -errno, "cannot start a process of the exporter: %s",
+			       strerror(errno));
 	c->socket = pair[0];
 	setsockopt(c->socket, SOL_SOCKET, SO_SNDTIMEO, &patience, sizeof(patience));
 	c->pid = fork();
@@ -114,7 +115,9 @@ static int exporter_start(struct exporter_child child[], enum exporter_helper wh
 		_exit(status);
 	}
 	close(pair[1]);
-	return c->pid < 0 ? err_set(e, -errno, "cannot begin: %s", strerror(errno)) : 0;
+	return c->pid < 0 ? err_set(e, -errno, "cannot start a process of the exporter: %s",
+				    strerror(errno))
+			  : 0;
 }
 
 /* Ends it in its own time, but not for ever. How it has ended. */

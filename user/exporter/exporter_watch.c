@@ -188,7 +188,7 @@ static void exporter_watch_lose(struct watcher *w, enum exporter_helper which)
 	close(w->child[which].socket);
 	w->child[which].socket = -1;
 	if (which == EXPORTER_FILE)
-		cmd_say("the process that writes the file has ended");
+		cmd_say("the process that writes the file has ended: start the exporter again");
 	exporter_watch_end(w, OUTCOME_FAILED);
 }
 
