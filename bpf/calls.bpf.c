@@ -481,15 +481,18 @@ static __always_inline void mark_call(struct afs_thread *t, struct task_struct__
 
 /*
  * The place of a process in the list of those wanted, or of one before it. Without branches, which
- * the verifier would follow separately. A global function: verified once.
+ * the verifier would follow separately, as Linux 6.16 and later do with a mask of 0 or -1, too. A
+ * global function: verified once.
  */
 __noinline __u32 want_find(__s32 tgid)
 {
-	__u32 at = 0, next;
+	__u32 at = 0, next, less;
 
 	for (__u32 step = AFS_N_WANTS / 2; step; step /= 2) {
 		next = (at + step) & (AFS_N_WANTS - 1);
-		at += step & (((__u32)(tgid - shared.mark.want[next].tgid) >> 31) - 1);
+		less = tgid - shared.mark.want[next].tgid;
+		barrier_var(less); /* else the compiler makes a branch of the next line */
+		at += step * (1 - (less >> 31));
 	}
 	return at;
 }

@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
  * Ten million calls of sessions that begin and end inside the window, exact for every process;
- * and watches that come and go by the hundred and leave nothing.
+ * watches that come and go by the hundred and leave nothing; and what a start costs the kernel.
  */
 #include "watched.h"
 
 #include <bpf/bpf.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <stddef.h>
 #include <sys/resource.h>
 #include <unistd.h>
 
@@ -262,9 +263,40 @@ static void a_hundred_watches_of_a_busy_process_are_exact_and_leave_nothing(void
 	waitpid(other, NULL, 0);
 }
 
+/* Most instructions of a program, on any path, that the kernel looks at before it takes it. */
+#define VERIFIED_MAX 25000
+
+/* Loading the programs is most of the time until a command watches: about 1 us an instruction. */
+static void the_kernel_verifies_each_program_quickly(void **state)
+{
+	struct bpf_prog_info info;
+	unsigned int n = 0;
+	struct watch *w;
+	__u32 len;
+
+	(void)state;
+	open_watch(&w, getpid());
+	for (int fd = 0; fd < 1024; fd++) {
+		memset(&info, 0, sizeof(info));
+		len = sizeof(info);
+		/* Of a map this is another struct, which is shorter. */
+		if (bpf_obj_get_info_by_fd(fd, &info, &len) ||
+		    len <= offsetof(struct bpf_prog_info, verified_insns))
+			continue;
+		print_message("%s: %u instructions\n", info.name, info.verified_insns);
+		if (info.verified_insns > VERIFIED_MAX)
+			fail_msg("%s: %u instructions are verified", info.name,
+				 info.verified_insns);
+		n += !strcmp(info.name, "mark_processes") || !strcmp(info.name, "on_sys_exit");
+	}
+	assert_int_equal(n, 2);
+	watch_free(w);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(the_kernel_verifies_each_program_quickly),
 		cmocka_unit_test(ten_million_calls_of_eight_sessions_are_exact),
 		cmocka_unit_test(a_hundred_watches_of_a_busy_process_are_exact_and_leave_nothing),
 	};
