@@ -3,9 +3,8 @@
 #include "watch/threads.h"
 
 #include "kinds/target.h"
+#include "unit/memory_in_use.h"
 #include "unit/working_child.h"
-
-#include <malloc.h>
 
 #define MANY 400
 
@@ -58,7 +57,7 @@ static void threads_that_have_ended_stay_in_their_group_and_need_no_memory(void 
 	(void)state;
 	note(&x);
 	assert_int_equal(x.run.n_threads, 1);
-	used = mallinfo2().uordblks;
+	used = memory_in_use();
 	assert_int_equal(write(x.child.tell, "m", 1), 1);
 	for (size_t n = 0; n < MANY; n = note(&x)->n)
 		for (size_t i = 0; i < 100; i++, looks++)
@@ -66,7 +65,7 @@ static void threads_that_have_ended_stay_in_their_group_and_need_no_memory(void 
 	assert_int_equal(x.run.n_threads, 1);
 	assert_string_equal(x.run.threads->name, "test_threads");
 	assert_true(x.run.threads->cpu_ns > x.run.threads->busiest_cpu_ns);
-	assert_true(mallinfo2().uordblks < used + 8192);
+	assert_true(memory_in_use() < used + 8192);
 	child_end(&x.child);
 	end(&x);
 }
@@ -128,12 +127,14 @@ static void another_process_with_the_number_of_one_that_ended_is_not_counted(voi
 		skip();
 }
 
-int main(void)
+int main(int argc, char **argv)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(threads_that_have_ended_stay_in_their_group_and_need_no_memory),
 		cmocka_unit_test(another_process_with_the_number_of_one_that_ended_is_not_counted),
 	};
 
+	(void)argc;
+	count_memory_exactly(argv);
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

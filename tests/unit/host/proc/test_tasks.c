@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* CPU time of threads that come and go. */
 #include "host/proc/tasks.h"
+#include "unit/memory_in_use.h"
 #include "unit/working_child.h"
 
 #include <errno.h>
-#include <malloc.h>
 #include <sys/resource.h>
 
 #define MANY 400
@@ -64,7 +64,7 @@ static void threads_that_have_ended_need_no_memory(void **state)
 
 	(void)state;
 	tasks_look(&t, c.pid);
-	used = mallinfo2().uordblks;
+	used = memory_in_use();
 	assert_int_equal(write(c.tell, "m", 1), 1);
 	for (before = 0; t.n_gone < MANY; before = now) {
 		tasks_look(&t, c.pid);
@@ -72,7 +72,7 @@ static void threads_that_have_ended_need_no_memory(void **state)
 		assert_true(now >= before);
 		assert_true(t.n <= 16);
 	}
-	assert_true(mallinfo2().uordblks < used + 8192);
+	assert_true(memory_in_use() < used + 8192);
 	tasks_fini(&t);
 	child_end(&c);
 }
@@ -97,7 +97,7 @@ static void without_files_a_look_changes_nothing(void **state)
 	child_end(&c);
 }
 
-int main(void)
+int main(int argc, char **argv)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(the_total_keeps_what_an_ended_thread_had),
@@ -106,5 +106,7 @@ int main(void)
 		cmocka_unit_test(without_files_a_look_changes_nothing),
 	};
 
+	(void)argc;
+	count_memory_exactly(argv);
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -2,9 +2,9 @@
 /* Accounts of a parent and its children, which do known I/O and come and go. */
 #include "watch/proc/procio.h"
 
+#include "unit/memory_in_use.h"
 #include "unit/working_child.h"
 
-#include <malloc.h>
 #include <stdlib.h>
 #include <sys/resource.h>
 
@@ -251,7 +251,7 @@ static void processes_that_have_ended_need_no_memory(void **state)
 	struct run r;
 
 	look(s);
-	used = mallinfo2().uordblks;
+	used = memory_in_use();
 	for (unsigned int i = 0; i < MANY; i++) {
 		tell(s, 'b');
 		look(s);
@@ -261,7 +261,7 @@ static void processes_that_have_ended_need_no_memory(void **state)
 	}
 	assert_int_equal(reads(s, MANY * (2 + START)), MANY * READS);
 	assert_int_equal(s->io.n, 1);
-	assert_true(mallinfo2().uordblks < used + 4096);
+	assert_true(memory_in_use() < used + 4096);
 	assert_null(warning(s, &r));
 	assert_non_null(strstr(run_note_find(&r.server, "sessions"), "300 began, 300 ended"));
 	run_fini(&r);
@@ -282,7 +282,7 @@ static void a_tick_asks_for_looks_only_after_changes(void **state)
 	assert_in_range(asked, 1, 5);
 }
 
-int main(void)
+int main(int argc, char **argv)
 {
 	const struct CMUnitTest tests[] = {
 #define T(f) cmocka_unit_test_setup_teardown(f, setup, teardown)
@@ -296,5 +296,7 @@ int main(void)
 		T(a_tick_asks_for_looks_only_after_changes),
 	};
 
+	(void)argc;
+	count_memory_exactly(argv);
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }
