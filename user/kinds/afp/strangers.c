@@ -28,17 +28,9 @@ static bool is_stranger(const struct run *r, const struct run_session *s, uint64
 /* For how long the server has owed an answer; 0: it does not. */
 static uint64_t owed_ns(const struct sockets_entry *e)
 {
-	struct sockaddr_storage client = sockets_sockaddr(&e->remote);
-	struct sockaddr_storage server = sockets_sockaddr(&e->local);
-	struct tcpdiag d;
-	uint32_t ms = 0;
+	uint32_t ms;
 
-	if (tcpdiag_open(&d, &client, &server))
-		return 0;
-	if (!tcpdiag_owed(&d, LOGIN_BYTES, &ms))
-		ms = 0;
-	tcpdiag_close(&d);
-	return (uint64_t)ms * NS_PER_MS;
+	return tcpdiag_owed(e, LOGIN_BYTES, &ms) ? (uint64_t)ms * NS_PER_MS : 0;
 }
 
 static void strangers_who(struct run_figures *out, const struct sockets_entry *e, pid_t pid)
