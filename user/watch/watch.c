@@ -5,7 +5,6 @@
 
 #include "base/clock.h"
 #include "host/proc/procfs.h"
-#include "watch/place.h"
 
 #include <errno.h>
 #include <inttypes.h>

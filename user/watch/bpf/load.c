@@ -9,7 +9,7 @@
 #include "host/proc/procfs.h"
 #include "host/proc/syscalls.h"
 #include "run/account.h"
-#include "watch/bpf/ring.h"
+#include "watch/bpf/rung.h"
 
 #include <bpf/bpf.h>
 #include <bpf/libbpf.h>

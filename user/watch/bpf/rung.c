@@ -4,7 +4,6 @@
 #include "watch/bpf/rung.h"
 
 #include "base/clock.h"
-#include "watch/bpf/ring.h"
 #include "watch/bpf/storage_load.h"
 #include "watch/watch_priv.h"
 
