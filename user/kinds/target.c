@@ -25,7 +25,6 @@ int target_find(struct target *out, const struct sockaddr_storage *local,
 	r = way_find(&out->way, local, peer, e);
 	out->server = out->way.server;
 	out->client = out->way.end.ino;
-	memcpy(out->note, out->way.note, sizeof(out->note));
 	return r;
 }
 

@@ -401,15 +401,14 @@ static int gluster_describe(const struct kind_found *f, struct run *r)
 	for (size_t at = 0; !e && (p = target_next(t, AFS_ROLE_SERVER, &at));)
 		e = describe_brick(r, at, p->pid, volumes);
 	procfs_each_line(t->server, "maps", find_version, version);
-	if (!e && version[0])
-		e = run_note(&r->server, "machine", "GlusterFS %s", version);
-	if (!e)
-		e = run_note(&r->server, "name", "%zu brick%s of %s", n, n > 1 ? "s" : "", volumes);
-	if (!e && target_count(t, AFS_ROLE_OTHER) == TARGET_OTHERS_MAX)
-		e = run_note(&r->warnings, "processes",
-			     "there are %d or more processes beside the bricks: those beyond that "
-			     "are not watched",
-			     TARGET_OTHERS_MAX);
+	if (version[0])
+		e |= run_note(&r->server, "machine", "GlusterFS %s", version);
+	e |= run_note(&r->server, "name", "%zu brick%s of %s", n, n > 1 ? "s" : "", volumes);
+	if (target_count(t, AFS_ROLE_OTHER) == TARGET_OTHERS_MAX)
+		e |= run_note(&r->warnings, "processes",
+			      "there are %d or more processes beside the bricks: those beyond that "
+			      "are not watched",
+			      TARGET_OTHERS_MAX);
 	return e;
 }
 

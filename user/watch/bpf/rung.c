@@ -213,17 +213,16 @@ static int finish_rungs(const struct bpf_rung *b, struct run *r)
 {
 	int err = run_note(&r->rungs, "calls", "%s", b->load.how);
 
-	if (!err && b->load.how_why[0])
-		err = run_note(&r->rungs, "calls.not", "%s", b->load.how_why);
-	if (!err && run_has_requests(r))
-		err = run_note(&r->rungs, "requests", "%s",
-			       b->load.setup->objects_on
-				   ? "bytes of the client's connection"
-				   : "off: the kernel does not allow reading its memory");
-	if (!err)
-		err = run_note(&r->rungs, "times", "tp_btf sched_switch, sched_waking");
-	if (!err && b->view.shared->lost.switches)
-		err = run_note(
+	if (b->load.how_why[0])
+		err |= run_note(&r->rungs, "calls.not", "%s", b->load.how_why);
+	if (run_has_requests(r))
+		err |= run_note(&r->rungs, "requests", "%s",
+				b->load.setup->objects_on
+				    ? "bytes of the client's connection"
+				    : "off: the kernel does not allow reading its memory");
+	err |= run_note(&r->rungs, "times", "tp_btf sched_switch, sched_waking");
+	if (b->view.shared->lost.switches)
+		err |= run_note(
 		    &r->rungs, "times.missed",
 		    "%llu times a thread got a CPU and the kernel did not report it: until its "
 		    "next call its time counts as if it still waited",
@@ -308,27 +307,23 @@ int bpf_rung_finish(struct bpf_rung *b, struct run *r)
 {
 	int err = slots_collect(b);
 
-	if (!err)
-		err = finish_rungs(b, r);
-	if (!err && !b->load.setup->objects_on)
-		err = run_note(
+	err |= finish_rungs(b, r);
+	if (!b->load.setup->objects_on)
+		err |= run_note(
 		    &r->warnings, "objects",
 		    "descriptors cannot be distinguished, all are \"%s\": the kernel does not "
 		    "allow reading its memory (%s)",
 		    ledger_object_name(AFS_OBJECT_UNKNOWN), b->load.objects_why);
-	if (!err && b->crowded)
-		err = run_note(&r->warnings, "objects",
-			       "more sockets of backends than fit: some count as other sockets");
-	if (!err)
-		err = losses_note(b, r);
-	if (!err)
-		err = finish_storage(b, r);
-	if (!err)
-		err = price_note(b, r);
-	if (!err)
-		err = run_has_requests(r) ? sessions_note(b, r) : 0;
+	if (b->crowded)
+		err |= run_note(&r->warnings, "objects",
+				"more sockets of backends than fit: some count as other sockets");
+	err |= losses_note(b, r);
+	err |= finish_storage(b, r);
+	err |= price_note(b, r);
+	if (run_has_requests(r))
+		err |= sessions_note(b, r);
 	r->has_asking = b->load.setup->trace & AFS_TRACE_ASKED && b->load.setup->objects_on;
 	for (unsigned int role = 0; role < AFS_N_ROLES; role++)
 		r->ends[role] = b->view.ended.ends[role];
-	return err ? err : books_close(&b->books, &b->view, r);
+	return err | books_close(&b->books, &b->view, r);
 }

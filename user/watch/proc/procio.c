@@ -305,25 +305,24 @@ int procio_note(const struct procio *p, struct run *r)
 			   p->t->whole ? " of every session, sampled ten times a second"
 				       : ", sampled at phase ends");
 
-	if (!err)
-		err = run_note(&r->absent, "requests", "only watching by BPF follows requests");
-	if (!err && p->t->whole && run_has_requests(r))
-		err = run_note(&r->server, "sessions",
-			       "%zu at the start, %zu began, %zu ended (without those that lived "
-			       "between two looks)",
-			       p->n_before, p->n_began, p->n_ended);
-	if (!err && p->n_cut == 1)
-		err = run_note(&r->warnings, "watch",
-			       "%s %d has ended: its figures stop at the last reading",
-			       run_role_name(r, p->cut.role), p->cut.pid);
-	else if (!err && p->n_cut)
-		err = run_note(&r->warnings, "watch",
-			       "%zu processes have ended: what they did after their last reading "
-			       "is missing",
-			       p->n_cut);
-	if (!err && p->t->n_more)
-		err = run_note(&r->warnings, "watch",
-			       "more than %d sessions: the others count when they end",
-			       AFS_N_PROCESSES);
+	err |= run_note(&r->absent, "requests", "only watching by BPF follows requests");
+	if (p->t->whole && run_has_requests(r))
+		err |= run_note(&r->server, "sessions",
+				"%zu at the start, %zu began, %zu ended (without those that lived "
+				"between two looks)",
+				p->n_before, p->n_began, p->n_ended);
+	if (p->n_cut == 1)
+		err |= run_note(&r->warnings, "watch",
+				"%s %d has ended: its figures stop at the last reading",
+				run_role_name(r, p->cut.role), p->cut.pid);
+	else if (p->n_cut)
+		err |= run_note(&r->warnings, "watch",
+				"%zu processes have ended: what they did after their last reading "
+				"is missing",
+				p->n_cut);
+	if (p->t->n_more)
+		err |= run_note(&r->warnings, "watch",
+				"more than %d sessions: the others count when they end",
+				AFS_N_PROCESSES);
 	return err;
 }
