@@ -2,7 +2,7 @@
 /*
  * What is counted below the system calls, against files whose every page is known to be in memory
  * or not, and against /proc/PID/io. On ext4: in TMPDIR or here, else on an image of our own. Tests
- * bpf/storage.bpf.c, storage.h, span.h, user/watch/bpf/storage_load.c.
+ * bpf/storage.bpf.c, storage.h, user/watch/bpf/storage_load.c.
  */
 #include "storage_works.h"
 #include "watched.h"
