@@ -105,22 +105,19 @@ static const struct daemon *daemon_of(const struct daemons *m, pid_t pid)
 	return NULL;
 }
 
-/* Leaves only those that fit. */
-static void gluster_keep(struct daemons *m, bool (*fits)(const struct daemon *is, const void *arg),
-			 const void *arg)
-{
-	size_t n = m->n;
-
-	m->n = 0;
-	for (size_t i = 0; i < n; i++)
-		if (fits(&m->daemon[i], arg))
-			m->daemon[m->n++] = m->daemon[i];
-}
+/* Leaves only those of which the condition on "is" is true. */
+#define GLUSTER_KEEP(m, condition)                                                                 \
+	({                                                                                         \
+		size_t kept = 0;                                                                   \
+		for (const struct daemon *is = (m)->daemon; is < (m)->daemon + (m)->n; is++)       \
+			if (condition)                                                             \
+				(m)->daemon[kept++] = *is;                                         \
+		(m)->n = kept;                                                                     \
+	})
 
 /* By connections */
 
 struct connections_from {
-	pid_t glusterd; /* which stays; 0: none */
 	struct sockets all;
 	struct sockets_held its;
 };
@@ -140,22 +137,15 @@ static bool is_connected(const struct daemon *is, const struct connections_from 
 	return false;
 }
 
-static bool is_managed(const struct daemon *is, const void *arg)
-{
-	const struct connections_from *from = arg;
-
-	return is->manages ? is->pid == from->glusterd : is_connected(is, from);
-}
-
-/* All that are connected to this glusterd. 0 or a negative errno. */
+/* This glusterd, and all that are connected to it. 0 or a negative errno. */
 static int choose_managed(struct daemons *m, pid_t glusterd, struct err *e)
 {
-	struct connections_from from = { .glusterd = glusterd };
+	struct connections_from from = { 0 };
 	int r = sockets_read(&from.all, e);
 
 	sockets_hold(&from.its, glusterd);
 	if (!r)
-		gluster_keep(m, is_managed, &from);
+		GLUSTER_KEEP(m, is->manages ? is->pid == glusterd : is_connected(is, &from));
 	sockets_fini(&from.all);
 	return r;
 }
@@ -226,35 +216,19 @@ static int gluster_choose(struct daemons *m, const struct kind_wish *w, struct e
 	return w->port ? gluster_choose_port(m, w->port, w->known, e) : 0;
 }
 
-/* A brick, or a process that heals or mounts, of this host; a glusterd is of all. */
-static bool is_of_server(const struct daemon *is, const void *host)
-{
-	return is->manages || !strcmp(is->host, host);
-}
-
-static bool is_no_other_mount(const struct daemon *is, const void *host)
-{
-	return is->role != AFS_ROLE_CLIENT || !strcmp(is->host, host);
-}
-
-static bool is_no_other_brick(const struct daemon *is, const void *from)
-{
-	return is->role != AFS_ROLE_SERVER || is_connected(is, from);
-}
-
 /* Leaves only the bricks to which this process, or the process of a mount, is connected. */
 static int choose_connected(struct daemons *m, const char *host, struct err *e)
 {
 	struct connections_from from = { 0 };
 	int r = sockets_read(&from.all, e);
 
-	gluster_keep(m, is_no_other_mount, host);
+	GLUSTER_KEEP(m, is->role != AFS_ROLE_CLIENT || !strcmp(is->host, host));
 	sockets_hold(&from.its, getpid());
 	for (size_t i = 0; i < m->n; i++)
 		if (m->daemon[i].role == AFS_ROLE_CLIENT)
 			sockets_hold(&from.its, m->daemon[i].pid);
 	if (!r)
-		gluster_keep(m, is_no_other_brick, &from);
+		GLUSTER_KEEP(m, is->role != AFS_ROLE_SERVER || is_connected(is, &from));
 	sockets_fini(&from.all);
 	return r;
 }
@@ -268,15 +242,12 @@ static int choose_host(struct daemons *m, const char *host, struct err *e)
 	for (size_t i = 0; i < m->n; i++) {
 		if (m->daemon[i].role != AFS_ROLE_SERVER || strcmp(m->daemon[i].host, host) != 0)
 			continue;
-		gluster_keep(m, is_of_server, host);
+		/* A brick, or a process that heals or mounts, of this host; a glusterd is of all.
+		 */
+		GLUSTER_KEEP(m, is->manages || !strcmp(is->host, host));
 		return 0;
 	}
 	return choose_connected(m, host, e);
-}
-
-static bool is_of_volume(const struct daemon *is, const void *volume)
-{
-	return is->manages || !strcmp(is->volume, volume);
 }
 
 /* The target: the bricks, their ports, and the others. */
@@ -339,7 +310,7 @@ static int gluster_find(struct kind_found *out, const struct kind_wish *w, struc
 	int r = m ? gluster_choose(m, w, e) : err_set(e, -ENOMEM, "out of memory");
 
 	if (!r && w->volume)
-		gluster_keep(m, is_of_volume, w->volume);
+		GLUSTER_KEEP(m, is->manages || !strcmp(is->volume, w->volume));
 	if (!r && w->host)
 		r = choose_host(m, w->host, e);
 	r = r ? r : gluster_make_target(&out->target, m, w, e);
