@@ -355,7 +355,8 @@ static void swap_hint(struct hints *out)
 {
 	uint64_t total, unused;
 
-	if (!procfs_swap(&total, &unused) && total && total - unused >= total / 2)
+	if (procfs_memory(&total, "SwapTotal") && procfs_memory(&unused, "SwapFree") && total &&
+	    unused <= total - total / 2)
 		hints_add(out, "swap", true, "/proc/meminfo",
 			  "give the machine more memory, or less work",
 			  "%" PRIu64 " of %" PRIu64 " MiB of swap are in use",
