@@ -215,10 +215,9 @@ static __always_inline void rpc_pass(struct afs_flow *f, const struct afs_thread
 
 /* The header is complete, as far as the record has one. */
 static __always_inline void rpc_begin(struct afs_stripe *stripe, struct afs_thread *t,
-				      struct afs_stream *s, int way, __u64 begin_ns, __u64 end_ns)
+				      struct afs_stream *s, struct afs_flow *f, int way,
+				      __u64 begin_ns, __u64 end_ns)
 {
-	struct afs_flow *f = way == TO_SERVER ? &s->flow[TO_SERVER] : &s->flow[FROM_SERVER];
-
 	f->lost = 0;
 	f->answers = 0;
 	if (way == TO_SERVER && rpc_is(f, RPC_CALL))
@@ -230,17 +229,16 @@ static __always_inline void rpc_begin(struct afs_stripe *stripe, struct afs_thre
 
 /* A fragment has ended; if it is the last one, the record. false: that was no record. */
 static __always_inline bool rpc_end(struct afs_stripe *stripe, struct afs_thread *t,
-				    struct afs_stream *s, int way, __u64 begin_ns, __u64 end_ns)
+				    struct afs_stream *s, struct afs_flow *f, int way,
+				    __u64 begin_ns, __u64 end_ns)
 {
-	struct afs_flow *f = way == TO_SERVER ? &s->flow[TO_SERVER] : &s->flow[FROM_SERVER];
-
 	f->mark_have = 0;
 	if (!(f->mark[0] & 0x80))
 		return true;
 	if (f->have != AFS_IN_FRAME) {
 		if (f->pass || !rpc_is_complete(f, true))
 			return false;
-		rpc_begin(stripe, t, s, way, begin_ns, end_ns);
+		rpc_begin(stripe, t, s, f, way, begin_ns, end_ns);
 	}
 	f->have = 0;
 	f->passed = 0;
@@ -281,8 +279,8 @@ static __always_inline bool sunrpc_step(struct afs_stripe *stripe, struct afs_th
 	if (f->mark_have < RPC_MARK)
 		return f->cursor.total;
 	if (f->have != AFS_IN_FRAME && !f->pass && rpc_is_complete(f, false))
-		rpc_begin(stripe, t, s, way, begin_ns, end_ns);
-	if (!f->skip && !rpc_end(stripe, t, s, way, begin_ns, end_ns)) {
+		rpc_begin(stripe, t, s, f, way, begin_ns, end_ns);
+	if (!f->skip && !rpc_end(stripe, t, s, f, way, begin_ns, end_ns)) {
 		lose(f);
 		return false;
 	}
