@@ -118,8 +118,9 @@ static int note_uncounted(const struct bpf_view *v, const struct bpf_view_ended 
 				(uint64_t)lost->filtered);
 	if (lost->calls_32bit)
 		err |= run_note(&r->warnings, "32-bit",
-				"%" PRIu64 " calls of 32-bit programs are not distinguished: they "
-				"count as class \"other\", without bytes",
+				"%" PRIu64 " calls of 32-bit programs, or made as theirs are "
+				"(int 0x80), are not distinguished: they count as class "
+				"\"other\", without bytes",
 				(uint64_t)lost->calls_32bit);
 	return err;
 }
