@@ -33,18 +33,15 @@ struct relays {
 	struct run_figures *out;
 };
 
-/* In another network namespace 127.0.0.1 is another machine's. */
-static bool may_be_here(const struct relays *x, const struct sockets_addr *client)
-{
-	return !x->server->elsewhere || !sockets_is_loopback(client);
-}
-
 static void add_client(struct relays *x, const struct run_session *s)
 {
 	struct sockets_addr client;
 
 	if (!s->address || s->ended_ns || x->n == CLIENTS_MAX ||
-	    !sockets_addr_parse(&client, s->address) || !may_be_here(x, &client))
+	    !sockets_addr_parse(&client, s->address))
+		return;
+	/* In another network namespace 127.0.0.1 is another machine's. */
+	if (x->server->elsewhere && sockets_is_loopback(&client))
 		return;
 	for (size_t i = 0; i < x->all.n; i++) {
 		const struct sockets_entry *e = &x->all.entry[i];
