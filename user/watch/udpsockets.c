@@ -89,22 +89,11 @@ static void udpsockets_add_point(struct udpsockets *u, struct udpsocket *o, uint
 	p->drops = o->last - o->first;
 }
 
-/*
- * The programs know a socket from the first call on it on. If the server made that after the first
- * look, they have counted all if they have counted as many.
- */
-static void look_seen(const struct udpsockets *u, struct udpsocket *o)
-{
-	uint64_t n;
-
-	if (!o->seen && watch_drops(u->watch, o->ino, &n))
-		o->seen = n == o->last - o->first;
-}
-
 static int udpsockets_look_at(void *arg, const struct udp_socket *now)
 {
 	struct udpsockets *u = arg;
 	struct udpsocket *o = udpsockets_find(u, now->ino);
+	uint64_t n;
 
 	if (!o)
 		return 0;
@@ -114,7 +103,12 @@ static int udpsockets_look_at(void *arg, const struct udp_socket *now)
 		o->seen = watch_drops(u->watch, o->ino, &o->first_seen);
 	}
 	o->last = now->drops;
-	look_seen(u, o);
+	/*
+	 * The programs know a socket from the first call on it on. If the server made that after
+	 * the first look, they have counted all if they have counted as many.
+	 */
+	if (!o->seen && watch_drops(u->watch, o->ino, &n))
+		o->seen = n == o->last - o->first;
 	o->is.queue_max = now->queue > o->is.queue_max ? now->queue : o->is.queue_max;
 	udpsockets_add_point(u, o, now->queue);
 	return 0;

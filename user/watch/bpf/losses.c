@@ -6,13 +6,6 @@
 #include <inttypes.h>
 #include <stdio.h>
 
-void losses_found(struct bpf_load *l, uint64_t n)
-{
-	struct afs_lost *lost = &l->shared->lost;
-
-	lost->found = n > lost->found ? n : lost->found;
-}
-
 int losses_skipped(const struct bpf_load_program *p, size_t n, struct run *r)
 {
 	char what[96];

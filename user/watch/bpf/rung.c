@@ -111,6 +111,7 @@ static size_t want(const struct bpf_rung *b, struct afs_want *list, size_t *n,
 static int rung_mark(struct bpf_rung *b, const struct target *t, struct err *e)
 {
 	const unsigned int between = t->plain ? AFS_ACCOUNT_NONE : AFS_ACCOUNT_BETWEEN;
+	struct afs_lost *lost = &b->load.shared->lost;
 	bool first = !bpf_view_processes(&b->view);
 	struct procstat st;
 	struct afs_want *list = malloc(AFS_N_WANTS * sizeof(*list));
@@ -129,7 +130,9 @@ static int rung_mark(struct bpf_rung *b, const struct target *t, struct err *e)
 				more += want(b, list, &n, &t->process[i],
 					     sessions ? between : AFS_ACCOUNT_NONE);
 	r = n ? bpf_load_mark(&b->load, list, n, e) : 0;
-	losses_found(&b->load, r == -ENOMEM ? more + b->load.shared->mark.failed : more);
+	more += r == -ENOMEM ? b->load.shared->mark.failed : 0;
+	/* The most at once is the loss. */
+	lost->found = more > lost->found ? more : lost->found;
 	/* One that has just ended is watched, too: that is what there is to say. */
 	if (!r && first && !bpf_view_find(&b->view, t->server) && !procstat_read(&st, t->server) &&
 	    procstat_lives(&st))
@@ -187,16 +190,18 @@ static int read_once(const struct bpf_rung *b, struct ledger *out)
 int bpf_rung_read(struct bpf_rung *b, bool once, struct ledger *out)
 {
 	const struct timespec pause = { .tv_nsec = PAUSE_NS };
+	const struct bpf_view *v = &b->view;
 	int r, tries = READINGS;
 	uint64_t before;
 
 	price_look(b);
-	before = bpf_view_moves(&b->view);
+	before = bpf_view_moves(v, AFS_N_PROCESSES, true);
 	r = read_once(b, out);
-	while (!r && !once && b->settled && bpf_view_moves(&b->view) != before && --tries) {
+	while (!r && !once && b->settled && bpf_view_moves(v, AFS_N_PROCESSES, true) != before &&
+	       --tries) {
 		nanosleep(&pause, NULL);
-		bpf_view_wait_for_counts(&b->view, WATCH_SETTLE_NS);
-		before = bpf_view_moves(&b->view);
+		bpf_view_wait_for_counts(v, WATCH_SETTLE_NS);
+		before = bpf_view_moves(v, AFS_N_PROCESSES, true);
 		ledger_fini(out);
 		r = read_once(b, out);
 	}

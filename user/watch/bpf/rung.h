@@ -156,10 +156,6 @@ void connections_end(const struct bpf_rung *b, uint32_t stream);
  */
 int losses_note(const struct bpf_rung *b, struct run *r);
 
-/* So many threads and processes were found now that cannot be watched: the most at once is the
- * loss. */
-void losses_found(struct bpf_load *l, uint64_t n);
-
 /* Adds the runs of these programs that the kernel skipped. 0 or -ENOMEM. */
 int losses_skipped(const struct bpf_load_program *p, size_t n, struct run *r);
 

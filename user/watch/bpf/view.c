@@ -134,7 +134,7 @@ void bpf_view_add_stream(struct bpf_view_ended *to, const struct afs_stream *s)
 	to->refused += s->refused;
 }
 
-static uint64_t bpf_view_sum_moves(const struct bpf_view *v, uint32_t process, bool times)
+uint64_t bpf_view_moves(const struct bpf_view *v, uint32_t process, bool times)
 {
 	uint32_t n = bpf_view_threads(v);
 	const struct afs_thread *t;
@@ -159,16 +159,6 @@ static uint64_t bpf_view_sum_moves(const struct bpf_view *v, uint32_t process, b
 		sum += __atomic_load_n(&t->woken_ns, __ATOMIC_RELAXED);
 	}
 	return sum;
-}
-
-uint64_t bpf_view_moves(const struct bpf_view *v)
-{
-	return bpf_view_sum_moves(v, AFS_N_PROCESSES, true);
-}
-
-uint64_t bpf_view_call_moves(const struct bpf_view *v, uint32_t process)
-{
-	return bpf_view_sum_moves(v, process, false);
 }
 
 static bool is_counting(const struct afs_thread *t, uint64_t seq)
