@@ -309,22 +309,19 @@ static __always_inline void enter(struct afs_stripe *s, struct afs_thread *t, vo
 	t->seq++;
 }
 
-static __always_inline void leave_exec(struct afs_thread *t)
-{
-	struct afs_compat io = io_of(current_task());
-
-	t->counted.syscr += io.syscr - t->syscr;
-	t->counted.rchar += io.rchar - t->rchar;
-}
-
 static __always_inline void count_compat(struct afs_thread *t, long ret)
 {
+	struct afs_compat io;
+
 	if ((ret == -EBADF || ret == -ESPIPE) && !(t->flags & AFS_COMPAT_ALWAYS))
 		return;
 	if (ret <= 0 && t->flags & AFS_COMPAT_MOVED)
 		return;
-	if (t->flags & AFS_CALL_EXEC)
-		leave_exec(t);
+	if (t->flags & AFS_CALL_EXEC) {
+		io = io_of(current_task());
+		t->counted.syscr += io.syscr - t->syscr;
+		t->counted.rchar += io.rchar - t->rchar;
+	}
 	if (t->flags & AFS_COMPAT_READ) {
 		t->counted.syscr++;
 		if (ret > 0)

@@ -26,12 +26,6 @@ static __always_inline __u32 state_of(const struct afs_thread *t)
 	return AFS_STATE(t->class, t->object);
 }
 
-/* The thread's present state, its own code included. */
-static __always_inline __u32 state_now(const struct afs_thread *t)
-{
-	return t->nr == AFS_NR_NONE ? AFS_STATE_USER : state_of(t);
-}
-
 /* Adds blocked time to the column of the state, by the table. */
 static __always_inline void work_add_blocked(struct afs_thread *t, __u32 state, __u64 ns)
 {
@@ -42,12 +36,6 @@ static __always_inline void work_add_blocked(struct afs_thread *t, __u32 state, 
 	column = setup.column[state];
 	if (column < AFS_N_COLUMNS)
 		t->work.ns[column] += ns;
-}
-
-static __always_inline void work_begin(struct afs_thread *t, __u16 dsi_id)
-{
-	__builtin_memset(&t->work, 0, sizeof(t->work));
-	t->dsi_id = dsi_id;
 }
 
 /* Wakes user space each time a CPU has submitted that much; it also looks from time to time. */
@@ -116,13 +104,6 @@ static __always_inline void batch_trim(struct afs_stripe *s, struct afs_record_h
 		else                                                                               \
 			AFS_COUNT(shared.lost.records[number]);                                    \
 		(e);                                                                               \
-	})
-
-/* A record of a rare kind, submitted alone. */
-#define RECORD_RESERVE(e, number)                                                                  \
-	({                                                                                         \
-		(e) = bpf_ringbuf_reserve(&records, sizeof(*(e)), 0);                              \
-		RECORD_HEAD(e, number);                                                            \
 	})
 
 /* A record of the thread that runs. */
@@ -213,7 +194,7 @@ static __always_inline void trace_wait(struct afs_stripe *stripe, const struct a
 static __always_inline void trace_back(struct afs_stripe *stripe, struct afs_thread *t, __u64 woken,
 				       __u64 now)
 {
-	__u32 state = state_now(t);
+	__u32 state = t->nr == AFS_NR_NONE ? AFS_STATE_USER : state_of(t);
 
 	if (t->off == AFS_OFF_STOPPED) {
 		t->work.ns[AFS_COLUMN_stopped_ns] += woken - t->since_ns;
@@ -285,7 +266,9 @@ static __always_inline void trace_session(const struct afs_process *p, const str
 	RECORD(sessions) * e;
 	__u64 now = bpf_ktime_get_ns();
 
-	if (!RECORD_RESERVE(e, AFS_STREAM_SESSIONS))
+	/* A rare kind: submitted alone. */
+	e = bpf_ringbuf_reserve(&records, sizeof(*e), 0);
+	if (!RECORD_HEAD(e, AFS_STREAM_SESSIONS))
 		return;
 	e->r = (struct afs_record_sessions) {
 		.timestamp = now,

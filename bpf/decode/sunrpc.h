@@ -118,15 +118,6 @@ static __always_inline void rpc_call(struct afs_stripe *stripe, struct afs_strea
 	pending_begin(stripe, s, &p, rpc_xid(f));
 }
 
-/* As much of the header of a reply as there is. */
-static __always_inline void rpc_reply(struct afs_stripe *stripe, struct afs_thread *t,
-				      struct afs_stream *s, struct afs_flow *f, __u64 now)
-{
-	reply_begin(stripe, t, s, f, rpc_xid(f), now);
-	if (f->answers)
-		f->result = rpc_result(f);
-}
-
 /* Whether the header is long enough: "ended": there is no more of the record. */
 static __always_inline bool rpc_is_complete(const struct afs_flow *f, bool ended)
 {
@@ -222,8 +213,11 @@ static __always_inline void rpc_begin(struct afs_stripe *stripe, struct afs_thre
 	f->answers = 0;
 	if (way == TO_SERVER && rpc_is(f, RPC_CALL))
 		rpc_call(stripe, s, f, begin_ns);
-	if (way == FROM_SERVER && rpc_is(f, RPC_REPLY))
-		rpc_reply(stripe, t, s, f, end_ns);
+	if (way == FROM_SERVER && rpc_is(f, RPC_REPLY)) {
+		reply_begin(stripe, t, s, f, rpc_xid(f), end_ns);
+		if (f->answers)
+			f->result = rpc_result(f);
+	}
 	f->have = AFS_IN_FRAME;
 }
 
