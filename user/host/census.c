@@ -74,11 +74,6 @@ void census_below(char *out, size_t len, const char *path, const char *root)
 	snprintf(out, len, "%s", path);
 }
 
-static void read_conf(struct census_process *p)
-{
-	procfs_argument(p->conf, sizeof(p->conf), p->pid, "-F");
-}
-
 static void read_places(struct census_process *p)
 {
 	char root[PATH_MAX], text[PATH_MAX];
@@ -96,7 +91,7 @@ void census_look(struct census_process *p)
 {
 	p->owner = owner_of(p->pid);
 	read_places(p);
-	read_conf(p);
+	procfs_argument(p->conf, sizeof(p->conf), p->pid, "-F");
 }
 
 static int census_read_process(void *arg, pid_t pid)
@@ -209,11 +204,13 @@ static void read_confs(struct reading *r)
 	bool listens;
 
 	for (size_t i = 0, k = 0; i < c->n_processes; i++) {
+		struct census_process *p = &c->process[i];
+
 		for (listens = false; k < c->n_holds && c->hold[k].process == i; k++)
 			listens |= c->socket[c->hold[k].socket].listening &&
 				   c->socket[c->hold[k].socket].tcp.local.port == r->port;
-		if (listens || c->process[i].pid == above || census_is_wanted(r, &c->process[i]))
-			read_conf(&c->process[i]);
+		if (listens || p->pid == above || census_is_wanted(r, p))
+			procfs_argument(p->conf, sizeof(p->conf), p->pid, "-F");
 	}
 }
 
