@@ -8,7 +8,6 @@
 #include "kinds/afp/looks.h"
 #include "kinds/afp/settings.h"
 #include "kinds/gluster/bricks.h"
-#include "kinds/relays.h"
 #include "kinds/volumes.h"
 
 #include <elf.h>

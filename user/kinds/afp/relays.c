@@ -3,7 +3,7 @@
  * A relay writes to the server what it reads from another connection, and the other way round: so
  * many bytes more or less went through both. Encryption adds to them, most of all to small ones.
  */
-#include "kinds/relays.h"
+#include "kinds/afp/looks.h"
 
 #include "host/net/sockets.h"
 #include "host/proc/procfs.h"
