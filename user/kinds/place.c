@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "kinds/place.h"
 
-#include "host/mounts.h"
+#include "host/filesystem.h"
 #include "host/net/sockets.h"
 
 #include <stdio.h>
@@ -41,7 +41,7 @@ static bool find_mount(struct place_server *out, const char *path)
 	struct proctext_mount m;
 	const char *colon;
 
-	if (mounts_by_name(&m, 0, path) || strcmp(m.type, MOUNT_TYPE) != 0)
+	if (filesystem_mount_named(&m, 0, path) || strcmp(m.type, MOUNT_TYPE) != 0)
 		return false;
 	colon = strchr(m.source, ':');
 	return colon && take_name(out->host, m.source, (size_t)(colon - m.source)) &&
