@@ -90,10 +90,10 @@ static __always_inline void batch_trim(struct afs_stripe *s, struct afs_record_h
 	head->len -= len;
 }
 
-#define RECORD(name)                                                                               \
+#define RECORD(of)                                                                                 \
 	struct {                                                                                   \
 		struct afs_record_head head;                                                       \
-		struct afs_record_##name r;                                                        \
+		struct of r;                                                                       \
 	}
 
 #define RECORD_HEAD(e, number)                                                                     \
@@ -138,7 +138,7 @@ static __always_inline void trace_enter(struct afs_thread *t, bool has_fd, __u64
 static __always_inline void trace_leave(struct afs_stripe *stripe, struct afs_thread *t, long ret,
 					__u64 now)
 {
-	RECORD(calls) * e;
+	RECORD(afs_record_calls) * e;
 
 	t->work.calls++;
 	t->work.ns[AFS_COLUMN_calls_ns] += now - t->since_ns;
@@ -168,7 +168,7 @@ static __always_inline void trace_leave(struct afs_stripe *stripe, struct afs_th
 static __always_inline void trace_wait(struct afs_stripe *stripe, const struct afs_thread *t,
 				       __u32 state, enum afs_kind kind, __u64 begin, __u64 end)
 {
-	RECORD(waits) * e;
+	RECORD(afs_record_waits) * e;
 
 	if (!tracing(AFS_TRACE_CALLS) || begin == end || t->stopped)
 		return;
@@ -212,10 +212,7 @@ static __always_inline void trace_back(struct afs_stripe *stripe, struct afs_thr
 static __always_inline void trace_kept(struct afs_stripe *stripe, const struct afs_stream *s,
 				       const struct afs_queued *q)
 {
-	struct {
-		struct afs_record_head head;
-		struct afs_named r;
-	} * e;
+	RECORD(afs_named) * e;
 	__u32 n = s->named.len;
 
 	if (!afs_named_is(&s->named, q->id, q->account) || n > AFS_NAMED_LEN)
@@ -232,7 +229,7 @@ static __always_inline void trace_request(struct afs_stripe *stripe, const struc
 					  const struct afs_stream *s, const struct afs_queued *q,
 					  __u64 begun_ns, bool handed, __u64 now)
 {
-	RECORD(requests) * e;
+	RECORD(afs_record_requests) * e;
 
 	if (now - begun_ns < setup.over_ns)
 		return;
@@ -263,7 +260,7 @@ static __always_inline void trace_request(struct afs_stripe *stripe, const struc
 static __always_inline void trace_session(const struct afs_process *p, const struct afs_stream *s,
 					  enum afs_event event)
 {
-	RECORD(sessions) * e;
+	RECORD(afs_record_sessions) * e;
 	__u64 now = bpf_ktime_get_ns();
 
 	/* A rare kind: submitted alone. */
@@ -312,10 +309,7 @@ static __always_inline __u64 named_read(struct afs_named *r, const struct afs_th
 static __always_inline void trace_named(struct afs_stripe *stripe, const struct afs_thread *t,
 					__u16 id, __u8 command, __u64 at, __u64 n, __u64 now)
 {
-	struct {
-		struct afs_record_head head;
-		struct afs_named r;
-	} * e;
+	RECORD(afs_named) * e;
 
 	if (!RECORD_BEGIN(stripe, e, AFS_STREAM_NAMES))
 		return;
