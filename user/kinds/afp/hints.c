@@ -105,16 +105,12 @@ static bool is_info(const char *value)
 
 static bool hints_is_on(const char *value)
 {
-	bool on;
-
-	return afpconf_bool(value, &on) && on;
+	return afpconf_bool(value) == 1;
 }
 
 static bool is_off(const char *value)
 {
-	bool on;
-
-	return afpconf_bool(value, &on) && !on;
+	return !afpconf_bool(value);
 }
 
 static bool is_small(const char *value)
