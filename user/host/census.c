@@ -58,10 +58,7 @@ size_t census_find(const struct census *c, pid_t pid)
 
 bool census_holds(const struct census *c, size_t process, size_t socket)
 {
-	for (size_t i = 0; i < c->n_holds; i++)
-		if (c->hold[i].process == process && c->hold[i].socket == socket)
-			return true;
-	return false;
+	return VEC_FIND(h, c->hold, c->n_holds, h->process == process && h->socket == socket);
 }
 
 void census_below(char *out, size_t len, const char *path, const char *root)
@@ -137,10 +134,7 @@ static bool is_first_of(const struct reading *r, size_t i)
 {
 	const struct census_process *p = r->c->process;
 
-	for (size_t k = 0; k < i; k++)
-		if (p[k].net == p[i].net && census_is_wanted(r, &p[k]))
-			return false;
-	return true;
+	return !VEC_FIND(one, p, i, one->net == p[i].net && census_is_wanted(r, one));
 }
 
 /* This namespace, and those of the wanted processes. One that has just ended is left out. */

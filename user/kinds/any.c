@@ -3,6 +3,7 @@
  * Any program: its calls, times, and what it does below its calls. Its protocol is not decoded,
  * so nothing is by request.
  */
+#include "base/vec.h"
 #include "host/cgroup.h"
 #include "host/owner.h"
 #include "host/proc/procfs.h"
@@ -27,10 +28,7 @@ struct processes {
 
 static bool any_is_listed(const struct processes *p, pid_t pid)
 {
-	for (size_t i = 0; i < p->n; i++)
-		if (p->pid[i] == pid)
-			return true;
-	return false;
+	return VEC_FIND(one, p->pid, p->n, *one == pid);
 }
 
 static int any_add(void *arg, pid_t pid)

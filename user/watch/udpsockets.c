@@ -2,6 +2,7 @@
 #include "watch/udpsockets.h"
 
 #include "base/clock.h"
+#include "base/vec.h"
 #include "host/net/udp.h"
 #include "host/proc/procfs.h"
 
@@ -44,10 +45,7 @@ void udpsockets_free(struct udpsockets *u)
 
 static struct udpsocket *udpsockets_find(struct udpsockets *u, uint64_t ino)
 {
-	for (size_t i = 0; i < u->n; i++)
-		if (u->one[i].ino == ino)
-			return &u->one[i];
-	return NULL;
+	return VEC_FIND(o, u->one, u->n, o->ino == ino);
 }
 
 /* Two points in place of one: of the queue the larger. */
@@ -131,10 +129,7 @@ static int add_new(void *arg, const struct udp_socket *now)
 /* Of several processes in one network namespace all sockets are in the file of each. */
 static bool is_done(const uint64_t *done, size_t n, uint64_t space)
 {
-	for (size_t i = 0; i < n; i++)
-		if (space && done[i] == space)
-			return true;
-	return false;
+	return space && VEC_FIND(one, done, n, *one == space);
 }
 
 void udpsockets_look(struct udpsockets *u, const struct watch *w)

@@ -227,8 +227,5 @@ void inservice_fini(struct inservice *l)
 
 const struct run_service *inservice_of(const struct inservice *l, pid_t pid)
 {
-	for (size_t i = 0; i < l->n; i++)
-		if (l->request[i].pid == pid)
-			return &l->request[i];
-	return NULL;
+	return VEC_FIND(r, l->request, l->n, r->pid == pid);
 }

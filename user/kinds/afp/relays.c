@@ -5,6 +5,7 @@
  */
 #include "kinds/afp/looks.h"
 
+#include "base/vec.h"
 #include "host/net/sockets.h"
 #include "host/proc/procfs.h"
 #include "kinds/way.h"
@@ -97,10 +98,7 @@ static int look_process(void *arg, pid_t pid)
 /* Who holds each client's end is known: its files may not be readable, or it is not visible. */
 static bool relays_is_complete(const struct relays *x)
 {
-	for (size_t i = 0; i < x->n; i++)
-		if (!x->client[i].held)
-			return false;
-	return x->n < CLIENTS_MAX;
+	return x->n < CLIENTS_MAX && !VEC_FIND(c, x->client, x->n, !c->held);
 }
 
 static double requests_of(const struct run *r)

@@ -4,6 +4,7 @@
  * manage, heal and mount volumes. What a process is for is in its command line; to which glusterd
  * it belongs, in its connections.
  */
+#include "base/vec.h"
 #include "bpf/programs.h"
 #include "host/cgroup.h"
 #include "host/owner.h"
@@ -99,10 +100,7 @@ static int gluster_add(void *arg, pid_t pid)
 
 static const struct daemon *daemon_of(const struct daemons *m, pid_t pid)
 {
-	for (size_t i = 0; i < m->n; i++)
-		if (m->daemon[i].pid == pid)
-			return &m->daemon[i];
-	return NULL;
+	return VEC_FIND(is, m->daemon, m->n, is->pid == pid);
 }
 
 /* Leaves only those of which the condition on "is" is true. */

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* How the requests of each client's connection went, with AFS_TRACE_LIVE; how many there are. */
 
+#include "base/vec.h"
 #include "run/account.h"
 #include "watch/watch_priv.h"
 
@@ -85,14 +86,11 @@ bool watch_drops(const struct watch *w, uint64_t ino, uint64_t *out)
 {
 	const struct bpf_view *v = w->bpf ? &w->bpf->view : NULL;
 	uint32_t n = v && w->bpf->load.drops ? bpf_view_streams(v) : 0;
+	const struct afs_stream *s = VEC_FIND(one, v->stream, n, one->ino == ino);
 
-	for (uint32_t i = 0; i < n; i++) {
-		if (v->stream[i].ino != ino)
-			continue;
-		*out = __atomic_load_n(&v->stream[i].drops, __ATOMIC_RELAXED);
-		return true;
-	}
-	return false;
+	if (s)
+		*out = __atomic_load_n(&s->drops, __ATOMIC_RELAXED);
+	return s;
 }
 
 /* Who sends, but nothing for the first time, only repeats and acknowledges. */

@@ -4,6 +4,7 @@
 #include "watch/bpf/rung.h"
 
 #include "base/clock.h"
+#include "base/vec.h"
 #include "watch/bpf/storage_load.h"
 #include "watch/watch_priv.h"
 
@@ -95,10 +96,8 @@ static void take_known(struct bpf_rung *b, const struct afs_inodes *from)
 static size_t want(const struct bpf_rung *b, struct afs_want *list, size_t *n,
 		   const struct target_process *p, unsigned int account)
 {
-	for (size_t i = 0; i < *n; i++)
-		if (list[i].tgid == p->pid)
-			return 0;
-	if (p->ended || bpf_view_find(&b->view, p->pid))
+	if (VEC_FIND(one, list, *n, one->tgid == p->pid) || p->ended ||
+	    bpf_view_find(&b->view, p->pid))
 		return 0;
 	if (*n == AFS_N_WANTS)
 		return 1;

@@ -4,6 +4,7 @@
 #include "watch/bpf/rung.h"
 
 #include "base/clock.h"
+#include "base/vec.h"
 
 #include <signal.h>
 #include <string.h>
@@ -86,10 +87,7 @@ static bool is_fault(int signal)
 {
 	static const int faults[] = { SIGSEGV, SIGABRT, SIGBUS, SIGFPE, SIGILL, SIGTRAP, SIGSYS };
 
-	for (size_t i = 0; i < sizeof(faults) / sizeof(faults[0]); i++)
-		if (faults[i] == signal)
-			return true;
-	return false;
+	return VEC_FIND(one, faults, sizeof(faults) / sizeof(faults[0]), *one == signal);
 }
 
 static void count_end(struct run_ends *to, const struct afs_process *p)

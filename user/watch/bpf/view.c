@@ -4,6 +4,7 @@
 #include "watch/bpf/view.h"
 
 #include "base/clock.h"
+#include "base/vec.h"
 
 #include <errno.h>
 #include <linux/membarrier.h>
@@ -83,14 +84,8 @@ const struct afs_stream *bpf_view_stream_of(const struct bpf_view *v, const stru
 const struct afs_process *bpf_view_find(const struct bpf_view *v, pid_t pid)
 {
 	uint32_t n = bpf_view_processes(v);
-	const struct afs_process *p;
 
-	for (uint32_t i = 0; i < n; i++) {
-		p = &v->process[i];
-		if (p->tgid == pid && p->ended < p->threads)
-			return p;
-	}
-	return NULL;
+	return VEC_FIND(p, v->process, n, p->tgid == pid && p->ended < p->threads);
 }
 
 uint64_t bpf_view_all_calls(const struct bpf_view *v)

@@ -39,10 +39,7 @@ static uint64_t ticks_now(void)
 
 static struct procio_one *procio_find(const struct procio *p, pid_t pid)
 {
-	for (size_t i = p->n; i--;)
-		if (p->one[i].pid == pid)
-			return &p->one[i];
-	return NULL;
+	return VEC_FIND(one, p->one, p->n, one->pid == pid);
 }
 
 static int procio_refuse(int r, pid_t pid, enum afs_role role, struct err *e)
@@ -221,10 +218,7 @@ void procio_ledger(struct procio *p, struct ledger *out)
 
 static bool is_as_before(const struct procio *p)
 {
-	for (size_t i = 0; i < p->n; i++)
-		if (memcmp(&p->one[i].before, &p->one[i].now, sizeof(p->one[i].now)) != 0)
-			return false;
-	return true;
+	return !VEC_FIND(one, p->one, p->n, memcmp(&one->before, &one->now, sizeof(one->now)) != 0);
 }
 
 bool procio_settle(struct procio *p)
