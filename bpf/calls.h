@@ -189,9 +189,8 @@ struct afs_process {
 	__u32 stream;  /* handle of the first of these; 0: none yet */
 	__u32 streams; /* connections that were its own */
 	__u32 found;   /* it existed before the watch */
-	__u32
-	    shares; /* another process has the same descriptors: what they are is not remembered */
-	__u32 is_32bit; /* it ran a 32-bit program, whose bytes are not counted */
+	__u32 shares; /* others may close its descriptors unseen: what they are is not remembered */
+	__u32 is_32bit; /* it made calls of 32-bit programs, whose bytes are not counted */
 	__u64 begun_ns, ended_ns;
 	__u64 looked_ns;                /* entries of descriptors before this time are not valid */
 	struct afs_compat kernel;       /* the kernel's account of the threads that have ended */
@@ -482,7 +481,7 @@ struct afs_lost {
 	__u64 uring;                  /* operations submitted to io_uring */
 	__u64 uring_polls;            /* not 0: threads of the kernel submit others */
 	__u64 filtered;               /* calls answered by a seccomp filter */
-	__u64 calls_32bit;            /* of 32-bit programs, which are not distinguished */
+	__u64 calls_32bit;            /* as of 32-bit programs, which are not distinguished */
 };
 
 /* A process that the iterator marks. */

@@ -229,6 +229,33 @@ static __always_inline __u32 enter_wait(struct afs_thread *t, __u8 waits)
 	return !object && t->unanswered ? AFS_OBJECT_BACKEND : object;
 }
 
+/*
+ * Whether a call has the number and the arguments of a 32-bit program's: also one that a 64-bit
+ * program makes by "int 0x80" on x86.
+ */
+static __always_inline bool is_call_32bit(const struct afs_thread *t, void *task)
+{
+#if defined(__TARGET_ARCH_x86)
+	const struct task_struct___afs *in = task ? task : current_task();
+
+	return t->is_32bit || in->thread_info.status & AFS_TS_COMPAT;
+#else
+	return t->is_32bit;
+#endif
+}
+
+/* Nobody knows what it moves, or which descriptors it closes. */
+static __always_inline void enter_32bit(const struct afs_thread *t)
+{
+	struct afs_process *p = process_of(t);
+
+	AFS_COUNT(shared.lost.calls_32bit);
+	if (!p || (p->is_32bit && p->shares))
+		return;
+	p->is_32bit = p->shares = 1;
+	forget_all(t->process);
+}
+
 /* task and its address: only if it is not the one that runs. */
 static __always_inline void enter(struct afs_stripe *s, struct afs_thread *t, void *task,
 				  __u64 address, long nr, const unsigned long arg[AFS_N_ARGS])
@@ -240,11 +267,11 @@ static __always_inline void enter(struct afs_stripe *s, struct afs_thread *t, vo
 
 	if (AFS_RARE(t->stopped))
 		return;
-	if (AFS_RARE(t->is_32bit)) {
+	if (AFS_RARE(is_call_32bit(t, task))) {
 		/* The last entry of the table: of no descriptor. */
 		nr = AFS_N_CALLS;
 		call = call_of(nr);
-		AFS_COUNT(shared.lost.calls_32bit);
+		enter_32bit(t);
 	}
 	if (AFS_RARE(!address && t->off != AFS_OFF_NOT))
 		switch_missed(t);
@@ -282,22 +309,19 @@ static __always_inline void enter(struct afs_stripe *s, struct afs_thread *t, vo
 	t->seq++;
 }
 
-static __always_inline void leave_exec(struct afs_thread *t)
-{
-	struct afs_compat io = io_of(current_task());
-
-	t->counted.syscr += io.syscr - t->syscr;
-	t->counted.rchar += io.rchar - t->rchar;
-}
-
 static __always_inline void count_compat(struct afs_thread *t, long ret)
 {
+	struct afs_compat io;
+
 	if ((ret == -EBADF || ret == -ESPIPE) && !(t->flags & AFS_COMPAT_ALWAYS))
 		return;
 	if (ret <= 0 && t->flags & AFS_COMPAT_MOVED)
 		return;
-	if (t->flags & AFS_CALL_EXEC)
-		leave_exec(t);
+	if (t->flags & AFS_CALL_EXEC) {
+		io = io_of(current_task());
+		t->counted.syscr += io.syscr - t->syscr;
+		t->counted.rchar += io.rchar - t->rchar;
+	}
 	if (t->flags & AFS_COMPAT_READ) {
 		t->counted.syscr++;
 		if (ret > 0)

@@ -108,7 +108,12 @@ struct signal_struct___afs {
 	int nr_threads;
 };
 
+struct thread_info___afs {
+	__u32 status; /* x86: AFS_TS_COMPAT */
+};
+
 struct task_struct___afs {
+	struct thread_info___afs thread_info;
 	char comm[16];
 	struct signal_struct___afs *signal;
 	struct mm_struct___afs *mm;
@@ -182,10 +187,13 @@ struct afs_tp_newtask {
 
 #define AFS_NR_URING_SETUP 425
 
-#define AFS_PF_EXITING     0x00000004
-#define AFS_PF_IO_WORKER   0x00000010
-#define AFS_CLONE_FILES    0x00000400
-#define AFS_CLONE_THREAD   0x00010000
+/* The call in progress is one of 32-bit programs. */
+#define AFS_TS_COMPAT    0x2
+
+#define AFS_PF_EXITING   0x00000004
+#define AFS_PF_IO_WORKER 0x00000010
+#define AFS_CLONE_FILES  0x00000400
+#define AFS_CLONE_THREAD 0x00010000
 /* CLONE_UNTRACED and CLONE_IO: the kernel's own threads for io_uring; no program sets both. */
 #define AFS_CLONE_WORKER 0x80800000u
 /* In an exit code: memory was dumped. */

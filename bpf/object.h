@@ -272,14 +272,6 @@ static __always_inline __u32 object_of_ports(const struct file___afs *file)
 	return object_at_port(end.local, end.peer);
 }
 
-static __always_inline __u32 object_of_socket(const struct file___afs *file,
-					      const struct inode___afs *inode)
-{
-	__u32 object = object_known(inode);
-
-	return object != AFS_N_OBJECTS ? object : object_of_ports(file);
-}
-
 /* NULL: not an open descriptor. */
 static __always_inline struct file___afs *file_of_fd(const struct task_struct___afs *task, __u32 fd)
 {
@@ -304,12 +296,14 @@ static __always_inline __u32 object_of_file_at(const struct file___afs *file, __
 {
 	struct inode___afs *inode = NULL;
 	unsigned short mode = 0;
+	__u32 object;
 
 	READ(inode, file->f_inode);
 	READ(mode, inode->i_mode);
 	switch (mode & AFS_S_IFMT) {
 	case AFS_S_IFSOCK:
-		return object_of_socket(file, inode);
+		object = object_known(inode);
+		return object != AFS_N_OBJECTS ? object : object_of_ports(file);
 	case AFS_S_IFREG:
 		return object_of_file(file, inode, fd);
 	case AFS_S_IFDIR:

@@ -80,8 +80,10 @@ static __always_inline void request_begin(struct afs_stripe *stripe, struct afs_
 	thread_account(t, q->account);
 	t->explained_ns = 0;
 	t->unanswered = 0;
-	if (working())
-		work_begin(t, q->id);
+	if (!working())
+		return;
+	__builtin_memset(&t->work, 0, sizeof(t->work));
+	t->dsi_id = q->id;
 }
 
 /* The request in service, which was "here", is over. */

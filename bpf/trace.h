@@ -26,12 +26,6 @@ static __always_inline __u32 state_of(const struct afs_thread *t)
 	return AFS_STATE(t->class, t->object);
 }
 
-/* The thread's present state, its own code included. */
-static __always_inline __u32 state_now(const struct afs_thread *t)
-{
-	return t->nr == AFS_NR_NONE ? AFS_STATE_USER : state_of(t);
-}
-
 /* Adds blocked time to the column of the state, by the table. */
 static __always_inline void work_add_blocked(struct afs_thread *t, __u32 state, __u64 ns)
 {
@@ -42,12 +36,6 @@ static __always_inline void work_add_blocked(struct afs_thread *t, __u32 state, 
 	column = setup.column[state];
 	if (column < AFS_N_COLUMNS)
 		t->work.ns[column] += ns;
-}
-
-static __always_inline void work_begin(struct afs_thread *t, __u16 dsi_id)
-{
-	__builtin_memset(&t->work, 0, sizeof(t->work));
-	t->dsi_id = dsi_id;
 }
 
 /* Wakes user space each time a CPU has submitted that much; it also looks from time to time. */
@@ -102,10 +90,10 @@ static __always_inline void batch_trim(struct afs_stripe *s, struct afs_record_h
 	head->len -= len;
 }
 
-#define RECORD(name)                                                                               \
+#define RECORD(of)                                                                                 \
 	struct {                                                                                   \
 		struct afs_record_head head;                                                       \
-		struct afs_record_##name r;                                                        \
+		struct of r;                                                                       \
 	}
 
 #define RECORD_HEAD(e, number)                                                                     \
@@ -116,13 +104,6 @@ static __always_inline void batch_trim(struct afs_stripe *s, struct afs_record_h
 		else                                                                               \
 			AFS_COUNT(shared.lost.records[number]);                                    \
 		(e);                                                                               \
-	})
-
-/* A record of a rare kind, submitted alone. */
-#define RECORD_RESERVE(e, number)                                                                  \
-	({                                                                                         \
-		(e) = bpf_ringbuf_reserve(&records, sizeof(*(e)), 0);                              \
-		RECORD_HEAD(e, number);                                                            \
 	})
 
 /* A record of the thread that runs. */
@@ -157,7 +138,7 @@ static __always_inline void trace_enter(struct afs_thread *t, bool has_fd, __u64
 static __always_inline void trace_leave(struct afs_stripe *stripe, struct afs_thread *t, long ret,
 					__u64 now)
 {
-	RECORD(calls) * e;
+	RECORD(afs_record_calls) * e;
 
 	t->work.calls++;
 	t->work.ns[AFS_COLUMN_calls_ns] += now - t->since_ns;
@@ -187,7 +168,7 @@ static __always_inline void trace_leave(struct afs_stripe *stripe, struct afs_th
 static __always_inline void trace_wait(struct afs_stripe *stripe, const struct afs_thread *t,
 				       __u32 state, enum afs_kind kind, __u64 begin, __u64 end)
 {
-	RECORD(waits) * e;
+	RECORD(afs_record_waits) * e;
 
 	if (!tracing(AFS_TRACE_CALLS) || begin == end || t->stopped)
 		return;
@@ -213,7 +194,7 @@ static __always_inline void trace_wait(struct afs_stripe *stripe, const struct a
 static __always_inline void trace_back(struct afs_stripe *stripe, struct afs_thread *t, __u64 woken,
 				       __u64 now)
 {
-	__u32 state = state_now(t);
+	__u32 state = t->nr == AFS_NR_NONE ? AFS_STATE_USER : state_of(t);
 
 	if (t->off == AFS_OFF_STOPPED) {
 		t->work.ns[AFS_COLUMN_stopped_ns] += woken - t->since_ns;
@@ -231,10 +212,7 @@ static __always_inline void trace_back(struct afs_stripe *stripe, struct afs_thr
 static __always_inline void trace_kept(struct afs_stripe *stripe, const struct afs_stream *s,
 				       const struct afs_queued *q)
 {
-	struct {
-		struct afs_record_head head;
-		struct afs_named r;
-	} * e;
+	RECORD(afs_named) * e;
 	__u32 n = s->named.len;
 
 	if (!afs_named_is(&s->named, q->id, q->account) || n > AFS_NAMED_LEN)
@@ -251,7 +229,7 @@ static __always_inline void trace_request(struct afs_stripe *stripe, const struc
 					  const struct afs_stream *s, const struct afs_queued *q,
 					  __u64 begun_ns, bool handed, __u64 now)
 {
-	RECORD(requests) * e;
+	RECORD(afs_record_requests) * e;
 
 	if (now - begun_ns < setup.over_ns)
 		return;
@@ -282,10 +260,12 @@ static __always_inline void trace_request(struct afs_stripe *stripe, const struc
 static __always_inline void trace_session(const struct afs_process *p, const struct afs_stream *s,
 					  enum afs_event event)
 {
-	RECORD(sessions) * e;
+	RECORD(afs_record_sessions) * e;
 	__u64 now = bpf_ktime_get_ns();
 
-	if (!RECORD_RESERVE(e, AFS_STREAM_SESSIONS))
+	/* A rare kind: submitted alone. */
+	e = bpf_ringbuf_reserve(&records, sizeof(*e), 0);
+	if (!RECORD_HEAD(e, AFS_STREAM_SESSIONS))
 		return;
 	e->r = (struct afs_record_sessions) {
 		.timestamp = now,
@@ -329,10 +309,7 @@ static __always_inline __u64 named_read(struct afs_named *r, const struct afs_th
 static __always_inline void trace_named(struct afs_stripe *stripe, const struct afs_thread *t,
 					__u16 id, __u8 command, __u64 at, __u64 n, __u64 now)
 {
-	struct {
-		struct afs_record_head head;
-		struct afs_named r;
-	} * e;
+	RECORD(afs_named) * e;
 
 	if (!RECORD_BEGIN(stripe, e, AFS_STREAM_NAMES))
 		return;

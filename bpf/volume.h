@@ -31,12 +31,6 @@ static __always_inline struct afs_openvol *opening_of(struct afs_stream *s, __u3
 	return &s->opening[id % AFS_N_OPENVOL];
 }
 
-/* Request id is FPOpenVol. */
-static __always_inline void volume_begin(struct afs_stream *s, __u32 id)
-{
-	*opening_of(s, id) = (struct afs_openvol) { .request = id + 1 };
-}
-
 /* The next n bytes of request id are at "at". A global function: verified once. */
 __noinline int volume_bytes(__u32 handle, __u32 id, __u64 at, __u64 n)
 {

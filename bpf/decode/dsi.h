@@ -241,7 +241,7 @@ static __always_inline bool dsi_step(struct afs_stripe *stripe, struct afs_threa
 		if (way == TO_SERVER && tracing(AFS_TRACE_NAMES) && len)
 			frame_named(stripe, t, s, f, end_ns);
 		if (way == TO_SERVER && len && opens_volume(f))
-			volume_begin(s, id_in(f));
+			*opening_of(s, id_in(f)) = (struct afs_openvol) { .request = id_in(f) + 1 };
 		if (way == TO_SERVER)
 			frame_in(stripe, t, s, f, len, begin_ns);
 		else

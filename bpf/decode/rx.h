@@ -307,12 +307,12 @@ static __always_inline void rx_pass(struct afs_datagram *d, __u64 len)
 
 /* The header, as much of it as there is, was read. false: it is none. */
 static __always_inline bool rx_packet(struct afs_stripe *stripe, struct afs_thread *t,
-				      struct afs_stream *s, int way, __u64 ns)
+				      struct afs_stream *s, struct afs_datagram *d, int way,
+				      __u64 ns)
 {
-	struct afs_datagram *d = datagram_of(t);
 	__u32 type;
 
-	if (!d || d->have < RX_LEN)
+	if (d->have < RX_LEN)
 		return false;
 	type = rx_type(d);
 	if (!type || type >= AFS_RX_N_TYPES)
@@ -336,12 +336,8 @@ static __always_inline bool rx_packet(struct afs_stripe *stripe, struct afs_thre
 
 /* What lies between two packets of a jumbogram was read. */
 static __always_inline bool rx_next(struct afs_stripe *stripe, struct afs_thread *t,
-				    struct afs_stream *s, int way, __u64 ns)
+				    struct afs_stream *s, struct afs_datagram *d, int way, __u64 ns)
 {
-	struct afs_datagram *d = datagram_of(t);
-
-	if (!d)
-		return false;
 	d->sequence++;
 	d->flags = d->mini[0];
 	d->len = d->flow.cursor.total;
@@ -407,9 +403,9 @@ static __always_inline bool rx_step(struct afs_stripe *stripe, struct afs_thread
 	else
 		d->whole = 1;
 	if (good && d->whole && first)
-		good = rx_packet(stripe, t, s, way, ns);
+		good = rx_packet(stripe, t, s, d, way, ns);
 	else if (good && d->mini_have == RX_MINI)
-		good = rx_next(stripe, t, s, way, ns);
+		good = rx_next(stripe, t, s, d, way, ns);
 	if (!good)
 		datagram_lose(s, d, way, first ? d->have : d->mini_have);
 	if (d->flow.cursor.total)

@@ -118,15 +118,6 @@ static __always_inline void rpc_call(struct afs_stripe *stripe, struct afs_strea
 	pending_begin(stripe, s, &p, rpc_xid(f));
 }
 
-/* As much of the header of a reply as there is. */
-static __always_inline void rpc_reply(struct afs_stripe *stripe, struct afs_thread *t,
-				      struct afs_stream *s, struct afs_flow *f, __u64 now)
-{
-	reply_begin(stripe, t, s, f, rpc_xid(f), now);
-	if (f->answers)
-		f->result = rpc_result(f);
-}
-
 /* Whether the header is long enough: "ended": there is no more of the record. */
 static __always_inline bool rpc_is_complete(const struct afs_flow *f, bool ended)
 {
@@ -215,32 +206,33 @@ static __always_inline void rpc_pass(struct afs_flow *f, const struct afs_thread
 
 /* The header is complete, as far as the record has one. */
 static __always_inline void rpc_begin(struct afs_stripe *stripe, struct afs_thread *t,
-				      struct afs_stream *s, int way, __u64 begin_ns, __u64 end_ns)
+				      struct afs_stream *s, struct afs_flow *f, int way,
+				      __u64 begin_ns, __u64 end_ns)
 {
-	struct afs_flow *f = way == TO_SERVER ? &s->flow[TO_SERVER] : &s->flow[FROM_SERVER];
-
 	f->lost = 0;
 	f->answers = 0;
 	if (way == TO_SERVER && rpc_is(f, RPC_CALL))
 		rpc_call(stripe, s, f, begin_ns);
-	if (way == FROM_SERVER && rpc_is(f, RPC_REPLY))
-		rpc_reply(stripe, t, s, f, end_ns);
+	if (way == FROM_SERVER && rpc_is(f, RPC_REPLY)) {
+		reply_begin(stripe, t, s, f, rpc_xid(f), end_ns);
+		if (f->answers)
+			f->result = rpc_result(f);
+	}
 	f->have = AFS_IN_FRAME;
 }
 
 /* A fragment has ended; if it is the last one, the record. false: that was no record. */
 static __always_inline bool rpc_end(struct afs_stripe *stripe, struct afs_thread *t,
-				    struct afs_stream *s, int way, __u64 begin_ns, __u64 end_ns)
+				    struct afs_stream *s, struct afs_flow *f, int way,
+				    __u64 begin_ns, __u64 end_ns)
 {
-	struct afs_flow *f = way == TO_SERVER ? &s->flow[TO_SERVER] : &s->flow[FROM_SERVER];
-
 	f->mark_have = 0;
 	if (!(f->mark[0] & 0x80))
 		return true;
 	if (f->have != AFS_IN_FRAME) {
 		if (f->pass || !rpc_is_complete(f, true))
 			return false;
-		rpc_begin(stripe, t, s, way, begin_ns, end_ns);
+		rpc_begin(stripe, t, s, f, way, begin_ns, end_ns);
 	}
 	f->have = 0;
 	f->passed = 0;
@@ -281,8 +273,8 @@ static __always_inline bool sunrpc_step(struct afs_stripe *stripe, struct afs_th
 	if (f->mark_have < RPC_MARK)
 		return f->cursor.total;
 	if (f->have != AFS_IN_FRAME && !f->pass && rpc_is_complete(f, false))
-		rpc_begin(stripe, t, s, way, begin_ns, end_ns);
-	if (!f->skip && !rpc_end(stripe, t, s, way, begin_ns, end_ns)) {
+		rpc_begin(stripe, t, s, f, way, begin_ns, end_ns);
+	if (!f->skip && !rpc_end(stripe, t, s, f, way, begin_ns, end_ns)) {
 		lose(f);
 		return false;
 	}

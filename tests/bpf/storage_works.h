@@ -25,6 +25,7 @@ enum work {
 	READ_MAPPED,
 	READ_SCATTERED,
 	SEND,
+	COPY,
 	WRITE,
 	WRITE_SYNC,
 	NOTHING
@@ -85,6 +86,16 @@ static void work_send(int fd)
 	close(to);
 }
 
+static void work_copy(int fd)
+{
+	int to = open("new", O_CREAT | O_TRUNC | O_WRONLY, 0644);
+
+	CHILD_NEEDS(to >= 0);
+	for (unsigned int i = 0; i < N_CHUNKS; i++)
+		CHILD_NEEDS(copy_file_range(fd, NULL, to, NULL, CHUNK, 0) == CHUNK);
+	close(to);
+}
+
 static void work_write(int flags)
 {
 	int fd = open("new", O_CREAT | O_TRUNC | O_WRONLY | flags, 0644);
@@ -115,6 +126,8 @@ static void do_work(struct watched_shared *s)
 		work_scattered(fd);
 	else if (what == SEND)
 		work_send(fd);
+	else if (what == COPY)
+		work_copy(fd);
 	else
 		work_read(fd, what);
 	close(fd);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
  * Rx over UDP: known packets in, exactly these calls counted, by whichever call they are moved, in
- * any order, by any thread, once or again. Tests user/watch/bpf/datagrams.c, bpf/decode/rx.h,
+ * any order, by any thread, once or again. Tests user/watch/bpf/connections.c, bpf/decode/rx.h,
  * bpf/services.h, bpf/cursor.h.
  */
 #include "rx_packets.h"

@@ -229,6 +229,71 @@ static void calls_of_a_32bit_helper_are_counted_as_others(void **state)
 	unlink(program_32bit);
 }
 
+#ifdef __x86_64__
+/* As a 32-bit program does; its write() has the number of stat(), its close() that of lstat(). */
+static long call_32bit(long nr, long a, const void *b, long c)
+{
+	long ret;
+
+	__asm__ volatile("int $0x80" : "=a"(ret) : "0"(nr), "b"(a), "c"(b), "d"(c) : "memory");
+	return ret;
+}
+
+#define LEN_32BIT    10
+#define GETPID_32BIT 20
+#define WRITE_32BIT  4
+#define CLOSE_32BIT  6
+
+/* Then what was a file is a pipe. */
+static void do_call_as_32bit(struct watched_shared *s)
+{
+	int file, ends[2];
+	pid_t pid = fork();
+	char *low;
+
+	(void)s;
+	if (pid) {
+		waitpid(pid, NULL, 0);
+		return;
+	}
+	low = mmap(NULL, 4096, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_32BIT, -1,
+		   0);
+	file = open("/proc/self/exe", O_RDONLY | O_CLOEXEC);
+	if (low == MAP_FAILED || read(file, low, 1) != 1 || pipe(ends))
+		_exit(1);
+	for (int i = 0; i < CALLS - 1; i++)
+		if (call_32bit(WRITE_32BIT, ends[1], low, LEN_32BIT) != LEN_32BIT)
+			_exit(1);
+	/* Descriptors are given out from the lowest number on. */
+	call_32bit(CLOSE_32BIT, file, NULL, 0);
+	if (dup(ends[0]) == file && read(file, low, 1) == 1)
+		_exit(0);
+	_exit(1);
+}
+
+static void calls_that_a_64bit_program_makes_as_a_32bit_one_are_counted_as_others(void **state)
+{
+	struct watched x;
+	struct run r;
+
+	(void)state;
+	if (call_32bit(GETPID_32BIT, 0, NULL, 0) != getpid()) {
+		print_message("no 32-bit calls can be made here\n");
+		skip();
+	}
+	watched_start(&x, do_call_as_32bit);
+	watched_open(&x, (struct target) { .plain = true });
+	watched_step(&x);
+	assert_int_equal(calls_of(&x, AFS_ROLE_SERVER, AFS_CLASS_OTHER), CALLS);
+	assert_int_equal(calls_of(&x, AFS_ROLE_SERVER, AFS_CLASS_STAT), 0);
+	assert_int_equal(
+	    ledger_sum(&x.diff, AFS_ROLE_SERVER, AFS_CLASS_READ, AFS_OBJECT_PIPE).calls, 1);
+	watched_finish(&x, &r);
+	assert_non_null(strstr(run_note_find(&r.warnings, "32-bit"), "1000 calls"));
+	run_fini(&r);
+}
+#endif
+
 static void a_32bit_server_is_refused(void **state)
 {
 	struct hints hints = {};
@@ -448,6 +513,10 @@ int main(int argc, char **argv)
 		cmocka_unit_test(calls_that_a_filter_answers_are_counted),
 		cmocka_unit_test(a_process_lives_on_without_its_first_thread),
 		cmocka_unit_test(calls_of_a_32bit_helper_are_counted_as_others),
+#ifdef __x86_64__
+		cmocka_unit_test(
+		    calls_that_a_64bit_program_makes_as_a_32bit_one_are_counted_as_others),
+#endif
 		cmocka_unit_test(a_32bit_server_is_refused),
 		cmocka_unit_test(descriptors_that_processes_share_are_told_apart),
 		cmocka_unit_test(a_ring_without_calls_is_said_to_be_there),

@@ -2,7 +2,7 @@
 /*
  * What is counted below the system calls, against files whose every page is known to be in memory
  * or not, and against /proc/PID/io. On ext4: in TMPDIR or here, else on an image of our own. Tests
- * bpf/storage.bpf.c, storage.h, span.h, user/watch/bpf/storage_load.c.
+ * bpf/storage.bpf.c, storage.h, user/watch/bpf/storage_load.c.
  */
 #include "storage_works.h"
 #include "watched.h"
@@ -391,6 +391,21 @@ static void sent_files_are_no_reads(void **state)
 	CHECK(cache_pages, cold);
 }
 
+/* Bytes that the kernel copies are those of the call; what it reads for them is the thread's. */
+static void copied_files_are_no_reads_and_no_writes(void **state)
+{
+	struct storage_test *x = *state;
+	uint64_t cold = step_undisturbed(x, COPY, "file");
+
+	CHECK(file_reads, 0);
+	CHECK(file_writes, 0);
+	CHECK(sendfiles, 0);
+	CHECK(bio_read_bytes, x->proc);
+	/* A file system may share the blocks instead. */
+	assert_true(!x->proc || x->got.cache_pages >= cold ||
+		    !storage_knows(x->s, AFS_STORAGE_cache_pages));
+}
+
 static void writes_reach_the_device_with_the_sync(void **state)
 {
 	struct storage_test *x = *state;
@@ -503,6 +518,7 @@ int main(void)
 		cmocka_unit_test(cold_mappings_are_read_without_a_read),
 		cmocka_unit_test(scattered_reads_agree_with_proc),
 		cmocka_unit_test(sent_files_are_no_reads),
+		cmocka_unit_test(copied_files_are_no_reads_and_no_writes),
 		cmocka_unit_test(writes_reach_the_device_with_the_sync),
 		cmocka_unit_test(writes_that_sync_count_as_both),
 		cmocka_unit_test(nobody_else_counts),

@@ -109,7 +109,7 @@ static void check_family(int family)
 		fail_msg("%s", e.text);
 	assert_int_equal(t.server, pid);
 	assert_true(t.client != 0);
-	assert_string_equal(t.note, "");
+	assert_string_equal(t.way.note, "");
 	close(fd);
 	close(s.fd);
 	end(pid);
@@ -220,7 +220,7 @@ static void the_session_is_chosen_among_its_relatives_and_decoys(void **state)
 	if (find(&t, &o, &e))
 		fail_msg("%s", e.text);
 	assert_int_equal(t.server, shared[0]);
-	assert_string_equal(t.note, "");
+	assert_string_equal(t.way.note, "");
 	for (int i = 0; i < 10; i++)
 		end(decoy[i]);
 	for (int i = 0; i < 11; i++)

@@ -35,4 +35,16 @@ static inline void *vec_grown(void *array, size_t n, size_t size)
 		vec_new ? 0 : -ENOMEM;                                                             \
 	})
 
+/* The first element, called "one" in the condition, for which that is true; NULL: none. */
+#define VEC_FIND(one, array, n, condition)                                                         \
+	({                                                                                         \
+		__typeof__(&*(array)) vec_found = NULL;                                            \
+		for (size_t vec_i = 0; vec_i < (n) && !vec_found; vec_i++) {                       \
+			__typeof__(&*(array)) one = &(array)[vec_i];                               \
+			if (condition)                                                             \
+				vec_found = one;                                                   \
+		}                                                                                  \
+		vec_found;                                                                         \
+	})
+
 #endif

@@ -5,12 +5,9 @@
 #include "doctor/judge.h"
 #include "doctor/machine/machine.h"
 #include "doctor/measure.h"
-#include "kinds/afp/cnidstate.h"
-#include "kinds/afp/crashlog.h"
+#include "kinds/afp/looks.h"
 #include "kinds/afp/settings.h"
-#include "kinds/afp/strangers.h"
 #include "kinds/gluster/bricks.h"
-#include "kinds/relays.h"
 #include "kinds/volumes.h"
 
 #include <elf.h>

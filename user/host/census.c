@@ -58,10 +58,7 @@ size_t census_find(const struct census *c, pid_t pid)
 
 bool census_holds(const struct census *c, size_t process, size_t socket)
 {
-	for (size_t i = 0; i < c->n_holds; i++)
-		if (c->hold[i].process == process && c->hold[i].socket == socket)
-			return true;
-	return false;
+	return VEC_FIND(h, c->hold, c->n_holds, h->process == process && h->socket == socket);
 }
 
 void census_below(char *out, size_t len, const char *path, const char *root)
@@ -72,11 +69,6 @@ void census_below(char *out, size_t len, const char *path, const char *root)
 	    (!path[root_len] || (root_len > 1 && path[root_len] == '/')))
 		path += root_len;
 	snprintf(out, len, "%s", path);
-}
-
-static void read_conf(struct census_process *p)
-{
-	procfs_argument(p->conf, sizeof(p->conf), p->pid, "-F");
 }
 
 static void read_places(struct census_process *p)
@@ -96,7 +88,7 @@ void census_look(struct census_process *p)
 {
 	p->owner = owner_of(p->pid);
 	read_places(p);
-	read_conf(p);
+	procfs_argument(p->conf, sizeof(p->conf), p->pid, "-F");
 }
 
 static int census_read_process(void *arg, pid_t pid)
@@ -142,10 +134,7 @@ static bool is_first_of(const struct reading *r, size_t i)
 {
 	const struct census_process *p = r->c->process;
 
-	for (size_t k = 0; k < i; k++)
-		if (p[k].net == p[i].net && census_is_wanted(r, &p[k]))
-			return false;
-	return true;
+	return !VEC_FIND(one, p, i, one->net == p[i].net && census_is_wanted(r, one));
 }
 
 /* This namespace, and those of the wanted processes. One that has just ended is left out. */
@@ -209,11 +198,13 @@ static void read_confs(struct reading *r)
 	bool listens;
 
 	for (size_t i = 0, k = 0; i < c->n_processes; i++) {
+		struct census_process *p = &c->process[i];
+
 		for (listens = false; k < c->n_holds && c->hold[k].process == i; k++)
 			listens |= c->socket[c->hold[k].socket].listening &&
 				   c->socket[c->hold[k].socket].tcp.local.port == r->port;
-		if (listens || c->process[i].pid == above || census_is_wanted(r, &c->process[i]))
-			read_conf(&c->process[i]);
+		if (listens || p->pid == above || census_is_wanted(r, p))
+			procfs_argument(p->conf, sizeof(p->conf), p->pid, "-F");
 	}
 }
 

@@ -38,14 +38,13 @@ static int cgroup_take(void *arg, pid_t pid)
 {
 	struct units *u = arg;
 	uint32_t uid = 0, effective;
-	size_t len = strlen(u->text);
 
 	if (!u->noted) {
 		procfs_uids(&uid, &effective, pid);
 		u->noted = true;
 		u->n++;
-		snprintf(u->text + len, sizeof(u->text) - len, "%s%s (process %d of user %u)",
-			 len ? ", " : "", u->at, pid, uid);
+		err_append(u->text, "%s%s (process %d of user %u)", *u->text ? ", " : "", u->at,
+			   pid, uid);
 	}
 	return u->fn(u->arg, pid);
 }

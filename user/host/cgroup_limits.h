@@ -7,7 +7,35 @@
  * and what was used of it. Counts are since the groups were made. Version 1 and 2.
  */
 
-#include "host/cgroup_folder.h"
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+/*
+ * Where the cgroup of a process is: of version 1 a folder for each controller, of version 2 one for
+ * all; a machine may have both. In a container the groups above its own are not shown.
+ */
+#define CGROUP_PATH_MAX 512
+
+struct cgroup_folder {
+	unsigned int version; /* 1 or 2; 0: it is not known where the group is */
+	bool whole;           /* all groups that contain it are shown */
+	size_t top_len;       /* length of the path of the topmost that is shown */
+	char path[CGROUP_PATH_MAX];
+};
+
+/*
+ * The group that a controller ("cpu") rules the process by; NULL: that of version 2. root: "", or
+ * where another /proc and the path are. 0; -ENODATA: not known, and out->version is 0.
+ */
+int cgroup_folder(struct cgroup_folder *out, const char *root, pid_t pid, const char *controller);
+
+/* Goes to the group that contains it. false: there is none, or it is not shown. */
+bool cgroup_folder_up(struct cgroup_folder *f);
+
+/* Whether it is the topmost of all, to which the whole machine belongs. */
+bool cgroup_folder_is_all(const struct cgroup_folder *f);
 
 #define CGROUP_LEVELS  8  /* groups with a limit, of one controller */
 #define CGROUP_DEVICES 16 /* limits of devices */

@@ -61,10 +61,7 @@ void devices_fini(struct devices *d)
 
 const struct devices_entry *devices_find(const struct devices *d, const char *name)
 {
-	for (size_t i = 0; i < d->n; i++)
-		if (!strcmp(d->entry[i].name, name))
-			return &d->entry[i];
-	return NULL;
+	return VEC_FIND(e, d->entry, d->n, !strcmp(e->name, name));
 }
 
 /* ---- below ---- */

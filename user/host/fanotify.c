@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "host/fanotify.h"
 
+#include "base/vec.h"
 #include "host/proc/procfs.h"
 
 #include <errno.h>
@@ -48,10 +49,7 @@ static int take_mark(void *arg, const char *line)
 {
 	const struct fanotify_search *s = arg;
 
-	for (size_t i = 0; i < s->n; i++)
-		if (fanotify_watches(line, &s->fs[i]))
-			return 1;
-	return 0;
+	return VEC_FIND(fs, s->fs, s->n, fanotify_watches(line, fs)) != NULL;
 }
 
 static int take_fd(void *arg, pid_t pid, int fd, const char *name)

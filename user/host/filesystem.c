@@ -7,7 +7,6 @@
 
 #include "base/file.h"
 #include "base/text.h"
-#include "host/mounts.h"
 #include "host/patient.h"
 #include "host/proc/procfs.h"
 
@@ -82,6 +81,79 @@ static bool is_uncertain(int error)
 	return error == -EAGAIN || error == -EINVAL || error == -ENOSYS;
 }
 
+/* ---- mounts: a descriptor's fdinfo has the number, mountinfo what that is ---- */
+
+bool filesystem_is_local(const char *type)
+{
+	return text_has_word("ext4 ext3 ext2 xfs btrfs tmpfs zfs f2fs bcachefs overlay devtmpfs "
+			     "devpts rootfs ramfs",
+			     ' ', type);
+}
+
+/* 1: this line is the mount's that is looked for. */
+static int take_numbered(void *arg, const char *line)
+{
+	struct proctext_mount *wanted = arg, one;
+
+	if (proctext_mount(&one, line) || one.id != wanted->id || !one.dev)
+		return 0;
+	*wanted = one;
+	return 1;
+}
+
+int filesystem_mount_of(struct proctext_mount *out, pid_t pid, int fd)
+{
+	uint64_t mount;
+	int r = procfs_mount_of(&mount, fd);
+
+	if (r)
+		return r;
+	*out = (struct proctext_mount) { .id = (unsigned int)mount };
+	/*
+	 * A process in a chroot is not shown the mount that its root folder lies on; this process
+	 * may see it.
+	 */
+	return procfs_each_line(pid, "mountinfo", take_numbered, out) == 1 ||
+		       procfs_each_line(0, "mountinfo", take_numbered, out) == 1
+		   ? 0
+		   : -ENOENT;
+}
+
+struct mount_named {
+	const char *path;
+	struct proctext_mount found;
+	size_t len;
+};
+
+/* Of those with the longest name the last: it hides the others. */
+static int filesystem_take_named(void *arg, const char *line)
+{
+	struct mount_named *n = arg;
+	struct proctext_mount one;
+	size_t len;
+
+	if (proctext_mount(&one, line))
+		return 0;
+	len = strlen(one.point);
+	while (len && one.point[len - 1] == '/')
+		len--;
+	if (!*one.point || len < n->len || strncmp(n->path, one.point, len) != 0 ||
+	    (n->path[len] && n->path[len] != '/'))
+		return 0;
+	n->found = one;
+	n->len = len;
+	return 0;
+}
+
+int filesystem_mount_named(struct proctext_mount *out, pid_t pid, const char *path)
+{
+	struct mount_named n = { .path = path };
+	int r = procfs_each_line(pid, "mountinfo", filesystem_take_named, &n);
+
+	*out = n.found;
+	return r ? r : n.found.id ? 0 : -ENOENT;
+}
+
 /* ---- devices ---- */
 
 static void below_mount(struct devices_below *out, const struct proctext_mount *m)
@@ -108,7 +180,7 @@ static void below_loops(struct devices_below *out)
 
 	for (size_t i = 0; i < out->n; i++)
 		if (devices_backing(file, sizeof(file), "", out->name[i]) &&
-		    !mounts_by_name(&m, 0, file))
+		    !filesystem_mount_named(&m, 0, file))
 			below_mount(out, &m);
 }
 
@@ -136,10 +208,10 @@ static bool filesystem_look_at(struct filesystem *fs, pid_t pid, bool cached)
 
 	procfs_inside(root, sizeof(root), pid, "");
 	fd = filesystem_open_file(&f, O_PATH, cached ? FILESYSTEM_CACHED : 0);
-	fs->error = fd < 0 ? fd : mounts_of(&m, pid, fd);
+	fs->error = fd < 0 ? fd : filesystem_mount_of(&m, pid, fd);
 	if (fd < 0)
 		return !cached || !is_uncertain(fd);
-	if (cached && !mounts_is_local_type(m.type)) {
+	if (cached && !filesystem_is_local(m.type)) {
 		done = false;
 	} else if (!fs->error) {
 		if (!statx(fd, "", AT_EMPTY_PATH | AT_STATX_DONT_SYNC, STATX_INO, &st))
@@ -160,7 +232,7 @@ int filesystem_ask(pid_t pid, const char *path, void (*fn)(void *arg), void *arg
 
 	snprintf(name, sizeof(name), "%d %s", pid, path);
 	/* A link on a local one may lead to another. */
-	if (!mounts_by_name(&m, pid, path) && !mounts_is_local_type(m.type))
+	if (!filesystem_mount_named(&m, pid, path) && !filesystem_is_local(m.type))
 		what.mount = m.dev;
 	return patient_ask(what, fn, arg, out, len);
 }
@@ -191,7 +263,7 @@ void filesystem_look(struct filesystem *fs, size_t n, pid_t pid)
 			/* What the names of folders and mounts say. */
 			filesystem_init(&q.fs, fs[i].path);
 			q.fs.silent = true;
-			if (!mounts_by_name(&m, pid, fs[i].path))
+			if (!filesystem_mount_named(&m, pid, fs[i].path))
 				filesystem_take_mount(&q.fs, &m);
 		}
 		fs[i] = q.fs;
@@ -207,7 +279,7 @@ static bool is_at_hand(const struct filesystem_file *f, pid_t pid)
 	struct proctext_mount mount;
 	bool is;
 
-	is = fd >= 0 && !mounts_of(&mount, pid, fd) && mounts_is_local_type(mount.type);
+	is = fd >= 0 && !filesystem_mount_of(&mount, pid, fd) && filesystem_is_local(mount.type);
 	if (fd >= 0)
 		close(fd);
 	return is;

@@ -9,6 +9,7 @@
  */
 
 #include "host/devices.h"
+#include "host/proc/proctext.h"
 
 #include <sys/stat.h>
 #include <sys/types.h>
@@ -51,6 +52,18 @@ int filesystem_open_exe(pid_t pid); /* the program that it runs, also where its 
 /* patient_ask() about a path as this process calls it in its root folder. */
 int filesystem_ask(pid_t pid, const char *path, void (*fn)(void *arg), void *arg, void *out,
 		   size_t len);
+
+/*
+ * The mount on which the file of a descriptor of this process is. pid: the process in whose mounts
+ * it was found. Involves no server. 0 or a negative errno.
+ */
+int filesystem_mount_of(struct proctext_mount *out, pid_t pid, int fd);
+
+/* The mount that a path is on by its name: links in it are not followed, so nothing is asked. */
+int filesystem_mount_named(struct proctext_mount *out, pid_t pid, const char *path);
+
+/* Whether this type of file system is a local one. */
+bool filesystem_is_local(const char *type);
 
 /* Whether it is a network's, or a FUSE daemon serves it. */
 bool filesystem_is_remote(const struct filesystem *f);

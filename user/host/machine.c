@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Reads /proc/pressure, vmstat, meminfo and mdstat; the rest is read by others of this folder. */
+/* Reads /proc/pressure, vmstat and mdstat; the rest is read by others of this folder. */
 #include "host/machine.h"
 
 #include "base/clock.h"
@@ -37,11 +37,8 @@ static void look_vmstat(struct machine *m)
 static void look_memory(struct machine *m)
 {
 	uint64_t all_kib, available_kib;
-	char text[TEXT_MAX];
 
-	if (file_text(text, sizeof(text), "/proc/meminfo") < 0 ||
-	    !proctext_number(&all_kib, text, "MemTotal") ||
-	    !proctext_number(&available_kib, text, "MemAvailable"))
+	if (!procfs_memory(&all_kib, "MemTotal") || !procfs_memory(&available_kib, "MemAvailable"))
 		return;
 	m->memory_b = all_kib * 1024;
 	m->available_b = available_kib * 1024;

@@ -27,13 +27,12 @@ bool owner_counts(uint32_t uid)
 
 void owner_append(char *text, pid_t pid)
 {
-	size_t len = strlen(text);
 	struct procstat st;
 	char unit[UNIT_LEN];
 
 	cgroup_unit(unit, sizeof(unit), pid);
-	snprintf(text + len, ERR_TEXT_MAX - len, "%s%d %s (user %u%s%s)", len ? ", " : "", pid,
-		 procstat_read(&st, pid) ? "" : st.comm, owner_of(pid), *unit ? ", " : "", unit);
+	err_append(text, "%s%d %s (user %u%s%s)", *text ? ", " : "", pid,
+		   procstat_read(&st, pid) ? "" : st.comm, owner_of(pid), *unit ? ", " : "", unit);
 }
 
 int owner_refuse(const pid_t *pid, size_t n, const char *what, const char *how, struct err *e)

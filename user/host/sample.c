@@ -267,9 +267,8 @@ int sample_add(struct sample *s, pid_t pid, enum afs_role role, struct err *e)
 	int r, at = (int)s->n;
 	struct process *p;
 
-	for (size_t i = 0; i < s->n; i++)
-		if (s->process[i]->series.pid == pid && !s->process[i]->series.ended)
-			return 0;
+	if (VEC_FIND(one, s->process, s->n, (*one)->series.pid == pid && !(*one)->series.ended))
+		return 0;
 	if (s->n == SAMPLE_PROCESSES_MAX)
 		at = first_ended(s);
 	if (at < 0)

@@ -242,15 +242,12 @@ const struct afpconf_item *afpconf_find(const struct afpconf *c, const char *sec
 	return NULL;
 }
 
-bool afpconf_bool(const char *value, bool *out)
+int afpconf_bool(const char *value)
 {
-	static const char *const yes[] = { "yes", "true", "1" };
-	static const char *const no[] = { "no", "false", "0" };
+	static const char *const words[] = { "no", "yes", "false", "true", "0", "1" };
 
-	for (size_t i = 0; i < 3; i++) {
-		*out = !strcasecmp(value, yes[i]);
-		if (*out || !strcasecmp(value, no[i]))
-			return true;
-	}
-	return false;
+	for (int i = 0; i < (int)(sizeof(words) / sizeof(words[0])); i++)
+		if (!strcasecmp(value, words[i]))
+			return i % 2;
+	return -1;
 }

@@ -43,7 +43,7 @@ void afpconf_fini(struct afpconf *c);
 const struct afpconf_item *afpconf_find(const struct afpconf *c, const char *section,
 					const char *key);
 
-/* yes, true, 1; no, false, 0. false: neither. */
-bool afpconf_bool(const char *value, bool *out);
+/* 1: yes, true, 1; 0: no, false, 0; -1: neither. */
+int afpconf_bool(const char *value);
 
 #endif

@@ -3,6 +3,7 @@
  * Any program: its calls, times, and what it does below its calls. Its protocol is not decoded,
  * so nothing is by request.
  */
+#include "base/vec.h"
 #include "host/cgroup.h"
 #include "host/owner.h"
 #include "host/proc/procfs.h"
@@ -27,10 +28,7 @@ struct processes {
 
 static bool any_is_listed(const struct processes *p, pid_t pid)
 {
-	for (size_t i = 0; i < p->n; i++)
-		if (p->pid[i] == pid)
-			return true;
-	return false;
+	return VEC_FIND(one, p->pid, p->n, *one == pid);
 }
 
 static int any_add(void *arg, pid_t pid)
@@ -103,14 +101,6 @@ static int find_exe(struct processes *p, const char *name, struct err *e)
 	return n > 1 ? owner_refuse(p->pid, n, what, "--pid PID", e) : 0;
 }
 
-static int any_find_unit(struct processes *p, const char *unit, struct err *e)
-{
-	int r = cgroup_each_process(unit, any_add, p, e);
-
-	tops_first(p);
-	return r;
-}
-
 static int find_pid(struct processes *p, pid_t pid, struct err *e)
 {
 	struct procstat st;
@@ -154,8 +144,11 @@ static int find_processes(struct processes *p, struct kind_found *out, const str
 		return find_pid(p, (pid_t)w->pid, e);
 	if (w->exe)
 		return find_exe(p, w->exe, e);
-	if (w->unit)
-		return any_find_unit(p, w->unit, e);
+	if (w->unit) {
+		r = cgroup_each_process(w->unit, any_add, p, e);
+		tops_first(p);
+		return r;
+	}
 	if (!w->port)
 		return err_set(e, -EINVAL,
 			       "--kind any: name the program with --pid, --port, --exe or --unit");

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "kinds/place.h"
 
-#include "host/mounts.h"
+#include "host/filesystem.h"
 #include "host/net/sockets.h"
 
 #include <stdio.h>
@@ -35,21 +35,17 @@ static bool take_host(struct place_server *out, const char *text, size_t len)
 	return end && take_name(out->host, text + 1, (size_t)(end - text) - 1);
 }
 
-/* "HOST:/VOLUME" */
-static bool take_source(struct place_server *out, const char *source)
-{
-	const char *colon = strchr(source, ':');
-
-	return colon && take_name(out->host, source, (size_t)(colon - source)) &&
-	       take_volume(out, colon + 1);
-}
-
+/* Of a mount from "HOST:/VOLUME". */
 static bool find_mount(struct place_server *out, const char *path)
 {
 	struct proctext_mount m;
+	const char *colon;
 
-	return !mounts_by_name(&m, 0, path) && !strcmp(m.type, MOUNT_TYPE) &&
-	       take_source(out, m.source);
+	if (filesystem_mount_named(&m, 0, path) || strcmp(m.type, MOUNT_TYPE) != 0)
+		return false;
+	colon = strchr(m.source, ':');
+	return colon && take_name(out->host, m.source, (size_t)(colon - m.source)) &&
+	       take_volume(out, colon + 1);
 }
 
 /* "ADDRESS:PORT" */

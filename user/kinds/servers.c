@@ -130,11 +130,8 @@ static bool is_left(const struct census *c, const struct census_process *child,
 
 static bool has_listener(const struct census *c, uint16_t port, uint64_t net)
 {
-	for (size_t i = 0; i < c->n_sockets; i++)
-		if (c->socket[i].listening && c->socket[i].tcp.local.port == port &&
-		    c->socket[i].net == net)
-			return true;
-	return false;
+	return VEC_FIND(s, c->socket, c->n_sockets,
+			s->listening && s->tcp.local.port == port && s->net == net);
 }
 
 /* A connection that was probably opened to this process; there is no master to confirm it. */
@@ -175,10 +172,7 @@ static int servers_add_session(struct servers_entry *e, const struct census_proc
 
 bool servers_has_port(const uint16_t *port, size_t n, uint16_t one)
 {
-	for (size_t i = 0; i < n; i++)
-		if (port[i] == one)
-			return true;
-	return false;
+	return VEC_FIND(known, port, n, *known == one);
 }
 
 void servers_add_port(uint16_t *port, size_t *n, uint16_t one)
@@ -517,10 +511,7 @@ pid_t servers_process(const struct servers_entry *s)
 
 const struct servers_session *servers_session(const struct servers_entry *s, pid_t pid)
 {
-	for (size_t i = 0; i < s->n_sessions; i++)
-		if (s->session[i].pid == pid)
-			return &s->session[i];
-	return NULL;
+	return VEC_FIND(one, s->session, s->n_sessions, one->pid == pid);
 }
 
 /* Where what listens on the port carries on: the server behind it. */

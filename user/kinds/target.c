@@ -3,6 +3,7 @@
 
 #include "kinds/target.h"
 
+#include "base/vec.h"
 #include "host/net/sockets.h"
 #include "host/proc/procfs.h"
 #include "kinds/backend.h"
@@ -25,7 +26,6 @@ int target_find(struct target *out, const struct sockaddr_storage *local,
 	r = way_find(&out->way, local, peer, e);
 	out->server = out->way.server;
 	out->client = out->way.end.ino;
-	memcpy(out->note, out->way.note, sizeof(out->note));
 	return r;
 }
 
@@ -44,10 +44,7 @@ struct ends {
 
 static bool target_is_port(const struct target *t, uint16_t port, enum afs_object of)
 {
-	for (size_t i = 0; i < t->known.n_ports; i++)
-		if (t->known.port[i].object == of && t->known.port[i].port == port)
-			return true;
-	return false;
+	return VEC_FIND(p, t->known.port, t->known.n_ports, p->object == of && p->port == port);
 }
 
 /* The other end is not on this host. */
@@ -97,9 +94,8 @@ static void add_inode(struct target *t, uint64_t ino, uint32_t dev, enum afs_obj
 {
 	struct afs_inodes *known = &t->known;
 
-	for (uint32_t i = 0; i < known->n; i++)
-		if (known->inode[i].ino == ino && known->inode[i].dev == dev)
-			return;
+	if (VEC_FIND(i, known->inode, known->n, i->ino == ino && i->dev == dev))
+		return;
 	if (known->n < AFS_N_INODES)
 		known->inode[known->n++] = (struct afs_inode) { ino, dev, object };
 	else

@@ -60,7 +60,6 @@ struct target {
 	struct afs_inodes known; /* complete after target_look */
 	bool crowded;            /* more inodes than fit into known */
 	size_t n_more;           /* sessions found that did not fit, at most at once */
-	char note[ERR_TEXT_MAX]; /* what is in doubt; empty: nothing */
 	struct way way;          /* to it; all 0: not looked for, or nothing is in between */
 };
 

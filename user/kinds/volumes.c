@@ -72,8 +72,6 @@ char *volumes_of(pid_t afpd)
 
 bool volumes_read_only(const struct afpconf *c, const char *path)
 {
-	bool is = false;
-
 	for (size_t i = 0; i < c->n; i++) {
 		const struct afpconf_item *item = &c->item[i], *only;
 
@@ -82,7 +80,7 @@ bool volumes_read_only(const struct afpconf *c, const char *path)
 		    strncmp(item->value, path, length_of(path)) != 0)
 			continue;
 		only = afpconf_find(c, item->section, "read only");
-		if (only && afpconf_bool(only->value, &is) && is)
+		if (only && afpconf_bool(only->value) == 1)
 			return true;
 	}
 	return false;

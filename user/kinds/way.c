@@ -5,6 +5,7 @@
  */
 #include "kinds/way.h"
 
+#include "base/vec.h"
 #include "host/net/conntrack.h"
 #include "host/net/tcpdiag.h"
 #include "host/proc/procfs.h"
@@ -76,10 +77,7 @@ static int way_look_at(void *arg, pid_t pid)
 
 static bool is_above(const struct way_holder *h, const struct way_holder *below)
 {
-	for (size_t i = 0; i < below->n_up; i++)
-		if (below->up[i] == h->pid)
-			return true;
-	return false;
+	return VEC_FIND(up, below->up, below->n_up, *up == h->pid);
 }
 
 static bool is_out(const struct way_holder *h, size_t n, size_t i)
@@ -155,10 +153,7 @@ static int look_in_space(void *arg, pid_t pid)
 	struct spaces *s = arg;
 	uint64_t net = procfs_identity(pid, "ns/net");
 
-	for (size_t i = s->n; i-- > 0 && net;)
-		if (s->seen[i] == net)
-			return 0;
-	if (!net || s->n == SPACES_MAX)
+	if (!net || s->n == SPACES_MAX || VEC_FIND(one, s->seen, s->n, *one == net))
 		return 0;
 	s->seen[s->n++] = net;
 	sockets_fini(&s->w->all);
@@ -239,10 +234,8 @@ static bool only_carries(const char *name)
 		"xinetd",       "redir",        "rinetd",      "systemd-socket-"
 	};
 
-	for (size_t i = 0; i < sizeof(begin) / sizeof(begin[0]); i++)
-		if (!strncmp(name, begin[i], strlen(begin[i])))
-			return true;
-	return false;
+	return VEC_FIND(one, begin, sizeof(begin) / sizeof(begin[0]),
+			!strncmp(name, *one, strlen(*one)));
 }
 
 /* Encryption adds bytes, most of all to small ones; what was read may be still to be written. */

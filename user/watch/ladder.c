@@ -4,6 +4,7 @@
 #include "watch/ladder.h"
 
 #include "base/file.h"
+#include "base/vec.h"
 #include "host/proc/procfs.h"
 #include "kinds/kind.h"
 #include "watch/bpf/load.h"
@@ -291,10 +292,7 @@ void ladder_look(struct ladder *out)
 
 const struct ladder_step *ladder_taken(const struct ladder *l, const char *layer)
 {
-	for (size_t i = 0; i < l->n; i++)
-		if (l->step[i].taken && !strcmp(l->step[i].layer, layer))
-			return &l->step[i];
-	return NULL;
+	return VEC_FIND(s, l->step, l->n, s->taken && !strcmp(s->layer, layer));
 }
 
 bool ladder_exact(const struct ladder *l)

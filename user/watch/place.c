@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-#include "watch/place.h"
+/* Notes which processes these are, and their allowed and last CPUs, the main cause of scatter. */
+
+#include "watch/watch_priv.h"
 
 #include "host/proc/procfs.h"
 

@@ -2,6 +2,7 @@
 #include "watch/udpsockets.h"
 
 #include "base/clock.h"
+#include "base/vec.h"
 #include "host/net/udp.h"
 #include "host/proc/procfs.h"
 
@@ -44,10 +45,7 @@ void udpsockets_free(struct udpsockets *u)
 
 static struct udpsocket *udpsockets_find(struct udpsockets *u, uint64_t ino)
 {
-	for (size_t i = 0; i < u->n; i++)
-		if (u->one[i].ino == ino)
-			return &u->one[i];
-	return NULL;
+	return VEC_FIND(o, u->one, u->n, o->ino == ino);
 }
 
 /* Two points in place of one: of the queue the larger. */
@@ -89,22 +87,11 @@ static void udpsockets_add_point(struct udpsockets *u, struct udpsocket *o, uint
 	p->drops = o->last - o->first;
 }
 
-/*
- * The programs know a socket from the first call on it on. If the server made that after the first
- * look, they have counted all if they have counted as many.
- */
-static void look_seen(const struct udpsockets *u, struct udpsocket *o)
-{
-	uint64_t n;
-
-	if (!o->seen && watch_drops(u->watch, o->ino, &n))
-		o->seen = n == o->last - o->first;
-}
-
 static int udpsockets_look_at(void *arg, const struct udp_socket *now)
 {
 	struct udpsockets *u = arg;
 	struct udpsocket *o = udpsockets_find(u, now->ino);
+	uint64_t n;
 
 	if (!o)
 		return 0;
@@ -114,7 +101,12 @@ static int udpsockets_look_at(void *arg, const struct udp_socket *now)
 		o->seen = watch_drops(u->watch, o->ino, &o->first_seen);
 	}
 	o->last = now->drops;
-	look_seen(u, o);
+	/*
+	 * The programs know a socket from the first call on it on. If the server made that after
+	 * the first look, they have counted all if they have counted as many.
+	 */
+	if (!o->seen && watch_drops(u->watch, o->ino, &n))
+		o->seen = n == o->last - o->first;
 	o->is.queue_max = now->queue > o->is.queue_max ? now->queue : o->is.queue_max;
 	udpsockets_add_point(u, o, now->queue);
 	return 0;
@@ -137,10 +129,7 @@ static int add_new(void *arg, const struct udp_socket *now)
 /* Of several processes in one network namespace all sockets are in the file of each. */
 static bool is_done(const uint64_t *done, size_t n, uint64_t space)
 {
-	for (size_t i = 0; i < n; i++)
-		if (space && done[i] == space)
-			return true;
-	return false;
+	return space && VEC_FIND(one, done, n, *one == space);
 }
 
 void udpsockets_look(struct udpsockets *u, const struct watch *w)

@@ -5,7 +5,6 @@
 
 #include "base/clock.h"
 #include "host/proc/procfs.h"
-#include "watch/place.h"
 
 #include <errno.h>
 #include <inttypes.h>
@@ -346,14 +345,14 @@ static int finish_absent(const struct watch *w, struct run *r)
 	if (!run_has_metrics(r))
 		return 0;
 	err = target_note(&w->t, r);
-	if (!err && !w->bpf)
-		err = run_absent(r, AFS_N_ROLES, "_call", "only watching by BPF counts every call");
-	for (size_t i = 0; i < w->n && !err; i++) {
+	if (!w->bpf)
+		err |= run_absent(r, AFS_N_ROLES, "_call",
+				  "only watching by BPF counts every call");
+	for (size_t i = 0; i < w->n; i++) {
 		if (!w->process[i].is.pid || w->process[i].has_times)
 			continue;
-		err = run_absent(r, w->process[i].is.role, "_cpu", why);
-		if (!err)
-			err = run_absent(r, w->process[i].is.role, "_runq", why);
+		err |= run_absent(r, w->process[i].is.role, "_cpu", why);
+		err |= run_absent(r, w->process[i].is.role, "_runq", why);
 	}
 	return err;
 }
@@ -362,13 +361,13 @@ static int finish_ladder(const struct watch *w, struct run *r)
 {
 	int err = w->no_bpf.code ? run_note(&r->rungs, "not.bpf", "%s", w->no_bpf.text) : 0;
 
-	if (!err && w->no_proc.code)
-		err = run_note(&r->rungs, "not.proc", "%s", w->no_proc.text);
-	if (!err && !w->rung)
-		err = run_note(&r->rungs, "calls", "off: %s", w->off);
-	if (!err && w->n && w->process[0].has_times)
-		err = run_note(&r->rungs, "times.totals",
-			       "/proc/PID/task/TID/schedstat, sampled at phase ends");
+	if (w->no_proc.code)
+		err |= run_note(&r->rungs, "not.proc", "%s", w->no_proc.text);
+	if (!w->rung)
+		err |= run_note(&r->rungs, "calls", "off: %s", w->off);
+	if (w->n && w->process[0].has_times)
+		err |= run_note(&r->rungs, "times.totals",
+				"/proc/PID/task/TID/schedstat, sampled at phase ends");
 	return err;
 }
 
@@ -378,29 +377,29 @@ static int finish_warnings(const struct watch *w, struct run *r)
 
 	/* The programs identify processes by their numbers in the first PID namespace. */
 	if (w->rung && !w->bpf && !procfs_first_pid_namespace())
-		err = run_note(
+		err |= run_note(
 		    &r->warnings, "watch",
 		    "this is a container with its own process numbers, where calls cannot be "
 		    "counted in the kernel: /proc is sampled. For exact counts run afpscope "
 		    "outside of the container, or start the container with the host's process "
 		    "numbers (docker run --pid=host)");
-	if (!err && w->t.note[0])
-		err = run_note(&r->warnings, "watch", "%s", w->t.note);
-	if (!err && w->t.way.relayed)
-		err = run_note(
+	if (w->t.way.note[0])
+		err |= run_note(&r->warnings, "watch", "%s", w->t.way.note);
+	if (w->t.way.relayed)
+		err |= run_note(
 		    &r->warnings, "way",
 		    "clients do not reach this server directly: %s; what that costs is in "
 		    "the clients' times",
 		    w->t.way.through);
-	else if (!err && w->t.way.through[0])
-		err = run_note(&r->server, "way", "%s", w->t.way.through);
-	if (!err && w->look.code)
-		err = run_note(&r->warnings, "watch", "%s", w->look.text);
-	if (!err && w->unsettled)
-		err = run_note(&r->warnings, "watch",
-			       "the server was not quiet at %u phase borders: calls near them may "
-			       "count in the wrong phase",
-			       w->unsettled);
+	else if (w->t.way.through[0])
+		err |= run_note(&r->server, "way", "%s", w->t.way.through);
+	if (w->look.code)
+		err |= run_note(&r->warnings, "watch", "%s", w->look.text);
+	if (w->unsettled)
+		err |= run_note(&r->warnings, "watch",
+				"the server was not quiet at %u phase borders: calls near them may "
+				"count in the wrong phase",
+				w->unsettled);
 	return err;
 }
 
@@ -410,22 +409,20 @@ int watch_finish(struct watch *w, struct run *r)
 	int err = finish_ladder(w, r);
 	uint64_t stopped_ns = watch_stop(w);
 
-	if (!err && w->rung)
-		err = run_note(&r->rungs, RUNGS_WATCHED_NS, "%" PRIu64, stopped_ns - w->begun_ns);
-	for (size_t i = 0; i < w->n && !err; i++)
+	if (w->rung)
+		err |= run_note(&r->rungs, RUNGS_WATCHED_NS, "%" PRIu64, stopped_ns - w->begun_ns);
+	for (size_t i = 0; i < w->n; i++)
 		if (w->process[i].is.pid)
-			err = place_note(r, &w->process[i].is);
+			err |= place_note(r, &w->process[i].is);
 	snprintf(key, sizeof(key), "%s.congestion", run_role_name(r, AFS_ROLE_SERVER));
-	if (!err && tcpdiag_congestion(&w->tcp, congestion))
-		err = run_note(&r->server, key, "%s", congestion);
-	if (!err)
-		err = finish_absent(w, r);
-	if (!err && w->rung)
-		err = place_note_self(r);
-	if (!err)
-		err = finish_warnings(w, r);
-	if (!err && w->rung)
-		err = w->bpf ? bpf_rung_finish(w->bpf, r) : procio_note(&w->proc, r);
+	if (tcpdiag_congestion(&w->tcp, congestion))
+		err |= run_note(&r->server, key, "%s", congestion);
+	err |= finish_absent(w, r);
+	if (w->rung)
+		err |= place_note_self(r);
+	err |= finish_warnings(w, r);
+	if (w->rung)
+		err |= w->bpf ? bpf_rung_finish(w->bpf, r) : procio_note(&w->proc, r);
 	return err;
 }
 

@@ -36,4 +36,9 @@ struct watch {
 	struct watch_process process[TARGET_PROCESSES_MAX];
 };
 
+/* Notes in r->server where a process is; 0 or -ENOMEM. */
+int place_note(struct run *r, const struct target_process *p);
+/* The same about this program, in r->environment. */
+int place_note_self(struct run *r);
+
 #endif

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-#include "host/cgroup_folder.h"
+/* Where a group is. Tests user/host/cgroup_limits.c. */
+#include "host/cgroup_limits.h"
 
 #include "unit/invented_tree.h"
 
@@ -125,15 +126,22 @@ static void a_folder_that_is_not_there_is_not_known(void **state)
 
 static void a_file_of_the_group_is_read(void **state)
 {
-	struct cgroup_folder f = { .version = 2, .path = "/g" };
-	char text[16];
+	struct cgroup_limits l;
 
 	(void)state;
-	invented_file("/g/cpu.max", "max 100000\n");
-	assert_true(cgroup_folder_text(text, sizeof(text), invented_root, &f, "cpu.max") > 0);
-	assert_string_equal(text, "max 100000\n");
-	assert_int_equal(cgroup_folder_text(text, sizeof(text), invented_root, &f, "cpu.stat"),
-			 -ENOENT);
+	invented_file("/proc/71/cgroup", "0::/g\n");
+	invented_file(SELF, V2);
+	invented_file("/sys/fs/cgroup/g/cgroup.procs", "");
+	invented_file("/sys/fs/cgroup/g/cpu.max", "150000 100000\n");
+	cgroup_limits_read(&l, invented_root, PID);
+	assert_string_equal(l.cpu.path, "/sys/fs/cgroup/g");
+	assert_int_equal(l.n_quotas, 0); /* a file of it is missing */
+	invented_file("/sys/fs/cgroup/g/cpu.stat", "nr_periods 7\nnr_throttled 2\n");
+	cgroup_limits_read(&l, invented_root, PID);
+	assert_int_equal(l.n_quotas, 1);
+	assert_true(l.quota[0].cpus == 1.5);
+	assert_int_equal(l.quota[0].periods, 7);
+	assert_int_equal(l.quota[0].throttled, 2);
 }
 
 int main(void)

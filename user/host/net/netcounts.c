@@ -3,8 +3,8 @@
 #include "host/net/netcounts.h"
 
 #include "base/file.h"
+#include "host/proc/proctext.h"
 
-#include <inttypes.h>
 #include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -42,14 +42,6 @@ static bool word_below(uint64_t *out, const char *text, const char *protocol, co
 	return false;
 }
 
-/* The number after "name" and blanks. */
-static bool word_after(uint64_t *out, const char *text, const char *name)
-{
-	const char *at = strstr(text, name);
-
-	return at && sscanf(at + strlen(name), " %" SCNu64, out) == 1;
-}
-
 /* A datagram that is given up is counted as failed and, by most kernels, as too late as well. */
 static void read_fragments(struct netcounts *out, const char *root, pid_t pid)
 {
@@ -59,10 +51,10 @@ static void read_fragments(struct netcounts *out, const char *root, pid_t pid)
 	out->has_fragments = net_text(text, root, pid, "snmp") &&
 			     word_below(&out->given_up, text, "Ip: ", "ReasmFails") &&
 			     net_text(text, root, pid, "sockstat") &&
-			     word_after(&out->waiting, text, "FRAG: inuse");
-	if (net_text(text, root, pid, "snmp6") && word_after(&failed, text, "Ip6ReasmFails"))
+			     proctext_number(&out->waiting, text, "FRAG: inuse");
+	if (net_text(text, root, pid, "snmp6") && proctext_number(&failed, text, "Ip6ReasmFails"))
 		out->given_up += failed;
-	if (net_text(text, root, pid, "sockstat6") && word_after(&inuse, text, "FRAG6: inuse"))
+	if (net_text(text, root, pid, "sockstat6") && proctext_number(&inuse, text, "FRAG6: inuse"))
 		out->waiting += inuse;
 }
 

@@ -364,11 +364,9 @@ bool sockets_same(const struct sockets_addr *a, const struct sockets_addr *b)
 const struct sockets_entry *sockets_find(const struct sockets *s, const struct sockets_addr *local,
 					 const struct sockets_addr *remote)
 {
-	for (size_t i = 0; i < s->n; i++)
-		if (!s->entry[i].peer && sockets_same(&s->entry[i].local, local) &&
-		    sockets_same(&s->entry[i].remote, remote))
-			return &s->entry[i];
-	return NULL;
+	return VEC_FIND(e, s->entry, s->n,
+			!e->peer && sockets_same(&e->local, local) &&
+			    sockets_same(&e->remote, remote));
 }
 
 const struct sockets_entry *sockets_of_inode(const struct sockets *s, uint64_t ino)

@@ -174,18 +174,28 @@ bool tcpdiag_look(struct tcpdiag *d, struct run_tcp *out)
 	return true;
 }
 
-/* false: as in net_tcpdiag_look(), or the kernel does not say. */
-static bool look_info(struct tcpdiag *d, struct netlink_answer *a, struct tcp_info *info)
+/* What the kernel says of a socket that is asked once; false: as in net_tcpdiag_look(). */
+static bool look_once(const struct sockets_entry *end, struct netlink_answer *a,
+		      struct tcp_info *info)
 {
-	return net_tcpdiag_look(d, a) && copy_attribute(info, sizeof(*info), a, INET_DIAG_INFO);
+	struct sockaddr_storage far = sockets_sockaddr(&end->remote);
+	struct sockaddr_storage near = sockets_sockaddr(&end->local);
+	struct tcpdiag d;
+	bool known;
+
+	if (tcpdiag_open(&d, &far, &near))
+		return false;
+	known = net_tcpdiag_look(&d, a) && copy_attribute(info, sizeof(*info), a, INET_DIAG_INFO);
+	tcpdiag_close(&d);
+	return known;
 }
 
-bool tcpdiag_owed(struct tcpdiag *d, uint64_t bytes, uint32_t *ms)
+bool tcpdiag_owed(const struct sockets_entry *end, uint64_t bytes, uint32_t *ms)
 {
 	struct netlink_answer a;
 	struct tcp_info info;
 
-	if (!look_info(d, &a, &info))
+	if (!look_once(end, &a, &info))
 		return false;
 	*ms = info.tcpi_last_data_recv;
 	if (info.tcpi_last_data_recv == info.tcpi_last_data_sent)
@@ -193,12 +203,12 @@ bool tcpdiag_owed(struct tcpdiag *d, uint64_t bytes, uint32_t *ms)
 	return info.tcpi_bytes_received && info.tcpi_last_data_recv < info.tcpi_last_data_sent;
 }
 
-bool tcpdiag_silent(struct tcpdiag *d, uint32_t *ms, uint32_t *unread_bytes)
+bool tcpdiag_silent(const struct sockets_entry *end, uint32_t *ms, uint32_t *unread_bytes)
 {
 	struct netlink_answer a;
 	struct tcp_info info;
 
-	if (!look_info(d, &a, &info))
+	if (!look_once(end, &a, &info))
 		return false;
 	*ms = info.tcpi_last_data_recv;
 	*unread_bytes = ((const struct inet_diag_msg *)a.body)->idiag_rqueue;
@@ -207,17 +217,12 @@ bool tcpdiag_silent(struct tcpdiag *d, uint32_t *ms, uint32_t *unread_bytes)
 
 bool tcpdiag_carried(const struct sockets_entry *end, uint64_t *read, uint64_t *written)
 {
-	struct sockaddr_storage far = sockets_sockaddr(&end->remote);
-	struct sockaddr_storage near = sockets_sockaddr(&end->local);
 	struct run_tcp tcp = { 0 };
-	struct tcpdiag d;
-	bool ok;
+	struct netlink_answer a;
+	struct tcp_info info;
 
-	if (tcpdiag_open(&d, &far, &near))
-		return false;
-	ok = tcpdiag_look(&d, &tcp) && tcp.known[TCP_BYTES_RECEIVED] && tcp.known[TCP_BYTES_ACKED];
-	tcpdiag_close(&d);
-	if (!ok)
+	if (!look_once(end, &a, &info) || !take_info(&tcp, &a) || !tcp.known[TCP_BYTES_RECEIVED] ||
+	    !tcp.known[TCP_BYTES_ACKED])
 		return false;
 	*read = tcp.value[TCP_BYTES_RECEIVED] - tcp.value[TCP_UNREAD];
 	*written = tcp.value[TCP_BYTES_ACKED] + tcp.value[TCP_QUEUE];

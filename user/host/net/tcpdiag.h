@@ -39,30 +39,29 @@ int tcpdiag_open(struct tcpdiag *out, const struct sockaddr_storage *local,
  */
 bool tcpdiag_look(struct tcpdiag *d, struct run_tcp *out);
 
-/*
- * Whether the last data came from the other side, and none was sent since; ms: for how long. The
- * kernel's clock for it has steps of some milliseconds: within one, data counts as the last if at
- * least "bytes" came in all. Errors as tcpdiag_look.
- */
-bool tcpdiag_owed(struct tcpdiag *d, uint64_t bytes, uint32_t *ms);
-
-/*
- * For how long nothing has come from the other side, and how many bytes came that its process has
- * not read. Errors as tcpdiag_look; false also if nothing ever came, or no more will: the other
- * side has closed its end.
- */
-bool tcpdiag_silent(struct tcpdiag *d, uint32_t *ms, uint32_t *unread_bytes);
-
-/*
- * How many bytes a process of this network namespace has read from a connection that it holds, and
- * how many it has written to it; false, out untouched: closed, or not known.
- */
-bool tcpdiag_carried(const struct sockets_entry *end, uint64_t *read, uint64_t *written);
-
 /* The socket's congestion control: "cubic", "bbr". Errors as tcpdiag_look. */
 bool tcpdiag_congestion(struct tcpdiag *d, char out[static TCP_CONGESTION_LEN]);
 
 void tcpdiag_close(struct tcpdiag *d); /* may be closed already */
+
+/*
+ * The next three ask once, about a connection that a process of this network namespace holds, by
+ * its end. false: closed, or not known.
+ *
+ * Whether the last data came from the other side, and none was sent since; ms: for how long. The
+ * kernel's clock for it has steps of some milliseconds: within one, data counts as the last if at
+ * least "bytes" came in all.
+ */
+bool tcpdiag_owed(const struct sockets_entry *end, uint64_t bytes, uint32_t *ms);
+
+/*
+ * For how long nothing has come from the other side, and how many bytes came that its process has
+ * not read. false also if nothing ever came, or no more will: the other side has closed its end.
+ */
+bool tcpdiag_silent(const struct sockets_entry *end, uint32_t *ms, uint32_t *unread_bytes);
+
+/* How many bytes its process has read from it, and how many it has written; false: untouched. */
+bool tcpdiag_carried(const struct sockets_entry *end, uint64_t *read, uint64_t *written);
 
 /*
  * Calls fn for each connection of this network namespace whose end here has this port, with its far

@@ -430,15 +430,10 @@ double procfs_age_s(uint64_t started)
 	       (double)started / (double)sysconf(_SC_CLK_TCK);
 }
 
-int procfs_swap(uint64_t *total, uint64_t *unused)
+bool procfs_memory(uint64_t *kib, const char *key)
 {
 	char text[8192];
-	ssize_t n = file_text(text, sizeof(text), "/proc/meminfo");
 
-	if (n < 0)
-		return (int)n;
-	return proctext_number(total, text, "SwapTotal") &&
-		       proctext_number(unused, text, "SwapFree")
-		   ? 0
-		   : -EPROTO;
+	return file_text(text, sizeof(text), "/proc/meminfo") > 0 &&
+	       proctext_number(kib, text, key);
 }

@@ -137,8 +137,8 @@ long procfs_clock_ahead_s(void);
 /* Seconds since a process was started, from its ticks after boot (struct procstat). */
 double procfs_age_s(uint64_t started);
 
-/* The machine's, in KiB. */
-int procfs_swap(uint64_t *total, uint64_t *unused);
+/* A line of /proc/meminfo, such as "SwapFree", in KiB. false: not known. */
+bool procfs_memory(uint64_t *kib, const char *key);
 
 /*
  * A file of a process, or of its thread tid (0: none), that is to be read often: a descriptor for

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* AFP servers: netatalk's afpd with its CNID servers. */
 #include "host/cgroup.h"
-#include "kinds/afp/cnidstate.h"
 #include "kinds/afp/hints.h"
+#include "kinds/afp/looks.h"
 #include "kinds/kind.h"
 
 #include <errno.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-#include "kinds/afp/cnidstate.h"
+#include "kinds/afp/looks.h"
 
 #include "base/procstat.h"
 #include "host/filesystem.h"

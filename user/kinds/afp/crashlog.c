@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-#include "kinds/afp/crashlog.h"
+#include "kinds/afp/looks.h"
 
 #include "host/filesystem.h"
 #include "host/proc/procfs.h"

@@ -105,16 +105,12 @@ static bool is_info(const char *value)
 
 static bool hints_is_on(const char *value)
 {
-	bool on;
-
-	return afpconf_bool(value, &on) && on;
+	return afpconf_bool(value) == 1;
 }
 
 static bool is_off(const char *value)
 {
-	bool on;
-
-	return afpconf_bool(value, &on) && !on;
+	return !afpconf_bool(value);
 }
 
 static bool is_small(const char *value)
@@ -355,7 +351,8 @@ static void swap_hint(struct hints *out)
 {
 	uint64_t total, unused;
 
-	if (!procfs_swap(&total, &unused) && total && total - unused >= total / 2)
+	if (procfs_memory(&total, "SwapTotal") && procfs_memory(&unused, "SwapFree") && total &&
+	    unused <= total - total / 2)
 		hints_add(out, "swap", true, "/proc/meminfo",
 			  "give the machine more memory, or less work",
 			  "%" PRIu64 " of %" PRIu64 " MiB of swap are in use",

@@ -143,21 +143,6 @@ static bool inservice_is_idle(const struct look *l, const struct sleeping *is)
 	       is->fd[0] == l->client_fd;
 }
 
-/* For how long its client has said nothing; false: that cannot be known, or it has gone. */
-static bool ask_client(const struct look *l, uint32_t *ms, uint32_t *unread_bytes)
-{
-	struct sockaddr_storage client = sockets_sockaddr(&l->client->remote);
-	struct sockaddr_storage server = sockets_sockaddr(&l->client->local);
-	struct tcpdiag d;
-	bool known;
-
-	if (tcpdiag_open(&d, &client, &server))
-		return false;
-	known = tcpdiag_silent(&d, ms, unread_bytes);
-	tcpdiag_close(&d);
-	return known;
-}
-
 static bool inservice_find_client(struct look *l, pid_t pid)
 {
 	struct err e = { 0 };
@@ -174,7 +159,8 @@ static int inservice_add_request(struct look *l, pid_t pid, const struct sleepin
 	struct run_service *more;
 	uint32_t ms, unread_bytes;
 
-	if (!ask_client(l, &ms, &unread_bytes) || (inservice_is_idle(l, is) && !unread_bytes))
+	if (!tcpdiag_silent(l->client, &ms, &unread_bytes) ||
+	    (inservice_is_idle(l, is) && !unread_bytes))
 		return 0;
 	more = VEC_ADD(out->request, out->n);
 	if (!more)
@@ -224,7 +210,7 @@ int inservice_look(struct inservice *out, const struct servers_entry *s,
 	if (!out->known)
 		return 0;
 	backend_read(&l.backend, servers_process(s));
-	if (s->master && procfs_lists_children())
+	if (s->master)
 		r = procfs_each_child(s->master, look_at_session, &l);
 	else
 		for (size_t i = 0; i < s->n_sessions && !r; i++)
@@ -241,8 +227,5 @@ void inservice_fini(struct inservice *l)
 
 const struct run_service *inservice_of(const struct inservice *l, pid_t pid)
 {
-	for (size_t i = 0; i < l->n; i++)
-		if (l->request[i].pid == pid)
-			return &l->request[i];
-	return NULL;
+	return VEC_FIND(r, l->request, l->n, r->pid == pid);
 }

@@ -3,7 +3,7 @@
  * What was said last on a connection: if the client did, and then nobody, the server has a request
  * to answer. The kernel keeps when data was last received and sent.
  */
-#include "kinds/afp/strangers.h"
+#include "kinds/afp/looks.h"
 
 #include "base/clock.h"
 #include "host/net/sockets.h"
@@ -25,22 +25,6 @@ static bool is_stranger(const struct run *r, const struct run_session *s, uint64
 	return !s->user && !s->ended_ns && s->pid && now_ns >= begun_ns + LEAST_NS;
 }
 
-/* For how long the server has owed an answer; 0: it does not. */
-static uint64_t owed_ns(const struct sockets_entry *e)
-{
-	struct sockaddr_storage client = sockets_sockaddr(&e->remote);
-	struct sockaddr_storage server = sockets_sockaddr(&e->local);
-	struct tcpdiag d;
-	uint32_t ms = 0;
-
-	if (tcpdiag_open(&d, &client, &server))
-		return 0;
-	if (!tcpdiag_owed(&d, LOGIN_BYTES, &ms))
-		ms = 0;
-	tcpdiag_close(&d);
-	return (uint64_t)ms * NS_PER_MS;
-}
-
 static void strangers_who(struct run_figures *out, const struct sockets_entry *e, pid_t pid)
 {
 	char text[INET6_ADDRSTRLEN];
@@ -56,9 +40,11 @@ struct count {
 static void afp_strangers_look(struct count *n, struct run_figures *out,
 			       const struct sockets_entry *client, pid_t pid)
 {
-	double ns = (double)owed_ns(client);
+	uint32_t ms = 0;
+	double ns;
 
-	if (ns > 0) {
+	if (tcpdiag_owed(client, LOGIN_BYTES, &ms) && ms) {
+		ns = (double)ms * NS_PER_MS;
 		n->logins++;
 		n->longest_ns = ns > n->longest_ns ? ns : n->longest_ns;
 		return;

@@ -4,6 +4,7 @@
  * manage, heal and mount volumes. What a process is for is in its command line; to which glusterd
  * it belongs, in its connections.
  */
+#include "base/vec.h"
 #include "bpf/programs.h"
 #include "host/cgroup.h"
 #include "host/owner.h"
@@ -99,28 +100,22 @@ static int gluster_add(void *arg, pid_t pid)
 
 static const struct daemon *daemon_of(const struct daemons *m, pid_t pid)
 {
-	for (size_t i = 0; i < m->n; i++)
-		if (m->daemon[i].pid == pid)
-			return &m->daemon[i];
-	return NULL;
+	return VEC_FIND(is, m->daemon, m->n, is->pid == pid);
 }
 
-/* Leaves only those that fit. */
-static void gluster_keep(struct daemons *m, bool (*fits)(const struct daemon *is, const void *arg),
-			 const void *arg)
-{
-	size_t n = m->n;
-
-	m->n = 0;
-	for (size_t i = 0; i < n; i++)
-		if (fits(&m->daemon[i], arg))
-			m->daemon[m->n++] = m->daemon[i];
-}
+/* Leaves only those of which the condition on "is" is true. */
+#define GLUSTER_KEEP(m, condition)                                                                 \
+	({                                                                                         \
+		size_t kept = 0;                                                                   \
+		for (const struct daemon *is = (m)->daemon; is < (m)->daemon + (m)->n; is++)       \
+			if (condition)                                                             \
+				(m)->daemon[kept++] = *is;                                         \
+		(m)->n = kept;                                                                     \
+	})
 
 /* By connections */
 
 struct connections_from {
-	pid_t glusterd; /* which stays; 0: none */
 	struct sockets all;
 	struct sockets_held its;
 };
@@ -140,22 +135,15 @@ static bool is_connected(const struct daemon *is, const struct connections_from 
 	return false;
 }
 
-static bool is_managed(const struct daemon *is, const void *arg)
-{
-	const struct connections_from *from = arg;
-
-	return is->manages ? is->pid == from->glusterd : is_connected(is, from);
-}
-
-/* All that are connected to this glusterd. 0 or a negative errno. */
+/* This glusterd, and all that are connected to it. 0 or a negative errno. */
 static int choose_managed(struct daemons *m, pid_t glusterd, struct err *e)
 {
-	struct connections_from from = { .glusterd = glusterd };
+	struct connections_from from = { 0 };
 	int r = sockets_read(&from.all, e);
 
 	sockets_hold(&from.its, glusterd);
 	if (!r)
-		gluster_keep(m, is_managed, &from);
+		GLUSTER_KEEP(m, is->manages ? is->pid == glusterd : is_connected(is, &from));
 	sockets_fini(&from.all);
 	return r;
 }
@@ -226,35 +214,19 @@ static int gluster_choose(struct daemons *m, const struct kind_wish *w, struct e
 	return w->port ? gluster_choose_port(m, w->port, w->known, e) : 0;
 }
 
-/* A brick, or a process that heals or mounts, of this host; a glusterd is of all. */
-static bool is_of_server(const struct daemon *is, const void *host)
-{
-	return is->manages || !strcmp(is->host, host);
-}
-
-static bool is_no_other_mount(const struct daemon *is, const void *host)
-{
-	return is->role != AFS_ROLE_CLIENT || !strcmp(is->host, host);
-}
-
-static bool is_no_other_brick(const struct daemon *is, const void *from)
-{
-	return is->role != AFS_ROLE_SERVER || is_connected(is, from);
-}
-
 /* Leaves only the bricks to which this process, or the process of a mount, is connected. */
 static int choose_connected(struct daemons *m, const char *host, struct err *e)
 {
 	struct connections_from from = { 0 };
 	int r = sockets_read(&from.all, e);
 
-	gluster_keep(m, is_no_other_mount, host);
+	GLUSTER_KEEP(m, is->role != AFS_ROLE_CLIENT || !strcmp(is->host, host));
 	sockets_hold(&from.its, getpid());
 	for (size_t i = 0; i < m->n; i++)
 		if (m->daemon[i].role == AFS_ROLE_CLIENT)
 			sockets_hold(&from.its, m->daemon[i].pid);
 	if (!r)
-		gluster_keep(m, is_no_other_brick, &from);
+		GLUSTER_KEEP(m, is->role != AFS_ROLE_SERVER || is_connected(is, &from));
 	sockets_fini(&from.all);
 	return r;
 }
@@ -268,15 +240,12 @@ static int choose_host(struct daemons *m, const char *host, struct err *e)
 	for (size_t i = 0; i < m->n; i++) {
 		if (m->daemon[i].role != AFS_ROLE_SERVER || strcmp(m->daemon[i].host, host) != 0)
 			continue;
-		gluster_keep(m, is_of_server, host);
+		/* A brick, or a process that heals or mounts, of this host; a glusterd is of all.
+		 */
+		GLUSTER_KEEP(m, is->manages || !strcmp(is->host, host));
 		return 0;
 	}
 	return choose_connected(m, host, e);
-}
-
-static bool is_of_volume(const struct daemon *is, const void *volume)
-{
-	return is->manages || !strcmp(is->volume, volume);
 }
 
 /* The target: the bricks, their ports, and the others. */
@@ -339,7 +308,7 @@ static int gluster_find(struct kind_found *out, const struct kind_wish *w, struc
 	int r = m ? gluster_choose(m, w, e) : err_set(e, -ENOMEM, "out of memory");
 
 	if (!r && w->volume)
-		gluster_keep(m, is_of_volume, w->volume);
+		GLUSTER_KEEP(m, is->manages || !strcmp(is->volume, w->volume));
 	if (!r && w->host)
 		r = choose_host(m, w->host, e);
 	r = r ? r : gluster_make_target(&out->target, m, w, e);
@@ -401,15 +370,14 @@ static int gluster_describe(const struct kind_found *f, struct run *r)
 	for (size_t at = 0; !e && (p = target_next(t, AFS_ROLE_SERVER, &at));)
 		e = describe_brick(r, at, p->pid, volumes);
 	procfs_each_line(t->server, "maps", find_version, version);
-	if (!e && version[0])
-		e = run_note(&r->server, "machine", "GlusterFS %s", version);
-	if (!e)
-		e = run_note(&r->server, "name", "%zu brick%s of %s", n, n > 1 ? "s" : "", volumes);
-	if (!e && target_count(t, AFS_ROLE_OTHER) == TARGET_OTHERS_MAX)
-		e = run_note(&r->warnings, "processes",
-			     "there are %d or more processes beside the bricks: those beyond that "
-			     "are not watched",
-			     TARGET_OTHERS_MAX);
+	if (version[0])
+		e |= run_note(&r->server, "machine", "GlusterFS %s", version);
+	e |= run_note(&r->server, "name", "%zu brick%s of %s", n, n > 1 ? "s" : "", volumes);
+	if (target_count(t, AFS_ROLE_OTHER) == TARGET_OTHERS_MAX)
+		e |= run_note(&r->warnings, "processes",
+			      "there are %d or more processes beside the bricks: those beyond that "
+			      "are not watched",
+			      TARGET_OTHERS_MAX);
 	return e;
 }
 

@@ -3,6 +3,7 @@
  * Servers over Rx: those of OpenAFS, rxperf's, and "afpscope rx --serve". They are found by their
  * programs' names, their clients' sockets by the ports that they have.
  */
+#include "base/vec.h"
 #include "bpf/services.h"
 #include "host/cgroup.h"
 #include "host/net/udp.h"
@@ -203,11 +204,8 @@ static int rx_make_target(struct target *out, const struct rx_daemons *m, bool n
 
 static bool has_files(const struct rx_daemons *m)
 {
-	for (size_t i = 0; i < m->n; i++)
-		if (strstr(m->daemon[i].name, "fileserver") ||
-		    strstr(m->daemon[i].name, "volserver"))
-			return true;
-	return false;
+	return VEC_FIND(d, m->daemon, m->n,
+			strstr(d->name, "fileserver") || strstr(d->name, "volserver"));
 }
 
 static int take_partitions(struct kind_found *out)

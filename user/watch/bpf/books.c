@@ -120,10 +120,10 @@ static int close_process(const struct bpf_view *v, uint32_t i, struct run *r)
 		return 0;
 	snprintf(who, sizeof(who), "%s %d", run_role_name(r, p->role), p->tgid);
 	do {
-		before = bpf_view_call_moves(v, i);
+		before = bpf_view_moves(v, i, false);
 		ours = bpf_view_process(v, i).compat;
 		err = process_io(v, i, &theirs);
-	} while ((err || bpf_view_call_moves(v, i) != before) && --tries);
+	} while ((err || bpf_view_moves(v, i, false) != before) && --tries);
 	if (err)
 		return leave_open(r, who, &ours, strerror(-err));
 	/* The kernel's writes are in its account, and no calls. */
@@ -201,7 +201,7 @@ static int close_calls(const struct bpf_view *v, struct run *r)
 	struct ledger l;
 
 	do {
-		moves = bpf_view_call_moves(v, AFS_N_PROCESSES);
+		moves = bpf_view_moves(v, AFS_N_PROCESSES, false);
 		before = bpf_view_all_calls(v);
 		l = (struct ledger) {};
 		err = tables_read(v, false, &l);
@@ -209,7 +209,7 @@ static int close_calls(const struct bpf_view *v, struct run *r)
 		ledger_fini(&l);
 		bpf_view_wait_for_counts(v, WATCH_SETTLE_NS);
 		after = bpf_view_all_calls(v);
-	} while (!err && bpf_view_call_moves(v, AFS_N_PROCESSES) != moves && --tries);
+	} while (!err && bpf_view_moves(v, AFS_N_PROCESSES, false) != moves && --tries);
 	if (err)
 		return err;
 	return run_book(r, "all threads calls", "calls by class",

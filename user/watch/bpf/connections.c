@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* How the requests of each client's connection went, with AFS_TRACE_LIVE; how many there are. */
 
+#include "base/vec.h"
 #include "run/account.h"
 #include "watch/watch_priv.h"
 
@@ -77,4 +78,42 @@ void connections_end(const struct bpf_rung *b, uint32_t stream)
 		return;
 	c.ended = true;
 	b->sink.ended(b->sink.user, &c);
+}
+
+/* Datagrams: threads are told apart by what they do, as in many servers all have one name. */
+
+bool watch_drops(const struct watch *w, uint64_t ino, uint64_t *out)
+{
+	const struct bpf_view *v = w->bpf ? &w->bpf->view : NULL;
+	uint32_t n = v && w->bpf->load.drops ? bpf_view_streams(v) : 0;
+	const struct afs_stream *s = VEC_FIND(one, v->stream, n, one->ino == ino);
+
+	if (s)
+		*out = __atomic_load_n(&s->drops, __ATOMIC_RELAXED);
+	return s;
+}
+
+/* Who sends, but nothing for the first time, only repeats and acknowledges. */
+static const char *role_of(const struct afs_thread *t)
+{
+	if (t->received)
+		return "listener";
+	if (t->replied)
+		return "worker";
+	return t->sent ? "event thread" : NULL;
+}
+
+const char *watch_thread_role(const struct watch *w, pid_t tid, uint32_t *at)
+{
+	const struct bpf_view *v = w->bpf ? &w->bpf->view : NULL;
+	uint32_t n = v && AFS_IS_DATAGRAMS(w->t.decoder) ? bpf_view_threads(v) : 0, i;
+
+	for (uint32_t k = 0; k < n; k++) {
+		i = (*at + k) % n;
+		if (v->thread[i].tid != tid)
+			continue;
+		*at = i + 1;
+		return role_of(&v->thread[i]);
+	}
+	return NULL;
 }

@@ -9,7 +9,7 @@
 #include "host/proc/procfs.h"
 #include "host/proc/syscalls.h"
 #include "run/account.h"
-#include "watch/bpf/ring.h"
+#include "watch/bpf/rung.h"
 
 #include <bpf/bpf.h>
 #include <bpf/libbpf.h>
@@ -294,7 +294,7 @@ static int bpf_load_attach(struct bpf_load *l, struct err *e)
 	return 0;
 }
 
-static void unload(struct bpf_load *l)
+void bpf_load_close(struct bpf_load *l)
 {
 	for (int i = 0; i < BPF_LOAD_PROGRAMS; i++) {
 		bpf_link__destroy(l->program[i].link);
@@ -316,7 +316,7 @@ static int try_way(struct bpf_load *l, const struct load_way *way, const struct 
 	r = bpf_load_programs(l, way, wish, objects, e);
 	if (r && objects) {
 		snprintf(l->objects_why, sizeof(l->objects_why), "%s", last_words);
-		unload(l);
+		bpf_load_close(l);
 		r = bpf_load_programs(l, way, wish, false, e);
 	}
 	if (!r) {
@@ -324,7 +324,7 @@ static int try_way(struct bpf_load *l, const struct load_way *way, const struct 
 		r = bpf_load_attach(l, e);
 	}
 	if (r)
-		unload(l);
+		bpf_load_close(l);
 	else
 		l->how = way->how;
 	return r;
@@ -443,11 +443,6 @@ int bpf_load_open(struct bpf_load *out, const struct bpf_load_wish *wish, struct
 	for (unsigned int i = 0; !r && i < BPF_LOAD_PROGRAMS; i++)
 		out->program[i].missed = bpf_load_missed(&out->program[i]);
 	return r;
-}
-
-void bpf_load_close(struct bpf_load *l)
-{
-	unload(l);
 }
 
 uint64_t bpf_load_missed(const struct bpf_load_program *p)

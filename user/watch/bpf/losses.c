@@ -6,13 +6,6 @@
 #include <inttypes.h>
 #include <stdio.h>
 
-void losses_found(struct bpf_load *l, uint64_t n)
-{
-	struct afs_lost *lost = &l->shared->lost;
-
-	lost->found = n > lost->found ? n : lost->found;
-}
-
 int losses_skipped(const struct bpf_load_program *p, size_t n, struct run *r)
 {
 	char what[96];
@@ -44,11 +37,9 @@ static int note_streams(const struct bpf_view_ended *all, struct run *r)
 	int err = run_loss(r, "requests without an answer or answers without a request",
 			   all->dropped);
 
-	if (!err)
-		err = run_loss(r, "requests not followed: too many in flight", all->overrun);
-	return err ? err
-		   : run_loss(r, "bytes of connections in no recognized request",
-			      all->stream_bytes);
+	err |= run_loss(r, "requests not followed: too many in flight", all->overrun);
+	return err |
+	       run_loss(r, "bytes of connections in no recognized request", all->stream_bytes);
 }
 
 static uint64_t lost_records(const struct bpf_view *v, unsigned int stream)
@@ -72,15 +63,14 @@ static int note_records(const struct bpf_view *v, struct run *r)
 	uint64_t kept = 0;
 	int err = 0;
 
-	for (unsigned int i = 0; i < AFS_N_STREAMS && !err; i++) {
+	for (unsigned int i = 0; i < AFS_N_STREAMS; i++) {
 		if (i != AFS_STREAM_CLIENT && i != AFS_STREAM_TEXTS)
-			err = run_loss(r, what[i], lost_records(v, i));
+			err |= run_loss(r, what[i], lost_records(v, i));
 		for (unsigned int cpu = 0; cpu < v->n_cpus; cpu++)
 			kept += v->stripe[cpu].batch_n[i];
 	}
-	return err ? err
-		   : run_loss(r, "records not handed over: their thread was on its CPU to the end",
-			      kept);
+	return err |
+	       run_loss(r, "records not handed over: their thread was on its CPU to the end", kept);
 }
 
 /* Notes what the ledgers do not count. */
@@ -92,37 +82,39 @@ static int note_uncounted(const struct bpf_view *v, const struct bpf_view_ended 
 
 	r->refused = all->refused;
 	if (all->refused)
-		err = run_note(&r->warnings, "refused",
-			       "the server refused %" PRIu64 " sessions: it has as many as it may",
-			       all->refused);
-	if (!err && all->before)
-		err = run_note(&r->rungs, "requests.before",
-			       "%" PRIu64
-			       " requests had begun before the watch and are not counted: "
-			       "only their replies were seen",
-			       all->before);
-	if (!err && uring)
-		err = run_note(
+		err |= run_note(&r->warnings, "refused",
+				"the server refused %" PRIu64 " sessions: it has as many as it may",
+				all->refused);
+	if (all->before)
+		err |= run_note(&r->rungs, "requests.before",
+				"%" PRIu64
+				" requests had begun before the watch and are not counted: "
+				"only their replies were seen",
+				all->before);
+	if (uring)
+		err |= run_note(
 		    &r->warnings, "io_uring",
 		    "%" PRIu64 " operations by io_uring are not in the calls ledger, nor in "
 		    "any request: the kernel does them without a system call of their own",
 		    uring);
-	if (!err && lost->uring_polls)
-		err = run_note(
+	if (lost->uring_polls)
+		err |= run_note(
 		    &r->warnings, "io_uring.polling",
 		    "operations by io_uring that threads of the kernel submit "
 		    "(IORING_SETUP_SQPOLL) are not counted, and how many they are is not "
 		    "known");
-	if (!err && lost->filtered)
-		err = run_note(&r->warnings, "filter",
-			       "%" PRIu64 " calls were answered by a seccomp filter or a debugger: "
-			       "which they were is not known, they count as class \"other\"",
-			       (uint64_t)lost->filtered);
-	if (!err && lost->calls_32bit)
-		err = run_note(&r->warnings, "32-bit",
-			       "%" PRIu64 " calls of 32-bit programs are not distinguished: they "
-			       "count as class \"other\", without bytes",
-			       (uint64_t)lost->calls_32bit);
+	if (lost->filtered)
+		err |= run_note(&r->warnings, "filter",
+				"%" PRIu64
+				" calls were answered by a seccomp filter or a debugger: "
+				"which they were is not known, they count as class \"other\"",
+				(uint64_t)lost->filtered);
+	if (lost->calls_32bit)
+		err |= run_note(&r->warnings, "32-bit",
+				"%" PRIu64 " calls of 32-bit programs, or made as theirs are "
+				"(int 0x80), are not distinguished: they count as class "
+				"\"other\", without bytes",
+				(uint64_t)lost->calls_32bit);
 	return err;
 }
 

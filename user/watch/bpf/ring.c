@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* The ring buffer's reader. The programs never wait: records that do not fit are lost. */
 
-#include "watch/bpf/ring.h"
-
 #include "watch/watch_priv.h"
 
 #include <bpf/libbpf.h>

@@ -4,7 +4,7 @@
 #include "watch/bpf/rung.h"
 
 #include "base/clock.h"
-#include "watch/bpf/ring.h"
+#include "base/vec.h"
 #include "watch/bpf/storage_load.h"
 #include "watch/watch_priv.h"
 
@@ -96,10 +96,8 @@ static void take_known(struct bpf_rung *b, const struct afs_inodes *from)
 static size_t want(const struct bpf_rung *b, struct afs_want *list, size_t *n,
 		   const struct target_process *p, unsigned int account)
 {
-	for (size_t i = 0; i < *n; i++)
-		if (list[i].tgid == p->pid)
-			return 0;
-	if (p->ended || bpf_view_find(&b->view, p->pid))
+	if (VEC_FIND(one, list, *n, one->tgid == p->pid) || p->ended ||
+	    bpf_view_find(&b->view, p->pid))
 		return 0;
 	if (*n == AFS_N_WANTS)
 		return 1;
@@ -112,6 +110,7 @@ static size_t want(const struct bpf_rung *b, struct afs_want *list, size_t *n,
 static int rung_mark(struct bpf_rung *b, const struct target *t, struct err *e)
 {
 	const unsigned int between = t->plain ? AFS_ACCOUNT_NONE : AFS_ACCOUNT_BETWEEN;
+	struct afs_lost *lost = &b->load.shared->lost;
 	bool first = !bpf_view_processes(&b->view);
 	struct procstat st;
 	struct afs_want *list = malloc(AFS_N_WANTS * sizeof(*list));
@@ -130,7 +129,9 @@ static int rung_mark(struct bpf_rung *b, const struct target *t, struct err *e)
 				more += want(b, list, &n, &t->process[i],
 					     sessions ? between : AFS_ACCOUNT_NONE);
 	r = n ? bpf_load_mark(&b->load, list, n, e) : 0;
-	losses_found(&b->load, r == -ENOMEM ? more + b->load.shared->mark.failed : more);
+	more += r == -ENOMEM ? b->load.shared->mark.failed : 0;
+	/* The most at once is the loss. */
+	lost->found = more > lost->found ? more : lost->found;
 	/* One that has just ended is watched, too: that is what there is to say. */
 	if (!r && first && !bpf_view_find(&b->view, t->server) && !procstat_read(&st, t->server) &&
 	    procstat_lives(&st))
@@ -188,16 +189,18 @@ static int read_once(const struct bpf_rung *b, struct ledger *out)
 int bpf_rung_read(struct bpf_rung *b, bool once, struct ledger *out)
 {
 	const struct timespec pause = { .tv_nsec = PAUSE_NS };
+	const struct bpf_view *v = &b->view;
 	int r, tries = READINGS;
 	uint64_t before;
 
 	price_look(b);
-	before = bpf_view_moves(&b->view);
+	before = bpf_view_moves(v, AFS_N_PROCESSES, true);
 	r = read_once(b, out);
-	while (!r && !once && b->settled && bpf_view_moves(&b->view) != before && --tries) {
+	while (!r && !once && b->settled && bpf_view_moves(v, AFS_N_PROCESSES, true) != before &&
+	       --tries) {
 		nanosleep(&pause, NULL);
-		bpf_view_wait_for_counts(&b->view, WATCH_SETTLE_NS);
-		before = bpf_view_moves(&b->view);
+		bpf_view_wait_for_counts(v, WATCH_SETTLE_NS);
+		before = bpf_view_moves(v, AFS_N_PROCESSES, true);
 		ledger_fini(out);
 		r = read_once(b, out);
 	}
@@ -214,17 +217,16 @@ static int finish_rungs(const struct bpf_rung *b, struct run *r)
 {
 	int err = run_note(&r->rungs, "calls", "%s", b->load.how);
 
-	if (!err && b->load.how_why[0])
-		err = run_note(&r->rungs, "calls.not", "%s", b->load.how_why);
-	if (!err && run_has_requests(r))
-		err = run_note(&r->rungs, "requests", "%s",
-			       b->load.setup->objects_on
-				   ? "bytes of the client's connection"
-				   : "off: the kernel does not allow reading its memory");
-	if (!err)
-		err = run_note(&r->rungs, "times", "tp_btf sched_switch, sched_waking");
-	if (!err && b->view.shared->lost.switches)
-		err = run_note(
+	if (b->load.how_why[0])
+		err |= run_note(&r->rungs, "calls.not", "%s", b->load.how_why);
+	if (run_has_requests(r))
+		err |= run_note(&r->rungs, "requests", "%s",
+				b->load.setup->objects_on
+				    ? "bytes of the client's connection"
+				    : "off: the kernel does not allow reading its memory");
+	err |= run_note(&r->rungs, "times", "tp_btf sched_switch, sched_waking");
+	if (b->view.shared->lost.switches)
+		err |= run_note(
 		    &r->rungs, "times.missed",
 		    "%llu times a thread got a CPU and the kernel did not report it: until its "
 		    "next call its time counts as if it still waited",
@@ -309,27 +311,23 @@ int bpf_rung_finish(struct bpf_rung *b, struct run *r)
 {
 	int err = slots_collect(b);
 
-	if (!err)
-		err = finish_rungs(b, r);
-	if (!err && !b->load.setup->objects_on)
-		err = run_note(
+	err |= finish_rungs(b, r);
+	if (!b->load.setup->objects_on)
+		err |= run_note(
 		    &r->warnings, "objects",
 		    "descriptors cannot be distinguished, all are \"%s\": the kernel does not "
 		    "allow reading its memory (%s)",
 		    ledger_object_name(AFS_OBJECT_UNKNOWN), b->load.objects_why);
-	if (!err && b->crowded)
-		err = run_note(&r->warnings, "objects",
-			       "more sockets of backends than fit: some count as other sockets");
-	if (!err)
-		err = losses_note(b, r);
-	if (!err)
-		err = finish_storage(b, r);
-	if (!err)
-		err = price_note(b, r);
-	if (!err)
-		err = run_has_requests(r) ? sessions_note(b, r) : 0;
+	if (b->crowded)
+		err |= run_note(&r->warnings, "objects",
+				"more sockets of backends than fit: some count as other sockets");
+	err |= losses_note(b, r);
+	err |= finish_storage(b, r);
+	err |= price_note(b, r);
+	if (run_has_requests(r))
+		err |= sessions_note(b, r);
 	r->has_asking = b->load.setup->trace & AFS_TRACE_ASKED && b->load.setup->objects_on;
 	for (unsigned int role = 0; role < AFS_N_ROLES; role++)
 		r->ends[role] = b->view.ended.ends[role];
-	return err ? err : books_close(&b->books, &b->view, r);
+	return err | books_close(&b->books, &b->view, r);
 }

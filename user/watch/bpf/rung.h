@@ -82,6 +82,25 @@ void bpf_rung_free(struct bpf_rung *b); /* NULL is allowed */
 
 /* Of the files here. */
 
+/* Takes the programs' records from the kernel's ring buffer, and passes them to the sink. */
+int ring_open(struct bpf_rung *b, struct err *e);
+void ring_close(struct bpf_rung *b);
+
+/* Whether any records are wanted. */
+bool ring_wanted(const struct watch_sink *sink);
+
+/* Default size of the ring buffer, in bytes. */
+#define RING_LEN (16u << 20)
+
+/* A length that the kernel accepts: a power of two, whole pages. */
+size_t ring_len_for(size_t wish);
+
+/*
+ * After this many bytes of a CPU's records the reader is woken; a power of two. Fewer wake-ups cost
+ * less, but meanwhile the records of all CPUs must fit.
+ */
+size_t ring_wake_len(size_t ring_len, unsigned int n_cpus);
+
 /* Users, addresses and volumes of sessions. NULL: no memory. */
 struct sessions *sessions_new(void);
 void sessions_free(struct sessions *s); /* NULL is allowed */
@@ -136,10 +155,6 @@ void connections_end(const struct bpf_rung *b, uint32_t stream);
  * -ENOMEM.
  */
 int losses_note(const struct bpf_rung *b, struct run *r);
-
-/* So many threads and processes were found now that cannot be watched: the most at once is the
- * loss. */
-void losses_found(struct bpf_load *l, uint64_t n);
 
 /* Adds the runs of these programs that the kernel skipped. 0 or -ENOMEM. */
 int losses_skipped(const struct bpf_load_program *p, size_t n, struct run *r);

@@ -4,6 +4,7 @@
 #include "watch/bpf/rung.h"
 
 #include "base/clock.h"
+#include "base/vec.h"
 
 #include <signal.h>
 #include <string.h>
@@ -64,15 +65,6 @@ static bool stream_ended(const struct slots *s, const struct bpf_view *v,
 					 v->process[process - 1].streams > 1);
 }
 
-static int end_stream(struct bpf_rung *b, uint32_t stream)
-{
-	int r = sessions_end(b, stream);
-
-	if (!r)
-		connections_end(b, stream);
-	return r;
-}
-
 static int collect_streams(struct bpf_rung *b)
 {
 	uint32_t n = bpf_view_streams(&b->view);
@@ -81,9 +73,11 @@ static int collect_streams(struct bpf_rung *b)
 	for (uint32_t i = 0; i < n && !r; i++) {
 		if (!stream_ended(&b->slots, &b->view, &b->view.stream[i]))
 			continue;
-		r = end_stream(b, i);
-		if (!r)
-			collect_stream(&b->slots, &b->view, i);
+		r = sessions_end(b, i);
+		if (r)
+			break;
+		connections_end(b, i);
+		collect_stream(&b->slots, &b->view, i);
 	}
 	return r;
 }
@@ -93,10 +87,7 @@ static bool is_fault(int signal)
 {
 	static const int faults[] = { SIGSEGV, SIGABRT, SIGBUS, SIGFPE, SIGILL, SIGTRAP, SIGSYS };
 
-	for (size_t i = 0; i < sizeof(faults) / sizeof(faults[0]); i++)
-		if (faults[i] == signal)
-			return true;
-	return false;
+	return VEC_FIND(one, faults, sizeof(faults) / sizeof(faults[0]), *one == signal);
 }
 
 static void count_end(struct run_ends *to, const struct afs_process *p)
@@ -133,13 +124,6 @@ static void collect_process(struct slots *s, struct bpf_view *v, uint32_t i)
 	collected(s, AFS_SLOTS_PROCESS, i);
 }
 
-static int slots_end_process(struct bpf_rung *b, uint32_t process)
-{
-	int r = sessions_end_process(b, process);
-
-	return r ? r : books_end(&b->books, &b->view, process);
-}
-
 int slots_collect(struct bpf_rung *b)
 {
 	struct bpf_view *v = &b->view;
@@ -164,7 +148,8 @@ int slots_collect(struct bpf_rung *b)
 	for (uint32_t i = 0; i < m && !r; i++) {
 		if (!s->ended[i])
 			continue;
-		r = slots_end_process(b, i);
+		r = sessions_end_process(b, i);
+		r = r ? r : books_end(&b->books, v, i);
 		if (!r)
 			collect_process(s, v, i);
 	}

@@ -155,14 +155,12 @@ static const char *storage_load_reason(int r, const char *how)
 
 static void add_why(struct storage_item *item, const char *how, const char *why)
 {
-	size_t len = strlen(item->why);
 	char kind[16];
 
 	/* Variants of one way fail for the same reason: note it once. */
 	snprintf(kind, sizeof(kind), "%.*s ", (int)strcspn(how, " "), how);
 	if (!strstr(item->why, kind) || !strstr(item->why, why))
-		snprintf(item->why + len, sizeof(item->why) - len, "%s%s: %s", len ? "; " : "", how,
-			 why);
+		err_append(item->why, "%s%s: %s", *item->why ? "; " : "", how, why);
 }
 
 /* Shares our maps of the first object and two of the calls object; creates no others. */

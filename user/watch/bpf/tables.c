@@ -13,20 +13,6 @@ struct sums {
 	uint32_t n_parts;
 };
 
-/* What a part holds the calls of. */
-struct part_key {
-	uint32_t role, account, state;
-};
-
-static struct part_key tables_part_key(const struct bpf_view *v, uint32_t i)
-{
-	uint32_t key = v->shared->part_key[i], at = key / AFS_N_STATES;
-
-	if (i < AFS_N_FIXED_PARTS)
-		return (struct part_key) { i / AFS_N_STATES, AFS_ACCOUNT_MORE, i % AFS_N_STATES };
-	return (struct part_key) { at / AFS_N_ACCOUNTS, at % AFS_N_ACCOUNTS, key % AFS_N_STATES };
-}
-
 static void sum_parts(const struct bpf_view *v, struct sums *s)
 {
 	uint32_t n = __atomic_load_n(&v->shared->n_parts, __ATOMIC_ACQUIRE);
@@ -55,19 +41,38 @@ static void add_time_in_progress(const struct bpf_view *v, struct sums *s)
 	}
 }
 
+/* Part i, and whose it is; the first ones belong to AFS_ACCOUNT_MORE. */
+static struct ledger_part tables_part(const struct bpf_view *v, const struct sums *s, uint32_t i)
+{
+	uint32_t key = v->shared->part_key[i], at, state;
+
+	if (i < AFS_N_FIXED_PARTS)
+		key = (i / AFS_N_STATES * AFS_N_ACCOUNTS + AFS_ACCOUNT_MORE) * AFS_N_STATES +
+		      i % AFS_N_STATES;
+	at = key / AFS_N_STATES;
+	state = key % AFS_N_STATES;
+	return (struct ledger_part) {
+		.role = (uint8_t)(at / AFS_N_ACCOUNTS),
+		.account = (uint16_t)(at % AFS_N_ACCOUNTS),
+		.class = (uint8_t)(state / AFS_N_OBJECTS),
+		.object = (uint8_t)(state % AFS_N_OBJECTS),
+		.part = s->part[i],
+	};
+}
+
 /* A cell is the sum of its parts; a thread's own code has none. */
 static void sum_cells(const struct bpf_view *v, struct sums *s)
 {
 	const struct afs_part *p;
+	struct ledger_part of;
 	struct afs_cell *c;
-	struct part_key k;
 
 	for (uint32_t i = 0; i < s->n_parts; i++) {
-		k = tables_part_key(v, i);
-		if (k.state >= AFS_N_CLASSES * AFS_N_OBJECTS)
+		of = tables_part(v, s, i);
+		if (of.class == AFS_CLASS_USER)
 			continue;
 		p = &s->part[i];
-		c = &s->cell[k.role * AFS_N_CLASSES * AFS_N_OBJECTS + k.state];
+		c = &s->cell[AFS_CELL(of.role, of.class, of.object)];
 		c->calls += p->calls;
 		c->errors += p->errors;
 		c->bytes += p->bytes;
@@ -103,23 +108,13 @@ static int tables_put_rows(const struct bpf_view *v, const struct sums *s, struc
 static int tables_put_parts(const struct bpf_view *v, const struct sums *s, struct ledger *out)
 {
 	static const struct afs_part none;
-	struct part_key k;
 
 	out->part = calloc(s->n_parts + 1, sizeof(*out->part));
 	if (!out->part)
 		return -ENOMEM;
-	for (uint32_t i = 0; i < s->n_parts; i++) {
-		if (!memcmp(&s->part[i], &none, sizeof(none)))
-			continue;
-		k = tables_part_key(v, i);
-		out->part[out->n_parts++] = (struct ledger_part) {
-			.role = (uint8_t)k.role,
-			.account = (uint16_t)k.account,
-			.class = (uint8_t)(k.state / AFS_N_OBJECTS),
-			.object = (uint8_t)(k.state % AFS_N_OBJECTS),
-			.part = s->part[i],
-		};
-	}
+	for (uint32_t i = 0; i < s->n_parts; i++)
+		if (memcmp(&s->part[i], &none, sizeof(none)) != 0)
+			out->part[out->n_parts++] = tables_part(v, s, i);
 	return 0;
 }
 

@@ -4,6 +4,7 @@
 #include "watch/bpf/view.h"
 
 #include "base/clock.h"
+#include "base/vec.h"
 
 #include <errno.h>
 #include <linux/membarrier.h>
@@ -83,14 +84,8 @@ const struct afs_stream *bpf_view_stream_of(const struct bpf_view *v, const stru
 const struct afs_process *bpf_view_find(const struct bpf_view *v, pid_t pid)
 {
 	uint32_t n = bpf_view_processes(v);
-	const struct afs_process *p;
 
-	for (uint32_t i = 0; i < n; i++) {
-		p = &v->process[i];
-		if (p->tgid == pid && p->ended < p->threads)
-			return p;
-	}
-	return NULL;
+	return VEC_FIND(p, v->process, n, p->tgid == pid && p->ended < p->threads);
 }
 
 uint64_t bpf_view_all_calls(const struct bpf_view *v)
@@ -134,7 +129,7 @@ void bpf_view_add_stream(struct bpf_view_ended *to, const struct afs_stream *s)
 	to->refused += s->refused;
 }
 
-static uint64_t bpf_view_sum_moves(const struct bpf_view *v, uint32_t process, bool times)
+uint64_t bpf_view_moves(const struct bpf_view *v, uint32_t process, bool times)
 {
 	uint32_t n = bpf_view_threads(v);
 	const struct afs_thread *t;
@@ -159,16 +154,6 @@ static uint64_t bpf_view_sum_moves(const struct bpf_view *v, uint32_t process, b
 		sum += __atomic_load_n(&t->woken_ns, __ATOMIC_RELAXED);
 	}
 	return sum;
-}
-
-uint64_t bpf_view_moves(const struct bpf_view *v)
-{
-	return bpf_view_sum_moves(v, AFS_N_PROCESSES, true);
-}
-
-uint64_t bpf_view_call_moves(const struct bpf_view *v, uint32_t process)
-{
-	return bpf_view_sum_moves(v, process, false);
 }
 
 static bool is_counting(const struct afs_thread *t, uint64_t seq)

@@ -72,14 +72,12 @@ struct bpf_view_counts bpf_view_process(const struct bpf_view *v, uint32_t proce
 void bpf_view_add_stream(struct bpf_view_ended *to, const struct afs_stream *s);
 
 /*
- * Changes whenever a thread enters a call, returns, or gets or leaves a CPU, and with each look
- * while a call is being counted: if it is the same before and after a reading, the reading is
- * consistent. After a stop it changes only until each thread has made its next call.
+ * Changes whenever a thread of a process (AFS_N_PROCESSES: of any) enters a call, returns or, with
+ * "times", gets or leaves a CPU, and with each look while a call is being counted: if it is the
+ * same before and after a reading, the reading is consistent. After a stop it changes only until
+ * each thread has made its next call.
  */
-uint64_t bpf_view_moves(const struct bpf_view *v);
-
-/* The same for calls alone; of one process, or of all (AFS_N_PROCESSES). */
-uint64_t bpf_view_call_moves(const struct bpf_view *v, uint32_t process);
+uint64_t bpf_view_moves(const struct bpf_view *v, uint32_t process, bool times);
 
 /*
  * Returns when each call that is being counted now is in every ledger, at the latest after

@@ -39,10 +39,7 @@ static uint64_t ticks_now(void)
 
 static struct procio_one *procio_find(const struct procio *p, pid_t pid)
 {
-	for (size_t i = p->n; i--;)
-		if (p->one[i].pid == pid)
-			return &p->one[i];
-	return NULL;
+	return VEC_FIND(one, p->one, p->n, one->pid == pid);
 }
 
 static int procio_refuse(int r, pid_t pid, enum afs_role role, struct err *e)
@@ -221,10 +218,7 @@ void procio_ledger(struct procio *p, struct ledger *out)
 
 static bool is_as_before(const struct procio *p)
 {
-	for (size_t i = 0; i < p->n; i++)
-		if (memcmp(&p->one[i].before, &p->one[i].now, sizeof(p->one[i].now)) != 0)
-			return false;
-	return true;
+	return !VEC_FIND(one, p->one, p->n, memcmp(&one->before, &one->now, sizeof(one->now)) != 0);
 }
 
 bool procio_settle(struct procio *p)
@@ -305,25 +299,24 @@ int procio_note(const struct procio *p, struct run *r)
 			   p->t->whole ? " of every session, sampled ten times a second"
 				       : ", sampled at phase ends");
 
-	if (!err)
-		err = run_note(&r->absent, "requests", "only watching by BPF follows requests");
-	if (!err && p->t->whole && run_has_requests(r))
-		err = run_note(&r->server, "sessions",
-			       "%zu at the start, %zu began, %zu ended (without those that lived "
-			       "between two looks)",
-			       p->n_before, p->n_began, p->n_ended);
-	if (!err && p->n_cut == 1)
-		err = run_note(&r->warnings, "watch",
-			       "%s %d has ended: its figures stop at the last reading",
-			       run_role_name(r, p->cut.role), p->cut.pid);
-	else if (!err && p->n_cut)
-		err = run_note(&r->warnings, "watch",
-			       "%zu processes have ended: what they did after their last reading "
-			       "is missing",
-			       p->n_cut);
-	if (!err && p->t->n_more)
-		err = run_note(&r->warnings, "watch",
-			       "more than %d sessions: the others count when they end",
-			       AFS_N_PROCESSES);
+	err |= run_note(&r->absent, "requests", "only watching by BPF follows requests");
+	if (p->t->whole && run_has_requests(r))
+		err |= run_note(&r->server, "sessions",
+				"%zu at the start, %zu began, %zu ended (without those that lived "
+				"between two looks)",
+				p->n_before, p->n_began, p->n_ended);
+	if (p->n_cut == 1)
+		err |= run_note(&r->warnings, "watch",
+				"%s %d has ended: its figures stop at the last reading",
+				run_role_name(r, p->cut.role), p->cut.pid);
+	else if (p->n_cut)
+		err |= run_note(&r->warnings, "watch",
+				"%zu processes have ended: what they did after their last reading "
+				"is missing",
+				p->n_cut);
+	if (p->t->n_more)
+		err |= run_note(&r->warnings, "watch",
+				"more than %d sessions: the others count when they end",
+				AFS_N_PROCESSES);
 	return err;
 }

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
  * What /proc says about a process, its files and its children.
- * Also tests user/host/mounts.c.
+ * Also tests user/host/filesystem.c.
  */
-#include "host/mounts.h"
+#include "host/filesystem.h"
 #include "host/proc/procfs.h"
 
 #include "base/file.h"
@@ -61,7 +61,7 @@ static void a_file_of_a_process_in_a_chroot_is_local(void **state)
 	snprintf(file, sizeof(file), "%s/log", folder);
 	child = start_in_chroot(folder, file);
 	fd = open(file, O_RDONLY);
-	local = child && !mounts_of(&mount, child, fd) && mounts_is_local_type(mount.type);
+	local = child && !filesystem_mount_of(&mount, child, fd) && filesystem_is_local(mount.type);
 	close(fd);
 	if (child) {
 		kill(child, SIGKILL);

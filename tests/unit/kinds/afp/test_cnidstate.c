@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* A process with a root and a network of its own is the server; its files are invented. */
-#include "kinds/afp/cnidstate.h"
+#include "kinds/afp/looks.h"
 
 #include "unit/invented_tree.h"
 #include "unit/loopback.h"

@@ -53,12 +53,12 @@ static void *count(void *arg)
 /* false: something moved meanwhile. */
 static bool read_once(const struct bpf_view *v, uint64_t *row, uint64_t *part)
 {
-	uint64_t before = bpf_view_moves(v);
+	uint64_t before = bpf_view_moves(v, AFS_N_PROCESSES, true);
 
 	*row = __atomic_load_n(&v->stripe->account[0].answered, __ATOMIC_ACQUIRE);
 	lose_cpu(10000);
 	*part = __atomic_load_n(&v->stripe->part[0].calls, __ATOMIC_ACQUIRE);
-	return bpf_view_moves(v) == before;
+	return bpf_view_moves(v, AFS_N_PROCESSES, true) == before;
 }
 
 static void a_reading_that_meets_a_call_being_counted_is_known(void **state)

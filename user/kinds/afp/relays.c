@@ -3,8 +3,9 @@
  * A relay writes to the server what it reads from another connection, and the other way round: so
  * many bytes more or less went through both. Encryption adds to them, most of all to small ones.
  */
-#include "kinds/relays.h"
+#include "kinds/afp/looks.h"
 
+#include "base/vec.h"
 #include "host/net/sockets.h"
 #include "host/proc/procfs.h"
 #include "kinds/way.h"
@@ -33,18 +34,15 @@ struct relays {
 	struct run_figures *out;
 };
 
-/* In another network namespace 127.0.0.1 is another machine's. */
-static bool may_be_here(const struct relays *x, const struct sockets_addr *client)
-{
-	return !x->server->elsewhere || !sockets_is_loopback(client);
-}
-
 static void add_client(struct relays *x, const struct run_session *s)
 {
 	struct sockets_addr client;
 
 	if (!s->address || s->ended_ns || x->n == CLIENTS_MAX ||
-	    !sockets_addr_parse(&client, s->address) || !may_be_here(x, &client))
+	    !sockets_addr_parse(&client, s->address))
+		return;
+	/* In another network namespace 127.0.0.1 is another machine's. */
+	if (x->server->elsewhere && sockets_is_loopback(&client))
 		return;
 	for (size_t i = 0; i < x->all.n; i++) {
 		const struct sockets_entry *e = &x->all.entry[i];
@@ -100,10 +98,7 @@ static int look_process(void *arg, pid_t pid)
 /* Who holds each client's end is known: its files may not be readable, or it is not visible. */
 static bool relays_is_complete(const struct relays *x)
 {
-	for (size_t i = 0; i < x->n; i++)
-		if (!x->client[i].held)
-			return false;
-	return x->n < CLIENTS_MAX;
+	return x->n < CLIENTS_MAX && !VEC_FIND(c, x->client, x->n, !c->held);
 }
 
 static double requests_of(const struct run *r)

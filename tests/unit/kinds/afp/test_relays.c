@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* Real connections, some of them carried on by a child of the test. */
-#include "kinds/relays.h"
+#include "kinds/afp/looks.h"
 
 #include "unit/loopback.h"
 
