@@ -184,6 +184,23 @@ static void judge_rule(struct diagnosis *d, const struct run_figures *f,
 	}
 }
 
+/* What stands out, whether it harms anybody or not. */
+static void judge_time(struct diagnosis *d, const struct run_figures *f)
+{
+	const struct doctor_rules *all = &doctor_rules_time;
+
+	for (size_t i = 0; i < all->n && doctor_rules_apply(all, f); i++) {
+		const struct doctor_rule *r = &all->rule[i];
+
+		if (doctor_lacks(f, r) == N_RUN_FIGURES && all_hold(f, r, 1) &&
+		    (r->harm == N_RUN_FIGURES || at_least(f, r->harm, r->least)))
+			d->took[d->n_took++] = (struct doctor_finding) { .rule = r,
+									 .place = i,
+									 .weight = weight(f, r) };
+	}
+	qsort(d->took, d->n_took, sizeof(*d->took), judge_by_weight);
+}
+
 /* The first finding says why, if any does. */
 static bool says_why(const struct diagnosis *d)
 {
@@ -270,17 +287,19 @@ int doctor_judge(struct diagnosis *out, const struct run_figures *f)
 	size_t n = doctor_rules_count(f);
 
 	*out = (struct diagnosis) { .found = calloc(n, sizeof(*out->found)),
+				    .took = calloc(doctor_rules_time.n, sizeof(*out->took)),
 				    .note = calloc(n, sizeof(*out->note)),
 				    .out = calloc(n, sizeof(*out->out)),
 				    .half = calloc(n, sizeof(*out->half)),
 				    .unseen = calloc(n, sizeof(*out->unseen)) };
-	if (!out->found || !out->note || !out->out || !out->half || !out->unseen) {
+	if (!out->found || !out->took || !out->note || !out->out || !out->half || !out->unseen) {
 		diagnosis_fini(out);
 		return -ENOMEM;
 	}
 	out->verdict = DOCTOR_UNSEEN;
 	if (at_least(f, RUN_FIGURE_PROGRAM_32BIT, 1))
 		return 0;
+	judge_time(out, f);
 	for (size_t i = 0; i < n; i++)
 		judge_rule(out, f, doctor_rule_at(f, i), i, is_noticed(f));
 	qsort(out->found, out->n_found, sizeof(*out->found), judge_by_weight);
@@ -294,6 +313,7 @@ int doctor_judge(struct diagnosis *out, const struct run_figures *f)
 void diagnosis_fini(struct diagnosis *d)
 {
 	free(d->found);
+	free(d->took);
 	free(d->note);
 	free(d->out);
 	free(d->half);

@@ -35,8 +35,9 @@ struct doctor_finding {
 
 struct diagnosis {
 	enum doctor_verdict verdict;
-	size_t n_found, n_notes, n_out, n_half, n_unseen;
+	size_t n_found, n_took, n_notes, n_out, n_half, n_unseen;
 	struct doctor_finding *found;      /* owned; causes before those that say only who */
+	struct doctor_finding *took;       /* owned; where the time of requests went; no causes */
 	const struct doctor_rule **note;   /* owned; doctor_note: they harm nobody now */
 	const struct doctor_rule **out;    /* owned; their conditions do not hold */
 	const struct doctor_rule **half;   /* owned; users wait for it; the resource is not seen */

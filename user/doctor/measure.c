@@ -75,6 +75,7 @@ static int measure_requests(struct measure *m)
 	if (e)
 		return e;
 	measure_sum_up(m);
+	run_name_set(m->out, RUN_NAME_BACKEND, "%s", view_role_name(m->run, AFS_ROLE_BACKEND));
 	measure_times(m);
 	measure_waits(m);
 	measure_logins(m);

@@ -107,12 +107,20 @@ static void say_put_name(char *out, size_t room, const struct run_figures *f, en
 		snprintf(out, room, "%s", run_names[which].otherwise);
 }
 
-/* What stands for "{key}" or "{key.who}" at text; *missing: it is not known, or about nobody. */
+/* A share of the request time, as that time. */
+static void say_put_time(char *out, size_t room, const struct run_figures *f, enum run_figure which)
+{
+	double all = f->value[RUN_FIGURE_BUSY] * f->value[RUN_FIGURE_ELAPSED];
+
+	snprintf(out, room, "%s", f->known[which] ? cell_time(f->value[which] * all).text : "n/a");
+}
+
+/* What stands for "{key}" or "{key.word}" at text; *missing: it is not known, or about nobody. */
 static size_t say_put_one(char *out, size_t room, const struct run_figures *f, const char *text,
 			  bool *missing)
 {
-	static const char who[] = ".who";
 	size_t len = strcspn(text + 1, "}"), name = strcspn(text + 1, ".}");
+	const char *word = text + 1 + name;
 	enum run_figure which = named(text + 1, name);
 	const enum run_name of = say_name_at(text + 1, name);
 
@@ -120,9 +128,13 @@ static size_t say_put_one(char *out, size_t room, const struct run_figures *f, c
 		say_put_name(out, room, f, of, missing);
 	if (which == N_RUN_FIGURES)
 		return len + 2;
-	if (len - name == strlen(who)) {
+	if (!strncmp(word, ".who}", 5)) {
 		snprintf(out, room, "%s", f->who[which]);
 		*missing |= !*f->who[which];
+	} else if (!strncmp(word, ".time}", 6)) {
+		say_put_time(out, room, f, which);
+	} else if (!strncmp(word, ".s}", 3)) {
+		snprintf(out, room, "%s", f->value[which] == 1 ? "" : "s");
 	} else {
 		doctor_value(out, room, f, which);
 	}
