@@ -65,6 +65,7 @@ static json_t *finding(struct json_doc *d, const struct run_figures *f,
 	json_put(d, o, "weight", json_real(found->weight));
 	json_put(d, o, "sure", json_boolean(found->sure));
 	json_put(d, o, "small", json_boolean(found->small));
+	json_put(d, o, "whom", json_boolean(r->whom));
 	json_put(d, o, "evidence", evidence);
 	json_put(d, o, "todo", json_text(doctor_say(text, sizeof(text), f, r->todo)));
 	json_put(d, o, "disproof", json_text(doctor_say(text, sizeof(text), f, r->disproof)));
