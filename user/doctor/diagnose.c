@@ -443,7 +443,8 @@ enum outcome diagnose_outcome(const struct run_figures *f)
 	static const enum outcome outcomes[] = {
 		[DOCTOR_FOUND] = OUTCOME_FAILED,      [DOCTOR_SLOW] = OUTCOME_FAILED,
 		[DOCTOR_HEALTHY] = OUTCOME_OK,        [DOCTOR_IDLE] = OUTCOME_OK,
-		[DOCTOR_TOO_FEW] = OUTCOME_UNTRUSTED, [DOCTOR_UNSEEN] = OUTCOME_UNTRUSTED,
+		[DOCTOR_TOO_FEW] = OUTCOME_UNTRUSTED, [DOCTOR_LOST] = OUTCOME_UNTRUSTED,
+		[DOCTOR_UNSEEN] = OUTCOME_UNTRUSTED,
 	};
 	enum outcome o = OUTCOME_FAILED;
 	struct diagnosis d;

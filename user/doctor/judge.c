@@ -110,6 +110,20 @@ static bool judge_is_enough(const struct run_figures *f)
 	       at_least(f, RUN_FIGURE_OLDEST, NOTICED_OLDEST);
 }
 
+/* Counts are not complete. */
+static bool is_lossy(const struct run_figures *f)
+{
+	return at_least(f, RUN_FIGURE_UNCOUNTED, 1);
+}
+
+static void rule_out(struct diagnosis *d, const struct run_figures *f, const struct doctor_rule *r)
+{
+	if (is_lossy(f))
+		d->unseen[d->n_unseen++] = r;
+	else
+		d->out[d->n_out++] = r;
+}
+
 /* Whether it can be said for sure: many requests, or one that waits for long. */
 static bool is_plenty(const struct run_figures *f)
 {
@@ -157,8 +171,9 @@ static void add_finding(struct diagnosis *d, const struct run_figures *f,
 		.place = place,
 		.weight = explains,
 		.small = small,
-		.sure = !r->whom && !r->unsure && !small && explains >= SURE_WEIGHT &&
-			all_hold(f, r, SURE) && (r->kind == DOCTOR_FAILS || is_plenty(f)),
+		.sure = !r->whom && !r->unsure && !small && !is_lossy(f) &&
+			explains >= SURE_WEIGHT && all_hold(f, r, SURE) &&
+			(r->kind == DOCTOR_FAILS || is_plenty(f)),
 	};
 }
 
@@ -174,13 +189,13 @@ static void judge_rule(struct diagnosis *d, const struct run_figures *f,
 		else
 			d->unseen[d->n_unseen++] = r;
 	} else if (!all_hold(f, r, 1)) {
-		d->out[d->n_out++] = r;
+		rule_out(d, f, r);
 	} else if (harm) {
 		add_finding(d, f, r, place, noticed);
 	} else if (r->kind == DOCTOR_NOTE || r->fact || (!r->whom && is_harm(f, r, true))) {
 		d->note[d->n_notes++] = r;
 	} else {
-		d->out[d->n_out++] = r;
+		rule_out(d, f, r);
 	}
 }
 
@@ -208,14 +223,14 @@ static bool says_why(const struct diagnosis *d)
 }
 
 /* Where a cause is found, who does what besides is of no interest. */
-static void drop_whom(struct diagnosis *d)
+static void drop_whom(struct diagnosis *d, const struct run_figures *f)
 {
 	size_t n = d->n_notes;
 
 	d->n_notes = 0;
 	for (size_t i = 0; i < n; i++) {
 		if (d->note[i]->whom)
-			d->out[d->n_out++] = d->note[i];
+			rule_out(d, f, d->note[i]);
 		else
 			d->note[d->n_notes++] = d->note[i];
 	}
@@ -276,6 +291,8 @@ static enum doctor_verdict judge_verdict(const struct diagnosis *d, const struct
 		return DOCTOR_FOUND;
 	if (!at_least(f, RUN_FIGURE_REQUESTS, DOCTOR_REQUESTS))
 		return DOCTOR_TOO_FEW;
+	if (is_lossy(f))
+		return DOCTOR_LOST;
 	return at_least(f, RUN_FIGURE_BUSY, IDLE_BUSY) ||
 		       at_least(f, RUN_FIGURE_UNREAD, IDLE_UNREAD)
 		   ? DOCTOR_HEALTHY
@@ -304,7 +321,7 @@ int doctor_judge(struct diagnosis *out, const struct run_figures *f)
 		judge_rule(out, f, doctor_rule_at(f, i), i, is_noticed(f));
 	qsort(out->found, out->n_found, sizeof(*out->found), judge_by_weight);
 	if (says_why(out))
-		drop_whom(out);
+		drop_whom(out, f);
 	judge_say_once(out);
 	out->verdict = judge_verdict(out, f);
 	return 0;

@@ -20,6 +20,7 @@ enum doctor_verdict {
 	DOCTOR_HEALTHY, /* it works, and nothing is wrong with it */
 	DOCTOR_IDLE,    /* so little of the time that the wait is elsewhere */
 	DOCTOR_TOO_FEW, /* requests for a verdict */
+	DOCTOR_LOST,    /* no findings, but something was lost */
 	DOCTOR_UNSEEN,  /* requests were not counted */
 };
 
@@ -36,10 +37,11 @@ struct doctor_finding {
 struct diagnosis {
 	enum doctor_verdict verdict;
 	size_t n_found, n_took, n_notes, n_out, n_half, n_unseen;
-	struct doctor_finding *found;      /* owned; causes before those that say only who */
-	struct doctor_finding *took;       /* owned; where the time of requests went; no causes */
-	const struct doctor_rule **note;   /* owned; doctor_note: they harm nobody now */
-	const struct doctor_rule **out;    /* owned; their conditions do not hold */
+	struct doctor_finding *found;    /* owned; causes before those that say only who */
+	struct doctor_finding *took;     /* owned; where the time of requests went; no causes */
+	const struct doctor_rule **note; /* owned; doctor_note: they harm nobody now */
+	const struct doctor_rule *
+	    *out; /* owned; their conditions do not hold, and nothing was lost */
 	const struct doctor_rule **half;   /* owned; users wait for it; the resource is not seen */
 	const struct doctor_rule **unseen; /* owned; a figure is missing */
 };

@@ -19,6 +19,8 @@
 /* X(NAME, key, unit, meaning). unit: "share" (of 1), "ns", "1" (a count), "1/s", "B", "B/s" */
 #define RUN_FIGURES(X)                                                                                      \
 	X(ELAPSED, "elapsed", "ns", "how long the server was watched")                                      \
+	X(UNCOUNTED, "uncounted", "1",                                                                      \
+	  "losses: what happened and was not counted; who: the first kind")                                 \
 	X(SESSIONS, "sessions", "1", "sessions with at least one request")                                  \
 	X(REQUESTS, "requests", "1", "requests answered")                                                   \
 	X(RATE, "rate", "1/s", "requests answered a second")                                                \

@@ -100,8 +100,8 @@ static json_t *keys(struct json_doc *d, const struct doctor_rule **rule, size_t 
 
 json_t *json_diagnosis(struct json_doc *d, const struct run_figures *f)
 {
-	static const char *const verdicts[] = { "findings", "slow",    "healthy",
-						"idle",     "too_few", "not_counted" };
+	static const char *const verdicts[] = { "findings", "slow",       "healthy",    "idle",
+						"too_few",  "incomplete", "not_counted" };
 	json_t *o = json_object(), *found = json_array();
 	struct diagnosis is;
 

@@ -117,6 +117,10 @@ static const char *verdict_words(const struct diagnosis *d)
 		[DOCTOR_TOO_FEW] =
 		    "No verdict: too few requests were seen ({requests}). Watch longer "
 		    "(-d), or while users wait.",
+		[DOCTOR_LOST] =
+		    "No verdict: not all was counted ({uncounted} losses[, the first: "
+		    "{uncounted.who}]), so that nothing is ruled out; what was counted shows no "
+		    "cause.",
 		[DOCTOR_UNSEEN] =
 		    "No verdict: requests cannot be counted here[ ({program_32bit.who})]; afpscope "
 		    "check says why.",
@@ -215,7 +219,7 @@ static const char *why_unseen(const struct run_figures *f, const struct doctor_r
 {
 	enum run_figure lacks = doctor_lacks(f, r);
 
-	return lacks == N_RUN_FIGURES ? "" : f->who[lacks];
+	return lacks == N_RUN_FIGURES ? "not all was counted" : f->who[lacks];
 }
 
 /* How many rules from the first on are not seen for the same reason as it. */
