@@ -100,6 +100,18 @@ def test_the_diagnosis_of_the_run_above_is_followed(tmp_path: Path) -> None:
     assert none.kind == "unknown" and "used up" not in none.text
 
 
+def test_a_limit_that_nobody_notices_yet_is_likely(tmp_path: Path) -> None:
+    """Of notes only those that would be findings; a finding goes first."""
+    notes = [{"key": "quota", "text": "no room", "harms": False},
+             {"key": "cpu-short", "text": "they wait for CPUs", "harms": True}]  # fmt: skip
+    above = Made(parts=QUIET, diagnosis=diagnosis("healthy") | {"notes": notes})
+    found = judged(tmp_path, Made(parts=QUIET), above)
+    assert (found.kind, found.text) == ("cpu-short", "they wait for CPUs (likely)")
+    both = diagnosis("findings", "locks") | {"notes": notes}
+    found = judged(tmp_path / "both", Made(parts=QUIET), Made(parts=QUIET, diagnosis=both))
+    assert (found.kind, found.text) == ("locks", "it is locks")
+
+
 def test_who_it_is_is_no_cause(tmp_path: Path) -> None:
     above = Made(parts=QUIET, diagnosis=diagnosis("slow", "one-session@"))
     assert judged(tmp_path, Made(parts=QUIET), above).kind == "unknown"

@@ -160,6 +160,11 @@ static bool is_harm(const struct run_figures *f, const struct doctor_rule *r, bo
 	return r->harm == N_RUN_FIGURES || (f->known[r->harm] && f->value[r->harm] >= r->least);
 }
 
+bool doctor_would_harm(const struct run_figures *f, const struct doctor_rule *r)
+{
+	return !r->whom && is_harm(f, r, true);
+}
+
 static void add_finding(struct diagnosis *d, const struct run_figures *f,
 			const struct doctor_rule *r, size_t place, bool noticed)
 {
@@ -192,7 +197,7 @@ static void judge_rule(struct diagnosis *d, const struct run_figures *f,
 		rule_out(d, f, r);
 	} else if (harm) {
 		add_finding(d, f, r, place, noticed);
-	} else if (r->kind == DOCTOR_NOTE || r->fact || (!r->whom && is_harm(f, r, true))) {
+	} else if (r->kind == DOCTOR_NOTE || r->fact || doctor_would_harm(f, r)) {
 		d->note[d->n_notes++] = r;
 	} else {
 		rule_out(d, f, r);

@@ -52,6 +52,9 @@ int doctor_judge(struct diagnosis *out, const struct run_figures *f);
 /* The first figure without which nothing is known of a cause; N_RUN_FIGURES: none is missing. */
 enum run_figure doctor_lacks(const struct run_figures *f, const struct doctor_rule *r);
 
+/* Whether a note would be a finding if people noticed that requests are slow. */
+bool doctor_would_harm(const struct run_figures *f, const struct doctor_rule *r);
+
 /* Of a request, on average, before it was read and in the server; where RATE is known, not 0. */
 double doctor_mean_ns(const struct run_figures *f);
 

@@ -233,7 +233,7 @@ def _diagnosed(run: Run, where: str, w: Words) -> tuple[str, str]:
     """What the run itself concludes of its server. where: said if that is no cause."""
     if run.verdict in (None, "not_counted"):
         return "unknown", w["l_undiagnosed"] + where if where else w["l_unwatched"]
-    if cause := run.diagnosed:
+    if cause := run.diagnosed or next(iter(run.limits), None):
         return cause.key, cause.text if cause.sure else w.say("l_likely", text=cause.text)
     if run.unseen:
         return "unknown", w.say("l_unseen", causes=", ".join(run.unseen)) + where

@@ -81,6 +81,7 @@ class Cause:
     disproof: str
     sure: bool
     whom: bool  # it says only who or where, and not why
+    harms: bool  # of a note: it would be a finding if people noticed it
 
 
 @dataclass(frozen=True)
@@ -111,6 +112,7 @@ class Run:
     sockets: tuple[Socket, ...] = ()  # of kinds whose clients send datagrams
     verdict: str | None = None  # of the diagnosis; None: there is none
     causes: tuple[Cause, ...] = ()  # of the diagnosis, the first explains most
+    limits: tuple[Cause, ...] = ()  # such ones, while nobody waits long for them
     unseen: tuple[str, ...] = ()  # keys of causes that would explain waits, but were not visible
     findings: tuple[str, ...] = ()  # what stands out in the server's time; older runs have none
 
@@ -259,7 +261,8 @@ def _parse(node: Node, file: Path, folder: Path | None) -> Run:
             metrics=tuple(model.metric(m) for m in metrics.items()) if metrics else (),
             sockets=tuple(_socket(s) for s in (sockets.items() if sockets else ())),
             verdict=diagnosis.get_text("verdict") if diagnosis else None,
-            causes=_causes(diagnosis),
+            causes=_causes(diagnosis, "findings"),
+            limits=tuple(c for c in _causes(diagnosis, "notes") if c.harms),
             unseen=_unseen(diagnosis),
             findings=tuple(f["text"].text() for f in found.items()) if found else (),
         )
@@ -292,7 +295,8 @@ def _is(node: Node | None) -> bool:
     return node is not None and node.flag()
 
 
-def _causes(node: Node | None) -> tuple[Cause, ...]:
+def _causes(node: Node | None, key: str) -> tuple[Cause, ...]:
+    those = node.get(key) if node else None
     return tuple(
         Cause(
             f["key"].text(),
@@ -301,8 +305,9 @@ def _causes(node: Node | None) -> tuple[Cause, ...]:
             f.get_text("disproof") or "",
             _is(f.get("sure")),
             _is(f.get("whom")),
+            _is(f.get("harms")),
         )
-        for f in (node["findings"].items() if node else ())
+        for f in (those.items() if those else ())
     )
 
 

@@ -247,7 +247,7 @@ static void needs_notice(struct run_figures *f, const struct doctor_rule *r)
 	assert_int_equal(!found(&d, r), r->kind == DOCTOR_WAIT || r->kind == DOCTOR_NOTE);
 	/* It holds: it is not ruled out. */
 	if (r->kind == DOCTOR_WAIT && !r->whom)
-		assert_true(is_in(d.note, d.n_notes, r));
+		assert_true(is_in(d.note, d.n_notes, r) && doctor_would_harm(f, r));
 	diagnosis_fini(&d);
 }
 

@@ -84,6 +84,7 @@ static json_t *json_doctor_notes(struct json_doc *d, const struct run_figures *f
 
 		json_put(d, o, "key", json_text(is->note[i]->key));
 		json_put(d, o, "text", json_text(doctor_note(text, sizeof(text), f, is->note[i])));
+		json_put(d, o, "harms", json_boolean(doctor_would_harm(f, is->note[i])));
 		json_add(d, a, o);
 	}
 	return a;
