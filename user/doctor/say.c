@@ -180,3 +180,35 @@ char *doctor_note(char *out, size_t len, const struct run_figures *f, const stru
 	doctor_say(out + strlen(but), len - strlen(but), f, r->says);
 	return out;
 }
+
+const char *doctor_verdict(enum doctor_verdict is)
+{
+	static const char *const words[] = {
+		[DOCTOR_FOUND] = NULL,
+		[DOCTOR_SLOW] =
+		    "Requests are slow, and no cause is shown: half took {p50}, 99% at most "
+		    "{p99}, the longest {longest}[ ({longest.who})]; {slow} of all request "
+		    "time is in requests of 100ms or more[, {pending} in ones without an "
+		    "answer, such as {pending.who}].",
+		[DOCTOR_HEALTHY] = "Nothing is wrong with the server: half of the requests took "
+				   "{p50}, 99% at most {p99}, the longest {longest}[ "
+				   "({longest.who})].[ Before that they lay unread for {unread} on "
+				   "average.]",
+		[DOCTOR_IDLE] =
+		    "The server is idle: {requests} requests, {busy} at a time, half of them took "
+		    "{p50}, 99% at most {p99}. If users wait, they wait for their own machine or "
+		    "the network.",
+		[DOCTOR_TOO_FEW] =
+		    "No verdict: too few requests were seen ({requests}). Watch longer "
+		    "(-d), or while users wait.",
+		[DOCTOR_LOST] =
+		    "No verdict: not all was counted ({uncounted} losses[, the first: "
+		    "{uncounted.who}]), so that nothing is ruled out; what was counted shows no "
+		    "cause.",
+		[DOCTOR_UNSEEN] =
+		    "No verdict: requests cannot be counted here[ ({program_32bit.who})]; afpscope "
+		    "check says why.",
+	};
+
+	return words[is];
+}

@@ -111,6 +111,7 @@ class Run:
     metrics: tuple[Metric, ...] = ()  # of the phases
     sockets: tuple[Socket, ...] = ()  # of kinds whose clients send datagrams
     verdict: str | None = None  # of the diagnosis; None: there is none
+    opinion: str | None = None  # the verdict in a sentence; None: causes say it
     causes: tuple[Cause, ...] = ()  # of the diagnosis, the first explains most
     limits: tuple[Cause, ...] = ()  # such ones, while nobody waits long for them
     unseen: tuple[str, ...] = ()  # keys of causes that would explain waits, but were not visible
@@ -261,6 +262,7 @@ def _parse(node: Node, file: Path, folder: Path | None) -> Run:
             metrics=tuple(model.metric(m) for m in metrics.items()) if metrics else (),
             sockets=tuple(_socket(s) for s in (sockets.items() if sockets else ())),
             verdict=diagnosis.get_text("verdict") if diagnosis else None,
+            opinion=diagnosis.get_text("text") if diagnosis else None,
             causes=_causes(diagnosis, "findings"),
             limits=tuple(c for c in _causes(diagnosis, "notes") if c.harms),
             unseen=_unseen(diagnosis),

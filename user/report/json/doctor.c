@@ -104,6 +104,8 @@ json_t *json_diagnosis(struct json_doc *d, const struct run_figures *f)
 	static const char *const verdicts[] = { "findings", "slow",       "healthy",    "idle",
 						"too_few",  "incomplete", "not_counted" };
 	json_t *o = json_object(), *found = json_array();
+	char text[TEXT_MAX];
+	const char *words;
 	struct diagnosis is;
 
 	if (doctor_judge(&is, f)) {
@@ -111,9 +113,12 @@ json_t *json_diagnosis(struct json_doc *d, const struct run_figures *f)
 		json_decref(found);
 		return o;
 	}
+	words = doctor_verdict(is.verdict);
 	for (size_t i = 0; i < is.n_found; i++)
 		json_add(d, found, finding(d, f, &is.found[i]));
 	json_put(d, o, "verdict", json_text(verdicts[is.verdict]));
+	json_put(d, o, "text",
+		 words ? json_text(doctor_say(text, sizeof(text), f, words)) : json_null());
 	json_put(d, o, "findings", found);
 	json_put(d, o, "notes", json_doctor_notes(d, f, &is));
 	json_put(d, o, "ruled_out", keys(d, is.out, is.n_out));
