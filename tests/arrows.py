@@ -66,7 +66,7 @@ TABLE = {
     "user/doctor": f"{MEASURED} doctor/machine doctor/rules app attach",
     "user/report/json": "base run report doctor bpf",
     "user/report/screen": "base run report doctor bpf",
-    "user/report/long": "base run report report/screen bpf",
+    "user/report/long": "base run report report/screen doctor bpf",
     "user/drive": f"{MEASURED} report/json report/screen app attach doctor dsi rx uam afp store"
     " load work work/mix work/rxperf work/smallfile",
     "user/ranks": "base run report app drive dsi afp store load work mpi",

@@ -148,13 +148,15 @@ def _verdict(d: Digest, damaged: bool, w: Words) -> list[str]:
     if damaged:
         out.append(w["damaged"])
     out += [f"{c.text[:1].upper()}{c.text[1:]}." for c in run.causes[:1]]
+    if run.command in ("record", "doctor") and run.opinion:
+        out.append(run.opinion)
     out += loadpage.sentences(run, w)
     out += _transfers(d, w)
     if run.local is not None:
         out.append(w["no_server"])
     elif run.kind == "any":
         out += _any(d, w)
-    elif not d.commands:
+    elif not d.commands and run.verdict in (None, "not_counted"):
         out.append(w["unwatched"])
     elif d.served_ns:
         out += _served(d, w)

@@ -197,22 +197,6 @@ WORDS: dict[str, tuple[str, str]] = {
         "sessions: the server makes no more",
         "セッション (サーバーはこれ以上作らない)",
     ),
-    "limit_cpu": ("the server's CPUs", "サーバーの CPU"),
-    "limit_cnid": (
-        "the CNID server, which serves all sessions of a volume in one process",
-        "CNID サーバー (ボリュームの全セッションを一つのプロセスで処理)",
-    ),
-    "limit_disk": ("the disk", "ディスク"),
-    "limit_lock": ("a lock", "ロック"),
-    "limit_network": (
-        "the network, or what else is outside the server",
-        "ネットワークなど、サーバーの外",
-    ),
-    "limit_other": (
-        "something in the server that is no CPU, disk, CNID server or lock",
-        "サーバー内の、CPU・ディスク・CNID サーバー・ロック以外の何か",
-    ),
-    # Parts of a request's time, in a sentence.
     "spent_own": ("afpd on a CPU", "afpd の CPU 実行"),
     "spent_runq": ("afpd waiting for a CPU", "afpd の CPU 待ち"),
     "spent_unread": (
@@ -266,21 +250,28 @@ WORDS: dict[str, tuple[str, str]] = {
         "the server was not watched, so that it cannot be told",
         "サーバーを観測していないため不明",
     ),
-    "l_nothing": ("no part of a request's time stands out", "要求時間に目立つ部分はない"),
-    "l_shared": (
-        "server and load generator, on one machine, used {used:.0%} of its CPUs; what is outside "
-        "the server waits for these, too (try another host for the generator)",
-        "同じ機械のサーバーと負荷生成側が CPU の {used:.0%} を使用し、サーバーの外の時間もその待ち "
-        "(生成側を別のホストに置く)",
+    "l_undiagnosed": (
+        "cannot be told: the run has no diagnosis",
+        "不明: この測定に診断はない",
     ),
+    "l_no_cause": (
+        "cannot be told: the diagnosis shows no cause",
+        "不明: 診断に原因は出ていない",
+    ),
+    "l_unseen": (
+        "cannot be told: {causes} would explain the wait, and was not visible",
+        "不明: {causes} なら待ちを説明できるが、観測できていない",
+    ),
+    "l_likely": ("{text} (likely)", "{text} (推定)"),
     "l_share": (
-        "{share:.0%} of a request's time, most of it {part} ({ns})",
-        "要求時間の {share:.0%}、その多くは{part} ({ns})",
+        "the largest part of a request's time is {resource}, {share:.0%}, most of it {part} ({ns})",
+        "要求時間で最も多いのは{resource} ({share:.0%})、その多くは{part} ({ns})",
     ),
     "l_growth": (
-        "{share:.0%} of what requests take longer, most of it {part} ({before} a request below, "
-        "{ns} above)",
-        "要求時間の増加の {share:.0%}、その多くは{part} (要求あたり、下で {before}、上で {ns})",
+        "the largest part of what requests take longer is {resource}, {share:.0%}, most of it "
+        "{part} ({before} a request below, {ns} above)",
+        "要求時間の増加で最も多いのは{resource} ({share:.0%})、その多くは{part} "
+        "(要求あたり、下で {before}、上で {ns})",
     ),
     "f_cpu": ("generator, busiest thread", "生成側、最も忙しいスレッド"),
     "f_runq": ("generator, waiting for a CPU", "生成側、CPU 待ち"),

@@ -70,6 +70,7 @@ class Made:
     runq: float = 0.0
     late: int = 0
     parts: Parts = field(default_factory=dict)
+    diagnosis: dict[str, Any] | None = None
     options: dict[str, str] = field(default_factory=dict)
 
 
@@ -164,6 +165,8 @@ def document(it: Made, name: str) -> dict[str, Any]:
     value: dict[str, Any] = json.loads(_sample())
     value["id"] = hashlib.sha256(name.encode()).hexdigest()[:16]
     value["options"] |= {"clients": str(it.clients)} | it.options
+    if it.diagnosis is not None:
+        value["diagnosis"] = it.diagnosis
     phase = value["phases"][0]
     phase["load"] = load(it)
     probe = Made(clients=1, rate=3, p50_ms=1, p99_ms=it.probe_ms)

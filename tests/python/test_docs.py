@@ -93,18 +93,20 @@ def figures() -> dict[str, tuple[str, str]]:
 
 KINDS = {"FAILS": " !", "WORK": "", "WAIT": " *"}
 RULE = re.compile(r'\.key = "(.*?)", \.name = "(.*?)", \.kind = DOCTOR_(\w+),(.*?)\n\t\},', re.S)
-TEST = re.compile(r"\b(LEAST|MOST|ANY|HARM|OWN_HARM)\((\w+)(?:, ([\d.e]+))?\)")
+TEST = re.compile(r"\b(LEAST|MOST|ANY|HARM|OWN_HARM)\((\w+)(?:, ([\w.]+))?\)")
 
 
 def causes(table: str) -> list[str]:
     """The rows of docs/doctor.md, as a table of user/doctor/rules has them; notes come last."""
     rows, notes, known = [], [], figures()
+    shared = (ROOT / "user/doctor/rules/rules_priv.h").read_text()
+    named = dict(re.findall(r"#define (\w+)\s+([\d.e]+)", shared))
     for key, name, kind, rest in RULE.findall((ROOT / "user/doctor/rules" / table).read_text()):
         tests, harm = [], "-"
         for how, figure, value in TEST.findall(rest):
             is_, unit = known[figure]
             sign = "≤" if how == "MOST" else "≥"
-            least = float(value or 1)
+            least = float(named.get(value, value) or 1)
             text = f"`{is_}` {sign} {limit(least, unit)}"
             if (
                 unit == "1" and least % 1 and (how != "LEAST" or least > 1)

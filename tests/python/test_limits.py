@@ -1,9 +1,10 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""The resource that is used up is the one for which requests wait longer."""
+"""What is used up is what the diagnosis of the run says; without a cause it cannot be told."""
 
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import pytest
 from afpscope.limit import limits
@@ -25,8 +26,22 @@ def judged(tmp_path: Path, below: Made | None, above: Made) -> Limit:
     return found
 
 
+def diagnosis(verdict: str = "slow", *causes: str, unseen: tuple[str, ...] = ()) -> dict[str, Any]:
+    """As run.json has it: keys of causes; "?" behind one that is not sure, "@" who it only is."""
+    found = [
+        {
+            "key": c.rstrip("?@"),
+            "text": f"it is {c}",
+            "sure": c[-1] not in "?@",
+            "whom": c[-1] == "@",
+        }
+        for c in causes
+    ]
+    return {"verdict": verdict, "findings": found, "waited_for_but_not_seen": list(unseen)}
+
+
 @pytest.mark.parametrize(
-    ("part", "kind", "says"),
+    ("part", "resource", "says"),
     [
         ("runq", "cpu", "afpd waiting for a CPU (5.00 µs a request below, 905 µs above)"),
         ("between", "cpu", "requests unread while afpd waited for a CPU"),
@@ -46,29 +61,68 @@ def judged(tmp_path: Path, below: Made | None, above: Made) -> Limit:
         ("other", "other", "waiting otherwise"),
     ],
 )
-def test_what_grew_most_is_named(tmp_path: Path, part: str, kind: str, says: str) -> None:
+def test_what_grew_most_is_said_and_is_no_cause(
+    tmp_path: Path, part: str, resource: str, says: str
+) -> None:
     more = QUIET | {part: QUIET.get(part, 0) + 900, "disk": QUIET["disk"] + 100}
     if part == "disk":
         more["disk"] = 910
-    found = judged(tmp_path, Made(parts=QUIET), Made(parts=more))
-    assert found.kind == kind
-    assert says in found.text
-    assert ENGLISH[f"limit_{kind}"] in found.text
+    found = judged(tmp_path, Made(parts=QUIET), Made(parts=more, diagnosis=diagnosis()))
+    assert found.kind == "unknown"
+    assert found.text.startswith("cannot be told: the diagnosis shows no cause; ")
+    assert f"is {ENGLISH[f'r_{resource}']}, " in found.text and says in found.text
     assert any(says.split(" (")[0] in f.name for f in found.figures)
 
 
 def test_what_was_large_already_is_not_what_grew(tmp_path: Path) -> None:
     below = QUIET | {"disk": 500}
     found = judged(tmp_path, Made(parts=below), Made(parts=below | {"runq": 300}))
-    assert found.kind == "cpu"
+    assert "of what requests take longer is CPU, 100%" in found.text
 
 
-def test_without_growth_the_largest_part_is_named(tmp_path: Path) -> None:
+def test_without_growth_the_largest_part_is_said(tmp_path: Path) -> None:
     it = Made(parts=QUIET | {"disk": 500})
-    found = judged(tmp_path, it, it)
-    assert found.kind == "disk" and "of a request's time" in found.text
-    alone = judged(tmp_path / "alone", None, it)
-    assert alone.kind == "disk" and "of a request's time" in alone.text
+    for found in (judged(tmp_path, it, it), judged(tmp_path / "alone", None, it)):
+        assert found.kind == "unknown" and "of a request's time is disk, 8" in found.text
+        assert found.text.startswith("cannot be told: the run has no diagnosis; ")
+
+
+def test_the_diagnosis_of_the_run_above_is_followed(tmp_path: Path) -> None:
+    """Whatever grew: also where one part grew by a hair more than the others."""
+    grown = QUIET | {"calls": 50, "disk": 28, "lock": 19, "outside": 38}
+    above = Made(parts=grown, diagnosis=diagnosis("findings", "cpu-short", "log"))
+    below = Made(parts=QUIET, diagnosis=diagnosis("findings", "locks"))
+    found = judged(tmp_path, below, above)
+    assert (found.kind, found.text) == ("cpu-short", "it is cpu-short")
+    likely = Made(parts=grown, diagnosis=diagnosis("findings", "io-limit?"))
+    assert judged(tmp_path / "likely", below, likely).text == "it is io-limit? (likely)"
+    none = judged(tmp_path / "none", below, Made(parts=grown, diagnosis=diagnosis()))
+    assert none.kind == "unknown" and "used up" not in none.text
+
+
+def test_a_limit_that_nobody_notices_yet_is_likely(tmp_path: Path) -> None:
+    """Of notes only those that would be findings; a finding goes first."""
+    notes = [{"key": "quota", "text": "no room", "harms": False},
+             {"key": "cpu-short", "text": "they wait for CPUs", "harms": True}]  # fmt: skip
+    above = Made(parts=QUIET, diagnosis=diagnosis("healthy") | {"notes": notes})
+    found = judged(tmp_path, Made(parts=QUIET), above)
+    assert (found.kind, found.text) == ("cpu-short", "they wait for CPUs (likely)")
+    both = diagnosis("findings", "locks") | {"notes": notes}
+    found = judged(tmp_path / "both", Made(parts=QUIET), Made(parts=QUIET, diagnosis=both))
+    assert (found.kind, found.text) == ("locks", "it is locks")
+
+
+def test_who_it_is_is_no_cause(tmp_path: Path) -> None:
+    above = Made(parts=QUIET, diagnosis=diagnosis("slow", "one-session@"))
+    assert judged(tmp_path, Made(parts=QUIET), above).kind == "unknown"
+
+
+def test_what_was_not_visible_is_said(tmp_path: Path) -> None:
+    more = QUIET | {"disk": 900}
+    made = diagnosis("slow", unseen=("slow-disk", "io-limit"))
+    found = judged(tmp_path, Made(parts=QUIET), Made(parts=more, diagnosis=made))
+    assert found.kind == "unknown"
+    assert "slow-disk, io-limit would explain the wait, and was not visible" in found.text
 
 
 @pytest.mark.parametrize(
@@ -94,6 +148,8 @@ def test_sessions_that_were_not_made_go_before_what_grew(tmp_path: Path) -> None
 def test_a_server_that_was_not_watched_is_unknown(tmp_path: Path) -> None:
     found = judged(tmp_path, Made(), Made(p99_ms=1000))
     assert found.kind == "unknown" and "was not watched" in found.text
+    found = judged(tmp_path / "proc", Made(), Made(diagnosis=diagnosis("not_counted")))
+    assert found.kind == "unknown" and "was not watched" in found.text
 
 
 def test_nothing_is_used_up_below_the_knee(tmp_path: Path) -> None:
@@ -109,15 +165,3 @@ def test_parts_add_up_to_what_the_client_saw(tmp_path: Path) -> None:
     assert sum(spent.parts.values()) == pytest.approx(spent.client_ns)
     assert sum(spent.by_resource.values()) == pytest.approx(spent.client_ns)
     assert spent.busiest == ("cpu", pytest.approx(64 / 113))
-
-
-def test_cpus_that_generator_and_server_share_are_not_the_network(tmp_path: Path) -> None:
-    step = sweep(tmp_path / "s", [("1", Made(parts=QUIET | {"outside": 900}))]).steps[0]
-    assert step.phase
-    busy = {"elapsed": 10**9, "afpd_cpu": 12 * 10**8, "cnid_cpu": 2 * 10**8}
-    step.phase.metrics.update(busy | {"client_cpu": 4 * 10**8})
-    found = limits.used_up(None, step)
-    assert found and found.kind == "cpu" and "used 90% of its CPUs" in found.text
-    step.phase.metrics.update({"client_cpu": 10**7})
-    found = limits.used_up(None, step)
-    assert found and found.kind == "network"

@@ -154,7 +154,8 @@ SAID = {
         "<p>Knee: p99=15ms is kept up to 10 clients (",
         ", kept in 1 of 1), no longer at 20 clients (",
         "; interval 10 to 20.</p>",
-        "<p>Used up: the server&#39;s CPUs: ",
+        "<p>Used up: cannot be told: the run has no diagnosis; the largest part of what requests "
+        "take longer is CPU",
         "afpd waiting for a CPU",
         "<p>Universal scalability law: contention 0.05",
         "Step 008-100 failed: ",
@@ -163,7 +164,7 @@ SAID = {
         "<p>限界点: p99=15ms を守れるのは 10 クライアントまで (",
         "、1 回中 1 回達成)、20 クライアントでは不可 (",
         "; 区間 10 〜 20。</p>",
-        "<p>尽きる資源: サーバーの CPU: ",
+        "<p>尽きる資源: 不明: この測定に診断はない",
         "afpd の CPU 待ち",
         "<p>普遍的スケーラビリティ則: 競合 0.05",
         "段階 008-100 は失敗: ",
@@ -197,7 +198,7 @@ def test_a_sweep_is_one_page(tmp_path: Path, execute: Execute, lang: str) -> Non
 def test_each_part_of_a_request_has_names_and_a_colour() -> None:
     for part, resource in limits.PARTS.items():
         assert part in sweepfigures.PART_COLOUR
-        assert all(ENGLISH[key] for key in (f"s_{part}", f"spent_{part}", f"limit_{resource}"))
+        assert all(ENGLISH[key] for key in (f"s_{part}", f"spent_{part}", f"r_{resource}"))
 
 
 def test_a_sweep_can_be_judged_by_another_slo(tmp_path: Path, execute: Execute) -> None:

@@ -202,6 +202,23 @@ def test_nothing_of_a_run_is_html(shelf: Shelf, tmp_path: Path, execute: Execute
     assert bad not in text
 
 
+@pytest.mark.parametrize(("verdict", "watched"), [("too_few", True), ("not_counted", False)])
+def test_a_watched_server_without_requests_is_not_called_unwatched(
+    shelf: Shelf, tmp_path: Path, execute: Execute, verdict: str, watched: bool
+) -> None:
+    said = "No verdict: too few requests were seen (0)."
+
+    def change(value: dict[str, Any]) -> None:
+        value["command"] = "doctor"
+        value["diagnosis"] = {"verdict": verdict, "text": said, "findings": []}
+        for phase in value["phases"]:
+            phase["commands"], phase["ledger"]["requests"] = [], []
+
+    text, done = made(execute, tmp_path, shelf.put("a", change=change))
+    assert done.code == 0 and f"<p>{said}</p>" in text
+    assert ("was not watched" in text) != watched
+
+
 def test_unwatched(shelf: Shelf, tmp_path: Path, execute: Execute) -> None:
     def change(value: dict[str, Any]) -> None:
         value["books"], value["losses"] = [], []

@@ -181,8 +181,10 @@ static void diagnose_look_sessions(struct diagnose *d, const struct kind_found *
 	}
 }
 
-int diagnose_machine(struct machine *after, const struct machine *before, struct watch *w,
-		     pid_t server, const struct filesystem *volume, size_t n, struct run *r)
+/* What the machine did between two looks; volume: those of the server, n, if they are known. */
+static int diagnose_machine(const struct machine *before, const struct machine *after,
+			    struct watch *w, const struct filesystem *volume, size_t n,
+			    struct run *r)
 {
 	pid_t *own = malloc(OWN_MAX * sizeof(*own));
 	struct doctor_machine m = { .before = before,
@@ -191,16 +193,67 @@ int diagnose_machine(struct machine *after, const struct machine *before, struct
 				    .server_cpu_ns = server_cpu_ns(r),
 				    .volume = volume,
 				    .n_volumes = n };
-	int e = own ? machine_look(after, server) : -ENOMEM;
+	int e = -ENOMEM;
 
-	if (!e) {
+	if (own) {
 		m.n_own = own_processes(w, own);
 		qsort(own, m.n_own, sizeof(*own), procstat_by_pid);
 		e = doctor_machine(r->figures, &m);
-		if (e)
-			machine_fini(after);
 	}
 	free(own);
+	return e;
+}
+
+static int diagnose_new_figures(struct run *r)
+{
+	r->figures = calloc(1, sizeof(*r->figures));
+	if (!r->figures)
+		return -ENOMEM;
+	if (strcmp(run_kind_name(r), kind_names[0]) != 0)
+		run_name_set(r->figures, RUN_NAME_KIND, "%s", run_kind_name(r));
+	return 0;
+}
+
+static void unsee(struct run_figures *f, const enum run_figure *which, size_t n, const char *why)
+{
+	for (size_t i = 0; i < n; i++) {
+		f->known[which[i]] = false;
+		run_figure_who(f, which[i], "%s", why);
+	}
+}
+
+/* What a run of our own clients does not show, though its ledger and sessions have numbers. */
+static void diagnose_unsee(struct run_figures *f, bool whole)
+{
+	static const enum run_figure loads[] = { RUN_FIGURE_SERVER_ENDED,
+						 RUN_FIGURE_SERVER_RESTARTED,
+						 RUN_FIGURE_SHORT_LIVED };
+	static const enum run_figure others[] = {
+		RUN_FIGURE_REFUSED,       RUN_FIGURE_REFUSED_SHARE, RUN_FIGURE_CRASHED,
+		RUN_FIGURE_CRASHED_SHARE, RUN_FIGURE_KILLED,        RUN_FIGURE_KILLED_SHARE,
+		RUN_FIGURE_TOP_SESSION,   RUN_FIGURE_TOP_BUSY,      RUN_FIGURE_SESSIONS,
+	};
+
+	unsee(f, loads, sizeof(loads) / sizeof(loads[0]),
+	      "a load ends its own sessions, and does not look for it");
+	if (!whole)
+		unsee(f, others, sizeof(others) / sizeof(others[0]),
+		      "only one session was watched");
+}
+
+int diagnose_run(struct run *r, struct watch *w, const struct machine *before,
+		 const struct machine *after)
+{
+	bool served = w || run_note_find(&r->server, "host") || !strcmp(r->command, "rx");
+	int e = served ? diagnose_new_figures(r) : 0;
+
+	if (!served)
+		return 0;
+	e = e ? e : doctor_measure(r->figures, r);
+	if (!e && strcmp(r->command, "rx") != 0)
+		diagnose_unsee(r->figures, before->t_ns != 0);
+	if (!e && w && before->t_ns && after->t_ns)
+		e = diagnose_machine(before, after, w, NULL, 0, r);
 	return e;
 }
 
@@ -334,12 +387,9 @@ int diagnose_end(struct diagnose *d, struct watch *w, const struct kind_found *f
 	size_t n_used = 0;
 	int e;
 
-	r->figures = calloc(1, sizeof(*r->figures));
-	e = r->figures ? 0 : -ENOMEM;
+	e = diagnose_new_figures(r);
 	if (!e)
 		kind_name_things(r->figures, found);
-	if (!e && strcmp(run_kind_name(r), kind_names[0]) != 0)
-		run_name_set(r->figures, RUN_NAME_KIND, "%s", run_kind_name(r));
 	if (!e)
 		look_program(r->figures, found->target.server);
 	if (!e && found->servers.n) {
@@ -366,8 +416,9 @@ int diagnose_end(struct diagnose *d, struct watch *w, const struct kind_found *f
 	if (!e && found->servers.n)
 		look_master(r->figures, found->servers.entry[0].master);
 	if (!e && d->begun)
-		e = diagnose_machine(&d->after, &d->before, w, found->target.server, used, n_used,
-				     r);
+		e = machine_look(&d->after, found->target.server);
+	if (!e && d->begun)
+		e = diagnose_machine(&d->before, &d->after, w, used, n_used, r);
 	if (!e && found->servers.n && r->figures->known[RUN_FIGURE_REQUESTS])
 		strangers_look(r->figures, r, &found->servers.entry[0]);
 	if (!e && found->servers.n && r->figures->known[RUN_FIGURE_REQUESTS])
@@ -389,7 +440,8 @@ enum outcome diagnose_outcome(const struct run_figures *f)
 	static const enum outcome outcomes[] = {
 		[DOCTOR_FOUND] = OUTCOME_FAILED,      [DOCTOR_SLOW] = OUTCOME_FAILED,
 		[DOCTOR_HEALTHY] = OUTCOME_OK,        [DOCTOR_IDLE] = OUTCOME_OK,
-		[DOCTOR_TOO_FEW] = OUTCOME_UNTRUSTED, [DOCTOR_UNSEEN] = OUTCOME_UNTRUSTED,
+		[DOCTOR_TOO_FEW] = OUTCOME_UNTRUSTED, [DOCTOR_LOST] = OUTCOME_UNTRUSTED,
+		[DOCTOR_UNSEEN] = OUTCOME_UNTRUSTED,
 	};
 	enum outcome o = OUTCOME_FAILED;
 	struct diagnosis d;

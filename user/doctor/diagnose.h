@@ -62,12 +62,12 @@ int diagnose_end(struct diagnose *d, struct watch *w, const struct kind_found *f
 		 struct run *r);
 
 /*
- * What the machine did since before, into the run's figures, which there are, and the look at its
- * end. volume: those of the server, n of them, if they are known. 0 or -ENOMEM; then there is
- * nothing to free.
+ * Gives a run its figures as far as its own ledger and sessions have them, and what the machine did
+ * between two looks around what was watched by w (all 0: not the whole server was watched). The
+ * server's volumes, its settings and its clients' connections are not seen. 0 or -ENOMEM.
  */
-int diagnose_machine(struct machine *after, const struct machine *before, struct watch *w,
-		     pid_t server, const struct filesystem *volume, size_t n, struct run *r);
+int diagnose_run(struct run *r, struct watch *w, const struct machine *before,
+		 const struct machine *after);
 
 /* OUTCOME_OK: healthy or idle; OUTCOME_FAILED: findings, or slow; OUTCOME_UNTRUSTED: no verdict. */
 enum outcome diagnose_outcome(const struct run_figures *f);

@@ -110,6 +110,20 @@ static bool judge_is_enough(const struct run_figures *f)
 	       at_least(f, RUN_FIGURE_OLDEST, NOTICED_OLDEST);
 }
 
+/* Counts are not complete. */
+static bool is_lossy(const struct run_figures *f)
+{
+	return at_least(f, RUN_FIGURE_UNCOUNTED, 1);
+}
+
+static void rule_out(struct diagnosis *d, const struct run_figures *f, const struct doctor_rule *r)
+{
+	if (is_lossy(f))
+		d->unseen[d->n_unseen++] = r;
+	else
+		d->out[d->n_out++] = r;
+}
+
 /* Whether it can be said for sure: many requests, or one that waits for long. */
 static bool is_plenty(const struct run_figures *f)
 {
@@ -146,6 +160,11 @@ static bool is_harm(const struct run_figures *f, const struct doctor_rule *r, bo
 	return r->harm == N_RUN_FIGURES || (f->known[r->harm] && f->value[r->harm] >= r->least);
 }
 
+bool doctor_would_harm(const struct run_figures *f, const struct doctor_rule *r)
+{
+	return !r->whom && is_harm(f, r, true);
+}
+
 static void add_finding(struct diagnosis *d, const struct run_figures *f,
 			const struct doctor_rule *r, size_t place, bool noticed)
 {
@@ -157,8 +176,9 @@ static void add_finding(struct diagnosis *d, const struct run_figures *f,
 		.place = place,
 		.weight = explains,
 		.small = small,
-		.sure = !r->whom && !r->unsure && !small && explains >= SURE_WEIGHT &&
-			all_hold(f, r, SURE) && (r->kind == DOCTOR_FAILS || is_plenty(f)),
+		.sure = !r->whom && !r->unsure && !small && !is_lossy(f) &&
+			explains >= SURE_WEIGHT && all_hold(f, r, SURE) &&
+			(r->kind == DOCTOR_FAILS || is_plenty(f)),
 	};
 }
 
@@ -174,14 +194,31 @@ static void judge_rule(struct diagnosis *d, const struct run_figures *f,
 		else
 			d->unseen[d->n_unseen++] = r;
 	} else if (!all_hold(f, r, 1)) {
-		d->out[d->n_out++] = r;
+		rule_out(d, f, r);
 	} else if (harm) {
 		add_finding(d, f, r, place, noticed);
-	} else if (r->kind == DOCTOR_NOTE || r->fact || (!r->whom && is_harm(f, r, true))) {
+	} else if (r->kind == DOCTOR_NOTE || r->fact || doctor_would_harm(f, r)) {
 		d->note[d->n_notes++] = r;
 	} else {
-		d->out[d->n_out++] = r;
+		rule_out(d, f, r);
 	}
+}
+
+/* What stands out, whether it harms anybody or not. */
+static void judge_time(struct diagnosis *d, const struct run_figures *f)
+{
+	const struct doctor_rules *all = &doctor_rules_time;
+
+	for (size_t i = 0; i < all->n && doctor_rules_apply(all, f); i++) {
+		const struct doctor_rule *r = &all->rule[i];
+
+		if (doctor_lacks(f, r) == N_RUN_FIGURES && all_hold(f, r, 1) &&
+		    (r->harm == N_RUN_FIGURES || at_least(f, r->harm, r->least)))
+			d->took[d->n_took++] = (struct doctor_finding) { .rule = r,
+									 .place = i,
+									 .weight = weight(f, r) };
+	}
+	qsort(d->took, d->n_took, sizeof(*d->took), judge_by_weight);
 }
 
 /* The first finding says why, if any does. */
@@ -191,14 +228,14 @@ static bool says_why(const struct diagnosis *d)
 }
 
 /* Where a cause is found, who does what besides is of no interest. */
-static void drop_whom(struct diagnosis *d)
+static void drop_whom(struct diagnosis *d, const struct run_figures *f)
 {
 	size_t n = d->n_notes;
 
 	d->n_notes = 0;
 	for (size_t i = 0; i < n; i++) {
 		if (d->note[i]->whom)
-			d->out[d->n_out++] = d->note[i];
+			rule_out(d, f, d->note[i]);
 		else
 			d->note[d->n_notes++] = d->note[i];
 	}
@@ -259,6 +296,8 @@ static enum doctor_verdict judge_verdict(const struct diagnosis *d, const struct
 		return DOCTOR_FOUND;
 	if (!at_least(f, RUN_FIGURE_REQUESTS, DOCTOR_REQUESTS))
 		return DOCTOR_TOO_FEW;
+	if (is_lossy(f))
+		return DOCTOR_LOST;
 	return at_least(f, RUN_FIGURE_BUSY, IDLE_BUSY) ||
 		       at_least(f, RUN_FIGURE_UNREAD, IDLE_UNREAD)
 		   ? DOCTOR_HEALTHY
@@ -270,22 +309,24 @@ int doctor_judge(struct diagnosis *out, const struct run_figures *f)
 	size_t n = doctor_rules_count(f);
 
 	*out = (struct diagnosis) { .found = calloc(n, sizeof(*out->found)),
+				    .took = calloc(doctor_rules_time.n, sizeof(*out->took)),
 				    .note = calloc(n, sizeof(*out->note)),
 				    .out = calloc(n, sizeof(*out->out)),
 				    .half = calloc(n, sizeof(*out->half)),
 				    .unseen = calloc(n, sizeof(*out->unseen)) };
-	if (!out->found || !out->note || !out->out || !out->half || !out->unseen) {
+	if (!out->found || !out->took || !out->note || !out->out || !out->half || !out->unseen) {
 		diagnosis_fini(out);
 		return -ENOMEM;
 	}
 	out->verdict = DOCTOR_UNSEEN;
 	if (at_least(f, RUN_FIGURE_PROGRAM_32BIT, 1))
 		return 0;
+	judge_time(out, f);
 	for (size_t i = 0; i < n; i++)
 		judge_rule(out, f, doctor_rule_at(f, i), i, is_noticed(f));
 	qsort(out->found, out->n_found, sizeof(*out->found), judge_by_weight);
 	if (says_why(out))
-		drop_whom(out);
+		drop_whom(out, f);
 	judge_say_once(out);
 	out->verdict = judge_verdict(out, f);
 	return 0;
@@ -294,6 +335,7 @@ int doctor_judge(struct diagnosis *out, const struct run_figures *f)
 void diagnosis_fini(struct diagnosis *d)
 {
 	free(d->found);
+	free(d->took);
 	free(d->note);
 	free(d->out);
 	free(d->half);

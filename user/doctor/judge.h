@@ -20,6 +20,7 @@ enum doctor_verdict {
 	DOCTOR_HEALTHY, /* it works, and nothing is wrong with it */
 	DOCTOR_IDLE,    /* so little of the time that the wait is elsewhere */
 	DOCTOR_TOO_FEW, /* requests for a verdict */
+	DOCTOR_LOST,    /* no findings, but something was lost */
 	DOCTOR_UNSEEN,  /* requests were not counted */
 };
 
@@ -35,10 +36,12 @@ struct doctor_finding {
 
 struct diagnosis {
 	enum doctor_verdict verdict;
-	size_t n_found, n_notes, n_out, n_half, n_unseen;
-	struct doctor_finding *found;      /* owned; causes before those that say only who */
-	const struct doctor_rule **note;   /* owned; doctor_note: they harm nobody now */
-	const struct doctor_rule **out;    /* owned; their conditions do not hold */
+	size_t n_found, n_took, n_notes, n_out, n_half, n_unseen;
+	struct doctor_finding *found;    /* owned; causes before those that say only who */
+	struct doctor_finding *took;     /* owned; where the time of requests went; no causes */
+	const struct doctor_rule **note; /* owned; doctor_note: they harm nobody now */
+	const struct doctor_rule *
+	    *out; /* owned; their conditions do not hold, and nothing was lost */
 	const struct doctor_rule **half;   /* owned; users wait for it; the resource is not seen */
 	const struct doctor_rule **unseen; /* owned; a figure is missing */
 };
@@ -48,6 +51,9 @@ int doctor_judge(struct diagnosis *out, const struct run_figures *f);
 
 /* The first figure without which nothing is known of a cause; N_RUN_FIGURES: none is missing. */
 enum run_figure doctor_lacks(const struct run_figures *f, const struct doctor_rule *r);
+
+/* Whether a note would be a finding if people noticed that requests are slow. */
+bool doctor_would_harm(const struct run_figures *f, const struct doctor_rule *r);
 
 /* Of a request, on average, before it was read and in the server; where RATE is known, not 0. */
 double doctor_mean_ns(const struct run_figures *f);

@@ -26,6 +26,18 @@ static void look_time(struct measure *m)
 		run_figure_set(m->out, RUN_FIGURE_ELAPSED, m->ns);
 }
 
+/* Where something was lost, all that is not seen may be in it. */
+static void look_lost(struct measure *m)
+{
+	const struct run *r = m->run;
+
+	if (r->n_losses)
+		run_figure_set(m->out, RUN_FIGURE_UNCOUNTED, (double)run_losses(r));
+	for (size_t i = r->n_losses; i--;)
+		if (r->loss[i].n)
+			run_figure_who(m->out, RUN_FIGURE_UNCOUNTED, "%s", r->loss[i].what);
+}
+
 /* Requests from before the watch were in service all of it, or since their begin. */
 static void measure_sum_up(struct measure *m)
 {
@@ -75,6 +87,7 @@ static int measure_requests(struct measure *m)
 	if (e)
 		return e;
 	measure_sum_up(m);
+	run_name_set(m->out, RUN_NAME_BACKEND, "%s", view_role_name(m->run, AFS_ROLE_BACKEND));
 	measure_times(m);
 	measure_waits(m);
 	measure_logins(m);
@@ -97,6 +110,7 @@ int doctor_measure(struct run_figures *out, const struct run *r)
 	if (e)
 		return e;
 	look_time(&m);
+	look_lost(&m);
 	if (!strcmp(run_kind_name(r), "rx") || !strcmp(r->command, "rx"))
 		doctor_rx(out, r, &m.view, m.ns);
 	else if (!strcmp(run_kind_name(r), "gluster"))

@@ -37,6 +37,8 @@ double measure_own_ns(const struct request *r);
 
 /* Of all requests, what went into a column of time, with those from before the watch. */
 double measure_column(const struct measure *m, enum account_column column);
+/* Of all requests, asleep until the CNID server answers. */
+double measure_inside_ns(const struct measure *m);
 
 bool measure_is(unsigned int account, const char *name);
 bool measure_is_one_of(unsigned int account, const char *const *name, size_t n);

@@ -107,12 +107,20 @@ static void say_put_name(char *out, size_t room, const struct run_figures *f, en
 		snprintf(out, room, "%s", run_names[which].otherwise);
 }
 
-/* What stands for "{key}" or "{key.who}" at text; *missing: it is not known, or about nobody. */
+/* A share of the request time, as that time. */
+static void say_put_time(char *out, size_t room, const struct run_figures *f, enum run_figure which)
+{
+	double all = f->value[RUN_FIGURE_BUSY] * f->value[RUN_FIGURE_ELAPSED];
+
+	snprintf(out, room, "%s", f->known[which] ? cell_time(f->value[which] * all).text : "n/a");
+}
+
+/* What stands for "{key}" or "{key.word}" at text; *missing: it is not known, or about nobody. */
 static size_t say_put_one(char *out, size_t room, const struct run_figures *f, const char *text,
 			  bool *missing)
 {
-	static const char who[] = ".who";
 	size_t len = strcspn(text + 1, "}"), name = strcspn(text + 1, ".}");
+	const char *word = text + 1 + name;
 	enum run_figure which = named(text + 1, name);
 	const enum run_name of = say_name_at(text + 1, name);
 
@@ -120,9 +128,13 @@ static size_t say_put_one(char *out, size_t room, const struct run_figures *f, c
 		say_put_name(out, room, f, of, missing);
 	if (which == N_RUN_FIGURES)
 		return len + 2;
-	if (len - name == strlen(who)) {
+	if (!strncmp(word, ".who}", 5)) {
 		snprintf(out, room, "%s", f->who[which]);
 		*missing |= !*f->who[which];
+	} else if (!strncmp(word, ".time}", 6)) {
+		say_put_time(out, room, f, which);
+	} else if (!strncmp(word, ".s}", 3)) {
+		snprintf(out, room, "%s", f->value[which] == 1 ? "" : "s");
 	} else {
 		doctor_value(out, room, f, which);
 	}
@@ -167,4 +179,36 @@ char *doctor_note(char *out, size_t len, const struct run_figures *f, const stru
 	memcpy(out, but, sizeof(but));
 	doctor_say(out + strlen(but), len - strlen(but), f, r->says);
 	return out;
+}
+
+const char *doctor_verdict(enum doctor_verdict is)
+{
+	static const char *const words[] = {
+		[DOCTOR_FOUND] = NULL,
+		[DOCTOR_SLOW] =
+		    "Requests are slow, and no cause is shown: half took {p50}, 99% at most "
+		    "{p99}, the longest {longest}[ ({longest.who})]; {slow} of all request "
+		    "time is in requests of 100ms or more[, {pending} in ones without an "
+		    "answer, such as {pending.who}].",
+		[DOCTOR_HEALTHY] = "Nothing is wrong with the server: half of the requests took "
+				   "{p50}, 99% at most {p99}, the longest {longest}[ "
+				   "({longest.who})].[ Before that they lay unread for {unread} on "
+				   "average.]",
+		[DOCTOR_IDLE] =
+		    "The server is idle: {requests} requests, {busy} at a time, half of them took "
+		    "{p50}, 99% at most {p99}. If users wait, they wait for their own machine or "
+		    "the network.",
+		[DOCTOR_TOO_FEW] =
+		    "No verdict: too few requests were seen ({requests}). Watch longer "
+		    "(-d), or while users wait.",
+		[DOCTOR_LOST] =
+		    "No verdict: not all was counted ({uncounted} losses[, the first: "
+		    "{uncounted.who}]), so that nothing is ruled out; what was counted shows no "
+		    "cause.",
+		[DOCTOR_UNSEEN] =
+		    "No verdict: requests cannot be counted here[ ({program_32bit.who})]; afpscope "
+		    "check says why.",
+	};
+
+	return words[is];
 }

@@ -2,15 +2,16 @@
 #ifndef DOCTOR_SAY_H
 #define DOCTOR_SAY_H
 
-/* A rule's texts with figures in them (doctor/rules.h). */
+/* Texts with figures in them: those of a rule (doctor/rules/rules.h), and of a verdict. */
 
-#include "doctor/rules/rules.h"
+#include "doctor/judge.h"
 #include "run/figures.h"
 
 #include <stddef.h>
 
 /*
- * "{key}" is a figure, "{key.who}" whom it is about; or a name of the server (run_names), quoted
+ * "{key}" is a figure, "{key.who}" whom it is about, "{key.time}" a share of the request time as
+ * that time, "{key.s}" an "s" unless there is one; or a name of the server (run_names), quoted
  * for a shell where it has to be. What is in brackets is left out if one of these in it is not
  * known; else such a figure is "n/a", such a name the word for it. Cut to fit. Returns out.
  */
@@ -18,6 +19,9 @@ char *doctor_say(char *out, size_t len, const struct run_figures *f, const char 
 
 /* What a note says: the rule's fact, or that what it says is not felt. As doctor_say. */
 char *doctor_note(char *out, size_t len, const struct run_figures *f, const struct doctor_rule *r);
+
+/* What a verdict says, for doctor_say; NULL: its findings say it. */
+const char *doctor_verdict(enum doctor_verdict is);
 
 /* "58%", "12.3ms", "4.2/s", "n/a" */
 char *doctor_value(char *out, size_t len, const struct run_figures *f, enum run_figure which);

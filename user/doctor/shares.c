@@ -50,6 +50,15 @@ double measure_column(const struct measure *m, enum account_column column)
 	return (double)m->requests.all.time_ns[column] + m->before_ns[column];
 }
 
+double measure_inside_ns(const struct measure *m)
+{
+	double ns = 0;
+
+	for (size_t i = 0; i < AFS_N_INSIDE; i++)
+		ns += (double)m->requests.all.a.sum.inside[i];
+	return ns;
+}
+
 bool measure_is(unsigned int account, const char *name)
 {
 	const char *its = account_known_name(account);

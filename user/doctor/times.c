@@ -8,11 +8,9 @@
 /* Younger ones are what a busy server has at any moment. */
 #define OLD_NS 1000000000u
 
-/* Of a request without an answer, without what may be its wait for its own client. */
-static void add_slow(const struct request *r, double *ns, double *n)
+/* In buckets of the histogram that begin at that time or later. */
+static void add_stalls(const struct request *r, double *ns, double *n)
 {
-	double pending;
-
 	for (size_t i = 0; i < AFS_REQUEST_BUCKETS; i++) {
 		uint64_t low = hist_low(i, AFS_REQUEST_BITS);
 
@@ -21,7 +19,13 @@ static void add_slow(const struct request *r, double *ns, double *n)
 		*n += (double)r->a.hist[i];
 		*ns += (double)r->a.hist[i] * (double)(low + hist_low(i + 1, AFS_REQUEST_BITS)) / 2;
 	}
-	pending = measure_pending_ns(r) - (double)r->time_ns[ACCOUNT_NET];
+}
+
+/* Of a request without an answer, without what may be its wait for its own client. */
+static void add_pending(const struct request *r, double *ns, double *n)
+{
+	double pending = measure_pending_ns(r) - (double)r->time_ns[ACCOUNT_NET];
+
 	if (pending < SLOW_NS)
 		return;
 	*n += (double)(r->a.sum.begun - r->a.sum.answered);
@@ -72,10 +76,35 @@ static void look_service(struct measure *m)
 	}
 }
 
+/* What most of this time was waited for. */
+static const char *times_wait(const struct measure *m, const uint64_t ns[ACCOUNT_N_COLUMNS])
+{
+	static const char *const words[ACCOUNT_N_COLUMNS] = {
+		[ACCOUNT_RUNQ] = "for a CPU",
+		[ACCOUNT_DISK] = "for files and directories",
+		[ACCOUNT_CNID] = "for the CNID server",
+		[ACCOUNT_LOCK] = "for file locks",
+		[ACCOUNT_LOG] = "for the log",
+		[ACCOUNT_NET] = "for the client",
+		[ACCOUNT_OTHER] = "in sleeps and for other processes",
+		[ACCOUNT_STOPPED] = "because afpd was stopped",
+	};
+	enum account_column most = ACCOUNT_RUNQ;
+
+	for (size_t i = ACCOUNT_RUNQ; i < ACCOUNT_N_COLUMNS; i++)
+		if (ns[i] > ns[most])
+			most = i;
+	return most == ACCOUNT_CNID && !(measure_inside_ns(m) > 0) ? "for the CNID database"
+								   : words[most];
+}
+
 static void look_pending(struct measure *m, double pending, double most)
 {
+	double n = (double)m->requests.all.pending;
 	char name[ACCOUNT_NAME_MAX];
 
+	for (size_t i = 0; i < m->run->n_service; i++)
+		n += m->run->service[i].before;
 	for (size_t i = 0; i < m->requests.n; i++) {
 		const struct request *r = &m->requests.request[i];
 
@@ -84,8 +113,30 @@ static void look_pending(struct measure *m, double pending, double most)
 			continue;
 		most = measure_pending_ns(r);
 		run_figure_who(m->out, RUN_FIGURE_PENDING, "%s", account_name(r->number, name));
+		run_figure_who(m->out, RUN_FIGURE_PENDING_SHARE, "%s, which waited most %s",
+			       account_name(r->number, name), times_wait(m, r->time_ns));
 	}
 	run_figure_set(m->out, RUN_FIGURE_PENDING, pending);
+	run_figure_set(m->out, RUN_FIGURE_PENDING_N, n);
+	measure_share(m, RUN_FIGURE_PENDING_SHARE, pending);
+}
+
+/* Those with an answer, and what the commands that had such waited for. */
+static void look_stalls(struct measure *m, double n)
+{
+	uint64_t ns[ACCOUNT_N_COLUMNS] = { 0 };
+
+	for (size_t i = 0; i < m->requests.n; i++) {
+		const struct request *r = &m->requests.request[i];
+
+		if (r->a.max_ns < SLOW_NS || measure_refused_logins(m, r->number))
+			continue;
+		for (size_t k = 0; k < ACCOUNT_N_COLUMNS; k++)
+			ns[k] += r->time_ns[k];
+	}
+	run_figure_set(m->out, RUN_FIGURE_STALLS, n);
+	if (n > 0)
+		run_figure_who(m->out, RUN_FIGURE_STALLS, "%s", times_wait(m, ns));
 }
 
 static void look_answered(struct measure *m)
@@ -112,19 +163,24 @@ void measure_times(struct measure *m)
 {
 	const struct requests *all = &m->requests;
 	double before = before_ns(m), slow_ns = before - m->before_ns[ACCOUNT_NET], slow = 0;
+	double stalls = 0;
 
 	for (size_t i = 0; i < m->run->n_service; i++) {
 		const struct run_service *s = &m->run->service[i];
 
 		slow += s->before && s->age_ns >= SLOW_NS && !is_clients(s);
 	}
-	for (size_t i = 0; i < all->n; i++)
-		if (!measure_refused_logins(m, all->request[i].number))
-			add_slow(&all->request[i], &slow_ns, &slow);
+	for (size_t i = 0; i < all->n; i++) {
+		if (measure_refused_logins(m, all->request[i].number))
+			continue;
+		add_stalls(&all->request[i], &slow_ns, &stalls);
+		add_pending(&all->request[i], &slow_ns, &slow);
+	}
+	look_stalls(m, stalls);
 	run_figure_set(m->out, RUN_FIGURE_REQUESTS, (double)all->all.a.sum.answered);
 	measure_per_second(m, RUN_FIGURE_RATE, (double)all->all.a.sum.answered);
 	run_figure_share(m->out, RUN_FIGURE_BUSY, m->all_ns, m->ns);
-	run_figure_set(m->out, RUN_FIGURE_SLOW_N, slow);
+	run_figure_set(m->out, RUN_FIGURE_SLOW_N, slow + stalls);
 	measure_share(m, RUN_FIGURE_SLOW, slow_ns);
 	look_pending(m, before, before);
 	look_answered(m);

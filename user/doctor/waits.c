@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* What requests waited for. */
 #include "doctor/measure_priv.h"
+#include "report/cell.h"
 
 #include <math.h>
+#include <stdio.h>
 
 static struct afs_part between(const struct measure *m)
 {
@@ -54,6 +56,12 @@ static void look_stopped(struct measure *m)
 	double waited = fmin(asked, m->ns * (double)active(m->run));
 
 	run_figure_set(m->out, RUN_FIGURE_STOPPED_FOR, in + out);
+	if (in > 0)
+		run_figure_who(m->out, RUN_FIGURE_STOPPED_FOR,
+			       "within requests that was %.0f%% of all request time (%s)",
+			       100 * in / m->all_ns, cell_time(in).text);
+	else if (out > 0)
+		run_figure_who(m->out, RUN_FIGURE_STOPPED_FOR, "all of it between requests");
 	run_figure_share(m->out, RUN_FIGURE_STOPPED, in + out,
 			 m->ns * (double)(sessions ? sessions : 1));
 	run_figure_share(m->out, RUN_FIGURE_STOPPED_WAIT, in + waited, m->all_ns + waited);
@@ -67,6 +75,7 @@ static void waits_look_cpu(struct measure *m)
 	on = measure_column(m, ACCOUNT_USER) + measure_column(m, ACCOUNT_CALLS);
 	wait = measure_column(m, ACCOUNT_RUNQ) + (double)in[AFS_INSIDE_RUNQ] + unread;
 	measure_share(m, RUN_FIGURE_CPU, on);
+	measure_share(m, RUN_FIGURE_RUNQ, measure_column(m, ACCOUNT_RUNQ));
 	run_figure_share(m->out, RUN_FIGURE_WAIT_CPU, wait, m->all_ns + unread);
 	run_figure_share(m->out, RUN_FIGURE_ON_CPU, on + wait + (double)in[AFS_INSIDE_CPU],
 			 m->all_ns + unread);
@@ -80,6 +89,36 @@ static double backend_cpu(const struct measure *m)
 					    LEDGER_ALL);
 
 	return m->ns > 0 ? fmin(1, (double)p.cpu_ns / m->ns) : 0;
+}
+
+/* What the CNID server did meanwhile: the one or two ways that most of its time went. */
+static void name_inside(struct measure *m, double all_ns)
+{
+	static const char *const words[AFS_N_INSIDE] = {
+		[AFS_INSIDE_CPU] = "on a CPU",
+		[AFS_INSIDE_RUNQ] = "waiting for a CPU",
+		[AFS_INSIDE_SYNC] = "in fsync",
+		[AFS_INSIDE_LOCK] = "waiting for a lock",
+		[AFS_INSIDE_IO] = "in other I/O",
+		[AFS_INSIDE_IDLE] = "idle (the request or its answer was on its way)",
+		[AFS_INSIDE_STOPPED] = "stopped",
+		[AFS_INSIDE_UNKNOWN] = "not seen",
+	};
+	const __u64 *in = m->requests.all.a.sum.inside;
+	size_t first = 0, second;
+	char also[96] = "";
+
+	for (size_t i = 1; i < AFS_N_INSIDE; i++)
+		first = in[i] > in[first] ? i : first;
+	second = !first;
+	for (size_t i = 0; i < AFS_N_INSIDE; i++)
+		second = i != first && in[i] > in[second] ? i : second;
+	if ((double)in[second] >= all_ns / 100)
+		snprintf(also, sizeof(also), ", %s for %.0f%%", words[second],
+			 100 * (double)in[second] / all_ns);
+	run_figure_who(m->out, RUN_FIGURE_CNID_INSIDE, "%s was %s for %.0f%%%s",
+		       view_role_name(m->run, AFS_ROLE_BACKEND), words[first],
+		       100 * (double)in[first] / all_ns, also);
 }
 
 /*
@@ -101,6 +140,10 @@ static void waits_look_cnid(struct measure *m)
 	if (m->out->known[RUN_FIGURE_CNID_HELD] && m->out->value[RUN_FIGURE_CNID_HELD] > 0)
 		stopped += cnid > seen ? cnid - seen : 0;
 	measure_share(m, RUN_FIGURE_CNID, cnid);
+	measure_share(m, RUN_FIGURE_CNID_INSIDE, measure_inside_ns(m));
+	if (measure_inside_ns(m) > 0)
+		name_inside(m, measure_inside_ns(m));
+	measure_share(m, RUN_FIGURE_CNID_RUNQ, (double)in[AFS_INSIDE_RUNQ]);
 	measure_share(m, RUN_FIGURE_CNID_CPU, (double)in[AFS_INSIDE_CPU] + older);
 	measure_share(m, RUN_FIGURE_CNID_DISK, (double)(in[AFS_INSIDE_SYNC] + in[AFS_INSIDE_IO]));
 	measure_share(m, RUN_FIGURE_CNID_STOPPED, stopped);
@@ -111,7 +154,7 @@ static void waits_look_cnid(struct measure *m)
 
 struct wait_sums {
 	struct measure_calls log, xattr, meta, sync, names;
-	double cnid_lock, open, sleep, names_wait, most_names;
+	double cnid_lock, open, sleep, sync_wait, names_wait, most_names;
 };
 
 static void add_names(struct measure *m, struct wait_sums *s, const struct ledger_part *p)
@@ -138,8 +181,10 @@ static void add_part(struct measure *m, struct wait_sums *s, const struct ledger
 		measure_calls_add(&s->meta, p);
 	if (p->class == AFS_CLASS_XATTR)
 		measure_calls_add(&s->xattr, p);
-	if (p->class == AFS_CLASS_SYNC)
+	if (p->class == AFS_CLASS_SYNC) {
 		measure_calls_add(&s->sync, p);
+		s->sync_wait += (double)p->part.blocked_ns;
+	}
 	if (p->class == AFS_CLASS_OPEN)
 		s->open += (double)p->part.blocked_ns;
 	if (p->class == AFS_CLASS_WAIT && p->object == AFS_OBJECT_NONE &&
@@ -165,9 +210,14 @@ static void waits_look_calls(struct measure *m)
 		    m, RUN_FIGURE_READ,
 		    (double)ledger_storage_sum(l, AFS_ROLE_SERVER, LEDGER_ALL).bio_read_bytes);
 	measure_share_of_work(m, RUN_FIGURE_LOG, s.log.ns);
+	run_figure_set(m->out, RUN_FIGURE_LOG_TIME, s.log.ns);
 	measure_share_of_work(m, RUN_FIGURE_XATTR, s.xattr.ns);
 	measure_share_of_work(m, RUN_FIGURE_META, s.meta.ns);
 	measure_share(m, RUN_FIGURE_SYNC, s.sync.ns);
+	measure_share(m, RUN_FIGURE_DISK, measure_column(m, ACCOUNT_DISK));
+	if (s.sync_wait > 0)
+		run_figure_who(m->out, RUN_FIGURE_DISK, "fsync alone %.0f%%",
+			       100 * s.sync_wait / m->all_ns);
 	measure_share(m, RUN_FIGURE_OPEN, s.open);
 	measure_share(m, RUN_FIGURE_SLEEP, s.sleep);
 	measure_share(m, RUN_FIGURE_NAMES, s.names_wait);

@@ -5,8 +5,6 @@
  */
 #include "drive/rxperf.h"
 
-#include "doctor/diagnose.h"
-#include "doctor/measure.h"
 #include "drive/callers.h"
 #include "drive/rx_waiting.h"
 #include "watch/threads.h"
@@ -27,7 +25,6 @@ struct rxperf_run {
 	struct threads *threads;
 	struct udpsockets *udp;
 	struct rx_waiting *asked; /* NULL: the server is not asked what waits in it */
-	struct machine before;    /* when the server is watched */
 	unsigned int dead, silent, not_open;
 	uint64_t failed;
 };
@@ -99,8 +96,6 @@ static int begin_looks(struct rxperf_run *x, struct err *e)
 		return err_set(e, -ENOMEM, "out of memory");
 	threads_look(x->threads, w);
 	udpsockets_look(x->udp, w);
-	if (machine_look(&x->before, watch_process(w, AFS_ROLE_SERVER, &(size_t) { 0 })))
-		return err_set(e, -ENOMEM, "out of memory");
 	return 0;
 }
 
@@ -132,27 +127,6 @@ static int note_looks(struct rxperf_run *x)
 	e = e ? e : threads_note(x->threads, &all, r);
 	e = e ? e : udpsockets_note(x->udp, x->w.s.watch, r);
 	ledger_fini(&all);
-	return e;
-}
-
-static int diagnose(struct rxperf_run *x)
-{
-	struct run *r = &x->w.s.run;
-	struct watch *w = x->w.s.watch;
-	struct machine *after = calloc(1, sizeof(*after));
-	int e;
-
-	if (x->asked)
-		rx_waiting_note(x->asked, r);
-	r->figures = calloc(1, sizeof(*r->figures));
-	e = after && r->figures ? doctor_measure(r->figures, r) : -ENOMEM;
-	if (!e && x->before.t_ns)
-		e = diagnose_machine(after, &x->before, w,
-				     watch_process(w, AFS_ROLE_SERVER, &(size_t) { 0 }), NULL, 0,
-				     r);
-	if (after)
-		machine_fini(after);
-	free(after);
 	return e;
 }
 
@@ -213,12 +187,13 @@ static int drive_rxperf_work(struct workload *w, struct err *e)
 	for (unsigned int i = 0; !r && i < (cfg->small ? 1 : cfg->list.n); i++)
 		r = drive_rxperf_measure(x, i, e);
 	callers_close(x->callers);
-	if ((note_looks(x) || diagnose(x)) && !r)
+	if (x->asked)
+		rx_waiting_note(x->asked, &w->s.run);
+	if (note_looks(x) && !r)
 		r = err_set(e, -ENOMEM, "out of memory");
 	threads_free(x->threads);
 	udpsockets_free(x->udp);
 	rx_waiting_free(x->asked);
-	machine_fini(&x->before);
 	return r;
 }
 

@@ -4,6 +4,7 @@
 
 #include "base/clock.h"
 #include "base/file.h"
+#include "doctor/diagnose.h"
 #include "host/proc/procfs.h"
 #include "host/proc/proctext.h"
 #include "host/rights.h"
@@ -76,8 +77,17 @@ static bool own_runq_ns(struct session *s, uint64_t *ns)
 	return true;
 }
 
+/* The machine below the server: outside of what is timed. Without memory there is no look. */
+static void drive_session_look(struct session *s, struct machine *m)
+{
+	if (s->whole && !m->t_ns)
+		machine_look(m, watch_process(s->watch, AFS_ROLE_SERVER, &(size_t) { 0 }));
+}
+
 void session_region_begin(struct session *s)
 {
+	if (s->watch)
+		drive_session_look(s, &s->machine_before);
 	s->has_runq = own_runq_ns(s, &s->runq_ns);
 	if (!s->watch)
 		return;
@@ -136,6 +146,8 @@ void session_region_end(struct session *s, struct run_phase *p)
 	}
 	ledger_fini(&diff);
 	ledger_fini(&after);
+	machine_fini(&s->machine_after);
+	drive_session_look(s, &s->machine_after);
 	if (s->whole) {
 		others_end(&s->others, s->watch, p);
 		p->clients.known &= !s->relayed;
@@ -364,6 +376,8 @@ enum outcome session_finish(struct session *s, int r, const struct err *e)
 		if (!s->cfg->local && !s->relayed)
 			run_close_requests(&s->run);
 	}
+	if (diagnose_run(&s->run, s->watch, &s->machine_before, &s->machine_after))
+		run_note(&s->run.warnings, "diagnosis", "no diagnosis: out of memory");
 	tracing_finish(s->tracing, &s->run);
 	result = drive_session_outcome_of(s, r);
 	if (r)
@@ -483,6 +497,8 @@ void session_close(struct session *s)
 		close(s->schedstat);
 	ledger_fini(&s->before);
 	others_fini(&s->others);
+	machine_fini(&s->machine_before);
+	machine_fini(&s->machine_after);
 	store_close(s->store);
 	afp_close(&s->afp);
 	runs_close(&s->folder);

@@ -12,6 +12,7 @@
 #include "attach/sampler.h"
 #include "attach/tracing.h"
 #include "drive/connect.h"
+#include "host/machine.h"
 #include "host/sample.h"
 #include "run/run.h"
 #include "store/store.h"
@@ -76,7 +77,9 @@ struct session {
 	struct sampler *sampler; /* NULL: no time series */
 	struct tracing *tracing; /* NULL: no trace */
 	struct runs_folder folder;
-	struct ledger before;      /* of the region */
+	struct ledger before; /* of the region */
+	/* Before the first region and after the last one, where the whole server is watched. */
+	struct machine machine_before, machine_after;
 	struct others_list others; /* as that began, where the whole server is watched */
 	bool has_before;
 	struct procfs_times times[AFS_N_ROLES];

@@ -19,6 +19,8 @@
 /* X(NAME, key, unit, meaning). unit: "share" (of 1), "ns", "1" (a count), "1/s", "B", "B/s" */
 #define RUN_FIGURES(X)                                                                                      \
 	X(ELAPSED, "elapsed", "ns", "how long the server was watched")                                      \
+	X(UNCOUNTED, "uncounted", "1",                                                                      \
+	  "losses: what happened and was not counted; who: the first kind")                                 \
 	X(SESSIONS, "sessions", "1", "sessions with at least one request")                                  \
 	X(REQUESTS, "requests", "1", "requests answered")                                                   \
 	X(RATE, "rate", "1/s", "requests answered a second")                                                \
@@ -28,8 +30,13 @@
 	X(LONGEST, "longest", "ns", "longest request; who: its command")                                    \
 	X(SLOW, "slow", "share", "request time in requests of 100 ms or more")                              \
 	X(SLOW_N, "slow_n", "1", "requests of 100 ms or more, and those without an answer yet")             \
+	X(STALLS, "stalls", "1",                                                                            \
+	  "requests that were answered after 100 ms or more; who: what such commands waited for most")      \
 	X(PENDING, "pending", "ns",                                                                         \
 	  "time of requests that had no answer at the end; who: command")                                   \
+	X(PENDING_N, "pending_n", "1", "requests that had no answer at the end")                            \
+	X(PENDING_SHARE, "pending_share", "share",                                                          \
+	  "request time: these; who: the command of most, and what it waited for")                          \
 	X(IN_SERVICE, "in_service", "1",                                                                    \
 	  "requests without an answer at the end that were 1 s old or more; who: the oldest")               \
 	X(OLDEST, "oldest", "ns", "age of the oldest of these, at least; who: its command")                 \
@@ -41,8 +48,11 @@
 	  "request time and that before it is read: the server or its backend on a CPU or waiting for one") \
 	X(WAIT_CPU, "wait_cpu", "share",                                                                    \
 	  "request time and that before it is read: the server or its backend waiting for a CPU")           \
+	X(RUNQ, "runq", "share", "request time: the serving process waiting for a CPU")                     \
 	X(WAIT_DISK, "wait_disk", "share",                                                                  \
 	  "request time: the server or its backend blocked on files and directories")                       \
+	X(DISK, "disk", "share",                                                                            \
+	  "request time: the serving process blocked on files and directories; who: in fsync")              \
 	X(SYNC, "sync", "share", "request time: the server blocked in fsync")                               \
 	X(SYNC_RATE, "sync_rate", "1/s", "fsync calls of the server a second")                              \
 	X(SYNC_MEAN, "sync_mean", "ns", "mean of such a call")                                              \
@@ -74,6 +84,7 @@
 	X(LOCKED_SHARE, "locked_share", "share", "of the requests of these commands, these")                \
 	X(LOG, "log", "share", "own time: writing the log")                                                 \
 	X(LOG_CALLS, "log_calls", "1", "calls on the log for each request")                                 \
+	X(LOG_TIME, "log_time", "ns", "time of these calls")                                                \
 	X(XATTR, "xattr", "share", "own time: in calls on extended attributes")                             \
 	X(XATTR_MEAN, "xattr_mean", "ns", "mean of such a call")                                            \
 	X(META, "meta", "share", "own time: in calls on AppleDouble files")                                 \
@@ -98,7 +109,11 @@
 	X(NO_LOGIN, "no_login", "1",                                                                        \
 	  "connections that have had no login for 2 s, and none goes on; who: one")                         \
 	X(CNID, "cnid", "share", "request time: afpd waiting for its CNID server or database")              \
+	X(CNID_INSIDE, "cnid_inside", "share",                                                              \
+	  "request time: asleep until the CNID server answers; who: what that did meanwhile")               \
 	X(CNID_CPU, "cnid_cpu", "share", "request time: in that wait, cnid_dbd on a CPU")                   \
+	X(CNID_RUNQ, "cnid_runq", "share",                                                                  \
+	  "request time: in that wait, cnid_dbd waiting for a CPU")                                         \
 	X(CNID_DISK, "cnid_disk", "share",                                                                  \
 	  "request time: in that wait, cnid_dbd in fsync or other I/O")                                     \
 	X(CNID_LOCK, "cnid_lock", "share",                                                                  \
@@ -199,6 +214,7 @@ extern const struct run_figure_def run_figures[N_RUN_FIGURES];
 	X(PID, "pid", "PID", "its main process")                                                   \
 	X(PORT, "port", "PORT", "the TCP port on which it listens")                                \
 	X(KIND, "kind", "KIND", "its kind, for --kind; none of AFP's")                             \
+	X(BACKEND, "backend", "the CNID server", "the program that gives CNIDs")                   \
 	X(CNID_METAD, "cnid_metad", "PID", "the process that starts its CNID servers")
 
 enum run_name {

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""Which resource is used up at the knee: from two runs of `load`, below it and at or above it.
+"""What is used up at the knee: from two runs of `load`, below it and at or above it.
 
-The time of a request as the clients saw it is divided among resources. Growth tells: the resource
-for which requests wait much longer above than below is the one that has no more to give. What is
-known more directly goes first: a generator without time, and sessions that were not made.
+A generator without time and sessions that were not made go first. What ails the server is said by
+the diagnosis that the run above has in its run.json; without a cause it cannot be told, and only
+where the time of a request went is said.
 """
 
 from __future__ import annotations
@@ -42,10 +42,6 @@ PARTS = {
 # Of the time that afpd waits for its CNID server, or for a CNID database that it has open itself.
 _CNID = ("cnid_cpu", "cnid_runq", "cnid_disk", "cnid_lock", "database_lock", "database_disk")
 _DATABASE_LOCKS = ("wait", "lock")  # SQLite sleeps, and tries again
-# Of the growth, or without growth of the time: less is no answer.
-_LEAST = 0.25
-# From this share on the CPUs of a machine that server and generator share are used up.
-_ALL_CPUS = 0.85
 # Requests take longer only if they take so much longer.
 _GROWN = 1.1
 
@@ -63,13 +59,6 @@ class Spent:
     cpus: float | None = None
     generator_cpus: float | None = None
     cpus_here: int | None = None
-
-    @property
-    def used(self) -> float | None:
-        """The share of this machine's CPUs that server and generator used together."""
-        if self.cpus is None or not self.cpus_here:
-            return None
-        return (self.cpus + (self.generator_cpus or 0.0)) / self.cpus_here
 
     @property
     def by_resource(self) -> dict[str, float]:
@@ -100,9 +89,9 @@ class Figure:
 
 @dataclass(frozen=True)
 class Limit:
-    """What is used up: a value of PARTS, or generator, sessions, unknown.
+    """What is used up: the key of a cause of the diagnosis, or generator, sessions, unknown.
 
-    A sentence about it, and what it is concluded from.
+    A sentence about it, and the figures of both runs.
     """
 
     kind: str
@@ -225,27 +214,30 @@ def _growth(below: Spent, above: Spent) -> dict[str, float]:
     return {key: max(0.0, ns) for key, ns in grown.items()}
 
 
-def _largest(two: _Two, w: Words) -> tuple[str, str]:
+def _where(two: _Two, w: Words) -> str:
+    """Where the time of a request went that it took longer, or all of it; no cause."""
     below, above = two.spent
-    if not above.parts:
-        return "unknown", w["l_unwatched"]
     growth = _growth(below, above)
-    by_resource = Spent(growth).by_resource
-    total = sum(by_resource.values())
-    first = max(by_resource, key=lambda key: by_resource[key])
-    if total <= 0 or by_resource[first] < _LEAST * total:
-        return "unknown", w["l_nothing"]
-    if first == "network" and (above.used or 0.0) >= _ALL_CPUS:
-        return "cpu", w.say("l_shared", used=above.used)
-    part = max((k for k in growth if PARTS[k] == first), key=lambda key: growth[key])
-    said = {
-        "share": by_resource[first] / total,
-        "part": w[f"spent_{part}"],
-        "ns": _t(above.parts[part]),
-    }
+    most = Spent(growth).busiest
+    if not most:
+        return ""
+    part = max((k for k in growth if PARTS[k] == most[0]), key=lambda key: growth[key])
+    said = {"resource": w[f"r_{most[0]}"], "share": most[1], "part": w[f"spent_{part}"]}
+    ns = _t(above.parts[part])
     if growth is above.parts:
-        return first, w.say("l_share", **said)
-    return first, w.say("l_growth", before=_t(below.parts.get(part, 0.0)), **said)
+        return "; " + w.say("l_share", ns=ns, **said)
+    return "; " + w.say("l_growth", before=_t(below.parts.get(part, 0.0)), ns=ns, **said)
+
+
+def _diagnosed(run: Run, where: str, w: Words) -> tuple[str, str]:
+    """What the run itself concludes of its server. where: said if that is no cause."""
+    if run.verdict in (None, "not_counted"):
+        return "unknown", w["l_undiagnosed"] + where if where else w["l_unwatched"]
+    if cause := run.diagnosed or next(iter(run.limits), None):
+        return cause.key, cause.text if cause.sure else w.say("l_likely", text=cause.text)
+    if run.unseen:
+        return "unknown", w.say("l_unseen", causes=", ".join(run.unseen)) + where
+    return "unknown", w["l_no_cause"] + where
 
 
 def _t(ns: float | None) -> str:
@@ -280,24 +272,22 @@ def _cpus_text(n: float | None, of: int | None, w: Words) -> str:
 
 
 def used_up(below: Step | None, above: Step | None, w: Words = ENGLISH) -> Limit | None:
-    """None where there is no run above: nothing is used up as far as is known.
-
-    Without a run below, what has most of the time is named.
-    """
+    """None where there is no run above: nothing is used up as far as is known."""
     if not above or not above.load:
         return None
     other = below if below and below.load else above
     assert other.load
     pair = (Spent() if other is above else of_step(other), of_step(above))
     two = _Two(other.load, above.load, pair)
-    kind, said = next(
-        ((kind, text) for kind, rule in _FIRST.items() if (text := rule(two, w))), _largest(two, w)
-    )
-    text = said if kind == "unknown" else f"{w[f'limit_{kind}']}: {said}"
-    return Limit(kind, text, tuple(_figures(two, w)))
+    figures = tuple(_figures(two, w))
+    for kind, rule in _FIRST.items():
+        if text := rule(two, w):
+            return Limit(kind, f"{w[f'limit_{kind}']}: {text}", figures)
+    assert above.run
+    return Limit(*_diagnosed(above.run, _where(two, w), w), figures)
 
 
 def diagnosed(step: Step | None) -> Limit | None:
     """What the run of a step concludes of a server over Rx. None: nothing is wrong with it."""
     found = step.run.diagnosed if step and step.run else None
-    return Limit(*found, ()) if found else None
+    return Limit(found.key, found.text, ()) if found else None

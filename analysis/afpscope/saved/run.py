@@ -79,6 +79,9 @@ class Cause:
     text: str
     todo: str
     disproof: str
+    sure: bool
+    whom: bool  # it says only who or where, and not why
+    harms: bool  # of a note: it would be a finding if people noticed it
 
 
 @dataclass(frozen=True)
@@ -107,7 +110,11 @@ class Run:
     threads: tuple[ThreadGroup, ...] = ()  # of kind "any"
     metrics: tuple[Metric, ...] = ()  # of the phases
     sockets: tuple[Socket, ...] = ()  # of kinds whose clients send datagrams
+    verdict: str | None = None  # of the diagnosis; None: there is none
+    opinion: str | None = None  # the verdict in a sentence; None: causes say it
     causes: tuple[Cause, ...] = ()  # of the diagnosis, the first explains most
+    limits: tuple[Cause, ...] = ()  # such ones, while nobody waits long for them
+    unseen: tuple[str, ...] = ()  # keys of causes that would explain waits, but were not visible
     findings: tuple[str, ...] = ()  # what stands out in the server's time; older runs have none
 
     @property
@@ -123,9 +130,9 @@ class Run:
         return noted(self.rungs)
 
     @property
-    def diagnosed(self) -> tuple[str, str] | None:
-        """The first finding of the diagnosis, its key and its text; None: it has none."""
-        return next(((c.key, c.text) for c in self.causes), None)
+    def diagnosed(self) -> Cause | None:
+        """The first finding of the diagnosis that says why; None: it has none."""
+        return next((c for c in self.causes if not c.whom), None)
 
     @property
     def name(self) -> str:
@@ -213,7 +220,7 @@ def _parse(node: Node, file: Path, folder: Path | None) -> Run:
     try:
         found, kind, threads = (node.get(key) for key in ("findings", "kind", "threads"))
         sockets = node.get("sockets")
-        metrics = node.get("metrics")
+        metrics, diagnosis = node.get("metrics"), node.get("diagnosis")
         return Run(
             path=file,
             folder=folder,
@@ -254,7 +261,11 @@ def _parse(node: Node, file: Path, folder: Path | None) -> Run:
             ),
             metrics=tuple(model.metric(m) for m in metrics.items()) if metrics else (),
             sockets=tuple(_socket(s) for s in (sockets.items() if sockets else ())),
-            causes=_causes(node.get("diagnosis")),
+            verdict=diagnosis.get_text("verdict") if diagnosis else None,
+            opinion=diagnosis.get_text("text") if diagnosis else None,
+            causes=_causes(diagnosis, "findings"),
+            limits=tuple(c for c in _causes(diagnosis, "notes") if c.harms),
+            unseen=_unseen(diagnosis),
             findings=tuple(f["text"].text() for f in found.items()) if found else (),
         )
     except Failure as e:
@@ -282,16 +293,29 @@ def _socket(node: Node) -> Socket:
     )
 
 
-def _causes(node: Node | None) -> tuple[Cause, ...]:
+def _is(node: Node | None) -> bool:
+    return node is not None and node.flag()
+
+
+def _causes(node: Node | None, key: str) -> tuple[Cause, ...]:
+    those = node.get(key) if node else None
     return tuple(
         Cause(
             f["key"].text(),
             f["text"].text(),
             f.get_text("todo") or "",
             f.get_text("disproof") or "",
+            _is(f.get("sure")),
+            _is(f.get("whom")),
+            _is(f.get("harms")),
         )
-        for f in (node["findings"].items() if node else ())
+        for f in (those.items() if those else ())
     )
+
+
+def _unseen(node: Node | None) -> tuple[str, ...]:
+    those = node.get("waited_for_but_not_seen") if node else None
+    return tuple(key.text() for key in those.items()) if those else ()
 
 
 def _noted_start(folder: Path) -> str | None:

@@ -131,6 +131,44 @@ static void a_healthy_server_has_neither_finding_nor_note(void **state)
 	}
 }
 
+static void what_was_lost_rules_nothing_out_and_nothing_is_sure(void **state)
+{
+	(void)state;
+	for (size_t k = 0; k < sizeof(kinds) / sizeof(kinds[0]); k++) {
+		struct run_figures f = healthy(kinds[k]);
+		struct diagnosis d;
+
+		run_figure_set(&f, RUN_FIGURE_UNCOUNTED, 1);
+		d = judged(&f);
+		assert_int_equal(d.verdict, DOCTOR_LOST);
+		assert_int_equal(d.n_out + d.n_found, 0);
+		assert_true(d.n_unseen > 5);
+		diagnosis_fini(&d);
+		run_figure_set(&f, RUN_FIGURE_BUSY, 0);
+		d = judged(&f);
+		assert_int_equal(d.verdict, DOCTOR_LOST);
+		diagnosis_fini(&d);
+	}
+}
+
+static void a_cause_is_not_sure_where_something_was_lost(void **state)
+{
+	struct run_figures f = healthy("afp");
+	struct diagnosis d;
+
+	(void)state;
+	run_figure_set(&f, RUN_FIGURE_LOG, 0.9);
+	run_figure_set(&f, RUN_FIGURE_LOG_CALLS, 10);
+	d = judged(&f);
+	assert_true(d.n_found == 1 && d.found[0].sure);
+	diagnosis_fini(&d);
+	run_figure_set(&f, RUN_FIGURE_UNCOUNTED, 1);
+	d = judged(&f);
+	assert_int_equal(d.verdict, DOCTOR_FOUND);
+	assert_true(d.n_found == 1 && !d.found[0].sure);
+	diagnosis_fini(&d);
+}
+
 static void is_named(struct run_figures *f, const struct doctor_rule *r)
 {
 	struct diagnosis d = judged(f);
@@ -209,7 +247,7 @@ static void needs_notice(struct run_figures *f, const struct doctor_rule *r)
 	assert_int_equal(!found(&d, r), r->kind == DOCTOR_WAIT || r->kind == DOCTOR_NOTE);
 	/* It holds: it is not ruled out. */
 	if (r->kind == DOCTOR_WAIT && !r->whom)
-		assert_true(is_in(d.note, d.n_notes, r));
+		assert_true(is_in(d.note, d.n_notes, r) && doctor_would_harm(f, r));
 	diagnosis_fini(&d);
 }
 
@@ -537,6 +575,8 @@ static void each_rule_has_its_texts(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(what_was_lost_rules_nothing_out_and_nothing_is_sure),
+		cmocka_unit_test(a_cause_is_not_sure_where_something_was_lost),
 		cmocka_unit_test(a_healthy_server_has_neither_finding_nor_note),
 		cmocka_unit_test(each_rule_has_its_texts),
 		cmocka_unit_test(each_rule_is_named_at_its_limits),

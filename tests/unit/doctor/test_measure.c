@@ -92,6 +92,24 @@ static void copies_of_data_are_told_from_other_work(void **state)
 	free(r);
 }
 
+static void losses_are_a_figure_where_they_were_counted(void **state)
+{
+	struct run_figures f = { 0 };
+	struct run *r = made();
+
+	(void)state;
+	assert_int_equal(doctor_measure(&f, r), 0);
+	assert_false(f.known[RUN_FIGURE_UNCOUNTED]);
+	assert_int_equal(run_loss(r, "threads not watched: no slot", 0), 0);
+	assert_int_equal(doctor_measure(&f, r), 0);
+	is(&f, RUN_FIGURE_UNCOUNTED, 0);
+	assert_int_equal(run_loss(r, "result codes not counted: no room", 3), 0);
+	assert_int_equal(doctor_measure(&f, r), 0);
+	is(&f, RUN_FIGURE_UNCOUNTED, 3);
+	assert_string_equal(f.who[RUN_FIGURE_UNCOUNTED], "result codes not counted: no room");
+	done(r);
+}
+
 static void without_requests_nothing_is_known_of_them(void **state)
 {
 	struct run_figures f = { 0 };
@@ -400,6 +418,7 @@ static void the_end_of_the_server_is_a_figure_with_its_time(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(losses_are_a_figure_where_they_were_counted),
 		cmocka_unit_test(parts_are_shares_of_all_request_time),
 		cmocka_unit_test(single_commands_have_figures_of_their_own),
 		cmocka_unit_test(copies_of_data_are_told_from_other_work),

@@ -151,9 +151,30 @@ static void all_texts_have_names_of_figures_only(void **state)
 		}
 }
 
+static void a_share_can_be_said_as_a_time_and_a_number_has_its_plural(void **state)
+{
+	struct run_figures f = { 0 };
+	char out[64];
+
+	(void)state;
+	run_figure_set(&f, RUN_FIGURE_LOCK, 0.12);
+	run_figure_set(&f, RUN_FIGURE_BUSY, 0.5);
+	run_figure_set(&f, RUN_FIGURE_ELAPSED, 10e9);
+	assert_string_equal(doctor_say(out, sizeof(out), &f, "{lock} ({lock.time})"),
+			    "12% (600ms)");
+	assert_string_equal(doctor_say(out, sizeof(out), &f, "{net.time}[, {net.time}]"), "n/a");
+	run_figure_set(&f, RUN_FIGURE_PENDING_N, 1);
+	assert_string_equal(doctor_say(out, sizeof(out), &f, "{pending_n} way{pending_n.s}"),
+			    "1 way");
+	run_figure_set(&f, RUN_FIGURE_PENDING_N, 2);
+	assert_string_equal(doctor_say(out, sizeof(out), &f, "{pending_n} way{pending_n.s}"),
+			    "2 ways");
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(a_share_can_be_said_as_a_time_and_a_number_has_its_plural),
 		cmocka_unit_test(figures_are_said_with_their_units),
 		cmocka_unit_test(settings_are_said_as_they_are_written),
 		cmocka_unit_test(quantiles_have_the_digits_that_are_known),

@@ -16,7 +16,7 @@ static bool has_word(const char *words, const char *word)
 	return at && (!at[strlen(word)] || at[strlen(word)] == ' ');
 }
 
-static bool is_for(const struct doctor_rules *r, const struct run_figures *f)
+bool doctor_rules_apply(const struct doctor_rules *r, const struct run_figures *f)
 {
 	const char *kind = *f->kind ? f->kind : "afp";
 
@@ -27,7 +27,7 @@ static bool is_for(const struct doctor_rules *r, const struct run_figures *f)
 const struct doctor_rule *doctor_rule_at(const struct run_figures *f, size_t i)
 {
 	for (size_t k = 0; k < sizeof(all) / sizeof(all[0]); k++) {
-		if (!is_for(all[k], f))
+		if (!doctor_rules_apply(all[k], f))
 			continue;
 		if (i < all[k]->n)
 			return &all[k]->rule[i];

@@ -8,8 +8,8 @@
  * new cause is a row.
  *
  * Texts may have figures in them: {wait_cpu} is its value with its unit, {wait_cpu.who} whom it is
- * about. A part in square brackets is left out if a figure in it is not known, about nobody, or a
- * number of things that is 0.
+ * about (doctor/say.h has all forms). A part in square brackets is left out if a figure in it is
+ * not known, about nobody, or a number of things that is 0.
  */
 
 #include "run/figures.h"
@@ -72,9 +72,14 @@ struct doctor_rules {
 
 extern const struct doctor_rules doctor_rules_server, doctor_rules_machine, doctor_rules_clients,
     doctor_rules_rx, doctor_rules_gluster, doctor_rules_storage;
+/* What stands out in the time of requests: facts, those that are not whom before the others. */
+extern const struct doctor_rules doctor_rules_time;
 
 /* The i-th rule for the kind of server that the figures are of; NULL: no more. */
 const struct doctor_rule *doctor_rule_at(const struct run_figures *f, size_t i);
+
+/* Whether these rules are for that kind of server. */
+bool doctor_rules_apply(const struct doctor_rules *r, const struct run_figures *f);
 
 /* How many there are. */
 size_t doctor_rules_count(const struct run_figures *f);

@@ -47,7 +47,7 @@ static const struct doctor_rule rules[] = {
 	},
 	{
 		.key = "network", .name = "slow clients", .kind = DOCTOR_WAIT,
-		TESTS(LEAST(NET, 0.4), LEAST(WINDOW, 0.1), MOST(LOST, 0.01), MOST(UPLOAD, 0.3)), HARM(NET, 0.4), UNSURE,
+		TESTS(LEAST(NET, NET_HARM), LEAST(WINDOW, 0.1), MOST(LOST, 0.01), MOST(UPLOAD, 0.3)), HARM(NET, NET_HARM), UNSURE,
 		EVIDENCE(F(NET), F(WINDOW), F(RETRANS), F(P99)),
 		.says = "the server waited for clients to take replies: {net} of all request time[; {window.who} took no more replies {window} of the time]",
 		.todo = "look at the client's CPU, its network and its disk; ss -ti shows its connection",

@@ -19,7 +19,7 @@ static const struct doctor_rule rules[] = {
 	},
 	{
 		.key = "server-stopped", .name = "stopped brick", .kind = DOCTOR_FAILS,
-		TESTS(LEAST(STOPPED, 0.02)), HARM(STOPPED_WAIT, 0.1),
+		TESTS(LEAST(STOPPED, STOPPED_LEAST)), HARM(STOPPED_WAIT, STOPPED_HARM),
 		EVIDENCE(F(STOPPED), F(SLOW_N), F(LONGEST)),
 		.says = "a brick was stopped by a signal, a debugger or a freezer for {stopped} of the time[; stopped now: {bricks_held.who}]",
 		.todo = "find who sent SIGSTOP or froze its cgroup; kill -CONT PID lets it go on",

@@ -38,7 +38,7 @@ static const struct doctor_rule rules[] = {
 	},
 	{
 		.key = "other-programs", .name = "other programs", .kind = DOCTOR_WAIT,
-		TESTS(LEAST(OWN_CPUS, 0.75), LEAST(OTHERS, 0.25), LEAST(WAIT_CPU, 0.25), MOST(THROTTLED, 0.1)), HARM(OTHERS_WAIT, 0.1), WORTH_US(500),
+		TESTS(LEAST(OWN_CPUS, 0.75), LEAST(OTHERS, 0.25), LEAST(WAIT_CPU, CPU_HARM), MOST(THROTTLED, 0.1)), HARM(OTHERS_WAIT, 0.1), WORTH_US(500),
 		EVIDENCE(F(WAIT_CPU), F(OTHERS_WAIT), F(OTHERS), F(CPUS_USED), F(P99)),
 		.says = "requests waited for a CPU {wait_cpu} of their time while other programs used {others} of the CPUs that the server may use[, most of it {others.who}]",
 		.todo = "move or renice them, or give the server CPUs of its own (systemd: CPUWeight=, AllowedCPUs=)",
@@ -47,7 +47,7 @@ static const struct doctor_rule rules[] = {
 	},
 	{
 		.key = "kernel-threads", .name = "threads of the kernel", .kind = DOCTOR_WAIT,
-		TESTS(LEAST(KERNEL_THREADS, 0.25), LEAST(WAIT_CPU, 0.25)), HARM(KERNEL_WAIT, 0.1), WORTH_US(500),
+		TESTS(LEAST(KERNEL_THREADS, 0.25), LEAST(WAIT_CPU, CPU_HARM)), HARM(KERNEL_WAIT, 0.1), WORTH_US(500),
 		EVIDENCE(F(WAIT_CPU), F(KERNEL_WAIT), F(KERNEL_THREADS), F(CPUS_USED), F(P99)),
 		.says = "requests waited for a CPU {wait_cpu} of their time while threads of the kernel used {kernel_threads} of the CPUs that the server may use[, most of it {kernel_threads.who}]",
 		.todo = "see what they do: encryption of disks (kcryptd), swapping (kswapd), writing back (kworker), RAID",
@@ -56,7 +56,7 @@ static const struct doctor_rule rules[] = {
 	},
 	{
 		.key = "cpu-short", .name = "shortage of CPUs", .kind = DOCTOR_WAIT,
-		TESTS(LEAST(OWN_CPUS, 0.75), MOST(OTHERS, 0.25), MOST(THROTTLED, 0.1), MOST(STEAL, 0.1), MOST(INTERRUPTS_ONE, 0.4), MOST(KERNEL_THREADS, 0.25), MOST(UNATTRIBUTED, 0.3)), HARM(OWN_WAIT, 0.25),
+		TESTS(LEAST(OWN_CPUS, 0.75), MOST(OTHERS, 0.25), MOST(THROTTLED, 0.1), MOST(STEAL, 0.1), MOST(INTERRUPTS_ONE, 0.4), MOST(KERNEL_THREADS, 0.25), MOST(UNATTRIBUTED, 0.3)), HARM(OWN_WAIT, CPU_HARM),
 		EVIDENCE(F(WAIT_CPU), F(OWN_WAIT), F(CPUS_USED), F(BUSY), F(RATE), F(P99)),
 		.says = "the server's own processes wait for each other's CPUs: {wait_cpu} of their time, {busy} requests at a time",
 		.todo = "more CPUs, or fewer clients at a time; see which command costs most with afpscope record",

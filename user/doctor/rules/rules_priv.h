@@ -7,6 +7,19 @@
 #include "doctor/rules/rules.h"
 
 #define F(name) RUN_FIGURE_##name
+
+/* Limits that stand in more than one row: what is harm by itself, and what stands out. */
+#define STOPPED_LEAST    0.02
+#define STOPPED_HARM     0.1
+#define STOPPED_FEW      1e9 /* ns, of a few sessions */
+#define STOPPED_FEW_HARM 0.01
+#define LOG_CALLS_LEAST  0.5
+#define LOG_HARM         0.05
+#define LOCK_HARM        0.1
+#define CPU_HARM         0.25
+#define DISK_HARM        0.3
+#define NET_HARM         0.4
+
 #define LEAST(name, v)                                                                             \
 	{                                                                                          \
 		F(name), v, false                                                                  \

@@ -111,7 +111,7 @@ static const struct doctor_rule rules[] = {
 	},
 	{
 		.key = "server-stopped", .name = "stopped server", .kind = DOCTOR_FAILS,
-		TESTS(LEAST(STOPPED, 0.02)), HARM(STOPPED_WAIT, 0.1),
+		TESTS(LEAST(STOPPED, STOPPED_LEAST)), HARM(STOPPED_WAIT, STOPPED_HARM),
 		EVIDENCE(F(STOPPED), F(STOPPED_WAIT), F(SLOW_N), F(LONGEST), F(OLDEST)),
 		.says = "afpd was stopped by a signal, a debugger or a freezer for {stopped} of the time, all sessions together",
 		.todo = "find who sent SIGSTOP or froze its cgroup; kill -CONT PID lets it go on",
@@ -120,7 +120,7 @@ static const struct doctor_rule rules[] = {
 	},
 	{
 		.key = "session-stopped", .name = "stopped session", .kind = DOCTOR_FAILS,
-		TESTS(LEAST(STOPPED_FOR, 1e9), MOST(STOPPED, 0.02)), HARM(STOPPED_WAIT, 0.01),
+		TESTS(LEAST(STOPPED_FOR, STOPPED_FEW), MOST(STOPPED, STOPPED_LEAST)), HARM(STOPPED_WAIT, STOPPED_FEW_HARM),
 		EVIDENCE(F(STOPPED_FOR), F(STOPPED_WAIT), F(SESSIONS)),
 		.says = "a few of many sessions were stopped by a signal, a debugger or a freezer, for {stopped_for} in all: their users waited",
 		.todo = "find who sent SIGSTOP to an afpd; kill -CONT PID lets it go on",
@@ -129,7 +129,7 @@ static const struct doctor_rule rules[] = {
 	},
 	{
 		.key = "cnid-stopped", .name = "stopped CNID server", .kind = DOCTOR_FAILS,
-		TESTS(LEAST(CNID_STOPPED, 0.02)), HARM(CNID_STOPPED, 0.1),
+		TESTS(LEAST(CNID_STOPPED, STOPPED_LEAST)), HARM(CNID_STOPPED, STOPPED_HARM),
 		EVIDENCE(F(CNID_STOPPED), F(CNID), F(SLOW_N), F(LONGEST), F(OLDEST)),
 		.says = "the CNID server was stopped by a signal or a debugger while afpd waited for it: {cnid_stopped} of all request time[; {cnid_held.who} is stopped now]",
 		.todo = "find who stopped it; kill -CONT PID lets it go on",
@@ -138,7 +138,7 @@ static const struct doctor_rule rules[] = {
 	},
 	{
 		.key = "cnid-held", .name = "process of the CNID server in state T", .kind = DOCTOR_NOTE,
-		TESTS(ANY(CNID_HELD), MOST(CNID_STOPPED, 0.1)), NO_HARM,
+		TESTS(ANY(CNID_HELD), MOST(CNID_STOPPED, STOPPED_HARM)), NO_HARM,
 		.fact = "{cnid_held.who} is stopped by a signal or a debugger; hardly any request waited for it yet",
 	},
 	{
@@ -197,7 +197,7 @@ static const struct doctor_rule rules[] = {
 	},
 	{
 		.key = "locks", .name = "file locks", .kind = DOCTOR_WAIT,
-		TESTS(LEAST(LOCK, 0.1), MOST(REMOTE_FS, 0.5)), HARM(LOCK, 0.1), WORTH_US(200),
+		TESTS(LEAST(LOCK, LOCK_HARM), MOST(REMOTE_FS, 0.5)), HARM(LOCK, LOCK_HARM), WORTH_US(200),
 		EVIDENCE(F(LOCK), F(DENIED), F(LONGEST)),
 		.says = "requests waited for file locks of other processes: {lock} of all request time",
 		.todo = "find the holder with lslocks: another protocol (Samba, NFS) or a backup on the same files?",
@@ -251,7 +251,7 @@ static const struct doctor_rule rules[] = {
 	},
 	{
 		.key = "log", .name = "log", .kind = DOCTOR_WORK,
-		TESTS(LEAST(LOG, 0.05), LEAST(LOG_CALLS, 0.5)), OWN_HARM(LOG, 0.05),
+		TESTS(LEAST(LOG, LOG_HARM), LEAST(LOG_CALLS, LOG_CALLS_LEAST)), OWN_HARM(LOG, LOG_HARM),
 		EVIDENCE(F(LOG), F(LOG_CALLS)),
 		.says = "writing the log takes {log} of the requests' own time, {log_calls} calls for each request",
 		.todo = "log level = default:warn in {conf}, and restart netatalk",

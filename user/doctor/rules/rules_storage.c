@@ -89,7 +89,7 @@ static const struct doctor_rule rules[] = {
 	},
 	{
 		.key = "remote-fs", .name = "network or FUSE file system", .kind = DOCTOR_WAIT,
-		TESTS(ANY(REMOTE_FS), MOST(CNID_DISK, 0.3)), HARM(WAIT_DISK, 0.3), WORTH_US(1500), UNSURE,
+		TESTS(ANY(REMOTE_FS), MOST(CNID_DISK, 0.3)), HARM(WAIT_DISK, DISK_HARM), WORTH_US(1500), UNSURE,
 		EVIDENCE(F(WAIT_DISK), F(OPEN), F(P99), F(LONGEST)),
 		.says = "requests waited for files {wait_disk} of their time, and a volume lies on a network or FUSE file system: {remote_fs.who}",
 		.todo = "look at the server or daemon of that file system, and at the way to it",
@@ -135,7 +135,7 @@ static const struct doctor_rule rules[] = {
 	},
 	{
 		.key = "rereads", .name = "cache misses", .kind = DOCTOR_WAIT,
-		TESTS(LEAST(READ, 0.5e6), LEAST(REREAD, 1e6), MOST(MEMORY_FREE, 0.15), MOST(IO_LIMIT, 0.6)), HARM(WAIT_DISK, 0.3), UNSURE,
+		TESTS(LEAST(READ, 0.5e6), LEAST(REREAD, 1e6), MOST(MEMORY_FREE, 0.15), MOST(IO_LIMIT, 0.6)), HARM(WAIT_DISK, DISK_HARM), UNSURE,
 		EVIDENCE(F(WAIT_DISK), F(READ), F(REREAD), F(MEMORY_FREE), F(DEVICE_BUSY), F(P99)),
 		.says = "files do not stay in memory: {memory_free} of the machine's memory is free, requests read {read} from disks, and {reread} are read again soon after memory had dropped them; requests waited for files {wait_disk} of their time",
 		.todo = "more memory, or fewer other programs that read much",
@@ -144,7 +144,7 @@ static const struct doctor_rule rules[] = {
 	},
 	{
 		.key = "slow-disk", .name = "slow disk", .kind = DOCTOR_WAIT,
-		TESTS(LEAST(DEVICE_BUSY, 0.5), LEAST(DEVICE_TIME, 2e6), MOST(IO_LIMIT, 0.9), MOST(DEVICE_OTHERS, 0.5), MOST(FILE_SYSTEMS, 2), MOST(REMOTE_FS, 0.5)), HARM(WAIT_DISK, 0.3),
+		TESTS(LEAST(DEVICE_BUSY, 0.5), LEAST(DEVICE_TIME, 2e6), MOST(IO_LIMIT, 0.9), MOST(DEVICE_OTHERS, 0.5), MOST(FILE_SYSTEMS, 2), MOST(REMOTE_FS, 0.5)), HARM(WAIT_DISK, DISK_HARM),
 		EVIDENCE(F(WAIT_DISK), F(DEVICE_BUSY), F(DEVICE_TIME), F(DEVICE_QUEUE), F(READ), F(P99)),
 		.says = "requests waited for files and disks {wait_disk} of their time; {device_busy.who} was busy {device_busy} of the time, {device_time} an access",
 		.todo = "see what uses that device: iostat -x 1, iotop; more memory if the same files are read again and again",

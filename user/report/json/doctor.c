@@ -65,6 +65,7 @@ static json_t *finding(struct json_doc *d, const struct run_figures *f,
 	json_put(d, o, "weight", json_real(found->weight));
 	json_put(d, o, "sure", json_boolean(found->sure));
 	json_put(d, o, "small", json_boolean(found->small));
+	json_put(d, o, "whom", json_boolean(r->whom));
 	json_put(d, o, "evidence", evidence);
 	json_put(d, o, "todo", json_text(doctor_say(text, sizeof(text), f, r->todo)));
 	json_put(d, o, "disproof", json_text(doctor_say(text, sizeof(text), f, r->disproof)));
@@ -83,6 +84,7 @@ static json_t *json_doctor_notes(struct json_doc *d, const struct run_figures *f
 
 		json_put(d, o, "key", json_text(is->note[i]->key));
 		json_put(d, o, "text", json_text(doctor_note(text, sizeof(text), f, is->note[i])));
+		json_put(d, o, "harms", json_boolean(doctor_would_harm(f, is->note[i])));
 		json_add(d, a, o);
 	}
 	return a;
@@ -99,9 +101,11 @@ static json_t *keys(struct json_doc *d, const struct doctor_rule **rule, size_t 
 
 json_t *json_diagnosis(struct json_doc *d, const struct run_figures *f)
 {
-	static const char *const verdicts[] = { "findings", "slow",    "healthy",
-						"idle",     "too_few", "not_counted" };
+	static const char *const verdicts[] = { "findings", "slow",       "healthy",    "idle",
+						"too_few",  "incomplete", "not_counted" };
 	json_t *o = json_object(), *found = json_array();
+	char text[TEXT_MAX];
+	const char *words;
 	struct diagnosis is;
 
 	if (doctor_judge(&is, f)) {
@@ -109,9 +113,12 @@ json_t *json_diagnosis(struct json_doc *d, const struct run_figures *f)
 		json_decref(found);
 		return o;
 	}
+	words = doctor_verdict(is.verdict);
 	for (size_t i = 0; i < is.n_found; i++)
 		json_add(d, found, finding(d, f, &is.found[i]));
 	json_put(d, o, "verdict", json_text(verdicts[is.verdict]));
+	json_put(d, o, "text",
+		 words ? json_text(doctor_say(text, sizeof(text), f, words)) : json_null());
 	json_put(d, o, "findings", found);
 	json_put(d, o, "notes", json_doctor_notes(d, f, &is));
 	json_put(d, o, "ruled_out", keys(d, is.out, is.n_out));

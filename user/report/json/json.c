@@ -3,7 +3,7 @@
 #include "report/json/parts.h"
 
 #include "base/file.h"
-#include "report/findings.h"
+#include "doctor/notable.h"
 #include "report/report.h"
 
 #include <errno.h>
@@ -51,18 +51,12 @@ static json_t *findings(struct json_doc *d, const struct run *r)
 {
 	struct run_notes found = { 0 };
 	json_t *a = NULL;
-	struct view v;
 
-	if (view_init(&v, r)) {
-		d->failed = true;
-		return NULL;
-	}
-	if (findings_of(&found, &v))
+	if (doctor_notable(&found, r))
 		d->failed = true;
 	else
 		a = listed(d, &found);
 	run_notes_fini(&found);
-	view_fini(&v);
 	return a;
 }
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* A transfer as JSON; its members are described in docs/data-model.md. */
 #include "report/transfer.h"
+#include "doctor/verdict.h"
 #include "report/json/parts.h"
-#include "report/verdict.h"
 
 static json_t *real_if(bool known, double v)
 {

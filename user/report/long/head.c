@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* The head of the own report: what was run, and how far it can be trusted. */
+#include "doctor/notable.h"
 #include "report/cell.h"
-#include "report/findings.h"
 #include "report/paint.h"
 #include "report/report.h"
 #include "report/screen/cost.h"
@@ -297,7 +297,7 @@ static int head_put_reasons(const struct paint *p)
 static int head_put_findings(const struct paint *p)
 {
 	struct run_notes found = { 0 };
-	int e = findings_of(&found, &p->view);
+	int e = doctor_notable(&found, p->view.run);
 
 	for (size_t i = 0; i < found.n; i++)
 		head_put_line(p, INK_NONE, "Notable", found.note[i].text);

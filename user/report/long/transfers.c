@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* The two tables of a run of transfers: how fast each was, and at what cost. */
+#include "doctor/verdict.h"
 #include "report/grid.h"
 #include "report/transfer.h"
-#include "report/verdict.h"
 
 #include <errno.h>
 #include <math.h>

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* Where the time of transfers goes, and what limits them, as text. */
+#include "doctor/verdict.h"
 #include "report/cell.h"
 #include "report/paint.h"
 #include "report/transfer.h"
-#include "report/verdict.h"
 
 #include <errno.h>
 #include <stdlib.h>

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* The end of a report on transfers: the conclusion, and what to do next. */
+#include "doctor/verdict.h"
 #include "report/cell.h"
 #include "report/paint.h"
 #include "report/transfer.h"
-#include "report/verdict.h"
 #include "run/tcp.h"
 
 #include <errno.h>

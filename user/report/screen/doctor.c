@@ -97,38 +97,10 @@ static void screen_doctor_put_notes(const struct paint *p, const struct run_figu
 		fprintf(p->out, "and %zu more notes (--json has all)\n", d->n_notes - most);
 }
 
-static const char *verdict_words(const struct diagnosis *d)
-{
-	static const char *const words[] = {
-		[DOCTOR_FOUND] = NULL,
-		[DOCTOR_SLOW] =
-		    "Requests are slow, and no cause is shown: half took {p50}, 99% at most "
-		    "{p99}, the longest {longest}[ ({longest.who})]; {slow} of all request "
-		    "time is in requests of 100ms or more[, {pending} in ones without an "
-		    "answer, such as {pending.who}].",
-		[DOCTOR_HEALTHY] = "Nothing is wrong with the server: half of the requests took "
-				   "{p50}, 99% at most {p99}, the longest {longest}[ "
-				   "({longest.who})].[ Before that they lay unread for {unread} on "
-				   "average.]",
-		[DOCTOR_IDLE] =
-		    "The server is idle: {requests} requests, {busy} at a time, half of them took "
-		    "{p50}, 99% at most {p99}. If users wait, they wait for their own machine or "
-		    "the network.",
-		[DOCTOR_TOO_FEW] =
-		    "No verdict: too few requests were seen ({requests}). Watch longer "
-		    "(-d), or while users wait.",
-		[DOCTOR_UNSEEN] =
-		    "No verdict: requests cannot be counted here[ ({program_32bit.who})]; afpscope "
-		    "check says why.",
-	};
-
-	return words[d->verdict];
-}
-
 static void put_verdict(const struct paint *p, const struct run_figures *f,
 			const struct diagnosis *d)
 {
-	const char *words = verdict_words(d);
+	const char *words = doctor_verdict(d->verdict);
 	char text[TEXT_MAX];
 
 	if (words)
@@ -215,7 +187,7 @@ static const char *why_unseen(const struct run_figures *f, const struct doctor_r
 {
 	enum run_figure lacks = doctor_lacks(f, r);
 
-	return lacks == N_RUN_FIGURES ? "" : f->who[lacks];
+	return lacks == N_RUN_FIGURES ? "not all was counted" : f->who[lacks];
 }
 
 /* How many rules from the first on are not seen for the same reason as it. */
@@ -351,9 +323,10 @@ int screen_doctor_line(const struct paint *p, const struct run_figures *f)
 		return e;
 	put_hanging(p, f);
 	if (d.verdict != DOCTOR_TOO_FEW && d.verdict != DOCTOR_UNSEEN) {
-		screen_add(&t, "Doctor: %s",
-			   doctor_say(text, sizeof(text), f,
-				      d.n_found ? d.found[0].rule->says : verdict_words(&d)));
+		screen_add(
+		    &t, "Doctor: %s",
+		    doctor_say(text, sizeof(text), f,
+			       d.n_found ? d.found[0].rule->says : doctor_verdict(d.verdict)));
 		screen_put(p, d.n_found ? INK_BOLD : INK_NONE, t.text, 3);
 		if (d.n_found > 1)
 			fprintf(p->out, "  and %zu more: afpscope doctor RUN\n", d.n_found - 1);
@@ -385,7 +358,7 @@ int report_doctor_first(const struct run_figures *f, char *out, size_t len)
 
 	if (e)
 		return e;
-	doctor_say(out, len, f, d.n_found ? d.found[0].rule->says : verdict_words(&d));
+	doctor_say(out, len, f, d.n_found ? d.found[0].rule->says : doctor_verdict(d.verdict));
 	end = strstr(out, ". ");
 	if (end)
 		end[1] = '\0';

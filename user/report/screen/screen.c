@@ -5,7 +5,7 @@
  */
 #include "report/screen/screen.h"
 
-#include "report/findings.h"
+#include "doctor/notable.h"
 #include "report/report.h"
 #include "report/screen/cost.h"
 #include "report/transfer.h"
@@ -367,7 +367,7 @@ static void put_warnings(const struct paint *p)
 static int screen_put_findings(const struct paint *p)
 {
 	struct run_notes found = { 0 };
-	int e = findings_of(&found, &p->view);
+	int e = doctor_notable(&found, p->view.run);
 
 	for (size_t i = 0; i < found.n && i < FINDINGS; i++) {
 		struct screen_text t = { 0 };

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* The first screen of a run of transfers: one line per size, the works side by side. */
+#include "doctor/verdict.h"
 #include "report/screen/screen.h"
 #include "report/transfer.h"
-#include "report/verdict.h"
 
 #include <errno.h>
 #include <stdlib.h>

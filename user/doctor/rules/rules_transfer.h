@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-#ifndef REPORT_VERDICT_H
-#define REPORT_VERDICT_H
+#ifndef DOCTOR_RULES_RULES_TRANSFER_H
+#define DOCTOR_RULES_RULES_TRANSFER_H
 
 /*
- * What limits a transfer, as text with the figures that show it; docs/counting.md describes how
- * it is decided. A pure function of the run.
+ * What limits a transfer: its figures, their limits, and the rules in their order. doctor/verdict.c
+ * says which of them apply to a transfer.
  */
 
-#include "run/run.h"
+#include <stddef.h>
 
 /* X(NAME, key, words) */
 #define VERDICT_KINDS(X)                                                                           \
@@ -55,43 +55,34 @@ enum verdict_figure {
 	    VERDICT_N_FIGURES
 };
 
-extern const struct verdict_kind_def {
-	const char *key, *words;
-} verdict_kinds[VERDICT_N_KINDS];
-
-extern const struct verdict_figure_def {
-	const char *key, *meaning;
-} verdict_figures[VERDICT_N_FIGURES];
-
-struct verdict {
+struct transfer_rule {
 	enum verdict_kind kind;
-	bool known[VERDICT_N_FIGURES];
-	double figure[VERDICT_N_FIGURES];
-	bool seen;      /* something of the server was observed: it is on this machine */
-	bool here;      /* client and server share this machine */
-	bool unsteady;  /* the iterations differ by more than VERDICT_CV */
-	char text[640]; /* the figures behind the verdict, or what is missing; no full stop */
+	enum verdict_figure figure;
+	double least;
+	enum verdict_figure also; /* the second figure; the same one: no second threshold */
+	double also_least;
 };
 
-#define VERDICT_CV        0.3 /* standard deviation / mean above which nothing is steady */
-#define VERDICT_NULL_VOID 1.1 /* a null peer slower than this x the server is no reference */
-
-/* Whether the figure NULL_PEER is known and may be used. */
-bool verdict_has_null(const struct verdict *v);
-
-struct stats;
-
-/* The figures of a phase with at least one iteration that counts, and seen, here, unsteady. */
-void verdict_measure(struct verdict *v, const struct run *r, const struct run_phase *p,
-		     const struct stats *s);
-
-/* The verdict of one transfer. 0 or -ENOMEM. */
-int verdict_of(struct verdict *out, const struct run *r, const struct run_phase *p);
-
 /*
- * The verdict of all transfers: the kind with most of the time; the text has every kind's share. No
- * figures. 0 or -ENOMEM.
+ * The first rule whose figures reach their thresholds gives the verdict. 0.8: the rest is too small
+ * to matter. 0.5: waiting does not overlap with other parts, so more than half of the time is the
+ * largest part whatever the others are.
  */
-int verdict_of_run(struct verdict *out, const struct run *r);
+extern const struct transfer_rule transfer_rules[];
+extern const size_t transfer_rules_n;
+
+#define TRANSFER_PATH_WAITING  0.3 /* the path only counts if the client waits this part */
+#define TRANSFER_QUEUE_WAITING 0.5 /* the same for a queue */
+#define TRANSFER_TURNS_EACH    0.2 /* client's and server's part, at least */
+#define TRANSFER_TURNS_BOTH    0.8 /* both together */
+#define TRANSFER_SHORT_LEAST   0.5 /* on a CPU and waiting for one, to be short of it */
+#define TRANSFER_LEAST_TOLD    0.05
+
+/* The same thresholds where there is no server. */
+#define TRANSFER_LOCAL_CPU     0.8
+#define TRANSFER_LOCAL_WAITING 0.5
+
+#define VERDICT_CV             0.3 /* standard deviation / mean above which nothing is steady */
+#define VERDICT_NULL_VOID      1.1 /* a null peer slower than this x the server is no reference */
 
 #endif

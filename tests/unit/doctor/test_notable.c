@@ -1,14 +1,17 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
  * What stands out in the server's time: each cause is named, with its number, and nothing else.
- * Also tests user/report/view.c.
+ * Tests user/doctor/notable.c, user/doctor/rules/rules_time.c, user/report/view.c.
  */
 #include "base/hist.h"
-#include "report/findings.h"
+#include "doctor/judge.h"
+#include "doctor/measure.h"
+#include "doctor/notable.h"
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include <cmocka.h>
@@ -58,21 +61,27 @@ static void add_account(struct ledger *l, const struct way *w, uint64_t slowest_
 	assert_int_equal(ledger_add(l, &one), 0);
 }
 
+static void note(struct run_notes *out, struct run *r)
+{
+	run_set(r->phase[0], METRIC_ELAPSED, 1000 * MS);
+	r->figures = calloc(1, sizeof(*r->figures));
+	assert_non_null(r->figures);
+	assert_int_equal(doctor_measure(r->figures, r), 0);
+	*out = (struct run_notes) { 0 };
+	assert_int_equal(doctor_notable(out, r), 0);
+}
+
 static void find(struct run_notes *out, const struct way *w, uint64_t slowest_ns)
 {
 	struct run_phase *p;
 	struct run r;
-	struct view v;
 
 	assert_int_equal(run_init(&r, "record", NULL), 0);
 	p = run_phase(&r, 0, 1, NULL);
 	assert_non_null(p);
 	p->complete = true;
 	add_account(&p->ledger, w, slowest_ns);
-	*out = (struct run_notes) { 0 };
-	assert_int_equal(view_init(&v, &r), 0);
-	assert_int_equal(findings_of(out, &v), 0);
-	view_fini(&v);
+	note(out, &r);
 	run_fini(&r);
 }
 
@@ -119,7 +128,7 @@ static const struct way ways[] = {
 	  AFS_OBJECT_LOG,
 	  { .calls = 1200, .cpu_ns = 29 * MS },
 	  0,
-	  "writing the log took 29% of all request time (29.0ms), 12.0 calls a request" },
+	  "writing the log took 29% of the requests' own time (29.0ms), 12 calls a request" },
 	{ "lock",
 	  AFS_CLASS_LOCK,
 	  AFS_OBJECT_DATA,
@@ -206,7 +215,6 @@ static void what_has_no_answer_yet_is_said_first_and_is_of_all_request_time(void
 	struct run_notes found = { 0 };
 	struct run_phase *p;
 	struct run r;
-	struct view v;
 
 	(void)state;
 	assert_int_equal(run_init(&r, "record", NULL), 0);
@@ -215,8 +223,7 @@ static void what_has_no_answer_yet_is_said_first_and_is_of_all_request_time(void
 	p->complete = true;
 	add_account(&p->ledger, &ways[0], 1 * MS);
 	assert_int_equal(ledger_add(&p->ledger, &one), 0);
-	assert_int_equal(view_init(&v, &r), 0);
-	assert_int_equal(findings_of(&found, &v), 0);
+	note(&found, &r);
 	assert_true(found.n >= 2);
 	assert_string_equal(found.note[0].key, "no-answer");
 	assert_string_equal(found.note[0].text,
@@ -229,8 +236,96 @@ static void what_has_no_answer_yet_is_said_first_and_is_of_all_request_time(void
 			    found.note[i].text,
 			    "afpd waited for its CNID database: 90% of all request time (900ms)");
 	run_notes_fini(&found);
-	view_fini(&v);
 	run_fini(&r);
+}
+
+/* What stands out, and the rule that says why, by the figure that both are about. */
+struct pair {
+	const char *notable, *rule;
+	enum run_figure dose;
+	double limit;
+	enum run_figure also; /* has to be so large, too */
+	double as_large;
+};
+
+static const struct pair pairs[] = {
+	{ "log", "log", RUN_FIGURE_LOG, 0.05, RUN_FIGURE_LOG_CALLS, 3 },
+	{ "lock", "locks", RUN_FIGURE_LOCK, 0.1, RUN_FIGURE_OTHER, 0 },
+	{ "afpd-stopped", "server-stopped", RUN_FIGURE_STOPPED, 0.02, RUN_FIGURE_STOPPED_WAIT,
+	  0.3 },
+	{ "afpd-stopped", "server-stopped", RUN_FIGURE_STOPPED_WAIT, 0.1, RUN_FIGURE_STOPPED, 0.1 },
+	{ "afpd-stopped", "session-stopped", RUN_FIGURE_STOPPED_FOR, 1e9, RUN_FIGURE_STOPPED_WAIT,
+	  0.2 },
+	{ "cnid-stopped", "cnid-stopped", RUN_FIGURE_CNID_STOPPED, 0.1, RUN_FIGURE_OTHER, 0 },
+	{ "network", "network", RUN_FIGURE_NET, 0.4, RUN_FIGURE_WINDOW, 0.5 },
+	{ "disk", "slow-disk", RUN_FIGURE_DISK, 0.3, RUN_FIGURE_DEVICE_BUSY, 0.9 },
+};
+
+/* Requests that people notice; the dose of one cause, and nothing of the others. */
+static void dosed(struct run_figures *f, const struct pair *p, double dose)
+{
+	*f = (struct run_figures) { 0 };
+	run_figure_set(f, RUN_FIGURE_REQUESTS, 10000);
+	run_figure_set(f, RUN_FIGURE_P99, 300e6);
+	run_figure_set(f, RUN_FIGURE_OWN, 1);
+	run_figure_set(f, RUN_FIGURE_STOPPED, 0);
+	run_figure_set(f, RUN_FIGURE_DEVICE_TIME, 20e6);
+	run_figure_set(f, p->also, p->as_large);
+	run_figure_set(f, p->dose, dose);
+	if (p->dose == RUN_FIGURE_DISK)
+		run_figure_set(f, RUN_FIGURE_WAIT_DISK, dose);
+}
+
+static bool has_found(const struct run_figures *f, const char *key)
+{
+	struct diagnosis d;
+	bool is = false;
+
+	assert_int_equal(doctor_judge(&d, f), 0);
+	for (size_t i = 0; i < d.n_found; i++)
+		is |= !strcmp(d.found[i].rule->key, key);
+	diagnosis_fini(&d);
+	return is;
+}
+
+static void at_each_limit_what_stands_out_and_the_diagnosis_agree(void **state)
+{
+	static const double doses[] = { 0.98, 1, 1.02 };
+	struct run_figures f;
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(pairs) / sizeof(pairs[0]); i++) {
+		for (size_t k = 0; k < sizeof(doses) / sizeof(doses[0]); k++) {
+			struct run r = { .figures = &f };
+			struct run_notes out = { 0 };
+			bool is;
+
+			dosed(&f, &pairs[i], pairs[i].limit * doses[k]);
+			assert_int_equal(doctor_notable(&out, &r), 0);
+			is = run_note_find(&out, pairs[i].notable);
+			run_notes_fini(&out);
+			if (is != (doses[k] >= 1) || is != has_found(&f, pairs[i].rule))
+				fail_msg("%s at %g of its limit: stands out %d, found %d",
+					 pairs[i].rule, doses[k], is, has_found(&f, pairs[i].rule));
+		}
+	}
+}
+
+/* Nobody notices it: no cause, but time is time. */
+static void what_nobody_notices_stands_out_and_is_no_cause(void **state)
+{
+	struct run_notes out = { 0 };
+	struct run_figures f;
+	struct run r = { .figures = &f };
+
+	(void)state;
+	dosed(&f, &pairs[1], 0.5);
+	run_figure_set(&f, RUN_FIGURE_P99, 1e6);
+	assert_int_equal(doctor_notable(&out, &r), 0);
+	assert_int_equal(out.n, 1);
+	assert_string_equal(out.note[0].key, "lock");
+	assert_false(has_found(&f, "locks"));
+	run_notes_fini(&out);
 }
 
 int main(void)
@@ -240,6 +335,8 @@ int main(void)
 		cmocka_unit_test(what_takes_little_is_not_named),
 		cmocka_unit_test(a_stall_is_counted_and_says_what_such_commands_waited_for),
 		cmocka_unit_test(what_has_no_answer_yet_is_said_first_and_is_of_all_request_time),
+		cmocka_unit_test(at_each_limit_what_stands_out_and_the_diagnosis_agree),
+		cmocka_unit_test(what_nobody_notices_stands_out_and_is_no_cause),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* What limits a transfer: the rules for its figures, and the texts. */
-#include "report/verdict.h"
+/* What limits a transfer: how the rules for its figures apply, and the texts. */
+#include "doctor/verdict.h"
 
 #include "report/transfer.h"
 
@@ -23,44 +23,6 @@ const struct verdict_figure_def verdict_figures[VERDICT_N_FIGURES] = {
 };
 
 /*
- * The first rule whose figures reach their thresholds gives the verdict. 0.8: the rest is too small
- * to matter. 0.5: waiting does not overlap with other parts, so more than half of the time is the
- * largest part whatever the others are.
- */
-static const struct verdict_rule {
-	enum verdict_kind kind;
-	enum verdict_figure figure;
-	double least;
-	enum verdict_figure also; /* the second figure; the same one: no second threshold */
-	double also_least;
-} rules[] = {
-	/* Hardly faster against the null peer, and this program works in that time. */
-	{ VERDICT_CLIENT, FIGURE_NULL_PEER, 0.8, FIGURE_CLIENT_RUN, 0.5 },
-	/* One thread: it has no more CPU to spend. */
-	{ VERDICT_CLIENT, FIGURE_CLIENT_RUN, 0.8, FIGURE_CLIENT_CPU, 0.5 },
-	{ VERDICT_DISK, FIGURE_SERVER_DISK, 0.5, FIGURE_SERVER_DISK, 0 },
-	/* afpd serves a session in one thread. */
-	{ VERDICT_SERVER_CPU, FIGURE_SERVER_RUN, 0.8, FIGURE_SERVER_CPU, 0.5 },
-	/* The least round-trip time: the smoothed one has the queues in it. */
-	{ VERDICT_LATENCY, FIGURE_ROUND_TRIPS, 0.5, FIGURE_ROUND_TRIPS, 0 },
-	/* The sender always has data under way and the receiver room: the path is full. */
-	{ VERDICT_NETWORK, FIGURE_PATH_BUSY, 0.8, FIGURE_PATH_BUSY, 0 },
-	/* The server's end is not visible, but that acknowledgements wait in a queue is. */
-	{ VERDICT_NETWORK, FIGURE_QUEUE, 0.75, FIGURE_QUEUE, 0 },
-};
-
-#define PATH_WAITING  0.3 /* the path only counts if the client waits at least this part */
-#define QUEUE_WAITING 0.5 /* the same for a queue */
-#define TURNS_EACH    0.2 /* client's and server's part, at least */
-#define TURNS_BOTH    0.8 /* both together */
-#define SHORT_LEAST   0.5 /* on a CPU and waiting for one, to be short of it */
-#define LEAST_TOLD    0.05
-
-/* The same thresholds where there is no server. */
-#define LOCAL_CPU     0.8
-#define LOCAL_WAITING 0.5
-
-/*
  * The part of the time that the client needs. A client that wakes up for every few segments often
  * waits for a CPU while data come in: it needs no more than with a null peer.
  */
@@ -79,11 +41,11 @@ static bool queue_applies(const struct verdict *v, const struct run_transfer *t)
 {
 	if (!t->requests || (!strcmp(t->work, "Read") && t->window <= 1))
 		return false;
-	return v->known[FIGURE_CLIENT_RUN] && 1 - client_needs(v) >= QUEUE_WAITING;
+	return v->known[FIGURE_CLIENT_RUN] && 1 - client_needs(v) >= TRANSFER_QUEUE_WAITING;
 }
 
 /* Whether this rule applies to these figures. */
-static bool applies(const struct verdict *v, const struct verdict_rule *r,
+static bool applies(const struct verdict *v, const struct transfer_rule *r,
 		    const struct run_transfer *t)
 {
 	if (!v->known[r->figure] || !v->known[r->also])
@@ -96,14 +58,14 @@ static bool applies(const struct verdict *v, const struct verdict_rule *r,
 	if (r->figure == FIGURE_QUEUE)
 		return queue_applies(v, t);
 	if (r->figure == FIGURE_PATH_BUSY && v->known[FIGURE_CLIENT_RUN])
-		return 1 - client_needs(v) >= PATH_WAITING;
+		return 1 - client_needs(v) >= TRANSFER_PATH_WAITING;
 	return true;
 }
 
 static enum verdict_kind by_rule(const struct verdict *v, const struct run_transfer *t)
 {
-	for (size_t i = 0; i < sizeof(rules) / sizeof(rules[0]); i++) {
-		const struct verdict_rule *r = &rules[i];
+	for (size_t i = 0; i < transfer_rules_n; i++) {
+		const struct transfer_rule *r = &transfer_rules[i];
 
 		if (applies(v, r, t) && v->figure[r->figure] >= r->least &&
 		    v->figure[r->also] >= r->also_least)
@@ -114,7 +76,7 @@ static enum verdict_kind by_rule(const struct verdict *v, const struct run_trans
 
 static bool is_short(double cpu, double runq)
 {
-	return runq > cpu && cpu + runq >= SHORT_LEAST;
+	return runq > cpu && cpu + runq >= TRANSFER_SHORT_LEAST;
 }
 
 /* Which end waits for a CPU longer than it runs; NULL: neither. */
@@ -124,7 +86,8 @@ static const char *short_of_cpu(const struct verdict *v)
 	double server = v->figure[FIGURE_SERVER_CPU], server_runq = v->figure[FIGURE_SERVER_RUNQ];
 	bool has_client = v->known[FIGURE_CLIENT_CPU] && v->known[FIGURE_CLIENT_RUNQ];
 	bool has_server = v->known[FIGURE_SERVER_RUN];
-	bool one = has_client && is_short(client, client_runq) && client_needs(v) >= SHORT_LEAST;
+	bool one = has_client && is_short(client, client_runq) &&
+		   client_needs(v) >= TRANSFER_SHORT_LEAST;
 	bool other = has_server && is_short(server, server_runq);
 
 	if ((one && other) || (has_client && has_server && !one && !other &&
@@ -141,7 +104,8 @@ static bool takes_turns(const struct verdict *v, const struct run_transfer *t)
 	if (!v->known[FIGURE_CLIENT_RUN] || !v->known[FIGURE_SERVER_BUSY] || !t->requests ||
 	    t->window > 1)
 		return false;
-	return client >= TURNS_EACH && server >= TURNS_EACH && client + server >= TURNS_BOTH;
+	return client >= TRANSFER_TURNS_EACH && server >= TRANSFER_TURNS_EACH &&
+	       client + server >= TRANSFER_TURNS_BOTH;
 }
 
 static void verdict_say(struct verdict *v, const char *fmt, ...)
@@ -160,14 +124,14 @@ static void verdict_say(struct verdict *v, const char *fmt, ...)
 /* ", WHAT 12 %" when it is known and not next to nothing. */
 static void verdict_tell(struct verdict *v, enum verdict_figure f, const char *what)
 {
-	if (v->known[f] && v->figure[f] >= LEAST_TOLD)
+	if (v->known[f] && v->figure[f] >= TRANSFER_LEAST_TOLD)
 		verdict_say(v, "%s%s %.0f %%", *v->text ? ", " : "", what, 100 * v->figure[f]);
 }
 
 /* "; WHAT 12 %" when it is known and not next to nothing. */
 static void tell_after(struct verdict *v, enum verdict_figure f, const char *what)
 {
-	if (v->known[f] && v->figure[f] >= LEAST_TOLD)
+	if (v->known[f] && v->figure[f] >= TRANSFER_LEAST_TOLD)
 		verdict_say(v, "; %s %.0f %%", what, 100 * v->figure[f]);
 }
 
@@ -271,9 +235,9 @@ static void local(struct verdict *v)
 	v->kind = VERDICT_MIXED;
 	if (is_short(v->figure[FIGURE_CLIENT_CPU], v->figure[FIGURE_CLIENT_RUNQ]))
 		v->kind = VERDICT_CPU_QUEUE;
-	else if (v->figure[FIGURE_CLIENT_RUN] >= LOCAL_CPU)
+	else if (v->figure[FIGURE_CLIENT_RUN] >= TRANSFER_LOCAL_CPU)
 		v->kind = VERDICT_CLIENT;
-	else if (v->figure[FIGURE_WAITING] >= LOCAL_WAITING)
+	else if (v->figure[FIGURE_WAITING] >= TRANSFER_LOCAL_WAITING)
 		v->kind = VERDICT_DISK;
 	verdict_say(v, "this program's CPU %.0f %%", 100 * v->figure[FIGURE_CLIENT_CPU]);
 	verdict_tell(v, FIGURE_CLIENT_RUNQ, "waiting for a CPU");

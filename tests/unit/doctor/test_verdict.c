@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
  * The verdict on a transfer, from figures made for each.
- * Also tests user/report/verdict_figures.c.
+ * Also tests user/doctor/verdict_figures.c, user/doctor/rules/rules_transfer.c.
  */
-#include "report/verdict.h"
+#include "doctor/verdict.h"
 #include "unit/sample_transfer.h"
 
 #include <math.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* Computes the ratios of one phase on which a verdict is based. */
+#include "doctor/verdict.h"
 #include "report/transfer.h"
-#include "report/verdict.h"
 
 #include <string.h>
 

@@ -1,0 +1,90 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* What a load shows of its server, and what it does not. Tests user/doctor/diagnose.c. */
+#include "unit/measure_rig.h"
+
+#include "doctor/diagnose.h"
+#include "doctor/judge.h"
+
+static const struct machine none;
+
+/* Of clients of our own, of which one session, or the whole server, was watched. */
+static struct run *loaded(bool whole)
+{
+	struct machine look = { .t_ns = whole };
+	struct run *r = made();
+
+	r->ends[AFS_ROLE_SERVER].known = true;
+	assert_int_equal(run_note(&r->server, "host", "127.0.0.1"), 0);
+	assert_int_equal(diagnose_run(r, NULL, &look, &look), 0);
+	assert_non_null(r->figures);
+	return r;
+}
+
+static bool is_ruled_out(const struct run *r, const char *key)
+{
+	struct diagnosis d;
+	bool is = false;
+
+	assert_int_equal(doctor_judge(&d, r->figures), 0);
+	for (size_t i = 0; i < d.n_out; i++)
+		is |= !strcmp(d.out[i]->key, key);
+	diagnosis_fini(&d);
+	return is;
+}
+
+static void requests_of_a_load_have_the_figures_of_a_recording(void **state)
+{
+	struct run_figures f = { 0 };
+	struct run *r = loaded(true);
+
+	(void)state;
+	assert_int_equal(doctor_measure(&f, r), 0);
+	is(r->figures, RUN_FIGURE_SYNC, f.value[RUN_FIGURE_SYNC]);
+	is(r->figures, RUN_FIGURE_P99, f.value[RUN_FIGURE_P99]);
+	assert_false(r->figures->known[RUN_FIGURE_CPUS_USED]);
+	done(r);
+}
+
+static void what_a_load_does_not_look_for_is_not_ruled_out(void **state)
+{
+	static const struct {
+		const char *key;
+		bool whole, one; /* ruled out where that was watched */
+	} of[] = {
+		{ "server-ended", false, false }, { "login-loop", false, false },
+		{ "crash", true, false },         { "killed-sessions", true, false },
+		{ "session-limit", true, false }, { "one-session", true, false },
+		{ "locks", true, true },
+	};
+	struct run *whole = loaded(true), *one = loaded(false);
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(of) / sizeof(of[0]); i++)
+		if (is_ruled_out(whole, of[i].key) != of[i].whole ||
+		    is_ruled_out(one, of[i].key) != of[i].one)
+			fail_msg("%s: %d %d", of[i].key, is_ruled_out(whole, of[i].key),
+				 is_ruled_out(one, of[i].key));
+	done(whole);
+	done(one);
+}
+
+static void a_directory_without_a_server_has_no_diagnosis(void **state)
+{
+	struct run *r = made();
+
+	(void)state;
+	assert_int_equal(diagnose_run(r, NULL, &none, &none), 0);
+	assert_null(r->figures);
+	done(r);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(requests_of_a_load_have_the_figures_of_a_recording),
+		cmocka_unit_test(what_a_load_does_not_look_for_is_not_ruled_out),
+		cmocka_unit_test(a_directory_without_a_server_has_no_diagnosis),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
