@@ -1,18 +1,16 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-#ifndef DRIVE_CALLERS_H
-#define DRIVE_CALLERS_H
+#ifndef DRIVE_RX_CLIENTS_H
+#define DRIVE_RX_CLIENTS_H
 
 /*
  * The clients of rxperf's calls (client/work/rxperf/rxperf.h), each an Rx peer with a socket of its
  * own. For each test they have new sockets, begin together, and are gone at its end.
  */
 
-#include "load/engine.h"
+#include "drive/clients.h"
 #include "work/rxperf/rxperf.h"
 
-struct callers;
-
-struct callers_opts {
+struct rx_clients_opts {
 	struct sockaddr_in to;
 	struct rx_limits own;
 	unsigned int clients, buffer_len, timeout_ms;
@@ -25,11 +23,8 @@ struct callers_opts {
 	void *user;
 };
 
-/* 0 or a negative errno with a text; callers_close in every case. */
-int callers_open(struct callers **out, const struct callers_opts *o, struct err *e);
-
 /* What the clients of a test did together. */
-struct callers_sum {
+struct rx_clients_sum {
 	struct rxperf_counts counts; /* sums; of its socket: of all sockets */
 	unsigned int dead, silent;   /* clients whose server did not answer any more; never did */
 	unsigned int not_open;       /* clients without a socket */
@@ -40,9 +35,7 @@ struct callers_sum {
  * Does a test: what it did is in p and *sum. Calls that failed are no error. 0, or a negative errno
  * with a text.
  */
-int callers_do(struct callers *c, const struct rxperf_opts *work, struct run_phase *p,
-	       struct callers_sum *sum, struct err *e);
-
-void callers_close(struct callers *c); /* NULL is allowed */
+int rx_clients_do(const struct rx_clients_opts *o, const struct rxperf_opts *work,
+		  struct run_phase *p, struct rx_clients_sum *sum, struct err *e);
 
 #endif
