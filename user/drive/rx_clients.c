@@ -12,6 +12,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#define NS_PER_S    1000000000u
 #define TICK_NS     100000000u
 #define TOGETHER_NS 50000000u /* until all threads wait for the begin */
 #define OPENING_MAX 1024
@@ -20,9 +21,9 @@
 
 /* Of one test. */
 struct rx_clients {
-	const struct rx_clients_opts *o;
-	const struct rxperf_opts *what;
-	struct rx_clients_sum *sum;
+	struct rx_clients_test *test;
+	struct rxperf_opts probe;
+	unsigned int n;       /* with the probe */
 	struct rxperf **work; /* of each; the last one is the probe's */
 	uint8_t *data;
 };
@@ -43,22 +44,25 @@ static const char *rx_clients_call_name(unsigned int i)
 
 static const struct rxperf_opts *rx_clients_what(const struct rx_clients *c, unsigned int i)
 {
-	return i < c->o->clients ? c->what : c->o->probe;
+	return i < c->test->cfg->clients ? &c->test->work : &c->probe;
 }
 
 static int rx_clients_begin(void *own, unsigned int i, struct store **out, uint8_t *scratch,
 			    struct err *e)
 {
 	const struct rx_clients *c = own;
+	const struct rxperf_cfg *cfg = c->test->cfg;
 	const struct rxperf_opts *work = rx_clients_what(c, i);
+	const struct rx_limits limits = { cfg->packet_len - RX_HEADER_LEN, cfg->window,
+					  cfg->no_jumbo ? 1 : RX_JUMBO_USUAL };
 	const struct store_rx_opts how = {
-		.to = &c->o->to,
+		.to = &cfg->to,
 		.service = work->small ? work->small->service : RX_PERF_SERVICE,
 		.calls = work->threads,
-		.buffer_len = c->o->buffer_len,
-		.timeout_ms = c->o->timeout_ms,
+		.buffer_len = cfg->udp_kib * 1024,
+		.timeout_ms = cfg->timeout_s * 1000,
 		.called_back = work->small && work->small->called_back,
-		.own = &c->o->own,
+		.own = &limits,
 		.scratch = scratch,
 	};
 
@@ -82,9 +86,9 @@ static struct script *rx_clients_script(void *own, unsigned int i, enum clients_
 
 static void rx_clients_tick(void *own)
 {
-	const struct rx_clients_opts *o = ((struct rx_clients *)own)->o;
+	const struct rx_clients_test *t = ((struct rx_clients *)own)->test;
 
-	o->tick(o->user);
+	t->tick(t->user);
 }
 
 /* ---- what they did ---- */
@@ -121,7 +125,7 @@ static void rx_clients_add_up(const struct rx_clients *c, struct rx_clients_sum 
 	struct rxperf_counts *to = &sum->counts;
 
 	*sum = (struct rx_clients_sum) { .counts.socket.has_drops = true };
-	for (unsigned int i = 0; i < c->o->clients; i++) {
+	for (unsigned int i = 0; i < c->test->cfg->clients; i++) {
 		one = rxperf_counts(c->work[i]);
 		to->done += one->done;
 		to->failed += one->failed;
@@ -162,7 +166,7 @@ static void rx_clients_set_socket(struct run_phase *p, const struct rx_clients_s
 static int rx_clients_joined(void *own, struct run_phase *p, struct err *e)
 {
 	const struct rx_clients *c = own;
-	struct rx_clients_sum *sum = c->sum;
+	struct rx_clients_sum *sum = &c->test->sum;
 
 	rx_clients_add_up(c, sum);
 	clients_set_metrics(p);
@@ -187,15 +191,14 @@ static unsigned int rx_clients_threads(unsigned int clients)
 
 static int rx_clients_fill(struct rx_clients *c, struct err *e)
 {
-	const unsigned int n = c->o->clients + (c->o->probe != NULL);
 	bool there;
 
-	c->work = calloc(n, sizeof(struct rxperf *));
+	c->work = calloc(c->n, sizeof(struct rxperf *));
 	c->data = malloc(RX_DATA_PERIOD);
 	there = c->work && c->data;
 	if (there)
 		rx_data_fill(c->data);
-	for (unsigned int i = 0; there && i < n; i++) {
+	for (unsigned int i = 0; there && i < c->n; i++) {
 		c->work[i] = rxperf_new(rx_clients_what(c, i), c->data, i);
 		there = c->work[i];
 	}
@@ -206,7 +209,7 @@ static void rx_clients_free(void *own)
 {
 	struct rx_clients *c = own;
 
-	for (unsigned int i = 0; c->work && i < c->o->clients + (c->o->probe != NULL); i++)
+	for (unsigned int i = 0; c->work && i < c->n; i++)
 		rxperf_free(c->work[i]);
 	free(c->work);
 	free(c->data);
@@ -228,12 +231,12 @@ static const struct clients_type rx_clients_type = {
 };
 
 /* The load, from its begin to its end. */
-static int rx_clients_load(struct clients *all, const struct rx_clients_opts *o,
-			   struct run_phase *p, struct err *e)
+static int rx_clients_load(struct clients *all, const struct rxperf_cfg *cfg, struct run_phase *p,
+			   struct err *e)
 {
 	const struct engine_job how = { .begin_ns = clock_now_ns() + TOGETHER_NS,
-					.ramp_ns = o->ramp_ns,
-					.duration_ns = o->duration_ns };
+					.ramp_ns = cfg->ramp_ms * 1000000ull,
+					.duration_ns = (uint64_t)cfg->duration_s * NS_PER_S };
 	int r = clients_start(all, &how, e);
 
 	if (r)
@@ -243,29 +246,28 @@ static int rx_clients_load(struct clients *all, const struct rx_clients_opts *o,
 	return clients_join(all, p, e);
 }
 
-int rx_clients_do(const struct rx_clients_opts *o, const struct rxperf_opts *work,
-		  struct run_phase *p, struct rx_clients_sum *sum, struct err *e)
+int rx_clients_do(struct rx_clients_test *t, struct run_phase *p, struct err *e)
 {
-	const struct clients_opts opts = { .n = o->clients,
-					   .threads = rx_clients_threads(o->clients),
+	const struct rxperf_cfg *cfg = t->cfg;
+	const struct clients_opts opts = { .n = cfg->clients,
+					   .threads = rx_clients_threads(cfg->clients),
 					   .opening_max = OPENING_MAX,
-					   .probe = o->probe != NULL };
+					   .probe = cfg->probe };
 	struct rx_clients *c = calloc(1, sizeof(*c));
 	struct clients *all = NULL;
 	unsigned int not_open;
 	int r;
 
-	*sum = (struct rx_clients_sum) { 0 };
 	r = c ? clients_new(&all, &rx_clients_type, c, e) : err_set(e, -ENOMEM, "out of memory");
 	if (r)
 		return r;
-	*c = (struct rx_clients) { .o = o, .what = work, .sum = sum };
+	*c = (struct rx_clients) { t, rxperf_probe(cfg), cfg->clients + cfg->probe, NULL, NULL };
 	r = rx_clients_fill(c, e);
 	r = r ? r : clients_open(all, &opts, &not_open, e);
 	if (!r) {
 		p->start_ns = clock_now_ns();
-		r = rx_clients_load(all, o, p, e);
-		sum->not_open = not_open;
+		r = rx_clients_load(all, cfg, p, e);
+		t->sum.not_open = not_open;
 		p->complete = !r;
 	}
 	clients_close(all, NULL);

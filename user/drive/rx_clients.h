@@ -8,20 +8,7 @@
  */
 
 #include "drive/clients.h"
-#include "work/rxperf/rxperf.h"
-
-struct rx_clients_opts {
-	struct sockaddr_in to;
-	struct rx_limits own;
-	unsigned int clients, buffer_len, timeout_ms;
-	uint64_t duration_ns; /* 0: until all calls are made */
-	uint64_t ramp_ns;     /* they begin one after the other within it; 0: together */
-	/* Of one more client, which makes one such call a second beside them, if duration_ns is
-	 * given: what a user feels. NULL: none. */
-	const struct rxperf_opts *probe;
-	void (*tick)(void *user); /* ten times a second */
-	void *user;
-};
+#include "drive/rxperf.h"
 
 /* What the clients of a test did together. */
 struct rx_clients_sum {
@@ -31,11 +18,16 @@ struct rx_clients_sum {
 	uint32_t buffer_min_len;     /* least that the kernel granted for receiving */
 };
 
-/*
- * Does a test: what it did is in p and *sum. Calls that failed are no error. 0, or a negative errno
- * with a text.
- */
-int rx_clients_do(const struct rx_clients_opts *o, const struct rxperf_opts *work,
-		  struct run_phase *p, struct rx_clients_sum *sum, struct err *e);
+struct rx_clients_test {
+	const struct rxperf_cfg *cfg;
+	struct rxperf_opts work;
+	void (*tick)(void *user); /* ten times a second */
+	void *user;
+	struct rx_clients_sum sum; /* what they did: it is filled */
+};
+
+/* Does it: what it did is also in p. Calls that failed are no error. 0, or a negative errno with a
+ * text. */
+int rx_clients_do(struct rx_clients_test *t, struct run_phase *p, struct err *e);
 
 #endif

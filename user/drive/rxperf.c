@@ -22,7 +22,6 @@
 struct rxperf_run {
 	struct workload w;
 	const struct rxperf_cfg *cfg;
-	struct rx_clients_opts clients;
 	/* Of the server's; NULL: it is not watched. */
 	struct threads *threads;
 	struct udpsockets *udp;
@@ -158,25 +157,27 @@ static int diagnose(struct rxperf_run *x)
 
 static int drive_rxperf_measure(struct rxperf_run *x, unsigned int i, struct err *e)
 {
-	const struct rxperf_opts o = rxperf_test(x->cfg, i);
-	struct run_phase *p = run_phase(&x->w.s.run, i + 1, 1, rxperf_name(&o));
-	struct rx_clients_sum sum;
+	struct rx_clients_test t = {
+		.cfg = x->cfg, .work = rxperf_test(x->cfg, i), .tick = drive_rxperf_tick, .user = x
+	};
+	struct run_phase *p = run_phase(&x->w.s.run, i + 1, 1, rxperf_name(&t.work));
+	const struct rx_clients_sum *sum = &t.sum;
 	int r;
 
 	if (!p)
 		return err_set(e, -ENOMEM, "out of memory");
 	session_region_begin(&x->w.s);
-	r = rx_clients_do(&x->clients, &o, p, &sum, e);
+	r = rx_clients_do(&t, p, e);
 	session_region_end(&x->w.s, p);
 	if (!p->load)
 		return r;
 	note_buffer(x, p);
-	drive_rxperf_note_failures(x, p, &sum);
+	drive_rxperf_note_failures(x, p, sum);
 	drive_rxperf_note_socket(x, p);
-	x->w.faults.refused |= sum.counts.failed != 0;
-	x->w.faults.lost |= sum.dead || sum.not_open;
-	x->w.faults.none_open |= sum.silent != 0;
-	if (!r && sum.silent == x->cfg->clients)
+	x->w.faults.refused |= sum->counts.failed != 0;
+	x->w.faults.lost |= sum->dead || sum->not_open;
+	x->w.faults.none_open |= sum->silent != 0;
+	if (!r && sum->silent == x->cfg->clients)
 		r = err_set(e, -ECONNREFUSED, "%s does not answer: %s", x->cfg->server,
 			    p->load->first_failure);
 	return r;
@@ -186,24 +187,9 @@ static int drive_rxperf_work(struct workload *w, struct err *e)
 {
 	struct rxperf_run *x = (struct rxperf_run *)w;
 	const struct rxperf_cfg *cfg = (const struct rxperf_cfg *)w->cfg;
-	const struct rxperf_opts probe = rxperf_probe(cfg);
-	const struct rx_clients_opts clients = {
-		.to = cfg->to,
-		.probe = cfg->probe ? &probe : NULL,
-		.own = { cfg->packet_len - RX_HEADER_LEN, cfg->window,
-			 cfg->no_jumbo ? 1 : RX_JUMBO_USUAL },
-		.clients = cfg->clients,
-		.buffer_len = cfg->udp_kib * 1024,
-		.timeout_ms = cfg->timeout_s * 1000,
-		.duration_ns = (uint64_t)cfg->duration_s * NS_PER_S,
-		.ramp_ns = cfg->ramp_ms * 1000000ull,
-		.tick = drive_rxperf_tick,
-		.user = x,
-	};
 	int r;
 
 	x->cfg = cfg;
-	x->clients = clients;
 	w->faults.none_open = false;
 	r = begin_looks(x, e);
 	if (!r)
