@@ -272,16 +272,13 @@ static int slow_open_watch(struct slow *s, struct err *e)
 			  .user = s,
 			  .put = slow_put },
 	};
-	char why[ERR_TEXT_MAX];
 	int r = attach_open(&s->a, &opts, true, e);
 
-	if (!r)
-		return 0;
-	snprintf(why, sizeof(why), "%s", e->text);
-	return err_set(e, r,
-		       "%s. Only records of the kernel show requests, /proc does not; afpscope "
-		       "check says what is missing",
-		       why);
+	if (r)
+		err_append(e->text,
+			   ". Only records of the kernel show requests, /proc does not; afpscope "
+			   "check says what is missing");
+	return r;
 }
 
 static enum outcome slow_begin(struct slow *s, struct err *e)

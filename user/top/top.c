@@ -75,17 +75,14 @@ static enum outcome top_begin(struct top *t)
 {
 	const struct top_cfg *cfg = t->cfg;
 	const struct kind_wish wish = { .port = cfg->whom.port, .pid = cfg->whom.pid };
-	char why[ERR_TEXT_MAX];
 	enum outcome o = attach_find(&t->a, kind_at(0), &wish, &t->e);
 
 	if (o)
 		return o;
 	if (top_open_watch(t, top_state_wants_files(&t->state), &t->e)) {
-		snprintf(why, sizeof(why), "%s", t->e.text);
-		err_set(&t->e, -ENOTSUP,
-			"%s. Only the programs in the kernel show requests, /proc does not; "
-			"afpscope check says what is missing",
-			why);
+		err_append(t->e.text,
+			   ". Only the programs in the kernel show requests, /proc does not; "
+			   "afpscope check says what is missing");
 		return OUTCOME_FAILED;
 	}
 	return OUTCOME_OK;
