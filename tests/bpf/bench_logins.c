@@ -47,7 +47,9 @@ struct watching {
 
 static void step(struct watching *x)
 {
-	must(!live_wait(x->live, STEP_MS) && !live_step(x->live), "step");
+	must(!live_wait(x->live, STEP_MS), "wait");
+	watch_tick(x->w);
+	must(!live_step(x->live), "step");
 	x->counted += logins_in(x->live);
 	x->requests += live_last(x->live)->all.requests;
 	x->rows += rows_in(x->live, LIVE_SESSION);

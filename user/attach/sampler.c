@@ -126,10 +126,7 @@ static void *tick_until_stopped(void *arg)
 	uint64_t cpu_ns = cpu_now_ns();
 
 	while (!__atomic_load_n(&s->stop, __ATOMIC_ACQUIRE)) {
-		const struct timespec until = { .tv_sec = (time_t)(due_ns / NS_PER_S),
-						.tv_nsec = (long)(due_ns % NS_PER_S) };
-
-		if (clock_nanosleep(CLOCK_MONOTONIC, TIMER_ABSTIME, &until, NULL))
+		if (clock_sleep_until(due_ns))
 			continue;
 		sampler_tick(s, missed);
 		due_ns = sampler_next(due_ns, period_ns, clock_now_ns(), &missed);

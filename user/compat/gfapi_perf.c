@@ -7,8 +7,8 @@
 #include "compat/gfapi.h"
 #include "compat/gfapi_text.h"
 #include "compat/peer.h"
-#include "drive/filers.h"
 #include "drive/gun.h"
+#include "drive/smallfile_clients.h"
 
 #include <errno.h>
 #include <inttypes.h>
@@ -16,12 +16,13 @@
 #include <unistd.h>
 
 #define NS_PER_S 1000000000u
+#define TICK_NS  100000000u
 #define MIB      1048576.0
 
 struct gfapi_run {
 	struct workload w;
 	const struct gfapi_cfg *cfg;
-	struct filers *filers;
+	struct clients *clients;
 	struct gun *gun;
 	uint64_t wall_ns; /* wall clock minus CLOCK_MONOTONIC, when the load began */
 	struct gfapi_result all, *thread;
@@ -38,7 +39,7 @@ static uint64_t gfapi_perf_wall_offset_ns(void)
 
 static void note_thread(struct gfapi_run *x, const struct run_load *load, unsigned int i)
 {
-	const struct smallfile_counts *c = filers_counts(x->filers, i);
+	const struct smallfile_counts *c = smallfile_clients_counts(x->clients, i);
 	const struct run_client *client = &load->client[i];
 
 	x->thread[i] = (struct gfapi_result) {
@@ -90,6 +91,20 @@ static bool reads(const struct gfapi_cfg *cfg)
 	return cfg->mixed || smallfile_flags(cfg->load) & SMALLFILE_READS;
 }
 
+static int gfapi_perf_load(struct gfapi_run *x, struct run_phase *p, struct err *e)
+{
+	int r;
+
+	p->start_ns = clock_now_ns();
+	r = smallfile_clients_start(x->clients, x->cfg->load, 0, e);
+	if (r)
+		return r;
+	while (!clients_wait(x->clients, TICK_NS))
+		;
+	r = clients_join(x->clients, p, e);
+	return r ? r : smallfile_clients_judge(p, e);
+}
+
 static int gfapi_perf_measure(struct gfapi_run *x, struct err *e)
 {
 	struct run_phase *p = run_phase(&x->w.s.run, 1, 1, smallfile_name(x->cfg->load));
@@ -97,14 +112,14 @@ static int gfapi_perf_measure(struct gfapi_run *x, struct err *e)
 
 	if (!p)
 		return err_set(e, -ENOMEM, "out of memory");
-	r = filers_make(x->filers, "", e);
+	r = smallfile_clients_make(x->clients, "", e);
 	r = r ? r : gfapi_perf_await_gun(x, e);
 	if (r)
 		return r;
 	if (reads(x->cfg))
-		filers_look(x->filers, p);
+		smallfile_clients_look(x->clients, p);
 	x->wall_ns = gfapi_perf_wall_offset_ns();
-	r = filers_do(x->filers, x->cfg->load, p, e);
+	r = gfapi_perf_load(x, p, e);
 	if (p->load)
 		note_results(x, p);
 	return r;
@@ -113,17 +128,18 @@ static int gfapi_perf_measure(struct gfapi_run *x, struct err *e)
 static int gfapi_perf_work(struct workload *w, struct err *e)
 {
 	struct gfapi_run *x = (struct gfapi_run *)w;
-	const struct filers_opts o = { .session = &w->s,
-				       .set = x->cfg->set,
-				       .clients = (unsigned int)x->cfg->threads,
-				       .cached = x->cfg->fuse && !x->cfg->direct ? x->cfg->place
-										 : NULL,
-				       .pause_ns = x->cfg->delay_us * 1000u };
-	int r = filers_open(&x->filers, &o, e);
+	const struct smallfile_clients_opts o = { .session = &w->s,
+						  .set = x->cfg->set,
+						  .clients = (unsigned int)x->cfg->threads,
+						  .cached = x->cfg->fuse && !x->cfg->direct
+								? x->cfg->place
+								: NULL,
+						  .pause_ns = x->cfg->delay_us * 1000u };
+	int r = smallfile_clients_open(&x->clients, &o, e);
 
 	r = r ? r : gfapi_perf_measure(x, e);
 	gun_close(x->gun);
-	filers_close(x->filers);
+	clients_close(x->clients, NULL);
 	return r;
 }
 
@@ -153,7 +169,7 @@ static void put_start(FILE *out, const struct gfapi_run *x, const struct run_loa
 		ns % NS_PER_S / 1000);
 	if (x->cfg->threads > 1)
 		fprintf(out, ", the threads within %.6f sec",
-			(double)filers_skew_ns(load) / NS_PER_S);
+			(double)smallfile_clients_skew_ns(load) / NS_PER_S);
 	fputc('\n', out);
 }
 

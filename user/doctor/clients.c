@@ -19,7 +19,7 @@
 #define LINK_SEEN     0.3  /* share of its time: less explains no pauses */
 #define RETRANSMITTED 20   /* segments: fewer are chance */
 
-struct clients {
+struct client_looks {
 	struct run_figures *out;
 	uint64_t begin_ns, end_ns; /* watched */
 	double ns;                 /* between them */
@@ -29,21 +29,21 @@ struct clients {
 	double trips_ns;           /* of round trips, all clients */
 };
 
-struct client {
+struct client_look {
 	const struct run_session *s;
 	double ns;   /* watched */
 	double n;    /* pauses */
 	double link; /* share of ns that its replies were on their way; less than 0: not known */
 };
 
-static void clients_who(struct clients *c, enum run_figure which, const struct client *is)
+static void clients_who(struct client_looks *c, enum run_figure which, const struct client_look *is)
 {
 	run_figure_who(c->out, which, "%s from %s", is->s->user ? is->s->user : "nobody",
 		       is->s->address ? is->s->address : "?");
 }
 
 /* Whether a session is the one that a group of figures is about, by its first figure. */
-static bool is_most(const struct clients *c, enum run_figure which, double value)
+static bool is_most(const struct client_looks *c, enum run_figure which, double value)
 {
 	return !c->out->known[which] || value > c->out->value[which];
 }
@@ -56,14 +56,14 @@ static double middle(size_t bucket)
 	return (double)(twice << AFS_PAUSE_SHIFT) / 2;
 }
 
-static double clients_per_second(const struct client *is, double n)
+static double clients_per_second(const struct client_look *is, double n)
 {
 	return n * NS_PER_S / is->ns;
 }
 
 /* Round trips */
 
-static void look_trips(struct clients *c, const struct client *is)
+static void look_trips(struct client_looks *c, const struct client_look *is)
 {
 	double rtt = (double)is->s->tcp.min_rtt_ns, n = 0, share;
 
@@ -89,7 +89,7 @@ static void look_trips(struct clients *c, const struct client *is)
 /* Pauses alike */
 
 /* The first of the buckets in a row with the most pauses. */
-static size_t most_alike(const struct client *is, double *out)
+static size_t most_alike(const struct client_look *is, double *out)
 {
 	const uint32_t *pause = is->s->habit.pause;
 	size_t best = 0;
@@ -108,7 +108,7 @@ static size_t most_alike(const struct client *is, double *out)
 	return best;
 }
 
-static void look_pauses(struct clients *c, const struct client *is)
+static void look_pauses(struct client_looks *c, const struct client_look *is)
 {
 	double n, ns = 0, rtt = (double)is->s->tcp.min_rtt_ns;
 	size_t first = most_alike(is, &n);
@@ -140,7 +140,7 @@ static void look_pauses(struct clients *c, const struct client *is)
  * kernel sends that 40 ms later, as it has nothing else to send: there is a segment more than
  * replies, if each of these fits into one.
  */
-static void look_acks(struct clients *c, const struct client *is)
+static void look_acks(struct client_looks *c, const struct client_look *is)
 {
 	const struct run_session *s = is->s;
 	double n = (double)s->requests, waited = 0, acks, share = 0;
@@ -166,7 +166,7 @@ static void look_acks(struct clients *c, const struct client *is)
 
 /* Its connection */
 
-static void look_tcp(struct clients *c, const struct client *is)
+static void look_tcp(struct client_looks *c, const struct client_look *is)
 {
 	const struct run_session_tcp *tcp = &is->s->tcp;
 	double lost = 0, window;
@@ -203,7 +203,7 @@ static double on_way_ns(const struct run_session_tcp *tcp)
 }
 
 /* Without a round trip for each reply that the client waited for: that is not the link's. */
-static double link_share(const struct client *is)
+static double link_share(const struct client_look *is)
 {
 	const struct run_session_tcp *tcp = &is->s->tcp;
 	double ns;
@@ -214,7 +214,7 @@ static double link_share(const struct client *is)
 	return fmax(0, fmin(1, ns / is->ns));
 }
 
-static void look_link(struct clients *c, const struct client *is)
+static void look_link(struct client_looks *c, const struct client_look *is)
 {
 	const struct run_session_tcp *tcp = &is->s->tcp;
 
@@ -238,7 +238,7 @@ static void look_link(struct clients *c, const struct client *is)
 	clients_who(c, RUN_FIGURE_LINK, is);
 }
 
-static void look_upload(struct clients *c, const struct client *is)
+static void look_upload(struct client_looks *c, const struct client_look *is)
 {
 	double share = (double)is->s->habit.upload_ns / is->ns;
 
@@ -254,7 +254,7 @@ static void look_upload(struct clients *c, const struct client *is)
 
 /* One command again and again */
 
-static void look_chatty(struct clients *c, const struct client *is)
+static void look_chatty(struct client_looks *c, const struct client_look *is)
 {
 	const struct run_session *s = is->s;
 	char name[ACCOUNT_NAME_MAX];
@@ -270,7 +270,7 @@ static void look_chatty(struct clients *c, const struct client *is)
 		       s->address ? s->address : "?", account_name(s->habit.most, name));
 }
 
-static void clients_look_cpu(struct clients *c, const struct client *is)
+static void clients_look_cpu(struct client_looks *c, const struct client_look *is)
 {
 	const struct run_session *s = is->s;
 	double run = (double)(s->cpu_ns + s->runq_ns) / c->ns;
@@ -285,7 +285,7 @@ static void clients_look_cpu(struct clients *c, const struct client *is)
 		       s->pid);
 }
 
-static double watched_ns(const struct clients *c, const struct run_session *s)
+static double watched_ns(const struct client_looks *c, const struct run_session *s)
 {
 	uint64_t begin = s->begun_ns > c->begin_ns ? s->begun_ns : c->begin_ns;
 	uint64_t end = s->ended_ns && s->ended_ns < c->end_ns ? s->ended_ns : c->end_ns;
@@ -295,7 +295,7 @@ static double watched_ns(const struct clients *c, const struct run_session *s)
 
 void doctor_clients(struct run_figures *out, const struct run *r)
 {
-	struct clients c = { .out = out };
+	struct client_looks c = { .out = out };
 
 	if (r->n_phases != 1 || !r->phase[0]->known[METRIC_ELAPSED])
 		return;
@@ -309,7 +309,8 @@ void doctor_clients(struct run_figures *out, const struct run *r)
 		c.busy_ns += (double)r->session[i].busy_ns;
 	}
 	for (size_t i = 0; i < r->n_sessions; i++) {
-		struct client is = { .s = &r->session[i], .ns = watched_ns(&c, &r->session[i]) };
+		struct client_look is = { .s = &r->session[i],
+					  .ns = watched_ns(&c, &r->session[i]) };
 
 		if (is.ns <= 0)
 			continue;

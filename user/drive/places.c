@@ -2,41 +2,92 @@
 #include "drive/places.h"
 
 #include "load/load.h"
+#include "uam/uam.h"
 #include "work/tree.h"
 
 #include <errno.h>
+#include <netdb.h>
+#include <stdio.h>
 #include <string.h>
 
 #define WAIT_NS  100000000u
 #define ALL_MODE 0777
 
-void places_init(struct places *p, const char *volume, struct store *store)
+int places_open(struct places *p, const struct session *session, struct err *e)
 {
-	*p = (struct places) { .n = 1, .place = { { .volume = volume, .store = store } } };
+	const struct session_cfg *cfg = session->cfg;
+	const struct addrinfo hints = { .ai_socktype = SOCK_STREAM };
+	int r;
+
+	*p = (struct places) { .session = session, .n = session->store != NULL };
+	p->place[0] = (struct places_volume) { cfg->local ? "" : cfg->c.volume, session->store,
+					       false };
+	if (cfg->local)
+		return 0;
+	snprintf(p->port, sizeof(p->port), "%u", cfg->c.port);
+	connect_password(&cfg->c, p->secret);
+	r = getaddrinfo(cfg->c.host, p->port, &hints, &p->address);
+	if (r)
+		return err_set(e, -EHOSTUNREACH, "cannot find host %s: %s", cfg->c.host,
+			       gai_strerror(r));
+	return uam_init(e);
 }
 
-static int places_open_place(struct places_volume *p, const struct store_afp_begin *how,
-			     struct err *e)
+struct places_client places_client(const struct places *p, const struct user *u,
+				   unsigned int window)
 {
-	struct io_wait w;
-	int r = store_begin_afp(&p->store, how, e);
+	const struct connect_cfg *cfg = &p->session->cfg->c;
 
-	while (!r && p->store->state == STORE_OPENING) {
-		store_wait(p->store, &w);
-		r = store_advance(p->store, io_wait(&w, WAIT_NS), e);
+	return (struct places_client) {
+		.login = { u ? u->name : cfg->user, u ? u->password : p->secret, cfg->uam,
+			   (unsigned int)cfg->version },
+		.volume = u && u->volume ? u->volume : cfg->volume,
+		.window = window,
+	};
+}
+
+int places_begin(const struct places *p, const struct places_client *c, struct store **out,
+		 uint8_t *scratch, struct err *e)
+{
+	const struct session_cfg *cfg = p->session->cfg;
+	struct dsi_opts dsi = { .host = cfg->c.host,
+				.port = p->port,
+				.window = c->window,
+				.timeout_ms = cfg->c.timeout_s * 1000,
+				.address = p->address,
+				.scratch = scratch };
+	const struct store_afp_begin how = { &dsi, &p->session->server, &c->login, c->volume };
+
+	if (cfg->local)
+		return store_open_local(out, cfg->directory, !cfg->buffered, e);
+	return store_begin_afp(out, &how, e);
+}
+
+int places_add(struct places *p, const struct user *u, struct err *e)
+{
+	const struct places_client how = places_client(p, u, 1);
+	struct places_volume *at = &p->place[p->n];
+	struct io_wait w;
+	int r;
+
+	for (unsigned int i = 0; i < p->n; i++)
+		if (!strcmp(p->place[i].volume, how.volume))
+			return 0;
+	if (p->n == PLACES_MAX)
+		return err_set(e, -EINVAL, "more than %d volumes", PLACES_MAX);
+	at->volume = how.volume;
+	p->n++;
+	r = places_begin(p, &how, &at->store, NULL, e);
+	while (!r && at->store->state == STORE_OPENING) {
+		store_wait(at->store, &w);
+		r = store_advance(at->store, io_wait(&w, WAIT_NS), e);
 	}
 	return r;
 }
 
-int places_add(struct places *p, const struct store_afp_begin *how, struct err *e)
+void places_forget(struct places *p)
 {
-	for (unsigned int i = 0; i < p->n; i++)
-		if (!strcmp(p->place[i].volume, how->volume))
-			return 0;
-	if (p->n == PLACES_MAX)
-		return err_set(e, -EINVAL, "more than %d volumes", PLACES_MAX);
-	p->place[p->n].volume = how->volume;
-	return places_open_place(&p->place[p->n++], how, e);
+	explicit_bzero(p->secret, sizeof(p->secret));
 }
 
 /* 0; LOAD_REFUSED or a negative errno. */
@@ -106,4 +157,8 @@ void places_close(struct places *p)
 	for (unsigned int i = 1; i < p->n; i++)
 		store_close(p->place[i].store);
 	p->n = 0;
+	if (p->address)
+		freeaddrinfo(p->address);
+	p->address = NULL;
+	places_forget(p);
 }

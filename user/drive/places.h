@@ -3,12 +3,13 @@
 #define DRIVE_PLACES_H
 
 /*
- * The volumes on which the clients of a load work. On each a session makes the directory of all
- * clients, and removes it with all that they left: on the first the command's own, on each other
- * one that is opened here.
+ * Where the clients of a load work: the directory that a command's session is about, or volumes of
+ * its server. On each volume a session makes the directory of all clients, and removes it with all
+ * that they left: on the first the command's own, on each other one that is opened here.
  */
 
 #include "drive/session.h"
+#include "drive/users.h"
 
 #define PLACES_MAX SESSION_BASES
 
@@ -19,14 +20,39 @@ struct places_volume {
 };
 
 struct places {
+	const struct session *session;
+	char port[8], secret[CONNECT_PASSWORD_MAX];
+	struct addrinfo *address;
 	unsigned int n;
 	struct places_volume place[PLACES_MAX]; /* the first is the command's own */
 };
 
-void places_init(struct places *p, const char *volume, struct store *store);
+/* How a client logs in, and where. Valid as long as the places and the user. */
+struct places_client {
+	struct afp_login login;
+	const char *volume;
+	unsigned int window;
+};
 
-/* Opens how's volume, unless it is there. 0 or a negative errno. */
-int places_add(struct places *p, const struct store_afp_begin *how, struct err *e);
+/*
+ * session outlives it. One that has no store is of another process, which alone makes and removes
+ * directories. 0 or a negative errno with a text. places_close() always.
+ */
+int places_open(struct places *p, const struct session *session, struct err *e);
+
+/* NULL: as the command itself. */
+struct places_client places_client(const struct places *p, const struct user *u,
+				   unsigned int window);
+
+/* Begins a client's store; scratch as engine_client's begin. */
+int places_begin(const struct places *p, const struct places_client *c, struct store **out,
+		 uint8_t *scratch, struct err *e);
+
+/* Opens the user's volume, unless it is there. 0 or a negative errno. */
+int places_add(struct places *p, const struct user *u, struct err *e);
+
+/* The password is not needed any more: all sessions are open. */
+void places_forget(struct places *p);
 
 /*
  * Makes base on each but the first, and, if all is set, lets all users write into it, also on the

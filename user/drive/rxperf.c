@@ -5,7 +5,7 @@
  */
 #include "drive/rxperf.h"
 
-#include "drive/callers.h"
+#include "drive/rx_clients.h"
 #include "drive/rx_waiting.h"
 #include "watch/threads.h"
 #include "watch/udpsockets.h"
@@ -20,13 +20,10 @@
 struct rxperf_run {
 	struct workload w;
 	const struct rxperf_cfg *cfg;
-	struct callers *callers;
 	/* Of the server's; NULL: it is not watched. */
 	struct threads *threads;
 	struct udpsockets *udp;
 	struct rx_waiting *asked; /* NULL: the server is not asked what waits in it */
-	unsigned int dead, silent, not_open;
-	uint64_t failed;
 };
 
 /* ---- what is worth a warning ---- */
@@ -44,7 +41,7 @@ static void note_buffer(struct rxperf_run *x, const struct run_phase *p)
 }
 
 static void drive_rxperf_note_failures(struct rxperf_run *x, const struct run_phase *p,
-				       const struct callers_sum *sum)
+				       const struct rx_clients_sum *sum)
 {
 	struct run_notes *warnings = &x->w.s.run.warnings;
 	const unsigned long long failed = sum->counts.failed, done = sum->counts.done;
@@ -134,26 +131,27 @@ static int note_looks(struct rxperf_run *x)
 
 static int drive_rxperf_measure(struct rxperf_run *x, unsigned int i, struct err *e)
 {
-	const struct rxperf_opts o = rxperf_test(x->cfg, i);
-	struct run_phase *p = run_phase(&x->w.s.run, i + 1, 1, rxperf_name(&o));
-	struct callers_sum sum;
+	struct rx_clients_test t = {
+		.cfg = x->cfg, .work = rxperf_test(x->cfg, i), .tick = drive_rxperf_tick, .user = x
+	};
+	struct run_phase *p = run_phase(&x->w.s.run, i + 1, 1, rxperf_name(&t.work));
+	const struct rx_clients_sum *sum = &t.sum;
 	int r;
 
 	if (!p)
 		return err_set(e, -ENOMEM, "out of memory");
 	session_region_begin(&x->w.s);
-	r = callers_do(x->callers, &o, p, &sum, e);
+	r = rx_clients_do(&t, p, e);
 	session_region_end(&x->w.s, p);
 	if (!p->load)
 		return r;
 	note_buffer(x, p);
-	drive_rxperf_note_failures(x, p, &sum);
+	drive_rxperf_note_failures(x, p, sum);
 	drive_rxperf_note_socket(x, p);
-	x->failed += sum.counts.failed;
-	x->dead += sum.dead;
-	x->silent += sum.silent;
-	x->not_open += sum.not_open;
-	if (!r && sum.silent == x->cfg->clients)
+	x->w.faults.refused |= sum->counts.failed != 0;
+	x->w.faults.lost |= sum->dead || sum->not_open;
+	x->w.faults.none_open |= sum->silent != 0;
+	if (!r && sum->silent == x->cfg->clients)
 		r = err_set(e, -ECONNREFUSED, "%s does not answer: %s", x->cfg->server,
 			    p->load->first_failure);
 	return r;
@@ -163,30 +161,15 @@ static int drive_rxperf_work(struct workload *w, struct err *e)
 {
 	struct rxperf_run *x = (struct rxperf_run *)w;
 	const struct rxperf_cfg *cfg = (const struct rxperf_cfg *)w->cfg;
-	const struct rxperf_opts probe = rxperf_probe(cfg);
-	const struct callers_opts o = {
-		.to = cfg->to,
-		.probe = cfg->probe ? &probe : NULL,
-		.own = { cfg->packet_len - RX_HEADER_LEN, cfg->window,
-			 cfg->no_jumbo ? 1 : RX_JUMBO_USUAL },
-		.clients = cfg->clients,
-		.buffer_len = cfg->udp_kib * 1024,
-		.timeout_ms = cfg->timeout_s * 1000,
-		.duration_ns = (uint64_t)cfg->duration_s * NS_PER_S,
-		.ramp_ns = cfg->ramp_ms * 1000000ull,
-		.tick = drive_rxperf_tick,
-		.user = x,
-	};
 	int r;
 
 	x->cfg = cfg;
+	w->faults.none_open = false;
 	r = begin_looks(x, e);
-	r = r ? r : callers_open(&x->callers, &o, e);
 	if (!r)
 		load_ready(&w->load);
 	for (unsigned int i = 0; !r && i < (cfg->small ? 1 : cfg->list.n); i++)
 		r = drive_rxperf_measure(x, i, e);
-	callers_close(x->callers);
 	if (x->asked)
 		rx_waiting_note(x->asked, &w->s.run);
 	if (note_looks(x) && !r)
@@ -202,20 +185,6 @@ static int drive_rxperf_describe(struct workload *w)
 	return rxperf_describe((const struct rxperf_cfg *)w->cfg, &w->s.run);
 }
 
-/* What failed is an error, also where the run is complete. */
-static int drive_rxperf_exit_code(const struct workload *w, enum outcome o)
-{
-	const struct rxperf_run *x = (const struct rxperf_run *)w;
-
-	if (o == OUTCOME_LOST && (x->silent || !x->cfg))
-		return OUTCOME_NO_SESSION;
-	if (o != OUTCOME_OK && o != OUTCOME_UNTRUSTED)
-		return (int)o;
-	if (x->dead || x->not_open)
-		return OUTCOME_LOST;
-	return x->failed ? OUTCOME_REFUSED : (int)o;
-}
-
 static const struct workload_type type = {
 	.name = "rx",
 	.set = "rxperf-3",
@@ -226,7 +195,6 @@ static const struct workload_type type = {
 	.many = true,
 	.describe = drive_rxperf_describe,
 	.work = drive_rxperf_work,
-	.exit_code = drive_rxperf_exit_code,
 };
 
 int rxperf_run(struct rxperf_cfg *cfg, rxperf_report *report)
@@ -242,6 +210,7 @@ int rxperf_run(struct rxperf_cfg *cfg, rxperf_report *report)
 	cmd_catch_signals();
 	is.report = report;
 	workload_init(&x->w, &is, &cfg->w);
+	x->w.faults.none_open = true; /* until it is known better */
 	code = workload_run(&x->w);
 	free(x);
 	return code;

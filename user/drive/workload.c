@@ -126,6 +126,19 @@ static int workload_report(struct workload *w, struct err *e)
 	return r ? err_set(e, r, "cannot print the report: %s", strerror(-r)) : 0;
 }
 
+static int workload_exit_code(const struct workload_faults *f, enum outcome o)
+{
+	if (o == OUTCOME_LOST && f->none_open)
+		return OUTCOME_NO_SESSION;
+	if (o != OUTCOME_OK && o != OUTCOME_UNTRUSTED)
+		return (int)o;
+	if (f->lost)
+		return OUTCOME_LOST;
+	if (f->refused)
+		return OUTCOME_REFUSED;
+	return o == OUTCOME_OK && f->slow ? OUTCOME_SLOW : (int)o;
+}
+
 int workload_run(struct workload *w)
 {
 	struct err e = { 0 };
@@ -145,7 +158,7 @@ int workload_run(struct workload *w)
 		o = o ? o : OUTCOME_FAILED;
 	}
 	o = session_save(&w->s, o);
-	r = w->type->exit_code ? w->type->exit_code(w, o) : (int)o;
+	r = w->type->exit_code ? w->type->exit_code(w, o) : workload_exit_code(&w->faults, o);
 	session_close(&w->s);
 	return r;
 }

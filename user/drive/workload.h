@@ -67,9 +67,17 @@ struct workload_type {
 	int (*work)(struct workload *w, struct err *e);
 	/* NULL: the first screen, or with -v the long report. 0, -ENOMEM, or of writing. */
 	int (*report)(struct workload *w, const struct report_opts *o);
-	/* NULL: the outcome itself. */
+	/* Of another tool's name; NULL: the outcome, with the faults. */
 	int (*exit_code)(const struct workload *w, enum outcome o);
 	size_t size; /* of the command's own state, which begins with a workload; 0: that alone */
+};
+
+/* What went wrong with clients: an error of its own, also where the run is complete. */
+struct workload_faults {
+	bool none_open; /* the server was never reached */
+	bool lost;      /* sessions */
+	bool refused;   /* some sessions, or actions */
+	bool slow;      /* a limit was not kept */
 };
 
 /* One run of a workload. Long: on the heap. A command's own state may begin with it. */
@@ -81,6 +89,7 @@ struct workload {
 	struct store_afp_opts store; /* of its store, but for machine and second volume */
 	struct load load;
 	struct load_hooks hooks; /* user is the workload itself */
+	struct workload_faults faults;
 };
 
 /* All 0 before. Afterwards a command may replace hooks, set and store. */

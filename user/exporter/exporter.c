@@ -166,7 +166,6 @@ static int exporter_run(const struct exporter_cfg *cfg)
 	if (exporter_begin(child, cfg, &e) == -EINVAL)
 		return cmd_usage_error("exporter", &e);
 	if (!e.code) {
-		cmd_allow_files();
 		cmd_note_rights(rights_drop(RIGHTS_WATCH), NULL);
 		o = exporter_watch(cfg, child);
 	}

@@ -4,13 +4,9 @@
  * one, adds up what they did, and answers those that have the metrics read or written.
  */
 #include "afp/afp.h"
-#include "app/cmd.h"
-#include "attach/comeback.h"
-#include "attach/guard.h"
+#include "attach/attach.h"
 #include "base/clock.h"
 #include "exporter/exporter.h"
-#include "kinds/kind.h"
-#include "watch/watch.h"
 
 #include <errno.h>
 #include <inttypes.h>
@@ -37,16 +33,13 @@ struct watcher {
 	const struct exporter_cfg *cfg;
 	struct exporter_child *child;
 	struct tally tally;
-	struct guard guard; /* over all lives of the server; the others are the children */
+	struct attach a; /* one life of the server after the other */
 	uint64_t created_ms, begun_ns;
-	uint64_t up_ns; /* begin of the last watch; 0: there was none */
 	uint32_t owner; /* of the server that was watched first, */
 	bool has_owner; /* if one was yet */
 	bool over;
 	enum outcome outcome; /* once it is over */
 	/* Of one life of the server: */
-	struct kind_found found;
-	struct watch *watch; /* NULL: nothing is watched */
 	char server[TALLY_TEXT_MAX];
 	int said; /* why there is no server */
 };
@@ -83,7 +76,7 @@ static void exporter_watch_take_times(struct watcher *w, struct tally_reading *r
 	struct procfs_times times;
 
 	for (unsigned int role = 0; role < AFS_N_ROLES; role++) {
-		if (l->n_parts || w->found.target.whole || !watch_times(w->watch, role, &times))
+		if (l->n_parts || w->a.found.target.whole || !watch_times(w->a.watch, role, &times))
 			continue;
 		exporter_watch_set(r, TALLY_CPU_NS + role, times.cpu_ns);
 		exporter_watch_set(r, TALLY_RUNQ_NS + role, times.runq_ns);
@@ -116,7 +109,7 @@ static void take_io(struct tally_reading *r)
 static int take_losses(struct watcher *w, struct tally_reading *r)
 {
 	struct run run = { 0 };
-	int e = watch_losses(w->watch, &run);
+	int e = watch_losses(w->a.watch, &run);
 
 	for (size_t i = 0; i < run.n_losses; i++)
 		tally_lose(r, run.loss[i].what, run.loss[i].n);
@@ -133,22 +126,22 @@ static int exporter_watch_take(struct watcher *w, struct tally_reading *r)
 	int e;
 
 	*r = (struct tally_reading) { 0 };
-	e = watch_glance(w->watch, &r->ledger);
+	e = watch_glance(w->a.watch, &r->ledger);
 	e = e ? e : take_losses(w, r);
 	if (e)
 		return e;
-	snprintf(r->rung, sizeof(r->rung), "%s", watch_rung(w->watch));
+	snprintf(r->rung, sizeof(r->rung), "%s", watch_rung(w->a.watch));
 	memcpy(r->server, w->server, sizeof(r->server));
-	r->port = comeback_port(&w->found, w->cfg->whom.port);
+	r->port = attach_port(&w->a, w->cfg->whom.port);
 	exporter_watch_take_times(w, r);
 	take_io(r);
-	watch_state(w->watch, &state);
+	watch_state(w->a.watch, &state);
 	r->sessions = state.sessions;
 	if (state.has_checks) {
 		exporter_watch_set(r, TALLY_AGREE, state.agree);
 		exporter_watch_set(r, TALLY_DISAGREE, state.disagree);
 	}
-	if (watch_price(w->watch, &ns))
+	if (watch_price(w->a.watch, &ns))
 		exporter_watch_set(r, TALLY_PROGRAMS_NS, ns);
 	return 0;
 }
@@ -171,11 +164,11 @@ static int exporter_watch_page(struct watcher *w, struct exporter_page *out)
 {
 	const struct openmetrics_style style = {
 		.created_ms = w->created_ms,
-		.own_ns = guard_own_ns() + w->guard.others_ns,
+		.own_ns = guard_own_ns() + w->a.guard.others_ns,
 		.port = w->cfg->whom.port,
 		.name = w->cfg->label,
 	};
-	int e = w->watch ? exporter_watch_read(w) : 0;
+	int e = w->a.watch ? exporter_watch_read(w) : 0;
 
 	e = e ? e : exporter_page_make(out, &w->tally, style);
 	if (e)
@@ -214,7 +207,7 @@ static void exporter_watch_answer(struct watcher *w, enum exporter_helper which)
 		exporter_watch_lose(w, which);
 		return;
 	}
-	w->guard.others_ns += ns - w->child[which].used_ns;
+	w->a.guard.others_ns += ns - w->child[which].used_ns;
 	w->child[which].used_ns = ns;
 	exporter_watch_tell(w, which);
 }
@@ -226,28 +219,35 @@ static void exporter_watch_look_at_clock(struct watcher *w)
 	if (cmd_stop)
 		exporter_watch_end(w, OUTCOME_OK);
 	if (!w->cfg->once || w->over ||
-	    (w->up_ns ? now - w->up_ns < interval_ns : now - w->begun_ns < NO_WATCH_NS))
+	    (w->a.begun_ns ? now - w->a.begun_ns < interval_ns : now - w->begun_ns < NO_WATCH_NS))
 		return;
 	exporter_watch_tell(w, EXPORTER_FILE);
 	exporter_watch_end(w, w->tally.up ? OUTCOME_OK : OUTCOME_NO_SESSION);
 }
 
 /* Answers meanwhile. */
-static void exporter_watch_wait(struct watcher *w, unsigned int ms)
+static int exporter_watch_until(void *user, uint64_t until_ns)
 {
-	uint64_t now = clock_now_ns(), end = now + (uint64_t)ms * NS_PER_MS, left;
+	struct watcher *w = user;
 	struct pollfd fd[EXPORTER_HELPERS];
+	uint64_t now, left_ms;
 
-	for (; !w->over && now < end; now = clock_now_ns()) {
+	while (!w->over && (now = clock_now_ns()) < until_ns) {
 		for (unsigned int i = 0; i < EXPORTER_HELPERS; i++)
 			fd[i] = (struct pollfd) { .fd = w->child[i].socket, .events = POLLIN };
-		left = (end - now) / NS_PER_MS + 1;
-		if (poll(fd, EXPORTER_HELPERS, left < POLL_MS ? (int)left : POLL_MS) > 0)
+		left_ms = (until_ns - now) / NS_PER_MS + 1;
+		if (poll(fd, EXPORTER_HELPERS, left_ms < POLL_MS ? (int)left_ms : POLL_MS) > 0)
 			for (unsigned int i = 0; i < EXPORTER_HELPERS; i++)
 				if (fd[i].revents)
 					exporter_watch_answer(w, i);
 		exporter_watch_look_at_clock(w);
 	}
+	return 0;
+}
+
+static void exporter_watch_wait(struct watcher *w, unsigned int ms)
+{
+	exporter_watch_until(w, clock_now_ns() + (uint64_t)ms * NS_PER_MS);
 }
 
 /* Begin */
@@ -255,7 +255,7 @@ static void exporter_watch_wait(struct watcher *w, unsigned int ms)
 /* What it says of itself: "Netatalk4.5.1". Asked before the watch begins, so it is not counted. */
 static void ask_version(struct watcher *w)
 {
-	const struct servers_entry *s = w->found.servers.n ? &w->found.servers.entry[0] : NULL;
+	const struct servers_entry *s = w->a.found.servers.n ? &w->a.found.servers.entry[0] : NULL;
 	char port[8];
 	bool any = s &&
 		   (!s->address[0] || !strcmp(s->address, "::") || !strcmp(s->address, "0.0.0.0"));
@@ -283,9 +283,9 @@ static bool exporter_watch_find(struct watcher *w)
 	int r;
 
 	for (; !w->over; exporter_watch_wait(w, LOOK_MS)) {
-		r = comeback_find(&w->found, kind_at(0), &wish, &e);
+		r = attach_find_again(&w->a, kind_at(0), &wish, &e);
 		if (!r) {
-			w->owner = w->found.owner;
+			w->owner = w->a.found.owner;
 			w->has_owner = true;
 			return true;
 		}
@@ -312,13 +312,12 @@ static bool exporter_watch_open(struct watcher *w)
 	int r;
 
 	ask_version(w);
-	r = watch_open_traced(&w->watch, &opts, &w->found.target, &e);
-	if (!r && watch_rung(w->watch))
+	r = attach_open(&w->a, &opts, false, &e);
+	if (!r && watch_rung(w->a.watch))
 		return true;
-	cmd_say("%s; trying again every %d seconds", r ? e.text : watch_why_off(w->watch),
+	cmd_say("%s; trying again every %d seconds", r ? e.text : watch_why_off(w->a.watch),
 		OFF_MS / 1000);
-	watch_free(w->watch);
-	w->watch = NULL;
+	attach_close(&w->a);
 	if (r == -ENOMEM)
 		exporter_watch_end(w, OUTCOME_FAILED);
 	exporter_watch_wait(w, OFF_MS);
@@ -332,11 +331,11 @@ static uint64_t wait_for_sessions(struct watcher *w)
 {
 	struct watch_state state;
 
-	for (int i = 0; i < END_TICKS && watch_state(w->watch, &state) && state.sessions; i++) {
+	for (int i = 0; i < END_TICKS && watch_state(w->a.watch, &state) && state.sessions; i++) {
 		exporter_watch_wait(w, TICK_MS);
-		watch_tick(w->watch);
+		watch_tick(w->a.watch);
 	}
-	return watch_state(w->watch, &state) ? state.sessions : 0;
+	return watch_state(w->a.watch, &state) ? state.sessions : 0;
 }
 
 static void say_ended(struct watcher *w)
@@ -346,28 +345,29 @@ static void say_ended(struct watcher *w)
 	if (left)
 		cmd_say(
 		    "process %d has ended; sessions of it that go on are not counted until it is there again: %" PRIu64,
-		    w->found.target.server, left);
+		    w->a.found.target.server, left);
 	else
-		cmd_say("process %d has ended", w->found.target.server);
+		cmd_say("process %d has ended", w->a.found.target.server);
+}
+
+static bool exporter_watch_is_over(void *user)
+{
+	return ((const struct watcher *)user)->over;
 }
 
 static void exporter_watch_work(struct watcher *w)
 {
-	char text[GUARD_TEXT_MAX];
+	static const struct attach_steps steps = { .wait = exporter_watch_until,
+						   .is_over = exporter_watch_is_over };
 
-	guard_begin(&w->guard, w->cfg->max_cpu, w->watch);
-	w->up_ns = clock_now_ns();
+	attach_begin(&w->a, w->cfg->max_cpu, 0);
 	exporter_watch_tell(w, EXPORTER_HTTP);
-	cmd_say("watching process %d (%s)%s%s", w->found.target.server, watch_rung(w->watch),
-		*w->found.note ? ": " : "", w->found.note);
-	while (!w->over && watch_lives(w->watch)) {
-		exporter_watch_wait(w, TICK_MS);
-		watch_tick(w->watch);
-		if (guard_over(&w->guard, w->watch)) {
-			cmd_say("%s", guard_text(&w->guard, text));
-			exporter_watch_end(w, OUTCOME_OK);
-		}
-	}
+	cmd_say("watching process %d (%s)%s%s", w->a.found.target.server, watch_rung(w->a.watch),
+		*w->a.found.note ? ": " : "", w->a.found.note);
+	attach_loop(&w->a, &steps, w);
+	attach_say_costly(&w->a);
+	if (cmd_stop || w->a.costly)
+		exporter_watch_end(w, OUTCOME_OK);
 	if (w->over)
 		return;
 	say_ended(w);
@@ -384,12 +384,10 @@ static void exporter_watch_life(struct watcher *w)
 		exporter_watch_work(w);
 		if (exporter_watch_read(w) || tally_end(&w->tally))
 			exporter_watch_lack_memory(w);
-		watch_free(w->watch);
-		w->watch = NULL;
+		attach_close(&w->a);
 		exporter_watch_tell(w, EXPORTER_HTTP);
 	}
-	kind_found_fini(&w->found);
-	w->found = (struct kind_found) { 0 };
+	attach_close(&w->a);
 }
 
 enum outcome exporter_watch(const struct exporter_cfg *cfg,

@@ -20,12 +20,9 @@
 struct load_run {
 	struct workload w;
 	const struct load_cfg *cfg;
-	struct crowd *crowd;
+	struct clients *clients;
 	struct ranks *ranks; /* NULL: this is the only process */
 	unsigned int not_open, lost;
-	bool none_open;
-	uint64_t failed;
-	bool slow; /* a limit was not kept */
 	struct timeline_changes changes;
 	struct users users;
 	struct timeline timeline;
@@ -58,14 +55,12 @@ static void main_load_wait_for_end(struct load_run *l)
 {
 	uint64_t begun_ns = clock_now_ns(), shown_ns = 0, now_ns;
 
-	while (!crowd_wait(l->crowd, TICK_NS)) {
+	while (!clients_wait(l->clients, TICK_NS)) {
 		now_ns = clock_now_ns();
-		if (l->w.s.watch)
-			watch_tick(l->w.s.watch);
 		ranks_look(l->ranks);
 		timeline_tick(&l->timeline, now_ns);
-		if (steady_tick(&l->steady, now_ns, crowd_done(l->crowd)))
-			crowd_measure(l->crowd);
+		if (steady_tick(&l->steady, now_ns, clients_done(l->clients)))
+			clients_measure(l->clients);
 		if (now_ns - shown_ns >= NS_PER_S)
 			main_load_show(l, begun_ns, now_ns);
 		if (now_ns - shown_ns >= NS_PER_S)
@@ -73,33 +68,6 @@ static void main_load_wait_for_end(struct load_run *l)
 	}
 	if (isatty(fileno(l->w.s.progress)))
 		fputs("\r\033[K", l->w.s.progress);
-}
-
-static uint64_t commands_of(const struct run_phase *p)
-{
-	uint64_t n = 0;
-
-	for (size_t i = 0; i < p->n_commands; i++)
-		n += p->command[i]->latency.n;
-	return n;
-}
-
-static void main_load_set_metrics(struct run_phase *p)
-{
-	const struct run_load *load = p->load;
-	struct run_action all;
-	uint64_t bytes = 0;
-
-	run_load_all(load, &all);
-	for (unsigned int i = 0; i < load->n_clients; i++)
-		bytes += load->client[i].bytes;
-	run_set(p, METRIC_ELAPSED,
-		load->done_ns > load->begin_ns ? load->done_ns - load->begin_ns
-					       : load->end_ns - load->begin_ns);
-	run_set(p, METRIC_OPS, commands_of(p));
-	run_set(p, METRIC_ERRORS, all.failed);
-	run_set(p, METRIC_BYTES, bytes);
-	run_set(p, METRIC_CLIENT_CPU, load->cpu_ns);
 }
 
 static void note_steady(struct load_run *l, struct run_load *load, uint64_t start_ns)
@@ -137,7 +105,7 @@ static void main_load_note_failures(struct load_run *l, const struct run_phase *
 			 "%llu actions of the probe failed, the first: %s",
 			 (unsigned long long)probe.failed, p->probe->first_failure);
 	l->lost += p->load->n_lost + (p->probe ? p->probe->n_lost : 0);
-	l->failed = (uint64_t)p->value[METRIC_ERRORS] + probe.failed;
+	l->w.faults.refused |= p->value[METRIC_ERRORS] || probe.failed;
 }
 
 /*
@@ -161,7 +129,7 @@ static void note_starved(struct load_run *l, const struct run_phase *p)
 		 "%u of %u clients completed no action in the measured time: how long they waited "
 		 "is in no figure",
 		 starved, p->load->n_clients);
-	l->slow |= cfg->slos.n != 0;
+	l->w.faults.slow |= cfg->slos.n != 0;
 }
 
 /* An action that is in no figure matters where it was longer than all that are. */
@@ -190,7 +158,7 @@ static bool all_lost(const struct run_load *load)
 static int main_load_measure(struct load_run *l, struct err *e)
 {
 	const struct load_cfg *cfg = l->cfg;
-	struct crowd_load how;
+	struct engine_job how;
 	struct session *s = &l->w.s;
 	struct run_phase *p = run_phase(&s->run, 1, 1, cfg->mix.name);
 	int r;
@@ -201,7 +169,7 @@ static int main_load_measure(struct load_run *l, struct err *e)
 	load_plan(cfg, &how);
 	how.begin_ns = ranks_start(l->ranks);
 	p->start_ns = how.begin_ns ? how.begin_ns : clock_now_ns();
-	r = crowd_start(l->crowd, &how, e);
+	r = clients_start(l->clients, &how, e);
 	if (r)
 		return r;
 	ranks_await_start(l->ranks);
@@ -210,14 +178,16 @@ static int main_load_measure(struct load_run *l, struct err *e)
 	steady_begin(&l->steady, p->start_ns + how.ramp_ns, how.settle_ns);
 	main_load_wait_for_end(l);
 	timeline_end(&l->timeline, p);
-	r = crowd_join(l->crowd, p, e);
+	r = clients_join(l->clients, p, e);
 	r = r ? r : ranks_gather(l->ranks, p, &s->run.warnings, e);
 	session_region_end(s, p);
 	if (r)
 		return r;
-	main_load_set_metrics(p);
+	clients_set_metrics(p);
+	if (!p->value[METRIC_ELAPSED])
+		run_set(p, METRIC_ELAPSED, p->load->end_ns - p->load->begin_ns);
 	note_steady(l, p->load, p->start_ns);
-	l->slow = !slo_judge(&cfg->slos, p->load, p->probe);
+	l->w.faults.slow = !slo_judge(&cfg->slos, p->load, p->probe);
 	main_load_note_failures(l, p);
 	note_starved(l, p);
 	note_early(l, p->load);
@@ -231,28 +201,35 @@ static int main_load_measure(struct load_run *l, struct err *e)
 	return 0;
 }
 
-static void on_begun(void *user)
+/* The directory, which is there for other processes, too; then the files. */
+static int main_load_make(struct load_run *l, struct err *e)
 {
-	ranks_make(((struct load_run *)user)->ranks);
+	int r = load_clients_prepare(l->clients, e);
+
+	if (!r)
+		ranks_make(l->ranks);
+	return r ? r : load_clients_make(l->clients, e);
 }
 
 /* The sessions, then the files; other processes do the same at the same time. */
-static int open_and_make(struct load_run *l, const struct crowd_opts *o, struct err *e)
+static int open_and_make(struct load_run *l, const struct load_clients_opts *o, struct err *e)
 {
 	struct run_notes *warnings = &l->w.s.run.warnings;
 	const struct ranks_opts all = load_ranks(l->cfg);
 	const char *why;
 	int r = l->cfg->mpi ? ranks_open(&l->ranks, &all, e) : 0;
 
-	r = r ? r : crowd_open(&l->crowd, o, &l->not_open, e);
+	r = r ? r : load_clients_open(&l->clients, o, &l->not_open, e);
 	r = r ? r : ranks_opened(l->ranks, &l->not_open, e);
 	if (!r && l->not_open)
 		run_note(warnings, "sessions", "%u of %u sessions could not be opened: %s",
 			 l->not_open, l->cfg->clients, e->text);
-	if (!r && !l->cfg->remove_set)
-		r = crowd_make(l->crowd, e);
+	if (!r && l->cfg->remove_set)
+		load_clients_take_set(l->clients);
+	else if (!r)
+		r = main_load_make(l, e);
 	r = r ? r : ranks_made(l->ranks, e);
-	l->lost = l->crowd ? crowd_lost(l->crowd, &why) : 0;
+	l->lost = l->clients ? clients_lost(l->clients, &why) : 0;
 	if (!r && l->lost)
 		run_note(warnings, "lost", "%u sessions were lost before the load began: %s",
 			 l->lost, why);
@@ -262,52 +239,35 @@ static int open_and_make(struct load_run *l, const struct crowd_opts *o, struct 
 static int main_load_work(struct workload *w, struct err *e)
 {
 	struct load_run *l = (struct load_run *)w;
-	struct crowd_opts o = { .mix = &l->cfg->mix,
-				.users = &l->users,
-				.session = &w->s,
-				.clients = l->cfg->clients,
-				.threads = l->cfg->threads,
-				.directories = l->cfg->directories,
-				.set_of = (pid_t)l->cfg->set_of,
-				.remove_set = l->cfg->remove_set,
-				.seed = l->cfg->seed,
-				.realtime = l->cfg->realtime,
-				.probe = !l->cfg->no_probe && !l->cfg->remove_set,
-				.begun = on_begun,
-				.user = l };
+	struct load_clients_opts o = { .mix = &l->cfg->mix,
+				       .users = &l->users,
+				       .session = &w->s,
+				       .clients = l->cfg->clients,
+				       .threads = l->cfg->threads,
+				       .directories = l->cfg->directories,
+				       .set = l->cfg->set_of ? LOAD_SET_OF_PROCESS : LOAD_SET_OWN,
+				       .set_of = (pid_t)l->cfg->set_of,
+				       .seed = l->cfg->seed,
+				       .realtime = l->cfg->realtime,
+				       .probe = !l->cfg->no_probe && !l->cfg->remove_set };
 	struct err gone = { 0 };
 	int r, left;
 
 	load_deal(l->cfg, &o);
 	r = open_and_make(l, &o, e);
-	l->none_open = r == -ECONNREFUSED;
+	w->faults.none_open = r == -ECONNREFUSED;
 	if (!r && !l->cfg->remove_set) {
 		load_ready(&w->load);
 		r = main_load_measure(l, e);
 	}
 	ranks_close(l->ranks);
-	left = crowd_close(l->crowd, &gone);
+	left = clients_close(l->clients, &gone);
 	if (left && l->cfg->remove_set && !r)
 		r = err_set(e, left, "not all files could be removed: %s", gone.text);
-	l->crowd = NULL;
+	w->faults.lost = l->lost;
+	w->faults.refused |= l->not_open;
 	timeline_end_changes(&l->changes);
 	return r;
-}
-
-/* What the server refused or lost is an error of its own, also where the run is complete. */
-static int main_load_exit_code(const struct workload *w, enum outcome o)
-{
-	const struct load_run *l = (const struct load_run *)w;
-
-	if (o == OUTCOME_LOST && l->none_open)
-		return OUTCOME_NO_SESSION;
-	if (o != OUTCOME_OK && o != OUTCOME_UNTRUSTED)
-		return (int)o;
-	if (l->lost)
-		return OUTCOME_LOST;
-	if (l->not_open || l->failed)
-		return OUTCOME_REFUSED;
-	return o == OUTCOME_OK && l->slow ? OUTCOME_SLOW : (int)o;
 }
 
 static int main_load_describe(struct workload *w)
@@ -343,7 +303,6 @@ int cmd_load(int argc, char **argv)
 		.prepare = main_load_prepare,
 		.describe = main_load_describe,
 		.work = main_load_work,
-		.exit_code = main_load_exit_code,
 		.size = sizeof(struct load_run),
 	};
 	struct load_cfg cfg = LOAD_DEFAULTS;

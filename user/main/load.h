@@ -4,7 +4,7 @@
 
 /* The options of afpscope load. */
 
-#include "drive/crowd.h"
+#include "drive/load_clients.h"
 #include "drive/slo.h"
 #include "drive/timeline.h"
 #include "drive/users.h"
@@ -50,7 +50,7 @@ struct load_cfg {
 int load_check(struct workload_cfg *base, struct err *e);
 
 /* What this process's clients do, and when; but for begin_ns. */
-void load_plan(const struct load_cfg *cfg, struct crowd_load *out);
+void load_plan(const struct load_cfg *cfg, struct engine_job *out);
 
 /* Into the options of a run. 0 or -ENOMEM. */
 int load_describe(const struct load_cfg *cfg, struct run_notes *o);
@@ -58,7 +58,7 @@ int load_describe(const struct load_cfg *cfg, struct run_notes *o);
 /* What the ranks have in common; the share of this process: clients, numbers, threads. Nothing to
  * do without --mpi. */
 struct ranks_opts load_ranks(const struct load_cfg *cfg);
-void load_deal(const struct load_cfg *cfg, struct crowd_opts *o);
+void load_deal(const struct load_cfg *cfg, struct load_clients_opts *o);
 
 /* For workload_type.elsewhere: the exit code of a rank other than 0; -1: this is rank 0. */
 int load_elsewhere(struct workload_cfg *base);

@@ -246,9 +246,9 @@ static unsigned int load_opts_queue_of(const struct load_cfg *cfg)
 	return share ? share : 1;
 }
 
-void load_plan(const struct load_cfg *cfg, struct crowd_load *out)
+void load_plan(const struct load_cfg *cfg, struct engine_job *out)
 {
-	*out = (struct crowd_load) {
+	*out = (struct engine_job) {
 		.duration_ns = cfg->duration_s * NS_PER_S,
 		.ramp_ns = cfg->ramp_s * NS_PER_S,
 		.settle_ns = cfg->steady_s * NS_PER_S,

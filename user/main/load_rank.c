@@ -23,7 +23,7 @@ struct ranks_opts load_ranks(const struct load_cfg *cfg)
 				     .cfg = cfg };
 }
 
-void load_deal(const struct load_cfg *cfg, struct crowd_opts *o)
+void load_deal(const struct load_cfg *cfg, struct load_clients_opts *o)
 {
 	const struct ranks_opts all = load_ranks(cfg);
 	struct ranks_share share;
@@ -45,56 +45,57 @@ struct load_guest {
 	const struct load_cfg *cfg;
 	struct session session;
 	struct users users;
-	struct crowd *crowd;
+	struct clients *clients;
 };
 
 static int load_rank_open_sessions(void *user, const char *base, unsigned int *not_open,
 				   struct err *e)
 {
 	struct load_guest *g = user;
-	struct crowd_opts o = { .mix = &g->cfg->mix,
-				.users = &g->users,
-				.session = &g->session,
-				.threads = g->cfg->threads,
-				.directories = g->cfg->directories,
-				.seed = g->cfg->seed,
-				.realtime = g->cfg->realtime,
-				.guest = base };
+	struct load_clients_opts o = { .mix = &g->cfg->mix,
+				       .users = &g->users,
+				       .session = &g->session,
+				       .threads = g->cfg->threads,
+				       .directories = g->cfg->directories,
+				       .seed = g->cfg->seed,
+				       .realtime = g->cfg->realtime,
+				       .set = LOAD_SET_OF_OTHER,
+				       .base = base };
 
 	load_deal(g->cfg, &o);
-	return crowd_open(&g->crowd, &o, not_open, e);
+	return load_clients_open(&g->clients, &o, not_open, e);
 }
 
 static int load_rank_make_files(void *user, struct err *e)
 {
-	return crowd_make(((struct load_guest *)user)->crowd, e);
+	return load_clients_make(((struct load_guest *)user)->clients, e);
 }
 
 static int load_rank_start(void *user, uint64_t begin_ns, struct err *e)
 {
 	const struct load_guest *g = user;
-	struct crowd_load how;
+	struct engine_job how;
 
 	load_plan(g->cfg, &how);
 	how.begin_ns = begin_ns;
-	return crowd_start(g->crowd, &how, e);
+	return clients_start(g->clients, &how, e);
 }
 
 static bool load_rank_wait_for(void *user, uint64_t ns)
 {
-	return crowd_wait(((struct load_guest *)user)->crowd, ns);
+	return clients_wait(((struct load_guest *)user)->clients, ns);
 }
 
 static int load_rank_join(void *user, struct run_phase *p, struct err *e)
 {
-	return crowd_join(((struct load_guest *)user)->crowd, p, e);
+	return clients_join(((struct load_guest *)user)->clients, p, e);
 }
 
 static void load_rank_end(void *user)
 {
 	struct err left = { 0 };
 
-	crowd_close(((struct load_guest *)user)->crowd, &left);
+	clients_close(((struct load_guest *)user)->clients, &left);
 }
 
 int load_elsewhere(struct workload_cfg *base)

@@ -3,7 +3,7 @@
  * afpscope probe: what one user feels, for as long as one likes: the probe of a load (work/probe.h)
  * without the load.
  */
-#include "drive/crowd.h"
+#include "drive/load_clients.h"
 #include "drive/slo.h"
 #include "drive/workload.h"
 
@@ -27,9 +27,7 @@ struct probe_run {
 	struct workload w;
 	const struct probe_cfg *cfg;
 	struct mix mix; /* nothing: only the probe works */
-	struct crowd *crowd;
-	bool slow, none_open;
-	uint64_t failed;
+	struct clients *clients;
 };
 
 #define AT(field) offsetof(struct probe_cfg, field)
@@ -98,10 +96,8 @@ static void main_probe_wait_for_end(struct probe_run *r)
 	time_t began = time(NULL);
 	size_t shown = 0;
 
-	while (!crowd_wait(r->crowd, TICK_NS)) {
-		if (r->w.s.watch)
-			watch_tick(r->w.s.watch);
-		while (!r->cfg->quiet && crowd_probed(r->crowd, shown, &second)) {
+	while (!clients_wait(r->clients, TICK_NS)) {
+		while (!r->cfg->quiet && clients_probed(r->clients, shown, &second)) {
 			shown++;
 			print_second(r->w.s.progress, &second, began + (time_t)shown);
 		}
@@ -111,7 +107,7 @@ static void main_probe_wait_for_end(struct probe_run *r)
 static int main_probe_measure(struct probe_run *r, struct err *e)
 {
 	unsigned int duration_s = r->cfg->duration_s ? r->cfg->duration_s : SECONDS_MAX;
-	const struct crowd_load how = { .duration_ns = (uint64_t)duration_s * NS_PER_S };
+	const struct engine_job how = { .duration_ns = (uint64_t)duration_s * NS_PER_S };
 	struct session *s = &r->w.s;
 	struct run_phase *p = run_phase(&s->run, 1, 1, "probe");
 	struct run_action all;
@@ -120,11 +116,11 @@ static int main_probe_measure(struct probe_run *r, struct err *e)
 	if (!p)
 		return err_set(e, -ENOMEM, "out of memory");
 	session_region_begin(s);
-	rc = crowd_start(r->crowd, &how, e);
+	rc = clients_start(r->clients, &how, e);
 	if (rc)
 		return rc;
 	main_probe_wait_for_end(r);
-	rc = crowd_join(r->crowd, p, e);
+	rc = clients_join(r->clients, p, e);
 	session_region_end(s, p);
 	if (rc)
 		return rc;
@@ -132,11 +128,11 @@ static int main_probe_measure(struct probe_run *r, struct err *e)
 	run_set(p, METRIC_ELAPSED, p->probe->end_ns - p->probe->begin_ns);
 	run_set(p, METRIC_ERRORS, all.failed);
 	run_set(p, METRIC_CLIENT_CPU, p->probe->cpu_ns);
-	r->failed = all.failed;
-	r->slow = !slo_judge(&r->cfg->slos, p->probe, p->probe);
-	if (r->failed)
+	r->w.faults.refused = all.failed;
+	r->w.faults.slow = !slo_judge(&r->cfg->slos, p->probe, p->probe);
+	if (all.failed)
 		run_note(&s->run.warnings, "failed", "%llu actions failed, the first: %s",
-			 (unsigned long long)r->failed, p->probe->first_failure);
+			 (unsigned long long)all.failed, p->probe->first_failure);
 	/* ^C is how it ends that was given no end */
 	if (!r->cfg->duration_s)
 		cmd_stop = 0;
@@ -151,21 +147,22 @@ static int main_probe_measure(struct probe_run *r, struct err *e)
 static int main_probe_work(struct workload *w, struct err *e)
 {
 	struct probe_run *r = (struct probe_run *)w;
-	const struct crowd_opts o = {
+	const struct load_clients_opts o = {
 		.mix = &r->mix, .session = &w->s, .threads = 1, .probe = true
 	};
 	unsigned int not_open;
 	int rc;
 
 	r->cfg = (const struct probe_cfg *)w->cfg;
-	rc = crowd_open(&r->crowd, &o, &not_open, e);
-	r->none_open = rc == -ECONNREFUSED;
-	rc = rc ? rc : crowd_make(r->crowd, e);
+	rc = load_clients_open(&r->clients, &o, &not_open, e);
+	w->faults.none_open = rc == -ECONNREFUSED;
+	rc = rc ? rc : load_clients_prepare(r->clients, e);
+	rc = rc ? rc : load_clients_make(r->clients, e);
 	if (!rc) {
 		load_ready(&w->load);
 		rc = main_probe_measure(r, e);
 	}
-	crowd_close(r->crowd, NULL);
+	clients_close(r->clients, NULL);
 	return rc;
 }
 
@@ -174,19 +171,6 @@ static int main_probe_describe(struct workload *w)
 	const struct probe_cfg *cfg = (const struct probe_cfg *)w->cfg;
 
 	return run_note(&w->s.run.options, "duration_s", "%u", cfg->duration_s);
-}
-
-static int main_probe_exit_code(const struct workload *w, enum outcome o)
-{
-	const struct probe_run *r = (const struct probe_run *)w;
-
-	if (o == OUTCOME_LOST && r->none_open)
-		return OUTCOME_NO_SESSION;
-	if (o != OUTCOME_OK && o != OUTCOME_UNTRUSTED)
-		return (int)o;
-	if (r->failed)
-		return OUTCOME_REFUSED;
-	return o == OUTCOME_OK && r->slow ? OUTCOME_SLOW : (int)o;
 }
 
 int cmd_probe(int argc, char **argv)
@@ -204,7 +188,6 @@ int cmd_probe(int argc, char **argv)
 		.check = main_probe_check,
 		.describe = main_probe_describe,
 		.work = main_probe_work,
-		.exit_code = main_probe_exit_code,
 		.size = sizeof(struct probe_run),
 	};
 	struct probe_cfg cfg = { .w = WORKLOAD_DEFAULTS };

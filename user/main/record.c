@@ -7,8 +7,7 @@
 #include "app/child.h"
 #include "app/cmd.h"
 #include "app/output.h"
-#include "attach/comeback.h"
-#include "attach/guard.h"
+#include "attach/attach.h"
 #include "attach/sampler.h"
 #include "base/clock.h"
 #include "base/opt.h"
@@ -16,7 +15,6 @@
 #include "drive/rx_waiting.h"
 #include "host/rights.h"
 #include "host/sample.h"
-#include "kinds/kind.h"
 #include "report/cell.h"
 #include "report/report.h"
 #include "watch/threads.h"
@@ -34,7 +32,6 @@
 #include <unistd.h>
 
 #define COMEBACK_MS 5000 /* so long a server that has ended is waited for */
-#define TICK_NS     100000000u
 #define NS_PER_S    1000000000u
 
 const char *const record_watch_choices[] = { "auto", "bpf", "proc", NULL };
@@ -42,8 +39,7 @@ const char *const record_watch_choices[] = { "auto", "bpf", "proc", NULL };
 struct record {
 	const struct record_cfg *cfg;
 	const struct kind *kind;
-	struct kind_found found;
-	struct watch *watch;
+	struct attach a;
 	struct threads *threads;  /* NULL: not shown of this kind */
 	struct udpsockets *udp;   /* likewise */
 	struct rx_waiting *asked; /* NULL: it is not asked what waits in it */
@@ -52,12 +48,10 @@ struct record {
 	struct runs_folder folder;
 	struct child child;
 	struct diagnose diagnose;
-	struct guard guard;
-	bool costly;      /* more than --max-cpu */
 	int command_code; /* COMMAND's own exit code, as of a shell; 0: it was ended from here */
 	struct run run;
-	uint64_t begun_ns, begun_cpu_ns;
 	struct ledger before;
+	uint64_t sample_ns; /* the next, due; UINT64_MAX: none */
 };
 
 /* clang-format off */
@@ -119,14 +113,14 @@ static int record_find(struct record *rec, struct err *e)
 	int r, other;
 
 	/* What is named may be of another kind, of which only its own programs are. */
-	if (any && named && !kind_find_other(&rec->kind, &rec->found, &wish, e))
+	if (any && named && !kind_find_other(&rec->kind, &rec->a.found, &wish, e))
 		return 0;
 	*e = (struct err) { 0 };
-	r = kind_find(rec->kind, &rec->found, &wish, e);
+	r = kind_find(rec->kind, &rec->a.found, &wish, e);
 	/* A diagnosis is of whatever server there is; of several of AFP one must be named. */
 	if (!r || r == -ENOTUNIQ || !any)
 		return r;
-	other = kind_find_other(&rec->kind, &rec->found, &wish, e);
+	other = kind_find_other(&rec->kind, &rec->a.found, &wish, e);
 	if (other == -ENOTUNIQ)
 		return other;
 	if (other)
@@ -151,15 +145,15 @@ static int record_describe(struct record *rec)
 	if (cfg->volume)
 		r |= run_note(o, "volume", "%s", cfg->volume);
 	r |= run_note(o, "watch", "%s", record_watch_choices[cfg->watch]);
-	if (*rec->found.note)
-		r |= run_note(&rec->run.warnings, "server", "%s", rec->found.note);
-	return r ? -ENOMEM : rec->kind->describe(&rec->found, &rec->run);
+	if (*rec->a.found.note)
+		r |= run_note(&rec->run.warnings, "server", "%s", rec->a.found.note);
+	return r ? -ENOMEM : rec->kind->describe(&rec->a.found, &rec->run);
 }
 
 /* After the rights were given up, so that only what is kept is used. */
 static int begin_sampling(struct record *rec, struct err *e)
 {
-	const char *rung = watch_rung(rec->watch);
+	const char *rung = watch_rung(rec->a.watch);
 	unsigned int hz = rec->cfg->hz;
 
 	if (!hz && rung && !strcmp(rung, "proc"))
@@ -167,18 +161,15 @@ static int begin_sampling(struct record *rec, struct err *e)
 	if (!hz)
 		return 0;
 	run_note(&rec->run.options, "sample_hz", "%u", hz);
-	return sampler_open(&rec->sampler, hz, rec->watch, e);
+	return sampler_open(&rec->sampler, hz, rec->a.watch, e);
 }
 
-static enum outcome record_begin(struct record *rec, struct err *e)
+/* What the run is of, and where it is kept. */
+static enum outcome record_open_run(struct record *rec, struct err *e)
 {
 	const struct record_cfg *cfg = rec->cfg;
-	struct watch_opts watch = { 0 };
-	int r = record_find(rec, e);
+	int r = run_init(&rec->run, cfg->name, cfg->name);
 
-	if (r)
-		return r == -EACCES ? OUTCOME_UNTRUSTED : OUTCOME_NO_SESSION;
-	r = run_init(&rec->run, cfg->name, cfg->name);
 	rec->run.kind = &rec->kind->is;
 	if (!r && run_has_threads(&rec->run) && !(rec->threads = threads_new()))
 		r = -ENOMEM;
@@ -190,25 +181,40 @@ static enum outcome record_begin(struct record *rec, struct err *e)
 	}
 	r = runs_open(&rec->folder, &cfg->runs, cfg->trace.what, &rec->run, e);
 	r = r ? r : tracing_open(&rec->tracing, &cfg->trace, &rec->folder, &rec->run, e);
-	if (r)
-		return runs_refused(r);
-	if (cfg->command && child_start(&rec->child, cfg->command, e))
-		return OUTCOME_FAILED;
-	cmd_allow_files();
-	watch.mode = (enum watch_mode)cfg->watch;
+	return r ? runs_refused(r) : OUTCOME_OK;
+}
+
+static enum outcome record_attach(struct record *rec, struct err *e)
+{
+	const struct record_cfg *cfg = rec->cfg;
+	struct watch_opts watch = { .mode = (enum watch_mode)cfg->watch };
+
 	tracing_sink(rec->tracing, &watch.sink);
 	if (cfg->judge)
 		watch.sink.what |= AFS_TRACE_ASKED;
-	if (watch_open_traced(&rec->watch, &watch, &rec->found.target, e))
+	if (attach_open(&rec->a, &watch, false, e))
 		return OUTCOME_FAILED;
-	if (watch_why_off(rec->watch)) {
-		err_set(e, -EACCES, "cannot watch the server: %s", watch_why_off(rec->watch));
+	if (watch_why_off(rec->a.watch)) {
+		err_set(e, -EACCES, "cannot watch the server: %s", watch_why_off(rec->a.watch));
 		return OUTCOME_UNTRUSTED;
 	}
 	cmd_note_rights(rights_drop(cfg->hz && sample_wants_taskstats() ? RIGHTS_TASKSTATS : 0),
 			&rec->run.warnings);
-	tracing_start(rec->tracing, rec->watch, NULL, &rec->run);
+	tracing_start(rec->tracing, rec->a.watch, NULL, &rec->run);
 	return begin_sampling(rec, e) ? OUTCOME_FAILED : OUTCOME_OK;
+}
+
+static enum outcome record_begin(struct record *rec, struct err *e)
+{
+	const struct record_cfg *cfg = rec->cfg;
+	int r = record_find(rec, e);
+	enum outcome o = r ? attach_not_found(r) : record_open_run(rec, e);
+
+	if (o)
+		return o;
+	if (cfg->command && child_start(&rec->child, cfg->command, e))
+		return OUTCOME_FAILED;
+	return record_attach(rec, e);
 }
 
 /* Time */
@@ -218,7 +224,7 @@ static uint64_t record_answered(struct record *rec)
 	struct ledger now = { 0 };
 	uint64_t n;
 
-	if (watch_glance(rec->watch, &now))
+	if (watch_glance(rec->a.watch, &now))
 		return 0;
 	n = ledger_answered(&now);
 	ledger_fini(&now);
@@ -228,9 +234,9 @@ static uint64_t record_answered(struct record *rec)
 static void look_at_threads(struct record *rec)
 {
 	if (rec->threads)
-		threads_look(rec->threads, rec->watch);
+		threads_look(rec->threads, rec->a.watch);
 	if (rec->udp)
-		udpsockets_look(rec->udp, rec->watch);
+		udpsockets_look(rec->udp, rec->a.watch);
 	if (rec->asked)
 		rx_waiting_tick(rec->asked);
 }
@@ -239,7 +245,7 @@ static void look_at_threads(struct record *rec)
 static void record_show(struct record *rec, bool last)
 {
 	static const char clear[] = "\r\033[K";
-	double s = (double)(clock_now_ns() - rec->begun_ns) / NS_PER_S;
+	double s = (double)(clock_now_ns() - rec->a.begun_ns) / NS_PER_S;
 	char of[16] = "";
 
 	if (rec->cfg->seconds)
@@ -262,67 +268,51 @@ static void say_begun(const struct record *rec)
 {
 	if (!rec->cfg->command && !isatty(STDERR_FILENO))
 		cmd_say("recording process %d; Ctrl-C or SIGINT ends the recording",
-			rec->found.target.server);
+			rec->a.found.target.server);
 }
 
-static bool record_is_over(struct record *rec, uint64_t now)
+static bool record_is_over(void *user)
 {
-	const struct record_cfg *cfg = rec->cfg;
+	struct record *rec = user;
 
-	if (cmd_stop || rec->costly || (cfg->command && child_ended(&rec->child)))
-		return true;
-	if (cfg->seconds && now - rec->begun_ns >= (uint64_t)cfg->seconds * NS_PER_S)
-		return true;
-	return !watch_lives(rec->watch);
+	return rec->cfg->command && child_ended(&rec->child);
 }
 
-static void sleep_until(uint64_t ns)
+static int record_wait(void *user, uint64_t until_ns)
 {
-	const struct timespec until = { .tv_sec = (time_t)(ns / NS_PER_S),
-					.tv_nsec = (long)(ns % NS_PER_S) };
+	struct record *rec = user;
+	uint64_t now, missed;
 
-	clock_nanosleep(CLOCK_MONOTONIC, TIMER_ABSTIME, &until, NULL);
+	clock_sleep_until(until_ns < rec->sample_ns ? until_ns : rec->sample_ns);
+	now = clock_now_ns();
+	if (now < rec->sample_ns)
+		return 0;
+	rec->sample_ns = sampler_next(rec->sample_ns, sampler_period_ns(rec->sampler), now,
+				      &missed);
+	sampler_tick(rec->sampler, missed);
+	return 0;
 }
 
-static uint64_t record_least(uint64_t a, uint64_t b)
+static void record_tick(void *user)
 {
-	return a < b ? a : b;
+	struct record *rec = user;
+
+	if (rec->threads)
+		threads_tick(rec->threads, rec->a.watch);
+	if (rec->udp)
+		udpsockets_look(rec->udp, rec->a.watch);
+	if (rec->asked)
+		rx_waiting_tick(rec->asked);
+	sampler_look(rec->sampler);
 }
 
-static void record_wait_for_end(struct record *rec)
+static int record_look(void *user)
 {
-	uint64_t period_ns = rec->sampler ? sampler_period_ns(rec->sampler) : 0, missed;
-	uint64_t now = rec->begun_ns, shown = now, look_ns = now + TICK_NS;
-	uint64_t sample_ns = rec->sampler ? now + period_ns : UINT64_MAX;
-	uint64_t end_ns = rec->cfg->seconds ? now + (uint64_t)rec->cfg->seconds * NS_PER_S
-					    : UINT64_MAX;
+	struct record *rec = user;
 
-	while (!record_is_over(rec, now)) {
-		sleep_until(record_least(end_ns, record_least(look_ns, sample_ns)));
-		now = clock_now_ns();
-		if (now >= sample_ns) {
-			sample_ns = sampler_next(sample_ns, period_ns, now, &missed);
-			sampler_tick(rec->sampler, missed);
-		}
-		if (now >= look_ns) {
-			look_ns = sampler_next(look_ns, TICK_NS, now, &missed);
-			watch_tick(rec->watch);
-			if (rec->threads)
-				threads_tick(rec->threads, rec->watch);
-			if (rec->udp)
-				udpsockets_look(rec->udp, rec->watch);
-			if (rec->asked)
-				rx_waiting_tick(rec->asked);
-			sampler_look(rec->sampler);
-		}
-		if (now - shown >= NS_PER_S) {
-			record_show(rec, false);
-			rec->costly = guard_over(&rec->guard, rec->watch);
-			diagnose_tick(&rec->diagnose);
-			shown = now;
-		}
-	}
-	record_show(rec, true);
+	record_show(rec, false);
+	diagnose_tick(&rec->diagnose);
+	return 0;
 }
 
 static void note_command(struct record *rec)
@@ -349,20 +339,20 @@ static void note_command(struct record *rec)
 /* A session's end is not its server's. */
 static void take_server_end(struct record *rec)
 {
-	if (!rec->found.servers.session && !watch_lives(rec->watch))
+	if (!rec->a.found.servers.session && !watch_lives(rec->a.watch))
 		rec->run.server_end.ended_ns = clock_now_ns();
 }
 
 static void note_server_end(struct record *rec)
 {
 	const struct record_cfg *cfg = rec->cfg;
-	unsigned int port = comeback_port(&rec->found, cfg->whom.port);
-	uint64_t ns = rec->run.server_end.ended_ns - rec->begun_ns;
-	pid_t pid = rec->found.target.server, now = 0;
+	unsigned int port = attach_port(&rec->a, cfg->whom.port);
+	uint64_t ns = rec->run.server_end.ended_ns - rec->a.begun_ns;
+	pid_t pid = rec->a.found.target.server, now = 0;
 	char after[64];
 
 	if (!cfg->command)
-		now = comeback_wait(rec->kind, port, &rec->found, COMEBACK_MS);
+		now = attach_await(&rec->a, rec->kind, port, COMEBACK_MS);
 	rec->run.server_end.restarted_pid = now;
 	snprintf(after, sizeof(after), "%s", cell_time((double)ns).text);
 	if (now)
@@ -380,19 +370,19 @@ static void record_note_end(struct record *rec)
 {
 	char text[GUARD_TEXT_MAX];
 
-	if (rec->costly)
-		run_note(&rec->run.warnings, "max-cpu", "%s", guard_text(&rec->guard, text));
+	if (rec->a.costly)
+		run_note(&rec->run.warnings, "max-cpu", "%s", guard_text(&rec->a.guard, text));
 	if (rec->run.server_end.ended_ns)
 		note_server_end(rec);
-	else if (!watch_lives(rec->watch))
+	else if (!watch_lives(rec->a.watch))
 		run_note(&rec->run.warnings, "server", "process %d ended while it was recorded",
-			 rec->found.target.server);
+			 rec->a.found.target.server);
 }
 
 /* What this program took since the begin, without COMMAND. */
 static void note_own(struct record *rec)
 {
-	uint64_t ns = guard_own_ns() - rec->begun_cpu_ns;
+	uint64_t ns = guard_own_ns() - rec->a.begun_cpu_ns;
 
 	run_note(&rec->run.rungs, RUNGS_OWN_NS, "%" PRIu64, ns - rec->child.cpu_ns);
 }
@@ -405,10 +395,10 @@ static int read_end(struct record *rec, struct run_phase *p)
 	int r;
 
 	note_own(rec);
-	r = diagnose_last(&rec->diagnose, rec->watch, &rec->found);
-	stopped_ns = watch_stop(rec->watch);
-	run_set(p, METRIC_ELAPSED, stopped_ns - rec->begun_ns);
-	r = r ? r : watch_read(rec->watch, &after);
+	r = diagnose_last(&rec->diagnose, rec->a.watch, &rec->a.found);
+	stopped_ns = watch_stop(rec->a.watch);
+	run_set(p, METRIC_ELAPSED, stopped_ns - rec->a.begun_ns);
+	r = r ? r : watch_read(rec->a.watch, &after);
 	if (!r)
 		r = ledger_diff(&p->ledger, &after, &rec->before);
 	if (!r)
@@ -419,52 +409,70 @@ static int read_end(struct record *rec, struct run_phase *p)
 	return r;
 }
 
-static enum outcome record_work(struct record *rec, struct err *e)
+/* From the first reading on; COMMAND begins with the watched time. */
+static enum outcome record_start(struct record *rec, struct run_phase **p, struct err *e)
 {
-	struct run_phase *p;
 	int r;
 
-	watch_span(rec->watch);
+	watch_span(rec->a.watch);
 	if (rec->cfg->judge && rec->udp && (rec->asked = rx_waiting_new()))
-		rx_waiting_add_watched(rec->asked, rec->watch);
+		rx_waiting_add_watched(rec->asked, rec->a.watch);
 	look_at_threads(rec);
-	r = diagnose_begin(&rec->diagnose, rec->watch, &rec->found);
-	r = r ? r : watch_read(rec->watch, &rec->before);
-	rec->begun_ns = clock_now_ns();
+	r = diagnose_begin(&rec->diagnose, rec->a.watch, &rec->a.found);
+	r = r ? r : watch_read(rec->a.watch, &rec->before);
+	attach_begin(&rec->a, rec->cfg->max_cpu, rec->cfg->seconds);
 	if (child_go(&rec->child, e)) {
 		run_note(&rec->run.warnings, "command", "%s", e->text);
 		return OUTCOME_USAGE;
 	}
-	p = run_phase(&rec->run, 0, 1, "recorded");
-	if (r || !p) {
+	*p = run_phase(&rec->run, 0, 1, "recorded");
+	if (r || !*p) {
 		err_set(e, -ENOMEM, "out of memory");
 		return OUTCOME_FAILED;
 	}
-	p->start_ns = rec->begun_ns;
+	(*p)->start_ns = rec->a.begun_ns;
+	rec->sample_ns = rec->sampler ? rec->a.begun_ns + sampler_period_ns(rec->sampler)
+				      : UINT64_MAX;
 	say_begun(rec);
-	guard_begin(&rec->guard, rec->cfg->max_cpu, rec->watch);
-	rec->begun_cpu_ns = guard_own_ns();
-	record_wait_for_end(rec);
+	return OUTCOME_OK;
+}
+
+/* Everything that was seen beside the phase, into the run. 0 or -ENOMEM. */
+static int record_note(struct record *rec, struct run_phase *p)
+{
+	int r = sampler_note(rec->sampler, &rec->run);
+
+	if (!r && rec->threads)
+		r = threads_note(rec->threads, &p->ledger, &rec->run);
+	if (!r && rec->udp)
+		r = udpsockets_note(rec->udp, rec->a.watch, &rec->run);
+	r = r ? r : attach_finish(&rec->a, &rec->run);
+	if (rec->asked)
+		rx_waiting_note(rec->asked, &rec->run);
+	if (!r && rec->kind->is.has_diagnosis)
+		r = diagnose_end(&rec->diagnose, rec->a.watch, &rec->a.found, &rec->run);
+	return r ? r : tracing_finish(rec->tracing, &rec->run);
+}
+
+static enum outcome record_work(struct record *rec, struct err *e)
+{
+	static const struct attach_steps steps = { record_wait, record_tick, record_look,
+						   record_is_over };
+	struct run_phase *p;
+	enum outcome o = record_start(rec, &p, e);
+	int r;
+
+	if (o)
+		return o;
+	attach_loop(&rec->a, &steps, rec);
+	record_show(rec, true);
 	take_server_end(rec);
 	look_at_threads(rec);
 	r = read_end(rec, p);
 	note_command(rec);
 	record_note_end(rec);
 	p->complete = rec->run.complete = !r;
-	if (!r)
-		r = sampler_note(rec->sampler, &rec->run);
-	if (!r && rec->threads)
-		r = threads_note(rec->threads, &p->ledger, &rec->run);
-	if (!r && rec->udp)
-		r = udpsockets_note(rec->udp, rec->watch, &rec->run);
-	if (!r)
-		r = watch_finish(rec->watch, &rec->run);
-	if (rec->asked)
-		rx_waiting_note(rec->asked, &rec->run);
-	if (!r && rec->kind->is.has_diagnosis)
-		r = diagnose_end(&rec->diagnose, rec->watch, &rec->found, &rec->run);
-	if (!r)
-		r = tracing_finish(rec->tracing, &rec->run);
+	r = r ? r : record_note(rec, p);
 	if (r) {
 		err_set(e, r, "out of memory");
 		return OUTCOME_FAILED;
@@ -536,9 +544,8 @@ int record_run(const struct record_cfg *cfg)
 	udpsockets_free(rec->udp);
 	rx_waiting_free(rec->asked);
 	diagnose_fini(&rec->diagnose);
-	watch_free(rec->watch);
+	attach_close(&rec->a);
 	ledger_fini(&rec->before);
-	kind_found_fini(&rec->found);
 	runs_close(&rec->folder);
 	run_fini(&rec->run);
 	free(rec);

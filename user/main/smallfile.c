@@ -19,12 +19,9 @@
 struct smallfile_run {
 	struct workload w;
 	const struct smallfile_cfg *cfg;
-	struct filers *filers;
+	struct clients *clients;
 	struct gun *gun;     /* NULL: there is none */
 	struct ranks *ranks; /* NULL: this is the only process */
-	bool not_open;
-	unsigned int lost;
-	uint64_t failed;
 };
 
 static void main_smallfile_note_failures(struct smallfile_run *f, const struct run_phase *p)
@@ -38,8 +35,8 @@ static void main_smallfile_note_failures(struct smallfile_run *f, const struct r
 	if (n)
 		run_note(warnings, "failed", "%s: %llu operation%s failed, the first: %s", p->title,
 			 (unsigned long long)n, n == 1 ? "" : "s", p->load->first_failure);
-	f->lost += p->load->n_lost;
-	f->failed += n;
+	f->w.faults.lost |= p->load->n_lost != 0;
+	f->w.faults.refused |= n != 0;
 }
 
 /* A load of all ranks' clients. */
@@ -50,15 +47,15 @@ static int do_load(struct smallfile_run *f, enum smallfile_load load, struct run
 	int r;
 
 	p->start_ns = begin_ns ? begin_ns : clock_now_ns();
-	r = filers_start(f->filers, load, begin_ns, e);
+	r = smallfile_clients_start(f->clients, load, begin_ns, e);
 	if (r)
 		return r;
 	ranks_await_start(f->ranks);
-	while (!filers_wait(f->filers, TICK_NS))
+	while (!clients_wait(f->clients, TICK_NS))
 		ranks_look(f->ranks);
-	r = filers_join(f->filers, p, e);
+	r = clients_join(f->clients, p, e);
 	r = r ? r : ranks_gather(f->ranks, p, &f->w.s.run.warnings, e);
-	return r ? r : filers_judge(p, e);
+	return r ? r : smallfile_clients_judge(p, e);
 }
 
 static int main_smallfile_measure(struct smallfile_run *f, unsigned int i, struct err *e)
@@ -70,7 +67,7 @@ static int main_smallfile_measure(struct smallfile_run *f, unsigned int i, struc
 	if (!p)
 		return err_set(e, -ENOMEM, "out of memory");
 	if (smallfile_flags(load) & SMALLFILE_READS)
-		filers_look(f->filers, p);
+		smallfile_clients_look(f->clients, p);
 	session_region_begin(&f->w.s);
 	r = do_load(f, load, p, e);
 	session_region_end(&f->w.s, p);
@@ -79,7 +76,7 @@ static int main_smallfile_measure(struct smallfile_run *f, unsigned int i, struc
 	main_smallfile_note_failures(f, p);
 	if (f->gun && !i)
 		fprintf(f->w.s.progress, "%u clients began within %.6f s\n", f->cfg->clients,
-			(double)filers_skew_ns(p->load) / NS_PER_S);
+			(double)smallfile_clients_skew_ns(p->load) / NS_PER_S);
 	return r;
 }
 
@@ -133,7 +130,7 @@ static int make_tree(struct smallfile_run *f, struct err *e)
 	}
 	if (!r)
 		ranks_make(f->ranks);
-	r = r ? r : filers_make(f->filers, base, e);
+	r = r ? r : smallfile_clients_make(f->clients, base, e);
 	return r ? r : ranks_made(f->ranks, e);
 }
 
@@ -164,16 +161,16 @@ static const char *cached_place(const struct session *s)
 static int main_smallfile_open_all(struct smallfile_run *f, struct err *e)
 {
 	const struct ranks_opts all = smallfile_ranks(f->cfg);
-	struct filers_opts o = smallfile_filers(f->cfg, &f->w.s);
+	struct smallfile_clients_opts o = smallfile_clients_of(f->cfg, &f->w.s);
 	unsigned int not_open = 0;
 	int r = f->cfg->mpi ? ranks_open(&f->ranks, &all, e) : 0;
 
 	o.cached = cached_place(&f->w.s);
-	r = r ? r : filers_open(&f->filers, &o, e);
+	r = r ? r : smallfile_clients_open(&f->clients, &o, e);
 	r = r ? r : ranks_opened(f->ranks, &not_open, e);
 	if (!r && not_open)
 		r = err_prefix(e, -ECONNREFUSED, "another rank");
-	f->not_open = r == -ECONNREFUSED;
+	f->w.faults.none_open = r == -ECONNREFUSED;
 	return r;
 }
 
@@ -188,7 +185,7 @@ static int main_smallfile_work(struct workload *w, struct err *e)
 	ranks_close(f->ranks);
 	if (*w->s.base[0] && session_remove_base(&w->s, &gone) && !r)
 		r = err_set(e, LOAD_REFUSED, "not all files could be removed: %s", gone.text);
-	filers_close(f->filers);
+	clients_close(f->clients, NULL);
 	return r;
 }
 
@@ -212,20 +209,6 @@ static int main_smallfile_describe(struct workload *w)
 	return smallfile_describe((const struct smallfile_cfg *)w->cfg, &w->s.run.options);
 }
 
-/* What failed is an error, also where the run is complete. */
-static int main_smallfile_exit_code(const struct workload *w, enum outcome o)
-{
-	const struct smallfile_run *f = (const struct smallfile_run *)w;
-
-	if (o == OUTCOME_LOST && f->not_open)
-		return OUTCOME_NO_SESSION;
-	if (o != OUTCOME_OK && o != OUTCOME_UNTRUSTED)
-		return (int)o;
-	if (f->lost)
-		return OUTCOME_LOST;
-	return f->failed ? OUTCOME_REFUSED : (int)o;
-}
-
 int cmd_smallfile(int argc, char **argv)
 {
 	static const struct workload_type type = {
@@ -244,7 +227,6 @@ int cmd_smallfile(int argc, char **argv)
 		.prepare = main_smallfile_prepare,
 		.describe = main_smallfile_describe,
 		.work = main_smallfile_work,
-		.exit_code = main_smallfile_exit_code,
 		.size = sizeof(struct smallfile_run),
 	};
 	struct smallfile_cfg cfg = SMALLFILE_DEFAULTS;

@@ -4,7 +4,7 @@
 
 /* The options of afpscope smallfile. */
 
-#include "drive/filers.h"
+#include "drive/smallfile_clients.h"
 #include "drive/workload.h"
 #include "ranks/ranks.h"
 #include "work/smallfile/smallfile.h"
@@ -44,7 +44,8 @@ struct smallfile_cfg {
 int smallfile_check(struct workload_cfg *cfg, struct err *e);
 
 /* Its clients in this process, whose session this is. */
-struct filers_opts smallfile_filers(const struct smallfile_cfg *cfg, struct session *session);
+struct smallfile_clients_opts smallfile_clients_of(const struct smallfile_cfg *cfg,
+						   struct session *session);
 
 /* What the ranks have in common, with --mpi. */
 struct ranks_opts smallfile_ranks(const struct smallfile_cfg *cfg);

@@ -23,14 +23,15 @@ struct ranks_opts smallfile_ranks(const struct smallfile_cfg *cfg)
 				     .cfg = cfg };
 }
 
-struct filers_opts smallfile_filers(const struct smallfile_cfg *cfg, struct session *session)
+struct smallfile_clients_opts smallfile_clients_of(const struct smallfile_cfg *cfg,
+						   struct session *session)
 {
 	const struct ranks_opts all = smallfile_ranks(cfg);
-	struct filers_opts o = { .session = session,
-				 .set = cfg->o,
-				 .clients = cfg->clients,
-				 .pause_ns = cfg->delay_us * 1000ull,
-				 .duration_ns = (uint64_t)cfg->duration_s * NS_PER_S };
+	struct smallfile_clients_opts o = { .session = session,
+					    .set = cfg->o,
+					    .clients = cfg->clients,
+					    .pause_ns = cfg->delay_us * 1000ull,
+					    .duration_ns = (uint64_t)cfg->duration_s * NS_PER_S };
 	struct ranks_share share;
 
 	if (!cfg->mpi)
@@ -39,7 +40,6 @@ struct filers_opts smallfile_filers(const struct smallfile_cfg *cfg, struct sess
 	o.clients = share.clients;
 	o.first = share.first;
 	o.step = share.step;
-	o.guest = share.first != 0;
 	return o;
 }
 
@@ -48,7 +48,7 @@ struct filers_opts smallfile_filers(const struct smallfile_cfg *cfg, struct sess
 struct smallfile_guest {
 	const struct smallfile_cfg *cfg;
 	struct session session;
-	struct filers *filers;
+	struct clients *clients;
 	const char *base;
 	unsigned int i; /* loads that were begun */
 };
@@ -58,8 +58,8 @@ static int smallfile_rank_open_sessions(void *user, const char *base, unsigned i
 					struct err *e)
 {
 	struct smallfile_guest *g = user;
-	const struct filers_opts o = smallfile_filers(g->cfg, &g->session);
-	int r = filers_open(&g->filers, &o, e);
+	const struct smallfile_clients_opts o = smallfile_clients_of(g->cfg, &g->session);
+	int r = smallfile_clients_open(&g->clients, &o, e);
 
 	g->base = g->cfg->tree ? g->cfg->tree : base;
 	*not_open = r == -ECONNREFUSED ? o.clients : 0;
@@ -70,7 +70,7 @@ static int smallfile_rank_make_files(void *user, struct err *e)
 {
 	const struct smallfile_guest *g = user;
 
-	return filers_make(g->filers, g->base, e);
+	return smallfile_clients_make(g->clients, g->base, e);
 }
 
 static int smallfile_rank_start(void *user, uint64_t begin_ns, struct err *e)
@@ -79,23 +79,23 @@ static int smallfile_rank_start(void *user, uint64_t begin_ns, struct err *e)
 
 	if (g->i == g->cfg->list.n)
 		return err_set(e, -EPROTO, "rank 0 has more loads");
-	return filers_start(g->filers, g->cfg->list.load[g->i++], begin_ns, e);
+	return smallfile_clients_start(g->clients, g->cfg->list.load[g->i++], begin_ns, e);
 }
 
 static bool smallfile_rank_wait_for(void *user, uint64_t ns)
 {
-	return filers_wait(((struct smallfile_guest *)user)->filers, ns);
+	return clients_wait(((struct smallfile_guest *)user)->clients, ns);
 }
 
 static int smallfile_rank_join(void *user, struct run_phase *p, struct err *e)
 {
-	return filers_join(((struct smallfile_guest *)user)->filers, p, e);
+	return clients_join(((struct smallfile_guest *)user)->clients, p, e);
 }
 
 /* Rank 0 removes the files. */
 static void smallfile_rank_end(void *user)
 {
-	filers_close(((struct smallfile_guest *)user)->filers);
+	clients_close(((struct smallfile_guest *)user)->clients, NULL);
 }
 
 int smallfile_elsewhere(struct workload_cfg *base)

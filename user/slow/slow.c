@@ -5,7 +5,7 @@
  */
 #include "app/cmd.h"
 #include "app/output.h"
-#include "attach/guard.h"
+#include "attach/attach.h"
 #include "attach/unanswered.h"
 #include "attach/whom.h"
 #include "base/clock.h"
@@ -13,7 +13,6 @@
 #include "drive/slo.h"
 #include "host/proc/syscalls.h"
 #include "host/rights.h"
-#include "kinds/kind.h"
 #include "report/cell.h"
 #include "report/paint.h"
 #include "slow/slow_keep.h"
@@ -29,9 +28,8 @@
 #include <sys/resource.h>
 #include <unistd.h>
 
-#define LOOK_MS    100
-#define TICK_NS    100000000u
 #define NS_PER_S   1000000000u
+#define NS_PER_MS  1000000u
 #define WIDTH      100
 #define RATE       20
 #define SMALL_RING (1u << 20) /* of slow requests alone */
@@ -46,21 +44,18 @@ struct slow_cfg {
 
 struct slow {
 	const struct slow_cfg *cfg;
-	struct kind_found found;
-	struct watch *watch;
+	struct attach a;
 	struct names *names;
 	struct slow_keep *keep;
 	struct unanswered unanswered; /* requests from before the watch */
 	struct slow_rate rate;
-	struct guard guard;
 	struct run run;
 	struct slow_sum sum;
 	struct ledger before;
-	uint64_t begun_ns, begun_cpu_ns, lost;
+	uint64_t lost;
 	unsigned int lines;
 	size_t width;
 	bool failed; /* no memory */
-	bool costly; /* more than --max-cpu */
 };
 
 static int over_take(void *to, const char *arg, struct err *e)
@@ -135,7 +130,7 @@ static void slow_show(struct slow *s, struct slow_request *q, const struct afs_n
 		names_record(s->names, named, &q->name);
 		q->text = s->cfg->names && names_words(named, text) ? text : NULL;
 	}
-	if (!q->session && watch_session(s->watch, (pid_t)q->r.session, q->r.port, &session))
+	if (!q->session && watch_session(s->a.watch, (pid_t)q->r.session, q->r.port, &session))
 		q->session = &session;
 	if (s->cfg->verbose) {
 		q->calls = slow_keep_calls(s->keep, &q->r);
@@ -147,8 +142,10 @@ static void slow_show(struct slow *s, struct slow_request *q, const struct afs_n
 		run_session_fini(&session);
 }
 
-static bool slow_is_enough(const struct slow *s)
+static bool slow_is_enough(void *user)
 {
+	const struct slow *s = user;
+
 	return s->failed || ferror(stdout) || (s->cfg->lines && s->lines >= s->cfg->lines);
 }
 
@@ -275,38 +272,29 @@ static int slow_open_watch(struct slow *s, struct err *e)
 			  .user = s,
 			  .put = slow_put },
 	};
-	char why[ERR_TEXT_MAX];
-	int r = watch_open_traced(&s->watch, &opts, &s->found.target, e);
+	int r = attach_open(&s->a, &opts, true, e);
 
-	if (!r && !watch_read(s->watch, &s->before) && !s->before.has_requests)
-		r = err_set(e, -ENOTSUP, "the kernel does not allow reading its memory");
-	if (!r)
-		return 0;
-	snprintf(why, sizeof(why), "%s", e->text);
-	return err_set(e, r,
-		       "%s. Only records of the kernel show requests, /proc does not; afpscope "
-		       "check says what is missing",
-		       why);
+	if (r)
+		err_append(e->text,
+			   ". Only records of the kernel show requests, /proc does not; afpscope "
+			   "check says what is missing");
+	return r;
 }
 
 static enum outcome slow_begin(struct slow *s, struct err *e)
 {
 	const struct kind *kind = kind_at(0);
 	const struct kind_wish wish = { .port = s->cfg->whom.port, .pid = s->cfg->whom.pid };
-	int r = kind_find(kind, &s->found, &wish, e);
+	enum outcome o = attach_find(&s->a, kind, &wish, e);
 
-	if (r)
-		return r == -EACCES ? OUTCOME_UNTRUSTED : OUTCOME_NO_SESSION;
-	if (*s->found.note)
-		cmd_say("%s", s->found.note);
-	r = run_init(&s->run, "slow", "slow");
-	s->run.kind = &kind->is;
+	if (o)
+		return o;
 	s->keep = slow_keep_new();
-	if (r || !s->keep) {
+	if (run_init(&s->run, "slow", "slow") || !s->keep) {
 		err_set(e, -ENOMEM, "out of memory");
 		return OUTCOME_FAILED;
 	}
-	cmd_allow_files();
+	s->run.kind = &kind->is;
 	if (names_open(&s->names, false, e) || slow_open_watch(s, e))
 		return OUTCOME_FAILED;
 	cmd_note_rights(rights_drop(0), NULL);
@@ -320,7 +308,7 @@ static void say_lost(struct slow *s)
 	uint64_t lost = 0;
 
 	for (unsigned int i = 0; i < AFS_N_STREAMS; i++)
-		lost += watch_pull_lost(s->watch, i);
+		lost += watch_pull_lost(s->a.watch, i);
 	if (lost == s->lost)
 		return;
 	if (s->cfg->json)
@@ -331,77 +319,58 @@ static void say_lost(struct slow *s)
 	s->lost = lost;
 }
 
-/* About once a second. What is younger than that will soon be a line of its own. */
-static void slow_look(struct slow *s, uint64_t now)
+/* What is younger than a second will soon be a line of its own. */
+static int slow_look(void *user)
 {
+	struct slow *s = user;
 	uint64_t over_ns = s->cfg->over_ns > NS_PER_S ? s->cfg->over_ns : NS_PER_S;
 
-	watch_running(s->watch, now - over_ns, put_running, s);
-	if (s->found.servers.n) {
-		s->failed |= unanswered_look(&s->unanswered, s->watch,
-					     &s->found.servers.entry[0]) != 0;
+	watch_running(s->a.watch, clock_now_ns() - over_ns, put_running, s);
+	if (s->a.found.servers.n) {
+		s->failed |= unanswered_look(&s->unanswered, s->a.watch,
+					     &s->a.found.servers.entry[0]) != 0;
 		unanswered_each_older(&s->unanswered, put_older, s);
 	}
 	say_lost(s);
-	s->costly = guard_over(&s->guard, s->watch);
-}
-
-static bool slow_is_over(struct slow *s, uint64_t now)
-{
-	if (cmd_stop || s->costly || slow_is_enough(s) || !watch_lives(s->watch))
-		return true;
-	return s->cfg->seconds && now - s->begun_ns >= (uint64_t)s->cfg->seconds * NS_PER_S;
+	return 0;
 }
 
 /* One thread: what is known of sessions changes only between two records. */
-static int slow_wait_for_end(struct slow *s)
+static int slow_wait(void *user, uint64_t until_ns)
 {
-	uint64_t now = s->begun_ns, ticked = now, looked = now;
-	int r = 0;
+	struct slow *s = user;
+	uint64_t now = clock_now_ns();
+	int r = watch_pull(s->a.watch,
+			   until_ns > now ? (int)((until_ns - now) / NS_PER_MS + 1) : 0);
 
-	while (!r && !slow_is_over(s, now)) {
-		r = watch_pull(s->watch, LOOK_MS);
-		now = clock_now_ns();
-		say_left_out(s, now);
-		if (now - ticked >= TICK_NS) {
-			watch_tick(s->watch);
-			ticked = now;
-		}
-		if (now - looked >= NS_PER_S) {
-			slow_look(s, now);
-			looked = now;
-		}
-	}
+	say_left_out(s, clock_now_ns());
 	return r;
 }
 
 static int slow_sum_up(struct slow *s)
 {
 	struct ledger after = { 0 };
-	const char *price;
 	int r;
 
 	s->sum.over_ns = s->cfg->over_ns;
-	s->sum.cpu_ns = guard_own_ns() - s->begun_cpu_ns;
-	s->sum.attach_ns = s->begun_cpu_ns;
-	s->sum.ns = watch_stop(s->watch) - s->begun_ns;
-	watch_pull(s->watch, 0);
-	r = watch_read(s->watch, &after);
+	s->sum.cpu_ns = guard_own_ns() - s->a.begun_cpu_ns;
+	s->sum.attach_ns = s->a.begun_cpu_ns;
+	s->sum.ns = watch_stop(s->a.watch) - s->a.begun_ns;
+	watch_pull(s->a.watch, 0);
+	r = watch_read(s->a.watch, &after);
 	if (!r)
 		s->sum.requests = ledger_answered(&after) - ledger_answered(&s->before);
 	ledger_fini(&after);
-	r = r ? r : watch_finish(s->watch, &s->run);
-	price = run_note_find(&s->run.rungs, RUNGS_PRICE_NS);
-	s->sum.programs_ns = price ? strtoull(price, NULL, 10) : 0;
+	r = r ? r : attach_finish(&s->a, &s->run);
+	s->sum.programs_ns = s->a.programs_ns;
 	s->sum.left_out = s->rate.left_out_all;
-	s->sum.lost = run_losses(&s->run);
+	s->sum.lost = s->a.lost;
 	return r;
 }
 
 static void slow_say_sum(struct slow *s)
 {
 	const char *price = run_note_find(&s->run.rungs, RUNGS_PRICE);
-	char text[GUARD_TEXT_MAX];
 
 	say_left_out(s, UINT64_MAX);
 	say_lost(s);
@@ -415,12 +384,12 @@ static void slow_say_sum(struct slow *s)
 			cmd_say("lost: %s: %" PRIu64, s->run.loss[i].what, s->run.loss[i].n);
 	if (s->cfg->verbose && price)
 		cmd_say("%s", price);
-	if (s->costly)
-		cmd_say("%s", guard_text(&s->guard, text));
+	attach_say_costly(&s->a);
 }
 
 static enum outcome slow_work(struct slow *s, struct err *e)
 {
+	static const struct attach_steps steps = { slow_wait, NULL, slow_look, slow_is_enough };
 	struct slow_view view;
 	bool heads;
 	int r;
@@ -433,18 +402,15 @@ static enum outcome slow_work(struct slow *s, struct err *e)
 	if (heads)
 		slow_text_heads(stdout, &view);
 	s->rate.most = s->cfg->rate;
-	ledger_fini(&s->before);
-	r = watch_read(s->watch, &s->before);
-	if (!r && s->found.servers.n)
-		r = unanswered_begin(&s->unanswered, &s->found.servers.entry[0]);
-	s->begun_ns = clock_now_ns();
-	s->begun_cpu_ns = guard_own_ns();
-	guard_begin(&s->guard, s->cfg->max_cpu, s->watch);
-	cmd_say("watching process %d: requests of %s or more; Ctrl-C ends", s->found.target.server,
-		cell_time((double)s->cfg->over_ns).text);
-	r = r ? r : slow_wait_for_end(s);
-	if (!watch_lives(s->watch))
-		cmd_say("process %d ended while it was watched", s->found.target.server);
+	r = watch_read(s->a.watch, &s->before);
+	if (!r && s->a.found.servers.n)
+		r = unanswered_begin(&s->unanswered, &s->a.found.servers.entry[0]);
+	attach_begin(&s->a, s->cfg->max_cpu, s->cfg->seconds);
+	cmd_say("watching process %d: requests of %s or more; Ctrl-C ends",
+		s->a.found.target.server, cell_time((double)s->cfg->over_ns).text);
+	r = r ? r : attach_loop(&s->a, &steps, s);
+	if (!watch_lives(s->a.watch))
+		cmd_say("process %d ended while it was watched", s->a.found.target.server);
 	if (!r)
 		r = slow_sum_up(s);
 	if (r || s->failed) {
@@ -452,9 +418,9 @@ static enum outcome slow_work(struct slow *s, struct err *e)
 		return OUTCOME_FAILED;
 	}
 	slow_say_sum(s);
-	if (!run_books_closed(&s->run))
+	if (s->a.untrusted)
 		cmd_say("cross-checks disagree: do not trust these figures");
-	return run_books_closed(&s->run) && !s->lost ? OUTCOME_OK : OUTCOME_UNTRUSTED;
+	return s->a.untrusted || s->lost ? OUTCOME_UNTRUSTED : OUTCOME_OK;
 }
 
 static int slow_run(const struct slow_cfg *cfg)
@@ -467,12 +433,11 @@ static int slow_run(const struct slow_cfg *cfg)
 		o = slow_work(&s, &e);
 	if (o && *e.text)
 		cmd_say("%s", e.text);
-	watch_free(s.watch);
+	attach_close(&s.a);
 	names_close(s.names);
 	slow_keep_free(s.keep);
 	unanswered_fini(&s.unanswered);
 	ledger_fini(&s.before);
-	kind_found_fini(&s.found);
 	run_fini(&s.run);
 	return (int)o;
 }

@@ -13,7 +13,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define TICK_NS  100000000u
 #define LABEL_NS 5000000000u /* so long a session's labels are believed */
 
 /* Begin and end */
@@ -377,7 +376,7 @@ int live_begin(struct live *l, struct watch *w)
 	for (size_t i = 0; i < WATCH_CONNECTIONS; i++)
 		live_known_noted(&l->known[i]);
 	watch_span(w);
-	l->begun_ns = l->noted_ns = l->ticked_ns = clock_now_ns();
+	l->begun_ns = l->noted_ns = clock_now_ns();
 	l->step[0] = (struct live_step) { .begun_ns = l->noted_ns };
 	r = watch_glance(w, &l->before);
 	if (!r)
@@ -389,19 +388,11 @@ int live_wait(struct live *l, int timeout_ms)
 {
 	const struct timespec pause = { .tv_sec = timeout_ms / 1000,
 					.tv_nsec = timeout_ms % 1000 * 1000000 };
-	uint64_t now;
-	int r = 0;
 
 	if (l->files)
-		r = watch_pull(l->w, timeout_ms);
-	else
-		nanosleep(&pause, NULL);
-	now = clock_now_ns();
-	if (now - l->ticked_ns >= TICK_NS) {
-		watch_tick(l->w);
-		l->ticked_ns = now;
-	}
-	return r;
+		return watch_pull(l->w, timeout_ms);
+	nanosleep(&pause, NULL);
+	return 0;
 }
 
 static void swap_tables(struct live *l)
@@ -422,7 +413,6 @@ int live_step(struct live *l)
 	int r = l->files ? watch_pull(l->w, 0) : 0;
 
 	watch_tick(l->w);
-	l->ticked_ns = clock_now_ns();
 	watch_connections(l->w, take_connection, l);
 	sessions_step(l);
 	r = r ? r : watch_glance(l->w, &after);

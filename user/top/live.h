@@ -58,10 +58,7 @@ struct watch_sink live_sink(struct live *l);
 int live_begin(struct live *l, struct watch *w);
 void live_free(struct live *l); /* NULL is allowed */
 
-/*
- * Waits for records, or for at most timeout_ms, and does what a watch needs ten times a second
- * (watch_tick). 0 or a negative errno.
- */
+/* Waits for records, or for at most timeout_ms. 0 or a negative errno. */
 int live_wait(struct live *l, int timeout_ms);
 
 /* Ends a step and begins the next. 0 or a negative errno. */

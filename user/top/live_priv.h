@@ -38,7 +38,7 @@ struct live {
 	struct live_step step[2]; /* going on, the last */
 	struct ledger before, noted;
 	struct live_errors errors;
-	uint64_t begun_ns, noted_ns, ticked_ns;
+	uint64_t begun_ns, noted_ns;
 	/* Sessions that have ended since live_note, in its run's words. */
 	size_t n_gone;
 	struct run_session *gone;

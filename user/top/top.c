@@ -71,24 +71,18 @@ const struct opt top_options[] = {
 };
 /* clang-format on */
 
-static enum outcome top_begin(struct top *t, struct err *e)
+static enum outcome top_begin(struct top *t)
 {
 	const struct top_cfg *cfg = t->cfg;
 	const struct kind_wish wish = { .port = cfg->whom.port, .pid = cfg->whom.pid };
-	char why[ERR_TEXT_MAX];
-	int r = kind_find(kind_at(0), &t->found, &wish, e);
+	enum outcome o = attach_find(&t->a, kind_at(0), &wish, &t->e);
 
-	if (r)
-		return r == -EACCES ? OUTCOME_UNTRUSTED : OUTCOME_NO_SESSION;
-	if (*t->found.note)
-		cmd_say("%s", t->found.note);
-	cmd_allow_files();
-	if (top_open_watch(t, top_state_wants_files(&t->state), e)) {
-		snprintf(why, sizeof(why), "%s", e->text);
-		err_set(e, -ENOTSUP,
-			"%s. Only the programs in the kernel show requests, /proc does not; "
-			"afpscope check says what is missing",
-			why);
+	if (o)
+		return o;
+	if (top_open_watch(t, top_state_wants_files(&t->state), &t->e)) {
+		err_append(t->e.text,
+			   ". Only the programs in the kernel show requests, /proc does not; "
+			   "afpscope check says what is missing");
 		return OUTCOME_FAILED;
 	}
 	return OUTCOME_OK;
@@ -98,16 +92,16 @@ static enum outcome top_begin(struct top *t, struct err *e)
 
 static struct top_status status_of(const struct top *t)
 {
-	const struct servers_entry *s = t->found.servers.n ? &t->found.servers.entry[0] : NULL;
+	const struct servers_entry *s = t->a.found.servers.n ? &t->a.found.servers.entry[0] : NULL;
 
 	return (struct top_status) {
 		.step = &t->step,
 		.program = s && *s->comm ? s->comm : "process",
-		.pid = t->found.target.server,
+		.pid = t->a.found.target.server,
 		.port = t->cfg->whom.port ? t->cfg->whom.port
 			: s && s->n_ports ? s->port[0]
 					  : 0,
-		.watched_ns = t->step.ended_ns - t->begun_ns,
+		.watched_ns = t->step.ended_ns - t->a.begun_ns,
 		.delay_s = t->state.delay_s,
 		.own_cpu = t->own_cpu,
 		.programs_cpu = t->programs_cpu,
@@ -153,7 +147,7 @@ static void show_event(struct top *t)
 static void take_costs(struct top *t)
 {
 	uint64_t cpu_ns = guard_own_ns(), programs, ns = t->step.ended_ns - t->step.begun_ns;
-	bool known = watch_price(t->watch, &programs);
+	bool known = watch_price(t->a.watch, &programs);
 
 	t->own_cpu = ns ? (double)(cpu_ns - t->step_cpu_ns) / (double)ns : 0;
 	t->programs_cpu = -1;
@@ -172,11 +166,11 @@ static int top_step(struct top *t)
 {
 	int r = live_step(t->live);
 
-	r = r ? r : opinion_older(&t->opinion, t->watch, &t->found, take_older, t);
+	r = r ? r : opinion_older(&t->opinion, t->a.watch, &t->a.found, take_older, t);
 	if (r)
 		return r;
 	t->step = *live_last(t->live);
-	t->step.lost += t->before_lost;
+	t->step.lost += t->a.lost;
 	t->has_step = true;
 	t->sum.steps++;
 	t->sum.requests += t->step.all.requests;
@@ -187,29 +181,26 @@ static int top_step(struct top *t)
 
 static void begin_steps(struct top *t)
 {
-	uint64_t now = clock_now_ns();
-
-	guard_begin(&t->guard, t->cfg->max_cpu, t->watch);
+	guard_begin(&t->a.guard, t->cfg->max_cpu, t->a.watch);
+	t->due_ns = clock_now_ns() + (uint64_t)(t->state.delay_s * NS_PER_S);
 	t->step_cpu_ns = guard_own_ns();
 	t->step_programs_ns = top_programs_ns(t);
-	t->due_ns = now + (uint64_t)(t->state.delay_s * NS_PER_S);
-	t->looked_ns = now;
 }
 
 /* The server's counts go on, but what happens meanwhile is in no step. */
-static int reopen(struct top *t, struct err *e)
+static int reopen(struct top *t)
 {
 	bool files = top_state_wants_files(&t->state);
 	int r;
 
 	top_screen_say(t->screen, files ? "Opening a watch with a record of each request ..."
 					: "Opening a watch without records ...");
-	watch_stop(t->watch);
+	watch_stop(t->a.watch);
 	r = live_step(t->live);
 	t->sum.requests += r ? 0 : live_last(t->live)->all.requests;
 	r = r ? r : top_end_watch(t);
 	top_free_watch(t);
-	r = r ? r : top_open_watch(t, files, e);
+	r = r ? r : top_open_watch(t, files, &t->e);
 	if (r)
 		return r;
 	t->state.paused = false;
@@ -221,14 +212,7 @@ static int reopen(struct top *t, struct err *e)
 
 /* Time */
 
-static uint64_t until_due_ms(const struct top *t, uint64_t now)
-{
-	uint64_t ms = t->due_ns > now ? (t->due_ns - now) / NS_PER_MS + 1 : 0;
-
-	return ms < LOOK_MS && !t->state.paused ? ms : LOOK_MS;
-}
-
-static int take_keys(struct top *t, struct err *e)
+static int take_keys(struct top *t)
 {
 	double delay_s = t->state.delay_s;
 	int key, n = 0;
@@ -244,35 +228,65 @@ static int take_keys(struct top *t, struct err *e)
 		t->due_ns = clock_now_ns() + (uint64_t)(t->state.delay_s * NS_PER_S);
 	if (t->files != top_state_wants_files(&t->state) ||
 	    (t->files && t->texts != t->state.texts))
-		return reopen(t, e);
+		return reopen(t);
 	return 0;
 }
 
-/* Until something is to be done. A signal ends a wait: a terminal of another size is one. */
-static int wait_a_while(struct top *t, struct err *e)
+/* Until something is to be done, which it does. A signal ends a wait: a terminal of another size is
+ * one. */
+static int top_wait(void *user, uint64_t until_ns)
 {
+	struct top *t = user;
 	struct pollfd in = { .fd = STDIN_FILENO, .events = POLLIN };
-	int ms = (int)until_due_ms(t, clock_now_ns()), r;
+	uint64_t now = clock_now_ns();
+	int ms, r;
 
-	if (!t->screen)
-		return live_wait(t->live, ms);
-	poll(&in, 1, ms);
-	t->hung_up = in.revents & (POLLHUP | POLLERR | POLLNVAL);
-	r = live_wait(t->live, 0);
-	return r ? r : take_keys(t, e);
+	if (!t->state.paused && t->due_ns < until_ns)
+		until_ns = t->due_ns;
+	ms = until_ns > now ? (int)((until_ns - now) / NS_PER_MS + 1) : 0;
+	if (t->screen) {
+		poll(&in, 1, ms);
+		t->hung_up = in.revents & (POLLHUP | POLLERR | POLLNVAL);
+	}
+	r = live_wait(t->live, t->screen ? 0 : ms);
+	if (!r && t->screen)
+		r = take_keys(t);
+	now = clock_now_ns();
+	if (r || t->state.paused || now < t->due_ns)
+		return r;
+	t->due_ns += (uint64_t)(t->state.delay_s * NS_PER_S);
+	if (t->due_ns <= now)
+		t->due_ns = now + (uint64_t)(t->state.delay_s * NS_PER_S);
+	return top_step(t);
 }
 
-static bool top_is_over(struct top *t)
+static bool top_is_over(void *user)
 {
-	if (cmd_stop || t->costly || t->failed || t->hung_up || t->state.quit || ferror(stdout))
-		return true;
-	return t->cfg->steps && t->sum.steps >= t->cfg->steps;
+	const struct top *t = user;
+
+	return t->failed || t->hung_up || t->state.quit || ferror(stdout) ||
+	       (t->cfg->steps && t->sum.steps >= t->cfg->steps);
 }
 
-static int top_look(struct top *t)
+static bool top_has_ended(struct top *t)
 {
-	t->costly = guard_over(&t->guard, t->watch);
-	return opinion_look(&t->opinion, t->live, t->watch, &t->found);
+	return cmd_stop || t->a.costly || top_is_over(t);
+}
+
+static int top_look(void *user)
+{
+	struct top *t = user;
+
+	return opinion_look(&t->opinion, t->live, t->a.watch, &t->a.found);
+}
+
+/* The time of day, "12:01:02". */
+static void top_time(char out[TOP_TIME_MAX])
+{
+	time_t now = time(NULL);
+	struct tm tm;
+
+	strftime(out, TOP_TIME_MAX, "%H:%M:%S", localtime_r(&now, &tm));
 }
 
 /* A server's life: its last step is shorter. */
@@ -280,23 +294,23 @@ static int end_life(struct top *t)
 {
 	int r = 0;
 
-	watch_stop(t->watch);
+	watch_stop(t->a.watch);
 	if (!t->failed)
 		r = top_step(t);
 	r = r ? r : top_end_watch(t);
-	comeback_time(t->ended_at);
+	top_time(t->ended_at);
 	t->waiting = true;
 	if (!r)
 		show_event(t);
 	return r;
 }
 
-static int begin_life(struct top *t, struct err *e)
+static int begin_life(struct top *t)
 {
 	int r;
 
 	top_free_watch(t);
-	r = top_open_watch(t, top_state_wants_files(&t->state), e);
+	r = top_open_watch(t, top_state_wants_files(&t->state), &t->e);
 	if (r == -ENOMEM)
 		return r;
 	if (r) {
@@ -306,9 +320,9 @@ static int begin_life(struct top *t, struct err *e)
 	}
 	t->waiting = t->died = false;
 	*t->opinion.text = '\0';
-	if (*t->found.note)
-		t->state.note = t->found.note;
-	comeback_time(t->restarted_at);
+	if (*t->a.found.note)
+		t->state.note = t->a.found.note;
+	top_time(t->restarted_at);
 	begin_steps(t);
 	show_event(t);
 	return 0;
@@ -329,69 +343,43 @@ static void wait_for_keys(struct top *t)
 }
 
 /* Until it is there again, or the user has seen enough. */
-static int wait_for_comeback(struct top *t, struct err *e)
+static int wait_for_comeback(struct top *t)
 {
-	const uint32_t owner = t->found.owner;
-	const struct kind_wish wish = { .port = comeback_port(&t->found, t->cfg->whom.port),
+	const uint32_t owner = t->a.found.owner;
+	const struct kind_wish wish = { .port = attach_port(&t->a, t->cfg->whom.port),
 					.owner = &owner };
-	uint64_t begun_ns = clock_now_ns();
-	struct kind_found found = { 0 };
+	uint64_t begun_ns = clock_now_ns(), looked_ns = begun_ns;
 	struct err none;
 	int r = 0;
 
-	while (!r && t->waiting && !top_is_over(t)) {
+	while (!r && t->waiting && !top_has_ended(t)) {
 		wait_for_keys(t);
-		if (clock_now_ns() - t->looked_ns < NS_PER_S)
+		if (clock_now_ns() - looked_ns < NS_PER_S)
 			continue;
-		t->looked_ns = clock_now_ns();
-		if (comeback_find(&found, kind_at(0), &wish, &none))
-			continue;
-		kind_found_fini(&t->found);
-		t->found = found;
-		found = (struct kind_found) { 0 };
-		r = begin_life(t, e);
+		looked_ns = clock_now_ns();
+		if (!attach_find_again(&t->a, kind_at(0), &wish, &none))
+			r = begin_life(t);
 	}
 	t->waited_ns += clock_now_ns() - begun_ns;
 	return r;
 }
 
 /* A certain process does not come back. */
-static int top_take_end(struct top *t, struct err *e)
+static int top_wait_for_end(struct top *t)
 {
+	static const struct attach_steps steps = { top_wait, NULL, top_look, top_is_over };
 	int r;
 
-	t->died = true;
-	if (t->cfg->whom.pid)
-		return 0;
-	r = end_life(t);
-	return r ? r : wait_for_comeback(t, e);
-}
-
-static int top_wait_for_end(struct top *t, struct err *e)
-{
-	uint64_t now;
-	int r = 0;
-
-	while (!r && !top_is_over(t)) {
-		if (!watch_lives(t->watch)) {
-			r = top_take_end(t, e);
-			if (t->died)
-				break;
-			continue;
-		}
-		r = wait_a_while(t, e);
-		now = clock_now_ns();
-		if (!r && now - t->looked_ns >= NS_PER_S) {
-			r = top_look(t);
-			t->looked_ns = now;
-		}
-		if (r || t->state.paused || now < t->due_ns)
-			continue;
-		r = top_step(t);
-		t->due_ns += (uint64_t)(t->state.delay_s * NS_PER_S);
-		if (t->due_ns <= now)
-			t->due_ns = now + (uint64_t)(t->state.delay_s * NS_PER_S);
-	}
+	do {
+		r = attach_loop(&t->a, &steps, t);
+		if (r || top_has_ended(t) || watch_lives(t->a.watch))
+			break;
+		t->died = true;
+		if (t->cfg->whom.pid)
+			break;
+		r = end_life(t);
+		r = r ? r : wait_for_comeback(t);
+	} while (!r && !t->died);
 	return r == -EINTR ? 0 : r;
 }
 
@@ -438,39 +426,36 @@ static int top_finish(struct top *t)
 	bool enough = t->cfg->steps && t->sum.steps >= t->cfg->steps, lines = !t->screen;
 	int r = 0;
 
-	t->sum.ns = clock_now_ns() - t->begun_ns - t->waited_ns;
-	t->sum.cpu_ns = guard_own_ns() - t->begun_cpu_ns;
-	t->sum.attach_ns = t->begun_cpu_ns;
+	t->sum.ns = clock_now_ns() - t->a.begun_ns - t->waited_ns;
+	t->sum.cpu_ns = guard_own_ns() - t->a.begun_cpu_ns;
+	t->sum.attach_ns = t->a.begun_cpu_ns;
 	close_screen(t);
 	if (!t->waiting) {
-		watch_stop(t->watch);
+		watch_stop(t->a.watch);
 		if (!enough && lines && !t->failed)
 			r = top_step(t);
 		r = r ? r : top_end_watch(t);
 	}
-	t->sum.lost = t->before_lost;
-	t->sum.programs_ns = t->before_programs_ns;
+	t->sum.lost = t->a.lost;
+	t->sum.programs_ns = t->a.programs_ns;
 	return r;
 }
 
 static void top_say_sum(struct top *t)
 {
-	char text[GUARD_TEXT_MAX];
-
 	if (t->died)
-		cmd_say("process %d ended while it was watched", t->found.target.server);
+		cmd_say("process %d ended while it was watched", t->a.found.target.server);
 	if (t->cfg->json)
 		t->failed |= top_json_sum(stdout, &t->sum);
 	fflush(stdout);
 	fputs("afpscope: ", stderr);
 	top_text_sum(stderr, &t->sum);
-	if (t->costly)
-		cmd_say("%s", guard_text(&t->guard, text));
-	if (t->untrusted)
+	attach_say_costly(&t->a);
+	if (t->a.untrusted)
 		cmd_say("cross-checks disagree: do not trust these figures");
 }
 
-static enum outcome top_work(struct top *t, struct err *e)
+static enum outcome top_work(struct top *t)
 {
 	const struct report_opts terminal = output_terminal();
 	int r;
@@ -484,22 +469,21 @@ static enum outcome top_work(struct top *t, struct err *e)
 	if (t->screen)
 		top_screen_say(t->screen, "The first step is being measured ...");
 	else
-		cmd_say("watching process %d; Ctrl-C ends", t->found.target.server);
-	t->begun_ns = clock_now_ns();
-	t->begun_cpu_ns = guard_own_ns();
+		cmd_say("watching process %d; Ctrl-C ends", t->a.found.target.server);
+	attach_begin(&t->a, t->cfg->max_cpu, 0);
 	begin_steps(t);
-	r = top_wait_for_end(t, e);
+	r = top_wait_for_end(t);
 	if (!r)
 		r = top_finish(t);
 	close_screen(t);
 	if (!r)
 		top_say_sum(t);
 	if (r || t->failed) {
-		if (!*e->text)
-			err_set(e, r, "%s", r && r != -ENOMEM ? strerror(-r) : "out of memory");
+		if (!*t->e.text)
+			err_set(&t->e, r, "%s", r && r != -ENOMEM ? strerror(-r) : "out of memory");
 		return OUTCOME_FAILED;
 	}
-	return t->untrusted || t->sum.lost ? OUTCOME_UNTRUSTED : OUTCOME_OK;
+	return t->a.untrusted || t->sum.lost ? OUTCOME_UNTRUSTED : OUTCOME_OK;
 }
 
 static int top_run(const struct top_cfg *cfg)
@@ -508,20 +492,19 @@ static int top_run(const struct top_cfg *cfg)
 				       .sort = (enum top_column)cfg->sort,
 				       .filter = cfg->filter ? cfg->filter : "" };
 	struct top *t = calloc(1, sizeof(*t));
-	struct err e = { 0 };
 	enum outcome o;
 
 	if (!t)
 		return OUTCOME_FAILED;
 	t->cfg = cfg;
 	top_state_begin(&t->state, &view, cfg->delay_s, cfg->names);
-	o = top_begin(t, &e);
+	o = top_begin(t);
 	if (!o)
-		o = top_work(t, &e);
-	if (o && *e.text)
-		cmd_say("%s", e.text);
+		o = top_work(t);
+	if (o && *t->e.text)
+		cmd_say("%s", t->e.text);
 	top_free_watch(t);
-	kind_found_fini(&t->found);
+	attach_close(&t->a);
 	free(t);
 	return (int)o;
 }

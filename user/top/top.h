@@ -4,10 +4,8 @@
 
 /* afpscope top, and its watches: one after the other, of a server that may be started anew. */
 
-#include "attach/comeback.h"
-#include "attach/guard.h"
+#include "attach/attach.h"
 #include "attach/whom.h"
-#include "kinds/kind.h"
 #include "top/opinion.h"
 #include "top/top_screen.h"
 
@@ -21,26 +19,26 @@ struct top_cfg {
 	bool batch, json, names, help;
 };
 
+#define TOP_TIME_MAX 16
+
 struct top {
 	const struct top_cfg *cfg;
-	struct kind_found found;
-	struct watch *watch;
+	struct attach a;
 	struct live *live;
 	bool files, texts; /* how they were opened */
 	struct opinion opinion;
-	struct guard guard;
 	struct top_screen *screen; /* NULL: lines */
 	struct top_state state;
 	size_t width;
 	struct live_step step; /* the last; lost: since the begin */
-	bool has_step, untrusted, costly, failed, hung_up, died;
+	bool has_step, failed, hung_up, died;
 	bool waiting; /* the server has ended, and its watch */
-	char ended_at[COMEBACK_TIME_MAX], restarted_at[COMEBACK_TIME_MAX];
+	char ended_at[TOP_TIME_MAX], restarted_at[TOP_TIME_MAX];
 	uint64_t waited_ns; /* for servers that came back */
-	uint64_t begun_ns, begun_cpu_ns, due_ns, looked_ns;
-	uint64_t before_lost, before_programs_ns; /* of watches that have ended */
-	uint64_t step_cpu_ns, step_programs_ns;   /* at the begin of the step */
+	uint64_t due_ns;
+	uint64_t step_cpu_ns, step_programs_ns; /* at the begin of the step */
 	double own_cpu, programs_cpu;
+	struct err e; /* of a watch that could not be opened */
 	struct top_sum sum;
 };
 

@@ -2,7 +2,7 @@
 """Many clients against real netatalk: every action done, counted by both sides; what goes wrong is
 counted and said, and the volume is clean afterwards.
 
-Tests user/main/load.c, load_opts.c, user/drive/crowd.c, places.c, users.c, timeline.c,
+Tests user/main/load.c, load_opts.c, user/drive/load_clients.c, places.c, users.c, timeline.c,
 user/main/probe.c, user/run/timeline.c, user/report/json/timeline.c.
 """
 

@@ -2,7 +2,7 @@
 """Which processes are servers: not those to which an ordinary user gives a server's name, unless
 they are named, and those that accept connections, however they came by their socket.
 
-Tests user/host/owner.c, user/attach/comeback.c.
+Tests user/host/owner.c, user/attach/attach.c.
 """
 
 from __future__ import annotations

@@ -2,7 +2,7 @@
 """Loads of small files in a directory and on netatalk: strace and the disk are the judges of what
 was done; what fails is counted and said; nothing is left but where it was asked for.
 
-Tests user/main/smallfile.c, smallfile_opts.c, user/drive/filers.c, opener.c,
+Tests user/main/smallfile.c, smallfile_opts.c, user/drive/smallfile_clients.c,
 user/report/screen/screen_files.c, each.c.
 """
 

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """afpscope top in lines and in JSON: what it shows is what clients sent.
 
-The judge is tshark. Tests user/top/top.c, top_watch.c, user/attach/comeback.c, user/top/opinion.c.
+The judge is tshark. Tests user/top/top.c, top_watch.c, user/attach/attach.c, user/top/opinion.c.
 """
 
 from __future__ import annotations

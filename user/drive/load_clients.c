@@ -1,0 +1,283 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Clients with a mix of actions, their files, and what is left of them. */
+#include "drive/load_clients.h"
+
+#include "app/cmd.h"
+#include "load/load.h"
+#include "work/mix/probe.h"
+#include "work/tree.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* Clients that make or remove their files at a time: all would be a load nobody asked for. */
+#define PART       32
+#define PROBE_RATE N_PROBE_ACTIONS /* a second: stat, read, write, each once */
+
+enum set_state {
+	SET_NONE,
+	SET_FOUND,  /* was there before */
+	SET_MADE,   /* by this run, which removes it */
+	SET_KEPT,   /* is complete, and stays */
+	SET_SHARED, /* another process has the directory; files in it are of this one */
+};
+
+struct load_client {
+	struct mix_client *mix; /* NULL: it is the probe */
+	struct places_client at;
+};
+
+struct load_clients {
+	struct load_clients_opts o;
+	struct clients *all;
+	struct places places;
+	struct load_client *client; /* the last one is the probe, if there is one */
+	struct mix_data *data;
+	struct probe *probe;
+	char base[TREE_NAME_MAX + 1]; /* the directory of all clients, in the root */
+	enum set_state set;
+};
+
+static int load_clients_begin(void *own, unsigned int i, struct store **out, uint8_t *scratch,
+			      struct err *e)
+{
+	const struct load_clients *c = own;
+
+	return places_begin(&c->places, &c->client[i].at, out, scratch, e);
+}
+
+static struct script *load_clients_script(void *own, unsigned int i, enum clients_task task)
+{
+	const struct load_clients *c = own;
+	struct mix_client *m = c->client[i].mix;
+
+	switch (task) {
+	case CLIENTS_MAKE:
+		return m ? mix_client_make(m) : probe_make(c->probe);
+	case CLIENTS_REMOVE:
+		return m ? mix_client_remove(m) : probe_remove(c->probe);
+	default:
+		return m ? mix_client_use(m) : probe_use(c->probe);
+	}
+}
+
+/* ---- opening ---- */
+
+static int load_clients_fill(struct load_clients *c, struct err *e)
+{
+	struct mix_client_opts o = { .mix = c->o.mix,
+				     .base = c->base,
+				     .exists = c->set == SET_FOUND,
+				     .n_clients = c->o.all,
+				     .n_dirs = c->o.directories,
+				     .seed = c->o.seed };
+	bool there;
+
+	c->client = calloc(c->o.clients + 1, sizeof(*c->client));
+	c->data = o.data = mix_data_new(o.mix);
+	c->probe = probe_new(c->base);
+	there = c->client && c->data && c->probe;
+	for (unsigned int i = 0; there && i < c->o.clients; i++) {
+		o.number = c->o.first + i * c->o.step;
+		c->client[i].mix = mix_client_new(&o);
+		there = c->client[i].mix;
+	}
+	return there ? 0 : err_set(e, -ENOMEM, "out of memory");
+}
+
+/* Of a client, by its number among those of all processes; NULL: the command's own. */
+static const struct user *load_clients_user(const struct load_clients *c, unsigned int number)
+{
+	const struct users *all = c->o.users;
+
+	return all && all->n ? &all->user[number % all->n] : NULL;
+}
+
+/* The probe logs in as the command's own session does. Each volume gets a session of ours. */
+static int load_clients_place(struct load_clients *c, struct err *e)
+{
+	const struct user *u;
+	int r = 0;
+
+	for (unsigned int i = 0; i < c->o.clients; i++) {
+		u = load_clients_user(c, c->o.first + i * c->o.step);
+		c->client[i].at = places_client(&c->places, u, c->o.mix->window);
+	}
+	c->client[c->o.clients].at = places_client(&c->places, NULL, 1);
+	if (c->o.set == LOAD_SET_OF_OTHER || c->o.session->cfg->local)
+		return 0;
+	/* also those of clients of other processes */
+	for (unsigned int i = 0; !r && i < c->o.all; i++)
+		r = places_add(&c->places, load_clients_user(c, i), e);
+	return r;
+}
+
+/* Names the directory of all clients, and looks whether it is there. */
+static int load_clients_find_set(struct load_clients *c, struct err *e)
+{
+	struct store *s = c->o.session->store;
+	struct store_op op = { .verb = STORE_LOOKUP, .name = c->base };
+	int r;
+
+	if (c->o.set == LOAD_SET_OF_OTHER)
+		snprintf(c->base, sizeof(c->base), "%s", c->o.base);
+	else if (c->o.set == LOAD_SET_OWN)
+		tree_name(c->base);
+	else if (!tree_name_of(c->base, c->o.set_of))
+		return err_set(e, LOAD_REFUSED, "--set-of: there is no process %d",
+			       (int)c->o.set_of);
+	if (c->o.set != LOAD_SET_OF_PROCESS)
+		return 0;
+	op.dir = s->root[0];
+	r = store_call(s, &op, e);
+	c->set = !r && op.result == STORE_OK ? SET_FOUND : SET_NONE;
+	return r;
+}
+
+/* ---- files ---- */
+
+/* Its first client makes the set that all share. */
+static bool load_clients_share(const struct load_clients *c)
+{
+	return c->o.mix->shared && !c->o.first;
+}
+
+int load_clients_prepare(struct clients *all, struct err *e)
+{
+	struct load_clients *c = clients_own(all);
+	int r;
+
+	if (c->set == SET_FOUND || c->o.set == LOAD_SET_OF_OTHER)
+		return 0;
+	r = session_make_base(c->o.session, c->base, e);
+	if (r)
+		return r;
+	c->set = SET_MADE;
+	r = places_make(&c->places, c->base, c->o.users && c->o.users->n, e);
+	if (r || !load_clients_share(c))
+		return r;
+	r = clients_do(all, CLIENTS_MAKE, 0, 1, e);
+	if (!r && !clients_is_open(all, 0))
+		r = err_set(e, LOAD_REFUSED,
+			    "the first client, which makes the files of all, has no session");
+	return r;
+}
+
+int load_clients_make(struct clients *all, struct err *e)
+{
+	struct load_clients *c = clients_own(all);
+	unsigned int from = c->set != SET_FOUND && load_clients_share(c);
+	const char *why;
+	int r = 0;
+
+	if (c->o.set == LOAD_SET_OF_OTHER)
+		c->set = SET_SHARED;
+	for (; !r && !cmd_stop && from < c->o.clients; from += PART)
+		r = clients_do(all, CLIENTS_MAKE, from, from + PART, e);
+	r = r ? r : clients_do_probe(all, CLIENTS_MAKE, e);
+	if (!r && cmd_stop)
+		r = err_set(e, -EINTR, "interrupted");
+	if (!r && clients_lost(all, &why) >= c->o.clients + c->o.probe)
+		r = err_set(e, -ECONNRESET, "all sessions were lost: %s", why);
+	if (!r && c->o.set == LOAD_SET_OF_PROCESS)
+		c->set = SET_KEPT;
+	return r;
+}
+
+void load_clients_take_set(struct clients *all)
+{
+	struct load_clients *c = clients_own(all);
+
+	if (c->set == SET_FOUND)
+		c->set = SET_MADE;
+}
+
+/* ---- the end ---- */
+
+/* Removes the files: each client its own, then the directory, with what lost clients have left. */
+static int load_clients_clean(void *own, struct err *e)
+{
+	struct load_clients *c = own;
+	struct session *s = c->o.session;
+	bool shares = load_clients_share(c);
+	int r, others;
+
+	if (c->set == SET_NONE)
+		return 0;
+	clients_do_probe(c->all, CLIENTS_REMOVE, NULL);
+	if (c->set == SET_KEPT)
+		*s->base[0] = '\0';
+	if (c->set == SET_KEPT || c->set == SET_FOUND)
+		return 0;
+	for (unsigned int from = shares; from < c->o.clients; from += PART)
+		clients_do(c->all, CLIENTS_REMOVE, from, from + PART, NULL);
+	if (shares)
+		clients_do(c->all, CLIENTS_REMOVE, 0, 1, NULL);
+	if (c->set == SET_SHARED)
+		return 0;
+	snprintf(s->base[0], sizeof(s->base[0]), "%s", c->base);
+	r = session_remove_base(s, e);
+	others = places_remove(&c->places, s, c->base, r ? NULL : e);
+	return r ? r : others;
+}
+
+static void load_clients_free(void *own)
+{
+	struct load_clients *c = own;
+
+	for (unsigned int i = 0; c->client && i < c->o.clients; i++)
+		mix_client_free(c->client[i].mix);
+	mix_data_free(c->data);
+	probe_free(c->probe);
+	places_close(&c->places);
+	free(c->client);
+	free(c);
+}
+
+int load_clients_open(struct clients **out, const struct load_clients_opts *o,
+		      unsigned int *not_open, struct err *e)
+{
+	static const struct clients_type type = {
+		.opens = "session",
+		.actions = { N_MIX_ACTIONS, mix_action_name },
+		.probe = { N_PROBE_ACTIONS, probe_action_name },
+		.probe_rate = PROBE_RATE,
+		.begin = load_clients_begin,
+		.address = connect_address,
+		.script = load_clients_script,
+		.clean = load_clients_clean,
+		.free = load_clients_free,
+	};
+	struct load_clients *c = calloc(1, sizeof(*c));
+	struct clients_opts opts = { .n = o->clients,
+				     .threads = o->threads,
+				     .opening_max = CLIENTS_OPENING_MAX,
+				     .probe = o->probe,
+				     .realtime = o->realtime,
+				     .first = o->first,
+				     .step = o->step,
+				     .all = o->all };
+	int r;
+
+	*out = NULL;
+	r = c ? clients_new(out, &type, c, e) : err_set(e, -ENOMEM, "out of memory");
+	if (r)
+		return r;
+	c->o = *o;
+	c->all = *out;
+	if (!o->step) {
+		c->o.step = 1;
+		c->o.all = o->clients;
+	}
+	opts.places = &c->places;
+	r = load_clients_find_set(c, e);
+	r = r ? r : places_open(&c->places, o->session, e);
+	r = r ? r : load_clients_fill(c, e);
+	r = r ? r : load_clients_place(c, e);
+	r = r ? r : clients_open(c->all, &opts, not_open, e);
+	if (o->users)
+		users_forget(o->users);
+	return r;
+}

@@ -1,0 +1,248 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Clients with small files: what they do together, and the line that shows how far they are. */
+#include "drive/smallfile_clients.h"
+
+#include "app/cmd.h"
+#include "base/clock.h"
+#include "host/pagecache.h"
+#include "report/cell.h"
+
+#include <errno.h>
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#define NS_PER_S 1000000000u
+#define LOOKED   32 /* files of a client, at most */
+
+struct smallfile_clients {
+	struct smallfile_clients_opts o;
+	struct clients *all;
+	struct places places;
+	struct places_client at;
+	struct smallfile **work; /* of each client */
+	bool out_of_memory;
+	enum smallfile_load load;    /* under way */
+	uint64_t duration_ns;        /* of it; 0: each file once */
+	uint64_t begun_ns, shown_ns; /* 0: there is none */
+};
+
+static const char *smallfile_clients_name(unsigned int load)
+{
+	return smallfile_name((enum smallfile_load)load);
+}
+
+static int smallfile_clients_begin(void *own, unsigned int i, struct store **out, uint8_t *scratch,
+				   struct err *e)
+{
+	const struct smallfile_clients *f = own;
+
+	(void)i;
+	return places_begin(&f->places, &f->at, out, scratch, e);
+}
+
+static struct script *smallfile_clients_script(void *own, unsigned int i, enum clients_task task)
+{
+	struct smallfile_clients *f = own;
+	struct script *s;
+
+	if (task == CLIENTS_MAKE)
+		return smallfile_make(f->work[i]);
+	s = smallfile_use(f->work[i], f->load, f->o.duration_ns);
+	f->out_of_memory |= !s;
+	return s;
+}
+
+/* ---- the line that shows how far they are; a process that is not the first has no terminal ----
+ */
+
+/* "read: 12,345 of 100,000, 5,678/s, 15 s left", or "read (rank 0): ..." */
+static void smallfile_clients_show(const struct smallfile_clients *f, uint64_t ns)
+{
+	uint64_t done = clients_done(f->all), all = (uint64_t)f->o.clients * f->o.set.files;
+	double per_s = ns ? (double)done * 1e9 / (double)ns : 0;
+	FILE *out = f->o.session->progress;
+
+	fprintf(out, "\r\033[K%s%s: ", smallfile_name(f->load), f->o.step ? " (rank 0)" : "");
+	if (f->duration_ns)
+		fprintf(out, "%.0f s of %.0f", (double)ns / NS_PER_S,
+			(double)f->duration_ns / NS_PER_S);
+	else
+		fprintf(out, "%s of %s", cell_count(done).text, cell_count(all).text);
+	fprintf(out, ", %s/s", cell_rate(per_s).text);
+	if (!f->duration_ns && per_s > 0 && done < all)
+		fprintf(out, ", %.0f s left", (double)(all - done) / per_s);
+	fflush(out);
+}
+
+static bool smallfile_clients_shows(const struct smallfile_clients *f)
+{
+	return f->begun_ns && f->o.session->progress && isatty(fileno(f->o.session->progress));
+}
+
+static void smallfile_clients_tick(void *own)
+{
+	struct smallfile_clients *f = own;
+	uint64_t now_ns = clock_now_ns();
+
+	if (!smallfile_clients_shows(f) || now_ns < f->shown_ns + NS_PER_S)
+		return;
+	f->shown_ns = now_ns;
+	smallfile_clients_show(f, now_ns - f->begun_ns);
+}
+
+static int smallfile_clients_joined(void *own, struct run_phase *p, struct err *e)
+{
+	struct smallfile_clients *f = own;
+
+	if (smallfile_clients_shows(f))
+		fputs("\r\033[K", f->o.session->progress);
+	f->begun_ns = 0;
+	p->load->given = true;
+	if (f->out_of_memory)
+		return err_set(e, -ENOMEM, "out of memory: the files have too many records");
+	return 0;
+}
+
+/* ---- opening ---- */
+
+static void smallfile_clients_free(void *own)
+{
+	struct smallfile_clients *f = own;
+
+	for (unsigned int i = 0; f->work && i < f->o.clients; i++)
+		smallfile_free(f->work[i]);
+	places_close(&f->places);
+	free(f->work);
+	free(f);
+}
+
+static int smallfile_clients_fill(struct smallfile_clients *f, struct err *e)
+{
+	unsigned int n = f->o.clients, step = f->o.step ? f->o.step : 1;
+	bool there;
+
+	f->at = places_client(&f->places, NULL, 1);
+	f->work = calloc(n, sizeof(struct smallfile *));
+	there = f->work;
+	for (unsigned int i = 0; there && i < n; i++) {
+		f->work[i] = smallfile_new(&f->o.set, f->o.first + i * step);
+		there = f->work[i];
+	}
+	return there ? 0 : err_set(e, -ENOMEM, "out of memory");
+}
+
+int smallfile_clients_open(struct clients **out, const struct smallfile_clients_opts *o,
+			   struct err *e)
+{
+	static const struct clients_type type = {
+		.opens = "session",
+		.all_or_none = true,
+		.actions = { N_SMALLFILE_LOADS, smallfile_clients_name },
+		.begin = smallfile_clients_begin,
+		.address = connect_address,
+		.script = smallfile_clients_script,
+		.tick = smallfile_clients_tick,
+		.joined = smallfile_clients_joined,
+		.free = smallfile_clients_free,
+	};
+	struct smallfile_clients *f = calloc(1, sizeof(*f));
+	struct clients_opts opts = { .n = o->clients,
+				     .threads = o->clients,
+				     .opening_max = CLIENTS_OPENING_MAX };
+	unsigned int not_open;
+	int r;
+
+	*out = NULL;
+	r = f ? clients_new(out, &type, f, e) : err_set(e, -ENOMEM, "out of memory");
+	if (r)
+		return r;
+	f->o = *o;
+	f->all = *out;
+	opts.places = &f->places;
+	r = places_open(&f->places, o->session, e);
+	r = r ? r : smallfile_clients_fill(f, e);
+	return r ? r : clients_open(f->all, &opts, &not_open, e);
+}
+
+/* ---- what they do ---- */
+
+int smallfile_clients_make(struct clients *all, const char *base, struct err *e)
+{
+	struct smallfile_clients *f = clients_own(all);
+
+	f->o.set.base = base;
+	return clients_do(all, CLIENTS_MAKE, 0, 0, e);
+}
+
+int smallfile_clients_start(struct clients *all, enum smallfile_load load, uint64_t begin_ns,
+			    struct err *e)
+{
+	struct smallfile_clients *f = clients_own(all);
+	bool repeats = smallfile_flags(load) & SMALLFILE_REPEATS;
+	const struct engine_job how = { .begin_ns = begin_ns,
+					.duration_ns = repeats ? f->o.duration_ns : 0,
+					.pause_ns = f->o.pause_ns,
+					.keeps_progress = f->o.step != 0 };
+
+	f->load = load;
+	f->duration_ns = how.duration_ns;
+	f->begun_ns = f->shown_ns = begin_ns ? begin_ns : clock_now_ns();
+	return clients_start(all, &how, e);
+}
+
+int smallfile_clients_judge(struct run_phase *p, struct err *e)
+{
+	clients_set_metrics(p);
+	if (cmd_stop)
+		return err_set(e, -EINTR, "interrupted");
+	if (p->load->n_lost == p->load->n_clients)
+		return err_set(e, -ECONNRESET, "all sessions were lost: %s", p->load->why);
+	p->complete = true;
+	return 0;
+}
+
+void smallfile_clients_look(const struct clients *all, struct run_phase *p)
+{
+	const struct smallfile_clients *f = clients_own(all);
+	unsigned int files = f->o.set.files, n = files < LOOKED ? files : LOOKED;
+	uint64_t looked = 0, cached = 0;
+	char path[PATH_MAX];
+	int at;
+
+	for (unsigned int i = 0; f->o.cached && i < f->o.clients; i++) {
+		for (unsigned int k = 0; k < n; k++) {
+			at = snprintf(path, sizeof(path), "%s/", f->o.cached);
+			if (at < PATH_MAX)
+				smallfile_path(f->work[i], (unsigned int)((uint64_t)k * files / n),
+					       path + at, sizeof(path) - (size_t)at);
+			pagecache_look(path, &looked, &cached);
+		}
+	}
+	if (!looked)
+		return;
+	run_set(p, METRIC_CACHE_LOOKED, looked);
+	run_set(p, METRIC_CACHED, cached);
+}
+
+const struct smallfile_counts *smallfile_clients_counts(const struct clients *all,
+							unsigned int client)
+{
+	return smallfile_counts(((struct smallfile_clients *)clients_own(all))->work[client]);
+}
+
+uint64_t smallfile_clients_skew_ns(const struct run_load *load)
+{
+	uint64_t first_ns = UINT64_MAX, last_ns = 0, ns;
+
+	for (unsigned int i = 0; i < load->n_clients; i++) {
+		ns = load->client[i].first_ns;
+		if (ns && ns < first_ns)
+			first_ns = ns;
+		if (ns > last_ns)
+			last_ns = ns;
+	}
+	return last_ns > first_ns ? last_ns - first_ns : 0;
+}
