@@ -75,33 +75,6 @@ static void main_load_wait_for_end(struct load_run *l)
 		fputs("\r\033[K", l->w.s.progress);
 }
 
-static uint64_t commands_of(const struct run_phase *p)
-{
-	uint64_t n = 0;
-
-	for (size_t i = 0; i < p->n_commands; i++)
-		n += p->command[i]->latency.n;
-	return n;
-}
-
-static void main_load_set_metrics(struct run_phase *p)
-{
-	const struct run_load *load = p->load;
-	struct run_action all;
-	uint64_t bytes = 0;
-
-	run_load_all(load, &all);
-	for (unsigned int i = 0; i < load->n_clients; i++)
-		bytes += load->client[i].bytes;
-	run_set(p, METRIC_ELAPSED,
-		load->done_ns > load->begin_ns ? load->done_ns - load->begin_ns
-					       : load->end_ns - load->begin_ns);
-	run_set(p, METRIC_OPS, commands_of(p));
-	run_set(p, METRIC_ERRORS, all.failed);
-	run_set(p, METRIC_BYTES, bytes);
-	run_set(p, METRIC_CLIENT_CPU, load->cpu_ns);
-}
-
 static void note_steady(struct load_run *l, struct run_load *load, uint64_t start_ns)
 {
 	load->steady_ns = l->steady.found_ns ? l->steady.found_ns - start_ns : 0;
@@ -215,7 +188,7 @@ static int main_load_measure(struct load_run *l, struct err *e)
 	session_region_end(s, p);
 	if (r)
 		return r;
-	main_load_set_metrics(p);
+	run_phase_from_load(p);
 	note_steady(l, p->load, p->start_ns);
 	l->slow = !slo_judge(&cfg->slos, p->load, p->probe);
 	main_load_note_failures(l, p);
@@ -242,7 +215,7 @@ static int open_and_make(struct load_run *l, const struct crowd_opts *o, struct 
 	struct run_notes *warnings = &l->w.s.run.warnings;
 	const struct ranks_opts all = load_ranks(l->cfg);
 	const char *why;
-	int r = l->cfg->mpi ? ranks_open(&l->ranks, &all, e) : 0;
+	int r = l->cfg->mpi ? ranks_open(&l->ranks, &all, &l->w.s, e) : 0;
 
 	r = r ? r : crowd_open(&l->crowd, o, &l->not_open, e);
 	r = r ? r : ranks_opened(l->ranks, &l->not_open, e);
@@ -330,7 +303,7 @@ int cmd_load(int argc, char **argv)
 {
 	static const struct workload_type type = {
 		.name = "load",
-		.set = "load-1",
+		.set = LOAD_SET,
 		.options = load_options,
 		.help =
 		    "Loads a server, or a directory, with many clients, and measures how long they wait;\n"

@@ -215,7 +215,10 @@ static void part_io_commands(struct part_io *io, struct run_phase *p, const stru
 
 static void part_io_all(struct part_io *io, struct part *p, const struct part_like *like)
 {
-	p->end = (enum part_end)part_io_u64(io, p->end, 1);
+	uint64_t end = part_io_u64(io, p->end, 1);
+
+	io->bad |= end > PART_ORPHANED;
+	p->end = io->bad ? PART_DONE : (enum part_end)end;
 	PART_IO(io, p->late_ns);
 	part_io_load(io, p->load);
 	part_io_commands(io, &p->commands, like);

@@ -2,7 +2,7 @@
 """One load by several processes that mpirun starts: what they did is added exactly, they begin
 together, and one that dies is named while the rest is kept.
 
-Tests user/ranks/launch.c, user/main/load_rank.c, user/ranks/ranks.c, ranks_other.c,
+Tests user/ranks/launch.c, ranks.c, ranks_other.c, ranks_sum.c, user/main/rank_clients.c,
 user/report/json/rank.c, user/report/screen/screen_ranks.c.
 """
 
