@@ -11,14 +11,19 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
-#define SLICE_NS 50000000u
+#define SLICE_NS  50000000u
+#define REMOVE_NS 10000000000u
+#define AGAIN_US  200000
 
 struct guest {
 	const struct ranks_opts *o;
 	struct session session; /* cfg, server, and the run */
 	struct ranks_run told;
 	void *clients; /* NULL: not opened, or closed */
+	bool failed;   /* to obey an order */
+	bool begun;    /* to open them: rank 0 may have made the directory since */
 	unsigned int n_loads;
 };
 
@@ -76,6 +81,7 @@ static int ranks_other_open(struct guest *g, struct err *e)
 	unsigned int not_open = 0;
 	int r = find_server(g, e);
 
+	g->begun = true;
 	r = r ? r
 	      : g->o->guests->open(&g->clients, g->o->cfg, &g->session, g->told.base, &not_open, e);
 	if (r == -ECONNREFUSED && not_open)
@@ -85,7 +91,9 @@ static int ranks_other_open(struct guest *g, struct err *e)
 
 static int ranks_other_make(struct guest *g, struct err *e)
 {
-	return g->o->guests->make(g->clients, g->o->cfg, g->told.base, e);
+	int r = g->o->guests->make(g->clients, g->o->cfg, g->told.base, e);
+
+	return ranks_other_report(g, r, 0, e);
 }
 
 /*
@@ -135,7 +143,7 @@ static int ranks_other_load(struct guest *g, const struct post *order, struct er
 	unsigned int i = g->n_loads++, rank = g->o->launch->rank;
 	struct part part = { 0 };
 	struct run_phase *p;
-	int r, sent;
+	int r;
 
 	if (order->head.len > rank * sizeof(begin_ns))
 		memcpy(&begin_ns, order->data + rank * sizeof(begin_ns), sizeof(begin_ns));
@@ -157,9 +165,10 @@ static int ranks_other_load(struct guest *g, const struct post *order, struct er
 	part.end = !cmd_stop                       ? PART_DONE
 		   : cmd_stop == CMD_STOP_ORPHANED ? PART_ORPHANED
 						   : PART_STOPPED;
-	sent = ranks_other_send(g, &part);
-	r = ranks_other_keep(g, p, &part);
-	return r ? r : sent;
+	r = ranks_other_send(g, &part);
+	if (ranks_other_keep(g, p, &part))
+		cmd_say("out of memory");
+	return r;
 }
 
 static void ranks_other_close(struct guest *g)
@@ -169,22 +178,39 @@ static void ranks_other_close(struct guest *g)
 	g->clients = NULL;
 }
 
-/* 0; not 0: this rank takes no more part. */
-static int ranks_other_obey(struct guest *g, const struct post *order, struct err *e)
+static int ranks_other_fail(struct guest *g, const char *why)
 {
-	switch (order->head.type) {
-	case POST_HELLO:
-		return ranks_other_hello(g, order, e);
-	case POST_OPEN:
-		return ranks_other_open(g, e);
-	case POST_MAKE:
-		return ranks_other_report(g, ranks_other_make(g, e), 0, e);
-	case POST_LOAD:
-		return ranks_other_load(g, order, e);
-	case POST_REMOVE:
+	struct post_lost lost = { .at_ns = clock_now_ns() };
+
+	snprintf(lost.why, sizeof(lost.why), "%.255s", why);
+	return post_send(g->o->launch->fd, POST_LOST, 0, &lost, sizeof(lost));
+}
+
+/* After a failure this rank has no more clients, and only waits for the end. */
+static void ranks_other_obey(struct guest *g, const struct post *order)
+{
+	struct err e = { 0 };
+	int r = 0;
+
+	if (order->head.type == POST_REMOVE)
 		ranks_other_close(g);
-	}
-	return ranks_other_answer(g, NULL, 0);
+	if (order->head.type == POST_HELLO)
+		r = ranks_other_hello(g, order, &e);
+	else if (order->head.type == POST_OPEN)
+		r = ranks_other_open(g, &e);
+	else if (order->head.type == POST_MAKE && !g->failed)
+		r = ranks_other_make(g, &e);
+	else if (order->head.type == POST_LOAD && !g->failed)
+		r = ranks_other_load(g, order, &e);
+	else if (g->failed)
+		ranks_other_fail(g, "it had failed");
+	else
+		ranks_other_answer(g, NULL, 0);
+	if (r && (order->head.type == POST_HELLO || order->head.type == POST_LOAD))
+		ranks_other_fail(g, *e.text ? e.text : strerror(r < 0 ? -r : r));
+	g->failed |= r != 0;
+	if (r)
+		ranks_other_close(g);
 }
 
 /* ---- the end ---- */
@@ -209,11 +235,15 @@ static void ranks_other_save(struct guest *g, const char *why)
 			g->told.folder, rank);
 }
 
-/* Removes the directory in place of rank 0: all clients have ended. */
+/*
+ * Removes the directory in place of rank 0. All clients have ended, but the server may not have
+ * noticed yet that those of rank 0 have.
+ */
 static void ranks_other_remove_base(struct guest *g)
 {
 	const struct session_cfg *cfg = g->o->session;
 	struct session *s = &g->session;
+	uint64_t until_ns = clock_now_ns() + REMOVE_NS;
 	enum afp_stage stage;
 	struct err e = { 0 };
 	int r;
@@ -224,9 +254,11 @@ static void ranks_other_remove_base(struct guest *g)
 	else
 		r = connect_open(&s->afp, &s->server, &cfg->c, 1, &stage, &e);
 	memcpy(s->base[0], g->told.base, sizeof(g->told.base));
-	r = r ? r : session_remove_base(s, &e);
+	while (!r && (r = session_remove_base(s, &e)) && r != -ENOENT && clock_now_ns() < until_ns)
+		r = usleep(AGAIN_US);
 	if (r && r != -ENOENT)
-		cmd_say("rank %u: %s is still there: %s", g->o->launch->rank, g->told.base, e.text);
+		cmd_say("rank %u: %s is still there (%s): afpscope clean removes it",
+			g->o->launch->rank, g->told.base, e.text);
 	store_close(s->store);
 	afp_close(&s->afp);
 }
@@ -235,8 +267,6 @@ void ranks_other(const struct ranks_opts *o)
 {
 	struct guest *g = calloc(1, sizeof(*g));
 	struct post order = { 0 };
-	struct err e = { 0 };
-	bool begun;
 	int r = 0;
 
 	if (!g) {
@@ -244,17 +274,17 @@ void ranks_other(const struct ranks_opts *o)
 		return;
 	}
 	*g = (struct guest) { .o = o, .session.cfg = o->session };
-	while (!r && order.head.type != POST_END) {
+	while (r >= 0 && order.head.type != POST_END) {
 		r = post_take(&order, o->launch->fd, SLICE_NS);
-		r = r == 1 ? ranks_other_obey(g, &order, &e) : r;
+		if (r == 1)
+			ranks_other_obey(g, &order);
 	}
-	begun = g->clients || g->session.run.n_phases;
 	ranks_other_close(g);
-	if (order.head.type == POST_END && order.head.len && !*order.data && begun) {
+	if (order.head.type == POST_END && order.head.len && !*order.data && g->begun) {
 		ranks_other_save(g, "rank 0 was killed");
 		if (o->launch->rank == 1)
 			ranks_other_remove_base(g);
-	} else if (begun && (r == -ECONNRESET || r == -EPIPE)) {
+	} else if (g->begun && r < 0) {
 		ranks_other_save(g, "mpirun has ended the job");
 		cmd_say("rank %u: if rank 0 is gone, too, %s is still there", o->launch->rank,
 			g->told.base);

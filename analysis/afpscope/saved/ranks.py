@@ -62,7 +62,7 @@ def _join(run: Json, part: Json, rank: int) -> None:
     if part["id"] != run["id"]:
         return
     at, added = {(p["test"], p["iteration"]): p for p in run["phases"]}, False
-    for phase in part["phases"]:
+    for phase in (p for p in part["phases"] if "ranks" in p):  # else the load did not begin
         mine = at.get((phase["test"], phase["iteration"]))
         if mine is None:
             run["phases"].append(phase)
