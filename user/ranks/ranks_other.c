@@ -284,6 +284,9 @@ void ranks_other(const struct ranks_opts *o)
 		ranks_other_save(g, "rank 0 was killed");
 		if (o->launch->rank == 1)
 			ranks_other_remove_base(g);
+	} else if (g->begun && r < 0 && getppid() == o->launch->parent &&
+		   cmd_stop != CMD_STOP_ORPHANED) {
+		ranks_other_save(g, "it did not answer in time");
 	} else if (g->begun && r < 0) {
 		ranks_other_save(g, "mpirun has ended the job");
 		cmd_say("rank %u: if rank 0 is gone, too, %s is still there", o->launch->rank,
