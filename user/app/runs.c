@@ -328,7 +328,7 @@ enum outcome runs_save(struct runs_folder *f, const struct runs_cfg *cfg, const 
 	} else if (!runs_json_only(cfg)) {
 		where = cfg->json;
 	}
-	if (folder && !report_json_in(r, f->dir, folder, &e)) {
+	if (folder && !report_json_in(r, f->dir, "run.json", folder, &e)) {
 		where = folder;
 	} else if (take_away(folder, cfg)) {
 		cmd_say(NOT_KEPT, e.text);
@@ -346,6 +346,19 @@ enum outcome runs_save(struct runs_folder *f, const struct runs_cfg *cfg, const 
 	else if (why)
 		fprintf(out, "\n%s\n", why);
 	return failed && !o ? OUTCOME_FAILED : o;
+}
+
+int runs_save_part(const char *folder, unsigned int rank, const struct run *r, struct err *e)
+{
+	int dir = file_folder(folder, OWN_MODE, e), ret;
+	char name[32];
+
+	if (dir < 0)
+		return dir;
+	snprintf(name, sizeof(name), "rank-%u.json", rank);
+	ret = report_json_in(r, dir, name, folder, e);
+	close(dir);
+	return ret;
 }
 
 /* Finding */

@@ -67,6 +67,12 @@ enum outcome runs_refused(int r);
 enum outcome runs_save(struct runs_folder *f, const struct runs_cfg *cfg, const struct run *r,
 		       FILE *out, enum outcome o);
 
+/*
+ * What one of several processes did, for a run that another one keeps in this folder: rank-N.json.
+ * 0, or a negative errno and why.
+ */
+int runs_save_part(const char *folder, unsigned int rank, const struct run *r, struct err *e);
+
 /* Whether JSON on stdout replaces the report. */
 bool runs_json_only(const struct runs_cfg *cfg);
 

@@ -346,24 +346,6 @@ int clients_join(struct clients *c, struct run_phase *p, struct err *e)
 	return r || !c->type->joined ? r : c->type->joined(c->own, p, e);
 }
 
-void clients_set_metrics(struct run_phase *p)
-{
-	const struct run_load *load = p->load;
-	struct run_action all;
-	uint64_t bytes = 0, requests = 0;
-
-	run_load_all(load, &all);
-	for (unsigned int i = 0; i < load->n_clients; i++)
-		bytes += load->client[i].bytes;
-	for (size_t i = 0; i < p->n_commands; i++)
-		requests += p->command[i]->latency.n;
-	run_set(p, METRIC_ELAPSED, load->done_ns ? load->done_ns - load->begin_ns : 0);
-	run_set(p, METRIC_OPS, requests);
-	run_set(p, METRIC_ERRORS, all.failed);
-	run_set(p, METRIC_BYTES, bytes);
-	run_set(p, METRIC_CLIENT_CPU, load->cpu_ns);
-}
-
 /* ---- the end ---- */
 
 static void clients_end(struct clients *c, struct engine *g)

@@ -106,9 +106,6 @@ bool clients_probed(const struct clients *c, size_t i, struct run_second *out);
 /* Gives the phase its loads and commands. Actions that failed are no error. */
 int clients_join(struct clients *c, struct run_phase *p, struct err *e);
 
-/* Gives it the metrics of its load. */
-void clients_set_metrics(struct run_phase *p);
-
 /* Cleans up, ends the sessions, frees. Not 0: something is left, e says what. NULL is allowed. */
 int clients_close(struct clients *c, struct err *e);
 

@@ -169,7 +169,7 @@ static int rx_clients_joined(void *own, struct run_phase *p, struct err *e)
 	struct rx_clients_sum *sum = &c->test->sum;
 
 	rx_clients_add_up(c, sum);
-	clients_set_metrics(p);
+	run_phase_from_load(p);
 	run_set(p, METRIC_ERRORS, sum->counts.failed);
 	run_set(p, METRIC_BYTES, sum->counts.sent + sum->counts.received);
 	run_set(p, METRIC_RX_NOT_COMPARED, sum->counts.not_compared);

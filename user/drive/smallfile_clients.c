@@ -195,7 +195,7 @@ int smallfile_clients_start(struct clients *all, enum smallfile_load load, uint6
 
 int smallfile_clients_judge(struct run_phase *p, struct err *e)
 {
-	clients_set_metrics(p);
+	run_phase_from_load(p);
 	if (cmd_stop)
 		return err_set(e, -EINTR, "interrupted");
 	if (p->load->n_lost == p->load->n_clients)

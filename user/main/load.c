@@ -183,9 +183,7 @@ static int main_load_measure(struct load_run *l, struct err *e)
 	session_region_end(s, p);
 	if (r)
 		return r;
-	clients_set_metrics(p);
-	if (!p->value[METRIC_ELAPSED])
-		run_set(p, METRIC_ELAPSED, p->load->end_ns - p->load->begin_ns);
+	run_phase_from_load(p);
 	note_steady(l, p->load, p->start_ns);
 	l->w.faults.slow = !slo_judge(&cfg->slos, p->load, p->probe);
 	main_load_note_failures(l, p);
@@ -217,7 +215,7 @@ static int open_and_make(struct load_run *l, const struct load_clients_opts *o, 
 	struct run_notes *warnings = &l->w.s.run.warnings;
 	const struct ranks_opts all = load_ranks(l->cfg);
 	const char *why;
-	int r = l->cfg->mpi ? ranks_open(&l->ranks, &all, e) : 0;
+	int r = l->cfg->mpi ? ranks_open(&l->ranks, &all, &l->w.s, e) : 0;
 
 	r = r ? r : load_clients_open(&l->clients, o, &l->not_open, e);
 	r = r ? r : ranks_opened(l->ranks, &l->not_open, e);
@@ -290,7 +288,7 @@ int cmd_load(int argc, char **argv)
 {
 	static const struct workload_type type = {
 		.name = "load",
-		.set = "load-1",
+		.set = LOAD_SET,
 		.options = load_options,
 		.help =
 		    "Loads a server, or a directory, with many clients, and measures how long they wait;\n"

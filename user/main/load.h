@@ -14,6 +14,7 @@
 
 #include <limits.h>
 
+#define LOAD_SET    "load-1"
 #define LOAD_OF_MIX UINT_MAX /* .files: not given */
 
 enum { LOAD_FIXED, LOAD_POISSON, LOAD_NOT_GIVEN };

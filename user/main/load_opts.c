@@ -191,19 +191,13 @@ static int read_users(struct load_cfg *cfg, struct err *e)
 /* From here on, this is one of several processes. */
 static int load_opts_check_mpi(struct load_cfg *cfg, struct err *e)
 {
-	int r;
-
 	if (!cfg->mpi)
 		return 0;
 	if (cfg->steady_s)
 		return err_set(e, -EINVAL, "--steady cannot be used with --mpi");
 	if (cfg->set_of)
 		return err_set(e, -EINVAL, "--set-of cannot be used with --mpi");
-	r = launch_start(&cfg->launch, e);
-	if (!r && cfg->launch.size > cfg->clients)
-		r = err_set(e, -EINVAL, "--mpi: %u clients cannot be shared by %u processes",
-			    cfg->clients, cfg->launch.size);
-	return r;
+	return launch_start(&cfg->launch, cfg->clients, e);
 }
 
 int load_check(struct workload_cfg *base, struct err *e)

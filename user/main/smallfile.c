@@ -163,7 +163,7 @@ static int main_smallfile_open_all(struct smallfile_run *f, struct err *e)
 	const struct ranks_opts all = smallfile_ranks(f->cfg);
 	struct smallfile_clients_opts o = smallfile_clients_of(f->cfg, &f->w.s);
 	unsigned int not_open = 0;
-	int r = f->cfg->mpi ? ranks_open(&f->ranks, &all, e) : 0;
+	int r = f->cfg->mpi ? ranks_open(&f->ranks, &all, &f->w.s, e) : 0;
 
 	o.cached = cached_place(&f->w.s);
 	r = r ? r : smallfile_clients_open(&f->clients, &o, e);
@@ -213,7 +213,7 @@ int cmd_smallfile(int argc, char **argv)
 {
 	static const struct workload_type type = {
 		.name = "smallfile",
-		.set = "smallfile-1",
+		.set = SMALLFILE_SET,
 		.options = smallfile_options,
 		.help =
 		    "Operations on many small files: create, stat, read, rename, ..., delete. Each\n"

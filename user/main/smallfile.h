@@ -9,6 +9,7 @@
 #include "ranks/ranks.h"
 #include "work/smallfile/smallfile.h"
 
+#define SMALLFILE_SET      "smallfile-1"
 #define SMALLFILE_LIST_MAX 32 /* loads of a run */
 
 struct smallfile_list {

@@ -115,17 +115,11 @@ static bool is_name(const char *text)
 /* From here on, this is one of several processes. */
 static int smallfile_opts_check_mpi(struct smallfile_cfg *cfg, struct err *e)
 {
-	int r;
-
 	if (!cfg->mpi)
 		return 0;
 	if (cfg->gun)
 		return err_set(e, -EINVAL, "--gun cannot be used with --mpi");
-	r = launch_start(&cfg->launch, e);
-	if (!r && cfg->launch.size > cfg->clients)
-		r = err_set(e, -EINVAL, "--mpi: %u clients cannot be shared by %u processes",
-			    cfg->clients, cfg->launch.size);
-	return r;
+	return launch_start(&cfg->launch, cfg->clients, e);
 }
 
 int smallfile_check(struct workload_cfg *base, struct err *e)

@@ -3,6 +3,8 @@
 
 #include "app/cmd.h"
 #include "mpi/plugin.h"
+#include "ranks/courier.h"
+#include "ranks/post.h"
 
 #include <dlfcn.h>
 #include <errno.h>
@@ -14,6 +16,8 @@
 #include <sys/socket.h>
 #include <sys/wait.h>
 #include <unistd.h>
+
+#define LAUNCH_LOOK_NS 100000000u
 
 /* Kinds of mpirun, and how each is recognized by the environment of what it starts. */
 static const struct launcher {
@@ -39,12 +43,6 @@ bool launch_speaks(void)
 }
 
 /* ---- the process that was started ---- */
-
-/* What it tells its child. */
-struct told {
-	int rank, size;
-	struct err e; /* code: 0 or why not */
-};
 
 /* Beside the program, as in build/, or where it was installed. */
 static void *load_plugin(const struct launcher *by, struct err *e)
@@ -72,100 +70,75 @@ static void *load_plugin(const struct launcher *by, struct err *e)
 	return NULL;
 }
 
-/* Brings rank 0's bytes to all. The child may be dead: the others wait for this one all the same.
- */
-static void ranks_launch_share(const struct mpi_plugin *mpi, int fd, int rank)
+/* Begins MPI, and says to the child how that went. NULL: it did not. */
+static const struct mpi_plugin *launch_begin(struct launch_told *t, int fd)
 {
-	char data[LAUNCH_SHARED_MAX] = "";
-
-	if (!rank && recv(fd, data, sizeof(data), MSG_WAITALL) != (ssize_t)sizeof(data))
-		memset(data, 0, sizeof(data));
-	if (mpi->broadcast(data, sizeof(data)))
-		return;
-	if (rank)
-		send(fd, data, sizeof(data), MSG_NOSIGNAL);
-}
-
-static void launch_serve(const struct launcher *by, int fd)
-{
-	struct told t = { 0 };
-	void *so = load_plugin(by, &t.e);
+	const struct launcher *by = find_launcher();
+	void *so = load_plugin(by, &t->e);
 	const struct mpi_plugin *mpi = so ? dlsym(so, MPI_PLUGIN_SYMBOL) : NULL;
 
 	if (so && (!mpi || mpi->version != MPI_PLUGIN_VERSION))
-		err_set(&t.e, -EINVAL, "--mpi: the plugin is another version's");
-	else if (so && mpi->start(&t.rank, &t.size))
-		err_set(&t.e, -EIO, "--mpi: MPI does not start");
-	send(fd, &t, sizeof(t), MSG_NOSIGNAL); /* if the child is dead, the others go on */
-	if (t.e.code)
-		return;
-	ranks_launch_share(mpi, fd, t.rank);
-	mpi->end();
+		err_set(&t->e, -EINVAL, "--mpi: the plugin is another version's");
+	else if (so && mpi->start(&t->rank, &t->size))
+		err_set(&t->e, -EIO, "--mpi: MPI does not start");
+	post_send(fd, POST_LAUNCHED, 0, t, sizeof(*t));
+	return t->e.code ? NULL : mpi;
 }
 
 /*
- * Waits for the child, and passes the first signal on to it: a second would end it at once. The
- * child's code is this process's in rank 0 only: launchers end the job when any process has another
- * than 0, and rank 0 knows how the others have fared.
+ * The child's code is this process's in rank 0 only: launchers end the job when any process has
+ * another than 0, and rank 0 knows how the others have fared.
  */
 static _Noreturn void stand_by(pid_t child, int fd)
 {
-	bool first = launch_speaks(), passed = false;
-	int status = 0, sig;
+	struct launch_told told = { 0 };
+	struct courier_opts o = { .child = child, .fd = fd };
+	bool first = launch_speaks();
+	int status, failed;
 	sigset_t set;
 
 	sigemptyset(&set);
 	sigaddset(&set, SIGINT);
 	sigaddset(&set, SIGTERM);
 	sigaddset(&set, SIGHUP);
-	sigaddset(&set, SIGCHLD);
 	sigprocmask(SIG_BLOCK, &set, NULL);
-	launch_serve(find_launcher(), fd);
-	close(fd);
-	while (waitpid(child, &status, WNOHANG) != child) {
-		if (sigwait(&set, &sig) || sig == SIGCHLD || passed)
-			continue;
-		kill(child, sig);
-		passed = true;
-	}
+	o.mpi = launch_begin(&told, fd);
+	o.rank = told.rank;
+	o.size = told.size;
+	status = courier_run(&o, &failed);
+	if (o.mpi && !failed)
+		o.mpi->end();
 	_exit(!first ? 0 : WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status));
 }
 
 /* ---- its child ---- */
 
-static void on_death(int sig)
+static void on_told(int sig)
 {
-	(void)sig;
 	if (!cmd_stop)
-		cmd_stop = CMD_STOP_ORPHANED;
+		cmd_stop = sig;
 }
 
-/*
- * Rank 0 ends with the process that was started: the launcher ends the job. The others end with
- * rank 0; what has become of their own launcher does not matter.
- */
-static int end_with_parent(const struct launch *l, struct err *e)
+/* It ends its load when rank 0 says so, or the process that was started has died: so has MPI. */
+static int launch_obey(const struct launch *l, struct err *e)
 {
-	const struct sigaction death = { .sa_handler = on_death };
+	const struct sigaction told = { .sa_handler = on_told };
 
-	sigaction(CMD_STOP_ORPHANED, &death, NULL);
+	sigaction(CMD_STOP_TOLD, &told, NULL);
+	sigaction(CMD_STOP_ORPHANED, &told, NULL);
 	if (prctl(PR_SET_PDEATHSIG, CMD_STOP_ORPHANED))
 		return err_set(e, -errno, "prctl: %s", strerror(errno));
-	if (launch_orphaned(l))
+	if (getppid() != l->parent)
 		cmd_stop = CMD_STOP_ORPHANED;
 	return 0;
 }
 
-bool launch_orphaned(const struct launch *l)
+int launch_start(struct launch *out, unsigned int clients, struct err *e)
 {
-	return getppid() != l->parent;
-}
-
-int launch_start(struct launch *out, struct err *e)
-{
-	struct told t;
+	struct post said = { 0 };
+	struct launch_told t = { 0 };
 	pid_t child;
-	int fd[2];
+	int fd[2], r = 0;
 
 	if (!find_launcher())
 		return err_set(
@@ -184,28 +157,19 @@ int launch_start(struct launch *out, struct err *e)
 	close(fd[0]);
 	out->fd = fd[1];
 	setpgid(0, 0);
-	if (recv(out->fd, &t, sizeof(t), MSG_WAITALL) != (ssize_t)sizeof(t))
-		return err_set(e, -EIO, "--mpi: MPI has ended this process's parent");
+	r = launch_obey(out, e);
+	while (!r && !(r = post_take(&said, out->fd, LAUNCH_LOOK_NS)))
+		;
+	r = r < 0 || post_read(&said, &t, sizeof(t)) ? -EIO : 0;
+	post_fini(&said);
+	if (r)
+		return err_set(e, r, "--mpi: MPI has ended this process's parent");
 	out->rank = (unsigned int)t.rank;
 	out->size = (unsigned int)t.size;
 	if (t.e.code && !launch_speaks())
 		_exit(0); /* rank 0 says why */
-	if (t.e.code)
-		return err_set(e, t.e.code, "%s", t.e.text);
-	return out->rank ? 0 : end_with_parent(out, e);
-}
-
-int launch_share(struct launch *l, void *data, size_t len, struct err *e)
-{
-	char all[LAUNCH_SHARED_MAX] = "";
-	bool fine;
-
-	if (!l->rank) {
-		memcpy(all, data, len);
-		fine = send(l->fd, all, sizeof(all), MSG_NOSIGNAL) == (ssize_t)sizeof(all);
-	} else {
-		fine = recv(l->fd, all, sizeof(all), MSG_WAITALL) == (ssize_t)sizeof(all);
-		memcpy(data, all, len);
-	}
-	return fine ? 0 : err_set(e, -EIO, "--mpi: rank 0's address did not arrive");
+	if (!t.e.code && out->size > clients)
+		return err_set(e, -EINVAL, "--mpi: %u clients cannot be shared by %u processes",
+			       clients, out->size);
+	return t.e.code ? err_set(e, t.e.code, "%s", t.e.text) : 0;
 }

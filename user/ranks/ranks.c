@@ -1,12 +1,11 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* Rank 0 of several, in the order of a run. ranks_other.c is the others. */
-#include "ranks/ranks.h"
+#include "ranks/ranks_priv.h"
 
 #include "afp/proto.h"
 #include "base/clock.h"
-#include "ranks/part.h"
-#include "ranks/ranks_terms.h"
-#include "run/rank.h"
+#include "ranks/offset.h"
+#include "ranks/post.h"
 #include "store/store.h"
 #include "work/tree.h"
 
@@ -15,107 +14,245 @@
 #include <string.h>
 #include <unistd.h>
 
-#define NS_PER_S  1000000000ull
-#define STEP_NS   (600 * NS_PER_S) /* opening all sessions, making or removing all files */
-#define HURRY_NS  (15 * NS_PER_S)  /* after an interrupt */
-#define MARGIN_NS (10 * NS_PER_S)
+#define NS_PER_S     1000000000ull
+#define SLICE_NS     100000000u /* how soon a stop is noticed */
+#define HELLO_NS     (60 * NS_PER_S)
+#define STEP_NS      (600 * NS_PER_S) /* opening all sessions, making or removing all files */
+#define HURRY_NS     (15 * NS_PER_S)  /* after an interrupt */
+#define MARGIN_NS    (10 * NS_PER_S)
+#define MEASURE_MS   1000
+#define AGAIN_MS     600      /* of the lead, for the second measurement */
+#define OTHERS_END_S 1        /* which none can say any more, before their directory is removed */
+#define LEAD_NS      NS_PER_S /* from the agreement on the start to it */
+
+/* Another rank. */
+struct ranks_peer {
+	struct run_rank is; /* who it is, how its clock differs, whether it is lost */
+	uint64_t lost_ns;   /* and when, CLOCK_MONOTONIC; 0: not known */
+	struct offset offset;
+	bool noted;    /* the warnings have it */
+	bool answered; /* the last order; with this, unless it is lost: */
+	struct post answer;
+};
 
 struct ranks {
 	struct ranks_opts o;
-	struct hub *hub;
+	struct ranks_peer *peer; /* by number; that of rank 0 is not used */
 	uint64_t start_ns;
-	bool told_stop;
-	bool *noted; /* by rank: the warnings have it */
+	bool told_stop, again; /* the next round trips are a second measurement */
+	bool gone;             /* MPI is: nothing will come any more */
 };
 
-static unsigned int ranks_share_of(const struct ranks_opts *o, unsigned int rank)
+/* ---- orders and answers ---- */
+
+static void ranks_lose(struct ranks_peer *p, const char *why, uint64_t at_ns)
 {
-	return (o->clients - rank + o->launch->size - 1) / o->launch->size;
+	if (p->is.end == RUN_RANK_LOST)
+		return;
+	p->is.end = RUN_RANK_LOST;
+	p->lost_ns = at_ns;
+	snprintf(p->is.why, sizeof(p->is.why), "%.255s", why);
 }
 
-struct ranks_share ranks_share(const struct ranks_opts *o)
+/* MPI is gone; what the others have done they save themselves. */
+static void ranks_lose_all(struct ranks *k)
 {
-	return (struct ranks_share) { ranks_share_of(o, o->launch->rank), o->launch->rank,
-				      o->launch->size };
+	k->gone = true;
+	for (unsigned int i = 1; i < k->o.launch->size; i++) {
+		if (k->peer[i].answered)
+			continue;
+		ranks_lose(&k->peer[i], "mpirun has ended the job", clock_now_ns());
+		k->peer[i].answered = true;
+	}
 }
 
-/* FNV-1a of all that is described, but for threads. */
-int ranks_terms(const struct ranks_opts *o, char out[static RANKS_TERMS_LEN])
+static void ranks_send(struct ranks *k, enum post_type type, uint32_t arg, const void *data,
+		       size_t len)
 {
-	struct run_notes notes = { 0 };
-	uint64_t hash = 0xcbf29ce484222325u;
-	int r = o->describe(o->cfg, &notes);
-
-	for (size_t i = 0; i < notes.n; i++)
-		for (const char *c = notes.note[i].text; *c && strcmp(notes.note[i].key, "threads");
-		     c++)
-			hash = (hash ^ (uint8_t)*c) * 0x100000001b3u;
-	run_notes_fini(&notes);
-	snprintf(out, RANKS_TERMS_LEN, "%s %016llx", AFPSCOPE_VERSION, (unsigned long long)hash);
-	return r;
+	if (!k->gone && post_send(k->o.launch->fd, type, arg, data, len))
+		ranks_lose_all(k);
 }
 
-int ranks_open(struct ranks **out, const struct ranks_opts *opts, struct err *e)
+static void ranks_order(struct ranks *k, enum post_type type, uint32_t trips_ms, const void *data,
+			size_t len)
 {
-	char terms[RANKS_TERMS_LEN], base[RANKS_BASE_LEN];
-	const struct hub_opts o = { opts->launch->size, terms, &cmd_stop };
-	struct launch launch = *opts->launch;
-	uint8_t invite[INVITE_LEN];
-	struct ranks *k;
-	int r;
+	for (unsigned int i = 1; i < k->o.launch->size; i++)
+		k->peer[i].answered = k->gone;
+	ranks_send(k, type, trips_ms, data, len);
+}
 
-	*out = k = calloc(1, sizeof(*k));
-	if (!k || ranks_terms(opts, terms))
-		return err_set(e, -ENOMEM, "out of memory");
-	k->o = *opts;
-	k->noted = calloc(o.size, sizeof(*k->noted));
-	if (!k->noted)
-		return err_set(e, -ENOMEM, "out of memory");
-	r = hub_open(&k->hub, &o, e);
-	if (r)
-		return r;
-	invite_pack(&k->hub->invite, invite);
-	r = launch_share(&launch, invite, sizeof(invite), e);
-	r = r ? r : hub_accept(k->hub, e);
-	k->hub->o.terms = NULL; /* was on the stack */
-	if (r)
-		return r;
-	tree_name(base);
-	hub_tell(k->hub, HUB_BASE, base, strlen(base));
+/* The second measurement knows nothing of the first. */
+static void ranks_take_trips(struct ranks *k, const struct post *m)
+{
+	const struct offset *to = (const struct offset *)m->data;
+	struct ranks_peer *p;
+
+	for (unsigned int i = 1; i < k->o.launch->size && (i + 1) * sizeof(*to) <= m->head.len;
+	     i++) {
+		p = &k->peer[i];
+		if (!k->again) {
+			p->offset = to[i];
+			p->is.has_skew = false;
+			p->is.unsure_ns = to[i].trip_ns / 2;
+			continue;
+		}
+		p->is.has_skew = to[i].n && p->offset.n;
+		p->is.skew_ns = offset_between(&to[i], &p->offset);
+		if (p->is.has_skew && to[i].trip_ns / 2 > p->is.unsure_ns)
+			p->is.unsure_ns = to[i].trip_ns / 2; /* what bounds the error */
+	}
+	k->again = !k->again;
+}
+
+static void ranks_take_answer(struct ranks_peer *p, struct post *m)
+{
+	struct post_lost lost;
+
+	p->answered = true;
+	if (m->head.type != POST_LOST) {
+		post_fini(&p->answer);
+		p->answer = *m;
+		*m = (struct post) { 0 };
+	} else if (!post_read(m, &lost, sizeof(lost))) {
+		lost.why[sizeof(lost.why) - 1] = '\0';
+		ranks_lose(p, lost.why,
+			   p->offset.n ? lost.at_ns - (uint64_t)p->offset.ahead_ns : 0);
+	}
+}
+
+/* What has come, or comes within wait_ns. Whether there was something. */
+static bool ranks_take(struct ranks *k, uint64_t wait_ns)
+{
+	struct post m = { 0 };
+	int r = k->gone ? 0 : post_take(&m, k->o.launch->fd, wait_ns);
+
+	if (r < 0)
+		ranks_lose_all(k);
+	else if (r && m.head.type == POST_TRIPS)
+		ranks_take_trips(k, &m);
+	else if (r && m.head.arg && m.head.arg < k->o.launch->size)
+		ranks_take_answer(&k->peer[m.head.arg], &m);
+	post_fini(&m);
+	return r > 0;
+}
+
+static bool ranks_all_answered(const struct ranks *k)
+{
+	bool all = true;
+
+	for (unsigned int i = 1; i < k->o.launch->size; i++)
+		all &= k->peer[i].answered;
+	return all;
+}
+
+/*
+ * Waits until all have answered the last order. Who has not after wait_ns is lost. 0, or -EINTR
+ * (a stop is heeded only if heeds_stop).
+ */
+static int ranks_await(struct ranks *k, uint64_t wait_ns, bool heeds_stop)
+{
+	uint64_t until_ns = clock_now_ns() + wait_ns;
+	bool hurried = false;
+
+	while (!ranks_all_answered(k)) {
+		if (heeds_stop && cmd_stop)
+			return -EINTR;
+		ranks_take(k, SLICE_NS);
+		if (clock_now_ns() < until_ns)
+			continue;
+		if (hurried)
+			ranks_lose_all(k);
+		ranks_send(k, POST_WORD, POST_GIVE_UP, NULL, 0);
+		hurried = true;
+		until_ns += MARGIN_NS;
+	}
 	return 0;
 }
 
 /* ---- steps ---- */
 
+static int ranks_check_hello(struct ranks *k, const struct ranks_hello *own, struct err *e)
+{
+	struct ranks_hello hello;
+	struct ranks_peer *p;
+
+	for (unsigned int i = 1; i < k->o.launch->size; i++) {
+		p = &k->peer[i];
+		if (p->is.end == RUN_RANK_LOST)
+			continue;
+		if (post_read(&p->answer, &hello, sizeof(hello)))
+			hello = (struct ranks_hello) { .host = "unknown" };
+		snprintf(p->is.host, sizeof(p->is.host), "%.64s", hello.host);
+		p->is.pid = hello.pid;
+		if (memcmp(hello.terms, own->terms, sizeof(own->terms)))
+			return err_set(e, -EINVAL,
+				       "rank %u (%s) was started with other options, or is another "
+				       "version of afpscope",
+				       i, p->is.host);
+	}
+	return 0;
+}
+
+int ranks_open(struct ranks **out, const struct ranks_opts *o, const struct session *s,
+	       struct err *e)
+{
+	struct ranks_run run = { 0 };
+	struct ranks_hello own;
+	struct ranks *k;
+
+	*out = k = calloc(1, sizeof(*k));
+	if (!k || ranks_hello(o, &own))
+		return err_set(e, -ENOMEM, "out of memory");
+	k->o = *o;
+	k->peer = calloc(o->launch->size, sizeof(*k->peer));
+	if (!k->peer)
+		return err_set(e, -ENOMEM, "out of memory");
+	for (unsigned int i = 1; i < o->launch->size; i++)
+		snprintf(k->peer[i].is.host, sizeof(k->peer[i].is.host), "unknown");
+	tree_name(run.base);
+	memcpy(run.id, s->run.id, sizeof(run.id));
+	memcpy(run.started, s->run.started, sizeof(run.started));
+	if (s->folder.path && !realpath(s->folder.path, run.folder))
+		*run.folder = '\0';
+	ranks_order(k, POST_HELLO, 0, &run, sizeof(run));
+	if (ranks_await(k, HELLO_NS, true))
+		return err_set(e, -EINTR, "interrupted");
+	if (ranks_check_hello(k, &own, e))
+		return -EINVAL;
+	ranks_order(k, POST_OPEN, 0, NULL, 0);
+	return 0;
+}
+
 /*
  * What rank i reported; NULL: nothing, it is lost. One that has failed by itself is lost, too; what
  * the server has refused is left to the caller.
  */
-static const struct hub_report *report_of(struct ranks *k, unsigned int i, struct hub_report *out)
+static const struct ranks_report *ranks_report_of(struct ranks *k, unsigned int i,
+						  struct ranks_report *out)
 {
-	struct hub_rank *from = &k->hub->rank[i];
-	const struct message m = { from->answer_type, from->answer, from->answer_len };
+	struct ranks_peer *p = &k->peer[i];
 
-	if (!from->here)
+	if (p->is.end == RUN_RANK_LOST)
 		return NULL;
-	if (hub_report_unpack(out, &m))
-		hub_lose(k->hub, i, "its report makes no sense");
-	else if (out->result < 0)
-		hub_lose(k->hub, i, out->text);
-	return from->here ? out : NULL;
+	if (post_read(&p->answer, out, sizeof(*out)))
+		ranks_lose(p, "its report makes no sense", clock_now_ns());
+	out->text[sizeof(out->text) - 1] = '\0';
+	if (p->is.end != RUN_RANK_LOST && out->result < 0)
+		ranks_lose(p, out->text, clock_now_ns());
+	return p->is.end == RUN_RANK_LOST ? NULL : out;
 }
 
 int ranks_opened(struct ranks *k, unsigned int *not_open, struct err *e)
 {
-	const struct hub_report *got;
-	struct hub_report report;
+	const struct ranks_report *got;
+	struct ranks_report report;
 
 	if (!k)
 		return 0;
-	if (hub_await(k->hub, HUB_OPENED, STEP_NS, true))
+	if (ranks_await(k, STEP_NS, true))
 		return err_set(e, -EINTR, "interrupted");
-	for (unsigned int i = 1; i < k->hub->o.size; i++) {
-		got = report_of(k, i, &report);
+	for (unsigned int i = 1; i < k->o.launch->size; i++) {
+		got = ranks_report_of(k, i, &report);
 		if (!got || !got->not_open)
 			continue;
 		if (!*not_open)
@@ -128,22 +265,22 @@ int ranks_opened(struct ranks *k, unsigned int *not_open, struct err *e)
 void ranks_make(struct ranks *k)
 {
 	if (k)
-		hub_tell(k->hub, HUB_MAKE, NULL, 0);
+		ranks_order(k, POST_MAKE, 0, NULL, 0);
 }
 
 int ranks_made(struct ranks *k, struct err *e)
 {
-	const struct hub_report *got;
-	struct hub_report report;
+	const struct ranks_report *got;
+	struct ranks_report report;
 
 	if (!k)
 		return 0;
-	if (hub_await(k->hub, HUB_MADE, STEP_NS, true))
+	if (ranks_await(k, STEP_NS, true))
 		return err_set(e, -EINTR, "interrupted");
-	for (unsigned int i = 1; i < k->hub->o.size; i++) {
-		got = report_of(k, i, &report);
+	for (unsigned int i = 1; i < k->o.launch->size; i++) {
+		got = ranks_report_of(k, i, &report);
 		if (got && got->result)
-			return err_set(e, got->result, "rank %u (%s): %s", i, k->hub->rank[i].host,
+			return err_set(e, got->result, "rank %u (%s): %s", i, k->peer[i].is.host,
 				       got->text);
 	}
 	return 0;
@@ -151,9 +288,29 @@ int ranks_made(struct ranks *k, struct err *e)
 
 uint64_t ranks_start(struct ranks *k)
 {
+	uint64_t longest_ns = 0, *begin_ns;
+	struct ranks_peer *p;
+
 	if (!k)
 		return 0;
-	hub_start(k->hub, &k->start_ns);
+	k->again = false;
+	ranks_order(k, POST_CLOCKS, MEASURE_MS, NULL, 0);
+	ranks_await(k, HURRY_NS, false);
+	for (unsigned int i = 1; i < k->o.launch->size; i++)
+		if (k->peer[i].offset.trip_ns > longest_ns)
+			longest_ns = k->peer[i].offset.trip_ns;
+	k->start_ns = clock_now_ns() + LEAD_NS + 4 * longest_ns;
+	begin_ns = calloc(k->o.launch->size, sizeof(*begin_ns));
+	for (unsigned int i = 1; i < k->o.launch->size; i++) {
+		p = &k->peer[i];
+		if (!begin_ns || !p->offset.n)
+			ranks_lose(p, "its clock could not be measured", clock_now_ns());
+		else
+			begin_ns[i] = offset_there(&p->offset, k->start_ns);
+	}
+	ranks_order(k, POST_LOAD, AGAIN_MS, begin_ns,
+		    begin_ns ? k->o.launch->size * sizeof(*begin_ns) : 0);
+	free(begin_ns);
 	return k->start_ns;
 }
 
@@ -171,9 +328,10 @@ void ranks_look(struct ranks *k)
 		return;
 	if (cmd_stop && !k->told_stop) {
 		k->told_stop = true;
-		hub_tell(k->hub, HUB_STOP, NULL, 0);
+		ranks_send(k, POST_WORD, POST_STOP, NULL, 0);
 	}
-	hub_look(k->hub);
+	while (ranks_take(k, 0))
+		;
 }
 
 /* ---- results ---- */
@@ -195,40 +353,12 @@ static const char *afp_name(void *user, uint8_t code)
 	return afp_command_name(code);
 }
 
-/* Its clients were lost with it. */
-static void ranks_note_lost(struct run_load *all, struct run_rank *rank, unsigned int i,
-			    unsigned int n)
-{
-	if (!*all->why)
-		snprintf(all->why, sizeof(all->why), "rank %u (%s): %.150s", i, rank->host,
-			 rank->why);
-	for (unsigned int c = i; c < all->n_clients; c += n)
-		all->client[c].lost = true;
-}
-
-static void take_state(const struct ranks *k, struct run_rank *to, const struct hub_rank *from)
-{
-	memcpy(to->host, from->host, sizeof(to->host));
-	if (!*to->host)
-		memcpy(to->host, "unknown", sizeof("unknown"));
-	to->pid = from->pid;
-	to->has_skew = from->has_skew;
-	to->skew_ns = from->skew_ns;
-	to->unsure_ns = from->offset.trip_ns / 2;
-	if (from->here)
-		return;
-	to->end = RUN_RANK_LOST;
-	memcpy(to->why, from->why, sizeof(to->why));
-	to->lost_ns = from->lost_ns > k->start_ns ? from->lost_ns - k->start_ns : 0;
-}
-
 /* Reads what a rank did and adds it. A rank whose figures are not usable is lost. */
-static int ranks_take_part(struct ranks *k, struct run_phase *p, struct run_load *all,
-			   unsigned int i)
+static int ranks_take_part(struct ranks *k, struct run_phase *p, unsigned int i)
 {
-	const struct hub_rank *from = &k->hub->rank[i];
-	struct run_rank *to = &all->rank[i];
-	const struct part_like like = { .load = all,
+	struct ranks_peer *from = &k->peer[i];
+	struct run_rank *to = &p->load->rank[i];
+	const struct part_like like = { .load = p->load,
 					.n_clients = to->clients,
 					.command = k->o.session->local ? ranks_command_name
 								       : afp_name,
@@ -237,62 +367,37 @@ static int ranks_take_part(struct ranks *k, struct run_phase *p, struct run_load
 	struct err e = { 0 };
 	int r = 0;
 
-	take_state(k, to, from);
-	if (to->end == RUN_RANK_DONE &&
-	    part_unpack(&part, from->answer, from->answer_len, &like, &e)) {
-		to->end = RUN_RANK_LOST;
-		snprintf(to->why, sizeof(to->why), "%.255s", e.text);
-	}
-	if (to->end == RUN_RANK_LOST) {
-		all->n_lost += k->noted[i] ? 0 : to->clients;
-		ranks_note_lost(all, to, i, k->hub->o.size);
-	} else {
-		to->skew_ns += part.late_ns;
-		if (part.end != PART_DONE) {
-			to->end = RUN_RANK_STOPPED;
-			snprintf(to->why, sizeof(to->why), "%s",
-				 part.end == PART_ORPHANED
-				     ? "the process that mpirun started was killed"
-				     : "it was interrupted");
-		}
-		run_load_join(all, part.load, i, k->hub->o.size);
-		r = run_add_commands(p, &part.commands);
-		run_load_trim(part.load);
-		to->part = part.load;
-		part.load = NULL;
-	}
+	if (from->is.end != RUN_RANK_LOST &&
+	    part_unpack(&part, from->answer.data, from->answer.head.len, &like, &e))
+		ranks_lose(from, e.text, clock_now_ns());
+	from->is.clients = to->clients;
+	from->is.lost_ns = from->lost_ns > k->start_ns ? from->lost_ns - k->start_ns : 0;
+	*to = from->is;
+	if (to->end == RUN_RANK_LOST)
+		ranks_sum_lose(p->load, i, from->noted);
+	else
+		r = ranks_sum_take(p, i, &part);
 	part_fini(&part);
 	return r;
 }
 
-/* A load of all clients, with rank 0's own in it. NULL without memory. */
-static struct run_load *begin_all(const struct ranks *k, struct run_load *own)
+/* Own clients' load becomes one of all clients. */
+static int ranks_take_own(struct ranks *k, struct run_phase *p)
 {
-	struct run_load *all = run_load_new(k->o.clients, own->n_actions, own->n_seconds);
-	unsigned int size = k->hub->o.size;
+	struct run_load *all = ranks_sum_new(&k->o, p->load);
+	struct part own = { .end = cmd_stop ? PART_STOPPED : PART_DONE, .load = p->load };
+	struct run_rank *rank;
 
-	if (!all || run_load_ranks(all, size)) {
-		run_load_free(all);
-		return NULL;
-	}
-	for (size_t i = 0; i < own->n_actions; i++)
-		all->action[i].name = own->action[i].name;
-	all->begin_ns = own->begin_ns;
-	all->measure_ns = own->measure_ns;
-	all->end_ns = own->end_ns;
-	all->rate_per_s = own->rate_per_s;
-	all->given = own->given;
-	for (unsigned int i = 0; i < size; i++)
-		all->rank[i].clients = ranks_share_of(&k->o, i);
-	run_load_join(all, own, 0, size);
-	run_load_trim(own);
-	gethostname(all->rank[0].host, sizeof(all->rank[0].host) - 1);
-	all->rank[0].pid = getpid();
-	all->rank[0].part = own;
-	all->rank[0].has_skew = true;
-	if (cmd_stop)
-		all->rank[0].end = RUN_RANK_STOPPED;
-	return all;
+	if (!all)
+		return -ENOMEM;
+	p->load = all;
+	ranks_sum_take(p, 0, &own);
+	rank = &all->rank[0];
+	*rank->why = '\0';
+	gethostname(rank->host, sizeof(rank->host) - 1);
+	rank->pid = getpid();
+	rank->has_skew = true;
+	return 0;
 }
 
 static void ranks_warn(struct ranks *k, const struct run_load *all, struct run_notes *warnings)
@@ -301,9 +406,9 @@ static void ranks_warn(struct ranks *k, const struct run_load *all, struct run_n
 
 	for (unsigned int i = 1; i < all->n_ranks; i++) {
 		rank = &all->rank[i];
-		if (k->noted[i])
+		if (k->peer[i].noted)
 			continue;
-		k->noted[i] = rank->end != RUN_RANK_DONE;
+		k->peer[i].noted = rank->end != RUN_RANK_DONE;
 		if (rank->end == RUN_RANK_LOST && rank->lost_ns)
 			run_note(
 			    warnings, "rank",
@@ -328,37 +433,41 @@ static void ranks_warn(struct ranks *k, const struct run_load *all, struct run_n
 int ranks_gather(struct ranks *k, struct run_phase *p, struct run_notes *warnings, struct err *e)
 {
 	uint64_t patience_ns = k ? k->o.session->c.timeout_s * NS_PER_S + MARGIN_NS : 0;
-	struct run_load *all;
-	int r = 0;
+	int r;
 
 	if (!k)
 		return 0;
 	ranks_look(k);
-	if (cmd_stop || hub_await(k->hub, HUB_RESULT, patience_ns, true)) {
+	if (cmd_stop || ranks_await(k, patience_ns, true)) {
 		ranks_look(k);
-		hub_await(k->hub, HUB_RESULT, HURRY_NS, false);
+		ranks_await(k, HURRY_NS, false);
 	}
-	all = begin_all(k, p->load);
-	if (!all)
-		return err_set(e, -ENOMEM, "out of memory");
-	p->load = all;
-	for (unsigned int i = 1; i < k->hub->o.size; i++)
-		r |= ranks_take_part(k, p, all, i);
-	ranks_warn(k, all, warnings);
-	run_load_join_common(all);
-	return r ? err_set(e, -ENOMEM, "out of memory") : 0;
+	r = ranks_take_own(k, p);
+	for (unsigned int i = 1; !r && i < k->o.launch->size; i++)
+		r = ranks_take_part(k, p, i);
+	if (r)
+		return err_set(e, r, "out of memory");
+	ranks_warn(k, p->load, warnings);
+	run_load_join_common(p->load);
+	return 0;
 }
 
 void ranks_close(struct ranks *k)
 {
 	if (!k)
 		return;
-	if (k->hub) {
+	if (k->peer) {
 		ranks_look(k);
-		hub_tell(k->hub, HUB_REMOVE, NULL, 0);
-		hub_await(k->hub, HUB_BYE, cmd_stop ? HURRY_NS : STEP_NS, false);
+		if (!ranks_all_answered(k))
+			ranks_send(k, POST_WORD, POST_STOP, NULL, 0);
+		ranks_await(k, HURRY_NS, false);
+		ranks_order(k, POST_REMOVE, 0, NULL, 0);
+		ranks_await(k, cmd_stop ? HURRY_NS : STEP_NS, false);
 	}
-	hub_close(k->hub);
-	free(k->noted);
+	if (k->gone)
+		sleep(OTHERS_END_S);
+	for (unsigned int i = 0; k->peer && i < k->o.launch->size; i++)
+		post_fini(&k->peer[i].answer);
+	free(k->peer);
 	free(k);
 }

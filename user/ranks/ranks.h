@@ -9,12 +9,26 @@
  * others. A rank that dies never stops the rest.
  */
 
-#include "drive/session.h"
-#include "ranks/hub.h"
+#include "drive/clients.h"
 #include "ranks/launch.h"
 
-/* The name of the directory of all clients. */
-#define RANKS_BASE_LEN 32
+/* What a rank other than 0 does with its clients, in this order. cfg: the options. */
+struct ranks_clients {
+	const char *command, *set; /* of the run */
+	/*
+	 * Opens their sessions: *out, also if it fails. base: the directory that rank 0 makes; the
+	 * session has cfg and server only. Both stay to the end. *not_open: how many could not be
+	 * opened, with a text in e also if this returns 0.
+	 */
+	int (*open)(struct clients **out, const void *cfg, struct session *session,
+		    const char *base, unsigned int *not_open, struct err *e);
+	/* base is there: makes their files. */
+	int (*make)(struct clients *all, const void *cfg, const char *base, struct err *e);
+	/* Load i, which rank 0 has as well: its title. From begin_ns on. */
+	const char *(*title)(const void *cfg, unsigned int i);
+	int (*start)(struct clients *all, const void *cfg, unsigned int i, uint64_t begin_ns,
+		     struct err *e);
+};
 
 /* What all ranks know from the command line. */
 struct ranks_opts {
@@ -26,6 +40,7 @@ struct ranks_opts {
 	 * the host's. 0 or not 0 without memory.
 	 */
 	int (*describe)(const void *cfg, struct run_notes *out);
+	const struct ranks_clients *guests;
 	const void *cfg;
 };
 
@@ -37,9 +52,12 @@ struct ranks_share ranks_share(const struct ranks_opts *o);
 
 struct ranks;
 
-/* Finds the others and has them open their sessions. 0 or a negative errno. ranks_close in every
- * case. */
-int ranks_open(struct ranks **out, const struct ranks_opts *o, struct err *e);
+/*
+ * Finds the others and has them open their sessions; s: the session, which is open. 0 or a negative
+ * errno. ranks_close in every case.
+ */
+int ranks_open(struct ranks **out, const struct ranks_opts *o, const struct session *s,
+	       struct err *e);
 
 /* Waits for that; adds to *not_open, and the first reason to e. */
 int ranks_opened(struct ranks *k, unsigned int *not_open, struct err *e);
@@ -66,25 +84,7 @@ int ranks_gather(struct ranks *k, struct run_phase *p, struct run_notes *warning
 /* Has them remove their files and end; waits for that, and frees. */
 void ranks_close(struct ranks *k);
 
-/* What a rank other than 0 does with its clients, in this order; user begins its state. */
-struct ranks_clients {
-	/*
-	 * Opens their sessions. base: the directory that rank 0 makes. *not_open: how many could
-	 * not be opened, with a text in e also if this returns 0.
-	 */
-	int (*open)(void *user, const char *base, unsigned int *not_open, struct err *e);
-	/* base is there: makes their files. */
-	int (*make)(void *user, struct err *e);
-	/* The next load, as often as there is one; wait: at most ns, true: it is over. */
-	int (*start)(void *user, uint64_t begin_ns, struct err *e);
-	bool (*wait)(void *user, uint64_t ns);
-	int (*join)(void *user, struct run_phase *p, struct err *e);
-	/* Removes what rank 0 does not, and ends the sessions; also after a failure. */
-	void (*close)(void *user);
-};
-
-/* A rank other than 0, until it ends; session has cfg only, what else it needs is found. */
-void ranks_other(const struct ranks_opts *o, struct session *session,
-		 const struct ranks_clients *clients, void *user);
+/* A rank other than 0, until it ends. */
+void ranks_other(const struct ranks_opts *o);
 
 #endif

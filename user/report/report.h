@@ -68,7 +68,8 @@ int report_own(const struct run *r, const struct report_opts *opts, FILE *out);
  */
 int report_json(const struct run *r, const char *path, struct err *e);
 
-/* The same as run.json in a folder, which path names for people. */
-int report_json_in(const struct run *r, int folder, const char *path, struct err *e);
+/* The same as a file in a folder, which path names for people. */
+int report_json_in(const struct run *r, int folder, const char *name, const char *path,
+		   struct err *e);
 
 #endif

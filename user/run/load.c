@@ -5,6 +5,7 @@
 
 #include <errno.h>
 #include <math.h>
+#include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -73,46 +74,58 @@ static void add_text(char to[static 256], const char *from)
 		memcpy(to, from, 256);
 }
 
-void run_load_add(struct run_load *to, const struct run_load *from)
+const struct run_load_figure run_load_figures[] = {
+#define FIGURE(name, rule)                                                                         \
+	{ offsetof(struct run_load, name), sizeof(((struct run_load *)0)->name), RUN_LOAD_##rule },
+	RUN_LOAD_FIGURES(FIGURE)
+#undef FIGURE
+};
+
+/* Of 4 or 8 bytes. */
+#define MERGE(type, to, from, rule)                                                                \
+	do {                                                                                       \
+		type *merged = (type *)(to);                                                       \
+		type other = *(const type *)(from);                                                \
+		if ((rule) == RUN_LOAD_SUM)                                                        \
+			*merged += other;                                                          \
+		else if ((rule) == RUN_LOAD_MOST && other > *merged)                               \
+			*merged = other;                                                           \
+	} while (0)
+
+static void merge_figure(void *to, const void *from, const struct run_load_figure *f)
 {
+	if (f->len == sizeof(uint64_t))
+		MERGE(uint64_t, to, from, f->rule);
+	else
+		MERGE(unsigned int, to, from, f->rule);
+}
+
+void run_load_merge(struct run_load *to, const struct run_load *from)
+{
+	const struct run_load_figure *f = run_load_figures;
+
 	for (size_t i = 0; i < to->n_actions && i < from->n_actions; i++)
 		add_action(&to->action[i], &from->action[i]);
 	for (size_t i = 0; i < to->n_seconds && i < from->n_seconds; i++)
 		run_second_add(&to->second[i], &from->second[i]);
-	to->n_realtime += from->n_realtime;
-	to->n_open += from->n_open;
-	to->n_lost += from->n_lost;
-	to->n_arrivals += from->n_arrivals;
-	to->n_no_room += from->n_no_room;
-	to->n_waiting += from->n_waiting;
-	to->n_cut += from->n_cut;
-	to->n_early += from->n_early;
-	to->common_n += from->common_n;
-	to->common_bytes += from->common_bytes;
+	for (size_t i = 0; i < RUN_LOAD_N_FIGURES; i++)
+		merge_figure((char *)to + f[i].at, (const char *)from + f[i].at, &f[i]);
 	if (to->progress && from->progress)
 		run_progress_merge(to->progress, from->progress);
-	if (from->early_max_ns > to->early_max_ns)
-		to->early_max_ns = from->early_max_ns;
-	to->n_paused += from->n_paused;
-	if (from->paused_max_ns > to->paused_max_ns)
-		to->paused_max_ns = from->paused_max_ns;
-	if (from->n_pauses > to->n_pauses)
-		to->n_pauses = from->n_pauses;
-	if (from->paused_ns > to->paused_ns)
-		to->paused_ns = from->paused_ns;
-	to->late_n += from->late_n;
-	to->cpu_ns += from->cpu_ns;
-	if (from->late_max_ns > to->late_max_ns)
-		to->late_max_ns = from->late_max_ns;
-	if (from->cpu_ns > to->cpu_max_ns)
-		to->cpu_max_ns = from->cpu_ns;
-	to->runq_ns += from->runq_ns;
-	if (from->runq_ns > to->runq_max_ns)
-		to->runq_max_ns = from->runq_ns;
-	if (from->done_ns > to->done_ns)
-		to->done_ns = from->done_ns;
 	add_text(to->why, from->why);
 	add_text(to->first_failure, from->first_failure);
+}
+
+static uint64_t the_more(uint64_t a, uint64_t b)
+{
+	return a > b ? a : b;
+}
+
+void run_load_add(struct run_load *to, const struct run_load *from)
+{
+	run_load_merge(to, from);
+	to->cpu_max_ns = the_more(to->cpu_max_ns, from->cpu_ns);
+	to->runq_max_ns = the_more(to->runq_max_ns, from->runq_ns);
 }
 
 double run_load_busiest(const struct run_load *l)

@@ -112,6 +112,49 @@ struct run_load {
 	struct run_rank *rank;     /* owned; run/rank.h */
 };
 
+/*
+ * Its figures that are numbers, and what becomes of those of several threads or processes: their
+ * sum, the most of them; or each has its own.
+ */
+enum run_load_rule { RUN_LOAD_OWN, RUN_LOAD_SUM, RUN_LOAD_MOST };
+#define RUN_LOAD_FIGURES(X)                                                                        \
+	X(n_threads, SUM)                                                                          \
+	X(n_realtime, SUM)                                                                         \
+	X(n_open, SUM)                                                                             \
+	X(n_lost, SUM)                                                                             \
+	X(begin_ns, OWN)                                                                           \
+	X(measure_ns, OWN)                                                                         \
+	X(end_ns, OWN)                                                                             \
+	X(done_ns, MOST)                                                                           \
+	X(n_arrivals, SUM)                                                                         \
+	X(n_no_room, SUM)                                                                          \
+	X(n_waiting, SUM)                                                                          \
+	X(n_cut, SUM)                                                                              \
+	X(n_early, SUM)                                                                            \
+	X(early_max_ns, MOST)                                                                      \
+	X(common_ns, OWN)                                                                          \
+	X(common_n, SUM)                                                                           \
+	X(common_bytes, SUM)                                                                       \
+	X(late_max_ns, MOST)                                                                       \
+	X(late_n, SUM)                                                                             \
+	X(n_pauses, MOST)                                                                          \
+	X(paused_ns, MOST)                                                                         \
+	X(n_paused, SUM)                                                                           \
+	X(paused_max_ns, MOST)                                                                     \
+	X(cpu_ns, SUM)                                                                             \
+	X(cpu_max_ns, MOST)                                                                        \
+	X(runq_ns, SUM)                                                                            \
+	X(runq_max_ns, MOST)
+
+/* One of them: its place in a struct run_load, and its bytes (4: unsigned int, 8: uint64_t). */
+struct run_load_figure {
+	size_t at, len;
+	enum run_load_rule rule;
+};
+#define RUN_LOAD_ONE(name, rule) +1
+enum { RUN_LOAD_N_FIGURES = 0 RUN_LOAD_FIGURES(RUN_LOAD_ONE) };
+extern const struct run_load_figure run_load_figures[RUN_LOAD_N_FIGURES];
+
 /* Share of the time in which a thread that drove the clients ran or waited for a CPU, the most. */
 #define RUN_SATURATED 0.9 /* it could not have done more */
 double run_load_busiest(const struct run_load *l);
@@ -121,7 +164,11 @@ int run_load_keep_progress(struct run_load *l);
 struct run_load *run_load_new(unsigned int n_clients, size_t n_actions, size_t n_seconds);
 void run_load_free(struct run_load *l);
 
-/* Adds what one thread did: actions, seconds, sums. The clients are its own already. */
+/*
+ * Puts together what two did: actions, seconds, figures. run_load_add(): from is of one thread. The
+ * clients are to's own already.
+ */
+void run_load_merge(struct run_load *to, const struct run_load *from);
 void run_load_add(struct run_load *to, const struct run_load *from);
 
 /*

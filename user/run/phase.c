@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* The metrics of roles: those that follow from a phase's ledger, and why they are absent. */
+/* Metrics that follow from a phase's load or its ledger, and why those of roles are absent. */
 #include "run/account.h"
 #include "run/run.h"
 
@@ -18,6 +18,26 @@ int run_absent(struct run *r, unsigned int role, const char *part, const char *w
 		    !run_note_find(&r->absent, run_metrics[i].key))
 			err = run_note(&r->absent, run_metrics[i].key, "%s", why);
 	return err;
+}
+
+void run_phase_from_load(struct run_phase *p)
+{
+	const struct run_load *load = p->load;
+	uint64_t bytes = 0, requests = 0;
+	struct run_action all;
+
+	run_load_all(load, &all);
+	for (unsigned int i = 0; i < load->n_clients; i++)
+		bytes += load->client[i].bytes;
+	for (size_t i = 0; i < p->n_commands; i++)
+		requests += p->command[i]->latency.n;
+	run_set(p, METRIC_ELAPSED,
+		load->done_ns > load->begin_ns ? load->done_ns - load->begin_ns
+					       : load->end_ns - load->begin_ns);
+	run_set(p, METRIC_OPS, requests);
+	run_set(p, METRIC_ERRORS, all.failed);
+	run_set(p, METRIC_BYTES, bytes);
+	run_set(p, METRIC_CLIENT_CPU, load->cpu_ns);
 }
 
 void run_phase_from_ledger(struct run_phase *p)

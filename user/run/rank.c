@@ -7,15 +7,11 @@
 void run_load_join(struct run_load *to, const struct run_load *from, unsigned int first,
 		   unsigned int step)
 {
-	uint64_t cpu_max_ns = to->cpu_max_ns, runq_max_ns = to->runq_max_ns;
 	uint64_t done_ns = to->done_ns, there_ns = 0;
 
 	if (from->done_ns > from->begin_ns)
 		there_ns = to->begin_ns + (from->done_ns - from->begin_ns);
-	run_load_add(to, from);
-	to->n_threads += from->n_threads;
-	to->cpu_max_ns = from->cpu_max_ns > cpu_max_ns ? from->cpu_max_ns : cpu_max_ns;
-	to->runq_max_ns = from->runq_max_ns > runq_max_ns ? from->runq_max_ns : runq_max_ns;
+	run_load_merge(to, from);
 	to->done_ns = there_ns > done_ns ? there_ns : done_ns;
 	for (unsigned int i = 0; i < from->n_clients; i++)
 		if (first + i * step < to->n_clients)

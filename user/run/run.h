@@ -507,6 +507,9 @@ int run_add_commands(struct run_phase *to, const struct run_phase *from);
 /* Frees the commands of a phase, and the room for more. */
 void run_clear_commands(struct run_phase *p);
 
+/* Fills the metrics of what the phase's clients did, from its load and commands. */
+void run_phase_from_load(struct run_phase *p);
+
 /* Fills the afpd_* and cnid_* call metrics from the phase's ledger; n/a where that has none. */
 void run_phase_from_ledger(struct run_phase *p);
 

@@ -10,7 +10,7 @@ from functools import cached_property
 from pathlib import Path
 
 from ..errors import Failure, wrong_use
-from . import model
+from . import model, ranks
 from .model import Metric, Phase, Session
 from .node import Node, load
 
@@ -192,10 +192,10 @@ class Run:
 
     @staticmethod
     def open(path: Path) -> Run:
-        """The run in a folder, or of a lone JSON file."""
+        """The run in a folder, with what ranks have saved there; or of a lone JSON file."""
         folder = path if path.is_dir() else path.parent if path.name == RUN_FILE else None
         file = path / RUN_FILE if path.is_dir() else path
-        if path.is_dir() and not file.exists():
+        if path.is_dir() and not file.exists() and not ranks.parts(path):
             inside = ", ".join(str(p) for p in _saved(path) if (p / RUN_FILE).exists())
             raise Failure(
                 f"{path} has no {RUN_FILE}: "
@@ -205,7 +205,7 @@ class Run:
                     else "not a run folder, or its run was killed"
                 )
             )
-        return _parse(load(file), file, folder)
+        return _parse(ranks.joined(folder, file) if folder else load(file), file, folder)
 
 
 def _parse(node: Node, file: Path, folder: Path | None) -> Run:
@@ -348,9 +348,10 @@ def _saved(base: Path) -> list[Path]:
 
 
 def _file(folder: Path, killed: bool) -> Path | None:
-    """The file that makes a folder a run; killed: or that of its trace."""
+    """The file that makes a folder a run, or a rank's; killed: or that of its trace."""
     names = (RUN_FILE, "trace/metadata") if killed else (RUN_FILE,)
-    return next((folder / name for name in names if (folder / name).exists()), None)
+    found = (folder / name for name in names if (folder / name).exists())
+    return next(found, next(iter(ranks.parts(folder).values()), None))
 
 
 def _newest(base: Path, killed: bool) -> Path:

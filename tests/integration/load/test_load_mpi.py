@@ -2,12 +2,13 @@
 """One load by several processes that mpirun starts: what they did is added exactly, they begin
 together, and one that dies is named while the rest is kept.
 
-Tests user/ranks/launch.c, user/main/load_rank.c, user/ranks/ranks.c, ranks_other.c,
+Tests user/ranks/launch.c, ranks.c, ranks_other.c, ranks_sum.c, user/main/rank_clients.c,
 user/report/json/rank.c, user/report/screen/screen_ranks.c.
 """
 
 from __future__ import annotations
 
+import json
 import shutil
 import signal
 from pathlib import Path
@@ -113,7 +114,7 @@ def test_all_together(scope: Scope, sqlite: Server, flavour: str) -> None:
     assert len(addresses) == 6
     assert addresses < {s["address"] for s in done.run.saved["sessions"]}
     assert f"{RANKS} ranks on 1 host began within " in done.out
-    assert not left_on(sqlite)
+    assert not left_on(sqlite), done
 
 
 @pytest.mark.parametrize("how", ["fixed", "poisson"])
@@ -163,6 +164,79 @@ def test_the_launcher_may_end_the_job(scope: Scope, tmp_path: Path, flavour: str
     assert done.status != OK, done
     assert running.json
     assert running.json.stat().st_size, "nothing was saved"
+
+
+def read(file: Path) -> dict[str, Any]:
+    value: dict[str, Any] = json.loads(file.read_text())
+    return value
+
+
+def actions_of(phase: dict[str, Any]) -> int:
+    return sum(a["n"] for a in phase["load"]["actions"])
+
+
+def killed(scope: Scope, flavour: str, where: Path, which: tuple[int, int]) -> dict[int, Any]:
+    """Kills a process (rank; 0: that of mpirun, 1: its child) of a load that works. Rank -> the
+    phase that it has saved, where it has."""
+    work, folder = where / "work", where / "run"
+    work.mkdir()
+    args = ("-n", "8", "-d", "60", "--files", "0", "-o", str(folder))
+    running = start(scope, flavour, work, *args)
+    ranks = wait_for_work(running, work, 8)
+    kill([ranks[which[0]][which[1]]])
+    assert finish(running, work).status != OK
+    files = {0: folder / "run.json", **{i: folder / f"rank-{i}.json" for i in range(1, RANKS)}}
+    found = {rank: read(file) for rank, file in files.items() if file.exists()}
+    assert len({run["id"] for run in found.values()}) == 1
+    assert not any(run["complete"] for run in found.values())
+    return {rank: run["phases"][0] for rank, run in found.items()}
+
+
+def test_what_the_ranks_of_a_killed_job_did_is_saved(
+    scope: Scope, tmp_path: Path, flavour: str
+) -> None:
+    saved = killed(scope, flavour, tmp_path, (2, 0))
+    for rank in range(RANKS):
+        phase = saved.get(rank, saved[0])  # or rank 0 has heard of it, before the end
+        assert phase["ranks"][rank]["end"] == "stopped", (rank, phase["ranks"])
+        assert_is_sum_of_ranks(phase)
+        assert all(c["actions"] for c in phase["load"]["each_client"][rank::RANKS])
+
+
+def test_if_rank_0_is_killed_the_others_save_and_clean_up(
+    scope: Scope, tmp_path: Path, flavour: str
+) -> None:
+    saved = killed(scope, flavour, tmp_path, (0, 1))
+    assert sorted(saved) == list(range(1, RANKS))
+    for rank, phase in saved.items():
+        ends = ["lost"] * RANKS
+        ends[rank] = "stopped"
+        assert [r["end"] for r in phase["ranks"]] == ends
+        assert actions_of(phase) == sum(a["n"] for a in phase["ranks"][rank]["actions"]) > 0
+
+
+def test_if_rank_0_is_killed_a_server_s_volume_is_cleaned(
+    scope: Scope, sqlite: Server, tmp_path: Path, flavour: str
+) -> None:
+    """In a load that leaves no file open: a server keeps those of a client that is killed."""
+    args = ("-m", "metadata", "-n", "4", "-d", "60", "--ramp", "0", "--files", "0")
+    command = scope.command(sqlite, *args, "-o", str(tmp_path / "run"), tool="load")
+    running = scope.start(mpirun(flavour, command), save=True, env=ENVIRONMENT)
+    ranks = wait_for_work(running, sqlite.vol1, 4)
+    kill([ranks[0][1]])
+    done = running.finish()
+    wait_until(lambda: not processes(running), 60, "the ranks' end")
+    assert "rank-1.json" in done.err, done
+    assert not left_on(sqlite), done
+
+
+def test_if_rank_0_is_killed_while_files_are_made_none_is_left(
+    scope: Scope, tmp_path: Path, flavour: str
+) -> None:
+    running = start(scope, flavour, tmp_path, "-n", "4", "-d", "60", "--files", "90000")
+    ranks = wait_for_work(running, tmp_path, 4)
+    kill([ranks[0][1]])
+    assert "before anything was measured" in finish(running, tmp_path).err
 
 
 def test_an_interrupt_ends_all_ranks(scope: Scope, tmp_path: Path, flavour: str) -> None:

@@ -2,7 +2,7 @@
 """Small files by several processes that mpirun starts: each load begins in all of them together,
 they work in one tree, and one that dies is named while the rest is kept.
 
-Tests user/main/smallfile_rank.c, user/ranks/ranks.c, ranks_other.c, user/run/rank.c, progress.c.
+Tests user/main/rank_clients.c, user/ranks/ranks.c, ranks_other.c, user/run/rank.c, progress.c.
 """
 
 from __future__ import annotations

@@ -421,13 +421,14 @@ int report_json(const struct run *r, const char *path, struct err *e)
 	return json_save(&d, json_document(&d), path, e);
 }
 
-int report_json_in(const struct run *r, int folder, const char *path, struct err *e)
+int report_json_in(const struct run *r, int folder, const char *name, const char *path,
+		   struct err *e)
 {
 	struct json_doc d = { .run = r };
 	size_t len;
 	char *text = json_memory(&d, json_document(&d), &len);
-	int ret = text ? file_replace(folder, "run.json", text, len) : -ENOMEM;
+	int ret = text ? file_replace(folder, name, text, len) : -ENOMEM;
 
 	free(text);
-	return ret ? err_set(e, ret, "cannot write %s/run.json: %s", path, strerror(-ret)) : 0;
+	return ret ? err_set(e, ret, "cannot write %s/%s: %s", path, name, strerror(-ret)) : 0;
 }
