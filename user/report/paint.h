@@ -8,9 +8,12 @@
 
 #include <stdio.h>
 
+struct section_sink;
+
 struct paint {
 	struct view view;
 	FILE *out;
+	struct section_sink *sink; /* takes the sections instead; NULL: they are printed */
 	bool color;
 	size_t width;
 };
@@ -30,8 +33,8 @@ int paint_options(const struct paint *p);
 int paint_rungs(const struct paint *p);
 /* Why the requests or the storage ledger (by these keys) is missing; valid as long as the run. */
 const char *rungs_why(const struct run *r, const char *key);
-/* One line per test. */
-void paint_tests(const struct paint *p);
+/* One line per test. 0 or -ENOMEM. */
+int paint_tests(const struct paint *p);
 /* The metrics with a title, one line per test; nothing where none is known. 0 or -ENOMEM. */
 int paint_metrics(const struct paint *p);
 /* One line per AFP command. 0 or -ENOMEM. */

@@ -43,10 +43,10 @@ static int paint_by_test(const struct paint *p)
 	e = screen_is_of_files(r) ? screen_files(p) : screen_load(p);
 	if (!e && screen_is_of_files(r))
 		e = paint_each(p);
-	if (e)
-		return e;
-	paint_tests(p);
-	e = paint_metrics(p);
+	if (!e)
+		e = paint_tests(p);
+	if (!e)
+		e = paint_metrics(p);
 	if (!e)
 		e = paint_commands(p);
 	if (e || transfer_is_local(p->view.run))

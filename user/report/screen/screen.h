@@ -4,9 +4,9 @@
 
 /* Between the files of the first screen (report_screen): its parts. */
 
-#include "report/grid.h"
 #include "report/paint.h"
 #include "report/screen/screen_text.h"
+#include "report/section.h"
 
 #define SCREEN_WIDTH 100 /* at most */
 #define SCREEN_LINES 40

@@ -2,7 +2,6 @@
 /* Calls over Rx: a line for each test, how fast they were, and what the clients' sockets did. */
 #include "report/screen/screen.h"
 
-#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -19,30 +18,34 @@ enum {
 	COL_MAX,
 	COL_RESENT,
 	COL_DROPPED,
-	COL_RTT,
-	N_COLS
+	COL_RTT
 };
 
-static const struct grid_column heads[N_COLS] = {
+static const struct section_column columns[] = {
 	[COL_NAME] = { .head = "calls" },
 	[COL_N] = { .head = "done" },
 	[COL_FAILED] = { .head = "failed" },
-	[COL_RATE] = { .head = "per" GLUE "s" },
-	[COL_BYTES] = { .head = "MB/s" },
+	[COL_RATE] = { .head = "per" GLUE "s", .unit = "1/s" },
+	[COL_BYTES] = { .head = "MB/s", .name = "mb_per_s", .unit = "MB/s" },
 	[COL_MEAN] = { .head = "mean" },
-	[COL_P50] = { .head = "p50" },
+	[COL_P50] = { .head = "p50", .drop = 3 },
 	[COL_P99] = { .head = "p99" },
-	[COL_P999] = { .head = "p99.9" },
+	[COL_P999] = { .head = "p99.9", .name = "p999", .drop = 1 },
 	[COL_MAX] = { .head = "max" },
 	[COL_RESENT] = { .head = "resent" },
 	[COL_DROPPED] = { .head = "dropped" },
-	[COL_RTT] = { .head = "round" GLUE "trip" },
+	[COL_RTT] = { .head = "round" GLUE "trip", .drop = 2 },
+};
+
+static const struct section_type rx_section = {
+	.key = "rx_calls",
+	.title = "Calls",
+	.begin = SECTION_AT_ONCE,
+	SECTION_OF(columns),
 };
 
 #define BAR       50 /* columns of the longest */
 #define TIME_COLS 8
-
-static const unsigned int drops[] = { COL_P999, COL_RTT, COL_P50 };
 
 static struct cell counted(const struct run_phase *phase, enum metric m)
 {
@@ -63,16 +66,12 @@ static void latencies(struct cell *cell, const struct hist *h)
 	cell[COL_MAX] = h->n ? screen_time((double)h->max) : cell_na();
 }
 
-static int screen_calls_put_row(struct grid *g, const struct run_phase *phase)
+static void screen_calls_put_row(struct section *to, const struct run_phase *phase)
 {
-	struct grid_row *row = grid_row(g);
+	struct cell *cell = section_row(to)->cell;
 	double s = (double)phase->value[METRIC_ELAPSED] / 1e9;
 	uint64_t failed = phase->value[METRIC_ERRORS], done = phase->value[METRIC_OPS];
-	struct cell *cell;
 
-	if (!row)
-		return -ENOMEM;
-	cell = row->cell;
 	cell[COL_NAME] = cell_text(phase->title, 16);
 	cell[COL_N] = cell_count(done - failed);
 	cell[COL_FAILED] = failed ? cell_count(failed) : cell_blank();
@@ -85,11 +84,10 @@ static int screen_calls_put_row(struct grid *g, const struct run_phase *phase)
 	cell[COL_RTT] = phase->known[METRIC_RX_RTT]
 			    ? screen_time((double)phase->value[METRIC_RX_RTT])
 			    : cell_na();
-	return 0;
 }
 
 /* Columns that say nothing here. */
-static void screen_calls_choose_columns(struct grid *g, const struct run *r)
+static void screen_calls_choose_columns(struct section *s, const struct run *r)
 {
 	bool failed = false, bytes = false;
 
@@ -97,8 +95,8 @@ static void screen_calls_choose_columns(struct grid *g, const struct run *r)
 		failed |= r->phase[i]->value[METRIC_ERRORS] > 0;
 		bytes |= r->phase[i]->value[METRIC_BYTES] > 0;
 	}
-	g->column[COL_FAILED].off = !failed;
-	g->column[COL_BYTES].off = !bytes;
+	s->column[COL_FAILED].off = !failed;
+	s->column[COL_BYTES].off = !bytes;
 }
 
 /* An option of the run as a number; 0: it has no such option. */
@@ -235,28 +233,29 @@ static void screen_calls_put_caption(const struct paint *p, bool failed)
 int screen_calls(const struct paint *p)
 {
 	const struct run *r = p->view.run;
-	struct grid g = { .n_columns = N_COLS, .gap = 2 };
-	int e = 0;
+	struct section s;
+	bool any, failed;
+	int e;
 
-	memcpy(g.column, heads, sizeof(heads));
-	screen_calls_choose_columns(&g, r);
+	section_open(&s, p, &rx_section);
+	screen_calls_choose_columns(&s, r);
+	failed = !s.column[COL_FAILED].off;
 	screen_calls_put_set(p);
 	put_sockets(p);
 	fputc('\n', p->out);
-	for (size_t i = 0; i < r->n_phases && !e; i++)
+	for (size_t i = 0; i < r->n_phases; i++)
 		if (r->phase[i]->load)
-			e = screen_calls_put_row(&g, r->phase[i]);
-	if (!e && g.n_rows) {
-		grid_fit(&g, p->width, drops, sizeof(drops) / sizeof(drops[0]));
-		grid_put(&g, p);
-		screen_calls_put_caption(p, !g.column[COL_FAILED].off);
-		for (size_t i = 0; i < r->n_phases; i++) {
-			put_packets(p, r->phase[i]);
-			put_probe(p, r->phase[i]);
-		}
+			screen_calls_put_row(&s, r->phase[i]);
+	any = s.n_rows;
+	e = section_close(&s);
+	if (e || !any)
+		return e;
+	screen_calls_put_caption(p, failed);
+	for (size_t i = 0; i < r->n_phases; i++) {
+		put_packets(p, r->phase[i]);
+		put_probe(p, r->phase[i]);
 	}
-	grid_clear(&g);
-	return e;
+	return 0;
 }
 
 /* Calls that took from low_ns to less than twice that. */
