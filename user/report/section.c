@@ -12,14 +12,17 @@
 #define INDENT      2
 #define LABEL       12 /* columns of a note's label */
 #define STRETCH_MIN 12
+#define BAR         50
 
 void section_open(struct section *s, const struct paint *p, const struct section_type *type)
 {
 	*s = (struct section) { .p = p, .type = type, .rest = type->rest ? type->rest : "" };
 	s->n_columns = type->n_columns;
 	s->gap = type->gap ? type->gap : 2;
-	if (type->n_columns)
-		memcpy(s->column, type->column, type->n_columns * sizeof(s->column[0]));
+	for (size_t k = 0; k < type->n_columns; k++) {
+		s->column[k] = type->column[k];
+		s->column[k].off |= s->column[k].unprinted && !p->sink;
+	}
 	section_title(s, "%s", type->title ? type->title : "");
 }
 
@@ -244,6 +247,18 @@ void section_fit(struct section *s)
 		section_squeeze(s);
 }
 
+/* One of the longest is BAR columns long; a blank more than between columns stands before it. */
+static void section_put_bar(const struct section *s, const struct cell *of, size_t k)
+{
+	uint64_t most = 1;
+
+	for (size_t i = 0; i < s->n_rows; i++)
+		most = s->row[i].cell[k].n > most ? s->row[i].cell[k].n : most;
+	if (of->n)
+		fprintf(s->p->out, "%*s", (int)s->gap + 1, "");
+	put_rule(s->p->out, '#', (size_t)((of->n * BAR + most - 1) / most));
+}
+
 /*
  * The first column and those from..to-1. Blanks are only written when something follows them: no
  * line ends in one.
@@ -265,6 +280,8 @@ static void section_put_cells(const struct section *s, const struct section_row 
 			fprintf(s->p->out, "%*s", (int)pad, "");
 			put_cut(s->p->out, row->name, width[k]);
 			pad = fill = 0;
+		} else if (s->column[k].bar) {
+			section_put_bar(s, &cell[k - 1], k - 1);
 		} else if (cell[k].text[0]) {
 			fprintf(s->p->out, "%*s%s", (int)pad, "", cell[k].text);
 			pad = 0;
@@ -318,8 +335,7 @@ static void section_put_head(const struct section *s, const size_t *width, size_
 	}
 }
 
-/* Whether a row has nothing in these columns. */
-static bool section_is_absent(const struct section_row *row, size_t from, size_t to)
+bool section_is_absent(const struct section_row *row, size_t from, size_t to)
 {
 	for (size_t k = from; k < to; k++)
 		if (row->cell[k].kind != CELL_ABSENT)

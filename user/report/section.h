@@ -29,6 +29,8 @@ struct section_column {
 	unsigned int width; /* at least */
 	bool left;          /* aligned; the first column always is */
 	bool stretch;       /* the rows' names, cut so that the table fills the width */
+	bool bar;           /* how many there are in the column before it, as a bar */
+	bool unprinted;     /* only in tables.json */
 	bool off;           /* not shown */
 };
 
@@ -93,6 +95,8 @@ struct section {
 /* Takes finished sections in place of a terminal. */
 struct section_sink {
 	void (*take)(struct section_sink *to, const struct section *s);
+	/* A line of text above or below them. */
+	void (*line)(struct section_sink *to, const char *text);
 };
 
 void section_open(struct section *s, const struct paint *p, const struct section_type *type);
@@ -124,6 +128,9 @@ void section_hide_empty(struct section *s, size_t from, size_t to);
 /* Prints it, or hands it over, and frees it. A table without rows and notes is left out. 0 or
  * -ENOMEM. */
 int section_close(struct section *s);
+
+/* Whether a row is left out where only columns from..to-1 are shown beside the first one. */
+bool section_is_absent(const struct section_row *row, size_t from, size_t to);
 
 /* Leaves out what finds no room: section_close does it, if it was not done before. */
 void section_fit(struct section *s);

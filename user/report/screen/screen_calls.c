@@ -44,8 +44,24 @@ static const struct section_type rx_section = {
 	SECTION_OF(columns),
 };
 
-#define BAR       50 /* columns of the longest */
 #define TIME_COLS 8
+
+enum { TIMES_FROM, TIMES_WORD, TIMES_TO, TIMES_N, TIMES_BAR };
+
+static const struct section_column times_columns[] = {
+	[TIMES_FROM] = { .name = "from" },
+	[TIMES_WORD] = { .name = "word" },
+	[TIMES_TO] = { .name = "to", .width = TIME_COLS },
+	[TIMES_N] = { .name = "calls", .width = TIME_COLS + 3 },
+	[TIMES_BAR] = { .name = "bar", .bar = true },
+};
+
+static const struct section_type times_section = {
+	.key = "rx_times",
+	.rest = ": how many calls took how long",
+	SECTION_OF(times_columns),
+	.gap = 1,
+};
 
 static struct cell counted(const struct run_phase *phase, enum metric m)
 {
@@ -269,46 +285,41 @@ static uint64_t in_octave(const struct hist *h, uint64_t low_ns)
 	return n;
 }
 
-static void put_octave(const struct paint *p, const struct hist *h, uint64_t low_ns, uint64_t most)
-{
-	uint64_t n = in_octave(h, low_ns);
-	size_t bar = (size_t)((n * BAR + most - 1) / most);
-
-	fputs("  ", p->out);
-	put_text(p->out, screen_time((double)low_ns).text, TIME_COLS);
-	fputs(" to ", p->out);
-	put_text(p->out, screen_time(2 * (double)low_ns).text, TIME_COLS);
-	put_text(p->out, cell_count(n).text, TIME_COLS + 4);
-	fputs(n ? "  " : "", p->out);
-	put_rule(p->out, '#', bar);
-	fputc('\n', p->out);
-}
-
 /* The octaves are those of the histogram: powers of 2 of a nanosecond. */
-static void put_times(const struct paint *p, const char *name, const struct hist *h)
+static int put_times(const struct paint *p, const char *name, const struct hist *h)
 {
-	uint64_t low_ns = 1, most = 0, n;
+	struct section s;
+	uint64_t ns = 1;
 
-	paint_heading(p, name, ": how many calls took how long");
-	fputc('\n', p->out);
-	while (2 * low_ns <= h->min)
-		low_ns *= 2;
-	for (uint64_t ns = low_ns; ns <= h->max; ns *= 2) {
-		n = in_octave(h, ns);
-		most = n > most ? n : most;
+	section_open(&s, p, &times_section);
+	section_title(&s, "%s", name);
+	s.headless = true;
+	section_text(&s, INK_NONE, "%s", "");
+	while (2 * ns <= h->min)
+		ns *= 2;
+	for (; ns <= h->max; ns *= 2) {
+		struct cell *cell = section_row(&s)->cell;
+
+		cell[TIMES_FROM] = screen_time((double)ns);
+		snprintf(cell->text, sizeof(cell->text), "%*s", TIME_COLS,
+			 screen_time((double)ns).text);
+		cell[TIMES_WORD] = cell_name("to");
+		cell[TIMES_TO] = screen_time(2 * (double)ns);
+		cell[TIMES_N] = cell_count(in_octave(h, ns));
 	}
-	for (uint64_t ns = low_ns; ns <= h->max; ns *= 2)
-		put_octave(p, h, ns, most);
+	return section_close(&s);
 }
 
-void screen_call_times(const struct paint *p)
+int screen_call_times(const struct paint *p)
 {
 	const struct run *r = p->view.run;
+	int e = 0;
 
-	for (size_t i = 0; i < r->n_phases; i++) {
+	for (size_t i = 0; i < r->n_phases && !e; i++) {
 		const struct run_phase *phase = r->phase[i];
 
 		if (phase->n_commands && phase->command[0]->latency.n)
-			put_times(p, phase->title, &phase->command[0]->latency);
+			e = put_times(p, phase->title, &phase->command[0]->latency);
 	}
+	return e;
 }

@@ -9,10 +9,22 @@
 #define UNREAD 0.2  /* of all waits of the server for a CPU: worth a line */
 #define RUNQ   0.05 /* of the time: worth a word */
 
-enum { COL_NAME, COL_RATE, COL_FAILED, COL_MEAN, COL_P50, COL_P90, COL_P99, COL_P999, COL_MAX };
+enum {
+	COL_NAME,
+	COL_DONE,
+	COL_RATE,
+	COL_FAILED,
+	COL_MEAN,
+	COL_P50,
+	COL_P90,
+	COL_P99,
+	COL_P999,
+	COL_MAX
+};
 
 static const struct section_column columns[] = {
 	[COL_NAME] = { .head = "action" },
+	[COL_DONE] = { .head = "done", .unprinted = true },
 	[COL_RATE] = { .head = "per" GLUE "s", .unit = "1/s" },
 	[COL_FAILED] = { .head = "failed", .drop = 3 },
 	[COL_MEAN] = { .head = "mean" },
@@ -47,6 +59,7 @@ static void put_action(struct section *to, const char *name, const struct run_ac
 	const struct hist *h = &a->planned;
 
 	cell[COL_NAME] = cell_text(name, 24);
+	cell[COL_DONE] = cell_count(a->n - a->failed);
 	cell[COL_RATE] = s > 0 ? cell_rate((double)(a->n - a->failed) / s) : cell_na();
 	cell[COL_FAILED] = a->failed ? cell_count(a->failed) : cell_blank();
 	cell[COL_MEAN] = h->n ? screen_time(hist_mean(h)) : cell_na();
