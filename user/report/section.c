@@ -21,7 +21,7 @@ void section_open(struct section *s, const struct paint *p, const struct section
 	s->gap = type->gap ? type->gap : 2;
 	for (size_t k = 0; k < type->n_columns; k++) {
 		s->column[k] = type->column[k];
-		s->column[k].off |= s->column[k].unprinted && !p->sink;
+		s->column[k].off |= p->sink ? s->column[k].bar : s->column[k].unprinted;
 	}
 	section_title(s, "%s", type->title ? type->title : "");
 }
