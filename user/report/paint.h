@@ -27,10 +27,11 @@ void paint_heading(const struct paint *p, const char *what, const char *rest);
 
 /* What was run, on which server, and whether to trust it. 0 or -ENOMEM. */
 int paint_head(const struct paint *p);
-/* What a run of transfers was asked to do: one line, or more. 0 or -ENOMEM. */
-int paint_options(const struct paint *p);
+struct section;
+/* What a run of transfers was asked to do: one line, or more. */
+void paint_options(struct section *s);
 /* How each layer was observed: one line each, or more. 0 or -ENOMEM. */
-int paint_rungs(const struct paint *p);
+int paint_rungs(struct section *s);
 /* Why the requests or the storage ledger (by these keys) is missing; valid as long as the run. */
 const char *rungs_why(const struct run *r, const char *key);
 /* One line per test. 0 or -ENOMEM. */

@@ -10,7 +10,6 @@
 #include <string.h>
 
 #define INDENT      2
-#define LABEL       12 /* columns of a note's label */
 #define STRETCH_MIN 12
 #define BAR         50
 
@@ -85,9 +84,15 @@ void section_indented(struct section *s, const char *label, size_t indent)
 	struct section_note *note = VEC_ADD(s->note, s->n_notes);
 
 	if (note)
-		*note = (struct section_note) { strdup(label), NULL, indent, s->below };
+		*note = (struct section_note) { strdup(label), NULL, INK_NONE, indent, s->below };
 	if (!note || !note->label)
 		s->error = -ENOMEM;
+}
+
+void section_ink(struct section *s, enum ink ink)
+{
+	if (!s->error)
+		s->note[s->n_notes - 1].ink = ink;
 }
 
 void section_note(struct section *s, const char *label, const char *fmt, ...)
@@ -96,7 +101,7 @@ void section_note(struct section *s, const char *label, const char *fmt, ...)
 	va_list ap;
 
 	snprintf(indented, sizeof(indented), "%*s%s", INDENT, "", label);
-	section_indented(s, indented, LABEL);
+	section_indented(s, indented, SECTION_LABEL);
 	va_start(ap, fmt);
 	if (!s->error)
 		section_add(s, fmt, ap);
@@ -405,10 +410,14 @@ static void section_put_notes(const struct section *s, bool below)
 
 		if (note->below != below || !note->text || !*note->text)
 			continue;
+		if (note->ink != INK_NONE)
+			paint_ink(s->p, note->ink);
 		if (note->indent)
 			put_indented(s->p->out, note->label, note->text, note->indent, s->p->width);
 		else
 			fprintf(s->p->out, "%s%s\n", note->label, note->text);
+		if (note->ink != INK_NONE)
+			paint_ink(s->p, INK_NONE);
 	}
 }
 

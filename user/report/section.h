@@ -20,6 +20,7 @@
 #include "report/paint.h"
 
 #define SECTION_COLUMNS 64
+#define SECTION_LABEL   12 /* columns of a note's label */
 
 struct section_column {
 	const char *head;   /* NULL: none; in two lines when it has a blank (GLUE does not count) */
@@ -62,8 +63,9 @@ struct section_row {
 
 struct section_note {
 	char *label, *text; /* owned */
-	size_t indent;      /* the column in which the text begins; 0: a line as it is */
-	bool below;         /* the table */
+	enum ink ink;
+	size_t indent; /* the column in which the text begins; 0: a line as it is */
+	bool below;    /* the table */
 };
 
 struct section {
@@ -120,6 +122,8 @@ void section_note(struct section *s, const char *label, const char *fmt, ...)
 void section_more(struct section *s, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 /* The same, but the caller gives the column in which the text begins; 0: a line as it is. */
 void section_indented(struct section *s, const char *label, size_t indent);
+/* The ink of the last line. */
+void section_ink(struct section *s, enum ink ink);
 void section_below(struct section *s);
 
 /* Turns columns from..to-1 off that hold only empty cells, n/a or "-". */
