@@ -175,7 +175,6 @@ static void all_that_is_saved_of_transfers_is_printed(void **state)
 	struct run r;
 
 	(void)state;
-	sample_init(&r, "5");
 	sample_speed(&r, 3, 5, true);
 	assert_true(compare(&r) > 12);
 	run_fini(&r);
