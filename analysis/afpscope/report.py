@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import argparse
 import re
+from collections import Counter
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -14,17 +15,16 @@ from .errors import Failure, wrong_use
 from .page import figures, joined, loadpage, painter, rxpage, sweeppage
 from .page.loadpage import LoadView
 from .page.painter import Painter, Picture
-from .saved import steps
+from .saved import sections, steps
 from .saved.files import written
 from .saved.run import Run, find
+from .saved.sections import Section
 from .saved.trace import Trace, of_run
 from .tables.digest import CommandView, Digest, digest
 from .words import LANGUAGES, Words
 
 TEMPLATE = "report.html"
-SESSIONS = 20  # shown; run.json has all
-OUTSIDE_PARTS = ("user", "calls", "runq", "disk", "cnid", "log")  # of what belongs to no request
-_AFP_PARTS = ("cnid", "log")
+CLIENTS = 20  # shown; run.json has all
 DRAWN = 0.005  # of all time: commands with less are only in the table
 DISTRIBUTIONS = 3  # figures shown; more are collapsed
 _JOINED = re.compile(r"^([A-Za-z]+)(\d)")
@@ -58,18 +58,8 @@ class Page:
     loads: list[LoadView]
     joined: joined.Joined | None
     rx: rxpage.RxView | None
-
-    @property
-    def outside_parts(self) -> list[tuple[str, str]]:
-        """Parts of the time outside requests, and the keys of their titles."""
-        if self.digest.run.kind == "afp":
-            return [(part, f"p_{part}") for part in OUTSIDE_PARTS]
-        here = (part for part in OUTSIDE_PARTS if part not in _AFP_PARTS)
-        return [(part, "own_code" if part == "user" else f"p_{part}") for part in here]
-
-    @property
-    def has_commands(self) -> bool:
-        return any(c.served for c in self.digest.commands)
+    tables: tuple[tuple[str, Section], ...]  # and their ids
+    untabled: bool  # the run has no tables
 
     @property
     def has_calls(self) -> bool:
@@ -214,15 +204,34 @@ def _throughput(d: Digest, w: Words, labels: Words) -> tuple[str, Any]:
     return w["throughput_note"], figures.throughput(d.transfers, labels)
 
 
+def _tables(run: Run) -> tuple[tuple[str, Section], ...] | None:
+    """Those of its folder, each with an id of its own."""
+    found = sections.of_run(run)
+    if found is None:
+        return None
+    n: Counter[str] = Counter()
+    out = []
+    for s in found:
+        n[s.key] += 1
+        out.append((f"table-{s.key}" + (f"-{n[s.key]}" if n[s.key] > 1 else ""), s))
+    return tuple(out)
+
+
 def _page(run: Run, runs: list[Run], made: Painter, prefix: str) -> Page:
     w, labels, d = made.w, made.labels, digest(run)
     trace: Trace | None = None
+    tables: tuple[tuple[str, Section], ...] | None = ()
     notices: tuple[str, ...] = ()
     try:
         trace = of_run(run)
         notices = trace.notices if trace else ()
     except Failure as e:
         notices = (str(e),)
+    damaged = bool(notices)
+    try:
+        tables = _tables(run)
+    except Failure as e:
+        notices += (str(e),)
 
     def picture(name: str, caption: str, figure: Any) -> Picture | None:
         return made.picture(f"{prefix}{name}", caption, figure)
@@ -237,8 +246,8 @@ def _page(run: Run, runs: list[Run], made: Painter, prefix: str) -> Page:
     return Page(
         digest=d,
         title=_title(run, w),
-        verdict=_verdict(d, bool(notices), w),
-        notices=tuple(notices),
+        verdict=_verdict(d, damaged, w),
+        notices=notices,
         trace=trace,
         latency=[p for p in latency if p],
         heat=picture("heat", w["heat_note"], figures.heat(requests, labels)) if requests else None,
@@ -250,6 +259,8 @@ def _page(run: Run, runs: list[Run], made: Painter, prefix: str) -> Page:
         loads=loadpage.views(run, made, prefix),
         joined=joined.join(run, runs),
         rx=rxpage.view(run, made, prefix),
+        tables=tables or (),
+        untabled=tables is None,
     )
 
 
@@ -260,7 +271,7 @@ def render(pages: list[Page], w: Words) -> str:
         pages=pages,
         w=w,
         overview=_overview(pages),
-        n_sessions=SESSIONS,
+        n_clients=CLIENTS,
         n_figures=DISTRIBUTIONS,
     )
 

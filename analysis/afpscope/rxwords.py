@@ -67,7 +67,6 @@ WORDS: dict[str, tuple[str, str]] = {
     "rx_in": ("read", "受信"),
     "rx_out": ("sent", "送信"),
     "rx_datagrams": ("Datagrams", "データグラム"),
-    "requests_served": ("Requests inside the server", "サーバー内の要求"),
     "rx_types": ("Packets by type", "種類別パケット"),
     "rx_sockets": ("Sockets of the server", "サーバーのソケット"),
     "rx_sockets_note": (
@@ -92,7 +91,6 @@ WORDS: dict[str, tuple[str, str]] = {
     "rx_most": ("Most seen waiting", "待機の最大"),
     "rx_by_proc": ("Dropped (/proc)", "破棄 (/proc) "),
     "rx_by_kernel": ("Dropped (tracepoint)", "破棄 (トレースポイント) "),
-    "own_code": ("own code", "自身のコード"),
     "causes": ("What makes clients wait", "クライアントが待つ原因"),
     "causes_note": (
         "As doctor sees it, the one that explains most first.",

@@ -66,23 +66,6 @@ def time(ns: float | None) -> str:
     return f"{ns:.0f} ns"
 
 
-def about(ns: float | None, bits: int, max_ns: float | None = None) -> str:
-    """A time known to within a bucket: two digits, one where an octave has 2^3 buckets or less.
-
-    If that would be more than the longest time, which is known exactly: the longest time.
-    """
-    if not ns:
-        return "n/a"
-    digits = 2 if bits > 3 else 1
-    for unit, size in (("s", 1e9), ("ms", 1e6), ("µs", 1e3), ("ns", 1)):
-        value = float(f"{ns / size:.{digits - 1}e}")
-        if value >= 1 or unit == "ns":
-            break
-    if max_ns and value * size > max_ns:
-        return time(max_ns)
-    return f"{value:.{1 if digits == 2 and value < 10 and unit != 'ns' else 0}f} {unit}"
-
-
 def count(n: float | None) -> str:
     """With separated thousands; a fraction only if it has one."""
     if n is None:

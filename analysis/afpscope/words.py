@@ -5,6 +5,7 @@ from __future__ import annotations
 
 from . import rxwords, sweepwords
 from .saved.model import Transfer
+from .saved.sections import Section
 
 LANGUAGES = ("en", "ja")
 
@@ -56,20 +57,7 @@ _WORDS: dict[str, tuple[str, str]] = {
         "Most time went into {name}: {time} in {n:,} calls.",
         "最も時間を要した呼出は {name}: {n:,} 回で {time}。",
     ),
-    "any_calls": ("System calls", "システムコール"),
-    "any_calls_note": (
-        "By class and by what the descriptor is; most time first, waits last.",
-        "種類と対象別、時間の長い順、待機は最後。",
-    ),
-    "threads": ("Threads by name", "スレッド (名前別) "),
-    "threads_note": (
-        "Sampled ten times a second. Digits in names are replaced by *. What the looks missed is "
-        "a row of its own.",
-        "毎秒 10 回の標本。名前の数字は * に置換。見逃した分は別の行。",
-    ),
-    "number": ("Number", "数"),
-    "cpu": ("CPU time", "CPU 時間"),
-    "runq": ("Waiting for a CPU", "CPU 待ち"),
+    "threads": ("Threads", "スレッド (名前別)"),
     "bytes": ("Bytes", "バイト"),
     "unwatched": (
         "The server was not watched: only the client's figures are here.",
@@ -156,17 +144,8 @@ _WORDS: dict[str, tuple[str, str]] = {
     "open": ("DIFFERS", "不一致"),
     "rungs": ("How it was observed", "観測方法"),
     "tests": ("Tests", "テスト"),
-    "tests_note": (
-        "n: iterations that count; for file transfers, the number of transfers. Time: the mean of "
-        "these. AFP commands and errors: the sum of all.",
-        "n は有効な反復 (転送では転送) の数、時間は 1 回の平均。コマンドとエラーは合計。",
-    ),
     "test": ("Test", "テスト"),
     "time": ("Time", "時間"),
-    "deviation": ("±", "±"),
-    "ops": ("AFP commands", "AFP コマンド"),
-    "errors": ("Errors", "エラー"),
-    "calls_per_op": ("afpd calls each", "afpd 呼出/回"),
     "latency": ("How long requests took", "要求の所要時間"),
     "latency_note": (
         "Share of requests answered within a time, as the client saw them. Further left is better.",
@@ -188,17 +167,16 @@ _WORDS: dict[str, tuple[str, str]] = {
         "(+n): ほかに n 個が応答待ち。その時間を含む。",
     ),
     "outside": ("Outside requests", "要求以外"),
-    "outside_note": (
-        "The server's work that belongs to no request, summed over all its processes; waiting for "
-        "something to do is left out.",
-        "要求に属さないサーバーの動作 (全プロセスの合計)。仕事を待つ時間は含まない。",
-    ),
     "sessions": ("Sessions", "セッション"),
-    "sessions_note": (
-        "Counted since watching began. Busy: time with a request in service. Volume: by name, or "
-        "the folder where it was opened before.",
-        "監視の開始から数えた値。"
-        "処理中: 要求を処理していた時間。ボリューム: 名前、監視前に開かれた場合はフォルダー。",
+    "untabled": (
+        "The tables of afpscope -v are not here (tests or transfers, AFP commands and where their "
+        "time goes, storage below the system calls, sessions, system calls, samples of /proc): the "
+        "program leaves them in tables.json beside run.json, and this run has none. A version from "
+        "before that file wrote it, or it was kept as a lone JSON file.",
+        "afpscope -v の表 (テスト・転送、AFP コマンドとその時間内訳、システムコール以下の"
+        "ストレージ、セッション、システムコール、/proc の標本) はここにはない: 表は run.json と"
+        "同じフォルダーの tables.json にあるが、この測定にはない (古い版で書かれたか、"
+        "単独の JSON ファイル)。",
     ),
     "sessions_more": ("{n} more", "他 {n} 件"),
     "joined": ("Clients and their sessions", "クライアントとセッション"),
@@ -213,17 +191,10 @@ _WORDS: dict[str, tuple[str, str]] = {
     "address": ("Address", "アドレス"),
     "failed": ("Failed", "失敗"),
     "busy_each": ("Busy, each", "処理中 (1 回)"),
-    "user": ("User", "ユーザー"),
     "client": ("Client", "クライアント"),
-    "volume": ("Volume", "ボリューム"),
     "busy": ("Busy", "処理中"),
-    "bytes_in": ("In", "受信"),
-    "bytes_out": ("Out", "送信"),
-    "command": ("Command", "コマンド"),
     "requests": ("Requests", "要求"),
     "each": ("Mean", "1 回"),
-    "share": ("Share", "全体比"),
-    "mostly": ("Largest part", "最大の内訳"),
     "calls": ("System calls of each AFP command", "各コマンドのシステムコール"),
     "call": ("Call", "呼出"),
     "per_request": ("per request", "要求あたり"),
@@ -238,8 +209,6 @@ _WORDS: dict[str, tuple[str, str]] = {
         "Each point is an iteration; the line is the median of those that count.",
         "点は各反復、線は有効な反復の中央値。",
     ),
-    "rate": ("Median", "中央値"),
-    "interval": ("95 % interval", "95 % 区間"),
     "limited": ("What limits it", "制約"),
     "environment": ("Environment", "環境"),
     "absent": ("Not measured", "未測定"),
@@ -247,8 +216,6 @@ _WORDS: dict[str, tuple[str, str]] = {
     "stream": ("Stream", "ストリーム"),
     "records": ("Records", "記録"),
     "discarded": ("Discarded", "破棄"),
-    "whole": ("The run as a whole", "全体"),
-    "unbroken": ("iterations were cut short and are not counted", "回の反復は中断、除外"),
     "axis_time": ("time of a request", "要求の所要時間"),
     "axis_share": ("share of requests", "要求の割合"),
     "axis_at": ("seconds since the start", "開始からの秒"),
@@ -277,9 +244,7 @@ _WORDS: dict[str, tuple[str, str]] = {
     "axis_request_share": ("share of a request's time", "要求時間の割合"),
     "mean": ("mean", "平均"),
     "actions": ("Actions", "操作"),
-    "action": ("Action", "操作"),
     "all_actions": ("all", "全体"),
-    "per_s": ("per s", "毎秒"),
     "offered": ("offered", "要求レート"),
     "achieved": ("achieved", "達成レート"),
     "law": ("scalability law", "スケーラビリティ則"),
@@ -419,6 +384,11 @@ class Words:
 
     def __getitem__(self, key: str) -> str:
         return _WORDS[key][self._at]
+
+    def titled(self, section: Section) -> str:
+        """Its title, in the language of the page if that is one of ours."""
+        known = section.title == _WORDS.get(section.key, ("",))[0]
+        return self[section.key] if known else section.title
 
     def say(self, key: str, **values: object) -> str:
         return self[key].format(**values)

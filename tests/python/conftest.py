@@ -47,7 +47,14 @@ class Shelf:
 
     base: Path
 
-    def put(self, name: str, source: str = "lantest-1", change: Change | None = None) -> Path:
+    def put(
+        self,
+        name: str,
+        source: str = "lantest-1",
+        change: Change | None = None,
+        tables: Change | None = None,
+    ) -> Path:
+        """`tables`: changes its tables, which are those of another run of its kind."""
         value = json.loads(gzip.decompress((DATA / f"{source}.json.gz").read_bytes()))
         value["id"] = hashlib.sha256(name.encode()).hexdigest()[:16]
         if change:
@@ -55,6 +62,11 @@ class Shelf:
         folder = self.base / name
         folder.mkdir()
         (folder / "run.json").write_text(json.dumps(value))
+        if (saved := DATA / f"{source}.tables.json.gz").exists():
+            found = json.loads(gzip.decompress(saved.read_bytes())) | {"run": value["id"]}
+            if tables:
+                tables(found)
+            (folder / "tables.json").write_text(json.dumps(found))
         return folder
 
 

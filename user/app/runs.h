@@ -3,8 +3,8 @@
 #define APP_RUNS_H
 
 /*
- * Where a run is kept: a folder with run.json, and trace/ where one was asked for. If the user
- * names no folder, it is made among the user's runs: $AFPSCOPE_RUNS, or afpscope/runs in
+ * Where a run is kept: a folder with run.json, tables.json, and trace/ where one was asked for. If
+ * the user names no folder, it is made among the user's runs: $AFPSCOPE_RUNS, or afpscope/runs in
  * $XDG_STATE_HOME, or in ~/.local/state; its name is its time, its command and the beginning of its
  * id, and "last" there is a symbolic link to the newest of those names.
  */
@@ -44,7 +44,7 @@ struct runs_folder {
 	char *path;
 	int dir;  /* the folder; files are made relative to it, in case path is renamed meanwhile */
 	int lock; /* of the folder, against other runs in it */
-	int room; /* disk space reserved for run.json, out of reach of the trace; 0: none */
+	int room; /* disk space reserved for both files, out of reach of the trace; 0: none */
 };
 
 /*
@@ -60,9 +60,9 @@ void runs_close(struct runs_folder *f);
 enum outcome runs_refused(int r);
 
 /*
- * Writes run.json into the folder (removed again if nothing was measured and the user did not name
- * it) and to the file of --json; then prints on out where the run is. Returns o, or OUTCOME_FAILED
- * instead of OUTCOME_OK.
+ * Writes run.json and tables.json into the folder (removed again if nothing was measured and the
+ * user did not name it) and to the file of --json; then prints on out where the run is. Returns o,
+ * or OUTCOME_FAILED instead of OUTCOME_OK.
  */
 enum outcome runs_save(struct runs_folder *f, const struct runs_cfg *cfg, const struct run *r,
 		       FILE *out, enum outcome o);

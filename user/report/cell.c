@@ -11,17 +11,40 @@
 
 struct cell cell_na(void)
 {
-	return (struct cell) { "n/a" };
+	return (struct cell) { .text = "n/a", .kind = CELL_NONE };
 }
 
 struct cell cell_blank(void)
 {
-	return (struct cell) { "" };
+	return (struct cell) { .kind = CELL_NONE };
+}
+
+struct cell cell_dash(void)
+{
+	return (struct cell) { .text = "-", .kind = CELL_NONE };
+}
+
+struct cell cell_zero(void)
+{
+	return (struct cell) { .text = "-", .kind = CELL_COUNT };
+}
+
+struct cell cell_little(double v)
+{
+	return (struct cell) { .text = "<.01", .kind = CELL_NUMBER, .v = v };
+}
+
+struct cell cell_test(unsigned int number)
+{
+	struct cell c = { .kind = CELL_COUNT, .n = number };
+
+	snprintf(c.text, sizeof(c.text), "%2u", number);
+	return c;
 }
 
 struct cell cell_fixed(double v, int decimals)
 {
-	struct cell c;
+	struct cell c = { .kind = CELL_NUMBER, .v = v };
 
 	snprintf(c.text, sizeof(c.text), "%.*f", decimals, v);
 	return c;
@@ -31,7 +54,7 @@ struct cell cell_count(uint64_t v)
 {
 	char digits[24];
 	size_t n = (size_t)snprintf(digits, sizeof(digits), "%llu", (unsigned long long)v);
-	struct cell c = { 0 };
+	struct cell c = { .kind = CELL_COUNT, .n = v };
 	char *to = c.text;
 
 	for (size_t i = 0; i < n; i++) {
@@ -62,7 +85,7 @@ struct cell cell_short(double v)
 		double from, unit;
 		const char *name;
 	} units[] = { { 999999.5e3, 1e9, "G" }, { 99999.5, 1e6, "M" } };
-	struct cell c;
+	struct cell c = { .kind = CELL_NUMBER, .v = v };
 
 	for (size_t i = 0; i < sizeof(units) / sizeof(units[0]); i++) {
 		double scaled = v / units[i].unit;
@@ -86,7 +109,7 @@ static struct cell time_in(double ns, double *rounded_ns)
 	/* What rounds to 1000 is shown as 1 of the next unit. */
 	const bool two = rounded_ns;
 	const double least = two ? 0.995 : 0.9995;
-	struct cell c;
+	struct cell c = { .kind = CELL_NUMBER, .v = ns, .unit = "ns" };
 	int decimals;
 	size_t i = 0;
 	double v;
@@ -125,6 +148,7 @@ struct cell cell_measured(double v, const char *unit)
 
 	if (!strcmp(unit, "ns"))
 		return cell_time(v);
+	c.unit = unit;
 	if (strcmp(unit, "1") != 0)
 		snprintf(c.text + len, sizeof(c.text) - len, "%s", unit);
 	return c;
@@ -150,7 +174,7 @@ static bool is_inside(char c)
 struct cell cell_text(const char *text, size_t n)
 {
 	size_t columns = text_columns(text), len;
-	struct cell c = { "" };
+	struct cell c = { 0 };
 	const size_t room = sizeof(c.text) - sizeof("…");
 	bool cut = columns > n || strlen(text) > room, path = cut && *text == '/';
 	char *to = c.text;
@@ -168,6 +192,14 @@ struct cell cell_text(const char *text, size_t n)
 	text_clean(to);
 	if (cut && !path)
 		strcat(to, "…");
+	return c;
+}
+
+struct cell cell_name(const char *text)
+{
+	struct cell c = { 0 };
+
+	snprintf(c.text, sizeof(c.text), "%s", text);
 	return c;
 }
 
@@ -214,6 +246,14 @@ void put_rule(FILE *out, char c, size_t n)
 {
 	while (n--)
 		fputc(c, out);
+}
+
+const char *text_glued(char *out, size_t len, const char *text)
+{
+	snprintf(out, len, "%s", text);
+	for (char *at = out; (at = strchr(at, ' '));)
+		*at = GLUE[0];
+	return out;
 }
 
 static void put_clean(FILE *out, const char *text, size_t len)
@@ -269,5 +309,8 @@ void put_wrapped(FILE *out, const char *label, const char *text, size_t width)
 
 struct cell cell_us(double ns)
 {
-	return ns > 0 ? cell_fixed(ns / 1e3, ns < 99999950 ? 1 : 0) : (struct cell) { "-" };
+	struct cell c = ns > 0 ? cell_fixed(ns / 1e3, ns < 99999950 ? 1 : 0) : cell_zero();
+
+	c.unit = "µs";
+	return c;
 }

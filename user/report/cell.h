@@ -9,12 +9,31 @@
 #include <stdint.h>
 #include <stdio.h>
 
+/* What a cell holds besides its text. */
+enum cell_kind {
+	CELL_TEXT,
+	CELL_NONE, /* a value that is not known, or of which there is none */
+	CELL_COUNT,
+	CELL_NUMBER,
+	CELL_ABSENT, /* of a row that is left out where all its cells are like this */
+};
+
 struct cell {
 	char text[40];
+	enum cell_kind kind;
+	uint64_t n;       /* of a count */
+	double v;         /* of a number */
+	const char *unit; /* of both; NULL: that of the column */
 };
 
 struct cell cell_na(void);
 struct cell cell_blank(void);
+/* "-": no value; none of them: 0; little of it: "<.01". */
+struct cell cell_dash(void);
+struct cell cell_zero(void);
+struct cell cell_little(double v);
+/* The number of a test, in two columns at least. */
+struct cell cell_test(unsigned int number);
 /* With a fixed number of decimals: "8.30". */
 struct cell cell_fixed(double v, int decimals);
 /* Whole, thousands apart: "81,803". */
@@ -39,6 +58,9 @@ struct cell cell_about(double ns, double max_ns);
  */
 struct cell cell_text(const char *text, size_t n);
 
+/* A name of our own: cut only where a cell ends. */
+struct cell cell_name(const char *text);
+
 size_t text_columns(const char *text);
 
 /* Pads text to width columns, right-aligned; left-aligned when width is negative. */
@@ -49,6 +71,8 @@ void put_cut(FILE *out, const char *text, size_t width);
 void put_rule(FILE *out, char c, size_t n);
 /* In a text to be wrapped: a blank where no line ends. */
 #define GLUE "\x1f"
+/* A text within which no line may end, cut to fit: out. */
+const char *text_glued(char *out, size_t len, const char *text);
 /* "label  text", the text wrapped at width and indented. */
 void put_wrapped(FILE *out, const char *label, const char *text, size_t width);
 /* The same, but the caller gives the indent: the column in which the text begins. */

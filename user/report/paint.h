@@ -8,9 +8,12 @@
 
 #include <stdio.h>
 
+struct section_sink;
+
 struct paint {
 	struct view view;
 	FILE *out;
+	struct section_sink *sink; /* takes the sections instead; NULL: they are printed */
 	bool color;
 	size_t width;
 };
@@ -24,14 +27,15 @@ void paint_heading(const struct paint *p, const char *what, const char *rest);
 
 /* What was run, on which server, and whether to trust it. 0 or -ENOMEM. */
 int paint_head(const struct paint *p);
-/* What a run of transfers was asked to do: one line, or more. 0 or -ENOMEM. */
-int paint_options(const struct paint *p);
+struct section;
+/* What a run of transfers was asked to do: one line, or more. */
+void paint_options(struct section *s);
 /* How each layer was observed: one line each, or more. 0 or -ENOMEM. */
-int paint_rungs(const struct paint *p);
+int paint_rungs(struct section *s);
 /* Why the requests or the storage ledger (by these keys) is missing; valid as long as the run. */
 const char *rungs_why(const struct run *r, const char *key);
-/* One line per test. */
-void paint_tests(const struct paint *p);
+/* One line per test. 0 or -ENOMEM. */
+int paint_tests(const struct paint *p);
 /* The metrics with a title, one line per test; nothing where none is known. 0 or -ENOMEM. */
 int paint_metrics(const struct paint *p);
 /* One line per AFP command. 0 or -ENOMEM. */

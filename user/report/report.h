@@ -72,4 +72,12 @@ int report_json(const struct run *r, const char *path, struct err *e);
 int report_json_in(const struct run *r, int folder, const char *name, const char *path,
 		   struct err *e);
 
+struct section_sink;
+
+/* The sections of report_own, in their order, each with all columns (report/section.h). */
+int report_sections(const struct run *r, struct section_sink *to);
+
+/* These as tables.json in the folder. */
+int report_tables_in(const struct run *r, int folder, const char *path, struct err *e);
+
 #endif

@@ -160,7 +160,7 @@ static struct cell mega(double v)
 
 static struct cell nothing(void)
 {
-	return (struct cell) { "-" };
+	return cell_zero();
 }
 
 static struct cell top_text_quantile(const struct live_sum *s, double q)

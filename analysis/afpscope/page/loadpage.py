@@ -26,12 +26,11 @@ _TOGETHER = {FILES: ("files", "load_tail"), CALLS: ("rx_calls", "rx_tail")}
 
 @dataclass(frozen=True)
 class ActionRow:
-    """A row of the table of percentiles; `per_s` as text."""
+    """A row of the table of percentiles."""
 
     name: str
     n: int
     failed: int
-    per_s: str
     mean_ns: float | None
     quantiles: list[int | None]
     max_ns: int | None
@@ -63,13 +62,11 @@ def at_most(latency: Histogram, q: float, longest: int | None) -> int | None:
 def _row(load: Load, name: str | None, title: str) -> ActionRow:
     those = [a for a in load.actions if name in (None, a.name)]
     n, failed = sum(a.n for a in those), sum(a.failed for a in those)
-    seconds = load.measured_s
     latency, longest = load.latency(name), load.max_ns(name)
     return ActionRow(
         title,
         n,
         failed,
-        rate((n - failed) / seconds) if seconds > 0 else "n/a",
         load.mean_ns(name),
         [at_most(latency, q, longest) for q in QUANTILES.values()],
         longest,

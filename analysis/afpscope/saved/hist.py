@@ -69,25 +69,6 @@ class Histogram:
         index = self._bucket(q)
         return None if index is None else (low(index, self.bits), low(index + 1, self.bits) - 1)
 
-    def interpolated(self, q: float, least: int | None, most: int | None) -> float | None:
-        """The same, interpolated within its bucket, and never outside of least and most."""
-        total = self.n
-        if not total:
-            return None
-        rank = max(1, -int(-(q * total) // 1))
-        if rank == total and most is not None:
-            return most
-        seen = 0
-        for index, count in self.buckets:
-            if seen + count < rank:
-                seen += count
-                continue
-            first, last = low(index, self.bits), low(index + 1, self.bits)
-            first = first if least is None else max(first, least)
-            last = last if most is None else min(last, most)
-            return first + (last - first) * (rank - seen - 0.5) / count
-        return None
-
     def bulk_mean(self, share: float, exact_sum: int) -> float:
         """The mean without the `share` smallest and the `share` largest values; 0 of none.
 

@@ -156,11 +156,8 @@ class Session:
 
     user: str | None
     address: str | None
-    volume: str | None  # "vol1, vol2 +1", or its working directory
     requests: int
     busy_ns: int
-    bytes_in: int
-    bytes_out: int
 
 
 _LATENCY = ("n", "min_ns", "max_ns", "p50_ns", "p95_ns", "p99_ns", "p999_ns")
@@ -249,25 +246,13 @@ def _transfer(node: Node) -> Transfer:
     )
 
 
-def _volumes(node: Node) -> str | None:
-    """Older runs have one folder, `volume`."""
-    names, more = node.get("volumes"), node.get_int("volumes_more")
-    if names is None:
-        return node.get_text("volume")
-    text = ", ".join(name.text() for name in names.items())
-    return " ".join([*filter(None, [text]), *([f"+{more}"] if more else [])]) or None
-
-
 def session(node: Node) -> Session:
     """One element of `sessions`."""
     return Session(
         node.get_text("user"),
         node.get_text("address"),
-        _volumes(node),
         node["requests"].count(),
         node["busy_ns"].count(),
-        node["bytes_in"].count(),
-        node["bytes_out"].count(),
     )
 
 

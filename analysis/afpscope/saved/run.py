@@ -40,16 +40,6 @@ class Book:
 
 
 @dataclass(frozen=True, slots=True)
-class ThreadGroup:
-    """Threads of one name."""
-
-    name: str
-    threads: int
-    cpu_ns: int
-    runq_ns: int
-
-
-@dataclass(frozen=True, slots=True)
 class Socket:
     """A UDP socket of the server. None: not known.
 
@@ -107,7 +97,6 @@ class Run:
     sessions: tuple[Session, ...]
     phases: tuple[Phase, ...]
     kind: str = "afp"  # of server; of "any" there are no requests
-    threads: tuple[ThreadGroup, ...] = ()  # of kind "any"
     metrics: tuple[Metric, ...] = ()  # of the phases
     sockets: tuple[Socket, ...] = ()  # of kinds whose clients send datagrams
     verdict: str | None = None  # of the diagnosis; None: there is none
@@ -218,7 +207,7 @@ def _parse(node: Node, file: Path, folder: Path | None) -> Run:
             "use the version that wrote it"
         )
     try:
-        found, kind, threads = (node.get(key) for key in ("findings", "kind", "threads"))
+        found, kind = (node.get(key) for key in ("findings", "kind"))
         sockets = node.get("sockets")
         metrics, diagnosis = node.get("metrics"), node.get("diagnosis")
         return Run(
@@ -250,15 +239,6 @@ def _parse(node: Node, file: Path, folder: Path | None) -> Run:
             sessions=tuple(model.session(s) for s in node["sessions"].items()),
             phases=tuple(model.phase(p) for p in node["phases"].items()),
             kind=kind.text() if kind else "afp",
-            threads=tuple(
-                ThreadGroup(
-                    t["name"].text(),
-                    t["threads"].count(),
-                    t["cpu_ns"].count(),
-                    t["runq_ns"].count(),
-                )
-                for t in (threads.items() if threads else ())
-            ),
             metrics=tuple(model.metric(m) for m in metrics.items()) if metrics else (),
             sockets=tuple(_socket(s) for s in (sockets.items() if sockets else ())),
             verdict=diagnosis.get_text("verdict") if diagnosis else None,

@@ -9,9 +9,8 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from .. import show
 from ..saved.hist import Histogram
-from ..saved.model import Account, Metric, Phase, Session, Transfer
+from ..saved.model import Account, Phase, Session, Transfer
 from ..saved.run import Run
 from .counts import OWN_CODE, test_name
 
@@ -28,42 +27,21 @@ class CommandView:
 
     name: str
     requests: int = 0
-    errors: int = 0
-    time_ns: int = 0  # of those with an answer
     unanswered: int = 0
     service_ns: int = 0  # of all, as long as they were in service
     times: dict[str, int] = field(default_factory=lambda: defaultdict(int))
     inside: dict[str, int] = field(default_factory=lambda: defaultdict(int))
     calls: dict[PartKey, int] = field(default_factory=lambda: defaultdict(int))
     call_ns: dict[PartKey, int] = field(default_factory=lambda: defaultdict(int))
-    server: Histogram | None = None
-    min_ns: int | None = None
-    max_ns: int | None = None
-
-    @property
-    def mean_ns(self) -> float | None:
-        return self.time_ns / self.requests if self.requests else None
 
     @property
     def served(self) -> int:
         """Requests that its times are of."""
         return self.requests + self.unanswered
 
-    def quantile(self, q: float) -> str:
-        """A time inside the server, with the digits that are known."""
-        if not self.server:
-            return show.about(None, 0)
-        ns = self.server.interpolated(q, self.min_ns, self.max_ns)
-        return show.about(ns, self.server.bits, self.max_ns)
-
     def share(self, part: str) -> float:
         """Its time in a column."""
         return self.times.get(part, 0) / self.service_ns if self.service_ns else 0.0
-
-    @property
-    def worked_ns(self) -> int:
-        """Without waiting for something to do, which a server does between requests."""
-        return sum(ns for part, ns in self.times.items() if part not in ("net", "other"))
 
     @property
     def main_part(self) -> str:
@@ -82,18 +60,8 @@ class TestView:
 
     name: str
     elapsed: list[int] = field(default_factory=list)
-    ops: int = 0
-    errors: int = 0
-    calls: int | None = 0
-    cnid_calls: int | None = 0
     client: list[Histogram] = field(default_factory=list)
     by_command: dict[str, list[Histogram]] = field(default_factory=lambda: defaultdict(list))
-    broken: int = 0
-    metrics: dict[str, list[float | None]] = field(default_factory=lambda: defaultdict(list))
-
-    @property
-    def histogram(self) -> Histogram:
-        return Histogram.merge(self.client)
 
     @property
     def mean_ns(self) -> float | None:
@@ -102,11 +70,6 @@ class TestView:
     @property
     def deviation_ns(self) -> float | None:
         return float(np.std(self.elapsed, ddof=1)) if len(self.elapsed) > 1 else None
-
-    def metric(self, key: str) -> float | None:
-        """The mean of one that has a title; None unless it is known in all iterations."""
-        known = [v for v in self.metrics[key] if v is not None]
-        return float(np.mean(known)) if known and len(known) == len(self.metrics[key]) else None
 
     @property
     def is_unsteady(self) -> bool:
@@ -121,8 +84,6 @@ class CallView:
     class_: str
     object: str
     calls: int = 0
-    errors: int = 0
-    bytes: int = 0
     ns: int = 0
 
     @property
@@ -135,7 +96,6 @@ class Digest:
     run: Run
     tests: list[TestView]
     commands: list[CommandView]
-    outside: list[CommandView]  # the server's work that belongs to no request
     calls: list[CallView]  # of a server whose requests are not known; waits last
     cpu_ns: int  # likewise
     transfers: list[tuple[str, Transfer]]
@@ -152,25 +112,13 @@ class Digest:
         return sum(c.service_ns for c in self.commands)
 
 
-def _plus(a: int | None, b: int | None) -> int | None:
-    return None if a is None or b is None else a + b
-
-
-def _add_test(view: TestView, p: Phase, titled: Iterable[Metric]) -> None:
+def _add_test(view: TestView, p: Phase) -> None:
     if not p.complete:
-        view.broken += 1
         return
-    m = p.metrics
     if p.transfer:
         view.elapsed += [sample.ns for sample in p.transfer.counting]
-    elif m.get("elapsed") is not None:
-        view.elapsed.append(m["elapsed"] or 0)
-    view.ops += m.get("ops") or sum(a.requests or 0 for a in p.requests or ())
-    view.errors += m.get("errors") or 0
-    view.calls = _plus(view.calls, m.get("afpd_calls"))
-    view.cnid_calls = _plus(view.cnid_calls, m.get("cnid_calls"))
-    for metric in titled:
-        view.metrics[metric.key].append(p.measured(metric))
+    elif p.metrics.get("elapsed") is not None:
+        view.elapsed.append(p.metrics["elapsed"] or 0)
     for c in p.commands:
         view.client.append(c.histogram)
         view.by_command[c.name].append(c.histogram)
@@ -178,8 +126,6 @@ def _add_test(view: TestView, p: Phase, titled: Iterable[Metric]) -> None:
 
 def _add_account(view: CommandView, a: Account) -> None:
     view.requests += a.requests or 0
-    view.errors += a.failed
-    view.time_ns += a.time_ns or 0
     view.service_ns += a.service_ns or 0
     view.unanswered += max(0, (a.figures.get("begun") or 0) - (a.requests or 0))
     for sums, values in ((view.times, a.times), (view.inside, a.inside)):
@@ -192,18 +138,13 @@ def _add_account(view: CommandView, a: Account) -> None:
         view.call_ns[part.key] += sum(
             part.figures.get(k) or 0 for k in ("cpu_ns", "blocked_ns", "runq_ns", "stopped_ns")
         )
-    least, most = a.figures.get("min_ns"), a.figures.get("max_ns")
-    view.min_ns = min((v for v in (view.min_ns, least) if v is not None), default=None)
-    view.max_ns = max((v for v in (view.max_ns, most) if v is not None), default=None)
-    if a.histogram:
-        view.server = Histogram.merge([h for h in (view.server, a.histogram) if h])
 
 
 def _views(accounts: Iterable[Account]) -> list[CommandView]:
     views: dict[str, CommandView] = {}
     for account in accounts:
         _add_account(views.setdefault(account.name, CommandView(account.name)), account)
-    return sorted(views.values(), key=lambda v: (-v.service_ns, -v.worked_ns))
+    return sorted(views.values(), key=lambda v: -v.service_ns)
 
 
 def _calls(phases: Iterable[Phase]) -> list[CallView]:
@@ -211,8 +152,6 @@ def _calls(phases: Iterable[Phase]) -> list[CallView]:
     for row in (r for p in phases for r in p.rows or () if r.role == "server"):
         view = views.setdefault((row.class_, row.object), CallView(row.class_, row.object))
         view.calls += row.calls
-        view.errors += row.figures.get("errors") or 0
-        view.bytes += row.figures.get("bytes") or 0
         view.ns += row.figures.get("ns") or 0
     return sorted(views.values(), key=lambda v: (v.class_ == "wait", -v.ns))
 
@@ -228,12 +167,11 @@ def digest(run: Run) -> Digest:
     tests: dict[str, TestView] = {}
     for p in run.phases if run.command != "record" else ():
         name = test_name(p)
-        _add_test(tests.setdefault(name, TestView(name)), p, run.titled)
+        _add_test(tests.setdefault(name, TestView(name)), p)
     return Digest(
         run,
         list(tests.values()),
         _views(a for p in run.whole_phases for a in p.requests or ()),
-        _views(a for p in run.whole_phases for a in p.outside or ()),
         _calls(run.whole_phases) if run.kind == "any" else [],
         _cpu_ns(run.whole_phases) if run.kind == "any" else 0,
         [(p.title, p.transfer) for p in run.phases if p.transfer],

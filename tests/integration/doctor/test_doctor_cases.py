@@ -8,15 +8,11 @@ said, no share is above 100 %, and nothing false is sure. Faults by dose: tests/
 from __future__ import annotations
 
 import contextlib
-import fcntl
 import json
 import os
-import pty
 import re
 import signal
-import struct
 import subprocess
-import termios
 import threading
 import time
 from collections.abc import Callable, Iterator
@@ -35,9 +31,10 @@ from far import TUN
 from faults import Part, Site, send
 from healthy import idle_dbd_ends
 from load import Working
-from netatalk import USERS, Server
+from netatalk import Server
 from scope import FINDINGS, OK, Scope
 from serverfaults import CPU, MEMORY, cpu_quota, crashing, master_stopped, memory_limit
+from terminal import on_terminal
 from userfaults import big_folder, failing, lists_big
 from ways import narrow_link
 
@@ -70,23 +67,6 @@ class Said:
         value = self.run["figures"][figure]["value"]
         assert value is not None, self.run["figures"][figure]
         return float(value)
-
-
-def on_terminal(command: list[str]) -> tuple[int, str]:
-    """Exit status, and what it prints to a terminal of 80 columns."""
-    ours, theirs = pty.openpty()
-    fcntl.ioctl(theirs, termios.TIOCSWINSZ, struct.pack("4H", 50, 80, 0, 0))
-    line = ["setpriv", "--pdeathsig", "KILL", *command]
-    quiet = subprocess.DEVNULL
-    env = os.environ | {"NO_COLOR": "1", "AFPSCOPE_PASSWORD": USERS["bench1"]}
-    running = subprocess.Popen(line, stdin=quiet, stdout=theirs, stderr=quiet, env=env)
-    os.close(theirs)
-    said = b""
-    with contextlib.suppress(OSError):  # the end of a terminal is an error
-        while piece := os.read(ours, 65536):
-            said += piece
-    os.close(ours)
-    return running.wait(60), said.decode().replace("\r\n", "\n")
 
 
 def say(scope: Scope, port: int | None, name: str, *options: str) -> Said:

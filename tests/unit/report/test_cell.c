@@ -54,11 +54,21 @@ static void cells_keep_their_digits_at_every_size(void **state)
 	assert_string_equal(cell_short(2e9).text, "2.00G");
 }
 
+static void no_quantile_is_shown_beyond_the_longest(void **state)
+{
+	(void)state;
+	assert_string_equal(cell_about(305123456, 306000000).text, "306ms");
+	assert_string_equal(cell_about(305123456, 310000000).text, "310ms");
+	assert_string_equal(cell_about(305123456, 0).text, "310ms");
+	assert_string_equal(cell_about(7470, 7480).text, "7.48µs");
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(text_from_elsewhere_is_cut_between_characters),
 		cmocka_unit_test(cells_keep_their_digits_at_every_size),
+		cmocka_unit_test(no_quantile_is_shown_beyond_the_longest),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* How the server copies a file, compared with a copy through the client. */
-#include "report/grid.h"
+#include "report/section.h"
 #include "report/transfer.h"
 
 #include <errno.h>
-#include <stdlib.h>
 #include <string.h>
 
 #define MOST 0.9 /* of the bytes moved: "every byte" */
@@ -121,52 +120,52 @@ static struct cell copies_value(const struct copies *two, const struct copy *x, 
 {
 	struct amount a = copies_figure(x, row);
 	double v = x->gigas > 0 ? a.v / x->gigas : 0;
-	struct cell c;
+	struct cell c = { .kind = CELL_NUMBER, .v = v, .unit = "B" };
 
 	if (!a.known || x->gigas <= 0)
 		return cell_na();
 	if (rows[row].as == AS_TIME)
-		return a.v > 0 ? cell_time(v) : (struct cell) { "-" };
+		return a.v > 0 ? cell_time(v) : cell_zero();
 	if (rows[row].as == AS_COUNT)
 		return v < 100 ? cell_short(v) : cell_count((uint64_t)(v + 0.5));
 	if (a.v <= 0)
-		return (struct cell) { "-" };
+		return cell_zero();
 	snprintf(c.text, sizeof(c.text), "%.3f %s", v / two->unit.giga, two->unit.gb);
 	return c;
 }
 
-static int copies_put_table(const struct paint *p, const struct copies *two)
-{
-	struct grid g = { .n_columns = 3, .gap = 3 };
-	struct grid_row *row;
-	char size[2][RUN_SIZE_MAX], head[2][RUN_SIZE_MAX + 16];
+static const struct section_column columns[] = {
+	{ .name = "what" },
+	{ .name = "server_copy" },
+	{ .name = "copy" },
+};
 
-	run_size(two->server.phase->transfer->size, size[0]);
-	snprintf(head[0], sizeof(head[0]), "ServerCopy %s", size[0]);
-	/* One blank is where a head is cut in two. */
-	*strrchr(head[0], ' ') = GLUE[0];
-	g.column[1].head = head[0];
-	g.column[2].off = !two->client.phase;
-	if (two->client.phase) {
-		run_size(two->client.phase->transfer->size, size[1]);
-		snprintf(head[1], sizeof(head[1]), "Copy %s", size[1]);
-		*strrchr(head[1], ' ') = GLUE[0];
-		g.column[2].head = head[1];
-	}
+static const struct section_type copies_section = {
+	.key = "copies",
+	.title = "ServerCopy explained",
+	SECTION_OF(columns),
+	.gap = 3,
+};
+
+/* One blank is where a head is cut in two. */
+static void copies_head(char *head, size_t len, const char *work, const struct copy *x)
+{
+	char size[RUN_SIZE_MAX];
+
+	snprintf(head, len, "%s %s", work, run_size(x->phase->transfer->size, size));
+	*strrchr(head, ' ') = GLUE[0];
+}
+
+static void copies_put_table(struct section *s, const struct copies *two)
+{
 	for (size_t i = 0; i < N_ROWS; i++) {
-		row = grid_row(&g);
-		if (!row) {
-			grid_clear(&g);
-			return -ENOMEM;
-		}
-		snprintf(row->cell[0].text, sizeof(row->cell[0].text), "%s", rows[i].what);
-		row->cell[1] = copies_value(two, &two->server, i);
+		struct cell *cell = section_row(s)->cell;
+
+		cell[0] = cell_name(rows[i].what);
+		cell[1] = copies_value(two, &two->server, i);
 		if (two->client.phase)
-			row->cell[2] = copies_value(two, &two->client, i);
+			cell[2] = copies_value(two, &two->client, i);
 	}
-	grid_put(&g, p);
-	grid_clear(&g);
-	return 0;
 }
 
 /* How often one copy makes this call, when that is a whole number; else 0. */
@@ -182,8 +181,8 @@ static uint64_t calls_of_one(const struct copy *x, const struct transfer_calls *
  * finds the end of the file. If the calls' sizes differ, only the sum is given: "65 reads, 64.0
  * MiB".
  */
-static void print_calls(FILE *to, const struct copies *two, const struct transfer_calls *c,
-			const char *what, uint64_t parts)
+static void copies_say_calls(struct section *s, const struct copies *two,
+			     const struct transfer_calls *c, const char *what, uint64_t parts)
 {
 	const struct copy *x = &two->server;
 	double files = x->c.bytes.v / (double)x->phase->transfer->moved;
@@ -193,95 +192,100 @@ static void print_calls(FILE *to, const struct copies *two, const struct transfe
 	if (full > 1 && c->bytes % (full * copies))
 		full = n - 1;
 	if (full && c->bytes % (full * copies) == 0) {
-		fprintf(to, "%s" GLUE "%s%s of %s" GLUE "bytes", cell_count(full).text, what,
-			full == 1 ? "" : "s", cell_count(c->bytes / (full * copies)).text);
+		section_more(s, "%s" GLUE "%s%s of %s" GLUE "bytes", cell_count(full).text, what,
+			     full == 1 ? "" : "s", cell_count(c->bytes / (full * copies)).text);
 		if (full < n)
-			fputs(" and 1" GLUE "that finds the end", to);
+			section_more(s, " and 1" GLUE "that finds the end");
 		return;
 	}
-	fprintf(to, "%s" GLUE "%ss, %.1f" GLUE "%s",
-		n ? cell_count(n).text : cell_short((double)c->calls / files).text, what,
-		(double)c->bytes / files / two->unit.mega, two->unit.mb);
+	section_more(s, "%s" GLUE "%ss, %.1f" GLUE "%s",
+		     n ? cell_count(n).text : cell_short((double)c->calls / files).text, what,
+		     (double)c->bytes / files / two->unit.mega, two->unit.mb);
 }
 
 /* The sentence that sums up the table. */
-static void print_how(FILE *to, const struct copies *two)
+static void copies_say_how(struct section *s, const struct copies *two)
 {
 	const struct copy *x = &two->server;
 	const struct transfer_cost *c = &x->c;
 	double all = c->bytes.v;
 
 	if (!c->has_files || !c->bytes.known || all <= 0) {
-		fputs("How afpd copies was not seen: its calls were not counted with their bytes.",
-		      to);
+		section_more(
+		    s,
+		    "How afpd copies was not seen: its calls were not counted with their bytes.");
 		return;
 	}
 	if ((double)c->range.bytes >= MOST * all) {
-		fputs("afpd has the kernel copy (copy_file_range): ", to);
-		print_calls(to, two, &c->range, "call", 0);
-		fputs(" for a file; no byte goes through its memory.", to);
+		section_more(s, "afpd has the kernel copy (copy_file_range): ");
+		copies_say_calls(s, two, &c->range, "call", 0);
+		section_more(s, " for a file; no byte goes through its memory.");
 	} else if ((double)c->read.bytes >= MOST * all && (double)c->write.bytes >= MOST * all) {
-		fputs("afpd copies by read and write: ", to);
-		print_calls(to, two, &c->read, "read", calls_of_one(x, &c->write));
-		fputs(", ", to);
-		print_calls(to, two, &c->write, "write", calls_of_one(x, &c->write));
-		fputs(" for a file; every byte goes through its memory, in and out again.", to);
+		section_more(s, "afpd copies by read and write: ");
+		copies_say_calls(s, two, &c->read, "read", calls_of_one(x, &c->write));
+		section_more(s, ", ");
+		copies_say_calls(s, two, &c->write, "write", calls_of_one(x, &c->write));
+		section_more(s,
+			     " for a file; every byte goes through its memory, in and out again.");
 	} else if ((double)(c->read.bytes + c->write.bytes + c->range.bytes) < (1 - MOST) * all) {
-		fputs("No read, write or copy_file_range moved the data: the file system shares or "
-		      "clones it, or another process copied.",
-		      to);
+		section_more(
+		    s,
+		    "No read, write or copy_file_range moved the data: the file system shares or "
+		    "clones it, or another process copied.");
 	} else {
-		fprintf(to,
-			"afpd copies in more than one way: %.0f %% of the bytes were read, %.0f %% "
-			"written, %.0f %% went by copy_file_range.",
-			100 * (double)c->read.bytes / all, 100 * (double)c->write.bytes / all,
-			100 * (double)c->range.bytes / all);
+		section_more(
+		    s,
+		    "afpd copies in more than one way: %.0f %% of the bytes were read, %.0f %% "
+		    "written, %.0f %% went by copy_file_range.",
+		    100 * (double)c->read.bytes / all, 100 * (double)c->write.bytes / all,
+		    100 * (double)c->range.bytes / all);
 	}
 }
 
-static void print_beside(FILE *to, const struct copies *two)
+static void copies_say_beside(struct section *s, const struct copies *two)
 {
-	const struct copy *s = &two->server, *c = &two->client;
+	const struct copy *own = &two->server, *c = &two->client;
 
-	if (!c->phase || s->gigas <= 0 || c->gigas <= 0 || c->ns <= 0)
+	if (!c->phase || own->gigas <= 0 || c->gigas <= 0 || c->ns <= 0)
 		return;
-	fprintf(to, " Beside Copy it takes %.0f" GLUE "%% of the time",
-		100 * (s->ns / s->gigas) / (c->ns / c->gigas));
-	if (s->c.server_cpu.known && c->c.server_cpu.known && c->c.server_cpu.v > 0)
-		fprintf(to, ", %.0f" GLUE "%% of afpd's CPU",
-			100 * (s->c.server_cpu.v / s->gigas) / (c->c.server_cpu.v / c->gigas));
-	if (s->c.client_cpu.known && c->c.client_cpu.known && c->c.client_cpu.v > 0)
-		fprintf(to, ", %.2g" GLUE "%% of the client's",
-			100 * (s->c.client_cpu.v / s->gigas) / (c->c.client_cpu.v / c->gigas));
-	fputc('.', to);
+	section_more(s, " Beside Copy it takes %.0f" GLUE "%% of the time",
+		     100 * (own->ns / own->gigas) / (c->ns / c->gigas));
+	if (own->c.server_cpu.known && c->c.server_cpu.known && c->c.server_cpu.v > 0)
+		section_more(s, ", %.0f" GLUE "%% of afpd's CPU",
+			     100 * (own->c.server_cpu.v / own->gigas) /
+				 (c->c.server_cpu.v / c->gigas));
+	if (own->c.client_cpu.known && c->c.client_cpu.known && c->c.client_cpu.v > 0)
+		section_more(s, ", %.2g" GLUE "%% of the client's",
+			     100 * (own->c.client_cpu.v / own->gigas) /
+				 (c->c.client_cpu.v / c->gigas));
+	section_more(s, ".");
 }
 
 int paint_copies(const struct paint *p)
 {
+	char rest[64], head[2][RUN_SIZE_MAX + 16];
+	struct section s;
 	struct copies two;
-	char *text = NULL, rest[64];
-	size_t len;
-	FILE *to;
-	int e;
 
 	if (copies_make(&two, p->view.run))
 		return -ENOMEM;
 	if (!two.server.phase)
 		return 0;
-	to = open_memstream(&text, &len);
-	if (!to)
-		return -ENOMEM;
-	print_how(to, &two);
-	print_beside(to, &two);
-	if (fclose(to)) {
-		free(text);
-		return -ENOMEM;
-	}
+	section_open(&s, p, &copies_section);
 	snprintf(rest, sizeof(rest), "  for each %s copied", two.unit.gb);
-	paint_heading(p, "ServerCopy explained", rest);
-	e = copies_put_table(p, &two);
-	fputc('\n', p->out);
-	put_indented(p->out, "", text, 2, p->width);
-	free(text);
-	return e;
+	s.rest = rest;
+	copies_head(head[0], sizeof(head[0]), "ServerCopy", &two.server);
+	s.column[1].head = head[0];
+	s.column[2].off = !two.client.phase;
+	if (two.client.phase) {
+		copies_head(head[1], sizeof(head[1]), "Copy", &two.client);
+		s.column[2].head = head[1];
+	}
+	copies_put_table(&s, &two);
+	section_text(&s, INK_NONE, "%s", "");
+	section_below(&s);
+	section_indented(&s, "", 2);
+	copies_say_how(&s, &two);
+	copies_say_beside(&s, &two);
+	return section_close(&s);
 }

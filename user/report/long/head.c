@@ -1,63 +1,44 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* The head of the own report: what was run, and how far it can be trusted. */
 #include "doctor/notable.h"
-#include "report/cell.h"
 #include "report/paint.h"
 #include "report/report.h"
 #include "report/screen/cost.h"
+#include "report/section.h"
 #include "report/transfer.h"
 
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
-static void head_put_line(const struct paint *p, enum ink ink, const char *label, const char *text)
+/* A line of the head; section_more adds to it. */
+static void head_note(struct section *s, enum ink ink, const char *label)
 {
-	if (ink != INK_NONE)
-		paint_ink(p, ink);
-	put_wrapped(p->out, label, text, p->width);
-	if (ink != INK_NONE)
-		paint_ink(p, INK_NONE);
+	section_indented(s, label, SECTION_LABEL);
+	section_ink(s, ink);
 }
 
 /* "key: text"; "key: 1 MiB" of what is noted as key_bytes. */
-static void print_note(FILE *to, const struct run_note *n)
+static void head_say_note(struct section *s, const struct run_note *n)
 {
 	size_t len = n->key ? strlen(n->key) : 0;
 	char size[RUN_SIZE_MAX], *end;
 	uint64_t bytes = strtoull(n->text, &end, 10);
 
 	if (len > 6 && !strcmp(n->key + len - 6, "_bytes") && end != n->text && !*end)
-		fprintf(to, "%.*s: %s", (int)len - 6, n->key, run_size(bytes, size));
+		section_more(s, "%.*s: %s", (int)len - 6, n->key, run_size(bytes, size));
 	else
-		fprintf(to, "%s%s%s", n->key ? n->key : "", n->key ? ": " : "", n->text);
+		section_more(s, "%s%s%s", n->key ? n->key : "", n->key ? ": " : "", n->text);
 }
 
 /* "key: text; key: text" on as many lines as it takes. */
-static int head_put_notes(const struct paint *p, const char *label, const struct run_notes *notes)
+static void head_put_notes(struct section *s, const char *label, const struct run_notes *notes)
 {
-	const char *gap = "";
-	char *text = NULL;
-	size_t len;
-	FILE *to = open_memstream(&text, &len);
-
-	if (!to)
-		return -ENOMEM;
+	head_note(s, INK_NONE, label);
 	for (size_t i = 0; i < notes->n; i++) {
-		const struct run_note *n = &notes->note[i];
-
-		fputs(gap, to);
-		print_note(to, n);
-		gap = "; ";
+		section_more(s, "%s", i ? "; " : "");
+		head_say_note(s, &notes->note[i]);
 	}
-	if (fclose(to)) {
-		free(text);
-		return -ENOMEM;
-	}
-	if (*text)
-		head_put_line(p, INK_NONE, label, text);
-	free(text);
-	return 0;
 }
 
 /* Two blanks before a part of the first line, or a new line where it finds no room. */
@@ -110,33 +91,18 @@ static void put_first_line(const struct paint *p)
 	fputc('\n', p->out);
 }
 
-static int head_put_losses(const struct paint *p)
+static void head_put_losses(struct section *s, const struct run *r)
 {
-	const struct run *r = p->view.run;
-	char *text = NULL;
-	bool first = true;
-	size_t len;
-	FILE *to;
+	const char *comma = "";
 
-	if (!run_losses(r))
-		return 0;
-	to = open_memstream(&text, &len);
-	if (!to)
-		return -ENOMEM;
+	head_note(s, INK_RED, "LOST");
 	for (size_t i = 0; i < r->n_losses; i++) {
 		if (!r->loss[i].n)
 			continue;
-		fprintf(to, "%s%s" GLUE "%s", first ? "" : ", ", cell_count(r->loss[i].n).text,
-			r->loss[i].what);
-		first = false;
+		section_more(s, "%s%s" GLUE "%s", comma, cell_count(r->loss[i].n).text,
+			     r->loss[i].what);
+		comma = ", ";
 	}
-	if (fclose(to)) {
-		free(text);
-		return -ENOMEM;
-	}
-	head_put_line(p, INK_RED, "LOST", text);
-	free(text);
-	return 0;
 }
 
 /* Length of "afpd 4711 syscr" without its last word: what identifies the process. */
@@ -156,197 +122,170 @@ static bool same_account(const struct run_book *a, const struct run_book *b)
 }
 
 /* " syscr 81,803", and the other count where it differs. */
-static void print_book(FILE *to, const struct run_book *b)
+static void head_say_book(struct section *s, const struct run_book *b)
 {
 	bool more = b->ours > b->theirs;
 
-	fprintf(to, "%s" GLUE "%s", b->name + account_len(b) + (b->name[account_len(b)] != 0),
-		cell_count(b->ours).text);
+	section_more(s, "%s" GLUE "%s", b->name + account_len(b) + (b->name[account_len(b)] != 0),
+		     cell_count(b->ours).text);
 	if (!b->has_theirs)
-		fputs(" (nothing to compare with any more)", to);
+		section_more(s, " (nothing to compare with any more)");
 	else if (!b->closed)
-		fprintf(to, GLUE "≠" GLUE "%s" GLUE "(%s%s)", cell_count(b->theirs).text,
-			more ? "+" : "-",
-			cell_count(more ? b->ours - b->theirs : b->theirs - b->ours).text);
+		section_more(s, GLUE "≠" GLUE "%s" GLUE "(%s%s)", cell_count(b->theirs).text,
+			     more ? "+" : "-",
+			     cell_count(more ? b->ours - b->theirs : b->theirs - b->ours).text);
 }
 
 /* The cross-checks of one account that do not agree, on one wrapped line. */
-static int put_account(const struct paint *p, const struct run_book *first)
+static void put_account(struct section *s, const struct run *r, const struct run_book *first)
 {
-	const struct run *r = p->view.run;
 	const char *comma = ": ";
-	char *text = NULL;
-	size_t len;
-	FILE *to = open_memstream(&text, &len);
 
-	if (!to)
-		return -ENOMEM;
-	fprintf(to, "%.*s", (int)account_len(first), first->name);
+	head_note(s, INK_RED, "CROSS-CHECK DISAGREES");
+	section_more(s, "%.*s", (int)account_len(first), first->name);
 	for (size_t i = 0; i < r->n_books; i++) {
 		if (r->book[i].closed || !same_account(first, &r->book[i]))
 			continue;
-		fputs(comma, to);
-		print_book(to, &r->book[i]);
+		section_more(s, "%s", comma);
+		head_say_book(s, &r->book[i]);
 		comma = ", ";
 	}
 	if (first->has_theirs)
-		fprintf(to, " (%s)", first->with);
-	if (fclose(to)) {
-		free(text);
-		return -ENOMEM;
-	}
-	head_put_line(p, INK_RED, "CROSS-CHECK DISAGREES", text);
-	free(text);
-	return 0;
+		section_more(s, " (%s)", first->with);
 }
 
-static int put_disagreeing(const struct paint *p)
+static void put_disagreeing(struct section *s, const struct run *r)
 {
-	const struct run *r = p->view.run;
 	bool seen;
-	int e = 0;
 
-	for (size_t i = 0; i < r->n_books && !e; i++) {
-		if (r->book[i].closed)
-			continue;
-		seen = false;
-		for (size_t k = 0; k < i; k++)
-			seen |= !r->book[k].closed && same_account(&r->book[i], &r->book[k]);
-		e = seen ? 0 : put_account(p, &r->book[i]);
+	for (size_t i = 0; i < r->n_books; i++) {
+		seen = r->book[i].closed;
+		for (size_t k = 0; k < i && !seen; k++)
+			seen = !r->book[k].closed && same_account(&r->book[i], &r->book[k]);
+		if (!seen)
+			put_account(s, r, &r->book[i]);
 	}
-	return e;
 }
 
 /* All that agree, and with what: one line, however many there are. */
-static int put_agreeing(const struct paint *p)
+static void put_agreeing(struct section *s, const struct run *r)
 {
-	const struct run *r = p->view.run;
 	const char *comma = " comparisons, with ";
-	char *text = NULL;
-	size_t len, n = 0;
+	size_t n = 0;
 	bool seen;
-	FILE *to = open_memstream(&text, &len);
 
-	if (!to)
-		return -ENOMEM;
 	for (size_t i = 0; i < r->n_books; i++)
 		n += r->book[i].closed;
-	fprintf(to, "%s of %s", cell_count(n).text, cell_count(r->n_books).text);
+	if (!n)
+		return;
+	head_note(s, INK_NONE, "Cross-checks agree");
+	section_more(s, "%s of %s", cell_count(n).text, cell_count(r->n_books).text);
 	for (size_t i = 0; i < r->n_books; i++) {
 		seen = !r->book[i].closed;
 		for (size_t k = 0; k < i && !seen; k++)
 			seen = r->book[k].closed && !strcmp(r->book[k].with, r->book[i].with);
 		if (seen)
 			continue;
-		fprintf(to, "%s%s", comma, r->book[i].with);
+		section_more(s, "%s%s", comma, r->book[i].with);
 		comma = ", ";
 	}
-	if (fclose(to)) {
-		free(text);
-		return -ENOMEM;
-	}
-	if (n)
-		head_put_line(p, INK_NONE, "Cross-checks agree", text);
-	free(text);
-	return 0;
 }
 
 /* One line for all metrics that are absent for the same reason: "why (key, key)". */
-static int head_put_reason(const struct paint *p, const struct run_note *first)
+static void head_put_reason(struct section *s, const struct run_notes *absent,
+			    const struct run_note *first)
 {
-	const struct run_notes *absent = &p->view.run->absent;
 	const char *comma = " (";
-	char *text = NULL;
-	size_t len;
-	FILE *to = open_memstream(&text, &len);
 
-	if (!to)
-		return -ENOMEM;
-	fputs(first->text, to);
+	head_note(s, INK_NONE, "n/a because");
+	section_more(s, "%s", first->text);
 	for (size_t i = 0; i < absent->n; i++) {
 		if (strcmp(absent->note[i].text, first->text) || !strcmp(absent->note[i].key, "*"))
 			continue;
-		fprintf(to, "%s%s", comma, absent->note[i].key);
+		section_more(s, "%s%s", comma, absent->note[i].key);
 		comma = ", ";
 	}
-	fputs(*comma == ',' ? ")" : " (all of the server)", to);
-	if (fclose(to)) {
-		free(text);
-		return -ENOMEM;
-	}
-	head_put_line(p, INK_NONE, "n/a because", text);
-	free(text);
-	return 0;
+	section_more(s, *comma == ',' ? ")" : " (all of the server)");
 }
 
-static int head_put_reasons(const struct paint *p)
+static void head_put_reasons(struct section *s, const struct run_notes *absent)
 {
-	const struct run_notes *absent = &p->view.run->absent;
 	bool seen;
-	int e = 0;
 
-	for (size_t i = 0; i < absent->n && !e; i++) {
+	for (size_t i = 0; i < absent->n; i++) {
 		seen = false;
 		for (size_t k = 0; k < i; k++)
 			seen |= !strcmp(absent->note[k].text, absent->note[i].text);
-		e = seen ? 0 : head_put_reason(p, &absent->note[i]);
+		if (!seen)
+			head_put_reason(s, absent, &absent->note[i]);
 	}
-	return e;
 }
 
-static int head_put_findings(const struct paint *p)
+static int head_put_findings(struct section *s)
 {
 	struct run_notes found = { 0 };
-	int e = doctor_notable(&found, p->view.run);
+	int e = doctor_notable(&found, s->p->view.run);
 
-	for (size_t i = 0; i < found.n; i++)
-		head_put_line(p, INK_NONE, "Notable", found.note[i].text);
+	for (size_t i = 0; i < found.n; i++) {
+		head_note(s, INK_NONE, "Notable");
+		section_more(s, "%s", found.note[i].text);
+	}
 	run_notes_fini(&found);
 	return e;
 }
 
+/* Whether the figures can be trusted. 0 or -ENOMEM. */
+static int head_put_trust(struct section *s, const struct run *r)
+{
+	if (!r->complete) {
+		head_note(s, INK_RED, "INCOMPLETE");
+		section_more(s, "the run broke off; the tables hold %s that were completed",
+			     transfer_run(r) ? "the iterations" : "only the phases");
+	}
+	head_put_losses(s, r);
+	put_disagreeing(s, r);
+	put_agreeing(s, r);
+	head_note(s, INK_NONE, "Cross-checks");
+	if (!r->n_books)
+		section_more(s, "none: nothing was counted that could be compared");
+	for (size_t i = 0; i < r->warnings.n; i++) {
+		head_note(s, INK_YELLOW, "Warning");
+		section_more(s, "%s", r->warnings.note[i].text);
+	}
+	return head_put_findings(s);
+}
+
+/* What watching cost, what was not measured, and where. */
+static void head_put_rest(struct section *s, const struct run *r)
+{
+	const char *price = run_note_find(&r->rungs, RUNGS_PRICE);
+	struct screen_text cost = { 0 };
+
+	head_note(s, INK_NONE, "Price of watching:");
+	section_more(s, "%s", price ? price : "");
+	cost_add(&cost, r, "", true);
+	head_note(s, INK_NONE, "Cost");
+	section_more(s, "%s", cost.text);
+	head_put_reasons(s, &r->absent);
+	head_put_notes(s, "Machine", &r->environment);
+}
+
+static const struct section_type head_section = { .key = "head", .begin = SECTION_AT_ONCE };
+
 int paint_head(const struct paint *p)
 {
 	const struct run *r = p->view.run;
-	const char *price = run_note_find(&r->rungs, RUNGS_PRICE);
-	struct screen_text cost = { 0 };
-	int e;
+	struct section s;
+	int e, ret;
 
 	put_first_line(p);
-	if (!r->complete)
-		head_put_line(p, INK_RED, "INCOMPLETE",
-			      transfer_run(r)
-				  ? "the run broke off; the tables hold the iterations that "
-				    "were completed"
-				  : "the run broke off; the tables hold only the phases "
-				    "that were completed");
-	e = head_put_losses(p);
-	if (!e)
-		e = put_disagreeing(p);
-	if (!e)
-		e = put_agreeing(p);
-	if (e)
-		return e;
-	if (!r->n_books)
-		head_put_line(p, INK_NONE, "Cross-checks",
-			      "none: nothing was counted that could be compared");
-	for (size_t i = 0; i < r->warnings.n; i++)
-		head_put_line(p, INK_YELLOW, "Warning", r->warnings.note[i].text);
-	e = head_put_findings(p);
+	section_open(&s, p, &head_section);
+	e = head_put_trust(&s, r);
 	if (!e && transfer_run(r))
-		e = paint_options(p);
-	if (!e)
-		e = head_put_notes(p, "Server", &r->server);
-	if (!e)
-		e = paint_rungs(p);
-	if (!e && price)
-		head_put_line(p, INK_NONE, "Price of watching:", price);
-	cost_add(&cost, r, "", true);
-	if (!e && cost.len)
-		head_put_line(p, INK_NONE, "Cost", cost.text);
-	if (!e)
-		e = head_put_reasons(p);
-	if (!e)
-		e = head_put_notes(p, "Machine", &r->environment);
-	return e;
+		paint_options(&s);
+	head_put_notes(&s, "Server", &r->server);
+	e = e ? e : paint_rungs(&s);
+	head_put_rest(&s, r);
+	ret = section_close(&s);
+	return e ? e : ret;
 }

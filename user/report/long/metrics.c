@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* The metrics that have a title in run/run.h, by test: a column each. */
-#include "report/grid.h"
+#include "report/section.h"
 #include "report/transfer.h"
 
-#include <errno.h>
 #include <string.h>
 
 #define TITLE_COLS 44
@@ -41,43 +40,46 @@ static bool is_known(const struct view *v, enum metric m)
 	return false;
 }
 
-static int metrics_put_test(struct grid *g, const struct view *v, const struct view_test *t,
-			    const enum metric *shown)
+static void metrics_put_test(struct section *s, const struct view_test *t, const enum metric *shown)
 {
 	const char *end = strstr(t->title, " [");
-	struct grid_row *row = grid_row(g);
+	struct section_row *row = section_row(s);
 	char text[128];
 
-	if (!row)
-		return -ENOMEM;
 	snprintf(text, sizeof(text), "%.*s", end ? (int)(end - t->title) : 100, t->title);
-	if (t->test)
-		snprintf(row->cell[0].text, sizeof(row->cell[0].text), "%2u", t->test);
+	row->cell[0] = t->test ? cell_test(t->test) : cell_blank();
 	row->cell[1] = cell_text(text, TITLE_COLS);
-	for (size_t k = 2; k < g->n_columns; k++)
-		row->cell[k] = cell_metric(v, t, shown[k]);
-	return 0;
+	for (size_t k = 2; k < s->n_columns; k++)
+		row->cell[k] = cell_metric(&s->p->view, t, shown[k]);
 }
+
+static const struct section_column columns[] = {
+	{ .head = " #", .name = "number" },
+	{ .head = "test", .left = true },
+};
+
+static const struct section_type metrics_section = {
+	.key = "metrics",
+	.title = "Other metrics",
+	.rest = "  mean of an iteration",
+	SECTION_OF(columns),
+};
 
 int paint_metrics(const struct paint *p)
 {
-	struct grid g = { .gap = 2, .n_columns = 2, .column = { { .head = " #" } } };
-	enum metric shown[GRID_COLUMNS];
-	int e = 0;
+	enum metric shown[SECTION_COLUMNS];
+	struct section s;
 
-	g.column[1] = (struct grid_column) { .head = "test", .left = true };
-	for (unsigned int m = 0; m < N_METRICS && g.n_columns < GRID_COLUMNS; m++) {
+	section_open(&s, p, &metrics_section);
+	for (unsigned int m = 0; m < N_METRICS && s.n_columns < SECTION_COLUMNS; m++) {
 		if (!run_metrics[m].title || !is_known(&p->view, m))
 			continue;
-		g.column[g.n_columns].head = run_metrics[m].title;
-		shown[g.n_columns++] = m;
+		s.column[s.n_columns].head = run_metrics[m].title;
+		s.column[s.n_columns].name = run_metrics[m].key;
+		s.column[s.n_columns].unit = run_metrics[m].unit;
+		shown[s.n_columns++] = m;
 	}
-	for (size_t i = 0; i < p->view.n && g.n_columns > 2 && !e; i++)
-		e = metrics_put_test(&g, &p->view, &p->view.test[i], shown);
-	if (!e && g.n_rows) {
-		paint_heading(p, "Other metrics", "  mean of an iteration");
-		grid_put(&g, p);
-	}
-	grid_clear(&g);
-	return e;
+	for (size_t i = 0; i < p->view.n && s.n_columns > 2; i++)
+		metrics_put_test(&s, &p->view.test[i], shown);
+	return section_close(&s);
 }

@@ -1,9 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* What a run of transfers was asked to do, from the options it noted. */
-#include "report/cell.h"
-#include "report/paint.h"
+#include "report/section.h"
 
-#include <errno.h>
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
@@ -28,55 +26,54 @@ static const char *noted(const struct run *r, const char *key, const char *witho
 	return text ? text : without;
 }
 
-static void options_print_glued(FILE *to, const char *text)
-{
-	for (; *text; text++)
-		fputc(*text == ' ' ? GLUE[0] : *text, to);
-}
-
 /* "size 4 KiB", "sizes 4 KiB, 1 MiB", "sweep of 18 sizes from 4 KiB to 512 MiB" */
-static void print_sizes(FILE *to, const struct run *r)
+static void options_say_sizes(struct section *s, const struct run *r)
 {
 	const char *list = run_note_find(&r->options, "sizes_bytes"), *comma = " ";
-	char size[RUN_SIZE_MAX], *end;
+	char size[RUN_SIZE_MAX], glued[RUN_SIZE_MAX], *end;
 	size_t n = 1;
 
 	if (!list)
 		return;
 	if (*list < '0' || *list > '9') {
-		fprintf(to, "; size: %s", list);
+		section_more(s, "; size: %s", list);
 		return;
 	}
 	for (const char *at = list; *at; at++)
 		n += *at == ',';
 	if (n > MANY) {
-		fprintf(to, "; sweep of %zu sizes from ", n);
-		options_print_glued(to, run_size(strtoull(list, NULL, 10), size));
-		fputs(" to ", to);
-		options_print_glued(to, run_size(strtoull(strrchr(list, ',') + 1, NULL, 10), size));
+		section_more(s, "; sweep of %zu sizes from ", n);
+		section_more(
+		    s, "%s",
+		    text_glued(glued, sizeof(glued), run_size(strtoull(list, NULL, 10), size)));
+		section_more(s, " to ");
+		section_more(
+		    s, "%s",
+		    text_glued(glued, sizeof(glued),
+			       run_size(strtoull(strrchr(list, ',') + 1, NULL, 10), size)));
 		return;
 	}
-	fprintf(to, "; size%s", n > 1 ? "s" : "");
+	section_more(s, "; size%s", n > 1 ? "s" : "");
 	for (const char *at = list; *at; at = *end ? end + 1 : end) {
 		uint64_t bytes = strtoull(at, &end, 10);
 
-		fputs(comma, to);
-		options_print_glued(to, run_size(bytes, size));
+		section_more(s, "%s", comma);
+		section_more(s, "%s", text_glued(glued, sizeof(glued), run_size(bytes, size)));
 		comma = ", ";
 		end += strcspn(end, ",");
 	}
 }
 
-static void options_print_count(FILE *to, const struct run *r, const char *key, const char *one,
-				const char *more)
+static void options_say_count(struct section *s, const struct run *r, const char *key,
+			      const char *one, const char *more)
 {
 	const char *n = run_note_find(&r->options, key);
 
 	if (n)
-		fprintf(to, "; %s" GLUE "%s", n, strcmp(n, "1") ? more : one);
+		section_more(s, "; %s" GLUE "%s", n, strcmp(n, "1") ? more : one);
 }
 
-static void print_special(FILE *to, const struct run *r)
+static void options_say_special(struct section *s, const struct run *r)
 {
 	const char *data = noted(r, "data", "zero"), *delay = noted(r, "delay_s", "0");
 	const char *file = run_note_find(&r->options, "file");
@@ -84,46 +81,35 @@ static void print_special(FILE *to, const struct run *r)
 
 	for (size_t i = 0; i < sizeof(special) / sizeof(special[0]); i++)
 		if (strcmp(noted(r, special[i].key, special[i].usual), special[i].usual))
-			fprintf(to, "; %s", special[i].text);
+			section_more(s, "; %s", special[i].text);
 	if (strcmp(data, "zero"))
-		fprintf(to, "; %s data", data);
+		section_more(s, "; %s data", data);
 	if (strcmp(delay, "0"))
-		fprintf(to, "; %s" GLUE "s between iterations", delay);
+		section_more(s, "; %s" GLUE "s between iterations", delay);
 	if (file)
-		fprintf(to, "; file %s", file);
+		section_more(s, "; file %s", file);
 	if (second)
-		fprintf(to, "; copies to volume %s", second);
+		section_more(s, "; copies to volume %s", second);
 	if (r->set && strcmp(r->set, r->command))
-		fprintf(to, "; set %s", r->set);
+		section_more(s, "; set %s", r->set);
 }
 
-int paint_options(const struct paint *p)
+void paint_options(struct section *s)
 {
-	const struct run *r = p->view.run;
+	const struct run *r = s->p->view.run;
 	const char *comma = "";
-	char *text = NULL;
 	size_t len;
-	FILE *to = open_memstream(&text, &len);
 
-	if (!to)
-		return -ENOMEM;
+	section_indented(s, "Options", SECTION_LABEL);
 	for (const char *at = noted(r, "tests", "no tests noted"); *at; at += *at == ',') {
 		len = strcspn(at, ",");
-		fprintf(to, "%s%.*s", comma, (int)len, at);
+		section_more(s, "%s%.*s", comma, (int)len, at);
 		at += len;
 		comma = ", ";
 	}
-	print_sizes(to, r);
-	options_print_count(to, r, "iterations", "iteration", "iterations");
-	options_print_count(to, r, "warmup", "warm-up", "warm-ups");
-	options_print_count(to, r, "outstanding", "request under way",
-			    "requests under way at most");
-	print_special(to, r);
-	if (fclose(to)) {
-		free(text);
-		return -ENOMEM;
-	}
-	put_wrapped(p->out, "Options", text, p->width);
-	free(text);
-	return 0;
+	options_say_sizes(s, r);
+	options_say_count(s, r, "iterations", "iteration", "iterations");
+	options_say_count(s, r, "warmup", "warm-up", "warm-ups");
+	options_say_count(s, r, "outstanding", "request under way", "requests under way at most");
+	options_say_special(s, r);
 }

@@ -7,6 +7,7 @@
 
 #include <errno.h>
 #include <stdint.h>
+#include <stdlib.h>
 #include <string.h>
 
 #define DEFAULT_WIDTH 116
@@ -28,7 +29,7 @@ static int paint_by_call(const struct paint *p)
 	int e = screen_calls(p);
 
 	if (!e)
-		screen_call_times(p);
+		e = screen_call_times(p);
 	return e || run_has_metrics(p->view.run) ? e : paint_plain_server(p);
 }
 
@@ -43,10 +44,10 @@ static int paint_by_test(const struct paint *p)
 	e = screen_is_of_files(r) ? screen_files(p) : screen_load(p);
 	if (!e && screen_is_of_files(r))
 		e = paint_each(p);
-	if (e)
-		return e;
-	paint_tests(p);
-	e = paint_metrics(p);
+	if (!e)
+		e = paint_tests(p);
+	if (!e)
+		e = paint_metrics(p);
 	if (!e)
 		e = paint_commands(p);
 	if (e || transfer_is_local(p->view.run))
@@ -105,28 +106,52 @@ static int paint_whole(const struct paint *p)
 	return e ? e : paint_calls(p);
 }
 
+static int paint_all(struct paint *p)
+{
+	const struct run *r = p->view.run;
+	bool tests = false;
+	int e;
+
+	for (size_t i = 0; i < r->n_phases; i++)
+		tests |= r->phase[i]->test != 0;
+	e = transfer_run(r) ? paint_by_transfer(p) : tests ? paint_by_test(p) : paint_whole(p);
+	return e ? e : paint_series(p);
+}
+
 int report_own(const struct run *r, const struct report_opts *opts, FILE *out)
 {
 	struct paint p = { .out = out, .color = opts->color, .width = DEFAULT_WIDTH };
-	bool tests = false;
 	int e;
 
 	if (opts->width)
 		p.width = opts->width;
-	for (size_t i = 0; i < r->n_phases; i++)
-		tests |= r->phase[i]->test != 0;
 	if (view_init(&p.view, r))
 		return -ENOMEM;
 	e = paint_head(&p);
-	if (!e)
-		e = transfer_run(r) ? paint_by_transfer(&p)
-		    : tests         ? paint_by_test(&p)
-				    : paint_whole(&p);
-	e = e ? e : paint_series(&p);
+	e = e ? e : paint_all(&p);
 	if (!e && transfer_run(r))
 		e = paint_brief(&p);
 	view_fini(&p.view);
 	if (!e && (fflush(out) || ferror(out)))
 		e = errno ? -errno : -EIO;
+	return e;
+}
+
+int report_sections(const struct run *r, struct section_sink *to)
+{
+	struct paint p = { .sink = to, .width = DEFAULT_WIDTH };
+	char *text = NULL;
+	size_t len;
+	int e;
+
+	if (view_init(&p.view, r))
+		return -ENOMEM;
+	/* Blank lines between the sections, which nobody reads. */
+	p.out = open_memstream(&text, &len);
+	e = p.out ? paint_all(&p) : -ENOMEM;
+	if (p.out)
+		fclose(p.out);
+	free(text);
+	view_fini(&p.view);
 	return e;
 }

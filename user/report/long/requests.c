@@ -1,12 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* AFP commands inside the server: what each costs and where its time goes. */
 #include "run/requests.h"
-#include "report/grid.h"
 #include "report/long/states.h"
+#include "report/section.h"
 #include "run/result.h"
 
-#include <errno.h>
-#include <stdlib.h>
 #include <string.h>
 
 #define FOLDED_SHARE 5 /* per cent of all time; a column with less may be folded */
@@ -28,24 +26,40 @@ enum {
 	N_COLS
 };
 
-static const struct grid_column heads[N_COLS] = {
-	[COL_NAME] = { .head = "command" },     [COL_REQUESTS] = { .head = "requests" },
-	[COL_ERRORS] = { .head = "err" },       [COL_MEAN] = { .head = "mean" },
-	[COL_P50] = { .head = "p50" },          [COL_P99] = { .head = "p99" },
-	[COL_P999] = { .head = "p99.9" },       [COL_MAX] = { .head = "max" },
-	[COL_SHARE] = { .head = "time%" },      [COL_UNEXPLAINED] = { .head = "unex- plained" },
-	[COL_CALLS] = { .head = "afpd calls" }, [COL_CNID] = { .head = "cnid calls" },
+/* What is left out when the terminal is too narrow; the numbers between: long_requests_fold(). */
+static const struct section_column columns[N_COLS] = {
+	[COL_NAME] = { .head = "command" },
+	[COL_REQUESTS] = { .head = "requests" },
+	[COL_ERRORS] = { .head = "err", .name = "errors", .drop = 8 },
+	[COL_MEAN] = { .head = "mean" },
+	[COL_P50] = { .head = "p50", .drop = 2 },
+	[COL_P99] = { .head = "p99", .drop = 7 },
+	[COL_P999] = { .head = "p99.9", .name = "p999", .drop = 1 },
+	[COL_MAX] = { .head = "max" },
+	[COL_SHARE] = { .head = "time%", .name = "time", .unit = "%" },
+	[COL_UNEXPLAINED] = { .head = "unex- plained", .name = "unexplained" },
+	[COL_CALLS] = { .head = "afpd calls", .drop = 9 },
+	[COL_CNID] = { .head = "cnid calls", .drop = 4 },
 };
 
-/* What is left out when the terminal is too narrow, in this order; COL_TIME: see
- * long_requests_fold(). */
-static const unsigned int drops[] = { COL_P999, COL_P50, COL_TIME,   COL_CNID, COL_TIME,
-				      COL_TIME, COL_P99, COL_ERRORS, COL_CALLS };
+static const struct section_type requests_section = {
+	.key = "requests",
+	.title = "AFP commands inside the server",
+	.rest = "  from the read that completes a request to the\n"
+		"       write that completes its reply, most time first; p50, p99, p99.9: to 6 %;\n"
+		"       then where the mean goes, in µs, and system calls per request",
+	SECTION_OF(columns),
+	.silent = true,
+};
+
+static const struct section_type no_requests = {
+	.key = "requests",
+	.title = "AFP commands inside the server",
+	.rest = ": none was answered",
+};
 
 struct requests_table {
 	const struct requests *r;
-	const struct ledger *l;
-	struct grid g;
 	bool folded[ACCOUNT_N_COLUMNS]; /* added to the column "other" */
 };
 
@@ -61,7 +75,7 @@ static struct cell calls_per_request(const struct request *r, uint64_t calls)
 	if (!requests_n(r) || r->a.sum.handed)
 		return cell_na();
 	if (!calls)
-		return (struct cell) { "-" };
+		return cell_zero();
 	return cell_short((double)calls / (double)requests_n(r));
 }
 
@@ -78,19 +92,16 @@ static struct cell long_requests_quantile(const struct request *r, double q)
 	return ns > 0 ? cell_about(ns, (double)r->a.max_ns) : cell_na();
 }
 
-static int table_row(struct requests_table *t, const struct request *r, const char *name)
+static void table_row(struct section *s, const struct request *r, const char *name)
 {
-	struct grid_row *row = grid_row(&t->g);
+	const struct requests_table *t = s->of;
+	struct cell *cell = section_row(s)->cell;
 	uint64_t other = 0, errors;
-	struct cell *cell;
 
-	if (!row)
-		return -ENOMEM;
-	cell = row->cell;
-	snprintf(cell[COL_NAME].text, sizeof(cell[COL_NAME].text), "%s", name);
+	cell[COL_NAME] = cell_name(name);
 	cell[COL_REQUESTS] = cell_count(r->a.sum.answered);
-	errors = requests_errors(t->l, NULL, r == &t->r->all ? LEDGER_ALL : r->number);
-	cell[COL_ERRORS] = errors ? cell_count(errors) : (struct cell) { "-" };
+	errors = requests_errors(&s->p->view.all, NULL, r == &t->r->all ? LEDGER_ALL : r->number);
+	cell[COL_ERRORS] = errors ? cell_count(errors) : cell_zero();
 	cell[COL_MEAN] = service_time(r, (double)r->a.sum.ns / (double)r->a.sum.answered);
 	cell[COL_P50] = long_requests_quantile(r, 0.5);
 	cell[COL_P99] = long_requests_quantile(r, 0.99);
@@ -107,52 +118,30 @@ static int table_row(struct requests_table *t, const struct request *r, const ch
 	cell[COL_UNEXPLAINED] = long_requests_per_request(r, r->a.sum.unexplained_ns);
 	cell[COL_CALLS] = calls_per_request(r, r->calls);
 	cell[COL_CNID] = calls_per_request(r, r->cnid_calls);
-	return 0;
 }
 
-static int table_fill(struct requests_table *t)
+static void table_fill(struct section *s)
 {
-	const struct requests *r = t->r;
+	const struct requests *r = ((struct requests_table *)s->of)->r;
 	char name[ACCOUNT_NAME_MAX];
-	size_t rows = 0;
-	int e = 0;
 
-	grid_clear(&t->g);
-	for (size_t i = 0; i < r->n && !e; i++) {
-		if (!requests_n(&r->request[i]))
-			continue;
-		rows++;
-		e = table_row(t, &r->request[i], account_name(r->request[i].number, name));
-	}
-	if (!e && rows > 1)
-		e = table_row(t, &r->all, "all");
-	return e;
-}
-
-static void long_requests_table_init(struct requests_table *t, const struct requests *r,
-				     const struct ledger *l)
-{
-	const struct request *all = &r->all;
-
-	*t = (struct requests_table) { .r = r, .l = l, .g = { .n_columns = N_COLS, .gap = 2 } };
-	memcpy(t->g.column, heads, sizeof(heads));
-	t->g.column[COL_ERRORS].off = !requests_errors(l, NULL, LEDGER_ALL);
-	t->g.column[COL_CNID].off = !all->cnid_calls;
-	t->g.column[COL_UNEXPLAINED].off = all->a.sum.unexplained_ns < all->service_ns / 1000;
-	for (size_t i = 0; i < ACCOUNT_N_COLUMNS; i++) {
-		t->g.column[COL_TIME + i].head = account_columns[i].text;
-		t->g.column[COL_TIME + i].off = !all->time_ns[i];
-	}
+	for (size_t i = 0; i < r->n; i++)
+		if (requests_n(&r->request[i]))
+			table_row(s, &r->request[i], account_name(r->request[i].number, name));
+	if (s->n_rows > 1)
+		table_row(s, &r->all, "all");
 }
 
 /* A column with hardly any of the time goes into "other". */
-static void long_requests_fold(struct requests_table *t)
+static void long_requests_fold(struct section *s)
 {
+	struct requests_table *t = s->of;
 	const struct request *all = &t->r->all;
+	struct section_column *time = &s->column[COL_TIME];
 	size_t least = ACCOUNT_OTHER, n = 0;
 
 	for (size_t i = ACCOUNT_RUNQ; i < ACCOUNT_OTHER; i++) {
-		if (t->g.column[COL_TIME + i].off ||
+		if (time[i].off ||
 		    requests_percent(all->time_ns[i], all->service_ns) >= FOLDED_SHARE)
 			continue;
 		n++;
@@ -160,68 +149,54 @@ static void long_requests_fold(struct requests_table *t)
 			least = i;
 	}
 	/* Not if that only replaces one column by the column "other". */
-	if (n < 1u + t->g.column[COL_TIME + ACCOUNT_OTHER].off)
+	if (n < 1u + time[ACCOUNT_OTHER].off)
 		return;
 	t->folded[least] = true;
-	t->g.column[COL_TIME + least].off = true;
-	t->g.column[COL_TIME + ACCOUNT_OTHER].off = false;
+	time[least].off = true;
+	time[ACCOUNT_OTHER].off = false;
 }
 
-static int table_fit(struct requests_table *t, size_t width)
+static void table_open(struct section *s, const struct paint *p, struct requests_table *t)
 {
-	int e = table_fill(t);
+	const struct request *all = &t->r->all;
 
-	for (size_t i = 0; !e && grid_width(&t->g) > width; i++) {
-		if (t->g.gap > 1) {
-			t->g.gap = 1;
-			i--;
-			continue;
-		}
-		if (i == sizeof(drops) / sizeof(drops[0]))
-			return 0;
-		if (drops[i] == COL_TIME)
-			long_requests_fold(t);
-		else
-			t->g.column[drops[i]].off = true;
-		e = table_fill(t);
+	section_open(s, p, &requests_section);
+	s->fill = table_fill;
+	s->fold = long_requests_fold;
+	s->of = t;
+	s->column[COL_ERRORS].off = !requests_errors(&p->view.all, NULL, LEDGER_ALL);
+	s->column[COL_CNID].off = !all->cnid_calls;
+	s->column[COL_UNEXPLAINED].off = all->a.sum.unexplained_ns < all->service_ns / 1000;
+	for (size_t i = 0; i < ACCOUNT_N_COLUMNS; i++) {
+		s->column[COL_TIME + i].head = account_columns[i].text;
+		s->column[COL_TIME + i].name = account_columns[i].key;
+		s->column[COL_TIME + i].off = !all->time_ns[i];
 	}
-	return e;
 }
 
-static void put_folded(const struct paint *p, const struct requests_table *t)
+static void put_folded(struct section *s)
 {
+	const struct requests_table *t = s->of;
 	const char *comma = "  other: with ";
 
+	section_indented(s, "", 0);
 	for (size_t i = 0; i < ACCOUNT_OTHER; i++) {
 		if (!t->folded[i])
 			continue;
-		fprintf(p->out, "%s%s", comma, account_columns[i].text);
+		section_more(s, "%s%s", comma, account_columns[i].text);
 		comma = ", ";
 	}
-	if (*comma == ',')
-		fputc('\n', p->out);
-}
-
-/* A text within which no line may end. */
-static void long_requests_print_glued(FILE *to, const char *text)
-{
-	for (; *text; text++)
-		fputc(*text == ' ' ? GLUE[0] : *text, to);
 }
 
 /* "19.8s in 4,000 requests: CNID 49 %, disk 21 %, ...": the answer before the table. */
-static int long_requests_put_answer(const struct paint *p, const struct requests *r)
+static void long_requests_put_answer(struct section *s, const struct requests *r)
 {
 	const struct request *all = &r->all;
 	unsigned int share[ACCOUNT_N_COLUMNS];
-	char *text = NULL;
-	size_t len;
-	FILE *to = open_memstream(&text, &len);
+	char glued[32];
 
-	if (!to)
-		return -ENOMEM;
-	fprintf(to, "%s in %s requests:", cell_time((double)all->service_ns).text,
-		cell_count(all->a.sum.answered).text);
+	section_note(s, "Spent", "%s in %s requests:", cell_time((double)all->service_ns).text,
+		     cell_count(all->a.sum.answered).text);
 	requests_shares(share, all->time_ns, ACCOUNT_N_COLUMNS, all->service_ns, 1000);
 	for (size_t n = 0, most; n < ACCOUNT_N_COLUMNS; n++) {
 		most = 0;
@@ -229,75 +204,53 @@ static int long_requests_put_answer(const struct paint *p, const struct requests
 			most = share[i] > share[most] ? i : most;
 		if (!share[most])
 			break;
-		fprintf(to, "%s ", n ? "," : "");
-		long_requests_print_glued(to, account_columns[most].text);
-		fprintf(to, GLUE "%u.%u" GLUE "%%", share[most] / 10, share[most] % 10);
+		section_more(s, "%s %s" GLUE "%u.%u" GLUE "%%", n ? "," : "",
+			     text_glued(glued, sizeof(glued), account_columns[most].text),
+			     share[most] / 10, share[most] % 10);
 		share[most] = 0;
 	}
-	fprintf(to, "; unexplained" GLUE "%.2g" GLUE "%%",
-		requests_percent(all->a.sum.unexplained_ns, all->service_ns));
+	section_more(s, "; unexplained" GLUE "%.2g" GLUE "%%",
+		     requests_percent(all->a.sum.unexplained_ns, all->service_ns));
 	if (all->a.sum.unexplained)
-		fprintf(to, " (in %s requests more than 1" GLUE "%%)",
-			cell_count(all->a.sum.unexplained).text);
+		section_more(s, " (in %s requests more than 1" GLUE "%%)",
+			     cell_count(all->a.sum.unexplained).text);
 	if (all->handed_ns)
-		fprintf(to,
-			"; parts and calls n/a for %.1f" GLUE
-			"%% of this time: %s requests changed "
-			"threads, or shared one",
-			requests_percent(all->handed_ns, all->service_ns),
-			cell_count(all->a.sum.handed).text);
-	if (fclose(to)) {
-		free(text);
-		return -ENOMEM;
-	}
-	put_wrapped(p->out, "  Spent", text, p->width);
-	free(text);
-	return 0;
+		section_more(s,
+			     "; parts and calls n/a for %.1f" GLUE
+			     "%% of this time: %s requests changed threads, or shared one",
+			     requests_percent(all->handed_ns, all->service_ns),
+			     cell_count(all->a.sum.handed).text);
 }
 
 /* Requests that were in service when the interval ended, or whose session did. */
-static int put_unanswered(const struct paint *p, const struct requests *r)
+static void put_unanswered(struct section *s, const struct requests *r)
 {
-	char *text = NULL, name[ACCOUNT_NAME_MAX];
+	char name[ACCOUNT_NAME_MAX];
 	const char *comma = "";
-	size_t len;
-	FILE *to = open_memstream(&text, &len);
 
-	if (!to)
-		return -ENOMEM;
+	section_note(s, "No reply", "%s", "");
 	for (size_t i = 0; i < r->n; i++) {
 		const struct request *q = &r->request[i];
 
 		if (!q->pending)
 			continue;
-		fprintf(to, "%s%s" GLUE "×" GLUE "%s", comma, account_name(q->number, name),
-			cell_count(q->pending).text);
+		section_more(s, "%s%s" GLUE "×" GLUE "%s", comma, account_name(q->number, name),
+			     cell_count(q->pending).text);
 		if (q->pending_ns)
-			fprintf(to, " (%s" GLUE "in" GLUE "service)",
-				cell_time((double)q->pending_ns).text);
+			section_more(s, " (%s" GLUE "in" GLUE "service)",
+				     cell_time((double)q->pending_ns).text);
 		comma = ", ";
 	}
-	if (fclose(to)) {
-		free(text);
-		return -ENOMEM;
-	}
-	if (*text)
-		put_wrapped(p->out, "  No reply", text, p->width);
-	free(text);
-	return 0;
 }
 
 /* "FPCreateFile: -5017 exists already × 12; ..." */
-static int long_requests_put_results(const struct paint *p, const struct requests *r)
+static void long_requests_put_results(struct section *s, const struct requests *r)
 {
-	const struct ledger *l = &p->view.all;
-	char *text = NULL, name[ACCOUNT_NAME_MAX];
+	const struct ledger *l = &s->p->view.all;
+	char name[ACCOUNT_NAME_MAX];
 	const char *gap = "";
-	size_t len;
-	FILE *to = open_memstream(&text, &len);
 
-	if (!to)
-		return -ENOMEM;
+	section_note(s, "Results", "%s", "");
 	for (size_t i = 0; i < r->n; i++) {
 		const char *comma = ": ";
 		bool any = false;
@@ -309,70 +262,55 @@ static int long_requests_put_results(const struct paint *p, const struct request
 			if (code->account != r->request[i].number)
 				continue;
 			if (!any)
-				fprintf(to, "%s%s", gap, account_name(r->request[i].number, name));
-			fprintf(to, "%s%d%s%s" GLUE "×" GLUE "%s", comma, code->code,
-				words ? " " : "", words ? words : "", cell_count(code->n).text);
+				section_more(s, "%s%s", gap,
+					     account_name(r->request[i].number, name));
+			section_more(s, "%s%d%s%s" GLUE "×" GLUE "%s", comma, code->code,
+				     words ? " " : "", words ? words : "",
+				     cell_count(code->n).text);
 			any = true;
 			comma = ", ";
 			gap = "; ";
 		}
 	}
-	if (fclose(to)) {
-		free(text);
-		return -ENOMEM;
-	}
-	if (*text)
-		put_wrapped(p->out, "  Results", text, p->width);
-	free(text);
-	return 0;
 }
 
 static int long_requests_put_table(const struct paint *p, const struct requests *r)
 {
-	struct requests_table t;
-	int e;
+	struct requests_table t = { .r = r };
+	struct section s;
 
-	paint_heading(
-	    p, "AFP commands inside the server",
-	    "  from the read that completes a request to the\n"
-	    "       write that completes its reply, most time first; p50, p99, p99.9: to 6 %;\n"
-	    "       then where the mean goes, in µs, and system calls per request");
-	e = long_requests_put_answer(p, r);
-	if (e)
-		return e;
-	long_requests_table_init(&t, r, &p->view.all);
-	e = table_fit(&t, p->width);
-	if (!e) {
-		grid_put(&t.g, p);
-		put_folded(p, &t);
-	}
-	grid_clear(&t.g);
-	if (!e)
-		e = put_unanswered(p, r);
-	if (!e)
-		e = long_requests_put_results(p, r);
-	return e;
+	table_open(&s, p, &t);
+	long_requests_put_answer(&s, r);
+	section_fit(&s);
+	section_below(&s);
+	put_folded(&s);
+	put_unanswered(&s, r);
+	long_requests_put_results(&s, r);
+	return section_close(&s);
 }
 
 int paint_requests(const struct paint *p)
 {
+	struct section s;
 	struct requests r;
 	int e;
 
+	section_open(&s, p, &no_requests);
 	if (!p->view.all.has_requests) {
-		paint_heading(p, "AFP commands inside the server: n/a", "");
-		put_wrapped(p->out, "  because", rungs_why(p->view.run, "requests"), p->width);
-		return 0;
+		section_title(&s, "%s: n/a", no_requests.title);
+		s.rest = "";
+		section_note(&s, "because", "%s", rungs_why(p->view.run, "requests"));
+		return section_close(&s);
 	}
 	e = requests_init(&r, &p->view.all);
 	if (e)
 		return e;
-	if (requests_n(&r.all))
+	if (requests_n(&r.all)) {
 		e = long_requests_put_table(p, &r);
-	else
-		paint_heading(p, "AFP commands inside the server", ": none was answered");
-	if (!e && requests_n(&r.all))
-		e = paint_states(p, &r);
+		e = e ? e : paint_states(p, &r);
+	} else {
+		e = section_close(&s);
+	}
 	requests_fini(&r);
 	return e;
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* The time series of a run as one line per process; the points themselves are for JSON. */
-#include "report/grid.h"
+#include "report/section.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -18,19 +18,28 @@ enum {
 	COL_RUNQ,
 	COL_DELAY,
 	COL_SWITCHES,
-	COL_FAULTS,
-	N_COLS
+	COL_FAULTS
 };
 
-static const struct grid_column heads[N_COLS] = {
-	[COL_PROCESS] = { .head = "process" },        [COL_SEEN] = { .head = "seen" },
-	[COL_POINTS] = { .head = "readings" },        [COL_READS] = { .head = "syscr" },
-	[COL_WRITES] = { .head = "syscw" },           [COL_CPU] = { .head = "CPU%" },
-	[COL_RUNQ] = { .head = "run" GLUE "queue%" }, [COL_DELAY] = { .head = "block" GLUE "I/O" },
-	[COL_SWITCHES] = { .head = "switches /s" },   [COL_FAULTS] = { .head = "major faults" },
+static const struct section_column columns[] = {
+	[COL_PROCESS] = { .head = "process" },
+	[COL_SEEN] = { .head = "seen", .drop = 2 },
+	[COL_POINTS] = { .head = "readings", .drop = 1 },
+	[COL_READS] = { .head = "syscr", .drop = 3 },
+	[COL_WRITES] = { .head = "syscw", .drop = 4 },
+	[COL_CPU] = { .head = "CPU%", .name = "cpu", .unit = "%" },
+	[COL_RUNQ] = { .head = "run" GLUE "queue%", .name = "run_queue", .unit = "%" },
+	[COL_DELAY] = { .head = "block" GLUE "I/O", .name = "block_io" },
+	[COL_SWITCHES] = { .head = "switches /s", .name = "switches_per_s", .unit = "1/s" },
+	[COL_FAULTS] = { .head = "major faults" },
 };
 
-static const unsigned int drops[] = { COL_POINTS, COL_SEEN, COL_READS, COL_WRITES };
+static const struct section_type series_section = {
+	.key = "series",
+	.title = "Sampled",
+	.rest = "  what /proc says of each process, over the time it was seen",
+	SECTION_OF(columns),
+};
 
 /* What the columns are made of. */
 static const char *const shown[] = { "syscr",       "syscw",     "cpu",         "runq",
@@ -69,21 +78,24 @@ static struct cell long_series_share(const struct run_series *s, const char *key
 							       : cell_na();
 }
 
-static int put_process(struct grid *g, const struct run_series *s)
+static struct cell long_series_count(const struct run_series *s, const char *key)
 {
-	struct grid_row *row = grid_row(g);
-	double v, more;
-	struct cell *c;
+	double v;
 
-	if (!row)
-		return -ENOMEM;
-	c = row->cell;
+	return long_series_total(s, key, &v) ? cell_count((uint64_t)v) : cell_na();
+}
+
+static void put_process(struct section *to, const struct run_series *s)
+{
+	struct cell *c = section_row(to)->cell;
+	double v, more;
+
 	snprintf(c[COL_PROCESS].text, sizeof(c->text), "%s %d%s", s->role, s->pid,
 		 s->ended ? " (ended)" : "");
 	c[COL_SEEN] = cell_time(seen_ns(s));
 	c[COL_POINTS] = cell_count(s->n);
-	c[COL_READS] = long_series_total(s, "syscr", &v) ? cell_count((uint64_t)v) : cell_na();
-	c[COL_WRITES] = long_series_total(s, "syscw", &v) ? cell_count((uint64_t)v) : cell_na();
+	c[COL_READS] = long_series_count(s, "syscr");
+	c[COL_WRITES] = long_series_count(s, "syscw");
 	c[COL_CPU] = long_series_share(s, "cpu");
 	c[COL_RUNQ] = long_series_share(s, "runq");
 	c[COL_DELAY] = long_series_total(s, "blkio_delay", &v) ? cell_time(v) : cell_na();
@@ -91,8 +103,7 @@ static int put_process(struct grid *g, const struct run_series *s)
 	if (long_series_total(s, "voluntary", &v) && long_series_total(s, "involuntary", &more) &&
 	    seen_ns(s) > 0)
 		c[COL_SWITCHES] = cell_short((v + more) * 1e9 / seen_ns(s));
-	c[COL_FAULTS] = long_series_total(s, "majflt", &v) ? cell_count((uint64_t)v) : cell_na();
-	return 0;
+	c[COL_FAULTS] = long_series_count(s, "majflt");
 }
 
 static int by_cpu(const void *a, const void *b)
@@ -116,35 +127,22 @@ static bool same_reason(const struct run_series *s, const char *key, const char 
 }
 
 /* One line for all figures that have no value for this reason. */
-static int long_series_put_reason(const struct paint *p, const char *why)
+static void long_series_put_reason(struct section *s, const struct run *r, const char *why)
 {
-	const struct run *r = p->view.run;
 	const char *comma = " (";
-	char *text = NULL;
-	size_t len;
-	FILE *to = open_memstream(&text, &len);
 	bool hit;
 
-	if (!to)
-		return -ENOMEM;
-	fputs(why, to);
+	section_note(s, "n/a because", "%s", why);
 	for (size_t k = 0; k < N_SHOWN; k++) {
 		hit = false;
 		for (size_t i = 0; i < r->n_series; i++)
 			hit |= same_reason(&r->series[i], shown[k], why);
 		if (!hit)
 			continue;
-		fprintf(to, "%s%s", comma, shown[k]);
+		section_more(s, "%s%s", comma, shown[k]);
 		comma = ", ";
 	}
-	fputc(')', to);
-	if (fclose(to)) {
-		free(text);
-		return -ENOMEM;
-	}
-	put_wrapped(p->out, "  n/a because", text, p->width);
-	free(text);
-	return 0;
+	section_more(s, ")");
 }
 
 /* Whether an earlier process or figure had the reason of this one. */
@@ -160,39 +158,26 @@ static bool is_told(const struct run *r, size_t i, size_t k, const char *why)
 	return false;
 }
 
-static int long_series_put_reasons(const struct paint *p)
+static void long_series_put_reasons(struct section *s, const struct run *r)
 {
-	const struct run *r = p->view.run;
-	const struct run_series_value *v;
-	int e = 0;
-
+	section_below(s);
 	for (size_t i = 0; i < r->n_series; i++) {
-		for (size_t k = 0; k < N_SHOWN && !e; k++) {
+		for (size_t k = 0; k < N_SHOWN; k++) {
+			const struct run_series_value *v;
+
 			v = long_series_find(&r->series[i], shown[k]);
 			if (v && v->why && !is_told(r, i, k, v->why))
-				e = long_series_put_reason(p, v->why);
+				long_series_put_reason(s, r, v->why);
 		}
 	}
-	return e;
-}
-
-static int long_series_fill(struct grid *g, struct run_series *const *list, size_t n)
-{
-	size_t show = n > PROCESSES + 1 ? PROCESSES : n;
-	int e = 0;
-
-	for (size_t i = 0; i < show && !e; i++)
-		e = put_process(g, list[i]);
-	return !e && show < n ? grid_text(g, INK_NONE, "  %zu others with less CPU time", n - show)
-			      : e;
 }
 
 int paint_series(const struct paint *p)
 {
 	const struct run *r = p->view.run;
-	struct grid g = { .n_columns = N_COLS, .gap = 2 };
+	size_t show = r->n_series > PROCESSES + 1 ? PROCESSES : r->n_series;
 	struct run_series **list;
-	int e;
+	struct section s;
 
 	if (!r->n_series)
 		return 0;
@@ -202,16 +187,12 @@ int paint_series(const struct paint *p)
 	for (size_t i = 0; i < r->n_series; i++)
 		list[i] = &r->series[i];
 	qsort(list, r->n_series, sizeof(struct run_series *), by_cpu);
-	memcpy(g.column, heads, sizeof(heads));
-	e = long_series_fill(&g, list, r->n_series);
-	if (!e) {
-		grid_fit(&g, p->width, drops, sizeof(drops) / sizeof(drops[0]));
-		paint_heading(p, "Sampled",
-			      "  what /proc says of each process, over the time it was seen");
-		grid_put(&g, p);
-		e = long_series_put_reasons(p);
-	}
-	grid_clear(&g);
+	section_open(&s, p, &series_section);
+	for (size_t i = 0; i < show; i++)
+		put_process(&s, list[i]);
+	if (show < r->n_series)
+		section_text(&s, INK_NONE, "  %zu others with less CPU time", r->n_series - show);
+	long_series_put_reasons(&s, r);
 	free(list);
-	return e;
+	return section_close(&s);
 }

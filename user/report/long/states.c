@@ -2,7 +2,7 @@
 /* Requests that cost most, state by state, and what the server does outside requests. */
 #include "report/long/states.h"
 
-#include "report/grid.h"
+#include "report/section.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -13,19 +13,26 @@
 #define STATES        8  /* of one role, at most */
 #define STATES_SHARE  97
 
-enum {
-	COL_STATE,
-	COL_US,
-	COL_SHARE,
-	COL_CALLS,
-	COL_CPU,
-	COL_BLOCKED,
-	COL_RUNQ,
-	COL_STOPPED,
-	N_COLS
+enum { COL_STATE, COL_US, COL_SHARE, COL_CALLS, COL_CPU, COL_BLOCKED, COL_RUNQ, COL_STOPPED };
+
+static const struct section_column columns[] = {
+	[COL_STATE] = { .name = "state" },
+	[COL_US] = { .head = "µs", .name = "time" },
+	[COL_SHARE] = { .head = "time%", .name = "share", .unit = "%", .drop = 2 },
+	[COL_CALLS] = { .head = "calls" },
+	[COL_CPU] = { .head = "on" GLUE "CPU", .name = "on_cpu" },
+	[COL_BLOCKED] = { .head = "blocked" },
+	[COL_RUNQ] = { .head = "run" GLUE "queue", .drop = 1 },
+	[COL_STOPPED] = { .head = "stopped" },
 };
 
-static const unsigned int drops[] = { COL_RUNQ, COL_SHARE };
+static const struct section_type states_section = {
+	.key = "states",
+	.title = "The commands that cost most, state by state",
+	.rest = "  µs and calls per request of the\n"
+		"       serving thread; a state is the class · object of the call it is in",
+	SECTION_OF(columns),
+};
 
 static const char *const inside_names[AFS_N_INSIDE] = {
 	[AFS_INSIDE_CPU] = "on" GLUE "CPU",   [AFS_INSIDE_RUNQ] = "run" GLUE "queue",
@@ -67,8 +74,7 @@ static struct ledger_part *parts_of(const struct ledger *l, unsigned int role, u
 }
 
 struct states {
-	const struct paint *p;
-	struct grid g;
+	struct section s;
 	const struct request *request;
 };
 
@@ -77,35 +83,30 @@ static struct cell per_call(const struct states *s, uint64_t calls)
 	double v = (double)calls / (double)requests_n(s->request);
 
 	if (!calls)
-		return (struct cell) { "-" };
-	return v < 0.005 ? (struct cell) { "<.01" } : cell_short(v);
+		return cell_zero();
+	return v < 0.005 ? cell_little(v) : cell_short(v);
 }
 
-static int states_put_state(struct states *s, const char *name, const struct afs_part *part,
-			    bool share)
+static void states_put_state(struct states *s, const char *name, const struct afs_part *part,
+			     bool share)
 {
 	double n = (double)requests_n(s->request);
-	struct grid_row *row = grid_row(&s->g);
-	struct cell *cell;
+	struct cell *cell = section_row(&s->s)->cell;
 
-	if (!row)
-		return -ENOMEM;
-	cell = row->cell;
-	snprintf(cell[COL_STATE].text, sizeof(cell[COL_STATE].text), "  %s", name);
+	snprintf(cell[COL_STATE].text, sizeof(cell->text), "  %s", name);
 	cell[COL_US] = cell_us((double)part_ns(part) / n);
-	if (share)
-		cell[COL_SHARE] = cell_fixed(
-		    requests_percent(part_ns(part), s->request->service_ns), 1);
+	cell[COL_SHARE] = share ? cell_fixed(
+				      requests_percent(part_ns(part), s->request->service_ns), 1)
+				: cell_blank();
 	cell[COL_CALLS] = per_call(s, part->calls);
 	cell[COL_CPU] = cell_us((double)part->cpu_ns / n);
 	cell[COL_BLOCKED] = cell_us((double)part->blocked_ns / n);
 	cell[COL_RUNQ] = cell_us((double)part->runq_ns / n);
 	cell[COL_STOPPED] = cell_us((double)part->stopped_ns / n);
-	return 0;
 }
 
 /* "while it waited, cnid_dbd: fsync 540.0 µs, ..." */
-static int states_put_inside(struct states *s)
+static void states_put_inside(struct states *s)
 {
 	const __u64 *inside = s->request->a.sum.inside;
 	bool done[AFS_N_INSIDE] = { 0 };
@@ -128,9 +129,9 @@ static int states_put_inside(struct states *s)
 		    cell_us((double)inside[most] / (double)requests_n(s->request)).text);
 		comma = ", ";
 	}
-	return at ? grid_text(&s->g, INK_NONE, "      while it waited, %s:%s",
-			      view_role_name(s->p->view.run, AFS_ROLE_BACKEND), text)
-		  : 0;
+	if (at)
+		section_text(&s->s, INK_NONE, "      while it waited, %s:%s",
+			     view_role_name(s->s.p->view.run, AFS_ROLE_BACKEND), text);
 }
 
 static bool states_is_cnid(const struct ledger_part *part)
@@ -139,30 +140,29 @@ static bool states_is_cnid(const struct ledger_part *part)
 }
 
 /* One role's largest states, and the sum of the others. */
-static int states_put_role(struct states *s, const struct ledger_part *part, size_t n, bool afpd)
+static void states_put_role(struct states *s, const struct ledger_part *part, size_t n, bool afpd)
 {
 	uint64_t all = 0, shown = 0;
 	struct afs_part rest = { 0 };
 	bool inside = afpd;
 	char name[64];
 	size_t i;
-	int e = 0;
 
 	for (i = 0; i < n; i++)
 		all += part_ns(&part[i].part);
-	for (i = 0; i < n && i < STATES && !e; i++) {
+	for (i = 0; i < n && i < STATES; i++) {
 		if (n - i > 1 && requests_percent(shown, all) >= STATES_SHARE)
 			break;
 		shown += part_ns(&part[i].part);
 		print_state(name, part[i].class, part[i].object);
-		e = states_put_state(s, name, &part[i].part, afpd);
-		if (!e && inside && states_is_cnid(&part[i])) {
-			e = states_put_inside(s);
+		states_put_state(s, name, &part[i].part, afpd);
+		if (inside && states_is_cnid(&part[i])) {
+			states_put_inside(s);
 			inside = false;
 		}
 	}
-	if (e || i == n)
-		return e;
+	if (i == n)
+		return;
 	snprintf(name, sizeof(name), "%zu others", n - i);
 	for (; i < n; i++) {
 		rest.calls += part[i].part.calls;
@@ -174,58 +174,49 @@ static int states_put_role(struct states *s, const struct ledger_part *part, siz
 	/* What would be shown as 0 is left out. */
 	if (part_ns(&rest) / 50 < requests_n(s->request) &&
 	    rest.calls * 200 < requests_n(s->request))
-		return 0;
-	return states_put_state(s, name, &rest, afpd);
+		return;
+	states_put_state(s, name, &rest, afpd);
 }
 
 static int states_put_request(struct states *s, const struct requests *all)
 {
-	const struct ledger *l = &s->p->view.all;
+	const struct view *v = &s->s.p->view;
 	const struct request *r = s->request;
+	struct ledger_part *own, *backend;
 	char name[ACCOUNT_NAME_MAX];
-	struct ledger_part *part;
-	size_t n;
-	int e;
+	size_t n_own, n_backend;
+	int e = 0;
 
-	e = s->g.n_rows ? grid_text(&s->g, INK_NONE, "%s", "") : 0;
-	if (e)
-		return e;
-	e = grid_text(&s->g, INK_BOLD, "  %s: %s × %s, %.1f %% of all time",
-		      account_name(r->number, name), cell_count(requests_n(r)).text,
-		      cell_time((double)r->service_ns / (double)requests_n(r)).text,
-		      requests_percent(r->service_ns, all->all.service_ns));
-	part = parts_of(l, AFS_ROLE_SERVER, r->number, &n);
-	if (!e)
-		e = part ? states_put_role(s, part, n, true) : -ENOMEM;
-	free(part);
-	if (e)
-		return e;
-	part = parts_of(l, AFS_ROLE_BACKEND, r->number, &n);
-	if (!part)
-		return -ENOMEM;
-	if (n)
-		e = grid_text(&s->g, INK_NONE, "    %s for it, also after its answer:",
-			      view_role_name(s->p->view.run, AFS_ROLE_BACKEND));
-	if (!e)
-		e = states_put_role(s, part, n, false);
-	free(part);
+	if (s->s.n_rows)
+		section_text(&s->s, INK_NONE, "%s", "");
+	section_text(&s->s, INK_BOLD, "  %s: %s × %s, %.1f %% of all time",
+		     account_name(r->number, name), cell_count(requests_n(r)).text,
+		     cell_time((double)r->service_ns / (double)requests_n(r)).text,
+		     requests_percent(r->service_ns, all->all.service_ns));
+	own = parts_of(&v->all, AFS_ROLE_SERVER, r->number, &n_own);
+	backend = parts_of(&v->all, AFS_ROLE_BACKEND, r->number, &n_backend);
+	if (own && backend) {
+		states_put_role(s, own, n_own, true);
+		if (n_backend)
+			section_text(&s->s, INK_NONE, "    %s for it, also after its answer:",
+				     view_role_name(v->run, AFS_ROLE_BACKEND));
+		states_put_role(s, backend, n_backend, false);
+	} else {
+		e = -ENOMEM;
+	}
+	free(own);
+	free(backend);
 	return e;
 }
 
 static int put_costliest(const struct paint *p, const struct requests *r)
 {
-	struct states s = { .p = p, .g = { .n_columns = N_COLS, .gap = 2 } };
 	uint64_t shown = 0;
-	int e = 0;
+	struct states s;
+	int e = 0, ret;
 
-	s.g.column[COL_US].head = "µs";
-	s.g.column[COL_SHARE].head = "time%";
-	s.g.column[COL_CALLS].head = "calls";
-	s.g.column[COL_CPU].head = "on" GLUE "CPU";
-	s.g.column[COL_BLOCKED].head = "blocked";
-	s.g.column[COL_RUNQ].head = "run" GLUE "queue";
-	s.g.column[COL_STOPPED].head = "stopped";
-	s.g.column[COL_STOPPED].off = !r->all.time_ns[ACCOUNT_STOPPED];
+	section_open(&s.s, p, &states_section);
+	s.s.column[COL_STOPPED].off = !r->all.time_ns[ACCOUNT_STOPPED];
 	for (size_t i = 0; i < r->n && i < DEAREST && !e; i++) {
 		if (!requests_n(&r->request[i]) ||
 		    requests_percent(shown, r->all.service_ns) >= DEAREST_SHARE)
@@ -236,67 +227,55 @@ static int put_costliest(const struct paint *p, const struct requests *r)
 		s.request = &r->request[i];
 		e = states_put_request(&s, r);
 	}
-	if (!e) {
-		paint_heading(
-		    p, "The commands that cost most, state by state",
-		    "  µs and calls per request of the\n"
-		    "       serving thread; a state is the class · object of the call it is in");
-		grid_fit(&s.g, p->width, drops, sizeof(drops) / sizeof(drops[0]));
-		grid_put(&s.g, p);
-	}
-	grid_clear(&s.g);
-	return e;
+	ret = section_close(&s.s);
+	return e ? e : ret;
 }
 
 /* Outside requests */
 
-enum { OUT_NAME, OUT_ROLE, OUT_CALLS, OUT_USER, OUT_IN_CALLS, OUT_RUNQ, N_OUT };
+enum { OUT_NAME, OUT_ROLE, OUT_CALLS, OUT_USER, OUT_IN_CALLS, OUT_RUNQ };
 
-static int put_outside_row(const struct paint *p, struct grid *g, unsigned int number,
-			   unsigned int role)
+static const struct section_column outside_columns[] = {
+	[OUT_NAME] = { .head = "account" },      [OUT_ROLE] = { .head = "process", .left = true },
+	[OUT_CALLS] = { .head = "calls" },       [OUT_USER] = { .head = "own code" },
+	[OUT_IN_CALLS] = { .head = "in calls" }, [OUT_RUNQ] = { .head = "run" GLUE "queue" },
+};
+
+static const struct section_type outside_section = {
+	.key = "outside",
+	.title = "Outside requests",
+	.rest = "  in all; waiting for work is left out",
+	SECTION_OF(outside_columns),
+};
+
+static void put_outside_row(struct section *s, unsigned int number, unsigned int role)
 {
-	const struct ledger *l = &p->view.all;
+	const struct ledger *l = &s->p->view.all;
 	struct afs_part user = ledger_part_sum(l, role, number, AFS_CLASS_USER, LEDGER_ALL);
 	struct afs_part all = ledger_part_sum(l, role, number, LEDGER_ALL, LEDGER_ALL);
 	char name[ACCOUNT_NAME_MAX];
-	struct grid_row *row;
+	struct cell *cell;
 
 	if (!all.calls && !all.cpu_ns)
-		return 0;
-	row = grid_row(g);
-	if (!row)
-		return -ENOMEM;
-	snprintf(row->cell[OUT_NAME].text, sizeof(row->cell[OUT_NAME].text), "%s",
-		 account_name(number, name));
-	snprintf(row->cell[OUT_ROLE].text, sizeof(row->cell[OUT_ROLE].text), "%s",
-		 view_role_name(p->view.run, role));
-	row->cell[OUT_CALLS] = cell_count(all.calls);
-	row->cell[OUT_USER] = cell_time((double)user.cpu_ns);
-	row->cell[OUT_IN_CALLS] = cell_time((double)(all.cpu_ns - user.cpu_ns));
-	row->cell[OUT_RUNQ] = cell_time((double)all.runq_ns);
-	return 0;
+		return;
+	cell = section_row(s)->cell;
+	cell[OUT_NAME] = cell_name(account_name(number, name));
+	cell[OUT_ROLE] = cell_name(view_role_name(s->p->view.run, role));
+	cell[OUT_CALLS] = cell_count(all.calls);
+	cell[OUT_USER] = cell_time((double)user.cpu_ns);
+	cell[OUT_IN_CALLS] = cell_time((double)(all.cpu_ns - user.cpu_ns));
+	cell[OUT_RUNQ] = cell_time((double)all.runq_ns);
 }
 
 static int states_put_outside(const struct paint *p)
 {
-	struct grid g = { .n_columns = N_OUT, .gap = 2 };
-	int e = 0;
+	struct section s;
 
-	g.column[OUT_NAME].head = "account";
-	g.column[OUT_ROLE] = (struct grid_column) { .head = "process", .left = true };
-	g.column[OUT_CALLS].head = "calls";
-	g.column[OUT_USER].head = "own code";
-	g.column[OUT_IN_CALLS].head = "in calls";
-	g.column[OUT_RUNQ].head = "run" GLUE "queue";
-	for (unsigned int i = AFS_ACCOUNT_BETWEEN; i < AFS_N_ACCOUNTS && !e; i++)
-		for (unsigned int role = 0; role < AFS_N_ROLES && !e; role++)
-			e = put_outside_row(p, &g, i, role);
-	if (!e && g.n_rows) {
-		paint_heading(p, "Outside requests", "  in all; waiting for work is left out");
-		grid_put(&g, p);
-	}
-	grid_clear(&g);
-	return e;
+	section_open(&s, p, &outside_section);
+	for (unsigned int i = AFS_ACCOUNT_BETWEEN; i < AFS_N_ACCOUNTS; i++)
+		for (unsigned int role = 0; role < AFS_N_ROLES; role++)
+			put_outside_row(&s, i, role);
+	return section_close(&s);
 }
 
 int paint_states(const struct paint *p, const struct requests *r)

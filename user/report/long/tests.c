@@ -1,29 +1,70 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* The two tables of what the client saw: by test, and by AFP command. */
-#include "report/cell.h"
-#include "report/paint.h"
+#include "report/section.h"
 #include "report/transfer.h"
 
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
-#define TITLE_MIN 12
-
-/* A line of the table of tests, before it is formatted. */
-struct tests_line {
-	const struct view *view;
-	const struct view_test *test;
-	const struct hist *latency;
+enum {
+	COL_NUMBER,
+	COL_TITLE,
+	COL_ITERATIONS,
+	COL_OPS,
+	COL_PER_OP,
+	COL_DEVIATION,
+	COL_P50,
+	COL_P99,
+	COL_MAX,
+	COL_OPS_S,
+	COL_MB_S,
+	COL_CALLS,
+	COL_IN_CALL,
+	COL_CNID,
+	COL_ERRORS
 };
 
-static struct cell cell_iterations(const struct tests_line *l)
-{
-	struct cell c = cell_fixed((double)l->test->n_complete, 0);
+static const struct section_column columns[] = {
+	[COL_NUMBER] = { .head = GLUE GLUE "#", .name = "number" },
+	[COL_TITLE] = { .head = "test", .left = true, .stretch = true },
+	[COL_ITERATIONS] = { .head = "iter", .name = "iterations", .drop = 6 },
+	[COL_OPS] = { .head = "ops", .width = 6 },
+	[COL_PER_OP] = { .head = "time/op", .name = "time_per_op" },
+	[COL_DEVIATION] = { .head = "±", .name = "deviation", .drop = 2, .width = 6 },
+	[COL_P50] = { .head = "p50", .drop = 3, .width = 6 },
+	[COL_P99] = { .head = "p99", .width = 6 },
+	[COL_MAX] = { .head = "max", .drop = 5, .width = 6 },
+	[COL_OPS_S] = { .head = "ops/s",
+			.name = "ops_per_s",
+			.unit = "1/s",
+			.drop = 1,
+			.width = 6 },
+	[COL_MB_S] = { .head = "MB/s", .name = "mb_per_s", .unit = "MB/s", .drop = 4, .width = 6 },
+	[COL_CALLS] = { .head = "calls", .width = 6 },
+	[COL_IN_CALL] = { .head = "in-call", .name = "in_call" },
+	[COL_CNID] = { .head = "cnid", .width = 5 },
+	[COL_ERRORS] = { .head = "err", .name = "errors", .width = 4 },
+};
 
-	if (l->test->n_complete != l->test->n_started)
-		snprintf(c.text, sizeof(c.text), "%zu/%zu", l->test->n_complete,
-			 l->test->n_started);
+static const struct section_type tests_section = {
+	.key = "tests",
+	.title = "Tests",
+	.rest = "  time/op: elapsed / ops, ± over iterations; p50, p99, max: one request;\n"
+		"       ops: per iteration; calls, in-call: afpd's system calls and their time\n"
+		"       (waits apart) per op; cnid: the CNID server's calls per op",
+	SECTION_OF(columns),
+	.gap = 1,
+	.flush = true,
+	.silent = true,
+};
+
+static struct cell cell_iterations(const struct view_test *t)
+{
+	struct cell c = cell_fixed((double)t->n_complete, 0);
+
+	if (t->n_complete != t->n_started)
+		snprintf(c.text, sizeof(c.text), "%zu/%zu", t->n_complete, t->n_started);
 	return c;
 }
 
@@ -37,179 +78,82 @@ static struct cell tests_whole(double v)
 	return cell_fixed(v, 0);
 }
 
-static struct cell cell_ops(const struct tests_line *l)
+static struct cell cell_quantile(const struct hist *h, double q)
 {
-	return tests_number(view_metric(l->view, l->test, METRIC_OPS), tests_whole);
+	return h->n ? cell_time((double)hist_quantile(h, q)) : cell_na();
 }
 
-static struct cell cell_per_op(const struct tests_line *l)
+static struct cell cell_ops_s(const struct view *v, const struct view_test *t)
 {
-	return tests_number(view_ratio(l->view, l->test, METRIC_ELAPSED, METRIC_OPS), cell_time);
-}
-
-static struct cell cell_deviation(const struct tests_line *l)
-{
-	struct value x = view_ratio(l->view, l->test, METRIC_ELAPSED, METRIC_OPS);
-
-	if (!x.known)
-		return cell_na();
-	return l->test->n_complete > 1 ? cell_time(x.stddev) : cell_blank();
-}
-
-static struct cell cell_quantile(const struct tests_line *l, double q)
-{
-	if (!l->latency->n)
-		return cell_na();
-	return cell_time((double)hist_quantile(l->latency, q));
-}
-
-static struct cell cell_p50(const struct tests_line *l)
-{
-	return cell_quantile(l, 0.5);
-}
-
-static struct cell cell_p99(const struct tests_line *l)
-{
-	return cell_quantile(l, 0.99);
-}
-
-static struct cell cell_max(const struct tests_line *l)
-{
-	return cell_quantile(l, 1);
-}
-
-static struct cell cell_ops_s(const struct tests_line *l)
-{
-	struct value ops = view_sum(l->view, l->test, METRIC_OPS);
-	struct value ns = view_sum(l->view, l->test, METRIC_ELAPSED);
+	struct value ops = view_sum(v, t, METRIC_OPS), ns = view_sum(v, t, METRIC_ELAPSED);
 
 	if (!ops.known || !ns.known || ns.mean <= 0)
 		return cell_na();
 	return cell_short(ops.mean * 1e9 / ns.mean);
 }
 
-static struct cell cell_mb_s(const struct tests_line *l)
+static struct cell cell_mb_s(const struct view *v, const struct view_test *t)
 {
-	struct value bytes = view_sum(l->view, l->test, METRIC_BYTES);
+	struct value bytes = view_sum(v, t, METRIC_BYTES);
 
 	if (bytes.known && bytes.mean <= 0)
 		return cell_blank();
-	return tests_number(view_mb_s(l->view, l->test), cell_short);
+	return tests_number(view_mb_s(v, t), cell_short);
 }
 
-static struct cell cell_afpd_calls(const struct tests_line *l)
+/* For one command; "±" is its deviation over iterations. */
+static void tests_per_op(struct cell *cell, const struct view *v, const struct view_test *t)
 {
-	return tests_number(view_ratio(l->view, l->test, METRIC_AFPD_CALLS, METRIC_OPS),
-			    cell_short);
+	struct value x = view_ratio(v, t, METRIC_ELAPSED, METRIC_OPS);
+
+	cell[COL_PER_OP] = tests_number(x, cell_time);
+	cell[COL_DEVIATION] = x.known ? cell_blank() : cell_na();
+	if (x.known && t->n_complete > 1)
+		cell[COL_DEVIATION] = cell_time(x.stddev);
+	x = view_ratio(v, t, METRIC_AFPD_CALLS, METRIC_OPS);
+	cell[COL_CALLS] = tests_number(x, cell_short);
+	x = view_ratio(v, t, METRIC_AFPD_CALL_TIME, METRIC_OPS);
+	cell[COL_IN_CALL] = tests_number(x, cell_time);
+	x = view_ratio(v, t, METRIC_CNID_CALLS, METRIC_OPS);
+	cell[COL_CNID] = tests_number(x, cell_short);
 }
 
-static struct cell cell_afpd_time(const struct tests_line *l)
+static void tests_put_test(struct section *s, const struct view_test *t)
 {
-	return tests_number(view_ratio(l->view, l->test, METRIC_AFPD_CALL_TIME, METRIC_OPS),
-			    cell_time);
-}
-
-static struct cell cell_cnid_calls(const struct tests_line *l)
-{
-	return tests_number(view_ratio(l->view, l->test, METRIC_CNID_CALLS, METRIC_OPS),
-			    cell_short);
-}
-
-static struct cell cell_errors(const struct tests_line *l)
-{
-	return tests_number(view_sum(l->view, l->test, METRIC_ERRORS), tests_whole);
-}
-
-/* "drop": in a narrow terminal the column with the highest goes first; 0 stays. */
-static const struct tests_column {
-	const char *head;
-	int width, drop;
-	struct cell (*cell)(const struct tests_line *l);
-} columns[] = {
-	{ "iter", 4, 1, cell_iterations },   { "ops", 6, 0, cell_ops },
-	{ "time/op", 7, 0, cell_per_op },    { "±", 6, 5, cell_deviation },
-	{ "p50", 6, 4, cell_p50 },           { "p99", 6, 0, cell_p99 },
-	{ "max", 6, 2, cell_max },           { "ops/s", 6, 6, cell_ops_s },
-	{ "MB/s", 6, 3, cell_mb_s },         { "calls", 6, 0, cell_afpd_calls },
-	{ "in-call", 7, 0, cell_afpd_time }, { "cnid", 5, 0, cell_cnid_calls },
-	{ "err", 4, 0, cell_errors },
-};
-#define N_COLUMNS (sizeof(columns) / sizeof(columns[0]))
-
-/* Columns left for the title; *limit becomes the "drop" from which columns are left out. */
-static size_t title_width(const struct paint *p, int *limit)
-{
-	for (*limit = 7; *limit > 1; --*limit) {
-		size_t used = 4; /* the number and its blanks */
-
-		for (size_t k = 0; k < N_COLUMNS; k++) {
-			if (columns[k].drop < *limit)
-				used += (size_t)columns[k].width + 1;
-		}
-		if (used + TITLE_MIN <= p->width)
-			return p->width - used;
-	}
-	return TITLE_MIN;
-}
-
-/* "Open, stat and read [8,000 AFP ops]" -> without the bracket. */
-static void put_short_title(const struct paint *p, const char *title, size_t width)
-{
-	const char *end = strstr(title, " [");
-	char text[128];
-
-	snprintf(text, sizeof(text), "%.*s", end ? (int)(end - title) : (int)strlen(title), title);
-	put_cut(p->out, text, width);
-}
-
-static void tests_put_test(const struct paint *p, const struct tests_line *l, size_t width,
-			   int limit)
-{
-	struct value errors = view_sum(l->view, l->test, METRIC_ERRORS);
-	bool red = l->test->n_complete != l->test->n_started || (errors.known && errors.mean > 0);
-
-	if (red)
-		paint_ink(p, INK_RED);
-	fprintf(p->out, "%3u ", l->test->test);
-	put_short_title(p, l->test->title, width);
-	for (size_t k = 0; k < N_COLUMNS; k++) {
-		if (columns[k].drop >= limit)
-			continue;
-		fputc(' ', p->out);
-		put_text(p->out, columns[k].cell(l).text, columns[k].width);
-	}
-	if (red)
-		paint_ink(p, INK_NONE);
-	fputc('\n', p->out);
-}
-
-void paint_tests(const struct paint *p)
-{
+	const struct view *v = &s->p->view;
+	struct value errors = view_sum(v, t, METRIC_ERRORS);
+	struct section_row *row = section_row(s);
+	const char *end = strstr(t->title, " [");
+	struct cell *cell = row->cell;
 	struct hist latency;
-	size_t width;
-	int limit;
 
-	width = title_width(p, &limit);
-	paint_heading(
-	    p, "Tests",
-	    "  time/op: elapsed / ops, ± over iterations; p50, p99, max: one request;\n"
-	    "       ops: per iteration; calls, in-call: afpd's system calls and their time\n"
-	    "       (waits apart) per op; cnid: the CNID server's calls per op");
-	fputs("  # ", p->out);
-	put_text(p->out, "test", -(int)width);
-	for (size_t k = 0; k < N_COLUMNS; k++) {
-		if (columns[k].drop >= limit)
-			continue;
-		fputc(' ', p->out);
-		put_text(p->out, columns[k].head, columns[k].width);
-	}
-	fputc('\n', p->out);
-	for (size_t i = 0; i < p->view.n; i++) {
-		struct tests_line l = { &p->view, &p->view.test[i], &latency };
+	if (t->n_complete != t->n_started || (errors.known && errors.mean > 0))
+		row->ink = INK_RED;
+	/* "Open, stat and read [8,000 AFP ops]" -> without the bracket. */
+	snprintf(row->name, sizeof(row->name), "%.*s",
+		 end ? (int)(end - t->title) : (int)strlen(t->title), t->title);
+	cell[COL_NUMBER] = cell_test(t->test);
+	snprintf(cell[COL_NUMBER].text, sizeof(cell->text), "%3u", t->test);
+	cell[COL_ITERATIONS] = cell_iterations(t);
+	cell[COL_OPS] = tests_number(view_metric(v, t, METRIC_OPS), tests_whole);
+	tests_per_op(cell, v, t);
+	run_latency(v->run, t->test, -1, &latency);
+	cell[COL_P50] = cell_quantile(&latency, 0.5);
+	cell[COL_P99] = cell_quantile(&latency, 0.99);
+	cell[COL_MAX] = cell_quantile(&latency, 1);
+	cell[COL_OPS_S] = cell_ops_s(v, t);
+	cell[COL_MB_S] = cell_mb_s(v, t);
+	cell[COL_ERRORS] = tests_number(errors, tests_whole);
+}
 
-		run_latency(p->view.run, l.test->test, -1, &latency);
-		tests_put_test(p, &l, width, limit);
-	}
+int paint_tests(const struct paint *p)
+{
+	struct section s;
+
+	section_open(&s, p, &tests_section);
+	for (size_t i = 0; i < p->view.n; i++)
+		tests_put_test(&s, &p->view.test[i]);
+	return section_close(&s);
 }
 
 /* One AFP command over the whole run. */
@@ -221,17 +165,44 @@ struct total {
 	struct hist latency;
 };
 
-#define COMMANDS_WIDTH 88 /* of the table of commands with all its columns */
-
-static const struct {
-	const char *name;
-	double q;
-	bool always; /* in a narrow terminal, too */
-} quantiles[] = {
-	{ "p50", 0.5, true },      { "p95", 0.95, false }, { "p99", 0.99, true },
-	{ "p99.9", 0.999, false }, { "max", 1, true },
+enum {
+	CMD_CODE,
+	CMD_NAME,
+	CMD_COUNT,
+	CMD_ERRORS,
+	CMD_SHARE,
+	CMD_MEAN,
+	CMD_P50,
+	CMD_P95,
+	CMD_P99,
+	CMD_P999,
+	CMD_MAX
 };
-#define N_QUANTILES (sizeof(quantiles) / sizeof(quantiles[0]))
+
+static const struct section_column command_columns[] = {
+	[CMD_CODE] = { .head = GLUE GLUE "#", .name = "code" },
+	[CMD_NAME] = { .head = "command", .left = true, .width = 17 },
+	[CMD_COUNT] = { .head = "count", .width = 10 },
+	[CMD_ERRORS] = { .head = "errors" },
+	[CMD_SHARE] = { .head = "time%", .name = "time", .unit = "%" },
+	[CMD_MEAN] = { .head = "mean", .width = 7 },
+	[CMD_P50] = { .head = "p50", .width = 7 },
+	[CMD_P95] = { .head = "p95", .drop = 1, .width = 7 },
+	[CMD_P99] = { .head = "p99", .width = 7 },
+	[CMD_P999] = { .head = "p99.9", .name = "p999", .drop = 1, .width = 7 },
+	[CMD_MAX] = { .head = "max", .width = 7 },
+};
+
+static const struct section_type commands_section = {
+	.key = "commands",
+	.title = "AFP commands",
+	.rest = "  from request sent to last byte of the reply, most time first;\n"
+		"       time%: requests that were in flight together share the time",
+	SECTION_OF(command_columns),
+	.gap = 1,
+	.flush = true,
+	.silent = true,
+};
 
 static int tests_by_time(const void *a, const void *b)
 {
@@ -276,41 +247,38 @@ static int collect(struct total *by_code[256], const struct run_phase *phase)
 	return 0;
 }
 
-static void tests_put_command(const struct paint *p, const struct total *t, double share)
+static void tests_put_command(struct section *s, const struct total *t, double share)
 {
+	struct cell *cell = section_row(s)->cell;
 	const struct hist *h = &t->latency;
 
-	fprintf(p->out, "%3u %-17s %10s %6s", t->code, t->name, cell_count(h->n).text,
-		cell_count(t->errors).text);
-	put_text(p->out, cell_fixed(100 * share, 1).text, 6);
-	put_text(p->out, h->n ? cell_time(hist_mean(h)).text : "n/a", 8);
-	for (size_t i = 0; i < N_QUANTILES; i++) {
-		struct cell c = h->n ? cell_time((double)hist_quantile(h, quantiles[i].q))
-				     : cell_na();
-
-		if (p->width >= COMMANDS_WIDTH || quantiles[i].always)
-			put_text(p->out, c.text, 8);
-	}
-	fputc('\n', p->out);
+	cell[CMD_CODE] = cell_test(t->code);
+	snprintf(cell[CMD_CODE].text, sizeof(cell->text), "%3u", t->code);
+	cell[CMD_NAME] = cell_name(t->name);
+	cell[CMD_COUNT] = cell_count(h->n);
+	cell[CMD_ERRORS] = cell_count(t->errors);
+	cell[CMD_SHARE] = cell_fixed(100 * share, 1);
+	cell[CMD_MEAN] = h->n ? cell_time(hist_mean(h)) : cell_na();
+	cell[CMD_P50] = cell_quantile(h, 0.5);
+	cell[CMD_P95] = cell_quantile(h, 0.95);
+	cell[CMD_P99] = cell_quantile(h, 0.99);
+	cell[CMD_P999] = cell_quantile(h, 0.999);
+	cell[CMD_MAX] = cell_quantile(h, 1);
 }
 
-static void tests_put_commands(const struct paint *p, struct total *const *list, size_t n)
+static int tests_put_commands(const struct paint *p, struct total *const *list, size_t n)
 {
 	double all_ns = 0;
+	struct section s;
 
+	section_open(&s, p, &commands_section);
+	if (transfer_is_local(p->view.run))
+		section_title(&s, "System calls");
 	for (size_t i = 0; i < n; i++)
 		all_ns += list[i]->busy_ns;
-	paint_heading(p, transfer_is_local(p->view.run) ? "System calls" : "AFP commands",
-		      "  from request sent to last byte of the reply, most time first;\n"
-		      "       time%: requests that were in flight together share the time");
-	fprintf(p->out, "  # %-17s %10s %6s%6s%8s", "command", "count", "errors", "time%", "mean");
-	for (size_t i = 0; i < N_QUANTILES; i++) {
-		if (p->width >= COMMANDS_WIDTH || quantiles[i].always)
-			put_text(p->out, quantiles[i].name, 8);
-	}
-	fputc('\n', p->out);
 	for (size_t i = 0; i < n; i++)
-		tests_put_command(p, list[i], all_ns > 0 ? list[i]->busy_ns / all_ns : 0);
+		tests_put_command(&s, list[i], all_ns > 0 ? list[i]->busy_ns / all_ns : 0);
+	return section_close(&s);
 }
 
 int paint_commands(const struct paint *p)
@@ -333,7 +301,7 @@ int paint_commands(const struct paint *p)
 	}
 	if (!e && n) {
 		qsort(list, n, sizeof(list[0]), tests_by_time);
-		tests_put_commands(p, list, n);
+		e = tests_put_commands(p, list, n);
 	}
 	for (size_t i = 0; i < n; i++)
 		free(list[i]);

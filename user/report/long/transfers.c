@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* The two tables of a run of transfers: how fast each was, and at what cost. */
 #include "doctor/verdict.h"
-#include "report/grid.h"
+#include "report/section.h"
 #include "report/transfer.h"
 
 #include <errno.h>
@@ -29,16 +29,6 @@ static int line_make(struct transfers_line *out, const struct run *r, const stru
 	return e ? e : verdict_of(&out->v, r, phase);
 }
 
-static struct cell dash(void)
-{
-	return (struct cell) { "-" };
-}
-
-static struct cell cell_word(const char *text)
-{
-	return cell_text(text, 16);
-}
-
 /* How fast */
 
 enum {
@@ -54,12 +44,30 @@ enum {
 	COL_P99,
 	COL_REQUEST,
 	COL_REQUEST99,
-	COL_VERDICT,
-	N_COLS
+	COL_VERDICT
 };
 
-static const unsigned int drops[] = { COL_P95,       COL_MAX,     COL_P99,  COL_MIN,
-				      COL_REQUEST99, COL_REQUEST, COL_RANGE };
+static const struct section_column columns[] = {
+	[COL_SIZE] = { .head = "file" },
+	[COL_N] = { .head = "n" },
+	[COL_MEDIAN] = { .head = "median" },
+	[COL_RATE] = { .name = "rate" },
+	[COL_RANGE] = { .head = "95" GLUE "% range", .name = "range", .drop = 7 },
+	[COL_CV] = { .head = "CV" GLUE "%", .name = "cv", .unit = "%" },
+	[COL_MIN] = { .head = "min", .drop = 4 },
+	[COL_MAX] = { .head = "max", .drop = 2 },
+	[COL_P95] = { .head = "p95", .drop = 1 },
+	[COL_P99] = { .head = "p99", .drop = 3 },
+	[COL_REQUEST] = { .head = "request p50", .drop = 6 },
+	[COL_REQUEST99] = { .head = "request p99", .drop = 5 },
+	[COL_VERDICT] = { .head = "verdict", .left = true },
+};
+
+static const struct section_type speed_section = {
+	.key = "transfers",
+	.title = "Transfers",
+	SECTION_OF(columns),
+};
 
 /* "12", or "3/12" when some broke off. */
 static struct cell cell_n(const struct transfers_line *l)
@@ -72,6 +80,7 @@ static struct cell cell_n(const struct transfers_line *l)
 		begun += !t->sample[i].warmup;
 	if (begun == l->s.n && l->phase->complete)
 		return cell_fixed((double)l->s.n, 0);
+	c = cell_count(l->s.n);
 	snprintf(c.text, sizeof(c.text), "%zu/%zu", l->s.n, begun);
 	return c;
 }
@@ -83,10 +92,10 @@ static double transfers_rate(const struct transfers_line *l, double ns)
 
 static struct cell cell_range(const struct transfers_line *l)
 {
-	struct cell c;
+	struct cell c = { 0 };
 
 	if (!l->s.has_ci)
-		return dash();
+		return cell_dash();
 	snprintf(c.text, sizeof(c.text), "%.15s–%.15s",
 		 cell_rate(transfers_rate(l, l->s.ci_high)).text,
 		 cell_rate(transfers_rate(l, l->s.ci_low)).text);
@@ -103,42 +112,43 @@ static void request_cells(const struct transfers_line *l, struct cell *cell)
 	cell[COL_REQUEST99] = all.n ? cell_time((double)hist_quantile(&all, 0.99)) : cell_na();
 }
 
-static void size_cell(const struct transfers_line *l, struct cell *out)
+/* A new row with the size. */
+static struct cell *transfers_row(struct section *s, const struct transfers_line *l)
 {
+	struct section_row *row = section_row(s);
 	char text[RUN_SIZE_MAX];
 
-	snprintf(out->text, sizeof(out->text), "  %s", run_size(l->phase->transfer->size, text));
+	row->ink = l->phase->complete ? INK_NONE : INK_RED;
+	row->cell[0] = (struct cell) { .kind = CELL_COUNT, .unit = "B" };
+	row->cell[0].n = l->phase->transfer->size;
+	snprintf(row->cell[0].text, sizeof(row->cell[0].text), "  %s",
+		 run_size(l->phase->transfer->size, text));
+	return row->cell;
 }
 
-static int speed_row(struct grid *g, const struct transfers_line *l)
+static void speed_row(struct section *to, const struct transfers_line *l)
 {
-	struct grid_row *row = grid_row(g);
+	struct cell *cell = transfers_row(to, l);
 	const struct stats *s = &l->s;
-	struct cell *cell;
 
-	if (!row)
-		return -ENOMEM;
-	cell = row->cell;
-	row->ink = l->phase->complete ? INK_NONE : INK_RED;
-	size_cell(l, &cell[COL_SIZE]);
 	cell[COL_N] = cell_n(l);
-	cell[COL_VERDICT] = cell_word(l->phase->complete ? verdict_kinds[l->v.kind].words
-							 : "broke off");
+	cell[COL_VERDICT] = cell_text(
+	    l->phase->complete ? verdict_kinds[l->v.kind].words : "broke off", 16);
 	request_cells(l, cell);
 	for (size_t k = COL_MEDIAN; k <= COL_P99; k++)
 		cell[k] = cell_na();
 	if (!s->n)
-		return 0;
+		return;
+	cell[COL_MEDIAN] = cell_time(s->median);
 	snprintf(cell[COL_MEDIAN].text, sizeof(cell[COL_MEDIAN].text), "%s%.30s",
 		 l->v.unsteady ? UNSTEADY : "", cell_time(s->median).text);
 	cell[COL_RATE] = cell_rate(transfers_rate(l, s->median));
 	cell[COL_RANGE] = cell_range(l);
-	cell[COL_CV] = s->n > 1 ? cell_fixed(100 * s->cv, 1) : dash();
+	cell[COL_CV] = s->n > 1 ? cell_fixed(100 * s->cv, 1) : cell_dash();
 	cell[COL_MIN] = cell_time(s->min);
 	cell[COL_MAX] = cell_time(s->max);
-	cell[COL_P95] = s->n >= MANY ? cell_time(s->p95) : dash();
-	cell[COL_P99] = s->n >= MANY ? cell_time(s->p99) : dash();
-	return 0;
+	cell[COL_P95] = s->n >= MANY ? cell_time(s->p95) : cell_dash();
+	cell[COL_P99] = s->n >= MANY ? cell_time(s->p99) : cell_dash();
 }
 
 /* At what cost */
@@ -156,32 +166,48 @@ enum {
 	COST_NULL,
 	COST_ON_CLIENT,
 	COST_TIME,
-	COST_IDLE = COST_TIME + ACCOUNT_N_COLUMNS,
-	N_COSTS
+	COST_IDLE = COST_TIME + ACCOUNT_N_COLUMNS
 };
 
 /* Left out last: the columns that show who uses the time, client CPU and run queue. */
-static const unsigned int cost_drops[] = { COST_RANGE,
-					   COST_TIME + ACCOUNT_LOG,
-					   COST_TIME + ACCOUNT_LOCK,
-					   COST_TIME + ACCOUNT_OTHER,
-					   COST_TIME + ACCOUNT_CNID,
-					   COST_TIME + ACCOUNT_NET,
-					   COST_SYNC,
-					   COST_READ,
-					   COST_WRITE,
-					   COST_SENDFILE,
-					   COST_NULL,
-					   COST_CALLS,
-					   COST_TIME + ACCOUNT_RUNQ,
-					   COST_ON_CLIENT };
+static const struct section_column cost_columns[] = {
+	[COST_SIZE] = { .head = "file" },
+	[COST_CLIENT] = { .name = "client_cpu_per_gb" },
+	[COST_SERVER] = { .name = "afpd_cpu_per_gb" },
+	[COST_CALLS] = { .name = "calls_per_mb", .drop = 12 },
+	[COST_SENDFILE] = { .head = "send- file", .name = "sendfile", .drop = 10 },
+	[COST_READ] = { .head = "read", .drop = 8 },
+	[COST_WRITE] = { .head = "write", .drop = 9 },
+	[COST_RANGE] = { .head = "copy range", .drop = 1 },
+	[COST_SYNC] = { .head = "fsync", .drop = 7 },
+	[COST_NULL] = { .head = "null peer", .unit = "%", .drop = 11 },
+	[COST_ON_CLIENT] = { .head = "client CPU", .name = "client_cpu", .unit = "%", .drop = 14 },
+	[COST_TIME + ACCOUNT_LOG] = { .drop = 2 },
+	[COST_TIME + ACCOUNT_LOCK] = { .drop = 3 },
+	[COST_TIME + ACCOUNT_OTHER] = { .drop = 4 },
+	[COST_TIME + ACCOUNT_CNID] = { .drop = 5 },
+	[COST_TIME + ACCOUNT_NET] = { .head = "net", .drop = 6 },
+	[COST_TIME + ACCOUNT_RUNQ] = { .drop = 13 },
+	[COST_IDLE] = { .head = "idle", .unit = "%" },
+};
+
+static const struct section_type cost_section = {
+	.key = "transfer_cost",
+	.title = "What a transfer costs",
+	.rest = "  sendfile, read, write: bytes of the file by these calls\n"
+		"       of afpd for each byte moved; fsync: of one iteration; then % of the\n"
+		"       time: the same against a server that stores nothing (null peer;\n"
+		"       void: it was slower), the client's CPU, afpd's requests; idle: afpd\n"
+		"       without one",
+	SECTION_OF(cost_columns),
+};
 
 /* Seconds of CPU for a gigabyte. */
 static struct cell per_giga(const struct transfers_line *l, struct amount ns)
 {
 	if (!ns.known || !l->c.bytes.known || l->c.bytes.v <= 0)
 		return cell_na();
-	return ns.v > 0 ? cell_time(ns.v / (l->c.bytes.v / l->unit.giga)) : dash();
+	return ns.v > 0 ? cell_time(ns.v / (l->c.bytes.v / l->unit.giga)) : cell_zero();
 }
 
 /* How often each byte went this way. */
@@ -189,7 +215,7 @@ static struct cell times_moved(const struct transfers_line *l, uint64_t bytes)
 {
 	if (!l->c.has_files || !l->c.bytes.known || l->c.bytes.v <= 0)
 		return cell_na();
-	return bytes ? cell_fixed((double)bytes / l->c.bytes.v, 2) : dash();
+	return bytes ? cell_fixed((double)bytes / l->c.bytes.v, 2) : cell_zero();
 }
 
 static struct cell percent(const struct transfers_line *l, bool known, double ns)
@@ -197,21 +223,15 @@ static struct cell percent(const struct transfers_line *l, bool known, double ns
 	if (!known || !l->c.elapsed.known || l->c.elapsed.v <= 0)
 		return cell_na();
 	if (ns <= 0)
-		return dash();
+		return cell_zero();
 	return cell_fixed(100 * ns / l->c.elapsed.v, 1);
 }
 
-static int cost_row(struct grid *g, const struct transfers_line *l)
+static void cost_row(struct section *s, const struct transfers_line *l)
 {
-	struct grid_row *row = grid_row(g);
 	const struct transfer_cost *c = &l->c;
-	struct cell *cell;
+	struct cell *cell = transfers_row(s, l);
 
-	if (!row)
-		return -ENOMEM;
-	cell = row->cell;
-	row->ink = l->phase->complete ? INK_NONE : INK_RED;
-	size_cell(l, &cell[COST_SIZE]);
 	cell[COST_CLIENT] = per_giga(l, c->client_cpu);
 	cell[COST_SERVER] = per_giga(l, c->server_cpu);
 	cell[COST_CALLS] = c->calls.known && c->bytes.known && c->bytes.v > 0
@@ -224,11 +244,11 @@ static int cost_row(struct grid *g, const struct transfers_line *l)
 	cell[COST_SYNC] = cell_na();
 	if (c->has_files && l->s.n)
 		cell[COST_SYNC] = c->sync_ns ? cell_time((double)c->sync_ns / (double)l->s.n)
-					     : dash();
-	cell[COST_NULL] = dash();
+					     : cell_zero();
+	cell[COST_NULL] = cell_dash();
 	if (l->phase->transfer->null_ns && l->s.median > 0)
 		cell[COST_NULL] = l->v.known[FIGURE_NULL_PEER] && !verdict_has_null(&l->v)
-				      ? cell_word("void")
+				      ? cell_name("void")
 				      : cell_fixed(100 * (double)l->phase->transfer->null_ns /
 						       l->s.median,
 						   0);
@@ -236,36 +256,28 @@ static int cost_row(struct grid *g, const struct transfers_line *l)
 	for (size_t i = 0; i < ACCOUNT_N_COLUMNS; i++)
 		cell[COST_TIME + i] = percent(l, c->has_times, (double)c->column[i]);
 	cell[COST_IDLE] = percent(l, c->has_times, c->elapsed.v - c->busy);
-	return 0;
 }
 
 /* Both tables */
 
-/* "Read, requests of at most 1 MiB, 4 under way, sparse file" */
-static int work_head(struct grid *g, const struct run_transfer *t)
+/* "Read, requests of at most 1 MiB, 4 under way, sparse file"; how: what stands after the comma. */
+static void work_head(struct section *s, const struct run_transfer *t, bool how)
 {
 	char chunk[RUN_SIZE_MAX];
-	int e = g->n_rows ? grid_text(g, INK_NONE, "%s", "") : 0;
 
-	if (e)
-		return e;
-	if (!t->requests)
-		return grid_text(g, INK_BOLD, "  %s", t->work);
-	return grid_text(g, INK_BOLD, "  %s, requests of at most %s, %u under way%s%s%s", t->work,
-			 run_size(t->chunk, chunk), t->window,
-			 t->dropped ? ", data dropped unread" : "",
-			 t->sparse ? ", sparse file" : "", t->own_file ? "" : ", an existing file");
+	if (s->n_rows)
+		section_text(s, INK_NONE, "%s", "");
+	if (!t->requests || !how)
+		section_text(s, INK_BOLD, "  %s", t->work);
+	else
+		section_text(
+		    s, INK_BOLD, "  %s, requests of at most %s, %u under way%s%s%s", t->work,
+		    run_size(t->chunk, chunk), t->window, t->dropped ? ", data dropped unread" : "",
+		    t->sparse ? ", sparse file" : "", t->own_file ? "" : ", an existing file");
 }
 
-/* The transfer of a work with the largest requests, for "requests of at most". */
-static const struct run_transfer *of_work(const struct run *r, const char *work)
-{
-	return transfer_largest(r, work, false)->transfer;
-}
-
-static int transfers_fill(struct grid *g, const struct run *r,
-			  int (*row)(struct grid *g, const struct transfers_line *l),
-			  int (*head)(struct grid *g, const struct run_transfer *t))
+static int transfers_fill(struct section *s, const struct run *r,
+			  void (*row)(struct section *s, const struct transfers_line *l))
 {
 	const char *work = NULL;
 	struct transfers_line l;
@@ -278,135 +290,96 @@ static int transfers_fill(struct grid *g, const struct run *r,
 				work = NULL;
 		if (!work)
 			continue;
-		e = head(g, of_work(r, work));
+		/* That with the largest requests, for "requests of at most". */
+		work_head(s, transfer_largest(r, work, false)->transfer, row == speed_row);
 		for (size_t i = k; i < r->n_phases && !e; i++) {
 			if (strcmp(r->phase[i]->transfer->work, work))
 				continue;
 			e = line_make(&l, r, r->phase[i]);
-			e = e ? e : row(g, &l);
+			if (!e)
+				row(s, &l);
 		}
 	}
 	return e;
 }
 
 /* Explains the sign at a median, if one was printed. */
-static void put_unsteady(const struct paint *p, const struct grid *g)
+static void put_unsteady(struct section *s)
 {
-	for (size_t i = 0; i < g->n_rows; i++) {
-		if (strncmp(g->row[i].cell[COL_MEDIAN].text, UNSTEADY, strlen(UNSTEADY)))
+	for (size_t i = 0; i < s->n_rows; i++) {
+		if (strncmp(s->row[i].cell[COL_MEDIAN].text, UNSTEADY, strlen(UNSTEADY)))
 			continue;
-		put_indented(p->out, "  " UNSTEADY,
-			     "unsteady: the standard deviation is more than 30 % of the mean; its "
+		section_below(s);
+		section_indented(s, "  " UNSTEADY, 4);
+		section_more(s,
+			     "unsteady: the standard deviation is more than 30 %% of the mean; its "
 			     "median and its verdict may differ in the next run (more iterations: "
-			     "-n; fewer other programs)",
-			     4, p->width);
+			     "-n; fewer other programs)");
 		return;
 	}
 }
 
 static int put_speed(const struct paint *p)
 {
-	static const char *const heads[N_COLS] = {
-		"file", "n",   "median", NULL,          "95" GLUE "% range", "CV" GLUE "%", "min",
-		"max",  "p95", "p99",    "request p50", "request p99",       "verdict",
-	};
 	struct transfer_unit u = transfer_unit(p->view.run);
-	struct grid g = { .n_columns = N_COLS, .gap = 2 };
 	char rate_head[16], rest[512];
-	int e;
+	struct section s;
+	int e, ret;
 
-	for (size_t k = 0; k < N_COLS; k++)
-		g.column[k].head = heads[k];
+	section_open(&s, p, &speed_section);
 	snprintf(rate_head, sizeof(rate_head), "%s/s", u.mb);
-	g.column[COL_RATE].head = rate_head;
-	g.column[COL_VERDICT].left = true;
-	e = transfers_fill(&g, p->view.run, speed_row, work_head);
-	if (!e) {
-		snprintf(
-		    rest, sizeof(rest),
-		    "  time of one iteration, warm-ups left out; %s/s, range: of the median\n"
-		    "       (binomial confidence interval, from 6 iterations on); p95, p99: from\n"
-		    "       %u on; request: request sent to last byte of its reply",
-		    u.mb, MANY);
-		paint_heading(p, "Transfers", rest);
-		grid_fit(&g, p->width, drops, sizeof(drops) / sizeof(drops[0]));
-		grid_put(&g, p);
-		put_unsteady(p, &g);
-	}
-	grid_clear(&g);
-	return e;
+	s.column[COL_RATE].head = s.column[COL_RATE].unit = rate_head;
+	snprintf(rest, sizeof(rest),
+		 "  time of one iteration, warm-ups left out; %s/s, range: of the median\n"
+		 "       (binomial confidence interval, from 6 iterations on); p95, p99: from\n"
+		 "       %u on; request: request sent to last byte of its reply",
+		 u.mb, MANY);
+	s.rest = rest;
+	e = transfers_fill(&s, p->view.run, speed_row);
+	put_unsteady(&s);
+	ret = section_close(&s);
+	return e ? e : ret;
 }
 
-static int plain_head(struct grid *g, const struct run_transfer *t)
+/* Columns that hold only n/a or "-" are hidden, but for those that tell most. */
+static void cost_hide(struct section *s, bool local)
 {
-	int e = g->n_rows ? grid_text(g, INK_NONE, "%s", "") : 0;
-
-	return e ? e : grid_text(g, INK_BOLD, "  %s", t->work);
+	for (size_t k = COST_RANGE; k < COST_IDLE; k++)
+		if (k != COST_SYNC && k != COST_ON_CLIENT && k != COST_TIME + ACCOUNT_USER &&
+		    k != COST_TIME + ACCOUNT_CALLS && k != COST_TIME + ACCOUNT_DISK)
+			section_hide_empty(s, k, k + 1);
+	for (size_t k = COST_SERVER; k < s->n_columns && local; k++)
+		s->column[k].off |= k != COST_ON_CLIENT;
 }
-
-/* Hides a column that holds only n/a or "-". */
-static void hide_empty(struct grid *g, size_t k)
-{
-	for (size_t i = 0; i < g->n_rows; i++)
-		if (!g->row[i].text && strcmp(g->row[i].cell[k].text, "-") &&
-		    strcmp(g->row[i].cell[k].text, "n/a"))
-			return;
-	g->column[k].off = true;
-}
-
-static void cost_columns(struct grid *g, const struct transfer_unit *u, char per[2][24])
-{
-	snprintf(per[0], 24, "calls /%s", u->mb);
-	snprintf(per[1], 24, "afpd CPU/%s", u->gb);
-	g->column[COST_SIZE].head = "file";
-	g->column[COST_SERVER].head = per[1];
-	g->column[COST_CALLS].head = per[0];
-	g->column[COST_SENDFILE].head = "send- file";
-	g->column[COST_READ].head = "read";
-	g->column[COST_WRITE].head = "write";
-	g->column[COST_RANGE].head = "copy range";
-	g->column[COST_SYNC].head = "fsync";
-	g->column[COST_NULL].head = "null peer";
-	g->column[COST_ON_CLIENT].head = "client CPU";
-	for (size_t i = 0; i < ACCOUNT_N_COLUMNS; i++)
-		g->column[COST_TIME + i].head = account_columns[i].text;
-	g->column[COST_TIME + ACCOUNT_NET].head = "net";
-	g->column[COST_IDLE].head = "idle";
-}
-
-static const char cost_text[] =
-    "  sendfile, read, write: bytes of the file by these calls\n"
-    "       of afpd for each byte moved; fsync: of one iteration; then % of the\n"
-    "       time: the same against a server that stores nothing (null peer;\n"
-    "       void: it was slower), the client's CPU, afpd's requests; idle: afpd\n"
-    "       without one";
-static const char local_text[] = "  this program's CPU time, and its % of the time";
 
 static int transfers_put_cost(const struct paint *p)
 {
 	struct transfer_unit u = transfer_unit(p->view.run);
-	struct grid g = { .n_columns = N_COSTS, .gap = 2 };
 	bool local = transfer_is_local(p->view.run);
 	char per[2][24], client[24];
-	int e;
+	struct section s;
+	int e, ret;
 
-	cost_columns(&g, &u, per);
+	section_open(&s, p, &cost_section);
+	snprintf(per[0], sizeof(per[0]), "calls /%s", u.mb);
+	snprintf(per[1], sizeof(per[1]), "afpd CPU/%s", u.gb);
 	snprintf(client, sizeof(client), "client CPU/%s", u.gb);
-	g.column[COST_CLIENT].head = client;
-	e = transfers_fill(&g, p->view.run, cost_row, plain_head);
-	for (size_t k = COST_RANGE; k < COST_IDLE && !e; k++)
-		if (k != COST_SYNC && k != COST_ON_CLIENT && k != COST_TIME + ACCOUNT_USER &&
-		    k != COST_TIME + ACCOUNT_CALLS && k != COST_TIME + ACCOUNT_DISK)
-			hide_empty(&g, k);
-	for (size_t k = COST_SERVER; k < N_COSTS && local; k++)
-		g.column[k].off |= k != COST_ON_CLIENT;
-	if (!e) {
-		paint_heading(p, "What a transfer costs", local ? local_text : cost_text);
-		grid_fit(&g, p->width, cost_drops, sizeof(cost_drops) / sizeof(cost_drops[0]));
-		grid_put(&g, p);
+	s.column[COST_CALLS].head = per[0];
+	s.column[COST_SERVER].head = per[1];
+	s.column[COST_CLIENT].head = client;
+	for (size_t i = 0; i < ACCOUNT_N_COLUMNS; i++) {
+		struct section_column *column = &s.column[COST_TIME + i];
+
+		column->head = column->head ? column->head : account_columns[i].text;
+		column->name = account_columns[i].key;
+		column->unit = "%";
 	}
-	grid_clear(&g);
-	return e;
+	if (local)
+		s.rest = "  this program's CPU time, and its % of the time";
+	e = transfers_fill(&s, p->view.run, cost_row);
+	cost_hide(&s, local);
+	ret = section_close(&s);
+	return e ? e : ret;
 }
 
 int paint_transfers(const struct paint *p)

@@ -1,12 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* Where the time of transfers goes, and what limits them, as text. */
 #include "doctor/verdict.h"
-#include "report/cell.h"
-#include "report/paint.h"
+#include "report/section.h"
 #include "report/transfer.h"
 
 #include <errno.h>
-#include <stdlib.h>
 #include <string.h>
 
 #define INDENT     13
@@ -14,96 +12,92 @@
 #define N_SHARES   (ACCOUNT_N_COLUMNS + 1)
 #define SHARE_IDLE ACCOUNT_N_COLUMNS
 
-/* A text within which no line may end. */
-static void verdicts_print_glued(FILE *to, const char *text)
+static const struct section_type verdicts_section = {
+	.key = "verdicts",
+	.title = "What holds it up",
+	.rest = "  per work, its largest file, then where the time went (client\n"
+		"       and server work at the same time: no need to add up to 100 %)",
+};
+
+/* No line ends between a number and its per cent sign. */
+static void verdicts_say(struct section *s, char *text)
 {
-	for (; *text; text++)
-		fputc(*text == ' ' ? GLUE[0] : *text, to);
+	for (char *at = text; (at = strstr(at, " %"));)
+		*at = GLUE[0];
+	section_more(s, "%s", text);
 }
 
-/* The same for a number and its per cent sign only. */
-static void print_tight(FILE *to, const char *text)
-{
-	for (; *text; text++)
-		fputc(*text == ' ' && text[1] == '%' ? GLUE[0] : *text, to);
-}
-
-static void print_shares(FILE *to, const struct transfer_cost *c)
+static void verdicts_say_shares(struct section *s, const struct transfer_cost *c)
 {
 	double share[N_SHARES];
 	const char *comma = "";
+	char glued[32];
 
 	for (size_t i = 0; i < ACCOUNT_N_COLUMNS; i++)
 		share[i] = 100 * (double)c->column[i] / c->elapsed.v;
 	share[SHARE_IDLE] = 100 * (c->elapsed.v - c->busy) / c->elapsed.v;
 	for (size_t n = 0; n < N_SHARES; n++) {
+		const char *name = "without a request";
 		size_t most = 0;
 
 		for (size_t i = 1; i < N_SHARES; i++)
 			most = share[i] > share[most] ? i : most;
 		if (share[most] < LEAST_TOLD)
 			break;
-		fputs(comma, to);
-		verdicts_print_glued(to, most == SHARE_IDLE ? "without a request"
-							    : account_columns[most].text);
-		fprintf(to, GLUE "%.1f" GLUE "%%", share[most]);
+		if (most != SHARE_IDLE)
+			name = account_columns[most].text;
+		section_more(s, "%s%s" GLUE "%.1f" GLUE "%%", comma,
+			     text_glued(glued, sizeof(glued), name), share[most]);
 		comma = ", ";
 		share[most] = 0;
 	}
 }
 
-static void verdicts_print_client(FILE *to, const struct transfer_cost *c)
+static void verdicts_say_client(struct section *s, const struct transfer_cost *c)
 {
 	if (!c->client_cpu.known || c->elapsed.v <= 0) {
-		fputs(" the client's CPU time n/a;", to);
+		section_more(s, " the client's CPU time n/a;");
 		return;
 	}
-	fprintf(to, " the client on a CPU" GLUE "%.1f" GLUE "%%",
-		100 * c->client_cpu.v / c->elapsed.v);
+	section_more(s, " the client on a CPU" GLUE "%.1f" GLUE "%%",
+		     100 * c->client_cpu.v / c->elapsed.v);
 	if (c->client_runq.known && 100 * c->client_runq.v / c->elapsed.v >= LEAST_TOLD)
-		fprintf(to, ", waiting for one" GLUE "%.1f" GLUE "%%",
-			100 * c->client_runq.v / c->elapsed.v);
-	fputc(';', to);
+		section_more(s, ", waiting for one" GLUE "%.1f" GLUE "%%",
+			     100 * c->client_runq.v / c->elapsed.v);
+	section_more(s, ";");
 }
 
 /* "64 MiB in 18.2ms: client's CPU 30.1 %; afpd: in calls 45.2 %, ..." */
-static int verdicts_put_time(const struct paint *p, const struct run_phase *phase)
+static int verdicts_put_time(struct section *s, const struct run_phase *phase)
 {
-	char *text = NULL, size[RUN_SIZE_MAX];
+	char size[RUN_SIZE_MAX], glued[RUN_SIZE_MAX];
 	struct transfer_cost c;
-	struct stats s;
-	size_t len;
-	FILE *to;
+	struct stats stats;
 
-	if (transfer_stats(phase->transfer, &s))
-		return -ENOMEM;
-	to = open_memstream(&text, &len);
-	if (!to)
+	if (transfer_stats(phase->transfer, &stats))
 		return -ENOMEM;
 	transfer_cost(phase, &c);
-	verdicts_print_glued(to, run_size(phase->transfer->size, size));
-	fprintf(to, " in %s:", cell_time(s.median).text);
-	verdicts_print_client(to, &c);
-	fputs(" afpd: ", to);
+	section_indented(s, "", INDENT);
+	section_more(
+	    s, "%s in %s:", text_glued(glued, sizeof(glued), run_size(phase->transfer->size, size)),
+	    cell_time(stats.median).text);
+	verdicts_say_client(s, &c);
+	section_more(s, " afpd: ");
 	if (c.has_times && c.elapsed.v > 0)
-		print_shares(to, &c);
+		verdicts_say_shares(s, &c);
 	else
-		fprintf(to, "n/a (%s)", rungs_why(p->view.run, "requests"));
-	if (fclose(to)) {
-		free(text);
-		return -ENOMEM;
-	}
-	put_indented(p->out, "", text, INDENT, p->width);
-	free(text);
+		section_more(s, "n/a (%s)", rungs_why(s->p->view.run, "requests"));
 	return 0;
 }
 
 /* ". Other sizes: 2 mixed, 1 client-bound" */
-static int print_others(FILE *to, const struct run *r, const struct run_phase *largest)
+static int verdicts_say_others(struct section *s, const struct run *r,
+			       const struct run_phase *largest)
 {
 	size_t n[VERDICT_N_KINDS] = { 0 };
 	const char *gap = ". Other sizes: ";
 	struct verdict v;
+	char glued[32];
 
 	for (size_t i = 0; i < r->n_phases; i++) {
 		if (r->phase[i] == largest ||
@@ -116,89 +110,68 @@ static int print_others(FILE *to, const struct run *r, const struct run_phase *l
 	for (size_t k = 0; k < VERDICT_N_KINDS; k++) {
 		if (!n[k])
 			continue;
-		fprintf(to, "%s%zu" GLUE, gap, n[k]);
-		verdicts_print_glued(to, verdict_kinds[k].words);
+		section_more(s, "%s%zu" GLUE "%s", gap, n[k],
+			     text_glued(glued, sizeof(glued), verdict_kinds[k].words));
 		gap = ", ";
 	}
 	return 0;
 }
 
 /* A line for all works together. */
-static int verdicts_put_all(const struct paint *p)
+static int verdicts_put_all(struct section *s)
 {
 	struct verdict all;
-	char *text = NULL;
-	size_t len;
-	FILE *to;
 
-	if (verdict_of_run(&all, p->view.run))
+	if (verdict_of_run(&all, s->p->view.run))
 		return -ENOMEM;
-	to = open_memstream(&text, &len);
-	if (!to)
-		return -ENOMEM;
-	print_tight(to, all.text);
-	if (fclose(to)) {
-		free(text);
-		return -ENOMEM;
-	}
-	put_indented(p->out, "  all", text, INDENT, p->width);
-	free(text);
+	section_indented(s, "  all", INDENT);
+	verdicts_say(s, all.text);
 	return 0;
 }
 
-static int verdicts_put_work(const struct paint *p, const char *work)
+static int verdicts_put_work(struct section *s, const char *work)
 {
-	const struct run_phase *phase = transfer_largest(p->view.run, work, true);
-	char *text = NULL, label[INDENT + 16], size[RUN_SIZE_MAX];
+	const struct run *r = s->p->view.run;
+	const struct run_phase *phase = transfer_largest(r, work, true);
+	char label[INDENT + 16], size[RUN_SIZE_MAX], glued[RUN_SIZE_MAX];
 	struct verdict v;
-	size_t len;
-	FILE *to;
-	int e;
 
 	if (!phase)
-		phase = transfer_largest(p->view.run, work, false);
-	if (verdict_of(&v, p->view.run, phase))
+		phase = transfer_largest(r, work, false);
+	if (verdict_of(&v, r, phase))
 		return -ENOMEM;
-	to = open_memstream(&text, &len);
-	if (!to)
-		return -ENOMEM;
-	verdicts_print_glued(to, run_size(phase->transfer->size, size));
-	fprintf(to, " %s: ", verdict_kinds[v.kind].words);
-	print_tight(to, v.text);
-	e = print_others(to, p->view.run, phase);
-	if (fclose(to) || e) {
-		free(text);
-		return -ENOMEM;
-	}
 	snprintf(label, sizeof(label), "  %s", work);
-	put_indented(p->out, label, text, INDENT, p->width);
-	free(text);
+	section_indented(s, label, INDENT);
+	section_more(
+	    s, "%s %s: ", text_glued(glued, sizeof(glued), run_size(phase->transfer->size, size)),
+	    verdict_kinds[v.kind].words);
+	verdicts_say(s, v.text);
+	if (verdicts_say_others(s, r, phase))
+		return -ENOMEM;
 	/* Without a server the verdict has said it all. */
-	if (transfer_is_local(p->view.run))
+	if (transfer_is_local(r) || (!v.known[FIGURE_CLIENT_CPU] && !v.known[FIGURE_SERVER_CPU]))
 		return 0;
-	return v.known[FIGURE_CLIENT_CPU] || v.known[FIGURE_SERVER_CPU]
-		   ? verdicts_put_time(p, phase)
-		   : 0;
+	return verdicts_put_time(s, phase);
 }
 
 int paint_verdicts(const struct paint *p)
 {
 	const struct run *r = p->view.run;
-	int e;
+	struct section s;
+	int e = 0, ret;
 
-	paint_heading(p, "What holds it up",
-		      transfer_is_local(r)
-			  ? "  per work, its largest file: this program and the file system"
-			  : "  per work, its largest file, then where the time went (client\n"
-			    "       and server work at the same time: no need to add up to 100 %)");
-	for (size_t i = 0; i < r->n_phases; i++) {
+	section_open(&s, p, &verdicts_section);
+	if (transfer_is_local(r))
+		s.rest = "  per work, its largest file: this program and the file system";
+	for (size_t i = 0; i < r->n_phases && !e; i++) {
 		bool seen = false;
 
 		for (size_t k = 0; k < i; k++)
 			seen |= !strcmp(r->phase[k]->transfer->work, r->phase[i]->transfer->work);
-		e = seen ? 0 : verdicts_put_work(p, r->phase[i]->transfer->work);
-		if (e)
-			return e;
+		e = seen ? 0 : verdicts_put_work(&s, r->phase[i]->transfer->work);
 	}
-	return r->n_phases > 1 ? verdicts_put_all(p) : 0;
+	if (!e && r->n_phases > 1)
+		e = verdicts_put_all(&s);
+	ret = section_close(&s);
+	return e ? e : ret;
 }

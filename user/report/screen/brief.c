@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* The end of a report on transfers: the conclusion, and what to do next. */
 #include "doctor/verdict.h"
-#include "report/cell.h"
-#include "report/paint.h"
+#include "report/section.h"
 #include "report/transfer.h"
 #include "run/tcp.h"
 
@@ -21,55 +20,56 @@ struct brief {
 	struct verdict v;
 };
 
-static void print_rate(FILE *to, const struct brief *b)
+static void print_rate(struct section *s, const struct brief *b)
 {
 	double per_s = b->s.median > 0 ? (double)b->phase->transfer->moved * 1e9 / b->s.median : 0;
 	struct transfer_unit u = transfer_unit(b->run);
 
-	fprintf(to, "%s" GLUE "%s/s", cell_rate(per_s / u.mega).text, u.mb);
+	section_more(s, "%s" GLUE "%s/s", cell_rate(per_s / u.mega).text, u.mb);
 	if (per_s < SLOW)
-		fprintf(to, GLUE "(%.3g" GLUE "Mbit/s)", per_s * 8 / 1e6);
+		section_more(s, GLUE "(%.3g" GLUE "Mbit/s)", per_s * 8 / 1e6);
 }
 
-static void print_figure(FILE *to, const struct brief *b, const char *what, enum verdict_figure f)
+static void print_figure(struct section *s, const struct brief *b, const char *what,
+			 enum verdict_figure f)
 {
 	if (b->v.known[f])
-		fprintf(to, ": %s %.0f" GLUE "%%", what, 100 * b->v.figure[f]);
+		section_more(s, ": %s %.0f" GLUE "%%", what, 100 * b->v.figure[f]);
 }
 
-static void brief_print_client(FILE *to, const struct brief *b)
+static void brief_print_client(struct section *s, const struct brief *b)
 {
 	if (transfer_is_local(b->run))
-		print_figure(to, b, "this program's CPU", FIGURE_CLIENT_CPU);
+		print_figure(s, b, "this program's CPU", FIGURE_CLIENT_CPU);
 	else if (b->v.figure[FIGURE_CLIENT_RUN] < 0.8 && verdict_has_null(&b->v))
-		print_figure(to, b, "the same against a server that stores nothing takes",
+		print_figure(s, b, "the same against a server that stores nothing takes",
 			     FIGURE_NULL_PEER);
 	else
-		print_figure(to, b, "the client's CPU", FIGURE_CLIENT_CPU);
+		print_figure(s, b, "the client's CPU", FIGURE_CLIENT_CPU);
 }
 
-static void print_disk(FILE *to, const struct brief *b)
+static void print_disk(struct section *s, const struct brief *b)
 {
 	if (transfer_is_local(b->run)) {
-		print_figure(to, b, "waiting for the file system", FIGURE_WAITING);
+		print_figure(s, b, "waiting for the file system", FIGURE_WAITING);
 		return;
 	}
-	print_figure(to, b, "the server waits for its disk", FIGURE_SERVER_DISK);
+	print_figure(s, b, "the server waits for its disk", FIGURE_SERVER_DISK);
 	if (b->c.has_files && b->c.sync_ns && b->c.elapsed.v > 0)
-		fprintf(to, " (fsync" GLUE "%.0f" GLUE "%%)",
-			100 * (double)b->c.sync_ns / b->c.elapsed.v);
+		section_more(s, " (fsync" GLUE "%.0f" GLUE "%%)",
+			     100 * (double)b->c.sync_ns / b->c.elapsed.v);
 }
 
-static void print_queue(FILE *to, const struct brief *b)
+static void print_queue(struct section *s, const struct brief *b)
 {
 	if (b->v.figure[FIGURE_SERVER_RUNQ] > b->v.figure[FIGURE_CLIENT_RUNQ])
-		print_figure(to, b, "afpd waits for a CPU", FIGURE_SERVER_RUNQ);
+		print_figure(s, b, "afpd waits for a CPU", FIGURE_SERVER_RUNQ);
 	else
-		print_figure(to, b, "the client waits for a CPU", FIGURE_CLIENT_RUNQ);
+		print_figure(s, b, "the client waits for a CPU", FIGURE_CLIENT_RUNQ);
 }
 
 /* Where no figure reaches a threshold: the largest one. */
-static void print_largest(FILE *to, const struct brief *b)
+static void print_largest(struct section *s, const struct brief *b)
 {
 	static const struct {
 		enum verdict_figure figure;
@@ -87,40 +87,40 @@ static void print_largest(FILE *to, const struct brief *b)
 	for (size_t i = 1; i < sizeof(parts) / sizeof(parts[0]); i++)
 		if (b->v.figure[parts[i].figure] > b->v.figure[parts[most].figure])
 			most = i;
-	print_figure(to, b, parts[most].what, parts[most].figure);
+	print_figure(s, b, parts[most].what, parts[most].figure);
 }
 
 /* The one figure that shows it. */
-static void print_because(FILE *to, const struct brief *b)
+static void print_because(struct section *s, const struct brief *b)
 {
 	switch (b->v.kind) {
 	case VERDICT_CLIENT:
-		brief_print_client(to, b);
+		brief_print_client(s, b);
 		break;
 	case VERDICT_DISK:
-		print_disk(to, b);
+		print_disk(s, b);
 		break;
 	case VERDICT_SERVER_CPU:
-		print_figure(to, b, "afpd's CPU", FIGURE_SERVER_CPU);
+		print_figure(s, b, "afpd's CPU", FIGURE_SERVER_CPU);
 		break;
 	case VERDICT_CPU_QUEUE:
-		print_queue(to, b);
+		print_queue(s, b);
 		break;
 	case VERDICT_LATENCY:
-		print_figure(to, b, "round trips", FIGURE_ROUND_TRIPS);
+		print_figure(s, b, "round trips", FIGURE_ROUND_TRIPS);
 		break;
 	case VERDICT_NETWORK:
 		if (b->v.known[FIGURE_PATH_BUSY] &&
 		    b->v.figure[FIGURE_PATH_BUSY] >= b->v.figure[FIGURE_QUEUE] - 0.2)
-			print_figure(to, b, "the path is busy", FIGURE_PATH_BUSY);
+			print_figure(s, b, "the path is busy", FIGURE_PATH_BUSY);
 		else
-			print_figure(to, b, "a queue's part of the round-trip time", FIGURE_QUEUE);
+			print_figure(s, b, "a queue's part of the round-trip time", FIGURE_QUEUE);
 		break;
 	case VERDICT_TURNS:
-		print_figure(to, b, "the server works", FIGURE_SERVER_BUSY);
+		print_figure(s, b, "the server works", FIGURE_SERVER_BUSY);
 		break;
 	default:
-		print_largest(to, b);
+		print_largest(s, b);
 	}
 }
 
@@ -197,39 +197,37 @@ static const char *advice(const struct brief *b)
 }
 
 /* " (5 of 20 iterations)" where they are not all. */
-static void print_part(FILE *to, const struct brief *b)
+static void print_part(struct section *s, const struct brief *b)
 {
 	const char *planned = run_note_find(&b->run->options, "iterations");
 	unsigned long all = planned ? strtoul(planned, NULL, 10) : 0;
 
 	if (all > b->s.n)
-		fprintf(to, " (%zu" GLUE "of" GLUE "%lu" GLUE "iterations)", b->s.n, all);
+		section_more(s, " (%zu" GLUE "of" GLUE "%lu" GLUE "iterations)", b->s.n, all);
 }
 
-static void print_brief(FILE *to, const struct brief *b)
+static void print_brief(struct section *s, const struct brief *b)
 {
 	const char *action = advice(b);
 
 	if (!b->s.n || !b->phase->complete) {
-		fputs(b->v.text, to);
+		section_more(s, "%s", b->v.text);
 		return;
 	}
-	print_rate(to, b);
-	print_part(to, b);
-	fprintf(to, ", %s", verdict_kinds[b->v.kind].words);
+	print_rate(s, b);
+	print_part(s, b);
+	section_more(s, ", %s", verdict_kinds[b->v.kind].words);
 	if (b->v.unsteady)
-		fprintf(to, ", unsteady (CV" GLUE "%.0f" GLUE "%%)", 100 * b->s.cv);
-	print_because(to, b);
+		section_more(s, ", unsteady (CV" GLUE "%.0f" GLUE "%%)", 100 * b->s.cv);
+	print_because(s, b);
 	if (action)
-		fprintf(to, "; %s", action);
+		section_more(s, "; %s", action);
 }
 
-static int brief_put_work(const struct paint *p, const char *work)
+static int brief_put_work(struct section *s, const char *work)
 {
-	struct brief b = { .run = p->view.run };
-	char *text = NULL, label[INDENT + 32], size[RUN_SIZE_MAX];
-	size_t len;
-	FILE *to;
+	struct brief b = { .run = s->p->view.run };
+	char label[INDENT + 32], size[RUN_SIZE_MAX];
 
 	b.phase = transfer_largest(b.run, work, true);
 	if (!b.phase)
@@ -237,32 +235,32 @@ static int brief_put_work(const struct paint *p, const char *work)
 	transfer_cost(b.phase, &b.c);
 	if (transfer_stats(b.phase->transfer, &b.s) || verdict_of(&b.v, b.run, b.phase))
 		return -ENOMEM;
-	to = open_memstream(&text, &len);
-	if (!to)
-		return -ENOMEM;
-	print_brief(to, &b);
-	if (fclose(to)) {
-		free(text);
-		return -ENOMEM;
-	}
 	snprintf(label, sizeof(label), "  %.11s %s", work, run_size(b.phase->transfer->size, size));
-	put_indented(p->out, label, text, INDENT, p->width);
-	free(text);
+	section_indented(s, label, INDENT);
+	print_brief(s, &b);
 	return 0;
 }
+
+static const struct section_type brief_section = {
+	.key = "brief",
+	.title = "In short",
+	.rest = "  per work, its largest file",
+};
 
 int paint_brief(const struct paint *p)
 {
 	const struct run *r = p->view.run;
-	int e = 0;
+	struct section s;
+	int e = 0, ret;
 
-	paint_heading(p, "In short", "  per work, its largest file");
+	section_open(&s, p, &brief_section);
 	for (size_t i = 0; i < r->n_phases && !e; i++) {
 		bool seen = false;
 
 		for (size_t k = 0; k < i; k++)
 			seen |= !strcmp(r->phase[k]->transfer->work, r->phase[i]->transfer->work);
-		e = seen ? 0 : brief_put_work(p, r->phase[i]->transfer->work);
+		e = seen ? 0 : brief_put_work(&s, r->phase[i]->transfer->work);
 	}
-	return e;
+	ret = section_close(&s);
+	return e ? e : ret;
 }

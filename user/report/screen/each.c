@@ -7,17 +7,24 @@
 
 #define ROWS 30 /* of all loads together */
 
-enum { COL_LOAD, COL_THREAD, COL_N, COL_FAILED, COL_RATE, COL_P50, COL_P99, COL_MAX, N_COLS };
+enum { COL_LOAD, COL_THREAD, COL_N, COL_FAILED, COL_RATE, COL_P50, COL_P99, COL_MAX };
 
-static const struct grid_column heads[N_COLS] = {
+static const struct section_column columns[] = {
 	[COL_LOAD] = { .head = "load" },
 	[COL_THREAD] = { .head = "thread" },
 	[COL_N] = { .head = "done" },
 	[COL_FAILED] = { .head = "failed" },
-	[COL_RATE] = { .head = "per" GLUE "s" },
+	[COL_RATE] = { .head = "per" GLUE "s", .unit = "1/s" },
 	[COL_P50] = { .head = "p50" },
 	[COL_P99] = { .head = "p99" },
 	[COL_MAX] = { .head = "max" },
+};
+
+static const struct section_type each_section = {
+	.key = "each_client",
+	.title = "Each client",
+	.begin = SECTION_BLANK_LINE,
+	SECTION_OF(columns),
 };
 
 struct one {
@@ -53,52 +60,48 @@ static struct cell each_time_of(uint64_t ns)
 	return ns ? screen_time((double)ns) : cell_na();
 }
 
-static int each_put_one(struct grid *g, const char *load, const struct one *one)
+static void each_put_one(struct section *s, const char *load, const struct one *one)
 {
 	const struct run_client *c = one->client;
-	struct grid_row *row = grid_row(g);
+	struct cell *cell = section_row(s)->cell;
 
-	if (!row)
-		return -ENOMEM;
-	row->cell[COL_LOAD] = cell_text(load, 16);
-	row->cell[COL_THREAD] = cell_count(one->number);
-	row->cell[COL_N] = cell_count(c->actions - c->failed);
-	row->cell[COL_FAILED] = c->failed ? cell_count(c->failed) : cell_blank();
-	row->cell[COL_RATE] = one->per_s < 0 ? cell_na() : cell_rate(one->per_s);
-	row->cell[COL_P50] = each_time_of(c->begun_p50_ns);
-	row->cell[COL_P99] = each_time_of(c->begun_p99_ns);
-	row->cell[COL_MAX] = each_time_of(c->begun_max_ns);
-	return 0;
+	cell[COL_LOAD] = cell_text(load, 16);
+	cell[COL_THREAD] = cell_count(one->number);
+	cell[COL_N] = cell_count(c->actions - c->failed);
+	cell[COL_FAILED] = c->failed ? cell_count(c->failed) : cell_blank();
+	cell[COL_RATE] = one->per_s < 0 ? cell_na() : cell_rate(one->per_s);
+	cell[COL_P50] = each_time_of(c->begun_p50_ns);
+	cell[COL_P99] = each_time_of(c->begun_p99_ns);
+	cell[COL_MAX] = each_time_of(c->begun_max_ns);
 }
 
 /* The slowest of a load, at most so many, in the order of their numbers. */
-static int put_slowest(struct grid *g, const struct run_phase *p, unsigned int most)
+static int put_slowest(struct section *s, const struct run_phase *p, unsigned int most)
 {
 	const struct run_load *l = p->load;
 	struct one *all = calloc(l->n_clients + 1, sizeof(*all));
 	unsigned int n = l->n_clients < most ? l->n_clients : most;
-	int e = all ? 0 : -ENOMEM;
 
-	for (unsigned int i = 0; all && i < l->n_clients; i++)
+	if (!all)
+		return -ENOMEM;
+	for (unsigned int i = 0; i < l->n_clients; i++)
 		all[i] = each_look(l, i);
-	if (all) {
-		qsort(all, l->n_clients, sizeof(*all), slower);
-		qsort(all, n, sizeof(*all), each_by_number);
-	}
-	for (unsigned int i = 0; !e && i < n; i++)
-		e = each_put_one(g, p->title, &all[i]);
+	qsort(all, l->n_clients, sizeof(*all), slower);
+	qsort(all, n, sizeof(*all), each_by_number);
+	for (unsigned int i = 0; i < n; i++)
+		each_put_one(s, p->title, &all[i]);
 	free(all);
-	return e;
+	return 0;
 }
 
 int paint_each(const struct paint *p)
 {
 	const struct run *r = p->view.run;
-	struct grid g = { .n_columns = N_COLS, .gap = 2 };
 	unsigned int loads = 0, clients = 0, most;
 	struct screen_text t = { 0 };
 	bool failed = false;
-	int e = 0;
+	struct section s;
+	int e = 0, ret;
 
 	for (size_t i = 0; i < r->n_phases; i++) {
 		const struct run_load *l = r->phase[i]->load;
@@ -110,22 +113,18 @@ int paint_each(const struct paint *p)
 	if (clients < 2)
 		return 0;
 	most = loads < ROWS ? ROWS / loads : 1;
-	for (size_t i = 0; i < N_COLS; i++)
-		g.column[i] = heads[i];
-	g.column[COL_FAILED].off = !failed;
+	section_open(&s, p, &each_section);
+	s.column[COL_FAILED].off = !failed;
 	for (size_t i = 0; i < r->n_phases && !e; i++)
 		if (r->phase[i]->load)
-			e = put_slowest(&g, r->phase[i], most);
-	if (!e) {
-		fputc('\n', p->out);
-		grid_put(&g, p);
-		if (most < clients)
-			screen_add(&t,
-				   "the slowest %u of %u threads of each load; --json has all. ",
-				   most, clients);
-		screen_add(&t, "per s: until the thread's own last operation");
-		screen_put(p, INK_NONE, t.text, 2);
-	}
-	grid_clear(&g);
-	return e;
+			e = put_slowest(&s, r->phase[i], most);
+	ret = section_close(&s);
+	if (e || ret)
+		return -ENOMEM;
+	if (most < clients)
+		screen_add(&t, "the slowest %u of %u threads of each load; --json has all. ", most,
+			   clients);
+	screen_add(&t, "per s: until the thread's own last operation");
+	screen_put(p, INK_NONE, t.text, 2);
+	return 0;
 }

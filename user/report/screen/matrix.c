@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* What the server's processes did, by class and object (down) and test (across). */
-#include "report/cell.h"
-#include "report/paint.h"
+#include "report/section.h"
 
 #include <errno.h>
 #include <stdlib.h>
 
 #define CELL_WIDTH 6
+#define TESTS_MOST (SECTION_COLUMNS - 1) /* of one table */
 
 /* A row of a matrix: one class on one object. */
 struct item {
@@ -14,16 +14,43 @@ struct item {
 	uint64_t weight; /* what rows are ordered by */
 };
 
-struct matrix {
-	const struct paint *p;
-	unsigned int role;
-	size_t n_items, label_width;
-	size_t gap; /* blanks not yet written, so that none end a line */
-	struct item item[AFS_N_CLASSES * AFS_N_OBJECTS];
-};
-
 /* What a matrix shows of a cell. */
 enum what { WHAT_CALLS, WHAT_TIME, WHAT_COMPAT };
+
+struct matrix {
+	struct section s;
+	const struct view *v;
+	unsigned int role;
+	enum what what;
+	size_t first, n_tests, n_items;
+	struct item item[AFS_N_CLASSES * AFS_N_OBJECTS];
+	char head[TESTS_MOST][12];
+};
+
+static const struct section_column columns[] = { { .head = "test", .name = "state", .width = 12 } };
+
+static const struct section_type matrices[] = {
+	[WHAT_CALLS] = {
+		.key = "calls_by_test",
+		.rest = ": calls per AFP command  class · object, most calls first",
+		SECTION_OF(columns), .gap = 1, .blocks = true,
+	},
+	[WHAT_TIME] = {
+		.key = "time_by_test",
+		.rest = ": µs in calls per AFP command  most time first",
+		SECTION_OF(columns), .gap = 1, .blocks = true,
+	},
+	[WHAT_COMPAT] = {
+		.key = "reads_and_writes",
+		.rest = "  calls per iteration",
+		SECTION_OF(columns), .gap = 1, .blocks = true,
+	},
+};
+
+static const struct section_type no_matrix = {
+	.key = "calls_by_test",
+	.rest = ": calls n/a (not measured)",
+};
 
 static uint64_t amount(const struct afs_cell *c, enum what what)
 {
@@ -63,80 +90,77 @@ static bool in_compat(unsigned int class, bool writes)
 	return class == (writes ? AFS_CLASS_WRITE : AFS_CLASS_READ);
 }
 
-/* Rows that occur in any test, the heaviest first, waits last. */
-static void matrix_init(struct matrix *m, const struct paint *p, unsigned int role, enum what what)
+static const struct ledger *matrix_ledger(const struct matrix *m, size_t i)
 {
-	*m = (struct matrix) { .p = p, .role = role, .label_width = 12 };
+	return &m->v->test[m->first + i].ledger;
+}
+
+/* Rows that occur in any test, the heaviest first, waits last. */
+static void matrix_find_items(struct matrix *m)
+{
+	m->n_items = 0;
 	for (unsigned int c = 0; c < AFS_N_CLASSES; c++) {
 		for (unsigned int o = 0; o < AFS_N_OBJECTS; o++) {
 			struct item item = { .class = (uint8_t)c, .object = (uint8_t)o };
 			uint64_t calls = 0;
-			char label[64];
 
-			for (size_t i = 0; i < p->view.n; i++) {
-				const struct ledger *l = &p->view.test[i].ledger;
-				struct afs_cell cell = ledger_sum(l, role, c, o);
+			for (size_t i = 0; i < m->v->n; i++) {
+				const struct ledger *l = &m->v->test[i].ledger;
+				struct afs_cell cell = ledger_sum(l, m->role, c, o);
 
 				calls += cell.calls;
-				item.weight += amount(&cell, what);
+				item.weight += amount(&cell, m->what);
 			}
-			if (!calls)
-				continue;
-			if (print_state(label, item.class, item.object) > m->label_width)
-				m->label_width = text_columns(label);
-			m->item[m->n_items++] = item;
+			if (calls)
+				m->item[m->n_items++] = item;
 		}
 	}
 	qsort(m->item, m->n_items, sizeof(m->item[0]), matrix_by_weight);
 }
 
-static void matrix_put_label(struct matrix *m, const char *text)
+/* A table with a column for each of the tests from the first on. */
+static void matrix_open(struct matrix *m, const struct paint *p, size_t first)
 {
-	fprintf(m->p->out, "  %s", text);
-	m->gap = m->label_width - text_columns(text);
-}
+	size_t left = p->view.n - first;
 
-static void matrix_put_number(struct matrix *m, struct cell c)
-{
-	m->gap += CELL_WIDTH + 1;
-	if (!c.text[0])
-		return;
-	put_text(m->p->out, c.text, (int)m->gap);
-	m->gap = 0;
-}
-
-static void end_line(struct matrix *m)
-{
-	m->gap = 0;
-	fputc('\n', m->p->out);
-}
-
-/* Whether a test of this line has such a call; if none has, its row is left out. */
-static bool occurs(const struct matrix *m, const struct item *it, size_t from, size_t n)
-{
-	for (size_t i = from; i < from + n; i++) {
-		const struct ledger *l = &m->p->view.test[i].ledger;
-
-		if (ledger_sum(l, m->role, it->class, it->object).calls)
-			return true;
+	m->first = first;
+	m->n_tests = left < TESTS_MOST ? left : TESTS_MOST;
+	section_open(&m->s, p, &matrices[m->what]);
+	section_title(&m->s, "%s", view_role_name(p->view.run, m->role));
+	for (size_t i = 0; i < m->n_tests; i++) {
+		snprintf(m->head[i], sizeof(m->head[i]), "%u", p->view.test[first + i].test);
+		m->s.column[1 + i] = (struct section_column) {
+			.head = m->head[i],
+			.unit = m->what == WHAT_TIME ? "µs" : NULL,
+			.width = CELL_WIDTH,
+		};
 	}
-	return false;
+	m->s.n_columns += m->n_tests;
+	/* As wide as all labels, also of rows that are left out. */
+	for (size_t k = 0; k < m->n_items; k++) {
+		char label[64];
+		size_t width = print_state(label, m->item[k].class, m->item[k].object);
+
+		if (width > m->s.column[0].width)
+			m->s.column[0].width = (unsigned int)width;
+	}
+	if (m->what == WHAT_COMPAT)
+		m->s.column[0].width += 2;
 }
 
-/* Tests shown side by side. */
-static size_t per_line(const struct matrix *m)
+static struct cell *matrix_row(struct matrix *m, const char *label)
 {
-	size_t used = m->label_width + 2, n;
+	struct cell *cell = section_row(&m->s)->cell;
 
-	n = m->p->width > used ? (m->p->width - used) / (CELL_WIDTH + 1) : 0;
-	return n ? n : 1;
+	cell[0] = cell_name(label);
+	return cell + 1;
 }
 
 /* Calls (or µs) per AFP command of a test. */
-static struct cell per_op(const struct matrix *m, const struct view_test *t, uint64_t sum,
-			  enum what what)
+static struct cell per_op(const struct matrix *m, size_t i, uint64_t sum)
 {
-	struct value ops = view_sum(&m->p->view, t, METRIC_OPS);
+	const struct view_test *t = &m->v->test[m->first + i];
+	struct value ops = view_sum(m->v, t, METRIC_OPS);
 	double v;
 
 	if (!view_has_calls(t, m->role) || !ops.known || ops.mean <= 0)
@@ -144,69 +168,72 @@ static struct cell per_op(const struct matrix *m, const struct view_test *t, uin
 	if (!sum)
 		return cell_blank();
 	v = (double)sum / ops.mean;
-	if (what == WHAT_TIME)
+	if (m->what == WHAT_TIME)
 		v /= 1e3;
 	if (v < 0.005)
-		return (struct cell) { "<.01" };
+		return cell_little(v);
 	return v < 999.995 ? cell_fixed(v, 2) : cell_short(v);
 }
 
-static void put_numbers(struct matrix *m, size_t from, size_t n)
+/* A cell of a row that is left out where none of the tests beside each other has such a call. */
+static struct cell matrix_cell(struct cell c, const struct afs_cell *of)
 {
-	matrix_put_label(m, "test");
-	for (size_t i = from; i < from + n; i++)
-		matrix_put_number(m, cell_fixed(m->p->view.test[i].test, 0));
-	end_line(m);
+	if (!of->calls)
+		c.kind = CELL_ABSENT;
+	return c;
 }
 
 /* The total of everything but waits. */
-static void put_total(struct matrix *m, size_t from, size_t n, enum what what)
+static void put_total(struct matrix *m)
 {
-	matrix_put_label(m, "sum");
-	for (size_t i = from; i < from + n; i++) {
-		const struct ledger *l = &m->p->view.test[i].ledger;
+	struct cell *cell = matrix_row(m, "sum");
+
+	for (size_t i = 0; i < m->n_tests; i++) {
+		const struct ledger *l = matrix_ledger(m, i);
 		struct afs_cell all = ledger_sum(l, m->role, AFS_N_CLASSES, AFS_N_OBJECTS);
 		struct afs_cell wait = ledger_sum(l, m->role, AFS_CLASS_WAIT, AFS_N_OBJECTS);
 
-		matrix_put_number(m, per_op(m, &m->p->view.test[i],
-					    amount(&all, what) - amount(&wait, what), what));
+		cell[i] = per_op(m, i, amount(&all, m->what) - amount(&wait, m->what));
 	}
-	end_line(m);
 }
 
-static void matrix_put_row(struct matrix *m, const struct item *it, size_t from, size_t n,
-			   enum what what)
+static void matrix_put_item(struct matrix *m, const struct item *it)
 {
 	char label[64];
+	struct cell *cell;
 
 	print_state(label, it->class, it->object);
-	matrix_put_label(m, label);
-	for (size_t i = from; i < from + n; i++) {
-		const struct view_test *t = &m->p->view.test[i];
-		struct afs_cell c = ledger_sum(&t->ledger, m->role, it->class, it->object);
+	cell = matrix_row(m, label);
+	for (size_t i = 0; i < m->n_tests; i++) {
+		struct afs_cell c = ledger_sum(matrix_ledger(m, i), m->role, it->class, it->object);
 
-		matrix_put_number(m, per_op(m, t, amount(&c, what), what));
+		cell[i] = matrix_cell(per_op(m, i, amount(&c, m->what)), &c);
 	}
-	end_line(m);
 }
 
-static void put_matrix(struct matrix *m, enum what what)
+static int put_matrix(struct matrix *m, const struct paint *p, enum what what)
 {
-	size_t step = per_line(m), waits = m->n_items;
+	size_t waits;
+	int e = 0;
 
+	m->what = what;
+	matrix_find_items(m);
+	if (!m->n_items)
+		return 0;
+	waits = m->n_items;
 	while (waits && m->item[waits - 1].class == AFS_CLASS_WAIT)
 		waits--;
-	for (size_t from = 0; from < m->p->view.n; from += step) {
-		size_t n = m->p->view.n - from < step ? m->p->view.n - from : step;
-
-		put_numbers(m, from, n);
+	for (size_t first = 0; first < p->view.n && !e; first += m->n_tests) {
+		matrix_open(m, p, first);
 		for (size_t k = 0; k <= m->n_items; k++) {
 			if (k == waits)
-				put_total(m, from, n, what);
-			if (k < m->n_items && occurs(m, &m->item[k], from, n))
-				matrix_put_row(m, &m->item[k], from, n, what);
+				put_total(m);
+			if (k < m->n_items)
+				matrix_put_item(m, &m->item[k]);
 		}
+		e = section_close(&m->s);
 	}
+	return e;
 }
 
 static bool any_calls(const struct paint *p, unsigned int role)
@@ -221,28 +248,23 @@ static bool any_calls(const struct paint *p, unsigned int role)
 int paint_roles(const struct paint *p)
 {
 	struct matrix *m = malloc(sizeof(*m));
+	int e = 0;
 
 	if (!m)
 		return -ENOMEM;
-	for (unsigned int role = 0; role < AFS_N_ROLES; role++) {
-		const char *name = view_role_name(p->view.run, role);
-
-		if (!any_calls(p, role)) {
-			if (role <= AFS_ROLE_BACKEND)
-				paint_heading(p, name, ": calls n/a (not measured)");
-			continue;
+	m->v = &p->view;
+	for (m->role = 0; m->role < AFS_N_ROLES && !e; m->role++) {
+		if (any_calls(p, m->role)) {
+			e = put_matrix(m, p, WHAT_CALLS);
+			e = e ? e : put_matrix(m, p, WHAT_TIME);
+		} else if (m->role <= AFS_ROLE_BACKEND) {
+			section_open(&m->s, p, &no_matrix);
+			section_title(&m->s, "%s", view_role_name(p->view.run, m->role));
+			e = section_close(&m->s);
 		}
-		matrix_init(m, p, role, WHAT_CALLS);
-		if (!m->n_items)
-			continue;
-		paint_heading(p, name, ": calls per AFP command  class · object, most calls first");
-		put_matrix(m, WHAT_CALLS);
-		matrix_init(m, p, role, WHAT_TIME);
-		paint_heading(p, name, ": µs in calls per AFP command  most time first");
-		put_matrix(m, WHAT_TIME);
 	}
 	free(m);
-	return 0;
+	return e;
 }
 
 /* A count of one test per iteration. */
@@ -288,108 +310,96 @@ static bool both_measured(const struct matrix *m, const struct view_test *t)
 }
 
 /* What the rows do not explain; no line if it is 0, as almost always. */
-static void put_difference(struct matrix *m, size_t from, size_t n, bool writes)
+static void put_difference(struct matrix *m, bool writes)
 {
-	bool any = false;
+	struct cell *cell = matrix_row(m, "? no such call");
 
-	for (size_t i = from; i < from + n; i++) {
-		const struct view_test *t = &m->p->view.test[i];
+	for (size_t i = 0; i < m->n_tests; i++) {
+		const struct view_test *t = &m->v->test[m->first + i];
+		uint64_t all = compat_of(m, t, writes), sum = explained(m, t, writes);
 
-		any |= both_measured(m, t) && explained(m, t, writes) != compat_of(m, t, writes);
+		cell[i] = both_measured(m, t) ? per_iteration(t, (double)all - (double)sum)
+					      : cell_na();
+		if (!both_measured(m, t) || all == sum)
+			cell[i].kind = CELL_ABSENT;
 	}
-	if (!any)
-		return;
-	matrix_put_label(m, "? no such call");
-	for (size_t i = from; i < from + n; i++) {
-		const struct view_test *t = &m->p->view.test[i];
-
-		matrix_put_number(m, both_measured(m, t)
-					 ? per_iteration(t, (double)compat_of(m, t, writes) -
-								(double)explained(m, t, writes))
-					 : cell_na());
-	}
-	end_line(m);
 }
 
 /* The calls of one row, for every test. */
-static void matrix_put_part(struct matrix *m, const struct item *it, size_t from, size_t n)
+static void matrix_put_part(struct matrix *m, const struct item *it, const char *sign)
 {
-	for (size_t i = from; i < from + n; i++) {
-		const struct view_test *t = &m->p->view.test[i];
+	char name[64], label[80];
+	struct cell *cell;
+
+	print_state(name, it->class, it->object);
+	snprintf(label, sizeof(label), "%s %s", sign, name);
+	cell = matrix_row(m, label);
+	for (size_t i = 0; i < m->n_tests; i++) {
+		const struct view_test *t = &m->v->test[m->first + i];
 		struct afs_cell c = ledger_sum(&t->ledger, m->role, it->class, it->object);
 
-		matrix_put_number(m, both_measured(m, t) ? per_iteration(t, (double)c.calls)
-							 : cell_na());
+		cell[i] = matrix_cell(
+		    both_measured(m, t) ? per_iteration(t, (double)c.calls) : cell_na(), &c);
 	}
-	end_line(m);
 }
 
-static void put_compat(struct matrix *m, size_t from, size_t n, bool writes)
+static void put_compat(struct matrix *m, bool writes)
 {
 	static const char *const names[AFS_N_ROLES][2] = {
 		[AFS_ROLE_SERVER] = { "AFPD_R", "AFPD_W" },
 		[AFS_ROLE_BACKEND] = { "CNID_R", "CNID_W" },
 	};
+	struct cell *cell = matrix_row(m, names[m->role][writes]);
 	const char *sign = "=";
 
-	matrix_put_label(m, names[m->role][writes]);
-	for (size_t i = from; i < from + n; i++) {
-		const struct view_test *t = &m->p->view.test[i];
+	for (size_t i = 0; i < m->n_tests; i++) {
+		const struct view_test *t = &m->v->test[m->first + i];
 
-		matrix_put_number(m, has_compat(m, t)
-					 ? per_iteration(t, (double)compat_of(m, t, writes))
-					 : cell_na());
+		cell[i] = has_compat(m, t) ? per_iteration(t, (double)compat_of(m, t, writes))
+					   : cell_na();
 	}
-	end_line(m);
 	for (size_t k = 0; k < m->n_items; k++) {
-		char name[64], label[80];
-
-		if (!in_compat(m->item[k].class, writes) || !occurs(m, &m->item[k], from, n))
+		if (!in_compat(m->item[k].class, writes))
 			continue;
-		print_state(name, m->item[k].class, m->item[k].object);
-		snprintf(label, sizeof(label), "%s %s", sign, name);
+		matrix_put_part(m, &m->item[k], sign);
 		sign = "+";
-		matrix_put_label(m, label);
-		matrix_put_part(m, &m->item[k], from, n);
 	}
-	put_difference(m, from, n, writes);
+	put_difference(m, writes);
 }
 
 static bool any_compat(const struct matrix *m)
 {
-	for (size_t i = 0; i < m->p->view.n; i++) {
-		if (has_compat(m, &m->p->view.test[i]))
+	for (size_t i = 0; i < m->v->n; i++)
+		if (has_compat(m, &m->v->test[i]))
 			return true;
-	}
 	return false;
 }
 
 int paint_compat(const struct paint *p)
 {
+	static const char *const titles[AFS_N_ROLES] = {
+		[AFS_ROLE_SERVER] = "What AFPD_R and AFPD_W are",
+		[AFS_ROLE_BACKEND] = "What CNID_R and CNID_W are",
+	};
 	struct matrix *m = malloc(sizeof(*m));
+	int e = 0;
 
 	if (!m)
 		return -ENOMEM;
-	for (unsigned int role = AFS_ROLE_SERVER; role <= AFS_ROLE_BACKEND; role++) {
-		size_t step;
-
-		matrix_init(m, p, role, WHAT_COMPAT);
+	m->v = &p->view;
+	m->what = WHAT_COMPAT;
+	for (m->role = AFS_ROLE_SERVER; m->role <= AFS_ROLE_BACKEND && !e; m->role++) {
 		if (!any_compat(m))
 			continue;
-		m->label_width += 2;
-		step = per_line(m);
-		paint_heading(p,
-			      role == AFS_ROLE_SERVER ? "What AFPD_R and AFPD_W are"
-						      : "What CNID_R and CNID_W are",
-			      "  calls per iteration");
-		for (size_t from = 0; from < p->view.n; from += step) {
-			size_t n = p->view.n - from < step ? p->view.n - from : step;
-
-			put_numbers(m, from, n);
-			put_compat(m, from, n, false);
-			put_compat(m, from, n, true);
+		matrix_find_items(m);
+		for (size_t first = 0; first < p->view.n && !e; first += m->n_tests) {
+			matrix_open(m, p, first);
+			section_title(&m->s, "%s", titles[m->role]);
+			put_compat(m, false);
+			put_compat(m, true);
+			e = section_close(&m->s);
 		}
 	}
 	free(m);
-	return 0;
+	return e;
 }

@@ -6,10 +6,6 @@
 #include "report/screen/screen.h"
 #include "run/requests.h"
 
-#include <errno.h>
-#include <stdlib.h>
-#include <string.h>
-
 enum {
 	COL_NAME,
 	COL_REQUESTS,
@@ -21,25 +17,30 @@ enum {
 	COL_MAX,
 	COL_IN,
 	COL_OUT,
-	COL_WORST,
-	N_COLS
+	COL_WORST
 };
 
-static const struct grid_column heads[N_COLS] = {
+static const struct section_column columns[] = {
 	[COL_NAME] = { .head = "request" },
 	[COL_REQUESTS] = { .head = "number" },
 	[COL_ERRORS] = { .head = "errors" },
-	[COL_SHARE] = { .head = "time" },
+	[COL_SHARE] = { .head = "time", .unit = "%", .drop = 5 },
 	[COL_MEAN] = { .head = "mean" },
-	[COL_P50] = { .head = "p50" },
+	[COL_P50] = { .head = "p50", .drop = 3 },
 	[COL_P99] = { .head = "p99" },
 	[COL_MAX] = { .head = "max" },
-	[COL_IN] = { .head = "MB" GLUE "in" },
-	[COL_OUT] = { .head = "MB" GLUE "out" },
-	[COL_WORST] = { .head = "most" GLUE "frequent" GLUE "error", .left = true },
+	[COL_IN] = { .head = "MB" GLUE "in", .name = "mb_in", .unit = "MB", .drop = 1 },
+	[COL_OUT] = { .head = "MB" GLUE "out", .name = "mb_out", .unit = "MB", .drop = 2 },
+	[COL_WORST] = { .head = "most" GLUE "frequent" GLUE "error", .left = true, .drop = 4 },
 };
 
-static const unsigned int drops[] = { COL_IN, COL_OUT, COL_P50, COL_WORST, COL_SHARE };
+static const struct section_type procedures_section = {
+	.key = "procedures",
+	.title = "Requests",
+	.rest = ", from the read that completes the header to the write that completes the reply",
+	.begin = SECTION_PLAIN,
+	SECTION_OF(columns),
+};
 
 static const struct account_names *names_of(const struct paint *p)
 {
@@ -76,18 +77,15 @@ static struct cell megabytes(uint64_t bytes)
 	return cell_short((double)bytes / 1e6);
 }
 
-static int procedures_put_row(struct grid *g, const struct paint *p, const struct request *r,
-			      const struct request *all)
+static void procedures_put_row(struct section *s, const struct request *r,
+			       const struct request *all)
 {
-	struct grid_row *row = grid_row(g);
+	const struct paint *p = s->p;
+	struct cell *cell = section_row(s)->cell;
 	const struct afs_account *a = &r->a.sum;
-	uint64_t errors;
 	char name[ACCOUNT_NAME_MAX];
-	struct cell *cell;
+	uint64_t errors;
 
-	if (!row)
-		return -ENOMEM;
-	cell = row->cell;
 	cell[COL_NAME] = r == all ? cell_text("all", 36)
 				  : cell_text(run_account_name(p->view.run, r->number, name), 36);
 	cell[COL_REQUESTS] = cell_count(a->answered);
@@ -101,66 +99,61 @@ static int procedures_put_row(struct grid *g, const struct paint *p, const struc
 	cell[COL_IN] = megabytes(a->bytes_in);
 	cell[COL_OUT] = megabytes(a->bytes_out);
 	cell[COL_WORST] = r == all ? cell_blank() : worst_result(p, r->number);
-	return 0;
 }
 
 /* Most time first; what does not fit is counted below the table. */
-static int procedures_put_table(const struct paint *p, const struct requests *r, size_t most)
+static void procedures_put_table(struct section *s, const struct requests *r, size_t most)
 {
-	struct grid g = { .n_columns = N_COLS, .gap = 2 };
 	size_t shown = 0, left = 0;
-	int e = 0;
 
-	memcpy(g.column, heads, sizeof(heads));
-	g.column[COL_ERRORS].off = g.column[COL_WORST].off = !requests_errors(
-	    &p->view.all, names_of(p), LEDGER_ALL);
-	for (size_t i = 0; i < r->n && !e; i++) {
+	s->column[COL_ERRORS].off = s->column[COL_WORST].off = !requests_errors(
+	    &s->p->view.all, names_of(s->p), LEDGER_ALL);
+	for (size_t i = 0; i < r->n; i++) {
 		if (!r->request[i].a.sum.answered)
 			continue;
 		if (shown == most) {
 			left++;
 			continue;
 		}
-		e = procedures_put_row(&g, p, &r->request[i], &r->all);
+		procedures_put_row(s, &r->request[i], &r->all);
 		shown++;
 	}
-	if (!e && shown > 1)
-		e = procedures_put_row(&g, p, &r->all, &r->all);
-	if (!e) {
-		grid_fit(&g, p->width, drops, sizeof(drops) / sizeof(drops[0]));
-		grid_put(&g, p);
-	}
-	grid_clear(&g);
-	if (!e && left)
-		fprintf(p->out, "  and %zu more (-v shows them)\n", left);
-	if (!e && r->all.pending)
-		fprintf(p->out, "  not answered until the end: %s requests\n",
-			cell_count(r->all.pending).text);
-	return e;
+	if (shown > 1)
+		procedures_put_row(s, &r->all, &r->all);
+	section_below(s);
+	section_indented(s, "  and ", 0);
+	if (left)
+		section_more(s, "%zu more (-v shows them)", left);
+	section_indented(s, "  not answered until the end: ", 0);
+	if (r->all.pending)
+		section_more(s, "%s requests", cell_count(r->all.pending).text);
 }
 
 int paint_procedures(const struct paint *p, size_t most)
 {
+	struct section s;
 	struct requests r;
+	char why[256];
 	int e;
 
 	if (!run_has_requests(p->view.run))
 		return 0;
+	section_open(&s, p, &procedures_section);
 	if (!p->view.all.has_requests) {
-		fprintf(p->out, "\nRequests: n/a (%s)\n", rungs_why(p->view.run, "requests"));
-		return 0;
+		snprintf(why, sizeof(why), ": n/a (%s)", rungs_why(p->view.run, "requests"));
+		s.n_columns = 0;
+		s.rest = why;
+		return section_close(&s);
 	}
 	e = requests_init(&r, &p->view.all);
 	if (e)
 		return e;
 	if (r.all.a.sum.answered) {
-		fputs("\nRequests, from the read that completes the header to the write that "
-		      "completes the reply\n",
-		      p->out);
-		e = procedures_put_table(p, &r, most);
+		procedures_put_table(&s, &r, most);
 	} else {
-		fputs("\nRequests: none was answered\n", p->out);
+		s.n_columns = 0;
+		s.rest = ": none was answered";
 	}
 	requests_fini(&r);
-	return e;
+	return section_close(&s);
 }

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* Prints how each layer was observed, and why not in a better way. */
-#include "report/cell.h"
-#include "report/paint.h"
+#include "report/section.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -152,7 +151,7 @@ static char *rungs_say(const struct run_notes *in, size_t i, const struct place 
 }
 
 struct list {
-	const struct paint *p;
+	struct section *s;
 	const struct run_notes *in;
 	size_t width;    /* of the layers' names */
 	bool any;        /* the label was printed */
@@ -161,14 +160,13 @@ struct list {
 };
 
 /* The parts of all notes of this layer that say the same, and what they say. */
-static int print_alike(struct list *l, size_t first, const struct place *at, FILE *to)
+static int rungs_say_alike(struct list *l, size_t first, const struct place *at)
 {
 	char *text = rungs_say(l->in, first, at), *other;
-	const char *comma = ", ";
 
 	if (!text)
 		return -ENOMEM;
-	fputs(at->part, to);
+	section_more(l->s, "%s", at->part);
 	for (size_t i = first + 1; i < l->in->n && at->part[0]; i++) {
 		struct place more;
 
@@ -176,36 +174,26 @@ static int print_alike(struct list *l, size_t first, const struct place *at, FIL
 			continue;
 		other = rungs_say(l->in, i, &more);
 		if (other && !strcmp(other, text)) {
-			fprintf(to, "%s%s", comma, more.part);
+			section_more(l->s, ", %s", more.part);
 			l->done[i] = true;
 		}
 		free(other);
 	}
-	fprintf(to, "%s%s", at->part[0] ? ": " : "", text);
+	section_more(l->s, "%s%s", at->part[0] ? ": " : "", text);
 	free(text);
 	return 0;
 }
 
 static int rungs_put_note(struct list *l, size_t i, const struct place *at)
 {
-	char *text = NULL, label[sizeof(LABEL) + KEY_PART];
 	bool named = l->now && !strcmp(l->now, at->layer);
-	size_t len;
-	FILE *to = open_memstream(&text, &len);
-	int e;
+	char label[sizeof(LABEL) + KEY_PART];
 
-	if (!to)
-		return -ENOMEM;
-	e = print_alike(l, i, at, to);
-	if (fclose(to))
-		e = -ENOMEM;
 	snprintf(label, sizeof(label), "%-*s%s", (int)INDENT, l->any ? "" : LABEL,
 		 named ? "" : at->layer);
-	if (!e)
-		put_indented(l->p->out, label, text, INDENT + l->width + 1, l->p->width);
 	l->any = true;
-	free(text);
-	return e;
+	section_indented(l->s, label, INDENT + l->width + 1);
+	return rungs_say_alike(l, i, at);
 }
 
 /* Notes of this layer; NULL: of all that have no place in the order. */
@@ -226,9 +214,9 @@ static int put_layer(struct list *l, const char *layer)
 	return e;
 }
 
-int paint_rungs(const struct paint *p)
+int paint_rungs(struct section *s)
 {
-	struct list l = { .p = p, .in = &p->view.run->rungs };
+	struct list l = { .s = s, .in = &s->p->view.run->rungs };
 	struct place at;
 	int e = 0;
 

@@ -4,9 +4,9 @@
 
 /* Between the files of the first screen (report_screen): its parts. */
 
-#include "report/grid.h"
 #include "report/paint.h"
 #include "report/screen/screen_text.h"
+#include "report/section.h"
 
 #define SCREEN_WIDTH 100 /* at most */
 #define SCREEN_LINES 40
@@ -30,8 +30,8 @@ int screen_files(const struct paint *p);
 int paint_each(const struct paint *p);
 /* Calls over Rx in a line each. 0 or -ENOMEM. */
 int screen_calls(const struct paint *p);
-/* How their times are distributed, in a table for each test. */
-void screen_call_times(const struct paint *p);
+/* How their times are distributed, in a table for each test. 0 or -ENOMEM. */
+int screen_call_times(const struct paint *p);
 /* Blank where there are too few latencies for it: the longest is shown anyway. */
 struct cell screen_quantile(const struct hist *h, double q);
 /* The processes that shared these phases, in a line; none, if there was one. */

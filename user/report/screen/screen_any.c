@@ -66,98 +66,94 @@ static void screen_any_put_time(const struct paint *p)
 
 /* Calls */
 
-enum { CALL_NAME, CALL_CALLS, CALL_ERRORS, CALL_TIME, CALL_MEAN, CALL_MB, CALL_COLS };
+enum { CALL_NAME, CALL_CALLS, CALL_ERRORS, CALL_TIME, CALL_MEAN, CALL_MB };
 
-static const struct grid_column call_heads[CALL_COLS] = {
-	[CALL_NAME] = { .head = "call" GLUE "·" GLUE "object" },
+static const struct section_column call_columns[] = {
+	[CALL_NAME] = { .head = "call" GLUE "·" GLUE "object", .name = "state" },
 	[CALL_CALLS] = { .head = "calls" },
 	[CALL_ERRORS] = { .head = "errors" },
 	[CALL_TIME] = { .head = "time" },
 	[CALL_MEAN] = { .head = "mean" },
-	[CALL_MB] = { .head = "MB" },
+	[CALL_MB] = { .head = "MB", .name = "mb", .unit = "MB" },
 };
 
-static int screen_any_put_call(struct grid *g, const struct ledger_row *row)
+static const struct section_type any_calls_section = {
+	.key = "any_calls",
+	.begin = SECTION_BLANK_LINE,
+	SECTION_OF(call_columns),
+};
+
+static void screen_any_put_call(struct section *s, const struct ledger_row *row)
 {
-	struct grid_row *to = grid_row(g);
+	struct cell *cell = section_row(s)->cell;
 	const struct afs_cell *c = &row->cell;
 	char name[64];
 
-	if (!to)
-		return -ENOMEM;
 	print_state(name, row->class, row->object);
-	to->cell[CALL_NAME] = cell_text(name, 36);
-	to->cell[CALL_CALLS] = cell_count(c->calls);
-	to->cell[CALL_ERRORS] = c->errors ? cell_count(c->errors) : cell_blank();
-	to->cell[CALL_TIME] = screen_time((double)c->ns);
-	to->cell[CALL_MEAN] = c->calls ? screen_time((double)c->ns / (double)c->calls) : cell_na();
-	if (c->bytes)
-		to->cell[CALL_MB] = cell_short((double)c->bytes / 1e6);
-	return 0;
+	cell[CALL_NAME] = cell_text(name, 36);
+	cell[CALL_CALLS] = cell_count(c->calls);
+	cell[CALL_ERRORS] = c->errors ? cell_count(c->errors) : cell_blank();
+	cell[CALL_TIME] = screen_time((double)c->ns);
+	cell[CALL_MEAN] = c->calls ? screen_time((double)c->ns / (double)c->calls) : cell_na();
+	cell[CALL_MB] = c->bytes ? cell_short((double)c->bytes / 1e6) : cell_blank();
 }
 
 static int screen_any_put_calls(const struct paint *p, size_t most)
 {
-	struct grid g = { .n_columns = CALL_COLS, .gap = 2 };
 	const struct ledger *l = &p->view.all;
 	struct ledger_row *row = calloc(l->n_rows + 1, sizeof(*row));
-	int e = 0;
+	struct section s;
 
 	if (!row)
 		return -ENOMEM;
 	memcpy(row, l->row, l->n_rows * sizeof(*row));
 	qsort(row, l->n_rows, sizeof(*row), ledger_row_order);
-	memcpy(g.column, call_heads, sizeof(call_heads));
-	for (size_t i = 0; i < l->n_rows && g.n_rows < most && !e; i++)
+	section_open(&s, p, &any_calls_section);
+	for (size_t i = 0; i < l->n_rows && s.n_rows < most; i++)
 		if (row[i].role == AFS_ROLE_SERVER)
-			e = screen_any_put_call(&g, &row[i]);
-	if (!e && g.n_rows) {
-		fputc('\n', p->out);
-		grid_put(&g, p);
-	}
-	grid_clear(&g);
+			screen_any_put_call(&s, &row[i]);
 	free(row);
-	return e;
+	return section_close(&s);
 }
 
 /* Threads */
 
-enum { THREAD_NAME, THREAD_N, THREAD_CPU, THREAD_RUNQ, THREAD_COLS };
+enum { THREAD_NAME, THREAD_N, THREAD_CPU, THREAD_RUNQ };
 
-static const struct grid_column thread_heads[THREAD_COLS] = {
+static const struct section_column thread_columns[] = {
 	[THREAD_NAME] = { .head = "threads" },
 	[THREAD_N] = { .head = "number" },
-	[THREAD_CPU] = { .head = "CPU" },
+	[THREAD_CPU] = { .head = "CPU", .name = "cpu" },
 	[THREAD_RUNQ] = { .head = "run" GLUE "queue" },
+};
+
+static const struct section_type threads_section = {
+	.key = "threads",
+	.title = "Threads",
+	.begin = SECTION_BLANK_LINE,
+	SECTION_OF(thread_columns),
 };
 
 int paint_threads(const struct paint *p, size_t most)
 {
-	struct grid g = { .n_columns = THREAD_COLS, .gap = 2 };
 	const struct run *r = p->view.run;
-	int e = 0;
+	struct section s;
 
-	memcpy(g.column, thread_heads, sizeof(thread_heads));
-	for (size_t i = 0; i < r->n_threads && i < most && !e; i++) {
-		struct grid_row *row = grid_row(&g);
+	section_open(&s, p, &threads_section);
+	for (size_t i = 0; i < r->n_threads && i < most; i++) {
+		struct cell *cell = section_row(&s)->cell;
 
-		if (!row) {
-			e = -ENOMEM;
-			break;
-		}
-		row->cell[THREAD_NAME] = cell_text(r->threads[i].name, 36);
-		row->cell[THREAD_N] = r->threads[i].n ? cell_count(r->threads[i].n) : cell_blank();
-		row->cell[THREAD_CPU] = screen_time((double)r->threads[i].cpu_ns);
-		row->cell[THREAD_RUNQ] = screen_time((double)r->threads[i].runq_ns);
+		cell[THREAD_NAME] = cell_text(r->threads[i].name, 36);
+		cell[THREAD_N] = r->threads[i].n ? cell_count(r->threads[i].n) : cell_blank();
+		cell[THREAD_CPU] = screen_time((double)r->threads[i].cpu_ns);
+		cell[THREAD_RUNQ] = screen_time((double)r->threads[i].runq_ns);
 	}
-	if (!e && g.n_rows) {
-		fputc('\n', p->out);
-		grid_put(&g, p);
+	section_below(&s);
+	if (r->n_threads > most) {
+		section_indented(&s, "  and ", 0);
+		section_more(&s, "%zu more names (-v shows them)", r->n_threads - most);
 	}
-	if (!e && r->n_threads > most)
-		fprintf(p->out, "  and %zu more names (-v shows them)\n", r->n_threads - most);
-	grid_clear(&g);
-	return e;
+	return section_close(&s);
 }
 
 int screen_any(const struct paint *p, size_t lines)

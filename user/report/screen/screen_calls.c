@@ -2,7 +2,6 @@
 /* Calls over Rx: a line for each test, how fast they were, and what the clients' sockets did. */
 #include "report/screen/screen.h"
 
-#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -19,30 +18,50 @@ enum {
 	COL_MAX,
 	COL_RESENT,
 	COL_DROPPED,
-	COL_RTT,
-	N_COLS
+	COL_RTT
 };
 
-static const struct grid_column heads[N_COLS] = {
+static const struct section_column columns[] = {
 	[COL_NAME] = { .head = "calls" },
 	[COL_N] = { .head = "done" },
 	[COL_FAILED] = { .head = "failed" },
-	[COL_RATE] = { .head = "per" GLUE "s" },
-	[COL_BYTES] = { .head = "MB/s" },
+	[COL_RATE] = { .head = "per" GLUE "s", .unit = "1/s" },
+	[COL_BYTES] = { .head = "MB/s", .name = "mb_per_s", .unit = "MB/s" },
 	[COL_MEAN] = { .head = "mean" },
-	[COL_P50] = { .head = "p50" },
+	[COL_P50] = { .head = "p50", .drop = 3 },
 	[COL_P99] = { .head = "p99" },
-	[COL_P999] = { .head = "p99.9" },
+	[COL_P999] = { .head = "p99.9", .name = "p999", .drop = 1 },
 	[COL_MAX] = { .head = "max" },
 	[COL_RESENT] = { .head = "resent" },
 	[COL_DROPPED] = { .head = "dropped" },
-	[COL_RTT] = { .head = "round" GLUE "trip" },
+	[COL_RTT] = { .head = "round" GLUE "trip", .drop = 2 },
 };
 
-#define BAR       50 /* columns of the longest */
+static const struct section_type rx_section = {
+	.key = "rx_calls",
+	.title = "Calls",
+	.begin = SECTION_AT_ONCE,
+	SECTION_OF(columns),
+};
+
 #define TIME_COLS 8
 
-static const unsigned int drops[] = { COL_P999, COL_RTT, COL_P50 };
+enum { TIMES_FROM, TIMES_WORD, TIMES_TO, TIMES_N, TIMES_BAR };
+
+static const struct section_column times_columns[] = {
+	[TIMES_FROM] = { .name = "from" },
+	[TIMES_WORD] = { .name = "word" },
+	[TIMES_TO] = { .name = "to", .width = TIME_COLS },
+	[TIMES_N] = { .name = "calls", .width = TIME_COLS + 3 },
+	[TIMES_BAR] = { .name = "bar", .bar = true },
+};
+
+static const struct section_type times_section = {
+	.key = "rx_times",
+	.rest = ": how many calls took how long",
+	SECTION_OF(times_columns),
+	.gap = 1,
+};
 
 static struct cell counted(const struct run_phase *phase, enum metric m)
 {
@@ -63,16 +82,12 @@ static void latencies(struct cell *cell, const struct hist *h)
 	cell[COL_MAX] = h->n ? screen_time((double)h->max) : cell_na();
 }
 
-static int screen_calls_put_row(struct grid *g, const struct run_phase *phase)
+static void screen_calls_put_row(struct section *to, const struct run_phase *phase)
 {
-	struct grid_row *row = grid_row(g);
+	struct cell *cell = section_row(to)->cell;
 	double s = (double)phase->value[METRIC_ELAPSED] / 1e9;
 	uint64_t failed = phase->value[METRIC_ERRORS], done = phase->value[METRIC_OPS];
-	struct cell *cell;
 
-	if (!row)
-		return -ENOMEM;
-	cell = row->cell;
 	cell[COL_NAME] = cell_text(phase->title, 16);
 	cell[COL_N] = cell_count(done - failed);
 	cell[COL_FAILED] = failed ? cell_count(failed) : cell_blank();
@@ -85,11 +100,10 @@ static int screen_calls_put_row(struct grid *g, const struct run_phase *phase)
 	cell[COL_RTT] = phase->known[METRIC_RX_RTT]
 			    ? screen_time((double)phase->value[METRIC_RX_RTT])
 			    : cell_na();
-	return 0;
 }
 
 /* Columns that say nothing here. */
-static void screen_calls_choose_columns(struct grid *g, const struct run *r)
+static void screen_calls_choose_columns(struct section *s, const struct run *r)
 {
 	bool failed = false, bytes = false;
 
@@ -97,8 +111,8 @@ static void screen_calls_choose_columns(struct grid *g, const struct run *r)
 		failed |= r->phase[i]->value[METRIC_ERRORS] > 0;
 		bytes |= r->phase[i]->value[METRIC_BYTES] > 0;
 	}
-	g->column[COL_FAILED].off = !failed;
-	g->column[COL_BYTES].off = !bytes;
+	s->column[COL_FAILED].off = !failed;
+	s->column[COL_BYTES].off = !bytes;
 }
 
 /* An option of the run as a number; 0: it has no such option. */
@@ -235,28 +249,29 @@ static void screen_calls_put_caption(const struct paint *p, bool failed)
 int screen_calls(const struct paint *p)
 {
 	const struct run *r = p->view.run;
-	struct grid g = { .n_columns = N_COLS, .gap = 2 };
-	int e = 0;
+	struct section s;
+	bool any, failed;
+	int e;
 
-	memcpy(g.column, heads, sizeof(heads));
-	screen_calls_choose_columns(&g, r);
+	section_open(&s, p, &rx_section);
+	screen_calls_choose_columns(&s, r);
+	failed = !s.column[COL_FAILED].off;
 	screen_calls_put_set(p);
 	put_sockets(p);
 	fputc('\n', p->out);
-	for (size_t i = 0; i < r->n_phases && !e; i++)
+	for (size_t i = 0; i < r->n_phases; i++)
 		if (r->phase[i]->load)
-			e = screen_calls_put_row(&g, r->phase[i]);
-	if (!e && g.n_rows) {
-		grid_fit(&g, p->width, drops, sizeof(drops) / sizeof(drops[0]));
-		grid_put(&g, p);
-		screen_calls_put_caption(p, !g.column[COL_FAILED].off);
-		for (size_t i = 0; i < r->n_phases; i++) {
-			put_packets(p, r->phase[i]);
-			put_probe(p, r->phase[i]);
-		}
+			screen_calls_put_row(&s, r->phase[i]);
+	any = s.n_rows;
+	e = section_close(&s);
+	if (e || !any)
+		return e;
+	screen_calls_put_caption(p, failed);
+	for (size_t i = 0; i < r->n_phases; i++) {
+		put_packets(p, r->phase[i]);
+		put_probe(p, r->phase[i]);
 	}
-	grid_clear(&g);
-	return e;
+	return 0;
 }
 
 /* Calls that took from low_ns to less than twice that. */
@@ -270,46 +285,41 @@ static uint64_t in_octave(const struct hist *h, uint64_t low_ns)
 	return n;
 }
 
-static void put_octave(const struct paint *p, const struct hist *h, uint64_t low_ns, uint64_t most)
-{
-	uint64_t n = in_octave(h, low_ns);
-	size_t bar = (size_t)((n * BAR + most - 1) / most);
-
-	fputs("  ", p->out);
-	put_text(p->out, screen_time((double)low_ns).text, TIME_COLS);
-	fputs(" to ", p->out);
-	put_text(p->out, screen_time(2 * (double)low_ns).text, TIME_COLS);
-	put_text(p->out, cell_count(n).text, TIME_COLS + 4);
-	fputs(n ? "  " : "", p->out);
-	put_rule(p->out, '#', bar);
-	fputc('\n', p->out);
-}
-
 /* The octaves are those of the histogram: powers of 2 of a nanosecond. */
-static void put_times(const struct paint *p, const char *name, const struct hist *h)
+static int put_times(const struct paint *p, const char *name, const struct hist *h)
 {
-	uint64_t low_ns = 1, most = 0, n;
+	struct section s;
+	uint64_t ns = 1;
 
-	paint_heading(p, name, ": how many calls took how long");
-	fputc('\n', p->out);
-	while (2 * low_ns <= h->min)
-		low_ns *= 2;
-	for (uint64_t ns = low_ns; ns <= h->max; ns *= 2) {
-		n = in_octave(h, ns);
-		most = n > most ? n : most;
+	section_open(&s, p, &times_section);
+	section_title(&s, "%s", name);
+	s.headless = true;
+	section_text(&s, INK_NONE, "%s", "");
+	while (2 * ns <= h->min)
+		ns *= 2;
+	for (; ns <= h->max; ns *= 2) {
+		struct cell *cell = section_row(&s)->cell;
+
+		cell[TIMES_FROM] = screen_time((double)ns);
+		snprintf(cell->text, sizeof(cell->text), "%*s", TIME_COLS,
+			 screen_time((double)ns).text);
+		cell[TIMES_WORD] = cell_name("to");
+		cell[TIMES_TO] = screen_time(2 * (double)ns);
+		cell[TIMES_N] = cell_count(in_octave(h, ns));
 	}
-	for (uint64_t ns = low_ns; ns <= h->max; ns *= 2)
-		put_octave(p, h, ns, most);
+	return section_close(&s);
 }
 
-void screen_call_times(const struct paint *p)
+int screen_call_times(const struct paint *p)
 {
 	const struct run *r = p->view.run;
+	int e = 0;
 
-	for (size_t i = 0; i < r->n_phases; i++) {
+	for (size_t i = 0; i < r->n_phases && !e; i++) {
 		const struct run_phase *phase = r->phase[i];
 
 		if (phase->n_commands && phase->command[0]->latency.n)
-			put_times(p, phase->title, &phase->command[0]->latency);
+			e = put_times(p, phase->title, &phase->command[0]->latency);
 	}
+	return e;
 }

@@ -2,7 +2,6 @@
 /* Loads of small files: a line for each, how fast it was and what the server did for a file. */
 #include "report/screen/screen.h"
 
-#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -20,21 +19,32 @@ enum {
 	COL_MAX,
 	COL_REQUESTS,
 	COL_CACHED,
-	COL_CALLS,
-	N_COLS
+	COL_CALLS
 };
 
-static const struct grid_column heads[N_COLS] = {
-	[COL_NAME] = { .head = "load" },        [COL_N] = { .head = "done" },
-	[COL_FAILED] = { .head = "failed" },    [COL_RATE] = { .head = "per" GLUE "s" },
-	[COL_COMMON] = { .head = "stonewall" }, [COL_BYTES] = { .head = "MB/s" },
-	[COL_MEAN] = { .head = "mean" },        [COL_P50] = { .head = "p50" },
-	[COL_P99] = { .head = "p99" },          [COL_P999] = { .head = "p99.9" },
-	[COL_MAX] = { .head = "max" },          [COL_REQUESTS] = { .head = "requests" },
-	[COL_CACHED] = { .head = "cached" },    [COL_CALLS] = { .head = "server" GLUE "calls" },
+static const struct section_column columns[] = {
+	[COL_NAME] = { .head = "load" },
+	[COL_N] = { .head = "done" },
+	[COL_FAILED] = { .head = "failed" },
+	[COL_RATE] = { .head = "per" GLUE "s", .unit = "1/s" },
+	[COL_COMMON] = { .head = "stonewall", .unit = "1/s" },
+	[COL_BYTES] = { .head = "MB/s", .name = "mb_per_s", .unit = "MB/s" },
+	[COL_MEAN] = { .head = "mean", .drop = 2 },
+	[COL_P50] = { .head = "p50" },
+	[COL_P99] = { .head = "p99" },
+	[COL_P999] = { .head = "p99.9", .name = "p999", .drop = 1 },
+	[COL_MAX] = { .head = "max", .drop = 3 },
+	[COL_REQUESTS] = { .head = "requests" },
+	[COL_CACHED] = { .head = "cached", .unit = "%" },
+	[COL_CALLS] = { .head = "server" GLUE "calls" },
 };
 
-static const unsigned int drops[] = { COL_P999, COL_MEAN, COL_MAX };
+static const struct section_type files_section = {
+	.key = "files",
+	.title = "Small files",
+	.begin = SECTION_AT_ONCE,
+	SECTION_OF(columns),
+};
 
 static double screen_files_seconds(uint64_t from_ns, uint64_t to_ns)
 {
@@ -70,21 +80,17 @@ static struct cell cached(const struct run_phase *phase)
 	    (double)phase->value[METRIC_CACHED] / (double)phase->value[METRIC_CACHE_LOOKED], 1);
 }
 
-static int screen_files_put_row(struct grid *g, const struct run_phase *phase)
+static void screen_files_put_row(struct section *to, const struct run_phase *phase)
 {
 	const struct run_load *l = phase->load;
 	const struct ledger *ledger = &phase->ledger;
-	struct grid_row *row = grid_row(g);
+	struct cell *cell = section_row(to)->cell;
 	const struct hist *h;
 	struct run_action all;
-	struct cell *cell;
 	double s = screen_files_seconds(l->begin_ns, l->done_ns);
 
-	if (!row)
-		return -ENOMEM;
 	run_load_all(l, &all);
 	h = &all.begun;
-	cell = row->cell;
 	cell[COL_NAME] = cell_text(phase->title, 16);
 	cell[COL_N] = cell_count(all.n - all.failed);
 	cell[COL_FAILED] = all.failed ? cell_count(all.failed) : cell_blank();
@@ -102,11 +108,10 @@ static int screen_files_put_row(struct grid *g, const struct run_phase *phase)
 	cell[COL_REQUESTS] = each((double)phase->value[METRIC_OPS], all.n, true);
 	cell[COL_CACHED] = cached(phase);
 	cell[COL_CALLS] = each(server_calls(ledger), all.n, ledger->has_calls);
-	return 0;
 }
 
 /* Columns that say nothing here. */
-static void screen_files_choose_columns(struct grid *g, const struct run *r)
+static void screen_files_choose_columns(struct section *s, const struct run *r)
 {
 	bool failed = false, calls = false, bytes = false, several = false, looked = false;
 
@@ -119,11 +124,11 @@ static void screen_files_choose_columns(struct grid *g, const struct run *r)
 		looked |= phase->known[METRIC_CACHE_LOOKED];
 		several |= phase->load && phase->load->n_clients > 1 && phase->load->common_ns;
 	}
-	g->column[COL_FAILED].off = !failed;
-	g->column[COL_BYTES].off = !bytes;
-	g->column[COL_CALLS].off = !calls;
-	g->column[COL_CACHED].off = !looked;
-	g->column[COL_COMMON].off = !several;
+	s->column[COL_FAILED].off = !failed;
+	s->column[COL_BYTES].off = !bytes;
+	s->column[COL_CALLS].off = !calls;
+	s->column[COL_CACHED].off = !looked;
+	s->column[COL_COMMON].off = !several;
 }
 
 static const char *screen_files_option(const struct run *r, const char *key)
@@ -172,19 +177,19 @@ static bool has_ranks(const struct run *r)
 	return false;
 }
 
-static void screen_files_put_caption(const struct paint *p, const struct grid *g)
+static void screen_files_put_caption(const struct paint *p, const struct section_column *column)
 {
 	struct screen_text t = { 0 };
 
-	if (!g->column[COL_COMMON].off)
+	if (!column[COL_COMMON].off)
 		screen_add(&t, "per s: until the last client was done; stonewall: until the first "
 			       "was. ");
-	if (!g->column[COL_CACHED].off)
+	if (!column[COL_CACHED].off)
 		screen_add(&t,
 			   "cached: of the bytes to be read%s, in this machine's page cache "
 			   "before. ",
 			   has_ranks(p->view.run) ? " by rank 0's clients" : "");
-	if (g->column[COL_CALLS].off)
+	if (column[COL_CALLS].off)
 		screen_add(&t, "requests: of a client for one operation");
 	else
 		screen_add(&t, "requests, server calls: for one operation");
@@ -202,21 +207,21 @@ bool screen_is_of_files(const struct run *r)
 int screen_files(const struct paint *p)
 {
 	const struct run *r = p->view.run;
-	struct grid g = { .n_columns = N_COLS, .gap = 2 };
-	int e = 0;
+	struct section s;
+	bool any;
+	int e;
 
-	memcpy(g.column, heads, sizeof(heads));
-	screen_files_choose_columns(&g, r);
+	section_open(&s, p, &files_section);
+	screen_files_choose_columns(&s, r);
 	screen_files_put_set(p);
-	for (size_t i = 0; i < r->n_phases && !e; i++)
+	for (size_t i = 0; i < r->n_phases; i++)
 		if (r->phase[i]->load)
-			e = screen_files_put_row(&g, r->phase[i]);
-	if (!e && g.n_rows) {
-		grid_fit(&g, p->width, drops, sizeof(drops) / sizeof(drops[0]));
-		grid_put(&g, p);
-		screen_files_put_caption(p, &g);
-		screen_ranks(p, r->phase, r->n_phases);
-	}
-	grid_clear(&g);
-	return e;
+			screen_files_put_row(&s, r->phase[i]);
+	any = s.n_rows;
+	e = section_close(&s);
+	if (e || !any)
+		return e;
+	screen_files_put_caption(p, s.column);
+	screen_ranks(p, r->phase, r->n_phases);
+	return 0;
 }

@@ -3,7 +3,6 @@
  * waited. */
 #include "report/screen/screen.h"
 
-#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -12,6 +11,7 @@
 
 enum {
 	COL_NAME,
+	COL_DONE,
 	COL_RATE,
 	COL_FAILED,
 	COL_MEAN,
@@ -19,19 +19,28 @@ enum {
 	COL_P90,
 	COL_P99,
 	COL_P999,
-	COL_MAX,
-	N_COLS
+	COL_MAX
 };
 
-static const struct grid_column heads[N_COLS] = {
-	[COL_NAME] = { .head = "action" },   [COL_RATE] = { .head = "per" GLUE "s" },
-	[COL_FAILED] = { .head = "failed" }, [COL_MEAN] = { .head = "mean" },
-	[COL_P50] = { .head = "p50" },       [COL_P90] = { .head = "p90" },
-	[COL_P99] = { .head = "p99" },       [COL_P999] = { .head = "p99.9" },
+static const struct section_column columns[] = {
+	[COL_NAME] = { .head = "action" },
+	[COL_DONE] = { .head = "done", .unprinted = true },
+	[COL_RATE] = { .head = "per" GLUE "s", .unit = "1/s" },
+	[COL_FAILED] = { .head = "failed", .drop = 3 },
+	[COL_MEAN] = { .head = "mean" },
+	[COL_P50] = { .head = "p50" },
+	[COL_P90] = { .head = "p90", .drop = 2 },
+	[COL_P99] = { .head = "p99" },
+	[COL_P999] = { .head = "p99.9", .name = "p999", .drop = 1 },
 	[COL_MAX] = { .head = "max" },
 };
 
-static const unsigned int drops[] = { COL_P999, COL_P90, COL_FAILED };
+static const struct section_type load_section = {
+	.key = "load",
+	.title = "Actions of the clients",
+	.begin = SECTION_AT_ONCE,
+	SECTION_OF(columns),
+};
 
 static double screen_load_seconds_of(const struct run_load *l)
 {
@@ -44,16 +53,13 @@ struct cell screen_quantile(const struct hist *h, double q)
 					      : cell_blank();
 }
 
-static int put_action(struct grid *g, const char *name, const struct run_action *a, double s)
+static void put_action(struct section *to, const char *name, const struct run_action *a, double s)
 {
-	struct grid_row *row = grid_row(g);
+	struct cell *cell = section_row(to)->cell;
 	const struct hist *h = &a->planned;
-	struct cell *cell;
 
-	if (!row)
-		return -ENOMEM;
-	cell = row->cell;
 	cell[COL_NAME] = cell_text(name, 24);
+	cell[COL_DONE] = cell_count(a->n - a->failed);
 	cell[COL_RATE] = s > 0 ? cell_rate((double)(a->n - a->failed) / s) : cell_na();
 	cell[COL_FAILED] = a->failed ? cell_count(a->failed) : cell_blank();
 	cell[COL_MEAN] = h->n ? screen_time(hist_mean(h)) : cell_na();
@@ -62,21 +68,18 @@ static int put_action(struct grid *g, const char *name, const struct run_action 
 	cell[COL_P99] = screen_quantile(h, 0.99);
 	cell[COL_P999] = screen_quantile(h, 0.999);
 	cell[COL_MAX] = h->n ? screen_time((double)h->max) : cell_na();
-	return 0;
 }
 
-static int screen_load_put_rows(struct grid *g, const struct run_load *l, const char *before)
+static void screen_load_put_rows(struct section *s, const struct run_load *l, const char *before)
 {
 	char name[64];
-	int e = 0;
 
-	for (size_t i = 0; i < l->n_actions && !e; i++) {
+	for (size_t i = 0; i < l->n_actions; i++) {
 		if (!l->action[i].n)
 			continue;
 		snprintf(name, sizeof(name), "%s%s", before, l->action[i].name);
-		e = put_action(g, name, &l->action[i], screen_load_seconds_of(l));
+		put_action(s, name, &l->action[i], screen_load_seconds_of(l));
 	}
-	return e;
 }
 
 static uint64_t failed_probes(const struct run_load *probe)
@@ -90,30 +93,24 @@ static uint64_t failed_probes(const struct run_load *probe)
 
 static int screen_load_put_table(const struct paint *p, const struct run_phase *phase)
 {
-	struct grid g = { .n_columns = N_COLS, .gap = 2 };
 	const struct run_load *l = phase->load;
 	struct run_action all = { 0 };
 	unsigned int kinds = 0;
-	int e = 0;
+	struct section s;
 
-	memcpy(g.column, heads, sizeof(heads));
+	section_open(&s, p, &load_section);
 	if (l)
 		run_load_all(l, &all);
 	for (size_t i = 0; l && i < l->n_actions; i++)
 		kinds += l->action[i].n != 0;
-	g.column[COL_FAILED].off = !all.failed && !failed_probes(phase->probe);
+	s.column[COL_FAILED].off = !all.failed && !failed_probes(phase->probe);
 	if (l)
-		e = screen_load_put_rows(&g, l, "");
-	if (!e && kinds > 1)
-		e = put_action(&g, "all", &all, screen_load_seconds_of(l));
-	if (!e && phase->probe)
-		e = screen_load_put_rows(&g, phase->probe, "probe: ");
-	if (!e && g.n_rows) {
-		grid_fit(&g, p->width, drops, sizeof(drops) / sizeof(drops[0]));
-		grid_put(&g, p);
-	}
-	grid_clear(&g);
-	return e;
+		screen_load_put_rows(&s, l, "");
+	if (kinds > 1)
+		put_action(&s, "all", &all, screen_load_seconds_of(l));
+	if (phase->probe)
+		screen_load_put_rows(&s, phase->probe, "probe: ");
+	return section_close(&s);
 }
 
 /* What was to be done and was not: "Actions not done: 60 dropped: ...". */

@@ -153,46 +153,36 @@ static int screen_server_put_sum(const struct paint *p, const struct request *al
 
 /* The commands */
 
-enum {
-	COL_NAME,
-	COL_REQUESTS,
-	COL_ERRORS,
-	COL_SHARE,
-	COL_MEAN,
-	COL_P99,
-	COL_MAX,
-	COL_WAYS,
-	N_COLS
-};
+enum { COL_NAME, COL_REQUESTS, COL_ERRORS, COL_SHARE, COL_MEAN, COL_P99, COL_MAX, COL_WAYS };
 
-static const struct grid_column heads[N_COLS] = {
+static const struct section_column columns[] = {
 	[COL_NAME] = { .head = "command" },
-	[COL_REQUESTS] = { .head = "requests" },
-	[COL_ERRORS] = { .head = "errors" },
-	[COL_SHARE] = { .head = "time" },
+	[COL_REQUESTS] = { .head = "requests", .drop = 3 },
+	[COL_ERRORS] = { .head = "errors", .drop = 2 },
+	[COL_SHARE] = { .head = "time", .unit = "%" },
 	[COL_MEAN] = { .head = "mean" },
-	[COL_P99] = { .head = "p99" },
+	[COL_P99] = { .head = "p99", .drop = 1 },
 	[COL_MAX] = { .head = "max" },
 	[COL_WAYS] = { .head = "most" GLUE "of" GLUE "it", .left = true },
 };
 
-static const unsigned int drops[] = { COL_P99, COL_ERRORS, COL_REQUESTS };
+static const struct section_type server_section = {
+	.key = "server",
+	.begin = SECTION_AT_ONCE,
+	SECTION_OF(columns),
+};
 
-static int screen_server_put_command(struct grid *g, const struct ledger *l,
-				     const struct request *r, const struct request *all)
+static int screen_server_put_command(struct section *s, const struct request *r,
+				     const struct request *all)
 {
-	struct grid_row *row = grid_row(g);
+	const struct ledger *l = &s->p->view.all;
+	struct cell *cell = section_row(s)->cell;
 	struct screen_text t = { 0 };
 	char name[ACCOUNT_NAME_MAX];
 	uint64_t errors;
-	struct cell *cell;
 	int e;
 
-	if (!row)
-		return -ENOMEM;
-	cell = row->cell;
-	snprintf(cell[COL_NAME].text, sizeof(cell[COL_NAME].text), "%.36s",
-		 account_name(r->number, name));
+	cell[COL_NAME] = cell_name(account_name(r->number, name));
 	cell[COL_REQUESTS] = cell_count(r->a.sum.answered);
 	errors = requests_errors(l, NULL, r->number);
 	cell[COL_ERRORS] = errors ? cell_count(errors) : cell_blank();
@@ -210,14 +200,14 @@ static int screen_server_put_command(struct grid *g, const struct ledger *l,
 static int screen_server_put_commands(const struct paint *p, const struct requests *r, size_t most,
 				      bool full)
 {
-	struct grid g = { .n_columns = N_COLS, .gap = 2 };
+	struct section s;
 	size_t shown = 0;
-	int e = 0;
+	int e = 0, ret;
 
-	memcpy(g.column, heads, sizeof(heads));
+	section_open(&s, p, &server_section);
 	for (unsigned int k = COL_REQUESTS; k <= COL_MAX; k++)
-		g.column[k].off = !full && k != COL_SHARE && k != COL_MEAN;
-	g.column[COL_ERRORS].off |= !requests_errors(&p->view.all, NULL, LEDGER_ALL);
+		s.column[k].off = !full && k != COL_SHARE && k != COL_MEAN;
+	s.column[COL_ERRORS].off |= !requests_errors(&p->view.all, NULL, LEDGER_ALL);
 	for (size_t i = 0; i < r->n && shown < most && !e; i++) {
 		const struct request *one = &r->request[i];
 
@@ -225,17 +215,13 @@ static int screen_server_put_commands(const struct paint *p, const struct reques
 			continue;
 		if (shown && requests_percent(one->service_ns, r->all.service_ns) < LEAST)
 			break;
-		e = screen_server_put_command(&g, &p->view.all, one, &r->all);
+		e = screen_server_put_command(&s, one, &r->all);
 		shown++;
 	}
-	for (unsigned int k = 0; k < N_COLS && !full; k++)
-		g.column[k].head = NULL;
-	if (!e) {
-		grid_fit(&g, p->width, drops, sizeof(drops) / sizeof(drops[0]));
-		grid_put(&g, p);
-	}
-	grid_clear(&g);
-	return e;
+	for (unsigned int k = 0; k < s.n_columns && !full; k++)
+		s.column[k].head = NULL;
+	ret = section_close(&s);
+	return e ? e : ret;
 }
 
 int screen_server(const struct paint *p, size_t commands, bool full)

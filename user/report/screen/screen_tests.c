@@ -2,7 +2,6 @@
 /* The first screen's table of tests. */
 #include "report/screen/screen.h"
 
-#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -20,19 +19,27 @@ enum {
 	COL_CALLS,
 	COL_CNID,
 	COL_MB,
-	COL_ERRORS,
-	N_COLS
+	COL_ERRORS
 };
 
-static const struct grid_column heads[N_COLS] = {
-	[COL_TEST] = { .head = " #" },         [COL_NAME] = { .head = "test", .left = true },
-	[COL_ITERATIONS] = { .head = "done" }, [COL_TIME] = { .head = "time" },
-	[COL_DEVIATION] = { .head = "+-%" },   [COL_OP] = { .head = "per" GLUE "op" },
-	[COL_CALLS] = { .head = "calls" },     [COL_CNID] = { .head = "cnid" },
-	[COL_MB] = { .head = "MB/s" },         [COL_ERRORS] = { .head = "errors" },
+static const struct section_column columns[] = {
+	[COL_TEST] = { .head = " #" },
+	[COL_NAME] = { .head = "test", .left = true },
+	[COL_ITERATIONS] = { .head = "done" },
+	[COL_TIME] = { .head = "time" },
+	[COL_DEVIATION] = { .head = "+-%", .drop = 1 },
+	[COL_OP] = { .head = "per" GLUE "op", .drop = 3 },
+	[COL_CALLS] = { .head = "calls" },
+	[COL_CNID] = { .head = "cnid", .drop = 2 },
+	[COL_MB] = { .head = "MB/s" },
+	[COL_ERRORS] = { .head = "errors" },
 };
 
-static const unsigned int drops[] = { COL_DEVIATION, COL_CNID, COL_OP };
+static const struct section_type tests_section = {
+	.key = "tests",
+	.begin = SECTION_BLANK_LINE,
+	SECTION_OF(columns),
+};
 
 /* The twelve of lantest in few words, by number; "%s" is the size of the large file. */
 static const char *const names[] = {
@@ -42,7 +49,7 @@ static const char *const names[] = {
 };
 #define N_NAMES (sizeof(names) / sizeof(names[0]))
 
-static struct cell cell_name(const struct view *v, const struct view_test *t)
+static struct cell cell_title(const struct view *v, const struct view_test *t)
 {
 	const char *large = run_note_find(&v->run->options, "large_file_bytes");
 	const char *end = t->title ? strstr(t->title, " [") : NULL;
@@ -81,20 +88,18 @@ static struct cell cell_calls(double v)
 	return cell_fixed(v, v < 99.95 ? 1 : 0);
 }
 
-static int screen_tests_put_test(struct grid *g, const struct view *v, const struct view_test *t)
+static void screen_tests_put_test(struct section *s, const struct view *v,
+				  const struct view_test *t)
 {
 	struct value errors = view_sum(v, t, METRIC_ERRORS), bytes = view_sum(v, t, METRIC_BYTES);
 	struct value cnid = view_ratio(v, t, METRIC_CNID_CALLS, METRIC_OPS);
 	bool partial = t->n_complete != t->n_started;
-	struct grid_row *row = grid_row(g);
-	struct cell *cell;
+	struct section_row *row = section_row(s);
+	struct cell *cell = row->cell;
 
-	if (!row)
-		return -ENOMEM;
-	cell = row->cell;
 	row->ink = partial || errors.mean > 0 ? INK_RED : INK_NONE;
-	snprintf(cell[COL_TEST].text, sizeof(cell[COL_TEST].text), "%2u", t->test);
-	cell[COL_NAME] = cell_name(v, t);
+	cell[COL_TEST] = cell_test(t->test);
+	cell[COL_NAME] = cell_title(v, t);
 	snprintf(cell[COL_ITERATIONS].text, sizeof(cell[COL_ITERATIONS].text), "%zu of %zu",
 		 t->n_complete, t->n_started);
 	cell[COL_TIME] = cell_value(view_metric(v, t, METRIC_ELAPSED), screen_time);
@@ -110,43 +115,22 @@ static int screen_tests_put_test(struct grid *g, const struct view *v, const str
 	cell[COL_ERRORS] = cell_value(errors, cell_calls);
 	if (errors.known)
 		cell[COL_ERRORS] = cell_count((uint64_t)(errors.mean + 0.5));
-	g->column[COL_ITERATIONS].off &= !partial;
-	g->column[COL_ERRORS].off &= !errors.known || errors.mean <= 0;
-	return 0;
-}
-
-/* Hides a column without known values: the reason was printed above the table. */
-static void hide_unknown(struct grid *g, unsigned int k)
-{
-	for (size_t i = 0; i < g->n_rows; i++) {
-		const char *text = g->row[i].cell[k].text;
-
-		if (*text && strcmp(text, "n/a"))
-			return;
-	}
-	g->column[k].off = true;
+	s->column[COL_ITERATIONS].off &= !partial;
+	s->column[COL_ERRORS].off &= !errors.known || errors.mean <= 0;
 }
 
 int screen_tests(const struct paint *p)
 {
-	struct grid g = { .n_columns = N_COLS, .gap = 2 };
-	int e = 0;
+	struct section s;
 
-	memcpy(g.column, heads, sizeof(heads));
-	g.column[COL_ITERATIONS].off = g.column[COL_ERRORS].off = true;
-	for (size_t i = 0; i < p->view.n && !e; i++)
-		e = screen_tests_put_test(&g, &p->view, &p->view.test[i]);
-	if (!e) {
-		hide_unknown(&g, COL_CALLS);
-		hide_unknown(&g, COL_CNID);
-		hide_unknown(&g, COL_MB);
-		hide_unknown(&g, COL_DEVIATION);
-		fputc('\n', p->out);
-		grid_fit(&g, p->width, drops, sizeof(drops) / sizeof(drops[0]));
-		grid_put(&g, p);
-	}
-	grid_clear(&g);
-	return e;
+	section_open(&s, p, &tests_section);
+	s.column[COL_ITERATIONS].off = s.column[COL_ERRORS].off = true;
+	for (size_t i = 0; i < p->view.n; i++)
+		screen_tests_put_test(&s, &p->view, &p->view.test[i]);
+	/* Why a value is not known was printed above the table. */
+	section_hide_empty(&s, COL_CALLS, COL_MB + 1);
+	section_hide_empty(&s, COL_DEVIATION, COL_DEVIATION + 1);
+	return section_close(&s);
 }
 
 void screen_unsteady(const struct paint *p)

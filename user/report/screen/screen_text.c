@@ -2,6 +2,8 @@
 /* Texts and numbers of the first screen. */
 #include "report/screen/screen_text.h"
 
+#include "report/section.h"
+
 #include <string.h>
 
 #define INDENT 2 /* of continuation lines */
@@ -70,6 +72,10 @@ void screen_put(const struct paint *p, enum ink ink, const char *text, unsigned 
 	struct screen_text t = { 0 };
 	char first[64];
 
+	if (p->sink) {
+		p->sink->line(p->sink, text);
+		return;
+	}
 	/* A word that does not fit leaves some of its line empty. */
 	columns = lines * (p->width - INDENT) - (lines - 1) * 12 - strlen(MORE);
 	len = screen_text_fitting(text, columns);

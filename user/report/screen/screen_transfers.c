@@ -20,7 +20,7 @@ enum { COL_RATE, COL_DEVIATION, COL_VERDICT, N_OF_WORK };
 
 struct transfers_table {
 	const struct run *run;
-	struct grid g;
+	struct section s;
 	size_t n_works, n_sizes;
 	const char *work[WORKS];
 	uint64_t *size; /* owned; in order of first use */
@@ -29,7 +29,8 @@ struct transfers_table {
 
 static int screen_transfers_table_init(struct transfers_table *t, const struct run *r)
 {
-	*t = (struct transfers_table) { .run = r, .g = { .gap = 2 } };
+	t->run = r;
+	t->n_works = t->n_sizes = 0;
 	t->size = calloc(r->n_phases, sizeof(*t->size));
 	if (!t->size)
 		return -ENOMEM;
@@ -61,7 +62,8 @@ static const struct run_phase *phase_of(const struct transfers_table *t, size_t 
 }
 
 /* One transfer: rate, how steady it is, what limits it. */
-static int put_transfer(struct transfers_table *t, struct grid_row *row, size_t work, uint64_t size)
+static int put_transfer(struct transfers_table *t, struct section_row *row, size_t work,
+			uint64_t size)
 {
 	const struct run_phase *phase = phase_of(t, work, size);
 	struct cell *cell = &row->cell[COLUMN(work, 0)];
@@ -90,33 +92,44 @@ static int put_transfer(struct transfers_table *t, struct grid_row *row, size_t 
 
 static int screen_transfers_put_size(struct transfers_table *t, uint64_t size)
 {
-	struct grid_row *row = grid_row(&t->g);
+	struct section_row *row = section_row(&t->s);
 	char text[RUN_SIZE_MAX];
 	int e = 0;
 
-	if (!row)
-		return -ENOMEM;
 	snprintf(row->cell[0].text, sizeof(row->cell[0].text), "%8s", run_size(size, text));
 	for (size_t w = 0; w < t->n_works && !e; w++)
 		e = put_transfer(t, row, w, size);
 	return e;
 }
 
+static const struct section_column columns[] = { { .head = "    file", .name = "file" } };
+
+static const struct section_type sizes_section = {
+	.key = "sizes",
+	.begin = SECTION_BLANK_LINE,
+	SECTION_OF(columns),
+};
+
+/* Of works the last one's columns go first, verdicts before deviations. */
 static void screen_transfers_columns(struct transfers_table *t)
 {
-	t->g.n_columns = 1 + t->n_works * N_OF_WORK;
-	for (size_t k = t->g.n_columns; k < GRID_COLUMNS; k++)
-		t->g.column[k].off = true;
-	t->g.column[0].head = "    file";
+	struct section_column *column = t->s.column;
+
 	for (size_t w = 0; w < t->n_works; w++) {
 		snprintf(t->head[w], sizeof(t->head[w]), "%s %s/s", t->work[w],
 			 transfer_unit(t->run).mb);
-		t->g.column[COLUMN(w, COL_RATE)].head = t->head[w];
-		t->g.column[COLUMN(w, COL_DEVIATION)].head = "+-%";
-		t->g.column[COLUMN(w, COL_VERDICT)] = (struct grid_column) { .head = "held" GLUE
-										     "up" GLUE "by",
-									     .left = true };
+		column[COLUMN(w, COL_RATE)].head = t->head[w];
+		column[COLUMN(w, COL_DEVIATION)] = (struct section_column) {
+			.head = "+-%",
+			.drop = (unsigned int)(2 * WORKS - w),
+		};
+		column[COLUMN(w, COL_VERDICT)] = (struct section_column) {
+			.head = "held" GLUE "up" GLUE "by",
+			.drop = (unsigned int)(WORKS - w),
+			.left = true,
+		};
 	}
+	t->s.n_columns = COLUMN(t->n_works, 0);
 }
 
 /* Every n-th size, and always the last. */
@@ -131,8 +144,8 @@ static int screen_transfers_put_sizes(struct transfers_table *t, size_t rows)
 		e = screen_transfers_put_size(t, t->size[i]);
 		shown++;
 	}
-	if (!e && shown < t->n_sizes)
-		e = grid_text(&t->g, INK_NONE, "  (%zu more sizes: -v)", t->n_sizes - shown);
+	if (shown < t->n_sizes)
+		section_text(&t->s, INK_NONE, "  (%zu more sizes: -v)", t->n_sizes - shown);
 	return e;
 }
 
@@ -147,24 +160,17 @@ static size_t screen_transfers_room(const struct paint *p, const struct transfer
 
 int screen_transfers(const struct paint *p, size_t lines)
 {
-	static const unsigned int drops[] = {
-		COLUMN(3, COL_VERDICT),   COLUMN(2, COL_VERDICT),   COLUMN(1, COL_VERDICT),
-		COLUMN(0, COL_VERDICT),   COLUMN(3, COL_DEVIATION), COLUMN(2, COL_DEVIATION),
-		COLUMN(1, COL_DEVIATION), COLUMN(0, COL_DEVIATION),
-	};
 	struct transfers_table t;
-	int e = screen_transfers_table_init(&t, p->view.run);
+	int e = screen_transfers_table_init(&t, p->view.run), ret;
 
 	if (e)
 		return e;
+	section_open(&t.s, p, &sizes_section);
 	screen_transfers_columns(&t);
 	e = screen_transfers_put_sizes(&t, screen_transfers_room(p, &t, lines));
-	if (!e) {
-		fputc('\n', p->out);
-		grid_fit(&t.g, p->width, drops, sizeof(drops) / sizeof(drops[0]));
-		grid_put(&t.g, p);
-	}
-	grid_clear(&t.g);
+	ret = section_close(&t.s);
 	free(t.size);
-	return e ? e : paint_brief(p);
+	if (e || ret)
+		return e ? e : ret;
+	return paint_brief(p);
 }

@@ -20,29 +20,36 @@ enum {
 	COL_SHARE,
 	COL_CALLS,
 	COL_IN,
-	COL_OUT,
-	N_COLS
+	COL_OUT
 };
 
-static const struct grid_column heads[N_COLS] = {
+static const struct section_column columns[] = {
 	[COL_USER] = { .head = "user" },
 	[COL_ADDRESS] = { .head = "client", .left = true },
 	[COL_VOLUME] = { .head = "volume", .left = true },
-	[COL_PID] = { .head = "pid" },
-	[COL_BEGUN] = { .head = "from" },
-	[COL_ENDED] = { .head = "to" },
+	[COL_PID] = { .head = "pid", .drop = 1 },
+	[COL_BEGUN] = { .head = "from", .drop = 2 },
+	[COL_ENDED] = { .head = "to", .drop = 3 },
 	[COL_REQUESTS] = { .head = "requests" },
 	[COL_BUSY] = { .head = "busy" },
-	[COL_SHARE] = { .head = "all%" },
-	[COL_CALLS] = { .head = "calls" },
-	[COL_IN] = { .head = "MB" GLUE "in" },
-	[COL_OUT] = { .head = "MB" GLUE "out" },
+	[COL_SHARE] = { .head = "all%", .name = "share", .unit = "%", .drop = 5 },
+	[COL_CALLS] = { .head = "calls", .drop = 4 },
+	[COL_IN] = { .head = "MB" GLUE "in", .name = "mb_in", .unit = "MB" },
+	[COL_OUT] = { .head = "MB" GLUE "out", .name = "mb_out", .unit = "MB" },
 };
 
-/* What is left out when the terminal is too narrow, in this order. */
-static const unsigned int drops[] = { COL_PID, COL_BEGUN, COL_ENDED, COL_CALLS, COL_SHARE };
+static const struct section_type sessions_section = {
+	.key = "sessions",
+	.title = "Sessions",
+	.rest = "  busy: with a request in service; all%: of all busy; MB: on the wire",
+	SECTION_OF(columns),
+};
 
-static const unsigned int screen_drops[] = { COL_IN, COL_OUT, COL_SHARE };
+static const struct section_type busiest_sessions = {
+	.key = "sessions",
+	.begin = SECTION_BLANK_LINE,
+	SECTION_OF(columns),
+};
 
 static int by_busy(const void *a, const void *b)
 {
@@ -60,12 +67,12 @@ static int by_busy(const void *a, const void *b)
 static struct cell since(const struct run *r, uint64_t ns, const char *otherwise)
 {
 	uint64_t start = r->n_phases ? r->phase[0]->start_ns : 0;
-	struct cell c;
+	struct cell c = { .kind = CELL_NUMBER, .unit = "s" };
 
 	if (!ns)
-		snprintf(c.text, sizeof(c.text), "%s", otherwise);
-	else
-		snprintf(c.text, sizeof(c.text), "%+.1fs", ((double)ns - (double)start) / 1e9);
+		return cell_name(otherwise);
+	c.v = ((double)ns - (double)start) / 1e9;
+	snprintf(c.text, sizeof(c.text), "%+.1fs", c.v);
 	return c;
 }
 
@@ -101,15 +108,11 @@ static struct cell screen_sessions_volumes(const struct run_session *s)
 	return c;
 }
 
-static int screen_sessions_put_session(struct grid *g, const struct run *r,
-				       const struct run_session *s, uint64_t all_ns)
+static void screen_sessions_put_session(struct section *to, const struct run *r,
+					const struct run_session *s, uint64_t all_ns)
 {
-	struct grid_row *row = grid_row(g);
-	struct cell *cell;
+	struct cell *cell = section_row(to)->cell;
 
-	if (!row)
-		return -ENOMEM;
-	cell = row->cell;
 	cell[COL_USER] = cell_text(s->user ? s->user : "n/a", 16);
 	cell[COL_ADDRESS] = cell_text(s->address ? s->address : "n/a", 39);
 	cell[COL_VOLUME] = screen_sessions_volumes(s);
@@ -122,12 +125,11 @@ static int screen_sessions_put_session(struct grid *g, const struct run *r,
 	cell[COL_CALLS] = s->shared ? cell_na() : cell_count(s->calls);
 	cell[COL_IN] = cell_short((double)s->bytes_in / 1e6);
 	cell[COL_OUT] = cell_short((double)s->bytes_out / 1e6);
-	return 0;
 }
 
 /* A line for sessions that are not in the table. */
-static int screen_sessions_put_others(struct grid *g, const struct run *r,
-				      struct run_session *const *list, size_t n)
+static void screen_sessions_put_others(struct section *s, const struct run *r,
+				       struct run_session *const *list, size_t n)
 {
 	uint64_t requests = r->rest.requests, busy = r->rest.busy_ns;
 
@@ -135,32 +137,30 @@ static int screen_sessions_put_others(struct grid *g, const struct run *r,
 		requests += list[i]->requests;
 		busy += list[i]->busy_ns;
 	}
-	return grid_text(g, INK_NONE, "  %s others: %s requests, busy %s",
-			 cell_count(n + r->n_rest).text, cell_count(requests).text,
-			 cell_time((double)busy).text);
+	section_text(s, INK_NONE, "  %s others: %s requests, busy %s",
+		     cell_count(n + r->n_rest).text, cell_count(requests).text,
+		     cell_time((double)busy).text);
 }
 
-static int screen_sessions_fill(struct grid *g, const struct run *r,
-				struct run_session *const *list, size_t most)
+static void screen_sessions_fill(struct section *s, const struct run *r,
+				 struct run_session *const *list, size_t most)
 {
 	size_t n = r->n_sessions > most + 1 ? most : r->n_sessions, i;
 	uint64_t all_ns = r->rest.busy_ns;
-	int e = 0;
 
 	for (i = 0; i < r->n_sessions; i++)
 		all_ns += list[i]->busy_ns;
-	for (i = 0; i < n && !e; i++)
-		e = screen_sessions_put_session(g, r, list[i], all_ns);
-	if (!e && (i < r->n_sessions || r->n_rest))
-		e = screen_sessions_put_others(g, r, list + i, r->n_sessions - i);
-	return e;
+	for (i = 0; i < n; i++)
+		screen_sessions_put_session(s, r, list[i], all_ns);
+	if (i < r->n_sessions || r->n_rest)
+		screen_sessions_put_others(s, r, list + i, r->n_sessions - i);
 }
 
 /* "user: how it is known": each way once. */
-static void put_ways(const struct paint *p, const char *what, struct run_session *const *list,
+static void put_ways(struct section *s, const char *what, struct run_session *const *list,
 		     size_t member)
 {
-	size_t n = p->view.run->n_sessions;
+	size_t n = s->p->view.run->n_sessions;
 	const char *gap = "";
 
 	for (size_t i = 0; i < n; i++) {
@@ -175,27 +175,27 @@ static void put_ways(const struct paint *p, const char *what, struct run_session
 		if (seen)
 			continue;
 		if (!*gap)
-			fprintf(p->out, "  %s: ", what);
-		fprintf(p->out, "%s%s", gap, way);
+			section_indented(s, what, 0);
+		section_more(s, "%s%s", gap, way);
 		gap = "; ";
 	}
-	if (*gap)
-		fputc('\n', p->out);
 }
 
 /* Sessions are counted from the start of the watch, a recording's tables from slightly later. */
-static void put_earlier(const struct paint *p)
+static void put_earlier(struct section *s)
 {
-	const struct run *r = p->view.run;
+	const struct run *r = s->p->view.run;
 	uint64_t all = 0, told = 0;
 
 	for (size_t i = 0; i < r->n_sessions; i++)
 		all += r->session[i].requests;
 	for (size_t i = 0; i < r->n_phases; i++)
 		told += ledger_answered(&r->phase[i]->ledger);
-	if (all > told && !strcmp(r->command, "record"))
-		fprintf(p->out, "  requests: %s of them before the tables above begin\n",
-			cell_count(all - told).text);
+	if (all > told && !strcmp(r->command, "record")) {
+		section_indented(s, "  requests: ", 0);
+		section_more(s, "%s of them before the tables above begin",
+			     cell_count(all - told).text);
+	}
 }
 
 /* To be freed; NULL without memory. */
@@ -210,63 +210,50 @@ static struct run_session **screen_sessions_busiest_first(const struct run *r)
 	return list;
 }
 
-/* The rows of the busiest. *list, of all, is to be freed even after -ENOMEM. */
-static int fill_busiest(struct grid *g, const struct run *r, struct run_session ***list,
-			size_t most)
-{
-	memcpy(g->column, heads, sizeof(heads));
-	*list = screen_sessions_busiest_first(r);
-	return *list ? screen_sessions_fill(g, r, *list, most) : -ENOMEM;
-}
-
 int screen_sessions(const struct paint *p, size_t most)
 {
-	const struct run *r = p->view.run;
-	struct grid g = { .n_columns = N_COLS, .gap = 2 };
+	static const struct {
+		unsigned int column, drop;
+	} drops[] = { { COL_IN, 1 }, { COL_OUT, 2 }, { COL_SHARE, 3 } };
 	struct run_session **list;
-	int e;
+	struct section s;
 
-	if (!r->n_sessions)
+	if (!p->view.run->n_sessions)
 		return 0;
-	e = fill_busiest(&g, r, &list, most);
-	for (unsigned int k = 0; k < N_COLS; k++)
-		g.column[k].off = k == COL_PID || k == COL_BEGUN || k == COL_ENDED;
-	g.column[COL_CALLS].off = true;
-	for (size_t i = 0; i < g.n_rows && !e; i++)
-		if (!g.row[i].text)
-			g.row[i].cell[COL_BUSY] = screen_time((double)list[i]->busy_ns);
-	if (!e) {
-		grid_fit(&g, p->width, screen_drops,
-			 sizeof(screen_drops) / sizeof(screen_drops[0]));
-		fputc('\n', p->out);
-		grid_put(&g, p);
+	list = screen_sessions_busiest_first(p->view.run);
+	if (!list)
+		return -ENOMEM;
+	section_open(&s, p, &busiest_sessions);
+	for (size_t k = 0; k < s.n_columns; k++) {
+		s.column[k].off = s.column[k].drop && k != COL_SHARE;
+		s.column[k].drop = 0;
 	}
-	grid_clear(&g);
+	for (size_t k = 0; k < sizeof(drops) / sizeof(drops[0]); k++)
+		s.column[drops[k].column].drop = drops[k].drop;
+	screen_sessions_fill(&s, p->view.run, list, most);
+	for (size_t i = 0; i < s.n_rows; i++)
+		if (!s.row[i].text)
+			s.row[i].cell[COL_BUSY] = screen_time((double)list[i]->busy_ns);
 	free(list);
-	return e;
+	return section_close(&s);
 }
 
 int paint_sessions(const struct paint *p)
 {
-	const struct run *r = p->view.run;
-	struct grid g = { .n_columns = N_COLS, .gap = 2 };
 	struct run_session **list;
-	int e;
+	struct section s;
 
-	if (!r->n_sessions)
+	if (!p->view.run->n_sessions)
 		return 0;
-	e = fill_busiest(&g, r, &list, SESSIONS);
-	if (!e) {
-		grid_fit(&g, p->width, drops, sizeof(drops) / sizeof(drops[0]));
-		paint_heading(
-		    p, "Sessions",
-		    "  busy: with a request in service; all%: of all busy; MB: on the wire");
-		grid_put(&g, p);
-		put_earlier(p);
-		put_ways(p, "user", list, offsetof(struct run_session, user_from));
-		put_ways(p, "volume", list, offsetof(struct run_session, volume_from));
-	}
-	grid_clear(&g);
+	list = screen_sessions_busiest_first(p->view.run);
+	if (!list)
+		return -ENOMEM;
+	section_open(&s, p, &sessions_section);
+	screen_sessions_fill(&s, p->view.run, list, SESSIONS);
+	section_below(&s);
+	put_earlier(&s);
+	put_ways(&s, "  user: ", list, offsetof(struct run_session, user_from));
+	put_ways(&s, "  volume: ", list, offsetof(struct run_session, volume_from));
 	free(list);
-	return e;
+	return section_close(&s);
 }

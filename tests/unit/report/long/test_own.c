@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
  * The report for people of the synthetic run: its first lines and what is weak, calls by command.
- * Also tests user/report/grid.c, user/report/long/head.c, user/report/screen/matrix.c,
+ * Also tests user/report/section.c, user/report/long/head.c, user/report/screen/matrix.c,
  * user/report/paint.c, user/report/long/tests.c.
  */
 #include "unit/report_text.h"

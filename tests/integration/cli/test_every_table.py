@@ -1,0 +1,131 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""What -v prints of a run below its head is on the page of the HTML report: each title and row.
+
+For each kind of run. Tests user/report/long/own.c, user/report/json/tables.c.
+"""
+
+from __future__ import annotations
+
+import html
+import itertools
+import re
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+
+import pytest
+from gluster import Gluster
+from netatalk import Server
+from offline import analysis
+from rxing import Serving
+from scope import OK, Scope
+from terminal import on_terminal
+
+WIDE = 1000  # columns: no table leaves out a column
+
+
+def lines_of(page: str) -> list[list[str]]:
+    """The words of each row of a table, heading and paragraph."""
+    found = re.findall(r"<(tr|h2|p)\b[^>]*>(.*?)</\1>", page, re.S)
+    texts = (re.sub(r"<h2.*?</h2>|<[^>]*>", " ", text) for _, text in found)
+    return [html.unescape(text).split() for text in texts]
+
+
+def holds(line: Sequence[str], words: Sequence[str]) -> bool:
+    """All words in their order. A head's may be the begin or the end of one."""
+    at = 0
+    for word in words:
+        whole = word.rstrip("-")
+        while at < len(line) and not (line[at].startswith(whole) or line[at].endswith(whole)):
+            at += 1
+        if at == len(line):
+            return False
+        at += word[-1] != "-"
+    return True
+
+
+def below_head(text: str) -> list[str]:
+    """Without netatalk's table, the head, the short answers at the end, and where the run is."""
+    body = re.split(r"^afpscope \S+ ", text, maxsplit=1, flags=re.M)[1].split("\n\n", 1)[1]
+    body = re.split(r"\n\n(?:In short|Everything measured is in) ", body)[0]
+    return [line.rstrip("#") for line in body.splitlines() if line.strip()]  # bars
+
+
+def walk(scope: Scope, tmp_path: Path, command: list[str], status: int = OK) -> None:
+    """Runs the command with -v, makes the page of its run, and looks for each line on it."""
+    folder, page = tmp_path / "run", tmp_path / "page.html"
+    ended, said = on_terminal([*command, "-v", "-o", str(folder)], WIDE)
+    assert ended == status, said
+    made = analysis("report", folder, "-o", page)
+    assert made.returncode == 0, made.stderr
+    there = lines_of(page.read_text())
+    # A heading and what it says besides stand in two lines of the page, and may be long.
+    there += [a + b for a, b in itertools.pairwise(there)]
+    lines = below_head(said)
+    assert len(lines) > 10
+    missing = [line for line in lines if not any(holds(one, line.split()) for one in there)]
+    assert not missing, "\n".join(missing)
+
+
+def test_lantest(scope: Scope, dbd: Server, tmp_path: Path) -> None:
+    walk(scope, tmp_path, scope.command(dbd, "-n", "1", "--tests", "5,8"))
+
+
+def test_speedtest(scope: Scope, dbd: Server, tmp_path: Path) -> None:
+    work = ("-f", "Read,Write,Copy,ServerCopy", "-z", "64K,1", "-n", "2")
+    walk(scope, tmp_path, scope.command(dbd, *work, tool="speedtest"))
+
+
+LOAD = ("-n", "2", "-d", "2", "--ramp=0", "--files=4", "--file-size=16K")
+
+
+def test_load(scope: Scope, dbd: Server, tmp_path: Path) -> None:
+    walk(scope, tmp_path, scope.command(dbd, *LOAD, tool="load"))
+
+
+def test_smallfile(scope: Scope, tmp_path: Path) -> None:
+    (tmp_path / "files").mkdir()
+    work = ("smallfile", str(tmp_path / "files"), "--files", "20", "--threads", "2")
+    walk(scope, tmp_path, [str(scope.binary), *work])
+
+
+def test_a_recording_of_afp(scope: Scope, dbd: Server, tmp_path: Path) -> None:
+    load = [str(scope.binary), "load", *scope.login(dbd), *LOAD, "--no-save"]
+    loading = scope.start(load)
+    walk(scope, tmp_path, scope.recorder(dbd, "-d", "4"))
+    loading.finish().expect(OK)
+
+
+def test_a_recording_of_another_program(scope: Scope, dbd: Server, tmp_path: Path) -> None:
+    load = [str(scope.binary), "load", *scope.login(dbd), *LOAD, "--no-save"]
+    loading = scope.start(load)
+    walk(scope, tmp_path, scope.recorder(dbd, "--kind", "any", "-d", "4"))
+    loading.finish().expect(OK)
+
+
+@pytest.fixture
+def bricks() -> Iterator[Gluster]:
+    with Gluster(GLUSTER_MOUNT="one", GLUSTER_MEMORY="64M") as server:
+        yield server
+
+
+@pytest.mark.limit(300)
+def test_a_recording_of_gluster(scope: Scope, bricks: Gluster, tmp_path: Path) -> None:
+    folder = bricks.mnt / "one"
+    writes = f"for i in 1 2 3 4 5 6; do echo x > {folder}/f$i; sleep 0.5; done"
+    loading = scope.start(["sh", "-c", writes])
+    pid = str(bricks.brick_pid("one"))
+    walk(scope, tmp_path, scope.recorder(None, "--kind", "gluster", "--pid", pid, "-d", "4"))
+    loading.finish().expect(OK)
+
+
+def test_calls_over_rx_and_a_recording_of_their_server(scope: Scope, tmp_path: Path) -> None:
+    with Serving(scope) as served:
+        command = ["rx", f"127.0.0.1:{served.port}", "-c", "recv,rpc", "--times", "50"]
+        calls = [str(scope.binary), *command]
+        (tmp_path / "a").mkdir()
+        walk(scope, tmp_path / "a", calls)
+        loading = scope.start(["sh", "-c", f"sleep 1; exec {' '.join(calls)} --no-save"])
+        where = ("--kind", "rx", "--port", str(served.port), "-d", "4")
+        (tmp_path / "b").mkdir()
+        walk(scope, tmp_path / "b", scope.recorder(None, *where))
+        loading.finish().expect(OK)
