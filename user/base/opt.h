@@ -43,6 +43,11 @@ struct opt {
 	const char *const *choice; /* OPT_CHOICE; ends with NULL */
 	/* OPT_CALL: 0, or a negative errno and a text without the option's name */
 	int (*call)(void *to, const char *arg, struct err *e);
+	/*
+	 * What the manual says besides: sentences. `` encloses what is typed, a newline begins a
+	 * paragraph. In the manual alone without .help.
+	 */
+	const char *more;
 };
 
 /*

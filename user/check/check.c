@@ -25,9 +25,12 @@ struct check_cfg {
 const struct opt check_options[] = {
 	WHOM_OPTIONS(struct check_cfg, whom),
 	{ .name = "json", .arg = "FILE", .type = OPT_STRING, .offset = OFFSET(json),
-	  .help = "save all of it (- for standard output, in place of the text)" },
+	  .help = "save all of it (- for standard output, in place of the text)",
+	  .more = "What is unknown is null." },
 	{ .letter = 'v', .name = "verbose", .type = OPT_COUNT, .offset = OFFSET(verbose),
-	  .help = "also every way to watch, why those that are better do not work, and the machine" },
+	  .help = "also every way to watch, why those that are better do not work, and the machine",
+	  .more = "The sessions are printed, too. Without it the output is one screen: whether counts are exact, "
+	 	"which server, and what to change." },
 	{ .name = "help", .type = OPT_FLAG, .offset = OFFSET(help), .help = "this text" },
 	CMD_VERSION_OPTION,
 	{ .type = OPT_END },
