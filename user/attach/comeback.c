@@ -16,7 +16,7 @@ int comeback_find(struct kind_found *out, const struct kind *k, const struct kin
 	int r;
 
 	*e = (struct err) { 0 };
-	r = kind_find(k, out, wish, e);
+	r = k ? kind_find(k, out, wish, e) : kind_find_sessions(out, wish, e);
 	if (!r && out->target.server)
 		return 0;
 	kind_found_fini(out);
@@ -31,8 +31,7 @@ unsigned int comeback_port(const struct kind_found *found, unsigned int asked)
 	return asked ? asked : s && s->n_ports ? s->port[0] : 0;
 }
 
-pid_t comeback_wait(const struct kind *k, unsigned int port, const struct kind_found *before,
-		    int timeout_ms)
+pid_t comeback_wait(unsigned int port, const struct kind_found *before, int timeout_ms)
 {
 	const struct kind_wish wish = { .port = port, .owner = &before->owner };
 	struct kind_found found = { 0 };
@@ -43,7 +42,7 @@ pid_t comeback_wait(const struct kind *k, unsigned int port, const struct kind_f
 	until_ns = clock_now_ns() + (uint64_t)timeout_ms * 1000000;
 	while (port && !pid && !cmd_stop && clock_now_ns() < until_ns) {
 		poll(NULL, 0, LOOK_MS);
-		if (comeback_find(&found, k, &wish, &e))
+		if (comeback_find(&found, before->kind, &wish, &e))
 			continue;
 		pid = found.target.server != before->target.server ? found.target.server : 0;
 		kind_found_fini(&found);

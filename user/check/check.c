@@ -6,6 +6,7 @@
 #include "attach/whom.h"
 #include "base/opt.h"
 #include "host/proc/procfs.h"
+#include "kinds/kind.h"
 
 #include <errno.h>
 #include <limits.h>
@@ -92,7 +93,7 @@ static int check_look(struct check *c, const struct check_cfg *cfg, struct err *
 {
 	int r;
 
-	ladder_look(&c->ladder);
+	ladder_look(&c->ladder, kind_afp.decoder);
 	r = servers_named(&c->servers, cfg->whom.port, (pid_t)cfg->whom.pid, &c->none);
 	/* A missing server is a finding; any other failure is an error. */
 	if (r && r != -ENXIO && r != -EACCES && r != -ESRCH)

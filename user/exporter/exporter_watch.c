@@ -283,7 +283,7 @@ static bool exporter_watch_find(struct watcher *w)
 	int r;
 
 	for (; !w->over; exporter_watch_wait(w, LOOK_MS)) {
-		r = comeback_find(&w->found, kind_at(0), &wish, &e);
+		r = comeback_find(&w->found, NULL, &wish, &e);
 		if (!r) {
 			w->owner = w->found.owner;
 			w->has_owner = true;

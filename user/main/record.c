@@ -137,6 +137,7 @@ static enum outcome record_begin(struct record *rec, struct err *e)
 		return r == -EACCES ? OUTCOME_UNTRUSTED : OUTCOME_NO_SESSION;
 	r = run_init(&rec->run, cfg->name, cfg->name);
 	rec->run.kind = &rec->kind->is;
+	rec->run.about = cfg->judge ? RUN_ABOUT_FAULTS : RUN_ABOUT_SERVER;
 	if (!r && run_has_threads(&rec->run) && !(rec->threads = threads_new()))
 		r = -ENOMEM;
 	if (!r && AFS_IS_DATAGRAMS(rec->kind->decoder) && !(rec->udp = udpsockets_new()))
@@ -319,7 +320,7 @@ static void note_server_end(struct record *rec)
 	char after[64];
 
 	if (!cfg->command)
-		now = comeback_wait(rec->kind, port, &rec->found, COMEBACK_MS);
+		now = comeback_wait(port, &rec->found, COMEBACK_MS);
 	rec->run.server_end.restarted_pid = now;
 	snprintf(after, sizeof(after), "%s", cell_time((double)ns).text);
 	if (now)

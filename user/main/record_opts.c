@@ -94,9 +94,9 @@ static int kind_check(struct record_cfg *c, struct err *e)
 			       "--exe and --unit each name a program: give one of them");
 	if (by_name && !c->kind)
 		c->kind = KIND_ANY;
-	if (c->volume && strcmp(kind_names[c->kind], "gluster") != 0)
+	if (c->volume && !kind_at(c->kind)->has_volumes)
 		return err_set(e, -EINVAL, "--volume is of --kind gluster");
-	if (c->trace.what && !kind_at(c->kind)->is.has_metrics)
+	if (c->trace.what && !kind_at(c->kind)->is.by_session)
 		return err_set(e, -EINVAL, "--trace records requests of --kind afp, not of %s",
 			       kind_names[c->kind]);
 	return 0;

@@ -16,10 +16,11 @@
 
 struct facts {
 	const struct view *view;
-	const char *cnid; /* what the CNID server is called */
+	const char *server,
+	    *helper; /* what the server's processes, and the backend's, are called */
 	struct requests requests;
 	uint64_t all_ns;              /* of all requests, with an answer or without */
-	uint64_t inside_ns;           /* of it, asleep on the CNID server */
+	uint64_t inside_ns;           /* of it, asleep on the backend */
 	uint64_t stopped_ns;          /* of serving threads, also between requests */
 	uint64_t log_ns, log_calls;   /* in calls on the log, for requests */
 	uint64_t n_stalls, sync_ns;   /* sync_ns: blocked in fsync */
@@ -108,16 +109,16 @@ static void add_share(FILE *to, const struct facts *f, uint64_t ns)
 
 /* Causes: what each took, and what is said of it. */
 
-static uint64_t afpd_stopped(const struct facts *f)
+static uint64_t server_stopped(const struct facts *f)
 {
 	return f->stopped_ns;
 }
 
-static void say_afpd_stopped(FILE *to, const struct facts *f)
+static void say_server_stopped(FILE *to, const struct facts *f)
 {
 	uint64_t within_ns = f->requests.all.time_ns[ACCOUNT_STOPPED];
 
-	fprintf(to, "afpd was stopped for %s in all, by a signal, a debugger or a freezer",
+	fprintf(to, "%s was stopped for %s in all, by a signal, a debugger or a freezer", f->server,
 		cell_time((double)f->stopped_ns).text);
 	if (!within_ns) {
 		fputs(", all of it between requests", to);
@@ -135,9 +136,9 @@ static uint64_t cnid_stopped(const struct facts *f)
 static void say_cnid_stopped(FILE *to, const struct facts *f)
 {
 	fprintf(to,
-		"%s was stopped (by a signal, a debugger or a freezer) while afpd waited for "
+		"%s was stopped (by a signal, a debugger or a freezer) while %s waited for "
 		"it: ",
-		f->cnid);
+		f->helper, f->server);
 	add_share(to, f, cnid_stopped(f));
 }
 
@@ -146,7 +147,7 @@ static uint64_t cnid_waits(const struct facts *f)
 	return f->requests.all.time_ns[ACCOUNT_CNID];
 }
 
-/* What the CNID server did meanwhile: the one or two ways that most of its time went. */
+/* What the backend did meanwhile: the one or two ways that most of its time went. */
 static void add_inside(FILE *to, const struct facts *f)
 {
 	static const char *const words[AFS_N_INSIDE] = {
@@ -169,16 +170,22 @@ static void add_inside(FILE *to, const struct facts *f)
 	for (size_t i = 0; i < AFS_N_INSIDE; i++)
 		if (i != first && inside[i] > inside[second])
 			second = i;
-	fprintf(to, "; in that wait %s was %s for %.0f%%", f->cnid, words[first],
+	fprintf(to, "; in that wait %s was %s for %.0f%%", f->helper, words[first],
 		requests_percent(inside[first], f->inside_ns));
 	if (requests_percent(inside[second], f->inside_ns) >= 1)
 		fprintf(to, ", %s for %.0f%%", words[second],
 			requests_percent(inside[second], f->inside_ns));
 }
 
+/* What is asked: a server, or a database that is open here. */
+static const char *findings_backend(const struct facts *f)
+{
+	return run_word(f->view->run, f->inside_ns ? RUN_WORD_BACKEND : RUN_WORD_DATABASE);
+}
+
 static void say_cnid_waits(FILE *to, const struct facts *f)
 {
-	fprintf(to, "afpd waited for its CNID %s: ", f->inside_ns ? "server" : "database");
+	fprintf(to, "%s waited for its %s: ", f->server, findings_backend(f));
 	add_share(to, f, cnid_waits(f));
 	if (f->inside_ns)
 		add_inside(to, f);
@@ -191,7 +198,7 @@ static uint64_t runq(const struct facts *f)
 
 static void say_runq(FILE *to, const struct facts *f)
 {
-	fputs("afpd waited for a CPU: ", to);
+	fprintf(to, "%s waited for a CPU: ", f->server);
 	add_share(to, f, runq(f));
 	fputs("; its other sessions, the client or other programs had the CPUs, or a CPU limit "
 	      "of its cgroup held it back",
@@ -205,7 +212,7 @@ static uint64_t cnid_runq(const struct facts *f)
 
 static void say_cnid_runq(FILE *to, const struct facts *f)
 {
-	fprintf(to, "%s waited for a CPU while afpd waited for it: ", f->cnid);
+	fprintf(to, "%s waited for a CPU while %s waited for it: ", f->helper, f->server);
 	add_share(to, f, cnid_runq(f));
 }
 
@@ -218,8 +225,9 @@ static void say_logging(FILE *to, const struct facts *f)
 {
 	fputs("writing the log took ", to);
 	add_share(to, f, f->log_ns);
-	fprintf(to, ", %.1f calls a request; 'log level' in afp.conf says what is written",
-		(double)f->log_calls / (double)requests_n(&f->requests.all));
+	fprintf(to, ", %.1f calls a request; %s says what is written",
+		(double)f->log_calls / (double)requests_n(&f->requests.all),
+		run_word(f->view->run, RUN_WORD_LOG));
 }
 
 static uint64_t disk(const struct facts *f)
@@ -229,7 +237,7 @@ static uint64_t disk(const struct facts *f)
 
 static void say_disk(FILE *to, const struct facts *f)
 {
-	fputs("afpd waited for files and directories: ", to);
+	fprintf(to, "%s waited for files and directories: ", f->server);
 	add_share(to, f, disk(f));
 	if (f->sync_ns)
 		fprintf(to, ", fsync alone %.0f%%", requests_percent(f->sync_ns, f->all_ns));
@@ -242,7 +250,7 @@ static uint64_t locks(const struct facts *f)
 
 static void say_locks(FILE *to, const struct facts *f)
 {
-	fputs("afpd waited for file locks of other processes: ", to);
+	fprintf(to, "%s waited for file locks of other processes: ", f->server);
 	add_share(to, f, locks(f));
 }
 
@@ -253,7 +261,8 @@ static uint64_t network(const struct facts *f)
 
 static void say_network(FILE *to, const struct facts *f)
 {
-	fputs("afpd waited for clients to send their data or to take their replies: ", to);
+	fprintf(to,
+		"%s waited for clients to send their data or to take their replies: ", f->server);
 	add_share(to, f, network(f));
 }
 
@@ -266,7 +275,7 @@ struct cause {
 };
 
 static const struct cause causes[] = {
-	{ "afpd-stopped", 2, true, afpd_stopped, say_afpd_stopped },
+	{ "afpd-stopped", 2, true, server_stopped, say_server_stopped },
 	{ "cnid-stopped", 2, true, cnid_stopped, say_cnid_stopped },
 	{ "log", 5, false, logging, say_logging },
 	{ "lock", 10, false, locks, say_locks },
@@ -296,20 +305,23 @@ static int findings_note(struct run_notes *out, const struct facts *f, const cha
 }
 
 /* What was waited for. */
-static const char *wait_text(const struct facts *f, enum account_column c)
+static void wait_text(FILE *to, const struct facts *f, enum account_column c)
 {
 	static const char *const waits[ACCOUNT_N_COLUMNS] = {
 		[ACCOUNT_RUNQ] = "for a CPU",
 		[ACCOUNT_DISK] = "for files and directories",
-		[ACCOUNT_CNID] = "for the CNID server",
 		[ACCOUNT_LOCK] = "for file locks",
 		[ACCOUNT_LOG] = "for the log",
 		[ACCOUNT_NET] = "for the client",
 		[ACCOUNT_OTHER] = "in sleeps and for other processes",
-		[ACCOUNT_STOPPED] = "because afpd was stopped",
 	};
 
-	return c == ACCOUNT_CNID && !f->inside_ns ? "for the CNID database" : waits[c];
+	if (c == ACCOUNT_CNID)
+		fprintf(to, "for the %s", findings_backend(f));
+	else if (c == ACCOUNT_STOPPED)
+		fprintf(to, "because %s was stopped", f->server);
+	else
+		fputs(waits[c], to);
 }
 
 static void say_hung(FILE *to, const struct facts *f)
@@ -325,8 +337,9 @@ static void say_hung(FILE *to, const struct facts *f)
 		"%s request%s had no answer when the watch ended: ", cell_count(all->pending).text,
 		all->pending == 1 ? "" : "s");
 	add_share(to, f, all->pending_ns);
-	fprintf(to, "; most of it %s, which waited most %s", account_name(f->hung->number, name),
-		wait_text(f, most));
+	fprintf(to, "; most of it %s, which waited most ",
+		run_account_name(f->view->run, f->hung->number, name));
+	wait_text(to, f, most);
 }
 
 static void say_stalls(FILE *to, const struct facts *f)
@@ -335,10 +348,11 @@ static void say_stalls(FILE *to, const struct facts *f)
 
 	fprintf(to,
 		"%s of %s requests took about 100ms or more, the longest %s (%s); these commands "
-		"waited most %s",
+		"waited most ",
 		cell_count(f->n_stalls).text, cell_count(f->requests.all.a.sum.answered).text,
-		cell_time((double)f->longest_ns).text, account_name(f->longest_account, name),
-		wait_text(f, f->stalled));
+		cell_time((double)f->longest_ns).text,
+		run_account_name(f->view->run, f->longest_account, name));
+	wait_text(to, f, f->stalled);
 }
 
 static bool stands_before(const struct facts *f, const struct cause *a, const struct cause *b)
@@ -372,10 +386,12 @@ static int note_all(struct run_notes *out, const struct facts *f)
 
 int findings_of(struct run_notes *out, const struct view *v)
 {
-	struct facts f = { .view = v, .cnid = view_role_name(v->run, AFS_ROLE_BACKEND) };
+	struct facts f = { .view = v,
+			   .server = run_word(v->run, RUN_WORD_SERVER),
+			   .helper = view_role_name(v->run, AFS_ROLE_BACKEND) };
 	int e;
 
-	if (!v->all.has_requests || !run_has_metrics(v->run) || transfer_run(v->run))
+	if (!v->all.has_requests || !run_is_by_session(v->run) || transfer_run(v->run))
 		return 0;
 	e = requests_init(&f.requests, &v->all);
 	if (e)

@@ -298,16 +298,15 @@ static int slow_open_watch(struct slow *s, struct err *e)
 
 static enum outcome slow_begin(struct slow *s, struct err *e)
 {
-	const struct kind *kind = kind_at(0);
 	const struct kind_wish wish = { .port = s->cfg->whom.port, .pid = s->cfg->whom.pid };
-	int r = kind_find(kind, &s->found, &wish, e);
+	int r = kind_find_sessions(&s->found, &wish, e);
 
 	if (r)
 		return r == -EACCES ? OUTCOME_UNTRUSTED : OUTCOME_NO_SESSION;
 	if (*s->found.note)
 		cmd_say("%s", s->found.note);
 	r = run_init(&s->run, "slow", "slow");
-	s->run.kind = &kind->is;
+	s->run.kind = &s->found.kind->is;
 	s->keep = slow_keep_new();
 	if (r || !s->keep) {
 		err_set(e, -ENOMEM, "out of memory");

@@ -80,7 +80,7 @@ static enum outcome top_begin(struct top *t, struct err *e)
 	const struct top_cfg *cfg = t->cfg;
 	const struct kind_wish wish = { .port = cfg->whom.port, .pid = cfg->whom.pid };
 	char why[ERR_TEXT_MAX];
-	int r = kind_find(kind_at(0), &t->found, &wish, e);
+	int r = kind_find_sessions(&t->found, &wish, e);
 
 	if (r)
 		return r == -EACCES ? OUTCOME_UNTRUSTED : OUTCOME_NO_SESSION;
@@ -348,7 +348,7 @@ static int wait_for_comeback(struct top *t, struct err *e)
 		if (clock_now_ns() - t->looked_ns < NS_PER_S)
 			continue;
 		t->looked_ns = clock_now_ns();
-		if (comeback_find(&found, kind_at(0), &wish, &none))
+		if (comeback_find(&found, t->found.kind, &wish, &none))
 			continue;
 		kind_found_fini(&t->found);
 		t->found = found;

@@ -44,7 +44,7 @@ int top_end_watch(struct top *t)
 	const char *price;
 	int r = run_init(&run, "top", "top");
 
-	run.kind = &kind_at(0)->is;
+	run.kind = &t->found.kind->is;
 	r = r ? r : watch_finish(t->watch, &run);
 	if (!r) {
 		price = run_note_find(&run.rungs, RUNGS_PRICE_NS);

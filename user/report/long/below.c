@@ -303,7 +303,7 @@ static int put_waited(const struct below *b)
 	size_t len;
 	FILE *to;
 
-	if (!b->l->has_requests || !run_has_metrics(b->p->view.run))
+	if (!b->l->has_requests || !run_is_by_session(b->p->view.run))
 		return 0;
 	to = open_memstream(&text, &len);
 	if (!to || requests_init(&r, b->l)) {

@@ -135,7 +135,7 @@ static int long_calls_put_role(const struct paint *p, unsigned int role)
 		if (l->row[i].role == role)
 			row[n++] = l->row[i];
 	qsort(row, n, sizeof(*row), ledger_row_order);
-	set_columns(&g, l->has_requests && run_has_metrics(p->view.run));
+	set_columns(&g, l->has_requests && run_is_by_session(p->view.run));
 	if (n)
 		e = long_calls_fill(&g, l, role, row, n);
 	if (!e && n) {

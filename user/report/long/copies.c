@@ -7,7 +7,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define MOST 0.9 /* of the bytes moved: "every byte" */
+#define SAID_MAX 2000 /* bytes of the sentences */
+#define MOST     0.9  /* of the bytes moved: "every byte" */
 
 struct copy {
 	const struct run_phase *phase; /* NULL: there was none */
@@ -103,17 +104,17 @@ static const struct {
 	enum as as;
 } rows[] = {
 	{ "time (of the median)", AS_TIME },
-	{ "AFP commands", AS_COUNT },
-	{ "system calls of afpd", AS_COUNT },
+	{ "{protocol} commands", AS_COUNT },
+	{ "system calls of {server}", AS_COUNT },
 	{ "read from the file", AS_BYTES },
 	{ "written to the file", AS_BYTES },
 	{ "sent by sendfile", AS_BYTES },
 	{ "by copy_file_range and the like", AS_BYTES },
 	{ "the client's CPU time", AS_TIME },
-	{ "afpd's CPU time", AS_TIME },
-	{ "afpd in read", AS_TIME },
-	{ "afpd in write", AS_TIME },
-	{ "afpd waiting for disk", AS_TIME },
+	{ "{server}'s CPU time", AS_TIME },
+	{ "{server} in read", AS_TIME },
+	{ "{server} in write", AS_TIME },
+	{ "{server} waiting for disk", AS_TIME },
 };
 #define N_ROWS (sizeof(rows) / sizeof(rows[0]))
 
@@ -159,7 +160,7 @@ static int copies_put_table(const struct paint *p, const struct copies *two)
 			grid_clear(&g);
 			return -ENOMEM;
 		}
-		snprintf(row->cell[0].text, sizeof(row->cell[0].text), "%s", rows[i].what);
+		run_text(p->view.run, rows[i].what, row->cell[0].text, sizeof(row->cell[0].text));
 		row->cell[1] = copies_value(two, &two->server, i);
 		if (two->client.phase)
 			row->cell[2] = copies_value(two, &two->client, i);
@@ -212,16 +213,17 @@ static void print_how(FILE *to, const struct copies *two)
 	double all = c->bytes.v;
 
 	if (!c->has_files || !c->bytes.known || all <= 0) {
-		fputs("How afpd copies was not seen: its calls were not counted with their bytes.",
-		      to);
+		fputs(
+		    "How {server} copies was not seen: its calls were not counted with their bytes.",
+		    to);
 		return;
 	}
 	if ((double)c->range.bytes >= MOST * all) {
-		fputs("afpd has the kernel copy (copy_file_range): ", to);
+		fputs("{server} has the kernel copy (copy_file_range): ", to);
 		print_calls(to, two, &c->range, "call", 0);
 		fputs(" for a file; no byte goes through its memory.", to);
 	} else if ((double)c->read.bytes >= MOST * all && (double)c->write.bytes >= MOST * all) {
-		fputs("afpd copies by read and write: ", to);
+		fputs("{server} copies by read and write: ", to);
 		print_calls(to, two, &c->read, "read", calls_of_one(x, &c->write));
 		fputs(", ", to);
 		print_calls(to, two, &c->write, "write", calls_of_one(x, &c->write));
@@ -231,11 +233,12 @@ static void print_how(FILE *to, const struct copies *two)
 		      "clones it, or another process copied.",
 		      to);
 	} else {
-		fprintf(to,
-			"afpd copies in more than one way: %.0f %% of the bytes were read, %.0f %% "
-			"written, %.0f %% went by copy_file_range.",
-			100 * (double)c->read.bytes / all, 100 * (double)c->write.bytes / all,
-			100 * (double)c->range.bytes / all);
+		fprintf(
+		    to,
+		    "{server} copies in more than one way: %.0f %% of the bytes were read, %.0f %% "
+		    "written, %.0f %% went by copy_file_range.",
+		    100 * (double)c->read.bytes / all, 100 * (double)c->write.bytes / all,
+		    100 * (double)c->range.bytes / all);
 	}
 }
 
@@ -248,7 +251,7 @@ static void print_beside(FILE *to, const struct copies *two)
 	fprintf(to, " Beside Copy it takes %.0f" GLUE "%% of the time",
 		100 * (s->ns / s->gigas) / (c->ns / c->gigas));
 	if (s->c.server_cpu.known && c->c.server_cpu.known && c->c.server_cpu.v > 0)
-		fprintf(to, ", %.0f" GLUE "%% of afpd's CPU",
+		fprintf(to, ", %.0f" GLUE "%% of {server}'s CPU",
 			100 * (s->c.server_cpu.v / s->gigas) / (c->c.server_cpu.v / c->gigas));
 	if (s->c.client_cpu.known && c->c.client_cpu.known && c->c.client_cpu.v > 0)
 		fprintf(to, ", %.2g" GLUE "%% of the client's",
@@ -259,7 +262,7 @@ static void print_beside(FILE *to, const struct copies *two)
 int paint_copies(const struct paint *p)
 {
 	struct copies two;
-	char *text = NULL, rest[64];
+	char *text = NULL, rest[64], said[SAID_MAX];
 	size_t len;
 	FILE *to;
 	int e;
@@ -281,7 +284,7 @@ int paint_copies(const struct paint *p)
 	paint_heading(p, "ServerCopy explained", rest);
 	e = copies_put_table(p, &two);
 	fputc('\n', p->out);
-	put_indented(p->out, "", text, 2, p->width);
+	put_indented(p->out, "", run_text(p->view.run, text, said, sizeof(said)), 2, p->width);
 	free(text);
 	return e;
 }

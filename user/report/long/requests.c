@@ -5,6 +5,7 @@
 #include "report/long/states.h"
 #include "run/result.h"
 
+#include <ctype.h>
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -29,12 +30,11 @@ enum {
 };
 
 static const struct grid_column heads[N_COLS] = {
-	[COL_NAME] = { .head = "command" },     [COL_REQUESTS] = { .head = "requests" },
-	[COL_ERRORS] = { .head = "err" },       [COL_MEAN] = { .head = "mean" },
-	[COL_P50] = { .head = "p50" },          [COL_P99] = { .head = "p99" },
-	[COL_P999] = { .head = "p99.9" },       [COL_MAX] = { .head = "max" },
-	[COL_SHARE] = { .head = "time%" },      [COL_UNEXPLAINED] = { .head = "unex- plained" },
-	[COL_CALLS] = { .head = "afpd calls" }, [COL_CNID] = { .head = "cnid calls" },
+	[COL_NAME] = { .head = "command" }, [COL_REQUESTS] = { .head = "requests" },
+	[COL_ERRORS] = { .head = "err" },   [COL_MEAN] = { .head = "mean" },
+	[COL_P50] = { .head = "p50" },      [COL_P99] = { .head = "p99" },
+	[COL_P999] = { .head = "p99.9" },   [COL_MAX] = { .head = "max" },
+	[COL_SHARE] = { .head = "time%" },  [COL_UNEXPLAINED] = { .head = "unex- plained" },
 };
 
 /* What is left out when the terminal is too narrow, in this order; COL_TIME: see
@@ -47,6 +47,7 @@ struct requests_table {
 	const struct ledger *l;
 	struct grid g;
 	bool folded[ACCOUNT_N_COLUMNS]; /* added to the column "other" */
+	char calls[2][24];              /* heads of columns */
 };
 
 static struct cell long_requests_per_request(const struct request *r, uint64_t ns)
@@ -130,17 +131,25 @@ static int table_fill(struct requests_table *t)
 }
 
 static void long_requests_table_init(struct requests_table *t, const struct requests *r,
-				     const struct ledger *l)
+				     const struct view *v)
 {
+	const struct run *run = v->run;
+	const struct ledger *l = &v->all;
 	const struct request *all = &r->all;
 
 	*t = (struct requests_table) { .r = r, .l = l, .g = { .n_columns = N_COLS, .gap = 2 } };
 	memcpy(t->g.column, heads, sizeof(heads));
+	snprintf(t->calls[0], sizeof(t->calls[0]), "%.17s calls", run_word(run, RUN_WORD_SERVER));
+	snprintf(t->calls[1], sizeof(t->calls[1]), "%.17s calls", run_word(run, RUN_WORD_ASKED));
+	for (char *at = t->calls[1]; *at; at++)
+		*at = (char)tolower((unsigned char)*at);
+	t->g.column[COL_CALLS].head = t->calls[0];
+	t->g.column[COL_CNID].head = t->calls[1];
 	t->g.column[COL_ERRORS].off = !requests_errors(l, NULL, LEDGER_ALL);
 	t->g.column[COL_CNID].off = !all->cnid_calls;
 	t->g.column[COL_UNEXPLAINED].off = all->a.sum.unexplained_ns < all->service_ns / 1000;
 	for (size_t i = 0; i < ACCOUNT_N_COLUMNS; i++) {
-		t->g.column[COL_TIME + i].head = account_columns[i].text;
+		t->g.column[COL_TIME + i].head = run_column_name(run, i);
 		t->g.column[COL_TIME + i].off = !all->time_ns[i];
 	}
 }
@@ -195,7 +204,7 @@ static void put_folded(const struct paint *p, const struct requests_table *t)
 	for (size_t i = 0; i < ACCOUNT_OTHER; i++) {
 		if (!t->folded[i])
 			continue;
-		fprintf(p->out, "%s%s", comma, account_columns[i].text);
+		fprintf(p->out, "%s%s", comma, run_column_name(p->view.run, i));
 		comma = ", ";
 	}
 	if (*comma == ',')
@@ -230,7 +239,7 @@ static int long_requests_put_answer(const struct paint *p, const struct requests
 		if (!share[most])
 			break;
 		fprintf(to, "%s ", n ? "," : "");
-		long_requests_print_glued(to, account_columns[most].text);
+		long_requests_print_glued(to, run_column_name(p->view.run, most));
 		fprintf(to, GLUE "%u.%u" GLUE "%%", share[most] / 10, share[most] % 10);
 		share[most] = 0;
 	}
@@ -340,7 +349,7 @@ static int long_requests_put_table(const struct paint *p, const struct requests 
 	e = long_requests_put_answer(p, r);
 	if (e)
 		return e;
-	long_requests_table_init(&t, r, &p->view.all);
+	long_requests_table_init(&t, r, &p->view);
 	e = table_fit(&t, p->width);
 	if (!e) {
 		grid_put(&t.g, p);

@@ -183,18 +183,20 @@ static void tests_put_test(const struct paint *p, const struct tests_line *l, si
 	fputc('\n', p->out);
 }
 
+static const char tests_text[] =
+    "  time/op: elapsed / ops, ± over iterations; p50, p99, max: one request;\n"
+    "       ops: per iteration; calls, in-call: {server}'s system calls and their time\n"
+    "       (waits apart) per op; cnid: the {backend}'s calls per op";
+
 void paint_tests(const struct paint *p)
 {
+	char said[2 * sizeof(tests_text)];
 	struct hist latency;
 	size_t width;
 	int limit;
 
 	width = title_width(p, &limit);
-	paint_heading(
-	    p, "Tests",
-	    "  time/op: elapsed / ops, ± over iterations; p50, p99, max: one request;\n"
-	    "       ops: per iteration; calls, in-call: afpd's system calls and their time\n"
-	    "       (waits apart) per op; cnid: the CNID server's calls per op");
+	paint_heading(p, "Tests", run_text(p->view.run, tests_text, said, sizeof(said)));
 	fputs("  # ", p->out);
 	put_text(p->out, "test", -(int)width);
 	for (size_t k = 0; k < N_COLUMNS; k++) {

@@ -354,10 +354,11 @@ static void hide_empty(struct grid *g, size_t k)
 	g->column[k].off = true;
 }
 
-static void cost_columns(struct grid *g, const struct transfer_unit *u, char per[2][24])
+static void cost_columns(struct grid *g, const struct run *run, const struct transfer_unit *u,
+			 char per[2][24])
 {
 	snprintf(per[0], 24, "calls /%s", u->mb);
-	snprintf(per[1], 24, "afpd CPU/%s", u->gb);
+	snprintf(per[1], 24, "%.10s CPU/%s", run_word(run, RUN_WORD_SERVER), u->gb);
 	g->column[COST_SIZE].head = "file";
 	g->column[COST_SERVER].head = per[1];
 	g->column[COST_CALLS].head = per[0];
@@ -369,16 +370,16 @@ static void cost_columns(struct grid *g, const struct transfer_unit *u, char per
 	g->column[COST_NULL].head = "null peer";
 	g->column[COST_ON_CLIENT].head = "client CPU";
 	for (size_t i = 0; i < ACCOUNT_N_COLUMNS; i++)
-		g->column[COST_TIME + i].head = account_columns[i].text;
+		g->column[COST_TIME + i].head = run_column_name(run, i);
 	g->column[COST_TIME + ACCOUNT_NET].head = "net";
 	g->column[COST_IDLE].head = "idle";
 }
 
 static const char cost_text[] =
     "  sendfile, read, write: bytes of the file by these calls\n"
-    "       of afpd for each byte moved; fsync: of one iteration; then % of the\n"
+    "       of {server} for each byte moved; fsync: of one iteration; then % of the\n"
     "       time: the same against a server that stores nothing (null peer;\n"
-    "       void: it was slower), the client's CPU, afpd's requests; idle: afpd\n"
+    "       void: it was slower), the client's CPU, {server}'s requests; idle: {server}\n"
     "       without one";
 static const char local_text[] = "  this program's CPU time, and its % of the time";
 
@@ -387,10 +388,10 @@ static int transfers_put_cost(const struct paint *p)
 	struct transfer_unit u = transfer_unit(p->view.run);
 	struct grid g = { .n_columns = N_COSTS, .gap = 2 };
 	bool local = transfer_is_local(p->view.run);
-	char per[2][24], client[24];
+	char per[2][24], client[24], said[2 * sizeof(cost_text)];
 	int e;
 
-	cost_columns(&g, &u, per);
+	cost_columns(&g, p->view.run, &u, per);
 	snprintf(client, sizeof(client), "client CPU/%s", u.gb);
 	g.column[COST_CLIENT].head = client;
 	e = transfers_fill(&g, p->view.run, cost_row, plain_head);
@@ -401,7 +402,9 @@ static int transfers_put_cost(const struct paint *p)
 	for (size_t k = COST_SERVER; k < N_COSTS && local; k++)
 		g.column[k].off |= k != COST_ON_CLIENT;
 	if (!e) {
-		paint_heading(p, "What a transfer costs", local ? local_text : cost_text);
+		paint_heading(p, "What a transfer costs",
+			      local ? local_text
+				    : run_text(p->view.run, cost_text, said, sizeof(said)));
 		grid_fit(&g, p->width, cost_drops, sizeof(cost_drops) / sizeof(cost_drops[0]));
 		grid_put(&g, p);
 	}

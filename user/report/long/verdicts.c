@@ -28,7 +28,7 @@ static void print_tight(FILE *to, const char *text)
 		fputc(*text == ' ' && text[1] == '%' ? GLUE[0] : *text, to);
 }
 
-static void print_shares(FILE *to, const struct transfer_cost *c)
+static void print_shares(FILE *to, const struct run *r, const struct transfer_cost *c)
 {
 	double share[N_SHARES];
 	const char *comma = "";
@@ -45,7 +45,7 @@ static void print_shares(FILE *to, const struct transfer_cost *c)
 			break;
 		fputs(comma, to);
 		verdicts_print_glued(to, most == SHARE_IDLE ? "without a request"
-							    : account_columns[most].text);
+							    : run_column_name(r, most));
 		fprintf(to, GLUE "%.1f" GLUE "%%", share[most]);
 		comma = ", ";
 		share[most] = 0;
@@ -84,9 +84,9 @@ static int verdicts_put_time(const struct paint *p, const struct run_phase *phas
 	verdicts_print_glued(to, run_size(phase->transfer->size, size));
 	fprintf(to, " in %s:", cell_time(s.median).text);
 	verdicts_print_client(to, &c);
-	fputs(" afpd: ", to);
+	fprintf(to, " %s: ", run_word(p->view.run, RUN_WORD_SERVER));
 	if (c.has_times && c.elapsed.v > 0)
-		print_shares(to, &c);
+		print_shares(to, p->view.run, &c);
 	else
 		fprintf(to, "n/a (%s)", rungs_why(p->view.run, "requests"));
 	if (fclose(to)) {

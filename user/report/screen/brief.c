@@ -10,8 +10,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define INDENT 22
-#define SLOW   125e6 /* B/s: below it, networks are named by their bits */
+#define SAID_MAX 2000 /* bytes of the sentences */
+#define INDENT   22
+#define SLOW     125e6 /* B/s: below it, networks are named by their bits */
 
 struct brief {
 	const struct run *run;
@@ -63,7 +64,7 @@ static void print_disk(FILE *to, const struct brief *b)
 static void print_queue(FILE *to, const struct brief *b)
 {
 	if (b->v.figure[FIGURE_SERVER_RUNQ] > b->v.figure[FIGURE_CLIENT_RUNQ])
-		print_figure(to, b, "afpd waits for a CPU", FIGURE_SERVER_RUNQ);
+		print_figure(to, b, "{server} waits for a CPU", FIGURE_SERVER_RUNQ);
 	else
 		print_figure(to, b, "the client waits for a CPU", FIGURE_CLIENT_RUNQ);
 }
@@ -77,8 +78,8 @@ static void print_largest(FILE *to, const struct brief *b)
 	} parts[] = {
 		{ FIGURE_CLIENT_CPU, "the client's CPU" },
 		{ FIGURE_CLIENT_RUNQ, "the client waits for a CPU" },
-		{ FIGURE_SERVER_CPU, "afpd's CPU" },
-		{ FIGURE_SERVER_RUNQ, "afpd waits for a CPU" },
+		{ FIGURE_SERVER_CPU, "{server}'s CPU" },
+		{ FIGURE_SERVER_RUNQ, "{server} waits for a CPU" },
 		{ FIGURE_SERVER_DISK, "the server waits for its disk" },
 		{ FIGURE_WAITING, "neither end working" },
 	};
@@ -101,7 +102,7 @@ static void print_because(FILE *to, const struct brief *b)
 		print_disk(to, b);
 		break;
 	case VERDICT_SERVER_CPU:
-		print_figure(to, b, "afpd's CPU", FIGURE_SERVER_CPU);
+		print_figure(to, b, "{server}'s CPU", FIGURE_SERVER_CPU);
 		break;
 	case VERDICT_CPU_QUEUE:
 		print_queue(to, b);
@@ -172,7 +173,7 @@ static const char *advice(const struct brief *b)
 	static const char *const of_kind[VERDICT_N_KINDS] = {
 		[VERDICT_CLIENT] = "a faster client, or several of them, would show more",
 		[VERDICT_DISK] = "a faster disk helps",
-		[VERDICT_SERVER_CPU] = "afpd serves a session in one thread: a faster CPU, or "
+		[VERDICT_SERVER_CPU] = "{server} serves a session in one thread: a faster CPU, or "
 				       "several sessions",
 		[VERDICT_CPU_QUEUE] = "other programs, or client and server, share a CPU: use an "
 				      "idle machine, or give each its own CPU (taskset)",
@@ -227,7 +228,7 @@ static void print_brief(FILE *to, const struct brief *b)
 static int brief_put_work(const struct paint *p, const char *work)
 {
 	struct brief b = { .run = p->view.run };
-	char *text = NULL, label[INDENT + 32], size[RUN_SIZE_MAX];
+	char *text = NULL, label[INDENT + 32], size[RUN_SIZE_MAX], said[SAID_MAX];
 	size_t len;
 	FILE *to;
 
@@ -246,7 +247,7 @@ static int brief_put_work(const struct paint *p, const char *work)
 		return -ENOMEM;
 	}
 	snprintf(label, sizeof(label), "  %.11s %s", work, run_size(b.phase->transfer->size, size));
-	put_indented(p->out, label, text, INDENT, p->width);
+	put_indented(p->out, label, run_text(b.run, text, said, sizeof(said)), INDENT, p->width);
 	free(text);
 	return 0;
 }

@@ -193,7 +193,7 @@ static void put_earlier(const struct paint *p)
 		all += r->session[i].requests;
 	for (size_t i = 0; i < r->n_phases; i++)
 		told += ledger_answered(&r->phase[i]->ledger);
-	if (all > told && !strcmp(r->command, "record"))
+	if (all > told && r->about == RUN_ABOUT_SERVER)
 		fprintf(p->out, "  requests: %s of them before the tables above begin\n",
 			cell_count(all - told).text);
 }
