@@ -103,7 +103,7 @@ const char *run_text(const struct run *r, const char *text, char *out, size_t le
 
 	while (*text && n + 1 < len) {
 		key = *text == '{' ? strcspn(text + 1, "}") : 0;
-		w = key ? run_word_at(text + 1, key) : RUN_N_WORDS;
+		w = key && text[1 + key] ? run_word_at(text + 1, key) : RUN_N_WORDS;
 		if (w == RUN_N_WORDS) {
 			out[n++] = *text++;
 			continue;
