@@ -75,16 +75,29 @@ const char *run_own_word(const struct run *r, enum run_word w)
 	return r->kind ? r->kind->word[w] : afp[w];
 }
 
-const char *run_word(const struct run *r, enum run_word w)
+static const char *usual_word(enum run_word w)
 {
 	static const char *const usual[RUN_N_WORDS] = {
 #define X(NAME, key, word) [RUN_WORD_##NAME] = (word),
 		RUN_WORDS(X)
 #undef X
 	};
+
+	return usual[w];
+}
+
+const char *run_word(const struct run *r, enum run_word w)
+{
 	const char *word = run_own_word(r, w);
 
-	return word ? word : usual[w];
+	return word ? word : usual_word(w);
+}
+
+const char *run_asked(const struct run_kind *k)
+{
+	const char *word = k->word[RUN_WORD_ASKED];
+
+	return word ? word : usual_word(RUN_WORD_ASKED);
 }
 
 /* The word whose key in braces begins text; RUN_N_WORDS: none. */

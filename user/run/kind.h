@@ -82,6 +82,8 @@ const char *run_column_name(const struct run *r, unsigned int column);
 const char *run_word(const struct run *r, enum run_word w);
 /* NULL: its kind has none. */
 const char *run_own_word(const struct run *r, enum run_word w);
+/* The word ASKED of a kind of which there is no run. */
+const char *run_asked(const struct run_kind *k);
 /* text with the words of the run's kind; out: room for len bytes. Returns out. */
 const char *run_text(const struct run *r, const char *text, char *out, size_t len);
 
