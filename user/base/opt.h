@@ -31,6 +31,10 @@ enum opt_type {
 	OPT_CALL,    /* .call(what is at .offset, argument or NULL, e) */
 };
 
+/* A constant as text: "(default: " OPT_TEXT(PORT) ")" */
+#define OPT_TEXT(constant)  OPT_TEXT_(constant)
+#define OPT_TEXT_(constant) #constant
+
 struct opt {
 	char letter;      /* -n; 0 = none */
 	const char *name; /* --iterations; NULL = none */

@@ -26,9 +26,13 @@ struct connect_cfg {
 
 #define CONNECT_PASSWORD_MAX 258 /* 256 bytes, the end of a line, NUL */
 
+#define CONNECT_PORT         548
+#define CONNECT_TIMEOUT_S    60
+
 #define CONNECT_DEFAULTS                                                                           \
 	{                                                                                          \
-		.host = "localhost", .port = 548, .timeout_s = 60, .version = 7                    \
+		.host = "localhost", .port = CONNECT_PORT, .timeout_s = CONNECT_TIMEOUT_S,         \
+		.version = 7                                                                       \
 	}
 
 /* clang-format off */
@@ -41,7 +45,7 @@ struct connect_cfg {
 	{ .letter = 'p', .name = "port", .arg = "PORT", .type = OPT_UINT,                           \
 	  .offset = offsetof(cfg_type, member.port),                                                \
 	  .min = 1, .max = 65535,                                                                   \
-	  .help = "its TCP port (default: 548)" },                                                  \
+	  .help = "its TCP port (default: " OPT_TEXT(CONNECT_PORT) ")" },                                                  \
 	{ .letter = 's', .name = "volume", .arg = "VOLUME", .type = OPT_STRING,                     \
 	  .offset = offsetof(cfg_type, member.volume),                                              \
 	  .help = "AFP volume, by the name that clients see" },                                     \
@@ -66,7 +70,7 @@ struct connect_cfg {
 	{ .name = "timeout", .arg = "SECONDS", .type = OPT_UINT,                                    \
 	  .offset = offsetof(cfg_type, member.timeout_s),                                           \
 	  .min = 1, .max = 86400,                                                                   \
-	  .help = "give up when a request makes no progress for this long (default: 60)",           \
+	  .help = "give up when a request makes no progress for this long (default: " OPT_TEXT(CONNECT_TIMEOUT_S) ")",           \
 	  .more = "That is: nothing of it is sent, and nothing of its answer arrives. Tickles "     \
 		  "and answers to other requests do not count. The session is lost then (exit "     \
 		  "code 6)." },                                                                     \

@@ -29,7 +29,7 @@ const struct opt doctor_options[] = {
 	  .more = "docs/doctor.md lists what can be found of each." },
 	{ .type = OPT_HEADING, .help = "How:" },
 	{ .letter = 'd', .name = "duration", .arg = "SECONDS", .type = OPT_UINT, .offset = OFFSET(seconds), .min = 1, .max = 86400,
-	  .help = "watch so long (default: 60)",
+	  .help = "watch so long (default: " OPT_TEXT(SECONDS) ")",
 	  .more = "Ctrl-C ends it earlier, with a diagnosis of what was seen." },
 	GUARD_OPTION(struct record_cfg, max_cpu),
 	{ .name = "watch", .arg = "HOW", .type = OPT_CHOICE, .offset = OFFSET(watch), .choice = record_watch_choices,

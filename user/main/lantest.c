@@ -17,6 +17,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#define ITERATIONS   2
 #define FILE_LEN     104857600ull /* 100 MiB */
 #define FILE_LEN_MAX (1ull << 50)
 #define WINDOW       32768 /* requests in flight: practically unlimited, like afp_lantest */
@@ -119,7 +120,7 @@ const struct opt lantest_options[] = {
 	{ .letter = 'K', .type = OPT_CALL, .call = cache_tests, .help = "tests 9 to 12 only",
 	  .more = "An -f that follows adds to them." },
 	{ .letter = 'n', .name = "iterations", .arg = "N", .type = OPT_UINT, .offset = OFFSET(o.iterations),
-	  .min = 1, .max = 1000, .help = "runs of each test (default: 2)" },
+	  .min = 1, .max = 1000, .help = "runs of each test (default: " OPT_TEXT(ITERATIONS) ")" },
 	{ .letter = 'F', .name = "file", .arg = "NAME", .type = OPT_STRING, .offset = OFFSET(o.file),
 	  .help = "test 3 reads this file of the volume's root instead of its own" },
 	{ .letter = 'g', .type = OPT_CALL, .call = enlarge_10, .help = "large file ten times as large (1 GB; again: 10 GB)",
@@ -279,7 +280,7 @@ static int main_lantest_run(const struct lantest_cfg *cfg)
 int cmd_lantest(int argc, char **argv)
 {
 	struct lantest_cfg cfg = { .w = WORKLOAD_DEFAULTS,
-				   .o = { .iterations = 2, .file_len = FILE_LEN } };
+				   .o = { .iterations = ITERATIONS, .file_len = FILE_LEN } };
 	struct err e = { 0 };
 	int first, r;
 

@@ -32,7 +32,7 @@ static int load_opts_take_number(void *to, const char *arg, struct err *e)
 const struct opt load_options[] = {
 	{ .type = OPT_HEADING, .help = "Load:" },
 	{ .letter = 'n', .name = "clients", .arg = "N", .type = OPT_UINT, .offset = AT(clients),
-	  .min = 1, .max = CLIENTS_MAX, .help = "how many clients, each with a session of its own (default: 10)" },
+	  .min = 1, .max = CLIENTS_MAX, .help = "how many clients, each with a session of its own (default: " OPT_TEXT(LOAD_CLIENTS) ")" },
 	{ .letter = 'm', .name = "mix", .arg = "NAME|FILE", .type = OPT_STRING, .offset = AT(mix_name),
 	  .help = "what they do: browse (default), office, batch-read, batch-write, metadata, timemachine, "
 		  "idle, or an INI file whose name has a '/' or '.'",
@@ -53,7 +53,7 @@ const struct opt load_options[] = {
 	 	"memory holds the files of 10 clients and not those of 100 seems to have reached another limit "
 	 	"than it has. Not for mixes whose clients share one directory." },
 	{ .letter = 'd', .name = "duration", .arg = "SECONDS", .type = OPT_UINT, .offset = AT(duration_s),
-	  .min = 1, .max = SECONDS_MAX, .help = "how long to measure (default: 30)" },
+	  .min = 1, .max = SECONDS_MAX, .help = "how long to measure (default: " OPT_TEXT(LOAD_DURATION_S) ")" },
 	{ .name = "ramp", .arg = "SECONDS", .type = OPT_UINT, .offset = AT(ramp_s), .max = SECONDS_MAX,
 	  .help = "let the clients begin one after the other within it, before the measured time (default: 1)",
 	  .more = "This is of a closed loop: in an open one the load is the whole one from the start. The measured "
