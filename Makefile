@@ -42,19 +42,21 @@ NAMES	   = afp_lantest afp_speedtest gfapi_perf_tool gfapi_perf rxperf
 # A plugin for each MPI library that is here; the program itself needs none.
 MPICC	   = $(foreach f,openmpi mpich,$(if $(shell command -v mpicc.$(f)),$(f)))
 MPI	   = $(MPICC:%=$(BUILD)/afpscope-mpi-%.so)
+MAN	   = $(patsubst docs/%,$(BUILD)/man/%,$(wildcard docs/*.1) $(patsubst %.in,%,$(wildcard docs/*.1.in)))
 FUZZERS	   = $(patsubst tests/%.c,$(BUILD)/tests/%,$(wildcard tests/fuzz/*.c))
 # All they use: the rest need not be built a third time.
 FUZZED	   = $(patsubst %.c,$(BUILD)/obj/%.o,$(filter client/afp/% client/dsi/% client/rx/% client/uam/% user/base/% user/run/%,$(SRC)))
 
 .DELETE_ON_ERROR:
-.PHONY: all client demo demo-gluster test check check-built check-quick check-quick-built check-programs check-programs-beside beside beside-built unit-programs fuzz-programs \
+.PHONY: all man client demo demo-gluster test check check-built check-quick check-quick-built check-programs check-programs-beside beside beside-built unit-programs fuzz-programs \
 	 vm-programs vm vm-beside vm-times python unit unit-sanitized fuzz fuzz-run bpf-tests integration lint lab bench analysis install uninstall clean help deps pictures
 .SECONDARY:
 
-all: $(BUILD)/afpscope $(NAMES:%=$(BUILD)/%) $(MPI)
+all: $(BUILD)/afpscope $(NAMES:%=$(BUILD)/%) $(MPI) man
 
 help:
 	@echo 'make             build build/afpscope'
+	@echo 'make man         the manual pages: man build/man/afpscope-load.1'
 	@echo 'make client      only build/libafpclient.a: the client, without clang, bpftool, libbpf, libelf, jansson'
 	@echo 'make deps        install with apt-get what the build and make install need (root)'
 	@echo 'make demo        install what is missing, run the twelve tests against a real afpd (root)'
@@ -77,6 +79,20 @@ $(BUILD)/afpscope: $(BUILD)/obj/user/main/main.o $(BUILD)/libafpscope.a
 
 $(NAMES:%=$(BUILD)/%): $(BUILD)/afpscope
 	$(Q)ln -sf afpscope $@
+
+# The options of the commands in C are those of their tables: a page that has them is a template,
+# docs/NAME.1.in, and the program fills it in.
+man: $(MAN)
+
+$(BUILD)/man/%.1: docs/%.1.in $(BUILD)/afpscope
+	$(call say,MAN)
+	$(Q)mkdir -p $(@D)
+	$(Q)$(BUILD)/afpscope --manual < $< > $@
+
+$(BUILD)/man/%.1: docs/%.1
+	$(call say,MAN)
+	$(Q)mkdir -p $(@D)
+	$(Q)cp $< $@
 
 $(BUILD)/libafpscope.a: $(LIB_OBJ)
 	$(call say,AR)
@@ -327,8 +343,8 @@ install: all
 	$(Q)install -m 755 $(BUILD)/afpscope $(DESTDIR)$(PREFIX)/bin/afpscope
 	$(Q)$(if $(MPI),install -D -m 644 -t $(DESTDIR)$(PREFIX)/lib/afpscope $(MPI))
 	$(Q)for n in $(NAMES); do ln -sf afpscope $(DESTDIR)$(PREFIX)/bin/$$n; done
-	$(Q)for p in docs/*.1; do sed 's|docs/|$(DOC)/|g' $$p > $(DESTDIR)$(PREFIX)/share/man/man1/$${p#docs/} || exit; done
-	$(Q)chmod 644 $(patsubst docs/%,$(DESTDIR)$(PREFIX)/share/man/man1/%,$(wildcard docs/*.1))
+	$(Q)for p in $(notdir $(MAN)); do sed 's|docs/|$(DOC)/|g' $(BUILD)/man/$$p > $(DESTDIR)$(PREFIX)/share/man/man1/$$p || exit; done
+	$(Q)chmod 644 $(addprefix $(DESTDIR)$(PREFIX)/share/man/man1/,$(notdir $(MAN)))
 	$(Q)cp -R $(wildcard docs/*.md) $(wildcard docs/*/) $(DESTDIR)$(DOC)
 	$(Q)chmod -R u=rwX,go=rX $(DESTDIR)$(DOC)
 	$(Q)cd analysis && find afpscope -name '*.py' -o -name '*.html' -o -name py.typed | while read -r f; do \
@@ -347,7 +363,7 @@ install: all
 uninstall:
 	$(Q)rm -f $(addprefix $(DESTDIR)$(PREFIX)/bin/,afpscope $(NAMES) \
 		$(addprefix afpscope-,analysis $(ANALYSIS)))
-	$(Q)rm -f $(patsubst docs/%,$(DESTDIR)$(PREFIX)/share/man/man1/%,$(wildcard docs/*.1))
+	$(Q)rm -f $(addprefix $(DESTDIR)$(PREFIX)/share/man/man1/,$(notdir $(MAN)))
 	$(Q)rm -f $(DESTDIR)$(UNITS)/afpscope-exporter.service
 	$(Q)rm -f $(addprefix $(DESTDIR)$(COMPLETIONS)/,afpscope afp_lantest afp_speedtest)
 	$(Q)rm -rf $(DESTDIR)$(DATA) $(DESTDIR)$(DOC) $(DESTDIR)$(PREFIX)/lib/afpscope

@@ -68,12 +68,17 @@ def _remark(p: Phase) -> str:
     return f"  ({', '.join(of)})" if of else ""
 
 
-def _recorded(p: Phase) -> str:
+def _called(run: Run) -> tuple[str, str]:
+    """The heads of two columns: calls of the server, and of what it asks."""
+    return f"{run.words['server']} calls", f"{run.words.get('asked', 'backend').lower()} calls"
+
+
+def _recorded(run: Run, p: Phase) -> str:
     """A recording: what the server answered, and with how many errors."""
     answered = None if p.requests is None else sum(a.requests or 0 for a in p.requests)
     errors = None if p.requests is None else sum(a.failed for a in p.requests)
     m = p.metrics
-    head = ["", "time", "requests", "errors", "afpd calls", "cnid calls"]
+    head = ["", "time", "requests", "errors", *_called(run)]
     row = [
         "recorded" + _remark(p),
         show.time(m.get("elapsed")),
@@ -107,7 +112,7 @@ def _phases(run: Run) -> list[str]:
     if loads := [_loaded(p, p.load) for p in run.phases if p.load]:
         return loads
     if run.command == "record":
-        return [_recorded(p) for p in run.phases] or ["no phases"]
+        return [_recorded(run, p) for p in run.phases] or ["no phases"]
     rows = []
     for p in run.phases:
         m = p.metrics
@@ -124,7 +129,7 @@ def _phases(run: Run) -> list[str]:
                 *(show.measured(m.get(x.key), x.unit) for x in run.titled),
             ]
         )
-    head = ["test", "iter", "title", "time", "AFP", "errors", "afpd calls", "cnid calls"]
+    head = ["test", "iter", "title", "time", "AFP", "errors", *_called(run)]
     head += [x.title or x.key for x in run.titled]
     return [show.table(head, rows, 3)] if rows else ["no phases"]
 

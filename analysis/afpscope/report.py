@@ -69,7 +69,7 @@ class Page:
 
 def _longest_call(command: CommandView, w: Words) -> list[str]:
     """The call of afpd that took longest for a command; cnid_dbd's time is afpd's waiting."""
-    own = [(key, n, ns) for key, n, ns in command.top_calls(50) if key[0] == "afpd"]
+    own = [(key, n, ns) for key, n, ns in command.top_calls(50) if key[0] == w.names["server"]]
     if not own or not own[0][2]:
         return []
     key, n, ns = own[0]
@@ -305,8 +305,8 @@ def run(args: argparse.Namespace) -> int:
         raise wrong_use(f"{sweeps[0]} is a sweep, which has a page of its own: name it alone")
     if args.slo:
         raise wrong_use("--slo is for a sweep")
-    made = Painter(args.figures, args.lang)
     runs = [Run.open(path) for path in paths]
+    made = Painter(args.figures, args.lang, runs[0].words)
     pages = [
         _page(one, runs, made, f"{i}-" if len(runs) > 1 else "") for i, one in enumerate(runs, 1)
     ]

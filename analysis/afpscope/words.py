@@ -3,8 +3,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 from . import rxwords, sweepwords
 from .saved.model import Transfer
+from .saved.run import AFP_WORDS, NO_WORDS
 from .saved.sections import Section
 
 LANGUAGES = ("en", "ja")
@@ -25,10 +28,11 @@ _WORDS: dict[str, tuple[str, str]] = {
         "この表は判定ではない: 差の有意性は afpscope compare で判定する。",
     ),
     "calls_note": (
-        "Time is the mean per request. The calls of cnid_dbd run in its own process, in part when "
-        "afpd does not wait for it: they may take longer than afpd waits for the CNID server.",
-        "時間は要求あたりの平均。cnid_dbd の呼出は別プロセスで動き、"
-        "一部は afpd が待たない間のため、「CNID サーバー待ち」より長いことがある。",
+        "Time is the mean per request. The calls of {helper} run in its own process, in part when "
+        "{server} does not wait for it: they may take longer than {server} waits for the "
+        "{backend}.",
+        "時間は要求あたりの平均。{helper} の呼出は別プロセスで動き、"
+        "一部は {server} が待たない間のため、「{asked} サーバー待ち」より長いことがある。",
     ),
     "verdict": ("In short", "要約"),
     "trust": ("Can it be trusted?", "信頼できるか"),
@@ -82,9 +86,9 @@ _WORDS: dict[str, tuple[str, str]] = {
         " ({n:,} 要求、1 回 {mean}) 。別のスレッドが応答するため、その内訳は不明。",
     ),
     "call_why": (
-        "Of the system calls that afpd makes for it, {call} takes longest: {time} per request, in "
-        "{n:.2f} calls.",
-        "そのための afpd のシステムコールで最も時間がかかるのは {call}: "
+        "Of the system calls that {server} makes for it, {call} takes longest: {time} per request, "
+        "in {n:.2f} calls.",
+        "そのための {server} のシステムコールで最も時間がかかるのは {call}: "
         "要求あたり {time} ({n:.2f} 回) 。",
     ),
     "second": ("Next is {name} with {share:.0%}.", "次は {name}、{share:.0%}。"),
@@ -113,12 +117,12 @@ _WORDS: dict[str, tuple[str, str]] = {
     "count": ("Count", "件数"),
     "losses": ("Losses", "損失"),
     "glossary": (
-        "afpd is the process that serves a client. The CNID server, cnid_dbd, gives files their "
-        "numbers. Work in system calls: the kernel is working for afpd. p50, p99, p99.9: half of "
-        "the requests, 99 of 100, and 999 of 1,000 took no longer (inside the server to 6 %).",
-        "afpd はクライアントに応答するプロセス、"
-        "CNID サーバーはファイルに番号を与える cnid_dbd。"
-        "システムコール処理は afpd のためのカーネルの動作。"
+        "{server} is the process that serves a client. The {backend}, {helper}, gives files their "
+        "numbers. Work in system calls: the kernel is working for {server}. p50, p99, p99.9: half "
+        "of the requests, 99 of 100, and 999 of 1,000 took no longer (inside the server to 6 %).",
+        "{server} はクライアントに応答するプロセス、"
+        "{asked} サーバーはファイルに番号を与える {helper}。"
+        "システムコール処理は {server} のためのカーネルの動作。"
         "p50、p99、p99.9: 要求の 50 %、99 %、99.9 % がこの時間以内 (サーバー内の値は誤差 6 %)。",
     ),
     "swipe": ("wider than this screen: scroll it sideways", "横にスクロールできます"),
@@ -198,11 +202,12 @@ _WORDS: dict[str, tuple[str, str]] = {
     "calls": ("System calls of each AFP command", "各コマンドのシステムコール"),
     "call": ("Call", "呼出"),
     "per_request": ("per request", "要求あたり"),
-    "cnid": ("Inside the CNID server", "CNID サーバー内"),
+    "cnid": ("Inside the {backend}", "{asked} サーバー内"),
     "cnid_note": (
-        "What cnid_dbd did while afpd waited for it, by AFP command. Behind each bar: requests "
+        "What {helper} did while {server} waited for it, by AFP command. Behind each bar: requests "
         "× mean time.",
-        "afpd の待機中に cnid_dbd が行っていたこと (AFP コマンド別) 。棒の右は要求数 × 平均時間。",
+        "{server} の待機中に {helper} が行っていたこと (AFP コマンド別) 。"
+        "棒の右は要求数 × 平均時間。",
     ),
     "throughput": ("Throughput", "スループット"),
     "throughput_note": (
@@ -222,11 +227,11 @@ _WORDS: dict[str, tuple[str, str]] = {
     "axis_total": ("total time", "合計時間"),
     "axis_rate": ("MB/s", "MB/s"),
     "axis_iteration": ("iteration", "反復"),
-    "p_user": ("afpd's own code", "afpd 自身のコード"),
+    "p_user": ("{server}'s own code", "{server} 自身のコード"),
     "p_calls": ("work in system calls", "システムコール処理"),
     "p_runq": ("waiting for a CPU", "CPU 待ち"),
     "p_disk": ("waiting for the disk", "ディスク待ち"),
-    "p_cnid": ("waiting for the CNID server", "CNID サーバー待ち"),
+    "p_cnid": ("waiting for the {backend}", "{asked} サーバー待ち"),
     "p_lock": ("waiting for a lock", "ロック待ち"),
     "p_log": ("writing the log", "ログ書込み"),
     "p_net": ("waiting for the client", "ソケット待ち"),
@@ -363,8 +368,8 @@ _FIGURES = {
     "client_cpu": "クライアントの CPU",
     "client_runq": "クライアントの CPU 待ち",
     "null_peer": "何も保存しない相手との比",
-    "server_cpu": "afpd の CPU",
-    "server_runq": "afpd の CPU 待ち",
+    "server_cpu": "{server} の CPU",
+    "server_runq": "{server} の CPU 待ち",
     "server_disk": "サーバーのファイル待ち",
     "waiting": "双方とも待機",
 }
@@ -378,12 +383,19 @@ _OF_THE_PATH = {
 class Words:
     """w["key"], w.say("key", name=value)."""
 
-    def __init__(self, language: str) -> None:
+    def __init__(self, language: str, names: Mapping[str, str] = AFP_WORDS) -> None:
+        """`names`: what the run's kind of server calls its things (Run.words)."""
         self.language = language
         self._at = LANGUAGES.index(language)
+        self.names = NO_WORDS | {**names}
+
+    def _named(self, text: str) -> str:
+        for key, word in self.names.items():
+            text = text.replace(f"{{{key}}}", word)
+        return text
 
     def __getitem__(self, key: str) -> str:
-        return _WORDS[key][self._at]
+        return self._named(_WORDS[key][self._at])
 
     def titled(self, section: Section) -> str:
         """Its title, in the language of the page if that is one of ours."""
@@ -398,7 +410,7 @@ class Words:
         known = _WORDS.get(f"v_{t.verdict_kind}")
         if not known:
             return t.verdict
-        figures = t.verdict if self.language == "en" else _figures(t)
+        figures = t.verdict if self.language == "en" else self._named(_figures(t))
         return f"{known[self._at]}: {figures}" if figures else known[self._at]
 
 

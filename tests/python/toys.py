@@ -204,8 +204,9 @@ struct toy_cfg {
 };
 
 const struct opt toy_options[] = {
-	{ 'n', "files", "N", OPT_UINT, offsetof(struct toy_cfg, files), "files (default: 100)", 1,
-		10000, 0, NULL, NULL },
+	{ .letter = 'n', .name = "files", .arg = "N", .type = OPT_UINT,
+		.offset = offsetof(struct toy_cfg, files), .min = 1, .max = 10000,
+		.help = "files (default: 100)" },
 	WORKLOAD_OPTIONS(struct toy_cfg, w),
 	{ .type = OPT_END },
 };

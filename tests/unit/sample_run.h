@@ -361,6 +361,7 @@ static inline void make_record(struct run *r)
 	struct run_phase *p;
 
 	assert_int_equal(run_init(r, "record", NULL), 0);
+	r->about = RUN_ABOUT_SERVER;
 	r->complete = true;
 	p = run_phase(r, 0, 1, NULL);
 	assert_non_null(p);

@@ -46,6 +46,12 @@ int cmd_version(void *cfg, const char *arg, struct err *e);
 /* bash's completion of these commands and their options, as a script. */
 void complete_bash(FILE *out, const struct command *commands, size_t n);
 
+/*
+ * A manual page from its template (docs/NAME.1.in): each line "@OPTIONS COMMAND@" becomes the
+ * options of that command, in sections. 0; -EINVAL: no command of that name has options, -EIO.
+ */
+int manual_page(FILE *out, FILE *template, const struct command *commands, size_t n, struct err *e);
+
 /* Set by SIGINT, SIGTERM and SIGHUP once cmd_catch_signals was called. */
 extern volatile sig_atomic_t cmd_stop;
 /* What else may set it, also before those signals: the first of them is still the first. */

@@ -21,10 +21,14 @@ enum output_table {
 /* clang-format off */
 extern const char *const output_table_choices[];
 #define OUTPUT_TABLE_OPTION(cfg_type, member)                                                      \
-	{ 0, "table", "WHICH", OPT_CHOICE, offsetof(cfg_type, member),                             \
-	  "what to print: the first screen (default), the table of netatalk's own tool (peer: "    \
-	  "its old name), afpscope's long report, or both of these",                               \
-	  0, 0, 0, output_table_choices, NULL }
+	{ .name = "table", .arg = "WHICH", .type = OPT_CHOICE,                                     \
+	  .offset = offsetof(cfg_type, member),                                                    \
+	  .choice = output_table_choices,                                                          \
+	  .help = "what to print: the first screen (default), the table of netatalk's own tool "   \
+		  "(peer: its old name), afpscope's long report, or both of these",                \
+	  .more = "The first screen has the verdict on the run, a line for each test or size, "    \
+		  "and where the server's time went or what limits it. Under the name of "         \
+		  "netatalk's tool, its table is the default." }
 /* clang-format on */
 
 /*

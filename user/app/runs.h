@@ -23,14 +23,21 @@ struct runs_cfg {
 
 /* clang-format off */
 #define RUNS_OPTIONS(cfg_type, member)                                                             \
-	{ 'o', "output", "DIR", OPT_STRING, offsetof(cfg_type, member.folder),                     \
-	  "the folder in which the run is kept (default: a new one among yours)", 0, 0, 0, NULL,   \
-	  NULL },                                                                                  \
-	{ 0, "no-save", NULL, OPT_FLAG, offsetof(cfg_type, member.not_kept),                       \
-	  "do not keep the run", 0, 0, 0, NULL, NULL },                                            \
-	{ 0, "json", "FILE", OPT_STRING, offsetof(cfg_type, member.json),                          \
-	  "also save what was measured as JSON in FILE (-: on stdout, without a report)", 0, 0, 0, \
-	  NULL, NULL }
+	{ .letter = 'o', .name = "output", .arg = "DIR", .type = OPT_STRING,                       \
+	  .offset = offsetof(cfg_type, member.folder),                                             \
+	  .help = "the folder in which the run is kept (default: a new one among yours)",          \
+	  .more = "It has run.json, and trace/ with --trace. It is created if it does not "        \
+		  "exist, and refused if it already has a run in it. A new one is named by "       \
+		  "time, command and the run's id, in `$AFPSCOPE_RUNS`, else in `afpscope/runs` "  \
+		  "of `$XDG_STATE_HOME` or of `~/.local/state`; the link `last` there points to "  \
+		  "the newest. Its path is printed last, on standard error." },                    \
+	{ .name = "no-save", .type = OPT_FLAG,                                                     \
+	  .offset = offsetof(cfg_type, member.not_kept),                                           \
+	  .help = "do not keep the run",                                                           \
+	  .more = "It is kept nevertheless if a folder is given or there is a trace." },           \
+	{ .name = "json", .arg = "FILE", .type = OPT_STRING,                                       \
+	  .offset = offsetof(cfg_type, member.json),                                               \
+	  .help = "also save what was measured as JSON in FILE (-: on stdout, without a report)" }
 /* clang-format on */
 
 /*

@@ -17,10 +17,16 @@ enum outcome attach_not_found(int r)
 	return r == -EACCES ? OUTCOME_UNTRUSTED : OUTCOME_NO_SESSION;
 }
 
+static int attach_look(struct kind_found *out, const struct kind *k, const struct kind_wish *wish,
+		       struct err *e)
+{
+	return k ? kind_find(k, out, wish, e) : kind_find_sessions(out, wish, e);
+}
+
 enum outcome attach_find(struct attach *a, const struct kind *k, const struct kind_wish *wish,
 			 struct err *e)
 {
-	int r = kind_find(k, &a->found, wish, e);
+	int r = attach_look(&a->found, k, wish, e);
 
 	if (r)
 		return attach_not_found(r);
@@ -36,7 +42,7 @@ int attach_find_again(struct attach *a, const struct kind *k, const struct kind_
 	int r;
 
 	*e = (struct err) { 0 };
-	r = kind_find(k, &found, wish, e);
+	r = attach_look(&found, k, wish, e);
 	if (!r && !found.target.server)
 		r = err_set(e, -ECHILD, "the process that accepts connections has ended");
 	if (!r) {
@@ -48,8 +54,7 @@ int attach_find_again(struct attach *a, const struct kind *k, const struct kind_
 	return r;
 }
 
-pid_t attach_await(const struct attach *a, const struct kind *k, unsigned int port,
-		   unsigned int timeout_ms)
+pid_t attach_await(const struct attach *a, unsigned int port, unsigned int timeout_ms)
 {
 	const struct kind_wish wish = { .port = port, .owner = &a->found.owner };
 	uint64_t until_ns = clock_now_ns() + timeout_ms * 1000000ull;
@@ -59,7 +64,7 @@ pid_t attach_await(const struct attach *a, const struct kind *k, unsigned int po
 
 	while (port && !pid && !cmd_stop && clock_now_ns() < until_ns) {
 		poll(NULL, 0, LOOK_MS);
-		if (!attach_find_again(&next, k, &wish, &e) &&
+		if (!attach_find_again(&next, a->found.kind, &wish, &e) &&
 		    next.found.target.server != a->found.target.server)
 			pid = next.found.target.server;
 	}

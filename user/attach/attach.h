@@ -33,7 +33,10 @@ struct attach {
 /* The exit code for what kind_find returned, which is not 0. */
 enum outcome attach_not_found(int r);
 
-/* Finds the server, and says what is worth a line of it. OUTCOME_OK, or another and why. */
+/*
+ * Finds the server, and says what is worth a line of it. k NULL: of any kind whose sessions are
+ * watched one by one. OUTCOME_OK, or another and why.
+ */
 enum outcome attach_find(struct attach *a, const struct kind *k, const struct kind_wish *wish,
 			 struct err *e);
 
@@ -45,8 +48,7 @@ enum outcome attach_find(struct attach *a, const struct kind *k, const struct ki
  */
 int attach_find_again(struct attach *a, const struct kind *k, const struct kind_wish *wish,
 		      struct err *e);
-pid_t attach_await(const struct attach *a, const struct kind *k, unsigned int port,
-		   unsigned int timeout_ms);
+pid_t attach_await(const struct attach *a, unsigned int port, unsigned int timeout_ms);
 
 /* The TCP port on which the server is to be expected again; 0: not known. */
 unsigned int attach_port(const struct attach *a, unsigned int asked);

@@ -27,7 +27,9 @@ int guard_take(void *to, const char *arg, struct err *e);
 #define GUARD_OPTION(cfg_type, member)                                                             \
 	{ .name = "max-cpu", .arg = "PERCENT", .type = OPT_CALL,                                   \
 	  .offset = offsetof(cfg_type, member), .call = guard_take,                                \
-	  .help = "end by itself if watching takes more than this share of one CPU, such as 2%" }
+	  .help = "end by itself if watching takes more than this share of one CPU, such as 2%",  \
+	  .more = "That is its own time and that of its programs in the kernel, over five "         \
+		  "seconds. What was seen until then is kept, and the exit code is as ever." }
 /* clang-format on */
 
 /* When the watch has begun. Keeps others_ns. */

@@ -17,7 +17,11 @@
 
 /* For an option's row. */
 #define SAMPLER_HELP "read /proc of the server's processes this often, as a time series"
-#define SAMPLER_HZ   10 /* if nothing but sampling is possible */
+#define SAMPLER_MORE                                                                               \
+	"Where the kernel accounts delays, taskstats is read, too. There is a line for each "      \
+	"process in the report, and all points are in the JSON. A thread of this program does "    \
+	"it; the report says what that cost."
+#define SAMPLER_HZ 10 /* if nothing but sampling is possible */
 
 struct sampler;
 

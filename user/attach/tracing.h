@@ -29,20 +29,34 @@ int tracing_cpu(void *cfg, const char *arg, struct err *e); /* for the table of 
 
 /* clang-format off */
 #define TRACING_OPTIONS(cfg_type, member)                                                          \
-	{ 0, "trace", "WHAT", OPT_CHOICE, offsetof(cfg_type, member.what),                         \
-	  "keep records of every request, call and wait; requests: without calls and waits", 0, 0, \
-	  TRACING_ALL, tracing_choices, NULL },                                                    \
-	{ 0, "names", NULL, OPT_FLAG, offsetof(cfg_type, member.names),                            \
-	  "the trace has names of files and directories as text, not only as keyed hashes", 0, 0,  \
-	  0, NULL, NULL },                                                                         \
-	{ 0, "trace-buffer", "SIZE", OPT_SIZE, offsetof(cfg_type, member.ring_len),                \
-	  "buffer for records on their way to the file (default: 16M)", 4096, 1u << 30, 0, NULL,   \
-	  NULL },                                                                                  \
-	{ 0, "trace-cpu", "CPU", OPT_CALL, offsetof(cfg_type, member),                             \
-	  "the CPU that writes the trace, whichever CPUs the rest uses", 0, 0, 0, NULL,            \
-	  tracing_cpu },                                                                           \
-	{ 0, "max-size", "SIZE", OPT_SIZE, offsetof(cfg_type, member.max_len),                     \
-	  "the trace ends when it would grow beyond this", 1u << 20, 0, 0, NULL, NULL }
+	{ .name = "trace", .arg = "WHAT", .type = OPT_CHOICE,                                      \
+	  .offset = offsetof(cfg_type, member.what),                                               \
+	  .value = TRACING_ALL, .choice = tracing_choices,                                         \
+	  .help = "keep records of every request, call and wait; requests: without calls and "     \
+		  "waits",                                                                         \
+	  .more = "Without it all is meant. The records are in trace/ of the run's folder, in "    \
+		  "the Common Trace Format (docs/trace.md; babeltrace2 reads it)." },              \
+	{ .name = "names", .type = OPT_FLAG,                                                       \
+	  .offset = offsetof(cfg_type, member.names),                                              \
+	  .help = "the trace has names of files and directories as text, not only as keyed "       \
+		  "hashes",                                                                        \
+	  .more = "The texts are its stream texts. The key of the hashes is not stored, so that "  \
+		  "names cannot be found by trying." },                                            \
+	{ .name = "trace-buffer", .arg = "SIZE", .type = OPT_SIZE,                                 \
+	  .offset = offsetof(cfg_type, member.ring_len),                                           \
+	  .min = 4096, .max = 1u << 30,                                                            \
+	  .help = "buffer for records on their way to the file (default: 16M)",                    \
+	  .more = "Records that do not fit are lost, and counted." },                              \
+	{ .name = "trace-cpu", .arg = "CPU", .type = OPT_CALL,                                     \
+	  .offset = offsetof(cfg_type, member),                                                    \
+	  .call = tracing_cpu,                                                                     \
+	  .help = "the CPU that writes the trace, whichever CPUs the rest uses",                   \
+	  .more = "The rest may be kept on others by `taskset`(1)." },                             \
+	{ .name = "max-size", .arg = "SIZE", .type = OPT_SIZE,                                     \
+	  .offset = offsetof(cfg_type, member.max_len),                                            \
+	  .min = 1u << 20,                                                                         \
+	  .help = "the trace ends when it would grow beyond this",                                 \
+	  .more = "The run goes on." }
 /* clang-format on */
 
 struct runs_folder;

@@ -63,7 +63,7 @@ static void ask_watch(struct inservice *now, struct watch *w)
 		    watch_sleeps_on(w, is->pid) != AFS_OBJECT_BACKEND)
 			continue;
 		is->column = ACCOUNT_CNID;
-		snprintf(is->on, sizeof(is->on), "a pause before it asks the CNID server again");
+		snprintf(is->on, sizeof(is->on), INSERVICE_PAUSE);
 	}
 }
 

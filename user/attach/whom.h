@@ -15,11 +15,14 @@ struct whom_cfg {
 /* clang-format off */
 /* Rows for a table of options over a struct that has the whom_cfg as member "member". */
 #define WHOM_OPTIONS(cfg_type, member)                                                             \
-	{ 'p', "port", "PORT", OPT_UINT, offsetof(cfg_type, member.port),                          \
-	  "the server that listens on this TCP port", 1, 65535, 0, NULL, NULL },                   \
-	{ 0, "pid", "PID", OPT_UINT, offsetof(cfg_type, member.pid),                               \
-	  "the server this process is the parent of, or this session only", 1, INT_MAX, 0, NULL,   \
-	  NULL }
+	{ .letter = 'p', .name = "port", .arg = "PORT", .type = OPT_UINT,                          \
+	  .offset = offsetof(cfg_type, member.port),                                               \
+	  .min = 1, .max = 65535,                                                                  \
+	  .help = "the server that listens on this TCP port" },                                    \
+	{ .name = "pid", .arg = "PID", .type = OPT_UINT,                                           \
+	  .offset = offsetof(cfg_type, member.pid),                                                \
+	  .min = 1, .max = INT_MAX,                                                                \
+	  .help = "the server this process is the parent of, or this session only" }
 /* clang-format on */
 
 /*

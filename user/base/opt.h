@@ -31,6 +31,10 @@ enum opt_type {
 	OPT_CALL,    /* .call(what is at .offset, argument or NULL, e) */
 };
 
+/* A constant as text: "(default: " OPT_TEXT(PORT) ")" */
+#define OPT_TEXT(constant)  OPT_TEXT_(constant)
+#define OPT_TEXT_(constant) #constant
+
 struct opt {
 	char letter;      /* -n; 0 = none */
 	const char *name; /* --iterations; NULL = none */
@@ -43,6 +47,11 @@ struct opt {
 	const char *const *choice; /* OPT_CHOICE; ends with NULL */
 	/* OPT_CALL: 0, or a negative errno and a text without the option's name */
 	int (*call)(void *to, const char *arg, struct err *e);
+	/*
+	 * What the manual says besides: sentences. `` encloses what is typed, a newline begins a
+	 * paragraph. In the manual alone without .help.
+	 */
+	const char *more;
 };
 
 /*

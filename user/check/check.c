@@ -6,6 +6,7 @@
 #include "attach/whom.h"
 #include "base/opt.h"
 #include "host/proc/procfs.h"
+#include "kinds/kind.h"
 
 #include <errno.h>
 #include <limits.h>
@@ -25,9 +26,12 @@ struct check_cfg {
 const struct opt check_options[] = {
 	WHOM_OPTIONS(struct check_cfg, whom),
 	{ .name = "json", .arg = "FILE", .type = OPT_STRING, .offset = OFFSET(json),
-	  .help = "save all of it (- for standard output, in place of the text)" },
+	  .help = "save all of it (- for standard output, in place of the text)",
+	  .more = "What is unknown is null." },
 	{ .letter = 'v', .name = "verbose", .type = OPT_COUNT, .offset = OFFSET(verbose),
-	  .help = "also every way to watch, why those that are better do not work, and the machine" },
+	  .help = "also every way to watch, why those that are better do not work, and the machine",
+	  .more = "The sessions are printed, too. Without it the output is one screen: whether counts are exact, "
+	 	"which server, and what to change." },
 	{ .name = "help", .type = OPT_FLAG, .offset = OFFSET(help), .help = "this text" },
 	CMD_VERSION_OPTION,
 	{ .type = OPT_END },
@@ -89,7 +93,7 @@ static int check_look(struct check *c, const struct check_cfg *cfg, struct err *
 {
 	int r;
 
-	ladder_look(&c->ladder);
+	ladder_look(&c->ladder, kind_afp.decoder);
 	r = servers_named(&c->servers, cfg->whom.port, (pid_t)cfg->whom.pid, &c->none);
 	/* A missing server is a finding; any other failure is an error. */
 	if (r && r != -ENXIO && r != -EACCES && r != -ESRCH)

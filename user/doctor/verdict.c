@@ -92,8 +92,8 @@ static const char *short_of_cpu(const struct verdict *v)
 
 	if ((one && other) || (has_client && has_server && !one && !other &&
 			       is_short(client + server, client_runq + server_runq)))
-		return "client and afpd wait";
-	return one ? "the client waits" : other ? "afpd waits" : NULL;
+		return "client and {server} wait";
+	return one ? "the client waits" : other ? "{server} waits" : NULL;
 }
 
 static bool takes_turns(const struct verdict *v, const struct run_transfer *t)
@@ -169,7 +169,7 @@ static void no_rule(struct verdict *v, const struct run_transfer *t)
 	tell_after(v, FIGURE_CLIENT_CPU, "client's CPU");
 	tell_after(v, FIGURE_CLIENT_RUNQ, "client waiting for a CPU");
 	if (v->known[FIGURE_SERVER_CPU])
-		verdict_say(v, "; afpd's CPU %.0f %%", 100 * v->figure[FIGURE_SERVER_CPU]);
+		verdict_say(v, "; {server}'s CPU %.0f %%", 100 * v->figure[FIGURE_SERVER_CPU]);
 	if (!v->seen)
 		verdict_say(v, v->here ? "; watch the server to learn more"
 				       : "; run it on the server to learn more");
@@ -192,15 +192,16 @@ static void server_words(struct verdict *v)
 	/* Prints both parts, even if one is close to 0. */
 	if (v->kind == VERDICT_SERVER_CPU || v->kind == VERDICT_CPU_QUEUE) {
 		if (v->known[FIGURE_SERVER_RUN])
-			verdict_say(v, "%safpd's CPU %.0f %%, afpd waiting for a CPU %.0f %%",
+			verdict_say(v,
+				    "%s{server}'s CPU %.0f %%, {server} waiting for a CPU %.0f %%",
 				    *v->text ? ", " : "", 100 * v->figure[FIGURE_SERVER_CPU],
 				    100 * v->figure[FIGURE_SERVER_RUNQ]);
 	} else {
-		verdict_tell(v, FIGURE_SERVER_CPU, "afpd's CPU");
-		verdict_tell(v, FIGURE_SERVER_RUNQ, "afpd waiting for a CPU");
+		verdict_tell(v, FIGURE_SERVER_CPU, "{server}'s CPU");
+		verdict_tell(v, FIGURE_SERVER_RUNQ, "{server} waiting for a CPU");
 	}
-	verdict_tell(v, FIGURE_SERVER_DISK, "afpd waiting for disk");
-	verdict_tell(v, FIGURE_SERVER_NET, "afpd waiting for the network");
+	verdict_tell(v, FIGURE_SERVER_DISK, "{server} waiting for disk");
+	verdict_tell(v, FIGURE_SERVER_NET, "{server} waiting for the network");
 }
 
 static void words(struct verdict *v, const struct run_transfer *t)
@@ -287,6 +288,15 @@ static void remarks(struct verdict *v, const struct run *r, const struct run_tra
 	verdict_say(v, ")");
 }
 
+/* The words of the server's kind. */
+static void verdict_name(struct verdict *v, const struct run *r)
+{
+	char text[sizeof(v->text)];
+
+	memcpy(text, v->text, sizeof(text));
+	run_text(r, text, v->text, sizeof(v->text));
+}
+
 int verdict_of(struct verdict *out, const struct run *r, const struct run_phase *p)
 {
 	struct stats s;
@@ -306,6 +316,7 @@ int verdict_of(struct verdict *out, const struct run *r, const struct run_phase 
 	else
 		verdict_judge(out, p->transfer);
 	remarks(out, r, p->transfer, &s);
+	verdict_name(out, r);
 	return 0;
 }
 

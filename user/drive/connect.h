@@ -26,39 +26,64 @@ struct connect_cfg {
 
 #define CONNECT_PASSWORD_MAX 258 /* 256 bytes, the end of a line, NUL */
 
+#define CONNECT_PORT         548
+#define CONNECT_TIMEOUT_S    60
+
 #define CONNECT_DEFAULTS                                                                           \
 	{                                                                                          \
-		.host = "localhost", .port = 548, .timeout_s = 60, .version = 7                    \
+		.host = "localhost", .port = CONNECT_PORT, .timeout_s = CONNECT_TIMEOUT_S,         \
+		.version = 7                                                                       \
 	}
 
 /* clang-format off */
 /* Rows for a table of options over a struct that has the connect_cfg as member "member". */
-#define CONNECT_OPTIONS(cfg_type, member)                                                            \
-	{ .type = OPT_HEADING, .help = "Server:" },                                              \
-	{ 'h', "host", "HOST", OPT_STRING, offsetof(cfg_type, member.host),                          \
-	  "server's name or address (default: localhost)", 0, 0, 0, NULL, NULL },                \
-	{ 'p', "port", "PORT", OPT_UINT, offsetof(cfg_type, member.port),                            \
-	  "its TCP port (default: 548)", 1, 65535, 0, NULL, NULL },                              \
-	{ 's', "volume", "VOLUME", OPT_STRING, offsetof(cfg_type, member.volume),                    \
-	  "AFP volume, by the name that clients see", 0, 0, 0, NULL, NULL },                     \
-	{ 'u', "user", "USER", OPT_STRING, offsetof(cfg_type, member.user),                          \
-	  "user (default: you)", 0, 0, 0, NULL, NULL },                                          \
-	{ 'w', "password", "PASSWORD", OPT_STRING, offsetof(cfg_type, member.password),              \
-	  "password; everybody sees it in ps: better --password-file, AFPSCOPE_PASSWORD or the prompt", \
-	  0, 0, 0, NULL, NULL },                                                                 \
-	{ 0, "password-file", "FILE", OPT_STRING, offsetof(cfg_type, member.password_file),          \
-	  "first line of FILE is the password", 0, 0, 0, NULL, NULL },                           \
-	{ 0, "uam", "METHOD", OPT_STRING, offsetof(cfg_type, member.uam),                            \
-	  "login method: dhx2, cleartext or guest (default: the best that both sides have)",     \
-	  0, 0, 0, NULL, NULL },                                                                 \
-	{ 0, "timeout", "SECONDS", OPT_UINT, offsetof(cfg_type, member.timeout_s),                   \
-	  "give up when a request makes no progress for this long (default: 60)", 1, 86400, 0,   \
-	  NULL, NULL },                                                                          \
-	{ '3', NULL, NULL, OPT_VALUE, offsetof(cfg_type, member.version), "AFP 3.0", 0, 0, 3, NULL, NULL }, \
-	{ '4', NULL, NULL, OPT_VALUE, offsetof(cfg_type, member.version), "AFP 3.1", 0, 0, 4, NULL, NULL }, \
-	{ '5', NULL, NULL, OPT_VALUE, offsetof(cfg_type, member.version), "AFP 3.2", 0, 0, 5, NULL, NULL }, \
-	{ '6', NULL, NULL, OPT_VALUE, offsetof(cfg_type, member.version), "AFP 3.3", 0, 0, 6, NULL, NULL }, \
-	{ '7', NULL, NULL, OPT_VALUE, offsetof(cfg_type, member.version), "AFP 3.4 (default)", 0, 0, 7, NULL, NULL }
+#define CONNECT_OPTIONS(cfg_type, member)                                                           \
+	{ .type = OPT_HEADING, .help = "Server:" },                                                 \
+	{ .letter = 'h', .name = "host", .arg = "HOST", .type = OPT_STRING,                         \
+	  .offset = offsetof(cfg_type, member.host),                                                \
+	  .help = "server's name or address (default: localhost)" },                                \
+	{ .letter = 'p', .name = "port", .arg = "PORT", .type = OPT_UINT,                           \
+	  .offset = offsetof(cfg_type, member.port),                                                \
+	  .min = 1, .max = 65535,                                                                   \
+	  .help = "its TCP port (default: " OPT_TEXT(CONNECT_PORT) ")" },                                                  \
+	{ .letter = 's', .name = "volume", .arg = "VOLUME", .type = OPT_STRING,                     \
+	  .offset = offsetof(cfg_type, member.volume),                                              \
+	  .help = "AFP volume, by the name that clients see" },                                     \
+	{ .letter = 'u', .name = "user", .arg = "USER", .type = OPT_STRING,                         \
+	  .offset = offsetof(cfg_type, member.user),                                                \
+	  .help = "user (default: you)" },                                                          \
+	{ .letter = 'w', .name = "password", .arg = "PASSWORD", .type = OPT_STRING,                 \
+	  .offset = offsetof(cfg_type, member.password),                                            \
+	  .help = "password; everybody sees it in ps: better --password-file, AFPSCOPE_PASSWORD "   \
+		  "or the prompt",                                                                  \
+	  .more = "It can be seen there for a moment: then it is overwritten." },                   \
+	{ .name = "password-file", .arg = "FILE", .type = OPT_STRING,                               \
+	  .offset = offsetof(cfg_type, member.password_file),                                       \
+	  .help = "first line of FILE is the password",                                             \
+	  .more = "However it was given, the password is overwritten in the arguments, the "        \
+		  "environment and the memory of this program, and kept in a pipe in case a new "   \
+		  "session has to clean up." },                                                     \
+	{ .name = "uam", .arg = "METHOD", .type = OPT_STRING,                                       \
+	  .offset = offsetof(cfg_type, member.uam),                                                 \
+	  .help = "login method: dhx2, cleartext or guest (default: the best that both sides "      \
+		  "have)" },                                                                        \
+	{ .name = "timeout", .arg = "SECONDS", .type = OPT_UINT,                                    \
+	  .offset = offsetof(cfg_type, member.timeout_s),                                           \
+	  .min = 1, .max = 86400,                                                                   \
+	  .help = "give up when a request makes no progress for this long (default: " OPT_TEXT(CONNECT_TIMEOUT_S) ")",           \
+	  .more = "That is: nothing of it is sent, and nothing of its answer arrives. Tickles "     \
+		  "and answers to other requests do not count. The session is lost then (exit "     \
+		  "code 6)." },                                                                     \
+	{ .letter = '3', .type = OPT_VALUE, .offset = offsetof(cfg_type, member.version), .value = 3, \
+	  .help = "AFP 3.0" },                                                                      \
+	{ .letter = '4', .type = OPT_VALUE, .offset = offsetof(cfg_type, member.version), .value = 4, \
+	  .help = "AFP 3.1" },                                                                      \
+	{ .letter = '5', .type = OPT_VALUE, .offset = offsetof(cfg_type, member.version), .value = 5, \
+	  .help = "AFP 3.2" },                                                                      \
+	{ .letter = '6', .type = OPT_VALUE, .offset = offsetof(cfg_type, member.version), .value = 6, \
+	  .help = "AFP 3.3" },                                                                      \
+	{ .letter = '7', .type = OPT_VALUE, .offset = offsetof(cfg_type, member.version), .value = 7, \
+	  .help = "AFP 3.4 (default)" }
 /* clang-format on */
 
 /*

@@ -182,6 +182,7 @@ static int drive_rxperf_work(struct workload *w, struct err *e)
 
 static int drive_rxperf_describe(struct workload *w)
 {
+	w->s.run.about = RUN_ABOUT_CALLS;
 	return rxperf_describe((const struct rxperf_cfg *)w->cfg, &w->s.run);
 }
 

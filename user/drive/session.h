@@ -37,21 +37,38 @@ extern const char *const session_watch_choices[];
 
 /* clang-format off */
 #define SESSION_WATCH_OPTIONS(cfg_type, member)                                                    \
-	{ 0, "watch", "HOW", OPT_CHOICE, offsetof(cfg_type, member.watch),                         \
-	  "how the server is observed (default: auto, the best that works here)", 0, 0, 0,         \
-	  session_watch_choices, NULL },                                                           \
-	{ 0, "sample", "HZ", OPT_UINT, offsetof(cfg_type, member.hz), SAMPLER_HELP, 1,             \
-	  SAMPLE_HZ_MAX, 0, NULL, NULL },                                                          \
+	{ .name = "watch", .arg = "HOW", .type = OPT_CHOICE,                                       \
+	  .offset = offsetof(cfg_type, member.watch),                                              \
+	  .choice = session_watch_choices,                                                         \
+	  .help = "how the server is observed (default: auto, the best that works here)",          \
+	  .more = WATCH_MORE },                                                                    \
+	{ .name = "sample", .arg = "HZ", .type = OPT_UINT,                                         \
+	  .offset = offsetof(cfg_type, member.hz),                                                 \
+	  .min = 1, .max = SAMPLE_HZ_MAX,                                                          \
+	  .help = SAMPLER_HELP,                                                                    \
+	  .more = SAMPLER_MORE },                                                                  \
 	TRACING_OPTIONS(cfg_type, member.trace)
 
 #define SESSION_LOCAL_OPTIONS(cfg_type, member)                                                    \
 	{ .type = OPT_HEADING, .help = "Local directory instead of a server:" },                   \
-	{ 'L', "local", NULL, OPT_FLAG, offsetof(cfg_type, member.local),                          \
-	  "the same tests on a directory of this machine", 0, 0, 0, NULL, NULL },                  \
-	{ 'P', "directory", "DIR", OPT_STRING, offsetof(cfg_type, member.directory),               \
-	  "the directory; created if it does not exist", 0, 0, 0, NULL, NULL },                    \
-	{ 'D', "buffered", NULL, OPT_FLAG, offsetof(cfg_type, member.buffered),                    \
-	  "through the page cache (default: O_DIRECT)", 0, 0, 0, NULL, NULL }
+	{ .letter = 'L', .name = "local", .type = OPT_FLAG,                                        \
+	  .offset = offsetof(cfg_type, member.local),                                              \
+	  .help = "the same tests on a directory of this machine",                                 \
+	  .more = "This option is not needed where a place is given instead of the server: a "     \
+		  "DIRECTORY that begins with / or a dot, or exists, or a gluster:// place. "      \
+		  "System calls are made one after the other." },                                  \
+	{ .letter = 'P', .name = "directory", .arg = "DIR", .type = OPT_STRING,                    \
+	  .offset = offsetof(cfg_type, member.directory),                                          \
+	  .help = "the directory; created if it does not exist",                                   \
+	  .more = "It is not removed. gluster://HOST[:PORT]/VOLUME[/PATH] is a directory of a "    \
+		  "GlusterFS volume, used by libgfapi, without a mount. It takes the library "     \
+		  "libgfapi of GlusterFS 6 or newer (Debian package libgfapi0). docs/load.md "     \
+		  "says what is measured." },                                                      \
+	{ .letter = 'D', .name = "buffered", .type = OPT_FLAG,                                     \
+	  .offset = offsetof(cfg_type, member.buffered),                                           \
+	  .help = "through the page cache (default: O_DIRECT)",                                    \
+	  .more = "The end of a file that does not fill a block is always written through the "    \
+		  "cache." }
 /* clang-format on */
 
 /*

@@ -34,20 +34,30 @@ static const char *const watch_choices[] = { "auto", "bpf", "proc", NULL };
 const struct opt exporter_options[] = {
 	{ .type = OPT_HEADING, .help = "Where the metrics go (default: --listen " LISTEN "):" },
 	{ .name = "listen", .arg = "ADDRESS:PORT", .type = OPT_STRING, .offset = OFFSET(listen),
-	  .help = "answer GET /metrics by HTTP; whoever reaches this address can read them" },
+	  .help = "answer GET /metrics by HTTP; whoever reaches this address can read them",
+	  .more = "There is no password and no encryption. IPv6: `[::1]:9548`; port 0: any free one, which is "
+	 	"printed. With --textfile the default is not to answer." },
 	{ .name = "textfile", .arg = "FILE.prom", .type = OPT_STRING, .offset = OFFSET(textfile),
-	  .help = "write them to a file, for node_exporter's textfile collector" },
+	  .help = "write them to a file, for node_exporter's textfile collector",
+	  .more = "A new file with mode 0644 replaces it each time, so a reader never sees a part of one; until "
+	 	"then it has a name of its own, `.afpscope.*.tmp`, in the same folder. What is there and is no "
+	 	"regular file (a device, a pipe, /dev/stdout) is refused and stays as it is; of a symbolic link "
+	 	"of yours or root's the target is replaced. It is not waited for until the file is on the disk. "
+	 	"At the end it is written once more, with afpscope_up 0." },
 	{ .name = "interval", .arg = "SECONDS", .type = OPT_UINT, .offset = OFFSET(interval_s), .min = 1, .max = 3600,
-	  .help = "how often the file is written (default: 15)" },
+	  .help = "how often the file is written (default: " OPT_TEXT(INTERVAL_S) ")" },
 	{ .name = "once", .type = OPT_FLAG, .offset = OFFSET(once),
 	  .help = "watch for one interval, write the metrics to the file or to standard output, and end" },
 	{ .name = "name", .arg = "NAME", .type = OPT_STRING, .offset = OFFSET(label),
-	  .help = "a label 'name' of all metrics besides 'port', for servers of one host that have the same port" },
+	  .help = "a label 'name' of all metrics besides 'port', for servers of one host that have the same port",
+	  .more = "Such servers are in containers, and in one Prometheus by one node_exporter. `port` is the "
+	 	"server's TCP port." },
 	{ .type = OPT_HEADING, .help = "Which server (default: the only one of this host):" },
 	WHOM_OPTIONS(struct exporter_cfg, whom),
 	{ .type = OPT_HEADING, .help = "How:" },
 	{ .name = "watch", .arg = "HOW", .type = OPT_CHOICE, .offset = OFFSET(watch), .choice = watch_choices,
-	  .help = "how the server is observed (default: auto, the best that works here)" },
+	  .help = "how the server is observed (default: auto, the best that works here)",
+	  .more = "`bpf`: exact counts or none; `proc`: what /proc shows." },
 	GUARD_OPTION(struct exporter_cfg, max_cpu),
 	{ .name = "help", .type = OPT_FLAG, .offset = OFFSET(help), .help = "this text" },
 	CMD_VERSION_OPTION,

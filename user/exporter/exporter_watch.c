@@ -283,7 +283,7 @@ static bool exporter_watch_find(struct watcher *w)
 	int r;
 
 	for (; !w->over; exporter_watch_wait(w, LOOK_MS)) {
-		r = attach_find_again(&w->a, kind_at(0), &wish, &e);
+		r = attach_find_again(&w->a, NULL, &wish, &e);
 		if (!r) {
 			w->owner = w->a.found.owner;
 			w->has_owner = true;

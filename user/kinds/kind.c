@@ -73,11 +73,32 @@ int kind_find(const struct kind *k, struct kind_found *out, const struct kind_wi
 {
 	int r = k->find(out, wish, e);
 
+	out->kind = k;
 	out->target.decoder = k->decoder;
 	out->target.any_order = k->any_order;
 	out->target.files = k->files;
 	out->target.accounts = k->is.accounts;
 	return r ? r : judge_owner(out, wish, e);
+}
+
+int kind_find_sessions(struct kind_found *out, const struct kind_wish *wish, struct err *e)
+{
+	struct err not = { 0 };
+	int first = 0, r;
+
+	for (int i = 0; kind_names[i]; i++) {
+		if (!kind_at(i)->is.by_session)
+			continue;
+		r = kind_find(kind_at(i), out, wish, first ? &not : e);
+		if (!r)
+			return 0;
+		if (r != -ENXIO && r != -ESRCH)
+			return first ? first : r;
+		kind_found_fini(out);
+		*out = (struct kind_found) { 0 };
+		first = first ? first : r;
+	}
+	return first;
 }
 
 int kind_find_other(const struct kind **k, struct kind_found *out, const struct kind_wish *wish,

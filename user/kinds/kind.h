@@ -18,6 +18,8 @@
 
 #define KIND_NOTE_MAX 256
 
+struct kind;
+
 /* What the user says about the server; 0 and NULL: nothing. */
 struct kind_wish {
 	unsigned int port, pid;
@@ -36,6 +38,7 @@ struct kind_wish {
 };
 
 struct kind_found {
+	const struct kind *kind; /* that was looked for */
 	struct target target;
 	struct servers servers; /* empty where the kind does not fill it */
 	uint32_t owner;         /* whose the server is */
@@ -50,6 +53,7 @@ struct kind {
 	struct run_kind is;
 	enum afs_decoder decoder; /* NONE: its requests are not known */
 	bool any_order;           /* it answers in any order, in any thread */
+	bool has_volumes;         /* wish.volume may choose among its processes */
 	enum afs_files files;     /* how regular files are distinguished */
 	/*
 	 * 0; -ENXIO or -ESRCH: there is no such server; -ENOTUNIQ: several; -EACCES: no right to
@@ -79,6 +83,12 @@ int kind_place(const char *name);
  */
 int kind_find(const struct kind *k, struct kind_found *out, const struct kind_wish *wish,
 	      struct err *e);
+
+/*
+ * The same of the kinds whose sessions are watched one by one, in their order: of the first that
+ * runs here. Else the first kind's code and text.
+ */
+int kind_find_sessions(struct kind_found *out, const struct kind_wish *wish, struct err *e);
 
 /*
  * A server that can be judged, of any kind but the first, and its kind; there must be such servers

@@ -17,6 +17,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#define ITERATIONS   2
 #define FILE_LEN     104857600ull /* 100 MiB */
 #define FILE_LEN_MAX (1ull << 50)
 #define WINDOW       32768 /* requests in flight: practically unlimited, like afp_lantest */
@@ -112,16 +113,20 @@ static int enlarge_100(void *cfg, const char *arg, struct err *e)
 const struct opt lantest_options[] = {
 	{ .type = OPT_HEADING, .help = "Work:" },
 	{ .letter = 'f', .arg = "TESTS", .type = OPT_CALL, .call = add_tests,
-	  .help = "tests, one character each, as afp_lantest takes them: 1 to 9 : ; <" },
+	  .help = "tests, one character each, as afp_lantest takes them: 1 to 9 : ; <",
+	  .more = "The last three are 10, 11 and 12. Test 3 also runs test 2; 6 and 7 also run 5." },
 	{ .name = "tests", .arg = "LIST", .type = OPT_CALL, .call = list_tests,
 	  .help = "tests as a list: 1,5-7,12 (default: all twelve)" },
-	{ .letter = 'K', .type = OPT_CALL, .call = cache_tests, .help = "tests 9 to 12 only" },
+	{ .letter = 'K', .type = OPT_CALL, .call = cache_tests, .help = "tests 9 to 12 only",
+	  .more = "An -f that follows adds to them." },
 	{ .letter = 'n', .name = "iterations", .arg = "N", .type = OPT_UINT, .offset = OFFSET(o.iterations),
-	  .min = 1, .max = 1000, .help = "runs of each test (default: 2)" },
+	  .min = 1, .max = 1000, .help = "runs of each test (default: " OPT_TEXT(ITERATIONS) ")" },
 	{ .letter = 'F', .name = "file", .arg = "NAME", .type = OPT_STRING, .offset = OFFSET(o.file),
 	  .help = "test 3 reads this file of the volume's root instead of its own" },
-	{ .letter = 'g', .type = OPT_CALL, .call = enlarge_10, .help = "large file ten times as large (1 GB; again: 10 GB)" },
-	{ .letter = 'G', .type = OPT_CALL, .call = enlarge_100, .help = "large file a hundred times as large" },
+	{ .letter = 'g', .type = OPT_CALL, .call = enlarge_10, .help = "large file ten times as large (1 GB; again: 10 GB)",
+	  .more = "It is that of tests 2 and 3, of 100 MiB. May be repeated." },
+	{ .letter = 'G', .type = OPT_CALL, .call = enlarge_100, .help = "large file a hundred times as large",
+	  .more = "May be repeated." },
 	CONNECT_OPTIONS(struct lantest_cfg, w.s.c),
 	{ .type = OPT_HEADING, .help = "Watch and output:" },
 	SESSION_WATCH_OPTIONS(struct lantest_cfg, w.s),
@@ -129,9 +134,13 @@ const struct opt lantest_options[] = {
 	{ .letter = 'c', .name = "csv", .type = OPT_FLAG, .offset = OFFSET(w.csv), .help = "netatalk's table as CSV, nothing else on stdout" },
 	RUNS_OPTIONS(struct lantest_cfg, w.s.runs),
 	{ .letter = 'v', .name = "verbose", .type = OPT_COUNT, .offset = OFFSET(w.verbose),
-	  .help = "all that was measured, and a line for each test as it ends" },
-	{ .letter = 'V', .type = OPT_COUNT, .offset = OFFSET(w.verbose) },
-	{ .letter = 'b', .type = OPT_COUNT, .offset = OFFSET(w.verbose) },
+	  .help = "all that was measured, and a line for each test as it ends",
+	  .more = "The same as `--table both`; the lines go to standard error. As `afp_lantest` this option does "
+	 	"nothing: such lines are always printed." },
+	{ .letter = 'V', .type = OPT_COUNT, .offset = OFFSET(w.verbose),
+	  .more = "accepted for compatibility: the same as -v." },
+	{ .letter = 'b', .type = OPT_COUNT, .offset = OFFSET(w.verbose),
+	  .more = "accepted for compatibility: the same as -v." },
 	{ .name = "help", .type = OPT_FLAG, .offset = OFFSET(w.help), .help = "this text" },
 	CMD_VERSION_OPTION,
 	{ .type = OPT_END },
@@ -271,7 +280,7 @@ static int main_lantest_run(const struct lantest_cfg *cfg)
 int cmd_lantest(int argc, char **argv)
 {
 	struct lantest_cfg cfg = { .w = WORKLOAD_DEFAULTS,
-				   .o = { .iterations = 2, .file_len = FILE_LEN } };
+				   .o = { .iterations = ITERATIONS, .file_len = FILE_LEN } };
 	struct err e = { 0 };
 	int first, r;
 

@@ -40,11 +40,15 @@ struct load_cfg {
 	struct launch launch; /* if mpi */
 };
 
+#define LOAD_CLIENTS    10
+#define LOAD_DURATION_S 30
+
 #define LOAD_DEFAULTS                                                                              \
 	{                                                                                          \
-		.w = WORKLOAD_DEFAULTS, .mix_name = "browse", .clients = 10, .duration_s = 30,     \
-		.ramp_s = 1, .interval_s = 1, .arrivals = LOAD_NOT_GIVEN, .seed = 1,               \
-		.think_s = -1, .files = LOAD_OF_MIX, .file_len = UINT64_MAX                        \
+		.w = WORKLOAD_DEFAULTS, .mix_name = "browse", .clients = LOAD_CLIENTS,             \
+		.duration_s = LOAD_DURATION_S, .ramp_s = 1, .interval_s = 1,                       \
+		.arrivals = LOAD_NOT_GIVEN, .seed = 1, .think_s = -1, .files = LOAD_OF_MIX,        \
+		.file_len = UINT64_MAX                                                             \
 	}
 
 /* Finds the mix, and completes and checks the rest. 0 or a negative errno with a text. */

@@ -32,10 +32,11 @@ static int load_opts_take_number(void *to, const char *arg, struct err *e)
 const struct opt load_options[] = {
 	{ .type = OPT_HEADING, .help = "Load:" },
 	{ .letter = 'n', .name = "clients", .arg = "N", .type = OPT_UINT, .offset = AT(clients),
-	  .min = 1, .max = CLIENTS_MAX, .help = "how many clients, each with a session of its own (default: 10)" },
+	  .min = 1, .max = CLIENTS_MAX, .help = "how many clients, each with a session of its own (default: " OPT_TEXT(LOAD_CLIENTS) ")" },
 	{ .letter = 'm', .name = "mix", .arg = "NAME|FILE", .type = OPT_STRING, .offset = AT(mix_name),
 	  .help = "what they do: browse (default), office, batch-read, batch-write, metadata, timemachine, "
-		  "idle, or an INI file whose name has a '/' or '.'" },
+		  "idle, or an INI file whose name has a '/' or '.'",
+	  .more = "See MIXES." },
 	{ .name = "files", .arg = "N", .type = OPT_UINT, .offset = AT(files), .max = 99999,
 	  .help = "files in each directory (default: the mix's)" },
 	{ .name = "file-size", .arg = "BYTES", .type = OPT_SIZE, .offset = AT(file_len), .max = 1ull << 40,
@@ -46,56 +47,98 @@ const struct opt load_options[] = {
 	  .help = "reads or writes of one file that are in flight together (default: the mix's)" },
 	{ .name = "directories", .arg = "N", .type = OPT_UINT, .offset = AT(directories), .min = 1, .max = CLIENTS_MAX,
 	  .help = "how many directories of files, dealt out among the clients; with one number the amount of data "
-		  "is the same for any number of clients (default: as many as clients)" },
+		  "is the same for any number of clients (default: as many as clients)",
+	  .more = "Each client has at least one; a client with several chooses one of them for each action. With "
+	 	"the same N loads of 10 and of 100 clients work on the same amount of data: else a server whose "
+	 	"memory holds the files of 10 clients and not those of 100 seems to have reached another limit "
+	 	"than it has. Not for mixes whose clients share one directory." },
 	{ .letter = 'd', .name = "duration", .arg = "SECONDS", .type = OPT_UINT, .offset = AT(duration_s),
-	  .min = 1, .max = SECONDS_MAX, .help = "how long to measure (default: 30)" },
+	  .min = 1, .max = SECONDS_MAX, .help = "how long to measure (default: " OPT_TEXT(LOAD_DURATION_S) ")" },
 	{ .name = "ramp", .arg = "SECONDS", .type = OPT_UINT, .offset = AT(ramp_s), .max = SECONDS_MAX,
-	  .help = "let the clients begin one after the other within it, before the measured time (default: 1)" },
+	  .help = "let the clients begin one after the other within it, before the measured time (default: 1)",
+	  .more = "This is of a closed loop: in an open one the load is the whole one from the start. The measured "
+	 	"time begins after it." },
 	{ .name = "steady", .arg = "SECONDS", .type = OPT_UINT, .offset = AT(steady_s), .min = 12, .max = SECONDS_MAX,
-	  .help = "after the ramp, wait until the rate has changed by at most 5 % in 10 s, but no longer than SECONDS" },
+	  .help = "after the ramp, wait until the rate has changed by at most 5 % in 10 s, but no longer than SECONDS",
+	  .more = "That is: the straight line through the actions of each of the last 10 seconds rises or falls by "
+	 	"at most 5 % of their mean, or by no more than its standard error, in that time. Then the "
+	 	"measured time begins. If that has not happened after SECONDS, it begins nevertheless, and a "
+	 	"warning says by how much the rate still changed." },
 	{ .name = "rate", .arg = "R", .type = OPT_CALL, .offset = AT(rate_per_s), .call = load_opts_take_number,
 	  .help = "open loop: all clients together begin R actions a second, however fast the server is "
-		  "(default: closed loop, a client begins its next action when the last one has ended)" },
+		  "(default: closed loop, a client begins its next action when the last one has ended)",
+	  .more = "0 is a closed loop, too." },
 	{ .name = "arrivals", .arg = "HOW", .type = OPT_CHOICE, .offset = AT(arrivals), .choice = arrivals_choices,
-	  .help = "open loop: when actions begin, at equal distances or at random (default: poisson)" },
+	  .help = "open loop: when actions begin, at equal distances or at random (default: poisson)",
+	  .more = "At random they are as those of many users who know nothing of each other." },
 	{ .name = "queue", .arg = "N", .type = OPT_UINT, .offset = AT(queue), .min = 1, .max = 1000000,
 	  .help = "open loop: how many actions may wait for a free client; others are dropped, and counted "
 		  "(default: as many as clients)" },
 	{ .name = "think", .arg = "SECONDS", .type = OPT_CALL, .offset = AT(think_s), .call = load_opts_take_number,
-	  .help = "closed loop: mean pause between two actions of a client (default: the mix's)" },
+	  .help = "closed loop: mean pause between two actions of a client (default: the mix's)",
+	  .more = "It is drawn from an exponential distribution." },
 	{ .name = "at", .arg = "'SECONDS COMMAND'", .type = OPT_CALL, .offset = AT(changes), .call = timeline_take_change,
-	  .help = "run this shell command so many seconds after the load began, and mark the moment; may be repeated" },
+	  .help = "run this shell command so many seconds after the load began, and mark the moment; may be repeated",
+	  .more = "The load begins with its ramp. There may be 16 of them. The command has the rights with which "
+	 	"this program was started, and prints to standard error. That it failed, or that the load ended "
+	 	"before it was due, is a warning; if it still runs at the end, it is ended. The quotes may be "
+	 	"left out if the command is one word of the shell: `--at 30 ./relieve`." },
 	{ .name = "slo", .arg = "LIMIT", .type = OPT_CALL, .offset = AT(slos), .call = slo_take,
-	  .help = "exit with 7 if this limit was not kept, such as p99=50ms, save.mean=2s, probe.max=1s; may be repeated" },
+	  .help = "exit with 7 if this limit was not kept, such as p99=50ms, save.mean=2s, probe.max=1s; may be repeated",
+	  .more = "There may be 8 of them. A limit is [SCOPE.]FIGURE=TIME. FIGURE is `mean`, `p50`, `p90`, `p95`, "
+	 	"`p99`, `p99.9` or `max`; TIME is a number with `ns`, `us`, `ms` or `s`; SCOPE is an action of "
+	 	"the mix or `probe`; without it the limit is one of all actions of the clients. In an open loop "
+	 	"the time counts from when an action was due. A limit of something that never happened is "
+	 	"reported as not known, and is not judged." },
 	{ .name = "interval", .arg = "SECONDS", .type = OPT_CALL, .offset = AT(interval_s), .call = load_opts_take_number,
-	  .help = "how often the server's counts are read, for its curve in time (default: 1; 0: only at the end)" },
+	  .help = "how often the server's counts are read, for its curve in time (default: 1; 0: only at the end)",
+	  .more = "Decimals are allowed. At 0 there is no curve." },
 	{ .name = "seed", .arg = "N", .type = OPT_SIZE, .offset = AT(seed),
-	  .help = "start of the random numbers: the same seed, the same choices (default: 1)" },
+	  .help = "start of the random numbers: the same seed, the same choices (default: 1)",
+	  .more = "With the same seed each client chooses the same actions and files in the same order." },
 	{ .name = "threads", .arg = "N", .type = OPT_UINT, .offset = AT(threads), .min = 1, .max = 256,
 	  .help = "threads that drive the clients (default: one for each 200 clients, at most half the CPUs)" },
 	{ .name = "realtime", .type = OPT_FLAG, .offset = AT(realtime),
 	  .help = "let the clients go before all other programs of their CPUs (SCHED_RR); only where the server "
-		  "has other CPUs (taskset): else some of its processes may get none" },
+		  "has other CPUs (taskset): else some of its processes may get none",
+	  .more = "It is of the threads that drive them, where it is allowed. With the server on the same machine they otherwise wait for a CPU behind each of its processes, "
+	 	"and measure that wait (the line \"Load generator\" says how long). A busy generator leaves its "
+	 	"own CPU to nobody, and processes of the server that are there do not answer. The probe always "
+	 	"runs so: it needs little." },
 	{ .name = "no-probe", .type = OPT_FLAG, .offset = AT(no_probe),
 	  .help = "without the probe, the client that does once a second what a user does" },
 	{ .name = "set-of", .arg = "PID", .type = OPT_UINT, .offset = AT(set_of), .min = 1, .max = 9999999,
 	  .help = "use the files of this process (a script); if they do not exist, make them. They stay: the "
-		  "script removes them with --remove-set" },
+		  "script removes them with --remove-set",
+	  .more = "This is for scripts that run several loads on the same files: PID is a process of this host, "
+	 	"such as the script. The first load makes them, the others find them, and none removes them." },
 	{ .name = "remove-set", .type = OPT_FLAG, .offset = AT(remove_set),
-	  .help = "load nothing, only remove the files of --set-of" },
+	  .help = "load nothing, only remove the files of --set-of",
+	  .more = "Give the same mix and --directories as when they were made. When that process has ended, "
+	 	"`afpscope-clean`(1) removes them, too." },
 	{ .name = "mpi", .type = OPT_FLAG, .offset = AT(mpi),
-	  .help = "mpirun has started several of this: share the clients" },
+	  .help = "mpirun has started several of this: share the clients",
+	  .more = "The commands may be on one host or on several. They begin at the same moment; the first one "
+	 	"prints and keeps the result of all. See docs/mpi.md. Not together with --steady and --set-of." },
 	{ .name = "direct", .type = OPT_FLAG, .offset = AT(direct),
-	  .help = "of a DIRECTORY: past the page cache (O_DIRECT)" },
+	  .help = "of a DIRECTORY: past the page cache (O_DIRECT)",
+	  .more = "Without it files are read and written as usual." },
 	CONNECT_OPTIONS(struct load_cfg, w.s.c),
 	{ .name = "users", .arg = "FILE", .type = OPT_STRING, .offset = AT(users_file),
 	  .help = "who the clients log in as, in turn: a line for each user, "
-		  "USER,PASSWORD or USER,PASSWORD,VOLUME (default: all as the user above)" },
+		  "USER,PASSWORD or USER,PASSWORD,VOLUME (default: all as the user above)",
+	  .more = "They are dealt out in turn: the first client is the first user, and after the last user comes "
+	 	"the first one again. A line without a volume means that of the command line; at most 16 volumes "
+	 	"are used. A password with a comma needs the volume behind it. Empty lines and lines that begin "
+	 	"with # are passed over. FILE, of at most 8 MiB, should be readable by its owner only. The user "
+	 	"of the command line opens the command's own session and the probe's; the directory of the load "
+	 	"is made by this user with all rights for everybody (0777), so that each user can work in it." },
 	{ .type = OPT_HEADING, .help = "Watch and output:" },
 	SESSION_WATCH_OPTIONS(struct load_cfg, w.s),
 	RUNS_OPTIONS(struct load_cfg, w.s.runs),
 	{ .letter = 'v', .name = "verbose", .type = OPT_COUNT, .offset = AT(w.verbose),
-	  .help = "print all that was measured" },
+	  .help = "print all that was measured",
+	  .more = "Without it the report is one screen." },
 	{ .name = "help", .type = OPT_FLAG, .offset = AT(w.help), .help = "this text" },
 	CMD_VERSION_OPTION,
 	{ .type = OPT_END },

@@ -122,6 +122,17 @@ static const struct command *main_find(const char *name)
 	return NULL;
 }
 
+/* The page of a template, from standard input to standard output. */
+static int main_manual(void)
+{
+	struct err e = { 0 };
+
+	if (!manual_page(stdout, stdin, commands, N_COMMANDS, &e))
+		return OUTCOME_OK;
+	cmd_say("%s", e.text);
+	return OUTCOME_FAILED;
+}
+
 static int dispatch(int argc, char **argv)
 {
 	const struct command *c;
@@ -146,6 +157,8 @@ static int dispatch(int argc, char **argv)
 		complete_bash(stdout, commands, N_COMMANDS);
 		return OUTCOME_OK;
 	}
+	if (!strcmp(argv[1], "--manual")) /* for make man */
+		return main_manual();
 	c = main_find(argv[1]);
 	return c && c->run ? c->run(argc - 1, argv + 1) : run_external(argv + 1);
 }

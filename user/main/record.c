@@ -54,49 +54,6 @@ struct record {
 	uint64_t sample_ns; /* the next, due; UINT64_MAX: none */
 };
 
-/* clang-format off */
-#define OFFSET(m) offsetof(struct record_cfg, m)
-const struct opt record_options[] = {
-	{ .type = OPT_HEADING, .help = "Which server (default: the only one of this host):" },
-	WHOM_OPTIONS(struct record_cfg, whom),
-	{ .name = "server", .type = OPT_FLAG, .offset = OFFSET(server),
-	  .help = "with --pid of a session: the whole server it belongs to" },
-	{ .name = "exe", .arg = "NAME", .type = OPT_STRING, .offset = OFFSET(exe), .help = "--kind any, gluster, rx: the processes of this program" },
-	{ .name = "unit", .arg = "UNIT", .type = OPT_STRING, .offset = OFFSET(unit), .help = "those of this systemd unit or cgroup" },
-	{ .name = "volume", .arg = "NAME", .type = OPT_STRING, .offset = OFFSET(volume), .help = "--kind gluster: the bricks of this volume" },
-	{ .name = "kind", .arg = "KIND", .type = OPT_CHOICE, .offset = OFFSET(kind), .choice = kind_names,
-	  .help = "afp: what each AFP command costs; any: whatever program it is, its calls, times and threads; gluster: GlusterFS bricks, by request; rx: servers of OpenAFS and others over Rx, by call (default: afp; any with --exe or --unit)" },
-	{ .type = OPT_HEADING, .help = "How long (default: until Ctrl-C):" },
-	{ .letter = 'd', .name = "duration", .arg = "SECONDS", .type = OPT_UINT, .offset = OFFSET(seconds), .min = 1, .max = 86400,
-	  .help = "at most this long; with a COMMAND until it has ended" },
-	GUARD_OPTION(struct record_cfg, max_cpu),
-	{ .type = OPT_HEADING, .help = "Watch and output:" },
-	{ .name = "watch", .arg = "HOW", .type = OPT_CHOICE, .offset = OFFSET(watch), .choice = record_watch_choices,
-	  .help = "how the server is observed (default: auto, the best that works here)" },
-	{ .name = "sample", .arg = "HZ", .type = OPT_UINT, .offset = OFFSET(hz), .min = 1, .max = SAMPLE_HZ_MAX, .help = SAMPLER_HELP },
-	TRACING_OPTIONS(struct record_cfg, trace),
-	RUNS_OPTIONS(struct record_cfg, runs),
-	{ .letter = 'v', .name = "verbose", .type = OPT_COUNT, .offset = OFFSET(verbose), .help = "print all that was measured" },
-	{ .name = "help", .type = OPT_FLAG, .offset = OFFSET(help), .help = "this text" },
-	CMD_VERSION_OPTION,
-	{ .type = OPT_STOP },
-	{ .type = OPT_END },
-};
-/* clang-format on */
-
-static void record_help(void)
-{
-	fputs(
-	    "Usage: afpscope record [OPTIONS] [-- COMMAND [ARGUMENT...]]\n"
-	    "Watches a running AFP server with all its sessions, present and future, and shows\n"
-	    "what each AFP command costs inside it. Changes nothing and needs no client.\n"
-	    "With --kind any: the calls, times and threads of any other program; with --kind\n"
-	    "gluster: of GlusterFS bricks, and what each of their requests costs; with --kind rx:\n"
-	    "of servers over Rx (OpenAFS), and what each of their calls costs.\n\n",
-	    stdout);
-	opt_help(stdout, record_options);
-}
-
 /* Server */
 
 static int record_find(struct record *rec, struct err *e)
@@ -171,6 +128,7 @@ static enum outcome record_open_run(struct record *rec, struct err *e)
 	int r = run_init(&rec->run, cfg->name, cfg->name);
 
 	rec->run.kind = &rec->kind->is;
+	rec->run.about = cfg->judge ? RUN_ABOUT_FAULTS : RUN_ABOUT_SERVER;
 	if (!r && run_has_threads(&rec->run) && !(rec->threads = threads_new()))
 		r = -ENOMEM;
 	if (!r && AFS_IS_DATAGRAMS(rec->kind->decoder) && !(rec->udp = udpsockets_new()))
@@ -352,7 +310,7 @@ static void note_server_end(struct record *rec)
 	char after[64];
 
 	if (!cfg->command)
-		now = attach_await(&rec->a, rec->kind, port, COMEBACK_MS);
+		now = attach_await(&rec->a, port, COMEBACK_MS);
 	rec->run.server_end.restarted_pid = now;
 	snprintf(after, sizeof(after), "%s", cell_time((double)ns).text);
 	if (now)
@@ -550,49 +508,4 @@ int record_run(const struct record_cfg *cfg)
 	run_fini(&rec->run);
 	free(rec);
 	return code;
-}
-
-/* --exe and --unit are of kind any; 0 or a negative errno. */
-static int kind_check(struct record_cfg *c, struct err *e)
-{
-	bool by_name = c->exe || c->unit;
-
-	if (by_name && (c->whom.pid || c->whom.port))
-		return err_set(e, -EINVAL,
-			       "--exe and --unit name a program, as --pid and --port "
-			       "do: give one of them");
-	if (c->exe && c->unit)
-		return err_set(e, -EINVAL,
-			       "--exe and --unit each name a program: give one of them");
-	if (by_name && !c->kind)
-		c->kind = KIND_ANY;
-	if (c->volume && strcmp(kind_names[c->kind], "gluster") != 0)
-		return err_set(e, -EINVAL, "--volume is of --kind gluster");
-	if (c->trace.what && !kind_at(c->kind)->is.has_metrics)
-		return err_set(e, -EINVAL, "--trace records requests of --kind afp, not of %s",
-			       kind_names[c->kind]);
-	return 0;
-}
-
-int cmd_record(int argc, char **argv)
-{
-	struct record_cfg cfg = { .name = "record" };
-	struct err e = { 0 };
-	int first;
-
-	if (whom_check(&cfg.whom, opt_parse(record_options, &cfg, argc, argv, &first, &e), &e))
-		return cmd_usage_error("record", &e);
-	if (cfg.help) {
-		record_help();
-		return OUTCOME_OK;
-	}
-	if (runs_check(&cfg.runs, &e) || tracing_check(&cfg.trace, &e) || kind_check(&cfg, &e))
-		return cmd_usage_error("record", &e);
-	if (first < argc)
-		cfg.command = argv + first;
-	cfg.runs.screen = !cfg.verbose && !runs_json_only(&cfg.runs);
-	if (cfg.command && child_check(cfg.command[0], &e))
-		return cmd_usage_error("record", &e);
-	cmd_catch_signals();
-	return record_run(&cfg);
 }

@@ -12,10 +12,18 @@
 #define INDENT      2
 #define STRETCH_MIN 12
 #define BAR         50
+#define TEXT_MAX    512
+
+/* The words of the server in a text that is the same for all kinds. */
+static const char *section_named(const struct section *s, const char *text, char *out, size_t len)
+{
+	return strchr(text, '{') ? run_text(s->p->view.run, text, out, len) : text;
+}
 
 void section_open(struct section *s, const struct paint *p, const struct section_type *type)
 {
-	*s = (struct section) { .p = p, .type = type, .rest = type->rest ? type->rest : "" };
+	*s = (struct section) { .p = p, .type = type };
+	s->rest = section_named(s, type->rest ? type->rest : "", s->named, sizeof(s->named));
 	s->n_columns = type->n_columns;
 	s->gap = type->gap ? type->gap : 2;
 	for (size_t k = 0; k < type->n_columns; k++) {
@@ -64,9 +72,9 @@ void section_text(struct section *s, enum ink ink, const char *fmt, ...)
 static void section_add(struct section *s, const char *fmt, va_list ap)
 {
 	struct section_note *note = &s->note[s->n_notes - 1];
-	char *more = NULL, *text = NULL;
+	char *more = NULL, *text = NULL, named[TEXT_MAX];
 
-	if (vasprintf(&more, fmt, ap) < 0)
+	if (vasprintf(&more, section_named(s, fmt, named, sizeof(named)), ap) < 0)
 		more = NULL;
 	if (more && asprintf(&text, "%s%s", note->text ? note->text : "", more) < 0)
 		text = NULL;

@@ -42,7 +42,7 @@
 	X(OLDEST, "oldest", "ns", "age of the oldest of these, at least; who: its command")                 \
 	X(OWN, "own", "share", "request time: own time")                                                    \
 	X(UNREAD, "unread", "ns",                                                                           \
-	  "mean time that a request was unread while its afpd waited for a CPU")                            \
+	  "mean time that a request was unread while its {server} waited for a CPU")                        \
 	X(CPU, "cpu", "share", "request time: the server on a CPU")                                         \
 	X(ON_CPU, "on_cpu", "share",                                                                        \
 	  "request time and that before it is read: the server or its backend on a CPU or waiting for one") \
@@ -108,29 +108,28 @@
 	  "sessions a second that ended within 10 s; who: the last")                                        \
 	X(NO_LOGIN, "no_login", "1",                                                                        \
 	  "connections that have had no login for 2 s, and none goes on; who: one")                         \
-	X(CNID, "cnid", "share", "request time: afpd waiting for its CNID server or database")              \
+	X(CNID, "cnid", "share", "request time: {server} waiting for its {backend} or database")            \
 	X(CNID_INSIDE, "cnid_inside", "share",                                                              \
-	  "request time: asleep until the CNID server answers; who: what that did meanwhile")               \
-	X(CNID_CPU, "cnid_cpu", "share", "request time: in that wait, cnid_dbd on a CPU")                   \
+	  "request time: asleep until the {backend} answers; who: what that did meanwhile")                 \
+	X(CNID_CPU, "cnid_cpu", "share", "request time: in that wait, {helper} on a CPU")                   \
 	X(CNID_RUNQ, "cnid_runq", "share",                                                                  \
-	  "request time: in that wait, cnid_dbd waiting for a CPU")                                         \
+	  "request time: in that wait, {helper} waiting for a CPU")                                         \
 	X(CNID_DISK, "cnid_disk", "share",                                                                  \
-	  "request time: in that wait, cnid_dbd in fsync or other I/O")                                     \
-	X(CNID_LOCK, "cnid_lock", "share",                                                                  \
-	  "request time: waiting for a lock of the CNID database")                                          \
+	  "request time: in that wait, {helper} in fsync or other I/O")                                     \
+	X(CNID_LOCK, "cnid_lock", "share", "request time: waiting for a lock of the {database}")            \
 	X(CNID_STOPPED, "cnid_stopped", "share",                                                            \
-	  "request time: in that wait, a process of the CNID server stopped")                               \
+	  "request time: in that wait, a process of the {backend} stopped")                                 \
 	X(CNID_MUTE, "cnid_mute", "share",                                                                  \
-	  "request time: in that wait, no process of the CNID server was seen at work")                     \
+	  "request time: in that wait, no process of the {backend} was seen at work")                       \
 	X(CNID_HELD, "cnid_held", "1",                                                                      \
-	  "processes of the CNID server that are stopped by a signal or a debugger; who: one")              \
+	  "processes of the {backend} that are stopped by a signal or a debugger; who: one")                \
 	X(CNID_DOWN, "cnid_down", "1",                                                                      \
 	  "1: nobody listens where the server asks for CNIDs; 2: and its settings name it; who: where")     \
 	X(CNID_FOLDER, "cnid_folder", "1",                                                                  \
-	  "1: the CNID databases cannot be written; who: where, and why")                                   \
+	  "1: the {database}s cannot be written; who: where, and why")                                      \
 	X(CNID_MYSQL, "cnid_mysql", "1", "1: a volume's CNIDs are in a database server")                    \
 	X(CNID_ENDED, "cnid_ended", "1",                                                                    \
-	  "processes of the CNID server that failed or were killed; who: how the last one ended")           \
+	  "processes of the {backend} that failed or were killed; who: how the last one ended")             \
 	X(CNID_HARM, "cnid_harm", "share", "the larger of: cnid_mute; volumes refused")                     \
 	X(VOLUMES_REFUSED, "volumes_refused", "1",                                                          \
 	  "requests to open a volume that were refused; who: command")                                      \
@@ -165,7 +164,7 @@
 	X(REPEATED_RATE, "repeated_rate", "1/s", "these a second")                                          \
 	X(REPEATED_TIME, "repeated_time", "share", "request time: these")                                   \
 	X(ASKED, "asked", "1",                                                                              \
-	  "questions to the CNID server about files and folders, in requests that change nothing")          \
+	  "questions to the {backend} about files and folders, in requests that change nothing")            \
 	X(ASKED_AGAIN, "asked_again", "share",                                                              \
 	  "of these, at least: those whose answer the session had and has forgotten; who: most")            \
 	X(ASKED_TIME, "asked_time", "share", "own time: waiting for the answers to these")                  \
@@ -175,9 +174,9 @@
 	  "size with which nine of ten of these would not be asked again, at least")                        \
 	X(DIRCACHE_BYTES, "dircache_bytes", "B", "memory of each session for so many")                      \
 	X(BEHIND, "behind", "share",                                                                        \
-	  "own time: entering files in the CNID database in requests that change nothing")                  \
+	  "own time: entering files in the {database} in requests that change nothing")                     \
 	X(CNID_WRITES, "cnid_writes", "1/s",                                                                \
-	  "writes to the CNID database in such requests; who: their command")                               \
+	  "writes to the {database} in such requests; who: their command")                                  \
 	X(REFUSED, "refused", "1", "sessions refused: the server's limit was reached")                      \
 	X(REFUSED_SHARE, "refused_share", "share",                                                          \
 	  "of the clients that came or were there, these")                                                  \

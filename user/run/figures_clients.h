@@ -61,7 +61,8 @@
 	X(CHATTY_RATE, "chatty_rate", "1/s", "these requests a second")                            \
 	X(CHATTY_BYTES, "chatty_bytes", "B", "mean bytes of that client's requests and replies")   \
 	X(SESSION_RUN, "session_run", "share",                                                     \
-	  "watched time in which a session's afpd was on a CPU or waited for one; who: its user")  \
+	  "watched time in which a session's {server} was on a CPU or waited for one; "            \
+	  "who: its user")                                                                         \
 	X(SESSION_CPU, "session_cpu", "share", "watched time in which it was on a CPU")            \
 	X(SESSION_WAIT, "session_wait", "share",                                                   \
 	  "time of all sessions' requests: its own, as far as it was on a CPU or waited for one")  \

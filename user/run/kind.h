@@ -7,18 +7,57 @@
 #include "run/account.h"
 
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
+
+/*
+ * What texts call the things of a server, by kind. In a text that is for several kinds their keys
+ * stand in braces: "{server} waited for its {backend}". X(NAME, key, where a kind has no word)
+ */
+#define RUN_WORDS(X)                                                                               \
+	X(SERVER, "server", "server")       /* a process that serves clients: role SERVER */       \
+	X(HELPER, "helper", "backend")      /* a process of what it asks: role BACKEND */          \
+	X(BACKEND, "backend", "backend")    /* what it asks, as a whole */                         \
+	X(DATABASE, "database", "database") /* what it opens itself in place of that */            \
+	X(ASKED, "asked", "backend")        /* either, as the head of a column */                  \
+	X(PROTOCOL, "protocol", "its")      /* whose requests they are */                          \
+	X(LOG, "log", "its settings")       /* where it is said what it logs */
+
+enum run_word {
+#define X(NAME, key, usual) RUN_WORD_##NAME,
+	RUN_WORDS(X)
+#undef X
+	    RUN_N_WORDS
+};
+
+#define RUN_WORD_MAX 80 /* bytes of a word */
+
+extern const char *const run_word_keys[RUN_N_WORDS];
 
 struct run_kind {
 	const char *name;              /* "afp" */
 	const char *role[AFS_N_ROLES]; /* names of its processes; NULL: as bpf/events.h has it */
-	bool has_requests;             /* its protocol is decoded: requests by account */
-	bool has_threads;              /* its threads' names say what they are for */
-	bool has_metrics;              /* all of run/run.h and findings are of this kind */
+	const char
+	    *word[RUN_N_WORDS]; /* of SERVER and HELPER, role is meant; NULL: the usual one */
+	bool has_requests;      /* its protocol is decoded: requests by account */
+	bool has_threads;       /* its threads' names say what they are for */
+	/*
+	 * A session has a thread of its own, which serves one request after the other: what it did
+	 * and waited for is known of each request. All of run/run.h, findings, records.
+	 */
+	bool by_session;
 	bool has_diagnosis;
 	const struct account_names *accounts;     /* NULL: AFP's */
 	const char *(*result_text)(int32_t code); /* NULL: AFP's; it may return NULL: no name */
 };
+
+/* The words of AFP, which is the kind of a run that names none. */
+#define RUN_WORDS_AFP                                                                              \
+	{                                                                                          \
+		[RUN_WORD_BACKEND] = "CNID server", [RUN_WORD_DATABASE] = "CNID database",         \
+		[RUN_WORD_ASKED] = "CNID", [RUN_WORD_PROTOCOL] = "AFP",                            \
+		[RUN_WORD_LOG] = "'log level' in afp.conf"                                         \
+	}
 
 struct run;
 
@@ -28,13 +67,24 @@ const char *run_kind_name(const struct run *r);
 bool run_has_requests(const struct run *r);
 /* Whether its threads are shown by name. */
 bool run_has_threads(const struct run *r);
-/* Whether all metrics and findings have a meaning for this kind of server. */
-bool run_has_metrics(const struct run *r);
+/* Whether its sessions are known one by one: all metrics and findings have a meaning. */
+bool run_is_by_session(const struct run *r);
+/* Whether its processes ask a backend that is watched with them. */
+bool run_has_backend(const struct run *r);
 /* The name of an account. Returns buf or a constant. */
 const char *run_account_name(const struct run *r, unsigned int number, char buf[ACCOUNT_NAME_MAX]);
 /* Whether a metric has a meaning for this kind of server. */
 bool run_has_metric(const struct run *r, unsigned int metric);
 /* The name of a role's processes. */
 const char *run_role_name(const struct run *r, unsigned int role);
+/* The head of a column of account_columns. */
+const char *run_column_name(const struct run *r, unsigned int column);
+const char *run_word(const struct run *r, enum run_word w);
+/* NULL: its kind has none. */
+const char *run_own_word(const struct run *r, enum run_word w);
+/* The word ASKED of a kind of which there is no run. */
+const char *run_asked(const struct run_kind *k);
+/* text with the words of the run's kind; out: room for len bytes. Returns out. */
+const char *run_text(const struct run *r, const char *text, char *out, size_t len);
 
 #endif

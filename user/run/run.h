@@ -64,24 +64,24 @@
 	  "rx: receive buffer of a client's socket, the least that was granted")                   \
 	X(RX_NOT_COMPARED, "rx_not_compared", "1", NULL, NULL,                                     \
 	  "rx: calls whose received bytes were not compared")                                      \
-	X(AFPD_SYSCR, "afpd_syscr", "1", NULL, NULL, "afpd: what /proc/PID/io calls syscr")        \
-	X(AFPD_SYSCW, "afpd_syscw", "1", NULL, NULL, "afpd: syscw")                                \
-	X(AFPD_RCHAR, "afpd_rchar", "B", NULL, NULL, "afpd: rchar")                                \
-	X(AFPD_WCHAR, "afpd_wchar", "B", NULL, NULL, "afpd: wchar")                                \
-	X(CNID_SYSCR, "cnid_syscr", "1", NULL, NULL, "cnid_dbd: syscr")                            \
-	X(CNID_SYSCW, "cnid_syscw", "1", NULL, NULL, "cnid_dbd: syscw")                            \
-	X(CNID_RCHAR, "cnid_rchar", "B", NULL, NULL, "cnid_dbd: rchar")                            \
-	X(CNID_WCHAR, "cnid_wchar", "B", NULL, NULL, "cnid_dbd: wchar")                            \
-	X(AFPD_CALLS, "afpd_calls", "1", NULL, NULL, "afpd: system calls of every kind")           \
+	X(AFPD_SYSCR, "afpd_syscr", "1", NULL, NULL, "{server}: what /proc/PID/io calls syscr")    \
+	X(AFPD_SYSCW, "afpd_syscw", "1", NULL, NULL, "{server}: syscw")                            \
+	X(AFPD_RCHAR, "afpd_rchar", "B", NULL, NULL, "{server}: rchar")                            \
+	X(AFPD_WCHAR, "afpd_wchar", "B", NULL, NULL, "{server}: wchar")                            \
+	X(CNID_SYSCR, "cnid_syscr", "1", NULL, NULL, "{helper}: syscr")                            \
+	X(CNID_SYSCW, "cnid_syscw", "1", NULL, NULL, "{helper}: syscw")                            \
+	X(CNID_RCHAR, "cnid_rchar", "B", NULL, NULL, "{helper}: rchar")                            \
+	X(CNID_WCHAR, "cnid_wchar", "B", NULL, NULL, "{helper}: wchar")                            \
+	X(AFPD_CALLS, "afpd_calls", "1", NULL, NULL, "{server}: system calls of every kind")       \
 	X(AFPD_CALL_TIME, "afpd_call_time", "ns", NULL, NULL,                                      \
-	  "afpd: time in calls other than waits")                                                  \
-	X(CNID_CALLS, "cnid_calls", "1", NULL, NULL, "cnid_dbd: system calls of every kind")       \
+	  "{server}: time in calls other than waits")                                              \
+	X(CNID_CALLS, "cnid_calls", "1", NULL, NULL, "{helper}: system calls of every kind")       \
 	X(CNID_CALL_TIME, "cnid_call_time", "ns", NULL, NULL,                                      \
-	  "cnid_dbd: time in calls other than waits")                                              \
-	X(AFPD_CPU, "afpd_cpu", "ns", NULL, NULL, "afpd: CPU time")                                \
-	X(CNID_CPU, "cnid_cpu", "ns", NULL, NULL, "cnid_dbd: CPU time")                            \
-	X(AFPD_RUNQ, "afpd_runq", "ns", NULL, NULL, "afpd: runnable, waiting for a CPU")           \
-	X(CNID_RUNQ, "cnid_runq", "ns", NULL, NULL, "cnid_dbd: runnable, waiting for a CPU")
+	  "{helper}: time in calls other than waits")                                              \
+	X(AFPD_CPU, "afpd_cpu", "ns", NULL, NULL, "{server}: CPU time")                            \
+	X(CNID_CPU, "cnid_cpu", "ns", NULL, NULL, "{helper}: CPU time")                            \
+	X(AFPD_RUNQ, "afpd_runq", "ns", NULL, NULL, "{server}: runnable, waiting for a CPU")       \
+	X(CNID_RUNQ, "cnid_runq", "ns", NULL, NULL, "{helper}: runnable, waiting for a CPU")
 
 enum metric {
 #define X(name, key, unit, better, title, meaning) METRIC_##name,
@@ -381,13 +381,22 @@ struct run_series {
 	uint64_t *point;                /* owned; n rows of n_values */
 };
 
+/* What a run is about: which tables and sentences it has. */
+enum run_about {
+	RUN_ABOUT_FILES,  /* what a load's clients did with files */
+	RUN_ABOUT_CALLS,  /* their calls over Rx */
+	RUN_ABOUT_SERVER, /* a server, whoever its clients are */
+	RUN_ABOUT_FAULTS, /* what ails or limits it */
+};
+
 struct run {
 	char id[17];                 /* 16 hex digits */
 	const char *command;         /* static: "lantest" */
 	const char *set;             /* static: "lantest-4.5" */
 	const struct run_kind *kind; /* static; NULL: AFP */
 	char started[32];            /* wall clock, ISO 8601, UTC */
-	bool complete;               /* false: it broke off; what was measured is here */
+	enum run_about about;
+	bool complete; /* false: it broke off; what was measured is here */
 	struct run_notes environment, server, options, rungs, warnings;
 	/* why a metric is absent: key = metric key, or "*" for all server metrics */
 	struct run_notes absent;

@@ -70,7 +70,8 @@ static int over_take(void *to, const char *arg, struct err *e)
 const struct opt slow_options[] = {
 	{ .type = OPT_HEADING, .help = "Which requests:" },
 	{ .name = "over", .arg = "TIME", .type = OPT_CALL, .offset = OFFSET(over_ns), .call = over_take,
-	  .help = "those that take so long or longer, such as 20ms or 1s (default: 100ms)" },
+	  .help = "those that take so long or longer, such as 20ms or 1s (default: 100ms)",
+	  .more = "The unit is ns, us, ms or s." },
 	{ .type = OPT_HEADING, .help = "Which server (default: the only one of this host):" },
 	WHOM_OPTIONS(struct slow_cfg, whom),
 	{ .type = OPT_HEADING, .help = "How long (default: until Ctrl-C):" },
@@ -81,12 +82,18 @@ const struct opt slow_options[] = {
 	GUARD_OPTION(struct slow_cfg, max_cpu),
 	{ .type = OPT_HEADING, .help = "Output:" },
 	{ .name = "names", .type = OPT_FLAG, .offset = OFFSET(names),
-	  .help = "names of files and directories as text, not as keyed hashes" },
+	  .help = "names of files and directories as text, not as keyed hashes",
+	  .more = "Characters that a terminal would interpret are shown as ?." },
 	{ .name = "rate", .arg = "N", .type = OPT_UINT, .offset = OFFSET(rate),
 	  .help = "show at most N requests a second, and how many more there were; 0: all (default: 20)" },
-	{ .name = "json", .type = OPT_FLAG, .offset = OFFSET(json), .help = "one JSON object a line" },
+	{ .name = "json", .type = OPT_FLAG, .offset = OFFSET(json), .help = "one JSON object a line",
+	  .more = "In ASCII; see below." },
 	{ .letter = 'v', .name = "verbose", .type = OPT_COUNT, .offset = OFFSET(verbose),
-	  .help = "below each request its longest system calls and waits; watching costs more then" },
+	  .help = "below each request its longest system calls and waits; watching costs more then",
+	  .more = "That is: its process, the 16 longest of the system calls and waits of this process for it, in "
+	 	"the order of their begin, and the number and sum of the others. A wait is also part of the call "
+	 	"it is in. The kernel makes a record of every call: watching a busy server costs a tenth of a CPU "
+	 	"or more." },
 	{ .name = "help", .type = OPT_FLAG, .offset = OFFSET(help), .help = "this text" },
 	CMD_VERSION_OPTION,
 	{ .type = OPT_END },
@@ -283,9 +290,8 @@ static int slow_open_watch(struct slow *s, struct err *e)
 
 static enum outcome slow_begin(struct slow *s, struct err *e)
 {
-	const struct kind *kind = kind_at(0);
 	const struct kind_wish wish = { .port = s->cfg->whom.port, .pid = s->cfg->whom.pid };
-	enum outcome o = attach_find(&s->a, kind, &wish, e);
+	enum outcome o = attach_find(&s->a, NULL, &wish, e);
 
 	if (o)
 		return o;
@@ -294,7 +300,7 @@ static enum outcome slow_begin(struct slow *s, struct err *e)
 		err_set(e, -ENOMEM, "out of memory");
 		return OUTCOME_FAILED;
 	}
-	s->run.kind = &kind->is;
+	s->run.kind = &s->a.found.kind->is;
 	if (names_open(&s->names, false, e) || slow_open_watch(s, e))
 		return OUTCOME_FAILED;
 	cmd_note_rights(rights_drop(0), NULL);

@@ -25,7 +25,7 @@ static int make(struct opinion *o, struct live *l, struct watch *w, const struct
 
 	if (r)
 		return r;
-	run.kind = &kind_at(0)->is;
+	run.kind = &found->kind->is;
 	r = live_note(l, &run);
 	r = r ? r : diagnose_last(&o->d, w, found);
 	r = r ? r : diagnose_end(&o->d, w, found, &run);

@@ -61,10 +61,14 @@ const struct opt top_options[] = {
 	GUARD_OPTION(struct top_cfg, max_cpu),
 	{ .type = OPT_HEADING, .help = "Output:" },
 	{ .letter = 'b', .name = "batch", .type = OPT_FLAG, .offset = OFFSET(batch),
-	  .help = "lines for each step, also on a terminal" },
-	{ .name = "json", .type = OPT_FLAG, .offset = OFFSET(json), .help = "one JSON object a line for each step" },
+	  .help = "lines for each step, also on a terminal",
+	  .more = "At most 40 of 100 columns. The same if standard input or output is no terminal, or cannot move a "
+	 	"cursor (`TERM=dumb`)." },
+	{ .name = "json", .type = OPT_FLAG, .offset = OFFSET(json), .help = "one JSON object a line for each step",
+	  .more = "In ASCII; see below." },
 	{ .name = "names", .type = OPT_FLAG, .offset = OFFSET(names),
-	  .help = "names of files and directories as text, not as keyed hashes" },
+	  .help = "names of files and directories as text, not as keyed hashes",
+	  .more = "Characters that a terminal would interpret are shown as ?." },
 	{ .name = "help", .type = OPT_FLAG, .offset = OFFSET(help), .help = "this text" },
 	CMD_VERSION_OPTION,
 	{ .type = OPT_END },
@@ -75,7 +79,7 @@ static enum outcome top_begin(struct top *t)
 {
 	const struct top_cfg *cfg = t->cfg;
 	const struct kind_wish wish = { .port = cfg->whom.port, .pid = cfg->whom.pid };
-	enum outcome o = attach_find(&t->a, kind_at(0), &wish, &t->e);
+	enum outcome o = attach_find(&t->a, NULL, &wish, &t->e);
 
 	if (o)
 		return o;
@@ -97,6 +101,7 @@ static struct top_status status_of(const struct top *t)
 	return (struct top_status) {
 		.step = &t->step,
 		.program = s && *s->comm ? s->comm : "process",
+		.asked = run_asked(&t->a.found.kind->is),
 		.pid = t->a.found.target.server,
 		.port = t->cfg->whom.port ? t->cfg->whom.port
 			: s && s->n_ports ? s->port[0]
@@ -357,7 +362,7 @@ static int wait_for_comeback(struct top *t)
 		if (clock_now_ns() - looked_ns < NS_PER_S)
 			continue;
 		looked_ns = clock_now_ns();
-		if (!attach_find_again(&t->a, kind_at(0), &wish, &none))
+		if (!attach_find_again(&t->a, t->a.found.kind, &wish, &none))
 			r = begin_life(t);
 	}
 	t->waited_ns += clock_now_ns() - begun_ns;

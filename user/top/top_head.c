@@ -127,8 +127,9 @@ static size_t sort_parts(struct top_part out[TOP_PARTS], const uint64_t ns[TOP_P
 	return n;
 }
 
-static void put_legend(struct top_line *l, const struct live_step *step, size_t width)
+static void put_legend(struct top_line *l, const struct top_status *s, size_t width)
 {
+	const struct live_step *step = s->step;
 	const struct live_sum *all = &step->all;
 	struct top_part part[TOP_PARTS];
 	uint64_t ns[TOP_PARTS], sum = line_parts(ns, all, true);
@@ -147,7 +148,9 @@ static void put_legend(struct top_line *l, const struct live_step *step, size_t 
 		size_t c = part[i].column;
 
 		snprintf(text, sizeof(text), "%c %s %u%%", top_letters[c],
-			 c < ACCOUNT_N_COLUMNS ? account_columns[c].text : "unexplained",
+			 c == ACCOUNT_CNID       ? s->asked
+			 : c < ACCOUNT_N_COLUMNS ? account_columns[c].text
+						 : "unexplained",
 			 percent[i]);
 		if (piece(l, width, text))
 			l->mark[l->n_marks++] = l->len - strlen(text);
@@ -171,8 +174,8 @@ static void top_head_put_cost(struct top_line *l, const struct top_status *s, si
 
 	line_printf(l, "lost %s", cell_count(s->step->lost).text);
 	l->alarm_len = s->step->lost ? l->len : 0;
-	snprintf(text, sizeof(text), "CPU: server %s, CNID %s",
-		 top_head_share((double)s->step->server_cpu_ns / ns).text,
+	snprintf(text, sizeof(text), "CPU: server %s, %s %s",
+		 top_head_share((double)s->step->server_cpu_ns / ns).text, s->asked,
 		 top_head_share((double)s->step->backend_cpu_ns / ns).text);
 	piece(l, width, text);
 	snprintf(text, sizeof(text), "watching: afpscope %s, in the kernel %s",
@@ -196,7 +199,7 @@ size_t top_head(struct top_line out[TOP_HEAD], const struct top_status *s, size_
 	top_head_put_server(&out[0], s, width);
 	top_head_put_work(&out[1], s->step, width);
 	line_bar(&out[2], &s->step->all, width, true);
-	put_legend(&out[3], s->step, width);
+	put_legend(&out[3], s, width);
 	top_head_put_cost(&out[4], s, width);
 	put_opinion(&out[5], s->opinion, width);
 	for (size_t i = 0; i < TOP_HEAD; i++)

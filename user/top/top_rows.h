@@ -30,7 +30,7 @@
 	X(CPU, "cpu", "CPU", 6)          /* of the requests' time: own code and in calls */        \
 	X(RUNQ, "runq", "RUNQ", 6)                                                                 \
 	X(DISK, "disk", "DISK", 6)                                                                 \
-	X(CNID, "cnid", "CNID", 6)                                                                 \
+	X(CNID, "cnid", NULL, 6)          /* headed by status.asked */                             \
 	X(VOLUME, "volume", "VOLUME", 21) /* of a session */                                       \
 	X(TIME, "time", "TIME", 12)       /* a bar of the parts */
 
@@ -64,6 +64,7 @@ bool top_row_has(const struct live_row *r, const char *text);
 struct top_status {
 	const struct live_step *step;
 	const char *program;      /* the server's */
+	const char *asked;        /* what the server asks: RUN_WORD_ASKED */
 	pid_t pid;                /* its process */
 	unsigned int port;        /* 0: not known */
 	uint64_t watched_ns;      /* until the end of the step */
@@ -106,7 +107,8 @@ void top_lay(struct top_layout *out, const struct top_view *v, const struct live
 	     size_t n, size_t width);
 
 /* The line of headings, and of a row; step_ns: how long the step took. */
-void top_heading(struct top_line *out, const struct top_layout *l, const struct top_view *v);
+void top_heading(struct top_line *out, const struct top_layout *l, const struct top_view *v,
+		 const char *asked);
 void top_row(struct top_line *out, const struct top_layout *l, const struct live_row *r,
 	     uint64_t step_ns);
 

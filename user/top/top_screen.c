@@ -303,13 +303,14 @@ static void top_screen_put_head(const struct top_screen *s, const struct top_sta
 }
 
 static void top_screen_put_table(const struct top_screen *s, const struct top_state *state,
-				 uint64_t step_ns)
+				 const struct top_status *status)
 {
+	const uint64_t step_ns = status->step->ended_ns - status->step->begun_ns;
 	struct top_line line;
 	struct top_layout l;
 
 	top_lay(&l, &state->view, s->row, s->n, width());
-	top_heading(&line, &l, &state->view);
+	top_heading(&line, &l, &state->view, status->asked);
 	line_pad(&line, width());
 	top_screen_put_line(s, TOP_HEAD, &line, s->color ? COLOR_PAIR(PAIR_KEY) : A_REVERSE);
 	for (size_t i = 0; i < page(); i++) {
@@ -358,14 +359,13 @@ void top_screen_take(struct top_screen *s, struct top_state *state, int key)
 void top_screen_draw(struct top_screen *s, struct top_state *state, const struct top_status *status,
 		     const struct live_table *table)
 {
-	const struct live_step *step = status->step;
 
 	set_term(s->screen);
 	s->n = top_rows(s->row, table, &state->view);
 	top_state_rows(state, s->row, s->n, page());
 	top_screen_put_head(s, status);
 	if (height() > TOP_HEAD)
-		top_screen_put_table(s, state, step->ended_ns - step->begun_ns);
+		top_screen_put_table(s, state, status);
 	if (height())
 		put_foot(s, state);
 	if (state->mode == TOP_MENU)

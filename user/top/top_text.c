@@ -126,14 +126,17 @@ void top_lay(struct top_layout *out, const struct top_view *v, const struct live
 	widen(out, out->width > used ? out->width - used : 0, longest_name(row, n));
 }
 
-void top_heading(struct top_line *out, const struct top_layout *l, const struct top_view *v)
+void top_heading(struct top_line *out, const struct top_layout *l, const struct top_view *v,
+		 const char *asked)
 {
 	char text[64];
 
 	line_clear(out);
 	for (size_t i = 0; i < l->n; i++) {
 		enum top_column c = l->cell[i].is;
-		const char *heading = columns[c].heading ? columns[c].heading : views[v->by];
+		const char *heading = columns[c].heading ? columns[c].heading
+				      : c == TOP_CNID    ? asked
+							 : views[v->by];
 		bool left = c == TOP_NAME || c == TOP_VOLUME || c == TOP_TIME;
 
 		snprintf(text, sizeof(text), "%s%s%s", left && c != TOP_NAME ? " " : "", heading,
@@ -297,7 +300,7 @@ int top_text(FILE *out, const struct top_status *s, const struct top_view *v,
 	for (size_t i = 0; i < n_head; i++)
 		top_text_put_line(out, &head[i]);
 	top_lay(&l, v, row, shown, width);
-	top_heading(&line, &l, v);
+	top_heading(&line, &l, v, s->asked);
 	top_text_put_line(out, &line);
 	top_text_put_rows(out, &l, s, row, shown);
 	if (shown < n || t->more)

@@ -39,7 +39,7 @@ int top_end_watch(struct top *t)
 	struct run run;
 	int r = run_init(&run, "top", "top");
 
-	run.kind = &kind_at(0)->is;
+	run.kind = &t->a.found.kind->is;
 	r = r ? r : attach_finish(&t->a, &run);
 	run_fini(&run);
 	return r;

@@ -6,7 +6,6 @@
 #include "base/file.h"
 #include "base/vec.h"
 #include "host/proc/procfs.h"
-#include "kinds/kind.h"
 #include "watch/bpf/load.h"
 #include "watch/bpf/storage_load.h"
 
@@ -42,6 +41,7 @@ static void ladder_say(struct ladder *l, const char *layer, const char *rung, bo
 
 /* What depends on the first way that works. */
 struct ladder_found {
+	enum afs_decoder decoder;
 	bool any, objects; /* requests as well */
 	char why[ERR_TEXT_MAX];
 	struct ladder storage;
@@ -70,7 +70,7 @@ static void look_storage(struct ladder *l, const struct bpf_load *load)
 static void try_bpf(struct ladder *l, enum bpf_load_way way, struct ladder_found *found)
 {
 	const char *rung = way == BPF_LOAD_BTF ? "tp_btf" : "tp raw_syscalls";
-	const struct bpf_load_wish wish = { .decoder = kind_at(0)->decoder, .way = way };
+	const struct bpf_load_wish wish = { .decoder = found->decoder, .way = way };
 	struct bpf_load load;
 	struct err e = {};
 	int r;
@@ -268,9 +268,9 @@ static void look_rights(struct ladder *l)
 		   len ? "without " : "all capabilities that are needed", missing);
 }
 
-void ladder_look(struct ladder *out)
+void ladder_look(struct ladder *out, enum afs_decoder decoder)
 {
-	struct ladder_found found = {};
+	struct ladder_found found = { .decoder = decoder };
 	bool first = procfs_first_pid_namespace();
 
 	out->n = 0;

@@ -8,6 +8,7 @@
  */
 
 #include "base/err.h"
+#include "bpf/decoders.h"
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -31,7 +32,8 @@ struct ladder {
 	struct ladder_step step[LADDER_MAX];
 };
 
-void ladder_look(struct ladder *out);
+/* decoder: of the requests whose counting is tried. */
+void ladder_look(struct ladder *out, enum afs_decoder decoder);
 
 /* Whether every call of a visible process can be counted here. */
 bool ladder_exact(const struct ladder *l);

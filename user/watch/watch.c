@@ -342,7 +342,7 @@ static int finish_absent(const struct watch *w, struct run *r)
 
 	if (!w->rung)
 		return run_note(&r->absent, "*", "%s", w->off);
-	if (!run_has_metrics(r))
+	if (!run_is_by_session(r))
 		return 0;
 	err = target_note(&w->t, r);
 	if (!w->bpf)

@@ -25,6 +25,9 @@ enum watch_mode {
 	WATCH_OFF,
 };
 
+/* Of --watch, for the manual. */
+#define WATCH_MORE        "`bpf`: exact counts or an error; `proc`: what /proc/PID/io shows."
+
 #define WATCH_CONNECTIONS 4096
 
 /* How the requests of one client's connection went since the watch found it. */

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import csv
 import io
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
@@ -15,6 +15,7 @@ import jinja2
 
 from .. import show
 from ..saved.files import Folder
+from ..saved.run import AFP_WORDS
 from ..words import Words
 from . import figures
 from .loadfigures import Drawn
@@ -34,12 +35,14 @@ class Picture:
 class Painter:
     """Makes pictures, and keeps the figures if they are wanted as files."""
 
-    def __init__(self, folder: Path | None, language: str) -> None:
+    def __init__(
+        self, folder: Path | None, language: str, names: Mapping[str, str] = AFP_WORDS
+    ) -> None:
         """The words in figures: English if no font here has the language's characters."""
         self.folder = Folder(folder) if folder else None
-        self.w, self.fonts = Words(language), True
+        self.w, self.fonts = Words(language, names), True
         plain = language == "ja" and not figures.japanese()
-        self.labels = Words("en") if plain else self.w
+        self.labels = Words("en", names) if plain else self.w
 
     def drawn(self, name: str, caption: str, of: Drawn | None) -> Picture | None:
         """The same, and its numbers are kept as CSV beside the figure."""

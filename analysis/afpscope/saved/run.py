@@ -5,7 +5,8 @@ from __future__ import annotations
 
 import os
 import re
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
 
@@ -17,6 +18,23 @@ from .node import Node, load
 SCHEMAS = (1, 2)
 RUN_FILE = "run.json"
 # Key of the server's note with the process that all sessions descend from, and its start.
+# What a kind of server calls its things: of AFP, for runs that do not say so themselves; and where
+# a kind has no word.
+AFP_WORDS = {
+    "server": "afpd",
+    "helper": "cnid_dbd",
+    "backend": "CNID server",
+    "database": "CNID database",
+    "asked": "CNID",
+}
+NO_WORDS = {
+    "server": "server",
+    "helper": "backend",
+    "backend": "backend",
+    "database": "database",
+    "asked": "backend",
+}
+
 START = "afpd.start"
 # The file that `ab` writes beside its runs.
 AB_FILE = "ab.json"
@@ -104,6 +122,7 @@ class Run:
     causes: tuple[Cause, ...] = ()  # of the diagnosis, the first explains most
     limits: tuple[Cause, ...] = ()  # such ones, while nobody waits long for them
     unseen: tuple[str, ...] = ()  # keys of causes that would explain waits, but were not visible
+    words: Mapping[str, str] = field(default_factory=lambda: AFP_WORDS)  # of the kind of server
     findings: tuple[str, ...] = ()  # what stands out in the server's time; older runs have none
 
     @property
@@ -210,6 +229,8 @@ def _parse(node: Node, file: Path, folder: Path | None) -> Run:
         found, kind = (node.get(key) for key in ("findings", "kind"))
         sockets = node.get("sockets")
         metrics, diagnosis = node.get("metrics"), node.get("diagnosis")
+        words = node.get("words")
+        kind_name = kind.text() if kind else "afp"
         return Run(
             path=file,
             folder=folder,
@@ -238,7 +259,7 @@ def _parse(node: Node, file: Path, folder: Path | None) -> Run:
             ),
             sessions=tuple(model.session(s) for s in node["sessions"].items()),
             phases=tuple(model.phase(p) for p in node["phases"].items()),
-            kind=kind.text() if kind else "afp",
+            kind=kind_name,
             metrics=tuple(model.metric(m) for m in metrics.items()) if metrics else (),
             sockets=tuple(_socket(s) for s in (sockets.items() if sockets else ())),
             verdict=diagnosis.get_text("verdict") if diagnosis else None,
@@ -246,6 +267,7 @@ def _parse(node: Node, file: Path, folder: Path | None) -> Run:
             causes=_causes(diagnosis, "findings"),
             limits=tuple(c for c in _causes(diagnosis, "notes") if c.harms),
             unseen=_unseen(diagnosis),
+            words=words.texts() if words else AFP_WORDS if kind_name == "afp" else NO_WORDS,
             findings=tuple(f["text"].text() for f in found.items()) if found else (),
         )
     except Failure as e:

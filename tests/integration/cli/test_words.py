@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """What the program says of itself: its commands, its version, and bash's completion of both.
 
-Tests user/main/main.c, complete.c.
+Tests user/main/main.c, complete.c, manual.c.
 """
 
 from __future__ import annotations
@@ -69,7 +69,8 @@ def test_help_lists_every_command(scope: Scope) -> None:
     listed = scope.execute([str(scope.binary), "--help"]).expect(OK).out
     assert set(re.findall(r"^  ([a-z]+) ", listed, re.M)) == {*COMMANDS, *PACKAGE}
     assert {
-        path.stem.removeprefix("afpscope-") for path in (REPO / "docs").glob("afpscope-*.1")
+        path.name.split(".")[0].removeprefix("afpscope-")
+        for path in (REPO / "docs").glob("afpscope-*.1*")
     } == {
         *COMMANDS,
         *PACKAGE,
@@ -89,17 +90,53 @@ def test_version_of_the_compatible_names(scope: Scope, name: str) -> None:
     assert scope.execute(line).expect(OK).out.startswith("afpscope ")
 
 
-@pytest.mark.parametrize("command", [c for c in COMMANDS if c != "clean"])
-def test_the_manual_page_has_every_option(scope: Scope, command: str) -> None:
-    """And no other, where an option begins a paragraph. The page of clean refers to lantest's."""
+def options_of(scope: Scope, command: str) -> dict[str, str]:
+    """Of the --help of a command, what is said of each option."""
     ways = ([], ["--serve"]) if command == "rx" else ([],)
-    lines = [[str(scope.binary), command, *way, "--help"] for way in ways]
-    listed = "\n".join(scope.execute(line).expect(OK).out for line in lines)
-    options = set(re.findall(r"^ {2,6}(?:-\w, |    )?(--[a-z][a-z-]*)", listed, re.M))
-    page = (REPO / f"docs/afpscope-{command}.1").read_text().replace("\\-", "-")
-    heads = "\n".join(re.findall(r"^\.TP\n(\.B.*)$", page, re.M))
+    out: dict[str, str] = {}
+    for way in ways:
+        told = scope.execute([str(scope.binary), command, *way, "--help"]).expect(OK).out
+        row = r"^ {2,6}(?:-\w, |    )?(--[a-z][a-z-]*)(?:='[^']*'|\S)*((?:.*\n)(?: {12,}.*\n)*)"
+        out |= {name: " ".join(text.split()) for name, text in re.findall(row, told, re.M)}
+    return out
+
+
+def plain(page: str) -> str:
+    """Without fonts, each paragraph in a line."""
+    text = re.sub(r"\\f[BIR]|\\&", "", page.replace("\\-", "-").replace("\\(ha", "^"))
+    return " ".join(text.split())
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+def test_the_manual_page_has_every_option(scope: Scope, command: str) -> None:
+    """And no other, where an option begins a paragraph; and all that --help says of it."""
+    options, page = options_of(scope, command), scope.page(command)
+    heads = re.findall(r"^\.TP\n(\.B.*)$", page, re.M)
+    named = [re.search(r"--[a-z][a-z-]*", plain(head)) for head in heads]
     assert len(options) > 5
-    assert set(re.findall(r"--[a-z][a-z-]*", heads)) == options
+    assert {name.group() for name in named if name} == set(options)
+    for name, text in options.items():
+        if name != "--help":
+            said = re.sub(r" \([\w, .-]*\)$", "", text).removesuffix(")")
+            assert said in plain(page), name
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+def test_the_manual_page_is_well_formed(scope: Scope, tmp_path: Path, command: str) -> None:
+    page = tmp_path / f"afpscope-{command}.1"
+    page.write_text(scope.page(command))
+    line = ["mandoc", "-T", "lint", "-W", "warning", page]
+    done = subprocess.run(line, check=False, capture_output=True, text=True)
+    assert (done.returncode, done.stdout) == (0, "")
+
+
+def test_a_template_of_no_command_is_refused(scope: Scope) -> None:
+    line = [str(scope.binary), "--manual"]
+    for name in ("nothing", "report", "", "load --serve"):
+        done = subprocess.run(
+            line, input=f"@OPTIONS {name}@\n", check=False, capture_output=True, text=True
+        )
+        assert (done.returncode, done.stdout) == (1, "") and name in done.stderr
 
 
 def test_commands_are_completed(complete: Complete) -> None:

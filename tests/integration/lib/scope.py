@@ -440,6 +440,14 @@ class Scope:
     ) -> Done:
         return self.start(command, save=save, env=env).finish(timeout)
 
+    def page(self, command: str) -> str:
+        """The manual page of a command of the program, with its options."""
+        template = (REPO / f"docs/afpscope-{command}.1.in").read_text()
+        line = [str(self.binary), "--manual"]
+        return subprocess.run(
+            line, input=template, check=True, capture_output=True, text=True
+        ).stdout
+
     def __call__(
         self,
         server: Server | None,

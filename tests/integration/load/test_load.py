@@ -25,7 +25,6 @@ from scope import (
     NO_SESSION,
     OK,
     REFUSED,
-    REPO,
     SLOW,
     USAGE,
     Done,
@@ -277,7 +276,7 @@ def test_a_bad_file_of_users(
 
 def test_the_mix_of_the_manual_page_is_accepted(scope: Scope, tmp_path: Path) -> None:
     """With every key and action there is: without one of them, the program names it."""
-    page = (REPO / "docs/afpscope-load.1").read_text().replace("\\-", "-")
+    page = scope.page("load").replace("\\-", "-")
     (text,) = re.findall(r"^\.EX\n(; .*?\[mix\].*?)\.EE$", page, re.M | re.S)
     mix, home = tmp_path / "support.ini", tmp_path / "home"
     command = [str(scope.binary), "load", "-m", str(mix), *SMALL[:4], "-n", "2", str(home)]

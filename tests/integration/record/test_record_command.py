@@ -2,7 +2,7 @@
 """afpscope record, the command: which server, for how long, with which rights;
 and whatever ends first.
 
-Tests user/main/record.c, user/app/child.c, user/attach/whom.c, guard.c.
+Tests user/main/record.c, record_opts.c, user/app/child.c, user/attach/whom.c, guard.c.
 """
 
 from __future__ import annotations

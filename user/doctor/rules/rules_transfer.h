@@ -34,8 +34,8 @@ enum verdict_kind {
 	X(CLIENT_RUNQ, "client_runq", "that thread runnable, waiting for a CPU / elapsed")         \
 	X(CLIENT_RUN, "client_run", "client_cpu + client_runq, as far as it is known")             \
 	X(NULL_PEER, "null_peer", "median against a server that stores nothing / median")          \
-	X(SERVER_CPU, "server_cpu", "CPU time of afpd / elapsed")                                  \
-	X(SERVER_RUNQ, "server_runq", "afpd waiting for a CPU, in requests / elapsed")             \
+	X(SERVER_CPU, "server_cpu", "CPU time of {server} / elapsed")                              \
+	X(SERVER_RUNQ, "server_runq", "{server} waiting for a CPU, in requests / elapsed")         \
 	X(SERVER_RUN, "server_run", "server_cpu + server_runq")                                    \
 	X(SERVER_DISK, "server_disk", "requests blocked on files and directories / elapsed")       \
 	X(SERVER_NET, "server_net", "requests blocked on the client's connection / elapsed")       \

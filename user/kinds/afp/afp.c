@@ -114,8 +114,9 @@ static int afp_describe(const struct kind_found *f, struct run *r)
 const struct kind kind_afp = {
 	.is = { .name = "afp",
 		.role = { [AFS_ROLE_SERVER] = "afpd", [AFS_ROLE_BACKEND] = "cnid_dbd" },
+		.word = RUN_WORDS_AFP,
 		.has_requests = true,
-		.has_metrics = true,
+		.by_session = true,
 		.has_diagnosis = true },
 	.decoder = AFS_DECODER_DSI,
 	.find = afp_find,

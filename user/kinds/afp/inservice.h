@@ -25,6 +25,9 @@ struct inservice_known {
 	const void *arg;
 };
 
+/* What a session waits for that sleeps without a descriptor, between two questions. */
+#define INSERVICE_PAUSE "a pause before it asks the CNID server again"
+
 /*
  * Looks at every session that is there now, but those that are known. The age of a request is the
  * time since its client sent anything: at least so old. 0 or -ENOMEM; inservice_fini in both cases.

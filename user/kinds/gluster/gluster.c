@@ -479,6 +479,7 @@ const struct kind kind_gluster = {
 		.result_text = gluster_result_text },
 	.decoder = AFS_DECODER_SUNRPC,
 	.any_order = true,
+	.has_volumes = true,
 	.files = AFS_FILES_GLUSTER,
 	.find = gluster_find,
 	.describe = gluster_describe,

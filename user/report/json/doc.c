@@ -12,6 +12,7 @@
 #include <unistd.h>
 
 #define NS_PER_S 1000000000
+#define SAID_MAX 400 /* bytes of what a key means */
 
 void json_put(struct json_doc *d, json_t *object, const char *key, json_t *value)
 {
@@ -57,6 +58,13 @@ json_t *json_text(const char *s)
 	made = json_stringn(copy, (size_t)(to - copy));
 	free(copy);
 	return made;
+}
+
+json_t *json_said(struct json_doc *d, const char *text)
+{
+	char said[SAID_MAX];
+
+	return json_text(run_text(d->run, text, said, sizeof(said)));
 }
 
 json_t *json_buckets(struct json_doc *d, unsigned int bits, const uint64_t *bucket, size_t n)

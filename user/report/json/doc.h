@@ -29,6 +29,8 @@ void json_add(struct json_doc *d, json_t *array, json_t *value);
 json_t *json_number(uint64_t v);
 /* Text that may come from a server: bytes that are not UTF-8 become U+FFFD. NULL becomes null. */
 json_t *json_text(const char *s);
+/* The same with the words of the kind of d->run (run_text). */
+json_t *json_said(struct json_doc *d, const char *text);
 /* [[index, count], ...] of the buckets that are not empty, and their sub-bucket bits. */
 json_t *json_buckets(struct json_doc *d, unsigned int bits, const uint64_t *bucket, size_t n);
 

@@ -33,7 +33,7 @@ json_t *json_figures(struct json_doc *d, const struct run_figures *f)
 		o = json_object();
 		json_put(d, o, "value", f->known[i] ? json_real(f->value[i]) : json_null());
 		json_put(d, o, "unit", json_text(run_figures[i].unit));
-		json_put(d, o, "meaning", json_text(run_figures[i].meaning));
+		json_put(d, o, "meaning", json_said(d, run_figures[i].meaning));
 		if (*f->who[i])
 			json_put(d, o, f->known[i] ? "who" : "why", json_text(f->who[i]));
 		json_put(d, all, run_figures[i].key, o);

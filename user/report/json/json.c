@@ -122,6 +122,17 @@ static json_t *phase(struct json_doc *d, const struct run *r, const struct run_p
 	return o;
 }
 
+/* What the kind of server calls its things, without those that it has not. */
+static json_t *json_words(struct json_doc *d, const struct run *r)
+{
+	json_t *o = json_object();
+
+	for (enum run_word w = 0; w < RUN_N_WORDS; w++)
+		if (run_own_word(r, w))
+			json_put(d, o, run_word_keys[w], json_text(run_own_word(r, w)));
+	return o;
+}
+
 static json_t *metric_definitions(struct json_doc *d)
 {
 	json_t *a = json_array();
@@ -134,7 +145,7 @@ static json_t *metric_definitions(struct json_doc *d)
 		o = json_object();
 		json_put(d, o, "key", json_text(run_metrics[m].key));
 		json_put(d, o, "unit", json_text(run_metrics[m].unit));
-		json_put(d, o, "meaning", json_text(run_metrics[m].meaning));
+		json_put(d, o, "meaning", json_said(d, run_metrics[m].meaning));
 		json_put(d, o, "better", json_text(run_metrics[m].better));
 		json_put(d, o, "title", json_text(run_metrics[m].title));
 		json_add(d, a, o);
@@ -373,6 +384,7 @@ static json_t *json_document(struct json_doc *d)
 	json_put(d, o, "command", json_text(r->command));
 	json_put(d, o, "set", json_text(r->set));
 	json_put(d, o, "kind", json_text(run_kind_name(r)));
+	json_put(d, o, "words", json_words(d, r));
 	json_put(d, o, "started", json_text(r->started));
 	json_put(d, o, "complete", json_boolean(r->complete));
 	json_put(d, o, "environment", json_notes(d, &r->environment));
@@ -397,7 +409,7 @@ static json_t *json_document(struct json_doc *d)
 	if (r->n_rest)
 		json_put(d, o, "sessions_rest", sessions_rest(d, r));
 	json_put(d, o, "metrics", metric_definitions(d));
-	if (run_has_metrics(r)) {
+	if (run_is_by_session(r)) {
 		json_put(d, o, "tcp_values", json_tcp_definitions(d));
 		json_put(d, o, "verdict_figures", json_verdict_definitions(d));
 	}

@@ -103,7 +103,7 @@ static json_t *json_ledger_times(struct json_doc *d, const uint64_t *ns)
 	json_t *o = json_object();
 
 	for (size_t i = 0; i < ACCOUNT_N_COLUMNS; i++)
-		if (i != ACCOUNT_CNID || run_has_metrics(d->run))
+		if (i != ACCOUNT_CNID || run_has_backend(d->run))
 			json_put(d, o, account_columns[i].key, json_number(ns[i]));
 	return o;
 }

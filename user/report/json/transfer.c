@@ -139,7 +139,7 @@ static void put_definition(struct json_doc *d, json_t *a, const char *key, const
 
 	json_put(d, o, "key", json_text(key));
 	json_put(d, o, "unit", json_text(unit));
-	json_put(d, o, "meaning", json_text(meaning));
+	json_put(d, o, "meaning", json_said(d, meaning));
 	json_add(d, a, o);
 }
 

@@ -296,7 +296,7 @@ static int say_waited(struct below *b)
 	const __u64 *inside;
 	char fsync[64];
 
-	if (!b->l->has_requests || !run_has_metrics(s->p->view.run))
+	if (!b->l->has_requests || !run_is_by_session(s->p->view.run))
 		return 0;
 	if (requests_init(&r, b->l))
 		return -ENOMEM;

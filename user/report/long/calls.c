@@ -123,7 +123,7 @@ static int long_calls_put_role(const struct paint *p, unsigned int role)
 	section_open(&s, p, &calls_section);
 	section_title(&s, "%s", view_role_name(p->view.run, role));
 	s.column[COL_REQUEST].off = s.column[COL_TIME].off = !l->has_requests ||
-							     !run_has_metrics(p->view.run);
+							     !run_is_by_session(p->view.run);
 	if (n)
 		long_calls_fill(&s, role, row, n);
 	free(row);

@@ -102,17 +102,17 @@ static const struct {
 	enum as as;
 } rows[] = {
 	{ "time (of the median)", AS_TIME },
-	{ "AFP commands", AS_COUNT },
-	{ "system calls of afpd", AS_COUNT },
+	{ "{protocol} commands", AS_COUNT },
+	{ "system calls of {server}", AS_COUNT },
 	{ "read from the file", AS_BYTES },
 	{ "written to the file", AS_BYTES },
 	{ "sent by sendfile", AS_BYTES },
 	{ "by copy_file_range and the like", AS_BYTES },
 	{ "the client's CPU time", AS_TIME },
-	{ "afpd's CPU time", AS_TIME },
-	{ "afpd in read", AS_TIME },
-	{ "afpd in write", AS_TIME },
-	{ "afpd waiting for disk", AS_TIME },
+	{ "{server}'s CPU time", AS_TIME },
+	{ "{server} in read", AS_TIME },
+	{ "{server} in write", AS_TIME },
+	{ "{server} waiting for disk", AS_TIME },
 };
 #define N_ROWS (sizeof(rows) / sizeof(rows[0]))
 
@@ -160,8 +160,9 @@ static void copies_put_table(struct section *s, const struct copies *two)
 {
 	for (size_t i = 0; i < N_ROWS; i++) {
 		struct cell *cell = section_row(s)->cell;
+		char what[sizeof(cell->text)];
 
-		cell[0] = cell_name(rows[i].what);
+		cell[0] = cell_name(run_text(s->p->view.run, rows[i].what, what, sizeof(what)));
 		cell[1] = copies_value(two, &two->server, i);
 		if (two->client.phase)
 			cell[2] = copies_value(two, &two->client, i);
@@ -213,15 +214,15 @@ static void copies_say_how(struct section *s, const struct copies *two)
 	if (!c->has_files || !c->bytes.known || all <= 0) {
 		section_more(
 		    s,
-		    "How afpd copies was not seen: its calls were not counted with their bytes.");
+		    "How {server} copies was not seen: its calls were not counted with their bytes.");
 		return;
 	}
 	if ((double)c->range.bytes >= MOST * all) {
-		section_more(s, "afpd has the kernel copy (copy_file_range): ");
+		section_more(s, "{server} has the kernel copy (copy_file_range): ");
 		copies_say_calls(s, two, &c->range, "call", 0);
 		section_more(s, " for a file; no byte goes through its memory.");
 	} else if ((double)c->read.bytes >= MOST * all && (double)c->write.bytes >= MOST * all) {
-		section_more(s, "afpd copies by read and write: ");
+		section_more(s, "{server} copies by read and write: ");
 		copies_say_calls(s, two, &c->read, "read", calls_of_one(x, &c->write));
 		section_more(s, ", ");
 		copies_say_calls(s, two, &c->write, "write", calls_of_one(x, &c->write));
@@ -235,7 +236,7 @@ static void copies_say_how(struct section *s, const struct copies *two)
 	} else {
 		section_more(
 		    s,
-		    "afpd copies in more than one way: %.0f %% of the bytes were read, %.0f %% "
+		    "{server} copies in more than one way: %.0f %% of the bytes were read, %.0f %% "
 		    "written, %.0f %% went by copy_file_range.",
 		    100 * (double)c->read.bytes / all, 100 * (double)c->write.bytes / all,
 		    100 * (double)c->range.bytes / all);
@@ -251,7 +252,7 @@ static void copies_say_beside(struct section *s, const struct copies *two)
 	section_more(s, " Beside Copy it takes %.0f" GLUE "%% of the time",
 		     100 * (own->ns / own->gigas) / (c->ns / c->gigas));
 	if (own->c.server_cpu.known && c->c.server_cpu.known && c->c.server_cpu.v > 0)
-		section_more(s, ", %.0f" GLUE "%% of afpd's CPU",
+		section_more(s, ", %.0f" GLUE "%% of {server}'s CPU",
 			     100 * (own->c.server_cpu.v / own->gigas) /
 				 (c->c.server_cpu.v / c->gigas));
 	if (own->c.client_cpu.known && c->c.client_cpu.known && c->c.client_cpu.v > 0)

@@ -30,7 +30,7 @@ static int paint_by_call(const struct paint *p)
 
 	if (!e)
 		e = screen_call_times(p);
-	return e || run_has_metrics(p->view.run) ? e : paint_plain_server(p);
+	return e || run_is_by_session(p->view.run) ? e : paint_plain_server(p);
 }
 
 /* A run of tests: what the client saw, then what the server did. */
@@ -39,7 +39,7 @@ static int paint_by_test(const struct paint *p)
 	const struct run *r = p->view.run;
 	int e;
 
-	if (!strcmp(r->command, "rx"))
+	if (r->about == RUN_ABOUT_CALLS)
 		return paint_by_call(p);
 	e = screen_is_of_files(r) ? screen_files(p) : screen_load(p);
 	if (!e && screen_is_of_files(r))
@@ -95,7 +95,7 @@ static int paint_whole(const struct paint *p)
 {
 	int e = paint_metrics(p);
 
-	if (!run_has_metrics(p->view.run))
+	if (!run_is_by_session(p->view.run))
 		return e ? e : paint_plain_server(p);
 	if (!e)
 		e = paint_requests(p);

@@ -5,6 +5,7 @@
 #include "report/section.h"
 #include "run/result.h"
 
+#include <ctype.h>
 #include <string.h>
 
 #define FOLDED_SHARE 5 /* per cent of all time; a column with less may be folded */
@@ -38,8 +39,8 @@ static const struct section_column columns[N_COLS] = {
 	[COL_MAX] = { .head = "max" },
 	[COL_SHARE] = { .head = "time%", .name = "time", .unit = "%" },
 	[COL_UNEXPLAINED] = { .head = "unex- plained", .name = "unexplained" },
-	[COL_CALLS] = { .head = "afpd calls", .drop = 9 },
-	[COL_CNID] = { .head = "cnid calls", .drop = 4 },
+	[COL_CALLS] = { .name = "afpd_calls", .drop = 9 },
+	[COL_CNID] = { .name = "cnid_calls", .drop = 4 },
 };
 
 static const struct section_type requests_section = {
@@ -61,6 +62,7 @@ static const struct section_type no_requests = {
 struct requests_table {
 	const struct requests *r;
 	bool folded[ACCOUNT_N_COLUMNS]; /* added to the column "other" */
+	char calls[2][24];              /* heads of columns */
 };
 
 static struct cell long_requests_per_request(const struct request *r, uint64_t ns)
@@ -127,7 +129,8 @@ static void table_fill(struct section *s)
 
 	for (size_t i = 0; i < r->n; i++)
 		if (requests_n(&r->request[i]))
-			table_row(s, &r->request[i], account_name(r->request[i].number, name));
+			table_row(s, &r->request[i],
+				  run_account_name(s->p->view.run, r->request[i].number, name));
 	if (s->n_rows > 1)
 		table_row(s, &r->all, "all");
 }
@@ -159,16 +162,23 @@ static void long_requests_fold(struct section *s)
 static void table_open(struct section *s, const struct paint *p, struct requests_table *t)
 {
 	const struct request *all = &t->r->all;
+	const struct run *run = p->view.run;
 
 	section_open(s, p, &requests_section);
 	s->fill = table_fill;
 	s->fold = long_requests_fold;
 	s->of = t;
+	snprintf(t->calls[0], sizeof(t->calls[0]), "%.17s calls", run_word(run, RUN_WORD_SERVER));
+	snprintf(t->calls[1], sizeof(t->calls[1]), "%.17s calls", run_word(run, RUN_WORD_ASKED));
+	for (char *at = t->calls[1]; *at; at++)
+		*at = (char)tolower((unsigned char)*at);
+	s->column[COL_CALLS].head = t->calls[0];
+	s->column[COL_CNID].head = t->calls[1];
 	s->column[COL_ERRORS].off = !requests_errors(&p->view.all, NULL, LEDGER_ALL);
 	s->column[COL_CNID].off = !all->cnid_calls;
 	s->column[COL_UNEXPLAINED].off = all->a.sum.unexplained_ns < all->service_ns / 1000;
 	for (size_t i = 0; i < ACCOUNT_N_COLUMNS; i++) {
-		s->column[COL_TIME + i].head = account_columns[i].text;
+		s->column[COL_TIME + i].head = run_column_name(run, i);
 		s->column[COL_TIME + i].name = account_columns[i].key;
 		s->column[COL_TIME + i].off = !all->time_ns[i];
 	}
@@ -183,7 +193,7 @@ static void put_folded(struct section *s)
 	for (size_t i = 0; i < ACCOUNT_OTHER; i++) {
 		if (!t->folded[i])
 			continue;
-		section_more(s, "%s%s", comma, account_columns[i].text);
+		section_more(s, "%s%s", comma, run_column_name(s->p->view.run, i));
 		comma = ", ";
 	}
 }
@@ -204,9 +214,10 @@ static void long_requests_put_answer(struct section *s, const struct requests *r
 			most = share[i] > share[most] ? i : most;
 		if (!share[most])
 			break;
-		section_more(s, "%s %s" GLUE "%u.%u" GLUE "%%", n ? "," : "",
-			     text_glued(glued, sizeof(glued), account_columns[most].text),
-			     share[most] / 10, share[most] % 10);
+		section_more(
+		    s, "%s %s" GLUE "%u.%u" GLUE "%%", n ? "," : "",
+		    text_glued(glued, sizeof(glued), run_column_name(s->p->view.run, most)),
+		    share[most] / 10, share[most] % 10);
 		share[most] = 0;
 	}
 	section_more(s, "; unexplained" GLUE "%.2g" GLUE "%%",

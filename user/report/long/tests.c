@@ -50,9 +50,10 @@ static const struct section_column columns[] = {
 static const struct section_type tests_section = {
 	.key = "tests",
 	.title = "Tests",
-	.rest = "  time/op: elapsed / ops, ± over iterations; p50, p99, max: one request;\n"
-		"       ops: per iteration; calls, in-call: afpd's system calls and their time\n"
-		"       (waits apart) per op; cnid: the CNID server's calls per op",
+	.rest =
+	    "  time/op: elapsed / ops, ± over iterations; p50, p99, max: one request;\n"
+	    "       ops: per iteration; calls, in-call: {server}'s system calls and their time\n"
+	    "       (waits apart) per op; cnid: the {backend}'s calls per op",
 	SECTION_OF(columns),
 	.gap = 1,
 	.flush = true,

@@ -194,11 +194,12 @@ static const struct section_column cost_columns[] = {
 static const struct section_type cost_section = {
 	.key = "transfer_cost",
 	.title = "What a transfer costs",
-	.rest = "  sendfile, read, write: bytes of the file by these calls\n"
-		"       of afpd for each byte moved; fsync: of one iteration; then % of the\n"
-		"       time: the same against a server that stores nothing (null peer;\n"
-		"       void: it was slower), the client's CPU, afpd's requests; idle: afpd\n"
-		"       without one",
+	.rest =
+	    "  sendfile, read, write: bytes of the file by these calls\n"
+	    "       of {server} for each byte moved; fsync: of one iteration; then % of the\n"
+	    "       time: the same against a server that stores nothing (null peer;\n"
+	    "       void: it was slower), the client's CPU, {server}'s requests; idle: {server}\n"
+	    "       without one",
 	SECTION_OF(cost_columns),
 };
 
@@ -362,7 +363,8 @@ static int transfers_put_cost(const struct paint *p)
 
 	section_open(&s, p, &cost_section);
 	snprintf(per[0], sizeof(per[0]), "calls /%s", u.mb);
-	snprintf(per[1], sizeof(per[1]), "afpd CPU/%s", u.gb);
+	snprintf(per[1], sizeof(per[1]), "%.10s CPU/%s", run_word(p->view.run, RUN_WORD_SERVER),
+		 u.gb);
 	snprintf(client, sizeof(client), "client CPU/%s", u.gb);
 	s.column[COST_CALLS].head = per[0];
 	s.column[COST_SERVER].head = per[1];
@@ -370,7 +372,7 @@ static int transfers_put_cost(const struct paint *p)
 	for (size_t i = 0; i < ACCOUNT_N_COLUMNS; i++) {
 		struct section_column *column = &s.column[COST_TIME + i];
 
-		column->head = column->head ? column->head : account_columns[i].text;
+		column->head = column->head ? column->head : run_column_name(p->view.run, i);
 		column->name = account_columns[i].key;
 		column->unit = "%";
 	}

@@ -45,7 +45,7 @@ static void verdicts_say_shares(struct section *s, const struct transfer_cost *c
 		if (share[most] < LEAST_TOLD)
 			break;
 		if (most != SHARE_IDLE)
-			name = account_columns[most].text;
+			name = run_column_name(s->p->view.run, most);
 		section_more(s, "%s%s" GLUE "%.1f" GLUE "%%", comma,
 			     text_glued(glued, sizeof(glued), name), share[most]);
 		comma = ", ";
@@ -82,7 +82,7 @@ static int verdicts_put_time(struct section *s, const struct run_phase *phase)
 	    s, "%s in %s:", text_glued(glued, sizeof(glued), run_size(phase->transfer->size, size)),
 	    cell_time(stats.median).text);
 	verdicts_say_client(s, &c);
-	section_more(s, " afpd: ");
+	section_more(s, " {server}: ");
 	if (c.has_times && c.elapsed.v > 0)
 		verdicts_say_shares(s, &c);
 	else

@@ -9,8 +9,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define INDENT 22
-#define SLOW   125e6 /* B/s: below it, networks are named by their bits */
+#define SAID_MAX 512 /* bytes of a sentence */
+#define INDENT   22
+#define SLOW     125e6 /* B/s: below it, networks are named by their bits */
 
 struct brief {
 	const struct run *run;
@@ -33,8 +34,11 @@ static void print_rate(struct section *s, const struct brief *b)
 static void print_figure(struct section *s, const struct brief *b, const char *what,
 			 enum verdict_figure f)
 {
+	char said[SAID_MAX];
+
 	if (b->v.known[f])
-		section_more(s, ": %s %.0f" GLUE "%%", what, 100 * b->v.figure[f]);
+		section_more(s, ": %s %.0f" GLUE "%%", run_text(b->run, what, said, sizeof(said)),
+			     100 * b->v.figure[f]);
 }
 
 static void brief_print_client(struct section *s, const struct brief *b)
@@ -63,7 +67,7 @@ static void print_disk(struct section *s, const struct brief *b)
 static void print_queue(struct section *s, const struct brief *b)
 {
 	if (b->v.figure[FIGURE_SERVER_RUNQ] > b->v.figure[FIGURE_CLIENT_RUNQ])
-		print_figure(s, b, "afpd waits for a CPU", FIGURE_SERVER_RUNQ);
+		print_figure(s, b, "{server} waits for a CPU", FIGURE_SERVER_RUNQ);
 	else
 		print_figure(s, b, "the client waits for a CPU", FIGURE_CLIENT_RUNQ);
 }
@@ -77,8 +81,8 @@ static void print_largest(struct section *s, const struct brief *b)
 	} parts[] = {
 		{ FIGURE_CLIENT_CPU, "the client's CPU" },
 		{ FIGURE_CLIENT_RUNQ, "the client waits for a CPU" },
-		{ FIGURE_SERVER_CPU, "afpd's CPU" },
-		{ FIGURE_SERVER_RUNQ, "afpd waits for a CPU" },
+		{ FIGURE_SERVER_CPU, "{server}'s CPU" },
+		{ FIGURE_SERVER_RUNQ, "{server} waits for a CPU" },
 		{ FIGURE_SERVER_DISK, "the server waits for its disk" },
 		{ FIGURE_WAITING, "neither end working" },
 	};
@@ -101,7 +105,7 @@ static void print_because(struct section *s, const struct brief *b)
 		print_disk(s, b);
 		break;
 	case VERDICT_SERVER_CPU:
-		print_figure(s, b, "afpd's CPU", FIGURE_SERVER_CPU);
+		print_figure(s, b, "{server}'s CPU", FIGURE_SERVER_CPU);
 		break;
 	case VERDICT_CPU_QUEUE:
 		print_queue(s, b);
@@ -172,7 +176,7 @@ static const char *advice(const struct brief *b)
 	static const char *const of_kind[VERDICT_N_KINDS] = {
 		[VERDICT_CLIENT] = "a faster client, or several of them, would show more",
 		[VERDICT_DISK] = "a faster disk helps",
-		[VERDICT_SERVER_CPU] = "afpd serves a session in one thread: a faster CPU, or "
+		[VERDICT_SERVER_CPU] = "{server} serves a session in one thread: a faster CPU, or "
 				       "several sessions",
 		[VERDICT_CPU_QUEUE] = "other programs, or client and server, share a CPU: use an "
 				      "idle machine, or give each its own CPU (taskset)",
@@ -209,6 +213,7 @@ static void print_part(struct section *s, const struct brief *b)
 static void print_brief(struct section *s, const struct brief *b)
 {
 	const char *action = advice(b);
+	char said[SAID_MAX];
 
 	if (!b->s.n || !b->phase->complete) {
 		section_more(s, "%s", b->v.text);
@@ -221,7 +226,7 @@ static void print_brief(struct section *s, const struct brief *b)
 		section_more(s, ", unsteady (CV" GLUE "%.0f" GLUE "%%)", 100 * b->s.cv);
 	print_because(s, b);
 	if (action)
-		section_more(s, "; %s", action);
+		section_more(s, "; %s", run_text(b->run, action, said, sizeof(said)));
 }
 
 static int brief_put_work(struct section *s, const char *work)

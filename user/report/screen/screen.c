@@ -151,7 +151,7 @@ static void add_place(struct screen_text *t, const struct run *r)
 	const char *directory = run_note_find(&r->options, "directory");
 	const char *name = run_note_find(&r->server, "name");
 
-	if (!run_has_metrics(r))
+	if (!run_is_by_session(r))
 		add_whole(t, name ? name : "?");
 	if (host) {
 		screen_add(t, strchr(host, ':') ? " [%s]" : " %s",
@@ -233,7 +233,7 @@ static void add_counted(struct screen_text *t, const struct paint *p)
 	struct afs_cell calls = ledger_sum(all, AFS_N_ROLES, AFS_N_CLASSES, AFS_N_OBJECTS);
 
 	if (all->has_requests && run_has_requests(p->view.run) &&
-	    !strcmp(p->view.run->command, "record"))
+	    p->view.run->about == RUN_ABOUT_SERVER)
 		screen_add(t, "%s requests, ", cell_count(ledger_answered(all)).text);
 	if (all->has_calls)
 		screen_add(t, "%s system calls counted, ", cell_count(calls.calls).text);
@@ -383,7 +383,7 @@ static int screen_put_findings(const struct paint *p)
 
 static bool is_doctors(const struct run *r)
 {
-	return r->figures && !strcmp(r->command, "doctor");
+	return r->figures && r->about == RUN_ABOUT_FAULTS;
 }
 
 static int put_upper(const struct paint *p)
@@ -428,7 +428,7 @@ static int screen_put_clients(const struct paint *p)
 
 	if (screen_is_of_files(p->view.run))
 		return screen_files(p);
-	if (strcmp(p->view.run->command, "rx") != 0)
+	if (p->view.run->about != RUN_ABOUT_CALLS)
 		return screen_load(p);
 	e = screen_calls(p);
 	return e || !p->view.run->figures ? e : screen_opinion(p, p->view.run->figures);
@@ -457,8 +457,8 @@ static int screen_put_load(struct paint *p, size_t lines)
 		return e;
 	lines -= used;
 	lines = lines < COMMANDS ? lines : COMMANDS;
-	return run_has_metrics(p->view.run) ? screen_server(p, lines, true)
-					    : paint_procedures(p, lines);
+	return run_is_by_session(p->view.run) ? screen_server(p, lines, true)
+					      : paint_procedures(p, lines);
 }
 
 /* lines: that are left. */
@@ -478,7 +478,7 @@ static int screen_put_results(struct paint *p, size_t lines)
 		return screen_transfers(p, lines);
 	if (load)
 		return screen_put_load(p, lines);
-	if (!run_has_metrics(r))
+	if (!run_is_by_session(r))
 		return screen_any(p, lines);
 	if (tests) {
 		e = screen_tests(p);

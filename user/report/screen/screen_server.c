@@ -39,7 +39,7 @@ static void ways_add(struct ways *w, const char *name, uint64_t ns)
 }
 
 /* What a thread is doing in this state, in one word or two. */
-static const char *way_name(unsigned int class, unsigned int object)
+static const char *way_name(const struct run *r, unsigned int class, unsigned int object)
 {
 	static const struct {
 		unsigned int class, object;
@@ -60,7 +60,7 @@ static const char *way_name(unsigned int class, unsigned int object)
 	if (class == AFS_CLASS_USER)
 		return "own code";
 	if (object == AFS_OBJECT_BACKEND || object == AFS_OBJECT_CNIDDB)
-		return "CNID";
+		return run_word(r, RUN_WORD_ASKED);
 	if (object == AFS_OBJECT_LOG)
 		return "log";
 	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++)
@@ -99,19 +99,19 @@ static void add_ways(struct screen_text *t, struct ways *w, uint64_t all_ns, siz
 }
 
 /* The states of one command, with waiting for a CPU as a separate one. */
-static int add_states(struct screen_text *t, const struct ledger *l, const struct request *r)
+static int add_states(struct screen_text *t, const struct view *v, const struct request *r)
 {
 	struct ways *w = calloc(1, sizeof(*w));
 	uint64_t runq_ns = 0;
 
 	if (!w)
 		return -ENOMEM;
-	for (size_t i = 0; i < l->n_parts; i++) {
-		const struct ledger_part *part = &l->part[i];
+	for (size_t i = 0; i < v->all.n_parts; i++) {
+		const struct ledger_part *part = &v->all.part[i];
 
 		if (part->role != AFS_ROLE_SERVER || part->account != r->number || r->a.sum.handed)
 			continue;
-		ways_add(w, way_name(part->class, part->object),
+		ways_add(w, way_name(v->run, part->class, part->object),
 			 part->part.cpu_ns + part->part.blocked_ns);
 		runq_ns += part->part.runq_ns;
 	}
@@ -131,7 +131,7 @@ static int screen_server_put_sum(const struct paint *p, const struct request *al
 	if (!w)
 		return -ENOMEM;
 	for (size_t i = 0; i < ACCOUNT_N_COLUMNS; i++)
-		ways_add(w, i == ACCOUNT_CALLS ? "system calls" : account_columns[i].text,
+		ways_add(w, i == ACCOUNT_CALLS ? "system calls" : run_column_name(p->view.run, i),
 			 all->time_ns[i]);
 	ways_add(w, "unexplained", all->a.sum.unexplained_ns);
 	ways_add(w, HANDED, all->handed_ns);
@@ -175,16 +175,16 @@ static const struct section_type server_section = {
 static int screen_server_put_command(struct section *s, const struct request *r,
 				     const struct request *all)
 {
-	const struct ledger *l = &s->p->view.all;
+	const struct view *v = &s->p->view;
 	struct cell *cell = section_row(s)->cell;
 	struct screen_text t = { 0 };
 	char name[ACCOUNT_NAME_MAX];
 	uint64_t errors;
 	int e;
 
-	cell[COL_NAME] = cell_name(account_name(r->number, name));
+	cell[COL_NAME] = cell_name(run_account_name(v->run, r->number, name));
 	cell[COL_REQUESTS] = cell_count(r->a.sum.answered);
-	errors = requests_errors(l, NULL, r->number);
+	errors = requests_errors(&v->all, NULL, r->number);
 	cell[COL_ERRORS] = errors ? cell_count(errors) : cell_blank();
 	cell[COL_SHARE] = screen_percent((double)r->service_ns, (double)all->service_ns);
 	cell[COL_MEAN] = r->a.sum.answered
@@ -192,7 +192,7 @@ static int screen_server_put_command(struct section *s, const struct request *r,
 			     : cell_na();
 	cell[COL_P99] = screen_about(requests_quantile(&r->a, 0.99), (double)r->a.max_ns);
 	cell[COL_MAX] = r->a.max_ns ? screen_time((double)r->a.max_ns) : cell_na();
-	e = add_states(&t, l, r);
+	e = add_states(&t, v, r);
 	cell[COL_WAYS] = cell_text(t.text, sizeof(cell->text) - 2);
 	return e;
 }

@@ -191,7 +191,7 @@ static void put_earlier(struct section *s)
 		all += r->session[i].requests;
 	for (size_t i = 0; i < r->n_phases; i++)
 		told += ledger_answered(&r->phase[i]->ledger);
-	if (all > told && !strcmp(r->command, "record")) {
+	if (all > told && r->about == RUN_ABOUT_SERVER) {
 		section_indented(s, "  requests: ", 0);
 		section_more(s, "%s of them before the tables above begin",
 			     cell_count(all - told).text);

@@ -24,6 +24,7 @@ static void new_run(struct run *r)
 			{ "directory", "rx://192.0.2.1:7009" } };
 
 	assert_int_equal(run_init(r, "rx", "rxperf-3"), 0);
+	r->about = RUN_ABOUT_CALLS;
 	r->complete = true;
 	for (size_t i = 0; i < sizeof(options) / sizeof(options[0]); i++)
 		assert_int_equal(run_note(&r->options, options[i].key, "%s", options[i].text), 0);

@@ -1,0 +1,79 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * The default that an option's text names is the one that the command has; --help and the manual
+ * print the same text. Tests user/main/load_opts.c, smallfile_opts.c, user/drive/rxperf_opts.c.
+ */
+#include "drive/rxperf.h"
+#include "main/load.h"
+#include "main/smallfile.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+/* How many of the table's numbers have a default in their text; each is that of cfg. */
+static unsigned int check_defaults(const struct opt *table, const void *cfg)
+{
+	const struct opt any = { .type = OPT_SIZE };
+	unsigned int n = 0;
+
+	for (const struct opt *o = table; o->type != OPT_END; o++) {
+		const char *to = (const char *)cfg + o->offset, *said;
+		char word[32];
+		uint64_t number, has;
+		struct err e;
+
+		said = o->help ? strstr(o->help, "(default: ") : NULL;
+		if (!said || (o->type != OPT_UINT && o->type != OPT_SIZE))
+			continue;
+		said += strlen("(default: ");
+		snprintf(word, sizeof(word), "%.*s", (int)strcspn(said, ",;)"), said);
+		if (opt_number(&any, o->name, word, &number, &e))
+			continue; /* in words: "the mix's" */
+		has = o->type == OPT_UINT ? *(const unsigned int *)to : *(const uint64_t *)to;
+		if (!has && number)
+			continue; /* not given: it is chosen where it is used */
+		if (number != has)
+			fail_msg("--%s: %s", o->name, o->help);
+		n++;
+	}
+	return n;
+}
+
+static void defaults_of_load_are_those_that_it_names(void **state)
+{
+	const struct load_cfg cfg = LOAD_DEFAULTS;
+
+	(void)state;
+	assert_int_equal(check_defaults(load_options, &cfg), 6);
+}
+
+static void defaults_of_smallfile_are_those_that_it_names(void **state)
+{
+	const struct smallfile_cfg cfg = SMALLFILE_DEFAULTS;
+
+	(void)state;
+	assert_int_equal(check_defaults(smallfile_options, &cfg), 12);
+}
+
+static void defaults_of_rx_are_those_that_it_names(void **state)
+{
+	const struct rxperf_cfg cfg = RXPERF_DEFAULTS;
+
+	(void)state;
+	assert_int_equal(check_defaults(rxperf_options, &cfg), 13);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(defaults_of_load_are_those_that_it_names),
+		cmocka_unit_test(defaults_of_smallfile_are_those_that_it_names),
+		cmocka_unit_test(defaults_of_rx_are_those_that_it_names),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
