@@ -57,51 +57,11 @@ def check_one_message(done: Done) -> None:
 # Options
 
 
-@pytest.mark.parametrize(
-    ("args", "texts"),
-    [
-        (["-n", "0"], ["-n"]),
-        (["-n", "many"], ["-n", "many"]),
-        (["-n", "1001"], ["-n"]),
-        (["-f", "0"], ["no test '0'"]),
-        (["-f", "K"], ["no test 'K'"]),
-        (["-f", "1=2"], ["no test '='"]),
-        (["-f", ""], ["-f"]),
-        (["--tests", "0"], ["tests"]),
-        (["--tests", "13"], ["tests"]),
-        (["--tests", "3-1"], ["tests"]),
-        (["--tests", "1,,2"], ["1,,2"]),
-        (["-p", "0"], ["-p"]),
-        (["-p", "65536"], ["-p"]),
-        (["--frobnicate"], ["frobnicate"]),
-        (["-Z"], ["-Z"]),
-        (["-f"], ["-f"]),
-        (["--watch=sometimes"], ["watch", "sometimes"]),
-        (["--uam=telepathy", "-f", "4"], ["telepathy"]),
-        (["--timeout", "0"], ["timeout"]),
-        (["http://localhost/vol1"], ["http://localhost/vol1", "afp://"]),
-        (["afp:///vol1"], ["no host"]),
-        (["afp://localhost:x/vol1"], ["port"]),
-        (["afp://localhost/vol%4"], ["%"]),
-        (["afp://localhost/vol1", "more"], ["more"]),
-        (["-g"] * 9, ["1 PiB"]),
-        (["--password-file", "/nonexistent/password"], ["/nonexistent/password"]),
-        (["--json", "/nonexistent/run.json"], ["--json", "cannot write /nonexistent/run.json"]),
-        (["--json", "/proc"], ["--json", "/proc is a folder"]),
-        (["--json", ""], ["--json", "empty"]),
-    ],
-    ids=lambda value: " ".join(value) if value and value[0].startswith(("-", "a", "h")) else "",
-)
-def test_usage(scope: Scope, dbd: Server, args: list[str], texts: list[str]) -> None:
-    done = scope(dbd, *args, timeout=10)
-    done.expect(USAGE, *texts)
+def test_usage(scope: Scope, dbd: Server) -> None:
+    """The message and the exit code of main(); all others: unit/main/test_usage.c."""
+    done = scope(dbd, "-n", "many", timeout=10).expect(USAGE, "lantest: -n: 'many' is not")
     check_one_message(done)
     assert not done.out
-
-
-def test_no_volume(scope: Scope, dbd: Server) -> None:
-    done = scope(dbd, volume=None, timeout=10).expect(USAGE, "which volume")
-    check_one_message(done)
 
 
 def test_no_password(scope: Scope, dbd: Server) -> None:
