@@ -17,7 +17,7 @@ from statistics import mean, stdev
 
 import pytest
 from netatalk import USERS, Server
-from scope import BUILD, OK, TIMED, USAGE, Done, Repeated, Scope, pinning
+from scope import BUILD, OK, TIMED, USAGE, Both, Done, Scope, pinning
 
 IO_HEAD = [
     *("Test", "Time_ms", "Time±", "AFPD_R", "AFPD_R±", "AFPD_W", "AFPD_W±"),
@@ -27,9 +27,9 @@ PLAIN_HEAD = ["Test", "Time_ms", "Time±", "MB/s"]
 
 
 @pytest.fixture
-def full(repeated: Repeated) -> Done:
+def full(twelve: Both) -> Done:
     """All twelve: text of both tables, JSON."""
-    return repeated.dbd[0]
+    return twelve.dbd
 
 
 def peer(server: Server, *args: str) -> subprocess.CompletedProcess[str]:

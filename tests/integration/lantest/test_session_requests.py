@@ -19,7 +19,19 @@ from typing import Any
 import pytest
 from afpclient import AfpClient
 from netatalk import SIGNATURES, Server
-from scope import LETTERS, NUMBER, OK, TIMED, Phase, PinnedServer, Run, Scope, both_cpus
+from scope import (
+    DBD,
+    LETTERS,
+    NUMBER,
+    OK,
+    SQLITE,
+    TIMED,
+    Phase,
+    PinnedServer,
+    Run,
+    Scope,
+    both_cpus,
+)
 from test_signatures import IMPLIED, check_own_counts, signature
 
 KINDS = ("dbd", "sqlite", "old")
@@ -164,6 +176,23 @@ def test_each_test(session: Session) -> None:
     timed = {NUMBER[letter]: TIMED[NUMBER[letter]] for letter in session.ran}
     assert {p.test: p.requests() for p in session.lantest.phases} == timed
     check_own_counts(session.lantest, session.ran)
+
+
+def check_columns(run: Run, known: dict[int, tuple[int, int]]) -> None:
+    """As in every other run (test_books.py). Judges slow the server down: after the tick of a
+    session that lives for 30 s it looks once more than usual whether there is another one."""
+    quiet = [p for p in run.phases if p.test in known and not p.ticks() and not p.ticked()]
+    assert {p.test: p.columns() for p in quiet} == {p.test: known[p.test] for p in quiet}
+    assert len(quiet) >= len(known) - 2 * run.ticks()
+
+
+def test_columns_are_those_of_other_runs(sessions: dict[str, Session]) -> None:
+    check_columns(sessions["dbd"].lantest, DBD)
+
+
+@pytest.mark.judges
+def test_columns_with_sqlite_are_those_of_other_runs(whole_sessions: dict[str, Session]) -> None:
+    check_columns(whole_sessions["sqlite all"].lantest, SQLITE)
 
 
 def test_books(session: Session) -> None:
