@@ -48,8 +48,8 @@ FUZZERS	   = $(patsubst tests/%.c,$(BUILD)/tests/%,$(wildcard tests/fuzz/*.c))
 FUZZED	   = $(patsubst %.c,$(BUILD)/obj/%.o,$(filter client/afp/% client/dsi/% client/rx/% client/uam/% user/base/% user/run/%,$(SRC)))
 
 .DELETE_ON_ERROR:
-.PHONY: all man client demo demo-gluster test check check-built check-quick check-quick-built check-programs check-programs-beside beside beside-built unit-programs fuzz-programs \
-	 vm-programs vm vm-beside vm-times python unit unit-sanitized fuzz fuzz-run bpf-tests integration lint lab bench analysis install uninstall clean help deps pictures
+.PHONY: all man client demo demo-gluster test check check-judges check-built check-quick check-quick-built check-programs check-programs-beside beside beside-built unit-programs fuzz-programs \
+	 vm-programs vm vm-beside vm-times python unit unit-sanitized fuzz fuzz-run bpf-tests integration integration-judges lint lab bench analysis install uninstall clean help deps pictures
 .SECONDARY:
 
 all: $(BUILD)/afpscope $(NAMES:%=$(BUILD)/%) $(MPI) man
@@ -62,6 +62,7 @@ help:
 	@echo 'make demo        install what is missing, run the twelve tests against a real afpd (root)'
 	@echo 'make demo-gluster  small files by libgfapi, FUSE, AFP and below, on real servers (root)'
 	@echo 'make check       install what is missing, run every test (root)'
+	@echo 'make check-judges  the same counts by more judges, on more servers, each test by itself (root)'
 	@echo 'make check-quick those tests that take a few minutes together (root)'
 	@echo 'make test T=user/drive/gun.c   build and run what tests this file (root)'
 	@echo 'make lint        format, shell and Python checks, include arrows, size budgets'
@@ -175,10 +176,11 @@ $(BUILD)/tests/unit/load/test_actions: TEST_LDFLAGS = -Wl,--wrap=clock_gettime,-
 # What it reads of /proc changes at the worst moment.
 $(BUILD)/tests/unit/watch/bpf/test_books: TEST_LDFLAGS = -Wl,--wrap=procfs_io
 
+# What the fuzzer's own code compares is of no interest, and costs a fifth of the time.
 $(BUILD)/tests/fuzz/%: tests/fuzz/%.c $(BUILD)/tests/fake/serve.o $(FUZZED)
 	$(call say,FUZZ)
 	$(Q)mkdir -p $(@D)
-	$(Q)$(CC) $(CFLAGS_ALL) -I tests -fsanitize=fuzzer -o $@ $^ $(LIBS)
+	$(Q)$(CC) $(CFLAGS_ALL) -I tests -fsanitize=fuzzer -fno-sanitize-coverage=trace-cmp -o $@ $^ $(LIBS)
 
 # Under sudo the build folder is given back to the user.
 demo:
@@ -199,6 +201,12 @@ check:
 	$(Q)tests/need.sh build server gluster openafs check vm python
 	$(Q)$(MAKE) --no-print-directory -j$(CPUS) check-programs lint
 	$(Q)$(MAKE) --no-print-directory -j1 check-built
+
+# What check leaves out: the proofs that repeat one of check's by another judge, or on another server.
+check-judges:
+	$(Q)tests/need.sh build server check
+	$(Q)$(MAKE) --no-print-directory -j$(CPUS) all
+	$(Q)$(MAKE) --no-print-directory -j$(CPUS) integration-judges
 
 # Without virtual machines, sanitizers, Spark and all that takes long: one server, one kernel.
 check-quick:
@@ -288,8 +296,14 @@ bpf-tests: $(BPF_TESTS)
 # other. Files that share what takes long to make are one group (conftest.py).
 integration: all $(WHOLE)
 	$(Q)$(SAN) all
-	$(Q)$(IN_MEMORY) AFPSCOPE=$(CURDIR)/build/san/afpscope $(PYTHON) -B -m pytest -p no:cacheprovider -q \
-		-n $$(($(CPUS) > 1 ? 2 : 1)) --dist loadgroup -rs --durations=20 tests/integration
+	$(Q)$(INTEGRATION) -m "not judges"
+
+integration-judges: all $(WHOLE)
+	$(Q)$(SAN) all
+	$(Q)$(INTEGRATION) -m judges
+
+INTEGRATION = $(IN_MEMORY) AFPSCOPE=$(CURDIR)/build/san/afpscope $(PYTHON) -B -m pytest -p no:cacheprovider -q \
+	     -n $$(($(CPUS) > 1 ? 2 : 1)) --dist loadgroup -rs --durations=20 tests/integration
 
 # The Python package: types and tests, with the pinned packages of need.sh.
 python:

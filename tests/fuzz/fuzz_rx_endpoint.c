@@ -13,7 +13,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
-#include <unistd.h>
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t len);
 
@@ -65,11 +64,10 @@ static size_t debug(void *user, struct rbuf asked, uint8_t out[static RX_DATA_LE
 	return rbuf_left(&asked) < RX_DATA_LEN ? rbuf_left(&asked) : RX_DATA_LEN;
 }
 
-/* Time goes on, to whatever is due by then; what was sent is thrown away. */
+/* Time goes on, to whatever is due by then. Nobody reads what was sent. */
 static void go_on(struct stage *s, uint64_t by_ns)
 {
 	struct io_wait wait;
-	uint8_t trash[8];
 	struct err e;
 
 	s->now_ns += by_ns;
@@ -80,9 +78,6 @@ static void go_on(struct stage *s, uint64_t by_ns)
 			break;
 		must(n < 1000, "it is due for ever");
 	}
-	for (int i = 0; i < 2; i++)
-		while (recv(s->fd[i], trash, sizeof(trash), MSG_DONTWAIT) >= 0)
-			;
 }
 
 /* ---- what peers send ---- */
@@ -258,6 +253,31 @@ static void learn(struct stage *s)
 	s->held[s->n_held++] = c;
 }
 
+/* The peers' sockets, the same for all inputs, without what an earlier one has left in them. */
+static void peers_clear(int fd[2], struct sockaddr_in at[2])
+{
+	static struct sockaddr_in address[2];
+	static int peer[2] = { -1, -1 };
+	socklen_t len = sizeof(address[0]);
+	uint8_t trash[8];
+
+	for (int i = 0; i < 2; i++) {
+		if (peer[i] < 0) {
+			address[i].sin_family = AF_INET;
+			address[i].sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+			peer[i] = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+			must(peer[i] >= 0, "socket");
+			must(!bind(peer[i], (struct sockaddr *)&address[i], len), "bind");
+			must(!getsockname(peer[i], (struct sockaddr *)&address[i], &len),
+			     "getsockname");
+		}
+		while (recv(peer[i], trash, sizeof(trash), MSG_DONTWAIT) >= 0)
+			;
+		fd[i] = peer[i];
+		at[i] = address[i];
+	}
+}
+
 static void begin(struct stage *s)
 {
 	struct rx_endpoint_opts o = {
@@ -267,20 +287,13 @@ static void begin(struct stage *s)
 		.n_calls = 5,
 		.events = { .user = s, .arrived = arrived, .changed = changed, .debug = debug }
 	};
-	struct sockaddr_in at = { .sin_family = AF_INET, .sin_addr = o.address };
-	socklen_t len = sizeof(at);
+	struct sockaddr_in at[2];
 	struct err e;
 
 	s->now_ns = clock_now_ns();
 	must(!rx_endpoint_open(&s->ep, &o, &e), "open");
-	for (int i = 0; i < 2; i++) {
-		s->fd[i] = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0);
-		must(s->fd[i] >= 0, "socket");
-		at.sin_port = 0;
-		must(!bind(s->fd[i], (struct sockaddr *)&at, len), "bind");
-	}
-	must(!getsockname(s->fd[0], (struct sockaddr *)&at, &len), "getsockname");
-	s->conn = rx_endpoint_connect(s->ep, &at, SERVICE);
+	peers_clear(s->fd, at);
+	s->conn = rx_endpoint_connect(s->ep, &at[0], SERVICE);
 	must(s->conn, "no connection");
 	learn(s);
 }
@@ -294,7 +307,5 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t len)
 	begin(&s);
 	play(&s);
 	rx_endpoint_close(s.ep);
-	close(s.fd[0]);
-	close(s.fd[1]);
 	return 0;
 }

@@ -14,9 +14,12 @@
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t len);
 
-#define WINDOW   6
-#define REPLY_AT 64 /* of the request's buffer: what stands around the reply must stay */
-#define BUF_LEN  (2 * REPLY_AT + 80000)
+#define WINDOW    6
+#define REPLY_AT  64 /* of the request's buffer: what stands around the reply must stay */
+#define REPLY_MAX 80000
+#define BUF_LEN   (2 * REPLY_AT + REPLY_MAX)
+#define N_SLOTS   32    /* by the lowest bits of a request's id */
+#define N_STARTS  4093u /* places of the pattern at which a payload may begin: a prime number */
 
 struct stage {
 	struct dsi d;
@@ -25,7 +28,7 @@ struct stage {
 	bool shared; /* one buffer for all replies: lengths are checked, bytes are not */
 	uint16_t attention;
 	size_t n_out, n_taken; /* bytes written by the server, of these sent */
-	uint8_t out[8 * 80000];
+	uint8_t out[8 * REPLY_MAX];
 	struct dsi_request req[WINDOW];
 	uint8_t *buf[WINDOW];
 	size_t told_len[WINDOW]; /* of the reply that the server gave */
@@ -42,14 +45,23 @@ static void must(bool ok, const char *what)
 	abort();
 }
 
-static uint8_t byte_of(const struct dsi_request *r, size_t i)
+/* What the server answers to this request, up to REPLY_MAX bytes. */
+static const uint8_t *payload_of(const struct dsi_request *r)
 {
-	return (uint8_t)(r->id * 31 + i * 7 + i / 253);
+	static uint8_t pattern[N_STARTS + REPLY_MAX];
+	static bool made;
+
+	for (uint32_t i = 0, random = 1; !made && i < sizeof(pattern); i++) {
+		random = random * 1664525 + 1013904223;
+		pattern[i] = (uint8_t)(random >> 24);
+	}
+	made = true;
+	return pattern + r->id * 31u % N_STARTS;
 }
 
 static void lend(struct stage *s, unsigned int i)
 {
-	static const size_t rooms[] = { 0, 8, 700, 4096, 5000, 16384, 20000, 80000 };
+	static const size_t rooms[] = { 0, 8, 700, 4096, 5000, 16384, 20000, REPLY_MAX };
 	struct dsi_request *r = &s->req[i];
 	uint8_t which = rbuf_u8(&s->script);
 	size_t room = rooms[which % 8];
@@ -87,8 +99,9 @@ static void take_back(struct stage *s)
 		memmove(s->order, s->order + 1, --s->n_order * sizeof(s->order[0]));
 		must(r->reply_len == s->told_len[i] && r->result == -(int32_t)i, "answer");
 		must(r->t.first_ns && r->t.first_ns <= r->t.last_ns, "stamps");
-		for (k = 0; !s->shared && !r->discard && k < r->reply_len; k++)
-			must(s->buf[i][REPLY_AT + k] == byte_of(r, k), "payload");
+		must(s->shared || r->discard ||
+			 !memcmp(s->buf[i] + REPLY_AT, payload_of(r), r->reply_len),
+		     "payload");
 		for (k = 0; !s->shared && k < REPLY_AT; k++)
 			must(s->buf[i][k] == 0xa5 && s->buf[i][REPLY_AT + r->reply_cap + k] == 0xa5,
 			     "bytes around the buffer");
@@ -117,8 +130,8 @@ static void answer(struct stage *s, uint8_t which, uint8_t how)
 	f.id = r->id;
 	f.code = (uint32_t) - (int32_t)i;
 	put(s, &f);
-	for (size_t k = 0; k < f.len; k++)
-		s->out[s->n_out++] = byte_of(r, k);
+	memcpy(s->out + s->n_out, payload_of(r), f.len);
+	s->n_out += f.len;
 	s->answered[i] = true;
 	s->told_len[i] = f.len;
 	s->order[s->n_order++] = r;
@@ -193,41 +206,59 @@ static void play(struct stage *s)
 	must(s->d.attention == s->attention, "attention");
 }
 
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t len)
+/* What all inputs share: buffers whose ends the sanitizer guards. */
+static struct stage *stage_make(void)
+{
+	struct stage *s = calloc(1, sizeof(*s));
+
+	must(s, "memory");
+	s->d.slot = calloc(N_SLOTS, sizeof(struct dsi_request *));
+	s->d.rx = malloc(DSI_SCRATCH_LEN);
+	must(s->d.slot && s->d.rx, "memory");
+	for (unsigned int i = 0; i < WINDOW; i++) {
+		s->buf[i] = malloc(BUF_LEN);
+		must(s->buf[i], "memory");
+		memset(s->buf[i], 0xa5, BUF_LEN);
+	}
+	return s;
+}
+
+static void stage_begin(struct stage *s, struct rbuf script)
 {
 	const struct timeval slice = { .tv_usec = 1000 };
-	struct stage *s;
 	int fd[2];
+
+	must(!socketpair(AF_UNIX, SOCK_STREAM, 0, fd), "socketpair");
+	setsockopt(fd[0], SOL_SOCKET, SO_RCVTIMEO, &slice, sizeof(slice));
+	s->server = fd[1];
+	s->script = script;
+	s->shared = rbuf_u8(&s->script) % 8 == 0;
+	s->attention = 0;
+	s->n_out = s->n_taken = 0;
+	s->n_order = 0;
+	memset(s->d.slot, 0, N_SLOTS * sizeof(struct dsi_request *));
+	s->d = (struct dsi) { .fd = fd[0],
+			      .opts.window = WINDOW,
+			      .mask = N_SLOTS - 1,
+			      .opened = true,
+			      .slot = s->d.slot,
+			      .rx = s->d.rx,
+			      .next_id = (uint16_t)-3 };
+	dsi_queue_init(&s->d.queued);
+	dsi_queue_init(&s->d.done);
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t len)
+{
+	static struct stage *s;
 
 	if (len < 8 || len > 400)
 		return 0;
-	s = calloc(1, sizeof(*s));
-	must(s && !socketpair(AF_UNIX, SOCK_STREAM, 0, fd), "set-up");
-	s->script = rbuf_of(data, len);
-	s->shared = rbuf_u8(&s->script) % 8 == 0;
-	s->d.fd = fd[0];
-	s->server = fd[1];
-	setsockopt(fd[0], SOL_SOCKET, SO_RCVTIMEO, &slice, sizeof(slice));
-	s->d.opts.window = WINDOW;
-	s->d.mask = 31;
-	s->d.opened = true;
-	s->d.slot = calloc(32, sizeof(struct dsi_request *));
-	s->d.rx = malloc(DSI_SCRATCH_LEN);
-	s->d.next_id = (uint16_t)-3;
-	dsi_queue_init(&s->d.queued);
-	dsi_queue_init(&s->d.done);
-	for (unsigned int i = 0; i < WINDOW; i++) {
-		s->buf[i] = malloc(BUF_LEN);
-		must(s->buf[i] && s->d.slot && s->d.rx, "memory");
-		memset(s->buf[i], 0xa5, BUF_LEN);
-	}
+	if (!s)
+		s = stage_make();
+	stage_begin(s, rbuf_of(data, len));
 	play(s);
-	for (unsigned int i = 0; i < WINDOW; i++)
-		free(s->buf[i]);
-	free(s->d.slot);
-	free(s->d.rx);
-	close(fd[0]);
-	close(fd[1]);
-	free(s);
+	close(s->d.fd);
+	close(s->server);
 	return 0;
 }

@@ -1,17 +1,24 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0-or-later
 #
-# run.sh SECONDS PROGRAM...: run all fuzzers at once for so long. What they say is left in
-# PROGRAM.log, what they found beside it. Exit status: 0 when none found anything.
+# run.sh SECONDS PROGRAM...: run all fuzzers at once, first with the inputs of corpus/NAME.tar.gz
+# (which corpus.sh makes), then with changed ones, for so long or MOST times. What they say is left
+# in PROGRAM.log, what they found beside it. Exit status: 0 when none found anything.
 set -euo pipefail
 
 [ $# -ge 2 ] || { echo "usage: run.sh SECONDS PROGRAM..." >&2; exit 2; }
-seconds=$1
+here=$(dirname "$0") seconds=$1
 shift
+# Enough of the quick ones in 10 s, so that the others have more of the CPUs.
+most=$((seconds * 20000))
 pids=() failed=0
 for fuzzer; do
-    "$fuzzer" -len_control=0 "-max_total_time=$seconds" -verbosity=0 -print_final_stats=1 \
-        "-artifact_prefix=${fuzzer%/*}/" > "$fuzzer.log" 2>&1 &
+    inputs=$fuzzer.inputs name=${fuzzer##*/fuzz_}
+    rm -rf "$inputs"
+    mkdir "$inputs"
+    tar -xzf "$here/corpus/$name.tar.gz" -C "$inputs"
+    "$fuzzer" -len_control=0 "-max_total_time=$seconds" "-runs=$most" -verbosity=0 \
+        -print_final_stats=1 "-artifact_prefix=${fuzzer%/*}/" "$inputs" > "$fuzzer.log" 2>&1 &
     pids+=($!)
 done
 for fuzzer; do

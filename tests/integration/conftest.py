@@ -27,10 +27,9 @@ from scope import (
     BUILD,
     OK,
     REPO,
-    RUNS,
+    Both,
     Done,
     PinnedServer,
-    Repeated,
     Scope,
     both_cpus,
     kill,
@@ -72,7 +71,7 @@ LONG = (
     "exporter",
 )
 LAST = "test_load_known"
-# What one worker runs although it is not one file: else each would make "repeated" and "peer_text".
+# What one worker runs although it is not one file: else each would make "twelve" and "peer_text".
 TOGETHER = {"test_output": "test_books"}
 
 
@@ -215,16 +214,14 @@ def peer_text(_dbd: Server) -> Callable[[], str]:
 
 
 @pytest.fixture(scope="session")
-def repeated(scope: Scope, _dbd: Server, _sqlite: Server) -> Repeated:
+def twelve(scope: Scope, _dbd: Server, _sqlite: Server) -> Both:
     """Runs on both servers side by side, on a CPU of its own each."""
 
-    def some(server: Server) -> list[Done]:
-        return [
-            scope(server, "-n", "1", "-v", save=True, timeout=240).expect(OK) for _ in range(RUNS)
-        ]
+    def run(server: Server) -> Done:
+        return scope(server, "-n", "1", "-v", save=True, timeout=240).expect(OK)
 
     with ThreadPoolExecutor() as pool:
-        return Repeated(*pool.map(some, [_dbd, _sqlite]))
+        return Both(*pool.map(run, [_dbd, _sqlite]))
 
 
 @pytest.fixture(scope="session")

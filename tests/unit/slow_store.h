@@ -29,6 +29,7 @@ struct slow_cfg {
 	unsigned int lose_at;  /* the n-th request has no answer: the store is lost; 0: none */
 	unsigned int none_at;  /* the n-th answer is STORE_NONE; 0: none */
 	uint64_t lose_ns;      /* it is lost this long after it is open, also at rest; 0: not */
+	atomic_bool lose;      /* set at any time: it is lost when it is advanced next */
 	uint64_t block_ns;     /* submitting takes so long: a thread that is kept busy */
 	uint64_t tickle_ns;    /* it wants to be advanced this often; 0: not */
 	bool by_fd;            /* its answers make a descriptor readable */
@@ -151,7 +152,8 @@ static inline int slow_advance(struct store *s, short events, struct err *e)
 	uint64_t now_ns = clock_now_ns();
 
 	(void)events;
-	if (x->lost_ns && now_ns >= x->lost_ns && s->state == STORE_IS_OPEN) {
+	if ((x->cfg->lose || (x->lost_ns && now_ns >= x->lost_ns)) && s->state == STORE_IS_OPEN) {
+		x->cfg->lose = false;
 		x->lost_ns = 0;
 		return err_set(e, -ECONNRESET, "the connection was lost");
 	}

@@ -108,6 +108,7 @@ static int translate(struct args *a, int argc, char **argv, const char *letters,
 {
 	int letter, r = 0;
 
+	optind = 0;
 	opterr = 0;
 	while (!r && (letter = getopt(argc, argv, letters)) != -1)
 		r = rxperf_tool_take_option(a, letter, e);

@@ -214,15 +214,7 @@ def test_a_server_is_named_by_its_cgroup(scope: Scope, dbd: PinnedServer) -> Non
     assert done.status == NO_SERVER and "no cgroup of that name" in done.err
 
 
-WRONG = [
-    ("a", "b"),
-    ("-d", "3", "a"),
-    ("-d", "0"),
-    ("--watch=proc", "a"),
-    ("--unit", "a", "-p", "548"),
-]
-
-
-@pytest.mark.parametrize("words", WRONG)
-def test_wrong_options_are_refused(scope: Scope, words: tuple[str, ...]) -> None:
-    assert doctor(scope, *words).status == USAGE
+def test_wrong_options_are_refused(scope: Scope) -> None:
+    """The message and the exit code of main(); all others: unit/main/test_usage.c."""
+    done = doctor(scope, "--unit", "a", "-p", "548").expect(USAGE, "doctor: ")
+    assert not done.out

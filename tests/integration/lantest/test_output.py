@@ -17,7 +17,7 @@ from statistics import mean, stdev
 
 import pytest
 from netatalk import USERS, Server
-from scope import BUILD, OK, TIMED, USAGE, Done, Repeated, Scope, pinning
+from scope import BUILD, OK, TIMED, USAGE, Both, Done, Scope, pinning
 
 IO_HEAD = [
     *("Test", "Time_ms", "Time±", "AFPD_R", "AFPD_R±", "AFPD_W", "AFPD_W±"),
@@ -27,9 +27,9 @@ PLAIN_HEAD = ["Test", "Time_ms", "Time±", "MB/s"]
 
 
 @pytest.fixture
-def full(repeated: Repeated) -> Done:
+def full(twelve: Both) -> Done:
     """All twelve: text of both tables, JSON."""
-    return repeated.dbd[0]
+    return twelve.dbd
 
 
 def peer(server: Server, *args: str) -> subprocess.CompletedProcess[str]:
@@ -367,12 +367,24 @@ PEERS_CODE = {
 }
 
 
+def arguments_of(mistake: str, server: Server) -> list[str]:
+    words = {"SERVER": "127.0.0.1", "PORT": str(server.port)}
+    return [words.get(arg, arg) for arg in MISTAKES[mistake]]
+
+
+# Of the others, which are found before a connection is made: unit/main/test_usage.c.
+@pytest.mark.parametrize("mistake", ["no password", *(m for m in MISTAKES if "-h" in MISTAKES[m])])
+def test_exit_codes(scope: Scope, dbd: Server, compatible: Path, mistake: str) -> None:
+    ours = scope.execute([str(compatible), *arguments_of(mistake, dbd)], timeout=20)
+    assert ours.status == PEERS_CODE[mistake], f"{ours}"
+
+
+@pytest.mark.judges
 @pytest.mark.parametrize("mistake", MISTAKES)
 def test_exit_codes_are_the_peers(
     scope: Scope, dbd: Server, compatible: Path, mistake: str
 ) -> None:
-    words = {"SERVER": "127.0.0.1", "PORT": str(dbd.port)}
-    args = [words.get(arg, arg) for arg in MISTAKES[mistake]]
+    args = arguments_of(mistake, dbd)
     ours = scope.execute([str(compatible), *args], timeout=20)
     theirs = run_peer(dbd, args)
     code = PEERS_CODE[mistake]

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import subprocess
 from collections import Counter
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -25,6 +26,7 @@ PAIRS = ("23", "57")
 
 # Letters of -f -> letters that run.
 IMPLIED = {"3": "23", "6": "56", "7": "57"}
+OTHERS = [letter for letter in LETTERS if letter not in IMPLIED]
 
 
 def signature(letters: str) -> dict[int, int]:
@@ -37,7 +39,7 @@ def signature(letters: str) -> dict[int, int]:
     return dict(sorted(total.items()))
 
 
-def check_own_counts(run: Run, letters: str) -> None:
+def check_own_counts(run: Run, letters: Sequence[str]) -> None:
     for letter in letters:
         test = NUMBER[letter]
         phase = run.phase(test)
@@ -79,15 +81,27 @@ class Judged:
 def alone(
     scope: Scope, _dbd: Server, tmp_path_factory: pytest.TempPathFactory
 ) -> dict[str, Judged]:
-    """Each test by itself, pairs, -K and another login, one after the other under one judge, which
-    takes long to attach. On one server: all twelve together show that the others execute the
-    same."""
-    folder = tmp_path_factory.mktemp("alone")
-    lines = {letters: scope.command(_dbd, "-f", letters) for letters in (*LETTERS, *PAIRS)}
+    """Tests that bring another one, pairs, -K and another login."""
+    lines = {letters: scope.command(_dbd, "-f", letters) for letters in (*IMPLIED, *PAIRS)}
     lines["-K"] = scope.command(_dbd, "-K")
     lines["dhx2"] = scope.command(_dbd, "-f", ";", uam="dhx2")
+    return judged(_dbd, lines, tmp_path_factory.mktemp("alone"))
+
+
+@pytest.fixture(scope="module")
+def others(
+    scope: Scope, _dbd: Server, tmp_path_factory: pytest.TempPathFactory
+) -> dict[str, Judged]:
+    """Each other test by itself."""
+    lines = {letter: scope.command(_dbd, "-f", letter) for letter in OTHERS}
+    return judged(_dbd, lines, tmp_path_factory.mktemp("others"))
+
+
+def judged(server: Server, lines: dict[str, list[str]], folder: Path) -> dict[str, Judged]:
+    """One after the other under one judge, which takes long to attach. On one server: all twelve
+    together show that the others execute the same."""
     done = {}
-    with Probes(_dbd) as probes:
+    with Probes(server) as probes:
         for name, line in lines.items():
             saved = folder / f"{len(done)}.json"
             done[name] = probes.run([*line, "-n", "1", "--json", str(saved)]), saved
@@ -98,14 +112,25 @@ def alone(
     }
 
 
-@pytest.mark.parametrize("letters", LETTERS)
-def test_one_test(alone: dict[str, Judged], dbd: Server, letters: str) -> None:
-    run = alone[letters].run()
-    assert alone[letters].counts == signature(letters)
-    check_own_counts(run, IMPLIED.get(letters, letters))
+def check_one(judged: Judged, letter: str) -> None:
+    run = judged.run()
+    assert judged.counts == signature(letter)
+    check_own_counts(run, IMPLIED.get(letter, letter))
     # The same reads and writes as behind other tests.
     found = {phase.test: phase.columns() for phase in run.phases if phase.test in DBD}
     assert found == {test: DBD[test] for test in found}
+
+
+@pytest.mark.parametrize("letter", IMPLIED)
+def test_one_that_brings_another(alone: dict[str, Judged], dbd: Server, letter: str) -> None:
+    check_one(alone[letter], letter)
+
+
+@pytest.mark.judges
+@pytest.mark.parametrize("letter", OTHERS)
+def test_one_test(others: dict[str, Judged], dbd: Server, letter: str) -> None:
+    """Alone it executes what it does among all twelve (test_session_requests.py)."""
+    check_one(others[letter], letter)
 
 
 @pytest.mark.parametrize("pair", PAIRS)

@@ -155,29 +155,10 @@ def test_limits(scope: Scope, tmp_path: Path) -> None:
     scope.execute([*command, "--slo", "p99=100s"]).expect(OK)
 
 
-@pytest.mark.parametrize(
-    ("args", "texts"),
-    [
-        (["--mix", "nothing"], ["no mix 'nothing'", "browse", "office"]),
-        (["--mix", "/nonexistent/mix.ini"], ["/nonexistent/mix.ini"]),
-        (["--slo", "p98=1s"], ["p98=1s", "p99"]),
-        (["--slo", "write.p99=1s"], ["browse", "no action 'write'"]),
-        (["--at", "x true"], ["x true", "SECONDS COMMAND"]),
-        (["--rate", "10", "--think", "1"], ["--think", "--rate"]),
-        (["-n", "4", "--directories", "3"], ["--directories 3", "4 clients"]),
-        (["--remove-set"], ["--set-of"]),
-        (["--mix", "batch-read", "--directories", "2"], ["batch-read", "one directory"]),
-        (["--mix", "office", "--files", "0"], ["needs files"]),
-        (["-n", "0"], ["-n"]),
-        (["--queue", "3"], ["--queue needs --rate"]),
-        (["--arrivals", "fixed"], ["--arrivals needs --rate"]),
-        (["--steady", "5"], ["--steady", "12"]),
-    ],
-    ids=lambda value: " ".join(value) if value and value[0].startswith("-") else "",
-)
-def test_usage(scope: Scope, tmp_path: Path, args: list[str], texts: list[str]) -> None:
-    done = scope.execute([str(scope.binary), "load", str(tmp_path), *args], timeout=10)
-    done.expect(USAGE, *texts)
+def test_usage(scope: Scope, tmp_path: Path) -> None:
+    """The message and the exit code of main(); all others: unit/main/test_usage.c."""
+    line = [str(scope.binary), "load", str(tmp_path), "--mix", "nothing"]
+    done = scope.execute(line, timeout=10).expect(USAGE, "load: ", "no mix 'nothing'")
     assert len(done.messages) == 1, done
     assert not list(tmp_path.iterdir())
 

@@ -9,14 +9,14 @@ from __future__ import annotations
 
 import heapq
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import pytest
-from known import REPO, Known, known, latency, load, own_network, phase, watched
+from known import REPO, Known, Load, known, latency, load, own_network, phase, watched
 from queueing import (
     Stalls,
     Station,
@@ -28,7 +28,7 @@ from queueing import (
     kolmogorov_limit,
     quantile,
 )
-from scope import Scope
+from scope import Scope, wait_until
 
 WORKERS, SERVICE_S = 16, 0.010
 LOADS = (0.3, 0.8)
@@ -36,6 +36,7 @@ STALLS = Stalls(rate=1000, stall_s=0.1, every_s=2)
 SECONDS = 8  # whole periods of the stalls
 MANY = 300  # clients: more than arrive in a stall
 FEW = 10
+IDLE_SECONDS = 12
 QUANTILES = {0.5: "p50_ns", 0.99: "p99_ns"}
 SIMULATED = 40  # runs from which the spread is computed
 SIGMAS = 4
@@ -93,8 +94,30 @@ def cases(binary: Path, wanted: Wanted) -> dict[Any, Case]:
     pytest.skip(f"the machine stands still, {1000 * machine.worst_s:.0f} ms at a time")
 
 
+@dataclass
+class Idle:
+    """Sessions that ask for nothing, each with a tickle of its own time."""
+
+    server: Known
+    run: Load
+
+
 @pytest.fixture(scope="module")
-def stations(scope: Scope) -> dict[float, Case]:
+def idle(scope: Scope) -> Iterator[Idle]:
+    """Begun before the others, which are measured while it waits."""
+    options = [f"--clients={MANY}", f"--duration={IDLE_SECONDS}", "--ramp=0"]
+    with (
+        known() as server,
+        load(scope.binary, server.url, *options, mix="idle") as run,
+    ):
+        sessions = f":{server.port:04X} 0100007F:"
+        table = Path("/proc/net/tcp")
+        wait_until(lambda: table.read_text().count(sessions) > MANY, 60, "the sessions")
+        yield Idle(server, run)
+
+
+@pytest.fixture(scope="module")
+def stations(scope: Scope, idle: Idle) -> dict[float, Case]:
     """By the share of the workers' time that is used."""
     wanted = {
         share: (
@@ -248,20 +271,14 @@ def test_arrivals_without_room_are_counted(stalls: dict[str, Case]) -> None:
 
 
 @pytest.mark.limit(60)
-def test_idle_clients_stay_and_send_their_tickles_one_after_the_other(scope: Scope) -> None:
+def test_idle_clients_stay_and_send_their_tickles_one_after_the_other(idle: Idle) -> None:
     """A session's first tickle comes after 10 to 20 s of silence, so that they come evenly."""
-    seconds = 12
-    options = [f"--clients={MANY}", f"--duration={seconds}", "--ramp=0"]
-    with (
-        known() as server,
-        load(scope.binary, server.url, *options, mix="idle") as run,
-    ):
-        p = phase(run.end())
-        server.end()
-    assert p["end_ns"] - p["begin_ns"] == seconds * 10**9
-    assert server.counts["most"] >= MANY
-    late = [t for t in server.tickles() if t < p["end_ns"] / 1e9]
-    due = MANY * (seconds - 10) / 10
+    p = phase(idle.run.end())
+    idle.server.end()
+    assert p["end_ns"] - p["begin_ns"] == IDLE_SECONDS * 10**9
+    assert idle.server.counts["most"] >= MANY
+    late = [t for t in idle.server.tickles() if t < p["end_ns"] / 1e9]
+    due = MANY * (IDLE_SECONDS - 10) / 10
     assert 0.8 * due < len(late) < 1.5 * due, "a fifth of the sessions, and some of a moment before"
     first, last = min(late), max(late)
     assert last - first > 1.5

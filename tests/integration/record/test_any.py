@@ -17,7 +17,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from scope import NO_SESSION, OK, USAGE, Run, Scope, wait_until
+from scope import NO_SESSION, OK, Run, Scope, wait_until
 
 READS, STATS = 5000, 700
 AFP_WORDS = re.compile("afp(?!scope)|cnid|netatalk|dsi(?!on)", re.I)
@@ -153,9 +153,6 @@ def test_its_report_has_no_word_of_another_kind(scope: Scope, program: Program) 
         (["--exe", "no-such-program"], NO_SESSION, "ps -e"),
         (["--unit", "no-such-unit"], NO_SESSION, "there is no cgroup of that name"),
         (["--kind", "any", "--pid", "999999999"], NO_SESSION, "there is no process"),
-        (["--exe", "a", "--pid", "1"], USAGE, "give one of them"),
-        (["--exe", "a", "--unit", "b"], USAGE, "give one of them"),
-        (["--exe", "a", "--trace"], USAGE, "--trace records requests"),
     ],
 )
 def test_what_cannot_be_done_is_said(scope: Scope, args: list[str], status: int, text: str) -> None:

@@ -22,7 +22,7 @@ from xml.etree import ElementTree
 
 import pytest
 from gluster import Gluster
-from scope import NO_SESSION, OK, USAGE, Run, Scope
+from scope import NO_SESSION, OK, Run, Scope
 from wire import captured, wait_captured
 
 FILES = 40
@@ -270,7 +270,6 @@ def test_bricks_are_those_to_which_the_client_is_connected(scope: Scope, gluster
         (["--exe", "no-such-program"], NO_SESSION, "no such brick (glusterfsd)"),
         (["--volume", "no-such-volume"], NO_SESSION, "no such brick (glusterfsd)"),
         (["--unit", "no-such-unit"], NO_SESSION, "there is no cgroup of that name"),
-        (["--pid", "1", "--trace"], USAGE, "of --kind afp"),
     ],
 )
 def test_what_cannot_be_done_is_said(scope: Scope, args: list[str], status: int, text: str) -> None:

@@ -115,11 +115,6 @@ def test_the_only_server(scope: Scope, tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("args", "status", "text"),
     [
-        (("--pid", "1", "-p", "548"), USAGE, "one of them"),
-        (("--port", "0"), USAGE, "port"),
-        (("-d", "0"), USAGE, "-d"),
-        (("--nonsense",), USAGE, "nonsense"),
-        (("--json", "/nonexistent/run.json"), USAGE, "cannot write /nonexistent/run.json"),
         (("--pid", "{none}"), NO_SESSION, "no process {none}"),
         (("--pid", "{self}"), NO_SESSION, "neither listens"),
         (("-p", "1"), NO_SESSION, "for the process with this number: --pid 1"),
@@ -130,6 +125,7 @@ def test_the_only_server(scope: Scope, tmp_path: Path) -> None:
 def test_wrong_server(
     scope: Scope, guests: Server, args: tuple[str, ...], status: int, text: str
 ) -> None:
+    """What is wrong without a look at the machine: unit/main/test_usage.c."""
     ended = subprocess.Popen(["true"])
     ended.wait()
     with socket.socket() as s, subprocess.Popen(["sleep", "60"]) as process:

@@ -18,7 +18,7 @@ from typing import Any
 import pytest
 from afpclient import AfpClient
 from netatalk import Server
-from scope import OK, USAGE, WITHOUT_BPF, Done, Run, Running, Scope, children, wait_until
+from scope import OK, WITHOUT_BPF, Done, Run, Running, Scope, children, wait_until
 
 ALWAYS = ("syscr", "syscw", "rchar", "wchar", "cpu", "runq", "voluntary", "involuntary", "majflt")
 DELAYS = ("blkio_delay", "swapin_delay", "freepages_delay")
@@ -214,8 +214,3 @@ def test_no_series_unless_asked(scope: Scope, dbd: Server) -> None:
     done = running.finish().expect(OK)
     assert saved(done).saved["series"] == []
     assert "Sampled" not in done.out
-
-
-@pytest.mark.parametrize("rate", ["0", "1001", "x"])
-def test_a_rate_out_of_range(scope: Scope, dbd: Server, rate: str) -> None:
-    record(scope, dbd, "--sample", rate).finish().expect(USAGE, "--sample", rate)

@@ -8,7 +8,6 @@ Tests user/attach/tracing.c.
 
 from __future__ import annotations
 
-import json
 import os
 import random
 import re
@@ -31,7 +30,6 @@ from offline import command as package
 from scope import (
     FAILED,
     OK,
-    REPO,
     UNTRUSTED,
     USAGE,
     Done,
@@ -43,6 +41,7 @@ from scope import (
     sweep,
     wait_until,
 )
+from tracecounts import counted_by_babeltrace, counted_by_dump, counted_by_python
 
 PACKET = 65536
 HEAD = struct.Struct("<I16sI6QII")
@@ -94,15 +93,23 @@ def read(path: Path) -> Stream:
     return Stream(found, lost, len(data) % PACKET)
 
 
-def babeltrace(folder: Path) -> tuple[Counter[str], str]:
-    """Records by stream, and what it has to say."""
+def babeltrace_text(folder: Path) -> tuple[str, str]:
+    """All records, and what it has to say."""
     done = subprocess.run(
         ["babeltrace2", folder], capture_output=True, text=True, timeout=100, check=True
     )
-    lines = done.stdout.splitlines()
-    return Counter(re.findall(r"^\[.*?\] \(.*?\) \S+ (\w+):", done.stdout, re.M)), (
-        done.stderr + "".join(line for line in lines if not line.startswith("["))
+    return done.stdout, done.stderr
+
+
+def by_stream(out: str, err: str) -> tuple[Counter[str], str]:
+    """Records by stream, and what it has to say."""
+    return Counter(re.findall(r"^\[.*?\] \(.*?\) \S+ (\w+):", out, re.M)), (
+        err + "".join(line for line in out.splitlines() if not line.startswith("["))
     )
+
+
+def babeltrace(folder: Path) -> tuple[Counter[str], str]:
+    return by_stream(*babeltrace_text(folder))
 
 
 def counted(run: Run) -> list[int]:
@@ -128,19 +135,32 @@ def load(run: Path, done: Done) -> Traced:
     return Traced(folder, done.run, {name: read(folder / name) for name in names})
 
 
-@pytest.fixture(scope="module")
-def lantest(scope: Scope, _dbd: Server, tmp_path_factory: pytest.TempPathFactory) -> Traced:
-    folder = tmp_path_factory.mktemp("traced")
-    done = scope(_dbd, "--tests", "1,5", "-n", "1", "--trace", "-o", str(folder), save=True).expect(
-        OK
-    )
+def traced(scope: Scope, server: Server, folder: Path, tests: str) -> Traced:
+    line = ("--tests", tests, "-n", "1", "--trace", "-o", str(folder))
+    done = scope(server, *line, save=True).expect(OK)
     assert done.run
     done.run.assert_trustworthy()
     return load(folder, done)
 
 
-def test_babeltrace2_reads_it_and_counts_the_same(lantest: Traced) -> None:
-    events, said = babeltrace(lantest.folder)
+@pytest.fixture(scope="module")
+def lantest(scope: Scope, _dbd: Server, tmp_path_factory: pytest.TempPathFactory) -> Traced:
+    return traced(scope, _dbd, tmp_path_factory.mktemp("traced"), "1,5")
+
+
+@pytest.fixture(scope="module")
+def short(scope: Scope, _dbd: Server, tmp_path_factory: pytest.TempPathFactory) -> Traced:
+    """Of fewer requests, for what reads it again and again."""
+    return traced(scope, _dbd, tmp_path_factory.mktemp("short"), "10")
+
+
+@pytest.fixture(scope="module")
+def shown(lantest: Traced) -> tuple[str, str]:
+    return babeltrace_text(lantest.folder)
+
+
+def test_babeltrace2_reads_it_and_counts_the_same(lantest: Traced, shown: tuple[str, str]) -> None:
+    events, said = by_stream(*shown)
     assert said == ""
     ours = {name: len(stream.records) for name, stream in lantest.streams.items()}
     assert events == ours
@@ -148,10 +168,8 @@ def test_babeltrace2_reads_it_and_counts_the_same(lantest: Traced) -> None:
     assert all(s.lost == 0 and s.torn == 0 for s in lantest.streams.values())
 
 
-def test_names_are_words(lantest: Traced) -> None:
-    out = subprocess.run(
-        ["babeltrace2", lantest.folder], capture_output=True, text=True, timeout=100, check=True
-    ).stdout
+def test_names_are_words(shown: tuple[str, str]) -> None:
+    out, _ = shown
     for text in ('"FPCreateFile"', '"afpd"', '"cnid_dbd"', '"xattr"', '"client socket"', '"begin"'):
         assert text in out
 
@@ -284,52 +302,6 @@ def test_a_killed_recorder_leaves_a_trace(scope: Scope, guests: Server, tmp_path
 
 
 KILLS = 20
-READER = """
-import json, sys
-from pathlib import Path
-from afpscope import Failure, Trace
-out = []
-for folder in sys.argv[1:]:
-    try:
-        trace = Trace.open(Path(folder))
-        out.append([{s.name: s.n for s in trace.streams.values()}, list(trace.notices)])
-    except Failure as e:
-        out.append([None, [str(e)]])
-print(json.dumps(out))
-"""
-
-
-def counted_by_dump(scope: Scope, folder: Path) -> tuple[Done, dict[str, int]]:
-    """afpscope dump --count: how it ended, records by stream."""
-    done = scope.execute([*package(), "dump", "--count", str(folder)])
-    found = re.findall(r"^(\w+) +(\d+) ", done.out, re.M)
-    return done, {name: int(n) for name, n in found}
-
-
-def counted_by_python(folders: list[Path]) -> list[tuple[dict[str, int] | None, list[str]]]:
-    """The same by the package in analysis/, and its notices; None: refused."""
-    top = REPO
-    python = subprocess.run(
-        [top / "tests/need.sh", "--python"], capture_output=True, text=True, check=True
-    ).stdout.strip()
-    done = subprocess.run(
-        [python, "-B", "-c", READER, *map(str, folders)],
-        capture_output=True, text=True, check=True,
-        env=os.environ | {"PYTHONPATH": f"{top}/analysis"},
-    )  # fmt: skip
-    return [(counts, notices) for counts, notices in json.loads(done.stdout)]
-
-
-def counted_by_babeltrace(folder: Path) -> int:
-    """Records of all streams; it must have no complaint."""
-    done = subprocess.run(
-        ["babeltrace2", folder, "-c", "sink.utils.counter", "-p", "step=+0"],
-        capture_output=True, text=True, timeout=100, check=True,
-    )  # fmt: skip
-    assert done.stderr == ""
-    found = re.search(r"(\d+) Event messages", done.stdout)
-    assert found
-    return int(found[1])
 
 
 def killed_at_some_moment(
@@ -362,28 +334,27 @@ def test_killed_at_any_moment_a_trace_opens_or_is_refused(
     refused = empty = torn = 0
     with closing(AfpClient(guests.port)) as client, Busy(client, 0.001):
         lasting = guests.sessions()
-        for i in range(KILLS):
-            folder = tmp_path / str(i)
-            if i % 2 == 0:
-                killed_at_some_moment(scope, guests, tmp_path, i, dice)
-                kill([pid for pid in guests.sessions() if pid not in lasting])
-            done, counts = counted_by_dump(scope, folder)
-            if done.status in (FAILED, USAGE):
-                assert done.messages, done
-                # Only one that was killed before its first record; metadata is made last.
-                streams = {p for p in (folder / "trace").glob("*") if p.name not in ABOUT}
-                assert not any(p.stat().st_size for p in streams), done
-                refused += 1
-                continue
-            torn += done.status == UNTRUSTED
-            unknown = [m for m in done.messages if "run.json is missing" in m]
-            others = set(done.messages) - set(unknown)
-            assert len(unknown) == (not (folder / "run.json").exists()), done
-            assert bool(others) == (done.status == UNTRUSTED), done
-            assert all("torn" in m or "discarded" in m for m in others), done
-            opened.append((folder / "trace", counts))
-            empty += not any(counts.values())
+        for i in range(0, KILLS, 2):
+            killed_at_some_moment(scope, guests, tmp_path, i, dice)
+            kill([pid for pid in guests.sessions() if pid not in lasting])
     sweep(guests)
+    folders = [tmp_path / str(i) for i in range(KILLS)]
+    for folder, (done, counts) in zip(folders, counted_by_dump(folders), strict=True):
+        if done.status in (FAILED, USAGE):
+            assert done.messages, done
+            # Only one that was killed before its first record; metadata is made last.
+            streams = {p for p in (folder / "trace").glob("*") if p.name not in ABOUT}
+            assert not any(p.stat().st_size for p in streams), done
+            refused += 1
+            continue
+        torn += done.status == UNTRUSTED
+        unknown = [m for m in done.messages if "run.json is missing" in m]
+        others = set(done.messages) - set(unknown)
+        assert len(unknown) == (not (folder / "run.json").exists()), done
+        assert bool(others) == (done.status == UNTRUSTED), done
+        assert all("torn" in m or "discarded" in m for m in others), done
+        opened.append((folder / "trace", counts))
+        empty += not any(counts.values())
     for (folder, counts), (found, notices) in zip(
         opened, counted_by_python([f for f, _ in opened]), strict=True
     ):
@@ -400,7 +371,7 @@ def check_truncated(scope: Scope, folder: Path, run: Run) -> None:
     assert run.complete
     assert run.saved["rungs"]["trace.truncated"] == "No space left on device"
     assert "No space left on device): " in run.warning("trace")
-    done, counts = counted_by_dump(scope, folder)
+    ((done, counts),) = counted_by_dump([folder])
     done.expect(UNTRUSTED, "the trace ends before the run: No space left on device")
     assert [counts[n] for n in ("requests", "calls", "waits", "client")] == counted(run)
     assert counted_by_babeltrace(folder / "trace") == sum(counts.values())
@@ -444,8 +415,8 @@ def test_a_full_disk_ends_the_trace_and_not_the_run(
     assert "the trace is truncated" in " ".join(done.out.split())
 
 
-def test_dump_shows_what_the_trace_holds(scope: Scope, lantest: Traced) -> None:
-    folder = lantest.folder.parent
+def test_dump_shows_what_the_trace_holds(scope: Scope, short: Traced) -> None:
+    folder = short.folder.parent
 
     def done(*args: str, of: Path = folder, env: dict[str, str] | None = None) -> Done:
         command = [*package(), "dump", *args, str(of)]
@@ -454,16 +425,16 @@ def test_dump_shows_what_the_trace_holds(scope: Scope, lantest: Traced) -> None:
     def dump(*args: str) -> list[str]:
         return done(*args).out.splitlines()
 
-    served = lantest.streams["requests"].records
-    assert len(dump()) == len(served) + 1
+    served = short.streams["requests"].records
+    assert len(dump()) == len(served) + 1 > 800
     assert len(dump("--command", "FPDelete")) == sum(r.command == 8 for r in served) + 1
     assert len(dump("--session", str(served[0].session))) == len(served) + 1
     nobody = done("--session", "1")
     assert len(nobody.out.splitlines()) == 1 and "no record matches" in nobody.messages[0]
-    for name in lantest.streams:
-        assert len(dump("--stream", name)) == len(lantest.streams[name].records) + 1
-    heads = [line.split()[0] for line in dump("--stream", "all")[: len(lantest.streams)]]
-    assert sorted(heads) == sorted(lantest.streams)
+    for name in short.streams:
+        assert len(dump("--stream", name)) == len(short.streams[name].records) + 1
+    heads = [line.split()[0] for line in dump("--stream", "all")[: len(short.streams)]]
+    assert sorted(heads) == sorted(short.streams)
     slow = dump("--slow", "3", "--calls")
     assert [line.split()[0] for line in slow[1:3]] == ["calls", "waits"]
     assert all("begin" in line for line in slow[:3])
@@ -499,15 +470,13 @@ def test_dump_names_the_file_of_a_request_on_an_open_one(scope: Scope, lantest: 
     assert shown == want and len(set(want)) > 1
 
 
-def test_dump_misses_what_the_run_has_written(
-    scope: Scope, lantest: Traced, tmp_path: Path
-) -> None:
+def test_dump_misses_what_the_run_has_written(scope: Scope, short: Traced, tmp_path: Path) -> None:
     """A file cut between two packets looks whole."""
     folder = tmp_path / "cut"
-    shutil.copytree(lantest.folder.parent, folder)
+    shutil.copytree(short.folder.parent, folder)
     waits = folder / "trace" / "waits"
     os.truncate(waits, waits.stat().st_size - PACKET)
-    written = len(lantest.streams["waits"].records)
+    written = len(short.streams["waits"].records)
     for args in (["--count"], ["--stream", "waits"], ["--stream", "all"]):
         done = scope.execute([*package(), "dump", *args, str(folder)])
         done.expect(UNTRUSTED, "waits: ", f" records are here, {written} were written")

@@ -22,7 +22,7 @@ from pathlib import Path
 import pytest
 from afs import PORTS, Cell
 from rxcalls import UNKNOWN, Client
-from scope import NO_SESSION, OK, USAGE, Run, Scope, wait_until
+from scope import NO_SESSION, OK, Run, Scope, wait_until
 
 CALLS = 10_000
 ERRORS = 4
@@ -297,7 +297,6 @@ def test_doctor_knows_the_partitions_of_a_file_server(scope: Scope, cell: Cell) 
         (["--port", "1"], NO_SESSION, "no server over Rx of this host has UDP port 1"),
         (["--exe", "no-such-program"], NO_SESSION, "no such server over Rx"),
         (["--unit", "no-such-unit"], NO_SESSION, "there is no cgroup of that name"),
-        (["--pid", "1", "--trace"], USAGE, "of --kind afp"),
     ],
 )
 def test_what_cannot_be_done_is_said(scope: Scope, args: list[str], status: int, text: str) -> None:

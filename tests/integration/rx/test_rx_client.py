@@ -179,6 +179,7 @@ def test_the_server_beside_it_is_watched(scope: Scope) -> None:
 
 
 def test_wrong_options_are_refused(scope: Scope) -> None:
+    """The message and the exit code of main(); all others: unit/main/test_usage.c."""
     done = scope.execute([str(scope.binary), "rx", "-c", "file", "127.0.0.1"]).expect(USAGE)
     assert "-c file needs -f" in done.err
 
@@ -211,7 +212,3 @@ def test_a_probe_calls_once_a_second_beside_the_clients(scope: Scope) -> None:
     # what it did is in none of the clients' figures
     assert server["rpcs"] == probe["n"] and server["recvs"] == got["ops"]
     assert got["bytes"] == got["ops"] * 20480
-
-
-def test_a_probe_needs_a_time(scope: Scope) -> None:
-    scope.execute(line(scope, 7009, "--probe")).expect(USAGE, "--probe", "-d SECONDS")

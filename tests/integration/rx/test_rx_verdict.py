@@ -18,7 +18,7 @@ import pytest
 from disturbed import DISTURBED, Disturbed, undisturbed
 from rx import HEALTHY, NOISE, SITUATIONS, Situation, diagnosis, first
 from rxing import Serving
-from scope import AS_NOBODY, FAILED, OK, USAGE, Scope
+from scope import AS_NOBODY, FAILED, OK, Scope
 
 BY_NAME = {s.name: s for s in SITUATIONS}
 # With fewer clients, of which none waits for 12 s.
@@ -98,9 +98,3 @@ def test_without_rights_the_server_is_there_but_not_seen(scope: Scope, public: P
     words = " ".join(done.out.split())
     assert "calls wait until lost packets are sent again" in words
     assert f"(no right to see which process has UDP port {server.port}: run as root" in words
-
-
-def test_other_kinds_are_not_judged(scope: Scope) -> None:
-    scope.execute([str(scope.binary), "doctor", "--kind", "any"]).expect(
-        USAGE, "'any' is not one of afp, gluster, rx"
-    )

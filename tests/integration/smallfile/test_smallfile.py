@@ -16,7 +16,6 @@ from collections import Counter
 from pathlib import Path
 from typing import Any
 
-import pytest
 from netatalk import Server
 from scope import (
     INTERRUPTED,
@@ -197,21 +196,10 @@ def test_reads_from_the_page_cache_are_said(scope: Scope, tmp_path: Path) -> Non
     assert re.search(r"^ +read .* 0%$", done.out, re.M), done.out
 
 
-@pytest.mark.parametrize(
-    ("args", "text"),
-    [
-        (("-l", "create,reed"), "there is no load 'reed'; there are: create, append"),
-        (("-l", "read"), "the first must be create"),
-        (("--files", "100000", "--files-per-dir", "1"), "need 100000 directories"),
-        (("--prefix", "a/b"), "--prefix 'a/b'"),
-        (("--tree", ".."), "--tree '..'"),
-        (("--direct", "--record", "1000"), "--record must be a multiple of"),
-    ],
-)
-def test_what_makes_no_sense_is_refused(scope: Scope, args: tuple[str, ...], text: str) -> None:
-    done = smallfile(scope, Path("/var/tmp"), *args)
-    assert done.status == USAGE, done
-    assert text in done.err
+def test_what_makes_no_sense_is_refused(scope: Scope) -> None:
+    """The message and the exit code of main(); all others: unit/main/test_usage.c."""
+    done = smallfile(scope, Path("/var/tmp"), "-l", "create,reed")
+    done.expect(USAGE, "there is no load 'reed'; there are: create, append")
 
 
 def test_both_sides_count_the_same(scope: Scope, dbd: Server) -> None:
@@ -247,9 +235,6 @@ def test_directories_below_one_another(scope: Scope, tmp_path: Path, dbd: Server
     done = smallfile(scope, dbd, *args, "-l", "create,readdir,read,delete").expect(OK)
     assert [done_of(p) for p in phases(done)] == [(100, 0), (10, 0), (100, 0), (100, 0)]
     assert left_on(dbd) == []
-    done = smallfile(scope, tmp_path, "--depth", "3", "-l", "create")
-    assert done.status == USAGE, done
-    assert "need only 1 directories" in done.err
 
 
 def test_each_thread_has_a_line(scope: Scope, tmp_path: Path) -> None:

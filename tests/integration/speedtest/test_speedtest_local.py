@@ -25,7 +25,6 @@ from scope import (
     OK,
     REFUSED,
     REPO,
-    USAGE,
     Done,
     Run,
     Scope,
@@ -137,7 +136,6 @@ def test_a_path_in_place_of_the_server_is_that_directory(scope: Scope, folder: P
     assert done.run and done.run.complete
     options = done.run.saved["options"]
     assert (options["mode"], options["directory"]) == ("local", str(folder))
-    assert scope.execute([*line, "-L"]).expect(USAGE, "-L needs -P DIRECTORY")
 
 
 def test_flushes_and_requests(scope: Scope, folder: Path) -> None:
@@ -186,10 +184,7 @@ def test_own_file(scope: Scope, disk: Path) -> None:
         (["-P", "/dev/null"], NO_SESSION, ["/dev/null"]),
         (["-P", "/nonexistent/folder"], NO_SESSION, ["/nonexistent/folder"]),
         (["-P", "/proc/self"], REFUSED, ["Write", "mkdirat"]),
-        (["-P", "FOLDER", "-f", "Read,ServerCopy"], USAGE, ["ServerCopy", "-L"]),
         (["-P", "FOLDER", "-F", "nosuch", "-f", "Read"], REFUSED, ["nosuch"]),
-        (["-P", "FOLDER", "-q", "2T"], USAGE, ["-q"]),
-        (["-P", "FOLDER", "--json", "FOLDER"], USAGE, ["--json", "is a folder"]),
     ],
     ids=lambda value: " ".join(value) if isinstance(value, list) and value[0] == "-P" else "",
 )

@@ -243,12 +243,6 @@ def test_receive(scope: Scope, dbd: Server, elsewhere: tuple[Server, str]) -> No
         assert (dropped_calls(scope, far, *args, host=host) > 0) == dropped, args
 
 
-def test_receive_and_what_does_not_go_with_it(scope: Scope, dbd: Server, tmp_path: Path) -> None:
-    speedtest(scope, dbd, "--receive=drop", "--verify").expect(USAGE, "--verify", "--receive drop")
-    local = [str(scope.binary), "speedtest", "-L", "-P", str(tmp_path), "--receive=copy"]
-    scope.execute(local).expect(USAGE, "--receive", "cannot be used with -L")
-
-
 # Files
 
 

@@ -309,14 +309,33 @@ MISTAKES: dict[str, tuple[list[str], int, int]] = {
 }
 
 
-@pytest.mark.parametrize("mistake", MISTAKES)
+# Found before a connection is made: unit/main/test_usage.c has them without the peer.
+WITHOUT_SERVER = (
+    *("unknown option", "no volume", "no such test", "-p 0", "-t -1", "-W 1001", "-n 0"),
+)
+
+
+def arguments_of(mistake: str, server: Server) -> list[str]:
+    words = {"SERVER": "127.0.0.1", "PORT": str(server.port)}
+    return [words.get(arg, arg) for arg in MISTAKES[mistake][0]]
+
+
+@pytest.mark.parametrize("mistake", [m for m in MISTAKES if m not in WITHOUT_SERVER])
 def test_exit_codes(scope: Scope, dbd: Server, program: Path, mistake: str) -> None:
-    args, theirs, ours = MISTAKES[mistake]
-    words = {"SERVER": "127.0.0.1", "PORT": str(dbd.port)}
-    line = [words.get(arg, arg) for arg in args]
-    done = peer(dbd, line)
+    mine = scope.execute([str(program), *arguments_of(mistake, dbd)], timeout=20)
+    assert mine.status == MISTAKES[mistake][2], f"{mine}"
+    assert mine.err or mine.out, "nothing is said"
+
+
+@pytest.mark.judges
+@pytest.mark.parametrize("mistake", MISTAKES)
+def test_exit_codes_beside_the_peers(
+    scope: Scope, dbd: Server, program: Path, mistake: str
+) -> None:
+    args, (_, theirs, ours) = arguments_of(mistake, dbd), MISTAKES[mistake]
+    done = peer(dbd, args)
     assert done.returncode in (theirs, 128 - theirs), f"{done}"
-    mine = scope.execute([str(program), *line], timeout=20)
+    mine = scope.execute([str(program), *args], timeout=20)
     assert mine.status == ours, f"{mine}"
     assert mine.err or mine.out, "nothing is said"
 

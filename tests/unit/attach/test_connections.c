@@ -76,7 +76,8 @@ static void check_kind(enum loopback_kind kind, const char *fmt)
 	assert_in_range(s->tcp.min_rtt_ns, 1, 1000000000);
 	assert_in_range(s->tcp.rtt_ns, 1, 1000000000);
 	assert_int_equal(s->tcp.received, N);
-	assert_in_range(s->tcp.acked, N - 1, N);
+	/* The last answer of either half may still wait to be acknowledged. */
+	assert_in_range(s->tcp.acked, N - 1, N + 1);
 	assert_true(s->tcp.rate > 0);
 	run_fini(&r);
 	connections_fini(&c);

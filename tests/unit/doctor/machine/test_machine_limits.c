@@ -154,7 +154,9 @@ static void a_quota_that_holds_a_process_back_is_measured(void **state)
 	const struct run_figures *f;
 	bool fine;
 
-	if (!group_make(&one, "cpu", "cpu.cfs_quota_us", "20000")) {
+	/* Before others, so that it is the quota which holds it back and not their work. */
+	if (!group_make(&one, "cpu", "cpu.cfs_quota_us", "20000") ||
+	    !put(one.group, "cpu.shares", "262144")) {
 		limited_end(&one);
 		skip();
 	}

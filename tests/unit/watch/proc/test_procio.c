@@ -8,7 +8,8 @@
 #include <stdlib.h>
 #include <sys/resource.h>
 
-#define MANY 300 /* sessions */
+#define MANY   300 /* sessions */
+#define ROUNDS 3
 
 /* A server: it starts and ends children as the letters say, and answers with a pid. */
 struct server {
@@ -244,24 +245,37 @@ static void a_child_nobody_waits_for_keeps_its_last_reading(void **state)
 	run_fini(&r);
 }
 
-static void processes_that_have_ended_need_no_memory(void **state)
+/* By how many bytes the memory in use has grown after so many sessions. */
+static size_t grown_by(struct server *s, unsigned int n)
 {
-	struct server *s = *state;
-	size_t used;
-	struct run r;
+	size_t before = memory_in_use(), after;
 
-	look(s);
-	used = memory_in_use();
-	for (unsigned int i = 0; i < MANY; i++) {
+	for (unsigned int i = 0; i < n; i++) {
 		tell(s, 'b');
 		look(s);
 		assert_int_equal(s->io.n, 2);
 		tell(s, 'e');
 		procio_read(&s->io);
 	}
+	after = memory_in_use();
+	return after > before ? after - before : 0;
+}
+
+/* In one of the rounds none: what grows with the processes of the whole machine does so once. */
+static void processes_that_have_ended_need_no_memory(void **state)
+{
+	struct server *s = *state;
+	size_t least = SIZE_MAX, grown;
+	struct run r;
+
+	look(s);
+	for (unsigned int i = 0; i < ROUNDS; i++) {
+		grown = grown_by(s, MANY / ROUNDS);
+		least = grown < least ? grown : least;
+	}
 	assert_int_equal(reads(s, MANY * (2 + START)), MANY * READS);
 	assert_int_equal(s->io.n, 1);
-	assert_true(memory_in_use() < used + 4096);
+	assert_in_range(least, 0, 4096 / ROUNDS);
 	assert_null(warning(s, &r));
 	assert_non_null(strstr(run_note_find(&r.server, "sessions"), "300 began, 300 ended"));
 	run_fini(&r);
