@@ -98,7 +98,7 @@ def test_no_path_leads_over_a_strangers_link(scope: Scope, theirs: Path, tmp_pat
 
 
 def test_a_trace_is_for_its_user_only(scope: Scope, guests: Server, tmp_path: Path) -> None:
-    """It holds the names of users' files, at least as hashes; run.json goes by the umask."""
+    """It holds the names of users' files, at least as hashes; the rest goes by the umask."""
     old = os.umask(0o022)
     try:
         line = scope.recorder(guests, "-d", "1", "--trace", "--names", "-o", str(tmp_path / "run"))
@@ -108,7 +108,8 @@ def test_a_trace_is_for_its_user_only(scope: Scope, guests: Server, tmp_path: Pa
     finally:
         os.umask(old)
     modes = {p.name: p.stat().st_mode & 0o777 for p in (tmp_path / "run").rglob("*")}
-    assert (modes.pop("run.json"), modes.pop("trace")) == (0o644, 0o700)
+    assert (modes.pop("run.json"), modes.pop("tables.json")) == (0o644, 0o644)
+    assert modes.pop("trace") == 0o700
     assert modes and set(modes.values()) == {0o600}
     kept = Path(os.environ["AFPSCOPE_RUNS"]) / "last"
     assert kept.resolve().stat().st_mode & 0o777 == 0o700
