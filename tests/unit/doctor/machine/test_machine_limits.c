@@ -234,7 +234,7 @@ static void a_limit_of_a_device_is_measured(void (*work)(const char *path), stru
 	struct filesystem volume;
 	const struct run_figures *f;
 	char limit[64];
-	bool fine;
+	bool fine = false;
 
 	snprintf(one.file, sizeof(one.file), "%s/data", folder);
 	device_limit(limit, sizeof(limit), WRITE_B_S);
@@ -243,11 +243,14 @@ static void a_limit_of_a_device_is_measured(void (*work)(const char *path), stru
 		skip();
 	}
 	limited_start(&one, work);
-	f = watched(l, &one, &volume, 1);
-	fine = is_within(f, RUN_FIGURE_IO_LIMIT, least, most) &&
-	       strstr(f->who[RUN_FIGURE_IO_LIMIT], one.group) &&
-	       is_within(f, RUN_FIGURE_DEVICE_BUSY, 0, 1) &&
-	       is_within(f, RUN_FIGURE_DEVICE_OTHERS, 0, 1);
+	/* Others may keep the device busy for a while: then it is no limit that it waits for. */
+	for (int i = 0; i < 3 && !fine; i++) {
+		f = watched(l, &one, &volume, 1);
+		fine = is_within(f, RUN_FIGURE_IO_LIMIT, least, most) &&
+		       strstr(f->who[RUN_FIGURE_IO_LIMIT], one.group) &&
+		       is_within(f, RUN_FIGURE_DEVICE_BUSY, 0, 1) &&
+		       is_within(f, RUN_FIGURE_DEVICE_OTHERS, 0, 1);
+	}
 	limited_end(&one);
 	assert_true(fine);
 }
