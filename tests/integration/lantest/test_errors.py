@@ -406,7 +406,7 @@ def test_network_breaks(
     with BreakingProxy(dbd.port, 300_000, fault) as proxy:
         command = scope.command(dbd, "-f", "9", "--watch=off", "--timeout", "2")
         command[command.index(str(dbd.port))] = str(proxy.port)
-        done = scope.execute(command, save=True, timeout=30)
+        done = scope.execute(command, save=True)
         assert proxy.broken.is_set()
     kill(dbd.sessions())
     done.expect(LOST, str(proxy.port), text)
@@ -422,7 +422,7 @@ def test_network_breaks_with_a_fork_open(scope: Scope, dbd: Server) -> None:
     with BreakingProxy(dbd.port, 300_000, hang_up) as proxy:
         command = scope.command(dbd, "-f", "4", "--watch=off", "--timeout", "2")
         command[command.index(str(dbd.port))] = str(proxy.port)
-        done = scope.execute(command, timeout=30)
+        done = scope.execute(command)
         assert proxy.broken.is_set()
     left = left_on(dbd)
     if left:

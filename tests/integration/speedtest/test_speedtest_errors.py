@@ -456,7 +456,7 @@ def test_network_breaks(
     with BreakingProxy(dbd.port, 3_300_000, fault) as proxy:
         line = command(scope, dbd, "-f", "Write", "-d", "1", *ENDLESS, "--timeout", "2")
         line[line.index(str(dbd.port))] = str(proxy.port)
-        done = scope.execute([*line, "--watch=off"], save=True, timeout=30)
+        done = scope.execute([*line, "--watch=off"], save=True)
         assert proxy.broken.is_set()
     kill(dbd.sessions())
     done.expect(LOST, str(proxy.port), text)
