@@ -30,6 +30,7 @@ struct play {
 	unsigned int stop_at;    /* its n-th action sets this flag; 0: none */
 	volatile sig_atomic_t *stop;
 
+	atomic_uint n_jobs; /* that asked for its script */
 	unsigned int n_opened, begun, ended, failed, asked, answered;
 	struct store_op op[2 * SLOW_WINDOW];
 	bool lent[2 * SLOW_WINDOW];
@@ -104,6 +105,7 @@ static inline struct script *play_of(void *user)
 {
 	struct play *p = (struct play *)((char *)user - offsetof(struct play, slow));
 
+	p->n_jobs++;
 	return p->idle ? NULL : &p->s;
 }
 

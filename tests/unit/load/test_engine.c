@@ -220,6 +220,9 @@ static void sessions_without_a_script_send_tickles_and_are_seen_to_be_lost(void 
 		for (unsigned int i = 0; i < 4; i++)
 			while (!g->play[i].slow.n_tickled)
 				usleep(200);
+		/* In the job: who is lost before it is no client's loss in it. */
+		while (!g->play[3].n_jobs)
+			usleep(200);
 		g->play[3].slow.lose = true;
 		while (!g->play[3].slow.n_closed)
 			usleep(200);
