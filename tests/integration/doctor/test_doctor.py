@@ -18,6 +18,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from disturbed import DISTURBED, LOOKS
 from faults import CGROUPS, MOST, Part, programs
 from load import Working
 from netatalk import Server
@@ -41,9 +42,6 @@ HERE = (
     "stopped CNID server", "full disk", "locked database", "login loop", "log level",
     "far client", "directory cache",
 )  # fmt: skip
-# What other tests may do to the server meanwhile. If that hides all else it is looked at again.
-DISTURBED = {"other-programs"}
-LOOKS = 3
 BROWSE = Part("browse", 4, 0.02, ("--files=20",))
 
 
@@ -80,6 +78,7 @@ def test_a_fault_is_named_first(name: str, how: How) -> None:
     row = at_once(name)
     if why := why_not(row):
         pytest.skip(why)
+    # If what other tests do hides all else it is looked at again.
     for _ in range(LOOKS):
         run = examine(row, how)
         found = run["diagnosis"]["findings"]

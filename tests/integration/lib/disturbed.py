@@ -8,12 +8,12 @@ import functools
 from collections.abc import Callable
 
 # What other tests may do to the machine meanwhile.
-DISTURBED = {"other-programs", "cpu-short", "kernel-threads"}
+DISTURBED = {"other-programs", "other-writers", "cpu-short", "kernel-threads"}
 LOOKS = 3
 
 
 class Disturbed(AssertionError):
-    """Others had the CPU: what is said of that may hide all else."""
+    """Others had the CPU or the disk: what is said of that may hide all else."""
 
 
 def undisturbed(test: Callable[..., None]) -> Callable[..., None]:
