@@ -302,8 +302,8 @@ integration-judges: all $(WHOLE)
 	$(Q)$(SAN) all
 	$(Q)$(INTEGRATION) -m judges
 
-INTEGRATION = $(IN_MEMORY) AFPSCOPE=$(CURDIR)/build/san/afpscope $(PYTHON) -B -m pytest -p no:cacheprovider -q \
-	     -n $$(($(CPUS) > 1 ? 2 : 1)) --dist loadgroup -rs --durations=20 tests/integration
+INTEGRATION = $(IN_MEMORY) AFPSCOPE=$(CURDIR)/build/san/afpscope PYTHON=$(PYTHON) \
+	     tests/integration.sh $$(($(CPUS) > 1 ? 2 : 1))
 
 # The Python package: types and tests, with the pinned packages of need.sh.
 python:

@@ -9,6 +9,7 @@ from __future__ import annotations
 import contextlib
 import functools
 import os
+import re
 import shutil
 import signal
 import subprocess
@@ -97,6 +98,15 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
         item.add_marker(pytest.mark.xdist_group(TOGETHER.get(file, file)))
         if item.get_closest_marker("limit"):
             item.add_marker(pytest.mark.slow)
+
+
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
+    """The cases that failed, a line each, for tests/integration.sh."""
+    if to := os.environ.get("AFPSCOPE_FAILED"):
+        stats = terminalreporter.stats
+        failed = {it.nodeid for it in [*stats.get("failed", ()), *stats.get("error", ())]}
+        # Behind the last @: the group, from pytest-xdist.
+        Path(to).write_text("".join(f"{re.sub('@[^@]*$', '', it)}\n" for it in sorted(failed)))
 
 
 @pytest.fixture
