@@ -71,6 +71,7 @@ struct dsi_request {
 };
 
 struct addrinfo;
+struct sources;
 
 struct dsi_opts {
 	const char *host, *port;
@@ -83,6 +84,8 @@ struct dsi_opts {
 	 */
 	uint8_t *scratch;
 	const struct addrinfo *address; /* of host and port; NULL: they are looked up */
+	const struct sources *sources;  /* where the connection begins; NULL: the kernel chooses */
+	unsigned int number;            /* of the connection: the sources take turns */
 };
 
 struct dsi;

@@ -3,6 +3,7 @@
 #include "dsi/net.h"
 
 #include "base/clock.h"
+#include "dsi/sources.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -26,6 +27,12 @@ static const char *connect_hint(int code)
 	case EHOSTUNREACH:
 	case ENETUNREACH:
 		return " (no route from here)";
+	case EADDRNOTAVAIL:
+		return " (all ports of this host's address are in use towards this server, and stay so "
+		       "for a minute after a connection: --source ADDRESS,ADDRESS, or more ports by "
+		       "sysctl net.ipv4.ip_local_port_range)";
+	case EAFNOSUPPORT:
+		return " (--source has no address of this server's family, IPv4 or IPv6)";
 	default:
 		return "";
 	}
@@ -45,21 +52,6 @@ static void widen_window(int fd)
 		setsockopt(fd, SOL_SOCKET, SO_RCVLOWAT, &none, sizeof(none));
 }
 
-/* Begins to connect to n->at. 0: n->fd is connected, or will be; negative errno: it cannot be. */
-static int begin_one(struct net_dial *n)
-{
-	const struct addrinfo *a = n->at;
-
-	n->due_ns = clock_now_ns() + n->timeout_ns;
-	n->fd = socket(a->ai_family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, a->ai_protocol);
-	if (n->fd < 0)
-		return -errno;
-	widen_window(n->fd);
-	if (!connect(n->fd, a->ai_addr, a->ai_addrlen) || errno == EINPROGRESS || errno == EINTR)
-		return 0;
-	return -errno;
-}
-
 static void close_one(struct net_dial *n)
 {
 	if (n->fd >= 0)
@@ -67,11 +59,46 @@ static void close_one(struct net_dial *n)
 	n->fd = -1;
 }
 
+/* Begins to connect from the source whose turn it is in this. */
+static int begin_from(struct net_dial *n, const struct sources *sources, unsigned int turn)
+{
+	const struct addrinfo *a = n->at;
+	int r;
+
+	n->fd = socket(a->ai_family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, a->ai_protocol);
+	if (n->fd < 0)
+		return -errno;
+	widen_window(n->fd);
+	r = sources_bind(sources, turn, n->fd, a->ai_family);
+	if (r)
+		return r;
+	if (!connect(n->fd, a->ai_addr, a->ai_addrlen) || errno == EINPROGRESS || errno == EINTR)
+		return 0;
+	return -errno;
+}
+
+/*
+ * Begins to connect to n->at, from the first source in turn that has a port left. 0: n->fd is
+ * connected, or will be; negative errno: it cannot be.
+ */
+static int begin_one(struct net_dial *n, const struct dsi_opts *opts)
+{
+	unsigned int tries = opts->sources ? sources_of(opts->sources, n->at->ai_family) : 0, i = 0;
+	int r;
+
+	n->due_ns = clock_now_ns() + n->timeout_ns;
+	do {
+		close_one(n);
+		r = begin_from(n, opts->sources, opts->number + i);
+	} while (r == -EADDRNOTAVAIL && ++i < tries);
+	return r;
+}
+
 /* Begins with n->at or, where that fails at once, with one after it. */
-static void net_begin(struct net_dial *n)
+static void net_begin(struct net_dial *n, const struct dsi_opts *opts)
 {
 	for (; n->at; n->at = n->at->ai_next) {
-		n->failure = begin_one(n);
+		n->failure = begin_one(n, opts);
 		if (!n->failure)
 			return;
 		close_one(n);
@@ -93,7 +120,7 @@ int net_dial(struct net_dial *n, const struct dsi_opts *opts, struct err *e)
 		return err_set(e, -EHOSTUNREACH, "cannot find host %s: %s", opts->host,
 			       r == EAI_SYSTEM ? strerror(errno) : gai_strerror(r));
 	n->at = n->own ? n->own : n->at;
-	net_begin(n);
+	net_begin(n, opts);
 	return 0;
 }
 
@@ -138,7 +165,7 @@ int net_dial_advance(struct net_dial *n, const struct dsi_opts *opts, struct err
 		}
 		close_one(n);
 		n->at = n->at->ai_next;
-		net_begin(n);
+		net_begin(n, opts);
 	}
 	return err_set(e, n->failure, "cannot connect to %s port %s: %s%s", opts->host, opts->port,
 		       strerror(-n->failure), connect_hint(n->failure));

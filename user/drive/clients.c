@@ -4,6 +4,7 @@
 
 #include "app/cmd.h"
 #include "base/clock.h"
+#include "host/capacity.h"
 #include "load/load.h"
 
 #include <errno.h>
@@ -176,11 +177,35 @@ void *clients_own(const struct clients *c)
 	return c->own;
 }
 
+/* Whether this machine has room for all of them. */
+static int clients_check_room(const struct clients *c, struct err *e)
+{
+	const struct session_cfg *cfg = c->o.places ? c->o.places->session->cfg : NULL;
+	const bool afp = cfg && !cfg->local;
+	const struct capacity_need need = {
+		.sessions = afp ? c->o.n + c->o.probe + c->o.places->n : 0,
+		.threads = (c->o.n ? c->o.threads : 0) + c->o.probe,
+		.sources = afp && cfg->c.sources.n ? cfg->c.sources.n : 1,
+	};
+	struct capacity here;
+
+	capacity_look(&here, "");
+	return capacity_check(&here, &need, e);
+}
+
+/* Sessions that this process opens at a time: all processes together not more than are allowed. */
+static unsigned int clients_opening(const struct clients *c)
+{
+	unsigned int processes = c->o.step ? c->o.step : 1;
+
+	return c->o.opening_max > processes ? c->o.opening_max / processes : 1;
+}
+
 static int clients_new_engines(struct clients *c, struct err *e)
 {
-	const unsigned int n = c->o.n + c->o.probe, t = c->o.threads;
+	const unsigned int n = c->o.n + c->o.probe, t = c->o.threads, most = clients_opening(c);
 	const struct engine_opts many = { .n_threads = t,
-					  .opening_max = (c->o.opening_max + t - 1) / t,
+					  .opening_max = t < most ? most / t : 1,
 					  .first = c->o.first,
 					  .step = c->o.step,
 					  .all = c->o.all,
@@ -240,7 +265,7 @@ static int clients_open_probe(struct clients *c, struct err *e)
 /* With more threads than may open one, a part of the clients at a time. */
 static int clients_open_all(struct clients *c, unsigned int *not_open, struct err *e)
 {
-	const unsigned int n = c->o.n, most = c->o.opening_max;
+	const unsigned int n = c->o.n, most = clients_opening(c);
 	const unsigned int part = c->o.threads > most ? most : n;
 	struct err why = { 0 };
 	int r = 0;
@@ -268,7 +293,8 @@ int clients_open(struct clients *c, const struct clients_opts *o, unsigned int *
 	c->o = *o;
 	*not_open = 0;
 	cmd_allow_files();
-	r = clients_new_engines(c, e);
+	r = clients_check_room(c, e);
+	r = r ? r : clients_new_engines(c, e);
 	r = r ? r : clients_open_probe(c, e);
 	r = r ? r : clients_open_all(c, not_open, e);
 	if (o->places)

@@ -54,13 +54,13 @@ struct clients_type {
 struct clients_opts {
 	struct places *places;    /* open; kept alive and, with its watch, ticked; NULL: none */
 	unsigned int n, threads;  /* n 0: only the probe; threads at least 1 */
-	unsigned int opening_max; /* that are opened at a time */
+	unsigned int opening_max; /* that all processes open at a time, each at least one */
 	bool probe, realtime; /* realtime: the clients, see load/engine.h; the probe always is */
 	/* Where several processes share the clients, see engine_opts; step 0: all are here. */
 	unsigned int first, step, all;
 };
 
-/* Sessions that a process opens at a time: afpd's queue of new connections has 20 places. */
+/* Sessions that a load opens at a time: afpd's queue of new connections has 20 places. */
 #define CLIENTS_OPENING_MAX 8
 
 struct clients;

@@ -292,6 +292,7 @@ int connect_complete(struct connect_cfg *c, struct err *e)
 
 	if (c->password)
 		r = take_password(secret, (char *)(uintptr_t)c->password, 'x', e);
+	r = r ? r : sources_check(&c->sources, e);
 	r = r ? r : complete_names(c, guest, e);
 	if (!r && !guest)
 		r = find_password(c, secret, e);
@@ -310,6 +311,7 @@ enum outcome connect_open(struct afp *out, struct afp_server *server, const stru
 				       .port = port,
 				       .window = window,
 				       .timeout_ms = c->timeout_s * 1000,
+				       .sources = &c->sources,
 				       .stop = &cmd_stop };
 	const struct afp_login login = { c->user, connect_password(c, secret), c->uam,
 					 (unsigned int)c->version };

@@ -7,11 +7,13 @@
 #include "afp/afp.h"
 #include "app/cmd.h"
 #include "base/opt.h"
+#include "dsi/sources.h"
 
 struct connect_cfg {
 	const char *host, *user, *password, *password_file, *volume, *uam;
 	unsigned int port, timeout_s;
-	int version;   /* 3..7: AFP 3.0 to 3.4 */
+	int version; /* 3..7: AFP 3.0 to 3.4 */
+	struct sources sources;
 	char url[600]; /* what the pointers above point into when a URL was given */
 	char me[256];  /* the user who runs this */
 	/*
@@ -46,6 +48,12 @@ struct connect_cfg {
 	  .offset = offsetof(cfg_type, member.port),                                                \
 	  .min = 1, .max = 65535,                                                                   \
 	  .help = "its TCP port (default: " OPT_TEXT(CONNECT_PORT) ")" },                                                  \
+	{ .name = "source", .arg = "ADDRESS[,...]", .type = OPT_CALL, .call = sources_parse,        \
+	  .offset = offsetof(cfg_type, member.sources),                                             \
+	  .help = "this host's address that connections begin at; of several, in turn",             \
+	  .more = "One address has at most as many connections to one server as "                   \
+		  "net.ipv4.ip_local_port_range has ports, 28,232 by default: more clients need "   \
+		  "several." },                                                                     \
 	{ .letter = 's', .name = "volume", .arg = "VOLUME", .type = OPT_STRING,                     \
 	  .offset = offsetof(cfg_type, member.volume),                                              \
 	  .help = "AFP volume, by the name that clients see" },                                     \

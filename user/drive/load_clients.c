@@ -98,14 +98,15 @@ static const struct user *load_clients_user(const struct load_clients *c, unsign
 /* The probe logs in as the command's own session does. Each volume gets a session of ours. */
 static int load_clients_place(struct load_clients *c, struct err *e)
 {
-	const struct user *u;
+	unsigned int number;
 	int r = 0;
 
 	for (unsigned int i = 0; i < c->o.clients; i++) {
-		u = load_clients_user(c, c->o.first + i * c->o.step);
-		c->client[i].at = places_client(&c->places, u, c->o.mix->window);
+		number = c->o.first + i * c->o.step;
+		c->client[i].at = places_client(&c->places, load_clients_user(c, number),
+						c->o.mix->window, number);
 	}
-	c->client[c->o.clients].at = places_client(&c->places, NULL, 1);
+	c->client[c->o.clients].at = places_client(&c->places, NULL, 1, c->o.all);
 	if (c->o.set == LOAD_SET_OF_OTHER || c->o.session->cfg->local)
 		return 0;
 	/* also those of clients of other processes */

@@ -34,7 +34,7 @@ int places_open(struct places *p, const struct session *session, struct err *e)
 }
 
 struct places_client places_client(const struct places *p, const struct user *u,
-				   unsigned int window)
+				   unsigned int window, unsigned int number)
 {
 	const struct connect_cfg *cfg = &p->session->cfg->c;
 
@@ -43,6 +43,7 @@ struct places_client places_client(const struct places *p, const struct user *u,
 			   (unsigned int)cfg->version },
 		.volume = u && u->volume ? u->volume : cfg->volume,
 		.window = window,
+		.number = number,
 	};
 }
 
@@ -55,6 +56,8 @@ int places_begin(const struct places *p, const struct places_client *c, struct s
 				.window = c->window,
 				.timeout_ms = cfg->c.timeout_s * 1000,
 				.address = p->address,
+				.sources = &cfg->c.sources,
+				.number = c->number,
 				.scratch = scratch };
 	const struct store_afp_begin how = { &dsi, &p->session->server, &c->login, c->volume };
 
@@ -65,7 +68,7 @@ int places_begin(const struct places *p, const struct places_client *c, struct s
 
 int places_add(struct places *p, const struct user *u, struct err *e)
 {
-	const struct places_client how = places_client(p, u, 1);
+	const struct places_client how = places_client(p, u, 1, p->n);
 	struct places_volume *at = &p->place[p->n];
 	struct io_wait w;
 	int r;

@@ -32,6 +32,7 @@ struct places_client {
 	struct afp_login login;
 	const char *volume;
 	unsigned int window;
+	unsigned int number; /* among all clients, also those of other processes */
 };
 
 /*
@@ -40,9 +41,9 @@ struct places_client {
  */
 int places_open(struct places *p, const struct session *session, struct err *e);
 
-/* NULL: as the command itself. */
+/* The client with this number; u NULL: it logs in as the command itself. */
 struct places_client places_client(const struct places *p, const struct user *u,
-				   unsigned int window);
+				   unsigned int window, unsigned int number);
 
 /* Begins a client's store; scratch as engine_client's begin. */
 int places_begin(const struct places *p, const struct places_client *c, struct store **out,

@@ -353,7 +353,7 @@ static enum outcome drive_session_outcome_of(const struct session *s, int r)
 {
 	if (cmd_stop)
 		return OUTCOME_INTERRUPTED;
-	if (r == -ENOMEM || r == -ENODATA || r == -ETIME)
+	if (r == -ENOMEM || r == -EMFILE || r == -ENODATA || r == -ETIME)
 		return OUTCOME_FAILED;
 	if (r == -EINVAL)
 		return OUTCOME_USAGE;

@@ -38,9 +38,10 @@ static int smallfile_clients_begin(void *own, unsigned int i, struct store **out
 				   struct err *e)
 {
 	const struct smallfile_clients *f = own;
+	struct places_client at = f->at;
 
-	(void)i;
-	return places_begin(&f->places, &f->at, out, scratch, e);
+	at.number = f->o.first + i * (f->o.step ? f->o.step : 1);
+	return places_begin(&f->places, &at, out, scratch, e);
 }
 
 static struct script *smallfile_clients_script(void *own, unsigned int i, enum clients_task task)
@@ -124,7 +125,7 @@ static int smallfile_clients_fill(struct smallfile_clients *f, struct err *e)
 	unsigned int n = f->o.clients, step = f->o.step ? f->o.step : 1;
 	bool there;
 
-	f->at = places_client(&f->places, NULL, 1);
+	f->at = places_client(&f->places, NULL, 1, 0);
 	f->work = calloc(n, sizeof(struct smallfile *));
 	there = f->work;
 	for (unsigned int i = 0; there && i < n; i++) {

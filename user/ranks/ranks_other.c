@@ -67,6 +67,7 @@ static int find_server(struct guest *g, struct err *e)
 				       .port = port,
 				       .window = 1,
 				       .timeout_ms = c->timeout_s * 1000,
+				       .sources = &c->sources,
 				       .stop = &cmd_stop };
 
 	if (g->o->session->local)
