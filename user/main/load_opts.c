@@ -161,7 +161,7 @@ static void change_mix(struct load_cfg *cfg)
 	if (cfg->files != LOAD_OF_MIX)
 		m->files = cfg->files;
 	if (cfg->file_len != UINT64_MAX)
-		m->file_len = cfg->file_len;
+		m->sizes = (struct mix_sizes) { .len = cfg->file_len };
 	if (cfg->request_len)
 		m->request_len = cfg->request_len;
 	if (cfg->window)
@@ -302,12 +302,21 @@ int load_describe(const struct load_cfg *cfg, struct run_notes *o)
 {
 	const struct mix *m = &cfg->mix;
 	uint64_t set = mix_set_bytes(m) * cfg->directories;
+	char sizes[512];
 	int r = 0;
 
 	r |= run_note(o, "clients", "%u", cfg->clients);
 	r |= run_note(o, "mix", "%s", m->name);
 	r |= run_note(o, "files", "%u", m->files);
-	r |= run_note(o, "file_bytes", "%llu", (unsigned long long)m->file_len);
+	r |= run_note(o, "file_bytes", "%.0f", mix_sizes_mean(&m->sizes));
+	if (m->sizes.kind != MIX_SIZES_FIXED) {
+		mix_sizes_text(sizes, sizeof(sizes), &m->sizes);
+		r |= run_note(o, "file_sizes", "%s", sizes);
+	}
+	if (m->zipf > 0)
+		r |= run_note(o, "zipf", "%g", m->zipf);
+	if (m->weight[MIX_RANDOM_READ] || m->weight[MIX_RANDOM_WRITE])
+		r |= run_note(o, "requests", "%u", m->requests);
 	r |= run_note(o, "directories", "%u", cfg->directories);
 	r |= run_note(o, "set_bytes", "%llu", (unsigned long long)set);
 	r |= run_note(o, "shared", "%s", m->shared ? "yes" : "no");

@@ -51,10 +51,11 @@ static const struct opt numbers[] = {
 	  .offset = offsetof(struct mix, window),
 	  .min = 1,
 	  .max = 64 },
-	{ .name = "file_size",
-	  .type = OPT_SIZE,
-	  .offset = offsetof(struct mix, file_len),
-	  .max = 1ull << 40 },
+	{ .name = "requests",
+	  .type = OPT_UINT,
+	  .offset = offsetof(struct mix, requests),
+	  .min = 1,
+	  .max = 1000000 },
 	{ .name = "request",
 	  .type = OPT_SIZE,
 	  .offset = offsetof(struct mix, request_len),
@@ -79,7 +80,7 @@ bool mix_has_actions(const struct mix *m)
 
 uint64_t mix_set_bytes(const struct mix *m)
 {
-	return m->files * m->file_len;
+	return (uint64_t)llround(m->files * mix_sizes_mean(&m->sizes));
 }
 
 /* ---- parsing ---- */
@@ -145,6 +146,22 @@ static int put_think(struct parser *p, const char *text)
 	return 1;
 }
 
+/* "uniform", "zipf" or "zipf:0.8" */
+static int put_popularity(struct parser *p, const char *text)
+{
+	char *end = "";
+
+	p->m->zipf = !strcmp(text, "zipf");
+	if (!strncmp(text, "zipf:", 5))
+		p->m->zipf = strtod(text + 5, &end);
+	if (!strcmp(text, "uniform") || (p->m->zipf > 0 && p->m->zipf <= MIX_ZIPF_MAX && !*end))
+		return 1;
+	err_set(&p->e, -EINVAL,
+		"popularity: '%s' is not uniform, zipf, or zipf: and a number up to %d", text,
+		MIX_ZIPF_MAX);
+	return 0;
+}
+
 static int put_shared(struct parser *p, const char *text)
 {
 	p->m->shared = !strcmp(text, "yes");
@@ -159,6 +176,10 @@ static int put_of_mix(struct parser *p, const char *key, const char *text)
 	for (size_t i = 0; i < sizeof(numbers) / sizeof(numbers[0]); i++)
 		if (!strcmp(key, numbers[i].name))
 			return mix_put_number(p, &numbers[i], key, text);
+	if (!strcmp(key, "file_size"))
+		return !mix_sizes_parse(&p->m->sizes, text, &p->e);
+	if (!strcmp(key, "popularity"))
+		return put_popularity(p, text);
 	if (!strcmp(key, "think"))
 		return put_think(p, text);
 	if (!strcmp(key, "shared"))
@@ -167,11 +188,10 @@ static int put_of_mix(struct parser *p, const char *key, const char *text)
 		snprintf(p->m->name, sizeof(p->m->name), "%s", text);
 		return 1;
 	}
-	err_set(
-	    &p->e, -EINVAL,
-	    "there is no key '%s' in [mix]; its keys are name, files, file_size, request, window, "
-	    "think and shared",
-	    key);
+	err_set(&p->e, -EINVAL,
+		"there is no key '%s' in [mix]; its keys are name, files, file_size, popularity, "
+		"request, window, requests, think and shared",
+		key);
 	return 0;
 }
 
@@ -231,6 +251,9 @@ int mix_check(const struct mix *m, struct err *e)
 		if (!m->files && i != MIX_LIST && i != MIX_CREATE)
 			return err_set(e, -EINVAL, "'%s' needs files, but files is 0",
 				       actions[i].key);
+		if ((i == MIX_RANDOM_READ || i == MIX_RANDOM_WRITE) && !(mix_set_bytes(m) > 0))
+			return err_set(e, -EINVAL, "'%s' needs files with data, but file_size is 0",
+				       actions[i].key);
 	}
 	return 0;
 }
@@ -280,7 +303,7 @@ int mix_find(struct mix *out, const char *name, struct err *e)
 {
 	struct parser p = { .m = out };
 
-	*out = (struct mix) { .files = 10, .window = 1, .request_len = 1u << 20 };
+	*out = (struct mix) { .files = 10, .window = 1, .requests = 16, .request_len = 1u << 20 };
 	if (strpbrk(name, "/."))
 		return mix_read_file(out, &p, name, e);
 	for (size_t i = 0; i < N_BUILT_IN; i++) {

@@ -9,9 +9,11 @@
  *	[mix]
  *	name = browse
  *	files = 100         ; in each directory, of which each client has one, or more
- *	file_size = 16K
+ *	file_size = 16K     ; or a distribution, see work/mix/mix_draw.h
+ *	popularity = zipf:1 ; of the directory's files: uniform, or by Zipf's law
  *	request = 1M        ; most bytes of a read or write; the store's own limit holds, too
  *	window = 1          ; reads and writes of one action in flight
+ *	requests = 16       ; of a random-read or random-write
  *	think = 0.5         ; seconds between a client's actions (closed loop), mean
  *	shared = no         ; all clients use one directory, and only read
  *
@@ -23,6 +25,7 @@
 
 #include "base/err.h"
 #include "load/actor.h"
+#include "work/mix/mix_draw.h"
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -36,7 +39,10 @@
 	X(WRITE, "write", true)   /* a whole file, over what it was */                             \
 	X(SAVE, "save", true)     /* a document: read, written beside, put in its place */         \
 	X(CREATE, "create", true) /* an empty file: created, stat, renamed, deleted */             \
-	X(BAND, "band", true)     /* a band of a backup: a file overwritten and flushed */
+	X(BAND, "band", true)     /* a band of a backup: a file overwritten and flushed */         \
+	/* requests at random places of a file, as databases and disk images have */               \
+	X(RANDOM_READ, "random-read", false)                                                       \
+	X(RANDOM_WRITE, "random-write", true)
 
 enum mix_action {
 #define X(name, key, writes) MIX_##name,
@@ -47,8 +53,10 @@ enum mix_action {
 
 struct mix {
 	char name[32];
-	unsigned int files, window;
-	uint64_t file_len, request_len; /* bytes */
+	unsigned int files, window, requests;
+	struct mix_sizes sizes;
+	double zipf; /* the exponent; 0: all files alike */
+	uint64_t request_len;
 	uint64_t think_ns;
 	bool shared;
 	unsigned int weight[N_MIX_ACTIONS]; /* all 0: the clients only stay logged in */
@@ -70,7 +78,7 @@ int mix_check(const struct mix *m, struct err *e);
 /* Whether its clients do anything but stay logged in. */
 bool mix_has_actions(const struct mix *m);
 
-/* Bytes of one directory's files. */
+/* Bytes of one directory's files: where their length is by chance, the mean. */
 uint64_t mix_set_bytes(const struct mix *m);
 
 /* What all clients of a process read into and write from. NULL without memory. */

@@ -8,6 +8,7 @@
 #include "load/load.h"
 #include "load/pace.h"
 #include "work/mix/mix.h"
+#include "work/mix/mix_steps.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -16,83 +17,6 @@
 
 #define PAGE     4096u
 #define NAME_LEN 24
-
-/* ---- steps ---- */
-
-/* The names a step is about: of the file chosen, and others beside it. */
-enum which {
-	OF_BASE, /* the directory of all clients, in the root */
-	OF_HOME, /* one of the client's own, in that */
-	OF_FILE,
-	OF_NEW,
-	OF_OLD,
-	OF_TEMP, /* of MIX_CREATE */
-	OF_TEMP_NEW,
-	N_WHICH
-};
-
-struct step {
-	enum store_verb verb; /* N_STORE_VERBS: the action's end */
-	enum which name, to;
-	unsigned int how; /* OPEN */
-	bool any;         /* whatever the answer is */
-};
-
-/* clang-format off */
-#define END		  { .verb = N_STORE_VERBS }
-#define OPEN_READ(which)  { .verb = STORE_OPEN, .name = which, .how = STORE_FOR_READ }
-#define OPEN_WRITE(which) { .verb = STORE_OPEN, .name = which, .how = STORE_FOR_READ | STORE_FOR_WRITE }
-#define DO(what)	  { .verb = STORE_##what }
-#define ON(what, which)	  { .verb = STORE_##what, .name = which }
-#define MOVE(from, onto)  { .verb = STORE_RENAME, .name = from, .to = onto }
-#define TRY(what, which)  { .verb = STORE_##what, .name = which, .any = true }
-/* clang-format on */
-
-#define MAKE       N_MIX_ACTIONS
-#define MAKE_MORE  (N_MIX_ACTIONS + 1) /* another directory */
-#define MAKE_FILES (N_MIX_ACTIONS + 2)
-#define FIND       (N_MIX_ACTIONS + 3)
-#define FIND_MORE  (N_MIX_ACTIONS + 4)
-#define CLEAR      (N_MIX_ACTIONS + 5)
-#define CLEAR_ALL  (N_MIX_ACTIONS + 6)
-#define CLEAR_TEMP (N_MIX_ACTIONS + 7)
-#define CLEAR_HOME (N_MIX_ACTIONS + 8)
-
-/* clang-format off */
-static const struct step steps[][16] = {
-	[MIX_LIST] = { DO(LIST), END },
-	[MIX_LOOK] = { ON(PROBE, OF_FILE), END },
-	[MIX_READ] = { OPEN_READ(OF_FILE), DO(READ), DO(CLOSE), END },
-	[MIX_WRITE] = { OPEN_WRITE(OF_FILE), DO(WRITE), DO(CLOSE), END },
-	[MIX_SAVE] = { OPEN_READ(OF_FILE), DO(READ), DO(CLOSE),
-		       ON(CREATE, OF_NEW), OPEN_WRITE(OF_NEW), DO(WRITE), DO(FLUSH), DO(CLOSE),
-		       MOVE(OF_FILE, OF_OLD), MOVE(OF_NEW, OF_FILE), ON(DELETE, OF_OLD), END },
-	[MIX_CREATE] = { ON(CREATE, OF_TEMP), ON(PROBE, OF_TEMP), MOVE(OF_TEMP, OF_TEMP_NEW),
-			 ON(DELETE, OF_TEMP_NEW), END },
-	[MIX_BAND] = { OPEN_WRITE(OF_FILE), DO(WRITE), DO(FLUSH), DO(CLOSE), END },
-	[MAKE] = { ON(LOOKUP, OF_BASE), ON(MKDIR, OF_HOME), END },
-	[MAKE_MORE] = { ON(MKDIR, OF_HOME), END },
-	[FIND] = { ON(LOOKUP, OF_BASE), ON(LOOKUP, OF_HOME), END },
-	[FIND_MORE] = { ON(LOOKUP, OF_HOME), END },
-	[MAKE_FILES] = { ON(CREATE, OF_FILE), OPEN_WRITE(OF_FILE), DO(WRITE), DO(CLOSE), END },
-	[CLEAR] = { TRY(DELETE, OF_FILE), END },
-	[CLEAR_ALL] = { TRY(DELETE, OF_FILE), TRY(DELETE, OF_NEW), TRY(DELETE, OF_OLD), END },
-	[CLEAR_TEMP] = { TRY(DELETE, OF_TEMP), TRY(DELETE, OF_TEMP_NEW), END },
-	[CLEAR_HOME] = { ON(DELETE, OF_HOME), END },
-};
-
-/* What makes the set whole again after a failure. */
-static const struct step cures[N_MIX_ACTIONS][4] = {
-	[MIX_LIST] = { END }, [MIX_LOOK] = { END }, [MIX_READ] = { END }, [MIX_WRITE] = { END },
-	[MIX_SAVE] = { TRY(DELETE, OF_NEW),
-		       { .verb = STORE_RENAME, .name = OF_OLD, .to = OF_FILE, .any = true },
-		       TRY(DELETE, OF_OLD), END },
-	[MIX_CREATE] = { TRY(DELETE, OF_TEMP), TRY(DELETE, OF_TEMP_NEW), END },
-	[MIX_BAND] = { END },
-};
-/* clang-format on */
-
-static const struct step close_step[] = { { .verb = STORE_CLOSE, .any = true } };
 
 /* ---- the client ---- */
 
@@ -130,13 +54,15 @@ struct mix_client {
 	struct mix_home *home;
 
 	/* The action under way */
-	const struct step *at;
+	const struct mix_step *at;
 	unsigned int action, in, file; /* in: home[] */
 	bool failed, curing;
 	struct err why; /* it failed; other answers come before the action's end */
 	bool open;
 	struct store_file opened;
+	uint64_t len;            /* of the file */
 	uint64_t sent, n_listed; /* bytes asked for; entries */
+	unsigned int n_sent;     /* of requests at random places */
 	unsigned int n_lent;
 	bool list_done;
 	char name[N_WHICH][NAME_LEN];
@@ -194,16 +120,23 @@ static struct mix_home *home_of(struct mix_client *c)
 	return &c->home[c->in];
 }
 
+/* The directory's number among those of all clients. */
+static unsigned int home_number(const struct mix_client *c)
+{
+	return mix_of(c)->shared ? 0 : c->o.number + c->in * c->o.n_clients;
+}
+
 static void mix_client_enter(struct mix_client *c, unsigned int home)
 {
 	c->in = home;
-	snprintf(c->name[OF_HOME], NAME_LEN, "d%05u",
-		 mix_of(c)->shared ? 0 : c->o.number + home * c->o.n_clients);
+	snprintf(c->name[OF_HOME], NAME_LEN, "d%05u", home_number(c));
 }
 
 static void name_files(struct mix_client *c, unsigned int file)
 {
 	c->file = file;
+	c->len = mix_sizes_draw(&mix_of(c)->sizes, c->o.seed,
+				(uint64_t)home_number(c) * mix_of(c)->files + file);
 	snprintf(c->name[OF_FILE], NAME_LEN, "f%05u", file);
 	snprintf(c->name[OF_NEW], NAME_LEN, "f%05u.new", file);
 	snprintf(c->name[OF_OLD], NAME_LEN, "f%05u.old", file);
@@ -217,8 +150,8 @@ static unsigned int draw(struct mix_client *c, unsigned int n)
 static void mix_client_start(struct mix_client *c, unsigned int action)
 {
 	c->action = action;
-	c->at = steps[action];
-	c->sent = c->n_listed = 0;
+	c->at = mix_steps[action];
+	c->sent = c->n_listed = c->n_sent = 0;
 	c->list_done = false;
 }
 
@@ -261,7 +194,7 @@ static int begin_use(struct script *s, const struct store *store)
 		at -= mix_of(c)->weight[action++];
 	mix_client_enter(c, draw(c, c->n_homes));
 	if (mix_of(c)->files)
-		name_files(c, draw(c, mix_of(c)->files));
+		name_files(c, mix_popular(mix_of(c)->files, mix_of(c)->zipf, c->random));
 	mix_client_begin(c, store, action);
 	return (int)action;
 }
@@ -346,7 +279,7 @@ static bool mix_client_go_further(struct mix_client *c)
 
 /* ---- requests ---- */
 
-static bool moves_data(const struct step *step)
+static bool moves_data(const struct mix_step *step)
 {
 	return step->verb == STORE_READ || step->verb == STORE_WRITE;
 }
@@ -358,17 +291,28 @@ static uint64_t mix_client_chunk(const struct mix_client *c, enum store_verb ver
 	return mix_of(c)->request_len < most ? mix_of(c)->request_len : most;
 }
 
+static bool is_scattered(const struct mix_client *c)
+{
+	return c->action == MIX_RANDOM_READ || c->action == MIX_RANDOM_WRITE;
+}
+
+/* Whether all requests of the step under way, which moves data, were sent. */
+static bool all_is_sent(const struct mix_client *c)
+{
+	return is_scattered(c) ? c->n_sent >= mix_of(c)->requests : c->sent >= c->len;
+}
+
 /* Whether the step under way has another request. */
 static bool mix_client_has_more(const struct mix_client *c)
 {
 	if (c->at->verb == N_STORE_VERBS || (c->failed && !c->curing))
 		return false;
 	if (moves_data(c->at))
-		return c->sent < mix_of(c)->file_len && c->n_lent < mix_of(c)->window;
+		return !all_is_sent(c) && c->n_lent < mix_of(c)->window;
 	return !c->n_lent;
 }
 
-static struct store_dir dir_of(struct mix_client *c, enum which name)
+static struct store_dir dir_of(struct mix_client *c, enum mix_name name)
 {
 	if (name == OF_BASE)
 		return c->store->root[0];
@@ -377,10 +321,16 @@ static struct store_dir dir_of(struct mix_client *c, enum which name)
 
 static void fill_data(struct mix_client *c, struct store_op *op)
 {
-	uint64_t left = mix_of(c)->file_len - c->sent, most = mix_client_chunk(c, op->verb);
+	uint64_t most = mix_client_chunk(c, op->verb), at = c->sent;
 
-	op->offset = c->sent;
-	op->len = left < most ? left : most;
+	/* One of the places at whole requests from the file's begin. */
+	if (is_scattered(c) && c->len > most)
+		at = (uint64_t)(erand48(c->random) * (double)(c->len / most)) * most;
+	else if (is_scattered(c))
+		at = 0;
+	op->offset = at;
+	op->len = c->len - at < most ? c->len - at : most;
+	c->n_sent++;
 	op->buf = c->o.data->in;
 	op->data = c->o.data->out;
 	op->discard = c->store->discard_from && op->len >= c->store->discard_from;
@@ -390,7 +340,7 @@ static void fill_data(struct mix_client *c, struct store_op *op)
 static struct store_op *mix_client_next(struct script *s)
 {
 	struct mix_client *c = mix_client_of(s)->c;
-	const struct step *step = c->at;
+	const struct mix_step *step = c->at;
 	struct mix_request *r = c->request;
 	struct store_op *op = &r->op;
 
@@ -479,26 +429,26 @@ static bool mix_client_is_complete(const struct mix_client *c)
 	if (c->n_lent)
 		return false;
 	if (moves_data(c->at))
-		return c->sent >= mix_of(c)->file_len;
+		return all_is_sent(c);
 	return c->at->verb != STORE_LIST || c->list_done;
 }
 
 /* An action has failed, and nothing of it is in flight: to close, to cure, or its end. */
 static void cure(struct mix_client *c)
 {
-	static const struct step nothing[] = { END };
+	static const struct mix_step nothing = { .verb = N_STORE_VERBS };
 
 	c->curing = true;
 	if (c->open)
-		c->at = close_step;
+		c->at = &mix_close;
 	else
-		c->at = c->action < N_MIX_ACTIONS ? cures[c->action] : nothing;
+		c->at = c->action < N_MIX_ACTIONS ? mix_cures[c->action] : &nothing;
 }
 
 /* Steps without a request are passed over: data of files that are empty. */
 static void mix_client_pass_over(struct mix_client *c)
 {
-	while (moves_data(c->at) && !mix_of(c)->file_len)
+	while (moves_data(c->at) && !c->len)
 		c->at++;
 }
 
@@ -510,7 +460,7 @@ static enum script_state mix_client_answered(struct script *s, struct store_op *
 	((struct mix_request *)op)->lent = false;
 	c->n_lent--;
 	if (op->result == STORE_OK || op->result == STORE_SHORT)
-		s->bytes += moves_data(&(struct step) { .verb = op->verb }) ? op->done : 0;
+		s->bytes += moves_data(&(struct mix_step) { .verb = op->verb }) ? op->done : 0;
 	if (op->verb == STORE_CLOSE)
 		c->open = false;
 	if (op->result == STORE_OK)
@@ -523,12 +473,12 @@ static enum script_state mix_client_answered(struct script *s, struct store_op *
 		if (c->n_lent)
 			return SCRIPT_GOES_ON;
 		cure(c);
-	} else if (c->at == close_step) {
+	} else if (c->at == &mix_close) {
 		if (was_open)
 			cure(c);
 	} else if (mix_client_is_complete(c)) {
 		c->at++;
-		c->sent = 0;
+		c->sent = c->n_sent = 0;
 		mix_client_pass_over(c);
 	}
 	if (c->at->verb != N_STORE_VERBS || (!c->failed && mix_client_go_further(c)))

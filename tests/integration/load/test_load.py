@@ -161,6 +161,38 @@ def test_both_sides_count_the_same(scope: Scope, sqlite: Server, mix: str) -> No
     assert len(sessions) == 5, "the command's own, the probe's and three clients'"
 
 
+RANDOM = """[mix]
+files = 5
+file_size = lognormal:64K,1
+popularity = zipf
+request = 4K
+requests = 7
+window = 3
+[actions]
+random-read = 2
+random-write = 1
+"""
+
+
+def test_both_sides_count_requests_at_random_places(
+    scope: Scope, sqlite: Server, tmp_path: Path
+) -> None:
+    mix = tmp_path / "random.ini"
+    mix.write_text(RANDOM)
+    done = load(scope, sqlite, *SMALL[:4], "-n", "2", "-m", str(mix), "--no-probe").expect(OK)
+    phase = phase_of(done)
+    assert done.run
+    done.run.assert_trustworthy()
+    number = {a["name"]: a["requests"] for a in phase["ledger"]["requests"]}
+    opened = {a["name"]: a["n"] for a in phase["load"]["actions"]}
+    early = phase["load"]["early"]
+    for verb in ("read", "write"):
+        actions = number[f"FP{verb.capitalize()}Ext"] / 7
+        # The files are written before the phase. Early actions are in no latency.
+        assert actions == int(actions) and 0 <= actions - opened[f"random-{verb}"] <= early
+    assert "on average" in done.out and done.run.saved["options"]["zipf"] == "1"
+
+
 def test_the_server_in_time_adds_up_to_the_phase(scope: Scope, dbd: Server) -> None:
     """Intervals are differences of readings: their sums are what was read in all."""
     done = load(scope, dbd, *SMALL, "-d", "3", "--interval", "0.5", "--at", "1", "true")
@@ -346,7 +378,7 @@ def test_the_mix_of_the_manual_page_is_accepted(scope: Scope, tmp_path: Path) ->
     for section, word in (("mix", "key"), ("actions", "action")):
         mix.write_text(f"[{section}]\nnothing = 1\n")
         known = scope.execute(command).expect(USAGE, f"there is no {word} 'nothing'").err
-        for name in re.findall(r"[a-z_]+", known.split(";")[1].split("(see")[0]):
+        for name in re.findall(r"[a-z_-]+", known.split(";")[1].split("(see")[0]):
             if name not in ("its", "keys", "are", "and", "there"):
                 assert f"\n{name} = " in text, name
 

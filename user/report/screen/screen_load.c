@@ -187,7 +187,8 @@ static void put_files(const struct paint *p)
 		screen_add(&t, "empty ");
 	screen_add(&t, "file%s", files == 1 ? "" : "s");
 	if (len)
-		screen_add(&t, " of %s, %s MB in all", run_size(len, size),
+		screen_add(&t, " of %s%s, %s MB in all", run_size(len, size),
+			   run_note_find(&r->options, "file_sizes") ? " on average" : "",
 			   cell_rate((double)screen_load_option(r, "set_bytes") / 1e6).text);
 	screen_put(p, INK_NONE, t.text, 2);
 }

@@ -89,7 +89,7 @@ static void a_file_says_all(void **state)
 			 0);
 	assert_string_equal(m.name, "mine");
 	assert_int_equal(m.files, 7);
-	assert_int_equal(m.file_len, 3072);
+	assert_int_equal(m.sizes.len, 3072);
 	assert_int_equal(m.request_len, 1 << 20);
 	assert_int_equal(m.window, 4);
 	assert_int_equal(m.think_ns, 250000000);
@@ -97,6 +97,29 @@ static void a_file_says_all(void **state)
 	assert_int_equal(m.weight[MIX_LIST], 1);
 	assert_int_equal(m.weight[MIX_LOOK], 20);
 	assert_int_equal(m.weight[MIX_READ], 0);
+}
+
+static void lengths_and_popularity_may_be_by_chance(void **state)
+{
+	struct mix m;
+	struct err e;
+
+	(void)state;
+	assert_int_equal(
+	    find(&m,
+		 "[mix]\nfile_size = 4K*60,1M*40\npopularity = zipf:0.8\nrequests = 7\n"
+		 "[actions]\nrandom-read = 3\nrandom-write = 2\n",
+		 &e),
+	    0);
+	assert_int_equal(m.sizes.kind, MIX_SIZES_TABLE);
+	assert_int_equal(m.sizes.n, 2);
+	assert_int_equal(mix_set_bytes(&m), 10 * (4096 * 6 + 1048576 * 4) / 10);
+	assert_true(m.zipf == 0.8);
+	assert_int_equal(m.requests, 7);
+	assert_int_equal(m.weight[MIX_RANDOM_READ], 3);
+	assert_int_equal(m.weight[MIX_RANDOM_WRITE], 2);
+	assert_int_equal(find(&m, "[mix]\npopularity = zipf\n", &e), 0);
+	assert_true(m.zipf == 1);
 }
 
 /* An indented line is one of its own, not more of the one before. */
@@ -122,7 +145,9 @@ static void what_a_file_does_not_say_has_its_default(void **state)
 	assert_int_equal(find(&m, "[actions]\nlook=1\n", &e), 0);
 	assert_memory_equal(m.name, path, strlen(path) < 31 ? strlen(path) + 1 : 31);
 	assert_int_equal(m.files, 10);
-	assert_int_equal(m.file_len, 0);
+	assert_int_equal(m.sizes.len, 0);
+	assert_int_equal(m.requests, 16);
+	assert_true(m.zipf == 0);
 	assert_int_equal(m.request_len, 1 << 20);
 	assert_int_equal(m.window, 1);
 	assert_int_equal(m.think_ns, 0);
@@ -145,15 +170,23 @@ static void each_message_has_file_and_line(void **state)
 	says("[mix]\nshared = 1\n", ", line 2: shared: '1' is neither yes nor no");
 	says("[mix]\ncolour = red\n",
 	     ", line 2: there is no key 'colour' in [mix]; its keys are name, files, file_size, "
-	     "request, window, think and shared");
+	     "popularity, request, window, requests, think and shared");
 	says(
 	    "[actions]\nlook = 1\ndance = 1\n",
-	    ", line 3: there is no action 'dance'; there are list, look, read, write, save, create, band");
+	    ", line 3: there is no action 'dance'; there are list, look, read, write, save, create, band, "
+	    "random-read, random-write");
 	says("[actions]\nlook = many\n", ", line 2: look: 'many' is not a whole number");
 	says("[mixes]\nfiles = 1\n",
 	     ", line 2: there is no section [mixes]; there are [mix] and [actions]");
 	says("files = 1\n", ", line 1: there is no section []; there are [mix] and [actions]");
 	says("[mix]\nfiles = 0\n[actions]\nlook = 1\n", ": 'look' needs files, but files is 0");
+	says("[actions]\nrandom-read = 1\n",
+	     ": 'random-read' needs files with data, but file_size is 0");
+	says("[mix]\npopularity = zipf:x\n",
+	     ", line 2: popularity: 'zipf:x' is not uniform, zipf, or zipf: and a number up to 5");
+	says("[mix]\npopularity = zipf:6\n",
+	     ", line 2: popularity: 'zipf:6' is not uniform, zipf, or zipf: and a number up to 5");
+	says("[mix]\nrequests = 0\n", ", line 2: requests: '0' is not in 1..1000000");
 	says("[mix]\nshared = yes\n[actions]\nsave = 1\n",
 	     ": 'save' changes files: it cannot be used with shared = yes");
 }
@@ -204,6 +237,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(all_that_are_built_in_are_whole),
 		cmocka_unit_test(a_file_says_all),
+		cmocka_unit_test(lengths_and_popularity_may_be_by_chance),
 		cmocka_unit_test(blanks_at_a_line_s_begin_mean_nothing),
 		cmocka_unit_test(what_a_file_does_not_say_has_its_default),
 		cmocka_unit_test(each_message_has_file_and_line),

@@ -2,6 +2,7 @@
 /*
  * What a client of a mix sends for each action, and what is left when a request fails: on a store
  * in memory, which every request of every action fails once.
+ * Also tests client/work/mix/mix_steps.c.
  */
 #include "unit/memory_store.h"
 #include "work/mix/mix.h"
@@ -93,7 +94,8 @@ static struct mix one(unsigned int action)
 	struct mix mix = { .name = "one",
 			   .files = 3,
 			   .window = 1,
-			   .file_len = 20 * KIB,
+			   .requests = 3,
+			   .sizes = { .len = 20 * KIB },
 			   .request_len = 1u << 20 };
 
 	mix.weight[action] = 1;
@@ -111,6 +113,14 @@ static const char *const sent[N_MIX_ACTIONS] = {
 	[MIX_SAVE] = SAVE,
 	[MIX_CREATE] = "create stat rename delete",
 	[MIX_BAND] = "open write write write flush close",
+	[MIX_RANDOM_READ] = "open read read read close",
+	[MIX_RANDOM_WRITE] = "open write write write close",
+};
+
+/* The store takes 8 KiB at a time. */
+static const uint64_t bytes[N_MIX_ACTIONS] = {
+	[MIX_READ] = 20 * KIB, [MIX_WRITE] = 20 * KIB,       [MIX_SAVE] = 40 * KIB,
+	[MIX_BAND] = 20 * KIB, [MIX_RANDOM_READ] = 24 * KIB, [MIX_RANDOM_WRITE] = 24 * KIB,
 };
 
 static void each_action_sends_these_requests(void **state)
@@ -130,10 +140,7 @@ static void each_action_sends_these_requests(void **state)
 			assert_int_equal(memory_left(&g.m), 5);
 			assert_true(nothing_is_open(&g));
 		}
-		assert_int_equal(g.bytes, a == MIX_SAVE ? 40 * KIB
-					  : a == MIX_READ || a == MIX_WRITE || a == MIX_BAND
-					      ? 20 * KIB
-					      : 0);
+		assert_int_equal(g.bytes, bytes[a]);
 		assert_int_equal(act(&g, mix_client_remove(g.client[0])), SCRIPT_DONE);
 		assert_string_equal(g.m.log, "delete delete delete delete");
 		assert_int_equal(memory_left(&g.m), 1);
@@ -175,7 +182,7 @@ static void empty_files_have_no_reads_and_writes(void **state)
 
 		if (!of_empty[a])
 			continue;
-		mix.file_len = 0;
+		mix.sizes.len = 0;
 		rig_begin(&g, &mix);
 		makes(&g, 0);
 		assert_int_equal(uses(&g), SCRIPT_DONE);
@@ -192,7 +199,7 @@ static void as_many_requests_are_in_flight_as_the_window_says(void **state)
 		struct rig g;
 
 		mix.window = 4;
-		mix.file_len = 50 * KIB;
+		mix.sizes.len = 50 * KIB;
 		mix.request_len = 4 * KIB;
 		rig_begin(&g, &mix);
 		makes(&g, 0);
@@ -230,7 +237,7 @@ static bool failed_at(const struct mix *mix, unsigned int n, unsigned int order)
 
 			snprintf(name, sizeof(name), "f%05u", k);
 			assert_non_null(memory_find(&g.m, home, name));
-			assert_int_equal(memory_find(&g.m, home, name)->len, mix->file_len);
+			assert_int_equal(memory_find(&g.m, home, name)->len, mix->sizes.len);
 		}
 		for (unsigned int k = 0; k < 10; k++)
 			assert_int_equal(uses(&g), SCRIPT_DONE);
@@ -255,7 +262,7 @@ static void whatever_fails_the_set_is_whole_afterwards(void **state)
 				all++;
 		}
 	}
-	assert_int_equal(all, 2 * (2 + 1 + 5 + 5 + 15 + 4 + 6));
+	assert_int_equal(all, 2 * (2 + 1 + 5 + 5 + 15 + 4 + 6 + 5 + 5));
 }
 
 /* The cure fails, too: what is left is removed with the rest. */
@@ -314,6 +321,69 @@ static void a_set_that_is_half_made_is_removed(void **state)
 		rig_end(&g);
 	}
 	assert_int_equal(n, 2 + 3 * 6 + 2); /* all requests, and one more */
+}
+
+/* Requests at random places lie in the file, at whole requests, and come at all of these. */
+static void random_requests_are_all_over_the_file(void **state)
+{
+	struct mix mix = one(MIX_RANDOM_READ);
+	bool at[8] = { false };
+	unsigned int places = 0;
+	struct store_op *op;
+	struct script *s;
+	struct rig g;
+
+	(void)state;
+	mix.sizes.len = 61 * KIB; /* seven whole requests, and a rest */
+	mix.requests = 200;
+	mix.window = 4;
+	rig_begin(&g, &mix);
+	makes(&g, 0);
+	s = mix_client_use(g.client[0]);
+	assert_int_equal(s->type->begin(s, &g.m.s), MIX_RANDOM_READ);
+	for (enum script_state how = SCRIPT_GOES_ON; how == SCRIPT_GOES_ON;) {
+		while ((op = s->type->next(s))) {
+			if (op->verb == STORE_READ) {
+				assert_int_equal(op->len, 8 * KIB);
+				assert_int_equal(op->offset % (8 * KIB), 0);
+				assert_true(op->offset + op->len <= 61 * KIB);
+				at[op->offset / (8 * KIB)] = true;
+			}
+			assert_int_equal(store_submit(&g.m.s, op, &g.e), 0);
+		}
+		assert_in_range(g.m.s.in_flight, 1, 4);
+		how = s->type->answered(s, store_take(&g.m.s), &g.e);
+	}
+	for (unsigned int i = 0; i < 8; i++)
+		places += at[i];
+	assert_int_equal(places, 7);
+	assert_int_equal(s->bytes, 200 * 8 * KIB);
+	rig_end(&g);
+}
+
+static void files_have_the_lengths_that_were_drawn(void **state)
+{
+	struct mix mix = one(MIX_WRITE);
+	const struct store_dir home[] = { { 0, 3 }, { 0, 7 } };
+	uint64_t len[6];
+	char name[16];
+	struct rig g;
+
+	(void)state;
+	mix.sizes = (struct mix_sizes) { .kind = MIX_SIZES_UNIFORM, .most = 20 * KIB };
+	rig_begin(&g, &mix);
+	makes(&g, 0);
+	makes(&g, 1);
+	for (unsigned int n = 0; n < 20; n++) {
+		for (unsigned int i = 0; i < 6; i++) {
+			snprintf(name, sizeof(name), "f%05u", i % 3);
+			len[i] = memory_find(&g.m, home[i / 3], name)->len;
+			assert_int_equal(len[i], mix_sizes_draw(&mix.sizes, 1, i));
+		}
+		assert_int_equal(uses(&g), SCRIPT_DONE);
+	}
+	assert_true(len[0] != len[1] && len[1] != len[2] && len[0] != len[3]);
+	rig_end(&g);
 }
 
 static void a_shared_set_is_made_and_removed_by_the_first_client(void **state)
@@ -395,6 +465,8 @@ int main(void)
 		cmocka_unit_test(whatever_fails_the_set_is_whole_afterwards),
 		cmocka_unit_test(what_two_failures_leave_is_removed_at_the_end),
 		cmocka_unit_test(a_set_that_is_half_made_is_removed),
+		cmocka_unit_test(random_requests_are_all_over_the_file),
+		cmocka_unit_test(files_have_the_lengths_that_were_drawn),
 		cmocka_unit_test(a_shared_set_is_made_and_removed_by_the_first_client),
 		cmocka_unit_test(a_short_read_and_a_short_list_are_failures),
 		cmocka_unit_test(weights_are_shares),
