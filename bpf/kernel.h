@@ -56,6 +56,7 @@ struct sock_common___afs {
 	__u16 skc_num;    /* local port, in host order */
 	__be16 skc_dport; /* remote port */
 	__be32 skc_daddr;
+	int skc_bound_dev_if;
 	struct in6_addr___afs skc_v6_daddr;
 };
 

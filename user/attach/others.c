@@ -13,6 +13,7 @@
 void others_add(struct others_list *l, const char *address, uint64_t requests, bool ours)
 {
 	struct others_client *c = VEC_ADD(l->client, l->n);
+	int len = (int)strcspn(address, "%");
 
 	if (!c) {
 		l->failed = true;
@@ -20,7 +21,9 @@ void others_add(struct others_list *l, const char *address, uint64_t requests, b
 	}
 	c->requests = requests;
 	c->ours = ours;
-	snprintf(c->address, sizeof(c->address), "%s", address);
+	c->scope = address[len] && !ours ? strtoul(address + len + 1, NULL, 10) : 0;
+	snprintf(c->address, sizeof(c->address), "%.*s%s", len, address,
+		 strchrnul(address + len, ']'));
 }
 
 static int by_address(const void *a, const void *b)
@@ -28,6 +31,15 @@ static int by_address(const void *a, const void *b)
 	const struct others_client *x = a, *y = b;
 
 	return strcmp(x->address, y->address);
+}
+
+static void join_address(struct others_list *l, struct others_client *to,
+			 const struct others_client *same)
+{
+	to->requests += same->requests;
+	to->ours |= same->ours;
+	l->failed |= to->scope && same->scope && to->scope != same->scope;
+	to->scope = to->scope ? to->scope : same->scope;
 }
 
 /* Each address once: an earlier connection may have had it, too. */
@@ -38,12 +50,10 @@ static void join_addresses(struct others_list *l)
 	if (l->n)
 		qsort(l->client, l->n, sizeof(*l->client), by_address);
 	for (size_t i = 0; i < l->n; i++) {
-		if (n && !by_address(&l->client[n - 1], &l->client[i])) {
-			l->client[n - 1].requests += l->client[i].requests;
-			l->client[n - 1].ours |= l->client[i].ours;
-		} else {
+		if (n && !by_address(&l->client[n - 1], &l->client[i]))
+			join_address(l, &l->client[n - 1], &l->client[i]);
+		else
 			l->client[n++] = l->client[i];
-		}
 	}
 	l->n = n;
 }

@@ -19,7 +19,6 @@ struct reading {
 	const char *const *names;
 	pid_t pid;
 	uint16_t port;
-	uint64_t net;   /* the namespace whose sockets are read */
 	size_t process; /* whose descriptors are read */
 };
 
@@ -112,12 +111,17 @@ static int census_read_process(void *arg, pid_t pid)
 	return VEC_PUSH(r->c->process, r->c->n_processes, p);
 }
 
-static int add_census_socket(void *arg, const struct sockets_entry *entry, bool listening)
+/* Those that sockets_read() or sockets_read_of() returned r for, of a network namespace. */
+static int add_census_sockets(struct census *c, struct sockets *all, uint64_t net, int r)
 {
-	const struct reading *r = arg;
-	const struct census_socket s = { .tcp = *entry, .net = r->net, .listening = listening };
+	for (size_t i = 0; i < all->n && !r; i++) {
+		const struct census_socket s = { .tcp = all->entry[i], .net = net };
 
-	return entry->ino ? VEC_PUSH(r->c->socket, r->c->n_sockets, s) : 0;
+		if (s.tcp.ino && s.tcp.local.port)
+			r = VEC_PUSH(c->socket, c->n_sockets, s);
+	}
+	sockets_fini(all);
+	return r;
 }
 
 static bool census_is_wanted(const struct reading *r, const struct census_process *p)
@@ -141,17 +145,18 @@ static bool is_first_of(const struct reading *r, size_t i)
 static int read_sockets(struct reading *r)
 {
 	struct census *c = r->c;
+	struct sockets all;
 	int err;
 
-	r->net = c->net;
-	err = sockets_each(0, add_census_socket, r);
+	err = sockets_read(&all, NULL);
+	err = add_census_sockets(c, &all, c->net, err);
 	for (size_t i = 0; i < c->n_processes && !err; i++) {
 		const struct census_process *p = &c->process[i];
 
 		if (!p->net || p->net == c->net || !census_is_wanted(r, p) || !is_first_of(r, i))
 			continue;
-		r->net = p->net;
-		err = sockets_each(p->pid, add_census_socket, r);
+		err = sockets_read_of(&all, p->pid, NULL);
+		err = add_census_sockets(c, &all, p->net, err);
 		err = err == -ENOMEM ? err : 0;
 	}
 	return err;
@@ -201,7 +206,7 @@ static void read_confs(struct reading *r)
 		struct census_process *p = &c->process[i];
 
 		for (listens = false; k < c->n_holds && c->hold[k].process == i; k++)
-			listens |= c->socket[c->hold[k].socket].listening &&
+			listens |= c->socket[c->hold[k].socket].tcp.listens &&
 				   c->socket[c->hold[k].socket].tcp.local.port == r->port;
 		if (listens || p->pid == above || census_is_wanted(r, p))
 			procfs_argument(p->conf, sizeof(p->conf), p->pid, "-F");

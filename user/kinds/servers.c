@@ -52,7 +52,7 @@ static const struct census_socket *next_held(const struct census *c, const struc
 	while (*at < c->n_holds) {
 		s = &c->socket[c->hold[*at].socket];
 		if (c->hold[(*at)++].process == (size_t)(p - c->process) &&
-		    s->listening == listening)
+		    s->tcp.listens == listening)
 			return s;
 	}
 	return NULL;
@@ -131,7 +131,7 @@ static bool is_left(const struct census *c, const struct census_process *child,
 static bool has_listener(const struct census *c, uint16_t port, uint64_t net)
 {
 	return VEC_FIND(s, c->socket, c->n_sockets,
-			s->listening && s->tcp.local.port == port && s->net == net);
+			s->tcp.listens && s->tcp.local.port == port && s->net == net);
 }
 
 /* A connection that was probably opened to this process; there is no master to confirm it. */
@@ -199,7 +199,7 @@ static const struct census_process *forwarder_of(const struct census *c,
 
 	for (size_t i = 0; i < c->n_holds; i++) {
 		end = &c->socket[c->hold[i].socket];
-		if (end->listening || end->net != s->net ||
+		if (end->tcp.listens || end->net != s->net ||
 		    !sockets_same(&end->tcp.local, &s->tcp.remote) ||
 		    !sockets_same(&end->tcp.remote, &s->tcp.local))
 			continue;

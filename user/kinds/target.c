@@ -50,7 +50,7 @@ static bool target_is_port(const struct target *t, uint16_t port, enum afs_objec
 /* The other end is not on this host. */
 static void note_far(struct target *t, const struct sockets_entry *own)
 {
-	char ip[INET6_ADDRSTRLEN];
+	char ip[SOCKETS_IP_LEN];
 
 	if (!own || !target_is_port(t, own->remote.port, AFS_OBJECT_BACKEND))
 		return;

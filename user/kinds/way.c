@@ -23,7 +23,9 @@
 struct way_walk {
 	struct way *out;
 	struct sockets all;            /* of the network namespace that has the end */
+	uint64_t net;                  /* its number */
 	struct sockets_addr near, far; /* the connection, as its client sees it */
+	size_t n_ends;                 /* sockets that may be its other end */
 	size_t hops;
 };
 
@@ -114,12 +116,11 @@ size_t way_choose(const struct way_holder *h, size_t n, size_t *left)
 
 static bool find_end(struct way_walk *w)
 {
-	const struct sockets_entry *end = sockets_find(&w->all, &w->far, &w->near);
+	const struct sockets_entry *end = sockets_find(&w->all, &w->far, &w->near, &w->n_ends);
 
-	if (!end || !end->ino)
-		return false;
-	w->out->end = *end;
-	return true;
+	if (end)
+		w->out->end = *end;
+	return end;
 }
 
 /* The kernel may give the connection other addresses on its way. */
@@ -144,6 +145,7 @@ static bool find_translated(struct way_walk *w)
 
 struct spaces {
 	struct way_walk *w;
+	struct sockets all; /* of the namespace that has the end */
 	size_t n;
 	uint64_t seen[SPACES_MAX];
 };
@@ -157,15 +159,27 @@ static int look_in_space(void *arg, pid_t pid)
 		return 0;
 	s->seen[s->n++] = net;
 	sockets_fini(&s->w->all);
-	return !sockets_read_of(&s->w->all, pid, NULL) && find_end(s->w);
+	if (sockets_read_of(&s->w->all, pid, NULL) || !find_end(s->w))
+		return 0;
+	sockets_fini(&s->all);
+	s->all = s->w->all;
+	s->w->all = (struct sockets) { 0 };
+	s->w->net = net;
+	return 0;
 }
 
-/* In each network namespace 127.0.0.1 is another one. */
+/* In each network namespace 127.0.0.1 is another one, and interfaces have other numbers. */
 static bool find_elsewhere(struct way_walk *w)
 {
-	struct spaces s = { .w = w };
+	struct spaces s = { .w = w, .n = 1, .seen = { w->net } };
 
-	return !sockets_is_loopback(&w->far) && procfs_each(look_in_space, &s) == 1;
+	if (sockets_is_loopback(&w->far) || w->n_ends)
+		return false;
+	w->near.scope = w->far.scope = 0;
+	procfs_each(look_in_space, &s);
+	sockets_fini(&w->all);
+	w->all = s.all;
+	return w->n_ends == 1;
 }
 
 static int not_here(const struct way_walk *w, struct err *e)
@@ -173,6 +187,14 @@ static int not_here(const struct way_walk *w, struct err *e)
 	char text[SOCKETS_TEXT_LEN];
 
 	sockets_text(text, sizeof(text), &w->far);
+	if (w->n_ends > 1)
+		return err_set(
+		    e, -ENOTUNIQ,
+		    "%zu connections with these addresses end at the server's (%s), in several "
+		    "network namespaces or on several interfaces, and which of them is this one "
+		    "cannot be seen from here: run afpscope in the server's network namespace "
+		    "(nsenter -n)",
+		    w->n_ends, text);
 	if (sockets_is_ours(&w->far))
 		return err_set(
 		    e, -ENXIO,
@@ -335,6 +357,7 @@ static int way_walk(struct way_walk *w, struct err *e)
 
 	do {
 		r = 0;
+		w->n_ends = 0;
 		if (!find_end(w) && !find_translated(w) && !find_elsewhere(w))
 			r = not_here(w, e);
 		r = r ? r : find_holder(w, e);
@@ -350,7 +373,9 @@ static int way_walk(struct way_walk *w, struct err *e)
 static int find_from(struct way *out, pid_t pid, const struct sockets_addr *near,
 		     const struct sockets_addr *far, struct err *e)
 {
-	struct way_walk w = { .out = out, .near = *near, .far = *far };
+	struct way_walk w = {
+		.out = out, .near = *near, .far = *far, .net = procfs_identity(pid, "ns/net")
+	};
 	int r = sockets_read_of(&w.all, pid, e);
 
 	*out = (struct way) { 0 };

@@ -27,7 +27,7 @@ static bool is_stranger(const struct run *r, const struct run_session *s, uint64
 
 static void strangers_who(struct run_figures *out, const struct sockets_entry *e, pid_t pid)
 {
-	char text[INET6_ADDRSTRLEN];
+	char text[SOCKETS_IP_LEN];
 
 	sockets_ip_text(text, &e->remote);
 	run_figure_who(out, RUN_FIGURE_NO_LOGIN, "%s port %u (pid %d)", text, e->remote.port, pid);
