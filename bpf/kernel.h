@@ -140,7 +140,7 @@ struct bpf_iter__task___afs {
 
 #if defined(__TARGET_ARCH_x86)
 struct pt_regs___afs {
-	unsigned long di, si, dx, r10, r8, orig_ax;
+	unsigned long r11, r10, r8, cx, dx, si, di, orig_ax, ip, flags;
 };
 #define afs_arg0(r) ((r)->di)
 #define afs_arg1(r) ((r)->si)
