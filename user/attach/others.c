@@ -63,27 +63,29 @@ static void others_take_client(void *user, const char *address, uint64_t request
 	others_add(user, address, requests, false);
 }
 
-static int take_socket(void *arg, pid_t pid, int fd, const char *name)
+static void take_socket(struct others_list *l, int fd)
 {
 	struct sockaddr_storage local = { 0 };
 	socklen_t len = sizeof(local);
 	char text[RUN_ADDRESS_LEN];
 	struct sockets_addr at;
 
-	(void)pid;
-	if (!procfs_socket(name) || getsockname(fd, (struct sockaddr *)&local, &len) ||
-	    !sockets_addr(&at, &local))
-		return 0;
+	if (getsockname(fd, (struct sockaddr *)&local, &len) || !sockets_addr(&at, &local))
+		return;
 	sockets_text(text, sizeof(text), &at);
-	others_add(arg, text, 0, true);
-	return 0;
+	others_add(l, text, 0, true);
 }
 
 static void others_take_all(struct others_list *l, struct watch *w)
 {
+	struct procfs_numbers fd;
+
 	watch_clients(w, others_take_client, l);
-	if (l->n)
-		procfs_each_fd(0, take_socket, l);
+	if (!l->n)
+		return;
+	procfs_fds(&fd, 0);
+	while (procfs_next(&fd))
+		take_socket(l, fd.number);
 }
 
 void others_begin(struct others_list *out, struct watch *w)

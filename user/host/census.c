@@ -19,7 +19,6 @@ struct reading {
 	const char *const *names;
 	pid_t pid;
 	uint16_t port;
-	size_t process; /* whose descriptors are read */
 };
 
 int census_add_hold(struct census *c, size_t process, size_t socket)
@@ -162,32 +161,26 @@ static int read_sockets(struct reading *r)
 	return err;
 }
 
-static int note_hold(void *arg, pid_t pid, int fd, const char *name)
+static int read_holds(struct census *c)
 {
-	const struct census_socket key = { .tcp.ino = procfs_socket(name) }, *found;
-	const struct reading *r = arg;
-	struct census *c = r->c;
+	struct census_socket key = { 0 }, *found;
+	struct procfs_numbers fd;
+	int r = 0, err;
 
-	(void)pid;
-	(void)fd;
-	if (!key.tcp.ino || !c->n_sockets)
-		return 0;
-	found = bsearch(&key, c->socket, c->n_sockets, sizeof(key), by_inode);
-	return found ? census_add_hold(c, r->process, (size_t)(found - c->socket)) : 0;
-}
-
-static int read_holds(struct reading *r)
-{
-	struct census_process *p = r->c->process;
-	int err;
-
-	for (r->process = 0; r->process < r->c->n_processes; r->process++, p++) {
-		err = procfs_each_fd(p->pid, note_hold, r);
-		if (err == -ENOMEM)
-			return err;
-		p->denied = err == -EACCES || err == -EPERM;
+	for (size_t i = 0; i < c->n_processes && !r; i++) {
+		err = procfs_fds(&fd, c->process[i].pid);
+		c->process[i].denied = err == -EACCES || err == -EPERM;
+		while (!r && procfs_next(&fd)) {
+			key.tcp.ino = procfs_fd_socket(c->process[i].pid, fd.number);
+			if (!key.tcp.ino || !c->n_sockets)
+				continue;
+			found = bsearch(&key, c->socket, c->n_sockets, sizeof(key), by_inode);
+			if (found)
+				r = census_add_hold(c, i, (size_t)(found - c->socket));
+		}
+		procfs_end(&fd);
 	}
-	return 0;
+	return r;
 }
 
 /*
@@ -229,7 +222,7 @@ int census_read(struct census *out, const char *const *names, pid_t pid, uint16_
 	if (err)
 		return err_set(e, err, "cannot list sockets: /proc/net/tcp: %s", strerror(-err));
 	census_sort(out);
-	err = read_holds(&r);
+	err = read_holds(out);
 	if (!err)
 		read_confs(&r);
 	return err ? err_set(e, err, "out of memory") : 0;

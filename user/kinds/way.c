@@ -31,19 +31,9 @@ struct way_walk {
 
 struct search {
 	uint64_t ino;
-	pid_t self;
 	size_t n, denied;
 	struct way_holder holder[HOLDERS_MAX];
 };
-
-static int is_socket(void *arg, pid_t pid, int fd, const char *name)
-{
-	const struct search *s = arg;
-
-	(void)pid;
-	(void)fd;
-	return procfs_socket(name) == s->ino;
-}
 
 static void holder_init(struct way_holder *h, pid_t pid)
 {
@@ -62,19 +52,18 @@ static void holder_init(struct way_holder *h, pid_t pid)
 	}
 }
 
-static int way_look_at(void *arg, pid_t pid)
+static void way_look_at(struct search *s, pid_t pid)
 {
-	struct search *s = arg;
-	int r;
+	struct procfs_numbers fd;
+	bool holds = false;
+	int r = procfs_fds(&fd, pid);
 
-	if (pid == s->self)
-		return 0;
-	r = procfs_each_fd(pid, is_socket, s);
-	if (r == -EACCES || r == -EPERM)
-		s->denied++;
-	if (r == 1 && s->n < HOLDERS_MAX)
+	while (!holds && procfs_next(&fd))
+		holds = procfs_fd_socket(pid, fd.number) == s->ino;
+	procfs_end(&fd);
+	s->denied += r == -EACCES || r == -EPERM;
+	if (holds && s->n < HOLDERS_MAX)
 		holder_init(&s->holder[s->n++], pid);
-	return 0;
 }
 
 static bool is_above(const struct way_holder *h, const struct way_holder *below)
@@ -210,10 +199,14 @@ static int not_here(const struct way_walk *w, struct err *e)
 
 static int find_holder(struct way_walk *w, struct err *e)
 {
-	struct search s = { .ino = w->out->end.ino, .self = getpid() };
+	struct search s = { .ino = w->out->end.ino };
+	struct procfs_numbers process;
 	size_t i, left;
 
-	procfs_each(way_look_at, &s);
+	procfs_processes(&process);
+	while (procfs_next(&process))
+		if (process.number != getpid())
+			way_look_at(&s, process.number);
 	if (!s.n && s.denied)
 		return err_set(
 		    e, -EACCES,

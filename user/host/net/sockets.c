@@ -161,22 +161,20 @@ bool sockets_parse(struct sockets_entry *out, const char *line)
 	       parse_addr(&out->remote, remote);
 }
 
-static int add_held(void *arg, pid_t pid, int fd, const char *name)
-{
-	struct sockets_held *to = arg;
-	uint64_t ino = procfs_socket(name);
-
-	(void)pid;
-	if (!ino || to->n == SOCKETS_HELD_MAX)
-		return 0;
-	to->socket[to->n].ino = ino;
-	to->socket[to->n++].fd = fd;
-	return 0;
-}
-
 int sockets_hold(struct sockets_held *to, pid_t pid)
 {
-	return procfs_each_fd(pid, add_held, to);
+	struct procfs_numbers fd;
+	int r = procfs_fds(&fd, pid);
+	uint64_t ino;
+
+	while (procfs_next(&fd)) {
+		ino = procfs_fd_socket(pid, fd.number);
+		if (!ino || to->n == SOCKETS_HELD_MAX)
+			continue;
+		to->socket[to->n].ino = ino;
+		to->socket[to->n++].fd = fd.number;
+	}
+	return r;
 }
 
 static int by_place(const void *a, const void *b)
@@ -199,12 +197,17 @@ static int index_inodes(struct sockets *s)
 	return 0;
 }
 
-static int add_line(void *arg, const char *line)
+static int add_lines(struct sockets *s, pid_t pid, const char *name)
 {
-	struct sockets *s = arg;
 	struct sockets_entry entry;
+	struct procfs_lines l;
+	int r = procfs_lines(&l, pid, name);
 
-	return sockets_parse(&entry, line) ? VEC_PUSH(s->entry, s->n, entry) : 0;
+	while (!r && procfs_line(&l))
+		if (sockets_parse(&entry, l.text))
+			r = VEC_PUSH(s->entry, s->n, entry);
+	procfs_lines_end(&l);
+	return r;
 }
 
 int sockets_read_proc(struct sockets *out, pid_t pid)
@@ -212,10 +215,10 @@ int sockets_read_proc(struct sockets *out, pid_t pid)
 	int r;
 
 	memset(out, 0, sizeof(*out));
-	r = procfs_each_line(pid, "net/tcp", add_line, out);
+	r = add_lines(out, pid, "net/tcp");
 	if (r)
 		return r;
-	r = procfs_each_line(pid, "net/tcp6", add_line, out);
+	r = add_lines(out, pid, "net/tcp6");
 	/* A kernel without IPv6 has no such file. */
 	return r && r != -ENOENT ? r : index_inodes(out);
 }

@@ -92,17 +92,14 @@ static void look_at_end(struct relays *x, struct client_end *c, pid_t pid)
 		found_relay(x, c, pid, &o.best);
 }
 
-static int look_process(void *arg, pid_t pid)
+static void look_process(struct relays *x, pid_t pid)
 {
-	struct relays *x = arg;
-
 	x->its.n = 0;
 	sockets_hold(&x->its, pid);
 	for (size_t k = 0; k < x->its.n; k++)
 		for (size_t i = 0; i < x->n; i++)
 			if (x->client[i].socket->ino == x->its.socket[k].ino)
 				look_at_end(x, &x->client[i], pid);
-	return 0;
 }
 
 /* Who holds each client's end is known: its files may not be readable, or it is not visible. */
@@ -123,6 +120,7 @@ static double requests_of(const struct run *r)
 void relays_look(struct run_figures *out, const struct run *r, const struct servers_entry *s)
 {
 	struct relays x = { .server = s, .out = out };
+	struct procfs_numbers process;
 	struct err e = { 0 };
 
 	x.client = calloc(CLIENTS_MAX, sizeof(*x.client));
@@ -130,8 +128,10 @@ void relays_look(struct run_figures *out, const struct run *r, const struct serv
 		goto end;
 	for (size_t i = 0; i < r->n_sessions; i++)
 		add_client(&x, &r->session[i]);
-	if (x.n)
-		procfs_each(look_process, &x);
+	procfs_processes(&process);
+	while (x.n && procfs_next(&process))
+		look_process(&x, process.number);
+	procfs_end(&process);
 	if (!x.found && !relays_is_complete(&x))
 		goto end;
 	run_figure_set(out, RUN_FIGURE_RELAY, (double)x.found);

@@ -109,16 +109,12 @@ static void all_children_of_a_process_are_listed(void **state)
 	assert_int_equal(procfs_each_child(child[0], note_child, left), -ENOENT);
 }
 
-static int first(void *arg, const char *line)
-{
-	(void)arg;
-	return line[0];
-}
-
 /* Of a process that has ended, and has a number yet. */
 static void what_has_ended_says_so(void **state)
 {
 	pid_t child = fork();
+	struct procfs_numbers numbers;
+	struct procfs_lines lines;
 	struct procfs_times times;
 	struct afs_compat io;
 	struct procstat st;
@@ -149,7 +145,12 @@ static void what_has_ended_says_so(void **state)
 	assert_int_equal(procfs_mount_of(&mount, -1), -ENOENT);
 	assert_int_equal(procfs_link(text, sizeof(text), child, "exe"), -ENOENT);
 	assert_string_equal(text, "");
-	assert_int_equal(procfs_each_line(child, "maps", first, NULL), -ENOENT);
+	assert_int_equal(procfs_lines(&lines, child, "maps"), -ENOENT);
+	assert_false(procfs_line(&lines));
+	assert_int_equal(procfs_threads(&numbers, child), -ENOENT);
+	assert_false(procfs_next(&numbers));
+	assert_int_equal(procfs_fds(&numbers, child), -ENOENT);
+	assert_int_equal(procfs_fd_socket(child, 0), 0);
 	assert_null(procfs_mapped(child, (const char *const[]) { "/", NULL }));
 	assert_int_equal(procfs_identity(child, "root"), 0);
 }
