@@ -32,7 +32,7 @@ int on_sys_enter(__u64 *ctx)
 	arg[3] = afs_arg3(regs);
 	if (datagrams())
 		arg[4] = afs_arg4(regs);
-	enter(s, t, NULL, 0, ctx[1], arg);
+	enter(s, t, NULL, 0, ctx[1], arg, regs);
 	return 0;
 }
 
@@ -384,7 +384,7 @@ int on_tp_enter(struct afs_tp_enter *ctx)
 	arg[3] = ctx->args[3];
 	if (datagrams())
 		arg[4] = ctx->args[4];
-	enter(s, t, NULL, 0, ctx->nr, arg);
+	enter(s, t, NULL, 0, ctx->nr, arg, NULL);
 	return 0;
 }
 
@@ -476,7 +476,7 @@ static __always_inline void mark_call(struct afs_thread *t, struct task_struct__
 		arg[4] = afs_arg4(regs);
 	/* Turns the pointer into a number, as a global function needs it. */
 	shared.mark.task = (__u64)task;
-	enter(s, t, task, *(volatile __u64 *)&shared.mark.task, afs_nr(regs), arg);
+	enter(s, t, task, *(volatile __u64 *)&shared.mark.task, afs_nr(regs), arg, NULL);
 }
 
 /*

@@ -352,7 +352,8 @@ struct afs_stream {
 	__u64 ino;     /* of the socket */
 	__u32 serving; /* slot + 1 of the thread that read it last */
 	__u32 by;      /* slot + 1 of the thread that the request in service is in; 0: of none */
-	__u32 told;    /* a record of its begin was made */
+	__u16 told;    /* a record of its begin was made */
+	__u16 found;   /* it existed before the watch */
 	__u32 ended;   /* its process has closed it; user space may collect it */
 	__u64 begun_ns, ended_ns;
 	__u64 request_ns;        /* begin of the request in service */
@@ -370,7 +371,7 @@ struct afs_stream {
 	__u64 bytes_in, bytes_out;
 	struct afs_habit habit;
 	__u16 port, family; /* the client's, family 0: not known */
-	__u32 found;        /* it existed before the watch */
+	__u32 scope;        /* of a link-local address: the server's interface, by its number */
 	__u8 ip[16];
 	/* Volumes that it opened, each once; 0 in the bitmap's place, and after the name. */
 	__u32 n_volumes, more_volumes; /* of volume; how often others were opened */

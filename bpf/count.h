@@ -231,13 +231,19 @@ static __always_inline __u32 enter_wait(struct afs_thread *t, __u8 waits)
 
 /*
  * Whether a call has the number and the arguments of a 32-bit program's: also one that a 64-bit
- * program makes by "int 0x80" on x86.
+ * program makes by "int 0x80" on x86. The instruction for 64-bit calls leaves the address after it
+ * and the flags in two registers: where they are there (regs, NULL: not known) the task is not
+ * asked, which is 2 % of a short call.
  */
-static __always_inline bool is_call_32bit(const struct afs_thread *t, void *task)
+static __always_inline bool is_call_32bit(const struct afs_thread *t, void *task,
+					  const struct pt_regs___afs *regs)
 {
 #if defined(__TARGET_ARCH_x86)
-	const struct task_struct___afs *in = task ? task : current_task();
+	const struct task_struct___afs *in;
 
+	if (regs && regs->cx == regs->ip && regs->r11 == regs->flags)
+		return t->is_32bit;
+	in = task ? task : current_task();
 	return t->is_32bit || in->thread_info.status & AFS_TS_COMPAT;
 #else
 	return t->is_32bit;
@@ -256,9 +262,10 @@ static __always_inline void enter_32bit(const struct afs_thread *t)
 	forget_all(t->process);
 }
 
-/* task and its address: only if it is not the one that runs. */
+/* task and its address: only if it is not the one that runs. regs: of that one, or NULL. */
 static __always_inline void enter(struct afs_stripe *s, struct afs_thread *t, void *task,
-				  __u64 address, long nr, const unsigned long arg[AFS_N_ARGS])
+				  __u64 address, long nr, const unsigned long arg[AFS_N_ARGS],
+				  const struct pt_regs___afs *regs)
 {
 	struct afs_call call = call_of(nr);
 	__u32 object = AFS_OBJECT_NONE, own = t->user_part;
@@ -267,7 +274,7 @@ static __always_inline void enter(struct afs_stripe *s, struct afs_thread *t, vo
 
 	if (AFS_RARE(t->stopped))
 		return;
-	if (AFS_RARE(is_call_32bit(t, task))) {
+	if (AFS_RARE(is_call_32bit(t, task, regs))) {
 		/* The last entry of the table: of no descriptor. */
 		nr = AFS_N_CALLS;
 		call = call_of(nr);

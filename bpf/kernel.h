@@ -56,6 +56,7 @@ struct sock_common___afs {
 	__u16 skc_num;    /* local port, in host order */
 	__be16 skc_dport; /* remote port */
 	__be32 skc_daddr;
+	int skc_bound_dev_if;
 	struct in6_addr___afs skc_v6_daddr;
 };
 
@@ -139,7 +140,7 @@ struct bpf_iter__task___afs {
 
 #if defined(__TARGET_ARCH_x86)
 struct pt_regs___afs {
-	unsigned long di, si, dx, r10, r8, orig_ax;
+	unsigned long r11, r10, r8, cx, dx, si, di, orig_ax, ip, flags;
 };
 #define afs_arg0(r) ((r)->di)
 #define afs_arg1(r) ((r)->si)

@@ -94,7 +94,7 @@
 	X(u16, port, "", "the client's TCP port")                                                  \
 	X(address, address, "", "the client's address; IPv4: the first four bytes")                \
 	X(u32, uid, "", "user that the process works as; 0: not known")                            \
-	X(u32, pad, "", "0")
+	X(u32, scope, "", "of an address of a link (fe80::/10): the server's interface; else 0")
 
 #define AFS_FIELDS_CLIENT(X)                                                                       \
 	X(clock, timestamp, "ns", "t + last_ns; never before that of the record before it")        \

@@ -24,6 +24,9 @@ static __always_inline void note_client(struct afs_stream *s, const struct file_
 	else if (end.family == AFS_INET6)
 		bpf_probe_read_kernel(
 		    s->ip, 16, __builtin_preserve_access_index(&sk->__sk_common.skc_v6_daddr));
+	/* fe80::/10: the kernel binds such a connection to its interface. */
+	if (end.family == AFS_INET6 && s->ip[0] == 0xfe && (s->ip[1] & 0xc0) == 0x80)
+		READ(s->scope, sk->__sk_common.skc_bound_dev_if);
 	s->port = end.peer;
 	s->family = end.family;
 }

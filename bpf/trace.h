@@ -275,6 +275,7 @@ static __always_inline void trace_session(const struct afs_process *p, const str
 		.family = s->family,
 		.port = s->port,
 		.uid = p->uid,
+		.scope = s->scope,
 	};
 	__builtin_memcpy(e->r.address, s->ip, sizeof(e->r.address));
 	bpf_ringbuf_submit(e, BPF_RB_NO_WAKEUP);

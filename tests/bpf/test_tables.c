@@ -157,10 +157,9 @@ static void a_line_of_proc_net_tcp_is_read(void **state)
 					"00:00000000 00000000     0        0 99 1 0 100 0 0 10 0\n";
 	struct sockets_entry e;
 	uint8_t ip[16];
-	bool listens;
 
 	(void)state;
-	assert_true(sockets_parse(&e, v4, &listens));
+	assert_true(sockets_parse(&e, v4));
 	inet_pton(AF_INET6, "::ffff:127.0.0.1", ip);
 	assert_memory_equal(e.local.ip, ip, 16);
 	inet_pton(AF_INET6, "::ffff:10.0.0.2", ip);
@@ -169,12 +168,11 @@ static void a_line_of_proc_net_tcp_is_read(void **state)
 	assert_int_equal(e.remote.port, 49153);
 	assert_int_equal(e.ino, 12345);
 	assert_int_equal(e.uid, 1000);
-	assert_false(listens);
-	assert_true(sockets_parse(&e, listening, &listens) && listens);
-	assert_false(
-	    sockets_parse(&e, "  sl  local_address rem_address   st tx_queue\n", &listens));
-	assert_false(sockets_parse(&e, "", &listens));
-	assert_false(sockets_parse(&e, "   1: 01:0224 02:C001 01 0:0 0:0 0 0 0 12345", &listens));
+	assert_false(e.listens);
+	assert_true(sockets_parse(&e, listening) && e.listens);
+	assert_false(sockets_parse(&e, "  sl  local_address rem_address   st tx_queue\n"));
+	assert_false(sockets_parse(&e, ""));
+	assert_false(sockets_parse(&e, "   1: 01:0224 02:C001 01 0:0 0:0 0 0 0 12345"));
 }
 
 static void a_line_of_proc_net_tcp6_is_read(void **state)
@@ -184,10 +182,9 @@ static void a_line_of_proc_net_tcp6_is_read(void **state)
 				 "00:00000000 00000000     0        0 777 1 0 20 4 30 10 -1\n";
 	struct sockets_entry e;
 	uint8_t ip[16];
-	bool listens;
 
 	(void)state;
-	assert_true(sockets_parse(&e, v6, &listens));
+	assert_true(sockets_parse(&e, v6));
 	inet_pton(AF_INET6, "fe80::5054:ff:fffe:babe", ip);
 	assert_memory_equal(e.local.ip, ip, 16);
 	inet_pton(AF_INET6, "::ffff:127.0.0.1", ip);
@@ -214,7 +211,7 @@ static void the_other_end_is_the_reversed_pair(void **state)
 	assert_int_equal(sockets_peer(&s, 11), 0);
 	assert_int_equal(sockets_peer(&s, 30), 31);
 	assert_int_equal(sockets_peer(&s, 99), 0);
-	assert_null(sockets_find(&s, &b, &c));
+	assert_null(sockets_find(&s, &b, &c, NULL));
 }
 
 static void addresses_of_both_families_compare(void **state)

@@ -55,7 +55,7 @@ static inline void addr(struct sockets_addr *out, uint8_t host, uint16_t port)
 
 static inline size_t listening(struct census *c, uint64_t net, uint16_t port)
 {
-	struct census_socket s = { .net = net, .listening = true };
+	struct census_socket s = { .net = net, .tcp.listens = true };
 
 	s.tcp.ino = 1000 + c->n_sockets;
 	addr(&s.tcp.local, 1, port);

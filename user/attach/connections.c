@@ -15,8 +15,7 @@ static struct connection *attach_connections_find(struct connections *c,
 	for (size_t i = 0; i < c->n; i++) {
 		struct connection *one = &c->connection[(c->at + i) % c->n];
 
-		if (one->client.port != client->port ||
-		    memcmp(one->client.ip, client->ip, sizeof(client->ip)) != 0)
+		if (!sockets_same(&one->client, client))
 			continue;
 		c->at += i + 1;
 		return one;

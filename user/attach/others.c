@@ -13,6 +13,7 @@
 void others_add(struct others_list *l, const char *address, uint64_t requests, bool ours)
 {
 	struct others_client *c = VEC_ADD(l->client, l->n);
+	int len = (int)strcspn(address, "%");
 
 	if (!c) {
 		l->failed = true;
@@ -20,7 +21,9 @@ void others_add(struct others_list *l, const char *address, uint64_t requests, b
 	}
 	c->requests = requests;
 	c->ours = ours;
-	snprintf(c->address, sizeof(c->address), "%s", address);
+	c->scope = address[len] && !ours ? strtoul(address + len + 1, NULL, 10) : 0;
+	snprintf(c->address, sizeof(c->address), "%.*s%s", len, address,
+		 strchrnul(address + len, ']'));
 }
 
 static int by_address(const void *a, const void *b)
@@ -28,6 +31,15 @@ static int by_address(const void *a, const void *b)
 	const struct others_client *x = a, *y = b;
 
 	return strcmp(x->address, y->address);
+}
+
+static void join_address(struct others_list *l, struct others_client *to,
+			 const struct others_client *same)
+{
+	to->requests += same->requests;
+	to->ours |= same->ours;
+	l->failed |= to->scope && same->scope && to->scope != same->scope;
+	to->scope = to->scope ? to->scope : same->scope;
 }
 
 /* Each address once: an earlier connection may have had it, too. */
@@ -38,12 +50,10 @@ static void join_addresses(struct others_list *l)
 	if (l->n)
 		qsort(l->client, l->n, sizeof(*l->client), by_address);
 	for (size_t i = 0; i < l->n; i++) {
-		if (n && !by_address(&l->client[n - 1], &l->client[i])) {
-			l->client[n - 1].requests += l->client[i].requests;
-			l->client[n - 1].ours |= l->client[i].ours;
-		} else {
+		if (n && !by_address(&l->client[n - 1], &l->client[i]))
+			join_address(l, &l->client[n - 1], &l->client[i]);
+		else
 			l->client[n++] = l->client[i];
-		}
 	}
 	l->n = n;
 }
@@ -53,27 +63,29 @@ static void others_take_client(void *user, const char *address, uint64_t request
 	others_add(user, address, requests, false);
 }
 
-static int take_socket(void *arg, pid_t pid, int fd, const char *name)
+static void take_socket(struct others_list *l, int fd)
 {
 	struct sockaddr_storage local = { 0 };
 	socklen_t len = sizeof(local);
 	char text[RUN_ADDRESS_LEN];
 	struct sockets_addr at;
 
-	(void)pid;
-	if (!procfs_socket(name) || getsockname(fd, (struct sockaddr *)&local, &len) ||
-	    !sockets_addr(&at, &local))
-		return 0;
+	if (getsockname(fd, (struct sockaddr *)&local, &len) || !sockets_addr(&at, &local))
+		return;
 	sockets_text(text, sizeof(text), &at);
-	others_add(arg, text, 0, true);
-	return 0;
+	others_add(l, text, 0, true);
 }
 
 static void others_take_all(struct others_list *l, struct watch *w)
 {
+	struct procfs_numbers fd;
+
 	watch_clients(w, others_take_client, l);
-	if (l->n)
-		procfs_each_fd(0, take_socket, l);
+	if (!l->n)
+		return;
+	procfs_fds(&fd, 0);
+	while (procfs_next(&fd))
+		take_socket(l, fd.number);
 }
 
 void others_begin(struct others_list *out, struct watch *w)

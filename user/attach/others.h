@@ -13,7 +13,8 @@
 #include "watch/watch.h"
 
 struct others_client {
-	char address[RUN_ADDRESS_LEN];
+	char address[RUN_ADDRESS_LEN]; /* without the scope */
+	unsigned long scope;           /* of the server's end; 0: none */
 	uint64_t requests;
 	bool ours;
 };
@@ -21,7 +22,9 @@ struct others_client {
 struct others_list {
 	size_t n;
 	struct others_client *client; /* owned; by address, each once */
-	bool failed;                  /* no memory */
+	/* No memory, or clients whose addresses differ in the interface only: ours may be in
+	 * another network namespace, where interfaces have other numbers. */
+	bool failed;
 };
 
 /* A region's begin. out is all 0 or of the region before. */

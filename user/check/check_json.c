@@ -32,7 +32,7 @@ static json_t *ports(struct json_doc *d, const uint16_t *port, size_t n)
 static json_t *session_found(struct json_doc *d, const struct servers_session *s)
 {
 	uint16_t port = s->client.port;
-	char client[INET6_ADDRSTRLEN];
+	char client[SOCKETS_IP_LEN];
 	json_t *o = json_object();
 
 	sockets_ip_text(client, &s->client);

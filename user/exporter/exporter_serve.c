@@ -3,10 +3,9 @@
 #include "app/cmd.h"
 #include "exporter/exporter.h"
 #include "exporter/exporter_http.h"
+#include "host/net/sockets.h"
 #include "host/rights.h"
 
-#include <arpa/inet.h>
-#include <netinet/in.h>
 #include <poll.h>
 #include <stdlib.h>
 #include <sys/socket.h>
@@ -27,18 +26,13 @@ static void say_where(int listener)
 {
 	struct sockaddr_storage a;
 	socklen_t len = sizeof(a);
-	const struct sockaddr_in6 *six = (void *)&a;
-	const struct sockaddr_in *four = (void *)&a;
-	char text[INET6_ADDRSTRLEN] = "";
-	bool is_six;
+	char text[SOCKETS_TEXT_LEN];
+	struct sockets_addr at;
 
-	if (getsockname(listener, (void *)&a, &len))
+	if (getsockname(listener, (void *)&a, &len) || !sockets_addr(&at, &a))
 		return;
-	is_six = a.ss_family == AF_INET6;
-	inet_ntop(a.ss_family, is_six ? (void *)&six->sin6_addr : (void *)&four->sin_addr, text,
-		  sizeof(text));
-	cmd_say("listening: http://%s%s%s:%u/metrics", is_six ? "[" : "", text, is_six ? "]" : "",
-		ntohs(is_six ? six->sin6_port : four->sin_port));
+	sockets_text(text, sizeof(text), &at);
+	cmd_say("listening: http://%s/metrics", text);
 }
 
 int exporter_serve(int socket, int listener)

@@ -19,8 +19,6 @@ struct reading {
 	const char *const *names;
 	pid_t pid;
 	uint16_t port;
-	uint64_t net;   /* the namespace whose sockets are read */
-	size_t process; /* whose descriptors are read */
 };
 
 int census_add_hold(struct census *c, size_t process, size_t socket)
@@ -112,12 +110,17 @@ static int census_read_process(void *arg, pid_t pid)
 	return VEC_PUSH(r->c->process, r->c->n_processes, p);
 }
 
-static int add_census_socket(void *arg, const struct sockets_entry *entry, bool listening)
+/* Those that sockets_read() or sockets_read_of() returned r for, of a network namespace. */
+static int add_census_sockets(struct census *c, struct sockets *all, uint64_t net, int r)
 {
-	const struct reading *r = arg;
-	const struct census_socket s = { .tcp = *entry, .net = r->net, .listening = listening };
+	for (size_t i = 0; i < all->n && !r; i++) {
+		const struct census_socket s = { .tcp = all->entry[i], .net = net };
 
-	return entry->ino ? VEC_PUSH(r->c->socket, r->c->n_sockets, s) : 0;
+		if (s.tcp.ino && s.tcp.local.port)
+			r = VEC_PUSH(c->socket, c->n_sockets, s);
+	}
+	sockets_fini(all);
+	return r;
 }
 
 static bool census_is_wanted(const struct reading *r, const struct census_process *p)
@@ -141,48 +144,43 @@ static bool is_first_of(const struct reading *r, size_t i)
 static int read_sockets(struct reading *r)
 {
 	struct census *c = r->c;
+	struct sockets all;
 	int err;
 
-	r->net = c->net;
-	err = sockets_each(0, add_census_socket, r);
+	err = sockets_read(&all, NULL);
+	err = add_census_sockets(c, &all, c->net, err);
 	for (size_t i = 0; i < c->n_processes && !err; i++) {
 		const struct census_process *p = &c->process[i];
 
 		if (!p->net || p->net == c->net || !census_is_wanted(r, p) || !is_first_of(r, i))
 			continue;
-		r->net = p->net;
-		err = sockets_each(p->pid, add_census_socket, r);
+		err = sockets_read_of(&all, p->pid, NULL);
+		err = add_census_sockets(c, &all, p->net, err);
 		err = err == -ENOMEM ? err : 0;
 	}
 	return err;
 }
 
-static int note_hold(void *arg, pid_t pid, int fd, const char *name)
+static int read_holds(struct census *c)
 {
-	const struct census_socket key = { .tcp.ino = procfs_socket(name) }, *found;
-	const struct reading *r = arg;
-	struct census *c = r->c;
+	struct census_socket key = { 0 }, *found;
+	struct procfs_numbers fd;
+	int r = 0, err;
 
-	(void)pid;
-	(void)fd;
-	if (!key.tcp.ino || !c->n_sockets)
-		return 0;
-	found = bsearch(&key, c->socket, c->n_sockets, sizeof(key), by_inode);
-	return found ? census_add_hold(c, r->process, (size_t)(found - c->socket)) : 0;
-}
-
-static int read_holds(struct reading *r)
-{
-	struct census_process *p = r->c->process;
-	int err;
-
-	for (r->process = 0; r->process < r->c->n_processes; r->process++, p++) {
-		err = procfs_each_fd(p->pid, note_hold, r);
-		if (err == -ENOMEM)
-			return err;
-		p->denied = err == -EACCES || err == -EPERM;
+	for (size_t i = 0; i < c->n_processes && !r; i++) {
+		err = procfs_fds(&fd, c->process[i].pid);
+		c->process[i].denied = err == -EACCES || err == -EPERM;
+		while (!r && procfs_next(&fd)) {
+			key.tcp.ino = procfs_fd_socket(c->process[i].pid, fd.number);
+			if (!key.tcp.ino || !c->n_sockets)
+				continue;
+			found = bsearch(&key, c->socket, c->n_sockets, sizeof(key), by_inode);
+			if (found)
+				r = census_add_hold(c, i, (size_t)(found - c->socket));
+		}
+		procfs_end(&fd);
 	}
-	return 0;
+	return r;
 }
 
 /*
@@ -201,7 +199,7 @@ static void read_confs(struct reading *r)
 		struct census_process *p = &c->process[i];
 
 		for (listens = false; k < c->n_holds && c->hold[k].process == i; k++)
-			listens |= c->socket[c->hold[k].socket].listening &&
+			listens |= c->socket[c->hold[k].socket].tcp.listens &&
 				   c->socket[c->hold[k].socket].tcp.local.port == r->port;
 		if (listens || p->pid == above || census_is_wanted(r, p))
 			procfs_argument(p->conf, sizeof(p->conf), p->pid, "-F");
@@ -224,7 +222,7 @@ int census_read(struct census *out, const char *const *names, pid_t pid, uint16_
 	if (err)
 		return err_set(e, err, "cannot list sockets: /proc/net/tcp: %s", strerror(-err));
 	census_sort(out);
-	err = read_holds(&r);
+	err = read_holds(out);
 	if (!err)
 		read_confs(&r);
 	return err ? err_set(e, err, "out of memory") : 0;

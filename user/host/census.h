@@ -34,9 +34,8 @@ struct census_process {
 };
 
 struct census_socket {
-	struct sockets_entry tcp; /* remote: not of a listening one */
-	uint64_t net;             /* network namespace; 0: this process's, unknown which */
-	bool listening;
+	struct sockets_entry tcp;
+	uint64_t net; /* network namespace; 0: this process's, unknown which */
 };
 
 /* Process i holds socket k. */

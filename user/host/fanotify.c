@@ -38,53 +38,38 @@ bool fanotify_watches(const char *line, const struct filesystem *fs)
 	return !mark_number(&ino, line, " ino:") || (fs->ino && ino == fs->ino);
 }
 
-struct fanotify_search {
-	struct fanotify_watcher *out;
-	const struct filesystem *fs;
-	size_t n;
-	bool denied;
-};
-
-static int take_mark(void *arg, const char *line)
+/* Whether a descriptor has a mark on one of the file systems. */
+static bool has_mark(pid_t pid, int fd, const struct filesystem *fs, size_t n)
 {
-	const struct fanotify_search *s = arg;
+	struct procfs_lines mark;
+	bool found = false;
+	char text[32];
 
-	return VEC_FIND(fs, s->fs, s->n, fanotify_watches(line, fs)) != NULL;
-}
-
-static int take_fd(void *arg, pid_t pid, int fd, const char *name)
-{
-	struct fanotify_search *s = arg;
-	struct fanotify_watcher *w = s->out;
-	char file[32];
-
-	if (strcmp(name, NAME) != 0)
-		return 0;
-	snprintf(file, sizeof(file), "fdinfo/%d", fd);
-	if (procfs_each_line(pid, file, take_mark, s) != 1)
-		return 0;
-	if (!w->n++) {
-		w->pid = pid;
-		procfs_thread_name(w->comm, sizeof(w->comm), pid, pid);
-	}
-	return 0;
-}
-
-static int take_watcher(void *arg, pid_t pid)
-{
-	struct fanotify_search *s = arg;
-	int r = procfs_each_fd(pid, take_fd, s);
-
-	s->denied |= r == -EACCES || r == -EPERM;
-	return 0;
+	if (procfs_fd_name(text, sizeof(text), pid, fd) || strcmp(text, NAME) != 0)
+		return false;
+	snprintf(text, sizeof(text), "fdinfo/%d", fd);
+	procfs_lines(&mark, pid, text);
+	while (!found && procfs_line(&mark))
+		found = VEC_FIND(one, fs, n, fanotify_watches(mark.text, one));
+	procfs_lines_end(&mark);
+	return found;
 }
 
 int fanotify_find(struct fanotify_watcher *out, const struct filesystem *fs, size_t n)
 {
-	struct fanotify_search s = { .out = out, .fs = fs, .n = n };
-	int r;
+	struct procfs_numbers process, fd;
+	int r = procfs_processes(&process), one;
+	bool denied = false;
 
 	*out = (struct fanotify_watcher) { 0 };
-	r = procfs_each(take_watcher, &s);
-	return r ? r : s.denied && !out->n ? -EPERM : 0;
+	while (procfs_next(&process)) {
+		one = procfs_fds(&fd, process.number);
+		denied |= one == -EACCES || one == -EPERM;
+		while (procfs_next(&fd))
+			if (has_mark(process.number, fd.number, fs, n) && !out->n++)
+				out->pid = process.number;
+	}
+	if (out->n)
+		procfs_thread_name(out->comm, sizeof(out->comm), out->pid, out->pid);
+	return r ? r : denied && !out->n ? -EPERM : 0;
 }

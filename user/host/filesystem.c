@@ -90,15 +90,17 @@ bool filesystem_is_local(const char *type)
 			     ' ', type);
 }
 
-/* 1: this line is the mount's that is looked for. */
-static int take_numbered(void *arg, const char *line)
+/* The mount of that number, as a process sees it. */
+static bool filesystem_numbered(struct proctext_mount *out, pid_t pid, uint64_t number)
 {
-	struct proctext_mount *wanted = arg, one;
+	struct procfs_lines l;
+	bool found = false;
 
-	if (proctext_mount(&one, line) || one.id != wanted->id || !one.dev)
-		return 0;
-	*wanted = one;
-	return 1;
+	procfs_lines(&l, pid, "mountinfo");
+	while (!found && procfs_line(&l))
+		found = !proctext_mount(out, l.text) && out->id == number && out->dev;
+	procfs_lines_end(&l);
+	return found;
 }
 
 int filesystem_mount_of(struct proctext_mount *out, pid_t pid, int fd)
@@ -108,50 +110,36 @@ int filesystem_mount_of(struct proctext_mount *out, pid_t pid, int fd)
 
 	if (r)
 		return r;
-	*out = (struct proctext_mount) { .id = (unsigned int)mount };
 	/*
 	 * A process in a chroot is not shown the mount that its root folder lies on; this process
 	 * may see it.
 	 */
-	return procfs_each_line(pid, "mountinfo", take_numbered, out) == 1 ||
-		       procfs_each_line(0, "mountinfo", take_numbered, out) == 1
-		   ? 0
-		   : -ENOENT;
-}
-
-struct mount_named {
-	const char *path;
-	struct proctext_mount found;
-	size_t len;
-};
-
-/* Of those with the longest name the last: it hides the others. */
-static int filesystem_take_named(void *arg, const char *line)
-{
-	struct mount_named *n = arg;
-	struct proctext_mount one;
-	size_t len;
-
-	if (proctext_mount(&one, line))
-		return 0;
-	len = strlen(one.point);
-	while (len && one.point[len - 1] == '/')
-		len--;
-	if (!*one.point || len < n->len || strncmp(n->path, one.point, len) != 0 ||
-	    (n->path[len] && n->path[len] != '/'))
-		return 0;
-	n->found = one;
-	n->len = len;
-	return 0;
+	return filesystem_numbered(out, pid, mount) || filesystem_numbered(out, 0, mount) ? 0
+											  : -ENOENT;
 }
 
 int filesystem_mount_named(struct proctext_mount *out, pid_t pid, const char *path)
 {
-	struct mount_named n = { .path = path };
-	int r = procfs_each_line(pid, "mountinfo", filesystem_take_named, &n);
+	struct proctext_mount one;
+	struct procfs_lines l;
+	size_t len, longest = 0;
+	int r = procfs_lines(&l, pid, "mountinfo");
 
-	*out = n.found;
-	return r ? r : n.found.id ? 0 : -ENOENT;
+	*out = (struct proctext_mount) { 0 };
+	while (procfs_line(&l)) {
+		if (proctext_mount(&one, l.text) || !*one.point)
+			continue;
+		len = strlen(one.point);
+		while (len && one.point[len - 1] == '/')
+			len--;
+		/* Of those with the longest name the last: it hides the others. */
+		if (len < longest || strncmp(path, one.point, len) != 0 ||
+		    (path[len] && path[len] != '/'))
+			continue;
+		*out = one;
+		longest = len;
+	}
+	return r ? r : out->id ? 0 : -ENOENT;
 }
 
 /* ---- devices ---- */

@@ -113,30 +113,24 @@ size_t usernames_unanswered(struct usernames *u)
 	return n;
 }
 
-struct usernames_map {
-	uint32_t ours, inside;
-};
-
-static int usernames_find_mapped(void *arg, const char *line)
-{
-	struct usernames_map *m = arg;
-	uint32_t inside, ours, n;
-
-	if (sscanf(line, "%" SCNu32 " %" SCNu32 " %" SCNu32, &inside, &ours, &n) != 3 ||
-	    m->ours < ours || m->ours - ours >= n)
-		return 0;
-	m->inside = inside + (m->ours - ours);
-	return 1;
-}
-
 uint32_t usernames_inside(pid_t pid, uint32_t uid)
 {
-	struct usernames_map m = { .ours = uid, .inside = uid };
+	uint32_t inside, ours, n;
+	struct procfs_lines l;
 
 	/* Of its own namespace a process is shown the numbers of the one above. */
-	if (procfs_identity(pid, "ns/user") != procfs_identity(0, "ns/user"))
-		procfs_each_line(pid, "uid_map", usernames_find_mapped, &m);
-	return m.inside;
+	if (procfs_identity(pid, "ns/user") == procfs_identity(0, "ns/user") ||
+	    procfs_lines(&l, pid, "uid_map"))
+		return uid;
+	while (procfs_line(&l)) {
+		if (sscanf(l.text, "%" SCNu32 " %" SCNu32 " %" SCNu32, &inside, &ours, &n) != 3 ||
+		    uid < ours || uid - ours >= n)
+			continue;
+		uid = inside + (uid - ours);
+		break;
+	}
+	procfs_lines_end(&l);
+	return uid;
 }
 
 _Static_assert(sizeof(struct usernames_own) <= PATIENT_MAX, "the answer is read in one piece");

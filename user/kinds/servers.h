@@ -45,12 +45,12 @@ struct servers_entry {
 	const char *conf_from;      /* static; NULL: unknown */
 	size_t n_ports;
 	uint16_t port[SERVERS_PORTS];
-	uint64_t net;                   /* number of its network namespace; 0: not readable */
-	char address[INET6_ADDRSTRLEN]; /* that it listens on; empty: not readable */
-	bool elsewhere;                 /* in another network namespace than this process */
-	bool denied;           /* no right to see its open files: ports, clients not known */
-	pid_t cnid_metad;      /* 0: unknown */
-	const char *cnid_from; /* static: how it was found, or why it is unknown */
+	uint64_t net;                 /* number of its network namespace; 0: not readable */
+	char address[SOCKETS_IP_LEN]; /* that it listens on; empty: not readable */
+	bool elsewhere;               /* in another network namespace than this process */
+	bool denied;                  /* no right to see its open files: ports, clients not known */
+	pid_t cnid_metad;             /* 0: unknown */
+	const char *cnid_from;        /* static: how it was found, or why it is unknown */
 	size_t n_cnid_ports;
 	uint16_t cnid_port[SERVERS_PORTS];
 	size_t n_dbd;

@@ -119,7 +119,7 @@ int servers_no_port(const struct census *c, uint16_t port, const char *starter,
 			       "connect a client, and try again",
 			       starter, port);
 	for (size_t i = 0; i < c->n_sockets; i++)
-		if (c->socket[i].listening && c->socket[i].tcp.local.port == port)
+		if (c->socket[i].tcp.listens && c->socket[i].tcp.local.port == port)
 			return err_set(
 			    e, -EACCES,
 			    "port %u is open, but no right to see which process listens on it (user id %u): run as "

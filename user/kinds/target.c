@@ -50,7 +50,7 @@ static bool target_is_port(const struct target *t, uint16_t port, enum afs_objec
 /* The other end is not on this host. */
 static void note_far(struct target *t, const struct sockets_entry *own)
 {
-	char ip[INET6_ADDRSTRLEN];
+	char ip[SOCKETS_IP_LEN];
 
 	if (!own || !target_is_port(t, own->remote.port, AFS_OBJECT_BACKEND))
 		return;
@@ -58,26 +58,23 @@ static void note_far(struct target *t, const struct sockets_entry *own)
 	snprintf(t->far, sizeof(t->far), "%s port %u", ip, own->remote.port);
 }
 
-static int target_note_end(void *arg, pid_t pid, int fd, const char *name)
+static void target_note_end(struct ends *ends, uint64_t own)
 {
-	struct ends *ends = arg;
-	uint64_t own = procfs_socket(name), peer;
 	const struct sockets_entry *here, *there;
 	bool database, file;
+	uint64_t peer;
 
-	(void)pid;
-	(void)fd;
 	if (!own || own == ends->t->client || ends->n == sizeof(ends->end) / sizeof(ends->end[0]))
-		return 0;
+		return;
 	here = sockets_of_inode(ends->all, own);
 	peer = sockets_peer(ends->all, own);
 	if (!peer) {
 		note_far(ends->t, here);
-		return 0;
+		return;
 	}
 	/* A client of this host may be called as a CNID server is. */
 	if (target_is_port(ends->t, here->local.port, AFS_OBJECT_CLIENT))
-		return 0;
+		return;
 	there = sockets_of_inode(ends->all, peer);
 	file = there && there->path[0] && backend_is_socket(&ends->backend, there->path);
 	database = file || here->remote.port == ends->backend.port;
@@ -87,7 +84,6 @@ static int target_note_end(void *arg, pid_t pid, int fd, const char *name)
 				  target_is_port(ends->t, here->remote.port, AFS_OBJECT_BACKEND);
 	ends->end[ends->n++].database = database;
 	ends->n_database += database;
-	return 0;
 }
 
 static void add_inode(struct target *t, uint64_t ino, uint32_t dev, enum afs_object object)
@@ -225,12 +221,8 @@ void target_processes(struct target *out, const pid_t *pid, size_t n)
 		target_add(out, pid[i], AFS_ROLE_SERVER);
 }
 
-static int is_end(void *arg, pid_t pid, int fd, const char *name)
+static void target_take_end(struct ends *ends, pid_t pid, uint64_t ino)
 {
-	struct ends *ends = arg;
-	uint64_t ino = procfs_socket(name);
-
-	(void)fd;
 	for (size_t i = 0; ino && i < ends->n; i++) {
 		if (ends->end[i].peer != ino || (!ends->named && !ends->end[i].database))
 			continue;
@@ -240,20 +232,25 @@ static int is_end(void *arg, pid_t pid, int fd, const char *name)
 		add_inode(ends->t, ends->end[i].own, 0, AFS_OBJECT_BACKEND);
 		add_inode(ends->t, ino, 0, AFS_OBJECT_BACKEND);
 	}
-	return 0;
 }
 
-static int target_is_cnid(void *arg, pid_t pid)
+static void look_for_cnid(struct ends *ends)
 {
-	struct ends *ends = arg;
+	struct procfs_numbers process, fd;
 	struct procstat st;
 
-	if (procstat_read(&st, pid))
-		return 0;
-	ends->named = !strcmp(st.comm, "cnid_dbd");
-	if (ends->named || ends->n_database)
-		procfs_each_fd(pid, is_end, arg);
-	return 0;
+	procfs_processes(&process);
+	while (procfs_next(&process)) {
+		if (procstat_read(&st, process.number))
+			continue;
+		ends->named = !strcmp(st.comm, "cnid_dbd");
+		if (!ends->named && !ends->n_database)
+			continue;
+		procfs_fds(&fd, process.number);
+		while (procfs_next(&fd))
+			target_take_end(ends, process.number,
+					procfs_fd_socket(process.number, fd.number));
+	}
 }
 
 /* Helpers run another program: the programs see them fork. */
@@ -339,13 +336,18 @@ static void know_backend(struct ends *ends)
 static void look_at_connections(struct ends *ends)
 {
 	const struct target_process *p;
+	struct procfs_numbers fd;
 
 	know_backend(ends);
-	for (size_t at = 0; (p = target_next(ends->t, AFS_ROLE_SERVER, &at));)
-		if (!p->ended)
-			procfs_each_fd(p->pid, target_note_end, ends);
+	for (size_t at = 0; (p = target_next(ends->t, AFS_ROLE_SERVER, &at));) {
+		if (p->ended)
+			continue;
+		procfs_fds(&fd, p->pid);
+		while (procfs_next(&fd))
+			target_note_end(ends, procfs_fd_socket(p->pid, fd.number));
+	}
 	if (ends->n)
-		procfs_each(target_is_cnid, ends);
+		look_for_cnid(ends);
 }
 
 void target_look(struct target *t)

@@ -23,25 +23,17 @@
 struct way_walk {
 	struct way *out;
 	struct sockets all;            /* of the network namespace that has the end */
+	uint64_t net;                  /* its number */
 	struct sockets_addr near, far; /* the connection, as its client sees it */
+	size_t n_ends;                 /* sockets that may be its other end */
 	size_t hops;
 };
 
 struct search {
 	uint64_t ino;
-	pid_t self;
 	size_t n, denied;
 	struct way_holder holder[HOLDERS_MAX];
 };
-
-static int is_socket(void *arg, pid_t pid, int fd, const char *name)
-{
-	const struct search *s = arg;
-
-	(void)pid;
-	(void)fd;
-	return procfs_socket(name) == s->ino;
-}
 
 static void holder_init(struct way_holder *h, pid_t pid)
 {
@@ -60,19 +52,18 @@ static void holder_init(struct way_holder *h, pid_t pid)
 	}
 }
 
-static int way_look_at(void *arg, pid_t pid)
+static void way_look_at(struct search *s, pid_t pid)
 {
-	struct search *s = arg;
-	int r;
+	struct procfs_numbers fd;
+	bool holds = false;
+	int r = procfs_fds(&fd, pid);
 
-	if (pid == s->self)
-		return 0;
-	r = procfs_each_fd(pid, is_socket, s);
-	if (r == -EACCES || r == -EPERM)
-		s->denied++;
-	if (r == 1 && s->n < HOLDERS_MAX)
+	while (!holds && procfs_next(&fd))
+		holds = procfs_fd_socket(pid, fd.number) == s->ino;
+	procfs_end(&fd);
+	s->denied += r == -EACCES || r == -EPERM;
+	if (holds && s->n < HOLDERS_MAX)
 		holder_init(&s->holder[s->n++], pid);
-	return 0;
 }
 
 static bool is_above(const struct way_holder *h, const struct way_holder *below)
@@ -114,12 +105,11 @@ size_t way_choose(const struct way_holder *h, size_t n, size_t *left)
 
 static bool find_end(struct way_walk *w)
 {
-	const struct sockets_entry *end = sockets_find(&w->all, &w->far, &w->near);
+	const struct sockets_entry *end = sockets_find(&w->all, &w->far, &w->near, &w->n_ends);
 
-	if (!end || !end->ino)
-		return false;
-	w->out->end = *end;
-	return true;
+	if (end)
+		w->out->end = *end;
+	return end;
 }
 
 /* The kernel may give the connection other addresses on its way. */
@@ -144,6 +134,7 @@ static bool find_translated(struct way_walk *w)
 
 struct spaces {
 	struct way_walk *w;
+	struct sockets all; /* of the namespace that has the end */
 	size_t n;
 	uint64_t seen[SPACES_MAX];
 };
@@ -157,15 +148,27 @@ static int look_in_space(void *arg, pid_t pid)
 		return 0;
 	s->seen[s->n++] = net;
 	sockets_fini(&s->w->all);
-	return !sockets_read_of(&s->w->all, pid, NULL) && find_end(s->w);
+	if (sockets_read_of(&s->w->all, pid, NULL) || !find_end(s->w))
+		return 0;
+	sockets_fini(&s->all);
+	s->all = s->w->all;
+	s->w->all = (struct sockets) { 0 };
+	s->w->net = net;
+	return 0;
 }
 
-/* In each network namespace 127.0.0.1 is another one. */
+/* In each network namespace 127.0.0.1 is another one, and interfaces have other numbers. */
 static bool find_elsewhere(struct way_walk *w)
 {
-	struct spaces s = { .w = w };
+	struct spaces s = { .w = w, .n = 1, .seen = { w->net } };
 
-	return !sockets_is_loopback(&w->far) && procfs_each(look_in_space, &s) == 1;
+	if (sockets_is_loopback(&w->far) || w->n_ends)
+		return false;
+	w->near.scope = w->far.scope = 0;
+	procfs_each(look_in_space, &s);
+	sockets_fini(&w->all);
+	w->all = s.all;
+	return w->n_ends == 1;
 }
 
 static int not_here(const struct way_walk *w, struct err *e)
@@ -173,6 +176,14 @@ static int not_here(const struct way_walk *w, struct err *e)
 	char text[SOCKETS_TEXT_LEN];
 
 	sockets_text(text, sizeof(text), &w->far);
+	if (w->n_ends > 1)
+		return err_set(
+		    e, -ENOTUNIQ,
+		    "%zu connections with these addresses end at the server's (%s), in several "
+		    "network namespaces or on several interfaces, and which of them is this one "
+		    "cannot be seen from here: run afpscope in the server's network namespace "
+		    "(nsenter -n)",
+		    w->n_ends, text);
 	if (sockets_is_ours(&w->far))
 		return err_set(
 		    e, -ENXIO,
@@ -188,10 +199,14 @@ static int not_here(const struct way_walk *w, struct err *e)
 
 static int find_holder(struct way_walk *w, struct err *e)
 {
-	struct search s = { .ino = w->out->end.ino, .self = getpid() };
+	struct search s = { .ino = w->out->end.ino };
+	struct procfs_numbers process;
 	size_t i, left;
 
-	procfs_each(way_look_at, &s);
+	procfs_processes(&process);
+	while (procfs_next(&process))
+		if (process.number != getpid())
+			way_look_at(&s, process.number);
 	if (!s.n && s.denied)
 		return err_set(
 		    e, -EACCES,
@@ -335,6 +350,7 @@ static int way_walk(struct way_walk *w, struct err *e)
 
 	do {
 		r = 0;
+		w->n_ends = 0;
 		if (!find_end(w) && !find_translated(w) && !find_elsewhere(w))
 			r = not_here(w, e);
 		r = r ? r : find_holder(w, e);
@@ -350,7 +366,9 @@ static int way_walk(struct way_walk *w, struct err *e)
 static int find_from(struct way *out, pid_t pid, const struct sockets_addr *near,
 		     const struct sockets_addr *far, struct err *e)
 {
-	struct way_walk w = { .out = out, .near = *near, .far = *far };
+	struct way_walk w = {
+		.out = out, .near = *near, .far = *far, .net = procfs_identity(pid, "ns/net")
+	};
 	int r = sockets_read_of(&w.all, pid, e);
 
 	*out = (struct way) { 0 };

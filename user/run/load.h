@@ -34,7 +34,7 @@ struct run_second {
 };
 
 /* "[address]:port", with brackets only in IPv6. */
-#define RUN_ADDRESS_LEN 56
+#define RUN_ADDRESS_LEN 64
 
 /* One client. */
 struct run_client {

@@ -2,22 +2,28 @@
 """Servers and clients with addresses of IPv6: of the loopback, of a link, and of IPv4 on a socket
 of IPv6. All are in network namespaces of the tests.
 
-Tests user/attach/others.c, user/watch/bpf/sessions.c.
+Tests user/attach/others.c, user/watch/bpf/sessions.c, user/kinds/way.c.
 """
 
 from __future__ import annotations
 
 import contextlib
 import json
+import os
 import re
+import signal
+import socket
 import subprocess
+import threading
 from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
 
 import pytest
 from afpclient import AfpClient, Busy
 from checks import check, only
 from netatalk import Server
-from netns import cable, inside, server_in, space
+from netns import cable, inside, ip, server_in, space
 from scope import DBD, OK, USAGE, Run, Scope, wait_until
 
 
@@ -100,6 +106,134 @@ def test_address_of_a_link(scope: Scope, host: str, link: tuple[Server, str]) ->
         lantest(scope, url(server, f"[{address}]"))
         lantest(scope, url(server, f"[{address.replace('%', '%25')}]"))
         probe(scope, server, url(server, f"[{address}]"), address)
+
+
+Alike = tuple[Server, str, list[int], list[AfpClient]]
+NEAR_PORT = 5600
+COMMANDS = (3, 40)  # of the two clients in a test, so that they can be told apart
+
+
+def link_up(path: str, name: str, address: str) -> int:
+    """The number of the interface."""
+    with inside(path):
+        ip("link", "set", name, "up")
+        ip("addr", "add", f"{address}/64", "dev", name, "nodad")
+        return socket.if_nametoindex(name)
+
+
+@pytest.fixture(scope="module")
+def alike() -> Iterator[Alike]:
+    """Two clients, each in a network namespace of its own, behind links of the server's that have
+    the same addresses: their connections differ in the server's interface only."""
+    with contextlib.ExitStack() as stack:
+        here = stack.enter_context(space("alike"))
+        server = stack.enter_context(server_in(here, AFPD_GLOBAL="afp listen = ::"))
+        numbers, clients = [], []
+        for name in ("left", "right"):
+            there = stack.enter_context(space(name))
+            with inside(here):
+                end = ("netns", Path(there).name)
+                ip("link", "add", name, "type", "veth", "peer", "name", f"{name}x", *end)
+            numbers.append(link_up(here, name, "fe80::1"))
+            near = ("fe80::2", NEAR_PORT, 0, link_up(there, f"{name}x", "fe80::2"))
+            with inside(there):
+                clients.append(AfpClient(server.port, host=f"fe80::1%{name}x", near=near))
+            stack.callback(clients[-1].close)
+        yield server, here, numbers, clients
+
+
+def ask(alike: Alike) -> None:
+    for client, n in zip(alike[3], COMMANDS, strict=True):
+        for _ in range(n):
+            client.stat_root()
+
+
+def addresses_of(alike: Alike) -> list[str]:
+    return [f"[fe80::2%{number}]:{NEAR_PORT}" for number in alike[2]]
+
+
+def test_clients_alike_but_for_the_link_are_found(scope: Scope, alike: Alike) -> None:
+    server, here, numbers, _ = alike
+    with inside(here):
+        found = only(check(scope, "--port", str(server.port), status=OK))
+    assert {s["client"] for s in found["sessions"]} == {f"fe80::2%{n}" for n in numbers}
+
+
+@pytest.mark.parametrize("command", ["record", "doctor"])
+def test_clients_alike_but_for_the_link_are_watched(
+    scope: Scope, alike: Alike, command: str
+) -> None:
+    """Each has its own requests."""
+    server, here, _, _ = alike
+    with inside(here):
+        line = [str(scope.binary), command, "--port", str(server.port), "-d", "2"]
+        running = scope.start(line, save=True)
+        running.wait_recording()
+        ask(alike)
+        run = running.finish().run
+    assert run and run.saved["books"] and not run.open_books() and not run.losses()
+    seen = {session["address"]: session for session in run.saved["sessions"]}
+    assert sorted(seen) == sorted(addresses_of(alike))
+    for address, n in zip(addresses_of(alike), COMMANDS, strict=True):
+        assert seen[address]["requests"] == n
+
+
+@pytest.mark.parametrize("by", ["session", "client"])
+def test_clients_alike_but_for_the_link_are_shown_live(scope: Scope, alike: Alike, by: str) -> None:
+    server, here, numbers, _ = alike
+    with inside(here):
+        line = [str(scope.binary), "top", "--port", str(server.port), "--json", "--by", by]
+        running = scope.start([*line, "-d", "2", "-n", "1"])
+        running.wait_for(": watching process ")
+        ask(alike)
+        done = running.finish().expect(OK)
+    rows = [row for line in done.out.splitlines() for row in json.loads(line).get("rows", [])]
+    for number, n in zip(numbers, COMMANDS, strict=True):
+        (row,) = [row for row in rows if f"[fe80::2%{number}]" in row["name"]]
+        assert row["requests"] == n, rows
+
+
+def test_a_request_that_waits_behind_a_link_is_seen(scope: Scope, alike: Alike) -> None:
+    """It began before the watch: what its connection says of it is asked by its address."""
+    server, here, _, clients = alike
+    pids = {s["address"]: s["pid"] for s in sessions_of(scope, alike)}
+    stopped = addresses_of(alike)[1]
+    os.kill(pids[stopped], signal.SIGSTOP)
+    try:
+        asks = threading.Thread(target=clients[1].stat_root)
+        asks.start()
+        with inside(here):
+            line = [str(scope.binary), "slow", "--port", str(server.port), "--json", "-d", "1"]
+            done = scope.execute(line).expect(OK)
+    finally:
+        os.kill(pids[stopped], signal.SIGCONT)
+        asks.join()
+    waits = [json.loads(each) for each in done.out.splitlines()]
+    assert [e["address"] for e in waits if "address" in e] == [stopped], done.out
+
+
+def sessions_of(scope: Scope, alike: Alike) -> list[dict[str, Any]]:
+    server, here, _, _ = alike
+    with inside(here):
+        running = scope.record(None, "--port", str(server.port), "-d", "1")
+        running.wait_recording()
+        ask(alike)
+        run = running.finish().expect(OK).run
+    assert run
+    found: list[dict[str, Any]] = run.saved["sessions"]
+    return found
+
+
+@pytest.mark.parametrize("link", ["left", "right"])
+def test_a_load_by_either_link_finds_its_session(scope: Scope, alike: Alike, link: str) -> None:
+    """Also where the server's host itself is the client."""
+    server, here, _, _ = alike
+    with inside(here):
+        lantest(scope, url(server, f"[fe80::1%{link}]"))
+        where = url(server, f"[fe80::1%25{link}]")
+        line = [str(scope.binary), "load", "--uam=cleartext", "-n", "2", "-d", "1", where]
+        done = scope.execute(line, save=True).expect(OK)
+    assert done.run and not done.run.open_books()
 
 
 def test_of_both_kinds(scope: Scope, host: str, six: Server) -> None:

@@ -60,6 +60,27 @@ static void what_was_ours_at_the_begin_stays_ours(void **state)
 	others_fini(&after);
 }
 
+/* Their numbers of interfaces are those of two network namespaces. */
+static void an_interface_is_not_compared_and_two_cannot_be_told_apart(void **state)
+{
+	struct others_list before = { 0 }, after = { 0 };
+	struct run_phase p = { 0 };
+
+	(void)state;
+	others_add(&after, "[fe80::2%3]:5001", 17, false);
+	others_add(&after, "[fe80::2%9]:5001", 0, true);
+	others_add(&after, "[fe80::3%3]:5001", 4, false);
+	others_count(&before, &after, &p);
+	assert_true(p.clients.known);
+	assert_int_equal(p.clients.ours, 17);
+	assert_int_equal(p.clients.others_requests, 4);
+	others_add(&after, "[fe80::2%4]:5001", 5, false);
+	p = (struct run_phase) { 0 };
+	others_count(&before, &after, &p);
+	assert_false(p.clients.known);
+	others_fini(&after);
+}
+
 static void where_nothing_is_known_of_connections_nothing_is_said(void **state)
 {
 	struct others_list none = { 0 };
@@ -138,6 +159,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(requests_are_ours_or_those_of_others),
 		cmocka_unit_test(what_was_ours_at_the_begin_stays_ours),
+		cmocka_unit_test(an_interface_is_not_compared_and_two_cannot_be_told_apart),
 		cmocka_unit_test(where_nothing_is_known_of_connections_nothing_is_said),
 		cmocka_unit_test(others_are_no_disagreement),
 		cmocka_unit_test(a_request_of_ours_that_is_missing_is_one),

@@ -369,13 +369,12 @@ static void a_listening_line_is_read(void **state)
 	const char *line = "   0: 0100007F:0224 00000000:0000 0A 00000000:00000000 00:00000000 "
 			   "00000000     0        0 4711 1 0000000000000000 100 0 0 10 0";
 	struct sockets_entry s;
-	bool listens;
 
 	(void)state;
-	assert_true(sockets_parse(&s, line, &listens) && listens);
+	assert_true(sockets_parse(&s, line) && s.listens);
 	assert_int_equal(s.local.port, 548);
 	assert_int_equal(s.ino, 4711);
-	assert_false(sockets_parse(&s, "  sl  local_address rem_address   st", &listens));
+	assert_false(sockets_parse(&s, "  sl  local_address rem_address   st"));
 }
 
 static void paths_are_those_below_the_root(void **state)

@@ -66,7 +66,7 @@ static bool conntrack_take_end(struct sockets_addr *out, const struct netlink_an
 	if (!ip || !port || (ip_len != 4 && ip_len != 16) || port_len != sizeof(value))
 		return false;
 	memcpy(&value, port, sizeof(value));
-	sockets_diag_addr(out, ip_len == 4 ? AF_INET : AF_INET6, ip, value);
+	sockets_diag_addr(out, ip_len == 4 ? AF_INET : AF_INET6, ip, value, 0);
 	return true;
 }
 

@@ -27,13 +27,16 @@
 
 static const uint8_t mapped[12] = { [10] = 0xff, [11] = 0xff };
 
-void sockets_diag_addr(struct sockets_addr *out, int family, const void *ip, uint16_t port)
+void sockets_diag_addr(struct sockets_addr *out, int family, const void *ip, uint16_t port,
+		       uint32_t interface)
 {
 	bool v4 = family == AF_INET;
 
 	memcpy(out->ip, mapped, sizeof(mapped));
 	memcpy(out->ip + (v4 ? 12 : 0), ip, v4 ? 4 : 16);
 	out->port = ntohs(port);
+	out->scope =
+	    IN6_IS_ADDR_LINKLOCAL((const struct in6_addr *)(void *)out->ip) ? interface : 0;
 }
 
 static int add_tcp(struct sockets *s, const struct netlink_answer *a)
@@ -45,8 +48,11 @@ static int add_tcp(struct sockets *s, const struct netlink_answer *a)
 		return -EPROTO;
 	entry.ino = m->idiag_inode;
 	entry.uid = m->idiag_uid;
-	sockets_diag_addr(&entry.local, m->idiag_family, m->id.idiag_src, m->id.idiag_sport);
-	sockets_diag_addr(&entry.remote, m->idiag_family, m->id.idiag_dst, m->id.idiag_dport);
+	entry.listens = m->idiag_state == TCP_LISTEN;
+	sockets_diag_addr(&entry.local, m->idiag_family, m->id.idiag_src, m->id.idiag_sport,
+			  m->id.idiag_if);
+	sockets_diag_addr(&entry.remote, m->idiag_family, m->id.idiag_dst, m->id.idiag_dport,
+			  m->id.idiag_if);
 	return VEC_PUSH(s->entry, s->n, entry);
 }
 
@@ -92,7 +98,7 @@ static int dump_tcp(struct sockets *s, struct netlink *n, uint8_t family)
 	const struct inet_diag_req_v2 req = {
 		.sdiag_family = family,
 		.sdiag_protocol = IPPROTO_TCP,
-		.idiag_states = ~(1u << TCP_LISTEN | 1u << TCP_CLOSE | 1u << TCP_TIME_WAIT),
+		.idiag_states = ~(1u << TCP_CLOSE | 1u << TCP_TIME_WAIT),
 	};
 
 	return sockets_dump(s, n, &req, sizeof(req), add_tcp);
@@ -137,11 +143,11 @@ static bool parse_addr(struct sockets_addr *out, const char *text)
 	for (size_t i = 0; i < n; i++)
 		if (sscanf(text + 8 * i, "%8" SCNx32, &word[i]) != 1)
 			return false;
-	sockets_diag_addr(out, n == 1 ? AF_INET : AF_INET6, word, 0);
+	sockets_diag_addr(out, n == 1 ? AF_INET : AF_INET6, word, 0, 0);
 	return sscanf(colon + 1, "%4" SCNx16, &out->port) == 1;
 }
 
-bool sockets_parse(struct sockets_entry *out, const char *line, bool *listening)
+bool sockets_parse(struct sockets_entry *out, const char *line)
 {
 	char local[64], remote[64];
 	unsigned int state;
@@ -150,60 +156,25 @@ bool sockets_parse(struct sockets_entry *out, const char *line, bool *listening)
 	if (sscanf(line, " %*u: %63s %63s %x %*x:%*x %*x:%*x %*x %" SCNu32 " %*u %" SCNu64, local,
 		   remote, &state, &out->uid, &out->ino) != 5)
 		return false;
-	*listening = state == TCP_LISTEN;
+	out->listens = state == TCP_LISTEN;
 	return state != TCP_CLOSE && state != TCP_TIME_WAIT && parse_addr(&out->local, local) &&
 	       parse_addr(&out->remote, remote);
 }
 
-struct each {
-	int (*fn)(void *arg, const struct sockets_entry *entry, bool listening);
-	void *arg;
-};
-
-static int sockets_call(void *arg, const char *line)
-{
-	const struct each *each = arg;
-	struct sockets_entry entry;
-	bool listening;
-
-	return sockets_parse(&entry, line, &listening) ? each->fn(each->arg, &entry, listening) : 0;
-}
-
-int sockets_each(pid_t pid, int (*fn)(void *arg, const struct sockets_entry *entry, bool listening),
-		 void *arg)
-{
-	struct each each = { .fn = fn, .arg = arg };
-	int r = procfs_each_line(pid, "net/tcp", sockets_call, &each);
-
-	if (r)
-		return r;
-	r = procfs_each_line(pid, "net/tcp6", sockets_call, &each);
-	return r == -ENOENT ? 0 : r;
-}
-
-static int add_held(void *arg, pid_t pid, int fd, const char *name)
-{
-	struct sockets_held *to = arg;
-	uint64_t ino = procfs_socket(name);
-
-	(void)pid;
-	if (!ino || to->n == SOCKETS_HELD_MAX)
-		return 0;
-	to->socket[to->n].ino = ino;
-	to->socket[to->n++].fd = fd;
-	return 0;
-}
-
 int sockets_hold(struct sockets_held *to, pid_t pid)
 {
-	return procfs_each_fd(pid, add_held, to);
-}
+	struct procfs_numbers fd;
+	int r = procfs_fds(&fd, pid);
+	uint64_t ino;
 
-static int add_connected(void *arg, const struct sockets_entry *entry, bool listening)
-{
-	struct sockets *s = arg;
-
-	return listening ? 0 : VEC_PUSH(s->entry, s->n, *entry);
+	while (procfs_next(&fd)) {
+		ino = procfs_fd_socket(pid, fd.number);
+		if (!ino || to->n == SOCKETS_HELD_MAX)
+			continue;
+		to->socket[to->n].ino = ino;
+		to->socket[to->n++].fd = fd.number;
+	}
+	return r;
 }
 
 static int by_place(const void *a, const void *b)
@@ -226,6 +197,32 @@ static int index_inodes(struct sockets *s)
 	return 0;
 }
 
+static int add_lines(struct sockets *s, pid_t pid, const char *name)
+{
+	struct sockets_entry entry;
+	struct procfs_lines l;
+	int r = procfs_lines(&l, pid, name);
+
+	while (!r && procfs_line(&l))
+		if (sockets_parse(&entry, l.text))
+			r = VEC_PUSH(s->entry, s->n, entry);
+	procfs_lines_end(&l);
+	return r;
+}
+
+int sockets_read_proc(struct sockets *out, pid_t pid)
+{
+	int r;
+
+	memset(out, 0, sizeof(*out));
+	r = add_lines(out, pid, "net/tcp");
+	if (r)
+		return r;
+	r = add_lines(out, pid, "net/tcp6");
+	/* A kernel without IPv6 has no such file. */
+	return r && r != -ENOENT ? r : index_inodes(out);
+}
+
 int sockets_read(struct sockets *out, struct err *e)
 {
 	int r, why;
@@ -237,9 +234,7 @@ int sockets_read(struct sockets *out, struct err *e)
 	if (!why)
 		return 0;
 	sockets_fini(out);
-	r = sockets_each(0, add_connected, out);
-	if (!r)
-		r = index_inodes(out);
+	r = sockets_read_proc(out, 0);
 	if (r)
 		err_set(e, r, "cannot list connections: socket diagnostics: %s; /proc/net/tcp: %s",
 			strerror(-why), strerror(-r));
@@ -253,10 +248,7 @@ int sockets_read_of(struct sockets *out, pid_t pid, struct err *e)
 
 	if (!net || net == procfs_identity(0, "ns/net"))
 		return sockets_read(out, e);
-	memset(out, 0, sizeof(*out));
-	r = sockets_each(pid, add_connected, out);
-	if (!r)
-		r = index_inodes(out);
+	r = sockets_read_proc(out, pid);
 	return r ? err_set(e, r, "cannot list connections: /proc/%d/net/tcp: %s", pid, strerror(-r))
 		 : 0;
 }
@@ -274,9 +266,9 @@ bool sockets_addr(struct sockets_addr *out, const struct sockaddr_storage *from)
 	const struct sockaddr_in6 *v6 = (const void *)from;
 
 	if (from->ss_family == AF_INET)
-		sockets_diag_addr(out, AF_INET, &v4->sin_addr, v4->sin_port);
+		sockets_diag_addr(out, AF_INET, &v4->sin_addr, v4->sin_port, 0);
 	else if (from->ss_family == AF_INET6)
-		sockets_diag_addr(out, AF_INET6, &v6->sin6_addr, v6->sin6_port);
+		sockets_diag_addr(out, AF_INET6, &v6->sin6_addr, v6->sin6_port, v6->sin6_scope_id);
 	else
 		return false;
 	return true;
@@ -284,7 +276,7 @@ bool sockets_addr(struct sockets_addr *out, const struct sockaddr_storage *from)
 
 bool sockets_addr_parse(struct sockets_addr *out, const char *text)
 {
-	char ip[INET6_ADDRSTRLEN + 1], binary[16];
+	char ip[SOCKETS_IP_LEN + 1], binary[16], *scope;
 	const char *colon = strrchr(text, ':');
 	bool brackets = *text == '[';
 	int family = brackets ? AF_INET6 : AF_INET;
@@ -294,9 +286,13 @@ bool sockets_addr_parse(struct sockets_addr *out, const char *text)
 		return false;
 	memcpy(ip, text + brackets, len);
 	ip[len] = '\0';
+	scope = strchr(ip, '%');
+	if (scope)
+		*scope++ = '\0';
 	if (inet_pton(family, ip, binary) != 1)
 		return false;
-	sockets_diag_addr(out, family, binary, htons((uint16_t)strtoul(colon + 1, NULL, 10)));
+	sockets_diag_addr(out, family, binary, htons((uint16_t)strtoul(colon + 1, NULL, 10)),
+			  scope ? (uint32_t)strtoul(scope, NULL, 10) : 0);
 	return true;
 }
 
@@ -307,21 +303,25 @@ struct sockaddr_storage sockets_sockaddr(const struct sockets_addr *from)
 
 	v6->sin6_family = AF_INET6;
 	v6->sin6_port = htons(from->port);
+	v6->sin6_scope_id = from->scope;
 	memcpy(&v6->sin6_addr, from->ip, sizeof(from->ip));
 	return out;
 }
 
-void sockets_ip_text(char out[static INET6_ADDRSTRLEN], const struct sockets_addr *from)
+void sockets_ip_text(char out[static SOCKETS_IP_LEN], const struct sockets_addr *from)
 {
 	bool v4 = sockets_is_v4(from);
 
 	if (!inet_ntop(v4 ? AF_INET : AF_INET6, from->ip + (v4 ? 12 : 0), out, INET6_ADDRSTRLEN))
 		snprintf(out, INET6_ADDRSTRLEN, "?");
+	if (from->scope)
+		snprintf(out + strlen(out), SOCKETS_IP_LEN - INET6_ADDRSTRLEN + 1, "%%%" PRIu32,
+			 from->scope);
 }
 
 void sockets_text(char *out, size_t len, const struct sockets_addr *from)
 {
-	char ip[INET6_ADDRSTRLEN];
+	char ip[SOCKETS_IP_LEN];
 
 	sockets_ip_text(ip, from);
 	snprintf(out, len, strchr(ip, ':') ? "[%s]:%u" : "%s:%u", ip, from->port);
@@ -343,12 +343,12 @@ bool sockets_is_ours(const struct sockets_addr *a)
 {
 	bool v4 = sockets_is_v4(a);
 	struct sockaddr_in at4 = { .sin_family = AF_INET };
-	struct sockaddr_storage at6 = sockets_sockaddr(&(struct sockets_addr) { 0 });
+	struct sockaddr_storage at6 = sockets_sockaddr(a);
 	int fd = socket(v4 ? AF_INET : AF_INET6, SOCK_DGRAM | SOCK_CLOEXEC, 0);
 	bool ours;
 
 	memcpy(&at4.sin_addr, a->ip + 12, 4);
-	memcpy(&((struct sockaddr_in6 *)&at6)->sin6_addr, a->ip, 16);
+	((struct sockaddr_in6 *)&at6)->sin6_port = 0;
 	ours = !bind(fd, v4 ? (const void *)&at4 : &at6,
 		     v4 ? sizeof(at4) : sizeof(struct sockaddr_in6));
 	if (fd >= 0)
@@ -358,15 +358,28 @@ bool sockets_is_ours(const struct sockets_addr *a)
 
 bool sockets_same(const struct sockets_addr *a, const struct sockets_addr *b)
 {
-	return a->port == b->port && !memcmp(a->ip, b->ip, sizeof(a->ip));
+	return a->port == b->port && !memcmp(a->ip, b->ip, sizeof(a->ip)) &&
+	       (a->scope == b->scope || !a->scope || !b->scope);
 }
 
 const struct sockets_entry *sockets_find(const struct sockets *s, const struct sockets_addr *local,
-					 const struct sockets_addr *remote)
+					 const struct sockets_addr *remote, size_t *n)
 {
-	return VEC_FIND(e, s->entry, s->n,
-			!e->peer && sockets_same(&e->local, local) &&
-			    sockets_same(&e->remote, remote));
+	const struct sockets_entry *found = NULL;
+	size_t n_found = 0;
+
+	for (size_t i = 0; i < s->n; i++) {
+		const struct sockets_entry *e = &s->entry[i];
+
+		if (e->peer || !e->ino || !sockets_same(&e->local, local) ||
+		    !sockets_same(&e->remote, remote))
+			continue;
+		found = e;
+		n_found++;
+	}
+	if (n)
+		*n += n_found;
+	return n_found == 1 ? found : NULL;
 }
 
 const struct sockets_entry *sockets_of_inode(const struct sockets *s, uint64_t ino)
@@ -392,6 +405,6 @@ uint64_t sockets_peer(const struct sockets *s, uint64_t ino)
 
 	if (!own || own->peer || !own->remote.port)
 		return own ? own->peer : 0;
-	end = sockets_find(s, &own->remote, &own->local);
+	end = sockets_find(s, &own->remote, &own->local, NULL);
 	return end ? end->ino : 0;
 }

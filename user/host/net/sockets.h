@@ -19,6 +19,8 @@
 /* One end of a TCP connection; IPv4 in the form ::ffff:1.2.3.4. */
 struct sockets_addr {
 	uint8_t ip[16];
+	/* The interface of a link-local address, by its number here; 0: not known, or another. */
+	uint32_t scope;
 	uint16_t port;
 };
 
@@ -27,6 +29,7 @@ struct sockets_entry {
 	uint64_t ino;
 	uint64_t peer; /* Unix: the other end's inode; 0 for TCP */
 	uint32_t uid;  /* TCP: the owner */
+	bool listens;  /* TCP: it has no remote end */
 	/* Unix: what it, or the socket that accepted it, is bound to. */
 	char path[109];    /* as given to bind(); empty: not bound, or no path */
 	uint64_t file_ino; /* the file's inode, 0: none, and its device by the kernel's number */
@@ -45,30 +48,39 @@ struct sockets {
 	struct sockets_place *by_ino; /* n of them, in ascending order */
 };
 
-/* Reads all connections, and Unix sockets that listen. 0 or a negative errno; sockets_fini in both
+/* Reads all sockets that are connected or listen. 0 or a negative errno; sockets_fini in both
  * cases. */
 int sockets_read(struct sockets *out, struct err *e);
 void sockets_fini(struct sockets *s);
 
-/* The same of the network namespace of a process; of another than this one TCP only. */
+/*
+ * The same of the network namespace of a process; of another than this one TCP only, and without
+ * the interfaces of link-local addresses.
+ */
 int sockets_read_of(struct sockets *out, pid_t pid, struct err *e);
+
+/* The same by /proc/PID/net/tcp and tcp6 alone, the second of which may not be there; pid 0: this
+ * process. */
+int sockets_read_proc(struct sockets *out, pid_t pid);
 
 /* false: not an Internet address. */
 bool sockets_addr(struct sockets_addr *out, const struct sockaddr_storage *from);
 
-/* "192.0.2.1:50000" or "[2001:db8::1]:50000"; false: neither. */
+/* "192.0.2.1:50000", "[2001:db8::1]:50000" or "[fe80::1%3]:50000"; false: neither. */
 bool sockets_addr_parse(struct sockets_addr *out, const char *text);
 
+/* A scope that is not known may be any. */
 bool sockets_same(const struct sockets_addr *a, const struct sockets_addr *b);
 
 /* For a call of the system, as IPv6. */
 struct sockaddr_storage sockets_sockaddr(const struct sockets_addr *from);
 
-/* Its address, without the port. */
-void sockets_ip_text(char out[static INET6_ADDRSTRLEN], const struct sockets_addr *from);
+/* Its address, without the port; with a scope "fe80::1%3". */
+#define SOCKETS_IP_LEN (INET6_ADDRSTRLEN + 11)
+void sockets_ip_text(char out[static SOCKETS_IP_LEN], const struct sockets_addr *from);
 
 /* With the port, as a URL has both: "192.0.2.1:548", "[2001:db8::1]:548"; cut to fit. */
-#define SOCKETS_TEXT_LEN (INET6_ADDRSTRLEN + 8)
+#define SOCKETS_TEXT_LEN (SOCKETS_IP_LEN + 8)
 void sockets_text(char *out, size_t len, const struct sockets_addr *from);
 
 bool sockets_is_v4(const struct sockets_addr *a);
@@ -76,12 +88,19 @@ bool sockets_is_loopback(const struct sockets_addr *a);
 /* Whether an address is this machine's: a socket can be bound to it. */
 bool sockets_is_ours(const struct sockets_addr *a);
 
-/* An address as a message of the kernel's socket diagnostics has it. */
-void sockets_diag_addr(struct sockets_addr *out, int family, const void *ip, uint16_t port);
+/*
+ * An address as a message of the kernel's socket diagnostics has it, with the interface that the
+ * socket is bound to; 0: not known.
+ */
+void sockets_diag_addr(struct sockets_addr *out, int family, const void *ip, uint16_t port,
+		       uint32_t interface);
 
-/* NULL: not found. */
+/*
+ * NULL: not found, or several may be it, as their scopes are not known. Those that may be it are
+ * added to n (or NULL).
+ */
 const struct sockets_entry *sockets_find(const struct sockets *s, const struct sockets_addr *local,
-					 const struct sockets_addr *remote);
+					 const struct sockets_addr *remote, size_t *n);
 
 /* The socket with this inode; NULL: not found. */
 const struct sockets_entry *sockets_of_inode(const struct sockets *s, uint64_t ino);
@@ -103,17 +122,9 @@ struct sockets_held {
 int sockets_hold(struct sockets_held *to, pid_t pid);
 
 /*
- * Calls fn for each TCP socket that is connected or listens in the network namespace of a process
- * (0: this one) until it returns other than 0, which is returned. Reads /proc/PID/net/tcp and tcp6,
- * the second of which a kernel without IPv6 does not have.
+ * A line of /proc/net/tcp or tcp6. false: a heading, a socket that is not connected and does not
+ * listen, or malformed.
  */
-int sockets_each(pid_t pid, int (*fn)(void *arg, const struct sockets_entry *entry, bool listening),
-		 void *arg);
-
-/*
- * A line of /proc/net/tcp or tcp6; a socket that listens has no remote end. false: a heading, a
- * socket that does neither, or malformed.
- */
-bool sockets_parse(struct sockets_entry *out, const char *line, bool *listening);
+bool sockets_parse(struct sockets_entry *out, const char *line);
 
 #endif

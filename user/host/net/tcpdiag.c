@@ -57,16 +57,6 @@ static void set_addr(uint32_t out[static 4], uint8_t family, const struct socket
 	memcpy(out, from->ip + (v4 ? 12 : 0), v4 ? 4 : sizeof(from->ip));
 }
 
-/* A link-local address is valid on one interface only. */
-static uint32_t interface_of(const struct sockaddr_storage *addr)
-{
-	const struct sockaddr_in6 *v6 = (const void *)addr;
-
-	if (addr->ss_family != AF_INET6 || !IN6_IS_ADDR_LINKLOCAL(&v6->sin6_addr))
-		return 0;
-	return v6->sin6_scope_id;
-}
-
 /* One family's attempt: leaves in d->id how the kernel itself names the socket. */
 static int tcpdiag_find(struct tcpdiag *d, uint8_t family, const struct sockets_addr *server,
 			const struct sockets_addr *client)
@@ -105,7 +95,7 @@ int tcpdiag_open(struct tcpdiag *out, const struct sockaddr_storage *local,
 		return opened;
 	out->id.idiag_sport = htons(server.port);
 	out->id.idiag_dport = htons(client.port);
-	out->id.idiag_if = interface_of(peer);
+	out->id.idiag_if = server.scope ? server.scope : client.scope;
 	if (sockets_is_v4(&server))
 		r = tcpdiag_find(out, AF_INET, &server, &client);
 	if (r)
@@ -263,7 +253,8 @@ static int each_of(struct netlink *n, const struct inet_diag_req_v2 *req, tcpdia
 
 		if (a.len < sizeof(*m))
 			return -EPROTO;
-		sockets_diag_addr(&far, m->idiag_family, m->id.idiag_dst, m->id.idiag_dport);
+		sockets_diag_addr(&far, m->idiag_family, m->id.idiag_dst, m->id.idiag_dport,
+				  m->id.idiag_if);
 		r = m->id.idiag_sport == req->id.idiag_sport && take_info(&tcp, &a)
 			? fn(arg, &far, &tcp)
 			: 0;

@@ -23,27 +23,26 @@ bool udp_parse(struct udp_socket *out, const char *line)
 		      &out->port, &out->queue, &out->ino, &out->drops) == 4;
 }
 
-struct udp_lines {
-	int (*fn)(void *arg, const struct udp_socket *s);
-	void *arg;
-};
-
-static int udp_call(void *arg, const char *line)
+static int udp_each_in(pid_t pid, const char *name,
+		       int (*fn)(void *arg, const struct udp_socket *s), void *arg)
 {
-	const struct udp_lines *each = arg;
+	struct procfs_lines l;
 	struct udp_socket s;
+	int r = procfs_lines(&l, pid, name);
 
-	return udp_parse(&s, line) ? each->fn(each->arg, &s) : 0;
+	while (!r && procfs_line(&l))
+		r = udp_parse(&s, l.text) ? fn(arg, &s) : 0;
+	procfs_lines_end(&l);
+	return r;
 }
 
 int udp_each(pid_t pid, int (*fn)(void *arg, const struct udp_socket *s), void *arg)
 {
-	struct udp_lines each = { .fn = fn, .arg = arg };
-	int r = procfs_each_line(pid, "net/udp", udp_call, &each);
+	int r = udp_each_in(pid, "net/udp", fn, arg);
 
 	if (r)
 		return r;
-	r = procfs_each_line(pid, "net/udp6", udp_call, &each);
+	r = udp_each_in(pid, "net/udp6", fn, arg);
 	return r == -ENOENT ? 0 : r;
 }
 

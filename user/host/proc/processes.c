@@ -9,29 +9,21 @@
 
 #define DEPTH_MAX 64 /* of a process below another */
 
-static int take_process(void *arg, pid_t pid)
-{
-	struct process_table *p = arg;
-	struct processes_entry *e;
-	struct procstat st;
-
-	if (procstat_read(&st, pid))
-		return 0;
-	e = VEC_ADD(p->entry, p->n);
-	if (!e)
-		return -ENOMEM;
-	e->pid = pid;
-	e->st = st;
-	e->has_io = !st.is_kernel && !procfs_storage(&e->io_b, pid);
-	return 0;
-}
-
 int processes_read(struct process_table *out)
 {
-	int r;
+	struct procfs_numbers process;
+	int r = procfs_processes(&process);
 
 	*out = (struct process_table) { 0 };
-	r = procfs_each(take_process, out);
+	while (!r && procfs_next(&process)) {
+		struct processes_entry e = { .pid = process.number };
+
+		if (procstat_read(&e.st, e.pid))
+			continue;
+		e.has_io = !e.st.is_kernel && !procfs_storage(&e.io_b, e.pid);
+		r = VEC_PUSH(out->entry, out->n, e);
+	}
+	procfs_end(&process);
 	if (out->n)
 		qsort(out->entry, out->n, sizeof(*out->entry), procstat_by_pid);
 	return r;

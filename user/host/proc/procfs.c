@@ -60,22 +60,29 @@ int procfs_open(pid_t pid, pid_t tid, const char *name)
 	return fd < 0 ? -errno : fd;
 }
 
-int procfs_each_line(pid_t pid, const char *name, int (*fn)(void *arg, const char *line), void *arg)
+int procfs_lines(struct procfs_lines *out, pid_t pid, const char *name)
 {
-	char path[PATH_LEN], *line = NULL;
-	size_t len = 0;
-	int r = 0;
-	FILE *f;
+	char path[PATH_LEN];
 
 	procfs_path_of(path, sizeof(path), pid, name);
-	f = fopen(path, "re");
-	if (!f)
-		return -errno;
-	while (!r && getline(&line, &len, f) > 0)
-		r = fn(arg, line);
-	free(line);
-	fclose(f);
-	return r;
+	*out = (struct procfs_lines) { .file = fopen(path, "re") };
+	return out->file ? 0 : -errno;
+}
+
+bool procfs_line(struct procfs_lines *l)
+{
+	if (l->file && getline(&l->text, &l->room, l->file) > 0)
+		return true;
+	procfs_lines_end(l);
+	return false;
+}
+
+void procfs_lines_end(struct procfs_lines *l)
+{
+	if (l->file)
+		fclose(l->file);
+	free(l->text);
+	*l = (struct procfs_lines) { 0 };
 }
 
 int procfs_io(struct afs_compat *out, pid_t pid, pid_t tid)
@@ -108,20 +115,49 @@ int procfs_each_in(const char *path, int (*fn)(void *arg, pid_t pid), void *arg)
 	return r;
 }
 
-/* Calls fn for each entry of a folder that is a number, until it returns other than 0. */
-static int each_number(const char *path, int (*fn)(void *arg, int number), void *arg)
+int procfs_processes(struct procfs_numbers *out)
 {
-	DIR *dir = opendir(path);
-	struct dirent *entry;
-	int r = 0;
+	*out = (struct procfs_numbers) { .folder = opendir("/proc") };
+	return out->folder ? 0 : -errno;
+}
 
-	if (!dir)
-		return -errno;
-	while (!r && (entry = readdir(dir)))
-		if (isdigit((unsigned char)entry->d_name[0]))
-			r = fn(arg, atoi(entry->d_name));
-	closedir(dir);
-	return r;
+static int procfs_numbers_below(struct procfs_numbers *out, pid_t pid, const char *name)
+{
+	char path[PATH_LEN];
+
+	procfs_path_of(path, sizeof(path), pid, name);
+	*out = (struct procfs_numbers) { .folder = opendir(path) };
+	return out->folder ? 0 : -errno;
+}
+
+int procfs_threads(struct procfs_numbers *out, pid_t pid)
+{
+	return procfs_numbers_below(out, pid, "task");
+}
+
+int procfs_fds(struct procfs_numbers *out, pid_t pid)
+{
+	return procfs_numbers_below(out, pid, "fd");
+}
+
+bool procfs_next(struct procfs_numbers *n)
+{
+	struct dirent *entry;
+
+	while (n->folder && (entry = readdir(n->folder)))
+		if (isdigit((unsigned char)entry->d_name[0])) {
+			n->number = atoi(entry->d_name);
+			return true;
+		}
+	procfs_end(n);
+	return false;
+}
+
+void procfs_end(struct procfs_numbers *n)
+{
+	if (n->folder)
+		closedir(n->folder);
+	n->folder = NULL;
 }
 
 int procfs_thread_times(struct procfs_times *out, pid_t pid, pid_t tid)
@@ -178,52 +214,31 @@ int procfs_thread_name(char *out, size_t len, pid_t pid, pid_t tid)
 	return 0;
 }
 
-int procfs_each_thread(pid_t pid, int (*fn)(void *arg, int tid), void *arg)
-{
-	char path[PATH_LEN];
-
-	procfs_path_of(path, sizeof(path), pid, "task");
-	return each_number(path, fn, arg);
-}
-
 bool procfs_lists_children(void)
 {
 	return !access("/proc/thread-self/children", R_OK);
 }
 
-struct each_child {
-	pid_t pid;
-	int (*fn)(void *arg, pid_t child);
-	void *arg;
-};
-
-static int call_children(void *arg, int tid)
-{
-	const struct each_child *each = arg;
-	char path[PATH_LEN];
-	int r;
-
-	thread_path(path, each->pid, tid, "children");
-	r = procfs_each_in(path, each->fn, each->arg);
-	/* The thread has just ended: its children are now another one's. */
-	return r == -ENOENT || r == -ESRCH ? 0 : r;
-}
-
-static int call_if_child(void *arg, pid_t pid)
-{
-	const struct each_child *each = arg;
-	struct procstat st;
-
-	return !procstat_read(&st, pid) && st.ppid == each->pid ? each->fn(each->arg, pid) : 0;
-}
-
 int procfs_each_child(pid_t pid, int (*fn)(void *arg, pid_t child), void *arg)
 {
-	struct each_child each = { .pid = pid, .fn = fn, .arg = arg };
+	bool listed = procfs_lists_children();
+	struct procfs_numbers n;
+	char path[PATH_LEN];
+	struct procstat st;
+	int r = listed ? procfs_threads(&n, pid) : procfs_processes(&n);
 
-	if (!procfs_lists_children())
-		return procfs_each(call_if_child, &each);
-	return procfs_each_thread(pid, call_children, &each);
+	while (!r && procfs_next(&n)) {
+		if (!listed && !procstat_read(&st, n.number) && st.ppid == pid)
+			r = fn(arg, n.number);
+		if (!listed)
+			continue;
+		thread_path(path, pid, n.number, "children");
+		r = procfs_each_in(path, fn, arg);
+		/* The thread has just ended: its children are now another one's. */
+		r = r == -ENOENT || r == -ESRCH ? 0 : r;
+	}
+	procfs_end(&n);
+	return r;
 }
 
 int procfs_status(char *out, size_t out_len, pid_t pid, const char *key)
@@ -261,17 +276,16 @@ bool procfs_dumps_core(pid_t pid)
 	return !procfs_status(text, sizeof(text), pid, "CoreDumping") && text[0] == '1';
 }
 
-int procfs_each_variable(pid_t pid, int (*fn)(void *arg, const char *word), void *arg)
+void procfs_variable(char *out, size_t len, pid_t pid, const char *name)
 {
 	char text[16384];
 	ssize_t n = procfs_read_file(text, sizeof(text), pid, 0, "environ");
-	int r = 0;
+	size_t name_len = strlen(name);
 
-	if (n < 0)
-		return (int)n;
-	for (const char *at = text; at < text + n && *at && !r; at += strlen(at) + 1)
-		r = fn(arg, at);
-	return r;
+	*out = '\0';
+	for (const char *at = text; at < text + n && *at; at += strlen(at) + 1)
+		if (!strncmp(at, name, name_len) && at[name_len] == '=')
+			snprintf(out, len, "%s", at + name_len + 1);
 }
 
 int procfs_argument(char *out, size_t len, pid_t pid, const char *option)
@@ -292,27 +306,17 @@ bool procfs_has_word(pid_t pid, const char *word)
 	return n > 0 && proctext_word(text, (size_t)n, word);
 }
 
-struct mapped {
-	const char *const *names;
-	const char *found;
-};
-
-static int procfs_find_mapped(void *arg, const char *line)
-{
-	struct mapped *m = arg;
-
-	for (size_t i = 0; m->names[i] && !m->found; i++)
-		if (strstr(line, m->names[i]))
-			m->found = m->names[i];
-	return m->found != NULL;
-}
-
 const char *procfs_mapped(pid_t pid, const char *const *names)
 {
-	struct mapped m = { .names = names };
+	const char *found = NULL;
+	struct procfs_lines l;
 
-	procfs_each_line(pid, "maps", procfs_find_mapped, &m);
-	return m.found;
+	procfs_lines(&l, pid, "maps");
+	while (!found && procfs_line(&l))
+		for (size_t i = 0; names[i] && !found; i++)
+			found = strstr(l.text, names[i]) ? names[i] : NULL;
+	procfs_lines_end(&l);
+	return found;
 }
 
 int procfs_link(char *out, size_t len, pid_t pid, const char *name)
@@ -345,33 +349,28 @@ void procfs_inside(char *out, size_t len, pid_t pid, const char *path)
 
 int procfs_each(int (*fn)(void *arg, pid_t pid), void *arg)
 {
-	return each_number("/proc", fn, arg);
+	struct procfs_numbers n;
+	int r = procfs_processes(&n);
+
+	while (!r && procfs_next(&n))
+		r = fn(arg, n.number);
+	procfs_end(&n);
+	return r;
 }
 
-struct each_fd {
-	pid_t pid;
-	int (*fn)(void *arg, pid_t pid, int fd, const char *name);
-	void *arg;
-};
-
-static int call_fd(void *arg, int number)
+int procfs_fd_name(char *out, size_t len, pid_t pid, int fd)
 {
-	const struct each_fd *each = arg;
-	char file[32], name[PATH_MAX];
+	char file[32];
 
-	snprintf(file, sizeof(file), "fd/%d", number);
-	if (procfs_link(name, sizeof(name), each->pid, file))
-		return 0;
-	return each->fn(each->arg, each->pid, number, name);
+	snprintf(file, sizeof(file), "fd/%d", fd);
+	return procfs_link(out, len, pid, file);
 }
 
-int procfs_each_fd(pid_t pid, int (*fn)(void *arg, pid_t pid, int fd, const char *name), void *arg)
+uint64_t procfs_fd_socket(pid_t pid, int fd)
 {
-	struct each_fd each = { .pid = pid, .fn = fn, .arg = arg };
-	char path[PATH_LEN];
+	char name[64];
 
-	procfs_path_of(path, sizeof(path), pid, "fd");
-	return each_number(path, call_fd, &each);
+	return procfs_fd_name(name, sizeof(name), pid, fd) ? 0 : procfs_socket(name);
 }
 
 uint64_t procfs_socket(const char *name)
@@ -408,17 +407,14 @@ const char *procfs_hides(void)
 		   : "";
 }
 
-static int take_offset(void *arg, const char *line)
-{
-	return sscanf(line, "monotonic %ld", (long *)arg) == 1;
-}
-
 long procfs_clock_ahead_s(void)
 {
-	long ahead = 0;
+	char text[256], ahead[32];
 
-	procfs_each_line(0, "timens_offsets", take_offset, &ahead);
-	return ahead;
+	return procfs_read_file(text, sizeof(text), 0, 0, "timens_offsets") > 0 &&
+		       proctext_value(ahead, sizeof(ahead), text, "monotonic")
+		   ? strtol(ahead, NULL, 10)
+		   : 0;
 }
 
 double procfs_age_s(uint64_t started)

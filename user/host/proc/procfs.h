@@ -15,6 +15,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <stdio.h>
 #include <sys/types.h>
 
 /*
@@ -57,8 +58,20 @@ int procfs_thread_call(struct procfs_call *out, pid_t pid, pid_t tid);
 /* Its name, cleaned (base/text.h), cut to fit. */
 int procfs_thread_name(char *out, size_t len, pid_t pid, pid_t tid);
 
-/* Calls fn for each living thread until it returns other than 0, which is returned. */
-int procfs_each_thread(pid_t pid, int (*fn)(void *arg, int tid), void *arg);
+/* Numbers, one after the other: of processes, of threads or of open descriptors. */
+struct procfs_numbers {
+	void *folder;
+	int number;
+};
+
+/* All processes, or the living threads or the descriptors of one. 0, or a negative errno: none. */
+int procfs_processes(struct procfs_numbers *out);
+int procfs_threads(struct procfs_numbers *out, pid_t pid);
+int procfs_fds(struct procfs_numbers *out, pid_t pid);
+/* The next one. false: there is none, and nothing is left open. */
+bool procfs_next(struct procfs_numbers *n);
+/* For who has not read them all. */
+void procfs_end(struct procfs_numbers *n);
 
 /* Whether this kernel lists children. */
 bool procfs_lists_children(void);
@@ -79,10 +92,10 @@ bool procfs_is_32bit(pid_t pid);
 bool procfs_dumps_core(pid_t pid);
 
 /*
- * Calls fn for each "NAME=VALUE" of the environment in which a process began (its first 16 KiB),
- * until fn returns other than 0, which is returned.
+ * A variable of the environment in which a process began (its first 16 KiB), cut to fit; "": it has
+ * none of that name, or that is not readable.
  */
-int procfs_each_variable(pid_t pid, int (*fn)(void *arg, const char *word), void *arg);
+void procfs_variable(char *out, size_t len, pid_t pid, const char *name);
 
 /*
  * The argument of an option ("-F", "-name", "--name") in the first 4 KiB of its command line.
@@ -113,13 +126,11 @@ int procfs_each(int (*fn)(void *arg, pid_t pid), void *arg);
 /* The same of those whose numbers are in a file, such as a cgroup's. */
 int procfs_each_in(const char *path, int (*fn)(void *arg, pid_t pid), void *arg);
 
-/*
- * Calls fn for each open descriptor of a process with its name ("socket:[123]", "/a/path"), until
- * fn returns other than 0, which is returned.
- */
-int procfs_each_fd(pid_t pid, int (*fn)(void *arg, pid_t pid, int fd, const char *name), void *arg);
-
-/* The inode number in "socket:[123]"; 0: not a socket. */
+/* What a descriptor of a process is ("socket:[123]", "/a/path"), as procfs_link(). */
+int procfs_fd_name(char *out, size_t len, pid_t pid, int fd);
+/* The inode number of the socket that it is; 0: it is none. */
+uint64_t procfs_fd_socket(pid_t pid, int fd);
+/* The same from its name. */
 uint64_t procfs_socket(const char *name);
 
 /* The number of the mount that the file of a descriptor of this process is on. */
@@ -146,9 +157,18 @@ bool procfs_memory(uint64_t *kib, const char *key);
  */
 int procfs_open(pid_t pid, pid_t tid, const char *name);
 
-/* Calls fn for each line of a file of a process until it returns other than 0, which is returned.
- */
-int procfs_each_line(pid_t pid, const char *name, int (*fn)(void *arg, const char *line),
-		     void *arg);
+/* The lines of a file of a process, one after the other. */
+struct procfs_lines {
+	FILE *file;
+	char *text; /* the line */
+	size_t room;
+};
+
+/* 0, or a negative errno: there are no lines. */
+int procfs_lines(struct procfs_lines *out, pid_t pid, const char *name);
+/* The next one. false: there is none, and nothing is left open. */
+bool procfs_line(struct procfs_lines *l);
+/* For who has not read them all. */
+void procfs_lines_end(struct procfs_lines *l);
 
 #endif

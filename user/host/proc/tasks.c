@@ -26,9 +26,8 @@ struct procfs_times task_did(const struct task *one)
 				       .involuntary = last->involuntary - base->involuntary };
 }
 
-static int tasks_take(void *arg, int tid)
+static int tasks_take(struct tasks *t, int tid)
 {
-	struct tasks *t = arg;
 	struct task *one = VEC_ADD(t->task, t->n);
 	int r;
 
@@ -53,10 +52,13 @@ static int tasks_take(void *arg, int tid)
 
 int tasks_add(struct tasks *t, pid_t pid)
 {
-	int r;
+	struct procfs_numbers thread;
+	int r = procfs_threads(&thread, pid);
 
 	t->pid = pid;
-	r = procfs_each_thread(pid, tasks_take, t);
+	while (!r && procfs_next(&thread))
+		r = tasks_take(t, thread.number);
+	procfs_end(&thread);
 	/* Not the threads' end: the next look has everything. */
 	if (r && r != -ENOENT && r != -ESRCH)
 		t->error = r;

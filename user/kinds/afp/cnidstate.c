@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "kinds/afp/looks.h"
 
+#include "base/vec.h"
+
 #include "base/procstat.h"
 #include "host/filesystem.h"
 #include "host/net/sockets.h"
@@ -112,28 +114,18 @@ void cnidstate_ports(struct servers_entry *s)
 	afpconf_fini(&c);
 }
 
-struct cnid_listener {
-	uint16_t port;
-	bool found;
-};
-
-static int take_listener(void *arg, const struct sockets_entry *e, bool listening)
-{
-	struct cnid_listener *l = arg;
-
-	l->found |= listening && e->local.port == l->port;
-	return l->found;
-}
-
 static void look_for_listener(struct run_figures *out, const struct settings_of_cnid *is, pid_t pid)
 {
-	struct cnid_listener l = { .port = is->port };
+	struct sockets all;
+	bool found;
 
-	if (sockets_each(pid, take_listener, &l) < 0)
-		return;
-	run_figure_set(out, RUN_FIGURE_CNID_DOWN, l.found ? 0 : 1 + is->named);
-	if (!l.found)
-		run_figure_who(out, RUN_FIGURE_CNID_DOWN, "port %u of this host", is->port);
+	if (!sockets_read_proc(&all, pid)) {
+		found = VEC_FIND(s, all.entry, all.n, s->listens && s->local.port == is->port);
+		run_figure_set(out, RUN_FIGURE_CNID_DOWN, found ? 0 : 1 + is->named);
+		if (!found)
+			run_figure_who(out, RUN_FIGURE_CNID_DOWN, "port %u of this host", is->port);
+	}
+	sockets_fini(&all);
 }
 
 /* One that is traced, as by strace, is stopped for a moment again and again. */

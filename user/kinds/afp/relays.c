@@ -27,6 +27,7 @@ struct relays {
 	const struct servers_entry *server;
 	struct sockets all;
 	size_t n;
+	bool unclear;              /* several sockets may be a client's end */
 	struct client_end *client; /* owned */
 	struct sockets_held its;   /* of the process that is looked at */
 	/* Of what was found. */
@@ -36,29 +37,38 @@ struct relays {
 
 static void add_client(struct relays *x, const struct run_session *s)
 {
+	const struct sockets_entry *end = NULL;
 	struct sockets_addr client;
 
 	if (!s->address || s->ended_ns || x->n == CLIENTS_MAX ||
 	    !sockets_addr_parse(&client, s->address))
 		return;
-	/* In another network namespace 127.0.0.1 is another machine's. */
+	/* In another network namespace 127.0.0.1 is another machine's, and interfaces have other
+	 * numbers. */
 	if (x->server->elsewhere && sockets_is_loopback(&client))
 		return;
+	if (x->server->elsewhere)
+		client.scope = 0;
 	for (size_t i = 0; i < x->all.n; i++) {
 		const struct sockets_entry *e = &x->all.entry[i];
 
 		if (!e->ino || !sockets_same(&e->local, &client) ||
 		    !servers_has_port(x->server->port, x->server->n_ports, e->remote.port))
 			continue;
-		x->client[x->n++] = (struct client_end) { .socket = e, .session = s };
-		return;
+		if (end) {
+			x->unclear = true;
+			return;
+		}
+		end = e;
 	}
+	if (end)
+		x->client[x->n++] = (struct client_end) { .socket = end, .session = s };
 }
 
 static void found_relay(struct relays *x, const struct client_end *c, pid_t pid,
 			const struct sockets_entry *from)
 {
-	char name[32] = "?", ip[INET6_ADDRSTRLEN];
+	char name[32] = "?", ip[SOCKETS_IP_LEN];
 
 	x->requests += c->session->requests;
 	if (x->found++ && c->session->requests <= x->most)
@@ -82,23 +92,14 @@ static void look_at_end(struct relays *x, struct client_end *c, pid_t pid)
 		found_relay(x, c, pid, &o.best);
 }
 
-static int look_process(void *arg, pid_t pid)
+static void look_process(struct relays *x, pid_t pid)
 {
-	struct relays *x = arg;
-
 	x->its.n = 0;
 	sockets_hold(&x->its, pid);
 	for (size_t k = 0; k < x->its.n; k++)
 		for (size_t i = 0; i < x->n; i++)
 			if (x->client[i].socket->ino == x->its.socket[k].ino)
 				look_at_end(x, &x->client[i], pid);
-	return 0;
-}
-
-/* Who holds each client's end is known: its files may not be readable, or it is not visible. */
-static bool relays_is_complete(const struct relays *x)
-{
-	return x->n < CLIENTS_MAX && !VEC_FIND(c, x->client, x->n, !c->held);
 }
 
 static double requests_of(const struct run *r)
@@ -113,6 +114,7 @@ static double requests_of(const struct run *r)
 void relays_look(struct run_figures *out, const struct run *r, const struct servers_entry *s)
 {
 	struct relays x = { .server = s, .out = out };
+	struct procfs_numbers process;
 	struct err e = { 0 };
 
 	x.client = calloc(CLIENTS_MAX, sizeof(*x.client));
@@ -120,9 +122,13 @@ void relays_look(struct run_figures *out, const struct run *r, const struct serv
 		goto end;
 	for (size_t i = 0; i < r->n_sessions; i++)
 		add_client(&x, &r->session[i]);
-	if (x.n)
-		procfs_each(look_process, &x);
-	if (!x.found && !relays_is_complete(&x))
+	procfs_processes(&process);
+	while (x.n && procfs_next(&process))
+		look_process(&x, process.number);
+	procfs_end(&process);
+	/* Who holds a client's end may not be known: its files may not be readable, or it is not
+	 * visible. */
+	if (!x.found && (x.n == CLIENTS_MAX || x.unclear || VEC_FIND(c, x.client, x.n, !c->held)))
 		goto end;
 	run_figure_set(out, RUN_FIGURE_RELAY, (double)x.found);
 	run_figure_share(out, RUN_FIGURE_RELAY_REQUESTS, (double)x.requests, requests_of(r));

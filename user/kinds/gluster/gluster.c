@@ -319,18 +319,20 @@ static int gluster_find(struct kind_found *out, const struct kind_wish *w, struc
 }
 
 /* "10.3" in the path of a library: /usr/lib/x86_64-linux-gnu/glusterfs/10.3/xlator/... */
-static int find_version(void *arg, const char *line)
+static void find_version(char out[static VERSION_LEN], pid_t pid)
 {
-	const char *at = strstr(line, "/glusterfs/"), *end = at ? strstr(at, "/xlator/") : NULL;
-	char *out = arg;
+	struct procfs_lines l;
+	const char *at, *end;
 
-	if (!end)
-		return 0;
-	at += strlen("/glusterfs/");
-	if (end <= at || end - at >= VERSION_LEN)
-		return 0;
-	memcpy(out, at, (size_t)(end - at));
-	return 1;
+	procfs_lines(&l, pid, "maps");
+	while (!*out && procfs_line(&l)) {
+		at = strstr(l.text, "/glusterfs/");
+		end = at ? strstr(at, "/xlator/") : NULL;
+		at += end ? strlen("/glusterfs/") : 0;
+		if (end > at && end - at < VERSION_LEN)
+			memcpy(out, at, (size_t)(end - at));
+	}
+	procfs_lines_end(&l);
 }
 
 /* Adds a volume's name unless it is there. */
@@ -369,7 +371,7 @@ static int gluster_describe(const struct kind_found *f, struct run *r)
 
 	for (size_t at = 0; !e && (p = target_next(t, AFS_ROLE_SERVER, &at));)
 		e = describe_brick(r, at, p->pid, volumes);
-	procfs_each_line(t->server, "maps", find_version, version);
+	find_version(version, t->server);
 	if (version[0])
 		e |= run_note(&r->server, "machine", "GlusterFS %s", version);
 	e |= run_note(&r->server, "name", "%zu brick%s of %s", n, n > 1 ? "s" : "", volumes);

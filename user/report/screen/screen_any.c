@@ -4,7 +4,6 @@
 
 #include <errno.h>
 #include <stdlib.h>
-#include <string.h>
 
 #define THREADS    8
 #define PROCEDURES 12
@@ -103,15 +102,17 @@ static int screen_any_put_calls(const struct paint *p, size_t most)
 	const struct ledger *l = &p->view.all;
 	struct ledger_row *row = calloc(l->n_rows + 1, sizeof(*row));
 	struct section s;
+	size_t n = 0;
 
 	if (!row)
 		return -ENOMEM;
-	memcpy(row, l->row, l->n_rows * sizeof(*row));
-	qsort(row, l->n_rows, sizeof(*row), ledger_row_order);
+	for (size_t i = 0; i < l->n_rows; i++)
+		if (l->row[i].role == AFS_ROLE_SERVER)
+			row[n++] = l->row[i];
+	qsort(row, n, sizeof(*row), ledger_row_order);
 	section_open(&s, p, &any_calls_section);
-	for (size_t i = 0; i < l->n_rows && s.n_rows < most; i++)
-		if (row[i].role == AFS_ROLE_SERVER)
-			screen_any_put_call(&s, &row[i]);
+	for (size_t i = 0; i < n && s.n_rows < most; i++)
+		screen_any_put_call(&s, &row[i]);
 	free(row);
 	return section_close(&s);
 }

@@ -36,6 +36,7 @@ struct known {
 	pid_t lister; /* lister_of() */
 	uint16_t port, family;
 	uint8_t ip[16];
+	uint32_t scope;
 	bool saw_volumes;
 	uint32_t n_volumes, more_volumes;
 	struct afs_openvol volume[AFS_N_VOLUMES];
@@ -225,7 +226,7 @@ static int label_address(struct run_session *to, const struct known *s)
 
 	if (!s->family)
 		return 0;
-	sockets_diag_addr(&at, s->family, s->ip, htons(s->port));
+	sockets_diag_addr(&at, s->family, s->ip, htons(s->port), s->scope);
 	sockets_text(text, sizeof(text), &at);
 	to->address = strdup(text);
 	return to->address ? 0 : -ENOMEM;
@@ -316,6 +317,7 @@ static struct known known_stream(const struct sessions *s, const struct bpf_view
 	k.more_volumes = stream->more_volumes;
 	memcpy(k.volume, stream->volume, sizeof(k.volume));
 	memcpy(k.ip, stream->ip, sizeof(k.ip));
+	k.scope = stream->scope;
 	return k;
 }
 

@@ -253,21 +253,22 @@ static int procio_add_child(void *arg, pid_t pid)
 }
 
 /* For kernels without lists of children. */
-static int add_if_child(void *arg, pid_t pid)
+static void look_at_all(struct procio *p)
 {
-	struct procio *p = arg;
+	struct procfs_numbers process;
 	struct procstat st;
 
-	if (!procstat_read(&st, pid) && procio_find(p, st.ppid))
-		procio_add_child(p, pid);
-	return 0;
+	procfs_processes(&process);
+	while (procfs_next(&process))
+		if (!procstat_read(&st, process.number) && procio_find(p, st.ppid))
+			procio_add_child(p, process.number);
 }
 
 static void look_at_children(struct procio *p)
 {
 	p->children = 0;
 	if (!procfs_lists_children()) {
-		procfs_each(add_if_child, p);
+		look_at_all(p);
 		return;
 	}
 	/* Sessions' own children are their helpers. */

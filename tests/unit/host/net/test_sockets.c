@@ -14,23 +14,6 @@
 
 #include <cmocka.h>
 
-struct search {
-	uint64_t ino;
-	struct sockets_entry found;
-	bool listening;
-};
-
-static int is_it(void *arg, const struct sockets_entry *entry, bool listening)
-{
-	struct search *s = arg;
-
-	if (entry->ino != s->ino)
-		return 0;
-	s->found = *entry;
-	s->listening = listening;
-	return 1;
-}
-
 static uint64_t inode(int fd)
 {
 	struct stat st;
@@ -42,9 +25,9 @@ static uint64_t inode(int fd)
 static void check_kind(enum loopback_kind kind)
 {
 	const struct sockets_entry *dumped;
-	struct search s = { 0 };
+	const struct sockets_entry *found;
+	struct sockets all, listed;
 	struct sockets_addr addr;
-	struct sockets all;
 	struct loopback l;
 	struct err e = { 0 };
 
@@ -53,30 +36,35 @@ static void check_kind(enum loopback_kind kind)
 	assert_true(loopback_connect(&l, kind, 0));
 	l.server = accept4(l.listener, NULL, NULL, SOCK_CLOEXEC);
 	assert_return_code(l.server, 0);
-	s.ino = inode(l.listener);
-	assert_int_equal(sockets_each(getpid(), is_it, &s), 1);
-	assert_true(s.listening);
-	s.ino = inode(l.client);
-	assert_int_equal(sockets_each(0, is_it, &s), 1);
-	assert_false(s.listening);
+	assert_int_equal(sockets_read_proc(&listed, getpid()), 0);
+	found = sockets_of_inode(&listed, inode(l.listener));
+	assert_true(found && found->listens);
+	sockets_fini(&listed);
+	assert_int_equal(sockets_read_proc(&listed, 0), 0);
+	found = sockets_of_inode(&listed, inode(l.client));
+	assert_true(found && !found->listens);
 	assert_true(sockets_addr(&addr, &l.local));
-	assert_memory_equal(s.found.local.ip, addr.ip, sizeof(addr.ip));
-	assert_int_equal(s.found.local.port, addr.port);
+	assert_memory_equal(found->local.ip, addr.ip, sizeof(addr.ip));
+	assert_int_equal(found->local.port, addr.port);
 	assert_true(sockets_addr(&addr, &l.peer));
-	assert_memory_equal(s.found.remote.ip, addr.ip, sizeof(addr.ip));
-	assert_int_equal(s.found.remote.port, addr.port);
-	assert_int_equal(s.found.uid, geteuid());
+	assert_memory_equal(found->remote.ip, addr.ip, sizeof(addr.ip));
+	assert_int_equal(found->remote.port, addr.port);
+	assert_int_equal(found->uid, geteuid());
 
 	assert_int_equal(sockets_read(&all, &e), 0);
-	dumped = sockets_of_inode(&all, s.ino);
-	assert_non_null(dumped);
-	assert_memory_equal(dumped->local.ip, s.found.local.ip, sizeof(addr.ip));
-	assert_memory_equal(dumped->remote.ip, s.found.remote.ip, sizeof(addr.ip));
-	assert_int_equal(dumped->local.port, s.found.local.port);
-	assert_int_equal(dumped->remote.port, s.found.remote.port);
-	assert_int_equal(dumped->uid, s.found.uid);
-	assert_int_equal(sockets_peer(&all, s.ino), inode(l.server));
+	dumped = sockets_of_inode(&all, inode(l.client));
+	assert_true(dumped && !dumped->listens);
+	assert_memory_equal(dumped->local.ip, found->local.ip, sizeof(addr.ip));
+	assert_memory_equal(dumped->remote.ip, found->remote.ip, sizeof(addr.ip));
+	assert_int_equal(dumped->local.port, found->local.port);
+	assert_int_equal(dumped->remote.port, found->remote.port);
+	assert_int_equal(dumped->uid, found->uid);
+	assert_int_equal(sockets_peer(&all, inode(l.client)), inode(l.server));
+	dumped = sockets_of_inode(&all, inode(l.listener));
+	assert_true(dumped && dumped->listens);
+	assert_int_equal(sockets_peer(&all, inode(l.listener)), 0);
 	sockets_fini(&all);
+	sockets_fini(&listed);
 	loopback_end(&l);
 }
 
@@ -136,11 +124,12 @@ static void a_unix_socket_is_known_by_its_path_and_its_other_end(void **state)
 
 static void a_process_that_has_ended_has_no_sockets_to_list(void **state)
 {
-	struct search s = { .ino = 1 };
+	struct sockets all;
 
 	(void)state;
 	/* No process has this number. */
-	assert_int_equal(sockets_each(1 << 30, is_it, &s), -ENOENT);
+	assert_int_equal(sockets_read_proc(&all, 1 << 30), -ENOENT);
+	sockets_fini(&all);
 }
 
 int main(void)

@@ -360,20 +360,14 @@ static void it_takes_no_rights(void **state)
 	check_without_rights(true, true);
 }
 
-static int count_fd(void *arg, pid_t pid, int fd, const char *name)
-{
-	(void)pid;
-	(void)fd;
-	(void)name;
-	++*(unsigned int *)arg;
-	return 0;
-}
-
 static unsigned int open_fds(void)
 {
+	struct procfs_numbers fd;
 	unsigned int n = 0;
 
-	procfs_each_fd(getpid(), count_fd, &n);
+	assert_int_equal(procfs_fds(&fd, getpid()), 0);
+	while (procfs_next(&fd))
+		n++;
 	return n;
 }
 

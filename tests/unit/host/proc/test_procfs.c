@@ -109,16 +109,12 @@ static void all_children_of_a_process_are_listed(void **state)
 	assert_int_equal(procfs_each_child(child[0], note_child, left), -ENOENT);
 }
 
-static int first(void *arg, const char *line)
-{
-	(void)arg;
-	return line[0];
-}
-
 /* Of a process that has ended, and has a number yet. */
 static void what_has_ended_says_so(void **state)
 {
 	pid_t child = fork();
+	struct procfs_numbers numbers;
+	struct procfs_lines lines;
 	struct procfs_times times;
 	struct afs_compat io;
 	struct procstat st;
@@ -149,7 +145,14 @@ static void what_has_ended_says_so(void **state)
 	assert_int_equal(procfs_mount_of(&mount, -1), -ENOENT);
 	assert_int_equal(procfs_link(text, sizeof(text), child, "exe"), -ENOENT);
 	assert_string_equal(text, "");
-	assert_int_equal(procfs_each_line(child, "maps", first, NULL), -ENOENT);
+	assert_int_equal(procfs_lines(&lines, child, "maps"), -ENOENT);
+	assert_false(procfs_line(&lines));
+	procfs_variable(text, sizeof(text), child, "PATH");
+	assert_string_equal(text, "");
+	assert_int_equal(procfs_threads(&numbers, child), -ENOENT);
+	assert_false(procfs_next(&numbers));
+	assert_int_equal(procfs_fds(&numbers, child), -ENOENT);
+	assert_int_equal(procfs_fd_socket(child, 0), 0);
 	assert_null(procfs_mapped(child, (const char *const[]) { "/", NULL }));
 	assert_int_equal(procfs_identity(child, "root"), 0);
 }
@@ -169,6 +172,10 @@ static void this_process_is_number_0(void **state)
 	assert_non_null(procfs_mapped(0, (const char *const[]) { "none/such", own, NULL }));
 	assert_int_equal(procfs_identity(0, "root"), procfs_identity(getpid(), "root"));
 	assert_int_not_equal(procfs_identity(0, "root"), 0);
+	procfs_variable(own, sizeof(own), 0, "PATH");
+	assert_string_equal(own, getenv("PATH"));
+	procfs_variable(own, sizeof(own), 0, "PAT");
+	assert_string_equal(own, "");
 }
 
 /* Cut to fit in both. */

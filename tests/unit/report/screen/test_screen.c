@@ -256,6 +256,30 @@ static void a_server_that_was_watched_in_vain_is_not_called_unwatched(void **sta
 	has_line(r, "\nWhat the server did in a phase that is not complete is only in run.json\n");
 }
 
+/* As the sanitizers see it: no list of nothing is copied or sorted. */
+static void a_run_without_anything_has_all_outputs(void **state)
+{
+	const enum run_about all[] = { RUN_ABOUT_FILES, RUN_ABOUT_CALLS, RUN_ABOUT_SERVER,
+				       RUN_ABOUT_FAULTS };
+	const struct run_kind any = { .name = "any" };
+
+	(void)state;
+	for (size_t i = 0; i < 4 * sizeof(all) / sizeof(all[0]); i++) {
+		struct run_phase *p;
+		struct run r;
+
+		assert_int_equal(run_init(&r, i % 2 ? "record" : "lantest", "record"), 0);
+		r.about = all[i / 4];
+		p = i % 4 < 2 ? run_phase(&r, 0, 1, "nothing") : NULL;
+		if (p)
+			p->complete = p->ledger.has_calls = p->ledger.has_requests = true;
+		r.kind = i % 2 ? &any : NULL;
+		free(screen(&r, 80, false));
+		free(output(&r, OWN));
+		run_fini(&r);
+	}
+}
+
 static void names_from_a_server_cannot_move_the_cursor(void **state)
 {
 	struct run *r = *state;
@@ -283,6 +307,7 @@ int main(void)
 		TEST(a_server_that_was_not_watched_has_no_figures),
 		TEST(a_server_that_was_watched_in_vain_is_not_called_unwatched),
 		TEST(names_from_a_server_cannot_move_the_cursor),
+		cmocka_unit_test(a_run_without_anything_has_all_outputs),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
