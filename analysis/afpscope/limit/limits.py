@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 
 from .. import show
-from ..saved.crowd import BUSY, LATE, Load
+from ..saved.crowd import Load
 from ..saved.model import Account, Phase
 from ..saved.run import Run
 from ..saved.steps import Step
@@ -185,11 +185,11 @@ class _Two:
 
 def _generator(two: _Two, w: Words) -> str | None:
     load = two.above
-    if load.cpu_share >= BUSY:
+    if load.busy and load.cpu_share > 9 * load.runq_share:
         return w.say("l_cpu", cpu=load.cpu_share)
-    if load.cpu_share + load.runq_share >= BUSY:
+    if load.busy:
         return w.say("l_runq", cpu=load.cpu_share, runq=load.runq_share)
-    if load.late_share > LATE:
+    if load.behind:
         return w.say("l_late", late=load.late, n=load.n)
     return None
 
