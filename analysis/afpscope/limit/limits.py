@@ -15,7 +15,7 @@ from dataclasses import dataclass, field
 from .. import show
 from ..saved.crowd import Load
 from ..saved.model import Account, Phase
-from ..saved.run import Run
+from ..saved.run import AFP_WORDS, DATABASE_FILE, Run
 from ..saved.steps import Step
 from ..words import ENGLISH, Words
 
@@ -131,8 +131,8 @@ def _server(accounts: tuple[Account, ...], served: int) -> dict[str, float]:
         "cnid_disk": each("inside", "sync", "io"),
         "cnid_lock": each("inside", "lock"),
     }
-    for part in (part for a in accounts for part in a.parts if part.object == "CNID database"):
-        if part.role == "afpd":
+    for part in (part for a in accounts for part in a.parts if part.object == DATABASE_FILE):
+        if part.role == AFP_WORDS["server"]:
             key = "database_lock" if part.class_ in _DATABASE_LOCKS else "database_disk"
             out[key] = out.get(key, 0.0) + (part.figures["blocked_ns"] or 0) / served
     known = sum(out.get(key, 0.0) for key in _CNID)
