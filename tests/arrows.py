@@ -9,6 +9,8 @@ Prints each breach as FILE: TEXT and exits with 1 if there is one.
   of the Python package import each other in one.
 - Only user/watch/bpf includes libbpf; the programs in bpf/ include its headers for programs.
 - user/host and user/watch do not speak of one kind of server: its words belong to user/kinds.
+- Nor do texts of other folders that are for several kinds, other than KNOWING; and nobody asks a
+  kind or a command for its name: what makes a difference is a property of the kind, or of the run.
 - A folder has at most 35 files.
 - A function's name, also a static one's, stands in one file.
 
@@ -109,6 +111,23 @@ NEUTRAL = (
 )
 SERVER = re.compile(
     r"\w*(?i:afp(?!scope)|cnid|netatalk|(?<![a-z])dsi(?![a-z]))\w*|\bFP[A-Z][a-z]\w*"
+)
+# What may speak of netatalk: its kind, its tools under their names, the commands of its protocol
+# that have tables of those tools, the rules for its servers, the words for runs that have none.
+KNOWING = re.compile(
+    r"user/(kinds|compat)/|user/app/output\.|user/main/(lantest|speedtest|clean)|user/run/kind\.h"
+    r"|user/doctor/rules/rules_(server|clients|time)\.c|analysis/afpscope/saved/run\.py"
+)
+# A text in a source. "netatalk 4.5.1" stands there as a server calls itself.
+TEXT = re.compile(r'"((?:\\.|[^"\\\n])*)"')
+COMMENT = re.compile(r"/\*.*?\*/|^ *#.*?$|\"{3}.*?\"{3}", re.S | re.M)
+SAID = re.compile(r"\b(?:afpd|[Nn]etatalk|cnid|cnid_dbd|cnid_metad)\b|CNID")
+AS_IT_SAYS = {("user/report/screen/screen.c", text) for text in ("Netatalk", "netatalk")}
+# Keys of the data model are no words; what a process is called is one.
+KEY = re.compile(r"(?!(afpd|netatalk)$)[a-z0-9_.]+$")
+ASKS_NAME = re.compile(
+    r"\bstrn?cmp\([^;]*(?:\bkind->name|run_kind_name\(|kind, \"|command, \")[^;]*"
+    r"|\b(?:run|r|sweep)\.(?:kind|command) (?:==|!=|in|not in) [\"(\[]"
 )
 
 
@@ -212,6 +231,21 @@ def words(texts: dict[str, str]) -> list[str]:
     ]
 
 
+def said(texts: dict[str, str]) -> list[str]:
+    """Words of one kind in texts that are for all, and questions for a kind's name."""
+    out = []
+    for name, text in texts.items():
+        if KNOWING.match(name) or not name.startswith(("user/", PACKAGE)):
+            continue
+        plain = COMMENT.sub("", text)
+        for at in TEXT.findall(plain):
+            words = SAID.findall(re.sub(r"\{\w+(\.\w+)?\}", "", at))
+            if not KEY.match(at) and (name, at) not in AS_IT_SAYS:
+                out += [f"{name}: {word} is a word of user/kinds: {at}" for word in words]
+        out += [f"{name}: asks for a name: {hit.group()}" for hit in ASKS_NAME.finditer(plain)]
+    return out
+
+
 def functions(texts: dict[str, str]) -> list[str]:
     where: dict[str, list[str]] = defaultdict(list)
     for name, text in texts.items():
@@ -269,7 +303,7 @@ def main(names: list[str]) -> int:
     texts = files(names)
     used = uses(texts) | imports(texts)
     breaches = arrows(texts) + circles(used) + circles(includes(texts))
-    breaches += words(texts) + functions(texts) + structs(texts) + crowded(texts)
+    breaches += words(texts) + said(texts) + functions(texts) + structs(texts) + crowded(texts)
     print("\n".join(breaches), end="\n" if breaches else "")
     return bool(breaches)
 

@@ -111,7 +111,7 @@ def _loaded(p: Phase, load: Load) -> str:
 def _phases(run: Run) -> list[str]:
     if loads := [_loaded(p, p.load) for p in run.phases if p.load]:
         return loads
-    if run.command == "record":
+    if run.about == "server":
         return [_recorded(run, p) for p in run.phases] or ["no phases"]
     rows = []
     for p in run.phases:

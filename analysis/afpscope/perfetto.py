@@ -15,7 +15,7 @@ from collections.abc import Iterator
 from typing import Any, BinaryIO
 
 from . import show
-from .saved.run import Run
+from .saved.run import AFP_WORDS, Run
 from .saved.trace import Stream, Trace
 
 PARTS = ("own", "calls", "runq", "disk", "cnid", "lock", "log", "net", "other")
@@ -83,7 +83,7 @@ def _calls(stream: Stream) -> Iterator[Event]:
         if (pid, tid) not in known:
             known.add((pid, tid))
             yield _name("thread", str(r["role"]), pid, tid)
-            if r["role"] != "afpd":
+            if r["role"] != AFP_WORDS["server"]:
                 yield _name("process", f"{r['role']} {pid}", pid)
         args: Event = {key: r[key] for key in ("command", "dsi_id", "nr", "fd", "ret") if key in r}
         name = f"{r['class']} {r['object']}".removesuffix(" -")

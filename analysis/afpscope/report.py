@@ -138,13 +138,13 @@ def _verdict(d: Digest, damaged: bool, w: Words) -> list[str]:
     if damaged:
         out.append(w["damaged"])
     out += [f"{c.text[:1].upper()}{c.text[1:]}." for c in run.causes[:1]]
-    if run.command in ("record", "doctor") and run.opinion:
+    if run.about in ("server", "faults") and run.opinion:
         out.append(run.opinion)
     out += loadpage.sentences(run, w)
     out += _transfers(d, w)
     if run.local is not None:
         out.append(w["no_server"])
-    elif run.kind == "any":
+    elif not run.has_requests:
         out += _any(d, w)
     elif not d.commands and run.verdict in (None, "not_counted"):
         out.append(w["unwatched"])
@@ -152,12 +152,7 @@ def _verdict(d: Digest, damaged: bool, w: Words) -> list[str]:
         out += _served(d, w)
     out += _busiest(d, w)
     timed = [t for t in d.tests if t.mean_ns is not None]
-    if (
-        timed
-        and not d.transfers
-        and len(timed) > 1
-        and run.command not in (loadpage.COMMAND, loadpage.FILES, loadpage.CALLS)
-    ):
+    if timed and not d.transfers and len(timed) > 1 and not any(p.load for p in run.phases):
         slow = max(timed, key=lambda t: t.mean_ns or 0)
         out.append(w.say("slowest", name=slow.name, time=show.time(slow.mean_ns)))
     if names := [t.name for t in timed if t.is_unsteady]:

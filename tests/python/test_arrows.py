@@ -18,6 +18,8 @@ SOUND = {
     "user/report/b.c": '#include "report/b.h"\n\n'
     "int b_one(void)\n{\n\tstruct a_one;\n\n\treturn 1; /* a_one() */\n}\n",
     "user/watch/c.c": "/* What afpscope knows of readsize. */\n",
+    "user/report/d.c": '/* Not "afpd". */\nstatic const char *const key = "cnid_cpu";\n',
+    "user/kinds/e.c": 'static const char *const word = "afpd";\n',
     "analysis/afpscope/one.py": "from . import two\nfrom .three import value\n",
     "analysis/afpscope/two.py": "import three\n",
     "analysis/afpscope/three.py": "from . import (\n    two,\n)\n",
@@ -37,6 +39,16 @@ BREACHES = {
     "struct b is also in": ("user/report/a.h", "int a", "struct b {\n};\nint a"),
     "afpd belongs to user/kinds": ("user/watch/c.c", "readsize", "afpd"),
     "dsi_id belongs to user/kinds": ("user/watch/c.c", "readsize", "dsi_id"),
+    "afpd is a word of user/kinds": ("user/report/d.c", "cnid_cpu", "for {cnid_cpu} of afpd"),
+    "cnid_dbd is a word of": ("user/report/d.c", '"cnid_cpu"', '"cnid_cpu of " "cnid_dbd\'s"'),
+    "CNID is a word of user/kinds": ("user/report/d.c", "cnid_cpu", "the CNIDs"),
+    "afpd is a word of": ("analysis/afpscope/two.py", "import three", 'role = "afpd"'),
+    "netatalk is a word of": ("analysis/afpscope/two.py", "import three", 'a = "in netatalk\'s"'),
+    "asks for a name: strcmp": ("user/report/d.c", '"cnid_cpu"', 'strcmp(r->kind, "rx") ? a : b'),
+    "name: strcmp(run_kind_name": ("user/report/d.c", '"cnid_cpu"', "!strcmp(run_kind_name(r), a)"),
+    "strcmp(r->command": ("user/report/d.c", '"cnid_cpu"', '!strcmp(r->command, "rx")'),
+    "run.kind ==": ("analysis/afpscope/two.py", "import three", 'a = run.kind == "any"'),
+    "run.command in": ("analysis/afpscope/two.py", "import three", 'a = run.command in ("load",)'),
     "FPRead belongs to user/kinds": ("user/watch/c.c", "readsize", "FPRead"),
 }
 

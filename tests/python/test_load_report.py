@@ -66,6 +66,21 @@ def weak(value: dict[str, Any]) -> None:
     load["actions"][0]["failed"] = 5
 
 
+@pytest.mark.parametrize(("said", "late"), [(True, False), (False, True), (False, False)])
+def test_the_run_says_whether_its_generator_had_time_left(
+    shelf: Shelf, tmp_path: Path, execute: Execute, said: bool, late: bool
+) -> None:
+    """Whatever its figures are: who measured has judged them."""
+
+    def judged(value: dict[str, Any]) -> None:
+        load = value["phases"][0]["load"]
+        load |= {"saturated": said, "behind": late, "late": 0 if late else 10000}
+        load["cpu_max_ns"] = 0 if said else load["end_ns"] - load["begin_ns"]
+
+    text, _ = made(execute, tmp_path, shelf.put("a", "load", judged))
+    assert ("load generator itself had no time left" in text) == (said or late)
+
+
 def test_what_makes_a_load_weak_is_told(shelf: Shelf, tmp_path: Path, execute: Execute) -> None:
     text, _ = made(execute, tmp_path, shelf.put("a", "load", weak))
     for says in (

@@ -3,6 +3,7 @@
 #include "check/check_found.h"
 
 #include "host/proc/procfs.h"
+#include "kinds/kind.h"
 #include "report/cell.h"
 #include "report/paint.h"
 #include "report/report.h"
@@ -15,7 +16,6 @@
 
 #define WIDTH          100
 #define SESSIONS_SHOWN 20
-#define DBD_SHOWN      8
 #define SERVERS_SHOWN  8 /* on the first screen */
 #define HINTS_SHOWN    7
 
@@ -31,12 +31,6 @@ static void check_text_put(const struct paint *p, const char *label, const char 
 	vsnprintf(text, sizeof(text), fmt, ap);
 	va_end(ap);
 	put_wrapped(p->out, label, text, p->width);
-}
-
-static void append_ports(char *text, const uint16_t *port, size_t n)
-{
-	for (size_t i = 0; i < n; i++)
-		err_append(text, "%s%u", i ? ", " : n > 1 ? ", ports " : ", port ", port[i]);
 }
 
 static void age(char *text, size_t room, uint64_t started)
@@ -78,22 +72,12 @@ static void check_text_put_session(const struct paint *p, const struct servers_s
 	check_text_put(p, "  session", "%s", text);
 }
 
-static void put_cnid(const struct paint *p, const struct servers_entry *e)
+static void check_text_put_backend(const struct paint *p, const struct servers_entry *e)
 {
-	char text[ERR_TEXT_MAX] = "";
+	char label[RUN_WORD_MAX + 2], text[ERR_TEXT_MAX];
 
-	if (!e->cnid_metad) {
-		check_text_put(p, "  CNID", "%s", e->cnid_from);
-		return;
-	}
-	err_append(text, "cnid_metad pid %d", e->cnid_metad);
-	append_ports(text, e->cnid_port, e->n_cnid_ports);
-	err_append(text, " (known from: %s); %zu cnid_dbd", e->cnid_from, e->n_dbd);
-	for (size_t i = 0; i < e->n_dbd && i < DBD_SHOWN; i++)
-		err_append(text, "%s%d", i ? ", " : ": pid ", e->dbd[i]);
-	if (e->n_dbd > DBD_SHOWN)
-		err_append(text, ", ...");
-	check_text_put(p, "  CNID", "%s", text);
+	snprintf(label, sizeof(label), "  %s", run_kind_word(&kind_afp.is, RUN_WORD_ASKED));
+	check_text_put(p, label, "%s", servers_backend(e, text));
 }
 
 static void append_sessions(char *text, const struct servers_entry *e)
@@ -117,7 +101,7 @@ static void check_text_put_title(const struct paint *p, const struct check *c,
 		err_append(title, "pid %d", e->master);
 	else
 		err_append(title, "a session whose server has ended");
-	append_ports(title, e->port, e->n_ports);
+	servers_append_ports(title, e->port, e->n_ports);
 	if (c->servers.session)
 		err_append(title, ", session %d only", c->servers.session);
 	else
@@ -141,13 +125,14 @@ static void check_text_put_server(const struct paint *p, const struct check *c,
 		check_text_put(p, "  settings", "unknown");
 	if (e->denied)
 		check_text_put(p, "  hidden",
-			       "no right to see its sockets: ports, clients and CNID processes "
-			       "may be missing; run as root");
+			       "no right to see its sockets: ports, clients and %s processes "
+			       "may be missing; run as root",
+			       run_kind_word(&kind_afp.is, RUN_WORD_ASKED));
 	if (e->elsewhere)
 		check_text_put(p, "  network",
 			       "in a network namespace of its own (a container): ports are "
 			       "those inside it");
-	put_cnid(p, e);
+	check_text_put_backend(p, e);
 	for (size_t i = 0; i < e->n_sessions && i < sessions; i++)
 		check_text_put_session(p, &e->session[i]);
 	if (sessions && e->n_sessions > sessions)

@@ -209,7 +209,7 @@ static int diagnose_new_figures(struct run *r)
 	r->figures = calloc(1, sizeof(*r->figures));
 	if (!r->figures)
 		return -ENOMEM;
-	if (strcmp(run_kind_name(r), kind_names[0]) != 0)
+	if (r->kind && r->kind != &kind_at(0)->is)
 		run_name_set(r->figures, RUN_NAME_KIND, "%s", run_kind_name(r));
 	return 0;
 }
@@ -244,13 +244,13 @@ static void diagnose_unsee(struct run_figures *f, bool whole)
 int diagnose_run(struct run *r, struct watch *w, const struct machine *before,
 		 const struct machine *after)
 {
-	bool served = w || run_note_find(&r->server, "host") || !strcmp(r->command, "rx");
+	bool served = w || run_note_find(&r->server, "host") || r->about == RUN_ABOUT_CALLS;
 	int e = served ? diagnose_new_figures(r) : 0;
 
 	if (!served)
 		return 0;
 	e = e ? e : doctor_measure(r->figures, r);
-	if (!e && strcmp(r->command, "rx") != 0)
+	if (!e && r->about != RUN_ABOUT_CALLS)
 		diagnose_unsee(r->figures, before->t_ns != 0);
 	if (!e && w && before->t_ns && after->t_ns)
 		e = diagnose_machine(before, after, w, NULL, 0, r);

@@ -116,7 +116,6 @@ int doctor_gluster(struct run_figures *out, const struct run *r, const struct vi
 	struct handed h;
 	int e;
 
-	snprintf(out->kind, sizeof(out->kind), "gluster");
 	if (!v->all.has_requests)
 		return 0;
 	e = handed_init(&h, out, r, v, ns);

@@ -11,7 +11,6 @@
 
 #include <errno.h>
 #include <math.h>
-#include <string.h>
 
 static void look_time(struct measure *m)
 {
@@ -109,11 +108,12 @@ int doctor_measure(struct run_figures *out, const struct run *r)
 
 	if (e)
 		return e;
+	out->kind = r->kind;
 	look_time(&m);
 	look_lost(&m);
-	if (!strcmp(run_kind_name(r), "rx") || !strcmp(r->command, "rx"))
+	if (run_kind_judged(r->kind) == RUN_JUDGED_CALLS)
 		doctor_rx(out, r, &m.view, m.ns);
-	else if (!strcmp(run_kind_name(r), "gluster"))
+	else if (run_kind_judged(r->kind) == RUN_JUDGED_BRICKS)
 		e = doctor_gluster(out, r, &m.view, m.ns);
 	else if (m.view.all.has_requests)
 		e = measure_requests(&m);

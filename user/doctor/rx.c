@@ -390,7 +390,6 @@ void doctor_rx(struct run_figures *out, const struct run *r, const struct view *
 				      .ns = ns,
 				      .clients = clients ? strtoull(clients, NULL, 10) : 0 };
 
-	snprintf(out->kind, sizeof(out->kind), "rx");
 	doctor_rx_look_times(&x);
 	look_disk(&x);
 	look_socket(&x);

@@ -2,6 +2,7 @@
 #include "doctor/say.h"
 
 #include "report/cell.h"
+#include "run/kind.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -104,7 +105,7 @@ static void say_put_name(char *out, size_t room, const struct run_figures *f, en
 	if (*f->name[which])
 		quote(out, room, f->name[which]);
 	else
-		snprintf(out, room, "%s", run_names[which].otherwise);
+		run_kind_text(f->kind, run_names[which].otherwise, out, room);
 }
 
 /* A share of the request time, as that time. */

@@ -76,32 +76,37 @@ static void look_service(struct measure *m)
 	}
 }
 
-/* What most of this time was waited for. */
-static const char *times_wait(const struct measure *m, const uint64_t ns[ACCOUNT_N_COLUMNS])
+#define WAIT_MAX (RUN_WORD_MAX + 24)
+
+/* What most of this time was waited for. Returns out. */
+static const char *times_wait(const struct measure *m, const uint64_t ns[ACCOUNT_N_COLUMNS],
+			      char out[WAIT_MAX])
 {
 	static const char *const words[ACCOUNT_N_COLUMNS] = {
 		[ACCOUNT_RUNQ] = "for a CPU",
 		[ACCOUNT_DISK] = "for files and directories",
-		[ACCOUNT_CNID] = "for the CNID server",
+		[ACCOUNT_CNID] = "for the {backend}",
 		[ACCOUNT_LOCK] = "for file locks",
 		[ACCOUNT_LOG] = "for the log",
 		[ACCOUNT_NET] = "for the client",
 		[ACCOUNT_OTHER] = "in sleeps and for other processes",
-		[ACCOUNT_STOPPED] = "because afpd was stopped",
+		[ACCOUNT_STOPPED] = "because {server} was stopped",
 	};
 	enum account_column most = ACCOUNT_RUNQ;
 
 	for (size_t i = ACCOUNT_RUNQ; i < ACCOUNT_N_COLUMNS; i++)
 		if (ns[i] > ns[most])
 			most = i;
-	return most == ACCOUNT_CNID && !(measure_inside_ns(m) > 0) ? "for the CNID database"
-								   : words[most];
+	return run_text(m->run,
+			most == ACCOUNT_CNID && !(measure_inside_ns(m) > 0) ? "for the {database}"
+									    : words[most],
+			out, WAIT_MAX);
 }
 
 static void look_pending(struct measure *m, double pending, double most)
 {
 	double n = (double)m->requests.all.pending;
-	char name[ACCOUNT_NAME_MAX];
+	char name[ACCOUNT_NAME_MAX], wait[WAIT_MAX];
 
 	for (size_t i = 0; i < m->run->n_service; i++)
 		n += m->run->service[i].before;
@@ -114,7 +119,7 @@ static void look_pending(struct measure *m, double pending, double most)
 		most = measure_pending_ns(r);
 		run_figure_who(m->out, RUN_FIGURE_PENDING, "%s", account_name(r->number, name));
 		run_figure_who(m->out, RUN_FIGURE_PENDING_SHARE, "%s, which waited most %s",
-			       account_name(r->number, name), times_wait(m, r->time_ns));
+			       account_name(r->number, name), times_wait(m, r->time_ns, wait));
 	}
 	run_figure_set(m->out, RUN_FIGURE_PENDING, pending);
 	run_figure_set(m->out, RUN_FIGURE_PENDING_N, n);
@@ -125,6 +130,7 @@ static void look_pending(struct measure *m, double pending, double most)
 static void look_stalls(struct measure *m, double n)
 {
 	uint64_t ns[ACCOUNT_N_COLUMNS] = { 0 };
+	char wait[WAIT_MAX];
 
 	for (size_t i = 0; i < m->requests.n; i++) {
 		const struct request *r = &m->requests.request[i];
@@ -136,7 +142,7 @@ static void look_stalls(struct measure *m, double n)
 	}
 	run_figure_set(m->out, RUN_FIGURE_STALLS, n);
 	if (n > 0)
-		run_figure_who(m->out, RUN_FIGURE_STALLS, "%s", times_wait(m, ns));
+		run_figure_who(m->out, RUN_FIGURE_STALLS, "%s", times_wait(m, ns, wait));
 }
 
 static void look_answered(struct measure *m)

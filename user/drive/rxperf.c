@@ -7,6 +7,7 @@
 
 #include "drive/rx_clients.h"
 #include "drive/rx_waiting.h"
+#include "kinds/kind.h"
 #include "watch/threads.h"
 #include "watch/udpsockets.h"
 
@@ -182,8 +183,12 @@ static int drive_rxperf_work(struct workload *w, struct err *e)
 
 static int drive_rxperf_describe(struct workload *w)
 {
-	w->s.run.about = RUN_ABOUT_CALLS;
-	return rxperf_describe((const struct rxperf_cfg *)w->cfg, &w->s.run);
+	struct run *r = &w->s.run;
+	int e = rxperf_describe((const struct rxperf_cfg *)w->cfg, r);
+
+	r->about = RUN_ABOUT_CALLS;
+	r->kind = r->kind ? r->kind : &kind_rx.is; /* whether or not it is watched */
+	return e;
 }
 
 static const struct workload_type type = {

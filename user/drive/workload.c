@@ -37,7 +37,7 @@ static void workload_on_phase_done(void *user, const struct run_phase *p)
 	struct workload *w = user;
 
 	if (!w->cfg->s.runs.screen)
-		report_progress(p, PROGRESS_NO_SIZE, w->s.watch != NULL, w->s.progress);
+		report_progress(&w->s.run, p, PROGRESS_NO_SIZE, w->s.watch != NULL, w->s.progress);
 }
 
 void workload_init(struct workload *w, const struct workload_type *type,

@@ -167,6 +167,7 @@ static int exporter_watch_page(struct watcher *w, struct exporter_page *out)
 		.own_ns = guard_own_ns() + w->a.guard.others_ns,
 		.port = w->cfg->whom.port,
 		.name = w->cfg->label,
+		.kind = w->a.found.kind ? &w->a.found.kind->is : NULL,
 	};
 	int e = w->a.watch ? exporter_watch_read(w) : 0;
 

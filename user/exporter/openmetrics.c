@@ -107,6 +107,7 @@ static void head(struct writer *w, const struct family *f)
 	static const char *const type[] = { "counter", "gauge", "histogram", "info" };
 	const char *more = w->s->openmetrics ? "" : suffix(f);
 	bool plain = f->kind == INFO && !w->s->openmetrics;
+	char help[OPENMETRICS_LABEL_MAX];
 
 	if (w->begun == f)
 		return;
@@ -114,7 +115,8 @@ static void head(struct writer *w, const struct family *f)
 	fprintf(w->out, "# TYPE %s%s %s\n", f->name, more, type[plain ? GAUGE : f->kind]);
 	if (w->s->openmetrics && f->unit)
 		fprintf(w->out, "# UNIT %s %s\n", f->name, f->unit);
-	fprintf(w->out, "# HELP %s%s %s\n", f->name, more, f->help);
+	fprintf(w->out, "# HELP %s%s %s\n", f->name, more,
+		run_kind_text(w->s->kind, f->help, help, sizeof(help)));
 }
 
 static void name(struct writer *w, const struct family *f, const char *more, const char *labels)
@@ -556,7 +558,7 @@ static const struct family families[] = {
 	{ "afpscope_request_time_seconds", "seconds", "Where this time went.", COUNTER, openmetrics_put_parts },
 	{ "afpscope_request_received_bytes", "bytes", "Bytes of requests.", COUNTER, put_received },
 	{ "afpscope_request_sent_bytes", "bytes", "Bytes of answers.", COUNTER, put_sent },
-	{ "afpscope_cnid_wait_seconds", "seconds", "What the CNID server did while a request waited for it.", COUNTER, openmetrics_put_inside },
+	{ "afpscope_cnid_wait_seconds", "seconds", "What the {backend} did while a request waited for it.", COUNTER, openmetrics_put_inside },
 	{ "afpscope_system_calls", NULL, "System calls that returned.", COUNTER, openmetrics_put_calls },
 	{ "afpscope_server_cpu_seconds", "seconds", "CPU time of the server's processes.", COUNTER, put_cpu },
 	{ "afpscope_server_runq_seconds", "seconds", "Time in which the server's threads were runnable and waited for a CPU.", COUNTER, put_runq },

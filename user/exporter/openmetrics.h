@@ -5,6 +5,7 @@
 /* A tally as text for Prometheus: OpenMetrics 1.0, or the older format 0.0.4. */
 
 #include "exporter/tally.h"
+#include "run/kind.h"
 
 #include <stdio.h>
 
@@ -14,8 +15,9 @@ struct openmetrics_style {
 	uint64_t own_ns;     /* CPU time of this program's processes */
 	/* Which server it is, as labels of every series, so that those of several do not collide.
 	 */
-	unsigned int port; /* 0: that of the last reading */
-	const char *name;  /* NULL: none */
+	unsigned int port;           /* 0: that of the last reading */
+	const char *name;            /* NULL: none */
+	const struct run_kind *kind; /* of the server; NULL: AFP's */
 };
 
 #define OPENMETRICS_TYPE      "application/openmetrics-text; version=1.0.0; charset=utf-8"

@@ -97,6 +97,11 @@ int servers_no_port(const struct census *c, uint16_t port, const char *starter,
 int servers_serves_nobody(const struct census_process *p, struct err *e);
 int servers_not_afp(const struct servers *others, uint16_t port, const char *why, struct err *e);
 
+/* ", port 548": adds it to a text of ERR_TEXT_MAX bytes. */
+void servers_append_ports(char *text, const uint16_t *port, size_t n);
+/* The CNID processes in a line, or why they are not known. Returns out or a constant. */
+const char *servers_backend(const struct servers_entry *s, char out[ERR_TEXT_MAX]);
+
 /* A process of it that lives: its master, else a session; 0: none. */
 pid_t servers_process(const struct servers_entry *s);
 

@@ -11,6 +11,8 @@
 #include <stdio.h>
 #include <string.h>
 
+#define DBD_SHOWN 8
+
 /* Adds all of them, with details that distinguish them. */
 static void servers_list(char *text, const struct servers *s)
 {
@@ -127,4 +129,24 @@ int servers_no_port(const struct census *c, uint16_t port, const char *starter,
 			    "is in another PID namespace%s",
 			    port, c->socket[i].tcp.uid, procfs_hides());
 	return servers_not_afp(others, port, "nothing listens on", e);
+}
+
+void servers_append_ports(char *text, const uint16_t *port, size_t n)
+{
+	for (size_t i = 0; i < n; i++)
+		err_append(text, "%s%u", i ? ", " : n > 1 ? ", ports " : ", port ", port[i]);
+}
+
+const char *servers_backend(const struct servers_entry *s, char out[ERR_TEXT_MAX])
+{
+	if (!s->cnid_metad)
+		return s->cnid_from;
+	snprintf(out, ERR_TEXT_MAX, "cnid_metad pid %d", s->cnid_metad);
+	servers_append_ports(out, s->cnid_port, s->n_cnid_ports);
+	err_append(out, " (known from: %s); %zu cnid_dbd", s->cnid_from, s->n_dbd);
+	for (size_t i = 0; i < s->n_dbd && i < DBD_SHOWN; i++)
+		err_append(out, "%s%d", i ? ", " : ": pid ", s->dbd[i]);
+	if (s->n_dbd > DBD_SHOWN)
+		err_append(out, ", ...");
+	return out;
 }

@@ -82,14 +82,18 @@ static void take_names(struct run_figures *out, const json_t *names)
 	}
 }
 
-static void take_kind(struct run_figures *out, const json_t *run)
+/* The kind of server that has such figures. */
+static const struct run_kind *main_doctor_kind(const json_t *figures)
 {
-	const char *kind = json_string_value(json_object_get(run, "kind"));
-	const char *command = json_string_value(json_object_get(run, "command"));
+	const struct run_kind *kind = NULL;
+	enum run_judged by = RUN_JUDGED_SESSIONS;
 
-	if (command && !strcmp(command, "rx"))
-		kind = command;
-	snprintf(out->kind, sizeof(out->kind), "%s", kind ? kind : "");
+	for (unsigned int i = 0; i < N_RUN_FIGURES; i++)
+		if (json_object_get(figures, run_figures[i].key))
+			by = run_figure_of((enum run_figure)i);
+	for (size_t i = 0; kind_judged[i] && (!kind || kind->judged != by); i++)
+		kind = &kind_at(kind_place(kind_judged[i]))->is;
+	return kind;
 }
 
 static int of_run(const struct record_cfg *cfg, const char *name)
@@ -106,7 +110,7 @@ static int of_run(const struct record_cfg *cfg, const char *name)
 		return OUTCOME_USAGE;
 	}
 	run = runs_load(folder);
-	take_kind(&f, run);
+	f.kind = main_doctor_kind(json_object_get(run, "figures"));
 	main_doctor_take(&f, json_object_get(run, "figures"));
 	take_names(&f, json_object_get(run, "names"));
 	if (!json_object_get(run, "figures")) {

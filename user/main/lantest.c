@@ -169,7 +169,8 @@ static void main_lantest_on_phase_done(void *user, const struct run_phase *p)
 		size = x->cfg->w.compatible ? PROGRESS_NETATALK_SIZE : PROGRESS_SIZE;
 	estimate_hide(&x->estimate);
 	if (!x->cfg->w.s.runs.screen)
-		report_progress(p, size, x->cfg->w.s.watch != WATCH_OFF, x->w.s.progress);
+		report_progress(&x->w.s.run, p, size, x->cfg->w.s.watch != WATCH_OFF,
+				x->w.s.progress);
 	estimate_show(&x->estimate, p->test, p->iteration);
 }
 

@@ -17,7 +17,8 @@ static void report_progress_print_count(const struct run_phase *p, enum metric m
 		fprintf(out, " n/a %s", what);
 }
 
-void report_progress(const struct run_phase *p, enum progress_size size, bool io_columns, FILE *out)
+void report_progress(const struct run *r, const struct run_phase *p, enum progress_size size,
+		     bool io_columns, FILE *out)
 {
 	double mega = size == PROGRESS_NETATALK_SIZE ? 1048576 : 1e6;
 	double ms = (double)p->value[METRIC_ELAPSED] / 1e6;
@@ -29,9 +30,10 @@ void report_progress(const struct run_phase *p, enum progress_size size, bool io
 		fprintf(out, " for %.0f MB (avg. %.0f MB/s)", bytes / mega, bytes / 1000 / ms);
 	fputs(p->complete ? "\n" : " (broke off)\n", out);
 	if (io_columns) {
-		fputs("         IO Operations; afpd:", out);
+		fprintf(out, "         IO Operations; %s:", run_word(r, RUN_WORD_SERVER));
 		report_progress_print_count(p, METRIC_AFPD_SYSCR, "READs,", out);
-		report_progress_print_count(p, METRIC_AFPD_SYSCW, "WRITEs | cnid_dbd:", out);
+		report_progress_print_count(p, METRIC_AFPD_SYSCW, "WRITEs", out);
+		fprintf(out, " | %s:", run_word(r, RUN_WORD_HELPER));
 		report_progress_print_count(p, METRIC_CNID_SYSCR, "READs,", out);
 		report_progress_print_count(p, METRIC_CNID_SYSCW, "WRITEs\n", out);
 	}

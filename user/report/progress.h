@@ -17,8 +17,8 @@ enum progress_size {
  * The line that netatalk's tool prints after each test, and (io_columns) the one with the server's
  * reads and writes; a figure that was not measured is n/a.
  */
-void report_progress(const struct run_phase *p, enum progress_size size, bool io_columns,
-		     FILE *out);
+void report_progress(const struct run *r, const struct run_phase *p, enum progress_size size,
+		     bool io_columns, FILE *out);
 
 /* A transfer that is done: its median and what that comes to. Nothing when none was measured. */
 void report_speed_progress(const struct run *r, const struct run_phase *p, FILE *out);

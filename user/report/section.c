@@ -26,8 +26,13 @@ void section_open(struct section *s, const struct paint *p, const struct section
 	s->rest = section_named(s, type->rest ? type->rest : "", s->named, sizeof(s->named));
 	s->n_columns = type->n_columns;
 	s->gap = type->gap ? type->gap : 2;
-	for (size_t k = 0; k < type->n_columns; k++) {
+	for (size_t k = 0, used = 0; k < type->n_columns; k++) {
 		s->column[k] = type->column[k];
+		if (type->column[k].head && strchr(type->column[k].head, '{')) {
+			s->column[k].head = run_text(p->view.run, type->column[k].head,
+						     s->heads + used, sizeof(s->heads) - used);
+			used += strlen(s->column[k].head) + 1;
+		}
 		s->column[k].off |= p->sink ? s->column[k].bar : s->column[k].unprinted;
 	}
 	section_title(s, "%s", type->title ? type->title : "");

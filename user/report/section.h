@@ -13,8 +13,9 @@
  *	cell[COL_USER] = cell_text(user, 16);
  *	return section_close(&s);
  *
- * In the format of a line, and in what follows the heading, "{server}" and the other keys of
- * run/kind.h stand for the words of the run's kind; not in what is formatted, such as file names.
+ * In a head, in the format of a line, and in what follows the heading, "{server}" and the other
+ *keys of run/kind.h stand for the words of the run's kind; not in what is formatted, such as file
+ *names.
  *
  * Nothing in between fails: section_close says whether there was memory.
  */
@@ -76,7 +77,8 @@ struct section {
 	const struct section_type *type;
 	char title[96];
 	const char *rest;
-	char named[512]; /* rest, with the words of the kind of server */
+	/* rest, and heads in which there are such, with the words of the kind of server */
+	char named[512], heads[4 * RUN_WORD_MAX];
 	size_t n_columns, n_rows, n_notes;
 	struct section_column column[SECTION_COLUMNS];
 	struct section_row *row;

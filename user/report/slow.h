@@ -41,8 +41,9 @@ struct slow_request {
 };
 
 struct slow_view {
-	size_t width;      /* columns of a line */
-	int64_t offset_ns; /* from CLOCK_MONOTONIC to wall time */
+	size_t width;                /* columns of a line */
+	int64_t offset_ns;           /* from CLOCK_MONOTONIC to wall time */
+	const struct run_kind *kind; /* of the server; NULL: AFP's */
 };
 
 /* What is known at the end. */
@@ -54,7 +55,7 @@ struct slow_sum {
 };
 
 struct slow_part {
-	const char *key, *text;
+	const char *key, *text; /* text: as account_columns has it */
 	uint64_t ns;
 };
 

@@ -9,13 +9,13 @@
 
 #include "run/ledger.h"
 
-/* Columns of time. X(name, key, text) */
+/* Columns of time. X(name, key, text); text may have words of run/kind.h in it. */
 #define ACCOUNT_COLUMNS(X)                                                                         \
 	X(USER, "user", "own code")      /* on a CPU, the program's own code */                    \
 	X(CALLS, "calls", "in calls")    /* on a CPU, in system calls */                           \
 	X(RUNQ, "runq", "run queue")     /* runnable, waiting for a CPU */                         \
 	X(DISK, "disk", "disk")          /* blocked in a call on files, directories, paths */      \
-	X(CNID, "cnid", "CNID")          /* blocked on the CNID server or database */              \
+	X(CNID, "cnid", "{asked}")       /* blocked on the CNID server or database */              \
 	X(LOCK, "lock", "lock")          /* blocked in fcntl and flock locks */                    \
 	X(LOG, "log", "log")             /* blocked writing a log */                               \
 	X(NET, "net", "network")         /* blocked on the client's socket */                      \

@@ -19,6 +19,13 @@ const struct run_name_def run_names[RUN_N_NAMES] = {
 #undef X
 };
 
+enum run_judged run_figure_of(enum run_figure which)
+{
+	return which >= RUN_FIGURE_IO_THREADS ? RUN_JUDGED_BRICKS
+	       : which >= RUN_FIGURE_DROPPED  ? RUN_JUDGED_CALLS
+					      : RUN_JUDGED_SESSIONS;
+}
+
 void run_figure_set(struct run_figures *f, enum run_figure which, double value)
 {
 	f->known[which] = true;

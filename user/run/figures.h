@@ -124,10 +124,10 @@
 	X(CNID_HELD, "cnid_held", "1",                                                                      \
 	  "processes of the {backend} that are stopped by a signal or a debugger; who: one")                \
 	X(CNID_DOWN, "cnid_down", "1",                                                                      \
-	  "1: nobody listens where the server asks for CNIDs; 2: and its settings name it; who: where")     \
+	  "1: nobody listens where the server asks for {asked}s; 2: and its settings name it; who: where")  \
 	X(CNID_FOLDER, "cnid_folder", "1",                                                                  \
 	  "1: the {database}s cannot be written; who: where, and why")                                      \
-	X(CNID_MYSQL, "cnid_mysql", "1", "1: a volume's CNIDs are in a database server")                    \
+	X(CNID_MYSQL, "cnid_mysql", "1", "1: a volume's {asked}s are in a database server")                 \
 	X(CNID_ENDED, "cnid_ended", "1",                                                                    \
 	  "processes of the {backend} that failed or were killed; who: how the last one ended")             \
 	X(CNID_HARM, "cnid_harm", "share", "the larger of: cnid_mute; volumes refused")                     \
@@ -203,6 +203,12 @@ struct run_figure_def {
 
 extern const struct run_figure_def run_figures[N_RUN_FIGURES];
 
+/* By what a server is judged: figures of its sessions, of its calls, or of its bricks. */
+enum run_judged { RUN_JUDGED_SESSIONS, RUN_JUDGED_CALLS, RUN_JUDGED_BRICKS };
+
+/* Whose figure it is; those of SESSIONS, where they are known, are also of the others. */
+enum run_judged run_figure_of(enum run_figure which);
+
 /*
  * The server's own names, for commands that are advised. X(NAME, key, otherwise, meaning);
  * otherwise: the word that stands where it is not known.
@@ -213,8 +219,8 @@ extern const struct run_figure_def run_figures[N_RUN_FIGURES];
 	X(PID, "pid", "PID", "its main process")                                                   \
 	X(PORT, "port", "PORT", "the TCP port on which it listens")                                \
 	X(KIND, "kind", "KIND", "its kind, for --kind; none of AFP's")                             \
-	X(BACKEND, "backend", "the CNID server", "the program that gives CNIDs")                   \
-	X(CNID_METAD, "cnid_metad", "PID", "the process that starts its CNID servers")
+	X(BACKEND, "backend", "the {backend}", "the program that gives {asked}s")                  \
+	X(CNID_METAD, "cnid_metad", "PID", "the process that starts the {backend}")
 
 enum run_name {
 #define X(name, key, otherwise, meaning) RUN_NAME_##name,
@@ -232,7 +238,7 @@ extern const struct run_name_def run_names[RUN_N_NAMES];
 #define RUN_NAME_MAX   512
 #define RUN_FIGURE_WHO 160
 struct run_figures {
-	char kind[16];                        /* of the server: run_kind.name; empty: AFP's */
+	const struct run_kind *kind;          /* of the server; NULL: AFP's */
 	char name[RUN_N_NAMES][RUN_NAME_MAX]; /* clean; empty: not known */
 	bool known[N_RUN_FIGURES];
 	double value[N_RUN_FIGURES];

@@ -4,6 +4,7 @@
 
 #include "run/run.h"
 
+#include <ctype.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -43,11 +44,16 @@ const char *run_account_name(const struct run *r, unsigned int number, char buf[
 	return account_name_of(r->kind ? r->kind->accounts : NULL, number, buf);
 }
 
-const char *run_role_name(const struct run *r, unsigned int role)
+static const char *role_name(const struct run_kind *k, unsigned int role)
 {
-	const char *name = r->kind && role < AFS_N_ROLES ? r->kind->role[role] : NULL;
+	const char *name = k && role < AFS_N_ROLES ? k->role[role] : NULL;
 
 	return name ? name : ledger_role_name(role);
+}
+
+const char *run_role_name(const struct run *r, unsigned int role)
+{
+	return role_name(r->kind, role);
 }
 
 bool run_has_metric(const struct run *r, unsigned int metric)
@@ -66,65 +72,89 @@ const char *run_column_name(const struct run *r, unsigned int column)
 	return column == ACCOUNT_CNID ? run_word(r, RUN_WORD_ASKED) : account_columns[column].text;
 }
 
-const char *run_own_word(const struct run *r, enum run_word w)
+/* NULL: it has none. */
+static const char *own_word(const struct run_kind *k, enum run_word w)
 {
 	static const char *const afp[RUN_N_WORDS] = RUN_WORDS_AFP;
 
 	if (w == RUN_WORD_SERVER || w == RUN_WORD_HELPER)
-		return run_role_name(r, w == RUN_WORD_SERVER ? AFS_ROLE_SERVER : AFS_ROLE_BACKEND);
-	return r->kind ? r->kind->word[w] : afp[w];
+		return role_name(k, w == RUN_WORD_SERVER ? AFS_ROLE_SERVER : AFS_ROLE_BACKEND);
+	return k ? k->word[w] : afp[w];
 }
 
-static const char *usual_word(enum run_word w)
+const char *run_own_word(const struct run *r, enum run_word w)
+{
+	return own_word(r->kind, w);
+}
+
+const char *run_kind_word(const struct run_kind *k, enum run_word w)
 {
 	static const char *const usual[RUN_N_WORDS] = {
 #define X(NAME, key, word) [RUN_WORD_##NAME] = (word),
 		RUN_WORDS(X)
 #undef X
 	};
+	const char *word = own_word(k, w);
 
-	return usual[w];
+	return word ? word : usual[w];
 }
 
 const char *run_word(const struct run *r, enum run_word w)
 {
-	const char *word = run_own_word(r, w);
-
-	return word ? word : usual_word(w);
+	return run_kind_word(r->kind, w);
 }
 
-const char *run_asked(const struct run_kind *k)
+static int letter_as_it_is(int c)
 {
-	const char *word = k->word[RUN_WORD_ASKED];
-
-	return word ? word : usual_word(RUN_WORD_ASKED);
+	return c;
 }
 
-/* The word whose key in braces begins text; RUN_N_WORDS: none. */
-static enum run_word run_word_at(const char *text, size_t len)
+/* The word whose key in braces begins text, and how its letters are written; RUN_N_WORDS: none. */
+static enum run_word run_word_at(const char *text, size_t len, int (**letter)(int))
 {
+	static const struct {
+		const char *key;
+		int (*letter)(int);
+	} forms[] = { { "", letter_as_it_is }, { ".lower", tolower }, { ".upper", toupper } };
+	char key[32];
+
 	for (enum run_word w = 0; w < RUN_N_WORDS; w++)
-		if (strlen(run_word_keys[w]) == len && !strncmp(run_word_keys[w], text, len))
-			return w;
+		for (size_t i = 0; i < sizeof(forms) / sizeof(forms[0]); i++) {
+			snprintf(key, sizeof(key), "%s%s", run_word_keys[w], forms[i].key);
+			*letter = forms[i].letter;
+			if (strlen(key) == len && !strncmp(key, text, len))
+				return w;
+		}
 	return RUN_N_WORDS;
 }
 
-const char *run_text(const struct run *r, const char *text, char *out, size_t len)
+const char *run_kind_text(const struct run_kind *k, const char *text, char *out, size_t len)
 {
+	int (*letter)(int);
 	enum run_word w;
 	size_t n = 0, key;
 
 	while (*text && n + 1 < len) {
 		key = *text == '{' ? strcspn(text + 1, "}") : 0;
-		w = key && text[1 + key] ? run_word_at(text + 1, key) : RUN_N_WORDS;
+		w = key && text[1 + key] ? run_word_at(text + 1, key, &letter) : RUN_N_WORDS;
 		if (w == RUN_N_WORDS) {
 			out[n++] = *text++;
 			continue;
 		}
-		n += (size_t)snprintf(out + n, len - n, "%s", run_word(r, w));
-		n = n < len ? n : len - 1;
+		for (const char *at = run_kind_word(k, w); *at && n + 1 < len; at++)
+			out[n++] = (char)letter((unsigned char)*at);
 		text += key + 2;
 	}
 	out[n] = '\0';
 	return out;
+}
+
+const char *run_text(const struct run *r, const char *text, char *out, size_t len)
+{
+	return run_kind_text(r->kind, text, out, len);
+}
+
+enum run_judged run_kind_judged(const struct run_kind *k)
+{
+	return k ? k->judged : RUN_JUDGED_SESSIONS;
 }

@@ -5,6 +5,7 @@
 /* What kind of server was watched, as far as output needs to know. user/kinds has the kinds. */
 
 #include "run/account.h"
+#include "run/figures.h"
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -12,7 +13,8 @@
 
 /*
  * What texts call the things of a server, by kind. In a text that is for several kinds their keys
- * stand in braces: "{server} waited for its {backend}". X(NAME, key, where a kind has no word)
+ * stand in braces: "{server} waited for its {backend}"; "{asked.lower}" and "{asked.upper}" are
+ * small and capital letters. X(NAME, key, where a kind has no word)
  */
 #define RUN_WORDS(X)                                                                               \
 	X(SERVER, "server", "server")       /* a process that serves clients: role SERVER */       \
@@ -47,6 +49,7 @@ struct run_kind {
 	 */
 	bool by_session;
 	bool has_diagnosis;
+	enum run_judged judged;                   /* of has_diagnosis */
 	const struct account_names *accounts;     /* NULL: AFP's */
 	const char *(*result_text)(int32_t code); /* NULL: AFP's; it may return NULL: no name */
 };
@@ -82,9 +85,12 @@ const char *run_column_name(const struct run *r, unsigned int column);
 const char *run_word(const struct run *r, enum run_word w);
 /* NULL: its kind has none. */
 const char *run_own_word(const struct run *r, enum run_word w);
-/* The word ASKED of a kind of which there is no run. */
-const char *run_asked(const struct run_kind *k);
+/* The same of a kind of which there is no run; k NULL: of AFP. */
+const char *run_kind_word(const struct run_kind *k, enum run_word w);
 /* text with the words of the run's kind; out: room for len bytes. Returns out. */
 const char *run_text(const struct run *r, const char *text, char *out, size_t len);
+const char *run_kind_text(const struct run_kind *k, const char *text, char *out, size_t len);
+/* Which figures and rules a server of this kind is judged by; k NULL: of AFP. */
+enum run_judged run_kind_judged(const struct run_kind *k);
 
 #endif

@@ -9,6 +9,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+#define SATURATED 0.9  /* share of the time: it could not have done more */
+#define BEHIND    0.01 /* share of the actions */
+
 struct run_load *run_load_new(unsigned int n_clients, size_t n_actions, size_t n_seconds)
 {
 	struct run_load *l = calloc(1, sizeof(*l));
@@ -128,11 +131,19 @@ void run_load_add(struct run_load *to, const struct run_load *from)
 	to->runq_max_ns = the_more(to->runq_max_ns, from->runq_ns);
 }
 
-double run_load_busiest(const struct run_load *l)
+bool run_load_saturated(const struct run_load *l)
 {
-	if (l->done_ns <= l->begin_ns)
-		return 0;
-	return (double)(l->cpu_max_ns + l->runq_max_ns) / (double)(l->done_ns - l->begin_ns);
+	return l->done_ns > l->begin_ns && (double)(l->cpu_max_ns + l->runq_max_ns) >=
+					       SATURATED * (double)(l->done_ns - l->begin_ns);
+}
+
+bool run_load_behind(const struct run_load *l)
+{
+	double n = 0;
+
+	for (size_t i = 0; i < l->n_actions; i++)
+		n += (double)l->action[i].n;
+	return n > 0 && (double)l->late_n > BEHIND * n;
 }
 
 double run_load_fairness(const struct run_load *l)

@@ -155,9 +155,10 @@ struct run_load_figure {
 enum { RUN_LOAD_N_FIGURES = 0 RUN_LOAD_FIGURES(RUN_LOAD_ONE) };
 extern const struct run_load_figure run_load_figures[RUN_LOAD_N_FIGURES];
 
-/* Share of the time in which a thread that drove the clients ran or waited for a CPU, the most. */
-#define RUN_SATURATED 0.9 /* it could not have done more */
-double run_load_busiest(const struct run_load *l);
+/* A thread that drove the clients ran or waited for a CPU all the time: it may be the limit. */
+bool run_load_saturated(const struct run_load *l);
+/* Its actions, more than very few of them, began more than 1 ms late. */
+bool run_load_behind(const struct run_load *l);
 
 /* NULL without memory. It has no progress: that of run_load_keep_progress(), 0 or -ENOMEM. */
 int run_load_keep_progress(struct run_load *l);

@@ -111,6 +111,7 @@ static struct slow_view view_now(const struct slow *s)
 		.width = s->width,
 		.offset_ns = (int64_t)wall.tv_sec * NS_PER_S + wall.tv_nsec -
 			     (int64_t)clock_now_ns(),
+		.kind = &s->a.found.kind->is,
 	};
 }
 

@@ -5,6 +5,7 @@
 #include "base/text.h"
 #include "report/cell.h"
 #include "report/paint.h"
+#include "run/kind.h"
 #include "run/result.h"
 
 #include <errno.h>
@@ -88,16 +89,18 @@ static void put_result(struct text *to, const struct slow_request *q, size_t roo
 }
 
 /* The parts that matter: the longest, and others of a tenth or more as long as they fit. */
-static void put_why(struct text *to, const struct slow_request *q, size_t room)
+static void put_why(struct text *to, const struct slow_request *q, const struct slow_view *v,
+		    size_t room)
 {
 	struct slow_part part[SLOW_PARTS];
 	size_t n = slow_parts(&q->r, part);
-	char one[64];
+	char one[RUN_WORD_MAX + 64], text[RUN_WORD_MAX];
 
 	if (q->running)
 		fputs("still running: ", to->out);
 	for (size_t i = 0; i < n && i < PARTS_MAX; i++) {
-		snprintf(one, sizeof(one), "%s%s %s", i ? ", " : "", part[i].text,
+		snprintf(one, sizeof(one), "%s%s %s", i ? ", " : "",
+			 run_kind_text(v->kind, part[i].text, text, sizeof(text)),
 			 cell_time((double)part[i].ns).text);
 		if (i &&
 		    (part[i].ns < q->r.time_ns / 10 || text_width(to) + text_columns(one) > room))
@@ -193,7 +196,7 @@ static void slow_text_fill(struct text *line, struct text *who, const struct slo
 	who_width = who_width < WHO_MOST ? who_width : WHO_MOST;
 	room = v->width > who_width ? v->width - who_width : 0;
 	put_what(line, q, v);
-	put_why(line, q, room);
+	put_why(line, q, v, room);
 	at = text_width(line);
 	fprintf(line->out, "%*s", at < end ? (int)(end - at) : 0, "");
 }

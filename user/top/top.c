@@ -101,7 +101,7 @@ static struct top_status status_of(const struct top *t)
 	return (struct top_status) {
 		.step = &t->step,
 		.program = s && *s->comm ? s->comm : "process",
-		.asked = run_asked(&t->a.found.kind->is),
+		.kind = &t->a.found.kind->is,
 		.pid = t->a.found.target.server,
 		.port = t->cfg->whom.port ? t->cfg->whom.port
 			: s && s->n_ports ? s->port[0]

@@ -2,6 +2,7 @@
 /* What top has above its table: the server as a whole, and what watching costs. */
 #include "report/cell.h"
 #include "report/screen/screen_text.h"
+#include "run/kind.h"
 #include "run/requests.h"
 #include "top/top_line.h"
 #include "top/top_rows.h"
@@ -135,7 +136,7 @@ static void put_legend(struct top_line *l, const struct top_status *s, size_t wi
 	uint64_t ns[TOP_PARTS], sum = line_parts(ns, all, true);
 	unsigned int percent[TOP_PARTS];
 	size_t n = sort_parts(part, ns);
-	char text[64];
+	char text[RUN_WORD_MAX + 64], name[RUN_WORD_MAX];
 
 	if (!n)
 		piece(l, width,
@@ -147,11 +148,10 @@ static void put_legend(struct top_line *l, const struct top_status *s, size_t wi
 	for (size_t i = 0; i < n && percent[i]; i++) {
 		size_t c = part[i].column;
 
-		snprintf(text, sizeof(text), "%c %s %u%%", top_letters[c],
-			 c == ACCOUNT_CNID       ? s->asked
-			 : c < ACCOUNT_N_COLUMNS ? account_columns[c].text
-						 : "unexplained",
-			 percent[i]);
+		run_kind_text(s->kind,
+			      c < ACCOUNT_N_COLUMNS ? account_columns[c].text : "unexplained", name,
+			      sizeof(name));
+		snprintf(text, sizeof(text), "%c %s %u%%", top_letters[c], name, percent[i]);
 		if (piece(l, width, text))
 			l->mark[l->n_marks++] = l->len - strlen(text);
 	}
@@ -175,7 +175,8 @@ static void top_head_put_cost(struct top_line *l, const struct top_status *s, si
 	line_printf(l, "lost %s", cell_count(s->step->lost).text);
 	l->alarm_len = s->step->lost ? l->len : 0;
 	snprintf(text, sizeof(text), "CPU: server %s, %s %s",
-		 top_head_share((double)s->step->server_cpu_ns / ns).text, s->asked,
+		 top_head_share((double)s->step->server_cpu_ns / ns).text,
+		 run_kind_word(s->kind, RUN_WORD_ASKED),
 		 top_head_share((double)s->step->backend_cpu_ns / ns).text);
 	piece(l, width, text);
 	snprintf(text, sizeof(text), "watching: afpscope %s, in the kernel %s",

@@ -30,7 +30,7 @@
 	X(CPU, "cpu", "CPU", 6)          /* of the requests' time: own code and in calls */        \
 	X(RUNQ, "runq", "RUNQ", 6)                                                                 \
 	X(DISK, "disk", "DISK", 6)                                                                 \
-	X(CNID, "cnid", NULL, 6)          /* headed by status.asked */                             \
+	X(CNID, "cnid", NULL, 6)          /* headed by what it asks */                             \
 	X(VOLUME, "volume", "VOLUME", 21) /* of a session */                                       \
 	X(TIME, "time", "TIME", 12)       /* a bar of the parts */
 
@@ -63,17 +63,17 @@ bool top_row_has(const struct live_row *r, const char *text);
 /* What is known besides the rows. */
 struct top_status {
 	const struct live_step *step;
-	const char *program;      /* the server's */
-	const char *asked;        /* what the server asks: RUN_WORD_ASKED */
-	pid_t pid;                /* its process */
-	unsigned int port;        /* 0: not known */
-	uint64_t watched_ns;      /* until the end of the step */
-	double delay_s;           /* a step is to take so long */
-	double own_cpu;           /* of this program, share of a CPU */
-	double programs_cpu;      /* of those in the kernel; negative: not known */
-	const char *opinion;      /* the first sentence of a diagnosis; NULL: none yet */
-	const char *ended_at;     /* the time of day at which the server ended; NULL: it lives */
-	const char *restarted_at; /* at which it was found again; NULL: it was there at first */
+	const char *program;         /* the server's */
+	const struct run_kind *kind; /* of the server; NULL: AFP's */
+	pid_t pid;                   /* its process */
+	unsigned int port;           /* 0: not known */
+	uint64_t watched_ns;         /* until the end of the step */
+	double delay_s;              /* a step is to take so long */
+	double own_cpu;              /* of this program, share of a CPU */
+	double programs_cpu;         /* of those in the kernel; negative: not known */
+	const char *opinion;         /* the first sentence of a diagnosis; NULL: none yet */
+	const char *ended_at;        /* the time of day at which the server ended; NULL: it lives */
+	const char *restarted_at;    /* at which it was found again; NULL: it was there at first */
 };
 
 /* The letters of the parts of time, and of the time in no part. */
@@ -108,7 +108,7 @@ void top_lay(struct top_layout *out, const struct top_view *v, const struct live
 
 /* The line of headings, and of a row; step_ns: how long the step took. */
 void top_heading(struct top_line *out, const struct top_layout *l, const struct top_view *v,
-		 const char *asked);
+		 const struct run_kind *kind);
 void top_row(struct top_line *out, const struct top_layout *l, const struct live_row *r,
 	     uint64_t step_ns);
 

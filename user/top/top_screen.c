@@ -2,6 +2,7 @@
 /* Lines of report/top.h on a terminal, with colours; and keys. */
 #include "top/top_screen.h"
 
+#include "run/kind.h"
 #include "top/top_line.h"
 
 #include <langinfo.h>
@@ -310,7 +311,7 @@ static void top_screen_put_table(const struct top_screen *s, const struct top_st
 	struct top_layout l;
 
 	top_lay(&l, &state->view, s->row, s->n, width());
-	top_heading(&line, &l, &state->view, status->asked);
+	top_heading(&line, &l, &state->view, status->kind);
 	line_pad(&line, width());
 	top_screen_put_line(s, TOP_HEAD, &line, s->color ? COLOR_PAIR(PAIR_KEY) : A_REVERSE);
 	for (size_t i = 0; i < page(); i++) {
@@ -334,12 +335,15 @@ static void put_menu(const struct top_state *state)
 	}
 }
 
-static void put_help(void)
+static void put_help(const struct top_status *s)
 {
+	char line[160];
+
 	for (size_t i = 0; i < height(); i++)
 		at_begin(i);
 	for (size_t i = 0; top_help[i] && i < height(); i++)
-		mvaddnstr((int)i, 0, top_help[i], (int)width());
+		mvaddnstr((int)i, 0, run_kind_text(s->kind, top_help[i], line, sizeof(line)),
+			  (int)width());
 }
 
 void top_screen_say(struct top_screen *s, const char *text)
@@ -371,6 +375,6 @@ void top_screen_draw(struct top_screen *s, struct top_state *state, const struct
 	if (state->mode == TOP_MENU)
 		put_menu(state);
 	if (state->mode == TOP_HELP)
-		put_help();
+		put_help(status);
 	refresh();
 }

@@ -5,6 +5,7 @@
 #include "base/text.h"
 #include "report/cell.h"
 #include "report/screen/screen_text.h"
+#include "run/kind.h"
 #include "run/requests.h"
 #include "top/top_line.h"
 
@@ -127,16 +128,16 @@ void top_lay(struct top_layout *out, const struct top_view *v, const struct live
 }
 
 void top_heading(struct top_line *out, const struct top_layout *l, const struct top_view *v,
-		 const char *asked)
+		 const struct run_kind *kind)
 {
-	char text[64];
+	char text[RUN_WORD_MAX + 8];
 
 	line_clear(out);
 	for (size_t i = 0; i < l->n; i++) {
 		enum top_column c = l->cell[i].is;
-		const char *heading = columns[c].heading ? columns[c].heading
-				      : c == TOP_CNID    ? asked
-							 : views[v->by];
+		const char *heading = c == TOP_CNID        ? run_kind_word(kind, RUN_WORD_ASKED)
+				      : columns[c].heading ? columns[c].heading
+							   : views[v->by];
 		bool left = c == TOP_NAME || c == TOP_VOLUME || c == TOP_TIME;
 
 		snprintf(text, sizeof(text), "%s%s%s", left && c != TOP_NAME ? " " : "", heading,
@@ -300,7 +301,7 @@ int top_text(FILE *out, const struct top_status *s, const struct top_view *v,
 	for (size_t i = 0; i < n_head; i++)
 		top_text_put_line(out, &head[i]);
 	top_lay(&l, v, row, shown, width);
-	top_heading(&line, &l, v, s->asked);
+	top_heading(&line, &l, v, s->kind);
 	top_text_put_line(out, &line);
 	top_text_put_rows(out, &l, s, row, shown);
 	if (shown < n || t->more)

@@ -4,6 +4,7 @@
 #include "trace/layout.h"
 
 #include "run/account.h"
+#include "run/kind.h"
 #include "run/result.h"
 #include "trace/fields.h"
 #include "trace/stream.h"
@@ -73,13 +74,14 @@ static void layout_put_words(FILE *out)
 #undef X
 	};
 	struct layout_names names = { .out = out, .comma = "" };
+	char text[RUN_WORD_MAX];
 
 	fputs("\"results\": {", out);
 	result_names(layout_put_result, &names);
 	fputs("\n},\n\"parts\": {", out);
 	for (size_t i = 0; i < ACCOUNT_N_COLUMNS; i++)
 		fprintf(out, "%s\n \"%s\": \"%s\"", i ? "," : "", field[i],
-			account_columns[i].text);
+			run_kind_text(NULL, account_columns[i].text, text, sizeof(text)));
 	fputs("\n},\n", out);
 }
 

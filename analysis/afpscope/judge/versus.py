@@ -78,7 +78,7 @@ def distinct(runs: Sequence[Run]) -> None:
 def settings(run: Run) -> dict[str, str]:
     """A run's settings, its server, and how it was observed: if they differ, so does the work."""
     out = {"command": run.command, "set": run.set}
-    free = _FREE_OPTIONS | ({"directory"} if run.command == "rx" else set())  # which server it is
+    free = _FREE_OPTIONS | ({"directory"} if run.about == "calls" else set())  # which server it is
     out |= {f"options.{k}": v for k, v in run.options.items() if k not in free}
     out |= {f"server.{k}": run.server.get(k, "") for k in _SERVER}
     out |= {f"environment.{k}": run.environment.get(k, "") for k in _ENVIRONMENT}

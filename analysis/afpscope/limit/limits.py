@@ -13,9 +13,9 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 
 from .. import show
-from ..saved.crowd import BUSY, LATE, Load
+from ..saved.crowd import Load
 from ..saved.model import Account, Phase
-from ..saved.run import Run
+from ..saved.run import AFP_WORDS, DATABASE_FILE, Run
 from ..saved.steps import Step
 from ..words import ENGLISH, Words
 
@@ -131,8 +131,8 @@ def _server(accounts: tuple[Account, ...], served: int) -> dict[str, float]:
         "cnid_disk": each("inside", "sync", "io"),
         "cnid_lock": each("inside", "lock"),
     }
-    for part in (part for a in accounts for part in a.parts if part.object == "CNID database"):
-        if part.role == "afpd":
+    for part in (part for a in accounts for part in a.parts if part.object == DATABASE_FILE):
+        if part.role == AFP_WORDS["server"]:
             key = "database_lock" if part.class_ in _DATABASE_LOCKS else "database_disk"
             out[key] = out.get(key, 0.0) + (part.figures["blocked_ns"] or 0) / served
     known = sum(out.get(key, 0.0) for key in _CNID)
@@ -185,11 +185,11 @@ class _Two:
 
 def _generator(two: _Two, w: Words) -> str | None:
     load = two.above
-    if load.cpu_share >= BUSY:
+    if load.busy and load.cpu_share > 9 * load.runq_share:
         return w.say("l_cpu", cpu=load.cpu_share)
-    if load.cpu_share + load.runq_share >= BUSY:
+    if load.busy:
         return w.say("l_runq", cpu=load.cpu_share, runq=load.runq_share)
-    if load.late_share > LATE:
+    if load.behind:
         return w.say("l_late", late=load.late, n=load.n)
     return None
 

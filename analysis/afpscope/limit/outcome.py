@@ -105,7 +105,7 @@ def _sum(values: Iterable[int | None]) -> int | None:
 
 def _limit(sweep: Sweep, found: Knee, w: Words) -> Limit | None:
     """A server over Rx is judged by the run itself, at the step that is beyond the knee."""
-    if sweep.command != "rx":
+    if not sweep.of_calls:
         return limits.used_up(found.below, found.above, w)
     less = sweep.of_server and found.rule == "growth"
     return limits.diagnosed(found.below if less else found.above)
@@ -129,7 +129,7 @@ def of(sweep: Sweep, slo: str | None = None, w: Words = ENGLISH) -> Outcome:
         found,
         _limit(sweep, found, w),
         _law(sweep, w),
-        tuple(_row(level, sweep.command == "rx") for level in sweep.levels),
+        tuple(_row(level, sweep.of_calls) for level in sweep.levels),
         tuple(calls.tests(sweep)),
     )
 
@@ -336,7 +336,7 @@ def _fold(text: str, width: int = 100) -> list[str]:
 def screen(o: Outcome) -> str:
     """One screen: at most 40 lines of 100 columns, unless names are longer."""
     rows = _shown(o)
-    rx = o.sweep.command == "rx"
+    rx = o.sweep.of_calls
     head, made = (HEAD_RX, cells_rx) if rx else (HEAD, cells)
     lines = [] if not rows else [show.table([o.sweep.option, *head], map(made, rows), 0)]
     if len(rows) < len(o.rows):

@@ -98,7 +98,7 @@ def join(run: Run, runs: list[Run]) -> Joined | None:
     """
     if run.command == CALLS or not any(True for _ in clients(run, {})):
         return None
-    recordings = [r for r in runs if r.command == "record" and r.sessions]
+    recordings = [r for r in runs if r.about == "server" and r.sessions]
     beside = recordings or ([run] if run.sessions else [])
     if not beside:
         return None

@@ -92,7 +92,7 @@ def _pictures(o: Outcome, made: Painter) -> dict[str, Picture]:
         "sweep_latency": sweepfigures.latency(o, labels),
         "sweep_rate": sweepfigures.rate(o, labels),
     }
-    if o.sweep.command == "rx":
+    if o.sweep.of_calls:
         drawn["sweep_tests"] = sweepfigures.tests(o, labels)
         drawn["sweep_probe"] = sweepfigures.probe(o, labels)
     else:

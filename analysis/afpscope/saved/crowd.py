@@ -10,10 +10,8 @@ from .hist import Histogram
 from .node import Node
 
 NS_PER_S = 1_000_000_000
-# A thread of the generator that is on a CPU, or waits for one, for this share of the time has no
-# time left; where more than this share of the actions began more than 1 ms late, it was not on
-# time. What was measured then is its own limit.
-BUSY, LATE = 0.9, 0.01
+# For runs that do not say themselves whether the generator had time left and was on time.
+_BUSY, _LATE = 0.9, 0.01
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,6 +67,8 @@ class Load:
     late: int
     cpu_max_ns: int
     runq_max_ns: int  # the thread that waited longest for a CPU; older runs: 0
+    said_busy: bool | None  # a thread of the generator had no time left
+    said_behind: bool | None  # actions began late; older runs say neither
     fairness: float
     actions: tuple[Action, ...]
     seconds: tuple[Second, ...]
@@ -117,12 +117,19 @@ class Load:
     @property
     def saturated(self) -> bool:
         """Whether the generator itself may be what limits the rate or makes latencies long."""
-        return self.busy or self.late_share > LATE
+        return self.busy or self.behind
 
     @property
     def busy(self) -> bool:
         """Whether a thread of the generator had no time left."""
-        return self.cpu_share + self.runq_share >= BUSY
+        if self.said_busy is None:
+            return self.cpu_share + self.runq_share >= _BUSY
+        return self.said_busy
+
+    @property
+    def behind(self) -> bool:
+        """Whether it began actions late."""
+        return self.late_share > _LATE if self.said_behind is None else self.said_behind
 
     def latency(self, name: str | None = None) -> Histogram:
         """From the planned beginning; of all kinds, or of one. Failure-free actions only."""
@@ -208,6 +215,7 @@ def parse(node: Node) -> Load:
         node["late"].count(),
         node["cpu_max_ns"].count(),
         node.get_int("runq_max_ns") or 0,
+        *(at.flag() if (at := node.get(key)) else None for key in ("saturated", "behind")),
         node["fairness"].number(),
         tuple(_action(a) for a in node["actions"].items()),
         tuple(_second(s) for s in node["seconds"].items()),

@@ -35,6 +35,11 @@ NO_WORDS = {
     "asked": "backend",
 }
 
+# What a run is about that does not say so itself, by its command; of others: files.
+_ABOUT = {"record": "server", "doctor": "faults", "rx": "calls"}
+# How calls of AFP's server are recorded that are on what it asks.
+BACKEND_SOCKET, DATABASE_FILE = "CNID socket", "CNID database"
+
 START = "afpd.start"
 # The file that `ab` writes beside its runs.
 AB_FILE = "ab.json"
@@ -114,7 +119,9 @@ class Run:
     books: tuple[Book, ...]
     sessions: tuple[Session, ...]
     phases: tuple[Phase, ...]
-    kind: str = "afp"  # of server; of "any" there are no requests
+    kind: str = "afp"  # of server
+    has_requests: bool = True  # of this kind of server they are known
+    about: str = "files"  # that, "calls", "server" or "faults"
     metrics: tuple[Metric, ...] = ()  # of the phases
     sockets: tuple[Socket, ...] = ()  # of kinds whose clients send datagrams
     verdict: str | None = None  # of the diagnosis; None: there is none
@@ -229,7 +236,7 @@ def _parse(node: Node, file: Path, folder: Path | None) -> Run:
         found, kind = (node.get(key) for key in ("findings", "kind"))
         sockets = node.get("sockets")
         metrics, diagnosis = node.get("metrics"), node.get("diagnosis")
-        words = node.get("words")
+        words, requests = node.get("words"), node.get("has_requests")
         kind_name = kind.text() if kind else "afp"
         return Run(
             path=file,
@@ -260,6 +267,8 @@ def _parse(node: Node, file: Path, folder: Path | None) -> Run:
             sessions=tuple(model.session(s) for s in node["sessions"].items()),
             phases=tuple(model.phase(p) for p in node["phases"].items()),
             kind=kind_name,
+            has_requests=requests.flag() if requests else kind_name != "any",
+            about=node.get_text("about") or _ABOUT.get(node["command"].text(), "files"),
             metrics=tuple(model.metric(m) for m in metrics.items()) if metrics else (),
             sockets=tuple(_socket(s) for s in (sockets.items() if sockets else ())),
             verdict=diagnosis.get_text("verdict") if diagnosis else None,

@@ -105,6 +105,11 @@ class Sweep:
         return any(s.load.rate_per_s is not None for s in self.measured if s.load)
 
     @property
+    def of_calls(self) -> bool:
+        """Its steps are of calls over Rx."""
+        return any(s.run.about == "calls" for s in self.steps if s.run)
+
+    @property
     def of_server(self) -> bool:
         """What was swept is something that the server has more or less of."""
         return self.option.startswith(_MORE_SERVER)

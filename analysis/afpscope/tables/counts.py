@@ -14,7 +14,9 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from ..saved.model import Phase
-from ..saved.run import Run
+from ..saved.run import AFP_WORDS, BACKEND_SOCKET, DATABASE_FILE, Run
+
+_SERVER, _HELPER = AFP_WORDS["server"], AFP_WORDS["helper"]
 
 Key = tuple[str, str, str, str, str]
 Observed = dict[Key, list[int]]
@@ -137,16 +139,16 @@ def _unsteady(key: Key, requests: int, seen: int = 0) -> int:
     heap grows and timers expire.
     """
     command, role, class_, object_ = key[1:]
-    bulk = role == "afpd" and command in _BULK
+    bulk = role == _SERVER and command in _BULK
     if bulk and class_ == "wait":
         return max(2 * seen, _WAITS * requests)
     if bulk and seen > requests and (class_, object_) in _PIECES:
         return 2 * seen
-    if class_ == "wait" or (role == "afpd" and (class_, object_) == ("recv", "CNID socket")):
+    if class_ == "wait" or (role == _SERVER and (class_, object_) == ("recv", BACKEND_SOCKET)):
         return 2 * requests
     if bulk and (class_, object_) in {*_PIECES, _NEXT}:
         return max(requests - 1, 1)  # less than a call per request
-    if object_ == "CNID database" or (role == "cnid_dbd" and object_ != "CNID socket"):
+    if object_ == DATABASE_FILE or (role == _HELPER and object_ != BACKEND_SOCKET):
         return max(requests // 2, _LEAST)
     if class_ in _HEAP_AND_TIMERS:
         return max(requests // 50, _LEAST)

@@ -165,15 +165,15 @@ def _cpu_ns(phases: Iterable[Phase]) -> int:
 def digest(run: Run) -> Digest:
     """What a report shows of a run."""
     tests: dict[str, TestView] = {}
-    for p in run.phases if run.command != "record" else ():
+    for p in run.phases if run.about != "server" else ():
         name = test_name(p)
         _add_test(tests.setdefault(name, TestView(name)), p)
     return Digest(
         run,
         list(tests.values()),
         _views(a for p in run.whole_phases for a in p.requests or ()),
-        _calls(run.whole_phases) if run.kind == "any" else [],
-        _cpu_ns(run.whole_phases) if run.kind == "any" else 0,
+        _calls(run.whole_phases) if not run.has_requests else [],
+        _cpu_ns(run.whole_phases) if not run.has_requests else 0,
         [(p.title, p.transfer) for p in run.phases if p.transfer],
         sorted(run.sessions, key=lambda s: (-s.busy_ns, -s.requests)),
     )

@@ -145,7 +145,7 @@ def of_load(phase: Phase, test: str) -> dict[Row, Value]:
 
 def of_run(run: Run) -> dict[Row, Value]:
     """All values of a run, in its order."""
-    if run.command == "record":
+    if run.about == "server":
         return _recorded(run.whole_phases)
     out: dict[Row, Value] = {}
     for phase in run.whole_phases:

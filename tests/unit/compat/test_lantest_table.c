@@ -169,7 +169,7 @@ static void progress_has(const struct run_phase *p, enum progress_size size, con
 	size_t len;
 	FILE *f = open_memstream(&text, &len);
 
-	report_progress(p, size, false, f);
+	report_progress(&(struct run) { 0 }, p, size, false, f);
 	fclose(f);
 	if (!strstr(text, part))
 		fail_msg("no \"%s\" in: %s", part, text);

@@ -5,7 +5,7 @@
  */
 #include "unit/measure_rig.h"
 
-static const struct run_kind gluster = { .name = "gluster", .has_requests = true };
+static const struct run_kind gluster = { .judged = RUN_JUDGED_BRICKS, .has_requests = true };
 
 /* 10 s of a brick: a request of 80 ms; its threads were on a CPU for 10 ms and at a disk for 60. */
 static struct run *brick(void)
@@ -38,7 +38,7 @@ static void what_threads_did_is_a_share_of_request_time(void **state)
 
 	(void)state;
 	assert_int_equal(doctor_measure(&f, r), 0);
-	assert_string_equal(f.kind, "gluster");
+	assert_ptr_equal(f.kind, &gluster);
 	is(&f, RUN_FIGURE_REQUESTS, 1);
 	is(&f, RUN_FIGURE_BUSY, 0.008);
 	is(&f, RUN_FIGURE_WAIT_DISK, 0.75);
@@ -98,7 +98,7 @@ static void without_its_requests_it_is_a_brick_all_the_same(void **state)
 	(void)state;
 	r->phase[0]->ledger.has_requests = false;
 	assert_int_equal(doctor_measure(&f, r), 0);
-	assert_string_equal(f.kind, "gluster");
+	assert_ptr_equal(f.kind, &gluster);
 	assert_false(f.known[RUN_FIGURE_REQUESTS]);
 	done(r);
 }

@@ -4,6 +4,7 @@
  * rules_storage.c, rules_clients.c, rules_rx.c, rules_gluster.c: what holds of every rule.
  */
 #include "doctor/judge.h"
+#include "kinds/kind.h"
 
 #include <math.h>
 #include <setjmp.h>
@@ -14,7 +15,7 @@
 #include <cmocka.h>
 
 /* A server at work with which nothing is wrong: every figure is known. */
-static struct run_figures healthy(const char *kind)
+static struct run_figures healthy(const struct run_kind *kind)
 {
 	static const struct {
 		enum run_figure figure;
@@ -27,9 +28,8 @@ static struct run_figures healthy(const char *kind)
 		{ RUN_FIGURE_LINK_RATE, 1e9 },    { RUN_FIGURE_UPLOAD_RATE, 1e9 },
 		{ RUN_FIGURE_CHATTY_BYTES, 1e6 },
 	};
-	struct run_figures f = { 0 };
+	struct run_figures f = { .kind = kind };
 
-	strcpy(f.kind, kind);
 	for (size_t i = 0; i < N_RUN_FIGURES; i++)
 		run_figure_set(&f, (enum run_figure)i, 0);
 	for (size_t i = 0; i < sizeof(much) / sizeof(much[0]); i++)
@@ -45,10 +45,10 @@ static struct diagnosis judged(const struct run_figures *f)
 	return d;
 }
 
-static const char *const kinds[] = { "afp", "rx", "gluster" };
+static const struct run_kind *const kinds[] = { &kind_afp.is, &kind_rx.is, &kind_gluster.is };
 
 /* Its conditions just hold, and its harm is just harm; people notice. */
-static struct run_figures with(const char *kind, const struct doctor_rule *r)
+static struct run_figures with(const struct run_kind *kind, const struct doctor_rule *r)
 {
 	struct run_figures f = healthy(kind);
 
@@ -153,7 +153,7 @@ static void what_was_lost_rules_nothing_out_and_nothing_is_sure(void **state)
 
 static void a_cause_is_not_sure_where_something_was_lost(void **state)
 {
-	struct run_figures f = healthy("afp");
+	struct run_figures f = healthy(&kind_afp.is);
 	struct diagnosis d;
 
 	(void)state;
@@ -352,7 +352,7 @@ static void nothing_is_sure_that_explains_less_than_half(void **state)
 
 static void the_largest_share_comes_first(void **state)
 {
-	struct run_figures f = healthy("afp");
+	struct run_figures f = healthy(&kind_afp.is);
 	struct diagnosis d;
 
 	(void)state;
@@ -383,7 +383,7 @@ static void the_largest_share_comes_first(void **state)
 
 static void too_little_is_no_verdict(void **state)
 {
-	struct run_figures f = healthy("afp");
+	struct run_figures f = healthy(&kind_afp.is);
 	struct diagnosis d;
 
 	(void)state;
@@ -416,7 +416,7 @@ static void too_little_is_no_verdict(void **state)
 /* Its calls cannot be decoded: whatever the figures say. */
 static void of_a_32_bit_server_nothing_is_concluded(void **state)
 {
-	struct run_figures f = healthy("afp");
+	struct run_figures f = healthy(&kind_afp.is);
 	struct diagnosis d;
 
 	(void)state;
@@ -431,7 +431,7 @@ static void of_a_32_bit_server_nothing_is_concluded(void **state)
 
 static void slow_for_no_known_cause_is_a_verdict(void **state)
 {
-	struct run_figures f = healthy("afp");
+	struct run_figures f = healthy(&kind_afp.is);
 	struct diagnosis d;
 
 	(void)state;
@@ -446,14 +446,14 @@ static void slow_for_no_known_cause_is_a_verdict(void **state)
 	assert_int_equal(d.n_found, 0);
 	diagnosis_fini(&d);
 	/* None of 100 ms, but half of many that a person waits for. */
-	f = healthy("afp");
+	f = healthy(&kind_afp.is);
 	run_figure_set(&f, RUN_FIGURE_P50, 60e6);
 	run_figure_set(&f, RUN_FIGURE_P99, 61e6);
 	d = judged(&f);
 	assert_int_equal(d.verdict, DOCTOR_SLOW);
 	diagnosis_fini(&d);
 	/* One slow request is not enough for it. */
-	f = healthy("afp");
+	f = healthy(&kind_afp.is);
 	run_figure_set(&f, RUN_FIGURE_REQUESTS, 5);
 	run_figure_set(&f, RUN_FIGURE_SLOW, 1);
 	run_figure_set(&f, RUN_FIGURE_P99, 3e9);
@@ -466,7 +466,7 @@ static void slow_for_no_known_cause_is_a_verdict(void **state)
 /* Files on a disk that is not busy: the wait is said, and no disk is blamed for it. */
 static void a_wait_without_its_resource_blames_nothing(void **state)
 {
-	struct run_figures f = healthy("afp");
+	struct run_figures f = healthy(&kind_afp.is);
 	struct diagnosis d;
 
 	(void)state;
@@ -487,7 +487,7 @@ static void what_one_rule_finds_no_other_of_its_key_says(void **state)
 
 	(void)state;
 	for (size_t i = 0; i < sizeof(harm) / sizeof(harm[0]); i++) {
-		struct run_figures f = healthy("afp");
+		struct run_figures f = healthy(&kind_afp.is);
 		struct diagnosis d;
 
 		run_figure_set(&f, RUN_FIGURE_CNID_DOWN, harm[i] < 1 ? 2 : 1);
@@ -505,7 +505,7 @@ static void what_one_rule_finds_no_other_of_its_key_says(void **state)
 /* Requests are few and fast; their replies take long to the client. */
 static void a_slow_way_is_noticed_by_its_replies(void **state)
 {
-	struct run_figures f = healthy("afp");
+	struct run_figures f = healthy(&kind_afp.is);
 	struct diagnosis d;
 
 	(void)state;
@@ -538,7 +538,7 @@ static void a_slow_way_is_noticed_by_its_replies(void **state)
 
 static void who_comes_after_why(void **state)
 {
-	struct run_figures f = healthy("afp");
+	struct run_figures f = healthy(&kind_afp.is);
 	struct diagnosis d;
 
 	(void)state;

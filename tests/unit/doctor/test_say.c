@@ -3,6 +3,7 @@
  * them. */
 #include "doctor/rules/rules.h"
 #include "doctor/say.h"
+#include "kinds/kind.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -136,11 +137,12 @@ static void has_figures_only(const char *text)
 
 static void all_texts_have_names_of_figures_only(void **state)
 {
-	struct run_figures f = { .kind = "rx" };
+	struct run_figures f = { 0 };
 	const struct doctor_rule *r;
 
 	(void)state;
-	for (int k = 0; k < 2; k++, *f.kind = '\0')
+	for (int k = 0; kind_judged[k]; k++) {
+		f.kind = &kind_at(kind_place(kind_judged[k]))->is;
 		for (size_t i = 0; (r = doctor_rule_at(&f, i)); i++) {
 			const char *const texts[] = { r->says, r->todo, r->disproof, r->next,
 						      r->fact };
@@ -149,6 +151,7 @@ static void all_texts_have_names_of_figures_only(void **state)
 				if (texts[t])
 					has_figures_only(texts[t]);
 		}
+	}
 }
 
 static void a_share_can_be_said_as_a_time_and_a_number_has_its_plural(void **state)

@@ -10,6 +10,7 @@
 #include "base/hist.h"
 #include "exporter/openmetrics.h"
 #include "run/account.h"
+#include "run/kind.h"
 
 #define READ    27
 #define LOGIN   18
@@ -216,6 +217,31 @@ static void every_sample_says_of_which_server_it_is(void **state)
 	free(text);
 }
 
+static void help_has_the_words_of_the_kind(void **state)
+{
+	static const struct run_kind plain = { .word = { [RUN_WORD_BACKEND] = "plain store" } };
+	const struct openmetrics_style styles[] = { { 0 }, { .kind = &plain } };
+	const char *const words[] = { " What the CNID server did", " What the plain store did" };
+	struct ledger_account a = account(READ, 3, 0);
+	struct tally t = { .up = true };
+
+	(void)state;
+	a.sum.inside[0] = 1;
+	t.shown.ledger.account = &a;
+	t.shown.ledger.n_accounts = 1;
+	for (size_t i = 0; i < 2; i++) {
+		char *text = NULL;
+		size_t len, age_at;
+		FILE *out = open_memstream(&text, &len);
+
+		assert_int_equal(openmetrics_write(out, &t, &styles[i], &age_at), 0);
+		fclose(out);
+		assert_non_null(strstr(text, words[i]));
+		assert_int_equal(!strstr(text, "CNID"), i);
+		free(text);
+	}
+}
+
 /* Each family's head is there once, directly before its samples. */
 static void each_head_is_followed_by_its_own_samples(void **state)
 {
@@ -337,6 +363,7 @@ int main(void)
 		cmocka_unit_test(times_are_in_seconds_to_the_nanosecond),
 		cmocka_unit_test(openmetrics_has_units_and_an_end_and_the_older_text_has_not),
 		cmocka_unit_test(every_sample_says_of_which_server_it_is),
+		cmocka_unit_test(help_has_the_words_of_the_kind),
 		cmocka_unit_test(each_head_is_followed_by_its_own_samples),
 		cmocka_unit_test(labels_are_escaped_and_bounded),
 		cmocka_unit_test(what_the_server_says_of_itself_ends_no_line),

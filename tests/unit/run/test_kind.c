@@ -38,6 +38,8 @@ static void texts_have_the_words_of_the_kind(void **state)
 	/* A run that names no kind is one of AFP. */
 	assert_string_equal(said_of(NULL, text, 200), afp);
 	assert_string_equal(said_of(&kind_gluster.is, "{server} waits", 200), "brick waits");
+	assert_string_equal(said_of(NULL, "{asked.lower} {server.upper} {asked.up}", 200),
+			    "cnid AFPD {asked.up}");
 }
 
 static void words_that_a_kind_lacks_are_the_usual_ones(void **state)
@@ -53,6 +55,9 @@ static void words_that_a_kind_lacks_are_the_usual_ones(void **state)
 	assert_string_equal(run_column_name(&r, ACCOUNT_CNID), "backend");
 	assert_string_equal(run_column_name(&afp, ACCOUNT_CNID), "CNID");
 	assert_string_equal(run_column_name(&r, ACCOUNT_DISK), "disk");
+	/* Without a run: the same. */
+	assert_string_equal(run_kind_word(&plain, RUN_WORD_ASKED), "backend");
+	assert_string_equal(run_kind_word(NULL, RUN_WORD_ASKED), "CNID");
 }
 
 static void other_braces_stay(void **state)
@@ -74,6 +79,25 @@ static void a_text_that_is_too_long_is_cut_off(void **state)
 		assert_int_equal(strlen(said), len - 1);
 		assert_int_equal(said[len], '#');
 	}
+}
+
+/* Each figure belongs to one kind of servers that a diagnosis can be made of, by that kind's word.
+ */
+static void kinds_that_are_judged_differ_in_their_figures(void **state)
+{
+	unsigned int seen = 0;
+
+	(void)state;
+	assert_int_equal(run_kind_judged(NULL), kind_afp.is.judged);
+	for (size_t i = 0; kind_judged[i]; i++) {
+		const struct run_kind *k = &kind_at(kind_place(kind_judged[i]))->is;
+
+		assert_true(k->has_diagnosis);
+		assert_false(seen & 1u << run_kind_judged(k));
+		seen |= 1u << run_kind_judged(k);
+	}
+	for (unsigned int i = 0; i < N_RUN_FIGURES; i++)
+		assert_true(seen & 1u << run_figure_of(i));
 }
 
 /* Of the kinds that are: a sentence about the backend is only right with all of its words. */
@@ -100,6 +124,7 @@ int main(void)
 		cmocka_unit_test(words_that_a_kind_lacks_are_the_usual_ones),
 		cmocka_unit_test(other_braces_stay),
 		cmocka_unit_test(a_text_that_is_too_long_is_cut_off),
+		cmocka_unit_test(kinds_that_are_judged_differ_in_their_figures),
 		cmocka_unit_test(a_kind_with_a_backend_has_all_its_words),
 	};
 

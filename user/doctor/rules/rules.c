@@ -1,27 +1,18 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "doctor/rules/rules.h"
 
-#include <string.h>
+#include "run/kind.h"
 
 static const struct doctor_rules *const all[] = {
 	&doctor_rules_server,  &doctor_rules_gluster, &doctor_rules_rx,
 	&doctor_rules_storage, &doctor_rules_machine, &doctor_rules_clients,
 };
 
-/* None of the kinds' names is a part of another one. */
-static bool has_word(const char *words, const char *word)
-{
-	const char *at = words ? strstr(words, word) : NULL;
-
-	return at && (!at[strlen(word)] || at[strlen(word)] == ' ');
-}
-
 bool doctor_rules_apply(const struct doctor_rules *r, const struct run_figures *f)
 {
-	const char *kind = *f->kind ? f->kind : "afp";
+	unsigned int by = 1u << run_kind_judged(f->kind);
 
-	return has_word(r->kinds, kind) ||
-	       (f->known[RUN_FIGURE_FILE_SYSTEMS] && has_word(r->with_files, kind));
+	return by & (r->of | (f->known[RUN_FIGURE_FILE_SYSTEMS] ? r->with_files : 0));
 }
 
 const struct doctor_rule *doctor_rule_at(const struct run_figures *f, size_t i)

@@ -64,8 +64,8 @@ struct doctor_rule {
 
 /* Those of one or more kinds of servers, in the order in which equals are named. */
 struct doctor_rules {
-	const char *kinds;      /* "afp gluster" */
-	const char *with_files; /* more kinds, where the server has files of its own; NULL: none */
+	unsigned int of;         /* servers that are judged by these: bits, 1 << enum run_judged */
+	unsigned int with_files; /* more of them, where the server has files of its own */
 	size_t n;
 	const struct doctor_rule *rule;
 };

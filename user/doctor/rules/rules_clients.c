@@ -118,6 +118,6 @@ static const struct doctor_rule rules[] = {
 };
 /* clang-format on */
 
-const struct doctor_rules doctor_rules_clients = { .kinds = "afp",
+const struct doctor_rules doctor_rules_clients = { .of = OF(SESSIONS),
 						   .n = sizeof(rules) / sizeof(rules[0]),
 						   .rule = rules };

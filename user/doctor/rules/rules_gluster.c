@@ -52,6 +52,6 @@ static const struct doctor_rule rules[] = {
 };
 /* clang-format on */
 
-const struct doctor_rules doctor_rules_gluster = { .kinds = "gluster",
+const struct doctor_rules doctor_rules_gluster = { .of = OF(BRICKS),
 						   .n = sizeof(rules) / sizeof(rules[0]),
 						   .rule = rules };

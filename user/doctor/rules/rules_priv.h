@@ -6,7 +6,8 @@
 
 #include "doctor/rules/rules.h"
 
-#define F(name) RUN_FIGURE_##name
+#define F(name)  RUN_FIGURE_##name
+#define OF(name) (1u << RUN_JUDGED_##name)
 
 /* Limits that stand in more than one row: what is harm by itself, and what stands out. */
 #define STOPPED_LEAST    0.02

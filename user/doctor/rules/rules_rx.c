@@ -118,6 +118,6 @@ static const struct doctor_rule rules[] = {
 };
 /* clang-format on */
 
-const struct doctor_rules doctor_rules_rx = { .kinds = "rx",
+const struct doctor_rules doctor_rules_rx = { .of = OF(CALLS),
 					      .n = sizeof(rules) / sizeof(rules[0]),
 					      .rule = rules };

@@ -313,6 +313,6 @@ static const struct doctor_rule rules[] = {
 };
 /* clang-format on */
 
-const struct doctor_rules doctor_rules_server = { .kinds = "afp",
+const struct doctor_rules doctor_rules_server = { .of = OF(SESSIONS),
 						  .n = sizeof(rules) / sizeof(rules[0]),
 						  .rule = rules };

@@ -154,7 +154,7 @@ static const struct doctor_rule rules[] = {
 };
 /* clang-format on */
 
-const struct doctor_rules doctor_rules_storage = { .kinds = "afp gluster",
-						   .with_files = "rx",
+const struct doctor_rules doctor_rules_storage = { .of = OF(SESSIONS) | OF(BRICKS),
+						   .with_files = OF(CALLS),
 						   .n = sizeof(rules) / sizeof(rules[0]),
 						   .rule = rules };

@@ -477,6 +477,7 @@ const struct kind kind_gluster = {
 		.has_requests = true,
 		.has_threads = true,
 		.has_diagnosis = true,
+		.judged = RUN_JUDGED_BRICKS,
 		.accounts = &gluster_accounts,
 		.result_text = gluster_result_text },
 	.decoder = AFS_DECODER_SUNRPC,

@@ -433,6 +433,7 @@ const struct kind kind_rx = {
 		.has_requests = true,
 		.has_threads = true,
 		.has_diagnosis = true,
+		.judged = RUN_JUDGED_CALLS,
 		.accounts = &rx_accounts,
 		.result_text = rx_result_text },
 	.decoder = AFS_DECODER_RX,

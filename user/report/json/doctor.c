@@ -3,22 +3,14 @@
 #include "doctor/judge.h"
 #include "doctor/say.h"
 #include "report/json/parts.h"
-
-#include <string.h>
+#include "run/kind.h"
 
 #define TEXT_MAX 400
 
-/* The kind of servers that all figures from this one on are of; AFP's come first. */
-static const char *json_doctor_kind_of(size_t i)
-{
-	return i >= RUN_FIGURE_IO_THREADS ? "gluster" : i >= RUN_FIGURE_DROPPED ? "rx" : "afp";
-}
-
-/* Whether it is one of the server's kind, or has something to say. */
+/* Whether the server is judged by it, or it has something to say. */
 static bool is_of_kind(const struct run_figures *f, size_t i)
 {
-	return !strcmp(*f->kind ? f->kind : "afp", json_doctor_kind_of(i)) || f->known[i] ||
-	       *f->who[i];
+	return run_kind_judged(f->kind) == run_figure_of(i) || f->known[i] || *f->who[i];
 }
 
 json_t *json_figures(struct json_doc *d, const struct run_figures *f)

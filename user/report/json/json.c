@@ -374,6 +374,10 @@ static json_t *waiting(struct json_doc *d, const struct run_waiting *w)
 
 static json_t *json_document(struct json_doc *d)
 {
+	static const char *const about[] = { [RUN_ABOUT_FILES] = "files",
+					     [RUN_ABOUT_CALLS] = "calls",
+					     [RUN_ABOUT_SERVER] = "server",
+					     [RUN_ABOUT_FAULTS] = "faults" };
 	json_t *o = json_object(), *phases = json_array();
 	const struct run *r = d->run;
 
@@ -384,6 +388,8 @@ static json_t *json_document(struct json_doc *d)
 	json_put(d, o, "command", json_text(r->command));
 	json_put(d, o, "set", json_text(r->set));
 	json_put(d, o, "kind", json_text(run_kind_name(r)));
+	json_put(d, o, "has_requests", json_boolean(run_has_requests(r)));
+	json_put(d, o, "about", json_text(about[r->about]));
 	json_put(d, o, "words", json_words(d, r));
 	json_put(d, o, "started", json_text(r->started));
 	json_put(d, o, "complete", json_boolean(r->complete));

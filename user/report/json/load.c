@@ -143,6 +143,8 @@ json_t *json_load(struct json_doc *d, const struct run_load *l)
 	json_put(d, o, "cpu_max_ns", json_number(l->cpu_max_ns));
 	json_put(d, o, "runq_ns", json_number(l->runq_ns));
 	json_put(d, o, "runq_max_ns", json_number(l->runq_max_ns));
+	json_put(d, o, "saturated", json_boolean(run_load_saturated(l)));
+	json_put(d, o, "behind", json_boolean(run_load_behind(l)));
 	json_put(d, o, "fairness", json_real(run_load_fairness(l)));
 	json_put(d, o, "steady_ns", l->steady_ns ? json_number(l->steady_ns) : json_null());
 	json_put(d, o, "starved", json_integer(l->starved));

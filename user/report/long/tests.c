@@ -43,7 +43,7 @@ static const struct section_column columns[] = {
 	[COL_MB_S] = { .head = "MB/s", .name = "mb_per_s", .unit = "MB/s", .drop = 4, .width = 6 },
 	[COL_CALLS] = { .head = "calls", .width = 6 },
 	[COL_IN_CALL] = { .head = "in-call", .name = "in_call" },
-	[COL_CNID] = { .head = "cnid", .width = 5 },
+	[COL_CNID] = { .head = "{asked.lower}", .name = "cnid", .width = 5 },
 	[COL_ERRORS] = { .head = "err", .name = "errors", .width = 4 },
 };
 
@@ -53,7 +53,7 @@ static const struct section_type tests_section = {
 	.rest =
 	    "  time/op: elapsed / ops, ± over iterations; p50, p99, max: one request;\n"
 	    "       ops: per iteration; calls, in-call: {server}'s system calls and their time\n"
-	    "       (waits apart) per op; cnid: the {backend}'s calls per op",
+	    "       (waits apart) per op; {asked.lower}: the {backend}'s calls per op",
 	SECTION_OF(columns),
 	.gap = 1,
 	.flush = true,

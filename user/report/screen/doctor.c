@@ -5,6 +5,7 @@
 #include "report/cell.h"
 #include "report/report.h"
 #include "report/screen/screen.h"
+#include "run/kind.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -131,8 +132,8 @@ static void screen_doctor_put_parts(const struct paint *p, const struct run_figu
 		  "[The busiest disk of the volumes, {device_busy.who}, was busy {device_busy} of the "
 		  "time: where that is little, they wait for something above it, such as a lock of "
 		  "the kernel, a frozen file system or another program in the same folder.]" },
-		{ RUN_FIGURE_CNID, "waiting for the CNID server or database", 0,
-		  "[In {cnid_mute} of all request time no process of the CNID server was seen at "
+		{ RUN_FIGURE_CNID, "waiting for the {backend} or database", 0,
+		  "[In {cnid_mute} of all request time no process of the {backend} was seen at "
 		  "work for them.]" },
 		{ RUN_FIGURE_LOCK, "waiting for file locks", 0, NULL },
 		{ RUN_FIGURE_NET, "waiting for clients", 0, NULL },
@@ -144,19 +145,21 @@ static void screen_doctor_put_parts(const struct paint *p, const struct run_figu
 	};
 	size_t n = sizeof(part) / sizeof(part[0]);
 	struct screen_text t = { 0 };
-	char value[64], text[TEXT_MAX];
+	char value[64], text[TEXT_MAX], more[TEXT_MAX];
 
 	for (size_t i = 0; i < n; i++)
 		part[i].value = f->known[part[i].figure] ? f->value[part[i].figure] : 0;
 	qsort(part, n, sizeof(part[0]), largest_first);
 	for (size_t i = 0; i < n && part[i].value >= PART_LEAST; i++)
 		screen_add(&t, "%s%s %s", t.len ? ", " : "Their time: ",
-			   doctor_value(value, sizeof(value), f, part[i].figure), part[i].text);
+			   doctor_value(value, sizeof(value), f, part[i].figure),
+			   run_kind_text(f->kind, part[i].text, text, sizeof(text)));
 	if (t.len)
 		screen_put(p, INK_NONE, t.text, 3);
-	if (t.len && part[0].more && *doctor_say(text, sizeof(text), f, part[0].more))
+	run_kind_text(f->kind, part[0].more ? part[0].more : "", more, sizeof(more));
+	if (t.len && *doctor_say(text, sizeof(text), f, more))
 		screen_put(p, INK_NONE, text, 3);
-	if (*f->kind && strcmp(f->kind, "afp") != 0)
+	if (run_kind_judged(f->kind) != RUN_JUDGED_SESSIONS)
 		screen_doctor_put_label(
 		    p, "next", "afpscope record --kind KIND -v: requests, calls and threads");
 	else

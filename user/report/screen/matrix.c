@@ -345,13 +345,17 @@ static void matrix_put_part(struct matrix *m, const struct item *it, const char 
 
 static void put_compat(struct matrix *m, bool writes)
 {
+	/* As netatalk calls them: AFPD_R. */
 	static const char *const names[AFS_N_ROLES][2] = {
-		[AFS_ROLE_SERVER] = { "AFPD_R", "AFPD_W" },
-		[AFS_ROLE_BACKEND] = { "CNID_R", "CNID_W" },
+		[AFS_ROLE_SERVER] = { "{server.upper}_R", "{server.upper}_W" },
+		[AFS_ROLE_BACKEND] = { "{asked.upper}_R", "{asked.upper}_W" },
 	};
-	struct cell *cell = matrix_row(m, names[m->role][writes]);
+	char label[RUN_WORD_MAX + 2];
+	struct cell *cell;
 	const char *sign = "=";
 
+	run_text(m->v->run, names[m->role][writes], label, sizeof(label));
+	cell = matrix_row(m, label);
 	for (size_t i = 0; i < m->n_tests; i++) {
 		const struct view_test *t = &m->v->test[m->first + i];
 
@@ -378,10 +382,11 @@ static bool any_compat(const struct matrix *m)
 int paint_compat(const struct paint *p)
 {
 	static const char *const titles[AFS_N_ROLES] = {
-		[AFS_ROLE_SERVER] = "What AFPD_R and AFPD_W are",
-		[AFS_ROLE_BACKEND] = "What CNID_R and CNID_W are",
+		[AFS_ROLE_SERVER] = "What {server.upper}_R and {server.upper}_W are",
+		[AFS_ROLE_BACKEND] = "What {asked.upper}_R and {asked.upper}_W are",
 	};
 	struct matrix *m = malloc(sizeof(*m));
+	char title[sizeof(m->s.title)];
 	int e = 0;
 
 	if (!m)
@@ -394,7 +399,8 @@ int paint_compat(const struct paint *p)
 		matrix_find_items(m);
 		for (size_t first = 0; first < p->view.n && !e; first += m->n_tests) {
 			matrix_open(m, p, first);
-			section_title(&m->s, "%s", titles[m->role]);
+			section_title(&m->s, "%s",
+				      run_text(p->view.run, titles[m->role], title, sizeof(title)));
 			put_compat(m, false);
 			put_compat(m, true);
 			e = section_close(&m->s);

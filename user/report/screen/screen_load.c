@@ -245,7 +245,7 @@ static void put_generator(const struct paint *p, const struct run_load *l)
 	struct screen_text t = { 0 };
 	double busiest = s > 0 ? (double)l->cpu_max_ns / 1e9 / s : 0;
 	double waited = s > 0 ? (double)l->runq_max_ns / 1e9 / s : 0;
-	bool saturated = run_load_busiest(l) >= RUN_SATURATED;
+	bool saturated = run_load_saturated(l);
 
 	if (l->n_clients > 1 && l->done_ns)
 		screen_add(&t, "Clients served evenly: %s of 1 (Jain's index). ",

@@ -48,8 +48,7 @@ static bool was_busy(struct run_phase *const *phase, size_t n, size_t rank)
 	for (size_t i = 0; i < n; i++) {
 		l = phase[i]->load;
 		part = l && rank < l->n_ranks ? l->rank[rank].part : NULL;
-		if (part && part->n_threads < l->rank[rank].clients &&
-		    run_load_busiest(part) >= RUN_SATURATED)
+		if (part && part->n_threads < l->rank[rank].clients && run_load_saturated(part))
 			return true;
 	}
 	return false;

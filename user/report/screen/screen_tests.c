@@ -30,7 +30,7 @@ static const struct section_column columns[] = {
 	[COL_DEVIATION] = { .head = "+-%", .drop = 1 },
 	[COL_OP] = { .head = "per" GLUE "op", .drop = 3 },
 	[COL_CALLS] = { .head = "calls" },
-	[COL_CNID] = { .head = "cnid", .drop = 2 },
+	[COL_CNID] = { .head = "{asked.lower}", .name = "cnid", .drop = 2 },
 	[COL_MB] = { .head = "MB/s" },
 	[COL_ERRORS] = { .head = "errors" },
 };

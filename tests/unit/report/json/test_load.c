@@ -50,6 +50,34 @@ static void a_closed_loop_has_no_arrivals(void **state)
 	run_load_free(l);
 }
 
+/* Readers do not judge it once more: by the time until the last action ended, not until it was to.
+ */
+static void it_says_whether_the_generator_was_the_limit(void **state)
+{
+	struct run_load *l = load_of_clients();
+	uint64_t n = 0;
+	json_t *o;
+
+	(void)state;
+	for (size_t i = 0; i < l->n_actions; i++)
+		n += l->action[i].n;
+	l->done_ns = l->begin_ns + 2000 * LOAD_MS;
+	l->cpu_max_ns = 1000 * LOAD_MS;
+	for (unsigned int full = 0; full < 2; full++) {
+		l->runq_max_ns = (799 + full) * LOAD_MS;
+		l->late_n = n / 100 + full;
+		o = of(l);
+		assert_int_equal(json_is_true(json_object_get(o, "saturated")), full);
+		assert_int_equal(json_is_true(json_object_get(o, "behind")), full);
+		json_decref(o);
+	}
+	l->done_ns = l->begin_ns;
+	o = of(l);
+	assert_true(json_is_false(json_object_get(o, "saturated")));
+	json_decref(o);
+	run_load_free(l);
+}
+
 static void an_open_loop_s_arrivals_add_up(void **state)
 {
 	struct run_load *l = load_of_clients();
@@ -124,6 +152,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(a_closed_loop_has_no_arrivals),
+		cmocka_unit_test(it_says_whether_the_generator_was_the_limit),
 		cmocka_unit_test(an_open_loop_s_arrivals_add_up),
 		cmocka_unit_test(seconds_are_those_until_the_last_action),
 		cmocka_unit_test(each_client_has_its_row),

@@ -9,6 +9,12 @@
 
 #include <stdio.h>
 
+static const struct run_kind plain = {
+	.role = { [AFS_ROLE_SERVER] = "plaind", [AFS_ROLE_BACKEND] = "helperd" },
+	.has_requests = true,
+	.by_session = true,
+};
+
 static void the_own_report_says_complete_and_closed(void **state)
 {
 	has(*state, OWN, "run 00112233445566ff  2025-03-01T12:00:00Z  complete, 0 lost\n");
@@ -91,8 +97,17 @@ static void sampled_totals_are_shown_and_their_parts_are_not(void **state)
 	for (size_t i = 0; i < r->n_phases; i++)
 		r->phase[i]->ledger.has_calls = false;
 	has(r, OWN, "afpd: calls n/a (not measured)\n");
+	has(r, OWN, "What AFPD_R and AFPD_W are");
+	has(r, OWN, "What CNID_R and CNID_W are");
 	has(r, OWN, "  AFPD_R");
 	has_not(r, OWN, "AFPD_R n/a");
+	r->kind = &plain;
+	has(r, OWN, "What PLAIND_R and PLAIND_W are");
+	has(r, OWN, "\n  BACKEND_W ");
+	has_not(r, OWN, "AFPD");
+	has_not(r, OWN, "CNID_");
+	has_not(r, OWN, "CNID_");
+	r->kind = NULL;
 	r->phase[0]->ledger.has_compat[AFS_ROLE_SERVER] = false;
 	for (size_t i = 1; i < r->n_phases; i++)
 		r->phase[i]->ledger.has_calls = r->phase[i]->test != 1;

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "doctor/rules/rules.h"
+#include "kinds/kind.h"
 #include "report/report.h"
 
 #include <setjmp.h>
@@ -140,9 +141,34 @@ static void slow_for_no_known_cause_says_what_the_time_went_into(void **state)
 	free(text);
 }
 
+/* Whatever server it is: what it asks has that server's name, and no other one's. */
+static void what_the_time_went_into_has_the_words_of_the_kind(void **state)
+{
+	struct run_figures f = { 0 };
+	char *text, said[100];
+
+	(void)state;
+	run_figure_set(&f, RUN_FIGURE_REQUESTS, 100);
+	run_figure_set(&f, RUN_FIGURE_P99, 3e9);
+	run_figure_set(&f, RUN_FIGURE_CNID, 0.2);
+	run_figure_set(&f, RUN_FIGURE_CNID_MUTE, 0.1);
+	for (int i = 0; kind_judged[i]; i++) {
+		f.kind = &kind_at(kind_place(kind_judged[i]))->is;
+		text = shown(&f, false);
+		snprintf(said, sizeof(said), "Their time: 20%% waiting for the %s or database",
+			 run_kind_word(f.kind, RUN_WORD_BACKEND));
+		assert_non_null(strstr(text, said));
+		snprintf(said, sizeof(said), "no process of the %s was seen at work",
+			 run_kind_word(f.kind, RUN_WORD_BACKEND));
+		assert_non_null(strstr(text, said));
+		assert_int_equal(!strstr(text, "CNID"), f.kind != &kind_afp.is);
+		free(text);
+	}
+}
+
 static void what_is_not_seen_has_its_reason_once(void **state)
 {
-	struct run_figures f = { .kind = "rx" };
+	struct run_figures f = { .kind = &kind_rx.is };
 	const char *at;
 	char *text;
 
@@ -168,6 +194,7 @@ int main(void)
 		cmocka_unit_test(ruled_out_names_are_whole),
 		cmocka_unit_test(few_requests_are_no_verdict),
 		cmocka_unit_test(slow_for_no_known_cause_says_what_the_time_went_into),
+		cmocka_unit_test(what_the_time_went_into_has_the_words_of_the_kind),
 		cmocka_unit_test(what_is_not_seen_has_its_reason_once),
 	};
 
