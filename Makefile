@@ -300,8 +300,8 @@ BPF_QUICK  = $(filter-out $(BPF_LONG) $(addprefix %/test_,rungs storage stalls s
 bpf-tests: $(BPF_TESTS)
 	$(Q)tests/run.sh $$(($(CPUS) > 1 ? 2 : 1)) $(BPF_FIRST) $(filter-out $(BPF_FIRST),$(BPF_TESTS))
 
-# Two files of tests side by side, each with its own servers and CPU: more would disturb each
-# other. Files that share what takes long to make are one group (conftest.py).
+# Two files of tests side by side, each with its own servers and CPU: more of these would disturb
+# each other. Two workers more, behind them, run what mostly waits (lib/scheduling.py).
 integration: all $(WHOLE)
 	$(Q)$(SAN) all
 	$(Q)$(INTEGRATION) -m "not judges"
@@ -311,7 +311,7 @@ integration-judges: all $(WHOLE)
 	$(Q)$(INTEGRATION) -m judges
 
 INTEGRATION = $(IN_MEMORY) AFPSCOPE=$(CURDIR)/build/san/afpscope PYTHON=$(PYTHON) \
-	     tests/integration.sh $$(($(CPUS) > 1 ? 2 : 1))
+	     tests/integration.sh $$(($(CPUS) > 1 ? 4 : 1))
 
 # The Python package: types and tests, with the pinned packages of need.sh.
 python:
