@@ -176,11 +176,19 @@ $(BUILD)/tests/unit/load/test_actions: TEST_LDFLAGS = -Wl,--wrap=clock_gettime,-
 # What it reads of /proc changes at the worst moment.
 $(BUILD)/tests/unit/watch/bpf/test_books: TEST_LDFLAGS = -Wl,--wrap=procfs_io
 
-# What the fuzzer's own code compares is of no interest, and costs a fifth of the time.
+# What the fuzzer's own code compares is of no interest, and costs a fifth of the time; so does what
+# Rx compares: its inputs are scripts, in which those values do not stand, or a few short fields.
+UNTRACED   = -fno-sanitize-coverage=trace-cmp
+$(if $(COVERED),$(filter $(BUILD)/obj/client/rx/%,$(LIB_OBJ))): private CFLAGS_ALL += $(UNTRACED)
+
+# Their network is in memory.
+$(BUILD)/tests/fuzz/fuzz_stream: TEST_LDFLAGS = -Wl,--wrap=recv,--wrap=recvmsg,--wrap=send,--wrap=sendmsg
+$(BUILD)/tests/fuzz/fuzz_rx_endpoint: TEST_LDFLAGS = -Wl,--wrap=recvmmsg,--wrap=sendmmsg,--wrap=sendto
+
 $(BUILD)/tests/fuzz/%: tests/fuzz/%.c $(BUILD)/tests/fake/serve.o $(FUZZED)
 	$(call say,FUZZ)
 	$(Q)mkdir -p $(@D)
-	$(Q)$(CC) $(CFLAGS_ALL) -I tests -fsanitize=fuzzer -fno-sanitize-coverage=trace-cmp -o $@ $^ $(LIBS)
+	$(Q)$(CC) $(CFLAGS_ALL) -I tests -fsanitize=fuzzer $(UNTRACED) -o $@ $^ $(TEST_LDFLAGS) $(LIBS)
 
 # Under sudo the build folder is given back to the user.
 demo:
@@ -292,8 +300,8 @@ BPF_QUICK  = $(filter-out $(BPF_LONG) $(addprefix %/test_,rungs storage stalls s
 bpf-tests: $(BPF_TESTS)
 	$(Q)tests/run.sh $$(($(CPUS) > 1 ? 2 : 1)) $(BPF_FIRST) $(filter-out $(BPF_FIRST),$(BPF_TESTS))
 
-# Two files of tests side by side, each with its own servers and CPU: more would disturb each
-# other. Files that share what takes long to make are one group (conftest.py).
+# Two files of tests side by side, each with its own servers and CPU: more of these would disturb
+# each other. Two workers more, behind them, run what mostly waits (lib/scheduling.py).
 integration: all $(WHOLE)
 	$(Q)$(SAN) all
 	$(Q)$(INTEGRATION) -m "not judges"
@@ -303,7 +311,7 @@ integration-judges: all $(WHOLE)
 	$(Q)$(INTEGRATION) -m judges
 
 INTEGRATION = $(IN_MEMORY) AFPSCOPE=$(CURDIR)/build/san/afpscope PYTHON=$(PYTHON) \
-	     tests/integration.sh $$(($(CPUS) > 1 ? 2 : 1))
+	     tests/integration.sh $$(($(CPUS) > 1 ? 4 : 1))
 
 # The Python package: types and tests, with the pinned packages of need.sh.
 python:

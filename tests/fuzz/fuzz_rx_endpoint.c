@@ -2,13 +2,15 @@
 /*
  * Datagrams of hostile peers into a socket with server and client on it, which has room for few
  * connections and calls; users that read, write, give up and release in between. The input is the
- * script. Nothing may be read that was not sent, and the socket must come to rest.
+ * script. Nothing may be read that was not sent, and the socket must come to rest. The network is
+ * in memory: the kernel's would take most of the time.
  */
 #include "rx/endpoint.h"
 
 #include "base/clock.h"
 
 #include <arpa/inet.h>
+#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -25,7 +27,6 @@ struct stage {
 	struct rx_endpoint *ep;
 	struct rbuf script;
 	uint64_t now_ns;
-	int fd[2]; /* the peers */
 	struct rx_conn *conn;
 	uint32_t epoch, cid; /* of conn, as its packets say */
 	struct rx_call *held[HELD];
@@ -40,6 +41,87 @@ static void must(bool ok, const char *what)
 	fprintf(stderr, "%s\n", what);
 	abort();
 }
+
+/* ---- the network, in place of the kernel's ---- */
+
+struct network {
+	struct sockaddr_in from;
+	size_t len; /* of what is to be received; 0: nothing */
+	uint8_t bytes[MOST];
+	size_t sent_len;
+	uint8_t sent[RX_HEADER_LEN]; /* how the newest datagram begins */
+};
+
+static struct network *network(void)
+{
+	static struct network n;
+
+	return &n;
+}
+
+static struct sockaddr_in peer(int which)
+{
+	return (struct sockaddr_in) { .sin_family = AF_INET,
+				      .sin_port = htons((uint16_t)(7001 + which)),
+				      .sin_addr.s_addr = htonl(INADDR_LOOPBACK) };
+}
+
+/* Reads all of it, so that the sanitizer sees what it is. */
+static size_t take_datagram(const struct iovec *iov, size_t n)
+{
+	static uint8_t all[70000];
+	size_t len = 0;
+
+	for (size_t i = 0; i < n; i++) {
+		must(iov[i].iov_len <= sizeof(all) - len, "too long a datagram");
+		memcpy(all + len, iov[i].iov_base, iov[i].iov_len);
+		len += iov[i].iov_len;
+	}
+	memcpy(network()->sent, all, RX_HEADER_LEN);
+	network()->sent_len = len;
+	return len;
+}
+
+int __wrap_sendmmsg(int fd, struct mmsghdr *m, unsigned int n, int flags);
+int __wrap_sendmmsg(int fd, struct mmsghdr *m, unsigned int n, int flags)
+{
+	(void)fd, (void)flags;
+	for (unsigned int i = 0; i < n; i++)
+		m[i].msg_len = (unsigned int)take_datagram(m[i].msg_hdr.msg_iov,
+							   m[i].msg_hdr.msg_iovlen);
+	return (int)n;
+}
+
+ssize_t __wrap_sendto(int fd, const void *data, size_t len, int flags, const struct sockaddr *to,
+		      socklen_t to_len);
+ssize_t __wrap_sendto(int fd, const void *data, size_t len, int flags, const struct sockaddr *to,
+		      socklen_t to_len)
+{
+	const struct iovec iov = { (void *)(uintptr_t)data, len };
+
+	(void)fd, (void)flags, (void)to, (void)to_len;
+	return (ssize_t)take_datagram(&iov, 1);
+}
+
+int __wrap_recvmmsg(int fd, struct mmsghdr *m, unsigned int n, int flags, struct timespec *t);
+int __wrap_recvmmsg(int fd, struct mmsghdr *m, unsigned int n, int flags, struct timespec *t)
+{
+	struct network *net = network();
+
+	(void)fd, (void)flags, (void)t;
+	if (!net->len || !n) {
+		errno = EAGAIN;
+		return -1;
+	}
+	must(m->msg_hdr.msg_iovlen == 1 && m->msg_hdr.msg_iov->iov_len >= net->len, "no room");
+	memcpy(m->msg_hdr.msg_iov->iov_base, net->bytes, net->len);
+	memcpy(m->msg_hdr.msg_name, &net->from, sizeof(net->from));
+	m->msg_len = (unsigned int)net->len;
+	net->len = 0;
+	return 1;
+}
+
+/* ---- the socket's user ---- */
 
 static bool arrived(void *user, struct rx_call *c)
 {
@@ -128,11 +210,9 @@ static void send_packet(struct stage *s)
 	static const uint8_t types[] = { RX_DATA,   RX_DATA,      RX_DATA,  RX_ACK,
 					 RX_ACK,    RX_ACK,       RX_BUSY,  RX_ABORT,
 					 RX_ACKALL, RX_CHALLENGE, RX_DEBUG, RX_VERSION };
-	struct sockaddr_in to = { .sin_family = AF_INET,
-				  .sin_port = htons(rx_endpoint_port(s->ep)),
-				  .sin_addr.s_addr = htonl(INADDR_LOOPBACK) };
-	uint8_t raw[MOST], how = rbuf_u8(&s->script);
-	struct wbuf w = wbuf_of(raw, sizeof(raw));
+	struct network *net = network();
+	uint8_t how = rbuf_u8(&s->script);
+	struct wbuf w = wbuf_of(net->bytes, sizeof(net->bytes));
 	struct rx_header h = { .epoch = how & 1 ? 0x80000001 : 5,
 			       .cid = how & 6,
 			       .service = how & 0x80 ? 1 : SERVICE };
@@ -148,8 +228,8 @@ static void send_packet(struct stage *s)
 	h.flags = rbuf_u8(&s->script);
 	rx_header_put(&w, &h);
 	put_body(s, &w, h.type);
-	sendto(s->fd[how >> 4 & 1], raw, (size_t)(w.at - raw), 0, (struct sockaddr *)&to,
-	       sizeof(to));
+	net->from = peer(how >> 4 & 1);
+	net->len = (size_t)(w.at - net->bytes);
 	go_on(s, MS);
 }
 
@@ -234,48 +314,20 @@ static void play(struct stage *s)
 /* Epoch and id of our connection, which are random, from a packet of it. */
 static void learn(struct stage *s)
 {
-	uint8_t raw[MOST];
 	struct rx_header h;
 	struct rx_call *c = rx_endpoint_begin(s->ep, s->conn, s->now_ns);
-	struct rbuf b;
-	ssize_t n;
+	struct rbuf b = rbuf_of(network()->sent, RX_HEADER_LEN);
 
 	must(c, "no call");
+	network()->sent_len = 0;
 	rx_call_write(c, "x", 1);
 	rx_call_end(c);
 	rx_endpoint_flush(s->ep, s->now_ns);
-	n = recv(s->fd[0], raw, sizeof(raw), 0);
-	must(n > RX_HEADER_LEN, "no packet");
-	b = rbuf_of(raw, (size_t)n);
+	must(network()->sent_len > RX_HEADER_LEN, "no packet");
 	rx_header_take(&b, &h);
 	s->epoch = h.epoch;
 	s->cid = h.cid;
 	s->held[s->n_held++] = c;
-}
-
-/* The peers' sockets, the same for all inputs, without what an earlier one has left in them. */
-static void peers_clear(int fd[2], struct sockaddr_in at[2])
-{
-	static struct sockaddr_in address[2];
-	static int peer[2] = { -1, -1 };
-	socklen_t len = sizeof(address[0]);
-	uint8_t trash[8];
-
-	for (int i = 0; i < 2; i++) {
-		if (peer[i] < 0) {
-			address[i].sin_family = AF_INET;
-			address[i].sin_addr.s_addr = htonl(INADDR_LOOPBACK);
-			peer[i] = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0);
-			must(peer[i] >= 0, "socket");
-			must(!bind(peer[i], (struct sockaddr *)&address[i], len), "bind");
-			must(!getsockname(peer[i], (struct sockaddr *)&address[i], &len),
-			     "getsockname");
-		}
-		while (recv(peer[i], trash, sizeof(trash), MSG_DONTWAIT) >= 0)
-			;
-		fd[i] = peer[i];
-		at[i] = address[i];
-	}
 }
 
 static void begin(struct stage *s)
@@ -287,13 +339,12 @@ static void begin(struct stage *s)
 		.n_calls = 5,
 		.events = { .user = s, .arrived = arrived, .changed = changed, .debug = debug }
 	};
-	struct sockaddr_in at[2];
+	const struct sockaddr_in at = peer(0);
 	struct err e;
 
 	s->now_ns = clock_now_ns();
 	must(!rx_endpoint_open(&s->ep, &o, &e), "open");
-	peers_clear(s->fd, at);
-	s->conn = rx_endpoint_connect(s->ep, &at[0], SERVICE);
+	s->conn = rx_endpoint_connect(s->ep, &at, SERVICE);
 	must(s->conn, "no connection");
 	learn(s);
 }

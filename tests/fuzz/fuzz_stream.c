@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
  * An honest server, with replies of any length in any order, unasked messages in between, and
- * the stream cut anywhere: each reply must come out as it was sent. The input is the script.
+ * the stream cut anywhere: each reply must come out as it was sent. The input is the script. The
+ * stream is in memory: the kernel's would take most of the time.
  */
 #include "base/clock.h"
 #include "dsi/conn.h"
@@ -9,8 +10,7 @@
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <sys/time.h>
-#include <unistd.h>
+#include <sys/socket.h>
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t len);
 
@@ -24,10 +24,10 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t len);
 struct stage {
 	struct dsi d;
 	struct rbuf script;
-	int server;  /* the other end */
 	bool shared; /* one buffer for all replies: lengths are checked, bytes are not */
 	uint16_t attention;
 	size_t n_out, n_taken; /* bytes written by the server, of these sent */
+	size_t n_asked;        /* bytes of requests that have arrived */
 	uint8_t out[8 * REPLY_MAX];
 	struct dsi_request req[WINDOW];
 	uint8_t *buf[WINDOW];
@@ -35,6 +35,7 @@ struct stage {
 	bool answered[WINDOW];
 	struct dsi_request *order[WINDOW]; /* answered and not yet back */
 	unsigned int n_order;
+	size_t n_read; /* of out, by the client */
 };
 
 static void must(bool ok, const char *what)
@@ -44,6 +45,84 @@ static void must(bool ok, const char *what)
 	fprintf(stderr, "%s\n", what);
 	abort();
 }
+
+/* ---- the stream, in place of the kernel's ---- */
+
+/* What all inputs share: buffers whose ends the sanitizer guards. */
+static struct stage *stage(void)
+{
+	static struct stage *s;
+
+	if (s)
+		return s;
+	s = calloc(1, sizeof(*s));
+	must(s, "memory");
+	s->d.slot = calloc(N_SLOTS, sizeof(struct dsi_request *));
+	s->d.rx = malloc(DSI_SCRATCH_LEN);
+	must(s->d.slot && s->d.rx, "memory");
+	for (unsigned int i = 0; i < WINDOW; i++) {
+		s->buf[i] = malloc(BUF_LEN);
+		must(s->buf[i], "memory");
+		memset(s->buf[i], 0xa5, BUF_LEN);
+	}
+	return s;
+}
+
+ssize_t __wrap_recvmsg(int fd, struct msghdr *m, int flags);
+ssize_t __wrap_recvmsg(int fd, struct msghdr *m, int flags)
+{
+	struct stage *s = stage();
+	size_t n, got = 0;
+
+	(void)fd;
+	for (size_t i = 0; i < m->msg_iovlen; i++, got += n) {
+		n = s->n_taken - s->n_read;
+		n = n < m->msg_iov[i].iov_len ? n : m->msg_iov[i].iov_len;
+		if (n && !(flags & MSG_TRUNC)) /* as TCP: it is dropped */
+			memcpy(m->msg_iov[i].iov_base, s->out + s->n_read, n);
+		s->n_read += n;
+	}
+	if (got)
+		return (ssize_t)got;
+	errno = EAGAIN;
+	return -1;
+}
+
+ssize_t __wrap_recv(int fd, void *to, size_t len, int flags);
+ssize_t __wrap_recv(int fd, void *to, size_t len, int flags)
+{
+	struct iovec iov = { to, len };
+	struct msghdr m = { .msg_iov = &iov, .msg_iovlen = 1 };
+
+	return __wrap_recvmsg(fd, &m, flags);
+}
+
+ssize_t __wrap_sendmsg(int fd, const struct msghdr *m, int flags);
+ssize_t __wrap_sendmsg(int fd, const struct msghdr *m, int flags)
+{
+	uint8_t asked[256];
+	size_t len = 0;
+
+	(void)fd, (void)flags;
+	for (size_t i = 0; i < m->msg_iovlen; i++) {
+		must(m->msg_iov[i].iov_len <= sizeof(asked) - len, "too long a request");
+		memcpy(asked + len, m->msg_iov[i].iov_base, m->msg_iov[i].iov_len);
+		len += m->msg_iov[i].iov_len;
+	}
+	stage()->n_asked += len;
+	return (ssize_t)len;
+}
+
+ssize_t __wrap_send(int fd, const void *data, size_t len, int flags);
+ssize_t __wrap_send(int fd, const void *data, size_t len, int flags)
+{
+	struct iovec iov = { (void *)(uintptr_t)data, len };
+	const struct msghdr m = { .msg_iov = &iov, .msg_iovlen = 1 };
+
+	return __wrap_sendmsg(fd, &m, flags);
+}
+
+/* ---- the server ---- */
 
 /* What the server answers to this request, up to REPLY_MAX bytes. */
 static const uint8_t *payload_of(const struct dsi_request *r)
@@ -65,7 +144,6 @@ static void lend(struct stage *s, unsigned int i)
 	struct dsi_request *r = &s->req[i];
 	uint8_t which = rbuf_u8(&s->script);
 	size_t room = rooms[which % 8];
-	uint8_t asked[256];
 	struct err e;
 	int rc;
 
@@ -78,12 +156,13 @@ static void lend(struct stage *s, unsigned int i)
 	if (!s->shared)
 		memset(s->buf[i] + REPLY_AT + room, 0xa5, REPLY_AT);
 	/* while an old request has the id's place, this one stays at home */
+	s->n_asked = 0;
 	rc = dsi_submit(&s->d, r, &e);
 	s->answered[i] = rc;
 	if (rc == -EAGAIN)
 		return;
 	must(!rc, "submit");
-	must(recv(s->server, asked, sizeof(asked), 0) == DSI_HEADER_LEN + 4, "request");
+	must(s->n_asked == DSI_HEADER_LEN + 4, "request");
 }
 
 static void take_back(struct stage *s)
@@ -156,25 +235,18 @@ static void unasked(struct stage *s, uint8_t what)
 /* The next n bytes reach the client, which reads what there is. */
 static void deliver(struct stage *s, size_t n, bool wait)
 {
-	uint64_t before_ns;
-	ssize_t sent;
 	struct err e;
 
 	if (n > s->n_out - s->n_taken)
 		n = s->n_out - s->n_taken;
-	while (n) {
-		sent = send(s->server, s->out + s->n_taken, n < 60000 ? n : 60000, MSG_DONTWAIT);
-		must(sent > 0, "send");
-		s->n_taken += (size_t)sent;
-		n -= (size_t)sent;
-		do {
-			before_ns = s->d.heard_ns = 1;
-			must(!dsi_receive(&s->d, wait ? 0 : MSG_DONTWAIT, &e), e.text);
-		} while (s->d.heard_ns != before_ns);
-	}
+	s->n_taken += n;
+	while (s->n_read < s->n_taken)
+		must(!dsi_receive(&s->d, wait ? 0 : MSG_DONTWAIT, &e), e.text);
+	if (n)
+		must(!dsi_receive(&s->d, wait ? 0 : MSG_DONTWAIT, &e), e.text);
 	take_back(s);
 	if (s->n_taken == s->n_out)
-		s->n_taken = s->n_out = 0;
+		s->n_read = s->n_taken = s->n_out = 0;
 }
 
 static void play(struct stage *s)
@@ -206,38 +278,15 @@ static void play(struct stage *s)
 	must(s->d.attention == s->attention, "attention");
 }
 
-/* What all inputs share: buffers whose ends the sanitizer guards. */
-static struct stage *stage_make(void)
-{
-	struct stage *s = calloc(1, sizeof(*s));
-
-	must(s, "memory");
-	s->d.slot = calloc(N_SLOTS, sizeof(struct dsi_request *));
-	s->d.rx = malloc(DSI_SCRATCH_LEN);
-	must(s->d.slot && s->d.rx, "memory");
-	for (unsigned int i = 0; i < WINDOW; i++) {
-		s->buf[i] = malloc(BUF_LEN);
-		must(s->buf[i], "memory");
-		memset(s->buf[i], 0xa5, BUF_LEN);
-	}
-	return s;
-}
-
 static void stage_begin(struct stage *s, struct rbuf script)
 {
-	const struct timeval slice = { .tv_usec = 1000 };
-	int fd[2];
-
-	must(!socketpair(AF_UNIX, SOCK_STREAM, 0, fd), "socketpair");
-	setsockopt(fd[0], SOL_SOCKET, SO_RCVTIMEO, &slice, sizeof(slice));
-	s->server = fd[1];
 	s->script = script;
 	s->shared = rbuf_u8(&s->script) % 8 == 0;
 	s->attention = 0;
-	s->n_out = s->n_taken = 0;
+	s->n_out = s->n_taken = s->n_read = 0;
 	s->n_order = 0;
 	memset(s->d.slot, 0, N_SLOTS * sizeof(struct dsi_request *));
-	s->d = (struct dsi) { .fd = fd[0],
+	s->d = (struct dsi) { .fd = -1,
 			      .opts.window = WINDOW,
 			      .mask = N_SLOTS - 1,
 			      .opened = true,
@@ -250,15 +299,9 @@ static void stage_begin(struct stage *s, struct rbuf script)
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t len)
 {
-	static struct stage *s;
-
 	if (len < 8 || len > 400)
 		return 0;
-	if (!s)
-		s = stage_make();
-	stage_begin(s, rbuf_of(data, len));
-	play(s);
-	close(s->d.fd);
-	close(s->server);
+	stage_begin(stage(), rbuf_of(data, len));
+	play(stage());
 	return 0;
 }

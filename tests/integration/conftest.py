@@ -7,19 +7,23 @@ AFPSCOPE names the binary (default: build/afpscope).
 from __future__ import annotations
 
 import contextlib
+import faulthandler
 import functools
 import os
 import re
 import shutil
 import signal
 import subprocess
+import sys
 import tempfile
 import threading
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+from typing import Any
 
 import pytest
+import scheduling
 from afpclient import AfpClient, Busy
 from netatalk import Server
 from netns import elsewhere as server_elsewhere
@@ -34,7 +38,6 @@ from scope import (
     Scope,
     both_cpus,
     kill,
-    no_longer_than,
     pinning,
     sweep,
 )
@@ -44,40 +47,16 @@ from scope import (
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
     signal.signal(signal.SIGINT, signal.default_int_handler)
 
-# Files that take more than 15 s. They come first, so that the last one does not run alone; the
-# very last one compares times with a formula, which others that run beside it disturb.
-LONG = (
-    "doctor_cases",
-    "tracing",
-    "books",
-    "output",
-    "signatures",
-    "errors",
-    "hidden_calls",
-    "session_requests",
-    "speedtest_data",
-    "load",
-    "speedtest_options",
-    "rx_pair",
-    "gfapi",
-    "openafs",
-    "load_mpi",
-    "speedtest_errors",
-    "speedtest_signatures",
-    "gate_servers",
-    "record_command",
-    "speedtest_output",
-    "sweep",
-    "rx_serve",
-    "exporter",
-)
-LAST = "test_load_known"
-# What one worker runs although it is not one file: else each would make "twelve" and "peer_text".
-TOGETHER = {"test_output": "test_books"}
+BUSY = 3  # a busy machine takes so many times as long
 
 
 def pytest_configure() -> None:
-    """SIGTERM, as from timeout(1), ends the tests as ^C does: the servers end with them."""
+    """SIGTERM, as from timeout(1), ends the tests as ^C does: the servers end with them.
+
+    Workers without a CPU of their own keep it from nobody.
+    """
+    if scheduling.number_of_worker() >= scheduling.PINNED:
+        os.nice(scheduling.BEHIND)
 
     def interrupt(_signal: int, _frame: object) -> None:
         raise KeyboardInterrupt
@@ -90,14 +69,21 @@ def pytest_configure() -> None:
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """-m "not slow": a test with a limit of its own is slow. With --dist loadgroup: by file."""
-    place = {f"test_{name}": i for i, name in enumerate(LONG)}
-    place[LAST] = len(LONG) + 1
-    items.sort(key=lambda item: place.get(item.path.stem, len(LONG)))
+
+    def file(item: pytest.Item) -> str:
+        return item.path.stem.removeprefix("test_")
+
+    items.sort(key=lambda item: scheduling.place(file(item)))
     for item in items:
-        file = item.path.stem
-        item.add_marker(pytest.mark.xdist_group(TOGETHER.get(file, file)))
+        item.add_marker(pytest.mark.xdist_group(scheduling.group(file(item))))
         if item.get_closest_marker("limit"):
             item.add_marker(pytest.mark.slow)
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> object | None:
+    """None: the one that --dist names."""
+    return scheduling.scheduler(config, log) if config.getvalue("dist") == "loadgroup" else None
 
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
@@ -137,11 +123,43 @@ def _ready() -> None:
     assert os.geteuid() == 0, "the tests of the whole program need root"
 
 
+@contextlib.contextmanager
+def no_longer_than(seconds: float) -> Iterator[None]:
+    """TimeoutError where the block takes longer; prints who was at work then.
+
+    Now and then, on a busy machine, pytest-xdist runs all tests of a worker in a thread that is not
+    the main one, which gets no signals: then the worker ends, and pytest-xdist names the test.
+    """
+    if threading.current_thread() is not threading.main_thread():
+        faulthandler.dump_traceback_later(seconds, exit=True, file=sys.__stderr__)
+        try:
+            yield
+        finally:
+            faulthandler.cancel_dump_traceback_later()
+        return
+
+    def expired(_number: int, _frame: object) -> None:
+        columns = "pid,ppid,etimes,stat,wchan:20,args"
+        listed = subprocess.run(["ps", "axwwfo", columns], capture_output=True, text=True)
+        for line in listed.stdout.splitlines():
+            if re.search(r"PPID|afpscope|lantest|afpd|cnid_|bpftrace|dumpcap|strace", line):
+                print(line[:200])
+        raise TimeoutError(f"not done after {seconds:.0f} s")
+
+    before = signal.signal(signal.SIGALRM, expired)
+    signal.setitimer(signal.ITIMER_REAL, seconds)
+    try:
+        yield
+    finally:
+        signal.setitimer(signal.ITIMER_REAL, 0)
+        signal.signal(signal.SIGALRM, before)
+
+
 # The limit holds for the test alone: what it shares with others is made before.
 @pytest.hookimpl(hookwrapper=True)
 def pytest_runtest_call(item: pytest.Item) -> Iterator[None]:
     marker = item.get_closest_marker("limit")
-    with no_longer_than(marker.args[0] if marker else 120):
+    with no_longer_than(BUSY * (marker.args[0] if marker else 120)):
         yield
 
 

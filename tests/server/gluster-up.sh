@@ -140,7 +140,7 @@ for name in ${GLUSTER_MOUNT:-}; do
     start glusterfs -s "$address" --volfile-id="$name" -l "$inst/log/mnt-$name.log" \
         "${mount_options[@]}" "$inst/mnt/$name" ||
         die "cannot mount $name: $(tail -n 3 "$inst/log/mnt-$name.log")"
-    wait_until 10 mountpoint -q "$inst/mnt/$name" || die "$name was not mounted in 10 s"
+    wait_until 10 mountpoint -q "$inst/mnt/$name" || die "$name was not mounted"
 done
 {
     echo "GLUSTER_HOST=$address"

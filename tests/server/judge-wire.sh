@@ -20,6 +20,7 @@ if [ $# -lt 4 ] || [ "$3" != -- ]; then
     die "usage: judge-wire.sh PORT OUT -- COMMAND..."
 fi
 port=$1 out=$2
+: "${JUDGE_WAIT:=60}"
 shift 3
 env_of "$port"
 rm -f "$out"

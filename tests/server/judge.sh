@@ -9,7 +9,7 @@
 # event can be lost. Other servers on the same binary are left out by parent.
 #
 # The count ends when the sessions begun during COMMAND have ended, at most
-# JUDGE_WAIT seconds (default 10) after it: sessions left then make it fail.
+# JUDGE_WAIT seconds (default 60) after it: sessions left then make it fail.
 # Exit status: COMMAND's; 125 where judging failed (no OUT is left then).
 # Needs root, bpftrace, and a kernel with BTF.
 set -Eeuo pipefail
@@ -24,6 +24,7 @@ if [ $# -lt 4 ] || [ "$3" != -- ]; then
     die "usage: judge.sh PORT OUT -- COMMAND..."
 fi
 port=$1 out=$2
+: "${JUDGE_WAIT:=60}"
 shift 3
 env_of "$port"
 rm -f "$out"

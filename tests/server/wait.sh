@@ -3,10 +3,11 @@
 #
 # Sourced beside lib.sh, whose contents name the roots: a change of it would make all of them anew.
 
-# Runs COMMAND 20 times a second, until it succeeds; 1 when the time is over.
+# Runs COMMAND 20 times a second, until it succeeds; 1 when the time is over, at least 60 s: the
+# machine may be busy.
 wait_until() { # SECONDS COMMAND...
-    local n
-    for ((n = 0; n <= $1 * 20; n++)); do
+    local n seconds=$(($1 > 60 ? $1 : 60))
+    for ((n = 0; n <= seconds * 20; n++)); do
         if "${@:2}"; then return 0; fi
         sleep 0.05
     done

@@ -18,6 +18,7 @@
 #define MIB        (1u << 20)
 #define N_REQUESTS 256
 #define MS         1000000ull
+#define LATE       (30000 * MS) /* on a busy machine; what hangs takes longer */
 
 struct rig {
 	struct peer *peer;

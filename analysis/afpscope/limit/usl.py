@@ -13,7 +13,7 @@ from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
-from scipy import optimize, special
+from scipy import special
 
 from ..words import ENGLISH, Words
 
@@ -64,6 +64,8 @@ def _slopes(n: Array, _: float, contention: float, coherency: float) -> Array:
 
 def _solve(n: Array, logs: Array, begin: Sequence[float] | Array) -> Array | None:
     """Of relative errors: a few clients count as much as many."""
+    from scipy import optimize  # a quarter of a second, which most commands need not spend
+
     bounds = ([-np.inf, 0, 0], [np.inf, 1, 1])
     try:
         found, _ = optimize.curve_fit(

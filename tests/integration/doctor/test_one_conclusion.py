@@ -30,7 +30,7 @@ def plain(text: str) -> str:
 
 
 def loaded(scope: Scope, server: PinnedServer, out: Path, stop_s: float) -> str:
-    """A load in which the CNID servers are stopped for so long; its first screen."""
+    """A load in which the CNID servers are stopped for so long, if at all; its first screen."""
     url = f"afp://bench1@127.0.0.1:{server.port}/vol1"
     env = {"AFPSCOPE_PASSWORD": USERS["bench1"]}
     line = [
@@ -38,7 +38,7 @@ def loaded(scope: Scope, server: PinnedServer, out: Path, stop_s: float) -> str:
         "-n",
         "4",
         "-d",
-        "5",
+        "5" if stop_s else "2",
         "--ramp=0",
         "--files=5",
         "--no-probe",
@@ -50,13 +50,14 @@ def loaded(scope: Scope, server: PinnedServer, out: Path, stop_s: float) -> str:
     ]
     child = scope.start([str(scope.binary), *line], env=os.environ | env)
     wait_until(lambda: bool(left_on(server)), 60, "files of the load")
-    time.sleep(2)
-    assert server.metad
-    stopped = children(server.metad)
-    for number in (signal.SIGSTOP, signal.SIGCONT):
-        for pid in stopped if stop_s else ():
-            os.kill(pid, number)
-        time.sleep(stop_s if number == signal.SIGSTOP else 0)
+    if stop_s:
+        time.sleep(2)
+        assert server.metad
+        stopped = children(server.metad)
+        for number in (signal.SIGSTOP, signal.SIGCONT):
+            for pid in stopped:
+                os.kill(pid, number)
+            time.sleep(stop_s if number == signal.SIGSTOP else 0)
     done = child.finish()
     assert done.status == OK, done
     return plain(done.out)

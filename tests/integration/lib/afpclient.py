@@ -33,7 +33,7 @@ class AfpClient:
     ) -> None:
         self._id = 0
         self._lock = threading.Lock()
-        self._socket = socket.create_connection((host, port), 20, near)
+        self._socket = socket.create_connection((host, port), 90, near)
         self._socket.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         self._exchange(OPEN_SESSION, bytes([1, 4, 0, 0, 0, 2]))
         login = bytes([18]) + _pascal("AFP3.4") + _pascal("Cleartxt Passwrd")

@@ -1,11 +1,13 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""Tests of conclusions, which other tests that run beside them may disturb."""
+"""Tests of conclusions and of durations, which other tests that run beside them may disturb."""
 
 from __future__ import annotations
 
 import contextlib
 import functools
 from collections.abc import Callable
+
+from scope import Done
 
 # What other tests may do to the machine meanwhile.
 DISTURBED = {"other-programs", "other-writers", "cpu-short", "kernel-threads"}
@@ -14,6 +16,18 @@ LOOKS = 3
 
 class Disturbed(AssertionError):
     """Others had the CPU or the disk: what is said of that may hide all else."""
+
+
+def within(seconds: float, run: Callable[[], Done]) -> Done:
+    """What a run did in less than these seconds; again where others may have had the CPU.
+
+    One that waits for what it should not wait for takes longer each time.
+    """
+    for _ in range(LOOKS):
+        done = run()
+        if done.seconds < seconds:
+            return done
+    raise AssertionError(f"never within {seconds} s: {done}")
 
 
 def undisturbed(test: Callable[..., None]) -> Callable[..., None]:

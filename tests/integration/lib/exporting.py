@@ -81,7 +81,7 @@ def fetch(port: int, accept: str = TEXT, path: str = "/metrics", **more: Any) ->
     request = urllib.request.Request(
         f"http://127.0.0.1:{port}{path}", headers={"Accept": accept}, **more
     )
-    with urllib.request.urlopen(request, timeout=10) as answer:
+    with urllib.request.urlopen(request, timeout=90) as answer:
         return answer.read().decode(), answer.headers["Content-Type"]
 
 
@@ -136,7 +136,7 @@ class Prometheus:
 
     def api(self, what: str, **query: str) -> Any:
         url = f"http://127.0.0.1:{self.port}/api/v1/{what}?{urllib.parse.urlencode(query)}"
-        with urllib.request.urlopen(url, timeout=10) as answer:
+        with urllib.request.urlopen(url, timeout=90) as answer:
             found: Mapping[str, Any] = json.load(answer)
         assert found["status"] == "success"
         return found["data"]

@@ -37,7 +37,7 @@ def inside(path: str) -> Iterator[None]:
 
 
 def ip(*args: str) -> None:
-    subprocess.run(["ip", *args], check=True, timeout=20)
+    subprocess.run(["ip", *args], check=True, timeout=90)
 
 
 @contextlib.contextmanager

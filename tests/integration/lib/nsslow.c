@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * A name service that answers nothing for 30 s: of users, groups and hosts. "afpslow" in
+ * A name service that answers nothing for 20 minutes: of users, groups and hosts. "afpslow" in
  * nsswitch.conf; gcc -shared -fPIC -o libnss_afpslow.so.2 nsslow.c
  */
 #include <errno.h>
@@ -12,7 +12,7 @@
 
 static enum nss_status late(int *error)
 {
-	sleep(30);
+	sleep(20 * 60);
 	*error = ENOENT;
 	return NSS_STATUS_NOTFOUND;
 }

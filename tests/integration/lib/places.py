@@ -24,7 +24,7 @@ class LittleClient(AfpClient):
     def __init__(self, port: int) -> None:
         self._id = 0
         self._lock = threading.Lock()
-        self._socket = socket.create_connection(("127.0.0.1", port), timeout=20)
+        self._socket = socket.create_connection(("127.0.0.1", port), timeout=90)
         self._exchange(OPEN_SESSION, b"")
         self._exchange(COMMAND, bytes([18]))
 

@@ -64,7 +64,7 @@ class Relay:
         trace: TracebackType | None,
     ) -> None:
         self._process.terminate()
-        out, _ = self._process.communicate(timeout=10)
+        out, _ = self._process.communicate(timeout=90)
         did = json.loads(out)
         self.to_server, self.to_client = Way(**did["to_server"]), Way(**did["to_client"])
         self.own_drops = did["own_drops"]

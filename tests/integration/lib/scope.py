@@ -14,18 +14,22 @@ import sys
 import tempfile
 import time
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 from netatalk import USERS, Server
+from scheduling import number_of_worker
 
 REPO = Path(__file__).resolve().parents[3]
 LIB = Path(__file__).resolve().parent
 # Before a command line: as on a kernel that refuses bpf(2).
 WITHOUT_BPF = (sys.executable, str(LIB / "nobpf.py"))
 BUILD = REPO / "build"
+
+# Whatever a test waits for has so long at least: the machine may be busy.
+PATIENCE_S = 90.0
 
 # Exit codes: user/app/cmd.h.
 OK, FAILED, USAGE, REFUSED, UNTRUSTED, NO_SESSION, LOST, SLOW = range(8)
@@ -303,6 +307,7 @@ class Running:
         self.process.send_signal(number)
 
     def finish(self, timeout: float = 120) -> Done:
+        timeout = max(timeout, PATIENCE_S)
         try:
             status = self.process.wait(timeout)
         except subprocess.TimeoutExpired:
@@ -363,7 +368,7 @@ def both_cpus() -> tuple[int, int]:
     Of the tests that run side by side (pytest-xdist) each has its own for most.
     """
     usable = sorted(os.sched_getaffinity(0), reverse=True)
-    worker = int(os.environ.get("PYTEST_XDIST_WORKER", "gw0").removeprefix("gw"))
+    worker = number_of_worker()
     return usable[worker % len(usable)], usable[(worker + 1) % len(usable)]
 
 
@@ -503,6 +508,7 @@ def pinning(server: Server) -> list[str]:
 def wait_until(
     condition: Callable[[], bool], timeout: float, what: str, step: float = 0.01
 ) -> None:
+    timeout = max(timeout, PATIENCE_S)
     end = time.monotonic() + timeout
     while not condition():
         assert time.monotonic() < end, f"waited {timeout:.0f} s for {what}"
@@ -573,27 +579,6 @@ def crash(server: PinnedServer, away: float = 1) -> None:
     kill(processes_of(server))
     time.sleep(away)
     server.restart()
-
-
-@contextlib.contextmanager
-def no_longer_than(seconds: float) -> Iterator[None]:
-    """TimeoutError where the block takes longer; prints who was at work then."""
-
-    def expired(_number: int, _frame: object) -> None:
-        columns = "pid,ppid,etimes,stat,wchan:20,args"
-        listed = subprocess.run(["ps", "axwwfo", columns], capture_output=True, text=True)
-        for line in listed.stdout.splitlines():
-            if re.search(r"PPID|afpscope|lantest|afpd|cnid_|bpftrace|dumpcap|strace", line):
-                print(line[:200])
-        raise TimeoutError(f"not done after {seconds:.0f} s")
-
-    before = signal.signal(signal.SIGALRM, expired)
-    signal.setitimer(signal.ITIMER_REAL, seconds)
-    try:
-        yield
-    finally:
-        signal.setitimer(signal.ITIMER_REAL, 0)
-        signal.signal(signal.SIGALRM, before)
 
 
 def pidfd(pid: int) -> int:

@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 from afpclient import AfpClient, Busy
 from netatalk import Server
-from scope import OK, Done, Running, Scope
+from scope import OK, Done, Running, Scope, left_on, wait_until
 
 NO_OBJECT = -5018
 VIEWS = ("command", "session", "file")
@@ -73,7 +73,8 @@ def test_a_generator_that_was_stopped_says_so(scope: Scope, guests: Server, tool
     line = scope.command(guests, *COMMANDS[tool], *longer[tool], tool=tool)
     with contextlib.closing(AfpClient(guests.port)):
         running = scope.start([*line, "--json", "/dev/stdout"])
-        time.sleep(2.5)
+        wait_until(lambda: bool(left_on(guests)), 60, "its files")
+        time.sleep(1)
         running.signal(signal.SIGSTOP)
         time.sleep(2)
         running.signal(signal.SIGCONT)

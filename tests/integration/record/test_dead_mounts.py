@@ -14,8 +14,9 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from disturbed import within
 from places import LittleServer, little_server
-from scope import REPO, Scope, wait_until
+from scope import REPO, Done, Scope, wait_until
 
 QUICK_S = 7  # beside the seconds of the watch: one that waits does not end
 AFP_CONF = "[Global]\nlog file = /vol/log\nlog level = default:debug\n[v]\npath = /vol\n"
@@ -93,9 +94,14 @@ def test_a_dead_mount_delays_no_command(scope: Scope, dead: LittleServer, name: 
         "exporter": ["--listen", "127.0.0.1:0"],
     }[name]
     where = f"--port={dead.port}" if name != "check" else f"--pid={dead.pid}"
-    running = scope.start([str(scope.binary), name, where, *args])
-    if name == "exporter":
-        running.wait_for("http://", timeout=QUICK_S)
-        running.process.terminate()
-    running.finish(2 + QUICK_S)
-    wait_until(lambda: not left(running.process.pid), 5, "processes that it left to end")
+
+    def run() -> Done:
+        running = scope.start([str(scope.binary), name, where, *args])
+        if name == "exporter":
+            running.wait_for("http://")
+            running.process.terminate()
+        done = running.finish()
+        wait_until(lambda: not left(running.process.pid), 5, "processes that it left to end")
+        return done
+
+    within(2 + QUICK_S, run)

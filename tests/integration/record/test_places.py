@@ -9,16 +9,17 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from disturbed import within
 from places import LITTLE, STAT, LittleServer, little_server
 from scope import AS_NOBODY, OK, UNTRUSTED, Done, Scope
 
-QUICK_S = 7  # beside the seconds of the watch; a name that is waited for takes 30
+QUICK_S = 7  # beside the seconds of the watch; a name that is waited for takes 20 minutes
 ASKED = 20
 
 
 @pytest.fixture(scope="module")
 def slow_names(tmp_path_factory: pytest.TempPathFactory) -> list[str]:
-    """To be put before a command: its name service takes 30 s for each name."""
+    """To be put before a command: its name service takes 20 minutes for each name."""
     folder = tmp_path_factory.mktemp("names")
     module = folder / "libnss_afpslow.so.2"
     source = str(LITTLE.with_name("nsslow.c"))
@@ -47,12 +48,14 @@ def strangers() -> Iterator[LittleServer]:
 def test_a_name_service_that_hangs_delays_no_record(
     scope: Scope, slow_names: list[str], strangers: LittleServer
 ) -> None:
-    running = scope.record(None, f"--pid={strangers.pid}", "-d", "1", before=slow_names)
-    running.wait_recording()
-    with strangers.client() as client:
-        client.ask()
-    done = running.finish(20)
-    assert done.seconds < 1 + QUICK_S, done
+    def record() -> Done:
+        running = scope.record(None, f"--pid={strangers.pid}", "-d", "1", before=slow_names)
+        running.wait_recording()
+        with strangers.client() as client:
+            client.ask()
+        return running.finish()
+
+    done = within(1 + QUICK_S, record)
     assert done.run
     assert {s["user"] for s in done.run.saved["sessions"]} == {"uid 1234", "uid 1235"}
     said = "has not answered yet: the users of 2 sessions are shown by number"
@@ -68,20 +71,21 @@ def test_a_name_service_that_hangs_delays_no_command(
         "slow": ["-d", "1"],
         "exporter": ["--listen", "127.0.0.1:0"],
     }[name]
-    at = time.monotonic()
     line = [*slow_names, str(scope.binary), name, f"--pid={strangers.pid}", *args]
-    running = scope.start(line)
-    if name == "exporter":
-        running.wait_for("http://", timeout=20)
-        running.process.terminate()
-    done = running.finish(20)
-    assert time.monotonic() - at < 1 + QUICK_S, done
+
+    def run() -> Done:
+        running = scope.start(line)
+        if name == "exporter":
+            running.wait_for("http://")
+            running.process.terminate()
+        return running.finish()
+
+    within(1 + QUICK_S, run)
 
 
 def test_nor_is_ones_own_name_waited_for(scope: Scope, slow_names: list[str]) -> None:
     bare = ["env", "-u", "HOME", "-u", "AFPSCOPE_RUNS", "-u", "XDG_STATE_HOME"]
-    done = scope.execute([*slow_names, *bare, str(scope.binary), "runs"], timeout=20)
-    assert done.seconds < 2, done
+    within(2, lambda: scope.execute([*slow_names, *bare, str(scope.binary), "runs"]))
 
 
 def users(scope: Scope, server: LittleServer) -> list[str | None]:
@@ -221,6 +225,6 @@ def test_a_clock_that_is_set_changes_no_time_of_a_request(scope: Scope, tmp_path
             client.ask(ASKED)
         done = running.finish(20).expect(OK)
     assert done.run
-    assert 0.9 < done.run.phases[0]["elapsed"] / 1e9 < QUICK_S
+    assert 0.9 < done.run.phases[0]["elapsed"] / 1e9 < 60
     assert longest_s(done.run.saved) < time.monotonic() + 60
     assert not done.run.losses() and not done.run.open_books()

@@ -98,7 +98,7 @@ def test_record_with_load(scope: Scope, dbd: Server) -> None:
         work(client, 1)
         done = running.finish().expect(OK)
     run = saved(done)
-    assert 2e9 <= run.phases[0]["elapsed"] < 3.5e9
+    assert run.phases[0]["elapsed"] >= 2e9
     assert run.saved["options"]["sample_hz"] == "50"
     assert "50 times a second" in run.saved["rungs"]["samples"]
     found = series(run)
@@ -110,7 +110,8 @@ def test_record_with_load(scope: Scope, dbd: Server) -> None:
     assert not busy["ended"]
     # A busy machine takes readings late or not at all, and the run says how many it missed.
     missed = re.search(r", (\d+) ticks were missed", run.saved["rungs"]["samples"])
-    assert 98 <= len(busy["t_ns"]) + (int(missed[1]) if missed else 0) <= 103
+    all_ = len(busy["t_ns"]) + (int(missed[1]) if missed else 0)
+    assert -2 <= all_ - run.phases[0]["elapsed"] * 50 / 1e9 <= 3
     assert busy["points"]["cpu"][-1] > 0
     assert busy["points"]["voluntary"][-1] + busy["points"]["involuntary"][-1] > 0
     # The kernel's account of the same time; the ledger is exact.

@@ -19,6 +19,7 @@ import subprocess
 import time
 import zlib
 from collections import Counter
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -302,12 +303,14 @@ def test_a_killed_recorder_leaves_a_trace(scope: Scope, guests: Server, tmp_path
 
 
 KILLS = 20
+AT_ONCE = 2  # rounds
 
 
 def killed_at_some_moment(
-    scope: Scope, server: Server, top: Path, i: int, dice: random.Random
+    scope: Scope, server: Server, top: Path, i: int, ends: tuple[float, float]
 ) -> None:
-    """Traces in `top`/i, of a run that loads the server, and `top`/i+1, of one that records."""
+    """Traces in `top`/i, of a run that loads the server, and `top`/i+1, of one that records; ends:
+    when each is killed."""
 
     def args(n: int) -> tuple[str, ...]:
         return "--trace", "-o", str(top / str(n))
@@ -317,7 +320,6 @@ def killed_at_some_moment(
         scope.start(scope.command(server, "-n", "1", "--tests", "1", *args(i))),
         scope.start(scope.recorder(server, *args(i + 1))),
     ]
-    ends = [dice.uniform(0, 0.6) if i < 8 else dice.uniform(0.6, 3.2) for _ in both]
     for end, running in sorted(zip(ends, both, strict=True), key=lambda pair: pair[0]):
         time.sleep(max(0, begin + end - time.monotonic()))
         running.signal(signal.SIGKILL)
@@ -334,9 +336,20 @@ def test_killed_at_any_moment_a_trace_opens_or_is_refused(
     refused = empty = torn = 0
     with closing(AfpClient(guests.port)) as client, Busy(client, 0.001):
         lasting = guests.sessions()
-        for i in range(0, KILLS, 2):
-            killed_at_some_moment(scope, guests, tmp_path, i, dice)
-            kill([pid for pid in guests.sessions() if pid not in lasting])
+        early, late = (0, 0.6), (0.6, 3.2)
+        ends = [
+            (dice.uniform(*when), dice.uniform(*when))
+            for i in range(0, KILLS, 2)
+            for when in [early if i < 8 else late]
+        ]
+        with ThreadPoolExecutor(AT_ONCE) as pool:
+            rounds = zip(range(0, KILLS, 2), ends, strict=True)
+            all_ = [
+                pool.submit(killed_at_some_moment, scope, guests, tmp_path, *it) for it in rounds
+            ]
+        for it in all_:
+            it.result()
+        kill([pid for pid in guests.sessions() if pid not in lasting])
     sweep(guests)
     folders = [tmp_path / str(i) for i in range(KILLS)]
     for folder, (done, counts) in zip(folders, counted_by_dump(folders), strict=True):

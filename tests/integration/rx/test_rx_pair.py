@@ -74,8 +74,27 @@ NETS = {
 Outcome = tuple[Serving, Relay, Done]
 
 
+@dataclass(frozen=True)
+class Dead:
+    """What became of a call whose peer fell silent, and of one that its client has left."""
+
+    server: Serving
+    done: Done
+    seconds: float
+
+
+def with_dead_peers(scope: Scope) -> Dead:
+    with Serving(scope, "-s", "2") as server, udp_socket() as s:
+        base = Packet(0x80000007, 0, 1, 1, 1, DATA, FROM_CLIENT, data=head(0, 9))
+        s.sendto(base.bytes(), ("127.0.0.1", server.port))
+        with Relay(server.port, "--silent-after=600") as relay:
+            begun = time.monotonic()
+            done = start(scope, relay.port, "-c", "recv", "-b", "20M", "-T", "1").finish()
+            return Dead(server, done, time.monotonic() - begun)
+
+
 @pytest.fixture(scope="module")
-def outcomes(scope: Scope) -> dict[str, Outcome]:
+def all_done(scope: Scope) -> tuple[dict[str, Outcome], Dead]:
     """Side by side, as most of it is waiting."""
 
     def run(net: Net) -> Outcome:
@@ -86,13 +105,17 @@ def outcomes(scope: Scope) -> dict[str, Outcome]:
             done = start(scope, relay.port, *net.options).finish(100)
         return server, relay, done
 
-    with ThreadPoolExecutor(len(NETS)) as pool:
-        return dict(zip(NETS, pool.map(run, NETS.values()), strict=True))
+    with ThreadPoolExecutor(len(NETS) + 1) as pool:
+        dead = pool.submit(with_dead_peers, scope)
+        outcomes = dict(zip(NETS, pool.map(run, NETS.values()), strict=True))
+        return outcomes, dead.result()
 
 
 @pytest.mark.parametrize("name", NETS)
-def test_no_byte_is_lost_on_a_bad_network(outcomes: dict[str, Outcome], name: str) -> None:
-    server, relay, done = outcomes[name]
+def test_no_byte_is_lost_on_a_bad_network(
+    all_done: tuple[dict[str, Outcome], Dead], name: str
+) -> None:
+    server, relay, done = all_done[0][name]
     done.expect(OK)
     assert done.run
     phases = done.run.phases
@@ -109,16 +132,13 @@ def test_no_byte_is_lost_on_a_bad_network(outcomes: dict[str, Outcome], name: st
         assert min(phase["rx_rtt"] for phase in phases) > 200e6
 
 
-def test_a_dead_peer_is_noticed_after_12_seconds(scope: Scope) -> None:
+def test_a_dead_peer_is_noticed_after_12_seconds(
+    all_done: tuple[dict[str, Outcome], Dead],
+) -> None:
     """By the client and by the server: with half an answer, and with half a request."""
-    with Serving(scope, "-s", "2") as server, udp_socket() as s:
-        base = Packet(0x80000007, 0, 1, 1, 1, DATA, FROM_CLIENT, data=head(0, 9))
-        s.sendto(base.bytes(), ("127.0.0.1", server.port))
-        with Relay(server.port, "--silent-after=600") as relay:
-            begun = time.monotonic()
-            done = start(scope, relay.port, "-c", "recv", "-b", "20M", "-T", "1").finish(40)
-            assert 11.9 < time.monotonic() - begun < 20
+    server, done = all_done[1].server, all_done[1].done
     done.expect(LOST)
+    assert 11.9 < all_done[1].seconds < 30  # a busy machine adds some
     assert done.run and "the call is dead (-1)" in done.run.warning("failed")
     assert server["failed"] == server["dead"] == 2
     assert server.answered() == 0

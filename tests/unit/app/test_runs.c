@@ -118,7 +118,7 @@ static void run_json_that_is_no_file_is_not_waited_for(void **state)
 
 	snprintf(path, sizeof(path), "%s/" NEW "/run.json", (char *)*state);
 	assert_int_equal(mkfifo(path, 0600), 0);
-	alarm(10);
+	alarm(60);
 	check(*state, "cccc", NAMED, 0);
 	snprintf(path, sizeof(path), "%s/" NEW, (char *)*state);
 	assert_null(runs_load(path));

@@ -5,6 +5,8 @@
  */
 #include "unit/dsi_rig.h"
 
+#define ANSWER_MS 2000
+
 /* ---- replies ---- */
 
 static void replies_are_matched_by_id_in_any_order(void **state)
@@ -232,7 +234,7 @@ static void a_silent_server_meets_the_deadline(void **state)
 	expect_death(g, -ETIMEDOUT, "no answer");
 	took_ns = clock_now_ns() - start_ns;
 	assert_non_null(strstr(g->e.text, "--timeout"));
-	assert_in_range(took_ns, 150 * MS, 1500 * MS);
+	assert_in_range(took_ns, 150 * MS, LATE);
 }
 
 /* It lives, and the request will never be answered. */
@@ -247,7 +249,7 @@ static void a_hung_request_meets_the_deadline_though_the_server_tickles(void **s
 	reap(g);
 	start_ns = clock_now_ns();
 	expect_death(g, -ETIMEDOUT, "no answer");
-	assert_in_range(clock_now_ns() - start_ns, 250 * MS, 1500 * MS);
+	assert_in_range(clock_now_ns() - start_ns, 250 * MS, LATE);
 	assert_non_null(strstr(g->e.text, "tickles"));
 }
 
@@ -270,7 +272,7 @@ static void a_request_that_others_overtake_meets_the_deadline(void **state)
 	while (!(rc = dsi_reap(g->d, &r, &g->e)) && ++n < 40)
 		rc = dsi_submit(g->d, prep_give(g, (size_t)(r - g->req), 4, 4), &g->e);
 	assert_int_equal(rc, -ETIMEDOUT);
-	assert_in_range(clock_now_ns() - start_ns, 250 * MS, 1500 * MS);
+	assert_in_range(clock_now_ns() - start_ns, 250 * MS, LATE);
 	assert_true(n > 2);
 	assert_non_null(strstr(g->e.text, "younger ones"));
 }
@@ -320,14 +322,14 @@ static void a_stop_ends_a_wait_and_the_rest_can_be_drained(void **state)
 	struct dsi_request *r;
 	uint64_t start_ns;
 
-	g->peer->delay_ms = 2000;
+	g->peer->delay_ms = ANSWER_MS;
 	open_session(g);
 	submit(g, prep_give(g, 0, 40000, 40000));
 	submit(g, prep_take(g, 1, 100000));
 	start_ns = clock_now_ns();
 	g->stop = 1;
 	assert_int_equal(dsi_reap(g->d, &r, &g->e), -EINTR);
-	assert_true(clock_now_ns() - start_ns < 1000 * MS);
+	assert_true(clock_now_ns() - start_ns < ANSWER_MS * MS);
 	assert_int_equal(dsi_submit(g->d, prep_give(g, 2, 4, 4), &g->e), -EINTR);
 	assert_int_equal(dsi_lent(g->d), 2);
 	dsi_ignore_stop(g->d);
@@ -416,8 +418,8 @@ static void the_wait_for_a_reply_is_between_sent_and_first(void **state)
 	submit(g, prep_give(g, 0, 10, 10));
 	r = reap(g);
 	assert_true(r->t.sent_ns - r->t.begun_ns < 140 * MS);
-	assert_in_range(r->t.first_ns - r->t.sent_ns, 140 * MS, 3000 * MS);
-	assert_in_range(r->t.last_ns - r->t.first_ns, 5 * MS, 3000 * MS);
+	assert_in_range(r->t.first_ns - r->t.sent_ns, 140 * MS, LATE);
+	assert_in_range(r->t.last_ns - r->t.first_ns, 5 * MS, LATE);
 }
 
 /* ---- opening and closing ---- */
@@ -478,7 +480,7 @@ static void closing_says_goodbye_and_waits_for_the_server(void **state)
 	start_ns = clock_now_ns();
 	dsi_close(g->d);
 	g->d = NULL;
-	assert_true(clock_now_ns() - start_ns < 1000 * MS);
+	assert_true(clock_now_ns() - start_ns < 2000 * MS); /* else it gives up */
 	peer_stop(g->peer);
 	assert_int_equal(g->peer->n_closes, 1);
 	dsi_close(NULL);

@@ -200,7 +200,7 @@ static void the_first_byte_of_a_header_is_the_first_of_the_reply(void **state)
 	open_session(g);
 	submit(g, prep_give(g, 0, 8, 8));
 	r = reap(g);
-	assert_in_range(r->t.last_ns - r->t.first_ns, 50 * MS, 3000 * MS);
+	assert_in_range(r->t.last_ns - r->t.first_ns, 50 * MS, LATE);
 }
 
 static long wakes(void)
@@ -270,7 +270,7 @@ static void a_stop_ends_the_wait_within_a_bulk_reply(void **state)
 	assert_int_equal(pthread_create(&thread, NULL, stop_later, &s), 0);
 	assert_int_equal(dsi_reap(g->d, &r, &g->e), -EINTR);
 	pthread_join(thread, NULL);
-	assert_true(clock_now_ns() - s.at_ns < 400 * MS); /* a slice, and what the machine adds */
+	assert_true(clock_now_ns() - s.at_ns < 2000 * MS); /* the reply takes 3 s more */
 	g->peer->piece_us = 0;
 	dsi_ignore_stop(g->d);
 	reap_all(g);
@@ -288,7 +288,7 @@ static void a_server_that_stops_within_a_bulk_reply_meets_the_deadline(void **st
 	start_ns = clock_now_ns();
 	submit(g, prep_give(g, 0, 50000, 50000));
 	expect_death(g, -ETIMEDOUT, "no answer");
-	assert_in_range(clock_now_ns() - start_ns, 550 * MS, 1800 * MS);
+	assert_in_range(clock_now_ns() - start_ns, 550 * MS, 2500 * MS);
 }
 
 static void a_slow_bulk_reply_that_makes_progress_does_not(void **state)
@@ -333,7 +333,7 @@ static void the_end_of_the_connection_within_a_bulk_reply_is_told(void **state)
 		submit(g, prep_give(g, 0, 100000, 100000));
 		start_ns = clock_now_ns();
 		expect_death(g, -ECONNRESET, "connection");
-		assert_true(clock_now_ns() - start_ns < 1000 * MS);
+		assert_true(clock_now_ns() - start_ns < LATE);
 	}
 }
 

@@ -17,7 +17,7 @@
 
 #include <cmocka.h>
 
-#define AT_ONCE_S 2
+#define AT_ONCE_S 30
 #define MEMORY_KB 32768 /* that reading settings may take */
 
 static char folder[64];

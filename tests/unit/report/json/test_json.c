@@ -395,7 +395,7 @@ static void json_goes_through_a_pipe_and_does_not_replace_it(void **state)
 			all += (size_t)n;
 		_exit(all > 1000 ? 0 : 1);
 	}
-	alarm(20);
+	alarm(60);
 	assert_int_equal(report_json(*state, path, &e), 0);
 	assert_int_equal(lstat(path, &st), 0);
 	unlink(path);

@@ -1,0 +1,125 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""Which worker of pytest-xdist runs which file, and in which order.
+
+The first PINNED workers have a CPU each, for servers and clients that share it. Tests that mostly
+wait, and judge by counts, need none: further workers run them meanwhile, behind the others.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from typing import Any
+
+PINNED = 2
+BEHIND = 5  # so much nicer
+
+# Those that need a CPU for themselves, the longest first, so that the last one does not run alone;
+# and then all that are not named here.
+LONG = (
+    "doctor_cases",
+    "session_requests",
+    "doctor",
+    "tracing",
+    "books",
+    "output",
+    "signatures",
+    "hidden_calls",
+    "load",
+    "speedtest_options",
+    "speedtest_signatures",
+    "rx_pair",
+    "one_conclusion",
+    "gate_servers",
+    "speedtest_output",
+)
+# Those that mostly wait, the longest first.
+WAITING = (
+    "load_mpi",
+    "errors",
+    "speedtest_errors",
+    "speedtest_data",
+    "smallfile",
+    "openafs",
+    "gfapi",
+    "record_command",
+    "rx_serve",
+    "exporter",
+    "sweep",
+    "gfapi_perf",
+    "whose",
+    "servers",
+    "gluster",
+    "foreign",
+    "speedtest_local",
+    "right_process",
+    "rx_client",
+    "places",
+    "run_folders",
+    "check",
+    "files",
+    "every_table",
+    "strangers",
+    "hostile_names",
+    "words",
+    "degraded",
+    "cnid_servers",
+    "dead_mounts",
+    "smallfile_mpi",
+    "store_verbs",
+    "gfapi_perf_volume",
+    "ipv6",
+    "top_screen",
+    "rx_judges",
+    "rxperf_tool",
+    "gun",
+    "any",
+    "password",
+)
+# It compares times with a formula: what runs beside it disturbs it.
+LAST = "load_known"
+# What one worker runs although it is not one file: else each would make "twelve" and "peer_text".
+TOGETHER = {"output": "books"}
+
+
+def place(file: str) -> int:
+    """Of a file (without test_) in the order."""
+    if file == LAST:
+        return len(LONG) + len(WAITING) + 1
+    if file in WAITING:
+        return len(LONG) + 1 + WAITING.index(file)
+    return LONG.index(file) if file in LONG else len(LONG)
+
+
+def group(file: str) -> str:
+    return TOGETHER.get(file, file)
+
+
+def number_of_worker() -> int:
+    """0 also without pytest-xdist."""
+    return int(os.environ.get("PYTEST_XDIST_WORKER", "gw0").removeprefix("gw"))
+
+
+def next_group(left: Sequence[str], worker: int) -> str | None:
+    """For a worker, of the groups that are left in their order; None: no more for this one."""
+    waiting = [name for name in left if name in WAITING]
+    if worker >= PINNED:
+        return next(iter(waiting), None)
+    pinned = [name for name in left if name not in (*WAITING, LAST)]
+    return next(iter([*pinned, *waiting, *left]), None)
+
+
+def scheduler(config: object, log: object) -> object:
+    """That of --dist loadgroup, with workers that differ."""
+    from xdist.scheduler.loadgroup import LoadGroupScheduling
+
+    class Scheduling(LoadGroupScheduling):
+        def _assign_work_unit(self, node: Any) -> None:
+            name = next_group([*self.workqueue], int(node.gateway.id.removeprefix("gw")))
+            if name is None:
+                node.shutdown()
+                return
+            self.workqueue.move_to_end(name, last=False)
+            super()._assign_work_unit(node)
+
+    return Scheduling(config, log)
