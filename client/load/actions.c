@@ -96,8 +96,7 @@ static void leave_job(struct worker *w, struct actor *a)
 		w->n_opening--;
 	if (a->state == ACTOR_ACTING) {
 		w->n_acting--;
-		w->load->n_cut += tally_measures(w, a->planned_ns);
-		tally_early(w, a, clock_now_ns());
+		tally_cut(w, a, clock_now_ns());
 	} else if (a->next_ns != UINT64_MAX && tally_open_loop(w)) {
 		w->load->n_cut += tally_measures(w, a->next_ns);
 	}
@@ -209,6 +208,7 @@ static void begin_action(struct worker *w, struct actor *a, uint64_t planned_ns,
 	a->begun_ns = now_ns;
 	a->out->first_ns = a->out->first_ns ? a->out->first_ns : now_ns;
 	a->bytes_before = a->script->bytes;
+	a->bytes_counted = 0;
 	a->state = ACTOR_ACTING;
 	w->n_acting++;
 }
@@ -276,13 +276,17 @@ static int actions_submit(struct actor *a, struct err *e)
 static int actions_take(struct worker *w, struct actor *a, unsigned int *turn, struct err *e)
 {
 	enum script_state how;
+	uint64_t answered_ns, before;
 	struct store_op *op;
 	int r = 0;
 
 	while (!r && *turn && a->state == ACTOR_ACTING && (op = store_take(a->store))) {
 		(*turn)--;
 		r = tally_request(w, op, e);
+		answered_ns = op->t.last_ns;
+		before = a->script->bytes;
 		how = a->script->type->answered(a->script, op, e);
+		tally_bytes(w, a, a->script->bytes - before, answered_ns);
 		if (how != SCRIPT_GOES_ON)
 			actions_end_action(w, a, how, e);
 		else

@@ -18,14 +18,40 @@ bool tally_measures(const struct worker *w, uint64_t planned_ns)
 	return planned_ns >= w->measure_ns && planned_ns < w->end_ns;
 }
 
-void tally_early(struct worker *w, const struct actor *a, uint64_t now_ns)
+/* A closed loop for a given time: what ends in that time counts, whenever it began. */
+static bool tally_by_end(const struct worker *w)
 {
-	if (tally_open_loop(w) || a->planned_ns >= w->measure_ns || now_ns < w->measure_ns ||
-	    w->end_ns <= w->measure_ns || pause_within_ns(w, a->planned_ns, now_ns))
+	return !tally_open_loop(w) && w->job->duration_ns;
+}
+
+static bool tally_counts(const struct worker *w, const struct actor *a, uint64_t end_ns)
+{
+	return tally_measures(w, tally_by_end(w) ? end_ns : a->planned_ns);
+}
+
+void tally_cut(struct worker *w, const struct actor *a, uint64_t now_ns)
+{
+	w->load->n_cut +=
+	    tally_by_end(w) ? now_ns >= w->measure_ns : tally_measures(w, a->planned_ns);
+}
+
+/* It was under way when the measured time was over. */
+static void note_outlasting(struct worker *w, const struct actor *a, uint64_t end_ns)
+{
+	if (!tally_by_end(w) || end_ns < w->end_ns || a->planned_ns >= w->end_ns ||
+	    pause_within_ns(w, a->planned_ns, end_ns))
 		return;
-	w->load->n_early++;
-	if (now_ns - a->planned_ns > w->load->early_max_ns)
-		w->load->early_max_ns = now_ns - a->planned_ns;
+	w->load->n_outlasting++;
+	if (end_ns - a->planned_ns > w->load->outlasting_max_ns)
+		w->load->outlasting_max_ns = end_ns - a->planned_ns;
+}
+
+void tally_bytes(struct worker *w, struct actor *a, uint64_t bytes, uint64_t answered_ns)
+{
+	if (w->job->duration_ns && !tally_measures(w, answered_ns))
+		return;
+	a->out->bytes += bytes;
+	a->bytes_counted += bytes;
 }
 
 void tally_late(struct worker *w, uint64_t planned_ns, uint64_t now_ns)
@@ -71,7 +97,7 @@ static bool load_tally_note_paused(struct worker *w, const struct actor *a, uint
 {
 	if (!a->behind && !pause_within_ns(w, a->planned_ns, end_ns))
 		return false;
-	if (!tally_measures(w, a->planned_ns))
+	if (!tally_counts(w, a, end_ns))
 		return true;
 	w->load->n_paused++;
 	if (end_ns - a->planned_ns > w->load->paused_max_ns)
@@ -89,14 +115,14 @@ void tally_action(struct worker *w, struct actor *a, uint64_t end_ns, bool faile
 		add_second(w, end_ns, end_ns - a->planned_ns, failed);
 	if (end_ns > w->load->done_ns)
 		w->load->done_ns = end_ns;
-	tally_early(w, a, end_ns);
-	if (!tally_measures(w, a->planned_ns))
+	note_outlasting(w, a, end_ns);
+	a->out->bytes -= failed ? a->bytes_counted : 0;
+	if (!tally_counts(w, a, end_ns))
 		return;
 	to->n++;
 	to->failed += failed;
 	a->out->actions++;
 	a->out->failed += failed;
-	a->out->bytes += a->script->bytes - a->bytes_before;
 	a->out->last_ns = end_ns - w->begin_ns;
 	if (failed)
 		return;

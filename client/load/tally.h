@@ -11,16 +11,20 @@ bool tally_open_loop(const struct worker *w);
 /* Whether an action that was planned for this time is measured. */
 bool tally_measures(const struct worker *w, uint64_t planned_ns);
 
-/*
- * Closed loop: an action that began before the measured time, and now ends in it or after it. It is
- * in no latency, however long it took.
- */
-void tally_early(struct worker *w, const struct actor *a, uint64_t now_ns);
+/* An action under way ends with its session. */
+void tally_cut(struct worker *w, const struct actor *a, uint64_t now_ns);
+
+/* Its script has moved so many bytes of files with an answer that came then. */
+void tally_bytes(struct worker *w, struct actor *a, uint64_t bytes, uint64_t answered_ns);
 
 /* When an action begins later than planned although its client was free: the generator's delay. */
 void tally_late(struct worker *w, uint64_t planned_ns, uint64_t now_ns);
 
-/* An action has ended. */
+/*
+ * An action has ended. Of an open loop those count that were due in the measured time, of a closed
+ * one for a given time those that end in it; those that end after it are counted apart, with the
+ * longest of them. Of a given amount of work all count.
+ */
 void tally_action(struct worker *w, struct actor *a, uint64_t end_ns, bool failed);
 
 /* A request was answered. 0 or -ENOMEM. */

@@ -35,7 +35,8 @@ struct actor {
 	bool in_job, done;   /* the job is for it; its script has ended */
 	unsigned int action; /* class of the one under way */
 	uint64_t planned_ns, begun_ns;
-	uint64_t bytes_before; /* of its script, before this action */
+	uint64_t bytes_before;  /* of its script, before this action */
+	uint64_t bytes_counted; /* of this action, in the measured time */
 	uint64_t next_ns;      /* when its next action is to begin; UINT64_MAX: not by itself */
 	bool queued;           /* that one waited for the client */
 	bool behind;           /* and it would not have without a pause of the thread */

@@ -158,6 +158,15 @@ void run_load_all(const struct run_load *l, struct run_action *out)
 		add_action(out, &l->action[i]);
 }
 
+bool run_load_outlasted(const struct run_load *l)
+{
+	uint64_t n = 0;
+
+	for (size_t i = 0; i < l->n_actions; i++)
+		n += l->action[i].n;
+	return l->n_outlasting > n / 20;
+}
+
 uint64_t run_second_quantile(const struct run_second *s, double q)
 {
 	uint64_t good = s->n - s->failed, seen = 0, rank = (uint64_t)ceil(q * (double)good), middle;

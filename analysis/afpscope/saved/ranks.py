@@ -21,11 +21,11 @@ Json = dict[str, Any]
 _PART = re.compile(r"rank-(\d{1,9})\.json")
 # What becomes of the figures of several ranks, as in user/run/load.h.
 SUM = (
-    "threads", "opened", "arrivals", "no_room", "waiting", "cut_off", "early", "late",
+    "threads", "opened", "arrivals", "no_room", "waiting", "cut_off", "outlasting", "late",
     "paused_actions", "cpu_ns", "runq_ns", "starved",
 )  # fmt: skip
 MOST = (
-    "early_max_ns", "late_max_ns", "pauses", "paused_ns", "paused_max_ns", "cpu_max_ns",
+    "outlasting_max_ns", "late_max_ns", "pauses", "paused_ns", "paused_max_ns", "cpu_max_ns",
     "runq_max_ns",
 )  # fmt: skip
 # Not known of all together.

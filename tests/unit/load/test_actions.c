@@ -118,10 +118,10 @@ static void a_client_begins_when_its_last_action_has_ended(void **state)
 			const struct run_client *c = &g->load->client[i];
 
 			assert_true(is_about(c->actions, 500 / (1 + i), 2));
-			assert_int_equal(c->actions, g->play[i].begun);
-			assert_int_equal(c->bytes, 20 * c->actions);
-			/* what began before the end is waited for */
-			assert_true(c->last_ns >= 1000 * MS && c->last_ns < 1011 * MS);
+			/* what began before the end is waited for, and outlasts the window */
+			assert_int_equal(g->play[i].begun, c->actions + 1);
+			assert_true(is_about(c->bytes, 20 * c->actions + 10, 10));
+			assert_true(c->last_ns >= 989 * MS && c->last_ns < 1000 * MS);
 		}
 		assert_true(is_about(g->load->action[0].n, g->load->action[1].n, 5));
 		assert_true(is_about(g->load->action[0].planned.min, 2 * MS, 10000));
@@ -130,12 +130,14 @@ static void a_client_begins_when_its_last_action_has_ended(void **state)
 		assert_int_equal(g->load->n_cut, 0);
 		assert_int_equal(g->load->late_n, 0);
 		assert_int_equal(g->load->end_ns, g->load->begin_ns + 1000 * MS);
-		assert_int_equal(engine_done(g->engine), rig_actions(g));
+		assert_int_equal(g->load->n_outlasting, 5);
+		assert_true(is_about(g->load->outlasting_max_ns, 10 * MS, 10000));
+		assert_int_equal(engine_done(g->engine), rig_actions(g) + 5);
 		rig_free(g);
 	}
 }
 
-/* Actions of a client in all and in the measured time, from its pauses' draws. */
+/* Actions that end in the measured time, and in all, from its pauses' draws. */
 static unsigned int expected(unsigned int client, const struct engine_job *job, unsigned int *all)
 {
 	uint64_t end_ns = job->ramp_ns + job->settle_ns + job->duration_ns;
@@ -145,7 +147,7 @@ static unsigned int expected(unsigned int client, const struct engine_job *job, 
 
 	pace_seed(random, job->pace.seed, (2ull << 32) + client);
 	for (; at_ns < end_ns; (*all)++) {
-		n += at_ns >= job->ramp_ns + job->settle_ns;
+		n += at_ns + MS >= job->ramp_ns + job->settle_ns && at_ns + MS < end_ns;
 		at_ns += MS + job->pause_ns +
 			 (uint64_t)pace_exponential(random, (double)job->think_ns);
 	}
@@ -189,8 +191,8 @@ static void clients_begin_one_after_the_other_think_and_pause(void **state)
 	}
 }
 
-/* An action that took the whole measured time was the longest wait that a user had. */
-static void what_began_before_the_measured_time_and_went_on_in_it_is_counted(void **state)
+/* Whatever began when: an action that took the whole measured time is said apart. */
+static void what_ends_in_the_measured_time_is_counted(void **state)
 {
 	struct engine_job work = rig_work(100 * MS);
 
@@ -210,11 +212,49 @@ static void what_began_before_the_measured_time_and_went_on_in_it_is_counted(voi
 		rig_open(g);
 		rig_do(g, &work);
 		rig_adds_up(g);
-		assert_int_equal(g->load->n_early, 3);
-		assert_true(is_about(g->load->early_max_ns, 500 * MS, MS));
+		assert_int_equal(g->load->n_outlasting, 2);
+		assert_true(is_about(g->load->outlasting_max_ns, 500 * MS, MS));
 		assert_int_equal(g->load->client[0].actions, 0);
-		assert_int_equal(g->load->n_cut, 0);
+		assert_int_equal(g->load->client[1].actions, 0);
+		assert_int_equal(g->load->client[2].actions, 3); /* to 60, 90, 120 */
+		assert_int_equal(g->load->client[3].actions, 0);
+		assert_int_equal(g->load->n_cut, 1);
 		assert_true(is_about(g->load->action[0].planned.max, 30 * MS, MS));
+		rig_free(g);
+	}
+}
+
+/*
+ * Clients in step, each with one request of 10 bytes every 10 ms, of actions that take from 10 ms
+ * to twice the measured time: the server does the same all the time.
+ */
+static void bytes_are_those_of_the_requests_answered_in_the_measured_time(void **state)
+{
+	static const unsigned int requests[] = { 1, 5, 16, 24, 28, 34, 57, 100 };
+	struct engine_job work = rig_work(500 * MS);
+
+	(void)state;
+	work.settle_ns = 30 * MS;
+	for (size_t k = 0; k < sizeof(requests) / sizeof(requests[0]); k++) {
+		struct rig *g = rig(4, 1 + k % 3);
+		uint64_t bytes = 0;
+
+		for (unsigned int i = 0; i < 4; i++) {
+			g->play[i].slow.service_ns = 10 * MS;
+			g->play[i].n_requests = requests[k];
+			if (i == 3) /* who fails moves nothing that counts */
+				g->play[i].fail_every = 1;
+		}
+		rig_open(g);
+		rig_do(g, &work);
+		rig_adds_up(g);
+		for (unsigned int i = 0; i < 3; i++)
+			bytes += g->load->client[i].bytes;
+		assert_true(is_about(bytes, 3 * 500, 3 * 10));
+		/* but for an action that has not failed yet */
+		assert_true(g->load->client[3].bytes <= 10 * requests[k]);
+		assert_true(is_about(rig_actions(g), 4 * 50 / requests[k], 4));
+		assert_int_equal(g->load->n_outlasting, 4);
 		rig_free(g);
 	}
 }
@@ -364,7 +404,7 @@ static void a_stall_is_in_the_latencies_from_the_planned_start(void **state)
 	assert_true(is_about(a->begun.sum, 100 * MS, 10 * MS));
 	/* who waited for a client was not late because of the generator */
 	assert_int_equal(g->load->late_n, 0);
-	assert_int_equal(g->load->n_early, 0);
+	assert_int_equal(g->load->n_outlasting, 0);
 	rig_free(g);
 }
 
@@ -573,7 +613,8 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(a_client_begins_when_its_last_action_has_ended),
 		cmocka_unit_test(clients_begin_one_after_the_other_think_and_pause),
-		cmocka_unit_test(what_began_before_the_measured_time_and_went_on_in_it_is_counted),
+		cmocka_unit_test(what_ends_in_the_measured_time_is_counted),
+		cmocka_unit_test(bytes_are_those_of_the_requests_answered_in_the_measured_time),
 		cmocka_unit_test(fairness_is_that_of_the_clients_actions),
 		cmocka_unit_test(a_client_that_never_waits_does_not_starve_the_others),
 		cmocka_unit_test(fixed_arrivals_come_as_planned),

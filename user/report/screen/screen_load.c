@@ -123,6 +123,8 @@ static void put_undone(const struct paint *p, const struct run_load *l)
 		{ l->n_no_room, "dropped: no client was free and the queue was full" },
 		{ l->n_waiting, "still waited for a client at the end" },
 		{ l->n_cut, "cut off with their sessions" },
+		{ run_load_outlasted(l) ? l->n_outlasting : 0,
+		  "under way when the measured time was over" },
 	};
 	struct screen_text t = { 0 };
 

@@ -106,6 +106,25 @@ static void an_open_loop_says_what_was_not_done(void **state)
 	run_fini(&r);
 }
 
+/* Each client has an action under way at the end: that is a word only where they are not few. */
+static void many_actions_that_outlast_the_measured_time_are_said(void **state)
+{
+	struct run r;
+	struct run_load *l;
+	uint64_t n = 0;
+
+	(void)state;
+	l = make_load(&r)->load;
+	for (size_t i = 0; i < l->n_actions; i++)
+		n += l->action[i].n;
+	l->n_outlasting = n / 20;
+	shows_no(&r, "Actions not done");
+	l->n_outlasting = n / 20 + 1;
+	shows(&r, " under way when the measured time was over\n");
+	fits(&r, 80);
+	run_fini(&r);
+}
+
 /* Who waits at the end and who was cut off is not the same, nor who is neither. */
 static void only_what_waited_is_said_to_have_waited(void **state)
 {
@@ -177,6 +196,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(rates_are_of_what_succeeded),
 		cmocka_unit_test(an_open_loop_says_what_was_not_done),
+		cmocka_unit_test(many_actions_that_outlast_the_measured_time_are_said),
 		cmocka_unit_test(only_what_waited_is_said_to_have_waited),
 		cmocka_unit_test(a_quantile_is_shown_from_as_many_latencies_as_it_needs),
 		cmocka_unit_test(a_generator_at_its_limit_is_said_to_be),
