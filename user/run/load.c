@@ -110,6 +110,7 @@ void run_load_merge(struct run_load *to, const struct run_load *from)
 		run_second_add(&to->second[i], &from->second[i]);
 	for (size_t i = 0; i < RUN_LOAD_N_FIGURES; i++)
 		merge_figure((char *)to + f[i].at, (const char *)from + f[i].at, &f[i]);
+	hist_merge(&to->undone, &from->undone);
 	if (to->progress && from->progress)
 		run_progress_merge(to->progress, from->progress);
 	add_text(to->why, from->why);

@@ -77,9 +77,19 @@ struct run_load {
 	 * kinds, and the three below.
 	 */
 	uint64_t n_arrivals;
-	uint64_t n_no_room; /* dropped: no client was free and the queue full */
+	uint64_t n_no_room; /* dropped: no client was free and the queue full; of the probe: left out */
 	uint64_t n_waiting; /* no client was free for them before the end */
 	uint64_t n_cut; /* under way when their session was lost or given up; also closed loop */
+	/*
+	 * How long these have waited at least, ns: from when they were due to the end of the measured
+	 * time, or until they were cut off. n_held: of those for which this program itself did not run
+	 * when they were due, or for which they waited behind such; they are not in undone. What the
+	 * probe left out is in neither.
+	 */
+	struct hist undone;
+	uint64_t n_held;
+	/* Of a rate that the generator cannot offer: how far behind it was at the end; else 0. */
+	uint64_t unoffered_ns;
 	/*
 	 * Closed loop: actions that were under way when the measured time was over. They are in no
 	 * other figure, but their requests that were answered before are in the bytes; the longest
@@ -136,6 +146,8 @@ enum run_load_rule { RUN_LOAD_OWN, RUN_LOAD_SUM, RUN_LOAD_MOST };
 	X(n_no_room, SUM)                                                                          \
 	X(n_waiting, SUM)                                                                          \
 	X(n_cut, SUM)                                                                              \
+	X(n_held, SUM)                                                                             \
+	X(unoffered_ns, MOST)                                                                      \
 	X(n_outlasting, SUM)                                                                       \
 	X(outlasting_max_ns, MOST)                                                                 \
 	X(common_ns, OWN)                                                                          \

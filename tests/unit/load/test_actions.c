@@ -1,100 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
  * Loops of the engine: when actions begin, what is counted, and that every arrival is accounted for
- * once, whatever the stores do. Each thread has a clock of its own, which goes on when it is read,
- * and while the thread waits (--wrap in the Makefile): what happens does not depend on the machine.
+ * once, whatever the stores do. The clock goes on when it is read, and when all threads wait
+ * (unit/shared_clock.h): what happens does not depend on the machine.
  */
-#include "unit/engine_rig.h"
-
-#include <sys/epoll.h>
-
-#define TICK_NS 100u /* each look at the clock takes this long */
-
-/* The main thread's clock stands still in a job. An hour ahead, so that its own waits are real. */
-static _Atomic uint64_t main_ns;
-static _Atomic uint64_t latest_ns; /* of the threads */
-static _Thread_local bool is_main;
-static _Thread_local uint64_t own_ns;
-
-int __real_clock_gettime(clockid_t id, struct timespec *t);
-int __wrap_clock_gettime(clockid_t id, struct timespec *t);
-int __wrap_clock_gettime(clockid_t id, struct timespec *t)
-{
-	uint64_t ns = main_ns;
-
-	if (id != CLOCK_MONOTONIC)
-		return __real_clock_gettime(id, t);
-	if (!is_main) {
-		own_ns = (own_ns > main_ns ? own_ns : main_ns) + TICK_NS;
-		ns = own_ns;
-	}
-	*t = (struct timespec) { (time_t)(ns / 1000000000u), (long)(ns % 1000000000u) };
-	return 0;
-}
-
-int __wrap_epoll_pwait2(int fd, struct epoll_event *event, int max, const struct timespec *t,
-			const sigset_t *mask);
-int __wrap_epoll_pwait2(int fd, struct epoll_event *event, int max, const struct timespec *t,
-			const sigset_t *mask)
-{
-	uint64_t before_ns = atomic_load(&latest_ns);
-
-	(void)fd, (void)event, (void)max, (void)mask;
-	own_ns += (uint64_t)t->tv_sec * 1000000000u + (uint64_t)t->tv_nsec;
-	while (before_ns < own_ns && !atomic_compare_exchange_weak(&latest_ns, &before_ns, own_ns))
-		;
-	return 0;
-}
-
-/* A job begins after all that was. */
-static void go_on_with_the_clock(void)
-{
-	main_ns = atomic_load(&latest_ns) > main_ns ? atomic_load(&latest_ns) : main_ns;
-	main_ns += MS;
-}
-
-static int begin_clock(void **state)
-{
-	struct timespec t;
-
-	(void)state;
-	__real_clock_gettime(CLOCK_MONOTONIC, &t);
-	main_ns = ((uint64_t)t.tv_sec + 3600) * 1000000000u;
-	is_main = true;
-	return 0;
-}
-
-static struct rig *rig(unsigned int n, unsigned int n_threads)
-{
-	struct rig *g = rig_of(n, n_threads);
-
-	g->before_job = go_on_with_the_clock;
-	return g;
-}
-
-static struct engine_job open_loop(enum pace_kind kind, double rate_per_s, uint64_t duration_ns)
-{
-	struct engine_job job = rig_work(duration_ns);
-
-	job.pace = (struct pace_opts) { kind, rate_per_s, 5 };
-	job.queue = 1000;
-	return job;
-}
-
-/* Latencies of at least ns, to within 2 %. */
-static uint64_t at_least(const struct hist *h, uint64_t ns)
-{
-	uint64_t n = 0;
-
-	for (size_t i = hist_index(ns, HIST_BITS); i < HIST_BUCKETS(HIST_BITS); i++)
-		n += h->bucket[i];
-	return n;
-}
-
-static bool is_about(uint64_t value, uint64_t expected, uint64_t most)
-{
-	return value + most >= expected && value <= expected + most;
-}
+#include "unit/clocked_rig.h"
 
 /* ---- closed loop ---- */
 
@@ -359,15 +269,20 @@ static void what_finds_no_room_is_dropped_and_counted(void **state)
 		rig_adds_up(g);
 		assert_int_equal(g->load->n_arrivals, 150);
 		assert_int_equal(rig_actions(g), 30);
-		assert_int_equal(g->load->n_waiting, 4 * t);
-		assert_int_equal(g->load->n_no_room, 120 - 4 * t);
-		if (t == 3) /* each waits for four others, and is done */
-			assert_true(g->load->action[0].planned.max > 48 * MS);
+		assert_int_equal(g->load->n_waiting, 4);
+		assert_int_equal(g->load->n_no_room, 116);
+		/* each waits for four others of three clients, and is done */
+		assert_true(is_about(g->load->action[0].planned.max, 25 * MS, 6 * MS));
+		/* four fifths of all, in the end for as long as since they were due */
+		assert_int_equal(g->load->undone.n, 120);
+		assert_true(is_about(g->load->undone.max, 95 * MS, 2 * MS));
+		assert_true(is_about(g->load->undone.sum, 120 * 48 * MS, 120 * 2 * MS));
 		assert_true(is_about(g->load->action[0].begun.max, 10 * MS, 10000));
 		work.queue = 0;
 		rig_do(g, &work);
 		rig_adds_up(g);
 		assert_int_equal(g->load->n_waiting, 0);
+		assert_int_equal(g->load->undone.n, 0);
 		assert_true(g->load->action[0].planned.max < 11 * MS);
 		rig_free(g);
 	}
@@ -420,8 +335,9 @@ static void late_is_what_the_generator_itself_delayed(void **state)
 	rig_open(g);
 	rig_do(g, &work);
 	rig_adds_up(g);
-	/* client 0 at 0, 1 from 2 to 42 ms; then 2 is free for what was planned at 4 ms */
-	assert_int_equal(g->load->late_n, 0);
+	/* client 0 at 0, 1 from 2 to 42 ms; 13 arrivals are looked at when all is over */
+	assert_int_equal(g->load->late_n, 13);
+	assert_true(is_about(g->load->late_max_ns, 38 * MS, MS));
 	assert_int_equal(rig_actions(g), 2);
 	assert_int_equal(g->load->n_waiting, 13);
 	g->play[1].n_requests = 1;
@@ -491,7 +407,7 @@ static void a_session_lost_at_rest_takes_no_arrival_with_it(void **state)
 }
 
 /* The rate asked for is that of all threads, also when one of them has no client any more. */
-static void arrivals_of_a_thread_without_clients_are_counted(void **state)
+static void arrivals_of_a_thread_without_clients_are_done_by_others(void **state)
 {
 	struct engine_job work = open_loop(PACE_FIXED, 1000, 100 * MS);
 	struct rig *g = rig(4, 2);
@@ -504,8 +420,9 @@ static void arrivals_of_a_thread_without_clients_are_counted(void **state)
 	rig_adds_up(g);
 	assert_int_equal(g->load->n_lost, 2);
 	assert_int_equal(g->load->n_arrivals, 100);
-	assert_int_equal(g->load->n_waiting, 5);
-	assert_true(is_about(g->load->n_no_room, 35, 1));
+	assert_int_equal(rig_actions(g), 100);
+	assert_int_equal(g->load->late_n, 0);
+	assert_true(g->load->action[0].planned.max < 10000);
 	assert_int_equal(g->load->end_ns, g->load->begin_ns + 100 * MS);
 	rig_free(g);
 }
@@ -596,7 +513,7 @@ static void seconds_are_given_when_they_are_over(void **state)
 	while (!engine_wait(g->engine, 1000 * MS))
 		;
 	assert_false(engine_second(g->engine, 0, &second[0]));
-	main_ns += 4200 * MS;
+	shared_clock.main_ns += 4200 * MS;
 	for (size_t i = 0; i < 4; i++)
 		assert_true(engine_second(g->engine, i, &second[i]));
 	assert_false(engine_second(g->engine, 4, &second[4]));
@@ -624,12 +541,12 @@ int main(void)
 		cmocka_unit_test(late_is_what_the_generator_itself_delayed),
 		cmocka_unit_test(an_action_whose_session_is_lost_is_counted_as_cut_off),
 		cmocka_unit_test(a_session_lost_at_rest_takes_no_arrival_with_it),
-		cmocka_unit_test(arrivals_of_a_thread_without_clients_are_counted),
+		cmocka_unit_test(arrivals_of_a_thread_without_clients_are_done_by_others),
 		cmocka_unit_test(the_measured_time_ends_with_the_last_session),
 		cmocka_unit_test(what_a_script_that_has_ended_was_to_do_is_counted),
 		cmocka_unit_test(a_stop_leaves_what_waited_accounted_for),
 		cmocka_unit_test(seconds_are_given_when_they_are_over),
 	};
 
-	return cmocka_run_group_tests(tests, begin_clock, NULL);
+	return cmocka_run_group_tests(tests, shared_clock_begin, NULL);
 }
