@@ -170,8 +170,8 @@ $(if $(SANITIZE),$(UNIT)): private CFLAGS += -O0 -U_FORTIFY_SOURCE
 $(BUILD)/tests/unit/load/test_timed_regions: TEST_LDFLAGS = -Wl,$(subst $() ,$(comma),$(patsubst %,--wrap=%,malloc calloc \
 	realloc reallocarray aligned_alloc strdup mmap))
 
-# Its threads have clocks of their own.
-$(BUILD)/tests/unit/load/test_actions: TEST_LDFLAGS = -Wl,--wrap=clock_gettime,--wrap=epoll_pwait2
+# Its threads share a clock that waits for none.
+$(BUILD)/tests/unit/load/test_actions $(BUILD)/tests/unit/load/test_arrivals: TEST_LDFLAGS = -Wl,--wrap=clock_gettime,--wrap=epoll_pwait2
 
 # What it reads of /proc changes at the worst moment.
 $(BUILD)/tests/unit/watch/bpf/test_books: TEST_LDFLAGS = -Wl,--wrap=procfs_io

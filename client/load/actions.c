@@ -21,8 +21,9 @@
 /* Of pace_seed(): not one of those that clients and arrivals have. */
 #define THINKING (2ull << 32)
 
-/* Answers of one client before the others get their turn. */
-#define TURN 32
+/* Answers of one client before the others get their turn; arrivals before the clients get it. */
+#define TURN          32
+#define ARRIVALS_TURN 256
 
 static void actions_go_on(struct worker *w, struct actor *a);
 
@@ -96,11 +97,14 @@ static void leave_job(struct worker *w, struct actor *a)
 		w->n_opening--;
 	if (a->state == ACTOR_ACTING) {
 		w->n_acting--;
-		w->load->n_cut += tally_measures(w, a->planned_ns);
-		tally_early(w, a, clock_now_ns());
+		tally_cut(w, a, clock_now_ns());
 	} else if (a->next_ns != UINT64_MAX && tally_open_loop(w)) {
-		w->load->n_cut += tally_measures(w, a->next_ns);
+		a->planned_ns = a->next_ns;
+		tally_cut(w, a, clock_now_ns());
 	}
+	if (a->idle)
+		arrivals_leave(w->arrivals, w);
+	a->idle = false;
 	if (!a->done)
 		w->n_left--;
 	a->next_ns = UINT64_MAX;
@@ -201,7 +205,8 @@ static void begin_action(struct worker *w, struct actor *a, uint64_t planned_ns,
 		a->done = true;
 		w->n_left--;
 		atomic_compare_exchange_strong(&w->times->first_ns, &none, now_ns);
-		w->load->n_no_room += tally_open_loop(w) && tally_measures(w, planned_ns);
+		if (tally_open_loop(w))
+			tally_dropped(w, &a->arrival);
 		return;
 	}
 	a->action = (unsigned int)class;
@@ -209,8 +214,17 @@ static void begin_action(struct worker *w, struct actor *a, uint64_t planned_ns,
 	a->begun_ns = now_ns;
 	a->out->first_ns = a->out->first_ns ? a->out->first_ns : now_ns;
 	a->bytes_before = a->script->bytes;
+	a->bytes_counted = 0;
 	a->state = ACTOR_ACTING;
 	w->n_acting++;
+}
+
+static void rest(struct worker *w, struct actor *a)
+{
+	a->idle = true;
+	a->next = NULL;
+	*w->idle_tail = a;
+	w->idle_tail = &a->next;
 }
 
 /* The next action of a client in a closed loop, or the next arrival that waits for one. */
@@ -227,19 +241,13 @@ static void plan_next(struct worker *w, struct actor *a, uint64_t now_ns)
 		return;
 	}
 	a->next_ns = UINT64_MAX;
-	a->queued = w->queue_n != 0;
-	a->behind = a->queued && w->behind;
-	if (a->queued) {
-		a->next_ns = w->queue[w->queue_at];
-		w->queue_at = (w->queue_at + 1) % job->queue;
-		w->queue_n--;
+	if (now_ns >= w->end_ns) /* nothing begins any more */
 		return;
-	}
-	if (pace_due_ns(&w->pace) > now_ns)
-		w->behind = false;
-	a->next = NULL;
-	*w->idle_tail = a;
-	w->idle_tail = &a->next;
+	a->queued = arrivals_next(w->arrivals, w, &a->arrival);
+	if (a->queued)
+		a->next_ns = a->arrival.due_ns;
+	else
+		rest(w, a);
 }
 
 static void actions_end_action(struct worker *w, struct actor *a, enum script_state how,
@@ -276,13 +284,17 @@ static int actions_submit(struct actor *a, struct err *e)
 static int actions_take(struct worker *w, struct actor *a, unsigned int *turn, struct err *e)
 {
 	enum script_state how;
+	uint64_t answered_ns, before;
 	struct store_op *op;
 	int r = 0;
 
 	while (!r && *turn && a->state == ACTOR_ACTING && (op = store_take(a->store))) {
 		(*turn)--;
 		r = tally_request(w, op, e);
+		answered_ns = op->t.last_ns;
+		before = a->script->bytes;
 		how = a->script->type->answered(a->script, op, e);
+		tally_bytes(w, a, a->script->bytes - before, answered_ns);
 		if (how != SCRIPT_GOES_ON)
 			actions_end_action(w, a, how, e);
 		else
@@ -295,7 +307,7 @@ static int actions_take(struct worker *w, struct actor *a, unsigned int *turn, s
 static void give_back(struct worker *w, struct actor *a)
 {
 	if (tally_open_loop(w) && a->next_ns != UINT64_MAX)
-		w->load->n_waiting += tally_measures(w, a->next_ns);
+		tally_waiting(w->load, &a->arrival, w->end_ns);
 	a->next_ns = UINT64_MAX;
 }
 
@@ -315,7 +327,7 @@ static int act(struct worker *w, struct actor *a, unsigned int *turn, struct err
 			give_back(w, a);
 		if (a->next_ns > now_ns || !*turn)
 			return 0;
-		if (!a->queued)
+		if (!a->queued && !a->arrival.late)
 			tally_late(w, a->next_ns, now_ns);
 		begin_action(w, a, a->next_ns, now_ns);
 		if (a->state == ACTOR_ACTING)
@@ -364,11 +376,11 @@ static bool actions_is_wanted(const struct engine_job *job, const struct actor *
 /* When its first action is to begin. */
 static void plan_first(struct worker *w, struct actor *a)
 {
-	if (tally_open_loop(w)) {
-		plan_next(w, a, w->begin_ns);
+	if (tally_open_loop(w)) { /* other threads may have begun already */
+		arrivals_rest(w->arrivals, w);
+		rest(w, a);
 		return;
 	}
-	a->queued = a->behind = false;
 	a->next_ns = w->begin_ns + w->job->ramp_ns / w->n_clients * a->of_all;
 	timers_sooner(&w->timers, &a->timer, a->next_ns);
 }
@@ -379,6 +391,8 @@ void actor_begin_job(struct worker *w, struct actor *a)
 
 	a->script = NULL;
 	a->next_ns = UINT64_MAX;
+	a->arrival = (struct arrival) { 0 };
+	a->queued = a->idle = false;
 	a->in_job = actions_is_wanted(job, a);
 	if (a->in_job && job->what == ENGINE_WORK) {
 		a->script = job->script(a->client.user);
@@ -408,8 +422,8 @@ static void end_job(struct worker *w, struct actor *a)
 
 void actors_end_job(struct worker *w)
 {
-	for (; w->queue_n; w->queue_n--, w->queue_at = (w->queue_at + 1) % w->job->queue)
-		w->load->n_waiting += tally_measures(w, w->queue[w->queue_at]);
+	if (tally_open_loop(w) && pace_due_ns(&w->pace) < w->end_ns)
+		w->load->unoffered_ns = w->end_ns - pace_due_ns(&w->pace);
 	for (size_t i = 0; i < w->n; i++)
 		end_job(w, &w->actor[i]);
 }
@@ -429,37 +443,61 @@ static struct actor *take_idle(struct worker *w)
 		w->idle = a->next;
 		if (!w->idle)
 			w->idle_tail = &w->idle;
-	} while (a->state != ACTOR_RESTING);
+	} while (!a->idle);
 	return a;
 }
 
-static void arrive(struct worker *w, uint64_t due_ns)
+/* The client that has been free for longest begins it. */
+static void begin_arrival(struct worker *w, const struct arrival *x)
 {
-	const bool measured = tally_measures(w, due_ns);
 	struct actor *a = take_idle(w);
 
-	w->load->n_arrivals += measured;
-	if (a) {
-		a->next_ns = due_ns;
-		a->queued = a->behind = false;
-		actions_go_on(w, a);
-	} else if (w->queue_n < w->job->queue) {
-		w->queue[(w->queue_at + w->queue_n++) % w->job->queue] = due_ns;
-	} else {
-		w->load->n_no_room += measured;
-	}
+	a->idle = a->queued = false;
+	a->arrival = *x;
+	a->next_ns = x->due_ns;
+	actions_go_on(w, a);
+}
+
+/* Looks at the next arrival, which is due. */
+static void arrive(struct worker *w, uint64_t due_ns, uint64_t now_ns)
+{
+	struct arrival x = { .due_ns = due_ns,
+			     .measured = tally_measures(w, due_ns),
+			     .late = now_ns - due_ns > TALLY_LATE_NS,
+			     .held = pause_within_ns(w, due_ns, now_ns) != 0 };
+	enum arrival_way way = arrivals_come(w->arrivals, w, &x);
+
+	w->later = way == ARRIVAL_LATER;
+	if (w->later)
+		return;
+	pace_next(&w->pace);
+	tally_late(w, due_ns, now_ns);
+	tally_arrival(w, &x);
+	if (way == ARRIVAL_BEGINS)
+		begin_arrival(w, &x);
+	else if (way == ARRIVAL_DROPPED)
+		tally_dropped(w, &x);
 }
 
 void actors_arrive(struct worker *w, uint64_t now_ns)
 {
+	unsigned int turn = ARRIVALS_TURN;
+	struct arrival x;
 	uint64_t due_ns;
 
 	if (!tally_open_loop(w))
 		return;
-	while ((due_ns = pace_due_ns(&w->pace)) <= now_ns && due_ns < w->end_ns) {
-		pace_next(&w->pace);
-		arrive(w, due_ns);
+	w->later = false;
+	for (; turn && !w->later; turn--) {
+		due_ns = pace_due_ns(&w->pace);
+		if (due_ns > now_ns || due_ns >= w->end_ns)
+			break;
+		arrive(w, due_ns, now_ns);
 	}
+	while (now_ns < w->end_ns && arrivals_take(w->arrivals, w, &x))
+		begin_arrival(w, &x);
+	if (w->held && pace_due_ns(&w->pace) > now_ns)
+		arrivals_hold(w->arrivals, w, false);
 }
 
 /* ---- what happens ---- */

@@ -3,7 +3,7 @@
 #include "load/engine.h"
 
 #include "base/clock.h"
-#include "load/worker.h"
+#include "load/tally.h"
 
 #include <errno.h>
 #include <pthread.h>
@@ -24,6 +24,7 @@ struct engine {
 	pthread_t *thread;
 	struct engine_times times;
 	atomic_uint n_busy; /* see worker.h */
+	struct arrivals arrivals;
 	struct run_load *load;
 
 	pthread_mutex_t lock; /* guards what follows */
@@ -126,6 +127,7 @@ static int deal_out(struct engine *g, const struct engine_client *clients, struc
 		w->opening_max = g->opts.opening_max;
 		w->patience_ns = g->opts.patience_ns ? g->opts.patience_ns : PATIENCE_NS;
 		w->n_busy = &g->n_busy;
+		w->arrivals = &g->arrivals;
 		r = worker_init(w, (g->n_clients + t - 1 - k) / t, e);
 	}
 	for (unsigned int i = 0; !r && i < g->n_clients; i++) {
@@ -164,6 +166,7 @@ int engine_new(struct engine **out, const struct engine_opts *o,
 		g->worker[k].epoll = -1;
 	if (!g->worker || !g->thread)
 		r = err_set(e, -ENOMEM, "out of memory");
+	arrivals_init(&g->arrivals, g->worker, g->worker ? o->n_threads : 0);
 	r = r ? r : deal_out(g, clients, e);
 	for (unsigned int k = 0; !r && k < o->n_threads; k++)
 		r = engine_start_thread(g, k, e);
@@ -204,6 +207,9 @@ static int engine_prepare(struct engine *g, const struct engine_job *job, struct
 	name_actions(g->load, job);
 	if (job->keeps_progress && run_load_keep_progress(g->load))
 		return err_set(e, -ENOMEM, "out of memory");
+	r = arrivals_prepare(&g->arrivals, job, e);
+	if (r)
+		return r;
 	for (unsigned int k = 0; k < g->opts.n_threads; k++) {
 		w = &g->worker[k];
 		r = worker_prepare(w, job, e);
@@ -324,6 +330,15 @@ static void note_latencies(const struct worker *w)
 	c->begun_max_ns = all.begun.max;
 }
 
+/* What no thread has taken. */
+static void count_left(struct engine *g, struct run_load *to, uint64_t end_ns)
+{
+	struct arrival x;
+
+	while (arrivals_left(&g->arrivals, &x))
+		tally_waiting(to, &x, end_ns);
+}
+
 int engine_join(struct engine *g, struct run_load **load, struct run_phase *phase, struct err *e)
 {
 	struct worker *w;
@@ -339,6 +354,8 @@ int engine_join(struct engine *g, struct run_load **load, struct run_phase *phas
 		if (w->end_ns > end_ns)
 			end_ns = w->end_ns;
 		note_latencies(w);
+		if (k + 1 == g->opts.n_threads)
+			count_left(g, w->result, end_ns);
 		run_load_add(g->load, w->result);
 	}
 	g->load->end_ns = end_ns;
@@ -363,6 +380,7 @@ void engine_free(struct engine *g)
 		worker_fini(&g->worker[k]);
 	if (g->worker)
 		free_loads(g);
+	arrivals_fini(&g->arrivals);
 	pthread_cond_destroy(&g->changed);
 	pthread_mutex_destroy(&g->lock);
 	free(g->worker);

@@ -6,10 +6,10 @@
  * Drives many clients from a few threads. A client is a store and, for each job, a script
  * (load/actor.h). Jobs follow one another: open all sessions, make the files, load, remove, end.
  *
- * In a job no lock is taken, nothing is allocated by the engine, and each thread counts for itself:
- * the counts are added when the job has ended. A session that is not made or is lost is counted,
- * and the others go on; one that is lost between two jobs is counted in the second. Between jobs
- * the threads keep the sessions alive.
+ * In a job nothing is allocated by the engine, no lock is taken but that of the arrivals of an open
+ * loop (arrivals.h), and each thread counts for itself: the counts are added when the job has
+ * ended. A session that is not made or is lost is counted, and the others go on; one that is lost
+ * between two jobs is counted in the second. Between jobs the threads keep the sessions alive.
  */
 
 #include "load/actor.h"
@@ -17,6 +17,7 @@
 #include "run/load.h"
 #include "run/run.h"
 
+#include <limits.h>
 #include <signal.h>
 
 struct engine_client {
@@ -55,6 +56,8 @@ enum engine_what {
 	ENGINE_END,  /* end the sessions */
 };
 
+#define ENGINE_QUEUE_ALL UINT_MAX
+
 struct engine_job {
 	enum engine_what what;
 	bool ignores_stop;     /* cleaning up */
@@ -74,7 +77,12 @@ struct engine_job {
 	uint64_t pause_ns;    /* closed loop: of a client after each action, beside think_ns */
 	struct pace_opts pace;
 	bool keeps_progress; /* the load gets progress (run/progress.h) */
-	unsigned int queue;  /* open loop: arrivals that may wait for a client, a thread's share */
+	/*
+	 * Open loop: arrivals that may wait for a client, of all threads; more are dropped.
+	 * ENGINE_QUEUE_ALL: all may. 0: what finds no free client is left out, and is in no
+	 * latency: a user does one thing after the other.
+	 */
+	unsigned int queue;
 };
 
 struct engine;

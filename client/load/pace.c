@@ -28,6 +28,13 @@ double pace_exponential(unsigned short random[3], double mean)
 	return -mean * log1p(-erand48(random));
 }
 
+double pace_most(const struct pace_opts *o, uint64_t ns)
+{
+	double mean = o->kind == PACE_CLOSED ? 0 : o->rate_per_s * (double)ns / 1e9;
+
+	return mean + 10 * sqrt(mean) + 10; /* ten standard deviations */
+}
+
 void pace_begin(struct pace *p, const struct pace_opts *o, unsigned int k, unsigned int n_threads,
 		uint64_t start_ns)
 {

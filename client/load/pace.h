@@ -34,6 +34,9 @@ struct pace {
 	unsigned short random[3]; /* state of erand48() */
 };
 
+/* More arrivals of all threads within ns than there will be, whatever the draws. */
+double pace_most(const struct pace_opts *o, uint64_t ns);
+
 /* Thread k of n_threads. */
 void pace_begin(struct pace *p, const struct pace_opts *o, unsigned int k, unsigned int n_threads,
 		uint64_t start_ns);

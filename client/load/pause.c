@@ -8,9 +8,9 @@ void pause_note(struct worker *w, uint64_t from_ns, uint64_t to_ns, uint64_t ns)
 	w->pause_from_ns = from_ns;
 	w->pause_to_ns = to_ns;
 	w->pause_ns = ns;
-	w->behind = true;
 	if (!w->load || w->job->what != ENGINE_WORK)
 		return;
+	arrivals_hold(w->arrivals, w, true);
 	w->load->n_pauses++;
 	w->load->paused_ns += ns;
 }

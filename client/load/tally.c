@@ -6,8 +6,6 @@
 
 #include <errno.h>
 
-#define LATE_NS 1000000u
-
 bool tally_open_loop(const struct worker *w)
 {
 	return w->job->what == ENGINE_WORK && w->job->pace.kind != PACE_CLOSED;
@@ -18,21 +16,96 @@ bool tally_measures(const struct worker *w, uint64_t planned_ns)
 	return planned_ns >= w->measure_ns && planned_ns < w->end_ns;
 }
 
-void tally_early(struct worker *w, const struct actor *a, uint64_t now_ns)
+/* A closed loop for a given time: what ends in that time counts, whenever it began. */
+static bool tally_by_end(const struct worker *w)
 {
-	if (tally_open_loop(w) || a->planned_ns >= w->measure_ns || now_ns < w->measure_ns ||
-	    w->end_ns <= w->measure_ns || pause_within_ns(w, a->planned_ns, now_ns))
+	return !tally_open_loop(w) && w->job->duration_ns;
+}
+
+static bool tally_counts(const struct worker *w, const struct actor *a, uint64_t end_ns)
+{
+	return tally_measures(w, tally_by_end(w) ? end_ns : a->planned_ns);
+}
+
+/* It takes at least ns. */
+static void note_undone(struct run_load *l, uint64_t ns, bool held)
+{
+	l->n_held += held;
+	if (!held)
+		hist_add(&l->undone, ns);
+}
+
+void tally_arrival(struct worker *w, const struct arrival *x)
+{
+	w->load->n_arrivals += x->measured;
+}
+
+void tally_dropped(struct worker *w, const struct arrival *x)
+{
+	w->load->n_no_room += x->measured;
+	if (x->measured && w->job->queue)
+		note_undone(w->load, w->end_ns - x->due_ns, x->held);
+}
+
+void tally_waiting(struct run_load *l, const struct arrival *x, uint64_t end_ns)
+{
+	l->n_waiting += x->measured;
+	if (x->measured)
+		note_undone(l, end_ns > x->due_ns ? end_ns - x->due_ns : 0, x->held);
+}
+
+void tally_end_earlier(struct worker *w, uint64_t ns)
+{
+	struct hist *h = &w->load->undone;
+	struct hist less = { 0 };
+	uint64_t low;
+
+	for (size_t i = 0; i < HIST_BUCKETS(HIST_BITS) && h->n; i++) {
+		low = hist_low(i, HIST_BITS);
+		low = low > ns ? low - ns : 0;
+		less.bucket[hist_index(low, HIST_BITS)] += h->bucket[i];
+		less.sum += h->bucket[i] * low;
+	}
+	less.n = h->n;
+	less.min = h->min > ns ? h->min - ns : 0;
+	less.max = h->max > ns ? h->max - ns : 0;
+	*h = less;
+}
+
+void tally_cut(struct worker *w, const struct actor *a, uint64_t now_ns)
+{
+	bool held = a->arrival.held || pause_within_ns(w, a->planned_ns, now_ns);
+
+	if (tally_by_end(w) ? now_ns < w->measure_ns : !tally_measures(w, a->planned_ns))
 		return;
-	w->load->n_early++;
-	if (now_ns - a->planned_ns > w->load->early_max_ns)
-		w->load->early_max_ns = now_ns - a->planned_ns;
+	w->load->n_cut++;
+	note_undone(w->load, now_ns - a->planned_ns, held);
+}
+
+/* It was under way when the measured time was over. */
+static void note_outlasting(struct worker *w, const struct actor *a, uint64_t end_ns)
+{
+	if (!tally_by_end(w) || end_ns < w->end_ns || a->planned_ns >= w->end_ns ||
+	    pause_within_ns(w, a->planned_ns, end_ns))
+		return;
+	w->load->n_outlasting++;
+	if (end_ns - a->planned_ns > w->load->outlasting_max_ns)
+		w->load->outlasting_max_ns = end_ns - a->planned_ns;
+}
+
+void tally_bytes(struct worker *w, struct actor *a, uint64_t bytes, uint64_t answered_ns)
+{
+	if (w->job->duration_ns && !tally_measures(w, answered_ns))
+		return;
+	a->out->bytes += bytes;
+	a->bytes_counted += bytes;
 }
 
 void tally_late(struct worker *w, uint64_t planned_ns, uint64_t now_ns)
 {
 	uint64_t late_ns = now_ns - planned_ns;
 
-	w->load->late_n += late_ns > LATE_NS;
+	w->load->late_n += late_ns > TALLY_LATE_NS;
 	if (late_ns > w->load->late_max_ns)
 		w->load->late_max_ns = late_ns;
 }
@@ -69,9 +142,9 @@ static void count_common(struct worker *w, uint64_t end_ns, uint64_t bytes)
 /* Whether it took longer because this thread did not run: that is in no latency. */
 static bool load_tally_note_paused(struct worker *w, const struct actor *a, uint64_t end_ns)
 {
-	if (!a->behind && !pause_within_ns(w, a->planned_ns, end_ns))
+	if (!a->arrival.held && !pause_within_ns(w, a->planned_ns, end_ns))
 		return false;
-	if (!tally_measures(w, a->planned_ns))
+	if (!tally_counts(w, a, end_ns))
 		return true;
 	w->load->n_paused++;
 	if (end_ns - a->planned_ns > w->load->paused_max_ns)
@@ -89,14 +162,14 @@ void tally_action(struct worker *w, struct actor *a, uint64_t end_ns, bool faile
 		add_second(w, end_ns, end_ns - a->planned_ns, failed);
 	if (end_ns > w->load->done_ns)
 		w->load->done_ns = end_ns;
-	tally_early(w, a, end_ns);
-	if (!tally_measures(w, a->planned_ns))
+	note_outlasting(w, a, end_ns);
+	a->out->bytes -= failed ? a->bytes_counted : 0;
+	if (!tally_counts(w, a, end_ns))
 		return;
 	to->n++;
 	to->failed += failed;
 	a->out->actions++;
 	a->out->failed += failed;
-	a->out->bytes += a->script->bytes - a->bytes_before;
 	a->out->last_ns = end_ns - w->begin_ns;
 	if (failed)
 		return;

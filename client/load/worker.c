@@ -9,6 +9,7 @@
 #include "base/file.h"
 #include "load/actions.h"
 #include "load/pause.h"
+#include "load/tally.h"
 
 #include <errno.h>
 #include <inttypes.h>
@@ -24,6 +25,7 @@
 #define EVENTS       256
 #define SLICE_NS     100000000u /* how soon a stop is noticed */
 #define COMMANDS_MAX 40         /* more than the commands of any job */
+#define CATCH_UP_MAX 1000       /* turns with arrivals that were due before the end */
 
 _Static_assert(offsetof(struct actor, timer) == 0, "a timer is the head of its actor");
 
@@ -80,7 +82,6 @@ void worker_fini(struct worker *w)
 	free(w->scratch);
 	free(w->actor);
 	free(w->timers.heap);
-	free(w->queue);
 	run_clear_commands(&w->region);
 }
 
@@ -107,9 +108,9 @@ int worker_prepare(struct worker *w, const struct engine_job *job, struct err *e
 	w->n_done = 0;
 	memset(w->command, 0, sizeof(w->command));
 	run_clear_commands(&w->region);
-	free(w->queue);
-	w->queue = calloc(job->queue + 1u, sizeof(*w->queue));
-	if (!w->queue || run_reserve_commands(&w->region, COMMANDS_MAX))
+	w->n_idle = 0;
+	w->held = w->later = false;
+	if (run_reserve_commands(&w->region, COMMANDS_MAX))
 		return err_set(e, -ENOMEM, "out of memory");
 	return 0;
 }
@@ -120,23 +121,19 @@ static void begin_job(struct worker *w)
 	tell_lost(w);
 	w->alive_ns = clock_now_ns();
 	w->pause_from_ns = w->pause_to_ns = 0;
-	w->behind = false;
 	w->n_opening = w->n_acting = w->n_left = 0;
 	w->give_up_ns = 0;
+	w->n_catch_up = 0;
 	w->next_open = 0;
 	w->idle = NULL;
 	w->idle_tail = &w->idle;
-	w->queue_at = w->queue_n = 0;
 	w->busy = true;
 	pace_begin(&w->pace, &w->job->pace, w->number, w->n_workers, w->begin_ns);
 	for (size_t i = 0; i < w->n; i++)
 		actor_begin_job(w, &w->actor[i]);
 }
 
-/*
- * Whether a client has something to do. In an open loop one of another thread is enough: what is to
- * begin here meanwhile is counted as what no client was free for.
- */
+/* Whether a client has something to do; in an open loop one of any thread is enough. */
 static bool has_clients(struct worker *w)
 {
 	if (w->n_left)
@@ -145,6 +142,21 @@ static bool has_clients(struct worker *w)
 		atomic_fetch_sub(w->n_busy, 1);
 	w->busy = false;
 	return w->job->pace.kind != PACE_CLOSED && atomic_load(w->n_busy);
+}
+
+static void end_earlier(struct worker *w, uint64_t end_ns)
+{
+	if (end_ns >= w->end_ns)
+		return;
+	tally_end_earlier(w, w->end_ns - end_ns);
+	w->end_ns = end_ns;
+}
+
+/* Whether it is to look, after the end, at what was due before it. */
+static bool catches_up(struct worker *w)
+{
+	return pace_due_ns(&w->pace) < w->end_ns && !w->later && !w->give_up_ns &&
+	       w->n_catch_up++ < CATCH_UP_MAX;
 }
 
 static bool worker_is_over(struct worker *w, uint64_t now_ns)
@@ -156,8 +168,8 @@ static bool worker_is_over(struct worker *w, uint64_t now_ns)
 		return !w->n_opening && (worker_stopped(w) || w->next_open == w->n);
 	case ENGINE_WORK:
 		if (now_ns < w->end_ns && !has_clients(w))
-			w->end_ns = now_ns;
-		return !w->n_acting && now_ns >= w->end_ns;
+			end_earlier(w, now_ns);
+		return !w->n_acting && now_ns >= w->end_ns && !catches_up(w);
 	default:
 		return !w->n_left;
 	}
@@ -174,7 +186,7 @@ static uint64_t next_due_ns(const struct worker *w, uint64_t now_ns)
 		due_ns = first->due_ns;
 	if (!w->load)
 		return due_ns;
-	if (w->job->what == ENGINE_WORK && pace_ns < w->end_ns && pace_ns < due_ns)
+	if (w->job->what == ENGINE_WORK && pace_ns < w->end_ns && !w->later && pace_ns < due_ns)
 		due_ns = pace_ns;
 	if (now_ns < w->end_ns && w->end_ns < due_ns)
 		due_ns = w->end_ns;
@@ -231,8 +243,7 @@ static void note_stop(struct worker *w, uint64_t now_ns)
 		return;
 	if (!w->give_up_ns)
 		w->give_up_ns = now_ns + w->patience_ns;
-	if (w->end_ns > w->give_up_ns - w->patience_ns)
-		w->end_ns = w->give_up_ns - w->patience_ns;
+	end_earlier(w, w->give_up_ns - w->patience_ns);
 }
 
 void worker_run(struct worker *w)

@@ -4,6 +4,7 @@
 
 /* One thread of the engine and its clients. Only for client/load; others use engine.h. */
 
+#include "load/arrivals.h"
 #include "load/engine.h"
 #include "load/timers.h"
 
@@ -35,10 +36,12 @@ struct actor {
 	bool in_job, done;   /* the job is for it; its script has ended */
 	unsigned int action; /* class of the one under way */
 	uint64_t planned_ns, begun_ns;
-	uint64_t bytes_before; /* of its script, before this action */
-	uint64_t next_ns;      /* when its next action is to begin; UINT64_MAX: not by itself */
-	bool queued;           /* that one waited for the client */
-	bool behind;           /* and it would not have without a pause of the thread */
+	uint64_t bytes_before;  /* of its script, before this action */
+	uint64_t bytes_counted; /* of this action, in the measured time */
+	uint64_t next_ns;       /* when its next action is to begin; UINT64_MAX: not by itself */
+	/* Open loop: that arrival, and whether it waited because no client was free. */
+	struct arrival arrival;
+	bool queued, idle; /* idle: counted in n_idle */
 	unsigned short random[3];
 	int fd; /* registered with epoll; -1: none */
 	short events;
@@ -69,17 +72,19 @@ struct worker {
 	uint64_t alive_ns; /* until then it ran, or waited for what it had asked for */
 	/* The last time that it did not run: within these, at least so long. */
 	uint64_t pause_from_ns, pause_to_ns, pause_ns;
-	bool behind; /* open loop: what waits in the queue may wait because of it */
 	unsigned int n_opening, n_acting, n_left; /* left: to be opened, to end, in the load */
 	bool busy;                                /* counted in n_busy */
 	size_t next_open;                         /* the next actor to open */
 	struct pace pace;
-	struct actor *idle, **idle_tail; /* open loop: clients without work, longest first */
-	uint64_t *queue;                 /* planned starts that wait for a client: a ring */
-	unsigned int queue_at, queue_n;
-	struct run_load *result; /* what it did; the engine's memory */
-	struct run_load *load;   /* the same while the job is under way, else NULL */
-	struct run_phase region; /* commands */
+	struct arrivals *arrivals;       /* open loop: those that wait, of all threads */
+	struct actor *idle, **idle_tail; /* clients without work, longest first */
+	unsigned int n_idle;             /* of them; arrivals->lock */
+	bool held;                       /* likewise: it has not caught up since it did not run */
+	bool later;                      /* there was no memory for an arrival */
+	unsigned int n_catch_up;         /* turns after the end */
+	struct run_load *result;         /* what it did; the engine's memory */
+	struct run_load *load;           /* the same while the job is under way, else NULL */
+	struct run_phase region;         /* commands */
 	struct run_command *command[256];
 
 	/* Between jobs */

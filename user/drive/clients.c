@@ -307,7 +307,6 @@ int clients_open(struct clients *c, const struct clients_opts *o, unsigned int *
 int clients_start(struct clients *c, const struct engine_job *how, struct err *e)
 {
 	const struct clients_type *t = c->type;
-	unsigned int share = how->queue / c->o.threads;
 	int r;
 
 	c->task = CLIENTS_USE;
@@ -316,7 +315,6 @@ int clients_start(struct clients *c, const struct engine_job *how, struct err *e
 	c->job.script = clients_script;
 	c->job.n_actions = t->actions.n;
 	c->job.action_name = t->actions.name;
-	c->job.queue = share ? share : 1;
 	c->probe_job = (struct engine_job) { .what = ENGINE_WORK,
 					     .script = clients_script,
 					     .n_actions = t->probe.n,

@@ -133,16 +133,16 @@ static void note_starved(struct load_run *l, const struct run_phase *p)
 }
 
 /* An action that is in no figure matters where it was longer than all that are. */
-static void note_early(struct load_run *l, const struct run_load *load)
+static void note_outlasting_load(struct load_run *l, const struct run_load *load)
 {
 	struct run_action all;
 
 	run_load_all(load, &all);
-	if (load->early_max_ns > all.planned.max)
-		run_note(&l->w.s.run.warnings, "early",
-			 "an action that began before the measured time took %s, longer than any "
-			 "that is in the figures",
-			 cell_time((double)load->early_max_ns).text);
+	if (load->outlasting_max_ns > all.planned.max)
+		run_note(&l->w.s.run.warnings, "outlasting",
+			 "an action that was still under way when the measured time was over took "
+			 "%s, longer than any that is in the figures",
+			 cell_time((double)load->outlasting_max_ns).text);
 }
 
 /* Whether the server has gone: no client has a session any more. */
@@ -188,7 +188,7 @@ static int main_load_measure(struct load_run *l, struct err *e)
 	l->w.faults.slow = !slo_judge(&cfg->slos, p->load, p->probe);
 	main_load_note_failures(l, p);
 	note_starved(l, p);
-	note_early(l, p->load);
+	note_outlasting_load(l, p->load);
 	if (cmd_stop)
 		return err_set(e, -EINTR, "interrupted");
 	if (all_lost(p->load))

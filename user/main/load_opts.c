@@ -73,7 +73,10 @@ const struct opt load_options[] = {
 	  .more = "At random they are as those of many users who know nothing of each other." },
 	{ .name = "queue", .arg = "N", .type = OPT_UINT, .offset = AT(queue), .min = 1, .max = 1000000,
 	  .help = "open loop: how many actions may wait for a free client; others are dropped, and counted "
-		  "(default: as many as clients)" },
+		  "(default: all)",
+	  .more = "Those that are dropped, like those that still wait at the end, are in the percentiles as `at least` as "
+	 	"long as from when they were due to the end. An action that waits takes 8 bytes of memory; there "
+	 	"is room for rate x duration of them, at most 4,194,304." },
 	{ .name = "think", .arg = "SECONDS", .type = OPT_CALL, .offset = AT(think_s), .call = load_opts_take_number,
 	  .help = "closed loop: mean pause between two actions of a client (default: the mix's)",
 	  .more = "It is drawn from an exponential distribution." },
@@ -264,8 +267,6 @@ int load_check(struct workload_cfg *base, struct err *e)
 		cfg->threads = default_threads(cfg->clients);
 	if (cfg->threads > cfg->clients)
 		cfg->threads = cfg->clients;
-	if (!cfg->queue)
-		cfg->queue = cfg->clients;
 	base->s.buffered = !cfg->direct;
 	if (!r && cfg->users_file)
 		r = read_users(cfg, e);
@@ -278,9 +279,9 @@ int load_check(struct workload_cfg *base, struct err *e)
 /* The share of the queue of arrivals. */
 static unsigned int load_opts_queue_of(const struct load_cfg *cfg)
 {
-	unsigned int share = cfg->mpi ? cfg->queue / cfg->launch.size : cfg->queue;
+	unsigned int ranks = cfg->mpi ? cfg->launch.size : 1;
 
-	return share ? share : 1;
+	return cfg->queue ? (cfg->queue + ranks - 1) / ranks : ENGINE_QUEUE_ALL;
 }
 
 void load_plan(const struct load_cfg *cfg, struct engine_job *out)
@@ -328,7 +329,10 @@ int load_describe(const struct load_cfg *cfg, struct run_notes *o)
 	if (cfg->rate_per_s > 0) {
 		r |= run_note(o, "rate_per_s", "%g", cfg->rate_per_s);
 		r |= run_note(o, "arrivals", "%s", arrivals_choices[cfg->arrivals]);
-		r |= run_note(o, "queue", "%u", cfg->queue);
+		if (cfg->queue)
+			r |= run_note(o, "queue", "%u", cfg->queue);
+		else
+			r |= run_note(o, "queue", "unlimited");
 	} else {
 		r |= run_note(o, "think_s", "%g", (double)m->think_ns / 1e9);
 	}

@@ -12,7 +12,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define PART_VERSION 5
+#define PART_VERSION 6
 
 /* Of slots: 2^53 ns are 104 days. */
 #define PROGRESS_SHIFT_MAX 53
@@ -162,6 +162,7 @@ static void part_io_load(struct part_io *io, struct run_load *l)
 	part_io_text(io, l->why, sizeof(l->why));
 	part_io_text(io, l->first_failure, sizeof(l->first_failure));
 	part_io_progress(io, l);
+	part_io_hist(io, &l->undone);
 	for (size_t i = 0; i < l->n_actions; i++) {
 		PART_IO(io, l->action[i].n);
 		PART_IO(io, l->action[i].failed);

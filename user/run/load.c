@@ -113,6 +113,7 @@ void run_load_merge(struct run_load *to, const struct run_load *from)
 		run_second_add(&to->second[i], &from->second[i]);
 	for (size_t i = 0; i < RUN_LOAD_N_FIGURES; i++)
 		merge_figure((char *)to + f[i].at, (const char *)from + f[i].at, &f[i]);
+	hist_merge(&to->undone, &from->undone);
 	if (to->progress && from->progress)
 		run_progress_merge(to->progress, from->progress);
 	add_text(to->why, from->why);
@@ -167,6 +168,15 @@ void run_load_all(const struct run_load *l, struct run_action *out)
 	out->name = "all";
 	for (size_t i = 0; i < l->n_actions; i++)
 		add_action(out, &l->action[i]);
+}
+
+bool run_load_outlasted(const struct run_load *l)
+{
+	uint64_t n = 0;
+
+	for (size_t i = 0; i < l->n_actions; i++)
+		n += l->action[i].n;
+	return l->n_outlasting > n / 20;
 }
 
 uint64_t run_second_quantile(const struct run_second *s, double q)

@@ -19,7 +19,11 @@
 /* What one kind of action of the users took, such as "save". */
 struct run_action {
 	const char *name; /* static */
-	uint64_t n;       /* complete in the measured time, those that failed included */
+	/*
+	 * Those that failed included: of an open loop those that were due in the measured time and
+	 * ended, whenever that was; of a closed one those that ended in it, whenever they began.
+	 */
+	uint64_t n;
 	uint64_t failed;  /* of them: the server's answer was not the one needed */
 	/* ns, to the end; of those that did not fail */
 	struct hist planned; /* from when it was to begin */
@@ -38,7 +42,8 @@ struct run_second {
 
 /* One client. */
 struct run_client {
-	uint64_t actions, failed, bytes; /* in the measured time */
+	uint64_t actions, failed;
+	uint64_t bytes;    /* of requests answered in the measured time; not of failed actions */
 	uint64_t first_ns; /* its first action's begin, CLOCK_MONOTONIC; 0: none, or not known */
 	uint64_t last_ns;  /* its last action's end, from begin_ns; 0: none */
 	uint64_t sum_ns, max_ns; /* latencies from the planned start; of those that did not fail */
@@ -72,14 +77,25 @@ struct run_load {
 	 * kinds, and the three below.
 	 */
 	uint64_t n_arrivals;
-	uint64_t n_no_room; /* dropped: no client was free and the queue full */
+	uint64_t n_no_room; /* dropped: no client was free and the queue full; of the probe: left out */
 	uint64_t n_waiting; /* no client was free for them before the end */
 	uint64_t n_cut; /* under way when their session was lost or given up; also closed loop */
 	/*
-	 * Closed loop: actions that began before the measured time and were still under way in it.
-	 * They are in no latency; the longest took so long, to its end or until it was cut off.
+	 * How long these have waited at least, ns: from when they were due to the end of the measured
+	 * time, or until they were cut off. n_held: of those for which this program itself did not run
+	 * when they were due, or for which they waited behind such; they are not in undone. What the
+	 * probe left out is in neither.
 	 */
-	uint64_t n_early, early_max_ns;
+	struct hist undone;
+	uint64_t n_held;
+	/* Of a rate that the generator cannot offer: how far behind it was at the end; else 0. */
+	uint64_t unoffered_ns;
+	/*
+	 * Closed loop: actions that were under way when the measured time was over. They are in no
+	 * other figure, but their requests that were answered before are in the bytes; the longest
+	 * took so long.
+	 */
+	uint64_t n_outlasting, outlasting_max_ns;
 	/*
 	 * Where clients have a given amount of work: when the first of them had nothing more to do,
 	 * and what all had done by then, to within one action a client. 0: none was ready.
@@ -130,8 +146,10 @@ enum run_load_rule { RUN_LOAD_OWN, RUN_LOAD_SUM, RUN_LOAD_MOST };
 	X(n_no_room, SUM)                                                                          \
 	X(n_waiting, SUM)                                                                          \
 	X(n_cut, SUM)                                                                              \
-	X(n_early, SUM)                                                                            \
-	X(early_max_ns, MOST)                                                                      \
+	X(n_held, SUM)                                                                             \
+	X(unoffered_ns, MOST)                                                                      \
+	X(n_outlasting, SUM)                                                                       \
+	X(outlasting_max_ns, MOST)                                                                 \
 	X(common_ns, OWN)                                                                          \
 	X(common_n, SUM)                                                                           \
 	X(common_bytes, SUM)                                                                       \
@@ -177,6 +195,9 @@ void run_load_add(struct run_load *to, const struct run_load *from);
  * all. Of clients with a session; 1 where no action was complete.
  */
 double run_load_fairness(const struct run_load *l);
+
+/* Whether actions outlasted the measured time that are many beside those that ended in it. */
+bool run_load_outlasted(const struct run_load *l);
 
 /* Actions of all kinds: how many, how many failed, and their latencies. */
 void run_load_all(const struct run_load *l, struct run_action *out);

@@ -164,10 +164,15 @@ def _sentence(p: Phase, load: Load, w: Words) -> str:
         mix=p.title,
         rate=rate(load.achieved),
         offered=w.say("load_offered", rate=rate(offered)) if offered is not None else "",
-        p50=show.time(latency.quantile(0.5)),
-        p99=show.time(latency.quantile(0.99)),
-        max=show.time(load.max_ns()),
+        p50=_least(load, 0.5) + show.time(latency.quantile(0.5)),
+        p99=_least(load, 0.99) + show.time(latency.quantile(0.99)),
+        max=_least(load, None) + show.time(load.max_ns()),
     )
+
+
+def _least(load: Load, q: float | None) -> str:
+    """Before a time that is only known to be at least that."""
+    return "\u2265 " if load.at_least(q) else ""
 
 
 def _broken(load: Load, w: Words) -> list[str]:

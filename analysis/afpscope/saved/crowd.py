@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 
 from . import hist
@@ -50,6 +51,15 @@ class Client:
 
 
 @dataclass(frozen=True, slots=True)
+class Undone:
+    """How long what has no latency waited at least: dropped, still waiting, cut off."""
+
+    times: Histogram
+    sum_ns: int
+    max_ns: int | None
+
+
+@dataclass(frozen=True, slots=True)
 class Load:
     """The clients of a load, or its probe, which is one more client."""
 
@@ -73,6 +83,7 @@ class Load:
     actions: tuple[Action, ...]
     seconds: tuple[Second, ...]
     each_client: tuple[Client, ...]
+    undone: Undone | None = None  # older runs: None
 
     @property
     def n(self) -> int:
@@ -132,16 +143,39 @@ class Load:
         return self.late_share > _LATE if self.said_behind is None else self.said_behind
 
     def latency(self, name: str | None = None) -> Histogram:
-        """From the planned beginning; of all kinds, or of one. Failure-free actions only."""
-        return Histogram.merge(a.planned for a in self.actions if name in (None, a.name))
+        """From the planned beginning; of all kinds, or of one. Failure-free actions only.
+
+        Of all kinds with those that are only known to be at least so long (`at_least`).
+        """
+        done = Histogram.merge(a.planned for a in self.actions if name in (None, a.name))
+        if name is not None or not self.undone or not self.undone.times.n:
+            return done
+        return Histogram.merge([done, self.undone.times])
+
+    def at_least(self, q: float | None = None) -> bool:
+        """Whether what has no end could raise that quantile of all (None: mean and maximum)."""
+        if not self.undone or not self.undone.times.n:
+            return False
+        if q is None:
+            return True
+        done = Histogram.merge(a.planned for a in self.actions)
+        low, n = self.latency().quantile_within(q), done.n + self.undone.times.n
+        if low is None or not done.n or math.ceil(q * n) > done.n:
+            return True
+        high = done.quantile_within(q * n / done.n)
+        return high is None or high[0] > low[1] + 1
 
     def mean_ns(self, name: str | None = None) -> float | None:
         those = [a for a in self.actions if name in (None, a.name)]
-        n = sum(a.planned.n for a in those)
-        return sum(a.sum_ns for a in those) / n if n else None
+        n, ns = sum(a.planned.n for a in those), sum(a.sum_ns for a in those)
+        if name is None and self.undone:
+            n, ns = n + self.undone.times.n, ns + self.undone.sum_ns
+        return ns / n if n else None
 
     def max_ns(self, name: str | None = None) -> int | None:
         those = [a.max_ns for a in self.actions if name in (None, a.name)]
+        if name is None and self.undone:
+            those.append(self.undone.max_ns)
         return max((ns for ns in those if ns is not None), default=None)
 
 
@@ -198,6 +232,12 @@ def _client(node: Node) -> Client:
     )
 
 
+def _undone(node: Node | None) -> Undone | None:
+    if node is None:
+        return None
+    return Undone(hist.parse(node["histogram"]), node["sum_ns"].count(), node.get_int("max_ns"))
+
+
 def parse(node: Node) -> Load:
     """`load` or `probe` of a phase."""
     return Load(
@@ -220,6 +260,7 @@ def parse(node: Node) -> Load:
         tuple(_action(a) for a in node["actions"].items()),
         tuple(_second(s) for s in node["seconds"].items()),
         tuple(_client(c) for c in node["each_client"].items()),
+        _undone(node.get("undone")),
     )
 
 

@@ -20,14 +20,14 @@ Json = dict[str, Any]
 
 _PART = re.compile(r"rank-(\d{1,9})\.json")
 # What becomes of the figures of several ranks, as in user/run/load.h.
-SUM = (
-    "threads", "opened", "arrivals", "no_room", "waiting", "cut_off", "early", "late",
-    "paused_actions", "cpu_ns", "runq_ns", "starved",
-)  # fmt: skip
-MOST = (
-    "early_max_ns", "late_max_ns", "pauses", "paused_ns", "paused_max_ns", "cpu_max_ns",
-    "runq_max_ns",
-)  # fmt: skip
+SUM = {
+    "threads", "opened", "arrivals", "no_room", "waiting", "cut_off", "outlasting", "late",
+    "paused_actions", "held", "cpu_ns", "runq_ns", "starved",
+}  # fmt: skip
+MOST = {
+    "outlasting_max_ns", "unoffered_ns", "late_max_ns", "pauses", "paused_ns",
+    "paused_max_ns", "cpu_max_ns", "runq_max_ns",
+}  # fmt: skip
 # Not known of all together.
 UNKNOWN = ("common_ns", "common_actions", "common_bytes")
 _QUANTILES = {"p50_ns": 0.5, "p95_ns": 0.95, "p99_ns": 0.99, "p999_ns": 0.999}
@@ -96,12 +96,14 @@ def _join_phase(to: Json, other: Json, rank: int) -> None:
     skew = {key: lost[key] for key in ("skew_ns", "unsure_ns") if known[key] is None}
     to["ranks"][rank] = known | skew
     mine, its = to["load"], other["load"]
-    for key in SUM:
+    for key in SUM & mine.keys() & its.keys():  # older runs have not all of them
         mine[key] = _both(mine[key], its[key], lambda a, b: a + b)
-    for key in MOST:
+    for key in MOST & mine.keys() & its.keys():
         mine[key] = _both(mine[key], its[key], max)
     for key in UNKNOWN:
         mine[key] = None
+    if "undone" in mine and "undone" in its:
+        mine["undone"] = _latency(mine["undone"], its["undone"])
     mine["lost"] = max(0, mine["lost"] - known["clients"]) + known["lost"]
     mine["realtime"] = mine["realtime"] and its["realtime"]
     mine["each_client"][rank :: len(to["ranks"])] = its["each_client"][rank :: len(to["ranks"])]

@@ -31,7 +31,7 @@ from queueing import (
 from scope import Scope, wait_until
 
 WORKERS, SERVICE_S = 16, 0.010
-LOADS = (0.3, 0.8)
+LOADS = (0.3, 0.6, 0.8, 0.9)
 STALLS = Stalls(rate=1000, stall_s=0.1, every_s=2)
 SECONDS = 8  # whole periods of the stalls
 MANY = 300  # clients: more than arrive in a stall
@@ -138,7 +138,7 @@ def stalls(scope: Scope) -> dict[str, Case]:
         scope.binary,
         {
             "many": (ours, [*rate, f"--clients={MANY}"]),
-            "few": (ours, [*rate, f"--clients={FEW}", "--queue=1000"]),
+            "few": (ours, [*rate, f"--clients={FEW}"]),
             "full": (ours, [*rate, f"--clients={FEW}", f"--queue={FEW}"]),
         },
     )

@@ -1,100 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
  * Loops of the engine: when actions begin, what is counted, and that every arrival is accounted for
- * once, whatever the stores do. Each thread has a clock of its own, which goes on when it is read,
- * and while the thread waits (--wrap in the Makefile): what happens does not depend on the machine.
+ * once, whatever the stores do. The clock goes on when it is read, and when all threads wait
+ * (unit/shared_clock.h): what happens does not depend on the machine.
  */
-#include "unit/engine_rig.h"
-
-#include <sys/epoll.h>
-
-#define TICK_NS 100u /* each look at the clock takes this long */
-
-/* The main thread's clock stands still in a job. An hour ahead, so that its own waits are real. */
-static _Atomic uint64_t main_ns;
-static _Atomic uint64_t latest_ns; /* of the threads */
-static _Thread_local bool is_main;
-static _Thread_local uint64_t own_ns;
-
-int __real_clock_gettime(clockid_t id, struct timespec *t);
-int __wrap_clock_gettime(clockid_t id, struct timespec *t);
-int __wrap_clock_gettime(clockid_t id, struct timespec *t)
-{
-	uint64_t ns = main_ns;
-
-	if (id != CLOCK_MONOTONIC)
-		return __real_clock_gettime(id, t);
-	if (!is_main) {
-		own_ns = (own_ns > main_ns ? own_ns : main_ns) + TICK_NS;
-		ns = own_ns;
-	}
-	*t = (struct timespec) { (time_t)(ns / 1000000000u), (long)(ns % 1000000000u) };
-	return 0;
-}
-
-int __wrap_epoll_pwait2(int fd, struct epoll_event *event, int max, const struct timespec *t,
-			const sigset_t *mask);
-int __wrap_epoll_pwait2(int fd, struct epoll_event *event, int max, const struct timespec *t,
-			const sigset_t *mask)
-{
-	uint64_t before_ns = atomic_load(&latest_ns);
-
-	(void)fd, (void)event, (void)max, (void)mask;
-	own_ns += (uint64_t)t->tv_sec * 1000000000u + (uint64_t)t->tv_nsec;
-	while (before_ns < own_ns && !atomic_compare_exchange_weak(&latest_ns, &before_ns, own_ns))
-		;
-	return 0;
-}
-
-/* A job begins after all that was. */
-static void go_on_with_the_clock(void)
-{
-	main_ns = atomic_load(&latest_ns) > main_ns ? atomic_load(&latest_ns) : main_ns;
-	main_ns += MS;
-}
-
-static int begin_clock(void **state)
-{
-	struct timespec t;
-
-	(void)state;
-	__real_clock_gettime(CLOCK_MONOTONIC, &t);
-	main_ns = ((uint64_t)t.tv_sec + 3600) * 1000000000u;
-	is_main = true;
-	return 0;
-}
-
-static struct rig *rig(unsigned int n, unsigned int n_threads)
-{
-	struct rig *g = rig_of(n, n_threads);
-
-	g->before_job = go_on_with_the_clock;
-	return g;
-}
-
-static struct engine_job open_loop(enum pace_kind kind, double rate_per_s, uint64_t duration_ns)
-{
-	struct engine_job job = rig_work(duration_ns);
-
-	job.pace = (struct pace_opts) { kind, rate_per_s, 5 };
-	job.queue = 1000;
-	return job;
-}
-
-/* Latencies of at least ns, to within 2 %. */
-static uint64_t at_least(const struct hist *h, uint64_t ns)
-{
-	uint64_t n = 0;
-
-	for (size_t i = hist_index(ns, HIST_BITS); i < HIST_BUCKETS(HIST_BITS); i++)
-		n += h->bucket[i];
-	return n;
-}
-
-static bool is_about(uint64_t value, uint64_t expected, uint64_t most)
-{
-	return value + most >= expected && value <= expected + most;
-}
+#include "unit/clocked_rig.h"
 
 /* ---- closed loop ---- */
 
@@ -118,10 +28,10 @@ static void a_client_begins_when_its_last_action_has_ended(void **state)
 			const struct run_client *c = &g->load->client[i];
 
 			assert_true(is_about(c->actions, 500 / (1 + i), 2));
-			assert_int_equal(c->actions, g->play[i].begun);
-			assert_int_equal(c->bytes, 20 * c->actions);
-			/* what began before the end is waited for */
-			assert_true(c->last_ns >= 1000 * MS && c->last_ns < 1011 * MS);
+			/* what began before the end is waited for, and outlasts the window */
+			assert_int_equal(g->play[i].begun, c->actions + 1);
+			assert_true(is_about(c->bytes, 20 * c->actions + 10, 10));
+			assert_true(c->last_ns >= 989 * MS && c->last_ns < 1000 * MS);
 		}
 		assert_true(is_about(g->load->action[0].n, g->load->action[1].n, 5));
 		assert_true(is_about(g->load->action[0].planned.min, 2 * MS, 10000));
@@ -130,12 +40,14 @@ static void a_client_begins_when_its_last_action_has_ended(void **state)
 		assert_int_equal(g->load->n_cut, 0);
 		assert_int_equal(g->load->late_n, 0);
 		assert_int_equal(g->load->end_ns, g->load->begin_ns + 1000 * MS);
-		assert_int_equal(engine_done(g->engine), rig_actions(g));
+		assert_int_equal(g->load->n_outlasting, 5);
+		assert_true(is_about(g->load->outlasting_max_ns, 10 * MS, 10000));
+		assert_int_equal(engine_done(g->engine), rig_actions(g) + 5);
 		rig_free(g);
 	}
 }
 
-/* Actions of a client in all and in the measured time, from its pauses' draws. */
+/* Actions that end in the measured time, and in all, from its pauses' draws. */
 static unsigned int expected(unsigned int client, const struct engine_job *job, unsigned int *all)
 {
 	uint64_t end_ns = job->ramp_ns + job->settle_ns + job->duration_ns;
@@ -145,7 +57,7 @@ static unsigned int expected(unsigned int client, const struct engine_job *job, 
 
 	pace_seed(random, job->pace.seed, (2ull << 32) + client);
 	for (; at_ns < end_ns; (*all)++) {
-		n += at_ns >= job->ramp_ns + job->settle_ns;
+		n += at_ns + MS >= job->ramp_ns + job->settle_ns && at_ns + MS < end_ns;
 		at_ns += MS + job->pause_ns +
 			 (uint64_t)pace_exponential(random, (double)job->think_ns);
 	}
@@ -189,8 +101,8 @@ static void clients_begin_one_after_the_other_think_and_pause(void **state)
 	}
 }
 
-/* An action that took the whole measured time was the longest wait that a user had. */
-static void what_began_before_the_measured_time_and_went_on_in_it_is_counted(void **state)
+/* Whatever began when: an action that took the whole measured time is said apart. */
+static void what_ends_in_the_measured_time_is_counted(void **state)
 {
 	struct engine_job work = rig_work(100 * MS);
 
@@ -210,11 +122,49 @@ static void what_began_before_the_measured_time_and_went_on_in_it_is_counted(voi
 		rig_open(g);
 		rig_do(g, &work);
 		rig_adds_up(g);
-		assert_int_equal(g->load->n_early, 3);
-		assert_true(is_about(g->load->early_max_ns, 500 * MS, MS));
+		assert_int_equal(g->load->n_outlasting, 2);
+		assert_true(is_about(g->load->outlasting_max_ns, 500 * MS, MS));
 		assert_int_equal(g->load->client[0].actions, 0);
-		assert_int_equal(g->load->n_cut, 0);
+		assert_int_equal(g->load->client[1].actions, 0);
+		assert_int_equal(g->load->client[2].actions, 3); /* to 60, 90, 120 */
+		assert_int_equal(g->load->client[3].actions, 0);
+		assert_int_equal(g->load->n_cut, 1);
 		assert_true(is_about(g->load->action[0].planned.max, 30 * MS, MS));
+		rig_free(g);
+	}
+}
+
+/*
+ * Clients in step, each with one request of 10 bytes every 10 ms, of actions that take from 10 ms
+ * to twice the measured time: the server does the same all the time.
+ */
+static void bytes_are_those_of_the_requests_answered_in_the_measured_time(void **state)
+{
+	static const unsigned int requests[] = { 1, 5, 16, 24, 28, 34, 57, 100 };
+	struct engine_job work = rig_work(500 * MS);
+
+	(void)state;
+	work.settle_ns = 30 * MS;
+	for (size_t k = 0; k < sizeof(requests) / sizeof(requests[0]); k++) {
+		struct rig *g = rig(4, 1 + k % 3);
+		uint64_t bytes = 0;
+
+		for (unsigned int i = 0; i < 4; i++) {
+			g->play[i].slow.service_ns = 10 * MS;
+			g->play[i].n_requests = requests[k];
+			if (i == 3) /* who fails moves nothing that counts */
+				g->play[i].fail_every = 1;
+		}
+		rig_open(g);
+		rig_do(g, &work);
+		rig_adds_up(g);
+		for (unsigned int i = 0; i < 3; i++)
+			bytes += g->load->client[i].bytes;
+		assert_true(is_about(bytes, 3 * 500, 3 * 10));
+		/* but for an action that has not failed yet */
+		assert_true(g->load->client[3].bytes <= 10 * requests[k]);
+		assert_true(is_about(rig_actions(g), 4 * 50 / requests[k], 4));
+		assert_int_equal(g->load->n_outlasting, 4);
 		rig_free(g);
 	}
 }
@@ -319,15 +269,20 @@ static void what_finds_no_room_is_dropped_and_counted(void **state)
 		rig_adds_up(g);
 		assert_int_equal(g->load->n_arrivals, 150);
 		assert_int_equal(rig_actions(g), 30);
-		assert_int_equal(g->load->n_waiting, 4 * t);
-		assert_int_equal(g->load->n_no_room, 120 - 4 * t);
-		if (t == 3) /* each waits for four others, and is done */
-			assert_true(g->load->action[0].planned.max > 48 * MS);
+		assert_int_equal(g->load->n_waiting, 4);
+		assert_int_equal(g->load->n_no_room, 116);
+		/* each waits for four others of three clients, and is done */
+		assert_true(is_about(g->load->action[0].planned.max, 25 * MS, 6 * MS));
+		/* four fifths of all, in the end for as long as since they were due */
+		assert_int_equal(g->load->undone.n, 120);
+		assert_true(is_about(g->load->undone.max, 95 * MS, 2 * MS));
+		assert_true(is_about(g->load->undone.sum, 120 * 48 * MS, 120 * 2 * MS));
 		assert_true(is_about(g->load->action[0].begun.max, 10 * MS, 10000));
 		work.queue = 0;
 		rig_do(g, &work);
 		rig_adds_up(g);
 		assert_int_equal(g->load->n_waiting, 0);
+		assert_int_equal(g->load->undone.n, 0);
 		assert_true(g->load->action[0].planned.max < 11 * MS);
 		rig_free(g);
 	}
@@ -364,7 +319,7 @@ static void a_stall_is_in_the_latencies_from_the_planned_start(void **state)
 	assert_true(is_about(a->begun.sum, 100 * MS, 10 * MS));
 	/* who waited for a client was not late because of the generator */
 	assert_int_equal(g->load->late_n, 0);
-	assert_int_equal(g->load->n_early, 0);
+	assert_int_equal(g->load->n_outlasting, 0);
 	rig_free(g);
 }
 
@@ -380,8 +335,9 @@ static void late_is_what_the_generator_itself_delayed(void **state)
 	rig_open(g);
 	rig_do(g, &work);
 	rig_adds_up(g);
-	/* client 0 at 0, 1 from 2 to 42 ms; then 2 is free for what was planned at 4 ms */
-	assert_int_equal(g->load->late_n, 0);
+	/* client 0 at 0, 1 from 2 to 42 ms; 13 arrivals are looked at when all is over */
+	assert_int_equal(g->load->late_n, 13);
+	assert_true(is_about(g->load->late_max_ns, 38 * MS, MS));
 	assert_int_equal(rig_actions(g), 2);
 	assert_int_equal(g->load->n_waiting, 13);
 	g->play[1].n_requests = 1;
@@ -451,7 +407,7 @@ static void a_session_lost_at_rest_takes_no_arrival_with_it(void **state)
 }
 
 /* The rate asked for is that of all threads, also when one of them has no client any more. */
-static void arrivals_of_a_thread_without_clients_are_counted(void **state)
+static void arrivals_of_a_thread_without_clients_are_done_by_others(void **state)
 {
 	struct engine_job work = open_loop(PACE_FIXED, 1000, 100 * MS);
 	struct rig *g = rig(4, 2);
@@ -464,8 +420,9 @@ static void arrivals_of_a_thread_without_clients_are_counted(void **state)
 	rig_adds_up(g);
 	assert_int_equal(g->load->n_lost, 2);
 	assert_int_equal(g->load->n_arrivals, 100);
-	assert_int_equal(g->load->n_waiting, 5);
-	assert_true(is_about(g->load->n_no_room, 35, 1));
+	assert_int_equal(rig_actions(g), 100);
+	assert_int_equal(g->load->late_n, 0);
+	assert_true(g->load->action[0].planned.max < 10000);
 	assert_int_equal(g->load->end_ns, g->load->begin_ns + 100 * MS);
 	rig_free(g);
 }
@@ -556,7 +513,7 @@ static void seconds_are_given_when_they_are_over(void **state)
 	while (!engine_wait(g->engine, 1000 * MS))
 		;
 	assert_false(engine_second(g->engine, 0, &second[0]));
-	main_ns += 4200 * MS;
+	shared_clock.main_ns += 4200 * MS;
 	for (size_t i = 0; i < 4; i++)
 		assert_true(engine_second(g->engine, i, &second[i]));
 	assert_false(engine_second(g->engine, 4, &second[4]));
@@ -573,7 +530,8 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(a_client_begins_when_its_last_action_has_ended),
 		cmocka_unit_test(clients_begin_one_after_the_other_think_and_pause),
-		cmocka_unit_test(what_began_before_the_measured_time_and_went_on_in_it_is_counted),
+		cmocka_unit_test(what_ends_in_the_measured_time_is_counted),
+		cmocka_unit_test(bytes_are_those_of_the_requests_answered_in_the_measured_time),
 		cmocka_unit_test(fairness_is_that_of_the_clients_actions),
 		cmocka_unit_test(a_client_that_never_waits_does_not_starve_the_others),
 		cmocka_unit_test(fixed_arrivals_come_as_planned),
@@ -583,12 +541,12 @@ int main(void)
 		cmocka_unit_test(late_is_what_the_generator_itself_delayed),
 		cmocka_unit_test(an_action_whose_session_is_lost_is_counted_as_cut_off),
 		cmocka_unit_test(a_session_lost_at_rest_takes_no_arrival_with_it),
-		cmocka_unit_test(arrivals_of_a_thread_without_clients_are_counted),
+		cmocka_unit_test(arrivals_of_a_thread_without_clients_are_done_by_others),
 		cmocka_unit_test(the_measured_time_ends_with_the_last_session),
 		cmocka_unit_test(what_a_script_that_has_ended_was_to_do_is_counted),
 		cmocka_unit_test(a_stop_leaves_what_waited_accounted_for),
 		cmocka_unit_test(seconds_are_given_when_they_are_over),
 	};
 
-	return cmocka_run_group_tests(tests, begin_clock, NULL);
+	return cmocka_run_group_tests(tests, shared_clock_begin, NULL);
 }

@@ -389,6 +389,7 @@ static void actions_under_way_at_a_stop_are_completed(void **state)
 {
 	const struct engine_job work = rig_work(1000000 * MS);
 	struct rig *g = rig_of(4, 2);
+	uint64_t ended = 0;
 
 	(void)state;
 	g->opts.patience_ns = 10000 * MS;
@@ -404,10 +405,36 @@ static void actions_under_way_at_a_stop_are_completed(void **state)
 	assert_int_equal(g->load->n_cut, 0);
 	for (unsigned int i = 0; i < 4; i++) {
 		assert_int_equal(g->play[i].begun, g->play[i].ended);
-		assert_int_equal(g->load->client[i].actions, g->play[i].ended);
+		ended += g->play[i].ended;
 	}
+	/* all in the figures but those that ended after the stop, one a client */
+	assert_int_equal(rig_actions(g) + g->load->n_outlasting, ended);
+	assert_true(g->load->n_outlasting <= 4);
 	assert_true(g->load->done_ns < g->load->end_ns + 10000 * MS);
 	rig_free(g);
+}
+
+/* More arrivals than can be looked at leave time to look at the stop. */
+static void a_load_that_cannot_be_offered_is_stopped(void **state)
+{
+	struct engine_job work = rig_work(1000000 * MS);
+
+	(void)state;
+	for (unsigned int k = 0; k < 4; k++) {
+		struct rig *g = rig_of(4, 1 + k % 2);
+
+		work.pace = (struct pace_opts) { k < 2 ? PACE_POISSON : PACE_FIXED, 1e11, 1 };
+		work.queue = k % 2 ? 10 : ENGINE_QUEUE_ALL;
+		for (unsigned int i = 0; i < 4; i++)
+			g->play[i].slow.service_ns = MS;
+		rig_open(g);
+		rig_start(g, &work);
+		asked(g, 2);
+		stops(g);
+		assert_true(g->load->unoffered_ns > 0);
+		assert_int_equal(g->load->n_lost, 0);
+		rig_free(g);
+	}
 }
 
 static void what_has_no_answer_after_a_stop_is_given_up_and_counted(void **state)
@@ -476,6 +503,7 @@ int main(void)
 		cmocka_unit_test(a_stop_ends_opening),
 		cmocka_unit_test(a_stop_ends_a_ramp_and_a_pause),
 		cmocka_unit_test(actions_under_way_at_a_stop_are_completed),
+		cmocka_unit_test(a_load_that_cannot_be_offered_is_stopped),
 		cmocka_unit_test(what_has_no_answer_after_a_stop_is_given_up_and_counted),
 		cmocka_unit_test(a_stop_ends_ending_but_for_who_ignores_it),
 	};

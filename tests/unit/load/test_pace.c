@@ -159,6 +159,22 @@ static void another_seed_gives_other_arrivals_and_the_same_gives_the_same(void *
 	free(c);
 }
 
+static void there_are_never_more_than_most(void **state)
+{
+	(void)state;
+	for (uint64_t seed = 1; seed <= 20; seed++) {
+		struct pace_opts o = { PACE_POISSON, (double)(seed * seed), seed };
+		double n = 0;
+		struct pace p;
+
+		pace_begin(&p, &o, 0, 1, 0);
+		for (; pace_due_ns(&p) < 5000000000u; pace_next(&p))
+			n++;
+		assert_true(n < pace_most(&o, 5000000000u));
+		assert_true(pace_most(&o, 5000000000u) < 10 * n + 100);
+	}
+}
+
 static void a_closed_loop_has_none(void **state)
 {
 	const struct pace_opts o = { PACE_CLOSED, 0, 1 };
@@ -192,6 +208,7 @@ int main(void)
 		cmocka_unit_test(arrivals_are_not_the_draws_of_a_client),
 		cmocka_unit_test(fixed_arrivals_have_equal_distances),
 		cmocka_unit_test(another_seed_gives_other_arrivals_and_the_same_gives_the_same),
+		cmocka_unit_test(there_are_never_more_than_most),
 		cmocka_unit_test(a_closed_loop_has_none),
 		cmocka_unit_test(neighbouring_seeds_are_unrelated),
 	};

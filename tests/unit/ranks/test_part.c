@@ -46,8 +46,8 @@ static void fill(struct part *p, unsigned int rank)
 	l->cpu_ns = 50 + rank;
 	l->cpu_max_ns = 20 + rank;
 	l->late_max_ns = 7 * rank;
-	l->n_early = 3 + rank;
-	l->early_max_ns = 11 * rank;
+	l->n_outlasting = 3 + rank;
+	l->outlasting_max_ns = 11 * rank;
 	snprintf(l->why, sizeof(l->why), "%s", rank == 1 ? "gone" : "");
 	for (unsigned int a = 0; a < ACTIONS; a++) {
 		l->action[a].name = "act";
@@ -120,8 +120,8 @@ static void what_is_read_is_what_was_written(void **state)
 	assert_int_equal(back.load->cpu_max_ns, 21);
 	assert_int_equal(back.load->n_arrivals, 11);
 	assert_int_equal(back.load->n_realtime, 1);
-	assert_int_equal(back.load->n_early, 4);
-	assert_int_equal(back.load->early_max_ns, 11);
+	assert_int_equal(back.load->n_outlasting, 4);
+	assert_int_equal(back.load->outlasting_max_ns, 11);
 	assert_int_equal(back.commands.n_commands, 1);
 	assert_memory_equal(&back.commands.command[0]->latency, &p.commands.command[0]->latency,
 			    sizeof(struct hist));

@@ -15,10 +15,10 @@ static void what_two_threads_did_is_added(void **state)
 	a->n_no_room = 10;
 	a->n_waiting = 7;
 	a->n_cut = 2;
-	a->n_early = 5;
-	b->n_early = 1;
-	a->early_max_ns = 60;
-	b->early_max_ns = 70;
+	a->n_outlasting = 5;
+	b->n_outlasting = 1;
+	a->outlasting_max_ns = 60;
+	b->outlasting_max_ns = 70;
 	a->n_lost = 3;
 	a->late_n = 4;
 	a->late_max_ns = 50;
@@ -44,8 +44,8 @@ static void what_two_threads_did_is_added(void **state)
 	assert_int_equal(to->n_no_room, 10);
 	assert_int_equal(to->n_waiting, 7);
 	assert_int_equal(to->n_cut, 2);
-	assert_int_equal(to->n_early, 6);
-	assert_int_equal(to->early_max_ns, 70);
+	assert_int_equal(to->n_outlasting, 6);
+	assert_int_equal(to->outlasting_max_ns, 70);
 	assert_int_equal(to->n_open, 18);
 	assert_int_equal(to->n_lost, 3);
 	assert_int_equal(to->late_n, 4);

@@ -127,9 +127,14 @@ json_t *json_load(struct json_doc *d, const struct run_load *l)
 	json_put(d, o, "no_room", l->rate_per_s > 0 ? json_number(l->n_no_room) : json_null());
 	json_put(d, o, "waiting", l->rate_per_s > 0 ? json_number(l->n_waiting) : json_null());
 	json_put(d, o, "cut_off", json_number(l->n_cut));
-	json_put(d, o, "early", l->rate_per_s > 0 ? json_null() : json_number(l->n_early));
-	json_put(d, o, "early_max_ns",
-		 l->rate_per_s > 0 ? json_null() : json_number(l->early_max_ns));
+	json_put(d, o, "undone", json_latency(d, &l->undone));
+	json_put(d, o, "held", json_number(l->n_held));
+	json_put(d, o, "unoffered_ns",
+		 l->rate_per_s > 0 ? json_number(l->unoffered_ns) : json_null());
+	json_put(d, o, "outlasting",
+		 l->rate_per_s > 0 ? json_null() : json_number(l->n_outlasting));
+	json_put(d, o, "outlasting_max_ns",
+		 l->rate_per_s > 0 ? json_null() : json_number(l->outlasting_max_ns));
 	json_put(d, o, "common_ns", l->common_ns ? json_number(l->common_ns) : json_null());
 	json_put(d, o, "common_actions", l->common_ns ? json_number(l->common_n) : json_null());
 	json_put(d, o, "common_bytes", l->common_ns ? json_number(l->common_bytes) : json_null());

@@ -2,6 +2,7 @@
 /* What the clients of a load did: how fast they were served, and how long they and the probe
  * waited. */
 #include "report/screen/screen.h"
+#include "run/bound.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -53,21 +54,43 @@ struct cell screen_quantile(const struct hist *h, double q)
 					      : cell_blank();
 }
 
-static void put_action(struct section *to, const char *name, const struct run_action *a, double s)
+/* "10.2ms", ">= 10.2ms"; blank where so few ended that it would be the longest one. */
+static struct cell bounded(const struct run_load *l, const struct run_action *a, uint64_t n,
+			   double q)
 {
-	struct cell *cell = section_row(to)->cell;
-	const struct hist *h = &a->planned;
+	struct run_bound b = run_bound(l, a, q);
+	char text[48];
 
+	if (!b.known || (q > 0 && q < 1 && (double)n * (1 - q) <= 0.999))
+		return q > 0 && q < 1 ? cell_blank() : cell_na();
+	if (!b.at_least)
+		return screen_time(b.ns);
+	snprintf(text, sizeof(text), ">= %s", screen_time(b.ns).text);
+	return cell_text(text, sizeof(text));
+}
+
+/* a NULL: all kinds. */
+static void put_action(struct section *to, const char *name, const struct run_load *l,
+		       const struct run_action *a, double s)
+{
+	const struct run_action *is;
+	struct run_action all;
+	struct cell *cell = section_row(to)->cell;
+	uint64_t n;
+
+	run_load_all(l, &all);
+	is = a ? a : &all;
+	n = is->planned.n + l->undone.n;
 	cell[COL_NAME] = cell_text(name, 24);
-	cell[COL_DONE] = cell_count(a->n - a->failed);
-	cell[COL_RATE] = s > 0 ? cell_rate((double)(a->n - a->failed) / s) : cell_na();
-	cell[COL_FAILED] = a->failed ? cell_count(a->failed) : cell_blank();
-	cell[COL_MEAN] = h->n ? screen_time(hist_mean(h)) : cell_na();
-	cell[COL_P50] = screen_quantile(h, 0.5);
-	cell[COL_P90] = screen_quantile(h, 0.9);
-	cell[COL_P99] = screen_quantile(h, 0.99);
-	cell[COL_P999] = screen_quantile(h, 0.999);
-	cell[COL_MAX] = h->n ? screen_time((double)h->max) : cell_na();
+	cell[COL_DONE] = cell_count(is->n - is->failed);
+	cell[COL_RATE] = s > 0 ? cell_rate((double)(is->n - is->failed) / s) : cell_na();
+	cell[COL_FAILED] = is->failed ? cell_count(is->failed) : cell_blank();
+	cell[COL_MEAN] = bounded(l, a, n, RUN_BOUND_MEAN);
+	cell[COL_P50] = bounded(l, a, n, 0.5);
+	cell[COL_P90] = bounded(l, a, n, 0.9);
+	cell[COL_P99] = bounded(l, a, n, 0.99);
+	cell[COL_P999] = bounded(l, a, n, 0.999);
+	cell[COL_MAX] = bounded(l, a, n, RUN_BOUND_MAX);
 }
 
 static void screen_load_put_rows(struct section *s, const struct run_load *l, const char *before)
@@ -78,7 +101,7 @@ static void screen_load_put_rows(struct section *s, const struct run_load *l, co
 		if (!l->action[i].n)
 			continue;
 		snprintf(name, sizeof(name), "%s%s", before, l->action[i].name);
-		put_action(s, name, &l->action[i], screen_load_seconds_of(l));
+		put_action(s, name, l, &l->action[i], screen_load_seconds_of(l));
 	}
 }
 
@@ -107,7 +130,7 @@ static int screen_load_put_table(const struct paint *p, const struct run_phase *
 	if (l)
 		screen_load_put_rows(&s, l, "");
 	if (kinds > 1)
-		put_action(&s, "all", &all, screen_load_seconds_of(l));
+		put_action(&s, "all", l, NULL, screen_load_seconds_of(l));
 	if (phase->probe)
 		screen_load_put_rows(&s, phase->probe, "probe: ");
 	return section_close(&s);
@@ -120,9 +143,11 @@ static void put_undone(const struct paint *p, const struct run_load *l)
 		uint64_t n;
 		const char *what;
 	} all[] = {
-		{ l->n_no_room, "dropped: no client was free and the queue was full" },
+		{ l->n_no_room, "dropped: they would have had to wait, and the queue was full" },
 		{ l->n_waiting, "still waited for a client at the end" },
 		{ l->n_cut, "cut off with their sessions" },
+		{ run_load_outlasted(l) ? l->n_outlasting : 0,
+		  "under way when the measured time was over" },
 	};
 	struct screen_text t = { 0 };
 
@@ -131,6 +156,9 @@ static void put_undone(const struct paint *p, const struct run_load *l)
 			screen_add(&t, "%s%s %s",
 				   *t.text ? "; " : "Actions not done: ", cell_count(all[i].n).text,
 				   all[i].what);
+	if (l->n_held)
+		screen_add(&t, "; %s of these were due while this program did not run",
+			   cell_count(l->n_held).text);
 	if (*t.text)
 		screen_put(p, INK_NONE, t.text, 2);
 }
@@ -248,8 +276,8 @@ static void put_generator(const struct paint *p, const struct run_load *l)
 	bool saturated = run_load_saturated(l);
 
 	if (l->n_clients > 1 && l->done_ns)
-		screen_add(&t, "Clients served evenly: %s of 1 (Jain's index). ",
-			   cell_fixed(run_load_fairness(l), 3).text);
+		screen_add(&t, "Fairness among clients (Jain's index): %s; 1 is even. ",
+			   cell_fixed(run_load_fairness(l), 2).text);
 	screen_add(&t, "Load generator: ");
 	if (l->n_threads > 1)
 		screen_add(&t, "busiest of %u threads ", l->n_threads);
@@ -261,11 +289,17 @@ static void put_generator(const struct paint *p, const struct run_load *l)
 			   ", SATURATED: it may be the limit, not the server; more --threads, or "
 			   "a faster client");
 	if (l->late_n)
-		screen_add(&t, "; %s action%s began more than 1 ms late (at most %s)",
+		screen_add(&t, "; %s action%s more than 1 ms late (at most %s)",
 			   cell_count(l->late_n).text, l->late_n == 1 ? "" : "s",
 			   screen_time((double)l->late_max_ns).text);
+	if (l->unoffered_ns)
+		screen_add(&t,
+			   "; it could not offer %s actions/s: at the end it was %s behind, and "
+			   "offered %s",
+			   cell_rate(l->rate_per_s).text, screen_time((double)l->unoffered_ns).text,
+			   cell_rate((double)l->n_arrivals / screen_load_seconds_of(l)).text);
 	fputc('\n', p->out);
-	screen_put(p, saturated ? INK_YELLOW : INK_NONE, t.text, 3);
+	screen_put(p, saturated || l->unoffered_ns ? INK_YELLOW : INK_NONE, t.text, 3);
 }
 
 /* A request that has come is not begun before the process of its session gets a CPU. */

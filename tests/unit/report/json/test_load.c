@@ -28,8 +28,8 @@ static void a_closed_loop_has_no_arrivals(void **state)
 
 	(void)state;
 	l->n_cut = 3;
-	l->n_early = 2;
-	l->early_max_ns = 12345;
+	l->n_outlasting = 2;
+	l->outlasting_max_ns = 12345;
 	l->n_lost = 1;
 	l->client[4].lost = true;
 	o = of(l);
@@ -38,8 +38,8 @@ static void a_closed_loop_has_no_arrivals(void **state)
 	assert_int_equal(member(o, "threads"), 2);
 	assert_int_equal(member(o, "lost"), 1);
 	assert_int_equal(member(o, "cut_off"), 3);
-	assert_int_equal(member(o, "early"), 2);
-	assert_int_equal(member(o, "early_max_ns"), 12345);
+	assert_int_equal(member(o, "outlasting"), 2);
+	assert_int_equal(member(o, "outlasting_max_ns"), 12345);
 	assert_int_equal(member(o, "end_ns") - member(o, "measure_ns"), 10000 * LOAD_MS);
 	assert_true(json_is_null(json_object_get(o, "rate_per_s")));
 	assert_true(json_is_null(json_object_get(o, "arrivals")));
@@ -90,8 +90,14 @@ static void an_open_loop_s_arrivals_add_up(void **state)
 	l->n_no_room = 60;
 	l->n_waiting = 30;
 	l->n_cut = 10;
+	l->n_held = 4;
+	l->unoffered_ns = 77;
+	hist_add(&l->undone, 5000);
 	o = of(l);
-	assert_true(json_is_null(json_object_get(o, "early")));
+	assert_int_equal(member(o, "held"), 4);
+	assert_int_equal(member(o, "unoffered_ns"), 77);
+	assert_int_equal(member(json_object_get(o, "undone"), "max_ns"), 5000);
+	assert_true(json_is_null(json_object_get(o, "outlasting")));
 	a = json_object_get(o, "actions");
 	assert_int_equal(json_array_size(a), 2); /* those that were done */
 	for (size_t i = 0; i < 2; i++)

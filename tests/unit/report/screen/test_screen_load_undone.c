@@ -70,8 +70,10 @@ static void rates_are_of_what_succeeded(void **state)
 	      "  all                  237      30   1.71s ");
 	shows(&r,
 	      "  probe: stat         1.00          12.0ms  12.0ms  20.1ms                22.0ms\n");
-	shows(&r, "Clients served evenly: 0.986 of 1 (Jain's index). Load generator: busiest of 2 "
-		  "threads 20% of a CPU\n");
+	shows(
+	    &r,
+	    "Fairness among clients (Jain's index): 0.99; 1 is even. Load generator: busiest of 2 "
+	    "threads 20% of\n  a CPU\n");
 	shows_no(&r, "not done");
 	shows_no(&r, "late");
 	shows_no(&r, "SATURATED");
@@ -95,13 +97,59 @@ static void an_open_loop_says_what_was_not_done(void **state)
 	l->late_n = 1;
 	l->late_max_ns = 3 * LOAD_MS;
 	shows(&r, "open loop of 250 actions/s, 10.0s: 237 actions/s");
-	shows(&r, "\nActions not done: 60 dropped: no client was free and the queue was full; 30 "
-		  "still waited for");
+	shows(
+	    &r,
+	    "\nActions not done: 60 dropped: they would have had to wait, and the queue was full; "
+	    "30 still");
 	shows(&r, "10 cut off with their sessions\n");
 	shows(&r, "more than 1 ms late (at most 3.00ms)\n");
 	fits(&r, 100);
 	fits(&r, 80);
 	l->n_no_room = l->n_waiting = l->n_cut = 123456789;
+	fits(&r, 80);
+	run_fini(&r);
+}
+
+/* What 500 of 2,500 actions will take is not known, but that it is more than 30 s. */
+static void what_dropped_actions_could_change_is_at_least_so_long(void **state)
+{
+	struct run r;
+	struct run_load *l;
+
+	(void)state;
+	l = make_load(&r)->load;
+	l->rate_per_s = 250;
+	l->n_arrivals = 500;
+	l->n_waiting = l->n_held = 500;
+	shows_no(&r, ">=");
+	shows(&r, "; 500 of these were due while this program\n  did not run\n");
+	l->n_held = 0;
+	for (unsigned int i = 0; i < 500; i++)
+		hist_add(&l->undone, 30000 * LOAD_MS);
+	shows(&r, " >= 29.8s");
+	fits(&r, 100);
+	fits(&r, 80);
+	l->unoffered_ns = 2000 * LOAD_MS;
+	shows(&r, "; it could not offer 250 actions/s: at the end it was 2.00s behind, and");
+	fits(&r, 80);
+	run_fini(&r);
+}
+
+/* Each client has an action under way at the end: that is a word only where they are not few. */
+static void many_actions_that_outlast_the_measured_time_are_said(void **state)
+{
+	struct run r;
+	struct run_load *l;
+	uint64_t n = 0;
+
+	(void)state;
+	l = make_load(&r)->load;
+	for (size_t i = 0; i < l->n_actions; i++)
+		n += l->action[i].n;
+	l->n_outlasting = n / 20;
+	shows_no(&r, "Actions not done");
+	l->n_outlasting = n / 20 + 1;
+	shows(&r, " under way when the measured time was over\n");
 	fits(&r, 80);
 	run_fini(&r);
 }
@@ -177,6 +225,8 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(rates_are_of_what_succeeded),
 		cmocka_unit_test(an_open_loop_says_what_was_not_done),
+		cmocka_unit_test(what_dropped_actions_could_change_is_at_least_so_long),
+		cmocka_unit_test(many_actions_that_outlast_the_measured_time_are_said),
 		cmocka_unit_test(only_what_waited_is_said_to_have_waited),
 		cmocka_unit_test(a_quantile_is_shown_from_as_many_latencies_as_it_needs),
 		cmocka_unit_test(a_generator_at_its_limit_is_said_to_be),
