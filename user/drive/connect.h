@@ -53,6 +53,7 @@ struct connect_cfg {
 	  .offset = offsetof(cfg_type, member.user),                                                \
 	  .help = "user (default: you)" },                                                          \
 	{ .letter = 'w', .name = "password", .arg = "PASSWORD", .type = OPT_STRING,                 \
+	  .job = OPT_JOB_NEVER,                                                                     \
 	  .offset = offsetof(cfg_type, member.password),                                            \
 	  .help = "password; everybody sees it in ps: better --password-file, AFPSCOPE_PASSWORD "   \
 		  "or the prompt",                                                                  \
@@ -67,7 +68,7 @@ struct connect_cfg {
 	  .offset = offsetof(cfg_type, member.uam),                                                 \
 	  .help = "login method: dhx2, cleartext or guest (default: the best that both sides "      \
 		  "have)" },                                                                        \
-	{ .name = "timeout", .arg = "SECONDS", .type = OPT_UINT,                                    \
+	{ .name = "timeout", .arg = "SECONDS", .type = OPT_SECONDS,                                 \
 	  .offset = offsetof(cfg_type, member.timeout_s),                                           \
 	  .min = 1, .max = 86400,                                                                   \
 	  .help = "give up when a request makes no progress for this long (default: " OPT_TEXT(CONNECT_TIMEOUT_S) ")",           \

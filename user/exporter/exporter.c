@@ -44,7 +44,7 @@ const struct opt exporter_options[] = {
 	 	"regular file (a device, a pipe, /dev/stdout) is refused and stays as it is; of a symbolic link "
 	 	"of yours or root's the target is replaced. It is not waited for until the file is on the disk. "
 	 	"At the end it is written once more, with afpscope_up 0." },
-	{ .name = "interval", .arg = "SECONDS", .type = OPT_UINT, .offset = OFFSET(interval_s), .min = 1, .max = 3600,
+	{ .name = "interval", .arg = "SECONDS", .type = OPT_SECONDS, .offset = OFFSET(interval_s), .min = 1, .max = 3600,
 	  .help = "how often the file is written (default: " OPT_TEXT(INTERVAL_S) ")" },
 	{ .name = "once", .type = OPT_FLAG, .offset = OFFSET(once),
 	  .help = "watch for one interval, write the metrics to the file or to standard output, and end" },

@@ -28,7 +28,7 @@ const struct opt doctor_options[] = {
 	  .help = "gluster: bricks of GlusterFS; rx: servers of OpenAFS and others over Rx (default: afp; otherwise whichever other kind runs here)",
 	  .more = "docs/doctor.md lists what can be found of each." },
 	{ .type = OPT_HEADING, .help = "How:" },
-	{ .letter = 'd', .name = "duration", .arg = "SECONDS", .type = OPT_UINT, .offset = OFFSET(seconds), .min = 1, .max = 86400,
+	{ .letter = 'd', .name = "duration", .arg = "SECONDS", .type = OPT_SECONDS, .offset = OFFSET(seconds), .min = 1, .max = 86400,
 	  .help = "watch so long (default: " OPT_TEXT(SECONDS) ")",
 	  .more = "Ctrl-C ends it earlier, with a diagnosis of what was seen." },
 	GUARD_OPTION(struct record_cfg, max_cpu),

@@ -50,33 +50,26 @@ static int add_tests(void *cfg, const char *arg, struct err *e)
 	return *arg ? 0 : err_set(e, -EINVAL, "no test is named");
 }
 
-/* --tests 1,5-7,12 */
-static int list_tests(void *cfg, const char *arg, struct err *e)
+/* A word of --tests 1,5-7,12. */
+static int take_tests(void *cfg, const char *word, struct err *e)
 {
 	struct lantest_cfg *c = cfg;
 	unsigned int from, to;
-	int len;
+	int len = 0;
 
-	for (const char *p = arg;; p++) {
-		if (sscanf(p, "%2u%n", &from, &len) != 1)
-			break;
-		p += len;
+	if (!word)
+		return 0;
+	if (sscanf(word, "%2u%n-%2u%n", &from, &len, &to, &len) < 2)
 		to = from;
-		if (*p == '-' && sscanf(p + 1, "%2u%n", &to, &len) == 1)
-			p += 1 + len;
-		if (from < 1 || to < from || to > LANTEST_TESTS)
-			return err_set(
-			    e, -EINVAL,
-			    "'%s': tests are 1 to %d, a range begins with the lower number", arg,
-			    LANTEST_TESTS);
-		while (from <= to)
-			c->o.tests |= LANTEST_BIT(from++);
-		if (!*p)
-			return 0;
-		if (*p != ',')
-			break;
-	}
-	return err_set(e, -EINVAL, "'%s' is not a list of tests like 1,5-7,12", arg);
+	if (!len || word[len])
+		return err_set(e, -EINVAL, "'%s' is not a test or a range, as in 1,5-7,12", word);
+	if (from < 1 || to < from || to > LANTEST_TESTS)
+		return err_set(e, -EINVAL,
+			       "'%s': tests are 1 to %d, a range begins with the lower number",
+			       word, LANTEST_TESTS);
+	while (from <= to)
+		c->o.tests |= LANTEST_BIT(from++);
+	return 0;
 }
 
 static int cache_tests(void *cfg, const char *arg, struct err *e)
@@ -112,10 +105,10 @@ static int enlarge_100(void *cfg, const char *arg, struct err *e)
 #define OFFSET(m) offsetof(struct lantest_cfg, m)
 const struct opt lantest_options[] = {
 	{ .type = OPT_HEADING, .help = "Work:" },
-	{ .letter = 'f', .arg = "TESTS", .type = OPT_CALL, .call = add_tests,
+	{ .letter = 'f', .arg = "TESTS", .type = OPT_CALL, .call = add_tests, .repeats = true,
 	  .help = "tests, one character each, as afp_lantest takes them: 1 to 9 : ; <",
 	  .more = "The last three are 10, 11 and 12. Test 3 also runs test 2; 6 and 7 also run 5." },
-	{ .name = "tests", .arg = "LIST", .type = OPT_CALL, .call = list_tests,
+	{ .name = "tests", .arg = "LIST", .type = OPT_LIST, .call = take_tests, .repeats = true,
 	  .help = "tests as a list: 1,5-7,12 (default: all twelve)" },
 	{ .letter = 'K', .type = OPT_CALL, .call = cache_tests, .help = "tests 9 to 12 only",
 	  .more = "An -f that follows adds to them." },
@@ -123,9 +116,9 @@ const struct opt lantest_options[] = {
 	  .min = 1, .max = 1000, .help = "runs of each test (default: " OPT_TEXT(ITERATIONS) ")" },
 	{ .letter = 'F', .name = "file", .arg = "NAME", .type = OPT_STRING, .offset = OFFSET(o.file),
 	  .help = "test 3 reads this file of the volume's root instead of its own" },
-	{ .letter = 'g', .type = OPT_CALL, .call = enlarge_10, .help = "large file ten times as large (1 GB; again: 10 GB)",
+	{ .letter = 'g', .type = OPT_CALL, .call = enlarge_10, .repeats = true, .help = "large file ten times as large (1 GB; again: 10 GB)",
 	  .more = "It is that of tests 2 and 3, of 100 MiB. May be repeated." },
-	{ .letter = 'G', .type = OPT_CALL, .call = enlarge_100, .help = "large file a hundred times as large",
+	{ .letter = 'G', .type = OPT_CALL, .call = enlarge_100, .repeats = true, .help = "large file a hundred times as large",
 	  .more = "May be repeated." },
 	CONNECT_OPTIONS(struct lantest_cfg, w.s.c),
 	{ .type = OPT_HEADING, .help = "Watch and output:" },

@@ -3,8 +3,6 @@
 #include "main/load.h"
 
 #include <errno.h>
-#include <math.h>
-#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -13,18 +11,6 @@
 #define NS_PER_S    1000000000ull
 
 static const char *const arrivals_choices[] = { "fixed", "poisson", NULL };
-
-/* A decimal number that is not negative. */
-static int load_opts_take_number(void *to, const char *arg, struct err *e)
-{
-	char *end;
-	double v = strtod(arg, &end);
-
-	if (end == arg || *end || !isfinite(v) || v < 0)
-		return err_set(e, -EINVAL, "'%s' is not a number of at least 0", arg);
-	*(double *)to = v;
-	return 0;
-}
 
 #define AT(field) offsetof(struct load_cfg, field)
 
@@ -52,19 +38,19 @@ const struct opt load_options[] = {
 	 	"the same N loads of 10 and of 100 clients work on the same amount of data: else a server whose "
 	 	"memory holds the files of 10 clients and not those of 100 seems to have reached another limit "
 	 	"than it has. Not for mixes whose clients share one directory." },
-	{ .letter = 'd', .name = "duration", .arg = "SECONDS", .type = OPT_UINT, .offset = AT(duration_s),
+	{ .letter = 'd', .name = "duration", .arg = "SECONDS", .type = OPT_SECONDS, .offset = AT(duration_s),
 	  .min = 1, .max = SECONDS_MAX, .help = "how long to measure (default: " OPT_TEXT(LOAD_DURATION_S) ")" },
-	{ .name = "ramp", .arg = "SECONDS", .type = OPT_UINT, .offset = AT(ramp_s), .max = SECONDS_MAX,
+	{ .name = "ramp", .arg = "SECONDS", .type = OPT_SECONDS, .offset = AT(ramp_s), .max = SECONDS_MAX,
 	  .help = "let the clients begin one after the other within it, before the measured time (default: 1)",
 	  .more = "This is of a closed loop: in an open one the load is the whole one from the start. The measured "
 	 	"time begins after it." },
-	{ .name = "steady", .arg = "SECONDS", .type = OPT_UINT, .offset = AT(steady_s), .min = 12, .max = SECONDS_MAX,
+	{ .name = "steady", .arg = "SECONDS", .type = OPT_SECONDS, .offset = AT(steady_s), .min = 12, .max = SECONDS_MAX,
 	  .help = "after the ramp, wait until the rate has changed by at most 5 % in 10 s, but no longer than SECONDS",
 	  .more = "That is: the straight line through the actions of each of the last 10 seconds rises or falls by "
 	 	"at most 5 % of their mean, or by no more than its standard error, in that time. Then the "
 	 	"measured time begins. If that has not happened after SECONDS, it begins nevertheless, and a "
 	 	"warning says by how much the rate still changed." },
-	{ .name = "rate", .arg = "R", .type = OPT_CALL, .offset = AT(rate_per_s), .call = load_opts_take_number,
+	{ .name = "rate", .arg = "R", .type = OPT_NUMBER, .offset = AT(rate_per_s),
 	  .help = "open loop: all clients together begin R actions a second, however fast the server is "
 		  "(default: closed loop, a client begins its next action when the last one has ended)",
 	  .more = "0 is a closed loop, too." },
@@ -74,23 +60,23 @@ const struct opt load_options[] = {
 	{ .name = "queue", .arg = "N", .type = OPT_UINT, .offset = AT(queue), .min = 1, .max = 1000000,
 	  .help = "open loop: how many actions may wait for a free client; others are dropped, and counted "
 		  "(default: as many as clients)" },
-	{ .name = "think", .arg = "SECONDS", .type = OPT_CALL, .offset = AT(think_s), .call = load_opts_take_number,
+	{ .name = "think", .arg = "SECONDS", .type = OPT_TIME, .offset = AT(think_s),
 	  .help = "closed loop: mean pause between two actions of a client (default: the mix's)",
 	  .more = "It is drawn from an exponential distribution." },
-	{ .name = "at", .arg = "'SECONDS COMMAND'", .type = OPT_CALL, .offset = AT(changes), .call = timeline_take_change,
+	{ .name = "at", .arg = "'SECONDS COMMAND'", .type = OPT_CALL, .offset = AT(changes), .call = timeline_take_change, .repeats = true,
 	  .help = "run this shell command so many seconds after the load began, and mark the moment; may be repeated",
 	  .more = "The load begins with its ramp. There may be 16 of them. The command has the rights with which "
 	 	"this program was started, and prints to standard error. That it failed, or that the load ended "
 	 	"before it was due, is a warning; if it still runs at the end, it is ended. The quotes may be "
 	 	"left out if the command is one word of the shell: `--at 30 ./relieve`." },
-	{ .name = "slo", .arg = "LIMIT", .type = OPT_CALL, .offset = AT(slos), .call = slo_take,
+	{ .name = "slo", .arg = "LIMIT", .type = OPT_CALL, .offset = AT(slos), .call = slo_take, .repeats = true,
 	  .help = "exit with 7 if this limit was not kept, such as p99=50ms, save.mean=2s, probe.max=1s; may be repeated",
 	  .more = "There may be 8 of them. A limit is [SCOPE.]FIGURE=TIME. FIGURE is `mean`, `p50`, `p90`, `p95`, "
 	 	"`p99`, `p99.9` or `max`; TIME is a number with `ns`, `us`, `ms` or `s`; SCOPE is an action of "
 	 	"the mix or `probe`; without it the limit is one of all actions of the clients. In an open loop "
 	 	"the time counts from when an action was due. A limit of something that never happened is "
 	 	"reported as not known, and is not judged." },
-	{ .name = "interval", .arg = "SECONDS", .type = OPT_CALL, .offset = AT(interval_s), .call = load_opts_take_number,
+	{ .name = "interval", .arg = "SECONDS", .type = OPT_TIME, .offset = AT(interval_s),
 	  .help = "how often the server's counts are read, for its curve in time (default: 1; 0: only at the end)",
 	  .more = "Decimals are allowed. At 0 there is no curve." },
 	{ .name = "seed", .arg = "N", .type = OPT_SIZE, .offset = AT(seed),

@@ -35,9 +35,9 @@ struct probe_run {
 /* clang-format off */
 const struct opt probe_options[] = {
 	{ .type = OPT_HEADING, .help = "Probe:" },
-	{ .letter = 'd', .name = "duration", .arg = "SECONDS", .type = OPT_UINT, .offset = AT(duration_s),
+	{ .letter = 'd', .name = "duration", .arg = "SECONDS", .type = OPT_SECONDS, .offset = AT(duration_s),
 	  .min = 1, .max = SECONDS_MAX, .help = "how long (default: until ^C, at most a week)" },
-	{ .name = "slo", .arg = "LIMIT", .type = OPT_CALL, .offset = AT(slos), .call = slo_take,
+	{ .name = "slo", .arg = "LIMIT", .type = OPT_CALL, .offset = AT(slos), .call = slo_take, .repeats = true,
 	  .help = "exit with 7 if this limit was not kept, such as p99=50ms or max=1s; may be repeated",
 	  .more = "There may be 8 of them. FIGURE is `mean`, `p50`, `p90`, `p95`, `p99`, `p99.9` or `max`, of the "
 	 	"three actions together." },

@@ -43,7 +43,7 @@ const struct opt record_options[] = {
 	 	"systemd unit; --port, --pid or --exe chooses. A receive buffer that is smaller than was asked "
 	 	"for, or than a burst of clients needs, is a warning. --trace is not possible with it." },
 	{ .type = OPT_HEADING, .help = "How long (default: until Ctrl-C):" },
-	{ .letter = 'd', .name = "duration", .arg = "SECONDS", .type = OPT_UINT, .offset = OFFSET(seconds), .min = 1, .max = 86400,
+	{ .letter = 'd', .name = "duration", .arg = "SECONDS", .type = OPT_SECONDS, .offset = OFFSET(seconds), .min = 1, .max = 86400,
 	  .help = "at most this long; with a COMMAND until it has ended",
 	  .more = "A COMMAND that still runs then is ended. Up to 4,096 processes of the server are watched at "
 	 	"once; those that have ended make room for others. Further processes are not watched, which is "

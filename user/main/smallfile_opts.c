@@ -19,26 +19,16 @@ static const enum smallfile_load default_loads[] = {
 	SMALLFILE_DELETE,
 };
 
-/* "create,stat,read" */
-static int take_loads(void *to, const char *arg, struct err *e)
+/* A word of "create,stat,read". */
+static int take_load(void *to, const char *word, struct err *e)
 {
 	struct smallfile_list *list = to;
-	char name[NAME_MAX_LEN];
-	size_t len;
-	int r;
 
-	for (;; arg += len + 1) {
-		len = strcspn(arg, ",");
-		if (list->n == SMALLFILE_LIST_MAX)
-			return err_set(e, -EINVAL, "more than %d loads", SMALLFILE_LIST_MAX);
-		snprintf(name, sizeof(name), "%.*s", (int)len, arg);
-		r = smallfile_find(&list->load[list->n], name, e);
-		if (r)
-			return -EINVAL;
-		list->n++;
-		if (!arg[len])
-			return 0;
-	}
+	if (!word)
+		return 0;
+	if (list->n == SMALLFILE_LIST_MAX)
+		return err_set(e, -EINVAL, "more than %d loads", SMALLFILE_LIST_MAX);
+	return smallfile_find(&list->load[list->n++], word, e) ? -EINVAL : 0;
 }
 
 #define AT(field) offsetof(struct smallfile_cfg, field)
@@ -46,7 +36,7 @@ static int take_loads(void *to, const char *arg, struct err *e)
 /* clang-format off */
 const struct opt smallfile_options[] = {
 	{ .type = OPT_HEADING, .help = "Load:" },
-	{ .letter = 'l', .name = "loads", .arg = "LIST", .type = OPT_CALL, .offset = AT(list), .call = take_loads,
+	{ .letter = 'l', .name = "loads", .arg = "LIST", .type = OPT_LIST, .offset = AT(list), .call = take_load, .repeats = true,
 	  .help = "what is done with the files, in this order (default: create,stat,read,delete): create, append, "
 		  "overwrite, read, rnd-wr, rnd-rd, seq-rdwrmix, stat, rename, chmod, setxattr, getxattr, link, "
 		  "unlink-link, symlink, unlink-symlink, mkdir, rmdir, readdir, ls-l, delete; also seq-wr, seq-rd, unlink",
@@ -87,7 +77,7 @@ const struct opt smallfile_options[] = {
 	{ .name = "prefix", .arg = "NAME", .type = OPT_STRING, .offset = AT(prefix),
 	  .help = "how the names of files begin (default: f)",
 	  .more = "Up to 15 bytes." },
-	{ .letter = 'd', .name = "duration", .arg = "SECONDS", .type = OPT_UINT, .offset = AT(duration_s), .max = 604800,
+	{ .letter = 'd', .name = "duration", .arg = "SECONDS", .type = OPT_SECONDS, .offset = AT(duration_s), .max = 604800,
 	  .help = "do loads that leave the files as they are again and again, for so long",
 	  .more = "See LOADS. The others are done once with each file." },
 	{ .name = "tree", .arg = "NAME", .type = OPT_STRING, .offset = AT(tree),
@@ -105,7 +95,7 @@ const struct opt smallfile_options[] = {
 		  "processes begin together; meanwhile HOST.PID.CLIENT.ready beside it says that each client is ready",
 	  .more = "They begin together when somebody makes it. What says that they are ready is removed at the end. "
 	 	"gfapi-perf-tool understands and makes the same files." },
-	{ .name = "gun-timeout", .arg = "SECONDS", .type = OPT_UINT, .offset = AT(gun_timeout_s), .min = 1, .max = 86400,
+	{ .name = "gun-timeout", .arg = "SECONDS", .type = OPT_SECONDS, .offset = AT(gun_timeout_s), .min = 1, .max = 86400,
 	  .help = "end with exit code 1 if FILE does not come for so long (default: 60)" },
 	{ .name = "mpi", .type = OPT_FLAG, .offset = AT(mpi),
 	  .help = "mpirun has started several of this: share the clients",

@@ -13,6 +13,7 @@ struct speedtest_cfg {
 	struct workload_cfg w;
 	struct speedtest_opts o;
 	uint64_t size[SPEEDTEST_SIZES_MAX];
+	double delay_s;
 	unsigned int each; /* -V */
 	bool each_request; /* shown on stderr */
 	bool statistics, interactive;

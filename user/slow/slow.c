@@ -75,7 +75,7 @@ const struct opt slow_options[] = {
 	{ .type = OPT_HEADING, .help = "Which server (default: the only one of this host):" },
 	WHOM_OPTIONS(struct slow_cfg, whom),
 	{ .type = OPT_HEADING, .help = "How long (default: until Ctrl-C):" },
-	{ .letter = 'd', .name = "duration", .arg = "SECONDS", .type = OPT_UINT, .offset = OFFSET(seconds), .min = 1, .max = 604800,
+	{ .letter = 'd', .name = "duration", .arg = "SECONDS", .type = OPT_SECONDS, .offset = OFFSET(seconds), .min = 1, .max = 604800,
 	  .help = "at most this long" },
 	{ .letter = 'n', .name = "lines", .arg = "N", .type = OPT_UINT, .offset = OFFSET(lines), .min = 1,
 	  .help = "at most until N requests were shown" },

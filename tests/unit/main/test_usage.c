@@ -50,7 +50,7 @@ static const struct usage_case lantest_cases[] = {
 	{ "--tests 3-1",
 	  "lantest: --tests: '3-1': tests are 1 to 12, a range begins with the lower number (see afpscope lantest --help)" },
 	{ "--tests 1,,2",
-	  "lantest: --tests: '1,,2' is not a list of tests like 1,5-7,12 (see afpscope lantest --help)" },
+	  "lantest: --tests: '' is not a test or a range, as in 1,5-7,12 (see afpscope lantest --help)" },
 	{ "-p 0", "lantest: -p: '0' is not in 1..65535 (see afpscope lantest --help)" },
 	{ "-p 65536", "lantest: -p: '65536' is not in 1..65535 (see afpscope lantest --help)" },
 	{ "--frobnicate", "lantest: unknown option '--frobnicate'; see --help" },
@@ -103,7 +103,7 @@ static const struct usage_case speedtest_cases[] = {
 	{ "-t -1",
 	  "speedtest: -t: needs an argument (SECONDS), and '-1' is an option (see afpscope speedtest --help)" },
 	{ "-t 3601",
-	  "speedtest: -t: '3601': seconds from 0 to 3600 (see afpscope speedtest --help)" },
+	  "speedtest: -t: '3601' is not in 0..3600 (see afpscope speedtest --help)" },
 	{ "-q 0", "speedtest: -q: '0': from one byte to 1024 P (see afpscope speedtest --help)" },
 	{ "-q x",
 	  "speedtest: -q: 'x' is not a size like 4K, 64, 0.5 or 1G (see afpscope speedtest --help)" },
@@ -116,8 +116,8 @@ static const struct usage_case speedtest_cases[] = {
 	  "speedtest: -d: '1Q': units are B, K, M, G, T, P (of 1024) (see afpscope speedtest --help)" },
 	{ "-d 99999999999G",
 	  "speedtest: -d: '99999999999G': from one byte to 1024 P (see afpscope speedtest --help)" },
-	{ "-z ''", "speedtest: -z: '' is not a size (see afpscope speedtest --help)" },
-	{ "-z 1,,2", "speedtest: -z: '' is not a size (see afpscope speedtest --help)" },
+	{ "-z ''", "speedtest: -z: '' is not a size like 4K, 64, 0.5 or 1G (see afpscope speedtest --help)" },
+	{ "-z 1,,2", "speedtest: -z: '' is not a size like 4K, 64, 0.5 or 1G (see afpscope speedtest --help)" },
 	{ "-z 1,0", "speedtest: -z: '0': from one byte to 1024 P (see afpscope speedtest --help)" },
 	{ "-z 1,2,3,4,5,6,7,8,9,10,11,12,13,14,15,16,17,18,19,20,21,22,23,24,25,26,27,28,29,30,31,32,33,34,35,36,37,38,39,40,41,42,43,44,45,46,47,48,49,50,51,52,53,54,55,56,57,58,59,60,61,62,63,64,65",
 	  "speedtest: -z: more than 64 sizes (see afpscope speedtest --help)" },
@@ -321,9 +321,9 @@ static const struct usage_case check_cases[] = {
 
 static const struct usage_case top_cases[] = {
 	{ "-d 0",
-	  "top: -d: '0' is not a number of seconds from 0.1 to 3600 (see afpscope top --help)" },
+	  "top: -d: '0' is not in 0.1..3600 (see afpscope top --help)" },
 	{ "-d nan",
-	  "top: -d: 'nan' is not a number of seconds from 0.1 to 3600 (see afpscope top --help)" },
+	  "top: -d: 'nan' is not a time (seconds, or with ns, us, ms, s, m, h, d) (see afpscope top --help)" },
 	{ "--by process",
 	  "top: --by: 'process' is not one of command, user, client, volume, session, file (see afpscope top --help)" },
 	{ "--sort colour",
@@ -349,7 +349,7 @@ static const struct usage_case exporter_cases[] = {
 	{ "--listen 127.0.0.1:99999",
 	  "exporter: --listen: '127.0.0.1:99999' is not an address and a port such as 127.0.0.1:9548 (see afpscope exporter --help)" },
 	{ "--max-cpu much",
-	  "exporter: --max-cpu: 'much' is not a share of a CPU such as 2% (see afpscope exporter --help)" },
+	  "exporter: --max-cpu: 'much' is not a share such as 2% (see afpscope exporter --help)" },
 };
 
 static const struct usage_case clean_cases[] = {
