@@ -2,6 +2,7 @@
 /* Where runs are kept. Not for what is in them: report_json, user/trace. */
 #include "app/runs.h"
 
+#include "app/job.h"
 #include "base/file.h"
 #include "host/usernames.h"
 #include "report/cell.h"
@@ -311,6 +312,19 @@ static void say_more(const struct runs_cfg *cfg, const char *where, FILE *out)
 	free(text);
 }
 
+/* What is in the folder besides run.json. 0, or a negative errno and why it is not there. */
+static int runs_save_more(const struct runs_folder *f, const struct runs_cfg *cfg,
+			  const struct run *r, struct err *e)
+{
+	int ret = report_tables_in(r, f->dir, f->path, e);
+
+	if (ret || !cfg->job)
+		return ret;
+	ret = file_replace(f->dir, JOB_FILE, cfg->job, strlen(cfg->job));
+	return ret ? err_set(e, ret, "cannot write %s/" JOB_FILE ": %s", f->path, strerror(-ret))
+		   : 0;
+}
+
 enum outcome runs_save(struct runs_folder *f, const struct runs_cfg *cfg, const struct run *r,
 		       FILE *out, enum outcome o)
 {
@@ -330,7 +344,7 @@ enum outcome runs_save(struct runs_folder *f, const struct runs_cfg *cfg, const 
 	}
 	if (folder && !report_json_in(r, f->dir, "run.json", folder, &e)) {
 		where = folder;
-		if (report_tables_in(r, f->dir, folder, &e)) {
+		if (runs_save_more(f, cfg, r, &e)) {
 			cmd_say("%s", e.text);
 			failed = true;
 		}

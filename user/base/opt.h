@@ -64,6 +64,8 @@ struct opt {
 	 */
 	int (*call)(void *to, const char *arg, struct err *e);
 	bool repeats; /* each time that it is given adds to what it was given before */
+	/* Options that are about one thing, but have no .offset in common: the same word. */
+	const char *group;
 	enum opt_job job;
 	/*
 	 * What the manual says besides: sentences. `` encloses what is typed, a newline begins a

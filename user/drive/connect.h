@@ -93,6 +93,9 @@ struct connect_cfg {
  */
 int connect_url(struct connect_cfg *c, const char *url, struct err *e);
 
+/* What the options say of a server, taken together; asks nobody. -EINVAL with a text. */
+int connect_check(const struct connect_cfg *c, struct err *e);
+
 /*
  * What follows the options: nothing, or one URL, whose password is overwritten there
  * (ps shows it to everybody). -EINVAL with a text.

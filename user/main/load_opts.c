@@ -12,6 +12,49 @@
 
 static const char *const arrivals_choices[] = { "fixed", "poisson", NULL };
 
+/* A built-in one is not. */
+static bool load_opts_mix_is_file(const struct load_cfg *cfg)
+{
+	return !cfg->has_mix && strpbrk(cfg->mix_name, "/.");
+}
+
+/* [mix] and [actions] of a job file. */
+static int load_opts_take_section(void *cfg, const struct inifile_key *k, struct err *e)
+{
+	struct load_cfg *c = cfg;
+
+	if (!c->has_mix)
+		mix_begin(&c->mix);
+	c->has_mix = true;
+	return mix_take(&c->mix, k, e);
+}
+
+/* A mix that is not built in goes into the job file as it is: its file may change, or go. */
+static int load_opts_show(const void *cfg, FILE *out, struct err *e)
+{
+	const struct load_cfg *c = cfg;
+	struct mix mix = c->mix;
+	int r = 0;
+
+	if (!load_opts_mix_is_file(c) && !c->has_mix)
+		return 0;
+	if (!*mix.name)
+		r = mix_find(&mix, c->mix_name, e);
+	if (r)
+		return r;
+	mix_put(out, &mix);
+	return 1;
+}
+
+const struct job_type load_job = {
+	.command = "load",
+	.options = load_options,
+	.target = workload_take_target,
+	.section = load_opts_take_section,
+	.in_place_of = "mix",
+	.show = load_opts_show,
+};
+
 #define AT(field) offsetof(struct load_cfg, field)
 
 /* clang-format off */
@@ -93,12 +136,12 @@ const struct opt load_options[] = {
 	 	"runs so: it needs little." },
 	{ .name = "no-probe", .type = OPT_FLAG, .offset = AT(no_probe),
 	  .help = "without the probe, the client that does once a second what a user does" },
-	{ .name = "set-of", .arg = "PID", .type = OPT_UINT, .offset = AT(set_of), .min = 1, .max = 9999999,
+	{ .name = "set-of", .arg = "PID", .type = OPT_UINT, .offset = AT(set_of), .job = OPT_JOB_ASKED, .min = 1, .max = 9999999,
 	  .help = "use the files of this process (a script); if they do not exist, make them. They stay: the "
 		  "script removes them with --remove-set",
 	  .more = "This is for scripts that run several loads on the same files: PID is a process of this host, "
 	 	"such as the script. The first load makes them, the others find them, and none removes them." },
-	{ .name = "remove-set", .type = OPT_FLAG, .offset = AT(remove_set),
+	{ .name = "remove-set", .type = OPT_FLAG, .offset = AT(remove_set), .job = OPT_JOB_ASKED,
 	  .help = "load nothing, only remove the files of --set-of",
 	  .more = "Give the same mix and --directories as when they were made. When that process has ended, "
 	 	"`afpscope-clean`(1) removes them, too." },
@@ -120,12 +163,13 @@ const struct opt load_options[] = {
 	 	"of the command line opens the command's own session and the probe's; the directory of the load "
 	 	"is made by this user with all rights for everybody (0777), so that each user can work in it." },
 	{ .type = OPT_HEADING, .help = "Watch and output:" },
+	JOB_OPTION(struct load_cfg, w.show_job),
 	SESSION_WATCH_OPTIONS(struct load_cfg, w.s),
 	RUNS_OPTIONS(struct load_cfg, w.s.runs),
 	{ .letter = 'v', .name = "verbose", .type = OPT_COUNT, .offset = AT(w.verbose),
 	  .help = "print all that was measured",
 	  .more = "Without it the report is one screen." },
-	{ .name = "help", .type = OPT_FLAG, .offset = AT(w.help), .help = "this text" },
+	{ .name = "help", .type = OPT_FLAG, .job = OPT_JOB_NEVER, .offset = AT(w.help), .help = "this text" },
 	CMD_VERSION_OPTION,
 	{ .type = OPT_END },
 };
@@ -158,8 +202,6 @@ static void change_mix(struct load_cfg *cfg)
 
 static int check_set(struct load_cfg *cfg, struct err *e)
 {
-	if (cfg->remove_set && !cfg->set_of)
-		return err_set(e, -EINVAL, "--remove-set needs --set-of PID: whose files?");
 	if (cfg->mix.shared) {
 		if (cfg->directories > 1)
 			return err_set(e, -EINVAL,
@@ -203,8 +245,6 @@ static int read_users(struct load_cfg *cfg, struct err *e)
 	const char *volume;
 	int r;
 
-	if (cfg->w.s.local)
-		return err_set(e, -EINVAL, "--users: a directory has no users to log in");
 	r = users_read(&cfg->users, cfg->users_file, e);
 	for (unsigned int i = 0; !r && cfg->mix.shared && i < cfg->users.n; i++) {
 		volume = cfg->users.user[i].volume;
@@ -217,45 +257,66 @@ static int read_users(struct load_cfg *cfg, struct err *e)
 	return r;
 }
 
-/* From here on, this is one of several processes. */
-static int load_opts_check_mpi(struct load_cfg *cfg, struct err *e)
+/* All that depends on the mix, once it is known. */
+static int load_opts_judge(struct load_cfg *cfg, struct err *e)
 {
-	if (!cfg->mpi)
-		return 0;
-	if (cfg->steady_s)
-		return err_set(e, -EINVAL, "--steady cannot be used with --mpi");
-	if (cfg->set_of)
-		return err_set(e, -EINVAL, "--set-of cannot be used with --mpi");
-	return launch_start(&cfg->launch, cfg->clients, e);
+	int r;
+
+	change_mix(cfg);
+	r = mix_check(&cfg->mix, e);
+	r = r ? r : check_set(cfg, e);
+	return r ? r : check_slos(cfg, e);
 }
 
-int load_check(struct workload_cfg *base, struct err *e)
+int load_parse(struct workload_cfg *base, struct job *j, struct err *e)
 {
 	struct load_cfg *cfg = (struct load_cfg *)base;
-	int r = mix_find(&cfg->mix, cfg->mix_name, e);
+	int r = workload_parse(base, j, true, e);
 
-	if (r)
+	if (r || base->help)
 		return r;
 	if (cfg->rate_per_s > 0 && cfg->think_s >= 0)
 		return err_set(e, -EINVAL, "--think is for a closed loop, --rate for an open one");
 	if (cfg->rate_per_s <= 0 && (cfg->queue || cfg->arrivals != LOAD_NOT_GIVEN))
 		return err_set(e, -EINVAL, "--%s needs --rate", cfg->queue ? "queue" : "arrivals");
+	if (cfg->remove_set && !cfg->set_of)
+		return err_set(e, -EINVAL, "--remove-set needs --set-of PID: whose files?");
+	if (cfg->users_file && base->s.local)
+		return err_set(e, -EINVAL, "--users: a directory has no users to log in");
+	if (cfg->mpi && (cfg->steady_s || cfg->set_of))
+		return err_set(e, -EINVAL, "--%s cannot be used with --mpi",
+			       cfg->steady_s ? "steady" : "set-of");
 	if (cfg->arrivals == LOAD_NOT_GIVEN)
 		cfg->arrivals = LOAD_POISSON;
-	change_mix(cfg);
-	r = mix_check(&cfg->mix, e);
-	r = r ? r : check_set(cfg, e);
-	r = r ? r : check_slos(cfg, e);
+	if (!cfg->queue)
+		cfg->queue = cfg->clients;
+	base->s.buffered = !cfg->direct;
+	if (load_opts_mix_is_file(cfg))
+		return 0;
+	if (cfg->has_mix)
+		r = mix_end(&cfg->mix, j->file, e);
+	else
+		r = mix_find(&cfg->mix, cfg->mix_name, e);
+	return r ? r : load_opts_judge(cfg, e);
+}
+
+int load_check(struct workload_cfg *base, struct err *e)
+{
+	struct load_cfg *cfg = (struct load_cfg *)base;
+	int r = 0;
+
+	if (load_opts_mix_is_file(cfg)) {
+		r = mix_find(&cfg->mix, cfg->mix_name, e);
+		r = r ? r : load_opts_judge(cfg, e);
+	}
 	if (!cfg->threads)
 		cfg->threads = default_threads(cfg->clients);
 	if (cfg->threads > cfg->clients)
 		cfg->threads = cfg->clients;
-	if (!cfg->queue)
-		cfg->queue = cfg->clients;
-	base->s.buffered = !cfg->direct;
 	if (!r && cfg->users_file)
 		r = read_users(cfg, e);
-	r = r ? r : load_opts_check_mpi(cfg, e);
+	if (!r && cfg->mpi)
+		r = launch_start(&cfg->launch, cfg->clients, e); /* now one of several processes */
 	if (r || cfg->launch.rank)
 		return r;
 	return timeline_prepare(&cfg->changes, e);

@@ -47,21 +47,31 @@ const struct opt probe_options[] = {
 	  .help = "of a DIRECTORY: past the page cache (O_DIRECT)" },
 	CONNECT_OPTIONS(struct probe_cfg, w.s.c),
 	{ .type = OPT_HEADING, .help = "Watch and output:" },
+	JOB_OPTION(struct probe_cfg, w.show_job),
 	SESSION_WATCH_OPTIONS(struct probe_cfg, w.s),
 	RUNS_OPTIONS(struct probe_cfg, w.s.runs),
 	{ .letter = 'v', .name = "verbose", .type = OPT_COUNT, .offset = AT(w.verbose),
 	  .help = "print all that was measured",
 	  .more = "Without it the report is one screen." },
-	{ .name = "help", .type = OPT_FLAG, .offset = AT(w.help), .help = "this text" },
+	{ .name = "help", .type = OPT_FLAG, .job = OPT_JOB_NEVER, .offset = AT(w.help), .help = "this text" },
 	CMD_VERSION_OPTION,
 	{ .type = OPT_END },
 };
 /* clang-format on */
 
-static int main_probe_check(struct workload_cfg *base, struct err *e)
+static const struct job_type probe_job = {
+	.command = "probe",
+	.options = probe_options,
+	.target = workload_take_target,
+};
+
+static int main_probe_parse(struct workload_cfg *base, struct job *j, struct err *e)
 {
 	struct probe_cfg *cfg = (struct probe_cfg *)base;
+	int r = workload_parse(base, j, true, e);
 
+	if (r || base->help)
+		return r;
 	for (unsigned int i = 0; i < cfg->slos.n; i++)
 		if (*cfg->slos.slo[i].scope && strcmp(cfg->slos.slo[i].scope, "probe"))
 			return err_set(
@@ -181,14 +191,14 @@ int cmd_probe(int argc, char **argv)
 	static const struct workload_type type = {
 		.name = "probe",
 		.set = "probe-1",
-		.options = probe_options,
+		.job = &probe_job,
 		.help =
 		    "Does once a second what a user does (stat of a file, read and write of 4 KiB),\n"
 		    "and measures how long that takes.",
 		.window = 1,
 		.has_store = true,
 		.many = true,
-		.check = main_probe_check,
+		.parse = main_probe_parse,
 		.describe = main_probe_describe,
 		.work = main_probe_work,
 		.size = sizeof(struct probe_run),

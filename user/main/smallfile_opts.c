@@ -105,13 +105,14 @@ const struct opt smallfile_options[] = {
 	 	"of --between runs once, on the host of the first." },
 	CONNECT_OPTIONS(struct smallfile_cfg, w.s.c),
 	{ .type = OPT_HEADING, .help = "Watch and output:" },
+	JOB_OPTION(struct smallfile_cfg, w.show_job),
 	SESSION_WATCH_OPTIONS(struct smallfile_cfg, w.s),
 	RUNS_OPTIONS(struct smallfile_cfg, w.s.runs),
 	{ .letter = 'v', .name = "verbose", .type = OPT_COUNT, .offset = AT(w.verbose),
 	  .help = "print all that was measured",
 	  .more = "Among it is a line for each client and load; of many clients those that were slowest, the rest "
 	 	"is in --json. Without it the report is one screen." },
-	{ .name = "help", .type = OPT_FLAG, .offset = AT(w.help), .help = "this text" },
+	{ .name = "help", .type = OPT_FLAG, .job = OPT_JOB_NEVER, .offset = AT(w.help), .help = "this text" },
 	CMD_VERSION_OPTION,
 	{ .type = OPT_END },
 };
@@ -122,19 +123,9 @@ static bool is_name(const char *text)
 	return *text && !strchr(text, '/') && strcmp(text, ".") && strcmp(text, "..");
 }
 
-/* From here on, this is one of several processes. */
-static int smallfile_opts_check_mpi(struct smallfile_cfg *cfg, struct err *e)
+/* What no option shows by itself. */
+static int smallfile_opts_judge(struct smallfile_cfg *cfg, struct err *e)
 {
-	if (!cfg->mpi)
-		return 0;
-	if (cfg->gun)
-		return err_set(e, -EINVAL, "--gun cannot be used with --mpi");
-	return launch_start(&cfg->launch, cfg->clients, e);
-}
-
-int smallfile_check(struct workload_cfg *base, struct err *e)
-{
-	struct smallfile_cfg *cfg = (struct smallfile_cfg *)base;
 	struct smallfile_opts *o = &cfg->o;
 
 	if (!is_name(cfg->prefix) || strlen(cfg->prefix) > SMALLFILE_PREFIX_MAX)
@@ -160,10 +151,38 @@ int smallfile_check(struct workload_cfg *base, struct err *e)
 		return err_set(e, -EINVAL,
 			       "--loads: the first must be create, unless --tree names a directory "
 			       "that has the files");
-	snprintf(o->prefix, sizeof(o->prefix), "%s", cfg->prefix);
-	o->verify = !cfg->no_verify;
+	if (cfg->mpi && cfg->gun)
+		return err_set(e, -EINVAL, "--gun cannot be used with --mpi");
+	return 0;
+}
+
+const struct job_type smallfile_job = {
+	.command = "smallfile",
+	.options = smallfile_options,
+	.target = workload_take_target,
+};
+
+int smallfile_parse(struct workload_cfg *base, struct job *j, struct err *e)
+{
+	struct smallfile_cfg *cfg = (struct smallfile_cfg *)base;
+	int r = workload_parse(base, j, true, e);
+
+	if (r || base->help)
+		return r;
+	r = smallfile_opts_judge(cfg, e);
+	if (r)
+		return r;
+	snprintf(cfg->o.prefix, sizeof(cfg->o.prefix), "%s", cfg->prefix);
+	cfg->o.verify = !cfg->no_verify;
 	base->s.buffered = !cfg->direct;
-	return smallfile_opts_check_mpi(cfg, e);
+	return 0;
+}
+
+int smallfile_check(struct workload_cfg *base, struct err *e)
+{
+	struct smallfile_cfg *cfg = (struct smallfile_cfg *)base;
+
+	return cfg->mpi ? launch_start(&cfg->launch, cfg->clients, e) : 0;
 }
 
 static int note_loads(const struct smallfile_list *list, struct run_notes *o)

@@ -69,6 +69,7 @@ static int set_size(void *cfg, const char *arg, struct err *e)
 {
 	struct speedtest_cfg *c = cfg;
 
+	memset(c->size, 0, sizeof(c->size));
 	c->o.n_sizes = 0;
 	c->sweep = false;
 	return speedtest_opts_add_size(c, arg, e);
@@ -81,6 +82,7 @@ static int take_size(void *cfg, const char *word, struct err *e)
 
 	if (word)
 		return speedtest_opts_add_size(c, word, e);
+	memset(c->size, 0, sizeof(c->size));
 	c->o.n_sizes = 0;
 	c->sweep = true;
 	return 0;
@@ -104,6 +106,7 @@ static int take_work(void *cfg, const char *word, struct err *e)
 	struct speedtest_cfg *c = cfg;
 
 	if (!word) {
+		memset(c->o.work, 0, sizeof(c->o.work));
 		c->o.n_works = 0;
 		return 0;
 	}
@@ -127,10 +130,10 @@ const struct opt speedtest_options[] = {
 	{ .letter = 'f', .name = "tests", .arg = "LIST", .type = OPT_LIST, .call = take_work,
 	  .help = "Read, Write, Copy, ServerCopy (default: Write,Read; as afp_speedtest: Write)",
 	  .more = "Separated by commas, in any case." },
-	{ .letter = 'd', .name = "size", .arg = "SIZE", .type = OPT_CALL, .call = set_size,
+	{ .letter = 'd', .name = "size", .arg = "SIZE", .type = OPT_CALL, .call = set_size, .group = "sizes",
 	  .help = "one size of file: MiB, or with a unit: 64K, 1G (default: 18 sizes, 4K to 512M)",
 	  .more = "A size in bytes is rounded down." },
-	{ .letter = 'z', .name = "sizes", .arg = "LIST", .type = OPT_LIST, .call = take_size, .help = "sizes: 0.004,64K,1,2G",
+	{ .letter = 'z', .name = "sizes", .arg = "LIST", .type = OPT_LIST, .call = take_size, .group = "sizes", .help = "sizes: 0.004,64K,1,2G",
 	  .more = "Up to 64 of them; a number alone is MiB. Of -d and -z the last one counts. With neither: 18 "
 	 	"sizes from 4 KiB to 512 MiB, each twice the one before. If the volume reports less free space "
 	 	"than one of them needs, nothing is started; the set speedtest-4.5 does not check this." },
@@ -190,6 +193,7 @@ const struct opt speedtest_options[] = {
 	{ .letter = '1', .type = OPT_VALUE, .offset = OFFSET(w.s.c.version), .value = 1, .help = "AFP 2.1",
 	  .more = "Before 3.0 there are only 32-bit requests." },
 	{ .type = OPT_HEADING, .help = "Watch and output:" },
+	JOB_OPTION(struct speedtest_cfg, w.show_job),
 	SESSION_WATCH_OPTIONS(struct speedtest_cfg, w.s),
 	OUTPUT_TABLE_OPTION(struct speedtest_cfg, w.table),
 	{ .name = "units", .arg = "WHICH", .type = OPT_CHOICE, .offset = OFFSET(units), .choice = speedtest_unit_choices,
@@ -205,7 +209,7 @@ const struct opt speedtest_options[] = {
 	  .more = "The same as `--table afpscope`, and a line on standard error as each transfer ends." },
 	{ .letter = 'V', .type = OPT_COUNT, .offset = OFFSET(each), .help = "like -v, and each request of each iteration on stderr",
 	  .more = "They have their times, are those of warm-ups, too, and are printed when the clock has stopped." },
-	{ .name = "help", .type = OPT_FLAG, .offset = OFFSET(w.help), .help = "this text" },
+	{ .name = "help", .type = OPT_FLAG, .job = OPT_JOB_NEVER, .offset = OFFSET(w.help), .help = "this text" },
 	CMD_VERSION_OPTION,
 	{ .type = OPT_END },
 };
@@ -216,9 +220,9 @@ void speedtest_help(const struct speedtest_cfg *cfg, FILE *out)
 	const char *name = cfg->w.compatible ? "afp_speedtest" : "afpscope speedtest";
 
 	fprintf(out,
-		"Usage: %s [OPTIONS] [afp://USER@HOST:PORT/VOLUME]\n"
+		"Usage: %s [OPTIONS] [afp://USER@HOST:PORT/VOLUME%s]\n"
 		"       %s -L -P DIRECTORY [OPTIONS]\n",
-		name, name);
+		name, cfg->w.compatible ? "" : "|JOB.ini", name);
 	if (!cfg->w.compatible)
 		fprintf(out, "       %s [OPTIONS] DIRECTORY|gluster://HOST/VOLUME/PATH\n", name);
 	fputs(
@@ -300,25 +304,27 @@ static int complete_local(struct speedtest_cfg *c, struct err *e)
 	return 0;
 }
 
-int speedtest_parse(struct speedtest_cfg *c, int argc, char **argv, struct err *e)
+const struct job_type speedtest_job = {
+	.command = "speedtest",
+	.options = speedtest_options,
+	.target = workload_take_target,
+};
+
+int speedtest_parse(struct speedtest_cfg *c, struct job *j, struct err *e)
 {
-	int first, n, r;
+	int r;
 
 	*c = (struct speedtest_cfg) { .w = WORKLOAD_DEFAULTS, .data = DATA_NOT_GIVEN };
-	c->w.s.runs.not_kept = c->w.compatible = peer_name(argv[0], "afp_speedtest");
+	c->w.s.runs.not_kept = c->w.compatible = peer_name(j->argv[0], "afp_speedtest");
 	c->o.warmups = c->o.window = 1;
 	c->o.iterations = c->w.compatible ? 1 : 6;
 	if (c->w.compatible)
 		c->set_choice = 1;
-	r = opt_parse(speedtest_options, c, argc, argv, &first, e);
-	if (!r && (c->w.help || (c->w.compatible && argc == 1))) {
+	r = workload_parse(&c->w, j, !c->w.compatible, e);
+	if (c->w.compatible && j->argc == 1)
 		c->w.help = true;
+	if (c->w.help)
 		return 0;
-	}
 	r = r ? r : speedtest_opts_complete(c, e);
-	n = argc - first;
-	if (!r && !c->w.compatible)
-		workload_take_place(&c->w.s, &n, argv + first);
-	r = r ? r : session_check(&c->w.s, n, argv + first, e);
 	return r || !c->w.s.local ? r : complete_local(c, e);
 }
