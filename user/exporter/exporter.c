@@ -189,12 +189,23 @@ static int exporter_run(const struct exporter_cfg *cfg)
 	return (int)o;
 }
 
+int exporter_parse(struct exporter_cfg *cfg, int argc, char **argv, struct err *e)
+{
+	int r;
+
+	*cfg = (struct exporter_cfg) { .interval_s = INTERVAL_S };
+	r = whom_check(&cfg->whom, opt_parse(exporter_options, cfg, argc, argv, NULL, e), e);
+	if (!cfg->listen && !cfg->textfile && !cfg->once)
+		cfg->listen = LISTEN;
+	return r;
+}
+
 int cmd_exporter(int argc, char **argv)
 {
-	struct exporter_cfg cfg = { .interval_s = INTERVAL_S };
+	struct exporter_cfg cfg;
 	struct err e = { 0 };
 
-	if (whom_check(&cfg.whom, opt_parse(exporter_options, &cfg, argc, argv, NULL, &e), &e))
+	if (exporter_parse(&cfg, argc, argv, &e))
 		return cmd_usage_error("exporter", &e);
 	if (cfg.help) {
 		fputs(
@@ -205,8 +216,6 @@ int cmd_exporter(int argc, char **argv)
 		opt_help(stdout, exporter_options);
 		return OUTCOME_OK;
 	}
-	if (!cfg.listen && !cfg.textfile && !cfg.once)
-		cfg.listen = LISTEN;
 	cmd_catch_signals();
 	return exporter_run(&cfg);
 }

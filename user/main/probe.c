@@ -3,9 +3,9 @@
  * afpscope probe: what one user feels, for as long as one likes: the probe of a load (work/probe.h)
  * without the load.
  */
+#include "main/probe.h"
+
 #include "drive/load_clients.h"
-#include "drive/slo.h"
-#include "drive/workload.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -15,13 +15,6 @@
 #define TICK_NS     100000000u
 #define NS_PER_S    1000000000u
 #define SECONDS_MAX 604800
-
-struct probe_cfg {
-	struct workload_cfg w;
-	unsigned int duration_s;
-	struct slos slos;
-	bool direct, quiet;
-};
 
 struct probe_run {
 	struct workload w;
@@ -59,13 +52,13 @@ const struct opt probe_options[] = {
 };
 /* clang-format on */
 
-static const struct job_type probe_job = {
+const struct job_type probe_job = {
 	.command = "probe",
 	.options = probe_options,
 	.target = workload_take_target,
 };
 
-static int main_probe_parse(struct workload_cfg *base, struct job *j, struct err *e)
+int probe_parse(struct workload_cfg *base, struct job *j, struct err *e)
 {
 	struct probe_cfg *cfg = (struct probe_cfg *)base;
 	int r = workload_parse(base, j, true, e);
@@ -198,7 +191,7 @@ int cmd_probe(int argc, char **argv)
 		.window = 1,
 		.has_store = true,
 		.many = true,
-		.parse = main_probe_parse,
+		.parse = probe_parse,
 		.describe = main_probe_describe,
 		.work = main_probe_work,
 		.size = sizeof(struct probe_run),

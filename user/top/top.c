@@ -500,12 +500,18 @@ static int top_run(const struct top_cfg *cfg)
 	return (int)o;
 }
 
+int top_parse(struct top_cfg *cfg, int argc, char **argv, struct err *e)
+{
+	*cfg = (struct top_cfg) { .by = LIVE_COMMAND, .sort = TOP_TIME, .delay_s = 1 };
+	return whom_check(&cfg->whom, opt_parse(top_options, cfg, argc, argv, NULL, e), e);
+}
+
 int cmd_top(int argc, char **argv)
 {
-	struct top_cfg cfg = { .by = LIVE_COMMAND, .sort = TOP_TIME, .delay_s = 1 };
+	struct top_cfg cfg;
 	struct err e = { 0 };
 
-	if (whom_check(&cfg.whom, opt_parse(top_options, &cfg, argc, argv, NULL, &e), &e))
+	if (top_parse(&cfg, argc, argv, &e))
 		return cmd_usage_error("top", &e);
 	if (cfg.help) {
 		fputs(

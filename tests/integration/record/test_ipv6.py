@@ -18,7 +18,7 @@ from afpclient import AfpClient, Busy
 from checks import check, only
 from netatalk import Server
 from netns import cable, inside, server_in, space
-from scope import DBD, OK, USAGE, Run, Scope, wait_until
+from scope import DBD, OK, Run, Scope, wait_until
 
 
 @pytest.fixture(scope="module")
@@ -86,11 +86,6 @@ def test_by_its_address(scope: Scope, host: str, six: Server) -> None:
         text = scope.execute([str(scope.binary), "lantest", "-n", "1", "-f", ":", "--uam=cleartext",
                               "-c", url(six, "[::1]")]).expect(OK)  # fmt: skip
         assert f"Connecting to host [::1]:{six.port}" in text.err
-
-
-def test_without_brackets_says_how(scope: Scope) -> None:
-    line = [str(scope.binary), "lantest", "afp://u@::1:548/v"]
-    scope.execute(line).expect(USAGE, "write an IPv6 address in brackets", "afp://user@[::1]:548")
 
 
 def test_address_of_a_link(scope: Scope, host: str, link: tuple[Server, str]) -> None:

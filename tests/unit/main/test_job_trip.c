@@ -4,7 +4,7 @@
  * each row of each table, also of those that are added later.
  *
  * Tests user/app/job.c, user/main/load_opts.c, smallfile_opts.c, speedtest_opts.c, lantest.c,
- * user/drive/rxperf_opts.c.
+ * probe.c, user/drive/rxperf_opts.c.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -20,6 +20,7 @@
 #include "drive/rxperf.h"
 #include "main/lantest.h"
 #include "main/load.h"
+#include "main/probe.h"
 #include "main/smallfile.h"
 #include "main/speedtest.h"
 
@@ -48,6 +49,12 @@ static int trip_smallfile(void *to, struct job *j, struct err *e)
 {
 	*(struct smallfile_cfg *)to = (struct smallfile_cfg)SMALLFILE_DEFAULTS;
 	return smallfile_parse(to, j, e);
+}
+
+static int trip_probe(void *to, struct job *j, struct err *e)
+{
+	*(struct probe_cfg *)to = (struct probe_cfg) { .w = WORKLOAD_DEFAULTS };
+	return probe_parse(to, j, e);
 }
 
 static int trip_rx(void *to, struct job *j, struct err *e)
@@ -80,6 +87,7 @@ static const struct trip_command {
 } commands[] = {
 	{ &load_job, trip_load, sizeof(struct load_cfg), any_targets },
 	{ &smallfile_job, trip_smallfile, sizeof(struct smallfile_cfg), any_targets },
+	{ &probe_job, trip_probe, sizeof(struct probe_cfg), any_targets },
 	{ &lantest_job, trip_lantest, sizeof(struct lantest_cfg), afp_targets },
 	{ &speedtest_job, trip_speedtest, sizeof(struct speedtest_cfg), any_targets },
 	{ &rxperf_job, trip_rx, sizeof(struct rxperf_cfg), rx_targets },
@@ -94,6 +102,7 @@ static const struct {
 	{ "load", "at", "30 ./relieve|0 echo \"a\" ; true|1.5 x # y" },
 	{ "load", "slo", "p99=50ms|save.mean=2s|probe.max=1s|p99.9=1s" },
 	{ "load", "mix", "browse|office|metadata|batch-read" },
+	{ "probe", "slo", "p99=50ms|max=2s|probe.max=1s" },
 	{ "smallfile", "loads", "create,stat|create|create,read,delete" },
 	{ "smallfile", "prefix", "f|a ;b|\"q\"" },
 	{ "smallfile", "tree", "t|my tree| x" },
