@@ -200,6 +200,13 @@ int workload_parse(struct workload_cfg *cfg, struct job *j, bool has_store, stru
 	return session_parse(&cfg->s, n, j->operand, e);
 }
 
+int workload_parsed(struct workload_cfg *cfg, int r, struct err *e)
+{
+	if (!r || !cfg->s.place || session_is_place(cfg->s.place))
+		return r;
+	return connect_url(&cfg->s.c, cfg->s.place, e);
+}
+
 static void workload_help(const struct workload_type *type)
 {
 	printf("Usage: afpscope %s [OPTIONS] [afp://USER@HOST:PORT/VOLUME|JOB.ini]\n", type->name);
@@ -249,6 +256,7 @@ int workload_main(const struct workload_type *type, struct workload_cfg *cfg, in
 	int r = job_open(&job, type->job, argc, argv, &e);
 
 	r = r ? r : type->parse(cfg, &job, &e);
+	r = workload_parsed(cfg, r, &e);
 	if (r) {
 		r = cmd_usage_error(type->name, &e);
 	} else if (cfg->help) {

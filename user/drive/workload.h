@@ -109,6 +109,12 @@ void workload_init(struct workload *w, const struct workload_type *type,
  */
 int workload_parse(struct workload_cfg *cfg, struct job *j, bool has_store, struct err *e);
 
+/*
+ * What such a parse came to (r, e), once files may be looked at: a place that is not there was
+ * meant to be a server, and that is what is wrong. r, or a negative errno and a text.
+ */
+int workload_parsed(struct workload_cfg *cfg, int r, struct err *e);
+
 /* For job_type.target: a server's URL, or also such a place. */
 int workload_take_url(void *cfg, char *target, struct err *e);
 int workload_take_target(void *cfg, char *target, struct err *e);

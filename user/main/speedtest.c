@@ -422,6 +422,7 @@ int cmd_speedtest(int argc, char **argv)
 		return OUTCOME_FAILED;
 	r = job_open(&job, &speedtest_job, argc, argv, &e);
 	r = r ? r : speedtest_parse(cfg, &job, &e);
+	r = workload_parsed(&cfg->w, r, &e);
 	if (!r && cfg->w.help) {
 		speedtest_help(cfg, stdout);
 		r = argc == 1 ? peer_speedtest_exit_code(OUTCOME_USAGE) : OUTCOME_OK;

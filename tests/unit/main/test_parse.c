@@ -348,6 +348,37 @@ static void a_mix_that_is_a_file_is_shown_as_it_is(void **state)
 	assert_string_equal(c.mix.name, "mine");
 }
 
+/* Whatever a file says, it is a run or a message about this file. */
+static void a_damaged_job_file_is_read_or_refused_by_name(void **state)
+{
+	static const char good[] = RUN "target = afp://me@nas/v\nclients = 50\nrate = 200\n"
+				       "slo = p99=1s\nat = \"3 echo a ; b\"\nverbose = 2\n"
+				       "[mix]\nfiles = 7\n[actions]\nlook = 1\nread = 2\n";
+	static const char letters[] = "\n =:;[]\"\\#%0x-.\t\xff"
+				      "a";
+	unsigned int refused = 0;
+	char text[sizeof(good)];
+	struct load_cfg c;
+
+	(void)state;
+	srandom(1);
+	for (unsigned int i = 0; i < 5000; i++) {
+		memcpy(text, good, sizeof(good));
+		for (unsigned int k = 0; k < 1 + i % 4; k++)
+			text[(size_t)random() % (sizeof(good) - 1)] =
+			    letters[(size_t)random() % (sizeof(letters) - 1)];
+		parse_write(text);
+		if (!parse_load(&c, "JOB"))
+			continue;
+		refused++;
+		/* What only the options together show has no line. */
+		if (!strstr(e.text, path) && !strstr(e.text, "which volume?") &&
+		    !strstr(e.text, "--slo ") && !strstr(e.text, "to log in"))
+			fail_msg("%s\n%s", e.text, text);
+	}
+	assert_in_range(refused, 1000, 4999);
+}
+
 /* rx has an option of the name "command". */
 static void the_tests_of_rx_are_the_key_c(void **state)
 {
@@ -398,12 +429,13 @@ int main(void)
 		cmocka_unit_test(a_mistake_in_a_job_file_is_named_by_file_and_line),
 		cmocka_unit_test(what_is_shown_has_no_password_and_whole_paths),
 		cmocka_unit_test(a_mix_that_is_a_file_is_shown_as_it_is),
+		cmocka_unit_test(a_damaged_job_file_is_read_or_refused_by_name),
 		cmocka_unit_test(the_tests_of_rx_are_the_key_c),
 		cmocka_unit_test(other_tools_have_no_job_files),
 	};
 	int r;
 
-	snprintf(path, sizeof(path), "/tmp/afpscope-parse-%d.ini", (int)getpid());
+	snprintf(path, sizeof(path), "/dev/shm/afpscope-parse-%d.ini", (int)getpid());
 	r = cmocka_run_group_tests(tests, NULL, NULL);
 	job_free(&job);
 	unlink(path);

@@ -221,6 +221,21 @@ static const struct usage_case load_of_no_place_cases[] = {
 	  "load: 'nothing' is not a server; give it as afp://user@host:548/Volume (see afpscope load --help)" },
 };
 
+/* Not what would be wrong if it were a directory. */
+static const struct usage_case load_of_no_place_with_options_cases[] = {
+	{ "nas:548/vol --users f",
+	  "load: 'nas:548/vol' is not a server; give it as afp://user@host:548/Volume (see afpscope load --help)" },
+	{ "nothing --trace",
+	  "load: 'nothing' is not a server; give it as afp://user@host:548/Volume (see afpscope load --help)" },
+};
+
+static const struct usage_case speedtest_of_no_place_cases[] = {
+	{ "nothing -r 8",
+	  "speedtest: 'nothing' is not a server; give it as afp://user@host:548/Volume (see afpscope speedtest --help)" },
+	{ "nothing -S other",
+	  "speedtest: 'nothing' is not a server; give it as afp://user@host:548/Volume (see afpscope speedtest --help)" },
+};
+
 static const struct usage_case smallfile_cases[] = {
 	{ "-l create,reed",
 	  "smallfile: -l: there is no load 'reed'; there are: create, append, overwrite, read, rnd-wr, rnd-rd, seq-rdwrmix, stat, rename, chmod, setxattr, getxattr, link, unlink-link, symlink, unlink-symlink, mkdir, rmdir, readdir, ls-l, delete (see afpscope smallfile --help)" },
@@ -423,6 +438,8 @@ static const struct usage_table {
 	{ cmd_speedtest, "speedtest", "-L -d 4K", OUTCOME_USAGE, CASES(speedtest_in_a_directory_cases) },
 	{ cmd_load, "load", "FOLDER", OUTCOME_USAGE, CASES(load_cases) },
 	{ cmd_load, "load", "", OUTCOME_USAGE, CASES(load_of_no_place_cases) },
+	{ cmd_load, "load", "", OUTCOME_USAGE, CASES(load_of_no_place_with_options_cases) },
+	{ cmd_speedtest, "speedtest", "", OUTCOME_USAGE, CASES(speedtest_of_no_place_cases) },
 	{ cmd_smallfile, "smallfile", "FOLDER", OUTCOME_USAGE, CASES(smallfile_cases) },
 	{ cmd_rx, "rx", "", OUTCOME_USAGE, CASES(rx_cases) },
 	{ cmd_rx, "rx", "--serve", OUTCOME_USAGE, CASES(rx_serve_cases) },
