@@ -12,7 +12,7 @@ BPFTOOL	  ?= $(firstword $(wildcard /usr/sbin/bpftool /sbin/bpftool) bpftool)
 PYTHON	  ?= /usr/bin/python3
 MACHINE	  ?= $(shell uname -m)
 SYSROOT	  ?=
-PKGS	   = libbpf libelf zlib libgcrypt jansson inih ncursesw
+PKGS	   = libbpf libelf zlib libgcrypt jansson ncursesw
 
 Q	   = $(if $(V),,@)
 say	   = $(if $(V),@:,@printf '  %-6s %s\n' $(1) $(patsubst $(BUILD)/%,%,$@))
@@ -104,7 +104,7 @@ $(BUILD)/afpscope-mpi-%.so: mpi/plugin.c mpi/plugin.h Makefile
 	$(Q)mkdir -p $(@D)
 	$(Q)mpicc.$* -std=gnu11 -Wall -Wextra -Werror -I. -O2 -g -fPIC -shared -o $@ $<
 
-# What talks to a server, for other programs: to be linked with -lgcrypt -linih -lm.
+# What talks to a server, for other programs: to be linked with -lgcrypt -lm.
 client: $(BUILD)/libafpclient.a
 
 $(BUILD)/libafpclient.a: $(CLIENT_OBJ)

@@ -141,7 +141,7 @@ for group in "$@"; do
     case $group in
     build)
         list+=(gcc libc6-dev clang llvm libbpf-dev 'bpftool|linux-tools-common'
-            libelf-dev zlib1g-dev libgcrypt20-dev libjansson-dev libinih-dev libmicrohttpd-dev
+            libelf-dev zlib1g-dev libgcrypt20-dev libjansson-dev libmicrohttpd-dev
             libncurses-dev 'pkg-config|pkgconf' make) ;;
     server)
         list+=(apt dpkg tar xz-utils debian-archive-keyring ca-certificates

@@ -13,10 +13,10 @@ suite=trixie
 
 keep "sysroot-$suite-$1"
 index "$suite" "$1" || die "no package index for $suite"
-version=$(apt-cache policy libc6 libbpf1 libinih1 libmicrohttpd-dev | awk '$1 == "Candidate:" { print $2 }' | xargs)
+version=$(apt-cache policy libc6 libbpf1 libmicrohttpd-dev | awk '$1 == "Candidate:" { print $2 }' | xargs)
 renew "$version"
 apt-get -qq -y --download-only install libc6-dev libbpf-dev libelf-dev zlib1g-dev \
-    libgcrypt20-dev libjansson-dev libinih-dev libmicrohttpd-dev libncurses-dev libcmocka-dev >&2
+    libgcrypt20-dev libjansson-dev libmicrohttpd-dev libncurses-dev libcmocka-dev >&2
 # Some packages carry files in /lib: tar must not replace the links by folders.
 for d in bin sbin lib; do
     mkdir -p "$part/usr/$d"

@@ -39,7 +39,7 @@ extern const struct opt lantest_options[], speedtest_options[], load_options[], 
 int cmd_version(void *cfg, const char *arg, struct err *e);
 #define CMD_VERSION_OPTION                                                                         \
 	{                                                                                          \
-		.name = "version", .type = OPT_CALL, .call = cmd_version,                          \
+		.name = "version", .type = OPT_CALL, .call = cmd_version, .job = OPT_JOB_NEVER,    \
 		.help = "the program's version"                                                    \
 	}
 

@@ -2,6 +2,7 @@
 /* Where runs are kept. Not for what is in them: report_json, user/trace. */
 #include "app/runs.h"
 
+#include "app/job.h"
 #include "base/file.h"
 #include "host/usernames.h"
 #include "report/cell.h"
@@ -311,6 +312,24 @@ static void say_more(const struct runs_cfg *cfg, const char *where, FILE *out)
 	free(text);
 }
 
+/* What is in the folder besides run.json. 0, or a negative errno and why it is not there. */
+static int runs_save_more(const struct runs_folder *f, const struct runs_cfg *cfg,
+			  const struct run *r, struct err *e)
+{
+	struct err why;
+	int ret = report_tables_in(r, f->dir, f->path, &why);
+
+	if (ret)
+		return err_set(e, ret,
+			       "%s; the run is kept, but its HTML report will lack tables",
+			       why.text);
+	if (!cfg->job)
+		return 0;
+	ret = file_replace(f->dir, JOB_FILE, cfg->job, strlen(cfg->job));
+	return ret ? err_set(e, ret, "cannot write %s/" JOB_FILE ": %s", f->path, strerror(-ret))
+		   : 0;
+}
+
 enum outcome runs_save(struct runs_folder *f, const struct runs_cfg *cfg, const struct run *r,
 		       FILE *out, enum outcome o)
 {
@@ -330,9 +349,8 @@ enum outcome runs_save(struct runs_folder *f, const struct runs_cfg *cfg, const 
 	}
 	if (folder && !report_json_in(r, f->dir, "run.json", folder, &e)) {
 		where = folder;
-		if (report_tables_in(r, f->dir, folder, &e))
-			cmd_say("%s; the run is kept, but its HTML report will lack tables",
-				e.text);
+		if (runs_save_more(f, cfg, r, &e))
+			cmd_say("%s", e.text);
 	} else if (take_away(folder, cfg)) {
 		cmd_say(NOT_KEPT, e.text);
 	} else if (folder) {

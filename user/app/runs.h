@@ -3,7 +3,8 @@
 #define APP_RUNS_H
 
 /*
- * Where a run is kept: a folder with run.json, tables.json, and trace/ where one was asked for. If
+ * Where a run is kept: a folder with run.json, tables.json, job.ini (of a command that loads a
+ * server: app/job.h), and trace/ where one was asked for. If
  * the user names no folder, it is made among the user's runs: $AFPSCOPE_RUNS, or afpscope/runs in
  * $XDG_STATE_HOME, or in ~/.local/state; its name is its time, its command and the beginning of its
  * id, and "last" there is a symbolic link to the newest of those names.
@@ -18,6 +19,7 @@ struct runs_cfg {
 	const char *folder; /* NULL: among the user's runs */
 	const char *json;   /* run.json is written there, too; "-": to stdout */
 	bool not_kept;      /* only where a folder is named, or must be for a trace */
+	const char *job;    /* what job.ini in the folder says; NULL: there is none */
 	bool screen;        /* the report was the first screen: there is more to look at */
 };
 
@@ -26,6 +28,7 @@ struct runs_cfg {
 	{ .letter = 'o', .name = "output", .arg = "DIR", .type = OPT_STRING,                       \
 	  .offset = offsetof(cfg_type, member.folder),                                             \
 	  .help = "the folder in which the run is kept (default: a new one among yours)",          \
+	  .job = OPT_JOB_ASKED,                                                                    \
 	  .more = "It has run.json, and trace/ with --trace. It is created if it does not "        \
 		  "exist, and refused if it already has a run in it. A new one is named by "       \
 		  "time, command and the run's id, in `$AFPSCOPE_RUNS`, else in `afpscope/runs` "  \
@@ -35,7 +38,7 @@ struct runs_cfg {
 	  .offset = offsetof(cfg_type, member.not_kept),                                           \
 	  .help = "do not keep the run",                                                           \
 	  .more = "It is kept nevertheless if a folder is given or there is a trace." },           \
-	{ .name = "json", .arg = "FILE", .type = OPT_STRING,                                       \
+	{ .name = "json", .arg = "FILE", .type = OPT_STRING, .job = OPT_JOB_ASKED,                 \
 	  .offset = offsetof(cfg_type, member.json),                                               \
 	  .help = "also save what was measured as JSON in FILE (-: on stdout, without a report)" }
 /* clang-format on */
@@ -67,9 +70,10 @@ void runs_close(struct runs_folder *f);
 enum outcome runs_refused(int r);
 
 /*
- * Writes run.json and tables.json into the folder (removed again if nothing was measured and the
- * user did not name it) and to the file of --json; then prints on out where the run is. Returns o,
- * or OUTCOME_FAILED instead of OUTCOME_OK; a tables.json that cannot be written is only said.
+ * Writes run.json, tables.json and job.ini into the folder (removed again if nothing was measured
+ * and the user did not name it) and to the file of --json; then prints on out where the run is.
+ * Returns o, or OUTCOME_FAILED instead of OUTCOME_OK; that a file beside run.json cannot be written
+ * is only said.
  */
 enum outcome runs_save(struct runs_folder *f, const struct runs_cfg *cfg, const struct run *r,
 		       FILE *out, enum outcome o);

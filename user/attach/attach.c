@@ -126,13 +126,11 @@ int attach_loop(struct attach *a, const struct attach_steps *s, void *user)
 
 int attach_finish(struct attach *a, struct run *r)
 {
-	const char *price;
 	int e = watch_finish(a->watch, r);
 
 	if (e)
 		return e;
-	price = run_note_find(&r->rungs, RUNGS_PRICE_NS);
-	a->programs_ns += price ? strtoull(price, NULL, 10) : 0;
+	a->programs_ns += run_note_number(&r->rungs, RUNGS_PRICE_NS);
 	a->lost += run_losses(r);
 	a->untrusted |= !run_books_closed(r);
 	return 0;

@@ -12,19 +12,6 @@
 
 #define NS_PER_S 1000000000u
 
-int guard_take(void *to, const char *arg, struct err *e)
-{
-	double percent;
-	char *end;
-
-	errno = 0;
-	percent = strtod(arg, &end);
-	if (end == arg || errno || (*end && strcmp(end, "%")) || !(percent > 0 && percent <= 1e5))
-		return err_set(e, -EINVAL, "'%s' is not a share of a CPU such as 2%%", arg);
-	*(double *)to = percent / 100;
-	return 0;
-}
-
 static uint64_t timeval_ns(const struct timeval *t)
 {
 	return (uint64_t)t->tv_sec * NS_PER_S + (uint64_t)t->tv_usec * 1000;

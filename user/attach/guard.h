@@ -19,14 +19,11 @@ struct guard {
 	uint64_t t_ns, used_ns; /* begin of the window; CPU time used until then */
 };
 
-/* An option's value, "2%" or "2"; to: double, a share of 1. OPT_CALL. */
-int guard_take(void *to, const char *arg, struct err *e);
-
 /* clang-format off */
 /* A row for a table of options over a struct that has the share as member "member" (double). */
 #define GUARD_OPTION(cfg_type, member)                                                             \
-	{ .name = "max-cpu", .arg = "PERCENT", .type = OPT_CALL,                                   \
-	  .offset = offsetof(cfg_type, member), .call = guard_take,                                \
+	{ .name = "max-cpu", .arg = "PERCENT", .type = OPT_SHARE,                                  \
+	  .offset = offsetof(cfg_type, member), .max = 100000,                                     \
 	  .help = "end by itself if watching takes more than this share of one CPU, such as 2%",  \
 	  .more = "That is its own time and that of its programs in the kernel, over five "         \
 		  "seconds. What was seen until then is kept, and the exit code is as ever." }

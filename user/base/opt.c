@@ -6,13 +6,15 @@
 #include <errno.h>
 #include <getopt.h>
 #include <limits.h>
-#include <stdbool.h>
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
-#define HELP_WIDTH  80
-#define HELP_MARGIN 30  /* longest column of names */
-#define FIRST_ROW   256 /* getopt's code of a long option: this + its row */
+#define HELP_WIDTH    80
+#define HELP_MARGIN   30 /* longest column of names */
+#define NS_PER_S      1000000000ull
+#define LIST_WORD_MAX 64
+#define FIRST_ROW     256 /* getopt's code of a long option: this + its row */
 
 /* What getopt_long wants; freed by names_fini. */
 struct opt_names {
@@ -142,7 +144,8 @@ static bool names_option(const struct opt *table, const char *word)
 static int check_argument(const struct opt *table, const struct opt *o, const char *name,
 			  const char *arg, const char *word, struct err *e)
 {
-	bool is_text = o->type == OPT_STRING || o->type == OPT_CALL;
+	bool is_text = o->type == OPT_STRING || o->type == OPT_CALL || o->type == OPT_LIST ||
+		       o->type == OPT_NUMBER || o->type == OPT_TIME || o->type == OPT_SHARE;
 
 	if (!is_text || !arg || arg != word || !names_option(table, arg))
 		return 0;
@@ -154,11 +157,11 @@ static uint64_t max_of(const struct opt *o)
 {
 	if (o->max)
 		return o->max;
-	return o->type == OPT_UINT ? UINT_MAX : UINT64_MAX;
+	return o->type == OPT_SIZE ? UINT64_MAX : UINT_MAX;
 }
 
 /* 1024^n for a suffix of a size; 0 for anything else. */
-static uint64_t unit_of(const char *text)
+static uint64_t unit_of_size(const char *text)
 {
 	static const char letters[] = "KMGT";
 	const char *at;
@@ -171,9 +174,39 @@ static uint64_t unit_of(const char *text)
 	return 1ull << 10 * (at - letters + 1);
 }
 
+/* Nanoseconds of a suffix of a time; 0 for anything else. */
+static uint64_t unit_of_time(const char *text)
+{
+	static const struct {
+		const char *unit;
+		uint64_t ns;
+	} units[] = {
+		{ "", NS_PER_S },         { "ns", 1 },
+		{ "us", 1000 },           { "ms", 1000000 },
+		{ "s", NS_PER_S },        { "m", 60 * NS_PER_S },
+		{ "h", 3600 * NS_PER_S }, { "d", 86400 * NS_PER_S },
+	};
+
+	for (size_t i = 0; i < sizeof(units) / sizeof(units[0]); i++)
+		if (!strcmp(text, units[i].unit))
+			return units[i].ns;
+	return 0;
+}
+
+static uint64_t unit_of(const struct opt *o, const char *text)
+{
+	if (o->type == OPT_SIZE)
+		return unit_of_size(text);
+	return o->type == OPT_SECONDS ? unit_of_time(text) / NS_PER_S : !*text;
+}
+
 int opt_number(const struct opt *o, const char *name, const char *text, uint64_t *out,
 	       struct err *e)
 {
+	const char *what = o->type == OPT_SIZE ? "size (a whole number, or one with K, M, G, T)"
+			   : o->type == OPT_SECONDS
+			       ? "time (whole seconds, or a whole number with s, m, h, d)"
+			       : "whole number";
 	unsigned long long v = 0;
 	uint64_t unit = 0;
 	char *end;
@@ -185,16 +218,55 @@ int opt_number(const struct opt *o, const char *name, const char *text, uint64_t
 		errno = *text == '-' && isdigit((unsigned char)text[1]) ? ERANGE : EINVAL;
 	if (!errno) {
 		v = strtoull(text, &end, 10);
-		unit = o->type == OPT_SIZE ? unit_of(end) : !*end;
+		unit = unit_of(o, end);
 	}
 	if (errno != ERANGE && !unit)
-		return err_set(e, -ERANGE, "%s: '%s' is not a %s", name, text,
-			       o->type == OPT_SIZE ? "size (a whole number, or one with K, M, G, T)"
-						   : "whole number");
+		return err_set(e, -ERANGE, "%s: '%s' is not a %s", name, text, what);
 	if (errno || v > UINT64_MAX / unit || v * unit < o->min || v * unit > max_of(o))
 		return err_set(e, -ERANGE, "%s: '%s' is not in %llu..%llu", name, text,
 			       (unsigned long long)o->min, (unsigned long long)max_of(o));
 	*out = v * unit;
+	return 0;
+}
+
+/* strtod accepts blanks, signs, nan, inf and 0x10, which are refused here. */
+static bool opt_is_decimal(const char *text)
+{
+	const char *digits = text + (*text == '-');
+	bool dot = *digits == '.';
+
+	return isdigit((unsigned char)digits[dot]) && (dot || (digits[1] | 0x20) != 'x');
+}
+
+/* What a number may be followed by, as a factor; 0: not by that. */
+static double opt_scale(const struct opt *o, const char *text)
+{
+	if (o->type == OPT_TIME)
+		return (double)unit_of_time(text);
+	return !*text || (o->type == OPT_SHARE && !strcmp(text, "%"));
+}
+
+int opt_decimal(const struct opt *o, const char *name, const char *text, double *out, struct err *e)
+{
+	const bool is_share = o->type == OPT_SHARE;
+	const char *what = o->type == OPT_TIME ? "time (seconds, or with ns, us, ms, s, m, h, d)"
+			   : is_share          ? "share such as 2%"
+					       : "number";
+	double unit = o->type == OPT_TIME ? NS_PER_S : 1;
+	double least = (double)o->min / unit, most = (double)o->max / unit, v, scale;
+	char *end;
+
+	v = strtod(text, &end);
+	scale = opt_is_decimal(text) ? opt_scale(o, end) : 0;
+	if (scale == 0)
+		return err_set(e, -ERANGE, "%s: '%s' is not a %s", name, text, what);
+	v = v * scale / unit;
+	if (o->max && (v < least || v > most || (is_share && v <= 0)))
+		return err_set(e, -ERANGE, "%s: '%s' is not in %g..%g", name, text, least, most);
+	if (!isfinite(v) || v < least || (is_share && v <= 0))
+		return err_set(e, -ERANGE, "%s: '%s' is not a number %s %g", name, text,
+			       is_share ? "above" : "of at least", least);
+	*out = is_share ? v / 100 : v;
 	return 0;
 }
 
@@ -227,16 +299,49 @@ static int parse_choice(const struct opt *o, const char *name, const char *text,
 	return err_set(e, -EINVAL, "%s: '%s' is not one of %s", name, text, list);
 }
 
-static int apply(const struct opt *o, const char *name, void *cfg, const char *arg, struct err *e)
+static int apply_list(const struct opt *o, void *to, const char *list, struct err *e)
 {
-	void *to = (char *)cfg + o->offset;
-	uint64_t number = 0;
-	int r = 0;
+	char word[LIST_WORD_MAX];
+	int r = o->call(to, NULL, e);
+	size_t len;
 
-	if (o->type == OPT_UINT || o->type == OPT_SIZE)
-		r = opt_number(o, name, arg, &number, e);
+	for (; !r; list += len + 1) {
+		len = strcspn(list, ",");
+		if (len >= sizeof(word))
+			return err_set(e, -EINVAL, "a word of %zu bytes: at most %zu are allowed",
+				       len, sizeof(word) - 1);
+		snprintf(word, sizeof(word), "%.*s", (int)len, list);
+		r = o->call(to, word, e);
+		if (!list[len])
+			break;
+	}
+	return r;
+}
+
+static int apply_number(const struct opt *o, const char *name, void *to, const char *arg,
+			struct err *e)
+{
+	uint64_t number;
+	int r;
+
+	if (o->type == OPT_NUMBER || o->type == OPT_TIME || o->type == OPT_SHARE)
+		return opt_decimal(o, name, arg, to, e);
+	r = opt_number(o, name, arg, &number, e);
 	if (r)
 		return r;
+	if (o->type == OPT_SIZE)
+		*(uint64_t *)to = number;
+	else
+		*(unsigned int *)to = (unsigned int)number;
+	return 0;
+}
+
+/* An opt_take. */
+static int apply(void *cfg, const struct opt *o, const char *name, const char *arg, struct err *e)
+{
+	void *to = (char *)cfg + o->offset;
+	int r = 0;
+
 	switch (o->type) {
 	case OPT_FLAG:
 		*(bool *)to = true;
@@ -247,28 +352,23 @@ static int apply(const struct opt *o, const char *name, void *cfg, const char *a
 	case OPT_COUNT:
 		++*(unsigned int *)to;
 		break;
-	case OPT_UINT:
-		*(unsigned int *)to = (unsigned int)number;
-		break;
-	case OPT_SIZE:
-		*(uint64_t *)to = number;
-		break;
 	case OPT_STRING:
 		*(const char **)to = arg;
 		break;
 	case OPT_CHOICE:
 		return parse_choice(o, name, arg, to, e);
 	case OPT_CALL:
-		r = o->call(to, arg, e);
+	case OPT_LIST:
+		r = o->type == OPT_CALL ? o->call(to, arg, e) : apply_list(o, to, arg, e);
 		return r ? err_prefix(e, r, "%s", name) : 0;
 	default:
-		break;
+		return apply_number(o, name, to, arg, e);
 	}
 	return 0;
 }
 
-int opt_parse(const struct opt *table, void *cfg, int argc, char **argv, int *first_operand,
-	      struct err *e)
+int opt_each(const struct opt *table, int argc, char **argv, int *first_operand, opt_take *take,
+	     void *user, struct err *e)
 {
 	struct opt_names n = { 0 };
 	int code, r;
@@ -290,7 +390,7 @@ int opt_parse(const struct opt *table, void *cfg, int argc, char **argv, int *fi
 		}
 		o = opt_row_of(table, code);
 		r = check_argument(table, o, spelled(name, o, code), optarg, argv[optind - 1], e);
-		r = r ? r : apply(o, name, cfg, optarg, e);
+		r = r ? r : take(user, o, name, optarg, e);
 		if (r)
 			goto out;
 	}
@@ -300,6 +400,49 @@ int opt_parse(const struct opt *table, void *cfg, int argc, char **argv, int *fi
 		r = err_set(e, -EINVAL, "unexpected '%s'; see --help", argv[optind]);
 out:
 	names_fini(&n);
+	return r;
+}
+
+int opt_parse(const struct opt *table, void *cfg, int argc, char **argv, int *first_operand,
+	      struct err *e)
+{
+	return opt_each(table, argc, argv, first_operand, apply, cfg, e);
+}
+
+const char *opt_key(const struct opt *o, char out[static 2])
+{
+	out[0] = o->letter;
+	out[1] = '\0';
+	return o->name ? o->name : out;
+}
+
+const struct opt *opt_of_key(const struct opt *table, const char *key)
+{
+	char own[2];
+
+	for (; table->type != OPT_END; table++)
+		if (is_option(table) && !strcmp(opt_key(table, own), key))
+			return table;
+	return NULL;
+}
+
+int opt_put(const struct opt *o, void *cfg, const char *text, struct err *e)
+{
+	static const struct opt times = { .type = OPT_UINT, .max = 1000 };
+	const char *key, *arg = o->arg ? text : NULL;
+	char own[2];
+	uint64_t n = 1;
+	int r = 0;
+
+	key = opt_key(o, own);
+	if (o->type == OPT_COUNT)
+		r = opt_number(&times, key, text, &n, e);
+	else if (!o->arg && !strcmp(text, "no"))
+		n = 0;
+	else if (!o->arg && strcmp(text, "yes"))
+		return err_set(e, -EINVAL, "%s: '%s' is neither yes nor no", key, text);
+	while (!r && n--)
+		r = apply(cfg, o, key, arg, e);
 	return r;
 }
 
@@ -327,7 +470,7 @@ static void help_text(char *out, size_t len, const struct opt *o)
 		list_choices(list, sizeof(list), o->choice);
 		snprintf(out, len, "%s (%s)", o->help, list);
 	}
-	if (o->type == OPT_UINT && o->max)
+	if ((o->type == OPT_UINT || o->type == OPT_SECONDS) && o->max)
 		snprintf(out, len, "%s (%llu..%llu)", o->help, (unsigned long long)o->min,
 			 (unsigned long long)o->max);
 }

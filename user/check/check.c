@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* afpscope check: what can be watched on this machine, of which server, and what spoils it. */
-#include "check/check_found.h"
+#include "check/check.h"
 
 #include "app/runs.h"
-#include "attach/whom.h"
 #include "base/opt.h"
+#include "check/check_found.h"
 #include "host/proc/procfs.h"
 #include "kinds/kind.h"
 
@@ -13,13 +13,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
-
-struct check_cfg {
-	struct whom_cfg whom;
-	unsigned int verbose;
-	const char *json;
-	bool help;
-};
 
 /* clang-format off */
 #define OFFSET(m) offsetof(struct check_cfg, m)
@@ -139,14 +132,19 @@ static enum outcome check_all(const struct check_cfg *cfg)
 	return o;
 }
 
+int check_parse(struct check_cfg *cfg, int argc, char **argv, struct err *e)
+{
+	*cfg = (struct check_cfg) { 0 };
+	return whom_check(&cfg->whom, opt_parse(check_options, cfg, argc, argv, NULL, e), e);
+}
+
 int cmd_check(int argc, char **argv)
 {
-	struct check_cfg cfg = { 0 };
+	struct check_cfg cfg;
 	struct runs_cfg runs = { 0 };
 	struct err e = { 0 };
-	int r = opt_parse(check_options, &cfg, argc, argv, NULL, &e);
+	int r = check_parse(&cfg, argc, argv, &e);
 
-	r = whom_check(&cfg.whom, r, &e);
 	if (!r && cfg.help) {
 		puts("Usage: afpscope check [-p PORT | --pid PID] [-v] [--json FILE]\n"
 		     "Shows which servers can be watched on this machine, how, and what spoils "

@@ -383,12 +383,11 @@ static void say_why(const struct rx_figures *x)
 
 void doctor_rx(struct run_figures *out, const struct run *r, const struct view *v, double ns)
 {
-	const char *clients = run_note_find(&r->options, "clients");
 	const struct rx_figures x = { .out = out,
 				      .run = r,
 				      .view = v,
 				      .ns = ns,
-				      .clients = clients ? strtoull(clients, NULL, 10) : 0 };
+				      .clients = run_note_number(&r->options, "clients") };
 
 	doctor_rx_look_times(&x);
 	look_disk(&x);

@@ -261,11 +261,8 @@ const char *connect_password(const struct connect_cfg *c, char out[static CONNEC
 	return out;
 }
 
-/* Volume and user; a guest needs no user. */
-static int complete_names(struct connect_cfg *c, bool guest, struct err *e)
+int connect_check(const struct connect_cfg *c, struct err *e)
 {
-	struct usernames_own me;
-
 	if (!c->volume || !*c->volume)
 		return err_set(e, -EINVAL, "which volume? give -s VOLUME or afp://host/VOLUME");
 	if (strlen(c->volume) > AFP_NAME_MAX)
@@ -274,8 +271,15 @@ static int complete_names(struct connect_cfg *c, bool guest, struct err *e)
 	if (c->uam && !uam_find(c->uam))
 		return err_set(e, -EINVAL, "--uam: '%s' is not one of dhx2, cleartext, guest",
 			       c->uam);
-	if (guest)
-		return 0;
+	if (c->user && !*c->user && !(c->uam && !strcmp(c->uam, "guest")))
+		return err_set(e, -EINVAL, "which user? give -u USER");
+	return 0;
+}
+
+static int complete_user(struct connect_cfg *c, struct err *e)
+{
+	struct usernames_own me;
+
 	if (!c->user) {
 		usernames_own(&me);
 		memcpy(c->me, me.name, sizeof(c->me));
@@ -293,7 +297,9 @@ int connect_complete(struct connect_cfg *c, struct err *e)
 	if (c->password)
 		r = take_password(secret, (char *)(uintptr_t)c->password, 'x', e);
 	r = r ? r : sources_check(&c->sources, e);
-	r = r ? r : complete_names(c, guest, e);
+	r = r ? r : connect_check(c, e);
+	if (!r && !guest)
+		r = complete_user(c, e);
 	if (!r && !guest)
 		r = find_password(c, secret, e);
 	if (!r && !guest)

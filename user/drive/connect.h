@@ -61,6 +61,7 @@ struct connect_cfg {
 	  .offset = offsetof(cfg_type, member.user),                                                \
 	  .help = "user (default: you)" },                                                          \
 	{ .letter = 'w', .name = "password", .arg = "PASSWORD", .type = OPT_STRING,                 \
+	  .job = OPT_JOB_NEVER,                                                                     \
 	  .offset = offsetof(cfg_type, member.password),                                            \
 	  .help = "password; everybody sees it in ps: better --password-file, AFPSCOPE_PASSWORD "   \
 		  "or the prompt",                                                                  \
@@ -75,7 +76,7 @@ struct connect_cfg {
 	  .offset = offsetof(cfg_type, member.uam),                                                 \
 	  .help = "login method: dhx2, cleartext or guest (default: the best that both sides "      \
 		  "have)" },                                                                        \
-	{ .name = "timeout", .arg = "SECONDS", .type = OPT_UINT,                                    \
+	{ .name = "timeout", .arg = "SECONDS", .type = OPT_SECONDS,                                 \
 	  .offset = offsetof(cfg_type, member.timeout_s),                                           \
 	  .min = 1, .max = 86400,                                                                   \
 	  .help = "give up when a request makes no progress for this long (default: " OPT_TEXT(CONNECT_TIMEOUT_S) ")",           \
@@ -99,6 +100,9 @@ struct connect_cfg {
  * its parts replace those of the options. -EINVAL with a text.
  */
 int connect_url(struct connect_cfg *c, const char *url, struct err *e);
+
+/* What the options say of a server, taken together; asks nobody. -EINVAL with a text. */
+int connect_check(const struct connect_cfg *c, struct err *e);
 
 /*
  * What follows the options: nothing, or one URL, whose password is overwritten there

@@ -194,7 +194,6 @@ static int drive_rxperf_describe(struct workload *w)
 static const struct workload_type type = {
 	.name = "rx",
 	.set = "rxperf-3",
-	.options = rxperf_options,
 	.help =
 	    "Calls of rxperf, which move bytes over Rx, the RPC of AFS over UDP; or small calls\n"
 	    "that every AFS server answers. Clients are Rx peers of their own.",
@@ -222,24 +221,42 @@ int rxperf_run(struct rxperf_cfg *cfg, rxperf_report *report)
 	return code;
 }
 
+/* After the options: what they ask for. The exit code. */
+static int rxperf_do(struct rxperf_cfg *cfg, const struct job *j)
+{
+	struct err e = { 0 };
+	char *text;
+	int code;
+
+	if (cfg->w.show_job)
+		return job_print(j, cfg);
+	if (rxperf_find(cfg, &e) || job_text(&text, j, cfg, true, &e))
+		return cmd_usage_error(type.name, &e);
+	cfg->w.table = output_table(cfg->w.table, cfg->w.verbose, OUTPUT_OWN, false);
+	cfg->w.s.runs.screen = cfg->w.table == OUTPUT_SCREEN && !runs_json_only(&cfg->w.s.runs);
+	cfg->w.s.runs.job = text;
+	code = rxperf_run(cfg, NULL);
+	free(text);
+	return code;
+}
+
 int cmd_rxperf(int argc, char **argv)
 {
 	struct rxperf_cfg cfg = RXPERF_DEFAULTS;
 	struct err e = { 0 };
-	int first, r = opt_parse(type.options, &cfg, argc, argv, &first, &e);
+	struct job job;
+	int r = job_open(&job, &rxperf_job, argc, argv, &e);
 
+	r = r ? r : rxperf_parse(&cfg, &job, &e);
 	if (!r && cfg.w.help) {
-		printf("Usage: afpscope rx [OPTIONS] HOST[:PORT]\n"
+		printf("Usage: afpscope rx [OPTIONS] HOST[:PORT]|JOB.ini\n"
 		       "       afpscope rx --serve [OPTIONS]     (see afpscope rx --serve --help)\n"
 		       "%s\n\n",
 		       type.help);
-		opt_help(stdout, type.options);
-		return OUTCOME_OK;
+		opt_help(stdout, rxperf_options);
+	} else {
+		r = r ? cmd_usage_error(type.name, &e) : rxperf_do(&cfg, &job);
 	}
-	r = r ? r : rxperf_check(&cfg, argc - first, argv + first, &e);
-	if (r)
-		return cmd_usage_error(type.name, &e);
-	cfg.w.table = output_table(cfg.w.table, cfg.w.verbose, OUTPUT_OWN, false);
-	cfg.w.s.runs.screen = cfg.w.table == OUTPUT_SCREEN && !runs_json_only(&cfg.w.s.runs);
-	return rxperf_run(&cfg, NULL);
+	job_free(&job);
+	return r;
 }

@@ -52,7 +52,17 @@ typedef int rxperf_report(struct workload *w, const struct report_opts *o);
 /* cfg is complete (rxperf_check). Returns the exit code. */
 int rxperf_run(struct rxperf_cfg *cfg, rxperf_report *report);
 
-/* Completes cfg from the operands. 0, or a negative errno and a text. */
+/* The command line or its job file; cfg has the defaults. Opens nothing. 0, or a negative errno. */
+int rxperf_parse(struct rxperf_cfg *cfg, struct job *j, struct err *e);
+extern const struct job_type rxperf_job;
+
+/* Takes options and operands together. Opens nothing. 0, or a negative errno and a text. */
+int rxperf_complete(struct rxperf_cfg *cfg, int n, char **operand, struct err *e);
+
+/* What then needs the machine: the server's address. 0, or a negative errno and a text. */
+int rxperf_find(struct rxperf_cfg *cfg, struct err *e);
+
+/* Both. */
 int rxperf_check(struct rxperf_cfg *cfg, int n, char **operand, struct err *e);
 
 /* The calls of test i. */

@@ -44,7 +44,7 @@ static int take_words(void *to, const char *arg, struct err *e)
 	char *end;
 	unsigned long v;
 
-	for (w->n = 0;; arg = end + 1) {
+	for (*w = (struct rxperf_words) { 0 };; arg = end + 1) {
 		v = strtoul(arg, &end, 10);
 		if (end == arg || (*end && *end != ',') || v > 1u << 28 || *arg == '-')
 			return err_set(e, -EINVAL,
@@ -81,7 +81,7 @@ const struct opt rxperf_options[] = {
 	{ .letter = 'p', .name = "port", .arg = "PORT", .type = OPT_UINT, .offset = AT(port), .min = 1, .max = 65535,
 	  .help = "UDP port (default: 7009; with --op, that of the call's servers)" },
 	{ .type = OPT_HEADING, .help = "Calls:" },
-	{ .letter = 'c', .name = "command", .arg = "LIST", .type = OPT_CALL, .offset = AT(list), .call = rxperf_opts_take_list,
+	{ .letter = 'c', .name = "command", .arg = "LIST", .type = OPT_CALL, .offset = AT(list), .call = rxperf_opts_take_list, .repeats = true,
 	  .help = "tests, one after the other: recv, send, rpc, file (default: recv,send,rpc)",
 	  .more = "With commas between them." },
 	{ .letter = 'b', .name = "bytes", .arg = "BYTES", .type = OPT_SIZE, .offset = AT(bytes), .max = UINT32_MAX,
@@ -136,10 +136,11 @@ const struct opt rxperf_options[] = {
 	  .more = "Although its server says that it is there." },
 	{ .name = "no-verify", .type = OPT_FLAG, .offset = AT(no_verify),
 	  .help = "do not compare what is received with what afpscope rx --serve sends" },
-	{ .name = "serve", .type = OPT_FLAG, .offset = AT(serves),
+	{ .name = "serve", .type = OPT_FLAG, .offset = AT(serves), .job = OPT_JOB_NEVER,
 	  .help = "be the server: afpscope rx --serve --help has its options",
 	  .more = "See THE SERVER." },
 	{ .type = OPT_HEADING, .help = "Watch and output:" },
+	JOB_OPTION(struct rxperf_cfg, w.show_job),
 	{ .name = "watch", .arg = "HOW", .type = OPT_CHOICE, .offset = AT(w.s.watch), .choice = session_watch_choices,
 	  .help = "how a server on this host is observed (default: auto, the best that works here)",
 	  .more = WATCH_MORE },
@@ -147,7 +148,7 @@ const struct opt rxperf_options[] = {
 	{ .letter = 'v', .name = "verbose", .type = OPT_COUNT, .offset = AT(w.verbose),
 	  .help = "print all that was measured",
 	  .more = "Without it the report is one screen." },
-	{ .name = "help", .type = OPT_FLAG, .offset = AT(w.help), .help = "this text" },
+	{ .name = "help", .type = OPT_FLAG, .job = OPT_JOB_NEVER, .offset = AT(w.help), .help = "this text" },
 	CMD_VERSION_OPTION,
 	{ .type = OPT_END },
 };
@@ -185,10 +186,23 @@ static int check_calls(struct rxperf_cfg *cfg, struct err *e)
 	return 0;
 }
 
-int rxperf_check(struct rxperf_cfg *cfg, int n, char **operand, struct err *e)
+static int rxperf_opts_target(void *cfg, char *target, struct err *e)
 {
-	unsigned int port = cfg->small ? cfg->small->port : RX_PERF_PORT;
-	char address[INET_ADDRSTRLEN];
+	struct rxperf_cfg *c = cfg;
+
+	(void)e;
+	c->server = !strncmp(target, "rx://", 5) ? target + 5 : target;
+	return 0;
+}
+
+const struct job_type rxperf_job = {
+	.command = "rx",
+	.options = rxperf_options,
+	.target = rxperf_opts_target,
+};
+
+int rxperf_complete(struct rxperf_cfg *cfg, int n, char **operand, struct err *e)
+{
 	int r = check_calls(cfg, e);
 
 	if (r)
@@ -196,16 +210,36 @@ int rxperf_check(struct rxperf_cfg *cfg, int n, char **operand, struct err *e)
 	if (n + (cfg->server != NULL) != 1)
 		return err_set(e, -EINVAL, "%s: a HOST or HOST:PORT is needed",
 			       n ? "more than one server" : "no server");
-	if (n)
-		cfg->server = !strncmp(operand[0], "rx://", 5) ? operand[0] + 5 : operand[0];
-	r = store_rx_find(&cfg->to, cfg->server, cfg->port ? cfg->port : port, e);
+	return n ? rxperf_opts_target(cfg, operand[0], e) : 0;
+}
+
+int rxperf_parse(struct rxperf_cfg *cfg, struct job *j, struct err *e)
+{
+	int r = job_parse(j, cfg, e);
+
+	return r || cfg->w.help ? r : rxperf_complete(cfg, j->n_operands, j->operand, e);
+}
+
+int rxperf_find(struct rxperf_cfg *cfg, struct err *e)
+{
+	unsigned int port = cfg->small ? cfg->small->port : RX_PERF_PORT;
+	char address[INET_ADDRSTRLEN];
+	int r = store_rx_find(&cfg->to, cfg->server, cfg->port ? cfg->port : port, e);
+
 	if (r)
 		return r;
 	inet_ntop(AF_INET, &cfg->to.sin_addr, address, sizeof(address));
 	snprintf(cfg->place, sizeof(cfg->place), "rx://%s:%u", address, ntohs(cfg->to.sin_port));
 	cfg->w.s.local = true;
 	cfg->w.s.directory = cfg->place;
-	return session_check(&cfg->w.s, 0, NULL, e);
+	return session_check(&cfg->w.s, e);
+}
+
+int rxperf_check(struct rxperf_cfg *cfg, int n, char **operand, struct err *e)
+{
+	int r = rxperf_complete(cfg, n, operand, e);
+
+	return r ? r : rxperf_find(cfg, e);
 }
 
 struct rxperf_opts rxperf_test(const struct rxperf_cfg *cfg, unsigned int i)

@@ -45,17 +45,27 @@ static int check_local(const struct session_cfg *cfg, int operands, struct err *
 	return 0;
 }
 
-int session_check(struct session_cfg *cfg, int n, char **operand, struct err *e)
+int session_parse(struct session_cfg *cfg, int n, char **operand, struct err *e)
 {
-	int r = runs_check(&cfg->runs, e);
+	int r = tracing_check(&cfg->trace, e);
 
-	r = r ? r : tracing_check(&cfg->trace, e);
 	if (!r && cfg->local)
 		return check_local(cfg, n, e);
 	if (!r && (cfg->directory || cfg->buffered))
 		return err_set(e, -EINVAL, "-P and -D need -L");
 	r = r ? r : connect_operands(&cfg->c, n, operand, e);
-	return r ? r : connect_complete(&cfg->c, e);
+	return r ? r : connect_check(&cfg->c, e);
+}
+
+int session_check(struct session_cfg *cfg, struct err *e)
+{
+	int r = runs_check(&cfg->runs, e);
+
+	if (r)
+		return r;
+	if (cfg->place && cfg->place == cfg->directory && !session_is_place(cfg->place))
+		return connect_url(&cfg->c, cfg->place, e);
+	return cfg->local ? 0 : connect_complete(&cfg->c, e);
 }
 
 /* Watch: regions */

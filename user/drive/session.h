@@ -23,9 +23,10 @@
 /* Rows of a table of options over a struct that has a session_cfg as member "member". */
 struct session_cfg {
 	struct connect_cfg c;
-	bool local;                /* a directory of this machine in place of a server */
-	bool buffered;             /* through the page cache, else O_DIRECT */
-	const char *directory;     /* NULL: not given */
+	bool local;            /* a directory of this machine in place of a server */
+	bool buffered;         /* through the page cache, else O_DIRECT */
+	const char *place;     /* the operand, if it is the directory, which then must be there */
+	const char *directory; /* NULL: not given */
 	const char *second_volume; /* opened, too; NULL: none */
 	int watch;                 /* enum watch_mode */
 	unsigned int hz;
@@ -72,10 +73,16 @@ extern const char *const session_watch_choices[];
 /* clang-format on */
 
 /*
- * Checks the options, and what follows them (operand); completes how to connect, for which it may
- * ask for a password. 0, or a negative errno and a text.
+ * The options, taken together, and what follows them (operand). Opens nothing and asks nobody. 0,
+ * or a negative errno and a text.
  */
-int session_check(struct session_cfg *cfg, int n, char **operand, struct err *e);
+int session_parse(struct session_cfg *cfg, int n, char **operand, struct err *e);
+
+/*
+ * What then needs the machine: whether places are there, and can be written to; how to connect, for
+ * which it may ask for a password. 0, or a negative errno and a text.
+ */
+int session_check(struct session_cfg *cfg, struct err *e);
 
 /* Whether a word names a place that needs no server, see store_is_local(): or a directory. */
 bool session_is_place(const char *word);

@@ -163,53 +163,109 @@ int workload_run(struct workload *w)
 	return r;
 }
 
-void workload_take_place(struct session_cfg *cfg, int *n, char **operand)
+int workload_take_url(void *cfg, char *target, struct err *e)
 {
-	if (*n != 1 || cfg->local || !session_is_place(operand[0]))
-		return;
-	cfg->local = true;
-	cfg->directory = operand[0];
-	*n = 0;
+	return connect_url(&((struct workload_cfg *)cfg)->s.c, target, e);
 }
 
-int workload_main(const struct workload_type *type, struct workload_cfg *cfg, int argc, char **argv)
+/* Without looking whether it is there: what is no URL of a server is a place. */
+static bool workload_take_place(struct session_cfg *cfg, char *word)
+{
+	if (cfg->local || (strstr(word, "://") && !store_is_local(word)))
+		return false;
+	cfg->local = true;
+	cfg->directory = cfg->place = word;
+	return true;
+}
+
+int workload_take_target(void *cfg, char *target, struct err *e)
+{
+	if (workload_take_place(&((struct workload_cfg *)cfg)->s, target))
+		return 0;
+	return workload_take_url(cfg, target, e);
+}
+
+int workload_parse(struct workload_cfg *cfg, struct job *j, bool has_store, struct err *e)
+{
+	int n, r = job_parse(j, cfg, e);
+
+	if (r || cfg->help)
+		return r;
+	if (cfg->show_job && cfg->compatible)
+		return err_set(e, -EINVAL, "--show-job: netatalk's tool has no job files");
+	n = j->n_operands;
+	if (n == 1 && has_store && workload_take_place(&cfg->s, j->operand[0]))
+		n = 0;
+	j->target_is_path = cfg->s.place != NULL;
+	return session_parse(&cfg->s, n, j->operand, e);
+}
+
+int workload_parsed(struct workload_cfg *cfg, int r, struct err *e)
+{
+	if (!r || !cfg->s.place || session_is_place(cfg->s.place))
+		return r;
+	return connect_url(&cfg->s.c, cfg->s.place, e);
+}
+
+static void workload_help(const struct workload_type *type)
+{
+	printf("Usage: afpscope %s [OPTIONS] [afp://USER@HOST:PORT/VOLUME|JOB.ini]\n", type->name);
+	if (type->has_store)
+		printf("       afpscope %s [OPTIONS] DIRECTORY|gluster://HOST/VOLUME/PATH\n",
+		       type->name);
+	printf("%s\n\n", type->help);
+	opt_help(stdout, type->job->options);
+}
+
+/* From the options on. */
+static int workload_do(const struct workload_type *type, struct workload_cfg *cfg,
+		       const struct job *j)
 {
 	struct workload *w;
 	struct err e = { 0 };
-	int first, n, r;
+	char *text = NULL;
+	int r = session_check(&cfg->s, &e);
 
-	r = opt_parse(type->options, cfg, argc, argv, &first, &e);
-	if (!r && cfg->help) {
-		printf("Usage: afpscope %s [OPTIONS] [afp://USER@HOST:PORT/VOLUME]\n", type->name);
-		if (type->has_store)
-			printf(
-			    "       afpscope %s [OPTIONS] DIRECTORY|gluster://HOST/VOLUME/PATH\n",
-			    type->name);
-		printf("%s\n\n", type->help);
-		opt_help(stdout, type->options);
-		return OUTCOME_OK;
-	}
-	n = argc - first;
-	if (!r && type->has_store)
-		workload_take_place(&cfg->s, &n, argv + first);
-	r = r ? r : session_check(&cfg->s, n, argv + first, &e);
 	if (!r && type->check)
 		r = type->check(cfg, &e);
+	r = r ? r : job_text(&text, j, cfg, true, &e);
 	if (r)
 		return cmd_usage_error(type->name, &e);
+	cfg->s.runs.job = text;
 	cfg->table = output_table(cfg->table, cfg->verbose, OUTPUT_OWN, false);
 	cfg->s.runs.screen = cfg->table == OUTPUT_SCREEN && !runs_json_only(&cfg->s.runs);
 	cmd_catch_signals();
 	r = type->elsewhere ? type->elsewhere(cfg) : -1;
-	if (r >= 0)
-		return r;
-	w = calloc(1, type->size ? type->size : sizeof(*w));
-	if (!w) {
+	w = r < 0 ? calloc(1, type->size ? type->size : sizeof(*w)) : NULL;
+	if (w) {
+		workload_init(w, type, cfg);
+		r = workload_run(w);
+	} else if (r < 0) {
 		cmd_say("out of memory");
-		return OUTCOME_FAILED;
+		r = OUTCOME_FAILED;
 	}
-	workload_init(w, type, cfg);
-	r = workload_run(w);
+	free(text);
 	free(w);
+	return r;
+}
+
+int workload_main(const struct workload_type *type, struct workload_cfg *cfg, int argc, char **argv)
+{
+	struct err e = { 0 };
+	struct job job;
+	int r = job_open(&job, type->job, argc, argv, &e);
+
+	r = r ? r : type->parse(cfg, &job, &e);
+	r = workload_parsed(cfg, r, &e);
+	if (r) {
+		r = cmd_usage_error(type->name, &e);
+	} else if (cfg->help) {
+		workload_help(type);
+	} else if (cfg->show_job) {
+		r = job_print(&job, cfg);
+	} else {
+		r = workload_do(type, cfg, &job);
+	}
+	job_free(&job);
 	return r;
 }

@@ -9,6 +9,7 @@
  * what it sends is in client/work.
  */
 
+#include "app/job.h"
 #include "app/output.h"
 #include "drive/session.h"
 #include "load/load.h"
@@ -18,7 +19,7 @@ struct workload_cfg {
 	struct session_cfg s;
 	unsigned int verbose;
 	int table; /* enum output_table */
-	bool csv, help;
+	bool csv, help, show_job;
 	bool compatible; /* the program has the name of netatalk's tool */
 };
 
@@ -36,11 +37,12 @@ struct workload_cfg {
 	SESSION_LOCAL_OPTIONS(cfg_type, member.s),                                                 \
 	CONNECT_OPTIONS(cfg_type, member.s.c),                                                     \
 	{ .type = OPT_HEADING, .help = "Watch and output:" },                                      \
+	JOB_OPTION(cfg_type, member.show_job),                                                     \
 	SESSION_WATCH_OPTIONS(cfg_type, member.s),                                                 \
 	RUNS_OPTIONS(cfg_type, member.s.runs),                                                     \
 	{ .letter = 'v', .name = "verbose", .type = OPT_COUNT,                                     \
 	  .offset = offsetof(cfg_type, member.verbose), .help = "print all that was measured" },   \
-	{ .name = "help", .type = OPT_FLAG, .offset = offsetof(cfg_type, member.help),             \
+	{ .name = "help", .type = OPT_FLAG, .job = OPT_JOB_NEVER, .offset = offsetof(cfg_type, member.help),             \
 	  .help = "this text" },                                                                   \
 	CMD_VERSION_OPTION
 /* clang-format on */
@@ -48,14 +50,18 @@ struct workload_cfg {
 struct workload;
 
 struct workload_type {
-	const char *name;          /* of the command */
-	const char *set;           /* requests that it sends, with a version: "lantest-4.5" */
-	const struct opt *options; /* over its own struct */
-	const char *help;          /* a sentence or two, for --help */
-	unsigned int window;       /* most requests in flight in its session */
-	bool has_store;            /* works through a store, so that a directory will do */
-	bool many;                 /* has more sessions than its own: the whole server is watched */
-	/* Of the options, before anything is opened; NULL: nothing. 0, or -EINVAL and a text. */
+	const char *name;    /* of the command */
+	const char *set;     /* requests that it sends, with a version: "lantest-4.5" */
+	const char *help;    /* a sentence or two, for --help */
+	unsigned int window; /* most requests in flight in its session */
+	bool has_store;      /* works through a store, so that a directory will do */
+	bool many;           /* has more sessions than its own: the whole server is watched */
+	const struct job_type *job; /* its options, and what else a job file of it may say */
+	/* cfg, which has the defaults, from these arguments: workload_parse(), and what is its own.
+	 * Opens nothing. 0, or a negative errno and a text. */
+	int (*parse)(struct workload_cfg *cfg, struct job *j, struct err *e);
+	/* What then needs files or processes, before anything is opened; NULL: nothing. Likewise.
+	 */
 	int (*check)(struct workload_cfg *cfg, struct err *e);
 	/* In place of all that follows: its exit code; NULL, or -1: nothing. */
 	int (*elsewhere)(struct workload_cfg *cfg);
@@ -96,9 +102,22 @@ struct workload {
 void workload_init(struct workload *w, const struct workload_type *type,
 		   const struct workload_cfg *cfg);
 
-/* The only operand, if it is a place that needs no server (store_is_local, or a directory): instead
- * of -L -P. */
-void workload_take_place(struct session_cfg *cfg, int *n, char **operand);
+/*
+ * The options that all have, and what follows them; with a store the operand may also be a place
+ * that needs no server, which is in place of -L -P. Of --help only that it was asked for. 0, or a
+ * negative errno and a text.
+ */
+int workload_parse(struct workload_cfg *cfg, struct job *j, bool has_store, struct err *e);
+
+/*
+ * What such a parse came to (r, e), once files may be looked at: a place that is not there was
+ * meant to be a server, and that is what is wrong. r, or a negative errno and a text.
+ */
+int workload_parsed(struct workload_cfg *cfg, int r, struct err *e);
+
+/* For job_type.target: a server's URL, or also such a place. */
+int workload_take_url(void *cfg, char *target, struct err *e);
+int workload_take_target(void *cfg, char *target, struct err *e);
 
 /* Runs it, all but the options; prints what went wrong. Returns the exit code. */
 int workload_run(struct workload *w);

@@ -44,7 +44,7 @@ const struct opt exporter_options[] = {
 	 	"regular file (a device, a pipe, /dev/stdout) is refused and stays as it is; of a symbolic link "
 	 	"of yours or root's the target is replaced. It is not waited for until the file is on the disk. "
 	 	"At the end it is written once more, with afpscope_up 0." },
-	{ .name = "interval", .arg = "SECONDS", .type = OPT_UINT, .offset = OFFSET(interval_s), .min = 1, .max = 3600,
+	{ .name = "interval", .arg = "SECONDS", .type = OPT_SECONDS, .offset = OFFSET(interval_s), .min = 1, .max = 3600,
 	  .help = "how often the file is written (default: " OPT_TEXT(INTERVAL_S) ")" },
 	{ .name = "once", .type = OPT_FLAG, .offset = OFFSET(once),
 	  .help = "watch for one interval, write the metrics to the file or to standard output, and end" },
@@ -189,12 +189,23 @@ static int exporter_run(const struct exporter_cfg *cfg)
 	return (int)o;
 }
 
+int exporter_parse(struct exporter_cfg *cfg, int argc, char **argv, struct err *e)
+{
+	int r;
+
+	*cfg = (struct exporter_cfg) { .interval_s = INTERVAL_S };
+	r = whom_check(&cfg->whom, opt_parse(exporter_options, cfg, argc, argv, NULL, e), e);
+	if (!cfg->listen && !cfg->textfile && !cfg->once)
+		cfg->listen = LISTEN;
+	return r;
+}
+
 int cmd_exporter(int argc, char **argv)
 {
-	struct exporter_cfg cfg = { .interval_s = INTERVAL_S };
+	struct exporter_cfg cfg;
 	struct err e = { 0 };
 
-	if (whom_check(&cfg.whom, opt_parse(exporter_options, &cfg, argc, argv, NULL, &e), &e))
+	if (exporter_parse(&cfg, argc, argv, &e))
 		return cmd_usage_error("exporter", &e);
 	if (cfg.help) {
 		fputs(
@@ -205,8 +216,6 @@ int cmd_exporter(int argc, char **argv)
 		opt_help(stdout, exporter_options);
 		return OUTCOME_OK;
 	}
-	if (!cfg.listen && !cfg.textfile && !cfg.once)
-		cfg.listen = LISTEN;
 	cmd_catch_signals();
 	return exporter_run(&cfg);
 }

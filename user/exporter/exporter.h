@@ -28,6 +28,9 @@ struct exporter_cfg {
 	bool once, help;
 };
 
+/* Defaults, and what the arguments say. Opens nothing. 0, or a negative errno and a text. */
+int exporter_parse(struct exporter_cfg *cfg, int argc, char **argv, struct err *e);
+
 enum exporter_helper { EXPORTER_HTTP, EXPORTER_FILE, EXPORTER_HELPERS };
 
 /* As the process that watches sees it. */

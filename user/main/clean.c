@@ -179,26 +179,37 @@ static enum outcome clean_place(const struct clean_cfg *cfg)
 	return o;
 }
 
-/* Such a place needs no password. */
-static int take_where(struct clean_cfg *cfg, int n, char **operand, struct err *e)
+/* Defaults, and what the arguments say. Opens nothing, so that a place need not be there. */
+static int clean_parse(struct clean_cfg *cfg, int argc, char **argv, struct err *e)
 {
-	int r;
+	int first, r;
 
-	if (n == 1 && session_is_place(operand[0])) {
-		cfg->place = operand[0];
+	*cfg = (struct clean_cfg) { .c = CONNECT_DEFAULTS };
+	r = opt_parse(clean_options, cfg, argc, argv, &first, e);
+	if (r || cfg->help)
+		return r;
+	if (first == argc - 1 && (store_is_local(argv[first]) || !strstr(argv[first], "://"))) {
+		cfg->place = argv[first];
 		return 0;
 	}
-	r = connect_operands(&cfg->c, n, operand, e);
-	return r ? r : connect_complete(&cfg->c, e);
+	r = connect_operands(&cfg->c, argc - first, argv + first, e);
+	return r ? r : connect_check(&cfg->c, e);
+}
+
+/* Whether the place is there; it needs no password. */
+static int clean_check(struct clean_cfg *cfg, struct err *e)
+{
+	if (!cfg->place)
+		return connect_complete(&cfg->c, e);
+	return session_is_place(cfg->place) ? 0 : connect_url(&cfg->c, cfg->place, e);
 }
 
 int cmd_clean(int argc, char **argv)
 {
-	struct clean_cfg cfg = { .c = CONNECT_DEFAULTS };
+	struct clean_cfg cfg;
 	struct err e = { 0 };
-	int first, r;
+	int r = clean_parse(&cfg, argc, argv, &e);
 
-	r = opt_parse(clean_options, &cfg, argc, argv, &first, &e);
 	if (!r && cfg.help) {
 		puts(
 		    "Usage: afpscope clean [OPTIONS] [afp://USER@HOST:PORT/VOLUME]\n"
@@ -208,7 +219,7 @@ int cmd_clean(int argc, char **argv)
 		opt_help(stdout, clean_options);
 		return OUTCOME_OK;
 	}
-	r = r ? r : take_where(&cfg, argc - first, argv + first, &e);
+	r = r ? r : clean_check(&cfg, &e);
 	if (r)
 		return cmd_usage_error("clean", &e);
 	cmd_catch_signals();

@@ -130,18 +130,28 @@ static const char end[] =
     "}\n"
     "complete -o filenames -F _afpscope afpscope afp_lantest afp_speedtest\n";
 
-/* Commands that take no run: those in C. */
-static void put_without_run(FILE *out, const struct command *commands, size_t n)
+static bool takes_job(const struct command *c)
+{
+	return c->options && opt_of_key(c->options, "show-job");
+}
+
+/* Commands in C take no run: some take a job file or a directory. */
+static void put_without_run(FILE *out, const struct command *commands, size_t n, bool job)
 {
 	const char *bar = "\t\t";
 
 	for (size_t i = 0; i < n; i++) {
-		if (!commands[i].run)
+		if (!commands[i].run || takes_job(&commands[i]) != job)
 			continue;
 		fprintf(out, "%s*:%s", bar, commands[i].name);
 		bar = " | ";
 	}
-	fputs(") ;;\n", out);
+	if (job)
+		fputs(") mapfile -t COMPREPLY < <(compgen -f -X '!*.ini' -- \"$cur\"; "
+		      "compgen -d -- \"$cur\") ;;\n",
+		      out);
+	else
+		fputs(") ;;\n", out);
 }
 
 void complete_bash(FILE *out, const struct command *commands, size_t n)
@@ -156,7 +166,8 @@ void complete_bash(FILE *out, const struct command *commands, size_t n)
 			if (is_shown(o) && o->arg)
 				put_argument(out, &commands[i], o);
 	fputs(tail, out);
-	put_without_run(out, commands, n);
+	put_without_run(out, commands, n, true);
+	put_without_run(out, commands, n, false);
 	fputs(end, out);
 	fputs("_afpscope_commands='", out);
 	for (size_t i = 0; i < n; i++)

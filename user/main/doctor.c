@@ -28,7 +28,7 @@ const struct opt doctor_options[] = {
 	  .help = "gluster: bricks of GlusterFS; rx: servers of OpenAFS and others over Rx (default: afp; otherwise whichever other kind runs here)",
 	  .more = "docs/doctor.md lists what can be found of each." },
 	{ .type = OPT_HEADING, .help = "How:" },
-	{ .letter = 'd', .name = "duration", .arg = "SECONDS", .type = OPT_UINT, .offset = OFFSET(seconds), .min = 1, .max = 86400,
+	{ .letter = 'd', .name = "duration", .arg = "SECONDS", .type = OPT_SECONDS, .offset = OFFSET(seconds), .min = 1, .max = 86400,
 	  .help = "watch so long (default: " OPT_TEXT(SECONDS) ")",
 	  .more = "Ctrl-C ends it earlier, with a diagnosis of what was seen." },
 	GUARD_OPTION(struct record_cfg, max_cpu),
@@ -130,35 +130,46 @@ static int of_run(const struct record_cfg *cfg, const char *name)
 	return r;
 }
 
+int doctor_parse(struct record_cfg *cfg, const char **run, int argc, char **argv, struct err *e)
+{
+	int first, r;
+
+	*cfg = (struct record_cfg) { .name = "doctor", .judge = true };
+	r = whom_check(&cfg->whom, opt_parse(doctor_options, cfg, argc, argv, &first, e), e);
+	if (r || cfg->help)
+		return r;
+	*run = first < argc ? argv[first] : NULL;
+	cfg->kind = kind_place(kind_judged[cfg->kind]);
+	if (cfg->unit && (cfg->whom.port || cfg->whom.pid))
+		return err_set(e, -EINVAL,
+			       "--unit names a server, as --port and --pid do: give one of them");
+	if (argc - first > 1)
+		return err_set(e, -EINVAL, "give one RUN, or none to watch a server");
+	if (*run && (cfg->seconds || cfg->watch || cfg->unit || cfg->whom.port || cfg->whom.pid))
+		return err_set(
+		    e, -EINVAL,
+		    "-d, -p, --pid, --unit and --watch choose what is watched and how; a saved RUN is not watched again");
+	cfg->seconds = cfg->seconds ? cfg->seconds : SECONDS;
+	cfg->runs.screen = !cfg->verbose && !runs_json_only(&cfg->runs);
+	return 0;
+}
+
 int cmd_doctor(int argc, char **argv)
 {
-	struct record_cfg cfg = { .name = "doctor", .judge = true };
+	struct record_cfg cfg;
+	const char *run = NULL;
 	struct err e = { 0 };
-	int first;
 
-	if (whom_check(&cfg.whom, opt_parse(doctor_options, &cfg, argc, argv, &first, &e), &e))
+	if (doctor_parse(&cfg, &run, argc, argv, &e))
 		return cmd_usage_error("doctor", &e);
 	if (cfg.help) {
 		main_doctor_help();
 		return OUTCOME_OK;
 	}
-	cfg.kind = kind_place(kind_judged[cfg.kind]);
-	if (cfg.unit && (cfg.whom.port || cfg.whom.pid))
-		err_set(&e, -EINVAL,
-			"--unit names a server, as --port and --pid do: give one of them");
-	else if (argc - first > 1)
-		err_set(&e, -EINVAL, "give one RUN, or none to watch a server");
-	else if (first < argc &&
-		 (cfg.seconds || cfg.watch || cfg.unit || cfg.whom.port || cfg.whom.pid))
-		err_set(
-		    &e, -EINVAL,
-		    "-d, -p, --pid, --unit and --watch choose what is watched and how; a saved RUN is not watched again");
-	if (*e.text || runs_check(&cfg.runs, &e))
+	if (runs_check(&cfg.runs, &e))
 		return cmd_usage_error("doctor", &e);
-	if (first < argc)
-		return of_run(&cfg, argv[first]);
-	cfg.seconds = cfg.seconds ? cfg.seconds : SECONDS;
-	cfg.runs.screen = !cfg.verbose && !runs_json_only(&cfg.runs);
+	if (run)
+		return of_run(&cfg, run);
 	cmd_catch_signals();
 	return record_run(&cfg);
 }

@@ -3,11 +3,10 @@
  * afpscope lantest: options in, a session with its watch, results out. What the tests do is in
  * client/work, what is printed in user/report.
  */
-#include "work/lantest/lantest.h"
+#include "main/lantest.h"
 
 #include "compat/peer.h"
 #include "drive/estimate.h"
-#include "drive/workload.h"
 #include "report/progress.h"
 #include "report/report.h"
 
@@ -17,15 +16,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define ITERATIONS   2
-#define FILE_LEN     104857600ull /* 100 MiB */
 #define FILE_LEN_MAX (1ull << 50)
 #define WINDOW       32768 /* requests in flight: practically unlimited, like afp_lantest */
-
-struct lantest_cfg {
-	struct workload_cfg w;
-	struct lantest_opts o;
-};
 
 /* One run: what the hooks need. */
 struct lantest_session {
@@ -50,33 +42,26 @@ static int add_tests(void *cfg, const char *arg, struct err *e)
 	return *arg ? 0 : err_set(e, -EINVAL, "no test is named");
 }
 
-/* --tests 1,5-7,12 */
-static int list_tests(void *cfg, const char *arg, struct err *e)
+/* A word of --tests 1,5-7,12. */
+static int take_tests(void *cfg, const char *word, struct err *e)
 {
 	struct lantest_cfg *c = cfg;
 	unsigned int from, to;
-	int len;
+	int len = 0;
 
-	for (const char *p = arg;; p++) {
-		if (sscanf(p, "%2u%n", &from, &len) != 1)
-			break;
-		p += len;
+	if (!word)
+		return 0;
+	if (sscanf(word, "%2u%n-%2u%n", &from, &len, &to, &len) < 2)
 		to = from;
-		if (*p == '-' && sscanf(p + 1, "%2u%n", &to, &len) == 1)
-			p += 1 + len;
-		if (from < 1 || to < from || to > LANTEST_TESTS)
-			return err_set(
-			    e, -EINVAL,
-			    "'%s': tests are 1 to %d, a range begins with the lower number", arg,
-			    LANTEST_TESTS);
-		while (from <= to)
-			c->o.tests |= LANTEST_BIT(from++);
-		if (!*p)
-			return 0;
-		if (*p != ',')
-			break;
-	}
-	return err_set(e, -EINVAL, "'%s' is not a list of tests like 1,5-7,12", arg);
+	if (!len || word[len])
+		return err_set(e, -EINVAL, "'%s' is not a test or a range, as in 1,5-7,12", word);
+	if (from < 1 || to < from || to > LANTEST_TESTS)
+		return err_set(e, -EINVAL,
+			       "'%s': tests are 1 to %d, a range begins with the lower number",
+			       word, LANTEST_TESTS);
+	while (from <= to)
+		c->o.tests |= LANTEST_BIT(from++);
+	return 0;
 }
 
 static int cache_tests(void *cfg, const char *arg, struct err *e)
@@ -112,23 +97,24 @@ static int enlarge_100(void *cfg, const char *arg, struct err *e)
 #define OFFSET(m) offsetof(struct lantest_cfg, m)
 const struct opt lantest_options[] = {
 	{ .type = OPT_HEADING, .help = "Work:" },
-	{ .letter = 'f', .arg = "TESTS", .type = OPT_CALL, .call = add_tests,
+	{ .letter = 'f', .arg = "TESTS", .type = OPT_CALL, .call = add_tests, .group = "tests", .repeats = true,
 	  .help = "tests, one character each, as afp_lantest takes them: 1 to 9 : ; <",
 	  .more = "The last three are 10, 11 and 12. Test 3 also runs test 2; 6 and 7 also run 5." },
-	{ .name = "tests", .arg = "LIST", .type = OPT_CALL, .call = list_tests,
+	{ .name = "tests", .arg = "LIST", .type = OPT_LIST, .call = take_tests, .group = "tests", .repeats = true,
 	  .help = "tests as a list: 1,5-7,12 (default: all twelve)" },
-	{ .letter = 'K', .type = OPT_CALL, .call = cache_tests, .help = "tests 9 to 12 only",
+	{ .letter = 'K', .type = OPT_CALL, .call = cache_tests, .group = "tests", .help = "tests 9 to 12 only",
 	  .more = "An -f that follows adds to them." },
 	{ .letter = 'n', .name = "iterations", .arg = "N", .type = OPT_UINT, .offset = OFFSET(o.iterations),
-	  .min = 1, .max = 1000, .help = "runs of each test (default: " OPT_TEXT(ITERATIONS) ")" },
+	  .min = 1, .max = 1000, .help = "runs of each test (default: " OPT_TEXT(LANTEST_ITERATIONS) ")" },
 	{ .letter = 'F', .name = "file", .arg = "NAME", .type = OPT_STRING, .offset = OFFSET(o.file),
 	  .help = "test 3 reads this file of the volume's root instead of its own" },
-	{ .letter = 'g', .type = OPT_CALL, .call = enlarge_10, .help = "large file ten times as large (1 GB; again: 10 GB)",
+	{ .letter = 'g', .type = OPT_CALL, .call = enlarge_10, .group = "size", .repeats = true, .help = "large file ten times as large (1 GB; again: 10 GB)",
 	  .more = "It is that of tests 2 and 3, of 100 MiB. May be repeated." },
-	{ .letter = 'G', .type = OPT_CALL, .call = enlarge_100, .help = "large file a hundred times as large",
+	{ .letter = 'G', .type = OPT_CALL, .call = enlarge_100, .group = "size", .repeats = true, .help = "large file a hundred times as large",
 	  .more = "May be repeated." },
 	CONNECT_OPTIONS(struct lantest_cfg, w.s.c),
 	{ .type = OPT_HEADING, .help = "Watch and output:" },
+	JOB_OPTION(struct lantest_cfg, w.show_job),
 	SESSION_WATCH_OPTIONS(struct lantest_cfg, w.s),
 	OUTPUT_TABLE_OPTION(struct lantest_cfg, w.table),
 	{ .letter = 'c', .name = "csv", .type = OPT_FLAG, .offset = OFFSET(w.csv), .help = "netatalk's table as CSV, nothing else on stdout" },
@@ -141,7 +127,7 @@ const struct opt lantest_options[] = {
 	  .more = "accepted for compatibility: the same as -v." },
 	{ .letter = 'b', .type = OPT_COUNT, .offset = OFFSET(w.verbose),
 	  .more = "accepted for compatibility: the same as -v." },
-	{ .name = "help", .type = OPT_FLAG, .offset = OFFSET(w.help), .help = "this text" },
+	{ .name = "help", .type = OPT_FLAG, .job = OPT_JOB_NEVER, .offset = OFFSET(w.help), .help = "this text" },
 	CMD_VERSION_OPTION,
 	{ .type = OPT_END },
 };
@@ -149,8 +135,9 @@ const struct opt lantest_options[] = {
 
 static void main_lantest_help(const struct lantest_cfg *c, FILE *out)
 {
-	fprintf(out, "Usage: %s [OPTIONS] [afp://USER@HOST:PORT/VOLUME]\n",
-		c->w.compatible ? "afp_lantest" : "afpscope lantest");
+	fprintf(out, "Usage: %s [OPTIONS] [afp://USER@HOST:PORT/VOLUME%s]\n",
+		c->w.compatible ? "afp_lantest" : "afpscope lantest",
+		c->w.compatible ? "" : "|JOB.ini");
 	fputs(
 	    "Runs the tests of netatalk's afp_lantest against an AFP server and, where the server\n"
 	    "runs on this host, counts what each AFP command costs inside it.\n\n",
@@ -254,7 +241,6 @@ static int main_lantest_exit_code(const struct workload *w, enum outcome o)
 static const struct workload_type lantest = {
 	.name = "lantest",
 	.set = LANTEST_SET,
-	.options = lantest_options,
 	.window = WINDOW,
 	.prepare = main_lantest_prepare,
 	.describe = main_lantest_describe,
@@ -278,33 +264,68 @@ static int main_lantest_run(const struct lantest_cfg *cfg)
 	return code;
 }
 
-int cmd_lantest(int argc, char **argv)
-{
-	struct lantest_cfg cfg = { .w = WORKLOAD_DEFAULTS,
-				   .o = { .iterations = ITERATIONS, .file_len = FILE_LEN } };
-	struct err e = { 0 };
-	int first, r;
+const struct job_type lantest_job = {
+	.command = "lantest",
+	.options = lantest_options,
+	.target = workload_take_url,
+};
 
-	cfg.w.compatible = peer_name(argv[0], "afp_lantest");
-	cfg.w.s.runs.not_kept = cfg.w.compatible;
-	r = opt_parse(lantest_options, &cfg, argc, argv, &first, &e);
-	if (!r && (cfg.w.help || (cfg.w.compatible && argc == 1))) {
-		main_lantest_help(&cfg, stdout);
-		return cfg.w.help ? OUTCOME_OK : peer_exit_code(OUTCOME_USAGE, 0, 0, false);
-	}
-	r = r ? r : session_check(&cfg.w.s, argc - first, argv + first, &e);
-	if (r && cfg.w.compatible) {
-		cmd_say("%s", e.text);
+int lantest_parse(struct lantest_cfg *cfg, struct job *j, struct err *e)
+{
+	int r;
+
+	*cfg = (struct lantest_cfg) { .w = WORKLOAD_DEFAULTS,
+				      .o = { .iterations = LANTEST_ITERATIONS,
+					     .file_len = LANTEST_FILE_LEN } };
+	cfg->w.compatible = peer_name(j->argv[0], "afp_lantest");
+	cfg->w.s.runs.not_kept = cfg->w.compatible;
+	r = workload_parse(&cfg->w, j, false, e);
+	if (!cfg->o.tests)
+		cfg->o.tests = LANTEST_ALL;
+	cfg->w.table = output_table(cfg->w.table, cfg->w.verbose, OUTPUT_BOTH, cfg->w.compatible);
+	cfg->w.s.runs.screen = cfg->w.table == OUTPUT_SCREEN && !cfg->w.csv &&
+			       !runs_json_only(&cfg->w.s.runs);
+	return r;
+}
+
+/* After the options. r: what lantest_parse returned. The exit code. */
+static int main_lantest_do(struct lantest_cfg *cfg, const struct job *j, int r, struct err *e)
+{
+	const bool compatible = cfg->w.compatible;
+	char *text = NULL;
+
+	if (!r && cfg->w.show_job && !compatible)
+		return job_print(j, cfg);
+	r = r ? r : session_check(&cfg->w.s, e);
+	r = r ? r : job_text(&text, j, cfg, true, e);
+	if (r && compatible) {
+		cmd_say("%s", e->text);
 		return peer_exit_code(cmd_stop ? OUTCOME_INTERRUPTED : OUTCOME_USAGE, 0, 0,
 				      r == -ERANGE);
 	}
 	if (r)
-		return cmd_usage_error("lantest", &e);
-	if (!cfg.o.tests)
-		cfg.o.tests = LANTEST_ALL;
-	cfg.w.table = output_table(cfg.w.table, cfg.w.verbose, OUTPUT_BOTH, cfg.w.compatible);
-	cfg.w.s.runs.screen = cfg.w.table == OUTPUT_SCREEN && !cfg.w.csv &&
-			      !runs_json_only(&cfg.w.s.runs);
+		return cmd_usage_error("lantest", e);
+	cfg->w.s.runs.job = text;
 	cmd_catch_signals();
-	return main_lantest_run(&cfg);
+	r = main_lantest_run(cfg);
+	free(text);
+	return r;
+}
+
+int cmd_lantest(int argc, char **argv)
+{
+	struct lantest_cfg cfg = { 0 };
+	struct err e = { 0 };
+	struct job job;
+	int r = job_open(&job, &lantest_job, argc, argv, &e);
+
+	r = r ? r : lantest_parse(&cfg, &job, &e);
+	if ((!r && cfg.w.help) || (cfg.w.compatible && argc == 1)) {
+		main_lantest_help(&cfg, stdout);
+		r = cfg.w.help ? OUTCOME_OK : peer_exit_code(OUTCOME_USAGE, 0, 0, false);
+	} else {
+		r = main_lantest_do(&cfg, &job, r, &e);
+	}
+	job_free(&job);
+	return r;
 }

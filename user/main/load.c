@@ -289,13 +289,14 @@ int cmd_load(int argc, char **argv)
 	static const struct workload_type type = {
 		.name = "load",
 		.set = LOAD_SET,
-		.options = load_options,
+		.job = &load_job,
 		.help =
 		    "Loads a server, or a directory, with many clients, and measures how long they wait;\n"
 		    "and how long one user waits meanwhile, who does a little every second (the probe).",
 		.window = 1,
 		.has_store = true,
 		.many = true,
+		.parse = load_parse,
 		.check = load_check,
 		.elsewhere = load_elsewhere,
 		.prepare = main_load_prepare,

@@ -23,6 +23,7 @@ struct load_cfg {
 	struct workload_cfg w;
 	const char *mix_name;
 	struct mix mix;
+	bool has_mix; /* it is that of a job file */
 	unsigned int clients, threads, duration_s, ramp_s, queue, arrivals;
 	unsigned int files, window, directories;
 	uint64_t file_len, request_len;
@@ -51,7 +52,13 @@ struct load_cfg {
 		.file_len = UINT64_MAX                                                             \
 	}
 
-/* Finds the mix, and completes and checks the rest. 0 or a negative errno with a text. */
+extern const struct job_type load_job;
+
+/* For workload_type.parse: base is a load_cfg. A mix that is a file is not read, nor is judged what
+ * depends on it. 0 or a negative errno with a text. */
+int load_parse(struct workload_cfg *base, struct job *j, struct err *e);
+
+/* What needs the machine: that file, the users, the other processes. Likewise. */
 int load_check(struct workload_cfg *base, struct err *e);
 
 /* What this process's clients do, and when; but for begin_ns. */

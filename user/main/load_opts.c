@@ -3,8 +3,6 @@
 #include "main/load.h"
 
 #include <errno.h>
-#include <math.h>
-#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -14,17 +12,48 @@
 
 static const char *const arrivals_choices[] = { "fixed", "poisson", NULL };
 
-/* A decimal number that is not negative. */
-static int load_opts_take_number(void *to, const char *arg, struct err *e)
+/* A built-in one is not. */
+static bool load_opts_mix_is_file(const struct load_cfg *cfg)
 {
-	char *end;
-	double v = strtod(arg, &end);
-
-	if (end == arg || *end || !isfinite(v) || v < 0)
-		return err_set(e, -EINVAL, "'%s' is not a number of at least 0", arg);
-	*(double *)to = v;
-	return 0;
+	return !cfg->has_mix && strpbrk(cfg->mix_name, "/.");
 }
+
+/* [mix] and [actions] of a job file. */
+static int load_opts_take_section(void *cfg, const struct inifile_key *k, struct err *e)
+{
+	struct load_cfg *c = cfg;
+
+	if (!c->has_mix)
+		mix_begin(&c->mix);
+	c->has_mix = true;
+	return mix_take(&c->mix, k, e);
+}
+
+/* A mix that is not built in goes into the job file as it is: its file may change, or go. */
+static int load_opts_show(const void *cfg, FILE *out, struct err *e)
+{
+	const struct load_cfg *c = cfg;
+	struct mix mix = c->mix;
+	int r = 0;
+
+	if (!load_opts_mix_is_file(c) && !c->has_mix)
+		return 0;
+	if (!*mix.name)
+		r = mix_find(&mix, c->mix_name, e);
+	if (r)
+		return r;
+	mix_put(out, &mix);
+	return 1;
+}
+
+const struct job_type load_job = {
+	.command = "load",
+	.options = load_options,
+	.target = workload_take_target,
+	.section = load_opts_take_section,
+	.in_place_of = "mix",
+	.show = load_opts_show,
+};
 
 #define AT(field) offsetof(struct load_cfg, field)
 
@@ -52,19 +81,19 @@ const struct opt load_options[] = {
 	 	"the same N loads of 10 and of 100 clients work on the same amount of data: else a server whose "
 	 	"memory holds the files of 10 clients and not those of 100 seems to have reached another limit "
 	 	"than it has. Not for mixes whose clients share one directory." },
-	{ .letter = 'd', .name = "duration", .arg = "SECONDS", .type = OPT_UINT, .offset = AT(duration_s),
+	{ .letter = 'd', .name = "duration", .arg = "SECONDS", .type = OPT_SECONDS, .offset = AT(duration_s),
 	  .min = 1, .max = SECONDS_MAX, .help = "how long to measure (default: " OPT_TEXT(LOAD_DURATION_S) ")" },
-	{ .name = "ramp", .arg = "SECONDS", .type = OPT_UINT, .offset = AT(ramp_s), .max = SECONDS_MAX,
+	{ .name = "ramp", .arg = "SECONDS", .type = OPT_SECONDS, .offset = AT(ramp_s), .max = SECONDS_MAX,
 	  .help = "let the clients begin one after the other within it, before the measured time (default: 1)",
 	  .more = "This is of a closed loop: in an open one the load is the whole one from the start. The measured "
 	 	"time begins after it." },
-	{ .name = "steady", .arg = "SECONDS", .type = OPT_UINT, .offset = AT(steady_s), .min = 12, .max = SECONDS_MAX,
+	{ .name = "steady", .arg = "SECONDS", .type = OPT_SECONDS, .offset = AT(steady_s), .min = 12, .max = SECONDS_MAX,
 	  .help = "after the ramp, wait until the rate has changed by at most 5 % in 10 s, but no longer than SECONDS",
 	  .more = "That is: the straight line through the actions of each of the last 10 seconds rises or falls by "
 	 	"at most 5 % of their mean, or by no more than its standard error, in that time. Then the "
 	 	"measured time begins. If that has not happened after SECONDS, it begins nevertheless, and a "
 	 	"warning says by how much the rate still changed." },
-	{ .name = "rate", .arg = "R", .type = OPT_CALL, .offset = AT(rate_per_s), .call = load_opts_take_number,
+	{ .name = "rate", .arg = "R", .type = OPT_NUMBER, .offset = AT(rate_per_s),
 	  .help = "open loop: all clients together begin R actions a second, however fast the server is "
 		  "(default: closed loop, a client begins its next action when the last one has ended)",
 	  .more = "0 is a closed loop, too." },
@@ -77,23 +106,23 @@ const struct opt load_options[] = {
 	  .more = "Those that are dropped, like those that still wait at the end, are in the percentiles as `at least` as "
 	 	"long as from when they were due to the end. An action that waits takes 8 bytes of memory; there "
 	 	"is room for rate x duration of them, at most 4,194,304." },
-	{ .name = "think", .arg = "SECONDS", .type = OPT_CALL, .offset = AT(think_s), .call = load_opts_take_number,
+	{ .name = "think", .arg = "SECONDS", .type = OPT_TIME, .offset = AT(think_s),
 	  .help = "closed loop: mean pause between two actions of a client (default: the mix's)",
 	  .more = "It is drawn from an exponential distribution." },
-	{ .name = "at", .arg = "'SECONDS COMMAND'", .type = OPT_CALL, .offset = AT(changes), .call = timeline_take_change,
+	{ .name = "at", .arg = "'SECONDS COMMAND'", .type = OPT_CALL, .offset = AT(changes), .call = timeline_take_change, .repeats = true,
 	  .help = "run this shell command so many seconds after the load began, and mark the moment; may be repeated",
 	  .more = "The load begins with its ramp. There may be 16 of them. The command has the rights with which "
 	 	"this program was started, and prints to standard error. That it failed, or that the load ended "
 	 	"before it was due, is a warning; if it still runs at the end, it is ended. The quotes may be "
 	 	"left out if the command is one word of the shell: `--at 30 ./relieve`." },
-	{ .name = "slo", .arg = "LIMIT", .type = OPT_CALL, .offset = AT(slos), .call = slo_take,
+	{ .name = "slo", .arg = "LIMIT", .type = OPT_CALL, .offset = AT(slos), .call = slo_take, .repeats = true,
 	  .help = "exit with 7 if this limit was not kept, such as p99=50ms, save.mean=2s, probe.max=1s; may be repeated",
 	  .more = "There may be 8 of them. A limit is [SCOPE.]FIGURE=TIME. FIGURE is `mean`, `p50`, `p90`, `p95`, "
 	 	"`p99`, `p99.9` or `max`; TIME is a number with `ns`, `us`, `ms` or `s`; SCOPE is an action of "
 	 	"the mix or `probe`; without it the limit is one of all actions of the clients. In an open loop "
 	 	"the time counts from when an action was due. A limit of something that never happened is "
 	 	"reported as not known, and is not judged." },
-	{ .name = "interval", .arg = "SECONDS", .type = OPT_CALL, .offset = AT(interval_s), .call = load_opts_take_number,
+	{ .name = "interval", .arg = "SECONDS", .type = OPT_TIME, .offset = AT(interval_s),
 	  .help = "how often the server's counts are read, for its curve in time (default: 1; 0: only at the end)",
 	  .more = "Decimals are allowed. At 0 there is no curve." },
 	{ .name = "seed", .arg = "N", .type = OPT_SIZE, .offset = AT(seed),
@@ -110,12 +139,12 @@ const struct opt load_options[] = {
 	 	"runs so: it needs little." },
 	{ .name = "no-probe", .type = OPT_FLAG, .offset = AT(no_probe),
 	  .help = "without the probe, the client that does once a second what a user does" },
-	{ .name = "set-of", .arg = "PID", .type = OPT_UINT, .offset = AT(set_of), .min = 1, .max = 9999999,
+	{ .name = "set-of", .arg = "PID", .type = OPT_UINT, .offset = AT(set_of), .job = OPT_JOB_ASKED, .min = 1, .max = 9999999,
 	  .help = "use the files of this process (a script); if they do not exist, make them. They stay: the "
 		  "script removes them with --remove-set",
 	  .more = "This is for scripts that run several loads on the same files: PID is a process of this host, "
 	 	"such as the script. The first load makes them, the others find them, and none removes them." },
-	{ .name = "remove-set", .type = OPT_FLAG, .offset = AT(remove_set),
+	{ .name = "remove-set", .type = OPT_FLAG, .offset = AT(remove_set), .job = OPT_JOB_ASKED,
 	  .help = "load nothing, only remove the files of --set-of",
 	  .more = "Give the same mix and --directories as when they were made. When that process has ended, "
 	 	"`afpscope-clean`(1) removes them, too." },
@@ -137,12 +166,13 @@ const struct opt load_options[] = {
 	 	"of the command line opens the command's own session and the probe's; the directory of the load "
 	 	"is made by this user with all rights for everybody (0777), so that each user can work in it." },
 	{ .type = OPT_HEADING, .help = "Watch and output:" },
+	JOB_OPTION(struct load_cfg, w.show_job),
 	SESSION_WATCH_OPTIONS(struct load_cfg, w.s),
 	RUNS_OPTIONS(struct load_cfg, w.s.runs),
 	{ .letter = 'v', .name = "verbose", .type = OPT_COUNT, .offset = AT(w.verbose),
 	  .help = "print all that was measured",
 	  .more = "Without it the report is one screen." },
-	{ .name = "help", .type = OPT_FLAG, .offset = AT(w.help), .help = "this text" },
+	{ .name = "help", .type = OPT_FLAG, .job = OPT_JOB_NEVER, .offset = AT(w.help), .help = "this text" },
 	CMD_VERSION_OPTION,
 	{ .type = OPT_END },
 };
@@ -175,8 +205,6 @@ static void change_mix(struct load_cfg *cfg)
 
 static int check_set(struct load_cfg *cfg, struct err *e)
 {
-	if (cfg->remove_set && !cfg->set_of)
-		return err_set(e, -EINVAL, "--remove-set needs --set-of PID: whose files?");
 	if (cfg->mix.shared) {
 		if (cfg->directories > 1)
 			return err_set(e, -EINVAL,
@@ -220,8 +248,6 @@ static int read_users(struct load_cfg *cfg, struct err *e)
 	const char *volume;
 	int r;
 
-	if (cfg->w.s.local)
-		return err_set(e, -EINVAL, "--users: a directory has no users to log in");
 	r = users_read(&cfg->users, cfg->users_file, e);
 	for (unsigned int i = 0; !r && cfg->mix.shared && i < cfg->users.n; i++) {
 		volume = cfg->users.user[i].volume;
@@ -234,43 +260,64 @@ static int read_users(struct load_cfg *cfg, struct err *e)
 	return r;
 }
 
-/* From here on, this is one of several processes. */
-static int load_opts_check_mpi(struct load_cfg *cfg, struct err *e)
+/* All that depends on the mix, once it is known. */
+static int load_opts_judge(struct load_cfg *cfg, struct err *e)
 {
-	if (!cfg->mpi)
-		return 0;
-	if (cfg->steady_s)
-		return err_set(e, -EINVAL, "--steady cannot be used with --mpi");
-	if (cfg->set_of)
-		return err_set(e, -EINVAL, "--set-of cannot be used with --mpi");
-	return launch_start(&cfg->launch, cfg->clients, e);
+	int r;
+
+	change_mix(cfg);
+	r = mix_check(&cfg->mix, e);
+	r = r ? r : check_set(cfg, e);
+	return r ? r : check_slos(cfg, e);
 }
 
-int load_check(struct workload_cfg *base, struct err *e)
+int load_parse(struct workload_cfg *base, struct job *j, struct err *e)
 {
 	struct load_cfg *cfg = (struct load_cfg *)base;
-	int r = mix_find(&cfg->mix, cfg->mix_name, e);
+	int r = workload_parse(base, j, true, e);
 
-	if (r)
+	if (r || base->help)
 		return r;
 	if (cfg->rate_per_s > 0 && cfg->think_s >= 0)
 		return err_set(e, -EINVAL, "--think is for a closed loop, --rate for an open one");
 	if (cfg->rate_per_s <= 0 && (cfg->queue || cfg->arrivals != LOAD_NOT_GIVEN))
 		return err_set(e, -EINVAL, "--%s needs --rate", cfg->queue ? "queue" : "arrivals");
+	if (cfg->remove_set && !cfg->set_of)
+		return err_set(e, -EINVAL, "--remove-set needs --set-of PID: whose files?");
+	if (cfg->users_file && base->s.local)
+		return err_set(e, -EINVAL, "--users: a directory has no users to log in");
+	if (cfg->mpi && (cfg->steady_s || cfg->set_of))
+		return err_set(e, -EINVAL, "--%s cannot be used with --mpi",
+			       cfg->steady_s ? "steady" : "set-of");
 	if (cfg->arrivals == LOAD_NOT_GIVEN)
 		cfg->arrivals = LOAD_POISSON;
-	change_mix(cfg);
-	r = mix_check(&cfg->mix, e);
-	r = r ? r : check_set(cfg, e);
-	r = r ? r : check_slos(cfg, e);
+	base->s.buffered = !cfg->direct;
+	if (load_opts_mix_is_file(cfg))
+		return 0;
+	if (cfg->has_mix)
+		r = mix_end(&cfg->mix, j->file, e);
+	else
+		r = mix_find(&cfg->mix, cfg->mix_name, e);
+	return r ? r : load_opts_judge(cfg, e);
+}
+
+int load_check(struct workload_cfg *base, struct err *e)
+{
+	struct load_cfg *cfg = (struct load_cfg *)base;
+	int r = 0;
+
+	if (load_opts_mix_is_file(cfg)) {
+		r = mix_find(&cfg->mix, cfg->mix_name, e);
+		r = r ? r : load_opts_judge(cfg, e);
+	}
 	if (!cfg->threads)
 		cfg->threads = default_threads(cfg->clients);
 	if (cfg->threads > cfg->clients)
 		cfg->threads = cfg->clients;
-	base->s.buffered = !cfg->direct;
 	if (!r && cfg->users_file)
 		r = read_users(cfg, e);
-	r = r ? r : load_opts_check_mpi(cfg, e);
+	if (!r && cfg->mpi)
+		r = launch_start(&cfg->launch, cfg->clients, e); /* now one of several processes */
 	if (r || cfg->launch.rank)
 		return r;
 	return timeline_prepare(&cfg->changes, e);

@@ -119,7 +119,7 @@ static void manual_put_range(char out[static 80], const struct opt *o)
 	char least[32], most[32];
 
 	*out = '\0';
-	if (o->type == OPT_UINT && o->max && o->max < INT_MAX) {
+	if ((o->type == OPT_UINT || o->type == OPT_SECONDS) && o->max && o->max < INT_MAX) {
 		snprintf(out, 80, "%llu to %llu", (unsigned long long)o->min,
 			 (unsigned long long)o->max);
 	} else if (o->type == OPT_SIZE && o->max && o->max != UINT32_MAX) {

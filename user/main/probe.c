@@ -3,9 +3,9 @@
  * afpscope probe: what one user feels, for as long as one likes: the probe of a load (work/probe.h)
  * without the load.
  */
+#include "main/probe.h"
+
 #include "drive/load_clients.h"
-#include "drive/slo.h"
-#include "drive/workload.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -15,13 +15,6 @@
 #define TICK_NS     100000000u
 #define NS_PER_S    1000000000u
 #define SECONDS_MAX 604800
-
-struct probe_cfg {
-	struct workload_cfg w;
-	unsigned int duration_s;
-	struct slos slos;
-	bool direct, quiet;
-};
 
 struct probe_run {
 	struct workload w;
@@ -35,9 +28,9 @@ struct probe_run {
 /* clang-format off */
 const struct opt probe_options[] = {
 	{ .type = OPT_HEADING, .help = "Probe:" },
-	{ .letter = 'd', .name = "duration", .arg = "SECONDS", .type = OPT_UINT, .offset = AT(duration_s),
+	{ .letter = 'd', .name = "duration", .arg = "SECONDS", .type = OPT_SECONDS, .offset = AT(duration_s),
 	  .min = 1, .max = SECONDS_MAX, .help = "how long (default: until ^C, at most a week)" },
-	{ .name = "slo", .arg = "LIMIT", .type = OPT_CALL, .offset = AT(slos), .call = slo_take,
+	{ .name = "slo", .arg = "LIMIT", .type = OPT_CALL, .offset = AT(slos), .call = slo_take, .repeats = true,
 	  .help = "exit with 7 if this limit was not kept, such as p99=50ms or max=1s; may be repeated",
 	  .more = "There may be 8 of them. FIGURE is `mean`, `p50`, `p90`, `p95`, `p99`, `p99.9` or `max`, of the "
 	 	"three actions together." },
@@ -47,21 +40,31 @@ const struct opt probe_options[] = {
 	  .help = "of a DIRECTORY: past the page cache (O_DIRECT)" },
 	CONNECT_OPTIONS(struct probe_cfg, w.s.c),
 	{ .type = OPT_HEADING, .help = "Watch and output:" },
+	JOB_OPTION(struct probe_cfg, w.show_job),
 	SESSION_WATCH_OPTIONS(struct probe_cfg, w.s),
 	RUNS_OPTIONS(struct probe_cfg, w.s.runs),
 	{ .letter = 'v', .name = "verbose", .type = OPT_COUNT, .offset = AT(w.verbose),
 	  .help = "print all that was measured",
 	  .more = "Without it the report is one screen." },
-	{ .name = "help", .type = OPT_FLAG, .offset = AT(w.help), .help = "this text" },
+	{ .name = "help", .type = OPT_FLAG, .job = OPT_JOB_NEVER, .offset = AT(w.help), .help = "this text" },
 	CMD_VERSION_OPTION,
 	{ .type = OPT_END },
 };
 /* clang-format on */
 
-static int main_probe_check(struct workload_cfg *base, struct err *e)
+const struct job_type probe_job = {
+	.command = "probe",
+	.options = probe_options,
+	.target = workload_take_target,
+};
+
+int probe_parse(struct workload_cfg *base, struct job *j, struct err *e)
 {
 	struct probe_cfg *cfg = (struct probe_cfg *)base;
+	int r = workload_parse(base, j, true, e);
 
+	if (r || base->help)
+		return r;
 	for (unsigned int i = 0; i < cfg->slos.n; i++)
 		if (*cfg->slos.slo[i].scope && strcmp(cfg->slos.slo[i].scope, "probe"))
 			return err_set(
@@ -181,14 +184,14 @@ int cmd_probe(int argc, char **argv)
 	static const struct workload_type type = {
 		.name = "probe",
 		.set = "probe-1",
-		.options = probe_options,
+		.job = &probe_job,
 		.help =
 		    "Does once a second what a user does (stat of a file, read and write of 4 KiB),\n"
 		    "and measures how long that takes.",
 		.window = 1,
 		.has_store = true,
 		.many = true,
-		.check = main_probe_check,
+		.parse = probe_parse,
 		.describe = main_probe_describe,
 		.work = main_probe_work,
 		.size = sizeof(struct probe_run),

@@ -23,6 +23,13 @@ struct record_cfg {
 	char *const *command; /* NULL: none */
 };
 
+/*
+ * Defaults, and what the arguments say; of doctor also *run: a saved one, NULL: a server is
+ * watched. Open nothing. 0, or a negative errno and a text.
+ */
+int record_parse(struct record_cfg *cfg, int argc, char **argv, struct err *e);
+int doctor_parse(struct record_cfg *cfg, const char **run, int argc, char **argv, struct err *e);
+
 /* The words of --watch, in the order of enum watch_mode; ends with NULL. */
 extern const char *const record_watch_choices[];
 

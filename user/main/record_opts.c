@@ -43,7 +43,7 @@ const struct opt record_options[] = {
 	 	"systemd unit; --port, --pid or --exe chooses. A receive buffer that is smaller than was asked "
 	 	"for, or than a burst of clients needs, is a warning. --trace is not possible with it." },
 	{ .type = OPT_HEADING, .help = "How long (default: until Ctrl-C):" },
-	{ .letter = 'd', .name = "duration", .arg = "SECONDS", .type = OPT_UINT, .offset = OFFSET(seconds), .min = 1, .max = 86400,
+	{ .letter = 'd', .name = "duration", .arg = "SECONDS", .type = OPT_SECONDS, .offset = OFFSET(seconds), .min = 1, .max = 86400,
 	  .help = "at most this long; with a COMMAND until it has ended",
 	  .more = "A COMMAND that still runs then is ended. Up to 4,096 processes of the server are watched at "
 	 	"once; those that have ended make room for others. Further processes are not watched, which is "
@@ -102,24 +102,33 @@ static int kind_check(struct record_cfg *c, struct err *e)
 	return 0;
 }
 
+int record_parse(struct record_cfg *cfg, int argc, char **argv, struct err *e)
+{
+	int first, r;
+
+	*cfg = (struct record_cfg) { .name = "record" };
+	r = whom_check(&cfg->whom, opt_parse(record_options, cfg, argc, argv, &first, e), e);
+	if (r || cfg->help)
+		return r;
+	if (first < argc)
+		cfg->command = argv + first;
+	cfg->runs.screen = !cfg->verbose && !runs_json_only(&cfg->runs);
+	r = tracing_check(&cfg->trace, e);
+	return r ? r : kind_check(cfg, e);
+}
+
 int cmd_record(int argc, char **argv)
 {
-	struct record_cfg cfg = { .name = "record" };
+	struct record_cfg cfg;
 	struct err e = { 0 };
-	int first;
 
-	if (whom_check(&cfg.whom, opt_parse(record_options, &cfg, argc, argv, &first, &e), &e))
+	if (record_parse(&cfg, argc, argv, &e))
 		return cmd_usage_error("record", &e);
 	if (cfg.help) {
 		record_help();
 		return OUTCOME_OK;
 	}
-	if (runs_check(&cfg.runs, &e) || tracing_check(&cfg.trace, &e) || kind_check(&cfg, &e))
-		return cmd_usage_error("record", &e);
-	if (first < argc)
-		cfg.command = argv + first;
-	cfg.runs.screen = !cfg.verbose && !runs_json_only(&cfg.runs);
-	if (cfg.command && child_check(cfg.command[0], &e))
+	if (runs_check(&cfg.runs, &e) || (cfg.command && child_check(cfg.command[0], &e)))
 		return cmd_usage_error("record", &e);
 	cmd_catch_signals();
 	return record_run(&cfg);

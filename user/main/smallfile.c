@@ -214,7 +214,7 @@ int cmd_smallfile(int argc, char **argv)
 	static const struct workload_type type = {
 		.name = "smallfile",
 		.set = SMALLFILE_SET,
-		.options = smallfile_options,
+		.job = &smallfile_job,
 		.help =
 		    "Operations on many small files: create, stat, read, rename, ..., delete. Each\n"
 		    "client has a thread, a session and a tree of its own; what is read is compared\n"
@@ -222,6 +222,7 @@ int cmd_smallfile(int argc, char **argv)
 		.window = 1,
 		.has_store = true,
 		.many = true,
+		.parse = smallfile_parse,
 		.check = smallfile_check,
 		.elsewhere = smallfile_elsewhere,
 		.prepare = main_smallfile_prepare,

@@ -41,7 +41,12 @@ struct smallfile_cfg {
 	}
 /* clang-format on */
 
-/* Completes cfg; checks what no option shows by itself. 0, or -EINVAL and a text. */
+extern const struct job_type smallfile_job;
+
+/* For workload_type.parse: cfg is a smallfile_cfg. 0, or a negative errno and a text. */
+int smallfile_parse(struct workload_cfg *cfg, struct job *j, struct err *e);
+
+/* What needs the machine: the other processes. Likewise. */
 int smallfile_check(struct workload_cfg *cfg, struct err *e);
 
 /* Its clients in this process, whose session this is. */

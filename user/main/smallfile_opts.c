@@ -19,26 +19,16 @@ static const enum smallfile_load default_loads[] = {
 	SMALLFILE_DELETE,
 };
 
-/* "create,stat,read" */
-static int take_loads(void *to, const char *arg, struct err *e)
+/* A word of "create,stat,read". */
+static int take_load(void *to, const char *word, struct err *e)
 {
 	struct smallfile_list *list = to;
-	char name[NAME_MAX_LEN];
-	size_t len;
-	int r;
 
-	for (;; arg += len + 1) {
-		len = strcspn(arg, ",");
-		if (list->n == SMALLFILE_LIST_MAX)
-			return err_set(e, -EINVAL, "more than %d loads", SMALLFILE_LIST_MAX);
-		snprintf(name, sizeof(name), "%.*s", (int)len, arg);
-		r = smallfile_find(&list->load[list->n], name, e);
-		if (r)
-			return -EINVAL;
-		list->n++;
-		if (!arg[len])
-			return 0;
-	}
+	if (!word)
+		return 0;
+	if (list->n == SMALLFILE_LIST_MAX)
+		return err_set(e, -EINVAL, "more than %d loads", SMALLFILE_LIST_MAX);
+	return smallfile_find(&list->load[list->n++], word, e) ? -EINVAL : 0;
 }
 
 #define AT(field) offsetof(struct smallfile_cfg, field)
@@ -46,7 +36,7 @@ static int take_loads(void *to, const char *arg, struct err *e)
 /* clang-format off */
 const struct opt smallfile_options[] = {
 	{ .type = OPT_HEADING, .help = "Load:" },
-	{ .letter = 'l', .name = "loads", .arg = "LIST", .type = OPT_CALL, .offset = AT(list), .call = take_loads,
+	{ .letter = 'l', .name = "loads", .arg = "LIST", .type = OPT_LIST, .offset = AT(list), .call = take_load, .repeats = true,
 	  .help = "what is done with the files, in this order (default: create,stat,read,delete): create, append, "
 		  "overwrite, read, rnd-wr, rnd-rd, seq-rdwrmix, stat, rename, chmod, setxattr, getxattr, link, "
 		  "unlink-link, symlink, unlink-symlink, mkdir, rmdir, readdir, ls-l, delete; also seq-wr, seq-rd, unlink",
@@ -87,7 +77,7 @@ const struct opt smallfile_options[] = {
 	{ .name = "prefix", .arg = "NAME", .type = OPT_STRING, .offset = AT(prefix),
 	  .help = "how the names of files begin (default: f)",
 	  .more = "Up to 15 bytes." },
-	{ .letter = 'd', .name = "duration", .arg = "SECONDS", .type = OPT_UINT, .offset = AT(duration_s), .max = 604800,
+	{ .letter = 'd', .name = "duration", .arg = "SECONDS", .type = OPT_SECONDS, .offset = AT(duration_s), .max = 604800,
 	  .help = "do loads that leave the files as they are again and again, for so long",
 	  .more = "See LOADS. The others are done once with each file." },
 	{ .name = "tree", .arg = "NAME", .type = OPT_STRING, .offset = AT(tree),
@@ -105,7 +95,7 @@ const struct opt smallfile_options[] = {
 		  "processes begin together; meanwhile HOST.PID.CLIENT.ready beside it says that each client is ready",
 	  .more = "They begin together when somebody makes it. What says that they are ready is removed at the end. "
 	 	"gfapi-perf-tool understands and makes the same files." },
-	{ .name = "gun-timeout", .arg = "SECONDS", .type = OPT_UINT, .offset = AT(gun_timeout_s), .min = 1, .max = 86400,
+	{ .name = "gun-timeout", .arg = "SECONDS", .type = OPT_SECONDS, .offset = AT(gun_timeout_s), .min = 1, .max = 86400,
 	  .help = "end with exit code 1 if FILE does not come for so long (default: 60)" },
 	{ .name = "mpi", .type = OPT_FLAG, .offset = AT(mpi),
 	  .help = "mpirun has started several of this: share the clients",
@@ -115,13 +105,14 @@ const struct opt smallfile_options[] = {
 	 	"of --between runs once, on the host of the first." },
 	CONNECT_OPTIONS(struct smallfile_cfg, w.s.c),
 	{ .type = OPT_HEADING, .help = "Watch and output:" },
+	JOB_OPTION(struct smallfile_cfg, w.show_job),
 	SESSION_WATCH_OPTIONS(struct smallfile_cfg, w.s),
 	RUNS_OPTIONS(struct smallfile_cfg, w.s.runs),
 	{ .letter = 'v', .name = "verbose", .type = OPT_COUNT, .offset = AT(w.verbose),
 	  .help = "print all that was measured",
 	  .more = "Among it is a line for each client and load; of many clients those that were slowest, the rest "
 	 	"is in --json. Without it the report is one screen." },
-	{ .name = "help", .type = OPT_FLAG, .offset = AT(w.help), .help = "this text" },
+	{ .name = "help", .type = OPT_FLAG, .job = OPT_JOB_NEVER, .offset = AT(w.help), .help = "this text" },
 	CMD_VERSION_OPTION,
 	{ .type = OPT_END },
 };
@@ -132,19 +123,9 @@ static bool is_name(const char *text)
 	return *text && !strchr(text, '/') && strcmp(text, ".") && strcmp(text, "..");
 }
 
-/* From here on, this is one of several processes. */
-static int smallfile_opts_check_mpi(struct smallfile_cfg *cfg, struct err *e)
+/* What no option shows by itself. */
+static int smallfile_opts_judge(struct smallfile_cfg *cfg, struct err *e)
 {
-	if (!cfg->mpi)
-		return 0;
-	if (cfg->gun)
-		return err_set(e, -EINVAL, "--gun cannot be used with --mpi");
-	return launch_start(&cfg->launch, cfg->clients, e);
-}
-
-int smallfile_check(struct workload_cfg *base, struct err *e)
-{
-	struct smallfile_cfg *cfg = (struct smallfile_cfg *)base;
 	struct smallfile_opts *o = &cfg->o;
 
 	if (!is_name(cfg->prefix) || strlen(cfg->prefix) > SMALLFILE_PREFIX_MAX)
@@ -170,10 +151,38 @@ int smallfile_check(struct workload_cfg *base, struct err *e)
 		return err_set(e, -EINVAL,
 			       "--loads: the first must be create, unless --tree names a directory "
 			       "that has the files");
-	snprintf(o->prefix, sizeof(o->prefix), "%s", cfg->prefix);
-	o->verify = !cfg->no_verify;
+	if (cfg->mpi && cfg->gun)
+		return err_set(e, -EINVAL, "--gun cannot be used with --mpi");
+	return 0;
+}
+
+const struct job_type smallfile_job = {
+	.command = "smallfile",
+	.options = smallfile_options,
+	.target = workload_take_target,
+};
+
+int smallfile_parse(struct workload_cfg *base, struct job *j, struct err *e)
+{
+	struct smallfile_cfg *cfg = (struct smallfile_cfg *)base;
+	int r = workload_parse(base, j, true, e);
+
+	if (r || base->help)
+		return r;
+	r = smallfile_opts_judge(cfg, e);
+	if (r)
+		return r;
+	snprintf(cfg->o.prefix, sizeof(cfg->o.prefix), "%s", cfg->prefix);
+	cfg->o.verify = !cfg->no_verify;
 	base->s.buffered = !cfg->direct;
-	return smallfile_opts_check_mpi(cfg, e);
+	return 0;
+}
+
+int smallfile_check(struct workload_cfg *base, struct err *e)
+{
+	struct smallfile_cfg *cfg = (struct smallfile_cfg *)base;
+
+	return cfg->mpi ? launch_start(&cfg->launch, cfg->clients, e) : 0;
 }
 
 static int note_loads(const struct smallfile_list *list, struct run_notes *o)

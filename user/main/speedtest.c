@@ -353,7 +353,6 @@ static int main_speedtest_exit_code(const struct workload *w, enum outcome o)
 static const struct workload_type speedtest = {
 	.name = "speedtest",
 	.set = SPEEDTEST_SET,
-	.options = speedtest_options,
 	.window = SPEEDTEST_WINDOW_MAX,
 	.has_store = true,
 	.prepare = main_speedtest_prepare,
@@ -389,28 +388,48 @@ static int main_speedtest_run(const struct speedtest_cfg *cfg)
 	return code;
 }
 
+/* After the options. r: what speedtest_parse returned. The exit code. */
+static int main_speedtest_do(struct speedtest_cfg *cfg, const struct job *j, int r, struct err *e)
+{
+	const bool compatible = cfg->w.compatible;
+	char *text = NULL;
+
+	if (!r && cfg->w.show_job && !compatible)
+		return job_print(j, cfg);
+	r = r ? r : session_check(&cfg->w.s, e);
+	r = r ? r : job_text(&text, j, cfg, true, e);
+	if (r && compatible)
+		cmd_say("%s", e->text);
+	if (r)
+		return compatible ? peer_speedtest_exit_code(cmd_stop ? OUTCOME_INTERRUPTED
+								      : OUTCOME_USAGE)
+				  : cmd_usage_error("speedtest", e);
+	cfg->w.s.runs.job = text;
+	cmd_catch_signals();
+	r = main_speedtest_run(cfg);
+	free(text);
+	return r;
+}
+
 int cmd_speedtest(int argc, char **argv)
 {
 	struct speedtest_cfg *cfg = calloc(1, sizeof(*cfg));
 	struct err e = { 0 };
+	struct job job;
 	int r;
 
 	if (!cfg)
 		return OUTCOME_FAILED;
-	r = speedtest_parse(cfg, argc, argv, &e);
-	if (r && cfg->w.compatible)
-		cmd_say("%s", e.text);
-	if (r) {
-		r = cfg->w.compatible
-			? peer_speedtest_exit_code(cmd_stop ? OUTCOME_INTERRUPTED : OUTCOME_USAGE)
-			: cmd_usage_error("speedtest", &e);
-	} else if (cfg->w.help) {
+	r = job_open(&job, &speedtest_job, argc, argv, &e);
+	r = r ? r : speedtest_parse(cfg, &job, &e);
+	r = workload_parsed(&cfg->w, r, &e);
+	if (!r && cfg->w.help) {
 		speedtest_help(cfg, stdout);
 		r = argc == 1 ? peer_speedtest_exit_code(OUTCOME_USAGE) : OUTCOME_OK;
 	} else {
-		cmd_catch_signals();
-		r = main_speedtest_run(cfg);
+		r = main_speedtest_do(cfg, &job, r, &e);
 	}
+	job_free(&job);
 	free(cfg);
 	return r;
 }

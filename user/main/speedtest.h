@@ -13,6 +13,7 @@ struct speedtest_cfg {
 	struct workload_cfg w;
 	struct speedtest_opts o;
 	uint64_t size[SPEEDTEST_SIZES_MAX];
+	double delay_s;
 	unsigned int each; /* -V */
 	bool each_request; /* shown on stderr */
 	bool statistics, interactive;
@@ -28,11 +29,14 @@ extern const char *const speedtest_data_choices[];
 extern const char *const speedtest_receive_choices[];
 extern const char *const speedtest_unit_choices[];
 
+extern const struct job_type speedtest_job;
+
 /*
- * argv[0] decides whether to behave as netatalk's tool (compat/peer.h). 0, or a negative errno
- * (-ERANGE: a number) and a text; help is set when it was asked for.
+ * Defaults, and what the arguments say; argv[0] decides whether to behave as netatalk's tool
+ * (compat/peer.h). Opens nothing. 0, or a negative errno (-ERANGE: a number) and a text; help is
+ * set when it was asked for.
  */
-int speedtest_parse(struct speedtest_cfg *cfg, int argc, char **argv, struct err *e);
+int speedtest_parse(struct speedtest_cfg *cfg, struct job *j, struct err *e);
 void speedtest_help(const struct speedtest_cfg *cfg, FILE *out);
 
 #endif

@@ -10,7 +10,7 @@
 #include <string.h>
 
 #define SIZE_MAX_BYTES (1ull << 60)
-#define DELAY_MAX_S    3600.0
+#define DELAY_MAX_NS   3600000000000ull
 #define DATA_NOT_GIVEN (-1)
 
 const char *const speedtest_data_choices[] = { "zero", "random", "pattern", NULL };
@@ -22,22 +22,17 @@ static const char *const set_choices[] = { SPEEDTEST_SET, SPEEDTEST_PEER_SET, NU
  * "64K", "1.5G", "0.004": a decimal number and a unit of 1024, or the unit that a bare number has.
  * Fractions of a byte are cut off, as afp_speedtest does: 0.004 (MiB) are 4194.
  */
-static int parse_size(uint64_t *out, const char *text, size_t len, uint64_t bare, struct err *e)
+static int parse_size(uint64_t *out, const char *text, uint64_t bare, struct err *e)
 {
 	static const char units[] = "BKMGTP";
-	char copy[32], *end;
+	size_t digits = strspn(text, "0123456789."); /* strtod would take 0x10, 1e3, nan */
 	const char *unit;
-	size_t digits;
 	double value;
+	char *end;
 
-	if (!len || len >= sizeof(copy))
-		return err_set(e, -EINVAL, "'%.*s' is not a size", (int)len, text);
-	memcpy(copy, text, len);
-	copy[len] = '\0';
-	digits = strspn(copy, "0123456789."); /* strtod would take 0x10, 1e3, nan */
-	value = strtod(copy, &end);
-	if (!digits || end > copy + digits || !isdigit((unsigned char)end[-1]))
-		return err_set(e, -EINVAL, "'%s' is not a size like 4K, 64, 0.5 or 1G", copy);
+	value = strtod(text, &end);
+	if (!digits || end > text + digits || !isdigit((unsigned char)end[-1]))
+		return err_set(e, -EINVAL, "'%s' is not a size like 4K, 64, 0.5 or 1G", text);
 	unit = *end ? strchr(units, toupper((unsigned char)*end)) : NULL;
 	if (unit && *unit) {
 		bare = 1ull << 10 * (unit - units);
@@ -46,18 +41,18 @@ static int parse_size(uint64_t *out, const char *text, size_t len, uint64_t bare
 			end += 2;
 	}
 	if (*end)
-		return err_set(e, -EINVAL, "'%s': units are B, K, M, G, T, P (of 1024)", copy);
+		return err_set(e, -EINVAL, "'%s': units are B, K, M, G, T, P (of 1024)", text);
 	value *= (double)bare;
 	if (value < 1 || value > (double)SIZE_MAX_BYTES)
-		return err_set(e, -ERANGE, "'%s': from one byte to 1024 P", copy);
+		return err_set(e, -ERANGE, "'%s': from one byte to 1024 P", text);
 	*out = (uint64_t)value;
 	return 0;
 }
 
-static int add_size(struct speedtest_cfg *c, const char *text, size_t len, struct err *e)
+static int speedtest_opts_add_size(struct speedtest_cfg *c, const char *text, struct err *e)
 {
 	uint64_t size;
-	int r = parse_size(&size, text, len, 1u << 20, e);
+	int r = parse_size(&size, text, 1u << 20, e);
 
 	if (r)
 		return r;
@@ -74,34 +69,30 @@ static int set_size(void *cfg, const char *arg, struct err *e)
 {
 	struct speedtest_cfg *c = cfg;
 
+	memset(c->size, 0, sizeof(c->size));
 	c->o.n_sizes = 0;
 	c->sweep = false;
-	return add_size(c, arg, strlen(arg), e);
+	return speedtest_opts_add_size(c, arg, e);
 }
 
-static int list_sizes(void *cfg, const char *arg, struct err *e)
+/* A word of 0.004,64K,1,2G. */
+static int take_size(void *cfg, const char *word, struct err *e)
 {
 	struct speedtest_cfg *c = cfg;
-	int r = 0;
 
+	if (word)
+		return speedtest_opts_add_size(c, word, e);
+	memset(c->size, 0, sizeof(c->size));
 	c->o.n_sizes = 0;
 	c->sweep = true;
-	for (const char *p = arg; !r; p++) {
-		size_t len = strcspn(p, ",");
-
-		r = add_size(c, p, len, e);
-		p += len;
-		if (!*p)
-			break;
-	}
-	return r;
+	return 0;
 }
 
 static int set_chunk(void *cfg, const char *arg, struct err *e)
 {
 	struct speedtest_cfg *c = cfg;
 	uint64_t chunk = 0;
-	int r = parse_size(&chunk, arg, strlen(arg), 1024, e);
+	int r = parse_size(&chunk, arg, 1024, e);
 
 	if (!r && chunk > 1u << 30)
 		return err_set(e, -ERANGE, "'%s': at most 1G in one request", arg);
@@ -109,12 +100,18 @@ static int set_chunk(void *cfg, const char *arg, struct err *e)
 	return r;
 }
 
-static int add_work(struct speedtest_cfg *c, const char *name, size_t len, struct err *e)
+/* A word of Write,Read. */
+static int take_work(void *cfg, const char *word, struct err *e)
 {
-	for (unsigned int w = 0; w < N_SPEED_WORKS; w++) {
-		const char *known = speedtest_name((enum speed_work)w);
+	struct speedtest_cfg *c = cfg;
 
-		if (strlen(known) != len || strncasecmp(known, name, len) != 0)
+	if (!word) {
+		memset(c->o.work, 0, sizeof(c->o.work));
+		c->o.n_works = 0;
+		return 0;
+	}
+	for (unsigned int w = 0; w < N_SPEED_WORKS; w++) {
+		if (strcasecmp(speedtest_name((enum speed_work)w), word) != 0)
 			continue;
 		for (unsigned int i = 0; i < c->o.n_works; i++)
 			if (c->o.work[i] == w)
@@ -122,37 +119,7 @@ static int add_work(struct speedtest_cfg *c, const char *name, size_t len, struc
 		c->o.work[c->o.n_works++] = (enum speed_work)w;
 		return 0;
 	}
-	return err_set(e, -EINVAL, "there is no test '%.*s': Read, Write, Copy, ServerCopy",
-		       (int)len, name);
-}
-
-static int list_works(void *cfg, const char *arg, struct err *e)
-{
-	struct speedtest_cfg *c = cfg;
-	int r = 0;
-
-	c->o.n_works = 0;
-	for (const char *p = arg; !r; p++) {
-		size_t len = strcspn(p, ",");
-
-		r = add_work(c, p, len, e);
-		p += len;
-		if (!*p)
-			break;
-	}
-	return r;
-}
-
-static int set_delay(void *cfg, const char *arg, struct err *e)
-{
-	struct speedtest_cfg *c = cfg;
-	char *end;
-	double s = strtod(arg, &end);
-
-	if (end == arg || *end || !(s >= 0 && s <= DELAY_MAX_S))
-		return err_set(e, -ERANGE, "'%s': seconds from 0 to %.0f", arg, DELAY_MAX_S);
-	c->o.delay_ns = (uint64_t)(s * 1e9);
-	return 0;
+	return err_set(e, -EINVAL, "there is no test '%s': Read, Write, Copy, ServerCopy", word);
 }
 
 #define OFFSET(member) offsetof(struct speedtest_cfg, member)
@@ -160,13 +127,13 @@ static int set_delay(void *cfg, const char *arg, struct err *e)
 /* clang-format off */
 const struct opt speedtest_options[] = {
 	{ .type = OPT_HEADING, .help = "Work:" },
-	{ .letter = 'f', .name = "tests", .arg = "LIST", .type = OPT_CALL, .call = list_works,
+	{ .letter = 'f', .name = "tests", .arg = "LIST", .type = OPT_LIST, .call = take_work,
 	  .help = "Read, Write, Copy, ServerCopy (default: Write,Read; as afp_speedtest: Write)",
 	  .more = "Separated by commas, in any case." },
-	{ .letter = 'd', .name = "size", .arg = "SIZE", .type = OPT_CALL, .call = set_size,
+	{ .letter = 'd', .name = "size", .arg = "SIZE", .type = OPT_CALL, .call = set_size, .group = "sizes",
 	  .help = "one size of file: MiB, or with a unit: 64K, 1G (default: 18 sizes, 4K to 512M)",
 	  .more = "A size in bytes is rounded down." },
-	{ .letter = 'z', .name = "sizes", .arg = "LIST", .type = OPT_CALL, .call = list_sizes, .help = "sizes: 0.004,64K,1,2G",
+	{ .letter = 'z', .name = "sizes", .arg = "LIST", .type = OPT_LIST, .call = take_size, .group = "sizes", .help = "sizes: 0.004,64K,1,2G",
 	  .more = "Up to 64 of them; a number alone is MiB. Of -d and -z the last one counts. With neither: 18 "
 	 	"sizes from 4 KiB to 512 MiB, each twice the one before. If the volume reports less free space "
 	 	"than one of them needs, nothing is started; the set speedtest-4.5 does not check this." },
@@ -194,7 +161,8 @@ const struct opt speedtest_options[] = {
 	 	"speedtest-4.5 it is opened for writing as well; it is not deleted. A size larger than its own is "
 	 	"refused." },
 	{ .letter = 'S', .name = "second-volume", .arg = "VOLUME", .type = OPT_STRING, .offset = OFFSET(w.s.second_volume), .help = "copies go to this volume" },
-	{ .letter = 't', .name = "delay", .arg = "SECONDS", .type = OPT_CALL, .call = set_delay, .help = "pause between iterations",
+	{ .letter = 't', .name = "delay", .arg = "SECONDS", .type = OPT_TIME, .offset = OFFSET(delay_s), .max = DELAY_MAX_NS,
+	  .help = "pause between iterations",
 	  .more = "They may be 0 (default) to 3600." },
 	{ .letter = 'i', .name = "interactive", .type = OPT_FLAG, .offset = OFFSET(interactive), .help = "wait for <ENTER> before each test",
 	  .more = "It waits again for each size." },
@@ -225,6 +193,7 @@ const struct opt speedtest_options[] = {
 	{ .letter = '1', .type = OPT_VALUE, .offset = OFFSET(w.s.c.version), .value = 1, .help = "AFP 2.1",
 	  .more = "Before 3.0 there are only 32-bit requests." },
 	{ .type = OPT_HEADING, .help = "Watch and output:" },
+	JOB_OPTION(struct speedtest_cfg, w.show_job),
 	SESSION_WATCH_OPTIONS(struct speedtest_cfg, w.s),
 	OUTPUT_TABLE_OPTION(struct speedtest_cfg, w.table),
 	{ .name = "units", .arg = "WHICH", .type = OPT_CHOICE, .offset = OFFSET(units), .choice = speedtest_unit_choices,
@@ -240,7 +209,7 @@ const struct opt speedtest_options[] = {
 	  .more = "The same as `--table afpscope`, and a line on standard error as each transfer ends." },
 	{ .letter = 'V', .type = OPT_COUNT, .offset = OFFSET(each), .help = "like -v, and each request of each iteration on stderr",
 	  .more = "They have their times, are those of warm-ups, too, and are printed when the clock has stopped." },
-	{ .name = "help", .type = OPT_FLAG, .offset = OFFSET(w.help), .help = "this text" },
+	{ .name = "help", .type = OPT_FLAG, .job = OPT_JOB_NEVER, .offset = OFFSET(w.help), .help = "this text" },
 	CMD_VERSION_OPTION,
 	{ .type = OPT_END },
 };
@@ -251,9 +220,9 @@ void speedtest_help(const struct speedtest_cfg *cfg, FILE *out)
 	const char *name = cfg->w.compatible ? "afp_speedtest" : "afpscope speedtest";
 
 	fprintf(out,
-		"Usage: %s [OPTIONS] [afp://USER@HOST:PORT/VOLUME]\n"
+		"Usage: %s [OPTIONS] [afp://USER@HOST:PORT/VOLUME%s]\n"
 		"       %s -L -P DIRECTORY [OPTIONS]\n",
-		name, name);
+		name, cfg->w.compatible ? "" : "|JOB.ini", name);
 	if (!cfg->w.compatible)
 		fprintf(out, "       %s [OPTIONS] DIRECTORY|gluster://HOST/VOLUME/PATH\n", name);
 	fputs(
@@ -279,6 +248,7 @@ static int speedtest_opts_complete(struct speedtest_cfg *c, struct err *e)
 	c->o.size = c->size;
 	c->o.peer = c->set_choice == 1;
 	c->o.flush = !c->no_flush;
+	c->o.delay_ns = (uint64_t)(c->delay_s * 1e9);
 	c->o.second = c->w.s.second_volume != NULL;
 	c->o.data = c->data == DATA_NOT_GIVEN ? SPEED_ZERO : (enum speed_data)c->data;
 	if (!c->o.n_works) {
@@ -334,25 +304,27 @@ static int complete_local(struct speedtest_cfg *c, struct err *e)
 	return 0;
 }
 
-int speedtest_parse(struct speedtest_cfg *c, int argc, char **argv, struct err *e)
+const struct job_type speedtest_job = {
+	.command = "speedtest",
+	.options = speedtest_options,
+	.target = workload_take_target,
+};
+
+int speedtest_parse(struct speedtest_cfg *c, struct job *j, struct err *e)
 {
-	int first, n, r;
+	int r;
 
 	*c = (struct speedtest_cfg) { .w = WORKLOAD_DEFAULTS, .data = DATA_NOT_GIVEN };
-	c->w.s.runs.not_kept = c->w.compatible = peer_name(argv[0], "afp_speedtest");
+	c->w.s.runs.not_kept = c->w.compatible = peer_name(j->argv[0], "afp_speedtest");
 	c->o.warmups = c->o.window = 1;
 	c->o.iterations = c->w.compatible ? 1 : 6;
 	if (c->w.compatible)
 		c->set_choice = 1;
-	r = opt_parse(speedtest_options, c, argc, argv, &first, e);
-	if (!r && (c->w.help || (c->w.compatible && argc == 1))) {
+	r = workload_parse(&c->w, j, !c->w.compatible, e);
+	if (c->w.compatible && j->argc == 1)
 		c->w.help = true;
+	if (c->w.help)
 		return 0;
-	}
 	r = r ? r : speedtest_opts_complete(c, e);
-	n = argc - first;
-	if (!r && !c->w.compatible)
-		workload_take_place(&c->w.s, &n, argv + first);
-	r = r ? r : session_check(&c->w.s, n, argv + first, e);
 	return r || !c->w.s.local ? r : complete_local(c, e);
 }

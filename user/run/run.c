@@ -196,6 +196,13 @@ const char *run_note_find(const struct run_notes *in, const char *key)
 	return NULL;
 }
 
+uint64_t run_note_number(const struct run_notes *in, const char *key)
+{
+	const char *text = run_note_find(in, key);
+
+	return text ? strtoull(text, NULL, 10) : 0;
+}
+
 static int add_book(struct run *r, const char *name, struct run_book b)
 {
 	struct run_book *book = vec_grown(r->book, r->n_books, sizeof(*book));

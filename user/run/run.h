@@ -443,6 +443,7 @@ void run_fini(struct run *r);
 int run_note(struct run_notes *to, const char *key, const char *fmt, ...)
     __attribute__((format(printf, 3, 4)));
 const char *run_note_find(const struct run_notes *in, const char *key); /* NULL: not found */
+uint64_t run_note_number(const struct run_notes *in, const char *key);  /* 0: none, or not found */
 void run_notes_fini(struct run_notes *notes);
 
 /*

@@ -3,11 +3,11 @@
  * afpscope slow: a line for each slow request of a running server, as it happens. The programs in
  * the kernel make records of slow requests only; what has not ended is read from their state.
  */
+#include "slow/slow.h"
 #include "app/cmd.h"
 #include "app/output.h"
 #include "attach/attach.h"
 #include "attach/unanswered.h"
-#include "attach/whom.h"
 #include "base/clock.h"
 #include "base/opt.h"
 #include "drive/slo.h"
@@ -33,14 +33,6 @@
 #define WIDTH      100
 #define RATE       20
 #define SMALL_RING (1u << 20) /* of slow requests alone */
-
-struct slow_cfg {
-	struct whom_cfg whom;
-	uint64_t over_ns;
-	unsigned int rate, seconds, lines, verbose;
-	double max_cpu;
-	bool names, json, help;
-};
 
 struct slow {
 	const struct slow_cfg *cfg;
@@ -75,7 +67,7 @@ const struct opt slow_options[] = {
 	{ .type = OPT_HEADING, .help = "Which server (default: the only one of this host):" },
 	WHOM_OPTIONS(struct slow_cfg, whom),
 	{ .type = OPT_HEADING, .help = "How long (default: until Ctrl-C):" },
-	{ .letter = 'd', .name = "duration", .arg = "SECONDS", .type = OPT_UINT, .offset = OFFSET(seconds), .min = 1, .max = 604800,
+	{ .letter = 'd', .name = "duration", .arg = "SECONDS", .type = OPT_SECONDS, .offset = OFFSET(seconds), .min = 1, .max = 604800,
 	  .help = "at most this long" },
 	{ .letter = 'n', .name = "lines", .arg = "N", .type = OPT_UINT, .offset = OFFSET(lines), .min = 1,
 	  .help = "at most until N requests were shown" },
@@ -449,12 +441,18 @@ static int slow_run(const struct slow_cfg *cfg)
 	return (int)o;
 }
 
+int slow_parse(struct slow_cfg *cfg, int argc, char **argv, struct err *e)
+{
+	*cfg = (struct slow_cfg) { .over_ns = 100000000, .rate = RATE };
+	return whom_check(&cfg->whom, opt_parse(slow_options, cfg, argc, argv, NULL, e), e);
+}
+
 int cmd_slow(int argc, char **argv)
 {
-	struct slow_cfg cfg = { .over_ns = 100000000, .rate = RATE };
+	struct slow_cfg cfg;
 	struct err e = { 0 };
 
-	if (whom_check(&cfg.whom, opt_parse(slow_options, &cfg, argc, argv, NULL, &e), &e))
+	if (slow_parse(&cfg, argc, argv, &e))
 		return cmd_usage_error("slow", &e);
 	if (cfg.help) {
 		fputs(

@@ -26,21 +26,6 @@
 #define WIDTH     100
 #define LINES_MAX 40
 
-static int delay_take(void *to, const char *arg, struct err *e)
-{
-	char *end;
-	double s;
-
-	errno = 0;
-	s = strtod(arg, &end);
-	if (end == arg || errno || (*end && strcmp(end, "s")) ||
-	    !(s >= TOP_DELAY_MIN && s <= TOP_DELAY_MAX))
-		return err_set(e, -EINVAL, "'%s' is not a number of seconds from %g to %g", arg,
-			       TOP_DELAY_MIN, TOP_DELAY_MAX);
-	*(double *)to = s;
-	return 0;
-}
-
 /* clang-format off */
 #define OFFSET(m) offsetof(struct top_cfg, m)
 const struct opt top_options[] = {
@@ -54,7 +39,8 @@ const struct opt top_options[] = {
 	{ .name = "filter", .arg = "TEXT", .type = OPT_STRING, .offset = OFFSET(filter),
 	  .help = "only rows that have this text in a name" },
 	{ .type = OPT_HEADING, .help = "How long (default: until q or Ctrl-C):" },
-	{ .letter = 'd', .name = "delay", .arg = "SECONDS", .type = OPT_CALL, .offset = OFFSET(delay_s), .call = delay_take,
+	{ .letter = 'd', .name = "delay", .arg = "SECONDS", .type = OPT_TIME, .offset = OFFSET(delay_s),
+	  .min = (uint64_t)(TOP_DELAY_MIN * NS_PER_S), .max = (uint64_t)(TOP_DELAY_MAX * NS_PER_S),
 	  .help = "how long a step takes, 0.1 to 3600 (default: 1)" },
 	{ .letter = 'n', .name = "steps", .arg = "N", .type = OPT_UINT, .offset = OFFSET(steps), .min = 1,
 	  .help = "end after so many steps" },
@@ -514,12 +500,18 @@ static int top_run(const struct top_cfg *cfg)
 	return (int)o;
 }
 
+int top_parse(struct top_cfg *cfg, int argc, char **argv, struct err *e)
+{
+	*cfg = (struct top_cfg) { .by = LIVE_COMMAND, .sort = TOP_TIME, .delay_s = 1 };
+	return whom_check(&cfg->whom, opt_parse(top_options, cfg, argc, argv, NULL, e), e);
+}
+
 int cmd_top(int argc, char **argv)
 {
-	struct top_cfg cfg = { .by = LIVE_COMMAND, .sort = TOP_TIME, .delay_s = 1 };
+	struct top_cfg cfg;
 	struct err e = { 0 };
 
-	if (whom_check(&cfg.whom, opt_parse(top_options, &cfg, argc, argv, NULL, &e), &e))
+	if (top_parse(&cfg, argc, argv, &e))
 		return cmd_usage_error("top", &e);
 	if (cfg.help) {
 		fputs(

@@ -19,6 +19,9 @@ struct top_cfg {
 	bool batch, json, names, help;
 };
 
+/* Defaults, and what the arguments say. Opens nothing. 0, or a negative errno and a text. */
+int top_parse(struct top_cfg *cfg, int argc, char **argv, struct err *e);
+
 #define TOP_TIME_MAX 16
 
 struct top {

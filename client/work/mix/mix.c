@@ -6,13 +6,13 @@
 #include "base/opt.h"
 
 #include <errno.h>
-#include <ini.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #define FILE_MAX (1u << 20)
+#define NS_PER_S 1000000000ull
 
 static const struct {
 	const char *name, *text;
@@ -45,22 +45,30 @@ static const struct {
 
 /* The keys that are numbers, as rows of base/opt.h. */
 static const struct opt numbers[] = {
-	{ .name = "files", .type = OPT_UINT, .offset = offsetof(struct mix, files), .max = 99999 },
+	{ .name = "files",
+	  .arg = "N",
+	  .type = OPT_UINT,
+	  .offset = offsetof(struct mix, files),
+	  .max = 99999 },
 	{ .name = "window",
+	  .arg = "N",
 	  .type = OPT_UINT,
 	  .offset = offsetof(struct mix, window),
 	  .min = 1,
 	  .max = 64 },
 	{ .name = "requests",
+	  .arg = "N",
 	  .type = OPT_UINT,
 	  .offset = offsetof(struct mix, requests),
 	  .min = 1,
 	  .max = 1000000 },
 	{ .name = "request",
+	  .arg = "N",
 	  .type = OPT_SIZE,
 	  .offset = offsetof(struct mix, request_len),
 	  .min = 512,
 	  .max = 64u << 20 },
+	{ .type = OPT_END },
 };
 
 static const struct opt weight = { .type = OPT_UINT, .max = 1000000 };
@@ -85,114 +93,63 @@ uint64_t mix_set_bytes(const struct mix *m)
 
 /* ---- parsing ---- */
 
-struct parser {
-	struct mix *m;
-	const char *text; /* what is left of it */
-	int line;         /* read last, from 1 */
-	int wrong;        /* the line that e is about; 0: none */
-	struct err e;     /* without file and line */
-};
-
-/*
- * libinih's reader, as fgets(). It counts lines, ends at the first that is wrong, and gives no line
- * a blank at its begin: libinih would take that for more of the value before.
- */
-static char *mix_read_line(char *out, int room, void *stream)
+static int put_think(struct mix *m, const char *text, struct err *e)
 {
-	struct parser *p = stream;
-	size_t n, blank;
+	static const struct opt think = { .type = OPT_TIME, .max = 86400 * NS_PER_S };
+	double seconds;
+	int r = opt_decimal(&think, "think", text, &seconds, e);
 
-	if (p->wrong)
-		return NULL;
-	p->line++;
-	n = strcspn(p->text, "\n");
-	n += p->text[n] == '\n';
-	if (!n)
-		return NULL;
-	n = n < (size_t)room ? n : (size_t)room - 1;
-	blank = strspn(p->text, " \t");
-	blank = blank < n ? blank : n;
-	snprintf(out, (size_t)room, "%.*s", (int)(n - blank), p->text + blank);
-	p->text += n;
-	return out;
+	if (!r)
+		m->think_ns = (uint64_t)llround(seconds * 1e9);
+	return r ? -EINVAL : 0;
 }
 
-static int mix_put_number(struct parser *p, const struct opt *row, const char *key,
-			  const char *text)
+static int put_shared(struct mix *m, const char *text, struct err *e)
 {
-	char *at = (char *)p->m + row->offset;
-	uint64_t v;
-
-	if (opt_number(row, key, text, &v, &p->e))
+	m->shared = !strcmp(text, "yes");
+	if (m->shared || !strcmp(text, "no"))
 		return 0;
-	if (row->type == OPT_UINT)
-		*(unsigned int *)(void *)at = (unsigned int)v;
-	else
-		*(uint64_t *)(void *)at = v;
-	return 1;
-}
-
-static int put_think(struct parser *p, const char *text)
-{
-	char *end;
-	double s = strtod(text, &end);
-
-	if (end == text || *end || !(s >= 0 && s <= 86400)) {
-		err_set(&p->e, -EINVAL, "think: '%s' is not a number of seconds from 0 to 86400",
-			text);
-		return 0;
-	}
-	p->m->think_ns = (uint64_t)llround(s * 1e9);
-	return 1;
+	return err_set(e, -EINVAL, "shared: '%s' is neither yes nor no", text);
 }
 
 /* "uniform", "zipf" or "zipf:0.8" */
-static int put_popularity(struct parser *p, const char *text)
+static int put_popularity(struct mix *m, const char *text, struct err *e)
 {
 	char *end = "";
 
-	p->m->zipf = !strcmp(text, "zipf");
+	m->zipf = !strcmp(text, "zipf");
 	if (!strncmp(text, "zipf:", 5))
-		p->m->zipf = strtod(text + 5, &end);
-	if (!strcmp(text, "uniform") || (p->m->zipf > 0 && p->m->zipf <= MIX_ZIPF_MAX && !*end))
-		return 1;
-	err_set(&p->e, -EINVAL,
-		"popularity: '%s' is not uniform, zipf, or zipf: and a number up to %d", text,
-		MIX_ZIPF_MAX);
-	return 0;
+		m->zipf = strtod(text + 5, &end);
+	if (!strcmp(text, "uniform") || (m->zipf > 0 && m->zipf <= MIX_ZIPF_MAX && !*end))
+		return 0;
+	return err_set(e, -EINVAL,
+		       "popularity: '%s' is not uniform, zipf, or zipf: and a number up to %d",
+		       text, MIX_ZIPF_MAX);
 }
 
-static int put_shared(struct parser *p, const char *text)
+static int put_of_mix(struct mix *m, const char *key, const char *text, struct err *e)
 {
-	p->m->shared = !strcmp(text, "yes");
-	if (p->m->shared || !strcmp(text, "no"))
-		return 1;
-	err_set(&p->e, -EINVAL, "shared: '%s' is neither yes nor no", text);
-	return 0;
-}
+	const struct opt *row = opt_of_key(numbers, key);
 
-static int put_of_mix(struct parser *p, const char *key, const char *text)
-{
-	for (size_t i = 0; i < sizeof(numbers) / sizeof(numbers[0]); i++)
-		if (!strcmp(key, numbers[i].name))
-			return mix_put_number(p, &numbers[i], key, text);
+	if (row)
+		return opt_put(row, m, text, e) ? -EINVAL : 0;
 	if (!strcmp(key, "file_size"))
-		return !mix_sizes_parse(&p->m->sizes, text, &p->e);
+		return mix_sizes_parse(&m->sizes, text, e) ? -EINVAL : 0;
 	if (!strcmp(key, "popularity"))
-		return put_popularity(p, text);
+		return put_popularity(m, text, e);
 	if (!strcmp(key, "think"))
-		return put_think(p, text);
+		return put_think(m, text, e);
 	if (!strcmp(key, "shared"))
-		return put_shared(p, text);
+		return put_shared(m, text, e);
 	if (!strcmp(key, "name")) {
-		snprintf(p->m->name, sizeof(p->m->name), "%s", text);
-		return 1;
+		snprintf(m->name, sizeof(m->name), "%s", text);
+		return 0;
 	}
-	err_set(&p->e, -EINVAL,
-		"there is no key '%s' in [mix]; its keys are name, files, file_size, popularity, "
-		"request, window, requests, think and shared",
-		key);
-	return 0;
+	return err_set(
+	    e, -EINVAL,
+	    "there is no key '%s' in [mix]; its keys are name, files, file_size, popularity, "
+	    "request, window, requests, think and shared",
+	    key);
 }
 
 static void list_actions(char *out, size_t room)
@@ -203,7 +160,7 @@ static void list_actions(char *out, size_t room)
 		n += (size_t)snprintf(out + n, room - n, "%s%s", i ? ", " : "", actions[i].key);
 }
 
-static int put_weight(struct parser *p, const char *key, const char *text)
+static int put_weight(struct mix *m, const char *key, const char *text, struct err *e)
 {
 	char list[128];
 	uint64_t v;
@@ -211,32 +168,65 @@ static int put_weight(struct parser *p, const char *key, const char *text)
 	for (size_t i = 0; i < N_MIX_ACTIONS; i++) {
 		if (strcmp(key, actions[i].key))
 			continue;
-		if (opt_number(&weight, key, text, &v, &p->e))
-			return 0;
-		p->m->weight[i] = (unsigned int)v;
-		return 1;
+		if (opt_number(&weight, key, text, &v, e))
+			return -EINVAL;
+		m->weight[i] = (unsigned int)v;
+		return 0;
 	}
 	list_actions(list, sizeof(list));
-	err_set(&p->e, -EINVAL, "there is no action '%s'; there are %s", key, list);
-	return 0;
+	return err_set(e, -EINVAL, "there is no action '%s'; there are %s", key, list);
 }
 
-/* libinih's handler: 0 is an error. */
-static int mix_handle(void *user, const char *section, const char *key, const char *text)
+void mix_begin(struct mix *m)
 {
-	struct parser *p = user;
-	int good = 0;
+	*m = (struct mix) { .files = 10, .window = 1, .requests = 16, .request_len = 1u << 20 };
+}
 
-	if (!strcmp(section, "mix"))
-		good = put_of_mix(p, key, text);
-	else if (!strcmp(section, "actions"))
-		good = put_weight(p, key, text);
-	else
-		err_set(&p->e, -EINVAL, "there is no section [%s]; there are [mix] and [actions]",
-			section);
-	if (!good)
-		p->wrong = p->line;
-	return good;
+int mix_take(void *mix, const struct inifile_key *k, struct err *e)
+{
+	const bool actions_too = !strcmp(k->section, "actions");
+	int r;
+
+	if (!actions_too && strcmp(k->section, "mix"))
+		return err_set(e, -EINVAL,
+			       "there is no section [%s]; there are [mix] and [actions]",
+			       k->section);
+	r = inifile_once(k, e);
+	if (r)
+		return r;
+	return actions_too ? put_weight(mix, k->key, k->value, e)
+			   : put_of_mix(mix, k->key, k->value, e);
+}
+
+int mix_end(struct mix *m, const char *name, struct err *e)
+{
+	struct err why = { 0 };
+
+	if (!*m->name)
+		snprintf(m->name, sizeof(m->name), "%.31s", name);
+	return mix_check(m, &why) ? err_set(e, -EINVAL, "%s: %s", name, why.text) : 0;
+}
+
+void mix_put(FILE *out, const struct mix *m)
+{
+	char text[512];
+
+	fputs("\n[mix]\n", out);
+	inifile_put(out, "name", m->name);
+	mix_sizes_text(text, sizeof(text), &m->sizes);
+	fprintf(out, "files = %u\nfile_size = %s\n", m->files, text);
+	if (m->zipf > 0)
+		fprintf(out, "popularity = zipf:%.17g\n", m->zipf);
+	fprintf(out, "request = %llu\nwindow = %u\nrequests = %u\n",
+		(unsigned long long)m->request_len, m->window, m->requests);
+	snprintf(text, sizeof(text), "%llu.%09llu", (unsigned long long)(m->think_ns / NS_PER_S),
+		 (unsigned long long)(m->think_ns % NS_PER_S));
+	inifile_put(out, "think", text);
+	inifile_put(out, "shared", m->shared ? "yes" : "no");
+	fputs("\n[actions]\n", out);
+	for (size_t i = 0; i < N_MIX_ACTIONS; i++)
+		if (m->weight[i])
+			fprintf(out, "%s = %u\n", actions[i].key, m->weight[i]);
 }
 
 int mix_check(const struct mix *m, struct err *e)
@@ -258,21 +248,6 @@ int mix_check(const struct mix *m, struct err *e)
 	return 0;
 }
 
-/* line: what libinih returned; 0: none is wrong. */
-static int mix_finish(struct mix *out, struct parser *p, const char *name, int line, struct err *e)
-{
-	struct err why = { 0 };
-
-	if (line > 0)
-		return err_set(e, -EINVAL, "%s, line %d: %s", name, line,
-			       line == p->wrong ? p->e.text : "neither [section] nor key = value");
-	if (line < 0)
-		return err_set(e, -EIO, "cannot read %s", name);
-	if (!*out->name)
-		snprintf(out->name, sizeof(out->name), "%.31s", name);
-	return mix_check(out, &why) ? err_set(e, -EINVAL, "%s: %s", name, why.text) : 0;
-}
-
 static int no_such(const char *name, struct err *e)
 {
 	char list[128] = "";
@@ -286,32 +261,30 @@ static int no_such(const char *name, struct err *e)
 		       list, name);
 }
 
-static int mix_read_file(struct mix *out, struct parser *p, const char *name, struct err *e)
+/* text is freed. */
+static int mix_read(struct mix *out, char *text, const char *name, struct err *e)
 {
-	char *text;
-	int r = file_read(&text, name, FILE_MAX, e);
+	int r;
 
-	if (r)
-		return r;
-	p->text = text;
-	r = mix_finish(out, p, name, ini_parse_stream(mix_read_line, p, mix_handle, p), e);
+	if (!text)
+		return err_set(e, -ENOMEM, "out of memory");
+	mix_begin(out);
+	r = inifile_read(text, name, mix_take, out, e);
 	free(text);
-	return r;
+	return r ? r : mix_end(out, name, e);
 }
 
 int mix_find(struct mix *out, const char *name, struct err *e)
 {
-	struct parser p = { .m = out };
+	char *text;
+	int r;
 
-	*out = (struct mix) { .files = 10, .window = 1, .requests = 16, .request_len = 1u << 20 };
-	if (strpbrk(name, "/."))
-		return mix_read_file(out, &p, name, e);
-	for (size_t i = 0; i < N_BUILT_IN; i++) {
-		if (strcmp(name, built_in[i].name))
-			continue;
-		p.text = built_in[i].text;
-		return mix_finish(out, &p, name,
-				  ini_parse_stream(mix_read_line, &p, mix_handle, &p), e);
+	if (strpbrk(name, "/.")) {
+		r = file_read(&text, name, FILE_MAX, e);
+		return r ? r : mix_read(out, text, name, e);
 	}
+	for (size_t i = 0; i < N_BUILT_IN; i++)
+		if (!strcmp(name, built_in[i].name))
+			return mix_read(out, strdup(built_in[i].text), name, e);
 	return no_such(name, e);
 }

@@ -4,7 +4,7 @@
 
 /*
  * Mixes: what the users of a file server do, as weighted actions over a set of files for each
- * client. A mix is built in or read from an INI file (libinih):
+ * client. A mix is built in or read from an INI file (base/inifile.h):
  *
  *	[mix]
  *	name = browse
@@ -24,6 +24,7 @@
  */
 
 #include "base/err.h"
+#include "base/inifile.h"
 #include "load/actor.h"
 #include "work/mix/mix_draw.h"
 
@@ -71,6 +72,16 @@ const char *mix_action_name(unsigned int a);
  * key and what is allowed.
  */
 int mix_find(struct mix *out, const char *name, struct err *e);
+
+/*
+ * The same from an INI text that has more: first its defaults, then each key of [mix] and [actions]
+ * (an inifile_take), then what no single key shows, and a name if it has none. mix_put prints these
+ * sections.
+ */
+void mix_begin(struct mix *m);
+int mix_take(void *mix, const struct inifile_key *k, struct err *e);
+int mix_end(struct mix *m, const char *name, struct err *e);
+void mix_put(FILE *out, const struct mix *m);
 
 /* What no single key shows, such as actions that need files where there are none. 0 or -EINVAL. */
 int mix_check(const struct mix *m, struct err *e);

@@ -48,7 +48,7 @@ def test_a_folder_may_be_named_and_is_made(scope: Scope, dbd: Server, tmp_path: 
     folder = tmp_path / "deep" / "run"
     done = scope(dbd, *SHORT, "-o", str(folder)).expect(OK)
     assert kept(done.err) == folder
-    assert sorted(p.name for p in folder.iterdir()) == ["run.json", "tables.json"]
+    assert sorted(p.name for p in folder.iterdir()) == ["job.ini", "run.json", "tables.json"]
     scope(dbd, *SHORT, "-o", str(folder)).expect(USAGE, "has a run in it already")
 
 

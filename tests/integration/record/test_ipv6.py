@@ -94,11 +94,6 @@ def test_by_its_address(scope: Scope, host: str, six: Server) -> None:
         assert f"Connecting to host [::1]:{six.port}" in text.err
 
 
-def test_without_brackets_says_how(scope: Scope) -> None:
-    line = [str(scope.binary), "lantest", "afp://u@::1:548/v"]
-    scope.execute(line).expect(USAGE, "write an IPv6 address in brackets", "afp://user@[::1]:548")
-
-
 def test_address_of_a_link(scope: Scope, host: str, link: tuple[Server, str]) -> None:
     """With the name of the interface, as it is and as a URL must have it."""
     server, address = link

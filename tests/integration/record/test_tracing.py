@@ -423,7 +423,12 @@ def test_a_full_disk_ends_the_trace_and_not_the_run(
         while True:
             f.write(bytes(4096))
     done = running.finish().expect(OK)
-    assert sorted(p.name for p in folder.iterdir()) == ["run.json", "tables.json", "trace"]
+    assert sorted(p.name for p in folder.iterdir()) == [
+        "job.ini",
+        "run.json",
+        "tables.json",
+        "trace",
+    ]
     check_truncated(scope, folder, Run.load(folder / "run.json"))
     assert "the trace is truncated" in " ".join(done.out.split())
 

@@ -149,7 +149,6 @@ def test_an_interrupt_ends_all_ranks(scope: Scope, tmp_path: Path, flavour: str)
 
 def test_what_cannot_be(scope: Scope, tmp_path: Path, flavour: str) -> None:
     here = [str(scope.binary), "smallfile", "-n", "2", str(tmp_path)]
-    scope.execute([*here, "--mpi", "--gun", "/no"]).expect(USAGE, "--gun cannot be used with --mpi")
     done = scope.execute(mpirun(flavour, here, 3), env=ENVIRONMENT)
     assert done.status == USAGE, done
     assert "2 clients cannot be shared by 3 processes" in done.err

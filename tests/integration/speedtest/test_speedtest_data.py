@@ -16,7 +16,6 @@ from speeding import (
     COPY,
     DAMAGED,
     GIB,
-    KIB,
     LEGACY,
     MIB,
     READ,
@@ -131,13 +130,6 @@ def test_damage_goes_unseen_without_verify(scope: Scope, dbd: Server) -> None:
         line[line.index(str(dbd.port))] = str(meddler.port)
         scope.execute([*line, "--watch=off"]).expect(OK)
         assert meddler.damaged == 1
-
-
-def test_own_file_cannot_be_verified(scope: Scope, dbd: Server) -> None:
-    """Nobody knows what should be in it."""
-    with file_of(dbd, "own.bin", 64 * KIB):
-        done = speedtest(scope, dbd, "-f", "Read", "-F", "own.bin", "--verify")
-        done.expect(USAGE, "--verify", "-F")
 
 
 # Large files

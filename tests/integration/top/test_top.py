@@ -350,5 +350,5 @@ def test_without_bpf_it_says_so(scope: Scope, guests: Server) -> None:
 def test_wrong_options(scope: Scope) -> None:
     """The message and the exit code of main(); all others: unit/main/test_usage.c."""
     line = [str(scope.binary), "top", "-d", "0"]
-    scope.execute(line).expect(USAGE, "'0' is not a number of seconds from 0.1 to 3600")
+    scope.execute(line).expect(USAGE, "'0' is not in 0.1..3600")
     scope.execute([str(scope.binary), "top", "-p", "1"]).expect(NO_SESSION)

@@ -11,27 +11,34 @@
 
 #define S 1000000000ull
 
+struct watching {
+	double most;
+};
+
+static const struct opt option = GUARD_OPTION(struct watching, most);
+
 static void percent_is_a_share(void **state)
 {
 	struct err e = { 0 };
 	double to = 0;
 
 	(void)state;
-	assert_int_equal(guard_take(&to, "2%", &e), 0);
+	assert_int_equal(opt_decimal(&option, "--max-cpu", "2%", &to, &e), 0);
 	assert_true(to == 0.02);
-	assert_int_equal(guard_take(&to, "0.5", &e), 0);
+	assert_int_equal(opt_decimal(&option, "--max-cpu", "0.5", &to, &e), 0);
 	assert_true(to == 0.005);
 }
 
 static void nonsense_is_refused_by_name(void **state)
 {
-	static const char *const bad[] = { "", "%", "2%%", "2 CPUs", "0", "-1%", "nan", "inf" };
+	static const char *const bad[] = { "",    "%",   "2%%", "2 CPUs", "0",
+					   "-1%", "nan", "inf", "100001%" };
 	struct err e = { 0 };
 	double to = 7;
 
 	(void)state;
 	for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++) {
-		assert_int_equal(guard_take(&to, bad[i], &e), -EINVAL);
+		assert_int_equal(opt_decimal(&option, "--max-cpu", bad[i], &to, &e), -ERANGE);
 		assert_non_null(strstr(e.text, bad[i]));
 	}
 	assert_true(to == 7);

@@ -22,6 +22,8 @@ struct config {
 	const char *host;
 	int mode, version;
 	char order[32];
+	unsigned int wait_s;
+	double rate, pause_s, share;
 };
 
 static int note_order(void *cfg, const char *arg, struct err *e)
@@ -38,6 +40,12 @@ static int note_k(void *cfg, const char *arg, struct err *e)
 {
 	(void)arg;
 	return note_order(cfg, "K", e);
+}
+
+/* "<": a list begins. */
+static int note_word(void *cfg, const char *word, struct err *e)
+{
+	return note_order(cfg, word ? word : "<", e);
 }
 
 static const char *const modes[] = { "auto", "bpf", "off", NULL };
@@ -63,6 +71,22 @@ static const struct opt table[] = {
 	{ 'K', NULL, NULL, OPT_CALL, .help = "cache tests", .call = note_k },
 	{ 'f', "tests", "LIST", OPT_CALL, .help = "tests", .call = note_order },
 	{ 'x', "a-very-long-name-for-an-option", "ARGUMENT", OPT_STRING, AT(host), .help = "long" },
+	{ 0 },
+};
+
+static const struct opt measures[] = {
+	{ 'w', "wait", "SECONDS", OPT_SECONDS, AT(wait_s), .help = "wait", .max = 86400 },
+	{ 'r', "rate", "R", OPT_NUMBER, AT(rate), .help = "rate" },
+	{ 'q', "ratio", "R", OPT_NUMBER, AT(rate), .help = "ratio", .min = 1, .max = 2 },
+	{ 'p', "pause", "SECONDS", OPT_TIME, AT(pause_s), .help = "pause", .min = 100000000,
+	  .max = 3600000000000 },
+	{ 's', "share", "PERCENT", OPT_SHARE, AT(share), .help = "share" },
+	{ 'l', "list", "LIST", OPT_LIST, .help = "words", .call = note_word },
+	{ 'v', "verbose", NULL, OPT_COUNT, AT(verbose), .help = "more" },
+	{ 'c', "csv", NULL, OPT_FLAG, AT(csv), .help = "as CSV" },
+	{ '5', NULL, NULL, OPT_VALUE, AT(version), .help = "AFP 3.2", .value = 32 },
+	{ 0, "keep", "WHAT", OPT_CHOICE, AT(mode), .help = "also without", .value = 2,
+	  .choice = modes },
 	{ 0 },
 };
 
@@ -130,6 +154,154 @@ static void every_type_lands_in_its_member(void **state)
 	assert_int_equal(c.verbose, 3);
 	assert_true(c.csv);
 	assert_int_equal(c.version, 32);
+}
+
+static void measured(struct config *c, const char *line)
+{
+	struct err e;
+
+	if (parse_with(measures, c, line, NULL, &e))
+		fail_msg("'%s': %s", line, e.text);
+}
+
+static void times_and_shares_have_units(void **state)
+{
+	struct config c;
+
+	(void)state;
+	measured(&c, "-w 90 -r 1.5e3 -p .5 -s 2");
+	assert_int_equal(c.wait_s, 90);
+	assert_true(c.rate == 1500 && c.pause_s == 0.5 && c.share == 0.02);
+	measured(&c, "-w 90s -p 100ms -s 2.5%");
+	assert_int_equal(c.wait_s, 90);
+	assert_true(c.pause_s == 0.1 && c.share == 0.025);
+	measured(&c, "-w 5m -p 200000us");
+	assert_int_equal(c.wait_s, 300);
+	assert_true(c.pause_s == 0.2);
+	measured(&c, "-w 2h -p 1h");
+	assert_int_equal(c.wait_s, 7200);
+	assert_true(c.pause_s == 3600);
+	measured(&c, "-w 1d -p 999999999ns");
+	assert_int_equal(c.wait_s, 86400);
+	assert_true(c.pause_s == 0.999999999);
+}
+
+static void what_is_no_time_share_or_number_is_refused(void **state)
+{
+	static const struct {
+		const char *line, *text;
+	} bad[] = {
+		{ "-w 1.5",
+		  "-w: '1.5' is not a time (whole seconds, or a whole number with s, m, h, d)" },
+		{ "-w 5ms",
+		  "-w: '5ms' is not a time (whole seconds, or a whole number with s, m, h, d)" },
+		{ "-w 2d", "-w: '2d' is not in 0..86400" },
+		{ "--wait=-1", "--wait: '-1' is not in 0..86400" },
+		{ "-w 99999999999999999999d", "-w: '99999999999999999999d' is not in 0..86400" },
+		{ "-r x", "-r: 'x' is not a number" },
+		{ "-r 1s", "-r: '1s' is not a number" },
+		{ "-r 0x10", "-r: '0x10' is not a number" },
+		{ "-r nan", "-r: 'nan' is not a number" },
+		{ "-r inf", "-r: 'inf' is not a number" },
+		{ "-r +1", "-r: '+1' is not a number" },
+		{ "-r .", "-r: '.' is not a number" },
+		{ "-r 1e999", "-r: '1e999' is not a number of at least 0" },
+		{ "-r -1", "-r: '-1' is not a number of at least 0" },
+		{ "-q 2.5", "-q: '2.5' is not in 1..2" },
+		{ "-q 1e999", "-q: '1e999' is not in 1..2" },
+		{ "-p 50ms", "-p: '50ms' is not in 0.1..3600" },
+		{ "-p 2h", "-p: '2h' is not in 0.1..3600" },
+		{ "-p 1x", "-p: '1x' is not a time (seconds, or with ns, us, ms, s, m, h, d)" },
+		{ "-s 0%", "-s: '0%' is not a number above 0" },
+		{ "-s 2%%", "-s: '2%%' is not a share such as 2%" },
+	};
+	struct config c;
+	struct err e;
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++) {
+		assert_int_equal(parse_with(measures, &c, bad[i].line, NULL, &e), -ERANGE);
+		assert_string_equal(e.text, bad[i].text);
+	}
+}
+
+static void a_list_is_handed_over_word_by_word(void **state)
+{
+	char line[100] = "-l ";
+	struct config c;
+	struct err e;
+
+	(void)state;
+	measured(&c, "-l a,b,,c");
+	assert_string_equal(c.order, "<abc");
+	assert_int_equal(parse_with(measures, &c, "-l a,bad,c", NULL, &e), -EDOM);
+	assert_string_equal(e.text, "-l: 'bad' is no test");
+	assert_string_equal(c.order, "<a");
+	memset(line + 3, 'x', 64);
+	assert_int_equal(parse_with(measures, &c, line, NULL, &e), -EINVAL);
+	assert_string_equal(e.text, "-l: a word of 64 bytes: at most 63 are allowed");
+}
+
+static int put(struct config *c, const char *key, const char *text, struct err *e)
+{
+	const struct opt *row = opt_of_key(measures, key);
+
+	assert_non_null(row);
+	return opt_put(row, c, text, e);
+}
+
+static void the_key_of_a_file_does_what_the_option_does(void **state)
+{
+	struct config c = { 0 };
+	struct err e = { 0 };
+
+	(void)state;
+	assert_null(opt_of_key(measures, "w"));
+	assert_null(opt_of_key(measures, "--wait"));
+	assert_null(opt_of_key(measures, ""));
+	assert_int_equal(put(&c, "wait", "5m", &e), 0);
+	assert_int_equal(put(&c, "list", "a,b", &e), 0);
+	assert_int_equal(put(&c, "verbose", "3", &e), 0);
+	assert_int_equal(put(&c, "csv", "no", &e), 0);
+	assert_int_equal(put(&c, "5", "yes", &e), 0);
+	assert_int_equal(put(&c, "keep", "bpf", &e), 0);
+	assert_true(c.wait_s == 300 && c.verbose == 3 && !c.csv && c.version == 32 && c.mode == 1);
+	assert_string_equal(c.order, "<ab");
+	assert_int_equal(put(&c, "csv", "yes", &e), 0);
+	assert_true(c.csv);
+	assert_int_equal(put(&c, "csv", "true", &e), -EINVAL);
+	assert_string_equal(e.text, "csv: 'true' is neither yes nor no");
+	assert_int_equal(put(&c, "wait", "2d", &e), -ERANGE);
+	assert_string_equal(e.text, "wait: '2d' is not in 0..86400");
+	assert_int_equal(put(&c, "keep", "", &e), -EINVAL);
+	assert_string_equal(e.text, "keep: '' is not one of auto, bpf, off");
+}
+
+struct heard {
+	char text[ERR_TEXT_MAX];
+};
+
+static int hear(void *user, const struct opt *row, const char *name, const char *arg, struct err *e)
+{
+	char key[2];
+
+	(void)e;
+	err_append(((struct heard *)user)->text, "%s %s %s;", opt_key(row, key), name,
+		   arg ? arg : "-");
+	return 0;
+}
+
+static void each_option_is_handed_over_in_its_order(void **state)
+{
+	char *argv[] = { "x", "-v", "place", "--wait=3", "-5", "-vl", "a", NULL };
+	struct heard h = { "" };
+	struct err e = { 0 };
+	int first;
+
+	(void)state;
+	assert_int_equal(opt_each(measures, 7, argv, &first, hear, &h, &e), 0);
+	assert_string_equal(h.text, "verbose -v -;wait --wait 3;5 -5 -;verbose -v -;list -l a;");
+	assert_string_equal(argv[first], "place");
 }
 
 static void an_argument_may_be_left_out_where_a_value_stands_for_it(void **state)
@@ -345,6 +517,11 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(every_type_lands_in_its_member),
+		cmocka_unit_test(times_and_shares_have_units),
+		cmocka_unit_test(what_is_no_time_share_or_number_is_refused),
+		cmocka_unit_test(a_list_is_handed_over_word_by_word),
+		cmocka_unit_test(the_key_of_a_file_does_what_the_option_does),
+		cmocka_unit_test(each_option_is_handed_over_in_its_order),
 		cmocka_unit_test(an_argument_may_be_left_out_where_a_value_stands_for_it),
 		cmocka_unit_test(the_last_of_two_values_wins),
 		cmocka_unit_test(callbacks_see_the_order_of_the_options),

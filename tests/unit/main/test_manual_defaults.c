@@ -27,13 +27,13 @@ static unsigned int check_defaults(const struct opt *table, const void *cfg)
 		struct err e;
 
 		said = o->help ? strstr(o->help, "(default: ") : NULL;
-		if (!said || (o->type != OPT_UINT && o->type != OPT_SIZE))
+		if (!said || (o->type != OPT_UINT && o->type != OPT_SECONDS && o->type != OPT_SIZE))
 			continue;
 		said += strlen("(default: ");
 		snprintf(word, sizeof(word), "%.*s", (int)strcspn(said, ",;)"), said);
 		if (opt_number(&any, o->name, word, &number, &e))
 			continue; /* in words: "the mix's" */
-		has = o->type == OPT_UINT ? *(const unsigned int *)to : *(const uint64_t *)to;
+		has = o->type == OPT_SIZE ? *(const uint64_t *)to : *(const unsigned int *)to;
 		if (!has && number)
 			continue; /* not given: it is chosen where it is used */
 		if (number != has)

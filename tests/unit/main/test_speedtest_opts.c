@@ -13,6 +13,7 @@
 #include "main/speedtest.h"
 
 static struct speedtest_cfg cfg;
+static struct job job;
 static struct err e;
 
 /* words: the command line, one blank between them; the first is the program's name. */
@@ -27,7 +28,9 @@ static int parse(const char *words)
 		argv[argc++] = at;
 	argv[argc] = NULL;
 	e = (struct err) { 0 };
-	return speedtest_parse(&cfg, argc, argv, &e);
+	job_free(&job);
+	job_open(&job, &speedtest_job, argc, argv, &e);
+	return speedtest_parse(&cfg, &job, &e);
 }
 
 #define SERVER " -s vol -u me -w secret"

@@ -50,7 +50,7 @@ static const struct usage_case lantest_cases[] = {
 	{ "--tests 3-1",
 	  "lantest: --tests: '3-1': tests are 1 to 12, a range begins with the lower number (see afpscope lantest --help)" },
 	{ "--tests 1,,2",
-	  "lantest: --tests: '1,,2' is not a list of tests like 1,5-7,12 (see afpscope lantest --help)" },
+	  "lantest: --tests: '' is not a test or a range, as in 1,5-7,12 (see afpscope lantest --help)" },
 	{ "-p 0", "lantest: -p: '0' is not in 1..65535 (see afpscope lantest --help)" },
 	{ "-p 65536", "lantest: -p: '65536' is not in 1..65535 (see afpscope lantest --help)" },
 	{ "--frobnicate", "lantest: unknown option '--frobnicate'; see --help" },
@@ -66,6 +66,8 @@ static const struct usage_case lantest_cases[] = {
 	  "lantest: 'http://localhost/vol1' is not a server; give it as afp://user@host:548/Volume (see afpscope lantest --help)" },
 	{ "afp:///vol1",
 	  "lantest: no host in the URL; give it as afp://user@host/Volume (see afpscope lantest --help)" },
+	{ "afp://u@::1:548/v",
+	  "lantest: '::1:548' has several colons: write an IPv6 address in brackets, as in afp://user@[::1]:548/Volume (see afpscope lantest --help)" },
 	{ "afp://localhost:x/vol1",
 	  "lantest: port 'x' is not in 1..65535 (see afpscope lantest --help)" },
 	{ "afp://localhost/vol%4",
@@ -103,7 +105,7 @@ static const struct usage_case speedtest_cases[] = {
 	{ "-t -1",
 	  "speedtest: -t: needs an argument (SECONDS), and '-1' is an option (see afpscope speedtest --help)" },
 	{ "-t 3601",
-	  "speedtest: -t: '3601': seconds from 0 to 3600 (see afpscope speedtest --help)" },
+	  "speedtest: -t: '3601' is not in 0..3600 (see afpscope speedtest --help)" },
 	{ "-q 0", "speedtest: -q: '0': from one byte to 1024 P (see afpscope speedtest --help)" },
 	{ "-q x",
 	  "speedtest: -q: 'x' is not a size like 4K, 64, 0.5 or 1G (see afpscope speedtest --help)" },
@@ -116,8 +118,8 @@ static const struct usage_case speedtest_cases[] = {
 	  "speedtest: -d: '1Q': units are B, K, M, G, T, P (of 1024) (see afpscope speedtest --help)" },
 	{ "-d 99999999999G",
 	  "speedtest: -d: '99999999999G': from one byte to 1024 P (see afpscope speedtest --help)" },
-	{ "-z ''", "speedtest: -z: '' is not a size (see afpscope speedtest --help)" },
-	{ "-z 1,,2", "speedtest: -z: '' is not a size (see afpscope speedtest --help)" },
+	{ "-z ''", "speedtest: -z: '' is not a size like 4K, 64, 0.5 or 1G (see afpscope speedtest --help)" },
+	{ "-z 1,,2", "speedtest: -z: '' is not a size like 4K, 64, 0.5 or 1G (see afpscope speedtest --help)" },
 	{ "-z 1,0", "speedtest: -z: '0': from one byte to 1024 P (see afpscope speedtest --help)" },
 	{ "-z 1,2,3,4,5,6,7,8,9,10,11,12,13,14,15,16,17,18,19,20,21,22,23,24,25,26,27,28,29,30,31,32,33,34,35,36,37,38,39,40,41,42,43,44,45,46,47,48,49,50,51,52,53,54,55,56,57,58,59,60,61,62,63,64,65",
 	  "speedtest: -z: more than 64 sizes (see afpscope speedtest --help)" },
@@ -143,6 +145,8 @@ static const struct usage_case speedtest_cases[] = {
 	  "speedtest: --timeout: '0' is not in 1..86400 (see afpscope speedtest --help)" },
 	{ "--verify --data random",
 	  "speedtest: --verify needs --data pattern (see afpscope speedtest --help)" },
+	{ "-f Read -F own.bin --verify",
+	  "speedtest: --verify cannot be used with -F: what own.bin should contain is not known (see afpscope speedtest --help)" },
 	{ "--set speedtest-4.5 --data random",
 	  "speedtest: the set speedtest-4.5 writes zeros (see afpscope speedtest --help)" },
 	{ "-L", "speedtest: -L needs -P DIRECTORY (see afpscope speedtest --help)" },
@@ -180,6 +184,14 @@ static const struct usage_case load_cases[] = {
 	  "load: there is no mix 'nothing'; there are browse, office, batch-read, batch-write, metadata, timemachine, idle, and INI files (such as ./nothing) (see afpscope load --help)" },
 	{ "--mix /nonexistent/mix.ini",
 	  "load: cannot open /nonexistent/mix.ini: No such file or directory (see afpscope load --help)" },
+	{ "--mpi --steady 20",
+	  "load: --steady cannot be used with --mpi (see afpscope load --help)" },
+	{ "--mpi --set-of 5",
+	  "load: --set-of cannot be used with --mpi (see afpscope load --help)" },
+	{ "--rate fast", "load: --rate: 'fast' is not a number (see afpscope load --help)" },
+	{ "--interval 1x",
+	  "load: --interval: '1x' is not a time (seconds, or with ns, us, ms, s, m, h, d) (see afpscope load --help)" },
+	{ "-d 8d", "load: -d: '8d' is not in 1..604800 (see afpscope load --help)" },
 	{ "--slo p98=1s",
 	  "load: --slo: 'p98=1s' is not a limit such as p99=50ms, save.mean=2s or probe.max=1s (mean, p50, p90, p95, p99, p99.9, max; ns, us, ms, s) (see afpscope load --help)" },
 	{ "--slo write.p99=1s",
@@ -209,6 +221,21 @@ static const struct usage_case load_of_no_place_cases[] = {
 	  "load: 'nothing' is not a server; give it as afp://user@host:548/Volume (see afpscope load --help)" },
 };
 
+/* Not what would be wrong if it were a directory. */
+static const struct usage_case load_of_no_place_with_options_cases[] = {
+	{ "nas:548/vol --users f",
+	  "load: 'nas:548/vol' is not a server; give it as afp://user@host:548/Volume (see afpscope load --help)" },
+	{ "nothing --trace",
+	  "load: 'nothing' is not a server; give it as afp://user@host:548/Volume (see afpscope load --help)" },
+};
+
+static const struct usage_case speedtest_of_no_place_cases[] = {
+	{ "nothing -r 8",
+	  "speedtest: 'nothing' is not a server; give it as afp://user@host:548/Volume (see afpscope speedtest --help)" },
+	{ "nothing -S other",
+	  "speedtest: 'nothing' is not a server; give it as afp://user@host:548/Volume (see afpscope speedtest --help)" },
+};
+
 static const struct usage_case smallfile_cases[] = {
 	{ "-l create,reed",
 	  "smallfile: -l: there is no load 'reed'; there are: create, append, overwrite, read, rnd-wr, rnd-rd, seq-rdwrmix, stat, rename, chmod, setxattr, getxattr, link, unlink-link, symlink, unlink-symlink, mkdir, rmdir, readdir, ls-l, delete (see afpscope smallfile --help)" },
@@ -221,6 +248,8 @@ static const struct usage_case smallfile_cases[] = {
 	{ "--tree ..",
 	  "smallfile: --tree '..': a name without '/' (see afpscope smallfile --help)" },
 	{ "--direct --record 1000", "--direct: --record must be a multiple of 512 bytes here" },
+	{ "--mpi --gun /no",
+	  "smallfile: --gun cannot be used with --mpi (see afpscope smallfile --help)" },
 	{ "--depth 3 -l create",
 	  "smallfile: --depth 3: 1000 files with --files-per-dir 1000 need only 1 directories (see afpscope smallfile --help)" },
 };
@@ -321,9 +350,9 @@ static const struct usage_case check_cases[] = {
 
 static const struct usage_case top_cases[] = {
 	{ "-d 0",
-	  "top: -d: '0' is not a number of seconds from 0.1 to 3600 (see afpscope top --help)" },
+	  "top: -d: '0' is not in 0.1..3600 (see afpscope top --help)" },
 	{ "-d nan",
-	  "top: -d: 'nan' is not a number of seconds from 0.1 to 3600 (see afpscope top --help)" },
+	  "top: -d: 'nan' is not a time (seconds, or with ns, us, ms, s, m, h, d) (see afpscope top --help)" },
 	{ "--by process",
 	  "top: --by: 'process' is not one of command, user, client, volume, session, file (see afpscope top --help)" },
 	{ "--sort colour",
@@ -349,7 +378,7 @@ static const struct usage_case exporter_cases[] = {
 	{ "--listen 127.0.0.1:99999",
 	  "exporter: --listen: '127.0.0.1:99999' is not an address and a port such as 127.0.0.1:9548 (see afpscope exporter --help)" },
 	{ "--max-cpu much",
-	  "exporter: --max-cpu: 'much' is not a share of a CPU such as 2% (see afpscope exporter --help)" },
+	  "exporter: --max-cpu: 'much' is not a share such as 2% (see afpscope exporter --help)" },
 };
 
 static const struct usage_case clean_cases[] = {
@@ -409,6 +438,8 @@ static const struct usage_table {
 	{ cmd_speedtest, "speedtest", "-L -d 4K", OUTCOME_USAGE, CASES(speedtest_in_a_directory_cases) },
 	{ cmd_load, "load", "FOLDER", OUTCOME_USAGE, CASES(load_cases) },
 	{ cmd_load, "load", "", OUTCOME_USAGE, CASES(load_of_no_place_cases) },
+	{ cmd_load, "load", "", OUTCOME_USAGE, CASES(load_of_no_place_with_options_cases) },
+	{ cmd_speedtest, "speedtest", "", OUTCOME_USAGE, CASES(speedtest_of_no_place_cases) },
 	{ cmd_smallfile, "smallfile", "FOLDER", OUTCOME_USAGE, CASES(smallfile_cases) },
 	{ cmd_rx, "rx", "", OUTCOME_USAGE, CASES(rx_cases) },
 	{ cmd_rx, "rx", "--serve", OUTCOME_USAGE, CASES(rx_serve_cases) },

@@ -183,6 +183,10 @@ static void notes_are_copied_formatted_and_found(void **state)
 	text[0] = 'x';
 	assert_string_equal(run_note_find(&r->server, "name"), "nas 42");
 	assert_null(run_note_find(&r->server, "missing"));
+	run_note(&r->options, "clients", "%u", 42);
+	assert_int_equal(run_note_number(&r->options, "clients"), 42);
+	assert_int_equal(run_note_number(&r->options, "missing"), 0);
+	assert_int_equal(run_note_number(&r->server, "name"), 0);
 	assert_string_equal(r->server.note[1].text, "no key");
 	assert_non_null(run_note_find(&r->environment, "kernel"));
 	assert_non_null(run_note_find(&r->environment, "cpus"));

@@ -203,8 +203,7 @@ static const char *advice(const struct brief *b)
 /* " (5 of 20 iterations)" where they are not all. */
 static void print_part(struct section *s, const struct brief *b)
 {
-	const char *planned = run_note_find(&b->run->options, "iterations");
-	unsigned long all = planned ? strtoul(planned, NULL, 10) : 0;
+	const unsigned long all = run_note_number(&b->run->options, "iterations");
 
 	if (all > b->s.n)
 		section_more(s, " (%zu" GLUE "of" GLUE "%lu" GLUE "iterations)", b->s.n, all);

@@ -115,14 +115,6 @@ static void screen_calls_choose_columns(struct section *s, const struct run *r)
 	s->column[COL_BYTES].off = !bytes;
 }
 
-/* An option of the run as a number; 0: it has no such option. */
-static uint64_t screen_calls_option(const struct run *r, const char *key)
-{
-	const char *text = run_note_find(&r->options, key);
-
-	return text ? strtoull(text, NULL, 10) : 0;
-}
-
 /* The least buffer of all tests; 0: not known. */
 static uint64_t least_buffer(const struct run *r)
 {
@@ -139,27 +131,27 @@ static uint64_t least_buffer(const struct run *r)
 static void screen_calls_put_set(const struct paint *p)
 {
 	const struct run *r = p->view.run;
-	uint64_t clients = screen_calls_option(r, "clients"),
-		 threads = screen_calls_option(r, "threads");
+	uint64_t clients = run_note_number(&r->options, "clients"),
+		 threads = run_note_number(&r->options, "threads");
 	char size[RUN_SIZE_MAX], there[RUN_SIZE_MAX], back[RUN_SIZE_MAX];
 	struct screen_text t = { 0 };
 
 	screen_add(&t, "%s client%s, %s", cell_count(clients).text, clients == 1 ? "" : "s",
 		   clients == 1 ? "" : "each ");
-	if (screen_calls_option(r, "times"))
+	if (run_note_number(&r->options, "times"))
 		screen_add(&t, "%s call%s",
-			   cell_count(screen_calls_option(r, "times") * threads).text,
-			   screen_calls_option(r, "times") * threads == 1 ? "" : "s");
+			   cell_count(run_note_number(&r->options, "times") * threads).text,
+			   run_note_number(&r->options, "times") * threads == 1 ? "" : "s");
 	else
 		screen_add(&t, "calling for %s s",
-			   cell_count(screen_calls_option(r, "duration_s")).text);
+			   cell_count(run_note_number(&r->options, "duration_s")).text);
 	if (threads > 1)
 		screen_add(&t, ", %s at a time", cell_count(threads).text);
 	if (!run_note_find(&r->options, "op"))
 		screen_add(&t, "; recv and send of %s, rpc of %s and %s",
-			   run_size(screen_calls_option(r, "bytes"), size),
-			   run_size(screen_calls_option(r, "rpc_sent_bytes"), there),
-			   run_size(screen_calls_option(r, "rpc_received_bytes"), back));
+			   run_size(run_note_number(&r->options, "bytes"), size),
+			   run_size(run_note_number(&r->options, "rpc_sent_bytes"), there),
+			   run_size(run_note_number(&r->options, "rpc_received_bytes"), back));
 	fputc('\n', p->out);
 	screen_put(p, INK_BOLD, t.text, 2);
 }
@@ -168,7 +160,8 @@ static void screen_calls_put_set(const struct paint *p)
 static void put_sockets(const struct paint *p)
 {
 	const struct run *r = p->view.run;
-	uint64_t granted = least_buffer(r), asked = screen_calls_option(r, "udp_buffer_bytes");
+	uint64_t granted = least_buffer(r),
+		 asked = run_note_number(&r->options, "udp_buffer_bytes");
 	char size[RUN_SIZE_MAX], wanted[RUN_SIZE_MAX];
 	struct screen_text t = { 0 };
 
@@ -180,9 +173,9 @@ static void put_sockets(const struct paint *p)
 	if (granted && granted != asked)
 		screen_add(&t, " (asked for %s)", run_size(asked, wanted));
 	screen_add(&t, ", windows of %s packets, up to %s packet%s in a datagram",
-		   cell_count(screen_calls_option(r, "window")).text,
-		   cell_count(screen_calls_option(r, "datagram_packets")).text,
-		   screen_calls_option(r, "datagram_packets") == 1 ? "" : "s");
+		   cell_count(run_note_number(&r->options, "window")).text,
+		   cell_count(run_note_number(&r->options, "datagram_packets")).text,
+		   run_note_number(&r->options, "datagram_packets") == 1 ? "" : "s");
 	screen_put(p, INK_NONE, t.text, 2);
 }
 

@@ -147,18 +147,18 @@ static bool screen_files_is_on(const struct run *r, const char *key)
 static void screen_files_put_set(const struct paint *p)
 {
 	const struct run *r = p->view.run;
-	uint64_t clients = strtoull(screen_files_option(r, "clients"), NULL, 10);
-	uint64_t files = strtoull(screen_files_option(r, "files"), NULL, 10);
+	uint64_t clients = run_note_number(&r->options, "clients");
+	uint64_t files = run_note_number(&r->options, "files");
 	char len[RUN_SIZE_MAX], record[RUN_SIZE_MAX];
 	struct screen_text t = { 0 };
 
-	run_size(strtoull(screen_files_option(r, "file_bytes"), NULL, 10), len);
-	run_size(strtoull(screen_files_option(r, "record_bytes"), NULL, 10), record);
+	run_size(run_note_number(&r->options, "file_bytes"), len);
+	run_size(run_note_number(&r->options, "record_bytes"), record);
 	screen_add(&t, "%s client%s, %s%s file%s of %s%s, %s MB in all, records of %s",
 		   cell_count(clients).text, clients == 1 ? "" : "s", clients == 1 ? "" : "each ",
 		   cell_count(files).text, files == 1 ? "" : "s",
 		   strcmp(screen_files_option(r, "lengths"), "fixed") ? "about " : "", len,
-		   cell_rate(strtod(screen_files_option(r, "set_bytes"), NULL) / 1e6).text, record);
+		   cell_rate((double)run_note_number(&r->options, "set_bytes") / 1e6).text, record);
 	if (screen_files_is_on(r, "fsync"))
 		screen_add(&t, ", flushed");
 	if (screen_files_is_on(r, "direct"))

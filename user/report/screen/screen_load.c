@@ -187,20 +187,13 @@ static void put_headline(const struct paint *p, const struct run_phase *phase)
 	put_undone(p, l);
 }
 
-static uint64_t screen_load_option(const struct run *r, const char *key)
-{
-	const char *text = run_note_find(&r->options, key);
-
-	return text ? strtoull(text, NULL, 10) : 0;
-}
-
 /* "Files: 20 directories of 100 files of 16 KiB, 32.8 MB in all" */
 static void put_files(const struct paint *p)
 {
 	const struct run *r = p->view.run;
-	uint64_t homes = screen_load_option(r, "directories"),
-		 files = screen_load_option(r, "files");
-	uint64_t len = screen_load_option(r, "file_bytes");
+	uint64_t homes = run_note_number(&r->options, "directories"),
+		 files = run_note_number(&r->options, "files");
+	uint64_t len = run_note_number(&r->options, "file_bytes");
 	const char *shared = run_note_find(&r->options, "shared");
 	struct screen_text t = { 0 };
 	char size[RUN_SIZE_MAX];
@@ -217,7 +210,7 @@ static void put_files(const struct paint *p)
 	if (len)
 		screen_add(&t, " of %s%s, %s MB in all", run_size(len, size),
 			   run_note_find(&r->options, "file_sizes") ? " on average" : "",
-			   cell_rate((double)screen_load_option(r, "set_bytes") / 1e6).text);
+			   cell_rate((double)run_note_number(&r->options, "set_bytes") / 1e6).text);
 	screen_put(p, INK_NONE, t.text, 2);
 }
 

@@ -162,11 +162,10 @@ static void each_message_has_file_and_line(void **state)
 	says("[mix]\n\nfiles = -1\n", ", line 3: files: '-1' is not in 0..99999");
 	says("[mix]\nwindow = 0\n", ", line 2: window: '0' is not in 1..64");
 	says("[mix]\nthink = soon\n",
-	     ", line 2: think: 'soon' is not a number of seconds from 0 to 86400");
+	     ", line 2: think: 'soon' is not a time (seconds, or with ns, us, ms, s, m, h, d)");
 	says("[mix]\nthink = nan\n",
-	     ", line 2: think: 'nan' is not a number of seconds from 0 to 86400");
-	says("[mix]\nthink = -1\n",
-	     ", line 2: think: '-1' is not a number of seconds from 0 to 86400");
+	     ", line 2: think: 'nan' is not a time (seconds, or with ns, us, ms, s, m, h, d)");
+	says("[mix]\nthink = -1\n", ", line 2: think: '-1' is not in 0..86400");
 	says("[mix]\nshared = 1\n", ", line 2: shared: '1' is neither yes nor no");
 	says("[mix]\ncolour = red\n",
 	     ", line 2: there is no key 'colour' in [mix]; its keys are name, files, file_size, "
@@ -179,6 +178,8 @@ static void each_message_has_file_and_line(void **state)
 	says("[mixes]\nfiles = 1\n",
 	     ", line 2: there is no section [mixes]; there are [mix] and [actions]");
 	says("files = 1\n", ", line 1: there is no section []; there are [mix] and [actions]");
+	says("[mix]\nfiles = 1\nwindow = 1\nfiles = 1\n",
+	     ", line 4: files is there twice: line 2 has it already");
 	says("[mix]\nfiles = 0\n[actions]\nlook = 1\n", ": 'look' needs files, but files is 0");
 	says("[actions]\nrandom-read = 1\n",
 	     ": 'random-read' needs files with data, but file_size is 0");
@@ -198,7 +199,7 @@ static void the_first_mistake_is_the_one_reported(void **state)
 	says("[mix]\nfiles = x\nthink = y\n", ", line 2: files: 'x' is not a whole number");
 	says("[mix]\nnothing\nthink = y\n", ", line 2: neither [section] nor key = value");
 	says("[mix]\nthink = y\nnothing\n",
-	     ", line 2: think: 'y' is not a number of seconds from 0 to 86400");
+	     ", line 2: think: 'y' is not a time (seconds, or with ns, us, ms, s, m, h, d)");
 }
 
 static void sizes_out_of_range_are_refused(void **state)
