@@ -86,6 +86,7 @@ static void note_steady(struct load_run *l, struct run_load *load, uint64_t star
  */
 static void main_load_note_failures(struct load_run *l, const struct run_phase *p)
 {
+	const struct slos *slos = &l->cfg->slos;
 	struct session *s = &l->w.s;
 	struct run_action probe = { 0 };
 
@@ -105,7 +106,9 @@ static void main_load_note_failures(struct load_run *l, const struct run_phase *
 			 "%llu actions of the probe failed, the first: %s",
 			 (unsigned long long)probe.failed, p->probe->first_failure);
 	l->lost += p->load->n_lost + (p->probe ? p->probe->n_lost : 0);
-	l->w.faults.refused |= p->value[METRIC_ERRORS] || probe.failed;
+	/* a limit says how many may */
+	l->w.faults.refused |= p->value[METRIC_ERRORS] && !slo_has(slos, SLO_FAILED, "");
+	l->w.faults.refused |= probe.failed && !slo_has(slos, SLO_FAILED, "probe");
 }
 
 /*
@@ -129,7 +132,6 @@ static void note_starved(struct load_run *l, const struct run_phase *p)
 		 "%u of %u clients completed no action in the measured time: how long they waited "
 		 "is in no figure",
 		 starved, p->load->n_clients);
-	l->w.faults.slow |= cfg->slos.n != 0;
 }
 
 /* An action that is in no figure matters where it was longer than all that are. */
@@ -185,10 +187,10 @@ static int main_load_measure(struct load_run *l, struct err *e)
 		return r;
 	run_phase_from_load(p);
 	note_steady(l, p->load, p->start_ns);
-	l->w.faults.slow = !slo_judge(&cfg->slos, p->load, p->probe);
 	main_load_note_failures(l, p);
 	note_starved(l, p);
 	note_early(l, p->load);
+	workload_judge(&l->w, slo_judge(&cfg->slos, p->load, p->probe, cmd_stop));
 	if (cmd_stop)
 		return err_set(e, -EINTR, "interrupted");
 	if (all_lost(p->load))

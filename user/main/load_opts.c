@@ -83,13 +83,21 @@ const struct opt load_options[] = {
 	 	"this program was started, and prints to standard error. That it failed, or that the load ended "
 	 	"before it was due, is a warning; if it still runs at the end, it is ended. The quotes may be "
 	 	"left out if the command is one word of the shell: `--at 30 ./relieve`." },
-	{ .name = "slo", .arg = "LIMIT", .type = OPT_CALL, .offset = AT(slos), .call = slo_take,
-	  .help = "exit with 7 if this limit was not kept, such as p99=50ms, save.mean=2s, probe.max=1s; may be repeated",
-	  .more = "There may be 8 of them. A limit is [SCOPE.]FIGURE=TIME. FIGURE is `mean`, `p50`, `p90`, `p95`, "
-	 	"`p99`, `p99.9` or `max`; TIME is a number with `ns`, `us`, `ms` or `s`; SCOPE is an action of "
-	 	"the mix or `probe`; without it the limit is one of all actions of the clients. In an open loop "
-	 	"the time counts from when an action was due. A limit of something that never happened is "
-	 	"reported as not known, and is not judged." },
+	{ .name = "slo", .arg = "LIMIT[,LIMIT]", .type = OPT_CALL, .offset = AT(slos), .call = slo_take,
+	  .help = "exit with 7 if this limit was not kept, with 8 if that cannot be told, such as p99<=50ms, "
+		  "save.mean<=2s, probe.max<=1s, rate>=500, failed<=0.1%, dropped<=0; may be repeated",
+	  .more = "There may be 8 of them. A limit is [SCOPE.]FIGURE<=TIME, [SCOPE.]`rate>=`ACTIONS a second, "
+	 	"[SCOPE.]`failed<=`N or `dropped<=`N. FIGURE is `mean`, `p50`, `p90`, `p95`, `p99`, `p99.9` or `max`; "
+	 	"TIME is a number with `ns`, `us`, `ms` or `s`, and `=` will do for it; N is a number of actions, or "
+	 	"a share of them with `%`. SCOPE is an action of the mix or `probe`; without it the limit is one of "
+	 	"all actions of the clients. In an open loop the time counts from when an action was due.\n"
+	 	"Actions that failed or were dropped count as longer than any limit, and clients that had no "
+	 	"session, lost it or completed nothing break a limit of a time. Where a limit of `failed` or "
+	 	"`dropped` is given, it says how many actions may be, and other limits are of the rest; failed "
+	 	"actions then give exit code 7 or none instead of 3. Whatever else went wrong (the load generator "
+	 	"had no time left, sessions were lost, actions failed that no limit allows) and does not break "
+	 	"a limit makes that it cannot be told whether it was kept. So does a figure of something that never "
+	 	"happened." },
 	{ .name = "interval", .arg = "SECONDS", .type = OPT_CALL, .offset = AT(interval_s), .call = load_opts_take_number,
 	  .help = "how often the server's counts are read, for its curve in time (default: 1; 0: only at the end)",
 	  .more = "Decimals are allowed. At 0 there is no curve." },

@@ -48,11 +48,22 @@ struct run_client {
 	char address[RUN_ADDRESS_LEN]; /* its end of the connection; "": it had none */
 };
 
-/* A limit of a latency that was asked for (--slo). */
+/* A limit that was asked for (--slo), and whether the load kept it. */
+enum run_slo_unit { RUN_SLO_NS, RUN_SLO_PER_S, RUN_SLO_SHARE, RUN_SLO_COUNT };
+enum run_slo_verdict {
+	RUN_SLO_KEPT,
+	RUN_SLO_BROKEN, /* beyond doubt */
+	RUN_SLO_UNSURE, /* it cannot be told */
+};
 struct run_slo {
 	char text[48]; /* "p99=50ms" */
-	uint64_t limit_ns, value_ns;
-	bool known, kept; /* known: there was a latency to judge */
+	enum run_slo_unit unit;
+	bool at_least; /* the limit is the least that is wanted, not the most */
+	bool known;    /* value: there was something to measure */
+	double limit, value;
+	enum run_slo_verdict verdict;
+	/* Not kept: what it was besides the value; cannot be told: why. "": nothing to say. */
+	char why[256];
 };
 
 #define RUN_SLO_MAX 8

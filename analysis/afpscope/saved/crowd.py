@@ -52,6 +52,24 @@ class Client:
 
 
 @dataclass(frozen=True, slots=True)
+class Limit:
+    """What afpscope load said of a limit. `kept` None: it cannot be told, `why` says why."""
+
+    text: str
+    kept: bool | None
+    why: str
+    judged: bool  # False: by an older version, which looked at the figure alone
+
+
+@dataclass(frozen=True, slots=True)
+class Doubt:
+    """Why the figures are not those of the load that was asked for, such as "lost"."""
+
+    what: str
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
 class Load:
     """The clients of a load, or its probe, which is one more client."""
 
@@ -73,6 +91,8 @@ class Load:
     actions: tuple[Action, ...]
     seconds: tuple[Second, ...]
     each_client: tuple[Client, ...]
+    limits: tuple[Limit, ...]
+    doubts: tuple[Doubt, ...] | None  # None: an older run, which does not say
 
     @property
     def n(self) -> int:
@@ -191,8 +211,25 @@ def _client(node: Node) -> Client:
     )
 
 
+def _limit(node: Node) -> Limit:
+    kept, judged = node.get("kept"), node.get_text("verdict") is not None
+    return Limit(
+        node["text"].text(),
+        kept.flag() if kept is not None else None,
+        node.get_text("why") or "",
+        judged,
+    )
+
+
+def _doubts(node: Node | None) -> tuple[Doubt, ...] | None:
+    if node is None:
+        return None
+    return tuple(Doubt(x["what"].text(), x["text"].text()) for x in node.items())
+
+
 def parse(node: Node) -> Load:
     """`load` or `probe` of a phase."""
+    limits = node.get("slo")
     return Load(
         node["clients"].count(),
         node["threads"].count(),
@@ -212,6 +249,8 @@ def parse(node: Node) -> Load:
         tuple(_action(a) for a in node["actions"].items()),
         tuple(_second(s) for s in node["seconds"].items()),
         tuple(_client(c) for c in node["each_client"].items()),
+        tuple(_limit(x) for x in limits.items()) if limits else (),
+        _doubts(node.get("doubts")),
     )
 
 

@@ -106,7 +106,9 @@ def _join_phase(to: Json, other: Json, rank: int) -> None:
     mine["realtime"] = mine["realtime"] and its["realtime"]
     mine["each_client"][rank :: len(to["ranks"])] = its["each_client"][rank :: len(to["ranks"])]
     mine["fairness"] = _fairness(mine["each_client"])
-    mine["slo"] = [limit | {"value_ns": None, "kept": None} for limit in mine["slo"]]
+    unknown = {"value_ns": None, "kept": None, "value": None, "verdict": "cannot tell"}
+    unknown["why"] = "judged before a rank that was lost came back"
+    mine["slo"] = [limit | unknown for limit in mine["slo"]]
     mine["seconds"] = _seconds(mine["seconds"], its["seconds"])
     mine["actions"] = _by("name", mine["actions"], its["actions"], _action)
     to["commands"] = _by("code", to["commands"], other["commands"], _command)

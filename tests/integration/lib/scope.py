@@ -28,7 +28,7 @@ WITHOUT_BPF = (sys.executable, str(LIB / "nobpf.py"))
 BUILD = REPO / "build"
 
 # Exit codes: user/app/cmd.h.
-OK, FAILED, USAGE, REFUSED, UNTRUSTED, NO_SESSION, LOST, SLOW = range(8)
+OK, FAILED, USAGE, REFUSED, UNTRUSTED, NO_SESSION, LOST, SLOW, UNSURE = range(9)
 INTERRUPTED = 130
 # Of doctor.
 FINDINGS, NOT_TOLD, NO_SERVER = 1, 4, 5

@@ -26,6 +26,7 @@ from scope import (
     OK,
     REFUSED,
     SLOW,
+    UNSURE,
     USAGE,
     Done,
     PinnedServer,
@@ -145,7 +146,8 @@ def test_the_name_of_a_directory_is_enough(
 
 
 def test_limits(scope: Scope, tmp_path: Path) -> None:
-    command = [str(scope.binary), "load", str(tmp_path), *SMALL]
+    # with pauses, so that the load generator is not what is at its limit
+    command = [str(scope.binary), "load", str(tmp_path), *SMALL, "--think", "0.05"]
     done = scope.execute([*command, "--slo", "p99=1ns", "--slo", "probe.max=100s"], save=True)
     assert done.status == SLOW, done
     assert "Limit p99=1ns: NOT KEPT" in done.out
@@ -153,6 +155,54 @@ def test_limits(scope: Scope, tmp_path: Path) -> None:
     assert (first["kept"], second["kept"]) == (False, True)
     assert first["value_ns"] > 1
     scope.execute([*command, "--slo", "p99=100s"]).expect(OK)
+    done = scope.execute([*command, "--slo", "rate>=1,failed<=0%,dropped<=0,p99<=100s"])
+    assert done.expect(OK).out.count(": kept, it was ") == 4
+    done = scope.execute([*command, "--slo", "rate>=1000000"])
+    assert done.status == SLOW and "Limit rate>=1000000: NOT KEPT, it was " in done.out, done
+
+
+@pytest.mark.parametrize(
+    ("limit", "status", "said"),
+    [
+        ("p99=50ms", SLOW, "Limit p99=50ms: NOT KEPT, "),
+        ("max<=100s", SLOW, "actions were dropped; it was "),
+        ("dropped<=0", SLOW, "too many\n"),
+        ("rate>=1", UNSURE, "Limit rate>=1: CANNOT TELL, it was "),
+        ("failed<=0", UNSURE, "actions were dropped, and no limit of dropped"),
+        ("rate>=1000,dropped<=100%", SLOW, "too few\n"),
+    ],
+)
+def test_a_load_with_drops_keeps_no_limit_that_does_not_allow_them(
+    scope: Scope, tmp_path: Path, limit: str, status: int, said: str
+) -> None:
+    """One client reads files of 16 MiB, and 2000 reads a second are asked for."""
+    done = scope.execute(
+        [str(scope.binary), "load", str(tmp_path), "-n", "1", "--mix", "batch-read", "--ramp", "0",
+         "--file-size", "16M", "--rate", "2000", "--queue", "1", "-d", "1", "--no-probe",
+         "--slo", limit, "--watch", "off"]
+    )  # fmt: skip
+    assert done.status == status and said in done.out.replace("\n  ", " "), done
+
+
+@pytest.mark.parametrize(
+    ("limit", "status", "said"),
+    [
+        ("p99<=100s", REFUSED, "actions failed"),
+        ("failed<=100%", OK, ": kept, it was "),
+        ("p99<=100s,failed<=100%", OK, ": kept, it was "),
+        ("p99<=100s,failed<=0", SLOW, "Limit failed<=0: NOT KEPT, it was "),
+    ],
+)
+def test_actions_that_fail_are_judged_by_a_limit_that_says_how_many_may(
+    scope: Scope, tmp_path: Path, limit: str, status: int, said: str
+) -> None:
+    """The files vanish in the middle of the load."""
+    done = scope.execute(
+        [str(scope.binary), "load", str(tmp_path), *SMALL, "-d", "2", "--think", "0.05", "-n", "2",
+         "--at", f"1 find {tmp_path} -type f -delete", "--no-probe", "--slo", limit]
+    )  # fmt: skip
+    assert done.status == status and said in done.out.replace("\n  ", " "), done
+    assert status == OK or "Limit p99<=100s: kept" not in done.out or "failed" in limit
 
 
 def test_usage(scope: Scope, tmp_path: Path) -> None:

@@ -2,6 +2,8 @@
 /* A load of many clients, and its probe. */
 #include "report/json/parts.h"
 
+#include "run/doubts.h"
+
 static json_t *action(struct json_doc *d, const struct run_action *a)
 {
 	json_t *o = json_object();
@@ -90,18 +92,49 @@ static unsigned int json_load_opened(const struct run_load *l)
 	return n;
 }
 
+/* Of a latency in ns, as always; of another figure in its unit. */
+static json_t *json_load_slo(struct json_doc *d, const struct run_slo *s)
+{
+	static const char *const verdicts[] = { "kept", "broken", "cannot tell" };
+	static const char *const units[] = { "ns", "1/s", "share", "1" };
+	bool ns = s->unit == RUN_SLO_NS, sure = s->verdict != RUN_SLO_UNSURE;
+	json_t *o = json_object();
+
+	json_put(d, o, "text", json_text(s->text));
+	json_put(d, o, "limit_ns", ns ? json_number((uint64_t)s->limit) : json_null());
+	json_put(d, o, "value_ns", ns && s->known ? json_number((uint64_t)s->value) : json_null());
+	json_put(d, o, "kept", sure ? json_boolean(s->verdict == RUN_SLO_KEPT) : json_null());
+	json_put(d, o, "verdict", json_text(verdicts[s->verdict]));
+	json_put(d, o, "unit", json_text(units[s->unit]));
+	json_put(d, o, "limit", json_real(s->limit));
+	json_put(d, o, "value", s->known ? json_real(s->value) : json_null());
+	json_put(d, o, "why", json_text(s->why));
+	return o;
+}
+
 static json_t *slos(struct json_doc *d, const struct run_load *l)
 {
 	json_t *a = json_array();
 
-	for (unsigned int i = 0; i < l->n_slos; i++) {
-		const struct run_slo *s = &l->slo[i];
-		json_t *o = json_object();
+	for (unsigned int i = 0; i < l->n_slos; i++)
+		json_add(d, a, json_load_slo(d, &l->slo[i]));
+	return a;
+}
 
-		json_put(d, o, "text", json_text(s->text));
-		json_put(d, o, "limit_ns", json_number(s->limit_ns));
-		json_put(d, o, "value_ns", s->known ? json_number(s->value_ns) : json_null());
-		json_put(d, o, "kept", s->known ? json_boolean(s->kept) : json_null());
+/* Why its figures are not those of the load that was asked for. */
+static json_t *json_load_doubts(struct json_doc *d, const struct run_load *l)
+{
+	json_t *a = json_array();
+	char text[RUN_DOUBT_LEN];
+
+	for (int i = 0; i < N_RUN_DOUBTS; i++) {
+		json_t *o;
+
+		if (!run_load_doubt(l, (enum run_doubt)i, text))
+			continue;
+		o = json_object();
+		json_put(d, o, "what", json_text(run_doubt_name((enum run_doubt)i)));
+		json_put(d, o, "text", json_text(text));
 		json_add(d, a, o);
 	}
 	return a;
@@ -147,6 +180,7 @@ json_t *json_load(struct json_doc *d, const struct run_load *l)
 	json_put(d, o, "steady_ns", l->steady_ns ? json_number(l->steady_ns) : json_null());
 	json_put(d, o, "starved", json_integer(l->starved));
 	json_put(d, o, "slo", slos(d, l));
+	json_put(d, o, "doubts", json_load_doubts(d, l));
 	json_put(d, o, "actions", json_actions(d, l));
 	json_put(d, o, "seconds", json_load_seconds(d, l));
 	json_put(d, o, "each_client", clients(d, l));

@@ -283,20 +283,62 @@ static void put_unread(const struct paint *p, const struct run_phase *phase)
 	screen_put(p, INK_NONE, t.text, 2);
 }
 
-/* "Limit p99=50ms: kept, it was 12.3ms" */
+/* A figure in the unit of a limit: "12.3ms", "314/s", "0.52%", "3". */
+static const char *screen_load_in_unit(char out[48], enum run_slo_unit unit, double v)
+{
+	if (unit == RUN_SLO_NS)
+		snprintf(out, 48, "%s", screen_time(v).text);
+	else if (unit == RUN_SLO_PER_S)
+		snprintf(out, 48, "%s/s", cell_rate(v).text);
+	else if (unit == RUN_SLO_SHARE)
+		snprintf(out, 48, "%s%%", cell_rate(v * 100).text);
+	else
+		snprintf(out, 48, "%s", cell_count((uint64_t)v).text);
+	return out;
+}
+
+/* Where it is not kept: "it was 80.0ms, 30.0ms too long". */
+static void put_beyond(struct screen_text *t, const struct run_slo *s)
+{
+	static const char *const than[] = { "too long", "too few", "too many", "too many" };
+	double beyond = s->at_least ? s->limit - s->value : s->value - s->limit;
+	char text[48];
+
+	screen_add(t, ": NOT KEPT, ");
+	if (*s->why)
+		screen_add(t, "%s%s", s->why, s->known ? "; " : "");
+	if (s->known)
+		screen_add(t, "it was %s", screen_load_in_unit(text, s->unit, s->value));
+	if (s->known && *s->why)
+		screen_add(t, " of the others");
+	if (s->known && beyond > 0)
+		screen_add(t, ", %s %s", screen_load_in_unit(text, s->unit, beyond), than[s->unit]);
+}
+
+/*
+ * "Limit p99=50ms: kept, it was 12.3ms", or by how much it was not kept, or why that cannot be
+ * told.
+ */
 static void put_slos(const struct paint *p, const struct run_load *l)
 {
+	static const enum ink inks[] = { INK_NONE, INK_RED, INK_YELLOW };
+
 	for (unsigned int i = 0; i < l->n_slos; i++) {
 		const struct run_slo *s = &l->slo[i];
 		struct screen_text t = { 0 };
+		char text[48];
 
-		if (s->known)
-			screen_add(&t, "Limit %s: %s, it was %s", s->text,
-				   s->kept ? "kept" : "NOT KEPT",
-				   screen_time((double)s->value_ns).text);
+		screen_add(&t, "Limit %s", s->text);
+		screen_load_in_unit(text, s->unit, s->value);
+		if (s->verdict == RUN_SLO_KEPT)
+			screen_add(&t, ": kept, it was %s", text);
+		else if (s->verdict == RUN_SLO_BROKEN)
+			put_beyond(&t, s);
+		else if (s->known)
+			screen_add(&t, ": CANNOT TELL, it was %s, but %s", text, s->why);
 		else
-			screen_add(&t, "Limit %s: not known, no such action was complete", s->text);
-		screen_put(p, s->known && !s->kept ? INK_RED : INK_NONE, t.text, 2);
+			screen_add(&t, ": CANNOT TELL, %s", s->why);
+		screen_put(p, inks[s->verdict], t.text, s->verdict == RUN_SLO_UNSURE ? 3 : 2);
 	}
 }
 
