@@ -439,6 +439,7 @@ static void arrive(struct worker *w, uint64_t due_ns)
 	struct actor *a = take_idle(w);
 
 	w->load->n_arrivals += measured;
+	tally_planned(w, due_ns);
 	if (a) {
 		a->next_ns = due_ns;
 		a->queued = a->behind = false;
@@ -447,6 +448,7 @@ static void arrive(struct worker *w, uint64_t due_ns)
 		w->queue[(w->queue_at + w->queue_n++) % w->job->queue] = due_ns;
 	} else {
 		w->load->n_no_room += measured;
+		tally_dropped(w);
 	}
 }
 

@@ -20,6 +20,10 @@ void tally_early(struct worker *w, const struct actor *a, uint64_t now_ns);
 /* When an action begins later than planned although its client was free: the generator's delay. */
 void tally_late(struct worker *w, uint64_t planned_ns, uint64_t now_ns);
 
+/* An arrival is due; it is dropped. */
+void tally_planned(struct worker *w, uint64_t due_ns);
+void tally_dropped(struct worker *w);
+
 /* An action has ended. */
 void tally_action(struct worker *w, struct actor *a, uint64_t end_ns, bool failed);
 

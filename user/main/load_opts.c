@@ -26,6 +26,19 @@ static int load_opts_take_number(void *to, const char *arg, struct err *e)
 	return 0;
 }
 
+/* A number, or how it changes. */
+static int load_opts_take_rate(void *to, const char *arg, struct err *e)
+{
+	struct load_rate *rate = to;
+
+	*rate = (struct load_rate) { 0 };
+	if (!strchr(arg, ':'))
+		return load_opts_take_number(&rate->per_s, arg, e);
+	rate->text = arg;
+	rate->per_s = 1; /* until it is known for how long */
+	return rate_parse(&rate->changes, arg, e);
+}
+
 #define AT(field) offsetof(struct load_cfg, field)
 
 /* clang-format off */
@@ -53,7 +66,7 @@ const struct opt load_options[] = {
 	 	"memory holds the files of 10 clients and not those of 100 seems to have reached another limit "
 	 	"than it has. Not for mixes whose clients share one directory." },
 	{ .letter = 'd', .name = "duration", .arg = "SECONDS", .type = OPT_UINT, .offset = AT(duration_s),
-	  .min = 1, .max = SECONDS_MAX, .help = "how long to measure (default: " OPT_TEXT(LOAD_DURATION_S) ")" },
+	  .min = 1, .max = SECONDS_MAX, .help = "how long to measure (default: " OPT_TEXT(LOAD_DURATION_S) ", or to the last point of --rate)" },
 	{ .name = "ramp", .arg = "SECONDS", .type = OPT_UINT, .offset = AT(ramp_s), .max = SECONDS_MAX,
 	  .help = "let the clients begin one after the other within it, before the measured time (default: 1)",
 	  .more = "This is of a closed loop: in an open one the load is the whole one from the start. The measured "
@@ -64,10 +77,15 @@ const struct opt load_options[] = {
 	 	"at most 5 % of their mean, or by no more than its standard error, in that time. Then the "
 	 	"measured time begins. If that has not happened after SECONDS, it begins nevertheless, and a "
 	 	"warning says by how much the rate still changed." },
-	{ .name = "rate", .arg = "R", .type = OPT_CALL, .offset = AT(rate_per_s), .call = load_opts_take_number,
-	  .help = "open loop: all clients together begin R actions a second, however fast the server is "
+	{ .name = "rate", .arg = "R|S:R,S:R...", .type = OPT_CALL, .offset = AT(rate), .call = load_opts_take_rate,
+	  .help = "open loop: all clients together begin R actions a second, however fast the server is; S:R: so "
+		  "many at S seconds, such as 0:100,60:500,120:500 "
 		  "(default: closed loop, a client begins its next action when the last one has ended)",
-	  .more = "0 is a closed loop, too." },
+	  .more = "0 is a closed loop, too. A rate may change: of points SECONDS:RATE, at most 32, each is a moment of the measured "
+	 	"time and the rate then; between two of them it changes evenly, two at the same time are a step, before the "
+	 	"first and after the last one it stays as it is there. `--rate 0:100,60:100,60:500,70:500,70:100,120:100` is "
+	 	"a spike of ten seconds. Without `--duration` the load ends with the last point. The report has a line for "
+	 	"each part between points. Not together with --steady." },
 	{ .name = "arrivals", .arg = "HOW", .type = OPT_CHOICE, .offset = AT(arrivals), .choice = arrivals_choices,
 	  .help = "open loop: when actions begin, at equal distances or at random (default: poisson)",
 	  .more = "At random they are as those of many users who know nothing of each other." },
@@ -251,6 +269,27 @@ static int load_opts_check_mpi(struct load_cfg *cfg, struct err *e)
 	return launch_start(&cfg->launch, cfg->clients, e);
 }
 
+/* How long it is, and what a rate that changes comes to on average. */
+static int load_opts_check_rate(struct load_cfg *cfg, struct err *e)
+{
+	const struct rate *r = &cfg->rate.changes;
+	double last_s = r->n ? ceil(r->point[r->n - 1].s) : 0;
+
+	if (!cfg->duration_s)
+		cfg->duration_s = last_s > 0 ? (unsigned int)last_s : LOAD_DURATION_S;
+	if (!r->n)
+		return 0;
+	if (cfg->steady_s)
+		return err_set(e, -EINVAL,
+			       "--steady waits for a steady rate, and that of --rate %s changes",
+			       cfg->rate.text);
+	cfg->rate.per_s = rate_until(r, cfg->duration_s) / cfg->duration_s;
+	if (cfg->rate.per_s > 0)
+		return 0;
+	return err_set(e, -EINVAL, "--rate %s: no action begins within %u s (--duration)",
+		       cfg->rate.text, cfg->duration_s);
+}
+
 int load_check(struct workload_cfg *base, struct err *e)
 {
 	struct load_cfg *cfg = (struct load_cfg *)base;
@@ -258,14 +297,15 @@ int load_check(struct workload_cfg *base, struct err *e)
 
 	if (r)
 		return r;
-	if (cfg->rate_per_s > 0 && cfg->think_s >= 0)
+	if (cfg->rate.per_s > 0 && cfg->think_s >= 0)
 		return err_set(e, -EINVAL, "--think is for a closed loop, --rate for an open one");
-	if (cfg->rate_per_s <= 0 && (cfg->queue || cfg->arrivals != LOAD_NOT_GIVEN))
+	if (cfg->rate.per_s <= 0 && (cfg->queue || cfg->arrivals != LOAD_NOT_GIVEN))
 		return err_set(e, -EINVAL, "--%s needs --rate", cfg->queue ? "queue" : "arrivals");
 	if (cfg->arrivals == LOAD_NOT_GIVEN)
 		cfg->arrivals = LOAD_POISSON;
 	change_mix(cfg);
 	r = mix_check(&cfg->mix, e);
+	r = r ? r : load_opts_check_rate(cfg, e);
 	r = r ? r : check_set(cfg, e);
 	r = r ? r : check_slos(cfg, e);
 	if (!cfg->threads)
@@ -298,10 +338,11 @@ void load_plan(const struct load_cfg *cfg, struct engine_job *out)
 		.ramp_ns = cfg->ramp_s * NS_PER_S,
 		.settle_ns = cfg->steady_s * NS_PER_S,
 		.think_ns = cfg->mix.think_ns,
-		.pace = { cfg->rate_per_s <= 0            ? PACE_CLOSED
+		.pace = { cfg->rate.per_s <= 0            ? PACE_CLOSED
 			  : cfg->arrivals == LOAD_POISSON ? PACE_POISSON
 							  : PACE_FIXED,
-			  cfg->rate_per_s, cfg->seed },
+			  cfg->rate.per_s, cfg->seed },
+		.rate = cfg->rate.changes.n ? &cfg->rate.changes : NULL,
 		.queue = load_opts_queue_of(cfg),
 	};
 }
@@ -323,9 +364,11 @@ int load_describe(const struct load_cfg *cfg, struct run_notes *o)
 	r |= run_note(o, "window", "%u", m->window);
 	if (cfg->users.n)
 		r |= run_note(o, "users", "%u", cfg->users.n);
-	r |= run_note(o, "loop", "%s", cfg->rate_per_s > 0 ? "open" : "closed");
-	if (cfg->rate_per_s > 0) {
-		r |= run_note(o, "rate_per_s", "%g", cfg->rate_per_s);
+	r |= run_note(o, "loop", "%s", cfg->rate.per_s > 0 ? "open" : "closed");
+	if (cfg->rate.per_s > 0) {
+		r |= run_note(o, "rate_per_s", "%g", cfg->rate.per_s);
+		if (cfg->rate.changes.n)
+			r |= run_note(o, "rate_points", "%s", cfg->rate.text);
 		r |= run_note(o, "arrivals", "%s", arrivals_choices[cfg->arrivals]);
 		r |= run_note(o, "queue", "%u", cfg->queue);
 	} else {

@@ -29,8 +29,18 @@ struct run_action {
 /* A second of a phase, by when its actions ended. */
 struct run_second {
 	uint32_t n, failed;
+	uint32_t dropped;        /* in this second; they are not in n */
+	uint64_t bytes;          /* of those that did not fail */
 	uint64_t sum_ns, max_ns; /* latencies from the planned start; of those that did not fail */
 	uint32_t bucket[HIST_BUCKETS(RUN_SECOND_BITS)]; /* hist_index() */
+};
+
+/* A part of the measured time in which the rate of an open loop changes evenly. */
+struct run_stage {
+	double from_s, to_s;         /* since measure_ns */
+	double from_per_s, to_per_s; /* actions a second that were asked for */
+	uint64_t n_planned;          /* arrivals in it */
+	struct run_action done;      /* of them */
 };
 
 /* "[address]:port", with brackets only in IPv6. */
@@ -118,6 +128,8 @@ struct run_load {
 	size_t n_actions, n_seconds;
 	struct run_action *action; /* owned */
 	struct run_second *second; /* owned */
+	size_t n_stages;           /* 0: the rate did not change, or there was none */
+	struct run_stage *stage;   /* owned */
 	struct run_client *client; /* owned; n_clients */
 	size_t n_ranks;            /* processes that shared the clients; 0: there was this one */
 	struct run_rank *rank;     /* owned; run/rank.h */
@@ -172,6 +184,8 @@ double run_load_busiest(const struct run_load *l);
 
 /* NULL without memory. It has no progress: that of run_load_keep_progress(), 0 or -ENOMEM. */
 int run_load_keep_progress(struct run_load *l);
+/* Stages such as these, in which nothing has happened. 0 or -ENOMEM. */
+int run_load_keep_stages(struct run_load *l, const struct run_stage *like, size_t n);
 struct run_load *run_load_new(unsigned int n_clients, size_t n_actions, size_t n_seconds);
 void run_load_free(struct run_load *l);
 

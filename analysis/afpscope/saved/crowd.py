@@ -37,6 +37,25 @@ class Second:
     failed: int
     max_ns: int | None
     histogram: Histogram
+    dropped: int | None  # in it; older runs do not say
+    bytes: int | None  # of those that did not fail
+
+
+@dataclass(frozen=True, slots=True)
+class Stage:
+    """A part of the measured time in which the rate asked for changes evenly.
+
+    Times are since measure_ns; actions count where they were due.
+    """
+
+    from_s: float
+    to_s: float
+    from_per_s: float
+    to_per_s: float
+    planned: int
+    n: int
+    failed: int
+    latency: Histogram
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,6 +111,7 @@ class Load:
     seconds: tuple[Second, ...]
     each_client: tuple[Client, ...]
     limits: tuple[Limit, ...]
+    stages: tuple[Stage, ...]  # of a rate that changes
     doubts: tuple[Doubt, ...] | None  # None: an older run, which does not say
 
     @property
@@ -195,6 +215,21 @@ def _second(node: Node) -> Second:
         node["failed"].count(),
         node.get_int("max_ns"),
         hist.parse(node["histogram"]),
+        node.get_int("dropped"),
+        node.get_int("bytes"),
+    )
+
+
+def _stage(node: Node) -> Stage:
+    return Stage(
+        node["from_s"].number(),
+        node["to_s"].number(),
+        node["from_per_s"].number(),
+        node["to_per_s"].number(),
+        node["planned"].count(),
+        node["n"].count(),
+        node["failed"].count(),
+        hist.parse(node["latency"]["histogram"]),
     )
 
 
@@ -229,7 +264,7 @@ def _doubts(node: Node | None) -> tuple[Doubt, ...] | None:
 
 def parse(node: Node) -> Load:
     """`load` or `probe` of a phase."""
-    limits = node.get("slo")
+    limits, stages = node.get("slo"), node.get("stages")
     return Load(
         node["clients"].count(),
         node["threads"].count(),
@@ -250,6 +285,7 @@ def parse(node: Node) -> Load:
         tuple(_second(s) for s in node["seconds"].items()),
         tuple(_client(c) for c in node["each_client"].items()),
         tuple(_limit(x) for x in limits.items()) if limits else (),
+        tuple(_stage(s) for s in stages.items()) if stages else (),
         _doubts(node.get("doubts")),
     )
 

@@ -205,6 +205,31 @@ def test_actions_that_fail_are_judged_by_a_limit_that_says_how_many_may(
     assert status == OK or "Limit p99<=100s: kept" not in done.out or "failed" in limit
 
 
+@pytest.mark.parametrize("how", ["fixed", "poisson"])
+def test_a_rate_that_changes_is_planned_and_reported_by_its_parts(
+    scope: Scope, tmp_path: Path, how: str
+) -> None:
+    done = scope.execute(
+        [str(scope.binary), "load", str(tmp_path), "-n", "20", "--files", "4", "--no-probe",
+         "--rate", "0:20,1:200,2:200,2:50", "-d", "4", "--arrivals", how, "--threads", "2"],
+        save=True,
+    ).expect(OK)  # fmt: skip
+    it = phase_of(done)["load"]
+    assert it["rate_per_s"] == pytest.approx((110 + 200 + 2 * 50) / 4)
+    stages = it["stages"]
+    assert [(s["from_s"], s["to_s"]) for s in stages] == [(0, 1), (1, 2), (2, 4)]
+    assert [(s["from_per_s"], s["to_per_s"]) for s in stages] == [(20, 200), (200, 200), (50, 50)]
+    for wanted, stage in zip((110, 200, 100), stages, strict=True):
+        off = 1.01 if how == "fixed" else 5 * wanted**0.5
+        assert abs(stage["planned"] - wanted) <= off
+        assert stage["n"] + stage["failed"] <= stage["planned"]
+    assert sum(s["planned"] for s in stages) == it["arrivals"]
+    assert sum(s["n"] for s in stages) == sum(a["n"] for a in it["actions"])
+    moved = sum(s["bytes"] for s in it["seconds"])
+    assert moved > 0 and moved >= sum(c["bytes"] for c in it["each_client"])
+    assert "\n  time   rate per s  planned  done " in done.out
+
+
 def test_usage(scope: Scope, tmp_path: Path) -> None:
     """The message and the exit code of main(); all others: unit/main/test_usage.c."""
     line = [str(scope.binary), "load", str(tmp_path), "--mix", "nothing"]

@@ -32,7 +32,7 @@ static json_t *json_load_seconds(struct json_doc *d, const struct run_load *l)
 	json_t *a = json_array();
 	size_t n = l->n_seconds;
 
-	while (n && !l->second[n - 1].n)
+	while (n && !l->second[n - 1].n && !l->second[n - 1].dropped)
 		n--;
 	for (size_t i = 0; i < n; i++) {
 		const struct run_second *s = &l->second[i];
@@ -43,10 +43,34 @@ static json_t *json_load_seconds(struct json_doc *d, const struct run_load *l)
 			bucket[k] = s->bucket[k];
 		json_put(d, o, "n", json_number(s->n));
 		json_put(d, o, "failed", json_number(s->failed));
+		json_put(d, o, "dropped", json_number(s->dropped));
+		json_put(d, o, "bytes", json_number(s->bytes));
 		json_put(d, o, "sum_ns", json_number(s->sum_ns));
 		json_put(d, o, "max_ns", s->n > s->failed ? json_number(s->max_ns) : json_null());
 		json_put(d, o, "histogram",
 			 json_buckets(d, RUN_SECOND_BITS, bucket, HIST_BUCKETS(RUN_SECOND_BITS)));
+		json_add(d, a, o);
+	}
+	return a;
+}
+
+/* The parts of a rate that changes. */
+static json_t *json_load_stages(struct json_doc *d, const struct run_load *l)
+{
+	json_t *a = json_array();
+
+	for (size_t i = 0; i < l->n_stages; i++) {
+		const struct run_stage *s = &l->stage[i];
+		json_t *o = json_object();
+
+		json_put(d, o, "from_s", json_real(s->from_s));
+		json_put(d, o, "to_s", json_real(s->to_s));
+		json_put(d, o, "from_per_s", json_real(s->from_per_s));
+		json_put(d, o, "to_per_s", json_real(s->to_per_s));
+		json_put(d, o, "planned", json_number(s->n_planned));
+		json_put(d, o, "n", json_number(s->done.n));
+		json_put(d, o, "failed", json_number(s->done.failed));
+		json_put(d, o, "latency", json_latency(d, &s->done.planned));
 		json_add(d, a, o);
 	}
 	return a;
@@ -183,6 +207,7 @@ json_t *json_load(struct json_doc *d, const struct run_load *l)
 	json_put(d, o, "doubts", json_load_doubts(d, l));
 	json_put(d, o, "actions", json_actions(d, l));
 	json_put(d, o, "seconds", json_load_seconds(d, l));
+	json_put(d, o, "stages", json_load_stages(d, l));
 	json_put(d, o, "each_client", clients(d, l));
 	return o;
 }
