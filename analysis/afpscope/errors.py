@@ -5,6 +5,7 @@ from __future__ import annotations
 
 OK, FAILED, USAGE, GATED, UNTRUSTED = 0, 1, 2, 3, 4
 NOTHING = 5
+BROKEN, UNSURE = 7, 8  # of load: a limit is broken; it cannot be told whether one is
 INTERRUPTED = 130
 
 

@@ -21,7 +21,17 @@ from pathlib import Path
 from typing import Any
 
 from . import __version__, show
-from .errors import FAILED, INTERRUPTED, OK, UNTRUSTED, USAGE, Failure, wrong_use
+from .errors import (
+    BROKEN,
+    FAILED,
+    INTERRUPTED,
+    OK,
+    UNSURE,
+    UNTRUSTED,
+    USAGE,
+    Failure,
+    wrong_use,
+)
 from .limit import knee, outcome
 from .limit.knee import Slo
 from .measure import quiet, served, swept
@@ -61,8 +71,8 @@ def options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--pause", metavar="S", type=float,
                         help="seconds between steps (default: until this machine is quiet, at "
                         f"most {QUIET_MAX_S:g}; {FAR_S:g} for a server on another)")  # fmt: skip
-    parser.add_argument("--slo", metavar="WHAT=TIME", action="append", default=[],
-                        help="what the server must keep: p99=50ms, probe.p99=1s")  # fmt: skip
+    parser.add_argument("--slo", metavar="LIMIT", action="append", default=[],
+                        help="what the server must keep: p99<=50ms, rate>=500")  # fmt: skip
     parser.add_argument("--refine", metavar="N", type=int, default=4,
                         help="further steps around the knee (default 4)")  # fmt: skip
     parser.add_argument("--serve", metavar="OPTIONS",
@@ -77,6 +87,9 @@ def options(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument("--json", action="store_true", help="print the outcome as JSON")
 
+
+# Exit codes of a step that is as any other: what it found is not its fault.
+_DONE = (OK, UNTRUSTED, BROKEN, UNSURE)
 
 # What is swept
 
@@ -284,7 +297,7 @@ class Driver:
             self._each(value, log)
             code = self.relay.call([self.program, *self._words(name, value, where)], log)
         noted |= {"ended_at": _now(), "exit": code}
-        if code not in (OK, UNTRUSTED):
+        if code not in _DONE:
             noted["error"] = last_line(log)
         self.note()
         if code == USAGE:
@@ -296,6 +309,7 @@ class Driver:
         words = [self.target.command, *self.line.client.at(value)]
         if self.target.command == LOAD:
             words += [f"--seed={self.args.seed}", *self._set()]
+            words += [f"--slo={self.args.slo}"] if self.args.slo else []
         return [*words, "-o", str(self.folder / name), *([where] if where else [])]
 
     @contextmanager
@@ -322,7 +336,7 @@ class Driver:
         if done.load:
             p99 = done.load.latency().quantile(0.99)
             text = f"{done.load.achieved:,.4g}/s, p99 {show.time(p99)}"
-            if done.exit not in (OK, UNTRUSTED):
+            if done.exit not in _DONE:
                 text += f"; ended with {done.exit}: {done.error}"
             show.notice(f"sweep:   {text}")
             return

@@ -118,6 +118,14 @@ WORDS: dict[str, tuple[str, str]] = {
         "no step was measured: there is no knee to see",
         "測定された段階がなく、限界点は分からない",
     ),
+    "knee_unsure": (
+        "of no step it can be told whether it keeps the limit",
+        "限度を守れたかどうかは、どの段階についても分からない",
+    ),
+    "knee_untold": (
+        "{text}; cannot be told at {values}: {why}",
+        "{text}、{values} では不明: {why}",
+    ),
     "knee_slo": ("{slo} is kept", "{slo} を守れる"),
     "knee_rate": (
         "at least {share:.0%} of the offered rate is reached",

@@ -23,8 +23,15 @@ void arrivals_fini(struct arrivals *q)
 /* Of calloc(), so that pages which nobody uses take no memory. */
 int arrivals_prepare(struct arrivals *q, const struct engine_job *job, struct err *e)
 {
-	uint64_t ns = job->ramp_ns + job->settle_ns + job->duration_ns;
-	double most = job->what == ENGINE_WORK ? pace_most(&job->pace, ns) : 0;
+	const uint64_t before_ns = job->ramp_ns + job->settle_ns, ns = before_ns + job->duration_ns;
+	struct pace_opts pace = job->pace;
+	double most;
+
+	if (job->rate)
+		pace.rate_per_s = (rate_until(job->rate, (double)job->duration_ns / 1e9) -
+				   rate_until(job->rate, -(double)before_ns / 1e9)) /
+				  ((double)ns / 1e9);
+	most = job->what == ENGINE_WORK ? pace_most(&pace, ns) : 0;
 
 	free(q->wait);
 	q->most = job->queue == ENGINE_QUEUE_ALL ? SIZE_MAX : job->queue;

@@ -194,6 +194,23 @@ static void name_actions(struct run_load *l, const struct engine_job *job)
 		l->action[i].name = job->action_name(i);
 }
 
+static int engine_keep_stages(const struct engine_job *job, struct run_load *l)
+{
+	struct run_stage *stages;
+	size_t n;
+	int r;
+
+	if (!job->rate)
+		return 0;
+	stages = calloc(RATE_POINTS_MAX + 1, sizeof(*stages));
+	if (!stages)
+		return -ENOMEM;
+	n = rate_stages(job->rate, (double)job->duration_ns / 1e9, stages);
+	r = run_load_keep_stages(l, stages, n);
+	free(stages);
+	return r;
+}
+
 /* Each thread's own accounts. */
 static int engine_prepare(struct engine *g, const struct engine_job *job, struct err *e)
 {
@@ -210,13 +227,16 @@ static int engine_prepare(struct engine *g, const struct engine_job *job, struct
 	r = arrivals_prepare(&g->arrivals, job, e);
 	if (r)
 		return r;
+	if (engine_keep_stages(job, g->load))
+		return err_set(e, -ENOMEM, "out of memory");
 	for (unsigned int k = 0; k < g->opts.n_threads; k++) {
 		w = &g->worker[k];
 		r = worker_prepare(w, job, e);
 		if (r)
 			return r;
 		w->result = run_load_new(0, job->n_actions, seconds);
-		if (!w->result || (job->keeps_progress && run_load_keep_progress(w->result)))
+		if (!w->result || (job->keeps_progress && run_load_keep_progress(w->result)) ||
+		    engine_keep_stages(job, w->result))
 			return err_set(e, -ENOMEM, "out of memory");
 		name_actions(w->result, job);
 		for (size_t i = 0; i < w->n; i++)

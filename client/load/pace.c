@@ -50,14 +50,41 @@ void pace_begin(struct pace *p, const struct pace_opts *o, unsigned int k, unsig
 	p->at_ns = p->first_ns;
 }
 
+/* When the arrival comes of which it is known how many come before it. */
+static void pace_place(struct pace *p)
+{
+	p->at_ns = (rate_when(p->rate, p->before + rate_until(p->rate, -p->lead_s)) + p->lead_s) *
+		   1e9;
+}
+
+void pace_follow(struct pace *p, const struct rate *rate, uint64_t lead_ns, unsigned int k,
+		 unsigned int n_threads)
+{
+	if (p->kind == PACE_CLOSED)
+		return;
+	p->rate = rate;
+	p->lead_s = (double)lead_ns / 1e9;
+	p->share = n_threads;
+	p->before = p->kind == PACE_FIXED ? k : p->first_ns / p->gap_ns * n_threads;
+	pace_place(p);
+}
+
 uint64_t pace_due_ns(const struct pace *p)
 {
-	return p->kind == PACE_CLOSED ? UINT64_MAX : p->start_ns + (uint64_t)p->at_ns;
+	if (p->kind == PACE_CLOSED || p->at_ns > 1e18)
+		return UINT64_MAX;
+	return p->start_ns + (uint64_t)p->at_ns;
 }
 
 void pace_next(struct pace *p)
 {
 	p->n++;
+	if (p->rate) {
+		p->before += p->kind == PACE_FIXED ? p->share
+						   : pace_exponential(p->random, p->share);
+		pace_place(p);
+		return;
+	}
 	if (p->kind == PACE_FIXED) /* multiplied, so that no error adds up */
 		p->at_ns = p->first_ns + (double)p->n * p->gap_ns;
 	else

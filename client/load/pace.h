@@ -9,6 +9,8 @@
  * together have the rate asked for, and no bursts.
  */
 
+#include "load/rate.h"
+
 #include <stdint.h>
 
 enum pace_kind {
@@ -32,6 +34,9 @@ struct pace {
 	uint64_t n; /* before it */
 	double first_ns;
 	unsigned short random[3]; /* state of erand48() */
+	/* A rate that changes: arrivals of all threads before the next one of this thread. */
+	const struct rate *rate; /* NULL: it does not */
+	double lead_s, before, share;
 };
 
 /* More arrivals of all threads within ns than there will be, whatever the draws. */
@@ -41,7 +46,14 @@ double pace_most(const struct pace_opts *o, uint64_t ns);
 void pace_begin(struct pace *p, const struct pace_opts *o, unsigned int k, unsigned int n_threads,
 		uint64_t start_ns);
 
-/* When the next action is to begin, CLOCK_MONOTONIC; UINT64_MAX: PACE_CLOSED. */
+/*
+ * After pace_begin(), the same arguments: not at a constant rate, but at this one, borrowed, whose
+ * time 0 is lead_ns after start_ns. Nothing of PACE_CLOSED.
+ */
+void pace_follow(struct pace *p, const struct rate *rate, uint64_t lead_ns, unsigned int k,
+		 unsigned int n_threads);
+
+/* When the next action is to begin, CLOCK_MONOTONIC; UINT64_MAX: never, or PACE_CLOSED. */
 uint64_t pace_due_ns(const struct pace *p);
 
 /* That one has come. */

@@ -2,6 +2,7 @@
 /* What a thread of the engine counts of its clients' actions and requests. */
 #include "load/tally.h"
 
+#include "base/clock.h"
 #include "load/pause.h"
 
 #include <errno.h>
@@ -35,13 +36,42 @@ static void note_undone(struct run_load *l, uint64_t ns, bool held)
 		hist_add(&l->undone, ns);
 }
 
+/* NULL: there are none. */
+static struct run_second *tally_second(struct worker *w, uint64_t at_ns)
+{
+	size_t i = at_ns > w->begin_ns ? (at_ns - w->begin_ns) / 1000000000u : 0;
+
+	if (!w->load->n_seconds)
+		return NULL;
+	return &w->load->second[i < w->load->n_seconds ? i : w->load->n_seconds - 1];
+}
+
+/* NULL: there are none, or it is not in the measured time. */
+static struct run_stage *tally_stage(struct worker *w, uint64_t planned_ns)
+{
+	double s = (double)(planned_ns - w->measure_ns) / 1e9;
+
+	for (size_t i = 0; tally_measures(w, planned_ns) && i < w->load->n_stages; i++)
+		if (s < w->load->stage[i].to_s)
+			return &w->load->stage[i];
+	return NULL;
+}
+
 void tally_arrival(struct worker *w, const struct arrival *x)
 {
+	struct run_stage *stage = tally_stage(w, x->due_ns);
+
 	w->load->n_arrivals += x->measured;
+	if (stage)
+		stage->n_planned++;
 }
 
 void tally_dropped(struct worker *w, const struct arrival *x)
 {
+	struct run_second *s = tally_second(w, clock_now_ns());
+
+	if (s)
+		s->dropped++;
 	w->load->n_no_room += x->measured;
 	if (x->measured && w->job->queue)
 		note_undone(w->load, w->end_ns - x->due_ns, x->held);
@@ -110,18 +140,18 @@ void tally_late(struct worker *w, uint64_t planned_ns, uint64_t now_ns)
 		w->load->late_max_ns = late_ns;
 }
 
-static void add_second(struct worker *w, uint64_t end_ns, uint64_t latency_ns, bool failed)
+static void add_second(struct worker *w, uint64_t end_ns, uint64_t latency_ns, uint64_t bytes,
+		       bool failed)
 {
-	size_t i = (end_ns - w->begin_ns) / 1000000000u;
-	struct run_second *s;
+	struct run_second *s = tally_second(w, end_ns);
 
-	if (!w->load->n_seconds)
+	if (!s)
 		return;
-	s = &w->load->second[i < w->load->n_seconds ? i : w->load->n_seconds - 1];
 	s->n++;
 	s->failed += failed;
 	if (failed)
 		return;
+	s->bytes += bytes;
 	s->sum_ns += latency_ns;
 	if (latency_ns > s->max_ns)
 		s->max_ns = latency_ns;
@@ -155,11 +185,13 @@ static bool load_tally_note_paused(struct worker *w, const struct actor *a, uint
 void tally_action(struct worker *w, struct actor *a, uint64_t end_ns, bool failed)
 {
 	struct run_action *to = &w->load->action[a->action];
+	struct run_stage *stage = tally_stage(w, a->planned_ns);
 	bool paused = !failed && load_tally_note_paused(w, a, end_ns);
 
 	atomic_store_explicit(&w->n_done, w->n_done + 1, memory_order_relaxed);
 	if (!paused)
-		add_second(w, end_ns, end_ns - a->planned_ns, failed);
+		add_second(w, end_ns, end_ns - a->planned_ns, a->script->bytes - a->bytes_before,
+			   failed);
 	if (end_ns > w->load->done_ns)
 		w->load->done_ns = end_ns;
 	note_outlasting(w, a, end_ns);
@@ -168,6 +200,10 @@ void tally_action(struct worker *w, struct actor *a, uint64_t end_ns, bool faile
 		return;
 	to->n++;
 	to->failed += failed;
+	if (stage) {
+		stage->done.n++;
+		stage->done.failed += failed;
+	}
 	a->out->actions++;
 	a->out->failed += failed;
 	a->out->last_ns = end_ns - w->begin_ns;
@@ -179,6 +215,8 @@ void tally_action(struct worker *w, struct actor *a, uint64_t end_ns, bool faile
 	a->out->sum_ns += end_ns - a->planned_ns;
 	if (end_ns - a->planned_ns > a->out->max_ns)
 		a->out->max_ns = end_ns - a->planned_ns;
+	if (stage)
+		hist_add(&stage->done.planned, end_ns - a->planned_ns);
 	hist_add(&to->planned, end_ns - a->planned_ns);
 	hist_add(&to->begun, end_ns - a->begun_ns);
 }

@@ -129,6 +129,9 @@ static void begin_job(struct worker *w)
 	w->idle_tail = &w->idle;
 	w->busy = true;
 	pace_begin(&w->pace, &w->job->pace, w->number, w->n_workers, w->begin_ns);
+	if (w->job->rate)
+		pace_follow(&w->pace, w->job->rate, w->job->ramp_ns + w->job->settle_ns, w->number,
+			    w->n_workers);
 	for (size_t i = 0; i < w->n; i++)
 		actor_begin_job(w, &w->actor[i]);
 }

@@ -72,6 +72,8 @@ class Made:
     parts: Parts = field(default_factory=dict)
     diagnosis: dict[str, Any] | None = None
     options: dict[str, str] = field(default_factory=dict)
+    slo: list[dict[str, Any]] | None = None  # what load said of its limits; None: an older run
+    doubts: list[dict[str, str]] | None = None
 
 
 @functools.cache
@@ -96,6 +98,8 @@ def load(it: Made) -> dict[str, Any]:
         "max_ns": round(it.p99_ms * MS),
         "histogram": {"bits": 3, "buckets": [[120, n // SECONDS]]},
     }
+    said = {} if it.slo is None else {"slo": it.slo}
+    said |= {} if it.doubts is None else {"doubts": it.doubts}
     one = {"failed": 0, "bytes": 0, "last_ns": end, "lost": False}
     return {
         "clients": it.clients,
@@ -120,6 +124,7 @@ def load(it: Made) -> dict[str, Any]:
         ],
         "seconds": [second] * (SECONDS + 1),
         "each_client": [one | {"actions": n // it.clients} for _ in range(it.clients)],
+        **said,
     }
 
 

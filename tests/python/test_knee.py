@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import random
 from pathlib import Path
+from typing import Any
 
 import pytest
 from afpscope import Failure
@@ -169,3 +170,68 @@ def test_less_think_time_is_more_load(tmp_path: Path) -> None:
     made = sweep(tmp_path / "s", points, option="think")
     found = knee.find(made, knee.slo("p99=11ms"))
     assert (found.at, found.low, found.high) == ("1", "1", "0.5")
+
+
+def said(text: str, kept: bool | None, why: str = "") -> dict[str, Any]:
+    verdict = {True: "kept", False: "broken", None: "cannot tell"}[kept]
+    return {"text": text, "kept": kept, "verdict": verdict, "why": why}
+
+
+def test_what_load_said_of_a_limit_counts_whatever_the_figure_is(tmp_path: Path) -> None:
+    """p99 is 5 ms in each of them."""
+    points = [
+        ("1", Made(1, slo=[said("p99<=50ms", True)])),
+        ("2", Made(2, slo=[said("p99<=50ms", False, "9 of 10 actions were dropped")])),
+        ("4", Made(4, slo=[said("p99<=50ms", None, "a thread was busy")])),
+    ]
+    found = knee.find(sweep(tmp_path / "s", points), knee.slo("p99<=50ms"))
+    assert (found.at, found.low, found.high) == ("1", "1", "2")
+    assert "kept in 0 of 1: clients could not work" in found.text
+    assert "cannot be told at 4: a thread was busy" in found.text
+
+
+def test_several_limits_are_kept_if_each_is(tmp_path: Path) -> None:
+    text = "rate>=5,p99<=50ms,failed<=0.1%,dropped<=0"
+    names = text.split(",")
+    for at in range(4):
+        for bad in (False, None):
+            slo = [said(name, bad if i == at else True) for i, name in enumerate(names)]
+            points = [("1", Made(1, slo=[said(x, True) for x in names])), ("2", Made(2, slo=slo))]
+            made = sweep(tmp_path / f"{at}{bad}", points)
+            found = knee.find(made, knee.slo(text))
+            assert (found.at, found.high) == ("1", "2" if bad is False else None)
+    limit = knee.slo(text)
+    assert (limit.stat, limit.limit_ns, limit.text) == ("p99", 50e6, text)
+
+
+@pytest.mark.parametrize(
+    ("doubt", "p99_ms", "kept"),
+    [
+        (None, 5, True),
+        (None, 500, False),
+        ("failed", 5, None),
+        ("failed", 500, False),
+        ("saturated", 5, None),
+        ("saturated", 500, None),
+        ("paused", 500, None),
+    ],
+)
+def test_another_limit_is_judged_by_what_load_found_wrong(
+    tmp_path: Path, doubt: str | None, p99_ms: float, kept: bool | None
+) -> None:
+    doubts = [{"what": doubt, "text": "it was"}] if doubt else []
+    made = sweep(tmp_path / "s", [("1", Made(1, p99_ms=p99_ms, doubts=doubts))])
+    phase = made.levels[0].phases[0]
+    assert knee.slo("p99=50ms").kept(phase) is kept
+    found = knee.find(made, knee.slo("p99=50ms"))
+    assert ("cannot be told at 1: it was" in found.text) == (kept is None)
+
+
+def test_what_was_never_judged_cannot_be_told(tmp_path: Path) -> None:
+    """An older run, and a limit that only load can judge; its own "kept" was no verdict."""
+    old = {"text": "rate>=5", "limit_ns": 1, "value_ns": 1, "kept": True}
+    made = sweep(tmp_path / "s", [("1", Made(1, slo=[old]))])
+    assert knee.slo("rate>=5").kept(made.levels[0].phases[0]) is None
+    found = knee.find(made, knee.slo("rate>=5"))
+    assert found.at is None and "of no step it can be told" in found.text
+    assert "not judged by this limit" in found.text

@@ -21,6 +21,7 @@ enum outcome {
 	OUTCOME_NO_SESSION = 5, /* not connected, not logged in, or no such volume */
 	OUTCOME_LOST = 6,       /* the connection broke or the server stopped answering */
 	OUTCOME_SLOW = 7,       /* done, but a limit that was asked for (--slo) was not kept */
+	OUTCOME_UNSURE = 8,     /* done, but it cannot be told whether a limit was kept */
 	OUTCOME_INTERRUPTED = 130,
 };
 

@@ -74,6 +74,7 @@ int peer_exit_code(enum outcome o, enum afp_stage stage, uint8_t refused, bool r
 		return OUTCOME_INTERRUPTED;
 	case OUTCOME_FAILED:
 	case OUTCOME_SLOW: /* not of netatalk's tools */
+	case OUTCOME_UNSURE:
 		break;
 	}
 	return PEER_PROGRAM;

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Limits as options have them; then the judge of whether a load kept them. */
 #include "drive/slo.h"
+
+#include "run/doubts.h"
 
 #include <errno.h>
 #include <math.h>
@@ -28,10 +31,27 @@ static bool find_quantile(struct slo *out, const char *name, size_t len)
 	for (size_t i = 0; i < sizeof(quantiles) / sizeof(quantiles[0]); i++) {
 		if (strlen(quantiles[i].name) != len || strncmp(name, quantiles[i].name, len))
 			continue;
+		out->figure = SLO_LATENCY;
 		out->q = quantiles[i].q;
 		return true;
 	}
 	return false;
+}
+
+static const struct {
+	const char *name;
+	enum slo_figure figure;
+} counts[] = { { "rate", SLO_RATE }, { "failed", SLO_FAILED }, { "dropped", SLO_DROPPED } };
+
+static bool slo_find_figure(struct slo *out, const char *name, size_t len)
+{
+	for (size_t i = 0; i < sizeof(counts) / sizeof(counts[0]); i++) {
+		if (strlen(counts[i].name) != len || strncmp(name, counts[i].name, len))
+			continue;
+		out->figure = counts[i].figure;
+		return true;
+	}
+	return find_quantile(out, name, len);
 }
 
 bool slo_time(const char *text, uint64_t *ns)
@@ -50,72 +70,449 @@ bool slo_time(const char *text, uint64_t *ns)
 	return false;
 }
 
-int slo_take(void *to, const char *arg, struct err *e)
+/* A number; *end: what follows it. NAN: it is none, or negative. */
+static double slo_number(const char *text, const char **end)
 {
-	struct slos *s = to;
-	struct slo new = { .text = arg };
-	const char *is = strchr(arg, '='), *at = arg, *dot = strchr(arg, '.');
+	char *after;
+	double v = strtod(text, &after);
+
+	*end = after;
+	return after == text || !isfinite(v) || v < 0 ? NAN : v;
+}
+
+/* What a figure may be: a time, a rate, a share or a number. */
+static bool slo_take_value(struct slo *out, const char *text)
+{
+	const char *unit;
+	uint64_t ns;
+	double v;
+
+	if (out->figure == SLO_LATENCY) {
+		out->unit = RUN_SLO_NS;
+		if (!slo_time(text, &ns))
+			return false;
+		out->limit = (double)ns;
+		return true;
+	}
+	v = slo_number(text, &unit);
+	out->limit = v;
+	if (out->figure == SLO_RATE) {
+		out->unit = RUN_SLO_PER_S;
+		return v > 0 && (!*unit || !strcmp(unit, "/s"));
+	}
+	out->unit = *unit ? RUN_SLO_SHARE : RUN_SLO_COUNT;
+	if (!*unit)
+		return v <= 1e15 && v == floor(v);
+	out->limit = v / 100;
+	return v <= 100 && !strcmp(unit, "%");
+}
+
+/* Of a rate ">=", of all else "<=", for which a latency may have "="; the length, 0: another. */
+static size_t slo_relation(const struct slo *s, const char *at)
+{
+	if (!strncmp(at, s->figure == SLO_RATE ? ">=" : "<=", 2))
+		return 2;
+	return s->figure == SLO_LATENCY && *at == '=';
+}
+
+/* One limit; false: it is none. */
+static bool slo_parse(struct slo *out, const char *text)
+{
+	size_t len = strcspn(text, "<>="), relation;
+	const char *dot = memchr(text, '.', len), *name = text;
+
+	*out = (struct slo) { 0 };
+	snprintf(out->text, sizeof(out->text), "%s", text);
+	/* "p99.9" has a dot, too */
+	if (dot && !slo_find_figure(out, text, len)) {
+		if ((size_t)(dot - text) >= sizeof(out->scope) || dot == text)
+			return false;
+		memcpy(out->scope, text, (size_t)(dot - text));
+		name = dot + 1;
+	}
+	if (!slo_find_figure(out, name, (size_t)(text + len - name)))
+		return false;
+	if (out->figure == SLO_DROPPED && *out->scope)
+		return false;
+	relation = slo_relation(out, text + len);
+	return relation && slo_take_value(out, text + len + relation);
+}
+
+static int slo_take_one(struct slos *s, const char *text, struct err *e)
+{
+	struct slo new;
 
 	if (s->n == SLO_MAX)
 		return err_set(e, -EINVAL, "at most %d limits", SLO_MAX);
-	/* "p99.9" has a dot, too */
-	if (is && dot && dot < is && !find_quantile(&new, at, (size_t)(is - at))) {
-		snprintf(new.scope, sizeof(new.scope), "%.*s", (int)(dot - arg), arg);
-		at = dot + 1;
-	}
-	if (!is || !find_quantile(&new, at, (size_t)(is - at)) || !slo_time(is + 1, &new.limit_ns))
-		return err_set(e, -EINVAL,
-			       "'%s' is not a limit such as p99=50ms, save.mean=2s or probe.max=1s "
-			       "(mean, p50, p90, p95, p99, p99.9, max; ns, us, ms, s)",
-			       arg);
+	if (!slo_parse(&new, text))
+		return err_set(
+		    e, -EINVAL,
+		    "'%s' is not a limit such as p99<=50ms, save.mean<=2s, probe.max<=1s "
+		    "(mean, p50, p90, p95, p99, p99.9, max; ns, us, ms, s), rate>=500, "
+		    "failed<=0.1%% or dropped<=0",
+		    text);
+	for (unsigned int i = 0; i < s->n; i++)
+		if (!strcmp(s->slo[i].text, new.text))
+			return 0;
 	s->slo[s->n++] = new;
 	return 0;
 }
 
-/* The latencies that a limit is about. false: there are none. */
-static bool find_latencies(struct hist *out, const struct slo *slo, const struct run_load *load,
-			   const struct run_load *probe)
+int slo_take(void *to, const char *arg, struct err *e)
 {
-	const struct run_load *of = strcmp(slo->scope, "probe") ? load : probe;
-	struct run_action all;
+	char text[sizeof(((struct slo *)0)->text)];
+	const char *at = arg;
+	size_t len;
+	int r;
 
-	memset(out, 0, sizeof(*out));
-	if (!of)
-		return false;
-	if (of == probe || !*slo->scope) {
-		run_load_all(of, &all);
-		*out = all.planned;
-	}
-	for (size_t i = 0; of == load && *slo->scope && i < of->n_actions; i++)
-		if (!strcmp(of->action[i].name, slo->scope))
-			*out = of->action[i].planned;
-	return out->n;
+	do {
+		len = strcspn(at, ",");
+		if (len >= sizeof(text))
+			return err_set(e, -EINVAL, "'%s' is too long for a limit", arg);
+		memcpy(text, at, len);
+		text[len] = '\0';
+		r = slo_take_one(to, text, e);
+		at += len;
+	} while (!r && *at++);
+	return r;
 }
 
-static uint64_t slo_value_of(const struct slo *slo, const struct hist *h)
+bool slo_has(const struct slos *s, enum slo_figure figure, const char *scope)
 {
-	if (slo->q == MEAN)
-		return (uint64_t)llround(hist_mean(h));
-	return slo->q == MAX ? h->max : hist_quantile(h, slo->q);
+	for (unsigned int i = 0; i < s->n; i++)
+		if (s->slo[i].figure == figure && !strcmp(s->slo[i].scope, scope))
+			return true;
+	return false;
 }
 
-bool slo_judge(const struct slos *s, struct run_load *load, const struct run_load *probe)
-{
-	bool all_kept = true;
+/* ---- the judge ---- */
+
+/* One limit, and what is known of what it is about. */
+struct slo_case {
+	const struct slos *all;
+	const struct slo *slo;
 	struct run_slo *to;
-	struct hist h;
+	const struct run_load *of;    /* whose actions: the clients' or the probe's */
+	const struct run_load *crowd; /* of the probe's: the clients, if there are any */
+	bool is_probe, stopped;
+	struct hist h;    /* latencies that are known */
+	uint64_t n;       /* actions complete */
+	uint64_t failed;  /* of them */
+	uint64_t over;    /* without a latency: count as longer than any limit */
+	uint64_t unknown; /* without a latency, which may be any */
+};
 
-	load->n_slos = 0;
-	for (unsigned int i = 0; i < s->n && i < RUN_SLO_MAX; i++) {
-		to = &load->slo[load->n_slos++];
-		*to = (struct run_slo) { .limit_ns = s->slo[i].limit_ns };
-		snprintf(to->text, sizeof(to->text), "%s", s->slo[i].text);
-		to->known = find_latencies(&h, &s->slo[i], load, probe);
-		if (!to->known)
-			continue;
-		to->value_ns = slo_value_of(&s->slo[i], &h);
-		to->kept = to->value_ns <= to->limit_ns;
-		all_kept &= to->kept;
+/* Another limit, or this one, says how many may fail or be dropped. */
+static bool slo_allows(const struct slo_case *c, enum slo_figure figure)
+{
+	return c->slo->figure == figure || slo_has(c->all, figure, c->slo->scope) ||
+	       (!(c->is_probe && c->crowd) && slo_has(c->all, figure, ""));
+}
+
+/*
+ * Arrivals that still waited at the end, or were cut off, and had waited longer than the limit by
+ * then. What was dropped is among undone, and counts as longer anyway.
+ */
+static uint64_t slo_overdue(const struct run_load *l, double limit)
+{
+	uint64_t n = 0, most = l->n_waiting + l->n_cut;
+
+	for (size_t i = 0; i < HIST_BUCKETS(HIST_BITS); i++)
+		if ((double)hist_low(i, HIST_BITS) > limit)
+			n += l->undone.bucket[i];
+	n = n > l->n_no_room ? n - l->n_no_room : 0;
+	return n < most ? n : most;
+}
+
+static void slo_gather(struct slo_case *c)
+{
+	const struct run_load *l = c->of;
+	bool one_kind = *c->slo->scope && !c->is_probe;
+	uint64_t overdue;
+	struct run_action a = { 0 };
+
+	if (!one_kind)
+		run_load_all(l, &a);
+	for (size_t i = 0; one_kind && i < l->n_actions; i++)
+		if (!strcmp(l->action[i].name, c->slo->scope))
+			a = l->action[i];
+	c->h = a.planned;
+	c->n = a.n;
+	c->failed = a.failed;
+	c->unknown = a.n - a.failed - a.planned.n + l->n_waiting + l->n_cut;
+	if (!one_kind && !c->is_probe && !slo_allows(c, SLO_DROPPED)) {
+		overdue = slo_overdue(l, c->slo->limit);
+		c->over += overdue;
+		c->unknown -= overdue;
 	}
-	return all_kept;
+	if ((double)l->outlasting_max_ns > c->slo->limit)
+		c->unknown += l->n_outlasting;
+	if (!slo_allows(c, SLO_FAILED))
+		c->over += a.failed;
+	if (c->is_probe) /* a user waits for what he does before he does more */
+		c->unknown += c->slo->q < 1 ? l->n_no_room : 0;
+	else if (!slo_allows(c, SLO_DROPPED))
+		*(one_kind ? &c->unknown : &c->over) += l->n_no_room;
+}
+
+/* ---- what went wrong besides ---- */
+
+/* The first doubt about a load, in text. */
+static bool slo_doubted(const struct slo_case *c, const struct run_load *l, char *text)
+{
+	const char *scope = c->is_probe && c->crowd && l == c->of ? "probe" : "";
+	enum slo_figure figure;
+
+	for (int i = 0; i < N_RUN_DOUBTS; i++) {
+		figure = i == RUN_DOUBT_DROPPED ? SLO_DROPPED : SLO_FAILED;
+		if (i == RUN_DOUBT_DROPPED && c->is_probe && l == c->of)
+			continue;
+		if (i <= RUN_DOUBT_FAILED &&
+		    (slo_has(c->all, figure, scope) || (l == c->of && c->slo->figure == figure)))
+			continue;
+		if (!run_load_doubt(l, (enum run_doubt)i, text))
+			continue;
+		if (i <= RUN_DOUBT_FAILED)
+			strcat(text, i == RUN_DOUBT_DROPPED
+					 ? ", and no limit of dropped says how many may be"
+					 : ", and no limit of failed says how many may");
+		return true;
+	}
+	return false;
+}
+
+/* Anything at all, of the clients, too, where the limit is one of the probe. */
+static bool slo_in_doubt(struct slo_case *c)
+{
+	char *text = c->to->why;
+
+	if (slo_doubted(c, c->of, text) || (c->crowd && slo_doubted(c, c->crowd, text)))
+		return true;
+	if (c->stopped)
+		snprintf(text, sizeof(c->to->why), "the load was ended early");
+	return c->stopped;
+}
+
+/* The generator may have made it worse: text says how. */
+static bool slo_spoiled(const struct slo_case *c, char text[RUN_DOUBT_LEN])
+{
+	return run_load_doubt(c->of, RUN_DOUBT_SATURATED, text) ||
+	       run_load_doubt(c->of, RUN_DOUBT_PAUSED, text);
+}
+
+static void slo_break(struct slo_case *c, bool by_generator)
+{
+	char text[RUN_DOUBT_LEN];
+
+	c->to->verdict = by_generator && slo_spoiled(c, text) ? RUN_SLO_UNSURE : RUN_SLO_BROKEN;
+	if (c->to->verdict == RUN_SLO_UNSURE)
+		snprintf(c->to->why, sizeof(c->to->why), "%s", text);
+}
+
+/* within: whatever is not known. */
+static void slo_keep(struct slo_case *c, bool within, const char *else_why)
+{
+	if (slo_in_doubt(c))
+		return;
+	if (within)
+		c->to->verdict = RUN_SLO_KEPT;
+	else
+		snprintf(c->to->why, sizeof(c->to->why), "%s", else_why);
+}
+
+/* ---- latencies ---- */
+
+/* The r-th of the latencies, from the shortest, 1...; before: 0, after: infinite. */
+static double slo_at_rank(const struct hist *h, double r)
+{
+	if (r < 1)
+		return 0;
+	if (r >= (double)h->n)
+		return r > (double)h->n ? INFINITY : (double)h->max;
+	return (double)hist_quantile(h, (r - 0.5) / (double)h->n);
+}
+
+/* The figure, if all that is not known was as short, or (longest) as long, as can be. */
+static double slo_bound(const struct slo_case *c, bool longest)
+{
+	double q = c->slo->q, n = (double)c->h.n, late = (double)c->of->late_max_ns;
+	double n_late = fmin((double)c->of->late_n, n);
+	double total = n + (double)c->over + (double)c->unknown;
+	double rank = ceil(q * total) - (double)c->unknown;
+
+	if (longest && !(q > 0))
+		return c->over || c->unknown ? INFINITY : hist_mean(&c->h);
+	if (longest)
+		return slo_at_rank(&c->h, ceil(q * total));
+	if (!(q > 0))
+		return (fmax((double)c->h.sum - n_late * late, 0) +
+			(double)c->over * c->slo->limit) /
+		       total;
+	/* those that the generator began late may have been short */
+	return fmax(slo_at_rank(&c->h, rank) - late, slo_at_rank(&c->h, rank - n_late));
+}
+
+static double slo_value_of(const struct slo_case *c)
+{
+	if (!(c->slo->q > 0))
+		return (double)llround(hist_mean(&c->h));
+	return slo_at_rank(&c->h, ceil(c->slo->q * (double)c->h.n));
+}
+
+/* Clients for whom the time is endless, as they were not served at all. */
+static bool slo_unserved(struct slo_case *c)
+{
+	const struct run_load *l = c->of;
+	double measured_ns = (double)(l->end_ns - l->measure_ns);
+
+	if (run_load_doubt(l, RUN_DOUBT_MISSING, c->to->why) ||
+	    run_load_doubt(l, RUN_DOUBT_LOST, c->to->why))
+		return true;
+	return l->end_ns > l->measure_ns && measured_ns > c->slo->limit &&
+	       run_load_doubt(l, RUN_DOUBT_STARVED, c->to->why);
+}
+
+/* What counts as longer than the limit: why it is broken although the value is not beyond it. */
+static void slo_say_over(struct slo_case *c)
+{
+	char failed[RUN_DOUBT_LEN], dropped[RUN_DOUBT_LEN];
+	bool f = !slo_allows(c, SLO_FAILED) && run_load_doubt(c->of, RUN_DOUBT_FAILED, failed);
+	bool d = !slo_allows(c, SLO_DROPPED) && !c->is_probe &&
+		 run_load_doubt(c->of, RUN_DOUBT_DROPPED, dropped);
+
+	snprintf(c->to->why, sizeof(c->to->why), "%s%s%s", d ? dropped : "", d && f ? ", " : "",
+		 f ? failed : "");
+}
+
+static void slo_judge_latency(struct slo_case *c)
+{
+	char why[RUN_DOUBT_LEN] = "no such action was complete";
+	double low;
+
+	c->to->known = c->h.n;
+	c->to->value = c->h.n ? slo_value_of(c) : 0;
+	if (slo_unserved(c)) {
+		slo_break(c, false);
+		return;
+	}
+	if (!c->h.n && !c->over) {
+		slo_keep(c, false, why);
+		return;
+	}
+	low = slo_bound(c, false);
+	if (low > c->slo->limit) {
+		slo_say_over(c);
+		/* of many actions one at least did not wait for the generator */
+		slo_break(c, !c->h.n || (double)c->h.min <= c->slo->limit);
+		return;
+	}
+	if (c->unknown)
+		snprintf(why, sizeof(why), "of %llu action%s it is not known how long %s took",
+			 (unsigned long long)c->unknown, c->unknown == 1 ? "" : "s",
+			 c->unknown == 1 ? "it" : "they");
+	else
+		snprintf(why, sizeof(why),
+			 "the load generator began %llu action%s late, by up to %.3g ms",
+			 (unsigned long long)c->of->late_n, c->of->late_n == 1 ? "" : "s",
+			 (double)c->of->late_max_ns / 1e6);
+	slo_keep(c, slo_bound(c, true) <= c->slo->limit, why);
+}
+
+/* ---- counts ---- */
+
+static void slo_judge_rate(struct slo_case *c)
+{
+	const struct run_load *l = c->of;
+	double s = l->end_ns > l->measure_ns ? (double)(l->end_ns - l->measure_ns) / 1e9 : 0;
+	double done = (double)(c->n - c->failed), offered = (double)l->n_arrivals;
+	char why[RUN_DOUBT_LEN] = "";
+
+	c->to->known = s > 0;
+	if (!c->to->known) {
+		slo_keep(c, false, "no time was measured");
+		return;
+	}
+	c->to->value = done / s;
+	if (done / s < c->slo->limit && l->rate_per_s > 0 && offered / s < c->slo->limit) {
+		snprintf(why, sizeof(why), "the load offered only %.4g actions/s", offered / s);
+		slo_keep(c, false, why);
+	} else if (done / s < c->slo->limit) {
+		slo_break(c, true);
+	} else {
+		slo_keep(c, true, why);
+	}
+}
+
+/* Failed, or dropped: k of n; further ones may have been, too. */
+static void slo_judge_count(struct slo_case *c, uint64_t k, uint64_t n, uint64_t further)
+{
+	double of = c->slo->unit == RUN_SLO_SHARE ? (double)n : 1;
+	double most = c->slo->unit == RUN_SLO_SHARE ? (double)(n + further) : 1;
+	char why[RUN_DOUBT_LEN];
+
+	c->to->known = n;
+	if (!n) {
+		slo_keep(c, false, "no such action was complete");
+		return;
+	}
+	c->to->value = (double)k / of;
+	if ((double)k / most > c->slo->limit) {
+		slo_break(c, c->slo->figure == SLO_DROPPED);
+		return;
+	}
+	snprintf(why, sizeof(why), "of %llu action%s it is not known whether %s failed",
+		 (unsigned long long)further, further == 1 ? "" : "s",
+		 further == 1 ? "it" : "they");
+	slo_keep(c, (double)(k + further) / most <= c->slo->limit, why);
+}
+
+static void slo_judge_one(struct slo_case *c)
+{
+	const struct run_load *l = c->of;
+
+	c->to->verdict = RUN_SLO_UNSURE;
+	if (!l) {
+		snprintf(c->to->why, sizeof(c->to->why), "there was no probe");
+		return;
+	}
+	slo_gather(c);
+	if (c->slo->figure == SLO_LATENCY)
+		slo_judge_latency(c);
+	else if (c->slo->figure == SLO_RATE)
+		slo_judge_rate(c);
+	else if (c->slo->figure == SLO_FAILED)
+		slo_judge_count(c, c->failed, c->n, l->n_cut);
+	else if (l->rate_per_s > 0)
+		slo_judge_count(c, l->n_no_room, l->n_arrivals, 0);
+	else /* of a closed loop nothing is dropped */
+		slo_judge_count(c, 0, c->n, 0);
+}
+
+enum run_slo_verdict slo_judge(const struct slos *s, struct run_load *load,
+			       const struct run_load *probe, bool stopped)
+{
+	enum run_slo_verdict worst = RUN_SLO_KEPT;
+
+	load->n_slos = s->n;
+	for (unsigned int i = 0; i < s->n; i++) {
+		const struct slo *slo = &s->slo[i];
+		bool of_probe = !strcmp(slo->scope, "probe");
+		struct run_slo *to = &load->slo[i];
+		struct slo_case c = { .all = s,
+				      .slo = slo,
+				      .to = to,
+				      .of = of_probe ? probe : load,
+				      .crowd = of_probe && probe != load ? load : NULL,
+				      .is_probe = of_probe || probe == load,
+				      .stopped = stopped };
+
+		*to = (struct run_slo) { .unit = slo->unit,
+					 .at_least = slo->figure == SLO_RATE,
+					 .limit = slo->limit };
+		snprintf(to->text, sizeof(to->text), "%s", slo->text);
+		slo_judge_one(&c);
+		if (to->verdict == RUN_SLO_BROKEN || worst == RUN_SLO_KEPT)
+			worst = to->verdict;
+	}
+	return worst;
 }

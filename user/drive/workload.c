@@ -126,17 +126,27 @@ static int workload_report(struct workload *w, struct err *e)
 	return r ? err_set(e, r, "cannot print the report: %s", strerror(-r)) : 0;
 }
 
+void workload_judge(struct workload *w, enum run_slo_verdict worst)
+{
+	w->faults.slow = worst == RUN_SLO_BROKEN;
+	w->faults.unsure = worst == RUN_SLO_UNSURE;
+}
+
 static int workload_exit_code(const struct workload_faults *f, enum outcome o)
 {
 	if (o == OUTCOME_LOST && f->none_open)
 		return OUTCOME_NO_SESSION;
 	if (o != OUTCOME_OK && o != OUTCOME_UNTRUSTED)
 		return (int)o;
+	if (f->ended)
+		return OUTCOME_SLOW;
 	if (f->lost)
 		return OUTCOME_LOST;
 	if (f->refused)
 		return OUTCOME_REFUSED;
-	return o == OUTCOME_OK && f->slow ? OUTCOME_SLOW : (int)o;
+	if (o == OUTCOME_OK && f->slow)
+		return OUTCOME_SLOW;
+	return o == OUTCOME_OK && f->unsure ? OUTCOME_UNSURE : (int)o;
 }
 
 int workload_run(struct workload *w)

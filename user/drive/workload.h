@@ -84,6 +84,8 @@ struct workload_faults {
 	bool lost;      /* sessions */
 	bool refused;   /* some sessions, or actions */
 	bool slow;      /* a limit was not kept */
+	bool unsure;    /* it cannot be told whether one was */
+	bool ended;     /* the load was ended because a limit was broken: that is the outcome */
 };
 
 /* One run of a workload. Long: on the heap. A command's own state may begin with it. */
@@ -97,6 +99,9 @@ struct workload {
 	struct load_hooks hooks; /* user is the workload itself */
 	struct workload_faults faults;
 };
+
+/* What came of the limits that were asked for: the exit code. */
+void workload_judge(struct workload *w, enum run_slo_verdict worst);
 
 /* All 0 before. Afterwards a command may replace hooks, set and store. */
 void workload_init(struct workload *w, const struct workload_type *type,

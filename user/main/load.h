@@ -17,6 +17,13 @@
 #define LOAD_SET    "load-1"
 #define LOAD_OF_MIX UINT_MAX /* .files: not given */
 
+/* Of an open loop. */
+struct load_rate {
+	double per_s; /* actions a second, of a rate that changes: the mean; 0: closed loop */
+	struct rate changes; /* .n 0: it does not */
+	const char *text;    /* of changes, borrowed */
+};
+
 enum { LOAD_FIXED, LOAD_POISSON, LOAD_NOT_GIVEN };
 
 struct load_cfg {
@@ -29,7 +36,7 @@ struct load_cfg {
 	uint64_t file_len, request_len;
 	unsigned int set_of; /* process id; 0: not given */
 	uint64_t seed;
-	double rate_per_s;     /* 0: closed loop */
+	struct load_rate rate;
 	double think_s;        /* < 0: the mix's */
 	double interval_s;     /* of the server's figures in time; 0: none */
 	unsigned int steady_s; /* most seconds to wait for a steady rate; 0: do not */
@@ -37,19 +44,19 @@ struct load_cfg {
 	struct slos slos;
 	const char *users_file;
 	struct users users;
-	bool no_probe, direct, remove_set, realtime, mpi;
+	bool no_probe, direct, remove_set, realtime, mpi, abort_on_slo;
+	int live;             /* enum ticker_how */
 	struct launch launch; /* if mpi */
 };
 
 #define LOAD_CLIENTS    10
-#define LOAD_DURATION_S 30
+#define LOAD_DURATION_S 30 /* unless the rate says how long */
 
 #define LOAD_DEFAULTS                                                                              \
 	{                                                                                          \
 		.w = WORKLOAD_DEFAULTS, .mix_name = "browse", .clients = LOAD_CLIENTS,             \
-		.duration_s = LOAD_DURATION_S, .ramp_s = 1, .interval_s = 1,                       \
-		.arrivals = LOAD_NOT_GIVEN, .seed = 1, .think_s = -1, .files = LOAD_OF_MIX,        \
-		.file_len = UINT64_MAX                                                             \
+		.ramp_s = 1, .interval_s = 1, .arrivals = LOAD_NOT_GIVEN, .seed = 1,               \
+		.think_s = -1, .files = LOAD_OF_MIX, .file_len = UINT64_MAX                        \
 	}
 
 extern const struct job_type load_job;

@@ -2,7 +2,10 @@
 /* The options of afpscope load: their table, what goes together, and how a run remembers them. */
 #include "main/load.h"
 
+#include "report/ticker.h"
+
 #include <errno.h>
+#include <math.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -55,6 +58,20 @@ const struct job_type load_job = {
 	.show = load_opts_show,
 };
 
+/* A number, or how it changes. */
+static int load_opts_take_rate(void *to, const char *arg, struct err *e)
+{
+	static const struct opt number = { .type = OPT_NUMBER };
+	struct load_rate *rate = to;
+
+	*rate = (struct load_rate) { 0 };
+	if (!strchr(arg, ':'))
+		return opt_decimal(&number, "rate", arg, &rate->per_s, e);
+	rate->text = arg;
+	rate->per_s = 1; /* until it is known for how long */
+	return rate_parse(&rate->changes, arg, e);
+}
+
 #define AT(field) offsetof(struct load_cfg, field)
 
 /* clang-format off */
@@ -82,7 +99,7 @@ const struct opt load_options[] = {
 	 	"memory holds the files of 10 clients and not those of 100 seems to have reached another limit "
 	 	"than it has. Not for mixes whose clients share one directory." },
 	{ .letter = 'd', .name = "duration", .arg = "SECONDS", .type = OPT_SECONDS, .offset = AT(duration_s),
-	  .min = 1, .max = SECONDS_MAX, .help = "how long to measure (default: " OPT_TEXT(LOAD_DURATION_S) ")" },
+	  .min = 1, .max = SECONDS_MAX, .help = "how long to measure (default: " OPT_TEXT(LOAD_DURATION_S) ", or to the last point of --rate)" },
 	{ .name = "ramp", .arg = "SECONDS", .type = OPT_SECONDS, .offset = AT(ramp_s), .max = SECONDS_MAX,
 	  .help = "let the clients begin one after the other within it, before the measured time (default: 1)",
 	  .more = "This is of a closed loop: in an open one the load is the whole one from the start. The measured "
@@ -93,10 +110,15 @@ const struct opt load_options[] = {
 	 	"at most 5 % of their mean, or by no more than its standard error, in that time. Then the "
 	 	"measured time begins. If that has not happened after SECONDS, it begins nevertheless, and a "
 	 	"warning says by how much the rate still changed." },
-	{ .name = "rate", .arg = "R", .type = OPT_NUMBER, .offset = AT(rate_per_s),
-	  .help = "open loop: all clients together begin R actions a second, however fast the server is "
+	{ .name = "rate", .arg = "R|S:R,S:R...", .type = OPT_CALL, .offset = AT(rate), .call = load_opts_take_rate,
+	  .help = "open loop: all clients together begin R actions a second, however fast the server is; S:R: so "
+		  "many at S seconds, such as 0:100,60:500,120:500 "
 		  "(default: closed loop, a client begins its next action when the last one has ended)",
-	  .more = "0 is a closed loop, too." },
+	  .more = "0 is a closed loop, too. A rate may change: of points SECONDS:RATE, at most 32, each is a moment of the measured "
+	 	"time and the rate then; between two of them it changes evenly, two at the same time are a step, before the "
+	 	"first and after the last one it stays as it is there. `--rate 0:100,60:100,60:500,70:500,70:100,120:100` is "
+	 	"a spike of ten seconds. Without `--duration` the load ends with the last point. The report has a line for "
+	 	"each part between points. Not together with --steady." },
 	{ .name = "arrivals", .arg = "HOW", .type = OPT_CHOICE, .offset = AT(arrivals), .choice = arrivals_choices,
 	  .help = "open loop: when actions begin, at equal distances or at random (default: poisson)",
 	  .more = "At random they are as those of many users who know nothing of each other." },
@@ -115,13 +137,36 @@ const struct opt load_options[] = {
 	 	"this program was started, and prints to standard error. That it failed, or that the load ended "
 	 	"before it was due, is a warning; if it still runs at the end, it is ended. The quotes may be "
 	 	"left out if the command is one word of the shell: `--at 30 ./relieve`." },
-	{ .name = "slo", .arg = "LIMIT", .type = OPT_CALL, .offset = AT(slos), .call = slo_take, .repeats = true,
-	  .help = "exit with 7 if this limit was not kept, such as p99=50ms, save.mean=2s, probe.max=1s; may be repeated",
-	  .more = "There may be 8 of them. A limit is [SCOPE.]FIGURE=TIME. FIGURE is `mean`, `p50`, `p90`, `p95`, "
-	 	"`p99`, `p99.9` or `max`; TIME is a number with `ns`, `us`, `ms` or `s`; SCOPE is an action of "
-	 	"the mix or `probe`; without it the limit is one of all actions of the clients. In an open loop "
-	 	"the time counts from when an action was due. A limit of something that never happened is "
-	 	"reported as not known, and is not judged." },
+	{ .name = "slo", .arg = "LIMIT[,LIMIT]", .type = OPT_CALL, .offset = AT(slos), .call = slo_take, .repeats = true,
+	  .help = "exit with 7 if this limit was not kept, with 8 if that cannot be told, such as p99<=50ms, "
+		  "save.mean<=2s, probe.max<=1s, rate>=500, failed<=0.1%, dropped<=0; may be repeated",
+	  .more = "There may be 8 of them. A limit is [SCOPE.]FIGURE<=TIME, [SCOPE.]`rate>=`ACTIONS a second, "
+	 	"[SCOPE.]`failed<=`N or `dropped<=`N. FIGURE is `mean`, `p50`, `p90`, `p95`, `p99`, `p99.9` or `max`; "
+	 	"TIME is a number with `ns`, `us`, `ms` or `s`, and `=` will do for it; N is a number of actions, or "
+	 	"a share of them with `%`. SCOPE is an action of the mix or `probe`; without it the limit is one of "
+	 	"all actions of the clients. In an open loop the time counts from when an action was due.\n"
+	 	"Actions that failed or were dropped count as longer than any limit, and clients that had no "
+	 	"session, lost it or completed nothing break a limit of a time. Where a limit of `failed` or "
+	 	"`dropped` is given, it says how many actions may be, and other limits are of the rest; failed "
+	 	"actions then give exit code 7 or none instead of 3. Whatever else went wrong (the load generator "
+	 	"had no time left, sessions were lost, actions failed that no limit allows) and does not break "
+	 	"a limit makes that it cannot be told whether it was kept. So does a figure of something that never "
+	 	"happened." },
+	{ .name = "abort-on-slo", .type = OPT_FLAG, .offset = AT(abort_on_slo),
+	  .help = "end the load in the first second in which a limit is broken beyond doubt",
+	  .more = "That is: it would be broken even if all that is still to come went well, which is in an open loop "
+	 	"what is planned, in a closed one in each second ten times as many actions as in the best second so "
+	 	"far; and only while no thread of the load generator is short of time. What was measured is saved, the files are removed, the exit code is 7. Limits of one kind of "
+	 	"action and of a rate are only judged at the end. Not together with --mpi." },
+	{ .name = "live", .arg = "HOW", .type = OPT_CHOICE, .offset = AT(live), .choice = ticker_choices,
+	  .help = "what is shown while it works: on a terminal a line with a curve of the rate, else a line every 10 s "
+		  "(on), nothing (off), or an object of JSON each second (json); on standard error (default: on)",
+	  .more = "The figures are those of the second: actions done, median and 99th percentile, failed and dropped "
+	 	"actions, file data, the probe's 99th percentile. Percentiles of a second are known to a sixteenth. "
+	 	"The curve is of the last 60 s at most, scaled by the highest of them. The keys of the objects are `second` (from "
+	 	"the begin, with the ramp), `state`, `actions`, `failed`, `dropped`, `bytes`, `p50_ns`, `p99_ns`, "
+	 	"`max_ns` and `probe_p99_ns`. Other messages are on standard error, too: `2>&1 >/dev/null | grep '^{'` "
+	 	"leaves the objects. With --mpi they are those of the first process." },
 	{ .name = "interval", .arg = "SECONDS", .type = OPT_TIME, .offset = AT(interval_s),
 	  .help = "how often the server's counts are read, for its curve in time (default: 1; 0: only at the end)",
 	  .more = "Decimals are allowed. At 0 there is no curve." },
@@ -227,6 +272,9 @@ static int check_slos(const struct load_cfg *cfg, struct err *e)
 	const char *scope;
 	unsigned int k;
 
+	if (cfg->abort_on_slo && !cfg->slos.n)
+		return err_set(e, -EINVAL, "--abort-on-slo needs a limit: --slo");
+
 	for (unsigned int i = 0; i < cfg->slos.n; i++) {
 		scope = cfg->slos.slo[i].scope;
 		if (!*scope)
@@ -271,6 +319,27 @@ static int load_opts_judge(struct load_cfg *cfg, struct err *e)
 	return r ? r : check_slos(cfg, e);
 }
 
+/* How long it is, and what a rate that changes comes to on average. */
+static int load_opts_check_rate(struct load_cfg *cfg, struct err *e)
+{
+	const struct rate *r = &cfg->rate.changes;
+	double last_s = r->n ? ceil(r->point[r->n - 1].s) : 0;
+
+	if (!cfg->duration_s)
+		cfg->duration_s = last_s > 0 ? (unsigned int)last_s : LOAD_DURATION_S;
+	if (!r->n)
+		return 0;
+	if (cfg->steady_s)
+		return err_set(e, -EINVAL,
+			       "--steady waits for a steady rate, and that of --rate %s changes",
+			       cfg->rate.text);
+	cfg->rate.per_s = rate_until(r, cfg->duration_s) / cfg->duration_s;
+	if (cfg->rate.per_s > 0)
+		return 0;
+	return err_set(e, -EINVAL, "--rate %s: no action begins within %u s (--duration)",
+		       cfg->rate.text, cfg->duration_s);
+}
+
 int load_parse(struct workload_cfg *base, struct job *j, struct err *e)
 {
 	struct load_cfg *cfg = (struct load_cfg *)base;
@@ -278,20 +347,25 @@ int load_parse(struct workload_cfg *base, struct job *j, struct err *e)
 
 	if (r || base->help)
 		return r;
-	if (cfg->rate_per_s > 0 && cfg->think_s >= 0)
+	if (cfg->rate.per_s > 0 && cfg->think_s >= 0)
 		return err_set(e, -EINVAL, "--think is for a closed loop, --rate for an open one");
-	if (cfg->rate_per_s <= 0 && (cfg->queue || cfg->arrivals != LOAD_NOT_GIVEN))
+	if (cfg->rate.per_s <= 0 && (cfg->queue || cfg->arrivals != LOAD_NOT_GIVEN))
 		return err_set(e, -EINVAL, "--%s needs --rate", cfg->queue ? "queue" : "arrivals");
 	if (cfg->remove_set && !cfg->set_of)
 		return err_set(e, -EINVAL, "--remove-set needs --set-of PID: whose files?");
 	if (cfg->users_file && base->s.local)
 		return err_set(e, -EINVAL, "--users: a directory has no users to log in");
-	if (cfg->mpi && (cfg->steady_s || cfg->set_of))
+	if (cfg->mpi && (cfg->abort_on_slo || cfg->steady_s || cfg->set_of))
 		return err_set(e, -EINVAL, "--%s cannot be used with --mpi",
-			       cfg->steady_s ? "steady" : "set-of");
+			       cfg->abort_on_slo ? "abort-on-slo"
+			       : cfg->steady_s	 ? "steady"
+						 : "set-of");
 	if (cfg->arrivals == LOAD_NOT_GIVEN)
 		cfg->arrivals = LOAD_POISSON;
 	base->s.buffered = !cfg->direct;
+	r = load_opts_check_rate(cfg, e);
+	if (r)
+		return r;
 	if (load_opts_mix_is_file(cfg))
 		return 0;
 	if (cfg->has_mix)
@@ -338,10 +412,11 @@ void load_plan(const struct load_cfg *cfg, struct engine_job *out)
 		.ramp_ns = cfg->ramp_s * NS_PER_S,
 		.settle_ns = cfg->steady_s * NS_PER_S,
 		.think_ns = cfg->mix.think_ns,
-		.pace = { cfg->rate_per_s <= 0            ? PACE_CLOSED
+		.pace = { cfg->rate.per_s <= 0            ? PACE_CLOSED
 			  : cfg->arrivals == LOAD_POISSON ? PACE_POISSON
 							  : PACE_FIXED,
-			  cfg->rate_per_s, cfg->seed },
+			  cfg->rate.per_s, cfg->seed },
+		.rate = cfg->rate.changes.n ? &cfg->rate.changes : NULL,
 		.queue = load_opts_queue_of(cfg),
 	};
 }
@@ -372,9 +447,11 @@ int load_describe(const struct load_cfg *cfg, struct run_notes *o)
 	r |= run_note(o, "window", "%u", m->window);
 	if (cfg->users.n)
 		r |= run_note(o, "users", "%u", cfg->users.n);
-	r |= run_note(o, "loop", "%s", cfg->rate_per_s > 0 ? "open" : "closed");
-	if (cfg->rate_per_s > 0) {
-		r |= run_note(o, "rate_per_s", "%g", cfg->rate_per_s);
+	r |= run_note(o, "loop", "%s", cfg->rate.per_s > 0 ? "open" : "closed");
+	if (cfg->rate.per_s > 0) {
+		r |= run_note(o, "rate_per_s", "%g", cfg->rate.per_s);
+		if (cfg->rate.changes.n)
+			r |= run_note(o, "rate_points", "%s", cfg->rate.text);
 		r |= run_note(o, "arrivals", "%s", arrivals_choices[cfg->arrivals]);
 		if (cfg->queue)
 			r |= run_note(o, "queue", "%u", cfg->queue);

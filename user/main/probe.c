@@ -30,10 +30,10 @@ const struct opt probe_options[] = {
 	{ .type = OPT_HEADING, .help = "Probe:" },
 	{ .letter = 'd', .name = "duration", .arg = "SECONDS", .type = OPT_SECONDS, .offset = AT(duration_s),
 	  .min = 1, .max = SECONDS_MAX, .help = "how long (default: until ^C, at most a week)" },
-	{ .name = "slo", .arg = "LIMIT", .type = OPT_CALL, .offset = AT(slos), .call = slo_take, .repeats = true,
-	  .help = "exit with 7 if this limit was not kept, such as p99=50ms or max=1s; may be repeated",
-	  .more = "There may be 8 of them. FIGURE is `mean`, `p50`, `p90`, `p95`, `p99`, `p99.9` or `max`, of the "
-	 	"three actions together." },
+	{ .name = "slo", .arg = "LIMIT[,LIMIT]", .type = OPT_CALL, .offset = AT(slos), .call = slo_take, .repeats = true,
+	  .help = "exit with 7 if this limit was not kept, with 8 if that cannot be told, such as p99<=50ms, "
+		  "max<=1s or failed<=0; may be repeated",
+	  .more = "There may be 8 of them, of the three actions together; `afpscope-load`(1) says what they are." },
 	{ .letter = 'q', .name = "quiet", .type = OPT_FLAG, .offset = AT(quiet),
 	  .help = "do not print a line each second" },
 	{ .name = "direct", .type = OPT_FLAG, .offset = AT(direct),
@@ -67,10 +67,9 @@ int probe_parse(struct workload_cfg *base, struct job *j, struct err *e)
 		return r;
 	for (unsigned int i = 0; i < cfg->slos.n; i++)
 		if (*cfg->slos.slo[i].scope && strcmp(cfg->slos.slo[i].scope, "probe"))
-			return err_set(
-			    e, -EINVAL,
-			    "--slo %s: only the probe's times are known here, such as p99=50ms",
-			    cfg->slos.slo[i].text);
+			return err_set(e, -EINVAL,
+				       "--slo %s: only the probe is known here, such as p99<=50ms",
+				       cfg->slos.slo[i].text);
 	base->s.buffered = !cfg->direct;
 	return 0;
 }
@@ -134,8 +133,9 @@ static int main_probe_measure(struct probe_run *r, struct err *e)
 	run_set(p, METRIC_ELAPSED, p->probe->end_ns - p->probe->begin_ns);
 	run_set(p, METRIC_ERRORS, all.failed);
 	run_set(p, METRIC_CLIENT_CPU, p->probe->cpu_ns);
-	r->w.faults.refused = all.failed;
-	r->w.faults.slow = !slo_judge(&r->cfg->slos, p->probe, p->probe);
+	r->w.faults.refused = all.failed && !slo_has(&r->cfg->slos, SLO_FAILED, "");
+	workload_judge(
+	    &r->w, slo_judge(&r->cfg->slos, p->probe, p->probe, cmd_stop && r->cfg->duration_s));
 	if (all.failed)
 		run_note(&s->run.warnings, "failed", "%llu actions failed, the first: %s",
 			 (unsigned long long)all.failed, p->probe->first_failure);

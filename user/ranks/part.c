@@ -114,6 +114,8 @@ static void part_io_second(struct part_io *io, struct run_second *s)
 
 	PART_IO(io, s->n);
 	PART_IO(io, s->failed);
+	PART_IO(io, s->dropped);
+	PART_IO(io, s->bytes);
 	PART_IO(io, s->sum_ns);
 	PART_IO(io, s->max_ns);
 	sum = part_io_sparse(io, s->bucket, HIST_BUCKETS(RUN_SECOND_BITS), 4);
@@ -171,6 +173,12 @@ static void part_io_load(struct part_io *io, struct run_load *l)
 	}
 	for (size_t i = 0; i < l->n_seconds; i++)
 		part_io_second(io, &l->second[i]);
+	for (size_t i = 0; i < l->n_stages; i++) {
+		PART_IO(io, l->stage[i].n_planned);
+		PART_IO(io, l->stage[i].done.n);
+		PART_IO(io, l->stage[i].done.failed);
+		part_io_hist(io, &l->stage[i].done.planned);
+	}
 	for (unsigned int i = 0; i < l->n_clients; i++)
 		part_io_client(io, &l->client[i]);
 }
@@ -249,7 +257,7 @@ int part_unpack(struct part *out, const void *data, size_t len, const struct par
 	if (!part_io_shape(&io, l, like->n_clients))
 		return err_set(e, -EPROTO, "its figures have the form of another version");
 	out->load = run_load_new(like->n_clients, l->n_actions, l->n_seconds);
-	if (!out->load)
+	if (!out->load || run_load_keep_stages(out->load, l->stage, l->n_stages))
 		return err_set(e, -ENOMEM, "out of memory");
 	out->load->rate_per_s = l->rate_per_s;
 	for (size_t i = 0; i < l->n_actions; i++)

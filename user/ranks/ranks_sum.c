@@ -40,7 +40,8 @@ struct run_load *ranks_sum_new(const struct ranks_opts *o, const struct run_load
 {
 	struct run_load *all = run_load_new(o->clients, like->n_actions, like->n_seconds);
 
-	if (!all || run_load_ranks(all, o->launch->size)) {
+	if (!all || run_load_ranks(all, o->launch->size) ||
+	    run_load_keep_stages(all, like->stage, like->n_stages)) {
 		run_load_free(all);
 		return NULL;
 	}

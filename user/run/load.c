@@ -36,6 +36,21 @@ int run_load_keep_progress(struct run_load *l)
 	return l->progress ? 0 : -ENOMEM;
 }
 
+int run_load_keep_stages(struct run_load *l, const struct run_stage *like, size_t n)
+{
+	l->stage = calloc(n + 1, sizeof(*l->stage));
+	if (!l->stage)
+		return -ENOMEM;
+	l->n_stages = n;
+	for (size_t i = 0; i < n; i++) {
+		l->stage[i].from_s = like[i].from_s;
+		l->stage[i].to_s = like[i].to_s;
+		l->stage[i].from_per_s = like[i].from_per_s;
+		l->stage[i].to_per_s = like[i].to_per_s;
+	}
+	return 0;
+}
+
 void run_load_free(struct run_load *l)
 {
 	if (!l)
@@ -45,6 +60,7 @@ void run_load_free(struct run_load *l)
 	free(l->rank);
 	free(l->action);
 	free(l->second);
+	free(l->stage);
 	free(l->client);
 	free(l->progress);
 	free(l);
@@ -60,8 +76,10 @@ static void add_action(struct run_action *to, const struct run_action *from)
 
 void run_second_add(struct run_second *to, const struct run_second *from)
 {
-	if (!from->n) /* there may be a week of them, not to be touched */
+	if (!from->n && !from->dropped) /* there may be a week of them, not to be touched */
 		return;
+	to->dropped += from->dropped;
+	to->bytes += from->bytes;
 	to->n += from->n;
 	to->failed += from->failed;
 	to->sum_ns += from->sum_ns;
@@ -111,6 +129,10 @@ void run_load_merge(struct run_load *to, const struct run_load *from)
 		add_action(&to->action[i], &from->action[i]);
 	for (size_t i = 0; i < to->n_seconds && i < from->n_seconds; i++)
 		run_second_add(&to->second[i], &from->second[i]);
+	for (size_t i = 0; i < to->n_stages && i < from->n_stages; i++) {
+		to->stage[i].n_planned += from->stage[i].n_planned;
+		add_action(&to->stage[i].done, &from->stage[i].done);
+	}
 	for (size_t i = 0; i < RUN_LOAD_N_FIGURES; i++)
 		merge_figure((char *)to + f[i].at, (const char *)from + f[i].at, &f[i]);
 	hist_merge(&to->undone, &from->undone);
@@ -132,10 +154,16 @@ void run_load_add(struct run_load *to, const struct run_load *from)
 	to->runq_max_ns = the_more(to->runq_max_ns, from->runq_ns);
 }
 
+double run_load_busiest(const struct run_load *l)
+{
+	if (l->done_ns <= l->begin_ns)
+		return 0;
+	return (double)(l->cpu_max_ns + l->runq_max_ns) / (double)(l->done_ns - l->begin_ns);
+}
+
 bool run_load_saturated(const struct run_load *l)
 {
-	return l->done_ns > l->begin_ns && (double)(l->cpu_max_ns + l->runq_max_ns) >=
-					       SATURATED * (double)(l->done_ns - l->begin_ns);
+	return run_load_busiest(l) >= SATURATED;
 }
 
 bool run_load_behind(const struct run_load *l)

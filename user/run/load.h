@@ -33,8 +33,18 @@ struct run_action {
 /* A second of a phase, by when its actions ended. */
 struct run_second {
 	uint32_t n, failed;
+	uint32_t dropped;        /* in this second; they are not in n */
+	uint64_t bytes;          /* of those that did not fail */
 	uint64_t sum_ns, max_ns; /* latencies from the planned start; of those that did not fail */
 	uint32_t bucket[HIST_BUCKETS(RUN_SECOND_BITS)]; /* hist_index() */
+};
+
+/* A part of the measured time in which the rate of an open loop changes evenly. */
+struct run_stage {
+	double from_s, to_s;         /* since measure_ns */
+	double from_per_s, to_per_s; /* actions a second that were asked for */
+	uint64_t n_planned;          /* arrivals in it */
+	struct run_action done;      /* of them */
 };
 
 /* "[address]:port", with brackets only in IPv6. */
@@ -53,11 +63,22 @@ struct run_client {
 	char address[RUN_ADDRESS_LEN]; /* its end of the connection; "": it had none */
 };
 
-/* A limit of a latency that was asked for (--slo). */
+/* A limit that was asked for (--slo), and whether the load kept it. */
+enum run_slo_unit { RUN_SLO_NS, RUN_SLO_PER_S, RUN_SLO_SHARE, RUN_SLO_COUNT };
+enum run_slo_verdict {
+	RUN_SLO_KEPT,
+	RUN_SLO_BROKEN, /* beyond doubt */
+	RUN_SLO_UNSURE, /* it cannot be told */
+};
 struct run_slo {
 	char text[48]; /* "p99=50ms" */
-	uint64_t limit_ns, value_ns;
-	bool known, kept; /* known: there was a latency to judge */
+	enum run_slo_unit unit;
+	bool at_least; /* the limit is the least that is wanted, not the most */
+	bool known;    /* value: there was something to measure */
+	double limit, value;
+	enum run_slo_verdict verdict;
+	/* Not kept: what it was besides the value; cannot be told: why. "": nothing to say. */
+	char why[256];
 };
 
 #define RUN_SLO_MAX 8
@@ -123,6 +144,8 @@ struct run_load {
 	size_t n_actions, n_seconds;
 	struct run_action *action; /* owned */
 	struct run_second *second; /* owned */
+	size_t n_stages;           /* 0: the rate did not change, or there was none */
+	struct run_stage *stage;   /* owned */
 	struct run_client *client; /* owned; n_clients */
 	size_t n_ranks;            /* processes that shared the clients; 0: there was this one */
 	struct run_rank *rank;     /* owned; run/rank.h */
@@ -173,13 +196,17 @@ struct run_load_figure {
 enum { RUN_LOAD_N_FIGURES = 0 RUN_LOAD_FIGURES(RUN_LOAD_ONE) };
 extern const struct run_load_figure run_load_figures[RUN_LOAD_N_FIGURES];
 
-/* A thread that drove the clients ran or waited for a CPU all the time: it may be the limit. */
+/* Share of the time in which a thread that drove the clients ran or waited for a CPU, the most. */
+double run_load_busiest(const struct run_load *l);
+/* Nearly all of it: it may be the limit. */
 bool run_load_saturated(const struct run_load *l);
 /* Its actions, more than very few of them, began more than 1 ms late. */
 bool run_load_behind(const struct run_load *l);
 
 /* NULL without memory. It has no progress: that of run_load_keep_progress(), 0 or -ENOMEM. */
 int run_load_keep_progress(struct run_load *l);
+/* Stages such as these, in which nothing has happened. 0 or -ENOMEM. */
+int run_load_keep_stages(struct run_load *l, const struct run_stage *like, size_t n);
 struct run_load *run_load_new(unsigned int n_clients, size_t n_actions, size_t n_seconds);
 void run_load_free(struct run_load *l);
 

@@ -11,41 +11,51 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from .. import show
 from ..errors import wrong_use
-from ..saved.crowd import Load
+from ..saved.crowd import Limit, Load
 from ..saved.model import Phase
 from ..saved.steps import Level, Step, Sweep, middle
 from ..words import ENGLISH, Words
 
 # Of what was offered (open loop), and of the most that was reached (closed loop).
 KEPT_UP, GROWN = 0.90, 0.95
-# An SLO is of clients that could work: it is not kept where more than this share of the actions
-# failed or found no free client, or where a client had no session.
+# afpscope load judges its limits itself. By another one a step is judged by what load found wrong
+# with it; in older runs, which do not say that: no more than this share of the actions failed or
+# were dropped, and each client was served.
 TROUBLE = 0.01
 _UNITS = {"ns": 1.0, "us": 1e3, "µs": 1e3, "ms": 1e6, "s": 1e9}
 _QUANTILES = {"p50": 0.5, "p90": 0.9, "p95": 0.95, "p99": 0.99, "p99.9": 0.999}
 _SLO = re.compile(
     r"(?:(?P<of>.+)\.)?(?P<stat>p50|p90|p95|p99|p99\.9|mean|max)"
-    r"=(?P<limit>\d+(?:\.\d+)?)(?P<unit>ns|us|µs|ms|s)"
+    r"<?=(?P<limit>\d+(?:\.\d+)?)(?P<unit>ns|us|µs|ms|s)"
+)
+_COUNT = re.compile(
+    r"(?:(?P<of>.+)\.)?(?P<stat>rate>=\d+(?:\.\d+)?(?:/s)?|(?:failed|dropped)<=\d+(?:(?:\.\d+)?%)?)"
 )
 PROBE = "probe"
+# Doubts about what made it slow: the server, or the load generator.
+SPOILED = ("saturated", "paused")
 
 
 @dataclass(frozen=True)
 class Slo:
-    """`of`: None for all actions, PROBE, or the name of an action."""
+    """A limit, or several: `parts`; then the other fields are of the first that is of a latency.
+
+    `of`: None for all actions, PROBE, or the name of an action. `limit_ns` 0: of no latency.
+    """
 
     of: str | None
     stat: str
     limit_ns: float
     text: str
+    parts: tuple[Slo, ...] = ()
 
     def of_load(self, load: Load | None, probe: Load | None) -> float | None:
         source, name = (probe, None) if self.of == PROBE else (load, self.of)
-        if source is None:
+        if source is None or not self.limit_ns:
             return None
         if self.stat == "mean":
             return source.mean_ns(name)
@@ -57,25 +67,67 @@ class Slo:
         """None: nothing of that kind ended."""
         return self.of_load(phase.load, phase.probe)
 
-    def keeps(self, phase: Phase) -> bool:
+    def kept(self, phase: Phase) -> bool | None:
+        """None: it cannot be told."""
+        found = [part._kept_alone(phase) for part in self.parts or (self,)]
+        return False if False in found else None if None in found else True
+
+    def why_not_told(self, phase: Phase) -> str:
+        """Where kept() is None."""
+        for part in self.parts or (self,):
+            if part._kept_alone(phase) is None:
+                said = part._said(phase)
+                return said.why if said else part._doubt(phase)
+        return ""
+
+    def _said(self, phase: Phase) -> Limit | None:
+        """What load itself said."""
+        limits = phase.load.limits if phase.load else ()
+        return next((x for x in limits if x.text == self.text and x.judged), None)
+
+    def _doubt(self, phase: Phase) -> str:
+        doubts = phase.load.doubts if phase.load else None
+        return doubts[0].text if doubts and self.limit_ns else "not judged by this limit"
+
+    def _kept_alone(self, phase: Phase) -> bool | None:
         value, load = self.value(phase), phase.load
+        said = self._said(phase)
+        if said:
+            return said.kept
+        if not self.limit_ns:
+            return None
         if load is None or value is None or load.missing or load.lost or load.starved:
             return False
-        lost = load.failed + (load.no_room or 0)
-        return value <= self.limit_ns and lost <= TROUBLE * max(load.n, load.arrivals or 0)
+        if load.doubts is None:
+            lost = load.failed + (load.no_room or 0)
+            return value <= self.limit_ns and lost <= TROUBLE * max(load.n, load.arrivals or 0)
+        if value > self.limit_ns:
+            return None if any(x.what in SPOILED for x in load.doubts) else False
+        return None if load.doubts else True
+
+
+def _one(text: str) -> Slo:
+    found = _SLO.fullmatch(text)
+    if found and float(found["limit"]):
+        limit_ns = float(found["limit"]) * _UNITS[found["unit"]]
+        return Slo(found["of"], found["stat"], limit_ns, text)
+    counted = _COUNT.fullmatch(text)
+    if not counted:
+        raise wrong_use(
+            f"--slo {text}: it is [ACTION.|probe.]STATISTIC=TIME, such as p99=50ms or "
+            "probe.p99<=20ms; the statistic is p50, p90, p95, p99, p99.9, mean or max, the "
+            "time has a unit (ns, us, ms, s); or rate>=500, failed<=0.1% or dropped<=0"
+        )
+    return Slo(counted["of"], counted["stat"], 0, text)
 
 
 def slo(text: str) -> Slo:
-    """p99=50ms, save.p99=1s, probe.p99=20ms."""
-    found = _SLO.fullmatch(text)
-    if not found or not float(found["limit"]):
-        raise wrong_use(
-            f"--slo {text}: it is [ACTION.|probe.]STATISTIC=TIME, such as p99=50ms or "
-            "probe.p99=20ms; the statistic is p50, p90, p95, p99, p99.9, mean or max, the "
-            "time has a unit (ns, us, ms, s)"
-        )
-    limit_ns = float(found["limit"]) * _UNITS[found["unit"]]
-    return Slo(found["of"], found["stat"], limit_ns, text)
+    """p99=50ms, save.p99<=1s, probe.p99=20ms, rate>=500; several with commas between them."""
+    parts = tuple(_one(x) for x in text.split(","))
+    if len(parts) == 1:
+        return parts[0]
+    first = next((x for x in parts if x.limit_ns), parts[0])
+    return replace(first, text=text, parts=parts)
 
 
 # Where the cut is
@@ -165,7 +217,8 @@ def judged(sweep: Sweep, limit: Slo | None) -> tuple[str, list[Judged]]:
     """By which rule the steps are judged, and how each did."""
     steps = [(sweep.rank(s.size), s) for s in sweep.measured]
     if limit:
-        return "slo", [(rank, bool(s.phase and limit.keeps(s.phase))) for rank, s in steps]
+        found = [(rank, limit.kept(s.phase) if s.phase else False) for rank, s in steps]
+        return "slo", [(rank, kept) for rank, kept in found if kept is not None]
     if sweep.open_loop:
         return "rate", [(rank, _kept_up(s.load)) for rank, s in steps if s.load]
     return "growth", _growing(sweep)
@@ -207,7 +260,7 @@ def find(sweep: Sweep, limit: Slo | None, w: Words = ENGLISH) -> Knee:
         at.text if at else None,
         low.text if low else None,
         high.text if high and (rule != "growth" or at) else None,
-        _text(sweep, limit, (below, above), w)
+        _told(sweep, limit, _text(sweep, limit, (below, above), w), w)
         if rule != "growth"
         else _growth_text(sweep, below, at, w),
         below.middle_step if below else None,
@@ -226,12 +279,24 @@ def _counted(level: Level, limit: Slo | None, w: Words) -> str:
     if not limit:
         return f"{level.achieved:,.4g}/s"
     phases = level.phases
-    kept = sum(limit.keeps(p) for p in phases)
+    kept = sum(limit.kept(p) is True for p in phases)
     ns = middle(limit.value(p) for p in phases)
     text = w.say("knee_kept", time=show.time(ns), kept=kept, n=len(phases))
-    if any(not limit.keeps(p) and (limit.value(p) or 0) <= limit.limit_ns for p in phases):
+    if any(limit.kept(p) is False and (limit.value(p) or 0) <= limit.limit_ns for p in phases):
         return w.say("knee_trouble", text=text)
     return text
+
+
+def _told(sweep: Sweep, limit: Slo | None, text: str, w: Words) -> str:
+    """The text, with the values of which it cannot be told whether the limit was kept."""
+    if not limit:
+        return text
+    unsure = [x for x in sweep.levels if any(limit.kept(p) is None for p in x.phases)]
+    if not unsure:
+        return text
+    why = next(limit.why_not_told(p) for p in unsure[0].phases if limit.kept(p) is None)
+    values = ", ".join(x.text for x in unsure)
+    return w.say("knee_untold", text=text, values=values, why=why)
 
 
 def _growth_text(sweep: Sweep, below: Level | None, at: Level | None, w: Words) -> str:
@@ -248,7 +313,7 @@ def _text(
 ) -> str:
     below, above = levels
     if not below and not above:
-        return w["knee_none"]
+        return w["knee_unsure" if sweep.levels else "knee_none"]
     if not below:
         above = sweep.levels[0]
     known = {"below": below, "above": above}

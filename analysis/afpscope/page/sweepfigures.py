@@ -110,7 +110,7 @@ def _log(ax: Any, label: str) -> None:
 
 
 def _slo(ax: Any, o: Outcome, of_probe: bool) -> None:
-    if o.slo and (o.slo.of == "probe") == of_probe:
+    if o.slo and o.slo.limit_ns and (o.slo.of == "probe") == of_probe:
         limit = us(o.slo.limit_ns)
         ax.axhline(limit, color=COLOURS[3], linewidth=1.2, linestyle=":")
         place = {"xycoords": ("axes fraction", "data"), "ha": "right", "va": "bottom"}

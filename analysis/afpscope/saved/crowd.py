@@ -36,6 +36,25 @@ class Second:
     failed: int
     max_ns: int | None
     histogram: Histogram
+    dropped: int | None  # in it; older runs do not say
+    bytes: int | None  # of those that did not fail
+
+
+@dataclass(frozen=True, slots=True)
+class Stage:
+    """A part of the measured time in which the rate asked for changes evenly.
+
+    Times are since measure_ns; actions count where they were due.
+    """
+
+    from_s: float
+    to_s: float
+    from_per_s: float
+    to_per_s: float
+    planned: int
+    n: int
+    failed: int
+    latency: Histogram
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,6 +76,24 @@ class Undone:
     times: Histogram
     sum_ns: int
     max_ns: int | None
+
+
+@dataclass(frozen=True, slots=True)
+class Limit:
+    """What afpscope load said of a limit. `kept` None: it cannot be told, `why` says why."""
+
+    text: str
+    kept: bool | None
+    why: str
+    judged: bool  # False: by an older version, which looked at the figure alone
+
+
+@dataclass(frozen=True, slots=True)
+class Doubt:
+    """Why the figures are not those of the load that was asked for, such as "lost"."""
+
+    what: str
+    text: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,6 +120,9 @@ class Load:
     actions: tuple[Action, ...]
     seconds: tuple[Second, ...]
     each_client: tuple[Client, ...]
+    limits: tuple[Limit, ...]
+    stages: tuple[Stage, ...]  # of a rate that changes
+    doubts: tuple[Doubt, ...] | None  # None: an older run, which does not say
     undone: Undone | None = None  # older runs: None
 
     @property
@@ -216,6 +256,21 @@ def _second(node: Node) -> Second:
         node["failed"].count(),
         node.get_int("max_ns"),
         hist.parse(node["histogram"]),
+        node.get_int("dropped"),
+        node.get_int("bytes"),
+    )
+
+
+def _stage(node: Node) -> Stage:
+    return Stage(
+        node["from_s"].number(),
+        node["to_s"].number(),
+        node["from_per_s"].number(),
+        node["to_per_s"].number(),
+        node["planned"].count(),
+        node["n"].count(),
+        node["failed"].count(),
+        hist.parse(node["latency"]["histogram"]),
     )
 
 
@@ -238,8 +293,25 @@ def _undone(node: Node | None) -> Undone | None:
     return Undone(hist.parse(node["histogram"]), node["sum_ns"].count(), node.get_int("max_ns"))
 
 
+def _limit(node: Node) -> Limit:
+    kept, judged = node.get("kept"), node.get_text("verdict") is not None
+    return Limit(
+        node["text"].text(),
+        kept.flag() if kept is not None else None,
+        node.get_text("why") or "",
+        judged,
+    )
+
+
+def _doubts(node: Node | None) -> tuple[Doubt, ...] | None:
+    if node is None:
+        return None
+    return tuple(Doubt(x["what"].text(), x["text"].text()) for x in node.items())
+
+
 def parse(node: Node) -> Load:
     """`load` or `probe` of a phase."""
+    limits, stages = node.get("slo"), node.get("stages")
     return Load(
         node["clients"].count(),
         node["threads"].count(),
@@ -260,6 +332,9 @@ def parse(node: Node) -> Load:
         tuple(_action(a) for a in node["actions"].items()),
         tuple(_second(s) for s in node["seconds"].items()),
         tuple(_client(c) for c in node["each_client"].items()),
+        tuple(_limit(x) for x in limits.items()) if limits else (),
+        tuple(_stage(s) for s in stages.items()) if stages else (),
+        _doubts(node.get("doubts")),
         _undone(node.get("undone")),
     )
 

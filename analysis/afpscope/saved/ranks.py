@@ -108,7 +108,13 @@ def _join_phase(to: Json, other: Json, rank: int) -> None:
     mine["realtime"] = mine["realtime"] and its["realtime"]
     mine["each_client"][rank :: len(to["ranks"])] = its["each_client"][rank :: len(to["ranks"])]
     mine["fairness"] = _fairness(mine["each_client"])
-    mine["slo"] = [limit | {"value_ns": None, "kept": None} for limit in mine["slo"]]
+    unknown = {"value_ns": None, "kept": None, "value": None, "verdict": "cannot tell"}
+    unknown["why"] = "judged before a rank that was lost came back"
+    mine["slo"] = [limit | unknown for limit in mine["slo"]]
+    mine["stages"] = [
+        _stage(a, b)
+        for a, b in zip(mine.get("stages") or [], its.get("stages") or [], strict=False)
+    ]
     mine["seconds"] = _seconds(mine["seconds"], its["seconds"])
     mine["actions"] = _by("name", mine["actions"], its["actions"], _action)
     to["commands"] = _by("code", to["commands"], other["commands"], _command)
@@ -154,6 +160,11 @@ def _action(a: Json, b: Json) -> Json:
     return a | counts | {key: _latency(a[key], b[key]) for key in ("planned", "begun")}
 
 
+def _stage(a: Json, b: Json) -> Json:
+    counts = {key: a[key] + b[key] for key in ("planned", "n", "failed")}
+    return a | counts | {"latency": _latency(a["latency"], b["latency"])}
+
+
 def _command(a: Json, b: Json) -> Json:
     counts = {key: a[key] + b[key] for key in ("ops", "errors")}
     return a | counts | {"latency": _latency(a["latency"], b["latency"])}
@@ -165,6 +176,7 @@ def _seconds(a: list[Json], b: list[Json]) -> list[Json]:
         {key: x[key] + y[key] for key in ("n", "failed", "sum_ns")}
         | {
             "max_ns": _both(x["max_ns"], y["max_ns"], max),
+            **{key: _both(x.get(key), y.get(key), int.__add__) for key in ("dropped", "bytes")},
             "histogram": _histogram(x["histogram"], y["histogram"]),
         }
         for x, y in zip(a, b, strict=False)

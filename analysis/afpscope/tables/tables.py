@@ -148,12 +148,27 @@ def _seconds(run: Run) -> tuple[Rows, list[Any]]:
     rows = [
         key
         | {"second": at, "n": s.n, "failed": s.failed, "max_ns": s.max_ns}
+        | {"dropped": s.dropped, "bytes": s.bytes}
         | {name: s.histogram.quantile(q) for name, q in _QUANTILES.items()}
         for key, of in _loads(run)
         for at, s in enumerate(of.seconds)
     ]
-    keys = ("second", "n", "failed", "max_ns", *_QUANTILES)
+    keys = ("second", "n", "failed", "max_ns", *_QUANTILES, "dropped", "bytes")
     return rows, [*_WHO, *((key, _INT) for key in keys)]
+
+
+def _stages(run: Run) -> tuple[Rows, list[Any]]:
+    rows = [
+        key
+        | {"from_s": s.from_s, "to_s": s.to_s}
+        | {"from_per_s": s.from_per_s, "to_per_s": s.to_per_s}
+        | {"planned": s.planned, "n": s.n, "failed": s.failed}
+        | {name: s.latency.quantile(q) for name, q in _QUANTILES.items()}
+        for key, of in _loads(run)
+        for s in of.stages
+    ]
+    rates = [(key, pa.float64()) for key in ("from_s", "to_s", "from_per_s", "to_per_s")]
+    return rows, [*_WHO, *rates, *((k, _INT) for k in ("planned", "n", "failed", *_QUANTILES))]
 
 
 def _clients(run: Run) -> tuple[Rows, list[Any]]:
@@ -184,6 +199,7 @@ def _intervals(run: Run) -> tuple[Rows, list[Any]]:
 _OF_LOAD = {
     "actions": _actions,
     "seconds": _seconds,
+    "stages": _stages,
     "clients": _clients,
     "intervals": _intervals,
 }

@@ -47,7 +47,8 @@ def options_of(step: Path) -> dict[str, str]:
 def test_a_directory_is_swept_on_one_set(scope: Scope, tmp_path: Path) -> None:
     there, out = tmp_path / "there", tmp_path / "out"
     there.mkdir()
-    done = sweep(scope, out, "--clients", "1,3", "--slo", "p99=100s", "--refine", "1", there)
+    done = sweep(scope, out, "--clients", "1,3", "--slo", "p99=100s", "--refine", "1",
+                 "--think", "0.05", there)  # fmt: skip
     assert done.returncode == OK, done.stderr
     assert "p99=100s is kept at every value, up to 3 clients" in done.stdout
     made = noted(out)

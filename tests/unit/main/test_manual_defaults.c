@@ -48,7 +48,31 @@ static void defaults_of_load_are_those_that_it_names(void **state)
 	const struct load_cfg cfg = LOAD_DEFAULTS;
 
 	(void)state;
-	assert_int_equal(check_defaults(load_options, &cfg), 6);
+	assert_int_equal(check_defaults(load_options, &cfg), 5);
+}
+
+/* The sixth: the duration, unless the rate says how long. */
+static void a_load_lasts_as_long_as_its_manual_says(void **state)
+{
+	struct load_cfg cfg = LOAD_DEFAULTS;
+	struct err e = { 0 };
+
+	(void)state;
+	for (const struct opt *o = load_options; o->type != OPT_END; o++)
+		if (o->name && !strcmp(o->name, "duration"))
+			assert_non_null(strstr(o->help, "(default: 30, or to the last point"));
+	assert_int_equal(load_check(&cfg.w, &e), 0);
+	assert_int_equal(cfg.duration_s, 30);
+	cfg = (struct load_cfg)LOAD_DEFAULTS;
+	assert_int_equal(rate_parse(&cfg.rate.changes, "0:100,60:500,119.5:500", &e), 0);
+	cfg.rate.per_s = 1;
+	assert_int_equal(load_check(&cfg.w, &e), 0);
+	assert_int_equal(cfg.duration_s, 120);
+	assert_float_equal(cfg.rate.per_s, (60 * 300 + 60 * 500) / 120.0, 1e-9);
+	cfg.duration_s = 60;
+	assert_int_equal(load_check(&cfg.w, &e), 0);
+	assert_int_equal(cfg.duration_s, 60);
+	assert_float_equal(cfg.rate.per_s, 300, 1e-9);
 }
 
 static void defaults_of_smallfile_are_those_that_it_names(void **state)
@@ -71,6 +95,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(defaults_of_load_are_those_that_it_names),
+		cmocka_unit_test(a_load_lasts_as_long_as_its_manual_says),
 		cmocka_unit_test(defaults_of_smallfile_are_those_that_it_names),
 		cmocka_unit_test(defaults_of_rx_are_those_that_it_names),
 	};

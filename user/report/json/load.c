@@ -2,6 +2,8 @@
 /* A load of many clients, and its probe. */
 #include "report/json/parts.h"
 
+#include "run/doubts.h"
+
 static json_t *action(struct json_doc *d, const struct run_action *a)
 {
 	json_t *o = json_object();
@@ -30,7 +32,7 @@ static json_t *json_load_seconds(struct json_doc *d, const struct run_load *l)
 	json_t *a = json_array();
 	size_t n = l->n_seconds;
 
-	while (n && !l->second[n - 1].n)
+	while (n && !l->second[n - 1].n && !l->second[n - 1].dropped)
 		n--;
 	for (size_t i = 0; i < n; i++) {
 		const struct run_second *s = &l->second[i];
@@ -41,10 +43,34 @@ static json_t *json_load_seconds(struct json_doc *d, const struct run_load *l)
 			bucket[k] = s->bucket[k];
 		json_put(d, o, "n", json_number(s->n));
 		json_put(d, o, "failed", json_number(s->failed));
+		json_put(d, o, "dropped", json_number(s->dropped));
+		json_put(d, o, "bytes", json_number(s->bytes));
 		json_put(d, o, "sum_ns", json_number(s->sum_ns));
 		json_put(d, o, "max_ns", s->n > s->failed ? json_number(s->max_ns) : json_null());
 		json_put(d, o, "histogram",
 			 json_buckets(d, RUN_SECOND_BITS, bucket, HIST_BUCKETS(RUN_SECOND_BITS)));
+		json_add(d, a, o);
+	}
+	return a;
+}
+
+/* The parts of a rate that changes. */
+static json_t *json_load_stages(struct json_doc *d, const struct run_load *l)
+{
+	json_t *a = json_array();
+
+	for (size_t i = 0; i < l->n_stages; i++) {
+		const struct run_stage *s = &l->stage[i];
+		json_t *o = json_object();
+
+		json_put(d, o, "from_s", json_real(s->from_s));
+		json_put(d, o, "to_s", json_real(s->to_s));
+		json_put(d, o, "from_per_s", json_real(s->from_per_s));
+		json_put(d, o, "to_per_s", json_real(s->to_per_s));
+		json_put(d, o, "planned", json_number(s->n_planned));
+		json_put(d, o, "n", json_number(s->done.n));
+		json_put(d, o, "failed", json_number(s->done.failed));
+		json_put(d, o, "latency", json_latency(d, &s->done.planned));
 		json_add(d, a, o);
 	}
 	return a;
@@ -90,18 +116,49 @@ static unsigned int json_load_opened(const struct run_load *l)
 	return n;
 }
 
+/* Of a latency in ns, as always; of another figure in its unit. */
+static json_t *json_load_slo(struct json_doc *d, const struct run_slo *s)
+{
+	static const char *const verdicts[] = { "kept", "broken", "cannot tell" };
+	static const char *const units[] = { "ns", "1/s", "share", "1" };
+	bool ns = s->unit == RUN_SLO_NS, sure = s->verdict != RUN_SLO_UNSURE;
+	json_t *o = json_object();
+
+	json_put(d, o, "text", json_text(s->text));
+	json_put(d, o, "limit_ns", ns ? json_number((uint64_t)s->limit) : json_null());
+	json_put(d, o, "value_ns", ns && s->known ? json_number((uint64_t)s->value) : json_null());
+	json_put(d, o, "kept", sure ? json_boolean(s->verdict == RUN_SLO_KEPT) : json_null());
+	json_put(d, o, "verdict", json_text(verdicts[s->verdict]));
+	json_put(d, o, "unit", json_text(units[s->unit]));
+	json_put(d, o, "limit", json_real(s->limit));
+	json_put(d, o, "value", s->known ? json_real(s->value) : json_null());
+	json_put(d, o, "why", json_text(s->why));
+	return o;
+}
+
 static json_t *slos(struct json_doc *d, const struct run_load *l)
 {
 	json_t *a = json_array();
 
-	for (unsigned int i = 0; i < l->n_slos; i++) {
-		const struct run_slo *s = &l->slo[i];
-		json_t *o = json_object();
+	for (unsigned int i = 0; i < l->n_slos; i++)
+		json_add(d, a, json_load_slo(d, &l->slo[i]));
+	return a;
+}
 
-		json_put(d, o, "text", json_text(s->text));
-		json_put(d, o, "limit_ns", json_number(s->limit_ns));
-		json_put(d, o, "value_ns", s->known ? json_number(s->value_ns) : json_null());
-		json_put(d, o, "kept", s->known ? json_boolean(s->kept) : json_null());
+/* Why its figures are not those of the load that was asked for. */
+static json_t *json_load_doubts(struct json_doc *d, const struct run_load *l)
+{
+	json_t *a = json_array();
+	char text[RUN_DOUBT_LEN];
+
+	for (int i = 0; i < N_RUN_DOUBTS; i++) {
+		json_t *o;
+
+		if (!run_load_doubt(l, (enum run_doubt)i, text))
+			continue;
+		o = json_object();
+		json_put(d, o, "what", json_text(run_doubt_name((enum run_doubt)i)));
+		json_put(d, o, "text", json_text(text));
 		json_add(d, a, o);
 	}
 	return a;
@@ -154,8 +211,10 @@ json_t *json_load(struct json_doc *d, const struct run_load *l)
 	json_put(d, o, "steady_ns", l->steady_ns ? json_number(l->steady_ns) : json_null());
 	json_put(d, o, "starved", json_integer(l->starved));
 	json_put(d, o, "slo", slos(d, l));
+	json_put(d, o, "doubts", json_load_doubts(d, l));
 	json_put(d, o, "actions", json_actions(d, l));
 	json_put(d, o, "seconds", json_load_seconds(d, l));
+	json_put(d, o, "stages", json_load_stages(d, l));
 	json_put(d, o, "each_client", clients(d, l));
 	return o;
 }

@@ -43,6 +43,25 @@ static const struct section_type load_section = {
 	SECTION_OF(columns),
 };
 
+enum { STAGE_NAME, STAGE_RATE, STAGE_PLANNED, STAGE_DONE, STAGE_FAILED, STAGE_P50, STAGE_P99 };
+
+static const struct section_column stage_columns[] = {
+	[STAGE_NAME] = { .head = "time" },
+	[STAGE_RATE] = { .head = "rate" GLUE "per" GLUE "s", .name = "rate" },
+	[STAGE_PLANNED] = { .head = "planned" },
+	[STAGE_DONE] = { .head = "done" },
+	[STAGE_FAILED] = { .head = "failed" },
+	[STAGE_P50] = { .head = "p50" },
+	[STAGE_P99] = { .head = "p99" },
+};
+
+static const struct section_type stage_section = {
+	.key = "load-stages",
+	.title = "Parts of the rate",
+	.begin = SECTION_AT_ONCE,
+	SECTION_OF(stage_columns),
+};
+
 static double screen_load_seconds_of(const struct run_load *l)
 {
 	return l->end_ns > l->measure_ns ? (double)(l->end_ns - l->measure_ns) / 1e9 : 0;
@@ -136,6 +155,44 @@ static int screen_load_put_table(const struct paint *p, const struct run_phase *
 	return section_close(&s);
 }
 
+/* "60-120 s", "100-500", how many actions were due in it, what came of them. */
+static void screen_load_put_stage(struct section *to, const struct run_stage *s)
+{
+	struct cell *cell = section_row(to)->cell;
+	char text[48];
+
+	snprintf(text, sizeof(text), "%.4g-%.4g s", s->from_s, s->to_s);
+	cell[STAGE_NAME] = cell_text(text, 24);
+	if (s->from_per_s == s->to_per_s)
+		snprintf(text, sizeof(text), "%.4g", s->from_per_s);
+	else
+		snprintf(text, sizeof(text), "%.4g-%.4g", s->from_per_s, s->to_per_s);
+	cell[STAGE_RATE] = cell_text(text, 24);
+	cell[STAGE_PLANNED] = cell_count(s->n_planned);
+	cell[STAGE_DONE] = cell_count(s->done.n - s->done.failed);
+	cell[STAGE_FAILED] = s->done.failed ? cell_count(s->done.failed) : cell_blank();
+	cell[STAGE_P50] = screen_quantile(&s->done.planned, 0.5);
+	cell[STAGE_P99] = screen_quantile(&s->done.planned, 0.99);
+}
+
+static int screen_load_put_stages(const struct paint *p, const struct run_load *l)
+{
+	uint64_t failed = 0;
+	struct section s;
+
+	if (!l->n_stages)
+		return 0;
+	fputc('\n', p->out);
+	screen_put(p, INK_NONE, "By when they were due, since the measured time began:", 1);
+	section_open(&s, p, &stage_section);
+	for (size_t i = 0; i < l->n_stages; i++)
+		failed += l->stage[i].done.failed;
+	s.column[STAGE_FAILED].off = !failed;
+	for (size_t i = 0; i < l->n_stages; i++)
+		screen_load_put_stage(&s, &l->stage[i]);
+	return section_close(&s);
+}
+
 /* What was to be done and was not: "Actions not done: 60 dropped: ...". */
 static void put_undone(const struct paint *p, const struct run_load *l)
 {
@@ -175,7 +232,8 @@ static void put_headline(const struct paint *p, const struct run_phase *phase)
 	screen_add(&t, "%u client%s, mix %s, ", l->n_clients, l->n_clients == 1 ? "" : "s",
 		   phase->title);
 	if (l->rate_per_s > 0)
-		screen_add(&t, "open loop of %s actions/s", cell_rate(l->rate_per_s).text);
+		screen_add(&t, "open loop of %s actions/s%s", cell_rate(l->rate_per_s).text,
+			   l->n_stages ? " on average" : "");
 	else
 		screen_add(&t, "closed loop");
 	if (s > 0)
@@ -311,20 +369,62 @@ static void put_unread(const struct paint *p, const struct run_phase *phase)
 	screen_put(p, INK_NONE, t.text, 2);
 }
 
-/* "Limit p99=50ms: kept, it was 12.3ms" */
+/* A figure in the unit of a limit: "12.3ms", "314/s", "0.52%", "3". */
+static const char *screen_load_in_unit(char out[48], enum run_slo_unit unit, double v)
+{
+	if (unit == RUN_SLO_NS)
+		snprintf(out, 48, "%s", screen_time(v).text);
+	else if (unit == RUN_SLO_PER_S)
+		snprintf(out, 48, "%s/s", cell_rate(v).text);
+	else if (unit == RUN_SLO_SHARE)
+		snprintf(out, 48, "%s%%", cell_rate(v * 100).text);
+	else
+		snprintf(out, 48, "%s", cell_count((uint64_t)v).text);
+	return out;
+}
+
+/* Where it is not kept: "it was 80.0ms, 30.0ms too long". */
+static void put_beyond(struct screen_text *t, const struct run_slo *s)
+{
+	static const char *const than[] = { "too long", "too few", "too many", "too many" };
+	double beyond = s->at_least ? s->limit - s->value : s->value - s->limit;
+	char text[48];
+
+	screen_add(t, ": NOT KEPT, ");
+	if (*s->why)
+		screen_add(t, "%s%s", s->why, s->known ? "; " : "");
+	if (s->known)
+		screen_add(t, "it was %s", screen_load_in_unit(text, s->unit, s->value));
+	if (s->known && *s->why)
+		screen_add(t, " of the others");
+	if (s->known && beyond > 0)
+		screen_add(t, ", %s %s", screen_load_in_unit(text, s->unit, beyond), than[s->unit]);
+}
+
+/*
+ * "Limit p99=50ms: kept, it was 12.3ms", or by how much it was not kept, or why that cannot be
+ * told.
+ */
 static void put_slos(const struct paint *p, const struct run_load *l)
 {
+	static const enum ink inks[] = { INK_NONE, INK_RED, INK_YELLOW };
+
 	for (unsigned int i = 0; i < l->n_slos; i++) {
 		const struct run_slo *s = &l->slo[i];
 		struct screen_text t = { 0 };
+		char text[48];
 
-		if (s->known)
-			screen_add(&t, "Limit %s: %s, it was %s", s->text,
-				   s->kept ? "kept" : "NOT KEPT",
-				   screen_time((double)s->value_ns).text);
+		screen_add(&t, "Limit %s", s->text);
+		screen_load_in_unit(text, s->unit, s->value);
+		if (s->verdict == RUN_SLO_KEPT)
+			screen_add(&t, ": kept, it was %s", text);
+		else if (s->verdict == RUN_SLO_BROKEN)
+			put_beyond(&t, s);
+		else if (s->known)
+			screen_add(&t, ": CANNOT TELL, it was %s, but %s", text, s->why);
 		else
-			screen_add(&t, "Limit %s: not known, no such action was complete", s->text);
-		screen_put(p, s->known && !s->kept ? INK_RED : INK_NONE, t.text, 2);
+			screen_add(&t, ": CANNOT TELL, %s", s->why);
+		screen_put(p, inks[s->verdict], t.text, s->verdict == RUN_SLO_UNSURE ? 3 : 2);
 	}
 }
 
@@ -363,6 +463,8 @@ static int put_phase(const struct paint *p, struct run_phase *phase)
 	e = screen_load_put_table(p, phase);
 	if (load)
 		put_begun(p, load);
+	if (load && !e)
+		e = screen_load_put_stages(p, load);
 	if (phase->probe)
 		put_left_out(p, phase->probe);
 	if (load)

@@ -129,8 +129,11 @@ static void add_slo(struct run_load *l, const char *text, bool known, bool kept)
 {
 	struct run_slo *s = &l->slo[l->n_slos++];
 
-	*s = (struct run_slo) { .value_ns = 20 * MS, .known = known, .kept = kept };
+	*s = (struct run_slo) { .limit = 10 * MS, .value = 20 * MS, .known = known };
+	s->verdict = !known ? RUN_SLO_UNSURE : kept ? RUN_SLO_KEPT : RUN_SLO_BROKEN;
 	snprintf(s->text, sizeof(s->text), "%s", text);
+	if (!known)
+		snprintf(s->why, sizeof(s->why), "no such action was complete");
 }
 
 static void load_is_the_golden_screen(void **state)
@@ -203,7 +206,7 @@ static void limits_of_nothing_are_not_judged(void **state)
 	(void)state;
 	p = make_load(&r, "load", 1);
 	add_slo(p->load, "save.p99=1s", false, false);
-	on_screen(&r, "Limit save.p99=1s: not known", true);
+	on_screen(&r, "Limit save.p99=1s: CANNOT TELL, no such action was complete\n", true);
 	on_screen(&r, "NOT KEPT", false);
 	run_fini(&r);
 }
@@ -245,7 +248,9 @@ static void probe_is_the_golden_screen(void **state)
 	equals_golden(&r, 100, "screen-probe.txt");
 	fits(&r, 80);
 	add_slo(p->probe, "max=5ms", true, false);
-	on_screen(&r, "\n\nLimit max=5ms: NOT KEPT, it was 20.0ms\n\nOne action took", true);
+	on_screen(&r,
+		  "\n\nLimit max=5ms: NOT KEPT, it was 20.0ms, 10.0ms too long\n\nOne action took",
+		  true);
 	run_fini(&r);
 }
 
