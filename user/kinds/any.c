@@ -20,8 +20,6 @@
 
 /* Processes, the first the one that all others descend from, where there is such a one. */
 struct processes {
-	const char *exe; /* the name that is looked for, and what has it */
-	bool (*fits)(pid_t pid, const char *exe);
 	size_t n;
 	pid_t pid[AFS_N_PROCESSES];
 };
@@ -57,11 +55,15 @@ static bool runs_file(pid_t pid, const char *name)
 	return base && (!strcmp(base + 1, name) || !strcmp(path, name));
 }
 
-static int add_fitting(void *arg, pid_t pid)
+static void add_fitting(struct processes *p, bool (*fits)(pid_t pid, const char *name),
+			const char *name)
 {
-	struct processes *p = arg;
+	struct procfs_numbers process;
 
-	return p->fits(pid, p->exe) ? any_add(p, pid) : 0;
+	procfs_processes(&process);
+	while (procfs_next(&process))
+		if (fits(process.number, name))
+			any_add(p, process.number);
 }
 
 /* Brings the processes whose parent is not among them to the front; returns how many there are. */
@@ -86,13 +88,10 @@ static int find_exe(struct processes *p, const char *name, struct err *e)
 	char what[128];
 	size_t n;
 
-	p->exe = name;
 	/* One file may be several programs, by the name under which it was called. */
-	p->fits = any_has_name;
-	procfs_each(add_fitting, p);
-	p->fits = runs_file;
+	add_fitting(p, any_has_name, name);
 	if (!p->n)
-		procfs_each(add_fitting, p);
+		add_fitting(p, runs_file, name);
 	if (!p->n)
 		return err_set(e, -ENXIO, "no process is called %s: check the name with ps -e%s",
 			       name, procfs_hides());

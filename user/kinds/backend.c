@@ -4,28 +4,22 @@
 #include "base/text.h"
 #include "host/proc/procfs.h"
 
-#include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #define MYSQL_PORT 3306
-#define MYSQL_PATH "MYSQL_UNIX_PORT="
-
-static int backend_take(void *arg, const char *variable)
-{
-	struct backend *b = arg;
-	unsigned long port;
-
-	if (sscanf(variable, "MYSQL_TCP_PORT=%lu", &port) == 1 && port && port <= UINT16_MAX)
-		b->port = (uint16_t)port;
-	if (!strncmp(variable, MYSQL_PATH, strlen(MYSQL_PATH)))
-		snprintf(b->path, sizeof(b->path), "%s", variable + strlen(MYSQL_PATH));
-	return 0;
-}
 
 void backend_read(struct backend *out, pid_t pid)
 {
+	unsigned long port;
+	char text[32];
+
 	*out = (struct backend) { .port = MYSQL_PORT };
-	procfs_each_variable(pid, backend_take, out);
+	procfs_variable(out->path, sizeof(out->path), pid, "MYSQL_UNIX_PORT");
+	procfs_variable(text, sizeof(text), pid, "MYSQL_TCP_PORT");
+	port = strtoul(text, NULL, 10);
+	if (port && port <= UINT16_MAX)
+		out->port = (uint16_t)port;
 }
 
 bool backend_is_socket(const struct backend *b, const char *path)

@@ -128,12 +128,6 @@ static bool is_left(const struct census *c, const struct census_process *child,
 	       !is_master(c, child) && servers_served_by(c, child, master);
 }
 
-static bool has_listener(const struct census *c, uint16_t port, uint64_t net)
-{
-	return VEC_FIND(s, c->socket, c->n_sockets,
-			s->tcp.listens && s->tcp.local.port == port && s->net == net);
-}
-
 /* A connection that was probably opened to this process; there is no master to confirm it. */
 static const struct census_socket *accepted_by(const struct census *c,
 					       const struct census_process *p)
@@ -141,7 +135,9 @@ static const struct census_socket *accepted_by(const struct census *c,
 	const struct census_socket *s;
 
 	for (size_t at = 0; (s = next_held(c, p, false, &at));)
-		if (!has_listener(c, s->tcp.remote.port, s->net))
+		if (!VEC_FIND(one, c->socket, c->n_sockets,
+			      one->tcp.listens && one->tcp.local.port == s->tcp.remote.port &&
+				  one->net == s->net))
 			return s;
 	return NULL;
 }
@@ -161,7 +157,8 @@ static int servers_add_session(struct servers_entry *e, const struct census_proc
 	s->disconnected = !connection && !p->denied;
 	if (connection) {
 		s->client = connection->tcp.remote;
-		s->client_from = "remote end of its connection, /proc/PID/net/tcp";
+		s->client_from =
+		    "remote end of its connection, socket diagnostics or /proc/PID/net/tcp";
 	}
 	if (p->cwd[0] && strcmp(p->cwd, "/") != 0) {
 		snprintf(s->volume, sizeof(s->volume), "%s", p->cwd);

@@ -139,15 +139,6 @@ static void try_proc(struct ladder *l)
 		    "and CAP_DAC_READ_SEARCH");
 }
 
-static void ladder_look_calls(struct ladder *l, struct ladder_found *found)
-{
-	const bool classic = bpf_load_preempted();
-
-	try_bpf(l, classic ? BPF_LOAD_CLASSIC : BPF_LOAD_BTF, found);
-	try_bpf(l, classic ? BPF_LOAD_BTF : BPF_LOAD_CLASSIC, found);
-	try_proc(l);
-}
-
 static void look_objects(struct ladder *l, const struct ladder_found *found)
 {
 	const char *why = found->why[0] ? found->why : "refused by the kernel";
@@ -271,10 +262,12 @@ static void look_rights(struct ladder *l)
 void ladder_look(struct ladder *out, enum afs_decoder decoder)
 {
 	struct ladder_found found = { .decoder = decoder };
-	bool first = procfs_first_pid_namespace();
+	bool first = procfs_first_pid_namespace(), classic = bpf_load_preempted();
 
 	out->n = 0;
-	ladder_look_calls(out, &found);
+	try_bpf(out, classic ? BPF_LOAD_CLASSIC : BPF_LOAD_BTF, &found);
+	try_bpf(out, classic ? BPF_LOAD_BTF : BPF_LOAD_CLASSIC, &found);
+	try_proc(out);
 	look_objects(out, &found);
 	ladder_look_times(out);
 	if (!found.any)

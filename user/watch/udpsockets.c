@@ -126,12 +126,6 @@ static int add_new(void *arg, const struct udp_socket *now)
 	return 0;
 }
 
-/* Of several processes in one network namespace all sockets are in the file of each. */
-static bool is_done(const uint64_t *done, size_t n, uint64_t space)
-{
-	return space && VEC_FIND(one, done, n, *one == space);
-}
-
 void udpsockets_look(struct udpsockets *u, const struct watch *w)
 {
 	uint64_t done[SOCKETS_MAX], space;
@@ -147,21 +141,14 @@ void udpsockets_look(struct udpsockets *u, const struct watch *w)
 	u->looks++;
 	for (size_t at = 0; n < SOCKETS_MAX && (u->pid = watch_process(w, AFS_ROLE_SERVER, &at));) {
 		space = procfs_identity(u->pid, "ns/net");
-		if (is_done(done, n, space))
+		/* Of several processes in one network namespace all sockets are in the file of
+		 * each.
+		 */
+		if (space && VEC_FIND(one, done, n, *one == space))
 			continue;
 		done[n++] = space;
 		udp_each(u->pid, udpsockets_look_at, u);
 	}
-}
-
-static int udpsockets_warn(const struct run_socket *s, struct run *r)
-{
-	if (!s->drops)
-		return 0;
-	return run_note(&r->warnings, "drops",
-			"%" PRIu64 " datagrams found no room in the socket of process %d, UDP port "
-			"%u: their senders wait, and send them again",
-			s->drops, s->pid, s->port);
 }
 
 int udpsockets_note(struct udpsockets *u, const struct watch *w, struct run *r)
@@ -185,7 +172,11 @@ int udpsockets_note(struct udpsockets *u, const struct watch *w, struct run *r)
 		to->drops = o->last - o->first;
 		to->has_seen = o->seen && watch_drops(w, o->ino, &seen);
 		to->seen = to->has_seen ? seen - o->first_seen : 0;
-		e = udpsockets_warn(to, r);
+		if (to->drops)
+			e = run_note(&r->warnings, "drops",
+				     "%" PRIu64 " datagrams found no room in the socket of process "
+				     "%d, UDP port %u: their senders wait, and send them again",
+				     to->drops, to->pid, to->port);
 	}
 	return e;
 }

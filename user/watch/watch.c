@@ -68,15 +68,6 @@ static int take_bpf(struct watch *w, struct err *e)
 	return r;
 }
 
-static int take_proc(struct watch *w, struct err *e)
-{
-	int r = procio_look(&w->proc, &w->t, e);
-
-	if (!r)
-		w->rung = "proc";
-	return r;
-}
-
 /* The highest rung that mode allows; -errno when the one it asks for is not available. */
 static int watch_climb(struct watch *w, enum watch_mode mode, struct err *e)
 {
@@ -85,7 +76,8 @@ static int watch_climb(struct watch *w, enum watch_mode mode, struct err *e)
 
 	if (mode == WATCH_PROC || (r && mode == WATCH_AUTO)) {
 		why = &w->no_proc;
-		r = take_proc(w, &w->no_proc);
+		r = procio_look(&w->proc, &w->t, &w->no_proc);
+		w->rung = r ? NULL : "proc";
 	}
 	if (r && mode != WATCH_AUTO)
 		return err_set(e, r, "cannot watch the server (%s): %s",

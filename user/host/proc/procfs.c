@@ -276,17 +276,16 @@ bool procfs_dumps_core(pid_t pid)
 	return !procfs_status(text, sizeof(text), pid, "CoreDumping") && text[0] == '1';
 }
 
-int procfs_each_variable(pid_t pid, int (*fn)(void *arg, const char *word), void *arg)
+void procfs_variable(char *out, size_t len, pid_t pid, const char *name)
 {
 	char text[16384];
 	ssize_t n = procfs_read_file(text, sizeof(text), pid, 0, "environ");
-	int r = 0;
+	size_t name_len = strlen(name);
 
-	if (n < 0)
-		return (int)n;
-	for (const char *at = text; at < text + n && *at && !r; at += strlen(at) + 1)
-		r = fn(arg, at);
-	return r;
+	*out = '\0';
+	for (const char *at = text; n > 0 && at < text + n && *at; at += strlen(at) + 1)
+		if (!strncmp(at, name, name_len) && at[name_len] == '=')
+			snprintf(out, len, "%s", at + name_len + 1);
 }
 
 int procfs_argument(char *out, size_t len, pid_t pid, const char *option)

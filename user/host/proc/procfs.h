@@ -92,10 +92,10 @@ bool procfs_is_32bit(pid_t pid);
 bool procfs_dumps_core(pid_t pid);
 
 /*
- * Calls fn for each "NAME=VALUE" of the environment in which a process began (its first 16 KiB),
- * until fn returns other than 0, which is returned.
+ * A variable of the environment in which a process began (its first 16 KiB), cut to fit; "": it has
+ * none of that name, or that is not readable.
  */
-int procfs_each_variable(pid_t pid, int (*fn)(void *arg, const char *word), void *arg);
+void procfs_variable(char *out, size_t len, pid_t pid, const char *name);
 
 /*
  * The argument of an option ("-F", "-name", "--name") in the first 4 KiB of its command line.

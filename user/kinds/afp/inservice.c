@@ -78,7 +78,7 @@ static enum afs_object object_of_fd(const struct look *l, pid_t pid, int fd, cha
 		return AFS_OBJECT_UNKNOWN;
 	ino = procfs_socket(name);
 	e = ino ? sockets_of_inode(&l->all, ino) : NULL;
-	if (!e)
+	if (!e || e->listens)
 		return *name == '/' ? AFS_OBJECT_DATA : AFS_OBJECT_OTHER;
 	if (is_backend(l, e))
 		return AFS_OBJECT_BACKEND;

@@ -102,12 +102,6 @@ static void look_process(struct relays *x, pid_t pid)
 				look_at_end(x, &x->client[i], pid);
 }
 
-/* Who holds each client's end is known: its files may not be readable, or it is not visible. */
-static bool relays_is_complete(const struct relays *x)
-{
-	return x->n < CLIENTS_MAX && !x->unclear && !VEC_FIND(c, x->client, x->n, !c->held);
-}
-
 static double requests_of(const struct run *r)
 {
 	double n = (double)r->rest.requests;
@@ -132,7 +126,9 @@ void relays_look(struct run_figures *out, const struct run *r, const struct serv
 	while (x.n && procfs_next(&process))
 		look_process(&x, process.number);
 	procfs_end(&process);
-	if (!x.found && !relays_is_complete(&x))
+	/* Who holds a client's end may not be known: its files may not be readable, or it is not
+	 * visible. */
+	if (!x.found && (x.n == CLIENTS_MAX || x.unclear || VEC_FIND(c, x.client, x.n, !c->held)))
 		goto end;
 	run_figure_set(out, RUN_FIGURE_RELAY, (double)x.found);
 	run_figure_share(out, RUN_FIGURE_RELAY_REQUESTS, (double)x.requests, requests_of(r));

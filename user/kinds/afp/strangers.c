@@ -25,14 +25,6 @@ static bool is_stranger(const struct run *r, const struct run_session *s, uint64
 	return !s->user && !s->ended_ns && s->pid && now_ns >= begun_ns + LEAST_NS;
 }
 
-static void strangers_who(struct run_figures *out, const struct sockets_entry *e, pid_t pid)
-{
-	char text[SOCKETS_IP_LEN];
-
-	sockets_ip_text(text, &e->remote);
-	run_figure_who(out, RUN_FIGURE_NO_LOGIN, "%s port %u (pid %d)", text, e->remote.port, pid);
-}
-
 struct count {
 	double strangers, logins, longest_ns;
 };
@@ -40,6 +32,7 @@ struct count {
 static void afp_strangers_look(struct count *n, struct run_figures *out,
 			       const struct sockets_entry *client, pid_t pid)
 {
+	char text[SOCKETS_IP_LEN];
 	uint32_t ms = 0;
 	double ns;
 
@@ -49,8 +42,11 @@ static void afp_strangers_look(struct count *n, struct run_figures *out,
 		n->longest_ns = ns > n->longest_ns ? ns : n->longest_ns;
 		return;
 	}
-	if (!n->strangers++)
-		strangers_who(out, client, pid);
+	if (n->strangers++)
+		return;
+	sockets_ip_text(text, &client->remote);
+	run_figure_who(out, RUN_FIGURE_NO_LOGIN, "%s port %u (pid %d)", text, client->remote.port,
+		       pid);
 }
 
 static void most(struct run_figures *out, enum run_figure which, double value)

@@ -407,20 +407,11 @@ unsigned int bpf_load_cpus(const char *possible)
 	return n;
 }
 
-/* 0: not known. */
-static unsigned int count_cpus(void)
-{
-	char text[4096];
-
-	if (file_text(text, sizeof(text), "/sys/devices/system/cpu/possible") <= 0)
-		return 0;
-	return bpf_load_cpus(text);
-}
-
 int bpf_load_open(struct bpf_load *out, const struct bpf_load_wish *wish, struct err *e)
 {
 	long ahead_s = procfs_clock_ahead_s();
 	libbpf_print_fn_t old;
+	char cpus[4096];
 	int r;
 
 	memset(out, 0, sizeof(*out));
@@ -430,7 +421,8 @@ int bpf_load_open(struct bpf_load *out, const struct bpf_load_wish *wish, struct
 		    "this is a time namespace, whose clock is %ld s off the kernel's: run "
 		    "afpscope outside of it (nsenter -t 1 -T)",
 		    ahead_s);
-	out->n_cpus = count_cpus();
+	if (file_text(cpus, sizeof(cpus), "/sys/devices/system/cpu/possible") > 0)
+		out->n_cpus = bpf_load_cpus(cpus);
 	if (!out->n_cpus)
 		return err_set(e, -EIO,
 			       "cannot find the number of CPUs: /sys/devices/system/cpu/possible "

@@ -270,24 +270,18 @@ static int precluded(const struct storage *s, const struct storage_rung *r)
 	return access(KPROBES, F_OK) ? -ENOENT : 0;
 }
 
-/* Whether this kernel has what the rung observes. Variants that do not fit are not reported. */
-static bool storage_load_fits(const struct storage_rung *r, const struct btf *btf)
-{
-	const char *first = r->tracepoint ? takes(btf, r->tracepoint) : NULL;
-
-	if (first && strcmp(first, r->takes))
-		return false;
-	return !r->function || btf__find_by_name_kind(btf, r->function, BTF_KIND_FUNC) >= 0;
-}
-
 /* The first from r on that can be tried; NULL: none. Notes what precludes those before it. */
 static const struct storage_rung *find_rung(struct storage *s, int i, const struct storage_rung *r,
 					    const struct btf *btf)
 {
+	const char *first;
 	int err;
 
 	for (; r->how; r++) {
-		if (!storage_load_fits(r, btf))
+		first = r->tracepoint ? takes(btf, r->tracepoint) : NULL;
+		/* Variants that do not fit this kernel are not reported. */
+		if ((first && strcmp(first, r->takes) != 0) ||
+		    (r->function && btf__find_by_name_kind(btf, r->function, BTF_KIND_FUNC) < 0))
 			continue;
 		err = precluded(s, r);
 		if (!err)

@@ -147,6 +147,8 @@ static void what_has_ended_says_so(void **state)
 	assert_string_equal(text, "");
 	assert_int_equal(procfs_lines(&lines, child, "maps"), -ENOENT);
 	assert_false(procfs_line(&lines));
+	procfs_variable(text, sizeof(text), child, "PATH");
+	assert_string_equal(text, "");
 	assert_int_equal(procfs_threads(&numbers, child), -ENOENT);
 	assert_false(procfs_next(&numbers));
 	assert_int_equal(procfs_fds(&numbers, child), -ENOENT);
@@ -170,6 +172,10 @@ static void this_process_is_number_0(void **state)
 	assert_non_null(procfs_mapped(0, (const char *const[]) { "none/such", own, NULL }));
 	assert_int_equal(procfs_identity(0, "root"), procfs_identity(getpid(), "root"));
 	assert_int_not_equal(procfs_identity(0, "root"), 0);
+	procfs_variable(own, sizeof(own), 0, "PATH");
+	assert_string_equal(own, getenv("PATH"));
+	procfs_variable(own, sizeof(own), 0, "PAT");
+	assert_string_equal(own, "");
 }
 
 /* Cut to fit in both. */
