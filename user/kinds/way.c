@@ -179,10 +179,9 @@ static int not_here(const struct way_walk *w, struct err *e)
 	if (w->n_ends > 1)
 		return err_set(
 		    e, -ENOTUNIQ,
-		    "%zu connections with these addresses end at the server's (%s), in several "
-		    "network namespaces or on several interfaces, and which of them is this one "
-		    "cannot be seen from here: run afpscope in the server's network namespace "
-		    "(nsenter -n)",
+		    "%zu connections with these addresses end at %s, in other network namespaces "
+		    "or on other interfaces, and which is this one cannot be seen from here: run "
+		    "afpscope in the server's network namespace (nsenter -n)",
 		    w->n_ends, text);
 	if (sockets_is_ours(&w->far))
 		return err_set(

@@ -219,6 +219,29 @@ def sessions_of(scope: Scope, alike: Alike) -> list[dict[str, Any]]:
     return found
 
 
+def test_of_connections_alike_from_two_places_none_is_taken(scope: Scope, alike: Alike) -> None:
+    """In the server's network namespace they differ in the interface only, which has another number
+    than in the client's."""
+    server, here, _, _ = alike
+    left, right = (here.replace("-alike-", f"-{name}-") for name in ("left", "right"))
+    ports = range(5700, 5704)
+    with contextlib.ExitStack() as stack:
+        with inside(right):
+            number = socket.if_nametoindex("rightx")
+            for port in ports:
+                near = ("fe80::2", port, 0, number)
+                client = AfpClient(server.port, host="fe80::1%rightx", near=near)
+                stack.callback(client.close)
+        with inside(left):
+            text = f"{ports[0]} {ports[-1]}"
+            Path("/proc/sys/net/ipv4/ip_local_port_range").write_text(text)
+            line = [str(scope.binary), "lantest", "--uam=cleartext", "-n", "1", "-f", ":"]
+            done = scope.execute([*line, url(server, "[fe80::1%leftx]")], save=True)
+    assert "2 connections with these addresses end at [fe80::1]" in " ".join(done.out.split())
+    assert done.run and not done.run.saved["books"]
+    assert "(nsenter -n)" in str(done.run.saved["absent"])
+
+
 @pytest.mark.parametrize("link", ["left", "right"])
 def test_a_load_by_either_link_finds_its_session(scope: Scope, alike: Alike, link: str) -> None:
     """Also where the server's host itself is the client."""
@@ -252,11 +275,12 @@ def test_of_both_kinds(scope: Scope, host: str, six: Server) -> None:
             client.close()
 
 
-def test_exporter_listens(scope: Scope, six: Server, host: str) -> None:
-    with inside(host):
-        line = [str(scope.binary), "exporter", "--port", str(six.port), "--listen", "[::1]:0"]
+def exporter_listens(scope: Scope, server: Server, path: str, listen: str, shown: str) -> None:
+    """Its page can be read at the address that it shows."""
+    with inside(path):
+        line = [str(scope.binary), "exporter", "--port", str(server.port), "--listen", listen]
         running = scope.start(line)
-        running.wait_for("listening: http://[::1]:")
+        running.wait_for(f"listening: http://{shown}:")
         where = re.search(r"listening: (http://\S+)", running.err)
         assert where
         get = ["curl", "-gsS", "--max-time", "10", where[1]]
@@ -264,3 +288,12 @@ def test_exporter_listens(scope: Scope, six: Server, host: str) -> None:
         assert "afpscope_up 1" in page
         running.process.terminate()
         running.process.wait()
+
+
+def test_exporter_listens(scope: Scope, six: Server, host: str) -> None:
+    exporter_listens(scope, six, host, "[::1]:0", "[::1]")
+
+
+def test_exporter_listens_at_an_address_of_a_link(scope: Scope, alike: Alike) -> None:
+    server, here, numbers, _ = alike
+    exporter_listens(scope, server, here, "[fe80::1%right]:0", f"[fe80::1%{numbers[1]}]")

@@ -283,7 +283,7 @@ void procfs_variable(char *out, size_t len, pid_t pid, const char *name)
 	size_t name_len = strlen(name);
 
 	*out = '\0';
-	for (const char *at = text; at < text + n && *at; at += strlen(at) + 1)
+	for (const char *at = text; n > 0 && at < text + n && *at; at += strlen(at) + 1)
 		if (!strncmp(at, name, name_len) && at[name_len] == '=')
 			snprintf(out, len, "%s", at + name_len + 1);
 }
