@@ -330,10 +330,9 @@ enum outcome runs_save(struct runs_folder *f, const struct runs_cfg *cfg, const 
 	}
 	if (folder && !report_json_in(r, f->dir, "run.json", folder, &e)) {
 		where = folder;
-		if (report_tables_in(r, f->dir, folder, &e)) {
-			cmd_say("%s", e.text);
-			failed = true;
-		}
+		if (report_tables_in(r, f->dir, folder, &e))
+			cmd_say("%s; the run is kept, but its HTML report will lack tables",
+				e.text);
 	} else if (take_away(folder, cfg)) {
 		cmd_say(NOT_KEPT, e.text);
 	} else if (folder) {

@@ -69,7 +69,7 @@ enum outcome runs_refused(int r);
 /*
  * Writes run.json and tables.json into the folder (removed again if nothing was measured and the
  * user did not name it) and to the file of --json; then prints on out where the run is. Returns o,
- * or OUTCOME_FAILED instead of OUTCOME_OK.
+ * or OUTCOME_FAILED instead of OUTCOME_OK; a tables.json that cannot be written is only said.
  */
 enum outcome runs_save(struct runs_folder *f, const struct runs_cfg *cfg, const struct run *r,
 		       FILE *out, enum outcome o);

@@ -94,6 +94,17 @@ def test_a_full_disk_where_the_users_runs_are(
     assert "not kept" not in done.err + done.out
 
 
+@pytest.mark.parametrize("verbose", [[], ["-v"]])
+def test_a_run_without_its_tables_is_kept(scope: Scope, tmp_path: Path, verbose: list[str]) -> None:
+    folder = tmp_path / "run"
+    (folder / "tables.json" / "in the way").mkdir(parents=True)
+    line = [str(scope.binary), "speedtest", "-L", "-P", str(tmp_path / "data"), "-f", "Write"]
+    line += ["-z", "4K", "-n", "1", "-W", "0", "-o", str(folder), *verbose]
+    done = scope.execute(line).expect(OK, "tables.json: Is a directory", "the run is kept")
+    assert json.loads((folder / "run.json").read_text())["complete"]
+    assert str(folder) in done.out + done.err
+
+
 def test_a_folder_is_one_runs_own(scope: Scope, tmp_path: Path) -> None:
     """Also while its run is being made, and though it has nothing in it yet."""
     folder, local = tmp_path / "run", [str(scope.binary), "speedtest", "-L", "-D", "-f", "Write"]
