@@ -95,9 +95,7 @@ def test_a_full_disk_where_the_users_runs_are(
 
 
 @pytest.mark.parametrize("verbose", [[], ["-v"]])
-def test_a_run_without_its_tables_is_kept(
-    scope: Scope, tmp_path: Path, verbose: list[str]
-) -> None:
+def test_a_run_without_its_tables_is_kept(scope: Scope, tmp_path: Path, verbose: list[str]) -> None:
     folder = tmp_path / "run"
     (folder / "tables.json" / "in the way").mkdir(parents=True)
     line = [str(scope.binary), "speedtest", "-L", "-P", str(tmp_path / "data"), "-f", "Write"]
