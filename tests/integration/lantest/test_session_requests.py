@@ -70,7 +70,7 @@ def recorded(
     inner, outer = folder / "lantest.json", folder / "record.json"
     lantest = scope.command(server, "-n", "1", "--json", str(inner), "-f", letters)
     command = scope.recorder(server, "--json", str(outer), command=lantest)
-    judged = server.judge(["timeout", "-k", "5", "200", *command], wire=wire)
+    judged = server.judge(["timeout", "-k", "5", "600", *command], wire=wire)
     return Session(letters, judged, Run.load(outer), Run.load(inner))
 
 

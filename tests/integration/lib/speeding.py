@@ -246,7 +246,7 @@ class Probes:
         """One command, and the end of its session; the status is for the caller."""
         before = set(self._server.sessions())
         done = subprocess.run(
-            ["timeout", "-k", "5", "60", *command],
+            ["timeout", "-k", "5", "600", *command],
             stdin=subprocess.DEVNULL,
             capture_output=True,
             text=True,
@@ -258,7 +258,7 @@ class Probes:
     def __exit__(self, *_: object) -> None:
         """sessions: FP code -> count, in the order in which they began."""
         with self._folder:
-            for _ in range(10):  # 0.17 can lose a signal and sleep on
+            for _ in range(90):  # 0.17 can lose a signal and sleep on
                 self._process.terminate()
                 with contextlib.suppress(subprocess.TimeoutExpired):
                     self._process.wait(1)

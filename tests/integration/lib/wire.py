@@ -57,7 +57,7 @@ def requests_of(server: Server, command: Sequence[str]) -> list[tuple[str, ...]]
     """Runs a command, which must succeed; its requests after the login."""
     with captured(server.port) as capture:
         done = subprocess.run(
-            ["timeout", "-k", "5", "60", *command],
+            ["timeout", "-k", "5", "600", *command],
             stdin=subprocess.DEVNULL,
             capture_output=True,
             text=True,
