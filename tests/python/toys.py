@@ -225,10 +225,16 @@ static int work(struct workload *w, struct err *e)
 	return toy_run(&w->load, cfg->files, w->s.base[0], e);
 }
 
+static const struct job_type toy_job = {
+	.command = "toy",
+	.options = toy_options,
+	.target = workload_take_target,
+};
+
 static const struct workload_type toy = {
 	.name = "toy",
 	.set = "toy-1",
-	.options = toy_options,
+	.job = &toy_job,
 	.help = "Makes and deletes files.",
 	.window = 1,
 	.has_store = true,

@@ -265,7 +265,9 @@ int workload_main(const struct workload_type *type, struct workload_cfg *cfg, in
 	struct job job;
 	int r = job_open(&job, type->job, argc, argv, &e);
 
-	r = r ? r : type->parse(cfg, &job, &e);
+	if (!r)
+		r = type->parse ? type->parse(cfg, &job, &e)
+				: workload_parse(cfg, &job, type->has_store, &e);
 	r = workload_parsed(cfg, r, &e);
 	if (r) {
 		r = cmd_usage_error(type->name, &e);

@@ -57,8 +57,8 @@ struct workload_type {
 	bool has_store;      /* works through a store, so that a directory will do */
 	bool many;           /* has more sessions than its own: the whole server is watched */
 	const struct job_type *job; /* its options, and what else a job file of it may say */
-	/* cfg, which has the defaults, from these arguments: workload_parse(), and what is its own.
-	 * Opens nothing. 0, or a negative errno and a text. */
+	/* cfg, which has the defaults, from these arguments: workload_parse(), and what is its own;
+	 * NULL: only that. Opens nothing. 0, or a negative errno and a text. */
 	int (*parse)(struct workload_cfg *cfg, struct job *j, struct err *e);
 	/* What then needs files or processes, before anything is opened; NULL: nothing. Likewise.
 	 */
