@@ -322,6 +322,20 @@ void clients_measure(struct clients *c)
 		engine_retime(c->watcher, 0, end_ns);
 }
 
+void clients_end_soon(struct clients *c)
+{
+	uint64_t end_ns = clock_now_ns() + SOON_NS;
+
+	engine_retime(c->engine, 0, end_ns);
+	if (c->watcher)
+		engine_retime(c->watcher, 0, end_ns);
+}
+
+bool clients_second(const struct clients *c, size_t i, struct run_second *out)
+{
+	return engine_second(c->engine, i, out);
+}
+
 uint64_t clients_done(const struct clients *c)
 {
 	return engine_done(c->engine);

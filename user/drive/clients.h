@@ -95,12 +95,15 @@ unsigned int clients_lost(const struct clients *c, const char **why);
  * Begins CLIENTS_USE. Of how count the times, pace, queue (of all threads) and keeps_progress.
  * clients_wait: at most ns; true when it is over. clients_measure: the measured time begins now,
  * and has the length planned. clients_done: actions that have ended until now. clients_probed: what
- * the probe did in second i from the begin; false: that is not over.
+ * the probe did in second i from the begin; false: that is not over. clients_second: likewise the
+ * clients. clients_end_soon: no action begins any more, and it is over as if that had been planned.
  */
 int clients_start(struct clients *c, const struct engine_job *how, struct err *e);
 bool clients_wait(struct clients *c, uint64_t ns);
 void clients_measure(struct clients *c);
 uint64_t clients_done(const struct clients *c);
+void clients_end_soon(struct clients *c);
+bool clients_second(const struct clients *c, size_t i, struct run_second *out);
 bool clients_probed(const struct clients *c, size_t i, struct run_second *out);
 
 /* Gives the phase its loads and commands. Actions that failed are no error. */

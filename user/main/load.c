@@ -3,7 +3,7 @@
  * afpscope load: many clients on one server, and beside them a probe that does what one user does.
  * What the clients do is in client/work/mix/mix.c, how they are driven in client/load.
  */
-#include "main/load.h"
+#include "main/load_live.h"
 
 #include "base/clock.h"
 #include "drive/steady.h"
@@ -15,6 +15,7 @@
 
 #define TICK_NS  100000000u
 #define NS_PER_S 1000000000u
+#define SOON_NS  250000000u /* within this a load that is steady is measured */
 
 /* One run. */
 struct load_run {
@@ -27,47 +28,64 @@ struct load_run {
 	struct users users;
 	struct timeline timeline;
 	struct steady steady;
+	const struct slo *ended_by; /* --abort-on-slo; NULL: it was not ended */
 };
 
 /* The phase */
 
-static void main_load_show(const struct load_run *l, uint64_t begun_ns, uint64_t now_ns)
+/* When it is measured from, as far as is known. */
+static uint64_t main_load_measured_from(const struct load_run *l, uint64_t begun_ns)
 {
 	const struct steady *s = &l->steady;
-	FILE *out = l->w.s.progress;
-	uint64_t measure_ns = s->found_ns   ? s->found_ns
-			      : s->until_ns ? s->until_ns
-					    : begun_ns + (uint64_t)l->cfg->ramp_s * NS_PER_S;
 
-	if (!isatty(fileno(out)))
-		return;
-	fprintf(out, "\r\033[K%u clients, mix %s: ", l->cfg->clients, l->cfg->mix.name);
-	if (now_ns < measure_ns)
-		fprintf(out, "%s, %.0f s", s->until_ns ? "waiting for a steady rate" : "ramp",
-			(double)(now_ns - begun_ns) / NS_PER_S);
-	else
-		fprintf(out, "measuring, %.0f s of %u", (double)(now_ns - measure_ns) / NS_PER_S,
-			l->cfg->duration_s);
-	fflush(out);
+	if (s->found_ns || !s->until_ns)
+		return s->found_ns ? s->found_ns : begun_ns + (uint64_t)l->cfg->ramp_s * NS_PER_S;
+	return clock_now_ns() < s->until_ns ? UINT64_MAX : s->until_ns;
 }
 
-static void main_load_wait_for_end(struct load_run *l)
+/* A limit is broken beyond doubt. */
+static void main_load_end_early(struct load_run *l, const struct slo *broken)
 {
-	uint64_t begun_ns = clock_now_ns(), shown_ns = 0, now_ns;
+	l->ended_by = broken;
+	clients_end_soon(l->clients);
+}
 
+static void main_load_wait_for_end(struct load_run *l, uint64_t begun_ns)
+{
+	struct load_live live;
+	const struct slo *broken;
+	uint64_t now_ns;
+
+	load_live_begin(&live, l->cfg, l->w.s.progress);
 	while (!clients_wait(l->clients, TICK_NS)) {
 		now_ns = clock_now_ns();
 		ranks_look(l->ranks);
 		timeline_tick(&l->timeline, now_ns);
 		if (steady_tick(&l->steady, now_ns, clients_done(l->clients)))
 			clients_measure(l->clients);
-		if (now_ns - shown_ns >= NS_PER_S)
-			main_load_show(l, begun_ns, now_ns);
-		if (now_ns - shown_ns >= NS_PER_S)
-			shown_ns = now_ns;
+		broken = load_live_tick(&live, l->clients, begun_ns,
+					main_load_measured_from(l, begun_ns));
+		if (broken && !l->ended_by)
+			main_load_end_early(l, broken);
 	}
-	if (isatty(fileno(l->w.s.progress)))
-		fputs("\r\033[K", l->w.s.progress);
+	load_live_end(&live, l->clients, begun_ns, main_load_measured_from(l, begun_ns));
+}
+
+/* The load was ended before its time: that is the outcome, if the judge says the same. */
+static void main_load_judge(struct load_run *l, struct run_phase *p)
+{
+	const struct slo *by = l->ended_by;
+	enum run_slo_verdict worst = slo_judge(&l->cfg->slos, p->load, p->probe,
+					       cmd_stop || by != NULL);
+
+	workload_judge(&l->w, worst);
+	l->w.faults.ended = by && worst == RUN_SLO_BROKEN;
+	if (by)
+		run_note(&l->w.s.run.warnings, "ended",
+			 "the load was ended after %.1f s of %u (--abort-on-slo): limit %s was "
+			 "broken, whatever was still to come",
+			 (double)(p->load->end_ns - p->load->measure_ns) / NS_PER_S,
+			 l->cfg->duration_s, by->text);
 }
 
 static void note_steady(struct load_run *l, struct run_load *load, uint64_t start_ns)
@@ -178,7 +196,7 @@ static int main_load_measure(struct load_run *l, struct err *e)
 	if (timeline_begin(&l->timeline, s, &l->changes, (uint64_t)(cfg->interval_s * NS_PER_S)))
 		run_note(&s->run.warnings, "timeline", "out of memory: no figures in time");
 	steady_begin(&l->steady, p->start_ns + how.ramp_ns, how.settle_ns);
-	main_load_wait_for_end(l);
+	main_load_wait_for_end(l, p->start_ns);
 	timeline_end(&l->timeline, p);
 	r = clients_join(l->clients, p, e);
 	r = r ? r : ranks_gather(l->ranks, p, &s->run.warnings, e);
@@ -190,7 +208,7 @@ static int main_load_measure(struct load_run *l, struct err *e)
 	main_load_note_failures(l, p);
 	note_starved(l, p);
 	note_early(l, p->load);
-	workload_judge(&l->w, slo_judge(&cfg->slos, p->load, p->probe, cmd_stop));
+	main_load_judge(l, p);
 	if (cmd_stop)
 		return err_set(e, -EINTR, "interrupted");
 	if (all_lost(p->load))

@@ -43,7 +43,8 @@ struct load_cfg {
 	struct slos slos;
 	const char *users_file;
 	struct users users;
-	bool no_probe, direct, remove_set, realtime, mpi;
+	bool no_probe, direct, remove_set, realtime, mpi, abort_on_slo;
+	int live;             /* enum ticker_how */
 	struct launch launch; /* if mpi */
 };
 

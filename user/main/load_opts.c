@@ -2,6 +2,8 @@
 /* The options of afpscope load: their table, what goes together, and how a run remembers them. */
 #include "main/load.h"
 
+#include "report/ticker.h"
+
 #include <errno.h>
 #include <math.h>
 #include <stdlib.h>
@@ -116,6 +118,21 @@ const struct opt load_options[] = {
 	 	"had no time left, sessions were lost, actions failed that no limit allows) and does not break "
 	 	"a limit makes that it cannot be told whether it was kept. So does a figure of something that never "
 	 	"happened." },
+	{ .name = "abort-on-slo", .type = OPT_FLAG, .offset = AT(abort_on_slo),
+	  .help = "end the load in the first second in which a limit is broken beyond doubt",
+	  .more = "That is: it would be broken even if all that is still to come went well, which is in an open loop "
+	 	"what is planned, in a closed one in each second ten times as many actions as in the best second so "
+	 	"far; and only while no thread of the load generator is short of time. What was measured is saved, the files are removed, the exit code is 7. Limits of one kind of "
+	 	"action and of a rate are only judged at the end. Not together with --mpi." },
+	{ .name = "live", .arg = "HOW", .type = OPT_CHOICE, .offset = AT(live), .choice = ticker_choices,
+	  .help = "what is shown while it works: on a terminal a line with a curve of the rate, else a line every 10 s "
+		  "(on), nothing (off), or an object of JSON each second (json); on standard error (default: on)",
+	  .more = "The figures are those of the second: actions done, median and 99th percentile, failed and dropped "
+	 	"actions, file data, the probe's 99th percentile. Percentiles of a second are known to a sixteenth. "
+	 	"The curve is of the last 60 s at most, scaled by the highest of them. The keys of the objects are `second` (from "
+	 	"the begin, with the ramp), `state`, `actions`, `failed`, `dropped`, `bytes`, `p50_ns`, `p99_ns`, "
+	 	"`max_ns` and `probe_p99_ns`. Other messages are on standard error, too: `2>&1 >/dev/null | grep '^{'` "
+	 	"leaves the objects. With --mpi they are those of the first process." },
 	{ .name = "interval", .arg = "SECONDS", .type = OPT_CALL, .offset = AT(interval_s), .call = load_opts_take_number,
 	  .help = "how often the server's counts are read, for its curve in time (default: 1; 0: only at the end)",
 	  .more = "Decimals are allowed. At 0 there is no curve." },
@@ -222,6 +239,9 @@ static int check_slos(const struct load_cfg *cfg, struct err *e)
 	const char *scope;
 	unsigned int k;
 
+	if (cfg->abort_on_slo && !cfg->slos.n)
+		return err_set(e, -EINVAL, "--abort-on-slo needs a limit: --slo");
+
 	for (unsigned int i = 0; i < cfg->slos.n; i++) {
 		scope = cfg->slos.slo[i].scope;
 		if (!*scope)
@@ -262,6 +282,8 @@ static int load_opts_check_mpi(struct load_cfg *cfg, struct err *e)
 {
 	if (!cfg->mpi)
 		return 0;
+	if (cfg->abort_on_slo)
+		return err_set(e, -EINVAL, "--abort-on-slo cannot be used with --mpi");
 	if (cfg->steady_s)
 		return err_set(e, -EINVAL, "--steady cannot be used with --mpi");
 	if (cfg->set_of)

@@ -12,6 +12,7 @@ import json
 import os
 import re
 import signal
+import subprocess
 import time
 from collections import Counter
 from pathlib import Path
@@ -228,6 +229,67 @@ def test_a_rate_that_changes_is_planned_and_reported_by_its_parts(
     moved = sum(s["bytes"] for s in it["seconds"])
     assert moved > 0 and moved >= sum(c["bytes"] for c in it["each_client"])
     assert "\n  time   rate per s  planned  done " in done.out
+
+
+@pytest.mark.parametrize(
+    ("limit", "more"),
+    [
+        ("max<=1ns", ("--think", "0.05")),
+        (
+            "dropped<=0",
+            ("--rate", "200", "--queue", "1", "--mix", "batch-read", "--file-size", "64M"),
+        ),
+        ("probe.max<=1ns", ("--rate", "10")),
+    ],
+)
+def test_a_limit_that_is_broken_ends_the_load(
+    scope: Scope, tmp_path: Path, limit: str, more: tuple[str, ...]
+) -> None:
+    begun = time.monotonic()
+    done = scope.execute(
+        [str(scope.binary), "load", str(tmp_path), "-n", "2", "--files", "4", "-d", "60",
+         "--slo", f"{limit},failed<=0", "--abort-on-slo", *more], save=True
+    )  # fmt: skip
+    assert done.status == SLOW and time.monotonic() - begun < 30, done
+    assert done.run and "limit " + limit + " was broken" in done.run.warning("ended")
+    phase = phase_of(done)
+    assert phase["complete"] and phase["load"]["slo"][0]["verdict"] == "broken"
+    assert phase["load"]["slo"][1]["verdict"] == "cannot tell"
+    assert 0 < phase["load"]["end_ns"] - phase["load"]["measure_ns"] < 30e9
+    assert not list(tmp_path.iterdir())
+
+
+def test_a_limit_that_the_generator_may_have_broken_does_not_end_the_load(
+    scope: Scope, tmp_path: Path
+) -> None:
+    """It drops nearly all of so many arrivals, and has no time left."""
+    done = scope.execute(
+        [str(scope.binary), "load", str(tmp_path), "-n", "2", "--files", "4", "-d", "3",
+         "--rate", "1000000", "--queue", "1", "--slo", "dropped<=0", "--abort-on-slo"], save=True
+    )  # fmt: skip
+    it = phase_of(done)["load"]
+    assert done.status == UNSURE and it["slo"][0]["verdict"] == "cannot tell", done
+    assert it["end_ns"] - it["measure_ns"] == 3_000_000_000
+
+
+def test_a_limit_that_is_not_broken_does_not_end_the_load(scope: Scope, tmp_path: Path) -> None:
+    command = [str(scope.binary), "load", str(tmp_path), *SMALL, "-d", "3", "--think", "0.05"]
+    done = scope.execute([*command, "--slo", "max<=100s", "--abort-on-slo"], save=True).expect(OK)
+    it = phase_of(done)["load"]
+    assert it["end_ns"] - it["measure_ns"] == 3_000_000_000
+
+
+def test_each_second_of_a_load_can_be_read_by_a_program(scope: Scope, tmp_path: Path) -> None:
+    command = [str(scope.binary), "load", str(tmp_path), *SMALL, "-d", "3", "--ramp", "1"]
+    command += ["--rate", "50", "--live=json", "--no-save", "--watch", "off"]
+    done = subprocess.run(command, capture_output=True, text=True, check=True)
+    seconds = [json.loads(x) for x in done.stderr.splitlines() if x.startswith("{")]
+    assert [s["second"] for s in seconds] == [1, 2, 3, 4]
+    assert [s["state"] for s in seconds] == ["ramp", *["measuring"] * 3]
+    assert all(s["actions"] > 0 and s["p99_ns"] >= s["p50_ns"] > 0 for s in seconds)
+    assert all(s["probe_p99_ns"] > 0 and not s["failed"] for s in seconds)
+    quiet = subprocess.run([*command, "--live=off"], capture_output=True, text=True, check=True)
+    assert "{" not in quiet.stderr
 
 
 def test_usage(scope: Scope, tmp_path: Path) -> None:

@@ -1,0 +1,58 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#ifndef REPORT_TICKER_H
+#define REPORT_TICKER_H
+
+/*
+ * What clients do while they do it, second by second: on a terminal one line that is written again
+ * and again, with a curve of the rate; elsewhere a line every TICKER_LOG_S seconds; or an object of
+ * JSON in a line for each second.
+ */
+
+#include "run/load.h"
+
+#include <stdbool.h>
+#include <stdio.h>
+
+#define TICKER_LOG_S 10
+#define TICKER_CURVE 60 /* seconds of the curve, at most */
+
+enum ticker_how { TICKER_SHOWN, TICKER_OFF, TICKER_JSON };
+
+/* For struct opt.choice. */
+extern const char *const ticker_choices[];
+
+/* A second, or several that were added. */
+struct ticker_second {
+	unsigned int number;  /* of the last one, from 1 */
+	unsigned int seconds; /* how many they are */
+	const char *state;    /* "ramp", "measuring" */
+	bool has_probe;
+	struct run_second clients, probe;
+};
+
+struct ticker {
+	FILE *out;
+	enum ticker_how how;
+	bool terminal, utf8;
+	size_t width;               /* of the terminal */
+	struct ticker_second sum;   /* since the last line of a log */
+	double curve[TICKER_CURVE]; /* actions a second, the last ones */
+	size_t n_curve;
+};
+
+/* out is borrowed. */
+void ticker_begin(struct ticker *l, FILE *out, enum ticker_how how);
+
+/* The next second is over. */
+void ticker_add(struct ticker *l, const struct ticker_second *s);
+
+/* Nothing more comes: the terminal's line is removed. */
+void ticker_end(struct ticker *l);
+
+/* The line without a line's end, into out, of at most width columns; the curve is of a terminal. */
+void ticker_line(const struct ticker *l, const struct ticker_second *s, char *out, size_t len);
+
+/* The object, with a line's end. */
+void ticker_json(const struct ticker_second *s, FILE *out);
+
+#endif
