@@ -71,6 +71,7 @@ struct dsi_request {
 };
 
 struct addrinfo;
+struct dsi_marks;
 
 struct dsi_opts {
 	const char *host, *port;
@@ -83,6 +84,7 @@ struct dsi_opts {
 	 */
 	uint8_t *scratch;
 	const struct addrinfo *address; /* of host and port; NULL: they are looked up */
+	struct dsi_marks *marks;        /* where the session is marked (mark.h); NULL: nowhere */
 };
 
 struct dsi;

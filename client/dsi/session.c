@@ -126,6 +126,7 @@ static bool say_goodbye(struct dsi *d)
 	dsi_frame_put(raw, &f);
 	if (d->opened && send(d->fd, raw, sizeof(raw), MSG_DONTWAIT | MSG_NOSIGNAL) < 0)
 		return false;
+	dsi_mark_set(d->mark, false);
 	return !shutdown(d->fd, SHUT_WR);
 }
 
@@ -149,6 +150,7 @@ void dsi_close(struct dsi *d)
 	dsi_finish(d);
 	while (!d->finished)
 		dsi_work(d, DSI_SLICE_NS, NULL);
+	dsi_mark_set(d->mark, false);
 	if (d->fd >= 0)
 		close(d->fd);
 	net_dial_end(&d->dial);

@@ -19,8 +19,8 @@ volatile sig_atomic_t cmd_stop;
 static void on_signal(int sig)
 {
 	static const char text[] =
-	    "\nafpscope: ended at once: nothing was saved or cleaned up (afpscope clean removes "
-	    "what a run left on a volume)\n";
+	    "\nafpscope: ended at once: nothing was saved; what is left on a volume is being "
+	    "removed (else by afpscope clean)\n";
 	ssize_t n;
 
 	if (cmd_stop && cmd_stop != CMD_STOP_TOLD && cmd_stop != CMD_STOP_ORPHANED) {

@@ -44,6 +44,7 @@ struct clean_where {
 	struct afp afp;
 	struct store *store;
 	const char *place;
+	bool kept; /* the server does not end sessions of others, which was said */
 };
 
 static int note_found(void *user, const struct afp_params *dir)
@@ -105,6 +106,20 @@ static void clean_say(const char *name, const char *what, const char *why)
 	printf(": %s%s\n", what, why);
 }
 
+/* Those of the run that the server keeps: they hold places, and files that they have open. */
+static void clean_end_sessions(struct clean_where *w, const char *run)
+{
+	struct err e = { 0 };
+	int r = w->place || w->kept ? 0 : afp_end_others(&w->afp, run, &e);
+
+	if (r != -EOPNOTSUPP)
+		return;
+	w->kept = true;
+	cmd_say("the server does not end sessions of runs that were killed (%s): it may keep them "
+		"until its \"disconnect time\" (24 h) is over; afpscope check counts them",
+		e.text);
+}
+
 static enum outcome remove_all(struct clean_where *w, const struct clean_cfg *cfg,
 			       const struct clean_found *f)
 {
@@ -119,6 +134,7 @@ static enum outcome remove_all(struct clean_where *w, const struct clean_cfg *cf
 			clean_say(f->name[i], why ? "kept, " : "would be removed", why ? why : "");
 			continue;
 		}
+		clean_end_sessions(w, f->name[i]);
 		r = clean_remove_one(w, f->name[i], &e);
 		if (!r) {
 			clean_say(f->name[i], "removed", "");
@@ -204,7 +220,8 @@ int cmd_clean(int argc, char **argv)
 		    "Usage: afpscope clean [OPTIONS] [afp://USER@HOST:PORT/VOLUME]\n"
 		    "       afpscope clean [OPTIONS] DIRECTORY|gluster://HOST/VOLUME/PATH\n"
 		    "Removes test directories that killed runs left in the root of a volume, in a\n"
-		    "directory of this machine, or in one of a GlusterFS volume.\n");
+		    "directory of this machine, or in one of a GlusterFS volume, and ends the\n"
+		    "sessions of these runs that a server keeps.\n");
 		opt_help(stdout, clean_options);
 		return OUTCOME_OK;
 	}

@@ -126,7 +126,7 @@ static int make_tree(struct smallfile_run *f, struct err *e)
 	} else {
 		tree_name(name);
 		r = session_make_base(&f->w.s, name, e);
-		base = f->w.s.base[0];
+		base = f->w.s.left->base[0];
 	}
 	if (!r)
 		ranks_make(f->ranks);
@@ -183,7 +183,7 @@ static int main_smallfile_work(struct workload *w, struct err *e)
 	r = r ? r : main_smallfile_do_loads(f, e);
 	gun_close(f->gun);
 	ranks_close(f->ranks);
-	if (*w->s.base[0] && session_remove_base(&w->s, &gone) && !r)
+	if (*w->s.left->base[0] && session_remove_base(&w->s, &gone) && !r)
 		r = err_set(e, LOAD_REFUSED, "not all files could be removed: %s", gone.text);
 	clients_close(f->clients, NULL);
 	return r;

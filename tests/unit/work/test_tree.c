@@ -227,7 +227,7 @@ static int teardown(void **state)
 
 static void open_it(struct rig *g)
 {
-	const struct afp_login login = { NULL, NULL, "guest", 7 };
+	const struct afp_login login = { NULL, NULL, "guest", 7, NULL };
 	struct afp_server server;
 	enum afp_stage stage;
 
