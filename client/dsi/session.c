@@ -111,11 +111,12 @@ int dsi_open(struct dsi *d, struct err *e)
 
 /*
  * Whether to send DSICloseSession, also after an error: without it afpd keeps the session, and its
- * open files, for up to a day. Not in the middle of a request, where it would be taken for data.
+ * open files, for up to a day. Not in the middle of a request, where it would be taken for data:
+ * then the connection is cut.
  */
 static bool may_say_goodbye(const struct dsi *d)
 {
-	return !d->dead || ((d->dead == -EPROTO || d->dead == -ETIMEDOUT) && !d->in_request);
+	return !d->in_request && (!d->dead || d->dead == -EPROTO || d->dead == -ETIMEDOUT);
 }
 
 static bool say_goodbye(struct dsi *d)

@@ -487,6 +487,16 @@ int session_remove_base(struct session *s, struct err *e)
 	return r;
 }
 
+void session_keep_alive(struct session *s)
+{
+	struct io_wait w;
+
+	if (!s->store || s->cfg->local)
+		return;
+	store_wait(s->store, &w);
+	store_advance(s->store, io_wait(&w, 0), NULL);
+}
+
 enum outcome session_save(struct session *s, enum outcome o)
 {
 	if (o == OUTCOME_UNTRUSTED)

@@ -138,6 +138,12 @@ enum outcome session_open_store(struct session *s, struct store_afp_opts *opts, 
 int session_make_base(struct session *s, const char *name, struct err *e);
 int session_remove_base(struct session *s, struct err *e);
 
+/*
+ * While its session has nothing to do, at least every few seconds: the server ends one that is
+ * silent.
+ */
+void session_keep_alive(struct session *s);
+
 /* The counters before and after a timed region, into p: hooks of load.h. */
 void session_region_begin(struct session *s);
 void session_region_end(struct session *s, struct run_phase *p);
