@@ -23,8 +23,6 @@ volatile sig_atomic_t cmd_stop;
  */
 #define ONE_STOP_MS 500
 
-static volatile sig_atomic_t stopped_ms; /* when the first one came */
-
 static int now_ms(void)
 {
 	struct timespec t;
@@ -39,6 +37,7 @@ static void on_signal(int sig)
 	static const char text[] =
 	    "\nafpscope: ended at once: nothing was saved; what is left on a volume is being "
 	    "removed (else by afpscope clean)\n";
+	static volatile sig_atomic_t stopped_ms; /* when the first one came */
 	int ms = now_ms();
 	ssize_t n;
 

@@ -228,6 +228,19 @@ static int watch_place(struct session *s, struct err *e)
 	return r;
 }
 
+static unsigned int extra_rights(const struct session *s)
+{
+	return (s->cfg->hz && sample_wants_taskstats() ? RIGHTS_TASKSTATS : 0) |
+	       (s->whole ? RIGHTS_PRIORITY : 0);
+}
+
+void session_become_owner(struct session *s)
+{
+	if (s->cfg->local)
+		cmd_note_rights(rights_become_owner(&s->own, s->cfg->directory, extra_rights(s)),
+				&s->run.warnings);
+}
+
 static enum outcome open_directory(struct session *s, const char *command, const char *set,
 				   struct err *e)
 {
@@ -242,7 +255,10 @@ static enum outcome open_directory(struct session *s, const char *command, const
 	r = r ? r : runs_open(&s->folder, &s->cfg->runs, false, &s->run, e);
 	if (r)
 		return runs_refused(r);
-	return watch_place(s, e) ? OUTCOME_FAILED : OUTCOME_OK;
+	if (watch_place(s, e))
+		return OUTCOME_FAILED;
+	session_become_owner(s);
+	return OUTCOME_OK;
 }
 
 /* Requests that change nothing. */
@@ -329,9 +345,11 @@ static int remove_after_kill(void *user, const char *base, const char *volume, s
 	int r;
 
 	if (s->cfg->local) {
-		r = store_open_local(&own.store, s->cfg->directory, false, e);
+		r = rights_become_owner(&own.own, s->cfg->directory, 0);
+		r = r ? r : store_open_local(&own.store, s->cfg->directory, false, e);
 		r = r ? r : store_remove_local(own.store, s->cfg->directory, base, e);
 		store_close(own.store);
+		rights_return(&own.own);
 		return r;
 	}
 	c.timeout_s = c.timeout_s < AGAIN_S ? c.timeout_s : AGAIN_S;
@@ -387,10 +405,7 @@ enum outcome session_open(struct session *s, const char *command, const char *se
 	tracing_sink(s->tracing, &watch.sink);
 	if (drive_session_open_watch(s, &watch, e))
 		return OUTCOME_FAILED;
-	cmd_note_rights(
-	    rights_drop((s->cfg->hz && sample_wants_taskstats() ? RIGHTS_TASKSTATS : 0) |
-			(s->whole ? RIGHTS_PRIORITY : 0)),
-	    &s->run.warnings);
+	cmd_note_rights(rights_drop(extra_rights(s)), &s->run.warnings);
 	tracing_start(s->tracing, s->watch, &s->afp, &s->run);
 	return OUTCOME_OK;
 }
@@ -499,6 +514,7 @@ void session_keep_alive(struct session *s)
 
 enum outcome session_save(struct session *s, enum outcome o)
 {
+	rights_return(&s->own); /* the saved run is root's */
 	if (o == OUTCOME_UNTRUSTED)
 		cmd_say("cross-checks disagree: do not trust the server's figures of this run");
 	return *s->run.id ? runs_save(&s->folder, &s->cfg->runs, &s->run, s->progress, o) : o;

@@ -14,6 +14,7 @@
 #include "attach/tracing.h"
 #include "drive/connect.h"
 #include "host/machine.h"
+#include "host/rights.h"
 #include "host/sample.h"
 #include "run/run.h"
 #include "store/store.h"
@@ -107,6 +108,7 @@ struct session {
 	uint8_t refused;                /* the AFP command that was refused last */
 	char run_name[WARDEN_BASE_LEN]; /* for servers, and of its directories */
 	struct warden *warden;          /* set before, by session_warden() */
+	struct rights_own own;          /* while root works as the owner of the directory */
 	struct warden_left *left;       /* its: directories that are still there */
 };
 
@@ -143,6 +145,12 @@ int session_remove_base(struct session *s, struct err *e);
  * silent.
  */
 void session_keep_alive(struct session *s);
+
+/*
+ * In a directory of this machine: root works as its owner from now on, until s->own is returned.
+ * Does nothing for a server.
+ */
+void session_become_owner(struct session *s);
 
 /* The counters before and after a timed region, into p: hooks of load.h. */
 void session_region_begin(struct session *s);

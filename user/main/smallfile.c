@@ -105,8 +105,11 @@ static int run_between(struct smallfile_run *f, struct err *e)
 {
 	char *const argv[] = { "sh", "-c", (char *)(uintptr_t)f->cfg->between, NULL };
 	struct child c = { .gate = -1 };
-	int r = child_start(&c, argv, e);
+	int r;
 
+	rights_return(&f->w.s.own); /* --between may drop caches, which only root can */
+	r = child_start(&c, argv, e);
+	session_become_owner(&f->w.s);
 	r = r ? r : child_go(&c, e);
 	while (!r && !cmd_stop && !child_ended(&c)) {
 		usleep(TICK_NS / 1000);

@@ -143,8 +143,8 @@ def test_clean_removes_what_a_killed_run_left(scope: Scope, tmp_path: Path) -> N
     assert "its run is still alive" in scope.execute(clean).expect(OK).out
     kill_with_warden(running)
     (left,) = {p.name for p in tmp_path.iterdir()} - {"LanTest-mine"}
-    assert scope.execute(clean).expect(OK).out == f"{left}: removed\n"
-    assert scope.execute(clean).expect(OK).out == "nothing to remove\n"
+    assert scope.execute(clean).expect(OK).out == f"{left}: removed\nlooked at 2 names\n"
+    assert scope.execute(clean).expect(OK).out == "nothing to remove: looked at 1 name\n"
     assert [p.name for p in tmp_path.iterdir()] == ["LanTest-mine"]
     scope.execute([*clean[:2], str(tmp_path / "no")]).expect(REFUSED, "cannot list directory")
 

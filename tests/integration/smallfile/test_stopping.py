@@ -26,7 +26,7 @@ def test_signals_within_half_a_second_are_one_stop(
     wait_until(lambda: len(list(tmp_path.glob("*/*/f.*"))) == 400, 60, "the files")
     for _ in range(3):
         running.signal(number)
-        time.sleep(0.1)
+        time.sleep(0.01)
     done = running.finish(60).expect(INTERRUPTED)
     assert "ended at once" not in done.err
     assert done.run
