@@ -313,8 +313,10 @@ static int open_go_on(struct afp *a, struct err *e)
 
 static void free_step(struct afp *a)
 {
-	if (a->step)
+	if (a->step) {
 		uam_end(a->step->uam);
+		explicit_bzero(a->step, sizeof(*a->step)); /* may hold a password */
+	}
 	free(a->step);
 	a->step = NULL;
 }

@@ -110,8 +110,10 @@ int dsi_submit(struct dsi *d, struct dsi_request *r, struct err *e)
 		return err_set(e, d->dead, "%s", d->why.text);
 	if (dsi_stopped(d))
 		return err_set(e, -EINTR, "interrupted");
-	if (d->in_flight >= d->opts.window || d->slot[d->next_id & d->mask])
+	if (d->in_flight >= d->opts.window)
 		return -EAGAIN;
+	while (d->slot[d->next_id & d->mask])
+		d->next_id++; /* of one that younger ones have overtaken; there are more slots */
 	r->id = d->next_id++;
 	r->sent = 0;
 	f.id = r->id;
