@@ -61,7 +61,7 @@ TABLE = {
     "user/watch/proc": f"base run {HOST} kinds watch bpf",
     "user/trace": "base run bpf",
     "user/report": "base run bpf",
-    "user/app": f"base run {HOST} report",
+    "user/app": f"base run {HOST} report dsi",
     "user/attach": f"{MEASURED} trace app afp",
     "user/doctor/machine": f"base run {HOST}",
     "user/doctor/rules": "base run",

@@ -38,6 +38,7 @@ struct afp_login {
 	const char *password; /* may be NULL for guest */
 	const char *uam;      /* NULL: the strongest that both sides have */
 	unsigned int version; /* 1, 2: AFP 2.1, 2.2; 3..7: AFP 3.0 to 3.4 */
+	const char *run;      /* whose sessions afp_end_others() can end; NULL: nobody's */
 };
 
 /* The stage at which a start failed: decides the exit code. */
@@ -110,6 +111,13 @@ bool afp_is_finished(const struct afp *a);
  * is *id; they are sent through a. The texts are those of afp_open; -ENOENT: refused.
  */
 int afp_open_other(struct afp *a, const char *name, uint16_t *id, struct err *e);
+
+/*
+ * Has the server end all sessions of this user whose afp_login.run is run, also those that it keeps
+ * because their client has gone; not this one. 0; -EOPNOTSUPP: it refuses, or the session is older
+ * than AFP 3.1; another negative errno: the connection is lost.
+ */
+int afp_end_others(struct afp *a, const char *run, struct err *e);
 
 /*
  * FPCloseVol, for callers that want one before the logout, which does not need it. The server's

@@ -2,9 +2,8 @@
 /*
  * Opens and ends a session, a step for each answer:
  *
- *	connect -> DSIOpenSession -> FPLogin, FPLoginCont ... -> FPOpenVol -> open
- *	                                              refused -> FPGetSrvrParms -> why
- *	FPLogout -> DSICloseSession -> finished
+ *	connect -> DSIOpenSession -> FPLogin, FPLoginCont ... -> FPGetSessionToken -> FPOpenVol ->
+ *open refused -> FPGetSrvrParms -> why FPLogout -> DSICloseSession -> finished
  *
  * Nothing here waits but afp_open(), afp_open_other() and afp_close(), which drive the same steps.
  */
@@ -15,6 +14,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
+#include <unistd.h>
 
 /* attributes and volume id, like the reference workloads */
 #define VOLUME_BITMAP 0x0021
@@ -32,6 +33,7 @@ enum step {
 	STEP_CONNECT,
 	STEP_GREET,
 	STEP_LOGIN,
+	STEP_TOKEN, /* the session gets the run's name, which not every server takes */
 	STEP_VOLUME,
 	STEP_LIST, /* of volumes, for a message */
 	STEP_LOGOUT,
@@ -135,6 +137,38 @@ static int begin_volume(struct afp *a, const char *name, uint16_t *id, struct er
 	return send_it(a, &b, e);
 }
 
+/* ---- the run's name ---- */
+
+#define FIRST_NAMED 4 /* AFP 3.1 */
+#define NAMED_TIMED 3 /* FPGetSessionToken: with a name and the time when the client began */
+#define RUN_BEGAN   1
+
+/* A session with the same name and another time has the server end those before it: for netatalk
+ * and Apple's servers the client has been restarted. */
+static void put_token(struct wbuf *b, const char *run, uint32_t began)
+{
+	size_t len = strlen(run);
+
+	wbuf_u8(b, 0);
+	wbuf_u16(b, NAMED_TIMED);
+	wbuf_u32(b, (uint32_t)len);
+	wbuf_u32(b, began);
+	wbuf_bytes(b, run, len);
+}
+
+static int begin_token(struct afp *a, struct err *e)
+{
+	struct afp_step *s = a->step;
+	struct wbuf b;
+
+	if (!s->login->run || a->level < FIRST_NAMED)
+		return begin_volume(a, s->volume, &a->volume, e);
+	s->at = STEP_TOKEN;
+	open_begin(s, &b, AFP_GetSessionToken);
+	put_token(&b, s->login->run, RUN_BEGAN);
+	return send_it(a, &b, e);
+}
+
 /* ---- answers ---- */
 
 static int login_answered(struct afp *a, struct err *e)
@@ -153,7 +187,7 @@ static int login_answered(struct afp *a, struct err *e)
 	s->uam = NULL;
 	a->logged_in = true;
 	a->stage = AFP_STAGE_VOLUME;
-	return begin_volume(a, s->volume, &a->volume, e);
+	return begin_token(a, e);
 }
 
 static int volume_answered(struct afp *a, struct err *e)
@@ -238,6 +272,8 @@ static int open_answered(struct afp *a, struct err *e)
 	switch (s->at) {
 	case STEP_LOGIN:
 		return login_answered(a, e);
+	case STEP_TOKEN: /* whatever it says */
+		return begin_volume(a, s->volume, &a->volume, e);
 	case STEP_VOLUME:
 		return volume_answered(a, e);
 	default:
@@ -277,8 +313,10 @@ static int open_go_on(struct afp *a, struct err *e)
 
 static void free_step(struct afp *a)
 {
-	if (a->step)
+	if (a->step) {
 		uam_end(a->step->uam);
+		explicit_bzero(a->step, sizeof(*a->step)); /* may hold a password */
+	}
 	free(a->step);
 	a->step = NULL;
 }
@@ -359,6 +397,31 @@ int afp_open_other(struct afp *a, const char *name, uint16_t *id, struct err *e)
 	r = r ? r : begin_volume(a, name, id, e);
 	while (!r && a->step)
 		r = afp_work(a, SLICE_NS, e);
+	free_step(a);
+	return r;
+}
+
+int afp_end_others(struct afp *a, const char *run, struct err *e)
+{
+	uint32_t now = (uint32_t)time(NULL) ^ (uint32_t)getpid() << 16;
+	struct dsi_request *back;
+	struct wbuf b;
+	int r;
+
+	if (a->level < FIRST_NAMED)
+		return err_set(e, -EOPNOTSUPP, "%s cannot end sessions of others", a->version);
+	r = new_step(a, e);
+	if (r)
+		return r;
+	a->step->at = STEP_LIST;
+	open_begin(a->step, &b, AFP_GetSessionToken);
+	put_token(&b, run, now > RUN_BEGAN ? now : RUN_BEGAN + 1);
+	r = send_it(a, &b, e);
+	while (!r && (r = dsi_reap(a->dsi, &back, e)) == -EINTR)
+		r = 0; /* its op must not stay lent */
+	if (!r && a->step->op.dsi.result)
+		r = err_set(e, -EOPNOTSUPP, "FPGetSessionToken: %s (AFP %d)",
+			    afp_result_text(a->step->op.dsi.result), a->step->op.dsi.result);
 	free_step(a);
 	return r;
 }

@@ -38,6 +38,7 @@
 	X(ByteRangeLockExt, 59)                                                                    \
 	X(ReadExt, 60)                                                                             \
 	X(WriteExt, 61)                                                                            \
+	X(GetSessionToken, 64)                                                                     \
 	X(EnumerateExt, 66)                                                                        \
 	X(EnumerateExt2, 68)                                                                       \
 	X(GetExtAttr, 69)                                                                          \

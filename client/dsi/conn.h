@@ -5,6 +5,7 @@
 /* Internals of a session. Only for client/dsi; others use dsi.h. */
 
 #include "dsi/dsi.h"
+#include "dsi/mark.h"
 #include "dsi/net.h"
 
 /* How soon a stop that came just before a wait is noticed. */
@@ -45,7 +46,8 @@ struct dsi {
 	char peer_name[160]; /* "host port N", for messages */
 	struct dsi_opts opts;
 	bool stop_ignored, opened;
-	bool in_request; /* a request was sent partly */
+	bool in_request;       /* a request was sent partly */
+	struct dsi_mark *mark; /* NULL: none */
 	uint32_t quantum;
 	uint16_t attention;
 

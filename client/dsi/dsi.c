@@ -66,10 +66,14 @@ static int send_one(struct dsi *d, struct dsi_request *r, struct err *e)
 
 	if (!r->t.begun_ns)
 		r->t.begun_ns = clock_now_ns();
+	if (!d->in_request)
+		dsi_mark_message(d->mark, DSI_HEADER_LEN + r->len, r->data_len);
 	do {
 		m = next_part(r, d->in_flight == 1, iov);
 		n = m.msg_iovlen == 1 ? send(d->fd, iov[0].iov_base, iov[0].iov_len, flags)
 				      : sendmsg(d->fd, &m, flags);
+		if (n < 0 && !r->sent)
+			dsi_mark_none(d->mark);
 		if (n < 0 && (errno == EAGAIN || errno == EWOULDBLOCK || errno == EINTR))
 			return -EAGAIN;
 		if (n < 0)
@@ -106,8 +110,10 @@ int dsi_submit(struct dsi *d, struct dsi_request *r, struct err *e)
 		return err_set(e, d->dead, "%s", d->why.text);
 	if (dsi_stopped(d))
 		return err_set(e, -EINTR, "interrupted");
-	if (d->in_flight >= d->opts.window || d->slot[d->next_id & d->mask])
+	if (d->in_flight >= d->opts.window)
 		return -EAGAIN;
+	while (d->slot[d->next_id & d->mask])
+		d->next_id++; /* of one that younger ones have overtaken; there are more slots */
 	r->id = d->next_id++;
 	r->sent = 0;
 	f.id = r->id;
@@ -146,8 +152,11 @@ static void tickle(struct dsi *d, uint64_t now_ns)
 	if (d->queued.head || ioctl(d->fd, SIOCOUTQ, &unread) || unread)
 		return;
 	dsi_frame_put(raw, &f);
+	dsi_mark_message(d->mark, sizeof(raw), 0);
 	if (send(d->fd, raw, sizeof(raw), MSG_DONTWAIT | MSG_NOSIGNAL) == sizeof(raw))
 		d->last_sent_ns = now_ns;
+	else
+		dsi_mark_none(d->mark);
 }
 
 /* How long a request may make no progress: not long after a stop. */

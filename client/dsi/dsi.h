@@ -71,6 +71,7 @@ struct dsi_request {
 };
 
 struct addrinfo;
+struct dsi_marks;
 struct sources;
 
 struct dsi_opts {
@@ -86,6 +87,7 @@ struct dsi_opts {
 	const struct addrinfo *address; /* of host and port; NULL: they are looked up */
 	const struct sources *sources;  /* where the connection begins; NULL: the kernel chooses */
 	unsigned int number;            /* of the connection: the sources take turns */
+	struct dsi_marks *marks;        /* where the session is marked (mark.h); NULL: nowhere */
 };
 
 struct dsi;

@@ -56,6 +56,7 @@ static int advance_dial(struct dsi *d, struct err *e)
 	d->batch = batch_for(d);
 	d->low_mark = 1;
 	d->tickle_after_ns = tickle_after_ns(d->fd);
+	d->mark = dsi_mark_of(d->opts.marks, d->fd);
 	d->progress_ns = d->heard_ns = d->last_sent_ns = clock_now_ns();
 	return 0;
 }
@@ -98,6 +99,7 @@ int dsi_take_greeting(struct dsi *d, struct err *e)
 	if (!r) {
 		d->quantum = parse_quantum(g->reply, g->r.reply_len);
 		d->opened = d->quantum >= 32;
+		dsi_mark_set(d->mark, d->opened);
 		if (!d->opened)
 			r = dsi_die(d, e, -EPROTO,
 				    "%s: the server offers a request quantum of %u bytes",
@@ -109,12 +111,11 @@ int dsi_take_greeting(struct dsi *d, struct err *e)
 
 static int advance_end(struct dsi *d)
 {
-	ssize_t n;
+	/* one piece a turn: a server that never stops sending holds nobody */
+	ssize_t n = recv(d->fd, d->rx, DSI_SCRATCH_LEN, MSG_DONTWAIT);
 
-	do
-		n = recv(d->fd, d->rx, DSI_SCRATCH_LEN, MSG_DONTWAIT);
-	while (n > 0);
-	d->finished |= !n || (errno != EAGAIN && errno != EINTR) || clock_now_ns() >= d->end_ns;
+	d->finished |= !n || (n < 0 && errno != EAGAIN && errno != EINTR) ||
+		       clock_now_ns() >= d->end_ns;
 	return 0;
 }
 

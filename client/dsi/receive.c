@@ -41,14 +41,18 @@ static void take_from_server(struct dsi *d)
 		d->attention = (uint16_t)(d->other[0] << 8 | d->other[1]);
 }
 
-/* The request after r in the order of submission that is still in flight. */
+/* The request after r, the oldest, in the order of submission that is still in flight. */
 static struct dsi_request *next_in_flight(const struct dsi *d, const struct dsi_request *r)
 {
 	uint16_t id = r->id;
 
-	while (d->in_flight)
-		if (d->slot[++id & d->mask])
+	const struct dsi_request *next;
+
+	while (d->in_flight) {
+		next = d->slot[++id & d->mask];
+		if (next && next->id == id)
 			return d->slot[id & d->mask];
+	}
 	return NULL;
 }
 

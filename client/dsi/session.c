@@ -111,11 +111,12 @@ int dsi_open(struct dsi *d, struct err *e)
 
 /*
  * Whether to send DSICloseSession, also after an error: without it afpd keeps the session, and its
- * open files, for up to a day. Not in the middle of a request, where it would be taken for data.
+ * open files, for up to a day. Not in the middle of a request, where it would be taken for data:
+ * then the connection is cut.
  */
 static bool may_say_goodbye(const struct dsi *d)
 {
-	return !d->dead || ((d->dead == -EPROTO || d->dead == -ETIMEDOUT) && !d->in_request);
+	return !d->in_request && (!d->dead || d->dead == -EPROTO || d->dead == -ETIMEDOUT);
 }
 
 static bool say_goodbye(struct dsi *d)
@@ -126,6 +127,7 @@ static bool say_goodbye(struct dsi *d)
 	dsi_frame_put(raw, &f);
 	if (d->opened && send(d->fd, raw, sizeof(raw), MSG_DONTWAIT | MSG_NOSIGNAL) < 0)
 		return false;
+	dsi_mark_set(d->mark, false);
 	return !shutdown(d->fd, SHUT_WR);
 }
 
@@ -149,6 +151,7 @@ void dsi_close(struct dsi *d)
 	dsi_finish(d);
 	while (!d->finished)
 		dsi_work(d, DSI_SLICE_NS, NULL);
+	dsi_mark_set(d->mark, false);
 	if (d->fd >= 0)
 		close(d->fd);
 	net_dial_end(&d->dial);

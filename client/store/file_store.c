@@ -6,6 +6,7 @@
 
 #include <dirent.h>
 #include <stdio.h>
+#include <sys/stat.h>
 #include <sys/xattr.h>
 
 /* ---- data ---- */
@@ -224,7 +225,20 @@ static int file_store_list(struct file_store *f, struct store_op *op)
 	return code || op->done ? code : ENOENT;
 }
 
-/* Removes the entry name of dir with all that is in it: 0 or an errno. */
+/* Something else was mounted here: what is in it is not ours. */
+static bool is_mount(const struct file_store *f, uint64_t id)
+{
+	const struct file_store_dir *d = file_store_dir_of(f, id);
+	struct statx sx;
+
+	return d && d->fd >= 0 && !statx(d->fd, "", AT_EMPTY_PATH, 0, &sx) &&
+	       sx.stx_attributes & STATX_ATTR_MOUNT_ROOT;
+}
+
+/*
+ * Removes the entry name of dir with all that is in it: 0 or an errno. Each directory is opened in
+ * the one above, no link: what is put in the place of one meanwhile is not entered.
+ */
 static int remove_tree(struct file_store *f, uint64_t dir, const char *name)
 {
 	struct file_store_entry entry;
@@ -237,6 +251,8 @@ static int remove_tree(struct file_store *f, uint64_t dir, const char *name)
 	code = look_up(f, dir, name, false, &id);
 	if (code)
 		return code;
+	if (is_mount(f, id))
+		return EBUSY;
 	list = f->calls->open_list(f, id);
 	if (!list)
 		return file_store_code_of(-1);

@@ -225,36 +225,50 @@ int tree_remove(struct afp *a, uint32_t parent, const char *name, struct err *e)
 	return r || !op.dsi.result ? r : tree_refused(&op, name, e);
 }
 
-int tree_list(struct afp *a, int (*found)(void *user, const struct afp_params *dir), void *user,
-	      struct err *e)
+/* Those of one reply. */
+static int tree_look(struct tree_found *f, const struct afp *a, struct afp_entries *it)
 {
-	struct afp_enumerate what = { AFP_ROOT_ID, LIST_BITMAP, LIST_BITMAP, LIST_COUNT, 1 };
-	uint8_t buf[AFP_ENUMERATE_MAX];
 	struct tree_owner owner;
-	struct afp_entries it;
 	struct afp_params p;
+	const char *name;
+	int r = 0;
+
+	while (!r && afp_entries_next(it, &p)) {
+		name = a->path_type == 3 ? p.name : p.long_name;
+		f->looked++;
+		if (p.is_dir && tree_owner(name, &owner))
+			r = f->found(f->user, name);
+	}
+	return r;
+}
+
+int tree_list(struct afp *a, struct tree_found *f, struct err *e)
+{
+	uint8_t buf[AFP_ENUMERATE_MAX];
+	struct afp_list what = { .dir = AFP_ROOT_ID, .start = 1, .buf = buf, .len = sizeof(buf) };
+	struct afp_entries it;
 	struct afp_op op;
 	int r;
 
-	for (;;) {
-		afp_prep_enumerate(&op, a, &what, buf);
+	for (f->looked = 0;; what.start = (uint32_t)f->looked + 1) {
+		if (f->looked >= afp_list_max(a))
+			return err_set(
+			    e, REFUSED,
+			    "the volume's root has more than %u entries, which %s cannot "
+			    "list: use AFP 3.1 or newer",
+			    afp_list_max(a), a->version);
+		afp_prep_list(&op, a, &what);
 		r = afp_call(a, &op, e);
 		if (r || op.dsi.result == AFP_ERR_NO_OBJECT)
 			return r;
 		if (op.dsi.result)
 			return tree_refused(&op, "of the volume's root", e);
 		if (!afp_entries_begin(&it, &op) || !it.left)
-			return err_set(e, REFUSED, "FPEnumerate: malformed reply");
-		if (what.start > UINT16_MAX - it.left)
-			return 0;
-		what.start = (uint16_t)(what.start + it.left);
-		while (afp_entries_next(&it, &p)) {
-			if (p.is_dir && tree_owner(p.name, &owner))
-				r = found(user, &p);
-			if (r)
-				return r;
-		}
+			return err_set(e, REFUSED, "%s: malformed reply", afp_op_name(&op));
+		r = tree_look(f, a, &it);
+		if (r)
+			return r;
 		if (it.at.bad)
-			return err_set(e, REFUSED, "FPEnumerate: malformed reply");
+			return err_set(e, REFUSED, "%s: malformed reply", afp_op_name(&op));
 	}
 }

@@ -44,11 +44,18 @@ uint32_t tree_mark(uint64_t started);
 int tree_empty(struct afp *a, uint32_t dir, struct err *e);
 int tree_remove(struct afp *a, uint32_t parent, const char *name, struct err *e);
 
+/* What is done with directories in a volume's root, and how many entries there were. */
+struct tree_found {
+	int (*found)(void *user, const char *name);
+	void *user;
+	size_t looked;
+};
+
 /*
- * Calls found() for every directory in the volume's root whose name tree_owner() recognizes. Stops
- * at a non-zero return of found and returns it.
+ * Looks at every entry of the root, whatever their names, and calls found() for every directory
+ * whose name tree_owner() recognizes. Stops at a non-zero return of found and returns it. 1: the
+ * server refused, or cannot list that many (text in e); negative errno: the connection is lost.
  */
-int tree_list(struct afp *a, int (*found)(void *user, const struct afp_params *dir), void *user,
-	      struct err *e);
+int tree_list(struct afp *a, struct tree_found *f, struct err *e);
 
 #endif

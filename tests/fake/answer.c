@@ -271,11 +271,15 @@ static int32_t get_params(struct peer *p, struct rbuf *in, struct wbuf *out)
 }
 
 /* One entry: length, kind, parameters, padded to an even length. false: it does not fit. */
-static bool put_entry(struct wbuf *out, const struct volume_node *n, uint16_t bitmap)
+static bool put_entry(struct wbuf *out, const struct volume_node *n, uint16_t bitmap, bool wide)
 {
 	uint8_t *start = out->at;
+	size_t len;
 
-	wbuf_u16(out, n->is_dir ? 0x0080 : 0);
+	if (wide) /* length and kind are followed by a byte each that is 0 */
+		wbuf_u32(out, n->is_dir ? 0x00008000 : 0);
+	else
+		wbuf_u16(out, n->is_dir ? 0x0080 : 0);
 	put_params(out, n, bitmap);
 	if ((out->at - start) % 2)
 		wbuf_u8(out, 0);
@@ -283,23 +287,32 @@ static bool put_entry(struct wbuf *out, const struct volume_node *n, uint16_t bi
 		out->at = start;
 		return false;
 	}
-	*start = (uint8_t)(out->at - start);
+	len = (size_t)(out->at - start);
+	if (wide)
+		*start++ = (uint8_t)(len >> 8);
+	*start = (uint8_t)len;
 	return true;
 }
 
-static int32_t put_entries(struct wbuf *out, const struct volume_node *n, const uint16_t bitmap[2],
-			   unsigned int count, unsigned int start)
+/* Those from the start-th on; wide: of FPEnumerateExt2. */
+struct listing {
+	uint16_t bitmap[2];
+	unsigned int count, start;
+	bool wide;
+};
+
+static int32_t put_entries(struct wbuf *out, const struct volume_node *n, const struct listing *l)
 {
 	uint8_t *count_at;
 	unsigned int done = 0, at = 0;
 
-	wbuf_u16(out, bitmap[0]);
-	wbuf_u16(out, bitmap[1]);
+	wbuf_u16(out, l->bitmap[0]);
+	wbuf_u16(out, l->bitmap[1]);
 	count_at = wbuf_room(out, 2);
-	for (; n && done < count && !out->bad; n = n->next) {
-		if (!bitmap[n->is_dir] || ++at < start)
+	for (; n && done < l->count && !out->bad; n = n->next) {
+		if (!l->bitmap[n->is_dir] || ++at < l->start)
 			continue;
-		done += put_entry(out, n, bitmap[n->is_dir]);
+		done += put_entry(out, n, l->bitmap[n->is_dir], l->wide);
 	}
 	if (!done)
 		return out->bad ? AFP_ERR_BAD_PARAMETER : AFP_ERR_NO_OBJECT;
@@ -309,34 +322,45 @@ static int32_t put_entries(struct wbuf *out, const struct volume_node *n, const 
 	return AFP_ERR_OK;
 }
 
-static int32_t enumerate(struct peer *p, struct rbuf *in, struct wbuf *out)
+static int32_t list_entries(struct peer *p, struct rbuf *in, struct wbuf *out, bool wide)
 {
-	uint16_t volume = rbuf_u16(in), bitmap[2], count, start, max;
-	uint32_t dir = rbuf_u32(in);
+	uint16_t volume = rbuf_u16(in);
+	uint32_t dir = rbuf_u32(in), max;
+	struct listing l = { .wide = wide };
 	struct volume_node *n;
 	struct wbuf room;
 	int32_t result;
 	char name[256];
 
-	bitmap[0] = rbuf_u16(in);
-	bitmap[1] = rbuf_u16(in);
-	count = rbuf_u16(in);
-	start = rbuf_u16(in);
-	max = rbuf_u16(in);
+	l.bitmap[0] = rbuf_u16(in);
+	l.bitmap[1] = rbuf_u16(in);
+	l.count = rbuf_u16(in);
+	l.start = wide ? rbuf_u32(in) : rbuf_u16(in);
+	max = wide ? rbuf_u32(in) : rbuf_u16(in);
 	get_path(in, name);
-	if (in->bad || volume != VOLUME_ID || !start || max < 6 || max > REPLY_MAX)
+	if (in->bad || volume != VOLUME_ID || !l.start || max < 6 || max > REPLY_MAX)
 		return AFP_ERR_BAD_PARAMETER;
 	n = volume_find(&p->volume, dir, name);
 	if (!n)
 		return AFP_ERR_NO_DIRECTORY;
 	if (!n->is_dir)
 		return AFP_ERR_WRONG_TYPE;
-	if (!bitmap[0] && !bitmap[1])
+	if (!l.bitmap[0] && !l.bitmap[1])
 		return AFP_ERR_BAD_BITMAP;
 	room = wbuf_of(out->at, max);
-	result = put_entries(&room, n->first, bitmap, count, start);
+	result = put_entries(&room, n->first, &l);
 	out->at = room.at;
 	return result;
+}
+
+static int32_t enumerate(struct peer *p, struct rbuf *in, struct wbuf *out)
+{
+	return list_entries(p, in, out, false);
+}
+
+static int32_t enumerate_wide(struct peer *p, struct rbuf *in, struct wbuf *out)
+{
+	return list_entries(p, in, out, true);
 }
 
 static int32_t open_fork(struct peer *p, struct rbuf *in, struct wbuf *out)
@@ -510,6 +534,7 @@ static int32_t (*const commands[256])(struct peer *p, struct rbuf *in, struct wb
 	[AFP_CreateFile] = create,
 	[AFP_Delete] = delete_object,
 	[AFP_Enumerate] = enumerate,
+	[AFP_EnumerateExt2] = enumerate_wide,
 	[AFP_FlushFork] = flush_fork,
 	[AFP_GetForkParms] = fork_params,
 	[AFP_GetSrvrParms] = server_params,

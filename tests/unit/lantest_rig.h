@@ -135,7 +135,7 @@ static inline void rig_free(struct rig *g)
 /* Logs in, runs, logs out; the server has stopped when this returns. */
 static inline int run_opts(struct rig *g, const struct lantest_opts *opts)
 {
-	const struct afp_login login = { NULL, NULL, "guest", 7 };
+	const struct afp_login login = { NULL, NULL, "guest", 7, NULL };
 	const struct dsi_opts dsi = { .host = "127.0.0.1",
 				      .port = g->peer->serve.port,
 				      .window = 128,

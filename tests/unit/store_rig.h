@@ -69,7 +69,7 @@ static inline int setup(void **state)
 {
 	struct rig *g = calloc(1, sizeof(*g));
 
-	g->login = (struct afp_login) { NULL, NULL, "guest", 7 };
+	g->login = (struct afp_login) { NULL, NULL, "guest", 7, NULL };
 	g->how.window = WINDOW;
 	new_peer(g);
 	*state = g;

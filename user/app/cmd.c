@@ -6,28 +6,49 @@
 #include "report/report.h"
 #include "run/run.h"
 
+#include <limits.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/resource.h>
+#include <time.h>
 #include <unistd.h>
 
 volatile sig_atomic_t cmd_stop;
 
-/* The second signal ends the program at once: cleaning up may itself hang. */
+/*
+ * One stop may be several signals: ^C twice, or "timeout", which sends SIGTERM to its child and
+ * then to its group.
+ */
+#define ONE_STOP_MS 500
+
+static int now_ms(void)
+{
+	struct timespec t;
+
+	clock_gettime(CLOCK_MONOTONIC, &t);
+	return (int)((t.tv_sec * 1000 + t.tv_nsec / 1000000) & INT_MAX);
+}
+
+/* A second stop ends the program at once: cleaning up may itself hang. */
 static void on_signal(int sig)
 {
 	static const char text[] =
-	    "\nafpscope: ended at once: nothing was saved or cleaned up (afpscope clean removes "
-	    "what a run left on a volume)\n";
+	    "\nafpscope: ended at once: nothing was saved; what is left on a volume is being "
+	    "removed (else by afpscope clean)\n";
+	static volatile sig_atomic_t stopped_ms; /* when the first one came */
+	int ms = now_ms();
 	ssize_t n;
 
 	if (cmd_stop && cmd_stop != CMD_STOP_TOLD && cmd_stop != CMD_STOP_ORPHANED) {
+		if (((ms - stopped_ms) & INT_MAX) < ONE_STOP_MS)
+			return;
 		n = write(STDERR_FILENO, text, sizeof(text) - 1);
 		(void)n;
 		_exit(128 + sig);
 	}
+	stopped_ms = ms;
 	cmd_stop = sig;
 }
 

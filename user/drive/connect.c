@@ -318,9 +318,10 @@ enum outcome connect_open(struct afp *out, struct afp_server *server, const stru
 				       .window = window,
 				       .timeout_ms = c->timeout_s * 1000,
 				       .sources = &c->sources,
-				       .stop = &cmd_stop };
+				       .stop = &cmd_stop,
+				       .marks = c->marks };
 	const struct afp_login login = { c->user, connect_password(c, secret), c->uam,
-					 (unsigned int)c->version };
+					 (unsigned int)c->version, c->run };
 	int r;
 
 	snprintf(port, sizeof(port), "%u", c->port);

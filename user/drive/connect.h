@@ -24,6 +24,8 @@ struct connect_cfg {
 	bool has_password;
 	size_t password_len;
 	int pipe[2];
+	struct dsi_marks *marks; /* where its session is marked; NULL: nowhere */
+	const char *run;         /* for afp_login; NULL: nobody ends its session */
 };
 
 #define CONNECT_PASSWORD_MAX 258 /* 256 bytes, the end of a line, NUL */

@@ -113,6 +113,8 @@ static int gun_look(struct gun *g, struct err *e)
 			return err_set(e, LOAD_REFUSED, "cannot look for the starting gun %s: %s",
 				       g->o.file, op.why);
 		r = store_idle(g->store, LOOK_NS, &cmd_stop, e);
+		if (g->o.tick)
+			g->o.tick(g->o.user);
 	}
 	return r ? r
 		 : err_set(e, -ETIME, "no starting gun: %s was not there within %u s", g->o.file,

@@ -23,6 +23,9 @@ struct gun_opts {
 	unsigned int threads, timeout_s;
 	FILE *out;  /* what is waited for */
 	bool lists; /* out: each ready file, too */
+	/* Once a second meanwhile, to keep what else is open alive; NULL: nothing. */
+	void (*tick)(void *user);
+	void *user;
 };
 
 struct gun;

@@ -182,9 +182,12 @@ int load_clients_make(struct clients *all, struct err *e)
 		r = err_set(e, -EINTR, "interrupted");
 	if (!r && clients_lost(all, &why) >= c->o.clients + c->o.probe)
 		r = err_set(e, -ECONNRESET, "all sessions were lost: %s", why);
-	if (!r && c->o.set == LOAD_SET_OF_PROCESS)
-		c->set = SET_KEPT;
-	return r;
+	if (r || c->o.set != LOAD_SET_OF_PROCESS)
+		return r;
+	c->set = SET_KEPT;
+	for (unsigned int i = 0; i < c->places.n; i++)
+		*c->o.session->left->base[i] = '\0';
+	return 0;
 }
 
 void load_clients_take_set(struct clients *all)
@@ -208,8 +211,6 @@ static int load_clients_clean(void *own, struct err *e)
 	if (c->set == SET_NONE)
 		return 0;
 	clients_do_probe(c->all, CLIENTS_REMOVE, NULL);
-	if (c->set == SET_KEPT)
-		*s->base[0] = '\0';
 	if (c->set == SET_KEPT || c->set == SET_FOUND)
 		return 0;
 	for (unsigned int from = shares; from < c->o.clients; from += PART)
@@ -218,7 +219,7 @@ static int load_clients_clean(void *own, struct err *e)
 		clients_do(c->all, CLIENTS_REMOVE, 0, 1, NULL);
 	if (c->set == SET_SHARED)
 		return 0;
-	snprintf(s->base[0], sizeof(s->base[0]), "%s", c->base);
+	snprintf(s->left->base[0], WARDEN_BASE_LEN, "%s", c->base);
 	r = session_remove_base(s, e);
 	others = places_remove(&c->places, s, c->base, r ? NULL : e);
 	return r ? r : others;

@@ -40,7 +40,7 @@ struct places_client places_client(const struct places *p, const struct user *u,
 
 	return (struct places_client) {
 		.login = { u ? u->name : cfg->user, u ? u->password : p->secret, cfg->uam,
-			   (unsigned int)cfg->version },
+			   (unsigned int)cfg->version, p->session->run_name },
 		.volume = u && u->volume ? u->volume : cfg->volume,
 		.window = window,
 		.number = number,
@@ -58,6 +58,7 @@ int places_begin(const struct places *p, const struct places_client *c, struct s
 				.address = p->address,
 				.sources = &cfg->c.sources,
 				.number = c->number,
+				.marks = warden_marks(p->session->warden),
 				.scratch = scratch };
 	const struct store_afp_begin how = { &dsi, &p->session->server, &c->login, c->volume };
 
@@ -107,6 +108,14 @@ static int do_one(struct places_volume *p, struct store_op *op, const char *base
 	return err_prefix(e, LOAD_REFUSED, "volume %s", p->volume);
 }
 
+static void note_left(const struct places *p, unsigned int i, const char *base)
+{
+	struct warden_left *left = p->session->left;
+
+	snprintf(left->volume[i], WARDEN_VOLUME_LEN, "%s", p->place[i].volume);
+	snprintf(left->base[i], WARDEN_BASE_LEN, "%s", base);
+}
+
 int places_make(struct places *p, const char *base, bool all, struct err *e)
 {
 	struct store_op op;
@@ -117,6 +126,8 @@ int places_make(struct places *p, const char *base, bool all, struct err *e)
 			op = (struct store_op) { .verb = STORE_MKDIR };
 			r = do_one(&p->place[i], &op, base, e);
 			p->place[i].made = !r;
+			if (!r)
+				note_left(p, i, base);
 		}
 		if (!r && all) {
 			op = (struct store_op) { .verb = STORE_SET_MODE, .how = ALL_MODE };
@@ -146,11 +157,9 @@ int places_remove(struct places *p, struct session *s, const char *base, struct 
 			continue;
 		r = tree_remove(store_afp_session(p->place[i].store), AFP_ROOT_ID, base, &why);
 		if (!r)
-			continue;
-		if (!first)
+			*s->left->base[i] = '\0';
+		else if (!first)
 			first = err_set(e, r, "volume %s: %s", p->place[i].volume, why.text);
-		snprintf(s->base[i], sizeof(s->base[i]), "%s", base);
-		s->base_volume[i] = p->place[i].volume;
 	}
 	return first;
 }

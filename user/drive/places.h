@@ -11,7 +11,7 @@
 #include "drive/session.h"
 #include "drive/users.h"
 
-#define PLACES_MAX SESSION_BASES
+#define PLACES_MAX WARDEN_BASES
 
 struct places_volume {
 	const char *volume; /* borrowed */

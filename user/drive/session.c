@@ -24,6 +24,7 @@
 /* Many clients may have been lost because the server is restarted: how long it is waited for. */
 #define BACK_NS      10000000000u
 #define BACK_LOOK_US 200000
+#define AGAIN_S      5 /* most that a request of it may take */
 
 const char *const session_watch_choices[] = { "auto", "bpf", "proc", "off", NULL };
 
@@ -237,6 +238,19 @@ static int watch_place(struct session *s, struct err *e)
 	return r;
 }
 
+static unsigned int extra_rights(const struct session *s)
+{
+	return (s->cfg->hz && sample_wants_taskstats() ? RIGHTS_TASKSTATS : 0) |
+	       (s->whole ? RIGHTS_PRIORITY : 0);
+}
+
+void session_become_owner(struct session *s)
+{
+	if (s->cfg->local)
+		cmd_note_rights(rights_become_owner(&s->own, s->cfg->directory, extra_rights(s)),
+				&s->run.warnings);
+}
+
 static enum outcome open_directory(struct session *s, const char *command, const char *set,
 				   struct err *e)
 {
@@ -251,7 +265,10 @@ static enum outcome open_directory(struct session *s, const char *command, const
 	r = r ? r : runs_open(&s->folder, &s->cfg->runs, false, &s->run, e);
 	if (r)
 		return runs_refused(r);
-	return watch_place(s, e) ? OUTCOME_FAILED : OUTCOME_OK;
+	if (watch_place(s, e))
+		return OUTCOME_FAILED;
+	session_become_owner(s);
+	return OUTCOME_OK;
 }
 
 /* Requests that change nothing. */
@@ -301,9 +318,74 @@ static int drive_session_open_watch(struct session *s, const struct watch_opts *
 	return r;
 }
 
+/* In a new session. 0: it is not there any more, nor are lost sessions. */
+static int remove_again(struct session *s, const struct connect_cfg *c, const char *base,
+			struct err *e)
+{
+	struct afp_server server;
+	enum afp_stage stage;
+
+	afp_close(&s->afp);
+	if (connect_open(&s->afp, &server, c, 1, &stage, e))
+		return -ECONNREFUSED;
+	if (c->run)
+		afp_end_others(&s->afp, c->run, NULL);
+	return !*base ? 0 : tree_remove(&s->afp, AFP_ROOT_ID, base, e);
+}
+
+/*
+ * A session of which the warden knows. Its own session of a workload with only that one sends what
+ * netatalk's tool does, and nothing else.
+ */
+static struct connect_cfg session_connect(const struct session *s)
+{
+	struct connect_cfg c = s->cfg->c;
+
+	c.marks = warden_marks(s->warden);
+	c.run = s->whole ? s->run_name : NULL;
+	return c;
+}
+
+/* In the warden, by a session of its own, which also ends those of the run that are left. */
+static int remove_after_kill(void *user, const char *base, const char *volume, struct err *e)
+{
+	const struct session *s = user;
+	struct connect_cfg c = s->cfg->c;
+	struct session own = { .cfg = s->cfg };
+	int r;
+
+	if (s->cfg->local) {
+		r = rights_become_owner(&own.own, s->cfg->directory, 0);
+		r = r ? r : store_open_local(&own.store, s->cfg->directory, false, e);
+		r = r ? r : store_remove_local(own.store, s->cfg->directory, base, e);
+		store_close(own.store);
+		rights_return(&own.own);
+		return r;
+	}
+	c.timeout_s = c.timeout_s < AGAIN_S ? c.timeout_s : AGAIN_S;
+	c.volume = *volume ? volume : c.volume;
+	c.run = s->run_name;
+	r = remove_again(&own, &c, base, e);
+	afp_close(&own.afp);
+	return r;
+}
+
+int session_warden(struct session *s, struct err *e)
+{
+	const struct warden_task task = { remove_after_kill, s, s->cfg->local };
+	int r;
+
+	tree_name(s->run_name);
+	r = warden_open(&s->warden, &task, e);
+
+	s->left = r ? NULL : warden_left(s->warden);
+	return r;
+}
+
 enum outcome session_open(struct session *s, const char *command, const char *set,
 			  unsigned int window, struct err *e)
 {
+	struct connect_cfg how;
 	struct watch_opts watch = { .mode = (enum watch_mode)s->cfg->watch,
 				    .differ = differ,
 				    .user = s };
@@ -312,7 +394,8 @@ enum outcome session_open(struct session *s, const char *command, const char *se
 
 	if (s->cfg->local)
 		return open_directory(s, command, set, e);
-	o = connect_open(&s->afp, &s->server, &s->cfg->c, window, &s->stage, e);
+	how = session_connect(s);
+	o = connect_open(&s->afp, &s->server, &how, window, &s->stage, e);
 	if (o)
 		return o;
 	if (run_init(&s->run, command, set) || drive_session_describe(s)) {
@@ -332,10 +415,7 @@ enum outcome session_open(struct session *s, const char *command, const char *se
 	tracing_sink(s->tracing, &watch.sink);
 	if (drive_session_open_watch(s, &watch, e))
 		return OUTCOME_FAILED;
-	cmd_note_rights(
-	    rights_drop((s->cfg->hz && sample_wants_taskstats() ? RIGHTS_TASKSTATS : 0) |
-			(s->whole ? RIGHTS_PRIORITY : 0)),
-	    &s->run.warnings);
+	cmd_note_rights(rights_drop(extra_rights(s)), &s->run.warnings);
 	tracing_start(s->tracing, s->watch, &s->afp, &s->run);
 	return OUTCOME_OK;
 }
@@ -348,7 +428,7 @@ enum outcome session_open_store(struct session *s, struct store_afp_opts *opts, 
 		return OUTCOME_OK;
 	opts->machine = s->server.machine;
 	if (second) {
-		s->base_volume[1] = second;
+		snprintf(s->left->volume[1], WARDEN_VOLUME_LEN, "%s", second);
 		if (afp_open_other(&s->afp, second, &opts->other, e)) {
 			s->stage = AFP_STAGE_VOLUME;
 			return cmd_stop ? OUTCOME_INTERRUPTED : OUTCOME_NO_SESSION;
@@ -409,11 +489,11 @@ int session_make_base(struct session *s, const char *name, struct err *e)
 	struct store_op op = { .verb = STORE_MKDIR, .dir = s->store->root[0], .name = name };
 	int r;
 
-	snprintf(s->base[0], sizeof(s->base[0]), "%s", name);
+	snprintf(s->left->base[0], WARDEN_BASE_LEN, "%s", name);
 	r = store_call(s->store, &op, e);
 	if (r || op.result == STORE_OK)
 		return r;
-	*s->base[0] = '\0';
+	*s->left->base[0] = '\0';
 	return err_set(e, LOAD_REFUSED, "%s of %s: %s (%d)", op.what, name, op.why, op.code);
 }
 
@@ -422,45 +502,43 @@ int session_remove_base(struct session *s, struct err *e)
 	int r;
 
 	if (s->cfg->local) {
-		r = store_remove_local(s->store, s->cfg->directory, s->base[0], e);
+		r = store_remove_local(s->store, s->cfg->directory, s->left->base[0], e);
 	} else {
 		dsi_ignore_stop(s->afp.dsi);
-		r = tree_remove(&s->afp, AFP_ROOT_ID, s->base[0], e);
+		r = tree_remove(&s->afp, AFP_ROOT_ID, s->left->base[0], e);
 	}
 	if (!r)
-		*s->base[0] = '\0';
+		*s->left->base[0] = '\0';
 	return r;
+}
+
+void session_keep_alive(struct session *s)
+{
+	struct io_wait w;
+
+	if (!s->store || s->cfg->local)
+		return;
+	store_wait(s->store, &w);
+	store_advance(s->store, io_wait(&w, 0), NULL);
 }
 
 enum outcome session_save(struct session *s, enum outcome o)
 {
+	rights_return(&s->own); /* the saved run is root's */
 	if (o == OUTCOME_UNTRUSTED)
 		cmd_say("cross-checks disagree: do not trust the server's figures of this run");
 	return *s->run.id ? runs_save(&s->folder, &s->cfg->runs, &s->run, s->progress, o) : o;
-}
-
-/* In a new session. 0: it is not there any more. */
-static int remove_again(struct session *s, const struct connect_cfg *c, const char *base,
-			struct err *e)
-{
-	struct afp_server server;
-	enum afp_stage stage;
-
-	afp_close(&s->afp);
-	if (connect_open(&s->afp, &server, c, 1, &stage, e))
-		return -ECONNREFUSED;
-	return tree_remove(&s->afp, AFP_ROOT_ID, base, e);
 }
 
 /* Removes one base: the connection was lost, our directory may still be on the volume. */
 static void drive_session_remove_one(struct session *s, const char *base, const char *volume,
 				     uint64_t until_ns)
 {
-	struct connect_cfg again = s->cfg->c;
+	struct connect_cfg again = session_connect(s);
 	struct err e = { 0 };
 	int r;
 
-	again.timeout_s = again.timeout_s < 5 ? again.timeout_s : 5;
+	again.timeout_s = again.timeout_s < AGAIN_S ? again.timeout_s : AGAIN_S;
 	again.volume = volume;
 	while ((r = remove_again(s, &again, base, &e)) && !cmd_stop && clock_now_ns() < until_ns)
 		usleep(BACK_LOOK_US);
@@ -480,21 +558,22 @@ void session_remove_left(struct session *s)
 	bool waits = s->whole && !cmd_stop;
 	uint64_t until_ns = waits ? clock_now_ns() + BACK_NS : 0;
 
-	for (int i = 0; i < SESSION_BASES; i++) {
-		if (!*s->base[i])
+	for (int i = 0; i < WARDEN_BASES; i++) {
+		if (!*s->left->base[i])
 			continue;
 		/* Where the directory's own calls have failed, no other would do better. */
 		if (s->cfg->local) {
-			run_note(&s->run.warnings, "left", "%s could not be removed", s->base[i]);
+			run_note(&s->run.warnings, "left", "%s could not be removed",
+				 s->left->base[i]);
 			cmd_say(
 			    "%s/%s could not be removed and holds only test data: remove it by hand",
-			    s->cfg->directory, s->base[i]);
+			    s->cfg->directory, s->left->base[i]);
 			continue;
 		}
 		cmd_stop = 0;
-		drive_session_remove_one(s, s->base[i],
-					 s->base_volume[i] ? s->base_volume[i] : s->cfg->c.volume,
-					 until_ns);
+		drive_session_remove_one(
+		    s, s->left->base[i],
+		    *s->left->volume[i] ? s->left->volume[i] : s->cfg->c.volume, until_ns);
 	}
 }
 

@@ -8,11 +8,13 @@
  */
 
 #include "app/runs.h"
+#include "app/warden.h"
 #include "attach/others.h"
 #include "attach/sampler.h"
 #include "attach/tracing.h"
 #include "drive/connect.h"
 #include "host/machine.h"
+#include "host/rights.h"
 #include "host/sample.h"
 #include "run/run.h"
 #include "store/store.h"
@@ -87,8 +89,6 @@ int session_check(struct session_cfg *cfg, struct err *e);
 /* Whether a word names a place that needs no server, see store_is_local(): or a directory. */
 bool session_is_place(const char *word);
 
-#define SESSION_BASES 16 /* directories that a workload may leave behind: one a volume */
-
 struct session {
 	const struct session_cfg *cfg;
 	bool whole;   /* set before: all of the server's sessions are watched, not only its own */
@@ -112,10 +112,19 @@ struct session {
 	int schedstat;    /* descriptor it is read from; 0: not opened yet, or -errno */
 	FILE *progress;
 	enum afp_stage stage;
-	uint8_t refused;                        /* the AFP command that was refused last */
-	char base[SESSION_BASES][32];           /* still on the volume; "" when not */
-	const char *base_volume[SESSION_BASES]; /* where; NULL: that of cfg */
+	uint8_t refused;                /* the AFP command that was refused last */
+	char run_name[WARDEN_BASE_LEN]; /* for servers, and of its directories */
+	struct warden *warden;          /* set before, by session_warden() */
+	struct rights_own own;          /* while root works as the owner of the directory */
+	struct warden_left *left;       /* its: directories that are still there */
 };
+
+/*
+ * First, while the process has one thread: lets a warden end its sessions and remove its
+ * directories if it is killed. 0 or -ENOMEM with a text; warden_close(s->warden) in any case, after
+ * all else.
+ */
+int session_warden(struct session *s, struct err *e);
 
 /*
  * Connects, logs in, opens the volume, begins run and watch; or opens the directory and begins the
@@ -131,11 +140,24 @@ enum outcome session_open(struct session *s, const char *command, const char *se
 enum outcome session_open_store(struct session *s, struct store_afp_opts *opts, struct err *e);
 
 /*
- * The directory name in the root of the store, to be removed whatever happens: s->base[0]; and its
- * removal with all in it, in the same session. 0; LOAD_REFUSED or a negative errno with a text.
+ * The directory name in the root of the store, to be removed whatever happens: s->left->base[0];
+ * and its removal with all in it, in the same session. 0; LOAD_REFUSED or a negative errno with a
+ * text.
  */
 int session_make_base(struct session *s, const char *name, struct err *e);
 int session_remove_base(struct session *s, struct err *e);
+
+/*
+ * While its session has nothing to do, at least every few seconds: the server ends one that is
+ * silent.
+ */
+void session_keep_alive(struct session *s);
+
+/*
+ * In a directory of this machine: root works as its owner from now on, until s->own is returned.
+ * Does nothing for a server.
+ */
+void session_become_owner(struct session *s);
 
 /* The counters before and after a timed region, into p: hooks of load.h. */
 void session_region_begin(struct session *s);
@@ -154,7 +176,7 @@ enum outcome session_finish(struct session *s, int r, const struct err *e);
 enum outcome session_save(struct session *s, enum outcome o);
 
 /*
- * Removes what is left of base in a new session, or says what is left and how to remove it. Where
+ * Removes what is still there in a new session, or says what is left and how to remove it. Where
  * all sessions are watched, the server may be away for 10 s.
  */
 void session_remove_left(struct session *s);

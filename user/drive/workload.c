@@ -149,7 +149,7 @@ static int workload_exit_code(const struct workload_faults *f, enum outcome o)
 	return o == OUTCOME_OK && f->unsure ? OUTCOME_UNSURE : (int)o;
 }
 
-int workload_run(struct workload *w)
+static int run_with_warden(struct workload *w)
 {
 	struct err e = { 0 };
 	enum outcome o = workload_open_all(w, &e);
@@ -170,6 +170,18 @@ int workload_run(struct workload *w)
 	o = session_save(&w->s, o);
 	r = w->type->exit_code ? w->type->exit_code(w, o) : workload_exit_code(&w->faults, o);
 	session_close(&w->s);
+	return r;
+}
+
+int workload_run(struct workload *w)
+{
+	struct err e = { 0 };
+	int r = session_warden(&w->s, &e);
+
+	if (r)
+		cmd_say("%s", e.text);
+	r = r ? OUTCOME_FAILED : run_with_warden(w);
+	warden_close(w->s.warden);
 	return r;
 }
 

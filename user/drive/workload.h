@@ -69,7 +69,8 @@ struct workload_type {
 	enum outcome (*prepare)(struct workload *w, struct err *e);
 	/* Its options, into the run's; NULL: none. 0 or -ENOMEM. */
 	int (*describe)(struct workload *w);
-	/* Returns as workloads do (load.h); names what it may leave behind in w->s.base. */
+	/* Returns as workloads do (load.h); names what it may leave behind in
+	 * w->s.left. */
 	int (*work)(struct workload *w, struct err *e);
 	/* NULL: the first screen, or with -v the long report. 0, -ENOMEM, or of writing. */
 	int (*report)(struct workload *w, const struct report_opts *o);

@@ -10,6 +10,7 @@
 #include <stdint.h>
 #include <stdio.h>
 #include <sys/prctl.h>
+#include <sys/stat.h>
 #include <sys/syscall.h>
 #include <sys/utsname.h>
 #include <unistd.h>
@@ -49,7 +50,7 @@ static int drop_but(uint64_t keep)
 	return 0;
 }
 
-int rights_drop(unsigned int extra)
+static uint64_t rights_asked_for(unsigned int extra)
 {
 	uint64_t keep = kept;
 
@@ -59,7 +60,12 @@ int rights_drop(unsigned int extra)
 		keep |= BIT(CAP_SYS_NICE);
 	if (extra & RIGHTS_WATCH || is_before_6_1())
 		keep |= kept_for_watch;
-	return drop_but(keep);
+	return keep;
+}
+
+int rights_drop(unsigned int extra)
+{
+	return drop_but(rights_asked_for(extra));
 }
 
 int rights_drop_all(uid_t uid, gid_t gid)
@@ -70,4 +76,44 @@ int rights_drop_all(uid_t uid, gid_t gid)
 	    (setgroups(0, NULL) || setresgid(gid, gid, gid) || setresuid(uid, uid, uid)))
 		r = -errno;
 	return drop_but(0) ? -EPERM : r;
+}
+
+/* Of those that this thread may use, only these; it may use the others again. */
+static int rights_use(uint64_t used)
+{
+	struct __user_cap_header_struct head = { .version = _LINUX_CAPABILITY_VERSION_3 };
+	struct __user_cap_data_struct data[2];
+
+	if (syscall(SYS_capget, &head, data))
+		return -errno;
+	for (int i = 0; i < 2; i++)
+		data[i].effective = data[i].permitted & (uint32_t)(used >> (32 * i));
+	return syscall(SYS_capset, &head, data) ? -errno : 0;
+}
+
+int rights_become_owner(struct rights_own *out, const char *directory, unsigned int extra)
+{
+	struct stat st;
+
+	*out = (struct rights_own) { 0 };
+	if (geteuid() || stat(directory, &st) || !st.st_uid)
+		return 0;
+	out->n_groups = getgroups(RIGHTS_GROUPS, out->group);
+	if (out->n_groups < 0)
+		return -errno;
+	out->became = true;
+	if (!setgroups(1, &st.st_gid) && !setegid(st.st_gid) && !seteuid(st.st_uid) &&
+	    !rights_use(rights_asked_for(extra) & ~BIT(CAP_DAC_OVERRIDE)))
+		return 0;
+	rights_return(out);
+	return -EPERM;
+}
+
+void rights_return(struct rights_own *own)
+{
+	if (!own->became)
+		return;
+	own->became = false;
+	if (seteuid(0) || setegid(0) || setgroups((size_t)own->n_groups, own->group))
+		own->became = true; /* cannot be: the saved user is root */
 }

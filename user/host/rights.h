@@ -2,6 +2,7 @@
 #ifndef HOST_RIGHTS_H
 #define HOST_RIGHTS_H
 
+#include <stdbool.h>
 #include <sys/types.h>
 
 /* What may be kept besides: CAP_NET_ADMIN, CAP_SYS_NICE, what loads and attaches BPF programs. */
@@ -21,5 +22,24 @@ int rights_drop(unsigned int extra);
  * Drops all of them; root becomes this user and group. 0, or a negative errno: some are left.
  */
 int rights_drop_all(uid_t uid, gid_t gid);
+
+/* What root had before it became another user for some time. All 0: it did not. */
+#define RIGHTS_GROUPS 64
+struct rights_own {
+	bool became;
+	int n_groups;
+	gid_t group[RIGHTS_GROUPS];
+};
+
+/*
+ * Root works as the owner of a directory from now on, in this thread and those that it starts: with
+ * the files of others it can do no more than that user. Rights for reading /proc are kept, and
+ * those asked for. For anybody else, a directory of root's, and where there is no such directory,
+ * nothing changes. 0, or a negative errno: nothing has changed.
+ */
+int rights_become_owner(struct rights_own *out, const char *directory, unsigned int extra);
+
+/* It is root again; in other threads as well. */
+void rights_return(struct rights_own *own);
 
 #endif

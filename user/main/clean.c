@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* afpscope clean: removes the directories that killed runs left on a volume or in a place. */
 #include "base/text.h"
+#include "base/vec.h"
 #include "drive/session.h"
 #include "host/proc/procfs.h"
+#include "host/rights.h"
 #include "work/tree.h"
 
 #include <errno.h>
@@ -10,8 +12,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
-
-#define FOUND_MAX 256
 
 struct clean_cfg {
 	struct connect_cfg c;
@@ -34,9 +34,15 @@ const struct opt clean_options[] = {
 };
 /* clang-format on */
 
+struct clean_name {
+	char text[TREE_NAME_MAX + 1];
+};
+
+/* Names of ours, among all that were looked at. */
 struct clean_found {
-	size_t n;
-	char name[FOUND_MAX][TREE_NAME_MAX + 1];
+	size_t n, looked;
+	struct clean_name *name; /* owned */
+	bool no_memory;
 };
 
 /* Where they are: one of the two. */
@@ -44,14 +50,17 @@ struct clean_where {
 	struct afp afp;
 	struct store *store;
 	const char *place;
+	bool kept; /* the server does not end sessions of others, which was said */
 };
 
-static int note_found(void *user, const struct afp_params *dir)
+static int note_found(void *user, const char *name)
 {
 	struct clean_found *f = user;
+	struct clean_name *one = VEC_ADD(f->name, f->n);
 
-	if (f->n < FOUND_MAX)
-		strcpy(f->name[f->n++], dir->name);
+	if (one)
+		snprintf(one->text, sizeof(one->text), "%s", name);
+	f->no_memory |= !one;
 	return 0;
 }
 
@@ -60,8 +69,9 @@ static void note_name(void *user, const char *name)
 	struct clean_found *f = user;
 	struct tree_owner owner;
 
-	if (f->n < FOUND_MAX && tree_owner(name, &owner))
-		snprintf(f->name[f->n++], sizeof(f->name[0]), "%.*s", TREE_NAME_MAX, name);
+	f->looked++;
+	if (tree_owner(name, &owner))
+		note_found(f, name);
 }
 
 static int clean_remove_one(struct clean_where *w, const char *name, struct err *e)
@@ -105,6 +115,20 @@ static void clean_say(const char *name, const char *what, const char *why)
 	printf(": %s%s\n", what, why);
 }
 
+/* Those of the run that the server keeps: they hold places, and files that they have open. */
+static void clean_end_sessions(struct clean_where *w, const char *run)
+{
+	struct err e = { 0 };
+	int r = w->place || w->kept ? 0 : afp_end_others(&w->afp, run, &e);
+
+	if (r != -EOPNOTSUPP)
+		return;
+	w->kept = true;
+	cmd_say("the server does not end sessions of runs that were killed (%s): it may keep them "
+		"until its \"disconnect time\" (24 h) is over; afpscope check counts them",
+		e.text);
+}
+
 static enum outcome remove_all(struct clean_where *w, const struct clean_cfg *cfg,
 			       const struct clean_found *f)
 {
@@ -114,23 +138,26 @@ static enum outcome remove_all(struct clean_where *w, const struct clean_cfg *cf
 	int r;
 
 	for (size_t i = 0; i < f->n && !cmd_stop; i++) {
-		why = keep_because(cfg, f->name[i]);
+		why = keep_because(cfg, f->name[i].text);
 		if (why || cfg->dry_run) {
-			clean_say(f->name[i], why ? "kept, " : "would be removed", why ? why : "");
+			clean_say(f->name[i].text, why ? "kept, " : "would be removed",
+				  why ? why : "");
 			continue;
 		}
-		r = clean_remove_one(w, f->name[i], &e);
+		clean_end_sessions(w, f->name[i].text);
+		r = clean_remove_one(w, f->name[i].text, &e);
 		if (!r) {
-			clean_say(f->name[i], "removed", "");
+			clean_say(f->name[i].text, "removed", "");
 			continue;
 		}
-		cmd_say("cannot remove %s: %s", f->name[i], e.text);
+		cmd_say("cannot remove %s: %s", f->name[i].text, e.text);
 		if (r < 0 && !w->place)
 			return cmd_stop ? OUTCOME_INTERRUPTED : OUTCOME_LOST;
 		o = OUTCOME_REFUSED;
 	}
 	if (!f->n)
-		puts("nothing to remove");
+		fputs("nothing to remove: ", stdout);
+	printf("looked at %zu name%s\n", f->looked, f->looked == 1 ? "" : "s");
 	if (o && !w->place)
 		cmd_say("a file that is open belongs to a session that was lost: it can be removed "
 			"when that afpd process has ended, after the server's \"disconnect time\" "
@@ -152,7 +179,10 @@ static enum outcome find_on_volume(struct clean_where *w, struct clean_found *fo
 	struct afp_server server;
 	enum afp_stage stage;
 	enum outcome o = connect_open(&w->afp, &server, cfg, 1, &stage, e);
-	int r = o ? 0 : tree_list(&w->afp, note_found, found, e);
+	struct tree_found how = { .found = note_found, .user = found };
+	int r = o ? 0 : tree_list(&w->afp, &how, e);
+
+	found->looked = how.looked;
 
 	if (r)
 		o = cmd_stop ? OUTCOME_INTERRUPTED : r < 0 ? OUTCOME_LOST : OUTCOME_REFUSED;
@@ -163,18 +193,26 @@ static enum outcome clean_place(const struct clean_cfg *cfg)
 {
 	struct clean_found *found = calloc(1, sizeof(*found));
 	struct clean_where w = { .place = cfg->place };
+	struct rights_own own;
 	struct err e = { 0 };
 	enum outcome o;
 
 	if (!found)
 		return OUTCOME_FAILED;
+	if (w.place && rights_become_owner(&own, w.place, 0))
+		cmd_note_rights(-EPERM, NULL);
 	o = w.place ? find_in_place(&w, found, &e) : find_on_volume(&w, found, &cfg->c, &e);
+	if (!o && found->no_memory) {
+		err_set(&e, -ENOMEM, "out of memory");
+		o = OUTCOME_FAILED;
+	}
 	if (o)
 		cmd_say("%s", e.text);
 	else
 		o = remove_all(&w, cfg, found);
 	store_close(w.store);
 	afp_close(&w.afp);
+	free(found->name);
 	free(found);
 	return o;
 }
@@ -215,7 +253,8 @@ int cmd_clean(int argc, char **argv)
 		    "Usage: afpscope clean [OPTIONS] [afp://USER@HOST:PORT/VOLUME]\n"
 		    "       afpscope clean [OPTIONS] DIRECTORY|gluster://HOST/VOLUME/PATH\n"
 		    "Removes test directories that killed runs left in the root of a volume, in a\n"
-		    "directory of this machine, or in one of a GlusterFS volume.\n");
+		    "directory of this machine, or in one of a GlusterFS volume, and ends the\n"
+		    "sessions of these runs that a server keeps.\n");
 		opt_help(stdout, clean_options);
 		return OUTCOME_OK;
 	}

@@ -207,7 +207,7 @@ static int main_lantest_work(struct workload *w, struct err *e)
 	int r;
 
 	estimate_init(&x->estimate, w->s.progress, lantest_selection(o), o->iterations);
-	r = lantest_run(&w->load, o, w->s.base[0], e);
+	r = lantest_run(&w->load, o, w->s.left->base[0], e);
 	estimate_hide(&x->estimate);
 	return r;
 }

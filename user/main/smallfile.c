@@ -5,6 +5,7 @@
  */
 #include "main/smallfile.h"
 
+#include "app/child.h"
 #include "base/clock.h"
 #include "drive/gun.h"
 #include "work/tree.h"
@@ -12,6 +13,8 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 #define NS_PER_S 1000000000u
 #define TICK_NS  100000000u
@@ -80,27 +83,50 @@ static int main_smallfile_measure(struct smallfile_run *f, unsigned int i, struc
 	return r;
 }
 
+static void keep_alive(void *session)
+{
+	session_keep_alive(session);
+}
+
 static int main_smallfile_await_gun(struct smallfile_run *f, struct err *e)
 {
 	const struct gun_opts o = { .file = f->cfg->gun,
 				    .threads = f->cfg->clients,
 				    .timeout_s = f->cfg->gun_timeout_s,
-				    .out = f->w.s.progress };
+				    .out = f->w.s.progress,
+				    .tick = keep_alive,
+				    .user = &f->w.s };
 
 	return f->cfg->gun ? gun_wait(&f->gun, &o, e) : 0;
 }
 
-static int run_between(const struct smallfile_cfg *cfg, struct err *e)
+/* A stop ends the command as well. */
+static int run_between(struct smallfile_run *f, struct err *e)
 {
-	int r = cfg->between ? system(cfg->between) : 0;
+	char *const argv[] = { "sh", "-c", (char *)(uintptr_t)f->cfg->between, NULL };
+	struct child c = { .gate = -1 };
+	int r;
 
-	if (!r || cmd_stop)
-		return 0;
-	if (r > 0 && WIFSIGNALED(r))
+	rights_return(&f->w.s.own); /* --between may drop caches, which only root can */
+	r = child_start(&c, argv, e);
+	session_become_owner(&f->w.s);
+	r = r ? r : child_go(&c, e);
+	while (!r && !cmd_stop && !child_ended(&c)) {
+		usleep(TICK_NS / 1000);
+		session_keep_alive(&f->w.s);
+	}
+	child_end(&c);
+	if (r)
+		return err_prefix(e, LOAD_REFUSED, "--between");
+	if (cmd_stop)
+		return err_set(e, -EINTR, "interrupted");
+	if (WIFSIGNALED(c.status))
 		return err_set(e, LOAD_REFUSED, "--between: '%s' was ended by signal %d",
-			       cfg->between, WTERMSIG(r));
-	return err_set(e, LOAD_REFUSED, "--between: '%s' failed (exit code %d)", cfg->between,
-		       r > 0 ? WEXITSTATUS(r) : r);
+			       f->cfg->between, WTERMSIG(c.status));
+	if (WEXITSTATUS(c.status))
+		return err_set(e, LOAD_REFUSED, "--between: '%s' failed (exit code %d)",
+			       f->cfg->between, WEXITSTATUS(c.status));
+	return 0;
 }
 
 /* The directory that stays is made if it is not there. */
@@ -126,7 +152,7 @@ static int make_tree(struct smallfile_run *f, struct err *e)
 	} else {
 		tree_name(name);
 		r = session_make_base(&f->w.s, name, e);
-		base = f->w.s.base[0];
+		base = f->w.s.left->base[0];
 	}
 	if (!r)
 		ranks_make(f->ranks);
@@ -143,7 +169,7 @@ static int main_smallfile_do_loads(struct smallfile_run *f, struct err *e)
 	load_ready(&f->w.load);
 	r = main_smallfile_await_gun(f, e);
 	for (unsigned int i = 0; !r && i < f->cfg->list.n; i++) {
-		r = i ? run_between(f->cfg, e) : 0;
+		r = i && f->cfg->between ? run_between(f, e) : 0;
 		r = r ? r : main_smallfile_measure(f, i, e);
 	}
 	return r;
@@ -183,7 +209,7 @@ static int main_smallfile_work(struct workload *w, struct err *e)
 	r = r ? r : main_smallfile_do_loads(f, e);
 	gun_close(f->gun);
 	ranks_close(f->ranks);
-	if (*w->s.base[0] && session_remove_base(&w->s, &gone) && !r)
+	if (*w->s.left->base[0] && session_remove_base(&w->s, &gone) && !r)
 		r = err_set(e, LOAD_REFUSED, "not all files could be removed: %s", gone.text);
 	clients_close(f->clients, NULL);
 	return r;

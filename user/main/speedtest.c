@@ -317,7 +317,7 @@ static int main_speedtest_work(struct workload *w, struct err *e)
 	o.next = on_next;
 	o.user = x;
 	announce(x);
-	r = speedtest_run(&w->load, &o, w->s.base, e);
+	r = speedtest_run(&w->load, &o, w->s.left->base, e);
 	return r || w->cfg->s.local ? r : close_volumes(w, e);
 }
 

@@ -37,6 +37,7 @@ struct ranks_peer {
 
 struct ranks {
 	struct ranks_opts o;
+	struct session *session; /* the command's own, which is kept alive */
 	struct ranks_peer *peer; /* by number; that of rank 0 is not used */
 	uint64_t start_ns;
 	bool told_stop, again; /* the next round trips are a second measurement */
@@ -158,6 +159,7 @@ static int ranks_await(struct ranks *k, uint64_t wait_ns, bool heeds_stop)
 		if (heeds_stop && cmd_stop)
 			return -EINTR;
 		ranks_take(k, SLICE_NS);
+		session_keep_alive(k->session);
 		if (clock_now_ns() < until_ns)
 			continue;
 		if (hurried)
@@ -193,8 +195,7 @@ static int ranks_check_hello(struct ranks *k, const struct ranks_hello *own, str
 	return 0;
 }
 
-int ranks_open(struct ranks **out, const struct ranks_opts *o, const struct session *s,
-	       struct err *e)
+int ranks_open(struct ranks **out, const struct ranks_opts *o, struct session *s, struct err *e)
 {
 	struct ranks_run run = { 0 };
 	struct ranks_hello own;
@@ -204,6 +205,7 @@ int ranks_open(struct ranks **out, const struct ranks_opts *o, const struct sess
 	if (!k || ranks_hello(o, &own))
 		return err_set(e, -ENOMEM, "out of memory");
 	k->o = *o;
+	k->session = s;
 	k->peer = calloc(o->launch->size, sizeof(*k->peer));
 	if (!k->peer)
 		return err_set(e, -ENOMEM, "out of memory");

@@ -56,8 +56,7 @@ struct ranks;
  * Finds the others and has them open their sessions; s: the session, which is open. 0 or a negative
  * errno. ranks_close in every case.
  */
-int ranks_open(struct ranks **out, const struct ranks_opts *o, const struct session *s,
-	       struct err *e);
+int ranks_open(struct ranks **out, const struct ranks_opts *o, struct session *s, struct err *e);
 
 /* Waits for that; adds to *not_open, and the first reason to e. */
 int ranks_opened(struct ranks *k, unsigned int *not_open, struct err *e);

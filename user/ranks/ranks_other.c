@@ -256,7 +256,7 @@ static void ranks_other_remove_base(struct guest *g)
 		r = store_open_local(&s->store, cfg->directory, !cfg->buffered, &e);
 	else
 		r = connect_open(&s->afp, &s->server, &cfg->c, 1, &stage, &e);
-	memcpy(s->base[0], g->told.base, sizeof(g->told.base));
+	memcpy(s->left->base[0], g->told.base, sizeof(g->told.base));
 	while (!r && (r = session_remove_base(s, &e)) && r != -ENOENT && clock_now_ns() < until_ns)
 		r = usleep(AGAIN_US);
 	if (r && r != -ENOENT)
@@ -270,13 +270,16 @@ void ranks_other(const struct ranks_opts *o)
 {
 	struct guest *g = calloc(1, sizeof(*g));
 	struct post order = { 0 };
+	struct err e = { 0 };
 	int r = 0;
 
-	if (!g) {
+	if (g)
+		*g = (struct guest) { .o = o, .session.cfg = o->session };
+	if (!g || session_warden(&g->session, &e)) {
 		cmd_say("out of memory");
+		free(g);
 		return;
 	}
-	*g = (struct guest) { .o = o, .session.cfg = o->session };
 	while (r >= 0 && order.head.type != POST_END) {
 		r = post_take(&order, o->launch->fd, SLICE_NS);
 		if (r == 1)
@@ -297,5 +300,6 @@ void ranks_other(const struct ranks_opts *o)
 	}
 	post_fini(&order);
 	run_fini(&g->session.run);
+	warden_close(g->session.warden);
 	free(g);
 }

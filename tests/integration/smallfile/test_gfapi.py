@@ -32,6 +32,7 @@ from test_store_verbs import (
     use_attributes,
     use_lists,
 )
+from wardens import kill_with_warden
 
 pytestmark = [
     pytest.mark.skipif(
@@ -239,16 +240,15 @@ def test_clean_removes_what_a_killed_run_left_and_nothing_else(
     wait_until(lambda: len(list(mount.glob("*/*/f.*"))) == 30, 60, "the files")
     clean = [str(scope.binary), "clean", url]
     assert "its run is still alive" in scope.execute(clean).expect(OK).out
-    running.process.kill()
-    running.process.wait()
+    kill_with_warden(running)
     (left,) = {p.name for p in mount.iterdir()} - {"LanTest-mine"}
     (mount / left / "link").symlink_to(kept.parent)
     dry = scope.execute([*clean, "--dry-run"]).expect(OK)
-    assert dry.out == f"{left}: would be removed\n"
-    assert scope.execute(clean).expect(OK).out == f"{left}: removed\n"
+    assert dry.out == f"{left}: would be removed\nlooked at 2 names\n"
+    assert scope.execute(clean).expect(OK).out == f"{left}: removed\nlooked at 2 names\n"
     (mount / left).symlink_to(kept.parent)
-    assert scope.execute(clean).expect(OK).out == f"{left}: removed\n"
-    assert scope.execute(clean).expect(OK).out == "nothing to remove\n"
+    assert scope.execute(clean).expect(OK).out == f"{left}: removed\nlooked at 2 names\n"
+    assert scope.execute(clean).expect(OK).out == "nothing to remove: looked at 1 name\n"
     assert kept.read_text() == "mine"
     scope.execute([*clean[:2], server.url(volume, "no")]).expect(REFUSED, "cannot list directory")
     shutil.rmtree(kept.parent)

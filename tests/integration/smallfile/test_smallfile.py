@@ -30,6 +30,7 @@ from scope import (
     left_on,
     wait_until,
 )
+from wardens import kill_with_warden
 
 # Everything that can be done with a file of a directory, and the file is as before.
 ALL = "create,stat,read,readdir,ls-l,append,read,overwrite,rnd-wr,rnd-rd,seq-rdwrmix,read"
@@ -140,11 +141,10 @@ def test_clean_removes_what_a_killed_run_left(scope: Scope, tmp_path: Path) -> N
     wait_until(lambda: len(list(tmp_path.glob("*/*/f.*"))) == 1000, 60, "the files")
     clean = [str(scope.binary), "clean", str(tmp_path)]
     assert "its run is still alive" in scope.execute(clean).expect(OK).out
-    running.process.kill()
-    running.process.wait()
+    kill_with_warden(running)
     (left,) = {p.name for p in tmp_path.iterdir()} - {"LanTest-mine"}
-    assert scope.execute(clean).expect(OK).out == f"{left}: removed\n"
-    assert scope.execute(clean).expect(OK).out == "nothing to remove\n"
+    assert scope.execute(clean).expect(OK).out == f"{left}: removed\nlooked at 2 names\n"
+    assert scope.execute(clean).expect(OK).out == "nothing to remove: looked at 1 name\n"
     assert [p.name for p in tmp_path.iterdir()] == ["LanTest-mine"]
     scope.execute([*clean[:2], str(tmp_path / "no")]).expect(REFUSED, "cannot list directory")
 

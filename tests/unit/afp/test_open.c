@@ -43,7 +43,7 @@ static int setup(void **state)
 				      .window = 4,
 				      .timeout_ms = 5000,
 				      .stop = &g->stop };
-	g->login = (struct afp_login) { NULL, NULL, "guest", 7 };
+	g->login = (struct afp_login) { NULL, NULL, "guest", 7, NULL };
 	g->server = (struct afp_server) {
 		.n_uams = 1, .n_versions = 1, .version = { "AFP3.4" }, .uam = { "No User Authent" }
 	};
@@ -167,7 +167,7 @@ static void a_login_that_cannot_be_is_an_error_of_that_stage(void **state)
 {
 	struct rig *g = *state;
 
-	g->login = (struct afp_login) { "me", "secret", "dhx2", 7 };
+	g->login = (struct afp_login) { "me", "secret", "dhx2", 7, NULL };
 	assert_int_equal(open_it(g, "Fake"), -EOPNOTSUPP);
 	assert_int_equal(g->a.stage, AFP_STAGE_LOGIN);
 }
@@ -199,6 +199,91 @@ static void a_server_at_its_limit_refuses_the_session(void **state)
 	assert_int_equal(open_it(g, "Fake"), -EBUSY);
 	assert_int_equal(g->a.stage, AFP_STAGE_CONNECT);
 	assert_non_null(strstr(g->e.text, "max connections"));
+}
+
+/* What FPGetSessionToken said: a name, and when the client began. */
+struct tokens {
+	bool refused;
+	unsigned int n;
+	uint16_t type[4];
+	char name[4][16];
+	uint32_t began[4];
+};
+
+static bool take_token(void *user, struct peer *p, const struct peer_request *q,
+		       struct peer_reply *out)
+{
+	static const uint8_t token[12] = { 0, 0, 0, 8 };
+	struct tokens *t = user;
+	struct rbuf b = rbuf_of(q->command, q->len);
+	uint32_t len;
+
+	(void)p;
+	if (!q->len || rbuf_u8(&b) != AFP_GetSessionToken || t->n == 4)
+		return false;
+	rbuf_u8(&b);
+	t->type[t->n] = rbuf_u16(&b);
+	len = rbuf_u32(&b);
+	t->began[t->n] = rbuf_u32(&b);
+	snprintf(t->name[t->n++], sizeof(t->name[0]), "%.*s", (int)len,
+		 (const char *)rbuf_bytes(&b, len));
+	peer_reply_set(out, t->refused ? AFP_ERR_NOT_SUPPORTED : 0, token, sizeof(token));
+	return true;
+}
+
+/* netatalk ends those that have the same name and another time. */
+static void sessions_of_a_run_have_its_name_and_one_time_until_they_are_ended(void **state)
+{
+	struct rig *g = *state;
+	struct tokens t = { 0 };
+
+	g->login.run = "a run";
+	g->peer->answer = take_token;
+	g->peer->user = &t;
+	for (unsigned int i = 0; i < 2; i++) {
+		assert_int_equal(open_it(g, "Fake"), 0);
+		assert_int_equal(t.n, i + 1);
+		if (i)
+			assert_int_equal(afp_end_others(&g->a, "a run", &g->e), 0);
+		end_it(g);
+		afp_close(&g->a);
+	}
+	assert_int_equal(t.n, 3);
+	for (unsigned int i = 0; i < 3; i++) {
+		assert_int_equal(t.type[i], 3);
+		assert_string_equal(t.name[i], "a run");
+	}
+	assert_int_equal(t.began[1], t.began[0]);
+	assert_int_not_equal(t.began[2], t.began[0]);
+}
+
+static void a_server_that_takes_no_name_is_used_without(void **state)
+{
+	struct rig *g = *state;
+	struct tokens t = { .refused = true };
+
+	g->login.run = "a run";
+	g->peer->answer = take_token;
+	g->peer->user = &t;
+	assert_int_equal(open_it(g, "Fake"), 0);
+	assert_int_equal(t.n, 1);
+	assert_int_equal(afp_end_others(&g->a, "a run", &g->e), -EOPNOTSUPP);
+	assert_non_null(strstr(g->e.text, "FPGetSessionToken"));
+	assert_int_equal(g->a.stage, AFP_STAGE_OPEN);
+}
+
+static void a_session_older_than_afp_3_1_has_no_name(void **state)
+{
+	struct rig *g = *state;
+	struct tokens t = { 0 };
+
+	g->login.run = "a run";
+	g->login.version = 3;
+	g->peer->answer = take_token;
+	g->peer->user = &t;
+	assert_int_equal(open_it(g, "Fake"), 0);
+	assert_int_equal(afp_end_others(&g->a, "a run", &g->e), -EOPNOTSUPP);
+	assert_int_equal(t.n, 0);
 }
 
 static bool refuse_login(void *user, struct peer *p, const struct peer_request *q,
@@ -363,6 +448,9 @@ int main(void)
 		TEST(a_login_that_cannot_be_is_an_error_of_that_stage),
 		TEST(a_connection_that_ends_at_any_answer_ends_the_start),
 		TEST(a_server_at_its_limit_refuses_the_session),
+		TEST(sessions_of_a_run_have_its_name_and_one_time_until_they_are_ended),
+		TEST(a_server_that_takes_no_name_is_used_without),
+		TEST(a_session_older_than_afp_3_1_has_no_name),
 		TEST(an_answer_counts_also_where_the_session_ends_with_it),
 		TEST(a_greeting_counts_also_where_the_connection_ends_with_it),
 		TEST(an_end_while_the_login_is_answered_still_logs_out),

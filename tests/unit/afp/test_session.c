@@ -33,7 +33,7 @@ static int setup(void **state)
 				      .window = 16,
 				      .timeout_ms = 5000,
 				      .stop = &g->stop };
-	g->login = (struct afp_login) { NULL, NULL, "guest", 7 };
+	g->login = (struct afp_login) { NULL, NULL, "guest", 7, NULL };
 	*state = g;
 	return 0;
 }

@@ -195,6 +195,25 @@ static void a_reply_before_the_request_was_sent_is_a_protocol_error(void **state
 	free((void *)(uintptr_t)r->data);
 }
 
+/* More are answered meanwhile than there are places for requests. */
+static void a_slow_request_holds_no_younger_ones(void **state)
+{
+	struct rig *g = *state;
+	struct dsi_request *back;
+
+	g->opts.window = 4;
+	g->peer->mute_id = 1;
+	open_session(g);
+	submit(g, prep_give(g, 0, 100, 100));
+	for (size_t i = 1; i < 60; i++) {
+		submit(g, prep_give(g, i, 100, 100));
+		assert_int_equal(dsi_reap(g->d, &back, &g->e), 0);
+		assert_ptr_equal(back, &g->req[i]);
+		check(g, back);
+	}
+	assert_int_equal(dsi_lent(g->d), 1);
+}
+
 #define TEST(f) cmocka_unit_test_setup_teardown(f, setup, teardown)
 
 int main(void)
@@ -217,6 +236,7 @@ int main(void)
 		TEST(a_huge_length_is_a_protocol_error),
 		TEST(a_reply_one_byte_too_long_is_a_protocol_error),
 		TEST(a_reply_before_the_request_was_sent_is_a_protocol_error),
+		TEST(a_slow_request_holds_no_younger_ones),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -227,7 +227,7 @@ static int teardown(void **state)
 
 static void open_it(struct rig *g)
 {
-	const struct afp_login login = { NULL, NULL, "guest", 7 };
+	const struct afp_login login = { NULL, NULL, "guest", 7, NULL };
 	struct afp_server server;
 	enum afp_stage stage;
 
@@ -441,15 +441,25 @@ static void a_list_of_ghosts_does_not_go_on_for_ever(void **state)
 
 struct seen {
 	unsigned int n, stop_at;
+	size_t looked;
 	char last[256];
 };
 
-static int note(void *user, const struct afp_params *dir)
+static int note(void *user, const char *name)
 {
 	struct seen *s = user;
 
-	snprintf(s->last, sizeof(s->last), "%s", dir->name);
+	snprintf(s->last, sizeof(s->last), "%s", name);
 	return ++s->n == s->stop_at ? 77 : 0;
+}
+
+static int list_root(struct rig *g, struct seen *s)
+{
+	struct tree_found f = { .found = note, .user = s };
+	int r = tree_list(&g->a, &f, &g->e);
+
+	s->looked = f.looked;
+	return r;
 }
 
 static void our_directories_are_listed_and_nothing_else(void **state)
@@ -466,9 +476,25 @@ static void our_directories_are_listed_and_nothing_else(void **state)
 		make(g, VOLUME_ROOT, name, true);
 	}
 	open_it(g);
-	assert_int_equal(tree_list(&g->a, note, &s, &g->e), 0);
+	assert_int_equal(list_root(g, &s), 0);
 	assert_int_equal(s.n, 500);
+	assert_int_equal(s.looked, 700 + 2 + 500);
 	assert_string_equal(s.last, "LanTest-12345678-500-abcdef");
+}
+
+/* Their number does not fit into 16 bits, nor the length of an entry into 8. */
+static void any_number_of_names_of_any_length_is_looked_at(void **state)
+{
+	struct rig *g = *state;
+	struct seen s = { 0 };
+	char name[256];
+
+	for (unsigned int i = 0; i < 300 && snprintf(name, sizeof(name), "%0255u", i); i++)
+		make(g, VOLUME_ROOT, name, i % 2);
+	fill(g, VOLUME_ROOT, 66000);
+	open_it(g);
+	assert_int_equal(list_root(g, &s), 0);
+	assert_int_equal(s.looked, 300 + 66000);
 }
 
 static void an_empty_volume_lists_nothing(void **state)
@@ -477,7 +503,7 @@ static void an_empty_volume_lists_nothing(void **state)
 	struct seen s = { 0 };
 
 	open_it(g);
-	assert_int_equal(tree_list(&g->a, note, &s, &g->e), 0);
+	assert_int_equal(list_root(g, &s), 0);
 	assert_int_equal(s.n, 0);
 }
 
@@ -490,18 +516,18 @@ static void the_listener_can_stop_the_list(void **state)
 	make(g, VOLUME_ROOT, "LanTest-12345678-2-abcdef", true);
 	make(g, VOLUME_ROOT, "LanTest-12345678-3-abcdef", true);
 	open_it(g);
-	assert_int_equal(tree_list(&g->a, note, &s, &g->e), 77);
+	assert_int_equal(list_root(g, &s), 77);
 	assert_int_equal(s.n, 2);
 }
 
 static bool malformed_list(void *user, struct peer *p, const struct peer_request *q,
 			   struct peer_reply *out)
 {
-	static const uint8_t list[] = { 0x21, 0x40, 0x21, 0x40, 0, 2, 1, 0 };
+	static const uint8_t list[] = { 0x20, 0, 0x20, 0, 0, 2, 0, 1, 0, 0 };
 
 	(void)user;
 	(void)p;
-	if (q->command[0] != AFP_Enumerate || p->count[AFP_Enumerate] > 1)
+	if (q->command[0] != AFP_EnumerateExt2 || p->count[AFP_EnumerateExt2] > 1)
 		return false;
 	peer_reply_set(out, 0, list, sizeof(list));
 	return true;
@@ -514,7 +540,7 @@ static void a_malformed_list_is_told(void **state)
 
 	g->peer->answer = malformed_list;
 	open_it(g);
-	assert_int_equal(tree_list(&g->a, note, &s, &g->e), 1);
+	assert_int_equal(list_root(g, &s), 1);
 	assert_non_null(strstr(g->e.text, "malformed"));
 }
 
@@ -523,7 +549,7 @@ static bool refuse_list(void *user, struct peer *p, const struct peer_request *q
 {
 	(void)user;
 	(void)p;
-	if (q->command[0] != AFP_Enumerate)
+	if (q->command[0] != AFP_EnumerateExt2)
 		return false;
 	peer_reply_set(out, -5000, NULL, 0);
 	return true;
@@ -536,7 +562,7 @@ static void a_refused_list_is_told(void **state)
 
 	g->peer->answer = refuse_list;
 	open_it(g);
-	assert_int_equal(tree_list(&g->a, note, &s, &g->e), 1);
+	assert_int_equal(list_root(g, &s), 1);
 	assert_non_null(strstr(g->e.text, "access denied"));
 }
 
@@ -562,6 +588,7 @@ int main(void)
 		TEST(a_list_of_nothing_does_not_go_on_for_ever),
 		TEST(a_list_of_ghosts_does_not_go_on_for_ever),
 		TEST(our_directories_are_listed_and_nothing_else),
+		TEST(any_number_of_names_of_any_length_is_looked_at),
 		TEST(an_empty_volume_lists_nothing),
 		TEST(the_listener_can_stop_the_list),
 		TEST(a_malformed_list_is_told),

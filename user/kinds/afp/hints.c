@@ -310,6 +310,22 @@ static void conf_hints(struct hints *out, const struct servers_entry *s, pid_t p
 	afpconf_fini(&c);
 }
 
+/* A connection that broke: afpd keeps the session for "disconnect time" in case it comes back. */
+static void left_hint(struct hints *out, const char *where, const struct servers_entry *s)
+{
+	size_t n = 0;
+
+	for (size_t i = 0; i < s->n_sessions; i++)
+		n += s->session[i].disconnected;
+	if (n)
+		hints_add(out, "sessions-without-client", true, where,
+			  "those of a killed run of this program: afpscope clean, for each volume "
+			  "and user of it; others end after \"disconnect time\" (24 h), or when "
+			  "their process is ended (afpscope check -v lists them)",
+			  "%zu session%s without a client hold%s places of \"max connections\"", n,
+			  n == 1 ? "" : "s", n == 1 ? "s" : "");
+}
+
 void hints_server(struct hints *out, const struct servers_entry *s)
 {
 	pid_t pid = servers_process(s);
@@ -319,6 +335,7 @@ void hints_server(struct hints *out, const struct servers_entry *s)
 	conf_hints(out, s, pid);
 	replaced_hint(out, where, s);
 	placement_hint(out, where, pid);
+	left_hint(out, where, s);
 	if (s->master)
 		process_hints(out, s->master);
 	for (size_t i = 0; i < s->n_sessions; i++)

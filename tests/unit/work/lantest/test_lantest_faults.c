@@ -323,7 +323,7 @@ static void a_lost_connection_is_negative_and_names_what_stays(void **state)
 static void a_silent_server_is_a_lost_one(void **state)
 {
 	const struct lantest_opts opts = { .tests = T(2), .iterations = 1, .file_len = FILE_LEN };
-	const struct afp_login login = { NULL, NULL, "guest", 7 };
+	const struct afp_login login = { NULL, NULL, "guest", 7, NULL };
 	struct dsi_opts dsi = {
 		.host = "127.0.0.1", .port = NULL, .window = 128, .timeout_ms = 300, .stop = NULL
 	};
