@@ -183,7 +183,7 @@ static void rxperf_prepare(struct rxperf *p, struct rxperf_lane *l)
 	}
 	l->op.head_len = (size_t)(head.at - l->head);
 	memset(l->cookie, 0, sizeof(l->cookie));
-	rx_data_check_begin(&l->check, l->body);
+	rx_data_check_begin(&l->check, l->body, RX_DATA_OF_SERVER);
 	p->call++;
 }
 

@@ -36,7 +36,7 @@ struct rxperf_counts {
 
 struct rxperf;
 
-/* data: RX_DATA_PERIOD bytes of rx_data_fill(), which all clients share. o is borrowed. number: of
+/* data: RX_DATA_PERIOD bytes of rx_data_fill() for a client, which all share. o is borrowed. number: of
  * the client. NULL without memory. */
 struct rxperf *rxperf_new(const struct rxperf_opts *o, const uint8_t *data, unsigned int number);
 void rxperf_free(struct rxperf *p);

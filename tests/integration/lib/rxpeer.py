@@ -377,26 +377,69 @@ class Served:
     data: bytes
 
 
-def pattern(place: int, size: int) -> bytes:
+# Of the patterns of afpscope's two ends.
+OF_CLIENT, OF_SERVER = 0x5278, 0x527800007352
+
+
+def pattern(place: int, size: int, seed: int = OF_CLIENT) -> bytes:
     """What afpscope sends: words of 8 bytes that count in steps of an odd number, for 1 MiB."""
     first, skip = divmod(place, 8)
-    words = ((first + i) % 2**17 + 0x5278 for i in range((skip + size) // 8 + 1))
+    words = ((first + i) % 2**17 + seed for i in range((skip + size) // 8 + 1))
     data = b"".join(struct.pack("<Q", w * 0x9E3779B97F4A7C15 % 2**64) for w in words)
     return data[skip : skip + size]
 
 
-def is_pattern(data: bytes) -> bool:
+def is_pattern(data: bytes, seed: int = OF_CLIENT) -> bool:
     """From any place: the first word tells."""
     if len(data) < 8:
-        return data == pattern(0, len(data))
+        return data == pattern(0, len(data), seed)
     (word,) = struct.unpack_from("<Q", data)
-    place = (word * pow(0x9E3779B97F4A7C15, -1, 2**64) - 0x5278) % 2**64 * 8
-    return place < 2**20 and data == pattern(place, len(data))
+    place = (word * pow(0x9E3779B97F4A7C15, -1, 2**64) - seed) % 2**64 * 8
+    return place < 2**20 and data == pattern(place, len(data), seed)
 
 
 def answering(size: int) -> bytes:
     """What the server answers: no two packets are alike."""
     return b"".join(struct.pack(">I", i * 2654435761 % 2**32) for i in range(size // 4 + 1))[:size]
+
+
+@dataclass
+class Memory:
+    """OpenAFS's rxperf has one buffer for all calls: it reads into it, and answers from it."""
+
+    held: bytearray = field(default_factory=lambda: bytearray(512 << 10))
+
+    def took(self, data: bytes, each: int) -> None:
+        for at in range(0, len(data), each):
+            piece = data[at : at + each]
+            self.held[: len(piece)] = piece
+
+    def answer(self, size: int, each: int) -> bytes:
+        return (bytes(self.held[:each]) * (size // each + 1))[:size]
+
+
+def _serve_as_openafs(side: Side, served: list[Served], memory: Memory) -> Program:
+    """Its loops are those of the original: pieces of the sizes that the client asks for."""
+    version, command, read_len, write_len = struct.unpack(">IIII", (yield 16))
+    assert version == 3 and command in NAMES
+    numbers = struct.unpack(f">{1 + (command == RPC)}I", (yield 4 + 4 * (command == RPC)))
+    came = bytearray()
+    if command == FILE:
+        reads = True
+        for n in struct.unpack(f">{numbers[0]}I", (yield 4 * numbers[0])):
+            reads = reads if n else not reads
+            if reads:
+                came += yield 4 * n
+                memory.took(bytes(came[len(came) - 4 * n :]), read_len)
+            else:
+                side.write(memory.answer(4 * n, write_len))
+    else:
+        came += yield 0 if command == RECV else numbers[0]
+        memory.took(bytes(came), read_len)
+        size = 0 if command == SEND else numbers[-1]
+        side.write(memory.answer(size, write_len) + COOKIE)
+    served.append(Served(command, bytes(came)))
+    side.end()
 
 
 def _serve(side: Side, served: list[Served]) -> Program:
@@ -522,7 +565,9 @@ class Client:
 class PerfServer:
     """rxperf's server, in a thread."""
 
-    def __init__(self, ways: Ways = Ways()) -> None:
+    def __init__(self, ways: Ways = Ways(), memory: Memory | None = None) -> None:
+        """memory: it answers as OpenAFS's does."""
+        self._memory = memory
         self._socket = udp_socket()
         self.port: int = self._socket.getsockname()[1]
         self._ways = ways
@@ -583,6 +628,11 @@ class PerfServer:
             base = replace(p, seq=0, serial=0, flags=0, data=b"")
             side = Side(base, self._sender(source), self.ledger, self._ways)
             self._calls[key] = side
-            side.run(_serve(side, self.served))
+            memory = self._memory
+            side.run(
+                _serve_as_openafs(side, self.served, memory)
+                if memory
+                else _serve(side, self.served)
+            )
         if side and p.call == side.base.call:
             side.on(p)

@@ -6,6 +6,7 @@ Tests user/drive/rxperf.c, rx_clients.c, user/main/rx.c.
 
 from __future__ import annotations
 
+import itertools
 import signal
 import socket
 import struct
@@ -13,7 +14,7 @@ from pathlib import Path
 
 import pytest
 from rxing import Relay, Serving, ask, drops_of, seen_by_tshark
-from rxpeer import ACK, DATA, DEBUG, PerfServer, Ways
+from rxpeer import ACK, DATA, DEBUG, Memory, PerfServer, Ways
 from scope import INTERRUPTED, NO_SESSION, OK, REFUSED, USAGE, Done, Phase, Scope, wait_until
 from wire import captured, wait_captured
 
@@ -54,6 +55,32 @@ def test_a_peer_in_python_finds_no_fault(scope: Scope) -> None:
     assert got["recv"]["rx_not_compared"] == 12
     assert done.run and "not those of afpscope rx --serve" in done.run.warning("compared")
     assert got["send"]["rx_not_compared"] == 0
+
+
+@pytest.mark.parametrize(
+    "sizes",
+    [
+        ("-b", "64000", "-S", "64000", "-R", "64000", "-f", "5000,0,7000"),
+        ("-b", "20K", "-S", "3000", "-R", "5000", "-f", "500,20,0,3000", "-r", "1000", "-w", "999"),
+        ("-b", "7", "-S", "3", "-R", "2", "-f", "1,0,1"),
+        ("-b", "8", "-S", "9", "-R", "8", "-f", "2,0,2", "-r", "8"),
+    ],
+)
+def test_a_server_that_answers_with_what_it_has_read_fails_no_call(
+    scope: Scope, sizes: tuple[str, ...]
+) -> None:
+    """As OpenAFS's does: its memory holds bytes of ours, of several calls and of any place."""
+    with PerfServer(Ways(), Memory()) as server:
+        for order in itertools.permutations(("recv", "send", "rpc", "file")):
+            done = call(scope, server.port, "-c", ",".join(order), *sizes, "-n", "2", "-T", "3")
+            got = phases(done.expect(OK))
+            assert {t: (p["ops"], p["errors"]) for t, p in got.items()} == dict.fromkeys(
+                order, (6, 0)
+            )
+            assert got["recv"]["rx_not_compared"] == 6
+            assert got["send"]["rx_not_compared"] == 0
+    assert not server.ledger.faults
+    assert len(server.served) == 24 * 24
 
 
 def test_tshark_counts_the_same_packets(scope: Scope) -> None:

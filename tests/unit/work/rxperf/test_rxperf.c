@@ -79,7 +79,7 @@ static struct rig *new_rig(enum rx_perf_command command, uint32_t bytes, unsigne
 					    .buffer_len = 1 << 20,
 					    .timeout_ms = 20000 };
 	g->data = malloc(RX_DATA_PERIOD);
-	rx_data_fill(g->data);
+	rx_data_fill(g->data, RX_DATA_OF_CLIENT);
 	return g;
 }
 
