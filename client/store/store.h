@@ -306,6 +306,7 @@ struct store_rx_opts {
 	unsigned int calls;          /* most in flight; a connection has four */
 	unsigned int buffer_len;     /* bytes asked for of the socket's buffers; 0: the usual */
 	unsigned int timeout_ms;     /* longest time in which a call moves no byte */
+	unsigned int least_rtt_ms;   /* rx/hub.h; 0: the usual */
 	bool called_back;            /* an AFS file server calls its clients: they are answered */
 	const struct rx_limits *own; /* what it takes; NULL: the usual */
 	void *scratch; /* STORE_SCRATCH_LEN bytes, as in struct dsi_opts; may be NULL */

@@ -133,6 +133,7 @@ static void rx_clients_add_up(const struct rx_clients *c, struct rx_clients_sum 
 		to->received += one->received;
 		to->not_compared += one->not_compared;
 		sum->dead += one->dead;
+		sum->stopped += one->stopped;
 		sum->silent += one->dead && one->looked && !one->socket.counts.datagrams_received;
 		if (!one->looked)
 			continue;

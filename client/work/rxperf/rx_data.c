@@ -10,8 +10,9 @@
 #define N_PLACES (RX_DATA_PERIOD / RX_DATA_HEAD)
 
 /* No word of one is in the other, and the first bytes differ. */
-static const uint64_t seeds[] = { [RX_DATA_OF_CLIENT] = 0x5278,
-				  [RX_DATA_OF_SERVER] = 0x527800007352 };
+static const uint64_t seeds[] = {
+	[RX_DATA_OF_CLIENT] = 0x5278, [RX_DATA_OF_SERVER] = 0x527800007352
+};
 
 void rx_data_fill(uint8_t *out, enum rx_data_end from)
 {

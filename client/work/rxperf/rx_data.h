@@ -39,7 +39,7 @@ struct rx_data_check {
 	enum rx_data_state state;
 	uint64_t len, seen; /* bytes of the stream, of these checked */
 	uint64_t seed;
-	uint64_t wrong;     /* index of the first wrong one */
+	uint64_t wrong; /* index of the first wrong one */
 	size_t place;
 	uint8_t head[RX_DATA_HEAD];
 };

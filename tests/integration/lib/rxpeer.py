@@ -403,46 +403,7 @@ def answering(size: int) -> bytes:
     return b"".join(struct.pack(">I", i * 2654435761 % 2**32) for i in range(size // 4 + 1))[:size]
 
 
-@dataclass
-class Memory:
-    """OpenAFS's rxperf has one buffer for all calls: it reads into it, and answers from it."""
-
-    held: bytearray = field(default_factory=lambda: bytearray(512 << 10))
-
-    def took(self, data: bytes, each: int) -> None:
-        for at in range(0, len(data), each):
-            piece = data[at : at + each]
-            self.held[: len(piece)] = piece
-
-    def answer(self, size: int, each: int) -> bytes:
-        return (bytes(self.held[:each]) * (size // each + 1))[:size]
-
-
-def _serve_as_openafs(side: Side, served: list[Served], memory: Memory) -> Program:
-    """Its loops are those of the original: pieces of the sizes that the client asks for."""
-    version, command, read_len, write_len = struct.unpack(">IIII", (yield 16))
-    assert version == 3 and command in NAMES
-    numbers = struct.unpack(f">{1 + (command == RPC)}I", (yield 4 + 4 * (command == RPC)))
-    came = bytearray()
-    if command == FILE:
-        reads = True
-        for n in struct.unpack(f">{numbers[0]}I", (yield 4 * numbers[0])):
-            reads = reads if n else not reads
-            if reads:
-                came += yield 4 * n
-                memory.took(bytes(came[len(came) - 4 * n :]), read_len)
-            else:
-                side.write(memory.answer(4 * n, write_len))
-    else:
-        came += yield 0 if command == RECV else numbers[0]
-        memory.took(bytes(came), read_len)
-        size = 0 if command == SEND else numbers[-1]
-        side.write(memory.answer(size, write_len) + COOKIE)
-    served.append(Served(command, bytes(came)))
-    side.end()
-
-
-def _serve(side: Side, served: list[Served]) -> Program:
+def serve(side: Side, served: list[Served]) -> Program:
     version, command, _, _ = struct.unpack(">IIII", (yield 16))
     assert version == 3 and command in NAMES
     (n,) = struct.unpack(">I", (yield 4))
@@ -565,15 +526,17 @@ class Client:
 class PerfServer:
     """rxperf's server, in a thread."""
 
-    def __init__(self, ways: Ways = Ways(), memory: Memory | None = None) -> None:
-        """memory: it answers as OpenAFS's does."""
-        self._memory = memory
+    def __init__(
+        self, ways: Ways = Ways(), program: Callable[[Side, list[Served]], Program] = serve
+    ) -> None:
+        self._program = program
         self._socket = udp_socket()
         self.port: int = self._socket.getsockname()[1]
         self._ways = ways
         self._calls: dict[tuple[int, int], Side] = {}
         self._serials: Counter[tuple[int, int]] = Counter()
         self._over = threading.Event()
+        self.deaf = threading.Event()  # while set, what comes is lost
         self._thread = threading.Thread(target=self._run, daemon=True)
         self.ledger = Ledger()
         self.served: list[Served] = []
@@ -609,7 +572,7 @@ class PerfServer:
                     datagram, source = self._socket.recvfrom(65536)
                 except OSError:
                     break
-                for p in packets(datagram):
+                for p in packets(datagram) if not self.deaf.is_set() else ():
                     self._take(p, source)
             for side in self._calls.values():
                 if not side.is_done:
@@ -628,11 +591,6 @@ class PerfServer:
             base = replace(p, seq=0, serial=0, flags=0, data=b"")
             side = Side(base, self._sender(source), self.ledger, self._ways)
             self._calls[key] = side
-            memory = self._memory
-            side.run(
-                _serve_as_openafs(side, self.served, memory)
-                if memory
-                else _serve(side, self.served)
-            )
+            side.run(self._program(side, self.served))
         if side and p.call == side.base.call:
             side.on(p)
