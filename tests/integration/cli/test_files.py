@@ -212,7 +212,7 @@ def test_a_list_of_rxperf_is_a_file(scope: Scope, place: Path) -> None:
     for make in (os.mkfifo, endless, sparse):
         make(file)
         done = scope.execute(
-            [str(rxperf), "client", "-c", "rpc", "-f", str(file)], timeout=WITHIN_S
+            [str(rxperf), "client", "-c", "file", "-f", str(file)], timeout=WITHIN_S
         )
         done.expect(FAILED, str(file))
         file.unlink()
