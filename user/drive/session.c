@@ -396,7 +396,9 @@ bool session_is_place(const char *word)
 
 int session_make_base(struct session *s, const char *name, struct err *e)
 {
-	struct store_op op = { .verb = STORE_MKDIR, .dir = s->store->root[0], .name = name };
+	struct store_op op = {
+		.verb = STORE_MKDIR, .dir = s->store->root[0], .name = name, .how = STORE_UNUSED
+	};
 	int r;
 
 	snprintf(s->base[0], sizeof(s->base[0]), "%s", name);
