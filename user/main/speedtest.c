@@ -392,6 +392,7 @@ static int main_speedtest_run(const struct speedtest_cfg *cfg)
 int cmd_speedtest(int argc, char **argv)
 {
 	struct speedtest_cfg *cfg = calloc(1, sizeof(*cfg));
+	enum outcome code = OUTCOME_USAGE;
 	struct err e = { 0 };
 	int r;
 
@@ -401,12 +402,14 @@ int cmd_speedtest(int argc, char **argv)
 	if (r && cfg->w.compatible)
 		cmd_say("%s", e.text);
 	if (r) {
+		if (r == -ENOENT && !cmd_stop) /* a test that there is not: not tested */
+			code = OUTCOME_NO_SESSION;
 		r = cfg->w.compatible
-			? peer_speedtest_exit_code(cmd_stop ? OUTCOME_INTERRUPTED : OUTCOME_USAGE)
+			? peer_speedtest_exit_code(cmd_stop ? OUTCOME_INTERRUPTED : code)
 			: cmd_usage_error("speedtest", &e);
 	} else if (cfg->w.help) {
 		speedtest_help(cfg, stdout);
-		r = argc == 1 ? peer_speedtest_exit_code(OUTCOME_USAGE) : OUTCOME_OK;
+		r = cfg->w.compatible ? peer_speedtest_exit_code(OUTCOME_USAGE) : OUTCOME_OK;
 	} else {
 		cmd_catch_signals();
 		r = main_speedtest_run(cfg);

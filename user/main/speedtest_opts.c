@@ -114,7 +114,8 @@ static int add_work(struct speedtest_cfg *c, const char *name, size_t len, struc
 	for (unsigned int w = 0; w < N_SPEED_WORKS; w++) {
 		const char *known = speedtest_name((enum speed_work)w);
 
-		if (strlen(known) != len || strncasecmp(known, name, len) != 0)
+		if (strlen(known) != len || strncasecmp(known, name, len) != 0 ||
+		    (c->w.compatible && strncmp(known, name, len) != 0))
 			continue;
 		for (unsigned int i = 0; i < c->o.n_works; i++)
 			if (c->o.work[i] == w)
@@ -122,7 +123,7 @@ static int add_work(struct speedtest_cfg *c, const char *name, size_t len, struc
 		c->o.work[c->o.n_works++] = (enum speed_work)w;
 		return 0;
 	}
-	return err_set(e, -EINVAL, "there is no test '%.*s': Read, Write, Copy, ServerCopy",
+	return err_set(e, -ENOENT, "there is no test '%.*s': Read, Write, Copy, ServerCopy",
 		       (int)len, name);
 }
 
@@ -342,8 +343,10 @@ int speedtest_parse(struct speedtest_cfg *c, int argc, char **argv, struct err *
 	c->w.s.runs.not_kept = c->w.compatible = peer_name(argv[0], "afp_speedtest");
 	c->o.warmups = c->o.window = 1;
 	c->o.iterations = c->w.compatible ? 1 : 6;
-	if (c->w.compatible)
+	if (c->w.compatible) {
 		c->set_choice = 1;
+		c->w.s.watch = WATCH_OFF; /* nothing of the server is printed */
+	}
 	r = opt_parse(speedtest_options, c, argc, argv, &first, e);
 	if (!r && (c->w.help || (c->w.compatible && argc == 1))) {
 		c->w.help = true;
@@ -353,6 +356,8 @@ int speedtest_parse(struct speedtest_cfg *c, int argc, char **argv, struct err *
 	n = argc - first;
 	if (!r && !c->w.compatible)
 		workload_take_place(&c->w.s, &n, argv + first);
+	else if (n && !strstr(argv[first], "://")) /* the original does not look at it */
+		n = 0;
 	r = r ? r : session_check(&c->w.s, n, argv + first, e);
 	return r || !c->w.s.local ? r : complete_local(c, e);
 }

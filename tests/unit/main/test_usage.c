@@ -399,6 +399,7 @@ static const struct usage_case afp_lantest_cases[] = {
 static const struct usage_case afp_lantest_out_of_range_cases[] = {
 	{ "-n 0", "-n: '0' is not in 1..1000" },
 	{ "-n x", "-n: 'x' is not a whole number" },
+	{ "-n 257 -f 8", "iterations parameter 257 out of valid range [1, 256]" },
 	{ "-p 0", "-p: '0' is not in 1..65535" },
 	{ "-p 65536", "-p: '65536' is not in 1..65535" },
 };
@@ -406,11 +407,16 @@ static const struct usage_case afp_lantest_out_of_range_cases[] = {
 static const struct usage_case afp_speedtest_cases[] = {
 	{ "-s vol1 -Z", "unknown option '-Z'; see --help" },
 	{ "", "which volume? give -s VOLUME or afp://host/VOLUME" },
-	{ "-s vol1 -f Bogus", "-f: there is no test 'Bogus': Read, Write, Copy, ServerCopy" },
 	{ "-s vol1 -p 0", "-p: '0' is not in 1..65535" },
 	{ "-s vol1 -t -1", "-t: needs an argument (SECONDS), and '-1' is an option" },
 	{ "-s vol1 -W 1001", "-W: '1001' is not in 0..1000" },
 	{ "-s vol1 -n 0", "-n: '0' is not in 1..100000" },
+};
+
+static const struct usage_case afp_speedtest_no_test_cases[] = {
+	{ "-s vol1 -f Bogus", "-f: there is no test 'Bogus': Read, Write, Copy, ServerCopy" },
+	{ "-s vol1 -f read", "-f: there is no test 'read': Read, Write, Copy, ServerCopy" },
+	{ "-s vol1 -f Read,Bogus", "-f: there is no test 'Bogus': Read, Write, Copy, ServerCopy" },
 };
 
 #define CASES(c) c, sizeof(c) / sizeof((c)[0])
@@ -446,6 +452,7 @@ static const struct usage_table {
 	{ cmd_lantest, "afp_lantest", "-h 127.0.0.1", 1, CASES(afp_lantest_cases) },
 	{ cmd_lantest, "afp_lantest", "-s vol1 -u bench1 -w secret1", 8, CASES(afp_lantest_out_of_range_cases) },
 	{ cmd_speedtest, "afp_speedtest", "-h 127.0.0.1 -p 1 -u bench1 -w secret1 -d 1", 1, CASES(afp_speedtest_cases) },
+	{ cmd_speedtest, "afp_speedtest", "-h 127.0.0.1 -p 1 -u bench1 -w secret1 -d 1", 2, CASES(afp_speedtest_no_test_cases) },
 };
 /* clang-format on */
 
