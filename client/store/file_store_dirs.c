@@ -13,7 +13,7 @@ struct file_store_dir *file_store_dir_of(const struct file_store *f, uint64_t di
 
 /* ---- by name ---- */
 
-static uint64_t *bucket_of(const struct file_store *f, uint64_t parent, const char *name)
+static uint64_t *dir_bucket(const struct file_store *f, uint64_t parent, const char *name)
 {
 	uint64_t x = parent * 0x9e3779b97f4a7c15ull;
 
@@ -24,7 +24,7 @@ static uint64_t *bucket_of(const struct file_store *f, uint64_t parent, const ch
 
 static void hash_dir(struct file_store *f, uint64_t dir)
 {
-	uint64_t *at = bucket_of(f, f->dir[dir].parent, f->dir[dir].name);
+	uint64_t *at = dir_bucket(f, f->dir[dir].parent, f->dir[dir].name);
 
 	f->dir[dir].next = *at;
 	*at = dir;
@@ -32,7 +32,7 @@ static void hash_dir(struct file_store *f, uint64_t dir)
 
 static void unhash_dir(struct file_store *f, uint64_t dir)
 {
-	uint64_t *at = bucket_of(f, f->dir[dir].parent, f->dir[dir].name);
+	uint64_t *at = dir_bucket(f, f->dir[dir].parent, f->dir[dir].name);
 
 	while (*at != dir)
 		at = &f->dir[*at].next;
@@ -43,7 +43,7 @@ uint64_t file_store_find_dir(const struct file_store *f, uint64_t parent, const 
 {
 	const struct file_store_dir *d;
 
-	for (uint64_t i = f->n_dirs ? *bucket_of(f, parent, name) : 0; i; i = d->next) {
+	for (uint64_t i = f->n_dirs ? *dir_bucket(f, parent, name) : 0; i; i = d->next) {
 		d = &f->dir[i];
 		if (d->parent == parent && !strcmp(d->name, name))
 			return i;
