@@ -27,7 +27,7 @@ comma	   = ,
 LIBS	   = $(shell pkg-config --libs $(PKGS)) -lm
 
 SRC	  := $(sort $(wildcard $(foreach n,*/*.c */*/*.c,user/$n client/$n)))
-LIB_OBJ	   = $(patsubst %.c,$(BUILD)/obj/%.o,$(filter-out user/main/main.c,$(SRC)))
+LIB_OBJ	   = $(patsubst %.c,$(BUILD)/obj/%.o,$(filter-out user/main/main.c user/main/rxperf.c,$(SRC)))
 CLIENT_OBJ = $(patsubst %.c,$(BUILD)/obj/%.o,$(filter client/% user/base/% user/run/%,$(SRC)))
 BPF_OBJ	   = $(filter $(BUILD)/obj/user/watch/bpf/%,$(LIB_OBJ))
 BPF	  := $(sort $(wildcard bpf/*.bpf.c))
@@ -37,8 +37,8 @@ BPF_TESTS  = $(patsubst tests/%.c,$(BUILD)/tests/%,$(sort $(wildcard tests/bpf/t
 KNOWN	   = $(BUILD)/tests/known/server
 WHOLE	   = $(KNOWN) $(patsubst %,$(BUILD)/tests/integration/lib/%,verbs rx_relay) $(BUILD)/tests/bpf/bench_forever
 VM_TESTS   = $(patsubst %,$(BUILD)/tests/vm/%,hotplug nobpf rung)
-# Names of other tools, under which the program behaves as they do.
-NAMES	   = afp_lantest afp_speedtest gfapi_perf_tool gfapi_perf rxperf
+# Names of other tools, under which the program behaves as they do; rxperf is a program of its own.
+NAMES	   = afp_lantest afp_speedtest gfapi_perf_tool gfapi_perf
 # A plugin for each MPI library that is here; the program itself needs none.
 MPICC	   = $(foreach f,openmpi mpich,$(if $(shell command -v mpicc.$(f)),$(f)))
 MPI	   = $(MPICC:%=$(BUILD)/afpscope-mpi-%.so)
@@ -52,7 +52,7 @@ FUZZED	   = $(patsubst %.c,$(BUILD)/obj/%.o,$(filter client/afp/% client/dsi/% c
 	 vm-programs vm vm-beside vm-times python unit unit-sanitized fuzz fuzz-run bpf-tests integration integration-judges lint lab bench analysis install uninstall clean help deps pictures
 .SECONDARY:
 
-all: $(BUILD)/afpscope $(NAMES:%=$(BUILD)/%) $(MPI) man
+all: $(BUILD)/afpscope $(BUILD)/rxperf $(NAMES:%=$(BUILD)/%) $(MPI) man
 
 help:
 	@echo 'make             build build/afpscope'
@@ -77,6 +77,11 @@ help:
 $(BUILD)/afpscope: $(BUILD)/obj/user/main/main.o $(BUILD)/libafpscope.a
 	$(call say,LINK)
 	$(Q)$(CC) $(CFLAGS_ALL) $(LDFLAGS) -o $@ $^ $(LIBS)
+
+# Only with what it needs: hundreds of them are begun at once.
+$(BUILD)/rxperf: $(BUILD)/obj/user/main/rxperf.o $(BUILD)/libafpscope.a
+	$(call say,LINK)
+	$(Q)rm -f $@ && $(CC) $(CFLAGS_ALL) $(LDFLAGS) -o $@ $^ -lm
 
 $(NAMES:%=$(BUILD)/%): $(BUILD)/afpscope
 	$(Q)ln -sf afpscope $@
@@ -365,6 +370,8 @@ install: all
 	$(Q)install -m 755 $(BUILD)/afpscope $(DESTDIR)$(PREFIX)/bin/afpscope
 	$(Q)$(if $(MPI),install -D -m 644 -t $(DESTDIR)$(PREFIX)/lib/afpscope $(MPI))
 	$(Q)for n in $(NAMES); do ln -sf afpscope $(DESTDIR)$(PREFIX)/bin/$$n; done
+	$(Q)rm -f $(DESTDIR)$(PREFIX)/bin/rxperf # a link of an older version
+	$(Q)install -m 755 $(BUILD)/rxperf $(DESTDIR)$(PREFIX)/bin/rxperf
 	$(Q)for p in $(notdir $(MAN)); do sed 's|docs/|$(DOC)/|g' $(BUILD)/man/$$p > $(DESTDIR)$(PREFIX)/share/man/man1/$$p || exit; done
 	$(Q)chmod 644 $(addprefix $(DESTDIR)$(PREFIX)/share/man/man1/,$(notdir $(MAN)))
 	$(Q)cp -R $(wildcard docs/*.md) $(wildcard docs/*/) $(DESTDIR)$(DOC)
@@ -383,7 +390,7 @@ install: all
 	@echo 'installed in $(DESTDIR)$(PREFIX): afpscope and its commands, manual pages, share/doc/afpscope'
 
 uninstall:
-	$(Q)rm -f $(addprefix $(DESTDIR)$(PREFIX)/bin/,afpscope $(NAMES) \
+	$(Q)rm -f $(addprefix $(DESTDIR)$(PREFIX)/bin/,afpscope rxperf $(NAMES) \
 		$(addprefix afpscope-,analysis $(ANALYSIS)))
 	$(Q)rm -f $(addprefix $(DESTDIR)$(PREFIX)/share/man/man1/,$(notdir $(MAN)))
 	$(Q)rm -f $(DESTDIR)$(UNITS)/afpscope-exporter.service

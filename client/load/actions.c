@@ -250,14 +250,15 @@ static void plan_next(struct worker *w, struct actor *a, uint64_t now_ns)
 		rest(w, a);
 }
 
+/* It took until the last answer was there, at last_ns: what the script made of that is no part. */
 static void actions_end_action(struct worker *w, struct actor *a, enum script_state how,
-			       const struct err *e)
+			       uint64_t last_ns, const struct err *e)
 {
 	uint64_t now_ns = pause_now(w);
 
 	if (how == SCRIPT_FAILED && !*w->load->first_failure)
 		snprintf(w->load->first_failure, sizeof(w->load->first_failure), "%.255s", e->text);
-	tally_action(w, a, now_ns, how == SCRIPT_FAILED);
+	tally_action(w, a, last_ns > a->begun_ns ? last_ns : now_ns, how == SCRIPT_FAILED);
 	a->state = ACTOR_RESTING;
 	w->n_acting--;
 	plan_next(w, a, now_ns);
@@ -296,7 +297,7 @@ static int actions_take(struct worker *w, struct actor *a, unsigned int *turn, s
 		how = a->script->type->answered(a->script, op, e);
 		tally_bytes(w, a, a->script->bytes - before, answered_ns);
 		if (how != SCRIPT_GOES_ON)
-			actions_end_action(w, a, how, e);
+			actions_end_action(w, a, how, answered_ns, e);
 		else
 			r = r ? r : actions_submit(a, e);
 	}

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* A UDP socket with Rx on it: its buffers, what is read from it, and when it is due. */
+#include "base/clock.h"
 #include "rx/endpoint_priv.h"
 
 #include <arpa/inet.h>
@@ -118,6 +119,8 @@ int rx_endpoint_open(struct rx_endpoint **out, const struct rx_endpoint_opts *o,
 		ep->hub.first_rtt_ns = o->first_rtt_ns;
 	if (o->dead_ns)
 		ep->hub.dead_ns = o->dead_ns;
+	if (o->least_rtt_ns)
+		ep->hub.least_rtt_ns = o->least_rtt_ns;
 	r = are_possible(own) ? 0 : err_set(e, -EINVAL, "impossible window or length of packets");
 	r = r ? r : open_socket(ep, o, e);
 	r = r ? r : open_inbox(ep, o, e);
@@ -282,12 +285,15 @@ int rx_endpoint_flush(struct rx_endpoint *ep, uint64_t now_ns)
 	}
 }
 
+/* Each round has its own time: what is sent in one may be confirmed in the next. */
 int rx_endpoint_advance(struct rx_endpoint *ep, uint64_t now_ns, struct err *e)
 {
+	const uint64_t begun_ns = clock_now_ns(), given_ns = now_ns;
 	int n, r;
 
 	for (unsigned int i = 0; i < ROUNDS; i++) {
 		n = rx_endpoint_fetch(ep);
+		now_ns = given_ns + (clock_now_ns() - begun_ns);
 		if (n < 0)
 			return err_set(e, n, "cannot receive from the UDP socket: %s",
 				       strerror(-n));

@@ -55,7 +55,7 @@ struct rx_endpoint_opts {
 	 */
 	void *scratch;
 	size_t scratch_len;
-	uint64_t first_rtt_ns, dead_ns; /* 0: as in rx/hub.h */
+	uint64_t first_rtt_ns, dead_ns, least_rtt_ns; /* 0: as in rx/hub.h */
 	struct rx_events events;
 };
 
@@ -113,7 +113,8 @@ unsigned int rx_endpoint_active(const struct rx_endpoint *ep);
 
 /* What to wait for. */
 void rx_endpoint_wait(const struct rx_endpoint *ep, struct io_wait *w);
-/* All of the below, without a lock. 0, or a negative errno and a text: the socket is lost. */
+/* All of the below, without a lock; now_ns: as it begins. 0, or a negative errno and a text: the
+ * socket is lost. */
 int rx_endpoint_advance(struct rx_endpoint *ep, uint64_t now_ns, struct err *e);
 
 /* Reads datagrams from the socket, as many as there is room for. How many, or a negative errno. */

@@ -10,6 +10,7 @@ void rx_hub_init(struct rx_hub *hub, const struct rx_limits *own)
 	hub->own = *own;
 	hub->first_rtt_ns = RX_FIRST_RTT_NS;
 	hub->dead_ns = RX_DEAD_NS;
+	hub->least_rtt_ns = RX_LEAST_RTT_NS;
 	hub->ready_tail = &hub->ready;
 	hub->due_ns = RX_NEVER;
 }

@@ -61,12 +61,14 @@ struct rx_rtt {
 #define RX_FIRST_RTT_NS      3000000000u
 #define RX_FIRST_RTT_NEAR_NS 2000000000u /* in the same subnet */
 #define RX_DEAD_NS           12000000000u
+#define RX_LEAST_RTT_NS      20000000u
 
 struct rx_call;
 
 struct rx_hub {
 	struct rx_limits own; /* what this end takes, and the most that it sends */
 	uint64_t first_rtt_ns, dead_ns;
+	uint64_t least_rtt_ns; /* a round trip counts as so long, when data is to be sent again */
 	struct rx_counts counts;
 	struct rx_rtt rtt; /* of all connections: n, sum, min, max */
 	/* Calls that may have something to send, each once. */

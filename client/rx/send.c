@@ -9,7 +9,6 @@
 #define THRESHOLD_LEAST  2u
 #define NEGATIVES        3u /* answers with gaps that mean a loss */
 #define CAREFUL_WINDOW   2u /* up to this, each packet asks for an answer */
-#define RTO_LEAST_NS     20000000u
 #define RTO_MORE_NS      200000000u
 #define RTO_LAST_MORE_NS 400000000u /* the last packet of a request: its answer is the reply */
 #define RTO_MOST_NS      60000000000u
@@ -97,8 +96,8 @@ static uint64_t timer_ns(const struct rx_sending *s, const struct rx_conn *conn)
 
 	if (rtt->n)
 		ns = rtt->smooth_ns + 4 * rtt->deviation_ns;
-	if (ns < RTO_LEAST_NS)
-		ns = RTO_LEAST_NS;
+	if (ns < conn->hub->least_rtt_ns)
+		ns = conn->hub->least_rtt_ns;
 	ns += RTO_MORE_NS;
 	if (conn->client && sent_last(s))
 		ns += RTO_LAST_MORE_NS;

@@ -138,7 +138,7 @@ static int file_store_delete(struct file_store *f, const struct store_op *op)
 		return EPERM; /* the store's own place */
 	if (id)
 		return delete_dir(f, id);
-	code = f->calls->remove(f, op->dir.id, op->name, false);
+	code = f->calls->remove(f, op->dir.id, op->name, op->how & STORE_IS_DIR);
 	return code == EISDIR ? f->calls->remove(f, op->dir.id, op->name, true) : code;
 }
 
@@ -338,7 +338,7 @@ static void file_store_carry_out(struct blocking *b, struct store_op *op)
 	op->t.begun_ns = clock_now_ns();
 	file_store_execute(f, op);
 	op->t.last_ns = clock_now_ns();
-	if (op->verb == STORE_MKDIR && op->result == STORE_OK) {
+	if (op->verb == STORE_MKDIR && op->how != STORE_UNUSED && op->result == STORE_OK) {
 		code = look_up_made(f, op); /* no part of what making it takes */
 		if (code)
 			blocking_answer(op, code);

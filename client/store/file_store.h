@@ -67,8 +67,9 @@ struct file_store_calls {
 /* A directory that has been made or looked up: a name in another one. */
 struct file_store_dir {
 	uint64_t parent;
-	char *name; /* NULL: it is free; "": others have given its name to another directory */
-	int fd;     /* its descriptor; -1: none */
+	char *name;    /* NULL: it is free; "": others have given its name to another directory */
+	int fd;        /* its descriptor; -1: none */
+	uint64_t next; /* with the same hash, or free; 0: none */
 };
 
 struct file_store {
@@ -76,8 +77,10 @@ struct file_store {
 	const struct file_store_calls *calls;
 	bool direct;
 	struct file_store_dir *dir; /* by id; [0] is not used */
-	size_t n_dirs;
-	void *list; /* of the directory that was listed last; NULL: none */
+	uint64_t *hash;             /* ids, by what names them */
+	size_t n_dirs;              /* of both, 0 or a power of 2 */
+	uint64_t free_dir;          /* the first that is free; 0: none */
+	void *list;                 /* of the directory that was listed last; NULL: none */
 	uint64_t list_dir, listed;
 };
 

@@ -11,34 +11,85 @@ struct file_store_dir *file_store_dir_of(const struct file_store *f, uint64_t di
 	return dir && dir < f->n_dirs && f->dir[dir].name ? &f->dir[dir] : NULL;
 }
 
+/* ---- by name ---- */
+
+static uint64_t *dir_bucket(const struct file_store *f, uint64_t parent, const char *name)
+{
+	uint64_t x = parent * 0x9e3779b97f4a7c15ull;
+
+	for (; *name; name++)
+		x = (x ^ (uint8_t)*name) * 0x100000001b3ull;
+	return &f->hash[(x ^ x >> 32) & (f->n_dirs - 1)];
+}
+
+static void hash_dir(struct file_store *f, uint64_t dir)
+{
+	uint64_t *at = dir_bucket(f, f->dir[dir].parent, f->dir[dir].name);
+
+	f->dir[dir].next = *at;
+	*at = dir;
+}
+
+static void unhash_dir(struct file_store *f, uint64_t dir)
+{
+	uint64_t *at = dir_bucket(f, f->dir[dir].parent, f->dir[dir].name);
+
+	while (*at != dir)
+		at = &f->dir[*at].next;
+	*at = f->dir[dir].next;
+}
+
 uint64_t file_store_find_dir(const struct file_store *f, uint64_t parent, const char *name)
 {
 	const struct file_store_dir *d;
 
-	for (uint64_t i = 1; i < f->n_dirs; i++) {
+	for (uint64_t i = f->n_dirs ? *dir_bucket(f, parent, name) : 0; i; i = d->next) {
 		d = &f->dir[i];
-		if (d->name && d->parent == parent && !strcmp(d->name, name))
+		if (d->parent == parent && !strcmp(d->name, name))
 			return i;
 	}
 	return 0;
 }
 
-/* The id of one that is free; 0: no memory. */
-static uint64_t free_dir(struct file_store *f)
+/* ---- which are free ---- */
+
+/* Twice as many. false: no memory. */
+static bool more_dirs(struct file_store *f)
 {
-	size_t n = f->n_dirs ? 2 * f->n_dirs : 16;
-	struct file_store_dir *more;
+	size_t had = f->n_dirs, n = had ? 2 * had : 16;
+	struct file_store_dir *dir = realloc(f->dir, n * sizeof(*dir));
+	uint64_t *hash;
+
+	f->dir = dir ? dir : f->dir;
+	hash = dir ? calloc(n, sizeof(*hash)) : NULL;
+	if (!hash)
+		return false;
+	free(f->hash);
+	f->hash = hash;
+	f->n_dirs = n;
+	for (uint64_t i = 1; i < had; i++)
+		hash_dir(f, i);
+	for (uint64_t i = n - 1; i >= (had ? had : 1); i--) {
+		f->dir[i] = (struct file_store_dir) { .next = f->free_dir };
+		f->free_dir = i;
+	}
+	return true;
+}
+
+/* One more, with a copy of the name; 0: no memory. */
+static uint64_t new_dir(struct file_store *f, uint64_t parent, const char *name, int fd)
+{
+	char *copy = strdup(name);
 	uint64_t i;
 
-	for (i = 1; i < f->n_dirs; i++)
-		if (!f->dir[i].name)
-			return i;
-	more = realloc(f->dir, n * sizeof(*more));
-	if (!more)
+	if (!copy || (!f->free_dir && !more_dirs(f))) {
+		free(copy);
 		return 0;
-	memset(more + f->n_dirs, 0, (n - f->n_dirs) * sizeof(*more));
-	f->dir = more;
-	f->n_dirs = n;
+	}
+	i = f->free_dir;
+	f->free_dir = f->dir[i].next;
+	f->dir[i] = (struct file_store_dir) { parent, copy, fd, 0 };
+	hash_dir(f, i);
 	return i;
 }
 
@@ -63,14 +114,14 @@ uint64_t file_store_keep_dir(struct file_store *f, uint64_t parent, const char *
 		close_fd(fd);
 		return i;
 	}
-	if (i)
+	if (i) {
+		unhash_dir(f, i);
 		*f->dir[i].name = '\0';
-	i = free_dir(f);
-	if (!i || !file_store_move_dir(f, i, parent, name)) {
-		close_fd(fd);
-		return 0;
+		hash_dir(f, i);
 	}
-	f->dir[i].fd = fd;
+	i = new_dir(f, parent, name, fd);
+	if (!i)
+		close_fd(fd);
 	return i;
 }
 
@@ -78,9 +129,11 @@ void file_store_forget_dir(struct file_store *f, uint64_t dir)
 {
 	struct file_store_dir *d = &f->dir[dir];
 
+	unhash_dir(f, dir);
 	close_fd(d->fd);
 	free(d->name);
-	d->name = NULL;
+	*d = (struct file_store_dir) { .next = f->free_dir };
+	f->free_dir = dir;
 }
 
 bool file_store_move_dir(struct file_store *f, uint64_t dir, uint64_t parent, const char *name)
@@ -90,9 +143,11 @@ bool file_store_move_dir(struct file_store *f, uint64_t dir, uint64_t parent, co
 
 	if (!copy)
 		return false;
+	unhash_dir(f, dir);
 	free(d->name);
 	d->name = copy;
 	d->parent = parent;
+	hash_dir(f, dir);
 	return true;
 }
 
@@ -102,4 +157,5 @@ void file_store_free_dirs(struct file_store *f)
 		if (f->dir[i].name)
 			file_store_forget_dir(f, i);
 	free(f->dir);
+	free(f->hash);
 }

@@ -75,6 +75,7 @@ static ssize_t gfapi_pwrite(struct file_store *f, uint64_t file, const void *dat
 	return gfapi_of(f)->call->pwrite(file_of(file)->fd, data, len, at, 0, NULL, NULL);
 }
 
+/* O_CREAT among the flags: it is made, and opened as it is. */
 static int gfapi_open(struct gfapi *g, const char *path, int flags, uint64_t *file)
 {
 	struct gfapi_file *made = malloc(sizeof(*made) + strlen(path) + 1);
@@ -82,7 +83,8 @@ static int gfapi_open(struct gfapi *g, const char *path, int flags, uint64_t *fi
 
 	if (!made)
 		return ENOMEM;
-	made->fd = g->call->open(g->fs, path, flags);
+	made->fd = flags & O_CREAT ? g->call->creat(g->fs, path, flags, FILE_STORE_FILE_MODE)
+				   : g->call->open(g->fs, path, flags);
 	if (!made->fd) {
 		code = file_store_code_of(-1);
 		free(made);
@@ -175,12 +177,12 @@ static int gfapi_remove(struct file_store *f, uint64_t dir, const char *name, bo
 					 : g->call->unlink(g->fs, path));
 }
 
-static int gfapi_create(const struct gfapi *g, const char *path)
+static int gfapi_create(struct gfapi *g, const char *path, struct store_op *op)
 {
-	struct glfs_fd *fd = g->call->creat(g->fs, path, O_WRONLY | O_CREAT | O_EXCL,
-					    FILE_STORE_FILE_MODE);
+	int flags = op->how ? file_store_flags(&g->f, op->how) : O_WRONLY;
+	int code = gfapi_open(g, path, flags | O_CREAT | O_EXCL, &op->opened.id);
 
-	return file_store_code_of(fd ? g->call->close(fd) : -1);
+	return code || op->how ? code : gfapi_close(&g->f, op->opened.id);
 }
 
 static int gfapi_statvfs(struct file_store *f, uint64_t dir, struct statvfs *out)
@@ -252,7 +254,7 @@ static int gfapi_on_name(struct file_store *f, struct store_op *op)
 	case STORE_MKDIR:
 		return file_store_code_of(g->call->mkdir(g->fs, path, FILE_STORE_DIR_MODE));
 	case STORE_CREATE:
-		return gfapi_create(g, path);
+		return gfapi_create(g, path, op);
 	case STORE_RENAME:
 	case STORE_LINK:
 		return gfapi_on_two(g, op, path);
@@ -402,6 +404,7 @@ static int open_gfapi(struct store **out, const char *where, bool direct, struct
 		return err_set(e, -ENOMEM, "out of memory");
 	file_store_init(&g->f, &store_gfapi_type, &gfapi_file_calls, direct);
 	g->f.b.s.align = direct ? DIRECT_ALIGN : 1;
+	g->f.b.s.creates_open = true;
 	g->client = at.client;
 	g->call = at.call;
 	g->fs = at.fs;

@@ -384,7 +384,7 @@ static int advance_rx(struct store *s, short events, struct err *e)
 	r = r ? r : look_at_questions(x);
 	if (r)
 		return err_prefix(e, r, "%s", x->peer);
-	r = rx_endpoint_flush(x->ep, x->now_ns);
+	r = rx_endpoint_flush(x->ep, clock_now_ns());
 	return r && r != -EAGAIN ? store_rx_lost(x, r, e) : 0;
 }
 
@@ -430,6 +430,7 @@ static int store_rx_open_endpoint(struct store_rx *x, const struct store_rx_opts
 	const struct rx_endpoint_opts ep = {
 		.service = o->called_back ? CALL_BACK : 0,
 		.buffer_len = o->buffer_len,
+		.least_rtt_ns = o->least_rtt_ms * 1000000ull,
 		.own = o->own ? *o->own : (struct rx_limits)RX_LIMITS_USUAL,
 		.n_conns = x->n_conns + (o->called_back ? 2 : 0),
 		.n_calls = x->n_conns * RX_CHANNELS + (o->called_back ? 2 * RX_CHANNELS : 0),
@@ -503,6 +504,9 @@ int store_rx_find(struct sockaddr_in *out, const char *where, unsigned int port,
 			       where);
 	snprintf(host, sizeof(host), "%.*s", (int)(colon ? colon - where : (int)strlen(where)),
 		 where);
+	*out = (struct sockaddr_in) { .sin_family = AF_INET, .sin_port = htons((uint16_t)port) };
+	if (inet_pton(AF_INET, host, &out->sin_addr) == 1) /* no need to ask anybody */
+		return 0;
 	snprintf(text, sizeof(text), "%u", port);
 	r = *host ? getaddrinfo(host, text, &hints, &found) : EAI_NONAME;
 	if (r)

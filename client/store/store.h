@@ -28,7 +28,7 @@
 /* What can be asked for. X(name, word for people) */
 #define STORE_VERBS(X)                                                                             \
 	X(PROBE, "stat")     /* is there dir/name? */                                              \
-	X(MKDIR, "mkdir")    /* makes dir/name; op->made */                                        \
+	X(MKDIR, "mkdir")    /* makes dir/name; op->made, unless op->how is STORE_UNUSED */        \
 	X(CREATE, "create")  /* an empty file dir/name; refused where there is one. op->how not 0: \
 				it is opened, too, if the store creates_open; op->opened */        \
 	X(DELETE, "delete")  /* dir/name: a file, or an empty directory; name "": dir itself */    \
@@ -98,6 +98,11 @@ enum store_result {
 #define STORE_FOR_WRITE 0x2u
 #define STORE_ALONE     0x4u /* exclusively, where the store supports that */
 
+/* How MKDIR makes: nothing is to be done in the directory, so nothing is kept of it. */
+#define STORE_UNUSED 0x8u
+/* What DELETE deletes is a directory. It is found out where that is not said. */
+#define STORE_IS_DIR 0x10u
+
 struct store_dir {
 	unsigned int volume; /* 0; 1: the second, of store_open_afp's other volume */
 	uint64_t id;         /* AFP: directory id; else the store's own number */
@@ -119,7 +124,7 @@ struct store_op {
 	struct store_dir dir, to_dir;
 	const char *name, *to_name;
 	struct store_file file;
-	unsigned int how; /* OPEN, CREATE: STORE_FOR_READ, ...; SET_MODE: 0755 */
+	unsigned int how; /* OPEN, CREATE: STORE_FOR_READ, ...; MKDIR, DELETE; SET_MODE: 0755 */
 	uint64_t offset, len;
 	void *buf;        /* READ, LIST, GET_XATTR */
 	bool discard;     /* READ: the data is not needed; buf may stay unchanged */
@@ -306,6 +311,7 @@ struct store_rx_opts {
 	unsigned int calls;          /* most in flight; a connection has four */
 	unsigned int buffer_len;     /* bytes asked for of the socket's buffers; 0: the usual */
 	unsigned int timeout_ms;     /* longest time in which a call moves no byte */
+	unsigned int least_rtt_ms;   /* rx/hub.h; 0: the usual */
 	bool called_back;            /* an AFS file server calls its clients: they are answered */
 	const struct rx_limits *own; /* what it takes; NULL: the usual */
 	void *scratch; /* STORE_SCRATCH_LEN bytes, as in struct dsi_opts; may be NULL */

@@ -61,7 +61,8 @@ static inline void station_read(struct station *s, struct station_call *x)
 			x->head[x->got++] = at[n++];
 			x->known = !rx_perf_parse(&x->p, x->head, x->got, &x->head_len);
 			if (x->known)
-				rx_data_check_begin(&x->check, rx_perf_sent(&x->p));
+				rx_data_check_begin(&x->check, rx_perf_sent(&x->p),
+						    RX_DATA_OF_CLIENT);
 		}
 		if (x->known)
 			rx_data_check(&x->check, at + n, len - n);
@@ -175,7 +176,7 @@ static inline struct station *station_start(uint16_t service)
 
 	wbuf_u32(&w, RX_PERF_COOKIE);
 	wbuf_u32(&w, ~RX_PERF_COOKIE);
-	rx_data_fill(s->data);
+	rx_data_fill(s->data, RX_DATA_OF_SERVER);
 	assert_int_equal(rx_endpoint_open(&s->ep, &o, NULL), 0);
 	assert_int_equal(pthread_create(&s->thread, NULL, station_main, s), 0);
 	return s;

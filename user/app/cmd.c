@@ -6,6 +6,8 @@
 #include "report/report.h"
 #include "run/run.h"
 
+#include <errno.h>
+#include <fcntl.h>
 #include <limits.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -98,6 +100,26 @@ void cmd_note_rights(int dropped, struct run_notes *warnings)
 		run_note(warnings, "rights", "%s", text);
 	else if (dropped)
 		cmd_say("%s", text);
+}
+
+void cmd_hold_standard(void)
+{
+	for (int fd = STDIN_FILENO; fd <= STDERR_FILENO; fd++) {
+		if (fcntl(fd, F_GETFD) >= 0 || errno != EBADF)
+			continue;
+		if (open("/dev/null", fd == STDIN_FILENO ? O_WRONLY : O_RDONLY) < 0 &&
+		    open("/", O_PATH) < 0)
+			_exit(OUTCOME_FAILED);
+	}
+}
+
+int cmd_end(int r, int failed)
+{
+	if (fflush(stdout))
+		cmd_say("cannot write the result: %s", strerror(errno));
+	else if (ferror(stdout) && !r)
+		cmd_say("cannot write the result: only part of it was written");
+	return ferror(stdout) && !r ? failed : r;
 }
 
 int cmd_version(void *cfg, const char *arg, struct err *e)

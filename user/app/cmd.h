@@ -36,6 +36,17 @@ extern const struct opt lantest_options[], speedtest_options[], load_options[], 
     check_options[], record_options[], doctor_options[], slow_options[], top_options[],
     exporter_options[], clean_options[], smallfile_options[];
 
+/*
+ * Opens descriptors 0 to 2 where they are closed: else the next socket or file would take their
+ * number, and get what is printed. Each is opened the wrong way (output for reading), so that
+ * printing fails and is reported, as whoever closed it intended.
+ */
+void cmd_hold_standard(void);
+
+/* The exit code of a program that ends with r: failed, and a message, if what was printed is lost.
+ */
+int cmd_end(int r, int failed);
+
 /* A row for a table of options: prints the version and ends the program. */
 int cmd_version(void *cfg, const char *arg, struct err *e);
 #define CMD_VERSION_OPTION                                                                         \

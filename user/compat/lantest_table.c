@@ -8,7 +8,9 @@
 #include <math.h>
 #include <string.h>
 
-#define TITLE_WIDTH 66
+#define TITLE_WIDTH   66
+#define RULE_WIDTH    108 /* of the original, whatever the line above it */
+#define OUTLIERS_FROM 6   /* iterations */
 
 enum kind { KIND_MEAN, KIND_DEVIATION, KIND_RATE };
 
@@ -38,7 +40,7 @@ static const struct column columns[] = {
 
 struct peer_table {
 	struct view view;
-	bool io, csv;
+	bool io, csv, original;
 	FILE *out;
 };
 
@@ -72,7 +74,7 @@ static void lantest_table_put_title(const struct peer_table *tab, const char *ti
 		put_text(tab->out, title, -TITLE_WIDTH);
 		return;
 	}
-	if (!strpbrk(title, ",\"\r\n")) {
+	if (tab->original || !strpbrk(title, ",\"\r\n")) {
 		fputs(title, tab->out);
 		return;
 	}
@@ -80,6 +82,43 @@ static void lantest_table_put_title(const struct peer_table *tab, const char *ti
 	for (; *title; title++)
 		fprintf(tab->out, *title == '"' ? "\"\"" : "%c", *title);
 	fputc('"', tab->out);
+}
+
+/* Of more than five iterations the original leaves out the smallest and the largest. */
+static struct value lantest_table_metric(const struct peer_table *tab, const struct view_test *t,
+					 enum metric m)
+{
+	struct value x = view_metric(&tab->view, t, m);
+	const struct run *r = tab->view.run;
+	double sum = 0, squares = 0, least = INFINITY, most = -INFINITY, v, n = 0;
+
+	if (!tab->original || !x.known || t->n_complete < OUTLIERS_FROM)
+		return x;
+	for (size_t i = 0; i < r->n_phases; i++) {
+		if (r->phase[i]->test != t->test || !r->phase[i]->complete)
+			continue;
+		v = (double)r->phase[i]->value[m];
+		n++;
+		sum += v;
+		squares += (v - x.mean) * (v - x.mean);
+		least = fmin(least, v);
+		most = fmax(most, v);
+	}
+	n -= 2;
+	squares -= (least - x.mean) * (least - x.mean) + (most - x.mean) * (most - x.mean);
+	v = (sum - least - most) / n;
+	squares -= n * (v - x.mean) * (v - x.mean);
+	return (struct value) { true, v, squares > 0 ? sqrt(squares / (n - 1)) : 0 };
+}
+
+static struct value lantest_table_rate(const struct peer_table *tab, const struct view_test *t)
+{
+	struct value bytes = lantest_table_metric(tab, t, METRIC_BYTES);
+	struct value ns = lantest_table_metric(tab, t, METRIC_ELAPSED);
+
+	if (!tab->original || !bytes.known || !ns.known || ns.mean <= 0)
+		return view_mb_s(&tab->view, t);
+	return (struct value) { .known = true, .mean = bytes.mean * 1e3 / ns.mean };
 }
 
 static struct cell row_cell(const struct peer_table *tab, const struct column *c,
@@ -90,9 +129,9 @@ static struct cell row_cell(const struct peer_table *tab, const struct column *c
 	if (c->kind == KIND_RATE) {
 		if (!is_bulk(t))
 			return cell_fixed(0, 0);
-		x = view_mb_s(&tab->view, t);
+		x = lantest_table_rate(tab, t);
 	} else {
-		x = view_metric(&tab->view, t, c->metric);
+		x = lantest_table_metric(tab, t, c->metric);
 	}
 	if (!x.known)
 		return cell_na();
@@ -107,7 +146,7 @@ static struct value lantest_table_total(const struct peer_table *tab, enum metri
 	struct value sum = { .known = true };
 
 	for (size_t i = 0; i < tab->view.n; i++) {
-		struct value x = view_metric(&tab->view, &tab->view.test[i], m);
+		struct value x = lantest_table_metric(tab, &tab->view.test[i], m);
 
 		sum.known = sum.known && x.known;
 		sum.mean += x.mean;
@@ -189,7 +228,7 @@ static void put_banner(const struct peer_table *tab)
 	if (!tab->view.run->complete)
 		strcat(line, " - INCOMPLETE, the run broke off");
 	fprintf(tab->out, "%s\n", line);
-	put_rule(tab->out, '=', text_columns(line));
+	put_rule(tab->out, '=', tab->original ? RULE_WIDTH : text_columns(line));
 	fputs("\n\n", tab->out);
 }
 
@@ -224,9 +263,11 @@ static int lantest_table_written(FILE *out)
 	return errno ? -errno : -EIO;
 }
 
-int report_peer_text(const struct run *r, bool io_columns, FILE *out)
+int report_peer_text(const struct run *r, unsigned int how, FILE *out)
 {
-	struct peer_table tab = { .io = io_columns, .out = out };
+	struct peer_table tab = { .io = how & REPORT_PEER_IO,
+				  .original = how & REPORT_PEER_ORIGINAL,
+				  .out = out };
 
 	if (view_init(&tab.view, r))
 		return -ENOMEM;
@@ -237,19 +278,30 @@ int report_peer_text(const struct run *r, bool io_columns, FILE *out)
 	put_rules(&tab);
 	put_sum_row(&tab);
 	put_aggregates(&tab);
+	if (tab.original)
+		fputs("See afp_lantest manpage for more information: "
+		      "https://netatalk.io/manual/en/afp_lantest.1\n\n",
+		      out);
 	view_fini(&tab.view);
 	return lantest_table_written(out);
 }
 
-int report_peer_csv(const struct run *r, bool io_columns, FILE *out)
+int report_peer_csv(const struct run *r, unsigned int how, FILE *out)
 {
-	struct peer_table tab = { .io = io_columns, .csv = true, .out = out };
+	struct peer_table tab = { .io = how & REPORT_PEER_IO,
+				  .csv = true,
+				  .original = how & REPORT_PEER_ORIGINAL,
+				  .out = out };
 
 	if (view_init(&tab.view, r))
 		return -ENOMEM;
+	if (tab.original)
+		put_banner(&tab);
 	lantest_table_put_heads(&tab);
 	lantest_table_put_rows(&tab);
 	put_sum_row(&tab);
+	if (tab.original)
+		fputc('\n', out);
 	view_fini(&tab.view);
 	return lantest_table_written(out);
 }

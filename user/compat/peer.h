@@ -23,7 +23,7 @@ int peer_exit_code(enum outcome o, enum afp_stage stage, uint8_t refused, bool r
 /* That of afp_speedtest; a run that broke off is 1, as a wrong argument. */
 int peer_speedtest_exit_code(enum outcome o);
 
-/* That of gfapi_perf_tool and rxperf, which have no others than 0 and 1. */
+/* That of gfapi_perf_tool, which has no others than 0 and 1. */
 int peer_plain_exit_code(enum outcome o);
 
 #endif

@@ -1,210 +1,347 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
  * rxperf: OpenAFS's tool of that name. "rxperf client" and "rxperf server" take its options and
- * have its exit codes, 0 and 1; the client prints one line for each test. The calls are those of
- * afpscope rx.
+ * have its messages and exit codes. What the client does is in rxperf_client.c; the server is that
+ * of afpscope rx --serve.
  */
-#include "app/cmd.h"
-#include "base/file.h"
-#include "compat/peer.h"
-#include "drive/rx_serve.h"
+#include "compat/rxperf_tool.h"
+
 #include "drive/rxperf.h"
 
-#include <ctype.h>
+#include <err.h>
 #include <errno.h>
 #include <getopt.h>
-#include <inttypes.h>
+#include <libgen.h>
+#include <limits.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
-#define ARGS_MAX   64 /* of afpscope rx */
-#define OF_IP_UDP  28 /* headers that an MTU includes */
-#define LIST_LEN   4096
-#define NS_PER_MS  1e6
-#define BYTES_A_MB 1e6
+#define THREADS_MAX 128
+#define ARGS_MAX    24 /* of afpscope rx --serve */
+#define PROCS_MAX   4096
+#define UDP_KIB_MAX (1 << 20)
+#define USAGE       (-1)
 
-/* The command line of afpscope rx. */
-struct args {
-	int n;
-	char *word[ARGS_MAX];
-	char flag[ARGS_MAX][3]; /* "-c" */
-	char packet[16], list[LIST_LEN];
+/* What both have: where a number is, and what the message calls it. */
+struct rxperf_number {
+	char letter;
+	int *to;
+	const char *what;
 };
 
-static const char usage[] =
-    "Usage: rxperf client -c COMMAND [-s HOST] [-p PORT] [-t THREADS] [-T CALLS] [-b BYTES]\n"
-    "                     [-S BYTES] [-R BYTES] [-f FILE] [-u KIB] [-W PACKETS] [-j] [-m MTU]\n"
-    "                     [-r BYTES] [-w BYTES]\n"
-    "       rxperf server [-p PORT] [-s LEAST] [-S MOST] [-u KIB] [-W PACKETS] [-j] [-m MTU]\n"
-    "In place of OpenAFS's rxperf. COMMAND: send, recv, rpc, file. afpscope rx does the same and\n"
-    "shows more. -d FILE, -D, -H, -N, -v and -V are accepted and have no effect.\n";
-
-static int rxperf_tool_put(struct args *a, char *word, struct err *e)
+/* As the original: it does not say what is wrong. */
+static int rxperf_tool_usage(FILE *out, const char *self)
 {
-	if (a->n == ARGS_MAX - 1)
-		return err_set(e, -E2BIG, "too many options");
-	a->word[a->n++] = word;
+	fprintf(out,
+		"usage: %s client -c send -b <bytes>\n"
+		"usage: %s client -c recv -b <bytes>\n"
+		"usage: %s client -c rpc  -S <sendbytes> -R <recvbytes>\n"
+		"usage: %s client -c file -f filename\n"
+		"%s: usage:\tcommon option to the client -w <write-bytes> -r <read-bytes> "
+		"-T times -p port -s server -D\n"
+		"usage: %s server -p port\n",
+		self, self, self, self, self, self);
+	return 1;
+}
+
+/* Any base that C knows. -ERANGE also where it does not fit: the original takes its low bits. */
+static int rxperf_tool_number(int *out, const char *text)
+{
+	char *end;
+	long n;
+
+	errno = 0;
+	n = strtol(text, &end, 0);
+	if (*end || errno || n < INT_MIN || n > INT_MAX)
+		return -ERANGE;
+	*out = (int)n;
 	return 0;
 }
 
-/* The numbers in a file, with commas between, as -f of afpscope rx has them. */
-static int read_list(struct args *a, const char *path, struct err *e)
+/* 0; 1: refused, and said; USAGE: no such option. */
+static int rxperf_tool_take(const struct rxperf_number *all, int letter)
 {
-	char *text;
-	int r = file_read(&text, path, LIST_LEN - 1, e);
-	size_t n;
-
-	if (r)
-		return r;
-	n = strlen(strcpy(a->list, text));
-	free(text);
-	while (n && isspace((unsigned char)a->list[n - 1]))
-		n--;
-	a->list[n] = '\0';
-	for (char *at = a->list; *at; at++)
-		if (isspace((unsigned char)*at))
-			*at = ',';
-	return 0;
+	for (; all->letter; all++) {
+		if (all->letter != letter)
+			continue;
+		if (!rxperf_tool_number(all->to, optarg))
+			return 0;
+		warnx("can't resolve %s", all->what);
+		return 1;
+	}
+	return USAGE;
 }
 
-/* afpscope rx has the length of a packet without the headers of IP and UDP. */
-static int packet_of_mtu(struct args *a, const char *text, struct err *e)
+/* Pieces that a call asks for; of none it would never end. */
+static int rxperf_tool_check_piece(int len, const char *what)
 {
-	const struct opt row = { .type = OPT_UINT, .min = 156, .max = 16384 + OF_IP_UDP };
-	uint64_t mtu;
-	int r = opt_number(&row, "-m", text, &mtu, e);
-
-	if (!r)
-		snprintf(a->packet, sizeof(a->packet), "%u", (unsigned int)mtu - OF_IP_UDP);
-	return r;
-}
-
-static int rxperf_tool_take_option(struct args *a, int letter, struct err *e)
-{
-	char *value = optarg, *flag = a->flag[a->n];
-	int r = 0;
-
-	if (letter == '?' || letter == ':')
-		return err_set(e, -EINVAL, "-%c: %s", optopt,
-			       letter == ':' ? "its value is missing" : "there is no such option");
-	if (strchr("dDHNvV", letter)) {
-		cmd_say("-%c has no effect here", letter);
+	if (len > (int)RX_PERF_CHUNK)
+		warnx("%d > sizeof(somebuf) (%u)", len, RX_PERF_CHUNK);
+	else if (len < 1)
+		warnx("can't resolve %s", what);
+	else
 		return 0;
-	}
-	if (letter == 'm') {
-		r = packet_of_mtu(a, value, e);
-		value = a->packet;
-	} else if (letter == 'f') {
-		r = read_list(a, value, e);
-		value = a->list;
-	}
-	snprintf(flag, sizeof(a->flag[0]), "-%c", letter);
-	r = r ? r : rxperf_tool_put(a, flag, e);
-	return r || !value ? r : rxperf_tool_put(a, value, e);
+	return 1;
 }
 
-/* argv: from "client" or "server" on. */
-static int translate(struct args *a, int argc, char **argv, const char *letters, struct err *e)
+/* It is made, and stays empty: this program has no log of packets. */
+static int rxperf_tool_debug_file(const char *path)
 {
-	int letter, r = 0;
+	FILE *f = fopen(path, "w");
 
-	optind = 0;
-	opterr = 0;
-	while (!r && (letter = getopt(argc, argv, letters)) != -1)
-		r = rxperf_tool_take_option(a, letter, e);
-	if (!r && optind < argc)
-		r = err_set(e, -EINVAL, "'%s' is no option", argv[optind]);
-	return r;
+	if (!f) {
+		warn("fopen %s", path);
+		return 1;
+	}
+	fclose(f);
+	return 0;
 }
 
 /* ---- client ---- */
 
-static void rxperf_tool_put_sizes(const struct rxperf_cfg *cfg, enum rx_perf_command command)
+static int rxperf_tool_command(struct rxperf_tool *t)
 {
-	if (command == RX_PERF_RPC)
-		printf("%" PRIu64 " bytes sent and %" PRIu64 " received a call", cfg->rpc_sent,
-		       cfg->rpc_received);
-	else if (command == RX_PERF_FILE)
-		printf("%u transfers a call", cfg->file.n);
-	else
-		printf("%" PRIu64 " bytes a call", cfg->bytes);
+	for (int c = 0; c <= RX_PERF_FILE; c++) {
+		if (!rx_perf_name((unsigned int)c) ||
+		    strcasecmp(rx_perf_name((unsigned int)c), optarg) != 0)
+			continue;
+		t->command = c;
+		return 0;
+	}
+	warnx("unknown command %s", optarg);
+	return 1;
 }
 
-/* "RECV: 4 threads, 10 calls each, 1048576 bytes a call: 356 ms, 117.9 MB/s" */
-static void rxperf_tool_put_test(const struct rxperf_cfg *cfg, const struct run_phase *p,
-				 unsigned int i)
+static int rxperf_tool_output(struct rxperf_tool *t)
 {
-	const uint64_t *v = p->value;
-	const char *name = p->title;
-
-	while (*name)
-		putchar(toupper((unsigned char)*name++));
-	printf(": %u thread%s, %u call%s each, ", cfg->threads, cfg->threads == 1 ? "" : "s",
-	       cfg->times, cfg->times == 1 ? "" : "s");
-	rxperf_tool_put_sizes(cfg, cfg->list.command[i]);
-	if (v[METRIC_ERRORS] || !v[METRIC_ELAPSED])
-		printf(": %" PRIu64 " of %" PRIu64 " calls failed", v[METRIC_ERRORS],
-		       v[METRIC_OPS]);
-	else
-		printf(": %.0f ms, %.1f MB/s", (double)v[METRIC_ELAPSED] / NS_PER_MS,
-		       (double)v[METRIC_BYTES] / BYTES_A_MB / (double)v[METRIC_ELAPSED] * 1e9);
-	putchar('\n');
+	if (t->out != stdout) {
+		warnx("-o option given more than once, ignoring -o %s", optarg);
+		return 0;
+	}
+	t->out = fopen(optarg, "w");
+	if (t->out)
+		return 0;
+	t->out = stdout;
+	warn("can't open %s", optarg);
+	return 1;
 }
 
-static int rxperf_tool_put_tests(struct workload *w, const struct report_opts *o)
+/* The options without a number. As rxperf_tool_take(). */
+static int rxperf_tool_client_option(struct rxperf_tool *t, int letter)
 {
-	const struct rxperf_cfg *cfg = (const struct rxperf_cfg *)w->cfg;
+	switch (letter) {
+	case 'c':
+		return rxperf_tool_command(t);
+	case 'd':
+		return rxperf_tool_debug_file(optarg);
+	case 'o':
+		return rxperf_tool_output(t);
+	case 's':
+		t->host = optarg;
+		return 0;
+	case 'f':
+		t->file = optarg;
+		return 0;
+	case 'D':
+		t->stats = true;
+		return 0;
+	case 'N':
+		t->no_stats = true;
+		return 0;
+	case 'j':
+		t->no_jumbo = true;
+		return 0;
+	case 'H': /* which thread listens; how it reads; which version of IP */
+	case 'V':
+	case '4':
+		return 0;
+	default:
+		return USAGE;
+	}
+}
 
-	(void)o;
-	for (unsigned int i = 0; i < w->s.run.n_phases; i++)
-		if (w->s.run.phase[i]->load)
-			rxperf_tool_put_test(cfg, w->s.run.phase[i], i);
+static int rxperf_tool_check_client(const struct rxperf_tool *t)
+{
+	const char *why = NULL;
+
+	if (t->threads > THREADS_MAX)
+		why = "too many threads";
+	else if (t->no_stats && t->stats)
+		why = "cannot set both -N and -D";
+	else if (t->threads > 1 && t->command == RX_PERF_FILE)
+		why = "cannot use multiple threads with file command";
+	else if (t->command < 0)
+		why = "no command given to the client";
+	else if (t->bytes < 0 || t->sent < 0 || t->received < 0)
+		why = "a number of bytes is less than 0";
+	else if (t->threads < 1)
+		why = "can't resolve number of threads to execute";
+	if (why)
+		warnx("%s", why);
+	return why != NULL;
+}
+
+/* argv: from "client" on. */
+static int rxperf_tool_parse(struct rxperf_tool *t, int argc, char **argv, const char *self)
+{
+	const struct rxperf_number numbers[] = {
+		{ 'b', &t->bytes, "number of bytes to transfer" },
+		{ 'S', &t->sent, "number of bytes to send" },
+		{ 'R', &t->received, "number of bytes to receive" },
+		{ 'T', &t->times, "number of times to execute rpc" },
+		{ 't', &t->threads, "number of threads to execute" },
+		{ 'r', &t->read_len, "readsize" },
+		{ 'w', &t->write_len, "writesize" },
+		{ 'u', &t->udp_kib, "upd buffer size (Kbytes)" },
+		{ 'W', &t->window, "max send/recv window size (packets)" },
+		{ 'm', &t->mtu, "rx maxmtu to use" },
+		{ 'P', &t->least_rtt_ms, "min peer timeout" },
+		{ 'p', &t->port, "portname" },
+		{ 0, NULL, NULL },
+	};
+	int letter, r = 0;
+
+	while (!r &&
+	       (letter = getopt(argc, argv, "T:S:R:b:c:d:o:p:P:r:s:w:W:f:HDNjm:u:4:t:V")) != -1) {
+		r = rxperf_tool_client_option(t, letter);
+		r = r == USAGE ? rxperf_tool_take(numbers, letter) : r;
+	}
+	if (r == USAGE || (!r && optind != argc))
+		return rxperf_tool_usage(stderr, self);
+	r = r ? r : rxperf_tool_check_piece(t->read_len, "readsize");
+	r = r ? r : rxperf_tool_check_piece(t->write_len, "writesize");
+	return r ? r : rxperf_tool_check_client(t);
+}
+
+static int rxperf_tool_run_client(int argc, char **argv, const char *self)
+{
+	struct rxperf_tool t = { .command = -1,
+				 .bytes = 1 << 20,
+				 .sent = 3,
+				 .received = 30,
+				 .times = 100,
+				 .threads = 1,
+				 .read_len = RX_PERF_CHUNK,
+				 .write_len = RX_PERF_CHUNK,
+				 .port = RX_PERF_PORT,
+				 .host = "127.0.0.1",
+				 .out = stdout };
+	int r = rxperf_tool_parse(&t, argc, argv, self);
+
+	r = r ? r : rxperf_tool_client(&t);
+	if (t.out != stdout && fclose(t.out) && !r) {
+		warn("fclose");
+		r = 1;
+	}
+	return r;
+}
+
+/* ---- server ---- */
+
+struct rxperf_tool_server {
+	int least, most, port, udp_kib, window, mtu, read_len, write_len, timeout;
+	bool no_jumbo;
+};
+
+/* The options without a number. As rxperf_tool_take(). */
+static int rxperf_tool_server_option(struct rxperf_tool_server *s, int letter)
+{
+	if (letter == 'd')
+		return rxperf_tool_debug_file(optarg);
+	if (!strchr("jHNV4", letter))
+		return USAGE;
+	s->no_jumbo |= letter == 'j';
 	return 0;
 }
 
-static int client(struct args *a, struct err *e)
+/* argv: from "server" on. */
+static int rxperf_tool_parse_server(struct rxperf_tool_server *s, int argc, char **argv,
+				    const char *self)
 {
-	struct rxperf_cfg cfg = RXPERF_DEFAULTS;
-	int first, r = opt_parse(rxperf_options, &cfg, a->n, a->word, &first, e);
+	const struct rxperf_number numbers[] = {
+		{ 's', &s->least, "minprocs" },
+		{ 'S', &s->most, "maxprocs" },
+		{ 'p', &s->port, "portname" },
+		{ 'P', &s->timeout, "min peer timeout" },
+		{ 'r', &s->read_len, "readsize" },
+		{ 'w', &s->write_len, "writesize" },
+		{ 'm', &s->mtu, "rx maxmtu to use" },
+		{ 'u', &s->udp_kib, "upd buffer size (Kbytes)" },
+		{ 'W', &s->window, "max send/recv window size (packets)" },
+		{ 0, NULL, NULL },
+	};
+	int letter, r = 0;
 
-	if (!r && !cfg.list.n)
-		r = err_set(e, -EINVAL, "client: -c COMMAND is missing: send, recv, rpc or file");
-	cfg.server = cfg.server ? cfg.server : "localhost";
-	cfg.w.s.runs.not_kept = true;
-	r = r ? r : rxperf_check(&cfg, 0, NULL, e);
-	return r ? r : rxperf_run(&cfg, rxperf_tool_put_tests);
+	while (!r && (letter = getopt(argc, argv, "r:d:p:P:w:W:HNjm:u:4:s:S:V")) != -1) {
+		r = rxperf_tool_server_option(s, letter);
+		r = r == USAGE ? rxperf_tool_take(numbers, letter) : r;
+	}
+	if (r == USAGE || (!r && optind != argc))
+		return rxperf_tool_usage(stderr, self);
+	return r;
 }
 
-/* ---- both ---- */
-
-static int rxperf_tool_run(int argc, char **argv, struct err *e)
+/* afpscope is beside this program, or is this program. Returns only if it cannot be run. */
+static int rxperf_tool_exec(char **args)
 {
-	static const char of_client[] = ":b:c:d:f:jm:p:r:s:t:u:vw:DHNR:S:T:VW:",
-			  of_server[] = ":d:jm:p:r:s:u:vw:DHNS:VW:";
-	static char self[] = "rxperf", serve[] = "--serve";
-	struct args a = { .n = 1, .word = { self } };
-	bool is_client = argc > 1 && !strcmp(argv[1], "client");
+	char self[PATH_MAX], program[PATH_MAX + 16];
+	ssize_t len = readlink("/proc/self/exe", self, sizeof(self) - 1);
 
-	if (!is_client && (argc < 2 || strcmp(argv[1], "server") != 0))
-		return err_set(e, -EINVAL, "client or server is missing");
-	if (translate(&a, argc - 1, argv + 1, is_client ? of_client : of_server, e))
-		return -EINVAL;
-	if (is_client)
-		return client(&a, e);
-	return rxperf_tool_put(&a, serve, e) ? -E2BIG : cmd_rx_serve(a.n, a.word);
+	self[len > 0 ? len : 0] = '\0';
+	snprintf(program, sizeof(program), "%s/afpscope", dirname(self));
+	execv(program, args);
+	warn("cannot run %s", program);
+	return 1;
+}
+
+static int rxperf_tool_within(int n, int least, int most)
+{
+	return n < least ? least : n > most ? most : n;
+}
+
+static int rxperf_tool_run_server(int argc, char **argv, const char *self)
+{
+	struct rxperf_tool_server s = {
+		.least = 2, .most = 20, .port = RX_PERF_PORT, .udp_kib = 64, .window = RX_WINDOW
+	};
+	char text[6][16], *args[ARGS_MAX];
+	static char name[] = "afpscope", rx[] = "rx", serve[] = "--serve", jumbo[] = "-j";
+	static char flags[6][3] = { "-s", "-S", "-p", "-u", "-W", "-m" };
+	int n = 0, value[6], r = rxperf_tool_parse_server(&s, argc, argv, self);
+
+	if (r)
+		return r;
+	value[0] = rxperf_tool_within(s.least, 0, PROCS_MAX);
+	value[1] = rxperf_tool_within(s.most, 1, PROCS_MAX);
+	value[2] = (uint16_t)s.port;
+	value[3] = rxperf_tool_within(s.udp_kib, 64, UDP_KIB_MAX);
+	value[4] = s.window > 0 ? rxperf_tool_within(s.window, 1, RX_WINDOW_MAX) : (int)RX_WINDOW;
+	value[5] = (int)rxperf_tool_packet(s.mtu);
+	args[n++] = name;
+	args[n++] = rx;
+	args[n++] = serve;
+	if (s.no_jumbo)
+		args[n++] = jumbo;
+	for (int i = 0; i < 6; i++) {
+		snprintf(text[i], sizeof(text[i]), "%d", value[i]);
+		args[n++] = flags[i];
+		args[n++] = text[i];
+	}
+	args[n] = NULL;
+	return rxperf_tool_exec(args);
 }
 
 int cmd_rxperf_tool(int argc, char **argv)
 {
-	struct err e = { 0 };
-	int r;
+	const char *self = program_invocation_short_name;
+	const char *what = argc > 1 ? argv[1] : "";
 
-	if (argc == 2 && (!strcmp(argv[1], "--help") || !strcmp(argv[1], "-h"))) {
-		fputs(usage, stdout);
-		return 0;
-	}
-	r = rxperf_tool_run(argc, argv, &e);
-	if (*e.text)
-		cmd_say("%s (rxperf --help lists the options)", e.text);
-	return peer_plain_exit_code(r < 0 ? OUTCOME_USAGE : (enum outcome)r);
+	optind = 0; /* the options begin anew, and getopt() says what is wrong */
+	opterr = 1;
+	if (!strcmp(what, "client"))
+		return rxperf_tool_run_client(argc - 1, argv + 1, self);
+	if (!strcmp(what, "server"))
+		return rxperf_tool_run_server(argc - 1, argv + 1, self);
+	return rxperf_tool_usage(stderr, self);
 }

@@ -133,6 +133,7 @@ static void rx_clients_add_up(const struct rx_clients *c, struct rx_clients_sum 
 		to->received += one->received;
 		to->not_compared += one->not_compared;
 		sum->dead += one->dead;
+		sum->stopped += one->stopped;
 		sum->silent += one->dead && one->looked && !one->socket.counts.datagrams_received;
 		if (!one->looked)
 			continue;
@@ -197,7 +198,7 @@ static int rx_clients_fill(struct rx_clients *c, struct err *e)
 	c->data = malloc(RX_DATA_PERIOD);
 	there = c->work && c->data;
 	if (there)
-		rx_data_fill(c->data);
+		rx_data_fill(c->data, RX_DATA_OF_CLIENT);
 	for (unsigned int i = 0; there && i < c->n; i++) {
 		c->work[i] = rxperf_new(rx_clients_what(c, i), c->data, i);
 		there = c->work[i];

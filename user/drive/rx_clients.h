@@ -13,7 +13,9 @@
 /* What the clients of a test did together. */
 struct rx_clients_sum {
 	struct rxperf_counts counts; /* sums; of its socket: of all sockets */
-	unsigned int dead, silent;   /* clients whose server did not answer any more; never did */
+	unsigned int dead;           /* clients whose server did not answer a call any more */
+	unsigned int stopped;        /* of these: called no more */
+	unsigned int silent;         /* of these: the server never answered */
 	unsigned int not_open;       /* clients without a socket */
 	uint32_t buffer_min_len;     /* least that the kernel granted for receiving */
 };

@@ -53,10 +53,15 @@ static void drive_rxperf_note_failures(struct rxperf_run *x, const struct run_ph
 	if (failed)
 		run_note(warnings, "failed", "%s: %llu of %llu calls failed, the first: %s",
 			 p->title, failed, done, p->load->first_failure);
-	if (sum->dead)
+	if (sum->stopped)
 		run_note(warnings, "dead",
 			 "%s: %u of %u clients got no answer any more and stopped calling",
-			 p->title, sum->dead, x->cfg->clients);
+			 p->title, sum->stopped, x->cfg->clients);
+	if (sum->dead > sum->stopped)
+		run_note(warnings, "dead",
+			 "%s: %u of %u clients got no answer for %u s, and called again", p->title,
+			 sum->dead - sum->stopped, x->cfg->clients,
+			 (unsigned int)(RX_DEAD_NS / NS_PER_S));
 }
 
 static void drive_rxperf_note_socket(struct rxperf_run *x, const struct run_phase *p)
@@ -150,7 +155,7 @@ static int drive_rxperf_measure(struct rxperf_run *x, unsigned int i, struct err
 	drive_rxperf_note_failures(x, p, sum);
 	drive_rxperf_note_socket(x, p);
 	x->w.faults.refused |= sum->counts.failed != 0;
-	x->w.faults.lost |= sum->dead || sum->not_open;
+	x->w.faults.lost |= sum->stopped || sum->not_open;
 	x->w.faults.none_open |= sum->silent != 0;
 	if (!r && sum->silent == x->cfg->clients)
 		r = err_set(e, -ECONNREFUSED, "%s does not answer: %s", x->cfg->server,

@@ -486,7 +486,9 @@ bool session_is_place(const char *word)
 
 int session_make_base(struct session *s, const char *name, struct err *e)
 {
-	struct store_op op = { .verb = STORE_MKDIR, .dir = s->store->root[0], .name = name };
+	struct store_op op = {
+		.verb = STORE_MKDIR, .dir = s->store->root[0], .name = name, .how = STORE_UNUSED
+	};
 	int r;
 
 	snprintf(s->left->base[0], WARDEN_BASE_LEN, "%s", name);

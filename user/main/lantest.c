@@ -9,15 +9,18 @@
 #include "drive/estimate.h"
 #include "report/progress.h"
 #include "report/report.h"
+#include "work/tree.h"
 
 #include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
-#define FILE_LEN_MAX (1ull << 50)
-#define WINDOW       32768 /* requests in flight: practically unlimited, like afp_lantest */
+#define PEER_ITERATIONS 256 /* most that afp_lantest takes */
+#define FILE_LEN_MAX    (1ull << 50)
+#define WINDOW          32768 /* requests in flight: practically unlimited, like afp_lantest */
 
 /* One run: what the hooks need. */
 struct lantest_session {
@@ -31,8 +34,13 @@ static int add_tests(void *cfg, const char *arg, struct err *e)
 {
 	struct lantest_cfg *c = cfg;
 
+	c->named = true;
 	for (const char *p = arg; *p; p++) {
-		if (*p < '1' || *p >= '1' + LANTEST_TESTS)
+		bool is_test = *p >= '1' && *p < '1' + LANTEST_TESTS;
+
+		if (!is_test && c->w.compatible) /* as the original */
+			continue;
+		if (!is_test)
 			return err_set(
 			    e, -EINVAL,
 			    "there is no test '%c': 1 to 9 are the first nine, ':' ';' '<' are 10, 11, 12 (or --tests 10,11)",
@@ -194,21 +202,57 @@ static enum outcome main_lantest_prepare(struct workload *w, struct err *e)
 	(void)e;
 	if (!w->cfg->s.runs.screen)
 		fprintf(w->s.progress,
-			strchr(c->host, ':') ? "Connecting to host [%s]:%u\n\n"
-					     : "Connecting to host %s:%u\n\n",
-			c->host, c->port);
+			strchr(c->host, ':') ? "Connecting to host [%s]:%u\n%s"
+					     : "Connecting to host %s:%u\n%s",
+			c->host, c->port, w->cfg->compatible ? "" : "\n");
 	return OUTCOME_OK;
+}
+
+/* What the original says of the processes whose reads and writes it counts. */
+static void main_lantest_put_watched(const struct workload *w)
+{
+	const struct watch *watch = w->s.watch;
+	size_t at = 0, backend_at = 0;
+	int server = watch ? watch_process(watch, AFS_ROLE_SERVER, &at) : 0;
+	int backend = watch ? watch_process(watch, AFS_ROLE_BACKEND, &backend_at) : 0;
+	const char *user = w->cfg->s.c.user ? w->cfg->s.c.user : "";
+	FILE *out = w->s.progress;
+
+	if (!server) {
+		fputs("IO monitoring disabled: afpd not found (mandatory)\n\n", out);
+		return;
+	}
+	if (backend)
+		fprintf(out, "Found cnid_dbd process for user '%s': PID %d\n", user, backend);
+	fprintf(out, "Found privilege-dropped afpd process for user '%s': PID %d\n", user, server);
+	if (backend)
+		fprintf(out, "IO monitoring enabled (afpd: %d, cnid_dbd: %d)\n\n", server, backend);
+	else
+		fprintf(out, "IO monitoring enabled (afpd: %d, cnid_dbd: not found)\n\n", server);
+}
+
+static void main_lantest_on_ready(void *user)
+{
+	struct workload *w = user;
+
+	session_ready(&w->s);
+	if (w->cfg->compatible)
+		main_lantest_put_watched(w);
 }
 
 static int main_lantest_work(struct workload *w, struct err *e)
 {
 	struct lantest_session *x = (struct lantest_session *)w;
 	const struct lantest_opts *o = &x->cfg->o;
+	char name[TREE_NAME_MAX + 1];
 	int r;
 
 	estimate_init(&x->estimate, w->s.progress, lantest_selection(o), o->iterations);
 	r = lantest_run(&w->load, o, w->s.left->base[0], e);
 	estimate_hide(&x->estimate);
+	tree_name(name);
+	if (!r && w->cfg->compatible)
+		fprintf(w->s.progress, "Successfully deleted test directory '%s'\n\n", name);
 	return r;
 }
 
@@ -217,15 +261,16 @@ static int main_lantest_work(struct workload *w, struct err *e)
 static int main_lantest_report(struct workload *w, const struct report_opts *o)
 {
 	const struct workload_cfg *cfg = w->cfg;
-	bool io = cfg->s.watch != WATCH_OFF;
+	unsigned int how = (cfg->s.watch != WATCH_OFF ? REPORT_PEER_IO : 0) |
+			   (cfg->compatible ? REPORT_PEER_ORIGINAL : 0);
 	int r = 0;
 
 	if (cfg->csv)
-		return report_peer_csv(&w->s.run, io, stdout);
+		return report_peer_csv(&w->s.run, how, stdout);
 	if (cfg->table == OUTPUT_SCREEN)
 		r = report_screen(&w->s.run, o, stdout);
 	if (cfg->table == OUTPUT_NETATALK || cfg->table == OUTPUT_BOTH)
-		r = report_peer_text(&w->s.run, io, stdout);
+		r = report_peer_text(&w->s.run, how, stdout);
 	if (!r && cfg->table == OUTPUT_BOTH)
 		putchar('\n');
 	if (!r && (cfg->table == OUTPUT_OWN || cfg->table == OUTPUT_BOTH))
@@ -259,6 +304,9 @@ static int main_lantest_run(const struct lantest_cfg *cfg)
 	x->cfg = cfg;
 	workload_init(&x->w, &lantest, &cfg->w);
 	x->w.hooks.phase_done = main_lantest_on_phase_done;
+	x->w.hooks.ready = main_lantest_on_ready;
+	if (cfg->w.compatible)
+		x->w.s.progress = stdout;
 	code = workload_run(&x->w);
 	free(x);
 	return code;
@@ -280,7 +328,10 @@ int lantest_parse(struct lantest_cfg *cfg, struct job *j, struct err *e)
 	cfg->w.compatible = peer_name(j->argv[0], "afp_lantest");
 	cfg->w.s.runs.not_kept = cfg->w.compatible;
 	r = workload_parse(&cfg->w, j, false, e);
-	if (!cfg->o.tests)
+	if (!r && cfg->w.compatible && cfg->o.iterations > PEER_ITERATIONS)
+		r = err_set(e, -ERANGE, "iterations parameter %u out of valid range [1, %d]",
+			    cfg->o.iterations, PEER_ITERATIONS);
+	if (!cfg->o.tests && !cfg->named)
 		cfg->o.tests = LANTEST_ALL;
 	cfg->w.table = output_table(cfg->w.table, cfg->w.verbose, OUTPUT_BOTH, cfg->w.compatible);
 	cfg->w.s.runs.screen = cfg->w.table == OUTPUT_SCREEN && !cfg->w.csv &&
@@ -322,7 +373,7 @@ int cmd_lantest(int argc, char **argv)
 	r = r ? r : lantest_parse(&cfg, &job, &e);
 	if ((!r && cfg.w.help) || (cfg.w.compatible && argc == 1)) {
 		main_lantest_help(&cfg, stdout);
-		r = cfg.w.help ? OUTCOME_OK : peer_exit_code(OUTCOME_USAGE, 0, 0, false);
+		r = cfg.w.compatible ? peer_exit_code(OUTCOME_USAGE, 0, 0, false) : OUTCOME_OK;
 	} else {
 		r = main_lantest_do(&cfg, &job, r, &e);
 	}

@@ -13,6 +13,7 @@
 struct lantest_cfg {
 	struct workload_cfg w;
 	struct lantest_opts o;
+	bool named; /* tests, even if there are none of that name */
 };
 
 extern const struct job_type lantest_job;

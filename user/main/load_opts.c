@@ -9,6 +9,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#define THREADS_MAX 256
 #define CLIENTS_MAX 100000
 #define SECONDS_MAX 604800
 #define NS_PER_S    1000000000ull
@@ -173,8 +174,8 @@ const struct opt load_options[] = {
 	{ .name = "seed", .arg = "N", .type = OPT_SIZE, .offset = AT(seed),
 	  .help = "start of the random numbers: the same seed, the same choices (default: 1)",
 	  .more = "With the same seed each client chooses the same actions and files in the same order." },
-	{ .name = "threads", .arg = "N", .type = OPT_UINT, .offset = AT(threads), .min = 1, .max = 256,
-	  .help = "threads that drive the clients (default: one for each 200 clients, at most half the CPUs)" },
+	{ .name = "threads", .arg = "N", .type = OPT_UINT, .offset = AT(threads), .min = 1, .max = THREADS_MAX,
+	  .help = "threads that drive the clients (default: one for each 200 clients, at most half the CPUs; of a DIRECTORY: one for each client)" },
 	{ .name = "realtime", .type = OPT_FLAG, .offset = AT(realtime),
 	  .help = "let the clients go before all other programs of their CPUs (SCHED_RR); only where the server "
 		  "has other CPUs (taskset): else some of its processes may get none",
@@ -223,11 +224,15 @@ const struct opt load_options[] = {
 };
 /* clang-format on */
 
-static unsigned int default_threads(unsigned int clients)
+/* Calls of a directory are waited for: by the client's own thread, so that they are measured. */
+static unsigned int default_threads(const struct load_cfg *cfg)
 {
+	unsigned int clients = cfg->clients;
 	long cpus = sysconf(_SC_NPROCESSORS_ONLN);
 	unsigned int most = cpus > 3 ? (unsigned int)cpus / 2 : 1, wanted = (clients + 199) / 200;
 
+	if (cfg->w.s.local && cfg->rate.per_s <= 0)
+		return clients < THREADS_MAX ? clients : THREADS_MAX;
 	return wanted < most ? wanted : most;
 }
 
@@ -385,7 +390,7 @@ int load_check(struct workload_cfg *base, struct err *e)
 		r = r ? r : load_opts_judge(cfg, e);
 	}
 	if (!cfg->threads)
-		cfg->threads = default_threads(cfg->clients);
+		cfg->threads = default_threads(cfg);
 	if (cfg->threads > cfg->clients)
 		cfg->threads = cfg->clients;
 	if (!r && cfg->users_file)

@@ -3,7 +3,8 @@
  * afpscope COMMAND. A command is a row of the table below, or a program "afpscope-COMMAND"
  * beside this one or on the PATH. Installed as afp_lantest or afp_speedtest the program is that
  * command with the options, tables and exit codes of netatalk's tool (compat/peer.h); likewise as
- * rxperf, and as gfapi_perf_tool or gfapi_perf, which has no row here.
+ * gfapi_perf_tool or gfapi_perf, which has no row here, and as rxperf, which is installed as a
+ * program of its own (rxperf.c).
  */
 #include "app/cmd.h"
 #include "compat/peer.h"
@@ -11,7 +12,6 @@
 #include "host/proc/procfs.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <libgen.h>
 #include <limits.h>
 #include <signal.h>
@@ -163,28 +163,12 @@ static int dispatch(int argc, char **argv)
 	return c && c->run ? c->run(argc - 1, argv + 1) : run_external(argv + 1);
 }
 
-/*
- * Opens descriptors 0 to 2 where they are closed: else the next socket or file would take their
- * number, and get what is printed. Each is opened the wrong way (output for reading), so that
- * printing fails and is reported, as whoever closed it intended.
- */
-static void hold_standard(void)
-{
-	for (int fd = STDIN_FILENO; fd <= STDERR_FILENO; fd++) {
-		if (fcntl(fd, F_GETFD) >= 0 || errno != EBADF)
-			continue;
-		if (open("/dev/null", fd == STDIN_FILENO ? O_WRONLY : O_RDONLY) < 0 &&
-		    open("/", O_PATH) < 0)
-			_exit(OUTCOME_FAILED);
-	}
-}
-
 int main(int argc, char **argv)
 {
 	const char *name = argc ? basename(argv[0]) : "";
 	int failed = OUTCOME_FAILED, r;
 
-	hold_standard();
+	cmd_hold_standard();
 	signal(SIGXFSZ, SIG_IGN); /* a file that may not grow is an error of write() */
 	if (!strcmp(name, "afp_lantest")) {
 		failed = peer_exit_code(OUTCOME_FAILED, AFP_STAGE_CONNECT, 0, false);
@@ -198,9 +182,5 @@ int main(int argc, char **argv)
 	} else {
 		r = dispatch(argc, argv);
 	}
-	if (fflush(stdout))
-		cmd_say("cannot write the result: %s", strerror(errno));
-	else if (ferror(stdout) && !r)
-		cmd_say("cannot write the result: only part of it was written");
-	return ferror(stdout) && !r ? failed : r;
+	return cmd_end(r, failed);
 }

@@ -133,7 +133,9 @@ static int run_between(struct smallfile_run *f, struct err *e)
 static int find_tree(struct smallfile_run *f, struct err *e)
 {
 	struct store *s = f->w.s.store;
-	struct store_op op = { .verb = STORE_MKDIR, .dir = s->root[0], .name = f->cfg->tree };
+	struct store_op op = {
+		.verb = STORE_MKDIR, .dir = s->root[0], .name = f->cfg->tree, .how = STORE_UNUSED
+	};
 	int r = store_call(s, &op, e);
 
 	if (r || op.result == STORE_OK || op.result == STORE_EXISTS)

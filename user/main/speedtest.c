@@ -392,6 +392,8 @@ static int main_speedtest_run(const struct speedtest_cfg *cfg)
 static int main_speedtest_do(struct speedtest_cfg *cfg, const struct job *j, int r, struct err *e)
 {
 	const bool compatible = cfg->w.compatible;
+	enum outcome code = r == -ENOENT ? OUTCOME_NO_SESSION /* there is no such test */
+					 : OUTCOME_USAGE;
 	char *text = NULL;
 
 	if (!r && cfg->w.show_job && !compatible)
@@ -401,8 +403,7 @@ static int main_speedtest_do(struct speedtest_cfg *cfg, const struct job *j, int
 	if (r && compatible)
 		cmd_say("%s", e->text);
 	if (r)
-		return compatible ? peer_speedtest_exit_code(cmd_stop ? OUTCOME_INTERRUPTED
-								      : OUTCOME_USAGE)
+		return compatible ? peer_speedtest_exit_code(cmd_stop ? OUTCOME_INTERRUPTED : code)
 				  : cmd_usage_error("speedtest", e);
 	cfg->w.s.runs.job = text;
 	cmd_catch_signals();
@@ -425,7 +426,7 @@ int cmd_speedtest(int argc, char **argv)
 	r = workload_parsed(&cfg->w, r, &e);
 	if (!r && cfg->w.help) {
 		speedtest_help(cfg, stdout);
-		r = argc == 1 ? peer_speedtest_exit_code(OUTCOME_USAGE) : OUTCOME_OK;
+		r = cfg->w.compatible ? peer_speedtest_exit_code(OUTCOME_USAGE) : OUTCOME_OK;
 	} else {
 		r = main_speedtest_do(cfg, &job, r, &e);
 	}

@@ -104,6 +104,7 @@ static int set_chunk(void *cfg, const char *arg, struct err *e)
 static int take_work(void *cfg, const char *word, struct err *e)
 {
 	struct speedtest_cfg *c = cfg;
+	const char *known;
 
 	if (!word) {
 		memset(c->o.work, 0, sizeof(c->o.work));
@@ -111,7 +112,8 @@ static int take_work(void *cfg, const char *word, struct err *e)
 		return 0;
 	}
 	for (unsigned int w = 0; w < N_SPEED_WORKS; w++) {
-		if (strcasecmp(speedtest_name((enum speed_work)w), word) != 0)
+		known = speedtest_name((enum speed_work)w);
+		if (strcasecmp(known, word) != 0 || (c->w.compatible && strcmp(known, word) != 0))
 			continue;
 		for (unsigned int i = 0; i < c->o.n_works; i++)
 			if (c->o.work[i] == w)
@@ -119,7 +121,7 @@ static int take_work(void *cfg, const char *word, struct err *e)
 		c->o.work[c->o.n_works++] = (enum speed_work)w;
 		return 0;
 	}
-	return err_set(e, -EINVAL, "there is no test '%s': Read, Write, Copy, ServerCopy", word);
+	return err_set(e, -ENOENT, "there is no test '%s': Read, Write, Copy, ServerCopy", word);
 }
 
 #define OFFSET(member) offsetof(struct speedtest_cfg, member)
@@ -318,8 +320,10 @@ int speedtest_parse(struct speedtest_cfg *c, struct job *j, struct err *e)
 	c->w.s.runs.not_kept = c->w.compatible = peer_name(j->argv[0], "afp_speedtest");
 	c->o.warmups = c->o.window = 1;
 	c->o.iterations = c->w.compatible ? 1 : 6;
-	if (c->w.compatible)
+	if (c->w.compatible) {
 		c->set_choice = 1;
+		c->w.s.watch = WATCH_OFF; /* nothing of the server is printed */
+	}
 	r = workload_parse(&c->w, j, !c->w.compatible, e);
 	if (c->w.compatible && j->argc == 1)
 		c->w.help = true;

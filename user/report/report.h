@@ -20,14 +20,22 @@
 #endif
 
 /*
+ * How netatalk's table is printed: with columns of what afpd and its CNID server read and wrote;
+ * and as under netatalk's own name: its rule, its last line, titles without quotes, and of more
+ * than five iterations without the smallest and the largest value.
+ */
+#define REPORT_PEER_IO       0x1u
+#define REPORT_PEER_ORIGINAL 0x2u
+
+/*
  * The table of lantest 4.5: same columns, widths, titles. io_columns: with the server's read
  * and write counts. What differs on purpose: means are rounded from nanoseconds and real counts,
  * MB/s is of the bytes moved, the sum row has the number of commands that were really timed.
  */
-int report_peer_text(const struct run *r, bool io_columns, FILE *out);
+int report_peer_text(const struct run *r, unsigned int how, FILE *out);
 
 /* The same columns as RFC 4180 CSV (lines end in \n), without banner and aggregates. */
-int report_peer_csv(const struct run *r, bool io_columns, FILE *out);
+int report_peer_csv(const struct run *r, unsigned int how, FILE *out);
 
 /*
  * netatalk 4.5's speedtest: text (compat/speed.h says what differs and has it piece by piece)

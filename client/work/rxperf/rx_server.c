@@ -300,7 +300,7 @@ int rx_server_open(struct rx_server **out, const struct rx_server_opts *o, struc
 	s->worker = calloc(o->threads_most, sizeof(*s->worker));
 	s->queue = calloc(s->o.n_calls, sizeof(struct rx_call *));
 	if (s->pattern && s->worker && s->queue) {
-		rx_data_fill(s->pattern);
+		rx_data_fill(s->pattern, RX_DATA_OF_SERVER);
 		r = rx_server_open_endpoint(s, e);
 		r = r ? r : begin_threads(s, e);
 	} else {

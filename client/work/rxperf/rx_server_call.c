@@ -64,7 +64,7 @@ static int read_data(struct rx_worker *w, uint64_t total)
 	const uint8_t *data;
 	size_t len;
 
-	rx_data_check_begin(&w->check, total);
+	rx_data_check_begin(&w->check, total, RX_DATA_OF_CLIENT);
 	while (left) {
 		data = next_bytes(w, &len);
 		if (!data)

@@ -115,10 +115,13 @@ static void rxperf_count(struct rxperf_lane *l)
 	struct err why = { 0 };
 	int r = l->op.result == STORE_OK ? look_at_reply(l, &why) : explain(l, &why);
 
+	store_rx_look(p->store, &c->socket);
+	c->looked = true;
 	c->done++;
 	if (r) {
 		c->failed++;
 		c->dead |= l->op.code == RX_CALL_DEAD;
+		c->stopped = c->dead && (p->o->calls || !c->socket.counts.datagrams_received);
 		if (!p->failed)
 			p->why = why;
 		p->failed = true;
@@ -136,7 +139,7 @@ static int rxperf_begin(struct script *s, const struct store *store)
 {
 	struct rxperf *p = rxperf_of(s);
 
-	if (p->counts.dead || (p->o->calls && !p->left))
+	if (p->counts.stopped || (p->o->calls && !p->left))
 		return SCRIPT_END;
 	p->store = (struct store *)(uintptr_t)store;
 	p->failed = false;
@@ -167,7 +170,7 @@ static void rxperf_prepare(struct rxperf *p, struct rxperf_lane *l)
 				    .how = how_of(o),
 				    .head = l->head,
 				    .data = p->data,
-				    .period = RX_DATA_PERIOD,
+				    .period = o->period ? o->period : RX_DATA_PERIOD,
 				    .back = UINT64_MAX,
 				    .taken = taken,
 				    .user = l };
@@ -183,7 +186,7 @@ static void rxperf_prepare(struct rxperf *p, struct rxperf_lane *l)
 	}
 	l->op.head_len = (size_t)(head.at - l->head);
 	memset(l->cookie, 0, sizeof(l->cookie));
-	rx_data_check_begin(&l->check, l->body);
+	rx_data_check_begin(&l->check, l->body, RX_DATA_OF_SERVER);
 	p->call++;
 }
 
@@ -192,7 +195,7 @@ static struct store_op *rxperf_next(struct script *s)
 	struct rxperf *p = rxperf_of(s);
 	struct rxperf_lane *l;
 
-	for (unsigned int i = 0; i < p->o->threads && !p->counts.dead; i++) {
+	for (unsigned int i = 0; i < p->o->threads && !p->counts.stopped; i++) {
 		l = &p->lane[i];
 		if (l->lent || !l->left)
 			continue;
@@ -208,7 +211,7 @@ static struct store_op *rxperf_next(struct script *s)
 static bool rxperf_has_more(const struct rxperf *p)
 {
 	for (unsigned int i = 0; i < p->o->threads; i++)
-		if (p->lane[i].lent || (p->lane[i].left && !p->counts.dead))
+		if (p->lane[i].lent || (p->lane[i].left && !p->counts.stopped))
 			return true;
 	return false;
 }
@@ -220,8 +223,6 @@ static enum script_state rxperf_answered(struct script *s, struct store_op *op, 
 
 	l->lent = false;
 	rxperf_count(l);
-	store_rx_look(p->store, &p->counts.socket);
-	p->counts.looked = true;
 	if (rxperf_has_more(p))
 		return SCRIPT_GOES_ON;
 	if (!p->failed)

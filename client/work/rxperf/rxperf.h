@@ -18,8 +18,13 @@ struct rxperf_opts {
 	const struct rx_small_call *small; /* in its place; NULL: none */
 	uint32_t volume;                   /* of a small call */
 	unsigned int threads;              /* calls at a time; at least 1 */
-	uint64_t calls;                    /* of each of them; 0: without an end, one at a time */
-	bool verify;                       /* what is received */
+	/*
+	 * Of each of them; 0: without an end, one at a time, also after a call that was not
+	 * answered any more, unless the server never has answered.
+	 */
+	uint64_t calls;
+	bool verify;     /* what is received */
+	uint32_t period; /* bytes of what is sent, again and again; 0: RX_DATA_PERIOD */
 };
 
 #define RXPERF_THREADS_MAX 128
@@ -29,14 +34,16 @@ struct rxperf_counts {
 	uint64_t done, failed;   /* calls */
 	uint64_t sent, received; /* bytes of data of those that did not fail */
 	uint64_t not_compared;   /* calls: the bytes are another program's, or were not looked at */
-	bool dead;               /* the server did not answer any more: no other call was made */
+	bool dead;               /* the server did not answer a call any more */
+	bool stopped;            /* and no other was made */
 	bool looked;             /* socket is known */
 	struct store_rx_state socket; /* after the last call */
 };
 
 struct rxperf;
 
-/* data: RX_DATA_PERIOD bytes of rx_data_fill(), which all clients share. o is borrowed. number: of
+/* data: RX_DATA_PERIOD bytes of rx_data_fill() for a client, which all share, or as
+ * many as o->period says. o is borrowed. number: of
  * the client. NULL without memory. */
 struct rxperf *rxperf_new(const struct rxperf_opts *o, const uint8_t *data, unsigned int number);
 void rxperf_free(struct rxperf *p);

@@ -47,8 +47,8 @@ static const struct smallfile_step steps[][8] = {
 	[SMALLFILE_UNLINK] = { ON(DELETE, OF_LINK), END },
 	[SMALLFILE_SYMLINK] = { ON(SYMLINK, OF_SYMLINK), END },
 	[SMALLFILE_UNSYMLINK] = { ON(DELETE, OF_SYMLINK), END },
-	[SMALLFILE_MKDIR] = { ON(MKDIR, OF_DIR), END },
-	[SMALLFILE_RMDIR] = { ON(DELETE, OF_DIR), END },
+	[SMALLFILE_MKDIR] = { { .verb = STORE_MKDIR, .name = OF_DIR, .how = STORE_UNUSED }, END },
+	[SMALLFILE_RMDIR] = { { .verb = STORE_DELETE, .name = OF_DIR, .how = STORE_IS_DIR }, END },
 	[SMALLFILE_READDIR] = { DO(LIST), END },
 	[SMALLFILE_LS_L] = { { .verb = STORE_LIST, .attrs = true }, END },
 	[SMALLFILE_DELETE] = { DO(DELETE), END },
@@ -60,8 +60,11 @@ static const struct smallfile_step steps[][8] = {
 
 static const struct smallfile_step close_step[] = { { .verb = STORE_CLOSE }, END };
 
+/* Names are made for each file, in the time between two requests: not by snprintf(). */
 static void name_home(struct smallfile *c, unsigned int home)
 {
+	if (c->home == home && *c->name[OF_HOME])
+		return;
 	c->home = home;
 	snprintf(c->name[OF_HOME], SMALLFILE_NAME_LEN, "thrd%03u-d%04u", c->number, home);
 }
@@ -72,19 +75,38 @@ static bool is_top(const struct smallfile *c, unsigned int home)
 	return !c->o->depth || home % c->o->depth == 0;
 }
 
+/* "PREFIX.0000012", of which name_file() makes others. Returns its length, which leaves room. */
+static size_t name_number(const struct smallfile *c, unsigned int file,
+			  char out[SMALLFILE_NAME_LEN])
+{
+	size_t len = strlen(c->o->prefix), n = 7;
+
+	for (unsigned int most = 10000000; file >= most && n < 10; most = n < 9 ? most * 10 : most)
+		n++;
+	memcpy(out, c->o->prefix, len);
+	out[len] = '.';
+	for (size_t i = n; i; i--, file /= 10)
+		out[len + i] = (char)('0' + file % 10);
+	return len + 1 + n;
+}
+
 static void name_file(struct smallfile *c, unsigned int file)
 {
-	const char *p = c->o->prefix;
+	static const char *const after[N_WHICH] = {
+		[OF_LINK] = ".l", [OF_SYMLINK] = ".s", [OF_DIR] = ".d"
+	};
+	char number[SMALLFILE_NAME_LEN];
+	size_t len = name_number(c, file, number);
 
 	c->file = file;
 	name_home(c, smallfile_dir(c->o, c->number, file));
-	snprintf(c->name[OF_FILE], SMALLFILE_NAME_LEN, c->renamed ? "%s.%07u.r" : "%s.%07u", p,
-		 file);
-	snprintf(c->name[OF_OTHER], SMALLFILE_NAME_LEN, c->renamed ? "%s.%07u" : "%s.%07u.r", p,
-		 file);
-	snprintf(c->name[OF_LINK], SMALLFILE_NAME_LEN, "%s.%07u.l", p, file);
-	snprintf(c->name[OF_SYMLINK], SMALLFILE_NAME_LEN, "%s.%07u.s", p, file);
-	snprintf(c->name[OF_DIR], SMALLFILE_NAME_LEN, "%s.%07u.d", p, file);
+	for (unsigned int i = 0; i < N_WHICH; i++) {
+		if (i != OF_FILE && i != OF_OTHER && !after[i])
+			continue;
+		memcpy(c->name[i], number, len);
+		strcpy(c->name[i] + len, after[i] ? after[i] : "");
+	}
+	strcpy(c->name[c->renamed ? OF_FILE : OF_OTHER] + len, ".r");
 	c->seed = smallfile_chance(c->o, c->number, file, FOR_DATA);
 }
 

@@ -394,12 +394,33 @@ def test_exit_codes_are_the_peers(
     assert theirs.returncode in (code, *sigpipe), f"{theirs}"
 
 
-def test_compatible_mistake_that_the_peer_forgives(
-    scope: Scope, dbd: Server, compatible: Path
+@pytest.mark.parametrize("more", [["-f", "0"], ["-f", "K"], ["-f", "=", "extra"]])
+def test_what_the_peer_forgives(
+    scope: Scope, dbd: Server, compatible: Path, more: list[str]
 ) -> None:
-    """It runs nothing and is content; for us that is a mistake in usage."""
+    """Tests that there are not: it runs nothing and is content. An operand is not looked at."""
     args = ["-h", "127.0.0.1", "-p", str(dbd.port), "-s", "vol1", "-u", "bench1", "-w", "secret1"]
-    assert scope.execute([str(compatible), *args, "-f", "0"]).expect(1).messages
+    done = scope.execute([str(compatible), *args, *more]).expect(OK)
+    assert "Run 1" not in done.out and not done.messages
+
+
+def test_compatible_csv_is_the_peers(scope: Scope, dbd: Server, compatible: Path) -> None:
+    """All on stdout, as there, and titles without quotes."""
+    args = ["-h", "127.0.0.1", "-p", str(dbd.port), "-s", "vol1", "-u", "bench1", "-w", "secret1"]
+    args += ["-c", "-n", "1", "-f", ";"]
+    ours = scope.execute([*pinning(dbd), str(compatible), *args]).expect(OK)
+    theirs = run_peer(dbd, args)
+
+    def lines(text: str) -> list[str]:
+        kept = [line for line in text.splitlines() if "/proc_io" not in line]
+        kept = [re.sub(r"'(LanTest|\.?afpscope)[^']*'", "'NAME'", line) for line in kept]
+        return [re.sub(r"\d+(\.\d+)?", "#", re.sub(r" +(?=\d+ ms)", " ", line)) for line in kept]
+
+    assert lines(ours.out) == lines(theirs.stdout)
+    assert not ours.err
+    assert re.search(r"^Deep path[^\"]*,", ours.out, re.MULTILINE)
+    assert "\nSuccessfully deleted test directory '" in ours.out
+    assert "\nIO monitoring enabled (afpd: " in ours.out
 
 
 def test_compatible_output(scope: Scope, dbd: Server, compatible: Path) -> None:
@@ -414,4 +435,6 @@ def test_compatible_output(scope: Scope, dbd: Server, compatible: Path) -> None:
         assert shape(ours_line) == shape(theirs_line)
     assert "Run 1 => Deep path" in done.out
     assert "AFP commands" not in done.out
+    assert "\n" + "=" * 108 + "\n" in done.out and "\n" + "=" * 108 + "\n" in theirs.stdout
+    assert done.out.endswith(theirs.stdout.splitlines()[-2] + "\n\n")
     assert not done.messages

@@ -377,21 +377,25 @@ class Served:
     data: bytes
 
 
-def pattern(place: int, size: int) -> bytes:
+# Of the patterns of afpscope's two ends.
+OF_CLIENT, OF_SERVER = 0x5278, 0x527800007352
+
+
+def pattern(place: int, size: int, seed: int = OF_CLIENT) -> bytes:
     """What afpscope sends: words of 8 bytes that count in steps of an odd number, for 1 MiB."""
     first, skip = divmod(place, 8)
-    words = ((first + i) % 2**17 + 0x5278 for i in range((skip + size) // 8 + 1))
+    words = ((first + i) % 2**17 + seed for i in range((skip + size) // 8 + 1))
     data = b"".join(struct.pack("<Q", w * 0x9E3779B97F4A7C15 % 2**64) for w in words)
     return data[skip : skip + size]
 
 
-def is_pattern(data: bytes) -> bool:
+def is_pattern(data: bytes, seed: int = OF_CLIENT) -> bool:
     """From any place: the first word tells."""
     if len(data) < 8:
-        return data == pattern(0, len(data))
+        return data == pattern(0, len(data), seed)
     (word,) = struct.unpack_from("<Q", data)
-    place = (word * pow(0x9E3779B97F4A7C15, -1, 2**64) - 0x5278) % 2**64 * 8
-    return place < 2**20 and data == pattern(place, len(data))
+    place = (word * pow(0x9E3779B97F4A7C15, -1, 2**64) - seed) % 2**64 * 8
+    return place < 2**20 and data == pattern(place, len(data), seed)
 
 
 def answering(size: int) -> bytes:
@@ -399,7 +403,7 @@ def answering(size: int) -> bytes:
     return b"".join(struct.pack(">I", i * 2654435761 % 2**32) for i in range(size // 4 + 1))[:size]
 
 
-def _serve(side: Side, served: list[Served]) -> Program:
+def serve(side: Side, served: list[Served]) -> Program:
     version, command, _, _ = struct.unpack(">IIII", (yield 16))
     assert version == 3 and command in NAMES
     (n,) = struct.unpack(">I", (yield 4))
@@ -522,13 +526,17 @@ class Client:
 class PerfServer:
     """rxperf's server, in a thread."""
 
-    def __init__(self, ways: Ways = Ways()) -> None:
+    def __init__(
+        self, ways: Ways = Ways(), program: Callable[[Side, list[Served]], Program] = serve
+    ) -> None:
+        self._program = program
         self._socket = udp_socket()
         self.port: int = self._socket.getsockname()[1]
         self._ways = ways
         self._calls: dict[tuple[int, int], Side] = {}
         self._serials: Counter[tuple[int, int]] = Counter()
         self._over = threading.Event()
+        self.deaf = threading.Event()  # while set, what comes is lost
         self._thread = threading.Thread(target=self._run, daemon=True)
         self.ledger = Ledger()
         self.served: list[Served] = []
@@ -564,7 +572,7 @@ class PerfServer:
                     datagram, source = self._socket.recvfrom(65536)
                 except OSError:
                     break
-                for p in packets(datagram):
+                for p in packets(datagram) if not self.deaf.is_set() else ():
                     self._take(p, source)
             for side in self._calls.values():
                 if not side.is_done:
@@ -583,6 +591,6 @@ class PerfServer:
             base = replace(p, seq=0, serial=0, flags=0, data=b"")
             side = Side(base, self._sender(source), self.ledger, self._ways)
             self._calls[key] = side
-            side.run(_serve(side, self.served))
+            side.run(self._program(side, self.served))
         if side and p.call == side.base.call:
             side.on(p)

@@ -9,11 +9,13 @@ from __future__ import annotations
 import signal
 import socket
 import struct
+import time
 from pathlib import Path
 
 import pytest
 from disturbed import within
 from rxing import Relay, Serving, ask, drops_of, seen_by_tshark
+from rxopenafs import Memory
 from rxpeer import ACK, DATA, DEBUG, PerfServer, Ways
 from scope import INTERRUPTED, NO_SESSION, OK, REFUSED, USAGE, Done, Phase, Scope, wait_until
 from wire import captured, wait_captured
@@ -55,6 +57,47 @@ def test_a_peer_in_python_finds_no_fault(scope: Scope) -> None:
     assert got["recv"]["rx_not_compared"] == 12
     assert done.run and "not those of afpscope rx --serve" in done.run.warning("compared")
     assert got["send"]["rx_not_compared"] == 0
+
+
+@pytest.mark.parametrize(
+    "sizes",
+    [
+        ("-b", "64000", "-S", "64000", "-R", "64000", "-f", "5000,0,7000"),
+        ("-b", "20K", "-S", "3000", "-R", "5000", "-f", "500,20,0,3000", "-r", "1000", "-w", "999"),
+        ("-b", "7", "-S", "3", "-R", "2", "-f", "1,0,1"),
+        ("-b", "8", "-S", "9", "-R", "8", "-f", "2,0,2", "-r", "8"),
+    ],
+)
+def test_a_server_that_answers_with_what_it_has_read_fails_no_call(
+    scope: Scope, sizes: tuple[str, ...]
+) -> None:
+    """As OpenAFS's does: its memory holds bytes of ours, of several calls and of any place."""
+    order = "recv,send,send,recv,rpc,send,file,recv,recv,file,file,rpc,rpc,recv,send,file"
+    with PerfServer(Ways(), Memory()) as server:
+        done = call(scope, server.port, "-c", order, *sizes, "-n", "2", "-T", "3").expect(OK)
+    assert done.run
+    got = [(p.title, p["ops"], p["errors"], p["rx_not_compared"]) for p in done.run.phases]
+    assert got == [(t, 6, 0, 0 if t == "send" else 6) for t in order.split(",")]
+    assert not server.ledger.faults
+    assert len(server.served) == 16 * 6
+
+
+@pytest.mark.parametrize("command", ["recv", "rpc"])
+def test_a_client_calls_again_after_a_silence(scope: Scope, command: str) -> None:
+    """With -d the load after an outage of the server is that before it."""
+    with PerfServer(Ways()) as server:
+        running = scope.start(
+            line(scope, server.port, "-c", command, "-b", "300", "-n", "3", "-d", "25")
+        )
+        wait_until(lambda: len(server.served) > 30, 10, "calls")
+        server.deaf.set()
+        time.sleep(13)
+        before = len(server.served)
+        server.deaf.clear()
+        wait_until(lambda: len(server.served) > before + 30, 10, "calls of all clients again")
+        done = running.finish(40).expect(REFUSED)
+    assert "3 of 3 clients got no answer for 12 s, and called again" in done.out + done.err
+    assert "stopped calling" not in done.out + done.err
 
 
 def test_tshark_counts_the_same_packets(scope: Scope) -> None:

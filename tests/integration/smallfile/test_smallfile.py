@@ -80,6 +80,25 @@ def test_strace_counts_the_same_calls(scope: Scope, tmp_path: Path) -> None:
     assert not list(place.iterdir())
 
 
+def test_directories_take_no_descriptors_and_one_call_each(scope: Scope, tmp_path: Path) -> None:
+    """More of them than there may be open files, made and removed by one call each."""
+    place, log = tmp_path / "place", tmp_path / "strace"
+    limits = ["prlimit", "--nofile=200:200"]
+    line = [str(scope.binary), "smallfile", "-f", "3000", "-s", "0", "--no-save"]
+    done = scope.execute([*limits, *line, "-l", "create,mkdir,rmdir,delete", str(place)]).expect(OK)
+    assert "failed" not in done.out
+    strace = ["strace", "-f", "-qq", "-e", "trace=mkdirat,unlinkat,openat", "-o", str(log)]
+    line = [*strace, *line, "-l", "create,mkdir,rmdir,delete", str(place)]
+    scope.execute(line, env={"ASAN_OPTIONS": "detect_leaks=0"}).expect(OK)
+    calls = Counter(re.findall(r'(\w+)\(\d+, "f\.\d{7}(\.d)?"', log.read_text()))
+    assert calls == {
+        ("openat", ""): 3000,
+        ("mkdirat", ".d"): 3000,
+        ("unlinkat", ".d"): 3000,
+        ("unlinkat", ""): 3000,
+    }
+
+
 def test_the_files_are_there_and_a_wrong_byte_is_found(scope: Scope, tmp_path: Path) -> None:
     args = ("-n", "2", "-f", "30", "--files-per-dir", "10", "--tree", "kept", "--exponential")
     smallfile(scope, tmp_path, *args, "-l", "create").expect(OK)

@@ -46,6 +46,35 @@ static void peer_text_is_the_golden_one(void **state)
 	equals_golden(*state, PEER_TEXT_PLAIN, "lantest-4.5-no-io.txt");
 }
 
+/* As the original: of more than five iterations neither the smallest nor the largest value. */
+static void outliers_are_left_out_as_in_the_original(void **state)
+{
+	static const uint64_t ms[] = { 10, 500, 12, 1, 14, 16 };
+	struct run r;
+	char *text = NULL;
+	size_t len;
+	FILE *f = open_memstream(&text, &len);
+
+	(void)state;
+	assert_int_equal(run_init(&r, "lantest", "netatalk-4.5"), 0);
+	for (unsigned int i = 0; i < 6; i++) {
+		struct run_phase *p = run_phase(&r, 8, i + 1, "dirs, many [1 AFP ops]");
+
+		run_set(p, METRIC_ELAPSED, ms[i] * 1000000);
+		run_set(p, METRIC_OPS, 1);
+		p->complete = true;
+	}
+	r.complete = true;
+	assert_int_equal(report_peer_csv(&r, REPORT_PEER_ORIGINAL, f), 0);
+	assert_int_equal(report_peer_csv(&r, 0, f), 0);
+	fclose(f);
+	assert_non_null(strstr(text, "\ndirs, many [1 AFP ops],13,2.6,0\n"));
+	assert_non_null(strstr(text, "\nSum of all AFP OPs = 1,13,,\n\n"));
+	assert_non_null(strstr(text, "\n\"dirs, many [1 AFP ops]\",92,"));
+	free(text);
+	run_fini(&r);
+}
+
 static void peer_csv_is_the_golden_one(void **state)
 {
 	equals_golden(*state, PEER_CSV, "lantest-4.5.csv");
@@ -205,6 +234,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		TEST(peer_text_is_the_golden_one),
+		TEST(outliers_are_left_out_as_in_the_original),
 		TEST(peer_csv_is_the_golden_one),
 		TEST(csv_reads_back_as_12_fields_a_line_with_whole_titles),
 		TEST(quotes_in_a_title_are_doubled_in_csv),

@@ -128,6 +128,58 @@ static void a_directory_that_is_found_again_takes_no_other_descriptor(void **sta
 	assert_int_equal(rmdir(path_of(g, "e")), 0);
 }
 
+/* Of what nothing is to be done in, however many there are. */
+static void unused_directories_take_no_descriptor(void **state)
+{
+	enum { MANY = 3000 };
+	struct rig *g = *state;
+	unsigned int before;
+	struct store_op op;
+	char name[16];
+
+	open_it(g, false);
+	before = n_descriptors();
+	for (int i = 0; i < MANY; i++) {
+		snprintf(name, sizeof(name), "d%d", i);
+		op = (struct store_op) {
+			.verb = STORE_MKDIR, .dir = g->s->root[0], .name = name, .how = STORE_UNUSED
+		};
+		assert_int_equal(store_call(g->s, &op, &g->e), 0);
+		assert_int_equal(op.result, STORE_OK);
+	}
+	assert_int_equal(n_descriptors(), before);
+	for (int i = 0; i < MANY; i++) {
+		snprintf(name, sizeof(name), "d%d", i);
+		assert_int_equal(named(g, STORE_DELETE, g->s->root[0], name), STORE_OK);
+	}
+}
+
+/* Names that are known are found at once, whatever is known besides. */
+static void many_directories_are_known(void **state)
+{
+	enum { MANY = 300 };
+	struct rig *g = *state;
+	struct store_dir dir[MANY], root;
+	char name[16];
+
+	open_it(g, false);
+	root = g->s->root[0];
+	for (int i = 0; i < MANY; i++) {
+		snprintf(name, sizeof(name), "d%d", i);
+		dir[i] = made(g, STORE_MKDIR, i % 3 ? dir[i - 1] : root, name).made;
+	}
+	for (int i = 0; i < MANY; i++) {
+		snprintf(name, sizeof(name), "d%d", i);
+		assert_int_equal(made(g, STORE_LOOKUP, i % 3 ? dir[i - 1] : root, name).made.id,
+				 dir[i].id);
+		assert_int_equal(named(g, STORE_LOOKUP, i % 3 ? root : dir[i], name), STORE_NONE);
+	}
+	for (int i = MANY - 1; i >= 0; i--) {
+		assert_int_equal(named(g, STORE_DELETE, dir[i], ""), STORE_OK);
+		assert_int_equal(named(g, STORE_CREATE, dir[i], "f"), STORE_FAILED);
+	}
+}
+
 static void a_directory_that_was_renamed_is_deleted_under_its_new_name(void **state)
 {
 	struct rig *g = *state;
@@ -494,6 +546,8 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		TEST(a_lookup_finds_directories_only),
 		TEST(a_directory_that_is_found_again_takes_no_other_descriptor),
+		TEST(unused_directories_take_no_descriptor),
+		TEST(many_directories_are_known),
 		TEST(a_directory_that_was_renamed_is_deleted_under_its_new_name),
 		TEST(lists_have_every_entry_once),
 		TEST(a_list_needs_room_for_an_entry),

@@ -14,7 +14,7 @@ static uint8_t pattern[RX_DATA_PERIOD], data[LEN];
 static int prepare(void **state)
 {
 	(void)state;
-	rx_data_fill(pattern);
+	rx_data_fill(pattern, RX_DATA_OF_CLIENT);
 	return 0;
 }
 
@@ -27,18 +27,23 @@ static void make(uint64_t call, size_t len)
 		data[i] = pattern[(at + i) % RX_DATA_PERIOD];
 }
 
-static struct rx_data_check check(size_t len, size_t each)
+static struct rx_data_check check_from(enum rx_data_end from, size_t len, size_t each)
 {
 	struct rx_data_check c;
 	size_t n;
 
-	rx_data_check_begin(&c, len);
+	rx_data_check_begin(&c, len, from);
 	for (size_t i = 0; i < len; i += n) {
 		n = len - i < each ? len - i : each;
 		rx_data_check(&c, data + i, n);
 	}
 	assert_int_equal(c.seen, len);
 	return c;
+}
+
+static struct rx_data_check check(size_t len, size_t each)
+{
+	return check_from(RX_DATA_OF_CLIENT, len, each);
 }
 
 static void any_length_in_any_pieces_is_right(void **state)
@@ -97,6 +102,25 @@ static void what_is_not_of_the_pattern_is_not_judged(void **state)
 	assert_int_equal(check(0, 1).state, RX_DATA_BEGINS);
 }
 
+/* A server that answers with what it has read is not one of ours, whatever the place. */
+static void bytes_of_the_own_end_are_no_answer(void **state)
+{
+	static const size_t len[] = { 1, 3, 7, 8, 30, 64000 };
+
+	(void)state;
+	for (uint64_t call = 0; call < 2000; call++)
+		for (size_t i = 0; i < 6; i++) {
+			make(call, len[i]);
+			assert_int_equal(check_from(RX_DATA_OF_SERVER, len[i], 1412).state,
+					 RX_DATA_UNKNOWN);
+		}
+	rx_data_fill(pattern, RX_DATA_OF_SERVER);
+	make(1, 64000);
+	assert_int_equal(check_from(RX_DATA_OF_SERVER, 64000, 1412).state, RX_DATA_RIGHT);
+	assert_int_equal(check(64000, 1412).state, RX_DATA_UNKNOWN);
+	rx_data_fill(pattern, RX_DATA_OF_CLIENT);
+}
+
 static void calls_begin_at_different_places(void **state)
 {
 	(void)state;
@@ -111,6 +135,7 @@ int main(void)
 		cmocka_unit_test(the_first_wrong_byte_is_found),
 		cmocka_unit_test(bytes_of_another_place_are_wrong),
 		cmocka_unit_test(what_is_not_of_the_pattern_is_not_judged),
+		cmocka_unit_test(bytes_of_the_own_end_are_no_answer),
 		cmocka_unit_test(calls_begin_at_different_places),
 	};
 

@@ -95,11 +95,11 @@ static struct exchange *call(struct fixture *f, const struct rx_perf *p)
 	rx_perf_put(&w, &x->p);
 	x->head_len = (size_t)(w.at - x->head);
 	x->data = malloc(len + 1);
-	rx_data_fill(pattern);
+	rx_data_fill(pattern, RX_DATA_OF_CLIENT);
 	for (size_t i = 0; i < len; i++)
 		x->data[i] = pattern[(at + i) % RX_DATA_PERIOD];
 	free(pattern);
-	rx_data_check_begin(&x->check, rx_perf_received(p));
+	rx_data_check_begin(&x->check, rx_perf_received(p), RX_DATA_OF_SERVER);
 	x->call = rx_endpoint_begin(f->ep, f->conn[f->n++ / RX_CHANNELS], clock_now_ns());
 	assert_non_null(x->call);
 	return x;

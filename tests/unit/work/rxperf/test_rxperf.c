@@ -79,7 +79,7 @@ static struct rig *new_rig(enum rx_perf_command command, uint32_t bytes, unsigne
 					    .buffer_len = 1 << 20,
 					    .timeout_ms = 20000 };
 	g->data = malloc(RX_DATA_PERIOD);
-	rx_data_fill(g->data);
+	rx_data_fill(g->data, RX_DATA_OF_CLIENT);
 	return g;
 }
 
@@ -94,7 +94,9 @@ static void add_counts(struct rig *g, unsigned int n)
 		g->sum.received += c->received;
 		g->sum.not_compared += c->not_compared;
 		g->sum.dead |= c->dead;
+		g->sum.stopped |= c->stopped;
 		rx_counts_add(&g->sum.socket.counts, &c->socket.counts);
+		g->sum.socket.rtt = c->socket.rtt;
 		assert_true(c->looked && c->socket.has_drops && c->socket.port);
 	}
 }
@@ -264,9 +266,27 @@ static void a_port_without_a_server_ends_the_client(void **state)
 	station_stop(gone);
 	run_clients(g, 1);
 	assert_string_equal(g->load->first_failure, "send: nobody listens on this port (-1)");
-	assert_true(g->sum.dead);
+	assert_true(g->sum.dead && g->sum.stopped);
 	assert_int_equal(g->sum.done, 1);
 	free_rig(g);
+}
+
+/* A packet that is sent and confirmed in one turn of the client has the time that this took. */
+static void a_round_trip_takes_its_time(void **state)
+{
+	const struct rx_rtt *rtt;
+	struct rig *g;
+
+	(void)state;
+	for (int i = 0; i < 5; i++) {
+		g = new_rig(RX_PERF_SEND, 4u << 20, 8, 2);
+		run_clients(g, 1);
+		rtt = &g->sum.socket.rtt;
+		assert_int_equal(g->sum.failed, 0);
+		assert_true(rtt->n > 100);
+		assert_true(rtt->min_ns > 1000);
+		free_rig(g);
+	}
 }
 
 /* ---- small calls ---- */
@@ -402,6 +422,7 @@ int main(void)
 		cmocka_unit_test(a_wrong_answer_fails_its_call_alone),
 		cmocka_unit_test(a_server_that_does_nothing_is_given_up),
 		cmocka_unit_test(a_port_without_a_server_ends_the_client),
+		cmocka_unit_test(a_round_trip_takes_its_time),
 		cmocka_unit_test(small_calls_are_written_down_as_bytes),
 		cmocka_unit_test(a_client_answers_its_server),
 		cmocka_unit_test(a_place_is_a_host_and_a_port),
