@@ -24,7 +24,7 @@ struct run_action {
 	 * ended, whenever that was; of a closed one those that ended in it, whenever they began.
 	 */
 	uint64_t n;
-	uint64_t failed;  /* of them: the server's answer was not the one needed */
+	uint64_t failed; /* of them: the server's answer was not the one needed */
 	/* ns, to the end; of those that did not fail */
 	struct hist planned; /* from when it was to begin */
 	struct hist begun;   /* from when it did */
@@ -98,14 +98,15 @@ struct run_load {
 	 * kinds, and the three below.
 	 */
 	uint64_t n_arrivals;
-	uint64_t n_no_room; /* dropped: no client was free and the queue full; of the probe: left out */
+	uint64_t
+	    n_no_room; /* dropped: no client was free and the queue full; of the probe: left out */
 	uint64_t n_waiting; /* no client was free for them before the end */
 	uint64_t n_cut; /* under way when their session was lost or given up; also closed loop */
 	/*
-	 * How long these have waited at least, ns: from when they were due to the end of the measured
-	 * time, or until they were cut off. n_held: of those for which this program itself did not run
-	 * when they were due, or for which they waited behind such; they are not in undone. What the
-	 * probe left out is in neither.
+	 * How long these have waited at least, ns: from when they were due to the end of the
+	 * measured time, or until they were cut off. n_held: of those for which this program itself
+	 * did not run when they were due, or for which they waited behind such; they are not in
+	 * undone. What the probe left out is in neither.
 	 */
 	struct hist undone;
 	uint64_t n_held;

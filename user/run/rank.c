@@ -7,11 +7,14 @@
 void run_load_join(struct run_load *to, const struct run_load *from, unsigned int first,
 		   unsigned int step)
 {
-	uint64_t done_ns = to->done_ns, there_ns = 0;
+	uint64_t done_ns = to->done_ns, there_ns = 0, took_ns = from->end_ns - from->begin_ns;
 
 	if (from->done_ns > from->begin_ns)
 		there_ns = to->begin_ns + (from->done_ns - from->begin_ns);
 	run_load_merge(to, from);
+	/* one whose clients are all lost ends earlier than the others */
+	if (from->end_ns > from->begin_ns && to->begin_ns + took_ns > to->end_ns)
+		to->end_ns = to->begin_ns + took_ns;
 	to->done_ns = there_ns > done_ns ? there_ns : done_ns;
 	for (unsigned int i = 0; i < from->n_clients; i++)
 		if (first + i * step < to->n_clients)

@@ -102,6 +102,8 @@ def _join_phase(to: Json, other: Json, rank: int) -> None:
         mine[key] = _both(mine[key], its[key], max)
     for key in UNKNOWN:
         mine[key] = None
+    took = its["end_ns"] - its["begin_ns"]  # its clock may be another one
+    mine["end_ns"] = max(mine["end_ns"], mine["begin_ns"] + took)
     if "undone" in mine and "undone" in its:
         mine["undone"] = _latency(mine["undone"], its["undone"])
     mine["lost"] = max(0, mine["lost"] - known["clients"]) + known["lost"]

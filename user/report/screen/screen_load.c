@@ -317,6 +317,21 @@ static void put_left_out(const struct paint *p, const struct run_load *probe)
 	screen_put(p, INK_YELLOW, t.text, 2);
 }
 
+/* Its times are from when its actions were due: what this program was late is in them. */
+static void put_late_probe(const struct paint *p, const struct run_load *probe)
+{
+	struct screen_text t = { 0 };
+
+	if (!probe->late_n)
+		return;
+	screen_add(&t,
+		   "Probe: %s of its actions%s more than 1 ms late because of this machine, not of "
+		   "the server (at most %s); that is in its times",
+		   cell_count(probe->late_n).text, probe->late_n == 1 ? " was" : " were",
+		   screen_time((double)probe->late_max_ns).text);
+	screen_put(p, INK_YELLOW, t.text, 2);
+}
+
 /* Whether the generator itself was what limited the load. */
 static void put_generator(const struct paint *p, const struct run_load *l)
 {
@@ -467,6 +482,8 @@ static int put_phase(const struct paint *p, struct run_phase *phase)
 		e = screen_load_put_stages(p, load);
 	if (phase->probe)
 		put_left_out(p, phase->probe);
+	if (phase->probe)
+		put_late_probe(p, phase->probe);
 	if (load)
 		put_generator(p, load);
 	if (load)

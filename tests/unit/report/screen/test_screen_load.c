@@ -178,6 +178,14 @@ static void open_loops_say_what_was_not_done(void **state)
 	on_screen(&r, "Without waiting for a free client: mean 5.00ms", true);
 	on_screen(&r, "; 1 action", true);
 	on_screen(&r, "Probe: 12 actions left out", true);
+	on_screen(&r, "because of this machine", false);
+	p->probe->late_n = 3;
+	p->probe->late_max_ns = 40 * MS;
+	on_screen(&r,
+		  "Probe: 3 of its actions were more than 1 ms late because of this machine, not "
+		  "of the server",
+		  true);
+	on_screen(&r, "40.0ms); that is in its times\n", true);
 	p->load->rate_per_s = 0;
 	on_screen(&r, "closed loop", true);
 	on_screen(&r, "Without waiting", false);
