@@ -121,7 +121,7 @@ def assert_began_together(phase: dict[str, Any]) -> None:
 
 
 def processes(running: Running, command: str) -> dict[int, dict[int, int]]:
-    """Rank -> process -> its parent: that which mpirun started, and its child."""
+    """Rank -> process -> its parent: that which mpirun started, and its child; no warden."""
     found: dict[int, dict[int, int]] = {}
     for path in Path("/proc").glob("[0-9]*"):
         try:
@@ -129,6 +129,8 @@ def processes(running: Running, command: str) -> dict[int, dict[int, int]]:
             names = dict(
                 w.split(b"=", 1) for w in (path / "environ").read_bytes().split(b"\0") if b"=" in w
             )
+            if (path / "comm").read_text().strip() == "afpscope-warden":
+                continue
             parent = int((path / "stat").read_text().rpartition(")")[2].split()[1])
         except OSError:
             continue
