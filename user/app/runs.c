@@ -320,8 +320,7 @@ static int runs_save_more(const struct runs_folder *f, const struct runs_cfg *cf
 	int ret = report_tables_in(r, f->dir, f->path, &why);
 
 	if (ret)
-		return err_set(e, ret,
-			       "%s; the run is kept, but its HTML report will lack tables",
+		return err_set(e, ret, "%s; the run is kept, but its HTML report will lack tables",
 			       why.text);
 	if (!cfg->job)
 		return 0;

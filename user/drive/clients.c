@@ -2,9 +2,9 @@
 /* Clients that do the same at the same time, whatever it is. */
 #include "drive/clients.h"
 
+#include "app/capacity.h"
 #include "app/cmd.h"
 #include "base/clock.h"
-#include "host/capacity.h"
 #include "load/load.h"
 
 #include <errno.h>

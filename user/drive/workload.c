@@ -214,10 +214,10 @@ int workload_parse(struct workload_cfg *cfg, struct job *j, bool has_store, stru
 	if (r || cfg->help)
 		return r;
 	if (cfg->show_job && cfg->compatible)
-		return err_set(e, -EINVAL, "--show-job: netatalk's tool has no job files");
+		return err_set(e, -EINVAL, "--show-job: the original has no job files");
 	n = j->n_operands;
 	if (cfg->compatible && n && !strstr(j->operand[0], "://"))
-		n = 0; /* netatalk's tools do not look at it */
+		n = 0; /* the original does not look at it */
 	if (n == 1 && has_store && workload_take_place(&cfg->s, j->operand[0]))
 		n = 0;
 	j->target_is_path = cfg->s.place != NULL;

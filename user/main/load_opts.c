@@ -67,7 +67,9 @@ static int load_opts_take_rate(void *to, const char *arg, struct err *e)
 
 	*rate = (struct load_rate) { 0 };
 	if (!strchr(arg, ':'))
-		return opt_decimal(&number, "rate", arg, &rate->per_s, e);
+		return opt_decimal(&number, "", arg, &rate->per_s, NULL)
+			   ? err_set(e, -EINVAL, "'%s' is not a number", arg)
+			   : 0;
 	rate->text = arg;
 	rate->per_s = 1; /* until it is known for how long */
 	return rate_parse(&rate->changes, arg, e);
@@ -363,7 +365,7 @@ int load_parse(struct workload_cfg *base, struct job *j, struct err *e)
 	if (cfg->mpi && (cfg->abort_on_slo || cfg->steady_s || cfg->set_of))
 		return err_set(e, -EINVAL, "--%s cannot be used with --mpi",
 			       cfg->abort_on_slo ? "abort-on-slo"
-			       : cfg->steady_s	 ? "steady"
+			       : cfg->steady_s   ? "steady"
 						 : "set-of");
 	if (cfg->arrivals == LOAD_NOT_GIVEN)
 		cfg->arrivals = LOAD_POISSON;

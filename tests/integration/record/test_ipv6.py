@@ -24,7 +24,7 @@ from afpclient import AfpClient, Busy
 from checks import check, only
 from netatalk import Server
 from netns import cable, inside, ip, server_in, space
-from scope import DBD, OK, USAGE, Run, Scope, wait_until
+from scope import DBD, OK, Run, Scope, wait_until
 
 
 @pytest.fixture(scope="module")

@@ -252,12 +252,28 @@ static void what_has_no_latency_may_have_any(void **state)
 	assert_int_equal(verdict_of(l, NULL, "failed<=5", NULL), RUN_SLO_KEPT);
 	run_load_free(l);
 	l = made(NOTHING, false);
-	l->n_early = 1;
-	l->early_max_ns = 30 * MS;
+	l->n_outlasting = 1;
+	l->outlasting_max_ns = 30 * MS;
 	assert_int_equal(verdict_of(l, NULL, "max<=20ms", NULL), RUN_SLO_UNSURE);
 	assert_int_equal(verdict_of(l, NULL, "max<=30ms", NULL), RUN_SLO_KEPT);
-	assert_int_equal(verdict_of(l, NULL, "rate>=100.1", NULL), RUN_SLO_UNSURE);
-	assert_int_equal(verdict_of(l, NULL, "rate>=100.2", NULL), RUN_SLO_BROKEN);
+	assert_int_equal(verdict_of(l, NULL, "rate>=100.1", NULL), RUN_SLO_BROKEN);
+	run_load_free(l);
+}
+
+/* What still waited at the end had waited for some time by then. */
+static void a_wait_without_an_end_may_break_a_limit(void **state)
+{
+	struct run_load *l = made(NOTHING, true);
+
+	(void)state;
+	l->n_waiting = 40;
+	for (int i = 0; i < 40; i++)
+		hist_add(&l->undone, (uint64_t)(i + 1) * 10 * MS);
+	assert_int_equal(verdict_of(l, NULL, "max<=300ms", NULL), RUN_SLO_BROKEN);
+	assert_int_equal(verdict_of(l, NULL, "max<=500ms", NULL), RUN_SLO_UNSURE);
+	assert_int_equal(verdict_of(l, NULL, "p99<=100ms", NULL), RUN_SLO_BROKEN);
+	assert_int_equal(verdict_of(l, NULL, "p99<=395ms", NULL), RUN_SLO_UNSURE);
+	assert_int_equal(verdict_of(l, NULL, "p50<=20ms", NULL), RUN_SLO_KEPT);
 	run_load_free(l);
 }
 
@@ -317,6 +333,7 @@ int main(void)
 		cmocka_unit_test(what_the_generator_may_have_done_is_not_the_servers),
 		cmocka_unit_test(what_has_no_latency_may_have_any),
 		cmocka_unit_test(a_probe_is_judged_by_itself_and_doubted_with_its_load),
+		cmocka_unit_test(a_wait_without_an_end_may_break_a_limit),
 		cmocka_unit_test(a_load_that_was_ended_early_keeps_nothing),
 	};
 

@@ -100,7 +100,8 @@ static const struct {
 	const char *command, *key, *values;
 } own_values[] = {
 	{ "load", "at", "30 ./relieve|0 echo \"a\" ; true|1.5 x # y" },
-	{ "load", "slo", "p99=50ms|save.mean=2s|probe.max=1s|p99.9=1s" },
+	{ "load", "rate", "200|12.5|0:100,60:500|5:1,5:2" },
+	{ "load", "slo", "p99=50ms|save.mean=2s|probe.max=1s|p99.9=1s|rate>=5,failed<=1%" },
 	{ "load", "mix", "browse|office|metadata|batch-read" },
 	{ "probe", "slo", "p99=50ms|max=2s|probe.max=1s" },
 	{ "smallfile", "loads", "create,stat|create|create,read,delete" },
@@ -116,6 +117,7 @@ static const struct {
 	{ "rx", "file", "1000,500,0,2000|1,0,2" },
 	{ "rx", "op", "GetTime|rxdebug" },
 	{ NULL, "trace-cpu", "0" },
+	{ NULL, "source", "127.0.0.1|::1,127.0.0.2|192.0.2.1" },
 	{ NULL, "uam", "dhx2|cleartext|guest" },
 	{ NULL, "user", "me|a b|\"x\"; y" },
 	{ NULL, "volume", "v|my ; volume" },
@@ -369,13 +371,14 @@ static void trip_add_needed(struct trip_line *l, const struct opt *o)
 	static const struct {
 		const char *key, *needed;
 	} all[] = {
-		{ "queue", "--rate=5" },          { "arrivals", "--rate=5" },
-		{ "remove-set", "--set-of=1" },   { "probe", "--duration=9" },
-		{ "max-size", "--trace" },        { "names", "--trace" },
-		{ "trace-buffer", "--trace" },    { "trace-cpu", "--trace" },
-		{ "directory", "--local" },       { "local", "--directory=/x" },
-		{ "buffered", "--local" },        { "buffered", "--directory=/x" },
-		{ "directories", "--clients=1" }, { "depth", "--files-per-dir=1" },
+		{ "queue", "--rate=5" },          { "abort-on-slo", "--slo=p99=1s" },
+		{ "arrivals", "--rate=5" },       { "remove-set", "--set-of=1" },
+		{ "probe", "--duration=9" },      { "max-size", "--trace" },
+		{ "names", "--trace" },           { "trace-buffer", "--trace" },
+		{ "trace-cpu", "--trace" },       { "directory", "--local" },
+		{ "local", "--directory=/x" },    { "buffered", "--local" },
+		{ "buffered", "--directory=/x" }, { "directories", "--clients=1" },
+		{ "depth", "--files-per-dir=1" },
 	};
 
 	for (size_t i = 0; o->name && i < sizeof(all) / sizeof(all[0]); i++)

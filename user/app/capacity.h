@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-#ifndef HOST_CAPACITY_H
-#define HOST_CAPACITY_H
+#ifndef APP_CAPACITY_H
+#define APP_CAPACITY_H
 
 /*
  * Whether this machine has room for the sessions of a load: ports, open files, threads, memory.

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-#include "host/capacity.h"
+#include "app/capacity.h"
 
 #include "base/file.h"
 #include "host/cgroup_limits.h"

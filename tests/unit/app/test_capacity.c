@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* What this machine has room for, and what is said where that does not suffice. */
-#include "host/capacity.h"
+#include "app/capacity.h"
 
 #include <errno.h>
 #include <setjmp.h>
