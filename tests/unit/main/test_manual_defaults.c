@@ -52,25 +52,35 @@ static void defaults_of_load_are_those_that_it_names(void **state)
 }
 
 /* The sixth: the duration, unless the rate says how long. */
+static void parse_load(struct load_cfg *cfg, char *first, char *second)
+{
+	char *argv[] = { "load", "/dir", first, second, NULL };
+	struct err e = { 0 };
+	struct job job;
+
+	*cfg = (struct load_cfg)LOAD_DEFAULTS;
+	assert_int_equal(
+	    job_open(&job, &load_job, 2 + (first != NULL) + (second != NULL), argv, &e), 0);
+	if (load_parse(&cfg->w, &job, &e))
+		fail_msg("%s", e.text);
+	job_free(&job);
+}
+
 static void a_load_lasts_as_long_as_its_manual_says(void **state)
 {
-	struct load_cfg cfg = LOAD_DEFAULTS;
-	struct err e = { 0 };
+	static char profile[] = "--rate=0:100,60:500,119.5:500", minute[] = "--duration=60";
+	struct load_cfg cfg;
 
 	(void)state;
 	for (const struct opt *o = load_options; o->type != OPT_END; o++)
 		if (o->name && !strcmp(o->name, "duration"))
 			assert_non_null(strstr(o->help, "(default: 30, or to the last point"));
-	assert_int_equal(load_check(&cfg.w, &e), 0);
+	parse_load(&cfg, NULL, NULL);
 	assert_int_equal(cfg.duration_s, 30);
-	cfg = (struct load_cfg)LOAD_DEFAULTS;
-	assert_int_equal(rate_parse(&cfg.rate.changes, "0:100,60:500,119.5:500", &e), 0);
-	cfg.rate.per_s = 1;
-	assert_int_equal(load_check(&cfg.w, &e), 0);
+	parse_load(&cfg, profile, NULL);
 	assert_int_equal(cfg.duration_s, 120);
 	assert_float_equal(cfg.rate.per_s, (60 * 300 + 60 * 500) / 120.0, 1e-9);
-	cfg.duration_s = 60;
-	assert_int_equal(load_check(&cfg.w, &e), 0);
+	parse_load(&cfg, profile, minute);
 	assert_int_equal(cfg.duration_s, 60);
 	assert_float_equal(cfg.rate.per_s, 300, 1e-9);
 }

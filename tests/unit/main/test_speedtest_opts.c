@@ -136,7 +136,7 @@ static void works_in_the_order_given(void **state)
 	assert_int_equal(cfg.o.work[0], SPEED_SERVER_COPY);
 	assert_int_equal(cfg.o.work[1], SPEED_READ);
 	assert_int_equal(cfg.o.work[2], SPEED_COPY);
-	assert_int_equal(parse("speedtest -f Red" SERVER), -EINVAL);
+	assert_int_equal(parse("speedtest -f Red" SERVER), -ENOENT);
 	assert_non_null(strstr(e.text, "'Red'"));
 }
 
