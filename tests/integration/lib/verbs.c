@@ -57,7 +57,8 @@ static struct store *open_afp(char **arg, struct err *e)
 				  .window = WINDOW,
 				  .timeout_ms = TIMEOUT_S * 1000,
 				  .scratch = scratch };
-	login = (struct afp_login) { arg[2], arg[3], "cleartext", (unsigned int)atoi(arg[5]) };
+	login = (struct afp_login) { arg[2], arg[3], "cleartext", (unsigned int)atoi(arg[5]),
+				     NULL };
 	if (uam_init(e) || afp_server_info(&server, &dsi, e) || store_begin_afp(&s, &how, e))
 		die("no store", e);
 	until(s, STORE_IS_OPEN);
