@@ -145,6 +145,39 @@ static bool load_clients_share(const struct load_clients *c)
 	return c->o.mix->shared && !c->o.first;
 }
 
+/*
+ * What the clients on a volume (NULL: all) will have there at once: their files and, of those that
+ * save, a new one each.
+ */
+static uint64_t load_clients_bytes(const struct load_clients *c, const char *volume)
+{
+	const struct mix *m = c->o.mix;
+	uint64_t n = 0, dirs = m->shared ? 1 : c->o.directories, each = mix_set_bytes(m);
+	struct places_client at;
+
+	for (unsigned int i = 0; i < c->o.all; i++) {
+		at = places_client(&c->places, load_clients_user(c, i), 1, i);
+		n += !volume || !strcmp(at.volume, volume);
+	}
+	n = (dirs * n + c->o.all - 1) / c->o.all;
+	return n * (each + (m->weight[MIX_SAVE] && m->files ? each / m->files : 0));
+}
+
+static int load_clients_room(struct load_clients *c, struct err *e)
+{
+	const struct session_cfg *cfg = c->o.session->cfg;
+	const char *volume;
+	int r = 0;
+
+	for (unsigned int i = 0; !r && !cfg->force && i < c->places.n; i++) {
+		volume = c->places.n > 1 ? c->places.place[i].volume : NULL;
+		r = places_room(c->places.place[i].store,
+				cfg->local ? cfg->directory : c->places.place[i].volume,
+				load_clients_bytes(c, volume), e);
+	}
+	return r;
+}
+
 int load_clients_prepare(struct clients *all, struct err *e)
 {
 	struct load_clients *c = clients_own(all);
@@ -152,7 +185,8 @@ int load_clients_prepare(struct clients *all, struct err *e)
 
 	if (c->set == SET_FOUND || c->o.set == LOAD_SET_OF_OTHER)
 		return 0;
-	r = session_make_base(c->o.session, c->base, e);
+	r = load_clients_room(c, e);
+	r = r ? r : session_make_base(c->o.session, c->base, e);
 	if (r)
 		return r;
 	c->set = SET_MADE;

@@ -27,6 +27,7 @@ struct session_cfg {
 	struct connect_cfg c;
 	bool local;            /* a directory of this machine in place of a server */
 	bool buffered;         /* through the page cache, else O_DIRECT */
+	bool force;            /* load also a volume that it may fill */
 	const char *place;     /* the operand, if it is the directory, which then must be there */
 	const char *directory; /* NULL: not given */
 	const char *second_volume; /* opened, too; NULL: none */
@@ -39,6 +40,10 @@ struct session_cfg {
 extern const char *const session_watch_choices[];
 
 /* clang-format off */
+#define SESSION_FORCE_OPTION(cfg_type, member)                                                     \
+	{ .name = "force", .type = OPT_FLAG, .offset = offsetof(cfg_type, member.force),           \
+	  .help = "begin also where less than twice the room that the files take is free",         \
+	  .more = "Without it nothing is written there: others would find the volume full." }
 #define SESSION_WATCH_OPTIONS(cfg_type, member)                                                    \
 	{ .name = "watch", .arg = "HOW", .type = OPT_CHOICE,                                       \
 	  .offset = offsetof(cfg_type, member.watch),                                              \

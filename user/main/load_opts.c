@@ -200,6 +200,7 @@ const struct opt load_options[] = {
 	  .help = "mpirun has started several of this: share the clients",
 	  .more = "The commands may be on one host or on several. They begin at the same moment; the first one "
 	 	"prints and keeps the result of all. See docs/mpi.md. Not together with --steady and --set-of." },
+	SESSION_FORCE_OPTION(struct load_cfg, w.s),
 	{ .name = "direct", .type = OPT_FLAG, .offset = AT(direct),
 	  .help = "of a DIRECTORY: past the page cache (O_DIRECT)",
 	  .more = "Without it files are read and written as usual." },

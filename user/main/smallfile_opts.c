@@ -64,6 +64,7 @@ const struct opt smallfile_options[] = {
 	  .help = "seq-rdwrmix: how many of the files are read; the others are appended to (default: 50)" },
 	{ .name = "fsync", .type = OPT_FLAG, .offset = AT(o.flush), .help = "flush a file that was written before it is closed",
 	  .more = "It counts in the time of the operation." },
+	SESSION_FORCE_OPTION(struct smallfile_cfg, w.s),
 	{ .name = "direct", .type = OPT_FLAG, .offset = AT(direct), .help = "of a DIRECTORY: past the page cache (O_DIRECT)" },
 	{ .name = "no-verify", .type = OPT_FLAG, .offset = AT(no_verify),
 	  .help = "do not compare what is read with what was written" },

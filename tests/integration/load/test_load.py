@@ -15,6 +15,7 @@ import signal
 import subprocess
 import time
 from collections import Counter
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -519,13 +520,44 @@ def test_a_server_that_is_restarted_ends_the_run_and_has_nothing_left(
     assert left_on(victim) == []
 
 
+@pytest.fixture(scope="module")
+def small() -> Iterator[Server]:
+    with PinnedServer("forky", "sqlite", both_cpus()[1], AFPD_VOL_SIZE="24M") as server:
+        yield server
+
+
 def test_a_full_volume_fails_actions_and_not_the_run(scope: Scope) -> None:
     with PinnedServer("forky", "sqlite", both_cpus()[1], AFPD_VOL_SIZE="24M") as server:
         mix = ("--mix", "batch-write", "--file-size", "40M")
-        done = load(scope, server, "-d", "1", "--ramp", "0", "-n", "2", *mix)
+        done = load(scope, server, "-d", "1", "--ramp", "0", "-n", "2", *mix, "--force")
         assert done.status == REFUSED, done
         done.expect(REFUSED, "FPWriteExt of d0000", "is the volume full?")
         assert not left_on(server)
+
+
+@pytest.mark.parametrize(
+    ("mix", "need"),
+    [
+        (("--mix", "batch-write", "--file-size", "7M", "-n", "2"), "14.7 MB"),
+        (("--mix", "office", "--files", "10", "--file-size", "1M", "-n", "1"), "11.5 MB"),
+        (("--mix", "batch-read", "--file-size", "13M", "-n", "9"), "13.6 MB"),
+        (
+            ("--mix", "batch-write", "--file-size", "1M", "-n", "1", "--directories", "15"),
+            "15.7 MB",
+        ),
+    ],
+)
+def test_a_volume_is_not_filled_up(
+    scope: Scope, small: Server, mix: tuple[str, ...], need: str
+) -> None:
+    done = load(scope, small, "-d", "1", "--ramp", "0", *mix)
+    done.expect(REFUSED, f"the files of this run take {need}, and vol1 has ", "--force")
+    assert not left_on(small)
+
+
+def test_half_a_volume_may_be_used(scope: Scope, small: Server) -> None:
+    mix = ("--mix", "batch-write", "--file-size", "2M", "-n", "4")
+    load(scope, small, "-d", "1", "--ramp", "0", *mix).expect(OK)
 
 
 def test_a_wrong_password(scope: Scope, sqlite: Server) -> None:
