@@ -195,7 +195,8 @@ void tally_action(struct worker *w, struct actor *a, uint64_t end_ns, bool faile
 	if (end_ns > w->load->done_ns)
 		w->load->done_ns = end_ns;
 	note_outlasting(w, a, end_ns);
-	a->out->bytes -= failed ? a->bytes_counted : 0;
+	/* Of a given amount of work they are the bytes that were moved. */
+	a->out->bytes -= failed && w->job->duration_ns ? a->bytes_counted : 0;
 	if (!tally_counts(w, a, end_ns))
 		return;
 	to->n++;

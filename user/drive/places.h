@@ -45,7 +45,7 @@ int places_open(struct places *p, const struct session *session, struct err *e);
 struct places_client places_client(const struct places *p, const struct user *u,
 				   unsigned int window, unsigned int number);
 
-/* Begins a client's store; scratch as engine_client's begin. */
+/* Begins a client's store; c is borrowed until it is open, scratch as engine_client's begin. */
 int places_begin(const struct places *p, const struct places_client *c, struct store **out,
 		 uint8_t *scratch, struct err *e);
 

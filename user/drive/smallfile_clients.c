@@ -21,8 +21,8 @@ struct smallfile_clients {
 	struct smallfile_clients_opts o;
 	struct clients *all;
 	struct places places;
-	struct places_client at;
-	struct smallfile **work; /* of each client */
+	struct places_client *at; /* of each client */
+	struct smallfile **work;  /* of each client */
 	bool out_of_memory;
 	enum smallfile_load load;    /* under way */
 	uint64_t duration_ns;        /* of it; 0: each file once */
@@ -38,10 +38,8 @@ static int smallfile_clients_begin(void *own, unsigned int i, struct store **out
 				   struct err *e)
 {
 	const struct smallfile_clients *f = own;
-	struct places_client at = f->at;
 
-	at.number = f->o.first + i * (f->o.step ? f->o.step : 1);
-	return places_begin(&f->places, &at, out, scratch, e);
+	return places_begin(&f->places, &f->at[i], out, scratch, e);
 }
 
 static struct script *smallfile_clients_script(void *own, unsigned int i, enum clients_task task)
@@ -117,6 +115,7 @@ static void smallfile_clients_free(void *own)
 		smallfile_free(f->work[i]);
 	places_close(&f->places);
 	free(f->work);
+	free(f->at);
 	free(f);
 }
 
@@ -125,10 +124,11 @@ static int smallfile_clients_fill(struct smallfile_clients *f, struct err *e)
 	unsigned int n = f->o.clients, step = f->o.step ? f->o.step : 1;
 	bool there;
 
-	f->at = places_client(&f->places, NULL, 1, 0);
+	f->at = calloc(n, sizeof(*f->at));
 	f->work = calloc(n, sizeof(struct smallfile *));
-	there = f->work;
+	there = f->at && f->work;
 	for (unsigned int i = 0; there && i < n; i++) {
+		f->at[i] = places_client(&f->places, NULL, 1, f->o.first + i * step);
 		f->work[i] = smallfile_new(&f->o.set, f->o.first + i * step);
 		there = f->work[i];
 	}

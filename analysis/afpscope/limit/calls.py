@@ -98,7 +98,7 @@ def tests(sweep: Sweep) -> list[Test]:
     """In the order of the first step; empty unless the steps are of `rx`."""
     levels = sorted(sweep.levels, key=lambda level: level.value)
     runs = [s.run for s in sweep.measured if s.run]
-    if not sweep.of_calls:
+    if not sweep.of_calls or not runs:
         return []
     out = []
     for title in [p.title for p in runs[0].whole_phases if p.load]:

@@ -16,7 +16,7 @@ MIX = "[mix]\nname = mine\nfiles = 3\nfile_size = 4K\n[actions]\nlook = 1\nread 
 LINES = {
     "load": ["-n", "2", "-d", "1", "--ramp", "0", "--no-probe", "--seed", "7"],
     "smallfile": ["-n", "2", "-f", "5", "-l", "create,stat,delete"],
-    "speedtest": ["-d", "64K", "-n", "2", "-f", "Write"],
+    "speedtest": ["-D", "-d", "64K", "-n", "2", "-f", "Write"],
     "probe": ["-d", "1"],
 }
 

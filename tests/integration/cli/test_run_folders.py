@@ -98,7 +98,7 @@ def test_a_full_disk_where_the_users_runs_are(
 def test_a_run_without_its_tables_is_kept(scope: Scope, tmp_path: Path, verbose: list[str]) -> None:
     folder = tmp_path / "run"
     (folder / "tables.json" / "in the way").mkdir(parents=True)
-    line = [str(scope.binary), "speedtest", "-L", "-P", str(tmp_path / "data"), "-f", "Write"]
+    line = [str(scope.binary), "speedtest", "-L", "-D", "-P", str(tmp_path / "data"), "-f", "Write"]
     line += ["-z", "4K", "-n", "1", "-W", "0", "-o", str(folder), *verbose]
     done = scope.execute(line).expect(OK, "tables.json: Is a directory", "the run is kept")
     assert json.loads((folder / "run.json").read_text())["complete"]

@@ -268,10 +268,6 @@ def test_a_rate_that_changes_is_planned_and_reported_by_its_parts(
     ("limit", "more"),
     [
         ("max<=1ns", ("--think", "0.05")),
-        (
-            "dropped<=0",
-            ("--rate", "200", "--queue", "1", "--mix", "batch-read", "--file-size", "64M"),
-        ),
         ("probe.max<=1ns", ("--rate", "10")),
     ],
 )

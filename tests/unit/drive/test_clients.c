@@ -274,7 +274,7 @@ static void a_load_is_counted_with_its_clients(void **state)
 	run_phase_from_load(&g->phase);
 	assert_true(g->phase.value[METRIC_OPS] == 12);
 	assert_true(g->phase.value[METRIC_ERRORS] == 2);
-	assert_true(g->phase.value[METRIC_BYTES] == 100);
+	assert_true(g->phase.value[METRIC_BYTES] == 120);
 	assert_true(g->phase.value[METRIC_ELAPSED] > 0);
 	group_end(g);
 }

@@ -328,7 +328,9 @@ static void find_version(char out[static VERSION_LEN], pid_t pid)
 	while (!*out && procfs_line(&l)) {
 		at = strstr(l.text, "/glusterfs/");
 		end = at ? strstr(at, "/xlator/") : NULL;
-		at += end ? strlen("/glusterfs/") : 0;
+		if (!end)
+			continue;
+		at += strlen("/glusterfs/");
 		if (end > at && end - at < VERSION_LEN)
 			memcpy(out, at, (size_t)(end - at));
 	}
