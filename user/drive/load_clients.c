@@ -159,7 +159,7 @@ static uint64_t load_clients_bytes(const struct load_clients *c, const char *vol
 		at = places_client(&c->places, load_clients_user(c, i), 1, i);
 		n += !volume || !strcmp(at.volume, volume);
 	}
-	n = (dirs * n + c->o.all - 1) / c->o.all;
+	n = c->o.all ? (dirs * n + c->o.all - 1) / c->o.all : 0; /* only the probe */
 	return n * (each + (m->weight[MIX_SAVE] && m->files ? each / m->files : 0));
 }
 
