@@ -309,6 +309,11 @@ def _doubts(node: Node | None) -> tuple[Doubt, ...] | None:
     return tuple(Doubt(x["what"].text(), x["text"].text()) for x in node.items())
 
 
+def _said(node: Node, key: str) -> bool | None:
+    at = node.get(key)
+    return at.flag() if at is not None else None
+
+
 def parse(node: Node) -> Load:
     """`load` or `probe` of a phase."""
     limits, stages = node.get("slo"), node.get("stages")
@@ -327,7 +332,8 @@ def parse(node: Node) -> Load:
         node["late"].count(),
         node["cpu_max_ns"].count(),
         node.get_int("runq_max_ns") or 0,
-        *(at.flag() if (at := node.get(key)) else None for key in ("saturated", "behind")),
+        _said(node, "saturated"),
+        _said(node, "behind"),
         node["fairness"].number(),
         tuple(_action(a) for a in node["actions"].items()),
         tuple(_second(s) for s in node["seconds"].items()),

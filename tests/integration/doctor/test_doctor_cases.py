@@ -275,6 +275,7 @@ def test_a_server_that_was_restarted_is_told_from_one_that_ended(
 # Users and clients
 
 
+@undisturbed
 def test_one_wrong_password_is_no_slow_login(scope: Scope, served: Made) -> None:
     def mistype() -> None:
         with contextlib.suppress(OSError, RuntimeError):
@@ -282,9 +283,10 @@ def test_one_wrong_password_is_no_slow_login(scope: Scope, served: Made) -> None
 
     pam = "auth required pam_unix.so"
     with served(AFPD_PAM=pam) as site, working(BROWSE, site), later(1.2, mistype):
-        said = say(scope, site.port, "doctor", "-d", "4")
+        said = say(scope, site.port, "doctor", "-d", "8")
     nothing_is_found(said)
-    assert "logins-refused" in {n["key"] for n in said.run["diagnosis"]["notes"]}, said.screen
+    if "logins-refused" not in {n["key"] for n in said.run["diagnosis"]["notes"]}:
+        raise Disturbed(said.screen)  # on a busy machine it may come after the watch
 
 
 @undisturbed

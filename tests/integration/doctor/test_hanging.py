@@ -105,7 +105,9 @@ def test_top_counts_all_sessions_of_the_server(scope: Scope, victim: PinnedServe
         events = [json.loads(line) for line in running.finish().expect(OK).out.splitlines()]
     steps = [e for e in events if e["event"] == "step"]
     assert (steps[0]["sessions"], steps[0]["active"]) == (3, 0)
-    assert (steps[-1]["sessions"], steps[-1]["active"]) == (4, 1)
+    assert steps[-1]["sessions"] == 4
+    # The last step may have begun when nobody was busy any more.
+    assert (4, 1) in {(e["sessions"], e["active"]) for e in steps}
     assert all(step["active"] <= step["sessions"] for step in steps)
     assert sum(step["active"] for step in steps) >= 11
 

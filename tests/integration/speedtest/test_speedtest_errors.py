@@ -55,6 +55,7 @@ from speeding import (
     speedtest,
     wait_resting,
 )
+from wardens import kill_with_warden
 
 ENDLESS = ("-n", "100000", "-W", "0", "--no-null")
 PAUSED = ("-n", "3", "-W", "0", "--no-null", "-t", "1")
@@ -411,12 +412,11 @@ def test_interrupted_while_it_waits(scope: Scope, dbd: Server) -> None:
 
 
 def test_killed_by_force(scope: Scope, dbd: Server) -> None:
-    """Clean removes what it left."""
+    """With all that would clean up after it: clean removes what it left."""
     line = command(scope, dbd, "-f", "Write", "-d", "64K", *ENDLESS)
     running = scope.start(line)
     wait_until(lambda: bool(files(dbd)), 30, "the first file")
-    os.kill(running.process.pid, signal.SIGKILL)
-    running.process.wait()
+    kill_with_warden(running)
     assert len(left_on(dbd)) == 1
     wait_until(lambda: not dbd.sessions() or not kill(dbd.sessions()), 10, "the session to end")
     assert "removed" in clean(scope, dbd).out
