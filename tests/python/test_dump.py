@@ -23,8 +23,8 @@ SHOWN = {
         "own code 1.50µs (no such object)\n"
     ),
     "sessions": (
-        "begin                        session event    port address              uid \n"
-        "1970-01-01T00:00:00.000000Z        7 begin   50000 127.0.0.1           1000 \n"
+        "begin                        session event    port address              uid    scope \n"
+        "1970-01-01T00:00:00.000000Z        7 begin   50000 127.0.0.1           1000        0 \n"
     ),
     "texts": (
         "name             text \n"

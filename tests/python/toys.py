@@ -222,7 +222,7 @@ static int work(struct workload *w, struct err *e)
 {
 	const struct toy_cfg *cfg = (const struct toy_cfg *)w->cfg;
 
-	return toy_run(&w->load, cfg->files, w->s.base[0], e);
+	return toy_run(&w->load, cfg->files, w->s.left->base[0], e);
 }
 
 static const struct job_type toy_job = {
