@@ -233,7 +233,7 @@ static __always_inline __u32 enter_wait(struct afs_thread *t, __u8 waits)
  * Whether a call has the number and the arguments of a 32-bit program's: also one that a 64-bit
  * program makes by "int 0x80" on x86. The instruction for 64-bit calls leaves the address after it
  * and the flags in two registers: where they are there (regs, NULL: not known) the task is not
- * asked, which is 2 % of a short call.
+ * asked.
  */
 static __always_inline bool is_call_32bit(const struct afs_thread *t, void *task,
 					  const struct pt_regs___afs *regs)

@@ -8,6 +8,7 @@
 #include "load/load.h"
 
 #include <errno.h>
+#include <netdb.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -185,7 +186,10 @@ static int clients_check_room(const struct clients *c, struct err *e)
 	const struct capacity_need need = {
 		.sessions = afp ? c->o.n + c->o.probe + c->o.places->n : 0,
 		.threads = (c->o.n ? c->o.threads : 0) + c->o.probe,
-		.sources = afp && cfg->c.sources.n ? cfg->c.sources.n : 1,
+		/* Those that the server's first address can be reached from. */
+		.sources = afp && cfg->c.sources.n
+			       ? sources_of(&cfg->c.sources, c->o.places->address->ai_family)
+			       : 1,
 	};
 	struct capacity here;
 

@@ -275,7 +275,7 @@ static bool slo_doubted(const struct slo_case *c, const struct run_load *l, char
 		if (i <= RUN_DOUBT_FAILED)
 			strcat(text, i == RUN_DOUBT_DROPPED
 					 ? ", and no limit of dropped says how many may be"
-					 : ", and no limit of failed says how many may");
+					 : ", and no limit of failed says how many may fail");
 		return true;
 	}
 	return false;

@@ -125,7 +125,7 @@ static void what_is_short_is_named_with_what_helps(void **state)
 		  "-w net.ipv4.ip_local_port_range=\"1024 65535\"" },
 		{ { 5000, 1000, 10, 1 << 30 },
 		  { 933, 1, 1 },
-		  "933 sessions and 1 threads need 1001 open files, and a process here may have "
+		  "933 sessions and 1 thread need 1001 open files, and a process here may have "
 		  "1000: ulimit -n 1001, or LimitNOFILE=1001 in a unit" },
 		{ { 5000, 1000, 10, 1 << 30 }, { 932, 1, 1 }, NULL },
 		{ { 5000, 1000, 10, 1 << 30 },
@@ -134,7 +134,7 @@ static void what_is_short_is_named_with_what_helps(void **state)
 		  "kernel.threads-max, the cgroup's pids.max (TasksMax= in a unit) or ulimit -u" },
 		{ { 5000, 9000, 10, 16384 * 2000 },
 		  { 2000, 1, 1 },
-		  "2000 sessions and 1 threads need at least 32 MB of memory, and 32 MB are free" },
+		  "2000 sessions and 1 thread need at least 32 MB of memory, and 32 MB are free" },
 	};
 	struct err e;
 
