@@ -111,7 +111,7 @@ static void leave_job(struct worker *w, struct actor *a)
 	a->done = true;
 }
 
-static void actions_drop(struct worker *w, struct actor *a)
+static void actions_forget(struct worker *w, struct actor *a)
 {
 	leave_job(w, a);
 	forget_fd(w, a);
@@ -134,7 +134,7 @@ static void actions_lose(struct worker *w, struct actor *a, const struct err *e)
 	bool had = a->state != ACTOR_OPENING;
 
 	if (a->state == ACTOR_ENDING) {
-		actions_drop(w, a);
+		actions_forget(w, a);
 		return;
 	}
 	if (!w->load) { /* between jobs */
@@ -350,7 +350,7 @@ static void actions_go_on(struct worker *w, struct actor *a)
 		if (a->state == ACTOR_ACTING || a->state == ACTOR_RESTING)
 			r = act(w, a, &turn, &e);
 		if (a->state == ACTOR_ENDING && a->store->state == STORE_ENDED) {
-			actions_drop(w, a);
+			actions_forget(w, a);
 			return;
 		}
 		if (!turn) /* the others first: those that are due already */

@@ -159,6 +159,20 @@ def test_the_architecture_is_that_of_the_tree() -> None:
             for parts in (short.parts, short.with_suffix("").parts):
                 known |= {"/".join(parts[i:]) for i in range(len(parts))}
     assert names - known == set()
+    for number, line in enumerate(page.splitlines(), 1):
+        assert len(line) <= 100, f"architecture.md:{number}: {len(line)} columns"
+
+
+def test_where_a_function_is_the_architecture_knows() -> None:
+    """`NAME()` in `FILE`: it is defined there, and may stand in a table or behind a macro."""
+    page = (ROOT / "docs/architecture.md").read_text().split("## Where is it?")[1].split("\n## ")[0]
+    text = " ".join(page.split())
+    named = re.findall(r"((?:`\w+\(\)`(?:,| and)? )+)in `([\w/.-]+)`", text)
+    found = [(name, file) for names, file in named for name in re.findall(r"\w+(?=\(\))", names)]
+    assert ("arrivals_come", "client/load/arrivals.c") in found and len(found) > 12
+    for name, file in found:
+        code = (ROOT / file).read_text()
+        assert re.search(rf"^\w[^;\n]*\b{name}\([^;]*?\n{{", code, re.M), f"{file} has no {name}()"
 
 
 def test_the_tutorial_shows_what_the_report_draws(

@@ -3,6 +3,8 @@
 
 Each makes its fault on a server of its own, for seconds. All screens are of 80 columns; whatever is
 said, no share is above 100 %, and nothing false is sure. Faults by dose: tests/doctor/lab.py.
+
+Tests user/doctor/rules/rules_server.c, rules_storage.c.
 """
 
 from __future__ import annotations
