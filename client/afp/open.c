@@ -8,6 +8,7 @@
  * Nothing here waits but afp_open(), afp_open_other() and afp_close(), which drive the same steps.
  */
 #include "afp/afp.h"
+#include "base/text.h"
 #include "uam/uam.h"
 
 #include <errno.h>
@@ -21,6 +22,7 @@
 #define VOLUME_BITMAP 0x0021
 
 #define FIRST_UTF8    3 /* in the table: from here on names are UTF-8 */
+#define LAST_VERSION  7
 #define SLICE_NS      250000000u
 
 static const char *const versions[] = {
@@ -352,6 +354,38 @@ int afp_work(struct afp *a, uint64_t ns, struct err *e)
 
 /* ---- opening ---- */
 
+static bool offers_version(const struct afp_server *server, const char *version)
+{
+	for (unsigned int i = 0; i < server->n_versions; i++)
+		if (!strcmp(server->version[i], version))
+			return true;
+	return false;
+}
+
+static int no_version(const struct afp_server *server, struct err *e)
+{
+	char list[ERR_TEXT_MAX / 2] = "none";
+	size_t n = 0;
+
+	for (unsigned int i = 0; i < server->n_versions && n < sizeof(list); i++)
+		n += (size_t)snprintf(list + n, sizeof(list) - n, "%s%s", n ? ", " : "",
+				      server->version[i]);
+	text_clean(list);
+	return err_set(e, -EOPNOTSUPP,
+		       "the server offers no version of AFP from 3.0 to 3.4, only: %s "
+		       "(speedtest -2 and -1 speak AFP 2.2 and 2.1)",
+		       list);
+}
+
+/* The version asked for, also if the server does not list it, or the highest in common; 0: none. */
+static unsigned int version_choose(const struct afp_server *server, unsigned int wanted)
+{
+	for (unsigned int i = LAST_VERSION; !wanted && i >= FIRST_UTF8; i--)
+		if (offers_version(server, versions[i]))
+			return i;
+	return wanted;
+}
+
 static int new_step(struct afp *a, struct err *e)
 {
 	a->step = calloc(1, sizeof(*a->step));
@@ -361,12 +395,17 @@ static int new_step(struct afp *a, struct err *e)
 int afp_begin(struct afp *out, const struct dsi_opts *opts, const struct afp_server *server,
 	      const struct afp_login *login, const char *volume, struct err *e)
 {
+	unsigned int version = version_choose(server, login->version);
 	int r;
 
 	memset(out, 0, sizeof(*out));
-	out->path_type = login->version < FIRST_UTF8 ? 2 : 3;
-	out->version = versions[login->version];
-	out->level = (uint8_t)login->version;
+	out->stage = AFP_STAGE_LOGIN;
+	if (!version)
+		return no_version(server, e);
+	out->stage = AFP_STAGE_CONNECT;
+	out->path_type = version < FIRST_UTF8 ? 2 : 3;
+	out->version = versions[version];
+	out->level = (uint8_t)version;
 	r = new_step(out, e);
 	if (r)
 		return r;

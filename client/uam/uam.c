@@ -36,6 +36,8 @@ static int cleartext_start(void *state, const struct uam_cred *cred, struct wbuf
 static const struct uam uam_cleartext = {
 	.wire_name = "Cleartxt Passwrd",
 	.name = "cleartext",
+	.alias = "clrtxt",
+	.only_wanted = true,
 	.strength = 1,
 	.password_max = CLEARTEXT_LEN,
 	.needs_user = true,
@@ -52,7 +54,7 @@ static const struct uam uam_guest = {
 static const struct uam *const table[] = { &uam_dhx2, &uam_cleartext, &uam_guest };
 
 #define N_TABLE     (sizeof(table) / sizeof(table[0]))
-#define THIS_SPEAKS "this program speaks guest, cleartext, dhx2"
+#define THIS_SPEAKS "this program has " UAM_NAMES
 
 int uam_init(struct err *e)
 {
@@ -67,7 +69,8 @@ const struct uam *uam_at(size_t i)
 const struct uam *uam_find(const char *name)
 {
 	for (size_t i = 0; i < N_TABLE; i++)
-		if (!strcmp(name, table[i]->name) || !strcmp(name, table[i]->wire_name))
+		if (!strcmp(name, table[i]->name) || !strcmp(name, table[i]->wire_name) ||
+		    (table[i]->alias && !strcmp(name, table[i]->alias)))
 			return table[i];
 	return NULL;
 }
@@ -138,7 +141,7 @@ static const struct uam *strongest(const char *const *offered, const struct uam_
 	for (size_t i = 0; i < N_TABLE; i++) {
 		const struct uam *u = table[i];
 
-		if (u->needs_user != given(cred->user) || !is_offered(u, offered))
+		if (u->needs_user != given(cred->user) || u->only_wanted || !is_offered(u, offered))
 			continue;
 		if (must_fit && !password_fits(u, cred))
 			continue;
@@ -165,11 +168,16 @@ static int none_error(const char *const *offered, const struct uam_cred *cred, s
 			       u->password_max, u->name, text);
 	if (!any)
 		return err_set(e, -EOPNOTSUPP, "server offers only: %s; " THIS_SPEAKS, text);
-	if (given(cred->user))
+	if (given(cred->user) && is_offered(&uam_cleartext, offered))
 		return err_set(e, -EOPNOTSUPP,
-			       "server offers a user neither dhx2 nor cleartext, only: %s; "
-			       "ask for guest to log in without a user name",
+			       "server takes a user's password in clear text only, which everybody "
+			       "on the way can read (it offers %s): --uam cleartext sends it "
+			       "nevertheless",
 			       text);
+	if (given(cred->user))
+		return err_set(
+		    e, -EOPNOTSUPP,
+		    "server offers only: %s; " THIS_SPEAKS " (--uam guest needs no user)", text);
 	return err_set(e, -EINVAL, "server offers no guest login, only: %s; give a user name",
 		       text);
 }

@@ -20,6 +20,9 @@
 #include "base/buf.h"
 #include "base/err.h"
 
+/* The methods for help and messages, strongest first. */
+#define UAM_NAMES "dhx2, cleartext, guest"
+
 /* Room that uam_start and uam_step need at most. */
 #define UAM_START_MAX 265 /* user name with length and pad byte, clear text password */
 #define UAM_STEP_MAX  530 /* DHX2: id, a number of 512 bytes, nonce */
@@ -43,9 +46,11 @@ struct uam_command {
 struct uam {
 	const char *wire_name; /* exact: in the server's list and in FPLogin */
 	const char *name;      /* in options and messages */
+	const char *alias;     /* in options of netatalk's tools; NULL: none */
 	unsigned int strength; /* rank: the higher, the better the password is protected */
 	size_t password_max;   /* bytes */
 	bool needs_user, needs_password;
+	bool only_wanted; /* never without being asked for by name */
 	size_t state_size;
 	int (*start)(void *state, const struct uam_cred *cred, struct wbuf *first, struct err *e);
 	int (*step)(void *state, const struct uam_cred *cred, struct rbuf *reply, struct wbuf *next,
@@ -64,12 +69,13 @@ int uam_init(struct err *e);
 /* The methods, strongest first; NULL past the last. */
 const struct uam *uam_at(size_t i);
 
-/* By short or wire name; NULL: unknown. */
+/* By short or wire name or alias; NULL: unknown. */
 const struct uam *uam_find(const char *name);
 
 /*
  * The method to log in with: the one asked for by name (wanted), else the strongest that the
- * server offers and that takes this user and password, else (no user given) guest. offered: the
+ * server offers and that takes this user and password (never clear text: somebody on the way may
+ * have shortened the list), else (no user given) guest. offered: the
  * wire names in the server's information block, NULL at the end; nothing is assumed about the
  * bytes in them. -EOPNOTSUPP: server and program have none in common; -EINVAL: the user's input is
  * not usable. The error text says which, and what is on offer.
