@@ -25,6 +25,9 @@
 #define LAST_VERSION  7
 #define SLICE_NS      250000000u
 
+#define OTHER_PASSWORD                                                                             \
+	"; its passwords are not those of accounts (netatalk: afppasswd), which --uam dhx2 sends"
+
 static const char *const versions[] = {
 	[1] = "AFPVersion 2.1", [2] = "AFP2.2", [3] = "AFPX03", [4] = "AFP3.1",
 	[5] = "AFP3.2",         [6] = "AFP3.3", [7] = "AFP3.4",
@@ -83,12 +86,21 @@ static int send_it(struct afp *a, const struct wbuf *b, struct err *e)
 	return afp_submit(a, op, e);
 }
 
+static bool is_ascii(const char *text)
+{
+	while (*text && !(*text & 0x80))
+		text++;
+	return !*text;
+}
+
+/* A name beyond ASCII needs FPLoginExt: FPLogin has it in the server's old character set. */
 static int begin_login(struct afp *a, struct err *e)
 {
 	const char *offered[17] = { NULL };
 	struct afp_step *s = a->step;
 	struct uam_command command;
 	struct wbuf b;
+	bool ext;
 	int r;
 
 	a->stage = AFP_STAGE_LOGIN;
@@ -100,10 +112,13 @@ static int begin_login(struct afp *a, struct err *e)
 	if (r)
 		return r;
 	a->uam = s->method->wire_name;
-	open_begin(s, &b, AFP_Login);
+	ext = a->level >= FIRST_UTF8 && s->method->needs_user && !is_ascii(s->cred.user);
+	open_begin(s, &b, ext ? AFP_LoginExt : AFP_Login);
+	if (ext)
+		wbuf_zero(&b, 1 + 2); /* pad byte, flags */
 	wbuf_pascal(&b, a->version);
 	wbuf_pascal(&b, s->method->wire_name);
-	command = (struct uam_command) { s->op.dsi.wire + DSI_HEADER_LEN, &b };
+	command = (struct uam_command) { s->op.dsi.wire + DSI_HEADER_LEN, &b, ext };
 	r = uam_start(&s->uam, s->method, &s->cred, &command, e);
 	return r ? r : send_it(a, &b, e);
 }
@@ -177,17 +192,22 @@ static int login_answered(struct afp *a, struct err *e)
 {
 	struct afp_step *s = a->step;
 	int32_t result = s->op.dsi.result;
+	int r;
 
 	explicit_bzero(s->op.dsi.wire, sizeof(s->op.dsi.wire)); /* may hold a password */
 	if (result == AFP_ERR_CONTINUE)
 		return go_on_with_login(a, e);
 	if (result)
-		return err_set(e, -EACCES, "login of %s by %s as %s refused: %s (AFP %d)",
+		return err_set(e, -EACCES, "login of %s by %s as %s refused: %s (AFP %d)%s",
 			       s->cred.user && *s->cred.user ? s->cred.user : "guest",
-			       s->method->name, a->version, afp_result_text(result), result);
+			       s->method->name, a->version, afp_result_text(result), result,
+			       s->method->own_passwords ? OTHER_PASSWORD : "");
+	a->logged_in = true; /* for the logout, whatever comes */
+	r = uam_finish(s->uam, s->reply, s->op.dsi.reply_len, e);
+	if (r)
+		return r;
 	uam_end(s->uam);
 	s->uam = NULL;
-	a->logged_in = true;
 	a->stage = AFP_STAGE_VOLUME;
 	return begin_token(a, e);
 }

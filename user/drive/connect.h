@@ -78,8 +78,8 @@ struct connect_cfg {
 	  .offset = offsetof(cfg_type, member.uam),                                                 \
 	  .help = "login method: " UAM_NAMES " (default: the strongest that both sides have)",      \
 	  .more = "The first is the strongest. Clear text, which everybody on the way can read, "   \
-		  "is used only where it is asked for. The names of netatalk's tools are "          \
-		  "understood as well: clrtxt, DHCAST128, DHX2. -v and run.json say what was used." }, \
+		  "is used only where it is asked for. Also understood: clrtxt, DHCAST128, DHX2. "  \
+		  "-v and run.json say what was used." },                                           \
 	{ .name = "timeout", .arg = "SECONDS", .type = OPT_SECONDS,                                 \
 	  .offset = offsetof(cfg_type, member.timeout_s),                                           \
 	  .min = 1, .max = 86400,                                                                   \
