@@ -36,8 +36,9 @@ struct afp_server {
 struct afp_login {
 	const char *user;     /* NULL or "": guest only */
 	const char *password; /* may be NULL for guest */
-	const char *uam;      /* NULL: the strongest that both sides have */
-	unsigned int version; /* 1, 2: AFP 2.1, 2.2; 3..7: AFP 3.0 to 3.4 */
+	const char *uam;      /* NULL: the strongest that both sides have, not clear text */
+	unsigned int version; /* 1, 2: AFP 2.1, 2.2; 3..7: AFP 3.0 to 3.4; 0: the highest of
+				 3..7 that the server offers */
 	const char *run;      /* whose sessions afp_end_others() can end; NULL: nobody's */
 };
 

@@ -8,6 +8,7 @@
  * Nothing here waits but afp_open(), afp_open_other() and afp_close(), which drive the same steps.
  */
 #include "afp/afp.h"
+#include "base/text.h"
 #include "uam/uam.h"
 
 #include <errno.h>
@@ -21,7 +22,11 @@
 #define VOLUME_BITMAP 0x0021
 
 #define FIRST_UTF8    3 /* in the table: from here on names are UTF-8 */
+#define LAST_VERSION  7
 #define SLICE_NS      250000000u
+
+#define OTHER_PASSWORD                                                                             \
+	"; its passwords are not those of accounts (netatalk: afppasswd), which --uam dhx2 sends"
 
 static const char *const versions[] = {
 	[1] = "AFPVersion 2.1", [2] = "AFP2.2", [3] = "AFPX03", [4] = "AFP3.1",
@@ -81,12 +86,21 @@ static int send_it(struct afp *a, const struct wbuf *b, struct err *e)
 	return afp_submit(a, op, e);
 }
 
+static bool is_ascii(const char *text)
+{
+	while (*text && !(*text & 0x80))
+		text++;
+	return !*text;
+}
+
+/* A name beyond ASCII needs FPLoginExt: FPLogin has it in the server's old character set. */
 static int begin_login(struct afp *a, struct err *e)
 {
 	const char *offered[17] = { NULL };
 	struct afp_step *s = a->step;
 	struct uam_command command;
 	struct wbuf b;
+	bool ext;
 	int r;
 
 	a->stage = AFP_STAGE_LOGIN;
@@ -98,10 +112,13 @@ static int begin_login(struct afp *a, struct err *e)
 	if (r)
 		return r;
 	a->uam = s->method->wire_name;
-	open_begin(s, &b, AFP_Login);
+	ext = a->level >= FIRST_UTF8 && s->method->needs_user && !is_ascii(s->cred.user);
+	open_begin(s, &b, ext ? AFP_LoginExt : AFP_Login);
+	if (ext)
+		wbuf_zero(&b, 1 + 2); /* pad byte, flags */
 	wbuf_pascal(&b, a->version);
 	wbuf_pascal(&b, s->method->wire_name);
-	command = (struct uam_command) { s->op.dsi.wire + DSI_HEADER_LEN, &b };
+	command = (struct uam_command) { s->op.dsi.wire + DSI_HEADER_LEN, &b, ext };
 	r = uam_start(&s->uam, s->method, &s->cred, &command, e);
 	return r ? r : send_it(a, &b, e);
 }
@@ -175,17 +192,22 @@ static int login_answered(struct afp *a, struct err *e)
 {
 	struct afp_step *s = a->step;
 	int32_t result = s->op.dsi.result;
+	int r;
 
 	explicit_bzero(s->op.dsi.wire, sizeof(s->op.dsi.wire)); /* may hold a password */
 	if (result == AFP_ERR_CONTINUE)
 		return go_on_with_login(a, e);
 	if (result)
-		return err_set(e, -EACCES, "login of %s by %s as %s refused: %s (AFP %d)",
+		return err_set(e, -EACCES, "login of %s by %s as %s refused: %s (AFP %d)%s",
 			       s->cred.user && *s->cred.user ? s->cred.user : "guest",
-			       s->method->name, a->version, afp_result_text(result), result);
+			       s->method->name, a->version, afp_result_text(result), result,
+			       s->method->own_passwords ? OTHER_PASSWORD : "");
+	a->logged_in = true; /* for the logout, whatever comes */
+	r = uam_finish(s->uam, s->reply, s->op.dsi.reply_len, e);
+	if (r)
+		return r;
 	uam_end(s->uam);
 	s->uam = NULL;
-	a->logged_in = true;
 	a->stage = AFP_STAGE_VOLUME;
 	return begin_token(a, e);
 }
@@ -352,6 +374,38 @@ int afp_work(struct afp *a, uint64_t ns, struct err *e)
 
 /* ---- opening ---- */
 
+static bool offers_version(const struct afp_server *server, const char *version)
+{
+	for (unsigned int i = 0; i < server->n_versions; i++)
+		if (!strcmp(server->version[i], version))
+			return true;
+	return false;
+}
+
+static int no_version(const struct afp_server *server, struct err *e)
+{
+	char list[ERR_TEXT_MAX / 2] = "none";
+	size_t n = 0;
+
+	for (unsigned int i = 0; i < server->n_versions && n < sizeof(list); i++)
+		n += (size_t)snprintf(list + n, sizeof(list) - n, "%s%s", n ? ", " : "",
+				      server->version[i]);
+	text_clean(list);
+	return err_set(e, -EOPNOTSUPP,
+		       "the server offers no version of AFP from 3.0 to 3.4, only: %s "
+		       "(speedtest -2 and -1 speak AFP 2.2 and 2.1)",
+		       list);
+}
+
+/* The version asked for, also if the server does not list it, or the highest in common; 0: none. */
+static unsigned int version_choose(const struct afp_server *server, unsigned int wanted)
+{
+	for (unsigned int i = LAST_VERSION; !wanted && i >= FIRST_UTF8; i--)
+		if (offers_version(server, versions[i]))
+			return i;
+	return wanted;
+}
+
 static int new_step(struct afp *a, struct err *e)
 {
 	a->step = calloc(1, sizeof(*a->step));
@@ -361,12 +415,17 @@ static int new_step(struct afp *a, struct err *e)
 int afp_begin(struct afp *out, const struct dsi_opts *opts, const struct afp_server *server,
 	      const struct afp_login *login, const char *volume, struct err *e)
 {
+	unsigned int version = version_choose(server, login->version);
 	int r;
 
 	memset(out, 0, sizeof(*out));
-	out->path_type = login->version < FIRST_UTF8 ? 2 : 3;
-	out->version = versions[login->version];
-	out->level = (uint8_t)login->version;
+	out->stage = AFP_STAGE_LOGIN;
+	if (!version)
+		return no_version(server, e);
+	out->stage = AFP_STAGE_CONNECT;
+	out->path_type = version < FIRST_UTF8 ? 2 : 3;
+	out->version = versions[version];
+	out->level = (uint8_t)version;
 	r = new_step(out, e);
 	if (r)
 		return r;

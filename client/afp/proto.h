@@ -38,6 +38,7 @@
 	X(ByteRangeLockExt, 59)                                                                    \
 	X(ReadExt, 60)                                                                             \
 	X(WriteExt, 61)                                                                            \
+	X(LoginExt, 63)                                                                            \
 	X(GetSessionToken, 64)                                                                     \
 	X(EnumerateExt, 66)                                                                        \
 	X(EnumerateExt2, 68)                                                                       \
@@ -85,7 +86,8 @@ enum afp_command {
 	X(VOLUME_LOCKED, -5031, "volume is read-only")                                             \
 	X(OBJECT_LOCKED, -5032, "object is locked")                                                \
 	X(PASSWORD_EXPIRED, -5042, "password expired")                                             \
-	X(PASSWORD_CHANGE, -5045, "password must be changed first")
+	X(PASSWORD_CHANGE, -5045, "password must be changed first")                                \
+	X(WRONG_PROOF, -6754, "wrong user or password")
 
 enum afp_result {
 #define X(name, number, text) AFP_ERR_##name = number,

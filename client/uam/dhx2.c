@@ -12,20 +12,16 @@
  * E is CAST5 in CBC mode, with one initial vector per direction, keyed by the MD5 of the shared
  * number as L bytes. Numbers are big-endian. The server chooses the ids; the client returns them.
  */
-#include "uam/dhx2.h"
+#include "uam/exchange.h"
+#include "uam/methods.h"
 
 #include <errno.h>
-#include <gcrypt.h>
 
+#define METHOD       "DHX2"
 #define LEN_MIN      16 /* of L */
 #define LEN_MAX      512
-#define NONCE_LEN    16
-#define KEY_LEN      16
-#define IV_LEN       8
+#define NONCE_LEN    EXCHANGE_NONCE_LEN
 #define PASSWORD_LEN 256
-
-static const uint8_t iv_client[IV_LEN] = { 'L', 'W', 'a', 'l', 'l', 'a', 'c', 'e' };
-static const uint8_t iv_server[IV_LEN] = { 'C', 'J', 'a', 'l', 'b', 'e', 'r', 't' };
 
 struct dhx2 {
 	gcry_cipher_hd_t cipher; /* with the key; NULL before the first reply */
@@ -39,44 +35,6 @@ struct dhx2_group {
 	gcry_mpi_t g, p, ma;
 };
 
-int dhx2_init(struct err *e)
-{
-	if (gcry_control(GCRYCTL_INITIALIZATION_FINISHED_P))
-		return 0;
-	if (!gcry_check_version("1.8.0"))
-		return err_set(e, -EOPNOTSUPP, "libgcrypt %s is too old: 1.8.0 is needed",
-			       gcry_check_version(NULL));
-	/* A thousand logins would need too much locked memory; numbers are wiped when released. */
-	gcry_control(GCRYCTL_DISABLE_SECMEM, 0);
-	gcry_control(GCRYCTL_INITIALIZATION_FINISHED, 0);
-	return 0;
-}
-
-static int gcry_fail(gcry_error_t err, const char *what, struct err *e)
-{
-	if (!err)
-		return 0;
-	return err_set(e, gcry_err_code(err) == GPG_ERR_ENOMEM ? -ENOMEM : -EIO, "DHX2: %s: %s",
-		       what, gcry_strerror(err));
-}
-
-static int too_short(struct err *e)
-{
-	return err_set(e, -EPROTO, "DHX2: server's reply ends too early");
-}
-
-/* 1 < n < p - 1: anything else gives a shared number that can be guessed. */
-static bool in_group(gcry_mpi_t n, gcry_mpi_t p)
-{
-	gcry_mpi_t top = gcry_mpi_new(0);
-	bool ok;
-
-	gcry_mpi_sub_ui(top, p, 1);
-	ok = gcry_mpi_cmp_ui(n, 1) > 0 && gcry_mpi_cmp(n, top) < 0;
-	gcry_mpi_release(top);
-	return ok;
-}
-
 static int group_check(const struct dhx2_group *d, struct err *e)
 {
 	/* p is used as a modulus: 0 would be a division by zero. Leading zeros do not count. */
@@ -84,7 +42,7 @@ static int group_check(const struct dhx2_group *d, struct err *e)
 		return err_set(e, -EPROTO,
 			       "DHX2: server's modulus is not a prime of %d bytes or more",
 			       LEN_MIN);
-	if (!in_group(d->g, d->p) || !in_group(d->ma, d->p))
+	if (!exchange_in_group(d->g, d->p) || !exchange_in_group(d->ma, d->p))
 		return err_set(e, -EPROTO, "DHX2: server's numbers make no secret key");
 	return 0;
 }
@@ -97,20 +55,20 @@ static int group_read(struct dhx2_group *d, struct rbuf *reply, struct err *e)
 
 	d->len = rbuf_u16(reply);
 	if (reply->bad)
-		return too_short(e);
+		return exchange_too_short(METHOD, e);
 	if (d->len < LEN_MIN || d->len > LEN_MAX)
 		return err_set(e, -EPROTO, "DHX2: server's numbers have %zu bytes, not %d to %d",
 			       d->len, LEN_MIN, LEN_MAX);
 	p = rbuf_bytes(reply, d->len);
 	ma = rbuf_bytes(reply, d->len);
 	if (reply->bad)
-		return too_short(e);
+		return exchange_too_short(METHOD, e);
 	err = gcry_mpi_scan(&d->g, GCRYMPI_FMT_USG, g, 4, NULL);
 	if (!err)
 		err = gcry_mpi_scan(&d->p, GCRYMPI_FMT_USG, p, d->len, NULL);
 	if (!err)
 		err = gcry_mpi_scan(&d->ma, GCRYMPI_FMT_USG, ma, d->len, NULL);
-	r = gcry_fail(err, "reading the server's numbers", e);
+	r = exchange_fail(err, METHOD, "reading the server's numbers", e);
 	return r ? r : group_check(d, e);
 }
 
@@ -121,38 +79,18 @@ static void group_fini(struct dhx2_group *d)
 	gcry_mpi_release(d->ma);
 }
 
-/* The number as exactly len bytes; it must fit. */
-static int mpi_put(uint8_t *out, size_t len, gcry_mpi_t m, struct err *e)
-{
-	size_t n = 0;
-	int r;
-
-	r = gcry_fail(gcry_mpi_print(GCRYMPI_FMT_USG, out, len, &n, m), "writing a number", e);
-	if (r)
-		return r;
-	memmove(out + len - n, out, n);
-	memset(out, 0, len - n);
-	return 0;
-}
-
 static int key_set(struct dhx2 *d, const uint8_t *shared, size_t len, struct err *e)
 {
-	uint8_t key[KEY_LEN];
-	gcry_error_t err;
+	uint8_t key[EXCHANGE_KEY_LEN];
 	int r;
 
-	/* In FIPS mode both are forbidden, and hashing without this check is fatal. */
-	if (gcry_md_test_algo(GCRY_MD_MD5) || gcry_cipher_test_algo(GCRY_CIPHER_CAST5))
-		return err_set(e, -EOPNOTSUPP,
-			       "DHX2: libgcrypt refuses MD5 or CAST5 here (FIPS mode?)");
-	r = gcry_fail(gcry_cipher_open(&d->cipher, GCRY_CIPHER_CAST5, GCRY_CIPHER_MODE_CBC, 0),
-		      "CAST5", e);
-	if (r)
-		return r;
+	/* In FIPS mode it is forbidden, and hashing without this check is fatal. */
+	if (gcry_md_test_algo(GCRY_MD_MD5))
+		return err_set(e, -EOPNOTSUPP, "DHX2: libgcrypt refuses MD5 here (FIPS mode?)");
 	gcry_md_hash_buffer(GCRY_MD_MD5, key, shared, len);
-	err = gcry_cipher_setkey(d->cipher, key, sizeof(key));
+	r = exchange_key_set(&d->cipher, key, METHOD, e);
 	explicit_bzero(key, sizeof(key));
-	return gcry_fail(err, "setting the key", e);
+	return r;
 }
 
 /* Writes g^b for a fresh b, and sets the key that Ma^b gives. */
@@ -170,11 +108,11 @@ static int key_agree(struct dhx2 *d, const struct dhx2_group *group, struct wbuf
 	n = gcry_mpi_snew(bits);
 	gcry_mpi_randomize(b, bits, GCRY_STRONG_RANDOM);
 	gcry_mpi_powm(n, group->g, b, group->p);
-	r = mpi_put(mb, group->len, n, e);
+	r = exchange_put(mb, group->len, n, METHOD, e);
 	if (r)
 		goto out;
 	gcry_mpi_powm(n, group->ma, b, group->p);
-	r = mpi_put(shared, group->len, n, e);
+	r = exchange_put(shared, group->len, n, METHOD, e);
 	if (!r)
 		r = key_set(d, shared, group->len, e);
 	explicit_bzero(shared, sizeof(shared));
@@ -182,25 +120,6 @@ out:
 	gcry_mpi_release(b);
 	gcry_mpi_release(n);
 	return r;
-}
-
-static int seal(struct dhx2 *d, const uint8_t *plain, size_t len, struct wbuf *next, struct err *e)
-{
-	uint8_t *out = wbuf_room(next, len);
-	gcry_error_t err;
-
-	if (!out)
-		return 0;
-	err = gcry_cipher_setiv(d->cipher, iv_client, IV_LEN);
-	if (!err)
-		err = gcry_cipher_encrypt(d->cipher, out, len, plain, len);
-	return gcry_fail(err, "encrypting", e);
-}
-
-static void nonce_add_one(uint8_t nonce[NONCE_LEN])
-{
-	for (size_t i = NONCE_LEN; i-- && !++nonce[i];)
-		;
 }
 
 static int on_numbers(struct dhx2 *d, struct rbuf *reply, struct wbuf *next, struct err *e)
@@ -216,7 +135,7 @@ static int on_numbers(struct dhx2 *d, struct rbuf *reply, struct wbuf *next, str
 	if (r || next->bad)
 		return r;
 	gcry_create_nonce(d->nonce, NONCE_LEN);
-	return seal(d, d->nonce, NONCE_LEN, next, e);
+	return exchange_seal(d->cipher, d->nonce, NONCE_LEN, next, e);
 }
 
 static int on_nonces(struct dhx2 *d, const char *password, struct rbuf *reply, struct wbuf *next,
@@ -225,26 +144,22 @@ static int on_nonces(struct dhx2 *d, const char *password, struct rbuf *reply, s
 	uint16_t id = rbuf_u16(reply);
 	const uint8_t *sealed = rbuf_bytes(reply, 2 * NONCE_LEN);
 	uint8_t nonces[2 * NONCE_LEN], plain[NONCE_LEN + PASSWORD_LEN] = { 0 };
-	gcry_error_t err;
 	int r;
 
 	if (!sealed)
-		return too_short(e);
-	err = gcry_cipher_setiv(d->cipher, iv_server, IV_LEN);
-	if (!err)
-		err = gcry_cipher_decrypt(d->cipher, nonces, sizeof(nonces), sealed,
-					  sizeof(nonces));
-	if (err)
-		return gcry_fail(err, "decrypting", e);
-	nonce_add_one(d->nonce);
-	if (memcmp(nonces, d->nonce, NONCE_LEN))
+		return exchange_too_short(METHOD, e);
+	r = exchange_unseal(d->cipher, nonces, sealed, sizeof(nonces), e);
+	if (r)
+		return r;
+	exchange_add_one(d->nonce);
+	if (!exchange_same(nonces, d->nonce, NONCE_LEN))
 		return err_set(e, -EPROTO,
 			       "DHX2: server returned a wrong nonce: it does not hold the key");
 	memcpy(plain, nonces + NONCE_LEN, NONCE_LEN);
-	nonce_add_one(plain);
+	exchange_add_one(plain);
 	memcpy(plain + NONCE_LEN, password, strlen(password));
 	wbuf_u16(next, id);
-	r = seal(d, plain, sizeof(plain), next, e);
+	r = exchange_seal(d->cipher, plain, sizeof(plain), next, e);
 	explicit_bzero(plain, sizeof(plain));
 	return r;
 }
@@ -253,19 +168,9 @@ static int dhx2_step(void *state, const struct uam_cred *cred, struct rbuf *repl
 		     struct wbuf *next, struct err *e)
 {
 	struct dhx2 *d = state;
-	int r;
 
-	switch (d->n_steps++) {
-	case 0:
-		r = on_numbers(d, reply, next, e);
-		break;
-	case 1:
-		r = on_nonces(d, cred->password, reply, next, e);
-		break;
-	default:
-		r = err_set(e, -EPROTO, "DHX2: server asks for more after the password");
-	}
-	return r ? r : 1;
+	return d->n_steps++ ? on_nonces(d, cred->password, reply, next, e)
+			    : on_numbers(d, reply, next, e);
 }
 
 static void dhx2_fini(void *state)
@@ -278,7 +183,8 @@ static void dhx2_fini(void *state)
 const struct uam uam_dhx2 = {
 	.wire_name = "DHX2",
 	.name = "dhx2",
-	.strength = 2,
+	.strength = 8,
+	.n_steps = 2,
 	.password_max = PASSWORD_LEN - 1, /* the server reads it up to a NUL */
 	.needs_user = true,
 	.needs_password = true,

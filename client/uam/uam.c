@@ -1,11 +1,13 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
  * The table of login methods, the choice among them, and the frame of a session. Guest and clear
- * text, which have one message only, are here as well; the cryptography is in dhx2.c.
+ * text, which have one message only, are here as well; the others have a file each, and what they
+ * share is in exchange.c.
  */
 #include "uam/uam.h"
 
-#include "uam/dhx2.h"
+#include "uam/exchange.h"
+#include "uam/methods.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -17,7 +19,8 @@
 struct uam_session {
 	const struct uam *u;
 	struct uam_cred cred;
-	bool over; /* a step failed: no further step is allowed */
+	unsigned int n_steps; /* done */
+	bool over;            /* a step failed: no further step is allowed */
 	_Alignas(max_align_t) unsigned char state[];
 };
 
@@ -36,6 +39,8 @@ static int cleartext_start(void *state, const struct uam_cred *cred, struct wbuf
 static const struct uam uam_cleartext = {
 	.wire_name = "Cleartxt Passwrd",
 	.name = "cleartext",
+	.alias = "clrtxt",
+	.only_wanted = true,
 	.strength = 1,
 	.password_max = CLEARTEXT_LEN,
 	.needs_user = true,
@@ -49,14 +54,22 @@ static const struct uam uam_guest = {
 	.strength = 0,
 };
 
-static const struct uam *const table[] = { &uam_dhx2, &uam_cleartext, &uam_guest };
+/*
+ * Strongest first. Of a recorded login, SRP and DHX2 give nothing away; Randnum gives something on
+ * which passwords can be tried; DHCAST128 has numbers so small that the password can be computed.
+ * SRP and 2-Way Randnum do not tell the password to a false server either.
+ */
+static const struct uam *const table[] = {
+	&uam_srp,       &uam_dhx2,      &uam_randnum2, &uam_randnum,
+	&uam_dhcast128, &uam_cleartext, &uam_guest,
+};
 
 #define N_TABLE     (sizeof(table) / sizeof(table[0]))
-#define THIS_SPEAKS "this program speaks guest, cleartext, dhx2"
+#define THIS_SPEAKS "this program has " UAM_NAMES
 
 int uam_init(struct err *e)
 {
-	return dhx2_init(e);
+	return exchange_init(e);
 }
 
 const struct uam *uam_at(size_t i)
@@ -67,7 +80,8 @@ const struct uam *uam_at(size_t i)
 const struct uam *uam_find(const char *name)
 {
 	for (size_t i = 0; i < N_TABLE; i++)
-		if (!strcmp(name, table[i]->name) || !strcmp(name, table[i]->wire_name))
+		if (!strcmp(name, table[i]->name) || !strcmp(name, table[i]->wire_name) ||
+		    (table[i]->alias && !strcmp(name, table[i]->alias)))
 			return table[i];
 	return NULL;
 }
@@ -138,7 +152,7 @@ static const struct uam *strongest(const char *const *offered, const struct uam_
 	for (size_t i = 0; i < N_TABLE; i++) {
 		const struct uam *u = table[i];
 
-		if (u->needs_user != given(cred->user) || !is_offered(u, offered))
+		if (u->needs_user != given(cred->user) || u->only_wanted || !is_offered(u, offered))
 			continue;
 		if (must_fit && !password_fits(u, cred))
 			continue;
@@ -165,11 +179,16 @@ static int none_error(const char *const *offered, const struct uam_cred *cred, s
 			       u->password_max, u->name, text);
 	if (!any)
 		return err_set(e, -EOPNOTSUPP, "server offers only: %s; " THIS_SPEAKS, text);
-	if (given(cred->user))
+	if (given(cred->user) && is_offered(&uam_cleartext, offered))
 		return err_set(e, -EOPNOTSUPP,
-			       "server offers a user neither dhx2 nor cleartext, only: %s; "
-			       "ask for guest to log in without a user name",
+			       "server takes a user's password in clear text only, which everybody "
+			       "on the way can read (it offers %s): --uam cleartext sends it "
+			       "nevertheless",
 			       text);
+	if (given(cred->user))
+		return err_set(
+		    e, -EOPNOTSUPP,
+		    "server offers only: %s; " THIS_SPEAKS " (--uam guest needs no user)", text);
 	return err_set(e, -EINVAL, "server offers no guest login, only: %s; give a user name",
 		       text);
 }
@@ -209,12 +228,25 @@ int uam_choose(const struct uam **out, const char *const *offered, const struct 
 	return r;
 }
 
+#define UTF8_NAME 3
+
 /* User name, and a pad byte if the method's own data would begin at an odd offset. */
 static void user_write(const char *user, struct uam_command *command)
 {
-	wbuf_pascal(command->b, user);
-	if (!command->b->bad && (command->b->at - command->start) % 2)
-		wbuf_u8(command->b, 0);
+	struct wbuf *b = command->b;
+	size_t len = strlen(user);
+
+	if (command->ext) {
+		wbuf_u8(b, UTF8_NAME);
+		wbuf_u16(b, (uint16_t)len);
+		wbuf_bytes(b, user, len);
+		wbuf_u8(b, UTF8_NAME); /* no directory */
+		wbuf_u16(b, 0);
+	} else {
+		wbuf_pascal(b, user);
+	}
+	if (!b->bad && (b->at - command->start) % 2)
+		wbuf_u8(b, 0);
 }
 
 int uam_start(struct uam_session **out, const struct uam *u, const struct uam_cred *cred,
@@ -234,10 +266,12 @@ int uam_start(struct uam_session **out, const struct uam *u, const struct uam_cr
 		return err_set(e, -ENOMEM, "out of memory");
 	s->u = u;
 	s->cred = *cred;
-	if (u->needs_user)
-		user_write(cred->user, command);
+	if (u->needs_user || command->ext)
+		user_write(u->needs_user ? cred->user : "", command);
 	if (u->start)
 		r = u->start(s->state, cred, command->b, e);
+	if (u == &uam_cleartext && command->ext)
+		wbuf_u8(command->b, 0); /* netatalk wants more than the eight bytes that count */
 	if (!r && command->b->bad)
 		r = err_set(e, -ENOBUFS, "login by %s: no room for the command", u->name);
 	if (r) {
@@ -254,14 +288,35 @@ int uam_step(struct uam_session *s, const uint8_t *reply, size_t len, struct wbu
 	struct rbuf b = rbuf_of(len ? reply : (const uint8_t *)"", len);
 	int r;
 
-	if (s->over || !s->u->step)
+	if (s->over || s->n_steps >= s->u->n_steps)
 		return err_set(e, -EPROTO, "login by %s: server asks for more than the method has",
 			       s->u->name);
+	s->n_steps++;
 	r = s->u->step(s->state, &s->cred, &b, next, e);
-	if (r >= 0 && next->bad)
+	if (!r && next->bad)
 		r = err_set(e, -ENOBUFS, "login by %s: no room for the command", s->u->name);
 	s->over = r < 0;
-	return r;
+	return r ? r : 1;
+}
+
+int uam_no_proof(const char *method, const uint8_t *proof, struct err *e)
+{
+	return err_set(e, -EPROTO,
+		       "%s: server accepts the login, but %s that it knows the password: it, or "
+		       "somebody on the way, is not who it seems to be",
+		       method, proof ? "proves wrongly" : "does not prove");
+}
+
+int uam_finish(struct uam_session *s, const uint8_t *reply, size_t len, struct err *e)
+{
+	struct rbuf b = rbuf_of(len ? reply : (const uint8_t *)"", len);
+
+	if (s->over || s->n_steps < s->u->n_steps)
+		return err_set(e, -EPROTO,
+			       "login by %s: server accepts it before it has seen a proof of the "
+			       "password",
+			       s->u->name);
+	return s->u->finish ? s->u->finish(s->state, &s->cred, &b, e) : 0;
 }
 
 void uam_end(struct uam_session *s)

@@ -11,17 +11,21 @@
  *	the caller writes the FPLogin command up to the method's wire name; uam_start the rest
  *	while the server's result is "continue" (-5001): uam_step with the reply's data writes the
  *	    FPLoginCont command behind its two first bytes (19, 0)
+ *	at its result 0: uam_finish with the reply's data, which may have to prove who the server is
  *	uam_end, in any case
  *
- * Any other result of the server ends the login and is the caller's: 0 is success. A session
- * belongs to one thread at a time; different sessions are independent.
+ * Any other result of the server ends the login and is the caller's. A session belongs to one
+ * thread at a time; different sessions are independent.
  */
 
 #include "base/buf.h"
 #include "base/err.h"
 
+/* The methods for help and messages, strongest first. */
+#define UAM_NAMES "srp, dhx2, 2-way-randnum, randnum, dhcast128, cleartext, guest"
+
 /* Room that uam_start and uam_step need at most. */
-#define UAM_START_MAX 265 /* user name with length and pad byte, clear text password */
+#define UAM_START_MAX 273 /* user name with length and pad byte, a number of 16 bytes */
 #define UAM_STEP_MAX  530 /* DHX2: id, a number of 512 bytes, nonce */
 
 /* Bytes as they go on the wire: UTF-8, no NUL inside. NULL: not given. */
@@ -30,26 +34,34 @@ struct uam_cred {
 	const char *password; /* "" is a password */
 };
 
-/* An FPLogin command that is being written: its first byte, and the cursor that writes it. */
+/* An FPLogin or FPLoginExt command that is being written. */
 struct uam_command {
-	const uint8_t *start;
-	struct wbuf *b;
+	const uint8_t *start; /* its first byte */
+	struct wbuf *b;       /* the cursor that writes it */
+	bool ext;             /* FPLoginExt: the user as UTF-8 */
 };
 
 /*
  * A row of the table of methods. The functions are for uam.c only; state is state_size zeroed
- * bytes of the session. Each may be NULL: nothing to add, no second message, nothing to free.
+ * bytes of the session. Each may be NULL: nothing to add, no second message, no proof, nothing to
+ * free.
  */
 struct uam {
 	const char *wire_name; /* exact: in the server's list and in FPLogin */
 	const char *name;      /* in options and messages */
+	const char *alias;     /* in options of netatalk's tools; NULL: none */
 	unsigned int strength; /* rank: the higher, the better the password is protected */
+	unsigned int n_steps;  /* messages behind FPLogin that a login has */
 	size_t password_max;   /* bytes */
 	bool needs_user, needs_password;
+	bool only_wanted;   /* never without being asked for by name */
+	bool own_passwords; /* servers have others for it than for their accounts */
 	size_t state_size;
 	int (*start)(void *state, const struct uam_cred *cred, struct wbuf *first, struct err *e);
 	int (*step)(void *state, const struct uam_cred *cred, struct rbuf *reply, struct wbuf *next,
 		    struct err *e);
+	/* The reply to a success: whether the server proves to know the password. */
+	int (*finish)(void *state, const struct uam_cred *cred, struct rbuf *reply, struct err *e);
 	void (*fini)(void *state);
 };
 
@@ -64,12 +76,13 @@ int uam_init(struct err *e);
 /* The methods, strongest first; NULL past the last. */
 const struct uam *uam_at(size_t i);
 
-/* By short or wire name; NULL: unknown. */
+/* By short or wire name or alias; NULL: unknown. */
 const struct uam *uam_find(const char *name);
 
 /*
  * The method to log in with: the one asked for by name (wanted), else the strongest that the
- * server offers and that takes this user and password, else (no user given) guest. offered: the
+ * server offers and that takes this user and password (never clear text: somebody on the way may
+ * have shortened the list), else (no user given) guest. offered: the
  * wire names in the server's information block, NULL at the end; nothing is assumed about the
  * bytes in them. -EOPNOTSUPP: server and program have none in common; -EINVAL: the user's input is
  * not usable. The error text says which, and what is on offer.
@@ -92,6 +105,16 @@ int uam_start(struct uam_session **out, const struct uam *u, const struct uam_cr
  */
 int uam_step(struct uam_session *s, const uint8_t *reply, size_t len, struct wbuf *next,
 	     struct err *e);
+
+/*
+ * Takes the data of the reply with the result 0. -EPROTO: the server accepts a login that is not
+ * complete, or does not prove to know the password although the method has a proof: it is not to
+ * be trusted, and the session must be ended.
+ */
+int uam_finish(struct uam_session *s, const uint8_t *reply, size_t len, struct err *e);
+
+/* For methods: the error where the proof is not there (NULL) or wrong. */
+int uam_no_proof(const char *method, const uint8_t *proof, struct err *e);
 
 /* Wipes what is secret and frees the session; NULL does nothing. */
 void uam_end(struct uam_session *s);

@@ -11,9 +11,10 @@
 #
 # Volumes: vol1, vol2, and ro (read only, with the file hello.txt). Users:
 # bench1, bench2 (password secret1), longpw (correct-horse-battery), guest.
-# UAMs: clear text, DHX2, guest.
+# UAMs: clear text, DHX2, guest, unless AFPD_UAMS names others.
 #
 # AFPD_GLOBAL    more lines for the [Global] section
+# AFPD_UAMS      its "uam list"
 # AFPD_VOLUME    more lines for each volume
 # AFPD_KEEP      when set, keep the volumes and databases of an earlier start
 # AFPD_CPU       CPU list to pin the server's processes to
@@ -113,7 +114,7 @@ fi
     echo "cnid listen = localhost:$cport"
     echo "cnid server = localhost:$cport"
     echo "vol dbpath = /inst/$port/cnid"
-    echo "uam list = uams_clrtxt.so uams_dhx2.so uams_guest.so"
+    echo "uam list = ${AFPD_UAMS:-uams_clrtxt.so uams_dhx2.so uams_guest.so}"
     echo "guest account = nobody"
     echo "zeroconf = no"
     echo "max connections = 1000"

@@ -31,7 +31,7 @@ static inline int login_begin(struct login *l, const char *version, const char *
 			      const struct uam_cred *cred)
 {
 	const struct uam *u = uam_find(method);
-	struct uam_command command = { l->raw, &l->b };
+	struct uam_command command = { l->raw, &l->b, false };
 
 	memset(l, 0, sizeof(*l));
 	memset(l->raw, 0xee, sizeof(l->raw));

@@ -269,8 +269,7 @@ int connect_check(const struct connect_cfg *c, struct err *e)
 		return err_set(e, -EINVAL, "volume name of %zu bytes: at most %d are allowed",
 			       strlen(c->volume), AFP_NAME_MAX);
 	if (c->uam && !uam_find(c->uam))
-		return err_set(e, -EINVAL, "--uam: '%s' is not one of dhx2, cleartext, guest",
-			       c->uam);
+		return err_set(e, -EINVAL, "--uam: '%s' is not one of " UAM_NAMES, c->uam);
 	if (c->user && !*c->user && !(c->uam && !strcmp(c->uam, "guest")))
 		return err_set(e, -EINVAL, "which user? give -u USER");
 	return 0;

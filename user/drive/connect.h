@@ -8,11 +8,12 @@
 #include "app/cmd.h"
 #include "base/opt.h"
 #include "dsi/sources.h"
+#include "uam/uam.h"
 
 struct connect_cfg {
 	const char *host, *user, *password, *password_file, *volume, *uam;
 	unsigned int port, timeout_s;
-	int version; /* 3..7: AFP 3.0 to 3.4 */
+	int version; /* 3..7: AFP 3.0 to 3.4; 0: the highest that both sides have */
 	struct sources sources;
 	char url[600]; /* what the pointers above point into when a URL was given */
 	char me[256];  /* the user who runs this */
@@ -35,8 +36,7 @@ struct connect_cfg {
 
 #define CONNECT_DEFAULTS                                                                           \
 	{                                                                                          \
-		.host = "localhost", .port = CONNECT_PORT, .timeout_s = CONNECT_TIMEOUT_S,         \
-		.version = 7                                                                       \
+		.host = "localhost", .port = CONNECT_PORT, .timeout_s = CONNECT_TIMEOUT_S          \
 	}
 
 /* clang-format off */
@@ -74,10 +74,12 @@ struct connect_cfg {
 	  .more = "However it was given, the password is overwritten in the arguments, the "        \
 		  "environment and the memory of this program, and kept in a pipe in case a new "   \
 		  "session has to clean up." },                                                     \
-	{ .name = "uam", .arg = "METHOD", .type = OPT_STRING,                                       \
+	{ .letter = 'A', .name = "uam", .arg = "METHOD", .type = OPT_STRING,                        \
 	  .offset = offsetof(cfg_type, member.uam),                                                 \
-	  .help = "login method: dhx2, cleartext or guest (default: the best that both sides "      \
-		  "have)" },                                                                        \
+	  .help = "login method: " UAM_NAMES " (default: the strongest that both sides have)",      \
+	  .more = "The first is the strongest. Clear text, which everybody on the way can read, "   \
+		  "is used only where it is asked for. Also understood: clrtxt, DHCAST128, DHX2. "  \
+		  "-v and run.json say what was used." },                                           \
 	{ .name = "timeout", .arg = "SECONDS", .type = OPT_SECONDS,                                 \
 	  .offset = offsetof(cfg_type, member.timeout_s),                                           \
 	  .min = 1, .max = 86400,                                                                   \
@@ -94,7 +96,8 @@ struct connect_cfg {
 	{ .letter = '6', .type = OPT_VALUE, .offset = offsetof(cfg_type, member.version), .value = 6, \
 	  .help = "AFP 3.3" },                                                                      \
 	{ .letter = '7', .type = OPT_VALUE, .offset = offsetof(cfg_type, member.version), .value = 7, \
-	  .help = "AFP 3.4 (default)" }
+	  .help = "AFP 3.4",                                                                        \
+	  .more = "Without one of these the highest version that both sides have is spoken." }
 /* clang-format on */
 
 /*

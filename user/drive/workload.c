@@ -209,8 +209,11 @@ int workload_take_target(void *cfg, char *target, struct err *e)
 
 int workload_parse(struct workload_cfg *cfg, struct job *j, bool has_store, struct err *e)
 {
-	int n, r = job_parse(j, cfg, e);
+	int n, r;
 
+	if (cfg->compatible)
+		cfg->s.c.uam = "cleartext"; /* as the original, which has -A as well */
+	r = job_parse(j, cfg, e);
 	if (r || cfg->help)
 		return r;
 	if (cfg->show_job && cfg->compatible)

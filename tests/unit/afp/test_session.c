@@ -244,6 +244,45 @@ static void each_version_logs_in_with_its_name(void **state)
 	peer_stop(g->peer); /* it uses login */
 }
 
+static void the_highest_version_of_both_sides_is_spoken(void **state)
+{
+	static const struct {
+		const char *offered[5], *spoken, *text;
+		unsigned int asked;
+	} row[] = {
+		{ { "AFPX03", "AFP3.1", "AFP3.3", "AFP3.4" }, "AFP3.4", NULL, 0 },
+		{ { "AFP3.4", "AFP2.2", "AFPX03" }, "AFP3.4", NULL, 0 },
+		{ { "AFP2.2", "AFPX03", "AFP3.1", "AFP3.3" }, "AFP3.3", NULL, 0 },
+		{ { "AFPVersion 2.1", "AFP2.2", "AFPX03" }, "AFPX03", NULL, 0 },
+		{ { "AFP3.4", "AFP3.5" }, "AFP3.4", NULL, 0 },
+		/* what is asked for is tried, whatever the server lists */
+		{ { "AFP3.4", "AFP3.2" }, "AFP3.2", NULL, 5 },
+		{ { "AFP3.2" }, "AFP3.4", NULL, 7 },
+		{ { "AFPVersion 2.1", "AFP2.2" }, NULL, "only: AFPVersion 2.1, AFP2.2 (", 0 },
+		{ { "AFP3.40", "AFP3." }, NULL, "only: AFP3.40, AFP3. (", 0 },
+		{ { NULL }, NULL, "only: none (", 0 },
+	};
+	struct rig *g = *state;
+
+	peer_start(g->peer);
+	assert_int_equal(afp_server_info(&g->server, &g->opts, &g->e), 0);
+	for (size_t i = 0; i < sizeof(row) / sizeof(row[0]); i++) {
+		g->server.n_versions = 0;
+		for (const char *const *v = row[i].offered; *v; v++)
+			strcpy(g->server.version[g->server.n_versions++], *v);
+		g->login.version = row[i].asked;
+		g->e = (struct err) { 0 };
+		assert_int_equal(
+		    afp_open(&g->a, &g->opts, &g->server, &g->login, "Fake", &g->stage, &g->e),
+		    row[i].spoken ? 0 : -EOPNOTSUPP);
+		if (row[i].spoken)
+			assert_string_equal(g->a.version, row[i].spoken);
+		else if (!strstr(g->e.text, row[i].text) || g->stage != AFP_STAGE_LOGIN)
+			fail_msg("row %zu: stage %d, %s", i, g->stage, g->e.text);
+		afp_close(&g->a);
+	}
+}
+
 static void a_refused_login_is_told(void **state)
 {
 	struct rig *g = *state;
@@ -378,6 +417,7 @@ int main(void)
 		TEST(a_second_volume_has_an_id_of_its_own),
 		TEST(volumes_are_closed_only_for_who_asks),
 		TEST(each_version_logs_in_with_its_name),
+		TEST(the_highest_version_of_both_sides_is_spoken),
 		TEST(a_refused_login_is_told),
 		TEST(a_busy_server_is_told),
 		TEST(a_cut_answer_to_open_volume_is_a_protocol_error),

@@ -22,6 +22,7 @@
 
 #include "app/cmd.h"
 #include "drive/rxperf.h"
+#include "uam/uam.h"
 
 #define WORDS_MAX 120
 
@@ -62,7 +63,7 @@ static const struct usage_case lantest_cases[] = {
 	{ "--watch=sometimes",
 	  "lantest: --watch: 'sometimes' is not one of auto, bpf, proc, off (see afpscope lantest --help)" },
 	{ "--uam=telepathy -f 4",
-	  "lantest: --uam: 'telepathy' is not one of dhx2, cleartext, guest (see afpscope lantest --help)" },
+	  "lantest: --uam: 'telepathy' is not one of " UAM_NAMES " (see afpscope lantest --help)" },
 	{ "--timeout 0",
 	  "lantest: --timeout: '0' is not in 1..86400 (see afpscope lantest --help)" },
 	{ "http://localhost/vol1",

@@ -322,7 +322,8 @@ static void dhx2_refuses_a_third_round(void **state)
 	server_answer(&t.server, t.cont, pair_len(&t));
 	assert_int_equal(pair_step(&t), 1);
 	assert_int_equal(pair_step(&t), -EPROTO);
-	assert_string_equal(t.login.e.text, "DHX2: server asks for more after the password");
+	assert_string_equal(t.login.e.text,
+			    "login by dhx2: server asks for more than the method has");
 	pair_fini(&t);
 }
 
