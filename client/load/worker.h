@@ -48,6 +48,13 @@ struct actor {
 	struct actor *next; /* idle, see worker.idle */
 };
 
+/* The last seconds one by one, for who looks on: those of the load may be put together. */
+#define RECENT_SECONDS 16
+struct recent_second {
+	_Atomic uint64_t number; /* seconds until its end; 0: nothing yet */
+	struct run_second s;
+};
+
 struct worker {
 	unsigned int number, n_workers; /* of all processes, see engine_opts.first */
 	unsigned int n_clients;         /* of all threads and processes */
@@ -84,7 +91,8 @@ struct worker {
 	unsigned int n_catch_up;         /* turns after the end */
 	struct run_load *result;         /* what it did; the engine's memory */
 	struct run_load *load;           /* the same while the job is under way, else NULL */
-	struct run_phase region;         /* commands */
+	struct recent_second recent[RECENT_SECONDS]; /* by number */
+	struct run_phase region;                     /* commands */
 	struct run_command *command[256];
 
 	/* Between jobs */

@@ -248,6 +248,8 @@ static int clients_open_some(struct clients *c, struct engine *g, unsigned int f
 
 	if (!r && load) {
 		clients_note_lost(c, load);
+		if (g == c->watcher)
+			c->client[c->o.n].open = load->client->opened;
 		if (!*why->text)
 			err_set(why, 0, "%s", load->why);
 	}
@@ -264,6 +266,18 @@ static int clients_open_probe(struct clients *c, struct err *e)
 		return r;
 	return err_set(e, -ECONNREFUSED, "the probe could not open a %s: %s", c->type->opens,
 		       why.text);
+}
+
+int clients_reopen_probe(struct clients *c, struct err *e)
+{
+	int r;
+
+	if (c->o.places)
+		places_recall(c->o.places);
+	r = clients_open_probe(c, e);
+	if (c->o.places)
+		places_forget(c->o.places);
+	return r ? r : clients_do_probe(c, CLIENTS_MAKE, e);
 }
 
 /* With more threads than may open one, a part of the clients at a time. */
