@@ -169,9 +169,12 @@ void tally_bytes(struct worker *w, struct actor *a, uint64_t bytes, uint64_t ans
 
 void tally_late(struct worker *w, uint64_t planned_ns, uint64_t now_ns)
 {
-	uint64_t late_ns = now_ns - planned_ns;
+	tally_handed(w, now_ns - planned_ns, true);
+}
 
-	w->load->late_n += late_ns > TALLY_LATE_NS;
+void tally_handed(struct worker *w, uint64_t late_ns, bool counts)
+{
+	w->load->late_n += counts && late_ns > TALLY_LATE_NS;
 	if (late_ns > w->load->late_max_ns)
 		w->load->late_max_ns = late_ns;
 }

@@ -38,10 +38,12 @@ struct actor {
 	uint64_t planned_ns, begun_ns;
 	uint64_t bytes_before;  /* of its script, before this action */
 	uint64_t bytes_counted; /* of this action, in the measured time */
+	uint64_t n_answered;    /* of its requests */
 	uint64_t next_ns;       /* when its next action is to begin; UINT64_MAX: not by itself */
 	/* Open loop: that arrival, and whether it waited because no client was free. */
 	struct arrival arrival;
 	bool queued, idle; /* idle: counted in n_idle */
+	bool handed_late;  /* one of its requests began later than it was given to the store */
 	unsigned short random[3];
 	int fd; /* registered with epoll; -1: none */
 	short events;

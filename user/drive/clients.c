@@ -178,6 +178,17 @@ void *clients_own(const struct clients *c)
 	return c->own;
 }
 
+/* Of the clients and the probe; stores that block have a thread each, or are their thread's only
+ * one. */
+static unsigned int clients_threads(const struct clients *c, bool blocks)
+{
+	unsigned int own = c->o.n ? c->o.threads : 0;
+
+	if (blocks && own < c->o.n)
+		own += c->o.n;
+	return own + (blocks ? 2 : 1) * c->o.probe;
+}
+
 /* Whether this machine has room for all of them. */
 static int clients_check_room(const struct clients *c, struct err *e)
 {
@@ -185,7 +196,7 @@ static int clients_check_room(const struct clients *c, struct err *e)
 	const bool afp = cfg && !cfg->local;
 	const struct capacity_need need = {
 		.sessions = afp ? c->o.n + c->o.probe + c->o.places->n : 0,
-		.threads = (c->o.n ? c->o.threads : 0) + c->o.probe,
+		.threads = clients_threads(c, cfg && cfg->local),
 		/* Those that the server's first address can be reached from. */
 		.sources = afp && cfg->c.sources.n
 			       ? sources_of(&cfg->c.sources, c->o.places->address->ai_family)
