@@ -215,6 +215,8 @@ static void begin_action(struct worker *w, struct actor *a, uint64_t planned_ns,
 	a->out->first_ns = a->out->first_ns ? a->out->first_ns : now_ns;
 	a->bytes_before = a->script->bytes;
 	a->bytes_counted = 0;
+	a->n_answered = 0;
+	a->handed_late = false;
 	a->state = ACTOR_ACTING;
 	w->n_acting++;
 }
@@ -281,6 +283,22 @@ static int actions_submit(struct actor *a, struct err *e)
 	return r;
 }
 
+/*
+ * Where a thread of the store carries requests out, that it began one later than it was to is this
+ * program's delay; an action begins with its first request.
+ */
+static void note_handed(struct worker *w, struct actor *a, const struct store_op *op)
+{
+	const uint64_t late_ns = op->t.handed_ns ? op->t.begun_ns - op->t.handed_ns : 0;
+
+	if (!a->n_answered++ && op->t.handed_ns)
+		a->begun_ns = op->t.begun_ns;
+	if (!op->t.handed_ns)
+		return;
+	tally_handed(w, late_ns, !a->handed_late);
+	a->handed_late |= late_ns > TALLY_LATE_NS;
+}
+
 /* Takes answers. 0 or a negative errno: the store is lost. */
 static int actions_take(struct worker *w, struct actor *a, unsigned int *turn, struct err *e)
 {
@@ -292,6 +310,7 @@ static int actions_take(struct worker *w, struct actor *a, unsigned int *turn, s
 	while (!r && *turn && a->state == ACTOR_ACTING && (op = store_take(a->store))) {
 		(*turn)--;
 		r = tally_request(w, op, e);
+		note_handed(w, a, op);
 		answered_ns = op->t.last_ns;
 		before = a->script->bytes;
 		how = a->script->type->answered(a->script, op, e);

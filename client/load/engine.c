@@ -13,7 +13,6 @@
 
 /* Rows of seconds beyond a job's duration, for what ends later. */
 #define SECONDS_MORE 10
-#define SECONDS_MAX  (7 * 86400)
 
 #define PATIENCE_NS  5000000000ull
 
@@ -185,7 +184,8 @@ static size_t engine_seconds_of(const struct engine_job *job)
 
 	if (!job->duration_ns)
 		return 0;
-	return s > SECONDS_MAX ? SECONDS_MAX : (size_t)s + SECONDS_MORE;
+	s += SECONDS_MORE;
+	return s > RUN_SECONDS_MAX ? RUN_SECONDS_MAX : (size_t)s;
 }
 
 static void name_actions(struct run_load *l, const struct engine_job *job)
@@ -272,16 +272,33 @@ uint64_t engine_done(const struct engine *g)
 	return n;
 }
 
+/* What a thread has of a second that is over; NULL: nothing, or it was long ago in a long job. */
+static const struct run_second *engine_recent(const struct worker *w, uint64_t second)
+{
+	const struct recent_second *r = &w->recent[second % RECENT_SECONDS];
+	const uint64_t number = atomic_load_explicit(&r->number, memory_order_acquire);
+
+	if (number == second + 1)
+		return &r->s;
+	return number > second + 1 && w->result->seconds_each == 1
+		   ? run_load_second(w->result, second)
+		   : NULL;
+}
+
 bool engine_second(const struct engine *g, size_t i, struct run_second *out)
 {
+	const struct run_second *of_thread;
 	/* a thread may have taken the time of an end shortly before the second was over */
 	uint64_t over_ns = g->load->begin_ns + (i + 1) * 1000000000u + 100000000u;
 
 	memset(out, 0, sizeof(*out));
-	if (clock_now_ns() < over_ns || i + 1 >= g->load->n_seconds)
+	if (clock_now_ns() < over_ns || !g->load->n_seconds)
 		return false;
-	for (unsigned int k = 0; k < g->opts.n_threads; k++)
-		run_second_add(out, &g->worker[k].result->second[i]);
+	for (unsigned int k = 0; k < g->opts.n_threads; k++) {
+		of_thread = engine_recent(&g->worker[k], i);
+		if (of_thread)
+			run_second_add(out, of_thread);
+	}
 	return true;
 }
 

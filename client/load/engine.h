@@ -102,8 +102,8 @@ int engine_start(struct engine *g, const struct engine_job *job, struct err *e);
 uint64_t engine_done(const struct engine *g);
 
 /*
- * What ended in second i of the job under way; false: that second is not over, or has no row. A
- * second that is over is not written any more.
+ * What ended in second i of the job under way; false: that second is not over, or none are kept.
+ * Who asks for each second as soon as it is over gets it whole, however long the job is.
  */
 bool engine_second(const struct engine *g, size_t i, struct run_second *out);
 

@@ -6,6 +6,7 @@
 #include "load/pause.h"
 
 #include <errno.h>
+#include <string.h>
 
 bool tally_open_loop(const struct worker *w)
 {
@@ -36,14 +37,52 @@ static void note_undone(struct run_load *l, uint64_t ns, bool held)
 		hist_add(&l->undone, ns);
 }
 
-/* NULL: there are none. */
-static struct run_second *tally_second(struct worker *w, uint64_t at_ns)
-{
-	size_t i = at_ns > w->begin_ns ? (at_ns - w->begin_ns) / 1000000000u : 0;
+/* What a second counts. */
+struct tally_event {
+	bool dropped, failed; /* else it has these: */
+	uint64_t latency_ns, bytes;
+};
 
-	if (!w->load->n_seconds)
+static void tally_put_event(struct run_second *s, const struct tally_event *x)
+{
+	s->dropped += x->dropped;
+	s->n += !x->dropped;
+	s->failed += x->failed;
+	if (x->dropped || x->failed)
+		return;
+	s->bytes += x->bytes;
+	s->sum_ns += x->latency_ns;
+	if (x->latency_ns > s->max_ns)
+		s->max_ns = x->latency_ns;
+	s->bucket[hist_index(x->latency_ns, RUN_SECOND_BITS)]++;
+}
+
+/* For who looks on; NULL: that second has been over for long. */
+static struct run_second *tally_recent(struct worker *w, uint64_t second)
+{
+	struct recent_second *r = &w->recent[second % RECENT_SECONDS];
+	const uint64_t number = atomic_load_explicit(&r->number, memory_order_relaxed);
+
+	if (number > second + 1)
 		return NULL;
-	return &w->load->second[i < w->load->n_seconds ? i : w->load->n_seconds - 1];
+	if (number < second + 1) {
+		memset(&r->s, 0, sizeof(r->s));
+		atomic_store_explicit(&r->number, second + 1, memory_order_release);
+	}
+	return &r->s;
+}
+
+static void tally_event(struct worker *w, uint64_t at_ns, const struct tally_event *x)
+{
+	const uint64_t second = at_ns > w->begin_ns ? (at_ns - w->begin_ns) / 1000000000u : 0;
+	struct run_second *kept = run_load_second(w->load, second), *recent;
+
+	if (!kept)
+		return;
+	tally_put_event(kept, x);
+	recent = tally_recent(w, second);
+	if (recent)
+		tally_put_event(recent, x);
 }
 
 /* NULL: there are none, or it is not in the measured time. */
@@ -68,10 +107,7 @@ void tally_arrival(struct worker *w, const struct arrival *x)
 
 void tally_dropped(struct worker *w, const struct arrival *x)
 {
-	struct run_second *s = tally_second(w, clock_now_ns());
-
-	if (s)
-		s->dropped++;
+	tally_event(w, clock_now_ns(), &(struct tally_event) { .dropped = true });
 	w->load->n_no_room += x->measured;
 	if (x->measured && w->job->queue)
 		note_undone(w->load, w->end_ns - x->due_ns, x->held);
@@ -133,29 +169,14 @@ void tally_bytes(struct worker *w, struct actor *a, uint64_t bytes, uint64_t ans
 
 void tally_late(struct worker *w, uint64_t planned_ns, uint64_t now_ns)
 {
-	uint64_t late_ns = now_ns - planned_ns;
-
-	w->load->late_n += late_ns > TALLY_LATE_NS;
-	if (late_ns > w->load->late_max_ns)
-		w->load->late_max_ns = late_ns;
+	tally_handed(w, now_ns - planned_ns, true);
 }
 
-static void add_second(struct worker *w, uint64_t end_ns, uint64_t latency_ns, uint64_t bytes,
-		       bool failed)
+void tally_handed(struct worker *w, uint64_t late_ns, bool counts)
 {
-	struct run_second *s = tally_second(w, end_ns);
-
-	if (!s)
-		return;
-	s->n++;
-	s->failed += failed;
-	if (failed)
-		return;
-	s->bytes += bytes;
-	s->sum_ns += latency_ns;
-	if (latency_ns > s->max_ns)
-		s->max_ns = latency_ns;
-	s->bucket[hist_index(latency_ns, RUN_SECOND_BITS)]++;
+	w->load->late_n += counts && late_ns > TALLY_LATE_NS;
+	if (late_ns > w->load->late_max_ns)
+		w->load->late_max_ns = late_ns;
 }
 
 /* Until the first client has nothing more to do; by the last action before that it may be off. */
@@ -190,8 +211,10 @@ void tally_action(struct worker *w, struct actor *a, uint64_t end_ns, bool faile
 
 	atomic_store_explicit(&w->n_done, w->n_done + 1, memory_order_relaxed);
 	if (!paused)
-		add_second(w, end_ns, end_ns - a->planned_ns, a->script->bytes - a->bytes_before,
-			   failed);
+		tally_event(w, end_ns,
+			    &(struct tally_event) { .failed = failed,
+						    .latency_ns = end_ns - a->planned_ns,
+						    .bytes = a->script->bytes - a->bytes_before });
 	if (end_ns > w->load->done_ns)
 		w->load->done_ns = end_ns;
 	note_outlasting(w, a, end_ns);

@@ -25,6 +25,9 @@ void tally_bytes(struct worker *w, struct actor *a, uint64_t bytes, uint64_t ans
  */
 void tally_late(struct worker *w, uint64_t planned_ns, uint64_t now_ns);
 
+/* Likewise, that a thread of its store carried it out later; counts: its action is not late yet. */
+void tally_handed(struct worker *w, uint64_t late_ns, bool counts);
+
 /*
  * Open loop: an arrival came, was dropped, or had no client until the end. It has waited at least
  * from then to the end. That is in l->undone, unless the program itself did not run.

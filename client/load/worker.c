@@ -125,6 +125,8 @@ static void begin_job(struct worker *w)
 	w->give_up_ns = 0;
 	w->n_catch_up = 0;
 	w->next_open = 0;
+	for (size_t i = 0; i < RECENT_SECONDS; i++)
+		atomic_store(&w->recent[i].number, 0);
 	w->idle = NULL;
 	w->idle_tail = &w->idle;
 	w->busy = true;

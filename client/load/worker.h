@@ -38,14 +38,23 @@ struct actor {
 	uint64_t planned_ns, begun_ns;
 	uint64_t bytes_before;  /* of its script, before this action */
 	uint64_t bytes_counted; /* of this action, in the measured time */
+	uint64_t n_answered;    /* of its requests */
 	uint64_t next_ns;       /* when its next action is to begin; UINT64_MAX: not by itself */
 	/* Open loop: that arrival, and whether it waited because no client was free. */
 	struct arrival arrival;
 	bool queued, idle; /* idle: counted in n_idle */
+	bool handed_late;  /* one of its requests began later than it was given to the store */
 	unsigned short random[3];
 	int fd; /* registered with epoll; -1: none */
 	short events;
 	struct actor *next; /* idle, see worker.idle */
+};
+
+/* The last seconds one by one, for who looks on: those of the load may be put together. */
+#define RECENT_SECONDS 16
+struct recent_second {
+	_Atomic uint64_t number; /* seconds until its end; 0: nothing yet */
+	struct run_second s;
 };
 
 struct worker {
@@ -84,7 +93,8 @@ struct worker {
 	unsigned int n_catch_up;         /* turns after the end */
 	struct run_load *result;         /* what it did; the engine's memory */
 	struct run_load *load;           /* the same while the job is under way, else NULL */
-	struct run_phase region;         /* commands */
+	struct recent_second recent[RECENT_SECONDS]; /* by number */
+	struct run_phase region;                     /* commands */
 	struct run_command *command[256];
 
 	/* Between jobs */

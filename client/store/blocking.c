@@ -2,6 +2,8 @@
 /* Stores whose operations can only be waited for: the queues, and the thread. */
 #include "store/blocking.h"
 
+#include "base/clock.h"
+
 #include <errno.h>
 #include <poll.h>
 #include <pthread.h>
@@ -39,10 +41,14 @@ static struct store_op *next_op(struct blocking_pool *p)
 static void *blocking_thread_main(void *arg)
 {
 	struct blocking_pool *p = arg;
+	uint64_t free_ns = 0;
 	struct store_op *op;
 
 	while ((op = next_op(p))) {
+		if (op->t.handed_ns < free_ns) /* it waited for the one before it */
+			op->t.handed_ns = free_ns;
 		p->b->carry_out(p->b, op);
+		free_ns = op->t.last_ns;
 		pthread_mutex_lock(&p->lock);
 		store_queue_put(&p->done, op);
 		pthread_mutex_unlock(&p->lock);
@@ -102,6 +108,7 @@ static int new_pool(struct blocking_pool **out, struct blocking *b, struct err *
 
 static void put_op(struct blocking_pool *p, struct store_op *op)
 {
+	op->t.handed_ns = clock_now_ns();
 	pthread_mutex_lock(&p->lock);
 	store_queue_put(&p->waiting, op);
 	pthread_cond_signal(&p->changed);
@@ -137,6 +144,7 @@ int blocking_submit(struct store *s, struct store_op *op, struct err *e)
 	(void)e;
 	op->command = (uint8_t)op->verb;
 	op->what = b->what[op->verb];
+	op->t.handed_ns = 0;
 	if (b->pool)
 		put_op(b->pool, op);
 	else

@@ -114,8 +114,9 @@ struct store_file {
 
 /* ns, CLOCK_MONOTONIC */
 struct store_times {
-	uint64_t begun_ns; /* first byte offered to the kernel; the system call entered */
-	uint64_t last_ns;  /* last byte of the answer read; the system call returned */
+	uint64_t handed_ns; /* given to a thread of the store, which began it then; 0: to none */
+	uint64_t begun_ns;  /* first byte offered to the kernel; the system call entered */
+	uint64_t last_ns;   /* last byte of the answer read; the system call returned */
 };
 
 struct store_op {

@@ -32,6 +32,7 @@ struct slow_cfg {
 	atomic_bool lose;      /* set at any time: it is lost when it is advanced next */
 	uint64_t block_ns;     /* submitting takes so long: a thread that is kept busy */
 	uint64_t tickle_ns;    /* it wants to be advanced this often; 0: not */
+	uint64_t hand_ns;      /* a thread of the store begins a request so long after it has it */
 	bool by_fd;            /* its answers make a descriptor readable */
 	bool silent, never_opens, never_ends;
 	bool no_begin, refused; /* it cannot begin; it is refused when opening_ns are over */
@@ -84,10 +85,11 @@ static inline int slow_submit(struct store *s, struct store_op *op, struct err *
 		;
 	op->what = "ask";
 	op->command = (uint8_t)(op->verb + 1);
-	op->t.begun_ns = now_ns;
+	op->t.begun_ns = now_ns + cfg->hand_ns;
+	op->t.handed_ns = cfg->hand_ns ? now_ns : 0;
 	if (x->last_due_ns < now_ns)
 		x->last_due_ns = now_ns;
-	x->last_due_ns += cfg->service_ns;
+	x->last_due_ns += cfg->service_ns + cfg->hand_ns;
 	if (cfg->n_submitted == cfg->stall_at)
 		x->last_due_ns += cfg->stall_ns;
 	if (cfg->n_submitted == cfg->lose_at)

@@ -178,6 +178,17 @@ void *clients_own(const struct clients *c)
 	return c->own;
 }
 
+/* Of the clients and the probe; stores that block have a thread each, or are their thread's only
+ * one. */
+static unsigned int clients_threads(const struct clients *c, bool blocks)
+{
+	unsigned int own = c->o.n ? c->o.threads : 0;
+
+	if (blocks && own < c->o.n)
+		own += c->o.n;
+	return own + (blocks ? 2 : 1) * c->o.probe;
+}
+
 /* Whether this machine has room for all of them. */
 static int clients_check_room(const struct clients *c, struct err *e)
 {
@@ -185,7 +196,7 @@ static int clients_check_room(const struct clients *c, struct err *e)
 	const bool afp = cfg && !cfg->local;
 	const struct capacity_need need = {
 		.sessions = afp ? c->o.n + c->o.probe + c->o.places->n : 0,
-		.threads = (c->o.n ? c->o.threads : 0) + c->o.probe,
+		.threads = clients_threads(c, cfg && cfg->local),
 		/* Those that the server's first address can be reached from. */
 		.sources = afp && cfg->c.sources.n
 			       ? sources_of(&cfg->c.sources, c->o.places->address->ai_family)
@@ -248,6 +259,8 @@ static int clients_open_some(struct clients *c, struct engine *g, unsigned int f
 
 	if (!r && load) {
 		clients_note_lost(c, load);
+		if (g == c->watcher)
+			c->client[c->o.n].open = load->client->opened;
 		if (!*why->text)
 			err_set(why, 0, "%s", load->why);
 	}
@@ -264,6 +277,18 @@ static int clients_open_probe(struct clients *c, struct err *e)
 		return r;
 	return err_set(e, -ECONNREFUSED, "the probe could not open a %s: %s", c->type->opens,
 		       why.text);
+}
+
+int clients_reopen_probe(struct clients *c, struct err *e)
+{
+	int r;
+
+	if (c->o.places)
+		places_recall(c->o.places);
+	r = clients_open_probe(c, e);
+	if (c->o.places)
+		places_forget(c->o.places);
+	return r ? r : clients_do_probe(c, CLIENTS_MAKE, e);
 }
 
 /* With more threads than may open one, a part of the clients at a time. */

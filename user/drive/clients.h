@@ -85,6 +85,12 @@ int clients_do(struct clients *c, enum clients_task task, unsigned int from, uns
 	       struct err *e);
 int clients_do_probe(struct clients *c, enum clients_task task, struct err *e);
 
+/*
+ * Between two loads: the probe's session was lost; opens another, if there is none, and finds its
+ * file again. 0, or why that is not possible now: as clients_do().
+ */
+int clients_reopen_probe(struct clients *c, struct err *e);
+
 /* Whether the last job found client i with a session. */
 bool clients_is_open(const struct clients *c, unsigned int i);
 

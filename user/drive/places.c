@@ -94,6 +94,12 @@ void places_forget(struct places *p)
 	explicit_bzero(p->secret, sizeof(p->secret));
 }
 
+void places_recall(struct places *p)
+{
+	if (!p->session->cfg->local)
+		connect_password(&p->session->cfg->c, p->secret);
+}
+
 /* 0; LOAD_REFUSED or a negative errno. */
 static int do_one(struct places_volume *p, struct store_op *op, const char *base, struct err *e)
 {

@@ -52,8 +52,9 @@ int places_begin(const struct places *p, const struct places_client *c, struct s
 /* Opens the user's volume, unless it is there. 0 or a negative errno. */
 int places_add(struct places *p, const struct user *u, struct err *e);
 
-/* The password is not needed any more: all sessions are open. */
+/* The password is not needed any more: all sessions are open; another one is to be opened. */
 void places_forget(struct places *p);
+void places_recall(struct places *p);
 
 /*
  * Makes base on each but the first, and, if all is set, lets all users write into it, also on the

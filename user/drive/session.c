@@ -463,7 +463,7 @@ enum outcome session_finish(struct session *s, int r, const struct err *e)
 	if (s->watch) {
 		watch_settle(s->watch);
 		watch_finish(s->watch, &s->run);
-		if (!s->cfg->local && !s->relayed)
+		if (!s->cfg->local && !s->relayed && !s->gaps)
 			run_close_requests(&s->run);
 	}
 	if (diagnose_run(&s->run, s->watch, &s->machine_before, &s->machine_after))

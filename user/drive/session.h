@@ -97,6 +97,7 @@ bool session_is_place(const char *word);
 struct session {
 	const struct session_cfg *cfg;
 	bool whole;   /* set before: all of the server's sessions are watched, not only its own */
+	bool gaps;    /* set meanwhile: its sessions were lost, and there are others */
 	bool relayed; /* then: by our addresses the server does not know our connections */
 	struct afp afp;
 	struct afp_server server;

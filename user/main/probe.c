@@ -5,9 +5,12 @@
  */
 #include "main/probe.h"
 
+#include "base/clock.h"
 #include "drive/load_clients.h"
 
 #include <errno.h>
+#include <stdarg.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
@@ -21,6 +24,7 @@ struct probe_run {
 	const struct probe_cfg *cfg;
 	struct mix mix; /* nothing: only the probe works */
 	struct clients *clients;
+	char why_lost[256]; /* its session, the last time */
 };
 
 #define AT(field) offsetof(struct probe_cfg, field)
@@ -74,8 +78,7 @@ int probe_parse(struct workload_cfg *base, struct job *j, struct err *e)
 	return 0;
 }
 
-/* "20:15:07  3 actions, the longest took 1.23 ms" */
-static void print_second(FILE *out, const struct run_second *s, time_t when)
+static void print_time(FILE *out, time_t when)
 {
 	struct tm tm;
 	char text[16] = "";
@@ -83,6 +86,12 @@ static void print_second(FILE *out, const struct run_second *s, time_t when)
 	if (localtime_r(&when, &tm))
 		strftime(text, sizeof(text), "%H:%M:%S", &tm);
 	fprintf(out, "%s  ", text);
+}
+
+/* "20:15:07  3 actions, the longest took 1.23 ms" */
+static void print_second(FILE *out, const struct run_second *s, time_t when)
+{
+	print_time(out, when);
 	if (s->n)
 		fprintf(out, "%u action%s", s->n, s->n == 1 ? "" : "s");
 	else
@@ -95,10 +104,30 @@ static void print_second(FILE *out, const struct run_second *s, time_t when)
 	fflush(out);
 }
 
-static void main_probe_wait_for_end(struct probe_run *r)
+/* One line, with the time of day. */
+static void probe_say(const struct probe_run *r, const char *format, ...)
+    __attribute__((format(printf, 2, 3)));
+static void probe_say(const struct probe_run *r, const char *format, ...)
 {
+	FILE *out = r->w.s.progress;
+	va_list args;
+
+	if (r->cfg->quiet)
+		return;
+	print_time(out, time(NULL));
+	va_start(args, format);
+	vfprintf(out, format, args);
+	va_end(args);
+	fputc('\n', out);
+	fflush(out);
+}
+
+/* A line for each second from begin_ns on, which may be some time ahead. */
+static void main_probe_wait_for_end(struct probe_run *r, uint64_t begin_ns)
+{
+	const uint64_t now_ns = clock_now_ns();
+	const time_t began = time(NULL) + (time_t)(begin_ns > now_ns);
 	struct run_second second;
-	time_t began = time(NULL);
 	size_t shown = 0;
 
 	while (!clients_wait(r->clients, TICK_NS)) {
@@ -109,10 +138,112 @@ static void main_probe_wait_for_end(struct probe_run *r)
 	}
 }
 
+/* Until end_ns it works, or until its session is lost: what it did is added to the phase. */
+static int probe_do(struct probe_run *r, struct run_phase *p, uint64_t begin_ns, uint64_t end_ns,
+		    struct err *e)
+{
+	const struct engine_job how = { .begin_ns = begin_ns, .duration_ns = end_ns - begin_ns };
+	struct run_load *before = p->probe;
+	int rc;
+
+	p->probe = NULL;
+	rc = clients_start(r->clients, &how, e);
+	if (!rc) {
+		main_probe_wait_for_end(r, begin_ns);
+		rc = clients_join(r->clients, p, e);
+	}
+	if (p->probe)
+		snprintf(r->why_lost, sizeof(r->why_lost), "%s", p->probe->why);
+	if (!before)
+		return rc;
+	if (p->probe)
+		run_load_append(before, p->probe);
+	run_load_free(p->probe);
+	p->probe = before;
+	return rc;
+}
+
+/* Until there is a session again: tries each second. false: it is to end before that. */
+static bool probe_come_back(struct probe_run *r, uint64_t end_ns)
+{
+	const struct timespec slice = { 0, TICK_NS };
+	struct err e = { 0 }, last = { 0 };
+	uint64_t again_ns;
+
+	for (;;) {
+		if (!clients_reopen_probe(r->clients, &e))
+			return true;
+		if (!cmd_stop && strcmp(e.text, last.text))
+			probe_say(r, "no session: %s", e.text);
+		last = e;
+		for (again_ns = clock_now_ns() + NS_PER_S; clock_now_ns() < again_ns;) {
+			if (cmd_stop || clock_now_ns() + NS_PER_S >= end_ns)
+				return false;
+			nanosleep(&slice, NULL);
+			clients_wait(r->clients, 0); /* keeps the command's own session alive */
+		}
+	}
+}
+
+/*
+ * Over losses of its session. The next part begins a whole number of seconds after the first one,
+ * so that their seconds are the same.
+ */
+static int probe_do_all(struct probe_run *r, struct run_phase *p, uint64_t end_ns, struct err *e)
+{
+	const uint64_t first_ns = clock_now_ns();
+	uint64_t lost_ns, begin_ns = first_ns;
+	unsigned int lost = 0;
+	char why[256];
+	int rc;
+
+	for (;;) {
+		rc = probe_do(r, p, begin_ns, end_ns, e);
+		if (rc || p->probe->n_lost == lost || cmd_stop)
+			return rc;
+		lost = p->probe->n_lost;
+		lost_ns = p->probe->end_ns;
+		snprintf(why, sizeof(why), "%s", r->why_lost);
+		probe_say(r, "the session was lost: %s", why);
+		if (!probe_come_back(r, end_ns)) {
+			p->probe->end_ns = clock_now_ns();
+			return run_load_note_gap(p->probe, lost_ns, 0, why);
+		}
+		begin_ns = clock_now_ns();
+		begin_ns += NS_PER_S - (begin_ns - first_ns) % NS_PER_S;
+		probe_say(r, "a session again, after %.1f s without",
+			  (double)(begin_ns - lost_ns) / NS_PER_S);
+		if (run_load_note_gap(p->probe, lost_ns, begin_ns, why))
+			return err_set(e, -ENOMEM, "out of memory");
+	}
+}
+
+/* Whether it had no session at the end. */
+static bool probe_has_gone(const struct run_load *probe)
+{
+	return probe->client->lost;
+}
+
+static void note_gaps(struct session *s, const struct run_load *probe)
+{
+	if (!probe->n_gaps)
+		return;
+	s->gaps = true;
+	if (s->watch)
+		run_note(&s->run.warnings, "gaps",
+			 "the server's figures are those of its processes that were there at the "
+			 "begin: if it was restarted, they end there");
+	run_note(&s->run.warnings, "gaps",
+		 "the probe's session was lost %u time%s, and it had none for %.1f s in all; "
+		 "that time is in no latency. The first time: %s",
+		 probe->n_gaps, probe->n_gaps == 1 ? "" : "s", (double)probe->gaps_ns / NS_PER_S,
+		 probe->gap->why);
+}
+
 static int main_probe_measure(struct probe_run *r, struct err *e)
 {
 	unsigned int duration_s = r->cfg->duration_s ? r->cfg->duration_s : SECONDS_MAX;
-	const struct engine_job how = { .duration_ns = (uint64_t)duration_s * NS_PER_S };
+	const uint64_t end_ns = clock_now_ns() + (uint64_t)duration_s * NS_PER_S;
 	struct session *s = &r->w.s;
 	struct run_phase *p = run_phase(&s->run, 1, 1, "probe");
 	struct run_action all;
@@ -121,11 +252,7 @@ static int main_probe_measure(struct probe_run *r, struct err *e)
 	if (!p)
 		return err_set(e, -ENOMEM, "out of memory");
 	session_region_begin(s);
-	rc = clients_start(r->clients, &how, e);
-	if (rc)
-		return rc;
-	main_probe_wait_for_end(r);
-	rc = clients_join(r->clients, p, e);
+	rc = probe_do_all(r, p, end_ns, e);
 	session_region_end(s, p);
 	if (rc)
 		return rc;
@@ -144,8 +271,10 @@ static int main_probe_measure(struct probe_run *r, struct err *e)
 		cmd_stop = 0;
 	if (cmd_stop)
 		return err_set(e, -EINTR, "interrupted");
-	if (p->probe->n_lost)
-		return err_set(e, -ECONNRESET, "the probe's session was lost: %s", p->probe->why);
+	r->w.faults.lost = p->probe->n_lost;
+	if (probe_has_gone(p->probe))
+		return err_set(e, -ECONNRESET, "the probe's session was lost: %s", r->why_lost);
+	note_gaps(s, p->probe);
 	p->complete = true;
 	return 0;
 }

@@ -40,6 +40,15 @@ static bool run_doubts_saturated(const struct run_load *l, char text[RUN_DOUBT_L
 	return run_load_saturated(l);
 }
 
+/* The probe gets another one. */
+static bool run_doubts_lost(const struct run_load *l, char text[RUN_DOUBT_LEN])
+{
+	if (!l->n_gaps)
+		return run_doubts_put(text, l->n_lost, l->n_clients, "sessions were lost");
+	snprintf(text, RUN_DOUBT_LEN, "there was no session for %.1f s", (double)l->gaps_ns / 1e9);
+	return true;
+}
+
 static bool run_doubts_paused(const struct run_load *l, char text[RUN_DOUBT_LEN])
 {
 	snprintf(text, RUN_DOUBT_LEN, "the load generator did not run for %.1f s",
@@ -61,7 +70,7 @@ static bool run_doubts_has(const struct run_load *l, enum run_doubt which, char 
 		return run_doubts_put(text, run_doubts_missing(l), l->n_clients,
 				      "clients had no session");
 	case RUN_DOUBT_LOST:
-		return run_doubts_put(text, l->n_lost, l->n_clients, "sessions were lost");
+		return run_doubts_lost(l, text);
 	case RUN_DOUBT_STARVED:
 		return run_doubts_put(text, l->starved, l->n_clients,
 				      "clients completed no action");

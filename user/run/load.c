@@ -2,6 +2,7 @@
 #include "run/load.h"
 
 #include "run/rank.h"
+#include "run/seconds.h"
 
 #include <errno.h>
 #include <math.h>
@@ -11,6 +12,7 @@
 
 #define SATURATED 0.9  /* share of the time: it could not have done more */
 #define BEHIND    0.01 /* share of the actions */
+#define NS_PER_S  1000000000u
 
 struct run_load *run_load_new(unsigned int n_clients, size_t n_actions, size_t n_seconds)
 {
@@ -21,6 +23,7 @@ struct run_load *run_load_new(unsigned int n_clients, size_t n_actions, size_t n
 	l->n_clients = n_clients;
 	l->n_actions = n_actions;
 	l->n_seconds = n_seconds;
+	l->seconds_each = 1;
 	l->action = calloc(n_actions + 1, sizeof(*l->action));
 	l->second = calloc(n_seconds + 1, sizeof(*l->second));
 	l->client = calloc(n_clients + 1, sizeof(*l->client));
@@ -62,6 +65,7 @@ void run_load_free(struct run_load *l)
 	free(l->second);
 	free(l->stage);
 	free(l->client);
+	free(l->gap);
 	free(l->progress);
 	free(l);
 }
@@ -72,21 +76,6 @@ static void add_action(struct run_action *to, const struct run_action *from)
 	to->failed += from->failed;
 	hist_merge(&to->planned, &from->planned);
 	hist_merge(&to->begun, &from->begun);
-}
-
-void run_second_add(struct run_second *to, const struct run_second *from)
-{
-	if (!from->n && !from->dropped) /* there may be a week of them, not to be touched */
-		return;
-	to->dropped += from->dropped;
-	to->bytes += from->bytes;
-	to->n += from->n;
-	to->failed += from->failed;
-	to->sum_ns += from->sum_ns;
-	if (from->max_ns > to->max_ns)
-		to->max_ns = from->max_ns;
-	for (size_t i = 0; i < HIST_BUCKETS(RUN_SECOND_BITS); i++)
-		to->bucket[i] += from->bucket[i];
 }
 
 static void add_text(char to[static 256], const char *from)
@@ -121,14 +110,14 @@ static void merge_figure(void *to, const void *from, const struct run_load_figur
 		MERGE(unsigned int, to, from, f->rule);
 }
 
-void run_load_merge(struct run_load *to, const struct run_load *from)
+/* from began so many seconds later. */
+static void load_merge_later(struct run_load *to, const struct run_load *from, uint64_t seconds)
 {
 	const struct run_load_figure *f = run_load_figures;
 
 	for (size_t i = 0; i < to->n_actions && i < from->n_actions; i++)
 		add_action(&to->action[i], &from->action[i]);
-	for (size_t i = 0; i < to->n_seconds && i < from->n_seconds; i++)
-		run_second_add(&to->second[i], &from->second[i]);
+	run_seconds_merge(to, from, seconds);
 	for (size_t i = 0; i < to->n_stages && i < from->n_stages; i++) {
 		to->stage[i].n_planned += from->stage[i].n_planned;
 		add_action(&to->stage[i].done, &from->stage[i].done);
@@ -142,6 +131,11 @@ void run_load_merge(struct run_load *to, const struct run_load *from)
 	add_text(to->first_failure, from->first_failure);
 }
 
+void run_load_merge(struct run_load *to, const struct run_load *from)
+{
+	load_merge_later(to, from, 0);
+}
+
 static uint64_t the_more(uint64_t a, uint64_t b)
 {
 	return a > b ? a : b;
@@ -152,6 +146,57 @@ void run_load_add(struct run_load *to, const struct run_load *from)
 	run_load_merge(to, from);
 	to->cpu_max_ns = the_more(to->cpu_max_ns, from->cpu_ns);
 	to->runq_max_ns = the_more(to->runq_max_ns, from->runq_ns);
+}
+
+static void append_client(struct run_client *to, const struct run_client *from, uint64_t later_ns)
+{
+	to->actions += from->actions;
+	to->failed += from->failed;
+	to->bytes += from->bytes;
+	to->first_ns = to->first_ns ? to->first_ns : from->first_ns;
+	to->last_ns = from->last_ns ? from->last_ns + later_ns : to->last_ns;
+	to->sum_ns += from->sum_ns;
+	to->max_ns = the_more(to->max_ns, from->max_ns);
+	to->begun_p50_ns = to->begun_p99_ns = 0; /* of both together they are not known here */
+	to->begun_max_ns = the_more(to->begun_max_ns, from->begun_max_ns);
+	to->opened |= from->opened;
+	to->lost = from->lost;
+}
+
+void run_load_append(struct run_load *to, const struct run_load *from)
+{
+	const uint64_t later_ns = from->begin_ns - to->begin_ns;
+	const unsigned int n_threads = to->n_threads, n_realtime = to->n_realtime;
+	const unsigned int n_open = to->n_open;
+	const uint64_t cpu_ns = to->cpu_max_ns, runq_ns = to->runq_max_ns;
+
+	load_merge_later(to, from, (later_ns + NS_PER_S / 2) / NS_PER_S);
+	to->n_threads = n_threads;
+	to->n_realtime = n_realtime;
+	to->n_open = n_open;
+	to->cpu_max_ns = cpu_ns + from->cpu_max_ns; /* of the same thread */
+	to->runq_max_ns = runq_ns + from->runq_max_ns;
+	to->end_ns = from->end_ns;
+	for (unsigned int i = 0; i < to->n_clients && i < from->n_clients; i++)
+		append_client(&to->client[i], &from->client[i], later_ns);
+}
+
+int run_load_note_gap(struct run_load *l, uint64_t from_ns, uint64_t to_ns, const char *why)
+{
+	struct run_gap *gap;
+
+	if (!l->gap)
+		l->gap = calloc(RUN_GAPS_MAX, sizeof(*l->gap));
+	if (!l->gap)
+		return -ENOMEM;
+	if (l->n_gaps < RUN_GAPS_MAX) {
+		gap = &l->gap[l->n_gaps];
+		*gap = (struct run_gap) { .from_ns = from_ns, .to_ns = to_ns };
+		memccpy(gap->why, why, '\0', sizeof(gap->why) - 1);
+	}
+	l->n_gaps++;
+	l->gaps_ns += (to_ns ? to_ns : l->end_ns) - from_ns;
+	return 0;
 }
 
 double run_load_busiest(const struct run_load *l)
@@ -205,17 +250,4 @@ bool run_load_outlasted(const struct run_load *l)
 	for (size_t i = 0; i < l->n_actions; i++)
 		n += l->action[i].n;
 	return l->n_outlasting > n / 20;
-}
-
-uint64_t run_second_quantile(const struct run_second *s, double q)
-{
-	uint64_t good = s->n - s->failed, seen = 0, rank = (uint64_t)ceil(q * (double)good), middle;
-	size_t i = 0;
-
-	if (!good)
-		return 0;
-	for (rank = rank ? rank : 1; seen + s->bucket[i] < rank; i++)
-		seen += s->bucket[i];
-	middle = hist_low(i, RUN_SECOND_BITS) / 2 + hist_low(i + 1, RUN_SECOND_BITS) / 2;
-	return middle < s->max_ns ? middle : s->max_ns;
 }

@@ -30,10 +30,10 @@ struct run_action {
 	struct hist begun;   /* from when it did */
 };
 
-/* A second of a phase, by when its actions ended. */
+/* A second of a phase, by when its actions ended; of a long one several together. */
 struct run_second {
 	uint32_t n, failed;
-	uint32_t dropped;        /* in this second; they are not in n */
+	uint32_t dropped;        /* in it; they are not in n */
 	uint64_t bytes;          /* of those that did not fail */
 	uint64_t sum_ns, max_ns; /* latencies from the planned start; of those that did not fail */
 	uint32_t bucket[HIST_BUCKETS(RUN_SECOND_BITS)]; /* hist_index() */
@@ -45,6 +45,19 @@ struct run_stage {
 	double from_per_s, to_per_s; /* actions a second that were asked for */
 	uint64_t n_planned;          /* arrivals in it */
 	struct run_action done;      /* of them */
+};
+
+/*
+ * Rows of a phase's seconds, at most. When they are too few, each becomes of twice as many seconds:
+ * a load may last as long as it likes, in constant memory.
+ */
+#define RUN_SECONDS_MAX 7200
+
+/* A time without a session, of a probe that then got another one. */
+#define RUN_GAPS_MAX 32
+struct run_gap {
+	uint64_t from_ns, to_ns; /* CLOCK_MONOTONIC; to_ns 0: there was none until the end */
+	char why[256];
 };
 
 /* "[address]:port", with brackets only in IPv6. */
@@ -142,7 +155,12 @@ struct run_load {
 	bool given;         /* the clients had a given amount of work: a load of small files */
 	unsigned int n_slos;
 	struct run_slo slo[RUN_SLO_MAX];
+	/* The probe: times without a session, how long all were, and the first RUN_GAPS_MAX. */
+	unsigned int n_gaps;
+	uint64_t gaps_ns;
+	struct run_gap *gap; /* owned; NULL: none */
 	size_t n_actions, n_seconds;
+	unsigned int seconds_each; /* seconds of each row of second */
 	struct run_action *action; /* owned */
 	struct run_second *second; /* owned */
 	size_t n_stages;           /* 0: the rate did not change, or there was none */
@@ -162,6 +180,7 @@ enum run_load_rule { RUN_LOAD_OWN, RUN_LOAD_SUM, RUN_LOAD_MOST };
 	X(n_realtime, SUM)                                                                         \
 	X(n_open, SUM)                                                                             \
 	X(n_lost, SUM)                                                                             \
+	X(seconds_each, OWN)                                                                       \
 	X(begin_ns, OWN)                                                                           \
 	X(measure_ns, OWN)                                                                         \
 	X(end_ns, OWN)                                                                             \
@@ -229,6 +248,18 @@ bool run_load_outlasted(const struct run_load *l);
 
 /* Actions of all kinds: how many, how many failed, and their latencies. */
 void run_load_all(const struct run_load *l, struct run_action *out);
+
+/*
+ * One load after another of the same clients, which began later by whole seconds: from's figures
+ * are added to to's.
+ */
+void run_load_append(struct run_load *to, const struct run_load *from);
+
+/* Between two such. 0 or -ENOMEM. */
+int run_load_note_gap(struct run_load *l, uint64_t from_ns, uint64_t to_ns, const char *why);
+
+/* The row of a second since begin_ns; NULL: none is kept. The last one also has what is later. */
+struct run_second *run_load_second(struct run_load *l, uint64_t second);
 
 void run_second_add(struct run_second *to, const struct run_second *from);
 

@@ -75,15 +75,23 @@ def _seconds(load: Load, marks: Sequence[Mark], ax: Any, w: Words) -> None:
 def latency(load: Load, marks: Sequence[Mark], w: Words) -> Drawn | None:
     """Median, p99 and maximum of what ended in each second."""
     rows: list[tuple[Cell, ...]] = [
-        (i, s.n, s.failed, s.histogram.quantile(0.5), s.histogram.quantile(0.99), s.max_ns)
+        (
+            i * load.seconds_each,
+            s.n,
+            s.failed,
+            s.histogram.quantile(0.5),
+            s.histogram.quantile(0.99),
+            s.max_ns,
+        )
         for i, s in enumerate(load.seconds)
     ]
     if not any(s.histogram.n for s in load.seconds):
         return None
     made, ax = figure(3.2)
     with mpl.rc_context(STYLE):
-        whole = int((load.end_ns - load.begin_ns) / NS_PER_S)  # what ends later are few
-        at = [float(row[0] or 0) + 0.5 for row in rows[:whole]]
+        each = load.seconds_each
+        whole = int((load.end_ns - load.begin_ns) / NS_PER_S / each)  # what ends later are few
+        at = [float(row[0] or 0) + each / 2 for row in rows[:whole]]
         few = "." if len(rows) <= 120 else ""
         for i, (name, column) in enumerate((("max", 5), ("p99", 4), ("p50", 3))):
             values = [us(row[column]) for row in rows[:whole]]  # type: ignore[arg-type]
@@ -101,12 +109,13 @@ def probe(probe: Load, marks: Sequence[Mark], w: Words) -> Drawn | None:
     for i, s in enumerate(probe.seconds):
         if s.histogram.n:
             first = s.histogram.buckets[0][0]
-            rows.append((i, s.n, s.failed, low(first, s.histogram.bits), s.max_ns))
+            least_ns = low(first, s.histogram.bits)
+            rows.append((i * probe.seconds_each, s.n, s.failed, least_ns, s.max_ns))
     if not rows:
         return None
     made, ax = figure(3.0)
     with mpl.rc_context(STYLE):
-        at = [float(row[0] or 0) + 0.5 for row in rows]
+        at = [float(row[0] or 0) + probe.seconds_each / 2 for row in rows]
         least, most = ([us(row[c]) for row in rows] for c in (3, 4))  # type: ignore[arg-type]
         ax.fill_between(at, least, most, color=COLOURS[1], alpha=0.35, linewidth=0, step=None)
         few = "o" if len(rows) <= 120 else ""
@@ -131,12 +140,13 @@ def heat(load: Load, marks: Sequence[Mark], w: Words) -> Drawn | None:
     for at, s in enumerate(load.seconds):
         for index, n in s.histogram.buckets:
             counts[index // 2 - first, at] += n
-            rows.append((at, low(index, bits), low(index + 1, bits) - 1, n))
+            up_to = low(index + 1, bits) - 1
+            rows.append((at * load.seconds_each, low(index, bits), up_to, n))
     made, ax = figure(3.2)
     with mpl.rc_context(STYLE):
         norm = mpl.colors.LogNorm(1, max(2, counts.max()))
         shown = np.ma.masked_equal(counts, 0)
-        across = np.arange(len(load.seconds) + 1)
+        across = np.arange(len(load.seconds) + 1) * load.seconds_each
         mesh = ax.pcolormesh(across, up, shown, norm=norm, cmap="cividis_r", rasterized=True)
         _log(ax, w)
         ax.grid(False)

@@ -30,7 +30,10 @@ class Action:
 
 @dataclass(frozen=True, slots=True)
 class Second:
-    """What ended in a second; the first begins at begin_ns. Times from the planned beginning."""
+    """What ended in a second, of a long load in several; the first begins at begin_ns.
+
+    Times from the planned beginning.
+    """
 
     n: int
     failed: int
@@ -124,6 +127,7 @@ class Load:
     stages: tuple[Stage, ...]  # of a rate that changes
     doubts: tuple[Doubt, ...] | None  # None: an older run, which does not say
     undone: Undone | None = None  # older runs: None
+    seconds_each: int = 1  # of each of `seconds`
 
     @property
     def n(self) -> int:
@@ -342,6 +346,7 @@ def parse(node: Node) -> Load:
         tuple(_stage(s) for s in stages.items()) if stages else (),
         _doubts(node.get("doubts")),
         _undone(node.get("undone")),
+        node.get_int("seconds_each") or 1,
     )
 
 

@@ -7,6 +7,7 @@ is counted once.
 
 from __future__ import annotations
 
+import functools
 import re
 from collections.abc import Callable
 from pathlib import Path
@@ -117,7 +118,9 @@ def _join_phase(to: Json, other: Json, rank: int) -> None:
         _stage(a, b)
         for a, b in zip(mine.get("stages") or [], its.get("stages") or [], strict=False)
     ]
-    mine["seconds"] = _seconds(mine["seconds"], its["seconds"])
+    each = max(x.get("seconds_each", 1) for x in (mine, its))
+    mine["seconds"] = _seconds(*(_widened(x, each) for x in (mine, its)))
+    mine["seconds_each"] = each
     mine["actions"] = _by("name", mine["actions"], its["actions"], _action)
     to["commands"] = _by("code", to["commands"], other["commands"], _command)
     for key, value in other["metrics"].items():
@@ -170,6 +173,13 @@ def _stage(a: Json, b: Json) -> Json:
 def _command(a: Json, b: Json) -> Json:
     counts = {key: a[key] + b[key] for key in ("ops", "errors")}
     return a | counts | {"latency": _latency(a["latency"], b["latency"])}
+
+
+def _widened(load: Json, each: int) -> list[Json]:
+    """Its seconds in rows of so many; each is a multiple of what they are now."""
+    rows, n = load["seconds"], each // load.get("seconds_each", 1)
+    parts = [rows[i : i + n] for i in range(0, len(rows), n)]
+    return [functools.reduce(lambda a, b: _seconds([a], [b])[0], part) for part in parts]
 
 
 def _seconds(a: list[Json], b: list[Json]) -> list[Json]:

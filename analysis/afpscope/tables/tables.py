@@ -147,7 +147,7 @@ def _actions(run: Run) -> tuple[Rows, list[Any]]:
 def _seconds(run: Run) -> tuple[Rows, list[Any]]:
     rows = [
         key
-        | {"second": at, "n": s.n, "failed": s.failed, "max_ns": s.max_ns}
+        | {"second": at * of.seconds_each, "n": s.n, "failed": s.failed, "max_ns": s.max_ns}
         | {"dropped": s.dropped, "bytes": s.bytes}
         | {name: s.histogram.quantile(q) for name, q in _QUANTILES.items()}
         for key, of in _loads(run)

@@ -167,6 +167,7 @@ void probe_free(struct probe *p)
 
 struct script *probe_make(struct probe *p)
 {
+	p->make.done = p->lent = p->open = false; /* also in a new session */
 	return &p->make.s;
 }
 

@@ -489,14 +489,13 @@ def test_a_killed_server_ends_the_run_and_what_was_measured_is_kept(
     sweep(victim)
 
 
-@pytest.mark.parametrize("tool", ["load", "probe"])
-def test_a_server_that_is_restarted_ends_the_run_and_has_nothing_left(
-    scope: Scope, victim: PinnedServer, tmp_path: Path, tool: str
+def test_a_server_that_is_restarted_ends_the_load_and_has_nothing_left(
+    scope: Scope, victim: PinnedServer, tmp_path: Path
 ) -> None:
     """Killed, and there again a second later: what was measured before is kept."""
     users = users_file(tmp_path, "bench1,secret1", "bench2,secret1,vol2")
-    args = (*SMALL, "-n", "4", "--users", users) if tool == "load" else ()
-    running = scope.start(scope.command(victim, *args, "-d", "60", tool=tool), save=True)
+    args = (*SMALL, "-n", "4", "--users", users, "-d", "60")
+    running = scope.start(scope.command(victim, *args, tool="load"), save=True)
     wait_until(lambda: bool(left_on(victim)), 20, "the files")
     wait_until(lambda: (victim.vol1 / left_on(victim)[0] / "probe").exists(), 20, "the load")
     time.sleep(2)
@@ -507,8 +506,8 @@ def test_a_server_that_is_restarted_ends_the_run_and_has_nothing_left(
     phase = phase_of(done)
     assert not done.run.complete
     assert not phase["complete"]
-    loaded = phase[tool]
-    assert loaded["lost"] == loaded["opened"] == (4 if tool == "load" else 1)
+    loaded = phase["load"]
+    assert loaded["lost"] == loaded["opened"] == 4
     assert sum(a["n"] for a in loaded["actions"]) > 0
     assert (loaded["end_ns"] - loaded["begin_ns"]) / 1e9 < 30, "it ended when the server did"
     assert any("lost" in w["text"] for w in done.run.saved["warnings"] if w["key"] is None)
@@ -579,6 +578,34 @@ def test_an_interrupt_keeps_and_cleans(
 
 
 # The probe alone
+
+
+def test_a_probe_goes_on_after_the_server_was_restarted(scope: Scope, victim: PinnedServer) -> None:
+    """What it found before and after is kept; the time between is said, and is in no latency."""
+    running = scope.start(scope.command(victim, "--slo", "max=100s", tool="probe"), save=True)
+    running.wait_for("3 actions", times=2)
+    crash(victim)
+    running.wait_for("a session again, after ")
+    running.wait_for("3 actions", times=5)
+    running.signal(signal.SIGINT)
+    done = running.finish(30)
+    assert done.status == LOST, done
+    phase = phase_of(done)
+    probe = phase["probe"]
+    assert phase["complete"]
+    (gap,) = probe["each_gap"]
+    assert gap["to_ns"] - gap["from_ns"] == probe["gaps_ns"] > 10**9
+    assert "ended the connection" in gap["why"], gap
+    first, last = (round((gap[k] - probe["begin_ns"]) / 1e9) for k in ("from_ns", "to_ns"))
+    counts = [s["n"] for s in probe["seconds"]]
+    assert not any(counts[first + 1 : last]), "seconds without a session"
+    assert sum(counts[:first]) >= 3
+    assert sum(counts[last:]) >= 3
+    assert sum(counts) == sum(a["n"] for a in probe["actions"])
+    assert not any(a["failed"] for a in probe["actions"])
+    assert f"without a session 1 time, for {probe['gaps_ns'] / 1e9:.2f}s" in done.out
+    assert probe["slo"][0]["kept"] is not True
+    assert not left_on(victim)
 
 
 def test_a_probe_ends_with_an_interrupt(scope: Scope, sqlite: Server) -> None:

@@ -525,6 +525,35 @@ static void seconds_are_given_when_they_are_over(void **state)
 	rig_free(g);
 }
 
+/* What is looked at each second is there second by second, however long it takes. */
+static void a_load_of_hours_is_in_constant_memory(void **state)
+{
+	const uint64_t hours = 5, seconds = hours * 3600;
+	struct engine_job work = open_loop(PACE_FIXED, 3, seconds * 1000 * MS);
+	struct rig *g = rig(1, 1);
+	struct run_second s;
+
+	(void)state;
+	g->play[0].slow.service_ns = MS;
+	work.queue = 0;
+	rig_open(g);
+	rig_start(g, &work);
+	while (!engine_wait(g->engine, 1000 * MS))
+		;
+	shared_clock.main_ns += seconds * 1000 * MS + 4200 * MS;
+	for (uint64_t i = seconds - 10; i < seconds; i++) {
+		assert_true(engine_second(g->engine, i, &s));
+		assert_int_equal(s.n, 3);
+	}
+	rig_join(g);
+	assert_int_equal(g->load->n_seconds, RUN_SECONDS_MAX);
+	assert_int_equal(g->load->seconds_each, 4);
+	assert_int_equal(rig_seconds(g), 3 * seconds);
+	assert_int_equal(rig_actions(g), 3 * seconds);
+	assert_int_equal(g->load->second[1000].n, 12);
+	rig_free(g);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -546,6 +575,7 @@ int main(void)
 		cmocka_unit_test(what_a_script_that_has_ended_was_to_do_is_counted),
 		cmocka_unit_test(a_stop_leaves_what_waited_accounted_for),
 		cmocka_unit_test(seconds_are_given_when_they_are_over),
+		cmocka_unit_test(a_load_of_hours_is_in_constant_memory),
 	};
 
 	return cmocka_run_group_tests(tests, shared_clock_begin, NULL);

@@ -82,6 +82,33 @@ static void a_stall_is_in_the_latencies_of_a_load_with_few_clients(void **state)
 	}
 }
 
+/* The store is not slow then, but this program. */
+static void what_a_thread_of_the_store_begins_late_is_late(void **state)
+{
+	const struct engine_job work = open_loop(PACE_FIXED, 100, 1000 * MS);
+
+	(void)state;
+	for (unsigned int ms = 0; ms <= 4; ms += 2) {
+		struct rig *g = rig(2, 1);
+
+		for (unsigned int i = 0; i < 2; i++) {
+			g->play[i].n_requests = 2;
+			g->play[i].slow.service_ns = 3 * MS;
+			g->play[i].slow.hand_ns = ms * MS;
+		}
+		rig_open(g);
+		rig_do(g, &work);
+		rig_adds_up(g);
+		assert_int_equal(g->load->late_n, ms ? 100 : 0);
+		assert_true(is_about(g->load->late_max_ns, ms * MS, 10000));
+		assert_true(is_about(hist_quantile(&g->load->action[0].planned, 0.5),
+				     2 * (3 + ms) * MS, MS / 5));
+		assert_true(is_about(hist_quantile(&g->load->action[0].begun, 0.5),
+				     (2 * (3 + ms) - ms) * MS, MS / 5));
+		rig_free(g);
+	}
+}
+
 static void what_waits_in_a_stall_at_the_end_waited_at_least_so_long(void **state)
 {
 	struct engine_job work = open_loop(PACE_FIXED, 200, 1000 * MS);
@@ -152,6 +179,7 @@ int main(void)
 		cmocka_unit_test(a_free_client_of_any_thread_does_what_is_due),
 		cmocka_unit_test(threads_make_no_difference_to_who_waits),
 		cmocka_unit_test(a_stall_is_in_the_latencies_of_a_load_with_few_clients),
+		cmocka_unit_test(what_a_thread_of_the_store_begins_late_is_late),
 		cmocka_unit_test(what_waits_in_a_stall_at_the_end_waited_at_least_so_long),
 		cmocka_unit_test(what_was_dropped_before_a_stop_waited_until_then),
 		cmocka_unit_test(a_rate_that_cannot_be_offered_ends_and_is_told),

@@ -103,6 +103,9 @@ static void nothing_waits_for_an_operation_that_takes_long(void **state)
 	assert_true(probe.result == STORE_OK || probe.result == STORE_NONE);
 	assert_int_equal(g->s->in_flight, 0);
 	assert_true(op.t.begun_ns < op.t.last_ns && op.t.last_ns <= probe.t.begun_ns);
+	assert_true(op.t.handed_ns && op.t.handed_ns <= op.t.begun_ns);
+	/* it was the thread's turn when the one before it had ended */
+	assert_true(probe.t.handed_ns >= op.t.last_ns && probe.t.handed_ns <= probe.t.begun_ns);
 	call(g, (struct store_op) { .verb = STORE_CLOSE, .file = op.opened });
 }
 

@@ -26,7 +26,8 @@ json_t *json_actions(struct json_doc *d, const struct run_load *l)
 	return a;
 }
 
-/* One row a second, also those in which nothing ended; after the last that has something: none. */
+/* One row for so many seconds, also those in which nothing ended; after the last that has
+ * something: none. */
 static json_t *json_load_seconds(struct json_doc *d, const struct run_load *l)
 {
 	json_t *a = json_array();
@@ -164,6 +165,20 @@ static json_t *json_load_doubts(struct json_doc *d, const struct run_load *l)
 	return a;
 }
 
+static json_t *json_load_gaps(struct json_doc *d, const struct run_load *l)
+{
+	json_t *a = json_array(), *o;
+
+	for (unsigned int i = 0; i < l->n_gaps && i < RUN_GAPS_MAX; i++) {
+		o = json_object();
+		json_put(d, o, "from_ns", json_number(l->gap[i].from_ns));
+		json_put(d, o, "to_ns", known(l->gap[i].to_ns));
+		json_put(d, o, "why", json_text(l->gap[i].why));
+		json_add(d, a, o);
+	}
+	return a;
+}
+
 json_t *json_load(struct json_doc *d, const struct run_load *l)
 {
 	json_t *o;
@@ -213,6 +228,10 @@ json_t *json_load(struct json_doc *d, const struct run_load *l)
 	json_put(d, o, "slo", slos(d, l));
 	json_put(d, o, "doubts", json_load_doubts(d, l));
 	json_put(d, o, "actions", json_actions(d, l));
+	json_put(d, o, "gaps", json_integer(l->n_gaps));
+	json_put(d, o, "gaps_ns", json_number(l->gaps_ns));
+	json_put(d, o, "each_gap", json_load_gaps(d, l));
+	json_put(d, o, "seconds_each", json_integer(l->seconds_each));
 	json_put(d, o, "seconds", json_load_seconds(d, l));
 	json_put(d, o, "stages", json_load_stages(d, l));
 	json_put(d, o, "each_client", clients(d, l));

@@ -317,6 +317,19 @@ static void put_left_out(const struct paint *p, const struct run_load *probe)
 	screen_put(p, INK_YELLOW, t.text, 2);
 }
 
+/* What a user could not do at all is no latency. */
+static void screen_load_put_gaps(const struct paint *p, const struct run_load *probe)
+{
+	struct screen_text t = { 0 };
+
+	if (!probe->n_gaps)
+		return;
+	screen_add(
+	    &t, "Probe: without a session %u time%s, for %s in all; that is in no time above",
+	    probe->n_gaps, probe->n_gaps == 1 ? "" : "s", screen_time((double)probe->gaps_ns).text);
+	screen_put(p, INK_RED, t.text, 2);
+}
+
 /* Its times are from when its actions were due: what this program was late is in them. */
 static void put_late_probe(const struct paint *p, const struct run_load *probe)
 {
@@ -480,6 +493,8 @@ static int put_phase(const struct paint *p, struct run_phase *phase)
 		put_begun(p, load);
 	if (load && !e)
 		e = screen_load_put_stages(p, load);
+	if (phase->probe)
+		screen_load_put_gaps(p, phase->probe);
 	if (phase->probe)
 		put_left_out(p, phase->probe);
 	if (phase->probe)
