@@ -85,7 +85,9 @@ enum afp_command {
 	X(VOLUME_LOCKED, -5031, "volume is read-only")                                             \
 	X(OBJECT_LOCKED, -5032, "object is locked")                                                \
 	X(PASSWORD_EXPIRED, -5042, "password expired")                                             \
-	X(PASSWORD_CHANGE, -5045, "password must be changed first")
+	X(PASSWORD_CHANGE, -5045, "password must be changed first")                                \
+	X(PASSWORD_POLICY, -5046, "password breaks the server's rules")                            \
+	X(OVER_QUOTA, -5047, "over quota")
 
 enum afp_result {
 #define X(name, number, text) AFP_ERR_##name = number,
@@ -127,6 +129,11 @@ enum afp_result {
 
 /* Of a volume: bytes free, 64 bits; AFP 2.2 and later. */
 #define AFP_VOLUME_EXT_FREE 0x0200
+/* Of a volume: its attributes, and the one that destinations of Time Machine have. */
+#define AFP_VOLUME_ATTRIBUTES 0x0001
+#define AFP_ATTRIBUTE_BACKUPS 0x2000
+/* What is asked before a load: whether it may write there. */
+#define AFP_VOLUME_ROOM (AFP_VOLUME_ATTRIBUTES | AFP_VOLUME_EXT_FREE)
 
 /* "FPOpenFork"; NULL for numbers not in the table. */
 const char *afp_command_name(uint8_t code);
