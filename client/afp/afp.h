@@ -230,8 +230,9 @@ bool afp_get_created_dir(const struct afp_op *op, uint32_t *dir);
 bool afp_get_opened_fork(const struct afp_op *op, uint16_t *fork, struct afp_params *params);
 bool afp_get_fork_params(const struct afp_op *op, struct afp_params *out);
 bool afp_get_file_params(const struct afp_op *op, struct afp_params *out);
-bool afp_get_room(const struct afp_op *op, uint64_t *free_bytes);    /* AFP_VOLUME_EXT_FREE only */
 bool afp_get_written(const struct afp_op *op, uint64_t *end_offset); /* both write commands */
+/* Of AFP_VOLUME_ROOM; keeps_backups: it is a destination of Time Machine. */
+bool afp_get_room(const struct afp_op *op, uint64_t *free_bytes, bool *keeps_backups);
 
 /* Walks the entries of a reply to FPEnumerate, FPEnumerateExt or FPEnumerateExt2. */
 struct afp_entries {

@@ -441,13 +441,14 @@ bool afp_get_file_params(const struct afp_op *op, struct afp_params *out)
 	return !b.bad && afp_params_parse(out, &b, is_dir ? dir_bitmap : file_bitmap, is_dir);
 }
 
-bool afp_get_room(const struct afp_op *op, uint64_t *free_bytes)
+bool afp_get_room(const struct afp_op *op, uint64_t *free_bytes, bool *keeps_backups)
 {
 	struct rbuf b = reply_of(op);
 	uint16_t bitmap = rbuf_u16(&b);
 
+	*keeps_backups = rbuf_u16(&b) & AFP_ATTRIBUTE_BACKUPS;
 	*free_bytes = rbuf_u64(&b);
-	return !b.bad && bitmap == AFP_VOLUME_EXT_FREE;
+	return !b.bad && bitmap == AFP_VOLUME_ROOM;
 }
 
 bool afp_get_written(const struct afp_op *op, uint64_t *end_offset)

@@ -87,6 +87,8 @@ enum afp_command {
 	X(OBJECT_LOCKED, -5032, "object is locked")                                                \
 	X(PASSWORD_EXPIRED, -5042, "password expired")                                             \
 	X(PASSWORD_CHANGE, -5045, "password must be changed first")                                \
+	X(PASSWORD_POLICY, -5046, "password breaks the server's rules")                            \
+	X(OVER_QUOTA, -5047, "over quota")                                                         \
 	X(WRONG_PROOF, -6754, "wrong user or password")
 
 enum afp_result {
@@ -129,6 +131,11 @@ enum afp_result {
 
 /* Of a volume: bytes free, 64 bits; AFP 2.2 and later. */
 #define AFP_VOLUME_EXT_FREE 0x0200
+/* Of a volume: its attributes, and the one that destinations of Time Machine have. */
+#define AFP_VOLUME_ATTRIBUTES 0x0001
+#define AFP_ATTRIBUTE_BACKUPS 0x2000
+/* What is asked before a load: whether it may write there. */
+#define AFP_VOLUME_ROOM (AFP_VOLUME_ATTRIBUTES | AFP_VOLUME_EXT_FREE)
 
 /* "FPOpenFork"; NULL for numbers not in the table. */
 const char *afp_command_name(uint8_t code);

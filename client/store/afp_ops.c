@@ -59,6 +59,7 @@ static const struct {
 	{ AFP_ERR_LOCK_CONFLICT, STORE_DENIED },
 	{ AFP_ERR_OBJECT_LOCKED, STORE_DENIED },
 	{ AFP_ERR_DISK_FULL, STORE_FULL },
+	{ AFP_ERR_OVER_QUOTA, STORE_QUOTA },
 	{ AFP_ERR_BAD_PARAMETER, STORE_INVALID },
 	{ AFP_ERR_NOT_SUPPORTED, STORE_UNKNOWN },
 };
@@ -189,7 +190,7 @@ static void encode_named(const struct store_afp *a, struct afp_op *out, const st
 		afp_prep_open_fork(out, v, copy.dir, op->name, OPEN_BITMAP, access_of(op->how));
 		break;
 	case STORE_ROOM:
-		afp_prep_get_volume(out, v, AFP_VOLUME_EXT_FREE);
+		afp_prep_get_volume(out, v, AFP_VOLUME_ROOM);
 		break;
 	case STORE_LOOKUP:
 		afp_prep_get_params(out, v, copy.dir, op->name, LOOKUP_BITMAP, LOOKUP_BITMAP);
@@ -389,7 +390,7 @@ static bool afp_ops_decode(struct store_op *op, const struct afp_op *in)
 	case STORE_LENGTH:
 		return decode_length(op, in);
 	case STORE_ROOM:
-		return afp_get_room(in, &op->done);
+		return afp_get_room(in, &op->done, &op->keeps_backups);
 	case STORE_LOOKUP:
 		return decode_found(op, in);
 	case STORE_LIST:

@@ -223,8 +223,9 @@ static enum store_result blocking_result_of(int code)
 	case EAGAIN: /* locked by another */
 		return STORE_DENIED;
 	case ENOSPC:
-	case EDQUOT:
 		return STORE_FULL;
+	case EDQUOT:
+		return STORE_QUOTA;
 	case EINVAL:
 	case EFBIG:
 	case EOVERFLOW:

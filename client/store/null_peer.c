@@ -188,7 +188,9 @@ static void put_fork_params(struct wbuf *out, uint16_t bitmap)
 
 static void put_volume_params(struct wbuf *out, uint16_t bitmap)
 {
-	wbuf_u16(out, bitmap & AFP_VOLUME_EXT_FREE);
+	wbuf_u16(out, bitmap & AFP_VOLUME_ROOM);
+	if (bitmap & AFP_VOLUME_ATTRIBUTES)
+		wbuf_u16(out, 0);
 	if (bitmap & AFP_VOLUME_EXT_FREE)
 		wbuf_u64(out, LENGTH_64);
 }

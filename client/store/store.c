@@ -24,6 +24,7 @@ int store_submit(struct store *s, struct store_op *op, struct err *e)
 	op->code = 0;
 	op->why = "not answered";
 	op->done = 0;
+	op->keeps_backups = false;
 	r = s->type->submit(s, op, e);
 	if (!r)
 		s->in_flight++;

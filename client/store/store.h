@@ -40,7 +40,7 @@
 	X(WRITE, "write")    /* op->len bytes of op->data to op->file at op->offset; op->done */   \
 	X(FLUSH, "flush")    /* op->file is on disk */                                             \
 	X(COPY, "copy")      /* the store itself copies dir/name to to_dir/to_name */              \
-	X(ROOM, "room")      /* bytes that are free where dir is; op->done */                      \
+	X(ROOM, "room")      /* bytes that are free where dir is; op->done, op->keeps_backups */   \
 	X(LOOKUP, "lookup")  /* the directory dir/name; op->made */                                \
 	X(LIST, "list")      /* entries of dir from the op->offset-th (0: the first) into op->buf, \
 				in the store's own form or not at all, at most op->len bytes       \
@@ -80,7 +80,8 @@ enum store_result {
 	STORE_NONE,    /* no such file or directory */
 	STORE_EXISTS,  /* exists already */
 	STORE_DENIED,  /* no right to it, read-only, or open elsewhere with a deny mode */
-	STORE_FULL,    /* no space, or over quota */
+	STORE_FULL,    /* no space; also over quota, where the server does not tell them apart */
+	STORE_QUOTA,   /* over quota */
 	STORE_INVALID, /* the store does not accept this size, offset or alignment */
 	STORE_UNKNOWN, /* not supported by this store */
 	STORE_FAILED,  /* anything else */
@@ -142,11 +143,12 @@ struct store_op {
 
 	/* Set by the store. */
 	enum store_result result;
-	int32_t code;     /* AFP result, or errno; 0 */
-	uint8_t command;  /* number of the store's own command: AFP command; POSIX: the verb */
-	const char *what; /* its name, static: "FPWriteExt", "pwrite" */
-	const char *why;  /* what code means, static; NULL where result is STORE_OK */
-	uint64_t done;    /* as the verbs say */
+	int32_t code;       /* AFP result, or errno; 0 */
+	uint8_t command;    /* number of the store's own command: AFP command; POSIX: the verb */
+	const char *what;   /* its name, static: "FPWriteExt", "pwrite" */
+	const char *why;    /* what code means, static; NULL where result is STORE_OK */
+	uint64_t done;      /* as the verbs say */
+	bool keeps_backups; /* ROOM: of the volume, those of Time Machine */
 	struct store_dir made;
 	struct store_file opened;
 	struct store_times t;

@@ -99,8 +99,10 @@ bool tree_owner(const char *name, struct tree_owner *out)
 
 static int tree_refused(const struct afp_op *op, const char *name, struct err *e)
 {
-	return err_set(e, REFUSED, "%s %s: %s (AFP %d)", afp_op_name(op), name,
-		       afp_result_text(op->dsi.result), op->dsi.result);
+	const int32_t result = op->dsi.result;
+
+	return err_set(e, result == AFP_ERR_FILE_BUSY ? TREE_BUSY : REFUSED, "%s %s: %s (AFP %d)",
+		       afp_op_name(op), name, afp_result_text(result), result);
 }
 
 /* State while a directory is being emptied. */
@@ -110,22 +112,46 @@ struct emptying {
 	uint32_t dir;
 	int depth;
 	unsigned int removed; /* of what was listed last */
+	bool wide;            /* FPEnumerate, whose entries have 255 bytes, cannot hold the names */
 	uint8_t list[AFP_ENUMERATE_MAX];
 };
 
 static int empty(struct afp *a, uint32_t dir, int depth, struct err *e);
 
+/* Of the directory name in dir. 0 and *id, which is 0 if it has gone; or as tree_remove(). */
+static int tree_find(struct afp *a, uint32_t dir, const char *name, uint32_t *id, struct err *e)
+{
+	struct afp_params p;
+	struct afp_op op;
+	int r;
+
+	*id = 0;
+	afp_prep_get_params(&op, a, dir, name, 0, AFP_BIT_ID);
+	r = afp_call(a, &op, e);
+	if (r || op.dsi.result == AFP_ERR_NO_OBJECT)
+		return r;
+	if (op.dsi.result || !afp_get_file_params(&op, &p))
+		return tree_refused(&op, name, e);
+	*id = p.id;
+	return 0;
+}
+
 static int tree_remove_entry(struct emptying *m, const struct afp_params *p)
 {
+	uint32_t id = p->id;
 	struct afp_op op;
 	int r = 0;
 
+	if (p->is_dir && m->wide)
+		r = tree_find(m->a, m->dir, p->name, &id, m->e);
+	if (r || (p->is_dir && !id))
+		return r;
 	if (p->is_dir)
-		r = empty(m->a, p->id, m->depth + 1, m->e);
+		r = empty(m->a, id, m->depth + 1, m->e);
 	if (r)
 		return r;
 	if (p->is_dir)
-		afp_prep_delete(&op, m->a, p->id, "");
+		afp_prep_delete(&op, m->a, id, "");
 	else
 		afp_prep_delete(&op, m->a, m->dir, p->name);
 	r = afp_call(m->a, &op, m->e);
@@ -137,31 +163,47 @@ static int tree_remove_entry(struct emptying *m, const struct afp_params *p)
 	return 0;
 }
 
-/* One FPEnumerate from the start and the deletion of what it lists. *more: it listed any. */
-static int remove_batch(struct emptying *m, bool *more)
+static int tree_ask(struct emptying *m, struct afp_op *op)
 {
 	const struct afp_enumerate what = { m->dir, LIST_BITMAP, LIST_BITMAP, LIST_COUNT, 1 };
+	const struct afp_list wide = {
+		.dir = m->dir, .start = 1, .buf = m->list, .len = sizeof(m->list)
+	};
+
+	if (m->wide)
+		afp_prep_list(op, m->a, &wide);
+	else
+		afp_prep_enumerate(op, m->a, &what, m->list);
+	return afp_call(m->a, op, m->e);
+}
+
+/* What one list from the start has is deleted. *more: it listed any, or another list may. */
+static int remove_batch(struct emptying *m, bool *more)
+{
 	struct afp_entries it;
 	struct afp_params p;
 	struct afp_op op;
 	int r;
 
 	m->removed = 0;
-	afp_prep_enumerate(&op, m->a, &what, m->list);
-	r = afp_call(m->a, &op, m->e);
+	r = tree_ask(m, &op);
 	if (r)
 		return r;
 	*more = op.dsi.result != AFP_ERR_NO_OBJECT;
 	if (!*more)
 		return 0;
-	if (op.dsi.result)
+	if (op.dsi.result && m->wide)
 		return tree_refused(&op, "", m->e);
-	afp_entries_begin(&it, &op);
-	while (!r && afp_entries_next(&it, &p))
+	if (!op.dsi.result)
+		afp_entries_begin(&it, &op);
+	while (!op.dsi.result && !r && afp_entries_next(&it, &p))
 		r = tree_remove_entry(m, &p);
-	if (!r && it.at.bad)
-		r = err_set(m->e, REFUSED, "FPEnumerate: malformed reply");
-	return r;
+	if (r || (!op.dsi.result && !it.at.bad))
+		return r;
+	if (m->wide)
+		return err_set(m->e, REFUSED, "%s: malformed reply", afp_op_name(&op));
+	m->wide = true;
+	return 0;
 }
 
 static int empty(struct afp *a, uint32_t dir, int depth, struct err *e)
@@ -180,6 +222,7 @@ static int empty(struct afp *a, uint32_t dir, int depth, struct err *e)
 	m->e = e;
 	m->dir = dir;
 	m->depth = depth;
+	m->wide = false;
 	while (!r && more && idle < IDLE_MAX) {
 		r = remove_batch(m, &more);
 		idle = m->removed ? 0 : idle + 1;
@@ -197,8 +240,8 @@ int tree_empty(struct afp *a, uint32_t dir, struct err *e)
 
 int tree_remove(struct afp *a, uint32_t parent, const char *name, struct err *e)
 {
-	struct afp_params p;
 	struct afp_op op;
+	uint32_t id;
 	int r;
 
 	afp_prep_delete(&op, a, parent, name);
@@ -207,20 +250,17 @@ int tree_remove(struct afp *a, uint32_t parent, const char *name, struct err *e)
 		return r;
 	if (op.dsi.result != AFP_ERR_DIR_NOT_EMPTY)
 		return tree_refused(&op, name, e);
-	afp_prep_get_params(&op, a, parent, name, 0, AFP_BIT_ID);
-	r = afp_call(a, &op, e);
-	if (r)
+	r = tree_find(a, parent, name, &id, e);
+	if (r || !id)
 		return r;
-	if (op.dsi.result || !afp_get_file_params(&op, &p))
-		return tree_refused(&op, name, e);
-	afp_prep_delete(&op, a, p.id, "");
+	afp_prep_delete(&op, a, id, "");
 	r = afp_call(a, &op, e);
 	if (r || !op.dsi.result)
 		return r;
-	r = tree_empty(a, p.id, e);
+	r = tree_empty(a, id, e);
 	if (r)
 		return r;
-	afp_prep_delete(&op, a, p.id, "");
+	afp_prep_delete(&op, a, id, "");
 	r = afp_call(a, &op, e);
 	return r || !op.dsi.result ? r : tree_refused(&op, name, e);
 }

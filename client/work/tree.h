@@ -38,9 +38,11 @@ uint32_t tree_mark(uint64_t started);
 
 /*
  * Removes everything below a directory, then (tree_remove) the directory itself, with the
- * commands the reference workloads use for it. 0; 1: the server refused (text in e); negative
- * errno: the connection is lost.
+ * commands the reference workloads use for it; where names are too long for these, with newer ones.
+ * 0; 1: the server refused; TREE_BUSY: because a file is open (text in e); negative errno: the
+ * connection is lost.
  */
+#define TREE_BUSY 2
 int tree_empty(struct afp *a, uint32_t dir, struct err *e);
 int tree_remove(struct afp *a, uint32_t parent, const char *name, struct err *e);
 

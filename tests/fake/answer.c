@@ -210,7 +210,9 @@ static int32_t volume_params(struct peer *p, struct rbuf *in, struct wbuf *out)
 	if (id != VOLUME_ID)
 		peer_complain(p, "FPGetVolParms of another volume");
 	wbuf_u16(out, bitmap);
-	if (bitmap == AFP_VOLUME_EXT_FREE)
+	if (bitmap & AFP_VOLUME_ATTRIBUTES)
+		wbuf_u16(out, p->keeps_backups ? AFP_ATTRIBUTE_BACKUPS : 0);
+	if (bitmap == AFP_VOLUME_ROOM || bitmap == AFP_VOLUME_EXT_FREE)
 		wbuf_u64(out, p->room);
 	else
 		wbuf_zero(out, bitmap == 0x0208 ? 12 : 0);

@@ -102,9 +102,11 @@ static void volume_params(struct rbuf *in, struct wbuf *out)
 	uint16_t bitmap;
 
 	rbuf_u16(in); /* volume */
-	bitmap = rbuf_u16(in) & AFP_VOLUME_EXT_FREE;
+	bitmap = rbuf_u16(in) & AFP_VOLUME_ROOM;
 	wbuf_u16(out, bitmap);
-	if (bitmap)
+	if (bitmap & AFP_VOLUME_ATTRIBUTES)
+		wbuf_u16(out, 0);
+	if (bitmap & AFP_VOLUME_EXT_FREE)
 		wbuf_u64(out, FILE_LEN);
 }
 

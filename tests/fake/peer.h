@@ -64,6 +64,7 @@ struct peer {
 	/* Knobs */
 	uint32_t quantum;
 	uint64_t room;      /* bytes free on its volumes */
+	bool keeps_backups; /* they are destinations of Time Machine */
 	bool busy;          /* refuse sessions with -1071 as afpd does at its limit */
 	const void *status; /* another answer to DSIGetStatus */
 	size_t status_len;

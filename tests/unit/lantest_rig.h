@@ -164,9 +164,9 @@ static inline int run_opts(struct rig *g, const struct lantest_opts *opts)
 
 static inline int run_these(struct rig *g, uint32_t tests, unsigned int iterations)
 {
-	const struct lantest_opts opts = { .tests = tests,
-					   .iterations = iterations,
-					   .file_len = FILE_LEN };
+	const struct lantest_opts opts = {
+		.tests = tests, .iterations = iterations, .file_len = FILE_LEN, .force = true
+	};
 
 	return run_opts(g, &opts);
 }

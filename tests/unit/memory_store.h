@@ -41,7 +41,8 @@ struct memory_store {
 	/* the n-th operation (from 1): this result; 0: none */
 	unsigned int fail_at;
 	enum store_result fail_with;
-	uint64_t room;           /* bytes free; 0: it does not tell */
+	uint64_t room; /* bytes free; 0: it does not tell */
+	bool keeps_backups;
 	unsigned int corrupt_at; /* a READ's middle byte is wrong */
 	bool fails_on;           /* so do those after it */
 	bool closes;             /* a CLOSE that fails has closed nevertheless */
@@ -196,6 +197,7 @@ static inline enum store_result memory_do(struct memory_store *m, struct store_o
 		return STORE_OK;
 	case STORE_ROOM:
 		op->done = m->room;
+		op->keeps_backups = m->keeps_backups;
 		return m->room ? STORE_OK : STORE_UNKNOWN;
 	case STORE_SET_LEN:
 		n->len = op->len;

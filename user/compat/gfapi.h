@@ -17,7 +17,7 @@ struct gfapi_cfg {
 	const char *volume, *host, *transport, *load_name, *base, *prefix, *gun;
 	uint64_t debug, trace_level, port, fuse, direct, append, overwrite, flush;
 	uint64_t record_kib, file_kib, files, files_per_dir, threads, requests;
-	uint64_t delay_us, gun_timeout_s;
+	uint64_t delay_us, gun_timeout_s, force;
 	double read_percent;
 
 	/* What follows from them. */

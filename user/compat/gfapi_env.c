@@ -60,6 +60,7 @@ static const struct variable variables[] = {
 	{ "GFAPI_STARTING_GUN", "", TEXT, AT(gun), 0, 0, "begin 3 s after this file is there" },
 	{ "GFAPI_STARTING_GUN_TIMEOUT", "60", NUMBER, AT(gun_timeout_s), 1, 86400, "seconds to wait for that file" },
 	{ "GFAPI_SEED", "1", NUMBER, AT(set.seed), 0, NUMBER_MAX, "of all that is at random" },
+	{ "GFAPI_FORCE", "0", NUMBER, AT(force), 0, 1, "1: begin also with less than twice the room free that the files take" },
 	{ "GFAPI_TRCLVL", "0", NUMBER, AT(trace_level), 0, 9, "above 0: libgfapi logs to /tmp/glfs-PID.log" },
 	{ "DEBUG", "0", NUMBER, AT(debug), 0, NUMBER_MAX, "1: print when each thread began and ended" },
 };
@@ -313,6 +314,7 @@ int gfapi_read(struct gfapi_cfg *cfg, struct err *e)
 	r = r ? r : choose_place(cfg, e);
 	s->local = true;
 	s->directory = cfg->place;
+	s->force = cfg->force;
 	s->buffered = !cfg->direct;
 	s->runs.not_kept = true;
 	return r;

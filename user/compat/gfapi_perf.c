@@ -112,7 +112,9 @@ static int gfapi_perf_measure(struct gfapi_run *x, struct err *e)
 
 	if (!p)
 		return err_set(e, -ENOMEM, "out of memory");
-	r = smallfile_clients_make(x->clients, "", e);
+	r = smallfile_clients_room(&x->w.s, &x->cfg->set, (unsigned int)x->cfg->threads,
+				   &x->cfg->load, 1, e);
+	r = r ? r : smallfile_clients_make(x->clients, "", e);
 	r = r ? r : gfapi_perf_await_gun(x, e);
 	if (r)
 		return r;

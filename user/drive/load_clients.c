@@ -4,6 +4,7 @@
 
 #include "app/cmd.h"
 #include "load/load.h"
+#include "load/room.h"
 #include "work/mix/probe.h"
 #include "work/tree.h"
 
@@ -166,14 +167,16 @@ static uint64_t load_clients_bytes(const struct load_clients *c, const char *vol
 static int load_clients_room(struct load_clients *c, struct err *e)
 {
 	const struct session_cfg *cfg = c->o.session->cfg;
-	const char *volume;
+	const struct places *p = &c->places;
+	struct room_need need;
 	int r = 0;
 
-	for (unsigned int i = 0; !r && !cfg->force && i < c->places.n; i++) {
-		volume = c->places.n > 1 ? c->places.place[i].volume : NULL;
-		r = places_room(c->places.place[i].store,
-				cfg->local ? cfg->directory : c->places.place[i].volume,
-				load_clients_bytes(c, volume), e);
+	for (unsigned int i = 0; !r && !cfg->force && i < p->n; i++) {
+		need.volume = 0;
+		need.where = cfg->local ? cfg->directory : p->place[i].volume;
+		need.bytes = load_clients_bytes(c, p->n > 1 ? p->place[i].volume : NULL);
+		need.bytes += c->o.probe && !i ? PROBE_LEN : 0;
+		r = room_check(p->place[i].store, &need, e);
 	}
 	return r;
 }

@@ -143,20 +143,6 @@ int places_make(struct places *p, const char *base, bool all, struct err *e)
 	return r;
 }
 
-int places_room(struct store *s, const char *where, uint64_t need_b, struct err *e)
-{
-	struct store_op op = { .verb = STORE_ROOM, .dir = s->root[0] };
-	int r = need_b ? store_call(s, &op, e) : 0;
-
-	if (r || !need_b || op.result != STORE_OK || op.done / 2 >= need_b)
-		return r;
-	return err_set(e, LOAD_REFUSED,
-		       "the files of this run take %.1f MB, and %s has %.1f MB free: twice as much "
-		       "must be, as others would find it full (fewer or smaller files, another "
-		       "volume, or --force)",
-		       (double)need_b / 1e6, where, (double)op.done / 1e6);
-}
-
 void places_keep_alive(struct places *p)
 {
 	struct io_wait w;

@@ -66,13 +66,6 @@ int places_make(struct places *p, const char *base, bool all, struct err *e);
 void places_keep_alive(struct places *p);
 
 /*
- * Whether twice need_b bytes are free where the store works, as its server or file system reports
- * it: others go on working there; where: its name. 0, also where nobody knows what is free;
- * LOAD_REFUSED or a negative errno with a text.
- */
-int places_room(struct store *s, const char *where, uint64_t need_b, struct err *e);
-
-/*
  * Removes base from each but the first. 0; or the first failure, which names the volume. Those that
  * are left are noted in s.
  */

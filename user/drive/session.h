@@ -42,8 +42,9 @@ extern const char *const session_watch_choices[];
 /* clang-format off */
 #define SESSION_FORCE_OPTION(cfg_type, member)                                                     \
 	{ .name = "force", .type = OPT_FLAG, .offset = offsetof(cfg_type, member.force),           \
-	  .help = "begin also where less than twice the room that the files take is free",         \
-	  .more = "Without it nothing is written there: others would find the volume full." }
+	  .help = "begin also on a volume of Time Machine, or with less than twice the room free",  \
+	  .more = "Twice the room that the files take. Without it nothing is written there: others " \
+		  "would find the volume full, or Macs their backups spoilt." }
 #define SESSION_WATCH_OPTIONS(cfg_type, member)                                                    \
 	{ .name = "watch", .arg = "HOW", .type = OPT_CHOICE,                                       \
 	  .offset = offsetof(cfg_type, member.watch),                                              \

@@ -5,6 +5,7 @@
 #include "app/cmd.h"
 #include "base/clock.h"
 #include "host/pagecache.h"
+#include "load/room.h"
 #include "report/cell.h"
 
 #include <errno.h>
@@ -226,6 +227,19 @@ void smallfile_clients_look(const struct clients *all, struct run_phase *p)
 		return;
 	run_set(p, METRIC_CACHE_LOOKED, looked);
 	run_set(p, METRIC_CACHED, cached);
+}
+
+int smallfile_clients_room(const struct session *s, const struct smallfile_opts *set,
+			   unsigned int clients, const enum smallfile_load *load, unsigned int n,
+			   struct err *e)
+{
+	const struct session_cfg *cfg = s->cfg;
+	const struct room_need need = {
+		.where = cfg->local ? cfg->directory : cfg->c.volume,
+		.bytes = smallfile_most(set, clients, load, n),
+	};
+
+	return cfg->force ? 0 : room_check(s->store, &need, e);
 }
 
 const struct smallfile_counts *smallfile_clients_counts(const struct clients *all,

@@ -25,6 +25,14 @@ struct smallfile_clients_opts {
 int smallfile_clients_open(struct clients **out, const struct smallfile_clients_opts *o,
 			   struct err *e);
 
+/*
+ * Whether there is room for the files of so many clients, of all processes, in these loads
+ * (load/room.h). 0, also where it is forced; LOAD_REFUSED or a negative errno with a text.
+ */
+int smallfile_clients_room(const struct session *s, const struct smallfile_opts *set,
+			   unsigned int clients, const enum smallfile_load *load, unsigned int n,
+			   struct err *e);
+
 /* Makes or finds the clients' directories in base, which exists. 0; LOAD_REFUSED; negative errno.
  */
 int smallfile_clients_make(struct clients *all, const char *base, struct err *e);

@@ -134,6 +134,7 @@ static enum outcome remove_all(struct clean_where *w, const struct clean_cfg *cf
 {
 	enum outcome o = OUTCOME_OK;
 	struct err e = { 0 };
+	bool busy = false;
 	const char *why;
 	int r;
 
@@ -153,12 +154,13 @@ static enum outcome remove_all(struct clean_where *w, const struct clean_cfg *cf
 		cmd_say("cannot remove %s: %s", f->name[i].text, e.text);
 		if (r < 0 && !w->place)
 			return cmd_stop ? OUTCOME_INTERRUPTED : OUTCOME_LOST;
+		busy |= !w->place && r == TREE_BUSY;
 		o = OUTCOME_REFUSED;
 	}
 	if (!f->n)
 		fputs("nothing to remove: ", stdout);
 	printf("looked at %zu name%s\n", f->looked, f->looked == 1 ? "" : "s");
-	if (o && !w->place)
+	if (busy)
 		cmd_say("a file that is open belongs to a session that was lost: it can be removed "
 			"when that afpd process has ended, after the server's \"disconnect time\" "
 			"(24 h) at the latest");
@@ -254,7 +256,8 @@ int cmd_clean(int argc, char **argv)
 		    "       afpscope clean [OPTIONS] DIRECTORY|gluster://HOST/VOLUME/PATH\n"
 		    "Removes test directories that killed runs left in the root of a volume, in a\n"
 		    "directory of this machine, or in one of a GlusterFS volume, and ends the\n"
-		    "sessions of these runs that a server keeps.\n");
+		    "sessions of these runs that a server keeps: only those of the user as whom it\n"
+		    "logs in.\n");
 		opt_help(stdout, clean_options);
 		return OUTCOME_OK;
 	}

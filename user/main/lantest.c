@@ -120,6 +120,7 @@ const struct opt lantest_options[] = {
 	  .more = "It is that of tests 2 and 3, of 100 MiB. May be repeated." },
 	{ .letter = 'G', .type = OPT_CALL, .call = enlarge_100, .group = "size", .repeats = true, .help = "large file a hundred times as large",
 	  .more = "May be repeated." },
+	SESSION_FORCE_OPTION(struct lantest_cfg, w.s),
 	CONNECT_OPTIONS(struct lantest_cfg, w.s.c),
 	{ .type = OPT_HEADING, .help = "Watch and output:" },
 	JOB_OPTION(struct lantest_cfg, w.show_job),
@@ -243,12 +244,13 @@ static void main_lantest_on_ready(void *user)
 static int main_lantest_work(struct workload *w, struct err *e)
 {
 	struct lantest_session *x = (struct lantest_session *)w;
-	const struct lantest_opts *o = &x->cfg->o;
+	struct lantest_opts o = x->cfg->o;
 	char name[TREE_NAME_MAX + 1];
 	int r;
 
-	estimate_init(&x->estimate, w->s.progress, lantest_selection(o), o->iterations);
-	r = lantest_run(&w->load, o, w->s.left->base[0], e);
+	o.force = w->cfg->s.force;
+	estimate_init(&x->estimate, w->s.progress, lantest_selection(&o), o.iterations);
+	r = lantest_run(&w->load, &o, w->s.left->base[0], e);
 	estimate_hide(&x->estimate);
 	tree_name(name);
 	if (!r && w->cfg->compatible)

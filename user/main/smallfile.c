@@ -143,32 +143,21 @@ static int find_tree(struct smallfile_run *f, struct err *e)
 	return err_set(e, LOAD_REFUSED, "--tree %s: %s: %s", f->cfg->tree, op.what, op.why);
 }
 
-/* Whether the volume has it, where files are made. */
-static int main_smallfile_room(struct smallfile_run *f, struct err *e)
-{
-	const struct smallfile_cfg *cfg = f->cfg;
-	const struct session_cfg *s = &cfg->w.s;
-	uint64_t bytes = 0;
-
-	for (unsigned int i = 0; i < cfg->clients; i++)
-		bytes += smallfile_bytes(&cfg->o, i);
-	return s->force
-		   ? 0
-		   : places_room(f->w.s.store, s->local ? s->directory : s->c.volume, bytes, e);
-}
-
 static int make_tree(struct smallfile_run *f, struct err *e)
 {
 	char name[TREE_NAME_MAX + 1];
-	const char *base = f->cfg->tree;
-	int r;
+	const struct smallfile_cfg *cfg = f->cfg;
+	const char *base = cfg->tree;
+	int r = smallfile_clients_room(&f->w.s, &cfg->o, cfg->clients, cfg->list.load, cfg->list.n,
+				       e);
 
+	if (r)
+		return r;
 	if (base) {
 		r = find_tree(f, e);
 	} else {
 		tree_name(name);
-		r = main_smallfile_room(f, e);
-		r = r ? r : session_make_base(&f->w.s, name, e);
+		r = session_make_base(&f->w.s, name, e);
 		base = f->w.s.left->base[0];
 	}
 	if (!r)

@@ -313,6 +313,7 @@ static int main_speedtest_work(struct workload *w, struct err *e)
 	int r;
 
 	o.null = x->null;
+	o.force = w->cfg->s.force;
 	o.stop = w->load.stop;
 	o.next = on_next;
 	o.user = x;

@@ -189,6 +189,7 @@ const struct opt speedtest_options[] = {
 	 	"end the run with a message that says where. Not with -F or `--data random`." },
 	{ .name = "no-null", .type = OPT_FLAG, .offset = OFFSET(no_null), .help = "no comparison with a server that stores nothing",
 	  .more = "That is the null peer. It is also left out with -c, `--table netatalk` and -L." },
+	SESSION_FORCE_OPTION(struct speedtest_cfg, w.s),
 	SESSION_LOCAL_OPTIONS(struct speedtest_cfg, w.s),
 	CONNECT_OPTIONS(struct speedtest_cfg, w.s.c),
 	{ .letter = '2', .type = OPT_VALUE, .offset = OFFSET(w.s.c.version), .value = 2, .help = "AFP 2.2" },

@@ -3,6 +3,7 @@
  * lantest from beginning to end: Base, iterations, tests, and cleaning the volume.
  * What a test does is in lantest_tests.c and lantest_bulk.c.
  */
+#include "load/room.h"
 #include "work/lantest/lantest_priv.h"
 #include "work/tree.h"
 
@@ -137,6 +138,27 @@ static int init(struct lantest *t, struct load *l, const struct lantest_opts *op
 	return 0;
 }
 
+/* For the files of all tests together, which is no less than what is there at once. */
+static int lantest_room(const struct lantest *t)
+{
+	struct room_need need = { .where = "the volume" };
+	const struct store_afp_opts how = { .window = 1 };
+	struct store *s;
+	int r;
+
+	if (t->selection & LANTEST_BIT(2))
+		need.bytes = t->opts->file_len;
+	for (unsigned int n = 1; n <= LANTEST_TESTS; n++)
+		if (t->selection & LANTEST_BIT(n))
+			need.bytes += lantest_tests[n - 1].bytes;
+	r = store_open_afp(&s, t->load->afp, &how, t->e);
+	if (r)
+		return r;
+	r = room_check(s, &need, t->e);
+	store_close(s);
+	return r;
+}
+
 /* Leaves the volume as it was found. Keeps the first error. */
 static int lantest_clean_up(struct lantest *t, char base[static 32], int r)
 {
@@ -171,6 +193,8 @@ int lantest_run(struct load *l, const struct lantest_opts *opts, char base[stati
 	if (!t)
 		return err_set(e, -ENOMEM, "out of memory");
 	r = init(t, l, opts, e);
+	if (!r && !opts->force)
+		r = lantest_room(t);
 	if (!r) {
 		r = lantest_make_base(t, base);
 		r = r > 0 ? err_prefix(e, r, "test directory") : r;

@@ -22,6 +22,7 @@ struct lantest_opts {
 	uint32_t tests;          /* LANTEST_BIT() of what was asked for; implied ones are added */
 	unsigned int iterations; /* from 1 */
 	uint64_t file_len;       /* of tests 2 and 3, bytes */
+	bool force;              /* whatever is free on the volume */
 	const char *file;        /* test 3 reads this file of the volume's root; NULL: its own */
 };
 

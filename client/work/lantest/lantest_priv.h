@@ -32,6 +32,7 @@ struct lantest {
 struct lantest_test {
 	const char *title;
 	uint32_t implies;
+	uint64_t bytes; /* of its files, but the large one */
 	int (*setup)(struct lantest *t);
 	int (*timed)(struct lantest *t);
 	int (*teardown)(struct lantest *t);

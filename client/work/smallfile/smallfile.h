@@ -99,6 +99,10 @@ struct smallfile_opts {
 
 /* Bytes of all files of client number when they are created. */
 uint64_t smallfile_bytes(const struct smallfile_opts *o, unsigned int number);
+/* Most bytes that the files of so many clients have at once in these loads, beyond what was there.
+ */
+uint64_t smallfile_most(const struct smallfile_opts *o, unsigned int clients,
+			const enum smallfile_load *load, unsigned int n);
 unsigned int smallfile_dirs(const struct smallfile_opts *o);
 
 /* What a client has done in its last load; what failed is in none of them. */

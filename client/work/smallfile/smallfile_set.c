@@ -93,6 +93,25 @@ uint64_t smallfile_bytes(const struct smallfile_opts *o, unsigned int number)
 	return n;
 }
 
+uint64_t smallfile_most(const struct smallfile_opts *o, unsigned int clients,
+			const enum smallfile_load *load, unsigned int n)
+{
+	uint64_t set = 0, now = 0, most = 0;
+
+	for (unsigned int i = 0; i < clients; i++)
+		set += smallfile_bytes(o, i);
+	for (unsigned int i = 0; i < n; i++) {
+		if (load[i] == SMALLFILE_CREATE || load[i] == SMALLFILE_APPEND)
+			now += set;
+		else if (load[i] == SMALLFILE_MIX && !o->overwrites)
+			now += set / 100 * (100 - o->read_percent);
+		else if (load[i] == SMALLFILE_DELETE)
+			now = 0;
+		most = now > most ? now : most;
+	}
+	return most;
+}
+
 unsigned int smallfile_dirs(const struct smallfile_opts *o)
 {
 	return (o->files + o->files_per_dir - 1) / o->files_per_dir;

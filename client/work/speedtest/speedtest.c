@@ -5,6 +5,7 @@
  */
 #include "work/speedtest/speedtest.h"
 
+#include "load/room.h"
 #include "work/speedtest/speed_priv.h"
 #include "work/tree.h"
 
@@ -268,7 +269,7 @@ static int check_file(struct speed *s, uint64_t *len)
 	return r;
 }
 
-/* The free space that a work of a size needs on root i. */
+/* The bytes that a work of a size has at once on root i. */
 static uint64_t speedtest_need(const struct speedtest_opts *o, enum speed_work work, uint64_t size,
 			       unsigned int i)
 {
@@ -280,39 +281,19 @@ static uint64_t speedtest_need(const struct speedtest_opts *o, enum speed_work w
 	return (i ? 0 : source) + (copies && i == o->second ? size : 0);
 }
 
-/* Free space for messages: whole MiB, from 10 GiB on whole GiB. */
-static uint64_t rounded(uint64_t bytes)
-{
-	uint64_t unit = bytes >> 30 >= 10 ? 1u << 30 : bytes >> 20 ? 1u << 20 : 1;
-
-	return bytes / unit * unit;
-}
-
-/* Does not fill up a volume. If it does not report its free space, it is tried. */
+/* Of the work and the size that need the most. */
 static int check_room(struct speed *s, unsigned int i, size_t n_sizes, const uint64_t *size)
 {
-	char left[RUN_SIZE_MAX], text[RUN_SIZE_MAX], most[RUN_SIZE_MAX];
+	const char *where = i ? "the second volume" : "the volume";
+	struct room_need need = { .volume = i, .where = where };
 	uint64_t n;
-	int r;
 
-	s->op.verb = STORE_ROOM;
-	s->op.dir = s->load->store->root[i];
-	r = load_store_call(s->load, &s->op, s->e);
-	if (r || s->op.result != STORE_OK)
-		return r;
 	for (size_t k = 0; k < n_sizes; k++)
 		for (unsigned int w = 0; w < s->opts->n_works; w++) {
 			n = speedtest_need(s->opts, s->opts->work[w], size[k], i);
-			if (n > s->op.done)
-				return err_set(
-				    s->e, LOAD_REFUSED,
-				    "%s of %s needs %s, the %svolume has %s free: use smaller "
-				    "files (-z, -d) or another volume",
-				    speedtest_name(s->opts->work[w]), run_size(size[k], text),
-				    run_size(n, most), i ? "second " : "",
-				    run_size(rounded(s->op.done), left));
+			need.bytes = n > need.bytes ? n : need.bytes;
 		}
-	return 0;
+	return room_check(s->load->store, &need, s->e);
 }
 
 int speedtest_run(struct load *l, const struct speedtest_opts *opts, char base[2][32],
@@ -336,7 +317,7 @@ int speedtest_run(struct load *l, const struct speedtest_opts *opts, char base[2
 		r = check_file(s, &len);
 	n_sizes = opts->n_sizes ? opts->n_sizes : 1;
 	size = opts->n_sizes ? opts->size : &len;
-	for (unsigned int i = 0; !opts->peer && !r && i < 1u + opts->second; i++)
+	for (unsigned int i = 0; !opts->force && !r && i < 1u + opts->second; i++)
 		r = check_room(s, i, n_sizes, size);
 	r = r ? r : run_all(s, n_sizes, size);
 	free(s);

@@ -57,6 +57,7 @@ struct speedtest_opts {
 	enum speed_receive receive;
 	const char *file;   /* of the root: the source of reads and copies; NULL: one of our own */
 	uint64_t delay_ns;  /* between iterations */
+	bool force;         /* whatever is free */
 	struct store *null; /* the same transfers against it, for comparison; NULL: no */
 	const volatile sig_atomic_t *stop; /* may be NULL */
 	/* Before a work of a size. 0; 1: leave it out; negative: end the run (text in e). */

@@ -66,9 +66,9 @@ class Session:
 def recorded(
     scope: Scope, server: Server, folder: Path, letters: str, *, wire: bool = False
 ) -> Session:
-    """lantest inside record inside a judge."""
+    """lantest inside record inside a judge. Forced, it sends what the original does."""
     inner, outer = folder / "lantest.json", folder / "record.json"
-    lantest = scope.command(server, "-n", "1", "--json", str(inner), "-f", letters)
+    lantest = scope.command(server, "--force", "-n", "1", "--json", str(inner), "-f", letters)
     command = scope.recorder(server, "--json", str(outer), command=lantest)
     judged = server.judge(["timeout", "-k", "5", "600", *command], wire=wire)
     return Session(letters, judged, Run.load(outer), Run.load(inner))

@@ -144,7 +144,7 @@ def ours_of(
         for row in rows[kind]:
             work, option = row
             saved[row] = folder / f"{len(saved)}.json"
-            how = [] if option == "own set" else ["--set", LEGACY, *option.split()]
+            how = [] if option == "own set" else ["--force", "--set", LEGACY, *option.split()]
             if option:
                 how.append("--no-null")  # with one or without, nothing else is sent
             lines[row] = command(scope, server, "-f", work, *SIZED, *how, "--json", str(saved[row]))
@@ -336,5 +336,5 @@ def test_the_same_requests_in_the_same_order(scope: Scope, dbd: Server, option: 
         speedtest(scope, dbd, "-f", "Read", "-d", "4K", "--no-null", "--watch=off").expect(OK)
     peers = requests_of(dbd, [*pinning(dbd), *dbd.peer_command("afp_speedtest", *args)])
     assert len(peers) > 60
-    mine = requests_of(dbd, command(scope, dbd, *args, "--set", LEGACY, "--watch=off"))
+    mine = requests_of(dbd, command(scope, dbd, *args, "--force", "--set", LEGACY, "--watch=off"))
     assert mine == peers

@@ -30,7 +30,7 @@ static void each_verb_on_a_name_is_one_command(void **state)
 		{ { .verb = STORE_COPY, .to_name = "to", .to_dir = { 1, 0x22 } },
 		  "05 00 0102 00000002 0103 00000022 " P "0001 'n' " P "0000 " P "0002 'to'",
 		  "FPCopyFile" },
-		{ { .verb = STORE_ROOM }, "11 00 0102 0200", "FPGetVolParms" },
+		{ { .verb = STORE_ROOM }, "11 00 0102 0201", "FPGetVolParms" },
 	};
 	struct rig *g = *state;
 	unsigned int before;
@@ -149,7 +149,7 @@ static void results_are_put_in_common_words(void **state)
 		{ -5017, STORE_EXISTS },  { -5000, STORE_DENIED },  { -5006, STORE_DENIED },
 		{ -5031, STORE_DENIED },  { -5032, STORE_DENIED },  { -5008, STORE_FULL },
 		{ -5019, STORE_INVALID }, { -5024, STORE_UNKNOWN }, { -5007, STORE_FAILED },
-		{ -4711, STORE_FAILED },
+		{ -5047, STORE_QUOTA },   { -5046, STORE_FAILED },  { -4711, STORE_FAILED },
 	};
 	struct rig *g = *state;
 
@@ -260,7 +260,7 @@ static void replies_that_lack_something_are_failures(void **state)
 		{ STORE_OPEN, AFP_OpenFork, 8 },
 		{ STORE_LENGTH, AFP_GetForkParms, 10 },
 		{ STORE_PROBE, AFP_GetFileDirParms, 6 + 4 + 2 + 1 },
-		{ STORE_ROOM, AFP_GetVolParms, 10 },
+		{ STORE_ROOM, AFP_GetVolParms, 12 },
 	};
 	/* each is read as its verb wants it: bitmaps, then what they promise */
 	static const uint8_t payload[5][16] = {
@@ -268,7 +268,7 @@ static void replies_that_lack_something_are_failures(void **state)
 		{ 1, 0, 0, 5, 0, 0, 0, 9 },
 		{ 8, 0, 0, 0, 0, 1, 0, 0, 0, 2 },
 		{ 0, 0x42, 0, 0x42, 0, 0, 0, 0, 0, 2, 0, 6, 0 },
-		{ 2, 0, 0, 0, 0, 9, 0, 0, 0, 1 },
+		{ 2, 1, 0x10, 0, 0, 0, 0, 9, 0, 0, 0, 1 },
 	};
 	struct rig *g = *state;
 

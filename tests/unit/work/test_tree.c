@@ -355,6 +355,39 @@ static void emptying_keeps_the_directory_itself(void **state)
 	assert_int_equal(g->peer->volume.n_nodes, 1);
 }
 
+/* Of files and directories, whose entries in FPEnumerate's reply would have more than 255 bytes. */
+static void names_of_any_length_go(void **state)
+{
+	struct rig *g = *state;
+	uint32_t base = make(g, VOLUME_ROOT, "base", true), deep;
+	char name[256];
+
+	for (unsigned int i = 0; i < 3; i++) {
+		snprintf(name, sizeof(name), "%0255u", i);
+		make(g, base, name, false);
+		snprintf(name, sizeof(name), "%0240u", i);
+		deep = make(g, base, name, true);
+		grow(g, deep, 1);
+		make(g, deep, name, i);
+	}
+	fill(g, base, 2000);
+	open_it(g);
+	assert_int_equal(tree_remove(&g->a, VOLUME_ROOT, "base", &g->e), 0);
+	assert_int_equal(g->peer->volume.n_nodes, 0);
+}
+
+static void a_file_that_is_open_is_told_apart(void **state)
+{
+	struct rig *g = *state;
+
+	fill(g, make(g, VOLUME_ROOT, "base", true), 3);
+	g->peer->refuse.code = AFP_Delete;
+	g->peer->refuse.nth = 4;
+	g->peer->refuse.result = -5010;
+	open_it(g);
+	assert_int_equal(tree_remove(&g->a, VOLUME_ROOT, "base", &g->e), TREE_BUSY);
+}
+
 static void a_refusal_is_told_with_command_name_and_answer(void **state)
 {
 	struct rig *g = *state;
@@ -583,6 +616,8 @@ int main(void)
 		TEST(endless_depth_is_refused),
 		TEST(two_thousand_files_take_twelve_listings),
 		TEST(emptying_keeps_the_directory_itself),
+		TEST(names_of_any_length_go),
+		TEST(a_file_that_is_open_is_told_apart),
 		TEST(a_refusal_is_told_with_command_name_and_answer),
 		TEST(a_lost_connection_is_negative),
 		TEST(a_list_of_nothing_does_not_go_on_for_ever),

@@ -182,6 +182,40 @@ static void a_small_quantum_is_refused_before_anything_is_made(void **state)
 	rig_free(&g);
 }
 
+/* Nothing is made where others would find the volume full, or Macs have their backups. */
+static void room_and_backups_are_asked_for_before_anything_is_made(void **state)
+{
+	static const struct {
+		uint32_t tests;
+		uint64_t room;
+		bool backups, refused;
+	} rows[] = {
+		{ T(2), 2 * FILE_LEN, false, false },
+		{ T(2), 2 * FILE_LEN - 1, false, true },
+		{ T(3), 2 * FILE_LEN - 1, false, true },
+		{ T(4), 80000, false, false },
+		{ T(4), 79999, false, true },
+		{ T(4), 1ull << 40, true, true },
+	};
+	struct lantest_opts opts = { .iterations = 1, .file_len = FILE_LEN };
+	struct rig g;
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+		rig_new(&g);
+		opts.tests = rows[i].tests;
+		g.peer->room = rows[i].room;
+		g.peer->keeps_backups = rows[i].backups;
+		assert_int_equal(run_opts(&g, &opts), rows[i].refused ? LOAD_REFUSED : 0);
+		if (rows[i].refused) {
+			assert_non_null(strstr(g.e.text, "--force"));
+			assert_int_equal(g.peer->count[AFP_CreateDir], 0);
+			assert_string_equal(g.base, "");
+		}
+		rig_free(&g);
+	}
+}
+
 /* One request of the whole file, so that tests 2 and 3 never pass without moving anything. */
 static void a_quantum_larger_than_the_file_moves_it_in_one_request(void **state)
 {
@@ -277,6 +311,7 @@ int main(void)
 		cmocka_unit_test(bulk_tests_work_with_replies_in_any_order),
 		cmocka_unit_test(tickles_anywhere_change_nothing),
 		cmocka_unit_test(a_small_quantum_is_refused_before_anything_is_made),
+		cmocka_unit_test(room_and_backups_are_asked_for_before_anything_is_made),
 		cmocka_unit_test(a_quantum_larger_than_the_file_moves_it_in_one_request),
 		cmocka_unit_test(a_file_that_just_suffices_is_read_and_stays),
 		cmocka_unit_test(a_file_one_byte_short_is_refused_before_it_is_read),

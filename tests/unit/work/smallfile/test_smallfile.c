@@ -332,6 +332,30 @@ static void loads_have_the_names_of_both_programs(void **state)
 	assert_non_null(strstr(e.text, "there is no load 'reed'; there are: create, append"));
 }
 
+/* What is there at once, whichever loads come one after the other. */
+static void the_most_that_loads_have_at_once_is_known(void **state)
+{
+	static const struct {
+		unsigned int n;
+		enum smallfile_load load[6];
+		uint64_t sets;
+	} rows[] = {
+		{ 1, { SMALLFILE_CREATE }, 100 },
+		{ 2, { SMALLFILE_CREATE, SMALLFILE_APPEND }, 200 },
+		{ 3, { SMALLFILE_CREATE, SMALLFILE_DELETE, SMALLFILE_CREATE }, 100 },
+		{ 3, { SMALLFILE_APPEND, SMALLFILE_OVERWRITE, SMALLFILE_APPEND }, 200 },
+		{ 2, { SMALLFILE_CREATE, SMALLFILE_MIX }, 130 },
+		{ 3, { SMALLFILE_READ, SMALLFILE_STAT, SMALLFILE_DELETE }, 0 },
+	};
+	struct smallfile_opts o = { .files = 100, .file_len = 10, .read_percent = 70 };
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++)
+		assert_int_equal(smallfile_most(&o, 3, rows[i].load, rows[i].n), 30 * rows[i].sets);
+	o.overwrites = true;
+	assert_int_equal(smallfile_most(&o, 3, rows[4].load, 2), 3000);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -344,6 +368,7 @@ int main(void)
 		cmocka_unit_test(each_file_and_record_has_its_turn_once),
 		cmocka_unit_test(names_follow_from_the_loads_before),
 		cmocka_unit_test(loads_have_the_names_of_both_programs),
+		cmocka_unit_test(the_most_that_loads_have_at_once_is_known),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

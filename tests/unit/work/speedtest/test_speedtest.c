@@ -80,31 +80,31 @@ static void operations_in_the_peers_order(void **state)
 		const char *log;
 	} rows[] = {
 		{ SPEED_WRITE, false, false, true,
-		  "stat mkdir create open write write flush close open write write flush close "
+		  "room stat mkdir create open write write flush close open write write flush close "
 		  "delete delete" },
 		{ SPEED_WRITE, true, false, true,
-		  "stat mkdir create open write write flush close delete create "
+		  "room stat mkdir create open write write flush close delete create "
 		  "open write write flush close delete create delete delete" },
 		{ SPEED_READ, false, false, true,
-		  "stat mkdir create open write write flush read read close open read read close "
+		  "room stat mkdir create open write write flush read read close open read read close "
 		  "delete delete" },
 		{ SPEED_READ, false, true, true,
-		  "stat mkdir create open setlen read read close open read read close delete "
+		  "room stat mkdir create open setlen read read close open read read close delete "
 		  "delete" },
 		{ SPEED_READ, true, false, true,
-		  "stat mkdir create open write write flush read read close delete create "
+		  "room stat mkdir create open write write flush read read close delete create "
 		  "open write write flush read read close delete create delete delete" },
 		{ SPEED_COPY, false, false, true,
-		  "stat mkdir create create open open write write flush read write read write "
+		  "room stat mkdir create create open open write write flush read write read write "
 		  "close close open open read write read write close close delete delete delete" },
 		{ SPEED_SERVER_COPY, false, false, true,
-		  "stat mkdir create open write write flush close copy delete open close copy "
+		  "room stat mkdir create open write write flush close copy delete open close copy "
 		  "delete delete delete delete" },
 		{ SPEED_SERVER_COPY, false, false, false,
 		  "room stat mkdir create open write write flush close copy delete open close copy "
 		  "delete delete delete" },
 		{ SPEED_SERVER_COPY, true, false, true,
-		  "stat mkdir create open write write flush close copy delete create delete "
+		  "room stat mkdir create open write write flush close copy delete create delete "
 		  "open write write flush close copy delete create delete delete delete delete" },
 	};
 	const uint64_t size = CHUNK + 1;
@@ -138,8 +138,9 @@ static void two_volumes_in_the_peers_order(void **state)
 	o.warmups = 0;
 	o.iterations = 1;
 	must_work(&o);
-	assert_string_equal(rig.m.log, "stat stat mkdir mkdir create open write flush close copy "
-				       "delete delete delete delete delete");
+	assert_string_equal(rig.m.log,
+			    "room room stat stat mkdir mkdir create open write flush close copy "
+			    "delete delete delete delete delete");
 	end();
 }
 
@@ -163,7 +164,7 @@ static void a_work_can_be_left_out(void **state)
 	end();
 }
 
-/* As much as is needed is enough; a byte less, and nothing is begun. */
+/* Twice what is needed is enough; a byte less, and nothing is begun, in either set. */
 static void a_volume_is_not_filled_up(void **state)
 {
 	static const struct {
@@ -192,7 +193,8 @@ static void a_volume_is_not_filled_up(void **state)
 			o.sparse = rows[i].sparse;
 			o.second = rows[i].second;
 			rig.m.s.len_max = MEMORY_DATA;
-			rig.m.room = rows[i].need - less;
+			o.peer = less && rows[i].work == SPEED_WRITE;
+			rig.m.room = 2 * rows[i].need - less;
 			assert_int_equal(work(&o), less ? LOAD_REFUSED : 0);
 			if (less) {
 				assert_string_equal(rig.m.log, "room");
@@ -202,7 +204,22 @@ static void a_volume_is_not_filled_up(void **state)
 		}
 }
 
-static void the_peers_set_asks_for_no_room(void **state)
+static void backups_are_not_disturbed(void **state)
+{
+	const uint64_t size = CHUNK;
+	struct speedtest_opts o = opts_of(SPEED_WRITE, &size);
+
+	(void)state;
+	begin(CHUNK);
+	rig.m.room = 100 * CHUNK;
+	rig.m.keeps_backups = true;
+	assert_int_equal(work(&o), LOAD_REFUSED);
+	assert_non_null(strstr(rig.e.text, "Time Machine"));
+	assert_string_equal(rig.m.log, "room");
+	end();
+}
+
+static void who_forces_it_is_not_asked(void **state)
 {
 	const uint64_t size = CHUNK;
 	struct speedtest_opts o = opts_of(SPEED_WRITE, &size);
@@ -210,7 +227,8 @@ static void the_peers_set_asks_for_no_room(void **state)
 	(void)state;
 	begin(CHUNK);
 	rig.m.room = 1;
-	o.peer = true;
+	rig.m.keeps_backups = true;
+	o.force = true;
 	must_work(&o);
 	assert_null(strstr(rig.m.log, "room"));
 	end();
@@ -516,7 +534,8 @@ int main(void)
 		cmocka_unit_test(two_volumes_in_the_peers_order),
 		cmocka_unit_test(a_work_can_be_left_out),
 		cmocka_unit_test(a_volume_is_not_filled_up),
-		cmocka_unit_test(the_peers_set_asks_for_no_room),
+		cmocka_unit_test(backups_are_not_disturbed),
+		cmocka_unit_test(who_forces_it_is_not_asked),
 		cmocka_unit_test(reads_nobody_looks_at_are_told_so),
 		cmocka_unit_test(any_window_moves_every_byte),
 		cmocka_unit_test(as_many_requests_are_in_flight_as_were_asked_for),
