@@ -9,6 +9,7 @@
 #include "load/actions.h"
 
 #include "base/clock.h"
+#include "load/draw.h"
 #include "load/pause.h"
 #include "load/tally.h"
 
@@ -234,8 +235,8 @@ static void plan_next(struct worker *w, struct actor *a, uint64_t now_ns)
 
 	if (job->pace.kind == PACE_CLOSED) {
 		a->next_ns = now_ns + job->pause_ns;
-		if (job->think_ns)
-			a->next_ns += (uint64_t)pace_exponential(a->random, (double)job->think_ns);
+		if (job->think)
+			a->next_ns += draw_next(job->think, a->random);
 		if (a->next_ns >= w->end_ns)
 			a->next_ns = UINT64_MAX;
 		return;

@@ -75,6 +75,11 @@ static int load_opts_take_rate(void *to, const char *arg, struct err *e)
 	return rate_parse(&rate->changes, arg, e);
 }
 
+bool load_thinks(const struct load_cfg *cfg)
+{
+	return draw_most(&cfg->mix.think) > 0;
+}
+
 #define AT(field) offsetof(struct load_cfg, field)
 
 /* clang-format off */
@@ -131,9 +136,11 @@ const struct opt load_options[] = {
 	  .more = "Those that are dropped, like those that still wait at the end, are in the percentiles as `at least` as "
 	 	"long as from when they were due to the end. An action that waits takes 8 bytes of memory; there "
 	 	"is room for rate x duration of them, at most 4,194,304." },
-	{ .name = "think", .arg = "SECONDS", .type = OPT_TIME, .offset = AT(think_s),
-	  .help = "closed loop: mean pause between two actions of a client (default: the mix's)",
-	  .more = "It is drawn from an exponential distribution." },
+	{ .name = "think", .arg = "TIME", .type = OPT_STRING, .offset = AT(think_text),
+	  .help = "closed loop: pause between two actions of a client, the mean of exponential ones, or fixed:0.5, "
+		  "uniform:0.1-2, lognormal:0.5,1.5 or 0.1*60,2*40 (default: the mix's)",
+	  .more = "Times are seconds, or have a unit, such as 200ms. Of lognormal ones the median is given, and the "
+	 	"standard deviation of the logarithm; of a table, times and weights." },
 	{ .name = "at", .arg = "'SECONDS COMMAND'", .type = OPT_CALL, .offset = AT(changes), .call = timeline_take_change, .repeats = true,
 	  .help = "run this shell command so many seconds after the load began, and mark the moment; may be repeated",
 	  .more = "The load begins with its ramp. There may be 16 of them. The command has the rights with which "
@@ -247,13 +254,13 @@ static void change_mix(struct load_cfg *cfg)
 	if (cfg->files != LOAD_OF_MIX)
 		m->files = cfg->files;
 	if (cfg->file_len != UINT64_MAX)
-		m->sizes = (struct mix_sizes) { .len = cfg->file_len };
+		m->sizes = (struct draw) { .value = cfg->file_len };
 	if (cfg->request_len)
 		m->request_len = cfg->request_len;
 	if (cfg->window)
 		m->window = cfg->window;
-	if (cfg->think_s >= 0)
-		m->think_ns = (uint64_t)(cfg->think_s * 1e9);
+	if (cfg->think_text)
+		m->think = cfg->think;
 }
 
 static int check_set(struct load_cfg *cfg, struct err *e)
@@ -353,9 +360,11 @@ int load_parse(struct workload_cfg *base, struct job *j, struct err *e)
 	struct load_cfg *cfg = (struct load_cfg *)base;
 	int r = workload_parse(base, j, true, e);
 
+	if (!r && cfg->think_text)
+		r = draw_parse(&cfg->think, DRAW_NS, "--think", cfg->think_text, e);
 	if (r || base->help)
 		return r;
-	if (cfg->rate.per_s > 0 && cfg->think_s >= 0)
+	if (cfg->rate.per_s > 0 && cfg->think_text)
 		return err_set(e, -EINVAL, "--think is for a closed loop, --rate for an open one");
 	if (cfg->rate.per_s <= 0 && (cfg->queue || cfg->arrivals != LOAD_NOT_GIVEN))
 		return err_set(e, -EINVAL, "--%s needs --rate", cfg->queue ? "queue" : "arrivals");
@@ -419,7 +428,7 @@ void load_plan(const struct load_cfg *cfg, struct engine_job *out)
 		.duration_ns = cfg->duration_s * NS_PER_S,
 		.ramp_ns = cfg->ramp_s * NS_PER_S,
 		.settle_ns = cfg->steady_s * NS_PER_S,
-		.think_ns = cfg->mix.think_ns,
+		.think = load_thinks(cfg) ? &cfg->mix.think : NULL,
 		.pace = { cfg->rate.per_s <= 0            ? PACE_CLOSED
 			  : cfg->arrivals == LOAD_POISSON ? PACE_POISSON
 							  : PACE_FIXED,
@@ -439,9 +448,9 @@ int load_describe(const struct load_cfg *cfg, struct run_notes *o)
 	r |= run_note(o, "clients", "%u", cfg->clients);
 	r |= run_note(o, "mix", "%s", m->name);
 	r |= run_note(o, "files", "%u", m->files);
-	r |= run_note(o, "file_bytes", "%.0f", mix_sizes_mean(&m->sizes));
-	if (m->sizes.kind != MIX_SIZES_FIXED) {
-		mix_sizes_text(sizes, sizeof(sizes), &m->sizes);
+	r |= run_note(o, "file_bytes", "%.0f", draw_mean(&m->sizes));
+	if (m->sizes.kind != DRAW_FIXED) {
+		draw_text(sizes, sizeof(sizes), DRAW_BYTES, &m->sizes);
 		r |= run_note(o, "file_sizes", "%s", sizes);
 	}
 	if (m->zipf > 0)
@@ -466,7 +475,10 @@ int load_describe(const struct load_cfg *cfg, struct run_notes *o)
 		else
 			r |= run_note(o, "queue", "unlimited");
 	} else {
-		r |= run_note(o, "think_s", "%g", (double)m->think_ns / 1e9);
+		r |= run_note(o, "think_s", "%g", draw_mean(&m->think) / 1e9);
+		draw_text(sizes, sizeof(sizes), DRAW_NS, &m->think);
+		if (load_thinks(cfg) && m->think.kind != DRAW_EXPONENTIAL)
+			r |= run_note(o, "think", "%s", sizes);
 	}
 	r |= run_note(o, "duration_s", "%u", cfg->duration_s);
 	r |= run_note(o, "interval_s", "%g", cfg->interval_s);

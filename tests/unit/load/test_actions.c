@@ -58,8 +58,7 @@ static unsigned int expected(unsigned int client, const struct engine_job *job, 
 	pace_seed(random, job->pace.seed, (2ull << 32) + client);
 	for (; at_ns < end_ns; (*all)++) {
 		n += at_ns + MS >= job->ramp_ns + job->settle_ns && at_ns + MS < end_ns;
-		at_ns += MS + job->pause_ns +
-			 (uint64_t)pace_exponential(random, (double)job->think_ns);
+		at_ns += MS + job->pause_ns + draw_next(job->think, random);
 	}
 	return n;
 }
@@ -71,7 +70,7 @@ static void clients_begin_one_after_the_other_think_and_pause(void **state)
 	(void)state;
 	work.ramp_ns = 500 * MS;
 	work.settle_ns = 100 * MS;
-	work.think_ns = 5 * MS;
+	work.think = &(const struct draw) { .kind = DRAW_EXPONENTIAL, .value = 5 * MS };
 	work.pause_ns = MS;
 	work.pace.seed = 3;
 	for (unsigned int t = 1; t <= 3; t++) {
