@@ -79,7 +79,10 @@ struct engine_job {
 	uint64_t pause_ns; /* closed loop: of a client after each action, beside think */
 	struct pace_opts pace;
 	const struct rate *rate; /* open loop: how its rate changes in the measured time; NULL */
-	bool keeps_progress;     /* the load gets progress (run/progress.h) */
+	/* Closed loop: how many clients work in the measured time: client i of all begins actions
+	 * while it is i + 1 at least. NULL: all. */
+	const struct rate *crowd;
+	bool keeps_progress; /* the load gets progress (run/progress.h) */
 	/*
 	 * Open loop: arrivals that may wait for a client, of all threads; more are dropped.
 	 * ENGINE_QUEUE_ALL: all may. 0: what finds no free client is left out, and is in no

@@ -24,6 +24,13 @@ struct load_rate {
 	const char *text;    /* of changes, borrowed */
 };
 
+/* How many clients; of a number that changes the most. */
+struct load_crowd {
+	unsigned int n;      /* 0: not given */
+	struct rate changes; /* .n 0: it does not */
+	const char *text;    /* of changes, borrowed */
+};
+
 enum { LOAD_FIXED, LOAD_POISSON, LOAD_NOT_GIVEN };
 
 struct load_cfg {
@@ -37,6 +44,7 @@ struct load_cfg {
 	unsigned int set_of; /* process id; 0: not given */
 	uint64_t seed;
 	struct load_rate rate;
+	struct load_crowd crowd;
 	const char *think_text; /* NULL: the mix's */
 	struct draw think;      /* the same */
 	double interval_s;      /* of the server's figures in time; 0: none */

@@ -100,6 +100,53 @@ static void clients_begin_one_after_the_other_think_and_pause(void **state)
 	}
 }
 
+/* Client k of those that work, in each thread and while their number rises and falls. */
+static void as_many_clients_work_as_the_profile_says(void **state)
+{
+	struct engine_job work = rig_work(6000 * MS);
+	struct rate crowd;
+
+	(void)state;
+	work.settle_ns = 500 * MS;
+	work.crowd = &crowd;
+	/* a rise, a step up, a fall, none, a step up */
+	assert_int_equal(rate_parse(&crowd, "0:1,2:5,2:8,3:8,4:0,5:0,5:6", NULL), 0);
+	for (unsigned int t = 1; t <= 3; t++) {
+		/* when client i works: from its turn on the rise to its turn on the fall */
+		static const uint64_t on_ms[8] = { 0, 500, 1000, 1500, 2000, 2000, 2000, 2000 };
+		struct rig *g = rig(8, t);
+		uint64_t part[5], wanted[5] = { 0 };
+
+		for (unsigned int i = 0; i < 8; i++)
+			g->play[i].slow.service_ns = MS;
+		rig_open(g);
+		rig_do(g, &work);
+		rig_adds_up(g);
+		for (uint64_t i = 0; i < 8; i++) {
+			uint64_t off_ms = 3000 + (7 - i) * 125, again_ms = i < 6 ? 1000 : 0;
+			/* the first client works before the measured time, too */
+			uint64_t ms = off_ms - on_ms[i] + again_ms;
+
+			assert_true(is_about(g->load->client[i].actions, ms, 5));
+			wanted[0] += 2000 - on_ms[i];
+			wanted[2] += off_ms - 3000;
+			wanted[4] += again_ms;
+		}
+		wanted[1] = 8000;
+		wanted[3] = 0;
+		assert_true(g->load->stages_of_clients);
+		assert_int_equal(g->load->n_stages, 5);
+		for (unsigned int k = 0; k < 5; k++) {
+			part[k] = g->load->stage[k].done.n;
+			assert_true(is_about(part[k], wanted[k], 40));
+			assert_int_equal(g->load->stage[k].done.planned.n, part[k]);
+		}
+		assert_int_equal(part[0] + part[1] + part[2] + part[3] + part[4], rig_actions(g));
+		assert_int_equal(g->load->late_n, 0);
+		rig_free(g);
+	}
+}
+
 /* Whatever began when: an action that took the whole measured time is said apart. */
 static void what_ends_in_the_measured_time_is_counted(void **state)
 {
@@ -529,6 +576,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(a_client_begins_when_its_last_action_has_ended),
 		cmocka_unit_test(clients_begin_one_after_the_other_think_and_pause),
+		cmocka_unit_test(as_many_clients_work_as_the_profile_says),
 		cmocka_unit_test(what_ends_in_the_measured_time_is_counted),
 		cmocka_unit_test(bytes_are_those_of_the_requests_answered_in_the_measured_time),
 		cmocka_unit_test(fairness_is_that_of_the_clients_actions),
