@@ -9,6 +9,7 @@
 #include "load/actions.h"
 
 #include "base/clock.h"
+#include "load/draw.h"
 #include "load/pause.h"
 #include "load/tally.h"
 
@@ -229,6 +230,20 @@ static void rest(struct worker *w, struct actor *a)
 	w->idle_tail = &a->next;
 }
 
+/* A client of a crowd that changes waits until it is one of those that work. */
+static uint64_t actions_turn(const struct worker *w, const struct actor *a, uint64_t next_ns)
+{
+	const struct rate *crowd = w->job->crowd;
+	double from_s = ((double)next_ns - (double)w->measure_ns) / 1e9, s;
+
+	if (!crowd)
+		return next_ns;
+	s = rate_reaches(crowd, a->of_all + 1, from_s);
+	if (s <= from_s)
+		return next_ns;
+	return s < 1e9 ? w->measure_ns + (uint64_t)(s * 1e9) : UINT64_MAX;
+}
+
 /* The next action of a client in a closed loop, or the next arrival that waits for one. */
 static void plan_next(struct worker *w, struct actor *a, uint64_t now_ns)
 {
@@ -236,8 +251,9 @@ static void plan_next(struct worker *w, struct actor *a, uint64_t now_ns)
 
 	if (job->pace.kind == PACE_CLOSED) {
 		a->next_ns = now_ns + job->pause_ns;
-		if (job->think_ns)
-			a->next_ns += (uint64_t)pace_exponential(a->random, (double)job->think_ns);
+		if (job->think)
+			a->next_ns += draw_next(job->think, a->random);
+		a->next_ns = actions_turn(w, a, a->next_ns);
 		if (a->next_ns >= w->end_ns)
 			a->next_ns = UINT64_MAX;
 		return;
@@ -401,7 +417,7 @@ static void plan_first(struct worker *w, struct actor *a)
 		rest(w, a);
 		return;
 	}
-	a->next_ns = w->begin_ns + w->job->ramp_ns / w->n_clients * a->of_all;
+	a->next_ns = actions_turn(w, a, w->begin_ns + w->job->ramp_ns / w->n_clients * a->of_all);
 	timers_sooner(&w->timers, &a->timer, a->next_ns);
 }
 

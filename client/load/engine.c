@@ -196,16 +196,18 @@ static void name_actions(struct run_load *l, const struct engine_job *job)
 
 static int engine_keep_stages(const struct engine_job *job, struct run_load *l)
 {
+	const struct rate *of = job->rate ? job->rate : job->crowd;
 	struct run_stage *stages;
 	size_t n;
 	int r;
 
-	if (!job->rate)
+	if (!of)
 		return 0;
 	stages = calloc(RATE_POINTS_MAX + 1, sizeof(*stages));
 	if (!stages)
 		return -ENOMEM;
-	n = rate_stages(job->rate, (double)job->duration_ns / 1e9, stages);
+	n = rate_stages(of, (double)job->duration_ns / 1e9, stages);
+	l->stages_of_clients = !job->rate;
 	r = run_load_keep_stages(l, stages, n);
 	free(stages);
 	return r;

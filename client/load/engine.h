@@ -13,6 +13,7 @@
  */
 
 #include "load/actor.h"
+#include "load/draw.h"
 #include "load/pace.h"
 #include "run/load.h"
 #include "run/run.h"
@@ -73,11 +74,15 @@ struct engine_job {
 	uint64_t duration_ns; /* no action begins later; 0: each script does until it ends */
 	uint64_t ramp_ns;     /* closed loop: the clients begin one after the other within it */
 	uint64_t settle_ns;   /* after the ramp, before the measured time */
-	uint64_t think_ns;    /* closed loop: mean of the pause between a client's actions */
-	uint64_t pause_ns;    /* closed loop: of a client after each action, beside think_ns */
+	const struct draw
+	    *think;        /* closed loop: the pause between a client's actions; NULL: none */
+	uint64_t pause_ns; /* closed loop: of a client after each action, beside think */
 	struct pace_opts pace;
 	const struct rate *rate; /* open loop: how its rate changes in the measured time; NULL */
-	bool keeps_progress;     /* the load gets progress (run/progress.h) */
+	/* Closed loop: how many clients work in the measured time: client i of all begins actions
+	 * while it is i + 1 at least. NULL: all. */
+	const struct rate *crowd;
+	bool keeps_progress; /* the load gets progress (run/progress.h) */
 	/*
 	 * Open loop: arrivals that may wait for a client, of all threads; more are dropped.
 	 * ENGINE_QUEUE_ALL: all may. 0: what finds no free client is left out, and is in no

@@ -80,6 +80,44 @@ double rate_until(const struct rate *r, double s)
 	return rate_since_first(r, s) - rate_since_first(r, 0);
 }
 
+double rate_most(const struct rate *r)
+{
+	double most = 0;
+
+	for (unsigned int i = 0; i < r->n; i++)
+		most = fmax(most, r->point[i].per_s);
+	return most;
+}
+
+/* The first time from s on, on the way from p to the next point; INFINITY: not there. */
+static double rate_reaches_within(const struct rate_point *p, const struct rate_point *next,
+				  double least, double s)
+{
+	double slope = (next->per_s - p->per_s) / (next->s - p->s);
+
+	if (s >= next->s)
+		return INFINITY;
+	s = fmax(s, p->s);
+	if (p->per_s + slope * (s - p->s) >= least)
+		return s;
+	return next->per_s >= least ? p->s + (least - p->per_s) / slope : INFINITY;
+}
+
+double rate_reaches(const struct rate *r, double least, double s)
+{
+	const struct rate_point *p = r->point, *last = &r->point[r->n - 1];
+	double at;
+
+	if (s < p->s && p->per_s >= least)
+		return s;
+	for (; p < last; p++) {
+		at = p[1].s > p->s ? rate_reaches_within(p, p + 1, least, s) : INFINITY;
+		if (at < INFINITY)
+			return at;
+	}
+	return last->per_s >= least ? fmax(s, last->s) : INFINITY;
+}
+
 /* How long after a point so many have arrived, on the way to the next one. */
 static double rate_solve(const struct rate_point *p, const struct rate_point *next, double n)
 {

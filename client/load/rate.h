@@ -45,6 +45,13 @@ double rate_until(const struct rate *r, double s);
  */
 size_t rate_stages(const struct rate *r, double end_s, struct run_stage *out);
 
+/* The first time from s on at which it is at least so much, as of a profile of clients; INFINITY:
+ * never. */
+double rate_reaches(const struct rate *r, double least, double s);
+
+/* The largest that it ever is. */
+double rate_most(const struct rate *r);
+
 /* The inverse: when that many have arrived, at the earliest; INFINITY: never. */
 double rate_when(const struct rate *r, double arrivals);
 

@@ -85,12 +85,13 @@ static void tally_event(struct worker *w, uint64_t at_ns, const struct tally_eve
 		tally_put_event(recent, x);
 }
 
-/* NULL: there are none, or it is not in the measured time. */
-static struct run_stage *tally_stage(struct worker *w, uint64_t planned_ns)
+/* By when it was due, in a closed loop by when it ended. NULL: there are none, or it is not in the
+ * measured time. */
+static struct run_stage *tally_stage(struct worker *w, uint64_t at_ns)
 {
-	double s = (double)(planned_ns - w->measure_ns) / 1e9;
+	double s = (double)(at_ns - w->measure_ns) / 1e9;
 
-	for (size_t i = 0; tally_measures(w, planned_ns) && i < w->load->n_stages; i++)
+	for (size_t i = 0; tally_measures(w, at_ns) && i < w->load->n_stages; i++)
 		if (s < w->load->stage[i].to_s)
 			return &w->load->stage[i];
 	return NULL;
@@ -206,7 +207,7 @@ static bool load_tally_note_paused(struct worker *w, const struct actor *a, uint
 void tally_action(struct worker *w, struct actor *a, uint64_t end_ns, bool failed)
 {
 	struct run_action *to = &w->load->action[a->action];
-	struct run_stage *stage = tally_stage(w, a->planned_ns);
+	struct run_stage *stage = tally_stage(w, tally_by_end(w) ? end_ns : a->planned_ns);
 	bool paused = !failed && load_tally_note_paused(w, a, end_ns);
 
 	atomic_store_explicit(&w->n_done, w->n_done + 1, memory_order_relaxed);

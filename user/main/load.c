@@ -138,7 +138,8 @@ static void note_starved(struct load_run *l, const struct run_phase *p)
 	const struct load_cfg *cfg = l->cfg;
 	unsigned int starved = 0;
 
-	if (cfg->rate.per_s > 0 || cfg->mix.think_ns || !mix_has_actions(&cfg->mix) || cmd_stop)
+	if (cfg->rate.per_s > 0 || cfg->crowd.changes.n || load_thinks(cfg) ||
+	    !mix_has_actions(&cfg->mix) || cmd_stop)
 		return;
 	for (unsigned int i = 0; i < p->load->n_clients; i++)
 		starved += p->load->client[i].opened && !p->load->client[i].lost &&

@@ -24,6 +24,13 @@ struct load_rate {
 	const char *text;    /* of changes, borrowed */
 };
 
+/* How many clients; of a number that changes the most. */
+struct load_crowd {
+	unsigned int n;      /* 0: not given */
+	struct rate changes; /* .n 0: it does not */
+	const char *text;    /* of changes, borrowed */
+};
+
 enum { LOAD_FIXED, LOAD_POISSON, LOAD_NOT_GIVEN };
 
 struct load_cfg {
@@ -37,9 +44,11 @@ struct load_cfg {
 	unsigned int set_of; /* process id; 0: not given */
 	uint64_t seed;
 	struct load_rate rate;
-	double think_s;        /* < 0: the mix's */
-	double interval_s;     /* of the server's figures in time; 0: none */
-	unsigned int steady_s; /* most seconds to wait for a steady rate; 0: do not */
+	struct load_crowd crowd;
+	const char *think_text; /* NULL: the mix's */
+	struct draw think;      /* the same */
+	double interval_s;      /* of the server's figures in time; 0: none */
+	unsigned int steady_s;  /* most seconds to wait for a steady rate; 0: do not */
 	struct timeline_changes changes;
 	struct slos slos;
 	const char *users_file;
@@ -56,7 +65,7 @@ struct load_cfg {
 	{                                                                                          \
 		.w = WORKLOAD_DEFAULTS, .mix_name = "browse", .clients = LOAD_CLIENTS,             \
 		.ramp_s = 1, .interval_s = 1, .arrivals = LOAD_NOT_GIVEN, .seed = 1,               \
-		.think_s = -1, .files = LOAD_OF_MIX, .file_len = UINT64_MAX                        \
+		.files = LOAD_OF_MIX, .file_len = UINT64_MAX                                       \
 	}
 
 extern const struct job_type load_job;
@@ -67,6 +76,9 @@ int load_parse(struct workload_cfg *base, struct job *j, struct err *e);
 
 /* What needs the machine: that file, the users, the other processes. Likewise. */
 int load_check(struct workload_cfg *base, struct err *e);
+
+/* Whether its clients pause between two actions. */
+bool load_thinks(const struct load_cfg *cfg);
 
 /* What this process's clients do, and when; but for begin_ns. */
 void load_plan(const struct load_cfg *cfg, struct engine_job *out);

@@ -75,13 +75,55 @@ static int load_opts_take_rate(void *to, const char *arg, struct err *e)
 	return rate_parse(&rate->changes, arg, e);
 }
 
+/* A number, or how it changes. */
+static int load_opts_take_clients(void *to, const char *arg, struct err *e)
+{
+	static const struct opt row = { .type = OPT_UINT, .min = 1, .max = CLIENTS_MAX };
+	struct load_crowd *crowd = to;
+	struct err why = { 0 };
+	uint64_t n;
+	double most;
+
+	*crowd = (struct load_crowd) { 0 };
+	if (!strchr(arg, ':')) {
+		if (opt_number(&row, "", arg, &n, &why))
+			return err_set(e, -EINVAL, "%s", why.text + strlen(": "));
+		crowd->n = (unsigned int)n;
+		return 0;
+	}
+	if (rate_parse(&crowd->changes, arg, NULL))
+		return err_set(e, -EINVAL,
+			       "'%s' is not a number such as 50, or points SECONDS:CLIENTS such as "
+			       "0:10,60:200, whose times do not fall",
+			       arg);
+	most = floor(rate_most(&crowd->changes));
+	if (most < 1 || most > CLIENTS_MAX)
+		return err_set(e, -EINVAL, "'%s': the most clients are not in 1..%d", arg,
+			       CLIENTS_MAX);
+	crowd->n = (unsigned int)most;
+	crowd->text = arg;
+	return 0;
+}
+
+bool load_thinks(const struct load_cfg *cfg)
+{
+	return draw_most(&cfg->mix.think) > 0;
+}
+
 #define AT(field) offsetof(struct load_cfg, field)
 
 /* clang-format off */
 const struct opt load_options[] = {
 	{ .type = OPT_HEADING, .help = "Load:" },
-	{ .letter = 'n', .name = "clients", .arg = "N", .type = OPT_UINT, .offset = AT(clients),
-	  .min = 1, .max = CLIENTS_MAX, .help = "how many clients, each with a session of its own (default: " OPT_TEXT(LOAD_CLIENTS) ")" },
+	{ .letter = 'n', .name = "clients", .arg = "N|S:N,S:N...", .type = OPT_CALL, .offset = AT(crowd), .call = load_opts_take_clients,
+	  .help = "how many clients, each with a session of its own; S:N: so many at S seconds, such as "
+		  "0:10,60:200 (default: " OPT_TEXT(LOAD_CLIENTS) ")",
+	  .more = "At most 100,000. The number may change in a closed loop: of points SECONDS:CLIENTS, at most 32, each is a moment "
+	 	"of the measured time and how many clients work then; between two of them it changes evenly, two at "
+	 	"the same time are a step, before the first and after the last one it stays as it is there. The k-th "
+	 	"client begins actions while the number is k or more. All sessions are opened before, and stay open. "
+	 	"Without `--duration` the load ends with the last point. The report has a line for each part between points. "
+	 	"Not together with --steady and --abort-on-slo." },
 	{ .letter = 'm', .name = "mix", .arg = "NAME|FILE", .type = OPT_STRING, .offset = AT(mix_name),
 	  .help = "what they do: browse (default), office, batch-read, batch-write, metadata, timemachine, "
 		  "idle, or an INI file whose name has a '/' or '.'",
@@ -131,9 +173,11 @@ const struct opt load_options[] = {
 	  .more = "Those that are dropped, like those that still wait at the end, are in the percentiles as `at least` as "
 	 	"long as from when they were due to the end. An action that waits takes 8 bytes of memory; there "
 	 	"is room for rate x duration of them, at most 4,194,304." },
-	{ .name = "think", .arg = "SECONDS", .type = OPT_TIME, .offset = AT(think_s),
-	  .help = "closed loop: mean pause between two actions of a client (default: the mix's)",
-	  .more = "It is drawn from an exponential distribution." },
+	{ .name = "think", .arg = "TIME", .type = OPT_STRING, .offset = AT(think_text),
+	  .help = "closed loop: pause between two actions of a client, the mean of exponential ones, or fixed:0.5, "
+		  "uniform:0.1-2, lognormal:0.5,1.5 or 0.1*60,2*40 (default: the mix's)",
+	  .more = "Times are seconds, or have a unit, such as 200ms. Of lognormal ones the median is given, and the "
+	 	"standard deviation of the logarithm; of a table, times and weights." },
 	{ .name = "at", .arg = "'SECONDS COMMAND'", .type = OPT_CALL, .offset = AT(changes), .call = timeline_take_change, .repeats = true,
 	  .help = "run this shell command so many seconds after the load began, and mark the moment; may be repeated",
 	  .more = "The load begins with its ramp. There may be 16 of them. The command has the rights with which "
@@ -247,13 +291,13 @@ static void change_mix(struct load_cfg *cfg)
 	if (cfg->files != LOAD_OF_MIX)
 		m->files = cfg->files;
 	if (cfg->file_len != UINT64_MAX)
-		m->sizes = (struct mix_sizes) { .len = cfg->file_len };
+		m->sizes = (struct draw) { .value = cfg->file_len };
 	if (cfg->request_len)
 		m->request_len = cfg->request_len;
 	if (cfg->window)
 		m->window = cfg->window;
-	if (cfg->think_s >= 0)
-		m->think_ns = (uint64_t)(cfg->think_s * 1e9);
+	if (cfg->think_text)
+		m->think = cfg->think;
 }
 
 static int check_set(struct load_cfg *cfg, struct err *e)
@@ -331,7 +375,8 @@ static int load_opts_judge(struct load_cfg *cfg, struct err *e)
 static int load_opts_check_rate(struct load_cfg *cfg, struct err *e)
 {
 	const struct rate *r = &cfg->rate.changes;
-	double last_s = r->n ? ceil(r->point[r->n - 1].s) : 0;
+	const struct rate *longest = r->n ? r : &cfg->crowd.changes;
+	double last_s = longest->n ? ceil(longest->point[longest->n - 1].s) : 0;
 
 	if (!cfg->duration_s)
 		cfg->duration_s = last_s > 0 ? (unsigned int)last_s : LOAD_DURATION_S;
@@ -353,12 +398,24 @@ int load_parse(struct workload_cfg *base, struct job *j, struct err *e)
 	struct load_cfg *cfg = (struct load_cfg *)base;
 	int r = workload_parse(base, j, true, e);
 
+	if (!r && cfg->think_text)
+		r = draw_parse(&cfg->think, DRAW_NS, "--think", cfg->think_text, e);
 	if (r || base->help)
 		return r;
-	if (cfg->rate.per_s > 0 && cfg->think_s >= 0)
+	if (cfg->rate.per_s > 0 && cfg->think_text)
 		return err_set(e, -EINVAL, "--think is for a closed loop, --rate for an open one");
 	if (cfg->rate.per_s <= 0 && (cfg->queue || cfg->arrivals != LOAD_NOT_GIVEN))
 		return err_set(e, -EINVAL, "--%s needs --rate", cfg->queue ? "queue" : "arrivals");
+	if (cfg->crowd.text && (cfg->rate.per_s > 0 || cfg->steady_s || cfg->abort_on_slo))
+		return err_set(
+		    e, -EINVAL,
+		    "--clients %s: clients whose number changes cannot be used with --%s",
+		    cfg->crowd.text,
+		    cfg->rate.per_s > 0 ? "rate, whose own points say how much comes"
+		    : cfg->steady_s     ? "steady"
+					: "abort-on-slo");
+	if (cfg->crowd.n)
+		cfg->clients = cfg->crowd.n;
 	if (cfg->remove_set && !cfg->set_of)
 		return err_set(e, -EINVAL, "--remove-set needs --set-of PID: whose files?");
 	if (cfg->users_file && base->s.local)
@@ -419,12 +476,13 @@ void load_plan(const struct load_cfg *cfg, struct engine_job *out)
 		.duration_ns = cfg->duration_s * NS_PER_S,
 		.ramp_ns = cfg->ramp_s * NS_PER_S,
 		.settle_ns = cfg->steady_s * NS_PER_S,
-		.think_ns = cfg->mix.think_ns,
+		.think = load_thinks(cfg) ? &cfg->mix.think : NULL,
 		.pace = { cfg->rate.per_s <= 0            ? PACE_CLOSED
 			  : cfg->arrivals == LOAD_POISSON ? PACE_POISSON
 							  : PACE_FIXED,
 			  cfg->rate.per_s, cfg->seed },
 		.rate = cfg->rate.changes.n ? &cfg->rate.changes : NULL,
+		.crowd = cfg->crowd.changes.n ? &cfg->crowd.changes : NULL,
 		.queue = load_opts_queue_of(cfg),
 	};
 }
@@ -437,11 +495,13 @@ int load_describe(const struct load_cfg *cfg, struct run_notes *o)
 	int r = 0;
 
 	r |= run_note(o, "clients", "%u", cfg->clients);
+	if (cfg->crowd.text)
+		r |= run_note(o, "clients_points", "%s", cfg->crowd.text);
 	r |= run_note(o, "mix", "%s", m->name);
 	r |= run_note(o, "files", "%u", m->files);
-	r |= run_note(o, "file_bytes", "%.0f", mix_sizes_mean(&m->sizes));
-	if (m->sizes.kind != MIX_SIZES_FIXED) {
-		mix_sizes_text(sizes, sizeof(sizes), &m->sizes);
+	r |= run_note(o, "file_bytes", "%.0f", draw_mean(&m->sizes));
+	if (m->sizes.kind != DRAW_FIXED) {
+		draw_text(sizes, sizeof(sizes), DRAW_BYTES, &m->sizes);
 		r |= run_note(o, "file_sizes", "%s", sizes);
 	}
 	if (m->zipf > 0)
@@ -466,7 +526,10 @@ int load_describe(const struct load_cfg *cfg, struct run_notes *o)
 		else
 			r |= run_note(o, "queue", "unlimited");
 	} else {
-		r |= run_note(o, "think_s", "%g", (double)m->think_ns / 1e9);
+		r |= run_note(o, "think_s", "%g", draw_mean(&m->think) / 1e9);
+		draw_text(sizes, sizeof(sizes), DRAW_NS, &m->think);
+		if (load_thinks(cfg) && m->think.kind != DRAW_EXPONENTIAL)
+			r |= run_note(o, "think", "%s", sizes);
 	}
 	r |= run_note(o, "duration_s", "%u", cfg->duration_s);
 	r |= run_note(o, "interval_s", "%g", cfg->interval_s);

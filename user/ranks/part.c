@@ -260,6 +260,7 @@ int part_unpack(struct part *out, const void *data, size_t len, const struct par
 	if (!out->load || run_load_keep_stages(out->load, l->stage, l->n_stages))
 		return err_set(e, -ENOMEM, "out of memory");
 	out->load->rate_per_s = l->rate_per_s;
+	out->load->stages_of_clients = l->stages_of_clients;
 	for (size_t i = 0; i < l->n_actions; i++)
 		out->load->action[i].name = l->action[i].name;
 	part_io_all(&io, out, like);

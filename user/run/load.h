@@ -39,12 +39,13 @@ struct run_second {
 	uint32_t bucket[HIST_BUCKETS(RUN_SECOND_BITS)]; /* hist_index() */
 };
 
-/* A part of the measured time in which the rate of an open loop changes evenly. */
+/* A part of the measured time in which the rate of an open loop changes evenly, or the number of
+ * clients of a closed one. */
 struct run_stage {
 	double from_s, to_s;         /* since measure_ns */
-	double from_per_s, to_per_s; /* actions a second that were asked for */
-	uint64_t n_planned;          /* arrivals in it */
-	struct run_action done;      /* of them */
+	double from_per_s, to_per_s; /* actions a second that were asked for; or clients */
+	uint64_t n_planned;          /* arrivals in it; of clients 0 */
+	struct run_action done;      /* of them; of clients those that ended in it */
 };
 
 /*
@@ -163,7 +164,8 @@ struct run_load {
 	unsigned int seconds_each; /* seconds of each row of second */
 	struct run_action *action; /* owned */
 	struct run_second *second; /* owned */
-	size_t n_stages;           /* 0: the rate did not change, or there was none */
+	size_t n_stages;           /* 0: neither rate nor clients changed */
+	bool stages_of_clients;    /* they are parts of the number of clients */
 	struct run_stage *stage;   /* owned */
 	struct run_client *client; /* owned; n_clients */
 	size_t n_ranks;            /* processes that shared the clients; 0: there was this one */

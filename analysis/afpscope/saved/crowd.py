@@ -45,16 +45,18 @@ class Second:
 
 @dataclass(frozen=True, slots=True)
 class Stage:
-    """A part of the measured time in which the rate asked for changes evenly.
+    """A part of the measured time in which the rate asked for changes evenly, or the clients.
 
-    Times are since measure_ns; actions count where they were due.
+    Times are since measure_ns; actions count where they were due, of clients where they ended.
     """
 
     from_s: float
     to_s: float
-    from_per_s: float
-    to_per_s: float
-    planned: int
+    from_per_s: float | None  # None: the number of clients changes
+    to_per_s: float | None
+    from_clients: float | None  # None: the rate changes
+    to_clients: float | None
+    planned: int | None
     n: int
     failed: int
     latency: Histogram
@@ -269,9 +271,11 @@ def _stage(node: Node) -> Stage:
     return Stage(
         node["from_s"].number(),
         node["to_s"].number(),
-        node["from_per_s"].number(),
-        node["to_per_s"].number(),
-        node["planned"].count(),
+        node.get_number("from_per_s"),
+        node.get_number("to_per_s"),
+        node.get_number("from_clients"),
+        node.get_number("to_clients"),
+        node.get_int("planned"),
         node["n"].count(),
         node["failed"].count(),
         hist.parse(node["latency"]["histogram"]),

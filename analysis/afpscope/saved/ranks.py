@@ -166,7 +166,8 @@ def _action(a: Json, b: Json) -> Json:
 
 
 def _stage(a: Json, b: Json) -> Json:
-    counts = {key: a[key] + b[key] for key in ("planned", "n", "failed")}
+    counts = {key: a[key] + b[key] for key in ("n", "failed")}
+    counts["planned"] = _both(a["planned"], b["planned"], lambda x, y: x + y)
     return a | counts | {"latency": _latency(a["latency"], b["latency"])}
 
 

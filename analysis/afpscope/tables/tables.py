@@ -162,12 +162,14 @@ def _stages(run: Run) -> tuple[Rows, list[Any]]:
         key
         | {"from_s": s.from_s, "to_s": s.to_s}
         | {"from_per_s": s.from_per_s, "to_per_s": s.to_per_s}
+        | {"from_clients": s.from_clients, "to_clients": s.to_clients}
         | {"planned": s.planned, "n": s.n, "failed": s.failed}
         | {name: s.latency.quantile(q) for name, q in _QUANTILES.items()}
         for key, of in _loads(run)
         for s in of.stages
     ]
-    rates = [(key, pa.float64()) for key in ("from_s", "to_s", "from_per_s", "to_per_s")]
+    keys = ("from_s", "to_s", "from_per_s", "to_per_s", "from_clients", "to_clients")
+    rates = [(key, pa.float64()) for key in keys]
     return rows, [*_WHO, *rates, *((k, _INT) for k in ("planned", "n", "failed", *_QUANTILES))]
 
 

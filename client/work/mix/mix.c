@@ -12,7 +12,6 @@
 #include <string.h>
 
 #define FILE_MAX (1u << 20)
-#define NS_PER_S 1000000000ull
 
 static const struct {
 	const char *name, *text;
@@ -88,20 +87,14 @@ bool mix_has_actions(const struct mix *m)
 
 uint64_t mix_set_bytes(const struct mix *m)
 {
-	return (uint64_t)llround(m->files * mix_sizes_mean(&m->sizes));
+	return (uint64_t)llround(m->files * draw_mean(&m->sizes));
 }
 
 /* ---- parsing ---- */
 
 static int put_think(struct mix *m, const char *text, struct err *e)
 {
-	static const struct opt think = { .type = OPT_TIME, .max = 86400 * NS_PER_S };
-	double seconds;
-	int r = opt_decimal(&think, "think", text, &seconds, e);
-
-	if (!r)
-		m->think_ns = (uint64_t)llround(seconds * 1e9);
-	return r ? -EINVAL : 0;
+	return draw_parse(&m->think, DRAW_NS, "think", text, e) ? -EINVAL : 0;
 }
 
 static int put_shared(struct mix *m, const char *text, struct err *e)
@@ -120,11 +113,11 @@ static int put_popularity(struct mix *m, const char *text, struct err *e)
 	m->zipf = !strcmp(text, "zipf");
 	if (!strncmp(text, "zipf:", 5))
 		m->zipf = strtod(text + 5, &end);
-	if (!strcmp(text, "uniform") || (m->zipf > 0 && m->zipf <= MIX_ZIPF_MAX && !*end))
+	if (!strcmp(text, "uniform") || (m->zipf > 0 && m->zipf <= DRAW_ZIPF_MAX && !*end))
 		return 0;
 	return err_set(e, -EINVAL,
 		       "popularity: '%s' is not uniform, zipf, or zipf: and a number up to %d",
-		       text, MIX_ZIPF_MAX);
+		       text, DRAW_ZIPF_MAX);
 }
 
 static int put_of_mix(struct mix *m, const char *key, const char *text, struct err *e)
@@ -134,7 +127,7 @@ static int put_of_mix(struct mix *m, const char *key, const char *text, struct e
 	if (row)
 		return opt_put(row, m, text, e) ? -EINVAL : 0;
 	if (!strcmp(key, "file_size"))
-		return mix_sizes_parse(&m->sizes, text, e) ? -EINVAL : 0;
+		return draw_parse(&m->sizes, DRAW_BYTES, "file_size", text, e) ? -EINVAL : 0;
 	if (!strcmp(key, "popularity"))
 		return put_popularity(m, text, e);
 	if (!strcmp(key, "think"))
@@ -213,14 +206,13 @@ void mix_put(FILE *out, const struct mix *m)
 
 	fputs("\n[mix]\n", out);
 	inifile_put(out, "name", m->name);
-	mix_sizes_text(text, sizeof(text), &m->sizes);
+	draw_text(text, sizeof(text), DRAW_BYTES, &m->sizes);
 	fprintf(out, "files = %u\nfile_size = %s\n", m->files, text);
 	if (m->zipf > 0)
 		fprintf(out, "popularity = zipf:%.17g\n", m->zipf);
 	fprintf(out, "request = %llu\nwindow = %u\nrequests = %u\n",
 		(unsigned long long)m->request_len, m->window, m->requests);
-	snprintf(text, sizeof(text), "%llu.%09llu", (unsigned long long)(m->think_ns / NS_PER_S),
-		 (unsigned long long)(m->think_ns % NS_PER_S));
+	draw_text(text, sizeof(text), DRAW_NS, &m->think);
 	inifile_put(out, "think", text);
 	inifile_put(out, "shared", m->shared ? "yes" : "no");
 	fputs("\n[actions]\n", out);

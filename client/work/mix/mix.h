@@ -9,12 +9,12 @@
  *	[mix]
  *	name = browse
  *	files = 100         ; in each directory, of which each client has one, or more
- *	file_size = 16K     ; or a distribution, see work/mix/mix_draw.h
+ *	file_size = 16K     ; or a distribution, see load/draw.h
  *	popularity = zipf:1 ; of the directory's files: uniform, or by Zipf's law
  *	request = 1M        ; most bytes of a read or write; the store's own limit holds, too
  *	window = 1          ; reads and writes of one action in flight
  *	requests = 16       ; of a random-read or random-write
- *	think = 0.5         ; seconds between a client's actions (closed loop), mean
+ *	think = 0.5         ; between a client's actions (closed loop): a mean, or a distribution
  *	shared = no         ; all clients use one directory, and only read
  *
  *	[actions]           ; weights
@@ -26,7 +26,7 @@
 #include "base/err.h"
 #include "base/inifile.h"
 #include "load/actor.h"
-#include "work/mix/mix_draw.h"
+#include "load/draw.h"
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -55,10 +55,10 @@ enum mix_action {
 struct mix {
 	char name[32];
 	unsigned int files, window, requests;
-	struct mix_sizes sizes;
+	struct draw sizes;
 	double zipf; /* the exponent; 0: all files alike */
 	uint64_t request_len;
-	uint64_t think_ns;
+	struct draw think; /* of a closed loop; ns */
 	bool shared;
 	unsigned int weight[N_MIX_ACTIONS]; /* all 0: the clients only stay logged in */
 };

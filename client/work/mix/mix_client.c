@@ -135,8 +135,8 @@ static void mix_client_enter(struct mix_client *c, unsigned int home)
 static void name_files(struct mix_client *c, unsigned int file)
 {
 	c->file = file;
-	c->len = mix_sizes_draw(&mix_of(c)->sizes, c->o.seed,
-				(uint64_t)home_number(c) * mix_of(c)->files + file);
+	c->len = draw_numbered(&mix_of(c)->sizes, c->o.seed,
+			       (uint64_t)home_number(c) * mix_of(c)->files + file);
 	snprintf(c->name[OF_FILE], NAME_LEN, "f%05u", file);
 	snprintf(c->name[OF_NEW], NAME_LEN, "f%05u.new", file);
 	snprintf(c->name[OF_OLD], NAME_LEN, "f%05u.old", file);
@@ -194,7 +194,7 @@ static int begin_use(struct script *s, const struct store *store)
 		at -= mix_of(c)->weight[action++];
 	mix_client_enter(c, draw(c, c->n_homes));
 	if (mix_of(c)->files)
-		name_files(c, mix_popular(mix_of(c)->files, mix_of(c)->zipf, c->random));
+		name_files(c, draw_popular(mix_of(c)->files, mix_of(c)->zipf, c->random));
 	mix_client_begin(c, store, action);
 	return (int)action;
 }

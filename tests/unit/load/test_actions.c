@@ -58,8 +58,7 @@ static unsigned int expected(unsigned int client, const struct engine_job *job, 
 	pace_seed(random, job->pace.seed, (2ull << 32) + client);
 	for (; at_ns < end_ns; (*all)++) {
 		n += at_ns + MS >= job->ramp_ns + job->settle_ns && at_ns + MS < end_ns;
-		at_ns += MS + job->pause_ns +
-			 (uint64_t)pace_exponential(random, (double)job->think_ns);
+		at_ns += MS + job->pause_ns + draw_next(job->think, random);
 	}
 	return n;
 }
@@ -71,7 +70,7 @@ static void clients_begin_one_after_the_other_think_and_pause(void **state)
 	(void)state;
 	work.ramp_ns = 500 * MS;
 	work.settle_ns = 100 * MS;
-	work.think_ns = 5 * MS;
+	work.think = &(const struct draw) { .kind = DRAW_EXPONENTIAL, .value = 5 * MS };
 	work.pause_ns = MS;
 	work.pace.seed = 3;
 	for (unsigned int t = 1; t <= 3; t++) {
@@ -97,6 +96,53 @@ static void clients_begin_one_after_the_other_think_and_pause(void **state)
 		assert_true(is_about(rig_seconds(g), all, 5));
 		assert_true(is_about(g->load->second[1].n, n / 3, n / 10));
 		assert_int_equal(g->load->second[4].n, 0);
+		rig_free(g);
+	}
+}
+
+/* Client k of those that work, in each thread and while their number rises and falls. */
+static void as_many_clients_work_as_the_profile_says(void **state)
+{
+	struct engine_job work = rig_work(6000 * MS);
+	struct rate crowd;
+
+	(void)state;
+	work.settle_ns = 500 * MS;
+	work.crowd = &crowd;
+	/* a rise, a step up, a fall, none, a step up */
+	assert_int_equal(rate_parse(&crowd, "0:1,2:5,2:8,3:8,4:0,5:0,5:6", NULL), 0);
+	for (unsigned int t = 1; t <= 3; t++) {
+		/* when client i works: from its turn on the rise to its turn on the fall */
+		static const uint64_t on_ms[8] = { 0, 500, 1000, 1500, 2000, 2000, 2000, 2000 };
+		struct rig *g = rig(8, t);
+		uint64_t part[5], wanted[5] = { 0 };
+
+		for (unsigned int i = 0; i < 8; i++)
+			g->play[i].slow.service_ns = MS;
+		rig_open(g);
+		rig_do(g, &work);
+		rig_adds_up(g);
+		for (uint64_t i = 0; i < 8; i++) {
+			uint64_t off_ms = 3000 + (7 - i) * 125, again_ms = i < 6 ? 1000 : 0;
+			/* the first client works before the measured time, too */
+			uint64_t ms = off_ms - on_ms[i] + again_ms;
+
+			assert_true(is_about(g->load->client[i].actions, ms, 5));
+			wanted[0] += 2000 - on_ms[i];
+			wanted[2] += off_ms - 3000;
+			wanted[4] += again_ms;
+		}
+		wanted[1] = 8000;
+		wanted[3] = 0;
+		assert_true(g->load->stages_of_clients);
+		assert_int_equal(g->load->n_stages, 5);
+		for (unsigned int k = 0; k < 5; k++) {
+			part[k] = g->load->stage[k].done.n;
+			assert_true(is_about(part[k], wanted[k], 40));
+			assert_int_equal(g->load->stage[k].done.planned.n, part[k]);
+		}
+		assert_int_equal(part[0] + part[1] + part[2] + part[3] + part[4], rig_actions(g));
+		assert_int_equal(g->load->late_n, 0);
 		rig_free(g);
 	}
 }
@@ -559,6 +605,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(a_client_begins_when_its_last_action_has_ended),
 		cmocka_unit_test(clients_begin_one_after_the_other_think_and_pause),
+		cmocka_unit_test(as_many_clients_work_as_the_profile_says),
 		cmocka_unit_test(what_ends_in_the_measured_time_is_counted),
 		cmocka_unit_test(bytes_are_those_of_the_requests_answered_in_the_measured_time),
 		cmocka_unit_test(fairness_is_that_of_the_clients_actions),

@@ -367,7 +367,7 @@ static void a_stop_ends_a_ramp_and_a_pause(void **state)
 
 	(void)state;
 	ramp.ramp_ns = 1000000 * MS;
-	think.think_ns = 1000000 * MS;
+	think.think = &(const struct draw) { .kind = DRAW_EXPONENTIAL, .value = 1000000 * MS };
 	rig_open(g);
 	rig_start(g, &ramp);
 	while (!g->play[0].slow.n_submitted)

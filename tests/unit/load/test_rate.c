@@ -307,9 +307,46 @@ static void stages_are_the_parts_between_points(void **state)
 	}
 }
 
+/* Looked for in small steps: the first time from s on at which it is at least so much. */
+static double searched(const struct rate *r, double least, double s)
+{
+	const double step = 1.0 / 64, end = r->point[r->n - 1].s + 1;
+
+	for (; s < end; s += step)
+		if (rate_at(r, s + 1e-9) >= least - 1e-6)
+			return s;
+	return INFINITY;
+}
+
+static void a_client_s_turn_is_when_so_many_work(void **state)
+{
+	static const double from_s[] = { -3, 0, 0.5, 7, 10, 19.75, 20, 31, 59.5, 60, 300 };
+	struct rate r;
+	double found, wanted, most;
+
+	(void)state;
+	for (size_t i = 0; i < N_SHAPES; i++) {
+		parse(&r, shapes[i]);
+		most = rate_most(&r);
+		for (unsigned int k = 0; k <= 11; k++) {
+			for (size_t j = 0; j < sizeof(from_s) / sizeof(from_s[0]); j++) {
+				found = rate_reaches(&r, most * k / 10, from_s[j]);
+				wanted = searched(&r, most * k / 10, from_s[j]);
+				if (from_s[j] > r.point[r.n - 1].s)
+					wanted = r.point[r.n - 1].per_s >= most * k / 10 ? from_s[j]
+											 : INFINITY;
+				if (found != wanted && !(fabs(found - wanted) <= 1.0 / 64))
+					fail_msg("%s: %g from %g: %g, not %g", shapes[i],
+						 most * k / 10, from_s[j], found, wanted);
+			}
+		}
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(a_client_s_turn_is_when_so_many_work),
 		cmocka_unit_test(what_is_no_rate_is_refused),
 		cmocka_unit_test(until_is_the_integral_of_the_rate),
 		cmocka_unit_test(when_is_the_inverse_of_until),

@@ -102,6 +102,8 @@ static const struct {
 	{ "load", "at", "30 ./relieve|0 echo \"a\" ; true|1.5 x # y" },
 	{ "load", "rate", "200|12.5|0:100,60:500|5:1,5:2" },
 	{ "load", "slo", "p99=50ms|save.mean=2s|probe.max=1s|p99.9=1s|rate>=5,failed<=1%" },
+	{ "load", "clients", "1|200|0:10,60:200|0:1,5:1,5:20,9:20" },
+	{ "load", "think", "0.5|fixed:20ms|uniform:0-1|0.1*3,2s*1" },
 	{ "load", "mix", "browse|office|metadata|batch-read" },
 	{ "probe", "slo", "p99=50ms|max=2s|probe.max=1s" },
 	{ "smallfile", "loads", "create,stat|create|create,read,delete" },

@@ -48,10 +48,10 @@ static void defaults_of_load_are_those_that_it_names(void **state)
 	const struct load_cfg cfg = LOAD_DEFAULTS;
 
 	(void)state;
-	assert_int_equal(check_defaults(load_options, &cfg), 5);
+	assert_int_equal(check_defaults(load_options, &cfg), 4);
 }
 
-/* The sixth: the duration, unless the rate says how long. */
+/* The fifth: the duration, unless the rate says how long. */
 static void parse_load(struct load_cfg *cfg, char *first, char *second)
 {
 	char *argv[] = { "load", "/dir", first, second, NULL };

@@ -102,7 +102,7 @@ static void a_load_is_what_its_options_say(void **state)
 	assert_int_equal(c.clients, 50);
 	assert_string_equal(c.mix.name, "office");
 	assert_int_equal(c.mix.files, 3);
-	assert_int_equal(c.mix.sizes.len, 8192);
+	assert_int_equal(c.mix.sizes.value, 8192);
 	assert_true(c.rate.per_s == 12.5 && c.interval_s == 0.2);
 	assert_int_equal(c.arrivals, LOAD_FIXED);
 	assert_int_equal(c.queue, 7);
@@ -124,7 +124,7 @@ static void a_load_is_what_its_options_say(void **state)
 	assert_int_equal(c.w.s.c.timeout_s, 120);
 	assert_string_equal(c.users_file, "f");
 	load_of("--think 0.5 afp://you:secret@nas2:700/V%20w");
-	assert_int_equal(c.mix.think_ns, 500000000);
+	assert_int_equal(c.mix.think.value, 500000000);
 	assert_string_equal(c.w.s.c.user, "you");
 	assert_string_equal(c.w.s.c.host, "nas2");
 	assert_int_equal(c.w.s.c.port, 700);
@@ -328,14 +328,15 @@ static void a_mix_that_is_a_file_is_shown_as_it_is(void **state)
 	snprintf(line, sizeof(line), "-m %s /dir", path);
 	load_of(line);
 	text = parse_show(&c, NULL, false);
-	assert_string_equal(text,
-			    SHOWN "target = /dir\n\n[mix]\nname = mine\nfiles = 3\n"
-				  "file_size = 4096\nrequest = 1048576\nwindow = 1\nrequests = 16\n"
-				  "think = 0.250000000\nshared = no\n\n[actions]\nlook = 1\n");
+	assert_string_equal(
+	    text, SHOWN "target = /dir\n\n[mix]\nname = mine\nfiles = 3\n"
+			"file_size = 4096\nrequest = 1048576\nwindow = 1\nrequests = 16\n"
+			"think = exponential:0.250000000\nshared = no\n\n[actions]\nlook = 1\n");
 	parse_write(text);
 	free(text);
 	load_of("JOB");
-	assert_true(c.mix.files == 3 && c.mix.think_ns == 250000000 && c.mix.weight[MIX_LOOK] == 1);
+	assert_true(c.mix.files == 3 && c.mix.think.value == 250000000 &&
+		    c.mix.weight[MIX_LOOK] == 1);
 	assert_string_equal(c.mix.name, "mine");
 }
 

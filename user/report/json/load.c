@@ -55,20 +55,23 @@ static json_t *json_load_seconds(struct json_doc *d, const struct run_load *l)
 	return a;
 }
 
-/* The parts of a rate that changes. */
+/* The parts of a rate that changes, or of a number of clients. */
 static json_t *json_load_stages(struct json_doc *d, const struct run_load *l)
 {
 	json_t *a = json_array();
 
 	for (size_t i = 0; i < l->n_stages; i++) {
 		const struct run_stage *s = &l->stage[i];
+		const bool crowd = l->stages_of_clients;
 		json_t *o = json_object();
 
 		json_put(d, o, "from_s", json_real(s->from_s));
 		json_put(d, o, "to_s", json_real(s->to_s));
-		json_put(d, o, "from_per_s", json_real(s->from_per_s));
-		json_put(d, o, "to_per_s", json_real(s->to_per_s));
-		json_put(d, o, "planned", json_number(s->n_planned));
+		json_put(d, o, "from_per_s", crowd ? json_null() : json_real(s->from_per_s));
+		json_put(d, o, "to_per_s", crowd ? json_null() : json_real(s->to_per_s));
+		json_put(d, o, "from_clients", crowd ? json_real(s->from_per_s) : json_null());
+		json_put(d, o, "to_clients", crowd ? json_real(s->to_per_s) : json_null());
+		json_put(d, o, "planned", crowd ? json_null() : json_number(s->n_planned));
 		json_put(d, o, "n", json_number(s->done.n));
 		json_put(d, o, "failed", json_number(s->done.failed));
 		json_put(d, o, "latency", json_latency(d, &s->done.planned));

@@ -43,13 +43,25 @@ static const struct section_type load_section = {
 	SECTION_OF(columns),
 };
 
-enum { STAGE_NAME, STAGE_RATE, STAGE_PLANNED, STAGE_DONE, STAGE_FAILED, STAGE_P50, STAGE_P99 };
+enum {
+	STAGE_NAME,
+	STAGE_RATE,
+	STAGE_CLIENTS,
+	STAGE_PLANNED,
+	STAGE_DONE,
+	STAGE_PER_S,
+	STAGE_FAILED,
+	STAGE_P50,
+	STAGE_P99
+};
 
 static const struct section_column stage_columns[] = {
 	[STAGE_NAME] = { .head = "time" },
 	[STAGE_RATE] = { .head = "rate" GLUE "per" GLUE "s", .name = "rate" },
+	[STAGE_CLIENTS] = { .head = "clients" },
 	[STAGE_PLANNED] = { .head = "planned" },
 	[STAGE_DONE] = { .head = "done" },
+	[STAGE_PER_S] = { .head = "per" GLUE "s", .unit = "1/s" },
 	[STAGE_FAILED] = { .head = "failed" },
 	[STAGE_P50] = { .head = "p50" },
 	[STAGE_P99] = { .head = "p99" },
@@ -57,7 +69,7 @@ static const struct section_column stage_columns[] = {
 
 static const struct section_type stage_section = {
 	.key = "load-stages",
-	.title = "Parts of the rate",
+	.title = "Parts of the measured time",
 	.begin = SECTION_AT_ONCE,
 	SECTION_OF(stage_columns),
 };
@@ -167,7 +179,8 @@ static void screen_load_put_stage(struct section *to, const struct run_stage *s)
 		snprintf(text, sizeof(text), "%.4g", s->from_per_s);
 	else
 		snprintf(text, sizeof(text), "%.4g-%.4g", s->from_per_s, s->to_per_s);
-	cell[STAGE_RATE] = cell_text(text, 24);
+	cell[STAGE_RATE] = cell[STAGE_CLIENTS] = cell_text(text, 24);
+	cell[STAGE_PER_S] = cell_rate((double)(s->done.n - s->done.failed) / (s->to_s - s->from_s));
 	cell[STAGE_PLANNED] = cell_count(s->n_planned);
 	cell[STAGE_DONE] = cell_count(s->done.n - s->done.failed);
 	cell[STAGE_FAILED] = s->done.failed ? cell_count(s->done.failed) : cell_blank();
@@ -183,11 +196,16 @@ static int screen_load_put_stages(const struct paint *p, const struct run_load *
 	if (!l->n_stages)
 		return 0;
 	fputc('\n', p->out);
-	screen_put(p, INK_NONE, "By when they were due, since the measured time began:", 1);
+	screen_put(p, INK_NONE,
+		   l->stages_of_clients ? "By when they ended, since the measured time began:"
+					: "By when they were due, since the measured time began:",
+		   1);
 	section_open(&s, p, &stage_section);
 	for (size_t i = 0; i < l->n_stages; i++)
 		failed += l->stage[i].done.failed;
 	s.column[STAGE_FAILED].off = !failed;
+	s.column[STAGE_RATE].off = s.column[STAGE_PLANNED].off = l->stages_of_clients;
+	s.column[STAGE_CLIENTS].off = s.column[STAGE_PER_S].off = !l->stages_of_clients;
 	for (size_t i = 0; i < l->n_stages; i++)
 		screen_load_put_stage(&s, &l->stage[i]);
 	return section_close(&s);
@@ -229,8 +247,8 @@ static void put_headline(const struct paint *p, const struct run_phase *phase)
 	struct screen_text t = { 0 };
 
 	run_load_all(l, &all);
-	screen_add(&t, "%u client%s, mix %s, ", l->n_clients, l->n_clients == 1 ? "" : "s",
-		   phase->title);
+	screen_add(&t, "%s%u client%s, mix %s, ", l->stages_of_clients ? "up to " : "",
+		   l->n_clients, l->n_clients == 1 ? "" : "s", phase->title);
 	if (l->rate_per_s > 0)
 		screen_add(&t, "open loop of %s actions/s%s", cell_rate(l->rate_per_s).text,
 			   l->n_stages ? " on average" : "");
@@ -354,7 +372,7 @@ static void put_generator(const struct paint *p, const struct run_load *l)
 	double waited = s > 0 ? (double)l->runq_max_ns / 1e9 / s : 0;
 	bool saturated = run_load_saturated(l);
 
-	if (l->n_clients > 1 && l->done_ns)
+	if (l->n_clients > 1 && l->done_ns && !l->stages_of_clients)
 		screen_add(&t, "Fairness among clients (Jain's index): %s; 1 is even. ",
 			   cell_fixed(run_load_fairness(l), 2).text);
 	screen_add(&t, "Load generator: ");

@@ -89,10 +89,10 @@ static void a_file_says_all(void **state)
 			 0);
 	assert_string_equal(m.name, "mine");
 	assert_int_equal(m.files, 7);
-	assert_int_equal(m.sizes.len, 3072);
+	assert_int_equal(m.sizes.value, 3072);
 	assert_int_equal(m.request_len, 1 << 20);
 	assert_int_equal(m.window, 4);
-	assert_int_equal(m.think_ns, 250000000);
+	assert_int_equal(m.think.value, 250000000);
 	assert_true(m.shared);
 	assert_int_equal(m.weight[MIX_LIST], 1);
 	assert_int_equal(m.weight[MIX_LOOK], 20);
@@ -111,7 +111,7 @@ static void lengths_and_popularity_may_be_by_chance(void **state)
 		 "[actions]\nrandom-read = 3\nrandom-write = 2\n",
 		 &e),
 	    0);
-	assert_int_equal(m.sizes.kind, MIX_SIZES_TABLE);
+	assert_int_equal(m.sizes.kind, DRAW_TABLE);
 	assert_int_equal(m.sizes.n, 2);
 	assert_int_equal(mix_set_bytes(&m), 10 * (4096 * 6 + 1048576 * 4) / 10);
 	assert_true(m.zipf == 0.8);
@@ -145,12 +145,12 @@ static void what_a_file_does_not_say_has_its_default(void **state)
 	assert_int_equal(find(&m, "[actions]\nlook=1\n", &e), 0);
 	assert_memory_equal(m.name, path, strlen(path) < 31 ? strlen(path) + 1 : 31);
 	assert_int_equal(m.files, 10);
-	assert_int_equal(m.sizes.len, 0);
+	assert_int_equal(m.sizes.value, 0);
 	assert_int_equal(m.requests, 16);
 	assert_true(m.zipf == 0);
 	assert_int_equal(m.request_len, 1 << 20);
 	assert_int_equal(m.window, 1);
-	assert_int_equal(m.think_ns, 0);
+	assert_int_equal(m.think.value, 0);
 	assert_false(m.shared);
 }
 

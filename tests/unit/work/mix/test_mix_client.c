@@ -95,7 +95,7 @@ static struct mix one(unsigned int action)
 			   .files = 3,
 			   .window = 1,
 			   .requests = 3,
-			   .sizes = { .len = 20 * KIB },
+			   .sizes = { .value = 20 * KIB },
 			   .request_len = 1u << 20 };
 
 	mix.weight[action] = 1;
@@ -182,7 +182,7 @@ static void empty_files_have_no_reads_and_writes(void **state)
 
 		if (!of_empty[a])
 			continue;
-		mix.sizes.len = 0;
+		mix.sizes.value = 0;
 		rig_begin(&g, &mix);
 		makes(&g, 0);
 		assert_int_equal(uses(&g), SCRIPT_DONE);
@@ -199,7 +199,7 @@ static void as_many_requests_are_in_flight_as_the_window_says(void **state)
 		struct rig g;
 
 		mix.window = 4;
-		mix.sizes.len = 50 * KIB;
+		mix.sizes.value = 50 * KIB;
 		mix.request_len = 4 * KIB;
 		rig_begin(&g, &mix);
 		makes(&g, 0);
@@ -237,7 +237,7 @@ static bool failed_at(const struct mix *mix, unsigned int n, unsigned int order)
 
 			snprintf(name, sizeof(name), "f%05u", k);
 			assert_non_null(memory_find(&g.m, home, name));
-			assert_int_equal(memory_find(&g.m, home, name)->len, mix->sizes.len);
+			assert_int_equal(memory_find(&g.m, home, name)->len, mix->sizes.value);
 		}
 		for (unsigned int k = 0; k < 10; k++)
 			assert_int_equal(uses(&g), SCRIPT_DONE);
@@ -334,7 +334,7 @@ static void random_requests_are_all_over_the_file(void **state)
 	struct rig g;
 
 	(void)state;
-	mix.sizes.len = 61 * KIB; /* seven whole requests, and a rest */
+	mix.sizes.value = 61 * KIB; /* seven whole requests, and a rest */
 	mix.requests = 200;
 	mix.window = 4;
 	rig_begin(&g, &mix);
@@ -370,7 +370,7 @@ static void files_have_the_lengths_that_were_drawn(void **state)
 	struct rig g;
 
 	(void)state;
-	mix.sizes = (struct mix_sizes) { .kind = MIX_SIZES_UNIFORM, .most = 20 * KIB };
+	mix.sizes = (struct draw) { .kind = DRAW_UNIFORM, .most = 20 * KIB };
 	rig_begin(&g, &mix);
 	makes(&g, 0);
 	makes(&g, 1);
@@ -378,7 +378,7 @@ static void files_have_the_lengths_that_were_drawn(void **state)
 		for (unsigned int i = 0; i < 6; i++) {
 			snprintf(name, sizeof(name), "f%05u", i % 3);
 			len[i] = memory_find(&g.m, home[i / 3], name)->len;
-			assert_int_equal(len[i], mix_sizes_draw(&mix.sizes, 1, i));
+			assert_int_equal(len[i], draw_numbered(&mix.sizes, 1, i));
 		}
 		assert_int_equal(uses(&g), SCRIPT_DONE);
 	}

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* Lengths and popularity by chance: what is written, and how often each comes. */
-#include "work/mix/mix_draw.h"
+#include "load/draw.h"
 
 #include <errno.h>
 #include <math.h>
@@ -14,12 +14,12 @@
 
 #define DRAWS 100000
 
-static struct mix_sizes sizes_of(const char *text)
+static struct draw sizes_of(const char *text)
 {
-	struct mix_sizes s;
+	struct draw s;
 	struct err e;
 
-	assert_int_equal(mix_sizes_parse(&s, text, &e), 0);
+	assert_int_equal(draw_parse(&s, DRAW_BYTES, "file_size", text, &e), 0);
 	return s;
 }
 
@@ -40,17 +40,17 @@ static void lengths_are_printed_as_they_are_read(void **state)
 		  4096 * 0.6 + 65536 * 0.3 + 1048576 * 0.1 },
 		{ "0*1", "0*1", 0 },
 	};
-	struct mix_sizes s, again;
+	struct draw s, again;
 	char text[512];
 
 	(void)state;
 	for (size_t i = 0; i < sizeof(row) / sizeof(row[0]); i++) {
 		s = sizes_of(row[i].text);
-		mix_sizes_text(text, sizeof(text), &s);
+		draw_text(text, sizeof(text), DRAW_BYTES, &s);
 		assert_string_equal(text, row[i].printed);
 		again = sizes_of(text);
 		assert_memory_equal(&again, &s, sizeof(s));
-		assert_true(fabs(mix_sizes_mean(&s) - row[i].mean) <= 1e-6 * row[i].mean);
+		assert_true(fabs(draw_mean(&s) - row[i].mean) <= 1e-6 * row[i].mean);
 	}
 }
 
@@ -66,7 +66,7 @@ static void what_is_no_length_is_named(void **state)
 		{ "-1", "'-1' is not in 0..1099511627776" },
 		{ "2T", "'2T' is not in 0..1099511627776" },
 		{ "uniform:4K", NULL },
-		{ "uniform:64K-4K", "'uniform:64K-4K': the first length is the smaller one" },
+		{ "uniform:64K-4K", "'uniform:64K-4K': the first size is the smaller one" },
 		{ "uniform:-4K", NULL },
 		{ "exponential:", NULL },
 		{ "lognormal:16K", NULL },
@@ -78,15 +78,15 @@ static void what_is_no_length_is_named(void **state)
 		{ "4K*0", "'0' is not in 1..1000000" },
 		{ "4K*60,", NULL },
 		{ "1*1,1*1,1*1,1*1,1*1,1*1,1*1,1*1,1*1,1*1,1*1,1*1,1*1,1*1,1*1,1*1,1*1",
-		  "more than 16 lengths" },
+		  "more than 16 sizes" },
 	};
-	struct mix_sizes s;
+	struct draw s;
 	struct err e;
 
 	(void)state;
 	for (size_t i = 0; i < sizeof(row) / sizeof(row[0]); i++) {
 		e = (struct err) { 0 };
-		assert_true(mix_sizes_parse(&s, row[i].text, &e) < 0);
+		assert_true(draw_parse(&s, DRAW_BYTES, "file_size", row[i].text, &e) < 0);
 		if (!strstr(e.text, row[i].part ? row[i].part : form) &&
 		    !strstr(e.text, "is not a size"))
 			fail_msg("%s: %s", row[i].text, e.text);
@@ -94,13 +94,52 @@ static void what_is_no_length_is_named(void **state)
 	}
 }
 
+static void times_are_read_in_seconds_or_with_a_unit(void **state)
+{
+	static const struct {
+		const char *text, *printed;
+		enum draw_kind kind;
+		double mean_s, most_s;
+	} row[] = {
+		{ "0", "exponential:0.000000000", DRAW_EXPONENTIAL, 0, 0 },
+		{ "0.5", "exponential:0.500000000", DRAW_EXPONENTIAL, 0.5, 50 },
+		{ "20ms", "exponential:0.020000000", DRAW_EXPONENTIAL, 0.02, 2 },
+		{ "fixed:1.5", "fixed:1.500000000", DRAW_FIXED, 1.5, 1.5 },
+		{ "uniform:100ms-2", "uniform:0.100000000-2.000000000", DRAW_UNIFORM, 1.05, 2 },
+		{ "lognormal:1m,0.5", "lognormal:60.000000000,0.5", DRAW_LOGNORMAL,
+		  60 * 1.1331484530668263, 6000 },
+		{ "0.1*3,2s*1", "0.100000000*3,2.000000000*1", DRAW_TABLE, 0.575, 2 },
+	};
+	struct draw d, again;
+	char text[512];
+	struct err e;
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(row) / sizeof(row[0]); i++) {
+		assert_int_equal(draw_parse(&d, DRAW_NS, "think", row[i].text, &e), 0);
+		assert_int_equal(d.kind, row[i].kind);
+		draw_text(text, sizeof(text), DRAW_NS, &d);
+		assert_string_equal(text, row[i].printed);
+		assert_int_equal(draw_parse(&again, DRAW_NS, "think", text, &e), 0);
+		assert_memory_equal(&again, &d, sizeof(d));
+		assert_true(fabs(draw_mean(&d) / 1e9 - row[i].mean_s) <= 1e-9 * row[i].mean_s);
+		assert_true(fabs((double)draw_most(&d) / 1e9 - row[i].most_s) < 1e-6);
+	}
+	assert_int_equal(draw_parse(&d, DRAW_NS, "think", "uniform:2-1", &e), -EINVAL);
+	assert_string_equal(e.text, "think: 'uniform:2-1': the first time is the smaller one");
+	assert_int_equal(draw_parse(&d, DRAW_NS, "think", "uniform:2", &e), -EINVAL);
+	assert_string_equal(e.text,
+			    "think: 'uniform:2' is not a time such as 0.5, fixed:200ms, "
+			    "uniform:0.1-2, exponential:0.5, lognormal:0.5,1.5 or 0.1*60,2*40");
+}
+
 /* Share of the lengths that are at most so long. */
-static double share_up_to(const struct mix_sizes *s, uint64_t len)
+static double share_up_to(const struct draw *s, uint64_t len)
 {
 	unsigned int n = 0;
 
 	for (uint64_t i = 0; i < DRAWS; i++)
-		n += mix_sizes_draw(s, 7, i) <= len;
+		n += draw_numbered(s, 7, i) <= len;
 	return (double)n / DRAWS;
 }
 
@@ -112,7 +151,7 @@ static void assert_share(double got, double want)
 
 static void lengths_come_as_often_as_they_should(void **state)
 {
-	struct mix_sizes s = sizes_of("uniform:1000-1999");
+	struct draw s = sizes_of("uniform:1000-1999");
 
 	(void)state;
 	assert_share(share_up_to(&s, 1249), 0.25);
@@ -132,14 +171,14 @@ static void lengths_come_as_often_as_they_should(void **state)
 
 static void a_file_has_always_the_same_length(void **state)
 {
-	const struct mix_sizes s = sizes_of("exponential:16K"), one = sizes_of("16K");
+	const struct draw s = sizes_of("exponential:16K"), one = sizes_of("16K");
 	unsigned int other = 0;
 
 	(void)state;
 	for (uint64_t i = 0; i < 100; i++) {
-		assert_int_equal(mix_sizes_draw(&s, 1, i), mix_sizes_draw(&s, 1, i));
-		other += mix_sizes_draw(&s, 2, i) != mix_sizes_draw(&s, 1, i);
-		assert_int_equal(mix_sizes_draw(&one, 1, i), 16384);
+		assert_int_equal(draw_numbered(&s, 1, i), draw_numbered(&s, 1, i));
+		other += draw_numbered(&s, 2, i) != draw_numbered(&s, 1, i);
+		assert_int_equal(draw_numbered(&one, 1, i), 16384);
 	}
 	assert_true(other > 95);
 }
@@ -167,7 +206,7 @@ static void the_popular_come_more_often_by_zipfs_law(void **state)
 		for (size_t j = 0; j < 4; j++) {
 			memset(times, 0, sizeof(times));
 			for (unsigned int d = 0; d < DRAWS; d++) {
-				k = mix_popular(n[j], exponent[i], random);
+				k = draw_popular(n[j], exponent[i], random);
 				assert_true(k < n[j]);
 				times[k]++;
 			}
@@ -182,6 +221,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(lengths_are_printed_as_they_are_read),
+		cmocka_unit_test(times_are_read_in_seconds_or_with_a_unit),
 		cmocka_unit_test(what_is_no_length_is_named),
 		cmocka_unit_test(lengths_come_as_often_as_they_should),
 		cmocka_unit_test(a_file_has_always_the_same_length),
