@@ -215,7 +215,12 @@ def test_a_load_with_drops_keeps_no_limit_that_does_not_allow_them(
          "--file-size", "16M", "--rate", "2000", "--queue", "1", "-d", "1", "--no-probe",
          "--slo", limit, "--watch", "off"]
     )  # fmt: skip
-    assert done.status == status and said in done.out.replace("\n  ", " "), done
+    text = done.out.replace("\n  ", " ")
+    assert done.status == status and said in text, done
+    if limit.startswith(("p99", "max")):  # the table of what the clients did has the same
+        row = re.search(r"^ +read .*$", done.out, re.M)
+        was = re.search(r"it was (>= [\d.]+m?s)\b", text)
+        assert row and was and was[1] in row[0], done
 
 
 @pytest.mark.parametrize(
@@ -495,7 +500,8 @@ def test_a_server_that_is_restarted_ends_the_run_and_has_nothing_left(
 ) -> None:
     """Killed, and there again a second later: what was measured before is kept."""
     users = users_file(tmp_path, "bench1,secret1", "bench2,secret1,vol2")
-    args = (*SMALL, "-n", "4", "--users", users) if tool == "load" else ()
+    limit = ("--slo", "p99<=100s")
+    args = (*SMALL, "-n", "4", "--users", users, *limit) if tool == "load" else limit
     running = scope.start(scope.command(victim, *args, "-d", "60", tool=tool), save=True)
     wait_until(lambda: bool(left_on(victim)), 20, "the files")
     wait_until(lambda: (victim.vol1 / left_on(victim)[0] / "probe").exists(), 20, "the load")
@@ -511,6 +517,9 @@ def test_a_server_that_is_restarted_ends_the_run_and_has_nothing_left(
     assert loaded["lost"] == loaded["opened"] == (4 if tool == "load" else 1)
     assert sum(a["n"] for a in loaded["actions"]) > 0
     assert (loaded["end_ns"] - loaded["begin_ns"]) / 1e9 < 30, "it ended when the server did"
+    (slo,) = loaded["slo"]
+    assert slo["verdict"] == "broken" and slo["why"].endswith("sessions were lost")
+    assert "sessions were lost; it was " in done.out and " of the others" in done.out
     assert any("lost" in w["text"] for w in done.run.saved["warnings"] if w["key"] is None)
     assert not done.run.warning("left")
     assert left_on(victim) == []
