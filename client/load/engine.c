@@ -239,6 +239,10 @@ static int engine_prepare(struct engine *g, const struct engine_job *job, struct
 		    engine_keep_stages(job, w->result))
 			return err_set(e, -ENOMEM, "out of memory");
 		name_actions(w->result, job);
+		if (job->keeps_recent && !seconds)
+			w->recent = calloc(WORKER_RECENT, sizeof(*w->recent));
+		if (job->keeps_recent && !seconds && !w->recent)
+			return err_set(e, -ENOMEM, "out of memory");
 		for (size_t i = 0; i < w->n; i++)
 			w->actor[i].out = &g->load->client[w->actor[i].number];
 	}
@@ -272,13 +276,40 @@ uint64_t engine_done(const struct engine *g)
 	return n;
 }
 
+size_t engine_first_second(const struct engine *g)
+{
+	uint64_t now_ns = clock_now_ns(), begin_ns = g->load->begin_ns;
+	size_t under_way = now_ns > begin_ns ? (size_t)((now_ns - begin_ns) / 1000000000u) : 0;
+
+	/* the next one may be begun while this is read */
+	return g->load->n_seconds || under_way + 2 < WORKER_RECENT ? 0
+								   : under_way + 2 - WORKER_RECENT;
+}
+
+static void engine_add_recent(const struct engine *g, size_t i, struct run_second *out)
+{
+	const struct worker_second *s;
+
+	for (unsigned int k = 0; k < g->opts.n_threads; k++) {
+		s = &g->worker[k].recent[i % WORKER_RECENT];
+		if (s->number == i + 1)
+			run_second_add(out, &s->is);
+	}
+}
+
 bool engine_second(const struct engine *g, size_t i, struct run_second *out)
 {
 	/* a thread may have taken the time of an end shortly before the second was over */
 	uint64_t over_ns = g->load->begin_ns + (i + 1) * 1000000000u + 100000000u;
 
 	memset(out, 0, sizeof(*out));
-	if (clock_now_ns() < over_ns || i + 1 >= g->load->n_seconds)
+	if (clock_now_ns() < over_ns || i < engine_first_second(g))
+		return false;
+	if (!g->load->n_seconds && g->worker->recent) {
+		engine_add_recent(g, i, out);
+		return true;
+	}
+	if (i + 1 >= g->load->n_seconds)
 		return false;
 	for (unsigned int k = 0; k < g->opts.n_threads; k++)
 		run_second_add(out, &g->worker[k].result->second[i]);
@@ -297,6 +328,8 @@ static void free_loads(struct engine *g)
 	for (unsigned int k = 0; k < g->opts.n_threads; k++) {
 		run_load_free(g->worker[k].result);
 		g->worker[k].result = NULL;
+		free(g->worker[k].recent);
+		g->worker[k].recent = NULL;
 	}
 	run_load_free(g->load);
 	g->load = NULL;

@@ -78,6 +78,7 @@ struct engine_job {
 	struct pace_opts pace;
 	const struct rate *rate; /* open loop: how its rate changes in the measured time; NULL */
 	bool keeps_progress;     /* the load gets progress (run/progress.h) */
+	bool keeps_recent;       /* without duration_ns: engine_second() has the last seconds */
 	/*
 	 * Open loop: arrivals that may wait for a client, of all threads; more are dropped.
 	 * ENGINE_QUEUE_ALL: all may. 0: what finds no free client is left out, and is in no
@@ -103,8 +104,10 @@ uint64_t engine_done(const struct engine *g);
 
 /*
  * What ended in second i of the job under way; false: that second is not over, or has no row. A
- * second that is over is not written any more.
+ * second that is over is not written any more. engine_first_second(): the first one that is still
+ * kept.
  */
+size_t engine_first_second(const struct engine *g);
 bool engine_second(const struct engine *g, size_t i, struct run_second *out);
 
 /*

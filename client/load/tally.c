@@ -36,13 +36,23 @@ static void note_undone(struct run_load *l, uint64_t ns, bool held)
 		hist_add(&l->undone, ns);
 }
 
+/* Of the last seconds: one that is over for long makes room. */
+static struct run_second *tally_recent(struct worker *w, size_t i)
+{
+	struct worker_second *s = &w->recent[i % WORKER_RECENT];
+
+	if (s->number != i + 1)
+		*s = (struct worker_second) { .number = i + 1 };
+	return &s->is;
+}
+
 /* NULL: there are none. */
 static struct run_second *tally_second(struct worker *w, uint64_t at_ns)
 {
 	size_t i = at_ns > w->begin_ns ? (at_ns - w->begin_ns) / 1000000000u : 0;
 
 	if (!w->load->n_seconds)
-		return NULL;
+		return w->recent ? tally_recent(w, i) : NULL;
 	return &w->load->second[i < w->load->n_seconds ? i : w->load->n_seconds - 1];
 }
 

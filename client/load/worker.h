@@ -48,6 +48,13 @@ struct actor {
 	struct actor *next; /* idle, see worker.idle */
 };
 
+/* Of a job without a known end the last seconds are kept, for those who look at it meanwhile. */
+#define WORKER_RECENT 8u
+struct worker_second {
+	size_t number; /* from 1; 0: nothing ended in any */
+	struct run_second is;
+};
+
 struct worker {
 	unsigned int number, n_workers; /* of all processes, see engine_opts.first */
 	unsigned int n_clients;         /* of all threads and processes */
@@ -82,6 +89,7 @@ struct worker {
 	bool held;                       /* likewise: it has not caught up since it did not run */
 	bool later;                      /* there was no memory for an arrival */
 	unsigned int n_catch_up;         /* turns after the end */
+	struct worker_second *recent;    /* WORKER_RECENT, by their number; NULL: none are kept */
 	struct run_load *result;         /* what it did; the engine's memory */
 	struct run_load *load;           /* the same while the job is under way, else NULL */
 	struct run_phase region;         /* commands */
