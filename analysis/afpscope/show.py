@@ -54,16 +54,25 @@ def doubts(command: str, texts: Iterable[str]) -> int:
     return UNTRUSTED if told else OK
 
 
-def time(ns: float | None) -> str:
-    """Three digits and a unit; n/a where it was not measured."""
+def time(ns: float | None, at_least: bool = False) -> str:
+    """Three digits and a unit; n/a where it was not measured; ">= 1.00 ms" where it is a bound."""
     if ns is None:
         return "n/a"
+    if at_least:
+        return f">= {time(ns)}"
     for unit, size in (("s", 1e9), ("ms", 1e6), ("µs", 1e3)):
         if abs(ns) >= size:
             value = ns / size
             digits = 0 if abs(value) >= 99.95 else 1 if abs(value) >= 9.995 else 2
             return f"{value:.{digits}f} {unit}"
     return f"{ns:.0f} ns"
+
+
+def rate(per_s: float | None) -> str:
+    """A second; - where there is none."""
+    if per_s is None:
+        return "-"
+    return f"{per_s:,.0f}" if per_s >= 100 else f"{per_s:.3g}"
 
 
 def count(n: float | None) -> str:

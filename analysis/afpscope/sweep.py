@@ -334,8 +334,7 @@ class Driver:
         """Says how the step went. Failure if the server is gone."""
         done = self.sweep.steps[-1]
         if done.load:
-            p99 = done.load.latency().quantile(0.99)
-            text = f"{done.load.achieved:,.4g}/s, p99 {show.time(p99)}"
+            text = f"{show.rate(done.load.achieved)}/s, p99 {done.p99_text}"
             if done.exit not in _DONE:
                 text += f"; ended with {done.exit}: {done.error}"
             show.notice(f"sweep:   {text}")

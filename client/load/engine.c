@@ -241,6 +241,7 @@ static int engine_prepare(struct engine *g, const struct engine_job *job, struct
 		    engine_keep_stages(job, w->result))
 			return err_set(e, -ENOMEM, "out of memory");
 		name_actions(w->result, job);
+		w->keeps_recent = job->keeps_recent || seconds;
 		for (size_t i = 0; i < w->n; i++)
 			w->actor[i].out = &g->load->client[w->actor[i].number];
 	}
@@ -282,9 +283,20 @@ static const struct run_second *engine_recent(const struct worker *w, uint64_t s
 
 	if (number == second + 1)
 		return &r->s;
-	return number > second + 1 && w->result->seconds_each == 1
+	return number > second + 1 && w->result->n_seconds && w->result->seconds_each == 1
 		   ? run_load_second(w->result, second)
 		   : NULL;
+}
+
+size_t engine_first_second(const struct engine *g)
+{
+	uint64_t now_ns = clock_now_ns(), begin_ns = g->load->begin_ns;
+	size_t under_way = now_ns > begin_ns ? (size_t)((now_ns - begin_ns) / 1000000000u) : 0;
+
+	/* The next one may be begun while this is read. */
+	return g->load->n_seconds || under_way + 2 < RECENT_SECONDS
+		   ? 0
+		   : under_way + 2 - RECENT_SECONDS;
 }
 
 bool engine_second(const struct engine *g, size_t i, struct run_second *out)
@@ -294,7 +306,7 @@ bool engine_second(const struct engine *g, size_t i, struct run_second *out)
 	uint64_t over_ns = g->load->begin_ns + (i + 1) * 1000000000u + 100000000u;
 
 	memset(out, 0, sizeof(*out));
-	if (clock_now_ns() < over_ns || !g->load->n_seconds)
+	if (clock_now_ns() < over_ns || i < engine_first_second(g) || !g->worker->keeps_recent)
 		return false;
 	for (unsigned int k = 0; k < g->opts.n_threads; k++) {
 		of_thread = engine_recent(&g->worker[k], i);

@@ -83,6 +83,7 @@ struct engine_job {
 	 * while it is i + 1 at least. NULL: all. */
 	const struct rate *crowd;
 	bool keeps_progress; /* the load gets progress (run/progress.h) */
+	bool keeps_recent;   /* without duration_ns: engine_second() has the last seconds */
 	/*
 	 * Open loop: arrivals that may wait for a client, of all threads; more are dropped.
 	 * ENGINE_QUEUE_ALL: all may. 0: what finds no free client is left out, and is in no
@@ -107,9 +108,11 @@ int engine_start(struct engine *g, const struct engine_job *job, struct err *e);
 uint64_t engine_done(const struct engine *g);
 
 /*
- * What ended in second i of the job under way; false: that second is not over, or none are kept.
- * Who asks for each second as soon as it is over gets it whole, however long the job is.
+ * What ended in second i of the job under way; false: that second is not over, none are kept, or it
+ * was so long ago that it is not kept one by one. Who asks for each second as soon as it is over
+ * gets it whole, however long the job is. engine_first_second(): the first one that is still kept.
  */
+size_t engine_first_second(const struct engine *g);
 bool engine_second(const struct engine *g, size_t i, struct run_second *out);
 
 /*

@@ -77,10 +77,9 @@ static void tally_event(struct worker *w, uint64_t at_ns, const struct tally_eve
 	const uint64_t second = at_ns > w->begin_ns ? (at_ns - w->begin_ns) / 1000000000u : 0;
 	struct run_second *kept = run_load_second(w->load, second), *recent;
 
-	if (!kept)
-		return;
-	tally_put_event(kept, x);
-	recent = tally_recent(w, second);
+	if (kept)
+		tally_put_event(kept, x);
+	recent = w->keeps_recent ? tally_recent(w, second) : NULL;
 	if (recent)
 		tally_put_event(recent, x);
 }

@@ -93,6 +93,7 @@ struct worker {
 	unsigned int n_catch_up;         /* turns after the end */
 	struct run_load *result;         /* what it did; the engine's memory */
 	struct run_load *load;           /* the same while the job is under way, else NULL */
+	bool keeps_recent;               /* the last seconds, for who looks on */
 	struct recent_second recent[RECENT_SECONDS]; /* by number */
 	struct run_phase region;                     /* commands */
 	struct run_command *command[256];

@@ -74,6 +74,7 @@ class Made:
     options: dict[str, str] = field(default_factory=dict)
     slo: list[dict[str, Any]] | None = None  # what load said of its limits; None: an older run
     doubts: list[dict[str, str]] | None = None
+    undone: tuple[tuple[float, int], ...] = ()  # ms that these waited at least, and how many
 
 
 @functools.cache
@@ -100,6 +101,11 @@ def load(it: Made) -> dict[str, Any]:
     }
     said = {} if it.slo is None else {"slo": it.slo}
     said |= {} if it.doubts is None else {"doubts": it.doubts}
+    if it.undone:
+        waits = [(ms * MS, k) for ms, k in it.undone]
+        sum_ns = round(sum(ns * k for ns, k in waits))
+        most = round(max(ns for ns, _ in waits))
+        said |= {"undone": {"histogram": histogram(waits), "sum_ns": sum_ns, "max_ns": most}}
     one = {"failed": 0, "bytes": 0, "last_ns": end, "lost": False}
     return {
         "clients": it.clients,

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 from afpscope import Failure
-from afpscope.limit import knee
+from afpscope.limit import knee, outcome
 from afpscope.limit.knee import Cut, cut
 from sweeping import Made, each, sweep
 
@@ -225,6 +225,36 @@ def test_another_limit_is_judged_by_what_load_found_wrong(
     assert knee.slo("p99=50ms").kept(phase) is kept
     found = knee.find(made, knee.slo("p99=50ms"))
     assert ("cannot be told at 1: it was" in found.text) == (kept is None)
+
+
+def test_a_time_that_is_only_known_to_be_at_least_so_long_keeps_nothing(tmp_path: Path) -> None:
+    """1,000 actions took up to 5 ms; 100 still waited at the end, up to 20 or 90 ms then."""
+    for undone, kept, shown in ((20, None, ">= 19.9 ms"), (90, False, ">= 89.1 ms")):
+        it = Made(1, rate=100, doubts=[], undone=((1, 20), (undone, 80)))
+        made = sweep(tmp_path / f"{undone}", [("1", it)])
+        phase = made.levels[0].phases[0]
+        assert phase.load
+        assert knee.slo("p50<=50ms").kept(phase) is True
+        assert not phase.load.bound(0.5).at_least and not phase.load.bound(0.5, "op").at_least
+        for text in ("p99<=50ms", "max<=50ms"):
+            assert knee.slo(text).kept(phase) is kept
+        # of one kind it may be that none of them was of it
+        assert knee.slo("op.p99<=50ms").kept(phase) is None
+        assert phase.load.bound(0.99, "op").ns == pytest.approx(5e6, rel=0.02)
+        found = outcome.of(made, "p99<=50ms")
+        assert (shown in found.knee.text) == (kept is False)
+        assert f"  {shown.replace(' ', '')}" in outcome.screen(found)
+        assert "not known" in found.knee.text or kept is False
+
+
+def test_the_verdict_of_load_is_found_however_its_limit_is_written(tmp_path: Path) -> None:
+    slo = [said("p99<=50ms", False) | {"value_ns": 90_000_000, "value_at_least": True}]
+    made = sweep(tmp_path / "s", [("1", Made(1, slo=slo, doubts=[]))])
+    phase = made.levels[0].phases[0]
+    for text in ("p99=50ms", "p99<=50ms", "p99<=0.05s"):
+        assert knee.slo(text).kept(phase) is False
+        assert ">= 90.0 ms" in knee.find(made, knee.slo(text)).text
+    assert knee.slo("p99<=51ms").kept(phase) is True
 
 
 def test_what_was_never_judged_cannot_be_told(tmp_path: Path) -> None:

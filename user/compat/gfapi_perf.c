@@ -130,13 +130,15 @@ static int gfapi_perf_measure(struct gfapi_run *x, struct err *e)
 static int gfapi_perf_work(struct workload *w, struct err *e)
 {
 	struct gfapi_run *x = (struct gfapi_run *)w;
-	const struct smallfile_clients_opts o = { .session = &w->s,
-						  .set = x->cfg->set,
-						  .clients = (unsigned int)x->cfg->threads,
-						  .cached = x->cfg->fuse && !x->cfg->direct
-								? x->cfg->place
-								: NULL,
-						  .pause_ns = x->cfg->delay_us * 1000u };
+	const struct smallfile_clients_opts o = {
+		.session = &w->s,
+		.set = x->cfg->set,
+		.clients = (unsigned int)x->cfg->threads,
+		.cached = x->cfg->fuse && !x->cfg->direct ? x->cfg->place : NULL,
+		.pause_ns = x->cfg->delay_us * 1000u,
+		/* its lines in a log are the original's */
+		.live = isatty(fileno(w->s.progress)) ? TICKER_SHOWN : TICKER_OFF
+	};
 	int r = smallfile_clients_open(&x->clients, &o, e);
 
 	r = r ? r : gfapi_perf_measure(x, e);

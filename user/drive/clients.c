@@ -12,9 +12,12 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
-#define TICK_NS 100000000u
-#define SOON_NS 200000000u /* within this, all threads have seen a new time */
+#define TICK_NS  100000000u
+#define SOON_NS  200000000u /* within this, all threads have seen a new time */
+#define OVER_NS  120000000u /* after a second's end all of it is known */
+#define NS_PER_S 1000000000u
 
 /* One client, or the probe. */
 struct client {
@@ -384,11 +387,6 @@ void clients_end_soon(struct clients *c)
 		engine_retime(c->watcher, 0, end_ns);
 }
 
-bool clients_second(const struct clients *c, size_t i, struct run_second *out)
-{
-	return engine_second(c->engine, i, out);
-}
-
 uint64_t clients_done(const struct clients *c)
 {
 	return engine_done(c->engine);
@@ -399,11 +397,53 @@ bool clients_probed(const struct clients *c, size_t i, struct run_second *out)
 	return engine_second(c->watcher, i, out);
 }
 
+bool clients_next_second(const struct clients *c, struct ticker_second *s, uint64_t begin_ns,
+			 uint64_t measure_ns)
+{
+	size_t i = s->number, first = engine_first_second(c->engine);
+
+	s->seconds = 1;
+	s->has_probe = c->watcher != NULL;
+	i = i < first ? first : i;
+	if (!engine_second(c->engine, i, &s->clients) ||
+	    (c->watcher && !clients_probed(c, i, &s->probe)))
+		return false;
+	if (begin_ns + i * NS_PER_S >= measure_ns)
+		s->state = "measuring";
+	else
+		s->state = measure_ns == UINT64_MAX ? "not steady yet" : "ramp";
+	s->number = (unsigned int)i + 1;
+	return true;
+}
+
+void clients_show(const struct clients *c, struct ticker *t, struct ticker_second *s,
+		  uint64_t begin_ns, uint64_t measure_ns)
+{
+	while (clients_next_second(c, s, begin_ns, measure_ns))
+		ticker_add(t, s);
+}
+
+void clients_show_end(const struct clients *c, struct ticker *t, struct ticker_second *s,
+		      uint64_t begin_ns, uint64_t measure_ns)
+{
+	const struct timespec soon = { .tv_nsec = OVER_NS };
+
+	if (t->how == TICKER_JSON) {
+		nanosleep(&soon, NULL);
+		clients_show(c, t, s, begin_ns, measure_ns);
+	}
+	ticker_end(t);
+}
+
 int clients_join(struct clients *c, struct run_phase *p, struct err *e)
 {
 	struct run_phase *probes = c->type->probe_is_apart ? NULL : p;
-	int r = c->engine ? engine_join(c->engine, &p->load, p, e) : 0;
-	int probe = c->watcher ? engine_join(c->watcher, &p->probe, probes, r ? NULL : e) : 0;
+	int r, probe;
+
+	if (c->type->ended)
+		c->type->ended(c->own);
+	r = c->engine ? engine_join(c->engine, &p->load, p, e) : 0;
+	probe = c->watcher ? engine_join(c->watcher, &p->probe, probes, r ? NULL : e) : 0;
 
 	for (unsigned int i = 0; p->load && i < c->o.n; i++)
 		memcpy(p->load->client[i].address, c->client[i].address, RUN_ADDRESS_LEN);

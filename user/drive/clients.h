@@ -18,6 +18,7 @@
 
 #include "drive/places.h"
 #include "load/engine.h"
+#include "report/ticker.h"
 
 enum clients_task { CLIENTS_MAKE, CLIENTS_USE, CLIENTS_REMOVE };
 
@@ -44,6 +45,8 @@ struct clients_type {
 	struct script *(*script)(void *own, unsigned int i, enum clients_task task);
 	/* The following may be NULL. Ten times a second while they do something. */
 	void (*tick)(void *own);
+	/* It is over; what was done is not added up yet. */
+	void (*ended)(void *own);
 	/* The load is over: what else there is to say of it. 0 or a negative errno. */
 	int (*joined)(void *own, struct run_phase *p, struct err *e);
 	/* Before the sessions end: removes what is to be removed. 0, or what is left is in e. */
@@ -100,17 +103,29 @@ unsigned int clients_lost(const struct clients *c, const char **why);
 /*
  * Begins CLIENTS_USE. Of how count the times, pace, queue (of all threads) and keeps_progress.
  * clients_wait: at most ns; true when it is over. clients_measure: the measured time begins now,
- * and has the length planned. clients_done: actions that have ended until now. clients_probed: what
- * the probe did in second i from the begin; false: that is not over. clients_second: likewise the
- * clients. clients_end_soon: no action begins any more, and it is over as if that had been planned.
+ * and has the length planned. clients_done: actions that have ended until now. clients_end_soon: no
+ * action begins any more, and it is over as if that had been planned. clients_probed: what the
+ * probe did in second i from the begin; false: that is not over.
  */
 int clients_start(struct clients *c, const struct engine_job *how, struct err *e);
 bool clients_wait(struct clients *c, uint64_t ns);
 void clients_measure(struct clients *c);
 uint64_t clients_done(const struct clients *c);
 void clients_end_soon(struct clients *c);
-bool clients_second(const struct clients *c, size_t i, struct run_second *out);
 bool clients_probed(const struct clients *c, size_t i, struct run_second *out);
+
+/*
+ * The next second that is over, after the one that s has (number 0: none yet): what clients and
+ * probe did in it, counted from begin_ns and, from measure_ns on (UINT64_MAX: not known yet), in
+ * the measured time. false: there is none. clients_show(): shows all of them. clients_show_end():
+ * likewise, after the end of all; a program that reads them gets the last one, too.
+ */
+bool clients_next_second(const struct clients *c, struct ticker_second *s, uint64_t begin_ns,
+			 uint64_t measure_ns);
+void clients_show(const struct clients *c, struct ticker *t, struct ticker_second *s,
+		  uint64_t begin_ns, uint64_t measure_ns);
+void clients_show_end(const struct clients *c, struct ticker *t, struct ticker_second *s,
+		      uint64_t begin_ns, uint64_t measure_ns);
 
 /* Gives the phase its loads and commands. Actions that failed are no error. */
 int clients_join(struct clients *c, struct run_phase *p, struct err *e);

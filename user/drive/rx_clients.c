@@ -26,6 +26,10 @@ struct rx_clients {
 	unsigned int n;       /* with the probe */
 	struct rxperf **work; /* of each; the last one is the probe's */
 	uint8_t *data;
+	struct clients *all;
+	struct ticker live;
+	struct ticker_second second; /* the last one */
+	uint64_t begun_ns;           /* 0: the load has not begun */
 };
 
 /* ---- one client ---- */
@@ -86,9 +90,22 @@ static struct script *rx_clients_script(void *own, unsigned int i, enum clients_
 
 static void rx_clients_tick(void *own)
 {
-	const struct rx_clients_test *t = ((struct rx_clients *)own)->test;
+	struct rx_clients *c = own;
 
-	t->tick(t->user);
+	c->test->tick(c->test->user);
+	if (c->begun_ns)
+		clients_show(c->all, &c->live, &c->second, c->begun_ns,
+			     c->begun_ns + c->test->cfg->ramp_ms * 1000000ull);
+}
+
+static void rx_clients_ended(void *own)
+{
+	struct rx_clients *c = own;
+
+	if (c->begun_ns)
+		clients_show_end(c->all, &c->live, &c->second, c->begun_ns,
+				 c->begun_ns + c->test->cfg->ramp_ms * 1000000ull);
+	c->begun_ns = 0;
 }
 
 /* ---- what they did ---- */
@@ -227,24 +244,29 @@ static const struct clients_type rx_clients_type = {
 	.address = rx_clients_address,
 	.script = rx_clients_script,
 	.tick = rx_clients_tick,
+	.ended = rx_clients_ended,
 	.joined = rx_clients_joined,
 	.free = rx_clients_free,
 };
 
 /* The load, from its begin to its end. */
-static int rx_clients_load(struct clients *all, const struct rxperf_cfg *cfg, struct run_phase *p,
-			   struct err *e)
+static int rx_clients_load(struct rx_clients *c, struct run_phase *p, struct err *e)
 {
+	const struct rxperf_cfg *cfg = c->test->cfg;
 	const struct engine_job how = { .begin_ns = clock_now_ns() + TOGETHER_NS,
 					.ramp_ns = cfg->ramp_ms * 1000000ull,
-					.duration_ns = (uint64_t)cfg->duration_s * NS_PER_S };
-	int r = clients_start(all, &how, e);
+					.duration_ns = (uint64_t)cfg->duration_s * NS_PER_S,
+					.keeps_recent = cfg->live != TICKER_OFF };
+	int r = clients_start(c->all, &how, e);
 
 	if (r)
 		return r;
-	while (!clients_wait(all, TICK_NS))
+	ticker_begin(&c->live, c->test->progress, (enum ticker_how)cfg->live);
+	c->second.phase = c->test->name;
+	c->begun_ns = cfg->live == TICKER_OFF ? 0 : how.begin_ns;
+	while (!clients_wait(c->all, TICK_NS))
 		;
-	return clients_join(all, p, e);
+	return clients_join(c->all, p, e);
 }
 
 int rx_clients_do(struct rx_clients_test *t, struct run_phase *p, struct err *e)
@@ -262,12 +284,14 @@ int rx_clients_do(struct rx_clients_test *t, struct run_phase *p, struct err *e)
 	r = c ? clients_new(&all, &rx_clients_type, c, e) : err_set(e, -ENOMEM, "out of memory");
 	if (r)
 		return r;
-	*c = (struct rx_clients) { t, rxperf_probe(cfg), cfg->clients + cfg->probe, NULL, NULL };
+	*c = (struct rx_clients) {
+		.test = t, .probe = rxperf_probe(cfg), .n = cfg->clients + cfg->probe, .all = all
+	};
 	r = rx_clients_fill(c, e);
 	r = r ? r : clients_open(all, &opts, &not_open, e);
 	if (!r) {
 		p->start_ns = clock_now_ns();
-		r = rx_clients_load(all, cfg, p, e);
+		r = rx_clients_load(c, p, e);
 		t->sum.not_open = not_open;
 		p->complete = !r;
 	}

@@ -25,6 +25,8 @@ struct rx_clients_test {
 	struct rxperf_opts work;
 	void (*tick)(void *user); /* ten times a second */
 	void *user;
+	const char *name;          /* of the test */
+	FILE *progress;            /* for what each second brings */
 	struct rx_clients_sum sum; /* what they did: it is filled */
 };
 

@@ -29,6 +29,7 @@ struct rxperf_cfg {
 	    ramp_ms, port, timeout_s;
 	uint64_t bytes, rpc_sent, rpc_received, read_len, write_len;
 	bool no_jumbo, no_verify, serves, probe;
+	int live;           /* enum ticker_how */
 	const char *server; /* HOST[:PORT] */
 	char place[280];    /* "rx://HOST:PORT" */
 	struct sockaddr_in to;

@@ -2,6 +2,7 @@
 /* Limits as options have them; then the judge of whether a load kept them. */
 #include "drive/slo.h"
 
+#include "run/bound.h"
 #include "run/doubts.h"
 
 #include <errno.h>
@@ -10,8 +11,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define MEAN 0.0
-#define MAX  1.0
+#define MEAN RUN_BOUND_MEAN
+#define MAX  RUN_BOUND_MAX
 
 static const struct {
 	const char *name;
@@ -192,8 +193,9 @@ struct slo_case {
 	const struct slos *all;
 	const struct slo *slo;
 	struct run_slo *to;
-	const struct run_load *of;    /* whose actions: the clients' or the probe's */
-	const struct run_load *crowd; /* of the probe's: the clients, if there are any */
+	const struct run_load *of;     /* whose actions: the clients' or the probe's */
+	const struct run_load *crowd;  /* of the probe's: the clients, if there are any */
+	const struct run_action *kind; /* NULL: actions of all kinds */
 	bool is_probe, stopped;
 	struct hist h;    /* latencies that are known */
 	uint64_t n;       /* actions complete */
@@ -235,7 +237,9 @@ static void slo_gather(struct slo_case *c)
 		run_load_all(l, &a);
 	for (size_t i = 0; one_kind && i < l->n_actions; i++)
 		if (!strcmp(l->action[i].name, c->slo->scope))
-			a = l->action[i];
+			c->kind = &l->action[i];
+	if (c->kind)
+		a = *c->kind;
 	c->h = a.planned;
 	c->n = a.n;
 	c->failed = a.failed;
@@ -352,11 +356,23 @@ static double slo_bound(const struct slo_case *c, bool longest)
 	return fmax(slo_at_rank(&c->h, rank) - late, slo_at_rank(&c->h, rank - n_late));
 }
 
-static double slo_value_of(const struct slo_case *c)
+/* The value that is shown: with what was not done as the table has it, unless a limit allows that.
+ */
+static void slo_put_value(struct slo_case *c)
 {
-	if (!(c->slo->q > 0))
-		return (double)llround(hist_mean(&c->h));
-	return slo_at_rank(&c->h, ceil(c->slo->q * (double)c->h.n));
+	bool apart = c->of->n_no_room && !c->is_probe && slo_allows(c, SLO_DROPPED);
+	bool any = c->kind || !*c->slo->scope || c->is_probe;
+	struct run_bound b = { .known = c->h.n };
+
+	if (apart && c->h.n)
+		b.ns = c->slo->q > 0 ? slo_at_rank(&c->h, ceil(c->slo->q * (double)c->h.n))
+				     : hist_mean(&c->h);
+	else if (any)
+		b = run_bound(c->of, c->kind, c->slo->q);
+	c->to->known = b.known;
+	c->to->value = (double)llround(b.ns);
+	c->to->value_at_least = b.at_least;
+	c->to->value_of_others = apart;
 }
 
 /* Clients for whom the time is endless, as they were not served at all. */
@@ -382,6 +398,7 @@ static void slo_say_over(struct slo_case *c)
 
 	snprintf(c->to->why, sizeof(c->to->why), "%s%s%s", d ? dropped : "", d && f ? ", " : "",
 		 f ? failed : "");
+	c->to->value_of_others |= f;
 }
 
 static void slo_judge_latency(struct slo_case *c)
@@ -389,9 +406,9 @@ static void slo_judge_latency(struct slo_case *c)
 	char why[RUN_DOUBT_LEN] = "no such action was complete";
 	double low;
 
-	c->to->known = c->h.n;
-	c->to->value = c->h.n ? slo_value_of(c) : 0;
+	slo_put_value(c);
 	if (slo_unserved(c)) {
+		c->to->value_of_others = true;
 		slo_break(c, false);
 		return;
 	}

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Clients with small files: what they do together, and the line that shows how far they are. */
+/* Clients with small files: what they do together, and how far they are. */
 #include "drive/smallfile_clients.h"
 
 #include "app/cmd.h"
@@ -10,10 +10,10 @@
 
 #include <errno.h>
 #include <limits.h>
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 #define NS_PER_S 1000000000u
 #define LOOKED   32 /* files of a client, at most */
@@ -25,9 +25,12 @@ struct smallfile_clients {
 	struct places_client *at; /* of each client */
 	struct smallfile **work;  /* of each client */
 	bool out_of_memory;
-	enum smallfile_load load;    /* under way */
-	uint64_t duration_ns;        /* of it; 0: each file once */
-	uint64_t begun_ns, shown_ns; /* 0: there is none */
+	enum smallfile_load load; /* under way */
+	uint64_t duration_ns;     /* of it; 0: each file once */
+	uint64_t begun_ns;        /* 0: there is none */
+	struct ticker live;
+	struct ticker_second second; /* the last one */
+	char progress[80], phase[48];
 };
 
 static const char *smallfile_clients_name(unsigned int load)
@@ -55,51 +58,49 @@ static struct script *smallfile_clients_script(void *own, unsigned int i, enum c
 	return s;
 }
 
-/* ---- the line that shows how far they are; a process that is not the first has no terminal ----
- */
+/* ---- what each second brought ---- */
 
-/* "read: 12,345 of 100,000, 5,678/s, 15 s left", or "read (rank 0): ..." */
-static void smallfile_clients_show(const struct smallfile_clients *f, uint64_t ns)
+/* "12,345 of 100,000, 15 s left", or, where it ends by time, "15 s left". */
+static void smallfile_clients_say_progress(struct smallfile_clients *f)
 {
 	uint64_t done = clients_done(f->all), all = (uint64_t)f->o.clients * f->o.set.files;
-	double per_s = ns ? (double)done * 1e9 / (double)ns : 0;
-	FILE *out = f->o.session->progress;
+	uint64_t ns = clock_now_ns() - f->begun_ns;
+	double left_ns = done ? (double)ns * (double)(all - done) / (double)done : 0;
+	size_t len = 0;
 
-	fprintf(out, "\r\033[K%s%s: ", smallfile_name(f->load), f->o.step ? " (rank 0)" : "");
 	if (f->duration_ns)
-		fprintf(out, "%.0f s of %.0f", (double)ns / NS_PER_S,
-			(double)f->duration_ns / NS_PER_S);
+		left_ns = ns < f->duration_ns ? (double)(f->duration_ns - ns) : 0;
 	else
-		fprintf(out, "%s of %s", cell_count(done).text, cell_count(all).text);
-	fprintf(out, ", %s/s", cell_rate(per_s).text);
-	if (!f->duration_ns && per_s > 0 && done < all)
-		fprintf(out, ", %.0f s left", (double)(all - done) / per_s);
-	fflush(out);
-}
-
-static bool smallfile_clients_shows(const struct smallfile_clients *f)
-{
-	return f->begun_ns && f->o.session->progress && isatty(fileno(f->o.session->progress));
+		len = (size_t)snprintf(f->progress, sizeof(f->progress), "%s of %s%s",
+				       cell_count(done).text, cell_count(all).text,
+				       left_ns > 0 ? ", " : "");
+	if (f->duration_ns || left_ns > 0)
+		snprintf(f->progress + len, sizeof(f->progress) - len, "%.0f s left",
+			 ceil(left_ns / NS_PER_S));
 }
 
 static void smallfile_clients_tick(void *own)
 {
 	struct smallfile_clients *f = own;
-	uint64_t now_ns = clock_now_ns();
 
-	if (!smallfile_clients_shows(f) || now_ns < f->shown_ns + NS_PER_S)
+	if (!f->begun_ns)
 		return;
-	f->shown_ns = now_ns;
-	smallfile_clients_show(f, now_ns - f->begun_ns);
+	smallfile_clients_say_progress(f);
+	clients_show(f->all, &f->live, &f->second, f->begun_ns, f->begun_ns);
+}
+
+static void smallfile_clients_ended(void *own)
+{
+	struct smallfile_clients *f = own;
+
+	clients_show_end(f->all, &f->live, &f->second, f->begun_ns, f->begun_ns);
+	f->begun_ns = 0;
 }
 
 static int smallfile_clients_joined(void *own, struct run_phase *p, struct err *e)
 {
 	struct smallfile_clients *f = own;
 
-	if (smallfile_clients_shows(f))
-		fputs("\r\033[K", f->o.session->progress);
-	f->begun_ns = 0;
 	p->load->given = true;
 	if (f->out_of_memory)
 		return err_set(e, -ENOMEM, "out of memory: the files have too many records");
@@ -147,6 +148,7 @@ int smallfile_clients_open(struct clients **out, const struct smallfile_clients_
 		.address = connect_address,
 		.script = smallfile_clients_script,
 		.tick = smallfile_clients_tick,
+		.ended = smallfile_clients_ended,
 		.joined = smallfile_clients_joined,
 		.free = smallfile_clients_free,
 	};
@@ -187,12 +189,20 @@ int smallfile_clients_start(struct clients *all, enum smallfile_load load, uint6
 	const struct engine_job how = { .begin_ns = begin_ns,
 					.duration_ns = repeats ? f->o.duration_ns : 0,
 					.pause_ns = f->o.pause_ns,
-					.keeps_progress = f->o.step != 0 };
+					.keeps_progress = f->o.step != 0,
+					.keeps_recent = f->o.live != TICKER_OFF };
+	int r;
 
 	f->load = load;
 	f->duration_ns = how.duration_ns;
-	f->begun_ns = f->shown_ns = begin_ns ? begin_ns : clock_now_ns();
-	return clients_start(all, &how, e);
+	snprintf(f->phase, sizeof(f->phase), "%s%s", smallfile_name(load),
+		 f->o.step ? " (rank 0)" : "");
+	f->second = (struct ticker_second) { .phase = f->phase, .progress = f->progress };
+	ticker_begin(&f->live, f->o.session->progress, f->o.live);
+	r = clients_start(all, &how, e);
+	if (!r && f->o.live != TICKER_OFF)
+		f->begun_ns = begin_ns ? begin_ns : clock_now_ns();
+	return r;
 }
 
 int smallfile_clients_judge(struct run_phase *p, struct err *e)

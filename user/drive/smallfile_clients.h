@@ -18,6 +18,7 @@ struct smallfile_clients_opts {
 	const char *cached;   /* the directory, if this machine's page cache is used; or NULL */
 	uint64_t duration_ns; /* of a load that repeats; 0: each file once */
 	uint64_t pause_ns;    /* of a client after each file */
+	enum ticker_how live; /* on the session's progress */
 };
 
 /* Opens the stores: all or none, as clients_open(). set.base is not used yet. clients_close() in

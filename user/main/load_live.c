@@ -9,12 +9,9 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
-#define NS_PER_S 1000000000u
-#define MORE     10.0       /* times the best second: what nobody expects of those to come */
-#define SHORT    0.8        /* of the time: below RUN_SATURATED, as it may become more */
-#define OVER_NS  120000000u /* after a second's end all of it is known */
+#define MORE  10.0 /* times the best second: what nobody expects of those to come */
+#define SHORT 0.8  /* of the time: below RUN_SATURATED, as it may become more */
 
 /* ---- the generator ---- */
 
@@ -56,7 +53,7 @@ static bool load_live_is_short(const struct load_live *l)
 
 void load_live_begin(struct load_live *l, const struct load_cfg *cfg, FILE *out)
 {
-	*l = (struct load_live) { .cfg = cfg };
+	*l = (struct load_live) { .cfg = cfg, .second.drops = cfg->rate.per_s > 0 };
 	load_live_look(&l->begin);
 	ticker_begin(&l->live, out, (enum ticker_how)cfg->live);
 }
@@ -134,18 +131,10 @@ void load_live_take(struct load_live *l, const struct ticker_second *s)
 const struct slo *load_live_tick(struct load_live *l, const struct clients *c, uint64_t begin_ns,
 				 uint64_t measure_ns)
 {
-	struct ticker_second s = { .seconds = 1, .has_probe = !l->cfg->no_probe };
 	const struct slo *found;
 
-	while (clients_second(c, l->next, &s.clients) &&
-	       (!s.has_probe || clients_probed(c, l->next, &s.probe))) {
-		if (begin_ns + l->next * NS_PER_S >= measure_ns)
-			s.state = "measuring";
-		else
-			s.state = measure_ns == UINT64_MAX ? "not steady yet" : "ramp";
-		s.number = (unsigned int)++l->next;
-		load_live_take(l, &s);
-	}
+	while (clients_next_second(c, &l->second, begin_ns, measure_ns))
+		load_live_take(l, &l->second);
 	found = l->cfg->abort_on_slo ? load_live_broken(l) : NULL;
 	return found && found->figure != SLO_FAILED && load_live_is_short(l) ? NULL : found;
 }
@@ -153,12 +142,5 @@ const struct slo *load_live_tick(struct load_live *l, const struct clients *c, u
 void load_live_end(struct load_live *l, const struct clients *c, uint64_t begin_ns,
 		   uint64_t measure_ns)
 {
-	const struct timespec soon = { .tv_nsec = OVER_NS };
-
-	/* a program that reads the seconds wants the last one, too */
-	if (l->live.how == TICKER_JSON) {
-		nanosleep(&soon, NULL);
-		load_live_tick(l, c, begin_ns, measure_ns);
-	}
-	ticker_end(&l->live);
+	clients_show_end(c, &l->live, &l->second, begin_ns, measure_ns);
 }

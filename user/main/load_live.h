@@ -35,7 +35,7 @@ struct load_live {
 	const struct load_cfg *cfg;
 	struct load_live_threads begin;
 	struct ticker live;
-	size_t next; /* the second that is shown next */
+	struct ticker_second second; /* the last one */
 	unsigned int measured;
 	struct load_live_sum clients, probe;
 };

@@ -205,15 +205,12 @@ const struct opt load_options[] = {
 	 	"what is planned, in a closed one in each second ten times as many actions as in the best second so "
 	 	"far; and only while no thread of the load generator is short of time. What was measured is saved, the files are removed, the exit code is 7. Limits of one kind of "
 	 	"action and of a rate are only judged at the end. Not together with --mpi." },
-	{ .name = "live", .arg = "HOW", .type = OPT_CHOICE, .offset = AT(live), .choice = ticker_choices,
-	  .help = "what is shown while it works: on a terminal a line with a curve of the rate, else a line every 10 s "
-		  "(on), nothing (off), or an object of JSON each second (json); on standard error (default: on)",
-	  .more = "The figures are those of the second: actions done, median and 99th percentile, failed and dropped "
-	 	"actions, file data, the probe's 99th percentile. Percentiles of a second are known to a sixteenth. "
-	 	"The curve is of the last 60 s at most, scaled by the highest of them. The keys of the objects are `second` (from "
-	 	"the begin, with the ramp), `state`, `actions`, `failed`, `dropped`, `bytes`, `p50_ns`, `p99_ns`, "
-	 	"`max_ns` and `probe_p99_ns`. Other messages are on standard error, too: `2>&1 >/dev/null | grep '^{'` "
-	 	"leaves the objects. With --mpi they are those of the first process." },
+	TICKER_OPTION(struct load_cfg, live,
+		"The figures are those of the second: actions done, median and 99th percentile, failed and, in an open loop, "
+		"dropped actions, file data, the probe's 99th percentile. Percentiles of a second are known to a sixteenth. "
+		"The curve is of the last 60 s at most, scaled by the highest of them. The keys of the objects are `second` "
+		"(from the begin, with the ramp), `state`, `actions`, `failed`, `dropped`, `bytes`, `p50_ns`, `p99_ns`, "
+		"`max_ns` and `probe_p99_ns`. With --mpi they are those of the first process."),
 	{ .name = "interval", .arg = "SECONDS", .type = OPT_TIME, .offset = AT(interval_s),
 	  .help = "how often the server's counts are read, for its curve in time (default: 1; 0: only at the end)",
 	  .more = "Decimals are allowed. At 0 there is no curve." },

@@ -131,6 +131,7 @@ struct smallfile_clients_opts smallfile_clients_of(const struct smallfile_cfg *c
 					    .set = cfg->o,
 					    .clients = cfg->clients,
 					    .pause_ns = cfg->delay_us * 1000ull,
+					    .live = (enum ticker_how)cfg->live,
 					    .duration_ns = (uint64_t)cfg->duration_s * NS_PER_S };
 	struct ranks_share share;
 
@@ -140,6 +141,8 @@ struct smallfile_clients_opts smallfile_clients_of(const struct smallfile_cfg *c
 	o.clients = share.clients;
 	o.first = share.first;
 	o.step = share.step;
+	if (cfg->launch.rank)
+		o.live = TICKER_OFF;
 	return o;
 }
 

@@ -29,6 +29,7 @@ struct smallfile_cfg {
 	unsigned int delay_us; /* of a client after each file */
 	const char *between;   /* shell command before each load but the first; NULL: none */
 	bool direct, no_verify, mpi;
+	int live;             /* enum ticker_how */
 	struct launch launch; /* if mpi */
 };
 

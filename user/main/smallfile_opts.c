@@ -104,6 +104,11 @@ const struct opt smallfile_options[] = {
 	 	"the same moment in all of them; the first one prints and keeps the result of all; the progress "
 	 	"on a terminal is that of its own clients. See docs/mpi.md. Not together with --gun; the command "
 	 	"of --between runs once, on the host of the first." },
+	TICKER_OPTION(struct smallfile_cfg, live,
+		"The line says which load it is and how far, then the second's operations done, median and 99th percentile, "
+		"failed operations, file data. The keys of the objects are `second` (from the load's begin), `state`, "
+		"`actions`, `failed`, `dropped` (always 0), `bytes`, `p50_ns`, `p99_ns`, `max_ns`, `probe_p99_ns` (null) and "
+		"`phase`, the load. A load of less than a second has none. With --mpi they are those of the first process."),
 	CONNECT_OPTIONS(struct smallfile_cfg, w.s.c),
 	{ .type = OPT_HEADING, .help = "Watch and output:" },
 	JOB_OPTION(struct smallfile_cfg, w.show_job),

@@ -89,14 +89,19 @@ static void ticker_figures(const struct ticker *l, const struct ticker_second *s
 	bool brief = !strcmp(t->between, " ");
 	char text[40];
 
+	if (s->phase)
+		ticker_put(t, "%s", s->phase);
 	ticker_put(t, "%us", s->number);
+	if (s->progress && l->terminal)
+		ticker_put(t, "%s", s->progress);
 	if (strcmp(s->state, "measuring") != 0)
 		ticker_put(t, "(%s)", s->state);
 	ticker_put(t, "%s/s", cell_rate((double)(c->n - c->failed) / s->seconds).text);
 	ticker_put(t, "p50 %s", ticker_time(text, c, 0.5, l->utf8));
 	ticker_put(t, "p99 %s", ticker_time(text, c, 0.99, l->utf8));
 	ticker_put(t, brief ? "%s fail" : "%s failed", cell_count(c->failed).text);
-	ticker_put(t, brief ? "%s drop" : "%s dropped", cell_count(c->dropped).text);
+	if (s->drops)
+		ticker_put(t, brief ? "%s drop" : "%s dropped", cell_count(c->dropped).text);
 	ticker_put(t, brief ? "%sMB/s" : "%s MB/s",
 		   cell_rate((double)c->bytes / 1e6 / s->seconds).text);
 	if (s->has_probe)
@@ -166,6 +171,8 @@ void ticker_json(const struct ticker_second *s, FILE *out)
 	ticker_json_ns(out, "max_ns", c->max_ns);
 	ticker_json_ns(out, "probe_p99_ns",
 		       s->has_probe ? run_second_quantile(&s->probe, 0.99) : 0);
+	if (s->phase)
+		fprintf(out, ",\"phase\":\"%s\"", s->phase);
 	fputs("}\n", out);
 }
 
@@ -185,7 +192,9 @@ static void ticker_log(struct ticker *l, const struct ticker_second *s)
 
 	l->sum.number = s->number;
 	l->sum.state = s->state;
+	l->sum.phase = s->phase;
 	l->sum.has_probe = s->has_probe;
+	l->sum.drops = s->drops;
 	run_second_add(&l->sum.clients, &s->clients);
 	run_second_add(&l->sum.probe, &s->probe);
 	if (++l->sum.seconds < TICKER_LOG_S)
@@ -215,6 +224,8 @@ void ticker_add(struct ticker *l, const struct ticker_second *s)
 
 void ticker_end(struct ticker *l)
 {
+	l->n_curve = 0;
+	l->sum = (struct ticker_second) { 0 };
 	if (l->how != TICKER_SHOWN || !l->terminal)
 		return;
 	fputs("\r\033[K", l->out);

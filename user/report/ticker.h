@@ -8,6 +8,7 @@
  * JSON in a line for each second.
  */
 
+#include "base/opt.h"
 #include "run/load.h"
 
 #include <stdbool.h>
@@ -21,12 +22,28 @@ enum ticker_how { TICKER_SHOWN, TICKER_OFF, TICKER_JSON };
 /* For struct opt.choice. */
 extern const char *const ticker_choices[];
 
+/* A row of a table of options, over a struct with an int as member "member". */
+#define TICKER_OPTION(cfg_type, member, keys)                                                       \
+	{                                                                                           \
+		.name = "live", .arg = "HOW", .type = OPT_CHOICE,                                   \
+		.offset = offsetof(cfg_type, member), .choice = ticker_choices,                     \
+		.help =                                                                             \
+		    "what is shown while it works: on a terminal a line with a curve of the rate, " \
+		    "else a line every 10 s (on), nothing (off), or an object of JSON each second " \
+		    "(json); on standard error (default: on)",                                      \
+		.more = keys " `2>&1 >/dev/null | grep '^{'` leaves the objects, as other "         \
+			     "messages are on standard error, too."                                 \
+	}
+
 /* A second, or several that were added. */
 struct ticker_second {
 	unsigned int number;  /* of the last one, from 1 */
 	unsigned int seconds; /* how many they are */
 	const char *state;    /* "ramp", "measuring" */
+	const char *phase;    /* of several that follow one another; NULL: there is one */
+	const char *progress; /* how far it is, for a terminal; NULL: nothing is said */
 	bool has_probe;
+	bool drops; /* an open loop: what is dropped is shown */
 	struct run_second clients, probe;
 };
 

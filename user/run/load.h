@@ -89,6 +89,11 @@ struct run_slo {
 	enum run_slo_unit unit;
 	bool at_least; /* the limit is the least that is wanted, not the most */
 	bool known;    /* value: there was something to measure */
+	/*
+	 * Of a latency, as the table of the load has it (run/bound.h): it is at least so long; or
+	 * of others only than of those that broke the limit, or that a limit allows to be dropped.
+	 */
+	bool value_at_least, value_of_others;
 	double limit, value;
 	enum run_slo_verdict verdict;
 	/* Not kept: what it was besides the value; cannot be told: why. "": nothing to say. */

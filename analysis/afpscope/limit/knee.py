@@ -14,10 +14,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from .. import show
-from ..errors import wrong_use
-from ..saved.crowd import Limit, Load
+from ..errors import Failure, wrong_use
+from ..saved.crowd import MAX, MEAN, Bound, Limit, Load
 from ..saved.model import Phase
-from ..saved.steps import Level, Step, Sweep, middle
+from ..saved.steps import Level, Step, Sweep, middle_bound
 from ..words import ENGLISH, Words
 
 # Of what was offered (open loop), and of the most that was reached (closed loop).
@@ -27,7 +27,8 @@ KEPT_UP, GROWN = 0.90, 0.95
 # were dropped, and each client was served.
 TROUBLE = 0.01
 _UNITS = {"ns": 1.0, "us": 1e3, "µs": 1e3, "ms": 1e6, "s": 1e9}
-_QUANTILES = {"p50": 0.5, "p90": 0.9, "p95": 0.95, "p99": 0.99, "p99.9": 0.999}
+_QUANTILES = {"mean": MEAN, "p50": 0.5, "p90": 0.9, "p95": 0.95, "p99": 0.99, "p99.9": 0.999}
+_QUANTILES |= {"max": MAX}
 _SLO = re.compile(
     r"(?:(?P<of>.+)\.)?(?P<stat>p50|p90|p95|p99|p99\.9|mean|max)"
     r"<?=(?P<limit>\d+(?:\.\d+)?)(?P<unit>ns|us|µs|ms|s)"
@@ -53,19 +54,15 @@ class Slo:
     text: str
     parts: tuple[Slo, ...] = ()
 
-    def of_load(self, load: Load | None, probe: Load | None) -> float | None:
-        source, name = (probe, None) if self.of == PROBE else (load, self.of)
+    def value(self, phase: Phase) -> Bound:
+        """As load itself has it, or would have."""
+        said = self._said(phase)
+        source, name = (phase.probe, None) if self.of == PROBE else (phase.load, self.of)
+        if said and said.value:
+            return said.value
         if source is None or not self.limit_ns:
-            return None
-        if self.stat == "mean":
-            return source.mean_ns(name)
-        if self.stat == "max":
-            return source.max_ns(name)
-        return source.latency(name).quantile(_QUANTILES[self.stat])
-
-    def value(self, phase: Phase) -> float | None:
-        """None: nothing of that kind ended."""
-        return self.of_load(phase.load, phase.probe)
+            return Bound(None)
+        return source.bound(_QUANTILES[self.stat], name)
 
     def kept(self, phase: Phase) -> bool | None:
         """None: it cannot be told."""
@@ -83,11 +80,22 @@ class Slo:
     def _said(self, phase: Phase) -> Limit | None:
         """What load itself said."""
         limits = phase.load.limits if phase.load else ()
-        return next((x for x in limits if x.text == self.text and x.judged), None)
+        return next((x for x in limits if x.judged and self._is(x.text)), None)
+
+    def _is(self, text: str) -> bool:
+        """Whether that is the same limit, such as p99=50ms for p99<=50ms."""
+        try:
+            return replace(_one(text), text="") == replace(self, text="", parts=())
+        except Failure:
+            return False
 
     def _doubt(self, phase: Phase) -> str:
         doubts = phase.load.doubts if phase.load else None
-        return doubts[0].text if doubts and self.limit_ns else "not judged by this limit"
+        if not self.limit_ns:
+            return "not judged by this limit"
+        if doubts:
+            return doubts[0].text
+        return "how long the actions took that were not done is not known"
 
     def _kept_alone(self, phase: Phase) -> bool | None:
         value, load = self.value(phase), phase.load
@@ -96,14 +104,14 @@ class Slo:
             return said.kept
         if not self.limit_ns:
             return None
-        if load is None or value is None or load.missing or load.lost or load.starved:
+        if load is None or value.ns is None or load.missing or load.lost or load.starved:
             return False
         if load.doubts is None:
             lost = load.failed + (load.no_room or 0)
-            return value <= self.limit_ns and lost <= TROUBLE * max(load.n, load.arrivals or 0)
-        if value > self.limit_ns:
+            return value.ns <= self.limit_ns and lost <= TROUBLE * max(load.n, load.arrivals or 0)
+        if value.ns > self.limit_ns:
             return None if any(x.what in SPOILED for x in load.doubts) else False
-        return None if load.doubts else True
+        return None if load.doubts or value.at_least else True
 
 
 def _one(text: str) -> Slo:
@@ -118,7 +126,7 @@ def _one(text: str) -> Slo:
             "probe.p99<=20ms; the statistic is p50, p90, p95, p99, p99.9, mean or max, the "
             "time has a unit (ns, us, ms, s); or rate>=500, failed<=0.1% or dropped<=0"
         )
-    return Slo(counted["of"], counted["stat"], 0, text)
+    return Slo(counted["of"], counted["stat"].removesuffix("/s"), 0, text)
 
 
 def slo(text: str) -> Slo:
@@ -277,12 +285,13 @@ def _name(sweep: Sweep, value: str, w: Words) -> str:
 def _counted(level: Level, limit: Slo | None, w: Words) -> str:
     """In how many of its steps the SLO was kept, and the figure itself."""
     if not limit:
-        return f"{level.achieved:,.4g}/s"
+        return f"{show.rate(level.achieved)}/s"
     phases = level.phases
     kept = sum(limit.kept(p) is True for p in phases)
-    ns = middle(limit.value(p) for p in phases)
-    text = w.say("knee_kept", time=show.time(ns), kept=kept, n=len(phases))
-    if any(limit.kept(p) is False and (limit.value(p) or 0) <= limit.limit_ns for p in phases):
+    value = middle_bound(limit.value(p) for p in phases)
+    time = show.time(value.ns, value.at_least)
+    text = w.say("knee_kept", time=time, kept=kept, n=len(phases))
+    if any(limit.kept(p) is False and (limit.value(p).ns or 0) <= limit.limit_ns for p in phases):
         return w.say("knee_trouble", text=text)
     return text
 

@@ -8,9 +8,9 @@ from dataclasses import asdict, dataclass
 from typing import Any
 
 from .. import show
-from ..saved.crowd import Load
+from ..saved.crowd import MEAN, Load
 from ..saved.run import Socket
-from ..saved.steps import Level, Step, Sweep, middle
+from ..saved.steps import Level, Step, Sweep, middle, middle_bound
 from ..words import ENGLISH, Words
 from . import calls, knee, limits, usl
 from .calls import Test
@@ -24,7 +24,7 @@ LINES = 28  # of the table on stdout
 
 @dataclass(frozen=True)
 class Row:
-    """One value: medians of its steps. Times in ns."""
+    """One value: medians of its steps. Times in ns; `at_least`: which of them are at least that."""
 
     value: str
     n: int
@@ -45,6 +45,12 @@ class Row:
     mb_s: float | None
     drops: int | None  # of the server's sockets (rx); None: not seen
     buffer: int | None  # of the server's socket (rx), in bytes
+    at_least: tuple[str, ...] = ()  # of QUANTILES, "probe_p99" and "mean"
+
+    def time(self, name: str) -> str:
+        """One of these."""
+        others = {"probe_p99": self.probe_p99, "mean": self.mean}
+        return show.time((self.latency | others)[name], name in self.at_least)
 
 
 @dataclass(frozen=True)
@@ -64,20 +70,20 @@ class Outcome:
         return [s for s in self.sweep.steps if s.trouble]
 
 
-def _quantile(q: float) -> Any:
-    return lambda load: load.latency().quantile(q)
-
-
 def _row(level: Level, rx: bool) -> Row:
     most = limits.of_step(level.middle_step).busiest
     loads = level.loads
+    probes = [p.probe for p in level.phases if p.probe]
+    times = {name: middle_bound(x.bound(q) for x in loads) for name, q in QUANTILES.items()}
+    others = {"probe_p99": middle_bound(x.bound(0.99) for x in probes)}
+    others |= {"mean": middle_bound(x.bound(MEAN) for x in loads)}
     return Row(
         level.text,
         len(loads),
         level.offered,
         level.achieved,
-        {name: level.median(_quantile(q)) for name, q in QUANTILES.items()},
-        level.of_probe(_quantile(0.99)),
+        {name: of.ns for name, of in times.items()},
+        others["probe_p99"].ns,
         sum(x.failed for x in loads),
         sum(x.no_room or 0 for x in loads),
         sum(x.missing for x in loads),
@@ -87,10 +93,11 @@ def _row(level: Level, rx: bool) -> Row:
         most[1] if most else None,
         max(x.cpu_share for x in loads),
         level.busy if rx else level.saturated,
-        level.median(lambda load: load.mean_ns()),
+        others["mean"].ns,
         middle(map(calls.mb_s, level.phases)),
         _sum(calls.drops(s) for s in level.steps),
         min((s.buffer for s in _sockets(level) if s.buffer), default=None),
+        tuple(name for name, of in (times | others).items() if of.at_least),
     )
 
 
@@ -191,10 +198,8 @@ def _short(ns: float | None) -> str:
     return show.time(ns).replace(" ", "")
 
 
-def _rate(value: float | None) -> str:
-    if value is None:
-        return "-"
-    return f"{value:,.0f}" if value >= 100 else f"{value:.3g}"
+def _least(row: Row, name: str) -> str:
+    return row.time(name).replace(" ", "")
 
 
 def bad(row: Row) -> str:
@@ -237,10 +242,9 @@ def cells(row: Row) -> list[str]:
     return [
         row.value,
         f"{row.n}",
-        _rate(row.offered),
-        _rate(row.achieved),
-        *(_short(row.latency[q]) for q in ("p50", "p99", "p99.9")),
-        _short(row.probe_p99),
+        show.rate(row.offered),
+        show.rate(row.achieved),
+        *(_least(row, q) for q in ("p50", "p99", "p99.9", "probe_p99")),
         bad(row),
         busiest(row),
         _generator(row),
@@ -265,11 +269,9 @@ def cells_rx(row: Row) -> list[str]:
     return [
         row.value,
         f"{row.n}",
-        _rate(row.achieved),
-        _rate(row.mb_s),
-        _short(row.mean),
-        *(_short(row.latency[q]) for q in ("p50", "p99")),
-        _short(row.probe_p99),
+        show.rate(row.achieved),
+        show.rate(row.mb_s),
+        *(_least(row, q) for q in ("mean", "p50", "p99", "probe_p99")),
         bad(row),
         counted(row.drops),
         size(row.buffer),

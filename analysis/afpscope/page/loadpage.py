@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 
 from .. import show
 from ..limit.outcome import QUANTILES
-from ..saved.crowd import Load, Mark
+from ..saved.crowd import MAX, Load, Mark
 from ..saved.hist import Histogram
 from ..saved.model import Phase
 from ..saved.run import Run
@@ -44,11 +44,6 @@ class LoadView:
     rows: list[ActionRow]
     marks: tuple[Mark, ...]
     pictures: dict[str, Picture]
-
-
-def rate(per_s: float) -> str:
-    """Actions a second."""
-    return f"{per_s:,.0f}" if per_s >= 100 else f"{per_s:.3g}"
 
 
 def at_most(latency: Histogram, q: float, longest: int | None) -> int | None:
@@ -156,23 +151,22 @@ def views(run: Run, made: Painter, prefix: str) -> list[LoadView]:
 
 
 def _sentence(p: Phase, load: Load, w: Words) -> str:
-    latency = load.latency()
     offered = load.rate_per_s
     return w.say(
         "load_short",
         clients=load.clients,
         mix=p.title,
-        rate=rate(load.achieved),
-        offered=w.say("load_offered", rate=rate(offered)) if offered is not None else "",
-        p50=_least(load, 0.5) + show.time(latency.quantile(0.5)),
-        p99=_least(load, 0.99) + show.time(latency.quantile(0.99)),
-        max=_least(load, None) + show.time(load.max_ns()),
+        rate=show.rate(load.achieved),
+        offered=w.say("load_offered", rate=show.rate(offered)) if offered is not None else "",
+        p50=_bound(load, 0.5),
+        p99=_bound(load, 0.99),
+        max=_bound(load, MAX),
     )
 
 
-def _least(load: Load, q: float | None) -> str:
-    """Before a time that is only known to be at least that."""
-    return "\u2265 " if load.at_least(q) else ""
+def _bound(load: Load, q: float) -> str:
+    of = load.bound(q)
+    return show.time(of.ns, of.at_least)
 
 
 def _broken(load: Load, w: Words) -> list[str]:
@@ -200,9 +194,9 @@ def _files_sentences(run: Run, w: Words) -> list[str]:
             clients=fast[1].clients,
             n=len(loads),
             fast=fast[0],
-            fast_rate=rate(fast[1].achieved),
+            fast_rate=show.rate(fast[1].achieved),
             slow=slow[0],
-            slow_rate=rate(slow[1].achieved),
+            slow_rate=show.rate(slow[1].achieved),
         )
     ]
     return out + [f"{title}: {text}" for title, load in loads for text in _broken(load, w)]

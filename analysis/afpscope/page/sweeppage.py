@@ -9,10 +9,10 @@ from typing import Any
 from ..limit import outcome
 from ..limit.outcome import QUANTILES, Outcome, Row
 from ..saved.steps import Sweep
+from ..show import rate
 from ..words import Words
 from . import painter, sweepfigures
 from .loadfigures import Drawn
-from .loadpage import rate
 from .painter import Painter, Picture
 
 TEMPLATE = "sweep.html"
@@ -26,14 +26,14 @@ class Line:
     n: int
     offered: str
     achieved: str
-    latency: list[float | None]
-    probe_p99: float | None
+    latency: list[str]
+    probe_p99: str
     bad: str
     busiest: str
     generator: str
     saturated: bool
     is_knee: bool
-    mean: float | None
+    mean: str
     mb_s: str
     drops: str
     buffer: str
@@ -60,14 +60,14 @@ def _line(o: Outcome, row: Row, w: Words) -> Line:
         row.n,
         rate(row.offered) if row.offered is not None else "",
         rate(row.achieved),
-        list(row.latency.values()),
-        row.probe_p99,
+        [row.time(q) for q in row.latency],
+        row.time("probe_p99"),
         outcome.bad(row),
         outcome.busiest(row, w),
         f"{row.generator:.0%}{'!' if row.saturated else ''}",
         row.saturated,
         row.value == o.knee.at,
-        row.mean,
+        row.time("mean"),
         rate(row.mb_s) if row.mb_s is not None else "n/a",
         outcome.counted(row.drops),
         outcome.size(row.buffer),

@@ -13,6 +13,8 @@ from .node import Node
 NS_PER_S = 1_000_000_000
 # For runs that do not say themselves whether the generator had time left and was on time.
 _BUSY, _LATE = 0.9, 0.01
+# In place of a quantile, as in user/run/bound.h.
+MEAN, MAX = 0.0, 1.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,6 +86,15 @@ class Undone:
 
 
 @dataclass(frozen=True, slots=True)
+class Bound:
+    """A time, None: not known; `at_least`: it would be that or more if what was not done had been
+    (user/run/bound.h)."""
+
+    ns: float | None
+    at_least: bool = False
+
+
+@dataclass(frozen=True, slots=True)
 class Limit:
     """What afpscope load said of a limit. `kept` None: it cannot be told, `why` says why."""
 
@@ -91,6 +102,7 @@ class Limit:
     kept: bool | None
     why: str
     judged: bool  # False: by an older version, which looked at the figure alone
+    value: Bound | None  # of a time; None: none, or a version that did not say `value_at_least`
 
 
 @dataclass(frozen=True, slots=True)
@@ -211,6 +223,28 @@ class Load:
         high = done.quantile_within(q * n / done.n)
         return high is None or high[0] > low[1] + 1
 
+    def bound(self, q: float, name: str | None = None) -> Bound:
+        """A quantile, the MEAN or the MAX; of one kind it is what it is at least, whichever of the
+        actions that were not done would have been of it."""
+        if name is None or not self.undone or not self.undone.times.n:
+            if q in (MEAN, MAX):
+                ns = self.mean_ns(name) if q == MEAN else self.max_ns(name)
+                return Bound(ns, name is None and self.at_least())
+            within, all_of = name is None and self.at_least(q), self.latency(name)
+            low = all_of.quantile_within(q) if within else None
+            return Bound(low[0], True) if low else Bound(all_of.quantile(q))
+        done = self.latency(name)
+        if not done.n or q == MAX:
+            return Bound(self.max_ns(name), bool(done.n))
+        if q == MEAN:
+            return Bound(_least_mean(self.mean_ns(name) or 0.0, done.n, self.undone.times), True)
+        least, bits = _least(done, self.undone.times, q), done.bits
+        rank = math.ceil(q * (done.n + self.undone.times.n))
+        most = done.quantile_within(rank / done.n) if rank <= done.n else None
+        if most and most[0] <= hist.low(least + 1, bits):
+            return Bound(hist.middle(least, bits))
+        return Bound(hist.low(least, bits), True)
+
     def mean_ns(self, name: str | None = None) -> float | None:
         those = [a for a in self.actions if name in (None, a.name)]
         n, ns = sum(a.planned.n for a in those), sum(a.sum_ns for a in those)
@@ -223,6 +257,27 @@ class Load:
         if name is None and self.undone:
             those.append(self.undone.max_ns)
         return max((ns for ns in those if ns is not None), default=None)
+
+
+def _least(done: Histogram, undone: Histogram, q: float) -> int:
+    """The bucket of a quantile with those of undone, the shortest first, that make it least."""
+    counts, others = dict(done.buckets), dict(undone.buckets)
+    d = u = 0
+    for index in sorted(counts.keys() | others.keys()):
+        d, u = d + counts.get(index, 0), u + others.get(index, 0)
+        if d + u >= max(1, math.ceil(q * (done.n + u))):
+            return index
+    return done.buckets[-1][0]
+
+
+def _least_mean(mean: float, n: float, undone: Histogram) -> float:
+    """Likewise."""
+    total = mean * n
+    for index, count in undone.buckets:
+        ns = hist.low(index, undone.bits)
+        if ns * n < total:
+            total, n = total + ns * count, n + count
+    return total / n
 
 
 @dataclass(frozen=True, slots=True)
@@ -303,11 +358,13 @@ def _undone(node: Node | None) -> Undone | None:
 
 def _limit(node: Node) -> Limit:
     kept, judged = node.get("kept"), node.get_text("verdict") is not None
+    bound, ns = node.get("value_at_least"), node.get_int("value_ns")
     return Limit(
         node["text"].text(),
         kept.flag() if kept is not None else None,
         node.get_text("why") or "",
         judged,
+        Bound(ns, bound.flag()) if bound is not None and ns is not None else None,
     )
 
 

@@ -10,8 +10,9 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
 
+from .. import show
 from ..errors import Failure, wrong_use
-from .crowd import Load
+from .crowd import Bound, Load
 from .model import Phase
 from .node import Node, load
 from .run import RUN_FILE, Run
@@ -60,6 +61,12 @@ class Step:
     @property
     def load(self) -> Load | None:
         return self.phase.load if self.phase else None
+
+    @property
+    def p99_text(self) -> str:
+        """Of all actions."""
+        of = self.load.bound(0.99) if self.load else Bound(None)
+        return show.time(of.ns, of.at_least)
 
     @property
     def trouble(self) -> str:
@@ -155,9 +162,6 @@ class Level:
     def median(self, figure: Callable[[Load], float | None]) -> float | None:
         return middle(map(figure, self.loads))
 
-    def of_probe(self, figure: Callable[[Load], float | None]) -> float | None:
-        return middle(figure(p.probe) for p in self.phases if p.probe)
-
     @property
     def achieved(self) -> float:
         return self.median(lambda x: x.achieved) or 0.0
@@ -186,6 +190,13 @@ class Level:
 def middle(values: Iterable[float | None]) -> float | None:
     known = [v for v in values if v is not None]
     return statistics.median(known) if known else None
+
+
+def middle_bound(values: Iterable[Bound | None]) -> Bound:
+    """Their median: at least that if one up to it is only known to be at least what it is."""
+    known = [v for v in values if v is not None and v.ns is not None]
+    ns = middle(v.ns for v in known)
+    return Bound(ns, any(v.at_least and (v.ns or 0) <= (ns or 0) for v in known))
 
 
 def is_sweep(path: Path) -> bool:

@@ -27,7 +27,7 @@ from mpirun import (
 )
 from mpirun import processes as all_processes
 from netatalk import Server
-from scope import LOST, OK, USAGE, Done, Running, Scope, kill, left_on, wait_until
+from scope import LOST, OK, SLOW, USAGE, Done, Running, Scope, kill, left_on, wait_until
 
 SHORT = ("-d", "2", "--ramp", "0", "--files", "4", "--file-size", "16K")
 
@@ -83,7 +83,7 @@ def lose_rank(scope: Scope, flavour: str, where: Path, which: int) -> tuple[Runn
     If the machine stands still, the run may have ended before; then a longer one is tried.
     """
     for seconds in ("4", "30"):
-        running = start(scope, flavour, where, "-n", "8", "-d", seconds)
+        running = start(scope, flavour, where, "-n", "8", "-d", seconds, "--slo", "p99<=100s")
         ranks = wait_for_work(running, where, 8)
         kill([ranks[2][which]])
         done = finish(running, where)
@@ -94,11 +94,16 @@ def lose_rank(scope: Scope, flavour: str, where: Path, which: int) -> tuple[Runn
 
 def test_all_together(scope: Scope, sqlite: Server, flavour: str) -> None:
     """The server's own count of commands is that of all ranks' clients."""
-    command = scope.command(sqlite, "-n", "6", *SHORT, tool="load")
-    done = scope.execute(mpirun(flavour, command), save=True, env=ENVIRONMENT).expect(OK)
+    limits = "p99<=100s,max<=1us,failed<=0"
+    command = scope.command(sqlite, "-n", "6", *SHORT, "--slo", limits, tool="load")
+    done = scope.execute(mpirun(flavour, command), save=True, env=ENVIRONMENT).expect(SLOW)
     phase = phase_of(done)
     assert done.run
     assert not done.run.open_books()
+    # judged of the actions of all of them
+    assert [x["kept"] for x in phase["load"]["slo"]] == [True, False, True]
+    longest = max(a["planned"]["max_ns"] for r in phase["ranks"] for a in r["actions"] if a["n"])
+    assert phase["load"]["slo"][1]["value_ns"] == longest
     assert phase["complete"]
     assert_is_sum_of_ranks(phase)
     ranks, load = phase["ranks"], phase["load"]
@@ -154,6 +159,8 @@ def test_a_rank_that_dies_is_named_and_the_rest_kept(
     each = phase["load"]["each_client"]
     assert [c["lost"] for c in each] == [i % RANKS == 2 for i in range(8)]
     assert phase["load"]["lost"] == 2
+    (slo,) = phase["load"]["slo"]
+    assert (slo["verdict"], slo["why"]) == ("broken", "2 of 8 sessions were lost")
     assert "rank 2" in done.out
     assert "LOST" in done.out
 

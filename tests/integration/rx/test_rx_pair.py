@@ -6,6 +6,7 @@ Tests client/work/rxperf/rxperf.c, client/store/rx.c, client/rx/call.c.
 
 from __future__ import annotations
 
+import json
 import random
 import struct
 import threading
@@ -46,6 +47,20 @@ class Net:
     relay: tuple[str, ...]
     options: tuple[str, ...]
     server: tuple[str, ...] = ()
+
+
+def test_each_second_of_a_test_can_be_read_by_a_program(scope: Scope) -> None:
+    """Of one that ends by time, with a probe."""
+    with Serving(scope) as server:
+        options = ("-c", "recv,rpc", "-d", "1", "--probe", "--live=json", "--watch", "off")
+        done = start(scope, server.port, *options).finish().expect(OK)
+    shown = [json.loads(x) for x in done.err.splitlines() if x.startswith("{")]
+    assert [(s["phase"], s["second"]) for s in shown] == [("recv", 1), ("rpc", 1)]
+    assert done.run
+    for s, phase in zip(shown, done.run.saved["phases"], strict=True):
+        (first, *_) = phase["load"]["seconds"]
+        assert (s["actions"], s["bytes"]) == (first["n"], first["bytes"]) and s["actions"] > 0
+        assert s["probe_p99_ns"] > 0
 
 
 NETS = {

@@ -8,6 +8,7 @@ user/report/screen/screen_files.c, each.c.
 
 from __future__ import annotations
 
+import json
 import os
 import re
 import signal
@@ -54,6 +55,18 @@ def done_of(phase: dict[str, Any]) -> tuple[int, int]:
     """Operations, and those of them that failed."""
     actions = phase["load"]["actions"]
     return sum(a["n"] for a in actions), sum(a["failed"] for a in actions)
+
+
+def test_each_second_of_a_load_can_be_read_by_a_program(scope: Scope, tmp_path: Path) -> None:
+    """Of loads that end by time, and of one that ends when all is done."""
+    loads = ("-l", "create,stat,delete", "-f", "40", "--delay", "30000", "--watch", "off")
+    done = smallfile(scope, tmp_path, *loads, "-d", "1", "--live=json").expect(OK)
+    shown = [json.loads(x) for x in done.err.splitlines() if x.startswith("{")]
+    assert [(s["phase"], s["second"]) for s in shown] == [("create", 1), ("stat", 1), ("delete", 1)]
+    for s in shown:
+        assert s["actions"] > 1 and 0 < s["p50_ns"] <= s["p99_ns"] and not s["failed"]
+    assert shown[0]["actions"] < 40 and shown[0]["bytes"] == shown[0]["actions"] * 4096
+    assert shown[1]["actions"] == done_of(phases(done)[1])[0]
 
 
 def test_strace_counts_the_same_calls(scope: Scope, tmp_path: Path) -> None:

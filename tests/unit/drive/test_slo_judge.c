@@ -4,6 +4,7 @@
  * user/drive/slo.c, user/run/doubts.c.
  */
 #include "drive/slo.h"
+#include "run/bound.h"
 #include "run/doubts.h"
 
 #include <errno.h>
@@ -11,6 +12,7 @@
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <stdio.h>
 #include <string.h>
 
 #include <cmocka.h> /* needs the headers above */
@@ -277,6 +279,77 @@ static void a_wait_without_an_end_may_break_a_limit(void **state)
 	run_load_free(l);
 }
 
+/* The value of a limit, as it is printed. */
+static void has_value(struct run_load *l, const char *limit, struct run_bound wanted, bool others)
+{
+	const struct run_slo *s = l->slo;
+
+	verdict_of(l, NULL, limit, NULL);
+	if (s->known != wanted.known || s->value != (double)(uint64_t)(wanted.ns + 0.5) ||
+	    s->value_at_least != wanted.at_least || s->value_of_others != others)
+		fail_msg("%s: %d %.0f %d %d, not %d %.0f %d %d", limit, s->known, s->value,
+			 s->value_at_least, s->value_of_others, wanted.known, wanted.ns,
+			 wanted.at_least, others);
+	/* what is within a limit for certain is not shown to be beyond it */
+	if (s->verdict == RUN_SLO_KEPT && s->value > s->limit)
+		fail_msg("%s is kept, and is shown as %.0f", limit, s->value);
+}
+
+static void a_limit_has_the_value_that_the_table_has(void **state)
+{
+	static const struct {
+		const char *name;
+		double q;
+	} of[] = { { "mean", RUN_BOUND_MEAN },
+		   { "p50", 0.5 },
+		   { "p90", 0.9 },
+		   { "p95", 0.95 },
+		   { "p99", 0.99 },
+		   { "p99.9", 0.999 },
+		   { "max", RUN_BOUND_MAX } };
+	static const uint64_t ms[] = { 1, 15, 50, 30000 };
+	char limit[40];
+
+	(void)state;
+	for (unsigned int undone = 0; undone < 8000; undone = undone * 5 + 1) {
+		for (size_t i = 0; i < sizeof(of) / sizeof(of[0]) * 8; i++) {
+			const size_t k = i / 8;
+			struct run_load *l = made(NOTHING, true);
+			const struct run_action *look = i & 4 ? &l->action[0] : NULL;
+
+			l->n_arrivals += undone;
+			*(i & 1 ? &l->n_no_room : &l->n_waiting) = undone;
+			for (unsigned int n = 0; n < undone; n++)
+				hist_add(&l->undone, 5 * MS + n * MS);
+			snprintf(limit, sizeof(limit), "%s%s<=%llums", look ? "look." : "",
+				 of[k].name, (unsigned long long)ms[i & 2 ? 3 : k % 3]);
+			has_value(l, limit, run_bound(l, look, of[k].q), false);
+			run_load_free(l);
+		}
+	}
+}
+
+static void a_value_says_of_whom_it_is(void **state)
+{
+	struct run_load *l = made(FEW_FAILED, true);
+	struct run_bound longest = { 20 * MS, true, false };
+
+	(void)state;
+	has_value(l, "max<=1s", longest, true); /* of those that did not fail */
+	has_value(l, "max<=1s,failed<=2", longest, false);
+	run_load_free(l);
+	l = made(LOST, true);
+	has_value(l, "max<=1s", longest, true); /* of the other clients */
+	run_load_free(l);
+	l = made(FEW_DROPPED, true);
+	hist_add(&l->undone, 100 * MS);
+	hist_add(&l->undone, 3000 * MS);
+	has_value(l, "max<=1s,dropped<=2", longest, true);
+	longest = (struct run_bound) { 3000 * MS, true, true };
+	has_value(l, "max<=1s", longest, false);
+	run_load_free(l);
+}
+
 static void a_probe_is_judged_by_itself_and_doubted_with_its_load(void **state)
 {
 	struct run_load *probe = made(NOTHING, true), *l;
@@ -332,6 +405,8 @@ int main(void)
 		cmocka_unit_test(clients_that_were_not_served_break_a_limit_of_time),
 		cmocka_unit_test(what_the_generator_may_have_done_is_not_the_servers),
 		cmocka_unit_test(what_has_no_latency_may_have_any),
+		cmocka_unit_test(a_limit_has_the_value_that_the_table_has),
+		cmocka_unit_test(a_value_says_of_whom_it_is),
 		cmocka_unit_test(a_probe_is_judged_by_itself_and_doubted_with_its_load),
 		cmocka_unit_test(a_wait_without_an_end_may_break_a_limit),
 		cmocka_unit_test(a_load_that_was_ended_early_keeps_nothing),

@@ -4,6 +4,7 @@
  * once, whatever the stores do. The clock goes on when it is read, and when all threads wait
  * (unit/shared_clock.h): what happens does not depend on the machine.
  */
+#include "load/worker.h"
 #include "unit/clocked_rig.h"
 
 /* ---- closed loop ---- */
@@ -600,6 +601,39 @@ static void a_load_of_hours_is_in_constant_memory(void **state)
 	rig_free(g);
 }
 
+/* Of a load without a known end only the last seconds are kept. */
+static void the_last_seconds_of_a_load_without_an_end_are_given(void **state)
+{
+	struct engine_job work = rig_work(0);
+	struct rig *g = rig(2, 2);
+	struct run_second second;
+	size_t first;
+
+	(void)state;
+	work.keeps_recent = true;
+	for (unsigned int i = 0; i < 2; i++) {
+		g->play[i].slow.service_ns = (1 + i) * MS;
+		g->play[i].stop_at = 20000 / (1 + i);
+	}
+	rig_open(g);
+	rig_start(g, &work);
+	while (!engine_wait(g->engine, 1000 * MS))
+		;
+	shared_clock.main_ns += 20200 * MS;
+	first = engine_first_second(g->engine);
+	assert_in_range(first, 20 + 2 - RECENT_SECONDS, 20);
+	assert_false(engine_second(g->engine, first - 1, &second));
+	for (size_t i = first; i < 20; i++) {
+		assert_true(engine_second(g->engine, i, &second));
+		if (i < 19)
+			assert_true(is_about(second.n, 1000 + 500, 8));
+	}
+	assert_false(engine_second(g->engine, 20, &second));
+	rig_join(g);
+	assert_int_equal(g->load->n_seconds, 0);
+	rig_free(g);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -623,6 +657,7 @@ int main(void)
 		cmocka_unit_test(a_stop_leaves_what_waited_accounted_for),
 		cmocka_unit_test(seconds_are_given_when_they_are_over),
 		cmocka_unit_test(a_load_of_hours_is_in_constant_memory),
+		cmocka_unit_test(the_last_seconds_of_a_load_without_an_end_are_given),
 	};
 
 	return cmocka_run_group_tests(tests, shared_clock_begin, NULL);

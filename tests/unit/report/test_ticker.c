@@ -33,9 +33,11 @@ static void fill(struct run_second *s, unsigned int n)
 
 static void made(struct ticker_second *s, unsigned int number, unsigned int n)
 {
-	*s = (struct ticker_second) {
-		.number = number, .seconds = 1, .state = "measuring", .has_probe = true
-	};
+	*s = (struct ticker_second) { .number = number,
+				      .seconds = 1,
+				      .state = "measuring",
+				      .has_probe = true,
+				      .drops = true };
 	fill(&s->clients, n);
 	fill(&s->probe, n ? 1 : 0);
 }
@@ -92,6 +94,32 @@ static void at_80_and_160_columns_all_is_there_with_a_curve(void **state)
 	assert_non_null(strstr(text, "12s  1000/s  p50 1.02ms  p99 1.02ms  0 failed  0 dropped  "
 				     "1000 MB/s  probe p99 64.0ms  ▁"));
 	assert_int_equal(text_columns(text), 85 + 2 + TICKER_CURVE);
+}
+
+/* A load of small files, or a test of rx. */
+static void a_phase_of_several_has_its_name_and_how_far_it_is(void **state)
+{
+	char text[1024];
+	struct ticker t;
+	struct ticker_second s;
+
+	(void)state;
+	made(&s, 12, 1000);
+	s.phase = "read";
+	s.progress = "12,000 of 99,999, 88 s left";
+	s.has_probe = s.drops = false;
+	of_terminal(&t, 80, true);
+	ticker_line(&t, &s, text, sizeof(text));
+	assert_string_equal(text, "read 12s 12,000 of 99,999, 88 s left 1000/s p50 1.02ms p99 "
+				  "1.02ms 0 fail");
+	of_terminal(&t, 160, true);
+	ticker_line(&t, &s, text, sizeof(text));
+	assert_non_null(strstr(text, "read  12s  12,000 of 99,999, 88 s left  1000/s  p50 1.02ms  "
+				     "p99 1.02ms  0 failed  1000 MB/s  ▁"));
+	/* in a log nobody waits for the end */
+	t.terminal = false;
+	ticker_line(&t, &s, text, sizeof(text));
+	assert_string_equal(text, "read  12s  1000/s  p50 1.02ms  p99 1.02ms  0 failed  1000 MB/s");
 }
 
 static void microseconds_are_in_the_characters_of_the_locale(void **state)
@@ -207,6 +235,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(a_line_fits_the_terminal_and_says_the_first_things_first),
 		cmocka_unit_test(at_80_and_160_columns_all_is_there_with_a_curve),
+		cmocka_unit_test(a_phase_of_several_has_its_name_and_how_far_it_is),
 		cmocka_unit_test(microseconds_are_in_the_characters_of_the_locale),
 		cmocka_unit_test(the_curve_has_eight_levels_of_the_highest_second),
 		cmocka_unit_test(a_log_has_a_line_of_the_mean_every_ten_seconds),

@@ -136,6 +136,8 @@ static json_t *json_load_slo(struct json_doc *d, const struct run_slo *s)
 	json_put(d, o, "unit", json_text(units[s->unit]));
 	json_put(d, o, "limit", json_real(s->limit));
 	json_put(d, o, "value", s->known ? json_real(s->value) : json_null());
+	json_put(d, o, "value_at_least", json_boolean(s->value_at_least));
+	json_put(d, o, "value_of_others", json_boolean(s->value_of_others));
 	json_put(d, o, "why", json_text(s->why));
 	return o;
 }

@@ -429,6 +429,18 @@ static const char *screen_load_in_unit(char out[48], enum run_slo_unit unit, dou
 	return out;
 }
 
+/* "it was >= 80.0ms of the others" */
+static void screen_load_put_value(struct screen_text *t, const struct run_slo *s)
+{
+	char text[48];
+
+	screen_add(t, "it was %s%s%s", s->value_at_least ? ">= " : "",
+		   screen_load_in_unit(text, s->unit, s->value),
+		   !s->value_of_others ? ""
+		   : *s->why           ? " of the others"
+				       : " of those that were not dropped");
+}
+
 /* Where it is not kept: "it was 80.0ms, 30.0ms too long". */
 static void put_beyond(struct screen_text *t, const struct run_slo *s)
 {
@@ -440,38 +452,40 @@ static void put_beyond(struct screen_text *t, const struct run_slo *s)
 	if (*s->why)
 		screen_add(t, "%s%s", s->why, s->known ? "; " : "");
 	if (s->known)
-		screen_add(t, "it was %s", screen_load_in_unit(text, s->unit, s->value));
-	if (s->known && *s->why)
-		screen_add(t, " of the others");
+		screen_load_put_value(t, s);
 	if (s->known && beyond > 0)
-		screen_add(t, ", %s %s", screen_load_in_unit(text, s->unit, beyond), than[s->unit]);
+		screen_add(t, ", %s%s %s", s->value_at_least ? "at least " : "",
+			   screen_load_in_unit(text, s->unit, beyond), than[s->unit]);
 }
 
 /*
  * "Limit p99=50ms: kept, it was 12.3ms", or by how much it was not kept, or why that cannot be
  * told.
  */
-static void put_slos(const struct paint *p, const struct run_load *l)
+static void screen_load_put_slo(const struct paint *p, const struct run_slo *s)
 {
 	static const enum ink inks[] = { INK_NONE, INK_RED, INK_YELLOW };
+	struct screen_text t = { 0 };
 
-	for (unsigned int i = 0; i < l->n_slos; i++) {
-		const struct run_slo *s = &l->slo[i];
-		struct screen_text t = { 0 };
-		char text[48];
-
-		screen_add(&t, "Limit %s", s->text);
-		screen_load_in_unit(text, s->unit, s->value);
-		if (s->verdict == RUN_SLO_KEPT)
-			screen_add(&t, ": kept, it was %s", text);
-		else if (s->verdict == RUN_SLO_BROKEN)
-			put_beyond(&t, s);
-		else if (s->known)
-			screen_add(&t, ": CANNOT TELL, it was %s, but %s", text, s->why);
-		else
-			screen_add(&t, ": CANNOT TELL, %s", s->why);
-		screen_put(p, inks[s->verdict], t.text, s->verdict == RUN_SLO_UNSURE ? 3 : 2);
+	screen_add(&t, "Limit %s", s->text);
+	if (s->verdict == RUN_SLO_BROKEN) {
+		put_beyond(&t, s);
+	} else if (s->verdict == RUN_SLO_KEPT) {
+		screen_add(&t, ": kept, ");
+		screen_load_put_value(&t, s);
+	} else {
+		screen_add(&t, ": CANNOT TELL, ");
+		if (s->known)
+			screen_load_put_value(&t, s);
+		screen_add(&t, "%s%s", s->known ? ", but " : "", s->why);
 	}
+	screen_put(p, inks[s->verdict], t.text, s->verdict == RUN_SLO_UNSURE ? 3 : 2);
+}
+
+static void put_slos(const struct paint *p, const struct run_load *l)
+{
+	for (unsigned int i = 0; i < l->n_slos; i++)
+		screen_load_put_slo(p, &l->slo[i]);
 }
 
 /* When it became steady, and what was changed meanwhile. */
