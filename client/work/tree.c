@@ -140,7 +140,9 @@ static int tree_remove_entry(struct emptying *m, const struct afp_params *p)
 /* One FPEnumerate from the start and the deletion of what it lists. *more: it listed any. */
 static int remove_batch(struct emptying *m, bool *more)
 {
-	const struct afp_enumerate what = { m->dir, LIST_BITMAP, LIST_BITMAP, LIST_COUNT, 1 };
+	const struct afp_enumerate what = {
+		m->dir, LIST_BITMAP, LIST_BITMAP, LIST_COUNT, 1, false
+	};
 	struct afp_entries it;
 	struct afp_params p;
 	struct afp_op op;
