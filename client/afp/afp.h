@@ -196,11 +196,15 @@ void afp_prep_list(struct afp_op *op, const struct afp *a, const struct afp_list
 /* The last entry that can be asked for, counted from 1. */
 uint32_t afp_list_max(const struct afp *a);
 
-/* FPEnumerate with an empty path of type 2; the reply goes into buf. */
+/*
+ * FPEnumerate with an empty path of type 2; or newest, FPEnumerateExt2 where the session's version
+ * has it. The reply goes into buf.
+ */
 struct afp_enumerate {
 	uint32_t dir;
 	uint16_t file_bitmap, dir_bitmap;
 	uint16_t count, start; /* start from 1 */
+	bool newest;
 };
 void afp_prep_enumerate(struct afp_op *op, const struct afp *a, const struct afp_enumerate *what,
 			uint8_t buf[static AFP_ENUMERATE_MAX]);

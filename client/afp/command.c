@@ -122,19 +122,25 @@ void afp_prep_copy_file(struct afp_op *op, const struct afp *a, const struct afp
 	command_end(op, &b);
 }
 
+static bool lists_wide(const struct afp *a)
+{
+	return a->level >= LEVEL_3_1;
+}
+
 void afp_prep_enumerate(struct afp_op *op, const struct afp *a, const struct afp_enumerate *what,
 			uint8_t buf[static AFP_ENUMERATE_MAX])
 {
-	struct wbuf b = command_begin(op, AFP_Enumerate);
+	const bool wide = what->newest && lists_wide(a);
+	struct wbuf b = command_begin(op, wide ? AFP_EnumerateExt2 : AFP_Enumerate);
 
 	wbuf_u8(&b, 0);
 	put_object(&b, a, what->dir);
 	wbuf_u16(&b, what->file_bitmap);
 	wbuf_u16(&b, what->dir_bitmap);
 	wbuf_u16(&b, what->count);
-	wbuf_u16(&b, what->start);
-	wbuf_u16(&b, AFP_ENUMERATE_MAX);
-	afp_path_put(&b, ENUM_PATH_TYPE, "");
+	wbuf_uint(&b, what->start, wide ? 4 : 2);
+	wbuf_uint(&b, AFP_ENUMERATE_MAX, wide ? 4 : 2);
+	afp_path_put(&b, wide ? a->path_type : ENUM_PATH_TYPE, "");
 	command_end(op, &b);
 	op->dsi.reply = buf;
 	op->dsi.reply_cap = AFP_ENUMERATE_MAX;
@@ -239,11 +245,6 @@ void afp_prep_set_xattr(struct afp_op *op, const struct afp *a, const struct afp
 	/* the value is the end of the command, not data of DSIWrite */
 	op->dsi.data = data;
 	op->dsi.data_len = len;
-}
-
-static bool lists_wide(const struct afp *a)
-{
-	return a->level >= LEVEL_3_1;
 }
 
 uint32_t afp_list_max(const struct afp *a)

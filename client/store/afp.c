@@ -3,6 +3,7 @@
  * The store that is a volume of an AFP server: its session, and operations on their way. afp_ops.c
  * says which commands they are, afp/session.c connects and logs in.
  */
+#include "afp/quantum.h"
 #include "base/clock.h"
 #include "store/store_priv.h"
 
@@ -12,10 +13,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Bytes of command before the data. */
-#define WRITE_LEN     12
-#define WRITE_EXT_LEN 20
-#define PAGE          4096u
+#define PAGE 4096u
 
 static struct store_afp *store_afp_of(struct store *s)
 {
@@ -78,20 +76,6 @@ void store_afp_wait(struct store *s, struct io_wait *w)
 
 /* ---- opening and ending ---- */
 
-/*
- * Whether the request quantum limits only a write's data. netatalk 4.2.3 accepted q bytes of data;
- * 4.5.0 and 4.5.1 end the connection if command and data together are longer. Unknown servers are
- * treated like the latter.
- */
-static bool bounds_data_only(const char *machine)
-{
-	unsigned int major, minor;
-
-	if (!machine || sscanf(machine, "Netatalk%u.%u", &major, &minor) != 2)
-		return false;
-	return major < 4 || (major == 4 && minor < 4);
-}
-
 static size_t whole_pages(size_t n)
 {
 	return n < PAGE ? n : n - n % PAGE;
@@ -100,15 +84,15 @@ static size_t whole_pages(size_t n)
 static void set_chunks(struct store_afp *a, const struct store_afp_opts *opts)
 {
 	size_t q = dsi_quantum(a->session->dsi);
-	size_t command = a->narrow ? WRITE_LEN : WRITE_EXT_LEN;
+	size_t command = a->narrow ? AFP_WRITE_LEN : AFP_WRITE_EXT_LEN;
 
 	if (a->narrow && q > INT32_MAX)
 		q = INT32_MAX;
 	a->s.chunk_read = whole_pages(q);
-	a->s.chunk_write = whole_pages(bounds_data_only(opts->machine) ? q : q - command);
+	a->s.chunk_write = whole_pages(afp_quantum_data((uint32_t)q, opts->machine, command));
 	a->s.len_max = a->narrow ? STORE_AFP_NARROW_END : STORE_AFP_WIDE_END;
 	if (opts->legacy) /* as afp_speedtest: frame and command count for both */
-		a->s.chunk_read = a->s.chunk_write = q - DSI_HEADER_LEN - WRITE_LEN;
+		a->s.chunk_read = a->s.chunk_write = q - DSI_HEADER_LEN - AFP_WRITE_LEN;
 }
 
 /* The session is open: what follows from it. */

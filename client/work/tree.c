@@ -165,7 +165,9 @@ static int tree_remove_entry(struct emptying *m, const struct afp_params *p)
 
 static int tree_ask(struct emptying *m, struct afp_op *op)
 {
-	const struct afp_enumerate what = { m->dir, LIST_BITMAP, LIST_BITMAP, LIST_COUNT, 1 };
+	const struct afp_enumerate what = {
+		m->dir, LIST_BITMAP, LIST_BITMAP, LIST_COUNT, 1, false
+	};
 	const struct afp_list wide = {
 		.dir = m->dir, .start = 1, .buf = m->list, .len = sizeof(m->list)
 	};

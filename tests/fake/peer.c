@@ -352,6 +352,8 @@ static int without_answer(struct peer *p, uint8_t command)
 
 static bool check_request(struct peer *p, const struct wire_head *h)
 {
+	uint32_t bounded = h->len - (p->bounds_data && h->code <= h->len ? h->code : 0);
+
 	if (h->reserved)
 		peer_complain(p, "reserved bytes in use");
 	if (h->flags || h->command < WIRE_CLOSE || h->command > WIRE_WRITE)
@@ -359,7 +361,7 @@ static bool check_request(struct peer *p, const struct wire_head *h)
 	else if (h->command != WIRE_WRITE && (h->code || h->len > COMMAND_MAX))
 		peer_complain(p, "DSI command %u of %u bytes, offset %u", h->command, h->len,
 			      h->code);
-	else if (h->len > p->quantum || h->code > h->len || h->code > COMMAND_MAX)
+	else if (bounded > p->quantum || h->code > h->len || h->code > COMMAND_MAX)
 		peer_complain(p, "%u bytes, offset %u, quantum %u", h->len, h->code, p->quantum);
 	else
 		return true;
@@ -385,6 +387,8 @@ static bool serve_frame(struct peer *p)
 	q.id = h.id;
 	q.len = h.command == WIRE_WRITE ? h.code : h.len;
 	q.data_len = h.len - q.len;
+	if (q.data_len > p->data_most)
+		p->data_most = q.data_len;
 	if (!take_bytes(p, command, q.len))
 		return false;
 	done = without_answer(p, q.dsi_command);

@@ -63,7 +63,8 @@ struct peer_reply {
 struct peer {
 	/* Knobs */
 	uint32_t quantum;
-	uint64_t room;      /* bytes free on its volumes */
+	bool bounds_data; /* the quantum bounds the data of a write alone, else command and data */
+	uint64_t room;    /* bytes free on its volumes */
 	bool keeps_backups; /* they are destinations of Time Machine */
 	bool busy;          /* refuse sessions with -1071 as afpd does at its limit */
 	const void *status; /* another answer to DSIGetStatus */
@@ -102,6 +103,7 @@ struct peer {
 	/* What happened */
 	struct volume volume;
 	unsigned int count[256]; /* AFP commands received, by code */
+	size_t data_most;        /* of one DSIWrite */
 	unsigned int n_working;  /* of these, behind FPOpenVol */
 	unsigned int n_requests; /* that get a reply, all layers */
 	unsigned int n_replies, n_connections, n_tickles, n_closes;

@@ -50,8 +50,11 @@ void volume_init(struct volume *v)
 
 void volume_fini(struct volume *v)
 {
-	for (uint32_t id = 0; id < v->n_ids; id++)
+	for (uint32_t id = 0; id < v->n_ids; id++) {
+		if (v->by_id[id])
+			free(v->by_id[id]->lock);
 		free(v->by_id[id]);
+	}
 	free(v->by_id);
 }
 
@@ -114,6 +117,7 @@ int32_t volume_delete(struct volume *v, uint32_t dir, const char *name)
 	*at = n->same_hash;
 	v->by_id[n->id] = NULL;
 	v->n_nodes--;
+	free(n->lock);
 	free(n);
 	return AFP_ERR_OK;
 }
@@ -191,7 +195,9 @@ int32_t volume_lock(struct volume *v, unsigned int fork, bool unlock, uint64_t f
 	}
 	if (unlock)
 		return AFP_ERR_RANGE_NOT_LOCKED;
-	if (n->n_locks == sizeof(n->lock) / sizeof(n->lock[0]))
+	if (!n->lock)
+		n->lock = calloc(VOLUME_LOCKS, sizeof(*n->lock));
+	if (!n->lock || n->n_locks == VOLUME_LOCKS)
 		return AFP_ERR_NO_MORE_LOCKS;
 	n->lock[n->n_locks++] = want;
 	return AFP_ERR_OK;

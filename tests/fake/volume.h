@@ -12,7 +12,8 @@
 #include <stdint.h>
 
 #define VOLUME_ROOT  2
-#define VOLUME_FORKS 32
+#define VOLUME_FORKS 2048
+#define VOLUME_LOCKS 2048 /* of one file */
 
 struct volume_lock {
 	unsigned int fork;
@@ -26,7 +27,7 @@ struct volume_node {
 	uint64_t len;
 	uint32_t time; /* seconds since 2000 */
 	unsigned int n_children, n_open, n_locks;
-	struct volume_lock lock[8];
+	struct volume_lock *lock;         /* VOLUME_LOCKS, once there was one */
 	struct volume_node *first, *last; /* children, in order of creation */
 	struct volume_node *prev, *next, *same_hash;
 };

@@ -145,7 +145,7 @@ static void session(const struct dsi_opts *opts)
 	const struct afp_login login = { .uam = "guest", .version = 7 };
 	struct afp_server server = { .n_uams = 1, .uam = { "No User Authent" } };
 	uint8_t listing[AFP_ENUMERATE_MAX];
-	const struct afp_enumerate what = { AFP_ROOT_ID, 0x2140, 0x2140, 10, 1 };
+	const struct afp_enumerate what = { AFP_ROOT_ID, 0x2140, 0x2140, 10, 1, false };
 	struct afp_entries it;
 	struct afp_params p;
 	enum afp_stage stage;

@@ -124,7 +124,7 @@ def causes(table: str) -> list[str]:
             harm += f", or {us} µs" if us < 1000 else f", or {us / 1000:g} ms"
         doubt = " ~" if "UNSURE" in rest else ""
         todo = re.findall(r'\.todo = "(.*)",\n', rest)[0]
-        todo = re.sub(r"\{(\w+)(\.who)?\}", r"`\1`", todo).replace("|", "\\|")
+        todo = re.sub(r"\{(\w+)(\.who|\.text)?\}", r"`\1`", todo).replace("|", "\\|")
         rows.append(
             f"| {name}{KINDS[kind]}{doubt} | `{key}` | {', '.join(tests)} | {harm} | {todo} |"
         )

@@ -20,6 +20,8 @@
 #define FILE_LEN (100 * QUANTUM) /* 100 chunks and a rest */
 #define N_CODES  14
 #define T(n)     LANTEST_BIT(n)
+#define TESTS    12 /* of set 4.5 */
+#define ALL      (T(TESTS + 1) - 1)
 
 /* AFP commands in the order of the columns below. */
 static const uint8_t codes[N_CODES] = {
@@ -54,15 +56,15 @@ static const struct row {
 	{ T(10), T(10), false, { 404,   200,  1,    201,  0,    0,    0,    0,    0,    0,   0,   0,     20, 0 } },
 	{ T(11), T(11), false, { 3504,  50,   21,   71,   0,    0,    0,    0,    0,    0,   0,   0,     0,  0 } },
 	{ T(12), T(12), false, { 30004, 100,  1,    101,  0,    0,    0,    0,    0,    0,   0,   0,     0,  0 } },
-	{ LANTEST_ALL, LANTEST_ALL,
+	{ ALL, ALL,
 			false, { 56916, 3452, 1141, 4593, 2005, 2005, 3005, 1001, 1001, 100, 100, 20000, 70, 1 } },
 	/* clang-format on */
 };
 #define N_ROWS (sizeof(rows) / sizeof(rows[0]))
 
 /* Commands of each test's timed region. */
-static const unsigned int timed[LANTEST_TESTS] = { 8000, 101,  101,   20000, 4000, 49,
-						   2000, 1110, 11000, 820,   3500, 30000 };
+static const unsigned int timed[TESTS] = { 8000, 101,  101,   20000, 4000, 49,
+					   2000, 1110, 11000, 820,   3500, 30000 };
 
 struct rig {
 	struct peer *peer;
@@ -72,6 +74,8 @@ struct rig {
 	struct afp a;
 	struct err e;
 	char base[32];
+	unsigned int version; /* 3 to 7: AFP 3.0 to 3.4 */
+	const char *machine;  /* that the server says it is */
 	unsigned int n_begun, n_ended, n_done, n_ready;
 	void (*begin)(void *, struct run_phase *), (*end)(void *, struct run_phase *);
 	volatile sig_atomic_t stop;
@@ -122,7 +126,8 @@ static inline void rig_new(struct rig *g)
 	memset(g, 0, sizeof(*g));
 	g->peer = peer_new();
 	g->peer->quantum = QUANTUM;
-	assert_int_equal(run_init(&g->run, "lantest", LANTEST_SET), 0);
+	g->version = 7;
+	assert_int_equal(run_init(&g->run, "lantest", lantest_4_5.name), 0);
 }
 
 static inline void rig_free(struct rig *g)
@@ -135,7 +140,7 @@ static inline void rig_free(struct rig *g)
 /* Logs in, runs, logs out; the server has stopped when this returns. */
 static inline int run_opts(struct rig *g, const struct lantest_opts *opts)
 {
-	const struct afp_login login = { NULL, NULL, "guest", 7, NULL };
+	const struct afp_login login = { NULL, NULL, "guest", g->version, NULL };
 	const struct dsi_opts dsi = { .host = "127.0.0.1",
 				      .port = g->peer->serve.port,
 				      .window = 128,
@@ -155,7 +160,7 @@ static inline int run_opts(struct rig *g, const struct lantest_opts *opts)
 					 .phase_done = phase_done };
 	g->load = (struct load) { .afp = &g->a, .run = &g->run, .hooks = &g->hooks };
 	memset(g->base, 'x', sizeof(g->base));
-	r = lantest_run(&g->load, opts, g->base, &g->e);
+	r = lantest_run(&g->load, opts, g->machine, g->base, &g->e);
 	dsi_ignore_stop(g->a.dsi);
 	afp_close(&g->a);
 	peer_stop(g->peer);
@@ -164,9 +169,11 @@ static inline int run_opts(struct rig *g, const struct lantest_opts *opts)
 
 static inline int run_these(struct rig *g, uint32_t tests, unsigned int iterations)
 {
-	const struct lantest_opts opts = {
-		.tests = tests, .iterations = iterations, .file_len = FILE_LEN, .force = true
-	};
+	const struct lantest_opts opts = { .set = &lantest_4_5,
+					   .tests = tests,
+					   .iterations = iterations,
+					   .file_len = FILE_LEN,
+					   .force = true };
 
 	return run_opts(g, &opts);
 }

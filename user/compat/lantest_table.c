@@ -1,18 +1,19 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* The table of lantest 4.5, as text and CSV from one list of columns. */
+/* The table of lantest 4.5 and 4.6, as text and CSV from one list of columns. */
 #include "report/cell.h"
 #include "report/report.h"
 #include "report/view.h"
 
 #include <errno.h>
 #include <math.h>
+#include <stdlib.h>
 #include <string.h>
 
 #define TITLE_WIDTH   66
 #define RULE_WIDTH    108 /* of the original, whatever the line above it */
 #define OUTLIERS_FROM 6   /* iterations */
 
-enum kind { KIND_MEAN, KIND_DEVIATION, KIND_RATE };
+enum kind { KIND_MEAN, KIND_DEVIATION, KIND_LEAST, KIND_MOST, KIND_MEDIAN, KIND_RATE };
 
 struct column {
 	const char *head;
@@ -21,37 +22,44 @@ struct column {
 	double scale; /* metric * scale is what is shown */
 	int width_io; /* in the layout with IO columns */
 	int width;    /* in the layout without; 0 = no such column */
+	bool spread;  /* in CSV of 4.6 only */
 };
 
 static const struct column columns[] = {
-	{ "Time_ms", KIND_MEAN, METRIC_ELAPSED, 1e-6, 8, 7 },
-	{ "Time±", KIND_DEVIATION, METRIC_ELAPSED, 1e-6, 6, 6 },
-	{ "AFPD_R", KIND_MEAN, METRIC_AFPD_SYSCR, 1, 6, 0 },
-	{ "AFPD_R±", KIND_DEVIATION, METRIC_AFPD_SYSCR, 1, 7, 0 },
-	{ "AFPD_W", KIND_MEAN, METRIC_AFPD_SYSCW, 1, 6, 0 },
-	{ "AFPD_W±", KIND_DEVIATION, METRIC_AFPD_SYSCW, 1, 7, 0 },
-	{ "CNID_R", KIND_MEAN, METRIC_CNID_SYSCR, 1, 6, 0 },
-	{ "CNID_R±", KIND_DEVIATION, METRIC_CNID_SYSCR, 1, 7, 0 },
-	{ "CNID_W", KIND_MEAN, METRIC_CNID_SYSCW, 1, 6, 0 },
-	{ "CNID_W±", KIND_DEVIATION, METRIC_CNID_SYSCW, 1, 7, 0 },
-	{ "MB/s", KIND_RATE, METRIC_BYTES, 1, 6, 6 },
+	{ "Time_ms", KIND_MEAN, METRIC_ELAPSED, 1e-6, 8, 7, false },
+	{ "Time±", KIND_DEVIATION, METRIC_ELAPSED, 1e-6, 6, 6, false },
+	{ "Min_ms", KIND_LEAST, METRIC_ELAPSED, 1e-6, 0, 0, true },
+	{ "Max_ms", KIND_MOST, METRIC_ELAPSED, 1e-6, 0, 0, true },
+	{ "Median_ms", KIND_MEDIAN, METRIC_ELAPSED, 1e-6, 0, 0, true },
+	{ "AFPD_R", KIND_MEAN, METRIC_AFPD_SYSCR, 1, 6, 0, false },
+	{ "AFPD_R±", KIND_DEVIATION, METRIC_AFPD_SYSCR, 1, 7, 0, false },
+	{ "AFPD_W", KIND_MEAN, METRIC_AFPD_SYSCW, 1, 6, 0, false },
+	{ "AFPD_W±", KIND_DEVIATION, METRIC_AFPD_SYSCW, 1, 7, 0, false },
+	{ "CNID_R", KIND_MEAN, METRIC_CNID_SYSCR, 1, 6, 0, false },
+	{ "CNID_R±", KIND_DEVIATION, METRIC_CNID_SYSCR, 1, 7, 0, false },
+	{ "CNID_W", KIND_MEAN, METRIC_CNID_SYSCW, 1, 6, 0, false },
+	{ "CNID_W±", KIND_DEVIATION, METRIC_CNID_SYSCW, 1, 7, 0, false },
+	{ "MB/s", KIND_RATE, METRIC_BYTES, 1, 6, 6, false },
 };
 #define N_COLUMNS (sizeof(columns) / sizeof(columns[0]))
 
 struct peer_table {
 	struct view view;
-	bool io, csv, original;
+	bool io, csv, original, is_4_6;
 	FILE *out;
 };
 
-/* Only these two tests have a rate in netatalk's table. */
-static bool is_bulk(const struct view_test *t)
+/* Only the two tests of a large file have a rate in netatalk's table. */
+static bool is_bulk(const struct peer_table *tab, const struct view_test *t)
 {
-	return t->test == 2 || t->test == 3;
+	return t->test == 2 || t->test == (tab->is_4_6 ? 1 : 3);
 }
 
+/* 0: the table has no such column. */
 static int lantest_table_width_of(const struct peer_table *tab, const struct column *c)
 {
+	if (c->spread)
+		return tab->csv && tab->is_4_6;
 	return tab->io ? c->width_io : c->width;
 }
 
@@ -74,7 +82,7 @@ static void lantest_table_put_title(const struct peer_table *tab, const char *ti
 		put_text(tab->out, title, -TITLE_WIDTH);
 		return;
 	}
-	if (tab->original || !strpbrk(title, ",\"\r\n")) {
+	if (tab->original || tab->is_4_6 || !strpbrk(title, ",\"\r\n")) {
 		fputs(title, tab->out);
 		return;
 	}
@@ -111,6 +119,37 @@ static struct value lantest_table_metric(const struct peer_table *tab, const str
 	return (struct value) { true, v, squares > 0 ? sqrt(squares / (n - 1)) : 0 };
 }
 
+static int number_order(const void *a, const void *b)
+{
+	double x = *(const double *)a, y = *(const double *)b;
+
+	return (x > y) - (x < y);
+}
+
+/* Of all complete iterations, also of those that the mean leaves out; .mean. */
+static struct value lantest_table_spread(const struct peer_table *tab, const struct view_test *t,
+					 enum kind kind, enum metric m)
+{
+	struct value x = view_metric(&tab->view, t, m);
+	const struct run *r = tab->view.run;
+	double *sorted = x.known ? calloc(t->n_complete, sizeof(*sorted)) : NULL;
+	size_t n = 0;
+
+	if (!sorted)
+		return (struct value) { 0 };
+	for (size_t i = 0; i < r->n_phases && n < t->n_complete; i++) {
+		if (r->phase[i]->test == t->test && r->phase[i]->complete)
+			sorted[n++] = (double)r->phase[i]->value[m];
+	}
+	qsort(sorted, n, sizeof(*sorted), number_order);
+	if (kind == KIND_MEDIAN)
+		x.mean = (sorted[(n - 1) / 2] + sorted[n / 2]) / 2;
+	else
+		x.mean = sorted[kind == KIND_LEAST ? 0 : n - 1];
+	free(sorted);
+	return x;
+}
+
 static struct value lantest_table_rate(const struct peer_table *tab, const struct view_test *t)
 {
 	struct value bytes = lantest_table_metric(tab, t, METRIC_BYTES);
@@ -127,9 +166,11 @@ static struct cell row_cell(const struct peer_table *tab, const struct column *c
 	struct value x;
 
 	if (c->kind == KIND_RATE) {
-		if (!is_bulk(t))
+		if (!is_bulk(tab, t))
 			return cell_fixed(0, 0);
 		x = lantest_table_rate(tab, t);
+	} else if (c->spread) {
+		x = lantest_table_spread(tab, t, c->kind, c->metric);
 	} else {
 		x = lantest_table_metric(tab, t, c->metric);
 	}
@@ -140,18 +181,25 @@ static struct cell row_cell(const struct peer_table *tab, const struct column *c
 	return cell_fixed(round(x.mean * c->scale), 0);
 }
 
-/* The means of all tests added up; not known when one of them is not. */
-static struct value lantest_table_total(const struct peer_table *tab, enum metric m)
+/* The means of all tests added up, or their medians; not known when one of them is not. */
+static struct value lantest_table_sum(const struct peer_table *tab, enum metric m, bool of_medians)
 {
 	struct value sum = { .known = true };
 
 	for (size_t i = 0; i < tab->view.n; i++) {
-		struct value x = lantest_table_metric(tab, &tab->view.test[i], m);
+		const struct view_test *t = &tab->view.test[i];
+		struct value x = of_medians ? lantest_table_spread(tab, t, KIND_MEDIAN, m)
+					    : lantest_table_metric(tab, t, m);
 
 		sum.known = sum.known && x.known;
 		sum.mean += x.mean;
 	}
 	return sum;
+}
+
+static struct value lantest_table_total(const struct peer_table *tab, enum metric m)
+{
+	return lantest_table_sum(tab, m, false);
 }
 
 static void put_sum_row(const struct peer_table *tab)
@@ -249,7 +297,8 @@ static void put_aggregates(const struct peer_table *tab)
 	fputs("\nAggregates Summary:\n", tab->out);
 	put_rule(tab->out, '-', TITLE_WIDTH);
 	fputc('\n', tab->out);
-	put_average(tab, "Time", lantest_table_total(tab, METRIC_ELAPSED), 1e-6, " ms");
+	put_average(tab, "Time", lantest_table_sum(tab, METRIC_ELAPSED, tab->is_4_6), 1e-6,
+		    tab->is_4_6 ? " ms (from per-test medians)" : " ms");
 	if (!tab->io)
 		return;
 	put_average(tab, "AFPD Reads", lantest_table_total(tab, METRIC_AFPD_SYSCR), 1, "");
@@ -267,6 +316,7 @@ int report_peer_text(const struct run *r, unsigned int how, FILE *out)
 {
 	struct peer_table tab = { .io = how & REPORT_PEER_IO,
 				  .original = how & REPORT_PEER_ORIGINAL,
+				  .is_4_6 = how & REPORT_PEER_4_6,
 				  .out = out };
 
 	if (view_init(&tab.view, r))
@@ -291,16 +341,17 @@ int report_peer_csv(const struct run *r, unsigned int how, FILE *out)
 	struct peer_table tab = { .io = how & REPORT_PEER_IO,
 				  .csv = true,
 				  .original = how & REPORT_PEER_ORIGINAL,
+				  .is_4_6 = how & REPORT_PEER_4_6,
 				  .out = out };
 
 	if (view_init(&tab.view, r))
 		return -ENOMEM;
-	if (tab.original)
+	if (tab.original && !tab.is_4_6)
 		put_banner(&tab);
 	lantest_table_put_heads(&tab);
 	lantest_table_put_rows(&tab);
 	put_sum_row(&tab);
-	if (tab.original)
+	if (tab.original && !tab.is_4_6)
 		fputc('\n', out);
 	view_fini(&tab.view);
 	return lantest_table_written(out);

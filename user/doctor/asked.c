@@ -74,6 +74,8 @@ void doctor_asked(struct run_figures *out, const struct run *r, double cnid_ns, 
 	run_figure_set(out, RUN_FIGURE_ASKED_AGAIN, a.n ? (double)sum(&a) / (double)a.n : 0);
 	run_figure_share(out, RUN_FIGURE_ASKED_TIME, cnid_ns * out->value[RUN_FIGURE_ASKED_AGAIN],
 			 work_ns);
+	if (r->limit.cached_key)
+		run_name_set(out, RUN_NAME_CACHE_KEY, "%s", r->limit.cached_key);
 	if (r->limit.cached)
 		run_figure_set(out, RUN_FIGURE_DIRCACHE, (double)r->limit.cached);
 	if (!sum(&a))

@@ -98,11 +98,14 @@ static void quote(char *out, size_t room, const char *word)
 		snprintf(out + at, room - at, "'");
 }
 
+/* plain: in a sentence, not as a word of a command line. */
 static void say_put_name(char *out, size_t room, const struct run_figures *f, enum run_name which,
-			 bool *missing)
+			 bool plain, bool *missing)
 {
 	*missing |= !*f->name[which];
-	if (*f->name[which])
+	if (*f->name[which] && plain)
+		snprintf(out, room, "%s", f->name[which]);
+	else if (*f->name[which])
 		quote(out, room, f->name[which]);
 	else
 		run_kind_text(f->kind, run_names[which].otherwise, out, room);
@@ -126,7 +129,7 @@ static size_t say_put_one(char *out, size_t room, const struct run_figures *f, c
 	const enum run_name of = say_name_at(text + 1, name);
 
 	if (of < RUN_N_NAMES)
-		say_put_name(out, room, f, of, missing);
+		say_put_name(out, room, f, of, !strncmp(word, ".text}", 6), missing);
 	if (which == N_RUN_FIGURES)
 		return len + 2;
 	if (!strncmp(word, ".who}", 5)) {

@@ -12,8 +12,9 @@
 /*
  * "{key}" is a figure, "{key.who}" whom it is about, "{key.time}" a share of the request time as
  * that time, "{key.s}" an "s" unless there is one; or a name of the server (run_names), quoted
- * for a shell where it has to be. What is in brackets is left out if one of these in it is not
- * known; else such a figure is "n/a", such a name the word for it. Cut to fit. Returns out.
+ * for a shell where it has to be, "{name.text}" never. What is in brackets is left out if one of
+ * these in it is not known; else such a figure is "n/a", such a name the word for it. Cut to fit.
+ * Returns out.
  */
 char *doctor_say(char *out, size_t len, const struct run_figures *f, const char *text);
 

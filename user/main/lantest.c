@@ -26,24 +26,48 @@
 struct lantest_session {
 	struct workload w;
 	const struct lantest_cfg *cfg;
+	struct lantest_opts o; /* those of cfg, with the set and its tests */
 	struct estimate estimate;
 };
 
-/* afp_lantest's -f: one character a test, '1'..'9', then ':' ';' '<'. */
+static const char *const set_words[] = { "server", "4.5", "4.6", NULL };
+
+const struct lantest_set *lantest_choose(const struct lantest_cfg *cfg, const char *machine)
+{
+	if (cfg->set == LANTEST_SET_OF_SERVER)
+		return lantest_set_of(machine);
+	return cfg->set == LANTEST_SET_4_5 ? &lantest_4_5 : &lantest_4_6;
+}
+
+int lantest_resolve(uint32_t *out, const struct lantest_cfg *cfg, const struct lantest_set *set,
+		    struct err *e)
+{
+	uint32_t all = lantest_all(set), other = cfg->o.tests & ~all;
+
+	*out = (cfg->o.tests & all) | (cfg->cache ? set->cache : 0);
+	if (!*out && !cfg->named)
+		*out = all;
+	if (!other || cfg->w.compatible) /* the original ignores them */
+		return 0;
+	return err_set(e, -EINVAL, "test %d is not in the set %s, which has %u tests: see --set",
+		       __builtin_ctz(other) + 1, set->name, set->n_tests);
+}
+
+/* afp_lantest's -f: one character a test, '1'..'9', then those that follow: ':' ';' '<' ... 'A'. */
 static int add_tests(void *cfg, const char *arg, struct err *e)
 {
 	struct lantest_cfg *c = cfg;
 
 	c->named = true;
 	for (const char *p = arg; *p; p++) {
-		bool is_test = *p >= '1' && *p < '1' + LANTEST_TESTS;
+		bool is_test = *p >= '1' && *p < '1' + LANTEST_TESTS_MAX;
 
 		if (!is_test && c->w.compatible) /* as the original */
 			continue;
 		if (!is_test)
 			return err_set(
 			    e, -EINVAL,
-			    "there is no test '%c': 1 to 9 are the first nine, ':' ';' '<' are 10, 11, 12 (or --tests 10,11)",
+			    "there is no test '%c': 1 to 9 are the first nine, : ; < = > ? @ A are 10 to 17 (or --tests 10,11)",
 			    *p);
 		c->o.tests |= LANTEST_BIT(*p - '0');
 	}
@@ -63,10 +87,10 @@ static int take_tests(void *cfg, const char *word, struct err *e)
 		to = from;
 	if (!len || word[len])
 		return err_set(e, -EINVAL, "'%s' is not a test or a range, as in 1,5-7,12", word);
-	if (from < 1 || to < from || to > LANTEST_TESTS)
+	if (from < 1 || to < from || to > LANTEST_TESTS_MAX)
 		return err_set(e, -EINVAL,
 			       "'%s': tests are 1 to %d, a range begins with the lower number",
-			       word, LANTEST_TESTS);
+			       word, LANTEST_TESTS_MAX);
 	while (from <= to)
 		c->o.tests |= LANTEST_BIT(from++);
 	return 0;
@@ -77,7 +101,8 @@ static int cache_tests(void *cfg, const char *arg, struct err *e)
 	struct lantest_cfg *c = cfg;
 
 	(void)arg, (void)e;
-	c->o.tests = LANTEST_CACHE;
+	c->o.tests = 0;
+	c->cache = c->named = true;
 	return 0;
 }
 
@@ -105,19 +130,23 @@ static int enlarge_100(void *cfg, const char *arg, struct err *e)
 #define OFFSET(m) offsetof(struct lantest_cfg, m)
 const struct opt lantest_options[] = {
 	{ .type = OPT_HEADING, .help = "Work:" },
+	{ .name = "set", .arg = "SET", .type = OPT_CHOICE, .offset = OFFSET(set), .choice = set_words,
+	  .help = "tests of netatalk 4.5 or of 4.6 (default: those of the server's version)",
+	  .more = "Of a netatalk older than 4.6 that is 4.5, of any other server 4.6. The two are different tests: their results do not compare." },
 	{ .letter = 'f', .arg = "TESTS", .type = OPT_CALL, .call = add_tests, .group = "tests", .repeats = true,
-	  .help = "tests, one character each, as afp_lantest takes them: 1 to 9 : ; <",
-	  .more = "The last three are 10, 11 and 12. Test 3 also runs test 2; 6 and 7 also run 5." },
+	  .help = "tests, one character each, as afp_lantest takes them: 1 to 9 : ; < = > ? @ A",
+	  .more = "Those behind 9 are 10 to 17; set 4.5 has twelve. Tests that need others run them as well: in set 4.5 test 3 runs 2, "
+	  	"6 and 7 run 5; in set 4.6 test 2 runs 1, 4 to 11 run 3, and 5 to 7 also run 4." },
 	{ .name = "tests", .arg = "LIST", .type = OPT_LIST, .call = take_tests, .group = "tests", .repeats = true,
-	  .help = "tests as a list: 1,5-7,12 (default: all twelve)" },
-	{ .letter = 'K', .type = OPT_CALL, .call = cache_tests, .group = "tests", .help = "tests 9 to 12 only",
+	  .help = "tests as a list: 1,5-7,12 (default: all of the set)" },
+	{ .letter = 'K', .type = OPT_CALL, .call = cache_tests, .group = "tests", .help = "only the tests of the directory cache: 9 to 12, of set 4.6 14 to 17",
 	  .more = "An -f that follows adds to them." },
 	{ .letter = 'n', .name = "iterations", .arg = "N", .type = OPT_UINT, .offset = OFFSET(o.iterations),
 	  .min = 1, .max = 1000, .help = "runs of each test (default: " OPT_TEXT(LANTEST_ITERATIONS) ")" },
 	{ .letter = 'F', .name = "file", .arg = "NAME", .type = OPT_STRING, .offset = OFFSET(o.file),
-	  .help = "test 3 reads this file of the volume's root instead of its own" },
+	  .help = "the large file that is read is this one of the volume's root" },
 	{ .letter = 'g', .type = OPT_CALL, .call = enlarge_10, .group = "size", .repeats = true, .help = "large file ten times as large (1 GB; again: 10 GB)",
-	  .more = "It is that of tests 2 and 3, of 100 MiB. May be repeated." },
+	  .more = "It is that of tests 2 and 3 (set 4.6: 1 and 2), of 100 MiB. May be repeated." },
 	{ .letter = 'G', .type = OPT_CALL, .call = enlarge_100, .group = "size", .repeats = true, .help = "large file a hundred times as large",
 	  .more = "May be repeated." },
 	SESSION_FORCE_OPTION(struct lantest_cfg, w.s),
@@ -161,7 +190,7 @@ static void main_lantest_on_phase_done(void *user, const struct run_phase *p)
 	struct lantest_session *x = user;
 	enum progress_size size = PROGRESS_NO_SIZE;
 
-	if (p->test == 2 || p->test == 3)
+	if (p->test == x->o.set->write_test || p->test == x->o.set->read_test)
 		size = x->cfg->w.compatible ? PROGRESS_NETATALK_SIZE : PROGRESS_SIZE;
 	estimate_hide(&x->estimate);
 	if (!x->cfg->w.s.runs.screen)
@@ -175,13 +204,13 @@ static void main_lantest_on_phase_done(void *user, const struct run_phase *p)
 static int main_lantest_describe(struct workload *w)
 {
 	const struct lantest_session *x = (struct lantest_session *)w;
-	const struct lantest_opts *opts = &x->cfg->o;
+	const struct lantest_opts *opts = &x->o;
 	uint32_t tests = lantest_selection(opts);
 	struct run_notes *o = &w->s.run.options;
 	char list[64] = "";
 	int r = 0;
 
-	for (unsigned int n = 1, at = 0; n <= LANTEST_TESTS; n++) {
+	for (unsigned int n = 1, at = 0; n <= opts->set->n_tests; n++) {
 		if (tests & LANTEST_BIT(n))
 			at += (unsigned int)snprintf(list + at, sizeof(list) - at, "%s%u",
 						     at ? "," : "", n);
@@ -190,7 +219,7 @@ static int main_lantest_describe(struct workload *w)
 	r |= run_note(o, "iterations", "%u", opts->iterations);
 	r |= run_note(o, "large_file_bytes", "%" PRIu64, opts->file_len);
 	r |= run_note(o, "chunk_bytes", "%zu",
-		      lantest_chunk(dsi_quantum(w->s.afp.dsi), opts->file_len));
+		      lantest_chunk(opts, dsi_quantum(w->s.afp.dsi), w->s.server.machine));
 	if (opts->file)
 		r |= run_note(o, "file", "%s", opts->file);
 	return r;
@@ -198,9 +227,15 @@ static int main_lantest_describe(struct workload *w)
 
 static enum outcome main_lantest_prepare(struct workload *w, struct err *e)
 {
+	struct lantest_session *x = (struct lantest_session *)w;
 	const struct connect_cfg *c = &w->cfg->s.c;
 
-	(void)e;
+	x->o = x->cfg->o;
+	x->o.force = w->cfg->s.force;
+	x->o.set = lantest_choose(x->cfg, w->s.server.machine);
+	w->set = w->s.run.set = x->o.set->name;
+	if (lantest_resolve(&x->o.tests, x->cfg, x->o.set, e))
+		return OUTCOME_USAGE;
 	if (!w->cfg->s.runs.screen)
 		fprintf(w->s.progress,
 			strchr(c->host, ':') ? "Connecting to host [%s]:%u\n%s"
@@ -244,13 +279,12 @@ static void main_lantest_on_ready(void *user)
 static int main_lantest_work(struct workload *w, struct err *e)
 {
 	struct lantest_session *x = (struct lantest_session *)w;
-	struct lantest_opts o = x->cfg->o;
+	const struct lantest_opts *o = &x->o;
 	char name[TREE_NAME_MAX + 1];
 	int r;
 
-	o.force = w->cfg->s.force;
-	estimate_init(&x->estimate, w->s.progress, lantest_selection(&o), o.iterations);
-	r = lantest_run(&w->load, &o, w->s.left->base[0], e);
+	estimate_init(&x->estimate, w->s.progress, lantest_selection(o), o->iterations);
+	r = lantest_run(&w->load, o, w->s.server.machine, w->s.left->base[0], e);
 	estimate_hide(&x->estimate);
 	tree_name(name);
 	if (!r && w->cfg->compatible)
@@ -264,7 +298,10 @@ static int main_lantest_report(struct workload *w, const struct report_opts *o)
 {
 	const struct workload_cfg *cfg = w->cfg;
 	unsigned int how = (cfg->s.watch != WATCH_OFF ? REPORT_PEER_IO : 0) |
-			   (cfg->compatible ? REPORT_PEER_ORIGINAL : 0);
+			   (cfg->compatible ? REPORT_PEER_ORIGINAL : 0) |
+			   (((const struct lantest_session *)w)->o.set == &lantest_4_6
+				? REPORT_PEER_4_6
+				: 0);
 	int r = 0;
 
 	if (cfg->csv)
@@ -287,7 +324,7 @@ static int main_lantest_exit_code(const struct workload *w, enum outcome o)
 
 static const struct workload_type lantest = {
 	.name = "lantest",
-	.set = LANTEST_SET,
+	.set = "lantest-4.5", /* until the server's version is known */
 	.window = WINDOW,
 	.prepare = main_lantest_prepare,
 	.describe = main_lantest_describe,
@@ -333,8 +370,8 @@ int lantest_parse(struct lantest_cfg *cfg, struct job *j, struct err *e)
 	if (!r && cfg->w.compatible && cfg->o.iterations > PEER_ITERATIONS)
 		r = err_set(e, -ERANGE, "iterations parameter %u out of valid range [1, %d]",
 			    cfg->o.iterations, PEER_ITERATIONS);
-	if (!cfg->o.tests && !cfg->named)
-		cfg->o.tests = LANTEST_ALL;
+	if (!r && cfg->set != LANTEST_SET_OF_SERVER)
+		r = lantest_resolve(&(uint32_t) { 0 }, cfg, lantest_choose(cfg, NULL), e);
 	cfg->w.table = output_table(cfg->w.table, cfg->w.verbose, OUTPUT_BOTH, cfg->w.compatible);
 	cfg->w.s.runs.screen = cfg->w.table == OUTPUT_SCREEN && !cfg->w.csv &&
 			       !runs_json_only(&cfg->w.s.runs);

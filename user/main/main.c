@@ -21,7 +21,7 @@
 #include <unistd.h>
 
 static const struct command commands[] = {
-	{ "lantest", "run the twelve lantest tests and count what the server does", cmd_lantest,
+	{ "lantest", "run the tests of afp_lantest and count what the server does", cmd_lantest,
 	  lantest_options },
 	{ "speedtest", "read, write and copy files: how fast, and what limits it", cmd_speedtest,
 	  speedtest_options },

@@ -26,6 +26,8 @@
  */
 #define REPORT_PEER_IO       0x1u
 #define REPORT_PEER_ORIGINAL 0x2u
+/* The tests are those of 4.6: which have a rate, columns of CSV, averages of medians. */
+#define REPORT_PEER_4_6 0x4u
 
 /*
  * The table of lantest 4.5: same columns, widths, titles. io_columns: with the server's read
@@ -34,7 +36,12 @@
  */
 int report_peer_text(const struct run *r, unsigned int how, FILE *out);
 
-/* The same columns as RFC 4180 CSV (lines end in \n), without banner and aggregates. */
+/*
+ * The same columns as RFC 4180 CSV (lines end in \n), without banner and aggregates. That of 4.6
+ * has the least, the largest and the middle time behind the deviation, and no quotes around titles:
+ * its readers take the last six numbers of a line for the columns and what is before them for the
+ * title. With IO columns, which stand before the rate, a line does not end in six such numbers.
+ */
 int report_peer_csv(const struct run *r, unsigned int how, FILE *out);
 
 /*

@@ -169,7 +169,7 @@
 	  "of these, at least: those whose answer the session had and has forgotten; who: most")            \
 	X(ASKED_TIME, "asked_time", "share", "own time: waiting for the answers to these")                  \
 	X(DIRCACHE, "dircache", "1",                                                                        \
-	  "files and folders that a session remembers, by dircache size")                                   \
+	  "files and folders that a session remembers, by its settings")                                    \
 	X(DIRCACHE_NEED, "dircache_need", "1",                                                              \
 	  "size with which nine of ten of these would not be asked again, at least")                        \
 	X(DIRCACHE_BYTES, "dircache_bytes", "B", "memory of each session for so many")                      \
@@ -220,7 +220,8 @@ enum run_judged run_figure_of(enum run_figure which);
 	X(PORT, "port", "PORT", "the TCP port on which it listens")                                \
 	X(KIND, "kind", "KIND", "its kind, for --kind; none of AFP's")                             \
 	X(BACKEND, "backend", "the {backend}", "the program that gives {asked}s")                  \
-	X(CNID_METAD, "cnid_metad", "PID", "the process that starts the {backend}")
+	X(CNID_METAD, "cnid_metad", "PID", "the process that starts the {backend}")                \
+	X(CACHE_KEY, "cache_key", "dircache size", "the setting of the size of sessions' caches")
 
 enum run_name {
 #define X(name, key, otherwise, meaning) RUN_NAME_##name,

@@ -418,8 +418,9 @@ struct run {
 	} server_end;
 	/* Settings of the server; 0: not known. */
 	struct {
-		uint64_t sessions; /* that it serves at a time */
-		uint64_t cached;   /* files and folders that a session remembers */
+		uint64_t sessions;      /* that it serves at a time */
+		uint64_t cached;        /* files and folders that a session remembers */
+		const char *cached_key; /* the setting that says so, static; NULL: not known */
 	} limit;
 	struct run_figures *figures; /* owned; NULL: no diagnosis */
 	uint64_t n_rest; /* sessions that are not listed: those that kept the server least busy */

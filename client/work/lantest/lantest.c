@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
  * lantest from beginning to end: Base, iterations, tests, and cleaning the volume.
- * What a test does is in lantest_tests.c and lantest_bulk.c.
+ * What a test does is in lantest_tests.c, lantest_tests_46.c and lantest_bulk.c.
  */
+#include "afp/quantum.h"
 #include "load/room.h"
 #include "work/lantest/lantest_priv.h"
 #include "work/tree.h"
@@ -14,26 +15,44 @@
 #define BULK_OVERHEAD 36    /* DSI header and FPWriteExt: the chunk is the quantum less these */
 #define OPS_MAX       32768 /* of one window, id table of DSI */
 #define PAGE          4096  /* where the kernel copies to fastest */
-#define QUANTUM_MIN   40036 /* test 4 writes 40,000 bytes in one request */
+#define SET_4_6_SINCE 40600
+#define QUANTUM_MIN   40036 /* the file of locks is 40,000 bytes, written in one request */
 
-const char *lantest_title(unsigned int test)
+const char *lantest_title(const struct lantest_set *set, unsigned int test)
 {
-	return lantest_tests[test - 1].title;
+	return set->test[test - 1].title;
 }
 
-size_t lantest_chunk(uint32_t quantum, uint64_t file_len)
+const struct lantest_set *lantest_set_of(const char *machine)
 {
-	return quantum - BULK_OVERHEAD < file_len ? quantum - BULK_OVERHEAD : (size_t)file_len;
+	unsigned int version = afp_quantum_version(machine);
+
+	return version && version < SET_4_6_SINCE ? &lantest_4_5 : &lantest_4_6;
+}
+
+uint32_t lantest_all(const struct lantest_set *set)
+{
+	return LANTEST_BIT(set->n_tests + 1) - 1;
+}
+
+size_t lantest_chunk(const struct lantest_opts *opts, uint32_t quantum, const char *machine)
+{
+	size_t most = opts->set->fills_quantum
+			  ? afp_quantum_data(quantum, machine, AFP_WRITE_EXT_LEN)
+			  : quantum - BULK_OVERHEAD;
+
+	return most < opts->file_len ? most : (size_t)opts->file_len;
 }
 
 uint32_t lantest_selection(const struct lantest_opts *opts)
 {
-	uint32_t selection = opts->tests & LANTEST_ALL;
+	const struct lantest_set *set = opts->set;
+	uint32_t selection = opts->tests & lantest_all(set);
 
-	for (unsigned int n = 1; n <= LANTEST_TESTS; n++) {
-		if (!(selection & LANTEST_BIT(n)) || (n == 3 && opts->file))
+	for (unsigned int n = 1; n <= set->n_tests; n++) {
+		if (!(selection & LANTEST_BIT(n)) || (n == set->read_test && opts->file))
 			continue;
-		selection |= lantest_tests[n - 1].implies;
+		selection |= set->test[n - 1].implies;
 	}
 	return selection;
 }
@@ -59,7 +78,7 @@ static int lantest_make_base(struct lantest *t, char base[static 32])
 
 static int run_test(struct lantest *t, unsigned int n, unsigned int iteration)
 {
-	const struct lantest_test *test = &lantest_tests[n - 1];
+	const struct lantest_test *test = &t->opts->set->test[n - 1];
 	int r = 0;
 
 	if (test->setup)
@@ -85,17 +104,17 @@ static int isolate(struct lantest *t)
 
 static int run_iteration(struct lantest *t, unsigned int iteration)
 {
-	const uint32_t sharing = LANTEST_BIT(6) | LANTEST_BIT(7);
+	const struct lantest_set *set = t->opts->set;
 	int r = 0;
 
-	for (unsigned int n = 1; !r && n <= LANTEST_TESTS; n++) {
+	for (unsigned int n = 1; !r && n <= set->n_tests; n++) {
 		if (t->selection & LANTEST_BIT(n)) {
-			r = sharing & LANTEST_BIT(n) ? 0 : isolate(t);
+			r = set->test[n - 1].shares ? 0 : isolate(t);
 			r = r ? r : run_test(t, n, iteration);
 		}
-		/* test 2's file is kept until test 3 has run */
-		if (!r && n == 3 && t->selection & LANTEST_BIT(2))
-			r = lt_delete(t, t->base, "File.big");
+		/* the file that was written is kept until it has been read */
+		if (!r && n == set->read_test && t->selection & LANTEST_BIT(set->write_test))
+			r = lt_delete(t, t->base, LT_BIG_FILE);
 		if (r > 0)
 			r = err_prefix(t->e, r, "test %u, iteration %u", n, iteration);
 	}
@@ -112,7 +131,8 @@ static void *zeroed(size_t len)
 	return at ? memset(at, 0, len) : NULL;
 }
 
-static int init(struct lantest *t, struct load *l, const struct lantest_opts *opts, struct err *e)
+static int init(struct lantest *t, struct load *l, const struct lantest_opts *opts,
+		const char *machine, struct err *e)
 {
 	uint32_t quantum = dsi_quantum(l->afp->dsi);
 	size_t len;
@@ -126,10 +146,10 @@ static int init(struct lantest *t, struct load *l, const struct lantest_opts *op
 		    e, LOAD_REFUSED,
 		    "the server's quantum of %u bytes is less than the %d that lantest needs",
 		    quantum, QUANTUM_MIN);
-	t->chunk = lantest_chunk(quantum, opts->file_len);
+	t->chunk = lantest_chunk(opts, quantum, machine);
 	t->n_chunks = opts->file_len / t->chunk;
 	t->n_ops = t->n_chunks < OPS_MAX ? t->n_chunks : OPS_MAX;
-	len = t->chunk > QUANTUM_MIN ? t->chunk : QUANTUM_MIN; /* test 4's fits as well */
+	len = t->chunk > QUANTUM_MIN ? t->chunk : QUANTUM_MIN; /* the file of locks as well */
 	t->zeros = zeroed(len);
 	t->sink = zeroed(len);
 	t->ops = zeroed(t->n_ops * sizeof(struct afp_op));
@@ -146,11 +166,11 @@ static int lantest_room(const struct lantest *t)
 	struct store *s;
 	int r;
 
-	if (t->selection & LANTEST_BIT(2))
+	if (t->selection & LANTEST_BIT(t->opts->set->write_test))
 		need.bytes = t->opts->file_len;
-	for (unsigned int n = 1; n <= LANTEST_TESTS; n++)
+	for (unsigned int n = 1; n <= t->opts->set->n_tests; n++)
 		if (t->selection & LANTEST_BIT(n))
-			need.bytes += lantest_tests[n - 1].bytes;
+			need.bytes += t->opts->set->test[n - 1].bytes;
 	r = store_open_afp(&s, t->load->afp, &how, t->e);
 	if (r)
 		return r;
@@ -171,8 +191,10 @@ static int lantest_clean_up(struct lantest *t, char base[static 32], int r)
 	dsi_ignore_stop(t->load->afp->dsi);
 	while (!afp_reap(t->load->afp, &late, NULL))
 		; /* what was in flight when the run broke off */
-	if (t->fork_open) {
-		afp_prep_close_fork(&t->op, t->fork);
+	if (t->fork_open)
+		t->forks[t->n_forks++] = t->fork;
+	while (!rc && t->n_forks) {
+		afp_prep_close_fork(&t->op, t->forks[--t->n_forks]);
 		rc = afp_call(t->load->afp, &t->op, &later);
 	}
 	rc = rc < 0 ? rc : tree_remove(t->load->afp, AFP_ROOT_ID, base, &later);
@@ -183,8 +205,8 @@ static int lantest_clean_up(struct lantest *t, char base[static 32], int r)
 	return r;
 }
 
-int lantest_run(struct load *l, const struct lantest_opts *opts, char base[static 32],
-		struct err *e)
+int lantest_run(struct load *l, const struct lantest_opts *opts, const char *machine,
+		char base[static 32], struct err *e)
 {
 	struct lantest *t = zeroed(sizeof(*t));
 	int r;
@@ -192,7 +214,7 @@ int lantest_run(struct load *l, const struct lantest_opts *opts, char base[stati
 	base[0] = '\0';
 	if (!t)
 		return err_set(e, -ENOMEM, "out of memory");
-	r = init(t, l, opts, e);
+	r = init(t, l, opts, machine, e);
 	if (!r && !opts->force)
 		r = lantest_room(t);
 	if (!r) {

@@ -3,47 +3,64 @@
 #define WORK_LANTEST_LANTEST_H
 
 /*
- * The workload set "lantest-4.5": the twelve tests of netatalk 4.5's afp_lantest, the same
- * commands with the same bitmaps, names, order, counts and timed regions. What differs is not
- * on the wire of a timed region: see docs/lantest.md.
+ * Two workload sets, those of netatalk's afp_lantest: the twelve tests of 4.5 ("lantest-4.5") and
+ * the seventeen of 4.6 ("lantest-4.6"), with the same commands, names, order, counts and timed
+ * regions as far as they are known. What differs or is not known: docs/lantest.md.
  */
 
 #include "load/load.h"
 
-#define LANTEST_SET   "lantest-4.5"
-#define LANTEST_TESTS 12
+#define LANTEST_TESTS_MAX 17
 
 /* Set of tests: bit n - 1 is test n. */
 #define LANTEST_BIT(n) (1u << ((n)-1))
-#define LANTEST_ALL    (LANTEST_BIT(LANTEST_TESTS + 1) - 1)
-#define LANTEST_CACHE  (LANTEST_BIT(9) | LANTEST_BIT(10) | LANTEST_BIT(11) | LANTEST_BIT(12))
+
+struct lantest_test;
+
+struct lantest_set {
+	const char *name; /* "lantest-4.5": runs with the same one are comparable */
+	unsigned int n_tests;
+	uint32_t cache;                     /* the tests of -K */
+	unsigned int write_test, read_test; /* those of one large file */
+	bool fills_quantum;                 /* as much data in each as the server takes */
+	const struct lantest_test *test;    /* by number, from 0 on */
+};
+
+extern const struct lantest_set lantest_4_5, lantest_4_6;
+
+/* 4.5's for a netatalk older than 4.6, by what the server calls itself; 4.6's for any other. */
+const struct lantest_set *lantest_set_of(const char *machine);
 
 struct lantest_opts {
+	const struct lantest_set *set;
 	uint32_t tests;          /* LANTEST_BIT() of what was asked for; implied ones are added */
 	unsigned int iterations; /* from 1 */
-	uint64_t file_len;       /* of tests 2 and 3, bytes */
+	uint64_t file_len;       /* of the two tests of a large file, bytes */
 	bool force;              /* whatever is free on the volume */
-	const char *file;        /* test 3 reads this file of the volume's root; NULL: its own */
+	const char *file; /* is read, of the volume's root, in place of its own; may be NULL */
 };
 
 /* netatalk's title of a test: the key by which results are compared. */
-const char *lantest_title(unsigned int test);
+const char *lantest_title(const struct lantest_set *set, unsigned int test);
+
+/* All tests of a set. */
+uint32_t lantest_all(const struct lantest_set *set);
 
 /*
- * Data of one request of tests 2 and 3: the quantum less the frame, as netatalk's tool has it, and
- * never more than the file.
+ * Data of one request of a large file, never more than the file: the quantum less the frame,
+ * as 4.5's tool has it; in 4.6's all that this server takes (afp/quantum.h).
  */
-size_t lantest_chunk(uint32_t quantum, uint64_t file_len);
+size_t lantest_chunk(const struct lantest_opts *opts, uint32_t quantum, const char *machine);
 
-/* The tests that will run: asked for, and implied (3: 2, unless a file is given; 6, 7: 5). */
+/* The tests that will run: asked for, and implied. */
 uint32_t lantest_selection(const struct lantest_opts *opts);
 
 /*
- * Runs it on an open volume: results go into l->run. base receives the name of the directory in the
- * volume's root and becomes "" again when that has been removed, whatever happened.
- * Returns as workloads do (load.h).
+ * Runs it on an open volume: results go into l->run. machine is what the server calls itself (NULL:
+ * not known). base receives the name of the directory in the volume's root and becomes "" again
+ * when that has been removed, whatever happened. Returns as workloads do (load.h).
  */
-int lantest_run(struct load *l, const struct lantest_opts *opts, char base[static 32],
-		struct err *e);
+int lantest_run(struct load *l, const struct lantest_opts *opts, const char *machine,
+		char base[static 32], struct err *e);
 
 #endif

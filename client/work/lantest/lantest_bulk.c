@@ -1,19 +1,17 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Tests 2 and 3: one large file, written and read with every request in flight at once, as far
+ * One large file, written and read with every request in flight at once, as far
  * as the sockets let them. Each reply is parsed and checked; FPCloseFork ends the timed region.
  */
 #include "work/lantest/lantest_priv.h"
 
-#define BIG_FILE "File.big"
-
 int bulk_write_setup(struct lantest *t)
 {
-	int r = lt_create(t, BIG_FILE);
+	int r = lt_create(t, LT_BIG_FILE);
 
-	r = r ? r : lt_params(t, t->base, BIG_FILE, 0x072d, 0);
-	r = r ? r : lt_params(t, t->base, BIG_FILE, 0x073f, 0x133f);
-	r = r ? r : lt_open(t, t->base, BIG_FILE, 0x0302, LT_ACCESS_RW_DENY_ALL);
+	r = r ? r : lt_params(t, t->base, LT_BIG_FILE, 0x072d, 0);
+	r = r ? r : lt_params(t, t->base, LT_BIG_FILE, 0x073f, 0x133f);
+	r = r ? r : lt_open(t, t->base, LT_BIG_FILE, 0x0302, LT_ACCESS_RW_DENY_ALL);
 	return r ? r : lt_fork_params(t, 0x0002);
 }
 
@@ -27,14 +25,15 @@ static int check_len(struct lantest *t, const char *name)
 		return lt_refuse(t, "FPGetForkParms %s: malformed reply", name);
 	if (p.data_len < need && p.data_len != UINT32_MAX)
 		return lt_refuse(
-		    t, "%s has %llu bytes, test 3 reads %llu: use a larger file or a smaller size",
+		    t,
+		    "%s has %llu bytes, the test reads %llu: use a larger file or a smaller size",
 		    name, (unsigned long long)p.data_len, (unsigned long long)need);
 	return 0;
 }
 
 int bulk_read_setup(struct lantest *t)
 {
-	const char *name = t->opts->file ? t->opts->file : BIG_FILE;
+	const char *name = t->opts->file ? t->opts->file : LT_BIG_FILE;
 	uint32_t dir = t->opts->file ? AFP_ROOT_ID : t->base;
 	int r = lt_probe(t, dir, name, AFP_ERR_OK);
 

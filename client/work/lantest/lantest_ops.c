@@ -80,6 +80,14 @@ int lt_delete(struct lantest *t, uint32_t dir, const char *name)
 	return send_checked(t, name, AFP_ERR_OK);
 }
 
+int lt_copy(struct lantest *t, const char *name, const char *to)
+{
+	const struct afp_copy what = { t->base, name, t->load->afp->volume, t->base, to };
+
+	afp_prep_copy_file(&t->op, t->load->afp, &what);
+	return send_checked(t, name, AFP_ERR_OK);
+}
+
 int lt_open(struct lantest *t, uint32_t dir, const char *name, uint16_t bitmap, uint16_t access)
 {
 	struct afp_params p;
@@ -157,6 +165,7 @@ int lt_enumerate(struct lantest *t, unsigned int i, const struct afp_enumerate *
 	afp_prep_enumerate(&t->op, t->load->afp, what, t->listing[i]);
 	r = send_checked(t, "of the test directory", AFP_ERR_OK);
 	t->listing_len[i] = t->op.dsi.reply_len;
+	t->listing_code = t->op.code;
 	if (!r && !afp_entries_begin(&it, &t->op))
 		r = malformed(t, "of the test directory");
 	return r;
@@ -164,7 +173,8 @@ int lt_enumerate(struct lantest *t, unsigned int i, const struct afp_enumerate *
 
 void lt_listing(const struct lantest *t, unsigned int i, struct afp_entries *it)
 {
-	struct afp_op op = { .dsi = { .reply = (void *)(uintptr_t)t->listing[i],
+	struct afp_op op = { .code = t->listing_code,
+			     .dsi = { .reply = (void *)(uintptr_t)t->listing[i],
 				      .reply_len = t->listing_len[i] } };
 
 	afp_entries_begin(it, &op);

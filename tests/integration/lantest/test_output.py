@@ -116,6 +116,22 @@ def test_csv_without_watch(scope: Scope, dbd: Server) -> None:
     assert len(rows) == 3
 
 
+def test_set_4_6_on_a_server_of_4_5(scope: Scope, dbd: Server) -> None:
+    """Its CSV is read by who takes six numbers at the end of a line, the second alone with
+    decimals; the titles add up to 49,326 operations, of which 49,321 are sent."""
+    done = scope(dbd, "--set", "4.6", "-n", "1", "-c", "--watch=off", save=True).expect(OK)
+    row = re.compile(r"(.+),(\d+),([\d.]+),(\d+),(\d+),(\d+),(\d+)")
+    head, *lines = done.out.splitlines()
+    assert head == "Test,Time_ms,Time±,Min_ms,Max_ms,Median_ms,MB/s"
+    titles = [found[1] for line in lines if (found := row.fullmatch(line))]
+    said = [re.search(r"\[~?([\d,]+) AFP ops\]$", title) for title in titles]
+    assert sum(int(n[1].replace(",", "")) for n in said if n) == 49326
+    assert done.run and done.run.saved["set"] == "lantest-4.6"
+    assert [p.title for p in done.run.phases] == titles and len(titles) == 17
+    assert sum(p["ops"] for p in done.run.phases) == 49321
+    assert lines[17].startswith("Sum of all AFP OPs = 49321,") and len(lines) == 18
+
+
 def test_csv_head_is_the_peers(dbd: Server) -> None:
     done = peer(dbd, "-s", "vol1", "-u", "bench1", "-w", "secret1", "-n", "1", "-f", ";", "-c")
     assert ",".join(IO_HEAD) in done.stdout.splitlines()

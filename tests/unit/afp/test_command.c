@@ -97,7 +97,7 @@ static void the_longest_name_fits(void **state)
 
 static void enumerate_is_encoded_as_specified(void **state)
 {
-	const struct afp_enumerate what = { 0x00000015, 0x077d, 0x117f, 40, 81 };
+	const struct afp_enumerate what = { 0x00000015, 0x077d, 0x117f, 40, 81, false };
 	static uint8_t buf[AFP_ENUMERATE_MAX];
 	struct afp_op *op = used_op();
 

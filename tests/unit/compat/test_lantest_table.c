@@ -81,6 +81,87 @@ static void peer_csv_is_the_golden_one(void **state)
 	equals_golden(*state, PEER_CSV_PLAIN, "lantest-4.5-no-io.csv");
 }
 
+/* A reader as netatalk's script for charts is one: six numbers end a row, the second alone with
+ * decimals; what is before them is the title. Rows that it takes. */
+static unsigned int rows_of_six_numbers(const char *text, char titles[20][256], double last[6])
+{
+	unsigned int n = 0;
+	const char *at = text, *end;
+
+	for (; *at; at = end + 1) {
+		char line[256], *cut, *stop;
+		double number[6];
+		int field = 6;
+
+		end = strchr(at, '\n');
+		assert_true(end && (size_t)(end - at) < sizeof(line));
+		snprintf(line, sizeof(line), "%.*s", (int)(end - at), at);
+		for (; field > 0 && (cut = strrchr(line, ',')); field--) {
+			number[field - 1] = strtod(cut + 1, &stop);
+			if (stop == cut + 1 || *stop || !strchr(cut, '.') != (field != 2))
+				break;
+			*cut = 0;
+		}
+		if (field || !*line)
+			continue;
+		assert_true(n < 20);
+		memcpy(last, number, sizeof(number));
+		snprintf(titles[n++], sizeof(titles[0]), "%s", line);
+	}
+	return n;
+}
+
+static void the_csv_of_4_6_is_read_by_rows_that_end_in_six_numbers(void **state)
+{
+	static const uint64_t ms[] = { 10, 500, 12, 1, 14, 16 };
+	char titles[20][256], *text = NULL;
+	double last[6];
+	struct run r;
+	size_t len;
+	FILE *f = open_memstream(&text, &len);
+
+	(void)state;
+	assert_int_equal(run_init(&r, "lantest", "lantest-4.6"), 0);
+	for (unsigned int i = 0; i < 12; i++) {
+		struct run_phase *p = run_phase(&r, 1 + i / 6, i % 6 + 1,
+						i < 6 ? "Writing [1 AFP ops]"
+						      : "dirs, many [1 AFP ops]");
+
+		run_set(p, METRIC_ELAPSED, ms[i % 6] * 1000000);
+		run_set(p, METRIC_BYTES, 1000000);
+		run_set(p, METRIC_OPS, 1);
+		for (enum metric m = METRIC_AFPD_SYSCR; m <= METRIC_CNID_SYSCW; m++)
+			run_set(p, m, 7);
+		p->complete = true;
+	}
+	run_phase(&r, 3, 1, "broken off [9 AFP ops]");
+	assert_int_equal(report_peer_csv(&r, REPORT_PEER_4_6, f), 0);
+	fflush(f);
+	assert_int_equal(rows_of_six_numbers(text, titles, last), 2);
+	assert_string_equal(titles[1], "dirs, many [1 AFP ops]");
+	assert_true(last[0] == 92 && last[2] == 1 && last[3] == 500 && last[4] == 13 && !last[5]);
+	assert_non_null(strstr(text, "Test,Time_ms,Time±,Min_ms,Max_ms,Median_ms,MB/s\n"
+				     "Writing [1 AFP ops],92,199.9,1,500,13,11\n"));
+	/* as the original: nothing but the table either; without the outliers where it leaves them
+	 * out */
+	rewind(f);
+	assert_int_equal(report_peer_csv(&r, REPORT_PEER_4_6 | REPORT_PEER_ORIGINAL, f), 0);
+	fflush(f);
+	assert_true(!strncmp(text, "Test,", 5) &&
+		    strstr(text, "dirs, many [1 AFP ops],13,2.6,1,500,13,0\n"));
+	/* with the server's counts no row is mistaken for one without */
+	rewind(f);
+	assert_int_equal(report_peer_csv(&r, REPORT_PEER_4_6 | REPORT_PEER_IO, f), 0);
+	fclose(f);
+	assert_int_equal(rows_of_six_numbers(text, titles, last), 0);
+	assert_non_null(
+	    strstr(text, "Test,Time_ms,Time±,Min_ms,Max_ms,Median_ms,AFPD_R,AFPD_R±,AFPD_W,"
+			 "AFPD_W±,CNID_R,CNID_R±,CNID_W,CNID_W±,MB/s\n"
+			 "Writing [1 AFP ops],92,199.9,1,500,13,7,0.0,7,0.0,7,0.0,7,0.0,11\n"));
+	free(text);
+	run_fini(&r);
+}
+
 /* One field of RFC 4180; *at moves behind it, *more tells whether a comma followed. */
 static void csv_field(const char **at, char *out, bool *more)
 {
@@ -236,6 +317,7 @@ int main(void)
 		TEST(peer_text_is_the_golden_one),
 		TEST(outliers_are_left_out_as_in_the_original),
 		TEST(peer_csv_is_the_golden_one),
+		cmocka_unit_test(the_csv_of_4_6_is_read_by_rows_that_end_in_six_numbers),
 		TEST(csv_reads_back_as_12_fields_a_line_with_whole_titles),
 		TEST(quotes_in_a_title_are_doubled_in_csv),
 		TEST(one_unknown_phase_makes_the_mean_unknown),

@@ -93,6 +93,11 @@ static void names_of_the_server_are_said_as_words_of_a_command(void **state)
 			    "netatalk@2.service; ls /proc/4711");
 	assert_string_equal(doctor_say(text, sizeof(text), &f, "ok[, in {conf}]"),
 			    "ok, in /opt/netatalk/etc/afp.conf");
+	assert_string_equal(doctor_say(text, sizeof(text), &f, "{cache_key.text} = 1"),
+			    "dircache size = 1");
+	run_name_set(&f, RUN_NAME_CACHE_KEY, "%s", "dircache size");
+	assert_string_equal(doctor_say(text, sizeof(text), &f, "{cache_key.text} = 1, {cache_key}"),
+			    "dircache size = 1, 'dircache size'");
 	run_name_set(&f, RUN_NAME_CONF, "%s", "/a b/$(x)'s.conf");
 	assert_string_equal(doctor_say(text, sizeof(text), &f, "cat {conf}"),
 			    "cat '/a b/$(x)'\\''s.conf'");

@@ -68,8 +68,8 @@ static void lantest_allocates_nothing(void **state)
 	n_allocated = 0;
 	g.begin = begin_timed;
 	g.end = end_timed;
-	assert_int_equal(run_these(&g, LANTEST_ALL, 1), 0);
-	assert_int_equal(g.run.n_phases, LANTEST_TESTS);
+	assert_int_equal(run_these(&g, ALL, 1), 0);
+	assert_int_equal(g.run.n_phases, TESTS);
 	assert_int_equal(n_allocated, 0);
 	rig_free(&g);
 }

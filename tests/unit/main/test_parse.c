@@ -160,7 +160,7 @@ static void the_other_commands_are_what_their_options_say(void **state)
 	assert_true(l.w.verbose == 2 && l.w.table == OUTPUT_BOTH && l.w.s.c.version == 4);
 	parse_open(&lantest_job, "-f 1 -K -s v");
 	assert_int_equal(lantest_parse(&l, &job, &e), 0);
-	assert_int_equal(l.o.tests, LANTEST_CACHE);
+	assert_true(l.o.tests == 0 && l.cache);
 	parse_open(&speedtest_job, "-f read,WRITE -z 4K,1 -n 2 -r 8 -q 64 -t 1.5 -a --data random "
 				   "-2 -S other afp://nas/v");
 	assert_int_equal(speedtest_parse(&s, &job, &e), 0);
@@ -174,6 +174,50 @@ static void the_other_commands_are_what_their_options_say(void **state)
 	assert_true(x.list.n == 3 && x.list.command[2] == RX_PERF_SEND && x.bytes == 4096);
 	assert_true(x.clients == 3 && x.threads == 2 && x.times == 9 && x.no_jumbo);
 	assert_string_equal(x.server, "host");
+}
+
+/* What is asked for, by the server that is met. */
+static void tests_of_lantest_are_those_of_the_set(void **state)
+{
+	static const struct {
+		const char *line, *machine, *set;
+		uint32_t tests; /* 0: refused */
+	} rows[] = {
+		{ "-s v", "Netatalk4.5.1", "lantest-4.5", 0xfff },
+		{ "-s v", "Netatalk3.1.12", "lantest-4.5", 0xfff },
+		{ "-s v", "Netatalk4.6.0", "lantest-4.6", 0x1ffff },
+		{ "-s v", "Netatalk5.0", "lantest-4.6", 0x1ffff },
+		{ "-s v", "AirPort5,104", "lantest-4.6", 0x1ffff },
+		{ "-s v --set 4.6", "Netatalk4.2.3", "lantest-4.6", 0x1ffff },
+		{ "-s v --set 4.5", "Netatalk4.6.0", "lantest-4.5", 0xfff },
+		{ "-s v --set server", "Netatalk4.6.0", "lantest-4.6", 0x1ffff },
+		{ "-s v -f 1 -K", "Netatalk4.5.1", "lantest-4.5", 0xf00 },
+		{ "-s v -K -f 1", "Netatalk4.6.0", "lantest-4.6", 0x1e001 },
+		{ "-s v -f 9:;<=>?@A", "Netatalk4.6.0", "lantest-4.6", 0x1ff00 },
+		{ "-s v --tests 13-17", "Netatalk4.6.0", "lantest-4.6", 0x1f000 },
+		{ "-s v --tests 13", "Netatalk4.5.1", "lantest-4.5", 0 },
+	};
+	struct lantest_cfg l;
+	uint32_t tests;
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+		const struct lantest_set *set;
+
+		parse_open(&lantest_job, rows[i].line);
+		assert_int_equal(lantest_parse(&l, &job, &e), 0);
+		set = lantest_choose(&l, rows[i].machine);
+		assert_string_equal(set->name, rows[i].set);
+		assert_int_equal(lantest_resolve(&tests, &l, set, &e), rows[i].tests ? 0 : -EINVAL);
+		if (rows[i].tests)
+			assert_int_equal(tests, rows[i].tests);
+		else
+			assert_string_equal(e.text, "test 13 is not in the set lantest-4.5, which "
+						    "has 12 tests: see --set");
+	}
+	parse_open(&lantest_job, "--set 4.5 -f A -s v");
+	assert_int_equal(lantest_parse(&l, &job, &e), -EINVAL);
+	assert_non_null(strstr(e.text, "test 17 is not in the set lantest-4.5"));
 }
 
 #define RUN "[run]\ncommand = load\n"
@@ -417,6 +461,7 @@ int main(void)
 		cmocka_unit_test(a_load_has_its_defaults),
 		cmocka_unit_test(a_load_is_what_its_options_say),
 		cmocka_unit_test(the_other_commands_are_what_their_options_say),
+		cmocka_unit_test(tests_of_lantest_are_those_of_the_set),
 		cmocka_unit_test(a_job_file_is_a_command_line),
 		cmocka_unit_test(the_command_line_replaces_what_the_file_says),
 		cmocka_unit_test(a_mistake_in_a_job_file_is_named_by_file_and_line),

@@ -61,11 +61,16 @@ static const struct afpconf_item *of_volume(const struct afpconf *c, const char 
 	return is || !preset ? is : afpconf_find(c, preset->value, key);
 }
 
-/* In [Global] a scheme says nothing. */
-static void take_scheme(struct settings_of_cnid *out, const struct afpconf_item *scheme)
+/* In [Global] a scheme says nothing. Without one it is dbd, from 4.6 on sqlite (netatalk's pull
+ * request 3269; not run). */
+#define SQLITE_SINCE 406
+
+static void take_scheme(struct settings_of_cnid *out, const struct afpconf_item *scheme,
+			unsigned int version)
 {
 	if (!scheme) {
-		out->dbd = out->files = true;
+		out->dbd |= version < SQLITE_SINCE;
+		out->files = true;
 		return;
 	}
 	out->named |= !strcasecmp(scheme->value, "dbd");
@@ -74,7 +79,8 @@ static void take_scheme(struct settings_of_cnid *out, const struct afpconf_item 
 	out->files |= strcasecmp(scheme->value, "mysql") != 0;
 }
 
-static void take_settings(struct settings_of_cnid *out, const struct afpconf *c)
+static void take_settings(struct settings_of_cnid *out, const struct afpconf *c,
+			  unsigned int version)
 {
 	const struct afpconf_item *server = afpconf_find(c, "Global", "cnid server");
 	const struct afpconf_item *folder = afpconf_find(c, "Global", "vol dbpath"), *own;
@@ -83,7 +89,7 @@ static void take_settings(struct settings_of_cnid *out, const struct afpconf *c)
 	for (size_t i = 0; i < c->n; i++) {
 		if (strcasecmp(c->item[i].key, "path") != 0)
 			continue;
-		take_scheme(out, of_volume(c, c->item[i].section, "cnid scheme"));
+		take_scheme(out, of_volume(c, c->item[i].section, "cnid scheme"), version);
 		own = of_volume(c, c->item[i].section, "cnid server");
 		server = own ? own : server;
 	}
@@ -244,7 +250,7 @@ void cnidstate_look(struct run_figures *out, const struct servers_entry *s,
 	if (!set->known)
 		return;
 	procfs_inside(root, sizeof(root), pid, "");
-	take_settings(&is, &set->conf);
+	take_settings(&is, &set->conf, set->version);
 	if (is.dbd && is.local)
 		look_for_listener(out, &is, pid);
 	if (is.dbd && is.local && s->cnid_metad) {

@@ -8,6 +8,7 @@
 #include "host/filesystem.h"
 #include "host/owner.h"
 #include "host/proc/procfs.h"
+#include "kinds/afp/settings.h"
 
 #include <ctype.h>
 #include <errno.h>
@@ -19,7 +20,7 @@
 #include <strings.h>
 #include <unistd.h>
 
-/* With fewer entries one directory of the twelve tests fills the cache. The default before 4.5. */
+/* With fewer entries one directory of the tests fills the cache. The default before 4.6. */
 #define DIRCACHE_SMALL 8192
 
 /* The least swap of a process that is worth a hint. */
@@ -121,6 +122,11 @@ static bool is_small(const char *value)
 	return end != value && n < DIRCACHE_SMALL;
 }
 
+static bool is_one(const char *value)
+{
+	return strtoul(value, NULL, 10) == 1;
+}
+
 static bool hints_is_named(const char *value)
 {
 	return *value;
@@ -140,31 +146,35 @@ static const struct conf_rule {
 	const char *key;
 	bool (*applies)(const char *value); /* NULL: any does */
 	const char *does, *todo;
+	unsigned int since; /* netatalk's version that has the key; 0: all */
 } conf_rules[] = {
 	{ "log-level", false, GLOBAL, "log level", is_debug,
-	  "lines are written for single requests: their writes are counted and take time",
-	  LOG_LESS },
+	  "lines are written for single requests: their writes are counted and take time", LOG_LESS,
+	  0 },
 	{ "log-level", false, GLOBAL, "log level", is_info,
-	  "lines are written while clients work, and are counted", LOG_LESS },
+	  "lines are written while clients work, and are counted", LOG_LESS, 0 },
 	{ "sendfile", false, GLOBAL, "use sendfile", is_off,
 	  "file data is copied through the server: reads cost more calls and CPU",
-	  "remove the line (the default is yes)" UNLESS_IT },
-	{ "dircache", false, GLOBAL, "dircache size", is_small,
-	  "so few entries are soon evicted: the same folders are looked up on disk again",
-	  "remove the line, or dircache size = 65536" },
+	  "remove the line (the default is yes)" UNLESS_IT, 0 },
 	{ "fce", false, GLOBAL, "fce listener", NULL,
-	  "a datagram is sent for each change of a file or folder", REMOVE_IT },
+	  "a datagram is sent for each change of a file or folder", REMOVE_IT, 0 },
 	{ "fce-script", false, GLOBAL, "fce notify script", hints_is_named,
-	  "a process is started for each change of a file or folder", REMOVE_IT },
+	  "a process is started for each change of a file or folder", REMOVE_IT, 0 },
 	{ "spotlight", true, ANY_OF_ALL, "spotlight", hints_is_on,
 	  "searches, and indexers that follow changes, work on the same volume",
-	  "spotlight = no while you measure" },
+	  "spotlight = no while you measure", 0 },
 	{ "appledouble", false, ANY_OF_ALL, "convert appledouble", hints_is_on,
 	  "each access looks for a ._ file to convert: more calls per request",
-	  "convert the volume once with dbd(1), then convert appledouble = no" },
+	  "convert the volume once with dbd(1), then convert appledouble = no", 0 },
 	{ "include", true, ANY_OF_ALL, "include", NULL,
 	  "this version of the server reads no included files: what is set there has no effect",
-	  "put the settings into the file itself" },
+	  "put the settings into the file itself", 0 },
+	{ "multi-protocol", true, GLOBAL, "multi protocol", hints_is_on,
+	  "whatever a session remembers is checked on disk at each use, and locks are strict",
+	  "remove the line if only AFP clients use these volumes" UNLESS_IT, 406 },
+	{ "validation", true, GLOBAL, "dircache validation freq", is_one,
+	  "whatever a session remembers is checked on disk at each use; by default every 100th time",
+	  REMOVE_IT, 406 },
 };
 
 /* The last value of a key in a section counts; of includes each. */
@@ -177,15 +187,48 @@ static bool is_hint(const struct conf_rule *rule, const struct afpconf *c,
 	       (!rule->applies || rule->applies(i->value));
 }
 
-void hints_conf(struct hints *out, const struct afpconf *c)
+/* The size of the cache of directories, by the key that this version reads. */
+static void cache_hint(struct hints *out, const struct afpconf *c, unsigned int version)
+{
+	static const char *const keys[] = { "dircache size", "dircachesize" };
+	const struct settings_cache *cache = settings_cache(version);
+	const struct afpconf_item *i, *now = afpconf_find(c, "Global", cache->key);
+	bool reads;
+	char todo[128];
+
+	for (size_t k = 0; k < sizeof(keys) / sizeof(keys[0]); k++) {
+		i = afpconf_find(c, "Global", keys[k]);
+		reads = !strcmp(keys[k], cache->key) ||
+			(cache->old_key && !strcmp(keys[k], cache->old_key));
+		if (!i || (i != now && now && reads))
+			continue; /* the other one counts */
+		snprintf(todo, sizeof(todo), "remove the line, or %s = 65536", cache->key);
+		if (!reads && cache->size)
+			snprintf(todo, sizeof(todo), "%s = %.20s, and restart the server",
+				 cache->key, i->value);
+		if (!reads)
+			add_item(out, "dircache-key", false, i,
+				 "this version does not read it: the cache has its default size",
+				 todo);
+		else if (is_small(i->value))
+			add_item(out, "dircache", false, i,
+				 "so few entries are soon evicted: the same folders are looked up "
+				 "on disk again",
+				 todo);
+	}
+}
+
+void hints_conf(struct hints *out, const struct afpconf *c, unsigned int version)
 {
 	const struct conf_rule *rule = conf_rules;
 
 	for (; rule < conf_rules + sizeof(conf_rules) / sizeof(conf_rules[0]); rule++)
 		for (size_t i = 0; i < c->n; i++)
-			if (is_hint(rule, c, &c->item[i]))
+			if ((!rule->since || version >= rule->since) &&
+			    is_hint(rule, c, &c->item[i]))
 				add_item(out, rule->hint, rule->weak, &c->item[i], rule->does,
 					 rule->todo);
+	cache_hint(out, c, version);
 }
 
 void hints_log(struct hints *out, const struct afpconf *c, const char *root)
@@ -305,7 +348,7 @@ static void conf_hints(struct hints *out, const struct servers_entry *s, pid_t p
 		hints_add(out, "configuration", true, s->conf,
 			  r == -EACCES ? "run as root" : "see whether the file is complete",
 			  "settings were not looked at, or not all: %.300s", e.text);
-	hints_conf(out, &c);
+	hints_conf(out, &c, settings_version_of(pid));
 	hints_log(out, &c, root);
 	afpconf_fini(&c);
 }

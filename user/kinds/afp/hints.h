@@ -31,8 +31,8 @@ struct hints {
 
 /* All add to out, which starts zeroed. */
 
-/* From the settings alone. */
-void hints_conf(struct hints *out, const struct afpconf *c);
+/* From the settings alone. version: 405 is netatalk 4.5; 0: not known. */
+void hints_conf(struct hints *out, const struct afpconf *c, unsigned int version);
 
 /* A log file on a volume's file system. root: of the server's paths, "/proc/PID/root". */
 void hints_log(struct hints *out, const struct afpconf *c, const char *root);

@@ -13,15 +13,30 @@
 
 #define MAX_CONNECTIONS 200 /* the default */
 
-/* "dircache size": the least, without which the default is taken; its powers of two are. */
+/* Entries of the cache: the least, without which the default is taken; its powers of two are. */
 #define DIRCACHE_MIN 1024
 #define DIRCACHE_MAX (1ul << 31)
-/* Its default, of netatalk 4.5 and of those before. */
-#define DIRCACHE_NEW_SINCE 405
-#define DIRCACHE_NEW       65536
-#define DIRCACHE_OLD       8192
+#define PROGRAM_MAX  (64u << 20)
 
-#define PROGRAM_MAX        (64u << 20)
+static const struct settings_cache caches[] = {
+	{ 406, "dircache size", "dircachesize", 65536, 100,
+	  "netatalk's pull requests 3264 and 3286; not run" },
+	{ 405, "dircache size", "dircachesize", 8192, 1,
+	  "a 4.5.1 that was run with either, both and neither: config_max in its log. Its manual says "
+	  "65536" },
+	{ 301, "dircachesize", NULL, 8192, 1,
+	  "the texts in 3.1.12 and 4.2.3, and their afp.conf(5)" },
+	{ 0, "dircache size", "dircachesize", 0, 0, "an unknown version" },
+};
+
+const struct settings_cache *settings_cache(unsigned int version)
+{
+	const struct settings_cache *c = caches;
+
+	while (c->since > version)
+		c++;
+	return c;
+}
 
 /* A positive number; 0: not set, or none. */
 static unsigned long settings_number(const struct afpconf *c, const char *key)
@@ -60,7 +75,7 @@ unsigned int settings_version(const char *program, size_t len)
 	return version;
 }
 
-static unsigned int version_of(pid_t pid)
+unsigned int settings_version_of(pid_t pid)
 {
 	int fd = filesystem_open_exe(pid);
 	char *text = fd < 0 ? NULL : malloc(PROGRAM_MAX);
@@ -74,22 +89,20 @@ static unsigned int version_of(pid_t pid)
 	return version;
 }
 
-static uint64_t default_cached(unsigned int version)
-{
-	if (!version)
-		return 0;
-	return version >= DIRCACHE_NEW_SINCE ? DIRCACHE_NEW : DIRCACHE_OLD;
-}
-
 void settings_conf(struct run *r, const struct afpconf *c, unsigned int version)
 {
 	unsigned long n = settings_number(c, "max connections"), size = DIRCACHE_MIN;
+	const struct settings_cache *cache = settings_cache(version);
+	const char *key = cache->key;
 
 	r->limit.sessions = n ? n : MAX_CONNECTIONS;
-	n = settings_number(c, "dircache size");
+	if (cache->old_key && !afpconf_find(c, "Global", key))
+		key = cache->old_key;
+	n = settings_number(c, key);
 	while (size < n && size < DIRCACHE_MAX)
 		size *= 2;
-	r->limit.cached = n < DIRCACHE_MIN ? default_cached(version) : size;
+	r->limit.cached = n < DIRCACHE_MIN ? cache->size : size;
+	r->limit.cached_key = cache->key;
 }
 
 void settings_read(struct settings *out, const struct servers_entry *s)
@@ -108,7 +121,7 @@ void settings_read(struct settings *out, const struct servers_entry *s)
 	    out->len == (uint64_t)st.st_size)
 		return;
 	if (!out->version)
-		out->version = version_of(pid);
+		out->version = settings_version_of(pid);
 	afpconf_fini(&out->conf);
 	out->known = !afpconf_read(&out->conf, root, s->conf, true, &e);
 	out->time = st.st_mtim;

@@ -14,10 +14,25 @@
 
 /* "4.5.1" as 405, from the program's own text; 0: not found. */
 unsigned int settings_version(const char *program, size_t len);
+/* Likewise of a running program. */
+unsigned int settings_version_of(pid_t pid);
+
+/* What a version of netatalk reads of the cache of directories. */
+struct settings_cache {
+	unsigned int since;          /* 405 is 4.5 */
+	const char *key;             /* of [Global] */
+	const char *old_key;         /* is read, too, where the other is not set; NULL: no */
+	uint64_t size;               /* entries, where none is set; 0: not known */
+	unsigned int checked_one_in; /* uses of an entry, where nothing is set: "validation freq" */
+	const char *source;          /* where this comes from */
+};
+
+/* Of this version; 0: it is not known, either key may be read. */
+const struct settings_cache *settings_cache(unsigned int version);
 
 /*
- * Sets r->limit; what the configuration does not say is the default of this version, 0 where that
- * depends on it and it is not known.
+ * Sets r->limit, with the key that this version reads; what the configuration does not say is the
+ * default of this version, 0 where that depends on it and it is not known.
  */
 void settings_conf(struct run *r, const struct afpconf *c, unsigned int version);
 

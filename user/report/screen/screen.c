@@ -193,6 +193,16 @@ static void add_watched(struct screen_text *t, const struct run *r)
 		screen_add(t, " %" PRIu64 GLUE "session%s", sessions, sessions == 1 ? "" : "s");
 }
 
+/* A set of tests is named after the version of the tool that has them: "lantest-4.6". */
+static void add_set(struct screen_text *t, const struct run *r)
+{
+	size_t len = strlen(r->command);
+
+	if (r->set && !strncmp(r->set, r->command, len) && r->set[len] == '-' &&
+	    strchr(r->set + len, '.'))
+		screen_add(t, " set" GLUE "%s", r->set + len + 1);
+}
+
 /* Prints the parts of the head: two blanks between them, a new line where one does not fit. */
 static void screen_put_head(const struct paint *p)
 {
@@ -208,6 +218,7 @@ static void screen_put_head(const struct paint *p)
 	fputs(r->command, p->out);
 	paint_ink(p, INK_NONE);
 	at = strlen(r->command);
+	add_set(&t, r);
 	screen_add(&t, " run" GLUE "%.*s", ID_SHOWN, r->id);
 	for (char *save = NULL, *word = strtok_r(t.text, " ", &save); word;
 	     word = strtok_r(NULL, " ", &save)) {

@@ -41,28 +41,48 @@ static const struct section_type tests_section = {
 	SECTION_OF(columns),
 };
 
-/* The twelve of lantest in few words, by number; "%s" is the size of the large file. */
-static const char *const names[] = {
-	NULL,           "open/stat/read", "write %s",     "read %s",     "lock/unlock",
-	"create files", "enumerate",      "delete files", "create dirs", "cache hits",
-	"mixed cache",  "deep paths",     "validation",
+/* The tests of lantest in few words, by number; "%s" is the size of the large file. */
+#define NAMES_MAX 18
+static const struct {
+	const char *set;
+	const char *name[NAMES_MAX];
+} names[] = {
+	{ "lantest-4.5",
+	  { NULL, "open/stat/read", "write %s", "read %s", "lock/unlock", "create files",
+	    "enumerate", "delete files", "create dirs", "cache hits", "mixed cache", "deep paths",
+	    "validation" } },
+	{ "lantest-4.6",
+	  { NULL, "write %s", "read %s", "create files", "write files", "read files", "copy files",
+	    "server copies", "stat files", "enumerate", "lock forks", "delete files", "lock ranges",
+	    "create dirs", "cache hits", "mixed cache", "deep paths", "validation" } },
 };
-#define N_NAMES (sizeof(names) / sizeof(names[0]))
+#define N_SETS (sizeof(names) / sizeof(names[0]))
+
+static const char *short_name(const struct run *r, unsigned int test)
+{
+	for (size_t i = 0; r->set && i < N_SETS; i++) {
+		if (!strcmp(r->set, names[i].set))
+			return test < NAMES_MAX ? names[i].name[test] : NULL;
+	}
+	return NULL;
+}
 
 static struct cell cell_title(const struct view *v, const struct view_test *t)
 {
 	const char *large = run_note_find(&v->run->options, "large_file_bytes");
 	const char *end = t->title ? strstr(t->title, " [") : NULL;
 	char text[128], size[RUN_SIZE_MAX] = "large file", *blank;
-	bool known = v->run->set && !strncmp(v->run->set, "lantest-", strlen("lantest-"));
+	const char *name = short_name(v->run, t->test);
 
 	if (large) {
 		run_size(strtoull(large, NULL, 10), size);
 		while ((blank = strchr(size, ' ')))
 			memmove(blank, blank + 1, strlen(blank));
 	}
-	if (known && t->test < N_NAMES && names[t->test])
-		snprintf(text, sizeof(text), names[t->test], size);
+	if (name && strchr(name, '%'))
+		snprintf(text, sizeof(text), "%.*s%s", (int)(strchr(name, '%') - name), name, size);
+	else if (name)
+		snprintf(text, sizeof(text), "%s", name);
 	else
 		snprintf(text, sizeof(text), "%.*s", end ? (int)(end - t->title) : 100,
 			 t->title ? t->title : "");

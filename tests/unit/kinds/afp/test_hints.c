@@ -56,16 +56,21 @@ static void write_file(const struct root *r, const char *name, const char *text)
 	fclose(f);
 }
 
-static struct hints hints_of(const struct root *r, const char *text)
+static struct hints hints_of_version(const struct root *r, const char *text, unsigned int version)
 {
 	struct hints h = {};
 	struct afpconf c;
 
 	write_file(r, "/afp.conf", text);
 	assert_int_equal(afpconf_read(&c, r->path, "/afp.conf", true, NULL), 0);
-	hints_conf(&h, &c);
+	hints_conf(&h, &c, version);
 	afpconf_fini(&c);
 	return h;
+}
+
+static struct hints hints_of(const struct root *r, const char *text)
+{
+	return hints_of_version(r, text, 405);
 }
 
 /* The one hint that this text gives; "" when none. */
@@ -113,6 +118,47 @@ static void each_setting_that_spoils_figures_is_named_with_its_line(void **state
 	gives(*state, "[Global]\nspotlight = true\n", "spotlight", "/afp.conf:2");
 }
 
+/* By version: which key is read, which of the two is a hint, and what its advice says. */
+static void the_key_of_the_cache_that_the_version_reads_is_named(void **state)
+{
+	static const struct {
+		unsigned int version;
+		const char *line, *hint, *todo;
+	} rows[] = {
+		{ 301, "dircachesize = 1024", "dircache", "dircachesize = 65536" },
+		{ 402, "dircachesize = 1024", "dircache", "dircachesize = 65536" },
+		{ 402, "dircachesize = 8192", "", "" },
+		{ 402, "dircache size = 1024", "dircache-key", "dircachesize = 1024" },
+		{ 402, "dircache size = 65536", "dircache-key", "dircachesize = 65536" },
+		{ 405, "dircache size = 1024", "dircache", "dircache size = 65536" },
+		{ 405, "dircachesize = 1024", "dircache", "dircache size = 65536" },
+		{ 405, "dircachesize = 1024\ndircache size = 65536", "", "" },
+		{ 405, "dircachesize = 65536\ndircache size = 1024", "dircache",
+		  "dircache size = 65536" },
+		{ 0, "dircachesize = 1024", "dircache", "dircache size = 65536" },
+		{ 405, "multi protocol = yes\ndircache validation freq = 1", "", "" },
+		{ 406, "multi protocol = yes", "multi-protocol", "remove the line" },
+		{ 406, "multi protocol = no", "", "" },
+		{ 406, "dircache validation freq = 1", "validation", "remove the line" },
+		{ 406, "dircache validation freq = 100", "", "" },
+		{ 407, "a key of the future = 7", "", "" },
+	};
+	char text[128];
+
+	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+		struct hints h;
+
+		snprintf(text, sizeof(text), "[Global]\n%s\n", rows[i].line);
+		h = hints_of_version(*state, text, rows[i].version);
+		assert_int_equal(h.n, *rows[i].hint != 0);
+		if (h.n) {
+			assert_string_equal(h.hint[0].key, rows[i].hint);
+			assert_non_null(strstr(h.hint[0].todo, rows[i].todo));
+		}
+		hints_fini(&h);
+	}
+}
+
 static void the_last_value_counts(void **state)
 {
 	gives(*state, "[Global]\nuse sendfile = no\nuse sendfile = yes\n", "", "");
@@ -146,7 +192,7 @@ static void includes_that_the_server_does_not_follow_are_told(void **state)
 	write_file(r, "/more.conf", "use sendfile = no\n");
 	write_file(r, "/afp.conf", "[Global]\ninclude = /more.conf\n");
 	assert_int_equal(afpconf_read(&c, r->path, "/afp.conf", false, NULL), 0);
-	hints_conf(&h, &c);
+	hints_conf(&h, &c, 405);
 	assert_int_equal(h.n, 1);
 	assert_string_equal(h.hint[0].key, "include");
 	assert_string_equal(h.hint[0].where, "/afp.conf:2");
@@ -267,6 +313,7 @@ int main(void)
 		cmocka_unit_test(harmless_settings_give_no_hint),
 		cmocka_unit_test(a_folder_is_in_the_innermost_volume),
 		cmocka_unit_test(each_setting_that_spoils_figures_is_named_with_its_line),
+		cmocka_unit_test(the_key_of_the_cache_that_the_version_reads_is_named),
 		cmocka_unit_test(the_last_value_counts),
 		cmocka_unit_test(continued_lines_keep_their_number),
 		cmocka_unit_test(included_files_are_followed),

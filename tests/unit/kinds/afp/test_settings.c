@@ -55,10 +55,46 @@ static void the_directory_cache_is_as_large_as_netatalk_makes_it(void **state)
 	/* The default, which depends on the version. */
 	assert_int_equal(set_by("Global", "dircache size", "1023").limit.cached, 0);
 	assert_int_equal(set_by("vol1", "dircache size", "4096").limit.cached, 0);
-	assert_int_equal(set_in(405, "Global", "log level", "x").limit.cached, 65536);
+	assert_int_equal(set_in(406, "Global", "log level", "x").limit.cached, 65536);
+	assert_int_equal(set_in(405, "Global", "log level", "x").limit.cached, 8192);
 	assert_int_equal(set_in(402, "Global", "log level", "x").limit.cached, 8192);
-	assert_int_equal(set_in(301, "Global", "dircache size", "1023").limit.cached, 8192);
+	assert_int_equal(set_in(301, "Global", "dircachesize", "1023").limit.cached, 8192);
 	assert_int_equal(set_in(405, "Global", "dircache size", "8192").limit.cached, 8192);
+}
+
+/* Up to 4.4 one key, from 4.5 on another; 4.5.1 reads the old one, too, unless the new one is set.
+ */
+static void the_key_of_the_directory_cache_is_the_version_s(void **state)
+{
+	static const struct {
+		unsigned int version;
+		const char *key;
+		uint64_t by_old, by_new; /* 2048 */
+	} rows[] = {
+		{ 301, "dircachesize", 2048, 8192 },  { 402, "dircachesize", 2048, 8192 },
+		{ 404, "dircachesize", 2048, 8192 },  { 405, "dircache size", 2048, 2048 },
+		{ 406, "dircache size", 2048, 2048 }, { 500, "dircache size", 2048, 2048 },
+		{ 0, "dircache size", 2048, 2048 },
+	};
+	struct afpconf_item both[] = {
+		{ .section = "Global", .key = "dircachesize", .value = "2048" },
+		{ .section = "Global", .key = "dircache size", .value = "4096" },
+	};
+	const struct afpconf c = { .n = 2, .item = both };
+	struct run r = { 0 };
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+		r = set_in(rows[i].version, "Global", "dircachesize", "2048");
+		assert_int_equal(r.limit.cached, rows[i].by_old);
+		assert_string_equal(r.limit.cached_key, rows[i].key);
+		r = set_in(rows[i].version, "Global", "dircache size", "2048");
+		assert_int_equal(r.limit.cached, rows[i].by_new);
+		settings_conf(&r, &c, rows[i].version);
+		assert_int_equal(r.limit.cached,
+				 rows[i].version && rows[i].version < 405 ? 2048 : 4096);
+		assert_true(*settings_cache(rows[i].version)->source);
+	}
 }
 
 static void the_version_is_a_string_of_the_program(void **state)
@@ -125,6 +161,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(the_limit_of_sessions_is_that_of_the_global_section),
+		cmocka_unit_test(the_key_of_the_directory_cache_is_the_version_s),
 		cmocka_unit_test(the_version_is_a_string_of_the_program),
 		cmocka_unit_test(the_directory_cache_is_as_large_as_netatalk_makes_it),
 		cmocka_unit_test(a_program_that_is_cut_while_it_is_read_does_no_harm),

@@ -47,7 +47,7 @@ static void check_phases(const struct rig *g, uint32_t tests, unsigned int itera
 	unsigned int n = 0;
 
 	for (unsigned int i = 1; i <= iterations; i++) {
-		for (unsigned int test = 1; test <= LANTEST_TESTS; test++) {
+		for (unsigned int test = 1; test <= TESTS; test++) {
 			const struct run_phase *p;
 
 			if (!(tests & LANTEST_BIT(test)))
@@ -56,7 +56,7 @@ static void check_phases(const struct rig *g, uint32_t tests, unsigned int itera
 			p = g->run.phase[n++];
 			assert_int_equal(p->test, test);
 			assert_int_equal(p->iteration, i);
-			assert_string_equal(p->title, lantest_title(test));
+			assert_string_equal(p->title, lantest_title(&lantest_4_5, test));
 			assert_true(p->complete);
 			assert_int_equal(p->value[METRIC_OPS], timed[test - 1]);
 			assert_int_equal(p->value[METRIC_ERRORS], 0);
@@ -115,7 +115,7 @@ static void all_tests_may_be_repeated(void **state)
 
 static void tests_imply_those_they_need(void **state)
 {
-	struct lantest_opts o = { .iterations = 1 };
+	struct lantest_opts o = { .set = &lantest_4_5, .iterations = 1 };
 
 	(void)state;
 	for (size_t i = 0; i < N_ROWS; i++) {
@@ -237,9 +237,11 @@ static void a_quantum_larger_than_the_file_moves_it_in_one_request(void **state)
 
 static int run_with_file(struct rig *g, uint64_t len)
 {
-	const struct lantest_opts opts = {
-		.tests = T(3), .iterations = 2, .file_len = FILE_LEN, .file = "mine"
-	};
+	const struct lantest_opts opts = { .set = &lantest_4_5,
+					   .tests = T(3),
+					   .iterations = 2,
+					   .file_len = FILE_LEN,
+					   .file = "mine" };
 	uint32_t id;
 
 	assert_int_equal(volume_create(&g->peer->volume, VOLUME_ROOT, "mine", false, &id), 0);
@@ -277,9 +279,11 @@ static void a_file_one_byte_short_is_refused_before_it_is_read(void **state)
 
 static void a_file_that_is_not_there_is_refused(void **state)
 {
-	const struct lantest_opts opts = {
-		.tests = T(3), .iterations = 1, .file_len = FILE_LEN, .file = "mine"
-	};
+	const struct lantest_opts opts = { .set = &lantest_4_5,
+					   .tests = T(3),
+					   .iterations = 1,
+					   .file_len = FILE_LEN,
+					   .file = "mine" };
 	struct rig g;
 
 	(void)state;

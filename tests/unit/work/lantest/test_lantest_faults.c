@@ -299,7 +299,7 @@ static void a_lost_connection_is_negative_and_names_what_stays(void **state)
 
 	(void)state;
 	for (unsigned int reply = 5; reply < 250; reply += 1 + reply / 5) {
-		for (size_t i = 0; i < LANTEST_TESTS; i++) {
+		for (size_t i = 0; i < TESTS; i++) {
 			struct rig g;
 			int r;
 
@@ -322,7 +322,9 @@ static void a_lost_connection_is_negative_and_names_what_stays(void **state)
 
 static void a_silent_server_is_a_lost_one(void **state)
 {
-	const struct lantest_opts opts = { .tests = T(2), .iterations = 1, .file_len = FILE_LEN };
+	const struct lantest_opts opts = {
+		.set = &lantest_4_5, .tests = T(2), .iterations = 1, .file_len = FILE_LEN
+	};
 	const struct afp_login login = { NULL, NULL, "guest", 7, NULL };
 	struct dsi_opts dsi = {
 		.host = "127.0.0.1", .port = NULL, .window = 128, .timeout_ms = 300, .stop = NULL
@@ -341,7 +343,7 @@ static void a_silent_server_is_a_lost_one(void **state)
 	assert_int_equal(afp_open(&g.a, &dsi, &server, &login, "Fake", &stage, &g.e), 0);
 	g.hooks = (struct load_hooks) { 0 };
 	g.load = (struct load) { .afp = &g.a, .run = &g.run, .hooks = &g.hooks };
-	assert_int_equal(lantest_run(&g.load, &opts, g.base, &g.e), -ETIMEDOUT);
+	assert_int_equal(lantest_run(&g.load, &opts, NULL, g.base, &g.e), -ETIMEDOUT);
 	assert_true(*g.base);
 	assert_false(g.run.phase[0]->complete);
 	afp_close(&g.a);
