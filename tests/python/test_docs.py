@@ -5,9 +5,11 @@ from __future__ import annotations
 
 import math
 import re
+import subprocess
 from collections.abc import Callable
 from pathlib import Path
 
+import pytest
 from conftest import Done, Shelf
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -173,6 +175,16 @@ def test_where_a_function_is_the_architecture_knows() -> None:
     for name, file in found:
         code = (ROOT / file).read_text()
         assert re.search(rf"^\w[^;\n]*\b{name}\([^;]*?\n{{", code, re.M), f"{file} has no {name}()"
+
+
+@pytest.mark.slow
+def test_who_judges_what_is_listed_as_the_tests_have_it() -> None:
+    """And no judge is asked by make check-judges alone."""
+    done = subprocess.run(
+        ["/usr/bin/python3", "-B", ROOT / "tests/judges.py", "--check"],
+        capture_output=True, text=True, check=False,
+    )  # fmt: skip
+    assert done.returncode == 0, done.stdout + done.stderr
 
 
 def test_the_tutorial_shows_what_the_report_draws(

@@ -381,12 +381,20 @@ struct run_series {
 	uint64_t *point;                /* owned; n rows of n_values */
 };
 
-/* What a run is about: which tables and sentences it has. */
+/*
+ * What a run is about: which tables and sentences it has (report/about.h). X(NAME, name): its name
+ * in run.json.
+ */
+#define RUN_ABOUTS(X)                                                                              \
+	X(FILES, files)   /* what a load's clients did with files */                               \
+	X(CALLS, calls)   /* their calls over Rx */                                                \
+	X(SERVER, server) /* a server, whoever its clients are */                                  \
+	X(FAULTS, faults) /* what ails or limits it */
+
 enum run_about {
-	RUN_ABOUT_FILES,  /* what a load's clients did with files */
-	RUN_ABOUT_CALLS,  /* their calls over Rx */
-	RUN_ABOUT_SERVER, /* a server, whoever its clients are */
-	RUN_ABOUT_FAULTS, /* what ails or limits it */
+#define X(NAME, name) RUN_ABOUT_##NAME,
+	RUN_ABOUTS(X)
+#undef X
 };
 
 struct run {

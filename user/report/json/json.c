@@ -374,10 +374,11 @@ static json_t *waiting(struct json_doc *d, const struct run_waiting *w)
 
 static json_t *json_document(struct json_doc *d)
 {
-	static const char *const about[] = { [RUN_ABOUT_FILES] = "files",
-					     [RUN_ABOUT_CALLS] = "calls",
-					     [RUN_ABOUT_SERVER] = "server",
-					     [RUN_ABOUT_FAULTS] = "faults" };
+	static const char *const about[] = {
+#define X(NAME, name) #name,
+		RUN_ABOUTS(X)
+#undef X
+	};
 	json_t *o = json_object(), *phases = json_array();
 	const struct run *r = d->run;
 

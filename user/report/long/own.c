@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* The report for people: the order of its parts. */
+#include "report/about.h"
 #include "report/paint.h"
 #include "report/report.h"
 #include "report/screen/screen.h"
@@ -23,24 +24,12 @@ static int paint_plain_server(const struct paint *p)
 	return e ? e : paint_calls(p);
 }
 
-/* Calls over Rx. */
-static int paint_by_call(const struct paint *p)
-{
-	int e = screen_calls(p);
-
-	if (!e)
-		e = screen_call_times(p);
-	return e || run_note_find(&p->view.run->absent, "*") ? e : paint_plain_server(p);
-}
-
 /* A run of tests: what the client saw, then what the server did. */
 static int paint_by_test(const struct paint *p)
 {
 	const struct run *r = p->view.run;
 	int e;
 
-	if (r->about == RUN_ABOUT_CALLS)
-		return paint_by_call(p);
 	e = screen_is_of_files(r) ? screen_files(p) : screen_load(p);
 	if (!e && screen_is_of_files(r))
 		e = paint_each(p);
@@ -106,15 +95,45 @@ static int paint_whole(const struct paint *p)
 	return e ? e : paint_calls(p);
 }
 
+/* Calls over Rx. */
+static int paint_by_call(const struct paint *p)
+{
+	int e;
+
+	if (!p->view.run->n_phases)
+		return paint_whole(p);
+	e = screen_calls(p);
+	if (!e)
+		e = screen_call_times(p);
+	return e || run_note_find(&p->view.run->absent, "*") ? e : paint_plain_server(p);
+}
+
+static int paint_calls_clients(const struct paint *p)
+{
+	int e = screen_calls(p);
+
+	return e || !p->view.run->figures ? e : screen_opinion(p, p->view.run->figures);
+}
+
+const struct report_about report_about_calls = { .clients = paint_calls_clients,
+						 .own = paint_by_call };
+const struct report_about report_about_server = { .own = paint_whole };
+
 static int paint_all(struct paint *p)
 {
 	const struct run *r = p->view.run;
+	const struct report_about *about = report_about(r);
 	bool tests = false;
 	int e;
 
 	for (size_t i = 0; i < r->n_phases; i++)
 		tests |= r->phase[i]->test != 0;
-	e = transfer_run(r) ? paint_by_transfer(p) : tests ? paint_by_test(p) : paint_whole(p);
+	if (about->own)
+		e = about->own(p);
+	else
+		e = transfer_run(r) ? paint_by_transfer(p)
+		    : tests         ? paint_by_test(p)
+				    : paint_whole(p);
 	return e ? e : paint_series(p);
 }
 

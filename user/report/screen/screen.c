@@ -6,6 +6,7 @@
 #include "report/screen/screen.h"
 
 #include "doctor/notable.h"
+#include "report/about.h"
 #include "report/report.h"
 #include "report/screen/cost.h"
 #include "report/transfer.h"
@@ -433,21 +434,10 @@ static void put_lines(const struct paint *p, const char *text, size_t lines)
 	fputs("... (-v shows the rest)\n", p->out);
 }
 
-static int screen_put_clients(const struct paint *p)
-{
-	int e;
-
-	if (screen_is_of_files(p->view.run))
-		return screen_files(p);
-	if (p->view.run->about != RUN_ABOUT_CALLS)
-		return screen_load(p);
-	e = screen_calls(p);
-	return e || !p->view.run->figures ? e : screen_opinion(p, p->view.run->figures);
-}
-
 /* What the clients did, then as much of the server as has room. */
 static int screen_put_load(struct paint *p, size_t lines)
 {
+	int (*clients)(const struct paint *p) = report_about(p->view.run)->clients;
 	FILE *out = p->out;
 	char *text = NULL;
 	size_t len, used;
@@ -456,7 +446,7 @@ static int screen_put_load(struct paint *p, size_t lines)
 	p->out = open_memstream(&text, &len);
 	if (!p->out)
 		return -ENOMEM;
-	e = screen_put_clients(p);
+	e = clients ? clients(p) : screen_load(p);
 	if (fclose(p->out))
 		e = -ENOMEM;
 	p->out = out;
@@ -472,8 +462,8 @@ static int screen_put_load(struct paint *p, size_t lines)
 					      : paint_procedures(p, lines);
 }
 
-/* lines: that are left. */
-static int screen_put_results(struct paint *p, size_t lines)
+/* The usual ones, by what was measured. */
+static int screen_results(struct paint *p, size_t lines)
 {
 	const struct run *r = p->view.run;
 	bool tests = false, load = false;
@@ -483,8 +473,6 @@ static int screen_put_results(struct paint *p, size_t lines)
 		tests |= r->phase[i]->test != 0;
 		load |= r->phase[i]->load || r->phase[i]->probe;
 	}
-	if (is_doctors(r))
-		return screen_doctor(p, r->figures, false);
 	if (transfer_run(r))
 		return screen_transfers(p, lines);
 	if (load)
@@ -502,8 +490,18 @@ static int screen_put_results(struct paint *p, size_t lines)
 	return e ? e : screen_sessions(p, 5);
 }
 
+/* Without figures it has what was measured. */
+static int screen_faults(struct paint *p, size_t lines)
+{
+	return is_doctors(p->view.run) ? screen_doctor(p, p->view.run->figures, false)
+				       : screen_results(p, lines);
+}
+
+const struct report_about report_about_faults = { .screen = screen_faults };
+
 static int screen_put_all(struct paint *p)
 {
+	const struct report_about *about = report_about(p->view.run);
 	FILE *out = p->out;
 	char *upper = NULL;
 	size_t len, lines;
@@ -521,7 +519,8 @@ static int screen_put_all(struct paint *p)
 	p->out = out;
 	fputs(upper, out);
 	free(upper);
-	return screen_put_results(p, SCREEN_LINES - MORE_LINES - lines);
+	lines = SCREEN_LINES - MORE_LINES - lines;
+	return about->screen ? about->screen(p, lines) : screen_results(p, lines);
 }
 
 int report_screen(const struct run *r, const struct report_opts *opts, FILE *out)

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* Loads of small files: a line for each, how fast it was and what the server did for a file. */
+#include "report/about.h"
 #include "report/screen/screen.h"
 
 #include <stdlib.h>
@@ -225,3 +226,10 @@ int screen_files(const struct paint *p)
 	screen_ranks(p, r->phase, r->n_phases);
 	return 0;
 }
+
+static int screen_files_clients(const struct paint *p)
+{
+	return screen_is_of_files(p->view.run) ? screen_files(p) : screen_load(p);
+}
+
+const struct report_about report_about_files = { .clients = screen_files_clients };

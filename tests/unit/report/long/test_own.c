@@ -2,7 +2,7 @@
 /*
  * The report for people of the synthetic run: its first lines and what is weak, calls by command.
  * Also tests user/report/section.c, user/report/long/head.c, user/report/screen/matrix.c,
- * user/report/paint.c, user/report/long/tests.c.
+ * user/report/paint.c, user/report/about.c, user/report/long/tests.c.
  */
 #include "unit/report_text.h"
 #include "unit/sample_run.h"
