@@ -70,6 +70,9 @@ int paint_copies(const struct paint *p);
 /* Both ends of the TCP connection; nothing without looks at it. 0 or -ENOMEM. */
 int paint_connection(const struct paint *p);
 
+/* Which causes were found, ruled out, not seen; nothing where nothing can be said. 0 or -ENOMEM. */
+int paint_looked_for(const struct paint *p);
+
 /* What was sampled, one line per process; nothing without series. 0 or -ENOMEM. */
 int paint_series(const struct paint *p);
 

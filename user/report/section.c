@@ -190,7 +190,7 @@ static size_t section_column_width(const struct section *s, size_t k)
 	if (s->column[k].stretch)
 		return STRETCH_MIN;
 	for (unsigned int line = 0; line < 2; line++) {
-		n = text_columns(section_head(s->column[k].head, line).text);
+		n = s->headless ? 0 : text_columns(section_head(s->column[k].head, line).text);
 		width = n > width ? n : width;
 	}
 	for (size_t i = 0; i < s->n_rows; i++) {

@@ -23,7 +23,8 @@
 	X(DATABASE, "database", "database") /* what it opens itself in place of that */            \
 	X(ASKED, "asked", "backend")        /* either, as the head of a column */                  \
 	X(PROTOCOL, "protocol", "its")      /* whose requests they are */                          \
-	X(LOG, "log", "its settings")       /* where it is said what it logs */
+	X(OPERATION, "operation", "operation of a client") /* whose time a client takes */         \
+	X(LOG, "log", "its settings")                      /* where it is said what it logs */
 
 enum run_word {
 #define X(NAME, key, usual) RUN_WORD_##NAME,
@@ -59,7 +60,7 @@ struct run_kind {
 	{                                                                                          \
 		[RUN_WORD_BACKEND] = "CNID server", [RUN_WORD_DATABASE] = "CNID database",         \
 		[RUN_WORD_ASKED] = "CNID", [RUN_WORD_PROTOCOL] = "AFP",                            \
-		[RUN_WORD_LOG] = "'log level' in afp.conf"                                         \
+		[RUN_WORD_OPERATION] = "AFP command", [RUN_WORD_LOG] = "'log level' in afp.conf"   \
 	}
 
 struct run;

@@ -93,13 +93,14 @@ def clients(run: Run, sessions: dict[str, Session]) -> list[Client]:
 def join(run: Run, runs: list[Run]) -> Joined | None:
     """A load with the recordings given beside it; without one, with what it watched itself.
 
-    None: it is no load, or there is nothing to join it with. The server knows clients of rx by an
-    address that they do not know themselves.
+    None: it is no load, or there is nothing to join it with. Clients of a mounted file system have no
+    connection of their own; those of rx are known to the server by an address that they do not
+    know themselves.
     """
     if run.command == CALLS or not any(True for _ in clients(run, {})):
         return None
     recordings = [r for r in runs if r.about == "server" and r.sessions]
     beside = recordings or ([run] if run.sessions else [])
-    if not beside:
+    if not beside or not any(c.address for c in clients(run, {})):
         return None
     return Joined(", ".join(r.name for r in beside), clients(run, _sessions(beside)))

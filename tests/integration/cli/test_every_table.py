@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """What -v prints of a run below its head is on the page of the HTML report: each title and row.
 
-For each kind of run. Tests user/report/long/own.c, user/report/json/tables.c.
+For each command that keeps a run, and each kind of server.
+Tests user/report/long/own.c, user/report/json/tables.c.
 """
 
 from __future__ import annotations
@@ -13,11 +14,12 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 import pytest
+from checks import port_option
 from gluster import Gluster
 from netatalk import Server
 from offline import analysis
 from rxing import Serving
-from scope import OK, Scope
+from scope import FINDINGS, NOT_TOLD, OK, Scope
 from terminal import on_terminal
 
 WIDE = 1000  # columns: no table leaves out a column
@@ -50,11 +52,14 @@ def below_head(text: str) -> list[str]:
     return [line.rstrip("#") for line in body.splitlines() if line.strip()]  # bars
 
 
-def walk(scope: Scope, tmp_path: Path, command: list[str], status: int = OK) -> None:
-    """Runs the command with -v, makes the page of its run, and looks for each line on it."""
+def walk(scope: Scope, tmp_path: Path, command: list[str], *others: int) -> None:
+    """Runs the command with -v, makes the page of its run, and looks for each line on it.
+
+    Exit codes: OK, and `others`.
+    """
     folder, page = tmp_path / "run", tmp_path / "page.html"
     ended, said = on_terminal([*command, "-v", "-o", str(folder)], WIDE)
-    assert ended == status, said
+    assert ended in (OK, *others), said
     made = analysis("report", folder, "-o", page)
     assert made.returncode == 0, made.stderr
     there = lines_of(page.read_text())
@@ -82,6 +87,14 @@ def test_load(scope: Scope, dbd: Server, tmp_path: Path) -> None:
     walk(scope, tmp_path, scope.command(dbd, *LOAD, tool="load"))
 
 
+def test_probe(scope: Scope, dbd: Server, tmp_path: Path) -> None:
+    walk(scope, tmp_path, scope.command(dbd, "-q", "-d", "2", tool="probe"))
+
+
+def test_smallfile_on_a_server(scope: Scope, dbd: Server, tmp_path: Path) -> None:
+    walk(scope, tmp_path, scope.command(dbd, "--files", "20", "--threads", "2", tool="smallfile"))
+
+
 def test_smallfile(scope: Scope, tmp_path: Path) -> None:
     (tmp_path / "files").mkdir()
     work = ("smallfile", str(tmp_path / "files"), "--files", "20", "--threads", "2")
@@ -93,6 +106,15 @@ def test_a_recording_of_afp(scope: Scope, dbd: Server, tmp_path: Path) -> None:
     loading = scope.start(load)
     walk(scope, tmp_path, scope.recorder(dbd, "-d", "4"))
     loading.finish().expect(OK)
+
+
+def test_a_diagnosis(scope: Scope, dbd: Server, tmp_path: Path) -> None:
+    load = [str(scope.binary), "load", *scope.login(dbd), *LOAD, "--no-save"]
+    loading = scope.start(load)
+    watch = [str(scope.binary), "doctor", *port_option(dbd), "-d", "3"]
+    walk(scope, tmp_path, watch, FINDINGS, NOT_TOLD)
+    loading.finish().expect(OK)
+    assert "Causes that doctor looked for" in (tmp_path / "page.html").read_text()
 
 
 def test_a_recording_of_another_program(scope: Scope, dbd: Server, tmp_path: Path) -> None:
@@ -116,6 +138,12 @@ def test_a_recording_of_gluster(scope: Scope, bricks: Gluster, tmp_path: Path) -
     pid = str(bricks.brick_pid("one"))
     walk(scope, tmp_path, scope.recorder(None, "--kind", "gluster", "--pid", pid, "-d", "4"))
     loading.finish().expect(OK)
+    (tmp_path / "small").mkdir()
+    work = ("smallfile", str(folder), "--files", "20", "--threads", "2")
+    walk(scope, tmp_path / "small", [str(scope.binary), *work])
+    page = (tmp_path / "small" / "page.html").read_text()
+    assert "AFP" not in page and "FPRead" not in page
+    assert "brick: calls per operation of a client" in page and ">LOOKUP<" in page
 
 
 def test_calls_over_rx_and_a_recording_of_their_server(scope: Scope, tmp_path: Path) -> None:

@@ -249,8 +249,9 @@ static json_t *in_service(struct json_doc *d, const struct run *r)
 		json_put(d, o, "user", *s->user ? json_text(s->user) : json_null());
 		json_put(d, o, "client", *s->address ? json_text(s->address) : json_null());
 		json_put(d, o, "command",
-			 account_is_request(s->account) ? json_text(account_name(s->account, name))
-							: json_null());
+			 account_is_request(s->account)
+			     ? json_text(run_account_name(d->run, s->account, name))
+			     : json_null());
 		json_put(d, o, "age_ns", json_number(s->age_ns));
 		json_put(d, o, "began_before", json_boolean(s->before));
 		json_put(d, o, "waits_for", json_text(account_columns[s->column].key));

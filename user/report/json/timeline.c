@@ -11,7 +11,7 @@ static json_t *json_timeline_commands(struct json_doc *d, const struct run_inter
 		const struct run_moment_command *c = &i->command[k];
 		json_t *o = json_object();
 
-		json_put(d, o, "name", json_text(account_name(c->account, name)));
+		json_put(d, o, "name", json_text(run_account_name(d->run, c->account, name)));
 		json_put(d, o, "n", json_number(c->n));
 		json_put(d, o, "ns", json_number(c->ns));
 		json_add(d, a, o);

@@ -13,15 +13,19 @@
 
 #define DEFAULT_WIDTH 116
 
-/* What a server did whose kind has no metrics of its own. */
-static int paint_plain_server(const struct paint *p)
+/* What the server did: requests, what they reached, and sessions if there are so many. */
+static int paint_served(const struct paint *p, size_t sessions)
 {
-	int e = paint_procedures(p, SIZE_MAX);
+	int e;
 
-	e = e ? e : paint_threads(p, SIZE_MAX);
+	if (run_is_by_session(p->view.run)) {
+		e = paint_requests(p);
+	} else {
+		e = paint_procedures(p, SIZE_MAX);
+		e = e ? e : paint_threads(p, SIZE_MAX);
+	}
 	e = e ? e : paint_below(p);
-	e = e ? e : paint_sessions(p);
-	return e ? e : paint_calls(p);
+	return e || p->view.run->n_sessions < sessions ? e : paint_sessions(p);
 }
 
 /* A run of tests: what the client saw, then what the server did. */
@@ -41,14 +45,9 @@ static int paint_by_test(const struct paint *p)
 		e = paint_commands(p);
 	if (e || transfer_is_local(p->view.run))
 		return e;
-	e = paint_requests(p);
-	if (!e)
-		e = paint_below(p);
-	if (!e && p->view.run->n_sessions > 1)
-		e = paint_sessions(p);
-	if (!e)
-		e = paint_roles(p);
-	return e ? e : paint_compat(p);
+	e = paint_served(p, 2);
+	e = e ? e : paint_roles(p);
+	return e || !run_is_by_session(r) ? e : paint_compat(p);
 }
 
 /*
@@ -70,12 +69,7 @@ static int paint_by_transfer(const struct paint *p)
 		e = paint_connection(p);
 	if (!e)
 		e = paint_commands(p);
-	if (!e)
-		e = paint_requests(p);
-	if (!e)
-		e = paint_below(p);
-	if (!e && p->view.run->n_sessions > 1)
-		e = paint_sessions(p);
+	e = e ? e : paint_served(p, 2);
 	return e ? e : paint_calls(p);
 }
 
@@ -84,14 +78,7 @@ static int paint_whole(const struct paint *p)
 {
 	int e = paint_metrics(p);
 
-	if (!run_is_by_session(p->view.run))
-		return e ? e : paint_plain_server(p);
-	if (!e)
-		e = paint_requests(p);
-	if (!e)
-		e = paint_below(p);
-	if (!e)
-		e = paint_sessions(p);
+	e = e ? e : paint_served(p, 1);
 	return e ? e : paint_calls(p);
 }
 
@@ -105,7 +92,10 @@ static int paint_by_call(const struct paint *p)
 	e = screen_calls(p);
 	if (!e)
 		e = screen_call_times(p);
-	return e || run_note_find(&p->view.run->absent, "*") ? e : paint_plain_server(p);
+	if (e || run_note_find(&p->view.run->absent, "*"))
+		return e;
+	e = paint_served(p, 1);
+	return e ? e : paint_calls(p);
 }
 
 static int paint_calls_clients(const struct paint *p)
@@ -134,6 +124,7 @@ static int paint_all(struct paint *p)
 		e = transfer_run(r) ? paint_by_transfer(p)
 		    : tests         ? paint_by_test(p)
 				    : paint_whole(p);
+	e = e ? e : paint_looked_for(p);
 	return e ? e : paint_series(p);
 }
 

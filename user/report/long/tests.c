@@ -47,13 +47,17 @@ static const struct section_column columns[] = {
 	[COL_ERRORS] = { .head = "err", .name = "errors", .width = 4 },
 };
 
+#define TESTS_REST                                                                                 \
+	"  time/op: elapsed / ops, ± over iterations; p50, p99, max: one request;\n"              \
+	"       ops: per iteration"
+#define TESTS_SERVER                                                                               \
+	"; calls, in-call: {server}'s system calls and their time\n"                               \
+	"       (waits apart) per op"
+
 static const struct section_type tests_section = {
 	.key = "tests",
 	.title = "Tests",
-	.rest =
-	    "  time/op: elapsed / ops, ± over iterations; p50, p99, max: one request;\n"
-	    "       ops: per iteration; calls, in-call: {server}'s system calls and their time\n"
-	    "       (waits apart) per op; {asked.lower}: the {backend}'s calls per op",
+	.rest = TESTS_REST TESTS_SERVER "; {asked.lower}: the {backend}'s calls per op",
 	SECTION_OF(columns),
 	.gap = 1,
 	.flush = true,
@@ -147,11 +151,27 @@ static void tests_put_test(struct section *s, const struct view_test *t)
 	cell[COL_ERRORS] = tests_number(errors, tests_whole);
 }
 
+/* Of a server that is not watched, or asks nobody, nothing is said. */
+static void tests_open(struct section *s, const struct paint *p)
+{
+	const bool local = transfer_is_local(p->view.run);
+	struct section_type type = tests_section;
+
+	if (local)
+		type.rest = TESTS_REST;
+	else if (!run_has_backend(p->view.run))
+		type.rest = TESTS_REST TESTS_SERVER;
+	section_open(s, p, &type);
+	s->type = &tests_section;
+	s->column[COL_CALLS].off = s->column[COL_IN_CALL].off = local;
+	s->column[COL_CNID].off = local || !run_has_backend(p->view.run);
+}
+
 int paint_tests(const struct paint *p)
 {
 	struct section s;
 
-	section_open(&s, p, &tests_section);
+	tests_open(&s, p);
 	for (size_t i = 0; i < p->view.n; i++)
 		tests_put_test(&s, &p->view.test[i]);
 	return section_close(&s);
@@ -196,7 +216,7 @@ static const struct section_column command_columns[] = {
 
 static const struct section_type commands_section = {
 	.key = "commands",
-	.title = "AFP commands",
+	.title = "Calls of the clients",
 	.rest = "  from request sent to last byte of the reply, most time first;\n"
 		"       time%: requests that were in flight together share the time",
 	SECTION_OF(command_columns),
@@ -275,6 +295,8 @@ static int tests_put_commands(const struct paint *p, struct total *const *list, 
 	section_open(&s, p, &commands_section);
 	if (transfer_is_local(p->view.run))
 		section_title(&s, "System calls");
+	else if (run_own_word(p->view.run, RUN_WORD_OPERATION))
+		section_title(&s, "%ss", run_word(p->view.run, RUN_WORD_OPERATION));
 	for (size_t i = 0; i < n; i++)
 		all_ns += list[i]->busy_ns;
 	for (size_t i = 0; i < n; i++)

@@ -5,6 +5,7 @@
 #include "report/cell.h"
 #include "report/report.h"
 #include "report/screen/screen.h"
+#include "report/section.h"
 #include "run/kind.h"
 
 #include <errno.h>
@@ -95,7 +96,7 @@ static void screen_doctor_put_notes(const struct paint *p, const struct run_figu
 		screen_put(p, INK_NONE, t.text, d->n_found < FINDINGS ? 3 : 1);
 	}
 	if (d->n_notes > most)
-		fprintf(p->out, "and %zu more notes (--json has all)\n", d->n_notes - most);
+		fprintf(p->out, "and %zu more notes (-v has all)\n", d->n_notes - most);
 }
 
 static void put_verdict(const struct paint *p, const struct run_figures *f,
@@ -253,6 +254,67 @@ static void put_ranked(const struct paint *p, const struct run_figures *f, size_
 	} else if (i == FINDINGS + MORE) {
 		fprintf(p->out, "and %zu more (--short shows all)\n", d->n_found - i);
 	}
+}
+
+static const struct section_type looked_for = {
+	.key = "looked_for",
+	.title = "Causes that doctor looked for",
+	.rest =
+	    "  possible: requests wait for what it would\n       explain, but it is not seen here",
+};
+
+/* All reasons, where the first screen has some. */
+static void screen_doctor_note_reasons(struct section *s, const char *label,
+				       const struct run_figures *f,
+				       const struct doctor_rule *const *rule, size_t n)
+{
+	section_note(s, label, "%s", "");
+	for (size_t i = 0, same; i < n; i += same) {
+		const char *why = why_unseen(f, rule[i]);
+
+		same = alike(f, rule + i, n - i);
+		for (size_t k = 0; k < same; k++)
+			section_more(s, "%s%s", k ? ", " : i ? "; " : "", rule[i + k]->name);
+		if (*why)
+			section_more(s, " (%s)", why);
+	}
+}
+
+static void screen_doctor_note_all(struct section *s, const struct run_figures *f,
+				   const struct diagnosis *d)
+{
+	char text[TEXT_MAX];
+
+	for (size_t i = 0; i < d->n_found; i++)
+		section_note(s, i ? "" : "Found", "%s; %s",
+			     doctor_say(text, sizeof(text), f, d->found[i].rule->says),
+			     d->found[i].sure ? "sure" : "likely");
+	for (size_t i = 0; i < d->n_notes; i++)
+		section_note(s, i ? "" : "No harm", "%s",
+			     doctor_note(text, sizeof(text), f, d->note[i]));
+	section_note(s, "Ruled out", "%s", "");
+	for (size_t i = 0; i < d->n_out; i++)
+		section_more(s, "%s%s", i ? ", " : "", d->out[i]->name);
+	screen_doctor_note_reasons(s, "Possible", f, d->half, d->n_half);
+	screen_doctor_note_reasons(s, "Not seen", f, d->unseen, d->n_unseen);
+}
+
+int paint_looked_for(const struct paint *p)
+{
+	const struct run_figures *f = p->view.run->figures;
+	struct diagnosis d;
+	struct section s;
+	int e = f ? doctor_judge(&d, f) : 0;
+
+	if (!f || e)
+		return e;
+	if (d.verdict != DOCTOR_TOO_FEW && d.verdict != DOCTOR_UNSEEN) {
+		section_open(&s, p, &looked_for);
+		screen_doctor_note_all(&s, f, &d);
+		e = section_close(&s);
+	}
+	diagnosis_fini(&d);
+	return e;
 }
 
 int screen_doctor(const struct paint *p, const struct run_figures *f, bool brief)

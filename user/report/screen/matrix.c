@@ -32,12 +32,12 @@ static const struct section_column columns[] = { { .head = "test", .name = "stat
 static const struct section_type matrices[] = {
 	[WHAT_CALLS] = {
 		.key = "calls_by_test",
-		.rest = ": calls per AFP command  class · object, most calls first",
+		.rest = ": calls per {operation}  class · object, most calls first",
 		SECTION_OF(columns), .gap = 1, .blocks = true,
 	},
 	[WHAT_TIME] = {
 		.key = "time_by_test",
-		.rest = ": µs in calls per AFP command  most time first",
+		.rest = ": µs in calls per {operation}  most time first",
 		SECTION_OF(columns), .gap = 1, .blocks = true,
 	},
 	[WHAT_COMPAT] = {

@@ -49,10 +49,10 @@ static const struct section_type rx_section = {
 enum { TIMES_FROM, TIMES_WORD, TIMES_TO, TIMES_N, TIMES_BAR };
 
 static const struct section_column times_columns[] = {
-	[TIMES_FROM] = { .name = "from" },
+	[TIMES_FROM] = { .head = "from" },
 	[TIMES_WORD] = { .name = "word" },
-	[TIMES_TO] = { .name = "to", .width = TIME_COLS },
-	[TIMES_N] = { .name = "calls", .width = TIME_COLS + 3 },
+	[TIMES_TO] = { .head = "to", .width = TIME_COLS },
+	[TIMES_N] = { .head = "calls", .width = TIME_COLS + 3 },
 	[TIMES_BAR] = { .name = "bar", .bar = true },
 };
 

@@ -15,6 +15,12 @@ static const struct run_kind plain = {
 	.by_session = true,
 };
 
+/* Its requests change threads. */
+static const struct run_kind other = {
+	.role = { [AFS_ROLE_SERVER] = "brick" },
+	.has_requests = true,
+};
+
 static void the_own_report_says_complete_and_closed(void **state)
 {
 	has(*state, OWN, "run 00112233445566ff  2025-03-01T12:00:00Z  complete, 0 lost\n");
@@ -115,6 +121,22 @@ static void sampled_totals_are_shown_and_their_parts_are_not(void **state)
 	has(r, OWN, "\n  AFPD_R                     n/a    101 ");
 }
 
+static void of_another_kind_nothing_has_words_of_afp(void **state)
+{
+	struct run *r = *state;
+
+	has(r, OWN, "\nAFP commands  from request sent");
+	has(r, OWN, "cnid: the CNID server's calls per op");
+	r->kind = &other;
+	has(r, OWN, "\nCalls of the clients  from request sent");
+	has(r, OWN, "\nbrick: calls per operation of a client  class");
+	has(r, OWN, "brick's system calls and their time\n       (waits apart) per op\n");
+	has(r, OWN, "\nRequests");
+	has_not(r, OWN, "AFP");
+	has_not(r, OWN, "BRICK_R");
+	has_not(r, OWN, "the backend's calls");
+}
+
 static void waits_stand_last_and_outside_the_sum(void **state)
 {
 	has(*state, OWN, "\n  write · client socket   3.08  12.22          4.10 ");
@@ -198,6 +220,7 @@ int main(void)
 		TEST(text_from_a_server_cannot_move_the_cursor),
 		TEST(a_run_without_a_watch_shows_no_zeros_for_the_server),
 		TEST(sampled_totals_are_shown_and_their_parts_are_not),
+		TEST(of_another_kind_nothing_has_words_of_afp),
 		TEST(waits_stand_last_and_outside_the_sum),
 		TEST(the_matrix_gives_calls_per_command_and_what_afpd_r_is),
 		TEST(what_no_call_explains_is_a_line_of_its_own),
