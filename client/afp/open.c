@@ -8,6 +8,7 @@
  * Nothing here waits but afp_open(), afp_open_other() and afp_close(), which drive the same steps.
  */
 #include "afp/afp.h"
+#include "afp/spelling.h"
 #include "base/text.h"
 #include "uam/uam.h"
 
@@ -52,11 +53,13 @@ struct afp_step {
 	struct uam_cred cred;
 	struct uam_session *uam;
 	const char *volume;
-	uint16_t *id; /* where its id goes */
+	uint16_t *id;                /* where its id goes */
+	char spelling[SPELLING_MAX]; /* another of the volume, that is tried; "": none yet */
+	char user[SPELLING_MAX];
 	bool volume_done;
 	int32_t refused; /* why it was not opened */
 	struct afp_op op;
-	uint8_t reply[4096];
+	uint8_t reply[16384]; /* the longest: a list of volumes */
 };
 
 _Static_assert(2 * UAM_STEP_MAX <= 4096, "a login's reply has room");
@@ -106,6 +109,10 @@ static int begin_login(struct afp *a, struct err *e)
 	a->stage = AFP_STAGE_LOGIN;
 	s->at = STEP_LOGIN;
 	s->cred = (struct uam_cred) { s->login->user, s->login->password };
+	if (s->cred.user && !is_ascii(s->cred.user)) {
+		spelling_compose(s->user, s->cred.user);
+		s->cred.user = s->user;
+	}
 	for (unsigned int i = 0; i < s->server->n_uams; i++)
 		offered[i] = s->server->uam[i];
 	r = uam_choose(&s->method, offered, &s->cred, s->login->uam, e);
@@ -142,7 +149,10 @@ static int begin_volume(struct afp *a, const char *name, uint16_t *id, struct er
 	struct wbuf b;
 
 	s->at = STEP_VOLUME;
-	s->volume = name;
+	if (name != s->spelling) {
+		s->volume = name;
+		s->spelling[0] = '\0';
+	}
 	s->id = id;
 	s->volume_done = false;
 	open_begin(s, &b, AFP_OpenVol);
@@ -219,7 +229,8 @@ static int volume_answered(struct afp *a, struct err *e)
 	struct wbuf b;
 
 	if (s->op.dsi.result) {
-		s->refused = s->op.dsi.result;
+		if (!s->spelling[0])
+			s->refused = s->op.dsi.result;
 		s->at = STEP_LIST;
 		open_begin(s, &b, AFP_GetSrvrParms);
 		return send_it(a, &b, e);
@@ -233,34 +244,66 @@ static int volume_answered(struct afp *a, struct err *e)
 	return 0;
 }
 
-/* "vol1", "vol2": what FPGetSrvrParms lists. */
-static void list_volumes(const struct afp_step *s, char *out, size_t room)
-{
-	struct rbuf in = rbuf_of(s->reply, s->op.dsi.reply_len);
-	char name[256];
-	size_t n = 0;
+/* The volumes that FPGetSrvrParms lists, one after another. */
+struct volume_list {
+	struct rbuf in;
+	unsigned int left;
+};
 
-	*out = '\0';
+static struct volume_list volumes_begin(const struct afp_step *s)
+{
+	struct volume_list l = { .in = rbuf_of(s->reply, s->op.dsi.reply_len) };
+
 	if (s->op.dsi.result)
-		return;
-	rbuf_u32(&in); /* server's time */
-	for (unsigned int left = rbuf_u8(&in); left; left--) {
-		rbuf_u8(&in); /* flags */
-		afp_copy_pascal(name, sizeof(name), &in);
-		if (in.bad || n >= room)
-			return;
-		n += (size_t)snprintf(out + n, room - n, "%s\"%s\"", n ? ", " : "", name);
-	}
+		return l;
+	rbuf_u32(&l.in); /* server's time */
+	l.left = rbuf_u8(&l.in);
+	return l;
+}
+
+static bool volumes_next(struct volume_list *l, char name[static AFP_NAME_MAX + 1])
+{
+	if (!l->left)
+		return false;
+	l->left--;
+	rbuf_u8(&l->in); /* flags */
+	afp_copy_pascal(name, AFP_NAME_MAX + 1, &l->in);
+	return !l->in.bad;
 }
 
 static int no_volume(const struct afp_step *s, struct err *e)
 {
-	char volumes[ERR_TEXT_MAX / 2];
+	char list[ERR_TEXT_MAX / 2] = "", near[2 * SPELLING_MAX] = "", name[AFP_NAME_MAX + 1];
+	struct volume_list l = volumes_begin(s);
+	const char *how;
+	size_t n = 0;
 
-	list_volumes(s, volumes, sizeof(volumes));
-	return err_set(e, -ENOENT, "cannot open volume \"%s\": %s (AFP %d)%s%s", s->volume,
-		       afp_result_text(s->refused), s->refused,
-		       *volumes ? "; the server offers " : "", volumes);
+	while (volumes_next(&l, name)) {
+		how = spelling_differs(s->volume, name);
+		if (how && !*near)
+			snprintf(near, sizeof(near), "; \"%s\" differs in %s only", name, how);
+		if (n < sizeof(list))
+			n += (size_t)snprintf(list + n, sizeof(list) - n, "%s\"%s\"", n ? ", " : "",
+					      name);
+	}
+	return err_set(e, -ENOENT, "cannot open volume \"%s\": %s (AFP %d)%s%s%s", s->volume,
+		       afp_result_text(s->refused), s->refused, near,
+		       *list ? "; the server offers " : "", list);
+}
+
+/* The volume may be in the list in another spelling: then that one is tried. */
+static int volumes_answered(struct afp *a, struct err *e)
+{
+	struct volume_list l = volumes_begin(a->step);
+	struct afp_step *s = a->step;
+	char name[AFP_NAME_MAX + 1];
+
+	while (!s->spelling[0] && s->refused == AFP_ERR_NO_OBJECT && volumes_next(&l, name)) {
+		if (spelling_other(s->spelling, s->volume, name))
+			return begin_volume(a, s->spelling, s->id, e);
+		s->spelling[0] = '\0';
+	}
+	return no_volume(s, e);
 }
 
 static bool send_logout(struct afp *a)
@@ -299,7 +342,7 @@ static int open_answered(struct afp *a, struct err *e)
 	case STEP_VOLUME:
 		return volume_answered(a, e);
 	default:
-		return no_volume(s, e);
+		return volumes_answered(a, e);
 	}
 }
 

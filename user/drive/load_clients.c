@@ -74,14 +74,17 @@ static int load_clients_fill(struct load_clients *c, struct err *e)
 				     .n_clients = c->o.all,
 				     .n_dirs = c->o.directories,
 				     .seed = c->o.seed };
+	/* client i is thread i modulo their number's; of a directory nobody looks at the data */
+	const unsigned int n = c->o.session->cfg->local ? 1 : c->o.threads;
 	bool there;
 
 	c->client = calloc(c->o.clients + 1, sizeof(*c->client));
-	c->data = o.data = mix_data_new(o.mix);
+	c->data = o.data = mix_data_new(o.mix, n);
 	c->probe = probe_new(c->base);
 	there = c->client && c->data && c->probe;
 	for (unsigned int i = 0; there && i < c->o.clients; i++) {
 		o.number = c->o.first + i * c->o.step;
+		o.sink = i % n;
 		c->client[i].mix = mix_client_new(&o);
 		there = c->client[i].mix;
 	}

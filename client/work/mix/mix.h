@@ -92,9 +92,12 @@ bool mix_has_actions(const struct mix *m);
 /* Bytes of one directory's files: where their length is by chance, the mean. */
 uint64_t mix_set_bytes(const struct mix *m);
 
-/* What all clients of a process read into and write from. NULL without memory. */
+/*
+ * What the clients of a process write from, and n_sinks buffers that they read into: one for each
+ * thread, as a session parses what it finds in its buffer. NULL without memory.
+ */
 struct mix_data;
-struct mix_data *mix_data_new(const struct mix *m);
+struct mix_data *mix_data_new(const struct mix *m, unsigned int n_sinks);
 void mix_data_free(struct mix_data *d);
 
 /*
@@ -108,6 +111,7 @@ struct mix_client;
 struct mix_client_opts {
 	const struct mix *mix;
 	struct mix_data *data;
+	unsigned int sink;   /* which buffer of data: no other thread's */
 	const char *base;    /* directory in the root of the volume; it exists then */
 	bool exists;         /* the set does, too: make only looks for it */
 	unsigned int number; /* from 0: of its first directory, and of its random numbers */

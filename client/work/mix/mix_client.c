@@ -21,7 +21,8 @@
 /* ---- the client ---- */
 
 struct mix_data {
-	uint8_t *out, *in; /* what is written; where all that is read goes */
+	uint8_t *out, *in; /* what is written; where all that is read goes, each thread's */
+	size_t len;        /* of out, and of each part of in */
 };
 
 /* One of the three scripts. */
@@ -75,7 +76,7 @@ static const struct mix *mix_of(const struct mix_client *c)
 	return c->o.mix;
 }
 
-struct mix_data *mix_data_new(const struct mix *m)
+struct mix_data *mix_data_new(const struct mix *m, unsigned int n_sinks)
 {
 	struct mix_data *d = calloc(1, sizeof(*d));
 	size_t len = (m->request_len + 2 * PAGE - 1) / PAGE * PAGE;
@@ -84,7 +85,7 @@ struct mix_data *mix_data_new(const struct mix *m)
 	if (!d)
 		return NULL;
 	if (posix_memalign((void **)&d->out, PAGE, len) ||
-	    posix_memalign((void **)&d->in, PAGE, len)) {
+	    posix_memalign((void **)&d->in, PAGE, len * n_sinks)) {
 		mix_data_free(d);
 		return NULL;
 	}
@@ -92,7 +93,8 @@ struct mix_data *mix_data_new(const struct mix *m)
 	pace_seed(random, 0, 0);
 	for (size_t i = 0; i < len; i += 4)
 		memcpy(d->out + i, &(int32_t) { (int32_t)jrand48(random) }, 4);
-	memset(d->in, 0, len);
+	memset(d->in, 0, len * n_sinks);
+	d->len = len;
 	return d;
 }
 
@@ -331,7 +333,7 @@ static void fill_data(struct mix_client *c, struct store_op *op)
 	op->offset = at;
 	op->len = c->len - at < most ? c->len - at : most;
 	c->n_sent++;
-	op->buf = c->o.data->in;
+	op->buf = c->o.data->in + c->o.sink * c->o.data->len;
 	op->data = c->o.data->out;
 	op->discard = c->store->discard_from && op->len >= c->store->discard_from;
 	c->sent += op->len;

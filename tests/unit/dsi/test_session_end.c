@@ -25,6 +25,7 @@
 struct end_rig {
 	struct serve serve;
 	bool floods; /* tickles without a pause after the greeting; else: reads it all, late */
+	bool alarms; /* of every two, one is an attention */
 	atomic_bool sent;
 	atomic_bool read;             /* it may */
 	uint8_t last[DSI_HEADER_LEN]; /* what the client sent last */
@@ -45,20 +46,31 @@ static void greet(int fd)
 	send(fd, raw, sizeof(raw), MSG_NOSIGNAL);
 }
 
-static void put_tickles(uint8_t *out, size_t len)
+/* How many bytes. */
+static size_t put_unasked(uint8_t *out, size_t cap, bool alarms)
 {
-	const struct dsi_frame f = { .flag = DSI_REQUEST, .command = DSI_TICKLE };
+	const struct dsi_frame tickle = { .flag = DSI_REQUEST, .command = DSI_TICKLE };
+	const struct dsi_frame alarm = { .flag = DSI_REQUEST, .command = DSI_ATTENTION, .len = 2 };
+	size_t at = 0;
 
-	for (size_t at = 0; at < len; at += DSI_HEADER_LEN)
-		dsi_frame_put(out + at, &f);
+	while (at + 2 * DSI_HEADER_LEN + 2 <= cap) {
+		dsi_frame_put(out + at, &tickle);
+		at += DSI_HEADER_LEN;
+		if (!alarms)
+			continue;
+		dsi_frame_put(out + at, &alarm);
+		memcpy(out + at + DSI_HEADER_LEN, "\x20\0", 2);
+		at += DSI_HEADER_LEN + 2;
+	}
+	return at;
 }
 
-static void flood(int fd)
+static void flood(int fd, bool alarms)
 {
-	uint8_t raw[64 * DSI_HEADER_LEN];
+	uint8_t raw[64 * DSI_HEADER_LEN] = { 0 };
+	size_t len = put_unasked(raw, sizeof(raw), alarms);
 
-	put_tickles(raw, sizeof(raw));
-	while (send(fd, raw, sizeof(raw), MSG_NOSIGNAL) > 0)
+	while (send(fd, raw, len, MSG_NOSIGNAL) > 0)
 		;
 }
 
@@ -95,14 +107,17 @@ static void end_rig_serve(void *user, int fd)
 
 	greet(fd);
 	if (g->floods)
-		flood(fd);
+		flood(fd, g->alarms);
 	else
 		read_late(g, fd);
 }
 
 static struct dsi *open_with(struct end_rig *g, volatile sig_atomic_t *stop)
 {
-	struct dsi_opts o = { .host = "127.0.0.1", .window = 4, .timeout_ms = 10000, .stop = stop };
+	struct dsi_opts o = { .host = "127.0.0.1",
+			      .window = 4,
+			      .timeout_ms = g->floods ? 1000 : 10000,
+			      .stop = stop };
 	struct err e = { 0 };
 	struct dsi *d;
 
@@ -123,6 +138,31 @@ static void a_server_that_never_stops_sending_holds_no_close(void **state)
 	dsi_close(d);
 	assert_true(clock_now_ns() - start_ns < 4 * S);
 	serve_stop(&g.serve);
+}
+
+/* Instead of the answer there are tickles and attentions without a pause. */
+static void a_flood_delays_neither_the_deadline_nor_a_stop(void **state)
+{
+	(void)state;
+	for (int stopped = 0; stopped < 2; stopped++) {
+		struct end_rig g = { .floods = true, .alarms = true };
+		volatile sig_atomic_t stop = 0;
+		struct dsi *d = open_with(&g, &stop);
+		struct dsi_request r = { .command = DSI_COMMAND, .len = 2 }, *back;
+		uint64_t start_ns = clock_now_ns();
+		struct err e = { 0 };
+		int rc = dsi_submit(d, &r, &e);
+
+		assert_int_equal(rc, 0);
+		stop = stopped;
+		rc = dsi_reap(d, &back, &e);
+		assert_int_equal(rc, stopped ? -EINTR : -ETIMEDOUT);
+		if (!stopped)
+			assert_non_null(strstr(e.text, "the server still sends tickles"));
+		assert_true(clock_now_ns() - start_ns < 4 * S);
+		dsi_close(d);
+		serve_stop(&g.serve);
+	}
 }
 
 static void a_write_sent_partly_is_followed_by_nothing(void **state)
@@ -158,6 +198,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(a_server_that_never_stops_sending_holds_no_close),
+		cmocka_unit_test(a_flood_delays_neither_the_deadline_nor_a_stop),
 		cmocka_unit_test(a_write_sent_partly_is_followed_by_nothing),
 	};
 

@@ -134,6 +134,35 @@ static void the_longest_login_fits_the_promised_room(void **state)
 	uam_end(l.s);
 }
 
+static void an_extended_login_has_the_name_as_utf8(void **state)
+{
+	static const struct {
+		const char *method, *user, *data;
+		size_t len;
+	} t[] = {
+		/* behind a head of an even and of an odd number of bytes */
+		{ "cleartext", "m\303\274ller", "\3\0\7m\303\274ller\3\0\0\0secret1\0\0", 23 },
+		{ "dhx2", "m\303\274ller", "\3\0\7m\303\274ller\3\0\0", 13 },
+		{ "dhx2", "m\303\274llers", "\3\0\010m\303\274llers\3\0\0\0", 15 },
+		{ "guest", "", "\3\0\0\3\0\0", 6 },
+	};
+
+	(void)state;
+	for (size_t i = 0; i < N_ELEMENTS(t); i++) {
+		const struct uam_cred c = { t[i].user, "secret1" };
+		uint8_t raw[100] = { 0 };
+		struct wbuf b = wbuf_of(raw, sizeof(raw));
+		struct uam_command command = { raw, &b, true };
+		struct uam_session *s;
+
+		wbuf_zero(&b, 10 + (t[i].method[0] == 'd'));
+		assert_int_equal(uam_start(&s, uam_find(t[i].method), &c, &command, NULL), 0);
+		assert_int_equal(b.at - raw - 10 - (t[i].method[0] == 'd'), t[i].len);
+		assert_memory_equal(raw + 10 + (t[i].method[0] == 'd'), t[i].data, t[i].len);
+		uam_end(s);
+	}
+}
+
 /* ---- the table and the choice ---- */
 
 static void methods_are_found_by_both_names(void **state)
@@ -314,6 +343,7 @@ int main(void)
 		cmocka_unit_test(start_writes_no_further_than_there_is_room),
 		cmocka_unit_test(start_checks_what_choose_would),
 		cmocka_unit_test(the_longest_login_fits_the_promised_room),
+		cmocka_unit_test(an_extended_login_has_the_name_as_utf8),
 		cmocka_unit_test(methods_are_found_by_both_names),
 		cmocka_unit_test(choice_is_the_strongest_that_does),
 		cmocka_unit_test(refusal_says_what_there_is_and_what_to_do),

@@ -31,7 +31,7 @@ static void rig_begin(struct rig *g, const struct mix *mix)
 	g->m.closes = true;
 	assert_int_equal(memory_do(&g->m, &op), STORE_OK);
 	g->mix = *mix;
-	o.data = g->data = mix_data_new(&g->mix);
+	o.data = g->data = mix_data_new(&g->mix, 1);
 	for (; o.number < 2; o.number++) {
 		g->client[o.number] = mix_client_new(&o);
 		assert_non_null(g->client[o.number]);

@@ -1,0 +1,29 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#ifndef AFP_SPELLING_H
+#define AFP_SPELLING_H
+
+/*
+ * Spellings of one name: "ü" is one character or two (composed, decomposed), and in a URL six.
+ * Composing is libunistring's, which is loaded when a name beyond ASCII is first seen; without it
+ * names are compared as they are.
+ */
+
+#include <stdbool.h>
+#include <stddef.h>
+
+#define SPELLING_MAX 768 /* bytes, with the NUL */
+
+/* The name composed (NFC), or as it is if it is no UTF-8, too long, or there is no library. */
+void spelling_compose(char out[static SPELLING_MAX], const char *name);
+
+/*
+ * Whether asked, which a server has refused, may be its name in another spelling, also with %XX for
+ * bytes: out is what to ask for then. Capitals are left to the server.
+ */
+bool spelling_other(char out[static SPELLING_MAX], const char *asked, const char *name);
+
+/* How a name that is not the same differs from the one asked for; NULL: in more than is worth
+ * saying. */
+const char *spelling_differs(const char *asked, const char *name);
+
+#endif
