@@ -508,7 +508,7 @@ static void arrive(struct worker *w, uint64_t due_ns, uint64_t now_ns)
 		return;
 	pace_next(&w->pace);
 	tally_late(w, due_ns, now_ns);
-	tally_arrival(w, &x);
+	tally_arrival(w, &x, way == ARRIVAL_WAITS || way == ARRIVAL_DROPPED);
 	if (way == ARRIVAL_BEGINS)
 		begin_arrival(w, &x);
 	else if (way == ARRIVAL_DROPPED)
@@ -532,7 +532,7 @@ void actors_arrive(struct worker *w, uint64_t now_ns)
 	}
 	while (now_ns < w->end_ns && arrivals_take(w->arrivals, w, &x))
 		begin_arrival(w, &x);
-	if (w->held && pace_due_ns(&w->pace) > now_ns)
+	if (arrivals_is_held(w->arrivals, w) && pace_due_ns(&w->pace) > now_ns)
 		arrivals_hold(w->arrivals, w, false);
 }
 

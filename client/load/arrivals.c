@@ -8,16 +8,64 @@
 #include <stdlib.h>
 #include <sys/eventfd.h>
 
+#define NOBODY UINT32_MAX
+
 void arrivals_init(struct arrivals *q, struct worker *worker, unsigned int n_workers)
 {
-	*q = (struct arrivals) { .worker = worker, .n_workers = n_workers };
-	pthread_mutex_init(&q->lock, NULL);
+	*q = (struct arrivals) { .worker = worker, .n_workers = n_workers, .out = -1 };
+}
+
+static void arrivals_drop(struct arrivals *q)
+{
+	if (q->q && q->len) {
+		arrivals_unshare(q);
+	} else if (q->q) {
+		pthread_mutex_destroy(&q->q->lock);
+		free(q->q);
+	}
+	q->q = NULL;
 }
 
 void arrivals_fini(struct arrivals *q)
 {
-	free(q->wait);
-	pthread_mutex_destroy(&q->lock);
+	arrivals_drop(q);
+}
+
+void arrivals_queue_init(struct arrivals_queue *q, size_t room, bool shared)
+{
+	pthread_mutexattr_t attr;
+
+	pthread_mutexattr_init(&attr);
+	if (shared) {
+		pthread_mutexattr_setpshared(&attr, PTHREAD_PROCESS_SHARED);
+		pthread_mutexattr_setrobust(&attr, PTHREAD_MUTEX_ROBUST);
+	}
+	pthread_mutex_init(&q->lock, &attr);
+	pthread_mutexattr_destroy(&attr);
+	q->room = room;
+}
+
+/* Who had it may have died meanwhile: at worst one arrival is there twice, or not at all. */
+static void arrivals_lock(struct arrivals_queue *q)
+{
+	if (pthread_mutex_lock(&q->lock) == EOWNERDEAD)
+		pthread_mutex_consistent(&q->lock);
+}
+
+/* Its threads, and how many arrivals may wait for it. */
+void arrivals_join(struct arrivals *q, unsigned int most)
+{
+	struct arrivals_queue *s = q->q;
+
+	arrivals_lock(s);
+	q->first = s->n_threads;
+	s->n_threads += q->n_workers;
+	s->n_processes++;
+	if (most == ENGINE_QUEUE_ALL)
+		s->most = UINT64_MAX;
+	else
+		s->most += most;
+	pthread_mutex_unlock(&s->lock);
 }
 
 /* Of calloc(), so that pages which nobody uses take no memory. */
@@ -26,23 +74,32 @@ int arrivals_prepare(struct arrivals *q, const struct engine_job *job, struct er
 	const uint64_t before_ns = job->ramp_ns + job->settle_ns, ns = before_ns + job->duration_ns;
 	struct pace_opts pace = job->pace;
 	double most;
+	size_t room;
 
 	if (job->rate)
 		pace.rate_per_s = (rate_until(job->rate, (double)job->duration_ns / 1e9) -
 				   rate_until(job->rate, -(double)before_ns / 1e9)) /
 				  ((double)ns / 1e9);
 	most = job->what == ENGINE_WORK ? pace_most(&pace, ns) : 0;
-
-	free(q->wait);
-	q->most = job->queue == ENGINE_QUEUE_ALL ? SIZE_MAX : job->queue;
-	q->room = most < (double)ARRIVALS_MAX ? (size_t)most : ARRIVALS_MAX;
-	q->at = q->n = 0;
-	q->n_idle = q->n_held = 0;
-	q->wait = calloc(q->room + 1, sizeof(*q->wait));
-	return q->wait ? 0 : err_set(e, -ENOMEM, "out of memory");
+	room = most < (double)ARRIVALS_MAX ? (size_t)most : ARRIVALS_MAX;
+	arrivals_drop(q);
+	if (!job->share || most <= 0 || job->pace.kind == PACE_CLOSED ||
+	    !arrivals_share(q, job->share, room, job->queue)) {
+		q->q = calloc(1, sizeof(*q->q) + (room + 1) * sizeof(*q->q->wait));
+		if (!q->q)
+			return err_set(e, -ENOMEM, "out of memory");
+		arrivals_queue_init(q->q, room, false);
+		arrivals_join(q, job->queue);
+	}
+	return 0;
 }
 
-static struct arrival take_first(struct arrivals *q)
+unsigned int arrivals_processes(struct arrivals *q)
+{
+	return q->q->n_processes;
+}
+
+static struct arrival take_first(struct arrivals_queue *q)
 {
 	struct arrival x = q->wait[q->at];
 
@@ -51,119 +108,165 @@ static struct arrival take_first(struct arrivals *q)
 	return x;
 }
 
-/* A thread that has a client without work, and is not w; NULL: none. */
-static struct worker *arrivals_free_thread(const struct arrivals *q, const struct worker *w)
+static struct arrivals_thread *thread_of(const struct arrivals *q, const struct worker *w)
 {
-	size_t own = (size_t)(w - q->worker);
-
-	for (size_t i = 1; i < q->n_workers && q->n_idle; i++)
-		if (q->worker[(own + i) % q->n_workers].n_idle)
-			return &q->worker[(own + i) % q->n_workers];
-	return NULL;
+	return &q->q->thread[q->first + (uint32_t)(w - q->worker)];
 }
 
-static void arrivals_hand_over(struct worker *to)
+/* A thread that has a client without work, and is not w; NOBODY: none. */
+static uint32_t arrivals_free_thread(const struct arrivals *q, const struct worker *w)
 {
-	if (to)
-		eventfd_write(to->wake, 1);
+	const struct arrivals_queue *s = q->q;
+	const uint32_t own = q->first + (uint32_t)(w - q->worker);
+
+	for (uint32_t i = 1; i < s->n_threads && s->n_idle; i++)
+		if (s->thread[(own + i) % s->n_threads].n_idle)
+			return (own + i) % s->n_threads;
+	return NOBODY;
 }
 
-static void use_idle(struct arrivals *q, struct worker *w)
+/* Its process has died: its clients will take nothing. */
+static void arrivals_forget(struct arrivals_queue *q, struct arrivals_thread *t)
 {
-	w->n_idle--;
+	arrivals_lock(q);
+	q->n_idle -= t->n_idle;
+	q->n_held -= t->held;
+	*t = (struct arrivals_thread) { 0 };
+	pthread_mutex_unlock(&q->lock);
+}
+
+static void arrivals_hand_over(struct arrivals *q, const struct worker *w, uint32_t to)
+{
+	while (to != NOBODY) {
+		if (to - q->first < q->n_workers) {
+			eventfd_write(q->worker[to - q->first].wake, 1);
+			return;
+		}
+		if (arrivals_wake(q, to))
+			return;
+		arrivals_forget(q->q, &q->q->thread[to]);
+		arrivals_lock(q->q);
+		to = arrivals_free_thread(q, w);
+		pthread_mutex_unlock(&q->q->lock);
+	}
+}
+
+static void use_idle(struct arrivals_queue *q, struct arrivals_thread *t)
+{
+	t->n_idle--;
 	q->n_idle--;
 }
 
 enum arrival_way arrivals_come(struct arrivals *q, struct worker *w, struct arrival *x)
 {
 	enum arrival_way way = ARRIVAL_WAITS;
-	struct worker *to = NULL;
+	struct arrivals_thread *t = thread_of(q, w);
+	struct arrivals_queue *s = q->q;
+	uint32_t to = NOBODY;
 
-	pthread_mutex_lock(&q->lock);
+	arrivals_lock(s);
+	if (*q->name)
+		arrivals_unlist(q);
 	/* those for which a client is free elsewhere only pass through */
-	if (!q->n && w->n_idle) {
-		use_idle(q, w);
+	if (!s->n && t->n_idle) {
+		use_idle(s, t);
 		way = ARRIVAL_BEGINS;
-	} else if (q->most < SIZE_MAX && q->n >= q->most + q->n_idle) {
-		x->held |= q->n_held != 0;
+	} else if (s->most < UINT64_MAX && s->n >= s->most + s->n_idle) {
+		x->held |= s->n_held != 0;
 		way = ARRIVAL_DROPPED;
-	} else if (q->n == q->room) {
+	} else if (s->n == s->room) {
 		way = ARRIVAL_LATER;
 	} else {
-		x->held |= q->n_held && q->n >= q->n_idle;
-		q->wait[(q->at + q->n++) % q->room] = *x;
-		if (!w->n_idle)
+		way = s->n < s->n_idle ? ARRIVAL_GOES : ARRIVAL_WAITS;
+		x->held |= s->n_held && way == ARRIVAL_WAITS;
+		s->wait[(s->at + s->n++) % s->room] = *x;
+		if (!t->n_idle)
 			to = arrivals_free_thread(q, w);
 	}
-	pthread_mutex_unlock(&q->lock);
-	arrivals_hand_over(to);
+	pthread_mutex_unlock(&s->lock);
+	arrivals_hand_over(q, w, to);
 	return way;
 }
 
 bool arrivals_take(struct arrivals *q, struct worker *w, struct arrival *out)
 {
-	struct worker *to = NULL;
+	struct arrivals_thread *t = thread_of(q, w);
+	struct arrivals_queue *s = q->q;
+	uint32_t to = NOBODY;
 	bool taken;
 
-	pthread_mutex_lock(&q->lock);
-	taken = q->n && w->n_idle;
+	arrivals_lock(s);
+	taken = s->n && t->n_idle;
 	if (taken) {
-		*out = take_first(q);
-		use_idle(q, w);
+		*out = take_first(s);
+		use_idle(s, t);
 	}
-	if (q->n && !w->n_idle)
+	if (s->n && !t->n_idle)
 		to = arrivals_free_thread(q, w);
-	pthread_mutex_unlock(&q->lock);
-	arrivals_hand_over(to);
+	pthread_mutex_unlock(&s->lock);
+	arrivals_hand_over(q, w, to);
 	return taken;
 }
 
 bool arrivals_next(struct arrivals *q, struct worker *w, struct arrival *out)
 {
+	struct arrivals_queue *s = q->q;
 	bool taken;
 
-	pthread_mutex_lock(&q->lock);
-	taken = q->n;
+	arrivals_lock(s);
+	taken = s->n;
 	if (taken) {
-		*out = take_first(q);
-		out->held |= q->n_held != 0;
+		*out = take_first(s);
+		out->held |= s->n_held != 0;
 	} else {
-		w->n_idle++;
-		q->n_idle++;
+		thread_of(q, w)->n_idle++;
+		s->n_idle++;
 	}
-	pthread_mutex_unlock(&q->lock);
+	pthread_mutex_unlock(&s->lock);
 	return taken;
 }
 
 void arrivals_rest(struct arrivals *q, struct worker *w)
 {
-	pthread_mutex_lock(&q->lock);
-	w->n_idle++;
-	q->n_idle++;
-	pthread_mutex_unlock(&q->lock);
+	arrivals_lock(q->q);
+	thread_of(q, w)->n_idle++;
+	q->q->n_idle++;
+	pthread_mutex_unlock(&q->q->lock);
 }
 
 void arrivals_leave(struct arrivals *q, struct worker *w)
 {
-	pthread_mutex_lock(&q->lock);
-	use_idle(q, w);
-	pthread_mutex_unlock(&q->lock);
+	arrivals_lock(q->q);
+	use_idle(q->q, thread_of(q, w));
+	pthread_mutex_unlock(&q->q->lock);
 }
 
 void arrivals_hold(struct arrivals *q, struct worker *w, bool held)
 {
-	pthread_mutex_lock(&q->lock);
-	if (w->held != held && (held || !q->n)) {
-		w->held = held;
-		q->n_held += held ? 1 : UINT32_MAX;
+	struct arrivals_thread *t = thread_of(q, w);
+	struct arrivals_queue *s = q->q;
+
+	arrivals_lock(s);
+	if (t->held != held && (held || !s->n)) {
+		t->held = held;
+		s->n_held += held ? 1 : UINT32_MAX;
 	}
-	pthread_mutex_unlock(&q->lock);
+	pthread_mutex_unlock(&s->lock);
+}
+
+bool arrivals_is_held(const struct arrivals *q, const struct worker *w)
+{
+	return thread_of(q, w)->held;
 }
 
 bool arrivals_left(struct arrivals *q, struct arrival *out)
 {
-	if (!q->n)
-		return false;
-	*out = take_first(q);
-	return true;
+	bool left;
+
+	arrivals_lock(q->q);
+	left = q->q->n;
+	if (left)
+		*out = take_first(q->q);
+	pthread_mutex_unlock(&q->q->lock);
+	return left;
 }

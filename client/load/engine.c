@@ -116,7 +116,7 @@ static int deal_out(struct engine *g, const struct engine_client *clients, struc
 	int r = 0;
 
 	for (unsigned int k = 0; k < t; k++)
-		g->worker[k].epoll = g->worker[k].wake = -1;
+		g->worker[k].epoll = g->worker[k].wake = g->worker[k].shared_wake = -1;
 	for (unsigned int k = 0; !r && k < t; k++) {
 		w = &g->worker[k];
 		w->number = g->opts.first + k * g->opts.step;
@@ -162,7 +162,7 @@ int engine_new(struct engine **out, const struct engine_opts *o,
 	g->worker = calloc(o->n_threads, sizeof(*g->worker));
 	g->thread = calloc(o->n_threads, sizeof(*g->thread));
 	for (unsigned int k = 0; g->worker && k < o->n_threads; k++)
-		g->worker[k].epoll = -1;
+		g->worker[k].epoll = g->worker[k].shared_wake = -1;
 	if (!g->worker || !g->thread)
 		r = err_set(e, -ENOMEM, "out of memory");
 	arrivals_init(&g->arrivals, g->worker, g->worker ? o->n_threads : 0);
@@ -410,6 +410,7 @@ int engine_join(struct engine *g, struct run_load **load, struct run_phase *phas
 		run_load_add(g->load, w->result);
 	}
 	g->load->end_ns = end_ns;
+	g->load->queue_processes = arrivals_processes(&g->arrivals);
 	g->load->common_ns = g->times.first_ns;
 	*load = g->load;
 	g->load = NULL;
@@ -427,11 +428,11 @@ void engine_free(struct engine *g)
 	wake_all(g);
 	for (unsigned int k = 0; k < g->n_started; k++)
 		pthread_join(g->thread[k], NULL);
+	arrivals_fini(&g->arrivals);
 	for (unsigned int k = 0; g->worker && k < g->opts.n_threads; k++)
 		worker_fini(&g->worker[k]);
 	if (g->worker)
 		free_loads(g);
-	arrivals_fini(&g->arrivals);
 	pthread_cond_destroy(&g->changed);
 	pthread_mutex_destroy(&g->lock);
 	free(g->worker);

@@ -90,6 +90,11 @@ struct engine_job {
 	 * latency: a user does one thing after the other.
 	 */
 	unsigned int queue;
+	/*
+	 * Open loop: a name that only the processes have that share the clients; those of one host
+	 * then have one queue, whose free clients are those of all. NULL: this is the only one.
+	 */
+	const char *share;
 };
 
 struct engine;

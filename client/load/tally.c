@@ -96,11 +96,12 @@ static struct run_stage *tally_stage(struct worker *w, uint64_t at_ns)
 	return NULL;
 }
 
-void tally_arrival(struct worker *w, const struct arrival *x)
+void tally_arrival(struct worker *w, const struct arrival *x, bool waits)
 {
 	struct run_stage *stage = tally_stage(w, x->due_ns);
 
 	w->load->n_arrivals += x->measured;
+	w->load->n_found_none += x->measured && waits;
 	if (stage)
 		stage->n_planned++;
 }

@@ -32,7 +32,7 @@ void tally_handed(struct worker *w, uint64_t late_ns, bool counts);
  * Open loop: an arrival came, was dropped, or had no client until the end. It has waited at least
  * from then to the end. That is in l->undone, unless the program itself did not run.
  */
-void tally_arrival(struct worker *w, const struct arrival *x);
+void tally_arrival(struct worker *w, const struct arrival *x, bool waits);
 void tally_dropped(struct worker *w, const struct arrival *x);
 void tally_waiting(struct run_load *l, const struct arrival *x, uint64_t end_ns);
 

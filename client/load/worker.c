@@ -19,6 +19,7 @@
 #include <sys/epoll.h>
 #include <sys/eventfd.h>
 #include <sys/prctl.h>
+#include <sys/socket.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -108,8 +109,7 @@ int worker_prepare(struct worker *w, const struct engine_job *job, struct err *e
 	w->n_done = 0;
 	memset(w->command, 0, sizeof(w->command));
 	run_clear_commands(&w->region);
-	w->n_idle = 0;
-	w->held = w->later = false;
+	w->later = false;
 	if (run_reserve_commands(&w->region, COMMANDS_MAX))
 		return err_set(e, -ENOMEM, "out of memory");
 	return 0;
@@ -215,15 +215,24 @@ static int wait_for_events(struct worker *w, struct epoll_event *event)
 	return n;
 }
 
-static void handle_events(struct worker *w, const struct epoll_event *event, int n)
+/* What has woken it is read. */
+static void take_wake(struct worker *w)
 {
+	char byte;
 	eventfd_t count;
 
+	eventfd_read(w->wake, &count);
+	while (w->shared_wake >= 0 && recv(w->shared_wake, &byte, 1, MSG_DONTWAIT) > 0)
+		;
+}
+
+static void handle_events(struct worker *w, const struct epoll_event *event, int n)
+{
 	for (int i = 0; i < n; i++) {
 		if (event[i].data.ptr)
 			actor_events(w, event[i].data.ptr, event[i].events);
 		else
-			eventfd_read(w->wake, &count);
+			take_wake(w);
 	}
 }
 

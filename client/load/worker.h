@@ -66,7 +66,8 @@ struct worker {
 	atomic_uint *n_busy; /* of all: threads with a client that has something to do */
 	int epoll;
 	bool realtime;
-	int wake; /* an eventfd: there is a job, or it is to end */
+	int wake;        /* an eventfd: there is a job, or it is to end */
+	int shared_wake; /* a socket to which other processes send: -1: none */
 	uint8_t *scratch;
 	size_t n;
 	struct actor *actor; /* n */
@@ -87,8 +88,6 @@ struct worker {
 	struct pace pace;
 	struct arrivals *arrivals;       /* open loop: those that wait, of all threads */
 	struct actor *idle, **idle_tail; /* clients without work, longest first */
-	unsigned int n_idle;             /* of them; arrivals->lock */
-	bool held;                       /* likewise: it has not caught up since it did not run */
 	bool later;                      /* there was no memory for an arrival */
 	unsigned int n_catch_up;         /* turns after the end */
 	struct run_load *result;         /* what it did; the engine's memory */

@@ -37,6 +37,7 @@ from lab import (
 from limit import speed_limit
 from live import attach, forever, live_logins, top_cost
 from many import load_cost, load_idle, load_knee, load_known, load_watch
+from oha import load_oha
 from record import record_long, record_time
 from smallfile import smallfile, smallfile_gfapi
 from speed import speed_cpu, speed_peer, speed_receive
@@ -199,6 +200,7 @@ BENCHES = (
     Bench("speed-receive", speed_receive, apart=True),
     Bench("speed-limit", speed_limit, apart=True),
     Bench("load-known", load_known, free=True),
+    Bench("load-oha", load_oha, free=True),
     Bench("load-knee", load_knee, free=True),
     Bench("load-cost", load_cost, apart=True),
     Bench("load-idle", load_idle, free=True),

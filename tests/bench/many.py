@@ -11,6 +11,7 @@ from __future__ import annotations
 import json
 import os
 import re
+import shutil
 import subprocess
 import sys
 import tempfile
@@ -46,6 +47,8 @@ STANDSTILL_S = 0.02
 STALLS = Stalls(rate=1000, stall_s=0.1, every_s=2)
 STALLS_S = 100  # 100,000 arrivals
 FEW = 10
+SHAPE_CLIENTS, SHAPE_LOAD, SHAPE_S = 8, 0.6, 60
+MPI = ("OMPI_ALLOW_RUN_AS_ROOT=1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1")
 KNEE = 0.9  # of the capacity: there the p99 of the formula is the sweep's limit
 KNEE_STEPS = (0.6, 0.8, 0.87, 0.93, 1.0)
 KNEE_S = 20
@@ -98,8 +101,8 @@ def _stalls(lab: Lab, how: str) -> list[Result]:
     common = [f"--rate={STALLS.rate}", "--arrivals=fixed", f"--duration={STALLS_S}"]
     results = []
     for clients in (CLIENTS, FEW):
-        more = [f"--clients={clients}", "--queue=1000"]
-        with known(*options) as server, load(lab.afpscope, server.url, *common, *more) as run:
+        more = f"--clients={clients}"
+        with known(*options) as server, load(lab.afpscope, server.url, *common, more) as run:
             saved = run.end()
         for since in ("planned", "begun"):
             found = latency(saved, since)["p99_ns"] / 1e9
@@ -111,6 +114,31 @@ def _stalls(lab: Lab, how: str) -> list[Result]:
             else:
                 remark = f"{1000 * STALLS.quantile(0.99):.0f} ms from the planned start"
                 results.append(figure(name, 1000 * found, "ms", how, remark))
+    return results
+
+
+def _shapes(lab: Lab, how: str) -> list[Result]:
+    """The clients are the workers of one station, whichever threads or processes have them."""
+    station = Station(SHAPE_LOAD * SHAPE_CLIENTS / SERVICE_S, SHAPE_CLIENTS, SERVICE_S)
+    options = [f"--rate={station.rate}", f"--clients={SHAPE_CLIENTS}", f"--duration={SHAPE_S}"]
+    shapes = {f"{t} threads": ((*FIRST,), [f"--threads={t}"]) for t in (1, 2, SHAPE_CLIENTS)}
+    if shutil.which("mpirun.openmpi"):
+        start = (*FIRST, "env", *MPI, "mpirun.openmpi", "--oversubscribe", "-n", str(SHAPE_CLIENTS))
+        shapes[f"{SHAPE_CLIENTS} ranks"] = (start, ["--mpi"])
+    results = []
+    for shape, (before, more) in shapes.items():
+        with (
+            known(f"--workers={WORKERS}", f"--service={1000 * SERVICE_S}") as server,
+            load(lab.afpscope, server.url, *options, *more, before=before) as run,
+        ):
+            saved = run.end()
+        # a client is busy for the server's time and the way there and back
+        begun = latency(saved, "begun")
+        there = Station(station.rate, SHAPE_CLIENTS, begun["sum_ns"] / begun["n"] / 1e9)
+        for q, key in ((0.5, "p50"), (0.99, "p99")):
+            found = latency(saved, "planned")[f"{key}_ns"] / 1e9
+            name = f"{key} at {SHAPE_LOAD:.0%} load, {SHAPE_CLIENTS} clients in {shape}"
+            results.append(_percent(name, found, there.quantile(q), how, 5))
     return results
 
 
@@ -141,6 +169,7 @@ def load_known(lab: Lab, how: str) -> list[Result]:
     with own_network(), watched() as machine:
         results = [r for share in SECONDS for r in _formula(lab, how, share)]
         results += _stalls(lab, how)
+        results += _shapes(lab, how)
         results += _arrivals(lab, how)
     remark = f"{1000 * machine.worst_s:.1f} ms at most"
     results.append(figure("the machine stood still", machine.lost_s, "s", how, remark))

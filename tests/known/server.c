@@ -2,8 +2,9 @@
 /*
  * An AFP server whose answer is known in advance, for tests of "afpscope load": any number of
  * sessions in one thread; one command (the look of a file, FPGetFileDirParms) waits in a station of
- * fake/station.h, all others are answered at once. With --http it is a web server instead, with the
- * same calls for each request: the scale for what a client costs.
+ * fake/station.h, all others are answered at once. With --http it is a web server instead, whose
+ * requests all wait there, with the same calls for each: the scale for what a client costs, and for
+ * what another program measures.
  *
  * Prints "port N" once it listens. At SIGTERM it ends and prints what it did as JSON: also how late
  * its own answers were, so that its error is known from the client's.
@@ -261,6 +262,12 @@ static void scan(struct server *s, uint64_t now)
 
 /* ---- in ---- */
 
+/* The answer to a request of the station. */
+static bool answer(struct server *s, int fd, uint16_t id, const struct facade_reply *r)
+{
+	return s->o.http ? send_all(fd, s->http, s->o.http, 0) : reply(fd, WIRE_COMMAND, id, r);
+}
+
 static bool look(struct server *s, int fd, uint16_t id, const struct facade_reply *r)
 {
 	struct pending p = { .fd = fd, .serial = s->session[fd]->serial, .id = id };
@@ -271,7 +278,7 @@ static bool look(struct server *s, int fd, uint16_t id, const struct facade_repl
 		put_off(s, &p);
 		return true;
 	}
-	if (!reply(fd, WIRE_COMMAND, id, r))
+	if (!answer(s, fd, id, r))
 		return false;
 	if (s->o.log)
 		note(s, &(struct entry) { p.arrived_ns, 0, p.due_ns, now_ns() });
@@ -354,7 +361,7 @@ static bool serve_web(struct server *s, int fd)
 	while (ok && (end = memmem(n->rx + at, n->len - at, "\r\n\r\n", 4))) {
 		at = (size_t)(end - n->rx) + 4;
 		s->n_requests++;
-		ok = send_all(fd, s->http, s->o.http, 0);
+		ok = look(s, fd, 0, NULL);
 	}
 	n->len -= at;
 	memmove(n->rx, n->rx + at, n->len);
@@ -401,7 +408,7 @@ static void answer_due(struct server *s)
 		if (!n->open || n->serial != p.serial)
 			continue;
 		facade_answer(&r, asked, sizeof(asked));
-		if (!reply(p.fd, WIRE_COMMAND, p.id, &r))
+		if (!answer(s, p.fd, p.id, &r))
 			end_session(s, p.fd, &s->n_dropped);
 		note(s, &(struct entry) { p.arrived_ns, p.service_ns, p.due_ns, now_ns() });
 	}

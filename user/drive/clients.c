@@ -344,6 +344,7 @@ int clients_start(struct clients *c, const struct engine_job *how, struct err *e
 	c->task = CLIENTS_USE;
 	c->job = *how;
 	c->job.what = ENGINE_WORK;
+	c->job.share = c->o.step ? c->o.share : NULL;
 	c->job.script = clients_script;
 	c->job.n_actions = t->actions.n;
 	c->job.action_name = t->actions.name;

@@ -61,6 +61,7 @@ struct clients_opts {
 	bool probe, realtime; /* realtime: the clients, see load/engine.h; the probe always is */
 	/* Where several processes share the clients, see engine_opts; step 0: all are here. */
 	unsigned int first, step, all;
+	const char *share; /* then: see engine_job; borrowed */
 };
 
 /* Sessions that a load opens at a time: afpd's queue of new connections has 20 places. */

@@ -314,6 +314,7 @@ int load_clients_open(struct clients **out, const struct load_clients_opts *o,
 		c->o.all = o->clients;
 	}
 	opts.places = &c->places;
+	opts.share = c->base;
 	r = load_clients_find_set(c, e);
 	r = r ? r : places_open(&c->places, o->session, e);
 	r = r ? r : load_clients_fill(c, e);

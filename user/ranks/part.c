@@ -12,7 +12,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define PART_VERSION 8
+#define PART_VERSION 9
 
 /* Of slots: 2^53 ns are 104 days. */
 #define PROGRESS_SHIFT_MAX 53

@@ -120,6 +120,12 @@ struct run_load {
 	uint64_t
 	    n_no_room; /* dropped: no client was free and the queue full; of the probe: left out */
 	uint64_t n_waiting; /* no client was free for them before the end */
+	/*
+	 * Of the arrivals: no client was free when they came, of all processes that had one queue;
+	 * and how many these were. Where others shared the load, one of theirs may have been free.
+	 */
+	uint64_t n_found_none;
+	unsigned int queue_processes;
 	uint64_t n_cut; /* under way when their session was lost or given up; also closed loop */
 	/*
 	 * How long these have waited at least, ns: from when they were due to the end of the
@@ -195,6 +201,8 @@ enum run_load_rule { RUN_LOAD_OWN, RUN_LOAD_SUM, RUN_LOAD_MOST };
 	X(n_arrivals, SUM)                                                                         \
 	X(n_no_room, SUM)                                                                          \
 	X(n_waiting, SUM)                                                                          \
+	X(n_found_none, SUM)                                                                       \
+	X(queue_processes, MOST)                                                                   \
 	X(n_cut, SUM)                                                                              \
 	X(n_held, SUM)                                                                             \
 	X(unoffered_ns, MOST)                                                                      \

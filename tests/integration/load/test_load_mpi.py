@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from known import LOOK, known
 from mpirun import (
     ENVIRONMENT,
     FLAVOURS,
@@ -27,6 +28,7 @@ from mpirun import (
 )
 from mpirun import processes as all_processes
 from netatalk import Server
+from queueing import Station
 from scope import LOST, OK, SLOW, USAGE, Done, Running, Scope, kill, left_on, wait_until
 
 SHORT = ("-d", "2", "--ramp", "0", "--files", "4", "--file-size", "16K")
@@ -134,6 +136,36 @@ def test_arrivals_are_split(scope: Scope, tmp_path: Path, flavour: str, how: str
     else:
         assert len(set(arrivals)) > 1
         assert 280 <= sum(arrivals) <= 520  # 6 standard deviations
+
+
+@pytest.mark.limit(60)
+def test_an_arrival_finds_the_free_client_of_any_rank(
+    scope: Scope, tmp_path: Path, flavour: str
+) -> None:
+    """Four clients as the workers of one station: the formula says how many find none free.
+
+    If each rank had a queue of its own, as many as its client is busy would: four times as many.
+    """
+    station = Station(rate=320, workers=RANKS, service_s=0.005)
+    mix = tmp_path / "mix.ini"
+    mix.write_text(LOOK)
+    with known("--workers=64", f"--service={1000 * station.service_s}") as server:
+        command = [str(scope.binary), "load", "--uam=guest", "--watch=off", "--no-probe"]
+        command += [f"--mix={mix}", f"--rate={station.rate}", "-d", "2", "-n", str(RANKS)]
+        command = mpirun(flavour, [*command, server.url])
+        done = scope.execute(command, save=True, env=ENVIRONMENT).expect(OK)
+    phase = phase_of(done)
+    load = phase["load"]
+    assert [r["queue_processes"] for r in phase["ranks"]] == [RANKS] * RANKS
+    assert load["found_none"] == sum(r["found_none"] for r in phase["ranks"])
+    share = load["found_none"] / load["arrivals"]
+    (action,) = load["actions"]
+    begun = action["begun"]
+    there = Station(station.rate, RANKS, begun["sum_ns"] / begun["n"] / 1e9)  # as it was
+    if there.load > 0.8:
+        pytest.skip(f"the machine is too busy: clients are, for {there.load:.0%} of the time")
+    assert share < (there.waits() + there.load) / 2, (share, there.waits(), there.load)
+    assert "found no free client" not in done.out
 
 
 def test_one_file_set_is_shared_by_all(scope: Scope, tmp_path: Path, flavour: str) -> None:

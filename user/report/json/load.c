@@ -203,6 +203,8 @@ json_t *json_load(struct json_doc *d, const struct run_load *l)
 	json_put(d, o, "arrivals", l->rate_per_s > 0 ? json_number(l->n_arrivals) : json_null());
 	json_put(d, o, "no_room", l->rate_per_s > 0 ? json_number(l->n_no_room) : json_null());
 	json_put(d, o, "waiting", l->rate_per_s > 0 ? json_number(l->n_waiting) : json_null());
+	json_put(d, o, "found_none",
+		 l->rate_per_s > 0 ? json_number(l->n_found_none) : json_null());
 	json_put(d, o, "cut_off", json_number(l->n_cut));
 	json_put(d, o, "undone", json_latency(d, &l->undone));
 	json_put(d, o, "held", json_number(l->n_held));

@@ -11,6 +11,10 @@ static void json_rank_put_part(struct json_doc *d, json_t *o, const struct run_l
 	json_put(d, o, "lost", json_integer(l->n_lost));
 	json_put(d, o, "arrivals", l->rate_per_s > 0 ? json_number(l->n_arrivals) : json_null());
 	json_put(d, o, "no_room", l->rate_per_s > 0 ? json_number(l->n_no_room) : json_null());
+	json_put(d, o, "found_none",
+		 l->rate_per_s > 0 ? json_number(l->n_found_none) : json_null());
+	json_put(d, o, "queue_processes",
+		 l->rate_per_s > 0 ? json_integer(l->queue_processes) : json_null());
 	json_put(d, o, "late", json_number(l->late_n));
 	json_put(d, o, "late_max_ns", json_number(l->late_max_ns));
 	json_put(d, o, "cpu_ns", json_number(l->cpu_ns));

@@ -54,6 +54,33 @@ static bool was_busy(struct run_phase *const *phase, size_t n, size_t rank)
 	return false;
 }
 
+/* Whether all ranks had one queue of arrivals. */
+static bool screen_ranks_share_all(const struct run_load *l)
+{
+	bool all = true;
+
+	for (size_t i = 0; i < l->n_ranks; i++)
+		all &= !l->rank[i].part || l->rank[i].part->queue_processes == l->n_ranks;
+	return all;
+}
+
+/* A client of another rank may have been free for what waited. */
+static void screen_ranks_put_apart(const struct paint *p, const struct run_load *l)
+{
+	struct screen_text t = { 0 };
+
+	if (l->rate_per_s <= 0 || !l->n_found_none || screen_ranks_share_all(l))
+		return;
+	screen_add(
+	    &t,
+	    "%s of %s arrivals (%.1f %%) found no free client in their own rank or host; one of "
+	    "another may have been free, so that they waited longer than in a load by one "
+	    "process",
+	    cell_count(l->n_found_none).text, cell_count(l->n_arrivals).text,
+	    100 * (double)l->n_found_none / (double)l->n_arrivals);
+	screen_put(p, INK_YELLOW, t.text, 2);
+}
+
 /* "8 ranks on 4 hosts, which began within 12.3us of rank 0, +-45us" */
 void screen_ranks(const struct paint *p, struct run_phase *const *phase, size_t n)
 {
@@ -88,4 +115,5 @@ void screen_ranks(const struct paint *p, struct run_phase *const *phase, size_t 
 		}
 	}
 	screen_put(p, bad ? INK_YELLOW : INK_NONE, t.text, 2);
+	screen_ranks_put_apart(p, last);
 }
