@@ -19,7 +19,7 @@
 #include "drive/places.h"
 #include "load/engine.h"
 
-enum clients_task { CLIENTS_MAKE, CLIENTS_USE, CLIENTS_REMOVE };
+enum clients_task { CLIENTS_MAKE, CLIENTS_USE, CLIENTS_VERIFY, CLIENTS_REMOVE };
 
 /* What a script does. */
 struct clients_actions {

@@ -139,8 +139,11 @@ struct run_load {
 	unsigned int starved;          /* clients that were never without an action, and ended none
 					  in the measured time: in no latency */
 	uint64_t steady_ns; /* from begin_ns, when the rate was found steady; 0: not waited for */
-	bool unsteady;      /* it was waited for in vain */
-	bool given;         /* the clients had a given amount of work: a load of small files */
+	/* After the load, where that was asked for: files that were read again, not as they were
+	 * written, bytes. */
+	uint64_t verified_files, verified_wrong, verified_bytes;
+	bool unsteady; /* it was waited for in vain */
+	bool given;    /* the clients had a given amount of work: a load of small files */
 	unsigned int n_slos;
 	struct run_slo slo[RUN_SLO_MAX];
 	size_t n_actions, n_seconds;

@@ -16,6 +16,9 @@
  *	requests = 16       ; of a random-read or random-write
  *	think = 0.5         ; between a client's actions (closed loop): a mean, or a distribution
  *	shared = no         ; all clients use one directory, and only read
+ *	compressible = 30%  ; of the files' content (work/mix/mix_content.h); default none
+ *	dedup = 20%         ; of it, equal in all files; default none
+ *	verify = no         ; what is read is compared with what was written; at the end all files
  *
  *	[actions]           ; weights
  *	list = 1
@@ -59,7 +62,8 @@ struct mix {
 	double zipf; /* the exponent; 0: all files alike */
 	uint64_t request_len;
 	struct draw think; /* of a closed loop; ns */
-	bool shared;
+	bool shared, verify;
+	double compressible, duplicate;     /* shares of the content, 0 to 1 */
 	unsigned int weight[N_MIX_ACTIONS]; /* all 0: the clients only stay logged in */
 };
 
@@ -92,7 +96,7 @@ bool mix_has_actions(const struct mix *m);
 /* Bytes of one directory's files: where their length is by chance, the mean. */
 uint64_t mix_set_bytes(const struct mix *m);
 
-/* What all clients of a process read into and write from. NULL without memory. */
+/* Where the data of all clients of a process goes that nobody looks at. NULL without memory. */
 struct mix_data;
 struct mix_data *mix_data_new(const struct mix *m);
 void mix_data_free(struct mix_data *d);
@@ -124,5 +128,15 @@ void mix_client_free(struct mix_client *c);
 struct script *mix_client_make(struct mix_client *c);
 struct script *mix_client_use(struct mix_client *c); /* NULL: the mix has no actions */
 struct script *mix_client_remove(struct mix_client *c);
+
+/* Where the mix verifies: an action for each file of its own, which reads it and compares. */
+struct script *mix_client_verify(struct mix_client *c);
+
+/* What that has found. */
+struct mix_verified {
+	uint64_t n_files, n_wrong; /* read to their end or not; of them not as they were written */
+	uint64_t bytes;            /* read and compared */
+};
+void mix_client_add_verified(const struct mix_client *c, struct mix_verified *to);
 
 #endif

@@ -34,6 +34,7 @@ const struct mix_step mix_steps[][MIX_STEPS_MAX] = {
 	[CLEAR_ALL] = { TRY(DELETE, OF_FILE), TRY(DELETE, OF_NEW), TRY(DELETE, OF_OLD), END },
 	[CLEAR_TEMP] = { TRY(DELETE, OF_TEMP), TRY(DELETE, OF_TEMP_NEW), END },
 	[CLEAR_HOME] = { ON(DELETE, OF_HOME), END },
+	[VERIFY] = { OPEN_READ(OF_FILE), DO(READ), DO(CLOSE), END },
 };
 
 const struct mix_step mix_cures[N_MIX_ACTIONS][MIX_CURES_MAX] = {
