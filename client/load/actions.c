@@ -216,6 +216,7 @@ static void begin_action(struct worker *w, struct actor *a, uint64_t planned_ns,
 	a->out->first_ns = a->out->first_ns ? a->out->first_ns : now_ns;
 	a->bytes_before = a->script->bytes;
 	a->bytes_counted = 0;
+	a->contended_before = a->script->contended;
 	a->state = ACTOR_ACTING;
 	w->n_acting++;
 }

@@ -162,7 +162,9 @@ static uint64_t load_clients_bytes(const struct load_clients *c, const char *vol
 		n += !volume || !strcmp(at.volume, volume);
 	}
 	n = c->o.all ? (dirs * n + c->o.all - 1) / c->o.all : 0; /* only the probe */
-	return n * (each + (m->weight[MIX_SAVE] && m->files ? each / m->files : 0));
+	return n * (each + ((m->weight[MIX_SAVE] || m->weight[MIX_MAC_SAVE]) && m->files
+				? each / m->files
+				: 0));
 }
 
 static int load_clients_room(struct load_clients *c, struct err *e)

@@ -391,6 +391,11 @@ static int load_opts_judge(struct load_cfg *cfg, struct err *e)
 			    cfg->set_of ? "--verify: files of --set-of may hold what other runs "
 					  "have written"
 					: "--verify cannot be used with --mpi");
+	if (!r && cfg->w.s.local && mix_needs_afp(&cfg->mix))
+		r = err_set(e, -EINVAL,
+			    "'%s' of mix %s needs an AFP server: elsewhere there are no resource "
+			    "forks and nothing that exchanges files",
+			    mix_needs_afp(&cfg->mix), cfg->mix.name);
 	r = r ? r : check_set(cfg, e);
 	return r ? r : check_slos(cfg, e);
 }
@@ -511,16 +516,14 @@ void load_plan(const struct load_cfg *cfg, struct engine_job *out)
 	};
 }
 
-int load_describe(const struct load_cfg *cfg, struct run_notes *o)
+/* What the clients do, and on which files. */
+static int describe_mix(const struct load_cfg *cfg, struct run_notes *o)
 {
 	const struct mix *m = &cfg->mix;
 	uint64_t set = mix_set_bytes(m) * cfg->directories;
 	char sizes[512];
 	int r = 0;
 
-	r |= run_note(o, "clients", "%u", cfg->clients);
-	if (cfg->crowd.text)
-		r |= run_note(o, "clients_points", "%s", cfg->crowd.text);
 	r |= run_note(o, "mix", "%s", m->name);
 	r |= run_note(o, "files", "%u", m->files);
 	r |= run_note(o, "file_bytes", "%.0f", draw_mean(&m->sizes));
@@ -543,6 +546,19 @@ int load_describe(const struct load_cfg *cfg, struct run_notes *o)
 		r |= run_note(o, "dedup", "%g", m->duplicate);
 	if (m->verify)
 		r |= run_note(o, "verify", "yes");
+	return r;
+}
+
+int load_describe(const struct load_cfg *cfg, struct run_notes *o)
+{
+	const struct mix *m = &cfg->mix;
+	char sizes[512];
+	int r = 0;
+
+	r |= run_note(o, "clients", "%u", cfg->clients);
+	if (cfg->crowd.text)
+		r |= run_note(o, "clients_points", "%s", cfg->crowd.text);
+	r |= describe_mix(cfg, o);
 	if (cfg->users.n)
 		r |= run_note(o, "users", "%u", cfg->users.n);
 	r |= run_note(o, "loop", "%s", cfg->rate.per_s > 0 ? "open" : "closed");

@@ -111,6 +111,7 @@ struct run_load {
 	 */
 	struct hist undone;
 	uint64_t n_held;
+	uint64_t n_contended; /* actions that met a lock of another; they are among those done */
 	/* Of a rate that the generator cannot offer: how far behind it was at the end; else 0. */
 	uint64_t unoffered_ns;
 	/*
@@ -175,6 +176,7 @@ enum run_load_rule { RUN_LOAD_OWN, RUN_LOAD_SUM, RUN_LOAD_MOST };
 	X(n_no_room, SUM)                                                                          \
 	X(n_waiting, SUM)                                                                          \
 	X(n_cut, SUM)                                                                              \
+	X(n_contended, SUM)                                                                        \
 	X(n_held, SUM)                                                                             \
 	X(unoffered_ns, MOST)                                                                      \
 	X(n_outlasting, SUM)                                                                       \

@@ -95,6 +95,11 @@ bool mix_has_actions(const struct mix *m)
 	return false;
 }
 
+const char *mix_needs_afp(const struct mix *m)
+{
+	return m->weight[MIX_MAC_SAVE] ? mix_action_name(MIX_MAC_SAVE) : NULL;
+}
+
 uint64_t mix_set_bytes(const struct mix *m)
 {
 	return (uint64_t)llround(m->files * draw_mean(&m->sizes));
@@ -251,7 +256,8 @@ int mix_check(const struct mix *m, struct err *e)
 		if (!m->files && i != MIX_LIST && i != MIX_CREATE)
 			return err_set(e, -EINVAL, "'%s' needs files, but files is 0",
 				       actions[i].key);
-		if ((i == MIX_RANDOM_READ || i == MIX_RANDOM_WRITE) && !(mix_set_bytes(m) > 0))
+		if ((i == MIX_RANDOM_READ || i == MIX_RANDOM_WRITE || i == MIX_LOCK) &&
+		    !(mix_set_bytes(m) > 0))
 			return err_set(e, -EINVAL, "'%s' needs files with data, but file_size is 0",
 				       actions[i].key);
 	}

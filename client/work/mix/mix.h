@@ -46,7 +46,10 @@
 	X(BAND, "band", true)     /* a band of a backup: a file overwritten and flushed */         \
 	/* requests at random places of a file, as databases and disk images have */               \
 	X(RANDOM_READ, "random-read", false)                                                       \
-	X(RANDOM_WRITE, "random-write", true)
+	X(RANDOM_WRITE, "random-write", true)                                                      \
+	/* a range is locked, read, unlocked; one that another has locked is left: no failure */   \
+	X(LOCK, "lock", false)                                                                     \
+	X(MAC_SAVE, "mac-save", true) /* written beside with a Mac's attributes, then exchanged */
 
 enum mix_action {
 #define X(name, key, writes) MIX_##name,
@@ -89,6 +92,9 @@ void mix_put(FILE *out, const struct mix *m);
 
 /* What no single key shows, such as actions that need files where there are none. 0 or -EINVAL. */
 int mix_check(const struct mix *m, struct err *e);
+
+/* Whether it has actions that only an AFP server can do; the first one's name, or NULL. */
+const char *mix_needs_afp(const struct mix *m);
 
 /* Whether its clients do anything but stay logged in. */
 bool mix_has_actions(const struct mix *m);

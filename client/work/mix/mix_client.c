@@ -191,9 +191,10 @@ static bool mix_client_go_further(struct mix_client *c)
 
 /* ---- requests ---- */
 
+/* Data of the file itself. */
 static bool moves_data(const struct mix_step *step)
 {
-	return step->verb == STORE_READ || step->verb == STORE_WRITE;
+	return (step->verb == STORE_READ || step->verb == STORE_WRITE) && !(step->how & STORE_RSRC);
 }
 
 static uint64_t mix_client_chunk(const struct mix_client *c, enum store_verb verb)
@@ -211,6 +212,8 @@ static bool is_scattered(const struct mix_client *c)
 /* Whether all requests of the step under way, which moves data, were sent. */
 static bool all_is_sent(const struct mix_client *c)
 {
+	if (c->action == MIX_LOCK)
+		return c->n_sent >= 1;
 	return is_scattered(c) ? c->n_sent >= mix_of(c)->requests : c->sent >= c->len;
 }
 
@@ -231,16 +234,23 @@ static struct store_dir dir_of(struct mix_client *c, enum mix_name name)
 	return name == OF_HOME ? c->base : home_of(c)->dir;
 }
 
+/* One of the places at whole requests from the file's begin. */
+static uint64_t place_of(struct mix_client *c, uint64_t most)
+{
+	if (c->len <= most)
+		return 0;
+	return (uint64_t)(erand48(c->random) * (double)(c->len / most)) * most;
+}
+
 static void fill_data(struct mix_client *c, struct mix_request *r)
 {
 	struct store_op *op = &r->op;
 	uint64_t most = mix_client_chunk(c, op->verb), at = c->sent;
 
-	/* One of the places at whole requests from the file's begin. */
-	if (is_scattered(c) && c->len > most)
-		at = (uint64_t)(erand48(c->random) * (double)(c->len / most)) * most;
-	else if (is_scattered(c))
-		at = 0;
+	if (is_scattered(c))
+		at = place_of(c, most);
+	if (c->action == MIX_LOCK)
+		at = c->place;
 	op->offset = at;
 	op->len = c->len - at < most ? c->len - at : most;
 	c->n_sent++;
@@ -251,6 +261,39 @@ static void fill_data(struct mix_client *c, struct mix_request *r)
 	op->discard = !mix_of(c)->verify && c->store->discard_from &&
 		      op->len >= c->store->discard_from;
 	c->sent += op->len;
+}
+
+/* A lock, and what a Mac keeps beside the data of a file that TextEdit has saved. */
+static void fill_other(struct mix_client *c, struct store_op *op)
+{
+	static const char encoding[] = "utf-8;134217984";
+	static const uint8_t finder[STORE_FINDER_LEN] = "TEXTttxt";
+	static const uint8_t resources[286]; /* the length of an empty resource map */
+	uint64_t most = mix_client_chunk(c, STORE_READ);
+
+	switch (op->verb) {
+	case STORE_LOCK:
+		c->place = place_of(c, most);
+		/* fall through */
+	case STORE_UNLOCK:
+		op->offset = c->place;
+		op->len = c->len - c->place < most ? c->len - c->place : most;
+		break;
+	case STORE_SET_XATTR:
+		op->to_name = "com.apple.TextEncoding";
+		op->data = encoding;
+		op->len = sizeof(encoding) - 1;
+		break;
+	case STORE_SET_FINDER:
+		op->data = finder;
+		break;
+	case STORE_WRITE:
+		op->data = resources;
+		op->len = sizeof(resources);
+		break;
+	default:
+		break;
+	}
 }
 
 static struct store_op *mix_client_next(struct script *s)
@@ -274,6 +317,8 @@ static struct store_op *mix_client_next(struct script *s)
 				  .how = step->how };
 	if (moves_data(step))
 		fill_data(c, r);
+	else
+		fill_other(c, op);
 	if (step->verb == STORE_LIST) {
 		op->dir = home_of(c)->dir;
 		op->offset = c->n_listed;
@@ -370,6 +415,19 @@ static void mix_client_pass_over(struct mix_client *c)
 		c->at++;
 }
 
+/* Another client has the range: the action is over without it. */
+static bool meets_lock(struct mix_client *c, const struct store_op *op)
+{
+	return c->at->verb == STORE_LOCK && op->result == STORE_DENIED && !c->failed;
+}
+
+static void leave_lock(struct mix_client *c)
+{
+	mix_client_of(&c->use.s)->s.contended++;
+	while (c->at->verb != STORE_CLOSE)
+		c->at++;
+}
+
 static enum script_state mix_client_answered(struct script *s, struct store_op *op, struct err *e)
 {
 	struct mix_client *c = mix_client_of(s)->c;
@@ -383,6 +441,10 @@ static enum script_state mix_client_answered(struct script *s, struct store_op *
 		c->open = false;
 	if (op->result == STORE_OK)
 		mix_client_note(c, op);
+	if (meets_lock(c, op)) {
+		leave_lock(c);
+		return SCRIPT_GOES_ON;
+	}
 	if (!c->at->any && !c->failed && !is_good(c, op, &c->why)) {
 		c->failed = true;
 		c->verified.n_wrong += c->action == VERIFY;
@@ -424,10 +486,10 @@ struct mix_client *mix_client_new(const struct mix_client_opts *o)
 	if (!c)
 		return NULL;
 	c->o = *o;
-	c->make = (struct mix_part) { { &types[0], 0 }, c, false };
-	c->use = (struct mix_part) { { &types[1], 0 }, c, false };
-	c->remove = (struct mix_part) { { &types[2], 0 }, c, false };
-	c->verify = (struct mix_part) { { &types[3], 0 }, c, false };
+	c->make = (struct mix_part) { { &types[0], 0, 0 }, c, false };
+	c->use = (struct mix_part) { { &types[1], 0, 0 }, c, false };
+	c->remove = (struct mix_part) { { &types[2], 0, 0 }, c, false };
+	c->verify = (struct mix_part) { { &types[3], 0, 0 }, c, false };
 	c->content = (struct mix_content) { o->seed, o->mix->compressible, o->mix->duplicate };
 	pace_seed(c->random, o->seed, o->number);
 	for (size_t i = 0; i < N_MIX_ACTIONS; i++)

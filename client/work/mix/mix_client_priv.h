@@ -63,6 +63,7 @@ struct mix_client {
 	uint64_t len;            /* of the file */
 	uint64_t sent, n_listed; /* bytes asked for; entries */
 	unsigned int n_sent;     /* of requests at random places */
+	uint64_t place;          /* of a lock */
 	unsigned int n_lent;
 	bool list_done;
 	char name[N_WHICH][NAME_LEN];

@@ -17,7 +17,7 @@
 _Static_assert(BLOCK % (LANES * sizeof(uint64_t)) == 0, "a block is whole rows of words");
 
 /* A number that seems unrelated to that of each other block, version, file and seed. */
-static uint64_t key_of(uint64_t seed, uint64_t file, uint64_t block, uint32_t version)
+static uint64_t content_key(uint64_t seed, uint64_t file, uint64_t block, uint32_t version)
 {
 	const uint64_t parts[] = { file, block, version };
 	unsigned short word[3];
@@ -57,7 +57,7 @@ static bool is_duplicate(const struct mix_content *c, uint64_t file, uint64_t bl
 
 	if (!(c->duplicate > 0))
 		return false;
-	pace_seed(random, key_of(c->seed, file, block / (PART / BLOCK), UINT32_MAX), 0);
+	pace_seed(random, content_key(c->seed, file, block / (PART / BLOCK), UINT32_MAX), 0);
 	return erand48(random) < c->duplicate;
 }
 
@@ -69,9 +69,9 @@ static void fill_block(const struct mix_content *c, uint8_t out[static BLOCK], u
 	bool duplicate = is_duplicate(c, file, block);
 
 	if (duplicate)
-		fill_random(out, key_of(0, NO_FILE, block % (PART / BLOCK), 0));
+		fill_random(out, content_key(0, NO_FILE, block % (PART / BLOCK), 0));
 	else
-		fill_random(out, key_of(c->seed, file, block, version));
+		fill_random(out, content_key(c->seed, file, block, version));
 	for (size_t at = 0; zeros && at < BLOCK; at += UNIT)
 		memset(out + at + UNIT - zeros, 0, zeros);
 	if (!duplicate)

@@ -41,7 +41,7 @@ static struct mix_versions *versions_of(const struct mix_client *c)
 static bool writes_all(unsigned int action)
 {
 	return action == MIX_WRITE || action == MIX_SAVE || action == MIX_BAND ||
-	       action == MAKE_FILES;
+	       action == MIX_MAC_SAVE || action == MAKE_FILES;
 }
 
 static bool mix_files_writes(unsigned int action)

@@ -321,39 +321,6 @@ def test_each_second_of_a_load_can_be_read_by_a_program(scope: Scope, tmp_path: 
     assert "{" not in quiet.stderr
 
 
-CHANGED = (
-    "sleep 0.5; printf XY | dd of=$(echo {}/LanTest-*/d00001/f00002) bs=1 seek=5000"
-    " conv=notrunc status=none"
-)
-
-
-@pytest.mark.parametrize(("where", "changed"), [("directory", False), ("server", True)])
-def test_bytes_that_changed_are_found(
-    scope: Scope, sqlite: Server, tmp_path: Path, where: str, changed: bool
-) -> None:
-    """Behind the clients' back, in the file system."""
-    at = (sqlite.vol1 if where == "server" else tmp_path, sqlite if where == "server" else None)
-    args = ["--mix=timemachine", "--file-size=64K", "-d", "2", "--ramp=0", "-n", "2", "--verify"]
-    mix = tmp_path / "look.ini"
-    mix.write_text("[mix]\nfiles = 3\nfile_size = 64K\n[actions]\nlook = 1\n")
-    if changed:
-        args[:2] = [f"--mix={mix}"]
-        args += ["--at", f"0 {CHANGED.format(at[0])}"]
-    command = scope.command(at[1], *args, tool="load")
-    if where == "directory":
-        command = [str(scope.binary), "load", str(tmp_path), *args]
-    done = scope.execute(command, save=True).expect(REFUSED if changed else OK)
-    it = phase_of(done)["load"]
-    files = 6 if changed else 8
-    assert (it["verified_files"], it["verified_wrong"]) == (files, int(changed))
-    assert it["verified_bytes"] == files * 65536
-    if changed:
-        assert "1 of 6 files could not be read again as they were written" in done.out
-        assert "d00001/f00002: byte 5000 is not what was written" in re.sub(r"\s+", " ", done.out)
-    else:
-        assert "Verified after the load: 8 files, 0.52 MB, all as they were written" in done.out
-
-
 def test_usage(scope: Scope, tmp_path: Path) -> None:
     """The message and the exit code of main(); all others: unit/main/test_usage.c."""
     line = [str(scope.binary), "load", str(tmp_path), "--mix", "nothing"]

@@ -188,6 +188,7 @@ json_t *json_load(struct json_doc *d, const struct run_load *l)
 	json_put(d, o, "waiting", l->rate_per_s > 0 ? json_number(l->n_waiting) : json_null());
 	json_put(d, o, "cut_off", json_number(l->n_cut));
 	json_put(d, o, "undone", json_latency(d, &l->undone));
+	json_put(d, o, "contended", json_number(l->n_contended));
 	json_put(d, o, "held", json_number(l->n_held));
 	json_put(d, o, "unoffered_ns",
 		 l->rate_per_s > 0 ? json_number(l->unoffered_ns) : json_null());
