@@ -163,6 +163,13 @@ void afp_prep_rename(struct afp_op *op, const struct afp *a, const struct afp_co
 void afp_prep_set_modified(struct afp_op *op, const struct afp *a, uint32_t dir, const char *name,
 			   uint64_t when_s);
 
+/* dir/name and to_dir/to_name, files of one volume, exchange their forks, and keep their ids. */
+void afp_prep_exchange_files(struct afp_op *op, const struct afp *a, const struct afp_copy *what);
+/* Its FinderInfo: AFP_FINDER_LEN bytes. */
+#define AFP_FINDER_LEN 32
+void afp_prep_set_finder(struct afp_op *op, const struct afp *a, uint32_t dir, const char *name,
+			 const void *finder);
+
 /* Its UNIX permission bits, AFP 3.0 and a volume with UNIX privileges; the owner stays. */
 void afp_prep_set_mode(struct afp_op *op, const struct afp *a, uint32_t dir, const char *name,
 		       unsigned int mode);
@@ -209,9 +216,11 @@ struct afp_enumerate {
 void afp_prep_enumerate(struct afp_op *op, const struct afp *a, const struct afp_enumerate *what,
 			uint8_t buf[static AFP_ENUMERATE_MAX]);
 
-/* Data fork; the reply holds bitmap, fork reference, parameters. */
+/* Data fork, and resource fork; the reply holds bitmap, fork reference, parameters. */
 void afp_prep_open_fork(struct afp_op *op, const struct afp *a, uint32_t dir, const char *name,
 			uint16_t bitmap, uint16_t access);
+void afp_prep_open_resource(struct afp_op *op, const struct afp *a, uint32_t dir, const char *name,
+			    uint16_t bitmap, uint16_t access);
 void afp_prep_get_fork(struct afp_op *op, uint16_t fork, uint16_t bitmap);
 /* bitmap: only AFP_BIT_DATA_LEN (32 bits) or AFP_BIT_DATA_EXT (64 bits). */
 void afp_prep_set_fork(struct afp_op *op, uint16_t fork, uint16_t bitmap, uint64_t len);

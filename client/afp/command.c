@@ -292,6 +292,39 @@ void afp_prep_open_fork(struct afp_op *op, const struct afp *a, uint32_t dir, co
 	command_end(op, &b);
 }
 
+void afp_prep_open_resource(struct afp_op *op, const struct afp *a, uint32_t dir, const char *name,
+			    uint16_t bitmap, uint16_t access)
+{
+	afp_prep_open_fork(op, a, dir, name, bitmap, access);
+	op->dsi.wire[DSI_HEADER_LEN + 1] = AFP_RESOURCE_FORK;
+}
+
+void afp_prep_exchange_files(struct afp_op *op, const struct afp *a, const struct afp_copy *what)
+{
+	struct wbuf b = command_begin(op, AFP_ExchangeFiles);
+
+	wbuf_u8(&b, 0);
+	put_object(&b, a, what->dir);
+	wbuf_u32(&b, what->to_dir);
+	afp_path_put(&b, a->path_type, what->name);
+	afp_path_put(&b, a->path_type, what->to_name);
+	command_end(op, &b);
+}
+
+void afp_prep_set_finder(struct afp_op *op, const struct afp *a, uint32_t dir, const char *name,
+			 const void *finder)
+{
+	struct wbuf b = command_begin(op, AFP_SetFileDirParms);
+
+	wbuf_u8(&b, 0);
+	put_object(&b, a, dir);
+	wbuf_u16(&b, AFP_BIT_FINDER);
+	afp_path_put(&b, a->path_type, name);
+	pad(&b, op);
+	wbuf_bytes(&b, finder, AFP_FINDER_LEN);
+	command_end(op, &b);
+}
+
 void afp_prep_get_fork(struct afp_op *op, uint16_t fork, uint16_t bitmap)
 {
 	struct wbuf b = command_begin(op, AFP_GetForkParms);

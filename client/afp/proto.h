@@ -35,6 +35,7 @@
 	X(Write, 33)                                                                               \
 	X(GetFileDirParms, 34)                                                                     \
 	X(SetFileDirParms, 35)                                                                     \
+	X(ExchangeFiles, 42)                                                                       \
 	X(ByteRangeLockExt, 59)                                                                    \
 	X(ReadExt, 60)                                                                             \
 	X(WriteExt, 61)                                                                            \
@@ -106,7 +107,10 @@ enum afp_result {
 #define AFP_DENY_READ  0x10
 #define AFP_DENY_WRITE 0x20
 
-#define AFP_ROOT_ID    2
+/* Of FPOpenFork. */
+#define AFP_RESOURCE_FORK 0x80
+
+#define AFP_ROOT_ID       2
 
 /* Bits of file and directory bitmaps, in the order of their fields. */
 #define AFP_BIT_ATTRIBUTES 0x0001

@@ -218,6 +218,7 @@ static void begin_action(struct worker *w, struct actor *a, uint64_t planned_ns,
 	a->bytes_counted = 0;
 	a->n_answered = 0;
 	a->handed_late = false;
+	a->contended_before = a->script->contended;
 	a->state = ACTOR_ACTING;
 	w->n_acting++;
 }

@@ -42,7 +42,8 @@ struct script_type {
 /* The head of every script. */
 struct script {
 	const struct script_type *type;
-	uint64_t bytes; /* file data moved by answered requests, a running total */
+	uint64_t bytes;     /* file data moved by answered requests, a running total */
+	uint64_t contended; /* actions that met a lock of another, likewise */
 };
 
 #endif

@@ -225,6 +225,7 @@ void tally_action(struct worker *w, struct actor *a, uint64_t end_ns, bool faile
 		return;
 	to->n++;
 	to->failed += failed;
+	w->load->n_contended += a->script->contended - a->contended_before;
 	if (stage) {
 		stage->done.n++;
 		stage->done.failed += failed;

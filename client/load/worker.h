@@ -36,10 +36,11 @@ struct actor {
 	bool in_job, done;   /* the job is for it; its script has ended */
 	unsigned int action; /* class of the one under way */
 	uint64_t planned_ns, begun_ns;
-	uint64_t bytes_before;  /* of its script, before this action */
-	uint64_t bytes_counted; /* of this action, in the measured time */
-	uint64_t n_answered;    /* of its requests */
-	uint64_t next_ns;       /* when its next action is to begin; UINT64_MAX: not by itself */
+	uint64_t bytes_before;     /* of its script, before this action */
+	uint64_t bytes_counted;    /* of this action, in the measured time */
+	uint64_t contended_before; /* likewise of its script */
+	uint64_t n_answered;       /* of its requests */
+	uint64_t next_ns;          /* when its next action is to begin; UINT64_MAX: not by itself */
 	/* Open loop: that arrival, and whether it waited because no client was free. */
 	struct arrival arrival;
 	bool queued, idle; /* idle: counted in n_idle */

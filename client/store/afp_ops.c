@@ -17,6 +17,8 @@
 /* A date is 32 bits, signed. */
 #define LAST_DATE_S ((uint64_t)AFP_EPOCH_S + INT32_MAX)
 
+_Static_assert(STORE_FINDER_LEN == AFP_FINDER_LEN, "a store has Finder's data as AFP has it");
+
 static const struct {
 	uint8_t wide, narrow;
 } commands[N_STORE_VERBS] = {
@@ -40,6 +42,8 @@ static const struct {
 	[STORE_SET_MODE] = { AFP_SetFileDirParms, AFP_SetFileDirParms },
 	[STORE_GET_XATTR] = { AFP_GetExtAttr, AFP_GetExtAttr },
 	[STORE_SET_XATTR] = { AFP_SetExtAttr, AFP_SetExtAttr },
+	[STORE_SWAP] = { AFP_ExchangeFiles, AFP_ExchangeFiles },
+	[STORE_SET_FINDER] = { AFP_SetFileDirParms, AFP_SetFileDirParms },
 	[STORE_LOCK] = { AFP_ByteRangeLockExt, AFP_ByteRangeLock },
 	[STORE_UNLOCK] = { AFP_ByteRangeLockExt, AFP_ByteRangeLock },
 };
@@ -74,7 +78,8 @@ static bool too_long(const char *name)
 /* Whether op names a file or a directory. */
 static bool afp_ops_is_named(const struct store_op *op)
 {
-	return op->verb < STORE_CLOSE || op->verb == STORE_COPY ||
+	return op->verb < STORE_CLOSE || op->verb == STORE_COPY || op->verb == STORE_SWAP ||
+	       op->verb == STORE_SET_FINDER ||
 	       (op->verb >= STORE_LOOKUP && op->verb <= STORE_SYMLINK && op->verb != STORE_LIST);
 }
 
@@ -95,7 +100,8 @@ static const char *refusal_of_value(const struct store_afp *a, const struct stor
 		return "beyond the last entry that this version of AFP can ask for";
 	if (op->verb == STORE_SET_TIME && op->offset > LAST_DATE_S)
 		return "later than the last date of AFP";
-	if (op->verb == STORE_RENAME && op->dir.volume != op->to_dir.volume)
+	if ((op->verb == STORE_RENAME || op->verb == STORE_SWAP) &&
+	    op->dir.volume != op->to_dir.volume)
 		return "AFP moves nothing to another volume";
 	/* the value is a part of the command, which the quantum bounds */
 	if (op->verb == STORE_SET_XATTR &&
@@ -166,6 +172,16 @@ static void encode_xattr(const struct afp *v, struct afp_op *out, const struct s
 		afp_prep_set_xattr(out, v, &what, op->data, (uint32_t)op->len);
 }
 
+static void encode_open(const struct afp *v, struct afp_op *out, const struct store_op *op)
+{
+	uint32_t dir = (uint32_t)op->dir.id;
+
+	if (op->how & STORE_RSRC)
+		afp_prep_open_resource(out, v, dir, op->name, OPEN_BITMAP, access_of(op->how));
+	else
+		afp_prep_open_fork(out, v, dir, op->name, OPEN_BITMAP, access_of(op->how));
+}
+
 static void encode_named(const struct store_afp *a, struct afp_op *out, const struct store_op *op)
 {
 	const struct afp *v = &a->volume[op->dir.volume];
@@ -187,7 +203,13 @@ static void encode_named(const struct store_afp *a, struct afp_op *out, const st
 		afp_prep_delete(out, v, copy.dir, op->name);
 		break;
 	case STORE_OPEN:
-		afp_prep_open_fork(out, v, copy.dir, op->name, OPEN_BITMAP, access_of(op->how));
+		encode_open(v, out, op);
+		break;
+	case STORE_SWAP:
+		afp_prep_exchange_files(out, v, &copy);
+		break;
+	case STORE_SET_FINDER:
+		afp_prep_set_finder(out, v, copy.dir, op->name, op->data);
 		break;
 	case STORE_ROOM:
 		afp_prep_get_volume(out, v, AFP_VOLUME_ROOM);

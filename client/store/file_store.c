@@ -322,6 +322,10 @@ static void file_store_execute(struct file_store *f, struct store_op *op)
 	case STORE_COPY:
 		store_answer(op, STORE_UNKNOWN, ENOSYS, f->calls->no_copy);
 		break;
+	case STORE_SWAP:
+	case STORE_SET_FINDER:
+		store_answer(op, STORE_UNKNOWN, ENOSYS, "only AFP servers have that");
+		break;
 	default:
 		blocking_answer(op, do_verb(f, op));
 	}

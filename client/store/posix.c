@@ -257,6 +257,7 @@ static const char *const posix_what[N_STORE_VERBS] = {
 	[STORE_SET_MODE] = "fchmodat",   [STORE_SET_TIME] = "utimensat",
 	[STORE_GET_XATTR] = "fgetxattr", [STORE_SET_XATTR] = "fsetxattr",
 	[STORE_LINK] = "linkat",         [STORE_LOCK] = "fcntl",
+	[STORE_SWAP] = "swap",           [STORE_SET_FINDER] = "setfinder",
 	[STORE_UNLOCK] = "fcntl",        [STORE_SYMLINK] = "symlinkat",
 };
 

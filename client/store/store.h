@@ -61,6 +61,10 @@
 			       once or STORE_DENIED. The file is open for writing, and does not    \
 			       hold any of them yet. */                                            \
 	X(UNLOCK, "unlock") /* the same range again */                                             \
+	X(SWAP, "swap")     /* the files dir/name and to_dir/to_name exchange what they hold, and  \
+			       keep their names and ids; only of AFP */                            \
+	X(SET_FINDER,                                                                              \
+	  "setfinder")          /* dir/name gets the 32 bytes of data as Finder's; only of AFP */  \
 	X(EXCHANGE, "exchange") /* of a store of calls: op->head and op->len bytes of op->data go, \
 				   bytes come back (op->taken), op->back of them, else             \
 				   STORE_SHORT; op->done. op->how is the call's number, op->name   \
@@ -97,7 +101,11 @@ enum store_result {
 /* How OPEN opens. */
 #define STORE_FOR_READ  0x1u
 #define STORE_FOR_WRITE 0x2u
-#define STORE_ALONE     0x4u /* exclusively, where the store supports that */
+#define STORE_ALONE     0x4u  /* exclusively, where the store supports that */
+#define STORE_RSRC      0x40u /* its resource fork; only of AFP */
+
+/* Bytes of SET_FINDER. */
+#define STORE_FINDER_LEN 32
 
 /* How MKDIR makes: nothing is to be done in the directory, so nothing is kept of it. */
 #define STORE_UNUSED 0x8u

@@ -108,10 +108,13 @@ static inline enum store_result memory_delete(struct memory_store *m, struct mem
 
 static inline enum store_result memory_move(struct memory_store *m, struct store_op *op)
 {
-	struct memory_node *n = &m->node[op->file.id];
+	struct memory_node *n = &m->node[op->file.id % MEMORY_NODES];
 	uint64_t end = op->offset + op->len;
 
 	assert_true(n->used && n->opened && end <= MEMORY_DATA);
+	op->done = op->len;
+	if (op->file.id >= MEMORY_NODES) /* a resource fork, which is not kept */
+		return STORE_OK;
 	if (op->verb == STORE_WRITE) {
 		memcpy(n->data + op->offset, op->data, op->len);
 		n->len = n->len > end ? n->len : end;
@@ -161,15 +164,31 @@ static inline enum store_result memory_second(struct memory_store *m, const stru
 	return STORE_OK;
 }
 
+/* n and another file exchange what they hold. */
+static inline enum store_result memory_swap(struct memory_store *m, const struct store_op *op,
+					    struct memory_node *n)
+{
+	struct memory_node *to = memory_find(m, op->to_dir, op->to_name), was;
+
+	if (!n || !to)
+		return STORE_NONE;
+	was = *to;
+	to->data = n->data;
+	to->len = n->len;
+	n->data = was.data;
+	n->len = was.len;
+	return STORE_OK;
+}
+
 static inline enum store_result memory_do(struct memory_store *m, struct store_op *op)
 {
 	struct memory_node *n = NULL;
 
 	if (op->verb <= STORE_OPEN || op->verb == STORE_COPY || op->verb == STORE_LOOKUP ||
-	    op->verb == STORE_RENAME)
+	    op->verb == STORE_RENAME || op->verb == STORE_SWAP)
 		n = memory_find(m, op->dir, op->name);
 	else
-		n = &m->node[op->file.id];
+		n = &m->node[op->file.id % MEMORY_NODES];
 	switch (op->verb) {
 	case STORE_PROBE:
 		return n ? STORE_OK : STORE_NONE;
@@ -186,7 +205,7 @@ static inline enum store_result memory_do(struct memory_store *m, struct store_o
 		if (!n)
 			return STORE_NONE;
 		n->opened++;
-		op->opened.id = (uint64_t)(n - m->node);
+		op->opened.id = (uint64_t)(n - m->node) + (op->how & STORE_RSRC ? MEMORY_NODES : 0);
 		return STORE_OK;
 	case STORE_CLOSE:
 		assert_true(n->opened > 0);
@@ -210,6 +229,8 @@ static inline enum store_result memory_do(struct memory_store *m, struct store_o
 		return n ? STORE_OK : STORE_NONE;
 	case STORE_LIST:
 		return memory_list(m, op);
+	case STORE_SWAP:
+		return memory_swap(m, op, n);
 	case STORE_RENAME:
 	case STORE_COPY:
 		return memory_second(m, op, n);

@@ -20,7 +20,7 @@
 #include "load/engine.h"
 #include "report/ticker.h"
 
-enum clients_task { CLIENTS_MAKE, CLIENTS_USE, CLIENTS_REMOVE };
+enum clients_task { CLIENTS_MAKE, CLIENTS_USE, CLIENTS_VERIFY, CLIENTS_REMOVE };
 
 /* What a script does. */
 struct clients_actions {

@@ -57,6 +57,8 @@ static struct script *load_clients_script(void *own, unsigned int i, enum client
 	switch (task) {
 	case CLIENTS_MAKE:
 		return m ? mix_client_make(m) : probe_make(c->probe);
+	case CLIENTS_VERIFY:
+		return m ? mix_client_verify(m) : NULL;
 	case CLIENTS_REMOVE:
 		return m ? mix_client_remove(m) : probe_remove(c->probe);
 	default:
@@ -164,7 +166,9 @@ static uint64_t load_clients_bytes(const struct load_clients *c, const char *vol
 		n += !volume || !strcmp(at.volume, volume);
 	}
 	n = c->o.all ? (dirs * n + c->o.all - 1) / c->o.all : 0; /* only the probe */
-	return n * (each + (m->weight[MIX_SAVE] && m->files ? each / m->files : 0));
+	return n * (each + ((m->weight[MIX_SAVE] || m->weight[MIX_MAC_SAVE]) && m->files
+				? each / m->files
+				: 0));
 }
 
 static int load_clients_room(struct load_clients *c, struct err *e)
@@ -228,6 +232,25 @@ int load_clients_make(struct clients *all, struct err *e)
 	for (unsigned int i = 0; i < c->places.n; i++)
 		*c->o.session->left->base[i] = '\0';
 	return 0;
+}
+
+int load_clients_verify(struct clients *all, struct mix_verified *out, struct err *e)
+{
+	struct load_clients *c = clients_own(all);
+	struct err why = { 0 };
+	int r = 0, first = 0;
+
+	for (unsigned int from = 0; first != -EINTR && from < c->o.clients; from += PART) {
+		r = clients_do(all, CLIENTS_VERIFY, from, from + PART, &why);
+		r = cmd_stop ? err_set(&why, -EINTR, "interrupted") : r;
+		if (r && !first)
+			*e = why;
+		first = first ? first : r;
+	}
+	*out = (struct mix_verified) { 0 };
+	for (unsigned int i = 0; i < c->o.clients; i++)
+		mix_client_add_verified(c->client[i].mix, out);
+	return first;
 }
 
 void load_clients_take_set(struct clients *all)

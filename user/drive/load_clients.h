@@ -45,6 +45,13 @@ int load_clients_open(struct clients **out, const struct load_clients_opts *o,
 int load_clients_prepare(struct clients *all, struct err *e);
 int load_clients_make(struct clients *all, struct err *e);
 
+/*
+ * After the load: reads all files of a mix that verifies and compares them. 0; LOAD_REFUSED: not
+ * all are as they were written, or could be read, *out says how many, e the first; or a negative
+ * errno.
+ */
+int load_clients_verify(struct clients *all, struct mix_verified *out, struct err *e);
+
 /* In place of these: what there is of LOAD_SET_OF_PROCESS will be removed. */
 void load_clients_take_set(struct clients *all);
 

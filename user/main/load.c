@@ -176,6 +176,28 @@ static bool all_lost(const struct run_load *load)
 	return load->n_lost && !there;
 }
 
+/* What the clients have written is read again, when nothing is measured any more. */
+static void main_load_verify(struct load_run *l, struct run_load *load)
+{
+	struct mix_verified found;
+	struct err why = { 0 };
+	int r;
+
+	if (!l->cfg->mix.verify || cmd_stop)
+		return;
+	r = load_clients_verify(l->clients, &found, &why);
+	load->verified_files = found.n_files;
+	load->verified_wrong = found.n_wrong;
+	load->verified_bytes = found.bytes;
+	if (r)
+		run_note(&l->w.s.run.warnings, "verify",
+			 "%llu of %llu files could not be read again as they were written, the "
+			 "first: %s",
+			 (unsigned long long)found.n_wrong, (unsigned long long)found.n_files,
+			 why.text);
+	l->w.faults.refused |= r != 0;
+}
+
 static int main_load_measure(struct load_run *l, struct err *e)
 {
 	const struct load_cfg *cfg = l->cfg;
@@ -217,6 +239,7 @@ static int main_load_measure(struct load_run *l, struct err *e)
 			       (double)(p->load->end_ns - p->load->begin_ns) / NS_PER_S,
 			       p->load->why);
 	p->complete = true;
+	main_load_verify(l, p->load);
 	return 0;
 }
 

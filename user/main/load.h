@@ -53,6 +53,8 @@ struct load_cfg {
 	struct slos slos;
 	const char *users_file;
 	struct users users;
+	double compressible, dedup; /* shares; 0: the mix's */
+	bool verify;
 	bool no_probe, direct, remove_set, realtime, mpi, abort_on_slo;
 	int live;             /* enum ticker_how */
 	struct launch launch; /* if mpi */

@@ -178,6 +178,20 @@ const struct opt load_options[] = {
 		  "uniform:0.1-2, lognormal:0.5,1.5 or 0.1*60,2*40 (default: the mix's)",
 	  .more = "Times are seconds, or have a unit, such as 200ms. Of lognormal ones the median is given, and the "
 	 	"standard deviation of the logarithm; of a table, times and weights." },
+	{ .name = "compressible", .arg = "PERCENT", .type = OPT_SHARE, .offset = AT(compressible),
+	  .help = "how much of what is written can be compressed (default: the mix's; none)",
+	  .more = "That share of each 512 bytes are zeros; the rest is random." },
+	{ .name = "dedup", .arg = "PERCENT", .type = OPT_SHARE, .offset = AT(dedup),
+	  .help = "how much of what is written is the same in all files (default: the mix's; none)",
+	  .more = "It is the share of the parts of 128 KiB, or of smaller files." },
+	{ .name = "verify", .type = OPT_FLAG, .offset = AT(verify),
+	  .help = "compare what is read with what was written, and after the load read all files again",
+	  .more = "A read whose bytes are not those that were written is an action that has failed. The comparison "
+	 	"is in no latency. After the measured time each client reads all its files; those that are not as they were "
+	 	"written are a warning, and the exit code is 3. The server may answer from its memory: that its disk has the "
+	 	"same is not shown. A write that the server has answered and lost is found where the file was written as "
+	 	"a whole; of random-write, not if the block has bytes of an earlier one. "
+	 	"Not together with --set-of and --mpi." },
 	{ .name = "at", .arg = "'SECONDS COMMAND'", .type = OPT_CALL, .offset = AT(changes), .call = timeline_take_change, .repeats = true,
 	  .help = "run this shell command so many seconds after the load began, and mark the moment; may be repeated",
 	  .more = "The load begins with its ramp. There may be 16 of them. The command has the rights with which "
@@ -295,6 +309,11 @@ static void change_mix(struct load_cfg *cfg)
 		m->window = cfg->window;
 	if (cfg->think_text)
 		m->think = cfg->think;
+	if (cfg->compressible > 0)
+		m->compressible = cfg->compressible;
+	if (cfg->dedup > 0)
+		m->duplicate = cfg->dedup;
+	m->verify |= cfg->verify;
 }
 
 static int check_set(struct load_cfg *cfg, struct err *e)
@@ -364,6 +383,16 @@ static int load_opts_judge(struct load_cfg *cfg, struct err *e)
 
 	change_mix(cfg);
 	r = mix_check(&cfg->mix, e);
+	if (!r && cfg->mix.verify && (cfg->set_of || cfg->mpi))
+		r = err_set(e, -EINVAL,
+			    cfg->set_of ? "--verify: files of --set-of may hold what other runs "
+					  "have written"
+					: "--verify cannot be used with --mpi");
+	if (!r && cfg->w.s.local && mix_needs_afp(&cfg->mix))
+		r = err_set(e, -EINVAL,
+			    "'%s' of mix %s needs an AFP server: elsewhere there are no resource "
+			    "forks and nothing that exchanges files",
+			    mix_needs_afp(&cfg->mix), cfg->mix.name);
 	r = r ? r : check_set(cfg, e);
 	return r ? r : check_slos(cfg, e);
 }
@@ -484,16 +513,14 @@ void load_plan(const struct load_cfg *cfg, struct engine_job *out)
 	};
 }
 
-int load_describe(const struct load_cfg *cfg, struct run_notes *o)
+/* What the clients do, and on which files. */
+static int describe_mix(const struct load_cfg *cfg, struct run_notes *o)
 {
 	const struct mix *m = &cfg->mix;
 	uint64_t set = mix_set_bytes(m) * cfg->directories;
 	char sizes[512];
 	int r = 0;
 
-	r |= run_note(o, "clients", "%u", cfg->clients);
-	if (cfg->crowd.text)
-		r |= run_note(o, "clients_points", "%s", cfg->crowd.text);
 	r |= run_note(o, "mix", "%s", m->name);
 	r |= run_note(o, "files", "%u", m->files);
 	r |= run_note(o, "file_bytes", "%.0f", draw_mean(&m->sizes));
@@ -510,6 +537,25 @@ int load_describe(const struct load_cfg *cfg, struct run_notes *o)
 	r |= run_note(o, "shared", "%s", m->shared ? "yes" : "no");
 	r |= run_note(o, "request_bytes", "%llu", (unsigned long long)m->request_len);
 	r |= run_note(o, "window", "%u", m->window);
+	if (m->compressible > 0)
+		r |= run_note(o, "compressible", "%g", m->compressible);
+	if (m->duplicate > 0)
+		r |= run_note(o, "dedup", "%g", m->duplicate);
+	if (m->verify)
+		r |= run_note(o, "verify", "yes");
+	return r;
+}
+
+int load_describe(const struct load_cfg *cfg, struct run_notes *o)
+{
+	const struct mix *m = &cfg->mix;
+	char sizes[512];
+	int r = 0;
+
+	r |= run_note(o, "clients", "%u", cfg->clients);
+	if (cfg->crowd.text)
+		r |= run_note(o, "clients_points", "%s", cfg->crowd.text);
+	r |= describe_mix(cfg, o);
 	if (cfg->users.n)
 		r |= run_note(o, "users", "%u", cfg->users.n);
 	r |= run_note(o, "loop", "%s", cfg->rate.per_s > 0 ? "open" : "closed");

@@ -135,6 +135,7 @@ struct run_load {
 	 */
 	struct hist undone;
 	uint64_t n_held;
+	uint64_t n_contended; /* actions that met a lock of another; they are among those done */
 	/* Of a rate that the generator cannot offer: how far behind it was at the end; else 0. */
 	uint64_t unoffered_ns;
 	/*
@@ -163,8 +164,11 @@ struct run_load {
 	unsigned int starved;          /* clients that were never without an action, and ended none
 					  in the measured time: in no latency */
 	uint64_t steady_ns; /* from begin_ns, when the rate was found steady; 0: not waited for */
-	bool unsteady;      /* it was waited for in vain */
-	bool given;         /* the clients had a given amount of work: a load of small files */
+	/* After the load, where that was asked for: files that were read again, not as they were
+	 * written, bytes. */
+	uint64_t verified_files, verified_wrong, verified_bytes;
+	bool unsteady; /* it was waited for in vain */
+	bool given;    /* the clients had a given amount of work: a load of small files */
 	unsigned int n_slos;
 	struct run_slo slo[RUN_SLO_MAX];
 	/* The probe: times without a session, how long all were, and the first RUN_GAPS_MAX. */
@@ -204,6 +208,7 @@ enum run_load_rule { RUN_LOAD_OWN, RUN_LOAD_SUM, RUN_LOAD_MOST };
 	X(n_found_none, SUM)                                                                       \
 	X(queue_processes, MOST)                                                                   \
 	X(n_cut, SUM)                                                                              \
+	X(n_contended, SUM)                                                                        \
 	X(n_held, SUM)                                                                             \
 	X(unoffered_ns, MOST)                                                                      \
 	X(n_outlasting, SUM)                                                                       \

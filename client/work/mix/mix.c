@@ -2,6 +2,8 @@
 /* Mixes as INI texts: those that are built in, and files. */
 #include "work/mix/mix.h"
 
+#include "work/mix/mix_content.h"
+
 #include "base/file.h"
 #include "base/opt.h"
 
@@ -67,6 +69,14 @@ static const struct opt numbers[] = {
 	  .offset = offsetof(struct mix, request_len),
 	  .min = 512,
 	  .max = 64u << 20 },
+	{ .name = "compressible",
+	  .arg = "PERCENT",
+	  .type = OPT_SHARE,
+	  .offset = offsetof(struct mix, compressible) },
+	{ .name = "dedup",
+	  .arg = "PERCENT",
+	  .type = OPT_SHARE,
+	  .offset = offsetof(struct mix, duplicate) },
 	{ .type = OPT_END },
 };
 
@@ -85,6 +95,11 @@ bool mix_has_actions(const struct mix *m)
 	return false;
 }
 
+const char *mix_needs_afp(const struct mix *m)
+{
+	return m->weight[MIX_MAC_SAVE] ? mix_action_name(MIX_MAC_SAVE) : NULL;
+}
+
 uint64_t mix_set_bytes(const struct mix *m)
 {
 	return (uint64_t)llround(m->files * draw_mean(&m->sizes));
@@ -97,12 +112,12 @@ static int put_think(struct mix *m, const char *text, struct err *e)
 	return draw_parse(&m->think, DRAW_NS, "think", text, e) ? -EINVAL : 0;
 }
 
-static int put_shared(struct mix *m, const char *text, struct err *e)
+static int put_yes(bool *out, const char *key, const char *text, struct err *e)
 {
-	m->shared = !strcmp(text, "yes");
-	if (m->shared || !strcmp(text, "no"))
+	*out = !strcmp(text, "yes");
+	if (*out || !strcmp(text, "no"))
 		return 0;
-	return err_set(e, -EINVAL, "shared: '%s' is neither yes nor no", text);
+	return err_set(e, -EINVAL, "%s: '%s' is neither yes nor no", key, text);
 }
 
 /* "uniform", "zipf" or "zipf:0.8" */
@@ -133,7 +148,9 @@ static int put_of_mix(struct mix *m, const char *key, const char *text, struct e
 	if (!strcmp(key, "think"))
 		return put_think(m, text, e);
 	if (!strcmp(key, "shared"))
-		return put_shared(m, text, e);
+		return put_yes(&m->shared, key, text, e);
+	if (!strcmp(key, "verify"))
+		return put_yes(&m->verify, key, text, e);
 	if (!strcmp(key, "name")) {
 		snprintf(m->name, sizeof(m->name), "%s", text);
 		return 0;
@@ -141,7 +158,7 @@ static int put_of_mix(struct mix *m, const char *key, const char *text, struct e
 	return err_set(
 	    e, -EINVAL,
 	    "there is no key '%s' in [mix]; its keys are name, files, file_size, popularity, "
-	    "request, window, requests, think and shared",
+	    "request, window, requests, think, shared, compressible, dedup and verify",
 	    key);
 }
 
@@ -215,6 +232,12 @@ void mix_put(FILE *out, const struct mix *m)
 	draw_text(text, sizeof(text), DRAW_NS, &m->think);
 	inifile_put(out, "think", text);
 	inifile_put(out, "shared", m->shared ? "yes" : "no");
+	if (m->compressible > 0)
+		fprintf(out, "compressible = %.17g%%\n", m->compressible * 100);
+	if (m->duplicate > 0)
+		fprintf(out, "dedup = %.17g%%\n", m->duplicate * 100);
+	if (m->verify)
+		inifile_put(out, "verify", "yes");
 	fputs("\n[actions]\n", out);
 	for (size_t i = 0; i < N_MIX_ACTIONS; i++)
 		if (m->weight[i])
@@ -233,10 +256,15 @@ int mix_check(const struct mix *m, struct err *e)
 		if (!m->files && i != MIX_LIST && i != MIX_CREATE)
 			return err_set(e, -EINVAL, "'%s' needs files, but files is 0",
 				       actions[i].key);
-		if ((i == MIX_RANDOM_READ || i == MIX_RANDOM_WRITE) && !(mix_set_bytes(m) > 0))
+		if ((i == MIX_RANDOM_READ || i == MIX_RANDOM_WRITE || i == MIX_LOCK) &&
+		    !(mix_set_bytes(m) > 0))
 			return err_set(e, -EINVAL, "'%s' needs files with data, but file_size is 0",
 				       actions[i].key);
 	}
+	if (m->verify && m->weight[MIX_RANDOM_WRITE] && m->request_len % MIX_CONTENT_BLOCK)
+		return err_set(e, -EINVAL,
+			       "verify: 'random-write' needs requests of whole blocks of %u bytes",
+			       MIX_CONTENT_BLOCK);
 	return 0;
 }
 

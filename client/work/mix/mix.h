@@ -16,6 +16,9 @@
  *	requests = 16       ; of a random-read or random-write
  *	think = 0.5         ; between a client's actions (closed loop): a mean, or a distribution
  *	shared = no         ; all clients use one directory, and only read
+ *	compressible = 30%  ; of the files' content (work/mix/mix_content.h); default none
+ *	dedup = 20%         ; of it, equal in all files; default none
+ *	verify = no         ; what is read is compared with what was written; at the end all files
  *
  *	[actions]           ; weights
  *	list = 1
@@ -43,7 +46,10 @@
 	X(BAND, "band", true)     /* a band of a backup: a file overwritten and flushed */         \
 	/* requests at random places of a file, as databases and disk images have */               \
 	X(RANDOM_READ, "random-read", false)                                                       \
-	X(RANDOM_WRITE, "random-write", true)
+	X(RANDOM_WRITE, "random-write", true)                                                      \
+	/* a range is locked, read, unlocked; one that another has locked is left: no failure */   \
+	X(LOCK, "lock", false)                                                                     \
+	X(MAC_SAVE, "mac-save", true) /* written beside with a Mac's attributes, then exchanged */
 
 enum mix_action {
 #define X(name, key, writes) MIX_##name,
@@ -59,7 +65,8 @@ struct mix {
 	double zipf; /* the exponent; 0: all files alike */
 	uint64_t request_len;
 	struct draw think; /* of a closed loop; ns */
-	bool shared;
+	bool shared, verify;
+	double compressible, duplicate;     /* shares of the content, 0 to 1 */
 	unsigned int weight[N_MIX_ACTIONS]; /* all 0: the clients only stay logged in */
 };
 
@@ -86,6 +93,9 @@ void mix_put(FILE *out, const struct mix *m);
 /* What no single key shows, such as actions that need files where there are none. 0 or -EINVAL. */
 int mix_check(const struct mix *m, struct err *e);
 
+/* Whether it has actions that only an AFP server can do; the first one's name, or NULL. */
+const char *mix_needs_afp(const struct mix *m);
+
 /* Whether its clients do anything but stay logged in. */
 bool mix_has_actions(const struct mix *m);
 
@@ -93,8 +103,8 @@ bool mix_has_actions(const struct mix *m);
 uint64_t mix_set_bytes(const struct mix *m);
 
 /*
- * What the clients of a process write from, and n_sinks buffers that they read into: one for each
- * thread, as a session parses what it finds in its buffer. NULL without memory.
+ * Where the data of the clients of a process goes that nobody looks at: n_sinks buffers, one for
+ * each thread, as a session parses what it finds in its buffer. NULL without memory.
  */
 struct mix_data;
 struct mix_data *mix_data_new(const struct mix *m, unsigned int n_sinks);
@@ -128,5 +138,15 @@ void mix_client_free(struct mix_client *c);
 struct script *mix_client_make(struct mix_client *c);
 struct script *mix_client_use(struct mix_client *c); /* NULL: the mix has no actions */
 struct script *mix_client_remove(struct mix_client *c);
+
+/* Where the mix verifies: an action for each file of its own, which reads it and compares. */
+struct script *mix_client_verify(struct mix_client *c);
+
+/* What that has found. */
+struct mix_verified {
+	uint64_t n_files, n_wrong; /* read to their end or not; of them not as they were written */
+	uint64_t bytes;            /* read and compared */
+};
+void mix_client_add_verified(const struct mix_client *c, struct mix_verified *to);
 
 #endif

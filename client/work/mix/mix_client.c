@@ -7,105 +7,12 @@
  */
 #include "load/load.h"
 #include "load/pace.h"
-#include "work/mix/mix.h"
-#include "work/mix/mix_steps.h"
+#include "work/mix/mix_client_priv.h"
 
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-
-#define PAGE     4096u
-#define NAME_LEN 24
-
-/* ---- the client ---- */
-
-struct mix_data {
-	uint8_t *out, *in; /* what is written; where all that is read goes, each thread's */
-	size_t len;        /* of out, and of each part of in */
-};
-
-/* One of the three scripts. */
-struct mix_part {
-	struct script s;
-	struct mix_client *c;
-	bool begun; /* of those that have one action */
-};
-
-struct mix_request {
-	struct store_op op; /* first: an answer's request is found by it */
-	bool lent;
-};
-
-/* A directory of the client. */
-struct mix_home {
-	struct store_dir dir;
-	bool there;
-	bool dirty; /* there may be more names than the set's */
-};
-
-struct mix_client {
-	struct mix_client_opts o;
-	struct mix_part make, use, remove;
-	const struct store *store;
-	unsigned short random[3];
-	unsigned int weights; /* their sum */
-	struct store_dir base;
-	unsigned int n_homes;
-	struct mix_home *home;
-
-	/* The action under way */
-	const struct mix_step *at;
-	unsigned int action, in, file; /* in: home[] */
-	bool failed, curing;
-	struct err why; /* it failed; other answers come before the action's end */
-	bool open;
-	struct store_file opened;
-	uint64_t len;            /* of the file */
-	uint64_t sent, n_listed; /* bytes asked for; entries */
-	unsigned int n_sent;     /* of requests at random places */
-	unsigned int n_lent;
-	bool list_done;
-	char name[N_WHICH][NAME_LEN];
-	uint8_t *list; /* STORE_LIST_LEN; NULL: the mix lists nothing */
-	struct mix_request request[];
-};
-
-static const struct mix *mix_of(const struct mix_client *c)
-{
-	return c->o.mix;
-}
-
-struct mix_data *mix_data_new(const struct mix *m, unsigned int n_sinks)
-{
-	struct mix_data *d = calloc(1, sizeof(*d));
-	size_t len = (m->request_len + 2 * PAGE - 1) / PAGE * PAGE;
-	unsigned short random[3];
-
-	if (!d)
-		return NULL;
-	if (posix_memalign((void **)&d->out, PAGE, len) ||
-	    posix_memalign((void **)&d->in, PAGE, len * n_sinks)) {
-		mix_data_free(d);
-		return NULL;
-	}
-	/* not to be compressed */
-	pace_seed(random, 0, 0);
-	for (size_t i = 0; i < len; i += 4)
-		memcpy(d->out + i, &(int32_t) { (int32_t)jrand48(random) }, 4);
-	memset(d->in, 0, len * n_sinks);
-	d->len = len;
-	return d;
-}
-
-void mix_data_free(struct mix_data *d)
-{
-	if (!d)
-		return;
-	free(d->out);
-	free(d->in);
-	free(d);
-}
 
 /* ---- choosing ---- */
 
@@ -117,17 +24,6 @@ static unsigned int homes_of(const struct mix_client_opts *o)
 	return (o->n_dirs - o->number + o->n_clients - 1) / o->n_clients;
 }
 
-static struct mix_home *home_of(struct mix_client *c)
-{
-	return &c->home[c->in];
-}
-
-/* The directory's number among those of all clients. */
-static unsigned int home_number(const struct mix_client *c)
-{
-	return mix_of(c)->shared ? 0 : c->o.number + c->in * c->o.n_clients;
-}
-
 static void mix_client_enter(struct mix_client *c, unsigned int home)
 {
 	c->in = home;
@@ -137,8 +33,7 @@ static void mix_client_enter(struct mix_client *c, unsigned int home)
 static void name_files(struct mix_client *c, unsigned int file)
 {
 	c->file = file;
-	c->len = draw_numbered(&mix_of(c)->sizes, c->o.seed,
-			       (uint64_t)home_number(c) * mix_of(c)->files + file);
+	c->len = draw_numbered(&mix_of(c)->sizes, c->o.seed, file_number(c));
 	snprintf(c->name[OF_FILE], NAME_LEN, "f%05u", file);
 	snprintf(c->name[OF_NEW], NAME_LEN, "f%05u.new", file);
 	snprintf(c->name[OF_OLD], NAME_LEN, "f%05u.old", file);
@@ -155,6 +50,7 @@ static void mix_client_start(struct mix_client *c, unsigned int action)
 	c->at = mix_steps[action];
 	c->sent = c->n_listed = c->n_sent = 0;
 	c->list_done = false;
+	mix_files_begin(c);
 }
 
 static struct mix_part *mix_client_of(struct script *s)
@@ -168,11 +64,6 @@ static void mix_client_begin(struct mix_client *c, const struct store *store, un
 	c->store = store;
 	c->failed = c->curing = false;
 	mix_client_start(c, action);
-}
-
-static bool makes_set(const struct mix_client *c)
-{
-	return !mix_of(c)->shared || !c->o.number;
 }
 
 static int mix_client_begin_make(struct script *s, const struct store *store)
@@ -217,6 +108,24 @@ static bool clear_from(struct mix_client *c, unsigned int home)
 	return true;
 }
 
+static int begin_verify(struct script *s, const struct store *store)
+{
+	struct mix_client *c = mix_client_of(s)->c;
+
+	while (c->verify_home < c->n_homes && makes_set(c)) {
+		mix_client_enter(c, c->verify_home);
+		if (home_of(c)->there && c->verify_file < mix_of(c)->files) {
+			name_files(c, c->verify_file++);
+			c->verified.n_files++;
+			mix_client_begin(c, store, VERIFY);
+			return MIX_READ;
+		}
+		c->verify_home++;
+		c->verify_file = 0;
+	}
+	return SCRIPT_END;
+}
+
 static int begin_remove(struct script *s, const struct store *store)
 {
 	struct mix_client *c = mix_client_of(s)->c;
@@ -251,6 +160,7 @@ static bool next_home(struct mix_client *c, unsigned int action)
 /* After the last step: what follows in the same script's action. false: it is complete. */
 static bool mix_client_go_further(struct mix_client *c)
 {
+	mix_files_keep(c);
 	switch (c->action) {
 	case MAKE:
 	case MAKE_MORE:
@@ -281,9 +191,10 @@ static bool mix_client_go_further(struct mix_client *c)
 
 /* ---- requests ---- */
 
+/* Data of the file itself. */
 static bool moves_data(const struct mix_step *step)
 {
-	return step->verb == STORE_READ || step->verb == STORE_WRITE;
+	return (step->verb == STORE_READ || step->verb == STORE_WRITE) && !(step->how & STORE_RSRC);
 }
 
 static uint64_t mix_client_chunk(const struct mix_client *c, enum store_verb verb)
@@ -301,6 +212,8 @@ static bool is_scattered(const struct mix_client *c)
 /* Whether all requests of the step under way, which moves data, were sent. */
 static bool all_is_sent(const struct mix_client *c)
 {
+	if (c->action == MIX_LOCK)
+		return c->n_sent >= 1;
 	return is_scattered(c) ? c->n_sent >= mix_of(c)->requests : c->sent >= c->len;
 }
 
@@ -321,22 +234,66 @@ static struct store_dir dir_of(struct mix_client *c, enum mix_name name)
 	return name == OF_HOME ? c->base : home_of(c)->dir;
 }
 
-static void fill_data(struct mix_client *c, struct store_op *op)
+/* One of the places at whole requests from the file's begin. */
+static uint64_t place_of(struct mix_client *c, uint64_t most)
 {
+	if (c->len <= most)
+		return 0;
+	return (uint64_t)(erand48(c->random) * (double)(c->len / most)) * most;
+}
+
+static void fill_data(struct mix_client *c, struct mix_request *r)
+{
+	struct store_op *op = &r->op;
 	uint64_t most = mix_client_chunk(c, op->verb), at = c->sent;
 
-	/* One of the places at whole requests from the file's begin. */
-	if (is_scattered(c) && c->len > most)
-		at = (uint64_t)(erand48(c->random) * (double)(c->len / most)) * most;
-	else if (is_scattered(c))
-		at = 0;
+	if (is_scattered(c))
+		at = place_of(c, most);
+	if (c->action == MIX_LOCK)
+		at = c->place;
 	op->offset = at;
 	op->len = c->len - at < most ? c->len - at : most;
 	c->n_sent++;
-	op->buf = c->o.data->in + c->o.sink * c->o.data->len;
-	op->data = c->o.data->out;
-	op->discard = c->store->discard_from && op->len >= c->store->discard_from;
+	if (op->verb == STORE_WRITE)
+		mix_files_fill(c, r);
+	op->data = r->own;
+	op->buf = mix_of(c)->verify ? r->own : c->o.data->in + c->o.sink * c->o.data->len;
+	op->discard = !mix_of(c)->verify && c->store->discard_from &&
+		      op->len >= c->store->discard_from;
 	c->sent += op->len;
+}
+
+/* A lock, and what a Mac keeps beside the data of a file that TextEdit has saved. */
+static void fill_other(struct mix_client *c, struct store_op *op)
+{
+	static const char encoding[] = "utf-8;134217984";
+	static const uint8_t finder[STORE_FINDER_LEN] = "TEXTttxt";
+	static const uint8_t resources[286]; /* the length of an empty resource map */
+	uint64_t most = mix_client_chunk(c, STORE_READ);
+
+	switch (op->verb) {
+	case STORE_LOCK:
+		c->place = place_of(c, most);
+		/* fall through */
+	case STORE_UNLOCK:
+		op->offset = c->place;
+		op->len = c->len - c->place < most ? c->len - c->place : most;
+		break;
+	case STORE_SET_XATTR:
+		op->to_name = "com.apple.TextEncoding";
+		op->data = encoding;
+		op->len = sizeof(encoding) - 1;
+		break;
+	case STORE_SET_FINDER:
+		op->data = finder;
+		break;
+	case STORE_WRITE:
+		op->data = resources;
+		op->len = sizeof(resources);
+		break;
+	default:
+		break;
+	}
 }
 
 static struct store_op *mix_client_next(struct script *s)
@@ -359,7 +316,9 @@ static struct store_op *mix_client_next(struct script *s)
 				  .file = c->opened,
 				  .how = step->how };
 	if (moves_data(step))
-		fill_data(c, op);
+		fill_data(c, r);
+	else
+		fill_other(c, op);
 	if (step->verb == STORE_LIST) {
 		op->dir = home_of(c)->dir;
 		op->offset = c->n_listed;
@@ -415,6 +374,8 @@ static bool is_good(struct mix_client *c, const struct store_op *op, struct err 
 			(unsigned long long)c->n_listed, mix_of(c)->files);
 		return false;
 	}
+	if (op->result == STORE_OK && op->verb == STORE_READ && mix_of(c)->verify)
+		return mix_files_compare(c, op);
 	if (op->result == STORE_OK && (op->verb != STORE_LIST || op->done))
 		return true;
 	if (mix_client_has_name(op))
@@ -454,6 +415,19 @@ static void mix_client_pass_over(struct mix_client *c)
 		c->at++;
 }
 
+/* Another client has the range: the action is over without it. */
+static bool meets_lock(struct mix_client *c, const struct store_op *op)
+{
+	return c->at->verb == STORE_LOCK && op->result == STORE_DENIED && !c->failed;
+}
+
+static void leave_lock(struct mix_client *c)
+{
+	mix_client_of(&c->use.s)->s.contended++;
+	while (c->at->verb != STORE_CLOSE)
+		c->at++;
+}
+
 static enum script_state mix_client_answered(struct script *s, struct store_op *op, struct err *e)
 {
 	struct mix_client *c = mix_client_of(s)->c;
@@ -467,8 +441,13 @@ static enum script_state mix_client_answered(struct script *s, struct store_op *
 		c->open = false;
 	if (op->result == STORE_OK)
 		mix_client_note(c, op);
+	if (meets_lock(c, op)) {
+		leave_lock(c);
+		return SCRIPT_GOES_ON;
+	}
 	if (!c->at->any && !c->failed && !is_good(c, op, &c->why)) {
 		c->failed = true;
+		c->verified.n_wrong += c->action == VERIFY;
 		home_of(c)->dirty = true;
 	}
 	if (c->failed && !c->curing) {
@@ -499,6 +478,7 @@ struct mix_client *mix_client_new(const struct mix_client_opts *o)
 		{ mix_client_begin_make, mix_client_next, mix_client_answered },
 		{ begin_use, mix_client_next, mix_client_answered },
 		{ begin_remove, mix_client_next, mix_client_answered },
+		{ begin_verify, mix_client_next, mix_client_answered },
 	};
 	struct mix_client *c = calloc(1, sizeof(*c) + o->mix->window * sizeof(c->request[0]));
 
@@ -506,9 +486,11 @@ struct mix_client *mix_client_new(const struct mix_client_opts *o)
 	if (!c)
 		return NULL;
 	c->o = *o;
-	c->make = (struct mix_part) { { &types[0], 0 }, c, false };
-	c->use = (struct mix_part) { { &types[1], 0 }, c, false };
-	c->remove = (struct mix_part) { { &types[2], 0 }, c, false };
+	c->make = (struct mix_part) { { &types[0], 0, 0 }, c, false };
+	c->use = (struct mix_part) { { &types[1], 0, 0 }, c, false };
+	c->remove = (struct mix_part) { { &types[2], 0, 0 }, c, false };
+	c->verify = (struct mix_part) { { &types[3], 0, 0 }, c, false };
+	c->content = (struct mix_content) { o->seed, o->mix->compressible, o->mix->duplicate };
 	pace_seed(c->random, o->seed, o->number);
 	for (size_t i = 0; i < N_MIX_ACTIONS; i++)
 		c->weights += o->mix->weight[i];
@@ -518,7 +500,7 @@ struct mix_client *mix_client_new(const struct mix_client_opts *o)
 	c->home = calloc(c->n_homes, sizeof(*c->home));
 	if (o->mix->weight[MIX_LIST])
 		c->list = malloc(STORE_LIST_LEN);
-	if (c->home && (c->list || !o->mix->weight[MIX_LIST]))
+	if (c->home && mix_files_new(c) && (c->list || !o->mix->weight[MIX_LIST]))
 		return c;
 	mix_client_free(c);
 	return NULL;
@@ -527,6 +509,7 @@ struct mix_client *mix_client_new(const struct mix_client_opts *o)
 void mix_client_free(struct mix_client *c)
 {
 	if (c) {
+		mix_files_free(c);
 		free(c->home);
 		free(c->list);
 	}
@@ -541,6 +524,18 @@ struct script *mix_client_make(struct mix_client *c)
 struct script *mix_client_use(struct mix_client *c)
 {
 	return c->weights ? &c->use.s : NULL;
+}
+
+struct script *mix_client_verify(struct mix_client *c)
+{
+	return mix_of(c)->verify ? &c->verify.s : NULL;
+}
+
+void mix_client_add_verified(const struct mix_client *c, struct mix_verified *to)
+{
+	to->n_files += c->verified.n_files;
+	to->n_wrong += c->verified.n_wrong;
+	to->bytes += c->verified.bytes;
 }
 
 struct script *mix_client_remove(struct mix_client *c)

@@ -5,6 +5,7 @@
 #define END		  { .verb = N_STORE_VERBS }
 #define OPEN_READ(which)  { .verb = STORE_OPEN, .name = which, .how = STORE_FOR_READ }
 #define OPEN_WRITE(which) { .verb = STORE_OPEN, .name = which, .how = STORE_FOR_READ | STORE_FOR_WRITE }
+#define RSRC		  (STORE_FOR_READ | STORE_FOR_WRITE | STORE_RSRC)
 #define DO(what)	  { .verb = STORE_##what }
 #define ON(what, which)	  { .verb = STORE_##what, .name = which }
 #define MOVE(from, onto)  { .verb = STORE_RENAME, .name = from, .to = onto }
@@ -25,6 +26,13 @@ const struct mix_step mix_steps[][MIX_STEPS_MAX] = {
 	[MIX_BAND] = { OPEN_WRITE(OF_FILE), DO(WRITE), DO(FLUSH), DO(CLOSE), END },
 	[MIX_RANDOM_READ] = { OPEN_READ(OF_FILE), DO(READ), DO(CLOSE), END },
 	[MIX_RANDOM_WRITE] = { OPEN_WRITE(OF_FILE), DO(WRITE), DO(CLOSE), END },
+	[MIX_LOCK] = { OPEN_WRITE(OF_FILE), DO(LOCK), DO(READ), DO(UNLOCK), DO(CLOSE), END },
+	[MIX_MAC_SAVE] = { ON(PROBE, OF_FILE), ON(CREATE, OF_NEW), OPEN_WRITE(OF_NEW), DO(WRITE),
+			   DO(FLUSH), DO(CLOSE), ON(SET_XATTR, OF_NEW), ON(SET_FINDER, OF_NEW),
+			   { .verb = STORE_OPEN, .name = OF_NEW, .how = RSRC },
+			   { .verb = STORE_WRITE, .how = RSRC }, DO(CLOSE),
+			   { .verb = STORE_SWAP, .name = OF_NEW, .to = OF_FILE },
+			   ON(PROBE, OF_FILE), ON(DELETE, OF_NEW), END },
 	[MAKE] = { ON(LOOKUP, OF_BASE), ON(MKDIR, OF_HOME), END },
 	[MAKE_MORE] = { ON(MKDIR, OF_HOME), END },
 	[FIND] = { ON(LOOKUP, OF_BASE), ON(LOOKUP, OF_HOME), END },
@@ -34,6 +42,7 @@ const struct mix_step mix_steps[][MIX_STEPS_MAX] = {
 	[CLEAR_ALL] = { TRY(DELETE, OF_FILE), TRY(DELETE, OF_NEW), TRY(DELETE, OF_OLD), END },
 	[CLEAR_TEMP] = { TRY(DELETE, OF_TEMP), TRY(DELETE, OF_TEMP_NEW), END },
 	[CLEAR_HOME] = { ON(DELETE, OF_HOME), END },
+	[VERIFY] = { OPEN_READ(OF_FILE), DO(READ), DO(CLOSE), END },
 };
 
 const struct mix_step mix_cures[N_MIX_ACTIONS][MIX_CURES_MAX] = {
@@ -43,6 +52,7 @@ const struct mix_step mix_cures[N_MIX_ACTIONS][MIX_CURES_MAX] = {
 		       TRY(DELETE, OF_OLD), END },
 	[MIX_CREATE] = { TRY(DELETE, OF_TEMP), TRY(DELETE, OF_TEMP_NEW), END },
 	[MIX_BAND] = { END }, [MIX_RANDOM_READ] = { END }, [MIX_RANDOM_WRITE] = { END },
+	[MIX_LOCK] = { END }, [MIX_MAC_SAVE] = { TRY(DELETE, OF_NEW), END },
 };
 /* clang-format on */
 

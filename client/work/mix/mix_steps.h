@@ -36,6 +36,7 @@ struct mix_step {
 #define CLEAR_ALL  (N_MIX_ACTIONS + 6)
 #define CLEAR_TEMP (N_MIX_ACTIONS + 7)
 #define CLEAR_HOME (N_MIX_ACTIONS + 8)
+#define VERIFY     (N_MIX_ACTIONS + 9)
 
 /* Each ends with a step whose verb is N_STORE_VERBS. */
 #define MIX_STEPS_MAX 16

@@ -69,6 +69,29 @@ static void a_copy_names_both_places(void **state)
 	assert_plain(op);
 }
 
+static void what_a_mac_saves_beside_the_data_is_encoded(void **state)
+{
+	const struct afp_copy both = { 0x11, "New", 0x7788, 0x22, "Old" };
+	static const char finder[AFP_FINDER_LEN] = "TEXTttxt";
+	struct afp_op *op = used_op();
+
+	(void)state;
+	afp_prep_exchange_files(op, &volume_7788, &both);
+	assert_command(
+	    op, 2, "2a 00 7788 00000011 00000022 03 08000103 0003 'New' 03 08000103 0003 'Old'");
+	assert_plain(op);
+	op = used_op();
+	afp_prep_open_resource(op, &volume_7788, 0x12, "File", 0x0100, 0x0003);
+	assert_command(op, 2, "1a 80 7788 00000012 0100 0003 03 08000103 0004 'File'");
+	assert_plain(op);
+	op = used_op();
+	afp_prep_set_finder(op, &volume_7788, 0x12, "File", finder);
+	assert_command(op, 2,
+		       "23 00 7788 00000012 0020 03 08000103 0004 'File' 00 'TEXTttxt' "
+		       "0000000000000000 0000000000000000 0000000000000000");
+	assert_plain(op);
+}
+
 /* Paths of type 2: long names, as Pascal strings. */
 static void before_afp_3_names_are_long_names(void **state)
 {
@@ -417,6 +440,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(commands_on_names_are_encoded_as_specified),
 		cmocka_unit_test(a_copy_names_both_places),
+		cmocka_unit_test(what_a_mac_saves_beside_the_data_is_encoded),
 		cmocka_unit_test(before_afp_3_names_are_long_names),
 		cmocka_unit_test(the_longest_name_fits),
 		cmocka_unit_test(enumerate_is_encoded_as_specified),

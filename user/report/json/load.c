@@ -207,6 +207,7 @@ json_t *json_load(struct json_doc *d, const struct run_load *l)
 		 l->rate_per_s > 0 ? json_number(l->n_found_none) : json_null());
 	json_put(d, o, "cut_off", json_number(l->n_cut));
 	json_put(d, o, "undone", json_latency(d, &l->undone));
+	json_put(d, o, "contended", json_number(l->n_contended));
 	json_put(d, o, "held", json_number(l->n_held));
 	json_put(d, o, "unoffered_ns",
 		 l->rate_per_s > 0 ? json_number(l->unoffered_ns) : json_null());
@@ -231,6 +232,9 @@ json_t *json_load(struct json_doc *d, const struct run_load *l)
 	json_put(d, o, "behind", json_boolean(run_load_behind(l)));
 	json_put(d, o, "fairness", json_real(run_load_fairness(l)));
 	json_put(d, o, "steady_ns", l->steady_ns ? json_number(l->steady_ns) : json_null());
+	json_put(d, o, "verified_files", json_number(l->verified_files));
+	json_put(d, o, "verified_wrong", json_number(l->verified_wrong));
+	json_put(d, o, "verified_bytes", json_number(l->verified_bytes));
 	json_put(d, o, "starved", json_integer(l->starved));
 	json_put(d, o, "slo", slos(d, l));
 	json_put(d, o, "doubts", json_load_doubts(d, l));

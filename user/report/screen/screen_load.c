@@ -290,6 +290,35 @@ static void put_files(const struct paint *p)
 	screen_put(p, INK_NONE, t.text, 2);
 }
 
+static void put_contended(const struct paint *p, const struct run_load *l)
+{
+	struct screen_text t = { 0 };
+
+	if (!l->n_contended)
+		return;
+	screen_add(
+	    &t, "Locks: %s of the actions found their range locked by another client, and left it",
+	    cell_count(l->n_contended).text);
+	screen_put(p, INK_NONE, t.text, 2);
+}
+
+/* "Verified after the load: 40 files, 10.5 MB, all as they were written" */
+static void put_verified(const struct paint *p, const struct run_load *l)
+{
+	struct screen_text t = { 0 };
+
+	if (!l->verified_files)
+		return;
+	screen_add(&t, "Verified after the load: %s file%s, %s MB, ",
+		   cell_count(l->verified_files).text, l->verified_files == 1 ? "" : "s",
+		   cell_rate((double)l->verified_bytes / 1e6).text);
+	if (l->verified_wrong)
+		screen_add(&t, "%s NOT as written", cell_count(l->verified_wrong).text);
+	else
+		screen_add(&t, "all as they were written");
+	screen_put(p, l->verified_wrong ? INK_YELLOW : INK_NONE, t.text, 2);
+}
+
 /* What the times of the table are. */
 static void screen_load_put_caption(const struct paint *p, const struct run_phase *phase)
 {
@@ -517,8 +546,11 @@ static int put_phase(const struct paint *p, struct run_phase *phase)
 	else if (phase->probe->n_slos)
 		fputc('\n', p->out);
 	put_slos(p, load ? load : phase->probe);
-	if (load)
+	if (load) {
 		put_files(p);
+		put_verified(p, load);
+		put_contended(p, load);
+	}
 	screen_load_put_caption(p, phase);
 	e = screen_load_put_table(p, phase);
 	if (load)

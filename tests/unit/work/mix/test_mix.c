@@ -167,13 +167,14 @@ static void each_message_has_file_and_line(void **state)
 	     ", line 2: think: 'nan' is not a time (seconds, or with ns, us, ms, s, m, h, d)");
 	says("[mix]\nthink = -1\n", ", line 2: think: '-1' is not in 0..86400");
 	says("[mix]\nshared = 1\n", ", line 2: shared: '1' is neither yes nor no");
-	says("[mix]\ncolour = red\n",
-	     ", line 2: there is no key 'colour' in [mix]; its keys are name, files, file_size, "
-	     "popularity, request, window, requests, think and shared");
+	says(
+	    "[mix]\ncolour = red\n",
+	    ", line 2: there is no key 'colour' in [mix]; its keys are name, files, file_size, "
+	    "popularity, request, window, requests, think, shared, compressible, dedup and verify");
 	says(
 	    "[actions]\nlook = 1\ndance = 1\n",
 	    ", line 3: there is no action 'dance'; there are list, look, read, write, save, create, band, "
-	    "random-read, random-write");
+	    "random-read, random-write, lock, mac-save");
 	says("[actions]\nlook = many\n", ", line 2: look: 'many' is not a whole number");
 	says("[mixes]\nfiles = 1\n",
 	     ", line 2: there is no section [mixes]; there are [mix] and [actions]");

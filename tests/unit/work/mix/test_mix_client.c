@@ -4,103 +4,7 @@
  * in memory, which every request of every action fails once.
  * Also tests client/work/mix/mix_steps.c.
  */
-#include "unit/memory_store.h"
-#include "work/mix/mix.h"
-
-#define KIB 1024u
-
-/* One client, or two of a shared set, on a store with the directory "base". */
-struct rig {
-	struct memory_store m;
-	struct mix mix;
-	struct mix_data *data;
-	struct mix_client *client[2];
-	struct err e;
-	uint64_t bytes; /* of the last action */
-};
-
-static void rig_begin(struct rig *g, const struct mix *mix)
-{
-	struct mix_client_opts o = {
-		.mix = &g->mix, .base = "base", .n_clients = 2, .n_dirs = 2, .seed = 1
-	};
-	struct store_op op = { .verb = STORE_MKDIR, .name = "base" };
-
-	memset(g, 0, sizeof(*g));
-	memory_begin(&g->m, 8 * KIB);
-	g->m.closes = true;
-	assert_int_equal(memory_do(&g->m, &op), STORE_OK);
-	g->mix = *mix;
-	o.data = g->data = mix_data_new(&g->mix, 1);
-	for (; o.number < 2; o.number++) {
-		g->client[o.number] = mix_client_new(&o);
-		assert_non_null(g->client[o.number]);
-	}
-}
-
-static void rig_end(struct rig *g)
-{
-	for (unsigned int i = 0; i < 2; i++)
-		mix_client_free(g->client[i]);
-	mix_data_free(g->data);
-	memory_end(&g->m);
-}
-
-/* The script's next action to its end, as the engine does it. SCRIPT_GOES_ON: it has none. */
-static enum script_state act(struct rig *g, struct script *s)
-{
-	enum script_state how = SCRIPT_GOES_ON;
-	uint64_t before = s->bytes;
-	struct store *store = &g->m.s;
-	struct store_op *op;
-
-	g->m.log[0] = '\0';
-	g->e = (struct err) { 0 };
-	if (s->type->begin(s, store) < 0)
-		return how;
-	while (how == SCRIPT_GOES_ON) {
-		while ((op = s->type->next(s)))
-			assert_int_equal(store_submit(store, op, &g->e), 0);
-		assert_true(store->in_flight > 0); /* else it would never be called again */
-		how = s->type->answered(s, store_take(store), &g->e);
-	}
-	assert_int_equal(store->in_flight, 0);
-	g->bytes = s->bytes - before;
-	return how;
-}
-
-static void makes(struct rig *g, unsigned int client)
-{
-	assert_int_equal(act(g, mix_client_make(g->client[client])), SCRIPT_DONE);
-	assert_int_equal(act(g, mix_client_make(g->client[client])), SCRIPT_GOES_ON);
-}
-
-static enum script_state uses(struct rig *g)
-{
-	return act(g, mix_client_use(g->client[0]));
-}
-
-static bool nothing_is_open(const struct rig *g)
-{
-	for (int i = 0; i < MEMORY_NODES; i++)
-		if (g->m.node[i].opened)
-			return false;
-	return true;
-}
-
-/* A mix of one action. */
-static struct mix one(unsigned int action)
-{
-	struct mix mix = { .name = "one",
-			   .files = 3,
-			   .window = 1,
-			   .requests = 3,
-			   .sizes = { .value = 20 * KIB },
-			   .request_len = 1u << 20 };
-
-	mix.weight[action] = 1;
-	return mix;
-}
+#include "unit/mix_rig.h"
 
 #define SAVE                                                                                       \
 	"open read read read close create open write write write flush close rename rename delete"
@@ -115,12 +19,18 @@ static const char *const sent[N_MIX_ACTIONS] = {
 	[MIX_BAND] = "open write write write flush close",
 	[MIX_RANDOM_READ] = "open read read read close",
 	[MIX_RANDOM_WRITE] = "open write write write close",
+	[MIX_LOCK] = "open lock read unlock close",
+	[MIX_MAC_SAVE] =
+	    "stat create open write write write flush close setxattr setfinder open write "
+	    "close swap stat delete",
 };
 
 /* The store takes 8 KiB at a time. */
 static const uint64_t bytes[N_MIX_ACTIONS] = {
-	[MIX_READ] = 20 * KIB, [MIX_WRITE] = 20 * KIB,       [MIX_SAVE] = 40 * KIB,
-	[MIX_BAND] = 20 * KIB, [MIX_RANDOM_READ] = 24 * KIB, [MIX_RANDOM_WRITE] = 24 * KIB,
+	[MIX_READ] = 20 * KIB,           [MIX_WRITE] = 20 * KIB,
+	[MIX_SAVE] = 40 * KIB,           [MIX_BAND] = 20 * KIB,
+	[MIX_RANDOM_READ] = 24 * KIB,    [MIX_RANDOM_WRITE] = 24 * KIB,
+	[MIX_MAC_SAVE] = 20 * KIB + 286,
 };
 
 static void each_action_sends_these_requests(void **state)
@@ -140,7 +50,7 @@ static void each_action_sends_these_requests(void **state)
 			assert_int_equal(memory_left(&g.m), 5);
 			assert_true(nothing_is_open(&g));
 		}
-		assert_int_equal(g.bytes, bytes[a]);
+		assert_true(a == MIX_LOCK || g.bytes == bytes[a]);
 		assert_int_equal(act(&g, mix_client_remove(g.client[0])), SCRIPT_DONE);
 		assert_string_equal(g.m.log, "delete delete delete delete");
 		assert_int_equal(memory_left(&g.m), 1);
@@ -223,7 +133,7 @@ static bool failed_at(const struct mix *mix, unsigned int n, unsigned int order)
 	g.m.n_ops = 0;
 	g.m.order = order;
 	g.m.fail_at = n;
-	g.m.fail_with = STORE_DENIED;
+	g.m.fail_with = mix->weight[MIX_LOCK] ? STORE_FAILED : STORE_DENIED;
 	how = uses(&g);
 	g.m.fail_at = 0;
 	assert_true(nothing_is_open(&g));
@@ -262,7 +172,7 @@ static void whatever_fails_the_set_is_whole_afterwards(void **state)
 				all++;
 		}
 	}
-	assert_int_equal(all, 2 * (2 + 1 + 5 + 5 + 15 + 4 + 6 + 5 + 5));
+	assert_int_equal(all, 2 * (2 + 1 + 5 + 5 + 15 + 4 + 6 + 5 + 5 + 5 + 16));
 }
 
 /* The cure fails, too: what is left is removed with the rest. */
@@ -455,6 +365,33 @@ static void weights_are_shares(void **state)
 	rig_end(&g);
 }
 
+/* The range of another: the action ends at once, is none that failed, and is counted. */
+static void a_lock_of_another_is_contention(void **state)
+{
+	struct mix mix = one(MIX_LOCK);
+	struct script *s;
+	struct rig g;
+
+	(void)state;
+	rig_begin(&g, &mix);
+	makes(&g, 0);
+	s = mix_client_use(g.client[0]);
+	for (unsigned int k = 1; k <= 5; k++) {
+		g.m.n_ops = 0;
+		g.m.fail_at = 2;
+		g.m.fail_with = STORE_DENIED;
+		assert_int_equal(uses(&g), SCRIPT_DONE);
+		assert_string_equal(g.m.log, "open lock close");
+		assert_int_equal(s->contended, k);
+		g.m.fail_at = 0;
+		assert_int_equal(uses(&g), SCRIPT_DONE);
+		assert_string_equal(g.m.log, sent[MIX_LOCK]);
+		assert_int_equal(s->contended, k);
+		assert_true(nothing_is_open(&g));
+	}
+	rig_end(&g);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -470,6 +407,7 @@ int main(void)
 		cmocka_unit_test(a_shared_set_is_made_and_removed_by_the_first_client),
 		cmocka_unit_test(a_short_read_and_a_short_list_are_failures),
 		cmocka_unit_test(weights_are_shares),
+		cmocka_unit_test(a_lock_of_another_is_contention),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,0 +1,92 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""What the clients write: found again, or not where somebody has changed it; locks and Mac saves.
+
+Tests client/work/mix/mix_files.c, user/drive/load_clients.c, client/store/afp_ops.c.
+"""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+from typing import Any
+
+import pytest
+from netatalk import Server
+from scope import OK, REFUSED, Done, Scope
+
+
+def phase_of(done: Done) -> dict[str, Any]:
+    assert done.run, f"nothing was saved: {done}"
+    (phase,) = done.run.saved["phases"]
+    return phase
+
+
+CHANGED = (
+    "sleep 0.5; printf XY | dd of=$(echo {}/LanTest-*/d00001/f00002) bs=1 seek=5000"
+    " conv=notrunc status=none"
+)
+
+
+@pytest.mark.parametrize(("where", "changed"), [("directory", False), ("server", True)])
+def test_bytes_that_changed_are_found(
+    scope: Scope, sqlite: Server, tmp_path: Path, where: str, changed: bool
+) -> None:
+    """Behind the clients' back, in the file system."""
+    at = (sqlite.vol1 if where == "server" else tmp_path, sqlite if where == "server" else None)
+    args = ["--mix=timemachine", "--file-size=64K", "-d", "2", "--ramp=0", "-n", "2", "--verify"]
+    mix = tmp_path / "look.ini"
+    mix.write_text("[mix]\nfiles = 3\nfile_size = 64K\n[actions]\nlook = 1\n")
+    if changed:
+        args[:2] = [f"--mix={mix}"]
+        args += ["--at", f"0 {CHANGED.format(at[0])}"]
+    command = scope.command(at[1], *args, tool="load")
+    if where == "directory":
+        command = [str(scope.binary), "load", str(tmp_path), *args]
+    done = scope.execute(command, save=True).expect(REFUSED if changed else OK)
+    it = phase_of(done)["load"]
+    files = 6 if changed else 8
+    assert (it["verified_files"], it["verified_wrong"]) == (files, int(changed))
+    assert it["verified_bytes"] == files * 65536
+    if changed:
+        assert "1 of 6 files could not be read again as they were written" in done.out
+        assert "d00001/f00002: byte 5000 is not what was written" in re.sub(r"\s+", " ", done.out)
+    else:
+        assert "Verified after the load: 8 files, 0.52 MB, all as they were written" in done.out
+
+
+ACTIONS = """[mix]
+files = 3
+file_size = 48K
+request = 16K
+shared = {}
+[actions]
+{} = 1
+"""
+
+
+@pytest.mark.parametrize(("action", "shared"), [("mac-save", "no"), ("lock", "yes")])
+def test_both_sides_count_macs_saves_and_locks(
+    scope: Scope, sqlite: Server, tmp_path: Path, action: str, shared: str
+) -> None:
+    mix = tmp_path / "mix.ini"
+    mix.write_text(ACTIONS.format(shared, action))
+    args = ["-d", "1", "--ramp=0", "-n", "4", f"--mix={mix}", "--verify"]
+    done = scope.execute(scope.command(sqlite, *args, tool="load"), save=True).expect(OK)
+    assert done.run
+    assert not done.run.open_books()
+    assert not done.run.losses()
+    phase = phase_of(done)
+    (kind,) = (
+        phase["load"]["actions"]
+        if len(phase["load"]["actions"]) == 1
+        else [a for a in phase["load"]["actions"] if a["n"]]
+    )
+    assert kind["name"] == action and kind["n"] > 5 and not kind["failed"]
+    assert phase["load"]["verified_wrong"] == 0
+    assert (phase["load"]["contended"] > 0) == (action == "lock")
+    counts = {c["name"]: c["ops"] for c in phase["commands"]}
+    if action == "lock":
+        # of those that met a lock of another there is neither a read nor an unlock
+        assert counts["FPByteRangeLockExt"] > 2 * counts["FPReadExt"] - kind["n"]
+    else:
+        assert counts["FPExchangeFiles"] == counts["FPSetExtAttr"] >= kind["n"]
