@@ -19,7 +19,10 @@ Times = dict[str, dict[values.Row, values.Value]]
 # Unknown in a run whose connection was lost: that is not a difference.
 _KNOWN_AT_THE_END = ("server.afpd.congestion",)
 # Runs that differ only in these can be compared.
-_FREE_OPTIONS = {"iterations", "warmup", "timeout_s", "tests", "sample_hz", "duration_s"}
+_FREE_OPTIONS = {"timeout_s", "sample_hz"}
+# Counts of an iteration are the same whatever these are. Times are not: the first iteration is
+# often colder than the others, and what ran before a test leaves something in caches.
+_AMOUNTS = {"iterations", "warmup", "tests", "duration_s"}
 _SERVER = ("afp_version", "uam", "quantum_bytes", "settings", "afpd.congestion")
 _ENVIRONMENT = ("kernel", "machine", "cpus", "client.congestion")
 _RUNGS = ("calls", "requests", "times", "storage.file", "storage.block", "storage.latency")
@@ -78,12 +81,21 @@ def distinct(runs: Sequence[Run]) -> None:
 def settings(run: Run) -> dict[str, str]:
     """A run's settings, its server, and how it was observed: if they differ, so does the work."""
     out = {"command": run.command, "set": run.set}
-    free = _FREE_OPTIONS | ({"directory"} if run.about == "calls" else set())  # which server it is
+    free = (
+        _FREE_OPTIONS | _AMOUNTS | ({"directory"} if run.about == "calls" else set())
+    )  # which server it is
     out |= {f"options.{k}": v for k, v in run.options.items() if k not in free}
     out |= {f"server.{k}": run.server.get(k, "") for k in _SERVER}
     out |= {f"environment.{k}": run.environment.get(k, "") for k in _ENVIRONMENT}
     out |= {f"rungs.{k}": run.rungs.get(k, "") for k in _RUNGS}
     return out
+
+
+def _amounts_of(run: Run) -> dict[str, str]:
+    """How much was done; a recording lasts as long as somebody waits."""
+    if run.about == "server":
+        return {}
+    return {f"options.{k}": v for k, v in run.options.items() if k in _AMOUNTS}
 
 
 def unlike(all_of: Sequence[dict[str, str]]) -> dict[str, list[str]]:
@@ -100,7 +112,7 @@ def unlike(all_of: Sequence[dict[str, str]]) -> dict[str, list[str]]:
 
 def differences(runs: Sequence[Run]) -> list[str]:
     """Reasons against a comparison: settings that are not the same in all runs."""
-    found = unlike([settings(r) for r in runs])
+    found = unlike([settings(r) | _amounts_of(r) for r in runs])
     return [f"{key}: " + " against ".join(map(repr, of[:3])) for key, of in found.items()]
 
 
