@@ -158,9 +158,14 @@ WORDS: dict[str, tuple[str, str]] = {
     ),
     "one_client": ("1 client", "1 クライアント"),
     "n_clients": ("{n} clients", "{n} クライアント"),
-    "knee_within": ("interval {low} to {high}", "区間 {low} 〜 {high}"),
-    "knee_from": ("interval: {low} or more", "区間: {low} 以上"),
-    "knee_to": ("interval: less than {high}", "区間: {high} 未満"),
+    "knee_within": ("{low} to {high}", "{low} 〜 {high}"),
+    "knee_from": ("{low} or more", "{low} 以上"),
+    "knee_to": ("less than {high}", "{high} 未満"),
+    "knee_level": ("{level:.0%} interval {text}", "{level:.0%} 区間 {text}"),
+    "knee_rough": (
+        "an estimate, {text} (measured {n} times, each value gives an interval: --repeat {n})",
+        "推定 {text} (各値を {n} 回測れば区間が得られる: --repeat {n})",
+    ),
     "usl": (
         "Universal scalability law: contention {contention}, coherency {coherency}, R² {r2:.3f}",
         "普遍的スケーラビリティ則: 競合 {contention}、整合 {coherency}、R² {r2:.3f}",
