@@ -271,6 +271,12 @@ def judge_times(a: list[Run], b: list[Run], limit: float, force: bool = False) -
             open_.append(f"{name}: {t.change or 0:+.1%}, but {'; '.join(doubts)}")
         elif row.verdict == stats.TOO_FEW:
             continue
+        elif row.whole and (row.whole.change or 0) > 0:
+            text = f"all requests together took {row.whole.change or 0:+.1%}, as a few took longer"
+            if (row.whole.p or 0) * len(rows) <= stats.ALPHA:
+                open_.append(f"{name}: {text}")
+            else:
+                untold.append(Finding(row.test, row.command, _time_word(row), text))
         elif most > limit or row.harm[1] is None:
             word = stats.WORSE if row.key.is_metric else stats.SLOWER
             text = f"may be up to {most:+.1%} {word}" if row.harm[1] is not None else "may be any"

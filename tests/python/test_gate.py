@@ -17,7 +17,7 @@ from afpscope import compare, gate, markdown
 from afpscope.judge import stats, versus
 from afpscope.saved.run import START, Run
 from afpscope.tables import counts
-from changed import more_calls, pairs, stretch
+from changed import add, more_calls, pairs, stretch
 from conftest import Done, Shelf, no_more_than
 
 Execute = Callable[..., Done]
@@ -51,7 +51,7 @@ def test_a_row_that_may_be_slower_than_the_limit_cannot_be_told(
     )
     of = gate.judge_times(a, b, 0.05)
     assert (of.findings, of.untold) == ([], [])
-    assert of.undecided == ["5 x FPCreateFile: may be up to +6.0% slower"]
+    assert of.undecided == ["5 x FPCreateFile (middle 90%): may be up to +6.0% slower"]
 
 
 def test_rows_that_cannot_be_told_are_counted_and_skipped(shelf: Shelf, execute: Execute) -> None:
@@ -85,6 +85,28 @@ def test_rows_that_cannot_be_told_are_counted_and_skipped(shelf: Shelf, execute:
     )
     said = execute("gate", "--time", "10%", "--explain", "fpcreate", *a, "--", *b).err
     assert "FPCreateFile: A " in said and "by chance alone" in said
+
+
+def test_a_few_slow_requests_are_not_the_same(shelf: Shelf, execute: Execute) -> None:
+    """One in 25 takes 100 times as long: the middle of the requests does not know it."""
+    a, b = pairs(shelf, 8, 1.0)
+    for place in b:
+        value = json.loads((place / "run.json").read_text())
+        for phase in value["phases"]:
+            for c in phase["commands"]:
+                if c["name"] == "FPCreateFile":
+                    n = sum(k for _, k in c["latency"]["histogram"]["buckets"])
+                    mean = c["latency"]["sum_ns"] // n
+                    add(c["latency"], 100 * mean, n // 25)
+        (place / "run.json").write_text(json.dumps(value))
+    done = execute("compare", "--least", "20%", "--all", *a, "--", *b)
+    rows = [x for x in done.out.splitlines() if "FPCreateFile (middle 90%)" in x]
+    assert rows and all(versus.IN_PART in x for x in rows), done
+    assert "but the mean of all did not" in done.err and " a request)" in done.err
+    done = execute("gate", "--time", "20%", *a, "--", *b)
+    # of so many requests p99 is known as well
+    assert done.code == 3 and "FPCreateFile: p99: +" in done.out, done
+    assert "all requests together took +" in done.err
 
 
 def test_a_row_of_counts_is_explained(shelf: Shelf, execute: Execute, accepted: Path) -> None:

@@ -3,8 +3,9 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from .. import show
 from ..errors import wrong_use
@@ -28,6 +29,10 @@ _ENVIRONMENT = ("kernel", "machine", "cpus", "client.congestion")
 _RUNGS = ("calls", "requests", "times", "storage.file", "storage.block", "storage.latency")
 
 
+# Of a trimmed mean: the same, but the mean of all requests is not.
+IN_PART = "same but for a few"
+
+
 @dataclass(frozen=True)
 class TimeRow:
     """A test as a whole (`command` is empty), or a figure of the requests of one AFP command.
@@ -42,6 +47,7 @@ class TimeRow:
     verdict: str
     unit: str = "ns"
     better: str = LOWER
+    whole: Test | None = None  # IN_PART: of all requests
 
     @property
     def key(self) -> values.Row:
@@ -161,10 +167,28 @@ def time_rows(
         blocks = [([v.amount for v in x], [v.amount for v in y]) for x, y in found]
         results.append(stats.compare(blocks, margins, blur))
     words = stats.verdicts(results)
-    return [
+    rows = [
         TimeRow(key.test, key.command, key.figure, r, _verdict(key, w), key.unit, key.better)
         for key, r, w in zip(both, results, words, strict=True)
     ]
+    return [_of_all_requests(row, near, of, margins) for row in rows]
+
+
+def _of_all_requests(
+    row: TimeRow, near: Sequence[tuple[list[Run], list[Run]]], of: Times, margins: Margins
+) -> TimeRow:
+    """A row is not the same if only what is left out of its mean differs."""
+    if row.verdict != stats.SAME:
+        return row
+    blocks = [
+        tuple([of[r.id][row.key].whole for r in side if row.key in of[r.id]] for side in block)
+        for block in near
+    ]
+    known = [([v for v in a if v is not None], [v for v in b if v is not None]) for a, b in blocks]
+    whole = stats.compare(known, Margins(margins.least))
+    if whole.change is None or abs(math.log1p(whole.change)) <= math.log1p(margins.least):
+        return row
+    return replace(row, verdict=IN_PART, whole=whole)
 
 
 # For tables and sentences
