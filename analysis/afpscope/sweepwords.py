@@ -179,6 +179,10 @@ WORDS: dict[str, tuple[str, str]] = {
         "The universal scalability law is not shown: {why}",
         "普遍的スケーラビリティ則は示さない: {why}",
     ),
+    "usl_hard": (
+        "the rate grows evenly up to a hard limit, which it does not describe",
+        "処理量は固定の上限まで一様に増え、この法則では表せない",
+    ),
     "usl_few": (
         "it needs {n} different numbers of clients with a rate above 0",
         "処理量が 0 でないクライアント数が {n} 種類以上必要",

@@ -190,6 +190,11 @@ class Bend:
         return float(ks[self.best]) + self.beyond
 
     @property
+    def left(self) -> float:
+        """Squares that two lines leave of the means."""
+        return float(self._tried[1][self.best])
+
+    @property
     def steepness(self) -> float:
         return float(self._tried[2][self.best])
 

@@ -20,6 +20,7 @@ from .usl import Usl
 
 QUANTILES = {"p50": 0.5, "p90": 0.9, "p99": 0.99, "p99.9": 0.999}
 LINES = 28  # of the table on stdout
+ZERO = 1e-6
 REPEAT = 3  # steps of each value that give a knee an interval
 
 
@@ -164,8 +165,9 @@ def law_text(law: Usl, w: Words = ENGLISH) -> str:
     """The universal scalability law in a sentence."""
 
     def share(value: float, within: tuple[float, float]) -> str:
-        low, high = (f"{x:.2g}" for x in within)
-        return w.say("usl_within", value=f"{value:.2g}", low=low, high=high)
+        # the bound of the fit is 0: what is nearly there is there
+        text, low, high = (f"{x:.2g}" if x >= ZERO else "0" for x in (value, *within))
+        return w.say("usl_within", value=text, low=low, high=high)
 
     text = w.say(
         "usl",
