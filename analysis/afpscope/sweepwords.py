@@ -281,6 +281,14 @@ WORDS: dict[str, tuple[str, str]] = {
         "不明: {causes} なら待ちを説明できるが、観測できていない",
     ),
     "l_likely": ("{text} (likely)", "{text} (推定)"),
+    "l_even": (
+        "what requests take longer has no single part that stands out: {shares}",
+        "要求時間の増加に突出した部分はない: {shares}",
+    ),
+    "l_even_share": (
+        "a request's time has no single part that stands out: {shares}",
+        "要求時間に突出した部分はない: {shares}",
+    ),
     "l_share": (
         "the largest part of a request's time is {resource}, {share:.0%}, most of it {part} ({ns})",
         "要求時間で最も多いのは{resource} ({share:.0%})、その多くは{part} ({ns})",

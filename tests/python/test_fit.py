@@ -85,6 +85,19 @@ def _sweep(folder: Path, most: float, seed: int, repeat: int = 3) -> knee.Knee:
     return knee.find(sweep(folder, points), None)
 
 
+def test_a_large_load_is_written_as_options_take_it(tmp_path: Path) -> None:
+    """Of an open loop: what was offered is done up to 20,000/s, 90 % of it up to 22,222/s."""
+    rng = np.random.default_rng(1)
+    points = [
+        (f"{v}", Made(rate=min(v, 20000) * math.exp(rng.normal(0, 0.02)), offered=v))
+        for v in (5000, 10000, 20000, 40000)
+        for _ in range(3)
+    ]
+    found = knee.find(sweep(tmp_path / "s", points, option="rate"), None)
+    assert found.at == "20000" and found.low and found.high
+    assert 21000 < int(found.low) < 22223 < int(found.high) < 23500
+
+
 def test_knees_differ_only_beyond_chance_and_the_margin(tmp_path: Path) -> None:
     a, b = _sweep(tmp_path / "a", 10, 1), _sweep(tmp_path / "b", 10, 2)
     more, rough = _sweep(tmp_path / "m", 20, 3), _sweep(tmp_path / "r", 20, 4, 1)

@@ -323,7 +323,10 @@ def _fitted(sweep: Sweep, limit: Slo | None, rule: str) -> Fit | None:
 
 def _value(sweep: Sweep, x: float | None) -> str | None:
     """The load of such a logarithm."""
-    return None if x is None else f"{math.exp(x * sweep.rank(1)):.3g}"
+    if x is None:
+        return None
+    value = math.exp(x * sweep.rank(1))
+    return f"{value:.0f}" if value >= 100 else f"{value:.3g}"
 
 
 def find(sweep: Sweep, limit: Slo | None, w: Words = ENGLISH) -> Knee:
