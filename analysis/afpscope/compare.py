@@ -319,6 +319,17 @@ def notes(c: Comparison, n: tuple[int, int]) -> list[str]:
             "earlier half of all runs to the later one, whichever side; runs in turn "
             "(afpscope ab) are affected least"
         )
+    if those := c.found(versus.IN_PART):
+        texts = [
+            f"{r.test}: {r.command} ({show.time(r.whole.median_a)} and "
+            f"{show.time(r.whole.median_b)} a request)"
+            for r in those
+            if r.whole
+        ]
+        out.append(
+            f"the middle {1 - 2 * values.TRIM:.0%} of the requests took as long, but the mean of "
+            f"all did not, as a few took much longer on one side: {_some(texts)}"
+        )
     for side, tests in c.alone.items():
         out += [f"only {side} has complete iterations of {test!r}: not compared" for test in tests]
     return out + c.zeros

@@ -9,7 +9,7 @@ from __future__ import annotations
 import argparse
 import json
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from xml.sax.saxutils import quoteattr
 
@@ -32,6 +32,8 @@ _MAY_DIFFER = ("environment.", "server.machine", "server.afpd.congestion", "rung
 _APART = 1.0
 # With more findings than this their causes come first.
 CAUSES_FROM = 3
+# Rows that cannot be told, in text and Markdown.
+UNTOLD_SHOWN = 5
 
 
 @dataclass(frozen=True)
@@ -43,6 +45,17 @@ class Finding:
     what: str
     text: str
     by: Change | None = None
+
+
+@dataclass(frozen=True)
+class Times:
+    """What --time found. `undecided`: why the gate cannot pass; `untold`: rows of commands that may
+    be worse by more than the limit, though nothing shows that they are worse at all."""
+
+    findings: list[Finding]
+    undecided: list[str]
+    untold: list[Finding]
+    rows: list[versus.TimeRow]
 
 
 @dataclass(frozen=True)
@@ -65,11 +78,13 @@ def options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--accept", action="store_true",
                         help="write FILE from these runs; several make the bands")  # fmt: skip
     parser.add_argument("--force", action="store_true",
-                        help="accept runs with other settings anyway")  # fmt: skip
+                        help="accept, or judge, runs with other settings anyway")  # fmt: skip
     parser.add_argument("--time", metavar="PERCENT", type=compare.percent,
                         help="fail when B is slower than A by this much or more")  # fmt: skip
     parser.add_argument("--strict", action="store_true",
                         help=f"also fail on a call more in {counts.STRAY_OF} requests")  # fmt: skip
+    parser.add_argument("--explain", metavar="ROW",
+                        help="why the rows with this in their name are judged so")  # fmt: skip
     parser.add_argument("--format", choices=("text", "markdown", "github", "junit"), default="text")
 
 
@@ -229,11 +244,11 @@ def _finding(key: Key, band: Band, off: list[int], of: int, requests: int) -> Fi
     return Finding(key[0], key[1], what, text, change)
 
 
-def judge_times(a: list[Run], b: list[Run], limit: float) -> tuple[list[Finding], list[str], int]:
-    """Rows shown to be worse by more than `limit`; undecided ones; the number of rows."""
+def judge_times(a: list[Run], b: list[Run], limit: float, force: bool = False) -> Times:
+    """Rows shown to be worse by more than `limit`, and those of which that cannot be told."""
     if not design.in_turn(a, b):
         raise wrong_use("times are judged only on pairs made in turn: make them with afpscope ab")
-    compare.check(a, b, False)
+    compare.check(a, b, force)
     doubts, of = design.doubts(a, b), {run.id: values.of_run(run) for run in (*a, *b)}
     doubt = design.DOUBT if doubts else None
     rows = versus.time_rows(a, b, of, Margins(limit, doubt))
@@ -241,6 +256,7 @@ def judge_times(a: list[Run], b: list[Run], limit: float) -> tuple[list[Finding]
     worse = {r.key for r in any_at_all if r.verdict in stats.BAD}
     few = next((r.verdict for r in rows if r.verdict == stats.TOO_FEW), "")
     findings: list[Finding] = []
+    untold: list[Finding] = []
     open_ = versus.zeros(a, b, of)
     if few:
         needed = design.pairs_needed(len(rows))
@@ -255,10 +271,65 @@ def judge_times(a: list[Run], b: list[Run], limit: float) -> tuple[list[Finding]
             open_.append(f"{name}: {t.change or 0:+.1%}, but {'; '.join(doubts)}")
         elif row.verdict == stats.TOO_FEW:
             continue
-        elif most > limit and (row.key in worse or not row.command):
+        elif row.whole and (row.whole.change or 0) > 0:
+            text = f"all requests together took {row.whole.change or 0:+.1%}, as a few took longer"
+            if (row.whole.p or 0) * len(rows) <= stats.ALPHA:
+                open_.append(f"{name}: {text}")
+            else:
+                untold.append(Finding(row.test, row.command, _time_word(row), text))
+        elif most > limit or row.harm[1] is None:
             word = stats.WORSE if row.key.is_metric else stats.SLOWER
-            open_.append(f"{name}: may be up to {most:+.1%} {word}")
-    return findings, open_, len(rows)
+            text = f"may be up to {most:+.1%} {word}" if row.harm[1] is not None else "may be any"
+            if row.key in worse or not row.command:
+                open_.append(f"{name}: {text}")
+            else:
+                untold.append(Finding(row.test, row.command, _time_word(row), text))
+    return Times(findings, open_, untold, rows)
+
+
+# --explain
+
+
+def _asked(text: str, *parts: str) -> bool:
+    """Whether this row is meant."""
+    return text.casefold() in " ".join(parts).casefold()
+
+
+def explained(accepted: Accepted, observed: Observed, text: str) -> list[str]:
+    """Why the rows of that name may have the counts that they may have."""
+    out = []
+    known = accepted.bands
+    for key in sorted({*known, *observed}, key=counts.order):
+        if not _asked(text, key[0], key[1], counts.label(key)):
+            continue
+        requests = counts.requests_of(observed, key)
+        band = counts.band_of(known, key, requests)
+        seen = sorted(set(observed.get(key, [0])))
+        these = f"{seen[0]:,}" if len(seen) == 1 else f"{seen[0]:,} to {seen[-1]:,}"
+        stray = counts.strays(key, requests)
+        more = f"; {stray} more or less are a stray" if stray and band.exact else ""
+        out.append(
+            f"{key[0]}: {key[1]}: {counts.label(key)}: these runs {these}, accepted "
+            f"{_wanted(band)}: {counts.why(known, key, requests)}{more}"
+        )
+    return out or [f"no row of counts has {text!r} in its name"]
+
+
+def explained_times(of: Times, limit: float, text: str) -> list[str]:
+    """What is known of the rows of that name."""
+    out = []
+    for row in of.rows:
+        if not _asked(text, row.test, row.label):
+            continue
+        a, b, change, within, n, word = versus.cells(row, limit)
+        p = row.result.p
+        chance = "n/a" if p is None else f"{p:.2g}"
+        out.append(
+            f"{row.test}: {row.label}: A {a}, B {b}, {change} ({within}), {n} runs: {word}; by "
+            f"chance alone {chance} of such runs differ so by more than {versus.share(limit)}; it "
+            f"counts from {stats.ALPHA:g} for all {len(of.rows)} rows together"
+        )
+    return out or [f"no row of times has {text!r} in its name"]
 
 
 def _time_word(row: versus.TimeRow) -> str:
@@ -268,6 +339,24 @@ def _time_word(row: versus.TimeRow) -> str:
 
 
 # Output
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """All that was judged, of `held` rows."""
+
+    findings: list[Finding]
+    unknown: list[str]
+    untold: list[Finding]
+    held: int
+
+
+def _untold(o: Outcome) -> list[str]:
+    """The first of them, and how many more there are."""
+    out = [f"cannot be told: {_line(f)}" for f in o.untold[:UNTOLD_SHOWN]]
+    if len(o.untold) > UNTOLD_SHOWN:
+        out.append(f"cannot be told: {len(o.untold) - UNTOLD_SHOWN} more rows (--format junit)")
+    return out
 
 
 def _line(f: Finding) -> str:
@@ -280,62 +369,73 @@ def _causes(findings: Sequence[Finding]) -> list[str]:
     return [cause.text for cause in found] if len(findings) > CAUSES_FROM else []
 
 
-def _outcome(findings: Sequence[Finding], unknown: Sequence[str], held: int) -> str:
-    word = "FAIL" if findings else "undecided" if unknown else "pass"
-    return f"gate: {word}: {len(findings)} of {held:,} rows are not as accepted"
+def _outcome(o: Outcome) -> str:
+    word = "FAIL" if o.findings else "undecided" if o.unknown else "pass"
+    text = f"gate: {word}: {len(o.findings)} of {o.held:,} rows are not as accepted"
+    if o.untold:
+        text += f"; {len(o.untold)} cannot be told"
+    return text
 
 
-def _junit(findings: Sequence[Finding], unknown: Sequence[str], held: int) -> str:
+def _junit(o: Outcome) -> str:
     def attribute(text: str) -> str:
         return quoteattr(show.plain(text))
 
     cases = [
         f"  <testcase classname={attribute(f.test)} name={attribute(f'{f.command} {f.what}')}>"
         f"<failure message={attribute(f.text)}/></testcase>"
-        for f in findings
+        for f in o.findings
+    ]
+    cases += [
+        f"  <testcase classname={attribute(f.test)} name={attribute(f'{f.command} {f.what}')}>"
+        f"<skipped message={attribute(f'cannot be told: {f.text}')}/></testcase>"
+        for f in o.untold
     ]
     cases += [
         f'  <testcase classname="afpscope" name="undecided">'
         f"<error message={attribute(text)}/></testcase>"
-        for text in unknown
+        for text in o.unknown
     ]
-    cases.append(f'  <testcase classname="afpscope" name="{held} rows held"/>')
+    cases.append(f'  <testcase classname="afpscope" name="{o.held} rows held"/>')
     return (
         '<?xml version="1.0" encoding="UTF-8"?>\n'
-        f'<testsuite name="afpscope gate" tests="{len(cases)}" failures="{len(findings)}"'
-        f' errors="{len(unknown)}">\n' + "\n".join(cases) + "\n</testsuite>"
+        f'<testsuite name="afpscope gate" tests="{len(cases)}" failures="{len(o.findings)}"'
+        f' errors="{len(o.unknown)}" skipped="{len(o.untold)}">\n'
+        + "\n".join(cases)
+        + "\n</testsuite>"
     )
 
 
-def _markdown(findings: Sequence[Finding], unknown: Sequence[str], held: int) -> str:
+def _markdown(o: Outcome) -> str:
     esc = markdown.escape
-    out = ["### afpscope gate", "", f"**{esc(_outcome(findings, unknown, held))}**", ""]
-    out += [f"- {esc(text)}" for text in _causes(findings)]
-    out += [f"- undecided: {esc(text)}" for text in unknown]
-    if findings:
-        rows = [(f.test, f.command or "(test)", f.what, f.text) for f in findings]
+    out = ["### afpscope gate", "", f"**{esc(_outcome(o))}**", ""]
+    out += [f"- {esc(text)}" for text in (*_causes(o.findings), *_untold(o))]
+    out += [f"- undecided: {esc(text)}" for text in o.unknown]
+    if o.findings:
+        rows = [(f.test, f.command or "(test)", f.what, f.text) for f in o.findings]
         out += ["", markdown.table(["test", "command", "what", "found"], rows, 4)]
     return "\n".join(out).rstrip() + "\n"
 
 
-def _print(findings: Sequence[Finding], unknown: Sequence[str], held: int, form: str) -> None:
+def _print(o: Outcome, form: str) -> None:
     if form == "junit":
-        print(_junit(findings, unknown, held))
+        print(_junit(o))
         return
     if form == "markdown":
-        print(_markdown(findings, unknown, held))
+        print(_markdown(o))
         return
     title = "afpscope gate"
+    found = [*_causes(o.findings), *map(_line, o.findings)]
     if form == "github":
-        markdown.add_to_summary(_markdown(findings, unknown, held))
-        for text in (*_causes(findings), *map(_line, findings)):
+        markdown.add_to_summary(_markdown(o))
+        for text in found:
             print(markdown.annotation("error", title, text))
-        for text in unknown:
+        for text in o.unknown:
             print(markdown.annotation("warning", title, f"undecided: {text}"))
     else:
-        for text in (*_causes(findings), *map(_line, findings)):
+        for text in (*found, *_untold(o)):
             print(show.plain(text))
-    print(_outcome(findings, unknown, held))
+    print(_outcome(o))
 
 
 def _accept(args: argparse.Namespace, runs: list[Run]) -> int:
@@ -356,24 +456,29 @@ def run(args: argparse.Namespace) -> int:
     if args.accept:
         return _accept(args, runs)
     judged = after or runs
-    findings: list[Finding] = []
-    unknown = [f"{r.name}: {text}" for r in (*runs, *after) for text in r.doubts]
-    held = 0
+    o = Outcome([], [f"{r.name}: {text}" for r in (*runs, *after) for text in r.doubts], [], 0)
     if args.counts:
         accepted = read(args.counts)
         check(accepted, judged, args.force)
         observed = counts.observe(judged)
         findings, strays, held = judge(accepted, observed, args.strict)
+        o = replace(o, findings=findings, held=held)
         for test in not_run(accepted, observed):
             show.notice(f"gate: the file also has {test!r}, which these runs lack: not judged")
         for f in strays:
             show.notice(f"gate: a stray: {f.test}: {f.command}: {f.what}: {f.text}")
+        for text in explained(accepted, observed, args.explain) if args.explain else ():
+            show.notice(f"gate: {text}")
     if args.time is not None:
-        slow, open_, rows = judge_times(runs, after, args.time)
-        findings, unknown, held = findings + slow, unknown + open_, held + rows
+        of = judge_times(runs, after, args.time, args.force)
+        o = Outcome(
+            o.findings + of.findings, o.unknown + of.undecided, of.untold, o.held + len(of.rows)
+        )
+        for text in explained_times(of, args.time, args.explain) if args.explain else ():
+            show.notice(f"gate: {text}")
     if not args.counts and args.time is None:
         raise wrong_use("nothing to check the run against: give --counts FILE, or --time PERCENT")
-    _print(findings, unknown, held, args.format)
-    for text in unknown:
+    _print(o, args.format)
+    for text in o.unknown:
         show.notice(f"gate: undecided: {text}")
-    return GATED if findings else UNTRUSTED if unknown else OK
+    return GATED if o.findings else UNTRUSTED if o.unknown else OK

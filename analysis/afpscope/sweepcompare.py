@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import math
 from collections import defaultdict
 from dataclasses import asdict
 
@@ -12,15 +13,18 @@ from . import markdown, show
 from .errors import NOTHING, OK, UNTRUSTED, Failure, wrong_use
 from .judge import design, stats, versus
 from .judge.stats import Margins
-from .limit import outcome
+from .limit import fit, outcome
+from .limit.knee import Knee
 from .limit.outcome import Outcome
 from .measure import swept
 from .saved.run import Run, find
-from .saved.steps import Step, Sweep, is_sweep, number, open_sweep
+from .saved.steps import Step, Sweep, is_sweep, open_sweep
 from .tables import values
 
 # What sweeps are compared in: the rate, all actions, and the probe.
 _COMPARED = ("", "action", "probe")
+# Of the interval of the difference of two knees: tests/python/simulate.py says how often it errs.
+KNEES = 0.995
 
 
 def _sweeps(args: argparse.Namespace) -> tuple[Sweep, Sweep]:
@@ -101,35 +105,36 @@ def _notes(rows: list[versus.TimeRow], doubts: list[str], least: float) -> list[
     return out
 
 
-def _knees(sides: tuple[Outcome, Outcome]) -> list[str]:
+def _knees(sides: tuple[Outcome, Outcome], margin: float) -> list[str]:
     out = []
     for side, of in zip("AB", sides, strict=True):
         around = outcome.interval(of.knee)
         out.append(f"{side}: {of.knee.text}" + (f"; {around}" if around else ""))
         if of.limit:
             out.append(f"   used up: {of.limit.text}")
-    return [*out, _between(sides)]
+    return [*out, between(sides[0].knee, sides[1].knee, margin)]
 
 
-def _between(sides: tuple[Outcome, Outcome]) -> str:
-    """Whether the knees differ: only if their intervals do not overlap."""
-    a, b = (of.knee for of in sides)
-    ranks = [_ends(of) for of in sides]
+def between(a: Knee, b: Knee, margin: float) -> str:
+    """Whether the knees differ by more than the margin."""
     if a.at is None or b.at is None:
         return "the knees cannot be compared: one of the sweeps has none"
-    (low_a, high_a), (low_b, high_b) = ranks
-    if high_a is not None and low_b is not None and high_a <= low_b:
-        return f"the knee of B is higher: {a.at} and {b.at}, and their intervals do not overlap"
-    if high_b is not None and low_a is not None and high_b <= low_a:
-        return f"the knee of B is lower: {a.at} and {b.at}, and their intervals do not overlap"
-    return f"no difference of the knees shown: {a.at} and {b.at}, and their intervals overlap"
-
-
-def _ends(of: Outcome) -> tuple[float | None, float | None]:
-    """The ends of the knee's interval, by their load."""
-    sizes = [number(v) if v else None for v in (of.knee.low, of.knee.high)]
-    low, high = (None if v is None else of.sweep.rank(v) for v in sizes)
-    return low, high
+    if a.rule != b.rule:
+        return "the knees cannot be compared: they are not found by the same rule"
+    within = fit.ratio(a.fit, b.fit, KNEES) if a.fit and b.fit else None
+    if not within:
+        return (
+            f"the knees cannot be compared: {a.at} and {b.at} are estimates; afpscope sweep "
+            f"--repeat {outcome.REPEAT} gives them intervals"
+        )
+    low, high = within
+    ends = " .. ".join("open" if x is None else f"{math.expm1(x):+.1%}" for x in within)
+    found = f"{a.at} and {b.at}, the difference is {ends} ({KNEES:.1%} interval)"
+    if low is not None and low > math.log1p(margin):
+        return f"the knee of B is at more load: {found}"
+    if high is not None and high < -math.log1p(margin):
+        return f"the knee of B is at less load: {found}"
+    return f"no difference of the knees larger than {versus.share(margin)} shown: {found}"
 
 
 def run(args: argparse.Namespace) -> int:
@@ -153,7 +158,8 @@ def run(args: argparse.Namespace) -> int:
     sides = outcome.of(a, args.slo), outcome.of(b, args.slo or a.slo)
     remarks = [*_notes(rows, doubts, args.least), *versus.zeros(before, after, times)]
     untrusted = [f"{r.name}: {text}" for r in (*before, *after) for text in r.doubts]
-    _print(args, rows, sides, [*remarks, *untrusted])
+    knees = _knees(sides, max(args.least, design.DOUBT if doubts else 0.0))
+    _print(args, rows, sides, [*remarks, *untrusted], knees)
     for text in (*remarks, *untrusted):
         show.notice(f"compare: {text}")
     return UNTRUSTED if untrusted else OK
@@ -164,9 +170,9 @@ def _print(
     rows: list[versus.TimeRow],
     sides: tuple[Outcome, Outcome],
     remarks: list[str],
+    knees: list[str],
 ) -> None:
     lines = _lines(rows, args.least)
-    knees = _knees(sides)
     if args.json:
         document = {
             "alpha": stats.ALPHA,
@@ -174,6 +180,7 @@ def _print(
             "rows": [asdict(r) for r in rows],
             "a": outcome.as_json(sides[0]),
             "b": outcome.as_json(sides[1]),
+            "knees": knees[-1],
             "remarks": remarks,
         }
         print(json.dumps(document))

@@ -158,9 +158,14 @@ WORDS: dict[str, tuple[str, str]] = {
     ),
     "one_client": ("1 client", "1 クライアント"),
     "n_clients": ("{n} clients", "{n} クライアント"),
-    "knee_within": ("interval {low} to {high}", "区間 {low} 〜 {high}"),
-    "knee_from": ("interval: {low} or more", "区間: {low} 以上"),
-    "knee_to": ("interval: less than {high}", "区間: {high} 未満"),
+    "knee_within": ("{low} to {high}", "{low} 〜 {high}"),
+    "knee_from": ("{low} or more", "{low} 以上"),
+    "knee_to": ("less than {high}", "{high} 未満"),
+    "knee_level": ("{level:.0%} interval {text}", "{level:.0%} 区間 {text}"),
+    "knee_rough": (
+        "an estimate, {text} (measured {n} times, each value gives an interval: --repeat {n})",
+        "推定 {text} (各値を {n} 回測れば区間が得られる: --repeat {n})",
+    ),
     "usl": (
         "Universal scalability law: contention {contention}, coherency {coherency}, R² {r2:.3f}",
         "普遍的スケーラビリティ則: 競合 {contention}、整合 {coherency}、R² {r2:.3f}",
@@ -173,6 +178,10 @@ WORDS: dict[str, tuple[str, str]] = {
     "usl_absent": (
         "The universal scalability law is not shown: {why}",
         "普遍的スケーラビリティ則は示さない: {why}",
+    ),
+    "usl_hard": (
+        "the rate grows evenly up to a hard limit, which it does not describe",
+        "処理量は固定の上限まで一様に増え、この法則では表せない",
     ),
     "usl_few": (
         "it needs {n} different numbers of clients with a rate above 0",
@@ -272,6 +281,14 @@ WORDS: dict[str, tuple[str, str]] = {
         "不明: {causes} なら待ちを説明できるが、観測できていない",
     ),
     "l_likely": ("{text} (likely)", "{text} (推定)"),
+    "l_even": (
+        "what requests take longer has no single part that stands out: {shares}",
+        "要求時間の増加に突出した部分はない: {shares}",
+    ),
+    "l_even_share": (
+        "a request's time has no single part that stands out: {shares}",
+        "要求時間に突出した部分はない: {shares}",
+    ),
     "l_share": (
         "the largest part of a request's time is {resource}, {share:.0%}, most of it {part} ({ns})",
         "要求時間で最も多いのは{resource} ({share:.0%})、その多くは{part} ({ns})",

@@ -128,7 +128,7 @@ def one(case: Case, seed: int) -> Told:
     a, b = runs(case, np.random.default_rng(seed))
     rows = Counter(row.verdict for row in compare.judge(a, b, case.least).rows)
     try:
-        found, _, _ = gate.judge_times(a, b, GATE)
+        found = gate.judge_times(a, b, GATE).findings
     except Failure:  # not made in turn: refused
         found = []
     return Told(rows, bool(found))

@@ -119,6 +119,10 @@ def test_a_test_of_one_side_only_is_told(shelf: Shelf, execute: Execute) -> None
     ("kind", "key"),
     [
         ("options", "large_file_bytes"),
+        ("options", "iterations"),
+        ("options", "warmup"),
+        ("options", "tests"),
+        ("options", "duration_s"),
         ("server", "quantum_bytes"),
         ("environment", "client.congestion"),
         ("rungs", "calls"),
@@ -391,7 +395,7 @@ def test_transfers_of_other_iterations_are_the_same_work(shelf: Shelf, execute: 
                     part["calls"] = -(-part["calls"] // 2)
 
     a, b = shelf.put("a", "speedtest"), shelf.put("b", "speedtest", half)
-    found = json.loads(execute("compare", "--json", a, b).out)
+    found = json.loads(execute("compare", "--json", "--force", a, b).out)
     assert found["counts"] == [] and found["counts_same"] > 20
     file = shelf.base / "counts.json"
     assert execute("gate", a, "--counts", file, "--accept").code == 0

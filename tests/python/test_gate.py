@@ -4,6 +4,8 @@
 from __future__ import annotations
 
 import json
+import random
+import re
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
@@ -15,7 +17,7 @@ from afpscope import compare, gate, markdown
 from afpscope.judge import stats, versus
 from afpscope.saved.run import START, Run
 from afpscope.tables import counts
-from changed import more_calls, pairs
+from changed import add, more_calls, pairs, stretch
 from conftest import Done, Shelf, no_more_than
 
 Execute = Callable[..., Done]
@@ -47,7 +49,86 @@ def test_a_row_that_may_be_slower_than_the_limit_cannot_be_told(
     monkeypatch.setattr(
         versus, "time_rows", lambda *args: not_more_than_5 if args[3].least else rows
     )
-    assert gate.judge_times(a, b, 0.05) == ([], ["5 x FPCreateFile: may be up to +6.0% slower"], 2)
+    of = gate.judge_times(a, b, 0.05)
+    assert (of.findings, of.untold) == ([], [])
+    assert of.undecided == ["5 x FPCreateFile (middle 90%): may be up to +6.0% slower"]
+
+
+def test_rows_that_cannot_be_told_are_counted_and_skipped(shelf: Shelf, execute: Execute) -> None:
+    """Noise of a command: it may be slower by more than the limit, and nothing says that it is."""
+    rng = random.Random(1)
+
+    def noisy(value: dict[str, Any]) -> None:
+        for phase in value["phases"]:
+            for c in phase["commands"]:
+                if c["name"] == "FPCreateFile":
+                    stretch(c["latency"], rng.lognormvariate(0, 0.4))
+
+    a, b = pairs(shelf, 8, 1.0)
+    for place in (*a, *b):
+        value = json.loads((place / "run.json").read_text())
+        noisy(value)
+        (place / "run.json").write_text(json.dumps(value))
+    done = execute("gate", "--time", "10%", *a, "--", *b)
+    found = re.search(
+        r"gate: pass: 0 of \d+ rows are not as accepted; (\d+) cannot be told", done.out
+    )
+    assert done.code == 0 and found and int(found[1]) > 0, done
+    assert "cannot be told: " in done.out and "FPCreateFile: time: may be up to +" in done.out
+    suite = ElementTree.fromstring(
+        execute("gate", "--time", "10%", "--format", "junit", *a, "--", *b).out
+    )
+    assert suite.get("skipped") == found[1] == str(len(suite.findall(".//skipped")))
+    assert (
+        f"; {found[1]} cannot be told"
+        in execute("gate", "--time", "10%", "--format", "markdown", *a, "--", *b).out
+    )
+    said = execute("gate", "--time", "10%", "--explain", "fpcreate", *a, "--", *b).err
+    assert "FPCreateFile: A " in said and "by chance alone" in said
+
+
+def test_a_few_slow_requests_are_not_the_same(shelf: Shelf, execute: Execute) -> None:
+    """One in 25 takes 100 times as long: the middle of the requests does not know it."""
+    a, b = pairs(shelf, 8, 1.0)
+    for place in b:
+        value = json.loads((place / "run.json").read_text())
+        for phase in value["phases"]:
+            for c in phase["commands"]:
+                if c["name"] == "FPCreateFile":
+                    n = sum(k for _, k in c["latency"]["histogram"]["buckets"])
+                    mean = c["latency"]["sum_ns"] // n
+                    add(c["latency"], 100 * mean, n // 25)
+        (place / "run.json").write_text(json.dumps(value))
+    done = execute("compare", "--least", "20%", "--all", *a, "--", *b)
+    rows = [x for x in done.out.splitlines() if "FPCreateFile (middle 90%)" in x]
+    assert rows and all(versus.IN_PART in x for x in rows), done
+    assert "but the mean of all did not" in done.err and " a request)" in done.err
+    done = execute("gate", "--time", "20%", *a, "--", *b)
+    # of so many requests p99 is known as well
+    assert done.code == 3 and "FPCreateFile: p99: +" in done.out, done
+    assert "all requests together took +" in done.err
+
+
+def test_a_row_of_counts_is_explained(shelf: Shelf, execute: Execute, accepted: Path) -> None:
+    run = shelf.put("new")
+    for row, why in (
+        ("FPCreateFile requests", "it was the same in every accepted iteration"),
+        ("FPCreateFile afpd: wait", "it does not depend on the request alone"),
+        ("nothing", "no row of counts has 'nothing'"),
+    ):
+        done = execute("gate", run, "--counts", accepted, "--explain", row)
+        assert why in done.err and done.code == 0, done
+
+
+def test_a_gate_of_times_that_is_forced_judges(shelf: Shelf, execute: Execute) -> None:
+    a, b = pairs(shelf, 8, 1.0)
+    value = json.loads((b[0] / "run.json").read_text())
+    value["options"]["iterations"] = "9"
+    (b[0] / "run.json").write_text(json.dumps(value))
+    done = execute("gate", "--time", "5%", *a, "--", *b)
+    assert done.code == 2 and "options.iterations" in done.err and "--force" in done.err
+    done = execute("gate", "--time", "5%", "--force", *a, "--", *b)
+    assert done.code in (0, 4) and "gate: " in done.out and "forced" in done.err
 
 
 @pytest.mark.parametrize(

@@ -98,6 +98,7 @@ def test_the_diagnosis_of_the_run_above_is_followed(tmp_path: Path) -> None:
     assert judged(tmp_path / "likely", below, likely).text == "it is io-limit? (likely)"
     none = judged(tmp_path / "none", below, Made(parts=grown, diagnosis=diagnosis()))
     assert none.kind == "unknown" and "used up" not in none.text
+    assert "what requests take longer has no single part that stands out: CPU " in none.text
 
 
 def test_a_limit_that_nobody_notices_yet_is_likely(tmp_path: Path) -> None:

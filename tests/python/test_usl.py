@@ -7,7 +7,7 @@ import math
 
 import numpy as np
 import pytest
-from afpscope.limit import usl
+from afpscope.limit import outcome, usl
 from afpscope.limit.usl import Usl
 
 CLIENTS = np.array([1, 2, 5, 10, 20, 50, 100, 200], float)
@@ -50,6 +50,23 @@ def test_the_intervals_hold_the_truth_as_often_as_they_say(
             hits[i] += low <= truth <= high
     assert shown >= 35
     assert min(hits) >= 0.85 * shown, (hits, shown)
+
+
+def test_a_hard_limit_is_no_law() -> None:
+    """It has no coherency, and no peak: it is flat."""
+    clients = [1, 2, 5, 10, 20, 50]
+    found = usl.fit(clients, [100.0 * min(n, 10) for n in clients])
+    assert isinstance(found, str) and "hard limit" in found
+    noise = np.random.default_rng(1)
+    many = [n for n in clients for _ in range(3)]
+    rate = [100.0 * min(n, 10) * math.exp(noise.normal(0, 0.01)) for n in many]
+    assert "hard limit" in str(usl.fit(many, rate))
+
+
+def test_bounds_that_are_nearly_0_are_0() -> None:
+    found = fitted(usl.fit(CLIENTS, rates(0.1, 0.0)))
+    text = outcome.law_text(found)
+    assert "e-" not in text and "coherency 0 (0 to 0)" in text
 
 
 def test_without_coherency_there_is_no_peak() -> None:

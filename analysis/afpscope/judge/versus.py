@@ -3,8 +3,9 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from .. import show
 from ..errors import wrong_use
@@ -19,10 +20,17 @@ Times = dict[str, dict[values.Row, values.Value]]
 # Unknown in a run whose connection was lost: that is not a difference.
 _KNOWN_AT_THE_END = ("server.afpd.congestion",)
 # Runs that differ only in these can be compared.
-_FREE_OPTIONS = {"iterations", "warmup", "timeout_s", "tests", "sample_hz", "duration_s"}
+_FREE_OPTIONS = {"timeout_s", "sample_hz"}
+# Counts of an iteration are the same whatever these are. Times are not: the first iteration is
+# often colder than the others, and what ran before a test leaves something in caches.
+_AMOUNTS = {"iterations", "warmup", "tests", "duration_s"}
 _SERVER = ("afp_version", "uam", "quantum_bytes", "settings", "afpd.congestion")
 _ENVIRONMENT = ("kernel", "machine", "cpus", "client.congestion")
 _RUNGS = ("calls", "requests", "times", "storage.file", "storage.block", "storage.latency")
+
+
+# Of a trimmed mean: the same, but the mean of all requests is not.
+IN_PART = "same but for a few"
 
 
 @dataclass(frozen=True)
@@ -39,6 +47,7 @@ class TimeRow:
     verdict: str
     unit: str = "ns"
     better: str = LOWER
+    whole: Test | None = None  # IN_PART: of all requests
 
     @property
     def key(self) -> values.Row:
@@ -78,12 +87,21 @@ def distinct(runs: Sequence[Run]) -> None:
 def settings(run: Run) -> dict[str, str]:
     """A run's settings, its server, and how it was observed: if they differ, so does the work."""
     out = {"command": run.command, "set": run.set}
-    free = _FREE_OPTIONS | ({"directory"} if run.about == "calls" else set())  # which server it is
+    free = (
+        _FREE_OPTIONS | _AMOUNTS | ({"directory"} if run.about == "calls" else set())
+    )  # which server it is
     out |= {f"options.{k}": v for k, v in run.options.items() if k not in free}
     out |= {f"server.{k}": run.server.get(k, "") for k in _SERVER}
     out |= {f"environment.{k}": run.environment.get(k, "") for k in _ENVIRONMENT}
     out |= {f"rungs.{k}": run.rungs.get(k, "") for k in _RUNGS}
     return out
+
+
+def _amounts_of(run: Run) -> dict[str, str]:
+    """How much was done; a recording lasts as long as somebody waits."""
+    if run.about == "server":
+        return {}
+    return {f"options.{k}": v for k, v in run.options.items() if k in _AMOUNTS}
 
 
 def unlike(all_of: Sequence[dict[str, str]]) -> dict[str, list[str]]:
@@ -100,7 +118,7 @@ def unlike(all_of: Sequence[dict[str, str]]) -> dict[str, list[str]]:
 
 def differences(runs: Sequence[Run]) -> list[str]:
     """Reasons against a comparison: settings that are not the same in all runs."""
-    found = unlike([settings(r) for r in runs])
+    found = unlike([settings(r) | _amounts_of(r) for r in runs])
     return [f"{key}: " + " against ".join(map(repr, of[:3])) for key, of in found.items()]
 
 
@@ -149,10 +167,28 @@ def time_rows(
         blocks = [([v.amount for v in x], [v.amount for v in y]) for x, y in found]
         results.append(stats.compare(blocks, margins, blur))
     words = stats.verdicts(results)
-    return [
+    rows = [
         TimeRow(key.test, key.command, key.figure, r, _verdict(key, w), key.unit, key.better)
         for key, r, w in zip(both, results, words, strict=True)
     ]
+    return [_of_all_requests(row, near, of, margins) for row in rows]
+
+
+def _of_all_requests(
+    row: TimeRow, near: Sequence[tuple[list[Run], list[Run]]], of: Times, margins: Margins
+) -> TimeRow:
+    """A row is not the same if only what is left out of its mean differs."""
+    if row.verdict != stats.SAME:
+        return row
+    blocks = [
+        tuple([of[r.id][row.key].whole for r in side if row.key in of[r.id]] for side in block)
+        for block in near
+    ]
+    known = [([v for v in a if v is not None], [v for v in b if v is not None]) for a, b in blocks]
+    whole = stats.compare(known, Margins(margins.least))
+    if whole.change is None or abs(math.log1p(whole.change)) <= math.log1p(margins.least):
+        return row
+    return replace(row, verdict=IN_PART, whole=whole)
 
 
 # For tables and sentences

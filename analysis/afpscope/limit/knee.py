@@ -1,15 +1,17 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """The knee of a sweep: the highest load at which the server still keeps up, and how sure that is.
 
-Each measured step either keeps up or does not; noise may make a step of more load keep up where one
-of less did not. The knee is the cut that contradicts the fewest steps; the interval is as wide as
-the contradictions.
+Where each value was measured several times, a curve through all steps says where it is, with an
+interval of a stated level (fit.py). Else it is an estimate: each measured step either keeps up or
+does not, noise may make a step of more load keep up where one of less did not, and the knee is the
+cut that contradicts the fewest steps.
 """
 
 from __future__ import annotations
 
 import math
 import re
+import statistics
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
@@ -19,9 +21,14 @@ from ..saved.crowd import MAX, MEAN, Bound, Limit, Load
 from ..saved.model import Phase
 from ..saved.steps import Level, Step, Sweep, middle_bound
 from ..words import ENGLISH, Words
+from . import fit
+from .fit import At, Bend, Crossing, Fit
 
 # Of what was offered (open loop), and of the most that was reached (closed loop).
 KEPT_UP, GROWN = 0.90, 0.95
+# Beyond what is less than this share of the most, of a closed loop, its rate falls again; so many
+# loads at most.
+FALLEN, LAST = 0.80, 3
 # afpscope load judges its limits itself. By another one a step is judged by what load found wrong
 # with it; in older runs, which do not say that: no more than this share of the actions failed or
 # were dropped, and each client was served.
@@ -206,10 +213,11 @@ def further(judged: Sequence[Judged], left: int, whole: bool) -> float | None:
 
 @dataclass(frozen=True)
 class Knee:
-    """`at`: the value of the knee, None where there is none; `text`: the same for people.
+    """`at`: the measured value of the knee, None where there is none; `text`: the same for people.
 
-    `low`, `high`: the interval in which it is; None: open on that side. `below`, `above`: the steps
-    on both sides, for asking what is used up.
+    `low`, `high`: the interval of that `level` in which it is; None: open on that side. `level`
+    None: an estimate, between the steps that contradict each other. `below`, `above`: the steps
+    on both sides, for asking what is used up. `fit`: the curve; None: there is none.
     """
 
     rule: str
@@ -219,6 +227,8 @@ class Knee:
     text: str
     below: Step | None
     above: Step | None
+    level: float | None = None
+    fit: Fit | None = None
 
 
 def judged(sweep: Sweep, limit: Slo | None) -> tuple[str, list[Judged]]:
@@ -237,23 +247,94 @@ def _kept_up(load: Load) -> bool:
 
 
 def _growing(sweep: Sweep) -> list[Judged]:
-    """Whether the rate still grows after a step: it is below what was reached with more load."""
+    """Whether the rate still grows after a step; after the last one nobody knows."""
     levels = sweep.levels
-    if not levels:
-        return []
-    most = max(levels, key=lambda x: x.achieved)
-    top = sweep.rank(most.value)
+    of = _bend(sweep)
+    if of and of.at is None:
+        grow = [True] * len(levels)
+    elif of and of.at is not None:
+        end = of.at + math.log(GROWN) / max(of.steepness, 1e-9) - 1e-9
+        grow = [_log(sweep, x.value) < end for x in levels]
+    else:
+        rates = [x.achieved for x in levels]
+        grow = [
+            rate < GROWN * statistics.median(rates[i + 1 :] or [0]) for i, rate in enumerate(rates)
+        ]
+    grow[-1:] = [False] * bool(levels)
     return [
-        (rank, rank < top and load.achieved < GROWN * most.achieved)
-        for level in levels
-        for load in level.loads
-        for rank in [sweep.rank(level.value)]
+        (sweep.rank(x.value), still) for x, still in zip(levels, grow, strict=True) for _ in x.loads
     ]
+
+
+# By a curve
+
+
+def _log(sweep: Sweep, value: float) -> float:
+    """The logarithm of a load, more load being more."""
+    return math.log(value) * sweep.rank(1)
+
+
+def _bend(sweep: Sweep) -> Bend | None:
+    """Of a closed loop's rate, without the most load where it falls again."""
+    levels = [x for x in sweep.levels if x.value > 0 and all(y.achieved > 0 for y in x.loads)]
+    most = max((x.achieved for x in levels), default=0.0)
+    while levels and levels[-1].achieved < FALLEN * most:
+        levels.pop()
+    if len(levels) < fit.LEAST_LOADS or len(levels) < len(sweep.levels) - LAST:
+        return None
+    return Bend(tuple(_at(sweep, x, [y.achieved for y in x.loads]) for x in levels))
+
+
+def _at(sweep: Sweep, level: Level, figures: Sequence[float]) -> At:
+    return At(_log(sweep, level.value), tuple(map(math.log, figures)))
+
+
+def _kept_rate(sweep: Sweep) -> Bend | None:
+    """Of an open loop: all that is offered is done, up to what the server can."""
+    levels = [x for x in sweep.levels if x.value > 0 and all(y.achieved > 0 for y in x.loads)]
+    if sweep.option != "rate" or len(levels) < 2 or len(levels) < len(sweep.levels):
+        return None
+    of = tuple(_at(sweep, x, [y.achieved for y in x.loads]) for x in levels)
+    return Bend(of, 1.0, -math.log(KEPT_UP))
+
+
+def _crossing(sweep: Sweep, limit: Slo) -> Crossing | None:
+    """Of a time that alone says whether a step keeps its limit."""
+    of = []
+    for level in sweep.levels:
+        values = [limit.value(p) for p in level.phases]
+        for p, x in zip(level.phases, values, strict=True):
+            alone = x.ns and not x.at_least and limit.kept(p) is (x.ns <= limit.limit_ns)
+            if limit.parts or not limit.limit_ns or not alone or level.value <= 0:
+                return None
+        of.append(_at(sweep, level, [x.ns for x in values if x.ns]))
+    return Crossing(tuple(of), math.log(limit.limit_ns)) if len(of) > 1 else None
+
+
+def _fitted(sweep: Sweep, limit: Slo | None, rule: str) -> Fit | None:
+    """None: there is no curve, or no interval."""
+    made: Fit | None
+    if limit:
+        made = _crossing(sweep, limit)
+    else:
+        made = _kept_rate(sweep) if rule == "rate" else _bend(sweep)
+    return made if made and made.at is not None and made.within() else None
+
+
+def _value(sweep: Sweep, x: float | None) -> str | None:
+    """The load of such a logarithm."""
+    if x is None:
+        return None
+    value = math.exp(x * sweep.rank(1))
+    return f"{value:.0f}" if value >= 100 else f"{value:.3g}"
 
 
 def find(sweep: Sweep, limit: Slo | None, w: Words = ENGLISH) -> Knee:
     sweep = sweep.for_rule(limit is not None)
     rule, all_of = judged(sweep, limit)
+    curve = _fitted(sweep, limit, rule)
+    if curve and curve.at is not None and rule != "growth":
+        all_of = [(r, _log(sweep, abs(r)) <= curve.at + 1e-9) for r, _ in all_of]
     levels = {sweep.rank(x.value): x for x in sweep.levels}
     where = cut(all_of)
     below, above, low, high = (
@@ -263,16 +344,21 @@ def find(sweep: Sweep, limit: Slo | None, w: Words = ENGLISH) -> Knee:
     at = above if rule == "growth" else below
     if rule == "growth" and above and above is max(levels.items())[1]:
         at = above = None  # the rate may grow further
+    ends = (low.text if low else None, high.text if high and (rule != "growth" or at) else None)
+    within = curve.within() if curve and at else None
+    if within:
+        ends = (_value(sweep, within[0]), _value(sweep, within[1]))
     return Knee(
         rule,
         at.text if at else None,
-        low.text if low else None,
-        high.text if high and (rule != "growth" or at) else None,
+        *ends,
         _told(sweep, limit, _text(sweep, limit, (below, above), w), w)
         if rule != "growth"
         else _growth_text(sweep, below, at, w),
         below.middle_step if below else None,
         above.middle_step if above else None,
+        fit.LEVEL if within else None,
+        curve if within else None,
     )
 
 

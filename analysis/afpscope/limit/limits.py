@@ -44,6 +44,8 @@ _CNID = ("cnid_cpu", "cnid_runq", "cnid_disk", "cnid_lock", "database_lock", "da
 _DATABASE_LOCKS = ("wait", "lock")  # SQLite sleeps, and tries again
 # Requests take longer only if they take so much longer.
 _GROWN = 1.1
+# The largest part is named alone only if it is so many times the next.
+LEAD = 1.25
 
 
 @dataclass(frozen=True)
@@ -221,6 +223,13 @@ def _where(two: _Two, w: Words) -> str:
     most = Spent(growth).busiest
     if not most:
         return ""
+    ranked = sorted(Spent(growth).by_resource.items(), key=lambda of: -of[1])
+    near = [key for key, ns in ranked if ns * LEAD > ranked[0][1]]
+    if len(near) > 1:
+        shares = ", ".join(
+            f"{w[f'r_{key}']} {dict(ranked)[key] / sum(growth.values()):.0%}" for key in near
+        )
+        return "; " + w.say("l_even_share" if growth is above.parts else "l_even", shares=shares)
     part = max((k for k in growth if PARTS[k] == most[0]), key=lambda key: growth[key])
     said = {"resource": w[f"r_{most[0]}"], "share": most[1], "part": w[f"spent_{part}"]}
     ns = _t(above.parts[part])

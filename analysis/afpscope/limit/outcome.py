@@ -20,6 +20,8 @@ from .usl import Usl
 
 QUANTILES = {"p50": 0.5, "p90": 0.9, "p99": 0.99, "p99.9": 0.999}
 LINES = 28  # of the table on stdout
+ZERO = 1e-6
+REPEAT = 3  # steps of each value that give a knee an interval
 
 
 @dataclass(frozen=True)
@@ -145,20 +147,27 @@ def of(sweep: Sweep, slo: str | None = None, w: Words = ENGLISH) -> Outcome:
 
 
 def interval(found: Knee, w: Words = ENGLISH) -> str:
-    """The interval of the knee in words; empty where there is none."""
+    """The interval of the knee in words, or that there is none; empty where there is no knee."""
     if found.low and found.high:
-        return w.say("knee_within", low=found.low, high=found.high)
-    if found.low and found.at:
-        return w.say("knee_from", low=found.low)
-    return w.say("knee_to", high=found.high) if found.high else ""
+        text = w.say("knee_within", low=found.low, high=found.high)
+    elif found.low and found.at:
+        text = w.say("knee_from", low=found.low)
+    elif found.high:
+        text = w.say("knee_to", high=found.high)
+    else:
+        return ""
+    if found.level:
+        return w.say("knee_level", level=found.level, text=text)
+    return w.say("knee_rough", text=text, n=REPEAT)
 
 
 def law_text(law: Usl, w: Words = ENGLISH) -> str:
     """The universal scalability law in a sentence."""
 
     def share(value: float, within: tuple[float, float]) -> str:
-        low, high = (f"{x:.2g}" for x in within)
-        return w.say("usl_within", value=f"{value:.2g}", low=low, high=high)
+        # the bound of the fit is 0: what is nearly there is there
+        text, low, high = (f"{x:.2g}" if x >= ZERO else "0" for x in (value, *within))
+        return w.say("usl_within", value=text, low=low, high=high)
 
     text = w.say(
         "usl",
@@ -360,6 +369,7 @@ def as_json(o: Outcome) -> dict[str, Any]:
             "at": o.knee.at,
             "low": o.knee.low,
             "high": o.knee.high,
+            "level": o.knee.level,
             "text": o.knee.text,
         },
         "limit": asdict(o.limit) if o.limit else None,

@@ -16,6 +16,7 @@ import numpy.typing as npt
 from scipy import special
 
 from ..words import ENGLISH, Words
+from .fit import At, Bend
 
 Array = npt.NDArray[np.float64]
 Interval = tuple[float, float]
@@ -25,13 +26,14 @@ R2 = 0.95  # of the logarithms' variance, explained
 WORST = 0.20  # share by which a value may be off the curve
 TIMES = 400  # of the bootstrap
 LEVEL = 0.95
+HARD = 4  # so many times the squares that are left of two lines: the limit is a hard one
 _FEW = 0.8  # of the bootstrap's fits must succeed
 
 
 @dataclass(frozen=True)
 class Usl:
-    """`peak`: the clients of the highest throughput, None if it grows to a limit. Intervals at
-    LEVEL."""
+    """`peak`: the clients of the highest throughput, None unless its interval is among the values
+    that were measured. Intervals at LEVEL."""
 
     speed: float
     contention: float
@@ -110,6 +112,13 @@ def _bootstrap(n: Array, found: Array, rest: Array, seed: int) -> list[Array]:
     return [x for x in again if x is not None]
 
 
+def _ends_hard(n: Array, logs: Array, left: float) -> bool:
+    """Whether an even growth up to a limit describes it far better than the law."""
+    of = tuple(At(math.log(x), tuple(logs[n == x])) for x in sorted(set(n)))
+    within = sum((y - p.mean) ** 2 for p in of for y in p.ys)
+    return len(of) > VALUES and within + Bend(of).left < left / HARD
+
+
 def fit(
     clients: Sequence[float], rates: Sequence[float], seed: int = 1, w: Words = ENGLISH
 ) -> Usl | str:
@@ -131,11 +140,15 @@ def fit(
     if worst > WORST:
         at = int(np.argmax(np.abs(np.expm1(rest))))
         return w.say("usl_off", n=n[at], off=worst, most=WORST)
+    if _ends_hard(n, logs, float(np.sum(rest**2))):
+        return w["usl_hard"]
     again = _bootstrap(n, found, rest, seed)
     if len(again) < _FEW * TIMES:
         return w["usl_vague"]
     peaks = [_peak(float(x[1]), float(x[2]), float(n.max())) for x in again]
     known = [p for p in peaks if p is not None]
+    peak_within = _within(known) if len(known) >= _FEW * TIMES else None
+    seen = peak_within and n.min() <= peak_within[0] and peak_within[1] <= n.max()
     return Usl(
         math.exp(found[0]),
         float(found[1]),
@@ -143,8 +156,8 @@ def fit(
         _within([math.exp(x[0]) for x in again]),
         _within([float(x[1]) for x in again]),
         _within([float(x[2]) for x in again]),
-        _peak(float(found[1]), float(found[2]), float(n.max())),
-        _within(known) if len(known) >= _FEW * TIMES else None,
+        _peak(float(found[1]), float(found[2]), float(n.max())) if seen else None,
+        peak_within if seen else None,
         r2,
         worst,
     )

@@ -197,6 +197,22 @@ def bands(observed: Observed) -> dict[Key, Band]:
     return out
 
 
+def why(known: dict[Key, Band], key: Key, requests: int) -> str:
+    """Why the band of a key is as wide as it is."""
+    least = _unsteady(key, requests)
+    band = band_of(known, key, requests)
+    if key not in known:
+        new = "it did not occur in the accepted runs"
+        if least:
+            return f"{new}; such a call does not depend on the request alone, so that some may"
+        return new if band.exact else f"{new}, but others of its command varied"
+    if band.exact:
+        return "it was the same in every accepted iteration"
+    if least:
+        return f"it does not depend on the request alone: {least} beyond what was seen, at least"
+    return "it, or others of its command, varied in the accepted runs"
+
+
 def band_of(known: dict[Key, Band], key: Key, requests: int) -> Band:
     """The band of a key that may not have occurred before."""
     if key in known:

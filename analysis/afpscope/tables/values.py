@@ -28,6 +28,7 @@ TRIM = 0.05
 _BEYOND = 10
 _RECORDED = {"p50": 0.5, "p95": 0.95, TAIL: 0.99}
 RATE = "rate"
+RECORDED = "recorded"  # in place of a test
 _LOADED = {"p50": 0.5, TAIL: 0.99}
 
 
@@ -54,15 +55,22 @@ class Row:
         """The name of the row within its test."""
         if not self.command:
             return self.figure if self.is_metric else "(test)"
-        return self.command if self.figure == MEAN else f"{self.command} {self.figure}"
+        if self.figure != MEAN:
+            return f"{self.command} {self.figure}"
+        middle = 1 - 2 * TRIM
+        return self.command if self.test == RECORDED else f"{self.command} (middle {middle:.0%})"
 
 
 @dataclass(frozen=True)
 class Value:
-    """In the row's unit. `blur`: its possible error in logarithms, both directions together."""
+    """In the row's unit. `blur`: its possible error in logarithms, both directions together.
+
+    `whole`: of a trimmed mean, that of all requests. None: nothing is left out.
+    """
 
     amount: float
     blur: float = 0.0
+    whole: float | None = None
 
 
 def _quantile(histogram: Histogram, q: float) -> Value | None:
@@ -82,6 +90,7 @@ def _client(run: Run) -> dict[Row, Value]:
     judged = [(m, m.better) for m in run.metrics if m.better and m.key != "elapsed"]
     sets: dict[Row, list[float]] = defaultdict(list)
     merged: dict[Row, list[Histogram]] = defaultdict(list)
+    wholes: dict[Row, list[float]] = defaultdict(list)
     for p in run.whole_phases:
         test = counts.test_name(p)
         if p.transfer:
@@ -95,10 +104,12 @@ def _client(run: Run) -> dict[Row, Value]:
             if c.histogram.n:
                 sets[Row(test, c.name, MEAN)].append(c.histogram.bulk_mean(TRIM, c.sum_ns))
                 merged[Row(test, c.name, TAIL)].append(c.histogram)
+                wholes[Row(test, c.name, MEAN)].append(c.sum_ns / c.histogram.n)
     out: dict[Row, Value] = {}
     for row, values in sets.items():
         if values:
-            out[row] = Value(statistics.median(values))
+            whole = statistics.median(wholes[row]) if row in wholes else None
+            out[row] = Value(statistics.median(values), whole=whole)
         tail = Row(row.test, row.command, TAIL)
         if tail in merged and (found := _quantile(Histogram.merge(merged[tail]), 0.99)):
             out[tail] = found
@@ -119,11 +130,11 @@ def _recorded(phases: Iterable[Phase]) -> dict[Row, Value]:
                     merged[account.name].append(account.histogram)
     out: dict[Row, Value] = {}
     for name in time:
-        out[Row("recorded", name, MEAN)] = Value(time[name] / number[name])
+        out[Row(RECORDED, name, MEAN)] = Value(time[name] / number[name])
         histogram = Histogram.merge(merged[name])
         for figure, q in _RECORDED.items():
             if found := _quantile(histogram, q):
-                out[Row("recorded", name, figure)] = found
+                out[Row(RECORDED, name, figure)] = found
     return out
 
 

@@ -1,0 +1,139 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""How often the knee of a sweep is wrong, on made-up steps whose knee is known.
+
+simulate_sweeps.py [TIMES]    the table of docs/analysis.md, each line from TIMES sweeps (400)
+"""
+
+from __future__ import annotations
+
+import math
+import sys
+from collections import defaultdict
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+
+sys.path.insert(0, str(Path(__file__).parents[2] / "analysis"))
+from afpscope.limit import fit, knee
+from afpscope.limit.fit import At, Bend, Crossing, Fit
+from afpscope.sweepcompare import KNEES
+
+VALUES = (1, 2, 5, 10, 20, 50, 100, 200)
+RATES = (20, 40, 60, 80, 100, 120, 160, 200)
+REFINE = 4
+
+
+@dataclass(frozen=True)
+class Law:
+    """What a server does at a load; its knee. A limit is 1."""
+
+    name: str
+    rule: str
+    at: Callable[[float], float]
+    knee: float
+
+
+def _queue(clients: float) -> float:
+    """Waits of M/M/1, full at 40."""
+    return 0.25 / (1 - min(clients / 40, 0.995))
+
+
+LAWS = (
+    Law("p99 grows as the clients", "slo", lambda v: v / 30, 30),
+    Law("p99 as their root", "slo", lambda v: math.sqrt(v / 30), 30),
+    Law("p99 of a queue (M/M/1)", "slo", _queue, 30),
+    Law("closed loop, to 10 clients", "growth", lambda v: 100 * min(v, 10), 10),
+    Law("closed loop, to 37 clients", "growth", lambda v: 100 * min(v, 37), 37),
+    Law("open loop, to 100/s", "rate", lambda v: min(v, 100.0), 100 / knee.KEPT_UP),
+)
+
+
+@dataclass(frozen=True)
+class Case:
+    """`noise`: of a step's figure, its logarithm; `repeat`: steps of each value."""
+
+    law: Law
+    noise: float
+    repeat: int = 3
+
+
+def made(case: Case, seed: int) -> Fit:
+    """A sweep; with a limit it is refined as sweep does."""
+    rng = np.random.default_rng(seed)
+    steps: dict[float, list[float]] = defaultdict(list)
+
+    def measure(value: float) -> None:
+        steps[value].append(math.log(case.law.at(value)) + rng.normal(0, case.noise))
+
+    for value in (RATES if case.law.rule == "rate" else VALUES) * case.repeat:
+        measure(value)
+    for i in range(REFINE if case.law.rule == "slo" else 0):
+        judged = [(v, y <= 0) for v, ys in steps.items() for y in ys]
+        value = knee.further(judged, REFINE - i, True)
+        if value is None:
+            break
+        measure(value)
+    of = tuple(At(math.log(v), tuple(steps[v])) for v in sorted(steps))
+    if case.law.rule == "slo":
+        return Crossing(of, 0.0)
+    if case.law.rule == "rate":
+        return Bend(of, 1.0, -math.log(knee.KEPT_UP))
+    return Bend(of)
+
+
+@dataclass(frozen=True)
+class Found:
+    """Shares of all sweeps with an interval; of pairs of equal servers."""
+
+    none: float  # no interval
+    inside: float  # it has the true knee
+    off: float  # the estimate, as a share of the knee, in the middle
+    wide: float  # the interval's ends by each other, in the middle; nan: open
+    different: float  # pairs whose knees are said to differ
+
+
+def found(case: Case, times: int, seed: int = 0) -> Found:
+    truth = math.log(case.law.knee)
+    fits = [made(case, seed + i) for i in range(times)]
+    known = [(x, ends) for x in fits if x.at is not None and (ends := x.within())]
+    lows = np.array([-np.inf if a is None else a for _, (a, _) in known])
+    highs = np.array([np.inf if b is None else b for _, (_, b) in known])
+    pairs = [fit.ratio(a, b, KNEES) for a, b in zip(fits[::2], fits[1::2], strict=True)]
+    wrong = [x for x in pairs if x and ((x[0] or 0) > 0 or (x[1] or 0) < 0)]
+    return Found(
+        1 - len(known) / times,
+        float(np.mean((lows <= truth + 1e-9) & (highs >= truth - 1e-9))) if known else math.nan,
+        math.expm1(float(np.median([x.at or math.nan for x, _ in known])) - truth)
+        if known
+        else math.nan,
+        math.exp(float(np.median(highs - lows))) if known else math.nan,
+        len(wrong) / len(pairs),
+    )
+
+
+def cases() -> list[Case]:
+    noises: dict[str, Sequence[float]] = {"slo": (0.02, 0.1, 0.4)}
+    return [Case(law, noise) for law in LAWS for noise in noises.get(law.rule, (0.01, 0.1))]
+
+
+def main(times: int = 400) -> None:
+    print(
+        f"Of {times:,} sweeps each: the true knee is in the {fit.LEVEL:.0%} interval; the estimate "
+        "is off, and the interval's ends are apart, by (in the middle); and of half as many pairs "
+        "of equal servers, the knees are said to differ.\n"
+    )
+    print("| Server | Noise of a step | --repeat | Inside | Off | Ends | Differ |")
+    print("|---|---|---|---|---|---|---|")
+    for case in cases():
+        is_ = found(case, times)
+        print(
+            f"| {case.law.name} | {case.noise:.0%} | {case.repeat} | {is_.inside:.1%} | "
+            f"{is_.off:+.1%} | x {is_.wide:.2f} | {is_.different:.2%} |",
+            flush=True,
+        )
+
+
+if __name__ == "__main__":
+    main(*map(int, sys.argv[1:]))
