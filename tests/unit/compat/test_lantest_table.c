@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
  * What afp_lantest prints: against golden files, or read back.
- * Also tests user/report/progress.c.
+ * Also tests user/report/progress.c, user/compat/lantest_metrics.c.
  */
 #include "report/progress.h"
 #include "report/report.h"
