@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from . import show
+from . import history, show
 from .errors import Failure, wrong_use
 from .page import figures, joined, loadpage, painter, rxpage, sweeppage
 from .page.loadpage import LoadView
@@ -38,6 +38,11 @@ def options(parser: argparse.ArgumentParser) -> None:
                         "sweep also as CSV")  # fmt: skip
     parser.add_argument("--slo", metavar="WHAT=TIME",
                         help="of a sweep: judge it by this limit (p99=50ms)")  # fmt: skip
+    parser.add_argument("--history", metavar="FILE", type=Path,
+                        help="of runs of lantest, in place of the page: a history.yml of their "
+                        "times by pull request")  # fmt: skip
+    parser.add_argument("--pr", metavar="N,...",
+                        help="with --history: the pull request of each run")  # fmt: skip
     parser.add_argument("--lang", choices=LANGUAGES, default="en")
 
 
@@ -290,9 +295,22 @@ def _sweep(path: Path, args: argparse.Namespace) -> int:
     return show.doubts("report", doubts)
 
 
+def _history(runs: list[Run], args: argparse.Namespace) -> int:
+    """Writes the file of the dashboard; 4 if a run is in doubt."""
+    text = history.history(runs, history.numbers(args.pr, len(runs)))
+    with written(args.history) as file:
+        file.write(text.encode())
+    print(args.history)
+    return show.doubts("report", [doubt for one in runs for doubt in one.doubts])
+
+
 def run(args: argparse.Namespace) -> int:
     """Writes the page and prints its name; 4 if a run is in doubt."""
     paths = [find(name) for name in args.runs]
+    if (args.history is None) != (args.pr is None):
+        raise wrong_use("--history and --pr need each other")
+    if args.history:
+        return _history([Run.open(path) for path in paths], args)
     sweeps = [path for path in paths if steps.is_sweep(path)]
     if sweeps and len(paths) == 1:
         return _sweep(sweeps[0], args)

@@ -91,6 +91,9 @@ static void set_chunks(struct store_afp *a, const struct store_afp_opts *opts)
 	a->s.chunk_read = whole_pages(q);
 	a->s.chunk_write = whole_pages(afp_quantum_data((uint32_t)q, opts->machine, command));
 	a->s.len_max = a->narrow ? STORE_AFP_NARROW_END : STORE_AFP_WIDE_END;
+	if (opts->fills)
+		a->s.chunk_read = a->s.chunk_write = afp_quantum_data((uint32_t)q, opts->machine,
+								      command);
 	if (opts->legacy) /* as afp_speedtest: frame and command count for both */
 		a->s.chunk_read = a->s.chunk_write = q - DSI_HEADER_LEN - AFP_WRITE_LEN;
 }
@@ -101,7 +104,7 @@ static void store_afp_opened(struct store_afp *a, const struct store_afp_opts *o
 	const struct afp *session = a->session;
 
 	/* 64-bit commands came with UTF-8 names */
-	a->narrow = opts->legacy || session->path_type == 2;
+	a->narrow = opts->legacy || opts->narrow || session->path_type == 2;
 	a->s.near = dsi_is_near(session->dsi);
 	for (unsigned int v = 0; v < 2; v++)
 		a->volume[v] = *session;

@@ -252,12 +252,14 @@ void store_close(struct store *s);
 
 /*
  * Over an open AFP session, which must outlive the store. legacy: only the 32-bit commands, as
- * netatalk 4.5's afp_speedtest sends them (always so below AFP 3.0). other: a second volume's id,
- * 0: none. window: most ops in flight, at most that of the session.
+ * netatalk 4.5's afp_speedtest sends them (always so below AFP 3.0). narrow: these, but requests as
+ * they are otherwise. fills: requests as long as the server takes writes, not whole pages, as
+ * netatalk 4.6's sends them. other: a second volume's id, 0: none. window: most ops in flight, at
+ * most that of the session.
  */
 struct afp;
 struct store_afp_opts {
-	bool legacy;
+	bool legacy, narrow, fills;
 	uint16_t other;
 	unsigned int window;
 	const char *machine; /* the server's machine type (DSIGetStatus); may be NULL */

@@ -30,6 +30,7 @@ struct lantest_session {
 	struct estimate estimate;
 };
 
+static const char *const format_words[] = { "text", "netatalk-metrics", NULL };
 static const char *const set_words[] = { "server", "4.5", "4.6", NULL };
 
 const struct lantest_set *lantest_choose(const struct lantest_cfg *cfg, const char *machine)
@@ -156,6 +157,9 @@ const struct opt lantest_options[] = {
 	SESSION_WATCH_OPTIONS(struct lantest_cfg, w.s),
 	OUTPUT_TABLE_OPTION(struct lantest_cfg, w.table),
 	{ .letter = 'c', .name = "csv", .type = OPT_FLAG, .offset = OFFSET(w.csv), .help = "netatalk's table as CSV, nothing else on stdout" },
+	{ .name = "format", .arg = "FORMAT", .type = OPT_CHOICE, .offset = OFFSET(format), .choice = format_words,
+	  .help = "lines of metrics as netatalk's workflow passes them between its steps, nothing else on stdout",
+	  .more = "A line is `table|lantest.KEY.mean_ms|LABEL|ms|MEAN`." },
 	RUNS_OPTIONS(struct lantest_cfg, w.s.runs),
 	{ .letter = 'v', .name = "verbose", .type = OPT_COUNT, .offset = OFFSET(w.verbose),
 	  .help = "all that was measured, and a line for each test as it ends",
@@ -234,6 +238,8 @@ static enum outcome main_lantest_prepare(struct workload *w, struct err *e)
 	x->o.force = w->cfg->s.force;
 	x->o.set = lantest_choose(x->cfg, w->s.server.machine);
 	w->set = w->s.run.set = x->o.set->name;
+	if (w->cfg->csv && x->o.set == &lantest_4_6)
+		w->s.progress = stderr;
 	if (lantest_resolve(&x->o.tests, x->cfg, x->o.set, e))
 		return OUTCOME_USAGE;
 	if (!w->cfg->s.runs.screen)
@@ -304,6 +310,8 @@ static int main_lantest_report(struct workload *w, const struct report_opts *o)
 				: 0);
 	int r = 0;
 
+	if (((const struct lantest_session *)w)->cfg->format)
+		return report_peer_metrics(&w->s.run, stdout);
 	if (cfg->csv)
 		return report_peer_csv(&w->s.run, how, stdout);
 	if (cfg->table == OUTPUT_SCREEN)
@@ -344,7 +352,7 @@ static int main_lantest_run(const struct lantest_cfg *cfg)
 	workload_init(&x->w, &lantest, &cfg->w);
 	x->w.hooks.phase_done = main_lantest_on_phase_done;
 	x->w.hooks.ready = main_lantest_on_ready;
-	if (cfg->w.compatible)
+	if (cfg->w.compatible && !cfg->format)
 		x->w.s.progress = stdout;
 	code = workload_run(&x->w);
 	free(x);
@@ -373,7 +381,7 @@ int lantest_parse(struct lantest_cfg *cfg, struct job *j, struct err *e)
 	if (!r && cfg->set != LANTEST_SET_OF_SERVER)
 		r = lantest_resolve(&(uint32_t) { 0 }, cfg, lantest_choose(cfg, NULL), e);
 	cfg->w.table = output_table(cfg->w.table, cfg->w.verbose, OUTPUT_BOTH, cfg->w.compatible);
-	cfg->w.s.runs.screen = cfg->w.table == OUTPUT_SCREEN && !cfg->w.csv &&
+	cfg->w.s.runs.screen = cfg->w.table == OUTPUT_SCREEN && !cfg->w.csv && !cfg->format &&
 			       !runs_json_only(&cfg->w.s.runs);
 	return r;
 }

@@ -19,6 +19,7 @@ enum lantest_set_choice {
 struct lantest_cfg {
 	struct workload_cfg w;
 	struct lantest_opts o;
+	int format; /* 1: lines of metrics in place of tables */
 	int set;    /* enum lantest_set_choice */
 	bool named; /* tests, even if there are none of that name */
 	bool cache; /* those of -K, whichever they are in the set */

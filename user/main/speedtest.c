@@ -231,6 +231,7 @@ static int main_speedtest_describe(struct workload *base)
 	r |= run_note(o, "chunk_bytes", "%zu", speedtest_chunk(store, w, w->work[0]));
 	r |= run_note(o, "chunk_read_bytes", "%zu", speedtest_chunk(store, w, SPEED_READ));
 	r |= run_note(o, "chunk_write_bytes", "%zu", speedtest_chunk(store, w, SPEED_WRITE));
+	r |= run_note(o, "narrow", "%s", cfg->narrow ? "yes" : "no");
 	r |= run_note(o, "flush", "%s", w->flush ? "yes" : "no");
 	r |= run_note(o, "sparse", "%s", w->sparse ? "yes" : "no");
 	r |= run_note(o, "recreate", "%s", w->recreate ? "yes" : "no");
@@ -375,7 +376,10 @@ static int main_speedtest_run(const struct speedtest_cfg *cfg)
 	w = &x->w;
 	workload_init(w, &speedtest, &cfg->w);
 	w->set = cfg->set;
-	w->store = (struct store_afp_opts) { .legacy = cfg->o.peer, .window = cfg->o.window };
+	w->store = (struct store_afp_opts) { .legacy = !strcmp(cfg->set, SPEEDTEST_PEER_SET),
+					     .fills = !strcmp(cfg->set, SPEEDTEST_4_6_SET),
+					     .narrow = cfg->narrow,
+					     .window = cfg->o.window };
 	w->hooks.region_begin = main_speedtest_on_region_begin;
 	w->hooks.region_end = main_speedtest_on_region_end;
 	w->hooks.sample_done = on_sample_done;

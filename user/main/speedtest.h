@@ -19,6 +19,7 @@ struct speedtest_cfg {
 	bool statistics, interactive;
 	bool no_flush, no_null; /* as the options say it; o.flush and null are what follows */
 	bool sweep;             /* a list of sizes: -z, or no size was given */
+	bool narrow;            /* 32-bit requests only */
 	bool null;              /* compare with the null peer */
 	bool live;              /* print netatalk's text during the run, on stdout */
 	int set_choice, data, receive, units;

@@ -16,7 +16,10 @@
 const char *const speedtest_data_choices[] = { "zero", "random", "pattern", NULL };
 const char *const speedtest_receive_choices[] = { "auto", "copy", "drop", NULL };
 const char *const speedtest_unit_choices[] = { "decimal", "binary", NULL };
-static const char *const set_choices[] = { SPEEDTEST_SET, SPEEDTEST_PEER_SET, NULL };
+static const char *const set_choices[] = { SPEEDTEST_SET, SPEEDTEST_PEER_SET, SPEEDTEST_4_6_SET,
+					   NULL };
+
+enum { CHOICE_OWN, CHOICE_4_5, CHOICE_4_6 };
 
 /*
  * "64K", "1.5G", "0.004": a decimal number and a unit of 1024, or the unit that a bare number has.
@@ -169,10 +172,13 @@ const struct opt speedtest_options[] = {
 	{ .letter = 'i', .name = "interactive", .type = OPT_FLAG, .offset = OFFSET(interactive), .help = "wait for <ENTER> before each test",
 	  .more = "It waits again for each size." },
 	{ .name = "set", .arg = "SET", .type = OPT_CHOICE, .offset = OFFSET(set_choice), .choice = set_choices,
-	  .help = "requests to send: afpscope's own, or exactly those of netatalk 4.5's tool",
+	  .help = "requests to send: afpscope's own, or those of the tool of netatalk 4.5 or 4.6",
 	  .more = "`speedtest` (default): 64-bit requests, whose data are whole pages, files of any size. "
-	 	"`speedtest-4.5`: what `afp_speedtest` of netatalk 4.5 sends; files below 2 GiB. Do not compare "
+	 	"`speedtest-4.5`: what `afp_speedtest` of netatalk 4.5 sends; files below 2 GiB. `speedtest-4.6`: 64-bit requests, "
+	 	"as much data in each as the server takes. Do not compare "
 	 	"numbers that were measured with different sets." },
+	{ .letter = 'E', .name = "32-bit", .type = OPT_FLAG, .offset = OFFSET(narrow), .help = "32-bit requests (FPRead, FPWrite), which end at 2 GiB",
+	  .more = "The set speedtest-4.5 and AFP before 3.0 have no others." },
 	{ .name = "data", .arg = "WHAT", .type = OPT_CHOICE, .offset = OFFSET(data), .choice = speedtest_data_choices,
 	  .help = "what files contain (default: zero)",
 	  .more = "`random`: nothing can be compressed. `pattern`: each place in the file has its own value." },
@@ -249,7 +255,7 @@ static int speedtest_opts_complete(struct speedtest_cfg *c, struct err *e)
 {
 	c->set = set_choices[c->set_choice];
 	c->o.size = c->size;
-	c->o.peer = c->set_choice == 1;
+	c->o.peer = c->set_choice != CHOICE_OWN;
 	c->o.flush = !c->no_flush;
 	c->o.delay_ns = (uint64_t)(c->delay_s * 1e9);
 	c->o.second = c->w.s.second_volume != NULL;
@@ -281,7 +287,7 @@ static int speedtest_opts_complete(struct speedtest_cfg *c, struct err *e)
 	if (c->o.verify)
 		c->o.data = SPEED_PATTERN;
 	if (c->o.peer && c->o.data != SPEED_ZERO && !c->o.verify)
-		return err_set(e, -EINVAL, "the set %s writes zeros", SPEEDTEST_PEER_SET);
+		return err_set(e, -EINVAL, "the set %s writes zeros", c->set);
 	return 0;
 }
 
@@ -322,7 +328,7 @@ int speedtest_parse(struct speedtest_cfg *c, struct job *j, struct err *e)
 	c->o.warmups = c->o.window = 1;
 	c->o.iterations = c->w.compatible ? 1 : 6;
 	if (c->w.compatible) {
-		c->set_choice = 1;
+		c->set_choice = CHOICE_4_5;
 		c->w.s.watch = WATCH_OFF; /* nothing of the server is printed */
 	}
 	r = workload_parse(&c->w, j, !c->w.compatible, e);

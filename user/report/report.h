@@ -45,6 +45,13 @@ int report_peer_text(const struct run *r, unsigned int how, FILE *out);
 int report_peer_csv(const struct run *r, unsigned int how, FILE *out);
 
 /*
+ * A line for each test, as netatalk's workflow passes them between its steps (docs/lantest.md):
+ * "table|lantest.KEY.mean_ms|LABEL|ms|MEAN", and one for the sum. A test without a complete
+ * iteration has no line, and then there is no sum.
+ */
+int report_peer_metrics(const struct run *r, FILE *out);
+
+/*
  * netatalk 4.5's speedtest: text (compat/speed.h says what differs and has it piece by piece)
  * and CSV. Both are for runs whose phases all move files.
  */

@@ -4,8 +4,8 @@
 
 /*
  * Reads, writes and copies files of given sizes through a store, as netatalk 4.5's afp_speedtest
- * does: what is sent when is in docs/speedtest.md. Two sets of requests: afp_speedtest's, and ours,
- * which differs only in the data commands and their length.
+ * does: what is sent when is in docs/speedtest.md. Three sets of requests: those of 4.5's and
+ * of 4.6's afp_speedtest, and ours, which differ only in the data commands and their length.
  */
 
 #include "load/load.h"
@@ -14,6 +14,7 @@
 
 #define SPEEDTEST_SET        "speedtest"
 #define SPEEDTEST_PEER_SET   "speedtest-4.5"
+#define SPEEDTEST_4_6_SET    "speedtest-4.6"
 
 #define SPEEDTEST_WINDOW_MAX 128
 
@@ -47,7 +48,7 @@ struct speedtest_opts {
 	unsigned int warmups;
 	unsigned int window; /* requests in flight, 1 to SPEEDTEST_WINDOW_MAX */
 	size_t chunk;        /* bytes of a data request; 0: the most that the store accepts */
-	bool peer;           /* exactly afp_speedtest's requests, even useless ones */
+	bool peer;           /* exactly the requests of an afp_speedtest, even useless ones */
 	bool flush;          /* after writing, inside the timed region */
 	bool sparse;         /* sources get their length without being written */
 	bool recreate;       /* files are deleted and made anew after every iteration */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
  * What afp_lantest prints: against golden files, or read back.
- * Also tests user/report/progress.c.
+ * Also tests user/report/progress.c, user/compat/lantest_metrics.c.
  */
 #include "report/progress.h"
 #include "report/report.h"
@@ -123,7 +123,7 @@ static void the_csv_of_4_6_is_read_by_rows_that_end_in_six_numbers(void **state)
 	(void)state;
 	assert_int_equal(run_init(&r, "lantest", "lantest-4.6"), 0);
 	for (unsigned int i = 0; i < 12; i++) {
-		struct run_phase *p = run_phase(&r, 1 + i / 6, i % 6 + 1,
+		struct run_phase *p = run_phase(&r, 2 + i / 6, i % 6 + 1,
 						i < 6 ? "Writing [1 AFP ops]"
 						      : "dirs, many [1 AFP ops]");
 
@@ -134,7 +134,7 @@ static void the_csv_of_4_6_is_read_by_rows_that_end_in_six_numbers(void **state)
 			run_set(p, m, 7);
 		p->complete = true;
 	}
-	run_phase(&r, 3, 1, "broken off [9 AFP ops]");
+	run_phase(&r, 4, 1, "broken off [9 AFP ops]");
 	assert_int_equal(report_peer_csv(&r, REPORT_PEER_4_6, f), 0);
 	fflush(f);
 	assert_int_equal(rows_of_six_numbers(text, titles, last), 2);
@@ -286,6 +286,53 @@ static void progress_has(const struct run_phase *p, enum progress_size size, con
 	free(text);
 }
 
+/* As netatalk's perf_history.pl reads them: five fields, the last a plain number. */
+static void metrics_are_lines_that_netatalk_s_workflow_reads(void **state)
+{
+	static const char *const title[] = {
+		"Open, write 1024 bytes, close 2000 files [6,000 AFP ops]",
+		"Byte-range lock/unlock 2000 ranges in one fork [4,000 AFP ops]",
+		"Mixed cache operations (create/stat/enum/delete) on 500 files [2,050 AFP ops]",
+		"something new",
+	};
+	char *text = NULL;
+	struct run r;
+	size_t len;
+	FILE *f = open_memstream(&text, &len);
+
+	(void)state;
+	assert_int_equal(run_init(&r, "lantest", "lantest-4.6"), 0);
+	for (unsigned int i = 0; i < 8; i++) {
+		struct run_phase *p = run_phase(&r, 1 + i / 2, 1 + i % 2, title[i / 2]);
+
+		run_set(p, METRIC_ELAPSED, (i + 1) * 1500250);
+		p->complete = true;
+	}
+	r.complete = true;
+	assert_int_equal(report_peer_metrics(&r, f), 0);
+	fflush(f);
+	assert_string_equal(
+	    text,
+	    "table|lantest.open_write_1024_bytes_close_2000_files.mean_ms|Write 2k|ms|2.250\n"
+	    "table|lantest.byte_range_lock_unlock_2000_ranges_in_one_fork.mean_ms|Byte lock 2k|ms|5.251\n"
+	    "table|lantest.mixed_cache_operations_create_stat_enum_delete_on_500_files.mean_ms|"
+	    "Mixed cache|ms|8.251\n"
+	    "table|lantest.something_new.mean_ms|something_new|ms|11.252\n"
+	    "inline|lantest.all_tests.mean_ms|All tests|ms|27.005\n");
+	/* a test that broke off has no value, and then there is no sum */
+	for (unsigned int i = 4; i < 8; i++)
+		r.phase[i]->complete = false;
+	r.complete = false;
+	rewind(f);
+	assert_int_equal(report_peer_metrics(&r, f), 0);
+	fclose(f);
+	assert_null(strstr(text, "mixed"));
+	assert_null(strstr(text, "inline"));
+	assert_non_null(strstr(text, "lantest.byte_range"));
+	free(text);
+	run_fini(&r);
+}
+
 /* 104,857,600 bytes in 198 ms. */
 static void a_size_and_its_rate_have_one_unit(void **state)
 {
@@ -324,6 +371,7 @@ int main(void)
 		TEST(only_tests_that_ran_have_a_row_and_a_share_in_the_sums),
 		TEST(the_banner_tells_the_number_of_iterations),
 		TEST(every_line_of_the_peer_text_is_as_wide_as_its_rule),
+		cmocka_unit_test(metrics_are_lines_that_netatalk_s_workflow_reads),
 		TEST(a_size_and_its_rate_have_one_unit),
 		TEST(a_full_disk_is_an_error),
 	};

@@ -134,7 +134,7 @@ static const struct usage_case speedtest_cases[] = {
 	{ "-f Read,,Write",
 	  "speedtest: -f: there is no test '': Read, Write, Copy, ServerCopy (see afpscope speedtest --help)" },
 	{ "--set speedtest-9",
-	  "speedtest: --set: 'speedtest-9' is not one of speedtest, speedtest-4.5 (see afpscope speedtest --help)" },
+	  "speedtest: --set: 'speedtest-9' is not one of speedtest, speedtest-4.5, speedtest-4.6 (see afpscope speedtest --help)" },
 	{ "--data noise",
 	  "speedtest: --data: 'noise' is not one of zero, random, pattern (see afpscope speedtest --help)" },
 	{ "--units furlongs",

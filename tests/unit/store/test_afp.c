@@ -446,6 +446,52 @@ static void chunks_follow_from_the_quantum_and_the_server(void **state)
 	}
 }
 
+/* netatalk 4.6's tool: reads and writes as long as the server takes writes, and no byte longer. */
+static void requests_that_fill_the_quantum_are_taken(void **state)
+{
+	static const struct {
+		const char *machine;
+		bool data; /* the quantum bounds the data of a write alone */
+	} rule[] = { { "Netatalk4.2.3", true },
+		     { "Netatalk4.5.1", false },
+		     { "Netatalk4.6.0", true } };
+	static const uint32_t quanta[] = { 1047552, 262140, 65537, 1u << 31 };
+	struct rig *g = *state;
+	uint8_t *data = calloc(1, 1047552);
+
+	for (unsigned int i = 0; i < 3 * 4 * 2; i++) {
+		const bool narrow = i % 2, bounds_data = rule[i / 8].data;
+		const uint32_t quantum = quanta[i / 2 % 4];
+		size_t want = narrow && quantum > INT32_MAX ? INT32_MAX : quantum;
+		struct store_op op = { .verb = STORE_WRITE, .data = data };
+
+		want -= bounds_data ? 0 : narrow ? 12 : 20;
+		peer_free(g->peer);
+		new_peer(g);
+		g->peer->quantum = quantum;
+		g->peer->bounds_data = bounds_data;
+		g->how.machine = rule[i / 8].machine;
+		g->how.fills = true;
+		g->how.narrow = narrow;
+		open_it(g);
+		assert_int_equal(g->s->chunk_read, want);
+		assert_int_equal(g->s->chunk_write, want);
+		if (want <= 1047552) {
+			op.file = open_file(g, "File");
+			op.len = want;
+			call(g, &op);
+			assert_int_equal(op.result, STORE_OK);
+			assert_int_equal(op.done, want);
+			assert_int_equal(g->peer->count[narrow ? AFP_Write : AFP_WriteExt], 1);
+		}
+		store_close(g->s);
+		g->s = NULL;
+		afp_close(&g->a);
+		assert_string_equal(g->peer->complaint, "");
+	}
+	free(data);
+}
+
 static void verbs_have_names(void **state)
 {
 	(void)state;
@@ -473,6 +519,7 @@ int main(void)
 		TEST(the_32_bit_commands_are_not_sent_beyond_2_gib),
 		TEST(what_the_connection_would_not_survive_is_not_sent),
 		TEST(chunks_follow_from_the_quantum_and_the_server),
+		TEST(requests_that_fill_the_quantum_are_taken),
 		cmocka_unit_test(verbs_have_names),
 	};
 
