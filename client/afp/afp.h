@@ -17,7 +17,6 @@
 
 #define AFP_REPLY_LEN     512
 #define AFP_NAME_MAX      255
-#define AFP_VERSIONS      7
 #define AFP_ENUMERATE_MAX 8192
 
 struct afp_op {

@@ -104,7 +104,7 @@ void rx_call_begin(struct rx_call *c, struct rx_conn *conn, unsigned int channel
 	c->number = number;
 	c->error = 0;
 	c->why = NULL;
-	c->heard = c->aborts = c->abort_now = c->ping_now = false;
+	c->aborts = c->abort_now = c->ping_now = false;
 	c->ping_serial = 0;
 	c->ping_ns = c->heard_ns = now_ns;
 	rx_send_begin(&c->out);
@@ -137,11 +137,6 @@ int32_t rx_call_error(const struct rx_call *c)
 const char *rx_call_why(const struct rx_call *c)
 {
 	return c->why;
-}
-
-bool rx_call_is_heard(const struct rx_call *c)
-{
-	return c->heard;
 }
 
 /* ---- its end ---- */
@@ -196,11 +191,6 @@ void rx_call_end(struct rx_call *c)
 {
 	c->out.ended = true;
 	touch(c);
-}
-
-bool rx_call_has_room(const struct rx_call *c)
-{
-	return c->state == RX_CALL_ACTIVE && rx_send_has_room(&c->out);
 }
 
 const void *rx_call_peek(const struct rx_call *c, size_t *len)
@@ -287,7 +277,6 @@ static void take_abort(struct rx_call *c, struct rbuf payload)
 void rx_call_packet(struct rx_call *c, const struct rx_header *h, struct rbuf payload,
 		    uint64_t now_ns)
 {
-	c->heard = true;
 	c->heard_ns = now_ns;
 	if (c->aborts && h->type != RX_ABORT) {
 		c->abort_now = true;

@@ -53,8 +53,6 @@ struct rx_conn *rx_call_conn(const struct rx_call *c);
 int32_t rx_call_error(const struct rx_call *c);
 /* More about the error, static; NULL: there is no more. */
 const char *rx_call_why(const struct rx_call *c);
-/* Whether the peer has said anything about this call. */
-bool rx_call_is_heard(const struct rx_call *c);
 
 /*
  * Sends bytes after those before; returns how many were taken, fewer than len if there is no room
@@ -62,8 +60,6 @@ bool rx_call_is_heard(const struct rx_call *c);
  */
 size_t rx_call_write(struct rx_call *c, const void *data, size_t len);
 void rx_call_end(struct rx_call *c);
-/* Whether rx_call_write() would take something. */
-bool rx_call_has_room(const struct rx_call *c);
 
 /*
  * The next bytes received, in the call's memory until they are skipped: *len of them, at least 1;

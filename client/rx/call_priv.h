@@ -70,7 +70,6 @@ struct rx_call {
 	uint32_t number;
 	int32_t error;
 	const char *why;
-	bool heard;
 	bool aborts; /* an ABORT is to be sent, also for each packet that still comes */
 	bool abort_now, ping_now;
 	uint32_t ping_serial; /* 0: none under way */
@@ -90,7 +89,6 @@ void rx_rtt_add(struct rx_conn *conn, uint64_t ns);
 void rx_send_begin(struct rx_sending *s);
 size_t rx_send_write(struct rx_sending *s, const struct rx_conn *conn, const void *data,
 		     size_t len);
-bool rx_send_has_room(const struct rx_sending *s);
 /* All is confirmed for good. */
 bool rx_send_is_done(const struct rx_sending *s);
 void rx_send_answer(struct rx_sending *s, struct rx_conn *conn, const struct rx_ack *a,

@@ -147,11 +147,6 @@ void rx_endpoint_close(struct rx_endpoint *ep)
 
 /* ---- what is known of it ---- */
 
-int rx_endpoint_fd(const struct rx_endpoint *ep)
-{
-	return ep->fd;
-}
-
 uint16_t rx_endpoint_port(const struct rx_endpoint *ep)
 {
 	return ep->port;

@@ -72,7 +72,6 @@ struct rx_endpoint;
 int rx_endpoint_open(struct rx_endpoint **out, const struct rx_endpoint_opts *o, struct err *e);
 void rx_endpoint_close(struct rx_endpoint *ep); /* NULL is allowed */
 
-int rx_endpoint_fd(const struct rx_endpoint *ep);
 uint16_t rx_endpoint_port(const struct rx_endpoint *ep);
 struct rx_hub *rx_endpoint_hub(struct rx_endpoint *ep); /* its counts and RTT */
 struct rx_buffers rx_endpoint_buffers(const struct rx_endpoint *ep);

@@ -58,10 +58,9 @@ struct rx_rtt {
 };
 
 /* What is assumed of the round trip before one was measured. */
-#define RX_FIRST_RTT_NS      3000000000u
-#define RX_FIRST_RTT_NEAR_NS 2000000000u /* in the same subnet */
-#define RX_DEAD_NS           12000000000u
-#define RX_LEAST_RTT_NS      20000000u
+#define RX_FIRST_RTT_NS 3000000000u
+#define RX_DEAD_NS      12000000000u
+#define RX_LEAST_RTT_NS 20000000u
 
 struct rx_call;
 

@@ -47,11 +47,6 @@ static bool has_next(const struct rx_sending *s)
 	return s->open + 1 - s->first < s->room;
 }
 
-bool rx_send_has_room(const struct rx_sending *s)
-{
-	return !s->ended && has_next(s);
-}
-
 bool rx_send_is_done(const struct rx_sending *s)
 {
 	return s->ended && s->first > s->open;

@@ -45,8 +45,7 @@ enum section_begin { SECTION_HEADING, SECTION_PLAIN, SECTION_BLANK_LINE, SECTION
 struct section_type {
 	const char *key;   /* in tables.json */
 	const char *title; /* where it is printed: in bold, "rest" after it in plain ink */
-	const char
-	    *rest; /* with its line breaks; up to two blanks, or ", ", it belongs to the title */
+	const char *rest;  /* with its line breaks; up to two blanks it belongs to the title */
 	enum section_begin begin;
 	const struct section_column *column;
 	size_t n_columns;

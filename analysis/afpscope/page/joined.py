@@ -93,9 +93,9 @@ def clients(run: Run, sessions: dict[str, Session]) -> list[Client]:
 def join(run: Run, runs: list[Run]) -> Joined | None:
     """A load with the recordings given beside it; without one, with what it watched itself.
 
-    None: it is no load, or there is nothing to join it with. Clients of a mounted file system have no
-    connection of their own; those of rx are known to the server by an address that they do not
-    know themselves.
+    None: it is no load, or there is nothing to join it with. Clients of a mounted file system
+    have no connection of their own; those of rx are known to the server by an address that they
+    do not know themselves.
     """
     if run.command == CALLS or not any(True for _ in clients(run, {})):
         return None

@@ -167,17 +167,16 @@ static void tables_note(struct json_doc *d, json_t *to, const char *label, const
 	json_add(d, to, o);
 }
 
-/* The title, and what the heading says besides: that begins after two blanks or ", ". */
+/* The title, and what the heading says besides: that begins after two blanks. */
 static void tables_put_title(struct json_doc *d, json_t *o, const struct section *s)
 {
-	const bool comma = !strncmp(s->rest, ", ", 2);
-	const char *about = comma ? s->rest : strstr(s->rest, "  ");
+	const char *about = strstr(s->rest, "  ");
 	char title[512];
 
 	snprintf(title, sizeof(title), "%s%.*s", s->title,
 		 (int)(about ? (size_t)(about - s->rest) : strlen(s->rest)), s->rest);
 	json_put(d, o, "title", tables_text(title));
-	json_put(d, o, "about", tables_text(about ? about + 2 * comma : ""));
+	json_put(d, o, "about", tables_text(about ? about : ""));
 }
 
 static void tables_take(struct section_sink *sink, const struct section *s)

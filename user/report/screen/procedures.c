@@ -37,7 +37,7 @@ static const struct section_column columns[] = {
 static const struct section_type procedures_section = {
 	.key = "procedures",
 	.title = "Requests",
-	.rest = ", from the read that completes the header to the write that completes the reply",
+	.rest = "  from the read that completes the header to the write that completes the reply",
 	.begin = SECTION_PLAIN,
 	SECTION_OF(columns),
 };
