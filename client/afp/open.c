@@ -89,13 +89,6 @@ static int send_it(struct afp *a, const struct wbuf *b, struct err *e)
 	return afp_submit(a, op, e);
 }
 
-static bool is_ascii(const char *text)
-{
-	while (*text && !(*text & 0x80))
-		text++;
-	return !*text;
-}
-
 /* A name beyond ASCII needs FPLoginExt: FPLogin has it in the server's old character set. */
 static int begin_login(struct afp *a, struct err *e)
 {
@@ -109,7 +102,7 @@ static int begin_login(struct afp *a, struct err *e)
 	a->stage = AFP_STAGE_LOGIN;
 	s->at = STEP_LOGIN;
 	s->cred = (struct uam_cred) { s->login->user, s->login->password };
-	if (s->cred.user && !is_ascii(s->cred.user)) {
+	if (s->cred.user && !spelling_is_ascii(s->cred.user)) {
 		spelling_compose(s->user, s->cred.user);
 		s->cred.user = s->user;
 	}
@@ -119,7 +112,7 @@ static int begin_login(struct afp *a, struct err *e)
 	if (r)
 		return r;
 	a->uam = s->method->wire_name;
-	ext = a->level >= FIRST_UTF8 && s->method->needs_user && !is_ascii(s->cred.user);
+	ext = a->level >= FIRST_UTF8 && s->method->needs_user && !spelling_is_ascii(s->cred.user);
 	open_begin(s, &b, ext ? AFP_LoginExt : AFP_Login);
 	if (ext)
 		wbuf_zero(&b, 1 + 2); /* pad byte, flags */

@@ -31,11 +31,11 @@ static bool spelling_load(struct spelling_library *out)
 	return out->form && out->check && out->normalize;
 }
 
-static bool spelling_is_ascii(const char *text)
+bool spelling_is_ascii(const char *name)
 {
-	while (*text && !(*text & 0x80))
-		text++;
-	return !*text;
+	while (*name && !(*name & 0x80))
+		name++;
+	return !*name;
 }
 
 void spelling_compose(char out[static SPELLING_MAX], const char *name)

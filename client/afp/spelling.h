@@ -13,6 +13,9 @@
 
 #define SPELLING_MAX 768 /* bytes, with the NUL */
 
+/* Whether the name has no byte above 127, so that no other spelling exists but with %XX. */
+bool spelling_is_ascii(const char *name);
+
 /* The name composed (NFC), or as it is if it is no UTF-8, too long, or there is no library. */
 void spelling_compose(char out[static SPELLING_MAX], const char *name);
 

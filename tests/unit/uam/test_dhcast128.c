@@ -28,7 +28,7 @@ static void number_put(uint8_t out[LEN], gcry_mpi_t m)
 /* Answers the client's number; small: with a secret that makes the shared number a short one. */
 static void server_answer(struct server *s, const uint8_t ma[LEN], bool small)
 {
-	gcry_mpi_t p, b = gcry_mpi_new(0), n = gcry_mpi_set_ui(NULL, 7), shared = gcry_mpi_new(0);
+	gcry_mpi_t p, b = gcry_mpi_new(0), n = gcry_mpi_set_ui(NULL, 7), shared;
 	uint8_t key[LEN];
 
 	assert_int_equal(gcry_mpi_scan(&p, GCRYMPI_FMT_HEX, prime_hex, 0, NULL), 0);
