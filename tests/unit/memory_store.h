@@ -240,7 +240,7 @@ static inline int memory_submit(struct store *s, struct store_op *op, struct err
 		((uint8_t *)op->buf)[op->len / 2] ^= 0x80;
 	op->code = op->result ? -1000 - (int)op->result : 0;
 	op->why = op->result ? "as told" : NULL;
-	op->t = (struct store_times) { 1000, 2000 };
+	op->t = (struct store_times) { .begun_ns = 1000, .last_ns = 2000 };
 	assert_true(m->n_lent < MEMORY_LENT);
 	m->lent[m->n_lent++] = op;
 	m->most_lent = m->n_lent > m->most_lent ? m->n_lent : m->most_lent;
