@@ -31,43 +31,6 @@ void arrivals_fini(struct arrivals *q)
 	arrivals_drop(q);
 }
 
-void arrivals_queue_init(struct arrivals_queue *q, size_t room, bool shared)
-{
-	pthread_mutexattr_t attr;
-
-	pthread_mutexattr_init(&attr);
-	if (shared) {
-		pthread_mutexattr_setpshared(&attr, PTHREAD_PROCESS_SHARED);
-		pthread_mutexattr_setrobust(&attr, PTHREAD_MUTEX_ROBUST);
-	}
-	pthread_mutex_init(&q->lock, &attr);
-	pthread_mutexattr_destroy(&attr);
-	q->room = room;
-}
-
-/* Who had it may have died meanwhile: at worst one arrival is there twice, or not at all. */
-static void arrivals_lock(struct arrivals_queue *q)
-{
-	if (pthread_mutex_lock(&q->lock) == EOWNERDEAD)
-		pthread_mutex_consistent(&q->lock);
-}
-
-/* Its threads, and how many arrivals may wait for it. */
-void arrivals_join(struct arrivals *q, unsigned int most)
-{
-	struct arrivals_queue *s = q->q;
-
-	arrivals_lock(s);
-	q->first = s->n_threads;
-	s->n_threads += q->n_workers;
-	s->n_processes++;
-	if (most == ENGINE_QUEUE_ALL)
-		s->most = UINT64_MAX;
-	else
-		s->most += most;
-	pthread_mutex_unlock(&s->lock);
-}
-
 /* Of calloc(), so that pages which nobody uses take no memory. */
 int arrivals_prepare(struct arrivals *q, const struct engine_job *job, struct err *e)
 {
@@ -108,7 +71,7 @@ static struct arrival take_first(struct arrivals_queue *q)
 	return x;
 }
 
-static struct arrivals_thread *thread_of(const struct arrivals *q, const struct worker *w)
+static struct arrivals_thread *arrivals_thread_of(const struct arrivals *q, const struct worker *w)
 {
 	return &q->q->thread[q->first + (uint32_t)(w - q->worker)];
 }
@@ -160,7 +123,7 @@ static void use_idle(struct arrivals_queue *q, struct arrivals_thread *t)
 enum arrival_way arrivals_come(struct arrivals *q, struct worker *w, struct arrival *x)
 {
 	enum arrival_way way = ARRIVAL_WAITS;
-	struct arrivals_thread *t = thread_of(q, w);
+	struct arrivals_thread *t = arrivals_thread_of(q, w);
 	struct arrivals_queue *s = q->q;
 	uint32_t to = NOBODY;
 
@@ -190,7 +153,7 @@ enum arrival_way arrivals_come(struct arrivals *q, struct worker *w, struct arri
 
 bool arrivals_take(struct arrivals *q, struct worker *w, struct arrival *out)
 {
-	struct arrivals_thread *t = thread_of(q, w);
+	struct arrivals_thread *t = arrivals_thread_of(q, w);
 	struct arrivals_queue *s = q->q;
 	uint32_t to = NOBODY;
 	bool taken;
@@ -219,7 +182,7 @@ bool arrivals_next(struct arrivals *q, struct worker *w, struct arrival *out)
 		*out = take_first(s);
 		out->held |= s->n_held != 0;
 	} else {
-		thread_of(q, w)->n_idle++;
+		arrivals_thread_of(q, w)->n_idle++;
 		s->n_idle++;
 	}
 	pthread_mutex_unlock(&s->lock);
@@ -229,7 +192,7 @@ bool arrivals_next(struct arrivals *q, struct worker *w, struct arrival *out)
 void arrivals_rest(struct arrivals *q, struct worker *w)
 {
 	arrivals_lock(q->q);
-	thread_of(q, w)->n_idle++;
+	arrivals_thread_of(q, w)->n_idle++;
 	q->q->n_idle++;
 	pthread_mutex_unlock(&q->q->lock);
 }
@@ -237,13 +200,13 @@ void arrivals_rest(struct arrivals *q, struct worker *w)
 void arrivals_leave(struct arrivals *q, struct worker *w)
 {
 	arrivals_lock(q->q);
-	use_idle(q->q, thread_of(q, w));
+	use_idle(q->q, arrivals_thread_of(q, w));
 	pthread_mutex_unlock(&q->q->lock);
 }
 
 void arrivals_hold(struct arrivals *q, struct worker *w, bool held)
 {
-	struct arrivals_thread *t = thread_of(q, w);
+	struct arrivals_thread *t = arrivals_thread_of(q, w);
 	struct arrivals_queue *s = q->q;
 
 	arrivals_lock(s);
@@ -256,7 +219,7 @@ void arrivals_hold(struct arrivals *q, struct worker *w, bool held)
 
 bool arrivals_is_held(const struct arrivals *q, const struct worker *w)
 {
-	return thread_of(q, w)->held;
+	return arrivals_thread_of(q, w)->held;
 }
 
 bool arrivals_left(struct arrivals *q, struct arrival *out)

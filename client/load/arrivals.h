@@ -92,6 +92,7 @@ void arrivals_unshare(struct arrivals *q);
 /* A new queue, whose memory is 0; and the threads of a process become some of it. */
 void arrivals_queue_init(struct arrivals_queue *q, size_t room, bool shared);
 void arrivals_join(struct arrivals *q, unsigned int most);
+void arrivals_lock(struct arrivals_queue *q); /* also if who had it has died */
 
 /* Wakes a thread of another process. false: that has gone. */
 bool arrivals_wake(const struct arrivals *q, uint32_t thread);

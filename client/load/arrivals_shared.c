@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * One queue of arrivals for the processes of a load on one host: shared memory, which has a name
- * until the load has begun, and for each thread a socket to which others send a byte to wake it.
+ * The memory of a queue of arrivals, and one queue for the processes of a load on one host: shared
+ * memory, which has a name until the load has begun, and for each thread a socket to which others
+ * send a byte to wake it.
  */
 #include "load/worker.h"
 
@@ -21,6 +22,43 @@
 #include <unistd.h>
 
 #define PATIENCE_NS 1000000000u /* with who makes it */
+
+void arrivals_queue_init(struct arrivals_queue *q, size_t room, bool shared)
+{
+	pthread_mutexattr_t attr;
+
+	pthread_mutexattr_init(&attr);
+	if (shared) {
+		pthread_mutexattr_setpshared(&attr, PTHREAD_PROCESS_SHARED);
+		pthread_mutexattr_setrobust(&attr, PTHREAD_MUTEX_ROBUST);
+	}
+	pthread_mutex_init(&q->lock, &attr);
+	pthread_mutexattr_destroy(&attr);
+	q->room = room;
+}
+
+/* Who had it may have died meanwhile: at worst one arrival is there twice, or not at all. */
+void arrivals_lock(struct arrivals_queue *q)
+{
+	if (pthread_mutex_lock(&q->lock) == EOWNERDEAD)
+		pthread_mutex_consistent(&q->lock);
+}
+
+/* Its threads, and how many arrivals may wait for it. */
+void arrivals_join(struct arrivals *q, unsigned int most)
+{
+	struct arrivals_queue *s = q->q;
+
+	arrivals_lock(s);
+	q->first = s->n_threads;
+	s->n_threads += q->n_workers;
+	s->n_processes++;
+	if (most == ENGINE_QUEUE_ALL)
+		s->most = UINT64_MAX;
+	else
+		s->most += most;
+	pthread_mutex_unlock(&s->lock);
+}
 
 /* Of a thread, in the namespace of addresses without files. */
 static socklen_t shared_address(const struct arrivals *q, uint32_t thread, struct sockaddr_un *out)

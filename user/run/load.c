@@ -2,7 +2,6 @@
 #include "run/load.h"
 
 #include "run/rank.h"
-#include "run/seconds.h"
 
 #include <errno.h>
 #include <math.h>

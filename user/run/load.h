@@ -281,6 +281,9 @@ int run_load_note_gap(struct run_load *l, uint64_t from_ns, uint64_t to_ns, cons
 /* The row of a second since begin_ns; NULL: none is kept. The last one also has what is later. */
 struct run_second *run_load_second(struct run_load *l, uint64_t second);
 
+/* from began so many seconds later. Rows of to become as long as those of from, if need be. */
+void run_seconds_merge(struct run_load *to, const struct run_load *from, uint64_t later_s);
+
 void run_second_add(struct run_second *to, const struct run_second *from);
 
 /* Latency below which a share q of a second's actions were; 0: none. */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* A load second by second, and where it is long by rows of several. */
-#include "run/seconds.h"
+#include "run/load.h"
 
 #include <math.h>
 #include <string.h>

@@ -196,7 +196,9 @@ static void another_namespace_has_a_queue_of_its_own(void **state)
 		if (unshare(CLONE_NEWNET))
 			_exit(77);
 		b = process_new(ENGINE_QUEUE_ALL);
-		_exit(arrivals_processes(&b->q) == 1 ? 0 : 1);
+		status = arrivals_processes(&b->q) == 1 ? 0 : 1;
+		process_free(b); /* its memory has a name */
+		_exit(status);
 	}
 	assert_int_equal(waitpid(pid, &status, 0), pid);
 	assert_true(WIFEXITED(status));
