@@ -9,6 +9,10 @@
 #define SAVE                                                                                       \
 	"open read read read close create open write write write flush close rename rename delete"
 
+#define MAC_SAVE                                                                                   \
+	"stat create open write write write flush close setxattr setfinder open write close "      \
+	"swap stat delete"
+
 static const char *const sent[N_MIX_ACTIONS] = {
 	[MIX_LIST] = "list list",
 	[MIX_LOOK] = "stat",
@@ -20,9 +24,7 @@ static const char *const sent[N_MIX_ACTIONS] = {
 	[MIX_RANDOM_READ] = "open read read read close",
 	[MIX_RANDOM_WRITE] = "open write write write close",
 	[MIX_LOCK] = "open lock read unlock close",
-	[MIX_MAC_SAVE] =
-	    "stat create open write write write flush close setxattr setfinder open write "
-	    "close swap stat delete",
+	[MIX_MAC_SAVE] = MAC_SAVE,
 };
 
 /* The store takes 8 KiB at a time. */
