@@ -176,7 +176,7 @@ $(BUILD)/tests/unit/load/test_timed_regions: TEST_LDFLAGS = -Wl,$(subst $() ,$(c
 	realloc reallocarray aligned_alloc strdup mmap))
 
 # Its threads share a clock that waits for none.
-$(BUILD)/tests/unit/load/test_actions $(BUILD)/tests/unit/load/test_arrivals: TEST_LDFLAGS = -Wl,--wrap=clock_gettime,--wrap=epoll_pwait2
+$(addprefix $(BUILD)/tests/unit/load/,test_actions test_arrivals test_tally): TEST_LDFLAGS = -Wl,--wrap=clock_gettime,--wrap=epoll_pwait2
 
 # What it reads of /proc changes at the worst moment.
 $(BUILD)/tests/unit/watch/bpf/test_books: TEST_LDFLAGS = -Wl,--wrap=procfs_io

@@ -4,7 +4,6 @@
  * once, whatever the stores do. The clock goes on when it is read, and when all threads wait
  * (unit/shared_clock.h): what happens does not depend on the machine.
  */
-#include "load/worker.h"
 #include "unit/clocked_rig.h"
 
 /* ---- closed loop ---- */
@@ -544,96 +543,6 @@ static void a_stop_leaves_what_waited_accounted_for(void **state)
 	}
 }
 
-/* ---- while a job is under way ---- */
-
-static void seconds_are_given_when_they_are_over(void **state)
-{
-	const struct engine_job work = rig_work(3500 * MS);
-	struct rig *g = rig(4, 2);
-	struct run_second second[5];
-
-	(void)state;
-	for (unsigned int i = 0; i < 4; i++)
-		g->play[i].slow.service_ns = (1 + i) * MS;
-	rig_open(g);
-	rig_start(g, &work);
-	while (!engine_wait(g->engine, 1000 * MS))
-		;
-	assert_false(engine_second(g->engine, 0, &second[0]));
-	shared_clock.main_ns += 4200 * MS;
-	for (size_t i = 0; i < 4; i++)
-		assert_true(engine_second(g->engine, i, &second[i]));
-	assert_false(engine_second(g->engine, 4, &second[4]));
-	rig_join(g);
-	assert_memory_equal(second, g->load->second, 4 * sizeof(second[0]));
-	assert_true(is_about(second[0].n, 1000 + 500 + 333 + 250, 8));
-	assert_true(is_about(second[3].n, 500 + 250 + 166 + 125, 8));
-	assert_true(is_about(run_second_quantile(&second[0], 0.1), MS, 100000));
-	rig_free(g);
-}
-
-/* What is looked at each second is there second by second, however long it takes. */
-static void a_load_of_hours_is_in_constant_memory(void **state)
-{
-	const uint64_t hours = 5, seconds = hours * 3600;
-	struct engine_job work = open_loop(PACE_FIXED, 3, seconds * 1000 * MS);
-	struct rig *g = rig(1, 1);
-	struct run_second s;
-
-	(void)state;
-	g->play[0].slow.service_ns = MS;
-	work.queue = 0;
-	rig_open(g);
-	rig_start(g, &work);
-	while (!engine_wait(g->engine, 1000 * MS))
-		;
-	shared_clock.main_ns += seconds * 1000 * MS + 4200 * MS;
-	for (uint64_t i = seconds - 10; i < seconds; i++) {
-		assert_true(engine_second(g->engine, i, &s));
-		assert_int_equal(s.n, 3);
-	}
-	rig_join(g);
-	assert_int_equal(g->load->n_seconds, RUN_SECONDS_MAX);
-	assert_int_equal(g->load->seconds_each, 4);
-	assert_int_equal(rig_seconds(g), 3 * seconds);
-	assert_int_equal(rig_actions(g), 3 * seconds);
-	assert_int_equal(g->load->second[1000].n, 12);
-	rig_free(g);
-}
-
-/* Of a load without a known end only the last seconds are kept. */
-static void the_last_seconds_of_a_load_without_an_end_are_given(void **state)
-{
-	struct engine_job work = rig_work(0);
-	struct rig *g = rig(2, 2);
-	struct run_second second;
-	size_t first;
-
-	(void)state;
-	work.keeps_recent = true;
-	for (unsigned int i = 0; i < 2; i++) {
-		g->play[i].slow.service_ns = (1 + i) * MS;
-		g->play[i].stop_at = 20000 / (1 + i);
-	}
-	rig_open(g);
-	rig_start(g, &work);
-	while (!engine_wait(g->engine, 1000 * MS))
-		;
-	shared_clock.main_ns += 20200 * MS;
-	first = engine_first_second(g->engine);
-	assert_in_range(first, 20 + 2 - RECENT_SECONDS, 20);
-	assert_false(engine_second(g->engine, first - 1, &second));
-	for (size_t i = first; i < 20; i++) {
-		assert_true(engine_second(g->engine, i, &second));
-		if (i < 19)
-			assert_true(is_about(second.n, 1000 + 500, 8));
-	}
-	assert_false(engine_second(g->engine, 20, &second));
-	rig_join(g);
-	assert_int_equal(g->load->n_seconds, 0);
-	rig_free(g);
-}
-
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -655,9 +564,6 @@ int main(void)
 		cmocka_unit_test(the_measured_time_ends_with_the_last_session),
 		cmocka_unit_test(what_a_script_that_has_ended_was_to_do_is_counted),
 		cmocka_unit_test(a_stop_leaves_what_waited_accounted_for),
-		cmocka_unit_test(seconds_are_given_when_they_are_over),
-		cmocka_unit_test(a_load_of_hours_is_in_constant_memory),
-		cmocka_unit_test(the_last_seconds_of_a_load_without_an_end_are_given),
 	};
 
 	return cmocka_run_group_tests(tests, shared_clock_begin, NULL);

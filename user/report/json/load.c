@@ -184,6 +184,16 @@ static json_t *json_load_gaps(struct json_doc *d, const struct run_load *l)
 	return a;
 }
 
+static json_t *json_of_open_loop(const struct run_load *l, uint64_t n)
+{
+	return l->rate_per_s > 0 ? json_number(n) : json_null();
+}
+
+static json_t *json_of_closed_loop(const struct run_load *l, uint64_t n)
+{
+	return l->rate_per_s > 0 ? json_null() : json_number(n);
+}
+
 json_t *json_load(struct json_doc *d, const struct run_load *l)
 {
 	json_t *o;
@@ -200,21 +210,17 @@ json_t *json_load(struct json_doc *d, const struct run_load *l)
 	json_put(d, o, "measure_ns", json_number(l->measure_ns));
 	json_put(d, o, "end_ns", json_number(l->end_ns));
 	json_put(d, o, "rate_per_s", l->rate_per_s > 0 ? json_real(l->rate_per_s) : json_null());
-	json_put(d, o, "arrivals", l->rate_per_s > 0 ? json_number(l->n_arrivals) : json_null());
-	json_put(d, o, "no_room", l->rate_per_s > 0 ? json_number(l->n_no_room) : json_null());
-	json_put(d, o, "waiting", l->rate_per_s > 0 ? json_number(l->n_waiting) : json_null());
-	json_put(d, o, "found_none",
-		 l->rate_per_s > 0 ? json_number(l->n_found_none) : json_null());
+	json_put(d, o, "arrivals", json_of_open_loop(l, l->n_arrivals));
+	json_put(d, o, "no_room", json_of_open_loop(l, l->n_no_room));
+	json_put(d, o, "waiting", json_of_open_loop(l, l->n_waiting));
+	json_put(d, o, "found_none", json_of_open_loop(l, l->n_found_none));
 	json_put(d, o, "cut_off", json_number(l->n_cut));
 	json_put(d, o, "undone", json_latency(d, &l->undone));
 	json_put(d, o, "contended", json_number(l->n_contended));
 	json_put(d, o, "held", json_number(l->n_held));
-	json_put(d, o, "unoffered_ns",
-		 l->rate_per_s > 0 ? json_number(l->unoffered_ns) : json_null());
-	json_put(d, o, "outlasting",
-		 l->rate_per_s > 0 ? json_null() : json_number(l->n_outlasting));
-	json_put(d, o, "outlasting_max_ns",
-		 l->rate_per_s > 0 ? json_null() : json_number(l->outlasting_max_ns));
+	json_put(d, o, "unoffered_ns", json_of_open_loop(l, l->unoffered_ns));
+	json_put(d, o, "outlasting", json_of_closed_loop(l, l->n_outlasting));
+	json_put(d, o, "outlasting_max_ns", json_of_closed_loop(l, l->outlasting_max_ns));
 	json_put(d, o, "common_ns", l->common_ns ? json_number(l->common_ns) : json_null());
 	json_put(d, o, "common_actions", l->common_ns ? json_number(l->common_n) : json_null());
 	json_put(d, o, "common_bytes", l->common_ns ? json_number(l->common_bytes) : json_null());
