@@ -344,7 +344,7 @@ _WORDS: dict[str, tuple[str, str]] = {
     ),
     "v_not_told": ("limit unknown", "不明"),
     "v_client": ("client-bound", "クライアント律速"),
-    "v_disk": ("disk-bound", "ディスク律速"),
+    "v_disk": ("I/O-bound", "I/O律速"),
     "v_server_cpu": ("server CPU-bound", "サーバー CPU 律速"),
     "v_cpu_queue": ("short of CPU", "CPU 不足"),
     "v_latency": ("latency-bound", "遅延律速"),

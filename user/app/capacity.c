@@ -140,7 +140,7 @@ void capacity_look(struct capacity *out, const char *root)
 int capacity_check(const struct capacity *c, const struct capacity_need *need, struct err *e)
 {
 	const uint64_t n = need->sessions, files = n + FILES_OWN + FILES_THREAD * need->threads,
-		       memory_b = n * SESSION_B + need->threads * THREAD_B;
+		       memory_b = n * SESSION_B + need->threads * THREAD_B + need->data_b;
 
 	if (c->ports != CAPACITY_UNKNOWN && n > c->ports * need->sources)
 		return err_set(e, -EMFILE,
@@ -168,9 +168,10 @@ int capacity_check(const struct capacity *c, const struct capacity_need *need, s
 	if (c->memory_b != CAPACITY_UNKNOWN && memory_b > c->memory_b)
 		return err_set(e, -EMFILE,
 			       "%" PRIu64 " sessions and %" PRIu64
-			       " thread%s need at least %" PRIu64 " MB of memory, and %" PRIu64
+			       " thread%s need at least %" PRIu64 " MB of memory, %" PRIu64
+			       " MB of it for the data that they write, and %" PRIu64
 			       " MB are free",
 			       n, need->threads, need->threads == 1 ? "" : "s", memory_b / 1000000,
-			       c->memory_b / 1000000);
+			       need->data_b / 1000000, c->memory_b / 1000000);
 	return 0;
 }

@@ -26,6 +26,7 @@ struct capacity {
 struct capacity_need {
 	uint64_t sessions, threads;
 	uint64_t sources; /* addresses that the sessions begin at; at least 1 */
+	uint64_t data_b;  /* memory for the data that they write */
 };
 
 /* root: "", or where another /proc and /sys are. */

@@ -200,7 +200,7 @@ static void server_words(struct verdict *v)
 		verdict_tell(v, FIGURE_SERVER_CPU, "{server}'s CPU");
 		verdict_tell(v, FIGURE_SERVER_RUNQ, "{server} waiting for a CPU");
 	}
-	verdict_tell(v, FIGURE_SERVER_DISK, "{server} waiting for disk");
+	verdict_tell(v, FIGURE_SERVER_DISK, "{server} waiting for files");
 	verdict_tell(v, FIGURE_SERVER_NET, "{server} waiting for the network");
 }
 

@@ -200,6 +200,7 @@ static int clients_check_room(const struct clients *c, struct err *e)
 	const struct capacity_need need = {
 		.sessions = afp ? c->o.n + c->o.probe + c->o.places->n : 0,
 		.threads = clients_threads(c, cfg && cfg->local),
+		.data_b = c->o.data_b,
 		/* Those that the server's first address can be reached from. */
 		.sources = afp && cfg->c.sources.n
 			       ? sources_of(&cfg->c.sources, c->o.places->address->ai_family)

@@ -341,6 +341,8 @@ int load_clients_open(struct clients **out, const struct load_clients_opts *o,
 	r = load_clients_find_set(c, e);
 	r = r ? r : places_open(&c->places, o->session, e);
 	r = r ? r : load_clients_fill(c, e);
+	for (unsigned int i = 0; !r && i < o->clients; i++)
+		opts.data_b += mix_client_data_b(c->client[i].mix);
 	r = r ? r : load_clients_place(c, e);
 	r = r ? r : clients_open(c->all, &opts, not_open, e);
 	if (o->users)

@@ -53,6 +53,9 @@ static const struct {
 	{ -5041, "password is too short" },
 	{ -5042, "password expired" },
 	{ -5045, "password must be changed first" },
+	{ -5046, "password breaks the server's rules" },
+	{ -5047, "over quota" },
+	{ -6754, "wrong user or password" },
 };
 
 const char *result_text(int32_t code)

@@ -135,6 +135,9 @@ struct mix_client_opts {
 struct mix_client *mix_client_new(const struct mix_client_opts *o);
 void mix_client_free(struct mix_client *c);
 
+/* Bytes of memory for the data that it writes, and for what it compares. */
+uint64_t mix_client_data_b(const struct mix_client *c);
+
 struct script *mix_client_make(struct mix_client *c);
 struct script *mix_client_use(struct mix_client *c); /* NULL: the mix has no actions */
 struct script *mix_client_remove(struct mix_client *c);

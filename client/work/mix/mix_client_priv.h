@@ -68,7 +68,8 @@ struct mix_client {
 	unsigned int n_lent;
 	bool list_done;
 	char name[N_WHICH][NAME_LEN];
-	uint8_t *list; /* STORE_LIST_LEN; NULL: the mix lists nothing */
+	uint8_t *list;  /* STORE_LIST_LEN; NULL: the mix lists nothing */
+	size_t own_len; /* of each request's own memory; 0: they have none */
 	struct mix_request request[];
 };
 

@@ -102,14 +102,19 @@ bool mix_files_new(struct mix_client *c)
 	bool needed = m->verify || writes_in_use(m) || (makes_set(c) && !c->o.exists);
 
 	/* A read into it may be rounded up. */
-	len = (len + 2 * PAGE - 1) / PAGE * PAGE;
-	for (unsigned int i = 0; i < m->window && needed && most; i++)
-		if (posix_memalign((void **)&c->request[i].own, PAGE, len))
+	c->own_len = needed && most ? (len + 2 * PAGE - 1) / PAGE * PAGE : 0;
+	for (unsigned int i = 0; i < m->window && c->own_len; i++)
+		if (posix_memalign((void **)&c->request[i].own, PAGE, c->own_len))
 			return false;
 	if (!writes_in_use(m))
 		return true;
 	c->version = calloc((size_t)c->n_homes * m->files + 1, sizeof(*c->version));
 	return c->version;
+}
+
+uint64_t mix_client_data_b(const struct mix_client *c)
+{
+	return (uint64_t)mix_of(c)->window * c->own_len;
 }
 
 void mix_files_free(struct mix_client *c)

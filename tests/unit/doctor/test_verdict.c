@@ -183,7 +183,7 @@ static void a_server_that_sleeps_on_files_waits_for_the_disk(void **state)
 	struct run r;
 
 	(void)state;
-	is(&r, made(&r, "Write", &s), VERDICT_DISK, "afpd waiting for disk 50 %");
+	is(&r, made(&r, "Write", &s), VERDICT_DISK, "afpd waiting for files 50 %");
 	run_fini(&r);
 }
 
@@ -475,7 +475,7 @@ static void a_run_is_what_most_of_its_time_is(void **state)
 	assert_int_equal(verdict_of_run(&v, &r), 0);
 	assert_int_equal(v.kind, VERDICT_TURNS);
 	assert_non_null(strstr(v.text, "by turns 50 % of the time (4 transfers), "));
-	assert_non_null(strstr(v.text, "disk-bound 25 % of the time (2 transfers)"));
+	assert_non_null(strstr(v.text, "I/O-bound 25 % of the time (2 transfers)"));
 	for (size_t i = 0; i < r.n_phases; i++)
 		if (strcmp(r.phase[i]->transfer->work, "Read"))
 			r.phase[i]->value[METRIC_ELAPSED] = 1;

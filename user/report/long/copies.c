@@ -112,7 +112,7 @@ static const struct {
 	{ "{server}'s CPU time", AS_TIME },
 	{ "{server} in read", AS_TIME },
 	{ "{server} in write", AS_TIME },
-	{ "{server} waiting for disk", AS_TIME },
+	{ "{server} waiting for files", AS_TIME },
 };
 #define N_ROWS (sizeof(rows) / sizeof(rows[0]))
 

@@ -58,7 +58,7 @@ static void print_disk(struct section *s, const struct brief *b)
 		print_figure(s, b, "waiting for the file system", FIGURE_WAITING);
 		return;
 	}
-	print_figure(s, b, "the server waits for its disk", FIGURE_SERVER_DISK);
+	print_figure(s, b, "the server waits for its files", FIGURE_SERVER_DISK);
 	if (b->c.has_files && b->c.sync_ns && b->c.elapsed.v > 0)
 		section_more(s, " (fsync" GLUE "%.0f" GLUE "%%)",
 			     100 * (double)b->c.sync_ns / b->c.elapsed.v);
@@ -83,7 +83,7 @@ static void print_largest(struct section *s, const struct brief *b)
 		{ FIGURE_CLIENT_RUNQ, "the client waits for a CPU" },
 		{ FIGURE_SERVER_CPU, "{server}'s CPU" },
 		{ FIGURE_SERVER_RUNQ, "{server} waits for a CPU" },
-		{ FIGURE_SERVER_DISK, "the server waits for its disk" },
+		{ FIGURE_SERVER_DISK, "the server waits for its files" },
 		{ FIGURE_WAITING, "neither end working" },
 	};
 	size_t most = 0;
@@ -175,7 +175,7 @@ static const char *advice(const struct brief *b)
 {
 	static const char *const of_kind[VERDICT_N_KINDS] = {
 		[VERDICT_CLIENT] = "a faster client, or several of them, would show more",
-		[VERDICT_DISK] = "a faster disk helps",
+		[VERDICT_DISK] = "faster storage helps",
 		[VERDICT_SERVER_CPU] = "{server} serves a session in one thread: a faster CPU, or "
 				       "several sessions",
 		[VERDICT_CPU_QUEUE] = "other programs, or client and server, share a CPU: use an "

@@ -36,7 +36,7 @@ static void a_transfer_is_one_line_with_its_range_and_verdict(void **state)
 	has(&r, OWN, "\n  Read, requests of at most 4 KiB, 1 under way\n");
 	has(&r, OWN, "\n  ServerCopy\n");
 	has(&r, OWN, "  server CPU-bound\n");
-	has(&r, OWN, "\n  Write      4 KiB disk-bound: client's CPU 22 %, ");
+	has(&r, OWN, "\n  Write      4 KiB I/O-bound: client's CPU 22 %, ");
 	run_fini(&r);
 }
 
@@ -138,8 +138,8 @@ static void a_sweep_stays_within_the_terminal(void **state)
 	}
 	sample_speed(&r, 18, 6, true);
 	has(&r, OWN, "\n    512 MiB  6 ");
-	has(&r, OWN, "\n  Write      512 MiB disk-bound: ");
-	has(&r, OWN, "17 disk-bound\n");
+	has(&r, OWN, "\n  Write      512 MiB I/O-bound: ");
+	has(&r, OWN, "17 I/O-bound\n");
 	has(&r, OWN_NARROW, "more columns in a wider terminal)\n");
 	has(&r, OWN_NARROW, "  run ");
 	has_not(&r, OWN, "more columns in a wider terminal)\n");
@@ -172,7 +172,7 @@ static void without_a_server_only_this_program_is_told(void **state)
 	r.options.note[1].text = strdup("local");
 	has(&r, OWN, "\n    4 KiB    24.8s    45.0\n");
 	has(&r, OWN,
-	    "4 KiB disk-bound: this program's CPU 45 %, waiting for the file system 55 %\n");
+	    "4 KiB I/O-bound: this program's CPU 45 %, waiting for the file system 55 %\n");
 	has_not(&r, OWN, "afpd");
 	has_not(&r, OWN, "server work");
 	run_fini(&r);
@@ -348,8 +348,8 @@ static void the_answer_is_at_the_end(void **state)
 	    "\n  Read 8 KiB          36.8 MiB/s (309 Mbit/s), by turns: the server works 48 %; a "
 	    "single request: ");
 	has(&r, OWN,
-	    "\n  Write 8 KiB         36.4 MiB/s (306 Mbit/s), disk-bound: the server waits for its "
-	    "disk 55 % (fsync 55 %); a faster\n");
+	    "\n  Write 8 KiB         36.4 MiB/s (306 Mbit/s), I/O-bound: the server waits for its files 55 % "
+	    "(fsync 55 %); faster\n");
 	run_fini(&r);
 	sample_init(&r, "6");
 	sample_phase(&r, 1, "Read", 64 << 20, 4, true);

@@ -197,7 +197,7 @@ static void room_and_backups_are_asked_for_before_anything_is_made(void **state)
 		{ T(4), 79999, false, true },
 		{ T(4), 1ull << 40, true, true },
 	};
-	struct lantest_opts opts = { .iterations = 1, .file_len = FILE_LEN };
+	struct lantest_opts opts = { .set = &lantest_4_5, .iterations = 1, .file_len = FILE_LEN };
 	struct rig g;
 
 	(void)state;
