@@ -13,7 +13,7 @@
 #define VERDICT_KINDS(X)                                                                           \
 	X(NOT_TOLD, "not_told", "unknown")                                                         \
 	X(CLIENT, "client", "client-bound")                                                        \
-	X(DISK, "disk", "I/O-bound")                                                              \
+	X(DISK, "disk", "I/O-bound")                                                               \
 	X(SERVER_CPU, "server_cpu", "server CPU-bound")                                            \
 	X(CPU_QUEUE, "cpu_queue", "short of CPU")                                                  \
 	X(LATENCY, "latency", "latency-bound")                                                     \
