@@ -144,7 +144,8 @@ def test_figures_are_added_by_the_rules_of_the_program() -> None:
     rules = dict(re.findall(r"X\((\w+), (\w+)\)", table))
     writer = (TOP / "user/report/json/load.c").read_text()
     written = re.findall(
-        r'json_put\(d, o, "(\w+)",[^;]*?json_(?:integer|number|of_\w+_loop)\((?:l, )?l->(\w+)\)', writer
+        r'json_put\(d, o, "(\w+)",[^;]*?json_(?:integer|number|of_\w+_loop)\((?:l, )?l->(\w+)\)',
+        writer,
     )
     keys = {key: rules[field] for key, field in written if field in rules}
     opened = {"opened": "SUM", "starved": "SUM"}  # counts of clients
