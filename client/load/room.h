@@ -14,6 +14,7 @@ struct room_need {
 	unsigned int volume; /* root of the store: 0, or 1 for the second */
 	const char *where;   /* its name in messages */
 	uint64_t bytes;
+	const char *force; /* what begins it nevertheless; NULL: --force */
 };
 
 /*

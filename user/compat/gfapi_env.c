@@ -315,6 +315,7 @@ int gfapi_read(struct gfapi_cfg *cfg, struct err *e)
 	s->local = true;
 	s->directory = cfg->place;
 	s->force = cfg->force;
+	s->force_how = "GFAPI_FORCE=1";
 	s->buffered = !cfg->direct;
 	s->runs.not_kept = true;
 	return r;

@@ -28,6 +28,7 @@ struct session_cfg {
 	bool local;            /* a directory of this machine in place of a server */
 	bool buffered;         /* through the page cache, else O_DIRECT */
 	bool force;            /* load also a volume that it may fill */
+	const char *force_how; /* what sets it, for messages; NULL: --force */
 	const char *place;     /* the operand, if it is the directory, which then must be there */
 	const char *directory; /* NULL: not given */
 	const char *second_volume; /* opened, too; NULL: none */

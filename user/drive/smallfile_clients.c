@@ -247,6 +247,7 @@ int smallfile_clients_room(const struct session *s, const struct smallfile_opts 
 	const struct room_need need = {
 		.where = cfg->local ? cfg->directory : cfg->c.volume,
 		.bytes = smallfile_most(set, clients, load, n),
+		.force = cfg->force_how,
 	};
 
 	return cfg->force ? 0 : room_check(s->store, &need, e);

@@ -31,6 +31,8 @@ void ticker_begin(struct ticker *l, FILE *out, enum ticker_how how)
 	struct winsize size;
 
 	*l = (struct ticker) { .out = out, .how = how, .width = 80 };
+	if (how == TICKER_OFF)
+		return;
 	l->terminal = isatty(fileno(out));
 	l->utf8 = ticker_is_utf8();
 	if (l->terminal && !ioctl(fileno(out), TIOCGWINSZ, &size) && size.ws_col)

@@ -178,7 +178,9 @@ def small() -> Iterator[Server]:
 
 
 def test_full_volume(scope: Scope, small: Server) -> None:
-    done = scope(small, "-n", "1", "-f", "3", save=True)
+    refused = scope(small, "-n", "1", "-f", "3", save=True)
+    refused.expect(REFUSED, "the files of this run take 104.9 MB, and the volume has ", "--force")
+    done = scope(small, "-n", "1", "-f", "3", "--force", save=True)
     done.expect(REFUSED, "test 2", "FPWriteExt", "full")
     check_one_message(done)
     assert not left_on(small)

@@ -82,9 +82,11 @@ def alone(
     scope: Scope, _dbd: Server, tmp_path_factory: pytest.TempPathFactory
 ) -> dict[str, Judged]:
     """Tests that bring another one, pairs, -K and another login."""
-    lines = {letters: scope.command(_dbd, "-f", letters) for letters in (*IMPLIED, *PAIRS)}
-    lines["-K"] = scope.command(_dbd, "-K")
-    lines["dhx2"] = scope.command(_dbd, "-f", ";", uam="dhx2")
+    lines = {
+        letters: scope.command(_dbd, "--force", "-f", letters) for letters in (*IMPLIED, *PAIRS)
+    }
+    lines["-K"] = scope.command(_dbd, "--force", "-K")
+    lines["dhx2"] = scope.command(_dbd, "--force", "-f", ";", uam="dhx2")
     return judged(_dbd, lines, tmp_path_factory.mktemp("alone"))
 
 
@@ -93,7 +95,7 @@ def others(
     scope: Scope, _dbd: Server, tmp_path_factory: pytest.TempPathFactory
 ) -> dict[str, Judged]:
     """Each other test by itself."""
-    lines = {letter: scope.command(_dbd, "-f", letter) for letter in OTHERS}
+    lines = {letter: scope.command(_dbd, "--force", "-f", letter) for letter in OTHERS}
     return judged(_dbd, lines, tmp_path_factory.mktemp("others"))
 
 

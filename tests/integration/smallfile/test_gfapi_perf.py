@@ -223,7 +223,7 @@ def test_what_was_in_the_page_cache_before_it_was_read_is_said(tool: Tool, disk:
 
 def test_a_full_disk_is_no_speed(tool: Tool, small_disk: Path) -> None:
     tool.base = small_disk
-    out = tool.failed("of 3 files failed", "No space left", FILES=3, FSZ="4M")
+    out = tool.failed("of 3 files failed", "No space left", FILES=3, FSZ="4M", FORCE=1)
     assert out.all["files failed"] == 3
     assert out.all["total bytes"] == sum(p.stat().st_size for p in small_disk.rglob("f.*"))
     assert 0 < out.all["total bytes"] <= 2 * MIB

@@ -214,7 +214,7 @@ class Filler:
 
 def test_volume_fills_up(scope: Scope, small: Server) -> None:
     """While it runs, by somebody else: the first iteration counts."""
-    line = command(scope, small, "-f", "Write", "-d", "12", "-y", *PAUSED)
+    line = command(scope, small, "--force", "-f", "Write", "-d", "12", "-y", *PAUSED)
     running = scope.start(line, save=True)
     between(running, small, 12 * MIB)
     with Filler(small.vol1):
