@@ -350,7 +350,7 @@ def one_long_read(site: Site, address: str) -> Iterator[None]:
         with contextlib.suppress(OSError):
             client.read(fork, 0, 8 << 20)
 
-    thread = threading.Timer(1.2, read)
+    thread = threading.Timer(2.5, read)  # when doctor has begun, also on a busy machine
     thread.start()
     try:
         yield
@@ -368,7 +368,7 @@ NOT_THE_LINK = ("client-pauses", "network", "client-window")
 @undisturbed
 def test_a_narrow_link_to_a_client_is_not_its_pace(scope: Scope, served: Made) -> None:
     with served() as site, narrow_link(site, NARROW) as address, one_long_read(site, address):
-        said = say(scope, site.port, "doctor", "-d", "4")
+        said = say(scope, site.port, "doctor", "-d", "6")
     first_is(said, "slow-link", never=NOT_THE_LINK)
 
 
