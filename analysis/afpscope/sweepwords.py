@@ -235,7 +235,7 @@ WORDS: dict[str, tuple[str, str]] = {
         "requests and answers on their way to and from {helper}",
         "{helper} との要求・応答の往復",
     ),
-    "spent_disk": ("waiting for the disk", "ディスク待ち"),
+    "spent_disk": ("waiting for files", "ファイル待ち"),
     "spent_log": ("writing the log", "ログの書き込み"),
     "spent_cnid_disk": ("{helper} waiting for the disk", "{helper} のディスク待ち"),
     "spent_lock": ("waiting for a lock", "ロック待ち"),

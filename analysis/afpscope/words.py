@@ -230,7 +230,7 @@ _WORDS: dict[str, tuple[str, str]] = {
     "p_user": ("{server}'s own code", "{server} 自身のコード"),
     "p_calls": ("work in system calls", "システムコール処理"),
     "p_runq": ("waiting for a CPU", "CPU 待ち"),
-    "p_disk": ("waiting for the disk", "ディスク待ち"),
+    "p_disk": ("waiting for files", "ファイル待ち"),
     "p_cnid": ("waiting for the {backend}", "{asked} サーバー待ち"),
     "p_lock": ("waiting for a lock", "ロック待ち"),
     "p_log": ("writing the log", "ログ書込み"),

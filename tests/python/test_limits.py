@@ -50,7 +50,7 @@ def diagnosis(verdict: str = "slow", *causes: str, unseen: tuple[str, ...] = ())
         ("cnid.cpu", "cnid", "cnid_dbd on a CPU"),
         ("cnid.idle", "cnid", "to and from cnid_dbd"),
         ("cnid.sync", "disk", "cnid_dbd waiting for the disk"),
-        ("disk", "disk", "waiting for the disk"),
+        ("disk", "disk", "waiting for files"),
         ("log", "disk", "writing the log"),
         ("lock", "lock", "waiting for a lock"),
         ("cnid.lock", "lock", "cnid_dbd waiting for a lock"),

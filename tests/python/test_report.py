@@ -100,8 +100,8 @@ def test_figures_are_in_japanese_where_there_is_a_font(
     assert done.code == 0
     assert ("English labels" in done.err) == (not font)
     drawn = "".join(re.findall(r"<svg.*?</svg>", text, re.S))
-    assert ("ディスク待ち" in drawn) == font
-    assert ("waiting for the disk" in drawn) == (not font)
+    assert ("ファイル待ち" in drawn) == font
+    assert ("waiting for files" in drawn) == (not font)
     assert "要約" in text
 
 
