@@ -220,8 +220,9 @@ static enum store_result blocking_result_of(int code)
 	case EACCES:
 	case EPERM:
 	case EROFS:
-	case EAGAIN: /* locked by another */
 		return STORE_DENIED;
+	case EAGAIN: /* of F_SETLK; Linux has no EACCES for it */
+		return STORE_LOCKED;
 	case ENOSPC:
 		return STORE_FULL;
 	case EDQUOT:

@@ -58,7 +58,7 @@
 	X(SYMLINK, "symlink")    /* dir/name, which must not exist, is a symbolic link to the text \
 				    to_name */                                                     \
 	X(LOCK, "lock")     /* op->len bytes (from 1) of op->file at op->offset, for writing, at   \
-			       once or STORE_DENIED. The file is open for writing, and does not    \
+			       once or STORE_LOCKED. The file is open for writing, and does not    \
 			       hold any of them yet. */                                            \
 	X(UNLOCK, "unlock") /* the same range again */                                             \
 	X(SWAP, "swap")     /* the files dir/name and to_dir/to_name exchange what they hold, and  \
@@ -84,6 +84,7 @@ enum store_result {
 	STORE_NONE,    /* no such file or directory */
 	STORE_EXISTS,  /* exists already */
 	STORE_DENIED,  /* no right to it, read-only, or open elsewhere with a deny mode */
+	STORE_LOCKED,  /* another has locked a part of the range */
 	STORE_FULL,    /* no space; also over quota, where the server does not tell them apart */
 	STORE_QUOTA,   /* over quota */
 	STORE_INVALID, /* the store does not accept this size, offset or alignment */

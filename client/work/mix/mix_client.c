@@ -418,7 +418,7 @@ static void mix_client_pass_over(struct mix_client *c)
 /* Another client has the range: the action is over without it. */
 static bool meets_lock(struct mix_client *c, const struct store_op *op)
 {
-	return c->at->verb == STORE_LOCK && op->result == STORE_DENIED && !c->failed;
+	return c->at->verb == STORE_LOCK && op->result == STORE_LOCKED && !c->failed;
 }
 
 static void leave_lock(struct mix_client *c)

@@ -20,7 +20,7 @@ from netatalk import USERS, Server
 from scope import BUILD
 
 # enum store_result
-OK, SHORT, NONE, EXISTS, DENIED, FULL, _QUOTA, INVALID, UNKNOWN, FAILED = range(10)
+OK, SHORT, NONE, EXISTS, DENIED, LOCKED, FULL, _QUOTA, INVALID, UNKNOWN, FAILED = range(11)
 READ, WRITE = 1, 2
 VERSIONS = {"2.1": 1, "2.2": 2, "3.0": 3, "3.2": 5, "3.4": 7}
 OLD = (1, 2)  # without permission bits
@@ -219,7 +219,7 @@ def use_locks(v: Verbs) -> None:
 
     v("lock", file=f, offset=10, len=10)
     assert held() == [(10, 19)]
-    v("lock", file=g, offset=19, len=1, wants=DENIED)
+    v("lock", file=g, offset=19, len=1, wants=LOCKED)
     v("lock", file=g, offset=20, len=1)
     v("unlock", file=f, offset=10, len=10)
     v("unlock", file=g, offset=20, len=1)

@@ -252,6 +252,9 @@ static void what_a_lock_meets_is_put_in_common_words(void **state)
 	open_it(g);
 	answer_with(g, AFP_ByteRangeLockExt, AFP_ERR_LOCK_CONFLICT, "");
 	call(g, &op);
+	assert_int_equal(op.result, STORE_LOCKED);
+	answer_with(g, AFP_ByteRangeLockExt, AFP_ERR_ACCESS_DENIED, "");
+	call(g, &op);
 	assert_int_equal(op.result, STORE_DENIED);
 	answer_with(g, AFP_ByteRangeLockExt, AFP_ERR_NO_MORE_LOCKS, "");
 	call(g, &op);

@@ -135,7 +135,7 @@ static bool failed_at(const struct mix *mix, unsigned int n, unsigned int order)
 	g.m.n_ops = 0;
 	g.m.order = order;
 	g.m.fail_at = n;
-	g.m.fail_with = mix->weight[MIX_LOCK] ? STORE_FAILED : STORE_DENIED;
+	g.m.fail_with = STORE_DENIED;
 	how = uses(&g);
 	g.m.fail_at = 0;
 	assert_true(nothing_is_open(&g));
@@ -381,7 +381,7 @@ static void a_lock_of_another_is_contention(void **state)
 	for (unsigned int k = 1; k <= 5; k++) {
 		g.m.n_ops = 0;
 		g.m.fail_at = 2;
-		g.m.fail_with = STORE_DENIED;
+		g.m.fail_with = STORE_LOCKED;
 		assert_int_equal(uses(&g), SCRIPT_DONE);
 		assert_string_equal(g.m.log, "open lock close");
 		assert_int_equal(s->contended, k);
@@ -391,6 +391,13 @@ static void a_lock_of_another_is_contention(void **state)
 		assert_int_equal(s->contended, k);
 		assert_true(nothing_is_open(&g));
 	}
+	/* no right to lock is no contention */
+	g.m.n_ops = 0;
+	g.m.fail_at = 2;
+	g.m.fail_with = STORE_DENIED;
+	assert_int_equal(uses(&g), SCRIPT_FAILED);
+	assert_int_equal(s->contended, 5);
+	assert_true(nothing_is_open(&g));
 	rig_end(&g);
 }
 
