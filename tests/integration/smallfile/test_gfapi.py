@@ -18,10 +18,10 @@ import pytest
 from gluster import VOLUMES, Gluster
 from scope import NO_SESSION, OK, REFUSED, REPO, Done, Scope, wait_until
 from test_store_verbs import (
-    DENIED,
     EXISTS,
     FULL,
     INVALID,
+    LOCKED,
     NONE,
     READ,
     SHORT,
@@ -130,12 +130,12 @@ def test_a_lock_conflicts_in_this_process_and_in_others(server: Gluster, verbs: 
     verbs("create", "f")
     f, g = (verbs.number("open", "f", how=READ | WRITE) for _ in range(2))
     verbs("lock", file=f, offset=10, len=10)
-    verbs("lock", file=g, offset=19, len=1, wants=DENIED)
+    verbs("lock", file=g, offset=19, len=1, wants=LOCKED)
     verbs("lock", file=g, offset=20, len=1)
     verbs("lock", file=f, offset=0, len=0, wants=INVALID)
     with opened(server, verbs.disk.name) as other:
         h = other.number("open", "f", how=READ | WRITE)
-        other("lock", file=h, offset=10, len=1, wants=DENIED)
+        other("lock", file=h, offset=10, len=1, wants=LOCKED)
         verbs("unlock", file=f, offset=10, len=10)
         other("lock", file=h, offset=10, len=1)
         other("close", file=h)
