@@ -11,7 +11,6 @@ from __future__ import annotations
 import json
 import os
 import re
-import shutil
 import subprocess
 import sys
 import tempfile
@@ -28,7 +27,7 @@ from netatalk import PEER_SUITE, Server
 from stats import Result, Side, absent, compare, figure
 
 sys.path.insert(0, str(REPO / "tests" / "known"))
-from known import LOOK, Known, known, latency, load, own_network, phase, shapes, watched
+from known import FIRST, LOOK, Known, known, latency, load, own_network, phase, shapes, watched
 from planned import owed
 from queueing import (
     Stalls,
@@ -41,8 +40,8 @@ from queueing import (
     quantile,
 )
 
-# The way to the server and back, some 0.4 ms where the machine has more to do, is to be no 2 % of an
-# answer: it is in what the load finds, and in no formula.
+# The way to the server and back, some 0.4 ms where the machine has more to do, is to be no 2 % of
+# an answer: it is in what the load finds, and in no formula.
 WORKERS, SERVICE_S = 16, 0.032
 LOADS, SECONDS, SEED = (0.3, 0.6, 0.8, 0.9), 60, 1
 CLIENTS = 400
@@ -133,9 +132,7 @@ def _shapes(lab: Lab, how: str) -> list[Result]:
     for shape, (before, more) in shapes(SHAPE_CLIENTS).items():
         with (
             known(f"--service={1000 * SERVICE_S}") as server,
-            load(
-                lab.afpscope, server.url, *options, *more, f"--seed={SEED}", before=before
-            ) as run,
+            load(lab.afpscope, server.url, *options, *more, f"--seed={SEED}", before=before) as run,
         ):
             saved = run.end()
         threads = phase(saved)["threads"]

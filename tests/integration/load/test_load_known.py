@@ -16,7 +16,19 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from known import FIRST, REPO, Known, Load, known, latency, load, own_network, phase, shapes, watched
+from known import (
+    FIRST,
+    REPO,
+    Known,
+    Load,
+    known,
+    latency,
+    load,
+    own_network,
+    phase,
+    shapes,
+    watched,
+)
 from planned import owed
 from queueing import (
     Stalls,
@@ -89,9 +101,7 @@ def once(binary: Path, wanted: Wanted) -> dict[Any, Case]:
         return {name: Case(server, run.end()) for name, (server, run) in started.items()}
 
 
-def cases(
-    binary: Path, wanted: Wanted, standstill_s: float = STANDSTILL_S
-) -> dict[Any, Case]:
+def cases(binary: Path, wanted: Wanted, standstill_s: float = STANDSTILL_S) -> dict[Any, Case]:
     """Again where the machine itself stood still meanwhile: that is neither side's error."""
     for _ in range(ATTEMPTS):
         with own_network(), watched() as machine:
