@@ -54,6 +54,7 @@ static void all_that_are_built_in_are_whole(void **state)
 		{ "batch-write", 1, 1, 16 << 20, false },
 		{ "metadata", 100, 1, 0, false },
 		{ "timemachine", 4, 1, 32 << 20, false },
+		{ "login-storm", 0, 2, 0, false },
 		{ "idle", 0, 0, 0, false },
 	};
 	unsigned int n;
@@ -226,8 +227,8 @@ static void a_mix_that_is_not_there_is_an_error_that_lists_those_that_are(void *
 	assert_int_equal(mix_find(&m, "brows", &e), -ENOENT);
 	assert_string_equal(e.text,
 			    "there is no mix 'brows'; there are browse, office, batch-read, "
-			    "batch-write, metadata, timemachine, idle, and INI files (such "
-			    "as ./brows)");
+			    "batch-write, metadata, timemachine, login-storm, idle, and INI "
+			    "files (such as ./brows)");
 	assert_int_equal(mix_find(&m, "./no-such.ini", &e), -ENOENT);
 	assert_string_equal(e.text, "cannot open ./no-such.ini: No such file or directory");
 	assert_int_equal(mix_find(&m, "/tmp/", &e), -EINVAL);
