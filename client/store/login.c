@@ -66,7 +66,7 @@ static void note_part(void *login, const struct afp_op *op)
 }
 
 /* It stays lent until the session has its state, and then is answered as it was. */
-static void note_answer(struct store_login *l, enum store_result result)
+static void login_note_answer(struct store_login *l, enum store_result result)
 {
 	l->op->t.last_ns = clock_now_ns();
 	l->op->parts = l->part;
@@ -96,7 +96,7 @@ static void login_tell(struct store_login *l, int r)
 static void login_fails(struct store_login *l, int code)
 {
 	l->code = code;
-	note_answer(l, STORE_FAILED);
+	login_note_answer(l, STORE_FAILED);
 	afp_finish(&l->session);
 	l->state = LOGIN_ENDING;
 }
@@ -137,7 +137,7 @@ void store_login_submit(struct store_afp *a, struct store_op *op)
 		login_fails(l, -ECONNRESET);
 	} else {
 		err_set(&l->why, 0, in ? "there is a session already" : "there is no session");
-		note_answer(l, STORE_INVALID);
+		login_note_answer(l, STORE_INVALID);
 		hand_back(a);
 	}
 	store_login_advance(a, 0);
@@ -146,14 +146,14 @@ void store_login_submit(struct store_afp *a, struct store_op *op)
 static void login_opened(struct store_login *l)
 {
 	l->state = LOGIN_OPEN;
-	note_answer(l, STORE_OK);
+	login_note_answer(l, STORE_OK);
 }
 
 /* The end of a session, after which there is none. */
 static void login_ended(struct store_login *l)
 {
 	if (l->op && l->op->verb == STORE_LOGOUT && !l->code)
-		note_answer(l, STORE_OK);
+		login_note_answer(l, STORE_OK);
 	afp_close(&l->session);
 	l->state = LOGIN_NONE;
 }

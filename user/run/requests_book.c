@@ -61,10 +61,9 @@ static int close_ours(struct run *r, const struct own_requests *c)
 			   "server's figures are of all",
 			   (unsigned long long)c->others, (unsigned long long)c->others_requests);
 
-	return err || c->partial
-		   ? err
-		   : run_book(r, "requests answered on our connections", BOOK_CLIENT, c->ours,
-			      c->client);
+	return err || c->partial ? err
+				 : run_book(r, "requests answered on our connections", BOOK_CLIENT,
+					    c->ours, c->client);
 }
 
 int run_close_requests(struct run *r)
