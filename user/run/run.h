@@ -204,8 +204,10 @@ struct run_phase {
 	/* Of a whole server: requests answered on our connections and on those of other clients. */
 	struct {
 		bool known;
+		bool partial; /* some connections that have ended are in neither */
 		uint64_t ours, others_requests;
-		uint64_t others; /* connections of other clients that made these */
+		uint64_t greeted; /* of ours: answers to DSIOpenSession, which are no command */
+		uint64_t others;  /* connections of other clients that made these */
 	} clients;
 };
 
