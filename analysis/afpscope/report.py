@@ -17,7 +17,7 @@ from .page.loadpage import LoadView
 from .page.painter import Painter, Picture
 from .saved import sections, steps
 from .saved.files import written
-from .saved.run import Run, find
+from .saved.run import Run, find_all
 from .saved.sections import Section
 from .saved.trace import Trace, of_run
 from .tables.digest import CommandView, Digest, digest
@@ -306,7 +306,7 @@ def _history(runs: list[Run], args: argparse.Namespace) -> int:
 
 def run(args: argparse.Namespace) -> int:
     """Writes the page and prints its name; 4 if a run is in doubt."""
-    paths = [find(name) for name in args.runs]
+    paths = [path for name in args.runs for path in find_all(name)]
     if (args.history is None) != (args.pr is None):
         raise wrong_use("--history and --pr need each other")
     if args.history:
