@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from . import history, show
+from . import dashboard, show
 from .errors import Failure, wrong_use
 from .page import figures, joined, loadpage, painter, rxpage, sweeppage
 from .page.loadpage import LoadView
@@ -297,7 +297,7 @@ def _sweep(path: Path, args: argparse.Namespace) -> int:
 
 def _history(runs: list[Run], args: argparse.Namespace) -> int:
     """Writes the file of the dashboard; 4 if a run is in doubt."""
-    text = history.history(runs, history.numbers(args.pr, len(runs)))
+    text = dashboard.dashboard(runs, dashboard.numbers(args.pr, len(runs)))
     with written(args.history) as file:
         file.write(text.encode())
     print(args.history)
