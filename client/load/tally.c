@@ -61,20 +61,16 @@ static void tally_put_event(struct run_second *s, const struct tally_event *x)
 static struct run_second *tally_recent(struct worker *w, uint64_t second)
 {
 	struct recent_second *r = &w->recent[second % RECENT_SECONDS];
-	const uint64_t number = atomic_load_explicit(&r->number, memory_order_relaxed);
 
-	if (number > second + 1)
+	if (r->number > second + 1)
 		return NULL;
-	if (number < second + 1) {
-		memset(&r->s, 0, sizeof(r->s));
-		atomic_store_explicit(&r->number, second + 1, memory_order_release);
-	}
+	if (r->number < second + 1)
+		*r = (struct recent_second) { .number = second + 1 };
 	return &r->s;
 }
 
-static void tally_event(struct worker *w, uint64_t at_ns, const struct tally_event *x)
+static void tally_put_in(struct worker *w, uint64_t second, const struct tally_event *x)
 {
-	const uint64_t second = at_ns > w->begin_ns ? (at_ns - w->begin_ns) / 1000000000u : 0;
 	struct run_second *kept = run_load_second(w->load, second), *recent;
 
 	if (kept)
@@ -82,6 +78,17 @@ static void tally_event(struct worker *w, uint64_t at_ns, const struct tally_eve
 	recent = w->keeps_recent ? tally_recent(w, second) : NULL;
 	if (recent)
 		tally_put_event(recent, x);
+}
+
+static void tally_event(struct worker *w, uint64_t at_ns, const struct tally_event *x)
+{
+	const uint64_t second = at_ns > w->begin_ns ? (at_ns - w->begin_ns) / 1000000000u : 0;
+
+	if (w->keeps_recent)
+		pthread_mutex_lock(&w->looked_on);
+	tally_put_in(w, second, x);
+	if (w->keeps_recent)
+		pthread_mutex_unlock(&w->looked_on);
 }
 
 /* By when it was due, in a closed loop by when it ended. NULL: there are none, or it is not in the

@@ -274,7 +274,7 @@ int connect_check(const struct connect_cfg *c, struct err *e)
 			       strlen(c->volume), AFP_NAME_MAX);
 	if (c->uam && !uam_find(c->uam))
 		return err_set(e, -EINVAL, "--uam: '%s' is not one of " UAM_NAMES, c->uam);
-	if (c->user && !*c->user && !(c->uam && !strcmp(c->uam, "guest")))
+	if (c->user && !*c->user && !(c->uam && !uam_find(c->uam)->needs_user))
 		return err_set(e, -EINVAL, "which user? give -u USER");
 	return 0;
 }
@@ -293,7 +293,8 @@ static int complete_user(struct connect_cfg *c, struct err *e)
 
 int connect_complete(struct connect_cfg *c, struct err *e)
 {
-	bool guest = c->uam && !strcmp(c->uam, "guest");
+	const struct uam *u = c->uam ? uam_find(c->uam) : NULL;
+	bool guest = u && !u->needs_user, no_password = u && !u->needs_password;
 	char secret[CONNECT_PASSWORD_MAX] = "";
 	int r = 0;
 
@@ -303,9 +304,9 @@ int connect_complete(struct connect_cfg *c, struct err *e)
 	r = r ? r : connect_check(c, e);
 	if (!r && !guest)
 		r = complete_user(c, e);
-	if (!r && !guest)
+	if (!r && !no_password)
 		r = find_password(c, secret, e);
-	if (!r && !guest)
+	if (!r && !no_password)
 		r = keep_password(c, secret, e);
 	c->password = NULL;
 	explicit_bzero(secret, sizeof(secret));

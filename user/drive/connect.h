@@ -77,8 +77,9 @@ struct connect_cfg {
 	{ .letter = 'A', .name = "uam", .arg = "METHOD", .type = OPT_STRING,                        \
 	  .offset = offsetof(cfg_type, member.uam),                                                 \
 	  .help = "login method: " UAM_NAMES " (default: the strongest that both sides have)",      \
-	  .more = "The first is the strongest. Clear text, which everybody on the way can read, "   \
-		  "is used only where it is asked for. Also understood: clrtxt, DHCAST128, DHX2. "  \
+	  .more = "The first is the strongest. Kerberos, which needs the user's ticket (kinit) and "  \
+		  "no password, and clear text, which everybody on the way can read, are used "     \
+		  "only where they are asked for. Also understood: clrtxt, DHCAST128, DHX2. "       \
 		  "-v and run.json say what was used." },                                           \
 	{ .name = "timeout", .arg = "SECONDS", .type = OPT_SECONDS,                                 \
 	  .offset = offsetof(cfg_type, member.timeout_s),                                           \

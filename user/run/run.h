@@ -408,6 +408,7 @@ struct run {
 	enum run_about about;
 	bool complete; /* false: it broke off; what was measured is here */
 	struct run_notes environment, server, options, rungs, warnings;
+	struct run_notes labels; /* that the user gave it, by key */
 	/* why a metric is absent: key = metric key, or "*" for all server metrics */
 	struct run_notes absent;
 	size_t n_books, n_losses, n_phases, n_sessions, n_series;
