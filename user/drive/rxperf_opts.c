@@ -237,13 +237,6 @@ int rxperf_find(struct rxperf_cfg *cfg, struct err *e)
 	return session_check(&cfg->w.s, e);
 }
 
-int rxperf_check(struct rxperf_cfg *cfg, int n, char **operand, struct err *e)
-{
-	int r = rxperf_complete(cfg, n, operand, e);
-
-	return r ? r : rxperf_find(cfg, e);
-}
-
 struct rxperf_opts rxperf_test(const struct rxperf_cfg *cfg, unsigned int i)
 {
 	struct rxperf_opts o = {
