@@ -27,7 +27,9 @@ comma	   = ,
 LIBS	   = $(shell pkg-config --libs $(PKGS)) -lm
 
 SRC	  := $(sort $(wildcard $(foreach n,*/*.c */*/*.c,user/$n client/$n)))
-LIB_SRC	   = $(filter-out user/main/main.c user/main/rxperf.c,$(SRC))
+# LIBRARY: a program that needs no more of it is built sooner.
+LIBRARY	   = %
+LIB_SRC	   = $(filter $(LIBRARY),$(filter-out user/main/main.c user/main/rxperf.c,$(SRC)))
 # Of the sources that threads do not share the thread sanitizer takes the objects as they are.
 PLAIN_SRC  = $(if $(filter thread,$(SANITIZE)),$(filter-out client/% user/base/% user/run/% user/drive/% user/ranks/%,$(LIB_SRC)))
 LIB_OBJ	   = $(patsubst %.c,$(BUILD)/obj/%.o,$(filter-out $(PLAIN_SRC),$(LIB_SRC))) $(PLAIN_SRC:%.c=build/obj/%.o)
@@ -52,7 +54,7 @@ FUZZED	   = $(patsubst %.c,$(BUILD)/obj/%.o,$(filter client/afp/% client/dsi/% c
 
 .DELETE_ON_ERROR:
 .PHONY: all man client demo demo-gluster test check check-judges check-built check-quick check-quick-built check-programs check-programs-beside beside beside-built unit-programs fuzz-programs \
-	 vm-programs vm vm-beside vm-times python unit unit-sanitized threads threads-programs fuzz fuzz-run bpf-tests integration integration-judges lint lab bench analysis install uninstall clean help deps pictures
+	 vm-programs vm vm-beside vm-judges vm-times python unit unit-sanitized threads threads-programs fuzz fuzz-run bpf-tests integration integration-judges lint lab bench analysis install uninstall clean help deps pictures
 .SECONDARY:
 
 all: $(BUILD)/afpscope $(BUILD)/rxperf $(NAMES:%=$(BUILD)/%) $(MPI) man
@@ -220,11 +222,12 @@ check:
 	$(Q)$(MAKE) --no-print-directory -j$(CPUS) check-programs lint
 	$(Q)$(MAKE) --no-print-directory -j1 check-built
 
-# What check leaves out: the proofs that repeat one of check's by another judge, or on another server.
+# What check leaves out: the proofs that repeat one of check's by another judge, on another server or
+# kernel; and unit tests by the compiler and the options of "make all".
 check-judges:
-	$(Q)tests/need.sh build server check
-	$(Q)$(MAKE) --no-print-directory -j$(CPUS) all
-	$(Q)$(MAKE) --no-print-directory -j$(CPUS) integration-judges
+	$(Q)tests/need.sh build server check vm
+	$(Q)$(MAKE) --no-print-directory -j$(CPUS) check-programs unit-programs vm-programs
+	$(Q)$(MAKE) --no-print-directory -j1 unit vm-judges integration-judges
 
 # Without virtual machines, sanitizers, Spark and all that takes long: one server, one kernel.
 check-quick:
@@ -246,8 +249,8 @@ test:
 	$(Q)MAKE="$(MAKE) --no-print-directory -j$(CPUS)" BUILD=$(BUILD) K="$(K)" tests/test.sh $(T)
 
 # What check-built runs is built before it, or beside the tests of the whole program: for these
-# nothing changes in build/obj and build/tests.
-check-programs: unit-programs $(BPF_TESTS) $(VM_TESTS) $(WHOLE)
+# nothing changes in build/obj and build/tests. Unit tests are built once, with sanitizers.
+check-programs: all $(BPF_TESTS) $(VM_TESTS) $(WHOLE)
 	$(Q)+$(SAN) all
 
 check-programs-beside: vm-programs
@@ -262,7 +265,7 @@ vm-programs: all $(BPF_TESTS) $(VM_TESTS)
 	$(Q)+$(CROSS)
 
 # The tests of the whole program wait now and then: meanwhile runs what is not about times.
-check-built: unit
+check-built:
 	$(Q)rm -f $(BUILD)/beside.end
 	$(Q)MAKE="$(MAKE)" tests/beside.sh "beside python vm-beside unit-sanitized threads" "integration vm-times beside-built fuzz bpf-tests"
 	$(Q)tests/vm/matrix.sh -r
@@ -313,6 +316,9 @@ vm: vm-programs
 vm-beside: vm-programs
 	$(Q)tests/vm/matrix.sh -i
 
+vm-judges: vm-programs
+	$(Q)tests/vm/matrix.sh $$(tests/vm/matrix.sh -l | grep judges)
+
 # A row that fails here, too.
 vm-times:
 	$(Q)tests/vm/matrix.sh $$(tests/vm/matrix.sh -l | grep times) || echo 'to be run again'
@@ -362,7 +368,7 @@ bench:
 # The commands in Python: a launcher each. They run in a virtual environment, because Debian has
 # no package of some modules that they import and its pip does not install outside of one.
 # VENV= at "make install" (as with DESTDIR): none is made, $(PYTHON) must have those modules.
-ANALYSIS   = info dump export query compare gate ab sweep report
+ANALYSIS   = info dump export query history compare gate ab sweep report
 DATA	   = $(PREFIX)/share/afpscope
 DOC	   = $(PREFIX)/share/doc/afpscope
 UNITS	   = $(PREFIX)/lib/systemd/system

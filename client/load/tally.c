@@ -254,19 +254,32 @@ void tally_action(struct worker *w, struct actor *a, uint64_t end_ns, bool faile
 	hist_add(&to->begun, end_ns - a->begun_ns);
 }
 
-int tally_request(struct worker *w, const struct store_op *op, struct err *e)
+static int tally_command(struct worker *w, const struct store_part *part, struct err *e)
 {
-	struct run_command *c = w->command[op->command];
+	struct run_command *c = w->command[part->command];
 
-	pause_now(w);
 	if (!c) {
-		c = run_command(&w->region, op->command, op->what);
+		c = run_command(&w->region, part->command, part->what);
 		if (!c)
 			return err_set(e, -ENOMEM, "out of memory");
-		w->command[op->command] = c;
+		w->command[part->command] = c;
 	}
-	c->errors += op->result != STORE_OK;
-	hist_add(&c->latency, op->t.last_ns - op->t.begun_ns -
-				  pause_within_ns(w, op->t.begun_ns, op->t.last_ns));
+	c->errors += part->refused;
+	hist_add(&c->latency, part->last_ns - part->begun_ns -
+				  pause_within_ns(w, part->begun_ns, part->last_ns));
 	return 0;
+}
+
+int tally_request(struct worker *w, const struct store_op *op, struct err *e)
+{
+	const struct store_part whole = { op->command, op->result != STORE_OK, op->what,
+					  op->t.begun_ns, op->t.last_ns };
+	int r = 0;
+
+	pause_now(w);
+	if (!op->parts)
+		return tally_command(w, &whole, e);
+	for (unsigned int i = 0; !r && i < op->n_parts; i++)
+		r = tally_command(w, &op->parts[i], e);
+	return r;
 }
