@@ -236,7 +236,11 @@ static int keep_password(struct connect_cfg *c, const char *password, struct err
 
 void connect_address(struct store *s, char *out)
 {
-	const struct afp *session = s ? store_afp_session(s) : NULL;
+	connect_session_address(s ? store_afp_session(s) : NULL, out);
+}
+
+void connect_session_address(const struct afp *session, char *out)
+{
 	struct sockaddr_storage local, peer;
 	struct sockets_addr at;
 

@@ -128,6 +128,7 @@ int connect_complete(struct connect_cfg *c, struct err *e);
  */
 struct store;
 void connect_address(struct store *s, char *out);
+void connect_session_address(const struct afp *session, char *out); /* the same */
 
 /* The password in out, or NULL: there is no password. Wipe out after use. */
 const char *connect_password(const struct connect_cfg *c, char out[static CONNECT_PASSWORD_MAX]);
