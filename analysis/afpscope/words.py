@@ -65,6 +65,20 @@ _WORDS: dict[str, tuple[str, str]] = {
         "Beside it: calls of {helper}, in part while nobody waits for them",
         "経路外: {helper} の呼出 (一部は誰も待たない間)",
     ),
+    "slow": ("The slowest requests, one by one", "最も遅い要求"),
+    "slow_note": (
+        "From the trace. Each is drawn from when the client sent it, if that is known, to its end: "
+        "what {server} did and waited for, and what {helper} did for it.",
+        "トレースより。クライアントの送信 (わかる場合) から終了まで: "
+        "{server} の動作と待ち、そのための {helper} の動作。",
+    ),
+    "slow_one": ("{command}: {time} in the server", "{command}: サーバー内 {time}"),
+    "asleep": ("asleep in {call}", "待ち: {call}"),
+    "at": ("At", "時点"),
+    "who": ("Who", "主体"),
+    "lane_client": ("client", "クライアント"),
+    "lane_server": ("{server}", "{server}"),
+    "lane_helper": ("{helper}", "{helper}"),
     "shown_by": ("What shows it", "根拠"),
     "stands_out": ("What else stands out", "その他の特徴"),
     "verdict": ("In short", "要約"),
