@@ -9,7 +9,7 @@ from collections import Counter
 from dataclasses import dataclass
 from pathlib import Path
 
-from . import history, show
+from . import dashboard, show
 from .errors import Failure, wrong_use
 from .page import bars, joined, loadpage, painter, rxpage, tails
 from .page.answer import Answer, answer, named
@@ -20,7 +20,7 @@ from .page.tails import Tails
 from .page.timeline import Timeline, timelines
 from .saved import sections, steps
 from .saved.files import written
-from .saved.run import Run, find
+from .saved.run import Run, find_all
 from .saved.sections import Section
 from .saved.trace import Stream, Trace, of_run
 from .tables.digest import PARTS, CommandView, Digest, TestView, digest
@@ -245,7 +245,7 @@ def _sweep(path: Path, args: argparse.Namespace) -> int:
 
 def _history(runs: list[Run], args: argparse.Namespace) -> int:
     """Writes the file of the dashboard; 4 if a run is in doubt."""
-    text = history.history(runs, history.numbers(args.pr, len(runs)))
+    text = dashboard.dashboard(runs, dashboard.numbers(args.pr, len(runs)))
     with written(args.history) as file:
         file.write(text.encode())
     print(args.history)
@@ -254,7 +254,7 @@ def _history(runs: list[Run], args: argparse.Namespace) -> int:
 
 def run(args: argparse.Namespace) -> int:
     """Writes the page and prints its name; 4 if a run is in doubt."""
-    paths = [find(name) for name in args.runs]
+    paths = [path for name in args.runs for path in find_all(name)]
     if (args.history is None) != (args.pr is None):
         raise wrong_use("--history and --pr need each other")
     if args.history:
