@@ -79,6 +79,16 @@ _WORDS: dict[str, tuple[str, str]] = {
     "lane_client": ("client", "クライアント"),
     "lane_server": ("{server}", "{server}"),
     "lane_helper": ("{helper}", "{helper}"),
+    "forest": ("How much longer B takes than A", "B の所要時間の変化"),
+    "forest_note": (
+        "The largest differences that are shown come first. A line is the 95% interval of the "
+        "change, on a logarithmic axis; dashed where it goes on beyond the axis. A filled square: "
+        "the difference is shown; a ring: it is not. Grey: differences within {least}, which do "
+        "not count.",
+        "示された差の大きい順。線は変化の 95% 区間 (対数軸)、軸を超えるものは破線。"
+        "塗った四角は差あり、輪は差が示されない。灰色は数えない {least} 以内。",
+    ),
+    "forest_counts": ("Counts that differ", "異なる回数"),
     "shown_by": ("What shows it", "根拠"),
     "stands_out": ("What else stands out", "その他の特徴"),
     "verdict": ("In short", "要約"),

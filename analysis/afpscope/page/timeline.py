@@ -10,6 +10,7 @@ from typing import Any
 
 from .. import show
 from ..saved import slowest
+from ..saved.run import BACKEND_SOCKET, DATABASE_FILE
 from ..saved.slowest import SERVER
 from ..saved.trace import Stream, Trace
 from ..words import Words
@@ -23,10 +24,10 @@ _BLOCKED, _RUNQ, _STOPPED = 1, 2, 3  # AFS_WAIT_* of bpf/events.h
 # What somebody who is asleep waits for, by what the call's descriptor is.
 _ASLEEP = {
     "client socket": "net",
-    "CNID socket": "cnid",
+    BACKEND_SOCKET: "cnid",
     "data file": "disk",
     "metadata file": "disk",
-    "CNID database": "disk",
+    DATABASE_FILE: "disk",
     "directory": "disk",
     "log": "log",
 }
