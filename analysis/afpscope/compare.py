@@ -9,7 +9,7 @@ from collections import defaultdict
 from collections.abc import Iterable, Sequence
 from dataclasses import asdict, dataclass
 
-from . import markdown, show, sweepcompare
+from . import forms, markdown, show, sweepcompare
 from .errors import NOTHING, OK, UNTRUSTED, Failure, wrong_use
 from .judge import causes, design, stats, versus
 from .judge.causes import Cause, Change
@@ -86,7 +86,8 @@ class Comparison:
 
 def options(parser: argparse.ArgumentParser) -> None:
     parser.usage = "afpscope compare [OPTIONS] A B | A... -- B..."
-    parser.add_argument("runs", metavar="RUN", nargs="+")
+    parser.add_argument("runs", metavar="RUN", nargs="+",
+                        help="path, `last`, or start of a run's name; B's after --")  # fmt: skip
     parser.add_argument("--slo", metavar="WHAT=TIME",
                         help="of two sweeps: their knees by this limit (p99=50ms)")  # fmt: skip
     judging(parser)
@@ -99,9 +100,7 @@ def judging(parser: argparse.ArgumentParser) -> None:
                         help="only a difference larger than this, either way, counts as one "
                         f"(default {LEAST:.0%}%)")  # fmt: skip
     parser.add_argument("--all", action="store_true", help="show rows without a difference too")
-    form = parser.add_mutually_exclusive_group()
-    form.add_argument("--format", choices=("text", "markdown", "github"), default="text")
-    form.add_argument("--json", action="store_true")
+    forms.add(parser, forms.TEXT, forms.JSON, forms.CSV, forms.MARKDOWN, forms.GITHUB)
 
 
 def percent(text: str) -> float:
@@ -121,9 +120,14 @@ def groups(args: argparse.Namespace) -> tuple[list[Run], list[Run]]:
         a, b = a[:1], a[1:]
     if not b:
         raise wrong_use("give at least one run after --")
-    sides = [Run.open(find(n)) for n in a], [Run.open(find(n)) for n in b]
+    opened = opened_runs("compare", [*a, *b])
+    sides = opened[: len(a)], opened[len(a) :]
     versus.distinct([*sides[0], *sides[1]])
     return sides
+
+
+def opened_runs(command: str, names: Sequence[str]) -> list[Run]:
+    return [Run.open(find(name)) for name in show.progress(command, "runs are read", names)]
 
 
 def count_rows(a: Sequence[Run], b: Sequence[Run]) -> tuple[list[CountRow], int, int]:
@@ -407,13 +411,15 @@ def report(a: list[Run], b: list[Run], args: argparse.Namespace, title: str = "c
     remarks = notes(c, (len(a), len(b)))
     doubts = [f"{r.name}: {text}" for r in (*a, *b) for text in r.doubts]
     title = f"afpscope {title}"
-    if args.json:
+    if args.format == forms.JSON:
         print(_as_json(c))
-    elif args.format == "markdown":
+    elif args.format == forms.CSV:
+        forms.print_csv(versus.CSV_HEAD, map(versus.csv_row, c.rows))
+    elif args.format == forms.MARKDOWN:
         print(as_markdown(c, [*remarks, *doubts], title, args.all))
     else:
         _print(c, args.all)
-    if args.format == "github":
+    if args.format == forms.GITHUB:
         markdown.add_to_summary(as_markdown(c, [*remarks, *doubts], title, args.all))
         for r in c.found(*stats.BAD):
             text = f"{r.test}: {r.label}: {versus.signed(r.result.change)}, {r.verdict}"

@@ -24,8 +24,10 @@ from .tables import tables
 
 def options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("run", metavar="RUN", help="a path, `last`, or the start of a run's name")
-    parser.add_argument("--to", choices=("parquet", "csv", "perfetto"), required=True)
-    parser.add_argument("-o", dest="output", metavar="DIR", required=True, type=Path)
+    parser.add_argument("--to", choices=("parquet", "csv", "perfetto"), required=True,
+                        help="what is written")  # fmt: skip
+    parser.add_argument("-o", dest="output", metavar="DIR", required=True, type=Path,
+                        help="a new folder for the files")  # fmt: skip
 
 
 def _plain(batch: Any) -> Any:

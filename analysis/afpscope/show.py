@@ -5,10 +5,14 @@ from __future__ import annotations
 
 import contextlib
 import sys
-from collections.abc import Iterable, Sequence
+import time as clock
+from collections.abc import Iterable, Iterator, Sequence
+from typing import TypeVar
 
 from .errors import OK, UNTRUSTED
 
+T = TypeVar("T")
+PROGRESS_S = 2.0  # what takes longer says how far it is, as often
 # Ranges of characters that a terminal or a page would interpret instead of showing: control
 # characters, those that change the direction of a line or are invisible, surrogates. The same as
 # in user/base/text.c.
@@ -44,6 +48,16 @@ def notice(text: str) -> None:
     """A message on standard error. Nothing if that cannot be written."""
     with contextlib.suppress(OSError):
         print(f"afpscope: {plain(text)}", file=sys.stderr)
+
+
+def progress(command: str, what: str, of: Sequence[T]) -> Iterator[T]:
+    """These one by one; says how many are done where that takes long."""
+    said = clock.monotonic()
+    for i, one in enumerate(of):
+        if clock.monotonic() - said >= PROGRESS_S:
+            said = clock.monotonic()
+            notice(f"{command}: {i:,} of {len(of):,} {what}")
+        yield one
 
 
 def doubts(command: str, texts: Iterable[str]) -> int:
