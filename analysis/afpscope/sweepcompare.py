@@ -2,8 +2,7 @@
 """afpscope compare SWEEP_A SWEEP_B: each value that both have, and both knees.
 
 Of several sweeps on each side (A... -- B..., as ab makes them in turn) each sweep is one value in a
-row, as a run is elsewhere: its steps share the conditions of the sweep. The knee is one of the
-rows.
+row, as a run is elsewhere: its steps share the conditions of the sweep. So is the knee.
 """
 
 from __future__ import annotations
@@ -203,7 +202,8 @@ class Judged:
     rows: list[versus.TimeRow]
     remarks: list[str]
     knees: list[str]
-    sides: tuple[list[Outcome], list[Outcome]]
+    a: Any  # for JSON: the outcome of one sweep; of several the knee of each by its name
+    b: Any
 
 
 def _several(
@@ -215,20 +215,24 @@ def _several(
     found = [(sweep, *knee.estimate(sweep, limit)) for sweep in (*a, *b)]
     without = [sweep.name for sweep, _, at in found if at is None]
     comparable = not without and len({rule for _, rule, _ in found}) == 1
-    for sweep, _, at in found if comparable else ():
-        times[sweep.id][_knee_row(sweep)] = values.Value(at or 0.0)
+    knees: versus.Times = {
+        sweep.id: {_knee_row(sweep): values.Value(at or 0.0)} for sweep, _, at in found
+    }
     mine, theirs = ([run for x in side if (run := as_run(x))] for side in (a, b))
     doubts = design.doubts(mine, theirs)
     margins = Margins(args.least, design.DOUBT if doubts else None)
     rows = versus.time_rows(mine, theirs, times, margins)
+    # The knee is what a sweep is made for: it is judged by itself, not as one of so many rows.
+    of_knees = versus.time_rows(mine, theirs, knees, margins) if comparable else []
     if not comparable:
         why = f"{', '.join(without[:4])} without one" if without else "found by other rules"
         said = [f"the knees cannot be compared: {why}"]
     else:
-        said = [_of_knees(next(r for r in rows if r.test == KNEE), args.least)]
+        said = [_of_knees(of_knees[0], args.least)]
     remarks = _notes(rows, doubts, args.least, True) + versus.zeros(mine, theirs, times)
-    sides = [outcome.of(x, slo) for x in a], [outcome.of(x, slo) for x in b]
-    return Judged(rows, remarks, said, sides)
+    at = {sweep.name: value for sweep, _, value in found}
+    each = ({sweep.name: at[sweep.name] for sweep in side} for side in (a, b))
+    return Judged([*of_knees, *rows], remarks, said, *each)
 
 
 def _of_knees(row: versus.TimeRow, least: float) -> str:
@@ -252,7 +256,7 @@ def _alone(a: Sweep, b: Sweep, common: dict[float, str], args: argparse.Namespac
     remarks = [*_notes(rows, doubts, args.least, False), *versus.zeros(before, after, times)]
     sides = outcome.of(a, args.slo), outcome.of(b, args.slo or a.slo)
     said = _knees(sides, max(args.least, design.DOUBT if doubts else 0.0))
-    return Judged(rows, remarks, said, ([sides[0]], [sides[1]]))
+    return Judged(rows, remarks, said, *map(outcome.as_json, sides))
 
 
 def check(a: Sequence[Sweep], b: Sequence[Sweep], force: bool) -> dict[float, str]:
@@ -286,11 +290,6 @@ def run(args: argparse.Namespace) -> int:
     return report(*_sweeps(args), args)
 
 
-def _outcomes(of: list[Outcome]) -> Any:
-    """Of one sweep its outcome, of several a list."""
-    return outcome.as_json(of[0]) if len(of) == 1 else [outcome.as_json(o) for o in of]
-
-
 def _print(args: argparse.Namespace, of: Judged, untrusted: list[str]) -> None:
     rows, knees, remarks = of.rows, of.knees, [*of.remarks, *untrusted]
     lines = _lines(rows, args.least)
@@ -299,8 +298,8 @@ def _print(args: argparse.Namespace, of: Judged, untrusted: list[str]) -> None:
             "alpha": stats.ALPHA,
             "least": args.least,
             "rows": [asdict(r) for r in rows],
-            "a": _outcomes(of.sides[0]),
-            "b": _outcomes(of.sides[1]),
+            "a": of.a,
+            "b": of.b,
             "knees": knees[-1],
             "remarks": remarks,
         }
