@@ -14,7 +14,9 @@ from .errors import NOTHING, OK, UNTRUSTED, Failure, wrong_use
 from .judge import causes, design, stats, versus
 from .judge.causes import Cause, Change
 from .judge.stats import Margins
+from .limit import knee
 from .saved import steps
+from .saved.crowd import Limit
 from .saved.run import Run, find
 from .tables import counts, values
 
@@ -339,6 +341,33 @@ def notes(c: Comparison, n: tuple[int, int]) -> list[str]:
     return out + c.zeros
 
 
+def limits_said(a: Sequence[Run], b: Sequence[Run]) -> list[str]:
+    """What load said of the limits of both sides' runs, a line for each limit."""
+    of: dict[str, dict[str, list[Limit]]] = defaultdict(lambda: {"A": [], "B": []})
+    for side, runs in (("A", a), ("B", b)):
+        for phase in (p for run in runs for p in run.whole_phases if p.load):
+            for limit in phase.load.limits if phase.load else ():
+                of[limit.text][side].append(limit)
+    return [
+        f"limit {text}: "
+        + "; ".join(f"{side} {_verdicts(all_of)}" for side, all_of in both.items())
+        for text, both in of.items()
+    ]
+
+
+def _verdicts(of: Sequence[Limit]) -> str:
+    """kept in 2 of 4 runs, broken in 1, cannot tell in 1 (why)."""
+    if not of:
+        return "was not given it"
+    if len(of) == 1:
+        return knee.verdict(of[0])
+    words = {True: "kept", False: "broken", None: "cannot tell"}
+    n = {word: sum(x.kept is kept for x in of) for kept, word in words.items()}
+    parts = [f"{word} in {count}" for word, count in n.items() if count]
+    why = next((f" ({x.why})" for x in of if x.kept is None), "")
+    return f"{', '.join(parts)} of {len(of)} runs{why}"
+
+
 def _some(names: Iterable[str]) -> str:
     """The first four, without duplicates, and how many more there are."""
     all_of = list(dict.fromkeys(names))
@@ -408,7 +437,7 @@ def _as_json(c: Comparison) -> str:
 def report(a: list[Run], b: list[Run], args: argparse.Namespace, title: str = "compare") -> int:
     """Prints the comparison; shared with ab."""
     c = judge(a, b, args.least)
-    remarks = notes(c, (len(a), len(b)))
+    remarks = [*limits_said(a, b), *notes(c, (len(a), len(b)))]
     doubts = [f"{r.name}: {text}" for r in (*a, *b) for text in r.doubts]
     title = f"afpscope {title}"
     if args.format == forms.JSON:

@@ -129,13 +129,17 @@ def _notes(rows: list[versus.TimeRow], doubts: list[str], least: float, several:
             f"not enough steps of each value: to show a difference in one of {judged} rows, "
             f"{needed} on each side are needed (afpscope sweep --repeat {needed})"
         )
-    if any(r.verdict != stats.TOO_FEW for r in rows):
-        limit = versus.share(max(least, design.DOUBT))
-        out += [
-            f"only differences larger than {limit} are attributed to the server: {text}"
-            for text in doubts
-        ]
-    return out
+    return out + _doubted(rows, doubts, least)
+
+
+def _doubted(rows: Sequence[versus.TimeRow], doubts: list[str], least: float) -> list[str]:
+    if all(r.verdict == stats.TOO_FEW for r in rows):
+        return []
+    limit = versus.share(max(least, design.DOUBT))
+    return [
+        f"only differences larger than {limit} are attributed to the server: {text}"
+        for text in doubts
+    ]
 
 
 def _knees(sides: tuple[Outcome, Outcome], margin: float) -> list[str]:
@@ -229,7 +233,8 @@ def _several(
         said = [f"the knees cannot be compared: {why}"]
     else:
         said = [_of_knees(of_knees[0], args.least)]
-    remarks = _notes(rows, doubts, args.least, True) + versus.zeros(mine, theirs, times)
+    remarks = _notes(rows, [], args.least, True) + versus.zeros(mine, theirs, times)
+    remarks += _doubted([*of_knees, *rows], doubts, args.least)
     at = {sweep.name: value for sweep, _, value in found}
     each = ({sweep.name: at[sweep.name] for sweep in side} for side in (a, b))
     return Judged([*of_knees, *rows], remarks, said, *each)

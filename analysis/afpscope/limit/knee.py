@@ -145,6 +145,23 @@ def slo(text: str) -> Slo:
     return replace(first, text=text, parts=parts)
 
 
+def verdict(of: Limit, w: Words = ENGLISH) -> str:
+    """What load said of a limit: kept, broken, or that it cannot be told and why; and the time."""
+    if of.kept is None:
+        text = w.say("limit_untold", why=of.why)
+    else:
+        text = w["limit_kept" if of.kept else "limit_broken"]
+    if not of.value or of.value.ns is None:
+        return text
+    time = show.time(of.value.ns, of.value.at_least)
+    return w.say("limit_found", verdict=text, time=time)
+
+
+def verdicts(load: Load | None, w: Words = ENGLISH) -> list[tuple[str, str, bool]]:
+    """Each limit of a load, what load said of it, and whether that is other than kept."""
+    return [(x.text, verdict(x, w), x.kept is not True) for x in (load.limits if load else ())]
+
+
 # Where the cut is
 
 Judged = tuple[float, bool]  # rank of the load, whether it kept up
