@@ -34,6 +34,7 @@ from lab import (
     compiled,
     own_network,
 )
+from lakes import lakes
 from limit import speed_limit
 from live import attach, crowd, forever, live_logins, top_cost
 from many import load_cost, load_idle, load_knee, load_known, load_watch
@@ -217,6 +218,7 @@ BENCHES = (
     Bench("alarms-same", alarms_same),
     Bench("alarms-slow", alarms_slow),
     Bench("alarms-counts", alarms_counts),
+    Bench("lake", lakes, free=True),
 )
 
 
