@@ -368,16 +368,71 @@ static void descriptors_that_processes_share_are_told_apart(void **state)
 	watched_end(&x);
 }
 
-static int make_ring(void)
+static int make_ring(struct io_uring_params *p)
 {
-	struct io_uring_params p = { .flags = IORING_SETUP_SQPOLL, .sq_thread_idle = 60000 };
-
-	return (int)syscall(SYS_io_uring_setup, 4, &p);
+	return (int)syscall(SYS_io_uring_setup, 4, p);
 }
 
 static void do_ring(struct watched_shared *s)
 {
-	s->value[0] = make_ring() < 0;
+	struct io_uring_params p = { .flags = IORING_SETUP_SQPOLL, .sq_thread_idle = 60000 };
+
+	s->value[0] = make_ring(&p) < 0;
+}
+
+/* Reads from an empty pipe in a worker of the kernel's. */
+static void do_ring_worker(struct watched_shared *s)
+{
+	static char byte;
+	struct io_uring_params p = { .flags = 0 };
+	struct io_uring_sqe *sqe;
+	int ring = make_ring(&p), ends[2];
+	char *sq;
+
+	s->value[0] = ring < 0 || pipe(ends);
+	if (s->value[0])
+		return;
+	sq = mmap(NULL, p.sq_off.array + p.sq_entries * sizeof(uint32_t), PROT_READ | PROT_WRITE,
+		  MAP_SHARED, ring, IORING_OFF_SQ_RING);
+	sqe = mmap(NULL, p.sq_entries * sizeof(*sqe), PROT_READ | PROT_WRITE, MAP_SHARED, ring,
+		   IORING_OFF_SQES);
+	*sqe = (struct io_uring_sqe) { .opcode = IORING_OP_READ,
+				       .flags = IOSQE_ASYNC,
+				       .fd = ends[0],
+				       .addr = (uintptr_t)&byte,
+				       .len = 1 };
+	__atomic_store_n((uint32_t *)(void *)(sq + p.sq_off.tail), 1, __ATOMIC_RELEASE);
+	s->value[0] = syscall(SYS_io_uring_enter, ring, 1, 0, 0, NULL, 0) != 1;
+}
+
+/* It has no registers, which look like a call of read(0) that never returns. */
+static void a_worker_of_a_ring_is_no_thread(void **state)
+{
+	struct procfs_numbers thread;
+	char name[32] = "";
+	unsigned int n = 0;
+	struct watched x;
+
+	(void)state;
+	watched_start(&x, do_ring_worker);
+	watched_go(&x);
+	if (x.shared->value[0]) {
+		print_message("no io_uring here\n");
+		skip();
+	}
+	for (int i = 0; i < 500 && !n; i++) {
+		usleep(10000);
+		procfs_threads(&thread, x.pid);
+		while (procfs_next(&thread)) {
+			procfs_thread_name(name, sizeof(name), x.pid, thread.number);
+			n += !strncmp(name, "iou-wrk", 7);
+		}
+	}
+	assert_int_equal(n, 1);
+	watched_open(&x, (struct target) { .plain = true });
+	watched_step(&x);
+	assert_int_equal(ledger_sum(&x.diff, AFS_ROLE_SERVER, AFS_CLASS_READ, AFS_N_OBJECTS).ns, 0);
+	watched_end(&x);
 }
 
 /* Made before the watch, or during it. */
@@ -520,6 +575,7 @@ int main(int argc, char **argv)
 		cmocka_unit_test(a_32bit_server_is_refused),
 		cmocka_unit_test(descriptors_that_processes_share_are_told_apart),
 		cmocka_unit_test(a_ring_without_calls_is_said_to_be_there),
+		cmocka_unit_test(a_worker_of_a_ring_is_no_thread),
 		cmocka_unit_test(a_dump_of_memory_is_no_call),
 		cmocka_unit_test(no_time_counts_after_the_stop),
 	};
