@@ -50,61 +50,62 @@ static void a_limit_is_a_quantile_and_a_time(void **state)
 	}
 }
 
+static const char *const none[] = { "",
+				    "p99",
+				    "p99=",
+				    "p99=50",
+				    "p99=50 ms",
+				    "p98=1s",
+				    "=1s",
+				    "p99=0s",
+				    "p99=-1s",
+				    "p99=nans",
+				    "p99=infs",
+				    "save.=1s",
+				    "save=1s",
+				    "p99=1e30s",
+				    "p99=0x10ms",
+				    "p99= 5ms",
+				    "rate>=0x10",
+				    "rate>=+5",
+				    "a.b.p99=1s",
+				    "rate=5",
+				    "rate<=5",
+				    "rate>=",
+				    "rate>=0",
+				    "rate>=-1",
+				    "rate>=5ms",
+				    "failed",
+				    "failed<=",
+				    "failed=1",
+				    "failed>=1",
+				    "failed<=-1%",
+				    "failed<=101%",
+				    "failed<=0.5",
+				    "failed<=1s",
+				    "dropped<=x",
+				    "save.dropped<=0",
+				    "p99>=1s",
+				    "p99<1s",
+				    "p99==1s",
+				    ".p99<=1s",
+				    "rate>=nan",
+				    "p99<=1s,",
+				    ",p99<=1s" };
+
 static void what_is_no_limit_is_refused(void **state)
 {
-	static const char *const texts[] = { "",
-					     "p99",
-					     "p99=",
-					     "p99=50",
-					     "p99=50 ms",
-					     "p98=1s",
-					     "=1s",
-					     "p99=0s",
-					     "p99=-1s",
-					     "p99=nans",
-					     "p99=infs",
-					     "save.=1s",
-					     "save=1s",
-					     "p99=1e30s",
-					     "p99=0x10ms",
-					     "p99= 5ms",
-					     "rate>=0x10",
-					     "rate>=+5",
-					     "a.b.p99=1s",
-					     "rate=5",
-					     "rate<=5",
-					     "rate>=",
-					     "rate>=0",
-					     "rate>=-1",
-					     "rate>=5ms",
-					     "failed",
-					     "failed<=",
-					     "failed=1",
-					     "failed>=1",
-					     "failed<=-1%",
-					     "failed<=101%",
-					     "failed<=0.5",
-					     "failed<=1s",
-					     "dropped<=x",
-					     "save.dropped<=0",
-					     "p99>=1s",
-					     "p99<1s",
-					     "p99==1s",
-					     ".p99<=1s",
-					     "rate>=nan",
-					     "p99<=1s,",
-					     ",p99<=1s" };
 	struct slos s = { 0 };
 
 	(void)state;
-	for (size_t i = 0; i < sizeof(texts) / sizeof(texts[0]); i++) {
+	for (size_t i = 0; i < sizeof(none) / sizeof(none[0]); i++) {
 		struct err e = { 0 };
 
 		s.n = 0;
-		if (slo_take(&s, texts[i], &e) != -EINVAL)
-			fail_msg("'%s' is a limit", texts[i]);
-		assert_true(strstr(e.text, texts[i]) || strchr(texts[i], ','));
-		assert_int_equal(s.n, !strcmp(texts[i], "p99<=1s,"));
+		if (slo_take(&s, none[i], &e) != -EINVAL)
+			fail_msg("'%s' is a limit", none[i]);
+		assert_true(strstr(e.text, none[i]) || strchr(none[i], ','));
+		assert_int_equal(s.n, !strcmp(none[i], "p99<=1s,"));
 	}
 	s.n = 0;
 	for (unsigned int i = 0; i < SLO_MAX; i++) {
