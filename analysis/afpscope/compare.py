@@ -17,7 +17,7 @@ from .judge.stats import Margins
 from .limit import knee
 from .saved import steps
 from .saved.crowd import Limit
-from .saved.run import Run, find
+from .saved.run import Run, find_all
 from .tables import counts, values
 
 # A difference counts only if it is larger than this.
@@ -113,23 +113,31 @@ def percent(text: str) -> float:
     return value
 
 
+def all_of(names: Iterable[str]) -> list[Run]:
+    """The runs that the names and labels mean."""
+    paths = [path for name in names for path in find_all(name)]
+    told = show.Progress("compare", "runs are read", len(paths))
+    out: list[Run] = []
+    for path in paths:
+        told.at(len(out))
+        out.append(Run.open(path))
+    return out
+
+
 def groups(args: argparse.Namespace) -> tuple[list[Run], list[Run]]:
     """The runs before and after `--`; without it, exactly two."""
     a, b = args.runs, args.after
     if b is None:
         if len(a) != 2:
-            raise wrong_use("give two runs to compare; for more name them A... -- B...")
+            raise wrong_use(
+                "give two runs to compare; for more name them A... -- B..., or by their labels"
+            )
         a, b = a[:1], a[1:]
     if not b:
         raise wrong_use("give at least one run after --")
-    opened = opened_runs("compare", [*a, *b])
-    sides = opened[: len(a)], opened[len(a) :]
+    sides = all_of(a), all_of(b)
     versus.distinct([*sides[0], *sides[1]])
     return sides
-
-
-def opened_runs(command: str, names: Sequence[str]) -> list[Run]:
-    return [Run.open(find(name)) for name in show.progress(command, "runs are read", names)]
 
 
 def count_rows(a: Sequence[Run], b: Sequence[Run]) -> tuple[list[CountRow], int, int]:
@@ -472,7 +480,7 @@ def check(a: list[Run], b: list[Run], force: bool) -> None:
 
 
 def run(args: argparse.Namespace) -> int:
-    if any(steps.is_sweep(find(name)) for name in (*args.runs, *(args.after or ()))):
+    if any(steps.is_sweep(p) for n in (*args.runs, *(args.after or ())) for p in find_all(n)):
         return sweepcompare.run(args)
     if args.slo:
         raise wrong_use("--slo is for sweeps")

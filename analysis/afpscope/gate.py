@@ -476,8 +476,7 @@ def _accept(args: argparse.Namespace, runs: list[Run]) -> int:
 
 def run(args: argparse.Namespace) -> int:
     """0: as accepted; 3: not; 4: undecided."""
-    opened = compare.opened_runs("gate", [*args.runs, *(args.after or ())])
-    runs, after = opened[: len(args.runs)], opened[len(args.runs) :]
+    runs, after = compare.all_of(args.runs), compare.all_of(args.after or ())
     versus.distinct([*runs, *after])
     if args.accept:
         return _accept(args, runs)

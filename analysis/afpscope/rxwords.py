@@ -7,9 +7,9 @@ WORDS: dict[str, tuple[str, str]] = {
     "rx_calls": ("Calls", "呼び出し"),
     "rx_calls_note": (
         "A row for each test; all clients of a test begin together. Times are those of a whole "
-        "call, as the client saw it. p99: 99 of 100 took no longer (to 1 %).",
+        "call, as the client saw it. p99: 99 of 100 took no longer (to 1%).",
         "テストごとに一行。全クライアントが同時に開始。時間はクライアントから見た呼び出し全体。"
-        "p99: 100 回中 99 回はこれ以下 (誤差 1 %) 。",
+        "p99: 100 回中 99 回はこれ以下 (誤差 1%) 。",
     ),
     "rx_tail": ("How many calls took how long", "所要時間の分布"),
     "axis_call": ("time of a call", "呼び出しの所要時間"),

@@ -26,10 +26,10 @@ WORDS: dict[str, tuple[str, str]] = {
     "sweep_tests_table_note": (
         "Medians of the steps of each value. Drops: datagrams for which the server's sockets had "
         "no room, in all tests of a step; n/a: the server was not seen. Ratio: the mean time at "
-        "the first value over that at the last, with its 95 % interval (from 4 steps of both on).",
+        "the first value over that at the last, with its 95% interval (from 4 steps of both on).",
         "各値の中央値。破棄: サーバーのソケットに入らなかったデータグラム (段階の全テスト) 、"
         "n/a は未観測。"
-        "比: 最初の値と最後の値の平均時間の比と 95 % 区間 (各 4 段階以上) 。",
+        "比: 最初の値と最後の値の平均時間の比と 95% 区間 (各 4 段階以上) 。",
     ),
     "sweep_calls_note": (
         "Medians of the steps of each value, of the first test. Bad: failed calls (err), clients "

@@ -34,6 +34,39 @@ _WORDS: dict[str, tuple[str, str]] = {
         "時間は要求あたりの平均。{helper} の呼出は別プロセスで動き、"
         "一部は {server} が待たない間のため、「{asked} サーバー待ち」より長いことがある。",
     ),
+    "badge_trusted": ("Trusted", "信頼できる"),
+    "badge_doubted": ("Do not rely on this", "信頼しないこと"),
+    "badge_unchecked": ("Not checked", "未照合"),
+    "unchecked": (
+        "Nothing independent counted the same, so these figures were not cross-checked.",
+        "独立した記録がなく、この測定は照合されていない。",
+    ),
+    "cause_sure": ("The figures in that sentence show it: sure.", "上の数値が示す: 確実。"),
+    "cause_likely": (
+        "The figures in that sentence point to it: likely, not proved.",
+        "上の数値が示唆する: 可能性が高いが確証はない。",
+    ),
+    "cause_try": ("Try: {text}", "試すこと: {text}"),
+    "cause_wrong": ("It is mistaken if this is so: {text}", "次の場合は誤り: {text}"),
+    "cause_too": ("As well: {text}", "ほかに: {text}"),
+    "unseen": (
+        "These would explain the waits as well, and could not be seen here: {names}.",
+        "待ち時間を説明しうるが、ここでは見えなかったもの: {names}。",
+    ),
+    "unjudged": (
+        "This run has no diagnosis, so the cause cannot be told: the figures say where time went, "
+        "and not why.",
+        "この測定には診断がなく原因は不明: 値は時間の行き先を示すが、理由は示さない。",
+    ),
+    "command": ("Command", "コマンド"),
+    "numbers": ("The same as numbers", "数値で見る"),
+    "on_path": ("On the request's path: calls of {server}", "要求の経路上: {server} の呼出"),
+    "beside": (
+        "Beside it: calls of {helper}, in part while nobody waits for them",
+        "経路外: {helper} の呼出 (一部は誰も待たない間)",
+    ),
+    "shown_by": ("What shows it", "根拠"),
+    "stands_out": ("What else stands out", "その他の特徴"),
     "verdict": ("In short", "要約"),
     "trust": ("Can it be trusted?", "信頼できるか"),
     "trusted": (
@@ -98,15 +131,10 @@ _WORDS: dict[str, tuple[str, str]] = {
         "{n} セッション中最も多いのは {who} ({at}): 要求処理時間全体の {share:.0%}。",
     ),
     "transfer": ("{title}: {rate}/s. {text}", "{title}: {rate}/s。{text}"),
-    "slowest": (
-        "The slowest test was “{name}” with {time}.",
-        "最も長いテストは「{name}」、{time}。",
-    ),
     "unsteady": (
-        "Unsteady, with a standard deviation of 10 % of the mean or more: {names}. Take more "
+        "Unsteady, with a standard deviation of 10% of the mean or more: {names}. Take more "
         "iterations (-n) before you compare them.",
-        "ばらつきが大きい (標準偏差が平均の 10 % 以上): {names}。"
-        "比較の前に反復 (-n) を増やすこと。",
+        "ばらつきが大きい (標準偏差が平均の 10% 以上): {names}。比較の前に反復 (-n) を増やすこと。",
     ),
     "shared_cpu": (
         "Client and server shared CPU {cpu}: times are longer than they need be, counts are not "
@@ -119,18 +147,18 @@ _WORDS: dict[str, tuple[str, str]] = {
     "glossary": (
         "{server} is the process that serves a client. The {backend}, {helper}, gives files their "
         "numbers. Work in system calls: the kernel is working for {server}. p50, p99, p99.9: half "
-        "of the requests, 99 of 100, and 999 of 1,000 took no longer (inside the server to 6 %).",
+        "of the requests, 99 of 100, and 999 of 1,000 took no longer (inside the server to 6%).",
         "{server} はクライアントに応答するプロセス、"
         "{asked} サーバーはファイルに番号を与える {helper}。"
         "システムコール処理は {server} のためのカーネルの動作。"
-        "p50、p99、p99.9: 要求の 50 %、99 %、99.9 % がこの時間以内 (サーバー内の値は誤差 6 %)。",
+        "p50、p99、p99.9: 要求の 50%、99%、99.9% がこの時間以内 (サーバー内の値は誤差 6%)。",
     ),
     "swipe": ("wider than this screen: scroll it sideways", "横にスクロールできます"),
     "axis_size": ("size of the file", "ファイルサイズ"),
     "sizes_note": (
-        "Median of the iterations that count, by size of the file. The vertical bar is its 95 % "
+        "Median of the iterations that count, by size of the file. The vertical bar is its 95% "
         "interval, which needs 6 iterations.",
-        "有効な反復の中央値 (ファイルサイズ別) 。縦線は 95 % 区間 (6 回以上の場合) 。",
+        "有効な反復の中央値 (ファイルサイズ別) 。縦線は 95% 区間 (6 回以上の場合) 。",
     ),
     "no_losses": (
         "{n} kinds of loss were counted; none occurred.",
@@ -152,8 +180,11 @@ _WORDS: dict[str, tuple[str, str]] = {
     "time": ("Time", "時間"),
     "latency": ("How long requests took", "要求の所要時間"),
     "latency_note": (
-        "Share of requests answered within a time, as the client saw them. Further left is better.",
-        "クライアントから見て、その時間内に応答された要求の割合。左ほど良い。",
+        "As the client saw them: the time within which a share of the requests was answered. Lower "
+        "is better; each step to the right is a tail ten times as rare. The tests come first whose "
+        "times vary most.",
+        "クライアントから見て、その割合の要求が応答された時間。低いほど良い。"
+        "右へ一目盛ごとに十倍稀な裾。ばらつきの大きいテストから順。",
     ),
     "figures_more": ("{n} more tests", "他 {n} 件のテスト"),
     "heat": ("Requests over time", "時間経過"),
@@ -258,14 +289,14 @@ _WORDS: dict[str, tuple[str, str]] = {
     "files": ("Operations on small files", "小さなファイルの操作"),
     "files_note": (
         "Each was done with all files by all clients, before the next began. p99: 99 of 100 took "
-        "no longer (to 1 %).",
+        "no longer (to 1%).",
         "各操作は全クライアントが全ファイルに行い、終わってから次へ進む。"
-        "p99: 100 件中 99 件がこの時間以内 (誤差 1 %) 。",
+        "p99: 100 件中 99 件がこの時間以内 (誤差 1%) 。",
     ),
     "load_note": (
         "An action is what a user does, such as saving a file: several AFP commands. Times are "
         "counted from when the action was to begin: an action that waits for a free client waits, "
-        "too. p99: 99 of 100 took no longer (to 1 %).",
+        "too. p99: 99 of 100 took no longer (to 1%).",
         "操作はファイルの保存など利用者の一つの動作 (複数の AFP コマンド) 。"
         "時間は開始予定時刻から数え、空きクライアント待ちを含む。"
         "p99: 100 件中 99 件がこの時間以内。",

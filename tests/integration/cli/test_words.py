@@ -35,7 +35,7 @@ COMMANDS = (
     ),
     *("top", "exporter"),
 )
-PACKAGE = ("report", "info", "dump", "compare", "gate", "ab", "sweep", "query", "export")
+PACKAGE = ("report", "info", "dump", "compare", "gate", "ab", "sweep", "query", "export", "history")
 
 COMPLETE = """
 source "$1"; shift
