@@ -8,6 +8,7 @@ import json
 from collections import defaultdict
 from collections.abc import Iterable, Sequence
 from dataclasses import asdict, dataclass
+from pathlib import Path
 
 from . import forms, markdown, show, sweepcompare
 from .errors import NOTHING, OK, UNTRUSTED, Failure, wrong_use
@@ -17,6 +18,7 @@ from .judge.stats import Margins
 from .limit import knee
 from .saved import steps
 from .saved.crowd import Limit
+from .saved.files import written
 from .saved.run import Run, find_all
 from .tables import counts, values
 
@@ -102,7 +104,15 @@ def judging(parser: argparse.ArgumentParser) -> None:
                         help="only a difference larger than this, either way, counts as one "
                         f"(default {LEAST:.0%}%)")  # fmt: skip
     parser.add_argument("--all", action="store_true", help="show rows without a difference too")
+    html_option(parser)
     forms.add(parser, forms.TEXT, forms.JSON, forms.CSV, forms.MARKDOWN, forms.GITHUB)
+
+
+def html_option(parser: argparse.ArgumentParser) -> None:
+    """Shared by all that compare times."""
+    parser.add_argument("--html", metavar="FILE", type=Path,
+                        help="also write a page that draws each change with its interval, the "
+                        "largest first")  # fmt: skip
 
 
 def percent(text: str) -> float:
@@ -111,17 +121,6 @@ def percent(text: str) -> float:
     if not 0 <= value <= 10:
         raise ValueError
     return value
-
-
-def all_of(names: Iterable[str]) -> list[Run]:
-    """The runs that the names and labels mean."""
-    paths = [path for name in names for path in find_all(name)]
-    told = show.Progress("compare", "runs are read", len(paths))
-    out: list[Run] = []
-    for path in paths:
-        told.at(len(out))
-        out.append(Run.open(path))
-    return out
 
 
 def groups(args: argparse.Namespace) -> tuple[list[Run], list[Run]]:
@@ -135,9 +134,15 @@ def groups(args: argparse.Namespace) -> tuple[list[Run], list[Run]]:
         a, b = a[:1], a[1:]
     if not b:
         raise wrong_use("give at least one run after --")
-    sides = all_of(a), all_of(b)
+    sides = opened_runs("compare", a), opened_runs("compare", b)
     versus.distinct([*sides[0], *sides[1]])
     return sides
+
+
+def opened_runs(command: str, names: Sequence[str]) -> list[Run]:
+    """The runs that names and labels mean."""
+    paths = [path for name in names for path in find_all(name)]
+    return [Run.open(path) for path in show.progress(command, "runs are read", paths)]
 
 
 def count_rows(a: Sequence[Run], b: Sequence[Run]) -> tuple[list[CountRow], int, int]:
@@ -253,8 +258,8 @@ def times_head(c: Comparison) -> list[str]:
     return ["times and metrics: test" if metrics else "times: test", "command", *versus.CELLS]
 
 
-def times_table(c: Comparison, show_all: bool) -> tuple[list[list[str]], str]:
-    """The lines, and a text about those left out."""
+def _shown(c: Comparison, show_all: bool) -> tuple[list[versus.TimeRow], str]:
+    """The rows, and a text about those left out."""
     differ = c.found(*stats.GOOD, *stats.BAD, stats.UNCLEAR)
     recorded = all(r.figure != values.ELAPSED for r in c.rows)
     shown = [
@@ -262,13 +267,18 @@ def times_table(c: Comparison, show_all: bool) -> tuple[list[list[str]], str]:
         for r in c.rows
         if show_all or r in differ or not r.command or (recorded and r.figure in _MAIN)
     ]
-    lines = [[show.short(r.test), r.label, *versus.cells(r, c.least)] for r in shown]
     hidden: dict[str, int] = defaultdict(int)
     for r in c.rows:
         if r not in shown:
             hidden[versus.word(r, c.least)] += 1
     left = ", ".join(f"{n} with “{text}”" for text, n in hidden.items())
-    return lines, f"rows that are not shown (--all): {left}" if left else ""
+    return shown, f"rows that are not shown (--all): {left}" if left else ""
+
+
+def times_table(c: Comparison, show_all: bool) -> tuple[list[list[str]], str]:
+    """The lines, and a text about those left out."""
+    shown, left = _shown(c, show_all)
+    return [[show.short(r.test), r.label, *versus.cells(r, c.least)] for r in shown], left
 
 
 def _counts_table(c: Comparison, show_all: bool) -> tuple[list[list[str]], str]:
@@ -420,6 +430,19 @@ def as_markdown(c: Comparison, remarks: Sequence[str], title: str, show_all: boo
     return "\n".join(out).rstrip() + "\n"
 
 
+def _as_html(c: Comparison, remarks: Sequence[str], doubts: Sequence[str], title: str,
+             show_all: bool) -> str:  # fmt: skip
+    """A page: the outcome first, then each change with its interval."""
+    from .page import forest  # and its templates, which only this needs
+
+    shown, left = _shown(c, show_all)
+    lines, more = _counts_table(c, show_all)
+    table = (_COUNTS, lines) if lines else None
+    causes = [cause.text for cause in c.causes]
+    said = forest.Told(title, summary(c), (*remarks, *causes), tuple(doubts), table)
+    return forest.page(said, shown, " ".join(text for text in (left, more) if text), c.least)
+
+
 def _as_json(c: Comparison) -> str:
     return json.dumps(
         {
@@ -448,6 +471,9 @@ def report(a: list[Run], b: list[Run], args: argparse.Namespace, title: str = "c
     remarks = [*limits_said(a, b), *notes(c, (len(a), len(b)))]
     doubts = [f"{r.name}: {text}" for r in (*a, *b) for text in r.doubts]
     title = f"afpscope {title}"
+    if args.html:
+        with written(args.html) as file:
+            file.write(_as_html(c, remarks, doubts, title, args.all).encode())
     if args.format == forms.JSON:
         print(_as_json(c))
     elif args.format == forms.CSV:

@@ -144,8 +144,8 @@ def _execute(db: Any, sql: str) -> Any:
         began = said = time.monotonic()
         while not answer.done():
             with contextlib.suppress(KeyboardInterrupt):
-                wait([answer], INTERRUPT_S if process.interrupted() else show.Progress.EVERY_S)
-            if time.monotonic() - said >= show.Progress.EVERY_S and not answer.done():
+                wait([answer], INTERRUPT_S if process.interrupted() else show.PROGRESS_S)
+            if time.monotonic() - said >= show.PROGRESS_S and not answer.done():
                 said = time.monotonic()
                 show.notice(f"query: no answer yet after {said - began:.0f} s")
             if process.interrupted():

@@ -45,11 +45,7 @@ def _sweeps(args: argparse.Namespace) -> tuple[list[Sweep], list[Sweep]]:
         raise wrong_use("a sweep is compared with other sweeps: of these some are runs")
     if args.after is None and len(paths) != 2:
         raise wrong_use("give two sweeps to compare; for more name them A... -- B...")
-    said = show.Progress("compare", "sweeps are read", len(paths))
-    of: list[Sweep] = []
-    for path in paths:
-        said.at(len(of))
-        of.append(open_sweep(path))
+    of = [open_sweep(path) for path in show.progress("compare", "sweeps are read", paths)]
     cut = 1 if args.after is None else len(args.runs)
     return of[:cut], of[cut:]
 
