@@ -10,13 +10,16 @@ EXAMPLES = {
         "afpscope dump last --stream calls --command FPOpenFork",
     ),
     "export": (
+        "afpscope export run-1 run-2 --into lake",
         "afpscope export last --to parquet -o tables",
         "afpscope export last --to perfetto -o trace",
     ),
     "query": (
+        "afpscope query --lake lake 'select command, count(*) from runs group by 1'",
         "afpscope query last",
         "afpscope query last --csv 'select name, sum(ops) from commands group by 1'",
     ),
+    "history": ("afpscope history lake", "afpscope history lake --label commit -o history.html"),
     "compare": (
         "afpscope compare before after",
         "afpscope compare a1 a2 a3 a4 -- b1 b2 b3 b4 --all",

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """How often what is concluded of runs is wrong, on made-up ones whose truth is known.
 
-simulate.py [TABLE...] [--times N] [--processes N]    the tables of docs/analysis.md, as it has them
+simulate.py [TABLE...] [--times N] [--only TEXT]    the tables of docs/analysis.md, as it has them
 
 Tables: compare (and gate), tails, knees, used-up. Made-up runs go through the code that judges
 saved ones. The time of a row is a server's, times the effect of its start, of the run, of the hour
@@ -407,7 +407,8 @@ def _compared(work: tuple[Case, int]) -> list[str]:
     got = outcome(case, times)
     n = f"{case.runs}+{case.of_b or case.runs}"
     shares = (got.any_verdict, got.any_same, got.gated, got.unclear, got.power)
-    return [case.name, case.how, n, f"{case.spread:.0%}", *(f"{x:.1%}" for x in shares)]
+    cells = [case.name, case.how, n, f"{case.spread:.0%}", *(f"{x:.1%}" for x in shares)]
+    return [*cells, f"{times:,}"]
 
 
 def _tail_row(work: tuple[TailCase, int]) -> list[str]:
@@ -441,7 +442,7 @@ def tables() -> dict[str, Table]:
     return {
         "compare": Table(
             ("Truth", "Runs made", "Runs", "Spread", "A verdict", "A “same”", "gate fails",
-             "Cause unclear", "Rows slower"), compared, _compared, 1000, 4),
+             "Cause unclear", "Rows slower", "Of"), compared, _compared, 1000, 4),
         "tails": Table(
             ("Truth", "Runs made", "Runs", "Inside", "No interval", "p at most 0.01"),
             tail_cases(), _tail_row, 400, 3),
@@ -463,6 +464,7 @@ def main() -> None:
     parser.add_argument(
         "--times", metavar="N", type=int, help="for each row (default: the table's)"
     )
+    parser.add_argument("--only", metavar="TEXT", default="", help="rows with this in their truth")
     parser.add_argument("--processes", metavar="N", type=int, default=2)
     args = parser.parse_args()
     with ProcessPoolExecutor(args.processes) as pool:
@@ -471,7 +473,8 @@ def main() -> None:
             times = args.times or of.times
             print(f"<!-- simulate.py {name}: {times:,} times -->\n{line(of.head)}")
             print("|" + "---|" * len(of.head), flush=True)
-            for cells in pool.map(of.row, [(case, times) for case in of.cases]):
+            chosen = [(case, times) for case in of.cases if args.only in repr(case)]
+            for cells in pool.map(of.row, chosen):
                 print(line(cells), flush=True)
             print()
 

@@ -15,7 +15,7 @@ from typing import Any
 from xml.etree import ElementTree
 
 import pytest
-from afpscope import cli, forms, manual, markdown, show
+from afpscope import cli, forms, manual, markdown
 from afpscope.cli import COMMANDS, Parser
 from conftest import Done, Shelf
 
@@ -126,16 +126,6 @@ def test_names_break_no_form(
 )  # fmt: skip
 def test_no_cell_is_a_formula(value: Any, shown: Any) -> None:
     assert forms.cell(value) == shown
-
-
-def test_what_takes_long_says_how_far_it_is(
-    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    now = iter(range(0, 100))
-    monkeypatch.setattr(show.clock, "monotonic", lambda: float(next(now)))
-    assert list(show.progress("compare", "runs are read", range(5))) == list(range(5))
-    assert "compare: 1 of 5 runs are read" in capsys.readouterr().err
-    assert list(show.progress("compare", "runs are read", [])) == []
 
 
 def test_no_command_has_a_form_of_its_own() -> None:

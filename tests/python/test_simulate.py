@@ -1,0 +1,36 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""The tables of docs/analysis.md "how often it is wrong" are those that simulate.py prints."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+import simulate
+
+PAGE = Path(__file__).parents[2] / "docs" / "analysis.md"
+
+
+def rows_below(head: str) -> list[list[str]]:
+    """The cells of the table with this head."""
+    lines = PAGE.read_text().splitlines()
+    at = lines.index(head) + 2
+    end = next(i for i in range(at, len(lines)) if not lines[i].startswith("|"))
+    return [[cell.strip() for cell in line.strip("|").split("|")] for line in lines[at:end]]
+
+
+@pytest.mark.parametrize("name", simulate.tables())
+def test_the_page_has_the_rows_of_the_command(name: str) -> None:
+    table = simulate.tables()[name]
+    written = [cells[: table.key] for cells in rows_below(simulate.line(table.head))]
+    made = [table.row((case, 2))[: table.key] for case in table.cases]
+    assert written == made
+
+
+def test_no_false_verdict_above_the_level_is_written() -> None:
+    """1 % is what compare states; as many more as chance makes of so few comparisons."""
+    for cells in rows_below(simulate.line(simulate.tables()["compare"].head)):
+        times = int(cells[-1].replace(",", ""))
+        if "all rows" not in cells[0]:
+            wrong = float(cells[4].rstrip("%")) / 100
+            assert wrong <= 0.01 + 2.6 * (0.01 / times) ** 0.5, cells
