@@ -362,6 +362,15 @@ _WORDS: dict[str, tuple[str, str]] = {
         "How many requests were in the server at a time, by what their time was spent on.",
         "サーバー内の同時要求数 (時間の内訳別) 。",
     ),
+    "limits": ("Limits", "制限"),
+    "limits_note": (
+        "What load concluded of each limit (--slo).",
+        "各制限 (--slo) についての load の判定。",
+    ),
+    "limit_kept": ("kept", "守られた"),
+    "limit_broken": ("broken", "守られなかった"),
+    "limit_untold": ("cannot tell: {why}", "判定できない: {why}"),
+    "limit_found": ("{verdict}; it was {time}", "{verdict} (実測 {time})"),
     "marks": ("What was changed", "途中の変更"),
     "load_short": (
         "{clients:,} clients of “{mix}”: {rate} actions a second{offered}; half of them took "
