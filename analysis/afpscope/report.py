@@ -148,7 +148,7 @@ def _keep(d: Digest, drawn: list[CommandView], made: Painter, prefix: str) -> No
     from .page import figures
 
     made.keep(f"{prefix}where", figures.where(drawn, d.served_ns, made.labels))
-    made.keep(f"{prefix}cnid", figures.inside(drawn, made.labels))
+    made.keep(prefix + "cnid", figures.inside(drawn, made.labels))
     for i, test in enumerate(d.tests, 1):
         if test.client:
             made.keep(f"{prefix}latency-{i}", figures.latency(test, made.labels))
