@@ -125,20 +125,22 @@ def _throughput(d: Digest, made: Painter, prefix: str) -> Picture | None:
     from .page import figures
 
     works = [t.work for _, t in d.transfers]
+    units = d.run.options.get("units", "")
     if len(set(works)) < len(works):
-        caption, figure = (
-            made.w["sizes_note"],
-            figures.by_size([t for _, t in d.transfers], made.labels),
-        )
+        caption = made.w["sizes_note"]
+        figure = figures.by_size([t for _, t in d.transfers], units, made.labels)
     else:
-        caption, figure = made.w["throughput_note"], figures.throughput(d.transfers, made.labels)
+        caption = made.w["throughput_note"]
+        figure = figures.throughput(d.transfers, units, made.labels)
     return made.picture(f"{prefix}throughput", caption, figure)
 
 
-def _heat(requests: Stream, made: Painter, prefix: str) -> Picture | None:
+def _heat(requests: Stream, run: Run, made: Painter, prefix: str) -> Picture | None:
     from .page import figures
 
-    return made.picture(f"{prefix}heat", made.w["heat_note"], figures.heat(requests, made.labels))
+    return made.picture(
+        f"{prefix}heat", made.w["heat_note"], figures.heat(requests, run.phases, made.labels)
+    )
 
 
 def _keep(d: Digest, drawn: list[CommandView], made: Painter, prefix: str) -> None:
@@ -146,7 +148,7 @@ def _keep(d: Digest, drawn: list[CommandView], made: Painter, prefix: str) -> No
     from .page import figures
 
     made.keep(f"{prefix}where", figures.where(drawn, d.served_ns, made.labels))
-    made.keep(f"{prefix}cnid", figures.inside(drawn, made.labels))
+    made.keep(prefix + "cnid", figures.inside(drawn, made.labels))
     for i, test in enumerate(d.tests, 1):
         if test.client:
             made.keep(f"{prefix}latency-{i}", figures.latency(test, made.labels))
@@ -200,7 +202,7 @@ def _page(run: Run, runs: list[Run], made: Painter, prefix: str) -> Page:
         trace=trace,
         latency=[t for t in map(tails.tails, _by_worth(d.tests)) if t],
         slow=timelines(trace, w) if trace else [],
-        heat=_heat(requests, made, prefix) if requests else None,
+        heat=_heat(requests, run, made, prefix) if requests else None,
         where=bars.where(drawn, d.served_ns, w.say("where_note", least=DRAWN), w),
         cnid=bars.inside(drawn, w["cnid_note"], w),
         throughput=_throughput(d, made, prefix) if d.transfers else None,

@@ -104,6 +104,19 @@ def size(n: float) -> str:
     return f"{n:.1f} GiB"
 
 
+def mega(units: str) -> tuple[float, str]:
+    """The unit of rates by a run's option `units`: its size in bytes, and its name."""
+    return (2.0**20, "MiB/s") if units == "binary" else (1e6, "MB/s")
+
+
+def throughput(bytes_per_s: float, units: str) -> str:
+    """As the screen of a transfer has it."""
+    size_bytes, name = mega(units)
+    value = bytes_per_s / size_bytes
+    digits = 0 if value >= 99.95 else 1 if value >= 9.995 else 2
+    return f"{value:,.{digits}f} {name}"
+
+
 def measured(value: float | None, unit: str) -> str:
     """A value of a unit as metrics have them (user/run/run.h)."""
     if value is None or unit == "ns":

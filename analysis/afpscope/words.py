@@ -154,7 +154,7 @@ _WORDS: dict[str, tuple[str, str]] = {
         "sessions had a request in service.",
         "{n} セッション中最も多いのは {who} ({at}): 要求処理時間全体の {share:.0%}。",
     ),
-    "transfer": ("{title}: {rate}/s. {text}", "{title}: {rate}/s。{text}"),
+    "transfer": ("{title}: {rate}. {text}", "{title}: {rate}。{text}"),
     "unsteady": (
         "Unsteady, with a standard deviation of 10% of the mean or more: {names}. Take more "
         "iterations (-n) before you compare them.",
@@ -213,8 +213,10 @@ _WORDS: dict[str, tuple[str, str]] = {
     "figures_more": ("{n} more tests", "他 {n} 件のテスト"),
     "heat": ("Requests over time", "時間経過"),
     "heat_note": (
-        "Darker: more requests took this long at that moment (inside the server, from the trace).",
-        "濃いほど、その時点でその所要時間の要求が多い (サーバー内、トレースより) 。",
+        "Darker: more requests took this long at that moment (inside the server, from the "
+        "trace). Numbered lines: where that test began.",
+        "濃いほど、その時点でその所要時間の要求が多い (サーバー内、トレースより) 。"
+        "番号つきの線はそのテストの開始。",
     ),
     "where": ("Where the time goes, by AFP command", "AFP コマンド別の時間内訳"),
     "where_note": (
@@ -280,7 +282,6 @@ _WORDS: dict[str, tuple[str, str]] = {
     "axis_share": ("share of requests", "要求の割合"),
     "axis_at": ("seconds since the start", "開始からの秒"),
     "axis_total": ("total time", "合計時間"),
-    "axis_rate": ("MB/s", "MB/s"),
     "axis_iteration": ("iteration", "反復"),
     "p_user": ("{server}'s own code", "{server} 自身のコード"),
     "p_calls": ("work in system calls", "システムコール処理"),

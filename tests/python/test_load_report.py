@@ -166,7 +166,7 @@ def queue(clients: float) -> Made:
 
 SAID = {
     "en": (
-        "<p>Knee: p99=15ms is kept up to 10 clients (",
+        '<p class="cause">Knee: p99=15ms is kept up to 10 clients (',
         ", kept in 1 of 1), no longer at 20 clients (",
         "; an estimate, 10 to 20 (measured 3 times, each value gives an interval: --repeat 3).</p>",
         "<p>Used up: cannot be told: the run has no diagnosis; the largest part of what requests "
@@ -176,7 +176,7 @@ SAID = {
         "Step 008-100 failed: ",
     ),
     "ja": (
-        "<p>限界点: p99=15ms を守れるのは 10 クライアントまで (",
+        '<p class="cause">限界点: p99=15ms を守れるのは 10 クライアントまで (',
         "、1 回中 1 回達成)、20 クライアントでは不可 (",
         "; 推定 10 〜 20 (各値を 3 回測れば区間が得られる: --repeat 3)。</p>",
         "<p>尽きる資源: 不明: この測定に診断はない",

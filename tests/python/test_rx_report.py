@@ -133,7 +133,9 @@ def test_what_a_run_does_not_know_has_no_section(execute: Execute, tmp_path: Pat
 
 def test_the_summary_begins_with_the_cause(execute: Execute, tmp_path: Path) -> None:
     text = page(execute, tmp_path, rx_run(tmp_path / "r"))
-    assert text.index("<p>No room in the socket.</p>") < text.index("recv: 30 clients made")
+    assert text.index('<p class="cause">No room in the socket.</p>') < text.index(
+        "recv: 30 clients made"
+    )
 
 
 def changed(folder: Path, **load: int) -> Path:

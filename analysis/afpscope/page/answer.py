@@ -97,7 +97,12 @@ def _transfers(d: Digest, w: Words) -> list[str]:
     by_size = sorted(d.transfers, key=lambda x: x[1].size_bytes)
     largest = {t.work: (title, t) for title, t in by_size}
     return [
-        w.say("transfer", title=title, rate=show.size(t.throughput), text=w.verdict(t))
+        w.say(
+            "transfer",
+            title=title,
+            rate=show.throughput(t.throughput, d.run.options.get("units", "")),
+            text=w.verdict(t),
+        )
         for title, t in largest.values()
         if t.throughput
     ]

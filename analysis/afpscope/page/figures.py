@@ -8,7 +8,9 @@ from __future__ import annotations
 
 import io
 import logging
+import re
 import warnings
+from collections.abc import Sequence
 from typing import Any
 
 # Set before matplotlib is imported, which reports where it caches its fonts.
@@ -16,6 +18,7 @@ logging.getLogger("matplotlib").setLevel(logging.ERROR)
 
 # ruff: noqa: E402
 import matplotlib as mpl
+import matplotlib.collections
 import matplotlib.colors
 import matplotlib.font_manager
 import matplotlib.ticker
@@ -24,7 +27,7 @@ from matplotlib.backends.backend_svg import FigureCanvasSVG
 from matplotlib.figure import Figure
 
 from .. import show
-from ..saved.model import Transfer
+from ..saved.model import Phase, Transfer
 from ..saved.trace import Stream
 from ..show import time
 from ..tables.digest import INSIDE, PARTS, CommandView, TestView
@@ -44,6 +47,7 @@ _JAPANESE = [
     "TakaoGothic",
     "VL Gothic",
 ]
+_LONG = re.compile(r"(\d\.\d)\d{2,}")  # more digits than are seen
 STYLES = ("-", "--", "-.", ":")
 _INSTALLED = {font.name for font in mpl.font_manager.fontManager.ttflist}
 _FALLBACK = [name for name in _JAPANESE if name in _INSTALLED]
@@ -104,14 +108,19 @@ def save(made: Any, to: Any, form: str, salt: str) -> bool:
     return form == "svg" or not any("missing from" in str(w.message) for w in caught)
 
 
+def _is_map(ax: Any) -> bool:
+    return any(isinstance(of, mpl.collections.QuadMesh) for of in ax.collections)
+
+
 def svg(made: Any, salt: str) -> str:
-    """The figure for a page, without background. `salt` makes its ids unique in the page."""
+    """The figure for a page, without background but that of a map, whose colours are for a light
+    one; places to a tenth of a point. `salt` makes its ids unique in the page."""
     out = io.StringIO()
-    for ground in (made.patch, *(ax.patch for ax in made.axes)):
+    for ground in (made.patch, *(ax.patch for ax in made.axes if not _is_map(ax))):
         ground.set_visible(False)
     save(made, out, "svg", salt)
     text = show.page(out.getvalue()).replace(INK, "currentColor").replace("#000000", "currentColor")
-    return text[text.index("<svg") :]
+    return _LONG.sub(r"\1", text[text.index("<svg") :])
 
 
 def time_axis(axis: Any) -> None:
@@ -214,15 +223,16 @@ def inside(commands: list[CommandView], w: Words) -> Any | None:
     return _totals(commands, "inside", INSIDE, "i", None, w)
 
 
-def throughput(transfers: list[tuple[str, Transfer]], w: Words) -> Any | None:
+def throughput(transfers: list[tuple[str, Transfer]], units: str, w: Words) -> Any | None:
     """Each iteration's rate, by transfer."""
     shown = [(title, t) for title, t in transfers if t.counting][:9]
     if not shown:
         return None
+    size_bytes, unit = show.mega(units)
     made, ax = figure(3.2)
     with mpl.rc_context(STYLE):
         for i, (title, t) in enumerate(shown):
-            rates = [t.moved_bytes / (s.ns / 1e9) / 1e6 for s in t.counting if s.ns]
+            rates = [t.moved_bytes / (s.ns / 1e9) / size_bytes for s in t.counting if s.ns]
             colour = COLOURS[i]
             ax.plot(range(1, len(rates) + 1), rates, "osD^vP*X<"[i], color=colour, label=title)
             ax.axhline(float(np.median(rates)), color=colour, linestyle=STYLES[i % 4], lw=1)
@@ -230,7 +240,7 @@ def throughput(transfers: list[tuple[str, Transfer]], w: Words) -> Any | None:
         ax.xaxis.get_major_locator().set_params(integer=True)
         ax.grid(alpha=0.3)
         ax.set_xlabel(w["axis_iteration"])
-        ax.set_ylabel(w["axis_rate"])
+        ax.set_ylabel(unit)
         legend_below(ax)
     return made
 
@@ -242,7 +252,7 @@ def _bytes(v: float) -> str:
     return f"{v:g} B"
 
 
-def by_size(transfers: list[Transfer], w: Words) -> Any | None:
+def by_size(transfers: list[Transfer], units: str, w: Words) -> Any | None:
     """Median rate of each work over the size of the file, with its interval."""
     works: dict[str, list[Transfer]] = {}
     for t in sorted(transfers, key=lambda t: t.size_bytes):
@@ -250,12 +260,14 @@ def by_size(transfers: list[Transfer], w: Words) -> Any | None:
             works.setdefault(t.work, []).append(t)
     if not works:
         return None
+    size_bytes, unit = show.mega(units)
     made, ax = figure(3.2)
     with mpl.rc_context(STYLE):
         for i, (work, of) in enumerate(works.items()):
-            rates = np.array([(t.throughput or 0) / 1e6 for t in of])
+            rates = np.array([(t.throughput or 0) / size_bytes for t in of])
             ends = [
-                [t.moved_bytes * 1e9 / ns / 1e6 if ns else np.nan for ns in t.ci_ns] for t in of
+                [t.moved_bytes * 1e9 / ns / size_bytes if ns else np.nan for ns in t.ci_ns]
+                for t in of
             ]
             spread = np.abs(np.array(ends)[:, ::-1].T - rates)
             style = {"color": COLOURS[i], "linestyle": STYLES[i % 4], "marker": "osD^"[i % 4]}
@@ -265,13 +277,13 @@ def by_size(transfers: list[Transfer], w: Words) -> Any | None:
         ax.xaxis.set_major_formatter(lambda v, _: _bytes(v))
         ax.grid(alpha=0.3)
         ax.set_xlabel(w["axis_size"])
-        ax.set_ylabel(w["axis_rate"])
+        ax.set_ylabel(unit)
         legend_below(ax)
     return made
 
 
-def heat(requests: Stream, w: Words) -> Any | None:
-    """When requests came and how long they took, from the trace."""
+def heat(requests: Stream, phases: Sequence[Phase], w: Words) -> Any | None:
+    """When requests came and how long they took, from the trace, and where each test began."""
     if not requests.n or not {"t", "time_ns"} <= set(requests.columns):
         return None
     first, last = _ends(requests)
@@ -294,10 +306,24 @@ def heat(requests: Stream, w: Words) -> Any | None:
         time_axis(ax.yaxis)
         ax.set_xlabel(w["axis_at"])
         ax.set_ylabel(w["axis_time"])
+        _begins(ax, phases, first, across[-1])
         bar = made.colorbar(mesh, label=w["requests"], pad=0.01)
         bar.ax.yaxis.set_major_formatter(lambda v, _: f"{v:,.0f}")
         bar.ax.yaxis.set_minor_formatter(mpl.ticker.NullFormatter())
     return made
+
+
+def _begins(ax: Any, phases: Sequence[Phase], first: int, end: float) -> None:
+    """The number of each test at its beginning, where there is room for it."""
+    last = -1.0
+    for p in phases:
+        at = (p.start_ns - first) / 1e9
+        if len(phases) > 1 and 0 <= at <= end:
+            ax.axvline(at, color="#808080", linewidth=0.8, linestyle=(0, (4, 2)))
+            if at - last >= end / 40:
+                place = {"xycoords": ("data", "axes fraction"), "ha": "center", "va": "bottom"}
+                ax.annotate(f"{p.test}", (at, 1), fontsize=9, **place)
+                last = at
 
 
 def _ends(stream: Stream) -> tuple[int, int]:

@@ -83,7 +83,8 @@ def _ticks(reach: float) -> Iterable[tuple[float, str]]:
     placed: list[float] = []
     for change in sorted(_TICKS, key=abs):
         at = _place(change, reach)
-        if abs(_log(change)) <= reach and all(abs(at - other) >= _NEAR for other in placed):
+        inside = _NEAR / 2 <= at <= WIDTH - _NEAR / 2
+        if inside and all(abs(at - other) >= _NEAR for other in placed):
             placed.append(at)
             yield at, versus.signed(change) if change else "0"
 

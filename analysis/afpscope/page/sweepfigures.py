@@ -115,8 +115,7 @@ def _slo(ax: Any, o: Outcome, of_probe: bool) -> None:
         limit = us(o.slo.limit_ns)
         ax.axhline(limit, color=COLOURS[3], linewidth=1.2, linestyle=":")
         place = {"xycoords": ("axes fraction", "data"), "ha": "right", "va": "bottom"}
-        ground = {"facecolor": "white", "alpha": 0.7, "linewidth": 0, "pad": 1}
-        ax.annotate(o.slo.text, (1, limit), color=COLOURS[3], fontsize=9, bbox=ground, **place)
+        ax.annotate(o.slo.text, (1, limit), color=COLOURS[3], fontsize=9, **place)
 
 
 def latency(o: Outcome, w: Words) -> Drawn | None:

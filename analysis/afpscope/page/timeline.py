@@ -53,6 +53,15 @@ class Lane:
     who: str
     pieces: tuple[Piece, ...]
 
+    @property
+    def paths(self) -> dict[str, str]:
+        """Outlines by colour, from y = 0 to 17; those that would be drawn twice once."""
+        out: dict[str, dict[str, None]] = {}
+        for p in self.pieces:
+            d = f"M{140 + p.x:.1f} 0h{p.width:.1f}v17h-{p.width:.1f}z"
+            out.setdefault(p.colour, {})[d] = None
+        return {colour: "".join(ds) for colour, ds in out.items()}
+
 
 @dataclass(frozen=True)
 class Timeline:
