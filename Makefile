@@ -21,13 +21,18 @@ arch	  := $(patsubst x86_64,x86,$(patsubst aarch64,arm64,$(MACHINE)))
 CFLAGS	  ?= -O2 -g
 CFLAGS_ALL = -std=gnu11 -Wall -Wextra -Werror -Iuser -Iclient -I. -I$(GEN) \
 	     -DAFPSCOPE_VERSION='"$(VERSION)"' -D_GNU_SOURCE $(CFLAGS) \
-	     $(if $(SANITIZE),-fsanitize=address$(comma)undefined -fno-sanitize-recover=undefined -fno-omit-frame-pointer) \
+	     $(if $(SANITIZE),-fno-omit-frame-pointer $(if $(filter thread,$(SANITIZE)),-fsanitize=thread,-fsanitize=address$(comma)undefined -fno-sanitize-recover=undefined)) \
 	     $(if $(COVERED),-fsanitize=fuzzer-no-link)
 comma	   = ,
 LIBS	   = $(shell pkg-config --libs $(PKGS)) -lm
 
 SRC	  := $(sort $(wildcard $(foreach n,*/*.c */*/*.c,user/$n client/$n)))
-LIB_OBJ	   = $(patsubst %.c,$(BUILD)/obj/%.o,$(filter-out user/main/main.c user/main/rxperf.c,$(SRC)))
+# LIBRARY: a program that needs no more of it is built sooner.
+LIBRARY	   = %
+LIB_SRC	   = $(filter $(LIBRARY),$(filter-out user/main/main.c user/main/rxperf.c,$(SRC)))
+# Of the sources that threads do not share the thread sanitizer takes the objects as they are.
+PLAIN_SRC  = $(if $(filter thread,$(SANITIZE)),$(filter-out client/% user/base/% user/run/% user/drive/% user/ranks/%,$(LIB_SRC)))
+LIB_OBJ	   = $(patsubst %.c,$(BUILD)/obj/%.o,$(filter-out $(PLAIN_SRC),$(LIB_SRC))) $(PLAIN_SRC:%.c=build/obj/%.o)
 CLIENT_OBJ = $(patsubst %.c,$(BUILD)/obj/%.o,$(filter client/% user/base/% user/run/%,$(SRC)))
 BPF_OBJ	   = $(filter $(BUILD)/obj/user/watch/bpf/%,$(LIB_OBJ))
 BPF	  := $(sort $(wildcard bpf/*.bpf.c))
@@ -51,7 +56,7 @@ FUZZED	   = $(patsubst %.c,$(BUILD)/obj/%.o,$(filter client/afp/% client/dsi/% c
 
 .DELETE_ON_ERROR:
 .PHONY: all man no-japanese translated client demo demo-gluster test check check-judges check-built check-quick check-quick-built check-programs check-programs-beside beside beside-built unit-programs fuzz-programs \
-	 vm-programs vm vm-beside vm-times python unit unit-sanitized fuzz fuzz-run bpf-tests integration integration-judges lint lab bench analysis install uninstall clean help deps pictures
+	 vm-programs vm vm-beside vm-judges vm-times python unit unit-sanitized threads threads-programs fuzz fuzz-run bpf-tests integration integration-judges lint lab bench analysis install uninstall clean help deps pictures
 .SECONDARY:
 
 all: $(BUILD)/afpscope $(BUILD)/rxperf $(NAMES:%=$(BUILD)/%) $(MPI) man
@@ -68,6 +73,7 @@ help:
 	@echo 'make check-judges  the same counts by more judges, on more servers, each test by itself (root)'
 	@echo 'make check-quick those tests that take a few minutes together (root)'
 	@echo 'make test T=user/drive/gun.c   build and run what tests this file (root)'
+	@echo 'make threads     what threads share, with the thread sanitizer'
 	@echo 'make lint        format, shell and Python checks, include arrows, size budgets'
 	@echo 'make lab         what doctor says of hundreds of faulty and healthy servers: build/lab/results.json (root; 2 h)'
 	@echo 'make bench       afpscope against afp_lantest and other tracers: build/bench/results.json (root)'
@@ -168,6 +174,7 @@ $(GEN)/%.skel.h: $(GEN)/%.bpf.o
 
 FAKE	   = $(patsubst tests/%.c,$(BUILD)/tests/%.o,$(sort $(wildcard tests/fake/*.c tests/ref/*.c)))
 SAN	   = $(MAKE) --no-print-directory BUILD=build/san GEN=build/gen SANITIZE=1 CC=$(CLANG)
+THREAD_SAN = $(MAKE) --no-print-directory BUILD=build/tsan GEN=build/gen SANITIZE=thread CFLAGS='-O1 -g'
 FUZZ	   = $(SAN) BUILD=build/fuzz COVERED=1
 CROSS	   = tests/vm/cross.sh tests/bpf/test_calls tests/vm/hotplug tests/vm/rung
 CPUS	  := $(shell nproc)
@@ -233,11 +240,12 @@ check:
 	$(Q)$(MAKE) --no-print-directory -j$(CPUS) check-programs lint
 	$(Q)$(MAKE) --no-print-directory -j1 check-built
 
-# What check leaves out: the proofs that repeat one of check's by another judge, or on another server.
+# What check leaves out: the proofs that repeat one of check's by another judge, on another server or
+# kernel; and unit tests by the compiler and the options of "make all".
 check-judges:
-	$(Q)tests/need.sh build server check
-	$(Q)$(MAKE) --no-print-directory -j$(CPUS) all
-	$(Q)$(MAKE) --no-print-directory -j$(CPUS) integration-judges
+	$(Q)tests/need.sh build server check vm
+	$(Q)$(MAKE) --no-print-directory -j$(CPUS) check-programs unit-programs vm-programs
+	$(Q)$(MAKE) --no-print-directory -j1 unit vm-judges integration-judges
 
 # Without virtual machines, sanitizers, Spark and all that takes long: one server, one kernel.
 check-quick:
@@ -259,8 +267,8 @@ test:
 	$(Q)MAKE="$(MAKE) --no-print-directory -j$(CPUS)" BUILD=$(BUILD) K="$(K)" tests/test.sh $(T)
 
 # What check-built runs is built before it, or beside the tests of the whole program: for these
-# nothing changes in build/obj and build/tests.
-check-programs: unit-programs $(BPF_TESTS) $(VM_TESTS) $(WHOLE)
+# nothing changes in build/obj and build/tests. Unit tests are built once, with sanitizers.
+check-programs: all $(BPF_TESTS) $(VM_TESTS) $(WHOLE)
 	$(Q)+$(SAN) all
 
 check-programs-beside: vm-programs
@@ -275,9 +283,9 @@ vm-programs: all $(BPF_TESTS) $(VM_TESTS)
 	$(Q)+$(CROSS)
 
 # The tests of the whole program wait now and then: meanwhile runs what is not about times.
-check-built: unit
+check-built:
 	$(Q)rm -f $(BUILD)/beside.end
-	$(Q)MAKE="$(MAKE)" tests/beside.sh "beside python vm-beside unit-sanitized" "integration vm-times beside-built fuzz bpf-tests"
+	$(Q)MAKE="$(MAKE)" tests/beside.sh "beside python vm-beside unit-sanitized threads" "integration vm-times beside-built fuzz bpf-tests"
 	$(Q)tests/vm/matrix.sh -r
 
 beside:
@@ -297,6 +305,22 @@ unit: unit-programs
 unit-sanitized:
 	$(Q)$(SAN) unit
 
+# What threads share, with the thread sanitizer. Sources that no threads share are not built again.
+THREADED   = load/test_engine load/test_arrivals_shared drive/test_clients
+
+threads: all $(KNOWN)
+	$(Q)$(THREAD_SAN) threads-programs
+	$(Q)tests/threads.sh build/tsan $(THREADED)
+
+threads-programs: $(BUILD)/afpscope $(THREADED:%=$(BUILD)/tests/unit/%) $(BUILD)/tests/planted
+
+# The program with one look at the arrivals without their lock: a race, which must be found.
+$(BUILD)/tests/planted: client/load/arrivals.c $(BUILD)/afpscope
+	$(call say,LINK)
+	$(Q)mkdir -p $(@D)
+	$(Q)sed '/^bool arrivals_next/,/^}/s/arrivals_lock(s)/if (s->n > s->room)\n\t\treturn false;\n\t&/' $< > $@.c
+	$(Q)$(CC) $(CFLAGS_ALL) $(LDFLAGS) -o $@ $@.c $(BUILD)/obj/user/main/main.o $(BUILD)/libafpscope.a $(LIBS)
+
 fuzz:
 	$(Q)$(FUZZ) fuzz-run
 
@@ -309,6 +333,9 @@ vm: vm-programs
 # Those that fail here are run again afterwards.
 vm-beside: vm-programs
 	$(Q)tests/vm/matrix.sh -i
+
+vm-judges: vm-programs
+	$(Q)tests/vm/matrix.sh $$(tests/vm/matrix.sh -l | grep judges)
 
 # A row that fails here, too.
 vm-times:
@@ -359,7 +386,7 @@ bench:
 # The commands in Python: a launcher each. They run in a virtual environment, because Debian has
 # no package of some modules that they import and its pip does not install outside of one.
 # VENV= at "make install" (as with DESTDIR): none is made, $(PYTHON) must have those modules.
-ANALYSIS   = info dump export query compare gate ab sweep report
+ANALYSIS   = info dump export query history compare gate ab sweep report
 DATA	   = $(PREFIX)/share/afpscope
 DOC	   = $(PREFIX)/share/doc/afpscope
 UNITS	   = $(PREFIX)/lib/systemd/system

@@ -24,6 +24,7 @@ COMMANDS = {
     "dump": "the records of a run's trace as text",
     "export": "a run as Parquet, CSV or a Perfetto trace",
     "query": "SQL over a run's records",
+    "history": "which values changed over many runs, and with which run",
     "compare": "what differs between runs, and whether that is chance",
     "gate": "checks a run against accepted counts",
     "ab": "measures two servers in turn and compares them",

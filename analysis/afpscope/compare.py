@@ -15,7 +15,7 @@ from .judge import causes, design, stats, versus
 from .judge.causes import Cause, Change
 from .judge.stats import Margins
 from .saved import steps
-from .saved.run import Run, find
+from .saved.run import Run, find_all
 from .tables import counts, values
 
 # A difference counts only if it is larger than this.
@@ -112,16 +112,23 @@ def percent(text: str) -> float:
     return value
 
 
+def all_of(names: Iterable[str]) -> list[Run]:
+    """The runs that the names and labels mean."""
+    return [Run.open(path) for name in names for path in find_all(name)]
+
+
 def groups(args: argparse.Namespace) -> tuple[list[Run], list[Run]]:
     """The runs before and after `--`; without it, exactly two."""
     a, b = args.runs, args.after
     if b is None:
         if len(a) != 2:
-            raise wrong_use("give two runs to compare; for more name them A... -- B...")
+            raise wrong_use(
+                "give two runs to compare; for more name them A... -- B..., or by their labels"
+            )
         a, b = a[:1], a[1:]
     if not b:
         raise wrong_use("give at least one run after --")
-    sides = [Run.open(find(n)) for n in a], [Run.open(find(n)) for n in b]
+    sides = all_of(a), all_of(b)
     versus.distinct([*sides[0], *sides[1]])
     return sides
 
@@ -437,7 +444,7 @@ def check(a: list[Run], b: list[Run], force: bool) -> None:
 
 
 def run(args: argparse.Namespace) -> int:
-    if any(steps.is_sweep(find(name)) for name in (*args.runs, *(args.after or ()))):
+    if any(steps.is_sweep(p) for n in (*args.runs, *(args.after or ())) for p in find_all(n)):
         return sweepcompare.run(args)
     if args.slo:
         raise wrong_use("--slo is for sweeps")

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""afpscope export RUN --to parquet|csv|perfetto -o DIR."""
+"""afpscope export RUN --to parquet|csv|perfetto -o DIR, export RUN... --into LAKE."""
 
 from __future__ import annotations
 
@@ -11,21 +11,28 @@ from typing import Any, BinaryIO
 import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.csv
-import pyarrow.parquet
 
 from . import perfetto, show
-from .errors import Failure, wrong_use
+from .errors import FAILED, OK, Failure, wrong_use
+from .lake import Lake
 from .saved import steps
 from .saved.files import Folder
-from .saved.run import Run, find
+from .saved.run import Run, find_all
 from .saved.trace import Trace, of_run
-from .tables import tables
+from .tables import parquet, tables
 
 
 def options(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("run", metavar="RUN", help="a path, `last`, or the start of a run's name")
-    parser.add_argument("--to", choices=("parquet", "csv", "perfetto"), required=True)
-    parser.add_argument("-o", dest="output", metavar="DIR", required=True, type=Path)
+    parser.usage = "afpscope export RUN --to FORMAT -o DIR | RUN... --into LAKE"
+    parser.add_argument("runs", metavar="RUN", nargs="+",
+                        help="a path, `last`, the start of a run's name, or KEY=VALUE: all runs "
+                        "with this label")  # fmt: skip
+    parser.add_argument("--to", choices=("parquet", "csv", "perfetto"), help="of one run")
+    parser.add_argument("-o", dest="output", metavar="DIR", type=Path,
+                        help="with --to: a folder that is new or empty")  # fmt: skip
+    parser.add_argument("--into", metavar="LAKE", type=Path,
+                        help="adds the runs to a folder of many runs, or replaces them there, for "
+                        "query --lake and history")  # fmt: skip
 
 
 def _plain(batch: Any) -> Any:
@@ -40,14 +47,6 @@ def _plain(batch: Any) -> Any:
         for c in columns
     ]
     return pa.RecordBatch.from_arrays(columns, names=batch.schema.names)
-
-
-def _parquet(file: BinaryIO, schema: Any, batches: Iterable[Any], run: Run) -> None:
-    note = {"afpscope.run": run.id, "afpscope.set": run.set, "afpscope.started": run.started}
-    schema = schema.with_metadata(note)
-    with pyarrow.parquet.ParquetWriter(file, schema, compression="zstd") as out:
-        for batch in batches:
-            out.write_batch(batch.replace_schema_metadata(note))
 
 
 def _csv(file: BinaryIO, schema: Any, batches: Iterable[Any]) -> None:
@@ -65,19 +64,24 @@ def _tables(run: Run, trace: Trace | None, folder: Folder, form: str) -> list[Pa
     for name, schema, batches in sources:
         with folder.written(f"{name}.{form}") as file:
             if form == "parquet":
-                _parquet(file, schema, batches, run)
+                parquet.write(file, schema, batches, run)
             else:
                 _csv(file, schema, batches)
         made.append(folder.path / f"{name}.{form}")
     return made
 
 
-def run(args: argparse.Namespace) -> int:
-    """Writes into a folder that is new or empty, and prints the files; 4 if the run is in doubt."""
-    path = find(args.run)
+def _open(path: Path) -> tuple[Run, Trace | None]:
     steps.refuse(path, "export")
-    it = Run.open(path)
-    trace = of_run(it)
+    run = Run.open(path)
+    return run, of_run(run)
+
+
+def _one(args: argparse.Namespace) -> int:
+    paths = [path for name in args.runs for path in find_all(name)]
+    if len(paths) != 1:
+        raise wrong_use(f"{len(paths)} runs cannot go to one folder: give one, or --into LAKE")
+    it, trace = _open(paths[0])
     folder = Folder(args.output)
     if not folder.is_empty():
         raise wrong_use(f"{folder.path} is not an empty folder: name a new one with -o")
@@ -96,3 +100,33 @@ def run(args: argparse.Namespace) -> int:
     for path in made:
         print(path)
     return show.doubts("export", (*it.doubts, *(trace.notices if trace else ())))
+
+
+def _into(args: argparse.Namespace) -> int:
+    """A run that cannot be read is reported and left out; the others are added."""
+    paths = [path for name in args.runs for path in find_all(name)]
+    lake, failed, told = Lake(args.into), 0, show.Progress("export", "runs", len(paths))
+    for at, path in enumerate(paths):
+        try:
+            it, trace = _open(path)
+            print(lake.put(it, trace))
+        except (Failure, pa.ArrowException) as e:
+            show.notice(f"export: {path}: left out: {e}")
+            failed += 1
+            continue
+        finally:
+            told.at(at + 1)
+        show.doubts("export", (f"{it.name}: {doubt}" for doubt in it.doubts))
+    return FAILED if failed else OK
+
+
+def run(args: argparse.Namespace) -> int:
+    """Prints the files, or the runs' folders. 4 if the one run is in doubt; in a lake, a run's
+    row in `runs` says whether it is."""
+    if args.into:
+        if args.to or args.output:
+            raise wrong_use("--into makes Parquet files in a lake: leave --to and -o away")
+        return _into(args)
+    if not args.to or not args.output:
+        raise wrong_use("give --to FORMAT and -o DIR, or --into LAKE")
+    return _one(args)

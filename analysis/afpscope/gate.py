@@ -20,7 +20,7 @@ from .judge.causes import Change
 from .judge.stats import Margins
 from .saved.files import written
 from .saved.node import load
-from .saved.run import Run, find
+from .saved.run import Run
 from .tables import counts, values
 from .tables.counts import Band, Key, Observed
 
@@ -450,8 +450,7 @@ def _accept(args: argparse.Namespace, runs: list[Run]) -> int:
 
 def run(args: argparse.Namespace) -> int:
     """0: as accepted; 3: not; 4: undecided."""
-    runs = [Run.open(find(name)) for name in args.runs]
-    after = [Run.open(find(name)) for name in args.after or ()]
+    runs, after = compare.all_of(args.runs), compare.all_of(args.after or ())
     versus.distinct([*runs, *after])
     if args.accept:
         return _accept(args, runs)

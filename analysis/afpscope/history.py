@@ -1,66 +1,259 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""Runs of lantest as the history of netatalk's dashboard: report RUN... --history FILE --pr N,...
+"""afpscope history LAKE: which values changed over the runs of a lake, and with which run.
 
-A YAML file as netatalk's perf_history.pl writes it: a list of pr, ts and value for each key. The
-keys are those of `lantest --format netatalk-metrics`.
+Only runs whose settings and amounts of work are alike are one history. A value is that of a run, as
+`compare` takes it; judge/changes.py finds where a level changed.
 """
 
 from __future__ import annotations
 
-import re
+import argparse
+import json
+from collections import defaultdict
 from collections.abc import Sequence
-from statistics import fmean
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
 
-from .errors import Failure, wrong_use
-from .saved.run import Run
+import duckdb
 
-NEWEST = 100  # values of a key that are kept
+from . import compare, lake, show
+from .errors import OK, wrong_use
+from .judge import changes
+from .judge.changes import Change
+from .saved.model import LOWER
 
-
-def key_of(title: str) -> str:
-    """Of a test's title, without its number of operations."""
-    words = re.sub(r"[^a-z0-9]+", "_", title.split(" [")[0].lower()).strip("_")
-    return f"lantest.{words}.mean_ms"
-
-
-def numbers(text: str, runs: int) -> list[int]:
-    """The pull request of each run, from "3301,3302"."""
-    parts = text.split(",")
-    if not all(part.isascii() and part.isdigit() for part in parts):
-        raise wrong_use(f"--pr: '{text}' is not a list of numbers, as in 3301,3302")
-    if len(parts) != runs:
-        raise wrong_use(f"--pr: {len(parts)} numbers for {runs} runs: one for each run is needed")
-    return [int(part) for part in parts]
+_SPARKS = "▁▂▃▄▅▆▇█"
+_WIDTH = 60  # of a row's curve, in values
+# Rows that are shown without --all.
+SHOWN = 20
 
 
-def _values(run: Run) -> dict[str, float]:
-    """Mean times of a run's tests, in ms."""
-    if not run.set.startswith("lantest-"):
-        raise wrong_use(f"--history: {run.name} is a run of {run.command}, not of lantest")
-    if not run.complete:
-        raise Failure(f"--history: {run.name} broke off: its means would not compare")
-    times: dict[str, list[float]] = {}
-    for phase in run.whole_phases:
-        if (ns := phase.metrics.get("elapsed")) is not None:
-            times.setdefault(key_of(phase.title), []).append(ns / 1e6)
-    return {key: fmean(values) for key, values in times.items()}
+Key = tuple[str, str, str, str]
 
 
-def history(runs: Sequence[Run], prs: Sequence[int]) -> str:
-    """The file. Of several runs of one pull request the newest counts."""
-    if len(sets := {run.set for run in runs}) > 1:
-        raise wrong_use(
-            f"--history: runs of different sets do not compare: {', '.join(sorted(sets))}"
+@dataclass(frozen=True)
+class Point:
+    """A run, as a history names it. `started`: UTC, to the second."""
+
+    id: str
+    started: str
+    labels: dict[str, str]
+
+    def name(self, label: str | None) -> str:
+        """The value of the label by which the user orders the runs, else what there is."""
+        shown = {label: self.labels.get(label, "-")} if label else self.labels
+        texts = [f"{key}={value}" for key, value in shown.items()]
+        return " ".join([self.started[:16].replace("T", " "), *texts, f"run {self.id[:8]}"])
+
+
+@dataclass(frozen=True)
+class Line:
+    """One row of a history: the runs that have a value, in order of time, and the changes.
+
+    `key`: test, label, unit, and which direction is better.
+    """
+
+    key: Key
+    points: list[Point]
+    values: list[float]
+    changes: list[Change]
+
+    @property
+    def name(self) -> str:
+        return f"{show.short(self.key[0])}  {self.key[1]}"
+
+    def shown(self, value: float) -> str:
+        return show.measured(value, self.key[2])
+
+    def verdict(self, change: Change) -> str:
+        return "worse" if (change.by > 0) == (self.key[3] == LOWER) else "better"
+
+
+@dataclass(frozen=True)
+class History:
+    """The rows of runs that are alike; `what`: what they are runs of."""
+
+    what: str
+    points: list[Point]
+    lines: list[Line]
+
+    @property
+    def changed(self) -> list[Line]:
+        """The rows with a change, the largest first."""
+        found = [line for line in self.lines if line.changes]
+        return sorted(found, key=lambda line: -max(abs(c.by) for c in line.changes))
+
+    @property
+    def needed(self) -> int:
+        """Runs that show a change, at least."""
+        return changes.least_values(len(self.lines))
+
+    @property
+    def too_few(self) -> int:
+        """Rows with so few values that no change can be seen."""
+        return sum(len(line.values) < self.needed for line in self.lines)
+
+
+def options(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("lake", metavar="LAKE", type=Path,
+                        help="the folder that `export RUN... --into LAKE` made")  # fmt: skip
+    parser.add_argument("--where", metavar="SQL",
+                        help="only runs for which this holds, of the columns of the table runs: "
+                        "\"labels['disk'] = 'ssd'\"")  # fmt: skip
+    parser.add_argument("--row", metavar="TEXT", action="append", default=[],
+                        help="only rows whose test or label has this text; again: or "
+                        "this one")  # fmt: skip
+    parser.add_argument("--label", metavar="KEY", help="name runs by this label (commit)")
+    parser.add_argument("--least", metavar="PERCENT", type=compare.percent, default=compare.LEAST,
+                        help="only a change larger than this, either way, counts "
+                        f"(default {compare.LEAST:.0%}%)")  # fmt: skip
+    parser.add_argument("--all", action="store_true", help="show rows without a change, too")
+    parser.add_argument("--json", action="store_true", help="as JSON")
+    parser.add_argument("-o", dest="output", metavar="FILE", type=Path,
+                        help="as an HTML page with a curve of each row")  # fmt: skip
+
+
+_RUNS = """
+select id, strftime(started, '%Y-%m-%dT%H:%M:%SZ'), alike, command, set, kind,
+       map_keys(labels), map_values(labels)
+from runs where trusted and complete and started is not null and ({where}) order by started, id
+"""
+_VALUES = 'select run, test, label, unit, better, value from "values" where value > 0'
+
+
+def _answer(db: Any, sql: str) -> list[Any]:
+    try:
+        return list(db.execute(sql).fetchall())
+    except duckdb.Error as e:
+        raise wrong_use(f"--where: {str(e).strip().splitlines()[0]}") from None
+
+
+def _line(key: Key, points: list[Point], of: dict[str, float], rows: int, least: float) -> Line:
+    known = [p for p in points if p.id in of]
+    values = [of[p.id] for p in known]
+    found = changes.change_points(values, rows)
+    return Line(key, known, values, [c for c in found if abs(c.by) > least])
+
+
+def read(db: Any, args: argparse.Namespace) -> tuple[list[History], int]:
+    """The histories, of most runs first, and how many runs count in none, as they are doubtful."""
+    has_labels = "labels" in {c[0] for c in db.execute("describe runs").fetchall()}
+    sql = _RUNS if has_labels else _RUNS.replace("labels", "map {}")
+    where = args.where or "true"
+    runs = _answer(db, sql.format(where=where))
+    everything = int(_answer(db, f"select count(*) from runs where {where}")[0][0])
+    groups: dict[tuple[str, ...], list[Point]] = defaultdict(list)
+    for id_, started, *key, keys, texts in runs:
+        labels = dict(zip(keys or (), texts or (), strict=True))
+        groups[tuple(key)].append(Point(id_, started, labels))
+    of: dict[str, dict[Key, float]] = defaultdict(dict)
+    for id_, test, label, unit, better, value in db.execute(_VALUES).fetchall():
+        of[id_][test, label, unit, better] = value
+    out = []
+    for (_, command, set_, kind), points in groups.items():
+        table: dict[Key, dict[str, float]] = defaultdict(dict)
+        for p in points:
+            for row, value in of[p.id].items():
+                table[row][p.id] = value
+        wanted = {row: v for row, v in table.items() if _is_wanted(row, args.row)}
+        lines = [_line(row, points, v, len(wanted), args.least) for row, v in wanted.items()]
+        out.append(History(f"{command} ({set_}, {kind})", points, lines))
+    return sorted(out, key=lambda h: -len(h.points)), everything - len(runs)
+
+
+def _is_wanted(row: Key, texts: Sequence[str]) -> bool:
+    return not texts or any(text in part for text in texts for part in row[:2])
+
+
+def spark(values: Sequence[float]) -> str:
+    """A curve of one line; of many values the median of neighbours."""
+    each = -(-len(values) // _WIDTH)
+    means = [sorted(part := values[i : i + each])[len(part) // 2]
+             for i in range(0, len(values), each)]  # fmt: skip
+    low, high = min(means), max(means)
+    top = len(_SPARKS) - 1
+    return "".join(
+        _SPARKS[round(top * (v - low) / (high - low)) if high > low else 0] for v in means
+    )
+
+
+def _since(line: Line, change: Change, label: str | None) -> str:
+    text = line.points[change.at].name(label)
+    if change.low == change.high:
+        return text
+    first, last = line.points[change.low], line.points[change.high]
+    return f"{text} (or another of {first.started[:10]} to {last.started[:10]})"
+
+
+def _rows(history: History, args: argparse.Namespace) -> list[list[str]]:
+    rows = []
+    for line in history.changed:
+        for c in line.changes:
+            before, after = map(line.shown, (c.before, c.after))
+            rows.append([line.name, before, after, f"{100 * c.by:+.1f} %", line.verdict(c),
+                         _since(line, c, args.label)])  # fmt: skip
+    return rows
+
+
+def _print(history: History, args: argparse.Namespace) -> None:
+    first, last = history.points[0], history.points[-1]
+    n = len(history.points)
+    print(f"{n} run{'s' * (n > 1)} of {history.what}, {first.started[:10]} to {last.started[:10]}")
+    rows = _rows(history, args)
+    cut = len(rows) if args.all or args.row else SHOWN
+    if rows:
+        head = ["row", "before", "after", "change", "is", "since"]
+        print(show.table(head, rows[:cut], 1))
+    if len(rows) > cut:
+        print(f"{len(rows) - cut} more changes (--all)")
+    for line in history.lines if args.all or args.row else ():
+        print(f"{line.name}: {spark(line.values)} {line.shown(line.values[-1])}")
+    quiet = len(history.lines) - len(history.changed) - history.too_few
+    parts = [f"{quiet} of {len(history.lines)} rows without a change that could be shown"]
+    if history.too_few:
+        parts.append(
+            f"{history.too_few} with too few runs to show one ({history.needed} are needed)"
         )
-    entries: dict[str, dict[int, tuple[str, float]]] = {}
-    for run, pr in sorted(zip(runs, prs, strict=True), key=lambda pair: pair[0].started):
-        for key, value in _values(run).items():
-            of_key = entries.setdefault(key, {})
-            of_key.pop(pr, None)
-            of_key[pr] = (run.started, value)
-    lines = []
-    for key, of_key in sorted(entries.items()):
-        lines.append(f"{key}:")
-        for pr, (started, value) in list(of_key.items())[-NEWEST:]:
-            lines += [f"- pr: {pr}", f"  ts: '{started}'", f"  value: {value:.3f}"]
-    return "\n".join(lines) + "\n"
+    print("; ".join(parts))
+
+
+def _json(histories: list[History]) -> str:
+    return json.dumps([
+        {"what": h.what, "runs": [{"id": p.id, "started": p.started, "labels": p.labels}
+                                  for p in h.points],
+         "least_values": h.needed,
+         "rows": [dict(zip(("test", "label", "unit", "better"), line.key, strict=True)) | {
+                   "runs": [p.id for p in line.points], "values": line.values,
+                   "changes": [{"run": line.points[c.at].id, "from": line.points[c.low].id,
+                                "to": line.points[c.high].id, "before": c.before,
+                                "after": c.after, "is": line.verdict(c)} for c in line.changes]}
+                  for line in h.lines]}
+        for h in histories
+    ])  # fmt: skip
+
+
+def run(args: argparse.Namespace) -> int:
+    """Prints the changes of each history."""
+    with lake.connected(args.lake) as (db, names):
+        if "values" not in names:
+            raise wrong_use(f"the runs of {args.lake} have no values to follow")
+        histories, doubtful = read(db, args)
+    if not histories:
+        raise wrong_use(f"{args.lake} has no run for this that can be trusted")
+    if args.json:
+        print(_json(histories))
+        return OK
+    if args.output:
+        from .page import historypage
+
+        historypage.write(args.output, histories, args.label)
+        print(args.output)
+        return OK
+    for i, history in enumerate(histories):
+        if i:
+            print()
+        _print(history, args)
+    if doubtful:
+        show.notice(f"history: {doubtful} runs are left out: they broke off or are in doubt")
+    return OK

@@ -38,6 +38,7 @@ def _head(run: Run) -> list[str]:
         ("environment", run.environment),
         ("server", run.server),
         ("options", run.options),
+        ("labels", run.labels),
         ("rungs", run.rungs),
         ("not measured", run.absent),
     ):
@@ -182,6 +183,7 @@ def _json(run: Run, trace: Trace | None, notices: list[str]) -> str:
             "environment": run.environment,
             "server": run.server,
             "options": run.options,
+            "labels": dict(run.labels),
             "rungs": run.rungs,
             "absent": run.absent,
             "losses": [{"what": what, "n": n} for what, n in run.losses],

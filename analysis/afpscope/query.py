@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""afpscope query RUN SQL: DuckDB over a run's tables, which it can only read.
+"""afpscope query RUN SQL, query --lake LAKE SQL: DuckDB over tables, which it can only read.
 
 The query sees the tables and nothing else: no files, no network, no extensions.
 """
@@ -14,12 +14,13 @@ import math
 import sys
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor, wait
+from pathlib import Path
 from typing import Any
 
 import duckdb
 
-from . import process, show
-from .errors import Failure, wrong_use
+from . import lake, process, show
+from .errors import OK, Failure, wrong_use
 from .saved import steps
 from .saved.run import Run, find
 from .saved.trace import Trace, of_run
@@ -78,8 +79,12 @@ _SIDES = {
 
 
 def options(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("run", metavar="RUN", help="a path, `last`, or the start of a run's name")
+    parser.usage = "afpscope query [OPTIONS] RUN [SQL] | --lake LAKE [SQL]"
+    parser.add_argument("run", metavar="RUN", nargs="?",
+                        help="a path, `last`, or the start of a run's name")  # fmt: skip
     parser.add_argument("sql", metavar="SQL", nargs="?", help="default: list tables and columns")
+    parser.add_argument("--lake", metavar="LAKE", type=Path,
+                        help="over all runs that `export --into LAKE` put there")  # fmt: skip
     form = parser.add_mutually_exclusive_group()
     form.add_argument("--csv", action="store_true", help="all rows as CSV")
     form.add_argument("--json", action="store_true", help="all rows as JSON, one object a line")
@@ -200,34 +205,52 @@ def _catalogue(db: Any, names: list[str]) -> None:
     print(show.table(["table", "column", "type"], rows, 3))
 
 
-def run(args: argparse.Namespace) -> int:
-    """Prints the answer; 4 if the run is in doubt."""
-    path = find(args.run)
-    steps.refuse(path, "query")
-    it = Run.open(path)
-    saved = of_run(it)
-    names: list[str] = []
+def _answer(db: Any, names: list[str], args: argparse.Namespace, hint: str) -> None:
+    """Prints what the query of args.sql finds, or without one the tables."""
     try:
-        db, names = connect(it, saved, args.sql)
         if args.sql is None:
             _catalogue(db, names)
-            if not saved:
-                show.notice(f"query: this run has no trace; {NO_TRACE}")
-        else:
-            if len(duckdb.extract_statements(args.sql)) > 1:
-                raise wrong_use("the SQL has several statements: give one")
-            answer = _execute(db, args.sql)
-            if answer is None:
-                raise wrong_use(
-                    "there is no statement in the SQL (without SQL the tables are listed)"
-                )
-            _print(answer, args)
+            return
+        if len(duckdb.extract_statements(args.sql)) > 1:
+            raise wrong_use("the SQL has several statements: give one")
+        answer = _execute(db, args.sql)
+        if answer is None:
+            raise wrong_use("there is no statement in the SQL (without SQL the tables are listed)")
+        _print(answer, args)
     except duckdb.Error as e:
         if process.interrupted():
             raise KeyboardInterrupt from None
         first = str(e).strip().splitlines()[0]
-        hint = "" if saved else f"; {NO_TRACE}"
         raise wrong_use(f"{first}; tables here: {', '.join(names)}{hint}") from None
     except UnicodeError as e:
         raise Failure(f"the answer has invalid text: {e}") from None
+
+
+def _of_lake(args: argparse.Namespace) -> int:
+    """Whether its runs can be trusted says their column `trusted`."""
+    if args.sql is not None:
+        raise wrong_use("with --lake there is no RUN: give only the SQL")
+    args.sql = args.run
+    with lake.connected(args.lake) as (db, names):
+        _answer(db, names, args, "")
+    return OK
+
+
+def run(args: argparse.Namespace) -> int:
+    """Prints the answer; 4 if the one run is in doubt."""
+    if args.lake:
+        return _of_lake(args)
+    if args.run is None:
+        raise wrong_use("give a RUN, or --lake LAKE")
+    path = find(args.run)
+    steps.refuse(path, "query")
+    it = Run.open(path)
+    saved = of_run(it)
+    try:
+        db, names = connect(it, saved, args.sql)
+    except duckdb.Error as e:
+        raise Failure(str(e).strip().splitlines()[0]) from None
+    _answer(db, names, args, "" if saved else f"; {NO_TRACE}")
+    if args.sql is None and not saved:
+        show.notice(f"query: this run has no trace; {NO_TRACE}")
     return show.doubts("query", (*it.doubts, *(saved.notices if saved else ())))

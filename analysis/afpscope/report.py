@@ -8,19 +8,21 @@ import re
 from collections import Counter
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
-from . import history, show
+from . import dashboard, show
 from .errors import Failure, wrong_use
-from .page import figures, joined, loadpage, painter, rxpage, sweeppage
+from .page import bars, joined, loadpage, painter, rxpage, tails
+from .page.answer import Answer, answer, named
+from .page.bars import Bars
 from .page.loadpage import LoadView
 from .page.painter import Painter, Picture
+from .page.tails import Tails
 from .saved import sections, steps
 from .saved.files import written
-from .saved.run import Run, find
+from .saved.run import Run, find_all
 from .saved.sections import Section
-from .saved.trace import Trace, of_run
-from .tables.digest import CommandView, Digest, digest
+from .saved.trace import Stream, Trace, of_run
+from .tables.digest import CommandView, Digest, TestView, digest
 from .words import LANGUAGES, Words
 
 TEMPLATE = "report.html"
@@ -52,13 +54,14 @@ class Page:
 
     digest: Digest
     title: str
-    verdict: list[str]
+    answer: Answer
+    named: frozenset[str]  # commands that the answer names: open by default
     notices: tuple[str, ...]
     trace: Trace | None
-    latency: list[Picture]
+    latency: list[Tails]
     heat: Picture | None
-    where: Picture | None
-    cnid: Picture | None
+    where: Bars | None
+    cnid: Bars | None
     throughput: Picture | None
     loads: list[LoadView]
     joined: joined.Joined | None
@@ -67,108 +70,19 @@ class Page:
     untabled: bool  # the run has no tables
 
     @property
+    def server(self) -> str:
+        """What calls of the process that answers are recorded as."""
+        return self.digest.run.words.get("server", "")
+
+    @property
+    def opened(self) -> frozenset[str]:
+        """Keys of the tables that are open: what was done, and what it cost."""
+        return frozenset(("tests", "transfers", "requests"))
+
+    @property
     def has_calls(self) -> bool:
         """Which system calls a request made."""
         return any(c.served and c.calls for c in self.digest.commands)
-
-
-def _longest_call(command: CommandView, w: Words) -> list[str]:
-    """The call of afpd that took longest for a command; cnid_dbd's time is afpd's waiting."""
-    own = [(key, n, ns) for key, n, ns in command.top_calls(50) if key[0] == w.names["server"]]
-    if not own or not own[0][2]:
-        return []
-    key, n, ns = own[0]
-    name = key[1] if key[2] == "-" else f"{key[1]} · {key[2]}"
-    return [w.say("call_why", call=name, n=n, time=show.time(ns))]
-
-
-def _busiest(d: Digest, w: Words) -> list[str]:
-    """Who kept the server busy, if several users had logged in."""
-    users = [s for s in d.sessions if s.user]
-    if len(users) < 2 or not d.busy_ns:
-        return []
-    s = users[0]
-    share = s.busy_ns / d.busy_ns
-    return [w.say("busiest", who=s.user, at=s.address or "n/a", n=len(users), share=share)]
-
-
-def _served(d: Digest, w: Words) -> list[str]:
-    """Which commands the server's time went into, and why."""
-    first = d.commands[0]
-    part = first.main_part
-    out = [
-        w.say(
-            "costs_most" if any(first.times.values()) else "costs_most_whole",
-            name=first.name,
-            share=first.service_ns / d.served_ns,
-            mean=show.time(first.service_ns / first.served),
-            n=first.served,
-            part=w[f"p_{part}"],
-            part_share=first.share(part),
-        )
-    ]
-    out += _longest_call(first, w)
-    if len(d.commands) > 1:
-        second = d.commands[1]
-        out.append(w.say("second", name=second.name, share=second.service_ns / d.served_ns))
-    return out
-
-
-def _any(d: Digest, w: Words) -> list[str]:
-    """What a program whose requests are not known did."""
-    if not d.calls:
-        return [w["calls_unknown"]]
-    first = d.calls[0]
-    return [
-        w.say("any_cpu", cpu=show.time(d.cpu_ns), n=sum(c.calls for c in d.calls)),
-        w.say("any_call", name=first.name, n=first.calls, time=show.time(first.ns)),
-    ]
-
-
-def _transfers(d: Digest, w: Words) -> list[str]:
-    """How fast the largest file of each kind of transfer moved."""
-    by_size = sorted(d.transfers, key=lambda x: x[1].size_bytes)
-    largest = {t.work: (title, t) for title, t in by_size}
-    return [
-        w.say("transfer", title=title, rate=show.size(t.throughput), text=w.verdict(t))
-        for title, t in largest.values()
-        if t.throughput
-    ]
-
-
-def _verdict(d: Digest, damaged: bool, w: Words) -> list[str]:
-    """The run in sentences, the most important first. `damaged`: its trace is damaged."""
-    run = d.run
-    out = [w.say("doubt", text=text) for text in run.doubts]
-    if damaged:
-        out.append(w["damaged"])
-    out += [f"{c.text[:1].upper()}{c.text[1:]}." for c in run.causes[:1]]
-    if run.about in ("server", "faults") and run.opinion:
-        out.append(run.opinion)
-    out += loadpage.sentences(run, w)
-    out += _transfers(d, w)
-    if run.local is not None:
-        out.append(w["no_server"])
-    elif not run.has_requests:
-        out += _any(d, w)
-    elif not d.commands and run.verdict in (None, "not_counted"):
-        out.append(w["unwatched"])
-    elif d.served_ns:
-        out += _served(d, w)
-    out += _busiest(d, w)
-    timed = [t for t in d.tests if t.mean_ns is not None]
-    if timed and not d.transfers and len(timed) > 1 and not any(p.load for p in run.phases):
-        slow = max(timed, key=lambda t: t.mean_ns or 0)
-        out.append(w.say("slowest", name=slow.name, time=show.time(slow.mean_ns)))
-    if names := [t.name for t in timed if t.is_unsteady]:
-        out.append(w.say("unsteady", names=", ".join(names)))
-    if (cpu := run.shared_cpu) is not None:
-        out.append(w.say("shared_cpu", cpu=cpu))
-    if not run.doubts and run.books:
-        lost = sum(n for _, n in run.losses)
-        key = "trusted_but" if damaged else "trusted"
-        out.append(w.say(key, lost=lost, books=len(run.books)))
-    return out
 
 
 @dataclass(frozen=True)
@@ -196,12 +110,41 @@ def _title(run: Run, w: Words) -> str:
     return " · ".join(text for text in (run.command, on, run.name) if text)
 
 
-def _throughput(d: Digest, w: Words, labels: Words) -> tuple[str, Any]:
-    """Caption and figure: by size if a work has several, else by iteration."""
+def _throughput(d: Digest, made: Painter, prefix: str) -> Picture | None:
+    """By size if a work has several, else by iteration."""
+    from .page import figures
+
     works = [t.work for _, t in d.transfers]
     if len(set(works)) < len(works):
-        return w["sizes_note"], figures.by_size([t for _, t in d.transfers], labels)
-    return w["throughput_note"], figures.throughput(d.transfers, labels)
+        caption, figure = (
+            made.w["sizes_note"],
+            figures.by_size([t for _, t in d.transfers], made.labels),
+        )
+    else:
+        caption, figure = made.w["throughput_note"], figures.throughput(d.transfers, made.labels)
+    return made.picture(f"{prefix}throughput", caption, figure)
+
+
+def _heat(requests: Stream, made: Painter, prefix: str) -> Picture | None:
+    from .page import figures
+
+    return made.picture(f"{prefix}heat", made.w["heat_note"], figures.heat(requests, made.labels))
+
+
+def _keep(d: Digest, drawn: list[CommandView], made: Painter, prefix: str) -> None:
+    """The figures as files of what the page itself has as markup."""
+    from .page import figures
+
+    made.keep(f"{prefix}where", figures.where(drawn, d.served_ns, made.labels))
+    made.keep(f"{prefix}cnid", figures.inside(drawn, made.labels))
+    for i, test in enumerate(d.tests, 1):
+        if test.client:
+            made.keep(f"{prefix}latency-{i}", figures.latency(test, made.labels))
+
+
+def _by_worth(tests: list[TestView]) -> list[TestView]:
+    """Unsteady ones first, then those that took longest."""
+    return sorted(tests, key=lambda t: (not t.is_unsteady, -(t.mean_ns or 0)))
 
 
 def _tables(run: Run) -> tuple[tuple[str, Section], ...] | None:
@@ -218,7 +161,7 @@ def _tables(run: Run) -> tuple[tuple[str, Section], ...] | None:
 
 
 def _page(run: Run, runs: list[Run], made: Painter, prefix: str) -> Page:
-    w, labels, d = made.w, made.labels, digest(run)
+    w, d = made.w, digest(run)
     trace: Trace | None = None
     tables: tuple[tuple[str, Section], ...] | None = ()
     notices: tuple[str, ...] = ()
@@ -233,29 +176,23 @@ def _page(run: Run, runs: list[Run], made: Painter, prefix: str) -> Page:
     except Failure as e:
         notices += (str(e),)
 
-    def picture(name: str, caption: str, figure: Any) -> Picture | None:
-        return made.picture(f"{prefix}{name}", caption, figure)
-
-    latency = [
-        picture(f"latency-{i}", t.name, figures.latency(t, labels))
-        for i, t in enumerate(d.tests, 1)
-        if t.client
-    ]
     requests = trace.streams.get("requests") if trace else None
     drawn = [c for c in d.commands if c.served and c.service_ns > DRAWN * d.served_ns]
+    said = answer(d, damaged, w)
+    if made.folder:
+        _keep(d, drawn, made, prefix)
     return Page(
         digest=d,
         title=_title(run, w),
-        verdict=_verdict(d, damaged, w),
+        answer=said,
+        named=named(d, said),
         notices=notices,
         trace=trace,
-        latency=[p for p in latency if p],
-        heat=picture("heat", w["heat_note"], figures.heat(requests, labels)) if requests else None,
-        where=picture(
-            "where", w.say("where_note", least=DRAWN), figures.where(drawn, d.served_ns, labels)
-        ),
-        cnid=picture("cnid", w["cnid_note"], figures.inside(drawn, labels)),
-        throughput=picture("throughput", *_throughput(d, w, labels)),
+        latency=[t for t in map(tails.tails, _by_worth(d.tests)) if t],
+        heat=_heat(requests, made, prefix) if requests else None,
+        where=bars.where(drawn, d.served_ns, w.say("where_note", least=DRAWN), w),
+        cnid=bars.inside(drawn, w["cnid_note"], w),
+        throughput=_throughput(d, made, prefix) if d.transfers else None,
         loads=loadpage.views(run, made, prefix),
         joined=joined.join(run, runs),
         rx=rxpage.view(run, made, prefix),
@@ -281,7 +218,7 @@ def _finish(made: Painter, output: Path, page: str) -> None:
     with written(output) as file:
         file.write(page.encode())
     print(output)
-    if made.labels is not made.w:
+    if made.plain:
         show.notice("report: no Japanese font here: the figures have English labels")
     if not made.fonts:
         show.notice("report: no font here has all characters: PNG and PDF lack some (use the SVG)")
@@ -289,6 +226,8 @@ def _finish(made: Painter, output: Path, page: str) -> None:
 
 def _sweep(path: Path, args: argparse.Namespace) -> int:
     """A sweep's page; 4 if a step is in doubt."""
+    from .page import sweeppage
+
     made = Painter(args.figures, args.lang)
     page, doubts = sweeppage.page(steps.open_sweep(path), made, args.slo)
     _finish(made, args.output, page)
@@ -297,7 +236,7 @@ def _sweep(path: Path, args: argparse.Namespace) -> int:
 
 def _history(runs: list[Run], args: argparse.Namespace) -> int:
     """Writes the file of the dashboard; 4 if a run is in doubt."""
-    text = history.history(runs, history.numbers(args.pr, len(runs)))
+    text = dashboard.dashboard(runs, dashboard.numbers(args.pr, len(runs)))
     with written(args.history) as file:
         file.write(text.encode())
     print(args.history)
@@ -306,7 +245,7 @@ def _history(runs: list[Run], args: argparse.Namespace) -> int:
 
 def run(args: argparse.Namespace) -> int:
     """Writes the page and prints its name; 4 if a run is in doubt."""
-    paths = [find(name) for name in args.runs]
+    paths = [path for name in args.runs for path in find_all(name)]
     if (args.history is None) != (args.pr is None):
         raise wrong_use("--history and --pr need each other")
     if args.history:

@@ -7,7 +7,7 @@ WORDS: dict[str, str] = {
     "rx_calls": "Calls",
     "rx_calls_note": (
         "A row for each test; all clients of a test begin together. Times are those of a whole "
-        "call, as the client saw it. p99: 99 of 100 took no longer (to 1 %)."
+        "call, as the client saw it. p99: 99 of 100 took no longer (to 1%)."
     ),
     "rx_tail": "How many calls took how long",
     "axis_call": "time of a call",

@@ -6,6 +6,7 @@ from __future__ import annotations
 import contextlib
 import sys
 from collections.abc import Iterable, Sequence
+from time import monotonic as clock
 
 from .errors import OK, UNTRUSTED
 
@@ -44,6 +45,20 @@ def notice(text: str) -> None:
     """A message on standard error. Nothing if that cannot be written."""
     with contextlib.suppress(OSError):
         print(f"afpscope: {plain(text)}", file=sys.stderr)
+
+
+class Progress:
+    """Says every two seconds how far a command is, if it takes so long."""
+
+    EVERY_S = 2.0
+
+    def __init__(self, command: str, what: str, of: int) -> None:
+        self._text, self._of, self._said = f"{command}: {{:,}} of {of:,} {what}", of, clock()
+
+    def at(self, done: int) -> None:
+        if done < self._of and clock() - self._said >= self.EVERY_S:
+            self._said = clock()
+            notice(self._text.format(done))
 
 
 def doubts(command: str, texts: Iterable[str]) -> int:

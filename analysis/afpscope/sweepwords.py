@@ -23,7 +23,7 @@ WORDS: dict[str, str] = {
     "sweep_tests_table_note": (
         "Medians of the steps of each value. Drops: datagrams for which the server's sockets had "
         "no room, in all tests of a step; n/a: the server was not seen. Ratio: the mean time at "
-        "the first value over that at the last, with its 95 % interval (from 4 steps of both on)."
+        "the first value over that at the last, with its 95% interval (from 4 steps of both on)."
     ),
     "sweep_calls_note": (
         "Medians of the steps of each value, of the first test. Bad: failed calls (err), clients "

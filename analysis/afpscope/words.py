@@ -33,6 +33,26 @@ _WORDS: dict[str, str] = {
         "{server} does not wait for it: they may take longer than {server} waits for the "
         "{backend}."
     ),
+    "badge_trusted": "Trusted",
+    "badge_doubted": "Do not rely on this",
+    "badge_unchecked": "Not checked",
+    "unchecked": "Nothing independent counted the same, so these figures were not cross-checked.",
+    "cause_sure": "The figures in that sentence show it: sure.",
+    "cause_likely": "The figures in that sentence point to it: likely, not proved.",
+    "cause_try": "Try: {text}",
+    "cause_wrong": "It is mistaken if this is so: {text}",
+    "cause_too": "As well: {text}",
+    "unseen": "These would explain the waits as well, and could not be seen here: {names}.",
+    "unjudged": (
+        "This run has no diagnosis, so the cause cannot be told: the figures say where time went, "
+        "and not why."
+    ),
+    "command": "Command",
+    "numbers": "The same as numbers",
+    "on_path": "On the request's path: calls of {server}",
+    "beside": "Beside it: calls of {helper}, in part while nobody waits for them",
+    "shown_by": "What shows it",
+    "stands_out": "What else stands out",
     "verdict": "In short",
     "trust": "Can it be trusted?",
     "trusted": (
@@ -74,9 +94,8 @@ _WORDS: dict[str, str] = {
         "sessions had a request in service."
     ),
     "transfer": "{title}: {rate}/s. {text}",
-    "slowest": "The slowest test was “{name}” with {time}.",
     "unsteady": (
-        "Unsteady, with a standard deviation of 10 % of the mean or more: {names}. Take more "
+        "Unsteady, with a standard deviation of 10% of the mean or more: {names}. Take more "
         "iterations (-n) before you compare them."
     ),
     "shared_cpu": (
@@ -89,12 +108,12 @@ _WORDS: dict[str, str] = {
     "glossary": (
         "{server} is the process that serves a client. The {backend}, {helper}, gives files their "
         "numbers. Work in system calls: the kernel is working for {server}. p50, p99, p99.9: half "
-        "of the requests, 99 of 100, and 999 of 1,000 took no longer (inside the server to 6 %)."
+        "of the requests, 99 of 100, and 999 of 1,000 took no longer (inside the server to 6%)."
     ),
     "swipe": "wider than this screen: scroll it sideways",
     "axis_size": "size of the file",
     "sizes_note": (
-        "Median of the iterations that count, by size of the file. The vertical bar is its 95 % "
+        "Median of the iterations that count, by size of the file. The vertical bar is its 95% "
         "interval, which needs 6 iterations."
     ),
     "no_losses": "{n} kinds of loss were counted; none occurred.",
@@ -111,7 +130,9 @@ _WORDS: dict[str, str] = {
     "time": "Time",
     "latency": "How long requests took",
     "latency_note": (
-        "Share of requests answered within a time, as the client saw them. Further left is better."
+        "As the client saw them: the time within which a share of the requests was answered. Lower "
+        "is better; each step to the right is a tail ten times as rare. The tests come first whose "
+        "times vary most."
     ),
     "figures_more": "{n} more tests",
     "heat": "Requests over time",
@@ -200,12 +221,12 @@ _WORDS: dict[str, str] = {
     "files": "Operations on small files",
     "files_note": (
         "Each was done with all files by all clients, before the next began. p99: 99 of 100 took "
-        "no longer (to 1 %)."
+        "no longer (to 1%)."
     ),
     "load_note": (
         "An action is what a user does, such as saving a file: several AFP commands. Times are "
         "counted from when the action was to begin: an action that waits for a free client waits, "
-        "too. p99: 99 of 100 took no longer (to 1 %)."
+        "too. p99: 99 of 100 took no longer (to 1%)."
     ),
     "load_time": "Over time",
     "load_time_note": (

@@ -30,12 +30,14 @@ struct afp_server {
 	char name[64], machine[64];
 	unsigned int n_versions, n_uams;
 	char version[16][24], uam[16][64];
+	char principal[256]; /* whom it says to be for Kerberos, SERVICE/HOST@REALM; "": nobody */
 };
 
 struct afp_login {
 	const char *user;     /* NULL or "": guest only */
-	const char *password; /* may be NULL for guest */
-	const char *uam;      /* NULL: the strongest that both sides have, not clear text */
+	const char *password; /* may be NULL for guest and Kerberos */
+	const char *uam; /* NULL: the strongest that both sides have, but neither clear text nor
+			    Kerberos */
 	unsigned int version; /* 1, 2: AFP 2.1, 2.2; 3..7: AFP 3.0 to 3.4; 0: the highest of
 				 3..7 that the server offers */
 	const char *run;      /* whose sessions afp_end_others() can end; NULL: nobody's */

@@ -16,6 +16,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <strings.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -28,6 +29,10 @@
 
 #define OTHER_PASSWORD                                                                             \
 	"; its passwords are not those of accounts (netatalk: afppasswd), which --uam dhx2 sends"
+#define OTHER_KEY   "; the server's keytab may not have the key of that service"
+
+#define SERVICE_MAX 320 /* SERVICE@HOST */
+#define AFP_SERVICE "afpserver"
 
 static const char *const versions[] = {
 	[1] = "AFPVersion 2.1", [2] = "AFP2.2", [3] = "AFPX03", [4] = "AFP3.1",
@@ -56,6 +61,7 @@ struct afp_step {
 	uint16_t *id;                /* where its id goes */
 	char spelling[SPELLING_MAX]; /* another of the volume, that is tried; "": none yet */
 	char user[SPELLING_MAX];
+	char service[SERVICE_MAX];
 	bool volume_done;
 	int32_t refused; /* why it was not opened */
 	struct afp_op op;
@@ -89,6 +95,30 @@ static int send_it(struct afp *a, const struct wbuf *b, struct err *e)
 	return afp_submit(a, op, e);
 }
 
+/*
+ * Whom the server has to prove to be: the service that it names, but on the host that the user
+ * names. Else anybody could name a service whose key is theirs.
+ */
+static void name_service(struct afp_step *s, const char *host)
+{
+	const char *service = s->server->principal;
+	size_t len = strcspn(service, "/@");
+
+	if (!len || service[len] != '/')
+		service = AFP_SERVICE, len = sizeof(AFP_SERVICE) - 1;
+	snprintf(s->service, sizeof(s->service), "%.*s@%s", (int)len, service, host);
+}
+
+/* The server's own name, if it is another than the one asked for. */
+static void add_principal(const struct afp_step *s, struct err *e)
+{
+	const char *principal = s->server->principal;
+	size_t service = strcspn(s->service, "@"), host = strlen(s->service + service);
+
+	if (*principal && strncasecmp(principal + service + 1, s->service + service + 1, host - 1))
+		err_append(e->text, "; the server calls itself %s", principal);
+}
+
 /* A name beyond ASCII needs FPLoginExt: FPLogin has it in the server's old character set. */
 static int begin_login(struct afp *a, struct err *e)
 {
@@ -101,7 +131,7 @@ static int begin_login(struct afp *a, struct err *e)
 
 	a->stage = AFP_STAGE_LOGIN;
 	s->at = STEP_LOGIN;
-	s->cred = (struct uam_cred) { s->login->user, s->login->password };
+	s->cred = (struct uam_cred) { s->login->user, s->login->password, s->service };
 	if (s->cred.user && !spelling_is_ascii(s->cred.user)) {
 		spelling_compose(s->user, s->cred.user);
 		s->cred.user = s->user;
@@ -112,7 +142,8 @@ static int begin_login(struct afp *a, struct err *e)
 	if (r)
 		return r;
 	a->uam = s->method->wire_name;
-	ext = a->level >= FIRST_UTF8 && s->method->needs_user && !spelling_is_ascii(s->cred.user);
+	ext = a->level >= FIRST_UTF8 && s->method->needs_user &&
+	      (s->method->by_ticket || !spelling_is_ascii(s->cred.user));
 	open_begin(s, &b, ext ? AFP_LoginExt : AFP_Login);
 	if (ext)
 		wbuf_zero(&b, 1 + 2); /* pad byte, flags */
@@ -120,6 +151,8 @@ static int begin_login(struct afp *a, struct err *e)
 	wbuf_pascal(&b, s->method->wire_name);
 	command = (struct uam_command) { s->op.dsi.wire + DSI_HEADER_LEN, &b, ext };
 	r = uam_start(&s->uam, s->method, &s->cred, &command, e);
+	if (r && e && s->method->by_ticket)
+		add_principal(s, e);
 	return r ? r : send_it(a, &b, e);
 }
 
@@ -133,6 +166,7 @@ static int go_on_with_login(struct afp *a, struct err *e)
 	open_begin(s, &b, AFP_LoginCont);
 	wbuf_u8(&b, 0);
 	r = uam_step(s->uam, s->reply, len, &b, e);
+	s->op.dsi.data = uam_tail(s->uam, &s->op.dsi.data_len);
 	return r > 0 ? send_it(a, &b, e) : r;
 }
 
@@ -191,6 +225,20 @@ static int begin_token(struct afp *a, struct err *e)
 
 /* ---- answers ---- */
 
+static int login_refused(const struct afp *a, int32_t result, struct err *e)
+{
+	const struct afp_step *s = a->step;
+	const struct uam *u = s->method;
+
+	return err_set(e, -EACCES, "login of %s by %s%s%s as %s refused: %s (AFP %d)%s",
+		       s->cred.user && *s->cred.user ? s->cred.user : "guest", u->name,
+		       u->by_ticket ? " for " : "", u->by_ticket ? s->service : "", a->version,
+		       afp_result_text(result), result,
+		       u->own_passwords ? OTHER_PASSWORD
+		       : u->by_ticket   ? OTHER_KEY
+					: "");
+}
+
 static int login_answered(struct afp *a, struct err *e)
 {
 	struct afp_step *s = a->step;
@@ -201,10 +249,7 @@ static int login_answered(struct afp *a, struct err *e)
 	if (result == AFP_ERR_CONTINUE)
 		return go_on_with_login(a, e);
 	if (result)
-		return err_set(e, -EACCES, "login of %s by %s as %s refused: %s (AFP %d)%s",
-			       s->cred.user && *s->cred.user ? s->cred.user : "guest",
-			       s->method->name, a->version, afp_result_text(result), result,
-			       s->method->own_passwords ? OTHER_PASSWORD : "");
+		return login_refused(a, result, e);
 	a->logged_in = true; /* for the logout, whatever comes */
 	r = uam_finish(s->uam, s->reply, s->op.dsi.reply_len, e);
 	if (r)
@@ -468,6 +513,7 @@ int afp_begin(struct afp *out, const struct dsi_opts *opts, const struct afp_ser
 	out->step->server = server;
 	out->step->login = login;
 	out->step->volume = volume;
+	name_service(out->step, opts->host);
 	return dsi_dial(&out->dsi, opts, e);
 }
 

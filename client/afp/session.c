@@ -4,6 +4,7 @@
  * open.c. Commands on files: command.c.
  */
 #include "afp/afp.h"
+#include "base/text.h"
 
 #include <errno.h>
 #include <string.h>
@@ -16,15 +17,39 @@ static struct rbuf block_at(const uint8_t *block, size_t len, uint16_t offset)
 	return b;
 }
 
+#define HAS_DIRECTORY_NAMES 0x100 /* a flag */
+
+/* Behind the name: offsets of signature, addresses, names in directories. It may be absent. */
+static void parse_principal(struct afp_server *out, const uint8_t *block, size_t len,
+			    struct rbuf *behind_name)
+{
+	struct rbuf b;
+
+	if ((behind_name->at - block) % 2)
+		rbuf_u8(behind_name);
+	rbuf_u16(behind_name);
+	rbuf_u16(behind_name);
+	b = block_at(block, len, rbuf_u16(behind_name));
+	if (!behind_name->bad && rbuf_u8(&b))
+		afp_copy_pascal(out->principal, sizeof(out->principal), &b);
+	if (behind_name->bad || b.bad)
+		*out->principal = '\0';
+	text_clean(out->principal);
+}
+
 /* Layout: AFP 3.x reference, FPGetSrvrInfo. */
 static int parse_info(struct afp_server *out, const uint8_t *block, size_t len)
 {
 	struct rbuf head = rbuf_of(block, len), b;
+	uint16_t flags;
 	uint16_t machine = rbuf_u16(&head), version = rbuf_u16(&head), uam = rbuf_u16(&head);
 
 	rbuf_u16(&head); /* icon */
-	rbuf_u16(&head); /* flags */
+	flags = rbuf_u16(&head);
 	afp_copy_pascal(out->name, sizeof(out->name), &head);
+	b = head;
+	if (flags & HAS_DIRECTORY_NAMES)
+		parse_principal(out, block, len, &b);
 	b = block_at(block, len, machine);
 	afp_copy_pascal(out->machine, sizeof(out->machine), &b);
 	head.bad |= b.bad;

@@ -43,7 +43,8 @@ static void register_fd(struct worker *w, struct actor *a, const struct io_wait 
 {
 	struct epoll_event event = { .data.ptr = a };
 
-	if (a->fd == wait->fd && a->events == wait->events && a->state != ACTOR_OPENING)
+	if (a->fd == wait->fd && a->events == wait->events && a->state != ACTOR_OPENING &&
+	    !a->store->dials)
 		return;
 	if (a->fd >= 0 && a->fd != wait->fd)
 		epoll_ctl(w->epoll, EPOLL_CTL_DEL, a->fd, NULL);

@@ -279,11 +279,10 @@ uint64_t engine_done(const struct engine *g)
 static const struct run_second *engine_recent(const struct worker *w, uint64_t second)
 {
 	const struct recent_second *r = &w->recent[second % RECENT_SECONDS];
-	const uint64_t number = atomic_load_explicit(&r->number, memory_order_acquire);
 
-	if (number == second + 1)
+	if (r->number == second + 1)
 		return &r->s;
-	return number > second + 1 && w->result->n_seconds && w->result->seconds_each == 1
+	return r->number > second + 1 && w->result->n_seconds && w->result->seconds_each == 1
 		   ? run_load_second(w->result, second)
 		   : NULL;
 }
@@ -302,6 +301,7 @@ size_t engine_first_second(const struct engine *g)
 bool engine_second(const struct engine *g, size_t i, struct run_second *out)
 {
 	const struct run_second *of_thread;
+	struct worker *w;
 	/* a thread may have taken the time of an end shortly before the second was over */
 	uint64_t over_ns = g->load->begin_ns + (i + 1) * 1000000000u + 100000000u;
 
@@ -309,9 +309,12 @@ bool engine_second(const struct engine *g, size_t i, struct run_second *out)
 	if (clock_now_ns() < over_ns || i < engine_first_second(g) || !g->worker->keeps_recent)
 		return false;
 	for (unsigned int k = 0; k < g->opts.n_threads; k++) {
-		of_thread = engine_recent(&g->worker[k], i);
+		w = &g->worker[k];
+		pthread_mutex_lock(&w->looked_on); /* one that was late may still count in it */
+		of_thread = engine_recent(w, i);
 		if (of_thread)
 			run_second_add(out, of_thread);
+		pthread_mutex_unlock(&w->looked_on);
 	}
 	return true;
 }

@@ -61,20 +61,16 @@ static void tally_put_event(struct run_second *s, const struct tally_event *x)
 static struct run_second *tally_recent(struct worker *w, uint64_t second)
 {
 	struct recent_second *r = &w->recent[second % RECENT_SECONDS];
-	const uint64_t number = atomic_load_explicit(&r->number, memory_order_relaxed);
 
-	if (number > second + 1)
+	if (r->number > second + 1)
 		return NULL;
-	if (number < second + 1) {
-		memset(&r->s, 0, sizeof(r->s));
-		atomic_store_explicit(&r->number, second + 1, memory_order_release);
-	}
+	if (r->number < second + 1)
+		*r = (struct recent_second) { .number = second + 1 };
 	return &r->s;
 }
 
-static void tally_event(struct worker *w, uint64_t at_ns, const struct tally_event *x)
+static void tally_put_in(struct worker *w, uint64_t second, const struct tally_event *x)
 {
-	const uint64_t second = at_ns > w->begin_ns ? (at_ns - w->begin_ns) / 1000000000u : 0;
 	struct run_second *kept = run_load_second(w->load, second), *recent;
 
 	if (kept)
@@ -82,6 +78,17 @@ static void tally_event(struct worker *w, uint64_t at_ns, const struct tally_eve
 	recent = w->keeps_recent ? tally_recent(w, second) : NULL;
 	if (recent)
 		tally_put_event(recent, x);
+}
+
+static void tally_event(struct worker *w, uint64_t at_ns, const struct tally_event *x)
+{
+	const uint64_t second = at_ns > w->begin_ns ? (at_ns - w->begin_ns) / 1000000000u : 0;
+
+	if (w->keeps_recent)
+		pthread_mutex_lock(&w->looked_on);
+	tally_put_in(w, second, x);
+	if (w->keeps_recent)
+		pthread_mutex_unlock(&w->looked_on);
 }
 
 /* By when it was due, in a closed loop by when it ended. NULL: there are none, or it is not in the
@@ -247,19 +254,32 @@ void tally_action(struct worker *w, struct actor *a, uint64_t end_ns, bool faile
 	hist_add(&to->begun, end_ns - a->begun_ns);
 }
 
-int tally_request(struct worker *w, const struct store_op *op, struct err *e)
+static int tally_command(struct worker *w, const struct store_part *part, struct err *e)
 {
-	struct run_command *c = w->command[op->command];
+	struct run_command *c = w->command[part->command];
 
-	pause_now(w);
 	if (!c) {
-		c = run_command(&w->region, op->command, op->what);
+		c = run_command(&w->region, part->command, part->what);
 		if (!c)
 			return err_set(e, -ENOMEM, "out of memory");
-		w->command[op->command] = c;
+		w->command[part->command] = c;
 	}
-	c->errors += op->result != STORE_OK;
-	hist_add(&c->latency, op->t.last_ns - op->t.begun_ns -
-				  pause_within_ns(w, op->t.begun_ns, op->t.last_ns));
+	c->errors += part->refused;
+	hist_add(&c->latency, part->last_ns - part->begun_ns -
+				  pause_within_ns(w, part->begun_ns, part->last_ns));
 	return 0;
+}
+
+int tally_request(struct worker *w, const struct store_op *op, struct err *e)
+{
+	const struct store_part whole = { op->command, op->result != STORE_OK, op->what,
+					  op->t.begun_ns, op->t.last_ns };
+	int r = 0;
+
+	pause_now(w);
+	if (!op->parts)
+		return tally_command(w, &whole, e);
+	for (unsigned int i = 0; !r && i < op->n_parts; i++)
+		r = tally_command(w, &op->parts[i], e);
+	return r;
 }

@@ -65,6 +65,7 @@ int worker_init(struct worker *w, size_t n, struct err *e)
 	w->actor = calloc(n + 1, sizeof(*w->actor));
 	w->timers.heap = calloc(n + 2, sizeof(struct timer *));
 	w->n = n;
+	pthread_mutex_init(&w->looked_on, NULL);
 	if (w->epoll < 0 || w->wake < 0 || epoll_ctl(w->epoll, EPOLL_CTL_ADD, w->wake, &event))
 		return err_set(e, -errno, "cannot wait for many connections: %s", strerror(errno));
 	if (!w->scratch || !w->actor || !w->timers.heap)
@@ -80,6 +81,7 @@ void worker_fini(struct worker *w)
 		close(w->epoll);
 	if (w->wake >= 0)
 		close(w->wake);
+	pthread_mutex_destroy(&w->looked_on);
 	free(w->scratch);
 	free(w->actor);
 	free(w->timers.heap);
@@ -125,8 +127,10 @@ static void begin_job(struct worker *w)
 	w->give_up_ns = 0;
 	w->n_catch_up = 0;
 	w->next_open = 0;
+	pthread_mutex_lock(&w->looked_on);
 	for (size_t i = 0; i < RECENT_SECONDS; i++)
-		atomic_store(&w->recent[i].number, 0);
+		w->recent[i].number = 0;
+	pthread_mutex_unlock(&w->looked_on);
 	w->idle = NULL;
 	w->idle_tail = &w->idle;
 	w->busy = true;

@@ -54,7 +54,7 @@ struct actor {
 /* The last seconds one by one, for who looks on: those of the load may be put together. */
 #define RECENT_SECONDS 16
 struct recent_second {
-	_Atomic uint64_t number; /* seconds until its end; 0: nothing yet */
+	uint64_t number; /* seconds until its end; 0: nothing yet */
 	struct run_second s;
 };
 
@@ -95,7 +95,8 @@ struct worker {
 	struct run_load *load;           /* the same while the job is under way, else NULL */
 	bool keeps_recent;               /* the last seconds, for who looks on */
 	struct recent_second recent[RECENT_SECONDS]; /* by number */
-	struct run_phase region;                     /* commands */
+	pthread_mutex_t looked_on; /* guards recent, and the seconds of load, if keeps_recent */
+	struct run_phase region;   /* commands */
 	struct run_command *command[256];
 
 	/* Between jobs */

@@ -29,6 +29,10 @@ int store_afp_submit(struct store *s, struct store_op *op, struct err *e)
 
 	if (s->in_flight >= a->window)
 		return -EAGAIN;
+	if (a->login && (op->verb == STORE_LOGIN || op->verb == STORE_LOGOUT)) {
+		store_login_submit(a, op);
+		return 0;
+	}
 	if (store_afp_refuse(a, op)) {
 		op->t.begun_ns = op->t.last_ns = clock_now_ns();
 		store_queue_put(&a->answered, op);
@@ -72,6 +76,7 @@ struct store_op *store_afp_take(struct store *s)
 void store_afp_wait(struct store *s, struct io_wait *w)
 {
 	afp_wait(store_afp_of(s)->session, w);
+	store_login_wait(store_afp_of(s), w);
 }
 
 /* ---- opening and ending ---- */
@@ -121,28 +126,42 @@ static int store_afp_after(struct store_afp *a, int r)
 
 	if (a->s.state == STORE_OPENING && a->session->stage == AFP_STAGE_OPEN)
 		store_afp_opened(a, &opts);
-	else if (a->s.state == STORE_ENDING && afp_is_finished(a->session))
+	else if (a->s.state == STORE_ENDING && afp_is_finished(a->session) &&
+		 store_login_is_finished(a->login))
 		a->s.state = STORE_ENDED;
 	return r;
 }
 
 int store_afp_advance(struct store *s, short events, struct err *e)
 {
-	return store_afp_after(store_afp_of(s), afp_advance(store_afp_of(s)->session, events, e));
+	struct store_afp *a = store_afp_of(s);
+	const bool login = store_login_is_under_way(a);
+	int r = afp_advance(a->session, login ? 0 : events, e);
+
+	store_login_advance(a, login ? events : 0);
+	return store_afp_after(a, r);
 }
 
 int store_afp_work(struct store *s, uint64_t ns, struct err *e)
 {
-	return store_afp_after(store_afp_of(s), afp_work(store_afp_of(s)->session, ns, e));
+	struct store_afp *a = store_afp_of(s);
+	struct io_wait w;
+
+	if (!store_login_is_under_way(a))
+		return store_afp_after(a, afp_work(a->session, ns, e));
+	store_afp_wait(s, &w);
+	return store_afp_advance(s, io_wait(&w, ns), e);
 }
 
 static void finish_afp(struct store *s)
 {
 	struct store_afp *a = store_afp_of(s);
 
+	store_login_finish(a->login);
 	if (a->session == &a->own)
 		afp_finish(&a->own);
-	if (a->session != &a->own || afp_is_finished(&a->own))
+	if ((a->session != &a->own || afp_is_finished(&a->own)) &&
+	    store_login_is_finished(a->login))
 		s->state = STORE_ENDED;
 }
 
@@ -152,6 +171,7 @@ static void close_afp(struct store *s)
 
 	if (a->session == &a->own)
 		afp_close(&a->own);
+	store_login_free(a->login);
 	free(a);
 }
 
@@ -207,7 +227,11 @@ int store_begin_afp(struct store **out, const struct store_afp_begin *how, struc
 		return -ENOMEM;
 	n->session = &n->own;
 	n->machine = how->server->machine;
-	r = afp_begin(&n->own, how->dsi, how->server, how->login, how->volume, e);
+	n->login = how->logins ? store_login_new(how) : NULL;
+	if (how->logins && !n->login)
+		r = err_set(e, -ENOMEM, "out of memory");
+	else
+		r = afp_begin(&n->own, how->dsi, how->server, how->login, how->volume, e);
 	if (r)
 		store_close(&n->s);
 	else

@@ -94,6 +94,8 @@ static const char *refusal_of_value(const struct store_afp *a, const struct stor
 	const struct afp *session = a->session;
 	uint64_t quantum = dsi_quantum(session->dsi);
 
+	if (op->verb == STORE_LOGIN || op->verb == STORE_LOGOUT)
+		return "this store has one session only";
 	if (op->verb == STORE_LIST && op->len < STORE_LIST_LEN)
 		return "less room than one entry may need";
 	if (op->verb == STORE_LIST && op->offset >= afp_list_max(session))

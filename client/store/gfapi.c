@@ -341,6 +341,8 @@ static const char *const gfapi_what[N_STORE_VERBS] = {
 	[STORE_SET_FINDER] = "setfinder",
 	[STORE_UNLOCK] = "glfs_posix_lock",
 	[STORE_SYMLINK] = "glfs_symlink",
+	[STORE_LOGIN] = "login",
+	[STORE_LOGOUT] = "logout",
 };
 
 static const struct file_store_calls gfapi_file_calls = {

@@ -25,6 +25,8 @@ int store_submit(struct store *s, struct store_op *op, struct err *e)
 	op->why = "not answered";
 	op->done = 0;
 	op->keeps_backups = false;
+	op->parts = NULL;
+	op->n_parts = 0;
 	r = s->type->submit(s, op, e);
 	if (!r)
 		s->in_flight++;

@@ -64,7 +64,11 @@
 	X(SWAP, "swap")     /* the files dir/name and to_dir/to_name exchange what they hold, and  \
 			       keep their names and ids; only of AFP */                            \
 	X(SET_FINDER,                                                                              \
-	  "setfinder")          /* dir/name gets the 32 bytes of data as Finder's; only of AFP */  \
+	  "setfinder") /* dir/name gets the 32 bytes of data as Finder's; only of AFP */           \
+	/* One more session beside the store's, which only logs in, opens the volume and is kept   \
+	   until LOGOUT. One at a time, of stores begun with store_afp_begin.logins; op->parts */  \
+	X(LOGIN, "login")                                                                          \
+	X(LOGOUT, "logout")     /* its end; also of one that was lost, which is refused */         \
 	X(EXCHANGE, "exchange") /* of a store of calls: op->head and op->len bytes of op->data go, \
 				   bytes come back (op->taken), op->back of them, else             \
 				   STORE_SHORT; op->done. op->how is the call's number, op->name   \
@@ -122,6 +126,14 @@ struct store_file {
 	uint64_t id; /* AFP: fork reference; POSIX: descriptor */
 };
 
+/* A command of an operation that has several. */
+struct store_part {
+	uint8_t command;
+	bool refused;
+	const char *what; /* its name, static */
+	uint64_t begun_ns, last_ns;
+};
+
 /* ns, CLOCK_MONOTONIC */
 struct store_times {
 	uint64_t handed_ns; /* given to a thread of the store, which began it then; 0: to none */
@@ -161,6 +173,10 @@ struct store_op {
 	struct store_dir made;
 	struct store_file opened;
 	struct store_times t;
+	/* LOGIN, LOGOUT: the commands that were answered, in place of command; valid until the next
+	 * of the two. NULL: it is one command. */
+	const struct store_part *parts;
+	unsigned int n_parts;
 	struct store_op *next; /* internal to the store */
 };
 
@@ -198,6 +214,7 @@ struct store {
 	uint64_t len_max;               /* longest file that it supports, as far as is known */
 	bool near;                      /* it has a server on this host */
 	bool blocks;                    /* its operations can only be waited for: in type->work() */
+	bool dials;                     /* connects: its descriptor may be another one each time */
 	bool creates_open;              /* CREATE can open the file as well */
 	bool has_links;                 /* LINK and SYMLINK can be done */
 	size_t discard_from;    /* a READ of at least this size honours op->discard; 0: none */
@@ -281,6 +298,14 @@ struct store_afp_begin {
 	const struct afp_server *server;
 	const struct afp_login *login;
 	const char *volume;
+	/* LOGIN and LOGOUT can be done: then all that this points to, and that dsi does, is
+	 * borrowed until the store's end. */
+	bool logins;
+	/* Once for each such session that is connected, when the server has taken or refused it or
+	 * the connection has ended before: greeted: it has a session there. From the
+	 * store's thread. May be NULL. */
+	void (*connected)(void *user, const struct afp *session, bool greeted);
+	void *user;
 };
 /* Bytes of dsi_opts.scratch. */
 #define STORE_SCRATCH_LEN 65536

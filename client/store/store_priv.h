@@ -53,13 +53,17 @@ struct store_slot {
 	struct store_slot *next;
 };
 
+/* A session beside that of the store: login.c. */
+struct store_login;
+
 struct store_afp {
 	struct store s;
 	struct afp *session;
-	struct afp own;       /* the session, if it is the store's */
-	struct afp volume[2]; /* views of the session: only for encoding */
-	const char *machine;  /* the server's, if the session is the store's; borrowed */
-	bool narrow;          /* 32-bit commands only */
+	struct afp own;            /* the session, if it is the store's */
+	struct afp volume[2];      /* views of the session: only for encoding */
+	const char *machine;       /* the server's, if the session is the store's; borrowed */
+	struct store_login *login; /* owned; NULL: LOGIN and LOGOUT cannot be done */
+	bool narrow;               /* 32-bit commands only */
 	unsigned int window;
 	struct store_queue answered; /* without asking the server */
 	struct store_slot *free;
@@ -75,6 +79,22 @@ bool store_afp_refuse(const struct store_afp *a, struct store_op *op);
 void store_afp_encode(const struct store_afp *a, struct afp_op *out, const struct store_op *op);
 /* What the server answered, in op's words. */
 void store_afp_answer(const struct store_afp *a, struct store_op *op, const struct afp_op *in);
+
+/*
+ * LOGIN and LOGOUT of an AFP store. store_login_new: NULL without memory; how as
+ * store_afp_begin.logins says. submit: begins op, which is answered by an advance, or at once.
+ * wait: changes what the store waits for, to that of a login under way, whose the events of the
+ * next advance are then. finish: begins the end, which advance goes on with until is_finished. All
+ * allow NULL but new and submit.
+ */
+struct store_login *store_login_new(const struct store_afp_begin *how);
+void store_login_submit(struct store_afp *a, struct store_op *op);
+void store_login_advance(struct store_afp *a, short events);
+void store_login_wait(const struct store_afp *a, struct io_wait *w);
+bool store_login_is_under_way(const struct store_afp *a);
+void store_login_finish(struct store_login *l);
+bool store_login_is_finished(const struct store_login *l);
+void store_login_free(struct store_login *l);
 
 /*
  * A kind of store without a server; local.c has the table. where: what the user wrote, behind the

@@ -6,6 +6,6 @@
 
 #include "uam/uam.h"
 
-extern const struct uam uam_srp, uam_dhx2, uam_randnum2, uam_randnum, uam_dhcast128;
+extern const struct uam uam_kerberos, uam_srp, uam_dhx2, uam_randnum2, uam_randnum, uam_dhcast128;
 
 #endif

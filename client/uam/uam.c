@@ -55,13 +55,14 @@ static const struct uam uam_guest = {
 };
 
 /*
- * Strongest first. Of a recorded login, SRP and DHX2 give nothing away; Randnum gives something on
- * which passwords can be tried; DHCAST128 has numbers so small that the password can be computed.
- * SRP and 2-Way Randnum do not tell the password to a false server either.
+ * Strongest first. Kerberos shows the server no password at all. Of a recorded login, SRP and DHX2
+ * give nothing away; Randnum gives something on which passwords can be tried; DHCAST128 has numbers
+ * so small that the password can be computed. Kerberos, SRP and 2-Way Randnum do not tell the
+ * password to a false server either.
  */
 static const struct uam *const table[] = {
-	&uam_srp,       &uam_dhx2,      &uam_randnum2, &uam_randnum,
-	&uam_dhcast128, &uam_cleartext, &uam_guest,
+	&uam_kerberos, &uam_srp,       &uam_dhx2,      &uam_randnum2,
+	&uam_randnum,  &uam_dhcast128, &uam_cleartext, &uam_guest,
 };
 
 #define N_TABLE     (sizeof(table) / sizeof(table[0]))
@@ -179,6 +180,11 @@ static int none_error(const char *const *offered, const struct uam_cred *cred, s
 			       u->password_max, u->name, text);
 	if (!any)
 		return err_set(e, -EOPNOTSUPP, "server offers only: %s; " THIS_SPEAKS, text);
+	if (given(cred->user) && is_offered(&uam_kerberos, offered))
+		return err_set(e, -EOPNOTSUPP,
+			       "server offers only: %s; --uam kerberos logs in by the user's "
+			       "ticket (kinit gets one)",
+			       text);
 	if (given(cred->user) && is_offered(&uam_cleartext, offered))
 		return err_set(e, -EOPNOTSUPP,
 			       "server takes a user's password in clear text only, which everybody "
@@ -297,6 +303,12 @@ int uam_step(struct uam_session *s, const uint8_t *reply, size_t len, struct wbu
 		r = err_set(e, -ENOBUFS, "login by %s: no room for the command", s->u->name);
 	s->over = r < 0;
 	return r ? r : 1;
+}
+
+const void *uam_tail(const struct uam_session *s, size_t *len)
+{
+	*len = 0;
+	return s->u->tail ? s->u->tail(s->state, len) : NULL;
 }
 
 int uam_no_proof(const char *method, const uint8_t *proof, struct err *e)

@@ -10,7 +10,7 @@
  *	uam_choose (or uam_find) -> the method
  *	the caller writes the FPLogin command up to the method's wire name; uam_start the rest
  *	while the server's result is "continue" (-5001): uam_step with the reply's data writes the
- *	    FPLoginCont command behind its two first bytes (19, 0)
+ *	    FPLoginCont command behind its two first bytes (19, 0); uam_tail has what follows it
  *	at its result 0: uam_finish with the reply's data, which may have to prove who the server is
  *	uam_end, in any case
  *
@@ -22,7 +22,7 @@
 #include "base/err.h"
 
 /* The methods for help and messages, strongest first. */
-#define UAM_NAMES "srp, dhx2, 2-way-randnum, randnum, dhcast128, cleartext, guest"
+#define UAM_NAMES "kerberos, srp, dhx2, 2-way-randnum, randnum, dhcast128, cleartext, guest"
 
 /* Room that uam_start and uam_step need at most. */
 #define UAM_START_MAX 273 /* user name with length and pad byte, a number of 16 bytes */
@@ -32,6 +32,7 @@
 struct uam_cred {
 	const char *user;     /* "" counts as not given; at most 255 bytes */
 	const char *password; /* "" is a password */
+	const char *service;  /* SERVICE@HOST that the server has to prove to be, for Kerberos */
 };
 
 /* An FPLogin or FPLoginExt command that is being written. */
@@ -43,8 +44,8 @@ struct uam_command {
 
 /*
  * A row of the table of methods. The functions are for uam.c only; state is state_size zeroed
- * bytes of the session. Each may be NULL: nothing to add, no second message, no proof, nothing to
- * free.
+ * bytes of the session. Each may be NULL: nothing to add, no second message, nothing behind it, no
+ * proof, nothing to free.
  */
 struct uam {
 	const char *wire_name; /* exact: in the server's list and in FPLogin */
@@ -56,10 +57,13 @@ struct uam {
 	bool needs_user, needs_password;
 	bool only_wanted;   /* never without being asked for by name */
 	bool own_passwords; /* servers have others for it than for their accounts */
+	bool by_ticket;     /* for cred.service, and by FPLoginExt */
 	size_t state_size;
 	int (*start)(void *state, const struct uam_cred *cred, struct wbuf *first, struct err *e);
 	int (*step)(void *state, const struct uam_cred *cred, struct rbuf *reply, struct wbuf *next,
 		    struct err *e);
+	/* Bytes that follow those of the last step, in memory of the state. */
+	const void *(*tail)(const void *state, size_t *len);
 	/* The reply to a success: whether the server proves to know the password. */
 	int (*finish)(void *state, const struct uam_cred *cred, struct rbuf *reply, struct err *e);
 	void (*fini)(void *state);
@@ -105,6 +109,12 @@ int uam_start(struct uam_session **out, const struct uam *u, const struct uam_cr
  */
 int uam_step(struct uam_session *s, const uint8_t *reply, size_t len, struct wbuf *next,
 	     struct err *e);
+
+/*
+ * What follows the bytes that uam_step wrote, of any length, as they are up to the next call; NULL
+ * and 0: nothing.
+ */
+const void *uam_tail(const struct uam_session *s, size_t *len);
 
 /*
  * Takes the data of the reply with the result 0. -EPROTO: the server accepts a login that is not

@@ -11,7 +11,6 @@ from __future__ import annotations
 import json
 import os
 import re
-import shutil
 import subprocess
 import sys
 import tempfile
@@ -28,7 +27,8 @@ from netatalk import PEER_SUITE, Server
 from stats import Result, Side, absent, compare, figure
 
 sys.path.insert(0, str(REPO / "tests" / "known"))
-from known import FIRST, LOOK, Known, known, latency, load, own_network, phase, watched
+from known import FIRST, LOOK, Known, known, latency, load, own_network, phase, shapes, watched
+from planned import owed
 from queueing import (
     Stalls,
     Station,
@@ -37,10 +37,13 @@ from queueing import (
     gaps,
     kolmogorov,
     kolmogorov_limit,
+    quantile,
 )
 
-WORKERS, SERVICE_S = 16, 0.008
-SECONDS = {0.3: 60, 0.6: 60, 0.8: 60, 0.9: 300}  # a run's at that load, for a spread below 2 %
+# The way to the server and back, some 0.4 ms where the machine has more to do, is to be no 2 % of
+# an answer: it is in what the load finds, and in no formula.
+WORKERS, SERVICE_S = 16, 0.032
+LOADS, SECONDS, SEED = (0.3, 0.6, 0.8, 0.9), 60, 1
 CLIENTS = 400
 ATTEMPTS = 3  # where the machine itself stands still for longer than
 STANDSTILL_S = 0.02
@@ -48,7 +51,6 @@ STALLS = Stalls(rate=1000, stall_s=0.1, every_s=2)
 STALLS_S = 100  # 100,000 arrivals
 FEW = 10
 SHAPE_CLIENTS, SHAPE_LOAD, SHAPE_S = 8, 0.6, 60
-MPI = ("OMPI_ALLOW_RUN_AS_ROOT=1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1")
 KNEE = 0.9  # of the capacity: there the p99 of the formula is the sweep's limit
 KNEE_STEPS = (0.6, 0.8, 0.87, 0.93, 1.0)
 KNEE_S = 20
@@ -63,36 +65,41 @@ SIDES = {"unwatched": "off", "empty programs": "off", "watched": "bpf"}
 NICELY = ("nice", "-n", str(NICE))
 
 
-def _percent(name: str, found: float, expected: float, how: str, goal: float | None) -> Result:
+def _percent(
+    name: str, found: float, expected: float, how: str, goal: float | None, more: str = ""
+) -> Result:
     """How far off, in percent."""
-    remark = f"{1000 * found:.3f} ms, {1000 * expected:.3f} by the formula"
+    remark = f"{1000 * found:.3f} ms, {1000 * expected:.3f} expected{more}"
     off = 100 * abs(found / expected - 1) if expected else float("nan")
     return figure(name, off, "% off", how, remark, goal=goal)
 
 
 def _formula(lab: Lab, how: str, share: float) -> list[Result]:
+    """What the formula says is beside what follows from the plan and the services that were given:
+    the one is off by chance as well, the other by the way to the server and back alone."""
     station = Station(share * WORKERS / SERVICE_S, WORKERS, SERVICE_S)
-    seconds = SECONDS[share]
     options = [f"--workers={WORKERS}", f"--service={1000 * SERVICE_S}"]
-    how_often = [f"--rate={station.rate}", f"--duration={seconds}", f"--clients={CLIENTS}"]
+    how_often = [f"--rate={station.rate}", f"--duration={SECONDS}", f"--clients={CLIENTS}"]
     for _ in range(ATTEMPTS):
         with (
             watched() as machine,
             known(*options) as server,
-            load(lab.afpscope, server.url, *how_often) as run,
+            load(lab.afpscope, server.url, *how_often, f"--seed={SEED}") as run,
         ):
             saved = run.end()
         if machine.worst_s < STANDSTILL_S:
             break
     still = f"; the machine stood still for up to {1000 * machine.worst_s:.0f} ms"
+    exact = owed(server, saved, station.rate, SEED, WORKERS)
+    spread = station.spread([0.5, 0.99], SECONDS, 20)
     results = []
-    spread = station.spread([0.5, 0.99], min(seconds, 20), 20)
     for q, key in ((0.5, "p50"), (0.99, "p99")):
         found = latency(saved, "planned")[f"{key}_ns"] / 1e9
-        sampling = 100 * spread[q] * (min(seconds, 20) / seconds) ** 0.5
-        name = f"{key} at {share:.0%} load (sampling: {sampling:.1f} %)"
+        formula = station.quantile(q)
+        more = f"; {1000 * formula:.3f} by the formula, give or take {100 * spread[q]:.1f} %"
         remark = still if machine.worst_s >= STANDSTILL_S else ""
-        results.append(_percent(name, found, station.quantile(q), how + remark, 5))
+        name = f"{key} at {share:.0%} load"
+        results.append(_percent(name, found, quantile(exact, q), how + remark, 5, more))
     return results
 
 
@@ -119,26 +126,21 @@ def _stalls(lab: Lab, how: str) -> list[Result]:
 
 def _shapes(lab: Lab, how: str) -> list[Result]:
     """The clients are the workers of one station, whichever threads or processes have them."""
-    station = Station(SHAPE_LOAD * SHAPE_CLIENTS / SERVICE_S, SHAPE_CLIENTS, SERVICE_S)
-    options = [f"--rate={station.rate}", f"--clients={SHAPE_CLIENTS}", f"--duration={SHAPE_S}"]
-    shapes = {f"{t} threads": ((*FIRST,), [f"--threads={t}"]) for t in (1, 2, SHAPE_CLIENTS)}
-    if shutil.which("mpirun.openmpi"):
-        start = (*FIRST, "env", *MPI, "mpirun.openmpi", "--oversubscribe", "-n", str(SHAPE_CLIENTS))
-        shapes[f"{SHAPE_CLIENTS} ranks"] = (start, ["--mpi"])
+    rate = SHAPE_LOAD * SHAPE_CLIENTS / SERVICE_S
+    options = [f"--rate={rate}", f"--clients={SHAPE_CLIENTS}", f"--duration={SHAPE_S}"]
     results = []
-    for shape, (before, more) in shapes.items():
+    for shape, (before, more) in shapes(SHAPE_CLIENTS).items():
         with (
-            known(f"--workers={WORKERS}", f"--service={1000 * SERVICE_S}") as server,
-            load(lab.afpscope, server.url, *options, *more, before=before) as run,
+            known(f"--service={1000 * SERVICE_S}") as server,
+            load(lab.afpscope, server.url, *options, *more, f"--seed={SEED}", before=before) as run,
         ):
             saved = run.end()
-        # a client is busy for the server's time and the way there and back
-        begun = latency(saved, "begun")
-        there = Station(station.rate, SHAPE_CLIENTS, begun["sum_ns"] / begun["n"] / 1e9)
+        threads = phase(saved)["threads"]
+        exact = owed(server, saved, rate, SEED, SHAPE_CLIENTS, threads)
         for q, key in ((0.5, "p50"), (0.99, "p99")):
             found = latency(saved, "planned")[f"{key}_ns"] / 1e9
             name = f"{key} at {SHAPE_LOAD:.0%} load, {SHAPE_CLIENTS} clients in {shape}"
-            results.append(_percent(name, found, there.quantile(q), how, 5))
+            results.append(_percent(name, found, quantile(exact, q), how, 5))
     return results
 
 
@@ -165,9 +167,9 @@ def _arrivals(lab: Lab, how: str) -> list[Result]:
 
 
 def load_known(lab: Lab, how: str) -> list[Result]:
-    """Percentiles, rates and arrivals against what they must be. Takes 15 minutes."""
+    """Percentiles, rates and arrivals against what they must be. Takes 12 minutes."""
     with own_network(), watched() as machine:
-        results = [r for share in SECONDS for r in _formula(lab, how, share)]
+        results = [r for share in LOADS for r in _formula(lab, how, share)]
         results += _stalls(lab, how)
         results += _shapes(lab, how)
         results += _arrivals(lab, how)

@@ -113,6 +113,28 @@ static void spin(struct watched_shared *s)
 		;
 }
 
+/* A thread beside those that serve: of a supervisor, or of what runs commands. */
+static void read_pipe(struct watched_shared *s)
+{
+	char c;
+
+	(void)s;
+	while (read(ends[0], &c, 1) == 1)
+		;
+}
+
+static void a_server_that_waits_for_a_pipe_is_quiet(void **state)
+{
+	struct watched x;
+
+	(void)state;
+	assert_int_equal(pipe(ends), 0);
+	start(&x, read_pipe, 0);
+	assert_int_equal(write(ends[1], "x", 1), 1);
+	assert_true(watch_settle(x.w));
+	stop(&x);
+}
+
 /* For WATCH_SETTLE_NS, with pauses that become 1 ms. */
 static void a_busy_server_is_looked_at_less_and_less_often(void **state)
 {
@@ -220,6 +242,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(a_server_that_waits_for_a_cpu_is_not_quiet),
+		cmocka_unit_test(a_server_that_waits_for_a_pipe_is_quiet),
 		cmocka_unit_test(a_busy_server_is_looked_at_less_and_less_often),
 		cmocka_unit_test(a_reading_between_naps_has_the_same_calls_in_every_table),
 		cmocka_unit_test(the_time_of_a_sleeping_thread_ends_with_the_watch),

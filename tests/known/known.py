@@ -29,6 +29,20 @@ LOOK = "[mix]\nname = look\nfiles = 1\nfile_size = 0\n[actions]\nlook = 1\n"
 FIRST = ("chrt", "-f", "10")
 
 
+MPI = ("OMPI_ALLOW_RUN_AS_ROOT=1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1")
+
+
+def shapes(clients: int) -> dict[str, tuple[Sequence[str], Sequence[str]]]:
+    """The same clients in threads and in processes: what stands before the program, its options."""
+    found: dict[str, tuple[Sequence[str], Sequence[str]]] = {
+        f"{t} threads": (FIRST, [f"--threads={t}"]) for t in (1, 2, clients)
+    }
+    if shutil.which("mpirun.openmpi"):
+        start = (*FIRST, "env", *MPI, "mpirun.openmpi", "--oversubscribe", "-n", str(clients))
+        found[f"{clients} ranks"] = (start, ["--mpi"])
+    return found
+
+
 # Above those: how long a CPU ran nothing of ours at all, in seconds beyond a millisecond each time.
 METRONOME = """
 import signal, sys, time
@@ -68,8 +82,9 @@ def watched() -> Iterator[Quiet]:
     finally:
         for process in running:
             process.send_signal(signal.SIGTERM)
+        for process in running:
             out, _ = process.communicate(timeout=30)
-            lost, worst = map(float, out.split())
+            lost, worst = map(float, out.split() or (0, 0))  # ended before it looked at all
             found.lost_s += lost
             found.worst_s = max(found.worst_s, worst)
 

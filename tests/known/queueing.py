@@ -156,3 +156,14 @@ def dispersion(times: Sequence[float], width: float) -> float:
 def dispersion_spread(times: Sequence[float], width: float) -> float:
     """Standard deviation of dispersion() for a Poisson process."""
     return math.sqrt(2 / ((max(times) - min(times)) / width - 1))
+
+
+def served(arrivals: Sequence[float], services: Sequence[float], workers: int) -> list[float]:
+    """Lindley's recursion: the latency of each arrival, first come first served."""
+    free = [-math.inf] * workers
+    latencies = []
+    for arrived, service in zip(arrivals, services, strict=True):
+        end = max(arrived, free[0]) + service
+        heapq.heapreplace(free, end)
+        latencies.append(end - arrived)
+    return latencies

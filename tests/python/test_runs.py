@@ -26,6 +26,7 @@ import pytest
 import tracegen
 from afpscope import Failure, Run, find
 from afpscope.saved import hist
+from afpscope.saved.run import find_all
 from afpscope.tables import tables
 from conftest import DATA, Done, Shelf, no_more_than
 from hypothesis import given, settings
@@ -54,6 +55,30 @@ def test_names(shelf: Shelf) -> None:
         with pytest.raises(Failure) as failed:
             find(name)
         assert failed.value.code == 2
+
+
+def test_labels_name_all_runs_that_have_them(shelf: Shelf, execute: Execute) -> None:
+    """Also where some of the user's runs are damaged, or from before there were labels."""
+
+    def labelled(**labels: str) -> Callable[[dict[str, Any]], None]:
+        return lambda value: value.update(labels=labels)
+
+    one = shelf.put("1", change=labelled(commit="a=b", disk="ssd"))
+    two = shelf.put("2", "lantest-2", labelled(commit="a=b"))
+    three = shelf.put("3", change=labelled(commit="c"))
+    shelf.put("older", change=lambda value: value.pop("labels", None))
+    (shelf.put("damaged") / "run.json").write_text('{"labels": {"commit": 3}}')
+    assert find_all("commit=a=b") == [one, two]
+    assert find_all("commit=a=b,disk=ssd") == [one]
+    assert find_all(str(two)) == [two]
+    for name in ("commit=A", "commit", "commit=c,disk=ssd", "=", "a=b"):
+        with pytest.raises(Failure) as failed:
+            find_all(name)
+        assert failed.value.code == 2
+    assert "\nlabels       commit: c\n" in execute("info", three).out
+    assert json.loads(execute("info", three, "--json").out)["labels"] == {"commit": "c"}
+    done = execute("compare", "commit=a=b", "commit=c", "--force")
+    assert "  2+1  not enough runs" in done.out
 
 
 def test_a_folder_of_runs_names_them(shelf: Shelf, execute: Execute) -> None:

@@ -28,6 +28,9 @@
 # AFPD_PAM       the lines of PAM's configuration in place of "auth required pam_unix.so
 #                nodelay", which answers a wrong password at once; INST stands for the folder of
 #                the instance as the server sees it
+# AFPD_USERS     more users of this server, a line each: NAME:PASSWORD, and from a second colon on
+#                what /etc/shadow has behind it (default 19000:0:99999:7:::); a PASSWORD that
+#                begins with ! is locked
 # AFPD_ENV       NAME=VALUE words more for the daemons' environment
 # CNID_PORT      port of cnid_metad (default: PORT + 1)
 #
@@ -96,13 +99,34 @@ fi
 chmod 777 "$dir/vol1" "$dir/vol2"
 echo "read me" > "$dir/ro/hello.txt"
 
-# The root is that of other servers, too: this one sees the file in a mount namespace of its own.
-own_pam=()
+# The root is that of other servers, too: this one sees FILEs of its own in a mount namespace.
+own=()
+own_files=()
+see_own() { # FILE PATH
+    own_files+=("$1" "$root/$2")
+    # shellcheck disable=SC2016 # that shell's own words
+    own=(unshare -m --propagation slave sh -c '
+        while [ "$1" != -- ]; do mount --bind "$1" "$2" && shift 2 || exit; done
+        shift; exec "$@"' sh "${own_files[@]}" --)
+}
 if [ -n "${AFPD_PAM:-}" ]; then
     { echo "${AFPD_PAM//INST//inst/$port}"; sed 1d "$pam"; } > "$dir/pam"
-    # shellcheck disable=SC2016 # that shell's own words
-    own_pam=(unshare -m --propagation slave
-        sh -c 'mount --bind "$0" "$1"; shift; exec "$@"' "$dir/pam" "$pam")
+    see_own "$dir/pam" etc/pam.d/netatalk
+fi
+if [ -n "${AFPD_USERS:-}" ]; then
+    for f in passwd group shadow; do
+        cp -p "$root/etc/$f" "$dir/$f"
+        see_own "$dir/$f" "etc/$f"
+    done
+    id=5100
+    while IFS=: read -r name password rest; do
+        id=$((id + 1))
+        lock=${password%%[!!]*}
+        hash=$lock$(openssl passwd -6 -stdin <<< "${password#"$lock"}")
+        printf '%s:x:%d:%d::/home/bench1:/bin/sh\n' "$name" $id $id >> "$dir/passwd"
+        printf '%s:x:%d:\n' "$name" $id >> "$dir/group"
+        printf '%s:%s:%s\n' "$name" "$hash" "${rest:-19000:0:99999:7:::}" >> "$dir/shadow"
+    done <<< "$AFPD_USERS"
 fi
 
 [ -z "${AFPD_PRELOAD:-}" ] || cp "$AFPD_PRELOAD" "$dir/preload.so"
@@ -154,7 +178,7 @@ start() { # COMMAND
             fd=${fd##*/}
             if [ "$fd" -gt 2 ]; then eval "exec $fd>&-"; fi
         done
-        exec "${own_pam[@]}" ${AFPD_CPU:+taskset -c "$AFPD_CPU"} \
+        exec "${own[@]}" ${AFPD_CPU:+taskset -c "$AFPD_CPU"} \
             env -i PATH=/usr/sbin:/usr/bin LC_ALL=C.UTF-8 "${more[@]}" setsid \
             chroot "$root" "/usr/sbin/$1" -d -F "/inst/$port/afp.conf"
     ) > "$inst/$1.out" 2>&1 < /dev/null &

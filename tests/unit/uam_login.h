@@ -49,6 +49,6 @@ static inline void assert_data(const struct login *l, const void *want, size_t l
 	assert_memory_equal(l->raw + l->head_len, want, len);
 }
 
-static const struct uam_cred cred = { USER, PASSWORD };
+static const struct uam_cred cred = { .user = USER, .password = PASSWORD };
 
 #endif

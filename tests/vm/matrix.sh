@@ -5,7 +5,8 @@
 # a watch says where something is missing. Runs the rows named, or all, JOBS (2) at
 # a time, each in a virtual machine of its own (run.sh). -l: only list them.
 # -i: the machine has other work, which has precedence: a row may take longer, and one that
-# fails is no error; those that judge times (*-times) are left out.
+# fails is no error; those that judge times (*-times) are left out, and those of make check-judges
+# (*-judges): there a kernel repeats what another one of its rungs has shown.
 # -r: only the rows that did not pass at the last time: after -i, alone.
 #
 # Wants what is run in the guests to be built (see files): below build/tests, and
@@ -68,7 +69,8 @@ storage='yes[*]reads and writes of files: fentry'
 bios='yes[*]time of block I/O: tp_btf'
 # Where programs can be preempted those on functions (fentry) lose events, kprobes do not.
 row linux-7 testing 2 '' '^calls +yes[*]tp raw_syscalls:' "$requests" "${storage/fentry/kprobe}" "$bios" \
-    < <(tests calls follow 'rungs:every_*' 'rungs:a_full_*' 'rx:any_*' storage 'sunrpc:replies_*' tables target tcp "${share[@]}")
+    < <(tests calls 'rungs:every_*' 'rx:any_*' storage 'sunrpc:replies_*' tables "${share[@]}")
+row linux-7-judges testing 2 '' < <(tests follow 'rungs:a_full_*' target tcp)
 row linux-7-times testing 2 '' < <(tests stalls)
 # Older than the programs: /proc is read.
 row linux-5.10 bullseye 1 '' '^old: reads: not counted$' '^old: rung not.bpf: this kernel is too old: .* need Linux 5.15' << END
@@ -211,12 +213,12 @@ fi
 mkdir -p $logs
 if [ $rest = 1 ]; then
     all=("${rows[@]}") rows=()
-    for name in "${all[@]}"; do [ -e "$logs/$name.ok" ] || rows+=("$name"); done
+    for name in "${all[@]}"; do [[ $name = *-judges || -e $logs/$name.ok ]] || rows+=("$name"); done
     [ ${#rows[@]} -gt 0 ] || exit 0
 fi
 if [ $beside = 1 ]; then
     all=("${rows[@]}") rows=()
-    for name in "${all[@]}"; do [[ $name = *-times ]] || rows+=("$name"); done
+    for name in "${all[@]}"; do [[ $name =~ -(times|judges)$ ]] || rows+=("$name"); done
 fi
 for name in "${rows[@]}"; do rm -f "$logs/$name.ok"; done
 pids=()

@@ -249,12 +249,56 @@ static void leave_room(struct runs_folder *f)
 	f->room = 0;
 }
 
+int runs_take_label(void *to, const char *arg, struct err *e)
+{
+	static const char letters[] = "abcdefghijklmnopqrstuvwxyz"
+				      "ABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_.-";
+	size_t key_len = strspn(arg, letters);
+	struct runs_labels *l = to;
+
+	if (!key_len || arg[key_len] != '=' || !arg[key_len + 1])
+		return err_set(
+		    e, -EINVAL,
+		    "'%s' is not a label such as commit=1f3a9c (a key of letters, digits, "
+		    "_, . and -; then = and its value)",
+		    arg);
+	for (const char *c = arg; *c; c++)
+		if ((unsigned char)*c < ' ' || *c == '\x7f')
+			return err_set(e, -EINVAL, "a label has no control characters");
+	for (unsigned int i = 0; i < l->n; i++)
+		if (!strncmp(l->text[i], arg, key_len + 1))
+			return err_set(e, -EINVAL, "two values for the label '%.*s': give one",
+				       (int)key_len, arg);
+	if (l->n == RUNS_LABELS_MAX)
+		return err_set(e, -EINVAL, "at most %d labels", RUNS_LABELS_MAX);
+	l->text[l->n++] = arg;
+	return 0;
+}
+
+/* Into run.json. 0 or -ENOMEM. */
+static int runs_note_labels(const struct runs_labels *l, struct run *r)
+{
+	int ret = 0;
+
+	for (unsigned int i = 0; i < l->n && !ret; i++) {
+		size_t key_len = strcspn(l->text[i], "=");
+		char *key = strndup(l->text[i], key_len);
+
+		ret = key ? run_note(&r->labels, key, "%s", l->text[i] + key_len + 1) : -ENOMEM;
+		free(key);
+	}
+	return ret;
+}
+
 int runs_open(struct runs_folder *out, const struct runs_cfg *cfg, bool needed, struct run *r,
 	      struct err *e)
 {
 	int rc = 0;
 
 	*out = (struct runs_folder) { 0 };
+	rc = runs_note_labels(&cfg->labels, r);
+	if (rc)
+		return err_set(e, rc, "cannot note the labels of the run: %s", strerror(-rc));
 	if (cfg->folder)
 		rc = make_wanted(out, cfg->folder, e);
 	else if (needed || !cfg->not_kept)

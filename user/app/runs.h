@@ -15,7 +15,16 @@
 #include "base/opt.h"
 #include "run/run.h"
 
+#define RUNS_LABELS_MAX 16
+
+/* The labels that the user gives a run: KEY=VALUE, each key once. Borrowed. */
+struct runs_labels {
+	unsigned int n;
+	const char *text[RUNS_LABELS_MAX];
+};
+
 struct runs_cfg {
+	struct runs_labels labels;
 	const char *folder; /* NULL: among the user's runs */
 	const char *json;   /* run.json is written there, too; "-": to stdout */
 	bool not_kept;      /* only where a folder is named, or must be for a trace */
@@ -40,8 +49,17 @@ struct runs_cfg {
 	  .more = "It is kept nevertheless if a folder is given or there is a trace." },           \
 	{ .name = "json", .arg = "FILE", .type = OPT_STRING, .job = OPT_JOB_ASKED,                 \
 	  .offset = offsetof(cfg_type, member.json),                                               \
-	  .help = "also save what was measured as JSON in FILE (-: on stdout, without a report)" }
+	  .help = "also save what was measured as JSON in FILE (-: on stdout, without a report)" },  \
+	{ .name = "label", .arg = "KEY=VALUE", .type = OPT_CALL, .call = runs_take_label,          \
+	  .repeats = true, .job = OPT_JOB_ASKED, .offset = offsetof(cfg_type, member.labels),      \
+	  .help = "a label of the run, as in commit=1f3a9c; again: another one",                   \
+	  .more = "`afpscope compare` finds runs by their labels, and `afpscope history` shows "   \
+		  "a label at the place where a value changed. KEY has letters, digits, `_`, `.` " \
+		  "and `-`." }
 /* clang-format on */
+
+/* --label: adds KEY=VALUE to struct runs_labels. 0; -EINVAL and why it is not one. */
+int runs_take_label(void *to, const char *arg, struct err *e);
 
 /*
  * Checks -o and --json before anything is done: 0, or a negative errno and why no run could be
@@ -58,9 +76,9 @@ struct runs_folder {
 };
 
 /*
- * Makes the folder, if one is wanted; to be closed. needed: for a trace. If the user named no
- * folder and none can be made, the run gets a warning. 0, or a negative errno and why: -EEXIST: it
- * has another run, -errno: it cannot be made.
+ * Gives the run its labels, and makes the folder, if one is wanted; to be closed. needed: for a
+ * trace. If the user named no folder and none can be made, the run gets a warning. 0, or a negative
+ * errno and why: -EEXIST: it has another run, -errno: it cannot be made.
  */
 int runs_open(struct runs_folder *out, const struct runs_cfg *cfg, bool needed, struct run *r,
 	      struct err *e);

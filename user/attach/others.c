@@ -58,6 +58,23 @@ static void join_addresses(struct others_list *l)
 	l->n = n;
 }
 
+/* Ports are used again: of a long load there are many more connections than addresses. */
+#define VISITS_MORE 1024
+
+void others_visit(struct others_visits *v, const char *address, bool greeted)
+{
+	pthread_mutex_lock(&v->lock);
+	v->greeted += greeted;
+	/* Refused ones come and go so fast that the watch loses connections that have ended. */
+	v->list.partial |= !greeted;
+	others_add(&v->list, address, 0, true);
+	if (v->list.n >= v->join_at) {
+		join_addresses(&v->list);
+		v->join_at = 2 * v->list.n + VISITS_MORE;
+	}
+	pthread_mutex_unlock(&v->lock);
+}
+
 static void others_take_client(void *user, const char *address, uint64_t requests)
 {
 	others_add(user, address, requests, false);
@@ -80,7 +97,7 @@ static void others_take_all(struct others_list *l, struct watch *w)
 {
 	struct procfs_numbers fd;
 
-	watch_clients(w, others_take_client, l);
+	l->partial = !watch_clients(w, others_take_client, l);
 	if (!l->n)
 		return;
 	procfs_fds(&fd, 0);
@@ -88,8 +105,11 @@ static void others_take_all(struct others_list *l, struct watch *w)
 		take_socket(l, fd.number);
 }
 
-void others_begin(struct others_list *out, struct watch *w)
+void others_begin(struct others_list *out, struct others_visits *visits, struct watch *w)
 {
+	pthread_mutex_lock(&visits->lock);
+	visits->greeted = 0;
+	pthread_mutex_unlock(&visits->lock);
 	others_fini(out);
 	others_take_all(out, w);
 	join_addresses(out);
@@ -123,15 +143,29 @@ void others_count(const struct others_list *before, struct others_list *after, s
 			p->clients.others_requests += n;
 		}
 	}
-	p->clients.known = after->n && !before->failed && !after->failed;
+	p->clients.known = after->n && !before->failed && !after->failed && !after->partial;
+	p->clients.partial |= after->partial;
 }
 
-void others_end(const struct others_list *before, struct watch *w, struct run_phase *p)
+static void take_visits(struct others_list *l, struct others_visits *v, struct run_phase *p)
+{
+	pthread_mutex_lock(&v->lock);
+	p->clients.greeted += v->greeted;
+	for (size_t i = 0; i < v->list.n; i++)
+		others_add(l, v->list.client[i].address, 0, true);
+	l->failed |= v->list.failed;
+	l->partial |= v->list.partial;
+	pthread_mutex_unlock(&v->lock);
+}
+
+void others_end(const struct others_list *before, struct others_visits *visits, struct watch *w,
+		struct run_phase *p)
 {
 	const struct run_load *const loads[] = { p->load, p->probe };
 	struct others_list after = { 0 };
 
 	others_take_all(&after, w);
+	take_visits(&after, visits, p);
 	for (size_t k = 0; k < sizeof(loads) / sizeof(loads[0]); k++)
 		for (unsigned int i = 0; loads[k] && i < loads[k]->n_clients; i++)
 			if (*loads[k]->client[i].address)

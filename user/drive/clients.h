@@ -57,6 +57,7 @@ struct clients_type {
 struct clients_opts {
 	struct places *places;    /* open; kept alive and, with its watch, ticked; NULL: none */
 	unsigned int n, threads;  /* n 0: only the probe; threads at least 1 */
+	unsigned int logins;      /* sessions that they may have besides, all together */
 	uint64_t data_b;          /* memory for what they write, all together */
 	unsigned int opening_max; /* that all processes open at a time, each at least one */
 	bool probe, realtime; /* realtime: the clients, see load/engine.h; the probe always is */

@@ -236,7 +236,11 @@ static int keep_password(struct connect_cfg *c, const char *password, struct err
 
 void connect_address(struct store *s, char *out)
 {
-	const struct afp *session = s ? store_afp_session(s) : NULL;
+	connect_session_address(s ? store_afp_session(s) : NULL, out);
+}
+
+void connect_session_address(const struct afp *session, char *out)
+{
 	struct sockaddr_storage local, peer;
 	struct sockets_addr at;
 
@@ -270,7 +274,7 @@ int connect_check(const struct connect_cfg *c, struct err *e)
 			       strlen(c->volume), AFP_NAME_MAX);
 	if (c->uam && !uam_find(c->uam))
 		return err_set(e, -EINVAL, "--uam: '%s' is not one of " UAM_NAMES, c->uam);
-	if (c->user && !*c->user && !(c->uam && !strcmp(c->uam, "guest")))
+	if (c->user && !*c->user && !(c->uam && !uam_find(c->uam)->needs_user))
 		return err_set(e, -EINVAL, "which user? give -u USER");
 	return 0;
 }
@@ -289,7 +293,8 @@ static int complete_user(struct connect_cfg *c, struct err *e)
 
 int connect_complete(struct connect_cfg *c, struct err *e)
 {
-	bool guest = c->uam && !strcmp(c->uam, "guest");
+	const struct uam *u = c->uam ? uam_find(c->uam) : NULL;
+	bool guest = u && !u->needs_user, no_password = u && !u->needs_password;
 	char secret[CONNECT_PASSWORD_MAX] = "";
 	int r = 0;
 
@@ -299,9 +304,9 @@ int connect_complete(struct connect_cfg *c, struct err *e)
 	r = r ? r : connect_check(c, e);
 	if (!r && !guest)
 		r = complete_user(c, e);
-	if (!r && !guest)
+	if (!r && !no_password)
 		r = find_password(c, secret, e);
-	if (!r && !guest)
+	if (!r && !no_password)
 		r = keep_password(c, secret, e);
 	c->password = NULL;
 	explicit_bzero(secret, sizeof(secret));

@@ -77,8 +77,9 @@ struct connect_cfg {
 	{ .letter = 'A', .name = "uam", .arg = "METHOD", .type = OPT_STRING,                        \
 	  .offset = offsetof(cfg_type, member.uam),                                                 \
 	  .help = "login method: " UAM_NAMES " (default: the strongest that both sides have)",      \
-	  .more = "The first is the strongest. Clear text, which everybody on the way can read, "   \
-		  "is used only where it is asked for. Also understood: clrtxt, DHCAST128, DHX2. "  \
+	  .more = "The first is the strongest. Kerberos, which needs the user's ticket (kinit) and "  \
+		  "no password, and clear text, which everybody on the way can read, are used "     \
+		  "only where they are asked for. Also understood: clrtxt, DHCAST128, DHX2. "       \
 		  "-v and run.json say what was used." },                                           \
 	{ .name = "timeout", .arg = "SECONDS", .type = OPT_SECONDS,                                 \
 	  .offset = offsetof(cfg_type, member.timeout_s),                                           \
@@ -127,6 +128,7 @@ int connect_complete(struct connect_cfg *c, struct err *e);
  */
 struct store;
 void connect_address(struct store *s, char *out);
+void connect_session_address(const struct afp *session, char *out); /* the same */
 
 /* The password in out, or NULL: there is no password. Wipe out after use. */
 const char *connect_password(const struct connect_cfg *c, char out[static CONNECT_PASSWORD_MAX]);

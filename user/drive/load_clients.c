@@ -111,6 +111,7 @@ static int load_clients_place(struct load_clients *c, struct err *e)
 		number = c->o.first + i * c->o.step;
 		c->client[i].at = places_client(&c->places, load_clients_user(c, number),
 						c->o.mix->window, number);
+		c->client[i].at.logins = mix_logs_in(c->o.mix);
 	}
 	c->client[c->o.clients].at = places_client(&c->places, NULL, 1, c->o.all);
 	if (c->o.set == LOAD_SET_OF_OTHER || c->o.session->cfg->local)
@@ -318,6 +319,7 @@ int load_clients_open(struct clients **out, const struct load_clients_opts *o,
 	struct load_clients *c = calloc(1, sizeof(*c));
 	struct clients_opts opts = { .n = o->clients,
 				     .threads = o->threads,
+				     .logins = mix_logs_in(o->mix) ? o->clients : 0,
 				     .opening_max = CLIENTS_OPENING_MAX,
 				     .probe = o->probe,
 				     .realtime = o->realtime,
@@ -340,12 +342,14 @@ int load_clients_open(struct clients **out, const struct load_clients_opts *o,
 	opts.share = c->base;
 	r = load_clients_find_set(c, e);
 	r = r ? r : places_open(&c->places, o->session, e);
+	c->places.keeps_secret = mix_logs_in(o->mix);
+	c->places.visits = &o->session->visits;
 	r = r ? r : load_clients_fill(c, e);
 	for (unsigned int i = 0; !r && i < o->clients; i++)
 		opts.data_b += mix_client_data_b(c->client[i].mix);
 	r = r ? r : load_clients_place(c, e);
 	r = r ? r : clients_open(c->all, &opts, not_open, e);
-	if (o->users)
+	if (o->users && !mix_logs_in(o->mix))
 		users_forget(o->users);
 	return r;
 }

@@ -47,6 +47,15 @@ struct places_client places_client(const struct places *p, const struct user *u,
 	};
 }
 
+static void places_note_login(void *visits, const struct afp *session, bool greeted)
+{
+	char address[RUN_ADDRESS_LEN];
+
+	connect_session_address(session, address);
+	if (*address)
+		others_visit(visits, address, greeted);
+}
+
 int places_begin(const struct places *p, const struct places_client *c, struct store **out,
 		 uint8_t *scratch, struct err *e)
 {
@@ -60,7 +69,15 @@ int places_begin(const struct places *p, const struct places_client *c, struct s
 				.number = c->number,
 				.marks = warden_marks(p->session->warden),
 				.scratch = scratch };
-	const struct store_afp_begin how = { &dsi, &p->session->server, &c->login, c->volume };
+	const struct store_afp_begin how = {
+		.dsi = &dsi,
+		.server = &p->session->server,
+		.login = &c->login,
+		.volume = c->volume,
+		.logins = c->logins,
+		.connected = places_note_login,
+		.user = p->visits,
+	};
 
 	if (cfg->local)
 		return store_open_local(out, cfg->directory, !cfg->buffered, e);
@@ -91,7 +108,8 @@ int places_add(struct places *p, const struct user *u, struct err *e)
 
 void places_forget(struct places *p)
 {
-	explicit_bzero(p->secret, sizeof(p->secret));
+	if (!p->keeps_secret)
+		explicit_bzero(p->secret, sizeof(p->secret));
 }
 
 void places_recall(struct places *p)
@@ -178,5 +196,6 @@ void places_close(struct places *p)
 	if (p->address)
 		freeaddrinfo(p->address);
 	p->address = NULL;
+	p->keeps_secret = false;
 	places_forget(p);
 }

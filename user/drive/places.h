@@ -22,7 +22,9 @@ struct places_volume {
 struct places {
 	const struct session *session;
 	char port[8], secret[CONNECT_PASSWORD_MAX];
+	bool keeps_secret; /* clients log in as long as they work: places_forget() does nothing */
 	struct addrinfo *address;
+	struct others_visits *visits; /* where logins of clients are noted */
 	unsigned int n;
 	struct places_volume place[PLACES_MAX]; /* the first is the command's own */
 };
@@ -33,6 +35,7 @@ struct places_client {
 	const char *volume;
 	unsigned int window;
 	unsigned int number; /* among all clients, also those of other processes */
+	bool logins;         /* it logs in while it works: store_afp_begin.logins */
 };
 
 /*
@@ -45,7 +48,8 @@ int places_open(struct places *p, const struct session *session, struct err *e);
 struct places_client places_client(const struct places *p, const struct user *u,
 				   unsigned int window, unsigned int number);
 
-/* Begins a client's store; c is borrowed until it is open, scratch as engine_client's begin. */
+/* Begins a client's store; c is borrowed until it is open, with logins until its end; scratch as
+ * engine_client's begin. */
 int places_begin(const struct places *p, const struct places_client *c, struct store **out,
 		 uint8_t *scratch, struct err *e);
 

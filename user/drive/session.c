@@ -103,7 +103,7 @@ void session_region_begin(struct session *s)
 	if (!s->watch)
 		return;
 	if (s->whole)
-		others_begin(&s->others, s->watch);
+		others_begin(&s->others, &s->visits, s->watch);
 	watch_settle(s->watch);
 	ledger_fini(&s->before);
 	watch_span(s->watch);
@@ -160,7 +160,7 @@ void session_region_end(struct session *s, struct run_phase *p)
 	machine_fini(&s->machine_after);
 	drive_session_look(s, &s->machine_after);
 	if (s->whole) {
-		others_end(&s->others, s->watch, p);
+		others_end(&s->others, &s->visits, s->watch, p);
 		p->clients.known &= !s->relayed;
 		run_phase_times(&s->run, p);
 		return;
@@ -588,6 +588,7 @@ void session_close(struct session *s)
 		close(s->schedstat);
 	ledger_fini(&s->before);
 	others_fini(&s->others);
+	others_fini(&s->visits.list);
 	machine_fini(&s->machine_before);
 	machine_fini(&s->machine_after);
 	store_close(s->store);

@@ -112,7 +112,8 @@ struct session {
 	struct ledger before; /* of the region */
 	/* Before the first region and after the last one, where the whole server is watched. */
 	struct machine machine_before, machine_after;
-	struct others_list others; /* as that began, where the whole server is watched */
+	struct others_visits visits; /* sessions that clients have begun while they worked */
+	struct others_list others;   /* as that began, where the whole server is watched */
 	bool has_before;
 	struct procfs_times times[AFS_N_ROLES];
 	bool has_times[AFS_N_ROLES], has_runq;

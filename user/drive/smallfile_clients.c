@@ -11,6 +11,7 @@
 #include <errno.h>
 #include <limits.h>
 #include <math.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -24,7 +25,7 @@ struct smallfile_clients {
 	struct places places;
 	struct places_client *at; /* of each client */
 	struct smallfile **work;  /* of each client */
-	bool out_of_memory;
+	atomic_bool out_of_memory; /* any thread says it */
 	enum smallfile_load load; /* under way */
 	uint64_t duration_ns;     /* of it; 0: each file once */
 	uint64_t begun_ns;        /* 0: there is none */
@@ -54,7 +55,8 @@ static struct script *smallfile_clients_script(void *own, unsigned int i, enum c
 	if (task == CLIENTS_MAKE)
 		return smallfile_make(f->work[i]);
 	s = smallfile_use(f->work[i], f->load, f->o.duration_ns);
-	f->out_of_memory |= !s;
+	if (!s)
+		f->out_of_memory = true;
 	return s;
 }
 

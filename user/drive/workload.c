@@ -48,6 +48,7 @@ void workload_init(struct workload *w, const struct workload_type *type,
 	w->set = type->set;
 	w->s.cfg = &cfg->s;
 	w->s.whole = type->many;
+	pthread_mutex_init(&w->s.visits.lock, NULL);
 	w->s.progress = cfg->csv || !cfg->compatible ? stderr : stdout;
 	w->hooks = (struct load_hooks) { .user = w,
 					 .ready = on_ready,

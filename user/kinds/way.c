@@ -13,6 +13,7 @@
 
 #include <errno.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -27,6 +28,7 @@ struct way_walk {
 	struct sockets_addr near, far; /* the connection, as its client sees it */
 	size_t n_ends;                 /* sockets that may be its other end */
 	size_t hops;
+	bool any; /* the server is wanted, not which of its connections it is */
 };
 
 struct search {
@@ -275,7 +277,7 @@ void way_look_onward(struct way_onward *out, const struct sockets *all,
 {
 	uint64_t got = 0, given = 0, least = UINT64_MAX;
 
-	*out = (struct way_onward) { 0 };
+	*out = (struct way_onward) { .one_place = true };
 	if (tcpdiag_carried(end, &got, &given))
 		out->bytes = got + given;
 	for (size_t i = 0; i < its->n; i++) {
@@ -286,6 +288,7 @@ void way_look_onward(struct way_onward *out, const struct sockets *all,
 			continue;
 		tcpdiag_carried(e, &read, &written);
 		differs = apart(read, given) + apart(written, got);
+		out->one_place &= !out->n || sockets_same(&e->remote, &out->best.remote);
 		out->n++;
 		if (differs > least)
 			continue;
@@ -296,6 +299,32 @@ void way_look_onward(struct way_onward *out, const struct sockets *all,
 	}
 }
 
+/* The other end of a pipe or a Unix socket is another process's; standard files are not looked at.
+ */
+static bool is_connected_otherwise(pid_t pid, const struct sockets *all,
+				   const struct sockets_held *its)
+{
+	struct procfs_numbers fd;
+	char name[64];
+	uint64_t pipe =
+	    0; /* a sum in which those that have both ends are twice, that is not at all */
+
+	for (size_t i = 0; i < its->n; i++) {
+		const struct sockets_entry *e = sockets_of_inode(all, its->socket[i].ino);
+
+		if (e && e->peer && its->socket[i].fd > STDERR_FILENO &&
+		    !VEC_FIND(own, its->socket, its->n, own->ino == e->peer))
+			return true;
+	}
+	procfs_fds(&fd, pid);
+	while (procfs_next(&fd))
+		if (fd.number > STDERR_FILENO &&
+		    !procfs_fd_name(name, sizeof(name), pid, fd.number) &&
+		    !strncmp(name, "pipe:[", 6))
+			pipe ^= strtoull(name + 6, NULL, 10);
+	return pipe;
+}
+
 /* Why the way ends at a process that is no afpd; NULL: it does not, or that may be a server. */
 static const char *way_why_not(const struct way_walk *w, const struct way_onward *o,
 			       const char *name)
@@ -304,7 +333,7 @@ static const char *way_why_not(const struct way_walk *w, const struct way_onward
 		return " but carries on what it reads";
 	if (!o->n)
 		return w->hops ? "" : NULL; /* else a server of another name */
-	if (o->n == 1 || o->is_told)
+	if (o->n == 1 || o->is_told || (w->any && o->one_place))
 		return w->hops < HOPS_MAX ? NULL : ", nor were those before it";
 	return " and has several connections of its own, of which none can be told to be this "
 	       "one's";
@@ -330,6 +359,13 @@ static int way_go_on(struct way_walk *w, struct err *e)
 			       "the connection ends in %s (pid %d), which is no AFP server%s: give "
 			       "the server's own address and port",
 			       name, out->server, why);
+	if (!o.n && is_connected_otherwise(out->server, &w->all, &its))
+		snprintf(out->note, sizeof(out->note),
+			 "the connection ends in %s (pid %d), which has neither the name nor the "
+			 "library of afpd and is connected to another process by a pipe or a Unix "
+			 "socket: if it carries on what it reads, its work is counted, and not the "
+			 "server's; then give the server's own address and port",
+			 name, out->server);
 	if (!o.n)
 		return 0;
 	w->hops++;
@@ -362,29 +398,26 @@ static int way_walk(struct way_walk *w, struct err *e)
 }
 
 /* From a connection, as its client sees it, in the network namespace of a process. */
-static int find_from(struct way *out, pid_t pid, const struct sockets_addr *near,
-		     const struct sockets_addr *far, struct err *e)
+static int find_from(struct way_walk *w, pid_t pid, struct err *e)
 {
-	struct way_walk w = {
-		.out = out, .near = *near, .far = *far, .net = procfs_identity(pid, "ns/net")
-	};
-	int r = sockets_read_of(&w.all, pid, e);
+	int r = sockets_read_of(&w->all, pid, e);
 
-	*out = (struct way) { 0 };
-	r = r ? r : way_walk(&w, e);
-	sockets_fini(&w.all);
+	*w->out = (struct way) { 0 };
+	w->net = procfs_identity(pid, "ns/net");
+	r = r ? r : way_walk(w, e);
+	sockets_fini(&w->all);
 	return r;
 }
 
 int way_find(struct way *out, const struct sockaddr_storage *local,
 	     const struct sockaddr_storage *peer, struct err *e)
 {
-	struct sockets_addr near, far;
+	struct way_walk w = { .out = out };
 
 	*out = (struct way) { 0 };
-	if (!sockets_addr(&near, local) || !sockets_addr(&far, peer))
+	if (!sockets_addr(&w.near, local) || !sockets_addr(&w.far, peer))
 		return err_set(e, -ENXIO, "the connection is not TCP");
-	return find_from(out, 0, &near, &far, e);
+	return find_from(&w, 0, e);
 }
 
 int way_behind(struct way *out, pid_t pid, uint16_t port, struct err *e)
@@ -400,11 +433,12 @@ int way_behind(struct way *out, pid_t pid, uint16_t port, struct err *e)
 	r = sockets_read_of(&all, pid, e);
 	for (size_t i = 0; i < all.n && (r == -ENOTUNIQ || !out->server); i++) {
 		const struct sockets_entry *c = &all.entry[i];
+		struct way_walk w = { .out = out, .near = c->remote, .far = c->local, .any = true };
 
 		if (c->local.port != port || !c->remote.port || !c->ino)
 			continue;
 		*e = (struct err) { 0 };
-		r = find_from(out, pid, &c->remote, &c->local, e);
+		r = find_from(&w, pid, e);
 	}
 	if (!r && !out->server && only_carries(name))
 		r = err_set(e, -ENXIO,

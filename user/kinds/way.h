@@ -45,6 +45,7 @@ struct way_onward {
 	size_t n;                  /* connections but those to the same port, on either side */
 	struct sockets_entry best; /* through which went most nearly as many bytes */
 	bool is_told;              /* about as many, and that of no other */
+	bool one_place;            /* all lead to one address and port */
 	uint64_t bytes;            /* both ways through the one that it carries on */
 };
 

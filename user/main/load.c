@@ -6,6 +6,7 @@
 #include "main/load_live.h"
 
 #include "base/clock.h"
+#include "drive/starved.h"
 #include "drive/steady.h"
 #include "report/cell.h"
 
@@ -136,14 +137,12 @@ static void main_load_note_failures(struct load_run *l, const struct run_phase *
 static void note_starved(struct load_run *l, const struct run_phase *p)
 {
 	const struct load_cfg *cfg = l->cfg;
-	unsigned int starved = 0;
+	const struct rate *crowd = cfg->crowd.changes.n ? &cfg->crowd.changes : NULL;
+	unsigned int starved;
 
-	if (cfg->rate.per_s > 0 || cfg->crowd.changes.n || load_thinks(cfg) ||
-	    !mix_has_actions(&cfg->mix) || cmd_stop)
+	if (cfg->rate.per_s > 0 || load_thinks(cfg) || !mix_has_actions(&cfg->mix) || cmd_stop)
 		return;
-	for (unsigned int i = 0; i < p->load->n_clients; i++)
-		starved += p->load->client[i].opened && !p->load->client[i].lost &&
-			   !p->load->client[i].actions;
+	starved = starved_clients(p->load, crowd);
 	p->load->starved = starved;
 	if (!starved)
 		return;

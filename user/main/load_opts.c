@@ -126,7 +126,7 @@ const struct opt load_options[] = {
 	 	"Not together with --steady and --abort-on-slo." },
 	{ .letter = 'm', .name = "mix", .arg = "NAME|FILE", .type = OPT_STRING, .offset = AT(mix_name),
 	  .help = "what they do: browse (default), office, batch-read, batch-write, metadata, timemachine, "
-		  "idle, or an INI file whose name has a '/' or '.'",
+		  "login-storm, idle, or an INI file whose name has a '/' or '.'",
 	  .more = "See MIXES." },
 	{ .name = "files", .arg = "N", .type = OPT_UINT, .offset = AT(files), .max = 99999,
 	  .help = "files in each directory (default: the mix's)" },
@@ -388,10 +388,15 @@ static int load_opts_judge(struct load_cfg *cfg, struct err *e)
 			    cfg->set_of ? "--verify: files of --set-of may hold what other runs "
 					  "have written"
 					: "--verify cannot be used with --mpi");
+	if (!r && mix_logs_in(&cfg->mix) && cfg->mpi)
+		r = err_set(e, -EINVAL,
+			    "mix %s logs in while it works, which cannot be used with --mpi: the "
+			    "connections of other processes would be taken for those of others",
+			    cfg->mix.name);
 	if (!r && cfg->w.s.local && mix_needs_afp(&cfg->mix))
 		r = err_set(e, -EINVAL,
 			    "'%s' of mix %s needs an AFP server: elsewhere there are no resource "
-			    "forks and nothing that exchanges files",
+			    "forks, nothing that exchanges files, and no sessions",
 			    mix_needs_afp(&cfg->mix), cfg->mix.name);
 	r = r ? r : check_set(cfg, e);
 	return r ? r : check_slos(cfg, e);

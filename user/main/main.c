@@ -56,6 +56,7 @@ static const struct command commands[] = {
 	  NULL },
 	{ "query", "SQL over a run's records", NULL, NULL },
 	{ "export", "a run as Parquet, CSV or a Perfetto trace", NULL, NULL },
+	{ "history", "which values changed over many runs, and with which run", NULL, NULL },
 };
 
 #define N_COMMANDS (sizeof(commands) / sizeof(commands[0]))

@@ -25,7 +25,8 @@ static void count_commands(const struct run *r, uint64_t client[AFS_ACCOUNT_DSI]
 }
 
 struct own_requests {
-	bool known; /* of all phases that count */
+	bool known;   /* of all phases that count */
+	bool partial; /* of any of them */
 	uint64_t ours, others, others_requests, client;
 };
 
@@ -40,7 +41,9 @@ static struct own_requests count_connections(const struct run *r)
 			continue;
 		for (size_t k = 0; k < p->n_commands; k++)
 			c.client += p->command[k]->latency.n;
+		c.client += p->clients.greeted;
 		c.known &= p->clients.known;
+		c.partial |= p->clients.partial;
 		c.ours += p->clients.ours;
 		c.others_requests += p->clients.others_requests;
 		/* The same ones, mostly, in each phase. */
@@ -49,7 +52,8 @@ static struct own_requests count_connections(const struct run *r)
 	return c;
 }
 
-/* The server's commands are those of all clients; what they were on each connection is not kept. */
+/* The server's commands are those of all clients; what they were on each connection is not kept.
+ * Where some of our connections are not known any more, nothing can be compared. */
 static int close_ours(struct run *r, const struct own_requests *c)
 {
 	int err = run_note(&r->server, RUN_OTHERS,
@@ -57,9 +61,9 @@ static int close_ours(struct run *r, const struct own_requests *c)
 			   "server's figures are of all",
 			   (unsigned long long)c->others, (unsigned long long)c->others_requests);
 
-	return err ? err
-		   : run_book(r, "requests answered on our connections", BOOK_CLIENT, c->ours,
-			      c->client);
+	return err || c->partial ? err
+				 : run_book(r, "requests answered on our connections", BOOK_CLIENT,
+					    c->ours, c->client);
 }
 
 int run_close_requests(struct run *r)
@@ -71,7 +75,7 @@ int run_close_requests(struct run *r)
 	bool agree = true;
 	int err = 0;
 
-	if (c.known && c.others)
+	if ((c.known || c.partial) && c.others)
 		return close_ours(r, &c);
 	count_commands(r, client, server);
 	for (unsigned int code = 0; code < AFS_ACCOUNT_DSI && !err; code++) {

@@ -119,8 +119,8 @@ static void series_fini(struct run_series *s)
 
 void run_fini(struct run *r)
 {
-	struct run_notes *notes[] = { &r->environment, &r->server,   &r->options,
-				      &r->rungs,       &r->warnings, &r->absent };
+	struct run_notes *notes[] = { &r->environment, &r->server, &r->options, &r->rungs,
+				      &r->warnings,    &r->absent, &r->labels };
 
 	for (size_t i = 0; i < sizeof(notes) / sizeof(notes[0]); i++)
 		run_notes_fini(notes[i]);

@@ -204,8 +204,10 @@ struct run_phase {
 	/* Of a whole server: requests answered on our connections and on those of other clients. */
 	struct {
 		bool known;
+		bool partial; /* some connections that have ended are in neither */
 		uint64_t ours, others_requests;
-		uint64_t others; /* connections of other clients that made these */
+		uint64_t greeted; /* of ours: answers to DSIOpenSession, which are no command */
+		uint64_t others;  /* connections of other clients that made these */
 	} clients;
 };
 
@@ -406,6 +408,7 @@ struct run {
 	enum run_about about;
 	bool complete; /* false: it broke off; what was measured is here */
 	struct run_notes environment, server, options, rungs, warnings;
+	struct run_notes labels; /* that the user gave it, by key */
 	/* why a metric is absent: key = metric key, or "*" for all server metrics */
 	struct run_notes absent;
 	size_t n_books, n_losses, n_phases, n_sessions, n_series;

@@ -376,7 +376,7 @@ static int finish_warnings(const struct watch *w, struct run *r)
 		    "outside of the container, or start the container with the host's process "
 		    "numbers (docker run --pid=host)");
 	if (w->t.way.note[0])
-		err |= run_note(&r->warnings, "watch", "%s", w->t.way.note);
+		err |= run_note(&r->warnings, "way", "%s", w->t.way.note);
 	if (w->t.way.relayed)
 		err |= run_note(
 		    &r->warnings, "way",

@@ -176,9 +176,10 @@ void watch_connections(struct watch *w, watch_connection_fn *put, void *user);
 /*
  * Passes every client's connection, those that have ended included: its address as in run_session,
  * and how many of its requests were answered so far. Not of totals_only; nothing on other rungs.
+ * false: of some that have ended only sums are kept, as they were too many.
  */
 typedef void watch_client_fn(void *user, const char *address, uint64_t requests);
-void watch_clients(struct watch *w, watch_client_fn *put, void *user);
+bool watch_clients(struct watch *w, watch_client_fn *put, void *user);
 
 /*
  * Losses, warnings and refused sessions so far, into a run that has none of them yet. Again and

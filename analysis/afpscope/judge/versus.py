@@ -97,7 +97,7 @@ def settings(run: Run) -> dict[str, str]:
     return out
 
 
-def _amounts_of(run: Run) -> dict[str, str]:
+def work_amounts(run: Run) -> dict[str, str]:
     """How much was done; a recording lasts as long as somebody waits."""
     if run.about == "server":
         return {}
@@ -118,7 +118,7 @@ def unlike(all_of: Sequence[dict[str, str]]) -> dict[str, list[str]]:
 
 def differences(runs: Sequence[Run]) -> list[str]:
     """Reasons against a comparison: settings that are not the same in all runs."""
-    found = unlike([settings(r) | _amounts_of(r) for r in runs])
+    found = unlike([settings(r) | work_amounts(r) for r in runs])
     return [f"{key}: " + " against ".join(map(repr, of[:3])) for key, of in found.items()]
 
 

@@ -9,6 +9,7 @@ from typing import Any
 
 from .. import show
 from ..saved.crowd import MEAN, Load
+from ..saved.hist import QUANTILES
 from ..saved.run import Socket
 from ..saved.steps import Level, Step, Sweep, middle, middle_bound
 from ..words import ENGLISH, Words
@@ -18,7 +19,6 @@ from .knee import Knee, Slo
 from .limits import Limit
 from .usl import Usl
 
-QUANTILES = {"p50": 0.5, "p90": 0.9, "p99": 0.99, "p99.9": 0.999}
 LINES = 28  # of the table on stdout
 ZERO = 1e-6
 REPEAT = 3  # steps of each value that give a knee an interval

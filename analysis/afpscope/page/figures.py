@@ -1,8 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """The figures of the report. Each function takes data and returns a figure; saves nothing.
 
-Colours are those of Okabe and Ito, which can be distinguished with impaired colour vision; the
-name of each is beside it.
+Text has the colour of the page that a figure is in.
 """
 
 from __future__ import annotations
@@ -25,19 +24,16 @@ from matplotlib.backends.backend_svg import FigureCanvasSVG
 from matplotlib.figure import Figure
 
 from .. import show
-from ..saved.hist import Histogram, low
 from ..saved.model import Transfer
 from ..saved.trace import Stream
 from ..show import time
 from ..tables.digest import INSIDE, PARTS, CommandView, TestView
 from ..words import Words
+from .colours import ALIKE, COLOURS, PART_COLOURS
+from .tails import curve, merged
 
-COLOURS = ("#0072B2", "#56B4E9", "#999999", "#D55E00", "#E69F00", "#CC79A7", "#882255",
-           "#009E73", "#F0E442", "#000000")  # fmt: skip
-# A part of the time has the same colour in every figure, also the similar part inside cnid_dbd.
-PART_COLOURS = dict(zip(PARTS, COLOURS, strict=False))
-_ALIKE = {"cpu": "user", "sync": "disk", "io": "calls", "idle": "net", "unknown": "other"}
 WIDTH = 7.6
+INK = "#010101"  # of text and lines; on a page that of its text
 UNITS = (("s", 1e6), ("ms", 1e3), ("µs", 1.0))  # in µs
 ROWS = 16  # bars of a figure
 _JAPANESE = [
@@ -59,6 +55,10 @@ STYLE = {
     "axes.spines.top": False,
     "axes.spines.right": False,
     "axes.axisbelow": True,
+    "text.parse_math": False,  # a name with $ is a name
+    **dict.fromkeys(
+        ("text.color", "axes.labelcolor", "axes.edgecolor", "xtick.color", "ytick.color"), INK
+    ),
     # Figures are laid out here (_lay_out).
     "figure.autolayout": False,
     "figure.constrained_layout.use": False,
@@ -110,20 +110,8 @@ def svg(made: Any, salt: str) -> str:
     for ground in (made.patch, *(ax.patch for ax in made.axes)):
         ground.set_visible(False)
     save(made, out, "svg", salt)
-    text = show.page(out.getvalue())
+    text = show.page(out.getvalue()).replace(INK, "currentColor").replace("#000000", "currentColor")
     return text[text.index("<svg") :]
-
-
-def _cumulative(histogram: Histogram) -> tuple[list[float], list[float]]:
-    total, seen = histogram.n, 0
-    x, y = [], []
-    for index, count in histogram.buckets:
-        x.append(max(1, low(index, histogram.bits)) / 1000)
-        y.append(seen / total)
-        seen += count
-        x.append(low(index + 1, histogram.bits) / 1000)
-        y.append(seen / total)
-    return x, y
 
 
 def time_axis(axis: Any) -> None:
@@ -140,23 +128,29 @@ def _microseconds(v: float) -> str:
     return f"{v / size:g} {unit}"
 
 
+def legend_below(ax: Any) -> None:
+    """Under the axis, where a narrow screen shows it as well."""
+    place = {"loc": "upper center", "bbox_to_anchor": (0.45, -0.2), "ncols": 4}
+    ax.legend(frameon=False, fontsize=9, **place)
+
+
 def latency(test: TestView, w: Words) -> Any:
-    """Cumulative distribution for each command of a test, the seven most used."""
-    made, ax = figure(2.9)
-    merged = {name: Histogram.merge(hs) for name, hs in test.by_command.items()}
-    names = sorted((n for n in merged if merged[n].n), key=lambda n: -merged[n].n)[:7]
+    """Latency by percentile for each command of a test, those that were used most."""
+    made, ax = figure(3.3)
     with mpl.rc_context(STYLE):
-        for i, name in enumerate(names):
+        for i, (name, histogram) in enumerate(merged(test)):
+            x, y = zip(*curve(histogram), strict=True)
             style = {"color": COLOURS[i], "linestyle": STYLES[i % 4], "linewidth": 1.8}
-            ax.plot(*_cumulative(merged[name]), label=name, **style)
-        ax.set_xscale("log")
-        ax.set_ylim(0, 1.02)
+            ax.plot(x, [ns / 1000 for ns in y], label=name, **style)
+        ax.set_yscale("log")
+        ax.set_xlim(left=0)
         ax.grid(alpha=0.3)
-        ax.yaxis.set_major_formatter(lambda v, _: f"{v:.0%}")
-        time_axis(ax.xaxis)
-        ax.set_xlabel(w["axis_time"])
-        ax.set_ylabel(w["axis_share"])
-        ax.legend(loc="upper left", bbox_to_anchor=(1.01, 1.03), frameon=False)
+        ax.set_xticks(range(max(1, int(ax.get_xlim()[1])) + 1))
+        ax.xaxis.set_major_formatter(lambda nines, _: f"{100 - 100 / 10**nines:g}%")
+        time_axis(ax.yaxis)
+        ax.set_xlabel(w["axis_share"])
+        ax.set_ylabel(w["axis_time"])
+        legend_below(ax)
     return made
 
 
@@ -171,7 +165,7 @@ def _stacked(rows: list[Row], keys: list[str], names: list[str], label: str) -> 
         left = np.zeros(len(rows))
         for i, key in enumerate(keys):
             values = np.array([parts.get(key, 0.0) for _, parts, _ in rows])
-            colour = PART_COLOURS[_ALIKE.get(key, key)]
+            colour = PART_COLOURS[ALIKE.get(key, key)]
             style = {"color": colour, "edgecolor": "white", "linewidth": 0.6}
             ax.barh(range(len(rows)), values, left=left, label=names[i], **style)
             left += values
@@ -237,7 +231,7 @@ def throughput(transfers: list[tuple[str, Transfer]], w: Words) -> Any | None:
         ax.grid(alpha=0.3)
         ax.set_xlabel(w["axis_iteration"])
         ax.set_ylabel(w["axis_rate"])
-        ax.legend(loc="upper left", bbox_to_anchor=(1.01, 1.03), frameon=False)
+        legend_below(ax)
     return made
 
 
@@ -272,7 +266,7 @@ def by_size(transfers: list[Transfer], w: Words) -> Any | None:
         ax.grid(alpha=0.3)
         ax.set_xlabel(w["axis_size"])
         ax.set_ylabel(w["axis_rate"])
-        ax.legend(loc="upper left", bbox_to_anchor=(1.01, 1.03), frameon=False)
+        legend_below(ax)
     return made
 
 

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import Any
 
 # ruff: noqa: I001
-from .figures import COLOURS, PART_COLOURS, STYLE, STYLES, figure, time_axis  # readies matplotlib
+from .figures import INK, STYLE, STYLES, figure, legend_below, time_axis  # readies matplotlib
 import matplotlib as mpl
 import matplotlib.colors
 import matplotlib.ticker
@@ -21,9 +21,9 @@ from ..saved.crowd import NS_PER_S, Interval, Load, Mark
 from ..tables.digest import PARTS
 from ..saved.hist import low, middle
 from ..words import Words
+from .colours import COLOURS, PART_COLOURS, UNREAD
 
 Cell = float | str | None
-UNREAD, LIGHT = "unread", "#CCCCCC"  # requests that nobody has read yet
 _MARKS_NAMED = 6  # in the figure itself
 _CLIENTS = 60  # bars; more are a line
 
@@ -41,10 +41,6 @@ def us(ns: float | None) -> float:
     return float("nan") if ns is None else ns / 1000
 
 
-def legend_beside(ax: Any) -> None:
-    ax.legend(loc="upper left", bbox_to_anchor=(1.01, 1.03), frameon=False)
-
-
 def _log(ax: Any, w: Words) -> None:
     ax.set_yscale("log")
     ax.grid(alpha=0.3)
@@ -56,7 +52,7 @@ def _marks(ax: Any, marks: Sequence[Mark]) -> None:
     """Numbered lines; the list beside the figure says what was done."""
     for i, mark in enumerate(marks, 1):
         at = mark.at_ns / NS_PER_S
-        ax.axvline(at, color="#000000", linewidth=1, linestyle=(0, (4, 2)))
+        ax.axvline(at, color=INK, linewidth=1, linestyle=(0, (4, 2)))
         if i <= _MARKS_NAMED:
             place = {"xytext": (3, -2), "textcoords": "offset points", "va": "top"}
             ax.annotate(f"{i}", (at, 1), xycoords=("data", "axes fraction"), fontsize=9, **place)
@@ -66,7 +62,7 @@ def _seconds(load: Load, marks: Sequence[Mark], ax: Any, w: Words) -> None:
     """The axis of time, with the ramp shaded."""
     ramp = (load.measure_ns - load.begin_ns) / NS_PER_S
     if ramp > 0:
-        ax.axvspan(0, ramp, color="#000000", alpha=0.06, linewidth=0)
+        ax.axvspan(0, ramp, color=INK, alpha=0.06, linewidth=0)
     ax.set_xlim(0, max(1.0, (load.end_ns - load.begin_ns) / NS_PER_S))
     ax.set_xlabel(w["axis_at"])
     _marks(ax, marks)
@@ -99,7 +95,7 @@ def latency(load: Load, marks: Sequence[Mark], w: Words) -> Drawn | None:
             ax.plot(at, values, label=name, marker=few, linewidth=1.6, **style)
         _log(ax, w)
         _seconds(load, marks, ax, w)
-        legend_beside(ax)
+        legend_below(ax)
     return Drawn(made, ("second", "n", "failed", "p50_ns", "p99_ns", "max_ns"), rows)
 
 
@@ -225,7 +221,7 @@ def parts(
         base = np.zeros(len(spans))
         for k, key in enumerate(shown):
             values = np.array([float(row[2 + k] or 0) for row in rows]) / NS_PER_S / wide
-            style = {"color": PART_COLOURS.get(key, LIGHT), "align": "edge", "linewidth": 0}
+            style = {"color": PART_COLOURS[key], "align": "edge", "linewidth": 0}
             ax.bar(left, values, wide, bottom=base, label=w[f"p_{key}"], **style)
             base += values
         ax.grid(axis="y", alpha=0.3)
@@ -256,11 +252,11 @@ def distribution(load: Load, w: Words, axis: str = "axis_action") -> Drawn | Non
             ax.step(x, y, where="post", label=a.name, **style)
         ax.set_xscale("log")
         ax.set_yscale("log")
-        ax.yaxis.set_major_formatter(lambda v, _: f"{v * 100:g} %")
+        ax.yaxis.set_major_formatter(lambda v, _: f"{v * 100:g}%")
         ax.yaxis.set_minor_formatter(mpl.ticker.NullFormatter())
         ax.grid(alpha=0.3)
         time_axis(ax.xaxis)
         ax.set_xlabel(w[axis])
         ax.set_ylabel(w["axis_longer"])
-        legend_beside(ax)
+        legend_below(ax)
     return Drawn(made, ("action", "ns", "share_at_least"), rows)

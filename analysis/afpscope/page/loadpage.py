@@ -5,17 +5,19 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
 
 from .. import show
-from ..limit.outcome import QUANTILES
 from ..saved.crowd import MAX, Load, Mark
-from ..saved.hist import Histogram
+from ..saved.hist import QUANTILES, Histogram
 from ..saved.model import Phase
 from ..saved.run import Run
 from ..words import Words
-from . import loadfigures, rxpage
-from .loadfigures import Drawn
+from . import rxpage
 from .painter import Painter, Picture
+
+if TYPE_CHECKING:
+    from .loadfigures import Drawn
 
 COMMAND = "load"
 FILES = "smallfile"  # each phase is one operation with all files
@@ -90,6 +92,8 @@ def _fairness(load: Load, w: Words) -> str:
 
 
 def _view(p: Phase, made: Painter, prefix: str) -> LoadView:
+    from . import loadfigures
+
     w, labels, load = made.w, made.labels, p.load
     assert load
     drawn: dict[str, tuple[str, Drawn | None]] = {
@@ -126,6 +130,8 @@ def _table(rows: list[ActionRow], made: Painter, prefix: str) -> None:
 
 def _together(phases: list[Phase], made: Painter, prefix: str, command: str) -> LoadView:
     """A row for each load; those that took longest are drawn together."""
+    from . import loadfigures
+
     key, tail = _TOGETHER[command]
     loads = [p.load for p in phases if p.load]
     rows = [_row(p.load, None, p.title) for p in phases if p.load]

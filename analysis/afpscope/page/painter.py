@@ -7,9 +7,9 @@ import csv
 import io
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, cached_property
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import jinja2
 
@@ -17,8 +17,10 @@ from .. import show
 from ..saved.files import Folder
 from ..saved.run import AFP_WORDS
 from ..words import Words
-from . import figures
-from .loadfigures import Drawn
+from . import colours
+
+if TYPE_CHECKING:
+    from .loadfigures import Drawn
 
 FORMATS = ("svg", "png", "pdf")
 
@@ -38,11 +40,21 @@ class Painter:
     def __init__(
         self, folder: Path | None, language: str, names: Mapping[str, str] = AFP_WORDS
     ) -> None:
-        """The words in figures: English if no font here has the language's characters."""
+        """`language`: of the page; that of figures is English if no font here has its
+        characters."""
         self.folder = Folder(folder) if folder else None
         self.w, self.fonts = Words(language, names), True
-        plain = language == "ja" and not figures.japanese()
-        self.labels = Words("en", names) if plain else self.w
+        self.plain = False  # a figure has English labels, in a page of another language
+
+    @cached_property
+    def labels(self) -> Words:
+        """The words in figures."""
+        from . import figures
+
+        if self.w.language != "ja" or figures.japanese():
+            return self.w
+        self.plain = True
+        return Words("en", self.w.names)
 
     def drawn(self, name: str, caption: str, of: Drawn | None) -> Picture | None:
         """The same, and its numbers are kept as CSV beside the figure."""
@@ -63,14 +75,23 @@ class Painter:
             file.write(text.getvalue().encode())
 
     def picture(self, name: str, caption: str, made: Any) -> Picture | None:
+        from . import figures  # and matplotlib, which a page without curves does not need
+
         if made is None:
             return None
-        for form in FORMATS if self.folder else ():
-            assert self.folder is not None
+        self.keep(name, made)
+        return Picture(name, caption, figures.svg(made, name))
+
+    def keep(self, name: str, made: Any) -> None:
+        """Writes a figure in each form, if figures are kept."""
+        from . import figures
+
+        if made is None or self.folder is None:
+            return
+        for form in FORMATS:
             with self.folder.written(f"{name}.{form}") as file:
                 whole = figures.save(made, file, form, name)
             self.fonts = self.fonts and whole
-        return Picture(name, caption, figures.svg(made, name))
 
 
 def _shown(value: Any) -> Any:
@@ -94,6 +115,11 @@ def _environment() -> jinja2.Environment:
         "time": show.time,
         "count": show.count,
         "size": show.size,
+    }
+    parts = colours.PART_COLOURS
+    environment.globals |= {
+        "colours": parts,
+        "inks": {key: colours.ink(colour) for key, colour in parts.items()},
     }
     return environment
 

@@ -6,11 +6,12 @@ from __future__ import annotations
 from typing import Any
 
 # ruff: noqa: I001
-from .figures import COLOURS, STYLE, figure  # readies matplotlib
+from .figures import STYLE, figure  # readies matplotlib
 import matplotlib as mpl
 
 from ..saved.crowd import NS_PER_S
-from .loadfigures import LIGHT, Drawn
+from .colours import COLOURS, LIGHT
+from .loadfigures import Drawn
 from ..saved.run import Run, Socket
 from ..words import Words
 

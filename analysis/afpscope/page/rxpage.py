@@ -11,7 +11,6 @@ from ..saved.crowd import Load
 from ..saved.model import Phase
 from ..saved.run import Run, Socket
 from ..words import Words
-from . import rxfigures
 from .painter import Painter, Picture
 
 # Metrics of the clients' packets; their names are in rxwords.py.
@@ -71,6 +70,8 @@ def _served(phases: list[Phase], w: Words) -> Iterator[Row]:
 
 def _sockets(run: Run, made: Painter, prefix: str) -> Iterator[SocketView]:
     for s in run.sockets:
+        from . import rxfigures
+
         drawn = rxfigures.socket(s, run, made.labels)
         name = f"{prefix}rx-socket-{s.port}"
         caption = made.w.say("rx_socket_note", port=s.port)

@@ -9,37 +9,38 @@ from typing import Any
 # ruff: noqa: I001
 from ..limit import limits
 from .. import show
-from .loadfigures import LIGHT, UNREAD, Cell, Drawn, legend_beside, parts_legend, us
+from .colours import COLOURS, PART_COLOURS
+from .loadfigures import Cell, Drawn, parts_legend, us
 import matplotlib as mpl
 import matplotlib.ticker
 import numpy as np
 
-from .figures import COLOURS, PART_COLOURS, STYLE, STYLES, figure, time_axis
+from .figures import INK, STYLE, STYLES, figure, legend_below, time_axis
 from ..limit.limits import PARTS, Spent
-from ..limit.outcome import QUANTILES, Outcome
+from ..limit.outcome import Outcome
+from ..saved.hist import QUANTILES
 from ..saved.steps import Level, number
 from ..limit.usl import Usl
 from ..words import Words
 
 _LOG = 20.0  # the axis is logarithmic from this ratio of the values on
-# Colours of the parts of a request's time; similar ones as in the figures of one run.
+# The colour of a part of a request's time is that of the resource; where the helper or its database
+# wait for it, there is a pattern.
 PART_COLOUR = {
+    **PART_COLOURS,
     "own": PART_COLOURS["user"],
-    "runq": PART_COLOURS["runq"],
-    UNREAD: LIGHT,
-    "cnid_runq": "#B2798F",
-    "cnid_cpu": "#E69F00",
-    "cnid_rest": "#F5D48F",
-    "database_lock": "#C9A0C0",
-    "database_disk": "#F7B595",
-    "disk": PART_COLOURS["disk"],
-    "log": PART_COLOURS["log"],
-    "cnid_disk": "#F0986B",
-    "lock": PART_COLOURS["lock"],
-    "cnid_lock": "#E5B8D3",
-    "net": PART_COLOURS["net"],
-    "outside": "#8FCFBB",
-    "other": PART_COLOURS["other"],
+    "cnid_runq": PART_COLOURS["runq"],
+    "cnid_cpu": PART_COLOURS["user"],
+    "cnid_rest": PART_COLOURS["cnid"],
+    "cnid_disk": PART_COLOURS["disk"],
+    "cnid_lock": PART_COLOURS["lock"],
+    "database_lock": PART_COLOURS["lock"],
+    "database_disk": PART_COLOURS["disk"],
+    "outside": PART_COLOURS["stopped"],
+}
+PART_HATCH = {
+    **dict.fromkeys(("cnid_runq", "cnid_cpu", "cnid_rest", "cnid_disk", "cnid_lock"), "////"),
+    **dict.fromkeys(("database_lock", "database_disk"), "...."),
 }
 
 
@@ -72,10 +73,10 @@ def _knee(ax: Any, o: Outcome, w: Words) -> None:
     """The knee as a line, its interval as a band."""
     low, high, at = (number(v) if v else None for v in (o.knee.low, o.knee.high, o.knee.at))
     if low is not None and high is not None:
-        ax.axvspan(low, high, color="#000000", alpha=0.08, linewidth=0)
+        ax.axvspan(low, high, color=INK, alpha=0.08, linewidth=0)
     if at is None:
         return
-    ax.axvline(at, color="#000000", linewidth=1.2, linestyle=(0, (4, 2)))
+    ax.axvline(at, color=INK, linewidth=1.2, linestyle=(0, (4, 2)))
     label = f" {w['knee']} {o.knee.at}"
     ax.annotate(label, (at, 1), xycoords=("data", "axes fraction"), va="bottom", fontsize=9)
 
@@ -139,7 +140,7 @@ def latency(o: Outcome, w: Words) -> Drawn | None:
         _log(ax, w["axis_action"])
         _values(ax, o, w)
         _knee(ax, o, w)
-        legend_beside(ax)
+        legend_below(ax)
     head = (o.sweep.option, "repeat", *(f"{q.replace('.', '')}_ns" for q in QUANTILES))
     return Drawn(made, head, rows)
 
@@ -168,7 +169,7 @@ def probe(o: Outcome, w: Words) -> Drawn | None:
         _log(ax, w["axis_probe"])
         _values(ax, o, w)
         _knee(ax, o, w)
-        legend_beside(ax)
+        legend_below(ax)
     return Drawn(made, (o.sweep.option, "repeat", "p50_ns", "p99_ns", "max_ns"), rows)
 
 
@@ -202,7 +203,7 @@ def rate(o: Outcome, w: Words) -> Drawn | None:
         ax.set_ylabel(w["axis_per_s"])
         _values(ax, o, w)
         _knee(ax, o, w)
-        legend_beside(ax)
+        legend_below(ax)
     return Drawn(made, (o.sweep.option, "repeat", "offered_per_s", "achieved_per_s"), rows)
 
 
@@ -223,7 +224,7 @@ def tests(o: Outcome, w: Words) -> Drawn | None:
             ]
         _log(ax, w["axis_call"])
         _values(ax, o, w)
-        legend_beside(ax)
+        legend_below(ax)
     return Drawn(made, (o.sweep.option, "test", "repeat", "mean_ns"), rows)
 
 
@@ -255,7 +256,12 @@ def parts(o: Outcome, w: Words) -> Drawn | None:
                     for x, total in zip(spent, totals, strict=True)
                 ]
             )
-            style = {"color": PART_COLOUR[key], "edgecolor": "white", "linewidth": 0.4}
+            style: dict[str, Any] = {
+                "facecolor": PART_COLOUR[key],
+                "edgecolor": "white",
+                "linewidth": 0.4,
+            }
+            style["hatch"] = PART_HATCH.get(key)
             ax.bar(at, values, 0.85, bottom=base, label=w[f"s_{key}"], **style)
             base += values
         for i, total in enumerate(totals):

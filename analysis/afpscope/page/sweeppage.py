@@ -7,7 +7,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from ..limit import outcome
-from ..limit.outcome import QUANTILES, Outcome, Row
+from ..limit.outcome import Outcome, Row
+from ..saved.hist import QUANTILES
 from ..saved.steps import Sweep
 from ..show import rate
 from ..words import Words

@@ -12,6 +12,7 @@ import contextlib
 import errno
 import os
 import secrets
+import shutil
 import stat
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -177,6 +178,23 @@ class Folder:
         with _whole(self._fd, name, self.path / name) as out:
             yield out
         self._made.append(name)
+
+    @contextmanager
+    def renamed(self, name: str) -> Iterator[Folder]:
+        """A folder that replaces the one called `name` when all in it was written; on an error
+        nothing changes."""
+        aside, old = (f".afpscope.{secrets.token_hex(8)}.{what}" for what in ("new", "old"))
+        folder = Folder(self.path / aside)
+        try:
+            yield folder
+            with contextlib.suppress(FileNotFoundError):
+                os.rename(name, old, src_dir_fd=self._fd, dst_dir_fd=self._fd)
+            os.rename(aside, name, src_dir_fd=self._fd, dst_dir_fd=self._fd)
+        except OSError as e:
+            raise _failure(self.path / name, e) from None
+        finally:
+            for path in (self.path / aside, self.path / old):
+                shutil.rmtree(path, ignore_errors=True)
 
     def forget(self) -> None:
         """Removes what was written."""

@@ -12,6 +12,8 @@ from dataclasses import dataclass
 from ..errors import Failure
 from .node import INT_MAX, Node
 
+QUANTILES = {"p50": 0.5, "p90": 0.9, "p99": 0.99, "p99.9": 0.999}  # shown of latencies
+
 
 def low(index: int, bits: int) -> int:
     """The smallest value of a bucket; its highest is low(index + 1) - 1."""

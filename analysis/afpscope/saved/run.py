@@ -131,6 +131,7 @@ class Run:
     unseen: tuple[str, ...] = ()  # keys of causes that would explain waits, but were not visible
     words: Mapping[str, str] = field(default_factory=lambda: AFP_WORDS)  # of the kind of server
     findings: tuple[str, ...] = ()  # what stands out in the server's time; older runs have none
+    labels: Mapping[str, str] = field(default_factory=dict)  # that the user gave it
 
     @property
     def trace(self) -> Path | None:
@@ -233,7 +234,7 @@ def _parse(node: Node, file: Path, folder: Path | None) -> Run:
             "use the version that wrote it"
         )
     try:
-        found, kind = (node.get(key) for key in ("findings", "kind"))
+        found, kind, labels = (node.get(key) for key in ("findings", "kind", "labels"))
         sockets = node.get("sockets")
         metrics, diagnosis = node.get("metrics"), node.get("diagnosis")
         words, requests = node.get("words"), node.get("has_requests")
@@ -278,6 +279,7 @@ def _parse(node: Node, file: Path, folder: Path | None) -> Run:
             unseen=_unseen(diagnosis),
             words=words.texts() if words else AFP_WORDS if kind_name == "afp" else NO_WORDS,
             findings=tuple(f["text"].text() for f in found.items()) if found else (),
+            labels=labels.texts() if labels else {},
         )
     except Failure as e:
         raise Failure(f"{file}: {e}", e.code) from None
@@ -403,3 +405,25 @@ def find(name: str, killed: bool = False) -> Path:
         names = ", ".join(p.name for p in found[:4])
         raise wrong_use(f"{name!r} matches {len(found)} runs ({names}): give more of the name")
     return found[0]
+
+
+def _labels_of(folder: Path) -> dict[str, str]:
+    """Empty also where run.json is missing or damaged."""
+    try:
+        labels = load(folder / RUN_FILE).get("labels")
+        return labels.texts() if labels else {}
+    except Failure:
+        return {}
+
+
+def find_all(name: str) -> list[Path]:
+    """The runs that NAME means: the one of find(), or all of the user's with the labels that NAME
+    lists, as in "commit=1f3a9c" or "commit=1f3a9c,disk=ssd", the oldest first."""
+    if "=" not in name or Path(name).exists():
+        return [find(name)]
+    wanted = dict(word.partition("=")[::2] for word in name.split(","))
+    base = runs_folder()
+    found = [p for p in _saved(base) if wanted.items() <= _labels_of(p).items()]
+    if not found:
+        raise wrong_use(f"no run {name!r}: no such path, and no run in {base} has these labels")
+    return found

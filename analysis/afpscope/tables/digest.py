@@ -47,10 +47,19 @@ class CommandView:
     def main_part(self) -> str:
         return max(PARTS, key=lambda part: self.times.get(part, 0))
 
-    def top_calls(self, n: int) -> list[tuple[PartKey, float, float]]:
-        """The calls that took longest: key, calls per request, ns per request."""
-        keys = sorted(self.calls, key=lambda key: (-self.call_ns[key], -self.calls[key]))[:n]
+    def top_calls(self, n: int, server: str, on_path: bool) -> list[tuple[PartKey, float, float]]:
+        """The calls that took longest: key, calls per request, ns per request. `on_path`: those of
+        the process that answers, which is called `server`; else those of what it asks, which may
+        go on when nobody waits for them. None that is rarer than one in 200 requests and takes
+        less than a hundredth of their time."""
         of = max(1, self.served)
+        mine = [key for key in self.calls if (key[0] == server) == on_path]
+        some = [
+            key
+            for key in mine
+            if self.calls[key] * 200 >= of or self.call_ns[key] * 100 >= self.service_ns
+        ]
+        keys = sorted(some, key=lambda key: (-self.call_ns[key], -self.calls[key]))[:n]
         return [(key, self.calls[key] / of, self.call_ns[key] / of) for key in keys]
 
 

@@ -22,14 +22,14 @@ from ..saved.run import Run
 from ..saved.trace import Stream
 
 Rows = list[dict[str, Any]]
-_TEXT, _INT, _UINT = pa.string(), pa.int64(), pa.uint64()
+TEXT, INT, UINT = pa.string(), pa.int64(), pa.uint64()
 
 
 def _of_phase(p: Phase) -> dict[str, Any]:
     return {"test": p.test, "iteration": p.iteration}
 
 
-_KEY = [("test", _INT), ("iteration", _INT)]
+KEY = [("test", INT), ("iteration", INT)]
 
 
 def _phases(run: Run) -> tuple[Rows, list[Any]]:
@@ -42,8 +42,8 @@ def _phases(run: Run) -> tuple[Rows, list[Any]]:
         | {key: p.metrics.get(key) for key in keys}
         for p in run.phases
     ]
-    schema = [*_KEY, ("title", _TEXT), ("start_ns", _INT), ("complete", pa.bool_())]
-    return rows, [*schema, *((key, _INT) for key in keys if key not in ("title", "complete"))]
+    schema = [*KEY, ("title", TEXT), ("start_ns", INT), ("complete", pa.bool_())]
+    return rows, [*schema, *((key, INT) for key in keys if key not in ("title", "complete"))]
 
 
 _LATENCY = ("min_ns", "max_ns", "p50_ns", "p95_ns", "p99_ns", "p999_ns")
@@ -57,8 +57,8 @@ def _commands(run: Run) -> tuple[Rows, list[Any]]:
         for p in run.phases
         for c in p.commands
     ]
-    schema = [*_KEY, ("code", _INT), ("name", _TEXT), ("ops", _INT), ("errors", _INT)]
-    return rows, [*schema, ("sum_ns", _UINT), *((key, _INT) for key in _LATENCY)]
+    schema = [*KEY, ("code", INT), ("name", TEXT), ("ops", INT), ("errors", INT)]
+    return rows, [*schema, ("sum_ns", UINT), *((key, INT) for key in _LATENCY)]
 
 
 def _samples(run: Run) -> tuple[Rows, list[Any]]:
@@ -69,8 +69,8 @@ def _samples(run: Run) -> tuple[Rows, list[Any]]:
         for p in run.phases if p.transfer for s in p.transfer.samples
     ]  # fmt: skip
     return rows, [
-        ("test", _INT), ("work", _TEXT), ("size_bytes", _INT), ("iteration", _INT),
-        ("warmup", pa.bool_()), ("complete", pa.bool_()), ("ns", _INT), ("bytes", _INT),
+        ("test", INT), ("work", TEXT), ("size_bytes", INT), ("iteration", INT),
+        ("warmup", pa.bool_()), ("complete", pa.bool_()), ("ns", INT), ("bytes", INT),
     ]  # fmt: skip
 
 
@@ -97,7 +97,7 @@ def _accounts(run: Run) -> tuple[Rows, list[Any]]:
     ]
     keys += ["unexplained_ns", "unexplained"]
     keys += ["min_ns", "max_ns", "p50_ns", "p99_ns", "p999_ns", *columns]
-    return rows, [*_KEY, ("number", _INT), ("name", _TEXT), *((key, _INT) for key in keys)]
+    return rows, [*KEY, ("number", INT), ("name", TEXT), *((key, INT) for key in keys)]
 
 
 _PART = ("calls", "errors", "bytes", "cpu_ns", "blocked_ns", "runq_ns", "stopped_ns")
@@ -113,9 +113,9 @@ def _parts(run: Run) -> tuple[Rows, list[Any]]:
         for a in (*(p.requests or ()), *(p.outside or ()))
         for r in a.parts
     ]
-    texts = [(key, _TEXT) for key in ("role", "class", "object")]
-    schema = [*_KEY, ("number", _INT), ("name", _TEXT), ("requests", _INT), *texts]
-    return rows, [*schema, *((key, _INT) for key in _PART)]
+    texts = [(key, TEXT) for key in ("role", "class", "object")]
+    schema = [*KEY, ("number", INT), ("name", TEXT), ("requests", INT), *texts]
+    return rows, [*schema, *((key, INT) for key in _PART)]
 
 
 _QUANTILES = {"p50_ns": 0.5, "p90_ns": 0.9, "p99_ns": 0.99, "p999_ns": 0.999}
@@ -129,7 +129,7 @@ def _loads(run: Run) -> Iterator[tuple[dict[str, Any], Load]]:
                 yield _of_phase(p) | {"who": who}, of
 
 
-_WHO = [*_KEY, ("who", _TEXT)]
+_WHO = [*KEY, ("who", TEXT)]
 
 
 def _actions(run: Run) -> tuple[Rows, list[Any]]:
@@ -140,8 +140,8 @@ def _actions(run: Run) -> tuple[Rows, list[Any]]:
         for key, of in _loads(run)
         for a in of.actions
     ]
-    schema = [*_WHO, ("action", _TEXT), ("n", _INT), ("failed", _INT), ("sum_ns", _UINT)]
-    return rows, [*schema, *((key, _INT) for key in ("max_ns", *_QUANTILES))]
+    schema = [*_WHO, ("action", TEXT), ("n", INT), ("failed", INT), ("sum_ns", UINT)]
+    return rows, [*schema, *((key, INT) for key in ("max_ns", *_QUANTILES))]
 
 
 def _seconds(run: Run) -> tuple[Rows, list[Any]]:
@@ -154,7 +154,7 @@ def _seconds(run: Run) -> tuple[Rows, list[Any]]:
         for at, s in enumerate(of.seconds)
     ]
     keys = ("second", "n", "failed", "max_ns", *_QUANTILES, "dropped", "bytes")
-    return rows, [*_WHO, *((key, _INT) for key in keys)]
+    return rows, [*_WHO, *((key, INT) for key in keys)]
 
 
 def _stages(run: Run) -> tuple[Rows, list[Any]]:
@@ -170,7 +170,7 @@ def _stages(run: Run) -> tuple[Rows, list[Any]]:
     ]
     keys = ("from_s", "to_s", "from_per_s", "to_per_s", "from_clients", "to_clients")
     rates = [(key, pa.float64()) for key in keys]
-    return rows, [*_WHO, *rates, *((k, _INT) for k in ("planned", "n", "failed", *_QUANTILES))]
+    return rows, [*_WHO, *rates, *((k, INT) for k in ("planned", "n", "failed", *_QUANTILES))]
 
 
 def _clients(run: Run) -> tuple[Rows, list[Any]]:
@@ -183,8 +183,8 @@ def _clients(run: Run) -> tuple[Rows, list[Any]]:
         for at, c in enumerate(of.each_client)
     ]
     keys = ("client", "actions", "failed", "bytes", "last_ns", "sum_ns", "max_ns")
-    schema = [*_WHO, *((key, _INT) for key in keys)]
-    return rows, [*schema, ("lost", pa.bool_()), ("address", _TEXT)]
+    schema = [*_WHO, *((key, INT) for key in keys)]
+    return rows, [*schema, ("lost", pa.bool_()), ("address", TEXT)]
 
 
 def _intervals(run: Run) -> tuple[Rows, list[Any]]:
@@ -195,7 +195,7 @@ def _intervals(run: Run) -> tuple[Rows, list[Any]]:
             more = {f"{key}_ns": ns for key, ns in (i.parts or {}).items()}
             columns.update(dict.fromkeys(more))
             rows.append(_of_phase(p) | {"end_ns": i.end_ns} | more)
-    return rows, [*_KEY, ("end_ns", _INT), *((key, _INT) for key in columns)]
+    return rows, [*KEY, ("end_ns", INT), *((key, INT) for key in columns)]
 
 
 _OF_LOAD = {
@@ -217,10 +217,11 @@ _OF_RUN = {
 def of_run(run: Run) -> dict[str, Any]:
     """The tables of run.json, as Arrow tables; those of a load only of runs that have one."""
     wanted = _OF_RUN | (_OF_LOAD if any(p.load for p in run.phases) else {})
-    return {name: _table(name, *make(run), run.path) for name, make in wanted.items()}
+    return {name: table_of(name, *make(run), run.path) for name, make in wanted.items()}
 
 
-def _table(name: str, rows: Rows, schema: list[Any], path: Path) -> Any:
+def table_of(name: str, rows: Rows, schema: list[Any], path: Path) -> Any:
+    """Rows as an Arrow table; `path`: whose they are, for the message of Failure."""
     try:
         return pa.Table.from_pylist(rows, pa.schema(schema))
     except (pa.ArrowException, OverflowError) as e:
@@ -233,7 +234,7 @@ def _dictionary(labels: dict[int, str], values: Any) -> Any:
     if len(found) > 1 << 16:
         raise Failure("an enum has more than 65,536 different values: the trace is damaged")
     texts = [labels.get(int(v), f"?{int(v)}") for v in found]
-    return pa.array(texts, _TEXT).take(pa.array(codes.astype(np.int32)))
+    return pa.array(texts, TEXT).take(pa.array(codes.astype(np.int32)))
 
 
 def _lookup(labels: dict[int, str], dtype: Any) -> Any | None:
@@ -241,7 +242,7 @@ def _lookup(labels: dict[int, str], dtype: Any) -> Any | None:
     if dtype.kind != "u" or dtype.itemsize > 2:
         return None
     top = 1 << (8 * dtype.itemsize)
-    return pa.array([labels.get(v, f"?{v}") for v in range(top)], _TEXT)
+    return pa.array([labels.get(v, f"?{v}") for v in range(top)], TEXT)
 
 
 def _columns(stream: Stream) -> list[str]:
@@ -266,9 +267,9 @@ def schema(stream: Stream) -> Any:
     for name in _columns(stream):
         dtype = stream.layout.dtype[name]
         if stream.labels(name):
-            fields.append((name, pa.dictionary(pa.int32(), _TEXT)))
+            fields.append((name, pa.dictionary(pa.int32(), TEXT)))
         elif dtype.kind == "S" or _is_address(stream, name):
-            fields.append((name, _TEXT))
+            fields.append((name, TEXT))
         elif dtype.shape:
             fields.append((name, pa.binary(dtype.itemsize)))
         else:
@@ -284,10 +285,10 @@ def _column(stream: Stream, name: str, block: Any, lookups: dict[str, Any]) -> A
             return _dictionary(stream.labels(name), values).dictionary_encode()
         return pa.DictionaryArray.from_arrays(pa.array(values.astype(np.int32)), lookup)
     if values.dtype.kind == "S":
-        return pa.array([v.decode("utf-8", "replace") for v in values], _TEXT)
+        return pa.array([v.decode("utf-8", "replace") for v in values], TEXT)
     if _is_address(stream, name):
         pairs = zip(block["family"], values, strict=True)
-        return pa.array([_address(int(f), v.tobytes()) for f, v in pairs], _TEXT)
+        return pa.array([_address(int(f), v.tobytes()) for f, v in pairs], TEXT)
     if values.ndim > 1:
         return pa.array([v.tobytes() for v in values], pa.binary(values[0].nbytes))
     native = np.ascontiguousarray(values).astype(values.dtype.newbyteorder("="), copy=False)

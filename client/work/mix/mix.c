@@ -30,6 +30,8 @@ static const struct {
 	{ "metadata", "[mix]\nname=metadata\nfiles=100\nfile_size=0\n[actions]\ncreate=1\n" },
 	{ "timemachine", "[mix]\nname=timemachine\nfiles=4\nfile_size=8M\nrequest=128K\nwindow=4\n"
 			 "[actions]\nband=1\n" },
+	{ "login-storm", "[mix]\nname=login-storm\nfiles=0\nfile_size=0\n"
+			 "[actions]\nlogin=1\nlogout=1\n" },
 	{ "idle", "[mix]\nname=idle\nfiles=0\nfile_size=0\n[actions]\n" },
 };
 
@@ -97,7 +99,17 @@ bool mix_has_actions(const struct mix *m)
 
 const char *mix_needs_afp(const struct mix *m)
 {
-	return m->weight[MIX_MAC_SAVE] ? mix_action_name(MIX_MAC_SAVE) : NULL;
+	static const enum mix_action of_afp[] = { MIX_MAC_SAVE, MIX_LOGIN, MIX_LOGOUT };
+
+	for (size_t i = 0; i < sizeof(of_afp) / sizeof(of_afp[0]); i++)
+		if (m->weight[of_afp[i]])
+			return mix_action_name(of_afp[i]);
+	return NULL;
+}
+
+bool mix_logs_in(const struct mix *m)
+{
+	return m->weight[MIX_LOGIN] || m->weight[MIX_LOGOUT];
 }
 
 uint64_t mix_set_bytes(const struct mix *m)
@@ -172,7 +184,7 @@ static void list_actions(char *out, size_t room)
 
 static int put_weight(struct mix *m, const char *key, const char *text, struct err *e)
 {
-	char list[128];
+	char list[256];
 	uint64_t v;
 
 	for (size_t i = 0; i < N_MIX_ACTIONS; i++) {
@@ -253,7 +265,8 @@ int mix_check(const struct mix *m, struct err *e)
 			return err_set(e, -EINVAL,
 				       "'%s' changes files: it cannot be used with shared = yes",
 				       actions[i].key);
-		if (!m->files && i != MIX_LIST && i != MIX_CREATE)
+		if (!m->files && i != MIX_LIST && i != MIX_CREATE && i != MIX_LOGIN &&
+		    i != MIX_LOGOUT)
 			return err_set(e, -EINVAL, "'%s' needs files, but files is 0",
 				       actions[i].key);
 		if ((i == MIX_RANDOM_READ || i == MIX_RANDOM_WRITE || i == MIX_LOCK) &&
@@ -270,7 +283,7 @@ int mix_check(const struct mix *m, struct err *e)
 
 static int no_such(const char *name, struct err *e)
 {
-	char list[128] = "";
+	char list[256] = "";
 	size_t n = 0;
 
 	for (size_t i = 0; i < N_BUILT_IN && n < sizeof(list); i++)

@@ -49,7 +49,10 @@
 	X(RANDOM_WRITE, "random-write", true)                                                      \
 	/* a range is locked, read, unlocked; one that another has locked is left: no failure */   \
 	X(LOCK, "lock", false)                                                                     \
-	X(MAC_SAVE, "mac-save", true) /* written beside with a Mac's attributes, then exchanged */
+	X(MAC_SAVE, "mac-save", true) /* written beside with a Mac's attributes, then exchanged */ \
+	/* one more session of the client's user; they take turns, whichever is drawn */           \
+	X(LOGIN, "login", false)                                                                   \
+	X(LOGOUT, "logout", false)
 
 enum mix_action {
 #define X(name, key, writes) MIX_##name,
@@ -95,6 +98,9 @@ int mix_check(const struct mix *m, struct err *e);
 
 /* Whether it has actions that only an AFP server can do; the first one's name, or NULL. */
 const char *mix_needs_afp(const struct mix *m);
+
+/* Whether its clients log in while they work. */
+bool mix_logs_in(const struct mix *m);
 
 /* Whether its clients do anything but stay logged in. */
 bool mix_has_actions(const struct mix *m);

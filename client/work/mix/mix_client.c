@@ -85,6 +85,8 @@ static int begin_use(struct script *s, const struct store *store)
 
 	while (at >= mix_of(c)->weight[action])
 		at -= mix_of(c)->weight[action++];
+	if (action == MIX_LOGIN || action == MIX_LOGOUT)
+		action = c->logged_in ? MIX_LOGOUT : MIX_LOGIN;
 	mix_client_enter(c, draw(c, c->n_homes));
 	if (mix_of(c)->files)
 		name_files(c, draw_popular(mix_of(c)->files, mix_of(c)->zipf, c->random));
@@ -378,6 +380,10 @@ static bool is_good(struct mix_client *c, const struct store_op *op, struct err 
 		return mix_files_compare(c, op);
 	if (op->result == STORE_OK && (op->verb != STORE_LIST || op->done))
 		return true;
+	if (op->verb == STORE_LOGIN || op->verb == STORE_LOGOUT) {
+		err_set(e, LOAD_REFUSED, "%s: %s", op->what, op->why);
+		return false;
+	}
 	if (mix_client_has_name(op))
 		snprintf(name, sizeof(name), "%s", op->name);
 	else
@@ -439,6 +445,8 @@ static enum script_state mix_client_answered(struct script *s, struct store_op *
 		s->bytes += moves_data(&(struct mix_step) { .verb = op->verb }) ? op->done : 0;
 	if (op->verb == STORE_CLOSE)
 		c->open = false;
+	if (op->verb == STORE_LOGIN || op->verb == STORE_LOGOUT)
+		c->logged_in = op->verb == STORE_LOGIN && op->result == STORE_OK;
 	if (op->result == STORE_OK)
 		mix_client_note(c, op);
 	if (meets_lock(c, op)) {

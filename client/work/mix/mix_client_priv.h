@@ -59,6 +59,7 @@ struct mix_client {
 	unsigned int action, in, file; /* in: home[] */
 	bool failed, curing;
 	struct err why; /* it failed; other answers come before the action's end */
+	bool logged_in; /* it has one more session */
 	bool open;
 	struct store_file opened;
 	uint64_t len;            /* of the file */

@@ -8,17 +8,15 @@ import hashlib
 import os
 import socket
 import subprocess
-import threading
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from fakes import COMMAND, HEADER, Proxy, _exactly
+from fakes import Between
 from netatalk import Server
 from scope import NO_SESSION, OK, Scope
 
 UAMS = "clrtxt dhx2 guest dhx randnum srp"
-LOGIN_CONT = 19
 PEER_LOGIN = 10  # exit code of afp_lantest
 
 # Servers keep passwords of their own for the methods that need more of them than a hash.
@@ -90,40 +88,6 @@ def every() -> Iterator[Server]:
                 path.unlink(missing_ok=True)
 
 
-class Between(Proxy):
-    """Keeps all that passes; spoil: what comes with a login's success has another last byte."""
-
-    def __init__(self, port: int, spoil: bool = False) -> None:
-        super().__init__(port)
-        self._spoil = spoil
-        self._conts: set[int] = set()
-        self.seen = bytearray()
-        self.spoiled = 0
-
-    def serve(self, connection: socket.socket) -> None:
-        server = self.server_for(connection)
-        back = threading.Thread(target=self._pass, args=(server, connection), daemon=True)
-        back.start()
-        self._pass(connection, server)
-
-    def _pass(self, source: socket.socket, target: socket.socket) -> None:
-        with contextlib.suppress(OSError, ValueError):
-            while True:
-                head = _exactly(source, HEADER.size)
-                kind, command, ident, code, length, _ = HEADER.unpack(head)
-                body = _exactly(source, length)
-                if kind == 0 and command == COMMAND and body[0] == LOGIN_CONT:
-                    self._conts.add(ident)
-                elif kind == 1 and ident in self._conts and not code and body and self._spoil:
-                    body[-1] ^= 1
-                    self.spoiled += 1
-                self.seen += head + body
-                target.sendall(head + body)
-        for each in (source, target):
-            with contextlib.suppress(OSError):
-                each.shutdown(socket.SHUT_RDWR)
-
-
 def log_in(scope: Scope, port: int, method: str, password: str) -> list[str]:
     where = ["-h", "127.0.0.1", "-p", str(port), "-s", "vol1", "-u", "bench1"]
     return [str(scope.binary), "clean", *where, "-w", password, "--uam", method]
@@ -149,7 +113,7 @@ def test_wrong_password_is_refused_with_its_error(scope: Scope, every: Server, m
 
 @pytest.mark.parametrize("method", PROVING)
 def test_a_server_without_the_proof_is_refused(scope: Scope, every: Server, method: str) -> None:
-    with Between(every.port, spoil=True) as proxy:
+    with Between(every.port, spoil=Between.PROOF) as proxy:
         line = log_in(scope, proxy.port, method, PASSWORDS[method])
         scope.execute(line).expect(NO_SESSION, "server accepts the login, but proves wrongly")
         assert proxy.spoiled == 1

@@ -29,7 +29,7 @@ COMMANDS = (
     ),
     *("top", "exporter"),
 )
-PACKAGE = ("report", "info", "dump", "compare", "gate", "ab", "sweep", "query", "export")
+PACKAGE = ("report", "info", "dump", "compare", "gate", "ab", "sweep", "query", "export", "history")
 
 COMPLETE = """
 source "$1"; shift

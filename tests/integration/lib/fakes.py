@@ -14,6 +14,8 @@ from typing import Self
 
 from afpclient import COMMAND, HEADER
 
+LOGIN_CONT = 19
+
 DSI_WRITE = 6
 DATA = (27, 33, 60, 61)  # FPRead, FPWrite, FPReadExt, FPWriteExt
 WRITE, WRITE_EXT = 33, 61
@@ -96,6 +98,54 @@ class Proxy(Listener):
         for each in (connection, server):
             each.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         return server
+
+
+class Between(Proxy):
+    """Keeps all that passes. spoil: a message whose last byte is another; cut: it has no data.
+
+    PROOF is what comes with a login's success, ANSWER the last message of a login before it.
+    """
+
+    PROOF, ANSWER = "proof", "answer"
+
+    def __init__(self, port: int, spoil: str = "", cut: str = "") -> None:
+        super().__init__(port)
+        self._spoil = spoil
+        self._cut = cut
+        self._conts: set[int] = set()
+        self.seen = bytearray()
+        self.spoiled = 0
+
+    def serve(self, connection: socket.socket) -> None:
+        server = self.server_for(connection)
+        back = threading.Thread(target=self._pass, args=(server, connection), daemon=True)
+        back.start()
+        self._pass(connection, server)
+
+    def _pass(self, source: socket.socket, target: socket.socket) -> None:
+        with contextlib.suppress(OSError, ValueError):
+            while True:
+                head = _exactly(source, HEADER.size)
+                kind, command, ident, code, length, _ = HEADER.unpack(head)
+                body = _exactly(source, length)
+                if kind == 0 and command == COMMAND and body[0] == LOGIN_CONT:
+                    self._conts.add(ident)
+                    what = self.ANSWER
+                elif kind == 1 and ident in self._conts and not code and body:
+                    what = self.PROOF
+                else:
+                    what = "other"
+                self.spoiled += what in (self._spoil, self._cut)
+                if what == self._spoil:
+                    body[-1] ^= 1
+                if what == self._cut:
+                    body.clear()
+                    head = HEADER.pack(kind, command, ident, code, 0, 0)
+                self.seen += head + body
+                target.sendall(head + body)
+        for each in (source, target):
+            with contextlib.suppress(OSError):
+                each.shutdown(socket.SHUT_RDWR)
 
 
 class BreakingProxy(Proxy):

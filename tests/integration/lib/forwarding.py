@@ -113,6 +113,24 @@ def listens(port: int) -> bool:
 Command = tuple[str, Sequence[str]]  # how the process is called, what to start
 
 
+def _of_socat(verb: str, host: str) -> tuple[str, str]:
+    """What socat calls this, and the address in its words."""
+    return (f"{verb[:3]}6{verb[3:]}", f"[{host}]") if ":" in host else (verb, host)
+
+
+def socat_line(host: str, port: int, to: str, server: int) -> list[str]:
+    listen, near = _of_socat("TCP-LISTEN", host)
+    connect, far = _of_socat("TCP", to)
+    return ["socat", f"{listen}:{port},bind={near},reuseaddr,fork", f"{connect}:{far}:{server}"]
+
+
+def docker_proxy_line(host: str, port: int, to: str, server: int) -> list[str]:
+    own = f"-host-ip {host} -host-port {port}"
+    container = f"-container-ip {to} -container-port {server}"
+    line = f"exec {program('docker-proxy')} -proto tcp {own} {container} 3> /dev/null"
+    return ["sh", "-c", line]
+
+
 def _written(tmp: Path, text: str, **more: object) -> str:
     path = tmp / "conf"
     path.write_text(text.format(tmp=tmp, root=root(), **more))
@@ -120,15 +138,11 @@ def _written(tmp: Path, text: str, **more: object) -> str:
 
 
 def _socat(port: int, server: int, tmp: Path) -> list[Command]:
-    line = f"TCP-LISTEN:{port},bind=127.0.0.1,reuseaddr,fork", f"TCP:127.0.0.1:{server}"
-    return [("socat", ["socat", *line])]
+    return [("socat", socat_line("127.0.0.1", port, "127.0.0.1", server))]
 
 
 def _docker_proxy(port: int, server: int, tmp: Path) -> list[Command]:
-    own = f"-host-ip 127.0.0.1 -host-port {port}"
-    to = f"-container-ip 127.0.0.1 -container-port {server}"
-    line = f"exec {program('docker-proxy')} -proto tcp {own} {to} 3> /dev/null"
-    return [("docker-proxy", ["sh", "-c", line])]
+    return [("docker-proxy", docker_proxy_line("127.0.0.1", port, "127.0.0.1", server))]
 
 
 def _haproxy(port: int, server: int, tmp: Path) -> list[Command]:

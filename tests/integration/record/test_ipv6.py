@@ -15,13 +15,14 @@ import signal
 import socket
 import subprocess
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 from afpclient import AfpClient, Busy
 from checks import check, only
+from forwarding import docker_proxy_line, free_port, listens, socat_line, started
 from netatalk import Server
 from netns import cable, inside, ip, server_in, space
 from scope import DBD, OK, Run, Scope, wait_until
@@ -273,6 +274,82 @@ def test_of_both_kinds(scope: Scope, host: str, six: Server) -> None:
         assert {s["client"] for s in found["sessions"]} >= {"127.0.0.1", "::1"}
         for client in clients:
             client.close()
+
+
+# Programs that carry on what they read
+
+Line = Callable[[str, int, str, int], list[str]]
+CARRY: dict[str, Line] = {"socat": socat_line, "docker-proxy": docker_proxy_line}
+
+
+@contextlib.contextmanager
+def carried(how: str, path: str, host: str, to: str, server: Server) -> Iterator[int]:
+    """The port of a program in a network namespace."""
+    with inside(path), contextlib.ExitStack() as stack:
+        port = free_port()
+        stack.enter_context(started(CARRY[how](host, port, to, server.port)))
+        wait_until(lambda: listens(port), 20, f"{how} to listen")
+        yield port
+
+
+def check_behind(run: Run, how: str) -> None:
+    assert "(afpd)" in run.saved["server"]["afpd"]
+    assert re.search(rf"{how} \(pid \d+\) carries what comes on port", run.warning("way"))
+
+
+def through(scope: Scope, where: str, host: str, port: int, how: str) -> None:
+    """A load from a network namespace, through the program, is one of the server's."""
+    with inside(where):
+        check_behind(lantest(scope, f"afp://bench1:secret1@[{host}]:{port}/vol1"), how)
+
+
+@pytest.mark.parametrize("to", ["::1", "127.0.0.1"])
+@pytest.mark.parametrize("how", CARRY)
+def test_behind_a_program(scope: Scope, host: str, six: Server, how: str, to: str) -> None:
+    with carried(how, host, "::1", to, six) as port:
+        through(scope, host, "::1", port, how)
+
+
+@pytest.mark.parametrize("how", CARRY)
+def test_client_of_a_link_behind_a_program(scope: Scope, alike: Alike, how: str) -> None:
+    """Its client is in another network namespace, and has an address of a link."""
+    _, here, _, _ = alike
+    left = here.replace("-alike-", "-left-")
+    with carried(how, here, "::", "::1", alike[0]) as port:
+        through(scope, left, "fe80::1%leftx", port, how)
+
+
+def test_program_that_carries_on_by_a_link(
+    scope: Scope, host: str, link: tuple[Server, str]
+) -> None:
+    """The server, in another network namespace, is what has an address of a link; docker-proxy
+    takes none."""
+    server, address = link
+    with carried("socat", host, "::1", address, server) as port:
+        through(scope, host, "::1", port, "socat")
+
+
+@pytest.mark.parametrize("how", CARRY)
+def test_port_of_a_program(scope: Scope, alike: Alike, how: str) -> None:
+    """Two clients of it have the same address and port, on different interfaces."""
+    server, here, _, _ = alike
+    ports = {each: NEAR_PORT + 1 + at for at, each in enumerate(CARRY)}
+    with carried(how, here, "::", "::1", server) as port, contextlib.ExitStack() as stack:
+        for name in ("left", "right"):
+            there = here.replace("-alike-", f"-{name}-")
+            with inside(there):
+                near = ("fe80::2", ports[how], 0, socket.if_nametoindex(f"{name}x"))
+                client = AfpClient(port, host=f"fe80::1%{name}x", near=near)
+            stack.callback(client.close)
+        with inside(here):
+            running = scope.record(None, "--port", str(port), "-d", "1")
+            running.wait_recording()
+            for _ in range(20):
+                client.stat_root()
+            run = running.finish().expect(OK).run
+    assert run and not run.open_books() and not run.losses()
+    check_behind(run, how)
+    assert run.phases[0].requests()[34] == 20
 
 
 def exporter_listens(scope: Scope, server: Server, path: str, listen: str, shown: str) -> None:

@@ -10,6 +10,7 @@ from __future__ import annotations
 import contextlib
 import re
 import subprocess
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -133,6 +134,55 @@ def test_what_cannot_be_followed_is_refused_by_name(
     assert re.search(r"ends in socat \(pid \d+\), which is no AFP server but carries on", why)
     assert "tcp.server" not in done.run.saved["server"]
     scope.execute([*line, "--watch=bpf"]).expect(FAILED, "ends in socat (pid ")
+
+
+# A program of nobody's: for each client one process reads, and its child asks the server; a pipe
+# or a pair of sockets is in between.
+BY_A_CHILD = """
+import os, signal, socket, sys, threading
+def carry(read, write):
+    while data := read(65536):
+        write(data)
+signal.signal(signal.SIGCHLD, signal.SIG_IGN)
+ear = socket.create_server(("127.0.0.1", int(sys.argv[1])))
+while True:
+    client = ear.accept()[0]
+    if not os.fork():
+        break
+    client.close()
+ear.close()
+a, b = socket.socketpair()
+r, w = os.pipe()
+by_pipe = sys.argv[3] == "pipe"
+if os.fork():
+    b.close()
+    os.close(w)
+    back = (lambda n: os.read(r, n)) if by_pipe else a.recv
+    ends = (client.recv, a.sendall), (back, client.sendall)
+else:
+    a.close()
+    os.close(r)
+    client.close()
+    server = socket.create_connection(("127.0.0.1", int(sys.argv[2])))
+    back = (lambda data: os.write(w, data)) if by_pipe else b.sendall
+    ends = (b.recv, server.sendall), (server.recv, back)
+for end in ends:
+    threading.Thread(target=carry, args=end).start()
+"""
+
+
+@pytest.mark.parametrize("how", ["pipe", "socket"])
+def test_a_program_that_may_carry_on_is_no_server_without_a_word(
+    scope: Scope, dbd: Server, how: str
+) -> None:
+    port = free_port()
+    with started([sys.executable, "-c", BY_A_CHILD, str(port), str(dbd.port), how]):
+        wait_until(lambda: listens(port), 20, "it to listen")
+        done = scope.execute(client(scope, dbd, port, "-n", "1", "-f", ":"), save=True)
+    assert done.run
+    said = done.run.warning("way")
+    assert re.search(r"ends in python\S* \(pid \d+\), which has neither the name nor the", said)
+    assert "Warning: the connection ends in python" in done.out
 
 
 def test_all_sessions_of_the_server_behind(scope: Scope, dbd: Server, tmp_path: Path) -> None:

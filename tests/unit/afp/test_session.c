@@ -131,6 +131,39 @@ static void information_cut_anywhere_makes_no_sense(void **state)
 	assert_string_equal(g->server.uam[0], "DHX2");
 }
 
+/* Flags with 0x100, name, an even place, and offsets; of these the third is of a list of names. */
+static const uint8_t named[] = "\x00\x1c\x00\x1f\x00\x26\x00\x00\x01\x00"
+			       "\x08"
+			       "evenname"
+			       "\x00"
+			       "\x00\x00\x00\x00\x00\x2c\x00\x00"
+			       "\x02"
+			       "TM"
+			       "\x01\x05"
+			       "AFP3."
+			       "\x01\x04"
+			       "DHX2"
+			       "\x01\x0a"
+			       "afp/h\033st@R";
+#define NAMED_LEN (sizeof(named) - 1)
+
+static void a_principal_is_known_where_it_is_whole(void **state)
+{
+	struct rig *g = *state;
+
+	for (size_t len = NAMED_LEN - 12; len <= NAMED_LEN; len++) {
+		peer_free(g->peer);
+		g->peer = peer_new();
+		g->opts.port = g->peer->serve.port;
+		g->peer->status = named;
+		g->peer->status_len = len;
+		peer_start(g->peer);
+		assert_int_equal(afp_server_info(&g->server, &g->opts, &g->e), 0);
+		assert_string_equal(g->server.name, "evenname");
+		assert_string_equal(g->server.principal, len < NAMED_LEN ? "" : "afp/h?st@R");
+	}
+}
+
 static void no_information_does_harm(void **state)
 {
 	struct rig *g = *state;
@@ -412,6 +445,7 @@ int main(void)
 		TEST(a_guest_comes_to_an_open_volume_and_leaves),
 		TEST(the_server_is_known_by_its_information),
 		TEST(information_cut_anywhere_makes_no_sense),
+		TEST(a_principal_is_known_where_it_is_whole),
 		TEST(no_information_does_harm),
 		TEST(a_wrong_volume_is_told_with_those_there_are),
 		TEST(a_second_volume_has_an_id_of_its_own),

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* The name of a run finds that run, or says why none. */
+/* The name of a run finds that run, or says why none; what is a label of a run. */
 #include "app/runs.h"
 
 #include <errno.h>
@@ -125,6 +125,44 @@ static void run_json_that_is_no_file_is_not_waited_for(void **state)
 	alarm(0);
 }
 
+static void labels_are_keys_with_values(void **state)
+{
+	static const char *const wrong[] = { "",      "commit",      "commit=", "=1",
+					     "a b=1", "k\xc3\xa4=1", "k=a\nb",  "commit=2" };
+	struct runs_cfg cfg = { .not_kept = true };
+	struct runs_folder folder;
+	struct run r = { 0 };
+	struct err e = { 0 };
+
+	(void)state;
+	assert_int_equal(runs_take_label(&cfg.labels, "commit=1f3a", &e), 0);
+	for (size_t i = 0; i < sizeof(wrong) / sizeof(wrong[0]); i++) {
+		assert_int_equal(runs_take_label(&cfg.labels, wrong[i], &e), -EINVAL);
+		assert_true(e.text[0]);
+	}
+	assert_int_equal(runs_take_label(&cfg.labels, "com=a=%s, \xc3\xa4", &e), 0);
+	assert_int_equal(cfg.labels.n, 2);
+	assert_int_equal(runs_open(&folder, &cfg, false, &r, &e), 0);
+	assert_string_equal(run_note_find(&r.labels, "commit"), "1f3a");
+	assert_string_equal(run_note_find(&r.labels, "com"), "a=%s, \xc3\xa4");
+	runs_close(&folder);
+	run_fini(&r);
+}
+
+static void a_run_has_so_many_labels(void **state)
+{
+	static char text[RUNS_LABELS_MAX + 1][8];
+	struct runs_labels l = { 0 };
+	struct err e = { 0 };
+
+	(void)state;
+	for (int i = 0; i <= RUNS_LABELS_MAX; i++) {
+		snprintf(text[i], sizeof(text[i]), "k%d=v", i);
+		assert_int_equal(runs_take_label(&l, text[i], &e),
+				 i < RUNS_LABELS_MAX ? 0 : -EINVAL);
+	}
+}
+
 int main(void)
 {
 #define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
@@ -133,6 +171,8 @@ int main(void)
 		TEST(last_is_what_was_written_last),
 		TEST(missing_permission_is_called_so),
 		TEST(run_json_that_is_no_file_is_not_waited_for),
+		TEST(labels_are_keys_with_values),
+		TEST(a_run_has_so_many_labels),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -11,7 +11,7 @@ struct group {
 	struct clients *clients;
 	unsigned int not_open, n_ticks, n_joined, n_cleaned, n_freed;
 	bool open_when_cleaned;
-	enum clients_task task;
+	_Atomic enum clients_task task; /* each thread says it */
 	struct err e;
 	struct run_phase phase;
 };

@@ -7,6 +7,9 @@
 #include "load/worker.h"
 #include "unit/clocked_rig.h"
 
+#include <stdio.h>
+#include <unistd.h>
+
 static void seconds_are_given_when_they_are_over(void **state)
 {
 	const struct engine_job work = rig_work(3500 * MS);
@@ -62,6 +65,51 @@ static void a_load_of_hours_is_in_constant_memory(void **state)
 	rig_free(g);
 }
 
+static long resident_kib(void)
+{
+	long pages = 0;
+	FILE *f = fopen("/proc/self/statm", "re");
+
+	assert_non_null(f);
+	assert_int_equal(fscanf(f, "%*d %ld", &pages), 1);
+	fclose(f);
+	return pages * (sysconf(_SC_PAGESIZE) / 1024);
+}
+
+/* As a probe, three actions a second. What it takes before it ends, in KiB. */
+static long resident_after(uint64_t actions)
+{
+	const uint64_t ns = actions / 3 * 1000 * MS;
+	struct engine_job work = open_loop(PACE_FIXED, 3, ns);
+	struct rig *g = rig(1, 1);
+	struct run_second s;
+	long kib;
+
+	work.queue = 0;
+	work.keeps_recent = true;
+	rig_open(g);
+	rig_start(g, &work);
+	while (!engine_wait(g->engine, 1000 * MS))
+		;
+	shared_clock.main_ns += ns + 4200 * MS;
+	assert_true(engine_second(g->engine, actions / 3 - 1, &s));
+	kib = resident_kib();
+	rig_join(g);
+	assert_int_equal(rig_actions(g), actions);
+	print_message("%llu actions: %ld KiB\n", (unsigned long long)actions, kib);
+	rig_free(g);
+	return kib;
+}
+
+/* Four days of a probe. The seconds that are kept are as many after 100,000. */
+static void a_million_probes_take_no_more_memory_than_a_tenth_of_them(void **state)
+{
+	long tenth = resident_after(99999), all = resident_after(999999);
+
+	(void)state;
+	assert_in_range(all, 0, tenth + 512);
+}
+
 /* Of a load without a known end only the last seconds are kept. */
 static void the_last_seconds_of_a_load_without_an_end_are_given(void **state)
 {
@@ -100,6 +148,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(seconds_are_given_when_they_are_over),
 		cmocka_unit_test(a_load_of_hours_is_in_constant_memory),
+		cmocka_unit_test(a_million_probes_take_no_more_memory_than_a_tenth_of_them),
 		cmocka_unit_test(the_last_seconds_of_a_load_without_an_end_are_given),
 	};
 

@@ -185,7 +185,7 @@ static const struct usage_case speedtest_in_a_directory_cases[] = {
 
 static const struct usage_case load_cases[] = {
 	{ "--mix nothing",
-	  "load: there is no mix 'nothing'; there are browse, office, batch-read, batch-write, metadata, timemachine, idle, and INI files (such as ./nothing) (see afpscope load --help)" },
+	  "load: there is no mix 'nothing'; there are browse, office, batch-read, batch-write, metadata, timemachine, login-storm, idle, and INI files (such as ./nothing) (see afpscope load --help)" },
 	{ "--mix /nonexistent/mix.ini",
 	  "load: cannot open /nonexistent/mix.ini: No such file or directory (see afpscope load --help)" },
 	{ "--mpi --steady 20",

@@ -83,7 +83,7 @@ static const uint8_t *begin(struct login *l, const struct uam_cred *c)
 
 static bool logs_in(const char *given, const char *known, bool small)
 {
-	const struct uam_cred c = { USER, given };
+	const struct uam_cred c = { .user = USER, .password = given };
 	uint8_t cont[UAM_STEP_MAX];
 	struct wbuf next = wbuf_of(cont, sizeof(cont));
 	struct server s;

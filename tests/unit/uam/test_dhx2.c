@@ -208,7 +208,7 @@ static size_t pair_len(const struct dhx2_pair *t)
 /* The whole exchange; whether a server that knows this password lets the client in. */
 static bool logs_in(size_t len, unsigned int bits, const char *given, const char *known)
 {
-	const struct uam_cred c = { USER, given };
+	const struct uam_cred c = { .user = USER, .password = given };
 	struct dhx2_pair t;
 	bool ok;
 
@@ -249,7 +249,8 @@ static void dhx2_keeps_the_wrong_password_out(void **state)
 
 static void dhx2_login_has_user_and_pad_only(void **state)
 {
-	const struct uam_cred even = { "ab", "x" }, odd = { "abc", "x" };
+	const struct uam_cred even = { .user = "ab", .password = "x" },
+			      odd = { .user = "abc", .password = "x" };
 	struct login l;
 
 	(void)state;

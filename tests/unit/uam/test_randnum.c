@@ -12,7 +12,7 @@ struct exchange {
 
 static int step(struct exchange *x, const char *method, const char *password, size_t len)
 {
-	const struct uam_cred c = { USER, password };
+	const struct uam_cred c = { .user = USER, .password = password };
 
 	assert_int_equal(login_begin(&x->l, "AFP3.4", method, &c), 0);
 	x->next = wbuf_of(x->cont, sizeof(x->cont));
@@ -94,7 +94,7 @@ static void success_before_the_answer_is_refused(void **state)
 
 	(void)state;
 	for (size_t i = 0; i < N_ELEMENTS(methods); i++) {
-		const struct uam_cred c = { USER, "x" };
+		const struct uam_cred c = { .user = USER, .password = "x" };
 
 		assert_int_equal(login_begin(&l, "AFP3.4", methods[i], &c), 0);
 		assert_int_equal(uam_finish(l.s, challenge, 10, &l.e), -EPROTO);

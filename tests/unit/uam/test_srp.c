@@ -245,7 +245,7 @@ static void exchange_begin(struct exchange *x, const char *given, const char *kn
 {
 	static struct uam_cred c;
 
-	c = (struct uam_cred) { USER, given };
+	c = (struct uam_cred) { .user = USER, .password = given };
 	server_init(&x->s, known, short_b);
 	assert_int_equal(login_begin(&x->l, "AFP3.4", "srp", &c), 0);
 	x->next = wbuf_of(x->cont, sizeof(x->cont));

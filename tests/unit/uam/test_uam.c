@@ -6,7 +6,7 @@
 
 static void guest_login_has_no_data(void **state)
 {
-	const struct uam_cred none = { NULL, NULL };
+	const struct uam_cred none = { .user = NULL, .password = NULL };
 	struct wbuf next = { 0 };
 	struct login l;
 
@@ -40,7 +40,7 @@ static void cleartext_data_begin_on_an_even_offset(void **state)
 
 	(void)state;
 	for (size_t i = 0; i < N_ELEMENTS(t); i++) {
-		const struct uam_cred c = { t[i].user, t[i].password };
+		const struct uam_cred c = { .user = t[i].user, .password = t[i].password };
 		struct wbuf next = { 0 };
 		struct login l;
 
@@ -54,7 +54,7 @@ static void cleartext_data_begin_on_an_even_offset(void **state)
 static void even_means_within_the_command_not_in_memory(void **state)
 {
 	uint8_t raw[64];
-	const struct uam_cred c = { "a", "secret1" };
+	const struct uam_cred c = { .user = "a", .password = "secret1" };
 
 	(void)state;
 	for (size_t shift = 0; shift < 2; shift++) {
@@ -73,9 +73,9 @@ static void even_means_within_the_command_not_in_memory(void **state)
 static void start_writes_no_further_than_there_is_room(void **state)
 {
 	(void)state;
-	for (size_t i = 0; uam_at(i); i++) {
+	for (size_t i = 1; uam_at(i); i++) { /* the first, Kerberos, writes nothing */
 		const struct uam *u = uam_at(i);
-		const struct uam_cred c = { "bench12", "secret1" };
+		const struct uam_cred c = { .user = "bench12", .password = "secret1" };
 		size_t need = !u->needs_user                ? 0
 			      : !u->step                    ? 16
 			      : *u->name == 'd' && u->start ? 24
@@ -99,8 +99,9 @@ static void start_writes_no_further_than_there_is_room(void **state)
 
 static void start_checks_what_choose_would(void **state)
 {
-	const struct uam_cred no_user = { NULL, "x" }, no_password = { "u", NULL },
-			      long_password = { "u", "123456789" };
+	const struct uam_cred no_user = { .user = NULL, .password = "x" },
+			      no_password = { .user = "u", .password = NULL },
+			      long_password = { .user = "u", .password = "123456789" };
 	struct login l;
 
 	(void)state;
@@ -117,7 +118,7 @@ static void start_checks_what_choose_would(void **state)
 static void the_longest_login_fits_the_promised_room(void **state)
 {
 	char user[256];
-	const struct uam_cred c = { user, "12345678" };
+	const struct uam_cred c = { .user = user, .password = "12345678" };
 	struct login l;
 
 	(void)state;
@@ -149,7 +150,7 @@ static void an_extended_login_has_the_name_as_utf8(void **state)
 
 	(void)state;
 	for (size_t i = 0; i < N_ELEMENTS(t); i++) {
-		const struct uam_cred c = { t[i].user, "secret1" };
+		const struct uam_cred c = { .user = t[i].user, .password = "secret1" };
 		uint8_t raw[100] = { 0 };
 		struct wbuf b = wbuf_of(raw, sizeof(raw));
 		struct uam_command command = { raw, &b, true };
@@ -168,6 +169,7 @@ static void an_extended_login_has_the_name_as_utf8(void **state)
 static void methods_are_found_by_both_names(void **state)
 {
 	static const char *const names[][2] = {
+		{ "kerberos", "Client Krb v2" },
 		{ "srp", "SRP" },
 		{ "dhx2", "DHX2" },
 		{ "2-way-randnum", "2-Way Randnum exchange" },
@@ -204,6 +206,7 @@ static const char *const clear_dhx2[] = { CLEAR, "DHX2", NULL };
 static const char *const guest_clear[] = { GUEST, CLEAR, NULL };
 static const char *const guest_dhx2[] = { GUEST, "DHX2", NULL };
 static const char *const guest_recon[] = { GUEST, "Recon1", NULL };
+static const char *const recon[] = { "Recon1", NULL };
 static const char *const recon_krb[] = { "Recon1", "Client Krb v2", NULL };
 static const char *const not_exact[] = { "dhx2", "DHX2 ", NULL };
 static const char *const every[] = { GUEST, "DHCAST128", CLEAR, "DHX2", "SRP", NULL };
@@ -230,6 +233,8 @@ static const struct {
 	{ "guest", all, "", "p", NULL },
 	{ "guest", all, "u", "p", "guest" },
 	/* asked for, by either name */
+	{ "kerberos", recon_krb, "u", NULL, "kerberos" },
+	{ "kerberos", recon_krb, "u", "p", "Client Krb v2" },
 	{ "cleartext", all, "u", "p", "cleartext" },
 	{ "cleartext", all, "u", "p", CLEAR },
 	{ "dhx2", all, "u", "p", "DHX2" },
@@ -242,10 +247,14 @@ static const struct {
 	const char *user, *password, *wanted, *text;
 } refused[] = {
 	/* nothing in common */
+	{ -EOPNOTSUPP, recon, "u", "p", NULL, "server offers only: Recon1; " SPEAKS },
+	{ -EOPNOTSUPP, recon, NULL, NULL, NULL, "server offers only: Recon1; " SPEAKS },
+	/* Kerberos is never chosen by itself */
 	{ -EOPNOTSUPP, recon_krb, "u", "p", NULL,
-	  "server offers only: Recon1, Client Krb v2; " SPEAKS },
-	{ -EOPNOTSUPP, recon_krb, NULL, NULL, NULL,
-	  "server offers only: Recon1, Client Krb v2; " SPEAKS },
+	  "server offers only: Recon1, Client Krb v2; --uam kerberos logs in by the user's ticket "
+	  "(kinit gets one)" },
+	{ -EINVAL, recon_krb, NULL, NULL, NULL,
+	  "server offers no guest login, only: Recon1, Client Krb v2; give a user name" },
 	{ -EOPNOTSUPP, nothing, "u", "p", NULL,
 	  "server offers only: nothing; " SPEAKS },
 	{ -EOPNOTSUPP, not_exact, "u", "p", NULL,
@@ -289,7 +298,8 @@ static void choice_is_the_strongest_that_does(void **state)
 {
 	(void)state;
 	for (size_t i = 0; i < N_ELEMENTS(accepted); i++) {
-		const struct uam_cred given = { accepted[i].user, accepted[i].password };
+		const struct uam_cred given = { .user = accepted[i].user,
+						.password = accepted[i].password };
 		const struct uam *u = NULL;
 
 		assert_int_equal(
@@ -302,7 +312,8 @@ static void refusal_says_what_there_is_and_what_to_do(void **state)
 {
 	(void)state;
 	for (size_t i = 0; i < N_ELEMENTS(refused); i++) {
-		const struct uam_cred given = { refused[i].user, refused[i].password };
+		const struct uam_cred given = { .user = refused[i].user,
+						.password = refused[i].password };
 		const struct uam *u = uam_at(0);
 		struct err e = { 0 };
 		int r = uam_choose(&u, refused[i].offered, &given, refused[i].wanted, &e);

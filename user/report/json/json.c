@@ -398,6 +398,7 @@ static json_t *json_document(struct json_doc *d)
 	json_put(d, o, "environment", json_notes(d, &r->environment));
 	json_put(d, o, "server", json_notes(d, &r->server));
 	json_put(d, o, "options", json_notes(d, &r->options));
+	json_put(d, o, "labels", json_notes(d, &r->labels));
 	json_put(d, o, "rungs", json_notes(d, &r->rungs));
 	json_put(d, o, "absent", json_notes(d, &r->absent));
 	json_put(d, o, "warnings", listed(d, &r->warnings));

@@ -483,7 +483,7 @@ static void bpf_sessions_put_client(const struct known *k, watch_client_fn *put,
 	free(text.address);
 }
 
-void watch_clients(struct watch *w, watch_client_fn *put, void *user)
+bool watch_clients(struct watch *w, watch_client_fn *put, void *user)
 {
 	const struct sessions *s = w->bpf ? w->bpf->sessions : NULL;
 	const struct bpf_view *v = s ? &w->bpf->view : NULL;
@@ -491,7 +491,7 @@ void watch_clients(struct watch *w, watch_client_fn *put, void *user)
 	struct known k;
 
 	if (!s)
-		return;
+		return true;
 	for (size_t i = 0; i < s->n_ended; i++)
 		bpf_sessions_put_client(&s->ended[i], put, user);
 	for (uint32_t i = 0; i < n; i++) {
@@ -500,4 +500,5 @@ void watch_clients(struct watch *w, watch_client_fn *put, void *user)
 		k = known_stream(s, v, &v->stream[i]);
 		bpf_sessions_put_client(&k, put, user);
 	}
+	return !s->n_rest;
 }

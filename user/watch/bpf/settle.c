@@ -13,7 +13,7 @@
 
 /*
  * In a call that only waits, or waiting for bytes from the client or a backend; of a program whose
- * connections are not known (plain), for anything from a socket.
+ * connections are not known (plain), for anything from a socket or a pipe.
  */
 static bool settle_is_idle(const struct afs_thread *t, int32_t nr, bool plain)
 {
@@ -24,7 +24,8 @@ static bool settle_is_idle(const struct afs_thread *t, int32_t nr, bool plain)
 	if (nr == AFS_NR_ASLEEP || class == AFS_CLASS_WAIT)
 		return true;
 	/* A FUSE daemon waits for its kernel's requests. */
-	if (plain && (object == AFS_OBJECT_SOCKET || (reads && t->role == AFS_ROLE_CLIENT)))
+	if (plain && (object == AFS_OBJECT_SOCKET || object == AFS_OBJECT_PIPE ||
+		      (reads && t->role == AFS_ROLE_CLIENT)))
 		return (reads || class == AFS_CLASS_SOCKET) && t->off == AFS_OFF_BLOCKED;
 	return reads && (object == AFS_OBJECT_CLIENT || object == AFS_OBJECT_BACKEND);
 }

@@ -48,13 +48,10 @@ static void all_that_are_built_in_are_whole(void **state)
 		uint64_t bytes;
 		bool shared;
 	} all[] = {
-		{ "browse", 100, 3, 100 * 16384, false },
-		{ "office", 20, 4, 20 * 262144, false },
-		{ "batch-read", 1, 1, 64 << 20, true },
-		{ "batch-write", 1, 1, 16 << 20, false },
-		{ "metadata", 100, 1, 0, false },
-		{ "timemachine", 4, 1, 32 << 20, false },
-		{ "idle", 0, 0, 0, false },
+		{ "browse", 100, 3, 100 * 16384, false }, { "office", 20, 4, 20 * 262144, false },
+		{ "batch-read", 1, 1, 64 << 20, true },   { "batch-write", 1, 1, 16 << 20, false },
+		{ "metadata", 100, 1, 0, false },         { "timemachine", 4, 1, 32 << 20, false },
+		{ "login-storm", 0, 2, 0, false },        { "idle", 0, 0, 0, false },
 	};
 	unsigned int n;
 	struct mix m;
@@ -174,7 +171,7 @@ static void each_message_has_file_and_line(void **state)
 	says(
 	    "[actions]\nlook = 1\ndance = 1\n",
 	    ", line 3: there is no action 'dance'; there are list, look, read, write, save, create, band, "
-	    "random-read, random-write, lock, mac-save");
+	    "random-read, random-write, lock, mac-save, login, logout");
 	says("[actions]\nlook = many\n", ", line 2: look: 'many' is not a whole number");
 	says("[mixes]\nfiles = 1\n",
 	     ", line 2: there is no section [mixes]; there are [mix] and [actions]");
@@ -226,8 +223,8 @@ static void a_mix_that_is_not_there_is_an_error_that_lists_those_that_are(void *
 	assert_int_equal(mix_find(&m, "brows", &e), -ENOENT);
 	assert_string_equal(e.text,
 			    "there is no mix 'brows'; there are browse, office, batch-read, "
-			    "batch-write, metadata, timemachine, idle, and INI files (such "
-			    "as ./brows)");
+			    "batch-write, metadata, timemachine, login-storm, idle, and INI "
+			    "files (such as ./brows)");
 	assert_int_equal(mix_find(&m, "./no-such.ini", &e), -ENOENT);
 	assert_string_equal(e.text, "cannot open ./no-such.ini: No such file or directory");
 	assert_int_equal(mix_find(&m, "/tmp/", &e), -EINVAL);

@@ -9,7 +9,7 @@ from pathlib import Path
 from statistics import fmean
 from typing import Any
 
-from afpscope.history import key_of
+from afpscope.dashboard import key_of
 from afpscope.saved.run import Run
 from conftest import Done, Shelf
 

@@ -1,0 +1,137 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""A key distribution centre of Debian's krb5-kdc on a free port of 127.0.0.1, for a with statement."""
+
+from __future__ import annotations
+
+import os
+import socket
+import subprocess
+import tempfile
+import time
+from pathlib import Path
+from types import TracebackType
+from typing import Self
+
+REALM = "TEST.LOCAL"
+PATIENCE_S = 90
+SKEW_S = 5  # a ticket is taken for so long after its end
+
+KRB5_CONF = """[libdefaults]
+default_realm = {realm}
+dns_lookup_realm = false
+dns_lookup_kdc = false
+dns_canonicalize_hostname = false
+rdns = false
+clockskew = {skew}
+[realms]
+{realm} = {{
+kdc = 127.0.0.1:{port}
+}}
+"""
+KDC_CONF = """[kdcdefaults]
+kdc_listen = 127.0.0.1:{port}
+kdc_tcp_listen = 127.0.0.1:{port}
+[realms]
+{realm} = {{
+database_name = {folder}/principal
+key_stash_file = {folder}/stash
+}}
+[logging]
+kdc = FILE:{folder}/log
+"""
+
+
+def _free_port() -> int:
+    """Of UDP and of TCP."""
+    with socket.socket() as tcp, socket.socket(type=socket.SOCK_DGRAM) as udp:
+        tcp.bind(("127.0.0.1", 0))
+        udp.bind(tcp.getsockname())
+        return int(tcp.getsockname()[1])
+
+
+class Kdc:
+    """Inside: folder, env (what a client's environment has besides), and the methods."""
+
+    def __init__(self) -> None:
+        self._made = tempfile.TemporaryDirectory(prefix="afpscope-kdc-")
+        self.folder = Path(self._made.name)
+        self.env = {
+            "KRB5_CONFIG": str(self.folder / "krb5.conf"),
+            "KRB5_KDC_PROFILE": str(self.folder / "kdc.conf"),
+            "KRB5CCNAME": f"FILE:{self.folder}/tickets",
+        }
+
+    def __enter__(self) -> Self:
+        names = {"realm": REALM, "port": _free_port(), "folder": self.folder, "skew": SKEW_S}
+        (self.folder / "krb5.conf").write_text(KRB5_CONF.format(**names))
+        (self.folder / "kdc.conf").write_text(KDC_CONF.format(**names))
+        self._run("kdb5_util", "create", "-s", "-r", REALM, "-P", "master")
+        self._kdc = subprocess.Popen(
+            ["/usr/sbin/krb5kdc", "-n", "-r", REALM],
+            env=os.environ | self.env,
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.DEVNULL,
+            start_new_session=True,
+        )
+        until = time.monotonic() + PATIENCE_S
+        while "commencing operation" not in self._log():
+            assert time.monotonic() < until and self._kdc.poll() is None, self._log()
+            time.sleep(0.05)
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self.stop()
+        self._made.cleanup()
+
+    def _log(self) -> str:
+        file = self.folder / "log"
+        return file.read_text() if file.exists() else ""
+
+    def _run(self, program: str, *args: str, text: str = "", check: bool = True) -> int:
+        done = subprocess.run(
+            [program, *args],
+            input=text,
+            env=os.environ | self.env | {"PATH": "/usr/sbin:/usr/bin:/bin"},
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+        assert not check or not done.returncode, done.stdout + done.stderr
+        return done.returncode
+
+    def stop(self) -> None:
+        self._kdc.terminate()
+        self._kdc.wait()
+
+    def add_user(self, name: str, password: str) -> None:
+        self._run("kadmin.local", "-r", REALM, "addprinc", "-pw", password, name)
+
+    def add_service(self, name: str) -> None:
+        self._run("kadmin.local", "-r", REALM, "addprinc", "-randkey", name)
+
+    def keytab(self, name: str) -> bytes:
+        """The keys of a service, as a file has them."""
+        file = self.folder / "keytab"
+        file.unlink(missing_ok=True)
+        self._run("kadmin.local", "-r", REALM, "ktadd", "-norandkey", "-k", str(file), name)
+        return file.read_bytes()
+
+    def tickets(self, user: str, password: str, name: str = "tickets", life: str = "1h") -> str:
+        """KRB5CCNAME of a new file with the user's ticket, from which those for services come."""
+        where = f"FILE:{self.folder}/{name}"
+        self._run("kinit", "-l", life, "-c", where, user, text=f"{password}\n")
+        return where
+
+    def change_key(self, name: str) -> None:
+        self._run("kadmin.local", "-r", REALM, "cpw", "-randkey", name)
+
+    def wait_until_expired(self, where: str, service: str) -> None:
+        until = time.monotonic() + PATIENCE_S
+        while not self._run("kvno", "-c", where, service, check=False):
+            assert time.monotonic() < until, where
+            time.sleep(0.2)

@@ -1,0 +1,224 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""Lakes: runs put there and read over all, and what their history says."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pyarrow.parquet
+import pytest
+import simulate_history
+import tracegen
+from afpscope import Run
+from afpscope.judge import changes
+from conftest import Change, Done, Shelf
+
+Execute = Callable[..., Done]
+
+
+def scaled(factor: float, day: int, **labels: str) -> Change:
+    """Times of everything the client measured, when, and the labels."""
+
+    def change(value: dict[str, Any]) -> None:
+        value["started"] = f"2026-{1 + day // 28:02}-{1 + day % 28:02}T04:00:00Z"
+        value["labels"] = labels
+        for phase in value["phases"]:
+            if phase["metrics"].get("elapsed"):
+                phase["metrics"]["elapsed"] = int(phase["metrics"]["elapsed"] * factor)
+
+    return change
+
+
+def entries(folder: Path) -> list[str]:
+    return [path.name for path in folder.iterdir()]
+
+
+def rows(execute: Execute, lake: Path, sql: str) -> list[dict[str, Any]]:
+    done = execute("query", "--lake", lake, sql, "--json")
+    assert (done.code, done.err) == (0, "")
+    return [json.loads(line) for line in done.out.splitlines()]
+
+
+def test_runs_of_all_kinds_are_read_over_all(
+    shelf: Shelf, execute: Execute, tmp_path: Path
+) -> None:
+    """Their sums are those of the runs themselves; a run again replaces its partition."""
+    lake = tmp_path / "lake"
+    paths = [shelf.put(name, name) for name in ("lantest-1", "lantest-2", "speedtest", "record")]
+    runs = [Run.open(path) for path in paths]
+    done = execute("export", *paths, "--into", lake)
+    said = [line for line in done.err.splitlines() if not line.endswith(" of 4 runs")]
+    assert done.code == 0 and not said
+    assert done.out.splitlines() == [str(lake / f"run={run.id}") for run in runs]
+    for _ in range(2):
+        got = rows(execute, lake, "select run, name, command, trusted from runs order by name")
+        assert got == [
+            {"run": r.id, "name": r.name, "command": r.command, "trusted": not r.doubts}
+            for r in sorted(runs, key=lambda run: run.name)
+        ]
+        for sql, want in (
+            ("select sum(ops) from commands",
+             sum(c.ops for r in runs for p in r.phases for c in p.commands)),
+            ("select count(*) from phases", sum(len(r.phases) for r in runs)),
+            ("select count(*) from books", sum(len(r.books) for r in runs)),
+            ("select sum(n) from losses", sum(n for r in runs for _, n in r.losses)),
+            ("select count(*) from sessions", sum(len(r.sessions) for r in runs)),
+            ("select sum(n) from histograms where of = 'client'",
+             sum(c.histogram.n for r in runs for p in r.phases for c in p.commands)),
+            ("select sum(calls) from parts",
+             sum(x.calls for r in runs for p in r.phases
+                 for a in (*(p.requests or ()), *(p.outside or ())) for x in a.parts)),
+        ):  # fmt: skip
+            assert rows(execute, lake, sql)[0].popitem()[1] == want, sql
+        assert execute("export", *paths[1:], "--into", lake).code == 0
+    assert sorted(entries(lake)) == sorted(f"run={run.id}" for run in runs)
+
+
+def test_a_column_that_a_kind_does_not_have_is_absent(
+    shelf: Shelf, execute: Execute, tmp_path: Path
+) -> None:
+    path = shelf.put("loaded", "load")
+    done = execute("export", path, "--into", tmp_path / "lake")
+    assert done.code == 0
+    for file in Path(done.out.strip()).glob("*.parquet"):
+        table = pyarrow.parquet.read_table(file, partitioning=None)
+        assert table.num_rows and all(table[n].null_count < len(table) for n in table.column_names)
+
+
+def test_records_have_the_wall_clock(shelf: Shelf, execute: Execute, tmp_path: Path) -> None:
+    traced = shelf.put("traced")
+    tracegen.write(traced / "trace")
+    execute("export", traced, "--into", tmp_path / "lake")
+    for row in rows(
+        execute,
+        tmp_path / "lake",
+        "select epoch_ns(wall) - timestamp as by, offset_ns, count(*) as n"
+        " from requests join runs using (run) group by 1, 2",
+    ):
+        assert row["by"] == row["offset_ns"] and row["n"]
+
+
+def test_a_query_reads_nothing_but_the_lake(shelf: Shelf, execute: Execute, tmp_path: Path) -> None:
+    execute("export", shelf.put("a"), "--into", tmp_path / "it's a lake")
+    for sql in (
+        "select * from read_text('/etc/passwd')",
+        "copy runs to '/tmp/out.csv'",
+        "copy runs to 'out.csv'",
+        "set memory_limit = '100GB'",
+        "install httpfs",
+        "select 1; select 2",
+    ):
+        done = execute("query", "--lake", tmp_path / "it's a lake", sql)
+        assert done.code == 2 and done.out == "" and done.err.startswith("afpscope: query: "), sql
+    assert not Path("out.csv").exists()
+
+
+@pytest.mark.parametrize(
+    "args, said",
+    [
+        (("export", "A", "--into", "FULL"), "is not empty and has no runs"),
+        (("export", "A", "--into", "A/run.json"), "folder"),
+        (("export", "A", "B", "--to", "csv", "-o", "x"), "2 runs cannot go to one folder"),
+        (("export", "A", "--into", "x", "--to", "csv"), "leave --to and -o away"),
+        (("export", "A"), "give --to FORMAT and -o DIR, or --into LAKE"),
+        (("query",), "give a RUN, or --lake LAKE"),
+        (("query", "--lake", "NONE"), "there is no folder"),
+        (("query", "--lake", "FULL"), "has no runs"),
+        (("query", "--lake", "A", "x", "select 1"), "there is no RUN"),
+        (("history", "FULL"), "has no runs"),
+    ],
+    ids=str,
+)
+def test_wrong_use(
+    shelf: Shelf, execute: Execute, tmp_path: Path, args: tuple[str, ...], said: str
+) -> None:
+    shelf.put("A"), shelf.put("B")
+    (tmp_path / "full").mkdir()
+    (tmp_path / "full" / "letter.txt").write_text("dear")
+    names = {"A": shelf.base / "A", "B": shelf.base / "B", "FULL": tmp_path / "full",
+             "A/run.json": shelf.base / "A/run.json", "NONE": tmp_path / "none"}  # fmt: skip
+    done = execute(*(names.get(arg, arg) for arg in args))
+    assert done.code in (1, 2) and done.out == "" and said in done.err, done.err
+    assert (tmp_path / "full" / "letter.txt").read_text() == "dear"
+
+
+def test_a_run_that_cannot_be_read_stops_no_other(
+    shelf: Shelf, execute: Execute, tmp_path: Path
+) -> None:
+    whole, damaged = shelf.put("whole"), shelf.put("damaged")
+    (damaged / "run.json").write_text("{")
+    done = execute("export", damaged, whole, "--into", tmp_path / "lake")
+    assert done.code == 1 and f"{damaged}: left out" in done.err
+    assert entries(tmp_path / "lake") == [f"run={Run.open(whole).id}"]
+
+
+def test_a_history_names_the_run_with_which_a_value_changed(
+    shelf: Shelf, execute: Execute, tmp_path: Path
+) -> None:
+    """And none where there is only noise, nor between runs that are not alike."""
+    lake, noise = tmp_path / "lake", simulate_history.normal(simulate_history.generator(1), 60)
+    for day in range(60):
+        factor = (1.2 if day >= 37 else 1) * (1 + 0.02 * float(noise[day]))
+        shelf.put(f"run{day:02}", change=scaled(factor, day, commit=f"c{day}"))
+
+    def other(value: dict[str, Any]) -> None:
+        scaled(9, 30)(value)
+        value["options"]["iterations"] = "77"
+
+    shelf.put("unlike", change=other)
+    assert execute("export", *shelf.base.iterdir(), "--into", lake).code == 0
+    done = execute("history", lake, "--label", "commit")
+    assert (done.code, done.err) == (0, "")
+    told = done.out.splitlines()
+    assert told[0].startswith("60 runs of lantest (lantest-4.5, afp), 2026-01-01 to 2026-03-04")
+    changed = [line for line in told if "commit=" in line]
+    assert changed and all("worse" in line and "+" in line for line in changed)
+    found = json.loads(execute("history", lake, "--json").out)
+    assert [len(h["runs"]) for h in found] == [60, 1]
+    for row in found[0]["rows"]:
+        if row["label"] == "(test)":
+            (one,) = row["changes"]
+            at = row["runs"].index(one["run"])
+            assert row["runs"].index(one["from"]) <= 37 <= row["runs"].index(one["to"])
+            assert abs(at - 37) <= 2 and one["is"] == "worse"
+            assert one["after"] / one["before"] == pytest.approx(1.2, rel=0.03)
+        else:
+            assert row["changes"] == []
+    page = tmp_path / "page.html"
+    assert execute("history", lake, "-o", page, "--label", "commit").code == 0
+    text = page.read_text()
+    assert text.count("<circle ") == sum(len(r["values"]) for h in found for r in h["rows"])
+    assert text.count("worse) since") == len(changed) and "commit=c" in text
+    few = execute("history", lake, "--where", "labels['commit'] in ('c1', 'c2')").out
+    assert few.startswith("2 runs of lantest") and "too few runs" in few
+    wrong = execute("history", lake, "--where", "nothing = 1")
+    assert wrong.code == 2 and "--where: " in wrong.err
+
+
+def test_a_history_errs_as_seldom_as_it_says() -> None:
+    """False changes in one of a hundred histories of a hundred runs, and real ones are found."""
+    for noise in simulate_history.NOISES:
+        got = simulate_history.rates(simulate_history.Case(noise, 100, 4), 40)
+        assert got.false <= 0.05, noise
+    for case in simulate_history.CHANGED[:1]:
+        got = simulate_history.rates(case, 20)
+        assert got.found >= 0.8 and got.within >= 0.9
+
+
+@pytest.mark.parametrize("together", (1, 5, 50))
+def test_the_least_number_of_values(together: int) -> None:
+    """Two levels that do not overlap, each with values that fall and rise in turn."""
+    least = changes.least_values(together)
+    for n in (least - 1, least):
+        levels = [1.0 if i < n // 2 else 2.0 for i in range(n)]
+        values = [v + (-1) ** i * (0.1 + i / 1e4) for i, v in enumerate(levels)]
+        found = changes.change_points(values, together)
+        assert [c.at for c in found] == ([n // 2] if n == least else [])
+
+
+def test_a_series_without_any_noise_has_no_changes() -> None:
+    assert changes.change_points([1.0] * 100) == []
+    assert changes.change_points([]) == []
