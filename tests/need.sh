@@ -151,6 +151,7 @@ for group in "$@"; do
             babeltrace2 bpftrace strace git python3 python3-pytest python3-pytest-xdist
             iproute2 mandoc tmux mariadb-server-core 'linux-perf|linux-tools-generic' python3-venv fio gettext man-db
             openmpi-bin libopenmpi-dev mpich libmpich-dev libfuse3-dev socat nftables
+            gvfs-backends libglib2.0-bin 'dbus-daemon|dbus'
             krb5-kdc krb5-admin-server krb5-user libgssapi-krb5-2) ;;
     gluster) list+=(glusterfs-server glusterfs-client libglusterfs-dev) ;;
     openafs) list+=(openafs-fileserver openafs-dbserver openafs-client iproute2 util-linux) ;;

@@ -8,6 +8,7 @@ import json
 from collections import defaultdict
 from collections.abc import Iterable, Sequence
 from dataclasses import asdict, dataclass
+from pathlib import Path
 
 from . import markdown, show, sweepcompare
 from .errors import NOTHING, OK, UNTRUSTED, Failure, wrong_use
@@ -15,6 +16,7 @@ from .judge import causes, design, stats, versus
 from .judge.causes import Cause, Change
 from .judge.stats import Margins
 from .saved import steps
+from .saved.files import written
 from .saved.run import Run, find_all
 from .tables import counts, values
 
@@ -99,9 +101,17 @@ def judging(parser: argparse.ArgumentParser) -> None:
                         help="only a difference larger than this, either way, counts as one "
                         f"(default {LEAST:.0%}%)")  # fmt: skip
     parser.add_argument("--all", action="store_true", help="show rows without a difference too")
+    html_option(parser)
     form = parser.add_mutually_exclusive_group()
     form.add_argument("--format", choices=("text", "markdown", "github"), default="text")
     form.add_argument("--json", action="store_true")
+
+
+def html_option(parser: argparse.ArgumentParser) -> None:
+    """Shared by all that compare times."""
+    parser.add_argument("--html", metavar="FILE", type=Path,
+                        help="also write a page that draws each change with its interval, the "
+                        "largest first")  # fmt: skip
 
 
 def percent(text: str) -> float:
@@ -246,8 +256,8 @@ def times_head(c: Comparison) -> list[str]:
     return ["times and metrics: test" if metrics else "times: test", "command", *versus.CELLS]
 
 
-def times_table(c: Comparison, show_all: bool) -> tuple[list[list[str]], str]:
-    """The lines, and a text about those left out."""
+def _shown(c: Comparison, show_all: bool) -> tuple[list[versus.TimeRow], str]:
+    """The rows, and a text about those left out."""
     differ = c.found(*stats.GOOD, *stats.BAD, stats.UNCLEAR)
     recorded = all(r.figure != values.ELAPSED for r in c.rows)
     shown = [
@@ -255,13 +265,18 @@ def times_table(c: Comparison, show_all: bool) -> tuple[list[list[str]], str]:
         for r in c.rows
         if show_all or r in differ or not r.command or (recorded and r.figure in _MAIN)
     ]
-    lines = [[show.short(r.test), r.label, *versus.cells(r, c.least)] for r in shown]
     hidden: dict[str, int] = defaultdict(int)
     for r in c.rows:
         if r not in shown:
             hidden[versus.word(r, c.least)] += 1
     left = ", ".join(f"{n} with “{text}”" for text, n in hidden.items())
-    return lines, f"rows that are not shown (--all): {left}" if left else ""
+    return shown, f"rows that are not shown (--all): {left}" if left else ""
+
+
+def times_table(c: Comparison, show_all: bool) -> tuple[list[list[str]], str]:
+    """The lines, and a text about those left out."""
+    shown, left = _shown(c, show_all)
+    return [[show.short(r.test), r.label, *versus.cells(r, c.least)] for r in shown], left
 
 
 def _counts_table(c: Comparison, show_all: bool) -> tuple[list[list[str]], str]:
@@ -386,6 +401,19 @@ def as_markdown(c: Comparison, remarks: Sequence[str], title: str, show_all: boo
     return "\n".join(out).rstrip() + "\n"
 
 
+def _as_html(c: Comparison, remarks: Sequence[str], doubts: Sequence[str], title: str,
+             show_all: bool) -> str:  # fmt: skip
+    """A page: the outcome first, then each change with its interval."""
+    from .page import forest  # and its templates, which only this needs
+
+    shown, left = _shown(c, show_all)
+    lines, more = _counts_table(c, show_all)
+    table = (_COUNTS, lines) if lines else None
+    causes = [cause.text for cause in c.causes]
+    said = forest.Told(title, summary(c), (*remarks, *causes), tuple(doubts), table)
+    return forest.page(said, shown, " ".join(text for text in (left, more) if text), c.least)
+
+
 def _as_json(c: Comparison) -> str:
     return json.dumps(
         {
@@ -414,6 +442,9 @@ def report(a: list[Run], b: list[Run], args: argparse.Namespace, title: str = "c
     remarks = notes(c, (len(a), len(b)))
     doubts = [f"{r.name}: {text}" for r in (*a, *b) for text in r.doubts]
     title = f"afpscope {title}"
+    if args.html:
+        with written(args.html) as file:
+            file.write(_as_html(c, remarks, doubts, title, args.all).encode())
     if args.json:
         print(_as_json(c))
     elif args.format == "markdown":

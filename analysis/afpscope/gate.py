@@ -85,6 +85,7 @@ def options(parser: argparse.ArgumentParser) -> None:
                         help=f"also fail on a call more in {counts.STRAY_OF} requests")  # fmt: skip
     parser.add_argument("--explain", metavar="ROW",
                         help="why the rows with this in their name are judged so")  # fmt: skip
+    compare.html_option(parser)
     parser.add_argument("--format", choices=("text", "markdown", "github", "junit"), default="text")
 
 
@@ -438,6 +439,18 @@ def _print(o: Outcome, form: str) -> None:
     print(_outcome(o))
 
 
+def _as_html(o: Outcome, of: Times, limit: float) -> str:
+    """A page: the outcome first, then each change with its interval; `limit` is the band."""
+    from .page import forest  # and its templates, which only this needs
+
+    lines = [(f.test, f.command, f.what, f.text) for f in o.findings if f.by]
+    table = (("test", "command", "what", "found"), lines) if lines else None
+    remarks = (*_causes(o.findings), *_untold(o))
+    unknown = tuple(f"undecided: {text}" for text in o.unknown)
+    said = forest.Told("afpscope gate", _outcome(o), remarks, unknown, table)
+    return forest.page(said, of.rows, "", limit)
+
+
 def _accept(args: argparse.Namespace, runs: list[Run]) -> int:
     if args.counts is None or args.after is not None:
         raise wrong_use("--accept needs --counts FILE, and runs of one side only")
@@ -475,6 +488,11 @@ def run(args: argparse.Namespace) -> int:
         )
         for text in explained_times(of, args.time, args.explain) if args.explain else ():
             show.notice(f"gate: {text}")
+        if args.html:
+            with written(args.html) as file:
+                file.write(_as_html(o, of, args.time).encode())
+    elif args.html:
+        raise wrong_use("--html draws times: give --time PERCENT")
     if not args.counts and args.time is None:
         raise wrong_use("nothing to check the run against: give --counts FILE, or --time PERCENT")
     _print(o, args.format)

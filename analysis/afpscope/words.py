@@ -51,6 +51,26 @@ _WORDS: dict[str, str] = {
     "numbers": "The same as numbers",
     "on_path": "On the request's path: calls of {server}",
     "beside": "Beside it: calls of {helper}, in part while nobody waits for them",
+    "slow": "The slowest requests, one by one",
+    "slow_note": (
+        "From the trace. Each is drawn from when the client sent it, if that is known, to its end: "
+        "what {server} did and waited for, and what {helper} did for it."
+    ),
+    "slow_one": "{command}: {time} in the server",
+    "asleep": "asleep in {call}",
+    "at": "At",
+    "who": "Who",
+    "lane_client": "client",
+    "lane_server": "{server}",
+    "lane_helper": "{helper}",
+    "forest": "How much longer B takes than A",
+    "forest_note": (
+        "The largest differences that are shown come first. A line is the 95% interval of the "
+        "change, on a logarithmic axis; dashed where it goes on beyond the axis. A filled square: "
+        "the difference is shown; a ring: it is not. Grey: differences within {least}, which do "
+        "not count."
+    ),
+    "forest_counts": "Counts that differ",
     "shown_by": "What shows it",
     "stands_out": "What else stands out",
     "verdict": "In short",
