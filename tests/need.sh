@@ -149,7 +149,7 @@ for group in "$@"; do
     check)
         list+=(libcmocka-dev clang "$(clang_rt)" clang-format shellcheck tshark
             babeltrace2 bpftrace strace git python3 python3-pytest python3-pytest-xdist
-            iproute2 mandoc tmux mariadb-server-core 'linux-perf|linux-tools-generic' python3-venv fio gettext man-db
+            iproute2 mandoc tmux mariadb-server-core 'linux-perf|linux-tools-generic' python3-venv fio gettext man-db musl-tools
             openmpi-bin libopenmpi-dev mpich libmpich-dev libfuse3-dev socat nftables
             gvfs-backends libglib2.0-bin 'dbus-daemon|dbus'
             krb5-kdc krb5-admin-server krb5-user libgssapi-krb5-2) ;;
