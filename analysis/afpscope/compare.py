@@ -10,12 +10,14 @@ from collections.abc import Iterable, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
-from . import markdown, show, sweepcompare
+from . import forms, markdown, show, sweepcompare
 from .errors import NOTHING, OK, UNTRUSTED, Failure, wrong_use
 from .judge import causes, design, stats, versus
 from .judge.causes import Cause, Change
 from .judge.stats import Margins
+from .limit import knee
 from .saved import steps
+from .saved.crowd import Limit
 from .saved.files import written
 from .saved.run import Run, find_all
 from .tables import counts, values
@@ -88,7 +90,8 @@ class Comparison:
 
 def options(parser: argparse.ArgumentParser) -> None:
     parser.usage = "afpscope compare [OPTIONS] A B | A... -- B..."
-    parser.add_argument("runs", metavar="RUN", nargs="+")
+    parser.add_argument("runs", metavar="RUN", nargs="+",
+                        help="path, `last`, or start of a run's name; B's after --")  # fmt: skip
     parser.add_argument("--slo", metavar="WHAT=TIME",
                         help="of two sweeps: their knees by this limit (p99=50ms)")  # fmt: skip
     judging(parser)
@@ -102,9 +105,7 @@ def judging(parser: argparse.ArgumentParser) -> None:
                         f"(default {LEAST:.0%}%)")  # fmt: skip
     parser.add_argument("--all", action="store_true", help="show rows without a difference too")
     html_option(parser)
-    form = parser.add_mutually_exclusive_group()
-    form.add_argument("--format", choices=("text", "markdown", "github"), default="text")
-    form.add_argument("--json", action="store_true")
+    forms.add(parser, forms.TEXT, forms.JSON, forms.CSV, forms.MARKDOWN, forms.GITHUB)
 
 
 def html_option(parser: argparse.ArgumentParser) -> None:
@@ -122,11 +123,6 @@ def percent(text: str) -> float:
     return value
 
 
-def all_of(names: Iterable[str]) -> list[Run]:
-    """The runs that the names and labels mean."""
-    return [Run.open(path) for name in names for path in find_all(name)]
-
-
 def groups(args: argparse.Namespace) -> tuple[list[Run], list[Run]]:
     """The runs before and after `--`; without it, exactly two."""
     a, b = args.runs, args.after
@@ -138,9 +134,15 @@ def groups(args: argparse.Namespace) -> tuple[list[Run], list[Run]]:
         a, b = a[:1], a[1:]
     if not b:
         raise wrong_use("give at least one run after --")
-    sides = all_of(a), all_of(b)
+    sides = opened_runs("compare", a), opened_runs("compare", b)
     versus.distinct([*sides[0], *sides[1]])
     return sides
+
+
+def opened_runs(command: str, names: Sequence[str]) -> list[Run]:
+    """The runs that names and labels mean."""
+    paths = [path for name in names for path in find_all(name)]
+    return [Run.open(path) for path in show.progress(command, "runs are read", paths)]
 
 
 def count_rows(a: Sequence[Run], b: Sequence[Run]) -> tuple[list[CountRow], int, int]:
@@ -357,6 +359,33 @@ def notes(c: Comparison, n: tuple[int, int]) -> list[str]:
     return out + c.zeros
 
 
+def limits_said(a: Sequence[Run], b: Sequence[Run]) -> list[str]:
+    """What load said of the limits of both sides' runs, a line for each limit."""
+    of: dict[str, dict[str, list[Limit]]] = defaultdict(lambda: {"A": [], "B": []})
+    for side, runs in (("A", a), ("B", b)):
+        for phase in (p for run in runs for p in run.whole_phases if p.load):
+            for limit in phase.load.limits if phase.load else ():
+                of[limit.text][side].append(limit)
+    return [
+        f"limit {text}: "
+        + "; ".join(f"{side} {_verdicts(all_of)}" for side, all_of in both.items())
+        for text, both in of.items()
+    ]
+
+
+def _verdicts(of: Sequence[Limit]) -> str:
+    """kept in 2 of 4 runs, broken in 1, cannot tell in 1 (why)."""
+    if not of:
+        return "was not given it"
+    if len(of) == 1:
+        return knee.verdict(of[0])
+    words = {True: "kept", False: "broken", None: "cannot tell"}
+    n = {word: sum(x.kept is kept for x in of) for kept, word in words.items()}
+    parts = [f"{word} in {count}" for word, count in n.items() if count]
+    why = next((f" ({x.why})" for x in of if x.kept is None), "")
+    return f"{', '.join(parts)} of {len(of)} runs{why}"
+
+
 def _some(names: Iterable[str]) -> str:
     """The first four, without duplicates, and how many more there are."""
     all_of = list(dict.fromkeys(names))
@@ -439,19 +468,21 @@ def _as_json(c: Comparison) -> str:
 def report(a: list[Run], b: list[Run], args: argparse.Namespace, title: str = "compare") -> int:
     """Prints the comparison; shared with ab."""
     c = judge(a, b, args.least)
-    remarks = notes(c, (len(a), len(b)))
+    remarks = [*limits_said(a, b), *notes(c, (len(a), len(b)))]
     doubts = [f"{r.name}: {text}" for r in (*a, *b) for text in r.doubts]
     title = f"afpscope {title}"
     if args.html:
         with written(args.html) as file:
             file.write(_as_html(c, remarks, doubts, title, args.all).encode())
-    if args.json:
+    if args.format == forms.JSON:
         print(_as_json(c))
-    elif args.format == "markdown":
+    elif args.format == forms.CSV:
+        forms.print_csv(versus.CSV_HEAD, map(versus.csv_row, c.rows))
+    elif args.format == forms.MARKDOWN:
         print(as_markdown(c, [*remarks, *doubts], title, args.all))
     else:
         _print(c, args.all)
-    if args.format == "github":
+    if args.format == forms.GITHUB:
         markdown.add_to_summary(as_markdown(c, [*remarks, *doubts], title, args.all))
         for r in c.found(*stats.BAD):
             text = f"{r.test}: {r.label}: {versus.signed(r.result.change)}, {r.verdict}"

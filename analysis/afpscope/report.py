@@ -34,8 +34,10 @@ _JOINED = re.compile(r"^([A-Za-z]+)(\d)")
 
 
 def options(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("runs", metavar="RUN", nargs="+")
-    parser.add_argument("-o", dest="output", metavar="FILE", type=Path, default=Path("report.html"))
+    parser.add_argument("runs", metavar="RUN", nargs="+",
+                        help="a path, `last`, or the start of a run's name")  # fmt: skip
+    parser.add_argument("-o", dest="output", metavar="FILE", type=Path, default=Path("report.html"),
+                        help="the page (default report.html)")  # fmt: skip
     parser.add_argument("--figures", metavar="DIR", type=Path,
                         help="also write the figures, as SVG, PNG and PDF; those of load and "
                         "sweep also as CSV")  # fmt: skip
@@ -46,7 +48,7 @@ def options(parser: argparse.ArgumentParser) -> None:
                         "times by pull request")  # fmt: skip
     parser.add_argument("--pr", metavar="N,...",
                         help="with --history: the pull request of each run")  # fmt: skip
-    parser.add_argument("--lang", choices=LANGUAGES, default="en")
+    parser.add_argument("--lang", choices=LANGUAGES, default="en", help="of the page (default en)")
 
 
 @dataclass(frozen=True)

@@ -274,6 +274,12 @@ _WORDS: dict[str, str] = {
     "load_parts_note": (
         "How many requests were in the server at a time, by what their time was spent on."
     ),
+    "limits": "Limits",
+    "limits_note": "What load concluded of each limit (--slo).",
+    "limit_kept": "kept",
+    "limit_broken": "broken",
+    "limit_untold": "cannot tell: {why}",
+    "limit_found": "{verdict}; it was {time}",
     "marks": "What was changed",
     "load_short": (
         "{clients:,} clients of “{mix}”: {rate} actions a second{offered}; half of them took "
