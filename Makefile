@@ -48,12 +48,14 @@ NAMES	   = afp_lantest afp_speedtest gfapi_perf_tool gfapi_perf
 MPICC	   = $(foreach f,openmpi mpich,$(if $(shell command -v mpicc.$(f)),$(f)))
 MPI	   = $(MPICC:%=$(BUILD)/afpscope-mpi-%.so)
 MAN	   = $(patsubst docs/%,$(BUILD)/man/%,$(wildcard docs/*.1) $(patsubst %.in,%,$(wildcard docs/*.1.in)))
+# The same in Japanese, if there is po4a, which makes them.
+MAN_JA	  := $(if $(shell command -v po4a-translate),$(MAN:$(BUILD)/man/%=$(BUILD)/man/ja/man1/%))
 FUZZERS	   = $(patsubst tests/%.c,$(BUILD)/tests/%,$(wildcard tests/fuzz/*.c))
 # All they use: the rest need not be built a third time.
 FUZZED	   = $(patsubst %.c,$(BUILD)/obj/%.o,$(filter client/afp/% client/dsi/% client/rx/% client/uam/% user/base/% user/run/%,$(SRC)))
 
 .DELETE_ON_ERROR:
-.PHONY: all man client demo demo-gluster test check check-judges check-built check-quick check-quick-built check-programs check-programs-beside beside beside-built unit-programs fuzz-programs \
+.PHONY: all man no-japanese translated client demo demo-gluster test check check-judges check-built check-quick check-quick-built check-programs check-programs-beside beside beside-built unit-programs fuzz-programs \
 	 vm-programs vm vm-beside vm-judges vm-times python unit unit-sanitized threads threads-programs fuzz fuzz-run bpf-tests integration integration-judges lint lab bench analysis install uninstall clean help deps pictures
 .SECONDARY:
 
@@ -62,6 +64,7 @@ all: $(BUILD)/afpscope $(BUILD)/rxperf $(NAMES:%=$(BUILD)/%) $(MPI) man
 help:
 	@echo 'make             build build/afpscope'
 	@echo 'make man         the manual pages: man build/man/afpscope-load.1'
+	@echo 'make translated  say which sentences lack a Japanese translation: a release has none'
 	@echo 'make client      only build/libafpclient.a: the client, without clang, bpftool, libbpf, libelf, jansson'
 	@echo 'make deps        install with apt-get what the build and make install need (root)'
 	@echo 'make demo        install what is missing, run the twelve tests against a real afpd (root)'
@@ -94,7 +97,10 @@ $(NAMES:%=$(BUILD)/%): $(BUILD)/afpscope
 
 # The options of the commands in C are those of their tables: a page that has them is a template,
 # docs/NAME.1.in, and the program fills it in.
-man: $(MAN)
+man: $(MAN) $(or $(MAN_JA),no-japanese)
+
+no-japanese:
+	@echo 'po4a is not installed: the manual pages in Japanese are not made'
 
 $(BUILD)/man/%.1: docs/%.1.in $(BUILD)/afpscope
 	$(call say,MAN)
@@ -106,6 +112,18 @@ $(BUILD)/man/%.1: docs/%.1
 	$(Q)mkdir -p $(@D)
 	$(Q)cp $< $@
 
+# A sentence without a translation stays in English: "make translated" says which. Lines are not
+# filled to both margins: Japanese has few spaces to be made wider.
+$(BUILD)/man/ja/man1/%.1: $(BUILD)/man/%.1 po/man.ja.po
+	$(call say,MAN)
+	$(Q)mkdir -p $(@D)
+	$(Q)po4a-translate -f man -M UTF-8 -L UTF-8 -k 0 -m $< -p po/man.ja.po -l $@ > $@.err 2>&1 || { cat $@.err >&2; exit 1; }
+	$(Q)rm -f $@.err && sed -i '/^\.TH /a .ad l' $@
+
+# Before a release: fails while an English sentence has no Japanese one.
+translated: man
+	$(Q)BUILD=$(BUILD) $(PYTHON) -B tests/translations.py --strict
+
 $(BUILD)/libafpscope.a: $(LIB_OBJ)
 	$(call say,AR)
 	$(Q)rm -f $@ && $(AR) rcs $@ $^
@@ -116,7 +134,17 @@ $(BUILD)/afpscope-mpi-%.so: mpi/plugin.c mpi/plugin.h Makefile
 	$(Q)mpicc.$* -std=gnu11 -Wall -Wextra -Werror -I. -O2 -g -fPIC -shared -o $@ $<
 
 # What talks to a server, for other programs: to be linked with -lgcrypt -lm.
-client: $(BUILD)/libafpclient.a
+# What it calls beyond POSIX is looked for first: musl, the C library of Alpine, lacks some of it.
+CLIENT_CALLS = dlvsym epoll_pwait2 renameat2 statx strerrordesc_np
+
+client:
+	$(Q)mkdir -p $(BUILD)
+	$(Q)lacks=; for f in $(CLIENT_CALLS); do \
+		echo "char $$f(void); int main(void) { return $$f(); }" | \
+			$(CC) -w -fno-builtin -x c -o $(BUILD)/has-call - 2> /dev/null || lacks="$$lacks $$f"; \
+	done; rm -f $(BUILD)/has-call; \
+	[ -z "$$lacks" ] || { echo "make client: the C library that $(firstword $(CC)) links lacks$$lacks" >&2; exit 1; }
+	$(Q)$(MAKE) --no-print-directory $(BUILD)/libafpclient.a
 
 $(BUILD)/libafpclient.a: $(CLIENT_OBJ)
 	$(call say,AR)
@@ -372,6 +400,8 @@ ANALYSIS   = info dump export query history compare gate ab sweep report
 DATA	   = $(PREFIX)/share/afpscope
 DOC	   = $(PREFIX)/share/doc/afpscope
 UNITS	   = $(PREFIX)/lib/systemd/system
+JAPANESE   = $(PREFIX)/share/locale/ja/LC_MESSAGES
+JA_PAGES   = $(PREFIX)/share/man/ja/man1
 COMPLETIONS = $(PREFIX)/share/bash-completion/completions
 ZSH_SITE   = $(PREFIX)/share/zsh/site-functions
 FISH_VENDOR = $(PREFIX)/share/fish/vendor_completions.d
@@ -403,6 +433,12 @@ install: all
 	$(Q)install -m 755 $(BUILD)/rxperf $(DESTDIR)$(PREFIX)/bin/rxperf
 	$(Q)for p in $(notdir $(MAN)); do sed 's|docs/|$(DOC)/|g' $(BUILD)/man/$$p > $(DESTDIR)$(PREFIX)/share/man/man1/$$p || exit; done
 	$(Q)chmod 644 $(addprefix $(DESTDIR)$(PREFIX)/share/man/man1/,$(notdir $(MAN)))
+	$(Q)$(if $(MAN_JA),install -d $(DESTDIR)$(JA_PAGES))
+	$(Q)for p in $(notdir $(MAN_JA)); do sed 's|docs/|$(DOC)/|g' $(BUILD)/man/ja/man1/$$p > $(DESTDIR)$(JA_PAGES)/$$p && \
+		chmod 644 $(DESTDIR)$(JA_PAGES)/$$p || exit; done
+	$(Q)install -d $(DESTDIR)$(JAPANESE)
+	$(Q)PYTHONPATH=analysis $(PYTHON) -B -m afpscope.catalogue po/report.ja.po $(DESTDIR)$(JAPANESE)/afpscope.mo
+	$(Q)chmod 644 $(DESTDIR)$(JAPANESE)/afpscope.mo
 	$(Q)cp -R $(wildcard docs/*.md) $(wildcard docs/*/) $(DESTDIR)$(DOC)
 	$(Q)chmod -R u=rwX,go=rX $(DESTDIR)$(DOC)
 	$(Q)cd analysis && find afpscope -name '*.py' -o -name '*.html' -o -name py.typed | while read -r f; do \
@@ -424,6 +460,7 @@ uninstall:
 	$(Q)rm -f $(addprefix $(DESTDIR)$(PREFIX)/bin/,afpscope rxperf $(NAMES) \
 		$(addprefix afpscope-,analysis $(ANALYSIS)))
 	$(Q)rm -f $(addprefix $(DESTDIR)$(PREFIX)/share/man/man1/,$(notdir $(MAN)))
+	$(Q)rm -f $(addprefix $(DESTDIR)$(JA_PAGES)/,$(notdir $(MAN))) $(DESTDIR)$(JAPANESE)/afpscope.mo
 	$(Q)rm -f $(DESTDIR)$(UNITS)/afpscope-exporter.service
 	$(Q)rm -f $(addprefix $(DESTDIR)$(COMPLETIONS)/,afpscope afp_lantest afp_speedtest)
 	$(Q)rm -f $(DESTDIR)$(ZSH_SITE)/_afpscope $(DESTDIR)$(FISH_VENDOR)/afpscope.fish

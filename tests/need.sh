@@ -142,14 +142,14 @@ for group in "$@"; do
     build)
         list+=(gcc libc6-dev clang llvm libbpf-dev 'bpftool|linux-tools-common'
             libelf-dev zlib1g-dev libgcrypt20-dev libjansson-dev libmicrohttpd-dev
-            libncurses-dev 'pkg-config|pkgconf' make) ;;
+            libncurses-dev 'pkg-config|pkgconf' make po4a) ;;
     server)
         list+=(apt dpkg tar xz-utils debian-archive-keyring ca-certificates
             openssl util-linux mount e2fsprogs gawk\|mawk libc-bin gcc libc6-dev) ;;
     check)
         list+=(libcmocka-dev clang "$(clang_rt)" clang-format shellcheck zsh fish tshark
             babeltrace2 bpftrace strace git python3 python3-pytest python3-pytest-xdist
-            iproute2 mandoc tmux mariadb-server-core 'linux-perf|linux-tools-generic' python3-venv fio
+            iproute2 mandoc tmux mariadb-server-core 'linux-perf|linux-tools-generic' python3-venv fio gettext man-db musl-tools
             openmpi-bin libopenmpi-dev mpich libmpich-dev libfuse3-dev socat nftables
             gvfs-backends libglib2.0-bin 'dbus-daemon|dbus'
             krb5-kdc krb5-admin-server krb5-user libgssapi-krb5-2) ;;

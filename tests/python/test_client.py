@@ -97,3 +97,23 @@ def test_what_watches_a_server_does_not_build_there(tree: Path) -> None:
     words = ("-isystem", tree.parent / "traps", "-Iuser", "-Iclient", "-I.", "-D_GNU_SOURCE")
     trapped = run(tree, "gcc", *words, "-fsyntax-only", "user/watch/bpf/price.c")
     assert "it includes bpf/bpf.h" in trapped.stderr
+
+
+@pytest.mark.skipif(not shutil.which("musl-gcc"), reason="musl-gcc is not installed")
+def test_one_line_says_which_functions_musl_lacks(tree: Path) -> None:
+    """In place of the compiler's errors; what is named, the library indeed has not."""
+    made = run(tree, "make", "-s", "CC=musl-gcc", "client")
+    said = "make client: the C library that musl-gcc links lacks "
+    first, *rest = made.stderr.splitlines()
+    assert made.returncode != 0 and first.startswith(said)
+    assert len(rest) == 1 and "Error 1" in rest[0]
+    named = first.removeprefix(said).split()
+    assert "strerrordesc_np" in named
+    (library,) = Path("/usr/lib").glob("*-linux-musl/libc.a")  # that of Debian's package
+    defined = {
+        line.split()[-1]
+        for line in run(tree, "nm", "-g", "--defined-only", library).stdout.splitlines()
+        if " T " in line or " W " in line
+    }
+    assert "open" in defined and not defined & set(named)
+    assert not list((tree / "build").glob("**/*.o"))

@@ -1,0 +1,157 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""The catalogues of po/: what they translate, and that no option or number is lost on the way."""
+
+from __future__ import annotations
+
+import gettext
+import io
+import os
+import re
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from afpscope import catalogue, errors, words
+from afpscope.catalogue import Message
+
+ROOT = Path(__file__).resolve().parents[2]
+REPORT = ROOT / "po/report.ja.po"
+MANUAL = ROOT / "po/man.ja.po"
+OPTION = re.compile(r"(?<![\w/-])--?[A-Za-z0-9][\w-]*")
+NUMBER = re.compile(r"(?<![\w.,])\d[\d,.]*\d|(?<![\w.,])\d")
+FIELD = re.compile(r"\{[^{}]*\}")
+BOLD = re.compile(r"B<(?:[^<>]|E<[a-z]+>)*>")
+FILE = re.compile(r"[\w-]+\.(?:md|json|ini|conf|html|yml|1)\b")
+
+
+def translated(po: Path) -> list[Message]:
+    return [m for m in catalogue.read(po) if m.text and m.translation]
+
+
+def lost(pattern: re.Pattern[str], m: Message) -> set[str]:
+    return set(pattern.findall(m.text)) - set(pattern.findall(m.translation))
+
+
+def invented(pattern: re.Pattern[str], m: Message) -> set[str]:
+    return set(pattern.findall(m.translation)) - set(pattern.findall(m.text))
+
+
+def test_every_sentence_of_the_report_is_translated() -> None:
+    done = {m.key for m in translated(REPORT)}
+    wanted = words.messages()
+    assert len(wanted) > 300
+    assert [m for m in wanted if m.key not in done] == []
+    assert done == {m.key for m in wanted}, "sentences that the program no longer has"
+
+
+def test_a_translation_of_the_report_has_the_figures_of_its_sentence() -> None:
+    """The server's names may be others: Japanese says what it is asked for, not what answers."""
+    names = {"{server}", "{helper}", "{backend}", "{asked}", "{database}"}
+    wrong = {
+        m.context: (lost(FIELD, m) - names, invented(FIELD, m) - names)
+        for m in translated(REPORT)
+        if lost(FIELD, m) | invented(FIELD, m) - names
+    }
+    assert {k: v for k, v in wrong.items() if v[0] or v[1]} == {}
+
+
+@pytest.mark.parametrize("pattern", [OPTION, NUMBER, FILE, BOLD])
+def test_a_translation_of_a_page_keeps_options_numbers_and_names(pattern: re.Pattern[str]) -> None:
+    pages = translated(MANUAL)
+    assert sum(bool(pattern.search(m.text)) for m in pages) > 50
+    prose = {"B<at least>", "B<Servers over Rx>"}  # bold for its weight, not as a name
+    wrong = [(lost(pattern, m) - prose, m.text) for m in pages if lost(pattern, m) - prose]
+    assert wrong == []
+    if pattern is not NUMBER and pattern is not BOLD:  # numbers in words become figures
+        assert [(invented(pattern, m), m.text) for m in pages if invented(pattern, m)] == []
+
+
+def test_pages_are_japanese_and_not_copies() -> None:
+    """A sentence of several words that stands unchanged is an example, a name, or forgotten."""
+    kana = re.compile(r"[\u3040-\u30ff\u4e00-\u9fff]")
+    prose = [m for m in translated(MANUAL) if re.search(r"[a-z]{3,} (?:[a-z]{2,} ){3,}", m.text)]
+    assert len(prose) > 400
+    copied = [m.text for m in prose if not kana.search(m.translation)]
+    examples = ("afpscope ", "$ ", "sudo ", "GFAPI_", "afpd, process", "20:15:07", "begin ")
+    assert [t for t in copied if not t.startswith(examples)] == []
+
+
+def test_a_catalogue_is_compiled_as_gettext_reads_it() -> None:
+    found = catalogue.read(REPORT)
+    ours = gettext.GNUTranslations(io.BytesIO(catalogue.compiled(found)))
+    for m in translated(REPORT):
+        assert ours.pgettext(m.context, m.text) == m.translation
+
+
+def test_a_catalogue_is_compiled_as_msgfmt_does(tmp_path: Path) -> None:
+    msgfmt = shutil.which("msgfmt")
+    if msgfmt is None:
+        pytest.skip("msgfmt is not installed")
+    subprocess.run([msgfmt, "-c", "-o", tmp_path / "theirs.mo", REPORT], check=True)
+    assert catalogue.main([str(REPORT), str(tmp_path / "ours.mo")]) == 0
+    both = []
+    for name in ("ours.mo", "theirs.mo"):
+        with (tmp_path / name).open("rb") as file:
+            both.append(gettext.GNUTranslations(file)._catalog)  # type: ignore[attr-defined]
+    assert both[0] == both[1]
+
+
+def test_fuzzy_and_changed_sentences_are_untranslated(tmp_path: Path) -> None:
+    po = tmp_path / "a.po"
+    po.write_text(
+        'msgid ""\nmsgstr "Content-Type: text/plain; charset=UTF-8\\n"\n\n'
+        '#, fuzzy\nmsgid "old"\nmsgstr "x"\n\n'
+        'msgctxt "k"\nmsgid ""\n"a "\n"b"\nmsgstr "\\"c\\"\\n"\n'
+    )
+    assert catalogue.read(po)[1:] == [Message("", "old", ""), Message("k", "a b", '"c"\n')]
+
+
+def test_a_file_that_is_no_catalogue_is_refused(tmp_path: Path) -> None:
+    po = tmp_path / "a.po"
+    po.write_text('msgid "a"\nmsgstr oops\n')
+    with pytest.raises(errors.Failure, match="no line of a catalogue: msgstr oops"):
+        catalogue.read(po)
+
+
+def tree_with(tmp_path: Path, english: str, changed: str) -> Path:
+    """A copy of what the check needs, in which a sentence of a page is another one."""
+    for name in ("analysis/afpscope", "po"):
+        shutil.copytree(ROOT / name, tmp_path / name)
+    (tmp_path / "tests").mkdir()
+    shutil.copy2(ROOT / "tests/translations.py", tmp_path / "tests")
+    (tmp_path / "build/man").mkdir(parents=True)
+    page = (ROOT / "docs/afpscope-ab.1").read_text()
+    assert page.count(english) == 1
+    (tmp_path / "build/man/afpscope-ab.1").write_text(page.replace(english, changed))
+    return tmp_path
+
+
+def check(tree: Path, *options: str) -> subprocess.CompletedProcess[str]:
+    env = {k: v for k, v in os.environ.items() if k != "BUILD"}
+    line = [sys.executable, "-B", str(tree / "tests/translations.py"), *options]
+    return subprocess.run(line, capture_output=True, text=True, env=env, check=False, timeout=120)
+
+
+@pytest.mark.skipif(not shutil.which("po4a-updatepo"), reason="po4a is not installed")
+def test_a_changed_english_sentence_is_said_and_fails_the_release_only(tmp_path: Path) -> None:
+    same = "a folder that is new or empty."
+    tree = tree_with(tmp_path, same, "a folder which is new.")
+    told = "po/man.ja.po: not translated: a folder which is new.\n"
+    done = check(tree)
+    assert (done.returncode, done.stdout) == (0, told), done.stderr
+    assert check(tree, "--strict").returncode == 1
+    assert check(tree, "--update").returncode == 0
+    (entry,) = [m for m in catalogue.read(tree / "po/man.ja.po") if "folder which" in m.text]
+    assert entry.translation == ""
+    page = tree / "build/man/afpscope-ab.1"
+    page.write_text(page.read_text().replace("a folder which is new.", "a folder."))
+    assert check(tree).stdout == "po/man.ja.po: not translated: a folder.\n"
+
+
+def test_without_pages_it_cannot_be_told_what_is_missing(tmp_path: Path) -> None:
+    tree = tree_with(tmp_path, "new or empty", "new or empty")
+    shutil.rmtree(tree / "build")
+    done = check(tree, "--strict")
+    assert done.returncode == 1 and "cannot tell what is not translated" in done.stdout
