@@ -55,4 +55,13 @@ int load_clients_verify(struct clients *all, struct mix_verified *out, struct er
 /* In place of these: what there is of LOAD_SET_OF_PROCESS will be removed. */
 void load_clients_take_set(struct clients *all);
 
+/*
+ * Clients of a closed loop without pauses that had a session to the end and completed no action,
+ * although they had the time: all of the measured time, or, where a profile wanted them only from
+ * some moment on, more than the longest action that was completed took. How long they waited is in
+ * no figure. crowd: the profile of clients; NULL: all are wanted from the begin. Client i of l is
+ * the i-th of all processes.
+ */
+unsigned int load_clients_starved(const struct run_load *l, const struct rate *crowd);
+
 #endif

@@ -23,12 +23,12 @@ struct smallfile_clients {
 	struct smallfile_clients_opts o;
 	struct clients *all;
 	struct places places;
-	struct places_client *at; /* of each client */
-	struct smallfile **work;  /* of each client */
+	struct places_client *at;  /* of each client */
+	struct smallfile **work;   /* of each client */
 	atomic_bool out_of_memory; /* any thread says it */
-	enum smallfile_load load; /* under way */
-	uint64_t duration_ns;     /* of it; 0: each file once */
-	uint64_t begun_ns;        /* 0: there is none */
+	enum smallfile_load load;  /* under way */
+	uint64_t duration_ns;      /* of it; 0: each file once */
+	uint64_t begun_ns;         /* 0: there is none */
 	struct ticker live;
 	struct ticker_second second; /* the last one */
 	char progress[80], phase[48];

@@ -6,7 +6,6 @@
 #include "main/load_live.h"
 
 #include "base/clock.h"
-#include "drive/starved.h"
 #include "drive/steady.h"
 #include "report/cell.h"
 
@@ -142,7 +141,7 @@ static void note_starved(struct load_run *l, const struct run_phase *p)
 
 	if (cfg->rate.per_s > 0 || load_thinks(cfg) || !mix_has_actions(&cfg->mix) || cmd_stop)
 		return;
-	starved = starved_clients(p->load, crowd);
+	starved = load_clients_starved(p->load, crowd);
 	p->load->starved = starved;
 	if (!starved)
 		return;

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
  * Which clients of a closed loop starved, with and without a profile of clients. Tests
- * user/drive/starved.c.
+ * user/drive/load_clients.c.
  */
-#include "drive/starved.h"
+#include "drive/load_clients.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -37,10 +37,10 @@ static void who_is_wanted_all_the_time_and_ends_nothing_starves(void **state)
 	struct run_load *l = only_first_acted();
 
 	(void)state;
-	assert_int_equal(starved_clients(l, NULL), 3);
+	assert_int_equal(load_clients_starved(l, NULL), 3);
 	l->client[1].lost = true;
 	l->client[2].opened = false;
-	assert_int_equal(starved_clients(l, NULL), 1);
+	assert_int_equal(load_clients_starved(l, NULL), 1);
 	run_load_free(l);
 }
 
@@ -50,7 +50,7 @@ static void an_action_longer_than_the_measured_time_excuses_nobody(void **state)
 
 	(void)state;
 	hist_add(&l->action[0].planned, 12 * S);
-	assert_int_equal(starved_clients(l, NULL), 3);
+	assert_int_equal(load_clients_starved(l, NULL), 3);
 	run_load_free(l);
 }
 
@@ -63,9 +63,9 @@ static void with_a_profile_a_client_counts_for_the_time_it_was_wanted(void **sta
 
 	(void)state;
 	assert_int_equal(rate_parse(&crowd, "0:1,2:1,2:2,9.5:2,9.5:3,10:3", &e), 0);
-	assert_int_equal(starved_clients(l, &crowd), 1);
+	assert_int_equal(load_clients_starved(l, &crowd), 1);
 	l->client[1].actions = 1;
-	assert_int_equal(starved_clients(l, &crowd), 0);
+	assert_int_equal(load_clients_starved(l, &crowd), 0);
 	run_load_free(l);
 }
 
@@ -78,7 +78,7 @@ static void who_was_wanted_only_at_first_had_the_time_until_the_end(void **state
 
 	(void)state;
 	assert_int_equal(rate_parse(&crowd, "0:4,0.5:4,0.5:1,10:1", &e), 0);
-	assert_int_equal(starved_clients(l, &crowd), 3);
+	assert_int_equal(load_clients_starved(l, &crowd), 3);
 	run_load_free(l);
 }
 
