@@ -30,6 +30,7 @@ struct afp_server {
 	char name[64], machine[64];
 	unsigned int n_versions, n_uams;
 	char version[16][24], uam[16][64];
+	const char *method; /* to log in by where none is asked for; NULL: the strongest */
 	char principal[256]; /* whom it says to be for Kerberos, SERVICE/HOST@REALM; "": nobody */
 };
 
@@ -74,7 +75,8 @@ int afp_server_info(struct afp_server *out, const struct dsi_opts *opts, struct 
 
 /*
  * Connects, logs in and opens the volume. On failure *stage is how far it got, the text names what
- * the server offers (methods, volumes), and nothing stays open.
+ * the server offers (methods, volumes), and nothing stays open. -ENOKEY: the method that was chosen
+ * has passwords of its own, and none of this user; nothing that depends on the password was sent.
  */
 int afp_open(struct afp *out, const struct dsi_opts *opts, const struct afp_server *server,
 	     const struct afp_login *login, const char *volume, enum afp_stage *stage,

@@ -29,6 +29,7 @@
 
 #define OTHER_PASSWORD                                                                             \
 	"; its passwords are not those of accounts (netatalk: afppasswd), which --uam dhx2 sends"
+#define NO_ACCOUNT  "; an account that is locked or has expired is refused in the same way"
 #define OTHER_KEY   "; the server's keytab may not have the key of that service"
 
 #define SERVICE_MAX 320 /* SERVICE@HOST */
@@ -138,7 +139,8 @@ static int begin_login(struct afp *a, struct err *e)
 	}
 	for (unsigned int i = 0; i < s->server->n_uams; i++)
 		offered[i] = s->server->uam[i];
-	r = uam_choose(&s->method, offered, &s->cred, s->login->uam, e);
+	r = uam_choose(&s->method, offered, &s->cred,
+		       s->login->uam ? s->login->uam : s->server->method, e);
 	if (r)
 		return r;
 	a->uam = s->method->wire_name;
@@ -230,13 +232,19 @@ static int login_refused(const struct afp *a, int32_t result, struct err *e)
 	const struct afp_step *s = a->step;
 	const struct uam *u = s->method;
 
-	return err_set(e, -EACCES, "login of %s by %s%s%s as %s refused: %s (AFP %d)%s",
+	/* at the first message nothing of the password was seen: the user is what is not known */
+	bool no_user = u->own_passwords && s->op.code != AFP_LoginCont &&
+		       (result == AFP_ERR_NOT_AUTHENTICATED || result == AFP_ERR_ACCESS_DENIED);
+
+	return err_set(e, no_user ? -ENOKEY : -EACCES,
+		       "login of %s by %s%s%s as %s refused: %s (AFP %d)%s",
 		       s->cred.user && *s->cred.user ? s->cred.user : "guest", u->name,
 		       u->by_ticket ? " for " : "", u->by_ticket ? s->service : "", a->version,
 		       afp_result_text(result), result,
-		       u->own_passwords ? OTHER_PASSWORD
-		       : u->by_ticket   ? OTHER_KEY
-					: "");
+		       u->own_passwords                                           ? OTHER_PASSWORD
+		       : u->by_ticket                                             ? OTHER_KEY
+		       : result == AFP_ERR_NOT_AUTHENTICATED && u->needs_password ? NO_ACCOUNT
+										  : "");
 }
 
 static int login_answered(struct afp *a, struct err *e)

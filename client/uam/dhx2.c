@@ -11,6 +11,7 @@
  *
  * E is CAST5 in CBC mode, with one initial vector per direction, keyed by the MD5 of the shared
  * number as L bytes. Numbers are big-endian. The server chooses the ids; the client returns them.
+ * The password is in Mac Roman: netatalk 3.1 to 4.5 convert it from that.
  */
 #include "uam/exchange.h"
 #include "uam/methods.h"
@@ -18,7 +19,7 @@
 #include <errno.h>
 
 #define METHOD       "DHX2"
-#define LEN_MIN      16 /* of L */
+#define LEN_MIN      64 /* of L, and of p without its zeros: 512 bits; netatalk has 1,024 */
 #define LEN_MAX      512
 #define NONCE_LEN    EXCHANGE_NONCE_LEN
 #define PASSWORD_LEN 256
@@ -138,6 +139,61 @@ static int on_numbers(struct dhx2 *d, struct rbuf *reply, struct wbuf *next, str
 	return exchange_seal(d->cipher, d->nonce, NONCE_LEN, next, e);
 }
 
+/* Of Mac Roman, the characters of 0x80 to 0xff. */
+static const uint16_t mac_roman[128] = {
+	0x00c4, 0x00c5, 0x00c7, 0x00c9, 0x00d1, 0x00d6, 0x00dc, 0x00e1, 0x00e0, 0x00e2, 0x00e4,
+	0x00e3, 0x00e5, 0x00e7, 0x00e9, 0x00e8, 0x00ea, 0x00eb, 0x00ed, 0x00ec, 0x00ee, 0x00ef,
+	0x00f1, 0x00f3, 0x00f2, 0x00f4, 0x00f6, 0x00f5, 0x00fa, 0x00f9, 0x00fb, 0x00fc, 0x2020,
+	0x00b0, 0x00a2, 0x00a3, 0x00a7, 0x2022, 0x00b6, 0x00df, 0x00ae, 0x00a9, 0x2122, 0x00b4,
+	0x00a8, 0x2260, 0x00c6, 0x00d8, 0x221e, 0x00b1, 0x2264, 0x2265, 0x00a5, 0x00b5, 0x2202,
+	0x2211, 0x220f, 0x03c0, 0x222b, 0x00aa, 0x00ba, 0x03a9, 0x00e6, 0x00f8, 0x00bf, 0x00a1,
+	0x00ac, 0x221a, 0x0192, 0x2248, 0x2206, 0x00ab, 0x00bb, 0x2026, 0x00a0, 0x00c0, 0x00c3,
+	0x00d5, 0x0152, 0x0153, 0x2013, 0x2014, 0x201c, 0x201d, 0x2018, 0x2019, 0x00f7, 0x25ca,
+	0x00ff, 0x0178, 0x2044, 0x20ac, 0x2039, 0x203a, 0xfb01, 0xfb02, 0x2021, 0x00b7, 0x201a,
+	0x201e, 0x2030, 0x00c2, 0x00ca, 0x00c1, 0x00cb, 0x00c8, 0x00cd, 0x00ce, 0x00cf, 0x00cc,
+	0x00d3, 0x00d4, 0xf8ff, 0x00d2, 0x00da, 0x00db, 0x00d9, 0x0131, 0x02c6, 0x02dc, 0x00af,
+	0x02d8, 0x02d9, 0x02da, 0x00b8, 0x02dd, 0x02db, 0x02c7,
+};
+
+/* The next character of a text of UTF-8; 0: none, or it is not UTF-8 of at most three bytes. */
+static uint32_t next_character(const uint8_t **text)
+{
+	const uint8_t *t = *text;
+	size_t more = *t < 0x80 ? 0 : (*t & 0xe0) == 0xc0 ? 1 : (*t & 0xf0) == 0xe0 ? 2 : 3;
+	uint32_t c = more ? *t & (0x3fu >> more) : *t;
+
+	if (more > 2)
+		return 0;
+	for (size_t i = 1; i <= more; i++) {
+		if ((t[i] & 0xc0) != 0x80)
+			return 0;
+		c = c << 6 | (t[i] & 0x3fu);
+	}
+	*text += 1 + more;
+	return c;
+}
+
+/* Writes it as Mac Roman, which is never longer. */
+static int put_password(uint8_t *out, const char *password, struct err *e)
+{
+	const uint8_t *at = (const uint8_t *)password;
+
+	while (*at) {
+		uint32_t c = next_character(&at);
+		size_t i = 0;
+
+		while (c >= 0x80 && i < 128 && mac_roman[i] != c)
+			i++;
+		if (!c || i == 128)
+			return err_set(e, -EINVAL,
+				       "DHX2: the password has a character that Mac Roman does not "
+				       "have, in which servers expect it; composed letters (NFC) "
+				       "may help, or another method (--uam)");
+		*out++ = c < 0x80 ? (uint8_t)c : (uint8_t)(0x80 + i);
+	}
+	return 0;
+}
+
 static int on_nonces(struct dhx2 *d, const char *password, struct rbuf *reply, struct wbuf *next,
 		     struct err *e)
 {
@@ -157,9 +213,9 @@ static int on_nonces(struct dhx2 *d, const char *password, struct rbuf *reply, s
 			       "DHX2: server returned a wrong nonce: it does not hold the key");
 	memcpy(plain, nonces + NONCE_LEN, NONCE_LEN);
 	exchange_add_one(plain);
-	memcpy(plain + NONCE_LEN, password, strlen(password));
+	r = put_password(plain + NONCE_LEN, password, e);
 	wbuf_u16(next, id);
-	r = exchange_seal(d->cipher, plain, sizeof(plain), next, e);
+	r = r ? r : exchange_seal(d->cipher, plain, sizeof(plain), next, e);
 	explicit_bzero(plain, sizeof(plain));
 	return r;
 }

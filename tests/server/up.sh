@@ -31,6 +31,7 @@
 # AFPD_USERS     more users of this server, a line each: NAME:PASSWORD, and from a second colon on
 #                what /etc/shadow has behind it (default 19000:0:99999:7:::); a PASSWORD that
 #                begins with ! is locked
+# AFPD_VOLUMES   names of more volumes, one a line, which everybody may write
 # AFPD_ENV       NAME=VALUE words more for the daemons' environment
 # CNID_PORT      port of cnid_metad (default: PORT + 1)
 #
@@ -159,6 +160,14 @@ fi
         [ $v != ro ] || echo "read only = yes"
         [ -z "${AFPD_VOLUME:-}" ] || echo "$AFPD_VOLUME"
     done
+    n=0
+    while IFS= read -r name; do
+        n=$((n + 1))
+        printf '%s\n' "[more$n]" "volume name = $name" "path = /inst/$port/more$n" \
+            "cnid scheme = ${cnid%-tcp}"
+        mkdir -p "$dir/more$n"
+        chmod 777 "$dir/more$n"
+    done < <([ -z "${AFPD_VOLUMES:-}" ] || echo "$AFPD_VOLUMES")
 } > "$dir/afp.conf"
 
 # Starts a daemon in its foreground mode (-d), in the root, with a clean

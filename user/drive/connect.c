@@ -313,6 +313,21 @@ int connect_complete(struct connect_cfg *c, struct err *e)
 	return r;
 }
 
+#define SECOND "dhx2"
+
+/*
+ * Whether to try DHX2 after a method that has no password of this user. Whoever forges that refusal
+ * gains nothing: they could as well have taken the method from the server's list. A weaker method
+ * than DHX2 is left to the user to ask for.
+ */
+static bool has_second(const struct afp_server *server, const struct connect_cfg *c)
+{
+	for (unsigned int i = 0; !c->uam && i < server->n_uams; i++)
+		if (uam_find(server->uam[i]) == uam_find(SECOND))
+			return true;
+	return false;
+}
+
 enum outcome connect_open(struct afp *out, struct afp_server *server, const struct connect_cfg *c,
 			  unsigned int window, enum afp_stage *stage, struct err *e)
 {
@@ -334,6 +349,10 @@ enum outcome connect_open(struct afp *out, struct afp_server *server, const stru
 	r = afp_server_info(server, &opts, e);
 	if (!r)
 		r = afp_open(out, &opts, server, &login, c->volume, stage, e);
+	if (r == -ENOKEY && has_second(server, c)) {
+		server->method = SECOND;
+		r = afp_open(out, &opts, server, &login, c->volume, stage, e);
+	}
 	explicit_bzero(secret, sizeof(secret));
 	if (!r)
 		return OUTCOME_OK;

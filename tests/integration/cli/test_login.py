@@ -16,6 +16,7 @@ from fakes import Between
 from netatalk import Server
 from scope import NO_SESSION, OK, Scope
 
+QUICK = ("-n", "1", "-f", "2", "--set", "4.6", "--watch=off")
 UAMS = "clrtxt dhx2 guest dhx randnum srp"
 PEER_LOGIN = 10  # exit code of afp_lantest
 
@@ -88,9 +89,18 @@ def every() -> Iterator[Server]:
                 path.unlink(missing_ok=True)
 
 
-def log_in(scope: Scope, port: int, method: str, password: str) -> list[str]:
-    where = ["-h", "127.0.0.1", "-p", str(port), "-s", "vol1", "-u", "bench1"]
+def log_in(scope: Scope, port: int, method: str, password: str, user: str = "bench1") -> list[str]:
+    where = ["-h", "127.0.0.1", "-p", str(port), "-s", "vol1", "-u", user]
     return [str(scope.binary), "clean", *where, "-w", password, "--uam", method]
+
+
+def own_choice(scope: Scope, server: Server, password: str, user: str = "bench1") -> str:
+    """The method that a login without --uam uses."""
+    done = scope(
+        server, *QUICK, save=True, user=user, password=password, uam=None, tool="lantest"
+    ).expect(OK)
+    assert done.run
+    return str(done.run.saved["server"]["uam"])
 
 
 @pytest.mark.parametrize("method", PASSWORDS)
@@ -145,3 +155,87 @@ def test_clear_text_is_sent_only_when_asked_for(
         where = ["-h", "127.0.0.1", "-p", str(proxy.port), "-s", "vol1", "-u", "bench1"]
         scope.execute([str(tool), *where, "-w", "other-pw"]).expect(PEER_LOGIN, "AFP -5023")
         assert b"other-pw" in proxy.seen
+
+
+def test_a_user_without_a_verifier_is_logged_in_by_dhx2(scope: Scope, every: Server) -> None:
+    """Of SRP's refusal at the first message only, and never where a method is asked for."""
+    assert own_choice(scope, every, PASSWORDS["srp"]) == "SRP"
+    assert own_choice(scope, every, "secret1", "bench2") == "DHX2"
+    with Between(every.port) as proxy:
+        asked = log_in(scope, proxy.port, "srp", "secret1", "bench2")
+        scope.execute(asked).expect(NO_SESSION, "login of bench2 by srp", "AFP -5023", "--uam dhx2")
+        assert b"DHX2" not in after_list(proxy)
+    with Between(every.port) as proxy:
+        wrong = log_in(scope, proxy.port, "srp", "wrong-pw")[:-2]
+        scope.execute(wrong).expect(NO_SESSION, "login of bench1 by srp", "AFP -6754")
+        assert b"DHX2" not in after_list(proxy)
+
+
+def after_list(proxy: Between) -> bytes:
+    """What was sent behind the name of the method that was chosen first."""
+    return bytes(proxy.seen).rpartition(b"\x03SRP")[2]
+
+
+OLD = ("2-way-randnum", "randnum", "dhx2", "dhcast128", "cleartext", "guest")
+
+
+@pytest.mark.parametrize("suite", ["bullseye", "trixie"])
+def test_methods_of_older_servers(scope: Scope, suite: str) -> None:
+    """netatalk 3.1.12 and 4.2.3 have no SRP; each other method logs in there, too."""
+    own = f"afppasswd-{suite}-{os.getpid()}"
+    hooks = {
+        "AFPD_UAMS": " ".join(f"uams_{name}.so" for name in UAMS.split()),
+        "AFPD_USERS": "müller:pässwort",
+        "AFPD_GLOBAL": f"passwd file = /tmp/{own}",
+    }
+    with Server(suite, **hooks) as server:
+        path, key = server.root / "tmp" / own, server.root / "tmp" / f"{own}.key"
+        try:
+            path.touch(0o600)
+            key.touch(0o600)
+            key.write_text("0123456789ABCDEF")
+            path.write_text(sealed("bench1", PASSWORDS["randnum"], "0123456789ABCDEF"))
+            line = log_in(scope, server.port, "srp", "secret1")
+            scope.execute(line).expect(NO_SESSION, "server does not offer srp")
+            for method in OLD:
+                word = PASSWORDS.get(method, "")
+                scope.execute(log_in(scope, server.port, method, word)).expect(OK)
+            assert own_choice(scope, server, "secret1") == "DHX2"
+            for method in ("dhx2", "dhcast128"):
+                line = log_in(scope, server.port, method, "pässwort", "müller")
+                scope.execute(line).expect(OK)
+        finally:
+            path.unlink(missing_ok=True)
+            key.unlink(missing_ok=True)
+
+
+def test_a_password_beyond_ascii(scope: Scope) -> None:
+    """DHX2 sends it in Mac Roman, others as it is; Japanese is none of Mac Roman."""
+    users = "latin:pässwort\nkanji:資料"
+    with Server(
+        "forky", "sqlite", AFPD_UAMS="uams_dhx2.so uams_dhx.so", AFPD_USERS=users
+    ) as server:
+        for method in ("dhx2", "dhcast128"):
+            scope.execute(log_in(scope, server.port, method, "pässwort", "latin")).expect(OK)
+        scope.execute(log_in(scope, server.port, "dhcast128", "資料", "kanji")).expect(OK)
+        line = log_in(scope, server.port, "dhx2", "資料", "kanji")
+        scope.execute(line).expect(NO_SESSION, "Mac Roman does not have")
+
+
+# A line of /etc/shadow behind name and password; what the server says to DHX2, and to others.
+ACCOUNTS = {
+    "expired": ("secret1:19000:0:99999:7::1:", "wrong user or password (AFP -5023); an account"),
+    "locked": ("!secret1", "wrong user or password (AFP -5023); an account that is locked or has"),
+    "oldpw": ("secret1:1000:0:10:7:::", "password expired (AFP -5042)"),
+    "change": ("secret1:0:0:99999:7:::", "password expired (AFP -5042)"),
+}
+
+
+def test_what_is_said_of_locked_and_expired_accounts(scope: Scope) -> None:
+    users = "\n".join(f"{name}:{line}" for name, (line, _) in ACCOUNTS.items())
+    uams = "uams_clrtxt.so uams_dhx2.so uams_dhx.so"
+    with Server("forky", "sqlite", AFPD_UAMS=uams, AFPD_USERS=users) as server:
+        for name, (_, said) in ACCOUNTS.items():
+            for method in ("dhx2", "dhcast128", "cleartext"):
+                line = log_in(scope, server.port, method, "secret1", name)
+                scope.execute(line).expect(NO_SESSION, said)

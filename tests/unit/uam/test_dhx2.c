@@ -7,6 +7,8 @@
 
 #define PASSWORD_LEN 256
 #define NONCE_LEN    16
+#define LEN          66 /* of the shortest number that is taken, and its bits */
+#define BITS         521
 #define LEN_MAX      512
 
 /* ---- the server's side of DHX2 ---- */
@@ -224,7 +226,7 @@ static bool logs_in(size_t len, unsigned int bits, const char *given, const char
 static void dhx2_lets_the_right_password_in(void **state)
 {
 	(void)state;
-	assert_true(logs_in(16, 127, PASSWORD, PASSWORD));
+	assert_true(logs_in(LEN, BITS, PASSWORD, PASSWORD));
 	assert_true(logs_in(128, 521, PASSWORD, PASSWORD)); /* shared number with leading zeros */
 	assert_true(logs_in(160, 1279, "", ""));
 	assert_true(logs_in(512, 3217, PASSWORD, PASSWORD));
@@ -237,14 +239,57 @@ static void dhx2_takes_a_password_of_255_bytes(void **state)
 	(void)state;
 	memset(password, 'x', 255);
 	password[255] = 0;
-	assert_true(logs_in(16, 127, password, password));
+	assert_true(logs_in(LEN, BITS, password, password));
+}
+
+static void dhx2_refuses_a_modulus_that_is_soon_broken(void **state)
+{
+	struct dhx2_pair t;
+
+	(void)state;
+	/* 127 bits, in as many bytes and in more */
+	for (size_t len = 16; len <= 128; len *= 8) {
+		pair_init(&t, len, 127, &cred);
+		assert_int_equal(pair_step(&t), -EPROTO);
+		assert_non_null(strstr(t.login.e.text, "64"));
+		pair_fini(&t);
+	}
+}
+
+static void dhx2_sends_the_password_in_mac_roman(void **state)
+{
+	static const struct {
+		const char *given, *sent;
+	} t[] = {
+		{ "p\303\244sswort", "p\212sswort" },
+		{ "\342\202\254\317\200", "\333\271" },
+		{ "\313\207", "\377" },
+	};
+	static const char *const refused[] = {
+		"\350\263\207", "a\314\210", "\360\237\223\232", "\344", "\303", "\342\202",
+	};
+
+	(void)state;
+	for (size_t i = 0; i < N_ELEMENTS(t); i++)
+		assert_true(logs_in(LEN, BITS, t[i].given, t[i].sent));
+	for (size_t i = 0; i < N_ELEMENTS(refused); i++) {
+		const struct uam_cred c = { .user = USER, .password = refused[i] };
+		struct dhx2_pair pair;
+
+		pair_init(&pair, LEN, BITS, &c);
+		assert_int_equal(pair_step(&pair), 1);
+		server_answer(&pair.server, pair.cont, pair_len(&pair));
+		assert_int_equal(pair_step(&pair), -EINVAL);
+		assert_non_null(strstr(pair.login.e.text, "Mac Roman"));
+		pair_fini(&pair);
+	}
 }
 
 static void dhx2_keeps_the_wrong_password_out(void **state)
 {
 	(void)state;
-	assert_false(logs_in(16, 127, "correct hors", PASSWORD));
-	assert_false(logs_in(16, 127, "", PASSWORD));
+	assert_false(logs_in(LEN, BITS, "correct hors", PASSWORD));
+	assert_false(logs_in(LEN, BITS, "", PASSWORD));
 }
 
 static void dhx2_login_has_user_and_pad_only(void **state)
@@ -268,13 +313,13 @@ static void dhx2_keys_and_nonces_are_fresh(void **state)
 	struct dhx2_pair a, b;
 
 	(void)state;
-	pair_init(&a, 16, 127, &cred);
-	pair_init(&b, 16, 127, &cred);
+	pair_init(&a, LEN, BITS, &cred);
+	pair_init(&b, LEN, BITS, &cred);
 	memcpy(b.server.reply, a.server.reply, a.server.reply_len);
 	assert_int_equal(pair_step(&a), 1);
 	assert_int_equal(pair_step(&b), 1);
-	assert_memory_not_equal(a.cont + 2, b.cont + 2, 16);
-	assert_memory_not_equal(a.cont + 18, b.cont + 18, 16);
+	assert_memory_not_equal(a.cont + 2, b.cont + 2, LEN);
+	assert_memory_not_equal(a.cont + 2 + LEN, b.cont + 2 + LEN, NONCE_LEN);
 	pair_fini(&a);
 	pair_fini(&b);
 }
@@ -284,7 +329,7 @@ static void dhx2_detects_a_wrong_nonce(void **state)
 	struct dhx2_pair t;
 
 	(void)state;
-	pair_init(&t, 16, 127, &cred);
+	pair_init(&t, LEN, BITS, &cred);
 	t.server.wrong_nonce = true;
 	assert_int_equal(pair_step(&t), 1);
 	server_answer(&t.server, t.cont, pair_len(&t));
@@ -304,7 +349,7 @@ static void dhx2_detects_any_changed_bit_of_the_nonce(void **state)
 	for (size_t bit = 0; bit < 8 * NONCE_LEN; bit++) {
 		struct dhx2_pair t;
 
-		pair_init(&t, 16, 127, &cred);
+		pair_init(&t, LEN, BITS, &cred);
 		assert_int_equal(pair_step(&t), 1);
 		server_answer(&t.server, t.cont, pair_len(&t));
 		t.server.reply[2 + bit / 8] ^= (uint8_t)(1u << bit % 8);
@@ -318,7 +363,7 @@ static void dhx2_refuses_a_third_round(void **state)
 	struct dhx2_pair t;
 
 	(void)state;
-	pair_init(&t, 16, 127, &cred);
+	pair_init(&t, LEN, BITS, &cred);
 	assert_int_equal(pair_step(&t), 1);
 	server_answer(&t.server, t.cont, pair_len(&t));
 	assert_int_equal(pair_step(&t), 1);
@@ -330,8 +375,8 @@ static void dhx2_refuses_a_third_round(void **state)
 
 static void dhx2_first_reply_cut_anywhere_is_an_error(void **state)
 {
-	const size_t lens[] = { 16, 128 };
-	const unsigned int bits[] = { 127, 521 };
+	const size_t lens[] = { LEN, 128 };
+	const unsigned int bits[] = { BITS, 521 };
 
 	(void)state;
 	for (size_t i = 0; i < N_ELEMENTS(lens); i++) {
@@ -352,7 +397,7 @@ static void dhx2_second_reply_cut_anywhere_is_an_error(void **state)
 	for (size_t len = 0; len < 2 + 2 * NONCE_LEN; len++) {
 		struct dhx2_pair t;
 
-		pair_init(&t, 16, 127, &cred);
+		pair_init(&t, LEN, BITS, &cred);
 		assert_int_equal(pair_step(&t), 1);
 		server_answer(&t.server, t.cont, pair_len(&t));
 		assert_int_equal(pair_step_cut(&t, len, sizeof(t.cont)), -EPROTO);
@@ -364,17 +409,17 @@ static void dhx2_second_reply_cut_anywhere_is_an_error(void **state)
 static void dhx2_writes_no_further_than_there_is_room(void **state)
 {
 	(void)state;
-	for (size_t cap = 0; cap < 2 + 16 + NONCE_LEN; cap++) {
+	for (size_t cap = 0; cap < 2 + LEN + NONCE_LEN; cap++) {
 		struct dhx2_pair t;
 
-		pair_init(&t, 16, 127, &cred);
+		pair_init(&t, LEN, BITS, &cred);
 		assert_int_equal(pair_step_cut(&t, t.server.reply_len, cap), -ENOBUFS);
 		pair_fini(&t);
 	}
 	for (size_t cap = 0; cap < 2 + NONCE_LEN + PASSWORD_LEN; cap += 13) {
 		struct dhx2_pair t;
 
-		pair_init(&t, 16, 127, &cred);
+		pair_init(&t, LEN, BITS, &cred);
 		assert_int_equal(pair_step(&t), 1);
 		server_answer(&t.server, t.cont, pair_len(&t));
 		assert_int_equal(pair_step_cut(&t, t.server.reply_len, cap), -ENOBUFS);
@@ -384,7 +429,7 @@ static void dhx2_writes_no_further_than_there_is_room(void **state)
 
 static void dhx2_refuses_lengths_out_of_bounds(void **state)
 {
-	const unsigned int lens[] = { 0, 1, 15, 513, 0x8000, 0xffff };
+	const unsigned int lens[] = { 0, 1, 63, 513, 0x8000, 0xffff };
 	char text[100];
 
 	(void)state;
@@ -395,7 +440,7 @@ static void dhx2_refuses_lengths_out_of_bounds(void **state)
 		t.server.reply[6] = (uint8_t)(lens[i] >> 8);
 		t.server.reply[7] = (uint8_t)lens[i];
 		assert_int_equal(pair_step(&t), -EPROTO);
-		snprintf(text, sizeof(text), "DHX2: server's numbers have %u bytes, not 16 to 512",
+		snprintf(text, sizeof(text), "DHX2: server's numbers have %u bytes, not 64 to 512",
 			 lens[i]);
 		assert_string_equal(t.login.e.text, text);
 		pair_fini(&t);
@@ -408,7 +453,7 @@ static int step_with(size_t at, size_t len, const uint8_t *bytes, struct err *e)
 	struct dhx2_pair t;
 	int r;
 
-	pair_init(&t, 16, 127, &cred);
+	pair_init(&t, LEN, BITS, &cred);
 	memcpy(t.server.reply + at, bytes, len);
 	r = pair_step(&t);
 	*e = t.login.e;
@@ -418,52 +463,52 @@ static int step_with(size_t at, size_t len, const uint8_t *bytes, struct err *e)
 
 static void dhx2_refuses_numbers_that_make_no_key(void **state)
 {
-	const size_t at_g = 2, at_p = 8, at_ma = 24;
-	const char *no_prime = "DHX2: server's modulus is not a prime of 16 bytes or more";
+	const size_t at_g = 2, at_p = 8, at_ma = 8 + LEN;
+	const char *no_prime = "DHX2: server's modulus is not a prime of 64 bytes or more";
 	const char *no_key = "DHX2: server's numbers make no secret key";
-	uint8_t n[16] = { 0 };
+	uint8_t n[LEN] = { 0 };
 	struct err e;
 
 	(void)state;
-	assert_int_equal(step_with(at_p, 16, n, &e), -EPROTO); /* a modulus of 0 */
+	assert_int_equal(step_with(at_p, LEN, n, &e), -EPROTO); /* a modulus of 0 */
 	assert_string_equal(e.text, no_prime);
-	n[15] = 7; /* a small one */
-	assert_int_equal(step_with(at_p, 16, n, &e), -EPROTO);
+	n[LEN - 1] = 7; /* a small one */
+	assert_int_equal(step_with(at_p, LEN, n, &e), -EPROTO);
 	assert_string_equal(e.text, no_prime);
-	n[0] = 0x7f; /* an even one */
-	n[15] = 0xfe;
-	assert_int_equal(step_with(at_p, 16, n, &e), -EPROTO);
+	n[0] = 1; /* an even one */
+	n[LEN - 1] = 0xfe;
+	assert_int_equal(step_with(at_p, LEN, n, &e), -EPROTO);
 	assert_string_equal(e.text, no_prime);
 
 	memset(n, 0, sizeof(n));
 	for (uint8_t i = 0; i < 2; i++) { /* 0 and 1 */
-		n[3] = n[15] = i;
+		n[3] = n[LEN - 1] = i;
 		assert_int_equal(step_with(at_g, 4, n, &e), -EPROTO);
 		assert_string_equal(e.text, no_key);
 		n[3] = 0;
-		assert_int_equal(step_with(at_ma, 16, n, &e), -EPROTO);
+		assert_int_equal(step_with(at_ma, LEN, n, &e), -EPROTO);
 		assert_string_equal(e.text, no_key);
 	}
 	memset(n, 0xff, sizeof(n));
-	assert_int_equal(step_with(at_ma, 16, n, &e), -EPROTO); /* above p */
-	n[0] = 0x7f;
-	assert_int_equal(step_with(at_ma, 16, n, &e), -EPROTO); /* p */
-	n[15] = 0xfe;
-	assert_int_equal(step_with(at_ma, 16, n, &e), -EPROTO); /* p - 1 */
+	assert_int_equal(step_with(at_ma, LEN, n, &e), -EPROTO); /* above p */
+	n[0] = 1;
+	assert_int_equal(step_with(at_ma, LEN, n, &e), -EPROTO); /* p */
+	n[LEN - 1] = 0xfe;
+	assert_int_equal(step_with(at_ma, LEN, n, &e), -EPROTO); /* p - 1 */
 	assert_string_equal(e.text, no_key);
-	n[15] = 0xfd;
-	assert_int_equal(step_with(at_ma, 16, n, &e), 1); /* p - 2 */
+	n[LEN - 1] = 0xfd;
+	assert_int_equal(step_with(at_ma, LEN, n, &e), 1); /* p - 2 */
 }
 
 static void dhx2_survives_any_changed_byte(void **state)
 {
 	(void)state;
-	for (size_t i = 0; i < 8 + 2 * 16; i++) {
+	for (size_t i = 0; i < 8 + 2 * LEN; i++) {
 		for (unsigned int x = 1; x < 256; x *= 3) {
 			struct dhx2_pair t;
 			int r;
 
-			pair_init(&t, 16, 127, &cred);
+			pair_init(&t, LEN, BITS, &cred);
 			t.server.reply[i] ^= (uint8_t)x;
 			r = pair_step(&t);
 			assert_true(r == 1 || r == -EPROTO);
@@ -478,6 +523,8 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(dhx2_lets_the_right_password_in),
 		cmocka_unit_test(dhx2_takes_a_password_of_255_bytes),
+		cmocka_unit_test(dhx2_refuses_a_modulus_that_is_soon_broken),
+		cmocka_unit_test(dhx2_sends_the_password_in_mac_roman),
 		cmocka_unit_test(dhx2_keeps_the_wrong_password_out),
 		cmocka_unit_test(dhx2_login_has_user_and_pad_only),
 		cmocka_unit_test(dhx2_keys_and_nonces_are_fresh),

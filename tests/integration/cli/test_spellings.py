@@ -1,0 +1,68 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""Users and volumes with letters beyond ASCII, blanks and backslashes, however they are spelled."""
+
+from __future__ import annotations
+
+import json
+import unicodedata
+from collections.abc import Iterator
+from urllib.parse import quote
+
+import pytest
+from netatalk import Server
+from scope import OK, Scope
+
+USERS = ("müller", "anna maria", "DOMAIN\\anna")
+VOLUMES = ("Bücher", "Ärzte/2026", "資料 📚")
+QUICK = ("-n", "1", "-f", "<", "--set", "4.6")
+
+
+def spellings(name: str) -> dict[str, str]:
+    return {form: unicodedata.normalize(form, name) for form in ("NFC", "NFD")}
+
+
+@pytest.fixture(scope="module")
+def named() -> Iterator[Server]:
+    """With cnid_dbd, which gets the user's and the volume's name in its arguments."""
+    users = "\n".join(f"{user}:secret1" for user in USERS)
+    volumes = "\n".join(VOLUMES)
+    with Server("forky", "dbd", AFPD_USERS=users, AFPD_VOLUMES=volumes) as server:
+        yield server
+
+
+@pytest.mark.parametrize("form", ["NFC", "NFD"])
+@pytest.mark.parametrize("user", USERS)
+def test_lantest_runs_for_each_user_and_says_who(
+    scope: Scope, named: Server, user: str, form: str
+) -> None:
+    name = spellings(user)[form]
+    done = scope(named, *QUICK, user=name, password="secret1", uam=None, save=True).expect(OK)
+    assert done.run
+    assert done.run.saved["complete"]
+
+
+@pytest.mark.parametrize("spelling", ["NFC", "NFD", "percent", "url"])
+@pytest.mark.parametrize("volume", VOLUMES)
+def test_lantest_runs_on_each_volume_however_it_is_spelled(
+    scope: Scope, named: Server, volume: str, spelling: str
+) -> None:
+    if spelling == "url":
+        where = f"afp://bench1@127.0.0.1:{named.port}/{quote(volume, safe='')}"
+        line = [str(scope.binary), "lantest", *QUICK, "-w", "secret1", where]
+        done = scope.execute(line, save=True).expect(OK)
+    else:
+        name = quote(volume, safe="") if spelling == "percent" else spellings(volume)[spelling]
+        done = scope(named, *QUICK, volume=name, save=True).expect(OK)
+    assert done.run and done.run.saved["complete"]
+
+
+def test_record_labels_sessions_by_user_and_volume(scope: Scope, named: Server) -> None:
+    for user, volume in zip(USERS, VOLUMES, strict=True):
+        inner = scope.command(
+            named, *QUICK, "--watch=off", user=user, password="secret1", volume=volume, uam=None
+        )
+        run = scope.record(named, command=inner).finish().expect(OK).run
+        assert run
+        text = json.dumps(run.saved, ensure_ascii=False)
+        assert json.dumps(user, ensure_ascii=False) in text
+        assert volume in text
