@@ -29,10 +29,9 @@
 #define GFAPI_PREFIX  "gluster://"
 #define GFAPI_PORT    24007
 
-struct glfs;        /* a client of a volume */
-struct glfs_fd;     /* an open file or directory */
-struct glfs_object; /* a handle of either, whatever its name is now */
-struct glfs_stat;   /* what a call may say of a file; always NULL here */
+struct glfs;      /* a client of a volume */
+struct glfs_fd;   /* an open file or directory */
+struct glfs_stat; /* what a call may say of a file; always NULL here */
 
 /*
  * What is used of it. X(name without "glfs_", version of its symbol, result, parameters). 6.0:
@@ -79,12 +78,6 @@ struct glfs_stat;   /* what a call may say of a file; always NULL here */
 	X(closedir, "3.4.0", int, (struct glfs_fd *))                                              \
 	X(readdir, "3.5.0", struct dirent *, (struct glfs_fd *))                                   \
 	X(readdirplus, "3.5.0", struct dirent *, (struct glfs_fd *, struct stat *))                \
-	X(h_lookupat, "3.7.4", struct glfs_object *,                                               \
-	  (struct glfs *, struct glfs_object * parent, const char *name, struct stat *,            \
-	   int follow))                                                                            \
-	X(h_opendir, "3.4.2", struct glfs_fd *, (struct glfs *, struct glfs_object *))             \
-	X(h_unlink, "3.4.2", int, (struct glfs *, struct glfs_object * parent, const char *name))  \
-	X(h_close, "3.4.2", int, (struct glfs_object *))                                           \
 	X(posix_lock, "3.4.0", int, (struct glfs_fd *, int command, struct flock *))               \
 	X(fd_set_lkowner, "3.10.7", int, (struct glfs_fd *, void *owner, int len))
 
@@ -137,8 +130,5 @@ struct gfapi {
 
 /* The path of name in a directory, name "": of itself. 0, or an errno: the directory is gone. */
 int gfapi_path(const struct gfapi *g, uint64_t dir, const char *name, char out[static PATH_MAX]);
-
-/* As store_kind.remove; follows no link, also if it is put there meanwhile. */
-int gfapi_remove_all(struct store *s, const char *name);
 
 #endif

@@ -1,16 +1,14 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """Directories of GlusterFS volumes, by libgfapi, on a real server: what is written there is there.
 
-Tests client/store/gfapi.c, gfapi_remove.c, gfapi_lib.c, file_store.c, blocking.c.
+Tests client/store/gfapi.c, gfapi_lib.c, file_store.c, blocking.c.
 """
 
 from __future__ import annotations
 
 import contextlib
 import shutil
-import socket
 import subprocess
-import sys
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -256,56 +254,6 @@ def test_clean_removes_what_a_killed_run_left_and_nothing_else(
     shutil.rmtree(kept.parent)
 
 
-SWAPS = """
-import contextlib, os, sys
-left, aside, outside = sys.argv[1:]
-n = 0
-while True:
-    with contextlib.suppress(OSError):
-        os.rename(f"{left}/a", aside)
-        os.symlink(outside, f"{left}/a")
-        n += 1
-    with contextlib.suppress(OSError):
-        os.unlink(f"{left}/a")
-    with contextlib.suppress(OSError):
-        os.rename(aside, f"{left}/a")
-    print(n, flush=True)
-"""
-
-
-def test_clean_follows_no_link_that_is_put_in_the_place_of_a_directory(
-    scope: Scope, server: Gluster
-) -> None:
-    """Somebody swaps a directory of the volume for a link to another one, again and again."""
-    mount = server.mnt / "one"
-    outside, aside = mount / "precious", mount / "aside"
-    left = mount / f"LanTest-{socket.gethostname()}-999999-1"
-    names = [f"f{i:02}" for i in range(40)]
-    outside.mkdir()
-    swaps = 0
-    for _ in range(8):
-        (left / "a").mkdir(parents=True, exist_ok=True)
-        for name in names:
-            (left / "a" / name).write_text("left")
-            (outside / name).write_text("precious")
-        swapper = subprocess.Popen(
-            [sys.executable, "-c", SWAPS, left, aside, outside], stdout=subprocess.PIPE, text=True
-        )
-        try:
-            assert swapper.stdout
-            swapper.stdout.readline()
-            scope.execute([str(scope.binary), "clean", "--all", server.url("one")])
-        finally:
-            swapper.kill()
-            swaps += len(swapper.communicate()[0].splitlines())
-        assert {p.name for p in outside.iterdir()} == set(names)
-        shutil.rmtree(aside, ignore_errors=True)
-    assert swaps > 20
-    scope.execute([str(scope.binary), "clean", "--all", server.url("one")]).expect(OK)
-    assert not left.exists()
-    shutil.rmtree(outside)
-
-
 def test_a_killed_brick_is_an_error(scope: Scope, server: Gluster) -> None:
     url = server.url("small")
     kill = f"kill -9 {server.brick_pid('small')}"
@@ -355,7 +303,7 @@ def test_our_declarations_are_those_of_the_library(tmp_path: Path) -> None:
     """Its headers are not needed to build: the compiler compares them here."""
     source = tmp_path / "compare.c"
     source.write_text(
-        '#include "store/gfapi_priv.h"\n#include <glusterfs/api/glfs-handles.h>\n'
+        '#include "store/gfapi_priv.h"\n#include <glusterfs/api/glfs.h>\n'
         "#define X(name, version, result, args) result(*our_##name) args = glfs_##name;\n"
         "GFAPI_CALLS(X)\n"
     )
