@@ -110,9 +110,7 @@ def test_clients_of_a_load_and_lantest_log_in_by_it(
     scope.execute(line, env=kdc.env).expect(OK)
 
 
-def test_without_a_valid_ticket_it_says_of_whom(
-    scope: Scope, kdc: Kdc, ticketed: Server
-) -> None:
+def test_without_a_valid_ticket_it_says_of_whom(scope: Scope, kdc: Kdc, ticketed: Server) -> None:
     said = "no valid ticket of bench1 (kinit gets one)"
     log_in(scope, kdc, ticketed.port, KRB5CCNAME="FILE:/nonexistent").expect(NO_SESSION, said)
     other = kdc.tickets("odd", PASSWORD, "of-another")

@@ -89,9 +89,7 @@ def every() -> Iterator[Server]:
                 path.unlink(missing_ok=True)
 
 
-def log_in(
-    scope: Scope, port: int, method: str, password: str, user: str = "bench1"
-) -> list[str]:
+def log_in(scope: Scope, port: int, method: str, password: str, user: str = "bench1") -> list[str]:
     where = ["-h", "127.0.0.1", "-p", str(port), "-s", "vol1", "-u", user]
     return [str(scope.binary), "clean", *where, "-w", password, "--uam", method]
 
@@ -214,7 +212,9 @@ def test_methods_of_older_servers(scope: Scope, suite: str) -> None:
 def test_a_password_beyond_ascii(scope: Scope) -> None:
     """DHX2 sends it in Mac Roman, others as it is; Japanese is none of Mac Roman."""
     users = "latin:pässwort\nkanji:資料"
-    with Server("forky", "sqlite", AFPD_UAMS="uams_dhx2.so uams_dhx.so", AFPD_USERS=users) as server:
+    with Server(
+        "forky", "sqlite", AFPD_UAMS="uams_dhx2.so uams_dhx.so", AFPD_USERS=users
+    ) as server:
         for method in ("dhx2", "dhcast128"):
             scope.execute(log_in(scope, server.port, method, "pässwort", "latin")).expect(OK)
         scope.execute(log_in(scope, server.port, "dhcast128", "資料", "kanji")).expect(OK)
