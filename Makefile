@@ -373,6 +373,8 @@ DATA	   = $(PREFIX)/share/afpscope
 DOC	   = $(PREFIX)/share/doc/afpscope
 UNITS	   = $(PREFIX)/lib/systemd/system
 COMPLETIONS = $(PREFIX)/share/bash-completion/completions
+ZSH_SITE   = $(PREFIX)/share/zsh/site-functions
+FISH_VENDOR = $(PREFIX)/share/fish/vendor_completions.d
 VENV	  ?= $(if $(DESTDIR),,$(PREFIX)/lib/afpscope/venv)
 define launchers # FOLDER INTERPRETER LIBRARY
 	$(Q)sed 's|@PYTHON@|$(2)|; s|@LIB@|$(3)|' analysis/launcher.in > $(1)/afpscope-analysis
@@ -406,8 +408,10 @@ install: all
 	$(Q)cd analysis && find afpscope -name '*.py' -o -name '*.html' -o -name py.typed | while read -r f; do \
 		install -m 644 -D "$$f" "$(DESTDIR)$(DATA)/python/$$f"; done
 	$(call launchers,$(DESTDIR)$(PREFIX)/bin,$(if $(VENV),$(VENV)/bin/python3,$(PYTHON)),$(DATA)/python)
-	$(Q)install -d $(DESTDIR)$(COMPLETIONS)
-	$(Q)$(BUILD)/afpscope --completion bash > $(DESTDIR)$(COMPLETIONS)/afpscope
+	$(Q)install -d $(addprefix $(DESTDIR),$(COMPLETIONS) $(ZSH_SITE) $(FISH_VENDOR))
+	$(Q)$(BUILD)/afpscope completion bash > $(DESTDIR)$(COMPLETIONS)/afpscope
+	$(Q)$(BUILD)/afpscope completion zsh > $(DESTDIR)$(ZSH_SITE)/_afpscope
+	$(Q)$(BUILD)/afpscope completion fish > $(DESTDIR)$(FISH_VENDOR)/afpscope.fish
 	$(Q)for n in afp_lantest afp_speedtest; do ln -sf afpscope $(DESTDIR)$(COMPLETIONS)/$$n; done
 	$(Q)install -D -m 644 -t $(DESTDIR)$(DATA)/monitoring monitoring/afpscope-dashboard.json monitoring/afpscope-alerts.yml
 	$(Q)install -d $(DESTDIR)$(UNITS)
@@ -422,6 +426,7 @@ uninstall:
 	$(Q)rm -f $(addprefix $(DESTDIR)$(PREFIX)/share/man/man1/,$(notdir $(MAN)))
 	$(Q)rm -f $(DESTDIR)$(UNITS)/afpscope-exporter.service
 	$(Q)rm -f $(addprefix $(DESTDIR)$(COMPLETIONS)/,afpscope afp_lantest afp_speedtest)
+	$(Q)rm -f $(DESTDIR)$(ZSH_SITE)/_afpscope $(DESTDIR)$(FISH_VENDOR)/afpscope.fish
 	$(Q)rm -rf $(DESTDIR)$(DATA) $(DESTDIR)$(DOC) $(DESTDIR)$(PREFIX)/lib/afpscope
 
 clean:

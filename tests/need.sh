@@ -147,10 +147,11 @@ for group in "$@"; do
         list+=(apt dpkg tar xz-utils debian-archive-keyring ca-certificates
             openssl util-linux mount e2fsprogs gawk\|mawk libc-bin gcc libc6-dev) ;;
     check)
-        list+=(libcmocka-dev clang "$(clang_rt)" clang-format shellcheck tshark
+        list+=(libcmocka-dev clang "$(clang_rt)" clang-format shellcheck zsh fish tshark
             babeltrace2 bpftrace strace git python3 python3-pytest python3-pytest-xdist
             iproute2 mandoc tmux mariadb-server-core 'linux-perf|linux-tools-generic' python3-venv fio
             openmpi-bin libopenmpi-dev mpich libmpich-dev libfuse3-dev socat nftables
+            gvfs-backends libglib2.0-bin 'dbus-daemon|dbus'
             krb5-kdc krb5-admin-server krb5-user libgssapi-krb5-2) ;;
     gluster) list+=(glusterfs-server glusterfs-client libglusterfs-dev) ;;
     openafs) list+=(openafs-fileserver openafs-dbserver openafs-client iproute2 util-linux) ;;

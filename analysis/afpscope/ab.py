@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """afpscope ab: two servers measured in turn by the C program, then compared.
 
+A measurement is a run, or a whole sweep (-- sweep ...).
+
 The order is ABBA BAAB BAAB ABBA ...: an even drift affects both sides alike, and so does
 anything that recurs every two, four or eight runs. (The sequence of Thue and Morse.)
 """
@@ -15,11 +17,12 @@ import socket
 import time
 from pathlib import Path
 
-from . import compare, show
+from . import compare, show, sweepcompare
 from .errors import INTERRUPTED, Failure, wrong_use
 from .measure.children import Relay, address, last_line, program
 from .saved.files import Folder, written
 from .saved.run import AB_FILE, Run
+from .saved.steps import Sweep, is_sweep, open_sweep
 
 # How long a server may take after its restart until it listens.
 _UP_S = 60
@@ -27,16 +30,20 @@ _UP_S = 60
 
 def options(parser: argparse.ArgumentParser) -> None:
     parser.usage = "afpscope ab --a URL --b URL --pairs N -o DIR [OPTIONS] -- COMMAND ..."
-    parser.add_argument("--a", metavar="URL", required=True)
-    parser.add_argument("--b", metavar="URL", required=True)
-    parser.add_argument("--pairs", metavar="N", type=int, default=12, help="default 12")
-    parser.add_argument("-o", dest="output", metavar="DIR", type=Path, required=True)
+    parser.add_argument("--a", metavar="URL", required=True, help="the server A")
+    parser.add_argument("--b", metavar="URL", required=True, help="the server B")
+    parser.add_argument("--pairs", metavar="N", type=int, default=12,
+                        help="runs of each server (default 12)")  # fmt: skip
+    parser.add_argument("-o", dest="output", metavar="DIR", type=Path, required=True,
+                        help="a new folder for the runs")  # fmt: skip
     parser.add_argument(
         "--program", metavar="FILE", help="default: the one that started this, or on the PATH"
     )
     parser.add_argument("--restart", metavar="COMMAND",
                         help="restarts a server; run by the shell before each run, with "
                         "AFPSCOPE_SIDE=a or b and AFPSCOPE_URL set")  # fmt: skip
+    parser.add_argument("--slo", metavar="WHAT=TIME",
+                        help="of sweeps: their knees by this limit (p99=50ms)")  # fmt: skip
     compare.judging(parser)
 
 
@@ -49,15 +56,16 @@ def order(pairs: int) -> list[tuple[int, str]]:
     ]
 
 
-def _measure(relay: Relay, line: list[str], place: Path) -> Run | None:
-    """The run that the command keeps in place; its output goes beside it. None: stopped."""
+def _measure(relay: Relay, line: list[str], place: Path) -> Run | Sweep | None:
+    """The run, or the sweep, that the command keeps in place; its output goes beside it. None:
+    stopped."""
     log = place.with_suffix(".txt")
     code = relay.call(line, log)
     if relay.caught:
         return None
     if code not in (0, 4):
         raise Failure(f"{' '.join(line[:2])} ended with {code}: {last_line(log)}")
-    return Run.open(place)
+    return open_sweep(place) if is_sweep(place) else Run.open(place)
 
 
 def _wait_for(relay: Relay, url: str) -> None:
@@ -90,8 +98,10 @@ def _note(args: argparse.Namespace, starts: dict[str, str]) -> None:
         file.write((text + "\n").encode())
 
 
-def _checked(runs: list[Run], command: str | None) -> None:
+def _checked(made: list[Run | Sweep], command: str | None) -> None:
     """Failure if --restart did not restart the server, as far as the runs show it."""
+    found = [sweepcompare.as_run(x) if isinstance(x, Sweep) else x for x in made]
+    runs = [run for run in found if run]
     if command and len(runs) > 1 and runs[-1].start in {r.start for r in runs[:-1]}:
         raise Failure(
             f"--restart: the server of {runs[-1].name} was not restarted by {command!r}: "
@@ -99,7 +109,7 @@ def _checked(runs: list[Run], command: str | None) -> None:
         )
 
 
-def _stopped(args: argparse.Namespace, relay: Relay, runs: list[Run]) -> int:
+def _stopped(args: argparse.Namespace, relay: Relay, runs: list[Run | Sweep]) -> int:
     name = signal.Signals(relay.caught).name
     show.notice(
         f"ab: stopped by {name}: {len(runs)} of {2 * args.pairs} runs are complete, and are kept "
@@ -108,11 +118,30 @@ def _stopped(args: argparse.Namespace, relay: Relay, runs: list[Run]) -> int:
     return INTERRUPTED
 
 
-def _all_runs(args: argparse.Namespace, relay: Relay, program: str) -> dict[str, list[Run]] | int:
+def _check(made: dict[str, list[Run | Sweep]], force: bool) -> None:
+    """Failure if they are not comparable."""
+    sweeps, runs = _kinds(made)
+    if sweeps["a"]:
+        sweepcompare.check(sweeps["a"], sweeps["b"], force)
+    else:
+        compare.check(runs["a"], runs["b"], force)
+
+
+def _kinds(
+    made: dict[str, list[Run | Sweep]],
+) -> tuple[dict[str, list[Sweep]], dict[str, list[Run]]]:
+    """The sweeps of both sides, and the runs: one command makes only one of these."""
+    sweeps = {side: [x for x in of if isinstance(x, Sweep)] for side, of in made.items()}
+    return sweeps, {side: [x for x in of if isinstance(x, Run)] for side, of in made.items()}
+
+
+def _all_runs(
+    args: argparse.Namespace, relay: Relay, program: str
+) -> dict[str, list[Run | Sweep]] | int:
     """The runs of both sides; the exit code if a signal came before the end."""
     urls = {"a": args.a, "b": args.b}
-    sides: dict[str, list[Run]] = {"a": [], "b": []}
-    made: list[Run] = []
+    sides: dict[str, list[Run | Sweep]] = {"a": [], "b": []}
+    made: list[Run | Sweep] = []
     starts: dict[str, str] = {}
     for i, (pair, side) in enumerate(order(args.pairs), 1):
         show.notice(f"ab: run {i} of {2 * args.pairs}: {side} {urls[side]}")
@@ -129,7 +158,7 @@ def _all_runs(args: argparse.Namespace, relay: Relay, program: str) -> dict[str,
         sides[side].append(found)
         _checked(made, args.restart)
         if i == 2 and not args.force:
-            compare.check(sides["a"], sides["b"], False)
+            _check(sides, False)
     return sides
 
 
@@ -150,5 +179,8 @@ def run(args: argparse.Namespace) -> int:
         made = _all_runs(args, relay, named)
     if isinstance(made, int):
         return made
-    compare.check(made["a"], made["b"], args.force)
-    return compare.report(made["a"], made["b"], args, "ab")
+    sweeps, runs = _kinds(made)
+    if sweeps["a"]:
+        return sweepcompare.report(sweeps["a"], sweeps["b"], args)
+    _check(made, args.force)
+    return compare.report(runs["a"], runs["b"], args, "ab")

@@ -16,7 +16,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Protocol, cast
 
-from . import __version__, process, show
+from . import __version__, manual, process, show
 from .errors import FAILED, INTERRUPTED, OK, USAGE, Failure
 
 COMMANDS = {
@@ -94,6 +94,8 @@ def _execute(argv: Sequence[str]) -> int:
     parser = Parser(
         prog=f"afpscope {name}",
         description=COMMANDS[name],
+        epilog=manual.below(name),
+        formatter_class=argparse.RawDescriptionHelpFormatter,
         allow_abbrev=False,
         add_help=not passes_on,
     )
@@ -103,7 +105,9 @@ def _execute(argv: Sequence[str]) -> int:
     _add_version(parser)
     try:
         cut = rest.index("--") if "--" in rest else len(rest)
-        args, more = parser.parse_known_args(rest[:cut])
+        # What is passed on may have arguments, which are no operands of ours.
+        parse = parser.parse_known_args if passes_on else parser.parse_known_intermixed_args
+        args, more = parse(rest[:cut])
         if more and not passes_on:
             parser.error(f"unrecognized arguments: {' '.join(more)}")
         args.rest = more

@@ -8,13 +8,17 @@ import json
 from collections import defaultdict
 from collections.abc import Iterable, Sequence
 from dataclasses import asdict, dataclass
+from pathlib import Path
 
-from . import markdown, show, sweepcompare
+from . import forms, markdown, show, sweepcompare
 from .errors import NOTHING, OK, UNTRUSTED, Failure, wrong_use
 from .judge import causes, design, stats, versus
 from .judge.causes import Cause, Change
 from .judge.stats import Margins
+from .limit import knee
 from .saved import steps
+from .saved.crowd import Limit
+from .saved.files import written
 from .saved.run import Run, find_all
 from .tables import counts, values
 
@@ -86,7 +90,8 @@ class Comparison:
 
 def options(parser: argparse.ArgumentParser) -> None:
     parser.usage = "afpscope compare [OPTIONS] A B | A... -- B..."
-    parser.add_argument("runs", metavar="RUN", nargs="+")
+    parser.add_argument("runs", metavar="RUN", nargs="+",
+                        help="path, `last`, or start of a run's name; B's after --")  # fmt: skip
     parser.add_argument("--slo", metavar="WHAT=TIME",
                         help="of two sweeps: their knees by this limit (p99=50ms)")  # fmt: skip
     judging(parser)
@@ -99,9 +104,15 @@ def judging(parser: argparse.ArgumentParser) -> None:
                         help="only a difference larger than this, either way, counts as one "
                         f"(default {LEAST:.0%}%)")  # fmt: skip
     parser.add_argument("--all", action="store_true", help="show rows without a difference too")
-    form = parser.add_mutually_exclusive_group()
-    form.add_argument("--format", choices=("text", "markdown", "github"), default="text")
-    form.add_argument("--json", action="store_true")
+    html_option(parser)
+    forms.add(parser, forms.TEXT, forms.JSON, forms.CSV, forms.MARKDOWN, forms.GITHUB)
+
+
+def html_option(parser: argparse.ArgumentParser) -> None:
+    """Shared by all that compare times."""
+    parser.add_argument("--html", metavar="FILE", type=Path,
+                        help="also write a page that draws each change with its interval, the "
+                        "largest first")  # fmt: skip
 
 
 def percent(text: str) -> float:
@@ -110,11 +121,6 @@ def percent(text: str) -> float:
     if not 0 <= value <= 10:
         raise ValueError
     return value
-
-
-def all_of(names: Iterable[str]) -> list[Run]:
-    """The runs that the names and labels mean."""
-    return [Run.open(path) for name in names for path in find_all(name)]
 
 
 def groups(args: argparse.Namespace) -> tuple[list[Run], list[Run]]:
@@ -128,9 +134,15 @@ def groups(args: argparse.Namespace) -> tuple[list[Run], list[Run]]:
         a, b = a[:1], a[1:]
     if not b:
         raise wrong_use("give at least one run after --")
-    sides = all_of(a), all_of(b)
+    sides = opened_runs("compare", a), opened_runs("compare", b)
     versus.distinct([*sides[0], *sides[1]])
     return sides
+
+
+def opened_runs(command: str, names: Sequence[str]) -> list[Run]:
+    """The runs that names and labels mean."""
+    paths = [path for name in names for path in find_all(name)]
+    return [Run.open(path) for path in show.progress(command, "runs are read", paths)]
 
 
 def count_rows(a: Sequence[Run], b: Sequence[Run]) -> tuple[list[CountRow], int, int]:
@@ -246,8 +258,8 @@ def times_head(c: Comparison) -> list[str]:
     return ["times and metrics: test" if metrics else "times: test", "command", *versus.CELLS]
 
 
-def times_table(c: Comparison, show_all: bool) -> tuple[list[list[str]], str]:
-    """The lines, and a text about those left out."""
+def _shown(c: Comparison, show_all: bool) -> tuple[list[versus.TimeRow], str]:
+    """The rows, and a text about those left out."""
     differ = c.found(*stats.GOOD, *stats.BAD, stats.UNCLEAR)
     recorded = all(r.figure != values.ELAPSED for r in c.rows)
     shown = [
@@ -255,13 +267,18 @@ def times_table(c: Comparison, show_all: bool) -> tuple[list[list[str]], str]:
         for r in c.rows
         if show_all or r in differ or not r.command or (recorded and r.figure in _MAIN)
     ]
-    lines = [[show.short(r.test), r.label, *versus.cells(r, c.least)] for r in shown]
     hidden: dict[str, int] = defaultdict(int)
     for r in c.rows:
         if r not in shown:
             hidden[versus.word(r, c.least)] += 1
     left = ", ".join(f"{n} with “{text}”" for text, n in hidden.items())
-    return lines, f"rows that are not shown (--all): {left}" if left else ""
+    return shown, f"rows that are not shown (--all): {left}" if left else ""
+
+
+def times_table(c: Comparison, show_all: bool) -> tuple[list[list[str]], str]:
+    """The lines, and a text about those left out."""
+    shown, left = _shown(c, show_all)
+    return [[show.short(r.test), r.label, *versus.cells(r, c.least)] for r in shown], left
 
 
 def _counts_table(c: Comparison, show_all: bool) -> tuple[list[list[str]], str]:
@@ -342,6 +359,33 @@ def notes(c: Comparison, n: tuple[int, int]) -> list[str]:
     return out + c.zeros
 
 
+def limits_said(a: Sequence[Run], b: Sequence[Run]) -> list[str]:
+    """What load said of the limits of both sides' runs, a line for each limit."""
+    of: dict[str, dict[str, list[Limit]]] = defaultdict(lambda: {"A": [], "B": []})
+    for side, runs in (("A", a), ("B", b)):
+        for phase in (p for run in runs for p in run.whole_phases if p.load):
+            for limit in phase.load.limits if phase.load else ():
+                of[limit.text][side].append(limit)
+    return [
+        f"limit {text}: "
+        + "; ".join(f"{side} {_verdicts(all_of)}" for side, all_of in both.items())
+        for text, both in of.items()
+    ]
+
+
+def _verdicts(of: Sequence[Limit]) -> str:
+    """kept in 2 of 4 runs, broken in 1, cannot tell in 1 (why)."""
+    if not of:
+        return "was not given it"
+    if len(of) == 1:
+        return knee.verdict(of[0])
+    words = {True: "kept", False: "broken", None: "cannot tell"}
+    n = {word: sum(x.kept is kept for x in of) for kept, word in words.items()}
+    parts = [f"{word} in {count}" for word, count in n.items() if count]
+    why = next((f" ({x.why})" for x in of if x.kept is None), "")
+    return f"{', '.join(parts)} of {len(of)} runs{why}"
+
+
 def _some(names: Iterable[str]) -> str:
     """The first four, without duplicates, and how many more there are."""
     all_of = list(dict.fromkeys(names))
@@ -386,6 +430,19 @@ def as_markdown(c: Comparison, remarks: Sequence[str], title: str, show_all: boo
     return "\n".join(out).rstrip() + "\n"
 
 
+def _as_html(c: Comparison, remarks: Sequence[str], doubts: Sequence[str], title: str,
+             show_all: bool) -> str:  # fmt: skip
+    """A page: the outcome first, then each change with its interval."""
+    from .page import forest  # and its templates, which only this needs
+
+    shown, left = _shown(c, show_all)
+    lines, more = _counts_table(c, show_all)
+    table = (_COUNTS, lines) if lines else None
+    causes = [cause.text for cause in c.causes]
+    said = forest.Told(title, summary(c), (*remarks, *causes), tuple(doubts), table)
+    return forest.page(said, shown, " ".join(text for text in (left, more) if text), c.least)
+
+
 def _as_json(c: Comparison) -> str:
     return json.dumps(
         {
@@ -411,16 +468,21 @@ def _as_json(c: Comparison) -> str:
 def report(a: list[Run], b: list[Run], args: argparse.Namespace, title: str = "compare") -> int:
     """Prints the comparison; shared with ab."""
     c = judge(a, b, args.least)
-    remarks = notes(c, (len(a), len(b)))
+    remarks = [*limits_said(a, b), *notes(c, (len(a), len(b)))]
     doubts = [f"{r.name}: {text}" for r in (*a, *b) for text in r.doubts]
     title = f"afpscope {title}"
-    if args.json:
+    if args.html:
+        with written(args.html) as file:
+            file.write(_as_html(c, remarks, doubts, title, args.all).encode())
+    if args.format == forms.JSON:
         print(_as_json(c))
-    elif args.format == "markdown":
+    elif args.format == forms.CSV:
+        forms.print_csv(versus.CSV_HEAD, map(versus.csv_row, c.rows))
+    elif args.format == forms.MARKDOWN:
         print(as_markdown(c, [*remarks, *doubts], title, args.all))
     else:
         _print(c, args.all)
-    if args.format == "github":
+    if args.format == forms.GITHUB:
         markdown.add_to_summary(as_markdown(c, [*remarks, *doubts], title, args.all))
         for r in c.found(*stats.BAD):
             text = f"{r.test}: {r.label}: {versus.signed(r.result.change)}, {r.verdict}"

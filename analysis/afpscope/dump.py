@@ -19,8 +19,10 @@ import numpy as np
 from . import recordtext, show
 from .errors import OK, UNTRUSTED, Failure, wrong_use
 from .recordtext import View
+from .saved import slowest
 from .saved.node import load
 from .saved.run import RUN_FILE, find, noted
+from .saved.slowest import BLOCK
 from .saved.trace import Stream, Trace
 
 STREAMS = ("requests", "calls", "waits", "sessions", "client", "names", "texts")
@@ -29,9 +31,7 @@ BELOW = ("calls", "waits")
 SLOW_MAX = 1000
 SESSION_MAX = (1 << 32) - 2
 BELOW_MAX = 100_000  # calls and waits kept of the requests shown with --calls
-BLOCK = 1 << 14
 INDENT = "    "
-SERVER = 0  # AFS_ROLE_SERVER of bpf/events.h
 
 
 def _number(most: int) -> Callable[[str], int]:
@@ -156,18 +156,10 @@ class _Dump:
 
     def longest(self, command: int | None) -> list[_Kept]:
         """The longest first; of equal ones the earlier."""
-        best: list[tuple[int, int, int, int, Any]] = []
-        for number, stream in enumerate(self.chosen):
-            key, at = recordtext.length(stream), 0
-            for block in self.wanted(stream, command) if key else ():
-                lengths = block[key]
-                some = np.argsort(lengths.max() - lengths, kind="stable")[: self.args.slow]
-                for i in some.tolist():
-                    place = int(block["timestamp"][i]), number, at + i
-                    best.append((-int(lengths[i]), *place, block[i : i + 1].copy()))
-                best = heapq.nsmallest(self.args.slow, best, key=itemgetter(0, 1, 2, 3))
-                at += len(block)
-        return [_Kept(self.chosen[one[2]], one[4]) for one in best]
+        found = slowest.longest(
+            self.chosen, lambda stream: self.wanted(stream, command), self.args.slow
+        )
+        return [_Kept(stream, record) for stream, record in found]
 
     # What the longest requests are about
 
@@ -205,20 +197,12 @@ class _Dump:
 
     def find_below(self, slow: list[_Kept]) -> None:
         """The calls and waits made for requests."""
-        ids = [k.record["dsi_id"][0] for k in slow]
-
-        def of(stream: Stream) -> Iterator[tuple[int, Stream, Any]]:
-            for block in stream.blocks(BLOCK):
-                for i in np.flatnonzero(np.isin(block["dsi_id"], ids)):
-                    yield int(block["timestamp"][i]), stream, block[i : i + 1]
-
         n = 0
         streams = [self.trace.streams[name] for name in BELOW if name in self.trace.streams]
-        for _, stream, record in heapq.merge(*map(of, streams), key=itemgetter(0)):
-            k = _request_of(slow, stream, record[0])
-            if k and n < BELOW_MAX:
-                k.below.append((int(record["t"][0]), stream, record.copy()))
-            n += k is not None
+        for place, stream, record in slowest.below(streams, [k.record[0] for k in slow]):
+            if n < BELOW_MAX:
+                slow[place].below.append((int(record["t"][0]), stream, record))
+            n += 1
         calls, before = self.trace.streams.get("calls"), len(self.told)
         self.tell(BELOW)
         if slow and len(self.told) == before and not (calls and calls.n):
@@ -282,19 +266,6 @@ class _Dump:
             self.put_slow(slow)
 
 
-def _request_of(slow: list[_Kept], stream: Stream, one: Any) -> _Kept | None:
-    """The request that a call or wait was made for. Work of a process other than the session's has
-    the request's id, command and time."""
-    other = one["role"] != SERVER
-    for k in slow:
-        r = k.record[0]
-        if (one["dsi_id"] == r["dsi_id"] and one["command"] == r["command"]
-                and (one["session"] == r["session"] or other) and one["timestamp"] >= r["t"]
-                and int(one["t"]) <= int(r["t"]) + int(r["time_ns"])):  # fmt: skip
-            return k
-    return None
-
-
 def _command(args: argparse.Namespace, streams: list[Stream]) -> int | None:
     if args.command is None:
         return None
@@ -319,7 +290,7 @@ def _fits_stream(args: argparse.Namespace, stream: Stream) -> None:
         raise wrong_use(f"--command: {stream.name} have no AFP command")
     if args.session is not None and "session" not in stream.columns:
         raise wrong_use(f"--session: records of {stream.name} do not contain the session")
-    if args.slow and not recordtext.length(stream):
+    if args.slow and not slowest.length(stream):
         raise wrong_use(f"--slow: {stream.name} have no duration")
 
 

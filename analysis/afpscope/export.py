@@ -27,7 +27,8 @@ def options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("runs", metavar="RUN", nargs="+",
                         help="a path, `last`, the start of a run's name, or KEY=VALUE: all runs "
                         "with this label")  # fmt: skip
-    parser.add_argument("--to", choices=("parquet", "csv", "perfetto"), help="of one run")
+    parser.add_argument("--to", choices=("parquet", "csv", "perfetto"),
+                        help="what is written of one run")  # fmt: skip
     parser.add_argument("-o", dest="output", metavar="DIR", type=Path,
                         help="with --to: a folder that is new or empty")  # fmt: skip
     parser.add_argument("--into", metavar="LAKE", type=Path,
@@ -105,8 +106,8 @@ def _one(args: argparse.Namespace) -> int:
 def _into(args: argparse.Namespace) -> int:
     """A run that cannot be read is reported and left out; the others are added."""
     paths = [path for name in args.runs for path in find_all(name)]
-    lake, failed, told = Lake(args.into), 0, show.Progress("export", "runs", len(paths))
-    for at, path in enumerate(paths):
+    lake, failed = Lake(args.into), 0
+    for path in show.progress("export", "runs", paths):
         try:
             it, trace = _open(path)
             print(lake.put(it, trace))
@@ -114,8 +115,6 @@ def _into(args: argparse.Namespace) -> int:
             show.notice(f"export: {path}: left out: {e}")
             failed += 1
             continue
-        finally:
-            told.at(at + 1)
         show.doubts("export", (f"{it.name}: {doubt}" for doubt in it.doubts))
     return FAILED if failed else OK
 

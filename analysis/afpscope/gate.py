@@ -9,11 +9,11 @@ from __future__ import annotations
 import argparse
 import json
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from xml.sax.saxutils import quoteattr
 
-from . import compare, markdown, show
+from . import compare, forms, markdown, show
 from .errors import GATED, OK, UNTRUSTED, Failure, wrong_use
 from .judge import causes, design, stats, versus
 from .judge.causes import Change
@@ -73,7 +73,8 @@ def options(parser: argparse.ArgumentParser) -> None:
         "afpscope gate --counts FILE [--accept] RUN...\n"
         "       afpscope gate [--counts FILE] --time PERCENT A... -- B..."
     )
-    parser.add_argument("runs", metavar="RUN", nargs="+")
+    parser.add_argument("runs", metavar="RUN", nargs="+",
+                        help="path, `last`, or start of a run's name; B's after --")  # fmt: skip
     parser.add_argument("--counts", metavar="FILE", type=Path, help="the accepted counts")
     parser.add_argument("--accept", action="store_true",
                         help="write FILE from these runs; several make the bands")  # fmt: skip
@@ -85,7 +86,8 @@ def options(parser: argparse.ArgumentParser) -> None:
                         help=f"also fail on a call more in {counts.STRAY_OF} requests")  # fmt: skip
     parser.add_argument("--explain", metavar="ROW",
                         help="why the rows with this in their name are judged so")  # fmt: skip
-    parser.add_argument("--format", choices=("text", "markdown", "github", "junit"), default="text")
+    compare.html_option(parser)
+    forms.add(parser, forms.TEXT, forms.JSON, forms.CSV, forms.MARKDOWN, forms.GITHUB, forms.JUNIT)
 
 
 # The file
@@ -370,8 +372,7 @@ def _causes(findings: Sequence[Finding]) -> list[str]:
 
 
 def _outcome(o: Outcome) -> str:
-    word = "FAIL" if o.findings else "undecided" if o.unknown else "pass"
-    text = f"gate: {word}: {len(o.findings)} of {o.held:,} rows are not as accepted"
+    text = f"gate: {_word(o)}: {len(o.findings)} of {o.held:,} rows are not as accepted"
     if o.untold:
         text += f"; {len(o.untold)} cannot be told"
     return text
@@ -417,16 +418,42 @@ def _markdown(o: Outcome) -> str:
     return "\n".join(out).rstrip() + "\n"
 
 
+def _word(o: Outcome) -> str:
+    return "FAIL" if o.findings else "undecided" if o.unknown else "pass"
+
+
+def _json(o: Outcome) -> str:
+    """As docs/analysis.md has it."""
+    return json.dumps({
+        "outcome": _word(o).lower(),
+        "rows": o.held,
+        "findings": [asdict(f) for f in o.findings],
+        "undecided": o.unknown,
+        "cannot_be_told": [asdict(f) for f in o.untold],
+        "causes": _causes(o.findings),
+    })  # fmt: skip
+
+
+_CSV_HEAD = ["outcome", "test", "command", "what", "text"]
+
+
+def _csv_rows(o: Outcome) -> list[list[str]]:
+    rows = [["not as accepted", f.test, f.command, f.what, f.text] for f in o.findings]
+    rows += [["cannot be told", f.test, f.command, f.what, f.text] for f in o.untold]
+    return rows + [["undecided", "", "", "", text] for text in o.unknown]
+
+
 def _print(o: Outcome, form: str) -> None:
-    if form == "junit":
-        print(_junit(o))
+    whole = {forms.JUNIT: _junit, forms.MARKDOWN: _markdown, forms.JSON: _json}
+    if form in whole:
+        print(whole[form](o))
         return
-    if form == "markdown":
-        print(_markdown(o))
+    if form == forms.CSV:
+        forms.print_csv(_CSV_HEAD, _csv_rows(o))
         return
     title = "afpscope gate"
     found = [*_causes(o.findings), *map(_line, o.findings)]
-    if form == "github":
+    if form == forms.GITHUB:
         markdown.add_to_summary(_markdown(o))
         for text in found:
             print(markdown.annotation("error", title, text))
@@ -436,6 +463,18 @@ def _print(o: Outcome, form: str) -> None:
         for text in (*found, *_untold(o)):
             print(show.plain(text))
     print(_outcome(o))
+
+
+def _as_html(o: Outcome, of: Times, limit: float) -> str:
+    """A page: the outcome first, then each change with its interval; `limit` is the band."""
+    from .page import forest  # and its templates, which only this needs
+
+    lines = [(f.test, f.command, f.what, f.text) for f in o.findings if f.by]
+    table = (("test", "command", "what", "found"), lines) if lines else None
+    remarks = (*_causes(o.findings), *_untold(o))
+    unknown = tuple(f"undecided: {text}" for text in o.unknown)
+    said = forest.Told("afpscope gate", _outcome(o), remarks, unknown, table)
+    return forest.page(said, of.rows, "", limit)
 
 
 def _accept(args: argparse.Namespace, runs: list[Run]) -> int:
@@ -450,7 +489,7 @@ def _accept(args: argparse.Namespace, runs: list[Run]) -> int:
 
 def run(args: argparse.Namespace) -> int:
     """0: as accepted; 3: not; 4: undecided."""
-    runs, after = compare.all_of(args.runs), compare.all_of(args.after or ())
+    runs, after = (compare.opened_runs("gate", names) for names in (args.runs, args.after or ()))
     versus.distinct([*runs, *after])
     if args.accept:
         return _accept(args, runs)
@@ -475,6 +514,11 @@ def run(args: argparse.Namespace) -> int:
         )
         for text in explained_times(of, args.time, args.explain) if args.explain else ():
             show.notice(f"gate: {text}")
+        if args.html:
+            with written(args.html) as file:
+                file.write(_as_html(o, of, args.time).encode())
+    elif args.html:
+        raise wrong_use("--html draws times: give --time PERCENT")
     if not args.counts and args.time is None:
         raise wrong_use("nothing to check the run against: give --counts FILE, or --time PERCENT")
     _print(o, args.format)

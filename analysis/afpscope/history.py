@@ -17,7 +17,7 @@ from typing import Any
 
 import duckdb
 
-from . import compare, lake, show
+from . import compare, forms, lake, show
 from .errors import OK, wrong_use
 from .judge import changes
 from .judge.changes import Change
@@ -109,7 +109,7 @@ def options(parser: argparse.ArgumentParser) -> None:
                         help="only a change larger than this, either way, counts "
                         f"(default {compare.LEAST:.0%}%)")  # fmt: skip
     parser.add_argument("--all", action="store_true", help="show rows without a change, too")
-    parser.add_argument("--json", action="store_true", help="as JSON")
+    forms.add(parser, forms.TEXT, forms.JSON)
     parser.add_argument("-o", dest="output", metavar="FILE", type=Path,
                         help="as an HTML page with a curve of each row")  # fmt: skip
 
@@ -241,7 +241,7 @@ def run(args: argparse.Namespace) -> int:
         histories, doubtful = read(db, args)
     if not histories:
         raise wrong_use(f"{args.lake} has no run for this that can be trusted")
-    if args.json:
+    if args.format == forms.JSON:
         print(_json(histories))
         return OK
     if args.output:

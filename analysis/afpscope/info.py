@@ -6,7 +6,7 @@ from __future__ import annotations
 import argparse
 import json
 
-from . import show
+from . import forms, show
 from .errors import OK, UNTRUSTED, Failure
 from .saved import steps
 from .saved.crowd import Load
@@ -17,7 +17,7 @@ from .saved.trace import Trace, of_run
 
 def options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("run", metavar="RUN", help="a path, `last`, or the start of a run's name")
-    parser.add_argument("--json", action="store_true", help="the same as JSON")
+    forms.add(parser, forms.TEXT, forms.JSON)
 
 
 def _trace(run: Run) -> tuple[Trace | None, list[str]]:
@@ -224,10 +224,10 @@ def run(args: argparse.Namespace) -> int:
     """0: can be trusted; 4: there is a doubt, which is in the text."""
     path = find(args.run)
     if steps.is_sweep(path):
-        return _sweep(steps.open_sweep(path), args.json)
+        return _sweep(steps.open_sweep(path), args.format == forms.JSON)
     it = Run.open(path)
     trace, notices = _trace(it)
-    if args.json:
+    if args.format == forms.JSON:
         print(_json(it, trace, notices))
     else:
         print("\n".join([*map(show.plain, [*_head(it), *_trust(it), ""]), *_phases(it)]))

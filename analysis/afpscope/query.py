@@ -8,18 +8,17 @@ from __future__ import annotations
 
 import argparse
 import contextlib
-import csv
 import json
 import math
-import sys
-from collections.abc import Sequence
+import time
+from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor, wait
 from pathlib import Path
 from typing import Any
 
 import duckdb
 
-from . import lake, process, show
+from . import forms, lake, markdown, process, show
 from .errors import OK, Failure, wrong_use
 from .saved import steps
 from .saved.run import Run, find
@@ -70,7 +69,10 @@ known as (
 select known.*, {text} as text from known {texts}
 """
 UNDER_WAY = 256
-NO_TRACE = "single requests and calls are in runs made with --trace (lantest, speedtest, record)"
+NO_TRACE = (
+    "single requests and calls are in runs made with --trace (lantest, speedtest, load, probe, "
+    "record)"
+)
 _TEXTS = "left join (select name, any_value(text) as text from texts group by 1) x using (name)"
 _SIDES = {
     "requests": {"session", "port", "dsi_id", "t", "command", "time_ns"},
@@ -85,9 +87,7 @@ def options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("sql", metavar="SQL", nargs="?", help="default: list tables and columns")
     parser.add_argument("--lake", metavar="LAKE", type=Path,
                         help="over all runs that `export --into LAKE` put there")  # fmt: skip
-    form = parser.add_mutually_exclusive_group()
-    form.add_argument("--csv", action="store_true", help="all rows as CSV")
-    form.add_argument("--json", action="store_true", help="all rows as JSON, one object a line")
+    forms.add(parser, forms.TEXT, forms.JSON, forms.CSV, forms.MARKDOWN, json_lines=True)
 
 
 def _meant(db: Any, sql: str | None) -> set[str]:
@@ -141,9 +141,13 @@ def _execute(db: Any, sql: str) -> Any:
     """
     with ThreadPoolExecutor(1) as pool:
         answer = pool.submit(db.execute, sql)
+        began = said = time.monotonic()
         while not answer.done():
             with contextlib.suppress(KeyboardInterrupt):
-                wait([answer], INTERRUPT_S if process.interrupted() else None)
+                wait([answer], INTERRUPT_S if process.interrupted() else show.PROGRESS_S)
+            if time.monotonic() - said >= show.PROGRESS_S and not answer.done():
+                said = time.monotonic()
+                show.notice(f"query: no answer yet after {said - began:.0f} s")
             if process.interrupted():
                 db.interrupt()
         if process.interrupted():
@@ -162,31 +166,26 @@ def _plain(value: Any) -> Any:
     return value if value is None or isinstance(value, bool | int | str) else str(value)
 
 
-def _csv(row: Sequence[Any]) -> list[Any]:
-    """Also for numbers, which csv converts to text itself."""
-    return [
-        v if v is None or isinstance(v, bool | int | float) else show.plain(str(v)) for v in row
-    ]
+def _rows(cursor: Any) -> Iterator[Sequence[Any]]:
+    while rows := cursor.fetchmany(4096):
+        yield from rows
 
 
 def _print(cursor: Any, args: argparse.Namespace) -> None:
     names = [column[0] for column in cursor.description or ()]
-    if args.json:
+    if args.format == forms.JSON:
         if twice := next((name for name in names if names.count(name) > 1), None):
             raise wrong_use(f"two columns are called {twice!r}: rename one of them with AS")
         while rows := cursor.fetchmany(4096):
             for row in rows:
                 print(json.dumps(dict(zip(names, map(_plain, row), strict=True))))
         return
-    if args.csv:
-        writer = csv.writer(sys.stdout, lineterminator="\n")
-        writer.writerow(map(show.plain, names))
-        while rows := cursor.fetchmany(4096):
-            writer.writerows(map(_csv, rows))
+    if args.format == forms.CSV:
+        forms.print_csv(names, _rows(cursor))
         return
     rows = cursor.fetchmany(ROWS_MAX + 1)
     shown = [["n/a" if v is None else _text(v) for v in row] for row in rows[:ROWS_MAX]]
-    print(show.table(names, shown, 0))
+    print((markdown if args.format == forms.MARKDOWN else show).table(names, shown, 0))
     if len(rows) > ROWS_MAX:
         show.notice(f"query: only the first {ROWS_MAX} rows are shown; --csv prints all")
 

@@ -21,7 +21,6 @@ _WIDTHS = {
     "kind": -9, "event": -6, "address": -15, "text": -1,
 }  # fmt: skip
 _TYPE_WIDTHS = {"u8": 10, "i8": 10, "u4": 8, "i4": 6, "u2": 6}
-_LENGTHS = ("time_ns", "ns", "last_ns")
 _START = datetime(1970, 1, 1, tzinfo=UTC)
 _UNITS = ((1e9, "s"), (1e6, "ms"), (1e3, "µs"))
 
@@ -34,11 +33,6 @@ class View:
     named: bool
     offset_ns: int
     since_ns: int | None = None
-
-
-def length(stream: Stream) -> str | None:
-    """The field with how long a record's subject took; None: it has none."""
-    return next((name for name in _LENGTHS if name in stream.columns), None)
 
 
 def _is_ns(name: str) -> bool:

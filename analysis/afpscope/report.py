@@ -17,12 +17,13 @@ from .page.bars import Bars
 from .page.loadpage import LoadView
 from .page.painter import Painter, Picture
 from .page.tails import Tails
+from .page.timeline import Timeline, timelines
 from .saved import sections, steps
 from .saved.files import written
 from .saved.run import Run, find_all
 from .saved.sections import Section
 from .saved.trace import Stream, Trace, of_run
-from .tables.digest import CommandView, Digest, TestView, digest
+from .tables.digest import PARTS, CommandView, Digest, TestView, digest
 from .words import LANGUAGES, Words
 
 TEMPLATE = "report.html"
@@ -33,8 +34,10 @@ _JOINED = re.compile(r"^([A-Za-z]+)(\d)")
 
 
 def options(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("runs", metavar="RUN", nargs="+")
-    parser.add_argument("-o", dest="output", metavar="FILE", type=Path, default=Path("report.html"))
+    parser.add_argument("runs", metavar="RUN", nargs="+",
+                        help="a path, `last`, or the start of a run's name")  # fmt: skip
+    parser.add_argument("-o", dest="output", metavar="FILE", type=Path, default=Path("report.html"),
+                        help="the page (default report.html)")  # fmt: skip
     parser.add_argument("--figures", metavar="DIR", type=Path,
                         help="also write the figures, as SVG, PNG and PDF; those of load and "
                         "sweep also as CSV")  # fmt: skip
@@ -45,7 +48,7 @@ def options(parser: argparse.ArgumentParser) -> None:
                         "times by pull request")  # fmt: skip
     parser.add_argument("--pr", metavar="N,...",
                         help="with --history: the pull request of each run")  # fmt: skip
-    parser.add_argument("--lang", choices=LANGUAGES, default="en")
+    parser.add_argument("--lang", choices=LANGUAGES, default="en", help="of the page (default en)")
 
 
 @dataclass(frozen=True)
@@ -59,6 +62,7 @@ class Page:
     notices: tuple[str, ...]
     trace: Trace | None
     latency: list[Tails]
+    slow: list[Timeline]
     heat: Picture | None
     where: Bars | None
     cnid: Bars | None
@@ -73,6 +77,12 @@ class Page:
     def server(self) -> str:
         """What calls of the process that answers are recorded as."""
         return self.digest.run.words.get("server", "")
+
+    @property
+    def slow_keys(self) -> list[str]:
+        """Colours of the slow requests, in the order of the other figures."""
+        of = {p.colour for t in self.slow for lane in t.lanes for p in lane.pieces}
+        return [key for key in PARTS if key in of]
 
     @property
     def opened(self) -> frozenset[str]:
@@ -189,6 +199,7 @@ def _page(run: Run, runs: list[Run], made: Painter, prefix: str) -> Page:
         notices=notices,
         trace=trace,
         latency=[t for t in map(tails.tails, _by_worth(d.tests)) if t],
+        slow=timelines(trace, w) if trace else [],
         heat=_heat(requests, made, prefix) if requests else None,
         where=bars.where(drawn, d.served_ns, w.say("where_note", least=DRAWN), w),
         cnid=bars.inside(drawn, w["cnid_note"], w),

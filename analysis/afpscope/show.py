@@ -5,11 +5,14 @@ from __future__ import annotations
 
 import contextlib
 import sys
-from collections.abc import Iterable, Sequence
-from time import monotonic as clock
+import time as clock
+from collections.abc import Iterable, Iterator, Sequence
+from typing import TypeVar
 
 from .errors import OK, UNTRUSTED
 
+T = TypeVar("T")
+PROGRESS_S = 2.0  # what takes longer says how far it is, as often
 # Ranges of characters that a terminal or a page would interpret instead of showing: control
 # characters, those that change the direction of a line or are invisible, surrogates. The same as
 # in user/base/text.c.
@@ -47,18 +50,14 @@ def notice(text: str) -> None:
         print(f"afpscope: {plain(text)}", file=sys.stderr)
 
 
-class Progress:
-    """Says every two seconds how far a command is, if it takes so long."""
-
-    EVERY_S = 2.0
-
-    def __init__(self, command: str, what: str, of: int) -> None:
-        self._text, self._of, self._said = f"{command}: {{:,}} of {of:,} {what}", of, clock()
-
-    def at(self, done: int) -> None:
-        if done < self._of and clock() - self._said >= self.EVERY_S:
-            self._said = clock()
-            notice(self._text.format(done))
+def progress(command: str, what: str, of: Sequence[T]) -> Iterator[T]:
+    """These one by one; says how many are done where that takes long."""
+    said = clock.monotonic()
+    for i, one in enumerate(of):
+        if clock.monotonic() - said >= PROGRESS_S:
+            said = clock.monotonic()
+            notice(f"{command}: {i:,} of {len(of):,} {what}")
+        yield one
 
 
 def doubts(command: str, texts: Iterable[str]) -> int:

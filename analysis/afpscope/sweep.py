@@ -20,7 +20,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-from . import __version__, show
+from . import __version__, forms, show
 from .errors import (
     BROKEN,
     FAILED,
@@ -85,7 +85,7 @@ def options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--program", metavar="FILE", help="default: the one that started this, or on the PATH"
     )
-    parser.add_argument("--json", action="store_true", help="print the outcome as JSON")
+    forms.add(parser, forms.TEXT, forms.JSON, forms.CSV, forms.MARKDOWN)
 
 
 # Exit codes of a step that is as any other: what it found is not its fault.
@@ -425,8 +425,8 @@ def _end(driver: Driver, whole: bool) -> int:
     """Prints the outcome; the exit code."""
     sweep = driver.sweep
     found = outcome.of(sweep)
-    if driver.args.json:
-        print(json.dumps(outcome.as_json(found)))
+    if driver.args.format != forms.TEXT:
+        outcome.put(found, driver.args.format)
     else:
         print(outcome.screen(found))
         print(f"\nMore: afpscope report {driver.folder} -o report.html")

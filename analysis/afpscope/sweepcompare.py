@@ -1,5 +1,9 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""afpscope compare SWEEP_A SWEEP_B: each value that both have, and both knees."""
+"""afpscope compare SWEEP_A SWEEP_B: each value that both have, and both knees.
+
+Of several sweeps on each side (A... -- B..., as ab makes them in turn) each sweep is one value in a
+row, as a run is elsewhere: its steps share the conditions of the sweep. So is the knee.
+"""
 
 from __future__ import annotations
 
@@ -7,16 +11,19 @@ import argparse
 import json
 import math
 from collections import defaultdict
-from dataclasses import asdict
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass, replace
+from typing import Any
 
-from . import markdown, show
+from . import forms, markdown, show
 from .errors import NOTHING, OK, UNTRUSTED, Failure, wrong_use
 from .judge import design, stats, versus
 from .judge.stats import Margins
-from .limit import fit, outcome
+from .limit import fit, knee, outcome
 from .limit.knee import Knee
 from .limit.outcome import Outcome
 from .measure import swept
+from .saved.model import HIGHER, LOWER
 from .saved.run import Run, find
 from .saved.steps import Step, Sweep, is_sweep, open_sweep
 from .tables import values
@@ -27,22 +34,41 @@ _COMPARED = ("", "action", "probe")
 KNEES = 0.995
 
 
-def _sweeps(args: argparse.Namespace) -> tuple[Sweep, Sweep]:
+# A row.
+KNEE = "knee"
+
+
+def _sweeps(args: argparse.Namespace) -> tuple[list[Sweep], list[Sweep]]:
     names = [*args.runs, *(args.after or ())]
     paths = [find(name) for name in names]
-    if len(paths) != 2 or not all(is_sweep(path) for path in paths):
-        raise wrong_use("a sweep is compared with one other sweep: give two (afpscope compare A B)")
-    a, b = (open_sweep(path) for path in paths)
-    if a.id == b.id:
-        raise wrong_use(f"{a.folder} and {b.folder} are the same sweep")
-    if a.option != b.option:
-        raise wrong_use(f"{a.name} is a sweep over {a.option}, {b.name} one over {b.option}")
-    return a, b
+    if not all(is_sweep(path) for path in paths):
+        raise wrong_use("a sweep is compared with other sweeps: of these some are runs")
+    if args.after is None and len(paths) != 2:
+        raise wrong_use("give two sweeps to compare; for more name them A... -- B...")
+    of = [open_sweep(path) for path in show.progress("compare", "sweeps are read", paths)]
+    cut = 1 if args.after is None else len(args.runs)
+    return of[:cut], of[cut:]
 
 
-def _common(a: Sweep, b: Sweep) -> dict[float, str]:
-    theirs = {level.value for level in b.levels}
-    return {level.value: level.text for level in a.levels if level.value in theirs}
+def _checked(a: Sequence[Sweep], b: Sequence[Sweep]) -> None:
+    """Failure if they are not sweeps of the same thing, each given once."""
+    first, *others = (*a, *b)
+    seen = {first.id: first}
+    for other in others:
+        if before := seen.get(other.id):
+            raise wrong_use(f"{before.folder} and {other.folder} are the same sweep")
+        seen[other.id] = other
+        if other.option != first.option:
+            raise wrong_use(
+                f"{first.name} is a sweep over {first.option}, {other.name} one over {other.option}"
+            )
+
+
+def _common(sweeps: Sequence[Sweep]) -> dict[float, str]:
+    """The values that all have."""
+    first, *others = sweeps
+    theirs = [{level.value for level in other.levels} for other in others]
+    return {x.value: x.text for x in first.levels if all(x.value in of for of in theirs)}
 
 
 def _steps(sweep: Sweep, common: dict[float, str]) -> list[Step]:
@@ -87,22 +113,33 @@ def _repeats_needed(rows: int) -> int:
     return n
 
 
-def _notes(rows: list[versus.TimeRow], doubts: list[str], least: float) -> list[str]:
+def _notes(rows: list[versus.TimeRow], doubts: list[str], least: float, several: bool) -> list[str]:
     out = []
-    if any(r.verdict == stats.TOO_FEW for r in rows):
-        judged = sum(r.result.change is not None for r in rows)
+    judged = sum(r.result.change is not None for r in rows)
+    few = any(r.verdict == stats.TOO_FEW for r in rows)
+    if few and several:
+        needed = design.pairs_needed(judged)
+        out.append(
+            f"not enough sweeps: to show a difference in one of {judged} rows, {needed} pairs are "
+            f"needed (afpscope ab --pairs {needed} ... -- sweep ...)"
+        )
+    elif few:
         needed = _repeats_needed(judged)
         out.append(
             f"not enough steps of each value: to show a difference in one of {judged} rows, "
             f"{needed} on each side are needed (afpscope sweep --repeat {needed})"
         )
-    if any(r.verdict != stats.TOO_FEW for r in rows):
-        limit = versus.share(max(least, design.DOUBT))
-        out += [
-            f"only differences larger than {limit} are attributed to the server: {text}"
-            for text in doubts
-        ]
-    return out
+    return out + _doubted(rows, doubts, least)
+
+
+def _doubted(rows: Sequence[versus.TimeRow], doubts: list[str], least: float) -> list[str]:
+    if all(r.verdict == stats.TOO_FEW for r in rows):
+        return []
+    limit = versus.share(max(least, design.DOUBT))
+    return [
+        f"only differences larger than {limit} are attributed to the server: {text}"
+        for text in doubts
+    ]
 
 
 def _knees(sides: tuple[Outcome, Outcome], margin: float) -> list[str]:
@@ -137,61 +174,152 @@ def between(a: Knee, b: Knee, margin: float) -> str:
     return f"no difference of the knees larger than {versus.share(margin)} shown: {found}"
 
 
-def run(args: argparse.Namespace) -> int:
-    """Prints the comparison; 4 if a step is in doubt."""
-    a, b = _sweeps(args)
-    common = _common(a, b)
+# Several sweeps on each side
+
+
+def _one(sweep: Sweep, common: dict[float, str]) -> dict[values.Row, values.Value]:
+    """A sweep as one value in each row: the median of its steps."""
+    found: dict[values.Row, list[values.Value]] = defaultdict(list)
+    for of in _times(_steps(sweep, common), sweep, common).values():
+        for row, value in of.items():
+            found[row].append(value)
+    return {row: values.middle(of) for row, of in found.items()}
+
+
+def _knee_row(sweep: Sweep) -> values.Row:
+    """More load is better; of some options that is less."""
+    return values.Row(KNEE, "", KNEE, sweep.option, HIGHER if sweep.rank(1) > 0 else LOWER)
+
+
+def as_run(sweep: Sweep) -> Run | None:
+    """The first run of a sweep, with the sweep's name and time. None: no step was made."""
+    first = next((s.run for s in sweep.measured if s.run), None)
+    if not first:
+        return None
+    return replace(first, id=sweep.id, started=sweep.started, folder=sweep.folder)
+
+
+@dataclass(frozen=True)
+class Judged:
+    """What is said of two sides of sweeps."""
+
+    rows: list[versus.TimeRow]
+    remarks: list[str]
+    knees: list[str]
+    a: Any  # for JSON: the outcome of one sweep; of several the knee of each by its name
+    b: Any
+
+
+def _several(
+    a: Sequence[Sweep], b: Sequence[Sweep], common: dict[float, str], args: argparse.Namespace
+) -> Judged:
+    times = {sweep.id: _one(sweep, common) for sweep in (*a, *b)}
+    slo = args.slo or a[0].slo
+    limit = knee.slo(slo) if slo else None
+    found = [(sweep, *knee.estimate(sweep, limit)) for sweep in (*a, *b)]
+    without = [sweep.name for sweep, _, at in found if at is None]
+    comparable = not without and len({rule for _, rule, _ in found}) == 1
+    knees: versus.Times = {
+        sweep.id: {_knee_row(sweep): values.Value(at or 0.0)} for sweep, _, at in found
+    }
+    mine, theirs = ([run for x in side if (run := as_run(x))] for side in (a, b))
+    doubts = design.doubts(mine, theirs)
+    margins = Margins(args.least, design.DOUBT if doubts else None)
+    rows = versus.time_rows(mine, theirs, times, margins)
+    # The knee is what a sweep is made for: it is judged by itself, not as one of so many rows.
+    of_knees = versus.time_rows(mine, theirs, knees, margins) if comparable else []
+    if not comparable:
+        why = f"{', '.join(without[:4])} without one" if without else "found by other rules"
+        said = [f"the knees cannot be compared: {why}"]
+    else:
+        said = [_of_knees(of_knees[0], args.least)]
+    remarks = _notes(rows, [], args.least, True) + versus.zeros(mine, theirs, times)
+    remarks += _doubted([*of_knees, *rows], doubts, args.least)
+    at = {sweep.name: value for sweep, _, value in found}
+    each = ({sweep.name: at[sweep.name] for sweep in side} for side in (a, b))
+    return Judged([*of_knees, *rows], remarks, said, *each)
+
+
+def _of_knees(row: versus.TimeRow, least: float) -> str:
+    t = row.result
+    within = "" if t.low is None else f" ({versus.signed(t.low)} .. {versus.signed(t.high)})"
+    return (
+        f"knees of {t.n_a} and {t.n_b} sweeps, in the middle {t.median_a:.3g} and "
+        f"{t.median_b:.3g}: {versus.signed(t.change)}{within}: {versus.word(row, least)}"
+    )
+
+
+def _alone(a: Sweep, b: Sweep, common: dict[float, str], args: argparse.Namespace) -> Judged:
+    """One sweep on each side: its steps are the values."""
     mine, theirs = _steps(a, common), _steps(b, common)
-    if not common:
-        raise Failure("nothing could be compared: no value was measured in both", NOTHING)
-    found = _differences([*mine, *theirs])
-    if found and not args.force:
-        raise wrong_use(f"these sweeps differ in {'; '.join(found)} (--force compares them anyway)")
-    for text in found:
-        show.notice(f"compare: forced, although they differ in {text}")
     before, after = ([s.run for s in side if s.run] for side in (mine, theirs))
     versus.distinct([*before, *after])
     doubts = design.doubts(before, after)
     times = _times(mine, a, common) | _times(theirs, b, common)
     margins = Margins(args.least, design.DOUBT if doubts else None)
     rows = versus.time_rows(before, after, times, margins, in_turn=False)
+    remarks = [*_notes(rows, doubts, args.least, False), *versus.zeros(before, after, times)]
     sides = outcome.of(a, args.slo), outcome.of(b, args.slo or a.slo)
-    remarks = [*_notes(rows, doubts, args.least), *versus.zeros(before, after, times)]
-    untrusted = [f"{r.name}: {text}" for r in (*before, *after) for text in r.doubts]
-    knees = _knees(sides, max(args.least, design.DOUBT if doubts else 0.0))
-    _print(args, rows, sides, [*remarks, *untrusted], knees)
-    for text in (*remarks, *untrusted):
+    said = _knees(sides, max(args.least, design.DOUBT if doubts else 0.0))
+    return Judged(rows, remarks, said, *map(outcome.as_json, sides))
+
+
+def check(a: Sequence[Sweep], b: Sequence[Sweep], force: bool) -> dict[float, str]:
+    """The values that all have. Failure if they are not comparable; if forced, a notice."""
+    _checked(a, b)
+    common = _common([*a, *b])
+    if not common:
+        raise Failure("nothing could be compared: no value was measured in all", NOTHING)
+    found = _differences([step for x in (*a, *b) for step in _steps(x, common)])
+    if found and not force:
+        raise wrong_use(f"these sweeps differ in {'; '.join(found)} (--force compares them anyway)")
+    for text in found:
+        show.notice(f"compare: forced, although they differ in {text}")
+    return common
+
+
+def report(a: Sequence[Sweep], b: Sequence[Sweep], args: argparse.Namespace) -> int:
+    """Prints the comparison; 4 if a step is in doubt. Shared with ab."""
+    common = check(a, b, args.force)
+    one = len(a) == len(b) == 1
+    of = _alone(a[0], b[0], common, args) if one else _several(a, b, common, args)
+    steps = [step for x in (*a, *b) for step in _steps(x, common)]
+    untrusted = [f"{s.run.name}: {text}" for s in steps if s.run for text in s.run.doubts]
+    _print(args, of, untrusted)
+    for text in (*of.remarks, *untrusted):
         show.notice(f"compare: {text}")
     return UNTRUSTED if untrusted else OK
 
 
-def _print(
-    args: argparse.Namespace,
-    rows: list[versus.TimeRow],
-    sides: tuple[Outcome, Outcome],
-    remarks: list[str],
-    knees: list[str],
-) -> None:
+def run(args: argparse.Namespace) -> int:
+    return report(*_sweeps(args), args)
+
+
+def _print(args: argparse.Namespace, of: Judged, untrusted: list[str]) -> None:
+    rows, knees, remarks = of.rows, of.knees, [*of.remarks, *untrusted]
     lines = _lines(rows, args.least)
-    if args.json:
+    if args.format == forms.JSON:
         document = {
             "alpha": stats.ALPHA,
             "least": args.least,
             "rows": [asdict(r) for r in rows],
-            "a": outcome.as_json(sides[0]),
-            "b": outcome.as_json(sides[1]),
+            "a": of.a,
+            "b": of.b,
             "knees": knees[-1],
             "remarks": remarks,
         }
         print(json.dumps(document))
         return
-    if args.format in ("markdown", "github"):
+    if args.format == forms.CSV:
+        forms.print_csv(versus.CSV_HEAD, map(versus.csv_row, rows))
+        return
+    if args.format in (forms.MARKDOWN, forms.GITHUB):
         esc = markdown.escape
         text = "\n".join(
             ["### afpscope compare", "", *(f"- {esc(t)}" for t in (*knees, *remarks)), "",
              markdown.table(_HEAD, lines, 2)]
         )  # fmt: skip
-        if args.format == "markdown":
+        if args.format == forms.MARKDOWN:
             print(text)
             return
         markdown.add_to_summary(text)

@@ -65,6 +65,30 @@ _WORDS: dict[str, tuple[str, str]] = {
         "Beside it: calls of {helper}, in part while nobody waits for them",
         "経路外: {helper} の呼出 (一部は誰も待たない間)",
     ),
+    "slow": ("The slowest requests, one by one", "最も遅い要求"),
+    "slow_note": (
+        "From the trace. Each is drawn from when the client sent it, if that is known, to its end: "
+        "what {server} did and waited for, and what {helper} did for it.",
+        "トレースより。クライアントの送信 (わかる場合) から終了まで: "
+        "{server} の動作と待ち、そのための {helper} の動作。",
+    ),
+    "slow_one": ("{command}: {time} in the server", "{command}: サーバー内 {time}"),
+    "asleep": ("asleep in {call}", "待ち: {call}"),
+    "at": ("At", "時点"),
+    "who": ("Who", "主体"),
+    "lane_client": ("client", "クライアント"),
+    "lane_server": ("{server}", "{server}"),
+    "lane_helper": ("{helper}", "{helper}"),
+    "forest": ("How much longer B takes than A", "B の所要時間の変化"),
+    "forest_note": (
+        "The largest differences that are shown come first. A line is the 95% interval of the "
+        "change, on a logarithmic axis; dashed where it goes on beyond the axis. A filled square: "
+        "the difference is shown; a ring: it is not. Grey: differences within {least}, which do "
+        "not count.",
+        "示された差の大きい順。線は変化の 95% 区間 (対数軸)、軸を超えるものは破線。"
+        "塗った四角は差あり、輪は差が示されない。灰色は数えない {least} 以内。",
+    ),
+    "forest_counts": ("Counts that differ", "異なる回数"),
     "shown_by": ("What shows it", "根拠"),
     "stands_out": ("What else stands out", "その他の特徴"),
     "verdict": ("In short", "要約"),
@@ -337,6 +361,15 @@ _WORDS: dict[str, tuple[str, str]] = {
         "How many requests were in the server at a time, by what their time was spent on.",
         "サーバー内の同時要求数 (時間の内訳別) 。",
     ),
+    "limits": ("Limits", "制限"),
+    "limits_note": (
+        "What load concluded of each limit (--slo).",
+        "各制限 (--slo) についての load の判定。",
+    ),
+    "limit_kept": ("kept", "守られた"),
+    "limit_broken": ("broken", "守られなかった"),
+    "limit_untold": ("cannot tell: {why}", "判定できない: {why}"),
+    "limit_found": ("{verdict}; it was {time}", "{verdict} (実測 {time})"),
     "marks": ("What was changed", "途中の変更"),
     "load_short": (
         "{clients:,} clients of “{mix}”: {rate} actions a second{offered}; half of them took "

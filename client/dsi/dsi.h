@@ -164,9 +164,6 @@ bool dsi_is_near(const struct dsi *d);
 /* Whether our end paces what it sends, even on one host. See tcp_is_paced(). */
 bool dsi_is_paced(const struct dsi *d);
 
-/* Bits of the last attention word from the server, 0 when none came. */
-uint16_t dsi_attention(const struct dsi *d);
-
 /* Both ends of the connection. */
 void dsi_ends(const struct dsi *d, struct sockaddr_storage *local, struct sockaddr_storage *peer);
 

@@ -30,11 +30,6 @@ bool dsi_is_near(const struct dsi *d)
 	return len && len == n && !memcmp(own, other, len);
 }
 
-uint16_t dsi_attention(const struct dsi *d)
-{
-	return d->attention;
-}
-
 void dsi_ends(const struct dsi *d, struct sockaddr_storage *local, struct sockaddr_storage *peer)
 {
 	socklen_t len = sizeof(*local);

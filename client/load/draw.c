@@ -2,6 +2,7 @@
 #include "load/draw.h"
 
 #include "base/opt.h"
+#include "base/text.h"
 #include "load/pace.h"
 
 #include <errno.h>
@@ -99,15 +100,14 @@ static int take_uniform(struct draw *out, const struct draw_text *t, char *rest,
 /* "16K,1.5" */
 static int take_lognormal(struct draw *out, const struct draw_text *t, char *rest, struct err *e)
 {
-	char *sigma = strchr(rest, ','), *end = sigma;
+	char *sigma = strchr(rest, ',');
+	const char *end;
 
 	out->kind = DRAW_LOGNORMAL;
-	if (sigma) {
-		*sigma++ = '\0';
-		out->sigma = strtod(sigma, &end);
-	}
-	if (!sigma || end == sigma || *end || !(out->sigma > 0 && out->sigma <= 5))
+	if (!sigma || !text_decimal(sigma + 1, &end, &out->sigma) || *end || out->sigma <= 0 ||
+	    out->sigma > 5)
 		return draw_wrong(t, e);
+	*sigma = '\0';
 	return take_value(&out->value, t, rest, e);
 }
 

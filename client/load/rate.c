@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "load/rate.h"
 
+#include "base/text.h"
+
 #include <errno.h>
 #include <math.h>
 #include <stdbool.h>
@@ -11,16 +13,15 @@
 /* One point; *text is what follows it. */
 static bool rate_take_point(struct rate_point *out, const char **text)
 {
-	char *end;
+	const char *end;
 
-	out->s = strtod(*text, &end);
-	if (end == *text || *end != ':' || !(out->s >= 0 && out->s <= SECONDS_MAX))
+	if (!text_decimal(*text, &end, &out->s) || *end != ':' || out->s < 0 ||
+	    out->s > SECONDS_MAX)
 		return false;
-	*text = end + 1;
-	out->per_s = strtod(*text, &end);
-	if (end == *text || (*end && *end != ',') || !(out->per_s >= 0 && out->per_s <= RATE_MAX))
+	if (!text_decimal(end + 1, text, &out->per_s) || (**text && **text != ','))
 		return false;
-	*text = end;
+	if (out->per_s < 0 || out->per_s > RATE_MAX)
+		return false;
 	return true;
 }
 

@@ -157,18 +157,3 @@ const char *rx_error_text(int32_t code)
 			return errors[i].text;
 	return NULL;
 }
-
-const char *rx_type_name(unsigned int type)
-{
-	static const char *const names[] = {
-		[RX_DATA] = "DATA",         [RX_ACK] = "ACK",
-		[RX_BUSY] = "BUSY",         [RX_ABORT] = "ABORT",
-		[RX_ACKALL] = "ACKALL",     [RX_CHALLENGE] = "CHALLENGE",
-		[RX_RESPONSE] = "RESPONSE", [RX_DEBUG] = "DEBUG",
-		[RX_PARAMS] = "PARAMS",     [RX_PARAMS + 1] = "PARAMS",
-		[RX_PARAMS + 2] = "PARAMS", [RX_PARAMS + 3] = "PARAMS",
-		[RX_VERSION] = "VERSION",
-	};
-
-	return type < sizeof(names) / sizeof(names[0]) ? names[type] : NULL;
-}

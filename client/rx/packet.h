@@ -123,7 +123,4 @@ enum rx_error {
 /* "the call is dead"; NULL: no such error is known. */
 const char *rx_error_text(int32_t code);
 
-/* "ACK"; NULL: there is no such type. */
-const char *rx_type_name(unsigned int type);
-
 #endif

@@ -35,7 +35,7 @@ from lab import (
     own_network,
 )
 from limit import speed_limit
-from live import attach, forever, live_logins, top_cost
+from live import attach, crowd, forever, live_logins, top_cost
 from many import load_cost, load_idle, load_knee, load_known, load_watch
 from oha import load_oha
 from record import record_long, record_time
@@ -209,6 +209,7 @@ BENCHES = (
     Bench("smallfile-gfapi", smallfile_gfapi, free=True),
     Bench("live-logins", live_logins, free=True),
     Bench("forever", forever, free=True),
+    Bench("crowd", crowd, free=True),
     Bench("attach", attach, free=True),
     Bench("exporter-cost", exporter_cost, apart=True),
     Bench("exporter-logins", exporter_logins, free=True),

@@ -16,6 +16,8 @@ from stats import Result, figure
 
 LOGINS = 1_000_000
 ENDLESS = 100_000
+CROWD = 10_000
+AMONG = 10_000  # logins
 ATTACHES = 9
 RATE, CLIENTS, STEPS = 10_000, 20, 20
 
@@ -58,6 +60,27 @@ def _grown(command: list[str], way: str, how: str) -> list[Result]:
     return [
         figure(name, 100 * (late / early - 1), "% more", how, f"{early / 1024:.0f} MiB", goal=5)
     ]
+
+
+def crowd(lab: Lab, how: str) -> list[Result]:
+    """What a login costs who watches, where many other processes are, and where none are."""
+    results = []
+    for way in ("bpf", "proc"):
+        few, many = (_cpu_of_a_login_us(lab, way, n) for n in (0, CROWD))
+        name = f"CPU time of record ({way}) for a login beside {CROWD:,} processes"
+        remark = f"{many:.0f} us; beside none {few:.0f} us"
+        results.append(figure(name, many / few, "times", how, remark, goal=1.5))
+    return results
+
+
+def _cpu_of_a_login_us(lab: Lab, way: str, processes: int) -> float:
+    with tempfile.TemporaryDirectory() as name:
+        watched = [str(lab.afpscope), "record", "-o", f"{name}/run", f"--watch={way}"]
+        line = [bench_program("bench_crowd"), str(processes), bench_program("bench_forever")]
+        Client([*line, str(AMONG), *watched, "--pid", "{pid}"], OUT).finish()
+    rows = [json.loads(line) for line in (OUT / "out").read_text().splitlines()]
+    first, last = rows[0], rows[9]
+    return 1e6 * float(last["cpu_s"] - first["cpu_s"]) / (last["logins"] - first["logins"])
 
 
 def attach(lab: Lab, how: str) -> list[Result]:

@@ -2,7 +2,7 @@
 /*
  * A program that watches for weeks, in minutes: a server that forks for each connection, clients
  * that log in and out again and again, and a program that watches the server meanwhile. Prints a
- * JSON line for each tenth of the logins: memory and descriptors of that program.
+ * JSON line for each tenth of the logins: memory, descriptors and CPU time of that program.
  *
  *	bench_forever LOGINS COMMAND...
  *
@@ -13,6 +13,7 @@
 #include "logins.h"
 
 #include "base/clock.h"
+#include "base/procstat.h"
 
 #include <dirent.h>
 #include <inttypes.h>
@@ -24,7 +25,7 @@
 #define EARLY     5    /* tenths */
 
 struct size {
-	uint64_t logins, rss_kib, fds;
+	uint64_t logins, rss_kib, fds, cpu_ticks;
 };
 
 static uint64_t count_fds(pid_t pid)
@@ -55,6 +56,14 @@ static uint64_t fds_of(pid_t pid)
 	return least;
 }
 
+static uint64_t cpu_ticks_of(pid_t pid)
+{
+	struct procstat st;
+
+	must(!procstat_read(&st, pid), "stat");
+	return st.cpu_ticks;
+}
+
 static void run(const struct logins *l, char **word)
 {
 	char pid[16], port[16];
@@ -82,6 +91,7 @@ static void add_family(struct size *s, pid_t pid)
 
 	s->rss_kib += logins_rss_kib(pid);
 	s->fds += fds_of(pid);
+	s->cpu_ticks += cpu_ticks_of(pid);
 	snprintf(path, sizeof(path), "/proc/%d/task/%d/children", pid, pid);
 	f = fopen(path, "re");
 	must(f != NULL, path);
@@ -97,8 +107,9 @@ static struct size say(const struct logins *l, pid_t pid, uint64_t begun_ns)
 	add_family(&s, pid);
 
 	printf("{\"logins\": %" PRIu64 ", \"rss_kib\": %" PRIu64 ", \"fds\": %" PRIu64
-	       ", \"s\": %.1f}\n",
-	       s.logins, s.rss_kib, s.fds, (double)(clock_now_ns() - begun_ns) / 1e9);
+	       ", \"cpu_s\": %.2f, \"s\": %.1f}\n",
+	       s.logins, s.rss_kib, s.fds, (double)s.cpu_ticks / (double)sysconf(_SC_CLK_TCK),
+	       (double)(clock_now_ns() - begun_ns) / 1e9);
 	fflush(stdout);
 	return s;
 }

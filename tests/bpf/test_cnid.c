@@ -5,6 +5,12 @@
  */
 #include "delays_rig.h"
 
+static const char *const inside_names[AFS_N_INSIDE] = {
+#define X(name, text) text,
+	AFS_INSIDE(X)
+#undef X
+};
+
 /* What the CNID server did while it was waited for; the asker sees nothing but CNID. */
 static void check_waited(int command, enum afs_inside inside, uint64_t least)
 {
@@ -16,8 +22,7 @@ static void check_waited(int command, enum afs_inside inside, uint64_t least)
 	for (int i = 0; i < AFS_N_INSIDE; i++) {
 		sum += a->sum.inside[i];
 		if (a->sum.inside[i])
-			printf(" [%s] %.2f", ledger_inside_name((unsigned int)i),
-			       (double)a->sum.inside[i] / 1e6);
+			printf(" [%s] %.2f", inside_names[i], (double)a->sum.inside[i] / 1e6);
 	}
 	printf("\n");
 	if (inside == AFS_INSIDE_SYNC && !syncs_last(command))

@@ -59,7 +59,6 @@ static void parts(const uint8_t *data, size_t len)
 		must(n < len && total <= len);
 		ack(part);
 		rx_abort_parse(&code, part);
-		(void)rx_type_name(h.type);
 	}
 }
 

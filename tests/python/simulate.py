@@ -1,14 +1,18 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""How often compare, gate and ab say something that is wrong, and what they find, on made-up runs.
+"""How often what is concluded of runs is wrong, on made-up ones whose truth is known.
 
-Runs go through the code that judges saved ones. The time of a row is a server's, times the effect
-of its start, of the run, of the hour and of the iteration; all but the first are chance.
+simulate.py [TABLE...] [--times N] [--processes N]    the tables of docs/analysis.md, as it has them
 
-simulate.py [TIMES [PROCESSES]]    the table, each cell of it from TIMES comparisons (2000)
+Tables: compare (and gate), tails, knees, used-up. Made-up runs go through the code that judges
+saved ones. The time of a row is a server's, times the effect of its start, of the run, of the hour
+and of the iteration; all but the first are chance. Not only kind chance: also a few very slow runs,
+runs that resemble those before them, a machine that becomes slower, a coarse clock, other numbers
+of runs on each side, sides that vary differently, one run that went wrong.
 """
 
 from __future__ import annotations
 
+import argparse
 import math
 import sys
 from collections import Counter
@@ -23,11 +27,14 @@ import numpy as np
 sys.path.insert(0, str(Path(__file__).parents[2] / "analysis"))
 from afpscope import ab, compare, gate
 from afpscope.errors import Failure
-from afpscope.judge import stats
+from afpscope.judge import design, stats, tails
+from afpscope.limit import limits
+from afpscope.limit.limits import Spent
 from afpscope.saved import hist
 from afpscope.saved.hist import Histogram
 from afpscope.saved.model import Command, Phase
 from afpscope.saved.run import START, Run
+from simulate_sweeps import knees
 
 OPS = 2000
 NOISE = 0.01  # of an iteration
@@ -50,6 +57,8 @@ class Case:
     tests: int = 3
     commands: int = 2  # of each test
     iterations: int = 1
+    chance: str = ""  # of CHANCES
+    of_b: int = 0  # runs of B, where there are not as many as of A
 
     @property
     def rows(self) -> int:
@@ -83,9 +92,32 @@ _EMPTY = Run(
 
 
 def _sides(case: Case) -> list[str]:
-    if case.how == "in-order":
-        return ["a"] * case.runs + ["b"] * case.runs
+    if case.how == "in-order" or case.of_b:
+        return ["a"] * case.runs + ["b"] * (case.of_b or case.runs)
     return [side for _, side in ab.order(case.runs)]
+
+
+HEAVY, ALIKE, COARSE, OTHER, OUTLIER = "heavy tails", "alike", "coarse", "other spread", "outlier"
+
+
+def _luck(
+    case: Case, order: Sequence[str], shape: tuple[int, ...], rng: np.random.Generator
+) -> list[np.typing.NDArray[np.float64]]:
+    """Of each run, by row, as logarithms. Half of a run's luck is in all its rows alike."""
+    half = case.spread / math.sqrt(2)
+    out: list[np.typing.NDArray[np.float64]] = []
+    for side in order:
+        by = 10.0 if case.chance == OTHER and side == "b" else 1.0
+        if case.chance == HEAVY:  # of Student with 2 degrees of freedom: no variance
+            found = half * (rng.standard_t(2) + rng.standard_t(2, shape))
+        else:
+            found = by * half * (rng.normal() + rng.normal(size=shape))
+        if case.chance == ALIKE and out:
+            found = 0.8 * out[-1] + 0.6 * found
+        out.append(found)
+    if case.chance == OUTLIER:
+        out[int(rng.integers(len(out)))] += math.log(3)
+    return out
 
 
 def runs(case: Case, rng: np.random.Generator) -> tuple[list[Run], list[Run]]:
@@ -95,16 +127,15 @@ def runs(case: Case, rng: np.random.Generator) -> tuple[list[Run], list[Run]]:
     first = {side: rng.normal(0, case.start, shape) for side in "ab"}
     out: dict[str, list[Run]] = {"a": [], "b": []}
     order = _sides(case)
+    lucks = _luck(case, order, shape, rng)
     for i, side in enumerate(order):
         began = f"{i}" if "--restart" in case.how else side
         start = rng.normal(0, case.start, shape) if "--restart" in case.how else first[side]
-        # Half of a run's luck is in all its rows alike.
-        luck = rng.normal(0, case.spread / math.sqrt(2)) + rng.normal(
-            0, case.spread / math.sqrt(2), shape
-        )
         slow = math.log1p(case.drift) * i / max(1, len(order) - 1)
         change = math.log1p(case.change) if side == "b" else 0.0
-        ns = base * np.exp(start + luck + slow + change)
+        ns = base * np.exp(start + lucks[i] + slow + change)
+        if case.chance == COARSE:  # steps of about 5 %
+            ns = np.exp(np.round(np.log(ns) / 0.05) * 0.05)
         phases = [
             _phase(test + 1, k + 1, ns[test] * np.exp(rng.normal(0, NOISE, shape[1])))
             for k in range(case.iterations)
@@ -198,31 +229,252 @@ def changes() -> list[Case]:
     ]  # fmt: skip
 
 
-def _row(work: tuple[Case, int]) -> str:
+def unkind() -> list[Case]:
+    """Nothing differs but chance that nobody chose kindly."""
+    of = Case("", "ab --restart", 10, 0.03, least=0.0)
+    return [
+        *(replace(of, name="few runs", runs=n) for n in (2, 3, 5)),
+        replace(of, name="one row, few runs", runs=5, tests=1, commands=0),
+        replace(of, name="heavy tails", chance=HEAVY),
+        replace(of, name="runs like those before", chance=ALIKE),
+        replace(of, name="runs like those before", chance=ALIKE, how="in-order"),
+        replace(of, name="coarse clock", chance=COARSE),
+        replace(of, name="B varies 10 times as much", chance=OTHER),
+        replace(of, name="one run 3 times as slow", chance=OUTLIER),
+        replace(of, name="12 runs against 5", runs=12, of_b=5, how="in-order"),
+        replace(
+            of,
+            name="12 runs against 5, B varies more",
+            runs=12,
+            of_b=5,
+            how="in-order",
+            chance=OTHER,
+        ),
+        replace(of, name="the machine slows by 50 %", drift=0.5),
+    ]
+
+
+def kind() -> list[Case]:
+    """Nothing differs but chance: every verdict is wrong. Some of false_alarms(), as a table."""
+    of = Case("", "ab --restart", 10, 0.03, least=0.0)
+    return [
+        *(replace(of, name="nothing differs", how=how) for how in ("in-order", "ab", of.how)),
+        replace(of, name="each start has an effect of 3 %", how="ab", start=0.03),
+        replace(of, name="each start has an effect of 3 %", start=0.03),
+        replace(of, name="the machine slows by 20 %", how="in-order", drift=0.2),
+        replace(of, name="the machine slows by 20 %", drift=0.2),
+    ]
+
+
+def real() -> list[Case]:
+    """Something differs."""
+    of = Case("", "ab --restart", 10, 0.01)
+    return [
+        replace(of, name="all rows differ by the margin, 2 %", change=0.02),
+        replace(of, name="all rows are 5 % slower", change=0.05),
+        replace(of, name="all rows are 10 % slower", change=0.1),
+        replace(of, name="all rows are 10 % slower", change=0.1, spread=0.03),
+    ]
+
+
+# Tails
+
+
+@dataclass(frozen=True)
+class TailCase:
+    """Runs of `ops` requests each, some of which are ten times as slow."""
+
+    name: str
+    runs: int
+    ops: int = 300
+    change: float = 0.0  # how much longer all of B take
+    in_turn: bool = False
+    spread: float = 0.05  # of runs
+    heavy: bool = False
+    outlier: bool = False
+    uneven: bool = False  # runs have from 100 to 900 requests
+
+
+@dataclass(frozen=True)
+class TailFound:
+    """Shares: of intervals with the truth (nan: none has one); of comparisons p <= 0.01 though
+    nothing differs more than the truth; without an interval."""
+
+    inside: float
+    wrong: float
+    none: float
+
+
+def _tail_run(case: TailCase, by: float, rng: np.random.Generator, outlier: bool) -> Histogram:
+    luck = case.spread * (rng.standard_t(2) if case.heavy else rng.normal())
+    share = min(0.5, 0.02 * math.exp(3 * luck) * (10 if outlier else 1))
+    n = int(rng.integers(100, 900)) if case.uneven else case.ops
+    times = 1e5 * by * np.exp(luck + rng.normal(0, 0.3, n))
+    times[rng.random(n) < share] *= 10
+    found = Counter(hist.index_of(int(ns), BITS) for ns in times)
+    return Histogram(BITS, tuple(sorted(found.items())))
+
+
+def tails_found(case: TailCase, times: int) -> TailFound:
+    inside = wrong = none = 0
+    for seed in range(times):
+        rng = np.random.default_rng(seed)
+        bad = int(rng.integers(2 * case.runs)) if case.outlier else -1
+        made = [
+            _tail_run(case, 1 + case.change * (i >= case.runs), rng, i == bad)
+            for i in range(2 * case.runs)
+        ]
+        a, b = made[: case.runs], made[case.runs :]
+        blocks, at = [], 0
+        for n in design.sizes(case.runs) if case.in_turn else [case.runs]:
+            blocks.append((a[at : at + n], b[at : at + n]))
+            at += n
+        found = tails.compare(blocks, 0.99, stats.Margins(case.change))
+        wrong += (found.p or 0) <= stats.ALPHA
+        if found.low is None or found.high is None:
+            none += 1
+        else:
+            inside += found.low <= case.change <= found.high
+    known = times - none
+    return TailFound(inside / known if known else math.nan, wrong / times, none / times)
+
+
+def tail_cases() -> list[TailCase]:
+    return [
+        *(TailCase("nothing differs", n) for n in (2, 3, 5, 10)),
+        TailCase("nothing differs", 12, in_turn=True),
+        TailCase("runs vary by 20 %", 12, in_turn=True, spread=0.2),
+        TailCase("runs of 100 to 900 requests", 10, uneven=True),
+        TailCase("heavy tails", 10, heavy=True),
+        TailCase("one run has 10 times as many slow ones", 10, outlier=True),
+        TailCase("B is 30 % slower", 12, in_turn=True, change=0.3),
+    ]
+
+
+# Used up
+
+
+@dataclass(frozen=True)
+class SpentCase:
+    """Of the time that requests take longer, the shares of resources; each part of a request's time
+    varies by `noise`."""
+
+    name: str
+    shares: tuple[float, float, float, float]
+    noise: float
+
+
+_OF = ("own", "disk", "lock", "outside")  # a part of each resource
+
+
+def spent_cases() -> list[SpentCase]:
+    return [
+        SpentCase(name, shares, noise)
+        for name, shares in (
+            ("four grow alike", (0.25, 0.25, 0.25, 0.25)),
+            ("two grow alike", (0.4, 0.4, 0.1, 0.1)),
+            ("the disk has half", (0.2, 0.5, 0.2, 0.1)),
+        )
+        for noise in (0.02, 0.1)
+    ]
+
+
+def spent_found(case: SpentCase, times: int) -> tuple[float, float]:
+    """The shares of reports that name one resource alone, and of those that name another than one
+    that has most."""
+    alone = wrong = 0
+    best = {limits.PARTS[k] for k, s in zip(_OF, case.shares, strict=True) if s == max(case.shares)}
+    for seed in range(times):
+        rng = np.random.default_rng(seed)
+        below, above = (
+            Spent({k: ns * math.exp(rng.normal(0, case.noise)) for k, ns in of.items()})
+            for of in (
+                dict.fromkeys(_OF, 20.0),
+                {k: 20 + 80 * s for k, s in zip(_OF, case.shares, strict=True)},
+            )
+        )
+        near = limits.leaders(limits.growth_of(below, above))
+        alone += len(near) == 1
+        wrong += not best & set(near)
+    return alone / times, wrong / times
+
+
+# The tables
+
+
+def _compared(work: tuple[Case, int]) -> list[str]:
     case, times = work
     got = outcome(case, times)
-    cells = (got.any_verdict, got.any_same, got.gated, got.unclear, got.power)
-    what = f"{case.name:27} {case.how:13} {case.runs:3} {case.rows:4}"
-    what += f" {case.spread:6.0%} {case.drift:6.0%}"
-    return what + "".join(f" {share:9.2%}" for share in cells)
+    n = f"{case.runs}+{case.of_b or case.runs}"
+    shares = (got.any_verdict, got.any_same, got.gated, got.unclear, got.power)
+    return [case.name, case.how, n, f"{case.spread:.0%}", *(f"{x:.1%}" for x in shares)]
 
 
-def main(times: int = 2000, processes: int = 2) -> None:
-    print(
-        f"Of {times:,} comparisons: with any verdict "
-        f"faster or slower, with any “same”, failed by gate --time {GATE:.0%}, with any "
-        "“cause unclear”; and of all rows those found slower.\n"
+def _tail_row(work: tuple[TailCase, int]) -> list[str]:
+    case, times = work
+    got = tails_found(case, times)
+    n = f"{case.runs}+{case.runs}"
+    inside = "n/a" if math.isnan(got.inside) else f"{got.inside:.1%}"
+    how = "in turn" if case.in_turn else "in order"
+    return [case.name, how, n, inside, f"{got.none:.1%}", f"{got.wrong:.1%}"]
+
+
+def _spent_row(work: tuple[SpentCase, int]) -> list[str]:
+    case, times = work
+    alone, wrong = spent_found(case, times)
+    return [case.name, f"{case.noise:.0%}", f"{alone:.1%}", f"{wrong:.1%}"]
+
+
+@dataclass(frozen=True)
+class Table:
+    """`key`: so many cells of a row say which case it is."""
+
+    head: tuple[str, ...]
+    cases: list[Any]
+    row: Any
+    times: int
+    key: int
+
+
+def tables() -> dict[str, Table]:
+    compared = [*kind(), *unkind(), *real()]
+    return {
+        "compare": Table(
+            ("Truth", "Runs made", "Runs", "Spread", "A verdict", "A “same”", "gate fails",
+             "Cause unclear", "Rows slower"), compared, _compared, 1000, 4),
+        "tails": Table(
+            ("Truth", "Runs made", "Runs", "Inside", "No interval", "p at most 0.01"),
+            tail_cases(), _tail_row, 400, 3),
+        "knees": knees(Table),
+        "used-up": Table(
+            ("Requests take longer", "Noise", "One alone", "Wrong"),
+            spent_cases(), _spent_row, 1000, 2),
+    }  # fmt: skip
+
+
+def line(cells: Sequence[str]) -> str:
+    return "| " + " | ".join(cells) + " |"
+
+
+def main() -> None:
+    known = tables()
+    parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
+    parser.add_argument("tables", metavar="TABLE", nargs="*", choices=[*known, []])
+    parser.add_argument(
+        "--times", metavar="N", type=int, help="for each row (default: the table's)"
     )
-    head = ("verdict", "same", "gate", "unclear", "rows")
-    print(
-        f"{'what':27} {'how':13} {'n':>3} rows {'spread':>6} {'drift':>6}"
-        + "".join(f" {h:>9}" for h in head)
-    )
-    with ProcessPoolExecutor(processes) as pool:
-        cases = [*false_alarms(), *at_the_margin(), *changes()]
-        for line in pool.map(_row, [(case, times) for case in cases]):
-            print(line, flush=True)
+    parser.add_argument("--processes", metavar="N", type=int, default=2)
+    args = parser.parse_args()
+    with ProcessPoolExecutor(args.processes) as pool:
+        for name in args.tables or known:
+            of = known[name]
+            times = args.times or of.times
+            print(f"<!-- simulate.py {name}: {times:,} times -->\n{line(of.head)}")
+            print("|" + "---|" * len(of.head), flush=True)
+            for cells in pool.map(of.row, [(case, times) for case in of.cases]):
+                print(line(cells), flush=True)
+            print()
 
 
 if __name__ == "__main__":
-    main(*map(int, sys.argv[1:]))
+    main()

@@ -1,8 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""How often the knee of a sweep is wrong, on made-up steps whose knee is known.
-
-simulate_sweeps.py [TIMES]    the table of docs/analysis.md, each line from TIMES sweeps (400)
-"""
+"""How often the knee of a sweep is wrong, on made-up steps whose knee is known: for simulate.py."""
 
 from __future__ import annotations
 
@@ -12,6 +9,7 @@ from collections import defaultdict
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TypeVar
 
 import numpy as np
 
@@ -20,6 +18,7 @@ from afpscope.limit import fit, knee
 from afpscope.limit.fit import At, Bend, Crossing, Fit
 from afpscope.sweepcompare import KNEES
 
+T = TypeVar("T")
 VALUES = (1, 2, 5, 10, 20, 50, 100, 200)
 RATES = (20, 40, 60, 80, 100, 120, 160, 200)
 REFINE = 4
@@ -118,22 +117,14 @@ def cases() -> list[Case]:
     return [Case(law, noise) for law in LAWS for noise in noises.get(law.rule, (0.01, 0.1))]
 
 
-def main(times: int = 400) -> None:
-    print(
-        f"Of {times:,} sweeps each: the true knee is in the {fit.LEVEL:.0%} interval; the estimate "
-        "is off, and the interval's ends are apart, by (in the middle); and of half as many pairs "
-        "of equal servers, the knees are said to differ.\n"
-    )
-    print("| Server | Noise of a step | --repeat | Inside | Off | Ends | Differ |")
-    print("|---|---|---|---|---|---|---|")
-    for case in cases():
-        is_ = found(case, times)
-        print(
-            f"| {case.law.name} | {case.noise:.0%} | {case.repeat} | {is_.inside:.1%} | "
-            f"{is_.off:+.1%} | x {is_.wide:.2f} | {is_.different:.2%} |",
-            flush=True,
-        )
+def _row(work: tuple[Case, int]) -> list[str]:
+    case, times = work
+    is_ = found(case, times)
+    return [case.law.name, f"{case.noise:.0%}", f"{case.repeat}", f"{is_.inside:.1%}",
+            f"{is_.off:+.1%}", f"x {is_.wide:.2f}", f"{is_.different:.2%}"]  # fmt: skip
 
 
-if __name__ == "__main__":
-    main(*map(int, sys.argv[1:]))
+def knees(table: Callable[..., T]) -> T:
+    """As a Table of simulate.py."""
+    head = ("Server", "Noise of a step", "--repeat", "Inside", "Off", "Ends", "Differ")
+    return table(head, cases(), _row, 400, 3)

@@ -68,8 +68,8 @@ def test_ab_and_compare_go_by_the_same_rules() -> None:
     for options in (ab.options, compare.options):
         parser = argparse.ArgumentParser()
         options(parser)
-        rules.append([parser.get_default(name) for name in ("least", "force", "all", "json")])
-    assert rules[0] == rules[1] == [compare.LEAST, False, False, False]
+        rules.append([parser.get_default(name) for name in ("least", "force", "all", "format")])
+    assert rules[0] == rules[1] == [compare.LEAST, False, False, "text"]
 
 
 def program(shelf: Shelf, monkeypatch: pytest.MonkeyPatch) -> Path:

@@ -243,7 +243,7 @@ def test_a_workload_is_five_files(scratch: Scratch, tmp_path: Path) -> None:
     assert long.returncode == 0 and "unlinkat" in long.stdout
     told = scratch.run("toy", "-L")
     assert told.returncode == 2 and "-L needs -P DIRECTORY" in told.stderr
-    assert "*:toy" in scratch.run("--completion", "bash").stdout
+    assert "*:toy" in scratch.run("completion", "bash").stdout
 
 
 def test_a_workload_may_break_off(scratch: Scratch, tmp_path: Path) -> None:

@@ -55,8 +55,10 @@ int cmd_version(void *cfg, const char *arg, struct err *e);
 		.help = "the program's version"                                                    \
 	}
 
-/* bash's completion of these commands and their options, as a script. */
+/* A shell's completion of these commands and their options, as a script. */
 void complete_bash(FILE *out, const struct command *commands, size_t n);
+void complete_zsh(FILE *out, const struct command *commands, size_t n);
+void complete_fish(FILE *out, const struct command *commands, size_t n);
 
 /*
  * A manual page from its template (docs/NAME.1.in): each line "@OPTIONS COMMAND@" becomes the

@@ -2,6 +2,8 @@
 /* Options by table on top of getopt_long. the commands print errors. */
 #include "base/opt.h"
 
+#include "base/text.h"
+
 #include <ctype.h>
 #include <errno.h>
 #include <getopt.h>
@@ -229,15 +231,6 @@ int opt_number(const struct opt *o, const char *name, const char *text, uint64_t
 	return 0;
 }
 
-/* strtod accepts blanks, signs, nan, inf and 0x10, which are refused here. */
-static bool opt_is_decimal(const char *text)
-{
-	const char *digits = text + (*text == '-');
-	bool dot = *digits == '.';
-
-	return isdigit((unsigned char)digits[dot]) && (dot || (digits[1] | 0x20) != 'x');
-}
-
 /* What a number may be followed by, as a factor; 0: not by that. */
 static double opt_scale(const struct opt *o, const char *text)
 {
@@ -254,10 +247,9 @@ int opt_decimal(const struct opt *o, const char *name, const char *text, double 
 					       : "number";
 	double unit = o->type == OPT_TIME ? NS_PER_S : 1;
 	double least = (double)o->min / unit, most = (double)o->max / unit, v, scale;
-	char *end;
+	const char *end;
 
-	v = strtod(text, &end);
-	scale = opt_is_decimal(text) ? opt_scale(o, end) : 0;
+	scale = text_decimal(text, &end, &v) ? opt_scale(o, end) : 0;
 	if (scale == 0)
 		return err_set(e, -ERANGE, "%s: '%s' is not a %s", name, text, what);
 	v = v * scale / unit;

@@ -2,8 +2,10 @@
 /* Cleans texts, one character at a time. Columns and widths: report/cell.h. */
 #include "base/text.h"
 
+#include <ctype.h>
 #include <stdbool.h>
 #include <stdint.h>
+#include <stdlib.h>
 #include <string.h>
 
 /* Control characters and invisible ones: first and last code point. */
@@ -104,4 +106,18 @@ bool text_has_word(const char *list, char between, const char *word)
 		if ((at == list || at[-1] == between) && (!at[len] || at[len] == between))
 			return true;
 	return false;
+}
+
+bool text_decimal(const char *text, const char **end, double *out)
+{
+	const char *digits = text + (*text == '-');
+	bool dot = *digits == '.';
+	char *after;
+
+	*end = text;
+	if (!isdigit((unsigned char)digits[dot]) || (!dot && (digits[1] | 0x20) == 'x'))
+		return false;
+	*out = strtod(text, &after);
+	*end = after;
+	return true;
 }

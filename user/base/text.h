@@ -25,4 +25,11 @@ void text_clean(char *text);
 /* Whether a word, other than the empty one, is in a list with this character between. */
 bool text_has_word(const char *list, char between, const char *word);
 
+/*
+ * The decimal number at the beginning of text, such as 0.5, -3 or 1e3: what people type as a
+ * number. *end, what follows it, is set in either case. false: there is none. Blanks, +, nan, inf
+ * and 0x10, which strtod() takes, are none. One that is too large is infinite.
+ */
+bool text_decimal(const char *text, const char **end, double *out);
+
 #endif

@@ -2,6 +2,8 @@
 /* The environment variables of gfapi_perf_tool: their table, and what goes together. */
 #include "compat/gfapi.h"
 
+#include "base/text.h"
+
 #include <errno.h>
 #include <inttypes.h>
 #include <math.h>
@@ -145,10 +147,9 @@ static int set_number(const struct variable *v, const char *text, uint64_t *to, 
 
 static int set_percent(const struct variable *v, const char *text, double *to, struct err *e)
 {
-	char *end;
+	const char *end;
 
-	*to = strtod(text, &end);
-	if (*text >= '0' && *text <= '9' && !*end && *to >= 0 && *to <= 100)
+	if (text_decimal(text, &end, to) && !*end && *to >= 0 && *to <= 100)
 		return 0;
 	return err_set(e, -EINVAL, "%s=%s: a percentage from 0 to 100 is needed", v->name, text);
 }

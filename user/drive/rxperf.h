@@ -50,7 +50,7 @@ int cmd_rxperf_tool(int argc, char **argv); /* under the name of OpenAFS's tool 
 /* As workload_type has it; NULL: the first screen, or with -v the long report. */
 typedef int rxperf_report(struct workload *w, const struct report_opts *o);
 
-/* cfg is complete (rxperf_check). Returns the exit code. */
+/* cfg is complete, its server found. Returns the exit code. */
 int rxperf_run(struct rxperf_cfg *cfg, rxperf_report *report);
 
 /* The command line or its job file; cfg has the defaults. Opens nothing. 0, or a negative errno. */
@@ -62,9 +62,6 @@ int rxperf_complete(struct rxperf_cfg *cfg, int n, char **operand, struct err *e
 
 /* What then needs the machine: the server's address. 0, or a negative errno and a text. */
 int rxperf_find(struct rxperf_cfg *cfg, struct err *e);
-
-/* Both. */
-int rxperf_check(struct rxperf_cfg *cfg, int n, char **operand, struct err *e);
 
 /* The calls of test i. */
 struct rxperf_opts rxperf_test(const struct rxperf_cfg *cfg, unsigned int i);

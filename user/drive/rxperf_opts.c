@@ -151,12 +151,7 @@ const struct opt rxperf_options[] = {
 	{ .name = "watch", .arg = "HOW", .type = OPT_CHOICE, .offset = AT(w.s.watch), .choice = session_watch_choices,
 	  .help = "how a server on this host is observed (default: auto, the best that works here)",
 	  .more = WATCH_MORE },
-	RUNS_OPTIONS(struct rxperf_cfg, w.s.runs),
-	{ .letter = 'v', .name = "verbose", .type = OPT_COUNT, .offset = AT(w.verbose),
-	  .help = "print all that was measured",
-	  .more = "Without it the report is one screen." },
-	{ .name = "help", .type = OPT_FLAG, .job = OPT_JOB_NEVER, .offset = AT(w.help), .help = "this text" },
-	CMD_VERSION_OPTION,
+	WORKLOAD_LAST_OPTIONS(struct rxperf_cfg, w, WORKLOAD_ONE_SCREEN),
 	{ .type = OPT_END },
 };
 /* clang-format on */
@@ -240,13 +235,6 @@ int rxperf_find(struct rxperf_cfg *cfg, struct err *e)
 	cfg->w.s.local = true;
 	cfg->w.s.directory = cfg->place;
 	return session_check(&cfg->w.s, e);
-}
-
-int rxperf_check(struct rxperf_cfg *cfg, int n, char **operand, struct err *e)
-{
-	int r = rxperf_complete(cfg, n, operand, e);
-
-	return r ? r : rxperf_find(cfg, e);
 }
 
 struct rxperf_opts rxperf_test(const struct rxperf_cfg *cfg, unsigned int i)

@@ -2,6 +2,7 @@
 /* Limits as options have them; then the judge of whether a load kept them. */
 #include "drive/slo.h"
 
+#include "base/text.h"
 #include "run/bound.h"
 #include "run/doubts.h"
 
@@ -57,10 +58,10 @@ static bool slo_find_figure(struct slo *out, const char *name, size_t len)
 
 bool slo_time(const char *text, uint64_t *ns)
 {
-	char *end;
-	double v = strtod(text, &end);
+	const char *end;
+	double v;
 
-	if (end == text || !isfinite(v) || v <= 0)
+	if (!text_decimal(text, &end, &v) || v <= 0)
 		return false;
 	for (size_t i = 0; i < sizeof(units) / sizeof(units[0]); i++) {
 		if (strcmp(end, units[i].unit) || v * units[i].ns > 1e18)
@@ -69,16 +70,6 @@ bool slo_time(const char *text, uint64_t *ns)
 		return *ns;
 	}
 	return false;
-}
-
-/* A number; *end: what follows it. NAN: it is none, or negative. */
-static double slo_number(const char *text, const char **end)
-{
-	char *after;
-	double v = strtod(text, &after);
-
-	*end = after;
-	return after == text || !isfinite(v) || v < 0 ? NAN : v;
 }
 
 /* What a figure may be: a time, a rate, a share or a number. */
@@ -95,7 +86,8 @@ static bool slo_take_value(struct slo *out, const char *text)
 		out->limit = (double)ns;
 		return true;
 	}
-	v = slo_number(text, &unit);
+	if (!text_decimal(text, &unit, &v) || !isfinite(v) || v < 0)
+		return false;
 	out->limit = v;
 	if (out->figure == SLO_RATE) {
 		out->unit = RUN_SLO_PER_S;

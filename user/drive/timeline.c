@@ -2,6 +2,7 @@
 #include "drive/timeline.h"
 
 #include "base/clock.h"
+#include "base/text.h"
 
 #include <errno.h>
 #include <math.h>
@@ -16,10 +17,11 @@ int timeline_take_change(void *to, const char *arg, struct err *e)
 {
 	struct timeline_changes *c = to;
 	struct timeline_change *new = &c->change[c->n];
-	char *end;
-	double at_s = strtod(arg, &end);
+	const char *end;
+	double at_s;
 
-	if (end == arg || *end != ' ' || !isfinite(at_s) || at_s < 0 || !end[strspn(end, " ")])
+	if (!text_decimal(arg, &end, &at_s) || *end != ' ' || !isfinite(at_s) || at_s < 0 ||
+	    !end[strspn(end, " ")])
 		return err_set(e, -EINVAL, "'%s' is not 'SECONDS COMMAND', such as '30 COMMAND'",
 			       arg);
 	if (c->n == TIMELINE_CHANGES)

@@ -36,15 +36,25 @@ struct workload_cfg {
 #define WORKLOAD_OPTIONS(cfg_type, member)                                                         \
 	SESSION_LOCAL_OPTIONS(cfg_type, member.s),                                                 \
 	CONNECT_OPTIONS(cfg_type, member.s.c),                                                     \
+	WORKLOAD_OUTPUT_OPTIONS(cfg_type, member, WORKLOAD_ONE_SCREEN)
+
+/* Of these, what comes after the connection; verbose_more: what the manual says of -v. */
+#define WORKLOAD_OUTPUT_OPTIONS(cfg_type, member, verbose_more)                                    \
 	{ .type = OPT_HEADING, .help = "Watch and output:" },                                      \
 	JOB_OPTION(cfg_type, member.show_job),                                                     \
 	SESSION_WATCH_OPTIONS(cfg_type, member.s),                                                 \
+	WORKLOAD_LAST_OPTIONS(cfg_type, member, verbose_more)
+
+/* Of these, what comes after the watch. */
+#define WORKLOAD_LAST_OPTIONS(cfg_type, member, verbose_more)                                      \
 	RUNS_OPTIONS(cfg_type, member.s.runs),                                                     \
 	{ .letter = 'v', .name = "verbose", .type = OPT_COUNT,                                     \
-	  .offset = offsetof(cfg_type, member.verbose), .help = "print all that was measured" },   \
+	  .offset = offsetof(cfg_type, member.verbose), .help = "print all that was measured",     \
+	  .more = verbose_more },                                                                  \
 	{ .name = "help", .type = OPT_FLAG, .job = OPT_JOB_NEVER, .offset = offsetof(cfg_type, member.help),             \
 	  .help = "this text" },                                                                   \
 	CMD_VERSION_OPTION
+#define WORKLOAD_ONE_SCREEN "Without it the report is one screen."
 /* clang-format on */
 
 struct workload;

@@ -269,15 +269,7 @@ const struct opt load_options[] = {
 	 	"with # are passed over. FILE, of at most 8 MiB, should be readable by its owner only. The user "
 	 	"of the command line opens the command's own session and the probe's; the directory of the load "
 	 	"is made by this user with all rights for everybody (0777), so that each user can work in it." },
-	{ .type = OPT_HEADING, .help = "Watch and output:" },
-	JOB_OPTION(struct load_cfg, w.show_job),
-	SESSION_WATCH_OPTIONS(struct load_cfg, w.s),
-	RUNS_OPTIONS(struct load_cfg, w.s.runs),
-	{ .letter = 'v', .name = "verbose", .type = OPT_COUNT, .offset = AT(w.verbose),
-	  .help = "print all that was measured",
-	  .more = "Without it the report is one screen." },
-	{ .name = "help", .type = OPT_FLAG, .job = OPT_JOB_NEVER, .offset = AT(w.help), .help = "this text" },
-	CMD_VERSION_OPTION,
+	WORKLOAD_OUTPUT_OPTIONS(struct load_cfg, w, WORKLOAD_ONE_SCREEN),
 	{ .type = OPT_END },
 };
 /* clang-format on */

@@ -75,8 +75,8 @@ static void main_help(FILE *out)
 	fputs(
 	    "\n  NAME       any program afpscope-NAME beside this one or on the PATH\n\n"
 	    "afpscope COMMAND --help describes a command, afpscope --version prints the version;\n"
-	    "afpscope --completion bash prints a script that completes commands and options\n"
-	    "(make install puts it in its place).\n",
+	    "afpscope completion bash (or zsh, fish) prints a script that completes commands and\n"
+	    "options (make install puts them in their places).\n",
 	    out);
 }
 
@@ -123,6 +123,21 @@ static const struct command *main_find(const char *name)
 	return NULL;
 }
 
+static int main_completion(const char *shell)
+{
+	if (!strcmp(shell, "bash")) {
+		complete_bash(stdout, commands, N_COMMANDS);
+	} else if (!strcmp(shell, "zsh")) {
+		complete_zsh(stdout, commands, N_COMMANDS);
+	} else if (!strcmp(shell, "fish")) {
+		complete_fish(stdout, commands, N_COMMANDS);
+	} else {
+		cmd_say("completion: name the shell: bash, zsh or fish");
+		return OUTCOME_USAGE;
+	}
+	return OUTCOME_OK;
+}
+
 /* The page of a template, from standard input to standard output. */
 static int main_manual(void)
 {
@@ -150,14 +165,8 @@ static int dispatch(int argc, char **argv)
 		puts("afpscope " AFPSCOPE_VERSION);
 		return OUTCOME_OK;
 	}
-	if (!strcmp(argv[1], "--completion")) {
-		if (argc != 3 || strcmp(argv[2], "bash")) {
-			cmd_say("--completion: only bash is supported");
-			return OUTCOME_USAGE;
-		}
-		complete_bash(stdout, commands, N_COMMANDS);
-		return OUTCOME_OK;
-	}
+	if (!strcmp(argv[1], "completion"))
+		return main_completion(argc == 3 ? argv[2] : "");
 	if (!strcmp(argv[1], "--manual")) /* for make man */
 		return main_manual();
 	c = main_find(argv[1]);

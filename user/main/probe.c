@@ -44,15 +44,7 @@ const struct opt probe_options[] = {
 	  .help = "of a DIRECTORY: past the page cache (O_DIRECT)" },
 	SESSION_FORCE_OPTION(struct probe_cfg, w.s),
 	CONNECT_OPTIONS(struct probe_cfg, w.s.c),
-	{ .type = OPT_HEADING, .help = "Watch and output:" },
-	JOB_OPTION(struct probe_cfg, w.show_job),
-	SESSION_WATCH_OPTIONS(struct probe_cfg, w.s),
-	RUNS_OPTIONS(struct probe_cfg, w.s.runs),
-	{ .letter = 'v', .name = "verbose", .type = OPT_COUNT, .offset = AT(w.verbose),
-	  .help = "print all that was measured",
-	  .more = "Without it the report is one screen." },
-	{ .name = "help", .type = OPT_FLAG, .job = OPT_JOB_NEVER, .offset = AT(w.help), .help = "this text" },
-	CMD_VERSION_OPTION,
+	WORKLOAD_OUTPUT_OPTIONS(struct probe_cfg, w, WORKLOAD_ONE_SCREEN),
 	{ .type = OPT_END },
 };
 /* clang-format on */

@@ -110,16 +110,9 @@ const struct opt smallfile_options[] = {
 		"`actions`, `failed`, `dropped` (always 0), `bytes`, `p50_ns`, `p99_ns`, `max_ns`, `probe_p99_ns` (null) and "
 		"`phase`, the load. A load of less than a second has none. With --mpi they are those of the first process."),
 	CONNECT_OPTIONS(struct smallfile_cfg, w.s.c),
-	{ .type = OPT_HEADING, .help = "Watch and output:" },
-	JOB_OPTION(struct smallfile_cfg, w.show_job),
-	SESSION_WATCH_OPTIONS(struct smallfile_cfg, w.s),
-	RUNS_OPTIONS(struct smallfile_cfg, w.s.runs),
-	{ .letter = 'v', .name = "verbose", .type = OPT_COUNT, .offset = AT(w.verbose),
-	  .help = "print all that was measured",
-	  .more = "Among it is a line for each client and load; of many clients those that were slowest, the rest "
-	 	"is in --json. Without it the report is one screen." },
-	{ .name = "help", .type = OPT_FLAG, .job = OPT_JOB_NEVER, .offset = AT(w.help), .help = "this text" },
-	CMD_VERSION_OPTION,
+	WORKLOAD_OUTPUT_OPTIONS(struct smallfile_cfg, w,
+		"Among it is a line for each client and load; of many clients those that were slowest, the rest "
+		"is in --json. " WORKLOAD_ONE_SCREEN),
 	{ .type = OPT_END },
 };
 /* clang-format on */

@@ -315,7 +315,6 @@ static int main_speedtest_work(struct workload *w, struct err *e)
 
 	o.null = x->null;
 	o.force = w->cfg->s.force;
-	o.stop = w->load.stop;
 	o.next = on_next;
 	o.user = x;
 	announce(x);

@@ -24,12 +24,6 @@ static const char *const object_names[AFS_N_OBJECTS] = {
 #undef X
 };
 
-static const char *const inside_names[AFS_N_INSIDE] = {
-#define X(name, text) text,
-	AFS_INSIDE(X)
-#undef X
-};
-
 void ledger_fini(struct ledger *l)
 {
 	free(l->row);
@@ -497,11 +491,6 @@ const struct ledger_account *ledger_account(const struct ledger *l, unsigned int
 	return NULL;
 }
 
-const char *ledger_inside_name(unsigned int inside)
-{
-	return inside < AFS_N_INSIDE ? inside_names[inside] : "?";
-}
-
 const char *ledger_role_name(unsigned int role)
 {
 	return role < AFS_N_ROLES ? role_names[role] : "?";
@@ -517,7 +506,7 @@ const char *ledger_object_name(unsigned int object)
 	return object < AFS_N_OBJECTS ? object_names[object] : "?";
 }
 
-int ledger_row_order(const void *a, const void *b)
+static int ledger_row_order(const void *a, const void *b)
 {
 	const struct ledger_row *x = a, *y = b;
 	bool x_waits = x->class == AFS_CLASS_WAIT, y_waits = y->class == AFS_CLASS_WAIT;
@@ -530,4 +519,18 @@ int ledger_row_order(const void *a, const void *b)
 		return x->cell.calls < y->cell.calls ? 1 : -1;
 	return AFS_CELL(0, (int)x->class, (int)x->object) -
 	       AFS_CELL(0, (int)y->class, (int)y->object);
+}
+
+struct ledger_row *ledger_rows_of(const struct ledger *l, unsigned int role, size_t *n)
+{
+	struct ledger_row *row = calloc(l->n_rows + 1, sizeof(*row));
+
+	*n = 0;
+	if (!row)
+		return NULL;
+	for (size_t i = 0; i < l->n_rows; i++)
+		if (l->row[i].role == role)
+			row[(*n)++] = l->row[i];
+	qsort(row, *n, sizeof(*row), ledger_row_order);
+	return row;
 }

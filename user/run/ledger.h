@@ -130,12 +130,14 @@ struct afs_part ledger_part_sum(const struct ledger *l, unsigned int role, unsig
 struct afs_storage ledger_storage_sum(const struct ledger *l, unsigned int role,
 				      unsigned int account);
 
-const char *ledger_inside_name(unsigned int inside);
 const char *ledger_role_name(unsigned int role);
 const char *ledger_class_name(unsigned int class);
 const char *ledger_object_name(unsigned int object);
 
-/* For qsort of rows: most time first, or most calls where calls were not timed; waits last. */
-int ledger_row_order(const void *a, const void *b);
+/*
+ * A copy of a role's n rows, to be freed: most time first, or most calls where calls were not
+ * timed; waits last. NULL: no memory.
+ */
+struct ledger_row *ledger_rows_of(const struct ledger *l, unsigned int role, size_t *n);
 
 #endif

@@ -12,7 +12,7 @@ from ..errors import wrong_use
 from ..saved.model import LOWER
 from ..saved.run import Run
 from ..tables import values
-from . import design, stats
+from . import design, stats, tails
 from .stats import Margins, Test
 
 # By the run's id.
@@ -48,6 +48,7 @@ class TimeRow:
     unit: str = "ns"
     better: str = LOWER
     whole: Test | None = None  # IN_PART: of all requests
+    together: bool = False  # a quantile of the requests of all runs, as no run has enough
 
     @property
     def key(self) -> values.Row:
@@ -55,7 +56,7 @@ class TimeRow:
 
     @property
     def label(self) -> str:
-        return self.key.label
+        return f"{self.key.label} (all runs)" if self.together else self.key.label
 
     @property
     def name(self) -> str:
@@ -157,21 +158,35 @@ def time_rows(
     """
     both = [key for key in _common(a, b, of) if min(_amounts(key, [*a, *b], of)) > 0]
     near = design.blocks(a, b) if in_turn else [(list(a), list(b))]
-    results = []
-    for key in both:
-        found = [
-            [[of[run.id][key] for run in side if key in of[run.id]] for side in block]
-            for block in near
-        ]
-        blur = max(value.blur for block in found for side in block for value in side)
-        blocks = [([v.amount for v in x], [v.amount for v in y]) for x, y in found]
-        results.append(stats.compare(blocks, margins, blur))
-    words = stats.verdicts(results)
-    rows = [
-        TimeRow(key.test, key.command, key.figure, r, _verdict(key, w), key.unit, key.better)
-        for key, r, w in zip(both, results, words, strict=True)
+    rows = [row for key in both if (row := _time_row(key, near, of, margins))]
+    words = stats.verdicts([row.result for row in rows])
+    judged = [
+        replace(row, verdict=_verdict(row.key, w)) for row, w in zip(rows, words, strict=True)
     ]
-    return [_of_all_requests(row, near, of, margins) for row in rows]
+    return [_of_all_requests(row, near, of, margins) for row in judged]
+
+
+def _time_row(
+    key: values.Row, near: Sequence[tuple[list[Run], list[Run]]], of: Times, margins: Margins
+) -> TimeRow | None:
+    """Without a verdict. None: all runs of a side together have too few requests for it."""
+    found = [
+        [[of[run.id][key] for run in side if key in of[run.id]] for side in block] for block in near
+    ]
+    all_of = [v for block in found for side in block for v in side]
+    together = any(v.few for v in all_of)
+    if together:
+        q = values.QUANTILES[key.figure]
+        dealt = [[[v.times for v in side if v.times] for side in block] for block in found]
+        each = [sum(h.n for block in dealt for h in block[i]) for i in (0, 1)]
+        if not all(values.are_enough(n, q) for n in each):
+            return None
+        result = tails.compare([(x, y) for x, y in dealt], q, margins)
+    else:
+        blocks = [([v.amount for v in x], [v.amount for v in y]) for x, y in found]
+        result = stats.compare(blocks, margins, max(v.blur for v in all_of))
+    row = TimeRow(key.test, key.command, key.figure, result, "", key.unit, key.better)
+    return replace(row, together=together)
 
 
 def _of_all_requests(
@@ -222,3 +237,15 @@ def cells(row: TimeRow, least: float) -> list[str]:
         f"{t.n_a}+{t.n_b}",
         word(row, least),
     ]
+
+
+CSV_HEAD = [
+    "test", "command", "figure", "unit", "a", "b", "change", "low", "high", "n_a", "n_b", "verdict"
+]  # fmt: skip
+
+
+def csv_row(row: TimeRow) -> list[object]:
+    """Numbers in the row's unit, changes as shares."""
+    t = row.result
+    return [row.test, row.command, row.figure, row.unit, t.median_a, t.median_b, t.change, t.low,
+            t.high, t.n_a, t.n_b, row.verdict]  # fmt: skip

@@ -145,6 +145,23 @@ def slo(text: str) -> Slo:
     return replace(first, text=text, parts=parts)
 
 
+def verdict(of: Limit, w: Words = ENGLISH) -> str:
+    """What load said of a limit: kept, broken, or that it cannot be told and why; and the time."""
+    if of.kept is None:
+        text = w.say("limit_untold", why=of.why)
+    else:
+        text = w["limit_kept" if of.kept else "limit_broken"]
+    if not of.value or of.value.ns is None:
+        return text
+    time = show.time(of.value.ns, of.value.at_least)
+    return w.say("limit_found", verdict=text, time=time)
+
+
+def verdicts(load: Load | None, w: Words = ENGLISH) -> list[tuple[str, str, bool]]:
+    """Each limit of a load, what load said of it, and whether that is other than kept."""
+    return [(x.text, verdict(x, w), x.kept is not True) for x in (load.limits if load else ())]
+
+
 # Where the cut is
 
 Judged = tuple[float, bool]  # rank of the load, whether it kept up
@@ -311,13 +328,31 @@ def _crossing(sweep: Sweep, limit: Slo) -> Crossing | None:
     return Crossing(tuple(of), math.log(limit.limit_ns)) if len(of) > 1 else None
 
 
+def _curve(sweep: Sweep, limit: Slo | None, rule: str) -> Fit | None:
+    if limit:
+        return _crossing(sweep, limit)
+    return _kept_rate(sweep) if rule == "rate" else _bend(sweep)
+
+
+def estimate(sweep: Sweep, limit: Slo | None) -> tuple[str, float | None]:
+    """The rule, and the load of the knee by one sweep alone, as well as it can be told. None: there
+    is no knee among what was measured."""
+    sweep = sweep.for_rule(limit is not None)
+    rule, all_of = judged(sweep, limit)
+    curve = _curve(sweep, limit, rule)
+    if curve:
+        return rule, None if curve.at is None else math.exp(curve.at * sweep.rank(1))
+    where = cut(all_of)
+    if where.below is None or where.above is None:
+        return rule, None
+    if rule == "growth":
+        return rule, abs(where.above) if where.above != max(r for r, _ in all_of) else None
+    return rule, math.sqrt(abs(where.below) * abs(where.above))
+
+
 def _fitted(sweep: Sweep, limit: Slo | None, rule: str) -> Fit | None:
     """None: there is no curve, or no interval."""
-    made: Fit | None
-    if limit:
-        made = _crossing(sweep, limit)
-    else:
-        made = _kept_rate(sweep) if rule == "rate" else _bend(sweep)
+    made = _curve(sweep, limit, rule)
     return made if made and made.at is not None and made.within() else None
 
 

@@ -45,7 +45,7 @@ _DATABASE_LOCKS = ("wait", "lock")  # SQLite sleeps, and tries again
 # Requests take longer only if they take so much longer.
 _GROWN = 1.1
 # The largest part is named alone only if it is so many times the next.
-LEAD = 1.25
+LEAD = 1.5
 
 
 @dataclass(frozen=True)
@@ -207,7 +207,7 @@ _FIRST: dict[str, Callable[[_Two, Words], str | None]] = {
 }
 
 
-def _growth(below: Spent, above: Spent) -> dict[str, float]:
+def growth_of(below: Spent, above: Spent) -> dict[str, float]:
     """How much longer a request took above, by part; without growth how long it took."""
     total = sum(below.parts.values()), sum(above.parts.values())
     if not below.parts or total[1] < _GROWN * total[0]:
@@ -216,19 +216,23 @@ def _growth(below: Spent, above: Spent) -> dict[str, float]:
     return {key: max(0.0, ns) for key, ns in grown.items()}
 
 
+def leaders(growth: dict[str, float]) -> list[str]:
+    """The resource with most of the time, and those that it does not lead by LEAD."""
+    ranked = sorted(Spent(growth).by_resource.items(), key=lambda of: -of[1])
+    return [key for key, ns in ranked if ns * LEAD > ranked[0][1]]
+
+
 def _where(two: _Two, w: Words) -> str:
     """Where the time of a request went that it took longer, or all of it; no cause."""
     below, above = two.spent
-    growth = _growth(below, above)
+    growth = growth_of(below, above)
     most = Spent(growth).busiest
     if not most:
         return ""
-    ranked = sorted(Spent(growth).by_resource.items(), key=lambda of: -of[1])
-    near = [key for key, ns in ranked if ns * LEAD > ranked[0][1]]
+    near = leaders(growth)
     if len(near) > 1:
-        shares = ", ".join(
-            f"{w[f'r_{key}']} {dict(ranked)[key] / sum(growth.values()):.0%}" for key in near
-        )
+        of = Spent(growth).by_resource
+        shares = ", ".join(f"{w[f'r_{key}']} {of[key] / sum(growth.values()):.0%}" for key in near)
         return "; " + w.say("l_even_share" if growth is above.parts else "l_even", shares=shares)
     part = max((k for k in growth if PARTS[k] == most[0]), key=lambda key: growth[key])
     said = {"resource": w[f"r_{most[0]}"], "share": most[1], "part": w[f"spent_{part}"]}

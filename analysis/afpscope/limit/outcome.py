@@ -3,11 +3,12 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterable, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
-from .. import show
+from .. import forms, markdown, show
 from ..saved.crowd import MEAN, Load
 from ..saved.hist import QUANTILES
 from ..saved.run import Socket
@@ -379,3 +380,19 @@ def as_json(o: Outcome) -> dict[str, Any]:
         "tests": [asdict(test) for test in o.tests],
         "failed": [{"folder": s.folder, "why": s.trouble} for s in o.failed],
     }
+
+
+def put(o: Outcome, form: str) -> None:
+    """Prints the outcome in one of the forms for programs."""
+    if form == forms.JSON:
+        print(json.dumps(as_json(o)))
+        return
+    rx = o.sweep.of_calls
+    head, rows = [o.sweep.option, *(HEAD_RX if rx else HEAD)], [
+        (cells_rx if rx else cells)(row) for row in o.rows
+    ]  # fmt: skip
+    if form == forms.CSV:
+        forms.print_csv(head, rows)
+        return
+    lines = [f"- {markdown.escape(text)}" for text in sentences(o)]
+    print("\n".join(["### afpscope sweep", "", *lines, "", markdown.table(head, rows)]))

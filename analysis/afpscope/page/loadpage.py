@@ -4,10 +4,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
 from .. import show
+from ..limit import knee
 from ..saved.crowd import MAX, Load, Mark
 from ..saved.hist import QUANTILES, Histogram
 from ..saved.model import Phase
@@ -46,6 +47,7 @@ class LoadView:
     rows: list[ActionRow]
     marks: tuple[Mark, ...]
     pictures: dict[str, Picture]
+    limits: list[tuple[str, str, bool]] = field(default_factory=list)  # as knee.verdicts() has them
 
 
 def at_most(latency: Histogram, q: float, longest: int | None) -> int | None:
@@ -116,7 +118,7 @@ def _view(p: Phase, made: Painter, prefix: str) -> LoadView:
             pictures[key] = picture
     rows = list(_rows(p, w))
     _table(rows, made, prefix)
-    return LoadView("load", rows, p.marks, pictures)
+    return LoadView("load", rows, p.marks, pictures, knee.verdicts(p.load, made.w))
 
 
 def _table(rows: list[ActionRow], made: Painter, prefix: str) -> None:

@@ -6,7 +6,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from ..limit import outcome
+from ..limit import knee, outcome
 from ..limit.outcome import Outcome, Row
 from ..saved.hist import QUANTILES
 from ..saved.steps import Sweep
@@ -176,6 +176,7 @@ def page(sweep: Sweep, made: Painter, slo: str | None) -> tuple[str, list[str]]:
         "axis": sweepfigures.name(sweep.option, w),
         "rows": [_line(o, row, w) for row in o.rows],
         "calls": _calls(o, w),
+        "limits": lambda load: knee.verdicts(load, w),
         "run": sweep.measured[0].run if sweep.measured else None,
     }
     return painter.render(TEMPLATE, **values), doubts

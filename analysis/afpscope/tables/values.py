@@ -11,7 +11,7 @@ from __future__ import annotations
 import math
 import statistics
 from collections import defaultdict
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from ..saved.hist import Histogram
@@ -26,7 +26,7 @@ TAIL = "p99"
 TRIM = 0.05
 # Requests that must be beyond a quantile.
 _BEYOND = 10
-_RECORDED = {"p50": 0.5, "p95": 0.95, TAIL: 0.99}
+QUANTILES = {"p50": 0.5, "p95": 0.95, TAIL: 0.99}
 RATE = "rate"
 RECORDED = "recorded"  # in place of a test
 _LOADED = {"p50": 0.5, TAIL: 0.99}
@@ -65,21 +65,37 @@ class Row:
 class Value:
     """In the row's unit. `blur`: its possible error in logarithms, both directions together.
 
-    `whole`: of a trimmed mean, that of all requests. None: nothing is left out.
+    `whole`: of a trimmed mean, that of all requests. None: nothing is left out. `times`: of a
+    quantile, those of the run's requests; `few`: so few that its value is chance in this run.
     """
 
     amount: float
     blur: float = 0.0
     whole: float | None = None
+    times: Histogram | None = None
+    few: bool = False
+
+
+def middle(of: Sequence[Value]) -> Value:
+    """Their median; of a quantile with the requests of all."""
+    amount, blur = statistics.median(v.amount for v in of), max(v.blur for v in of)
+    times = [v.times for v in of if v.times]
+    together = Histogram.merge(times) if times else None
+    return Value(amount, blur, None, together, any(v.few for v in of))
+
+
+def are_enough(n: int, q: float) -> bool:
+    """Whether so many requests have such a quantile that is more than chance."""
+    return n * (1 - q) >= _BEYOND
 
 
 def _quantile(histogram: Histogram, q: float) -> Value | None:
-    """None with so few requests that its value is chance."""
-    ends = histogram.quantile_within(q) if histogram.n * (1 - q) >= _BEYOND else None
+    ends = histogram.quantile_within(q)
     if not ends or ends[0] < 1:
         return None
     low, high = map(float, ends)
-    return Value(math.sqrt(low * high), math.log(high / low))
+    few = not are_enough(histogram.n, q)
+    return Value(math.sqrt(low * high), math.log(high / low), None, histogram, few)
 
 
 def _client(run: Run) -> dict[Row, Value]:
@@ -132,7 +148,7 @@ def _recorded(phases: Iterable[Phase]) -> dict[Row, Value]:
     for name in time:
         out[Row(RECORDED, name, MEAN)] = Value(time[name] / number[name])
         histogram = Histogram.merge(merged[name])
-        for figure, q in _RECORDED.items():
+        for figure, q in QUANTILES.items():
             if found := _quantile(histogram, q):
                 out[Row(RECORDED, name, figure)] = found
     return out

@@ -18,11 +18,6 @@
 #define SET_4_6_SINCE 40600
 #define QUANTUM_MIN   40036 /* the file of locks is 40,000 bytes, written in one request */
 
-const char *lantest_title(const struct lantest_set *set, unsigned int test)
-{
-	return set->test[test - 1].title;
-}
-
 const struct lantest_set *lantest_set_of(const char *machine)
 {
 	unsigned int version = afp_quantum_version(machine);

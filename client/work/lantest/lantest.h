@@ -40,9 +40,6 @@ struct lantest_opts {
 	const char *file; /* is read, of the volume's root, in place of its own; may be NULL */
 };
 
-/* netatalk's title of a test: the key by which results are compared. */
-const char *lantest_title(const struct lantest_set *set, unsigned int test);
-
 /* All tests of a set. */
 uint32_t lantest_all(const struct lantest_set *set);
 

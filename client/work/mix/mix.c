@@ -6,6 +6,7 @@
 
 #include "base/file.h"
 #include "base/opt.h"
+#include "base/text.h"
 
 #include <errno.h>
 #include <math.h>
@@ -135,11 +136,11 @@ static int put_yes(bool *out, const char *key, const char *text, struct err *e)
 /* "uniform", "zipf" or "zipf:0.8" */
 static int put_popularity(struct mix *m, const char *text, struct err *e)
 {
-	char *end = "";
+	const char *end = "";
 
 	m->zipf = !strcmp(text, "zipf");
-	if (!strncmp(text, "zipf:", 5))
-		m->zipf = strtod(text + 5, &end);
+	if (!strncmp(text, "zipf:", 5) && !text_decimal(text + 5, &end, &m->zipf))
+		m->zipf = 0;
 	if (!strcmp(text, "uniform") || (m->zipf > 0 && m->zipf <= DRAW_ZIPF_MAX && !*end))
 		return 0;
 	return err_set(e, -EINVAL,

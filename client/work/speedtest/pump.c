@@ -164,7 +164,7 @@ int pump_run(struct pump *t, const struct pump_job *job)
 	int r = 0;
 
 	while (!r && (next < job->len || lent)) {
-		if (t->stop && *t->stop)
+		if (load_stopped(t->load))
 			return err_set(t->e, -EINTR, "interrupted");
 		if (next < job->len && used < job->window) {
 			op = &t->op[used++];

@@ -13,7 +13,6 @@
 
 struct pump {
 	struct load *load;
-	const volatile sig_atomic_t *stop;
 	struct err *e;
 	unsigned int window;
 	size_t stride;   /* of a slot's buffer */

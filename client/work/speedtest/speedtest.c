@@ -117,17 +117,12 @@ static void time_null(struct speed *s, struct run_transfer *out)
 
 /* Iterations */
 
-static bool speedtest_stopped(const struct speed *s)
-{
-	return s->opts->stop && *s->opts->stop;
-}
-
 static int iterate(struct speed *s, unsigned int iteration, bool warmup)
 {
 	const struct speed_row *row = &speed_rows[s->work];
 	int r, rc;
 
-	if (speedtest_stopped(s))
+	if (load_stopped(s->load))
 		return err_set(s->e, -EINTR, "interrupted");
 	s->seed++;
 	r = row->begin(s);
@@ -154,7 +149,7 @@ static int iterate_all(struct speed *s)
 	for (unsigned int i = 0; i < n && !r; i++) {
 		warmup = i < s->opts->warmups;
 		if (i && s->opts->delay_ns)
-			r = store_idle(s->load->store, s->opts->delay_ns, s->opts->stop, s->e);
+			r = store_idle(s->load->store, s->opts->delay_ns, s->load->stop, s->e);
 		r = r ? r : iterate(s, warmup ? i + 1 : i + 1 - s->opts->warmups, warmup);
 	}
 	return r;
@@ -214,7 +209,6 @@ static int run_work(struct speed *s, unsigned int test)
 	stride = s->load->store->chunk_write > stride ? s->load->store->chunk_write : stride;
 	stride = stride < s->size ? stride : (size_t)s->size;
 	r = pump_open(&s->t, s->load, o->window, stride, own, s->e);
-	s->t.stop = o->stop;
 	if (!r && o->data == SPEED_RANDOM)
 		pump_randomize(&s->t);
 	r = r ? r : row->setup(s);

@@ -60,7 +60,6 @@ struct speedtest_opts {
 	uint64_t delay_ns;  /* between iterations */
 	bool force;         /* whatever is free */
 	struct store *null; /* the same transfers against it, for comparison; NULL: no */
-	const volatile sig_atomic_t *stop; /* may be NULL */
 	/* Before a work of a size. 0; 1: leave it out; negative: end the run (text in e). */
 	int (*next)(void *user, enum speed_work work, uint64_t size, struct err *e);
 	void *user;

@@ -1,13 +1,19 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""What the program says of itself: its commands, its version, and bash's completion of both.
+"""What the program says of itself: its commands, its version, and shells' completion of both.
 
-Tests user/main/main.c, complete.c, manual.c.
+Tests user/main/main.c, complete.c, complete_more.c, manual.c.
 """
 
 from __future__ import annotations
 
+import os
+import pty
 import re
+import select
+import shutil
+import signal
 import subprocess
+import time
 from pathlib import Path
 
 import pytest
@@ -42,7 +48,7 @@ printf '%s\\n' "${COMPREPLY[@]}"
 @pytest.fixture(scope="session")
 def script(scope: Scope, tmp_path_factory: pytest.TempPathFactory) -> Path:
     path = tmp_path_factory.mktemp("completion") / "afpscope"
-    done = scope.execute([str(scope.binary), "--completion", "bash"]).expect(OK)
+    done = scope.execute([str(scope.binary), "completion", "bash"]).expect(OK)
     path.write_text(done.out)
     subprocess.run(["shellcheck", "-s", "bash", path], check=True)
     return path
@@ -173,4 +179,86 @@ def test_arguments_are_completed(complete: Complete, tmp_path: Path) -> None:
 
 
 def test_other_shells_are_refused(scope: Scope) -> None:
-    scope.execute([str(scope.binary), "--completion", "fish"]).expect(USAGE, "bash")
+    scope.execute([str(scope.binary), "completion", "csh"]).expect(USAGE, "zsh or fish")
+
+
+# Completion of the other shells, from the same tables.
+
+
+def needed(shell: str) -> str:
+    found = shutil.which(shell)
+    if not found:
+        pytest.skip(f"{shell} is not installed")
+    return found
+
+
+@pytest.fixture(scope="session")
+def program(scope: Scope, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder with afpscope and a completion script for each other shell."""
+    folder = tmp_path_factory.mktemp("shells")
+    (folder / "afpscope").symlink_to(Path(scope.binary).resolve())
+    for shell, name in (("zsh", "_afpscope"), ("fish", "afpscope.fish")):
+        done = scope.execute([str(scope.binary), "completion", shell]).expect(OK)
+        (folder / name).write_text(done.out)
+    compare = folder / "afpscope-compare"  # stands in for the Python package's
+    compare.write_text("#!/bin/sh\necho '  --least PERCENT  only a larger one'\n")
+    compare.chmod(0o755)
+    return folder
+
+
+def of_fish(program: Path, line: str) -> set[str]:
+    """What fish offers, without its descriptions."""
+    words = f"source {program}/afpscope.fish; complete -C '{line}'"
+    env = os.environ | {"PATH": f"{program}:{os.environ['PATH']}", "HOME": str(program)}
+    done = subprocess.run([needed("fish"), "-c", words], env=env, capture_output=True, text=True,
+                          check=True, timeout=120)  # fmt: skip
+    assert not done.stderr
+    return {x.split("\t")[0] for x in done.stdout.splitlines()}
+
+
+def of_zsh(program: Path, line: str, want: str) -> str:
+    """What an interactive zsh shows after a Tab, until it has what is wanted."""
+    pid, fd = pty.fork()
+    if not pid:
+        env = os.environ | {"PATH": f"{program}:{os.environ['PATH']}", "TERM": "dumb"}
+        os.execve(needed("zsh"), ["zsh", "-f", "-i"], env)
+    shown, end = "", time.monotonic() + 120
+    try:
+        begin = f"fpath=({program} $fpath); autoload -U compinit; compinit -u -D; echo rea''dy\n"
+        os.write(fd, begin.encode())
+        while time.monotonic() < end:
+            if select.select([fd], [], [], 1)[0]:
+                shown += os.read(fd, 65536).decode("utf-8", "replace")
+            if "ready" in shown and begin:
+                begin, shown = "", ""
+                os.write(fd, line.encode() + b"\t\t")
+            elif not begin and want in shown:
+                break
+    finally:
+        os.kill(pid, signal.SIGKILL)
+        os.waitpid(pid, 0)
+        os.close(fd)
+    return shown
+
+
+def test_fish_completes_commands_options_and_words(scope: Scope, program: Path) -> None:
+    assert of_fish(program, "afpscope ") >= {*COMMANDS, *PACKAGE}
+    for command in ("lantest", "load", "doctor"):
+        options = set(options_of(scope, command))
+        assert {x.split("=")[0] for x in of_fish(program, f"afpscope {command} --")} >= options
+    assert of_fish(program, "afpscope lantest --table n") == {"netatalk"}
+    assert of_fish(program, "afpscope doctor --kind ") == {"afp", "gluster", "rx"}
+    assert "--least" in of_fish(program, "afpscope compare --l")
+
+
+@pytest.mark.parametrize(
+    ("line", "want"),
+    [
+        ("afpscope lant", "lantest "),
+        ("afpscope lantest --tabl", "--table="),
+        ("afpscope lantest --table=net", "netatalk"),
+        ("afpscope compare --lea", "--least"),
+    ],
+)
+def test_zsh_completes_commands_options_and_words(program: Path, line: str, want: str) -> None:
+    assert want in of_zsh(program, line, want)

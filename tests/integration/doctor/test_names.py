@@ -28,5 +28,5 @@ def test_only_kinds_that_can_be_judged_are_offered(scope: Scope) -> None:
     assert "(afp, gluster, rx)" in scope.execute([*doctor, "--help"]).out
     done = scope.execute([*doctor, "--kind", "any"]).expect(USAGE)
     assert "'any' is not one of afp, gluster, rx" in done.err
-    completion = scope.execute([str(scope.binary), "--completion", "bash"]).out
+    completion = scope.execute([str(scope.binary), "completion", "bash"]).out
     assert "doctor:--kind) echo 'afp gluster rx '" in completion

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""A KDC of Debian (krb5-kdc) on a free port of 127.0.0.1, for a with statement."""
+"""A key distribution centre (Debian's krb5-kdc) on a free port of 127.0.0.1, for with."""
 
 from __future__ import annotations
 

@@ -119,9 +119,9 @@ def test_a_user_of_a_container_has_the_name_that_it_gives(scope: Scope, tmp_path
 OFF = ("unshare", "--time", "--monotonic", "100000", "--boottime", "100000")
 
 
-def record(scope: Scope, server: LittleServer, *before: str) -> Done:
-    """The requests of a second."""
-    running = scope.record(None, f"--pid={server.pid}", "-d", "1", before=before)
+def record(scope: Scope, server: LittleServer, *before: str, pid: int = 0) -> Done:
+    """The requests of a second; pid: what the tool knows the server by, if not by its own."""
+    running = scope.record(None, f"--pid={pid or server.pid}", "-d", "1", before=before)
     running.wait_recording()
     with server.client() as client:
         client.ask(ASKED)
@@ -159,6 +159,17 @@ def test_a_server_in_namespaces_of_its_own_is_counted_exactly(scope: Scope, spac
     assert done.run.phases[0].requests()[STAT] == ASKED
     assert not done.run.losses(), [loss for loss in done.run.saved["losses"] if loss["n"]]
     assert not done.run.open_books()
+
+
+def test_in_a_pid_namespace_proc_is_sampled(scope: Scope) -> None:
+    """The programs know processes by the host's numbers: server and tool are in one container."""
+    with little_server(0, before=("unshare", "--pid", "--fork", "--mount-proc")) as server:
+        into = ("nsenter", f"--target={server.pid}", "--pid", "--mount")
+        done = record(scope, server, *into, pid=1)
+    assert done.run and done.run.saved["rungs"]["calls"].startswith("/proc/PID/io")
+    assert "start the container with the host's process numbers" in done.run.warning("watch")
+    assert done.run.phases[0].metrics["afpd_syscw"] is not None
+    assert done.run.phases[0].saved["ledger"]["requests"] is None
 
 
 def hiding(options: str) -> list[str]:

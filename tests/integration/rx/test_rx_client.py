@@ -6,6 +6,7 @@ Tests user/drive/rxperf.c, rx_clients.c, user/main/rx.c.
 
 from __future__ import annotations
 
+import contextlib
 import signal
 import socket
 import struct
@@ -82,22 +83,28 @@ def test_a_server_that_answers_with_what_it_has_read_fails_no_call(
     assert len(server.served) == 16 * 6
 
 
-@pytest.mark.parametrize("command", ["recv", "rpc"])
-def test_a_client_calls_again_after_a_silence(scope: Scope, command: str) -> None:
+def test_clients_call_again_after_a_silence(scope: Scope) -> None:
     """With -d the load after an outage of the server is that before it."""
-    with PerfServer(Ways()) as server:
-        running = scope.start(
-            line(scope, server.port, "-c", command, "-b", "300", "-n", "3", "-d", "25")
-        )
-        wait_until(lambda: len(server.served) > 30, 10, "calls")
-        server.deaf.set()
+    with contextlib.ExitStack() as stack:
+        servers = [stack.enter_context(PerfServer(Ways())) for _ in range(2)]
+        running = [
+            scope.start(line(scope, s.port, "-c", c, "-b", "300", "-n", "3", "-d", "25"))
+            for s, c in zip(servers, ("recv", "rpc"), strict=True)
+        ]
+        for server in servers:
+            wait_until(lambda s=server: len(s.served) > 30, 10, "calls")
+            server.deaf.set()
         time.sleep(13)
-        before = len(server.served)
-        server.deaf.clear()
-        wait_until(lambda: len(server.served) > before + 30, 10, "calls of all clients again")
-        done = running.finish(40).expect(REFUSED)
-    assert "3 of 3 clients got no answer for 12 s, and called again" in done.out + done.err
-    assert "stopped calling" not in done.out + done.err
+        for server in servers:
+            before = len(server.served)
+            server.deaf.clear()
+            wait_until(
+                lambda s=server, n=before: len(s.served) > n + 30, 10, "calls of all clients again"
+            )
+        ended = [it.finish(40).expect(REFUSED) for it in running]
+    for done in ended:
+        assert "3 of 3 clients got no answer for 12 s, and called again" in done.out + done.err
+        assert "stopped calling" not in done.out + done.err
 
 
 def test_tshark_counts_the_same_packets(scope: Scope) -> None:

@@ -405,7 +405,9 @@ static void sessions_share_their_scratch_memory(void **state)
 static void a_store_with_a_session_of_its_own_opens_works_and_ends(void **state)
 {
 	struct rig *g = *state;
-	struct store_afp_begin how = { &g->opts, &g->server, &g->login, "Fake" };
+	struct store_afp_begin how = {
+		.dsi = &g->opts, .server = &g->server, .login = &g->login, .volume = "Fake"
+	};
 	struct store_op op = { .verb = STORE_MKDIR, .name = "d" };
 	struct store *s;
 	struct io_wait w;

@@ -3,6 +3,7 @@
 #include "base/text.h"
 #include "report/cell.h"
 
+#include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdlib.h>
@@ -89,12 +90,41 @@ static void a_word_of_a_list_is_whole(void **state)
 	assert_false(text_has_word("cpu,,cpuset", ',', ""));
 }
 
+static void a_decimal_number_is_what_people_type(void **state)
+{
+	static const char *const none[] = { "",    " 1",  "+1",   "-",    ".", "-.",
+					    "nan", "inf", "0x10", "-0x1", "x" };
+	static const struct {
+		const char *text, *rest;
+		double is;
+	} some[] = {
+		{ "0.5", "", 0.5 },        { "-3", "", -3 }, { ".5s", "s", 0.5 },
+		{ "1e3,", ",", 1000 },     { "5.", "", 5 },  { "12:7", ":7", 12 },
+		{ "1e999", "", INFINITY },
+	};
+	const char *end;
+	double is;
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(none) / sizeof(none[0]); i++) {
+		if (text_decimal(none[i], &end, &is))
+			fail_msg("'%s' is a number", none[i]);
+		assert_ptr_equal(end, none[i]);
+	}
+	for (size_t i = 0; i < sizeof(some) / sizeof(some[0]); i++) {
+		assert_true(text_decimal(some[i].text, &end, &is));
+		assert_true(is == some[i].is);
+		assert_string_equal(end, some[i].rest);
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(what_is_obeyed_or_no_text_is_replaced),
 		cmocka_unit_test(a_text_ends_at_its_length_and_its_end),
 		cmocka_unit_test(a_word_of_a_list_is_whole),
+		cmocka_unit_test(a_decimal_number_is_what_people_type),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -28,7 +28,8 @@ static int take(struct rxperf_cfg *cfg, const char *line, struct err *e)
 	}
 	*cfg = (struct rxperf_cfg)RXPERF_DEFAULTS;
 	r = opt_parse(rxperf_options, cfg, argc, argv, &first, e);
-	return r ? r : rxperf_check(cfg, argc - first, argv + first, e);
+	r = r ? r : rxperf_complete(cfg, argc - first, argv + first, e);
+	return r ? r : rxperf_find(cfg, e);
 }
 
 static void without_options_it_is_what_rxperf_does(void **state)

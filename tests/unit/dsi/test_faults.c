@@ -5,6 +5,8 @@
  */
 #include "unit/dsi_rig.h"
 
+#include "dsi/conn.h" /* for what was received unasked */
+
 /* ---- what the server says unasked ---- */
 
 static void tickle_and_attention_are_accepted_at_any_boundary(void **state)
@@ -15,7 +17,7 @@ static void tickle_and_attention_are_accepted_at_any_boundary(void **state)
 	g->peer->attention = 0x2001;
 	open_session(g);
 	mixed_traffic(g, 50, 20000);
-	assert_int_equal(dsi_attention(g->d), 0x2001);
+	assert_int_equal(g->d->attention, 0x2001);
 }
 
 static void tickle_and_attention_may_come_in_pieces(void **state)
@@ -29,7 +31,7 @@ static void tickle_and_attention_may_come_in_pieces(void **state)
 		g->peer->piece = piece;
 		open_session(g);
 		mixed_traffic(g, 1, 16500);
-		assert_int_equal(dsi_attention(g->d), 0x1000);
+		assert_int_equal(g->d->attention, 0x1000);
 	}
 }
 
@@ -40,7 +42,7 @@ static void without_attention_there_is_none(void **state)
 	g->peer->unasked = PEER_TICKLE;
 	open_session(g);
 	mixed_traffic(g, 1, 100);
-	assert_int_equal(dsi_attention(g->d), 0);
+	assert_int_equal(g->d->attention, 0);
 }
 
 static void a_close_frame_ends_the_session_with_a_text(void **state)

@@ -69,7 +69,7 @@ static void and_in_pieces(void **state)
 		for (unsigned int i = 0; i < 8; i++)
 			submit(g, prep_give(g, i, i * 20000, i * 25000));
 		reap_all(g);
-		assert_int_equal(dsi_attention(g->d), 0x2002);
+		assert_int_equal(g->d->attention, 0x2002);
 	}
 }
 

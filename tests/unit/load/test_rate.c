@@ -61,11 +61,11 @@ static double rate_at(const struct rate *r, double s)
 
 static void what_is_no_rate_is_refused(void **state)
 {
-	static const char *const texts[] = { "",         ":",     "0:",       ":5",    "0:5,",
-					     "0:5,,1:6", "0:5,1", "0:-1",     "-1:5",  "0:nan",
-					     "nan:1",    "0:inf", "0:1e10",   "1e9:5", "10:5,9:5",
-					     "0:5;1:6",  "0 :5",  "0:5 ,1:5", "0:0",   "0:0,10:0",
-					     "0:5x" };
+	static const char *const texts[] = { "0: 5",     "0:0x5", "+0:5",     "",         ":",
+					     "0:",       ":5",    "0:5,",     "0:5,,1:6", "0:5,1",
+					     "0:-1",     "-1:5",  "0:nan",    "nan:1",    "0:inf",
+					     "0:1e10",   "1e9:5", "10:5,9:5", "0:5;1:6",  "0 :5",
+					     "0:5 ,1:5", "0:0",   "0:0,10:0", "0:5x" };
 	struct err e;
 	struct rate r;
 	char many[400] = "0:1";

@@ -565,8 +565,6 @@ static void names_outside_the_tables_are_not_read(void **state)
 	assert_string_equal(ledger_role_name(AFS_N_ROLES), "?");
 	assert_string_equal(ledger_class_name(AFS_N_CLASSES), "?");
 	assert_string_equal(ledger_object_name(AFS_N_OBJECTS), "?");
-	assert_string_equal(ledger_inside_name(AFS_INSIDE_LOCK), "lock");
-	assert_string_equal(ledger_inside_name(AFS_N_INSIDE), "?");
 }
 
 int main(void)

@@ -110,16 +110,13 @@ static void long_calls_fill(struct section *s, unsigned int role, const struct l
 static int long_calls_put_role(const struct paint *p, unsigned int role)
 {
 	const struct ledger *l = &p->view.all;
-	struct ledger_row *row = calloc(l->n_rows + 1, sizeof(*row));
+	struct ledger_row *row;
 	struct section s;
-	size_t n = 0;
+	size_t n;
 
+	row = ledger_rows_of(l, role, &n);
 	if (!row)
 		return -ENOMEM;
-	for (size_t i = 0; i < l->n_rows; i++)
-		if (l->row[i].role == role)
-			row[n++] = l->row[i];
-	qsort(row, n, sizeof(*row), ledger_row_order);
 	section_open(&s, p, &calls_section);
 	section_title(&s, "%s", view_role_name(p->view.run, role));
 	s.column[COL_REQUEST].off = s.column[COL_TIME].off = !l->has_requests ||

@@ -100,16 +100,13 @@ static void screen_any_put_call(struct section *s, const struct ledger_row *row)
 static int screen_any_put_calls(const struct paint *p, size_t most)
 {
 	const struct ledger *l = &p->view.all;
-	struct ledger_row *row = calloc(l->n_rows + 1, sizeof(*row));
+	struct ledger_row *row;
 	struct section s;
-	size_t n = 0;
+	size_t n;
 
+	row = ledger_rows_of(l, AFS_ROLE_SERVER, &n);
 	if (!row)
 		return -ENOMEM;
-	for (size_t i = 0; i < l->n_rows; i++)
-		if (l->row[i].role == AFS_ROLE_SERVER)
-			row[n++] = l->row[i];
-	qsort(row, n, sizeof(*row), ledger_row_order);
 	section_open(&s, p, &any_calls_section);
 	for (size_t i = 0; i < n && s.n_rows < most; i++)
 		screen_any_put_call(&s, &row[i]);

@@ -183,6 +183,9 @@ static void each_message_has_file_and_line(void **state)
 	     ": 'random-read' needs files with data, but file_size is 0");
 	says("[mix]\npopularity = zipf:x\n",
 	     ", line 2: popularity: 'zipf:x' is not uniform, zipf, or zipf: and a number up to 5");
+	says(
+	    "[mix]\npopularity = zipf:0x1\n",
+	    ", line 2: popularity: 'zipf:0x1' is not uniform, zipf, or zipf: and a number up to 5");
 	says("[mix]\npopularity = zipf:6\n",
 	     ", line 2: popularity: 'zipf:6' is not uniform, zipf, or zipf: and a number up to 5");
 	says("[mix]\nrequests = 0\n", ", line 2: requests: '0' is not in 1..1000000");

@@ -1,0 +1,124 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""The page of a comparison: each row's change with its interval, drawn beside its figures."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+from ..judge import stats, versus
+from ..judge.versus import TimeRow
+from ..words import Words
+from . import painter
+
+TEMPLATE = "forest.html"
+WIDTH = 300.0
+_MOST = math.log(4)  # the axis ends at four times as long at the latest
+_TICKS = (-0.75, -0.5, -0.2, -0.1, -0.05, 0.0, 0.05, 0.1, 0.2, 0.5, 1.0, 3.0)
+_NEAR = 34.0  # ticks are at least so far from each other
+# Class of the mark: what it means is in the row's verdict, too.
+_MARKS = dict.fromkeys(stats.BAD, "bad") | dict.fromkeys(stats.GOOD, "good")
+
+
+@dataclass(frozen=True)
+class Mark:
+    """Places on the axis, None where there is no interval; `cut`: it goes on beyond the axis."""
+
+    kind: str
+    at: float
+    low: float | None
+    high: float | None
+    cut: bool
+
+
+@dataclass(frozen=True)
+class Row:
+    test: str
+    label: str
+    cells: tuple[str, ...]
+    mark: Mark | None
+
+
+@dataclass(frozen=True)
+class Forest:
+    """`band`: the margin within which a difference does not count; `ticks`: place and text."""
+
+    rows: tuple[Row, ...]
+    band: tuple[float, float]
+    ticks: tuple[tuple[float, str], ...]
+
+
+def _log(change: float) -> float:
+    return math.log(max(1e-9, 1 + change))
+
+
+def _reach(rows: Sequence[TimeRow], least: float) -> float:
+    """How far the axis goes either way, as a logarithm."""
+    known = [x for r in rows for x in (r.result.change, r.result.low, r.result.high)]
+    ends = [abs(_log(x)) for x in known if x is not None]
+    return min(_MOST, max([*ends, 3 * math.log(1 + least), math.log(1.05)]) * 1.05)
+
+
+def _place(change: float, reach: float) -> float:
+    return WIDTH / 2 * (1 + max(-1.0, min(1.0, _log(change) / reach)))
+
+
+def _mark(row: TimeRow, reach: float) -> Mark | None:
+    t = row.result
+    if t.change is None:
+        return None
+    ends = [x for x in (t.change, t.low, t.high) if x is not None]
+    return Mark(
+        _MARKS.get(row.verdict, "same" if row.verdict == stats.SAME else "untold"),
+        _place(t.change, reach),
+        None if t.low is None else _place(t.low, reach),
+        None if t.high is None else _place(t.high, reach),
+        any(abs(_log(x)) > reach for x in ends),
+    )
+
+
+def _ticks(reach: float) -> Iterable[tuple[float, str]]:
+    """No change first; then those with room beside those that are there."""
+    placed: list[float] = []
+    for change in sorted(_TICKS, key=abs):
+        at = _place(change, reach)
+        if abs(_log(change)) <= reach and all(abs(at - other) >= _NEAR for other in placed):
+            placed.append(at)
+            yield at, versus.signed(change) if change else "0"
+
+
+def forest(rows: Iterable[TimeRow], least: float) -> Forest:
+    """The largest differences first: those that are shown, then those that may be."""
+    shown = (*stats.BAD, *stats.GOOD, stats.UNCLEAR)
+
+    def worth(row: TimeRow) -> tuple[bool, float]:
+        return row.verdict not in shown, -abs(_log(row.result.change or 0))
+
+    those = sorted(rows, key=worth)
+    reach = _reach(those, least)
+    return Forest(
+        tuple(Row(r.test, r.label, tuple(versus.cells(r, least)), _mark(r, reach)) for r in those),
+        (_place(-least / (1 + least), reach), _place(least, reach)),
+        tuple(_ticks(reach)),
+    )
+
+
+@dataclass(frozen=True)
+class Told:
+    """What the page says besides its rows: the outcome, what to know of it, whether it can be
+    relied on, and the counts that differ (`counts`: a head and lines)."""
+
+    title: str
+    outcome: str
+    remarks: tuple[str, ...]
+    doubts: tuple[str, ...]
+    counts: tuple[Sequence[str], Sequence[Sequence[str]]] | None
+
+
+def page(told: Told, rows: Iterable[TimeRow], left: str, least: float) -> str:
+    """The page as HTML. `left`: what is said of rows that are left out."""
+    return painter.render(
+        TEMPLATE, w=Words("en"), told=told, f=forest(rows, least), left=left, heads=versus.CELLS,
+        least=versus.share(least),
+    )  # fmt: skip

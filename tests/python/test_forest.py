@@ -1,0 +1,91 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""The pages of compare and gate draw what their tables say."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Callable
+from html.parser import HTMLParser
+from pathlib import Path
+
+import pytest
+from afpscope.judge import stats
+from afpscope.judge.versus import TimeRow
+from afpscope.page.forest import WIDTH, forest
+from changed import pairs
+from conftest import Done, Shelf
+
+Execute = Callable[..., Done]
+
+
+def row(verdict: str, change: float | None, low: float | None, high: float | None) -> TimeRow:
+    test = stats.Test(9, 9, 1e6, 1e6, change, low, high, None, None, None, 0.0)
+    return TimeRow(f"{verdict} {change}", "", "elapsed", test, verdict)
+
+
+def test_what_is_shown_comes_first_and_the_largest_of_it() -> None:
+    rows = [
+        row(stats.SAME, 0.01, -0.01, 0.015), row(stats.TOO_FEW, 0.9, None, None),
+        row(stats.SLOWER, 0.059, 0.03, 0.08), row(stats.SLOWER, 0.54, 0.4, 0.7),
+        row(stats.FASTER, -0.5, -0.6, -0.4), row(stats.TOO_FEW, None, None, None),
+    ]  # fmt: skip
+    f = forest(rows, 0.02)
+    assert [r.test.split()[-1] for r in f.rows] == ["-0.5", "0.54", "0.059", "0.9", "0.01", "None"]
+    marks = [r.mark for r in f.rows]
+    assert [m.kind if m else "" for m in marks] == ["good", "bad", "bad", "untold", "same", ""]
+    half, _, _, alone, same, _ = marks
+    assert half and half.at < WIDTH / 2 and half.low is not None and half.low < half.at
+    assert alone and alone.low is None
+    assert same and same.low is not None and same.high is not None
+    assert f.band[0] < same.low < same.high < f.band[1]
+
+
+def test_twice_as_long_is_as_far_as_half_as_long() -> None:
+    f = forest([row(stats.SLOWER, 1.0, 1.0, 1.0), row(stats.FASTER, -0.5, -0.5, -0.5)], 0.02)
+    places = [r.mark.at - WIDTH / 2 for r in f.rows if r.mark]
+    assert places[0] == pytest.approx(-places[1])
+
+
+def test_what_does_not_fit_the_axis_is_dashed() -> None:
+    (one,) = forest([row(stats.SLOWER, 9.0, 8.0, 10.0)], 0.02).rows
+    assert one.mark and one.mark.cut and one.mark.at == WIDTH
+
+
+class Closed(HTMLParser):
+    """Every element is closed."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.open: list[str] = []
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        if tag != "meta":
+            self.open.append(tag)
+
+    def handle_startendtag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        pass
+
+    def handle_endtag(self, tag: str) -> None:
+        assert self.open.pop() == tag
+
+
+@pytest.mark.slow
+def test_the_pages_of_compare_and_gate(shelf: Shelf, tmp_path: Path, execute: Execute) -> None:
+    a, b = pairs(shelf, 12, 1.2)
+    page = tmp_path / "c.html"
+    done = execute("compare", "--json", "--html", page, *a, "--", *b)
+    rows = json.loads(done.out)["times"]
+    slower = [r for r in rows if r["verdict"] == stats.SLOWER]
+    text = page.read_text()
+    Closed().feed(text)
+    assert text.count('<g class="bad">') == len(slower) > 0
+    assert "B against A: slower: " in re.findall(r'<p class="cause">(.*?)</p>', text)[0]
+    assert len(text.encode()) <= 300_000
+    page = tmp_path / "g.html"
+    done = execute("gate", "--time", "5", "--html", page, *a, "--", *b)
+    assert done.code == 3
+    text = page.read_text()
+    Closed().feed(text)
+    assert f'<p class="cause">{done.out.splitlines()[-1]}</p>' in text
+    assert execute("gate", "--counts", tmp_path / "x", "--html", page, a[0]).code != 0
