@@ -30,7 +30,7 @@ struct afp_server {
 	char name[64], machine[64];
 	unsigned int n_versions, n_uams;
 	char version[16][24], uam[16][64];
-	const char *method; /* to log in by where none is asked for; NULL: the strongest */
+	const char *method;  /* to log in by where none is asked for; NULL: the strongest */
 	char principal[256]; /* whom it says to be for Kerberos, SERVICE/HOST@REALM; "": nobody */
 };
 
@@ -72,6 +72,17 @@ struct afp {
 
 /* Gets a server's information, on a separate connection. */
 int afp_server_info(struct afp_server *out, const struct dsi_opts *opts, struct err *e);
+
+/*
+ * Whom the server has to prove to be, SERVICE@HOST: the service that it names, but on the host that
+ * the user names. Else anybody could name a service whose key is theirs.
+ */
+#define AFP_SERVICE_MAX 320
+void afp_name_service(char out[static AFP_SERVICE_MAX], const struct afp_server *server,
+		      const char *host);
+
+/* Adds the server's own name to a text of ERR_TEXT_MAX, if its host is not that of service. */
+void afp_add_principal(const struct afp_server *server, const char *service, char *text);
 
 /*
  * Connects, logs in and opens the volume. On failure *stage is how far it got, the text names what

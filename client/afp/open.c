@@ -16,7 +16,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <strings.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -29,11 +28,8 @@
 
 #define OTHER_PASSWORD                                                                             \
 	"; its passwords are not those of accounts (netatalk: afppasswd), which --uam dhx2 sends"
-#define NO_ACCOUNT  "; an account that is locked or has expired is refused in the same way"
-#define OTHER_KEY   "; the server's keytab may not have the key of that service"
-
-#define SERVICE_MAX 320 /* SERVICE@HOST */
-#define AFP_SERVICE "afpserver"
+#define NO_ACCOUNT "; an account that is locked or has expired is refused in the same way"
+#define OTHER_KEY  "; the server's keytab may not have the key of that service"
 
 static const char *const versions[] = {
 	[1] = "AFPVersion 2.1", [2] = "AFP2.2", [3] = "AFPX03", [4] = "AFP3.1",
@@ -62,7 +58,7 @@ struct afp_step {
 	uint16_t *id;                /* where its id goes */
 	char spelling[SPELLING_MAX]; /* another of the volume, that is tried; "": none yet */
 	char user[SPELLING_MAX];
-	char service[SERVICE_MAX];
+	char service[AFP_SERVICE_MAX];
 	bool volume_done;
 	int32_t refused; /* why it was not opened */
 	struct afp_op op;
@@ -94,30 +90,6 @@ static int send_it(struct afp *a, const struct wbuf *b, struct err *e)
 		return err_set(e, -ENAMETOOLONG, "%s: longer than AFP allows", afp_op_name(op));
 	op->dsi.len = (size_t)(b->at - (op->dsi.wire + DSI_HEADER_LEN));
 	return afp_submit(a, op, e);
-}
-
-/*
- * Whom the server has to prove to be: the service that it names, but on the host that the user
- * names. Else anybody could name a service whose key is theirs.
- */
-static void name_service(struct afp_step *s, const char *host)
-{
-	const char *service = s->server->principal;
-	size_t len = strcspn(service, "/@");
-
-	if (!len || service[len] != '/')
-		service = AFP_SERVICE, len = sizeof(AFP_SERVICE) - 1;
-	snprintf(s->service, sizeof(s->service), "%.*s@%s", (int)len, service, host);
-}
-
-/* The server's own name, if it is another than the one asked for. */
-static void add_principal(const struct afp_step *s, struct err *e)
-{
-	const char *principal = s->server->principal;
-	size_t service = strcspn(s->service, "@"), host = strlen(s->service + service);
-
-	if (*principal && strncasecmp(principal + service + 1, s->service + service + 1, host - 1))
-		err_append(e->text, "; the server calls itself %s", principal);
 }
 
 /* A name beyond ASCII needs FPLoginExt: FPLogin has it in the server's old character set. */
@@ -154,7 +126,7 @@ static int begin_login(struct afp *a, struct err *e)
 	command = (struct uam_command) { s->op.dsi.wire + DSI_HEADER_LEN, &b, ext };
 	r = uam_start(&s->uam, s->method, &s->cred, &command, e);
 	if (r && e && s->method->by_ticket)
-		add_principal(s, e);
+		afp_add_principal(s->server, s->service, e->text);
 	return r ? r : send_it(a, &b, e);
 }
 
@@ -521,7 +493,7 @@ int afp_begin(struct afp *out, const struct dsi_opts *opts, const struct afp_ser
 	out->step->server = server;
 	out->step->login = login;
 	out->step->volume = volume;
-	name_service(out->step, opts->host);
+	afp_name_service(out->step->service, server, opts->host);
 	return dsi_dial(&out->dsi, opts, e);
 }
 

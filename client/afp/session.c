@@ -7,7 +7,9 @@
 #include "base/text.h"
 
 #include <errno.h>
+#include <stdio.h>
 #include <string.h>
+#include <strings.h>
 
 static struct rbuf block_at(const uint8_t *block, size_t len, uint16_t offset)
 {
@@ -82,6 +84,28 @@ int afp_server_info(struct afp_server *out, const struct dsi_opts *opts, struct 
 		    "%s port %s: its server information makes no sense: is this an AFP server?",
 		    opts->host, opts->port);
 	return r;
+}
+
+#define SERVICE "afpserver"
+
+void afp_name_service(char out[static AFP_SERVICE_MAX], const struct afp_server *server,
+		      const char *host)
+{
+	const char *service = server->principal;
+	size_t len = strcspn(service, "/@");
+
+	if (!len || service[len] != '/')
+		service = SERVICE, len = sizeof(SERVICE) - 1;
+	snprintf(out, AFP_SERVICE_MAX, "%.*s@%s", (int)len, service, host);
+}
+
+void afp_add_principal(const struct afp_server *server, const char *service, char *text)
+{
+	size_t len = strcspn(service, "@"), host = strlen(service + len);
+
+	if (*server->principal &&
+	    strncasecmp(server->principal + len + 1, service + len + 1, host - 1))
+		err_append(text, "; the server calls itself %s", server->principal);
 }
 
 int afp_submit(struct afp *a, struct afp_op *op, struct err *e)

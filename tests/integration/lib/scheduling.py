@@ -18,6 +18,7 @@ BEHIND = 5  # so much nicer
 # and then all that are not named here.
 LONG = (
     "doctor_cases",
+    "signatures_46",
     "session_requests",
     "doctor",
     "tracing",
@@ -75,6 +76,9 @@ WAITING = (
     "gun",
     "any",
     "password",
+    "login",
+    "spellings",
+    "kerberos",
 )
 # It compares times with a formula: what runs beside it disturbs it.
 LAST = "load_known"
