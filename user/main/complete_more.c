@@ -22,7 +22,7 @@ static void put_quoted(FILE *out, const char *text, const char *quote, const cha
 	}
 }
 
-static bool is_shown(const struct opt *o)
+static bool is_listed(const struct opt *o)
 {
 	return o->type > OPT_STOP && o->help;
 }
@@ -141,7 +141,7 @@ static void put_zsh_command(FILE *out, const struct command *c)
 {
 	fprintf(out, "\t%s)\n\t\t_arguments -S :", c->name);
 	for (const struct opt *o = c->options; o->type != OPT_END; o++) {
-		if (!is_shown(o))
+		if (!is_listed(o))
 			continue;
 		if (o->letter)
 			put_zsh_option(out, o, "-", (char[2]) { o->letter });
@@ -230,7 +230,7 @@ static void put_fish_options(FILE *out, const char *program, const char *command
 			     const struct command *c)
 {
 	for (const struct opt *o = c->options; o->type != OPT_END; o++)
-		if (is_shown(o) && (o->letter || o->name))
+		if (is_listed(o) && (o->letter || o->name))
 			put_fish_option(out, program, command, o);
 }
 
