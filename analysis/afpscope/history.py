@@ -11,7 +11,6 @@ import argparse
 import json
 from collections import defaultdict
 from collections.abc import Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -21,78 +20,12 @@ from . import compare, forms, lake, show
 from .errors import OK, wrong_use
 from .judge import changes
 from .judge.changes import Change
-from .saved.model import LOWER
+from .judge.lines import History, Key, Line, Point
 
 _SPARKS = "▁▂▃▄▅▆▇█"
 _WIDTH = 60  # of a row's curve, in values
 # Rows that are shown without --all.
 SHOWN = 20
-
-
-Key = tuple[str, str, str, str]
-
-
-@dataclass(frozen=True)
-class Point:
-    """A run, as a history names it. `started`: UTC, to the second."""
-
-    id: str
-    started: str
-    labels: dict[str, str]
-
-    def name(self, label: str | None) -> str:
-        """The value of the label by which the user orders the runs, else what there is."""
-        shown = {label: self.labels.get(label, "-")} if label else self.labels
-        texts = [f"{key}={value}" for key, value in shown.items()]
-        return " ".join([self.started[:16].replace("T", " "), *texts, f"run {self.id[:8]}"])
-
-
-@dataclass(frozen=True)
-class Line:
-    """One row of a history: the runs that have a value, in order of time, and the changes.
-
-    `key`: test, label, unit, and which direction is better.
-    """
-
-    key: Key
-    points: list[Point]
-    values: list[float]
-    changes: list[Change]
-
-    @property
-    def name(self) -> str:
-        return f"{show.short(self.key[0])}  {self.key[1]}"
-
-    def shown(self, value: float) -> str:
-        return show.measured(value, self.key[2])
-
-    def verdict(self, change: Change) -> str:
-        return "worse" if (change.by > 0) == (self.key[3] == LOWER) else "better"
-
-
-@dataclass(frozen=True)
-class History:
-    """The rows of runs that are alike; `what`: what they are runs of."""
-
-    what: str
-    points: list[Point]
-    lines: list[Line]
-
-    @property
-    def changed(self) -> list[Line]:
-        """The rows with a change, the largest first."""
-        found = [line for line in self.lines if line.changes]
-        return sorted(found, key=lambda line: -max(abs(c.by) for c in line.changes))
-
-    @property
-    def needed(self) -> int:
-        """Runs that show a change, at least."""
-        return changes.least_values(len(self.lines))
-
-    @property
-    def too_few(self) -> int:
-        """Rows with so few values that no change can be seen."""
-        return sum(len(line.values) < self.needed for line in self.lines)
 
 
 def options(parser: argparse.ArgumentParser) -> None:

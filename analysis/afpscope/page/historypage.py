@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from ..history import History, Line
+from ..judge.lines import History, Line
 from ..saved.files import written
 from ..words import Words
 from . import painter

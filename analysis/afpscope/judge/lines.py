@@ -1,0 +1,76 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""What a history is made of: runs in order of time, and the values that are followed over them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from .. import show
+from ..saved.model import LOWER
+from . import changes
+from .changes import Change
+
+Key = tuple[str, str, str, str]
+
+
+@dataclass(frozen=True)
+class Point:
+    """A run, as a history names it. `started`: UTC, to the second."""
+
+    id: str
+    started: str
+    labels: dict[str, str]
+
+    def name(self, label: str | None) -> str:
+        """The value of the label by which the user orders the runs, else what there is."""
+        shown = {label: self.labels.get(label, "-")} if label else self.labels
+        texts = [f"{key}={value}" for key, value in shown.items()]
+        return " ".join([self.started[:16].replace("T", " "), *texts, f"run {self.id[:8]}"])
+
+
+@dataclass(frozen=True)
+class Line:
+    """One row of a history: the runs that have a value, in order of time, and the changes.
+
+    `key`: test, label, unit, and which direction is better.
+    """
+
+    key: Key
+    points: list[Point]
+    values: list[float]
+    changes: list[Change]
+
+    @property
+    def name(self) -> str:
+        return f"{show.short(self.key[0])}  {self.key[1]}"
+
+    def shown(self, value: float) -> str:
+        return show.measured(value, self.key[2])
+
+    def verdict(self, change: Change) -> str:
+        return "worse" if (change.by > 0) == (self.key[3] == LOWER) else "better"
+
+
+@dataclass(frozen=True)
+class History:
+    """The rows of runs that are alike; `what`: what they are runs of."""
+
+    what: str
+    points: list[Point]
+    lines: list[Line]
+
+    @property
+    def changed(self) -> list[Line]:
+        """The rows with a change, the largest first."""
+        found = [line for line in self.lines if line.changes]
+        return sorted(found, key=lambda line: -max(abs(c.by) for c in line.changes))
+
+    @property
+    def needed(self) -> int:
+        """Runs that show a change, at least."""
+        return changes.least_values(len(self.lines))
+
+    @property
+    def too_few(self) -> int:
+        """Rows with so few values that no change can be seen."""
+        return sum(len(line.values) < self.needed for line in self.lines)
