@@ -220,7 +220,7 @@ STEADY = simulate.Case("", "ab --restart", 10, spread=0.002)
     [
         (0.10, 0.05, stats.SLOWER),
         (-0.10, 0.05, stats.FASTER),
-        (0.08, 0.05, stats.SLOWER),
+        (0.09, 0.05, stats.SLOWER),
         (0.05, 0.05, stats.NONE_SHOWN),  # larger than 5 % it is not shown to be, nor smaller
         (0.02, 0.05, stats.SAME),
         (0.03, 0.0, stats.SLOWER),

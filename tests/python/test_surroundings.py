@@ -60,7 +60,7 @@ def test_a_missing_home_is_not_worth_a_word(shelf: Shelf, tmp_path: Path) -> Non
     """What matplotlib logs then, in a module that is quicker than it."""
     text = "import logging\nlogging.getLogger('matplotlib').warning('mkdir -p failed')\n"
     (tmp_path / "matplotlib.py").write_text(text + "raise ImportError(name='told')\n")
-    done = program("report", shelf.put("a"), path=str(tmp_path))
+    done = program("report", shelf.put("a", "load"), path=str(tmp_path))
     assert (done.returncode, len(done.stderr.splitlines())) == (1, 1), done.stderr
     assert "the Python package told is missing" in done.stderr
 
