@@ -49,7 +49,9 @@ static struct store *open_afp(char **arg, struct err *e)
 	static struct afp_login login;
 	static uint8_t scratch[STORE_SCRATCH_LEN];
 	static struct dsi_opts dsi;
-	const struct store_afp_begin how = { &dsi, &server, &login, arg[4] };
+	const struct store_afp_begin how = {
+		.dsi = &dsi, .server = &server, .login = &login, .volume = arg[4]
+	};
 	struct store *s = NULL;
 
 	dsi = (struct dsi_opts) { .host = arg[0],
