@@ -24,8 +24,8 @@ from .judge.lines import History, Key, Line, Point
 
 _SPARKS = "▁▂▃▄▅▆▇█"
 _WIDTH = 60  # of a row's curve, in values
-# Rows that are shown without --all.
-SHOWN = 20
+# Changes that are shown without --all.
+SHOWN = 15
 
 
 def options(parser: argparse.ArgumentParser) -> None:
@@ -119,29 +119,28 @@ def _since(line: Line, change: Change, label: str | None) -> str:
     return f"{text} (or another of {first.started[:10]} to {last.started[:10]})"
 
 
-def _rows(history: History, args: argparse.Namespace) -> list[list[str]]:
-    rows = []
-    for line in history.changed:
-        for c in line.changes:
-            before, after = map(line.shown, (c.before, c.after))
-            rows.append([line.name, before, after, f"{100 * c.by:+.1f} %", line.verdict(c),
-                         _since(line, c, args.label)])  # fmt: skip
-    return rows
+def _changes(history: History, args: argparse.Namespace) -> list[str]:
+    """Two lines for each, of at most 100 columns unless labels are long."""
+    return [
+        f"{line.name}: {line.shown(c.before)} -> {line.shown(c.after)} ({100 * c.by:+.1f} %,"
+        f" {line.verdict(c)})\n  since {_since(line, c, args.label)}"
+        for line in history.changed
+        for c in line.changes
+    ]
 
 
 def _print(history: History, args: argparse.Namespace) -> None:
     first, last = history.points[0], history.points[-1]
     n = len(history.points)
     print(f"{n} run{'s' * (n > 1)} of {history.what}, {first.started[:10]} to {last.started[:10]}")
-    rows = _rows(history, args)
-    cut = len(rows) if args.all or args.row else SHOWN
-    if rows:
-        head = ["row", "before", "after", "change", "is", "since"]
-        print(show.table(head, rows[:cut], 1))
-    if len(rows) > cut:
-        print(f"{len(rows) - cut} more changes (--all)")
+    found = _changes(history, args)
+    cut = len(found) if args.all or args.row else SHOWN
+    for text in found[:cut]:
+        print(show.page(text))
+    if len(found) > cut:
+        print(f"{len(found) - cut} more changes (--all)")
     for line in history.lines if args.all or args.row else ():
-        print(f"{line.name}: {spark(line.values)} {line.shown(line.values[-1])}")
+        print(f"{show.plain(line.name)}: {spark(line.values)} {line.shown(line.values[-1])}")
     quiet = len(history.lines) - len(history.changed) - history.too_few
     parts = [f"{quiet} of {len(history.lines)} rows without a change that could be shown"]
     if history.too_few:

@@ -175,7 +175,9 @@ def test_a_history_names_the_run_with_which_a_value_changed(
     told = done.out.splitlines()
     assert told[0].startswith("60 runs of lantest (lantest-4.5, afp), 2026-01-01 to 2026-03-04")
     changed = [line for line in told if "commit=" in line]
-    assert changed and all("worse" in line and "+" in line for line in changed)
+    heads = [line for line in told if line.endswith(", worse)")]
+    assert changed and len(heads) == len(changed) and all(" (+" in line for line in heads)
+    assert len(told) <= 40 and max(map(len, told)) <= 100
     found = json.loads(execute("history", lake, "--json").out)
     assert [len(h["runs"]) for h in found] == [60, 1]
     for row in found[0]["rows"]:
