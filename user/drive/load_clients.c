@@ -176,7 +176,7 @@ static int load_clients_room(struct load_clients *c, struct err *e)
 {
 	const struct session_cfg *cfg = c->o.session->cfg;
 	const struct places *p = &c->places;
-	struct room_need need;
+	struct room_need need = { .force = cfg->force_how };
 	int r = 0;
 
 	for (unsigned int i = 0; !r && !cfg->force && i < p->n; i++) {
