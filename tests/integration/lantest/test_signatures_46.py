@@ -38,8 +38,9 @@ TIMED = {
 # Letters of -f -> their tests, and what is sent outside of timed regions.
 FRAME = {18: 1, 24: 1, 20: 1, 6: 1, 8: 1}  # login, volume, logout, the test directory
 SESSIONS = {
-    # the large file; test 10 opens 2000 forks; copies of tests 6 and 7 are removed
-    "123456789:;": (range(1, 12), {7: 1, 26: 2002, 14: 2, 4: 2000, 8: 3001, 34: 7}),
+    # test 10 opens 2000 forks; copies of tests 6 and 7 are removed; tshark misses segments of the
+    # large file of tests 1 and 2
+    "3456789:;": (range(3, 12), {26: 2000, 4: 2000, 8: 3000, 34: 4}),
     # files and directories of tests 12 and 14 to 17 are made, and all are removed
     "<=>?@A": (range(12, 18), {7: 4001, 6: 40, 26: 3, 14: 3, 4: 3, 27: 1, 33: 1, 8: 6041, 34: 13}),
 }
