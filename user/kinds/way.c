@@ -306,8 +306,7 @@ static bool is_connected_otherwise(pid_t pid, const struct sockets *all,
 {
 	struct procfs_numbers fd;
 	char name[64];
-	uint64_t pipe =
-	    0; /* a sum in which those that have both ends are twice, that is not at all */
+	uint64_t pipe = 0; /* inodes by xor: a pipe both of whose ends it has cancels out */
 
 	for (size_t i = 0; i < its->n; i++) {
 		const struct sockets_entry *e = sockets_of_inode(all, its->socket[i].ino);

@@ -26,10 +26,16 @@ from scope import (
     left_on,
     wait_until,
 )
-from wardens import NAME, kill_with_warden, name_of, wardens
+from wardens import (
+    NAME,
+    kill_with_warden,
+    login_again,
+    name_of,
+    nothing_is_left,
+    wardens,
+)
 
 MOST = 20  # "max connections"
-LOGIN_S = 5
 
 
 @pytest.fixture(params=["forky", "trixie"])
@@ -38,23 +44,6 @@ def small(request: pytest.FixtureRequest) -> Iterator[Server]:
     limit = f"max connections = {MOST}"
     with PinnedServer(request.param, "dbd", both_cpus()[1], AFPD_GLOBAL=limit) as server:
         yield server
-
-
-def login_again(server: Server) -> None:
-    """A new user gets in."""
-    end = time.monotonic() + LOGIN_S
-    while True:
-        try:
-            AfpClient(server.port).close()
-            return
-        except (OSError, RuntimeError):
-            assert time.monotonic() < end, f"no login within {LOGIN_S} s"
-            time.sleep(0.05)
-
-
-def nothing_is_left(server: Server) -> None:
-    wait_until(lambda: not left_on(server), 30, "the removal of the directory")
-    wait_until(lambda: not server.sessions(), 10, "the end of all sessions")
 
 
 def start_load(scope: Scope, server: Server, clients: int, *more: str) -> Running:

@@ -16,6 +16,7 @@ import pytest
 from afpclient import AfpClient
 from netatalk import Server
 from scope import (
+    INTERRUPTED,
     OK,
     REFUSED,
     USAGE,
@@ -26,9 +27,9 @@ from scope import (
     left_on,
     wait_until,
 )
+from wardens import login_again, nothing_is_left
 
 MOST = 20  # "max connections"
-LOGIN_S = 5
 
 
 @pytest.fixture
@@ -52,23 +53,6 @@ def actions_of(done: Done) -> dict[str, dict[str, Any]]:
 def storm(scope: Scope, server: Server, *args: str, **how: Any) -> Done:
     command = scope.command(server, "--ramp=0", *args, tool="load", **how)
     return scope.execute(command, save=True)
-
-
-def get_in(server: Server) -> None:
-    """A new user does."""
-    end = time.monotonic() + LOGIN_S
-    while True:
-        try:
-            AfpClient(server.port).close()
-            return
-        except (OSError, RuntimeError):
-            assert time.monotonic() < end, f"no login within {LOGIN_S} s"
-            time.sleep(0.05)
-
-
-def nothing_is_left(server: Server) -> None:
-    wait_until(lambda: not left_on(server), 30, "the removal of the directory")
-    wait_until(lambda: not server.sessions(), 10, "the end of all sessions")
 
 
 MIXED = """[mix]
@@ -154,29 +138,23 @@ def test_a_full_server_refuses_logins_and_locks_nobody_out(scope: Scope, small: 
     assert "the server refuses the session" in done.out and "max connections" in done.out
     assert done.run and not done.run.open_books()
     assert phase_of(done)["load"]["lost"] == 0
-    get_in(small)
+    login_again(small)
     nothing_is_left(small)
 
 
-def test_a_killed_login_storm_locks_nobody_out(scope: Scope, small: Server) -> None:
+@pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGINT], ids=["killed", "interrupted"])
+def test_a_login_storm_that_ends_early_locks_nobody_out(
+    scope: Scope, small: Server, number: int
+) -> None:
     command = scope.command(
         small, "-n", "8", "-d", "600", "--watch=off", "--mix=login-storm", tool="load"
     )
     running = scope.start(command)
     wait_until(lambda: len(small.sessions()) > 12, 60, "logins")
-    running.signal(signal.SIGKILL)
-    get_in(small)
-    nothing_is_left(small)
-
-
-def test_interrupted_logins_are_ended(scope: Scope, small: Server) -> None:
-    command = scope.command(
-        small, "-n", "8", "-d", "600", "--watch=off", "--mix=login-storm", tool="load"
-    )
-    running = scope.start(command)
-    wait_until(lambda: len(small.sessions()) > 12, 60, "logins")
-    running.signal(signal.SIGINT)
-    running.finish(60).expect(130)
+    running.signal(number)
+    if number == signal.SIGINT:
+        running.finish(60).expect(INTERRUPTED)
+    login_again(small)
     nothing_is_left(small)
 
 
