@@ -141,6 +141,8 @@ def _print(history: History, args: argparse.Namespace) -> None:
         print(f"{len(found) - cut} more changes (--all)")
     for line in history.lines if args.all or args.row else ():
         print(f"{show.plain(line.name)}: {spark(line.values)} {line.shown(line.values[-1])}")
+    if found:
+        print(changes.WHOSE)
     quiet = len(history.lines) - len(history.changed) - history.too_few
     parts = [f"{quiet} of {len(history.lines)} rows without a change that could be shown"]
     if history.too_few:

@@ -62,6 +62,11 @@ def spells(rng: np.random.Generator, n: int) -> Array:
     return out
 
 
+def drift(rng: np.random.Generator, n: int) -> Array:
+    """By two deviations, from the first run to the last, as a machine that ages."""
+    return rng.normal(0, 1, n) + np.linspace(0, 2, n)
+
+
 NOISES: dict[str, Noise] = {
     "normal": normal,
     "a tenth of the runs disturbed": heavy,
@@ -70,6 +75,7 @@ NOISES: dict[str, Noise] = {
     "neighbours correlate by 0.6": neighbours(0.6),
     "spells of up to four slow runs": spells,
 }
+DRIFT = "a drift of two deviations"  # is no step, and is shown as one
 
 
 @dataclass(frozen=True)
@@ -83,13 +89,17 @@ class Case:
     shift: float = 0.0
     at: int = 0
 
+    @property
+    def make(self) -> Noise:
+        return drift if self.noise == DRIFT else NOISES[self.noise]
+
     def series(self, rng: np.random.Generator) -> list[Array]:
-        rows = [NOISES[self.noise](rng, self.runs) for _ in range(self.rows)]
+        rows = [self.make(rng, self.runs) for _ in range(self.rows)]
         rows[0][self.at :] += self.shift
         return [np.exp(0.03 * row) for row in rows]
 
 
-QUIET = [Case(noise, 100, rows) for noise in NOISES for rows in (1, 20)]
+QUIET = [Case(noise, 100, rows) for noise in (*NOISES, DRIFT) for rows in (1, 20)]
 CHANGED = [
     Case("normal", 100, 20, 2, 50), Case("normal", 100, 20, 3, 90), Case("normal", 100, 20, 1, 50),
     Case("a tenth of the runs disturbed", 100, 20, 3, 50), Case("normal", 30, 20, 3, 15),

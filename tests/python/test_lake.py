@@ -177,6 +177,7 @@ def test_a_history_names_the_run_with_which_a_value_changed(
     changed = [line for line in told if "commit=" in line]
     heads = [line for line in told if line.endswith(", worse)")]
     assert changed and len(heads) == len(changed) and all(" (+" in line for line in heads)
+    assert "A change may be the machine's" in done.out
     assert len(told) <= 40 and max(map(len, told)) <= 100
     found = json.loads(execute("history", lake, "--json").out)
     assert [len(h["runs"]) for h in found] == [60, 1]

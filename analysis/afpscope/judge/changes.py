@@ -23,6 +23,11 @@ Array = npt.NDArray[np.float64]
 
 # The chance that a history of rows that never changed has any change.
 ALPHA = 0.01
+# What a change of a level does not show.
+WHOSE = (
+    "A change may be the machine's, and one that came little by little is shown as a step: "
+    "afpscope ab\nmeasures both sides of it in turn"
+)
 # Values in a row that a level consists of, at least: fewer are outliers.
 LEAST_RUN = 5
 

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from ..judge.changes import WHOSE
 from ..judge.lines import History, Line
 from ..saved.files import written
 from ..words import Words
@@ -61,6 +62,7 @@ def write(path: Path, histories: Sequence[History], label: str | None) -> None:
             for h in histories
         ],
         label=label,
+        whose=WHOSE,
         width=_W,
         height=_H,
     )
