@@ -135,7 +135,7 @@ static int on_numbers(struct dhx2 *d, struct rbuf *reply, struct wbuf *next, str
 	group_fini(&group);
 	if (r || next->bad)
 		return r;
-	gcry_create_nonce(d->nonce, NONCE_LEN);
+	exchange_new_nonce(d->nonce);
 	return exchange_seal(d->cipher, d->nonce, NONCE_LEN, next, e);
 }
 

@@ -99,6 +99,13 @@ int exchange_unseal(gcry_cipher_hd_t cipher, uint8_t *out, const uint8_t *sealed
 	return exchange_fail(err, "CAST5", "decrypting", e);
 }
 
+void exchange_new_nonce(uint8_t out[static EXCHANGE_NONCE_LEN])
+{
+	do
+		gcry_create_nonce(out, EXCHANGE_NONCE_LEN);
+	while (!out[0]);
+}
+
 void exchange_add_one(uint8_t nonce[static EXCHANGE_NONCE_LEN])
 {
 	for (size_t i = EXCHANGE_NONCE_LEN; i-- && !++nonce[i];)

@@ -40,6 +40,11 @@ int exchange_seal(gcry_cipher_hd_t cipher, const uint8_t *plain, size_t len, str
 int exchange_unseal(gcry_cipher_hd_t cipher, uint8_t *out, const uint8_t *sealed, size_t len,
 		    struct err *e);
 
+/*
+ * At random, without a zero as its first byte: netatalk 3.1.12's answer by DHX2 leaves leading
+ * zeros out, so that it is shorter and looks like the one of a wrong key.
+ */
+void exchange_new_nonce(uint8_t out[static EXCHANGE_NONCE_LEN]);
 /* Plus one, as a big-endian number that wraps. */
 void exchange_add_one(uint8_t nonce[static EXCHANGE_NONCE_LEN]);
 

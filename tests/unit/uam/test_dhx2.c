@@ -3,6 +3,7 @@
  * DHX2 against a server made here: its side is written from the message layout, and shares no
  * code with the client's but the library's primitives.
  */
+#include "uam/exchange.h"
 #include "unit/uam_login.h"
 
 #define PASSWORD_LEN 256
@@ -518,6 +519,18 @@ static void dhx2_survives_any_changed_byte(void **state)
 	}
 }
 
+/* One in 256 at random would. */
+static void dhx2_nonces_do_not_begin_with_zero(void **state)
+{
+	uint8_t nonce[EXCHANGE_NONCE_LEN];
+
+	(void)state;
+	for (unsigned int i = 0; i < 20000; i++) {
+		exchange_new_nonce(nonce);
+		assert_int_not_equal(nonce[0], 0);
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -528,6 +541,7 @@ int main(void)
 		cmocka_unit_test(dhx2_keeps_the_wrong_password_out),
 		cmocka_unit_test(dhx2_login_has_user_and_pad_only),
 		cmocka_unit_test(dhx2_keys_and_nonces_are_fresh),
+		cmocka_unit_test(dhx2_nonces_do_not_begin_with_zero),
 		cmocka_unit_test(dhx2_detects_a_wrong_nonce),
 		cmocka_unit_test(dhx2_detects_any_changed_bit_of_the_nonce),
 		cmocka_unit_test(dhx2_refuses_a_third_round),
