@@ -438,6 +438,8 @@ static void do_uring(struct watched_shared *s)
 	close(fd);
 }
 
+/* Place: io_uring | operations are not counted: their number is said, or, where the kernel
+ *   polls, that it is not known */
 static void operations_by_io_uring_are_a_warning_with_their_number(void **state)
 {
 	bool refused, warned = false;

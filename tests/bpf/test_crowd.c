@@ -72,6 +72,8 @@ static void end_crowd(struct watched *x)
 	munmap(x->shared, sizeof(*x->shared));
 }
 
+/* Place: more than 4,096 processes when the watch begins, or later | those in the table exact;
+ *   how many are not watched is a loss */
 static void those_beyond_the_table_are_a_loss_each_once(void **state)
 {
 	static const char found[] = "threads and processes found, and not watched";
@@ -98,6 +100,7 @@ static void those_beyond_the_table_are_a_loss_each_once(void **state)
 	end_crowd(&x);
 }
 
+/* Place: more than 4,096 processes when the watch begins, or later */
 static void those_beyond_what_is_read_of_proc_are_said(void **state)
 {
 	bool said = false;

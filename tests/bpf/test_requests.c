@@ -275,6 +275,7 @@ VARIANT(bulk_data_that_are_spliced_as_they_come,
 	MIX(26, 8000, 20, .bulk = 500, .bulk_most = REF_BULK_MAX, .pieces = true), .tcp = true)
 VARIANT(several_replies_in_one_write, PLAN(RECV, BATCH, .tells = true, .most = 90),
 	MIX(21, 100000, 200, .bulk = 20, .bulk_most = 600, .commands = 64))
+/* Place: command that netatalk does not know, any number | exact, all in one account */
 VARIANT(all_ways_mixed, PLAN(ALL, ALL, .waits = true, .tells = true, .n_noise = 2, .most = 3000),
 	MIX(22, 100000, 200, .bulk = 20, .bulk_most = 2000, .pieces = true, .bare = true),
 	.tcp = true)

@@ -72,6 +72,8 @@ static void do_exec_in_a_thread(struct watched_shared *s)
 }
 
 /* The thread takes over the number of the first one. */
+/* Place: program run by a thread that is not the first; process whose first thread has ended |
+ *   exact */
 static void a_thread_that_runs_a_program_is_counted(void **state)
 {
 	struct watched x;
@@ -109,6 +111,7 @@ static void do_filtered(struct watched_shared *s)
 	make_calls();
 }
 
+/* Place: calls that a seccomp filter answers | exact as class "other", said */
 static void calls_that_a_filter_answers_are_counted(void **state)
 {
 	struct afs_cell other;
@@ -159,6 +162,7 @@ static void do_end_first_thread(struct watched_shared *s)
 	syscall(SYS_exit, 0);
 }
 
+/* Place: program run by a thread that is not the first; process whose first thread has ended */
 static void a_process_lives_on_without_its_first_thread(void **state)
 {
 	struct watched x;
@@ -207,6 +211,7 @@ static void do_run_32bit(struct watched_shared *s)
 	waitpid(pid, NULL, 0);
 }
 
+/* Place: 32-bit program that a session runs | exact as class "other", without bytes; said */
 static void calls_of_a_32bit_helper_are_counted_as_others(void **state)
 {
 	struct watched x;
@@ -271,6 +276,8 @@ static void do_call_as_32bit(struct watched_shared *s)
 	_exit(1);
 }
 
+/* Place: calls that a 64-bit program makes as a 32-bit one does (`int 0x80`) | exact as class
+ *   "other", without bytes; said; that process is not compared with `/proc/PID/io` */
 static void calls_that_a_64bit_program_makes_as_a_32bit_one_are_counted_as_others(void **state)
 {
 	struct watched x;
@@ -294,6 +301,7 @@ static void calls_that_a_64bit_program_makes_as_a_32bit_one_are_counted_as_other
 }
 #endif
 
+/* Place: 32-bit server | refused in a sentence, `/proc` is sampled; `check` says it */
 static void a_32bit_server_is_refused(void **state)
 {
 	struct hints hints = {};
@@ -353,6 +361,7 @@ static void do_share_descriptors(struct watched_shared *s)
 			_exit(1);
 }
 
+/* Place: processes that share descriptors without their memory | exact */
 static void descriptors_that_processes_share_are_told_apart(void **state)
 {
 	struct watched x;
@@ -406,6 +415,7 @@ static void do_ring_worker(struct watched_shared *s)
 }
 
 /* It has no registers, which look like a call of read(0) that never returns. */
+/* Place: io_uring */
 static void a_worker_of_a_ring_is_no_thread(void **state)
 {
 	struct procfs_numbers thread;
@@ -436,6 +446,7 @@ static void a_worker_of_a_ring_is_no_thread(void **state)
 }
 
 /* Made before the watch, or during it. */
+/* Place: io_uring */
 static void a_ring_without_calls_is_said_to_be_there(void **state)
 {
 	struct watched x;
@@ -485,6 +496,7 @@ static void write_text(const char *path, const char *text)
 #define CORE_PATTERN "/proc/sys/kernel/core_pattern"
 
 /* The kernel writes the dump in the process's name. */
+/* Place: process that dumps its memory | exact */
 static void a_dump_of_memory_is_no_call(void **state)
 {
 	char before[256] = {};

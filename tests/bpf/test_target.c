@@ -429,6 +429,7 @@ static pid_t fork_numbered(pid_t number)
 	return (pid_t)syscall(SYS_clone3, &args, sizeof(args));
 }
 
+/* Place: process number that comes again | exact */
 static void the_number_of_a_session_that_ended_is_anothers(void **state)
 {
 	volatile uint64_t *go;
@@ -494,6 +495,7 @@ static void be_a_busy_server(volatile uint64_t *stop)
 		pause();
 }
 
+/* Place: sessions that begin while the watch opens | exact */
 static void sessions_that_begin_while_the_watch_opens_are_watched(void **state)
 {
 	volatile uint64_t *stop = mmap(NULL, 4096, PROT_READ | PROT_WRITE,

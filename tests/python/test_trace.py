@@ -217,6 +217,7 @@ def look(folder: Path, *args: object) -> tuple[str, int]:
     return text, int(megabytes)
 
 
+# Place: a trace with a sparse stream of 8 GB | its packets are read, the hole is said
 @pytest.mark.parametrize("kept", [0, 4096, 1 << 20])
 def test_a_sparse_stream_of_8_gb_is_left_out_or_its_packets_are_read(
     tmp_path: Path, kept: int
@@ -264,6 +265,7 @@ def test_magic_numbers_across_what_is_read_at_once_are_found(tmp_path: Path) -> 
         shutil.rmtree(tmp_path / "trace")
 
 
+# Place: a trace that is shortened while it is read | refused (exit code 1)
 @pytest.mark.parametrize("left", [0, 100_000])
 def test_a_stream_that_is_shortened_while_it_is_read_is_a_failure(
     tmp_path: Path, left: int

@@ -73,11 +73,14 @@ row linux-7 testing 2 '' '^calls +yes[*]tp raw_syscalls:' "$requests" "${storage
 row linux-7-judges testing 2 '' < <(tests follow 'rungs:a_full_*' target tcp)
 row linux-7-times testing 2 '' < <(tests stalls)
 # Older than the programs: /proc is read.
+# Place: kernel before Linux 5.15, without BTF, or that forbids BPF | `/proc` is sampled, with
+#   the reason
 row linux-5.10 bullseye 1 '' '^old: reads: not counted$' '^old: rung not.bpf: this kernel is too old: .* need Linux 5.15' << END
 part old ./rung
 END
 # All but storage is observed as on the host: here this kernel's verifier has to accept it. Then
 # BPF is forbidden, in three ways.
+# Place: kernel before Linux 5.15, without BTF, or that forbids BPF
 row linux-6.1 bookworm 2 '' '^calls +yes[*]tp_btf:' "$requests" "$storage" "$bios" \
     '^no capabilities: reads: not counted$' '^no capabilities: rung not.bpf: .*although this is root' \
     '^no bpf[(][)]: reads: not counted$' '^no bpf[(][)]: rung not.bpf: .*although this is root' \
@@ -103,6 +106,7 @@ $(tests 'calls:reads_*' storage)
 $(preempt full)
 END
 # Kernel memory cannot be read: descriptors are not told apart.
+# Place: locked down kernel | calls exact, objects and requests n/a, said
 row lockdown trixie 1 'lsm=lockdown,bpf lockdown=confidentiality' \
     '^rung calls: tp_btf' '^reads: 100 of 100$' '^warning objects: ' '^requests +no  ' << 'END'
 run ./rung
@@ -117,13 +121,18 @@ umount /sys/kernel/tracing /sys/kernel/debug
 part 'no tracefs' sh -c './rung || :'
 END
 # Room for many CPUs, of which few are there.
+# Place: a machine that may get 256 CPUs
 row cpus-256 bookworm 2 possible_cpus=256 "^256 possible CPUs [(]the kernel's[)]" \
     < <(tests cpus 'calls:reads_*')
 # CPUs go and come; the first one only where the kernel lets it, as on arm64.
+# Place: a CPU that is off, goes or comes while the watch goes on, the first one, too, where the
+#   kernel lets it go (arm64; x86-64 not since Linux 6.5) | exact, and so is a trace
 row hotplug trixie 4 '' '^rung calls: tp_btf' '^CPUs went and came 6 times$' '^CPU 0 cannot be switched off' << 'END'
 run ./hotplug 1
 ./hotplug 0 || [ $? = 77 ] || bad=1
 END
+# Place: a CPU that is off, goes or comes while the watch goes on, the first one, too, where the
+#   kernel lets it go (arm64; x86-64 not since Linux 6.5)
 row hotplug-arm64 trixie/arm64 2 '' '^CPUs went and came 4 times$' << 'END'
 run ./hotplug 0
 END

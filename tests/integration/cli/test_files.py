@@ -60,6 +60,8 @@ def textfile(scope: Scope, port: int, file: Path, *more: str) -> list[str]:
     return [*line, "--interval", "1", *more]
 
 
+# Place: `exporter --textfile` at a device, a pipe, a socket, `/dev/stdout` | refused (exit code
+#   2), and what is there stays
 @pytest.mark.parametrize("make", [device, os.mkfifo, link_to_device, local_socket])
 def test_metrics_replace_only_a_regular_file(
     scope: Scope, place: Path, make: Callable[[Path], None]
@@ -76,6 +78,8 @@ def test_metrics_replace_only_a_regular_file(
     assert [f.name for f in place.iterdir()] == ["afp.prom"]
 
 
+# Place: a pipe, put at the file of `exporter --textfile` while it runs | said once; what is there
+#   stays
 def test_a_pipe_that_comes_later_is_not_replaced_either(
     scope: Scope, guests: Server, place: Path
 ) -> None:
@@ -102,6 +106,8 @@ def test_ones_own_link_is_kept_and_its_file_replaced(
     assert Metrics((place / "real").read_text()).one("afpscope_up") == 1
 
 
+# Place: two servers on a host, two exporters, two files in one folder | exact: each in its own
+#   file, with its `port`
 def test_two_exporters_in_one_folder_share_no_name(
     scope: Scope, guests: Server, victim: Server, place: Path
 ) -> None:
@@ -191,6 +197,8 @@ READERS = {
 }
 
 
+# Place: a mix, users or numbers (`-m`, `--users`, `rxperf -f`) from a pipe, a device, a file of
+#   8 GB | refused at once (exit code 2; `rxperf`: 1)
 @pytest.mark.parametrize("make", [os.mkfifo, endless, sparse, device, os.mkdir])
 @pytest.mark.parametrize("what", ["mix", "users"])
 def test_what_is_no_file_is_refused_at_once(
@@ -205,6 +213,8 @@ def test_what_is_no_file_is_refused_at_once(
     done.expect(USAGE, f"{file} is longer than" if make is sparse else f"{file} is not a regular")
 
 
+# Place: a mix, users or numbers (`-m`, `--users`, `rxperf -f`) from a pipe, a device, a file of
+#   8 GB
 def test_a_list_of_rxperf_is_a_file(scope: Scope, place: Path) -> None:
     file = place / "list"
     rxperf = place / "rxperf"
@@ -218,6 +228,7 @@ def test_a_list_of_rxperf_is_a_file(scope: Scope, place: Path) -> None:
         file.unlink()
 
 
+# Place: `--json` to a pipe, a device, `/dev/stdout` | written to
 def test_pipes_that_were_named_are_written_to(scope: Scope, guests: Server, place: Path) -> None:
     """--json to a pipe, to /dev/stdout and to a device: as it always was."""
     os.mkfifo(place / "pipe")

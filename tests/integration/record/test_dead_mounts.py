@@ -76,6 +76,9 @@ def left(session: int) -> list[int]:
     return found
 
 
+# Place: file system whose server or daemon does not answer (a volume, or all of the server's
+#   files) | exact; under a second in all for what is asked of it, at most 16 processes that end
+#   with the command; what it would have said is "not seen"
 @pytest.mark.parametrize(
     ("dead", "name"),
     [

@@ -134,6 +134,7 @@ def test_server_on_another_host(scope: Scope, elsewhere: tuple[Server, str]) -> 
     scope.execute([*line, "--watch=bpf"]).expect(FAILED, "not on this host")
 
 
+# Place: a server in another network namespace, by its own address | exact
 def test_server_in_another_network_namespace(scope: Scope, elsewhere: tuple[Server, str]) -> None:
     """It is on this host, and counted as any other."""
     server, address = elsewhere

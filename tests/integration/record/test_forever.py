@@ -19,6 +19,9 @@ LOGINS = 15_000
 FOREVER = "build/tests/bpf/bench_forever"
 
 
+# Place: sessions that come and go for weeks | exact; `record` lists the 8,192 or more that kept
+#   the server busiest, and the others as a sum; its memory and that of the exporter stay as they
+#   are
 @pytest.mark.parametrize("how", ["bpf", "proc"])
 def test_the_exporter_grows_by_no_session(tmp_path: Path, how: str) -> None:
     """Not the sanitized program, which keeps what is freed for a while."""

@@ -85,6 +85,7 @@ def probe(scope: Scope, server: Server, where: str, other: str) -> Run:
     return done.run
 
 
+# Place: `afp://u@[::1]:548/v`; a server that listens on `::` alone, by `--port` | exact
 def test_by_its_address(scope: Scope, host: str, six: Server) -> None:
     with inside(host):
         run = lantest(scope, url(six, "[::1]"))
@@ -95,6 +96,7 @@ def test_by_its_address(scope: Scope, host: str, six: Server) -> None:
         assert f"Connecting to host [::1]:{six.port}" in text.err
 
 
+# Place: an address of a link, `[fe80::1%eth0]` or `[fe80::1%25eth0]` | exact
 def test_address_of_a_link(scope: Scope, host: str, link: tuple[Server, str]) -> None:
     """With the name of the interface, as it is and as a URL must have it."""
     server, address = link
@@ -155,6 +157,8 @@ def test_clients_alike_but_for_the_link_are_found(scope: Scope, alike: Alike) ->
     assert {s["client"] for s in found["sessions"]} == {f"fe80::2%{n}" for n in numbers}
 
 
+# Place: clients whose addresses and ports are alike but for the link (`fe80::2` on two
+#   interfaces) | exact; shown with the number of the interface, `[fe80::2%3]:5600`
 @pytest.mark.parametrize("command", ["record", "doctor"])
 def test_clients_alike_but_for_the_link_are_watched(
     scope: Scope, alike: Alike, command: str
@@ -255,6 +259,7 @@ def test_a_load_by_either_link_finds_its_session(scope: Scope, alike: Alike, lin
     assert done.run and not done.run.open_books()
 
 
+# Place: a client of IPv4 on a socket of IPv6 | exact; shown as IPv4
 def test_of_both_kinds(scope: Scope, host: str, six: Server) -> None:
     """IPv4 on a socket of IPv6: its address is shown as that of IPv4, and is a client's of ours."""
     with inside(host):
@@ -303,6 +308,8 @@ def through(scope: Scope, where: str, host: str, port: int, how: str) -> None:
         check_behind(lantest(scope, f"afp://bench1:secret1@[{host}]:{port}/vol1"), how)
 
 
+# Place: such a program between addresses of IPv6: of the loopback, of a link, in another
+#   network namespace | exact, the server behind; warning `way`
 @pytest.mark.parametrize("to", ["::1", "127.0.0.1"])
 @pytest.mark.parametrize("how", CARRY)
 def test_behind_a_program(scope: Scope, host: str, six: Server, how: str, to: str) -> None:
@@ -310,6 +317,8 @@ def test_behind_a_program(scope: Scope, host: str, six: Server, how: str, to: st
         through(scope, host, "::1", port, how)
 
 
+# Place: such a program between addresses of IPv6: of the loopback, of a link, in another
+#   network namespace
 @pytest.mark.parametrize("how", CARRY)
 def test_client_of_a_link_behind_a_program(scope: Scope, alike: Alike, how: str) -> None:
     """Its client is in another network namespace, and has an address of a link."""
@@ -319,6 +328,8 @@ def test_client_of_a_link_behind_a_program(scope: Scope, alike: Alike, how: str)
         through(scope, left, "fe80::1%leftx", port, how)
 
 
+# Place: such a program between addresses of IPv6: of the loopback, of a link, in another
+#   network namespace
 def test_program_that_carries_on_by_a_link(
     scope: Scope, host: str, link: tuple[Server, str]
 ) -> None:
@@ -329,6 +340,7 @@ def test_program_that_carries_on_by_a_link(
         through(scope, host, "::1", port, "socat")
 
 
+# Place: `record`, `top`, ... with `--port` of such a program
 @pytest.mark.parametrize("how", CARRY)
 def test_port_of_a_program(scope: Scope, alike: Alike, how: str) -> None:
     """Two clients of it have the same address and port, on different interfaces."""

@@ -45,6 +45,8 @@ def strangers() -> Iterator[LittleServer]:
         yield server
 
 
+# Place: name service that does not answer (users; names of groups and hosts are never asked
+#   for) | exact; users by number after half a second, said
 def test_a_name_service_that_hangs_delays_no_record(
     scope: Scope, slow_names: list[str], strangers: LittleServer
 ) -> None:
@@ -62,6 +64,8 @@ def test_a_name_service_that_hangs_delays_no_record(
     assert said in done.run.warning("names")
 
 
+# Place: name service that does not answer (users; names of groups and hosts are never asked
+#   for)
 @pytest.mark.parametrize("name", ["top", "slow", "exporter"])
 def test_a_name_service_that_hangs_delays_no_command(
     scope: Scope, slow_names: list[str], strangers: LittleServer, name: str, tmp_path: Path
@@ -103,12 +107,15 @@ def users(scope: Scope, server: LittleServer) -> list[str | None]:
     return [session["user"] for session in done.run.saved["sessions"]]
 
 
+# Place: user namespace: the numbers of users inside are others | exact; one user has one name,
+#   that of the number inside
 def test_a_user_of_a_user_namespace_has_one_name(scope: Scope) -> None:
     """Before and after the start of the watch: setresuid says 33, /proc/PID/status 100033."""
     with little_server(33, 33, mapped=100000) as server:
         assert users(scope, server) == ["www-data"] * 2
 
 
+# Place: container with its own `/etc/passwd` | exact; the names of that list, else the number
 def test_a_user_of_a_container_has_the_name_that_it_gives(scope: Scope, tmp_path: Path) -> None:
     (tmp_path / "etc").mkdir()
     (tmp_path / "etc/passwd").write_text("root:x:0:0::/:\nalice:x:33:33::/:\n")
@@ -128,6 +135,7 @@ def record(scope: Scope, server: LittleServer, *before: str, pid: int = 0) -> Do
     return running.finish(20).expect(OK)
 
 
+# Place: tool in a time namespace with an offset | refused in a sentence; `/proc` is sampled
 def test_a_clock_that_is_not_the_kernels_is_refused(scope: Scope) -> None:
     with little_server(0) as server:
         done = record(scope, server, *OFF)
@@ -148,6 +156,9 @@ SPACES = {
 UP = ("bash", "-c", 'ip link set lo up && exec "$@"', "-")
 
 
+# Place: server in PID, network, mount, cgroup, UTS, IPC and time namespaces of its own, tool
+#   outside | exact
+# Place: server and tool in mount, network, cgroup namespaces beside each other | exact
 @pytest.mark.parametrize("space", SPACES)
 def test_a_server_in_namespaces_of_its_own_is_counted_exactly(scope: Scope, space: str) -> None:
     """From outside, or from other ones beside it."""
@@ -161,6 +172,7 @@ def test_a_server_in_namespaces_of_its_own_is_counted_exactly(scope: Scope, spac
     assert not done.run.open_books()
 
 
+# Place: tool in a PID namespace of its own | `/proc` is sampled, said
 def test_in_a_pid_namespace_proc_is_sampled(scope: Scope) -> None:
     """The programs know processes by the host's numbers: server and tool are in one container."""
     with little_server(0, before=("unshare", "--pid", "--fork", "--mount-proc")) as server:
@@ -178,6 +190,8 @@ def hiding(options: str) -> list[str]:
     return ["unshare", "--mount", "bash", "-c", script, "-"]
 
 
+# Place: `/proc` with hidepid or subset=pid, as root | exact; what only the whole of `/proc`
+#   shows of the machine is n/a
 def test_root_sees_what_is_hidden(scope: Scope) -> None:
     with little_server(0) as server:
         done = record(scope, server, *hiding("hidepid=2,subset=pid"))
@@ -186,6 +200,7 @@ def test_root_sees_what_is_hidden(scope: Scope) -> None:
     assert not done.run.losses() and not done.run.open_books()
 
 
+# Place: `/proc` with hidepid or subset=pid, as root
 def test_a_diagnosis_needs_no_more_than_the_processes(scope: Scope) -> None:
     """What the machine does is not seen, and that is said."""
     with little_server(0) as server:
@@ -194,6 +209,8 @@ def test_a_diagnosis_needs_no_more_than_the_processes(scope: Scope) -> None:
     assert "Not seen: " in done.out and done.status in (OK, UNTRUSTED), done
 
 
+# Place: `/proc` with hidepid or subset=pid, as an ordinary user | refused in a sentence that
+#   names hidepid
 def test_an_ordinary_user_is_told_of_hidepid(scope: Scope, public: Path) -> None:
     with little_server(0) as server:
         for words in (
@@ -216,6 +233,7 @@ def longest_s(value: object, key: str = "") -> float:
     return abs(value) / 1e9 if isinstance(value, int) and key.endswith("_ns") else 0
 
 
+# Place: wall clock that is set during a run | exact: all times are of CLOCK_MONOTONIC
 def test_a_clock_that_is_set_changes_no_time_of_a_request(scope: Scope, tmp_path: Path) -> None:
     """It goes on by ten years each time that it is read."""
     library = tmp_path / "clockstep.so"

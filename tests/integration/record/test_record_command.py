@@ -154,6 +154,8 @@ def test_duration(scope: Scope, guests: Server) -> None:
     run.assert_trustworthy()
 
 
+# Place: `record -- COMMAND` whose COMMAND fails or is killed | exact; said, and its exit code
+#   is passed on
 @pytest.mark.parametrize(
     ("script", "status", "text"),
     [

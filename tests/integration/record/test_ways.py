@@ -70,6 +70,9 @@ def check_watched(done: Done, names: list[str]) -> Run:
     return run
 
 
+# Place: socat, docker-proxy, HAProxy, nginx, redir, xinetd, systemd-socket-proxyd, a program of
+#   one's own | exact, the server behind; warning `way`
+# Place: ssh -L and the sshd at its end, both here | exact, the server behind; warning `way`
 @pytest.mark.parametrize("how", FORWARDERS)
 def test_behind_a_program(
     scope: Scope, dbd: Server, direct: dict[str, int], how: str, tmp_path: Path
@@ -82,6 +85,8 @@ def test_behind_a_program(
     assert run.phase(10)["cnid_syscw"] >= 600
 
 
+# Place: one of several clients of such a program in one process of it | exact; where as much
+#   went through another one, requests for the volume's free space make ours differ first
 @pytest.mark.parametrize("how", ["haproxy", "own"])
 def test_among_other_clients_of_a_program(
     scope: Scope, dbd: Server, how: str, tmp_path: Path
@@ -99,6 +104,7 @@ def test_among_other_clients_of_a_program(
     assert run.phase(10).columns() == DBD[10]
 
 
+# Place: a trace through such a program | exact: both sides of a request join
 def test_a_trace_joins_both_sides(scope: Scope, dbd: Server, tmp_path: Path) -> None:
     """By the port that the server knows."""
     folder = tmp_path / "run"
@@ -124,6 +130,8 @@ def by_socket(dbd: Server, tmp_path: Path) -> Iterator[int]:
         yield port
 
 
+# Place: a program that carries on by other means than TCP | refused, by its name (of known
+#   programs)
 def test_what_cannot_be_followed_is_refused_by_name(
     scope: Scope, dbd: Server, by_socket: int
 ) -> None:
@@ -171,6 +179,8 @@ for end in ends:
 """
 
 
+# Place: a program of one's own that carries on by a pipe or a Unix socket | counted as if it
+#   were the server, and said: whether it is cannot be seen
 @pytest.mark.parametrize("how", ["pipe", "socket"])
 def test_a_program_that_may_carry_on_is_no_server_without_a_word(
     scope: Scope, dbd: Server, how: str
@@ -185,6 +195,8 @@ def test_a_program_that_may_carry_on_is_no_server_without_a_word(
     assert "Warning: the connection ends in python" in done.out
 
 
+# Place: all sessions (`load`, `probe`) through such a program | exact; the client's count is
+#   not compared
 def test_all_sessions_of_the_server_behind(scope: Scope, dbd: Server, tmp_path: Path) -> None:
     """Which of its connections are ours is not known then."""
     with forwarded("socat", dbd.port, tmp_path) as (port, names), busy(dbd):
@@ -204,6 +216,8 @@ def busy(server: Server) -> Iterator[None]:
         yield
 
 
+# Place: `record`, `top`, ... with `--port` of such a program | exact, the server to which a
+#   client of it leads; of several clients in one process all where they lead to one address
 @pytest.mark.parametrize("how", ["socat", "haproxy", "own"])
 def test_port_of_a_program(scope: Scope, dbd: Server, how: str, tmp_path: Path) -> None:
     """A recording of it is one of the server to which its clients' connections lead."""
@@ -224,6 +238,8 @@ def test_port_of_a_program(scope: Scope, dbd: Server, how: str, tmp_path: Path) 
         other.close()
 
 
+# Place: `--port` of such a program that has no client | refused, by its name (of known
+#   programs)
 def test_port_of_a_program_without_clients(scope: Scope, dbd: Server, tmp_path: Path) -> None:
     with forwarded("socat", dbd.port, tmp_path) as (port, _):
         said = f"listens on port {port}, and carries on"
@@ -263,6 +279,9 @@ def host() -> Iterator[str]:
         yield path
 
 
+# Place: a port that the kernel redirects (nft, iptables), IPv4 and IPv6 | exact
+# Place: a port that the kernel redirects, without the rights of root | refused, with DNAT as
+#   what it may be
 @pytest.mark.parametrize("address", ["127.0.0.1", "::1"])
 def test_redirect(scope: Scope, host: str, public: Path, address: str) -> None:
     """The server's end has another port than the one that the client connected to."""
@@ -283,6 +302,9 @@ def test_redirect(scope: Scope, host: str, public: Path, address: str) -> None:
     )
 
 
+# Place: a container's port, published by DNAT, with or without masquerading | exact
+# Place: a container's port, published by DNAT, whose processes are hidden | refused, with DNAT
+#   and the address
 @pytest.mark.parametrize("post", ["counter", "masquerade"])
 def test_published(scope: Scope, host: str, post: str) -> None:
     """A container's port, by its host's address."""

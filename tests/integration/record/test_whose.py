@@ -76,6 +76,9 @@ def called(
         yield found
 
 
+# Place: what an ordinary user calls afpd, cnid_metad, glusterfsd, fileserver or rxperf, in any
+#   namespace | refused, unless named by `--pid` or `--port`: then exact, and said whose it is;
+#   its settings are never read
 def test_what_a_user_calls_afpd_is_no_server(scope: Scope, dbd: Server, tmp_path: Path) -> None:
     secret = tmp_path / "of-root.conf"
     secret.write_text("[Global]\nlog level = default:maxdebug\n")
@@ -167,6 +170,8 @@ def test_no_file_of_settings_holds_it_up(
     assert any(text in hint["what"] for hint in found["warnings"]), found["warnings"]
 
 
+# Place: what an ordinary user calls afpd, cnid_metad, glusterfsd, fileserver or rxperf, in any
+#   namespace
 @pytest.mark.parametrize(
     ("kind", "name", "args", "socket_kind"),
     [
@@ -186,6 +191,7 @@ def test_other_kinds_are_root_s_too(
             assert f"process {process.pid} is of user {NOBODY}, not of root" in done.out
 
 
+# Place: a server over Rx or a brick under another name | exact, named by `--port` or `--pid`
 @pytest.mark.parametrize(("kind", "socket_kind"), [("rx", "udp"), ("gluster", "tcp")])
 def test_a_server_of_another_name_has_its_port(scope: Scope, kind: str, socket_kind: str) -> None:
     line = [str(scope.binary), "record", "--kind", kind, "-d", "1", "--no-save", "--port"]
@@ -196,6 +202,8 @@ def test_a_server_of_another_name_has_its_port(scope: Scope, kind: str, socket_k
         assert done.run and f"(process {process.pid}" in str(done.run.saved["server"])
 
 
+# Place: a unit's name that the system and a user have; a program's name of several processes;
+#   Rx servers or bricks of several users or units
 def test_of_two_servers_over_rx_one_must_be_named(scope: Scope) -> None:
     """Those of two units are not counted as one."""
     root = next(r for r in CGROUPS if (r / "cgroup.procs").exists())
@@ -217,6 +225,8 @@ def test_of_two_servers_over_rx_one_must_be_named(scope: Scope) -> None:
             unit.rmdir()
 
 
+# Place: a unit's name that the system and a user have; a program's name of several processes;
+#   Rx servers or bricks of several users or units | refused with the list (exit code 5)
 def test_of_two_units_of_one_name_one_must_be_named(scope: Scope) -> None:
     root = next(r for r in CGROUPS if (r / "cgroup.procs").exists())
     tops = [root / f"afpscope-{who}-{os.getpid()}" for who in ("system", "user")]
@@ -241,6 +251,8 @@ def test_of_two_units_of_one_name_one_must_be_named(scope: Scope) -> None:
         assert f"process {theirs.pid} is of user {NOBODY}, not of root" in done.out
 
 
+# Place: a unit's name that the system and a user have; a program's name of several processes;
+#   Rx servers or bricks of several users or units
 def test_programs_of_one_name_are_listed(scope: Scope) -> None:
     name = f"toy{os.getpid()}"
     with called(name, before=()) as (mine, _), called(name) as (theirs, _):
@@ -259,6 +271,7 @@ signal.pause()
 """
 
 
+# Place: a client of this host called cnid_dbd | no backend: exact
 def test_a_client_is_no_cnid_server_whatever_its_name(scope: Scope, guests: Server) -> None:
     with (
         contextlib.closing(AfpClient(guests.port)),
@@ -293,6 +306,8 @@ signal.pause()
 """
 
 
+# Place: several processes that listen on one port (SO_REUSEPORT) | `--kind any`: exact, all of
+#   them and their parent; AFP: refused with the list
 def test_several_workers_on_one_port(scope: Scope) -> None:
     with started([sys.executable, "-c", WORKERS]) as (parent, port):
         workers = children(parent.pid)
@@ -318,6 +333,8 @@ signal.pause()
 """
 
 
+# Place: a socket that systemd holds and passes on | exact; before the server is started:
+#   refused
 def test_a_socket_that_systemd_holds(scope: Scope) -> None:
     with started([sys.executable, "-c", ACTIVATES, "server"]) as (holder, port):
         wait_until(lambda: bool(children(holder.pid)), 5, "the server")
@@ -354,6 +371,7 @@ def restarted(victim: PinnedServer) -> Iterator[tuple[int, list[int]]]:
         new.wait()
 
 
+# Place: sessions of a server that was killed and started again | exact, and said
 def test_sessions_of_an_earlier_server_are_counted(scope: Scope, victim: PinnedServer) -> None:
     client = AfpClient(victim.port)
     with restarted(victim) as (pid, (left,)):
@@ -373,6 +391,8 @@ def test_sessions_of_an_earlier_server_are_counted(scope: Scope, victim: PinnedS
     client.drop()
 
 
+# Place: another user's program on the port of a server that has ended | refused: it is not
+#   followed
 def test_a_stranger_on_the_port_is_no_comeback(scope: Scope, victim: PinnedServer) -> None:
     """Of a server that has ended."""
     exporter = export(scope, "-p", str(victim.port))

@@ -73,6 +73,7 @@ static void urls_are_taken_apart(void **state)
 	}
 }
 
+/* Place: an IPv6 address without brackets in a URL | refused, with the form */
 static void malformed_urls_are_refused_with_a_text(void **state)
 {
 	static const struct {

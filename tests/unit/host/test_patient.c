@@ -143,6 +143,8 @@ static void what_is_on_a_dead_mount_is_not_asked(void **state)
 }
 
 /* Of 100 different ones, which all hang. */
+/* Place: file system whose server or daemon does not answer (a volume, or all of the server's
+ *   files) */
 static void all_questions_together_are_waited_for_for_less_than_a_second(void **state)
 {
 	struct hung h = hung_new();

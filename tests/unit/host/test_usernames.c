@@ -74,6 +74,7 @@ static void a_user_of_this_host_has_the_name_service_s_name(void **state)
 	usernames_free(u);
 }
 
+/* Place: container with its own `/etc/passwd` */
 static void a_root_of_its_own_has_its_own_users(void **state)
 {
 	struct usernames *u = usernames_new();

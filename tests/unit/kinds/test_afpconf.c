@@ -74,6 +74,8 @@ static void is_refused(const char *root, const char *file, const char *text)
 		fail_msg("%s: %s", file, e.text);
 }
 
+/* Place: settings in a FIFO, a device, a file of procfs or sysfs, a file above 1 MiB, 64 files
+ *   with all includes, 16,384 items | said: the settings are not looked at, the rest is as ever */
 static void what_the_kernel_makes_is_no_file_of_settings(void **state)
 {
 	(void)state;
@@ -82,6 +84,8 @@ static void what_the_kernel_makes_is_no_file_of_settings(void **state)
 	is_refused("", "/sys/kernel/mm/transparent_hugepage/enabled", "it is not a file of a file");
 }
 
+/* Place: settings in a FIFO, a device, a file of procfs or sysfs, a file above 1 MiB, 64 files
+ *   with all includes, 16,384 items */
 static void what_may_never_answer_is_not_opened(void **state)
 {
 	char path[128];
@@ -95,6 +99,8 @@ static void what_may_never_answer_is_not_opened(void **state)
 	is_refused("", folder, "it is not a regular file");
 }
 
+/* Place: settings in a FIFO, a device, a file of procfs or sysfs, a file above 1 MiB, 64 files
+ *   with all includes, 16,384 items */
 static void a_large_file_is_not_read(void **state)
 {
 	FILE *f = created("/sparse");
@@ -116,6 +122,8 @@ static void a_large_file_is_not_read(void **state)
 }
 
 /* Each of seven files includes the next one sixty times. */
+/* Place: settings in a FIFO, a device, a file of procfs or sysfs, a file above 1 MiB, 64 files
+ *   with all includes, 16,384 items */
 static void includes_that_fan_out_are_counted(void **state)
 {
 	char name[16];

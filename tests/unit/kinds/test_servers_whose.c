@@ -39,6 +39,8 @@ static void what_a_user_calls_so_is_a_server_only_if_it_is_named(void **state)
 	census_fini(&c);
 }
 
+/* Place: what an ordinary user calls afpd, cnid_metad, glusterfsd, fileserver or rxperf, in
+ *   any namespace */
 static void what_a_user_calls_so_is_no_cnid_server(void **state)
 {
 	struct servers s;

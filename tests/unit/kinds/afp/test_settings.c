@@ -119,6 +119,8 @@ static void the_version_is_a_string_of_the_program(void **state)
 /* Zeros take long to look through; they may go meanwhile. */
 #define PROGRAM_LEN (60l << 20)
 
+/* Place: a program that is replaced and cut while its version is looked up | said: the version
+ *   is not known */
 static void a_program_that_is_cut_while_it_is_read_does_no_harm(void **state)
 {
 	const struct timespec soon = { .tv_nsec = 20000000 };
