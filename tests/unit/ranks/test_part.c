@@ -24,13 +24,24 @@ static const char *command_of(void *user, uint8_t code)
 	return code == 200 ? NULL : "FPRead";
 }
 
+static void fill_visits(struct part *p, unsigned int rank)
+{
+	char address[32];
+
+	for (unsigned int i = 0; i < 3; i++) {
+		snprintf(address, sizeof(address), "10.0.%u.9:%u", rank, i);
+		others_add(&p->visits, address, 0, true);
+	}
+	p->visits.partial = rank == 1;
+	p->greeted = 2 + rank;
+}
+
 /* The clients of one rank, each number of its own. */
 static void fill(struct part *p, unsigned int rank)
 {
 	unsigned int n = (ALL - rank + RANKS - 1) / RANKS;
 	struct run_load *l = run_load_new(n, ACTIONS, SECONDS);
 	struct run_command *c;
-	char address[32];
 
 	memset(p, 0, sizeof(*p));
 	assert_non_null(l);
@@ -80,12 +91,7 @@ static void fill(struct part *p, unsigned int rank)
 	l->common_bytes = 5010;
 	for (uint64_t i = 0; i < 2000; i++)
 		run_progress_add(l->progress, i, 10 + rank);
-	for (unsigned int i = 0; i < 3; i++) {
-		snprintf(address, sizeof(address), "10.0.%u.9:%u", rank, i);
-		others_add(&p->visits, address, 0, true);
-	}
-	p->visits.partial = rank == 1;
-	p->greeted = 2 + rank;
+	fill_visits(p, rank);
 	c = run_command(&p->commands, 60, "FPRead");
 	assert_non_null(c);
 	c->errors = rank;
