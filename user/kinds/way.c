@@ -9,6 +9,7 @@
 #include "host/net/conntrack.h"
 #include "host/net/tcpdiag.h"
 #include "host/proc/procfs.h"
+#include "host/rights.h"
 #include "kinds/servers.h"
 #include "run/run.h"
 
@@ -214,7 +215,7 @@ static int find_holder(struct way_walk *w, struct err *e)
 		return err_set(
 		    e, -EACCES,
 		    "no right to see which process serves the connection (its user id is "
-		    "%u): run as root, or with CAP_SYS_PTRACE and CAP_DAC_READ_SEARCH",
+		    "%u): " RIGHTS_TO_LOOK,
 		    w->out->end.uid);
 	if (!s.n)
 		return err_set(
