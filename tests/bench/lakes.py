@@ -76,7 +76,9 @@ def _make(folder: Path, python: str) -> list[Path]:
     return runs
 
 
-def _steps(runs: list[Path], lake: Path) -> dict[str, tuple[tuple[str | Path, ...], float]]:
+def _steps(
+    runs: list[Path], lake: Path, page: Path
+) -> dict[str, tuple[tuple[str | Path, ...], float]]:
     """Commands by what they do, each with how many seconds it may take."""
     large = f"{RECORDS / 10**6:g}M calls"
     steps: dict[str, tuple[tuple[str | Path, ...], float]] = {
@@ -86,6 +88,7 @@ def _steps(runs: list[Path], lake: Path) -> dict[str, tuple[tuple[str | Path, ..
     for name, sql in QUERIES.items():
         steps[f"query: {name}"] = ("query", "--lake", lake, sql), GOAL_S
     steps["history"] = ("history", lake), GOAL_S
+    steps[f"report of {RUNS - 1} runs"] = ("report", *runs[:-1], "-o", page), REPORT_S
     return steps
 
 
@@ -94,8 +97,9 @@ def lakes(_: Lab, how: str) -> list[Result]:
     results: list[Result] = []
     with tempfile.TemporaryDirectory(prefix="afpscope-bench-") as place:
         base, lake = Path(place) / "runs", Path(place) / "lake"
+        page = Path(place) / "report.html"
         base.mkdir()
-        for name, (args, goal_s) in _steps(_make(base, python), lake).items():
+        for name, (args, goal_s) in _steps(_make(base, python), lake, page).items():
             took_s, cpu_s, most_bytes = _cost(python, *args)
             gib, goal_gib = most_bytes / 2**30, GOAL_BYTES / 2**30
             results += [
