@@ -358,7 +358,8 @@ static int way_go_on(struct way_walk *w, struct err *e)
 			       "the connection ends in %s (pid %d), which is no AFP server%s: give "
 			       "the server's own address and port",
 			       name, out->server, why);
-	if (!o.n && is_connected_otherwise(out->server, &w->all, &its))
+	out->may_pass_on = !o.n && is_connected_otherwise(out->server, &w->all, &its);
+	if (out->may_pass_on)
 		snprintf(out->note, sizeof(out->note),
 			 "the connection ends in %s (pid %d), which has neither the name nor the "
 			 "library of afpd and is connected to another process by a pipe or a Unix "

@@ -23,6 +23,7 @@ struct way {
 	bool relayed;               /* that has another's address in place of the client's */
 	char through[ERR_TEXT_MAX]; /* what is in between; empty: nothing */
 	char note[ERR_TEXT_MAX];    /* what is in doubt; empty: nothing */
+	bool may_pass_on; /* what is in doubt: it may carry on by a pipe or a Unix socket */
 };
 
 /*

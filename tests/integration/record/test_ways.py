@@ -18,6 +18,7 @@ import pytest
 from afpclient import AfpClient, Busy
 from checks import check, only
 from forwarding import FORWARDERS, forwarded, free_port, listens, started
+from known import LOOK, known
 from netatalk import Server
 from netns import HIDDEN, cable, inside, server_in, space
 from scope import AS_NOBODY, DBD, FAILED, NO_SESSION, OK, Done, Phase, Run, Scope, wait_until
@@ -193,6 +194,31 @@ def test_a_program_that_may_carry_on_is_no_server_without_a_word(
     said = done.run.warning("way")
     assert re.search(r"ends in python\S* \(pid \d+\), which has neither the name nor the", said)
     assert "Warning: the connection ends in python" in done.out
+
+
+# Becomes the program that follows, which has a pipe or a socket to another process then.
+INHERIT = """
+import os, socket, sys
+end = os.pipe() if sys.argv[1] == "pipe" else [s.detach() for s in socket.socketpair()]
+if not os.fork():
+    os.close(end[1])
+    os._exit(len(os.read(end[0], 1)))
+os.close(end[0])
+os.set_inheritable(end[1], True)
+os.execv(sys.argv[2], sys.argv[2:])
+"""
+
+
+# Place: a server of another name with a pipe or a Unix socket to another process, which it does
+#   not use | exact
+@pytest.mark.parametrize("how", ["pipe", "socket"])
+def test_what_a_server_does_not_use_is_no_way_on(scope: Scope, how: str, tmp_path: Path) -> None:
+    (tmp_path / "look.ini").write_text(LOOK)
+    with known(log=False, before=(sys.executable, "-c", INHERIT, how)) as server:
+        line = [str(scope.binary), "load", "--uam", "guest", "-n", "1", "-d", "1", "-m"]
+        done = scope.execute([*line, str(tmp_path / "look.ini"), server.url], save=True).expect(OK)
+    assert done.run and done.run.warning("way") == ""
+    assert done.run.phases[0].requests()[34] > 100
 
 
 # Place: all sessions (`load`, `probe`) through such a program | exact; the client's count is
