@@ -98,7 +98,8 @@ def _sides(case: Case) -> list[str]:
     return [side for _, side in ab.order(case.runs)]
 
 
-HEAVY, ALIKE, COARSE, OTHER, OUTLIER = "heavy tails", "alike", "coarse", "other spread", "outlier"
+HEAVY, ALIKE, COARSE, OUTLIER = "heavy tails", "alike", "coarse", "outlier"
+OTHER = {"three": 3.0, "ten": 10.0}  # so many times as much do the runs of B vary
 
 
 def _luck(
@@ -108,7 +109,7 @@ def _luck(
     half = case.spread / math.sqrt(2)
     out: list[np.typing.NDArray[np.float64]] = []
     for side in order:
-        by = 10.0 if case.chance == OTHER and side == "b" else 1.0
+        by = OTHER.get(case.chance, 1.0) if side == "b" else 1.0
         if case.chance == HEAVY:  # of Student with 2 degrees of freedom: no variance
             found = half * (rng.standard_t(2) + rng.standard_t(2, shape))
         else:
@@ -240,16 +241,20 @@ def unkind() -> list[Case]:
         replace(of, name="runs like those before", chance=ALIKE),
         replace(of, name="runs like those before", chance=ALIKE, how="in-order"),
         replace(of, name="coarse clock", chance=COARSE),
-        replace(of, name="B varies 10 times as much", chance=OTHER),
+        replace(of, name="B varies 3 times as much", chance="three"),
+        replace(of, name="B varies 10 times as much", chance="ten"),
         replace(of, name="one run 3 times as slow", chance=OUTLIER),
         replace(of, name="12 runs against 5", runs=12, of_b=5, how="in-order"),
-        replace(
-            of,
-            name="12 runs against 5, B varies more",
-            runs=12,
-            of_b=5,
-            how="in-order",
-            chance=OTHER,
+        *(
+            replace(
+                of,
+                name=f"12 runs against 5, B varies {n} times as much",
+                runs=12,
+                of_b=5,
+                how="in-order",
+                chance=chance,
+            )
+            for n, chance in ((3, "three"), (10, "ten"))
         ),
         replace(of, name="the machine slows by 50 %", drift=0.5),
     ]
@@ -273,8 +278,23 @@ def real() -> list[Case]:
     return [
         replace(of, name="all rows differ by the margin, 2 %", change=0.02),
         replace(of, name="all rows are 5 % slower", change=0.05),
+        replace(of, name="all rows are 5 % slower", change=0.05, spread=0.03),
         replace(of, name="all rows are 10 % slower", change=0.1),
         replace(of, name="all rows are 10 % slower", change=0.1, spread=0.03),
+        *(
+            replace(
+                of,
+                name=f"all rows, one, are {change * 100:g} % slower",
+                change=change,
+                spread=spread,
+                runs=n,
+                tests=1,
+                commands=0,
+            )
+            for n in (5, 10)
+            for change in (0.05, 0.1)
+            for spread in (0.01, 0.03)
+        ),
     ]
 
 
