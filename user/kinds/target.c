@@ -29,6 +29,13 @@ int target_find(struct target *out, const struct sockaddr_storage *local,
 	return r;
 }
 
+void target_foreign(char *out, size_t len, const struct target *t)
+{
+	*out = '\0';
+	if (t->decoder == AFS_DECODER_DSI && !way_is_afpd(t->server))
+		procfs_thread_name(out, len, t->server, t->server);
+}
+
 struct ends {
 	struct target *t;
 	const struct sockets *all;

@@ -63,6 +63,9 @@ struct target {
 	struct way way;          /* to it; all 0: not looked for, or nothing is in between */
 };
 
+/* Name of the process, if it is to be netatalk's and has neither that name nor that library. */
+void target_foreign(char *out, size_t len, const struct target *t);
+
 /* Who serves the connection local -> peer: way_find(). */
 int target_find(struct target *out, const struct sockaddr_storage *local,
 		const struct sockaddr_storage *peer, struct err *e);
