@@ -3,7 +3,7 @@
 
 The judges are `xstat_fs_test` (the file server's calls by operation) and `rxdebug` (calls and
 packets by type of any server). Tests user/kinds/rx/rx.c, user/host/net/udp.c,
-user/watch/udpsockets.c and bpf/decode/rx.h.
+user/attach/udpsockets.c and bpf/decode/rx.h.
 """
 
 from __future__ import annotations
