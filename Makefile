@@ -263,8 +263,9 @@ check-quick:
 	$(Q)$(MAKE) --no-print-directory -j$(CPUS) all $(UNIT) $(BPF_QUICK)
 	$(Q)$(MAKE) --no-print-directory -j1 check-quick-built
 
-QUICK	   = $(patsubst %,tests/integration/%.py,cli/test_check cli/test_words lantest/test_password record/test_any \
-	     record/test_cnid_servers record/test_record)
+# A recording that strace judges; a load, a diagnosis and the page of each; what can be watched.
+QUICK	   = $(patsubst %,tests/integration/%,cli/test_check.py cli/test_words.py lantest/test_password.py record/test_any.py \
+	     record/test_judged.py $(addprefix cli/test_every_table.py::,test_load test_a_diagnosis))
 
 check-quick-built: lint unit
 	$(Q)tests/run.sh $$(($(CPUS) > 1 ? 2 : 1)) $(BPF_QUICK)

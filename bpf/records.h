@@ -195,14 +195,6 @@ static inline void afs_request_is(struct afs_record_requests *r, __u16 id, __u16
 	r->command = command;
 }
 
-union afs_record {
-#define X(NAME, name, meaning) struct afs_record_##name name;
-	AFS_STREAMS(X)
-#undef X
-};
-
-#define AFS_RECORD_MAX sizeof(union afs_record)
-
 /* A record on its way to user space. */
 struct afs_record_head {
 	__u32 stream; /* enum afs_stream_number */

@@ -71,7 +71,7 @@ TABLE = {
     "user/report/long": "base run report report/screen doctor bpf",
     "user/drive": f"{MEASURED} report/json report/screen app attach doctor dsi rx uam afp store"
     " load work work/mix work/rxperf work/smallfile",
-    "user/ranks": "base run report app drive dsi afp store load work mpi",
+    "user/ranks": "base run report app attach drive dsi afp store load work mpi",
     "user/top": f"{MEASURED} report/json report/screen trace app attach doctor",
     "user/slow": f"{MEASURED} report/json report/screen trace app attach drive",
     "user/exporter": f"{MEASURED} app attach afp",

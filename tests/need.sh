@@ -32,7 +32,8 @@
 set -euo pipefail
 
 ruff_version=0.17.5
-python_more=(pytest==9.2.0 pytest-xdist==3.8.0 hypothesis==6.170.15 mypy==2.4.1 flit_core==3.12.0)
+python_more=(pytest==9.2.0 pytest-xdist==3.8.0 hypothesis==6.170.15 mypy==2.4.1 flit_core==3.12.0
+    perfetto==0.59.1 protobuf==7.36.2)
 spark=${AFPSCOPE_SPARK:-$(command -v java > /dev/null && echo 1 || echo 0)}
 [ "$spark" = 0 ] || python_more+=(pyspark==4.3.0)
 cache=${AFPSCOPE_CACHE:-${XDG_CACHE_HOME:-${HOME:-/root}/.cache}/afpscope}

@@ -88,9 +88,9 @@ def _one(args: argparse.Namespace) -> int:
         raise wrong_use(f"{folder.path} is not an empty folder: name a new one with -o")
     try:
         if args.to == "perfetto":
-            with folder.written("perfetto.json") as file:
+            with folder.written(perfetto.FILE) as file:
                 perfetto.write(it, trace, file)
-            made = [folder.path / "perfetto.json"]
+            made = [folder.path / perfetto.FILE]
         else:
             made = _tables(it, trace, folder, args.to)
     except BaseException as e:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import textwrap
 from collections import defaultdict
 from collections.abc import Sequence
 from pathlib import Path
@@ -19,7 +20,6 @@ import duckdb
 from . import compare, forms, lake, show
 from .errors import OK, wrong_use
 from .judge import changes
-from .judge.changes import Change
 from .judge.lines import History, Key, Line, Point
 
 _SPARKS = "▁▂▃▄▅▆▇█"
@@ -111,22 +111,18 @@ def spark(values: Sequence[float]) -> str:
     )
 
 
-def _since(line: Line, change: Change, label: str | None) -> str:
-    text = line.points[change.at].name(label)
-    if change.low == change.high:
-        return text
-    first, last = line.points[change.low], line.points[change.high]
-    return f"{text} (or another of {first.started[:10]} to {last.started[:10]})"
-
-
 def _changes(history: History, args: argparse.Namespace) -> list[str]:
-    """Two lines for each, of at most 100 columns unless labels are long."""
+    """Two lines for each or more, of at most 100 columns unless labels are long."""
     return [
-        f"{line.name}: {line.shown(c.before)} -> {line.shown(c.after)} ({100 * c.by:+.1f} %,"
-        f" {line.verdict(c)})\n  since {_since(line, c, args.label)}"
+        f"{line.name} {line.how(c)}\n{_folded(line.when(c, args.label))}"
         for line in history.changed
         for c in line.changes
     ]
+
+
+def _folded(text: str) -> str:
+    return textwrap.fill(text, 98, initial_indent="  ", subsequent_indent="  ",
+                         break_long_words=False, break_on_hyphens=False)  # fmt: skip
 
 
 def _print(history: History, args: argparse.Namespace) -> None:
@@ -161,7 +157,8 @@ def _json(histories: list[History]) -> str:
                    "runs": [p.id for p in line.points], "values": line.values,
                    "changes": [{"run": line.points[c.at].id, "from": line.points[c.low].id,
                                 "to": line.points[c.high].id, "before": c.before,
-                                "after": c.after, "is": line.verdict(c)} for c in line.changes]}
+                                "after": c.after, "shape": c.kind, "is": line.verdict(c)}
+                               for c in line.changes]}
                   for line in h.lines]}
         for h in histories
     ])  # fmt: skip

@@ -1,16 +1,22 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""afpscope report RUN... -o FILE: one HTML page that needs no other file."""
+"""afpscope report RUN... -o FILE: one HTML page that needs no other file; of many runs an overview
+of pages."""
 
 from __future__ import annotations
 
 import argparse
+import os
 import re
+import statistics
 from collections import Counter
+from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass
+from itertools import repeat
 from pathlib import Path
+from urllib.parse import quote
 
 from . import dashboard, show
-from .errors import Failure, wrong_use
+from .errors import FAILED, Failure, wrong_use
 from .page import bars, joined, loadpage, painter, rxpage, tails
 from .page.answer import Answer, answer, named
 from .page.bars import Bars
@@ -19,7 +25,7 @@ from .page.painter import Painter, Picture
 from .page.tails import Tails
 from .page.timeline import Timeline, timelines
 from .saved import sections, steps
-from .saved.files import written
+from .saved.files import Folder, written
 from .saved.run import Run, find_all
 from .saved.sections import Section
 from .saved.trace import Stream, Trace, of_run
@@ -29,6 +35,8 @@ from .words import LANGUAGES, Words
 TEMPLATE = "report.html"
 CLIENTS = 20  # shown; run.json has all
 DRAWN = 0.005  # of all time: commands with less are only in the table
+TOGETHER = 12  # runs on one page, at most; of more each has a page of its own
+CHUNK = 4  # of them, that a process makes at a time
 DISTRIBUTIONS = 3  # figures shown; more are collapsed
 _JOINED = re.compile(r"^([A-Za-z]+)(\d)")
 
@@ -96,19 +104,65 @@ class Page:
 
 
 @dataclass(frozen=True)
+class Line:
+    """A run in the overview. It goes from one process to another, so it has no more than that."""
+
+    name: str
+    title: str
+    href: str
+    doubts: tuple[str, ...]
+    inside_ns: float | None
+    leads: tuple[str, float, float] | None  # the command that cost most, its time, that of all
+    means: dict[str, float | None]  # of each test
+
+
+@dataclass(frozen=True)
+class Spread:
+    """The mean times of a test in many runs."""
+
+    runs: int
+    least: float
+    median: float
+    most: float
+
+
+@dataclass(frozen=True)
 class Overview:
-    """Several runs side by side: the mean time of each test that more than one has."""
+    """Several runs: what each was, and the mean time of each test that more than one has; side by
+    side if they are few, else how it spreads."""
 
+    lines: list[Line]
     tests: list[tuple[str, list[float | None]]]
+    spreads: list[tuple[str, Spread]]
 
 
-def _overview(pages: list[Page]) -> Overview | None:
-    if len(pages) < 2:
+def _line(page: Page, href: str) -> Line:
+    d, first = page.digest, next(iter(page.digest.commands), None)
+    return Line(
+        name=d.run.name,
+        title=page.title,
+        href=href,
+        doubts=(*d.run.doubts, *page.notices),
+        inside_ns=d.served_ns if d.commands else None,
+        leads=(first.name, first.service_ns, d.served_ns) if first and d.served_ns else None,
+        means={t.name: t.mean_ns for t in d.tests},
+    )
+
+
+def _spread(means: list[float | None]) -> Spread:
+    known = [ns for ns in means if ns is not None]
+    return Spread(len(known), min(known), statistics.median(known), max(known))
+
+
+def _overview(lines: list[Line]) -> Overview | None:
+    if len(lines) < 2:
         return None
-    of = [{t.name: t.mean_ns for t in p.digest.tests} for p in pages]
-    names = dict.fromkeys(name for means in of for name in means)
-    rows = [(name, [means.get(name) for means in of]) for name in names]
-    return Overview([row for row in rows if sum(ns is not None for ns in row[1]) > 1])
+    names = dict.fromkeys(name for line in lines for name in line.means)
+    rows = [(name, [line.means.get(name) for line in lines]) for name in names]
+    rows = [row for row in rows if sum(ns is not None for ns in row[1]) > 1]
+    if len(lines) <= TOGETHER:
+        return Overview(lines, rows, [])
+    return Overview(lines, [], [(name, _spread(means)) for name, means in rows])
 
 
 def _title(run: Run, w: Words) -> str:
@@ -214,13 +268,13 @@ def _page(run: Run, runs: list[Run], made: Painter, prefix: str) -> Page:
     )
 
 
-def render(pages: list[Page], w: Words) -> str:
-    """The page as HTML."""
+def render(pages: list[Page], overview: Overview | None, w: Words) -> str:
+    """The page as HTML: of several runs the overview, then each."""
     return painter.render(
         TEMPLATE,
         pages=pages,
         w=w,
-        overview=_overview(pages),
+        overview=overview,
         n_clients=CLIENTS,
         n_figures=DISTRIBUTIONS,
     )
@@ -256,6 +310,42 @@ def _history(runs: list[Run], args: argparse.Namespace) -> int:
     return show.doubts("report", [doubt for one in runs for doubt in one.doubts])
 
 
+def _apart(path: Path, folder: Path, name: str, language: str) -> Line | Failure:
+    """Makes the page of one of many runs, a file of its own; in a process of its own."""
+    try:
+        one = Run.open(path)
+        made = Painter(None, language, one.words)
+        page = _page(one, [one], made, "")
+        with Folder(folder).written(name) as file:
+            file.write(render([page], None, made.w).encode())
+    except Failure as e:
+        return Failure(f"{path}: left out: {e}")
+    return _line(page, f"{quote(folder.name)}/{name}")
+
+
+def _many(paths: list[Path], args: argparse.Namespace) -> int:
+    """A page for each run, in a folder beside the overview. 1 if a run could not be read."""
+    if args.figures:
+        raise wrong_use(f"--figures is for {TOGETHER} runs at most: these are {len(paths):,}")
+    folder = args.output.with_name(f"{args.output.stem}-runs")
+    Folder(folder)  # says in one message why it cannot be made
+    names = [f"{i}.html" for i in range(1, len(paths) + 1)]
+    found: list[Line | Failure] = []
+    with ProcessPoolExecutor(len(os.sched_getaffinity(0))) as pool:
+        of = pool.map(_apart, paths, repeat(folder), names, repeat(args.lang), chunksize=CHUNK)
+        found = [one for _, one in zip(show.progress("report", "runs", paths), of, strict=True)]
+    lines = [one for one in found if isinstance(one, Line)]
+    failed = [one for one in found if isinstance(one, Failure)]
+    for failure in failed:
+        show.notice(f"report: {failure}")
+    if not lines:
+        raise Failure("none of the runs can be read")
+    made = Painter(None, args.lang)
+    _finish(made, args.output, render([], _overview(lines), made.w))
+    code = show.doubts("report", [f"{line.name}: {d}" for line in lines for d in line.doubts])
+    return FAILED if failed else code
+
+
 def run(args: argparse.Namespace) -> int:
     """Writes the page and prints its name; 4 if a run is in doubt."""
     paths = [path for name in args.runs for path in find_all(name)]
@@ -270,12 +360,14 @@ def run(args: argparse.Namespace) -> int:
         raise wrong_use(f"{sweeps[0]} is a sweep, which has a page of its own: name it alone")
     if args.slo:
         raise wrong_use("--slo is for a sweep")
-    runs = [Run.open(path) for path in paths]
+    if len(paths) > TOGETHER:
+        return _many(paths, args)
+    runs = [Run.open(path) for path in show.progress("report", "runs", paths)]
     made = Painter(args.figures, args.lang, runs[0].words)
     pages = [
-        _page(one, runs, made, f"{i}-" if len(runs) > 1 else "") for i, one in enumerate(runs, 1)
+        _page(one, runs, made, f"{i}-" if len(runs) > 1 else "")
+        for i, one in enumerate(show.progress("report", "pages", runs), 1)
     ]
-    _finish(made, args.output, render(pages, made.w))
-    return show.doubts(
-        "report", [text for p in pages for text in (*p.digest.run.doubts, *p.notices)]
-    )
+    lines = [_line(page, f"#r{i}") for i, page in enumerate(pages, 1)]
+    _finish(made, args.output, render(pages, _overview(lines), made.w))
+    return show.doubts("report", [text for line in lines for text in line.doubts])

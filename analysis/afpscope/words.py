@@ -27,6 +27,7 @@ _WORDS: dict[str, str] = {
     "yes": "yes",
     "no": "NO",
     "side_by_side": "Mean time of each test",
+    "median": "Median",
     "judge": "This table judges nothing: afpscope compare says which differences are real.",
     "calls_note": (
         "Time is the mean per request. The calls of {helper} run in its own process, in part when "

@@ -153,7 +153,7 @@ def many_at_once(n: int, rounds: int) -> int:
         for command, size in (("recv", 64000), ("send", 64000), ("recv", 20_000_000)):
             got: list[Many] = []
             bare: list[Many] = []
-            for _ in range(rounds if size < 1 << 20 else 1):
+            for _ in range(rounds):
                 with serving(n) as port:
                     words = ["-c", command, "-b", str(size), "-T", "1", "-p", str(port)]
                     got.append(at_once([str(RXPERF), "client", *words], n, user))

@@ -3,11 +3,11 @@
 
 simulate.py [TABLE...] [--times N] [--only TEXT]    the tables of docs/analysis.md, as it has them
 
-Tables: compare (and gate), tails, knees, used-up. Made-up runs go through the code that judges
-saved ones. The time of a row is a server's, times the effect of its start, of the run, of the hour
-and of the iteration; all but the first are chance. Not only kind chance: also a few very slow runs,
-runs that resemble those before them, a machine that becomes slower, a coarse clock, other numbers
-of runs on each side, sides that vary differently, one run that went wrong.
+Tables: compare (and gate), tails, knees, history, used-up. Made-up runs go through the code that
+judges saved ones. The time of a row is a server's, times the effect of its start, of the run, of
+the hour and of the iteration; all but the first are chance. Not only kind chance: also a few very
+slow runs, runs that resemble those before them, a machine that becomes slower, a coarse clock,
+other numbers of runs on each side, sides that vary differently, one run that went wrong.
 """
 
 from __future__ import annotations
@@ -34,6 +34,7 @@ from afpscope.saved import hist
 from afpscope.saved.hist import Histogram
 from afpscope.saved.model import Command, Phase
 from afpscope.saved.run import START, Run
+from simulate_history import history
 from simulate_sweeps import knees
 
 OPS = 2000
@@ -97,7 +98,8 @@ def _sides(case: Case) -> list[str]:
     return [side for _, side in ab.order(case.runs)]
 
 
-HEAVY, ALIKE, COARSE, OTHER, OUTLIER = "heavy tails", "alike", "coarse", "other spread", "outlier"
+HEAVY, ALIKE, COARSE, OUTLIER = "heavy tails", "alike", "coarse", "outlier"
+OTHER = {"three": 3.0, "ten": 10.0}  # so many times as much do the runs of B vary
 
 
 def _luck(
@@ -107,7 +109,7 @@ def _luck(
     half = case.spread / math.sqrt(2)
     out: list[np.typing.NDArray[np.float64]] = []
     for side in order:
-        by = 10.0 if case.chance == OTHER and side == "b" else 1.0
+        by = OTHER.get(case.chance, 1.0) if side == "b" else 1.0
         if case.chance == HEAVY:  # of Student with 2 degrees of freedom: no variance
             found = half * (rng.standard_t(2) + rng.standard_t(2, shape))
         else:
@@ -239,16 +241,20 @@ def unkind() -> list[Case]:
         replace(of, name="runs like those before", chance=ALIKE),
         replace(of, name="runs like those before", chance=ALIKE, how="in-order"),
         replace(of, name="coarse clock", chance=COARSE),
-        replace(of, name="B varies 10 times as much", chance=OTHER),
+        replace(of, name="B varies 3 times as much", chance="three"),
+        replace(of, name="B varies 10 times as much", chance="ten"),
         replace(of, name="one run 3 times as slow", chance=OUTLIER),
         replace(of, name="12 runs against 5", runs=12, of_b=5, how="in-order"),
-        replace(
-            of,
-            name="12 runs against 5, B varies more",
-            runs=12,
-            of_b=5,
-            how="in-order",
-            chance=OTHER,
+        *(
+            replace(
+                of,
+                name=f"12 runs against 5, B varies {n} times as much",
+                runs=12,
+                of_b=5,
+                how="in-order",
+                chance=chance,
+            )
+            for n, chance in ((3, "three"), (10, "ten"))
         ),
         replace(of, name="the machine slows by 50 %", drift=0.5),
     ]
@@ -272,8 +278,23 @@ def real() -> list[Case]:
     return [
         replace(of, name="all rows differ by the margin, 2 %", change=0.02),
         replace(of, name="all rows are 5 % slower", change=0.05),
+        replace(of, name="all rows are 5 % slower", change=0.05, spread=0.03),
         replace(of, name="all rows are 10 % slower", change=0.1),
         replace(of, name="all rows are 10 % slower", change=0.1, spread=0.03),
+        *(
+            replace(
+                of,
+                name=f"all rows, one, are {change * 100:g} % slower",
+                change=change,
+                spread=spread,
+                runs=n,
+                tests=1,
+                commands=0,
+            )
+            for n in (5, 10)
+            for change in (0.05, 0.1)
+            for spread in (0.01, 0.03)
+        ),
     ]
 
 
@@ -447,6 +468,7 @@ def tables() -> dict[str, Table]:
             ("Truth", "Runs made", "Runs", "Inside", "No interval", "p at most 0.01"),
             tail_cases(), _tail_row, 400, 3),
         "knees": knees(Table),
+        "history": history(Table),
         "used-up": Table(
             ("Requests take longer", "Noise", "One alone", "Wrong"),
             spent_cases(), _spent_row, 1000, 2),

@@ -97,7 +97,7 @@ def test_it_is_another_machine(run: Path, tmp_path: Path) -> None:
         (("report", "/run", "-o", "/tmp/r.html"), "/tmp/r.html"),
         (("export", "/run", "--to", "parquet", "-o", "/tmp/p"), "/tmp/p/requests.parquet"),
         (("export", "/run", "--to", "csv", "-o", "/tmp/c"), "/tmp/c/requests.csv"),
-        (("export", "/run", "--to", "perfetto", "-o", "/tmp/f"), "/tmp/f/perfetto.json"),
+        (("export", "/run", "--to", "perfetto", "-o", "/tmp/f"), "/tmp/f/run.pftrace"),
     ],
 )
 def test_a_run_opens_there(run: Path, tmp_path: Path, args: tuple[str, ...], says: str) -> None:

@@ -13,7 +13,6 @@ import pytest
 import simulate_history
 import tracegen
 from afpscope import Run
-from afpscope.judge import changes
 from conftest import Change, Done, Shelf
 
 Execute = Callable[..., Done]
@@ -201,27 +200,24 @@ def test_a_history_names_the_run_with_which_a_value_changed(
     assert wrong.code == 2 and "--where: " in wrong.err
 
 
-def test_a_history_errs_as_seldom_as_it_says() -> None:
-    """False changes in one of a hundred histories of a hundred runs, and real ones are found."""
-    for noise in simulate_history.NOISES:
-        got = simulate_history.rates(simulate_history.Case(noise, 100, 4), 40)
-        assert got.false <= 0.05, noise
-    for case in simulate_history.CHANGED[:1]:
-        got = simulate_history.rates(case, 20)
-        assert got.found >= 0.8 and got.within >= 0.9
-
-
-@pytest.mark.parametrize("together", (1, 5, 50))
-def test_the_least_number_of_values(together: int) -> None:
-    """Two levels that do not overlap, each with values that fall and rise in turn."""
-    least = changes.least_values(together)
-    for n in (least - 1, least):
-        levels = [1.0 if i < n // 2 else 2.0 for i in range(n)]
-        values = [v + (-1) ** i * (0.1 + i / 1e4) for i, v in enumerate(levels)]
-        found = changes.change_points(values, together)
-        assert [c.at for c in found] == ([n // 2] if n == least else [])
-
-
-def test_a_series_without_any_noise_has_no_changes() -> None:
-    assert changes.change_points([1.0] * 100) == []
-    assert changes.change_points([]) == []
+def test_a_history_tells_a_drift_from_a_step(
+    shelf: Shelf, execute: Execute, tmp_path: Path
+) -> None:
+    """A machine that becomes slower day by day is no commit's fault."""
+    lake, noise = tmp_path / "lake", simulate_history.normal(simulate_history.generator(2), 50)
+    for day in range(50):
+        factor = (1 + 0.4 * day / 49) * (1 + 0.02 * float(noise[day]))
+        shelf.put(f"run{day:02}", change=scaled(factor, day, commit=f"c{day}"))
+    assert execute("export", *shelf.base.iterdir(), "--into", lake).code == 0
+    out = execute("history", lake, "--label", "commit").out
+    assert "(test) drifted from " in out and "since" not in out and " little by little, " in out
+    (found,) = json.loads(execute("history", lake, "--json").out)
+    for row in found["rows"]:
+        if row["label"] == "(test)":
+            (one,) = row["changes"]
+            assert one["shape"] == "drift" and one["is"] == "worse"
+            assert row["runs"].index(one["from"]) <= 10 and row["runs"].index(one["to"]) >= 39
+            assert one["after"] / one["before"] == pytest.approx(1.4, rel=0.1)
+    page = tmp_path / "page.html"
+    assert execute("history", lake, "-o", page).code == 0
+    assert "drifted from" in page.read_text()

@@ -8,6 +8,7 @@ from collections.abc import Callable
 from html.parser import HTMLParser
 from pathlib import Path
 from typing import Any
+from urllib.parse import unquote
 
 import pytest
 import tracegen
@@ -477,6 +478,37 @@ def test_several_runs_have_contents_and_stand_side_by_side(
     assert set(re.findall(r'href="#(r\d[^"]*)"', text)) <= set(ids)
     alone, _ = sample("lantest-1", lang)
     assert Words(lang)["side_by_side"] not in alone
+
+
+def test_of_many_runs_each_has_a_page(shelf: Shelf, tmp_path: Path, execute: Execute) -> None:
+    """One of them is not to be trusted, one cannot be read: that is said, and the others stand."""
+
+    def change(value: dict[str, Any]) -> None:
+        value["complete"] = False
+
+    runs = [shelf.put(f"r{i:02}", f"lantest-{1 + i % 2}") for i in range(18)]
+    runs += [shelf.put("partial", change=change), shelf.put("broken")]
+    (runs[-1] / "run.json").write_text("{")
+    done = execute("report", *runs, "-o", tmp_path / "all of them.html")
+    assert done.code == 1 and done.out == f"{tmp_path}/all of them.html\n"
+    assert f"report: {runs[-1]}: left out: " in done.err and "report: partial: " in done.err
+    text = (tmp_path / "all of them.html").read_text()
+    links = dict(re.findall(r'<a href="([^"#]+)">\d+ (\S+)</a></td>', text))
+    assert list(links.values()) == [run.name for run in runs[:-1]]
+    for link, name in links.items():
+        page = (tmp_path / unquote(link)).read_text()
+        assert f"· {name}</h1>" in page and 'id="r1-latency"' in page
+    assert len(list((tmp_path / "all of them-runs").iterdir())) == 19
+    row = re.search(r"<td[^>]*>5 Creating dir with 2000 files</td>(.*)</tr>", text)
+    assert row and re.findall("<td>(.*?)</td>", row[1])[0] == "19"
+    cell = re.search(r"partial</a></td>\n<td class=\"text alarm\">NO</td>", text)
+    assert cell and text.count('<td class="text alarm">') == 1
+
+
+def test_figures_of_many_runs_are_refused(shelf: Shelf, tmp_path: Path, execute: Execute) -> None:
+    runs = [shelf.put(f"r{i:02}") for i in range(13)]
+    done = execute("report", *runs, "--figures", tmp_path / "f", "-o", tmp_path / "r.html")
+    assert done.code == 2 and "12 runs at most" in done.err and not (tmp_path / "f").exists()
 
 
 def test_a_table_that_a_phone_cuts_says_so(sample: Sample) -> None:

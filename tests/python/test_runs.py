@@ -501,51 +501,6 @@ def test_export(traced: Path, tmp_path: Path, execute: Execute) -> None:
     assert done.code == 2 and "empty" in done.err
 
 
-def perfetto(folder: Path) -> list[dict[str, Any]]:
-    """The events of an export: as the trace-event format wants them, and with no two slices of
-    a track that overlap without one holding the other, which the viewer drops."""
-    events = json.loads((folder / "perfetto.json").read_text())["traceEvents"]
-    tracks: dict[tuple[int, int], list[tuple[int, int]]] = {}
-    for e in events:
-        assert e["ph"] in ("X", "M") and isinstance(e["pid"], int) and isinstance(e["tid"], int)
-        if e["ph"] == "X":
-            begin, ns = (round(e[key] * 1000) for key in ("ts", "dur"))
-            assert e["name"] and ns >= 0
-            tracks.setdefault((e["pid"], e["tid"]), []).append((begin, begin + ns))
-    for slices in tracks.values():
-        inside: list[int] = []
-        for begin, end in sorted(slices, key=lambda s: (s[0], -s[1])):
-            while inside and inside[-1] <= begin:
-                inside.pop()
-            assert not inside or end <= inside[-1]
-            inside.append(end)
-    return list(events)
-
-
-def test_perfetto(shelf: Shelf, tmp_path: Path, execute: Execute) -> None:
-    folder = shelf.put("traced")
-    made = tracegen.write(folder / "trace")
-    made["client"]["last_ns"] = 12_000  # three under way at a time
-    made["requests"]["session"] = np.arange(300)
-    made["calls"]["tid"] = np.arange(300)
-    for name in ("client", "requests", "calls"):
-        (folder / "trace" / name).write_bytes(tracegen.packets(name, made[name]))
-    execute("export", folder, "--to", "perfetto", "-o", tmp_path / "o")
-    events = perfetto(tmp_path / "o")
-    slices = [e for e in events if e["ph"] == "X"]
-    of_server = [e for e in slices if e["pid"] < 1000]
-    assert sorted(e["tid"] for e in of_server if e["tid"] < 1000) == list(range(300))
-    (requests,) = {
-        e["tid"] for e in events if e["ph"] == "M" and e["args"].get("name") == "requests"
-    }
-    assert len([e for e in of_server if e["tid"] == requests]) == 300
-    tracks = [e["tid"] for e in slices if e["args"].get("port") is not None and "len" in e["args"]]
-    assert len(tracks) == 300 and set(tracks) == {0, 1, 2}
-    assert {"session 0", "time: disk", "client"} <= {
-        e["args"].get("name") for e in events if e["ph"] == "M"
-    }
-
-
 def test_usage(execute: Execute) -> None:
     for line in (("info",), ("info", "a", "b"), ("query",), ("nothing",), ("export", "last")):
         done = execute(*line)

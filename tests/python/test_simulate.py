@@ -34,3 +34,15 @@ def test_no_false_verdict_above_the_level_is_written() -> None:
         if "all rows" not in cells[0]:
             wrong = float(cells[4].rstrip("%")) / 100
             assert wrong <= 0.01 + 2.6 * (0.01 / times) ** 0.5, cells
+
+
+def test_no_history_errs_more_often_than_is_written() -> None:
+    """False changes 1 %, wrong kinds 5 %, and as much more as chance makes of a thousand."""
+    table = simulate.tables()["history"]
+    for name, noise, runs, rows, false, _, mistaken, _, within in rows_below(
+        simulate.line(table.head)
+    ):
+        of = (name, noise, runs, rows)
+        assert float(false.rstrip("%")) <= 1.0 + 0.8, of
+        assert float(mistaken.rstrip("%") or 0) <= 5.0 + 1.8, of
+        assert float(within.rstrip("%") or 100) >= 95.0, of

@@ -31,6 +31,8 @@ EVENTS = {1: "begin", 2: "end"}
 
 PARTS = ("own", "calls", "runq", "disk", "cnid", "lock", "log", "net", "other")
 PARTS_SHOWN = {"own": "own code", "calls": "in calls", "runq": "run queue"}
+CHUNK = 1 << 20  # records of a large trace that are in memory at once
+LARGE = 1 << 18  # bytes of its packets
 DOC = Path(__file__).parents[2] / "docs" / "trace.md"
 
 
@@ -210,9 +212,14 @@ def both_sides(n: int) -> dict[str, Records]:
 
 
 def packets(
-    stream: str, rows: Records, size: int = 4096, crc: bool = True, discarded: int = 0
+    stream: str,
+    rows: Records,
+    size: int = 4096,
+    crc: bool = True,
+    discarded: int = 0,
+    number: int = 0,
 ) -> bytes:
-    """The file of a stream: whole packets of `size` bytes."""
+    """The file of a stream, or more of it: whole packets of `size` bytes, from `number` on."""
     head = np.zeros(1, head_dtype(crc))
     start, stride = head.dtype.itemsize, rows.dtype.itemsize
     each = (size - start) // stride
@@ -227,7 +234,7 @@ def packets(
                 part["timestamp"][-1],
             )
         head["content_size"] = (start + len(part) * stride) * 8
-        head["packet_size"], head["packet_seq_num"] = size * 8, seq
+        head["packet_size"], head["packet_seq_num"] = size * 8, number + seq
         head["events_discarded"] = discarded
         body = part.tobytes().ljust(size - start, b"\0")
         if crc:
@@ -247,12 +254,30 @@ def write(folder: Path, n: int = 300, crc: bool = True, size: int = 4096) -> dic
     return made
 
 
+def long(path: Path, stream: str, n: int) -> None:
+    """A file of `n` records, written bit by bit: the same ones come again, later."""
+    some = records(stream, min(n, CHUNK))
+    span = some["timestamp"][-1] - some["timestamp"][0] + np.uint64(5000)
+    written = 0
+    with path.open("wb") as file:
+        for first in range(0, n, CHUNK):
+            file.write(more := packets(stream, some[: n - first], LARGE, number=written))
+            written += len(more) // LARGE
+            some["timestamp"] += span
+            some["t"] += span
+
+
 def main(folder: str, n: int) -> None:
     base = Path(folder) / "trace"
     base.mkdir(parents=True)
     describe(base)
-    for name, share in (("calls", n), ("requests", n // 10), ("client", n // 10)):
-        (base / name).write_bytes(packets(name, records(name, share), 1 << 18))
+    for name, share in (
+        ("calls", n),
+        ("requests", n // 10),
+        ("waits", n // 10),
+        ("client", n // 10),
+    ):
+        long(base / name, name, share)
 
 
 if __name__ == "__main__":

@@ -61,17 +61,33 @@ static void join_addresses(struct others_list *l)
 /* Ports are used again: of a long load there are many more connections than addresses. */
 #define VISITS_MORE 1024
 
+static void others_note_visit(struct others_visits *v, const char *address)
+{
+	others_add(&v->list, address, 0, true);
+	if (v->list.n < v->join_at)
+		return;
+	join_addresses(&v->list);
+	v->join_at = 2 * v->list.n + VISITS_MORE;
+}
+
 void others_visit(struct others_visits *v, const char *address, bool greeted)
 {
 	pthread_mutex_lock(&v->lock);
 	v->greeted += greeted;
 	/* Refused ones come and go so fast that the watch loses connections that have ended. */
 	v->list.partial |= !greeted;
-	others_add(&v->list, address, 0, true);
-	if (v->list.n >= v->join_at) {
-		join_addresses(&v->list);
-		v->join_at = 2 * v->list.n + VISITS_MORE;
-	}
+	others_note_visit(v, address);
+	pthread_mutex_unlock(&v->lock);
+}
+
+void others_visits_add(struct others_visits *v, const struct others_list *more, uint64_t greeted)
+{
+	pthread_mutex_lock(&v->lock);
+	v->greeted += greeted;
+	v->list.partial |= more->partial;
+	v->list.failed |= more->failed;
+	for (size_t i = 0; i < more->n; i++)
+		others_note_visit(v, more->client[i].address);
 	pthread_mutex_unlock(&v->lock);
 }
 

@@ -38,6 +38,8 @@ struct others_visits {
 	uint64_t greeted; /* sessions since the region's begin, by an answer to DSIOpenSession */
 };
 void others_visit(struct others_visits *v, const char *address, bool greeted);
+/* Those of clients in another process: their addresses, and how many sessions. */
+void others_visits_add(struct others_visits *v, const struct others_list *more, uint64_t greeted);
 
 /* A region's begin. out is all 0 or of the region before. */
 void others_begin(struct others_list *out, struct others_visits *visits, struct watch *w);

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "base/file.h"
 
+#include <ctype.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
@@ -370,6 +371,16 @@ ssize_t file_text(char *out, size_t len, const char *path)
 	if (fd >= 0)
 		close(fd);
 	return n;
+}
+
+bool file_first_number(uint64_t *out, const char *path)
+{
+	char text[64];
+
+	if (file_text(text, sizeof(text), path) <= 0 || !isdigit((unsigned char)*text))
+		return false;
+	*out = strtoull(text, NULL, 10);
+	return true;
 }
 
 int file_line(char *out, size_t len, const char *path)

@@ -14,6 +14,7 @@
 
 #include "base/err.h"
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <sys/types.h>
@@ -73,6 +74,8 @@ int file_check(const char *path, enum file_use use, struct err *e);
 ssize_t file_text(char *out, size_t len, const char *path);
 /* The same of one that is kept open. fd: or the negative errno of its open, which is returned. */
 ssize_t file_text_again(char *out, size_t len, int fd);
+/* The number that it begins with; false: none, or a negative one. */
+bool file_first_number(uint64_t *out, const char *path);
 /* Its first line, without the newline. -ENODATA: it is empty. */
 int file_line(char *out, size_t len, const char *path);
 

@@ -5,11 +5,11 @@
  */
 #include "drive/rxperf.h"
 
+#include "attach/threads.h"
+#include "attach/udpsockets.h"
 #include "drive/rx_clients.h"
 #include "drive/rx_waiting.h"
 #include "kinds/kind.h"
-#include "watch/threads.h"
-#include "watch/udpsockets.h"
 
 #include <errno.h>
 #include <stdio.h>

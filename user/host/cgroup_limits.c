@@ -6,7 +6,6 @@
 #include "base/text.h"
 #include "host/proc/proctext.h"
 
-#include <ctype.h>
 #include <errno.h>
 #include <inttypes.h>
 #include <limits.h>
@@ -157,12 +156,10 @@ static bool group_text(char out[TEXT_MAX], const struct cgroup_reader *r, const 
 /* A file that begins with a number; "max" and -1 are none. */
 static bool group_number(uint64_t *out, const struct cgroup_reader *r, const char *file)
 {
-	char text[TEXT_MAX];
+	char path[PATH_MAX];
 
-	if (!group_text(text, r, file) || !isdigit((unsigned char)*text))
-		return false;
-	*out = strtoull(text, NULL, 10);
-	return true;
+	snprintf(path, sizeof(path), "%s%s/%s", r->root, r->at.path, file);
+	return file_first_number(out, path);
 }
 
 static bool stat_number(uint64_t *out, const struct cgroup_reader *r, const char *file,

@@ -25,7 +25,8 @@ bool owner_counts(uint32_t uid)
 	return !uid || uid == getuid();
 }
 
-void owner_append(char *text, pid_t pid)
+/* Adds "12 smbd (user 0, smbd.service)" to a text of ERR_TEXT_MAX. */
+static void owner_append(char *text, pid_t pid)
 {
 	struct procstat st;
 	char unit[UNIT_LEN];

@@ -20,9 +20,6 @@
 uint32_t owner_of(pid_t pid);
 bool owner_counts(uint32_t uid);
 
-/* Adds "12 smbd (user 0, smbd.service)" to a text of ERR_TEXT_MAX. */
-void owner_append(char *text, pid_t pid);
-
 /* -ENOTUNIQ, "what (LIST): name one with how". */
 int owner_refuse(const pid_t *pid, size_t n, const char *what, const char *how, struct err *e);
 

@@ -31,8 +31,8 @@ static bool is_before_6_1(void)
 	return major < 6 || (major == 6 && minor < 1);
 }
 
-/* Keeps no others than these. */
-static int drop_but(uint64_t keep)
+/* Of those that this thread may use, only these; for_good: else it may use the others again. */
+static int rights_use(uint64_t used, bool for_good)
 {
 	struct __user_cap_header_struct head = { .version = _LINUX_CAPABILITY_VERSION_3 };
 	struct __user_cap_data_struct data[2];
@@ -40,14 +40,17 @@ static int drop_but(uint64_t keep)
 	if (syscall(SYS_capget, &head, data))
 		return -errno;
 	for (int i = 0; i < 2; i++) {
-		data[i].permitted &= (uint32_t)(keep >> (32 * i));
-		data[i].effective = data[i].permitted;
-		data[i].inheritable = 0;
+		data[i].effective = data[i].permitted & (uint32_t)(used >> (32 * i));
+		data[i].permitted = for_good ? data[i].effective : data[i].permitted;
+		data[i].inheritable = for_good ? 0 : data[i].inheritable;
 	}
-	/* Programs started from here do not get them back either. */
-	if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) || syscall(SYS_capset, &head, data))
-		return -errno;
-	return 0;
+	return syscall(SYS_capset, &head, data) ? -errno : 0;
+}
+
+/* Keeps no others than these. Programs started from here do not get them back either. */
+static int drop_but(uint64_t keep)
+{
+	return prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) ? -errno : rights_use(keep, true);
 }
 
 static uint64_t rights_asked_for(unsigned int extra)
@@ -78,19 +81,6 @@ int rights_drop_all(uid_t uid, gid_t gid)
 	return drop_but(0) ? -EPERM : r;
 }
 
-/* Of those that this thread may use, only these; it may use the others again. */
-static int rights_use(uint64_t used)
-{
-	struct __user_cap_header_struct head = { .version = _LINUX_CAPABILITY_VERSION_3 };
-	struct __user_cap_data_struct data[2];
-
-	if (syscall(SYS_capget, &head, data))
-		return -errno;
-	for (int i = 0; i < 2; i++)
-		data[i].effective = data[i].permitted & (uint32_t)(used >> (32 * i));
-	return syscall(SYS_capset, &head, data) ? -errno : 0;
-}
-
 int rights_become_owner(struct rights_own *out, const char *directory, unsigned int extra)
 {
 	struct stat st;
@@ -103,7 +93,7 @@ int rights_become_owner(struct rights_own *out, const char *directory, unsigned 
 		return -errno;
 	out->became = true;
 	if (!setgroups(1, &st.st_gid) && !setegid(st.st_gid) && !seteuid(st.st_uid) &&
-	    !rights_use(rights_asked_for(extra) & ~BIT(CAP_DAC_OVERRIDE)))
+	    !rights_use(rights_asked_for(extra) & ~BIT(CAP_DAC_OVERRIDE), false))
 		return 0;
 	rights_return(out);
 	return -EPERM;

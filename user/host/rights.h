@@ -10,6 +10,9 @@
 #define RIGHTS_PRIORITY  0x2u
 #define RIGHTS_WATCH     0x4u
 
+/* What to do where other users' processes cannot be looked at. */
+#define RIGHTS_TO_LOOK "run as root, or with CAP_SYS_PTRACE and CAP_DAC_READ_SEARCH"
+
 /*
  * Drops the rights that attaching needed. Kept are those for reading /proc of other users'
  * processes and for writing files where root may; on kernels before 6.1 also those for reading BPF

@@ -309,9 +309,9 @@ int sample_add(struct sample *s, pid_t pid, enum afs_role role, struct err *e)
 /* Without the file (before 5.14) the kernel does account them. */
 bool sample_wants_taskstats(void)
 {
-	char text[16];
+	uint64_t on;
 
-	return file_line(text, sizeof(text), DELAYACCT) || strtol(text, NULL, 10) != 0;
+	return !file_first_number(&on, DELAYACCT) || on;
 }
 
 int sample_open(struct sample **out, unsigned int hz, size_t points, struct err *e)

@@ -21,7 +21,6 @@
 #define FILES_MAX    64    /* with what is included, each time that it is */
 #define ITEMS_MAX    16384 /* of all of them */
 #define FILE_MAX_MIB 1
-#define LINE_MAX_LEN 8192
 
 struct afpconf_reading {
 	struct afpconf *out;

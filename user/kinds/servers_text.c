@@ -5,6 +5,7 @@
 #include "kinds/servers.h"
 
 #include "host/proc/procfs.h"
+#include "host/rights.h"
 
 #include <errno.h>
 #include <inttypes.h>
@@ -95,8 +96,7 @@ int servers_serves_nobody(const struct census_process *p, struct err *e)
 {
 	if (p->denied)
 		return err_set(e, -EACCES,
-			       "no right to see what process %d (%s) serves: run as root, or with "
-			       "CAP_SYS_PTRACE and CAP_DAC_READ_SEARCH",
+			       "no right to see what process %d (%s) serves: " RIGHTS_TO_LOOK,
 			       p->pid, p->comm);
 	return err_set(e, -ENXIO,
 		       "process %d (%s) neither listens on a TCP port nor serves a TCP connection",
@@ -124,9 +124,8 @@ int servers_no_port(const struct census *c, uint16_t port, const char *starter,
 		if (c->socket[i].tcp.listens && c->socket[i].tcp.local.port == port)
 			return err_set(
 			    e, -EACCES,
-			    "port %u is open, but no right to see which process listens on it (user id %u): run as "
-			    "root, or with CAP_SYS_PTRACE and CAP_DAC_READ_SEARCH; or its process "
-			    "is in another PID namespace%s",
+			    "port %u is open, but no right to see which process listens on it (user id %u): " RIGHTS_TO_LOOK
+			    "; or its process is in another PID namespace%s",
 			    port, c->socket[i].tcp.uid, procfs_hides());
 	return servers_not_afp(others, port, "nothing listens on", e);
 }

@@ -29,6 +29,13 @@ int target_find(struct target *out, const struct sockaddr_storage *local,
 	return r;
 }
 
+void target_foreign(char *out, size_t len, const struct target *t)
+{
+	*out = '\0';
+	if (t->decoder == AFS_DECODER_DSI && !way_is_afpd(t->server))
+		procfs_thread_name(out, len, t->server, t->server);
+}
+
 struct ends {
 	struct target *t;
 	const struct sockets *all;
@@ -127,7 +134,7 @@ static void place_server(struct target *t)
 		t->process[t->n++] = (struct target_process) { .pid = t->server };
 }
 
-void target_add(struct target *t, pid_t pid, enum afs_role role)
+struct target_process *target_add(struct target *t, pid_t pid, enum afs_role role)
 {
 	static const size_t room[] = { [AFS_ROLE_SERVER] = 1 + AFS_N_PROCESSES,
 				       [AFS_ROLE_BACKEND] = TARGET_BACKENDS_MAX,
@@ -140,29 +147,30 @@ void target_add(struct target *t, pid_t pid, enum afs_role role)
 	for (size_t i = 0; i < t->n; i++) {
 		p = &t->process[i];
 		if (p->role == role && p->pid == pid && !p->ended)
-			return;
+			return p;
 		if (p->role == role && p->ended && i)
 			at = p;
 	}
 	if (procstat_read(&st, pid))
-		return;
+		return NULL;
 	if (!at && target_count(t, group) == room[group]) {
 		if (role == AFS_ROLE_SERVER)
 			t->n_more++;
 		else
 			t->crowded = true;
-		return;
+		return NULL;
 	}
 	at = at ? at : &t->process[t->n++];
 	*at = (struct target_process) { .pid = pid, .role = (uint8_t)role, .started = st.started };
+	return at;
 }
 
 static void target_add_cnid(struct target *t, pid_t pid, bool database)
 {
-	target_add(t, pid, AFS_ROLE_BACKEND);
-	for (size_t i = 0; database && i < t->n; i++)
-		if (t->process[i].pid == pid)
-			t->process[i].foreign = t->process[i].role == AFS_ROLE_BACKEND;
+	struct target_process *p = target_add(t, pid, AFS_ROLE_BACKEND);
+
+	if (p && database)
+		p->foreign = true;
 }
 
 /* Not if it cannot be determined, as when no descriptor is left. */

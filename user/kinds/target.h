@@ -63,6 +63,9 @@ struct target {
 	struct way way;          /* to it; all 0: not looked for, or nothing is in between */
 };
 
+/* Name of the process, if it is to be netatalk's and has neither that name nor that library. */
+void target_foreign(char *out, size_t len, const struct target *t);
+
 /* Who serves the connection local -> peer: way_find(). */
 int target_find(struct target *out, const struct sockaddr_storage *local,
 		const struct sockaddr_storage *peer, struct err *e);
@@ -73,8 +76,8 @@ void target_server(struct target *out, const struct servers_entry *s, pid_t sess
 /* Programs of any kind, the first the one that the others descend from, if there is such a one. */
 void target_processes(struct target *out, const pid_t *pid, size_t n);
 
-/* One more process, unless it is there or has ended. */
-void target_add(struct target *t, pid_t pid, enum afs_role role);
+/* One more process, unless it is there. NULL: it has ended, or there is no room. */
+struct target_process *target_add(struct target *t, pid_t pid, enum afs_role role);
 
 /* The next of a role from place *at on, which is left behind it; NULL: no more. */
 const struct target_process *target_next(const struct target *t, enum afs_role role, size_t *at);

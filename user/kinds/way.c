@@ -9,9 +9,12 @@
 #include "host/net/conntrack.h"
 #include "host/net/tcpdiag.h"
 #include "host/proc/procfs.h"
+#include "host/rights.h"
 #include "kinds/servers.h"
+#include "run/run.h"
 
 #include <errno.h>
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -212,7 +215,7 @@ static int find_holder(struct way_walk *w, struct err *e)
 		return err_set(
 		    e, -EACCES,
 		    "no right to see which process serves the connection (its user id is "
-		    "%u): run as root, or with CAP_SYS_PTRACE and CAP_DAC_READ_SEARCH",
+		    "%u): " RIGHTS_TO_LOOK,
 		    w->out->end.uid);
 	if (!s.n)
 		return err_set(
@@ -231,8 +234,7 @@ static int find_holder(struct way_walk *w, struct err *e)
 
 /* Does it carry on? */
 
-/* By name, or by netatalk's library where it has another. */
-static bool is_afpd(pid_t pid)
+bool way_is_afpd(pid_t pid)
 {
 	static const char *const libraries[] = { "/libatalk.so", NULL };
 	char name[32] = "";
@@ -299,31 +301,6 @@ void way_look_onward(struct way_onward *out, const struct sockets *all,
 	}
 }
 
-/* The other end of a pipe or a Unix socket is another process's; standard files are not looked at.
- */
-static bool is_connected_otherwise(pid_t pid, const struct sockets *all,
-				   const struct sockets_held *its)
-{
-	struct procfs_numbers fd;
-	char name[64];
-	uint64_t pipe = 0; /* inodes by xor: a pipe both of whose ends it has cancels out */
-
-	for (size_t i = 0; i < its->n; i++) {
-		const struct sockets_entry *e = sockets_of_inode(all, its->socket[i].ino);
-
-		if (e && e->peer && its->socket[i].fd > STDERR_FILENO &&
-		    !VEC_FIND(own, its->socket, its->n, own->ino == e->peer))
-			return true;
-	}
-	procfs_fds(&fd, pid);
-	while (procfs_next(&fd))
-		if (fd.number > STDERR_FILENO &&
-		    !procfs_fd_name(name, sizeof(name), pid, fd.number) &&
-		    !strncmp(name, "pipe:[", 6))
-			pipe ^= strtoull(name + 6, NULL, 10);
-	return pipe;
-}
-
 /* Why the way ends at a process that is no afpd; NULL: it does not, or that may be a server. */
 static const char *way_why_not(const struct way_walk *w, const struct way_onward *o,
 			       const char *name)
@@ -347,7 +324,7 @@ static int way_go_on(struct way_walk *w, struct err *e)
 	char name[32] = "?", text[SOCKETS_TEXT_LEN];
 	const char *why;
 
-	if (is_afpd(out->server))
+	if (way_is_afpd(out->server))
 		return 0;
 	procfs_thread_name(name, sizeof(name), out->server, out->server);
 	sockets_hold(&its, out->server);
@@ -358,14 +335,6 @@ static int way_go_on(struct way_walk *w, struct err *e)
 			       "the connection ends in %s (pid %d), which is no AFP server%s: give "
 			       "the server's own address and port",
 			       name, out->server, why);
-	out->may_pass_on = !o.n && is_connected_otherwise(out->server, &w->all, &its);
-	if (out->may_pass_on)
-		snprintf(out->note, sizeof(out->note),
-			 "the connection ends in %s (pid %d), which has neither the name nor the "
-			 "library of afpd and is connected to another process by a pipe or a Unix "
-			 "socket: if it carries on what it reads, its work is counted, and not the "
-			 "server's; then give the server's own address and port",
-			 name, out->server);
 	if (!o.n)
 		return 0;
 	w->hops++;
@@ -427,7 +396,7 @@ int way_behind(struct way *out, pid_t pid, uint16_t port, struct err *e)
 	int r;
 
 	*out = (struct way) { 0 };
-	if (is_afpd(pid))
+	if (way_is_afpd(pid))
 		return 0;
 	procfs_thread_name(name, sizeof(name), pid, pid);
 	r = sockets_read_of(&all, pid, e);
@@ -449,4 +418,37 @@ int way_behind(struct way *out, pid_t pid, uint16_t port, struct err *e)
 		out->server = 0;
 	sockets_fini(&all);
 	return r;
+}
+
+static uint64_t way_bytes_of(const struct ledger *l, enum afs_object object)
+{
+	return ledger_sum(l, AFS_ROLE_SERVER, AFS_N_CLASSES, object).bytes;
+}
+
+double way_passed_on(const struct run *r)
+{
+	uint64_t clients = 0, others = 0, unknown = 0;
+
+	for (size_t i = 0; i < r->n_phases; i++) {
+		const struct ledger *l = &r->phase[i]->ledger;
+
+		clients += way_bytes_of(l, AFS_OBJECT_CLIENT);
+		others += way_bytes_of(l, AFS_OBJECT_PIPE) + way_bytes_of(l, AFS_OBJECT_SOCKET);
+		unknown += way_bytes_of(l, AFS_OBJECT_UNKNOWN);
+	}
+	if (!clients)
+		return unknown ? NAN : 0;
+	return (double)others / (double)clients;
+}
+
+int way_foreign_note(struct run *r, const char *name, pid_t pid, double passed)
+{
+	if (passed < WAY_PASSED_ON)
+		return 0;
+	return run_note(
+	    &r->warnings, "way",
+	    "%s (pid %d) is no afpd by name or library, and %s: if it is no server, give the port "
+	    "of the one behind it",
+	    name, pid,
+	    isnan(passed) ? "may pass on what it reads, unseen" : "passes on what it reads");
 }

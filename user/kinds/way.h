@@ -17,13 +17,14 @@
 #include <sys/socket.h>
 #include <sys/types.h>
 
+struct run;
+
 struct way {
 	pid_t server;               /* who serves the connection */
 	struct sockets_entry end;   /* the server's end */
 	bool relayed;               /* that has another's address in place of the client's */
 	char through[ERR_TEXT_MAX]; /* what is in between; empty: nothing */
 	char note[ERR_TEXT_MAX];    /* what is in doubt; empty: nothing */
-	bool may_pass_on; /* what is in doubt: it may carry on by a pipe or a Unix socket */
 };
 
 /*
@@ -40,6 +41,20 @@ int way_find(struct way *out, const struct sockaddr_storage *local,
  * one of its clients, else server is 0. Returns as way_find.
  */
 int way_behind(struct way *out, pid_t pid, uint16_t port, struct err *e);
+
+/* Whether it is netatalk's server, by its name or by netatalk's library. */
+bool way_is_afpd(pid_t pid);
+
+/*
+ * A program that carries on by what is no connection of TCP (a pipe, a Unix socket) looks like a
+ * server, but moves elsewhere what it reads. Returns what the server of a run moved through pipes
+ * and sockets of its own for each of its clients' bytes. NAN: its descriptors were not told apart.
+ */
+double way_passed_on(const struct run *r);
+#define WAY_PASSED_ON 0.5 /* so much and more: it may be no server */
+
+/* Warns of a server that is no afpd, where so much was passed on, or NAN. 0 or -ENOMEM. */
+int way_foreign_note(struct run *r, const char *name, pid_t pid, double passed);
 
 /* A connection over which a process may carry on what it reads. */
 struct way_onward {

@@ -380,11 +380,6 @@ static int load_opts_judge(struct load_cfg *cfg, struct err *e)
 			    cfg->set_of ? "--verify: files of --set-of may hold what other runs "
 					  "have written"
 					: "--verify cannot be used with --mpi");
-	if (!r && mix_logs_in(&cfg->mix) && cfg->mpi)
-		r = err_set(e, -EINVAL,
-			    "mix %s logs in while it works, which cannot be used with --mpi: the "
-			    "connections of other processes would be taken for those of others",
-			    cfg->mix.name);
 	if (!r && cfg->w.s.local && mix_needs_afp(&cfg->mix))
 		r = err_set(e, -EINVAL,
 			    "'%s' of mix %s needs an AFP server: elsewhere there are no resource "

@@ -9,6 +9,8 @@
 #include "app/output.h"
 #include "attach/attach.h"
 #include "attach/sampler.h"
+#include "attach/threads.h"
+#include "attach/udpsockets.h"
 #include "base/clock.h"
 #include "base/opt.h"
 #include "doctor/diagnose.h"
@@ -17,8 +19,6 @@
 #include "host/sample.h"
 #include "report/cell.h"
 #include "report/report.h"
-#include "watch/threads.h"
-#include "watch/udpsockets.h"
 #include "watch/watch.h"
 
 #include <errno.h>

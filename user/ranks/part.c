@@ -9,10 +9,11 @@
 #include "base/vec.h"
 
 #include <errno.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#define PART_VERSION 9
+#define PART_VERSION 10
 
 /* Of slots: 2^53 ns are 104 days. */
 #define PROGRESS_SHIFT_MAX 53
@@ -222,6 +223,22 @@ static void part_io_commands(struct part_io *io, struct run_phase *p, const stru
 	}
 }
 
+/* Only the addresses: of each other rank's they are ours. */
+static void part_io_visits(struct part_io *io, struct others_list *l)
+{
+	size_t n = part_io_u64(io, l->n, 4);
+	char address[RUN_ADDRESS_LEN];
+
+	part_io_flag(io, &l->partial);
+	for (size_t i = 0; i < n && !io->bad; i++) {
+		snprintf(address, sizeof(address), "%s", io->writes ? l->client[i].address : "");
+		part_io_text(io, address, sizeof(address));
+		if (!io->writes && !io->bad)
+			others_add(l, address, 0, true);
+	}
+	part_io_flag(io, &l->failed);
+}
+
 static void part_io_all(struct part_io *io, struct part *p, const struct part_like *like)
 {
 	uint64_t end = part_io_u64(io, p->end, 1);
@@ -231,6 +248,8 @@ static void part_io_all(struct part_io *io, struct part *p, const struct part_li
 	PART_IO(io, p->late_ns);
 	part_io_load(io, p->load);
 	part_io_commands(io, &p->commands, like);
+	PART_IO(io, p->greeted);
+	part_io_visits(io, &p->visits);
 }
 
 uint8_t *part_pack(const struct part *part, size_t *len)
@@ -275,5 +294,6 @@ void part_fini(struct part *p)
 {
 	run_load_free(p->load);
 	run_clear_commands(&p->commands);
+	others_fini(&p->visits);
 	memset(p, 0, sizeof(*p));
 }

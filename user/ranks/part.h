@@ -3,11 +3,12 @@
 #define RANKS_PART_H
 
 /*
- * What one rank did, as bytes for rank 0: the load, and the commands that its clients sent. Fixed
- * widths, network byte order, a version. Who reads them checks every number that could harm: they
- * come from another host.
+ * What one rank did, as bytes for rank 0: the load, the commands that its clients sent, and the
+ * addresses of their sessions. Fixed widths, network byte order, a version. Who reads them checks
+ * every number that could harm: they come from another host.
  */
 
+#include "attach/others.h"
 #include "base/err.h"
 #include "run/run.h"
 
@@ -22,6 +23,9 @@ struct part {
 	uint64_t late_ns; /* it was told to begin when that moment had passed */
 	struct run_load *load;
 	struct run_phase commands; /* only these */
+	/* Sessions that its clients began while they worked, and how many the server greeted. */
+	struct others_list visits;
+	uint64_t greeted;
 };
 
 /* The bytes, to be freed, and their number; NULL without memory. */

@@ -372,9 +372,12 @@ static int ranks_take_part(struct ranks *k, struct run_phase *p, unsigned int i)
 	if (from->is.end != RUN_RANK_LOST &&
 	    part_unpack(&part, from->answer.data, from->answer.head.len, &like, &e))
 		ranks_lose(from, e.text, clock_now_ns());
+	others_visits_add(&k->session->visits, &part.visits, part.greeted);
 	from->is.clients = to->clients;
 	from->is.lost_ns = from->lost_ns > k->start_ns ? from->lost_ns - k->start_ns : 0;
 	*to = from->is;
+	/* where its clients logged in from, nobody knows any more */
+	k->session->visits.list.partial |= to->end == RUN_RANK_LOST && k->session->visits.list.n;
 	if (to->end == RUN_RANK_LOST)
 		ranks_sum_lose(p->load, i, from->noted);
 	else

@@ -163,6 +163,8 @@ static int ranks_other_load(struct guest *g, const struct post *order, struct er
 		return r;
 	part.load = p->load;
 	part.commands = *p;
+	part.visits = g->session.visits.list; /* still the session's */
+	part.greeted = g->session.visits.greeted;
 	part.end = !cmd_stop                       ? PART_DONE
 		   : cmd_stop == CMD_STOP_ORPHANED ? PART_ORPHANED
 						   : PART_STOPPED;
@@ -275,6 +277,8 @@ void ranks_other(const struct ranks_opts *o)
 
 	if (g)
 		*g = (struct guest) { .o = o, .session.cfg = o->session };
+	if (g)
+		pthread_mutex_init(&g->session.visits.lock, NULL);
 	if (!g || session_warden(&g->session, &e)) {
 		cmd_say("out of memory");
 		free(g);
@@ -300,6 +304,8 @@ void ranks_other(const struct ranks_opts *o)
 	}
 	post_fini(&order);
 	run_fini(&g->session.run);
+	others_fini(&g->session.visits.list);
+	pthread_mutex_destroy(&g->session.visits.lock);
 	warden_close(g->session.warden);
 	free(g);
 }

@@ -6,6 +6,7 @@
 #include "base/file.h"
 #include "base/vec.h"
 #include "host/proc/procfs.h"
+#include "host/rights.h"
 #include "watch/bpf/load.h"
 #include "watch/bpf/storage_load.h"
 
@@ -37,6 +38,13 @@ static void ladder_say(struct ladder *l, const char *layer, const char *rung, bo
 	vsnprintf(s.why, sizeof(s.why), fmt, ap);
 	va_end(ap);
 	l->step[l->n++] = s;
+}
+
+/* The same in one of two sentences. */
+static void ladder_either(struct ladder *l, const char *layer, const char *rung, bool ok,
+			  const char *if_ok, const char *else_why)
+{
+	ladder_say(l, layer, rung, ok, "%s", ok ? if_ok : else_why);
 }
 
 /* What depends on the first way that works. */
@@ -83,8 +91,7 @@ static void try_bpf(struct ladder *l, enum bpf_load_way way, struct ladder_found
 		return;
 	}
 	r = bpf_load_open(&load, &wish, &e);
-	ladder_say(l, "calls", rung, !r, "%s",
-		   r ? e.text : "every call counted and timed in the kernel");
+	ladder_either(l, "calls", rung, !r, "every call counted and timed in the kernel", e.text);
 	if (r)
 		return;
 	if (!found->any) {
@@ -129,14 +136,10 @@ static void try_proc(struct ladder *l)
 	if (r)
 		ladder_say(l, "calls", "/proc/PID/io", false,
 			   "%s: this kernel has no task I/O accounting", strerror(-r));
-	else if (may_look())
-		ladder_say(l, "calls", "/proc/PID/io", true,
-			   "reads, writes and their bytes of a process, sampled at phase ends");
 	else
-		ladder_say(
-		    l, "calls", "/proc/PID/io", false,
-		    "no right to read that of other users: run as root, or with CAP_SYS_PTRACE "
-		    "and CAP_DAC_READ_SEARCH");
+		ladder_either(l, "calls", "/proc/PID/io", may_look(),
+			      "reads, writes and their bytes of a process, sampled at phase ends",
+			      "no right to read that of other users: " RIGHTS_TO_LOOK);
 }
 
 static void look_objects(struct ladder *l, const struct ladder_found *found)
@@ -145,41 +148,33 @@ static void look_objects(struct ladder *l, const struct ladder_found *found)
 
 	if (!found->any)
 		why = "only where calls are counted by BPF";
-	ladder_say(l, "objects", "descriptors", found->objects, "%s",
-		   found->objects ? "calls are distinguished by the object they work on" : why);
-	ladder_say(l, "requests", "bytes of the client's connection", found->objects, "%s",
-		   found->objects ? "calls and times of each request, whoever the client is" : why);
-	ladder_say(l, "times", "tp_btf sched_switch", found->any, "%s",
-		   found->any ? "every moment of a request: own code, calls, run queue, waits"
-			      : why);
+	ladder_either(l, "objects", "descriptors", found->objects,
+		      "calls are distinguished by the object they work on", why);
+	ladder_either(l, "requests", "bytes of the client's connection", found->objects,
+		      "calls and times of each request, whoever the client is", why);
+	ladder_either(l, "times", "tp_btf sched_switch", found->any,
+		      "every moment of a request: own code, calls, run queue, waits", why);
 }
 
 static void ladder_look_times(struct ladder *l)
 {
 	struct procfs_times own;
 
-	if (!procfs_thread_times(&own, getpid(), getpid()))
-		ladder_say(
-		    l, "times", "schedstat", true,
-		    "CPU time and waiting for a CPU, /proc/PID/task/TID/schedstat at phase ends");
-	else
-		ladder_say(l, "times", "schedstat", false,
-			   "/proc/self/schedstat: this kernel has no CONFIG_SCHED_INFO");
+	ladder_either(l, "times", "schedstat", !procfs_thread_times(&own, getpid(), getpid()),
+		      "CPU time and waiting for a CPU, /proc/PID/task/TID/schedstat at phase ends",
+		      "/proc/self/schedstat: this kernel has no CONFIG_SCHED_INFO");
 }
 
 static void look_proc(struct ladder *l)
 {
 	struct procstat init;
-	bool seen = !procstat_read(&init, 1), links = may_look();
 
-	ladder_say(l, "/proc", "processes", seen, "%s",
-		   seen ? "processes of other users are seen"
-			: "processes of other users are hidden (hidepid): run as root");
-	ladder_say(
-	    l, "/proc", "open files", links, "%s",
-	    links ? "who holds which socket and file can be seen"
-		  : "no right to see whose socket is whose: run as root, or with CAP_SYS_PTRACE "
-		    "and CAP_DAC_READ_SEARCH");
+	ladder_either(l, "/proc", "processes", !procstat_read(&init, 1),
+		      "processes of other users are seen",
+		      "processes of other users are hidden (hidepid): run as root");
+	ladder_either(l, "/proc", "open files", may_look(),
+		      "who holds which socket and file can be seen",
+		      "no right to see whose socket is whose: " RIGHTS_TO_LOOK);
 }
 
 /* Facts. */
@@ -195,13 +190,12 @@ static void look_version(struct ladder *l)
 static void look_features(struct ladder *l)
 {
 	static const char lockdown[] = "/sys/kernel/security/lockdown";
-	bool ok = !access("/sys/kernel/btf/vmlinux", R_OK);
 	char text[128];
+	bool ok;
 
-	ladder_say(
-	    l, "kernel", "BTF", ok, "%s",
-	    ok ? "/sys/kernel/btf/vmlinux is there"
-	       : "no /sys/kernel/btf/vmlinux: the kernel was built without type information");
+	ladder_either(l, "kernel", "BTF", !access("/sys/kernel/btf/vmlinux", R_OK),
+		      "/sys/kernel/btf/vmlinux is there",
+		      "no /sys/kernel/btf/vmlinux: the kernel was built without type information");
 	ok = !access("/sys/kernel/tracing/events", F_OK) ||
 	     !access("/sys/kernel/debug/tracing/events", F_OK);
 	ladder_say(l, "kernel", "tracefs", true, "%s",
@@ -262,7 +256,7 @@ static void look_rights(struct ladder *l)
 void ladder_look(struct ladder *out, enum afs_decoder decoder)
 {
 	struct ladder_found found = { .decoder = decoder };
-	bool first = procfs_first_pid_namespace(), classic = bpf_load_preempted();
+	bool classic = bpf_load_preempted();
 
 	out->n = 0;
 	try_bpf(out, classic ? BPF_LOAD_CLASSIC : BPF_LOAD_BTF, &found);
@@ -279,8 +273,8 @@ void ladder_look(struct ladder *out, enum afs_decoder decoder)
 	look_features(out);
 	look_preemption(out);
 	look_rights(out);
-	ladder_say(out, "kernel", "PID space", first, "%s",
-		   first ? "the first" : "not the first: run on the host itself");
+	ladder_either(out, "kernel", "PID space", procfs_first_pid_namespace(), "the first",
+		      "not the first: run on the host itself");
 }
 
 const struct ladder_step *ladder_taken(const struct ladder *l, const char *layer)

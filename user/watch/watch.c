@@ -8,6 +8,7 @@
 
 #include <errno.h>
 #include <inttypes.h>
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -106,6 +107,7 @@ int watch_open_traced(struct watch **out, const struct watch_opts *opts, const s
 	if (!w)
 		return err_set(e, -ENOMEM, "out of memory");
 	w->t = *t;
+	target_foreign(w->foreign, sizeof(w->foreign), t);
 	w->sink = opts->sink;
 	target_look(&w->t);
 	r = watch_climb(w, opts->mode, e);
@@ -363,29 +365,6 @@ static int finish_ladder(const struct watch *w, struct run *r)
 	return err;
 }
 
-static uint64_t watch_bytes_of(const struct ledger *l, enum afs_object object)
-{
-	return ledger_sum(l, AFS_ROLE_SERVER, AFS_N_CLASSES, object).bytes;
-}
-
-/*
- * A program that carries on writes what it reads elsewhere: false if less than half of the clients'
- * bytes went through pipes and other sockets. Where descriptors are not told apart, it may be.
- */
-static bool watch_may_pass_on(const struct run *r)
-{
-	uint64_t clients = 0, others = 0;
-
-	for (size_t i = 0; i < r->n_phases; i++) {
-		const struct ledger *l = &r->phase[i]->ledger;
-
-		clients += watch_bytes_of(l, AFS_OBJECT_CLIENT);
-		others += watch_bytes_of(l, AFS_OBJECT_PIPE);
-		others += watch_bytes_of(l, AFS_OBJECT_SOCKET);
-	}
-	return others >= clients / 2;
-}
-
 static int finish_warnings(const struct watch *w, struct run *r)
 {
 	int err = 0;
@@ -398,7 +377,10 @@ static int finish_warnings(const struct watch *w, struct run *r)
 		    "counted in the kernel: /proc is sampled. For exact counts run afpscope "
 		    "outside of the container, or start the container with the host's process "
 		    "numbers (docker run --pid=host)");
-	if (w->t.way.note[0] && (!w->t.way.may_pass_on || watch_may_pass_on(r)))
+	if (w->rung && *w->foreign)
+		err |= way_foreign_note(r, w->foreign, w->t.server,
+					w->bpf ? way_passed_on(r) : NAN);
+	if (w->t.way.note[0])
 		err |= run_note(&r->warnings, "way", "%s", w->t.way.note);
 	if (w->t.way.relayed)
 		err |= run_note(

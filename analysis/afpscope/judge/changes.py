@@ -5,7 +5,9 @@ The series is cut where the rank sums of its two parts differ most (Mann and Whi
 cut); the parts are cut again in the same way. A cut counts where its probability, times the number
 of cuts that were possible and of series that were looked at, is at most the level. Neighbours that
 are alike, as on a machine that is slow for days, are fewer values than they seem: the U is divided
-by as much as their correlation asks for. tests/python/simulate_history.py says how often it errs.
+by as much as their correlation asks for. shapes.py says whether the level changed at once or little
+by little: a drift is cut, too, and cuts that follow each other in one direction may be one drift.
+tests/python/simulate_history.py says how often all this errs.
 """
 
 from __future__ import annotations
@@ -19,25 +21,30 @@ import numpy as np
 import numpy.typing as npt
 from scipy import special, stats
 
+from . import shapes
+
 Array = npt.NDArray[np.float64]
+Places = npt.NDArray[np.intp]
 
 # The chance that a history of rows that never changed has any change.
 ALPHA = 0.01
 # What a change of a level does not show.
-WHOSE = (
-    "A change may be the machine's, and one that came little by little is shown as a step: "
-    "afpscope ab\nmeasures both sides of it in turn"
-)
+WHOSE = "A change may be the machine's: afpscope ab measures both sides of it in turn"
+# Levels that are fitted before neighbours are compared: each makes them look less alike.
+_PARTS = 10
+# The shares of ALPHA for cuts in one place, and for those in two.
+_ONE_CUT, _TWO_CUTS = 0.9, 0.1
 # Values in a row that a level consists of, at least: fewer are outliers.
 LEAST_RUN = 5
 
 
 @dataclass(frozen=True)
 class Change:
-    """From values[at] on there is another level, up to the next change.
+    """There is another level after values[at], up to the next change.
 
-    `before`, `after`: medians of the two levels. `low`, `high`: the first values with which the
-    new level may have begun as well, by the ranks of cuts that are nearly as good.
+    `kind`: STEP: from values[at] on. DRIFT: little by little, from about values[low] to
+    values[high]. UNCLEAR: neither can be told. `low`, `high`, but of a drift: between these values
+    it changed. `before`, `after`: the two levels.
     """
 
     at: int
@@ -45,6 +52,7 @@ class Change:
     high: int
     before: float
     after: float
+    kind: str = shapes.STEP
 
     @property
     def by(self) -> float:
@@ -52,33 +60,31 @@ class Change:
         return self.after / self.before - 1
 
 
-def _deviations(ranks: Array) -> Array:
-    """Of each cut after LEAST_RUN values or more: how far the rank sum of the first part is from
-    what chance expects, in standard deviations. Ties are taken into account."""
+def _deviations(ranks: Array, begins: Places, ends: Places) -> Array:
+    """Of each part: how far its rank sum is from what chance expects, in standard deviations,
+    either way. Ties are taken into account."""
     n = len(ranks)
-    sizes = np.arange(LEAST_RUN, n - LEAST_RUN + 1)
-    sums = np.cumsum(ranks)[sizes - 1]
+    sizes = ends - begins
+    sums = np.concatenate([[0.0], np.cumsum(ranks - ranks.mean())])
     # Of a sum of `size` of these ranks, drawn without replacement.
     variance = sizes * (n - sizes) / (n * (n - 1)) * float(((ranks - ranks.mean()) ** 2).sum())
-    return np.asarray((sums - sizes * ranks.mean()) / np.sqrt(np.maximum(variance, 1e-12)))
+    return np.asarray(np.abs(sums[ends] - sums[begins]) / np.sqrt(np.maximum(variance, 1e-12)))
 
 
-def _sameness(ranks: Array, at: int) -> float:
-    """The correlation of neighbours, within the two parts of a cut; 0 or more.
+def _sameness(ranks: Array) -> float:
+    """The correlation of neighbours that is no change of level; 0 or more.
 
-    The bias that it has in short series is corrected, and a quarter of its standard error added.
+    It is that of what the best of some descriptions by levels leaves. The bias that it has in short
+    series is corrected, and a quarter of its standard error added.
     """
-    rests = [part - part.mean() for part in (ranks[:at], ranks[at:])]
-    below = sum(float(rest @ rest) for rest in rests)
-    above = sum(float(rest[:-1] @ rest[1:]) for rest in rests)
-    if below <= 0:
-        return _at_most(0.0, len(ranks))
-    return _at_most(max(0.0, above / below), len(ranks))
+    rests = shapes.left(ranks, LEAST_RUN)
+    rhos = [float(rest[:-1] @ rest[1:]) / max(float(rest @ rest), 1e-6) for rest in rests]
+    return _at_most(max(0.0, min(rhos)), len(ranks))
 
 
 def _at_most(rho: float, n: int) -> float:
     """The correlation of neighbours that is assumed where `rho` was seen."""
-    return min(0.95, rho + (1 + 3 * rho) / n + math.sqrt(max(0.0, 1 - rho**2) / n) / 4)
+    return min(0.95, rho + (1 + 3 * _PARTS * rho) / n + math.sqrt(max(0.0, 1 - rho**2) / n) / 4)
 
 
 def _shrunk(deviations: float, rho: float) -> float:
@@ -86,22 +92,32 @@ def _shrunk(deviations: float, rho: float) -> float:
     return deviations * math.sqrt((1 - rho) / (1 + rho))
 
 
-def _cut(values: Array, tests: int) -> tuple[int, int, int] | None:
-    """The best cut of the values, with the first and the last that is nearly as good."""
+def _p(z: float, size: int, n: int, tried: float) -> float:
+    """The probability of such a part of `size` of n ranks, the best of so many."""
+    possible = 2 / math.comb(n, size)  # the least that these numbers can have
+    return max(2 * float(special.ndtr(-z)), possible) * tried
+
+
+def _cut(values: Array, tests: int) -> tuple[int, ...]:
+    """Where these are cut: in one place, in two if a part in the middle differs from the rest (it
+    changed and changed back), or not at all."""
     n = len(values)
     if n < 2 * LEAST_RUN:
-        return None
+        return ()
     ranks = np.asarray(stats.rankdata(values), float)
-    deviations = np.abs(_deviations(ranks))
-    best = int(np.argmax(deviations))
-    rho = _sameness(ranks, best + LEAST_RUN)
-    z = _shrunk(float(deviations[best]), rho)
-    possible = 2 / math.comb(n, best + LEAST_RUN)  # the least p that these numbers can have
-    p = max(2 * float(special.ndtr(-z)), possible) * len(deviations) * tests
-    if p > ALPHA:
-        return None
-    near = np.flatnonzero(_shrunk(1, rho) * deviations >= z - 1) + LEAST_RUN
-    return best + LEAST_RUN, int(near[0]), int(near[-1])
+    cuts = np.arange(LEAST_RUN, n - LEAST_RUN + 1)
+    ways = (_ONE_CUT, np.zeros_like(cuts), cuts), (_TWO_CUTS, *shapes.middles(n, LEAST_RUN))
+    for weight, begins, ends in ways:
+        if not len(begins):
+            continue
+        deviations = _deviations(ranks, begins, ends)
+        best = int(np.argmax(deviations))
+        first, last, z = int(begins[best]), int(ends[best]), float(deviations[best])
+        chance = (last - first, n, len(begins) * tests / weight)
+        # Neighbours that are alike make it no surer.
+        if _p(z, *chance) <= ALPHA and _p(_shrunk(z, _sameness(ranks)), *chance) <= ALPHA:
+            return (first, last) if first else (last,)
+    return ()
 
 
 def least_values(tests: int = 1) -> int:
@@ -110,26 +126,66 @@ def least_values(tests: int = 1) -> int:
     while True:
         half = n // 2
         z = half * (n - half) / 2 / math.sqrt(half * (n - half) * (n + 1) / 12)
-        z = _shrunk(z, _at_most(0.0, n))
-        if 2 * float(special.ndtr(-z)) * (n - 2 * LEAST_RUN + 1) * tests <= ALPHA:
+        cuts = n - 2 * LEAST_RUN + 1
+        if _p(_shrunk(z, _at_most(0.0, n)), half, n, cuts * tests / _ONE_CUT) <= ALPHA:
             return n
         n += 1
 
 
-def change_points(values: Sequence[float], tests: int = 1) -> list[Change]:
-    """The changes of a series, in its order; `tests`: how many series are looked at together."""
-    of = np.asarray(values, float)
-    if not len(of):
-        return []
-    found: dict[int, tuple[int, int]] = {}
-    parts = [(0, len(of))]
+def _cuts(values: Array, tests: int) -> list[int]:
+    """All places where the values are cut, in their order."""
+    found: list[int] = []
+    parts = [(0, len(values))]
     while parts:
         first, end = parts.pop()
-        cut = _cut(of[first:end], tests)
-        if cut:
-            at, low, high = (first + i for i in cut)
-            found[at] = (low, high)
-            parts += [(first, at), (at, end)]
-    ends = [0, *sorted(found), len(of)]
+        cuts = [first + cut for cut in _cut(values[first:end], tests)]
+        found += cuts
+        if cuts:
+            parts += pairwise([first, *cuts, end])
+    return sorted(found)
+
+
+def _one_way(levels: Sequence[float]) -> list[list[int]]:
+    """The cuts between these levels, by their numbers: those in one direction together."""
+    out: list[list[int]] = []
+    for i, (a, b) in enumerate(pairwise(levels)):
+        if out and (b > a) == (levels[i] > levels[i - 1]):
+            out[-1].append(i)
+        else:
+            out.append([i])
+    return out
+
+
+def _worth(values: Array) -> float:
+    """How much of a value each one is."""
+    rho = _sameness(np.asarray(stats.rankdata(values), float))
+    return (1 - rho) / (1 + rho)
+
+
+def _changes(values: Array, ends: Sequence[int], group: Sequence[int]) -> list[Change]:
+    """The changes at cuts of one direction: `ends`[i + 1] for each i of the group."""
+    first, end = ends[group[0]], ends[group[-1] + 2]
+    cuts = [ends[i + 1] for i in group]
+    of = np.log(values[first:end])
+    middle = cuts[len(cuts) // 2]
+    found = shapes.shape(of, [c - first for c in cuts], _worth(of), LEAST_RUN)
+    if found is None:
+        return [change for i in group for change in _changes(values, ends, [i])]
+    before = float(np.median(values[first : cuts[0]]))
+    after = float(np.median(values[cuts[-1] : end]))
+    if found.kind != shapes.DRIFT:
+        return [Change(middle, first + found.low, first + found.high, before, after, found.kind)]
+    before, after = math.exp(found.before), math.exp(found.after)
+    at = first + (found.first + found.last + 1) // 2
+    return [Change(at, first + found.first, first + found.last, before, after, found.kind)]
+
+
+def change_points(values: Sequence[float], tests: int = 1) -> list[Change]:
+    """The changes of a series of values above 0, in its order; `tests`: how many series are looked
+    at together."""
+    of = np.asarray(values, float)
+    ends = [0, *_cuts(of, tests), len(of)]
+    if len(ends) < 3:
+        return []
     levels = [float(np.median(of[a:b])) for a, b in pairwise(ends)]
-    return [Change(at, *found[at], levels[i], levels[i + 1]) for i, at in enumerate(sorted(found))]
+    return [change for group in _one_way(levels) for change in _changes(of, ends, group)]

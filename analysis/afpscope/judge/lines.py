@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from .. import show
 from ..saved.model import LOWER
-from . import changes
+from . import changes, shapes
 from .changes import Change
 
 Key = tuple[str, str, str, str]
@@ -49,6 +49,39 @@ class Line:
 
     def verdict(self, change: Change) -> str:
         return "worse" if (change.by > 0) == (self.key[3] == LOWER) else "better"
+
+    def how(self, change: Change) -> str:
+        """What the change was: from where to where, and whether for the worse."""
+        verb = "drifted" if change.kind == shapes.DRIFT else "changed"
+        levels = f"{self.shown(change.before)} to {self.shown(change.after)}"
+        return f"{verb} from {levels} ({100 * change.by:+.1f} %, {self.verdict(change)})"
+
+    def when(self, change: Change, label: str | None) -> str:
+        """Since which run, or between which."""
+        first, last = self.points[change.low], self.points[change.high]
+        if change.kind == shapes.STEP:
+            text = f"since {self.points[change.at].name(label)}"
+            if change.low == change.high:
+                return text
+            return f"{text} (or another of {first.started[:10]} to {last.started[:10]})"
+        between = f"between {first.name(label)} and {last.name(label)}"
+        if change.kind == shapes.DRIFT:
+            return f"little by little, {between}, or nearly so"
+        return f"{between}; whether at once or little by little cannot be told"
+
+    @property
+    def levels(self) -> list[tuple[float, float, float, float]]:
+        """Lines along the values: from and to which place, and the value at either."""
+        out: list[tuple[float, float, float, float]] = []
+        at, value = 0.0, self.changes[0].before if self.changes else 0.0
+        for c in self.changes:
+            drifts = c.kind == shapes.DRIFT
+            first, last = (c.low, c.high) if drifts else (c.at - 1, c.at)
+            out.append((at, max(at, first), value, c.before if drifts else value))
+            if drifts:
+                out.append((first, last, c.before, c.after))
+            at, value = last, c.after
+        return [*out, (at, len(self.values) - 1, value, value)] if self.changes else []
 
 
 @dataclass(frozen=True)

@@ -30,6 +30,8 @@ LEVEL = 0.95
 _EXACT_MAX = 40
 # Differences of logarithms are equal if they differ by less than this.
 _ROUNDING = 1e-9
+# A side varies more than the other if its deviation is so many times as large.
+_UNEVEN = 2.0
 
 # The values of A and of B that may be compared with each other.
 Block = tuple[Sequence[float], Sequence[float]]
@@ -121,13 +123,71 @@ def _p_same(differences: Array, below: Array, margin: float) -> float:
     return min(1.0, float(below[len(differences) - least]))
 
 
+@dataclass(frozen=True)
+class _Means:
+    """The difference of the sides' means, how far chance moves it, and how well that is known."""
+
+    of: float
+    error: float
+    freedom: int
+
+    def p_larger(self, margin: float) -> float:
+        """As _p_larger."""
+        return min(1.0, 2 * self._above(abs(self.of) - margin))
+
+    def p_same(self, margin: float) -> float:
+        """As _p_same."""
+        return self._above(margin - abs(self.of))
+
+    def _above(self, by: float) -> float:
+        return float(special.stdtr(self.freedom, -by / max(self.error, _ROUNDING)))
+
+    @property
+    def reach(self) -> float:
+        """From the difference to either end of its interval at LEVEL."""
+        return float(special.stdtrit(self.freedom, (1 + LEVEL) / 2)) * self.error
+
+
+def _spread(sides: Sequence[Array]) -> float:
+    """How far values are from the middle of their block; outliers change it little."""
+    off = [np.abs(v - np.median(v)) for v in sides]
+    # Of two values or three too much would be 0.
+    shares = [math.sqrt(len(v) / (len(v) - 1)) for v in sides if len(v) > 1]
+    return float(np.median(np.concatenate(off))) * max(shares, default=1.0)
+
+
+def _uneven(logs: Sequence[Sequence[Array]]) -> _Means | None:
+    """What the means say, by Welch's statistic in blocks, where ranks alone may be wrong: one side
+    varies more than the other, or may and has too few values to show it.
+
+    Ranks assume that both vary alike: five values that vary ten times as much as the others are all
+    above them, or all below, once in sixteen times. Means know how far they are above.
+    """
+    alike = all(len(a) == len(b) for a, b in logs)
+    spreads = [_spread([block[i] for block in logs]) for i in (0, 1)]
+    if alike and max(spreads) <= _UNEVEN * min(spreads) + _ROUNDING:
+        return None
+    if min(len(v) for block in logs for v in block) < 2:
+        return None
+    n = sum(len(v) for block in logs for v in block)
+    weights = [(len(a) + len(b)) / n for a, b in logs]
+    errors, freedoms = [], []
+    for side in zip(*logs, strict=True):
+        freedoms.append(sum(len(v) - 1 for v in side))
+        variance = sum(float(np.var(v)) * len(v) for v in side) / freedoms[-1]
+        errors.append(variance * sum(w * w / len(v) for w, v in zip(weights, side, strict=True)))
+    of = sum(w * float(b.mean() - a.mean()) for w, (a, b) in zip(weights, logs, strict=True))
+    # No fewer than these, whatever the variances are (Hsu): Welch's own number is an estimate.
+    return _Means(of, math.sqrt(sum(errors)), min(freedoms))
+
+
 def compare(blocks: Sequence[Block], margins: Margins = Margins(), blur: float = 0.0) -> Test:
     """Hodges-Lehmann and Mann-Whitney on the logarithms; values of 0 or less are left out.
 
     Equal values count for no difference. `blur`: the error of the difference of two logarithms
     (quantiles are known to a bucket of a histogram): every margin grows by it, that of "same"
     shrinks. Margins are symmetric for A against B and B against A: 5 % are 1.05 times as long,
-    or as short.
+    or as short. Where one side varies much more than the other, its means must say the same.
     """
     logs = [[np.log([v for v in side if v > 0]) for side in block] for block in blocks]
     x, y = (np.concatenate([np.empty(0), *(block[i] for block in logs)]) for i in (0, 1))
@@ -141,17 +201,37 @@ def compare(blocks: Sequence[Block], margins: Margins = Margins(), blur: float =
     if min(len(x), len(y)) < 2 or change is None:
         return Test(*head, None, None, None, None, None, smallest)
     below = _below(sizes)
+    means = _uneven(logs)
+
+    def larger(margin: float) -> float:
+        by_rank = _p_larger(differences, below, margin)
+        return max(by_rank, means.p_larger(margin)) if means else by_rank
+
+    def same(margin: float) -> float:
+        by_rank = _p_same(differences, below, margin)
+        return max(by_rank, means.p_same(margin)) if means else by_rank
+
+    low, high = _interval(differences, below, means, blur)
+    least = math.log1p(margins.least)
+    p = larger(least + blur)
+    if margins.doubt is None:
+        return Test(*head, low, high, p, p, same(least - blur) if least > blur else None, smallest)
+    sure = larger(max(least, math.log1p(margins.doubt)) + blur)
+    return Test(*head, low, high, p, sure, None, smallest)
+
+
+def _interval(
+    differences: Array, below: Array, means: _Means | None, blur: float
+) -> tuple[float | None, float | None]:
+    """Of the change, at LEVEL; None: there is no such end."""
     # The k-th difference from each end bounds the interval; 0: no interval.
     k = int(np.searchsorted(below, (1 - LEVEL) / 2, side="right"))
-    low = float(np.expm1(differences[k - 1] - blur)) if k else None
-    high = float(np.expm1(differences[-k] + blur)) if k else None
-    least = math.log1p(margins.least)
-    p = _p_larger(differences, below, least + blur)
-    if margins.doubt is None:
-        same = _p_same(differences, below, least - blur) if least > blur else None
-        return Test(*head, low, high, p, p, same, smallest)
-    sure = _p_larger(differences, below, max(least, math.log1p(margins.doubt)) + blur)
-    return Test(*head, low, high, p, sure, None, smallest)
+    if not k:
+        return None, None
+    low, high = float(differences[k - 1]), float(differences[-k])
+    if means:
+        low, high = min(low, means.of - means.reach), max(high, means.of + means.reach)
+    return math.expm1(low - blur), math.expm1(high + blur)
 
 
 def holm(ps: Sequence[float]) -> list[float]:

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from ..judge import shapes
 from ..judge.changes import WHOSE
 from ..judge.lines import History, Line
 from ..saved.files import written
@@ -18,11 +19,12 @@ _W, _H, _PAD = 600, 60, 6  # of a curve, in pixels of its own
 
 @dataclass(frozen=True)
 class Curve:
-    """Points as SVG has them; `levels`: x from, x to, y; `cuts`: x of each change."""
+    """Points as SVG has them; `levels`: x from, x to, y from, y to; `cuts`: x of each change
+    that is no drift."""
 
     line: Line
     dots: list[tuple[float, float]]
-    levels: list[tuple[float, float, float]]
+    levels: list[tuple[float, float, float, float]]
     cuts: list[float]
     low: float
     high: float
@@ -40,13 +42,11 @@ def _curve(line: Line) -> Curve:
         share = (value - low) / (high - low) if high > low else 0.5
         return round(_H - _PAD - share * (_H - 2 * _PAD), 1)
 
-    ends = [0, *(c.at for c in line.changes), len(line.values)]
-    medians = [line.changes[0].before, *(c.after for c in line.changes)] if line.changes else []
     return Curve(
         line,
         [(x(i), y(v)) for i, v in enumerate(line.values)],
-        [(x(ends[i]), x(ends[i + 1] - 1), y(v)) for i, v in enumerate(medians)],
-        [x(c.at - 0.5) for c in line.changes],
+        [(x(a), x(b), y(v), y(w)) for a, b, v, w in line.levels],
+        [x(c.at - 0.5) for c in line.changes if c.kind != shapes.DRIFT],
         low,
         high,
     )

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import struct
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from rxpeer import COOKIE, FILE, NAMES, RECV, RPC, SEND, Program, Served, Side
@@ -45,3 +46,16 @@ class Memory:
             side.write(self.answer(size, write_len) + COOKIE)
         served.append(Served(command, bytes(came)))
         side.end()
+
+
+def every_order(words: Sequence[str], n: int) -> list[str]:
+    """The shortest list in which each n of the words follow each other in each order."""
+    found = list(words[:1]) * (n - 1)
+    had: set[tuple[str, ...]] = set()
+    while True:
+        last = tuple(found[len(found) - n + 1 :])
+        new = [word for word in reversed(words) if (*last, word) not in had]
+        if not new:
+            return found
+        had.add((*last, new[0]))
+        found.append(new[0])

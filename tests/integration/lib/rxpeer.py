@@ -141,6 +141,7 @@ class Side:
         self._resend_at = 0.0
         self._stored: dict[int, bytes] = {}  # of the peer's packets: not read yet
         self._content: dict[int, bytes] = {}
+        self._highest = 0  # of its numbers
         self._next = 1
         self._last: int | None = None
         self._unacked = 0
@@ -153,11 +154,11 @@ class Side:
     # what a program does
 
     def write(self, data: bytes) -> None:
-        self._partial += data
+        data = self._partial + data
         size = self._ways.data_len
-        while len(self._partial) > size:
-            self._out.append(self._partial[:size])
-            self._partial = self._partial[size:]
+        whole = max(0, len(data) - 1) // size * size
+        self._out += [data[at : at + size] for at in range(0, whole, size)]
+        self._partial = data[whole:]
 
     def flush(self) -> None:
         if self._partial:
@@ -226,7 +227,7 @@ class Side:
     def ack(self, reason: int, serial: int) -> None:
         top = max(self._stored, default=self._next - 1)
         have = bytes(n in self._stored for n in range(self._next, top + 1))[:255]
-        previous = max(self._content, default=0)
+        previous = self._highest
         data = struct.pack(">HHIIIBB", 0, 0, self._next, previous, serial, reason, len(have))
         data += have + bytes(3)
         if self._ways.limits:
@@ -267,6 +268,7 @@ class Side:
         if self.base.flags & FROM_CLIENT and self._ended:
             self._hard = len(self._out)  # an answer confirms the whole request
         self._content[p.seq] = p.data
+        self._highest = max(self._highest, p.seq)
         self._stored[p.seq] = p.data
         in_order = p.seq == self._next
         while self._next in self._stored:

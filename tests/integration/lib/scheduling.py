@@ -37,6 +37,7 @@ LONG = (
 # Those that mostly wait, the longest first.
 WAITING = (
     "load_mpi",
+    "stopping",
     "errors",
     "speedtest_errors",
     "speedtest_data",
@@ -46,6 +47,7 @@ WAITING = (
     "record_command",
     "rx_serve",
     "exporter",
+    "mixes_gvfs",
     "sweep",
     "gfapi_perf",
     "whose",

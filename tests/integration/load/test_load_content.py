@@ -11,8 +11,23 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from mpirun import ENVIRONMENT, FLAVOURS, mpirun, plugin
 from netatalk import Server
 from scope import OK, REFUSED, Done, Scope
+
+LOOSE = """[mix]
+files = 12
+file_size = lognormal:16K,1
+popularity = zipf:1
+think = {think}
+compressible = 30%
+dedup = 20%
+verify = {verify}
+[actions]
+read = 2
+write = 1
+random-read = 1
+"""
 
 
 def phase_of(done: Done) -> dict[str, Any]:
@@ -64,14 +79,39 @@ shared = {}
 """
 
 
+WAYS = {
+    "closed": ["--verify"],
+    "open": ["--verify", "--rate=30"],
+    "threads": ["--verify", "--threads=3"],
+    "open, threads": ["--verify", "--threads=3", "--rate=30"],
+    "ranks": [],
+    "open, ranks": ["--rate=30"],
+}
+
+
+def line(scope: Scope, server: Server, how: str, args: list[str]) -> list[str]:
+    command = scope.command(server, *args, tool="load")
+    if not how.endswith("ranks"):
+        return command
+    missing = plugin(scope, FLAVOURS[0])
+    if missing:
+        pytest.skip(missing)
+    return mpirun(FLAVOURS[0], command)
+
+
+@pytest.mark.parametrize(
+    "how",
+    ["closed", "open, threads", "ranks"]
+    + [pytest.param(x, marks=pytest.mark.judges) for x in ("open", "threads", "open, ranks")],
+)
 @pytest.mark.parametrize(("action", "shared"), [("mac-save", "no"), ("lock", "yes")])
 def test_both_sides_count_macs_saves_and_locks(
-    scope: Scope, sqlite: Server, tmp_path: Path, action: str, shared: str
+    *, scope: Scope, sqlite: Server, tmp_path: Path, action: str, shared: str, how: str
 ) -> None:
     mix = tmp_path / "mix.ini"
     mix.write_text(ACTIONS.format(shared, action))
-    args = ["-d", "1", "--ramp=0", "-n", "4", f"--mix={mix}", "--verify"]
-    done = scope.execute(scope.command(sqlite, *args, tool="load"), save=True).expect(OK)
+    args = ["-d", "1", "--ramp=0", "-n", "4", f"--mix={mix}", *WAYS[how]]
+    done = scope.execute(line(scope, sqlite, how, args), save=True, env=ENVIRONMENT).expect(OK)
     assert done.run
     assert not done.run.open_books()
     assert not done.run.losses()
@@ -82,11 +122,47 @@ def test_both_sides_count_macs_saves_and_locks(
         else [a for a in phase["load"]["actions"] if a["n"]]
     )
     assert kind["name"] == action and kind["n"] > 5 and not kind["failed"]
-    assert phase["load"]["verified_wrong"] == 0
-    assert (phase["load"]["contended"] > 0) == (action == "lock")
+    assert phase["load"].get("verified_wrong", 0) == 0
+    if "open" in how:
+        assert kind["n"] == phase["load"]["arrivals"] and not phase["load"]["no_room"]
+    assert phase["load"]["contended"] == 0 or action == "lock"
+    assert phase["load"]["contended"] > 0 or action != "lock" or "open" in how
     counts = {c["name"]: c["ops"] for c in phase["commands"]}
     if action == "lock":
         # of those that met a lock of another there is neither a read nor an unlock
         assert counts["FPByteRangeLockExt"] > 2 * counts["FPReadExt"] - kind["n"]
     else:
         assert counts["FPExchangeFiles"] == counts["FPSetExtAttr"] >= kind["n"]
+
+
+# Pauses of 10 ms on average, each way to load in another form.
+PAUSES = {
+    "closed": "fixed:10ms",
+    "threads": "uniform:0-20ms",
+    "open": "0",
+    "ranks": "exponential:10ms",
+}
+
+
+@pytest.mark.parametrize("how", PAUSES)
+def test_sizes_places_and_pauses_are_drawn_in_each_way_to_load(
+    scope: Scope, sqlite: Server, tmp_path: Path, how: str
+) -> None:
+    mix = tmp_path / "mix.ini"
+    ranks = how == "ranks"
+    mix.write_text(LOOSE.format(think=PAUSES[how], verify="no" if ranks else "yes"))
+    args = ["-d", "1", "--ramp=0", "-n", "4", f"--mix={mix}", *WAYS[how]]
+    done = scope.execute(line(scope, sqlite, how, args), save=True, env=ENVIRONMENT).expect(OK)
+    assert done.run and not done.run.open_books() and not done.run.losses()
+    it = phase_of(done)["load"]
+    kinds = {a["name"]: a for a in it["actions"] if a["n"]}
+    assert set(kinds) == {"read", "write", "random-read"}
+    assert not any(a["failed"] for a in kinds.values())
+    n = sum(a["n"] for a in kinds.values())
+    if how == "open":
+        assert n == it["arrivals"] and not it["no_room"]
+    else:
+        # four clients, 100 pauses in a second each, and five standard deviations
+        assert 40 < n <= 4 * 100 * 1.25
+    if not ranks:
+        assert it["verified_files"] and not it["verified_wrong"]

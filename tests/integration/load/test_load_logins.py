@@ -158,14 +158,6 @@ def test_a_login_storm_that_ends_early_locks_nobody_out(
     nothing_is_left(small)
 
 
-@pytest.mark.parametrize("more", [["--mpi"], []])
-def test_where_nobody_can_log_in(
-    scope: Scope, sqlite: Server, tmp_path: Path, more: list[str]
-) -> None:
-    if more:
-        scope.execute(scope.command(sqlite, *more, "--mix=login-storm", tool="load")).expect(
-            USAGE, "--mpi"
-        )
-    else:
-        command = [str(scope.binary), "load", str(tmp_path), "--mix=login-storm"]
-        scope.execute(command).expect(USAGE, "needs an AFP server")
+def test_where_nobody_can_log_in(scope: Scope, tmp_path: Path) -> None:
+    command = [str(scope.binary), "load", str(tmp_path), "--mix=login-storm"]
+    scope.execute(command).expect(USAGE, "needs an AFP server")

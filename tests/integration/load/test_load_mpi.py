@@ -124,6 +124,28 @@ def test_all_together(scope: Scope, sqlite: Server, flavour: str) -> None:
     assert not left_on(sqlite), done
 
 
+@pytest.mark.parametrize("how", [[], ["--rate", "40"]], ids=["closed", "open"])
+def test_logins_of_all_ranks_are_ours(
+    scope: Scope, sqlite: Server, flavour: str, how: list[str]
+) -> None:
+    """The server's own count is of all of them, and none is taken for that of somebody else."""
+    command = scope.command(sqlite, "-n", "8", "-d", "2", "--ramp=0", *how, tool="load")
+    line = mpirun(flavour, [*command, "--mix=login-storm"])
+    done = scope.execute(line, save=True, env=ENVIRONMENT).expect(OK)
+    assert done.run
+    assert not done.run.open_books() and not done.run.losses()
+    phase = phase_of(done)
+    kinds = {a["name"]: a for a in phase["load"]["actions"]}
+    assert kinds["login"]["n"] > 3 * RANKS
+    assert not kinds["login"]["failed"] and not kinds["logout"]["failed"]
+    logins = {c["name"]: c["ops"] for c in phase["commands"]}["FPLogin"]
+    assert kinds["login"]["n"] <= logins <= kinds["login"]["n"] + 8
+    served = {a["name"]: a["requests"] for a in phase["ledger"]["requests"]}
+    assert served["FPLogin"] == served["FPGetSessionToken"] == logins
+    assert not phase["connections"]["others"] and phase["connections"]["our_requests"] >= logins
+    assert not left_on(sqlite), done
+
+
 @pytest.mark.parametrize("how", ["fixed", "poisson"])
 def test_arrivals_are_split(scope: Scope, tmp_path: Path, flavour: str, how: str) -> None:
     args = ("-n", "8", "-d", "1", "--rate", "400", "--arrivals", how, "--no-probe")

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """record --kind any: a program that speaks no protocol we know, with known calls.
 
-Tests user/kinds/any.c, kind.c, user/host/cgroup.c, user/run/kind.c, user/watch/threads.c,
+Tests user/kinds/any.c, kind.c, user/host/cgroup.c, user/run/kind.c, user/attach/threads.c,
 user/report/screen/screen_any.c.
 """
 

@@ -180,20 +180,43 @@ for end in ends:
 """
 
 
-# Place: a program of one's own that carries on by a pipe or a Unix socket | counted as if it
-#   were the server, and said: whether it is cannot be seen
-@pytest.mark.parametrize("how", ["pipe", "socket"])
-def test_a_program_that_may_carry_on_is_no_server_without_a_word(
-    scope: Scope, dbd: Server, how: str
-) -> None:
+@pytest.fixture(params=["pipe", "socket"])
+def by_a_child(dbd: Server, request: pytest.FixtureRequest) -> Iterator[int]:
     port = free_port()
-    with started([sys.executable, "-c", BY_A_CHILD, str(port), str(dbd.port), how]):
+    with started([sys.executable, "-c", BY_A_CHILD, str(port), str(dbd.port), request.param]):
         wait_until(lambda: listens(port), 20, "it to listen")
-        done = scope.execute(client(scope, dbd, port, "-n", "1", "-f", ":"), save=True)
-    assert done.run
-    said = done.run.warning("way")
-    assert re.search(r"ends in python\S* \(pid \d+\), which has neither the name nor the", said)
-    assert "Warning: the connection ends in python" in done.out
+        yield port
+
+
+# Place: a program of one's own that carries on by a pipe or a Unix socket | counted as if it
+#   were the server, and said, by the bytes that went on; with `/proc` alone: that it may be so
+def test_a_program_that_may_carry_on_is_no_server_without_a_word(
+    scope: Scope, dbd: Server, by_a_child: int
+) -> None:
+    for watch, how in (("bpf", "passes on what it reads"), ("proc", "may pass on")):
+        line = client(scope, dbd, by_a_child, "-n", "1", "-f", ":", f"--watch={watch}")
+        done = scope.execute(line, save=True).expect(OK)
+        assert done.run
+        is_no_afpd = rf"python\S* \(pid \d+\) is no afpd by name or library, and {how}"
+        assert re.match(is_no_afpd, done.run.warning("way"))
+        assert re.search(rf"Warning: {is_no_afpd}"[:40], done.out)
+
+
+# Place: a program of one's own that carries on by a pipe or a Unix socket
+def test_a_diagnosis_of_what_may_carry_on_is_none_of_the_server(
+    scope: Scope, by_a_child: int
+) -> None:
+    other = AfpClient(by_a_child)
+    with contextlib.ExitStack() as stack:
+        stack.callback(other.close)
+        stack.enter_context(Busy(other))
+        for tool in ("record", "doctor"):
+            line = [str(scope.binary), tool, "-d", "1", "--port", str(by_a_child)]
+            done = scope.execute(line, save=True)
+            assert done.run and "is no afpd" in done.run.warning("way")
+            said = " ".join(done.out.split())
+            assert "what was watched may not be the server: python" in said
+            assert "The server is idle" not in said and "Nothing is wrong" not in said
 
 
 # Becomes the program that follows, which has a pipe or a socket to another process then.

@@ -3,7 +3,7 @@
 
 The judges are `xstat_fs_test` (the file server's calls by operation) and `rxdebug` (calls and
 packets by type of any server). Tests user/kinds/rx/rx.c, user/host/net/udp.c,
-user/watch/udpsockets.c and bpf/decode/rx.h.
+user/attach/udpsockets.c and bpf/decode/rx.h.
 """
 
 from __future__ import annotations
@@ -223,6 +223,39 @@ def test_each_servers_tools_are_seen(scope: Scope, cell: Cell) -> None:
     found = counted(done.run)
     assert found["VOL XListVolumes"] + found["VOL ListVolumes"] >= 10
     assert f"(process {cell.pid['davolserver']})" in done.run.saved["server"]["port 7005"]
+
+
+# A call, the server that it is for, options, and what the file server's own statistics call it.
+SMALL = [
+    ("GetTime", "dafileserver", ("-n", "1", "-T", "3000"), "GetTime"),
+    ("GetTime", "dafileserver", ("-n", "50", "-t", "2", "-T", "30"), "GetTime"),
+    ("GetCapabilities", "dafileserver", ("-n", "8", "-T", "300"), "GetCapabilities"),
+    ("FetchStatus", "dafileserver", ("-n", "8", "-t", "4", "-T", "100"), "FetchStatus"),
+    ("VL_Probe", "vlserver", ("-n", "8", "-T", "300"), None),
+    ("rxdebug", "dafileserver", ("-n", "8", "-T", "100"), None),
+]
+
+
+@pytest.mark.parametrize(("name", "program", "options", "told"), SMALL)
+def test_small_calls_of_ours_are_those_that_the_server_has_executed(
+    *, scope: Scope, cell: Cell, name: str, program: str, options: tuple[str, ...], told: str | None
+) -> None:
+    volume = re.search(r"(\d+) RW", cell.tool("vos", "examine", "root.afs", "-noauth"))
+    assert volume
+    more = ("--volume", volume[1]) if name == "FetchStatus" else ()
+    where = ("-s", cell.host, "-p", str(PORTS[program]))
+    words = [str(scope.binary), "rx", "--op", name, *more, *where, *options, "--watch=off"]
+    before, executed = cell.calls(), served(cell, PORTS[program])
+    done = scope.execute(words, save=True).expect(OK)
+    assert done.run
+    [phase] = done.run.phases
+    per = [int(value) for value in options[1::2]]
+    calls = per[0] * per[1] * (per[2] if len(per) > 2 else 1)
+    assert (phase["ops"], phase["errors"]) == (calls, 0)
+    if told:
+        assert cell.calls()[told] - before[told] == calls
+    elif name == "VL_Probe":
+        assert served(cell, PORTS[program]) - executed == calls
 
 
 # Reads nothing for a time, and then all that has found room.

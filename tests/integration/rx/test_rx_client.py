@@ -16,7 +16,7 @@ from pathlib import Path
 import pytest
 from disturbed import within
 from rxing import Relay, Serving, ask, drops_of, seen_by_tshark
-from rxopenafs import Memory
+from rxopenafs import Memory, every_order
 from rxpeer import ACK, DATA, DEBUG, PerfServer, Ways
 from scope import INTERRUPTED, NO_SESSION, OK, REFUSED, USAGE, Done, Phase, Scope, wait_until
 from wire import captured, wait_captured
@@ -60,27 +60,42 @@ def test_a_peer_in_python_finds_no_fault(scope: Scope) -> None:
     assert got["send"]["rx_not_compared"] == 0
 
 
-@pytest.mark.parametrize(
-    "sizes",
-    [
-        ("-b", "64000", "-S", "64000", "-R", "64000", "-f", "5000,0,7000"),
-        ("-b", "20K", "-S", "3000", "-R", "5000", "-f", "500,20,0,3000", "-r", "1000", "-w", "999"),
-        ("-b", "7", "-S", "3", "-R", "2", "-f", "1,0,1"),
-        ("-b", "8", "-S", "9", "-R", "8", "-f", "2,0,2", "-r", "8"),
-    ],
-)
+# Bytes, how many tests in a row come in every order, and the clients.
+MEGABYTES, TESTS_MAX = 20_000_000, 16
+ORDERS = [
+    (0, 2, 2),
+    (777, 2, 2),
+    (20_480, 2, 2),
+    (64_000, 2, 2),
+    *(pytest.param(size, 3, 2, marks=pytest.mark.judges) for size in (0, 1, 7, 777)),
+    *(pytest.param(size, 2, 1, marks=pytest.mark.judges) for size in (1_000_000, MEGABYTES)),
+]
+
+
+@pytest.mark.parametrize(("size", "row", "clients"), ORDERS)
 def test_a_server_that_answers_with_what_it_has_read_fails_no_call(
-    scope: Scope, sizes: tuple[str, ...]
+    scope: Scope, size: int, row: int, clients: int
 ) -> None:
-    """As OpenAFS's does: its memory holds bytes of ours, of several calls and of any place."""
-    order = "recv,send,send,recv,rpc,send,file,recv,recv,file,file,rpc,rpc,recv,send,file"
+    """As OpenAFS's does: its memory holds bytes of ours, of several calls and of any place.
+
+    With odd sizes of its reads and writes, too, so that what it holds begins anywhere."""
+    order = every_order(("recv", "send", "rpc", "file"), row)
+    sizes = ("-b", size, "-S", size, "-R", size, "-f", f"{size // 4 + 1},0,{size // 4 + 1}")
+    pieces = ("-r", 1000, "-w", 999) if size == 20_480 else ()
+    more = [*map(str, (*sizes, *pieces)), "-n", str(clients), "-T", "1", "--watch=off"]
+    calls = 0
     with PerfServer(Ways(), Memory()) as server:
-        done = call(scope, server.port, "-c", order, *sizes, "-n", "2", "-T", "3").expect(OK)
-    assert done.run
-    got = [(p.title, p["ops"], p["errors"], p["rx_not_compared"]) for p in done.run.phases]
-    assert got == [(t, 6, 0, 0 if t == "send" else 6) for t in order.split(",")]
+        for at in range(0, len(order) - row + 1, TESTS_MAX - row + 1):
+            tests = order[at : at + TESTS_MAX]
+            done = call(scope, server.port, "-c", ",".join(tests), *more).expect(OK)
+            assert done.run
+            got = [(p.title, p["ops"], p["errors"]) for p in done.run.phases]
+            assert got == [(test, clients, 0) for test in tests]
+            sent = [p["rx_not_compared"] for p in done.run.phases if p.title == "send"]
+            assert not any(sent)
+            calls += len(tests) * clients
     assert not server.ledger.faults
-    assert len(server.served) == 16 * 6
+    assert len(server.served) == calls
 
 
 def test_clients_call_again_after_a_silence(scope: Scope) -> None:

@@ -17,7 +17,7 @@ from pathlib import Path
 
 import pytest
 from rxing import Serving
-from rxopenafs import Memory
+from rxopenafs import Memory, every_order
 from rxpeer import PerfServer, Ways
 from scope import OK, REPO, Scope, wait_until
 
@@ -84,11 +84,23 @@ def test_time_and_rate_are_of_the_same_bytes(scope: Scope) -> None:
             assert abs(ms - int(said[1])) <= 1.1 + ms * 0.001
 
 
-def test_a_server_that_answers_with_what_it_has_read_is_no_error(scope: Scope) -> None:
+@pytest.mark.parametrize(
+    "size",
+    [0, 1, 777, 64_000, 1_000_000, pytest.param(20_000_000, marks=pytest.mark.judges)],
+)
+def test_a_server_that_answers_with_what_it_has_read_is_no_error(
+    scope: Scope, tmp_path: Path, size: int
+) -> None:
+    (tmp_path / "words").write_text(f"{size // 4 + 1}\n\n{size // 4 + 1}\n")
+    order = every_order(("recv", "send", "rpc", "file"), 2)
+    sizes = ("-b", size, "-S", size, "-R", size, "-f", tmp_path / "words")
     with PerfServer(Ways(), Memory()) as server:
-        for command in ("send", "recv", "rpc", "recv"):
-            done = rxperf(scope, "client", "-c", command, "-p", str(server.port), "-T", "3")
-            assert (done.returncode, done.stderr) == (0, "")
+        for command in order:
+            words = ("-p", server.port, "-T", 2 if size < 100_000 else 1, *sizes)
+            done = rxperf(scope, "client", "-c", command, *map(str, words))
+            assert (done.returncode, done.stderr) == (0, ""), (command, size)
+    assert len(server.served) == len(order) * (2 if size < 100_000 else 1)
+    assert not server.ledger.faults
 
 
 def test_the_line_goes_to_the_file_of_o(scope: Scope, tmp_path: Path) -> None:

@@ -24,6 +24,18 @@ static const char *command_of(void *user, uint8_t code)
 	return code == 200 ? NULL : "FPRead";
 }
 
+static void fill_visits(struct part *p, unsigned int rank)
+{
+	char address[32];
+
+	for (unsigned int i = 0; i < 3; i++) {
+		snprintf(address, sizeof(address), "10.0.%u.9:%u", rank, i);
+		others_add(&p->visits, address, 0, true);
+	}
+	p->visits.partial = rank == 1;
+	p->greeted = 2 + rank;
+}
+
 /* The clients of one rank, each number of its own. */
 static void fill(struct part *p, unsigned int rank)
 {
@@ -79,6 +91,7 @@ static void fill(struct part *p, unsigned int rank)
 	l->common_bytes = 5010;
 	for (uint64_t i = 0; i < 2000; i++)
 		run_progress_add(l->progress, i, 10 + rank);
+	fill_visits(p, rank);
 	c = run_command(&p->commands, 60, "FPRead");
 	assert_non_null(c);
 	c->errors = rank;
@@ -125,6 +138,10 @@ static void what_is_read_is_what_was_written(void **state)
 	assert_int_equal(back.commands.n_commands, 1);
 	assert_memory_equal(&back.commands.command[0]->latency, &p.commands.command[0]->latency,
 			    sizeof(struct hist));
+	assert_int_equal(back.greeted, 3);
+	assert_int_equal(back.visits.n, 3);
+	assert_true(back.visits.partial && !back.visits.failed && back.visits.client[2].ours);
+	assert_string_equal(back.visits.client[2].address, "10.0.1.9:2");
 	part_fini(&back);
 	part_fini(&p);
 	free(data);

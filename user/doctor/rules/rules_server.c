@@ -26,6 +26,15 @@ static const struct doctor_rule rules[] = {
 		.next = "journalctl -u netatalk -n 50; journalctl -k -g 'Out of memory'",
 	},
 	{
+		.key = "not-the-server", .name = "program in front of the server", .kind = DOCTOR_FAILS,
+		TESTS(LEAST(PASSED_ON, 0.5)), HARM(PASSED_ON, 0.5), UNSURE,
+		EVIDENCE(F(PASSED_ON), F(REQUESTS)),
+		.says = "what was watched may not be the server: {passed_on.who} is no afpd by its name or library, and moved {passed_on} of the bytes of its clients to and from other processes",
+		.todo = "if it only carries on what clients send, give the port of the server behind it",
+		.disproof = "it opens the files of the volumes itself (ls -l /proc/{pid}/fd)",
+		.next = "ss -tlnp",
+	},
+	{
 		.key = "not-accepting", .name = "server that accepts no connections", .kind = DOCTOR_FAILS,
 		TESTS(LEAST(UNACCEPTED, 1)), HARM(UNACCEPTED_SHARE, 0.001),
 		EVIDENCE(F(UNACCEPTED), F(UNACCEPTED_FOR), F(SESSIONS), F(LOGINS)),

@@ -3,7 +3,6 @@
 
 #include "base/file.h"
 
-#include <ctype.h>
 #include <glob.h>
 #include <limits.h>
 #include <stdio.h>
@@ -13,13 +12,10 @@
 /* false: there is none, or it is negative, as the speed of an interface that has none. */
 static bool link_number(uint64_t *out, const char *folder, const char *file)
 {
-	char path[PATH_MAX], text[32];
+	char path[PATH_MAX];
 
-	if (snprintf(path, sizeof(path), "%s/%s", folder, file) >= (int)sizeof(path) ||
-	    file_line(text, sizeof(text), path) || !isdigit((unsigned char)*text))
-		return false;
-	*out = strtoull(text, NULL, 10);
-	return true;
+	return snprintf(path, sizeof(path), "%s/%s", folder, file) < (int)sizeof(path) &&
+	       file_first_number(out, path);
 }
 
 static bool link_read(struct links_entry *out, const char *folder)

@@ -39,9 +39,10 @@ void sockets_diag_addr(struct sockets_addr *out, int family, const void *ip, uin
 	    IN6_IS_ADDR_LINKLOCAL((const struct in6_addr *)(void *)out->ip) ? interface : 0;
 }
 
-static int add_tcp(struct sockets *s, const struct netlink_answer *a)
+static int add_tcp(void *arg, const struct netlink_answer *a)
 {
 	const struct inet_diag_msg *m = a->body;
+	struct sockets *s = arg;
 	struct sockets_entry entry = { 0 };
 
 	if (a->len < sizeof(*m))
@@ -69,9 +70,10 @@ static void take_attributes(struct sockets_entry *out, const void *list, size_t 
 	out->file_dev = vfs.udiag_vfs_dev;
 }
 
-static int add_unix(struct sockets *s, const struct netlink_answer *a)
+static int add_unix(void *arg, const struct netlink_answer *a)
 {
 	const struct unix_diag_msg *m = a->body;
+	struct sockets *s = arg;
 	struct sockets_entry entry = { 0 };
 
 	if (a->len < sizeof(*m))
@@ -81,54 +83,46 @@ static int add_unix(struct sockets *s, const struct netlink_answer *a)
 	return entry.peer || entry.path[0] ? VEC_PUSH(s->entry, s->n, entry) : 0;
 }
 
-static int sockets_dump(struct sockets *s, struct netlink *n, const void *req, size_t len,
-			int (*fn)(struct sockets *s, const struct netlink_answer *a))
+static int sockets_dump(const void *req, size_t len, sockets_fn *fn, void *arg)
 {
 	const struct netlink_request q = { SOCK_DIAG_BY_FAMILY, true, req, len };
 	struct netlink_answer a;
-	int r = netlink_ask(n, &a, &q);
+	struct netlink n;
+	int r = netlink_open(&n, NETLINK_SOCK_DIAG, TIMEOUT_MS);
 
-	while (!r && (r = netlink_next(n, &a)) > 0)
-		r = fn(s, &a);
+	r = r ? r : netlink_ask(&n, &a, &q);
+	while (!r && (r = netlink_next(&n, &a)) > 0)
+		r = fn(arg, &a);
+	netlink_close(&n);
 	return r;
 }
 
-static int dump_tcp(struct sockets *s, struct netlink *n, uint8_t family)
+int sockets_each_tcp(const struct inet_diag_req_v2 *of, sockets_fn *fn, void *arg)
 {
-	const struct inet_diag_req_v2 req = {
-		.sdiag_family = family,
-		.sdiag_protocol = IPPROTO_TCP,
-		.idiag_states = ~(1u << TCP_CLOSE | 1u << TCP_TIME_WAIT),
-	};
+	struct inet_diag_req_v2 req = *of;
+	int r;
 
-	return sockets_dump(s, n, &req, sizeof(req), add_tcp);
+	req.sdiag_protocol = IPPROTO_TCP;
+	req.sdiag_family = AF_INET;
+	r = sockets_dump(&req, sizeof(req), fn, arg);
+	req.sdiag_family = AF_INET6;
+	return r ? r : sockets_dump(&req, sizeof(req), fn, arg);
 }
 
-static int dump_unix(struct sockets *s, struct netlink *n)
+static int read_diag(struct sockets *s)
 {
+	const struct inet_diag_req_v2 tcp = {
+		.idiag_states = ~(1u << TCP_CLOSE | 1u << TCP_TIME_WAIT),
+	};
 	const struct unix_diag_req req = {
 		.sdiag_family = AF_UNIX,
 		.udiag_states = 1u << TCP_ESTABLISHED | 1u << TCP_LISTEN,
 		.udiag_show = UDIAG_SHOW_PEER | UDIAG_SHOW_NAME | UDIAG_SHOW_VFS,
 	};
+	int r = sockets_each_tcp(&tcp, add_tcp, s);
 
-	return sockets_dump(s, n, &req, sizeof(req), add_unix);
-}
-
-static int read_diag(struct sockets *s)
-{
-	struct netlink n;
-	int r = netlink_open(&n, NETLINK_SOCK_DIAG, TIMEOUT_MS);
-
-	if (!r)
-		r = dump_tcp(s, &n, AF_INET);
-	if (!r)
-		r = dump_tcp(s, &n, AF_INET6);
 	/* A kernel without unix_diag: then only TCP is known. */
-	if (!r && dump_unix(s, &n) == -ENOMEM)
-		r = -ENOMEM;
-	netlink_close(&n);
-	return r;
+	return r ? r : sockets_dump(&req, sizeof(req), add_unix, s) == -ENOMEM ? -ENOMEM : 0;
 }
 
 /* "0100007F:1F90": words of an address in the host's byte order. */
@@ -177,13 +171,11 @@ int sockets_hold(struct sockets_held *to, pid_t pid)
 	return r;
 }
 
-static int by_place(const void *a, const void *b)
+static int sockets_by_inode(const void *a, const void *b)
 {
 	const struct sockets_place *x = a, *y = b;
 
-	if (x->ino != y->ino)
-		return x->ino < y->ino ? -1 : 1;
-	return (x->at > y->at) - (x->at < y->at);
+	return (x->ino > y->ino) - (x->ino < y->ino);
 }
 
 static int index_inodes(struct sockets *s)
@@ -193,7 +185,7 @@ static int index_inodes(struct sockets *s)
 		return -ENOMEM;
 	for (size_t i = 0; i < s->n; i++)
 		s->by_ino[i] = (struct sockets_place) { s->entry[i].ino, i };
-	qsort(s->by_ino, s->n, sizeof(*s->by_ino), by_place);
+	qsort(s->by_ino, s->n, sizeof(*s->by_ino), sockets_by_inode);
 	return 0;
 }
 
@@ -384,19 +376,11 @@ const struct sockets_entry *sockets_find(const struct sockets *s, const struct s
 
 const struct sockets_entry *sockets_of_inode(const struct sockets *s, uint64_t ino)
 {
-	size_t first = 0, end = s->by_ino ? s->n : 0, middle;
+	const struct sockets_place key = { .ino = ino }, *found = NULL;
 
-	/* The first of those with this inode. */
-	while (first < end) {
-		middle = first + (end - first) / 2;
-		if (s->by_ino[middle].ino < ino)
-			first = middle + 1;
-		else
-			end = middle;
-	}
-	if (!s->by_ino || first == s->n || s->by_ino[first].ino != ino)
-		return NULL;
-	return &s->entry[s->by_ino[first].at];
+	if (s->by_ino)
+		found = bsearch(&key, s->by_ino, s->n, sizeof(key), sockets_by_inode);
+	return found ? &s->entry[found->at] : NULL;
 }
 
 uint64_t sockets_peer(const struct sockets *s, uint64_t ino)

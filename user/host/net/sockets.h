@@ -122,6 +122,15 @@ struct sockets_held {
 int sockets_hold(struct sockets_held *to, pid_t pid);
 
 /*
+ * Calls fn for each message of the kernel's socket diagnostics about TCP sockets of both families,
+ * as the request asks, until it returns other than 0, which is returned; or a negative errno.
+ */
+struct inet_diag_req_v2;
+struct netlink_answer;
+typedef int sockets_fn(void *arg, const struct netlink_answer *a);
+int sockets_each_tcp(const struct inet_diag_req_v2 *of, sockets_fn *fn, void *arg);
+
+/*
  * A line of /proc/net/tcp or tcp6. false: a heading, a socket that is not connected and does not
  * listen, or malformed.
  */

@@ -238,50 +238,38 @@ void tcpdiag_close(struct tcpdiag *d)
 
 /* All connections */
 
-#define LIST_TIMEOUT_MS 1000 /* of a part of a list */
+struct tcpdiag_list {
+	uint16_t port;
+	tcpdiag_fn *fn;
+	void *arg;
+};
 
-static int each_of(struct netlink *n, const struct inet_diag_req_v2 *req, tcpdiag_fn *fn, void *arg)
+static int tcpdiag_take(void *arg, const struct netlink_answer *a)
 {
-	const struct netlink_request q = { SOCK_DIAG_BY_FAMILY, true, req, sizeof(*req) };
-	struct netlink_answer a;
-	int r = netlink_ask(n, &a, &q);
+	const struct inet_diag_msg *m = a->body;
+	struct run_tcp tcp = { .end = TCP_SERVER };
+	const struct tcpdiag_list *l = arg;
+	struct sockets_addr far;
 
-	while (!r && (r = netlink_next(n, &a)) > 0) {
-		const struct inet_diag_msg *m = a.body;
-		struct run_tcp tcp = { .end = TCP_SERVER };
-		struct sockets_addr far;
-
-		if (a.len < sizeof(*m))
-			return -EPROTO;
-		sockets_diag_addr(&far, m->idiag_family, m->id.idiag_dst, m->id.idiag_dport,
-				  m->id.idiag_if);
-		r = m->id.idiag_sport == req->id.idiag_sport && take_info(&tcp, &a)
-			? fn(arg, &far, &tcp)
-			: 0;
-	}
-	return r;
+	if (a->len < sizeof(*m))
+		return -EPROTO;
+	if (ntohs(m->id.idiag_sport) != l->port || !take_info(&tcp, a))
+		return 0;
+	sockets_diag_addr(&far, m->idiag_family, m->id.idiag_dst, m->id.idiag_dport,
+			  m->id.idiag_if);
+	return l->fn(l->arg, &far, &tcp);
 }
 
 static int tcpdiag_list(uint16_t port, unsigned int state, tcpdiag_fn *fn, void *arg)
 {
-	struct inet_diag_req_v2 req = {
-		.sdiag_family = AF_INET,
-		.sdiag_protocol = IPPROTO_TCP,
+	const struct inet_diag_req_v2 req = {
 		.idiag_ext = 1u << (INET_DIAG_INFO - 1),
 		.idiag_states = 1u << state,
 		.id = { .idiag_sport = htons(port) },
 	};
-	struct netlink n;
-	int r = netlink_open(&n, NETLINK_SOCK_DIAG, LIST_TIMEOUT_MS);
+	struct tcpdiag_list list = { port, fn, arg };
 
-	if (r)
-		return r;
-	r = each_of(&n, &req, fn, arg);
-	req.sdiag_family = AF_INET6;
-	if (!r)
-		r = each_of(&n, &req, fn, arg);
-	netlink_close(&n);
-	return r;
+	return sockets_each_tcp(&req, tcpdiag_take, &list);
 }
 
 int tcpdiag_each(uint16_t port, tcpdiag_fn *fn, void *arg)

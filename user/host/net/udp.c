@@ -9,7 +9,6 @@
 #include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <sys/socket.h>
 #include <sys/syscall.h>
 #include <unistd.h>
@@ -93,9 +92,8 @@ int udp_buffer(uint64_t *out, pid_t pid, int fd)
 
 uint64_t udp_buffer_max(void)
 {
-	char text[32];
+	uint64_t most = 0;
 
-	if (file_line(text, sizeof(text), "/proc/sys/net/core/rmem_max"))
-		return 0;
-	return strtoull(text, NULL, 10);
+	file_first_number(&most, "/proc/sys/net/core/rmem_max");
+	return most;
 }

@@ -43,6 +43,7 @@ struct rx_daemons {
 	bool all;          /* whatever its name, and whose ever it is */
 	size_t n;
 	struct rx_daemon daemon[PROCESSES_MAX];
+	pid_t pid[PROCESSES_MAX]; /* of these */
 };
 
 /* The names of the programs, and their options for the receive buffer. */
@@ -111,6 +112,7 @@ static int rx_add(void *arg, pid_t pid)
 	if (m->n == PROCESSES_MAX || !look_at_program(d, pid) || !is_asked_for(m, d))
 		return 0;
 	udp_of(pid, rx_add_socket, d);
+	m->pid[m->n] = pid;
 	m->n += d->n > 0;
 	return 0;
 }
@@ -145,7 +147,7 @@ static int no_server_at(unsigned int port, struct err *e)
 /* If none that is known by its name has the port, whatever has it. */
 static int rx_choose_port(struct rx_daemons *m, const struct kind_wish *w, struct err *e)
 {
-	char text[ERR_TEXT_MAX] = "";
+	char what[64];
 
 	m->port = w->port;
 	procfs_each(rx_add, m);
@@ -154,13 +156,8 @@ static int rx_choose_port(struct rx_daemons *m, const struct kind_wish *w, struc
 		procfs_each(rx_add, m);
 	if (!m->n)
 		return no_server_at(w->port, e);
-	for (size_t i = 0; i < m->n; i++)
-		owner_append(text, m->daemon[i].pid);
-	if (m->n > 1)
-		return err_set(e, -ENOTUNIQ,
-			       "several servers have UDP port %u (%.400s): name one with --pid",
-			       w->port, text);
-	return 0;
+	snprintf(what, sizeof(what), "several servers have UDP port %u", w->port);
+	return m->n > 1 ? owner_refuse(m->pid, m->n, what, "--pid", e) : 0;
 }
 
 static int rx_choose(struct rx_daemons *m, const struct kind_wish *w, struct err *e)
@@ -178,12 +175,8 @@ static int rx_choose(struct rx_daemons *m, const struct kind_wish *w, struct err
 
 static int rx_make_target(struct target *out, const struct rx_daemons *m, bool named, struct err *e)
 {
-	pid_t pid[PROCESSES_MAX];
-	int r;
+	int r = named ? 0 : owner_one(m->pid, m->n, "several servers over Rx run here", e);
 
-	for (size_t i = 0; i < m->n; i++)
-		pid[i] = m->daemon[i].pid;
-	r = named ? 0 : owner_one(pid, m->n, "several servers over Rx run here", e);
 	if (r)
 		return r;
 	if (!m->n)
@@ -191,7 +184,7 @@ static int rx_make_target(struct target *out, const struct rx_daemons *m, bool n
 		    e, -ENXIO,
 		    "no such server over Rx (fileserver, dafileserver, vlserver, ptserver, "
 		    "volserver, bosserver, rxperf) runs here: ps -e lists the processes");
-	target_processes(out, pid, m->n);
+	target_processes(out, m->pid, m->n);
 	for (size_t i = 0; i < m->n; i++)
 		for (size_t k = 0; k < m->daemon[i].n; k++)
 			target_add_port(out, m->daemon[i].socket[k].port, AFS_OBJECT_CLIENT);

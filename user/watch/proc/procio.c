@@ -6,6 +6,7 @@
 #include "base/clock.h"
 #include "base/vec.h"
 #include "host/proc/procfs.h"
+#include "host/rights.h"
 #include "watch/watch.h"
 
 #include <errno.h>
@@ -45,10 +46,8 @@ static struct procio_one *procio_find(const struct procio *p, pid_t pid)
 static int procio_refuse(int r, pid_t pid, enum afs_role role, struct err *e)
 {
 	if (r == -EACCES || r == -EPERM)
-		return err_set(e, r,
-			       "no right to read /proc/%d/io of %s: run as root, or with "
-			       "CAP_SYS_PTRACE and CAP_DAC_READ_SEARCH",
-			       pid, ledger_role_name(role));
+		return err_set(e, r, "no right to read /proc/%d/io of %s: " RIGHTS_TO_LOOK, pid,
+			       ledger_role_name(role));
 	return err_set(e, r, "read /proc/%d/io: %s", pid, strerror(-r));
 }
 

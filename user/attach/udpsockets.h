@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-#ifndef WATCH_UDPSOCKETS_H
-#define WATCH_UDPSOCKETS_H
+#ifndef ATTACH_UDPSOCKETS_H
+#define ATTACH_UDPSOCKETS_H
 
 /*
  * The server's sockets of datagrams: what waits in them and what they had no room for, looked at

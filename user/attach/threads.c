@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-#include "watch/threads.h"
+#include "attach/threads.h"
 
 #include "host/proc/tasks.h"
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-#include "watch/udpsockets.h"
+#include "attach/udpsockets.h"
 
 #include "base/clock.h"
 #include "base/vec.h"

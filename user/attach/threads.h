@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-#ifndef WATCH_THREADS_H
-#define WATCH_THREADS_H
+#ifndef ATTACH_THREADS_H
+#define ATTACH_THREADS_H
 
 /*
  * CPU time and run queue of a program's threads by their names, or by what they do with clients'

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* The table of threads of a program that makes new ones all the time. */
-#include "watch/threads.h"
+#include "attach/threads.h"
 
 #include "kinds/target.h"
 #include "unit/memory_in_use.h"
