@@ -23,6 +23,9 @@
 # need.sh --forwarders: print the path of the folder with programs that carry on
 # connections (haproxy, nginx, docker-proxy, ...), whose packages would start services.
 #
+# need.sh --kerberos: print the path of the folder with Kerberos' key distribution
+# centre, whose package would start and enable a service.
+#
 # need.sh --prometheus: print the path of the folder with Debian's prometheus and
 # promtool. Its package would start a service at once and at each boot: it is
 # only unpacked in the cache.
@@ -87,6 +90,8 @@ forwarders_path() {
         openssh-server docker.io
 }
 
+kerberos_path() { unpacked kerberos krb5-kdc krb5-admin-server; }
+
 installed() { # PACKAGE
     [ "$(dpkg-query -W -f='${db:Status-Status}' "$1" 2>/dev/null)" = installed ]
 }
@@ -136,7 +141,7 @@ need() { # NAMES...: install what is missing
     quiet "${apt[@]}" install "${pkgs[@]}"
 }
 
-[ $# -gt 0 ] || die "usage: need.sh build|server|analysis|check|gluster|openafs|bench|vm|python... or need.sh --ruff|--python|--prometheus|--forwarders"
+[ $# -gt 0 ] || die "usage: need.sh build|server|analysis|check|gluster|openafs|bench|vm|python... or need.sh --ruff|--python|--prometheus|--forwarders|--kerberos"
 list=()
 for group in "$@"; do
     case $group in
@@ -153,7 +158,8 @@ for group in "$@"; do
             iproute2 mandoc tmux mariadb-server-core 'linux-perf|linux-tools-generic' python3-venv fio gettext man-db musl-tools
             openmpi-bin libopenmpi-dev mpich libmpich-dev libfuse3-dev socat nftables
             gvfs-backends libglib2.0-bin 'dbus-daemon|dbus'
-            krb5-kdc krb5-admin-server krb5-user libgssapi-krb5-2) ;;
+            krb5-user 'libverto-libev1|libverto-libev1t64|libverto-libevent1|libverto-libevent1t64'
+            libgssapi-krb5-2) ;;
     gluster) list+=(glusterfs-server glusterfs-client libglusterfs-dev) ;;
     openafs) list+=(openafs-fileserver openafs-dbserver openafs-client iproute2 util-linux) ;;
     bench) list+=(wrk fio) ;;
@@ -178,6 +184,10 @@ for group in "$@"; do
         [ $# = 1 ] || die "--forwarders stands alone"
         forwarders_path
         exit ;;
+    --kerberos)
+        [ $# = 1 ] || die "--kerberos stands alone"
+        kerberos_path
+        exit ;;
     --ruff)
         [ $# = 1 ] || die "--ruff stands alone"
         ruff_path
@@ -188,7 +198,8 @@ done
 need "${list[@]}"
 for group in "$@"; do
     case $group in
-    check) ruff_path > /dev/null; unpacked prometheus prometheus > /dev/null; forwarders_path > /dev/null ;;
+    check)
+        { ruff_path; unpacked prometheus prometheus; forwarders_path; kerberos_path; } > /dev/null ;;
     python) python_path > /dev/null ;;
     esac
 done

@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import Any
 
 from scope import Running, Scope, wait_until
+from unpacked import unpacked
 
 TREE = Path(__file__).resolve().parents[3]
 MONITORING = TREE / "monitoring"
@@ -115,16 +116,8 @@ def export(
     return Exporter(scope.start([*before, program, "exporter", *listen, *args]))
 
 
-@functools.cache
-def tools() -> Path:
-    """Where Debian's prometheus and promtool are."""
-    command = [str(TREE / "tests" / "need.sh"), "--prometheus"]
-    done = subprocess.run(command, check=True, capture_output=True, text=True)
-    return Path(done.stdout.strip())
-
-
 def promtool(*args: str | Path, text: str | None = None) -> str:
-    command = [str(tools() / "promtool"), *(str(a) for a in args)]
+    command = [str(unpacked("prometheus") / "promtool"), *(str(a) for a in args)]
     done = subprocess.run(command, input=text, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stdout + done.stderr
     return done.stdout + done.stderr
@@ -169,7 +162,7 @@ def prometheus(scope: Scope, folder: Path, exporter: Exporter) -> Iterator[Prome
     (folder / "prometheus.yml").write_text(json.dumps(config))  # which is YAML, too
     running = scope.start(
         [
-            str(tools() / "prometheus"),
+            str(unpacked("prometheus") / "prometheus"),
             f"--config.file={folder}/prometheus.yml",
             f"--storage.tsdb.path={folder}/data",
             f"--web.listen-address=127.0.0.1:{port}",

@@ -4,7 +4,6 @@
 from __future__ import annotations
 
 import contextlib
-import functools
 import os
 import signal
 import socket
@@ -13,7 +12,8 @@ import sys
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 
-from scope import REPO, wait_until
+from scope import wait_until
+from unpacked import unpacked
 
 # A program of nobody's, in threads, which has another connection besides.
 OWN = """
@@ -78,21 +78,11 @@ PidFile none
 """
 
 
-@functools.cache
-def root() -> Path:
-    """Where the programs are that are not installed."""
-    return Path(
-        subprocess.run(
-            [REPO / "tests/need.sh", "--forwarders"], check=True, stdout=subprocess.PIPE, text=True
-        ).stdout.strip()
-    )
-
-
 def program(name: str) -> str:
     return next(
         str(found)
         for folder in ("usr/sbin", "usr/bin", "usr/libexec/docker")
-        if (found := root() / folder / name).is_file()
+        if (found := unpacked("forwarders") / folder / name).is_file()
     )
 
 
@@ -133,7 +123,7 @@ def docker_proxy_line(host: str, port: int, to: str, server: int) -> list[str]:
 
 def _written(tmp: Path, text: str, **more: object) -> str:
     path = tmp / "conf"
-    path.write_text(text.format(tmp=tmp, root=root(), **more))
+    path.write_text(text.format(tmp=tmp, root=unpacked("forwarders"), **more))
     return str(path)
 
 
@@ -206,7 +196,7 @@ FORWARDERS: dict[str, Callable[[int, int, Path], list[Command]]] = {
 @contextlib.contextmanager
 def started(line: Sequence[str]) -> Iterator[subprocess.Popen[bytes]]:
     """A program and all that it starts, until the end of the block."""
-    env = os.environ | {"LD_LIBRARY_PATH": str(root() / "usr/lib/x86_64-linux-gnu")}
+    env = os.environ | {"LD_LIBRARY_PATH": str(unpacked("forwarders") / "usr/lib/x86_64-linux-gnu")}
     with subprocess.Popen(line, env=env, start_new_session=True) as process:
         try:
             yield process

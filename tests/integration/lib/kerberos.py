@@ -12,6 +12,8 @@ from pathlib import Path
 from types import TracebackType
 from typing import Self
 
+from unpacked import unpacked
+
 REALM = "TEST.LOCAL"
 PATIENCE_S = 90
 SKEW_S = 5  # a ticket is taken for so long after its end
@@ -36,6 +38,8 @@ kdc_tcp_listen = 127.0.0.1:{port}
 database_name = {folder}/principal
 key_stash_file = {folder}/stash
 }}
+[dbmodules]
+db_module_dir = {modules}
 [logging]
 kdc = FILE:{folder}/log
 """
@@ -53,6 +57,7 @@ class Kdc:
     """Inside: folder, env (what a client's environment has besides), and the methods."""
 
     def __init__(self) -> None:
+        self._at = unpacked("kerberos")
         self._made = tempfile.TemporaryDirectory(prefix="afpscope-kdc-")
         self.folder = Path(self._made.name)
         self.env = {
@@ -62,12 +67,14 @@ class Kdc:
         }
 
     def __enter__(self) -> Self:
+        (modules,) = self._at.glob("usr/lib/*/krb5/plugins/kdb")
         names = {"realm": REALM, "port": _free_port(), "folder": self.folder, "skew": SKEW_S}
+        names |= {"modules": modules}
         (self.folder / "krb5.conf").write_text(KRB5_CONF.format(**names))
         (self.folder / "kdc.conf").write_text(KDC_CONF.format(**names))
         self._run("kdb5_util", "create", "-s", "-r", REALM, "-P", "master")
         self._kdc = subprocess.Popen(
-            ["/usr/sbin/krb5kdc", "-n", "-r", REALM],
+            [self._at / "usr/sbin/krb5kdc", "-n", "-r", REALM],
             env=os.environ | self.env,
             stdin=subprocess.DEVNULL,
             stdout=subprocess.DEVNULL,
@@ -96,7 +103,7 @@ class Kdc:
         done = subprocess.run(
             [program, *args],
             input=text,
-            env=os.environ | self.env | {"PATH": "/usr/sbin:/usr/bin:/bin"},
+            env=os.environ | self.env | {"PATH": f"{self._at}/usr/sbin:/usr/bin:/bin"},
             capture_output=True,
             text=True,
             check=False,

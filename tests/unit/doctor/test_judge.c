@@ -4,7 +4,7 @@
  * rules_storage.c, rules_clients.c, rules_rx.c, rules_gluster.c: what holds of every rule.
  */
 #include "doctor/judge.h"
-#include "kinds/kind.h"
+#include "unit/rules_rig.h"
 
 #include <math.h>
 #include <setjmp.h>
@@ -13,65 +13,6 @@
 #include <string.h>
 
 #include <cmocka.h>
-
-/* A server at work with which nothing is wrong: every figure is known. */
-static struct run_figures healthy(const struct run_kind *kind)
-{
-	static const struct {
-		enum run_figure figure;
-		double value;
-	} much[] = {
-		{ RUN_FIGURE_REQUESTS, 10000 },   { RUN_FIGURE_BUSY, 0.5 },
-		{ RUN_FIGURE_P99, 2e6 },          { RUN_FIGURE_OWN, 1 },
-		{ RUN_FIGURE_ROOM, 0.5 },         { RUN_FIGURE_ROOM_BYTES, 1e12 },
-		{ RUN_FIGURE_ROOM_FILES, 1 },     { RUN_FIGURE_MEMORY_FREE, 0.8 },
-		{ RUN_FIGURE_LINK_RATE, 1e9 },    { RUN_FIGURE_UPLOAD_RATE, 1e9 },
-		{ RUN_FIGURE_CHATTY_BYTES, 1e6 },
-	};
-	struct run_figures f = { .kind = kind };
-
-	for (size_t i = 0; i < N_RUN_FIGURES; i++)
-		run_figure_set(&f, (enum run_figure)i, 0);
-	for (size_t i = 0; i < sizeof(much) / sizeof(much[0]); i++)
-		run_figure_set(&f, much[i].figure, much[i].value);
-	return f;
-}
-
-static struct diagnosis judged(const struct run_figures *f)
-{
-	struct diagnosis d;
-
-	assert_int_equal(doctor_judge(&d, f), 0);
-	return d;
-}
-
-static const struct run_kind *const kinds[] = { &kind_afp.is, &kind_rx.is, &kind_gluster.is };
-
-/* Its conditions just hold, and its harm is just harm; people notice. */
-static struct run_figures with(const struct run_kind *kind, const struct doctor_rule *r)
-{
-	struct run_figures f = healthy(kind);
-
-	run_figure_set(&f, RUN_FIGURE_SLOW, 0.5);
-	run_figure_set(&f, RUN_FIGURE_P99, 300e6);
-	if (r->harm < N_RUN_FIGURES)
-		run_figure_set(&f, r->harm, r->least);
-	for (size_t i = 0; i < r->n_tests; i++) {
-		const struct doctor_test *t = &r->test[i];
-
-		if (t->most ? f.value[t->figure] > t->limit : f.value[t->figure] < t->limit)
-			run_figure_set(&f, t->figure, t->limit);
-	}
-	return f;
-}
-
-static const struct doctor_finding *found(const struct diagnosis *d, const struct doctor_rule *r)
-{
-	for (size_t i = 0; i < d->n_found; i++)
-		if (d->found[i].rule == r)
-			return &d->found[i];
-	return NULL;
-}
 
 static bool is_in(const struct doctor_rule *const *list, size_t n, const struct doctor_rule *r)
 {
@@ -87,22 +28,6 @@ static bool is_said(const struct doctor_rule *const *list, size_t n, const struc
 		if (!strcmp(list[i]->key, r->key))
 			return true;
 	return false;
-}
-
-/* Calls fn for each rule, with the figures at which it just holds. */
-static void each(void (*fn)(struct run_figures *f, const struct doctor_rule *r))
-{
-	const struct doctor_rule *r;
-
-	for (size_t k = 0; k < sizeof(kinds) / sizeof(kinds[0]); k++) {
-		struct run_figures plain = healthy(kinds[k]), f;
-
-		assert_true(doctor_rules_count(&plain) > 5);
-		for (size_t i = 0; (r = doctor_rule_at(&plain, i)); i++) {
-			f = with(kinds[k], r);
-			fn(&f, r);
-		}
-	}
 }
 
 /* Each key once, though several rules may have it. */
@@ -209,14 +134,6 @@ static void no_rule_is_named_below_any_of_its_limits(void **state)
 	each(needs_each_condition);
 }
 
-static bool is_tested(const struct doctor_rule *r, enum run_figure which)
-{
-	for (size_t k = 0; k < r->n_tests; k++)
-		if (r->test[k].figure == which)
-			return true;
-	return false;
-}
-
 /* The resource is in that state, and nobody waits for it. */
 static void needs_harm(struct run_figures *f, const struct doctor_rule *r)
 {
@@ -310,87 +227,6 @@ static void a_figure_that_is_missing_is_said(void **state)
 {
 	(void)state;
 	each(needs_its_resource);
-}
-
-/* Far beyond all its limits, it is sure from half of the harm on, and never below. */
-static void is_sure_by_its_share(struct run_figures *f, const struct doctor_rule *r)
-{
-	const struct doctor_finding *is;
-	struct diagnosis d;
-
-	if (r->kind == DOCTOR_NOTE || r->harm == N_RUN_FIGURES)
-		return;
-	for (size_t k = 0; k < r->n_tests; k++)
-		run_figure_set(f, r->test[k].figure,
-			       r->test[k].most ? r->test[k].limit / 10 : r->test[k].limit * 10);
-	run_figure_set(f, r->harm, 0.49);
-	d = judged(f);
-	is = found(&d, r);
-	assert_true(!is || !is->sure);
-	diagnosis_fini(&d);
-	run_figure_set(f, r->harm, 1);
-	d = judged(f);
-	is = found(&d, r);
-	assert_true(!is || is->sure == (!r->whom && !r->unsure) || is_tested(r, r->harm));
-	diagnosis_fini(&d);
-	/* A figure that must be small, and is not known, may be large. */
-	for (size_t k = 0; k < r->n_tests; k++) {
-		f->known[r->test[k].figure] &= !r->test[k].most;
-		d = judged(f);
-		is = found(&d, r);
-		assert_true(!is || !is->sure || !r->test[k].most);
-		diagnosis_fini(&d);
-		f->known[r->test[k].figure] = true;
-	}
-}
-
-/*
- * Whatever is unknown may be as large as it likes: no figure's absence says more than its value.
- * (That a program has 32 bits is known only of one that has them.)
- */
-static void is_no_surer_with_less(struct run_figures *f, const struct doctor_rule *r)
-{
-	static const double shares[] = { 0, 0.1, 0.6, 1 };
-	const struct doctor_finding *is;
-	struct diagnosis d;
-	bool sure;
-
-	for (size_t i = 0; i < r->n_tests; i++)
-		run_figure_set(f, r->test[i].figure,
-			       r->test[i].most ? r->test[i].limit / 10 : r->test[i].limit * 10);
-	if (r->harm < N_RUN_FIGURES && !is_tested(r, r->harm))
-		run_figure_set(f, r->harm, 1);
-	for (size_t i = 0; i < 4 * N_RUN_FIGURES; i++) {
-		struct run_figures all = *f, less;
-		enum run_figure one = (enum run_figure)(i / 4);
-
-		if (one == RUN_FIGURE_PROGRAM_32BIT)
-			continue;
-		if (!is_tested(r, one) && one != r->harm)
-			run_figure_set(&all, one, shares[i % 4]);
-		d = judged(&all);
-		is = found(&d, r);
-		sure = is && is->sure;
-		diagnosis_fini(&d);
-		less = all;
-		less.known[one] = false;
-		d = judged(&less);
-		is = found(&d, r);
-		assert_true(sure || !is || !is->sure);
-		diagnosis_fini(&d);
-	}
-}
-
-static void a_figure_that_is_missing_makes_nothing_surer(void **state)
-{
-	(void)state;
-	each(is_no_surer_with_less);
-}
-
-static void nothing_is_sure_that_explains_less_than_half(void **state)
-{
-	(void)state;
-	each(is_sure_by_its_share);
 }
 
 static void the_largest_share_comes_first(void **state)
@@ -628,8 +464,6 @@ int main(void)
 		cmocka_unit_test(waits_that_nobody_notices_are_no_finding),
 		cmocka_unit_test(what_adds_enough_to_each_request_is_a_cause),
 		cmocka_unit_test(a_figure_that_is_missing_is_said),
-		cmocka_unit_test(a_figure_that_is_missing_makes_nothing_surer),
-		cmocka_unit_test(nothing_is_sure_that_explains_less_than_half),
 		cmocka_unit_test(the_largest_share_comes_first),
 		cmocka_unit_test(too_little_is_no_verdict),
 		cmocka_unit_test(of_a_32_bit_server_nothing_is_concluded),
