@@ -391,7 +391,7 @@ lab:
 
 bench:
 	$(Q)tests/need.sh build server check bench
-	$(Q)$(MAKE) --no-print-directory all $(BUILD)/tests/bpf/bench_calls $(BUILD)/tests/bpf/bench_logins $(BUILD)/tests/bpf/bench_forever $(KNOWN)
+	$(Q)$(MAKE) --no-print-directory all $(BUILD)/tests/bpf/bench_calls $(patsubst %,$(BUILD)/tests/bpf/bench_%,logins crowd forever) $(KNOWN)
 	$(Q)$(PYTHON) -B tests/bench/bench.py
 
 # The commands in Python: a launcher each. They run in a virtual environment, because Debian has

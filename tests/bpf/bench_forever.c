@@ -19,10 +19,11 @@
 #include <inttypes.h>
 #include <stdlib.h>
 
-#define WAIT_NS   10000000000u
-#define STEP_US   20000
-#define MOST_MORE 0.05 /* memory, of the most that it was */
-#define EARLY     5    /* tenths */
+#define WAIT_NS    60000000000u
+#define STEP_US    20000
+#define IDLE_TICKS 5    /* in half a second */
+#define MOST_MORE  0.05 /* memory, of the most that it was */
+#define EARLY      5    /* tenths */
 
 struct size {
 	uint64_t logins, rss_kib, fds, cpu_ticks;
@@ -120,16 +121,22 @@ static void keep_most(struct size *most, const struct size *now)
 	most->fds = now->fds > most->fds ? now->fds : most->fds;
 }
 
-/* Until it opens nothing more: it watches. */
+/* Until it opens nothing more and has nearly no work: beside many processes the start takes long.
+ */
 static void wait_for_watch(pid_t pid)
 {
-	uint64_t end = clock_now_ns() + WAIT_NS, n = 0, before;
+	uint64_t end = clock_now_ns() + WAIT_NS, n = 0, ticks = 0, before, used;
+	int same = 0;
 
-	for (int same = 0; same < 4 && clock_now_ns() < end; same = n == before ? same + 1 : 0) {
+	while (same < 4 && clock_now_ns() < end) {
 		before = n;
+		used = ticks;
 		usleep(500000);
 		n = fds_of(pid);
+		ticks = cpu_ticks_of(pid);
+		same = n == before && ticks - used <= IDLE_TICKS ? same + 1 : 0;
 	}
+	must(same == 4, "the program is still busy with its start");
 }
 
 int main(int argc, char **argv)

@@ -6,6 +6,7 @@ That the packages themselves arrive is shown by tests/bare.sh, in a fresh Debian
 
 from __future__ import annotations
 
+import gettext
 import os
 import re
 import shutil
@@ -77,6 +78,24 @@ def test_every_command_has_a_manual_page(prefix: Path) -> None:
     for command in {*own, *analysis} - {"analysis"}:
         assert (prefix / f"share/man/man1/afpscope-{command}.1").exists()
         assert re.search(rf"^\.BR? afpscope\\-{command} \(1\)", overview, re.M), command
+
+
+def test_japanese_is_found_where_man_and_gettext_look(prefix: Path) -> None:
+    """Each page, by man itself, and the report's words, by the library that reads catalogues."""
+    english = sorted((prefix / "share/man/man1").glob("*.1"))
+    assert len(english) > 20
+    found = ("env", f"MANPATH={prefix}/share/man", "man", "-L", "ja_JP.UTF-8", "-w")
+    for page in english:
+        done = call(*found, page.stem)
+        assert done.stdout.strip() == str(prefix / "share/man/ja/man1" / page.name), done.stderr
+    words = gettext.translation("afpscope", prefix / "share/locale", ["ja"])
+    source = (ROOT / "po/report.ja.po").read_text(encoding="utf-8")
+    entry = r'^msgctxt "(.+)"\nmsgid "(.+)"\nmsgstr "(.+)"$'
+    entries = re.findall(entry, source, re.M)
+    assert len(entries) > 20
+    for context, english_words, japanese in entries:
+        if "\\" not in context + english_words + japanese:
+            assert words.pgettext(context, english_words) == japanese
 
 
 def test_uninstall_leaves_nothing(prefix: Path) -> None:

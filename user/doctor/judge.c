@@ -110,6 +110,12 @@ static bool judge_is_enough(const struct run_figures *f)
 	       at_least(f, RUN_FIGURE_OLDEST, NOTICED_OLDEST);
 }
 
+/* What lowers its share, and may be large where it is not known, is known. */
+static bool is_whole(const struct run_figures *f, const struct doctor_rule *r)
+{
+	return f->known[RUN_FIGURE_UNCOUNTED] && (!r->own || f->known[RUN_FIGURE_OWN]);
+}
+
 /* Counts are not complete. */
 static bool is_lossy(const struct run_figures *f)
 {
@@ -176,7 +182,7 @@ static void add_finding(struct diagnosis *d, const struct run_figures *f,
 		.place = place,
 		.weight = explains,
 		.small = small,
-		.sure = !r->whom && !r->unsure && !small && !is_lossy(f) &&
+		.sure = !r->whom && !r->unsure && !small && !is_lossy(f) && is_whole(f, r) &&
 			explains >= SURE_WEIGHT && all_hold(f, r, SURE) &&
 			(r->kind == DOCTOR_FAILS || is_plenty(f)),
 	};

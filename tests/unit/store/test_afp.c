@@ -455,13 +455,15 @@ static void requests_that_fill_the_quantum_are_taken(void **state)
 	} rule[] = { { "Netatalk4.2.3", true },
 		     { "Netatalk4.5.1", false },
 		     { "Netatalk4.6.0", true } };
-	static const uint32_t quanta[] = { 1047552, 262140, 65537, 1u << 31 };
+	static const uint32_t quanta[] = { 1047552, 262140, 65537,   1u << 31, UINT32_MAX,
+					   65535,   511,    1048577, 64 };
 	struct rig *g = *state;
-	uint8_t *data = calloc(1, 1047552);
+	enum { N = sizeof(quanta) / sizeof(quanta[0]), MOST = 1048577 };
+	uint8_t *data = calloc(1, MOST);
 
-	for (unsigned int i = 0; i < 3 * 4 * 2; i++) {
-		const bool narrow = i % 2, bounds_data = rule[i / 8].data;
-		const uint32_t quantum = quanta[i / 2 % 4];
+	for (unsigned int i = 0; i < 3 * N * 2; i++) {
+		const bool narrow = i % 2, bounds_data = rule[i / (2 * N)].data;
+		const uint32_t quantum = quanta[i / 2 % N];
 		size_t want = narrow && quantum > INT32_MAX ? INT32_MAX : quantum;
 		struct store_op op = { .verb = STORE_WRITE, .data = data };
 
@@ -470,13 +472,13 @@ static void requests_that_fill_the_quantum_are_taken(void **state)
 		new_peer(g);
 		g->peer->quantum = quantum;
 		g->peer->bounds_data = bounds_data;
-		g->how.machine = rule[i / 8].machine;
+		g->how.machine = rule[i / (2 * N)].machine;
 		g->how.fills = true;
 		g->how.narrow = narrow;
 		open_it(g);
 		assert_int_equal(g->s->chunk_read, want);
 		assert_int_equal(g->s->chunk_write, want);
-		if (want <= 1047552) {
+		if (want <= MOST) {
 			op.file = open_file(g, "File");
 			op.len = want;
 			call(g, &op);

@@ -7,6 +7,7 @@
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdlib.h>
+#include <string.h>
 #include <time.h>
 
 #include <cmocka.h>
@@ -117,6 +118,33 @@ static void a_call_being_counted_is_waited_for(void **state)
 	pthread_join(other, NULL);
 }
 
+/* A busy server switches threads all the time: what is not counted any more is not read again. */
+static void switches_of_a_stopped_thread_are_no_move(void **state)
+{
+	struct afs_thread *t = &counted.thread;
+	const struct bpf_view v = { .shared = &counted.shared,
+				    .thread = t,
+				    .process = &counted.process };
+	uint64_t before;
+
+	(void)state;
+	memset(t, 0, sizeof(*t));
+	counted.shared.n_threads = 1;
+	t->tid = 1;
+	before = bpf_view_moves(&v, AFS_N_PROCESSES, true);
+	t->since_ns++;
+	assert_int_not_equal(bpf_view_moves(&v, AFS_N_PROCESSES, true), before);
+	t->stopped = 1;
+	before = bpf_view_moves(&v, AFS_N_PROCESSES, true);
+	t->since_ns++;
+	t->woken_ns++;
+	t->seq++;
+	assert_int_equal(bpf_view_moves(&v, AFS_N_PROCESSES, true), before);
+	t->ended = 1;
+	assert_int_not_equal(bpf_view_moves(&v, AFS_N_PROCESSES, true), before);
+	memset(t, 0, sizeof(*t));
+}
+
 /* A request can be read and answered on one CPU, and sleep and wake on another. */
 static void what_one_cpu_did_for_a_request_counts_whatever_it_was(void **state)
 {
@@ -148,6 +176,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(a_reading_that_meets_a_call_being_counted_is_known),
 		cmocka_unit_test(a_call_being_counted_is_waited_for),
+		cmocka_unit_test(switches_of_a_stopped_thread_are_no_move),
 		cmocka_unit_test(what_one_cpu_did_for_a_request_counts_whatever_it_was),
 	};
 

@@ -220,7 +220,8 @@ static const struct {
 	{ NULL, false },
 };
 #define N_RULES (sizeof(rules) / sizeof(rules[0]))
-static const uint32_t quanta[] = { 1047552, 262140, 65537, MIB, 1u << 31, 131071, 999983 };
+static const uint32_t quanta[] = { 1047552, 262140, 65537,      MIB,   1u << 31,
+				   131071,  999983, UINT32_MAX, 65535, MIB + 1 };
 #define N_QUANTA (sizeof(quanta) / sizeof(quanta[0]))
 
 static void a_write_is_as_large_as_the_server_allows(void **state)
