@@ -21,6 +21,7 @@ from . import compare, forms, lake, show
 from .errors import OK, wrong_use
 from .judge import changes
 from .judge.lines import History, Key, Line, Point
+from .words import ENGLISH, LANGUAGES
 
 _SPARKS = "▁▂▃▄▅▆▇█"
 _WIDTH = 60  # of a row's curve, in values
@@ -45,6 +46,7 @@ def options(parser: argparse.ArgumentParser) -> None:
     forms.add(parser, forms.TEXT, forms.JSON)
     parser.add_argument("-o", dest="output", metavar="FILE", type=Path,
                         help="as an HTML page with a curve of each row")  # fmt: skip
+    parser.add_argument("--lang", choices=LANGUAGES, default="en", help="of the page (default en)")
 
 
 _RUNS = """
@@ -114,7 +116,7 @@ def spark(values: Sequence[float]) -> str:
 def _changes(history: History, args: argparse.Namespace) -> list[str]:
     """Two lines for each or more, of at most 100 columns unless labels are long."""
     return [
-        f"{line.name} {line.how(c)}\n{_folded(line.when(c, args.label))}"
+        f"{line.name} {line.how(c, ENGLISH)}\n{_folded(line.when(c, args.label, ENGLISH))}"
         for line in history.changed
         for c in line.changes
     ]
@@ -138,7 +140,7 @@ def _print(history: History, args: argparse.Namespace) -> None:
     for line in history.lines if args.all or args.row else ():
         print(f"{show.plain(line.name)}: {spark(line.values)} {line.shown(line.values[-1])}")
     if found:
-        print(changes.WHOSE)
+        print(ENGLISH["history_whose"])
     quiet = len(history.lines) - len(history.changed) - history.too_few
     parts = [f"{quiet} of {len(history.lines)} rows without a change that could be shown"]
     if history.too_few:
@@ -178,7 +180,7 @@ def run(args: argparse.Namespace) -> int:
     if args.output:
         from .page import historypage
 
-        historypage.write(args.output, histories, args.label)
+        historypage.write(args.output, histories, args.label, args.lang)
         print(args.output)
         return OK
     for i, history in enumerate(histories):

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from . import rxwords, sweepwords
+from . import historywords, rxwords, sweepwords
 from .catalogue import Message, translations
 from .saved.model import Transfer
 from .saved.run import AFP_WORDS, NO_WORDS
@@ -336,6 +336,7 @@ _WORDS: dict[str, str] = {
     "comma": ", ",
     **sweepwords.WORDS,
     **rxwords.WORDS,
+    **historywords.WORDS,
 }
 
 # Figures of a verdict, in the order of the sentence that run.json has in English.

@@ -12,7 +12,7 @@ import pyarrow.parquet
 import pytest
 import simulate_history
 import tracegen
-from afpscope import Run
+from afpscope import Run, historywords
 from conftest import Change, Done, Shelf
 
 Execute = Callable[..., Done]
@@ -221,3 +221,9 @@ def test_a_history_tells_a_drift_from_a_step(
     page = tmp_path / "page.html"
     assert execute("history", lake, "-o", page).code == 0
     assert "drifted from" in page.read_text()
+    assert execute("history", lake, "-o", page, "--lang", "ja").code == 0
+    text = page.read_text()
+    assert '<html lang="ja">' in text and "徐々に移った" in text and "悪化" in text
+    starts = [s.split("{")[0] for s in historywords.WORDS.values()]
+    body = text[text.index("<h1>") :]
+    assert [s for s in starts if len(s) > 8 and s in body] == []

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 from .. import show
 from ..saved.model import LOWER
+from ..words import Words
 from . import changes, shapes
 from .changes import Change
 
@@ -50,24 +51,26 @@ class Line:
     def verdict(self, change: Change) -> str:
         return "worse" if (change.by > 0) == (self.key[3] == LOWER) else "better"
 
-    def how(self, change: Change) -> str:
+    def how(self, change: Change, w: Words) -> str:
         """What the change was: from where to where, and whether for the worse."""
-        verb = "drifted" if change.kind == shapes.DRIFT else "changed"
-        levels = f"{self.shown(change.before)} to {self.shown(change.after)}"
-        return f"{verb} from {levels} ({100 * change.by:+.1f} %, {self.verdict(change)})"
+        return w.say(
+            "history_drifted" if change.kind == shapes.DRIFT else "history_changed",
+            before=self.shown(change.before),
+            after=self.shown(change.after),
+            by=f"{100 * change.by:+.1f} %",
+            verdict=w[f"history_{self.verdict(change)}"],
+        )
 
-    def when(self, change: Change, label: str | None) -> str:
+    def when(self, change: Change, label: str | None, w: Words) -> str:
         """Since which run, or between which."""
         first, last = self.points[change.low], self.points[change.high]
         if change.kind == shapes.STEP:
-            text = f"since {self.points[change.at].name(label)}"
+            run = self.points[change.at].name(label)
             if change.low == change.high:
-                return text
-            return f"{text} (or another of {first.started[:10]} to {last.started[:10]})"
-        between = f"between {first.name(label)} and {last.name(label)}"
-        if change.kind == shapes.DRIFT:
-            return f"little by little, {between}, or nearly so"
-        return f"{between}; whether at once or little by little cannot be told"
+                return w.say("history_since", run=run)
+            return w.say("history_or", run=run, first=first.started[:10], last=last.started[:10])
+        key = "history_slowly" if change.kind == shapes.DRIFT else "history_between"
+        return w.say(key, first=first.name(label), last=last.name(label))
 
     @property
     def levels(self) -> list[tuple[float, float, float, float]]:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""The page of a history: what changed, and each row as a curve. In English."""
+"""The page of a history: what changed, and each row as a curve."""
 
 from __future__ import annotations
 
@@ -8,7 +8,6 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from ..judge import shapes
-from ..judge.changes import WHOSE
 from ..judge.lines import History, Line
 from ..saved.files import written
 from ..words import Words
@@ -52,17 +51,16 @@ def _curve(line: Line) -> Curve:
     )
 
 
-def write(path: Path, histories: Sequence[History], label: str | None) -> None:
-    """Into one file."""
+def write(path: Path, histories: Sequence[History], label: str | None, language: str) -> None:
+    """Into one file, in a language of words.LANGUAGES."""
     text = painter.render(
         "history.html",
-        w=Words("en"),
+        w=Words(language),
         histories=[
             (h, [_curve(line) for line in (*h.changed, *(x for x in h.lines if not x.changes))])
             for h in histories
         ],
         label=label,
-        whose=WHOSE,
         width=_W,
         height=_H,
     )
