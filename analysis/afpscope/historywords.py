@@ -14,7 +14,10 @@ WORDS: dict[str, str] = {
         "Each dot is a run, in order of time; lines are the levels between changes, and the way "
         "of a drift; the scale of each curve goes from its smallest to its largest value."
     ),
-    "history_whose": "A change may be the machine's: afpscope ab measures both sides of it in turn",
+    "history_whose": (
+        "A change may be the machine's: afpscope ab measures both sides of it in turn."
+    ),
+    "history_change": "{name} {how} {when}.",
     "history_curve_of": "{name}: {n} runs, {changes} changes",
     "history_row": "row",
     "history_curve": "curve",
