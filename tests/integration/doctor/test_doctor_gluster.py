@@ -73,7 +73,8 @@ def place(server: Gluster) -> Any:
 def test_bricks_at_work_have_no_finding(scope: Scope, gluster: Gluster) -> None:
     with at_work(scope, gluster, *OFFICE):
         said = doctor(scope, gluster.brick_pid("one"))
-    if set(said.findings) & DISTURBED:
+    # A request may be lost, and said to be, where other programs keep the brick from its CPU.
+    if set(said.findings) & DISTURBED or "LOST: " in said.screen:
         raise Disturbed(said.screen)
     assert not said.findings and said.status == OK, said.screen
     assert said.value("requests") > 100 and said.value("heal_entries") == 0
