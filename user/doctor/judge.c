@@ -110,7 +110,7 @@ static bool judge_is_enough(const struct run_figures *f)
 	       at_least(f, RUN_FIGURE_OLDEST, NOTICED_OLDEST);
 }
 
-/* What lowers its share, and may be large where it is not known, is known. */
+/* What would make it less sure is known: losses, and the own time of which its share is one. */
 static bool is_whole(const struct run_figures *f, const struct doctor_rule *r)
 {
 	return f->known[RUN_FIGURE_UNCOUNTED] && (!r->own || f->known[RUN_FIGURE_OWN]);

@@ -63,7 +63,7 @@ struct target {
 	struct way way;          /* to it; all 0: not looked for, or nothing is in between */
 };
 
-/* Name of the process, if it is to be netatalk's and has neither that name nor that library. */
+/* The name of a server of AFP that is no afpd (way_is_afpd); "": it is one, or of another kind. */
 void target_foreign(char *out, size_t len, const struct target *t);
 
 /* Who serves the connection local -> peer: way_find(). */

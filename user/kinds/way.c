@@ -447,8 +447,9 @@ int way_foreign_note(struct run *r, const char *name, pid_t pid, double passed)
 		return 0;
 	return run_note(
 	    &r->warnings, "way",
-	    "%s (pid %d) is no afpd by name or library, and %s: if it is no server, give the port "
-	    "of the one behind it",
+	    "%s (pid %d) is no afpd by name or library, and %s: if it is a relay, give the port of "
+	    "the server behind it",
 	    name, pid,
-	    isnan(passed) ? "may pass on what it reads, unseen" : "passes on what it reads");
+	    isnan(passed) ? "what it passes on is not seen"
+			  : "its clients' bytes may go on through pipes or sockets");
 }

@@ -53,7 +53,10 @@ bool way_is_afpd(pid_t pid);
 double way_passed_on(const struct run *r);
 #define WAY_PASSED_ON 0.5 /* so much and more: it may be no server */
 
-/* Warns of a server that is no afpd, where so much was passed on, or NAN. 0 or -ENOMEM. */
+/*
+ * Warns of a server that is no afpd, by its name: where WAY_PASSED_ON or more was passed on, and
+ * where that is not known (NAN). 0 or -ENOMEM.
+ */
 int way_foreign_note(struct run *r, const char *name, pid_t pid, double passed);
 
 /* A connection over which a process may carry on what it reads. */

@@ -28,7 +28,6 @@ Places = npt.NDArray[np.intp]
 
 # The chance that a history of rows that never changed has any change.
 ALPHA = 0.01
-# What a change of a level does not show.
 # Levels that are fitted before neighbours are compared: each makes them look less alike.
 _PARTS = 10
 # The shares of ALPHA for cuts in one place, and for those in two.

@@ -73,7 +73,7 @@ def place(server: Gluster) -> Any:
 def test_bricks_at_work_have_no_finding(scope: Scope, gluster: Gluster) -> None:
     with at_work(scope, gluster, *OFFICE):
         said = doctor(scope, gluster.brick_pid("one"))
-    # A request may be lost, and said to be, where other programs keep the brick from its CPU.
+    # Beside other programs the doctor has lost a request of a brick, and said so; why is not known.
     if set(said.findings) & DISTURBED or "LOST: " in said.screen:
         raise Disturbed(said.screen)
     assert not said.findings and said.status == OK, said.screen
