@@ -78,6 +78,8 @@ def look() -> tuple[list[str], dict[str, list[str]]]:
 
 if __name__ == "__main__":
     breaches, tests_of = look()
-    lines = [t for s in sys.argv[1:] for t in tests_of.get(s, [])] if sys.argv[1:] else breaches
+    # Once, though its name says one of the sources and its header another, or the same.
+    found = dict.fromkeys(t for s in sys.argv[1:] for t in tests_of.get(s, []))
+    lines = list(found) if sys.argv[1:] else breaches
     print("\n".join(lines), end="\n" if lines else "")
     sys.exit(bool(breaches))

@@ -57,3 +57,13 @@ def test_the_tests_of_a_source_are_listed(tmp_path: Path) -> None:
     sources = "user/main/dump_text.c", "user/attach/whom.c"
     found = ["tests/integration/test_dumping.py", "tests/unit/attach/test_whom_faults.c"]
     assert checked(tmp_path, SOUND, *sources) == (0, found)
+
+
+def test_a_test_of_several_names_is_listed_once(tmp_path: Path) -> None:
+    header = "/* Tests user/attach/whom.c, other.c. */\n"
+    texts = SOUND | {
+        "user/attach/other.c": "",
+        "tests/unit/attach/test_whom_faults.c": header,
+    }
+    sources = "user/attach/whom.c", "user/attach/other.c"
+    assert checked(tmp_path, texts, *sources) == (0, ["tests/unit/attach/test_whom_faults.c"])
