@@ -107,9 +107,8 @@ static int run_external(char **argv)
 		cmd_say("cannot run %s: %s", program, strerror(errno));
 	else
 		cmd_say(
-		    "there is no command '%s': afpscope --help lists them. (report, query, info, "
-		    "export, dump, compare, gate, ab and sweep come with make install; in a source tree "
-		    "with make analysis)",
+		    "there is no command '%s': afpscope --help lists them. (Those of saved runs come with "
+		    "make install; in a source tree with make analysis)",
 		    argv[0]);
 	return OUTCOME_USAGE;
 }
