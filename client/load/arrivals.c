@@ -15,7 +15,7 @@ void arrivals_init(struct arrivals *q, struct worker *worker, unsigned int n_wor
 	*q = (struct arrivals) { .worker = worker, .n_workers = n_workers, .out = -1 };
 }
 
-static void arrivals_drop(struct arrivals *q)
+static void arrivals_release(struct arrivals *q)
 {
 	if (q->q && q->len) {
 		arrivals_unshare(q);
@@ -28,7 +28,7 @@ static void arrivals_drop(struct arrivals *q)
 
 void arrivals_fini(struct arrivals *q)
 {
-	arrivals_drop(q);
+	arrivals_release(q);
 }
 
 /* Of calloc(), so that pages which nobody uses take no memory. */
@@ -45,7 +45,7 @@ int arrivals_prepare(struct arrivals *q, const struct engine_job *job, struct er
 				  ((double)ns / 1e9);
 	most = job->what == ENGINE_WORK ? pace_most(&pace, ns) : 0;
 	room = most < (double)ARRIVALS_MAX ? (size_t)most : ARRIVALS_MAX;
-	arrivals_drop(q);
+	arrivals_release(q);
 	if (!job->share || most <= 0 || job->pace.kind == PACE_CLOSED ||
 	    !arrivals_share(q, job->share, room, job->queue)) {
 		q->q = calloc(1, sizeof(*q->q) + (room + 1) * sizeof(*q->q->wait));
