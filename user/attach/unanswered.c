@@ -53,14 +53,31 @@ static void take_running(void *user, const struct afs_record_requests *r,
 		u->failed = true;
 }
 
-/* The watch knows that a pause without a descriptor is for the CNID server; /proc does not. */
-static void ask_watch(struct inservice *now, struct watch *w)
+/* It waited for the CNID server when it was last looked at, and its client has sent nothing since.
+ */
+static bool waited_for_cnid(const struct inservice *then, uint64_t now_ns,
+			    const struct run_service *is)
 {
+	const struct run_service *was = inservice_of(then, is->pid);
+
+	return was && was->column == ACCOUNT_CNID && is->age_ns >= now_ns - then->looked_ns;
+}
+
+/*
+ * What a pause without a descriptor is for: the watch may know, or a look before this one; /proc
+ * does not.
+ */
+static void explain_pauses(struct unanswered *u, const struct inservice *last, struct watch *w)
+{
+	struct inservice *now = &u->now;
+
 	for (size_t i = 0; i < now->n; i++) {
 		struct run_service *is = &now->request[i];
 
 		if (is->column != ACCOUNT_OTHER ||
-		    watch_sleeps_on(w, is->pid) != AFS_OBJECT_BACKEND)
+		    (watch_sleeps_on(w, is->pid) != AFS_OBJECT_BACKEND &&
+		     (!is->pauses || (!waited_for_cnid(last, now->looked_ns, is) &&
+				      !waited_for_cnid(&u->before, now->looked_ns, is)))))
 			continue;
 		is->column = ACCOUNT_CNID;
 		snprintf(is->on, sizeof(is->on), INSERVICE_PAUSE);
@@ -81,13 +98,14 @@ static bool follows(const void *w, pid_t pid)
 int unanswered_look(struct unanswered *u, struct watch *w, const struct servers_entry *s)
 {
 	const struct inservice_known known = { follows, w };
+	struct inservice last = u->now;
 	int e;
 
-	inservice_fini(&u->now);
 	u->n = 0;
 	watch_running(w, clock_now_ns(), take_running, u);
 	e = inservice_look(&u->now, s, &known);
-	ask_watch(&u->now, w);
+	explain_pauses(u, &last, w);
+	inservice_fini(&last);
 	return u->failed ? -ENOMEM : e;
 }
 

@@ -300,6 +300,7 @@ struct run_service {
 	bool before;      /* it began before the watch */
 	uint16_t account; /* its command; AFS_ACCOUNT_BETWEEN: not known */
 	uint8_t column;   /* enum account_column: what it waits for now */
+	bool pauses;      /* it sleeps without a descriptor */
 	char on[64];      /* the same in words, where more is known: "select on the CNID server" */
 	uint64_t age_ns;
 };

@@ -29,22 +29,28 @@ static void sits(int client, const struct tree_ends *ends)
 		_exit(1);
 }
 
-/* Two sessions that pause within a request, and one that has none. */
-static void begin(struct scene *s)
+static void begin_with(struct scene *s, tree_session_fn *const *fn, size_t n)
 {
-	tree_session_fn *const fn[N] = { session_naps, session_naps, sits };
 	struct target target = { 0 };
 	struct err e = { 0 };
 
 	memset(s, 0, sizeof(*s));
-	tree_start(&s->t, N, fn);
-	for (int i = 0; i < N; i++)
+	tree_start(&s->t, n, fn);
+	for (size_t i = 0; i < n; i++)
 		wait_asleep(s->t.session[i]);
 	target.server = s->t.master;
 	if (watch_open_target(&s->w, WATCH_PROC, &target, &e))
 		fail_msg("%s", e.text);
 	assert_int_equal(run_init(&s->r, "doctor", "doctor"), 0);
 	assert_int_equal(unanswered_begin(&s->u, &s->t.entry), 0);
+}
+
+/* Two sessions that pause within a request, and one that has none. */
+static void begin(struct scene *s)
+{
+	tree_session_fn *const fn[N] = { session_naps, session_naps, sits };
+
+	begin_with(s, fn, N);
 }
 
 static void end(struct scene *s)
@@ -111,6 +117,67 @@ static void a_sign_of_life_makes_no_request_younger(void **state)
 	end(&s);
 }
 
+/* As afpd does whose CNID server is stopped: it waits, pauses, and asks again. */
+static void asks_again(int client, const struct tree_ends *ends)
+{
+	struct timeval wait = { .tv_usec = 600000 };
+	fd_set fds;
+
+	(void)client;
+	FD_ZERO(&fds);
+	FD_SET(ends->cnid, &fds);
+	select(ends->cnid + 1, &fds, NULL, NULL, &wait);
+	wait = (struct timeval) { .tv_sec = 1 };
+	select(0, NULL, NULL, NULL, &wait);
+}
+
+static const struct run_service *look_until(struct scene *s, bool pauses)
+{
+	const struct run_service *is = NULL;
+
+	wait_until(!unanswered_look(&s->u, s->w, &s->t.entry) &&
+		   (is = inservice_of(&s->u.now, s->t.session[0])) && is->pauses == pauses);
+	return is;
+}
+
+/* Two sessions: one has only napped. */
+static void a_pause_is_for_what_the_session_waited_for(void **state)
+{
+	tree_session_fn *const fn[] = { asks_again, session_naps };
+	const struct run_service *is;
+	struct scene s;
+
+	(void)state;
+	begin_with(&s, fn, 2);
+	is = look_until(&s, false);
+	assert_int_equal(is->column, ACCOUNT_CNID);
+	is = look_until(&s, true);
+	assert_int_equal(is->column, ACCOUNT_CNID);
+	assert_string_equal(is->on, INSERVICE_PAUSE);
+	assert_int_equal(unanswered_look(&s.u, s.w, &s.t.entry), 0); /* still in it */
+	assert_int_equal(inservice_of(&s.u.now, s.t.session[0])->column, ACCOUNT_CNID);
+	is = inservice_of(&s.u.now, s.t.session[1]);
+	assert_true(is->pauses);
+	assert_int_equal(is->column, ACCOUNT_OTHER);
+	end(&s);
+}
+
+/* What its client has sent since may be another request, whose pause is for something else. */
+static void a_pause_after_a_new_message_is_for_what_nobody_knows(void **state)
+{
+	tree_session_fn *const fn[] = { asks_again };
+	struct scene s;
+
+	(void)state;
+	begin_with(&s, fn, 1);
+	assert_int_equal(look_until(&s, false)->column, ACCOUNT_CNID);
+	wait_until(inservice_of(&s.u.now, s.t.session[0])->age_ns > 50 * MS &&
+		   !unanswered_look(&s.u, s.w, &s.t.entry));
+	assert_int_equal(send(s.t.client[0], "", 1, 0), 1);
+	assert_int_equal(look_until(&s, true)->column, ACCOUNT_OTHER);
+	end(&s);
+}
+
 static void add_session(struct run *r, pid_t pid, uint64_t requests, uint64_t ended_ns)
 {
 	struct run_session *s = run_session(r);
@@ -168,6 +235,8 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(what_is_younger_than_a_second_is_not_said),
 		cmocka_unit_test(a_sign_of_life_makes_no_request_younger),
+		cmocka_unit_test(a_pause_is_for_what_the_session_waited_for),
+		cmocka_unit_test(a_pause_after_a_new_message_is_for_what_nobody_knows),
 		cmocka_unit_test(what_the_watch_has_counted_is_not_from_before),
 		cmocka_unit_test(what_was_answered_is_not_said),
 	};
