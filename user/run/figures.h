@@ -30,7 +30,7 @@
 	X(BUSY, "busy", "1", "requests in the server at a time, on average")                                \
 	X(P50, "p50", "ns", "time of a request in the server, median")                                      \
 	X(P99, "p99", "ns", "time of a request in the server, 99 % took at most")                           \
-	X(LONGEST, "longest", "ns", "longest request; who: its command")                                    \
+	X(LONGEST, "longest", "ns", "longest request that was answered; who: its command")                  \
 	X(SLOW, "slow", "share", "request time in requests of 100 ms or more")                              \
 	X(SLOW_N, "slow_n", "1", "requests of 100 ms or more, and those without an answer yet")             \
 	X(STALLS, "stalls", "1",                                                                            \

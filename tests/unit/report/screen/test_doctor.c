@@ -73,6 +73,27 @@ static void many_findings_fit_on_a_screen(void **state)
 	free(text);
 }
 
+static void the_longest_answer_is_not_shown_beside_what_waits_longer(void **state)
+{
+	struct run_figures f = { 0 };
+	char *text;
+
+	(void)state;
+	run_figure_set(&f, RUN_FIGURE_REQUESTS, 28);
+	run_figure_set(&f, RUN_FIGURE_BUSY, 6);
+	run_figure_set(&f, RUN_FIGURE_OWN, 1);
+	run_figure_set(&f, RUN_FIGURE_CNID_STOPPED, 1);
+	run_figure_set(&f, RUN_FIGURE_LONGEST, 254e3);
+	run_figure_set(&f, RUN_FIGURE_OLDEST, 8.82e9);
+	text = shown(&f, false);
+	assert_non_null(strstr(text, "cnid_stopped 100%, oldest 8.82s; "));
+	free(text);
+	run_figure_set(&f, RUN_FIGURE_LONGEST, 9e9);
+	text = shown(&f, false);
+	assert_non_null(strstr(text, "longest 9.00s, oldest 8.82s; "));
+	free(text);
+}
+
 static void short_has_a_line_for_each_finding(void **state)
 {
 	struct run_figures f = all_wrong();
@@ -190,6 +211,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(many_findings_fit_on_a_screen),
+		cmocka_unit_test(the_longest_answer_is_not_shown_beside_what_waits_longer),
 		cmocka_unit_test(short_has_a_line_for_each_finding),
 		cmocka_unit_test(ruled_out_names_are_whole),
 		cmocka_unit_test(few_requests_are_no_verdict),
