@@ -49,9 +49,10 @@ struct slow_view {
 /* What is known at the end. */
 struct slow_sum {
 	uint64_t over_ns, ns;                    /* the limit; how long it was watched */
-	uint64_t requests, slow, left_out, lost; /* lost: of all kinds */
-	uint64_t attach_ns, cpu_ns;              /* own CPU time: until it watched, while it did */
-	uint64_t programs_ns;                    /* of the programs in the kernel */
+	uint64_t requests, slow, left_out, lost; /* slow: with an answer; lost: of all kinds */
+	uint64_t running;           /* at the last look: slow, and without an answer yet */
+	uint64_t attach_ns, cpu_ns; /* own CPU time: until it watched, while it did */
+	uint64_t programs_ns;       /* of the programs in the kernel */
 };
 
 struct slow_part {
@@ -69,7 +70,7 @@ size_t slow_parts(const struct afs_record_requests *r, struct slow_part out[SLOW
 /* Text: a line, and below it the calls. Names are cleaned. 0 or -ENOMEM. */
 int slow_text(FILE *out, const struct slow_request *q, const struct slow_view *v);
 void slow_text_heads(FILE *out, const struct slow_view *v);
-/* "12 s watched: ...": two lines. */
+/* "12 s watched: ...": three lines. */
 void slow_text_sum(FILE *out, const struct slow_sum *s);
 
 /* JSON: an object on a line of its own, in ASCII. 0 or -ENOMEM. */

@@ -218,6 +218,7 @@ static void put_running(void *user, const struct afs_record_requests *r,
 	struct slow_request q = { .r = *r, .running = true };
 	struct slow *s = user;
 
+	s->sum.running += account_is_request(r->command);
 	if (slow_is_enough(s) || !slow_keep_due(s->keep, r))
 		return;
 	say_left_out(s, clock_now_ns());
@@ -231,7 +232,7 @@ static void put_running(void *user, const struct afs_record_requests *r,
 static void put_older(void *user, const struct run_service *is)
 {
 	char address[sizeof(is->address)];
-	struct run_session session = { .address = address };
+	struct run_session session = { .address = address }, known = { 0 };
 	uint64_t now = clock_now_ns(), told_t, ns[ACCOUNT_N_COLUMNS] = { [0] = 0 };
 	struct slow_request q = { .running = true, .before = true, .session = &session };
 	struct slow *s = user;
@@ -250,13 +251,17 @@ static void put_older(void *user, const struct run_service *is)
 	told_t = slow_keep_of(s->keep, q.r.session)->told_t;
 	if (told_t + NS_PER_S > q.r.t && told_t < q.r.t + NS_PER_S)
 		q.r.t = told_t;
+	s->sum.running += is->age_ns >= s->cfg->over_ns;
 	if (slow_is_enough(s) || is->age_ns < s->cfg->over_ns || !slow_keep_due(s->keep, &q.r))
 		return;
 	say_left_out(s, now);
 	if (!slow_rate_take(&s->rate))
 		return;
 	slow_keep_told(s->keep, &q.r);
+	if (watch_session(s->a.watch, is->pid, 0, &known))
+		session.user = known.user;
 	slow_show(s, &q, NULL);
+	run_session_fini(&known);
 }
 
 /* Begin */
@@ -324,6 +329,7 @@ static int slow_look(void *user)
 	struct slow *s = user;
 	uint64_t over_ns = s->cfg->over_ns > NS_PER_S ? s->cfg->over_ns : NS_PER_S;
 
+	s->sum.running = 0;
 	watch_running(s->a.watch, clock_now_ns() - over_ns, put_running, s);
 	if (s->a.found.servers.n) {
 		s->failed |= unanswered_look(&s->unanswered, s->a.watch,

@@ -124,6 +124,7 @@ int slow_json_sum(FILE *out, const struct slow_sum *s)
 	json_put(&d, o, "time_ns", json_number(s->ns));
 	json_put(&d, o, "requests", json_number(s->requests));
 	json_put(&d, o, "slow", json_number(s->slow));
+	json_put(&d, o, "running", json_number(s->running));
 	json_put(&d, o, "left_out", json_number(s->left_out));
 	json_put(&d, o, "lost", json_number(s->lost));
 	json_put(&d, o, "attach_cpu_ns", json_number(s->attach_ns));

@@ -288,6 +288,8 @@ void slow_text_sum(FILE *out, const struct slow_sum *s)
 	fprintf(out, "%s lost\n", cell_count(s->lost).text);
 	fprintf(out, "  %s slow (%s or more), ", cell_count(s->slow).text,
 		cell_time((double)s->over_ns).text);
+	if (s->running)
+		fprintf(out, "%s more without an answer yet, ", cell_count(s->running).text);
 	fprintf(out, "%s left out\n", cell_count(s->left_out).text);
 	fprintf(out, "  own CPU time %s (%.1f %%), ", cell_time((double)s->cpu_ns).text, part);
 	fprintf(out, "in the kernel %s, ", cell_time((double)s->programs_ns).text);

@@ -214,7 +214,8 @@ bool watch_price(struct watch *w, uint64_t *out_ns);
 
 /*
  * What is known of the session of a request, also if it has ended, by process and the client's TCP
- * port; to be freed with run_session_fini. false: nothing. From the thread of watch_tick.
+ * port; of one that has read nothing since the watch began, by process alone. To be freed with
+ * run_session_fini. false: nothing. From the thread of watch_tick.
  */
 bool watch_session(struct watch *w, pid_t pid, uint16_t port, struct run_session *out);
 

@@ -13,6 +13,7 @@ import os
 import re
 import signal
 import threading
+import time
 from collections import Counter
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -229,6 +230,31 @@ def test_a_session_that_is_held_between_requests_is_shown(scope: Scope, slowed: 
         finally:
             os.kill(pid, signal.SIGCONT)
     assert re.search(r"still running: stopped \d", ended(running).out)
+
+
+def test_a_request_from_before_has_its_user_and_is_counted_apart(
+    scope: Scope, slowed: Server, client: RawClient
+) -> None:
+    client.open_volume("vol1")
+    assert slowed.metad
+    held = children(slowed.metad)
+    for pid in held:
+        os.kill(pid, signal.SIGSTOP)
+    creator = threading.Thread(target=client.create, args=("from-before",))
+    creator.start()
+    try:
+        time.sleep(1.1)
+        done = scope.execute([str(scope.binary), "slow", "-p", str(slowed.port), "-d", "2"])
+    finally:
+        for pid in held:
+            os.kill(pid, signal.SIGCONT)
+        creator.join()
+        client.delete("from-before")
+    done.expect(OK)
+    line = r"\d\d:\d\d:\d\d\.\d{3} +\S+s \(began earlier\)"
+    line += r" +still running: CNID \S+s +bench1@127\.0\.0\.1"
+    assert re.match(line, done.out), done.out
+    assert "\n  0 slow (100ms or more), 1 more without an answer yet, 0 left out\n" in done.err
 
 
 def test_where_nothing_is_slow_no_line_is_printed(

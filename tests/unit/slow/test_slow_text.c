@@ -312,14 +312,14 @@ static void json_is_valid_whatever_the_names_are(void **state)
 
 static void the_sum_is_a_line(void **state)
 {
-	const struct slow_sum sum = { .over_ns = 100 * MS,
-				      .ns = 60 * (uint64_t)1000000000,
-				      .requests = 81803,
-				      .slow = 332,
-				      .left_out = 312,
-				      .cpu_ns = 60 * MS,
-				      .attach_ns = 300 * MS,
-				      .programs_ns = 5 * MS };
+	struct slow_sum sum = { .over_ns = 100 * MS,
+				.ns = 60 * (uint64_t)1000000000,
+				.requests = 81803,
+				.slow = 332,
+				.left_out = 312,
+				.cpu_ns = 60 * MS,
+				.attach_ns = 300 * MS,
+				.programs_ns = 5 * MS };
 	FILE *out = fmemopen(text, sizeof(text), "w");
 	json_t *o;
 
@@ -330,6 +330,12 @@ static void the_sum_is_a_line(void **state)
 	    text, "60.0 s watched: 81,803 requests, 0 lost\n"
 		  "  332 slow (100ms or more), 312 left out\n"
 		  "  own CPU time 60.0ms (0.1 %), in the kernel 5.00ms, to attach 300ms\n");
+	sum.running = 6;
+	out = fmemopen(text, sizeof(text), "w");
+	slow_text_sum(out, &sum);
+	fclose(out);
+	assert_non_null(strstr(
+	    text, "\n  332 slow (100ms or more), 6 more without an answer yet, 312 left out\n"));
 	out = fmemopen(text, sizeof(text), "w");
 	assert_int_equal(slow_json_sum(out, &sum), 0);
 	assert_int_equal(slow_json_count(out, "left out", 312), 0);
@@ -337,6 +343,7 @@ static void the_sum_is_a_line(void **state)
 	o = json_loads(text, JSON_DISABLE_EOF_CHECK, NULL);
 	assert_string_equal(string_in(o, "event"), "end");
 	assert_int_equal(number_in(o, "left_out"), 312);
+	assert_int_equal(number_in(o, "running"), 6);
 	json_decref(o);
 	assert_string_equal(strchr(text, '\n') + 1, "{\"event\":\"left out\",\"n\":312}\n");
 }

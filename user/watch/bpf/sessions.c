@@ -421,7 +421,7 @@ bool watch_session(struct watch *w, pid_t pid, uint16_t port, struct run_session
 {
 	const struct sessions *s = w->bpf ? w->bpf->sessions : NULL;
 	const struct bpf_view *v = s ? &w->bpf->view : NULL;
-	uint32_t n = v ? bpf_view_streams(v) : 0;
+	uint32_t n = v ? bpf_view_streams(v) : 0, m = v ? bpf_view_processes(v) : 0;
 	const struct afs_process *p;
 	struct known k;
 
@@ -435,6 +435,13 @@ bool watch_session(struct watch *w, pid_t pid, uint16_t port, struct run_session
 	for (size_t i = s ? s->n_ended : 0; i--;)
 		if (s->ended[i].row.pid == pid && s->ended[i].port == port)
 			return filled(&s->ended[i], out, s->names);
+	for (uint32_t i = 0; i < m; i++) {
+		p = &v->process[i];
+		if (!serves(p) || p->streams || p->tgid != pid)
+			continue;
+		k = known_process(s, v, i);
+		return filled(&k, out, s->names);
+	}
 	return false;
 }
 
