@@ -219,16 +219,30 @@ static void a_diagnosis_knows_that_a_session_has_ended(void **state)
 static void an_older_request_is_in_the_step_that_has_ended(void **state)
 {
 	const struct run_service older[] = {
-		{ .pid = 77, .address = "192.0.2.7:50000", .user = "anna", .age_ns = 7000000000u },
-		{ .pid = 78, .address = "192.0.2.7:50001", .age_ns = 9000000000u },
-		{ .pid = 79, .address = "[2001:db8::1]:9", .user = "anna", .age_ns = 2000000000u },
+		{ .pid = 77,
+		  .address = "192.0.2.7:50000",
+		  .user = "anna",
+		  .column = ACCOUNT_CNID,
+		  .age_ns = 7000000000u },
+		{ .pid = 78,
+		  .address = "192.0.2.7:50001",
+		  .column = ACCOUNT_CNID,
+		  .age_ns = 9000000000u },
+		{ .pid = 79,
+		  .address = "[2001:db8::1]:9",
+		  .user = "anna",
+		  .column = ACCOUNT_DISK,
+		  .age_ns = 2000000000u },
 	};
 	const struct live_row *r;
+	uint64_t step_ns, was_ns;
 	struct watched x;
 	struct live *l = start(&x, false);
 
 	(void)state;
 	assert_int_equal(live_step(l), 0);
+	step_ns = live_last(l)->ended_ns - live_last(l)->begun_ns;
+	was_ns = live_last(l)->all.service_ns;
 	for (size_t i = 0; i < 3; i++)
 		live_older(l, &older[i]);
 	assert_int_equal(live_last(l)->in_service, 3);
@@ -247,6 +261,13 @@ static void an_older_request_is_in_the_step_that_has_ended(void **state)
 			   "anna [2001:db8::1]:9 (79)");
 	assert_int_equal(r->pid, 79);
 	assert_int_equal(r->sum.requests, 0);
+	/* Their time is in the sums, of which the bar is. */
+	assert_true(step_ns > 0 && step_ns < 2000000000u);
+	assert_int_equal(r->sum.time_ns[ACCOUNT_DISK], step_ns);
+	assert_int_equal(live_last(l)->all.service_ns, was_ns + 3 * step_ns);
+	r = live_table_row((struct live_table *)live_rows(l, LIVE_COMMAND), RUN_SERVICE_EARLIER);
+	assert_int_equal(r->sum.service_ns, 3 * step_ns);
+	assert_int_equal(r->sum.time_ns[ACCOUNT_CNID], 2 * step_ns);
 	/* They are of that step only: the next look finds them again. */
 	assert_int_equal(live_step(l), 0);
 	assert_int_equal(live_last(l)->in_service, 0);

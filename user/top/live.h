@@ -66,7 +66,7 @@ int live_step(struct live *l);
 
 /*
  * Adds to the step that has ended a request that only /proc shows: one from before the watch, of a
- * session of which nothing was read yet.
+ * session of which nothing was read yet. All its time in that step counts as what it waits for now.
  */
 void live_older(struct live *l, const struct run_service *is);
 

@@ -60,6 +60,18 @@ const char *live_host(const char *address, char *out, size_t len)
 	return out;
 }
 
+/* It waited for the same thing all the time that it spent in the step. */
+static void older_time(struct live_sum *to, const struct live_step *step,
+		       const struct run_service *is)
+{
+	uint64_t step_ns = step->ended_ns - step->begun_ns;
+	uint64_t ns = is->age_ns < step_ns ? is->age_ns : step_ns;
+
+	to->ns += ns;
+	to->service_ns += ns;
+	to->time_ns[is->column] += ns;
+}
+
 static void older_row(struct live *l, enum live_by by, const char *name,
 		      const struct run_service *is)
 {
@@ -67,6 +79,7 @@ static void older_row(struct live *l, enum live_by by, const char *name,
 
 	if (!r)
 		return;
+	older_time(&r->sum, &l->step[1], is);
 	r->in_service++;
 	if (is->age_ns > r->oldest_ns)
 		r->oldest_ns = is->age_ns;
@@ -79,6 +92,7 @@ void live_older(struct live *l, const struct run_service *is)
 	struct live_step *step = &l->step[1];
 	char host[LIVE_NAME_MAX], session[LIVE_NAME_MAX];
 
+	older_time(&step->all, step, is);
 	step->in_service++;
 	step->active++;
 	if (step->sessions < step->active)
