@@ -151,6 +151,40 @@ def test_little_is_read_of_processes_that_hold_no_socket(
     } == allowed
 
 
+def test_all_sessions_are_marked_in_one_pass(scope: Scope, dbd: Server, tmp_path: Path) -> None:
+    """An iterator visits all threads of the host: not once more for each session that it finds,
+    nor for each that ends."""
+    passes = []
+    for sessions in (0, 8):
+        trace = tmp_path / f"calls-{sessions}"
+        watched = [
+            str(scope.binary),
+            "record",
+            *port_option(dbd),
+            "--",
+            "sh",
+            "-c",
+            "read x; exit 0",
+        ]
+        clients = [AfpClient(dbd.port) for _ in range(sessions)]
+        with subprocess.Popen(
+            ["strace", "-f", "-qq", "-e", "bpf", "-o", str(trace), *watched],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.DEVNULL,
+        ) as record:
+            wait_until(
+                lambda t=trace: t.exists() and "BPF_ITER_CREATE" in t.read_text(), 20, "the marking"
+            )
+            for client in clients:
+                client.close()
+            wait_until(lambda: not dbd.sessions(), 10, "the sessions to end")
+            assert record.stdin
+            record.stdin.close()
+        assert record.returncode == OK
+        passes.append(trace.read_text().count("BPF_ITER_CREATE"))
+    assert passes[0] == passes[1] > 0
+
+
 def test_several_servers(scope: Scope, dbd: Server, sqlite: Server) -> None:
     found = check(scope, status=OK)
     assert one_of(found, dbd)["ports"] == [dbd.port]
