@@ -156,6 +156,22 @@ STOPPED = {
 NOISE = {"key": "other-programs", "text": "other programs used 83% of the CPUs", "sure": False}
 
 
+@pytest.mark.parametrize("pending_ns", [1, 10**15])
+def test_what_was_answered_is_not_all_while_more_hangs(
+    shelf: Shelf, tmp_path: Path, execute: Execute, pending_ns: int
+) -> None:
+    """Of 30 s that six requests hung, the 2 ms of those answered are no share."""
+
+    def hang(value: dict[str, Any]) -> None:
+        value["figures"] = {"pending": {"value": pending_ns, "unit": "ns", "meaning": ""}}
+        value["sessions"] = [{**s, "user": name} for s in value["sessions"] for name in ("a", "b")]
+
+    text, _ = made(execute, tmp_path, shelf.put("a", "record", change=hang))
+    body = text[text.index('<div class="verdict') : text.index("<nav")]
+    assert ("costs most" in body) == (pending_ns == 1)
+    assert ("The busiest of 4 sessions" in body) == (pending_ns == 1)
+
+
 @pytest.mark.parametrize("lang", ["en", "ja"])
 def test_the_cause_comes_right_after_the_badge(
     shelf: Shelf, tmp_path: Path, execute: Execute, lang: str

@@ -49,10 +49,16 @@ def _longest_call(command: CommandView, w: Words) -> list[str]:
     return [w.say("call_why", call=name, n=n, time=show.time(ns))]
 
 
+def _hung(d: Digest) -> bool:
+    """Whether requests without an answer took more time than all that have one: what those cost,
+    and whose they were, does not say what the server's time went into."""
+    return d.run.pending_ns > d.served_ns
+
+
 def _busiest(d: Digest, w: Words) -> list[str]:
     """Who kept the server busy, if several users had logged in."""
     users = [s for s in d.sessions if s.user]
-    if len(users) < 2 or not d.busy_ns:
+    if len(users) < 2 or not d.busy_ns or _hung(d):
         return []
     s = users[0]
     share = s.busy_ns / d.busy_ns
@@ -140,7 +146,7 @@ def _spent(d: Digest, w: Words) -> list[str]:
         return _any(d, w)
     if not d.commands and run.verdict in (None, "not_counted"):
         return [w["unwatched"]]
-    return _served(d, w) if d.served_ns else []
+    return _served(d, w) if d.served_ns and not _hung(d) else []
 
 
 def _shown(cause: Cause, w: Words) -> list[str]:

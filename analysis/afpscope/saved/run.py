@@ -132,6 +132,7 @@ class Run:
     words: Mapping[str, str] = field(default_factory=lambda: AFP_WORDS)  # of the kind of server
     findings: tuple[str, ...] = ()  # what stands out in the server's time; older runs have none
     labels: Mapping[str, str] = field(default_factory=dict)  # that the user gave it
+    pending_ns: float = 0.0  # of requests that had no answer at the end, where that was measured
 
     @property
     def trace(self) -> Path | None:
@@ -280,6 +281,7 @@ def _parse(node: Node, file: Path, folder: Path | None) -> Run:
             words=words.texts() if words else AFP_WORDS if kind_name == "afp" else NO_WORDS,
             findings=tuple(f["text"].text() for f in found.items()) if found else (),
             labels=labels.texts() if labels else {},
+            pending_ns=_pending_ns(node.get("figures")),
         )
     except Failure as e:
         raise Failure(f"{file}: {e}", e.code) from None
@@ -324,6 +326,11 @@ def _causes(node: Node | None, key: str) -> tuple[Cause, ...]:
         )
         for f in (those.items() if those else ())
     )
+
+
+def _pending_ns(figures: Node | None) -> float:
+    pending = figures.get("pending") if figures else None
+    return (pending.get_number("value") or 0.0) if pending else 0.0
 
 
 def _unseen(node: Node | None) -> tuple[str, ...]:
