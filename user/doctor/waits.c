@@ -100,7 +100,7 @@ static void name_inside(struct measure *m, double all_ns)
 		[AFS_INSIDE_SYNC] = "in fsync",
 		[AFS_INSIDE_LOCK] = "waiting for a lock",
 		[AFS_INSIDE_IO] = "in other I/O",
-		[AFS_INSIDE_IDLE] = "idle (the request or its answer was on its way)",
+		[AFS_INSIDE_IDLE] = "idle (the request or its answer was on its way, or elsewhere)",
 		[AFS_INSIDE_STOPPED] = "stopped",
 		[AFS_INSIDE_UNKNOWN] = "not seen",
 	};
