@@ -18,7 +18,7 @@ from urllib.parse import quote
 from . import dashboard, show
 from .errors import FAILED, Failure, wrong_use
 from .page import bars, joined, loadpage, painter, rxpage, tails
-from .page.answer import Answer, answer, named
+from .page.answer import Answer, answer, hung, named
 from .page.bars import Bars
 from .page.loadpage import LoadView
 from .page.painter import Painter, Picture
@@ -165,6 +165,11 @@ def _overview(lines: list[Line]) -> Overview | None:
     return Overview(lines, [], [(name, _spread(means)) for name, means in rows])
 
 
+def _where_note(d: Digest, w: Words) -> str:
+    note = w.say("where_note", least=DRAWN)
+    return f"{note} {w['where_hung']}" if hung(d) else note
+
+
 def _title(run: Run, w: Words) -> str:
     """Command, what it was run on, and the name."""
     on = run.server.get("machine") or run.server.get("name") or run.server.get("program", "")
@@ -257,7 +262,7 @@ def _page(run: Run, runs: list[Run], made: Painter, prefix: str) -> Page:
         latency=[t for t in map(tails.tails, _by_worth(d.tests)) if t],
         slow=timelines(trace, w) if trace else [],
         heat=_heat(requests, run, made, prefix) if requests else None,
-        where=bars.where(drawn, d.served_ns, w.say("where_note", least=DRAWN), w),
+        where=bars.where(drawn, d.served_ns, _where_note(d, w), w),
         cnid=bars.inside(drawn, w["cnid_note"], w),
         throughput=_throughput(d, made, prefix) if d.transfers else None,
         loads=loadpage.views(run, made, prefix),

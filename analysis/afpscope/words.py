@@ -167,6 +167,7 @@ _WORDS: dict[str, str] = {
         "first. Behind each bar: its share, and requests × mean time. Commands with less than "
         "{least:.1%} are in the table only. (+n): n more have no answer yet; their time counts."
     ),
+    "where_hung": "Requests that began before the watch and have no answer are in no bar.",
     "outside": "Outside requests",
     "sessions": "Sessions",
     "untabled": (

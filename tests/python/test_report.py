@@ -170,6 +170,7 @@ def test_what_was_answered_is_not_all_while_more_hangs(
     body = text[text.index('<div class="verdict') : text.index("<nav")]
     assert ("costs most" in body) == (pending_ns == 1)
     assert ("The busiest of 4 sessions" in body) == (pending_ns == 1)
+    assert ("have no answer are in no bar" in text) == (pending_ns > 1)
 
 
 @pytest.mark.parametrize("lang", ["en", "ja"])
@@ -183,7 +184,7 @@ def test_the_cause_comes_right_after_the_badge(
     body = text[text.index('<div class="verdict') : text.index("<nav")]
     order = [
         w["badge_trusted"], '<p class="cause">cnid_dbd was stopped: 59% of all request time.',
-        w["cause_sure"], "Find who stopped it.", "It is in state S.", "cpu limit, disk files",
+        w["cause_sure"], "find who stopped it.", "it is in state S.", "cpu limit, disk files",
         "Other programs used 83% of the CPUs.", "FPCreateFile",
     ]  # fmt: skip
     places = [body.index(one) for one in order]

@@ -49,7 +49,7 @@ def _longest_call(command: CommandView, w: Words) -> list[str]:
     return [w.say("call_why", call=name, n=n, time=show.time(ns))]
 
 
-def _hung(d: Digest) -> bool:
+def hung(d: Digest) -> bool:
     """Whether requests without an answer took more time than all that have one: what those cost,
     and whose they were, does not say what the server's time went into."""
     return d.run.pending_ns > d.served_ns
@@ -58,7 +58,7 @@ def _hung(d: Digest) -> bool:
 def _busiest(d: Digest, w: Words) -> list[str]:
     """Who kept the server busy, if several users had logged in."""
     users = [s for s in d.sessions if s.user]
-    if len(users) < 2 or not d.busy_ns or _hung(d):
+    if len(users) < 2 or not d.busy_ns or hung(d):
         return []
     s = users[0]
     share = s.busy_ns / d.busy_ns
@@ -130,11 +130,16 @@ def _badge(run: Run, damaged: bool, w: Words) -> Badge:
     return Badge(UNCHECKED, w["badge_unchecked"], (w["unchecked"],))
 
 
+def _stopped(text: str) -> str:
+    """With a full stop."""
+    return text if text.endswith((".", "。")) else f"{text}."
+
+
 def _sentence(text: str, w: Words) -> str:
     """As run.json has it, with a full stop; and a capital letter, but for names of programs."""
     first = text.split(maxsplit=1)[0] if text else ""
     begin = text[:1] if first.rstrip(":,") in w.names.values() else text[:1].upper()
-    return f"{begin}{text[1:]}{'' if text.endswith(('.', '。')) else '.'}"
+    return _stopped(f"{begin}{text[1:]}")
 
 
 def _spent(d: Digest, w: Words) -> list[str]:
@@ -146,16 +151,17 @@ def _spent(d: Digest, w: Words) -> list[str]:
         return _any(d, w)
     if not d.commands and run.verdict in (None, "not_counted"):
         return [w["unwatched"]]
-    return _served(d, w) if d.served_ns and not _hung(d) else []
+    return _served(d, w) if d.served_ns and not hung(d) else []
 
 
 def _shown(cause: Cause, w: Words) -> list[str]:
-    """How sure a finding is, what to do, and what would show that it is mistaken."""
+    """How sure a finding is, what to do, and what would show that it is mistaken. Both may begin
+    with a command, which has no capital letter."""
     out = [w["cause_sure" if cause.sure else "cause_likely"]]
     if cause.todo:
-        out.append(w.say("cause_try", text=_sentence(cause.todo, w)))
+        out.append(w.say("cause_try", text=_stopped(cause.todo)))
     if cause.disproof:
-        out.append(w.say("cause_wrong", text=_sentence(cause.disproof, w)))
+        out.append(w.say("cause_wrong", text=_stopped(cause.disproof)))
     return out
 
 
