@@ -166,13 +166,14 @@ static void a_pause_is_for_what_the_session_waited_for(void **state)
 static void a_pause_after_a_new_message_is_for_what_nobody_knows(void **state)
 {
 	tree_session_fn *const fn[] = { asks_again };
+	const struct run_service *is;
 	struct scene s;
 
 	(void)state;
 	begin_with(&s, fn, 1);
 	assert_int_equal(look_until(&s, false)->column, ACCOUNT_CNID);
-	wait_until(inservice_of(&s.u.now, s.t.session[0])->age_ns > 50 * MS &&
-		   !unanswered_look(&s.u, s.w, &s.t.entry));
+	wait_until(!unanswered_look(&s.u, s.w, &s.t.entry) &&
+		   (is = inservice_of(&s.u.now, s.t.session[0])) && is->age_ns > 50 * MS);
 	assert_int_equal(send(s.t.client[0], "", 1, 0), 1);
 	assert_int_equal(look_until(&s, true)->column, ACCOUNT_OTHER);
 	end(&s);
