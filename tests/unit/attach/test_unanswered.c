@@ -162,23 +162,6 @@ static void a_pause_is_for_what_the_session_waited_for(void **state)
 	end(&s);
 }
 
-/* What its client has sent since may be another request, whose pause is for something else. */
-static void a_pause_after_a_new_message_is_for_what_nobody_knows(void **state)
-{
-	tree_session_fn *const fn[] = { asks_again };
-	const struct run_service *is;
-	struct scene s;
-
-	(void)state;
-	begin_with(&s, fn, 1);
-	assert_int_equal(look_until(&s, false)->column, ACCOUNT_CNID);
-	wait_until(!unanswered_look(&s.u, s.w, &s.t.entry) &&
-		   (is = inservice_of(&s.u.now, s.t.session[0])) && is->age_ns > 50 * MS);
-	assert_int_equal(send(s.t.client[0], "", 1, 0), 1);
-	assert_int_equal(look_until(&s, true)->column, ACCOUNT_OTHER);
-	end(&s);
-}
-
 static void add_session(struct run *r, pid_t pid, uint64_t requests, uint64_t ended_ns)
 {
 	struct run_session *s = run_session(r);
@@ -237,7 +220,6 @@ int main(void)
 		cmocka_unit_test(what_is_younger_than_a_second_is_not_said),
 		cmocka_unit_test(a_sign_of_life_makes_no_request_younger),
 		cmocka_unit_test(a_pause_is_for_what_the_session_waited_for),
-		cmocka_unit_test(a_pause_after_a_new_message_is_for_what_nobody_knows),
 		cmocka_unit_test(what_the_watch_has_counted_is_not_from_before),
 		cmocka_unit_test(what_was_answered_is_not_said),
 	};
