@@ -148,7 +148,7 @@ static int drive_rxperf_measure(struct rxperf_run *x, unsigned int i, struct err
 		return err_set(e, -ENOMEM, "out of memory");
 	t.name = p->title;
 	t.progress = x->w.s.progress;
-	session_region_begin(&x->w.s);
+	session_region_begin(&x->w.s, p);
 	r = rx_clients_do(&t, p, e);
 	session_region_end(&x->w.s, p);
 	if (!p->load)

@@ -95,11 +95,32 @@ static void drive_session_look(struct session *s, struct machine *m)
 		machine_look(m, watch_process(s->watch, AFS_ROLE_SERVER, &(size_t) { 0 }));
 }
 
-void session_region_begin(struct session *s)
+/* What threads of the server have used, as one of these takes it. */
+static void drive_session_read_times(struct session *s, struct run_phase *p,
+				     void (*take)(struct run_phase *p, enum metric m,
+						  uint64_t reading))
 {
+	static const enum metric cpu[] = { METRIC_AFPD_CPU, METRIC_CNID_CPU };
+	static const enum metric runq[] = { METRIC_AFPD_RUNQ, METRIC_CNID_RUNQ };
+	static const enum afs_role role[] = { AFS_ROLE_SERVER, AFS_ROLE_BACKEND };
+	struct procfs_times now;
+
+	for (size_t i = 0; i < sizeof(role) / sizeof(role[0]); i++) {
+		if (!watch_times(s->watch, role[i], &now))
+			continue;
+		take(p, cpu[i], now.cpu_ns);
+		take(p, runq[i], now.runq_ns);
+	}
+}
+
+void session_region_begin(struct session *s, struct run_phase *p)
+{
+	uint64_t runq_ns;
+
 	if (s->watch)
 		drive_session_look(s, &s->machine_before);
-	s->has_runq = own_runq_ns(s, &s->runq_ns);
+	if (own_runq_ns(s, &runq_ns))
+		run_begin(p, METRIC_CLIENT_RUNQ, runq_ns);
 	if (!s->watch)
 		return;
 	if (s->whole)
@@ -108,19 +129,7 @@ void session_region_begin(struct session *s)
 	ledger_fini(&s->before);
 	watch_span(s->watch);
 	s->has_before = !watch_read(s->watch, &s->before);
-	for (unsigned int role = 0; role < AFS_N_ROLES; role++)
-		s->has_times[role] = watch_times(s->watch, role, &s->times[role]);
-}
-
-static void drive_session_add_times(struct session *s, struct run_phase *p, enum afs_role role,
-				    enum metric cpu, enum metric runq)
-{
-	struct procfs_times now;
-
-	if (!s->has_times[role] || !watch_times(s->watch, role, &now))
-		return;
-	run_add(p, cpu, now.cpu_ns - s->times[role].cpu_ns);
-	run_add(p, runq, now.runq_ns - s->times[role].runq_ns);
+	drive_session_read_times(s, p, run_begin);
 }
 
 /* The time in which the generator did not run is not the server's. */
@@ -143,8 +152,8 @@ void session_region_end(struct session *s, struct run_phase *p)
 	struct ledger after = { 0 }, diff = { 0 };
 	uint64_t runq_ns;
 
-	if (s->has_runq && own_runq_ns(s, &runq_ns))
-		run_add(p, METRIC_CLIENT_RUNQ, runq_ns - s->runq_ns);
+	if (own_runq_ns(s, &runq_ns))
+		run_end(p, METRIC_CLIENT_RUNQ, runq_ns);
 	drive_session_note_paused(&s->run, p);
 	if (!s->watch)
 		return;
@@ -165,8 +174,7 @@ void session_region_end(struct session *s, struct run_phase *p)
 		run_phase_times(&s->run, p);
 		return;
 	}
-	drive_session_add_times(s, p, AFS_ROLE_SERVER, METRIC_AFPD_CPU, METRIC_AFPD_RUNQ);
-	drive_session_add_times(s, p, AFS_ROLE_BACKEND, METRIC_CNID_CPU, METRIC_CNID_RUNQ);
+	drive_session_read_times(s, p, run_end);
 }
 
 void session_ready(struct session *s)
