@@ -71,21 +71,22 @@ int session_check(struct session_cfg *cfg, struct err *e)
 
 /* Watch: regions */
 
+/* run_begin() or run_end(). */
+typedef void take_reading(struct run_phase *p, enum metric m, uint64_t reading);
+
 /*
  * How long this thread has waited for a CPU. One short call: the server must not have gone to sleep
  * when the region's first request comes.
  */
-static bool own_runq_ns(struct session *s, uint64_t *ns)
+static void drive_session_read_runq(struct session *s, struct run_phase *p, take_reading *take)
 {
 	struct procfs_times own;
 	char text[96];
 
 	if (!s->schedstat)
 		s->schedstat = procfs_open(0, gettid(), "schedstat");
-	if (file_text_again(text, sizeof(text), s->schedstat) < 0 || proctext_times(&own, text))
-		return false;
-	*ns = own.runq_ns;
-	return true;
+	if (file_text_again(text, sizeof(text), s->schedstat) >= 0 && !proctext_times(&own, text))
+		take(p, METRIC_CLIENT_RUNQ, own.runq_ns);
 }
 
 /* The machine below the server: outside of what is timed. Without memory there is no look. */
@@ -95,32 +96,26 @@ static void drive_session_look(struct session *s, struct machine *m)
 		machine_look(m, watch_process(s->watch, AFS_ROLE_SERVER, &(size_t) { 0 }));
 }
 
-/* What threads of the server have used, as one of these takes it. */
-static void drive_session_read_times(struct session *s, struct run_phase *p,
-				     void (*take)(struct run_phase *p, enum metric m,
-						  uint64_t reading))
+/* What threads of the server have used. */
+static void drive_session_read_times(struct session *s, struct run_phase *p, take_reading *take)
 {
-	static const enum metric cpu[] = { METRIC_AFPD_CPU, METRIC_CNID_CPU };
-	static const enum metric runq[] = { METRIC_AFPD_RUNQ, METRIC_CNID_RUNQ };
-	static const enum afs_role role[] = { AFS_ROLE_SERVER, AFS_ROLE_BACKEND };
 	struct procfs_times now;
 
-	for (size_t i = 0; i < sizeof(role) / sizeof(role[0]); i++) {
-		if (!watch_times(s->watch, role[i], &now))
-			continue;
-		take(p, cpu[i], now.cpu_ns);
-		take(p, runq[i], now.runq_ns);
+	if (watch_times(s->watch, AFS_ROLE_SERVER, &now)) {
+		take(p, METRIC_AFPD_CPU, now.cpu_ns);
+		take(p, METRIC_AFPD_RUNQ, now.runq_ns);
+	}
+	if (watch_times(s->watch, AFS_ROLE_BACKEND, &now)) {
+		take(p, METRIC_CNID_CPU, now.cpu_ns);
+		take(p, METRIC_CNID_RUNQ, now.runq_ns);
 	}
 }
 
 void session_region_begin(struct session *s, struct run_phase *p)
 {
-	uint64_t runq_ns;
-
 	if (s->watch)
 		drive_session_look(s, &s->machine_before);
-	if (own_runq_ns(s, &runq_ns))
-		run_begin(p, METRIC_CLIENT_RUNQ, runq_ns);
+	drive_session_read_runq(s, p, run_begin);
 	if (!s->watch)
 		return;
 	if (s->whole)
@@ -150,10 +145,8 @@ static void drive_session_note_paused(struct run *r, const struct run_phase *p)
 void session_region_end(struct session *s, struct run_phase *p)
 {
 	struct ledger after = { 0 }, diff = { 0 };
-	uint64_t runq_ns;
 
-	if (own_runq_ns(s, &runq_ns))
-		run_end(p, METRIC_CLIENT_RUNQ, runq_ns);
+	drive_session_read_runq(s, p, run_end);
 	drive_session_note_paused(&s->run, p);
 	if (!s->watch)
 		return;
