@@ -150,9 +150,10 @@ void attach_say_foreign(const struct attach *a)
 
 	target_foreign(name, sizeof(name), &a->found.target);
 	if (*name)
-		cmd_say("%s (pid %d) is no afpd by name or library: if it is a relay, what is "
+		cmd_say("%s (pid %d) is no %s by name or library: if it is a relay, what is "
 			"counted is the relay's; give the port of the server behind it",
-			name, a->found.target.server);
+			name, a->found.target.server,
+			run_kind_word(&a->found.kind->is, RUN_WORD_SERVER));
 }
 
 void attach_close(struct attach *a)
