@@ -60,8 +60,8 @@ def classes(counts: Counter[str]) -> dict[str, int]:
 
 
 def check_same(found: tuple[Counter[str], Counter[str]]) -> None:
-    ours, judge = found
-    assert classes(ours) == classes(judge)
+    ours, theirs = found
+    assert classes(ours) == classes(theirs)
 
 
 @pytest.mark.parametrize("test", SOME)
@@ -85,8 +85,8 @@ def counted_46(scope: Scope, out: Path, letters: str, suite: str) -> Counts:
 
 
 def check_all_same(found: Counts) -> None:
-    for where, (ours, judge) in found.items():
-        assert classes(ours) == classes(judge), where
+    for where, (ours, theirs) in found.items():
+        assert classes(ours) == classes(theirs), where
 
 
 @pytest.mark.limit(240)
@@ -109,8 +109,8 @@ def test_all_tests_of_set_46_as_strace_counts(
     found = counted_46(scope, tmp_path / "calls", letters, suite)
     assert len(found) == len(letters) * len(ROLES)
     check_all_same(found)
-    for (_, role), (_, judge) in found.items():
-        assert role != "afpd" or judge["recv"] + judge["sendfile"] >= 49
+    for (_, role), (_, theirs) in found.items():
+        assert role != "afpd" or theirs["recv"] + theirs["sendfile"] >= 49
 
 
 @pytest.mark.judges
