@@ -160,6 +160,7 @@ WORDS: dict[str, str] = {
     "l_no_cause": "cannot be told: the diagnosis shows no cause",
     "l_unseen": "cannot be told: {causes} would explain the wait, and was not visible",
     "l_likely": "{text} (likely)",
+    "l_rivals": "cannot be told: these explain about as much: {causes}",
     "l_even": "what requests take longer has no single part that stands out: {shares}",
     "l_even_share": "a request's time has no single part that stands out: {shares}",
     "l_share": (

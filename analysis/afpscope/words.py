@@ -42,6 +42,7 @@ _WORDS: dict[str, str] = {
     "cause_likely": "The figures in that sentence point to it: likely, not proved.",
     "cause_try": "Try: {text}",
     "cause_wrong": "It is mistaken if this is so: {text}",
+    "cause_rivals": "Which of the first {n} causes counts more cannot be told.",
     "cause_too": "As well: {text}",
     "unseen": "These would explain the waits as well, and could not be seen here: {names}.",
     "unjudged": (
