@@ -162,6 +162,8 @@ _WORDS: dict[str, str] = {
         "Darker: more requests took this long at that moment (inside the server, from the "
         "trace). Numbered lines: where that test began."
     ),
+    "heat_half": "half took less than",
+    "heat_most": "all took less than",
     "where": "Where the time goes, by AFP command",
     "where_note": (
         "All time inside the server, by AFP command and by what it was spent on; the longest "

@@ -19,7 +19,7 @@ from collections import Counter
 from collections.abc import Sequence
 from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass, replace
-from functools import lru_cache
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -345,7 +345,7 @@ def _tail_times(
     return times
 
 
-@lru_cache(maxsize=None)
+@cache
 def _even(case: TailCase) -> float:
     """Runs that vary more have more slow requests: by this B's times are multiplied, so that p99 of
     very many runs of it is that of A."""
