@@ -543,7 +543,7 @@ def test_the_map_of_a_trace_has_every_request_once(shelf: Shelf) -> None:
     """In its table as well; the times of a row are bounds of those that its requests took."""
     folder = shelf.put("a")
     tracegen.write(folder / "trace")
-    run = Run.open(str(folder))
+    run = Run.open(folder)
     trace = of_run(run)
     assert trace
     requests = trace.streams["requests"]
@@ -565,7 +565,7 @@ def test_a_page_with_a_trace_is_small_and_needs_no_drawing_library(
     code = f"""
 import sys
 from afpscope.cli import main
-main(["report", {str(folder)!r}, "-o", {str(page)!r}])
+main(["afpscope-report", {str(folder)!r}, "-o", {str(page)!r}])
 print([name for name in ("matplotlib", "scipy", "pyarrow", "duckdb") if name in sys.modules])
 """
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=120,
