@@ -3,10 +3,10 @@
 
 simulate.py [TABLE...] [--times N] [--only TEXT]    the tables of docs/analysis.md, as it has them
 
-Tables: compare (and gate), tails, knees, laws, history, used-up. Made-up runs go through
-the code that judges saved ones. The time of a row is a server's, times the effect of its start, of the run, of
-the hour and of the iteration; all but the first are chance. Not only kind chance: also a few very
-slow runs, runs that resemble those before them, a machine that becomes slower, a coarse clock,
+Tables: compare (and gate), tails, knees, laws, history, used-up. Made-up runs go through the code
+that judges saved ones. The time of a row is a server's, times the effect of its start, of the run,
+of the hour and of the iteration; all but the first are chance. Not only kind chance: also a few
+very slow runs, runs that resemble those before them, a machine that becomes slower, a coarse clock,
 other numbers of runs on each side, sides that vary differently, one run that went wrong.
 """
 
