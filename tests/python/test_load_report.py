@@ -277,6 +277,18 @@ def test_a_damaged_sweep_is_refused(
     assert done.code == 1 and "sweep.json" in done.err
 
 
+@pytest.mark.parametrize("name", ["..", ".", "", "../s", "/", "a/b"])
+def test_a_step_is_in_the_folder_of_its_sweep(tmp_path: Path, execute: Execute, name: str) -> None:
+    folder = tmp_path / "s"
+    sweep(folder, each((1, 2), queue))
+    value = json.loads((folder / "sweep.json").read_text())
+    value["steps"][0]["folder"] = name
+    (folder / "sweep.json").write_text(json.dumps(value))
+    done = execute("info", folder)
+    assert done.code == 1
+    assert f"folder is {name!r}, not the name of a folder in the sweep's" in done.err
+
+
 # Two sweeps
 
 
