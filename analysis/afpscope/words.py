@@ -51,6 +51,7 @@ _WORDS: dict[str, str] = {
     ),
     "command": "Command",
     "numbers": "The same as numbers",
+    "numbers_more": "{n:,} more rows are in the CSV file that --figures writes.",
     "on_path": "On the request's path: calls of {server}",
     "beside": "Beside it: calls of {helper}, in part while nobody waits for them",
     "slow": "The slowest requests, one by one",
