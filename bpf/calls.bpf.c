@@ -152,6 +152,7 @@ static __always_inline void thread_end(struct afs_thread *t, const struct task_s
 	struct afs_compat io = io_since(t, task);
 	struct afs_stream *s;
 
+	AFS_COUNT_LAST(t->seq); /* its calls are all there once user space sees that it has ended */
 	t->ended = 1;
 	if (!p)
 		return;

@@ -193,8 +193,7 @@ __noinline int stream_close(__u32 slot, __u32 fd)
 		return 0;
 	trace_served(p, s);
 	s->ended_ns = bpf_ktime_get_ns();
-	barrier(); /* after that user space may collect it */
-	s->ended = 1;
+	AFS_PUBLISH(s->ended, 1); /* after that user space may collect it */
 	return 0;
 }
 

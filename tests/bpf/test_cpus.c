@@ -10,8 +10,10 @@
 #include "base/file.h"
 #include "watch/bpf/load.h"
 
+#include <bpf/bpf.h>
 #include <dirent.h>
 #include <fcntl.h>
+#include <sched.h>
 
 #define POSSIBLE "/sys/devices/system/cpu/possible"
 #define MANY     256
@@ -154,10 +156,87 @@ static void calls_are_exact_with_many_possible_cpus(void **state)
 		seen_again();
 }
 
+/* The key's length of a map that forgets and has its full length; 0: another one. */
+static __u32 forgetful_map(const char *fd, struct bpf_map_info *info)
+{
+	__u32 len = sizeof(*info);
+
+	*info = (struct bpf_map_info) {};
+	if (!map_bytes(fd) || bpf_obj_get_info_by_fd(atoi(fd), info, &len))
+		return 0;
+	return info->type == BPF_MAP_TYPE_LRU_HASH && info->max_entries >= AFS_N_LINKS
+		   ? info->key_size
+		   : 0;
+}
+
+static void put_on(int cpu, int fd, const struct bpf_map_info *info, __u64 from, __u64 to)
+{
+	char key[64] = { 0 }, value[4096] = { 0 };
+	cpu_set_t one;
+
+	CPU_ZERO(&one);
+	CPU_SET(cpu, &one);
+	assert_int_equal(sched_setaffinity(0, sizeof(one), &one), 0);
+	assert_true(info->key_size <= sizeof(key) && info->value_size <= sizeof(value));
+	for (__u64 i = from; i < to; i++) {
+		memcpy(key, &i, sizeof(__u32));
+		assert_int_equal(bpf_map_update_elem(fd, key, value, BPF_NOEXIST), 0);
+	}
+}
+
+static __u64 keeps(int fd, __u64 n)
+{
+	char key[64] = { 0 }, value[4096];
+	__u64 found = 0;
+
+	for (__u64 i = 0; i < n; i++) {
+		memcpy(key, &i, sizeof(__u32));
+		found += !bpf_map_lookup_elem(fd, key, value);
+	}
+	return found;
+}
+
+/*
+ * A CPU that has put one entry into such a map keeps room for many: on a machine of many CPUs live
+ * entries were forgotten although the map was nearly empty.
+ */
+static void maps_keep_what_they_have_room_for(void **state)
+{
+	struct target t = { .server = getpid() };
+	struct bpf_map_info info;
+	const struct dirent *entry;
+	unsigned int n = 0;
+	struct err e = {};
+	cpu_set_t before;
+	struct watch *w;
+	DIR *d;
+
+	(void)state;
+	assert_int_equal(sched_getaffinity(0, sizeof(before), &before), 0);
+	if (watch_open_target(&w, WATCH_BPF, &t, &e))
+		fail_msg("%s", e.text);
+	d = opendir("/proc/self/fd");
+	assert_non_null(d);
+	while ((entry = readdir(d))) {
+		if (!forgetful_map(entry->d_name, &info))
+			continue;
+		put_on(0, atoi(entry->d_name), &info, 0, 1);
+		put_on(CPU_ISSET(1, &before) ? 1 : 0, atoi(entry->d_name), &info, 1, AFS_N_LINKS);
+		print_message("%s: room for %u\n", info.name, info.max_entries);
+		assert_int_equal(keeps(atoi(entry->d_name), AFS_N_LINKS), AFS_N_LINKS);
+		n++;
+	}
+	closedir(d);
+	watch_free(w);
+	assert_int_equal(sched_setaffinity(0, sizeof(before), &before), 0);
+	assert_int_equal(n, 3);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(a_possible_cpu_costs_little_memory),
+		cmocka_unit_test(maps_keep_what_they_have_room_for),
 		cmocka_unit_test(calls_are_exact_with_many_possible_cpus),
 	};
 

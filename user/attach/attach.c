@@ -144,6 +144,17 @@ void attach_say_costly(const struct attach *a)
 		cmd_say("%s", guard_text(&a->guard, text));
 }
 
+void attach_say_foreign(const struct attach *a)
+{
+	char name[32];
+
+	target_foreign(name, sizeof(name), &a->found.target);
+	if (*name)
+		cmd_say("%s (pid %d) is no afpd by name or library: if it is a relay, what is "
+			"counted is the relay's; give the port of the server behind it",
+			name, a->found.target.server);
+}
+
 void attach_close(struct attach *a)
 {
 	watch_free(a->watch);

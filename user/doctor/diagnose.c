@@ -36,8 +36,6 @@ static int doctor_diagnose_begin(struct diagnose *d, const struct watch *w,
 
 	d->session = calloc(n + 1, sizeof(*d->session));
 	r = d->session ? 0 : -ENOMEM;
-	if (!r && !d->before.t_ns)
-		r = machine_look(&d->before, found->target.server);
 	if (!r && found->servers.n)
 		connections_begin(&d->connections, &found->servers.entry[0]);
 	if (!r && found->servers.n)
@@ -55,7 +53,8 @@ int diagnose_begin(struct diagnose *d, const struct watch *w, const struct kind_
 
 	for (size_t i = 0; !r && s && i < s->n_sessions; i++)
 		look_before(d, s->session[i].pid);
-	return r;
+	/* Last, as it reads all processes of the host. */
+	return r ? r : machine_look(&d->before, found->target.server);
 }
 
 int diagnose_again(struct diagnose *d, const struct watch *w, const struct kind_found *found,

@@ -365,6 +365,7 @@ static void exporter_watch_work(struct watcher *w)
 	exporter_watch_tell(w, EXPORTER_HTTP);
 	cmd_say("watching process %d (%s)%s%s", w->a.found.target.server, watch_rung(w->a.watch),
 		*w->a.found.note ? ": " : "", w->a.found.note);
+	attach_say_foreign(&w->a);
 	attach_loop(&w->a, &steps, w);
 	attach_say_costly(&w->a);
 	if (cmd_stop || w->a.costly)

@@ -89,6 +89,26 @@ void census_look(struct census_process *p)
 	procfs_argument(p->conf, sizeof(p->conf), p->pid, "-F");
 }
 
+static bool census_is_wanted(const struct reading *r, const struct census_process *p)
+{
+	if (p->pid == r->pid)
+		return true;
+	for (size_t i = 0; r->names[i]; i++)
+		if (!strcmp(p->comm, r->names[i]))
+			return true;
+	return false;
+}
+
+static void read_whose(struct census_process *p)
+{
+	p->looked = true;
+	p->has_uid = !procfs_uids(&p->owner, &p->uid, p->pid);
+	if (!p->has_uid)
+		p->owner = OWNER_UNKNOWN;
+	p->net = procfs_identity(p->pid, "ns/net");
+	read_places(p);
+}
+
 static int census_read_process(void *arg, pid_t pid)
 {
 	struct census_process p = { .pid = pid };
@@ -102,11 +122,9 @@ static int census_read_process(void *arg, pid_t pid)
 	p.ppid = st.ppid;
 	p.started = st.started;
 	snprintf(p.comm, sizeof(p.comm), "%s", st.comm);
-	p.has_uid = !procfs_uids(&p.owner, &p.uid, pid);
-	if (!p.has_uid)
-		p.owner = OWNER_UNKNOWN;
-	p.net = procfs_identity(pid, "ns/net");
-	read_places(&p);
+	p.owner = OWNER_UNKNOWN;
+	if (census_is_wanted(r, &p))
+		read_whose(&p);
 	return VEC_PUSH(r->c->process, r->c->n_processes, p);
 }
 
@@ -121,16 +139,6 @@ static int add_census_sockets(struct census *c, struct sockets *all, uint64_t ne
 	}
 	sockets_fini(all);
 	return r;
-}
-
-static bool census_is_wanted(const struct reading *r, const struct census_process *p)
-{
-	if (p->pid == r->pid)
-		return true;
-	for (size_t i = 0; r->names[i]; i++)
-		if (!strcmp(p->comm, r->names[i]))
-			return true;
-	return false;
 }
 
 static bool is_first_of(const struct reading *r, size_t i)
@@ -183,6 +191,38 @@ static int read_holds(struct census *c)
 	return r;
 }
 
+static void read_whose_once(struct census *c, size_t i)
+{
+	if (!c->process[i].looked)
+		read_whose(&c->process[i]);
+}
+
+/*
+ * That is several calls for each process, and most of a large host's can neither be servers nor
+ * theirs: only those that hold a socket, their children and their parents are looked at.
+ */
+static int read_related(struct census *c)
+{
+	bool *holds = calloc(c->n_processes + 1, sizeof(*holds));
+	size_t up;
+
+	if (!holds)
+		return -ENOMEM;
+	for (size_t i = 0; i < c->n_holds; i++)
+		holds[c->hold[i].process] = true;
+	for (size_t i = 0; i < c->n_processes; i++)
+		holds[i] |= c->process[i].looked;
+	for (size_t i = 0; i < c->n_processes; i++) {
+		up = c->process[i].ppid > 1 ? census_find(c, c->process[i].ppid) : c->n_processes;
+		if (holds[i] || holds[up])
+			read_whose_once(c, i);
+		if (holds[i] && up < c->n_processes)
+			read_whose_once(c, up);
+	}
+	free(holds);
+	return 0;
+}
+
 /*
  * Command lines may contain secrets, and reading one can block on a process that is stuck: reads
  * only those of the wanted processes and of possible servers.
@@ -223,6 +263,7 @@ int census_read(struct census *out, const char *const *names, pid_t pid, uint16_
 		return err_set(e, err, "cannot list sockets: /proc/net/tcp: %s", strerror(-err));
 	census_sort(out);
 	err = read_holds(out);
+	err = err ? err : read_related(out);
 	if (!err)
 		read_confs(&r);
 	return err ? err_set(e, err, "out of memory") : 0;

@@ -30,6 +30,7 @@ struct census_process {
 	uint32_t uid;               /* effective */
 	uint32_t owner;             /* real */
 	bool has_uid;
+	bool looked; /* exe to has_uid were asked for */
 	bool denied; /* its open files are not readable */
 };
 
@@ -59,7 +60,9 @@ void census_look(struct census_process *p);
 /*
  * 0 or a negative errno; census_fini in both cases. Sockets of other network namespaces are read
  * for processes whose comm is in names (which ends with NULL), and for the process pid (0: none).
- * Command lines are read only of these and of processes that listen on port (0: none).
+ * Command lines are read only of these and of processes that listen on port (0: none). Whose a
+ * process is, and where, is read of these, of those that hold a socket, and of their parents and
+ * children.
  */
 int census_read(struct census *out, const char *const *names, pid_t pid, uint16_t port,
 		struct err *e);

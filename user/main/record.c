@@ -376,13 +376,14 @@ static enum outcome record_start(struct record *rec, struct run_phase **p, struc
 	if (rec->cfg->judge && rec->udp && (rec->asked = rx_waiting_new()))
 		rx_waiting_add_watched(rec->asked, rec->a.watch);
 	look_at_threads(rec);
-	r = diagnose_begin(&rec->diagnose, rec->a.watch, &rec->a.found);
-	r = r ? r : watch_read(rec->a.watch, &rec->before);
+	r = watch_read(rec->a.watch, &rec->before);
 	attach_begin(&rec->a, rec->cfg->max_cpu, rec->cfg->seconds);
 	if (child_go(&rec->child, e)) {
 		run_note(&rec->run.warnings, "command", "%s", e->text);
 		return OUTCOME_USAGE;
 	}
+	/* This reads all processes of the host: as at the end, it comes after the reading. */
+	r = r ? r : diagnose_begin(&rec->diagnose, rec->a.watch, &rec->a.found);
 	*p = run_phase(&rec->run, 0, 1, "recorded");
 	if (r || !*p) {
 		err_set(e, -ENOMEM, "out of memory");

@@ -407,6 +407,7 @@ static enum outcome slow_work(struct slow *s, struct err *e)
 	attach_begin(&s->a, s->cfg->max_cpu, s->cfg->seconds);
 	cmd_say("watching process %d: requests of %s or more; Ctrl-C ends",
 		s->a.found.target.server, cell_time((double)s->cfg->over_ns).text);
+	attach_say_foreign(&s->a);
 	r = r ? r : attach_loop(&s->a, &steps, s);
 	if (!watch_lives(s->a.watch))
 		cmd_say("process %d ended while it was watched", s->a.found.target.server);

@@ -7,12 +7,16 @@ Tests user/kinds/afp/afp.c.
 
 from __future__ import annotations
 
+import collections
 import contextlib
 import os
+import re
+import signal
 import socket
 import subprocess
 import sys
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 from afpclient import AfpClient
@@ -123,6 +127,62 @@ def test_port_that_nobody_has(scope: Scope, dbd: Server) -> None:
         found = check(scope, "--port", str(port), status=NO_SESSION)
     assert f"nothing listens on port {port}" in found["message"]
     assert f"pid {dbd.pid} (port {dbd.port})" in found["message"]
+
+
+@pytest.mark.parametrize("command", [["check"], ["record", "-d1"]])
+def test_little_is_read_of_processes_that_hold_no_socket(
+    scope: Scope, dbd: Server, tmp_path: Path, command: list[str]
+) -> None:
+    """A large host has many thousands of them: each reading is what a start costs there."""
+    trace = tmp_path / "calls"
+    watched = [str(scope.binary), *command, *port_option(dbd)]
+    with subprocess.Popen(
+        ["sh", "-c", "sleep 60 & echo $!; wait"], stdout=subprocess.PIPE, text=True
+    ) as parent:
+        assert parent.stdout
+        pid = parent.stdout.readline().strip()
+        scope.execute(["strace", "-f", "-qq", "-e", "trace=file", "-o", str(trace), *watched])
+        os.kill(int(pid), signal.SIGKILL)
+    paths = re.findall(rf'"/proc/{pid}/([a-z/]+)', trace.read_text())
+    # Of fd once to find the server, and once for who listens to what happens in the file system.
+    allowed = {"check": {"stat": 1}, "record": {"stat": 3, "io": 2}}[command[0]]
+    assert {
+        path: n for path, n in collections.Counter(paths).items() if path[:2] != "fd"
+    } == allowed
+
+
+def test_all_sessions_are_marked_in_one_pass(scope: Scope, dbd: Server, tmp_path: Path) -> None:
+    """An iterator visits all threads of the host: not once more for each session that it finds,
+    nor for each that ends."""
+    passes = []
+    for sessions in (0, 8):
+        trace = tmp_path / f"calls-{sessions}"
+        watched = [
+            str(scope.binary),
+            "record",
+            *port_option(dbd),
+            "--",
+            "sh",
+            "-c",
+            "read x; exit 0",
+        ]
+        clients = [AfpClient(dbd.port) for _ in range(sessions)]
+        with subprocess.Popen(
+            ["strace", "-f", "-qq", "-e", "bpf", "-o", str(trace), *watched],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.DEVNULL,
+        ) as record:
+            wait_until(
+                lambda t=trace: t.exists() and "BPF_ITER_CREATE" in t.read_text(), 20, "the marking"
+            )
+            for client in clients:
+                client.close()
+            wait_until(lambda: not dbd.sessions(), 10, "the sessions to end")
+            assert record.stdin
+            record.stdin.close()
+        assert record.returncode == OK
+        passes.append(trace.read_text().count("BPF_ITER_CREATE"))
+    assert passes[0] == passes[1] > 0
 
 
 def test_several_servers(scope: Scope, dbd: Server, sqlite: Server) -> None:

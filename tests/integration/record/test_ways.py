@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import contextlib
 import re
+import signal
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -220,6 +221,18 @@ def test_a_diagnosis_of_what_may_carry_on_is_none_of_the_server(
             said = " ".join(done.out.split())
             assert "what was watched may be a relay in front of the server: python" in said
             assert "The server is idle" not in said and "Nothing is wrong" not in said
+
+
+# Place: a program of one's own that carries on by a pipe or a Unix socket
+def test_what_may_carry_on_is_named_before_it_is_shown(
+    scope: Scope, by_a_child: int, tmp_path: Path
+) -> None:
+    """Their output goes on before it is known what is passed on."""
+    for tool in (["slow", "-d", "1"], ["exporter", f"--textfile={tmp_path}/metrics.prom"]):
+        running = scope.start([str(scope.binary), *tool, "--port", str(by_a_child)])
+        running.wait_for("is no afpd by name or library: if it is a relay")
+        running.signal(signal.SIGINT)
+        running.finish()
 
 
 # Becomes the program that follows, which has a pipe or a socket to another process then.

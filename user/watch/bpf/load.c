@@ -179,18 +179,18 @@ static int set_lens(struct bpf_load *l, const struct afs_setup *setup)
 	const bool datagrams = AFS_IS_DATAGRAMS(setup->decoder);
 	const bool any_order = setup->objects_on && setup->any_order && !datagrams;
 	/* Each CPU keeps up to 128 free entries of a map that forgets. */
-	const __u32 forgets = AFS_N_LINKS + 128 * l->n_cpus;
+	const __u32 spare = 128 * l->n_cpus;
 	const struct {
 		struct bpf_map *map;
 		__u32 n; /* 0: as in the source */
 	} len[] = {
 		{ l->skel->maps.stripe, l->n_cpus },
 		{ l->skel->maps.times, l->n_lanes },
-		{ l->skel->maps.link, forgets },
-		{ l->skel->maps.seen, forgets },
-		{ l->skel->maps.socket, forgets },
-		{ l->skel->maps.pending, !any_order },
-		{ l->skel->maps.rx_call, !datagrams },
+		{ l->skel->maps.link, AFS_N_LINKS + spare },
+		{ l->skel->maps.seen, AFS_N_SEEN + spare },
+		{ l->skel->maps.socket, 4 * AFS_N_CLIENTS + spare },
+		{ l->skel->maps.pending, any_order ? AFS_N_PENDING + spare : 1 },
+		{ l->skel->maps.rx_call, datagrams ? AFS_N_RX_CALLS + spare : 1 },
 		{ l->skel->maps.datagram, !datagrams },
 		{ l->skel->maps.client, !(setup->trace & AFS_TRACE_LIVE) },
 		{ l->skel->maps.asked, !(setup->trace & AFS_TRACE_ASKED) },
