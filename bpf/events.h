@@ -250,6 +250,7 @@ enum afs_rx_type {
 struct afs_packets {
 	__u64 datagrams, bytes;
 	__u64 again; /* data that were read or sent before */
+	__u64 own;   /* data of calls that the server makes itself, as a client of others */
 	__u64 type[16];
 };
 

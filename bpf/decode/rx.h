@@ -263,7 +263,11 @@ static __always_inline void rx_data(struct afs_stripe *stripe, struct afs_thread
 	bool new = true;
 
 	packets_of(stripe, way)->type[AFS_RX_DATA]++;
-	if (!rx_is_served(d, way) || !rx_number(d))
+	if (!rx_is_served(d, way)) {
+		packets_of(stripe, way)->own++;
+		return;
+	}
+	if (!rx_number(d))
 		return;
 	if (way == TO_SERVER)
 		new = rx_request(stripe, s, d, len, ns);

@@ -146,13 +146,15 @@ void attach_say_costly(const struct attach *a)
 
 void attach_say_foreign(const struct attach *a)
 {
-	char name[32];
+	const struct target *t = &a->found.target;
+	char name[32] = "?";
 
-	target_foreign(name, sizeof(name), &a->found.target);
-	if (*name)
-		cmd_say("%s (pid %d) is no afpd by name or library: if it is a relay, what is "
-			"counted is the relay's; give the port of the server behind it",
-			name, a->found.target.server);
+	if (!t->stranger)
+		return;
+	procfs_thread_name(name, sizeof(name), t->server, t->server);
+	cmd_say("%s (pid %d) is no %s: if it is a relay, what is counted is the relay's; give the "
+		"port of the server behind it",
+		name, t->server, t->stranger);
 }
 
 void attach_close(struct attach *a)

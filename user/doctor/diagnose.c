@@ -12,6 +12,7 @@
 
 #include <elf.h>
 #include <errno.h>
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -240,6 +241,24 @@ static void diagnose_unsee(struct run_figures *f, bool whole)
 		      "only one session was watched");
 }
 
+/* What was watched may be a program in front of the server. */
+static void look_passed_on(const struct watch *w, struct run *r)
+{
+	pid_t pid = 0;
+	const char *stranger = w ? watch_stranger(w, &pid) : NULL;
+	double passed = stranger ? way_passed_on(r) : 0;
+	char name[32] = "?";
+
+	if (isnan(passed))
+		return;
+	run_figure_set(r->figures, RUN_FIGURE_PASSED_ON, fmin(passed, 1));
+	if (!stranger)
+		return;
+	procfs_thread_name(name, sizeof(name), pid, pid);
+	run_figure_who(r->figures, RUN_FIGURE_PASSED_ON, "%s (pid %d) is no %s", name, pid,
+		       stranger);
+}
+
 int diagnose_run(struct run *r, struct watch *w, const struct machine *before,
 		 const struct machine *after)
 {
@@ -249,6 +268,8 @@ int diagnose_run(struct run *r, struct watch *w, const struct machine *before,
 	if (!served)
 		return 0;
 	e = e ? e : doctor_measure(r->figures, r);
+	if (!e)
+		look_passed_on(w, r);
 	if (!e && r->about != RUN_ABOUT_CALLS)
 		diagnose_unsee(r->figures, before->t_ns != 0);
 	if (!e && w && before->t_ns && after->t_ns)
@@ -418,6 +439,8 @@ int diagnose_end(struct diagnose *d, struct watch *w, const struct kind_found *f
 		e = machine_look(&d->after, found->target.server);
 	if (!e && d->begun)
 		e = diagnose_machine(&d->before, &d->after, w, used, n_used, r);
+	if (!e && r->figures->known[RUN_FIGURE_REQUESTS])
+		look_passed_on(w, r);
 	if (!e && found->servers.n && r->figures->known[RUN_FIGURE_REQUESTS])
 		strangers_look(r->figures, r, &found->servers.entry[0]);
 	if (!e && found->servers.n && r->figures->known[RUN_FIGURE_REQUESTS])

@@ -26,14 +26,8 @@ int target_find(struct target *out, const struct sockaddr_storage *local,
 	r = way_find(&out->way, local, peer, e);
 	out->server = out->way.server;
 	out->client = out->way.end.ino;
+	out->stranger = r || way_is_afpd(out->server) ? NULL : WAY_AFPD;
 	return r;
-}
-
-void target_foreign(char *out, size_t len, const struct target *t)
-{
-	*out = '\0';
-	if (t->decoder == AFS_DECODER_DSI && !way_is_afpd(t->server))
-		procfs_thread_name(out, len, t->server, t->server);
 }
 
 struct ends {

@@ -61,10 +61,10 @@ struct target {
 	bool crowded;            /* more inodes than fit into known */
 	size_t n_more;           /* sessions found that did not fit, at most at once */
 	struct way way;          /* to it; all 0: not looked for, or nothing is in between */
+	/* What the server is not, such as WAY_AFPD; NULL: it is a program of its kind, or the kind
+	 * takes any. */
+	const char *stranger;
 };
-
-/* The name of a server of AFP that is no afpd (way_is_afpd); "": it is one, or of another kind. */
-void target_foreign(char *out, size_t len, const struct target *t);
 
 /* Who serves the connection local -> peer: way_find(). */
 int target_find(struct target *out, const struct sockaddr_storage *local,

@@ -420,36 +420,62 @@ int way_behind(struct way *out, pid_t pid, uint16_t port, struct err *e)
 	return r;
 }
 
+/* What went on, of what came. */
+struct passage {
+	uint64_t came, on;
+};
+
+static double way_share(struct passage p)
+{
+	return p.came ? (double)p.on / (double)p.came : 0;
+}
+
 static uint64_t way_bytes_of(const struct ledger *l, enum afs_object object)
 {
 	return ledger_sum(l, AFS_ROLE_SERVER, AFS_N_CLASSES, object).bytes;
 }
 
+/* Datagrams go on as calls of its own, or from a socket that is not known to be a server's. */
+static void way_add_packets(struct passage *data, struct passage *all, const struct ledger *l)
+{
+	const struct afs_packets in = ledger_packets(l, false), out = ledger_packets(l, true);
+
+	data->came += in.type[AFS_RX_DATA] - in.own;
+	data->on += out.own;
+	all->came += in.datagrams;
+	all->on += ledger_sum(l, AFS_ROLE_SERVER, AFS_CLASS_SEND, AFS_OBJECT_SOCKET).calls;
+}
+
 double way_passed_on(const struct run *r)
 {
-	uint64_t clients = 0, others = 0, unknown = 0;
+	struct passage bytes = { 0 }, data = { 0 }, all = { 0 };
+	uint64_t unknown = 0;
 
 	for (size_t i = 0; i < r->n_phases; i++) {
 		const struct ledger *l = &r->phase[i]->ledger;
 
-		clients += way_bytes_of(l, AFS_OBJECT_CLIENT);
-		others += way_bytes_of(l, AFS_OBJECT_PIPE) + way_bytes_of(l, AFS_OBJECT_SOCKET);
 		unknown += way_bytes_of(l, AFS_OBJECT_UNKNOWN);
+		if (l->n_packets) {
+			way_add_packets(&data, &all, l);
+			continue;
+		}
+		bytes.came += way_bytes_of(l, AFS_OBJECT_CLIENT);
+		bytes.on += way_bytes_of(l, AFS_OBJECT_PIPE) + way_bytes_of(l, AFS_OBJECT_SOCKET);
 	}
-	if (!clients)
-		return unknown ? NAN : 0;
-	return (double)others / (double)clients;
+	if (unknown && !bytes.came && !all.came)
+		return NAN;
+	return fmax(way_share(bytes), fmax(way_share(data), way_share(all)));
 }
 
-int way_foreign_note(struct run *r, const char *name, pid_t pid, double passed)
+int way_foreign_note(struct run *r, const char *name, pid_t pid, const char *stranger,
+		     double passed)
 {
 	if (passed < WAY_PASSED_ON)
 		return 0;
-	return run_note(
-	    &r->warnings, "way",
-	    "%s (pid %d) is no afpd by name or library, and %s: if it is a relay, give the port of "
-	    "the server behind it",
-	    name, pid,
-	    isnan(passed) ? "what it passes on is not seen"
-			  : "its clients' bytes may go on through pipes or sockets");
+	return run_note(&r->warnings, "way",
+			"%s (pid %d) is no %s, and %s: if it is a relay, give the port of the "
+			"server behind it",
+			name, pid, stranger,
+			isnan(passed) ? "what it passes on is not seen"
+				      : "its clients' bytes may go on through pipes or sockets");
 }

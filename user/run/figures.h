@@ -23,8 +23,8 @@
 	  "losses: what happened and was not counted; who: the first kind")                                 \
 	X(SESSIONS, "sessions", "1", "sessions with at least one request")                                  \
 	X(PASSED_ON, "passed_on", "share",                                                                  \
-	  "of the bytes of clients, those for which a server that is no {server} moved as many through "    \
-	  "pipes and other sockets; who: it")                                                               \
+	  "what a server that is none of its kind by name moved through pipes and other sockets, of what "  \
+	  "clients sent; who: it")                                                                          \
 	X(REQUESTS, "requests", "1", "requests answered")                                                   \
 	X(RATE, "rate", "1/s", "requests answered a second")                                                \
 	X(BUSY, "busy", "1", "requests in the server at a time, on average")                                \

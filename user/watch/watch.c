@@ -107,7 +107,8 @@ int watch_open_traced(struct watch **out, const struct watch_opts *opts, const s
 	if (!w)
 		return err_set(e, -ENOMEM, "out of memory");
 	w->t = *t;
-	target_foreign(w->foreign, sizeof(w->foreign), t);
+	if (t->stranger)
+		procfs_thread_name(w->foreign, sizeof(w->foreign), t->server, t->server);
 	w->sink = opts->sink;
 	target_look(&w->t);
 	r = watch_climb(w, opts->mode, e);
@@ -254,6 +255,12 @@ uint16_t watch_client_port(const struct watch *w)
 	return w->t.way.relayed ? w->t.way.end.remote.port : 0;
 }
 
+const char *watch_stranger(const struct watch *w, pid_t *pid)
+{
+	*pid = w->t.server;
+	return w->t.stranger;
+}
+
 const char *watch_rung(const struct watch *w)
 {
 	return w->rung;
@@ -378,7 +385,7 @@ static int finish_warnings(const struct watch *w, struct run *r)
 		    "outside of the container, or start the container with the host's process "
 		    "numbers (docker run --pid=host)");
 	if (w->rung && *w->foreign)
-		err |= way_foreign_note(r, w->foreign, w->t.server,
+		err |= way_foreign_note(r, w->foreign, w->t.server, w->t.stranger,
 					w->bpf ? way_passed_on(r) : NAN);
 	if (w->t.way.note[0])
 		err |= run_note(&r->warnings, "way", "%s", w->t.way.note);

@@ -215,3 +215,47 @@ def forwarded(how: str, server: int, tmp: Path) -> Iterator[tuple[int, list[str]
         wait_until(lambda: listens(port) or process.poll() is not None, 20, f"{how} to listen")
         assert process.poll() is None, f"{how} ended"
         yield port, [name for name, _ in commands]
+
+
+# A program of nobody's: for each client one process reads, and its child asks the server; a pipe
+# or a pair of sockets is in between.
+BY_A_CHILD = """
+import os, signal, socket, sys, threading
+def carry(read, write):
+    while data := read(65536):
+        write(data)
+signal.signal(signal.SIGCHLD, signal.SIG_IGN)
+ear = socket.create_server(("127.0.0.1", int(sys.argv[1])))
+while True:
+    client = ear.accept()[0]
+    if not os.fork():
+        break
+    client.close()
+ear.close()
+a, b = socket.socketpair()
+r, w = os.pipe()
+by_pipe = sys.argv[3] == "pipe"
+if os.fork():
+    b.close()
+    os.close(w)
+    back = (lambda n: os.read(r, n)) if by_pipe else a.recv
+    ends = (client.recv, a.sendall), (back, client.sendall)
+else:
+    a.close()
+    os.close(r)
+    client.close()
+    server = socket.create_connection((sys.argv[4], int(sys.argv[2])))
+    back = (lambda data: os.write(w, data)) if by_pipe else b.sendall
+    ends = (b.recv, server.sendall), (server.recv, back)
+for end in ends:
+    threading.Thread(target=carry, args=end).start()
+"""
+
+
+@contextlib.contextmanager
+def carried_by_a_child(server: int, how: str, host: str = "127.0.0.1") -> Iterator[int]:
+    """A port from which such a program leads to a server's; how: "pipe" or "socket"."""
+    port = free_port()
+    with started([sys.executable, "-c", BY_A_CHILD, str(port), str(server), how, host]):
+        wait_until(lambda: listens(port), 20, "it to listen")
+        yield port

@@ -55,7 +55,15 @@ class Relay:
         )
         assert self._process.stdout
         self.port = int(self._process.stdout.readline().removeprefix("port "))
+        self._open = self._files()
         return self
+
+    def _files(self) -> int:
+        return len(list(Path(f"/proc/{self._process.pid}/fd").iterdir()))
+
+    def clients(self) -> int:
+        """So many have sent something."""
+        return self._files() - self._open
 
     def __exit__(
         self,

@@ -12,6 +12,8 @@ import contextlib
 import os
 import re
 import signal
+import socket
+import struct
 import subprocess
 import time
 from collections import Counter
@@ -21,6 +23,7 @@ from pathlib import Path
 from xml.etree import ElementTree
 
 import pytest
+from forwarding import carried_by_a_child
 from gluster import Gluster
 from scope import NO_SESSION, OK, Run, Scope
 from wire import captured, wait_captured
@@ -188,6 +191,43 @@ def calls_on_the_wire(capture: Path) -> Counter[int]:
         if "0" in types.split(","):
             found.update(int(number) for program, number in pairs if program == str(FOP_PROGRAM))
     return found
+
+
+def ask(host: str, port: int, times: int) -> None:
+    """A brick which programs it has: GLUSTER_DUMP, program 123451501."""
+    with (
+        socket.create_connection((host, port), timeout=10) as brick,
+        brick.makefile("rb") as answers,
+    ):
+        for xid in range(1, times + 1):
+            call = struct.pack(">10I", xid, 0, 2, 123451501, 1, 1, 0, 0, 0, 0)
+            brick.sendall(struct.pack(">I", 0x80000000 | len(call)) + call)
+            (mark,) = struct.unpack(">I", answers.read(4))
+            answers.read(mark & 0x7FFFFFFF)
+
+
+# Place: a program that carries on what comes for a brick by a pipe or a Unix socket | counted as if
+#   it were the brick, and said, by the bytes that went on
+@pytest.mark.parametrize("how", ["pipe", "socket"])
+def test_a_relay_is_no_brick_without_a_word(scope: Scope, gluster: Gluster, how: str) -> None:
+    pid = gluster.brick_pid("one")
+    command = Path(f"/proc/{pid}/cmdline").read_bytes().split(b"\0")
+    brick = int(command[command.index(b"--brick-port") + 1])
+    with carried_by_a_child(brick, how, gluster.host) as relay:
+        for host, port in (("127.0.0.1", relay), (gluster.host, brick)):
+            running = scope.record(None, "--kind", "gluster", "--port", str(port))
+            running.wait_recording()
+            ask(host, port, 50)
+            running.signal(signal.SIGINT)
+            done = running.finish().expect(OK)
+            assert done.run
+            assert sum(done.run.phases[0].requests().values()) >= 50
+            if port == relay:
+                assert "is no program of GlusterFS by name, and its clients' bytes" in (
+                    done.run.warning("way")
+                )
+            else:
+                assert done.run.warning("way") == ""
 
 
 def test_requests_and_objects_are_what_the_wire_and_the_program_did(

@@ -18,7 +18,7 @@ from pathlib import Path
 import pytest
 from afpclient import AfpClient, Busy
 from checks import check, only
-from forwarding import FORWARDERS, forwarded, free_port, listens, started
+from forwarding import FORWARDERS, carried_by_a_child, forwarded, free_port, listens, started
 from known import LOOK, known
 from netatalk import Server
 from netns import HIDDEN, cable, inside, server_in, space
@@ -146,46 +146,9 @@ def test_what_cannot_be_followed_is_refused_by_name(
     scope.execute([*line, "--watch=bpf"]).expect(FAILED, "ends in socat (pid ")
 
 
-# A program of nobody's: for each client one process reads, and its child asks the server; a pipe
-# or a pair of sockets is in between.
-BY_A_CHILD = """
-import os, signal, socket, sys, threading
-def carry(read, write):
-    while data := read(65536):
-        write(data)
-signal.signal(signal.SIGCHLD, signal.SIG_IGN)
-ear = socket.create_server(("127.0.0.1", int(sys.argv[1])))
-while True:
-    client = ear.accept()[0]
-    if not os.fork():
-        break
-    client.close()
-ear.close()
-a, b = socket.socketpair()
-r, w = os.pipe()
-by_pipe = sys.argv[3] == "pipe"
-if os.fork():
-    b.close()
-    os.close(w)
-    back = (lambda n: os.read(r, n)) if by_pipe else a.recv
-    ends = (client.recv, a.sendall), (back, client.sendall)
-else:
-    a.close()
-    os.close(r)
-    client.close()
-    server = socket.create_connection(("127.0.0.1", int(sys.argv[2])))
-    back = (lambda data: os.write(w, data)) if by_pipe else b.sendall
-    ends = (b.recv, server.sendall), (server.recv, back)
-for end in ends:
-    threading.Thread(target=carry, args=end).start()
-"""
-
-
 @pytest.fixture(params=["pipe", "socket"])
 def by_a_child(dbd: Server, request: pytest.FixtureRequest) -> Iterator[int]:
-    port = free_port()
-    with started([sys.executable, "-c", BY_A_CHILD, str(port), str(dbd.port), request.param]):
-        wait_until(lambda: listens(port), 20, "it to listen")
+    with carried_by_a_child(dbd.port, request.param) as port:
         yield port
 
 

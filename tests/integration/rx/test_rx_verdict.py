@@ -17,8 +17,8 @@ from pathlib import Path
 import pytest
 from disturbed import DISTURBED, Disturbed, undisturbed
 from rx import HEALTHY, NOISE, SITUATIONS, Situation, diagnosis, first
-from rxing import Serving
-from scope import AS_NOBODY, FAILED, OK, Scope
+from rxing import Relay, Serving
+from scope import AS_NOBODY, FAILED, OK, Scope, wait_until
 
 BY_NAME = {s.name: s for s in SITUATIONS}
 # With fewer clients, of which none waits for 12 s.
@@ -101,3 +101,33 @@ def test_without_rights_the_server_is_there_but_not_seen(scope: Scope, public: P
     words = " ".join(done.out.split())
     assert "calls wait until lost packets are sent again" in words
     assert f"(no right to see which process has UDP port {server.port}: run as root" in words
+
+
+# Place: a program that carries datagrams of Rx on | counted as if it were the server, and said, by
+#   the calls that it makes itself; with `/proc` alone: that it may be so
+@pytest.mark.parametrize("test", ["recv", "send"])
+def test_a_relay_is_no_server_without_a_word(scope: Scope, test: str) -> None:
+    with Serving(scope) as server, Relay(server.port) as relay:
+        load = [str(scope.binary), "rx", "-c", test, "-b", "64000", "-d", "9", "--watch=off"]
+        clients = scope.start([*load, f"127.0.0.1:{relay.port}"])
+        wait_until(lambda: relay.clients() > 0, 20, "the first call")
+        for tool, how in (
+            (["record"], "its clients' bytes may go on"),
+            (["record", "--watch=proc"], "what it passes on is not seen"),
+            (["doctor"], "its clients' bytes may go on"),
+        ):
+            line = [str(scope.binary), *tool, "--kind", "rx", "-d", "1", "--port", str(relay.port)]
+            done = scope.execute(line, save=True)
+            said = " ".join(done.out.split())
+            assert done.run
+            assert re.match(
+                rf"rx_relay \(pid \d+\) is no server of OpenAFS or rxperf by name, and {how}",
+                done.run.warning("way"),
+            )
+            assert "Nothing is wrong" not in said
+        assert "what was watched may be a relay in front of the server: rx_relay" in said
+        line[line.index(str(relay.port))] = str(server.port)
+        direct = scope.execute(line, save=True)
+        assert direct.run and direct.run.warning("way") == "" and "relay" not in direct.out
+        clients.signal(signal.SIGINT)
+        clients.finish()

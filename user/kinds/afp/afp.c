@@ -119,6 +119,8 @@ const struct kind kind_afp = {
 		.by_session = true,
 		.has_diagnosis = true },
 	.decoder = AFS_DECODER_DSI,
+	.is_own = way_is_afpd,
+	.own = WAY_AFPD,
 	.find = afp_find,
 	.describe = afp_describe,
 };

@@ -112,25 +112,12 @@ static double requests_of(const struct run *r)
 	return n;
 }
 
-static void look_passed_on(struct run_figures *out, const struct run *r, pid_t pid)
-{
-	double passed = way_is_afpd(pid) ? 0 : way_passed_on(r);
-	char name[32] = "?";
-
-	if (isnan(passed))
-		return;
-	procfs_thread_name(name, sizeof(name), pid, pid);
-	run_figure_who(out, RUN_FIGURE_PASSED_ON, "%s (pid %d)", name, pid);
-	run_figure_set(out, RUN_FIGURE_PASSED_ON, fmin(passed, 1));
-}
-
 void relays_look(struct run_figures *out, const struct run *r, const struct servers_entry *s)
 {
 	struct relays x = { .server = s, .out = out };
 	struct procfs_numbers process;
 	struct err e = { 0 };
 
-	look_passed_on(out, r, s->master);
 	x.client = calloc(CLIENTS_MAX, sizeof(*x.client));
 	if (!x.client || sockets_read(&x.all, &e))
 		goto end;

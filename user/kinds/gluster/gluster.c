@@ -4,6 +4,7 @@
  * manage, heal and mount volumes. What a process is for is in its command line; to which glusterd
  * it belongs, in its connections.
  */
+#include "base/text.h"
 #include "base/vec.h"
 #include "bpf/programs.h"
 #include "host/cgroup.h"
@@ -470,6 +471,14 @@ static const char *gluster_result_text(int32_t code)
 	return NULL;
 }
 
+static bool gluster_is_own(pid_t pid)
+{
+	char name[32] = "";
+
+	procfs_thread_name(name, sizeof(name), pid, pid);
+	return text_has_word("glusterfsd glusterfs glusterd", ' ', name);
+}
+
 const struct kind kind_gluster = {
 	.is = { .name = "gluster",
 		.role = { [AFS_ROLE_SERVER] = "brick",
@@ -486,6 +495,8 @@ const struct kind kind_gluster = {
 	.any_order = true,
 	.has_volumes = true,
 	.files = AFS_FILES_GLUSTER,
+	.is_own = gluster_is_own,
+	.own = "program of GlusterFS by name",
 	.find = gluster_find,
 	.describe = gluster_describe,
 };

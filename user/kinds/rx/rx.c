@@ -420,6 +420,13 @@ static const char *rx_result_text(int32_t code)
 	return code > 0 && code <= 100 ? strerrordesc_np(code) : NULL;
 }
 
+static bool rx_is_own(pid_t pid)
+{
+	struct rx_daemon d;
+
+	return look_at_program(&d, pid) && d.known;
+}
+
 const struct kind kind_rx = {
 	.is = { .name = "rx",
 		.role = { [AFS_ROLE_SERVER] = "server", [AFS_ROLE_BACKEND] = "backend" },
@@ -431,6 +438,8 @@ const struct kind kind_rx = {
 		.result_text = rx_result_text },
 	.decoder = AFS_DECODER_RX,
 	.any_order = true,
+	.is_own = rx_is_own,
+	.own = "server of OpenAFS or rxperf by name",
 	.find = rx_find_daemons,
 	.describe = rx_describe,
 };

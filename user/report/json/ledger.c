@@ -257,6 +257,7 @@ static json_t *packets(struct json_doc *d, const struct ledger *l, bool from_ser
 	json_put(d, o, "datagrams", json_number(p.datagrams));
 	json_put(d, o, "bytes", json_number(p.bytes));
 	json_put(d, o, "again", json_number(p.again));
+	json_put(d, o, "own", json_number(p.own));
 	for (unsigned int i = 1; i < AFS_RX_N_TYPES; i++)
 		if (p.type[i])
 			json_put(d, types, type[i], json_number(p.type[i]));
