@@ -114,11 +114,14 @@ $(BUILD)/man/%.1: docs/%.1
 
 # A sentence without a translation stays in English: "make translated" says which. Lines are not
 # filled to both margins: Japanese has few spaces to be made wider.
+# groff 1.22 breaks no line between a Japanese comma and a Latin letter, and never ends where a chain
+# of such words is longer than the line: it may break at \: there.
+BREAKS = s/\([、。]\)\([A-Za-z0-9\\-]\)/\1\\:\2/g
 $(BUILD)/man/ja/man1/%.1: $(BUILD)/man/%.1 po/man.ja.po
 	$(call say,MAN)
 	$(Q)mkdir -p $(@D)
 	$(Q)po4a-translate -f man -M UTF-8 -L UTF-8 -k 0 -m $< -p po/man.ja.po -l $@ > $@.err 2>&1 || { cat $@.err >&2; exit 1; }
-	$(Q)rm -f $@.err && sed -i '/^\.TH /a .ad l' $@
+	$(Q)rm -f $@.err && sed -i -e '/^\.TH /a .ad l' -e '$(BREAKS)' $@
 
 # Before a release: fails while an English sentence has no Japanese one.
 translated: man
@@ -267,11 +270,17 @@ check-quick:
 QUICK	   = $(patsubst %,tests/integration/%,cli/test_check.py cli/test_words.py lantest/test_password.py record/test_any.py \
 	     record/test_judged.py $(addprefix cli/test_every_table.py::,test_load test_a_diagnosis))
 
-check-quick-built: lint unit
+# Of the Python tests those that take little and stand for what every command needs, of dump and of the page.
+QUICK_PYTHON = $(patsubst %,tests/python/test_%.py,arrows bpf_stack cli colours dashboard docs dump forest joined knee lab \
+	     limits old_run ranks rx_sweep scheduling tables tested timeline version)
+
+# lint has one thread, and unit tests wait now and then: side by side, and what each prints in one piece.
+check-quick-built:
+	$(Q)$(MAKE) --no-print-directory -j2 -Otarget lint unit
 	$(Q)tests/run.sh $$(($(CPUS) > 1 ? 2 : 1)) $(BPF_QUICK)
-	$(Q)$(IN_MEMORY) $$(tests/need.sh --python) -B -m pytest -q -n $(CPUS) --dist loadfile -m "not slow" tests/python
+	$(Q)$(IN_MEMORY) $$(tests/need.sh --python) -B -m pytest -q -n $(CPUS) --dist loadfile -m "not slow" $(QUICK_PYTHON)
 	$(Q)$(IN_MEMORY) AFPSCOPE=$(CURDIR)/$(BUILD)/afpscope $(PYTHON) -B -m pytest -p no:cacheprovider -q \
-		-n $$(($(CPUS) > 1 ? 2 : 1)) --dist loadfile -m "not slow" $(QUICK)
+		-n $$(($(CPUS) > 1 ? 2 : 1)) --dist loadfile -m "not slow" --durations=12 $(QUICK)
 
 # T=SOURCE: what tests it. K=WORDS: of its tests in Python those that WORDS choose, as pytest -k.
 test:
@@ -308,7 +317,8 @@ beside-built:
 
 # Unit tests share nothing: they run side by side, the longest first. Two more than there are CPUs:
 # the first ones mostly wait.
-UNIT_FIRST = $(foreach t,dsi/test_dsi dsi/test_receive lantest/test_lantest lantest/test_lantest_faults,$(filter %/$t,$(UNIT)))
+UNIT_FIRST = $(foreach t,load/test_pause dsi/test_dsi attach/test_connections lantest/test_lantest lantest/test_lantest_faults \
+	     lantest/test_lantest_46 dsi/test_session_end dsi/test_receive machine/test_machine_limits,$(filter %/$t,$(UNIT)))
 
 unit: unit-programs
 	$(Q)tests/run.sh $$(($(CPUS) + 2)) $(UNIT_FIRST) $(filter-out $(UNIT_FIRST),$(UNIT))
@@ -356,7 +366,8 @@ vm-times:
 # wait for each other.
 BPF_FIRST  = $(foreach t,scale requests trace_records times stalls cnid,$(filter %/test_$t,$(BPF_TESTS)))
 BPF_LONG   = $(filter %/test_scale %/test_requests,$(BPF_TESTS))
-BPF_QUICK  = $(filter-out $(BPF_LONG) $(addprefix %/test_,rungs storage stalls stuck tcp times trace_records),$(BPF_TESTS))
+BPF_QUICK  = $(filter-out $(BPF_LONG) $(addprefix %/test_,crowd pauses rungs settle shapes \
+	     stalls storage stuck tcp times trace_records),$(BPF_TESTS))
 
 bpf-tests: $(BPF_TESTS)
 	$(Q)tests/run.sh $$(($(CPUS) > 1 ? 2 : 1)) $(BPF_FIRST) $(filter-out $(BPF_FIRST),$(BPF_TESTS))

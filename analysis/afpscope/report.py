@@ -17,9 +17,10 @@ from urllib.parse import quote
 
 from . import dashboard, show
 from .errors import FAILED, Failure, wrong_use
-from .page import bars, joined, loadpage, painter, rxpage, tails
+from .page import bars, heat, joined, loadpage, painter, rxpage, tails
 from .page.answer import Answer, answer, hung, named
 from .page.bars import Bars
+from .page.heat import Heat
 from .page.loadpage import LoadView
 from .page.painter import Painter, Picture
 from .page.tails import Tails
@@ -71,7 +72,7 @@ class Page:
     trace: Trace | None
     latency: list[Tails]
     slow: list[Timeline]
-    heat: Picture | None
+    heat: Heat | None
     where: Bars | None
     cnid: Bars | None
     throughput: Picture | None
@@ -194,12 +195,13 @@ def _throughput(d: Digest, made: Painter, prefix: str) -> Picture | None:
     return made.picture(f"{prefix}throughput", caption, figure)
 
 
-def _heat(requests: Stream, run: Run, made: Painter, prefix: str) -> Picture | None:
-    from .page import figures
+def _heat(requests: Stream, run: Run, made: Painter, prefix: str) -> Heat | None:
+    grid = heat.grid(requests, run.phases)
+    if grid and made.folder:
+        from .page import figures
 
-    return made.picture(
-        f"{prefix}heat", made.w["heat_note"], figures.heat(requests, run.phases, made.labels)
-    )
+        made.keep(f"{prefix}heat", figures.heat(grid, made.labels))
+    return heat.heat(grid, made.w["heat_note"]) if grid else None
 
 
 def _keep(d: Digest, drawn: list[CommandView], made: Painter, prefix: str) -> None:

@@ -114,7 +114,7 @@ WORDS: dict[str, str] = {
     "usl_peak": "{text}; most throughput at {clients:,.0f} clients",
     "usl_within": "{value} ({low} to {high})",
     "usl_absent": "The universal scalability law is not shown: {why}",
-    "usl_hard": "the rate grows evenly up to a hard limit, which it does not describe",
+    "usl_hard": "an even growth up to a hard limit describes the rates about as well, or better",
     "usl_few": "it needs {n} different numbers of clients with a rate above 0",
     "usl_none": "no curve of that form could be fitted",
     "usl_poor": "it explains {r2:.0%} of the variance, and {least:.0%} is asked for",
@@ -160,6 +160,7 @@ WORDS: dict[str, str] = {
     "l_no_cause": "cannot be told: the diagnosis shows no cause",
     "l_unseen": "cannot be told: {causes} would explain the wait, and was not visible",
     "l_likely": "{text} (likely)",
+    "l_rivals": "cannot be told: these explain about as much: {causes}",
     "l_even": "what requests take longer has no single part that stands out: {shares}",
     "l_even_share": "a request's time has no single part that stands out: {shares}",
     "l_share": (

@@ -42,6 +42,7 @@ _WORDS: dict[str, str] = {
     "cause_likely": "The figures in that sentence point to it: likely, not proved.",
     "cause_try": "Try: {text}",
     "cause_wrong": "It is mistaken if this is so: {text}",
+    "cause_rivals": "Which of the first {n} causes counts more cannot be told.",
     "cause_too": "As well: {text}",
     "unseen": "These would explain the waits as well, and could not be seen here: {names}.",
     "unjudged": (
@@ -50,6 +51,7 @@ _WORDS: dict[str, str] = {
     ),
     "command": "Command",
     "numbers": "The same as numbers",
+    "numbers_more": "{n:,} more rows are in the CSV file that --figures writes.",
     "on_path": "On the request's path: calls of {server}",
     "beside": "Beside it: calls of {helper}, in part while nobody waits for them",
     "slow": "The slowest requests, one by one",
@@ -161,6 +163,8 @@ _WORDS: dict[str, str] = {
         "Darker: more requests took this long at that moment (inside the server, from the "
         "trace). Numbered lines: where that test began."
     ),
+    "heat_half": "half took less than",
+    "heat_most": "all took less than",
     "where": "Where the time goes, by AFP command",
     "where_note": (
         "All time inside the server, by AFP command and by what it was spent on; the longest "

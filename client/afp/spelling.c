@@ -83,13 +83,13 @@ bool spelling_other(char out[static SPELLING_MAX], const char *asked, const char
 
 	spelling_compose(b, name);
 	spelling_compose(a, asked);
-	if (!strcmp(a, b)) {
+	spelling_decode(decoded, asked);
+	spelling_compose(out, decoded);
+	if (!strcmp(a, b) || !strcmp(out, b)) {
 		*out = '\0';
 		strncat(out, name, SPELLING_MAX - 1);
 		return strcmp(asked, name) != 0;
 	}
-	spelling_decode(decoded, asked);
-	spelling_compose(out, decoded);
 	return strcmp(decoded, asked) != 0 && !strcasecmp(out, b);
 }
 

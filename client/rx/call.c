@@ -119,11 +119,6 @@ enum rx_call_state rx_call_state(const struct rx_call *c)
 	return c->state;
 }
 
-uint32_t rx_call_number(const struct rx_call *c)
-{
-	return c->number;
-}
-
 struct rx_conn *rx_call_conn(const struct rx_call *c)
 {
 	return c->conn;
@@ -203,11 +198,6 @@ void rx_call_skip(struct rx_call *c, size_t len, uint64_t now_ns)
 	rx_receive_skip(&c->in, len, now_ns);
 	look_for_end(c);
 	touch(c);
-}
-
-bool rx_call_is_read(struct rx_call *c)
-{
-	return rx_receive_is_read(&c->in);
 }
 
 /* ---- packets ---- */

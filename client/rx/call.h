@@ -47,7 +47,6 @@ void rx_call_begin(struct rx_call *c, struct rx_conn *conn, unsigned int channel
 		   uint64_t now_ns);
 
 enum rx_call_state rx_call_state(const struct rx_call *c);
-uint32_t rx_call_number(const struct rx_call *c);
 struct rx_conn *rx_call_conn(const struct rx_call *c);
 /* Why it failed: enum rx_error or the peer's own; 0: it did not. */
 int32_t rx_call_error(const struct rx_call *c);
@@ -67,8 +66,6 @@ void rx_call_end(struct rx_call *c);
  */
 const void *rx_call_peek(const struct rx_call *c, size_t *len);
 void rx_call_skip(struct rx_call *c, size_t len, uint64_t now_ns);
-/* All of the peer's bytes were skipped, and there are no more. */
-bool rx_call_is_read(struct rx_call *c);
 
 /* Gives the call up, and says so to the peer. */
 void rx_call_abort(struct rx_call *c, int32_t code);

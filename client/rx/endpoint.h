@@ -107,8 +107,6 @@ void *rx_endpoint_user(const struct rx_call *c);
  * client's is given up.
  */
 void rx_endpoint_release(struct rx_endpoint *ep, struct rx_call *c);
-/* Calls that are not over. */
-unsigned int rx_endpoint_active(const struct rx_endpoint *ep);
 
 /* What to wait for. */
 void rx_endpoint_wait(const struct rx_endpoint *ep, struct io_wait *w);

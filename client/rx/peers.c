@@ -274,15 +274,6 @@ void rx_endpoint_release(struct rx_endpoint *ep, struct rx_call *c)
 		rx_outbox_forget(ep, c, NULL);
 }
 
-unsigned int rx_endpoint_active(const struct rx_endpoint *ep)
-{
-	unsigned int n = 0;
-
-	for (unsigned int i = 0; i < ep->n_made; i++)
-		n += ep->call[i]->state == RX_CALL_ACTIVE;
-	return n;
-}
-
 /* ---- packets ---- */
 
 static void peers_tell(struct rx_endpoint *ep, struct rx_call *c)

@@ -8,6 +8,11 @@
  *	client	id E(server nonce + 1, password padded with zeros to 64)
  *
  * E is CAST5 in CBC mode, as in DHX2, but keyed by the 16 bytes of the shared number.
+ *
+ * netatalk 3.1 leaves leading zeros out: of Mb, behind which other bytes then stand, and of the
+ * shared number, which then stands at the begin of the key. One login in 128 has such a zero. Which
+ * form it was is seen in the server's zeros: under another key they are none. A server that sends a
+ * signature has the proper form.
  */
 #include "uam/exchange.h"
 #include "uam/methods.h"
@@ -17,6 +22,7 @@
 #define METHOD        "DHCAST128"
 #define LEN           16 /* of each number */
 #define SIGNATURE_LEN 16
+#define SEALED_LEN    (EXCHANGE_NONCE_LEN + SIGNATURE_LEN)
 #define PASSWORD_LEN  64
 #define GENERATOR     7
 
@@ -51,29 +57,76 @@ static int dhcast128_start(void *state, const struct uam_cred *cred, struct wbuf
 	return r;
 }
 
-/* A cipher with the key that the server's number gives. */
-static int dhcast128_agree(const struct dhcast128 *d, const uint8_t *mb, gcry_cipher_hd_t *cipher,
-			   struct err *e)
+/* What a server left out of its numbers. */
+struct form {
+	unsigned int n_short; /* leading zeros of Mb */
+	bool key_left;        /* those of the key, which has them behind */
+};
+
+/* The proper form is the first; three zeros would come once in 8 million logins. */
+static const struct form forms[] = {
+	{ 0, false }, { 0, true }, { 1, false }, { 1, true }, { 2, false }, { 2, true },
+};
+
+/* The key that a number of this form gives. */
+static int dhcast128_key(const struct dhcast128 *d, const uint8_t *mb, const struct form *form,
+			 uint8_t key[static EXCHANGE_KEY_LEN], struct err *e)
 {
-	uint8_t key[EXCHANGE_KEY_LEN];
+	size_t n_zeros = 0;
 	gcry_mpi_t n;
 	int r;
 
-	r = exchange_fail(gcry_mpi_scan(&n, GCRYMPI_FMT_USG, mb, LEN, NULL), METHOD,
+	r = exchange_fail(gcry_mpi_scan(&n, GCRYMPI_FMT_USG, mb, LEN - form->n_short, NULL), METHOD,
 			  "reading the server's number", e);
 	if (r)
 		return r;
 	if (exchange_in_group(n, d->p)) {
 		gcry_mpi_powm(n, n, d->a, d->p);
 		r = exchange_put(key, LEN, n, METHOD, e);
-		if (!r)
-			r = exchange_key_set(cipher, key, METHOD, e);
-		explicit_bzero(key, sizeof(key));
 	} else {
 		r = err_set(e, -EPROTO, METHOD ": server's number makes no secret key");
 	}
 	gcry_mpi_release(n);
+	if (r || !form->key_left)
+		return r;
+	while (n_zeros < LEN && !key[n_zeros])
+		n_zeros++;
+	memmove(key, key + n_zeros, LEN - n_zeros);
+	memset(key + LEN - n_zeros, 0, n_zeros);
+	return 0;
+}
+
+/* Decrypts the server's message as one of this form; the caller closes the cipher. */
+static int dhcast128_open(const struct dhcast128 *d, const uint8_t *mb, const struct form *form,
+			  const uint8_t *sealed, uint8_t *opened, gcry_cipher_hd_t *cipher,
+			  struct err *e)
+{
+	uint8_t key[EXCHANGE_KEY_LEN];
+	int r = dhcast128_key(d, mb, form, key, e);
+
+	if (!r)
+		r = exchange_key_set(cipher, key, METHOD, e);
+	if (!r)
+		r = exchange_unseal(*cipher, opened, sealed, SEALED_LEN, e);
+	explicit_bzero(key, sizeof(key));
 	return r;
+}
+
+/* The same, as one of the form under which it ends with zeros, or else of the proper one. */
+static int dhcast128_agree(const struct dhcast128 *d, const uint8_t *mb, const uint8_t *sealed,
+			   uint8_t *opened, gcry_cipher_hd_t *cipher, struct err *e)
+{
+	static const uint8_t zeros[SIGNATURE_LEN];
+	struct err ignored = { 0 };
+
+	for (size_t i = 0; i < sizeof(forms) / sizeof(forms[0]); i++) {
+		if (!dhcast128_open(d, mb, &forms[i], sealed, opened, cipher, &ignored) &&
+		    exchange_same(opened + EXCHANGE_NONCE_LEN, zeros, SIGNATURE_LEN))
+			return 0;
+		gcry_cipher_close(*cipher);
+		*cipher = NULL;
+	}
+	return dhcast128_open(d, mb, &forms[0], sealed, opened, cipher, e);
 }
 
 static int dhcast128_step(void *state, const struct uam_cred *cred, struct rbuf *reply,
@@ -81,17 +134,15 @@ static int dhcast128_step(void *state, const struct uam_cred *cred, struct rbuf 
 {
 	uint16_t id = rbuf_u16(reply);
 	const uint8_t *mb = rbuf_bytes(reply, LEN);
-	const uint8_t *sealed = rbuf_bytes(reply, EXCHANGE_NONCE_LEN + SIGNATURE_LEN);
+	const uint8_t *sealed = rbuf_bytes(reply, SEALED_LEN);
 	uint8_t plain[EXCHANGE_NONCE_LEN + PASSWORD_LEN] = { 0 };
-	uint8_t opened[EXCHANGE_NONCE_LEN + SIGNATURE_LEN];
+	uint8_t opened[SEALED_LEN];
 	gcry_cipher_hd_t cipher = NULL;
 	int r;
 
 	if (!sealed)
 		return exchange_too_short(METHOD, e);
-	r = dhcast128_agree(state, mb, &cipher, e);
-	if (!r)
-		r = exchange_unseal(cipher, opened, sealed, sizeof(opened), e);
+	r = dhcast128_agree(state, mb, sealed, opened, &cipher, e);
 	if (!r) {
 		memcpy(plain, opened, EXCHANGE_NONCE_LEN);
 		exchange_add_one(plain);

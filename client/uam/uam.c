@@ -73,11 +73,6 @@ int uam_init(struct err *e)
 	return exchange_init(e);
 }
 
-const struct uam *uam_at(size_t i)
-{
-	return i < N_TABLE ? table[i] : NULL;
-}
-
 const struct uam *uam_find(const char *name)
 {
 	for (size_t i = 0; i < N_TABLE; i++)

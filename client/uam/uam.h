@@ -77,9 +77,6 @@ struct uam_session;
  */
 int uam_init(struct err *e);
 
-/* The methods, strongest first; NULL past the last. */
-const struct uam *uam_at(size_t i);
-
 /* By short or wire name or alias; NULL: unknown. */
 const struct uam *uam_find(const char *name);
 

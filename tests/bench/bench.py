@@ -37,6 +37,7 @@ from lab import (
 from lakes import lakes
 from limit import speed_limit
 from live import attach, crowd, forever, live_logins, top_cost
+from logins import logins
 from many import load_cost, load_idle, load_knee, load_known, load_watch
 from oha import load_oha
 from record import record_long, record_time
@@ -208,6 +209,7 @@ BENCHES = (
     Bench("load-watch", load_watch, apart=True),
     Bench("smallfile", smallfile, free=True),
     Bench("smallfile-gfapi", smallfile_gfapi, free=True),
+    Bench("logins", logins),
     Bench("live-logins", live_logins, free=True),
     Bench("forever", forever, free=True),
     Bench("crowd", crowd, free=True),

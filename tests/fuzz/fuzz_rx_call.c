@@ -5,6 +5,7 @@
  * ends must have every byte then, or have given the call up after a long silence.
  */
 #include "rx/call.h"
+#include "unit/rx_inside.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -127,7 +128,7 @@ static void arrive(struct net *x, struct side *s)
 
 	must(!rx_parts_begin(&p, f.bytes, f.len), "no header");
 	while (rx_parts_next(&p, &h, &part))
-		if (h.call == rx_call_number(s->call))
+		if (h.call == s->call->number)
 			rx_call_packet(s->call, &h, part, x->now_ns);
 	free(f.bytes);
 }
@@ -155,7 +156,7 @@ static void use(struct net *x, int i, const uint8_t *const data[2])
 
 	read_all(x, s, data[!i]);
 	if (rx_call_state(s->call) != RX_CALL_ACTIVE || s->ended ||
-	    (!s->conn.client && !rx_call_is_read(s->call)))
+	    (!s->conn.client && !rx_inside_is_read(s->call)))
 		return;
 	s->written += rx_call_write(s->call, data[i] + s->written, s->to_write - s->written);
 	if (s->written < s->to_write)

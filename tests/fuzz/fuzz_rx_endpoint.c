@@ -8,6 +8,7 @@
 #include "rx/endpoint.h"
 
 #include "base/clock.h"
+#include "unit/rx_inside.h"
 
 #include <arpa/inet.h>
 #include <errno.h>
@@ -303,7 +304,7 @@ static void play(struct stage *s)
 	}
 	while (s->n_held)
 		use(s, 0x10);
-	for (unsigned int n = 0; rx_endpoint_active(s->ep); n++) {
+	for (unsigned int n = 0; rx_inside_active(s->ep); n++) {
 		must(n < 1000, "a call does not end");
 		go_on(s, 1000 * MS);
 	}

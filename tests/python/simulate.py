@@ -3,10 +3,10 @@
 
 simulate.py [TABLE...] [--times N] [--only TEXT]    the tables of docs/analysis.md, as it has them
 
-Tables: compare (and gate), tails, knees, history, used-up. Made-up runs go through the code that
-judges saved ones. The time of a row is a server's, times the effect of its start, of the run, of
-the hour and of the iteration; all but the first are chance. Not only kind chance: also a few very
-slow runs, runs that resemble those before them, a machine that becomes slower, a coarse clock,
+Tables: compare (and gate), tails, knees, laws, history, used-up. Made-up runs go through the code
+that judges saved ones. The time of a row is a server's, times the effect of its start, of the run,
+of the hour and of the iteration; all but the first are chance. Not only kind chance: also a few
+very slow runs, runs that resemble those before them, a machine that becomes slower, a coarse clock,
 other numbers of runs on each side, sides that vary differently, one run that went wrong.
 """
 
@@ -19,6 +19,7 @@ from collections import Counter
 from collections.abc import Sequence
 from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass, replace
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -35,7 +36,7 @@ from afpscope.saved.hist import Histogram
 from afpscope.saved.model import Command, Phase
 from afpscope.saved.run import START, Run
 from simulate_history import history
-from simulate_sweeps import knees
+from simulate_sweeps import knees, laws
 
 OPS = 2000
 NOISE = 0.01  # of an iteration
@@ -314,6 +315,12 @@ class TailCase:
     heavy: bool = False
     outlier: bool = False
     uneven: bool = False  # runs have from 100 to 900 requests
+    of_b: int = 0  # runs of B, where there are not as many as of A
+    wilder: float = 1.0  # so many times as much do the runs of B vary
+
+    @property
+    def sides(self) -> tuple[int, int]:
+        return self.runs, self.of_b or self.runs
 
 
 @dataclass(frozen=True)
@@ -326,12 +333,34 @@ class TailFound:
     none: float
 
 
-def _tail_run(case: TailCase, by: float, rng: np.random.Generator, outlier: bool) -> Histogram:
+def _tail_times(
+    case: TailCase, is_b: bool, rng: np.random.Generator, outlier: bool
+) -> np.typing.NDArray[np.float64]:
     luck = case.spread * (rng.standard_t(2) if case.heavy else rng.normal())
+    luck *= case.wilder if is_b else 1.0
     share = min(0.5, 0.02 * math.exp(3 * luck) * (10 if outlier else 1))
     n = int(rng.integers(100, 900)) if case.uneven else case.ops
-    times = 1e5 * by * np.exp(luck + rng.normal(0, 0.3, n))
+    times = 1e5 * np.exp(luck + rng.normal(0, 0.3, n))
     times[rng.random(n) < share] *= 10
+    return times
+
+
+@cache
+def _even(case: TailCase) -> float:
+    """Runs that vary more have more slow requests: by this B's times are multiplied, so that p99 of
+    very many runs of it is that of A."""
+    rng = np.random.default_rng(1)
+    a, b = (
+        np.concatenate([_tail_times(case, is_b, rng, False) for _ in range(4000)])
+        for is_b in (False, True)
+    )
+    return float(np.quantile(a, 0.99) / np.quantile(b, 0.99))
+
+
+def _tail_run(case: TailCase, is_b: bool, rng: np.random.Generator, outlier: bool) -> Histogram:
+    times = _tail_times(case, is_b, rng, outlier)
+    if is_b:
+        times *= (1 + case.change) * (_even(case) if case.wilder > 1 else 1)
     found = Counter(hist.index_of(int(ns), BITS) for ns in times)
     return Histogram(BITS, tuple(sorted(found.items())))
 
@@ -340,11 +369,8 @@ def tails_found(case: TailCase, times: int) -> TailFound:
     inside = wrong = none = 0
     for seed in range(times):
         rng = np.random.default_rng(seed)
-        bad = int(rng.integers(2 * case.runs)) if case.outlier else -1
-        made = [
-            _tail_run(case, 1 + case.change * (i >= case.runs), rng, i == bad)
-            for i in range(2 * case.runs)
-        ]
+        bad = int(rng.integers(sum(case.sides))) if case.outlier else -1
+        made = [_tail_run(case, i >= case.runs, rng, i == bad) for i in range(sum(case.sides))]
         a, b = made[: case.runs], made[case.runs :]
         blocks, at = [], 0
         for n in design.sizes(case.runs) if case.in_turn else [case.runs]:
@@ -368,6 +394,21 @@ def tail_cases() -> list[TailCase]:
         TailCase("runs of 100 to 900 requests", 10, uneven=True),
         TailCase("heavy tails", 10, heavy=True),
         TailCase("one run has 10 times as many slow ones", 10, outlier=True),
+        *(
+            TailCase(f"B varies {n} times as much", 12, in_turn=True, spread=0.03, wilder=n)
+            for n in (3, 10)
+        ),
+        TailCase("12 runs against 5", 12, of_b=5),
+        *(
+            TailCase(
+                f"12 runs against 5, B varies {n} times as much",
+                12,
+                of_b=5,
+                spread=0.03,
+                wilder=n,
+            )
+            for n in (3, 10)
+        ),
         TailCase("B is 30 % slower", 12, in_turn=True, change=0.3),
     ]
 
@@ -435,7 +476,7 @@ def _compared(work: tuple[Case, int]) -> list[str]:
 def _tail_row(work: tuple[TailCase, int]) -> list[str]:
     case, times = work
     got = tails_found(case, times)
-    n = f"{case.runs}+{case.runs}"
+    n = "+".join(map(str, case.sides))
     inside = "n/a" if math.isnan(got.inside) else f"{got.inside:.1%}"
     how = "in turn" if case.in_turn else "in order"
     return [case.name, how, n, inside, f"{got.none:.1%}", f"{got.wrong:.1%}"]
@@ -468,6 +509,7 @@ def tables() -> dict[str, Table]:
             ("Truth", "Runs made", "Runs", "Inside", "No interval", "p at most 0.01"),
             tail_cases(), _tail_row, 400, 3),
         "knees": knees(Table),
+        "laws": laws(Table),
         "history": history(Table),
         "used-up": Table(
             ("Requests take longer", "Noise", "One alone", "Wrong"),

@@ -14,7 +14,7 @@ from typing import TypeVar
 import numpy as np
 
 sys.path.insert(0, str(Path(__file__).parents[2] / "analysis"))
-from afpscope.limit import fit, knee
+from afpscope.limit import fit, knee, usl
 from afpscope.limit.fit import At, Bend, Crossing, Fit
 from afpscope.sweepcompare import KNEES
 
@@ -128,3 +128,71 @@ def knees(table: Callable[..., T]) -> T:
     """As a Table of simulate.py."""
     head = ("Server", "Noise of a step", "--repeat", "Inside", "Off", "Ends", "Differ")
     return table(head, cases(), _row, 400, 3)
+
+
+# The scalability law
+
+
+@dataclass(frozen=True)
+class LawCase:
+    """Rates of a closed loop that goes on to `hard` clients and no further, or obeys the law with
+    this contention and coherency."""
+
+    name: str
+    noise: float
+    hard: float = 0.0
+    contention: float = 0.0
+    coherency: float = 0.0
+    repeat: int = 3
+
+    @property
+    def peak(self) -> float | None:
+        """The clients of its highest rate, where that falls again."""
+        return math.sqrt((1 - self.contention) / self.coherency) if self.coherency else None
+
+    def at(self, n: float) -> float:
+        if self.hard:
+            return min(n, self.hard)
+        return n / (1 + self.contention * (n - 1) + self.coherency * n * (n - 1))
+
+
+def law_found(case: LawCase, times: int) -> tuple[float, float, float]:
+    """Shares: sweeps of which a law is shown; a peak that there is not, or whose interval does not
+    have it; of those shown, with the contention inside its interval (nan: there is none)."""
+    shown = wrong = inside = 0
+    for seed in range(times):
+        rng = np.random.default_rng(seed)
+        values = VALUES * case.repeat
+        of = usl.fit(values, [100 * case.at(n) * math.exp(rng.normal(0, case.noise))
+                              for n in values], seed)  # fmt: skip
+        if isinstance(of, str):
+            continue
+        shown += 1
+        inside += of.contention_within[0] <= case.contention <= of.contention_within[1]
+        if of.peak_within:
+            low, high = of.peak_within
+            wrong += not (case.peak and low <= case.peak <= high)
+    return shown / times, wrong / times, inside / shown if shown and not case.hard else math.nan
+
+
+def law_cases() -> list[LawCase]:
+    return [
+        *(LawCase(f"a hard limit of {hard} clients", noise, hard)
+          for hard in (10, 37) for noise in (0.01, 0.03, 0.1)),
+        *(LawCase("contention 5 %, coherency 0.0002", noise, 0, 0.05, 0.0002)
+          for noise in (0.01, 0.03, 0.1)),
+        *(LawCase("contention 10 %, no coherency", noise, 0, 0.1) for noise in (0.01, 0.1)),
+    ]  # fmt: skip
+
+
+def _law_row(work: tuple[LawCase, int]) -> list[str]:
+    case, times = work
+    shown, wrong, inside = law_found(case, times)
+    said = "n/a" if math.isnan(inside) else f"{inside:.1%}"
+    return [case.name, f"{case.noise:.0%}", f"{shown:.1%}", f"{wrong:.1%}", said]
+
+
+def laws(table: Callable[..., T]) -> T:
+    """As a Table of simulate.py."""
+    head = ("Server", "Noise of a step", "A law shown", "A false peak", "Contention inside")
+    return table(head, law_cases(), _law_row, 60, 2)

@@ -88,6 +88,8 @@ def test_japanese_is_found_where_man_and_gettext_look(prefix: Path) -> None:
     for page in english:
         done = call(*found, page.stem)
         assert done.stdout.strip() == str(prefix / "share/man/ja/man1" / page.name), done.stderr
+        shown = call("timeout", "20", *found[:-1], "-P", "cat", page.stem)
+        assert shown.returncode == 0 and "名前" in shown.stdout, f"{page.stem}: {shown.stderr}"
     words = gettext.translation("afpscope", prefix / "share/locale", ["ja"])
     source = (ROOT / "po/report.ja.po").read_text(encoding="utf-8")
     entry = r'^msgctxt "(.+)"\nmsgid "(.+)"\nmsgstr "(.+)"$'

@@ -101,6 +101,13 @@ def test_the_diagnosis_of_the_run_above_is_followed(tmp_path: Path) -> None:
     assert "what requests take longer has no single part that stands out: CPU " in none.text
 
 
+def test_of_causes_that_explain_as_much_none_is_chosen(tmp_path: Path) -> None:
+    made = diagnosis("findings", "cpu-short", "slow-disk", "log") | {"rivals": 2}
+    found = judged(tmp_path, Made(parts=QUIET), Made(parts=QUIET, diagnosis=made))
+    said = "cannot be told: these explain about as much: it is cpu-short, it is slow-disk"
+    assert (found.kind, found.text) == ("unknown", said)
+
+
 def test_a_limit_that_nobody_notices_yet_is_likely(tmp_path: Path) -> None:
     """Of notes only those that would be findings; a finding goes first."""
     notes = [{"key": "quota", "text": "no room", "harms": False},

@@ -6,6 +6,7 @@ from __future__ import annotations
 import csv
 import io
 import json
+import re
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -15,6 +16,7 @@ from afpscope import Run
 from afpscope.judge import stats
 from afpscope.limit import limits
 from afpscope.page import sweepfigures
+from afpscope.page.painter import ROWS
 from afpscope.tables import values
 from afpscope.words import ENGLISH
 from conftest import Done, Shelf
@@ -53,6 +55,13 @@ def test_a_load_is_told_and_drawn(
     assert sum(int(r["n"]) for r in table(folder / "load-heat.csv")) == sum(
         s.histogram.n for s in load.seconds
     )
+    # below each figure the same numbers for readers who cannot see it
+    figures = re.findall(r"<figure>(.*?)</figure>", text, re.S)
+    drawn = [f for f in figures if 'role="img"' in f]
+    assert drawn and all('<th scope="col">' in f for f in drawn)
+    shown = next(f for f in drawn if '<th scope="col">max</th>' in f and "p50" in f)
+    cells = [re.findall("<td>(.*?)</td>", r) for r in re.findall("<tr>(.*?)</tr>", shown, re.S)]
+    assert [int(c[1].replace(",", "")) for c in cells[1:]] == [s.n for s in load.seconds][:ROWS]
     done_by = sorted(c.actions for c in load.each_client)
     assert [int(r["actions"]) for r in table(folder / "fairness.csv")] == done_by
     by_name = {r["action"]: r for r in table(folder / "load-table.csv")}
@@ -275,6 +284,18 @@ def test_a_damaged_sweep_is_refused(
     (folder / "sweep.json").write_text(json.dumps(value | change))
     done = execute("info", folder)
     assert done.code == 1 and "sweep.json" in done.err
+
+
+@pytest.mark.parametrize("name", ["..", ".", "", "../s", "/", "a/b"])
+def test_a_step_is_in_the_folder_of_its_sweep(tmp_path: Path, execute: Execute, name: str) -> None:
+    folder = tmp_path / "s"
+    sweep(folder, each((1, 2), queue))
+    value = json.loads((folder / "sweep.json").read_text())
+    value["steps"][0]["folder"] = name
+    (folder / "sweep.json").write_text(json.dumps(value))
+    done = execute("info", folder)
+    assert done.code == 1
+    assert f"folder is {name!r}, not the name of a folder in the sweep's" in done.err
 
 
 # Two sweeps

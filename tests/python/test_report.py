@@ -3,7 +3,10 @@
 
 from __future__ import annotations
 
+import os
 import re
+import subprocess
+import sys
 from collections.abc import Callable
 from html.parser import HTMLParser
 from pathlib import Path
@@ -13,8 +16,9 @@ from urllib.parse import unquote
 import pytest
 import tracegen
 from afpscope import show
-from afpscope.page import figures
+from afpscope.page import figures, heat
 from afpscope.saved.run import Run
+from afpscope.saved.trace import of_run
 from afpscope.tables.digest import digest
 from afpscope.words import Words
 from conftest import Done, Shelf
@@ -22,6 +26,7 @@ from conftest import Done, Shelf
 Execute = Callable[..., Done]
 Sample = Callable[..., tuple[str, Done]]
 pytestmark = pytest.mark.slow  # a page takes a second or two
+ANALYSIS = Path(__file__).parents[2] / "analysis"
 VOID = {"meta", "link", "br", "img", "hr"}
 
 
@@ -549,6 +554,41 @@ def test_figures_and_trace(shelf: Shelf, tmp_path: Path, execute: Execute) -> No
     assert done.code == 0 and "Requests over time" in text
     names = {p.name for p in (tmp_path / "f").iterdir()}
     assert {"where.svg", "where.png", "where.pdf", "heat.svg", "cnid.png"} <= names
+
+
+def test_the_map_of_a_trace_has_every_request_once(shelf: Shelf) -> None:
+    """In its table as well; the times of a row are bounds of those that its requests took."""
+    folder = shelf.put("a")
+    tracegen.write(folder / "trace")
+    run = Run.open(folder)
+    trace = of_run(run)
+    assert trace
+    requests = trace.streams["requests"]
+    grid = heat.grid(requests, run.phases)
+    assert grid and int(grid.counts.sum()) == requests.n
+    spans = heat.heat(grid, "").spans
+    assert sum(span.n for span in spans) == requests.n
+    longest = max(int(block["time_ns"].max()) for block in requests.blocks())
+    cells = [heat.edge_ns(cell + 1) for cell in range(heat.UP) if grid.counts[:, cell].any()]
+    assert cells[-1] >= longest >= cells[-1] / 10**0.1 * 0.999
+
+
+def test_a_page_with_a_trace_is_small_and_needs_no_drawing_library(
+    shelf: Shelf, tmp_path: Path
+) -> None:
+    """Many requests and calls: what the page has of them does not grow with their number."""
+    folder, page = shelf.put("a"), tmp_path / "page.html"
+    tracegen.main(str(folder), 200_000)
+    code = f"""
+import sys
+from afpscope.cli import main
+main(["afpscope-report", {str(folder)!r}, "-o", {str(page)!r}])
+print([name for name in ("matplotlib", "scipy", "pyarrow", "duckdb") if name in sys.modules])
+"""
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=120,
+                          env=os.environ | {"PYTHONPATH": str(ANALYSIS)})  # fmt: skip
+    assert done.stdout.splitlines()[-1] == "[]", done.stderr
+    assert 'class="heat"' in page.read_text() and page.stat().st_size <= 300_000
 
 
 @pytest.mark.parametrize("lang", ["en", "ja"])

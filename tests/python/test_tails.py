@@ -71,12 +71,20 @@ def test_equal_times_are_no_difference() -> None:
         TailCase("equal", 12, in_turn=True),
         TailCase("one outlier run", 8, outlier=True),
         TailCase("heavy tail", 5, heavy=True),
+        TailCase("B varies 3 times as much", 12, of_b=5, spread=0.03, wilder=3),
     ],
     ids=lambda c: f"{c.name}-{c.runs}",
 )
 def test_the_interval_holds_the_truth_as_often_as_it_says(case: TailCase) -> None:
     found = tails_found(case, 60)
     assert found.inside >= 0.85 and found.wrong <= 0.05
+
+
+@pytest.mark.parametrize("of_b", [5, 12])
+def test_a_side_that_varies_more_is_seldom_said_to_differ(of_b: int) -> None:
+    """Five runs that vary ten times as much: dealing runs anew alone was wrong in 21 % of 400."""
+    case = TailCase("", 12, of_b=of_b, spread=0.03, wilder=10)
+    assert tails_found(case, 60).wrong <= 0.09
 
 
 def test_a_few_slow_requests_of_each_run_are_found(shelf: Shelf, execute: Execute) -> None:

@@ -3,7 +3,7 @@
 
 All toys are in one copy, which is built once: a build costs more than all that is done with it.
 
-Tests user/drive/workload.c, user/report/long/metrics.c.
+Tests user/drive/workload.c, user/report/about.c, user/report/long/metrics.c.
 """
 
 from __future__ import annotations
@@ -19,10 +19,15 @@ from pathlib import Path
 import pytest
 from afpscope.ab import order
 from toys import (
+    BOX_COMMAND,
+    BOX_PAGE,
+    BOX_REPORT,
     CLIENT,
     COMMAND,
     DECODER,
+    FIGURE,
     KIND,
+    RULE,
     SERVER,
     STORE,
     TOY_C,
@@ -75,13 +80,25 @@ class Scratch:
     def build(self) -> None:
         env = {k: v for k, v in os.environ.items() if not k.startswith(("MAKE", "MFLAGS"))}
         made = subprocess.run(
-            ["make", "-s", "-j2", "CFLAGS=-O0", "build/afpscope"],
+            ["make", "-s", "-j2", "CFLAGS=-O0", "build/afpscope", "build/man/afpscope-box.1"],
             cwd=self.folder, capture_output=True, text=True, env=env, check=False,
         )  # fmt: skip
         assert made.returncode == 0, made.stderr
 
     def run(self, *args: str) -> subprocess.CompletedProcess[str]:
         return self.call(self.folder / "build/afpscope", *args)
+
+    def watch(self, command: str, *args: str | Path) -> subprocess.CompletedProcess[str]:
+        """A server of kind joy, while a client asks it."""
+        server = subprocess.Popen([sys.executable, "-c", SERVER], stdout=subprocess.PIPE, text=True)
+        try:
+            assert server.stdout
+            port = server.stdout.readline().strip()
+            words = (command, "--kind", "joy", "--port", port, *map(str, args))
+            return self.run(*words, "--", sys.executable, "-c", CLIENT, port)
+        finally:
+            server.kill()
+            server.wait()
 
     def call(self, *line: str | Path) -> subprocess.CompletedProcess[str]:
         return subprocess.run(
@@ -110,10 +127,11 @@ def add_decoder(scratch: Scratch) -> None:
 	out->target.n_ports = 1;
 	return r;""",
     )
-    kind = kind.replace(".role =", ".has_requests = true, .role =")
+    kind = kind.replace(".role =", ".has_requests = true, .has_diagnosis = true, .role =")
     kind = kind.replace("	.find =", "	.decoder = AFS_DECODER_TOY,\n	.find =")
     scratch.write("user/kinds/joy.c", kind)
     scratch.replace("user/kinds/kind.h", "X(any)", "X(any) X(joy)")
+    scratch.replace("user/kinds/kind.h", "JUDGED(X) X(afp)", "JUDGED(X) X(afp) X(joy)")
     scratch.write("bpf/decode/toy.h", DECODER)
     scratch.replace("bpf/decoders.h", "X(DSI, dsi)", "X(DSI, dsi) X(TOY, toy)")
     line = '#include "bpf/decode/dsi.h"\n'
@@ -127,6 +145,38 @@ def add_subcommand(scratch: Scratch) -> None:
     )
     row = '	{ "joy", "a joy", cmd_joy, check_options },\n	{ "clean",'
     scratch.replace("user/main/main.c", '	{ "clean",', row)
+
+
+def add_report(scratch: Scratch) -> None:
+    """A subcommand whose run is about something new: screen, JSON, HTML and manual page."""
+    scratch.write("user/main/box.c", BOX_COMMAND)
+    declared = "extern const struct opt box_options[];\nint cmd_box(int argc, char **argv);\n"
+    scratch.replace("user/app/cmd.h", "int cmd_check(", declared + "int cmd_check(")
+    row = '	{ "box", "a box", cmd_box, box_options },\n	{ "clean",'
+    scratch.replace("user/main/main.c", '	{ "clean",', row)
+    scratch.replace("user/run/run.h", "X(SERVER, server)", "X(BOX, box) X(SERVER, server)")
+    scratch.replace("user/run/run.h", "	size_t n_sockets;\n", "	size_t n_toys, n_sockets;\n")
+    scratch.write("user/report/long/box.c", BOX_REPORT)
+    line = "	if (r->n_sockets)\n"
+    toys = (
+        '	if (r->n_toys)\n		json_put(d, o, "toys", json_integer((json_int_t)r->n_toys));\n'
+    )
+    scratch.replace("user/report/json/json.c", line, toys + line)
+    scratch.write("docs/afpscope-box.1.in", BOX_PAGE)
+
+
+def add_rule(scratch: Scratch) -> None:
+    """A cause that doctor finds by a figure of its own."""
+    rows = "#define RUN_FIGURES(X)"
+    text = (scratch.folder / "user/run/figures.h").read_text()
+    head = next(line for line in text.splitlines() if line.startswith(rows))
+    row = head + '\n	X(TOY, "toy", "share", "of the toys: broken ones") \\'
+    scratch.replace("user/run/figures.h", head, row)
+    begin = "void measure_answers(struct measure *m)\n{\n"
+    scratch.replace("user/doctor/answers.c", begin, FIGURE.lstrip())
+    scratch.replace("user/doctor/answers.c", "<math.h>\n", "<math.h>\n#include <stdlib.h>\n")
+    first = '	{\n		.key = "server-ended", .name = "server that ended"'
+    scratch.replace("user/doctor/rules/rules_server.c", first, RULE + first)
 
 
 def add_workload(scratch: Scratch) -> None:
@@ -153,17 +203,28 @@ def add_metrics(scratch: Scratch) -> None:
     rows = [f'X({key.upper()}, "{key}", "ms", "{better}", "{key} time", "of a {key}") \\\n\t'
             for key, better in METRICS.items()]  # fmt: skip
     scratch.replace("user/run/run.h", "X(OPS, ", "".join(rows) + "X(OPS, ")
+    """Read at the end, and the difference of two readings; one of them on the first screen."""
+    value = 'strtoull(getenv("TOY") ?: "0", NULL, 10)'
     last = "	run_add(p, METRIC_OPS, l->ops);\n"
-    adds = [f'	run_add(p, METRIC_{key.upper()}, strtoull(getenv("TOY") ?: "0", NULL, 10));\n'
-            for key in METRICS]  # fmt: skip
-    scratch.replace("client/load/load.c", last, last + "".join(adds))
+    adds = f"	run_add(p, METRIC_TOY, {value});\n	run_end(p, METRIC_JOY, {value} + 7);\n"
+    scratch.replace("client/load/load.c", last, last + adds)
+    first = "	l->ops = l->errors = l->bytes = 0;\n"
+    scratch.replace("client/load/load.c", first, "	run_begin(p, METRIC_JOY, 7);\n" + first)
     scratch.replace("client/load/load.c", "<errno.h>\n", "<errno.h>\n#include <stdlib.h>\n")
+    screen = "user/report/screen/screen_tests.c"
+    scratch.replace(screen, "	COL_MB,\n", "	COL_MB,\n	COL_JOY,\n")
+    column = "	[COL_ERRORS] = {"
+    scratch.replace(screen, column, '	[COL_JOY] = { .head = "joys" },\n' + column)
+    cell = "	cell[COL_ERRORS] = cell_value("
+    joy = "	cell[COL_JOY] = cell_value(view_metric(v, t, METRIC_JOY), cell_calls);\n"
+    scratch.replace(screen, cell, joy + cell)
 
 
 @pytest.fixture(scope="module")
 def scratch(tmp_path_factory: pytest.TempPathFactory) -> Scratch:
     made = Scratch(tmp_path_factory.mktemp("toys"))
-    for add in (add_kind, add_decoder, add_subcommand, add_workload, add_store, add_metrics):
+    for add in (add_kind, add_decoder, add_subcommand, add_report, add_rule, add_workload,
+                add_store, add_metrics):  # fmt: skip
         made.add(add.__name__)
         add(made)
     made.build()
@@ -191,15 +252,7 @@ def test_a_decoder_is_two_more_files(scratch: Scratch, tmp_path: Path) -> None:
     """It counts each request of a server of its kind, split and batched as they come."""
     assert len(scratch.touched["add_decoder"]) == 4
     saved = tmp_path / "saved"
-    server = subprocess.Popen([sys.executable, "-c", SERVER], stdout=subprocess.PIPE, text=True)
-    try:
-        assert server.stdout
-        port = server.stdout.readline().strip()
-        words = ("record", "--kind", "joy", "--port", port, "-o", str(saved), "--")
-        done = scratch.run(*words, sys.executable, "-c", CLIENT, port)
-    finally:
-        server.kill()
-        server.wait()
+    done = scratch.watch("record", "-o", saved)
     assert done.returncode == 0, done.stdout + done.stderr
     run = json.loads((saved / "run.json").read_text())
     assert run["kind"] == "joy" and not any(loss["n"] for loss in run["losses"])
@@ -217,6 +270,49 @@ def test_a_subcommand_is_three_files(scratch: Scratch) -> None:
     assert len(scratch.touched["add_subcommand"]) == 3
     done = scratch.run("joy", "a", "b")
     assert (done.returncode, done.stdout) == (0, "joy has 2 arguments\n")
+
+
+def test_a_subcommand_with_reports_is_seven_files_and_its_page(
+    scratch: Scratch, tmp_path: Path
+) -> None:
+    """Screen, -v, JSON, HTML and manual page."""
+    assert len(scratch.touched["add_report"]) == 7
+    saved = tmp_path / "saved"
+    done = scratch.run("box", "-n", "3", "-o", str(saved))
+    assert done.returncode == 0, done.stderr
+    rows = [line.split() for line in done.stdout.splitlines()]
+    assert rows[rows.index(["In", "the", "box"]) + 1 :] == [
+        ["toy", "wheels"], ["1", "4"], ["2", "8"], ["3", "12"],
+    ]  # fmt: skip
+    long = scratch.run("box", "-n", "3", "-v", "--no-save").stdout
+    assert long.endswith(done.stdout[done.stdout.index("In the box") :])
+    run = json.loads((saved / "run.json").read_text())
+    assert (run["command"], run["about"], run["toys"]) == ("box", "box", 3)
+    made = scratch.analysis("report", saved, "-o", tmp_path / "box.html")
+    assert made.returncode == 0, made.stderr
+    page = (tmp_path / "box.html").read_text()
+    assert "In the box" in page and "<td>12</td>" in page
+    assert "toys in the box" in (scratch.folder / "build/man/afpscope-box.1").read_text()
+    assert "*:box" in scratch.run("completion", "bash").stdout
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root may watch")
+@pytest.mark.parametrize(("toy", "broken"), [("0.9", True), ("0.4", False)])
+def test_a_cause_with_a_figure_is_three_files_and_its_docs(
+    scratch: Scratch, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, toy: str, broken: bool
+) -> None:
+    assert len(scratch.touched["add_rule"]) == 3  # and docs/doctor.md
+    monkeypatch.setenv("TOY", toy)
+    done = scratch.watch("record", "-o", tmp_path / "saved")
+    assert done.returncode == 0, done.stdout + done.stderr
+    done = scratch.run("doctor", str(tmp_path / "saved"))
+    assert done.returncode == 1, done.stdout + done.stderr  # half of the client's requests fail
+    assert ("of the toys 90% are broken" in done.stdout) == broken
+    run = json.loads((tmp_path / "saved/run.json").read_text())
+    assert run["figures"]["toy"]["value"] == float(toy)
+    found = [f["key"] for f in run["diagnosis"]["findings"]]
+    assert (found[:1] == ["broken-toy"]) == broken
+    assert ("broken-toy" in run["diagnosis"]["ruled_out"]) == (not broken)
 
 
 def test_a_workload_is_five_files(scratch: Scratch, tmp_path: Path) -> None:
@@ -296,10 +392,18 @@ def test_a_kind_of_store_is_three_files(scratch: Scratch, tmp_path: Path) -> Non
     assert scratch.call("build/afpscope", "load", "joy:here").returncode == 2
 
 
-def test_a_metric_is_two_files_and_its_docs(scratch: Scratch, tmp_path: Path) -> None:
+def test_a_metric_is_two_files_and_one_for_a_screen(scratch: Scratch, tmp_path: Path) -> None:
     """Two of them, of either direction: in every output, and judged, with nothing else touched."""
     touched = scratch.touched["add_metrics"]
-    assert touched == {"user/run/run.h", "client/load/load.c"}  # and docs/data-model.md
+    screen = "user/report/screen/screen_tests.c"
+    assert touched == {"user/run/run.h", "client/load/load.c", screen}  # and docs/data-model.md
+    (tmp_path / "ground").mkdir()
+    first = scratch.call(
+        "env", "TOY=321", "build/afpscope", "toy", "-L", "-D", "-P", str(tmp_path / "ground"),
+        "-n", "2", "--no-save",
+    ).stdout.splitlines()  # fmt: skip
+    at = next(i for i, line in enumerate(first) if "joys" in line)
+    assert [line.split()[-1] for line in first[at : at + 3]] == ["joys", "321", "321"], first
     runs: dict[str, list[str]] = {"a": [], "b": []}
     for i, (_, side) in enumerate(order(8)):
         value = (400 if side == "a" else 600) + i

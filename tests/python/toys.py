@@ -434,3 +434,131 @@ static int open_toy(struct store **out, const char *where, bool direct, struct e
 
 const struct store_kind store_toy_kind = { .prefix = "toy:", .open = open_toy };
 """
+
+FIGURE = """
+static void look_toy(struct measure *m)
+{
+	const char *toy = getenv("TOY");
+
+	if (toy)
+		run_figure_set(m->out, RUN_FIGURE_TOY, strtod(toy, NULL));
+}
+
+void measure_answers(struct measure *m)
+{
+	look_toy(m);
+"""
+RULE = """	{
+		.key = "broken-toy", .name = "broken toys", .kind = DOCTOR_FAILS,
+		TESTS(LEAST(TOY, 0.5)), HARM(TOY, 0.5),
+		EVIDENCE(F(TOY), F(RATE)),
+		.says = "of the toys {toy} are broken",
+		.todo = "mend them",
+		.disproof = "they work",
+		.next = "ls toys",
+	},
+"""
+# A command with a run of its own: what it prints, keeps and shows.
+BOX_COMMAND = """
+#include "app/cmd.h"
+#include "app/output.h"
+#include "app/runs.h"
+#include "report/report.h"
+#include "run/run.h"
+
+#include <errno.h>
+#include <stdio.h>
+
+struct box_cfg {
+	unsigned int toys, verbose;
+	struct runs_cfg runs;
+};
+
+#define OFFSET(m) offsetof(struct box_cfg, m)
+const struct opt box_options[] = {
+	{ .letter = 'n', .name = "toys", .arg = "N", .type = OPT_UINT, .offset = OFFSET(toys),
+		.max = 9, .help = "toys in the box" },
+	{ .letter = 'v', .name = "verbose", .type = OPT_COUNT, .offset = OFFSET(verbose),
+		.help = "all" },
+	RUNS_OPTIONS(struct box_cfg, runs),
+	{ .type = OPT_END },
+};
+
+static enum outcome box_all(const struct box_cfg *cfg, struct run *run)
+{
+	const struct report_opts opts = output_terminal();
+	struct run_phase *p = run_phase(run, 1, 1, "box");
+	struct runs_folder folder = { 0 };
+	struct err e = { 0 };
+	int r = p ? runs_open(&folder, &cfg->runs, false, run, &e) : -ENOMEM;
+
+	if (r)
+		return runs_refused(r);
+	run->about = RUN_ABOUT_BOX;
+	run->n_toys = cfg->toys;
+	run->complete = p->complete = true;
+	if (!runs_json_only(&cfg->runs))
+		r = cfg->verbose ? report_own(run, &opts, stdout) :
+			report_screen(run, &opts, stdout);
+	r = (int)runs_save(&folder, &cfg->runs, run, stderr, r ? OUTCOME_FAILED : OUTCOME_OK);
+	runs_close(&folder);
+	return (enum outcome)r;
+}
+
+int cmd_box(int argc, char **argv)
+{
+	struct box_cfg cfg = { 0 };
+	struct err e = { 0 };
+	struct run run;
+	int r = opt_parse(box_options, &cfg, argc, argv, NULL, &e);
+
+	r = r ? r : runs_check(&cfg.runs, &e);
+	if (r)
+		return cmd_usage_error("box", &e);
+	if (run_init(&run, "box", "box-1"))
+		return OUTCOME_FAILED;
+	r = (int)box_all(&cfg, &run);
+	run_fini(&run);
+	return r;
+}
+"""
+BOX_REPORT = """
+#include "report/about.h"
+#include "report/section.h"
+
+static const struct section_column columns[] = { { .head = "toy" }, { .head = "wheels" } };
+
+static const struct section_type box_section = {
+	.key = "box",
+	.title = "In the box",
+	SECTION_OF(columns),
+};
+
+static int paint_box(const struct paint *p)
+{
+	struct section s;
+
+	section_open(&s, p, &box_section);
+	for (uint64_t i = 1; i <= p->view.run->n_toys; i++) {
+		struct cell *cell = section_row(&s)->cell;
+
+		cell[0] = cell_count(i);
+		cell[1] = cell_count(4 * i);
+	}
+	return section_close(&s);
+}
+
+static int screen_box(struct paint *p, size_t lines)
+{
+	(void)lines;
+	return paint_box(p);
+}
+
+const struct report_about report_about_box = { .screen = screen_box, .own = paint_box };
+"""
+BOX_PAGE = r""".TH AFPSCOPE\-BOX 1
+.SH NAME
+afpscope\-box \- toys
+.SH OPTIONS
+@OPTIONS box@
+"""

@@ -10,6 +10,7 @@
 #include "base/clock.h"
 #include "rx/endpoint.h"
 #include "rx/perf.h"
+#include "unit/rx_inside.h"
 #include "work/rxperf/rx_data.h"
 
 #include <arpa/inet.h>
@@ -114,7 +115,7 @@ static inline void station_changed(void *user, struct rx_call *c)
 		x->c = NULL;
 		return;
 	}
-	if (!rx_call_is_read(c))
+	if (!rx_inside_is_read(c))
 		return;
 	if (!x->written) {
 		s->calls++;

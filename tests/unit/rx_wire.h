@@ -8,6 +8,7 @@
  */
 
 #include "rx/call.h"
+#include "unit/rx_inside.h"
 #include "work/pattern.h"
 
 #include <setjmp.h>
@@ -146,7 +147,7 @@ static inline void wire_use(struct wire *w, struct wire_end *e)
 		e->read_ns = w->now_ns + w->o.read_ns;
 	}
 	if (rx_call_state(e->call) != RX_CALL_ACTIVE || e->written > e->len ||
-	    (e->replies && !rx_call_is_read(e->call)))
+	    (e->replies && !rx_inside_is_read(e->call)))
 		return;
 	e->written += rx_call_write(e->call, e->data + e->written, e->len - e->written);
 	if (e->written < e->len)
@@ -230,8 +231,8 @@ static inline void wire_begin(struct wire *w, const uint8_t *request, size_t req
 	for (int i = 0; i < 2; i++) {
 		w->end[i].written = w->end[i].got = 0;
 		w->end[i].read_ns = 0;
-		rx_call_begin(w->end[i].call, &w->end[i].conn, 0,
-			      rx_call_number(w->end[i].call) + 1, w->now_ns);
+		rx_call_begin(w->end[i].call, &w->end[i].conn, 0, w->end[i].call->number + 1,
+			      w->now_ns);
 	}
 	wire_use(w, client);
 	wire_output(w, 0);

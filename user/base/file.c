@@ -16,6 +16,8 @@
 #include <sys/vfs.h>
 #include <unistd.h>
 
+#define MIB       ((size_t)1 << 20)
+
 #define LINKS_MAX 40 /* as the kernel */
 
 /*
@@ -208,7 +210,8 @@ int file_read_from(char **out, int fd, const char *path, size_t most, struct err
 	if (n < 0)
 		err_set(e, r, "cannot read %s: %s", path, strerror(-r));
 	else if ((size_t)n > most)
-		err_set(e, r, "%s is longer than %zu bytes", path, most);
+		err_set(e, r, "%s is longer than %zu %s", path, most % MIB ? most : most / MIB,
+			most % MIB ? "bytes" : "MiB");
 	else if (memchr(text, '\0', (size_t)n))
 		err_set(e, r, "%s is not text", path);
 	else

@@ -2,6 +2,7 @@
 /* INI texts, read in place. What keys mean is up to who reads them. */
 #include "base/inifile.h"
 
+#include "base/text.h"
 #include "base/vec.h"
 
 #include <ctype.h>
@@ -24,19 +25,6 @@ static const struct {
 } escapes[] = { { '"', '"' }, { '\\', '\\' }, { 'n', '\n' }, { 'r', '\r' }, { 't', '\t' } };
 
 #define N_ESCAPES (sizeof(escapes) / sizeof(escapes[0]))
-
-/* Without the blanks on either side; cut in place. */
-static char *inifile_strip(char *text)
-{
-	char *end;
-
-	text += strspn(text, " \t\r");
-	end = text + strlen(text);
-	while (end > text && isspace((unsigned char)end[-1]))
-		end--;
-	*end = '\0';
-	return text;
-}
 
 /* Ends the text where a comment begins. */
 static void cut_comment(char *text)
@@ -73,7 +61,7 @@ static int inifile_unquote(char *text, struct err *e)
 	if (!*at)
 		return err_set(e, -EINVAL, "a value that begins with \" must end with it");
 	cut_comment(at + 1);
-	if (*inifile_strip(at + 1))
+	if (*text_strip(at + 1))
 		return err_set(e, -EINVAL, "there is text after the end of a quoted value");
 	*to = '\0';
 	return 0;
@@ -81,12 +69,12 @@ static int inifile_unquote(char *text, struct err *e)
 
 static int inifile_value(struct inifile_key *k, char *text, struct err *e)
 {
-	text = inifile_strip(text);
+	text = text_strip(text);
 	k->value = text;
 	if (*text == '"')
 		return inifile_unquote(text, e);
 	cut_comment(text);
-	k->value = inifile_strip(text);
+	k->value = text_strip(text);
 	return 0;
 }
 
@@ -99,8 +87,8 @@ static int take_section(struct inifile_seen *s, char *line)
 		return -EINVAL;
 	*end = '\0';
 	cut_comment(end + 1);
-	s->section = inifile_strip(line + 1);
-	return *inifile_strip(end + 1) ? -EINVAL : 0;
+	s->section = text_strip(line + 1);
+	return *text_strip(end + 1) ? -EINVAL : 0;
 }
 
 /* A key may not be there twice, but it is the taker who knows. */
@@ -123,7 +111,7 @@ static int inifile_line(struct inifile_seen *s, char *line, unsigned int number,
 	char *is;
 	int r = 0;
 
-	line = inifile_strip(line);
+	line = text_strip(line);
 	if (!*line || *line == ';' || *line == '#')
 		return 0;
 	is = strpbrk(line, "=:");
@@ -132,7 +120,7 @@ static int inifile_line(struct inifile_seen *s, char *line, unsigned int number,
 	if (*line == '[')
 		return 0;
 	*is = '\0';
-	k.key = inifile_strip(line);
+	k.key = text_strip(line);
 	r = inifile_value(&k, is + 1, e);
 	r = r ? r : inifile_keep(s, &k, e);
 	return r ? r : take(user, &k, e);

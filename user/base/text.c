@@ -98,6 +98,30 @@ void text_clean(char *text)
 	*to = '\0';
 }
 
+char *text_strip(char *text)
+{
+	char *end;
+
+	text += strspn(text, " \t\r\n");
+	end = text + strlen(text);
+	while (end > text && isspace((unsigned char)end[-1]))
+		end--;
+	*end = '\0';
+	return text;
+}
+
+const char *text_below(const char *path, const char *folder)
+{
+	size_t len = strlen(folder);
+
+	while (len && folder[len - 1] == '/')
+		len--;
+	if (strncmp(path, folder, len) != 0 || (path[len] && path[len] != '/'))
+		return NULL;
+	path += len;
+	return path[strspn(path, "/")] ? path : path + strlen(path);
+}
+
 bool text_has_word(const char *list, char between, const char *word)
 {
 	size_t len = strlen(word);

@@ -22,6 +22,15 @@ void text_put(FILE *out, const char *text, size_t len);
 /* Cleans in place, which never makes it longer. A newline stays. */
 void text_clean(char *text);
 
+/* Without the blanks, and ends of lines, on either side; cut in place. */
+char *text_strip(char *text);
+
+/*
+ * What follows a folder in a path: "" if the path is the folder, "/b" in "/a/b" below "/a"; NULL:
+ * it is not below it. Slashes at the end of either mean nothing.
+ */
+const char *text_below(const char *path, const char *folder);
+
 /* Whether a word, other than the empty one, is in a list with this character between. */
 bool text_has_word(const char *list, char between, const char *word);
 

@@ -17,6 +17,7 @@
 #define IDLE_UNREAD    5e6   /* ns, on average: more is no idle server */
 #define SURE           1.5   /* times the limit */
 #define SURE_WEIGHT    0.5   /* share that it explains */
+#define LEAD           1.5   /* times the next: it counts more */
 #define SURE_REQUESTS  (4 * DOCTOR_REQUESTS)
 #define SLOW_REQUESTS  3 /* so many say as much as DOCTOR_REQUESTS of any length */
 
@@ -92,6 +93,22 @@ static int judge_by_weight(const void *a, const void *b)
 	if (x->weight != y->weight)
 		return x->weight < y->weight ? 1 : -1;
 	return (x->place > y->place) - (x->place < y->place);
+}
+
+static bool is_rival(const struct doctor_finding *first, const struct doctor_finding *next)
+{
+	return next->rule->whom == first->rule->whom &&
+	       (next->rule->kind == DOCTOR_FAILS) == (first->rule->kind == DOCTOR_FAILS) &&
+	       next->weight * LEAD > first->weight && (next->sure || !first->sure);
+}
+
+size_t doctor_rivals(const struct diagnosis *d)
+{
+	size_t n = d->n_found ? 1 : 0;
+
+	while (n && n < d->n_found && is_rival(&d->found[0], &d->found[n]))
+		n++;
+	return n;
 }
 
 double doctor_mean_ns(const struct run_figures *f)

@@ -49,6 +49,12 @@ struct diagnosis {
 /* 0 or -ENOMEM. */
 int doctor_judge(struct diagnosis *out, const struct run_figures *f);
 
+/*
+ * How many findings explain about as much as the first, itself included: which of them counts more
+ * cannot be told. They are the first of d->found. 1 or 0: the first stands alone, or there is none.
+ */
+size_t doctor_rivals(const struct diagnosis *d);
+
 /* The first figure without which nothing is known of a cause; N_RUN_FIGURES: none is missing. */
 enum run_figure doctor_lacks(const struct run_figures *f, const struct doctor_rule *r);
 

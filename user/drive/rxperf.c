@@ -5,8 +5,7 @@
  */
 #include "drive/rxperf.h"
 
-#include "attach/threads.h"
-#include "attach/udpsockets.h"
+#include "attach/looks.h"
 #include "drive/rx_clients.h"
 #include "drive/rx_waiting.h"
 #include "kinds/kind.h"
@@ -21,9 +20,7 @@
 struct rxperf_run {
 	struct workload w;
 	const struct rxperf_cfg *cfg;
-	/* Of the server's; NULL: it is not watched. */
-	struct threads *threads;
-	struct udpsockets *udp;
+	struct looks looks;       /* at the server; none if it is not watched */
 	struct rx_waiting *asked; /* NULL: the server is not asked what waits in it */
 };
 
@@ -93,12 +90,9 @@ static int begin_looks(struct rxperf_run *x, struct err *e)
 		rx_waiting_add(x->asked, &x->cfg->to);
 	if (!w)
 		return 0;
-	x->threads = threads_new();
-	x->udp = udpsockets_new();
-	if (!x->threads || !x->udp)
+	if (looks_open(&x->looks, true, true))
 		return err_set(e, -ENOMEM, "out of memory");
-	threads_look(x->threads, w);
-	udpsockets_look(x->udp, w);
+	looks_now(&x->looks, w);
 	return 0;
 }
 
@@ -111,8 +105,7 @@ static void drive_rxperf_tick(void *user)
 	if (!x->w.s.watch)
 		return;
 	watch_tick(x->w.s.watch);
-	threads_tick(x->threads, x->w.s.watch);
-	udpsockets_look(x->udp, x->w.s.watch);
+	looks_tick(&x->looks, x->w.s.watch);
 }
 
 static int note_looks(struct rxperf_run *x)
@@ -121,14 +114,12 @@ static int note_looks(struct rxperf_run *x)
 	struct ledger all = { 0 };
 	int e = 0;
 
-	if (!x->threads || !x->udp)
+	if (!x->looks.threads || !x->looks.udp)
 		return 0;
-	threads_look(x->threads, x->w.s.watch);
-	udpsockets_look(x->udp, x->w.s.watch);
+	looks_now(&x->looks, x->w.s.watch);
 	for (size_t i = 0; i < r->n_phases && !e; i++)
 		e = ledger_add(&all, &r->phase[i]->ledger);
-	e = e ? e : threads_note(x->threads, &all, r);
-	e = e ? e : udpsockets_note(x->udp, x->w.s.watch, r);
+	e = e ? e : looks_note(&x->looks, x->w.s.watch, &all, r);
 	ledger_fini(&all);
 	return e;
 }
@@ -148,7 +139,7 @@ static int drive_rxperf_measure(struct rxperf_run *x, unsigned int i, struct err
 		return err_set(e, -ENOMEM, "out of memory");
 	t.name = p->title;
 	t.progress = x->w.s.progress;
-	session_region_begin(&x->w.s);
+	session_region_begin(&x->w.s, p);
 	r = rx_clients_do(&t, p, e);
 	session_region_end(&x->w.s, p);
 	if (!p->load)
@@ -182,8 +173,7 @@ static int drive_rxperf_work(struct workload *w, struct err *e)
 		rx_waiting_note(x->asked, &w->s.run);
 	if (note_looks(x) && !r)
 		r = err_set(e, -ENOMEM, "out of memory");
-	threads_free(x->threads);
-	udpsockets_free(x->udp);
+	looks_close(&x->looks);
 	rx_waiting_free(x->asked);
 	return r;
 }

@@ -71,21 +71,22 @@ int session_check(struct session_cfg *cfg, struct err *e)
 
 /* Watch: regions */
 
+/* run_begin() or run_end(). */
+typedef void take_reading(struct run_phase *p, enum metric m, uint64_t reading);
+
 /*
  * How long this thread has waited for a CPU. One short call: the server must not have gone to sleep
  * when the region's first request comes.
  */
-static bool own_runq_ns(struct session *s, uint64_t *ns)
+static void drive_session_read_runq(struct session *s, struct run_phase *p, take_reading *take)
 {
 	struct procfs_times own;
 	char text[96];
 
 	if (!s->schedstat)
 		s->schedstat = procfs_open(0, gettid(), "schedstat");
-	if (file_text_again(text, sizeof(text), s->schedstat) < 0 || proctext_times(&own, text))
-		return false;
-	*ns = own.runq_ns;
-	return true;
+	if (file_text_again(text, sizeof(text), s->schedstat) >= 0 && !proctext_times(&own, text))
+		take(p, METRIC_CLIENT_RUNQ, own.runq_ns);
 }
 
 /* The machine below the server: outside of what is timed. Without memory there is no look. */
@@ -95,11 +96,26 @@ static void drive_session_look(struct session *s, struct machine *m)
 		machine_look(m, watch_process(s->watch, AFS_ROLE_SERVER, &(size_t) { 0 }));
 }
 
-void session_region_begin(struct session *s)
+/* What threads of the server have used. */
+static void drive_session_read_times(struct session *s, struct run_phase *p, take_reading *take)
+{
+	struct procfs_times now;
+
+	if (watch_times(s->watch, AFS_ROLE_SERVER, &now)) {
+		take(p, METRIC_AFPD_CPU, now.cpu_ns);
+		take(p, METRIC_AFPD_RUNQ, now.runq_ns);
+	}
+	if (watch_times(s->watch, AFS_ROLE_BACKEND, &now)) {
+		take(p, METRIC_CNID_CPU, now.cpu_ns);
+		take(p, METRIC_CNID_RUNQ, now.runq_ns);
+	}
+}
+
+void session_region_begin(struct session *s, struct run_phase *p)
 {
 	if (s->watch)
 		drive_session_look(s, &s->machine_before);
-	s->has_runq = own_runq_ns(s, &s->runq_ns);
+	drive_session_read_runq(s, p, run_begin);
 	if (!s->watch)
 		return;
 	if (s->whole)
@@ -108,19 +124,7 @@ void session_region_begin(struct session *s)
 	ledger_fini(&s->before);
 	watch_span(s->watch);
 	s->has_before = !watch_read(s->watch, &s->before);
-	for (unsigned int role = 0; role < AFS_N_ROLES; role++)
-		s->has_times[role] = watch_times(s->watch, role, &s->times[role]);
-}
-
-static void drive_session_add_times(struct session *s, struct run_phase *p, enum afs_role role,
-				    enum metric cpu, enum metric runq)
-{
-	struct procfs_times now;
-
-	if (!s->has_times[role] || !watch_times(s->watch, role, &now))
-		return;
-	run_add(p, cpu, now.cpu_ns - s->times[role].cpu_ns);
-	run_add(p, runq, now.runq_ns - s->times[role].runq_ns);
+	drive_session_read_times(s, p, run_begin);
 }
 
 /* The time in which the generator did not run is not the server's. */
@@ -141,10 +145,8 @@ static void drive_session_note_paused(struct run *r, const struct run_phase *p)
 void session_region_end(struct session *s, struct run_phase *p)
 {
 	struct ledger after = { 0 }, diff = { 0 };
-	uint64_t runq_ns;
 
-	if (s->has_runq && own_runq_ns(s, &runq_ns))
-		run_add(p, METRIC_CLIENT_RUNQ, runq_ns - s->runq_ns);
+	drive_session_read_runq(s, p, run_end);
 	drive_session_note_paused(&s->run, p);
 	if (!s->watch)
 		return;
@@ -165,8 +167,7 @@ void session_region_end(struct session *s, struct run_phase *p)
 		run_phase_times(&s->run, p);
 		return;
 	}
-	drive_session_add_times(s, p, AFS_ROLE_SERVER, METRIC_AFPD_CPU, METRIC_AFPD_RUNQ);
-	drive_session_add_times(s, p, AFS_ROLE_BACKEND, METRIC_CNID_CPU, METRIC_CNID_RUNQ);
+	drive_session_read_times(s, p, run_end);
 }
 
 void session_ready(struct session *s)

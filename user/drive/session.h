@@ -115,10 +115,7 @@ struct session {
 	struct others_visits visits; /* sessions that clients have begun while they worked */
 	struct others_list others;   /* as that began, where the whole server is watched */
 	bool has_before;
-	struct procfs_times times[AFS_N_ROLES];
-	bool has_times[AFS_N_ROLES], has_runq;
-	uint64_t runq_ns; /* of this thread when the region began */
-	int schedstat;    /* descriptor it is read from; 0: not opened yet, or -errno */
+	int schedstat; /* descriptor of this thread's; 0: not opened yet, or -errno */
 	FILE *progress;
 	enum afp_stage stage;
 	uint8_t refused;                /* the AFP command that was refused last */
@@ -169,7 +166,7 @@ void session_keep_alive(struct session *s);
 void session_become_owner(struct session *s);
 
 /* The counters before and after a timed region, into p: hooks of load.h. */
-void session_region_begin(struct session *s);
+void session_region_begin(struct session *s, struct run_phase *p);
 void session_region_end(struct session *s, struct run_phase *p);
 
 /* Before the first timed region, after first use of the volume: finds the CNID server, samples. */

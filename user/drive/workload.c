@@ -21,8 +21,7 @@ static void workload_on_region_begin(void *user, struct run_phase *p)
 {
 	struct workload *w = user;
 
-	(void)p;
-	session_region_begin(&w->s);
+	session_region_begin(&w->s, p);
 }
 
 static void workload_on_region_end(void *user, struct run_phase *p)

@@ -55,8 +55,7 @@ static void read_name(struct cgroup_folder *out, const char *root, pid_t pid,
 static bool cgroup_folder_join(struct cgroup_folder *f, const struct proctext_mount *m,
 			       const char *controller)
 {
-	size_t root_len = strlen(m->root);
-	const char *rest;
+	const char *rest = text_below(f->path, m->root);
 	char path[CGROUP_PATH_MAX];
 	int len;
 
@@ -64,14 +63,8 @@ static bool cgroup_folder_join(struct cgroup_folder *f, const struct proctext_mo
 		? strcmp(m->type, "cgroup2") != 0
 		: strcmp(m->type, "cgroup") != 0 || !text_has_word(m->options, ',', controller))
 		return false;
-	while (root_len && m->root[root_len - 1] == '/')
-		root_len--;
-	rest = f->path + root_len;
-	if (strncmp(f->path, m->root, root_len) != 0 || (*rest && *rest != '/') ||
-	    !strncmp(rest, "/..", 3))
+	if (!rest || !strncmp(rest, "/..", 3))
 		return false;
-	if (!rest[strspn(rest, "/")])
-		rest = "";
 	len = snprintf(path, sizeof(path), "%s%s", m->point, rest);
 	if (len >= (int)sizeof(path))
 		return false;

@@ -122,22 +122,20 @@ int filesystem_mount_named(struct proctext_mount *out, pid_t pid, const char *pa
 {
 	struct proctext_mount one;
 	struct procfs_lines l;
-	size_t len, longest = 0;
+	const char *below;
+	ptrdiff_t longest = 0;
 	int r = procfs_lines(&l, pid, "mountinfo");
 
 	*out = (struct proctext_mount) { 0 };
 	while (procfs_line(&l)) {
 		if (proctext_mount(&one, l.text) || !*one.point)
 			continue;
-		len = strlen(one.point);
-		while (len && one.point[len - 1] == '/')
-			len--;
+		below = text_below(path, one.point);
 		/* Of those with the longest name the last: it hides the others. */
-		if (len < longest || strncmp(path, one.point, len) != 0 ||
-		    (path[len] && path[len] != '/'))
+		if (!below || below - path < longest)
 			continue;
 		*out = one;
-		longest = len;
+		longest = below - path;
 	}
 	return r ? r : out->id ? 0 : -ENOENT;
 }

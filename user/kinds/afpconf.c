@@ -3,6 +3,8 @@
 
 #include "kinds/afpconf.h"
 
+#include "base/file.h"
+#include "base/text.h"
 #include "base/vec.h"
 #include "host/filesystem.h"
 
@@ -17,10 +19,10 @@
 #include <sys/statfs.h>
 #include <unistd.h>
 
-#define DEPTH_MAX    8
-#define FILES_MAX    64    /* with what is included, each time that it is */
-#define ITEMS_MAX    16384 /* of all of them */
-#define FILE_MAX_MIB 1
+#define DEPTH_MAX  8
+#define FILES_MAX  64    /* with what is included, each time that it is */
+#define ITEMS_MAX  16384 /* of all of them */
+#define FILE_MAX_B (1u << 20)
 
 struct afpconf_reading {
 	struct afpconf *out;
@@ -32,23 +34,12 @@ struct afpconf_reading {
 
 static int afpconf_read_file(struct afpconf_reading *r, const char *file);
 
-static char *trimmed(char *text)
-{
-	size_t len;
-
-	text += strspn(text, " \t\r\n");
-	len = strlen(text);
-	while (len && isspace((unsigned char)text[len - 1]))
-		text[--len] = '\0';
-	return text;
-}
-
 /* The value without the quotes around it and the comment after it. */
 static char *bare(char *value)
 {
 	char *end;
 
-	value = trimmed(value);
+	value = text_strip(value);
 	if (*value == '"' || *value == '\'') {
 		end = strchr(value + 1, *value);
 		if (end) {
@@ -60,7 +51,7 @@ static char *bare(char *value)
 		if ((*end == ';' || *end == '#') && end > value && isblank((unsigned char)end[-1]))
 			break;
 	*end = '\0';
-	return trimmed(value);
+	return text_strip(value);
 }
 
 static int include(struct afpconf_reading *r, const struct afpconf_item *i)
@@ -81,14 +72,14 @@ static int include(struct afpconf_reading *r, const struct afpconf_item *i)
 static int afpconf_take_line(struct afpconf_reading *r, char *line, const char *file,
 			     unsigned int number)
 {
-	char *text = trimmed(line), *value;
+	char *text = text_strip(line), *value;
 	struct afpconf_item i = { .file = file, .line = number };
 
 	if (!*text || *text == ';' || *text == '#')
 		return 0;
 	if (*text == '[') {
 		text[strcspn(text, "]")] = '\0';
-		r->section = trimmed(text + 1);
+		r->section = text_strip(text + 1);
 		return 0;
 	}
 	value = strchr(text, '=');
@@ -96,7 +87,7 @@ static int afpconf_take_line(struct afpconf_reading *r, char *line, const char *
 		return 0;
 	*value++ = '\0';
 	i.section = r->section;
-	i.key = trimmed(text);
+	i.key = text_strip(text);
 	i.value = bare(value);
 	if (r->follow && !strcasecmp(i.key, "include"))
 		return include(r, &i);
@@ -162,44 +153,22 @@ static int afpconf_open_file(const struct afpconf_reading *r, const char *file)
 					: strerror(-fd));
 }
 
-/* All of it, at once: it may grow meanwhile. Returns its length. */
-static ssize_t read_text(char **text, const struct afpconf_reading *r, const char *file)
-{
-	const size_t most = FILE_MAX_MIB << 20;
-	size_t len = 0;
-	ssize_t n = 1;
-	int fd = afpconf_open_file(r, file);
-
-	if (fd < 0)
-		return fd;
-	*text = malloc(most + 1);
-	while (*text && n > 0 && len <= most) {
-		n = read(fd, *text + len, most + 1 - len);
-		len += n > 0 ? (size_t)n : 0;
-	}
-	close(fd);
-	if (n < 0)
-		return err_set(r->e, -EIO, "cannot read %s to its end", file);
-	if (len > most)
-		return err_set(r->e, -EFBIG, "cannot read %s: it is larger than %d MiB", file,
-			       FILE_MAX_MIB);
-	return *text ? (ssize_t)len : -ENOMEM;
-}
-
 static int afpconf_read_file(struct afpconf_reading *r, const char *file)
 {
-	char *text = NULL, *at, *line;
-	ssize_t len = read_text(&text, r, file);
-	int result = len < 0 ? (int)len : VEC_PUSH(r->out->text, r->out->n_texts, text);
+	int fd = afpconf_open_file(r, file), result;
+	char *text = NULL, *at, *end, *line;
 	unsigned int number = 1, n_lines;
 
 	r->n_files++;
+	result = fd < 0 ? fd : file_read_from(&text, fd, file, FILE_MAX_B, r->e);
+	result = result ? result : VEC_PUSH(r->out->text, r->out->n_texts, text);
 	if (result) {
 		free(text);
 		return result;
 	}
-	for (at = text; !result && at < text + len; number += n_lines) {
-		line = afpconf_next_line(&at, text + len, &n_lines);
+	end = text + strlen(text);
+	for (at = text; !result && at < end; number += n_lines) {
+		line = afpconf_next_line(&at, end, &n_lines);
 		result = afpconf_take_line(r, line, file, number);
 	}
 	return result;

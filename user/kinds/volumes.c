@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "kinds/volumes.h"
 
+#include "base/text.h"
 #include "host/census.h"
 #include "host/proc/procfs.h"
 
@@ -23,9 +24,7 @@ static size_t length_of(const char *folder)
 
 bool volumes_below(const char *path, const char *folder)
 {
-	size_t len = length_of(folder);
-
-	return !strncmp(path, folder, len) && (!path[len] || path[len] == '/');
+	return text_below(path, folder);
 }
 
 const char *volumes_find(const struct afpconf *c, const char *path)

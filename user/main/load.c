@@ -206,7 +206,7 @@ static int main_load_measure(struct load_run *l, struct err *e)
 
 	if (!p)
 		return err_set(e, -ENOMEM, "out of memory");
-	session_region_begin(s);
+	session_region_begin(s, p);
 	load_plan(cfg, &how);
 	how.begin_ns = ranks_start(l->ranks);
 	p->start_ns = how.begin_ns ? how.begin_ns : clock_now_ns();

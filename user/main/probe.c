@@ -244,7 +244,7 @@ static int main_probe_measure(struct probe_run *r, struct err *e)
 
 	if (!p)
 		return err_set(e, -ENOMEM, "out of memory");
-	session_region_begin(s);
+	session_region_begin(s, p);
 	rc = probe_do_all(r, p, end_ns, e);
 	session_region_end(s, p);
 	if (rc)

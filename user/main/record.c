@@ -8,9 +8,8 @@
 #include "app/cmd.h"
 #include "app/output.h"
 #include "attach/attach.h"
+#include "attach/looks.h"
 #include "attach/sampler.h"
-#include "attach/threads.h"
-#include "attach/udpsockets.h"
 #include "base/clock.h"
 #include "base/opt.h"
 #include "doctor/diagnose.h"
@@ -40,8 +39,7 @@ struct record {
 	const struct record_cfg *cfg;
 	const struct kind *kind;
 	struct attach a;
-	struct threads *threads;  /* NULL: not shown of this kind */
-	struct udpsockets *udp;   /* likewise */
+	struct looks looks;       /* of what is shown of this kind */
 	struct rx_waiting *asked; /* NULL: it is not asked what waits in it */
 	struct sampler *sampler;  /* NULL: no time series */
 	struct tracing *tracing;  /* NULL: no trace */
@@ -129,10 +127,9 @@ static enum outcome record_open_run(struct record *rec, struct err *e)
 
 	rec->run.kind = &rec->kind->is;
 	rec->run.about = cfg->judge ? RUN_ABOUT_FAULTS : RUN_ABOUT_SERVER;
-	if (!r && run_has_threads(&rec->run) && !(rec->threads = threads_new()))
-		r = -ENOMEM;
-	if (!r && AFS_IS_DATAGRAMS(rec->kind->decoder) && !(rec->udp = udpsockets_new()))
-		r = -ENOMEM;
+	r = r ? r
+	      : looks_open(&rec->looks, run_has_threads(&rec->run),
+			   AFS_IS_DATAGRAMS(rec->kind->decoder));
 	if (r || record_describe(rec)) {
 		err_set(e, -ENOMEM, "out of memory");
 		return OUTCOME_FAILED;
@@ -191,10 +188,7 @@ static uint64_t record_answered(struct record *rec)
 
 static void look_at_threads(struct record *rec)
 {
-	if (rec->threads)
-		threads_look(rec->threads, rec->a.watch);
-	if (rec->udp)
-		udpsockets_look(rec->udp, rec->a.watch);
+	looks_now(&rec->looks, rec->a.watch);
 	if (rec->asked)
 		rx_waiting_tick(rec->asked);
 }
@@ -255,10 +249,7 @@ static void record_tick(void *user)
 {
 	struct record *rec = user;
 
-	if (rec->threads)
-		threads_tick(rec->threads, rec->a.watch);
-	if (rec->udp)
-		udpsockets_look(rec->udp, rec->a.watch);
+	looks_tick(&rec->looks, rec->a.watch);
 	if (rec->asked)
 		rx_waiting_tick(rec->asked);
 	sampler_look(rec->sampler);
@@ -373,7 +364,7 @@ static enum outcome record_start(struct record *rec, struct run_phase **p, struc
 	int r;
 
 	watch_span(rec->a.watch);
-	if (rec->cfg->judge && rec->udp && (rec->asked = rx_waiting_new()))
+	if (rec->cfg->judge && rec->looks.udp && (rec->asked = rx_waiting_new()))
 		rx_waiting_add_watched(rec->asked, rec->a.watch);
 	look_at_threads(rec);
 	r = watch_read(rec->a.watch, &rec->before);
@@ -401,10 +392,7 @@ static int record_note(struct record *rec, struct run_phase *p)
 {
 	int r = sampler_note(rec->sampler, &rec->run);
 
-	if (!r && rec->threads)
-		r = threads_note(rec->threads, &p->ledger, &rec->run);
-	if (!r && rec->udp)
-		r = udpsockets_note(rec->udp, rec->a.watch, &rec->run);
+	r = r ? r : looks_note(&rec->looks, rec->a.watch, &p->ledger, &rec->run);
 	r = r ? r : attach_finish(&rec->a, &rec->run);
 	if (rec->asked)
 		rx_waiting_note(rec->asked, &rec->run);
@@ -499,8 +487,7 @@ int record_run(const struct record_cfg *cfg)
 	child_end(&rec->child);
 	sampler_close(rec->sampler);
 	tracing_close(rec->tracing);
-	threads_free(rec->threads);
-	udpsockets_free(rec->udp);
+	looks_close(&rec->looks);
 	rx_waiting_free(rec->asked);
 	diagnose_fini(&rec->diagnose);
 	attach_close(&rec->a);

@@ -71,7 +71,7 @@ static int main_smallfile_measure(struct smallfile_run *f, unsigned int i, struc
 		return err_set(e, -ENOMEM, "out of memory");
 	if (smallfile_flags(load) & SMALLFILE_READS)
 		smallfile_clients_look(f->clients, p);
-	session_region_begin(&f->w.s);
+	session_region_begin(&f->w.s, p);
 	r = do_load(f, load, p, e);
 	session_region_end(&f->w.s, p);
 	if (!p->load)

@@ -56,7 +56,7 @@ static void main_speedtest_on_region_begin(void *user, struct run_phase *p)
 {
 	struct speedtest_session *x = user;
 
-	session_region_begin(&x->w.s);
+	session_region_begin(&x->w.s, p);
 	if (x->w.load.sample.iteration == 1)
 		main_speedtest_look(x, p->transfer, TCP_BEFORE);
 }

@@ -21,9 +21,16 @@ const struct run_name_def run_names[RUN_N_NAMES] = {
 
 enum run_judged run_figure_of(enum run_figure which)
 {
-	return which >= RUN_FIGURE_IO_THREADS ? RUN_JUDGED_BRICKS
-	       : which >= RUN_FIGURE_DROPPED  ? RUN_JUDGED_CALLS
-					      : RUN_JUDGED_SESSIONS;
+	static const unsigned char by[N_RUN_FIGURES] = {
+#define X(name, key, unit, meaning) [RUN_FIGURE_##name] = RUN_JUDGED_CALLS,
+		RUN_FIGURES_RX(X)
+#undef X
+#define X(name, key, unit, meaning) [RUN_FIGURE_##name] = RUN_JUDGED_BRICKS,
+		    RUN_FIGURES_GLUSTER(X)
+#undef X
+	};
+
+	return (enum run_judged)by[which];
 }
 
 void run_figure_set(struct run_figures *f, enum run_figure which, double value)

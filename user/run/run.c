@@ -378,6 +378,19 @@ void run_add(struct run_phase *p, enum metric m, uint64_t value)
 	run_set(p, m, (p->known[m] ? p->value[m] : 0) + value);
 }
 
+void run_begin(struct run_phase *p, enum metric m, uint64_t reading)
+{
+	p->begun[m] = true;
+	p->before[m] = reading;
+}
+
+void run_end(struct run_phase *p, enum metric m, uint64_t reading)
+{
+	if (p->begun[m])
+		run_add(p, m, reading - p->before[m]);
+	p->begun[m] = false;
+}
+
 void run_set(struct run_phase *p, enum metric m, uint64_t value)
 {
 	p->known[m] = true;

@@ -191,8 +191,9 @@ struct run_phase {
 	const char *title;            /* static, or transfer_title */
 	uint64_t start_ns;            /* CLOCK_MONOTONIC */
 	bool complete; /* false: it broke off, its numbers are partial; a transfer has none */
-	bool known[N_METRICS];
+	bool known[N_METRICS], begun[N_METRICS];
 	uint64_t value[N_METRICS];
+	uint64_t before[N_METRICS]; /* of those begun: what was read then */
 	size_t n_commands, n_spare;
 	struct run_command **command; /* owned, in order of first use; then n_spare to be used */
 	struct ledger ledger;
@@ -513,6 +514,12 @@ void run_set(struct run_phase *p, enum metric m, uint64_t value);
 char *run_size(uint64_t bytes, char out[static RUN_SIZE_MAX]);
 /* Adds to what is there; a first value sets it. */
 void run_add(struct run_phase *p, enum metric m, uint64_t value);
+/*
+ * A metric that is the difference of two readings of a counter, before and after a timed region:
+ * the end adds it. An end without a begin, or the second one, adds nothing.
+ */
+void run_begin(struct run_phase *p, enum metric m, uint64_t reading);
+void run_end(struct run_phase *p, enum metric m, uint64_t reading);
 /* The phase's account of an AFP command, made at the first use; NULL without memory. */
 struct run_command *run_command(struct run_phase *p, uint8_t code, const char *name);
 

@@ -152,26 +152,3 @@ int metadata_write(FILE *out, const struct trace_about *about)
 	free(text);
 	return 0;
 }
-
-void metadata_document(FILE *out)
-{
-	const struct trace_stream_def *s;
-	const struct trace_field *f;
-	size_t at;
-
-	for (unsigned int i = 0; i < AFS_N_STREAMS; i++) {
-		s = &trace_streams[i];
-		fprintf(out,
-			"### %s\n\nStream %u, %zu bytes a record: %s.\n\n"
-			"| Offset | Field | Type | Unit | Meaning |\n|---|---|---|---|---|\n",
-			s->name, i, s->len, s->meaning);
-		at = 0;
-		for (size_t k = 0; k < s->n_fields; k++) {
-			f = &s->field[k];
-			fprintf(out, "| %zu | `%s` | %s | %s | %s |\n", at, f->name,
-				trace_types[f->type].text, f->unit, f->meaning);
-			at += trace_types[f->type].len;
-		}
-		fputc('\n', out);
-	}
-}

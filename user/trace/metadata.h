@@ -25,7 +25,4 @@ int metadata_write(FILE *out, const struct trace_about *about);
 char *metadata_summed(void (*put)(FILE *out, const struct trace_about *about),
 		      const struct trace_about *about, const char *before, const char *after);
 
-/* The tables of docs/trace.md. */
-void metadata_document(FILE *out);
-
 #endif

@@ -32,6 +32,8 @@ _EXACT_MAX = 40
 _ROUNDING = 1e-9
 # A side varies more than the other if its deviation is so many times as large.
 _UNEVEN = 2.0
+# ... or if chance makes so large a difference of variances with this probability.
+_WILD = 0.01
 
 # The values of A and of B that may be compared with each other.
 Block = tuple[Sequence[float], Sequence[float]]
@@ -124,7 +126,7 @@ def _p_same(differences: Array, below: Array, margin: float) -> float:
 
 
 @dataclass(frozen=True)
-class _Means:
+class Means:
     """The difference of the sides' means, how far chance moves it, and how well that is known."""
 
     of: float
@@ -133,13 +135,14 @@ class _Means:
 
     def p_larger(self, margin: float) -> float:
         """As _p_larger."""
-        return min(1.0, 2 * self._above(abs(self.of) - margin))
+        return min(1.0, 2 * self.p_above(abs(self.of) - margin))
 
     def p_same(self, margin: float) -> float:
         """As _p_same."""
-        return self._above(margin - abs(self.of))
+        return self.p_above(margin - abs(self.of))
 
-    def _above(self, by: float) -> float:
+    def p_above(self, by: float) -> float:
+        """How often chance moves the difference by so much or more, in one direction."""
         return float(special.stdtr(self.freedom, -by / max(self.error, _ROUNDING)))
 
     @property
@@ -156,29 +159,55 @@ def _spread(sides: Sequence[Array]) -> float:
     return float(np.median(np.concatenate(off))) * max(shares, default=1.0)
 
 
-def _uneven(logs: Sequence[Sequence[Array]]) -> _Means | None:
-    """What the means say, by Welch's statistic in blocks, where ranks alone may be wrong: one side
-    varies more than the other, or may and has too few values to show it.
+def is_uneven(blocks: Sequence[Sequence[Array]]) -> bool:
+    """Whether ranks, or dealing values to the sides anew, may be wrong: one side varies more than
+    the other, or may and has too few values to show it.
 
-    Ranks assume that both vary alike: five values that vary ten times as much as the others are all
-    above them, or all below, once in sixteen times. Means know how far they are above.
+    Both assume that the sides vary alike: five values that vary ten times as much as the others are
+    all above them, or all below, once in sixteen times. Means know how far they are above.
     """
-    alike = all(len(a) == len(b) for a, b in logs)
-    spreads = [_spread([block[i] for block in logs]) for i in (0, 1)]
-    if alike and max(spreads) <= _UNEVEN * min(spreads) + _ROUNDING:
-        return None
-    if min(len(v) for block in logs for v in block) < 2:
-        return None
+    if min(len(v) for block in blocks for v in block) < 2:
+        return False
+    spreads = [_spread([block[i] for block in blocks]) for i in (0, 1)]
+    alike = all(len(a) == len(b) for a, b in blocks)
+    return not alike or max(spreads) > _UNEVEN * min(spreads) + _ROUNDING
+
+
+def _variance(sides: Sequence[Array]) -> tuple[float, int]:
+    """Of the values of a block around its mean, and its degrees of freedom."""
+    freedom = sum(len(v) - 1 for v in sides)
+    return sum(float(np.var(v)) * len(v) for v in sides) / freedom, freedom
+
+
+def wilder(blocks: Sequence[Sequence[Array]]) -> float:
+    """1: B varies more than A by the F test, -1: less; 0: that is not shown."""
+    if min(len(v) for block in blocks for v in block) < 2:
+        return 0.0
+    (a, n), (b, m) = (_variance(side) for side in zip(*blocks, strict=True))
+    for sign, x, y, of, to in ((1.0, b, a, m, n), (-1.0, a, b, n, m)):
+        if x > _ROUNDING and special.fdtrc(of, to, x / max(y, _ROUNDING)) <= _WILD:
+            return sign
+    return 0.0
+
+
+def means_of(logs: Sequence[Sequence[Array]], skewed: bool = False) -> Means:
+    """What the means say, by Welch's statistic in blocks; two values a side in each, or more.
+
+    `skewed`: the means of what these are the logarithms of, which a few large values make up, also
+    those that are so rare that none was seen (Cox's way).
+    """
     n = sum(len(v) for block in logs for v in block)
     weights = [(len(a) + len(b)) / n for a, b in logs]
-    errors, freedoms = [], []
+    error, more, freedoms = 0.0, [], []
     for side in zip(*logs, strict=True):
-        freedoms.append(sum(len(v) - 1 for v in side))
-        variance = sum(float(np.var(v)) * len(v) for v in side) / freedoms[-1]
-        errors.append(variance * sum(w * w / len(v) for w, v in zip(weights, side, strict=True)))
+        variance, freedom = _variance(side)
+        freedoms.append(freedom)
+        error += variance * sum(w * w / len(v) for w, v in zip(weights, side, strict=True))
+        error += variance**2 / (2 * freedom) if skewed else 0.0
+        more.append(variance / 2 if skewed else 0.0)
     of = sum(w * float(b.mean() - a.mean()) for w, (a, b) in zip(weights, logs, strict=True))
     # No fewer than these, whatever the variances are (Hsu): Welch's own number is an estimate.
-    return _Means(of, math.sqrt(sum(errors)), min(freedoms))
+    return Means(of + more[1] - more[0], math.sqrt(error), min(freedoms))
 
 
 def compare(blocks: Sequence[Block], margins: Margins = Margins(), blur: float = 0.0) -> Test:
@@ -201,7 +230,7 @@ def compare(blocks: Sequence[Block], margins: Margins = Margins(), blur: float =
     if min(len(x), len(y)) < 2 or change is None:
         return Test(*head, None, None, None, None, None, smallest)
     below = _below(sizes)
-    means = _uneven(logs)
+    means = means_of(logs) if is_uneven(logs) else None
 
     def larger(margin: float) -> float:
         by_rank = _p_larger(differences, below, margin)
@@ -221,7 +250,7 @@ def compare(blocks: Sequence[Block], margins: Margins = Margins(), blur: float =
 
 
 def _interval(
-    differences: Array, below: Array, means: _Means | None, blur: float
+    differences: Array, below: Array, means: Means | None, blur: float
 ) -> tuple[float | None, float | None]:
     """Of the change, at LEVEL; None: there is no such end."""
     # The k-th difference from each end bounds the interval; 0: no interval.

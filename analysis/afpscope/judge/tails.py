@@ -122,6 +122,21 @@ class _Sides:
     def sizes(self) -> tuple[tuple[int, int], ...]:
         return tuple((len(x.a), len(x.b)) for x in self.blocks)
 
+    def _by_side(self, scores: Array) -> list[list[Array]]:
+        """Of each block, A's runs and B's."""
+        parts = np.split(scores, np.cumsum([n + m for n, m in self.sizes])[:-1])
+        return [[part[:n], part[n:]] for part, (n, _) in zip(parts, self.sizes, strict=True)]
+
+    @cached_property
+    def is_uneven(self) -> bool:
+        """The runs of one side vary more than those of the other, or may."""
+        return stats.is_uneven(self._by_side(self.excess(self.change or 0.0)[1]))
+
+    @cached_property
+    def wilder(self) -> float:
+        """1: the runs of B vary more than those of A, -1: less; 0: that is not shown."""
+        return stats.wilder(self._by_side(self.excess(self.change or 0.0)[1]))
+
     @cached_property
     def of_b(self) -> Array:
         return np.concatenate([np.r_[np.zeros(n), np.ones(m)] for n, m in self.sizes])
@@ -137,13 +152,24 @@ class _Sides:
         seen, scores = self.excess(shift)
         sign = 1.0 if more else -1.0
         ways, all_of = _deals(self.sizes)
+        if sign * self.wilder < 0:
+            return 1.0
         for part in (ways[:_FIRST], ways):
             hits = np.count_nonzero(sign * (part @ scores) >= sign * seen - _ROUNDING)
             whole = all_of and len(part) == len(ways)
             found = float(hits / len(part) if whole else (hits + 1) / (len(part) + 1))
             if first or found > _PLAIN or len(part) == len(ways):
                 break
-        return found
+        return max(found, self._p_means(scores, sign)) if self.is_uneven else found
+
+    def _p_means(self, scores: Array, sign: float) -> float:
+        """The same by the runs' own numbers of slow requests, which need not vary alike: by their
+        means, and by those that logarithms with the same mean and variance would have."""
+        n = np.concatenate([x.n for x in self.blocks])
+        shares = np.log(np.maximum(scores + (1 - self.q) * n, 0.0) + 0.5) - np.log(n + 1)
+        means = stats.means_of(self._by_side(scores))
+        skewed = stats.means_of(self._by_side(shares), True)
+        return max(of.p_above(sign * of.of) for of in (means, skewed))
 
     def _turn(self, begin: float, step: float, is_inside: object) -> float | None:
         """How far from `begin`, in the direction of `step`, a shift is inside."""

@@ -246,6 +246,9 @@ def _diagnosed(run: Run, where: str, w: Words) -> tuple[str, str]:
     """What the run itself concludes of its server. where: said if that is no cause."""
     if run.verdict in (None, "not_counted"):
         return "unknown", w["l_undiagnosed"] + where if where else w["l_unwatched"]
+    if run.diagnosed and run.rivals > 1:
+        near = run.causes[: run.rivals]
+        return "unknown", w.say("l_rivals", causes=", ".join(c.text for c in near))
     if cause := run.diagnosed or next(iter(run.limits), None):
         return cause.key, cause.text if cause.sure else w.say("l_likely", text=cause.text)
     if run.unseen:

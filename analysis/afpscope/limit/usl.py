@@ -26,7 +26,8 @@ R2 = 0.95  # of the logarithms' variance, explained
 WORST = 0.20  # share by which a value may be off the curve
 TIMES = 400  # of the bootstrap
 LEVEL = 0.95
-HARD = 4  # so many times the squares that are left of two lines: the limit is a hard one
+# Squares that the law may leave at most, by those that are left of an even growth up to a limit.
+HARD = 0.8
 _FEW = 0.8  # of the bootstrap's fits must succeed
 
 
@@ -113,10 +114,10 @@ def _bootstrap(n: Array, found: Array, rest: Array, seed: int) -> list[Array]:
 
 
 def _ends_hard(n: Array, logs: Array, left: float) -> bool:
-    """Whether an even growth up to a limit describes it far better than the law."""
+    """Whether an even growth up to a limit describes it about as well as the law, or better."""
     of = tuple(At(math.log(x), tuple(logs[n == x])) for x in sorted(set(n)))
     within = sum((y - p.mean) ** 2 for p in of for y in p.ys)
-    return len(of) > VALUES and within + Bend(of).left < left / HARD
+    return len(of) > VALUES and left > HARD * (within + Bend(of).left)
 
 
 def fit(

@@ -203,7 +203,9 @@ def answer(d: Digest, damaged: bool, w: Words) -> Answer:
     if run.causes:
         first = run.causes[0]
         more = [w.say("cause_too", text=_sentence(c.text, w)) for c in run.causes[1:]]
-        evidence = _shown(first, w) + _unseen(run, w) + more
+        rivals = [w.say("cause_rivals", n=run.rivals)] if run.rivals > 1 else []
+        near = max(0, run.rivals - 1)
+        evidence = rivals + more[:near] + _shown(first, w) + _unseen(run, w) + more[near:]
         return Answer(badge, True, _sentence(first.text, w), (*evidence, *felt),
                       (*noticed, *spent, *rest))  # fmt: skip
     if run.opinion and not d.transfers:  # each of them has a verdict of its own

@@ -10,7 +10,6 @@ import io
 import logging
 import re
 import warnings
-from collections.abc import Sequence
 from typing import Any
 
 # Set before matplotlib is imported, which reports where it caches its fonts.
@@ -27,12 +26,12 @@ from matplotlib.backends.backend_svg import FigureCanvasSVG
 from matplotlib.figure import Figure
 
 from .. import show
-from ..saved.model import Phase, Transfer
-from ..saved.trace import Stream
+from ..saved.model import Transfer
 from ..show import time
 from ..tables.digest import INSIDE, PARTS, CommandView, TestView
 from ..words import Words
 from .colours import ALIKE, COLOURS, PART_COLOURS
+from .heat import ACROSS, UP, Grid, edge_ns
 from .tails import curve, merged
 
 WIDTH = 7.6
@@ -282,53 +281,33 @@ def by_size(transfers: list[Transfer], units: str, w: Words) -> Any | None:
     return made
 
 
-def heat(requests: Stream, phases: Sequence[Phase], w: Words) -> Any | None:
+def heat(grid: Grid, w: Words) -> Any:
     """When requests came and how long they took, from the trace, and where each test began."""
-    if not requests.n or not {"t", "time_ns"} <= set(requests.columns):
-        return None
-    first, last = _ends(requests)
-    across = np.linspace(0, max((last - first) / 1e9, 1e-9), 121)
-    up = np.logspace(0, 7, 71)
-    counts = np.zeros((120, 70))
-    for block in requests.blocks():
-        at = (block["t"] - np.uint64(first)).astype(float) / 1e9
-        took = np.clip(block["time_ns"].astype(float) / 1000, 1, 9.9e6)
-        counts += np.histogram2d(at, took, (across, up))[0]
-    used = np.flatnonzero(counts.sum(axis=0))
-    bottom, top = up[max(0, used[0] - 2)], up[min(70, used[-1] + 3)]
     made, ax = figure(3.2)
     with mpl.rc_context(STYLE):
-        shown = np.ma.masked_equal(counts.T, 0)
-        norm = mpl.colors.LogNorm(1, max(2, counts.max()))
+        shown = np.ma.masked_equal(grid.counts.T, 0)
+        norm = mpl.colors.LogNorm(1, max(2, grid.counts.max()))
+        across = np.linspace(0, grid.seconds, ACROSS + 1)
+        up = [edge_ns(cell) / 1000 for cell in range(UP + 1)]
         mesh = ax.pcolormesh(across, up, shown, norm=norm, cmap="cividis_r", rasterized=True)
         ax.set_yscale("log")
-        ax.set_ylim(bottom, top)
+        ax.set_ylim(up[grid.rows[0]], up[grid.rows[-1] + 1])
         time_axis(ax.yaxis)
         ax.set_xlabel(w["axis_at"])
         ax.set_ylabel(w["axis_time"])
-        _begins(ax, phases, first, across[-1])
+        _begins(ax, grid)
         bar = made.colorbar(mesh, label=w["requests"], pad=0.01)
         bar.ax.yaxis.set_major_formatter(lambda v, _: f"{v:,.0f}")
         bar.ax.yaxis.set_minor_formatter(mpl.ticker.NullFormatter())
     return made
 
 
-def _begins(ax: Any, phases: Sequence[Phase], first: int, end: float) -> None:
+def _begins(ax: Any, grid: Grid) -> None:
     """The number of each test at its beginning, where there is room for it."""
     last = -1.0
-    for p in phases:
-        at = (p.start_ns - first) / 1e9
-        if len(phases) > 1 and 0 <= at <= end:
-            ax.axvline(at, color="#808080", linewidth=0.8, linestyle=(0, (4, 2)))
-            if at - last >= end / 40:
-                place = {"xycoords": ("data", "axes fraction"), "ha": "center", "va": "bottom"}
-                ax.annotate(f"{p.test}", (at, 1), fontsize=9, **place)
-                last = at
-
-
-def _ends(stream: Stream) -> tuple[int, int]:
-    first, last = None, 0
-    for block in stream.blocks():
-        low_t, high_t = int(block["t"].min()), int(block["t"].max())
-        first, last = low_t if first is None else min(first, low_t), max(last, high_t)
-    return first or 0, last
+    for test, at in grid.marks:
+        ax.axvline(at, color="#808080", linewidth=0.8, linestyle=(0, (4, 2)))
+        if at - last >= grid.seconds / 40:
+            place = {"xycoords": ("data", "axes fraction"), "ha": "center", "va": "bottom"}
+            ax.annotate(f"{test}", (at, 1), fontsize=9, **place)
+            last = at

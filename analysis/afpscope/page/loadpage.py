@@ -8,7 +8,6 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
 from .. import show
-from ..limit import knee
 from ..saved.crowd import MAX, Load, Mark
 from ..saved.hist import QUANTILES, Histogram
 from ..saved.model import Phase
@@ -118,6 +117,8 @@ def _view(p: Phase, made: Painter, prefix: str) -> LoadView:
             pictures[key] = picture
     rows = list(_rows(p, w))
     _table(rows, made, prefix)
+    from ..limit import knee  # and scipy, which pages of other runs do not need
+
     return LoadView("load", rows, p.marks, pictures, knee.verdicts(p.load, made.w))
 
 

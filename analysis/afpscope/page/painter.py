@@ -6,7 +6,7 @@ from __future__ import annotations
 import csv
 import io
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache, cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -23,15 +23,46 @@ if TYPE_CHECKING:
     from .loadfigures import Drawn
 
 FORMATS = ("svg", "png", "pdf")
+ROWS = 120  # of the table below a figure; the CSV has all
+
+
+@dataclass(frozen=True)
+class Numbers:
+    """The first ROWS rows of a figure's table, as text; `more` have no room on the page."""
+
+    head: tuple[str, ...]
+    rows: tuple[tuple[str, ...], ...]
+    more: int
+
+
+def _cell(key: str, value: Any) -> str:
+    """A value of the column that is called `key` in the CSV."""
+    if isinstance(value, str):
+        return value
+    if value is None or value != value:
+        return "n/a"
+    if key == "ns" or key.endswith("_ns"):
+        return show.time(value)
+    if key.startswith("share"):
+        return f"{100 * value:.3g}%"
+    return f"{value:,}" if isinstance(value, int) else f"{value:,.4g}"
+
+
+def _numbers(head: Sequence[str], rows: Sequence[Sequence[Any]]) -> Numbers:
+    shown = [tuple(map(_cell, head, row)) for row in rows[:ROWS]]
+    names = tuple(key.removesuffix("_ns").replace("_", " ") for key in head)
+    return Numbers(names, tuple(shown), len(rows) - len(shown))
 
 
 @dataclass(frozen=True)
 class Picture:
-    """A figure for the page; its caption is read out to readers who cannot see it."""
+    """A figure for the page; its caption is read out to readers who cannot see it. `numbers`: what
+    is drawn, as a table; None: the page has it elsewhere."""
 
     name: str
     caption: str
     svg: str
+    numbers: Numbers | None = None
 
 
 class Painter:
@@ -61,7 +92,8 @@ class Painter:
         if of is None:
             return None
         self.table(name, of.head, of.rows)
-        return self.picture(name, caption, of.figure)
+        found = self.picture(name, caption, of.figure)
+        return replace(found, numbers=_numbers(of.head, of.rows)) if found else None
 
     def table(self, name: str, head: Sequence[str], rows: Iterable[Sequence[Any]]) -> None:
         """Keeps a table as NAME.csv, if figures are kept."""

@@ -127,6 +127,8 @@ class Run:
     verdict: str | None = None  # of the diagnosis; None: there is none
     opinion: str | None = None  # the verdict in a sentence; None: causes say it
     causes: tuple[Cause, ...] = ()  # of the diagnosis, the first explains most
+    # So many of the first causes explain about as much: which of them counts more cannot be told.
+    rivals: int = 1
     limits: tuple[Cause, ...] = ()  # such ones, while nobody waits long for them
     unseen: tuple[str, ...] = ()  # keys of causes that would explain waits, but were not visible
     words: Mapping[str, str] = field(default_factory=lambda: AFP_WORDS)  # of the kind of server
@@ -276,6 +278,7 @@ def _parse(node: Node, file: Path, folder: Path | None) -> Run:
             verdict=diagnosis.get_text("verdict") if diagnosis else None,
             opinion=diagnosis.get_text("text") if diagnosis else None,
             causes=_causes(diagnosis, "findings"),
+            rivals=_rivals(diagnosis),
             limits=tuple(c for c in _causes(diagnosis, "notes") if c.harms),
             unseen=_unseen(diagnosis),
             words=words.texts() if words else AFP_WORDS if kind_name == "afp" else NO_WORDS,
@@ -331,6 +334,11 @@ def _causes(node: Node | None, key: str) -> tuple[Cause, ...]:
 def _pending_ns(figures: Node | None) -> float:
     pending = figures.get("pending") if figures else None
     return (pending.get_number("value") or 0.0) if pending else 0.0
+
+
+def _rivals(node: Node | None) -> int:
+    found = node.get("rivals") if node else None
+    return found.int_() if found else 1
 
 
 def _unseen(node: Node | None) -> tuple[str, ...]:

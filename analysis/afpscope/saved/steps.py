@@ -205,7 +205,7 @@ def is_sweep(path: Path) -> bool:
 
 def _step(node: Node, folder: Path) -> Step:
     name = node["folder"].text()
-    if Path(name).name != name:
+    if Path(name).name != name or name in ("", ".."):
         raise Failure(f"{node.where}.folder is {name!r}, not the name of a folder in the sweep's")
     run, error = None, node.get_text("error") or ""
     if (folder / name / RUN_FILE).exists():

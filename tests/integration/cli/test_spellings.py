@@ -10,10 +10,17 @@ from urllib.parse import quote
 
 import pytest
 from netatalk import Server
-from scope import OK, Scope
+from scope import NO_SESSION, OK, Scope
 
-USERS = ("müller", "anna maria", "DOMAIN\\anna")
-VOLUMES = ("Bücher", "Ärzte/2026", "資料 📚")
+# Right to left; Hangul, whose composed syllables are three letters each; signs that combine; as
+# long as AFP allows a user's name, and netatalk a volume's (80 bytes, decomposed).
+USERS = ("müller", "anna maria", "DOMAIN\\anna", "משה", "한글", "ü" * 127 + "x")
+VOLUMES = (
+    *("Bücher", "Ärzte/2026", "資料 📚", "한글 각", "שלום עולם 2026"),
+    *("👩\u200d👩\u200d👧 👍🏽 e\u0301\u0323", "é" * 26 + "xx"),
+)
+# What netatalk offers under another name, and the begin of that.
+RENAMED = {"a:b/c": "a/b/c", "w" * 100: "w" * 70}
 QUICK = ("-n", "1", "-f", "<", "--set", "4.6")
 
 
@@ -25,7 +32,7 @@ def spellings(name: str) -> dict[str, str]:
 def named() -> Iterator[Server]:
     """With cnid_dbd, which gets the user's and the volume's name in its arguments."""
     users = "\n".join(f"{user}:secret1" for user in USERS)
-    volumes = "\n".join(VOLUMES)
+    volumes = "\n".join((*VOLUMES, *RENAMED))
     with Server("forky", "dbd", AFPD_USERS=users, AFPD_VOLUMES=volumes) as server:
         yield server
 
@@ -56,8 +63,16 @@ def test_lantest_runs_on_each_volume_however_it_is_spelled(
     assert done.run and done.run.saved["complete"]
 
 
+@pytest.mark.parametrize("volume", RENAMED)
+def test_a_refusal_says_which_name_the_server_offers(
+    scope: Scope, named: Server, volume: str
+) -> None:
+    done = scope(named, *QUICK, volume=volume)
+    done.expect(NO_SESSION, f'cannot open volume "{volume}"', f'"{RENAMED[volume]}')
+
+
 def test_record_labels_sessions_by_user_and_volume(scope: Scope, named: Server) -> None:
-    for user, volume in zip(USERS, VOLUMES, strict=True):
+    for user, volume in zip((*USERS, USERS[0]), VOLUMES, strict=True):
         inner = scope.command(
             named, *QUICK, "--watch=off", user=user, password="secret1", volume=volume, uam=None
         )

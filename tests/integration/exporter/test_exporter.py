@@ -227,6 +227,11 @@ def test_hostile_names_and_commands_become_no_series(exporter: Exporter, served:
         for number in range(200, 256):
             client.send(client.frame(bytes([number, 0, 0, 0])))
             client.replies(1)
+
+    def others() -> float:
+        return exporter.metrics().requests().get("other", 0)
+
+    wait_until(lambda: others() >= 56, 10, "the last of the commands")
     text, _ = fetch(exporter.port)
     assert "secret" not in text and "\x1b" not in text
     found = Metrics(text)

@@ -16,9 +16,21 @@ from collections.abc import Iterator
 import pytest
 from afpclient import AfpClient, Busy
 from netatalk import Server
-from scope import DBD, OK, PinnedServer, Run, Running, Scope, both_cpus, io_of, wait_until
+from scope import (
+    DBD,
+    OK,
+    PinnedServer,
+    Run,
+    Running,
+    Scope,
+    both_cpus,
+    io_of,
+    wait_asleep,
+    wait_until,
+)
 
 STALE, IDLE, BUSY = 4, 3, 3
+ALL = STALE + IDLE + BUSY
 LETTERS = "14589:"
 
 
@@ -47,9 +59,15 @@ def kernel_says(server: Server, running: Running) -> int:
     """The process behind the second connection of a run: the first one, which
     has ended by then, only asks for the server's status."""
     running.wait_for("Connecting to host")
-    pid = served_by(server, running.process.pid)
-    assert pid is not None, "ss does not know the connection"
-    return pid
+    found: list[int | None] = []
+
+    def known() -> bool:
+        found.append(served_by(server, running.process.pid))
+        return found[-1] is not None
+
+    wait_until(known, 10, "a process of the server that holds the connection")
+    assert found[-1]
+    return found[-1]
 
 
 def finish(running: Running) -> Run:
@@ -60,10 +78,12 @@ def finish(running: Running) -> Run:
 
 @pytest.fixture
 def crowded(crowd: Server) -> Server:
-    """The crowd, when the hints of an earlier test have been passed on."""
+    """The crowd, when an earlier test's session has ended and its hints have been passed on."""
+    wait_until(lambda: len(crowd.sessions()) == ALL, 10, "the sessions of earlier tests to end")
     seen: list[dict[str, int]] = []
 
     def rests() -> bool:
+        wait_asleep([crowd.pid])
         seen.append(io_of(crowd.pid))
         return len(seen) > 5 and all(each == seen[-1] for each in seen[-5:])
 
@@ -80,7 +100,7 @@ def crowd() -> Iterator[Server]:
     """
     with contextlib.ExitStack() as stack:
         server = stack.enter_context(PinnedServer("forky", "dbd", both_cpus()[0]))
-        clients = [AfpClient(server.port) for _ in range(STALE + IDLE + BUSY)]
+        clients = [AfpClient(server.port) for _ in range(ALL)]
         for client in clients[:STALE]:
             client.drop()
         for client in clients[STALE:]:
@@ -88,7 +108,7 @@ def crowd() -> Iterator[Server]:
         for client in clients[STALE + IDLE :]:
             busy = stack.enter_context(Busy(client))
             wait_until(lambda b=busy: b.requests > 10, 10, "a busy session")
-        assert len(server.sessions()) == STALE + IDLE + BUSY
+        assert len(server.sessions()) == ALL
         yield server
 
 

@@ -58,6 +58,12 @@ class Call:
             return "lock" if re.search(r"F_(OFD_)?(SET|GET)LKW?\b", self.rest) else "fd"
         return CLASSES.get(self.name)
 
+    @property
+    def turns_to_next(self) -> bool:
+        """A recv in which a request can come: netatalk 4.2 looks twice whether one is there
+        already, before it waits."""
+        return self.kind == "recv" and "= -1 EAGAIN" not in self.rest
+
 
 @contextlib.contextmanager
 def strace(server: Server, out: Path) -> Iterator[None]:
@@ -114,7 +120,7 @@ def in_phase(calls: list[Call], phase: Phase, afpd: int) -> list[Call]:
     end = begin + phase["elapsed"]
     found: list[Call] = []
     for call in calls:
-        if call.at_ns > end and call.pid == afpd and call.kind == "recv":
+        if call.at_ns > end and call.pid == afpd and call.turns_to_next:
             return found
         if call.at_ns >= begin:
             found.append(call)

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import heapq
 import re
+import time
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass
@@ -41,7 +42,7 @@ from queueing import (
     kolmogorov_limit,
     quantile,
 )
-from scope import Scope, wait_until
+from scope import PATIENCE_S, Scope, wait_until
 
 # The way to the server and back is in what a load finds, and in no formula: some 0.5 ms where the
 # machine has more to do, which is to be little of an answer.
@@ -58,6 +59,7 @@ SIMULATED = 40  # runs from which the spread is computed
 SIGMAS = 4
 ATTEMPTS = 5
 STANDSTILL_S = 0.020  # half a service
+LOOK_S = 2
 STANDSTILL_OF_STALLS_S = 0.005
 APART_S = 100e-6  # two that are to begin at once arrive that far apart: it takes calls to send them
 
@@ -101,9 +103,20 @@ def once(binary: Path, wanted: Wanted) -> dict[Any, Case]:
         return {name: Case(server, run.end()) for name, (server, run) in started.items()}
 
 
+def wait_for_machine(standstill_s: float) -> None:
+    """Until it has stood still no longer than that for a while; gives up some time."""
+    end, machine = time.monotonic() + PATIENCE_S, None
+    while time.monotonic() < end and (machine is None or machine.worst_s >= standstill_s):
+        with watched() as machine:
+            time.sleep(LOOK_S)
+
+
 def cases(binary: Path, wanted: Wanted, standstill_s: float = STANDSTILL_S) -> dict[Any, Case]:
-    """Again where the machine itself stood still meanwhile: that is neither side's error."""
-    for _ in range(ATTEMPTS):
+    """Again where the machine itself stood still meanwhile: that is neither side's error. Then it
+    waits for the machine first."""
+    for attempt in range(ATTEMPTS):
+        if attempt:
+            wait_for_machine(standstill_s)
         with own_network(), watched() as machine:
             found = once(binary, wanted)
         if machine.worst_s < standstill_s:

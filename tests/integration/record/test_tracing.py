@@ -303,6 +303,7 @@ def test_a_killed_recorder_leaves_a_trace(scope: Scope, guests: Server, tmp_path
 
 
 KILLS = 20
+STARTING = 8  # of them so many while they start, and the others when requests have been written
 AT_ONCE = 2  # rounds
 
 
@@ -310,16 +311,19 @@ def killed_at_some_moment(
     scope: Scope, server: Server, top: Path, i: int, ends: tuple[float, float]
 ) -> None:
     """Traces in `top`/i, of a run that loads the server, and `top`/i+1, of one that records; ends:
-    when each is killed."""
+    when each is killed, in seconds from its start, or from the recorder's first requests on."""
 
     def args(n: int) -> tuple[str, ...]:
         return "--trace", "-o", str(top / str(n))
 
-    begin = time.monotonic()
     both = [
         scope.start(scope.command(server, "-n", "1", "--tests", "1", *args(i))),
         scope.start(scope.recorder(server, *args(i + 1))),
     ]
+    requests = top / str(i + 1) / "trace" / "requests"
+    if i >= STARTING:
+        wait_until(lambda: requests.exists() and requests.stat().st_size >= PACKET, 60, "requests")
+    begin = time.monotonic()
     for end, running in sorted(zip(ends, both, strict=True), key=lambda pair: pair[0]):
         time.sleep(max(0, begin + end - time.monotonic()))
         running.signal(signal.SIGKILL)
@@ -336,11 +340,9 @@ def test_killed_at_any_moment_a_trace_opens_or_is_refused(
     refused = empty = torn = 0
     with closing(AfpClient(guests.port)) as client, Busy(client, 0.001):
         lasting = guests.sessions()
-        early, late = (0, 0.6), (0.6, 3.2)
         ends = [
-            (dice.uniform(*when), dice.uniform(*when))
-            for i in range(0, KILLS, 2)
-            for when in [early if i < 8 else late]
+            (dice.uniform(0, most), dice.uniform(0, most))
+            for most in [0.6 if i < STARTING else 1.0 for i in range(0, KILLS, 2)]
         ]
         with ThreadPoolExecutor(AT_ONCE) as pool:
             rounds = zip(range(0, KILLS, 2), ends, strict=True)

@@ -154,7 +154,7 @@ def fifo(folder: Path) -> Path:
     ("make", "text"),
     [
         (fan, "more than 64 files"),
-        (sparse, "larger than 1 MiB"),
+        (sparse, "longer than 1 MiB"),
         (fifo, "not a regular file"),
         (lambda _: Path("/dev/zero"), "not a regular file"),
         (lambda _: Path("/proc/kmsg"), "not a file of a file system that stores files"),

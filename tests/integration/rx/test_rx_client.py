@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """afpscope rx as a client: against a peer that shares no code with it, and against our server.
 
-Tests user/drive/rxperf.c, rx_clients.c, user/main/rx.c.
+Tests user/attach/looks.c, user/drive/rxperf.c, rx_clients.c, user/main/rx.c.
 """
 
 from __future__ import annotations

@@ -118,6 +118,43 @@ static void a_decimal_number_is_what_people_type(void **state)
 	}
 }
 
+static void blanks_are_stripped_on_either_side(void **state)
+{
+	static const struct {
+		const char *from, *left;
+	} some[] = { { "", "" },         { " \t\r\n ", "" }, { "a", "a" }, { "  a b\t\n", "a b" },
+		     { "\na\v\f", "a" }, { "a ", "a" } };
+	char text[16];
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(some) / sizeof(some[0]); i++) {
+		strcpy(text, some[i].from);
+		assert_string_equal(text_strip(text), some[i].left);
+	}
+}
+
+static void a_path_is_below_whole_folders(void **state)
+{
+	static const struct {
+		const char *path, *folder, *below;
+	} some[] = {
+		{ "/a/b", "/a", "/b" }, { "/a/b", "/a/", "/b" }, { "/a", "/a", "" },
+		{ "/a/", "/a", "" },    { "/a", "/a/", "" },     { "/a//", "/a", "" },
+		{ "/a", "/", "/a" },    { "/", "/", "" },        { "/ab", "/a", NULL },
+		{ "/a", "/a/b", NULL }, { "/b", "/a", NULL },    { "/a/b/c", "/a/b", "/c" },
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(some) / sizeof(some[0]); i++) {
+		const char *below = text_below(some[i].path, some[i].folder);
+
+		if (some[i].below)
+			assert_string_equal(below, some[i].below);
+		else
+			assert_null(below);
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -125,6 +162,8 @@ int main(void)
 		cmocka_unit_test(a_text_ends_at_its_length_and_its_end),
 		cmocka_unit_test(a_word_of_a_list_is_whole),
 		cmocka_unit_test(a_decimal_number_is_what_people_type),
+		cmocka_unit_test(blanks_are_stripped_on_either_side),
+		cmocka_unit_test(a_path_is_below_whole_folders),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

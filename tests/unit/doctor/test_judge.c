@@ -229,6 +229,44 @@ static void a_figure_that_is_missing_is_said(void **state)
 	each(needs_its_resource);
 }
 
+/* 0.55 against log, and how many of them then explain about as much. */
+static size_t rivals_with_log(struct run_figures *f, double log)
+{
+	struct diagnosis d;
+	size_t n;
+
+	run_figure_set(f, RUN_FIGURE_LOG, log);
+	d = judged(f);
+	n = doctor_rivals(&d);
+	diagnosis_fini(&d);
+	return n;
+}
+
+static void causes_that_explain_as_much_are_not_told_apart(void **state)
+{
+	struct run_figures f = healthy(&kind_afp.is);
+	struct diagnosis d = judged(&f);
+
+	(void)state;
+	assert_int_equal(doctor_rivals(&d), 0);
+	diagnosis_fini(&d);
+	run_figure_set(&f, RUN_FIGURE_LOG_CALLS, 5);
+	assert_int_equal(rivals_with_log(&f, 0.6), 1);
+	run_figure_set(&f, RUN_FIGURE_META, 0.55);
+	run_figure_set(&f, RUN_FIGURE_META_CALLS, 5);
+	assert_int_equal(rivals_with_log(&f, 0.55), 2);
+	/* One of them is sure, the other only likely. */
+	assert_int_equal(rivals_with_log(&f, 0.45), 1);
+	/* Of half as much own time neither is sure. */
+	run_figure_set(&f, RUN_FIGURE_OWN, 0.5);
+	assert_int_equal(rivals_with_log(&f, 0.45), 2);
+	assert_int_equal(rivals_with_log(&f, 0.36), 1);
+	/* What fails is not of the same kind as what makes users wait. */
+	run_figure_set(&f, RUN_FIGURE_CRASHED, 2);
+	run_figure_set(&f, RUN_FIGURE_CRASHED_SHARE, 0.25);
+	assert_int_equal(rivals_with_log(&f, 0.55), 1);
+}
+
 static void the_largest_share_comes_first(void **state)
 {
 	struct run_figures f = healthy(&kind_afp.is);
@@ -465,6 +503,7 @@ int main(void)
 		cmocka_unit_test(what_adds_enough_to_each_request_is_a_cause),
 		cmocka_unit_test(a_figure_that_is_missing_is_said),
 		cmocka_unit_test(the_largest_share_comes_first),
+		cmocka_unit_test(causes_that_explain_as_much_are_not_told_apart),
 		cmocka_unit_test(too_little_is_no_verdict),
 		cmocka_unit_test(of_a_32_bit_server_nothing_is_concluded),
 		cmocka_unit_test(slow_for_no_known_cause_is_a_verdict),

@@ -109,7 +109,7 @@ static void a_large_file_is_not_read(void **state)
 	(void)state;
 	assert_int_equal(ftruncate(fileno(f), (off_t)1 << 42), 0);
 	fclose(f);
-	is_refused(folder, "/sparse", "/sparse: it is larger than 1 MiB");
+	is_refused(folder, "/sparse", "/sparse is longer than 1 MiB");
 	f = created("/items");
 	for (int i = 0; i < 250000; i++)
 		fputs("a=b\n", f);

@@ -100,6 +100,25 @@ static void kinds_that_are_judged_differ_in_their_figures(void **state)
 		assert_true(seen & 1u << run_figure_of(i));
 }
 
+/* A figure is whose table it stands in, wherever in it. */
+static void figures_are_whose_table_has_them(void **state)
+{
+	(void)state;
+#define X(name, key, unit, meaning)                                                                \
+	assert_int_equal(run_figure_of(RUN_FIGURE_##name), RUN_JUDGED_CALLS);
+	RUN_FIGURES_RX(X)
+#undef X
+#define X(name, key, unit, meaning)                                                                \
+	assert_int_equal(run_figure_of(RUN_FIGURE_##name), RUN_JUDGED_BRICKS);
+	RUN_FIGURES_GLUSTER(X)
+#undef X
+#define X(name, key, unit, meaning)                                                                \
+	assert_int_equal(run_figure_of(RUN_FIGURE_##name), RUN_JUDGED_SESSIONS);
+	RUN_FIGURES_MACHINE(X)
+	RUN_FIGURES_CLIENTS(X)
+#undef X
+}
+
 /* Of the kinds that are: a sentence about the backend is only right with all of its words. */
 static void a_kind_with_a_backend_has_all_its_words(void **state)
 {
@@ -125,6 +144,7 @@ int main(void)
 		cmocka_unit_test(other_braces_stay),
 		cmocka_unit_test(a_text_that_is_too_long_is_cut_off),
 		cmocka_unit_test(kinds_that_are_judged_differ_in_their_figures),
+		cmocka_unit_test(figures_are_whose_table_has_them),
 		cmocka_unit_test(a_kind_with_a_backend_has_all_its_words),
 	};
 

@@ -50,6 +50,26 @@ static void statistics_agree_with_hand_computed_ones(void **state)
 	assert_true(s.min == 2 && s.max == 9);
 }
 
+static void a_metric_may_be_the_difference_of_two_readings(void **state)
+{
+	struct run_phase *p = run_phase(*state, 1, 1, "title");
+
+	run_end(p, METRIC_CLIENT_RUNQ, 70);
+	assert_false(p->known[METRIC_CLIENT_RUNQ]);
+	run_begin(p, METRIC_CLIENT_RUNQ, 100);
+	run_begin(p, METRIC_AFPD_RUNQ, 5);
+	assert_false(p->known[METRIC_CLIENT_RUNQ]);
+	run_end(p, METRIC_CLIENT_RUNQ, 130);
+	run_end(p, METRIC_CLIENT_RUNQ, 500);
+	assert_int_equal(p->value[METRIC_CLIENT_RUNQ], 30);
+	/* One that broke off is begun again, and a region more is added. */
+	run_begin(p, METRIC_CLIENT_RUNQ, 600);
+	run_begin(p, METRIC_CLIENT_RUNQ, 700);
+	run_end(p, METRIC_CLIENT_RUNQ, 707);
+	assert_int_equal(p->value[METRIC_CLIENT_RUNQ], 37);
+	assert_false(p->known[METRIC_AFPD_RUNQ]);
+}
+
 static void zeros_count_as_values(void **state)
 {
 	struct run_stat s;
@@ -275,6 +295,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		TEST(statistics_agree_with_hand_computed_ones),
+		TEST(a_metric_may_be_the_difference_of_two_readings),
 		TEST(zeros_count_as_values),
 		TEST(one_value_has_no_deviation),
 		TEST(broken_phases_and_absent_metrics_stay_outside),

@@ -7,6 +7,7 @@
 
 #include "base/clock.h"
 #include "unit/hex_bytes.h"
+#include "unit/rx_inside.h"
 #include "work/pattern.h"
 
 #include <arpa/inet.h>
@@ -49,7 +50,7 @@ static void changed(void *user, struct rx_call *c)
 		rx_endpoint_set_user(c, (void *)(uintptr_t)written);
 	}
 	s->over += rx_call_state(c) == RX_CALL_OVER;
-	if (s->keeps || !rx_call_is_read(c))
+	if (s->keeps || !rx_inside_is_read(c))
 		return;
 	s->got = written;
 	/* the whole reply fits into the window */
@@ -193,8 +194,8 @@ static void calls_go_over_real_sockets(void **state)
 	}
 	assert_int_equal(s->arrived, 200);
 	advance_echo(s);
-	assert_int_equal(rx_endpoint_active(s->ep), 0);
-	assert_int_equal(rx_endpoint_active(ep), 0);
+	assert_int_equal(rx_inside_active(s->ep), 0);
+	assert_int_equal(rx_inside_active(ep), 0);
 	/* each side has measured the round trip */
 	assert_true(rx_endpoint_hub(ep)->rtt.n > 0 && rx_endpoint_hub(s->ep)->rtt.n > 0);
 	assert_int_equal(rx_endpoint_hub(ep)->counts.strange, 0);
@@ -253,7 +254,7 @@ static void a_connection_has_four_channels(void **state)
 	assert_null(rx_endpoint_begin(ep, conn, clock_now_ns()));
 	while (s->arrived < 4)
 		turn(ep, s, end_ns);
-	assert_int_equal(rx_endpoint_active(s->ep), 4);
+	assert_int_equal(rx_inside_active(s->ep), 4);
 	rx_endpoint_close(ep);
 	free_echo(s);
 }

@@ -484,6 +484,30 @@ static void the_parts_of_a_request_are_the_columns_of_time(void **state)
 #define DOC      "docs/trace.md"
 #define DOC_MARK "<!-- made by tests/unit/trace/test_writer.c -->\n"
 
+/* The tables of docs/trace.md. */
+static void put_tables(FILE *out)
+{
+	const struct trace_stream_def *s;
+	const struct trace_field *f;
+	size_t at;
+
+	for (unsigned int i = 0; i < AFS_N_STREAMS; i++) {
+		s = &trace_streams[i];
+		fprintf(out,
+			"### %s\n\nStream %u, %zu bytes a record: %s.\n\n"
+			"| Offset | Field | Type | Unit | Meaning |\n|---|---|---|---|---|\n",
+			s->name, i, s->len, s->meaning);
+		at = 0;
+		for (size_t k = 0; k < s->n_fields; k++) {
+			f = &s->field[k];
+			fprintf(out, "| %zu | `%s` | %s | %s | %s |\n", at, f->name,
+				trace_types[f->type].text, f->unit, f->meaning);
+			at += trace_types[f->type].len;
+		}
+		fputc('\n', out);
+	}
+}
+
 /* AFPSCOPE_WRITE=1 in the environment puts them there. */
 static void the_documentation_has_the_tables(void **state)
 {
@@ -492,7 +516,7 @@ static void the_documentation_has_the_tables(void **state)
 	FILE *out = open_memstream(&tables, &len), *f;
 
 	(void)state;
-	metadata_document(out);
+	put_tables(out);
 	fclose(out);
 	doc = calloc(1, 1 << 20);
 	f = fopen(DOC, "re");

@@ -25,35 +25,66 @@ static void number_put(uint8_t out[LEN], gcry_mpi_t m)
 	assert_int_equal(gcry_mpi_print(GCRYMPI_FMT_USG, out + LEN - n, n, NULL, m), 0);
 }
 
-/* Answers the client's number; small: with a secret that makes the shared number a short one. */
-static void server_answer(struct server *s, const uint8_t ma[LEN], bool small)
+/* Which numbers begin with zeros, and whether the server leaves these out, as netatalk 3.1 does. */
+struct zeros {
+	unsigned int n_key, n_number;
+	bool left_out, signature;
+};
+
+static const struct zeros none;
+
+static bool has_zeros(const uint8_t number[LEN], unsigned int n)
 {
-	gcry_mpi_t p, b = gcry_mpi_new(0), n = gcry_mpi_set_ui(NULL, 7), shared;
+	for (unsigned int i = 0; i < n; i++)
+		if (number[i])
+			return false;
+	return number[n];
+}
+
+/* The digits to the left; behind them what was in memory. */
+static void leave_out(uint8_t number[LEN], unsigned int n, int behind)
+{
+	memmove(number, number + n, LEN - n);
+	memset(number + LEN - n, behind, n);
+}
+
+/* Answers the client's number, with a secret that makes zeros as many as wanted. */
+static void server_answer(struct server *s, const uint8_t ma[LEN], struct zeros zeros)
+{
+	gcry_mpi_t p, base, g = gcry_mpi_set_ui(NULL, 7);
+	gcry_mpi_t b = gcry_mpi_new(0), n = gcry_mpi_new(0), shared = gcry_mpi_new(0);
 	uint8_t key[LEN];
 
 	assert_int_equal(gcry_mpi_scan(&p, GCRYMPI_FMT_HEX, prime_hex, 0, NULL), 0);
-	assert_int_equal(gcry_mpi_scan(&shared, GCRYMPI_FMT_USG, ma, LEN, NULL), 0);
-	do {
-		gcry_mpi_t all = gcry_mpi_new(0);
-
-		gcry_mpi_randomize(b, 120, GCRY_WEAK_RANDOM);
-		gcry_mpi_powm(all, shared, b, p);
-		number_put(key, all);
-		gcry_mpi_release(all);
-	} while (small && key[0]);
-	gcry_mpi_powm(n, n, b, p);
+	assert_int_equal(gcry_mpi_scan(&base, GCRYMPI_FMT_USG, ma, LEN, NULL), 0);
+	gcry_mpi_randomize(b, 120, GCRY_WEAK_RANDOM);
+	gcry_mpi_powm(n, g, b, p);
+	gcry_mpi_powm(shared, base, b, p);
+	for (;;) { /* the next secret: faster than another one */
+		number_put(key, shared);
+		number_put(s->reply + 2, n);
+		if (has_zeros(key, zeros.n_key) && has_zeros(s->reply + 2, zeros.n_number))
+			break;
+		gcry_mpi_mulm(n, n, g, p);
+		gcry_mpi_mulm(shared, shared, base, p);
+	}
+	if (zeros.left_out) {
+		leave_out(key, zeros.n_key, 0);
+		leave_out(s->reply + 2, zeros.n_number, 0xc3);
+	}
 	s->reply[0] = 0xab;
 	s->reply[1] = 0xcd;
-	number_put(s->reply + 2, n);
 	memset(s->nonce, 0xff, LEN); /* plus one: all zeros */
 	memcpy(s->reply + 2 + LEN, s->nonce, LEN);
-	memset(s->reply + 2 + 2 * LEN, 0, LEN);
+	memset(s->reply + 2 + 2 * LEN, zeros.signature ? 0x5a : 0, LEN);
 	assert_int_equal(gcry_cipher_open(&s->cipher, GCRY_CIPHER_CAST5, GCRY_CIPHER_MODE_CBC, 0),
 			 0);
 	assert_int_equal(gcry_cipher_setkey(s->cipher, key, LEN), 0);
 	assert_int_equal(gcry_cipher_setiv(s->cipher, "CJalbert", 8), 0);
 	assert_int_equal(gcry_cipher_encrypt(s->cipher, s->reply + 2 + LEN, 2 * LEN, NULL, 0), 0);
 	gcry_mpi_release(p);
+	gcry_mpi_release(base);
+	gcry_mpi_release(g);
 	gcry_mpi_release(b);
 	gcry_mpi_release(n);
 	gcry_mpi_release(shared);
@@ -81,7 +112,7 @@ static const uint8_t *begin(struct login *l, const struct uam_cred *c)
 	return l->b.at - LEN;
 }
 
-static bool logs_in(const char *given, const char *known, bool small)
+static bool logs_in(const char *given, const char *known, struct zeros zeros)
 {
 	const struct uam_cred c = { .user = USER, .password = given };
 	uint8_t cont[UAM_STEP_MAX];
@@ -90,7 +121,7 @@ static bool logs_in(const char *given, const char *known, bool small)
 	struct login l;
 	bool ok;
 
-	server_answer(&s, begin(&l, &c), small);
+	server_answer(&s, begin(&l, &c), zeros);
 	assert_int_equal(uam_step(l.s, s.reply, sizeof(s.reply), &next, &l.e), 1);
 	ok = server_accepts(&s, cont, (size_t)(next.at - cont), known);
 	assert_int_equal(uam_finish(l.s, NULL, 0, &l.e), 0);
@@ -107,17 +138,38 @@ static void dhcast128_lets_the_right_password_in(void **state)
 	memset(longest, 'x', PASSWORD_LEN);
 	longest[PASSWORD_LEN] = '\0';
 	for (int i = 0; i < 20; i++)
-		assert_true(logs_in(PASSWORD, PASSWORD, false));
-	assert_true(logs_in(PASSWORD, PASSWORD, true)); /* a shared number with leading zeros */
-	assert_true(logs_in(longest, longest, false));
-	assert_true(logs_in("", "", false));
+		assert_true(logs_in(PASSWORD, PASSWORD, none));
+	assert_true(logs_in(longest, longest, none));
+	assert_true(logs_in("", "", none));
+}
+
+static void dhcast128_finds_numbers_whose_zeros_a_server_left_out(void **state)
+{
+	static const struct zeros all[] = {
+		{ .n_key = 1 },    { .n_key = 2 }, { .n_number = 1 }, { .n_key = 1, .n_number = 1 },
+		{ .n_number = 2 },
+	};
+
+	(void)state;
+	for (size_t i = 0; i < N_ELEMENTS(all); i++) {
+		struct zeros zeros = all[i];
+
+		assert_true(logs_in(PASSWORD, PASSWORD, zeros));
+		assert_false(logs_in("another", PASSWORD, zeros));
+		zeros.signature = true;
+		assert_true(logs_in(PASSWORD, PASSWORD, zeros));
+		zeros.signature = false;
+		zeros.left_out = true;
+		assert_true(logs_in(PASSWORD, PASSWORD, zeros));
+		assert_false(logs_in("another", PASSWORD, zeros));
+	}
 }
 
 static void dhcast128_keeps_the_wrong_password_out(void **state)
 {
 	(void)state;
-	assert_false(logs_in("correct hors", PASSWORD, false));
-	assert_false(logs_in("", PASSWORD, false));
+	assert_false(logs_in("correct hors", PASSWORD, none));
+	assert_false(logs_in("", PASSWORD, none));
 }
 
 static void dhcast128_refuses_cut_replies_and_numbers_that_make_no_key(void **state)
@@ -141,7 +193,7 @@ static void dhcast128_refuses_cut_replies_and_numbers_that_make_no_key(void **st
 		struct wbuf next = wbuf_of(cont, sizeof(cont));
 		uint8_t *cut = malloc(len);
 
-		server_answer(&s, begin(&l, &cred), false);
+		server_answer(&s, begin(&l, &cred), none);
 		memcpy(cut, s.reply, len);
 		assert_int_equal(uam_step(l.s, cut, len, &next, &l.e), -EPROTO);
 		assert_string_equal(l.e.text, "DHCAST128: server's reply ends too early");
@@ -152,7 +204,7 @@ static void dhcast128_refuses_cut_replies_and_numbers_that_make_no_key(void **st
 	for (size_t i = 0; i < N_ELEMENTS(bad); i++) {
 		struct wbuf next = wbuf_of(cont, sizeof(cont));
 
-		server_answer(&s, begin(&l, &cred), false);
+		server_answer(&s, begin(&l, &cred), none);
 		memcpy(s.reply + 2, bad[i], LEN);
 		assert_int_equal(uam_step(l.s, s.reply, sizeof(s.reply), &next, &l.e), -EPROTO);
 		assert_string_equal(l.e.text, "DHCAST128: server's number makes no secret key");
@@ -169,7 +221,7 @@ static void dhcast128_is_over_after_its_one_step(void **state)
 	struct login l;
 
 	(void)state;
-	server_answer(&s, begin(&l, &cred), false);
+	server_answer(&s, begin(&l, &cred), none);
 	assert_int_equal(uam_finish(l.s, NULL, 0, &l.e), -EPROTO);
 	assert_string_equal(l.e.text, "login by dhcast128: server accepts it before it has seen a "
 				      "proof of the password");
@@ -185,6 +237,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(dhcast128_lets_the_right_password_in),
+		cmocka_unit_test(dhcast128_finds_numbers_whose_zeros_a_server_left_out),
 		cmocka_unit_test(dhcast128_keeps_the_wrong_password_out),
 		cmocka_unit_test(dhcast128_refuses_cut_replies_and_numbers_that_make_no_key),
 		cmocka_unit_test(dhcast128_is_over_after_its_one_step),

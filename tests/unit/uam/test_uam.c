@@ -70,11 +70,23 @@ static void even_means_within_the_command_not_in_memory(void **state)
 	}
 }
 
+/* All of them, strongest first: the short name, and that on the wire. */
+static const char *const methods[][2] = {
+	{ "kerberos", "Client Krb v2" },
+	{ "srp", "SRP" },
+	{ "dhx2", "DHX2" },
+	{ "2-way-randnum", "2-Way Randnum exchange" },
+	{ "randnum", "Randnum exchange" },
+	{ "dhcast128", "DHCAST128" },
+	{ "cleartext", "Cleartxt Passwrd" },
+	{ "guest", "No User Authent" },
+};
+
 static void start_writes_no_further_than_there_is_room(void **state)
 {
 	(void)state;
-	for (size_t i = 1; uam_at(i); i++) { /* the first, Kerberos, writes nothing */
-		const struct uam *u = uam_at(i);
+	for (size_t i = 1; i < N_ELEMENTS(methods); i++) { /* the first, Kerberos, writes nothing */
+		const struct uam *u = uam_find(methods[i][0]);
 		const struct uam_cred c = { .user = "bench12", .password = "secret1" };
 		size_t need = !u->needs_user                ? 0
 			      : !u->step                    ? 16
@@ -168,26 +180,15 @@ static void an_extended_login_has_the_name_as_utf8(void **state)
 
 static void methods_are_found_by_both_names(void **state)
 {
-	static const char *const names[][2] = {
-		{ "kerberos", "Client Krb v2" },
-		{ "srp", "SRP" },
-		{ "dhx2", "DHX2" },
-		{ "2-way-randnum", "2-Way Randnum exchange" },
-		{ "randnum", "Randnum exchange" },
-		{ "dhcast128", "DHCAST128" },
-		{ "cleartext", "Cleartxt Passwrd" },
-		{ "guest", "No User Authent" },
-	};
-
 	(void)state;
-	for (size_t i = 0; i < N_ELEMENTS(names); i++) {
-		assert_ptr_equal(uam_at(i), uam_find(names[i][0]));
-		assert_ptr_equal(uam_at(i), uam_find(names[i][1]));
-		assert_string_equal(uam_at(i)->name, names[i][0]);
-		assert_string_equal(uam_at(i)->wire_name, names[i][1]);
-		assert_true(i == 0 || uam_at(i)->strength < uam_at(i - 1)->strength);
+	for (size_t i = 0; i < N_ELEMENTS(methods); i++) {
+		const struct uam *u = uam_find(methods[i][0]);
+
+		assert_ptr_equal(u, uam_find(methods[i][1]));
+		assert_string_equal(u->name, methods[i][0]);
+		assert_string_equal(u->wire_name, methods[i][1]);
+		assert_true(i == 0 || u->strength < uam_find(methods[i - 1][0])->strength);
 	}
-	assert_null(uam_at(N_ELEMENTS(names)));
 	assert_null(uam_find("dhx"));
 	assert_null(uam_find(""));
 	uam_end(NULL);
@@ -314,7 +315,7 @@ static void refusal_says_what_there_is_and_what_to_do(void **state)
 	for (size_t i = 0; i < N_ELEMENTS(refused); i++) {
 		const struct uam_cred given = { .user = refused[i].user,
 						.password = refused[i].password };
-		const struct uam *u = uam_at(0);
+		const struct uam *u = uam_find("kerberos");
 		struct err e = { 0 };
 		int r = uam_choose(&u, refused[i].offered, &given, refused[i].wanted, &e);
 

@@ -19,14 +19,13 @@
 #define PROGRAM_MAX  (64u << 20)
 
 static const struct settings_cache caches[] = {
-	{ 406, "dircache size", "dircachesize", 65536, 100,
+	{ 406, "dircache size", "dircachesize", 65536,
 	  "netatalk's pull requests 3264 and 3286; not run" },
-	{ 405, "dircache size", "dircachesize", 8192, 1,
+	{ 405, "dircache size", "dircachesize", 8192,
 	  "a 4.5.1 that was run with either, both and neither: config_max in its log. Its manual says "
 	  "65536" },
-	{ 301, "dircachesize", NULL, 8192, 1,
-	  "the texts in 3.1.12 and 4.2.3, and their afp.conf(5)" },
-	{ 0, "dircache size", "dircachesize", 0, 0, "an unknown version" },
+	{ 301, "dircachesize", NULL, 8192, "the texts in 3.1.12 and 4.2.3, and their afp.conf(5)" },
+	{ 0, "dircache size", "dircachesize", 0, "an unknown version" },
 };
 
 const struct settings_cache *settings_cache(unsigned int version)

@@ -19,12 +19,11 @@ unsigned int settings_version_of(pid_t pid);
 
 /* What a version of netatalk reads of the cache of directories. */
 struct settings_cache {
-	unsigned int since;          /* 405 is 4.5 */
-	const char *key;             /* of [Global] */
-	const char *old_key;         /* is read, too, where the other is not set; NULL: no */
-	uint64_t size;               /* entries, where none is set; 0: not known */
-	unsigned int checked_one_in; /* uses of an entry, where nothing is set: "validation freq" */
-	const char *source;          /* where this comes from */
+	unsigned int since;  /* 405 is 4.5 */
+	const char *key;     /* of [Global] */
+	const char *old_key; /* is read, too, where the other is not set; NULL: no */
+	uint64_t size;       /* entries, where none is set; 0: not known */
+	const char *source;  /* where this comes from */
 };
 
 /* Of this version; 0: it is not known, either key may be read. */

@@ -112,6 +112,7 @@ json_t *json_diagnosis(struct json_doc *d, const struct run_figures *f)
 	json_put(d, o, "text",
 		 words ? json_text(doctor_say(text, sizeof(text), f, words)) : json_null());
 	json_put(d, o, "findings", found);
+	json_put(d, o, "rivals", json_number(doctor_rivals(&is)));
 	json_put(d, o, "notes", json_doctor_notes(d, f, &is));
 	json_put(d, o, "ruled_out", keys(d, is.out, is.n_out));
 	json_put(d, o, "waited_for_but_not_seen", keys(d, is.half, is.n_half));

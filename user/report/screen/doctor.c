@@ -245,6 +245,26 @@ static void put_unseen(const struct paint *p, const struct run_figures *f,
 	screen_doctor_put_reasons(p, f, "Not seen: ", d->unseen, d->n_unseen, UNSEEN_LINES);
 }
 
+/* That the first findings explain about as much: their order says nothing. */
+static void screen_doctor_put_rivals(const struct paint *p, const struct diagnosis *d)
+{
+	size_t n = doctor_rivals(d);
+	struct screen_text t = { 0 };
+
+	if (n < 2)
+		return;
+	screen_add(&t, "Which of the first %zu causes counts more cannot be told: they explain ",
+		   n);
+	for (size_t i = 0; i < n; i++)
+		screen_add(&t, "%s%.0f%%",
+			   !i          ? ""
+			   : i + 1 < n ? ", "
+				       : " and ",
+			   100 * d->found[i].weight);
+	screen_add(&t, " of what was waited for, each by itself.");
+	screen_put(p, INK_NONE, t.text, 2);
+}
+
 /* The first ones whole, some more in a line, the others as a number. */
 static void put_ranked(const struct paint *p, const struct run_figures *f, size_t i,
 		       const struct diagnosis *d)
@@ -336,6 +356,8 @@ int screen_doctor(const struct paint *p, const struct run_figures *f, bool brief
 	put_verdict(p, f, &d);
 	if (d.verdict == DOCTOR_SLOW && !brief)
 		screen_doctor_put_parts(p, f);
+	if (!brief)
+		screen_doctor_put_rivals(p, &d);
 	for (size_t i = 0; i < d.n_found; i++) {
 		if (brief)
 			fprintf(p->out, "%zu. %s\n", i + 1,
@@ -374,6 +396,7 @@ int screen_opinion(const struct paint *p, const struct run_figures *f)
 			screen_doctor_put_label(
 			    p, "try", doctor_say(text, sizeof(text), f, d.found[i].rule->todo));
 		}
+		screen_doctor_put_rivals(p, &d);
 		if (d.n_found)
 			screen_put(p, INK_NONE,
 				   "afpscope doctor RUN: more of this, and what would disprove it",
@@ -400,6 +423,7 @@ int screen_doctor_line(const struct paint *p, const struct run_figures *f)
 		    doctor_say(text, sizeof(text), f,
 			       d.n_found ? d.found[0].rule->says : doctor_verdict(d.verdict)));
 		screen_put(p, d.n_found ? INK_BOLD : INK_NONE, t.text, 3);
+		screen_doctor_put_rivals(p, &d);
 		if (d.n_found > 1)
 			fprintf(p->out, "  and %zu more: afpscope doctor RUN\n", d.n_found - 1);
 	}

@@ -366,7 +366,7 @@ static void a_client_answers_its_server(void **state)
 		for (int k = 0; k < 1000 && rx_call_state(c) == RX_CALL_ACTIVE; k++) {
 			assert_int_equal(rx_endpoint_advance(ep, clock_now_ns(), &e), 0);
 			assert_int_equal(s->type->work(s, 10000000, &e), 0);
-			rx_call_is_read(c);
+			rx_inside_is_read(c);
 		}
 		assert_int_equal(rx_call_state(c), RX_CALL_OVER);
 		assert_int_equal(rx_call_error(c), asked[i].error);
