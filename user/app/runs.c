@@ -444,7 +444,8 @@ json_t *runs_load(const char *folder)
 	char *file = runs_path(folder, "run.json");
 	uint64_t len;
 	int fd = file ? file_open(AT_FDCWD, file, &len) : -ENOMEM;
-	json_t *run = fd < 0 ? NULL : json_loadfd(fd, 0, NULL);
+	/* As reals, for counts of 2^63 and more, which jansson refuses as integers. */
+	json_t *run = fd < 0 ? NULL : json_loadfd(fd, JSON_DECODE_INT_AS_REAL, NULL);
 
 	if (fd >= 0)
 		close(fd);

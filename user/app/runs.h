@@ -111,7 +111,8 @@ bool runs_json_only(const struct runs_cfg *cfg);
  */
 int runs_find(char **out, const char *name, struct err *e);
 
-/* run.json of a folder (jansson's json_t), to be released. NULL: missing or damaged. */
+/* run.json of a folder (jansson's json_t, all numbers as reals), to be released. NULL: missing or
+ * damaged. */
 struct json_t;
 struct json_t *runs_load(const char *folder);
 

@@ -27,7 +27,7 @@ static int setup(void **state)
 	assert_non_null(mkdtemp(dir));
 	snprintf(command, sizeof(command),
 		 "cd %s && mkdir %s %s %s %s && echo '{\"id\": \"aaaa1111cccc\"}' >%s/run.json && "
-		 "echo '{\"id\": \"cccc1111cccc\"}' >%s/run.json && "
+		 "echo '{\"id\": \"cccc1111cccc\", \"n\": 18446744073709551615}' >%s/run.json && "
 		 "touch -d 2026-11-01 %s/run.json && mkdir %s/trace && touch %s/trace/metadata",
 		 dir, OLD, NEW, DEAD, NAMED, OLD, NAMED, NAMED, NEW, NEW);
 	assert_int_equal(system(command), 0);

@@ -6,6 +6,8 @@
 #include "run/run.h"
 
 #include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
@@ -26,9 +28,19 @@ void json_add(struct json_doc *d, json_t *array, json_t *value)
 		d->failed = true;
 }
 
+/*
+ * jansson has no integer of 2^63 or more: its digits are kept as a text that begins with a NUL,
+ * which no C string and so no name can, and doc_put_line() prints them without quotes.
+ */
 json_t *json_number(uint64_t v)
 {
-	return v <= INT64_MAX ? json_integer((json_int_t)v) : json_real((double)v);
+	char digits[24] = "";
+	int n;
+
+	if (v <= INT64_MAX)
+		return json_integer((json_int_t)v);
+	n = snprintf(digits + 1, sizeof(digits) - 1, "%" PRIu64, v);
+	return json_stringn(digits, 1 + (size_t)n);
 }
 
 json_t *json_text(const char *s)
@@ -121,13 +133,26 @@ json_t *json_wall(int64_t wall_ns)
 	return json_string(text);
 }
 
+/* The digits of json_number() where c begins such a text; else NULL. Within another text a quote
+ * has a backslash before it, and a backslash is two, so that it cannot look so. */
+static const char *doc_digits(const char *c)
+{
+	static const char begin[] = "\"\\u0000";
+
+	return strncmp(c, begin, sizeof(begin) - 1) ? NULL : c + sizeof(begin) - 1;
+}
+
 /* jansson leaves DEL as it is. */
 static int doc_put_line(FILE *out, const struct json_doc *d, json_t *o, size_t flags)
 {
 	char *text = d->failed ? NULL : json_dumps(o, JSON_ENSURE_ASCII | flags);
 
-	for (const char *c = text; c && *c; c++) {
-		if (*c == 0x7f)
+	for (const char *c = text, *digits; c && *c; c++) {
+		digits = doc_digits(c);
+		if (digits) {
+			c = strchr(digits, '"');
+			fwrite(digits, 1, (size_t)(c - digits), out);
+		} else if (*c == 0x7f)
 			fputs("\\u007f", out);
 		else
 			fputc(*c, out);

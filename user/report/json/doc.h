@@ -26,6 +26,7 @@ struct json_doc {
 void json_put(struct json_doc *d, json_t *object, const char *key, json_t *value);
 void json_add(struct json_doc *d, json_t *array, json_t *value);
 
+/* v as an integer in the document, however large. From 2^63 on it is no number of jansson's. */
 json_t *json_number(uint64_t v);
 /* Text that may come from a server: bytes that are not UTF-8 become U+FFFD. NULL becomes null. */
 json_t *json_text(const char *s);

@@ -105,7 +105,7 @@ static json_t *tables_cell(struct json_doc *d, const struct section *s,
 		value = json_real(cell->v);
 	else
 		value = json_null();
-	if (json_is_number(value) && (own || cell->n || cell->v != 0) &&
+	if (!json_is_null(value) && tables_is_number(cell) && (own || cell->n || cell->v != 0) &&
 	    strcmp(own ? own : "1", unit))
 		json_put(d, o, "unit", json_text(own ? own : "1"));
 	json_put(d, o, "text", tables_text(text));

@@ -3,6 +3,7 @@
  * The synthetic run as JSON: what jansson reads back is what the run holds.
  * Also tests user/report/json/doc.c, ledger.c.
  */
+#include "report/json/doc.h"
 #include "report/report.h"
 #include "unit/sample_run.h"
 
@@ -447,6 +448,48 @@ static void json_behind_a_symbolic_link_replaces_what_it_points_to(void **state)
 
 #define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
 
+/* The text behind the key in a document of this one number. */
+static void check_number(uint64_t v, const char *text)
+{
+	struct json_doc d = { 0 };
+	json_t *o = json_object();
+	char *made, wanted[64];
+	size_t len;
+
+	json_put(&d, o, "n", json_number(v));
+	made = json_memory(&d, o, &len);
+	assert_non_null(made);
+	snprintf(wanted, sizeof(wanted), "{\"n\": %s}\n", text);
+	assert_string_equal(made, wanted);
+	free(made);
+}
+
+/* jansson has no integers from 2^63 on; a float of them would be another number. */
+static void json_numbers_are_integers_up_to_the_largest(void **state)
+{
+	(void)state;
+	check_number(0, "0");
+	check_number(INT64_MAX, "9223372036854775807");
+	check_number(1ULL << 63, "9223372036854775808");
+	check_number(UINT64_MAX, "18446744073709551615");
+}
+
+/* A name may look like the way in which a large number is kept. */
+static void json_takes_no_name_for_a_number(void **state)
+{
+	struct json_doc d = { 0 };
+	json_t *o = json_object();
+	size_t len;
+	char *made;
+
+	(void)state;
+	json_put(&d, o, "n", json_text("\"\\u000018446744073709551615"));
+	made = json_memory(&d, o, &len);
+	assert_non_null(made);
+	assert_string_equal(made, "{\"n\": \"\\\"\\\\u000018446744073709551615\"}\n");
+	free(made);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -462,6 +505,8 @@ int main(void)
 		TEST(json_sessions_keep_what_is_not_known_apart_from_nothing),
 		TEST(json_survives_bytes_that_are_not_utf_8_and_keys_noted_twice),
 		TEST(json_that_cannot_be_saved_is_an_error_that_names_the_file),
+		TEST(json_numbers_are_integers_up_to_the_largest),
+		TEST(json_takes_no_name_for_a_number),
 		TEST(json_goes_through_a_pipe_and_does_not_replace_it),
 		TEST(json_that_does_not_fit_on_the_disk_leaves_the_old_file_alone),
 		TEST(json_behind_a_symbolic_link_replaces_what_it_points_to),
