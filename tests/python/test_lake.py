@@ -227,3 +227,40 @@ def test_a_history_tells_a_drift_from_a_step(
     starts = [s.split("{")[0] for s in historywords.WORDS.values()]
     body = text[text.index("<h1>") :]
     assert [s for s in starts if len(s) > 8 and s in body] == []
+
+
+@pytest.mark.parametrize("count", [(1 << 63) - 1, 1 << 63, (1 << 64) - 1])
+def test_counts_are_whole_up_to_the_largest(
+    shelf: Shelf, execute: Execute, tmp_path: Path, count: int
+) -> None:
+    """In every table that has one: of run.json, as files, and in a lake beside smaller ones."""
+
+    def change(value: dict[str, Any]) -> None:
+        phase = value["phases"][0]
+        phase["metrics"]["elapsed"] = count
+        phase["commands"][0]["ops"] = count
+        phase["ledger"]["requests"][0]["bytes_in"] = count
+        phase["ledger"]["requests"][0]["parts"][0]["calls"] = count
+        value["books"][0]["ours"] = count
+
+    run, other = shelf.put("a", change=change), shelf.put("b")
+    for sql in (
+        "select elapsed from phases where test = 1 and iteration = 1",
+        "select max(ops) from commands",
+        "select max(bytes_in) from accounts",
+        "select max(calls) from parts",
+    ):
+        done = execute("query", run, sql, "--json")
+        assert (done.code, done.err) == (0, "")
+        assert list(json.loads(done.out).values()) == [count]
+    assert execute("export", run, other, "--into", tmp_path / "lake").code == 0
+    for sql in (
+        "select max(value) from metrics where metric = 'elapsed'",
+        "select max(ops) from commands",
+        "select max(ours) from books",
+        "select max(calls) from parts",
+    ):
+        assert list(rows(execute, tmp_path / "lake", sql)[0].values()) == [count]
+    assert execute("info", run).code == 0
+    assert execute("report", run, "-o", tmp_path / "page.html").code == 0
+    assert execute("export", run, "--to", "perfetto", "-o", tmp_path / "p").code in (0, 2)

@@ -23,6 +23,9 @@ from ..saved.trace import Stream
 
 Rows = list[dict[str, Any]]
 TEXT, INT, UINT = pa.string(), pa.int64(), pa.uint64()
+# Holds both; no whole numbers of more bits are in Parquet.
+_BOTH = pa.decimal128(20)
+_INT_MAX = (1 << 63) - 1
 
 
 def _of_phase(p: Phase) -> dict[str, Any]:
@@ -220,10 +223,18 @@ def of_run(run: Run) -> dict[str, Any]:
     return {name: table_of(name, *make(run), run.path) for name, make in wanted.items()}
 
 
+def _widened(rows: Rows, key: str, kind: Any) -> Any:
+    """INT, unless a value needs more: a query subtracts signed numbers without surprise."""
+    if kind is not INT or all((row.get(key) or 0) <= _INT_MAX for row in rows):
+        return kind
+    return UINT if all((row.get(key) or 0) >= 0 for row in rows) else _BOTH
+
+
 def table_of(name: str, rows: Rows, schema: list[Any], path: Path) -> Any:
     """Rows as an Arrow table; `path`: whose they are, for the message of Failure."""
     try:
-        return pa.Table.from_pylist(rows, pa.schema(schema))
+        kinds = [(key, _widened(rows, key, kind)) for key, kind in schema]
+        return pa.Table.from_pylist(rows, pa.schema(kinds))
     except (pa.ArrowException, OverflowError) as e:
         raise Failure(f"{path}: table {name}: {e}: the file is damaged") from None
 
