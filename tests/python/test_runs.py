@@ -26,6 +26,7 @@ import pytest
 import tracegen
 from afpscope import Failure, Run, find
 from afpscope.saved import hist
+from afpscope.saved import run as saved_run
 from afpscope.saved.run import find_all
 from afpscope.tables import tables
 from conftest import DATA, Done, Shelf, no_more_than
@@ -55,6 +56,28 @@ def test_names(shelf: Shelf) -> None:
         with pytest.raises(Failure) as failed:
             find(name)
         assert failed.value.code == 2
+
+
+def test_an_id_is_found_without_reading_whole_runs(
+    shelf: Shelf, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Wherever the id stands, and whatever else is called so."""
+
+    def last(value: dict[str, Any]) -> None:
+        value["server"] = {"id": "0000"} | value["server"]
+        value["id"] = value.pop("id")
+
+    folders = [shelf.put(f"run-{n}") for n in range(5)]
+    ids = [Run.open(folder).id for folder in folders]
+    read: list[Path] = []
+    whole = saved_run.load
+    monkeypatch.setattr(saved_run, "load", lambda path: (read.append(path), whole(path))[1])
+    assert [find(each) for each in ids] == folders and not read
+    moved = shelf.put("moved", change=last)
+    assert find(json.loads((moved / "run.json").read_text())["id"]) == moved
+    assert {path.parent for path in read} == {moved}
+    with pytest.raises(Failure):
+        find("0000")
 
 
 def test_labels_name_all_runs_that_have_them(shelf: Shelf, execute: Execute) -> None:

@@ -12,11 +12,18 @@ from pathlib import Path
 
 from ..errors import Failure, wrong_use
 from . import model, ranks
+from .files import opened
 from .model import Metric, Phase, Session
 from .node import Node, load
 
 SCHEMAS = (1, 2)
 RUN_FILE = "run.json"
+# The id is among the first members of a run, all before it are plain: of a thousand runs only their
+# beginning is read.
+_HEAD_BYTES = 4096
+_ID_IN_HEAD = re.compile(
+    rb'\s*\{(?:\s*"\w+"\s*:\s*(?:"[^"\\]*"|[-+.\w]+)\s*,)*?\s*"id"\s*:\s*"([\w.-]+)"', re.ASCII
+)
 # Key of the server's note with the process that all sessions descend from, and its start.
 # What a kind of server calls its things: of AFP, for runs that do not say so themselves; and where
 # a kind has no word.
@@ -393,6 +400,13 @@ def _newest(base: Path, killed: bool) -> Path:
 
 
 def _id_of(folder: Path) -> str:
+    try:
+        with opened(folder / RUN_FILE) as file:
+            head = file.read(_HEAD_BYTES)
+    except (OSError, Failure):
+        head = b""
+    if begin := _ID_IN_HEAD.match(head):
+        return begin[1].decode()
     try:
         return load(folder / RUN_FILE)["id"].text()
     except Failure:  # a run that was killed has it only in its folder's name
