@@ -6,6 +6,7 @@ Text has the colour of the page that a figure is in.
 
 from __future__ import annotations
 
+import contextlib
 import io
 import logging
 import re
@@ -48,8 +49,23 @@ _JAPANESE = [
 ]
 _LONG = re.compile(r"(\d\.\d)\d{2,}")  # more digits than are seen
 STYLES = ("-", "--", "-.", ":")
-_INSTALLED = {font.name for font in mpl.font_manager.fontManager.ttflist}
-_FALLBACK = [name for name in _JAPANESE if name in _INSTALLED]
+
+
+def _japanese_fonts() -> list[str]:
+    """Those of _JAPANESE on this machine, also where matplotlib's list is older than the fonts."""
+    manager = mpl.font_manager.fontManager
+    known = {font.name for font in manager.ttflist}
+    if known.isdisjoint(_JAPANESE):
+        listed = {font.fname for font in manager.ttflist}
+        for file in sorted({*mpl.font_manager.findSystemFonts()} - listed):
+            # Of a font that matplotlib cannot read: it is none for it.
+            with contextlib.suppress(OSError, RuntimeError, ValueError, NotImplementedError):
+                manager.addfont(file)
+        known = {font.name for font in manager.ttflist}
+    return [name for name in _JAPANESE if name in known]
+
+
+_FALLBACK = _japanese_fonts()
 STYLE = {
     # Characters are looked up in each family in turn; only installed families may be named.
     "font.family": ["DejaVu Sans", *_FALLBACK, "sans-serif"],
