@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""The catalogues of po/: what they translate, and that no option or number is lost on the way."""
+"""The catalogues of po/: what they translate, and that no option or number is lost on the way;
+and the fonts of figures.
+"""
 
 from __future__ import annotations
 
@@ -158,3 +160,27 @@ def test_without_pages_it_cannot_be_told_what_is_missing(tmp_path: Path) -> None
     shutil.rmtree(tree / "build")
     done = check(tree, "--strict")
     assert done.returncode == 1 and "cannot tell what is not translated" in done.stdout
+
+
+def test_a_japanese_font_newer_than_the_list_of_fonts_is_found(tmp_path: Path) -> None:
+    """matplotlib keeps its list and does not look again."""
+    ask = "from afpscope.page import figures; print(figures.japanese())"
+    strip = """
+import json, pathlib, sys
+import matplotlib.font_manager
+(kept,) = pathlib.Path(sys.argv[1]).glob("fontlist-*.json")
+value = json.loads(kept.read_text())
+value["ttflist"] = [f for f in value["ttflist"] if "DejaVu" in f["name"]]
+kept.write_text(json.dumps(value))
+"""
+
+    def run(*args: str) -> str:
+        env = os.environ | {"MPLCONFIGDIR": str(tmp_path), "PYTHONPATH": os.pathsep.join(sys.path)}
+        return subprocess.run(
+            [sys.executable, "-B", "-c", *args], env=env, check=True, capture_output=True, text=True
+        ).stdout.strip()
+
+    if run(ask) != "True":
+        pytest.skip("this machine has no Japanese font")
+    run(strip, str(tmp_path))
+    assert run(ask) == "True"

@@ -111,30 +111,6 @@ def test_figures_are_in_japanese_where_there_is_a_font(
     assert "要約" in text and "CNID サーバー待ち</li>" in text
 
 
-def test_a_japanese_font_newer_than_the_list_of_fonts_is_found(tmp_path: Path) -> None:
-    """matplotlib keeps its list and does not look again."""
-    ask = "from afpscope.page import figures; print(figures.japanese())"
-    strip = """
-import json, pathlib, sys
-import matplotlib.font_manager
-(kept,) = pathlib.Path(sys.argv[1]).glob("fontlist-*.json")
-value = json.loads(kept.read_text())
-value["ttflist"] = [f for f in value["ttflist"] if "DejaVu" in f["name"]]
-kept.write_text(json.dumps(value))
-"""
-
-    def run(*args: str) -> str:
-        env = os.environ | {"MPLCONFIGDIR": str(tmp_path), "PYTHONPATH": os.pathsep.join(sys.path)}
-        return subprocess.run(
-            [sys.executable, "-B", "-c", *args], env=env, check=True, capture_output=True, text=True
-        ).stdout.strip()
-
-    if run(ask) != "True":
-        pytest.skip("this machine has no Japanese font")
-    run(strip, str(tmp_path))
-    assert run(ask) == "True"
-
-
 @pytest.mark.parametrize(
     ("lang", "verdict"),
     [("en", "client-bound: client&#39;s CPU 50 %, "), ("ja", "クライアント律速: ")],
