@@ -12,11 +12,13 @@ import re
 import shutil
 import subprocess
 import sys
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 from afpscope import catalogue, errors, words
 from afpscope.catalogue import Message
+from conftest import Done, Shelf
 
 ROOT = Path(__file__).resolve().parents[2]
 REPORT = ROOT / "po/report.ja.po"
@@ -160,6 +162,26 @@ def test_without_pages_it_cannot_be_told_what_is_missing(tmp_path: Path) -> None
     shutil.rmtree(tree / "build")
     done = check(tree, "--strict")
     assert done.returncode == 1 and "cannot tell what is not translated" in done.stdout
+
+
+@pytest.fixture(params=[True, False], ids=["font", "no font"])
+def font(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> bool:
+    """Whether figures can be Japanese."""
+    monkeypatch.setattr("afpscope.page.figures.japanese", lambda: request.param)
+    return bool(request.param)
+
+
+def test_figures_are_in_japanese_where_there_is_a_font(
+    shelf: Shelf, tmp_path: Path, execute: Callable[..., Done], font: bool
+) -> None:
+    done = execute("report", shelf.put("a", "load"), "-o", tmp_path / "r.html", "--lang", "ja")
+    text = (tmp_path / "r.html").read_text()
+    assert done.code == 0
+    assert ("English labels" in done.err) == (not font)
+    drawn = "".join(re.findall(r"<svg.*?</svg>", text, re.S))
+    assert ("CNID サーバー待ち" in drawn) == font
+    assert ("waiting for the CNID server" in drawn) == (not font)
+    assert "要約" in text and "CNID サーバー待ち</li>" in text
 
 
 def test_a_japanese_font_newer_than_the_list_of_fonts_is_found(tmp_path: Path) -> None:

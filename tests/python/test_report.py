@@ -92,25 +92,6 @@ def section(text: str, key: str) -> str:
     return text[begin : text.index("<h2 ", begin + 1)]
 
 
-@pytest.fixture(params=[True, False], ids=["font", "no font"])
-def font(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> bool:
-    """Whether figures can be Japanese."""
-    monkeypatch.setattr("afpscope.page.figures.japanese", lambda: request.param)
-    return bool(request.param)
-
-
-def test_figures_are_in_japanese_where_there_is_a_font(
-    shelf: Shelf, tmp_path: Path, execute: Execute, font: bool
-) -> None:
-    text, done = made(execute, tmp_path, shelf.put("a", "load"), "--lang", "ja")
-    assert done.code == 0
-    assert ("English labels" in done.err) == (not font)
-    drawn = "".join(re.findall(r"<svg.*?</svg>", text, re.S))
-    assert ("CNID サーバー待ち" in drawn) == font
-    assert ("waiting for the CNID server" in drawn) == (not font)
-    assert "要約" in text and "CNID サーバー待ち</li>" in text
-
-
 @pytest.mark.parametrize(
     ("lang", "verdict"),
     [("en", "client-bound: client&#39;s CPU 50 %, "), ("ja", "クライアント律速: ")],
