@@ -192,6 +192,7 @@ def test_a_history_names_the_run_with_which_a_value_changed(
     page = tmp_path / "page.html"
     assert execute("history", lake, "-o", page, "--label", "commit").code == 0
     text = page.read_text()
+    assert len(text.encode()) <= 300_000
     assert text.count("<circle ") == sum(len(r["values"]) for h in found for r in h["rows"])
     assert text.count("worse) since") == len(changed) and "commit=c" in text
     few = execute("history", lake, "--where", "labels['commit'] in ('c1', 'c2')").out

@@ -207,7 +207,7 @@ def test_a_sweep_is_one_page(tmp_path: Path, execute: Execute, lang: str) -> Non
     for said in SAID[lang]:
         assert said in text
     assert "afpscope: load: no session" in text
-    assert text.count("<figure>") == 4
+    assert text.count("<figure>") == 4 and len(text.encode()) <= 300_000
     assert ("What is used up at the knee" in text) == (lang == "en")
     rows = table(tmp_path / "f" / "sweep-table.csv")
     assert [r["clients"] for r in rows] == ["1", "2", "5", "10", "20", "50"]
@@ -243,6 +243,7 @@ def test_sweeps_without_a_knee_without_steps_and_in_open_loop(
         option="rate",
     )
     text, _ = made(execute, tmp_path, tmp_path / "open")
+    assert len(text.encode()) <= 300_000
     assert "90% of the offered rate is reached up to rate 200" in text and "offered/s" in text
     assert "scalability law" not in text and "1drop" in text
     sweep(tmp_path / "cut", each((1, 2), queue), complete=False, stopped="SIGINT")

@@ -55,6 +55,7 @@ def page(execute: Execute, tmp_path: Path, run: Path, *more: str | Path) -> str:
     out = tmp_path / "page.html"
     done = execute("report", run, "-o", out, *more)
     assert done.code in (0, 4), done.err
+    assert out.stat().st_size <= 300_000
     return out.read_text()
 
 
