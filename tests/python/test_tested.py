@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import os
 import shutil
 import subprocess
 import sys
@@ -67,3 +68,34 @@ def test_a_test_of_several_names_is_listed_once(tmp_path: Path) -> None:
     }
     sources = "user/attach/whom.c", "user/attach/other.c"
     assert checked(tmp_path, texts, *sources) == (0, ["tests/unit/attach/test_whom_faults.c"])
+
+
+@pytest.mark.parametrize("source, status", [("user/main/both.c", 0), ("user/main/whole.c", 1)])
+def test_words_that_choose_no_test_in_python_are_said(
+    tmp_path: Path, source: str, status: int
+) -> None:
+    """They fail only where nothing else was tested."""
+    tests = {
+        "user/main/both.c": "",
+        "user/main/whole.c": "",
+        "tests/unit/main/test_both.c": "",
+        "tests/python/test_all.py": '"""Tests user/main/both.c, whole.c."""\n'
+        "def test_it() -> None:\n    pass\n",
+    }
+    checked(tmp_path, tests)
+    need = f'#!/bin/sh\necho "{sys.executable}"\n'
+    for name, text in ("need.sh", need), ("run.sh", "#!/bin/sh\necho programs: $2\n"):
+        (tmp_path / "tests" / name).write_text(text)
+        (tmp_path / "tests" / name).chmod(0o755)
+    shutil.copy(TESTED.with_name("test.sh"), tmp_path / "tests")
+    for word, code in ("no_such", status), ("it", 0):
+        done = subprocess.run(
+            [tmp_path / "tests/test.sh", source],
+            env=os.environ | {"MAKE": "true", "BUILD": "build", "K": word},
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+        assert done.returncode == code, done.stdout + done.stderr
+        assert ("chooses none" in done.stderr) == (word == "no_such")
+        assert ("programs: build/tests/unit/main/test_both" in done.stdout) == ("both" in source)

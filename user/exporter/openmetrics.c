@@ -542,7 +542,7 @@ static void put_io_bytes(struct writer *w, const struct family *f)
 /* clang-format off */
 static const struct family families[] = {
 	{ "afpscope_up", NULL, "1 while a server is watched, 0 while there is none.", GAUGE, put_up },
-	{ "afpscope", NULL, "Versions, and how the server is observed (rung).", INFO, put_info },
+	{ "afpscope", NULL, "Versions, and how the server is observed.", INFO, put_info },
 	{ "afpscope_watches", NULL, "Watches that were begun: 1, and one more each time the server was restarted.", COUNTER, put_watches },
 	{ "afpscope_reading_age_seconds", "seconds", "How old the figures are.", GAUGE, put_age },
 	{ "afpscope_losses", NULL, "What was missed: everything else is exact where these are 0.", COUNTER, openmetrics_put_losses },

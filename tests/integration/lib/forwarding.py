@@ -224,6 +224,7 @@ import os, signal, socket, sys, threading
 def carry(read, write):
     while data := read(65536):
         write(data)
+    os._exit(0)  # and so what it leads to, on both sides
 signal.signal(signal.SIGCHLD, signal.SIG_IGN)
 ear = socket.create_server(("127.0.0.1", int(sys.argv[1])))
 while True:
