@@ -34,7 +34,7 @@ from faults import Part, Site, send
 from healthy import idle_dbd_ends
 from load import Working
 from netatalk import Server
-from scope import FINDINGS, OK, Scope
+from scope import FINDINGS, NO_SESSION, OK, Scope
 from serverfaults import CPU, MEMORY, cpu_quota, crashing, master_stopped, memory_limit
 from terminal import on_terminal
 from userfaults import big_folder, failing, lists_big
@@ -257,6 +257,8 @@ def test_a_server_that_ended_is_the_first_thing_said(
 
     with served() as site, working(BROWSE, site), later(after, end):
         said = say(scope, site.port, "doctor", "-d", "10")
+    if said.status == NO_SESSION:
+        raise Disturbed("it ended before it was found")
     first_is(said, "server-ended", never=("server-restarted",))
     assert "Nothing is wrong" not in said.screen
 

@@ -130,9 +130,12 @@ def gone(server: Server) -> None:
 def held() -> set[int]:
     """Programs in the kernel that a process holds."""
     found = set()
-    for path in Path("/proc").glob("[0-9]*/fdinfo/*"):
+    for process in Path("/proc").glob("[0-9]*"):
         with contextlib.suppress(OSError):
-            found |= {int(i) for i in re.findall(r"^prog_id:\s*(\d+)", path.read_text(), re.M)}
+            for path in (process / "fdinfo").iterdir():
+                with contextlib.suppress(OSError):
+                    text = path.read_text()
+                    found |= {int(i) for i in re.findall(r"^prog_id:\s*(\d+)", text, re.M)}
     return found
 
 

@@ -7,6 +7,7 @@
 
 #include "watch/watch_priv.h"
 
+#include "base/clock.h"
 #include "base/vec.h"
 #include "host/net/sockets.h"
 #include "host/proc/procfs.h"
@@ -21,10 +22,14 @@
 
 #define PATH_LEN 512
 
+/* How often the folder of a session is looked at whose volumes were not seen: of many at a time. */
+#define FOLDER_NS 1000000000u
+
 struct label {
 	uint32_t uid;
 	bool has_uid;
-	char *cwd;    /* owned; last working directory; NULL: never seen */
+	uint64_t looked_ns; /* at its folder; 0: never */
+	char *cwd;          /* owned; last working directory; NULL: never seen */
 	char *folder; /* owned; its volume's, or the highest it was seen in; NULL: not known */
 };
 
@@ -189,17 +194,22 @@ void sessions_look(struct bpf_rung *b)
 	const struct bpf_view *v = &b->view;
 	struct sessions *s = b->sessions;
 	uint32_t n = bpf_view_processes(v);
+	uint64_t now = clock_now_ns();
 	const struct afs_process *p;
+	struct label *l;
 
 	for (uint32_t i = 0; i < n && !b->sink.totals_only; i++) {
 		p = &v->process[i];
+		l = &s->label[i];
 		if (!serves(p) || p->ended >= p->threads)
 			continue;
 		/* Its name is asked for now, and may be known when it is shown. */
-		if (!s->label[i].has_uid && look_uid(&s->label[i], p->tgid))
-			usernames_find(s->names, lister_of(v, p), s->label[i].uid);
-		if (!saw_volumes(p, bpf_view_stream_of(v, p)))
-			look_folder(s, &s->label[i], p->tgid);
+		if (!l->has_uid && look_uid(l, p->tgid))
+			usernames_find(s->names, lister_of(v, p), l->uid);
+		if (now - l->looked_ns < FOLDER_NS || saw_volumes(p, bpf_view_stream_of(v, p)))
+			continue;
+		l->looked_ns = now;
+		look_folder(s, l, p->tgid);
 	}
 }
 
