@@ -66,7 +66,7 @@ static int actions_advance(struct worker *w, struct actor *a, struct err *e)
 
 	if (a->store->blocks && w->n == 1 && !tally_open_loop(w)) {
 		r = a->store->type->work(a->store, 0, e);
-		w->alive_ns = clock_now_ns(); /* that may take long */
+		pause_called(w); /* that may take long */
 		return r;
 	}
 	return store_advance(a->store, 0, e);
@@ -188,6 +188,7 @@ static void actions_opened(struct worker *w, struct actor *a)
 	w->n_opening--;
 	w->n_left--;
 	w->load->n_open++;
+	w->blocks = a->store->blocks;
 	a->state = ACTOR_RESTING;
 	a->done = true;
 	a->out->opened = true;

@@ -25,6 +25,7 @@ struct engine {
 	atomic_uint n_busy; /* see worker.h */
 	struct arrivals arrivals;
 	struct run_load *load;
+	struct pulse pulse; /* of threads that wait in calls themselves */
 
 	pthread_mutex_t lock; /* guards what follows */
 	pthread_cond_t changed;
@@ -336,10 +337,26 @@ static void free_loads(struct engine *g)
 	g->load = NULL;
 }
 
+/* Where a thread waits in its one client's calls, it cannot tell by itself whether it ran. */
+static int engine_begin_pulse(struct engine *g, const struct engine_job *job, struct err *e)
+{
+	bool blocks = false;
+	int r = 0;
+
+	for (unsigned int k = 0; k < g->opts.n_threads; k++) {
+		g->worker[k].pulse = &g->pulse;
+		blocks |= g->worker[k].n == 1 && g->worker[k].blocks;
+	}
+	if (blocks && job->what == ENGINE_WORK && job->pace.kind == PACE_CLOSED)
+		r = pulse_begin(&g->pulse);
+	return r ? err_set(e, r, "cannot start a thread: %s", strerror(-r)) : 0;
+}
+
 int engine_start(struct engine *g, const struct engine_job *job, struct err *e)
 {
 	int r = engine_prepare(g, job, e);
 
+	r = r ? r : engine_begin_pulse(g, job, e);
 	if (r) {
 		free_loads(g);
 		return r;
@@ -431,6 +448,7 @@ void engine_free(struct engine *g)
 	wake_all(g);
 	for (unsigned int k = 0; k < g->n_started; k++)
 		pthread_join(g->thread[k], NULL);
+	pulse_end(&g->pulse);
 	arrivals_fini(&g->arrivals);
 	for (unsigned int k = 0; g->worker && k < g->opts.n_threads; k++)
 		worker_fini(&g->worker[k]);

@@ -25,6 +25,18 @@ uint64_t pause_now(struct worker *w)
 	return now_ns;
 }
 
+void pause_called(struct worker *w)
+{
+	const uint64_t begun_ns = w->alive_ns, now_ns = clock_now_ns();
+	uint64_t from_ns, to_ns;
+
+	w->alive_ns = now_ns;
+	if (now_ns < begun_ns + PAUSE_LEAST_NS ||
+	    !pulse_missed(w->pulse, now_ns, PAUSE_LEAST_NS, &from_ns, &to_ns) || to_ns < begun_ns)
+		return;
+	pause_note(w, from_ns, to_ns, to_ns - from_ns - PULSE_NS);
+}
+
 uint64_t pause_within_ns(const struct worker *w, uint64_t begin_ns, uint64_t end_ns)
 {
 	uint64_t from_ns = begin_ns > w->pause_from_ns ? begin_ns : w->pause_from_ns;

@@ -6,6 +6,7 @@
 
 #include "load/arrivals.h"
 #include "load/engine.h"
+#include "load/pulse.h"
 #include "load/timers.h"
 
 #include <stdatomic.h>
@@ -72,10 +73,12 @@ struct worker {
 	uint8_t *scratch;
 	size_t n;
 	struct actor *actor; /* n */
+	bool blocks;         /* the stores of those that were opened */
 	struct timers timers;
 
 	/* The job */
 	const struct engine_job *job;
+	const struct pulse *pulse;             /* the engine's */
 	struct engine_times *times;            /* of all threads */
 	uint64_t begin_ns, measure_ns, end_ns; /* as this thread has seen them last */
 	_Atomic uint64_t n_done;               /* actions; only this thread writes it */

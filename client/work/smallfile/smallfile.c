@@ -75,39 +75,45 @@ static bool is_top(const struct smallfile *c, unsigned int home)
 	return !c->o->depth || home % c->o->depth == 0;
 }
 
-/* "PREFIX.0000012", of which name_file() makes others. Returns its length, which leaves room. */
-static size_t name_number(const struct smallfile *c, unsigned int file,
-			  char out[SMALLFILE_NAME_LEN])
+/* "PREFIX.0000012", of which smallfile_name_of() makes names. It leaves room for their ends. */
+static void name_number(struct smallfile *c, unsigned int file)
 {
 	size_t len = strlen(c->o->prefix), n = 7;
 
 	for (unsigned int most = 10000000; file >= most && n < 10; most = n < 9 ? most * 10 : most)
 		n++;
-	memcpy(out, c->o->prefix, len);
-	out[len] = '.';
+	memcpy(c->stem, c->o->prefix, len);
+	c->stem[len] = '.';
 	for (size_t i = n; i; i--, file /= 10)
-		out[len + i] = (char)('0' + file % 10);
-	return len + 1 + n;
+		c->stem[len + i] = (char)('0' + file % 10);
+	c->stem_len = len + 1 + n;
 }
 
+/* Its names are made when they are asked for: a load needs one or two of them. */
 static void name_file(struct smallfile *c, unsigned int file)
 {
-	static const char *const after[N_WHICH] = {
-		[OF_LINK] = ".l", [OF_SYMLINK] = ".s", [OF_DIR] = ".d"
-	};
-	char number[SMALLFILE_NAME_LEN];
-	size_t len = name_number(c, file, number);
-
 	c->file = file;
+	c->named = 0;
+	name_number(c, file);
 	name_home(c, smallfile_dir(c->o, c->number, file));
-	for (unsigned int i = 0; i < N_WHICH; i++) {
-		if (i != OF_FILE && i != OF_OTHER && !after[i])
-			continue;
-		memcpy(c->name[i], number, len);
-		strcpy(c->name[i] + len, after[i] ? after[i] : "");
-	}
-	strcpy(c->name[c->renamed ? OF_FILE : OF_OTHER] + len, ".r");
 	c->seed = smallfile_chance(c->o, c->number, file, FOR_DATA);
+}
+
+static const char *smallfile_name_of(struct smallfile *c, enum smallfile_which which)
+{
+	static const char ends[OF_ATTR][4] = {
+		[OF_OTHER] = ".r", [OF_LINK] = ".l", [OF_SYMLINK] = ".s", [OF_DIR] = ".d"
+	};
+	unsigned int end = which;
+
+	if (which >= OF_ATTR || c->named & 1u << which)
+		return c->name[which];
+	if (c->renamed && which <= OF_OTHER)
+		end = which == OF_FILE ? OF_OTHER : OF_FILE;
+	memcpy(c->name[which], c->stem, c->stem_len);
+	memcpy(c->name[which] + c->stem_len, ends[end], sizeof(ends[end]));
+	c->named |= 1u << which;
+	return c->name[which];
 }
 
 /* ---- what an action moves ---- */
@@ -158,7 +164,7 @@ int smallfile_path(struct smallfile *c, unsigned int i, char *out, size_t size)
 			at += (size_t)snprintf(out + at, size - at, "%s/", c->name[OF_HOME]);
 	}
 	if (at < size)
-		at += (size_t)snprintf(out + at, size - at, "%s", c->name[OF_FILE]);
+		at += (size_t)snprintf(out + at, size - at, "%s", smallfile_name_of(c, OF_FILE));
 	return (int)at;
 }
 
@@ -250,8 +256,8 @@ static struct store_op *smallfile_next(struct script *s)
 	*op = (struct store_op) { .verb = step->verb,
 				  .dir = c->dir[c->home],
 				  .to_dir = c->dir[c->home],
-				  .name = c->name[step->name],
-				  .to_name = c->name[step->to],
+				  .name = smallfile_name_of(c, step->name),
+				  .to_name = smallfile_name_of(c, step->to),
 				  .file = c->opened,
 				  .how = step->how };
 	if (step->name == OF_HOME)

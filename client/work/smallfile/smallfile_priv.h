@@ -61,6 +61,9 @@ struct smallfile {
 	struct store_file opened;
 	struct err why;
 	struct store_op op;
+	char stem[SMALLFILE_NAME_LEN]; /* that the file's names begin with; not a string */
+	size_t stem_len;
+	unsigned int named; /* a bit for each of name that is the file's */
 	char name[N_WHICH][SMALLFILE_NAME_LEN];
 	uint8_t attr[SMALLFILE_ATTR_LEN + STORE_XATTR_HEAD];
 	uint8_t *buf; /* of a record, and of what a store may need beyond it */

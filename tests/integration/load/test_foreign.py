@@ -9,6 +9,8 @@ import json
 import re
 import signal
 import time
+from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -72,13 +74,27 @@ def test_a_generator_that_was_stopped_says_so(scope: Scope, guests: Server, tool
     longer = {"load": ("-d", "6"), "smallfile": ("--files", "4000")}
     line = scope.command(guests, *COMMANDS[tool], *longer[tool], tool=tool)
     with contextlib.closing(AfpClient(guests.port)):
-        running = scope.start([*line, "--json", "/dev/stdout"])
-        wait_until(lambda: bool(left_on(guests)), 60, "its files")
-        time.sleep(1)
-        running.signal(signal.SIGSTOP)
-        time.sleep(2)
-        running.signal(signal.SIGCONT)
-        done = running.finish()
+        says_it_was_stopped(scope, line, lambda: bool(left_on(guests)))
+
+
+@pytest.mark.parametrize("clients", [1, 2, 40])
+def test_a_generator_that_was_stopped_in_a_call_says_so(
+    scope: Scope, tmp_path: Path, clients: int
+) -> None:
+    """A thread that waits in the calls of a directory itself is nearly always in one."""
+    line = [str(scope.binary), "load", "-n", str(clients), "-m", "metadata", "-d", "6"]
+    line += ["--ramp", "0", "--no-probe", "--watch=off", str(tmp_path)]
+    says_it_was_stopped(scope, line, lambda: bool(list(tmp_path.iterdir())))
+
+
+def says_it_was_stopped(scope: Scope, line: list[str], begun: Callable[[], bool]) -> None:
+    running = scope.start([*line, "--json", "/dev/stdout"])
+    wait_until(begun, 60, "its files")
+    time.sleep(1)
+    running.signal(signal.SIGSTOP)
+    time.sleep(2)
+    running.signal(signal.SIGCONT)
+    done = running.finish()
     run = json.loads(done.out[done.out.index("{") :])
     (warning,) = [w["text"] for w in run["warnings"] if w["key"] == "paused"]
     found = re.search(

@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
  * Engine: a time in which the generator itself did not run is told, and is in no latency. Tests
- * client/load/pause.c, tally.c.
+ * client/load/pause.c, pulse.c, tally.c.
  */
 #include "unit/engine_rig.h"
 
 #include "base/clock.h"
+#include "load/pause.h"
 
 #include <signal.h>
 #include <sys/mman.h>
@@ -156,11 +157,33 @@ static void a_slow_server_is_no_pause(void **state)
 		print_message("the machine was busy: again\n");
 }
 
+static void a_pulse_shows_when_the_process_was_stopped(void **state)
+{
+	struct pulse p = { 0 };
+	uint64_t begun_ns = clock_now_ns(), from_ns, to_ns;
+	pid_t child;
+
+	(void)state;
+	assert_false(pulse_missed(&p, begun_ns, PAUSE_LEAST_NS, &from_ns, &to_ns));
+	assert_int_equal(pulse_begin(&p), 0);
+	assert_int_equal(pulse_begin(&p), 0);
+	assert_false(pulse_missed(&p, clock_now_ns(), PAUSE_LEAST_NS, &from_ns, &to_ns));
+	child = stop_after(100);
+	assert_int_equal(waitpid(child, NULL, 0), child);
+	usleep(400000);
+	assert_true(pulse_missed(&p, clock_now_ns(), PAUSE_LEAST_NS, &from_ns, &to_ns));
+	assert_true(from_ns >= begun_ns && to_ns <= clock_now_ns());
+	assert_true(to_ns - from_ns >= (STOPPED_MS - 150) * MS);
+	pulse_end(&p);
+	pulse_end(&p);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(a_stopped_generator_is_no_slow_server),
 		cmocka_unit_test(a_slow_server_is_no_pause),
+		cmocka_unit_test(a_pulse_shows_when_the_process_was_stopped),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
