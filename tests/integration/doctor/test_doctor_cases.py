@@ -30,7 +30,7 @@ from company import arriving
 from diskfaults import BLKIO, cold_reads, filled, io_limit, own_mount, read_only
 from disturbed import DISTURBED, Disturbed, undisturbed
 from far import TUN
-from faults import Part, Site, send
+from faults import Part, Site, repeated, send
 from healthy import idle_dbd_ends
 from load import Working
 from netatalk import Server
@@ -306,6 +306,26 @@ def test_a_huge_folder_is_named_after_one_list(scope: Scope, served: Made) -> No
     with served() as site, big_folder(site, 8000), lists_big(site, 0), Busy(AfpClient(site.port)):
         said = say(scope, site.port, "doctor", "-d", "6")
     first_is(said, "huge-folder", "cnid-behind", never=("chatty-client", "client-pauses"))
+
+
+@undisturbed
+@pytest.mark.parametrize("files", [1500, 4000])
+def test_a_small_cache_is_named_before_the_folder_it_cannot_hold(
+    scope: Scope, served: Made, files: int
+) -> None:
+    """Each listing asks the CNID server again for what the cache had to forget."""
+    with (
+        served(AFPD_GLOBAL="dircache size = 1024") as site,
+        big_folder(site, files),
+        contextlib.ExitStack() as stack,
+    ):
+        client = AfpClient(site.port)
+        stack.callback(client.drop)
+        client.list_folder("big")
+        stack.enter_context(repeated(lambda _: client.list_folder("big")))
+        said = say(scope, site.port, "doctor", "-d", "6")
+    first_is(said, "dircache", "cnid-behind", never=("huge-folder",))
+    assert said.value("dircache_need") >= files
 
 
 def test_a_client_at_its_own_pace_is_nothing_wrong(scope: Scope, served: Made) -> None:

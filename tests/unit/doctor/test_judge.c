@@ -267,6 +267,44 @@ static void causes_that_explain_as_much_are_not_told_apart(void **state)
 	assert_int_equal(rivals_with_log(&f, 0.55), 1);
 }
 
+static void lists_a_lot(struct run_figures *f, double asked_time)
+{
+	*f = healthy(&kind_afp.is);
+	run_figure_set(f, RUN_FIGURE_P99, 300e6);
+	run_figure_set(f, RUN_FIGURE_LIST, 1);
+	run_figure_set(f, RUN_FIGURE_LIST_REQUESTS, 20);
+	run_figure_set(f, RUN_FIGURE_LIST_TIME, 400e6);
+	run_figure_set(f, RUN_FIGURE_ASKED, 50000);
+	run_figure_set(f, RUN_FIGURE_ASKED_AGAIN, 0.9);
+	run_figure_set(f, RUN_FIGURE_ASKED_TIME, asked_time);
+}
+
+/* What takes long in a list may be the questions that a larger cache had saved. */
+static void a_cache_that_is_too_small_comes_before_the_folders_that_it_lists(void **state)
+{
+	struct run_figures f;
+	struct diagnosis d;
+
+	(void)state;
+	lists_a_lot(&f, 0.57);
+	assert_int_equal(doctor_judge(&d, &f), 0);
+	assert_string_equal(d.found[0].rule->key, "dircache");
+	for (size_t i = 0; i < d.n_found; i++)
+		assert_string_not_equal(d.found[i].rule->key, "huge-folder");
+	diagnosis_fini(&d);
+	lists_a_lot(&f, 0.1);
+	assert_int_equal(doctor_judge(&d, &f), 0);
+	assert_string_equal(d.found[0].rule->key, "huge-folder");
+	assert_true(d.found[0].sure);
+	diagnosis_fini(&d);
+	/* Not known, as in a load's own verdict: nothing is sure. */
+	f.known[RUN_FIGURE_ASKED_TIME] = false;
+	assert_int_equal(doctor_judge(&d, &f), 0);
+	assert_string_equal(d.found[0].rule->key, "huge-folder");
+	assert_false(d.found[0].sure);
+	diagnosis_fini(&d);
+}
+
 static void the_largest_share_comes_first(void **state)
 {
 	struct run_figures f = healthy(&kind_afp.is);
@@ -502,6 +540,7 @@ int main(void)
 		cmocka_unit_test(waits_that_nobody_notices_are_no_finding),
 		cmocka_unit_test(what_adds_enough_to_each_request_is_a_cause),
 		cmocka_unit_test(a_figure_that_is_missing_is_said),
+		cmocka_unit_test(a_cache_that_is_too_small_comes_before_the_folders_that_it_lists),
 		cmocka_unit_test(the_largest_share_comes_first),
 		cmocka_unit_test(causes_that_explain_as_much_are_not_told_apart),
 		cmocka_unit_test(too_little_is_no_verdict),

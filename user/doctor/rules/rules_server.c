@@ -233,8 +233,8 @@ static const struct doctor_rule rules[] = {
 	},
 	{
 		.key = "huge-folder", .name = "huge folders", .kind = DOCTOR_WORK,
-		TESTS(LEAST(LIST_REQUESTS, 12), LEAST(LIST, 0.3), LEAST(LIST_TIME, 20e6)), OWN_HARM(LIST, 0.3),
-		EVIDENCE(F(LIST), F(LIST_REQUESTS), F(LIST_TIME), F(RATE)),
+		TESTS(LEAST(LIST_REQUESTS, 12), LEAST(LIST, 0.3), LEAST(LIST_TIME, 20e6), MOST(ASKED_TIME, 0.3)), OWN_HARM(LIST, 0.3),
+		EVIDENCE(F(LIST), F(LIST_REQUESTS), F(LIST_TIME), F(RATE), F(ASKED_TIME)),
 		.says = "listing folders takes {list} of the requests' own time: {list_requests} requests and {list_time} in the server for one folder",
 		.todo = "split folders of thousands of files; {cache_key.text} in {conf} must hold all of a folder's entries",
 		.disproof = "find FOLDER -maxdepth 1 shows fewer than 1,000 entries in each folder that is listed",
