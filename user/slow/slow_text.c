@@ -165,11 +165,14 @@ static void slow_text_put_name(FILE *out, const struct slow_request *q)
 
 static void put_what(struct text *to, const struct slow_request *q, const struct slow_view *v)
 {
-	char buf[ACCOUNT_NAME_MAX];
+	char buf[ACCOUNT_NAME_MAX], age[48];
 
 	put_clock(to->out, q->r.t, v);
 	fputc(' ', to->out);
-	put_text(to->out, cell_time((double)q->r.time_ns).text, 6);
+	/* Of one from before only what its client sent last is known. */
+	snprintf(age, sizeof(age), "%s%s", q->before ? "≥" : "",
+		 cell_time((double)q->r.time_ns).text);
+	put_text(to->out, age, 6);
 	fputc(' ', to->out);
 	put_text(to->out, q->before ? RUN_SERVICE_EARLIER : account_name(q->r.command, buf),
 		 -COMMAND_WIDTH);

@@ -251,7 +251,7 @@ def test_a_request_from_before_has_its_user_and_is_counted_apart(
         creator.join()
         client.delete("from-before")
     done.expect(OK)
-    line = r"\d\d:\d\d:\d\d\.\d{3} +\S+s \(began earlier\)"
+    line = r"\d\d:\d\d:\d\d\.\d{3} +≥\S+s \(began earlier\)"
     line += r" +still running: CNID \S+s +bench1@127\.0\.0\.1"
     assert re.match(line, done.out), done.out
     assert "\n  0 slow (100ms or more), 1 more without an answer yet, 0 left out\n" in done.err

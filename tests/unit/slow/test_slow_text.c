@@ -95,6 +95,9 @@ static void a_line_says_how_long_what_why_who_and_on_what(void **state)
 	q.running = true;
 	assert_string_equal(line(&q, 100), "  1.23s FPOpenFork         still running: disk 1.20s  "
 					   "bench1@192.168.1.20 vol1 #3f2a9c01");
+	q.before = true;
+	assert_non_null(
+	    strstr(line(&q, 100), " ≥1.23s (began earlier)    still running: disk 1.20s"));
 }
 
 /* Of a volume that is known by its folder; the name behind it says more. */
