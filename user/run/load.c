@@ -250,3 +250,29 @@ bool run_load_outlasted(const struct run_load *l)
 		n += l->action[i].n;
 	return l->n_outlasting > n / 20;
 }
+
+uint64_t run_load_silence_ns(const struct run_load *l, uint64_t *from_ns)
+{
+	const uint64_t row_ns = 1000000000ull * l->seconds_each, begin_ns = l->begin_ns;
+	uint64_t first, end, since, most_ns = 0, ns;
+
+	if (!row_ns || l->end_ns <= l->measure_ns)
+		return 0;
+	first = (l->measure_ns - begin_ns + row_ns - 1) / row_ns;
+	end = (l->end_ns - begin_ns) / row_ns;
+	end = end < l->n_seconds ? end : l->n_seconds;
+	since = first;
+	for (uint64_t i = first; i <= end; i++) {
+		const struct run_second *s = i < end ? &l->second[i] : NULL;
+
+		if (s && !s->n)
+			continue;
+		ns = (i - since) * row_ns;
+		if (i > since && ns > most_ns && (s ? s->max_ns : l->outlasting_max_ns) >= ns) {
+			most_ns = ns;
+			*from_ns = since * row_ns;
+		}
+		since = i + 1;
+	}
+	return most_ns >= RUN_SILENCE_LEAST_NS ? most_ns : 0;
+}

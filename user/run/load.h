@@ -266,6 +266,14 @@ double run_load_fairness(const struct run_load *l);
 /* Whether actions outlasted the measured time that are many beside those that ended in it. */
 bool run_load_outlasted(const struct run_load *l);
 
+/*
+ * The longest time of whole seconds, of the measured ones, in which no action ended, while one was
+ * waited for all the time; *from_ns: when it began, since begin_ns. 0: none of
+ * RUN_SILENCE_LEAST_NS. A load whose clients wait for it has only few latencies that show it.
+ */
+uint64_t run_load_silence_ns(const struct run_load *l, uint64_t *from_ns);
+#define RUN_SILENCE_LEAST_NS 2000000000u
+
 /* Actions of all kinds: how many, how many failed, and their latencies. */
 void run_load_all(const struct run_load *l, struct run_action *out);
 

@@ -5,6 +5,8 @@
 
 #include <math.h>
 
+#define S 1000000000ull
+
 static void what_two_threads_did_is_added(void **state)
 {
 	struct run_load *to = run_load_new(10, 3, 20), *a = load_of_clients(),
@@ -59,6 +61,49 @@ static void what_two_threads_did_is_added(void **state)
 	run_load_free(a);
 	run_load_free(b);
 	run_load_free(NULL);
+}
+
+/* Seconds 2 to 5 of 10 are without an action, and one that ends then took max_ns. */
+static uint64_t silence(uint64_t max_ns, uint64_t *from_ns)
+{
+	struct run_load *l = run_load_new(1, 1, 10);
+	uint64_t ns;
+
+	assert_non_null(l);
+	l->seconds_each = 1;
+	l->begin_ns = 7 * S;
+	l->measure_ns = 8 * S;
+	l->end_ns = 17 * S;
+	for (unsigned int i = 0; i < 10; i++)
+		l->second[i].n = i < 2 || i > 5;
+	l->second[6].max_ns = max_ns;
+	ns = run_load_silence_ns(l, from_ns);
+	run_load_free(l);
+	return ns;
+}
+
+static void a_time_without_an_answer_is_one_in_which_somebody_waited(void **state)
+{
+	struct run_load *l = run_load_new(1, 1, 10);
+	uint64_t from_ns = 0;
+
+	(void)state;
+	assert_int_equal(silence(4 * S + S / 2, &from_ns), 4 * S);
+	assert_int_equal(from_ns, 2 * S);
+	/* It began in that time: nobody waited before. */
+	assert_int_equal(silence(4 * S - 1, &from_ns), 0);
+	/* Until the end: what outlasts the measured time was waited for. */
+	assert_non_null(l);
+	l->seconds_each = 1;
+	l->end_ns = 5 * S;
+	l->second[0].n = l->second[1].n = 1;
+	assert_int_equal(run_load_silence_ns(l, &from_ns), 0);
+	l->outlasting_max_ns = 3 * S;
+	assert_int_equal(run_load_silence_ns(l, &from_ns), 3 * S);
+	/* The ramp is not measured. */
+	l->measure_ns = 4 * S;
+	assert_int_equal(run_load_silence_ns(l, &from_ns), 0);
+	run_load_free(l);
 }
 
 static void all_actions_are_the_sum_of_the_kinds(void **state)
@@ -169,6 +214,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(what_two_threads_did_is_added),
+		cmocka_unit_test(a_time_without_an_answer_is_one_in_which_somebody_waited),
 		cmocka_unit_test(all_actions_are_the_sum_of_the_kinds),
 		cmocka_unit_test(fairness_is_jain_s_index_of_the_clients_with_a_session),
 		cmocka_unit_test(a_second_s_quantile_is_that_of_its_latencies),

@@ -352,6 +352,22 @@ static void put_begun(const struct paint *p, const struct run_load *l)
 	screen_put(p, INK_NONE, t.text, 2);
 }
 
+/* In a closed loop nobody asks meanwhile: a stall is one latency for each client. */
+static void put_silence(const struct paint *p, const struct run_load *l)
+{
+	uint64_t from_ns = 0, ns = run_load_silence_ns(l, &from_ns);
+	struct screen_text t = { 0 };
+
+	if (!ns)
+		return;
+	screen_add(&t, "No action ended for %s or more, from second %.0f on",
+		   screen_time((double)ns).text, (double)from_ns / 1e9);
+	if (l->rate_per_s <= 0)
+		screen_add(&t, "; few latencies show it, as clients that wait ask nothing: with "
+			       "--rate each arrival of that time has one");
+	screen_put(p, INK_RED, t.text, 2);
+}
+
 /* A user waits, too, before he does the next thing. */
 static void put_left_out(const struct paint *p, const struct run_load *probe)
 {
@@ -553,8 +569,10 @@ static int put_phase(const struct paint *p, struct run_phase *phase)
 	}
 	screen_load_put_caption(p, phase);
 	e = screen_load_put_table(p, phase);
-	if (load)
+	if (load) {
 		put_begun(p, load);
+		put_silence(p, load);
+	}
 	if (load && !e)
 		e = screen_load_put_stages(p, load);
 	if (phase->probe)
