@@ -18,8 +18,7 @@ from netatalk import Server
 from netns import cable, inside, server_in, space
 from scope import OK, Scope
 
-SECONDS = 4
-FILE = "32M"  # of which each client reads one: longer than that, even of few clients
+SECONDS = 8
 HEADERS = 66  # of a packet: Ethernet, IPv4, TCP with time stamps
 
 
@@ -67,8 +66,8 @@ def at(seen: list[tuple[int, int]], ns: int) -> float:
 def test_bytes_of_long_actions_are_those_that_the_link_carried(
     scope: Scope, link: Link, clients: int
 ) -> None:
-    load = ["-n", str(clients), "--mix", "batch-read", "--ramp", "1", "-d", str(SECONDS)]
-    load += ["--file-size", FILE, "--no-probe", "--watch", "off", "--uam", "guest"]
+    load = ["-n", str(clients), "--mix", "batch-read", "--ramp", "2", "-d", str(SECONDS)]
+    load += ["--no-probe", "--watch", "off", "--uam", "guest"]
     url = f"afp://{link.address}:{link.server.port}/vol1"
     running = scope.start([*scope.command(None, *load, tool="load"), url], save=True)
     seen = []
