@@ -358,14 +358,13 @@ static void put_silence(const struct paint *p, const struct run_load *l)
 	uint64_t from_ns = 0, ns = run_load_silence_ns(l, &from_ns);
 	struct screen_text t = { 0 };
 
-	if (!ns)
-		return;
-	screen_add(&t, "No action ended for %s or more, from second %.0f on",
-		   screen_time((double)ns).text, (double)from_ns / 1e9);
-	if (l->rate_per_s <= 0)
-		screen_add(&t, "; few latencies show it, as clients that wait ask nothing: with "
-			       "--rate each arrival of that time has one");
-	screen_put(p, INK_RED, t.text, 2);
+	screen_add(&t, "No action ended for %s or more, from second %.0f on%s",
+		   screen_time((double)ns).text, (double)from_ns / 1e9,
+		   l->rate_per_s > 0 ? ""
+				     : "; few latencies show it, as clients that wait ask nothing: "
+				       "with --rate each arrival of that time has one");
+	if (ns)
+		screen_put(p, INK_RED, t.text, 2);
 }
 
 /* A user waits, too, before he does the next thing. */
@@ -572,19 +571,17 @@ static int put_phase(const struct paint *p, struct run_phase *phase)
 	if (load) {
 		put_begun(p, load);
 		put_silence(p, load);
+		e = e ? e : screen_load_put_stages(p, load);
 	}
-	if (load && !e)
-		e = screen_load_put_stages(p, load);
-	if (phase->probe)
+	if (phase->probe) {
 		screen_load_put_gaps(p, phase->probe);
-	if (phase->probe)
 		put_left_out(p, phase->probe);
-	if (phase->probe)
 		put_late_probe(p, phase->probe);
-	if (load)
+	}
+	if (load) {
 		put_generator(p, load);
-	if (load)
 		put_unread(p, phase);
+	}
 	screen_ranks(p, &phase, 1);
 	if (load)
 		put_moments(p, phase);
