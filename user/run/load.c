@@ -255,6 +255,7 @@ uint64_t run_load_silence_ns(const struct run_load *l, uint64_t *from_ns)
 {
 	const uint64_t row_ns = 1000000000ull * l->seconds_each, begin_ns = l->begin_ns;
 	uint64_t first, end, since, most_ns = 0, ns;
+	struct run_action all;
 
 	if (!row_ns || l->end_ns <= l->measure_ns)
 		return 0;
@@ -274,5 +275,8 @@ uint64_t run_load_silence_ns(const struct run_load *l, uint64_t *from_ns)
 		}
 		since = i + 1;
 	}
-	return most_ns >= RUN_SILENCE_LEAST_NS ? most_ns : 0;
+	run_load_all(l, &all);
+	return most_ns >= RUN_SILENCE_LEAST_NS && hist_quantile(&all.planned, 0.99) < most_ns
+		   ? most_ns
+		   : 0;
 }

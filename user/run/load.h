@@ -269,7 +269,7 @@ bool run_load_outlasted(const struct run_load *l);
 /*
  * The longest time of whole seconds, of the measured ones, in which no action ended, while one was
  * waited for all the time; *from_ns: when it began, since begin_ns. 0: none of
- * RUN_SILENCE_LEAST_NS. A load whose clients wait for it has only few latencies that show it.
+ * RUN_SILENCE_LEAST_NS, or 99 % of the actions do not take less, so that the latencies show it.
  */
 uint64_t run_load_silence_ns(const struct run_load *l, uint64_t *from_ns);
 #define RUN_SILENCE_LEAST_NS 2000000000u

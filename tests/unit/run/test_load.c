@@ -63,13 +63,17 @@ static void what_two_threads_did_is_added(void **state)
 	run_load_free(NULL);
 }
 
-/* Seconds 2 to 5 of 10 are without an action, and one that ends then took max_ns. */
-static uint64_t silence(uint64_t max_ns, uint64_t *from_ns)
+/* Seconds 2 to 5 of 10 are without an action, and one that ends then took max_ns; of 1,000 actions
+ * n took as long. */
+static uint64_t silence_of(uint64_t max_ns, unsigned int n, uint64_t *from_ns)
 {
 	struct run_load *l = run_load_new(1, 1, 10);
 	uint64_t ns;
 
 	assert_non_null(l);
+	l->action[0].n = 1000;
+	for (unsigned int i = 0; i < 1000; i++)
+		hist_add(&l->action[0].planned, i < n ? max_ns : S / 1000);
 	l->seconds_each = 1;
 	l->begin_ns = 7 * S;
 	l->measure_ns = 8 * S;
@@ -82,6 +86,11 @@ static uint64_t silence(uint64_t max_ns, uint64_t *from_ns)
 	return ns;
 }
 
+static uint64_t silence(uint64_t max_ns, uint64_t *from_ns)
+{
+	return silence_of(max_ns, 1, from_ns);
+}
+
 static void a_time_without_an_answer_is_one_in_which_somebody_waited(void **state)
 {
 	struct run_load *l = run_load_new(1, 1, 10);
@@ -92,6 +101,10 @@ static void a_time_without_an_answer_is_one_in_which_somebody_waited(void **stat
 	assert_int_equal(from_ns, 2 * S);
 	/* It began in that time: nobody waited before. */
 	assert_int_equal(silence(4 * S - 1, &from_ns), 0);
+	/* All take so long: the latencies show it. */
+	assert_int_equal(silence_of(4 * S + S / 2, 100, &from_ns), 0);
+	/* One of a thousand does. */
+	assert_int_equal(silence_of(4 * S + S / 2, 1, &from_ns), 4 * S);
 	/* Until the end: what outlasts the measured time was waited for. */
 	assert_non_null(l);
 	l->seconds_each = 1;

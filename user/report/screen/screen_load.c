@@ -352,17 +352,17 @@ static void put_begun(const struct paint *p, const struct run_load *l)
 	screen_put(p, INK_NONE, t.text, 2);
 }
 
-/* In a closed loop nobody asks meanwhile: a stall is one latency for each client. */
+/* Of such a time each client of a closed loop has one latency. */
 static void put_silence(const struct paint *p, const struct run_load *l)
 {
 	uint64_t from_ns = 0, ns = run_load_silence_ns(l, &from_ns);
 	struct screen_text t = { 0 };
 
-	screen_add(&t, "No action ended for %s or more, from second %.0f on%s",
-		   screen_time((double)ns).text, (double)from_ns / 1e9,
+	screen_add(&t, "No action ended for at least %.0f s, from second %.0f on%s",
+		   (double)ns / 1e9, (double)from_ns / 1e9,
 		   l->rate_per_s > 0 ? ""
-				     : "; few latencies show it, as clients that wait ask nothing: "
-				       "with --rate each arrival of that time has one");
+				     : ". p99 hides it: clients that wait send nothing; with "
+				       "--rate all actions that were due count");
 	if (ns)
 		screen_put(p, INK_RED, t.text, 2);
 }
