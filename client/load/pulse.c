@@ -67,5 +67,5 @@ bool pulse_missed(const struct pulse *p, uint64_t now_ns, uint64_t least_ns, uin
 		return true;
 	*from_ns = p->from_ns;
 	*to_ns = p->to_ns;
-	return *to_ns - *from_ns > least_ns;
+	return *to_ns > *from_ns + least_ns; /* not of two pauses, where one is just noted */
 }
