@@ -92,7 +92,7 @@ forwarders_path() {
 
 kerberos_path() { unpacked kerberos krb5-kdc krb5-admin-server; }
 
-declare -A there=() # package -> 1: asked once for all, as each question takes 10 ms
+declare -A there=() # package -> 1: asked once for all packages
 installed() { # PACKAGE
     local name
     if [ ${#there[@]} = 0 ]; then

@@ -264,4 +264,4 @@ def test_counts_are_whole_up_to_the_largest(
         assert list(rows(execute, tmp_path / "lake", sql)[0].values()) == [count]
     assert execute("info", run).code == 0
     assert execute("report", run, "-o", tmp_path / "page.html").code == 0
-    assert execute("export", run, "--to", "perfetto", "-o", tmp_path / "p").code in (0, 2)
+    assert execute("export", run, "--to", "perfetto", "-o", tmp_path / "p").code == 0

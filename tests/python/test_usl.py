@@ -67,7 +67,7 @@ def test_a_hard_limit_is_no_law() -> None:
 def test_a_hard_limit_is_no_law_however_noisy_its_steps_are(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    """One in five was shown, with a peak that it has not, while two lines had to be far better."""
+    """A law that was shown unless two lines were far better had a peak that is not there."""
     monkeypatch.setattr(usl, "TIMES", 20)
     shown, peaks, _ = law_found(LawCase("", 0.1, 37), 40)
     assert shown <= 0.03 and peaks <= 0.03

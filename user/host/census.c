@@ -99,6 +99,7 @@ static bool census_is_wanted(const struct reading *r, const struct census_proces
 	return false;
 }
 
+/* Whose it is, and where: too many calls to be made for each process of a large host. */
 static void read_whose(struct census_process *p)
 {
 	p->looked = true;
@@ -197,10 +198,7 @@ static void read_whose_once(struct census *c, size_t i)
 		read_whose(&c->process[i]);
 }
 
-/*
- * That is several calls for each process, and most of a large host's can neither be servers nor
- * theirs: only those that hold a socket, their children and their parents are looked at.
- */
+/* A server holds a socket; its sessions and what started it are its children and its parent. */
 static int read_related(struct census *c)
 {
 	bool *holds = calloc(c->n_processes + 1, sizeof(*holds));
