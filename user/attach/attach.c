@@ -149,12 +149,12 @@ void attach_say_foreign(const struct attach *a)
 	const struct target *t = &a->found.target;
 	char name[32] = "?";
 
-	if (!t->stranger)
+	if (!t->foreign)
 		return;
 	procfs_thread_name(name, sizeof(name), t->server, t->server);
-	cmd_say("%s (pid %d) is no %s: if it is a relay, what is counted is the relay's; give the "
+	cmd_say("%s (pid %d) is no %s: if it is a relay, these figures are the relay's; give the "
 		"port of the server behind it",
-		name, t->server, t->stranger);
+		name, t->server, t->foreign);
 }
 
 void attach_close(struct attach *a)

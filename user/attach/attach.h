@@ -78,8 +78,8 @@ int attach_finish(struct attach *a, struct run *r);
 void attach_say_costly(const struct attach *a);
 
 /*
- * Says of a server that is a stranger to its kind (struct target) that it may be a relay: for
- * commands whose output goes on before it is known what the server passes on.
+ * Says of a server that is foreign (struct target) that it may be a relay: for commands whose
+ * output goes on before it is known what the server passes on.
  */
 void attach_say_foreign(const struct attach *a);
 

@@ -241,22 +241,22 @@ static void diagnose_unsee(struct run_figures *f, bool whole)
 		      "only one session was watched");
 }
 
-/* What was watched may be a program in front of the server. */
+/* What was watched may be a relay in front of the server. */
 static void look_passed_on(const struct watch *w, struct run *r)
 {
 	pid_t pid = 0;
-	const char *stranger = w ? watch_stranger(w, &pid) : NULL;
-	double passed = stranger ? way_passed_on(r) : 0;
+	const char *foreign = w ? watch_foreign(w, &pid) : NULL;
+	double passed = foreign ? way_passed_on(r) : 0;
 	char name[32] = "?";
 
-	if (isnan(passed))
+	if (!w || !watch_rung(w) || isnan(passed))
 		return;
 	run_figure_set(r->figures, RUN_FIGURE_PASSED_ON, fmin(passed, 1));
-	if (!stranger)
+	if (!foreign)
 		return;
 	procfs_thread_name(name, sizeof(name), pid, pid);
 	run_figure_who(r->figures, RUN_FIGURE_PASSED_ON, "%s (pid %d) is no %s", name, pid,
-		       stranger);
+		       foreign);
 }
 
 int diagnose_run(struct run *r, struct watch *w, const struct machine *before,
@@ -439,7 +439,7 @@ int diagnose_end(struct diagnose *d, struct watch *w, const struct kind_found *f
 		e = machine_look(&d->after, found->target.server);
 	if (!e && d->begun)
 		e = diagnose_machine(&d->before, &d->after, w, used, n_used, r);
-	if (!e && r->figures->known[RUN_FIGURE_REQUESTS])
+	if (!e)
 		look_passed_on(w, r);
 	if (!e && found->servers.n && r->figures->known[RUN_FIGURE_REQUESTS])
 		strangers_look(r->figures, r, &found->servers.entry[0]);

@@ -78,7 +78,7 @@ int kind_find(const struct kind *k, struct kind_found *out, const struct kind_wi
 	out->target.any_order = k->any_order;
 	out->target.files = k->files;
 	out->target.accounts = k->is.accounts;
-	out->target.stranger = !r && k->is_own && !k->is_own(out->target.server) ? k->own : NULL;
+	out->target.foreign = !r && k->is_own && !k->is_own(out->target.server) ? k->own : NULL;
 	return r ? r : judge_owner(out, wish, e);
 }
 

@@ -55,8 +55,8 @@ struct kind {
 	bool any_order;           /* it answers in any order, in any thread */
 	bool has_volumes;         /* wish.volume may choose among its processes */
 	enum afs_files files;     /* how regular files are distinguished */
-	/* Whether a process is one of the kind's own programs, and what it is if not: "no ..." (see
-	 * struct target). NULL: the kind takes any. */
+	/* Whether a process runs one of the kind's own programs, and what those are, as in "it is
+	 * no afpd by name". NULL: the kind takes any. */
 	bool (*is_own)(pid_t pid);
 	const char *own;
 	/*

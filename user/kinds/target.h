@@ -61,9 +61,9 @@ struct target {
 	bool crowded;            /* more inodes than fit into known */
 	size_t n_more;           /* sessions found that did not fit, at most at once */
 	struct way way;          /* to it; all 0: not looked for, or nothing is in between */
-	/* What the server is not, such as WAY_AFPD; NULL: it is a program of its kind, or the kind
-	 * takes any. */
-	const char *stranger;
+	/* What the server's program is not, such as WAY_AFPD; NULL: it is one of its kind's own, or
+	 * the kind takes any. */
+	const char *foreign;
 };
 
 /* Who serves the connection local -> peer: way_find(). */

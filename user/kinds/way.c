@@ -435,7 +435,7 @@ static uint64_t way_bytes_of(const struct ledger *l, enum afs_object object)
 	return ledger_sum(l, AFS_ROLE_SERVER, AFS_N_CLASSES, object).bytes;
 }
 
-/* Datagrams go on as calls of its own, or from a socket that is not known to be a server's. */
+/* Datagrams go on as calls of its own, or from sockets that are not known as the server's. */
 static void way_add_packets(struct passage *data, struct passage *all, const struct ledger *l)
 {
 	const struct afs_packets in = ledger_packets(l, false), out = ledger_packets(l, true);
@@ -449,12 +449,12 @@ static void way_add_packets(struct passage *data, struct passage *all, const str
 double way_passed_on(const struct run *r)
 {
 	struct passage bytes = { 0 }, data = { 0 }, all = { 0 };
-	uint64_t unknown = 0;
+	bool seen = r->n_phases;
 
 	for (size_t i = 0; i < r->n_phases; i++) {
 		const struct ledger *l = &r->phase[i]->ledger;
 
-		unknown += way_bytes_of(l, AFS_OBJECT_UNKNOWN);
+		seen &= l->has_requests;
 		if (l->n_packets) {
 			way_add_packets(&data, &all, l);
 			continue;
@@ -462,20 +462,19 @@ double way_passed_on(const struct run *r)
 		bytes.came += way_bytes_of(l, AFS_OBJECT_CLIENT);
 		bytes.on += way_bytes_of(l, AFS_OBJECT_PIPE) + way_bytes_of(l, AFS_OBJECT_SOCKET);
 	}
-	if (unknown && !bytes.came && !all.came)
+	if (!seen)
 		return NAN;
 	return fmax(way_share(bytes), fmax(way_share(data), way_share(all)));
 }
 
-int way_foreign_note(struct run *r, const char *name, pid_t pid, const char *stranger,
-		     double passed)
+int way_foreign_note(struct run *r, const char *name, pid_t pid, const char *foreign, double passed)
 {
 	if (passed < WAY_PASSED_ON)
 		return 0;
 	return run_note(&r->warnings, "way",
 			"%s (pid %d) is no %s, and %s: if it is a relay, give the port of the "
 			"server behind it",
-			name, pid, stranger,
+			name, pid, foreign,
 			isnan(passed) ? "what it passes on is not seen"
 				      : "its clients' bytes may go on through pipes or sockets");
 }

@@ -49,18 +49,18 @@ bool way_is_afpd(pid_t pid);
 /*
  * A program that carries on by what is no connection of TCP (a pipe, a Unix socket) looks like a
  * server, but moves elsewhere what it reads. Returns what the server of a run moved through pipes
- * and sockets of its own for each of its clients' bytes; of one over Rx, the packets of data that
- * it sent as a client, or the datagrams from sockets that are no server's, for each that came. NAN:
- * its descriptors were not told apart.
+ * and other sockets for each of its clients' bytes. Of one over Rx, for each that came: the packets
+ * of data that it sent in calls of its own, or the datagrams that it sent from other sockets. NAN:
+ * requests were not followed.
  */
 double way_passed_on(const struct run *r);
 #define WAY_PASSED_ON 0.5 /* so much and more: it may be no server */
 
 /*
- * Warns of a server that is a stranger to its kind (struct target), by its name: where
- * WAY_PASSED_ON or more was passed on, and where that is not known (NAN). 0 or -ENOMEM.
+ * Warns of a server that is foreign (struct target), by its name: where WAY_PASSED_ON or more was
+ * passed on, and where that is not known (NAN). 0 or -ENOMEM.
  */
-int way_foreign_note(struct run *r, const char *name, pid_t pid, const char *stranger,
+int way_foreign_note(struct run *r, const char *name, pid_t pid, const char *foreign,
 		     double passed);
 
 /* A connection over which a process may carry on what it reads. */

@@ -8,7 +8,6 @@
 
 #include <errno.h>
 #include <inttypes.h>
-#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -107,7 +106,7 @@ int watch_open_traced(struct watch **out, const struct watch_opts *opts, const s
 	if (!w)
 		return err_set(e, -ENOMEM, "out of memory");
 	w->t = *t;
-	if (t->stranger)
+	if (t->foreign)
 		procfs_thread_name(w->foreign, sizeof(w->foreign), t->server, t->server);
 	w->sink = opts->sink;
 	target_look(&w->t);
@@ -255,10 +254,10 @@ uint16_t watch_client_port(const struct watch *w)
 	return w->t.way.relayed ? w->t.way.end.remote.port : 0;
 }
 
-const char *watch_stranger(const struct watch *w, pid_t *pid)
+const char *watch_foreign(const struct watch *w, pid_t *pid)
 {
 	*pid = w->t.server;
-	return w->t.stranger;
+	return w->t.foreign;
 }
 
 const char *watch_rung(const struct watch *w)
@@ -385,8 +384,7 @@ static int finish_warnings(const struct watch *w, struct run *r)
 		    "outside of the container, or start the container with the host's process "
 		    "numbers (docker run --pid=host)");
 	if (w->rung && *w->foreign)
-		err |= way_foreign_note(r, w->foreign, w->t.server, w->t.stranger,
-					w->bpf ? way_passed_on(r) : NAN);
+		err |= way_foreign_note(r, w->foreign, w->t.server, w->t.foreign, way_passed_on(r));
 	if (w->t.way.note[0])
 		err |= run_note(&r->warnings, "way", "%s", w->t.way.note);
 	if (w->t.way.relayed)

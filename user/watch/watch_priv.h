@@ -28,7 +28,7 @@ struct watch {
 	char off[ERR_TEXT_MAX];     /* why nothing is measured */
 	struct err look;            /* what went wrong when looking again */
 	struct target t;
-	char foreign[32]; /* name of the server if it is a stranger (struct target); else empty */
+	char foreign[32]; /* name of the server if it is foreign (struct target); else empty */
 	struct watch_sink sink;
 	uint64_t begun_ns; /* base/clock.h */
 	unsigned int unsettled;

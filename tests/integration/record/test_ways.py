@@ -186,6 +186,23 @@ def test_a_diagnosis_of_what_may_carry_on_is_none_of_the_server(
             assert "The server is idle" not in said and "Nothing is wrong" not in said
 
 
+@pytest.mark.parametrize("watch", ["proc", "off", "bpf"])
+def test_a_load_rules_a_relay_out_only_where_it_would_be_seen(
+    scope: Scope, dbd: Server, by_a_child: int, watch: str
+) -> None:
+    options = ["-n", "1", "-d", "1", "--files=5", f"--watch={watch}"]
+    line = client(scope, dbd, by_a_child, *options, tool="load")
+    done = scope.execute(line, save=True)
+    assert done.run
+    said, key = done.run.saved["diagnosis"], "not-the-server"
+    assert key not in said["ruled_out"]
+    if watch == "bpf":
+        assert said["findings"][0]["key"] == key
+    else:
+        assert key in said["not_seen"]
+        assert done.run.saved["figures"]["passed_on"]["value"] is None
+
+
 # Place: a program of one's own that carries on by a pipe or a Unix socket
 def test_what_may_carry_on_is_named_before_it_is_shown(
     scope: Scope, by_a_child: int, tmp_path: Path

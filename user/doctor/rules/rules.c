@@ -4,7 +4,7 @@
 #include "run/kind.h"
 
 static const struct doctor_rules *const all[] = {
-	&doctor_rules_server,  &doctor_rules_gluster, &doctor_rules_rx,
+	&doctor_rules_server,  &doctor_rules_gluster, &doctor_rules_rx,      &doctor_rules_way,
 	&doctor_rules_storage, &doctor_rules_machine, &doctor_rules_clients,
 };
 

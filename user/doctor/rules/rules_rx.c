@@ -8,15 +8,6 @@
 /* clang-format off */
 static const struct doctor_rule rules[] = {
 	{
-		.key = "not-the-server", .name = "program in front of the server", .kind = DOCTOR_FAILS,
-		TESTS(LEAST(PASSED_ON, 0.5)), HARM(PASSED_ON, 0.5), UNSURE,
-		EVIDENCE(F(PASSED_ON), F(REQUESTS)),
-		.says = "what was watched may be a relay in front of the server: {passed_on.who}, and of what its clients sent it moved {passed_on} on through pipes or other sockets",
-		.todo = "if it is a relay, give the port of the server behind it",
-		.disproof = "it opens the files of the volumes itself (ls -l /proc/{pid}/fd)",
-		.next = "ss -tulnp",
-	},
-	{
 		.key = "socket-buffer", .name = "socket buffer", .kind = DOCTOR_FAILS,
 		TESTS(LEAST(DROPPED, 0.001), LEAST(DROPPED_N, 10), MOST(LISTENER, 0.9)), NO_HARM,
 		EVIDENCE(F(DROPPED), F(DROPPED_N), F(QUEUE), F(BUFFER), F(LISTENER), F(P99)),

@@ -26,15 +26,6 @@ static const struct doctor_rule rules[] = {
 		.next = "journalctl -u netatalk -n 50; journalctl -k -g 'Out of memory'",
 	},
 	{
-		.key = "not-the-server", .name = "program in front of the server", .kind = DOCTOR_FAILS,
-		TESTS(LEAST(PASSED_ON, 0.5)), HARM(PASSED_ON, 0.5), UNSURE,
-		EVIDENCE(F(PASSED_ON), F(REQUESTS)),
-		.says = "what was watched may be a relay in front of the server: {passed_on.who}, and of what its clients sent it moved {passed_on} on through pipes or other sockets",
-		.todo = "if it is a relay, give the port of the server behind it",
-		.disproof = "it opens the files of the volumes itself (ls -l /proc/{pid}/fd)",
-		.next = "ss -tulnp",
-	},
-	{
 		.key = "not-accepting", .name = "server that accepts no connections", .kind = DOCTOR_FAILS,
 		TESTS(LEAST(UNACCEPTED, 1)), HARM(UNACCEPTED_SHARE, 0.001),
 		EVIDENCE(F(UNACCEPTED), F(UNACCEPTED_FOR), F(SESSIONS), F(LOGINS)),

@@ -9,6 +9,7 @@
 #include "run/kind.h"
 
 #include <errno.h>
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -250,18 +251,18 @@ static void screen_doctor_put_rivals(const struct paint *p, const struct diagnos
 {
 	size_t n = doctor_rivals(d);
 	struct screen_text t = { 0 };
+	double most, least;
 
 	if (n < 2)
 		return;
-	screen_add(&t, "Which of the first %zu causes counts more cannot be told: they explain ",
+	most = round(100 * d->found[0].weight);
+	least = round(100 * d->found[n - 1].weight);
+	screen_add(&t, "Which of the first %zu causes counts more cannot be told: each explains ",
 		   n);
-	for (size_t i = 0; i < n; i++)
-		screen_add(&t, "%s%.0f%%",
-			   !i          ? ""
-			   : i + 1 < n ? ", "
-				       : " and ",
-			   100 * d->found[i].weight);
-	screen_add(&t, " of what was waited for, each by itself.");
+	if (least < most)
+		screen_add(&t, "%.0f to ", least);
+	screen_add(&t, "%.0f%% of what %s", most,
+		   d->found[0].rule->kind == DOCTOR_FAILS ? "failed" : "was waited for");
 	screen_put(p, INK_NONE, t.text, 2);
 }
 

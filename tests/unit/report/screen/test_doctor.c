@@ -94,6 +94,36 @@ static void the_longest_answer_is_not_shown_beside_what_waits_longer(void **stat
 	free(text);
 }
 
+/* What the share is of depends on whether requests fail or wait. */
+static void causes_that_cannot_be_told_apart_are_said(void **state)
+{
+	struct run_figures f = { 0 };
+	char *text;
+
+	(void)state;
+	run_figure_set(&f, RUN_FIGURE_REQUESTS, 1000);
+	run_figure_set(&f, RUN_FIGURE_P99, 300e6);
+	run_figure_set(&f, RUN_FIGURE_BUSY, 1);
+	run_figure_set(&f, RUN_FIGURE_OWN, 1);
+	run_figure_set(&f, RUN_FIGURE_UNCOUNTED, 0);
+	run_figure_set(&f, RUN_FIGURE_LOG, 0.6);
+	run_figure_set(&f, RUN_FIGURE_LOG_CALLS, 5);
+	run_figure_set(&f, RUN_FIGURE_META, 0.55);
+	run_figure_set(&f, RUN_FIGURE_META_CALLS, 5);
+	text = shown(&f, false);
+	assert_non_null(strstr(text, "Which of the first 2 causes counts more cannot be told: each "
+				     "explains 55 to 60% of what was waited\n  for\n"));
+	free(text);
+	run_figure_set(&f, RUN_FIGURE_CRASHED, 2);
+	run_figure_set(&f, RUN_FIGURE_CRASHED_SHARE, 0.2);
+	run_figure_set(&f, RUN_FIGURE_KILLED, 3);
+	run_figure_set(&f, RUN_FIGURE_KILLED_SHARE, 0.2);
+	text = shown(&f, false);
+	assert_non_null(strstr(text, "Which of the first 2 causes counts more cannot be told: each "
+				     "explains 20% of what failed\n"));
+	free(text);
+}
+
 static void short_has_a_line_for_each_finding(void **state)
 {
 	struct run_figures f = all_wrong();
@@ -213,6 +243,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(many_findings_fit_on_a_screen),
 		cmocka_unit_test(the_longest_answer_is_not_shown_beside_what_waits_longer),
+		cmocka_unit_test(causes_that_cannot_be_told_apart_are_said),
 		cmocka_unit_test(short_has_a_line_for_each_finding),
 		cmocka_unit_test(ruled_out_names_are_whole),
 		cmocka_unit_test(few_requests_are_no_verdict),
