@@ -214,12 +214,51 @@ static void what_was_answered_is_not_said(void **state)
 	end(&s);
 }
 
+/* It sleeps without a descriptor: the first argument of its call is 0. */
+static bool is_napping(pid_t pid)
+{
+	char path[64], text[256] = "";
+	unsigned long first = 1;
+	long nr;
+	FILE *f;
+
+	snprintf(path, sizeof(path), "/proc/%d/syscall", pid);
+	f = fopen(path, "re");
+	if (!f)
+		return false;
+	if (!fgets(text, sizeof(text), f) || sscanf(text, "%ld %lx", &nr, &first) != 2)
+		first = 1;
+	fclose(f);
+	return !first;
+}
+
+/* It may have begun another request, of which no look has seen what it waits for. */
+static void a_pause_after_a_new_message_is_for_nobody_knows_what(void **state)
+{
+	tree_session_fn *const fn[] = { asks_again };
+	const struct run_service *is;
+	struct scene s;
+
+	(void)state;
+	begin_with(&s, fn, 1);
+	is = look_until(&s, false);
+	assert_int_equal(is->column, ACCOUNT_CNID);
+	wait_until(is_napping(s.t.session[0]));
+	assert_int_equal(send(s.t.client[0], "", 1, 0), 1);
+	assert_int_equal(unanswered_look(&s.u, s.w, &s.t.entry), 0);
+	is = inservice_of(&s.u.now, s.t.session[0]);
+	assert_true(is->pauses);
+	assert_int_equal(is->column, ACCOUNT_OTHER);
+	end(&s);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(what_is_younger_than_a_second_is_not_said),
 		cmocka_unit_test(a_sign_of_life_makes_no_request_younger),
 		cmocka_unit_test(a_pause_is_for_what_the_session_waited_for),
+		cmocka_unit_test(a_pause_after_a_new_message_is_for_nobody_knows_what),
 		cmocka_unit_test(what_the_watch_has_counted_is_not_from_before),
 		cmocka_unit_test(what_was_answered_is_not_said),
 	};
