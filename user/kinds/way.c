@@ -476,5 +476,5 @@ int way_foreign_note(struct run *r, const char *name, pid_t pid, const char *for
 			"server behind it",
 			name, pid, foreign,
 			isnan(passed) ? "what it passes on is not seen"
-				      : "its clients' bytes may go on through pipes or sockets");
+				      : "its clients' bytes may go on");
 }

@@ -2,7 +2,7 @@
 """A client that reaches its server through something else: that server is watched, or it is said
 why not; never what is in between.
 
-Tests user/kinds/way.c, user/host/net/conntrack.c.
+Tests user/kinds/way.c, user/doctor/rules/rules_way.c, user/host/net/conntrack.c.
 """
 
 from __future__ import annotations
