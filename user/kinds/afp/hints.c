@@ -202,7 +202,12 @@ static void cache_hint(struct hints *out, const struct afpconf *c, unsigned int 
 			(cache->old_key && !strcmp(keys[k], cache->old_key));
 		if (!i || (i != now && now && reads))
 			continue; /* the other one counts */
-		snprintf(todo, sizeof(todo), "remove the line, or %s = 65536", cache->key);
+		snprintf(todo, sizeof(todo), "remove the line, or set a larger %s", cache->key);
+		if (cache->size)
+			snprintf(todo, sizeof(todo),
+				 "remove the line (the default is %" PRIu64
+				 " entries), or set a larger %s",
+				 cache->size, cache->key);
 		if (!reads && cache->size)
 			snprintf(todo, sizeof(todo), "%s = %.20s, and restart the server",
 				 cache->key, i->value);
