@@ -10,7 +10,7 @@ import time
 from pathlib import Path
 from statistics import median
 
-from lab import OUT, REPO, Client, Lab, bench_program
+from lab import OUT, Client, Lab, bench_program
 from netatalk import USERS
 from stats import Result, figure
 
@@ -47,12 +47,12 @@ def forever(lab: Lab, how: str) -> list[Result]:
                 ["record", "-o", f"{name}/run"],
                 ["exporter", f"--textfile={name}/f.prom"],
             ):
-                results += _grown([*command, f"--watch={way}"], way, how)
+                results += _grown(lab, [*command, f"--watch={way}"], way, how)
     return results
 
 
-def _grown(command: list[str], way: str, how: str) -> list[Result]:
-    watched = [str(REPO / "build/afpscope"), *command, "--pid", "{pid}"]
+def _grown(lab: Lab, command: list[str], way: str, how: str) -> list[Result]:
+    watched = [str(lab.afpscope), *command, "--pid", "{pid}"]
     Client([bench_program("bench_forever"), str(ENDLESS), *watched], OUT).finish()
     rows = [json.loads(line) for line in (OUT / "out").read_text().splitlines()]
     early = max(row["rss_kib"] for row in rows[:5])
@@ -100,7 +100,7 @@ def attach(lab: Lab, how: str) -> list[Result]:
 
 
 def _attach(lab: Lab) -> float:
-    command = [str(REPO / "build/afpscope"), "slow", "-p", str(lab.server.port), "-d", "1"]
+    command = [str(lab.afpscope), "slow", "-p", str(lab.server.port), "-d", "1"]
     begun = time.monotonic()
     with subprocess.Popen(command, stderr=subprocess.PIPE, text=True) as process:
         assert process.stderr

@@ -36,3 +36,9 @@ def test_the_exporter_grows_by_no_session(tmp_path: Path, how: str) -> None:
     assert done.returncode == 0, done.stdout + done.stderr
     assert looks[-1]["logins"] == LOGINS
     assert f"({how})" in done.stderr
+    early, late = (
+        {key: max(look[key] for look in part) for key in ("rss_kib", "fds")}
+        for part in (looks[:5], looks[5:])
+    )
+    assert late["rss_kib"] <= 1.05 * early["rss_kib"], looks
+    assert late["fds"] <= early["fds"], looks
