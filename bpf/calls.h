@@ -160,7 +160,7 @@ struct afs_seen_key {
 struct afs_seen {
 	__u64 link; /* of a CNID connection: its key */
 	__u32 object;
-	__u32 asked; /* calls of the asking end, up to 3 */
+	__u32 asked; /* whether the asking end has sent, read, and sent again: link.h */
 };
 
 #define AFS_N_SEEN  16384

@@ -90,7 +90,8 @@ static __always_inline __u32 enter_fd(struct afs_thread *t, __u64 task, const st
 		t->closes = t->fd;
 	if (object == AFS_OBJECT_BACKEND && t->role == AFS_ROLE_SERVER &&
 	    moves_bytes(call->class)) {
-		link_ask(t->slot, task, t->fd);
+		link_ask(t->slot, task, t->fd,
+			 call->class == AFS_CLASS_READ || call->class == AFS_CLASS_RECV);
 		if (!task)
 			ask(t, call, arg);
 	}

@@ -41,8 +41,27 @@ static __always_inline struct afs_link *link_at(struct afs_seen *s)
 	return l;
 }
 
+/*
+ * Counts a connection whose questions nobody who is watched reads: it was sent to, then read from,
+ * and is sent to again, so that the first question was answered. User space must look for the
+ * server, which costs a look at all sessions. To ask with no answer between, as afpd's greeting of
+ * cnid_metad does, means nothing.
+ */
+static __always_inline void link_asked(struct afs_seen *s, const struct afs_link *l, bool reads)
+{
+	enum { NOT, SENT, READ, AGAIN };
+
+	if (s->asked == NOT || (s->asked == SENT && reads)) {
+		s->asked++;
+	} else if (s->asked == READ && !reads) {
+		s->asked = AGAIN;
+		if (!l->server)
+			AFS_COUNT(shared.n_unserved);
+	}
+}
+
 /* A session's thread sends on its CNID connection, or reads from it. */
-__noinline int link_ask(__u32 slot, __u64 task, __u32 fd)
+__noinline int link_ask(__u32 slot, __u64 task, __u32 fd, bool reads)
 {
 	struct afs_thread *t = bpf_map_lookup_elem(&thread, &slot);
 	struct afs_process *p = t ? process_of(t) : NULL;
@@ -57,10 +76,7 @@ __noinline int link_ask(__u32 slot, __u64 task, __u32 fd)
 	l = s ? link_at(s) : NULL;
 	if (!s || !l)
 		return 0;
-	/* At the second request the first was answered, but no watched thread read it: user space
-	 * must look for the server. */
-	if (s->asked < 3 && ++s->asked == 3 && !l->server)
-		AFS_COUNT(shared.n_unserved);
+	link_asked(s, l, reads);
 	own->link = s->link;
 	if (l->asker != slot + 1 || l->asker_tid != t->tid) {
 		l->asker_tid = t->tid;

@@ -15,6 +15,7 @@ import signal
 import socket
 import subprocess
 import sys
+import time
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -187,6 +188,37 @@ def test_all_sessions_are_marked_in_one_pass(scope: Scope, dbd: Server, tmp_path
         passes.append(trace.read_text().count("BPF_ITER_CREATE"))
     # One more for a CNID process of theirs that began meanwhile.
     assert 0 < passes[0] <= passes[1] < passes[0] + 4
+
+
+def test_a_login_reads_nothing_of_other_sessions(scope: Scope, dbd: Server, tmp_path: Path) -> None:
+    """With 2,000 sessions, each login would read the descriptors of 2,000 processes."""
+    looks = []
+    for logins in (0, 5):
+        trace = tmp_path / f"calls-{logins}"
+        watched = [str(scope.binary), "record", *port_option(dbd), "--", "sh", "-c", "read x"]
+        with (
+            contextlib.closing(AfpClient(dbd.port)) as first,
+            subprocess.Popen(
+                ["strace", "-f", "-qq", "-e", "readlink,bpf", "-o", str(trace), *watched],
+                stdin=subprocess.PIPE,
+                stdout=subprocess.DEVNULL,
+                env=os.environ | NO_LEAKS,
+            ) as record,
+        ):
+            wait_until(
+                lambda t=trace: t.exists() and "BPF_ITER_CREATE" in t.read_text(), 20, "the marking"
+            )
+            for n in range(logins):
+                with contextlib.closing(AfpClient(dbd.port)) as client:
+                    client.create(f"login-{n}")
+                    client.stat(f"login-{n}")
+                first.stat_root()
+                time.sleep(0.1)  # until the next tick: those of one tick are looked for together
+            assert record.stdin
+            record.stdin.close()
+        looks.append(trace.read_text().count(f'"/proc/{dbd.pid}/fd/0"'))
+    # One more for a CNID process that began meanwhile.
+    assert 0 < looks[0] <= looks[1] <= looks[0] + 1
 
 
 def test_several_servers(scope: Scope, dbd: Server, sqlite: Server) -> None:
