@@ -44,7 +44,7 @@ from .saved.steps import AGAIN, BISECTED, PLANNED, SCHEMA, SWEEP_FILE, Sweep
 PASSES_ON = True  # the options of load, or of rx
 ORDERS = ("shuffled", "up", "abba")
 STEPS_MAX = 1000
-QUIET_MAX_S, FAR_S = 30.0, 5.0
+QUIET_SOON_S, QUIET_MAX_S, FAR_S = 2.0, 30.0, 5.0
 _GONE_S = 10.0
 _SECRET = re.compile(r"(-w|--password)(=?)(.*)", re.S)
 # With these every step needs files of its own, as their number or size differs.
@@ -263,17 +263,25 @@ class Driver:
         return out
 
     def _pause(self) -> dict[str, Any]:
-        """Before every step but the first."""
-        if not self.steps:
+        """Before each step. There is nothing to wait for before the first but other work here."""
+        looks = self.args.pause is None and self.is_here
+        if not self.steps and not looks:
             return {"paused_s": 0.0, "quiet": None}
 
         def caught() -> bool:
             return self.relay.caught != 0
 
         is_quiet = None
-        if self.args.pause is None and self.is_here:
-            took, is_quiet = quiet.wait(QUIET_MAX_S, caught)
-            end = "quiet" if is_quiet else "not quiet yet"
+        if looks:
+            took, is_quiet = quiet.wait(QUIET_SOON_S, caught)
+            if not is_quiet and not caught():
+                show.notice(
+                    f"sweep: waiting until this machine is quiet, for at most {QUIET_MAX_S:g} s "
+                    "(--pause S: wait S seconds whatever it does)"
+                )
+                more, is_quiet = quiet.wait(QUIET_MAX_S - took, caught)
+                took += more
+            end = "quiet" if is_quiet else "still busy"
         else:
             took = quiet.pause(FAR_S if self.args.pause is None else self.args.pause, caught)
             end = "paused"

@@ -89,6 +89,10 @@ WORDS: dict[str, str] = {
     "step_failed": "Step {folder} failed: {why}",
     "steps_failed": "{n} more steps failed",
     "no_time_left": "The load generator had no time left at {values}: it limits these steps",
+    "not_quiet": (
+        "This machine was busy with other work when {n} of {of} steps began: that work may have "
+        "limited them"
+    ),
     "knee_none": "no step was measured: there is no knee to see",
     "knee_unsure": "of no step it can be told whether it keeps the limit",
     "knee_untold": "{text}; cannot be told at {values}: {why}",

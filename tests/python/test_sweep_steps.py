@@ -331,6 +331,29 @@ def test_quiet_is_little_cpu_and_little_to_write(tmp_path: Path) -> None:
         quiet._LOOK_S = before
 
 
+def test_work_of_others_is_waited_for_and_told(
+    program: Path,
+    there: Path,
+    tmp_path: Path,
+    execute: Execute,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """30 s in which nothing is said look like a program that hangs; and what a busy machine
+    measures is not the server's alone."""
+    busy = iter([True, True, False, True, True])  # a look of the first, two of the second step, ...
+
+    def wait(most_s: float, _stop: object) -> tuple[float, bool]:
+        return most_s, not next(busy)
+
+    monkeypatch.setattr(quiet, "wait", wait)
+    words = line(program, tmp_path / "o", "--clients", "1,5,10", "--refine=0", there)
+    done = execute("sweep", *[w for w in words if w not in ("--pause", "0")])
+    assert [s.quiet for s in steps.open_sweep(tmp_path / "o").steps] == [False, True, False]
+    assert done.err.count("waiting until this machine is quiet, for at most 30 s") == 2
+    assert done.err.count("still busy after 30.0 s") == 2
+    assert "This machine was busy with other work when 2 of 3 steps began" in done.out
+
+
 def test_addresses_of_this_machine_are_here() -> None:
     assert quiet.is_here("127.0.0.1") and quiet.is_here("localhost") and quiet.is_here("::1")
     assert not quiet.is_here("192.0.2.1") and not quiet.is_here("no.such.host.invalid")

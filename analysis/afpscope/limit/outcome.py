@@ -198,6 +198,8 @@ def sentences(o: Outcome, w: Words = ENGLISH) -> list[str]:
     if any(row.saturated for row in o.rows):
         those = ", ".join(row.value for row in o.rows if row.saturated)
         out.append(w.say("no_time_left", values=those))
+    if noisy := [s for s in o.sweep.steps if s.quiet is False]:
+        out.append(w.say("not_quiet", n=len(noisy), of=len(o.sweep.steps)))
     out += [w.say("step_failed", folder=s.folder, why=s.trouble) for s in o.failed[:5]]
     if len(o.failed) > 5:
         out.append(w.say("steps_failed", n=len(o.failed) - 5))

@@ -47,6 +47,7 @@ class Step:
     exit: int | None
     error: str
     run: Run | None  # None: it kept none, or one that cannot be read
+    quiet: bool | None = None  # this machine, when the step began; None: not looked at
 
     @property
     def size(self) -> float:
@@ -216,6 +217,7 @@ def _step(node: Node, folder: Path) -> Step:
     value = node["value"].text()
     if number(value) is None:
         raise Failure(f"{node.where}.value is {value!r}, not a number")
+    quiet = node.get("quiet")
     return Step(
         name,
         value,
@@ -224,6 +226,7 @@ def _step(node: Node, folder: Path) -> Step:
         node.get_int("exit"),
         error,
         run,
+        quiet.flag() if quiet else None,
     )
 
 
