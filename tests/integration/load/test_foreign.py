@@ -5,6 +5,7 @@ generator does itself is not the server's; and what a healthy server answers is 
 from __future__ import annotations
 
 import contextlib
+import json
 import signal
 from pathlib import Path
 from typing import Any
