@@ -296,6 +296,8 @@ _WORDS: dict[str, str] = {
         "Meanwhile one more user waited {p50} for an action in half of all cases, and {max} at "
         "most."
     ),
+    "load_silence": "No action ended for at least {s} s, from second {at} on{waited}.",
+    "load_waited": "; {n:,} of {clients:,} clients had one that took so long",
     "load_missing": "{n:,} of {clients:,} clients had no session.",
     "load_lost": "{n:,} sessions were lost.",
     "files_short": (

@@ -163,6 +163,7 @@ static void note_outlasting(struct worker *w, const struct actor *a, uint64_t en
 	    pause_within_ns(w, a->planned_ns, end_ns))
 		return;
 	w->load->n_outlasting++;
+	a->out->outlasting_ns = end_ns - a->planned_ns;
 	if (end_ns - a->planned_ns > w->load->outlasting_max_ns)
 		w->load->outlasting_max_ns = end_ns - a->planned_ns;
 }

@@ -103,6 +103,22 @@ def test_what_makes_a_load_weak_is_told(shelf: Shelf, tmp_path: Path, execute: E
         assert says in text
 
 
+@pytest.mark.parametrize("clients", [0, 3])
+def test_a_time_without_an_answer_is_told(
+    shelf: Shelf, tmp_path: Path, execute: Execute, clients: int
+) -> None:
+    def silent(value: dict[str, Any]) -> None:
+        silence = {"from_ns": 2 * 10**9, "ns": 5 * 10**9, "clients": clients}
+        value["phases"][0]["load"]["silence"] = silence
+
+    text, _ = made(execute, tmp_path, shelf.put("a", "load", silent))
+    assert "No action ended for at least 5 s, from second 2 on" in text
+    assert ("3 of 4 clients had one that took so long" in text) == (clients == 3)
+    assert "0 of 4 clients" not in text
+    text, _ = made(execute, tmp_path, shelf.put("b", "load"))
+    assert "No action ended" not in text
+
+
 def bare(value: dict[str, Any]) -> None:
     """As of a directory: no server, no probe, nothing in time."""
     phase = value["phases"][0]

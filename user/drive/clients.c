@@ -414,6 +414,7 @@ bool clients_next_second(const struct clients *c, struct ticker_second *s, uint6
 		s->state = "measuring";
 	else
 		s->state = measure_ns == UINT64_MAX ? "not steady yet" : "ramp";
+	s->silent = s->clients.n ? 0 : i == s->number ? s->silent + 1 : 1;
 	s->number = (unsigned int)i + 1;
 	return true;
 }

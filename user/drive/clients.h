@@ -59,7 +59,8 @@ struct clients_opts {
 	unsigned int n, threads;  /* n 0: only the probe; threads at least 1 */
 	unsigned int logins;      /* sessions that they may have besides, all together */
 	uint64_t data_b;          /* memory for what they write, all together */
-	unsigned int opening_max; /* that all processes open at a time, each at least one */
+	unsigned int opening_max; /* that all processes open at a time, each at least one; of more
+				     processes some do it after the others (ranks/ranks.c) */
 	bool probe, realtime; /* realtime: the clients, see load/engine.h; the probe always is */
 	/* Where several processes share the clients, see engine_opts; step 0: all are here. */
 	unsigned int first, step, all;

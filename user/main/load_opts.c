@@ -187,7 +187,7 @@ const struct opt load_options[] = {
 	{ .name = "verify", .type = OPT_FLAG, .offset = AT(verify),
 	  .help = "compare what is read with what was written, and after the load read all files again",
 	  .more = "A read whose bytes are not those that were written is an action that has failed. The comparison "
-	 	"is in no latency. After the measured time each client reads all its files; those that are not as they were "
+	 	"takes this program's time, which is in the latency of an action that has a request after it. After the measured time each client reads all its files; those that are not as they were "
 	 	"written are a warning, and the exit code is 3. The server may answer from its memory: that its disk has the "
 	 	"same is not shown. A write that the server has answered and lost is found where the file was written as "
 	 	"a whole; of random-write, not if the block has bytes of an earlier one. "
@@ -223,8 +223,8 @@ const struct opt load_options[] = {
 		"The figures are those of the second: actions done, median and 99th percentile, failed and, in an open loop, "
 		"dropped actions, file data, the probe's 99th percentile. Percentiles of a second are known to a sixteenth. "
 		"The curve is of the last 60 s at most, scaled by the highest of them. The keys of the objects are `second` "
-		"(from the begin, with the ramp), `state`, `actions`, `failed`, `dropped`, `bytes`, `p50_ns`, `p99_ns`, "
-		"`max_ns` and `probe_p99_ns`. With --mpi they are those of the first process."),
+		"(from the begin, with the ramp), `state`, `actions`, `failed`, `dropped`, `bytes`, `silent_s` (for how many "
+		"seconds no action has ended), `p50_ns`, `p99_ns`, `max_ns` and `probe_p99_ns`. With --mpi they are those of the first process."),
 	{ .name = "interval", .arg = "SECONDS", .type = OPT_TIME, .offset = AT(interval_s),
 	  .help = "how often the server's counts are read, for its curve in time (default: 1; 0: only at the end)",
 	  .more = "Decimals are allowed. At 0 there is no curve." },

@@ -67,7 +67,9 @@ const struct opt smallfile_options[] = {
 	SESSION_FORCE_OPTION(struct smallfile_cfg, w.s),
 	{ .name = "direct", .type = OPT_FLAG, .offset = AT(direct), .help = "of a DIRECTORY: past the page cache (O_DIRECT)" },
 	{ .name = "no-verify", .type = OPT_FLAG, .offset = AT(no_verify),
-	  .help = "do not compare what is read with what was written" },
+	  .help = "do not compare what is read with what was written",
+	  .more = "Comparing, and making what is written for that, take this program's time, which is measured too. With "
+		"this option each write has the same bytes." },
 	{ .name = "hash", .type = OPT_FLAG, .offset = AT(o.hashed),
 	  .help = "put each file into a directory at random, not one directory after the other" },
 	{ .name = "shuffle", .type = OPT_FLAG, .offset = AT(o.shuffled), .help = "take the files in an order at random",
@@ -107,7 +109,8 @@ const struct opt smallfile_options[] = {
 	TICKER_OPTION(struct smallfile_cfg, live,
 		"The line says which load it is and how far, then the second's operations done, median and 99th percentile, "
 		"failed operations, file data. The keys of the objects are `second` (from the load's begin), `state`, "
-		"`actions`, `failed`, `dropped` (always 0), `bytes`, `p50_ns`, `p99_ns`, `max_ns`, `probe_p99_ns` (null) and "
+		"`actions`, `failed`, `dropped` (always 0), `bytes`, `silent_s` (for how many seconds none has ended), "
+		"`p50_ns`, `p99_ns`, `max_ns`, `probe_p99_ns` (null) and "
 		"`phase`, the load. A load of less than a second has none. With --mpi they are those of the first process."),
 	CONNECT_OPTIONS(struct smallfile_cfg, w.s.c),
 	WORKLOAD_OUTPUT_OPTIONS(struct smallfile_cfg, w,

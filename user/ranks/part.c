@@ -13,7 +13,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define PART_VERSION 10
+#define PART_VERSION 11
 
 /* Of slots: 2^53 ns are 104 days. */
 #define PROGRESS_SHIFT_MAX 53
@@ -148,6 +148,7 @@ static void part_io_client(struct part_io *io, struct run_client *c)
 	PART_IO(io, c->last_ns);
 	PART_IO(io, c->sum_ns);
 	PART_IO(io, c->max_ns);
+	PART_IO(io, c->outlasting_ns);
 	PART_IO(io, c->begun_p50_ns);
 	PART_IO(io, c->begun_p99_ns);
 	PART_IO(io, c->begun_max_ns);

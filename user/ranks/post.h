@@ -14,7 +14,7 @@ enum post_type {
 	POST_LAUNCHED = 1, /* to the one that works: struct launch_told */
 	/* Orders, which rank 0 gives, in this order; but for the last one each has an answer. */
 	POST_HELLO,  /* who the others are; struct ranks_run */
-	POST_OPEN,   /* the sessions */
+	POST_OPEN,   /* the sessions; to some ranks after the others: struct ranks_turn */
 	POST_MAKE,   /* the files: their directory is there */
 	POST_CLOCKS, /* nothing: only round trips */
 	POST_LOAD,   /* once for each load; when it begins, by each rank's own clock: uint64_t[] */

@@ -195,6 +195,13 @@ static int ranks_check_hello(struct ranks *k, const struct ranks_hello *own, str
 	return 0;
 }
 
+static void ranks_order_open(struct ranks *k, unsigned int from)
+{
+	const struct ranks_turn turn = { from, from + CLIENTS_OPENING_MAX };
+
+	ranks_order(k, POST_OPEN, 0, &turn, sizeof(turn));
+}
+
 int ranks_open(struct ranks **out, const struct ranks_opts *o, struct session *s, struct err *e)
 {
 	struct ranks_run run = { 0 };
@@ -221,7 +228,7 @@ int ranks_open(struct ranks **out, const struct ranks_opts *o, struct session *s
 		return err_set(e, -EINTR, "interrupted");
 	if (ranks_check_hello(k, &own, e))
 		return -EINVAL;
-	ranks_order(k, POST_OPEN, 0, NULL, 0);
+	ranks_order_open(k, 0);
 	return 0;
 }
 
@@ -244,16 +251,17 @@ static const struct ranks_report *ranks_report_of(struct ranks *k, unsigned int 
 	return p->is.end == RUN_RANK_LOST ? NULL : out;
 }
 
-int ranks_opened(struct ranks *k, unsigned int *not_open, struct err *e)
+/* What those of a turn have answered. */
+static int ranks_opened_turn(struct ranks *k, unsigned int from, unsigned int *not_open,
+			     struct err *e)
 {
 	const struct ranks_report *got;
 	struct ranks_report report;
 
-	if (!k)
-		return 0;
 	if (ranks_await(k, STEP_NS, true))
 		return err_set(e, -EINTR, "interrupted");
-	for (unsigned int i = 1; i < k->o.launch->size; i++) {
+	for (unsigned int i = from ? from : 1;
+	     i < from + CLIENTS_OPENING_MAX && i < k->o.launch->size; i++) {
 		got = ranks_report_of(k, i, &report);
 		if (!got || !got->not_open)
 			continue;
@@ -262,6 +270,18 @@ int ranks_opened(struct ranks *k, unsigned int *not_open, struct err *e)
 		*not_open += got->not_open;
 	}
 	return 0;
+}
+
+int ranks_opened(struct ranks *k, unsigned int *not_open, struct err *e)
+{
+	unsigned int from = 0;
+	int r = k ? ranks_opened_turn(k, from, not_open, e) : 0;
+
+	while (k && !r && (from += CLIENTS_OPENING_MAX) < k->o.launch->size) {
+		ranks_order_open(k, from);
+		r = ranks_opened_turn(k, from, not_open, e);
+	}
+	return r;
 }
 
 void ranks_make(struct ranks *k)

@@ -77,11 +77,19 @@ static int find_server(struct guest *g, struct err *e)
 }
 
 /* Opens the sessions. Without any it takes part all the same, and is counted so. */
-static int ranks_other_open(struct guest *g, struct err *e)
+static int ranks_other_open(struct guest *g, const struct post *order, struct err *e)
 {
-	unsigned int not_open = 0;
-	int r = find_server(g, e);
+	unsigned int not_open = 0, rank = g->o->launch->rank;
+	struct ranks_turn turn;
+	int r;
 
+	r = post_read(order, &turn, sizeof(turn));
+	if (r)
+		return ranks_other_report(g, err_set(e, r, "an order of rank 0 makes no sense"), 0,
+					  e);
+	if (rank < turn.from || rank >= turn.to)
+		return ranks_other_answer(g, NULL, 0);
+	r = find_server(g, e);
 	g->begun = true;
 	r = r ? r
 	      : g->o->guests->open(&g->clients, g->o->cfg, &g->session, g->told.base, &not_open, e);
@@ -202,7 +210,7 @@ static void ranks_other_obey(struct guest *g, const struct post *order)
 	if (order->head.type == POST_HELLO)
 		r = ranks_other_hello(g, order, &e);
 	else if (order->head.type == POST_OPEN)
-		r = ranks_other_open(g, &e);
+		r = ranks_other_open(g, order, &e);
 	else if (order->head.type == POST_MAKE && !g->failed)
 		r = ranks_other_make(g, &e);
 	else if (order->head.type == POST_LOAD && !g->failed)

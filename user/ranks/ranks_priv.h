@@ -30,6 +30,14 @@ struct ranks_hello {
 /* This process. 0 or not 0 without memory. */
 int ranks_hello(const struct ranks_opts *o, struct ranks_hello *out);
 
+/*
+ * With POST_OPEN, which is given again and again: the ranks from <= i < to open their sessions, not
+ * more of them than may open one at a time. The others' answers are empty.
+ */
+struct ranks_turn {
+	uint32_t from, to;
+};
+
 /* How a step went. */
 struct ranks_report {
 	int32_t result; /* 0, or as the function that did it */

@@ -166,8 +166,9 @@ void ticker_json(const struct ticker_second *s, FILE *out)
 
 	fprintf(out,
 		"{\"second\":%u,\"state\":\"%s\",\"actions\":%u,\"failed\":%u,\"dropped\":%u,"
-		"\"bytes\":%llu",
-		s->number, s->state, c->n, c->failed, c->dropped, (unsigned long long)c->bytes);
+		"\"bytes\":%llu,\"silent_s\":%u",
+		s->number, s->state, c->n, c->failed, c->dropped, (unsigned long long)c->bytes,
+		s->silent);
 	ticker_json_ns(out, "p50_ns", run_second_quantile(c, 0.5));
 	ticker_json_ns(out, "p99_ns", run_second_quantile(c, 0.99));
 	ticker_json_ns(out, "max_ns", c->max_ns);

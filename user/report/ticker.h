@@ -39,6 +39,7 @@ extern const char *const ticker_choices[];
 struct ticker_second {
 	unsigned int number;  /* of the last one, from 1 */
 	unsigned int seconds; /* how many they are */
+	unsigned int silent;  /* until its end, in which no action ended; at least */
 	const char *state;    /* "ramp", "measuring" */
 	const char *phase;    /* of several that follow one another; NULL: there is one */
 	const char *progress; /* how far it is, for a terminal; NULL: nothing is said */

@@ -156,6 +156,7 @@ static void append_client(struct run_client *to, const struct run_client *from, 
 	to->last_ns = from->last_ns ? from->last_ns + later_ns : to->last_ns;
 	to->sum_ns += from->sum_ns;
 	to->max_ns = the_more(to->max_ns, from->max_ns);
+	to->outlasting_ns = the_more(to->outlasting_ns, from->outlasting_ns);
 	to->begun_p50_ns = to->begun_p99_ns = 0; /* of both together they are not known here */
 	to->begun_max_ns = the_more(to->begun_max_ns, from->begun_max_ns);
 	to->opened |= from->opened;
@@ -251,14 +252,25 @@ bool run_load_outlasted(const struct run_load *l)
 	return l->n_outlasting > n / 20;
 }
 
-uint64_t run_load_silence_ns(const struct run_load *l, uint64_t *from_ns)
+/* Those that waited so long: their one action, or the one that was under way at the end. */
+static unsigned int run_load_waited(const struct run_load *l, uint64_t ns)
+{
+	unsigned int n = 0;
+
+	for (unsigned int i = 0; i < l->n_clients; i++)
+		n += l->client[i].max_ns >= ns || l->client[i].outlasting_ns >= ns;
+	return n;
+}
+
+bool run_load_silence(const struct run_load *l, struct run_silence *out)
 {
 	const uint64_t row_ns = 1000000000ull * l->seconds_each, begin_ns = l->begin_ns;
-	uint64_t first, end, since, most_ns = 0, ns;
+	uint64_t first, end, since, ns;
 	struct run_action all;
 
+	*out = (struct run_silence) { 0 };
 	if (!row_ns || l->end_ns <= l->measure_ns)
-		return 0;
+		return false;
 	first = (l->measure_ns - begin_ns + row_ns - 1) / row_ns;
 	end = (l->end_ns - begin_ns) / row_ns;
 	end = end < l->n_seconds ? end : l->n_seconds;
@@ -269,14 +281,13 @@ uint64_t run_load_silence_ns(const struct run_load *l, uint64_t *from_ns)
 		if (s && !s->n)
 			continue;
 		ns = (i - since) * row_ns;
-		if (i > since && ns > most_ns && (s ? s->max_ns : l->outlasting_max_ns) >= ns) {
-			most_ns = ns;
-			*from_ns = since * row_ns;
-		}
+		if (i > since && ns > out->ns && (s ? s->max_ns : l->outlasting_max_ns) >= ns)
+			*out = (struct run_silence) { since * row_ns, ns, 0 };
 		since = i + 1;
 	}
 	run_load_all(l, &all);
-	return most_ns >= RUN_SILENCE_LEAST_NS && hist_quantile(&all.planned, 0.99) < most_ns
-		   ? most_ns
-		   : 0;
+	if (out->ns < RUN_SILENCE_LEAST_NS || hist_quantile(&all.planned, 0.99) >= out->ns)
+		return false;
+	out->n_clients = run_load_waited(l, out->ns);
+	return true;
 }

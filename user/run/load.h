@@ -71,6 +71,7 @@ struct run_client {
 	uint64_t first_ns; /* its first action's begin, CLOCK_MONOTONIC; 0: none, or not known */
 	uint64_t last_ns;  /* its last action's end, from begin_ns; 0: none */
 	uint64_t sum_ns, max_ns; /* latencies from the planned start; of those that did not fail */
+	uint64_t outlasting_ns;  /* of n_outlasting: how long its own took; 0: it has none */
 	/* latencies from the real start; 0: not known, it shared its thread */
 	uint64_t begun_p50_ns, begun_p99_ns, begun_max_ns;
 	bool opened, lost;             /* it had a session or got one; it lost it */
@@ -268,11 +269,15 @@ bool run_load_outlasted(const struct run_load *l);
 
 /*
  * The longest time of whole seconds, of the measured ones, in which no action ended, while one was
- * waited for all the time; *from_ns: when it began, since begin_ns. 0: none of
- * RUN_SILENCE_LEAST_NS, or 99 % of the actions do not take less, so that the latencies show it.
+ * waited for all the time. false: none of RUN_SILENCE_LEAST_NS, or 99 % of the actions do not take
+ * less, so that the latencies show it.
  */
-uint64_t run_load_silence_ns(const struct run_load *l, uint64_t *from_ns);
+struct run_silence {
+	uint64_t from_ns, ns;   /* when it began, since begin_ns; how long it was at least */
+	unsigned int n_clients; /* that had an action that took at least so long */
+};
 #define RUN_SILENCE_LEAST_NS 2000000000u
+bool run_load_silence(const struct run_load *l, struct run_silence *out);
 
 /* Actions of all kinds: how many, how many failed, and their latencies. */
 void run_load_all(const struct run_load *l, struct run_action *out);

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
 from .. import show
-from ..saved.crowd import MAX, Load, Mark
+from ..saved.crowd import MAX, Load, Mark, Silence
 from ..saved.hist import QUANTILES, Histogram
 from ..saved.model import Phase
 from ..saved.run import Run
@@ -178,6 +178,16 @@ def _bound(load: Load, q: float) -> str:
     return show.time(of.ns, of.at_least)
 
 
+def _silent(load: Load, silence: Silence, w: Words) -> str:
+    n, clients = silence.clients, load.clients
+    return w.say(
+        "load_silence",
+        s=silence.ns // 10**9,
+        at=silence.from_ns // 10**9,
+        waited=w.say("load_waited", n=n, clients=clients) if n else "",
+    )
+
+
 def _broken(load: Load, w: Words) -> list[str]:
     """What makes the figures of any load weak."""
     out = []
@@ -187,6 +197,8 @@ def _broken(load: Load, w: Words) -> list[str]:
         out.append(w.say("load_lost", n=load.lost))
     if load.failed:
         out.append(w.say("load_failed", n=load.failed))
+    if load.silence:
+        out.append(_silent(load, load.silence, w))
     return out
 
 

@@ -114,6 +114,15 @@ class Doubt:
 
 
 @dataclass(frozen=True, slots=True)
+class Silence:
+    """The longest time in which no action ended, while one was waited for."""
+
+    from_ns: int  # since the load's begin
+    ns: int  # at least
+    clients: int  # that had an action that took at least so long
+
+
+@dataclass(frozen=True, slots=True)
 class Load:
     """The clients of a load, or its probe, which is one more client."""
 
@@ -142,6 +151,7 @@ class Load:
     doubts: tuple[Doubt, ...] | None  # None: an older run, which does not say
     undone: Undone | None = None  # older runs: None
     seconds_each: int = 1  # of each of `seconds`
+    silence: Silence | None = None  # older runs: None
 
     @property
     def n(self) -> int:
@@ -356,6 +366,12 @@ def _undone(node: Node | None) -> Undone | None:
     return Undone(hist.parse(node["histogram"]), node["sum_ns"].count(), node.get_int("max_ns"))
 
 
+def _silence(node: Node | None) -> Silence | None:
+    if node is None:
+        return None
+    return Silence(node["from_ns"].count(), node["ns"].count(), node["clients"].count())
+
+
 def _limit(node: Node) -> Limit:
     kept, judged = node.get("kept"), node.get_text("verdict") is not None
     bound, ns = node.get("value_at_least"), node.get_int("value_ns")
@@ -408,6 +424,7 @@ def parse(node: Node) -> Load:
         _doubts(node.get("doubts")),
         _undone(node.get("undone")),
         node.get_int("seconds_each") or 1,
+        _silence(node.get("silence")),
     )
 
 

@@ -30,7 +30,7 @@ MOST = {
     "paused_max_ns", "cpu_max_ns", "runq_max_ns",
 }  # fmt: skip
 # Not known of all together.
-UNKNOWN = ("common_ns", "common_actions", "common_bytes")
+UNKNOWN = ("common_ns", "common_actions", "common_bytes", "silence")
 _QUANTILES = {"p50_ns": 0.5, "p95_ns": 0.95, "p99_ns": 0.99, "p999_ns": 0.999}
 
 

@@ -6,17 +6,15 @@ from __future__ import annotations
 
 import contextlib
 import json
-import re
 import signal
-import time
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
 from afpclient import AfpClient, Busy
 from netatalk import Server
-from scope import OK, Done, Running, Scope, left_on, wait_until
+from scope import OK, Done, Running, Scope, left_on
+from stopped import says_it_was_stopped
 
 NO_OBJECT = -5018
 VIEWS = ("command", "session", "file")
@@ -85,25 +83,6 @@ def test_a_generator_that_was_stopped_in_a_call_says_so(
     line = [str(scope.binary), "load", "-n", str(clients), "-m", "metadata", "-d", "6"]
     line += ["--ramp", "0", "--no-probe", "--watch=off", str(tmp_path)]
     says_it_was_stopped(scope, line, lambda: bool(list(tmp_path.iterdir())))
-
-
-def says_it_was_stopped(scope: Scope, line: list[str], begun: Callable[[], bool]) -> None:
-    running = scope.start([*line, "--json", "/dev/stdout"])
-    wait_until(begun, 60, "its files")
-    time.sleep(1)
-    running.signal(signal.SIGSTOP)
-    time.sleep(2)
-    running.signal(signal.SIGCONT)
-    done = running.finish()
-    run = json.loads(done.out[done.out.index("{") :])
-    (warning,) = [w["text"] for w in run["warnings"] if w["key"] == "paused"]
-    found = re.search(
-        r"did not run for ([\d.]+)s .*: (\d+) actions .* the longest ([\d.]+)s", warning
-    )
-    assert found and 1.5 < float(found[1]) < 3 and int(found[2]) and 1.5 < float(found[3]) < 3
-    for phase in run["phases"]:
-        for action in phase["load"]["actions"]:
-            assert (action["planned"]["max_ns"] or 0) < 1_500_000_000
 
 
 def test_what_a_healthy_server_answers_is_no_error(scope: Scope, guests: Server) -> None:

@@ -369,6 +369,29 @@ def test_a_killed_server_ends_the_run_and_what_was_measured_is_kept(
     sweep(victim)
 
 
+def test_a_time_without_an_answer_is_said(scope: Scope, victim: Server) -> None:
+    """With how many waited: on the screen, in the run, and to who reads it meanwhile."""
+    mix = ["-n", "3", "-d", "7", "--ramp", "0", "--no-probe", "-m", "metadata", "--live=json"]
+    running = scope.start(scope.command(victim, *mix, tool="load"), save=True)
+    running.wait_for('"second":2,')
+    served = processes_of(victim)
+    try:
+        for pid in served:
+            os.kill(pid, signal.SIGSTOP)
+        running.wait_for('"silent_s":2')
+    finally:
+        for pid in served:
+            os.kill(pid, signal.SIGCONT)
+    done = running.finish(60).expect(OK)
+    load = phase_of(done)["load"]
+    silence, counts = load["silence"], [s["n"] for s in load["seconds"]]
+    first, seconds = (silence[key] // 10**9 for key in ("from_ns", "ns"))
+    assert seconds >= 2 and not any(counts[first : first + seconds])
+    assert silence["clients"] == sum(c["max_ns"] >= silence["ns"] for c in load["each_client"]) == 3
+    assert f"No action ended for at least {seconds} s, from second {first} on" in done.out
+    assert "3 of 3 clients had one that took so long" in " ".join(done.out.split())
+
+
 def test_a_server_that_is_restarted_ends_the_load_and_has_nothing_left(
     scope: Scope, victim: PinnedServer, tmp_path: Path
 ) -> None:

@@ -8,14 +8,20 @@ user/report/json/rank.c, user/report/screen/screen_ranks.c.
 
 from __future__ import annotations
 
+import contextlib
 import json
+import re
 import shutil
 import signal
+import socket
+import threading
+import time
 from pathlib import Path
 from typing import Any
 
 import pytest
-from known import LOOK, known
+from fakes import Proxy
+from known import LOOK, REPO, known
 from mpirun import (
     ENVIRONMENT,
     FLAVOURS,
@@ -31,6 +37,10 @@ from netatalk import Server
 from queueing import Station
 from scope import LOST, OK, SLOW, USAGE, Done, Running, Scope, kill, left_on, wait_until
 
+found = re.search(r"#define CLIENTS_OPENING_MAX (\d+)", (REPO / "user/drive/clients.h").read_text())
+assert found
+OPENING_MAX = int(found[1])
+MANY_RANKS = OPENING_MAX + 4
 SHORT = ("-d", "2", "--ramp", "0", "--files", "4", "--file-size", "16K")
 
 
@@ -121,6 +131,47 @@ def test_all_together(scope: Scope, sqlite: Server, flavour: str) -> None:
     assert len(addresses) == 6
     assert addresses < {s["address"] for s in done.run.saved["sessions"]}
     assert f"{RANKS} ranks on 1 host began within " in done.out
+    assert not left_on(sqlite), done
+
+
+class Doorkeeper(Proxy):
+    """Lets each connection wait; counts how many do at a time."""
+
+    def __init__(self, port: int) -> None:
+        super().__init__(port)
+        self.lock = threading.Lock()
+        self.waiting = self.most = 0
+
+    def serve(self, connection: socket.socket) -> None:
+        with self.lock:
+            self.waiting += 1
+            self.most = max(self.most, self.waiting)
+        time.sleep(0.2)
+        with self.lock:
+            self.waiting -= 1
+        server = self.server_for(connection)
+        threading.Thread(target=self._carry, args=(server, connection), daemon=True).start()
+        self._carry(connection, server)
+
+    def _carry(self, source: socket.socket, target: socket.socket) -> None:
+        with contextlib.suppress(OSError):
+            while data := source.recv(65536):
+                target.sendall(data)
+            target.shutdown(socket.SHUT_WR)
+
+
+def test_not_more_sessions_are_opened_at_a_time_by_many_ranks(
+    scope: Scope, sqlite: Server, flavour: str
+) -> None:
+    """The server's queue of new connections has no more room because the ranks are more."""
+    with Doorkeeper(sqlite.port) as door:
+        more = f"-p {door.port} -n {MANY_RANKS} -d 1 --ramp 0 --no-probe --files 1".split()
+        line = scope.command(sqlite, *more, "--watch=off", tool="load")
+        done = scope.execute(mpirun(flavour, line, MANY_RANKS), save=True, env=ENVIRONMENT)
+    phase = phase_of(done.expect(OK))
+    assert phase["load"]["opened"] == MANY_RANKS
+    assert [r["open"] for r in phase["ranks"]] == [1] * MANY_RANKS
+    assert door.most == OPENING_MAX
     assert not left_on(sqlite), done
 
 

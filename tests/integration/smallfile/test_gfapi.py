@@ -17,6 +17,7 @@ from typing import Any
 import pytest
 from gluster import VOLUMES, Gluster
 from scope import NO_SESSION, OK, REFUSED, REPO, Done, Scope, wait_until
+from stopped import says_it_was_stopped
 from test_store_verbs import (
     EXISTS,
     FULL,
@@ -224,6 +225,14 @@ def test_clients_of_a_process_share_its_connections(
     run(scope, *line, "--at", "0.5", f"ss -tnpH state established dst {server.host} > {seen}")
     ours = [line for line in seen.read_text().splitlines() if '"afpscope"' in line]
     assert len(ours) == 2, seen.read_text()
+
+
+@pytest.mark.parametrize("clients", [1, 4])
+def test_a_generator_that_was_stopped_says_so(scope: Scope, server: Gluster, clients: int) -> None:
+    """Nearly always in a call, which it cannot tell from a slow one by itself."""
+    line = ["smallfile", "-n", str(clients), "-f", "300", "-l", "create,stat", "-d", "4"]
+    line += ["--watch=off", server.url("one")]
+    says_it_was_stopped(scope, [str(scope.binary), *line], lambda: bool(left_on(server, "one")))
 
 
 def test_clean_removes_what_a_killed_run_left_and_nothing_else(

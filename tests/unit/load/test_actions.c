@@ -170,6 +170,8 @@ static void what_ends_in_the_measured_time_is_counted(void **state)
 		rig_adds_up(g);
 		assert_int_equal(g->load->n_outlasting, 2);
 		assert_true(is_about(g->load->outlasting_max_ns, 500 * MS, MS));
+		assert_true(is_about(g->load->client[0].outlasting_ns, 500 * MS, MS));
+		assert_true(g->load->client[2].outlasting_ns < 50 * MS);
 		assert_int_equal(g->load->client[0].actions, 0);
 		assert_int_equal(g->load->client[1].actions, 0);
 		assert_int_equal(g->load->client[2].actions, 3); /* to 60, 90, 120 */

@@ -80,6 +80,7 @@ static void fill(struct part *p, unsigned int rank)
 		l->client[i].bytes = 1;
 		l->client[i].sum_ns = 1000 + i;
 		l->client[i].max_ns = 900 + i;
+		l->client[i].outlasting_ns = 700 + i;
 		l->client[i].begun_p50_ns = 300 + i;
 		l->client[i].begun_p99_ns = 800 + i;
 		l->client[i].opened = true;

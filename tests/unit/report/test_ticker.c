@@ -175,6 +175,7 @@ static char *written(enum ticker_how how, unsigned int seconds)
 		if (i < 3)
 			s.state = "ramp";
 		s.clients.dropped = i;
+		s.silent = i == 3;
 		ticker_add(&t, &s);
 	}
 	ticker_end(&t);
@@ -217,6 +218,7 @@ static void each_line_of_json_is_an_object(void **state)
 		assert_int_equal(json_integer_value(json_object_get(o, "actions")),
 				 n == 3 ? 0 : 100);
 		assert_int_equal(json_integer_value(json_object_get(o, "dropped")), n);
+		assert_int_equal(json_integer_value(json_object_get(o, "silent_s")), n == 3);
 		assert_int_equal(json_integer_value(json_object_get(o, "failed")), 0);
 		assert_int_equal(json_integer_value(json_object_get(o, "bytes")),
 				 n == 3 ? 0 : 100000000);

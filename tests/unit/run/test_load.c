@@ -67,8 +67,9 @@ static void what_two_threads_did_is_added(void **state)
  * n took as long. */
 static uint64_t silence_of(uint64_t max_ns, unsigned int n, uint64_t *from_ns)
 {
-	struct run_load *l = run_load_new(1, 1, 10);
-	uint64_t ns;
+	struct run_load *l = run_load_new(3, 1, 10);
+	struct run_silence s;
+	bool any;
 
 	assert_non_null(l);
 	l->action[0].n = 1000;
@@ -81,9 +82,15 @@ static uint64_t silence_of(uint64_t max_ns, unsigned int n, uint64_t *from_ns)
 	for (unsigned int i = 0; i < 10; i++)
 		l->second[i].n = i < 2 || i > 5;
 	l->second[6].max_ns = max_ns;
-	ns = run_load_silence_ns(l, from_ns);
+	l->client[1].max_ns = max_ns;
+	l->client[2].max_ns = S / 1000;
+	any = run_load_silence(l, &s);
 	run_load_free(l);
-	return ns;
+	if (!any)
+		return 0;
+	*from_ns = s.from_ns;
+	assert_int_equal(s.n_clients, 1);
+	return s.ns;
 }
 
 static uint64_t silence(uint64_t max_ns, uint64_t *from_ns)
@@ -93,7 +100,8 @@ static uint64_t silence(uint64_t max_ns, uint64_t *from_ns)
 
 static void a_time_without_an_answer_is_one_in_which_somebody_waited(void **state)
 {
-	struct run_load *l = run_load_new(1, 1, 10);
+	struct run_load *l = run_load_new(4, 1, 10);
+	struct run_silence out;
 	uint64_t from_ns = 0;
 
 	(void)state;
@@ -110,12 +118,16 @@ static void a_time_without_an_answer_is_one_in_which_somebody_waited(void **stat
 	l->seconds_each = 1;
 	l->end_ns = 5 * S;
 	l->second[0].n = l->second[1].n = 1;
-	assert_int_equal(run_load_silence_ns(l, &from_ns), 0);
-	l->outlasting_max_ns = 3 * S;
-	assert_int_equal(run_load_silence_ns(l, &from_ns), 3 * S);
+	assert_false(run_load_silence(l, &out));
+	l->outlasting_max_ns = l->client[0].outlasting_ns = l->client[3].outlasting_ns = 3 * S;
+	l->client[2].outlasting_ns = 3 * S - 1;
+	assert_true(run_load_silence(l, &out));
+	assert_int_equal(out.from_ns, 2 * S);
+	assert_int_equal(out.ns, 3 * S);
+	assert_int_equal(out.n_clients, 2);
 	/* The ramp is not measured. */
 	l->measure_ns = 4 * S;
-	assert_int_equal(run_load_silence_ns(l, &from_ns), 0);
+	assert_false(run_load_silence(l, &out));
 	run_load_free(l);
 }
 

@@ -194,6 +194,20 @@ static json_t *json_of_closed_loop(const struct run_load *l, uint64_t n)
 	return l->rate_per_s > 0 ? json_null() : json_number(n);
 }
 
+static json_t *json_load_silence(struct json_doc *d, const struct run_load *l)
+{
+	struct run_silence s;
+	json_t *o;
+
+	if (!run_load_silence(l, &s))
+		return json_null();
+	o = json_object();
+	json_put(d, o, "from_ns", json_number(s.from_ns));
+	json_put(d, o, "ns", json_number(s.ns));
+	json_put(d, o, "clients", json_integer(s.n_clients));
+	return o;
+}
+
 json_t *json_load(struct json_doc *d, const struct run_load *l)
 {
 	json_t *o;
@@ -242,6 +256,7 @@ json_t *json_load(struct json_doc *d, const struct run_load *l)
 	json_put(d, o, "verified_wrong", json_number(l->verified_wrong));
 	json_put(d, o, "verified_bytes", json_number(l->verified_bytes));
 	json_put(d, o, "starved", json_integer(l->starved));
+	json_put(d, o, "silence", json_load_silence(d, l));
 	json_put(d, o, "slo", slos(d, l));
 	json_put(d, o, "doubts", json_load_doubts(d, l));
 	json_put(d, o, "actions", json_actions(d, l));

@@ -355,16 +355,20 @@ static void put_begun(const struct paint *p, const struct run_load *l)
 /* Of such a time each client of a closed loop has one latency. */
 static void put_silence(const struct paint *p, const struct run_load *l)
 {
-	uint64_t from_ns = 0, ns = run_load_silence_ns(l, &from_ns);
 	struct screen_text t = { 0 };
+	struct run_silence s;
 
-	screen_add(&t, "No action ended for at least %.0f s, from second %.0f on%s",
-		   (double)ns / 1e9, (double)from_ns / 1e9,
-		   l->rate_per_s > 0 ? ""
-				     : ". p99 hides it: clients that wait send nothing; with "
-				       "--rate all actions that were due count");
-	if (ns)
-		screen_put(p, INK_RED, t.text, 2);
+	if (!run_load_silence(l, &s))
+		return;
+	screen_add(&t, "No action ended for at least %.0f s, from second %.0f on",
+		   (double)s.ns / 1e9, (double)s.from_ns / 1e9);
+	if (s.n_clients)
+		screen_add(&t, "; %u of %u client%s had one that took so long", s.n_clients,
+			   l->n_clients, l->n_clients == 1 ? "" : "s");
+	if (l->rate_per_s <= 0)
+		screen_add(&t, ". p99 hides it: clients that wait send nothing; with --rate all "
+			       "actions that were due count");
+	screen_put(p, INK_RED, t.text, 2);
 }
 
 /* A user waits, too, before he does the next thing. */

@@ -50,6 +50,34 @@ static void a_closed_loop_has_no_arrivals(void **state)
 	run_load_free(l);
 }
 
+static void a_time_without_an_answer_says_how_many_waited(void **state)
+{
+	const uint64_t s = 1000 * LOAD_MS;
+	struct run_load *l = load_of_clients();
+	json_t *o, *silence;
+
+	(void)state;
+	o = of(l);
+	assert_true(json_is_null(json_object_get(o, "silence")));
+	json_decref(o);
+	for (size_t i = 0; i < l->n_seconds; i++) /* none in the third to fifth */
+		l->second[i].n = i < 2 || i > 4;
+	l->second[5].max_ns = 4 * s;
+	for (size_t i = 0; i < l->n_actions; i++) {
+		memset(&l->action[i].planned, 0, sizeof(l->action[i].planned));
+		hist_add(&l->action[i].planned, LOAD_MS);
+	}
+	for (unsigned int i = 0; i < l->n_clients; i++)
+		l->client[i].max_ns = i < 4 ? 4 * s : LOAD_MS;
+	o = of(l);
+	silence = json_object_get(o, "silence");
+	assert_int_equal(member(silence, "from_ns"), 2 * s);
+	assert_int_equal(member(silence, "ns"), 3 * s);
+	assert_int_equal(member(silence, "clients"), 4);
+	json_decref(o);
+	run_load_free(l);
+}
+
 /* Readers do not judge it once more: by the time until the last action ended, not until it was to.
  */
 static void it_says_whether_the_generator_was_the_limit(void **state)
@@ -158,6 +186,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(a_closed_loop_has_no_arrivals),
+		cmocka_unit_test(a_time_without_an_answer_says_how_many_waited),
 		cmocka_unit_test(it_says_whether_the_generator_was_the_limit),
 		cmocka_unit_test(an_open_loop_s_arrivals_add_up),
 		cmocka_unit_test(seconds_are_those_until_the_last_action),
