@@ -98,7 +98,7 @@ def _loaded(p: Phase, load: Load) -> str:
         [
             name,
             f"{of.clients:,}",
-            f"{of.achieved:,.4g}",
+            show.number(of.achieved),
             f"{of.failed:,}",
             *(show.time(of.latency().quantile(q)) for q in (0.5, 0.99)),
             show.time(of.max_ns()),

@@ -82,6 +82,11 @@ def time(ns: float | None, at_least: bool = False) -> str:
     return f"{ns:.0f} ns"
 
 
+def number(value: float) -> str:
+    """Four digits or more, with separated thousands; no power of ten."""
+    return f"{value:,.0f}" if abs(value) >= 1000 else f"{value:.4g}"
+
+
 def rate(per_s: float | None) -> str:
     """A second; - where there is none."""
     if per_s is None:

@@ -133,7 +133,7 @@ _WORDS: dict[str, str] = {
         "numbers. Work in system calls: the kernel is working for {server}. p50, p99, p99.9: half "
         "of the requests, 99 of 100, and 999 of 1,000 took no longer (inside the server to 6%)."
     ),
-    "swipe": "wider than this screen: scroll it sideways",
+    "swipe": "scrolls sideways where it is too wide",
     "axis_size": "size of the file",
     "sizes_note": (
         "Median of the iterations that count, by size of the file. The vertical bar is its 95% "
@@ -160,8 +160,8 @@ _WORDS: dict[str, str] = {
     "figures_more": "{n} more tests",
     "heat": "Requests over time",
     "heat_note": (
-        "Darker: more requests took this long at that moment (inside the server, from the "
-        "trace). Numbered lines: where that test began."
+        "Stronger colour: more requests took this long at that moment (inside the server, from "
+        "the trace). Numbered lines: where that test began."
     ),
     "heat_half": "half took less than",
     "heat_most": "all took less than",
@@ -269,7 +269,7 @@ _WORDS: dict[str, str] = {
         "4 KiB."
     ),
     "load_heat": "Latency and time",
-    "load_heat_note": "Darker: more actions that ended in this second took this long.",
+    "load_heat_note": "Stronger colour: more actions that ended in this second took this long.",
     "fairness": "Were all clients served alike?",
     "fairness_note": (
         "Actions of each client, the least first. Jain's index is {index:.3f} (1: all alike, "

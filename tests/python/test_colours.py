@@ -7,13 +7,18 @@ cone; a difference is the distance in CIE Lab (1976), of which 2.3 can just be s
 
 from __future__ import annotations
 
+import re
+from collections.abc import Callable
 from itertools import combinations
+from pathlib import Path
 
 import numpy as np
 import pytest
 from afpscope.limit.limits import PARTS as SWEEP_PARTS
 from afpscope.page.colours import LINES, PART_COLOURS, contrast, ink
 from afpscope.page.sweepfigures import PART_COLOUR, PART_HATCH
+from conftest import Done
+from sweeping import Made, each, sweep
 
 SEEN = {
     "all cones": np.eye(3),
@@ -78,6 +83,17 @@ def test_what_is_drawn_is_seen_on_light_and_dark_pages() -> None:
         if contrast(colour, ground) < 1.5
     }
     assert not low
+
+
+def test_curves_are_seen_on_a_light_and_on_a_dark_page(
+    tmp_path: Path, execute: Callable[..., Done]
+) -> None:
+    values = each([1, 2, 4, 8], lambda v: Made(clients=int(v)))
+    execute("report", sweep(tmp_path / "s", values).folder, "-o", tmp_path / "page.html")
+    page = (tmp_path / "page.html").read_text()
+    drawn = {*re.findall(r"stroke: (#\w{6})", page)} - {"#ffffff"}  # white: between parts
+    assert len(drawn) >= 4
+    assert all(contrast(colour, ground) >= 2 for colour in drawn for ground in GROUNDS)
 
 
 def test_shares_in_bars_can_be_read() -> None:

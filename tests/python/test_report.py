@@ -232,6 +232,10 @@ def test_figures_have_the_colour_of_the_text(sample: Sample, source: str) -> Non
     assert not any(re.search(r"#0[01]0[01]0[01]\b", svg) for svg in drawn)
 
 
+def test_a_large_number_is_no_power_of_ten() -> None:
+    assert show.number(16_976.4) == "16,976" and show.number(464.71) == "464.7"
+
+
 def test_a_name_with_dollars_is_a_name(shelf: Shelf, tmp_path: Path, execute: Execute) -> None:
     """And no formula, of which \\bad is none."""
 

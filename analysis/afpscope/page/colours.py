@@ -7,7 +7,8 @@ from __future__ import annotations
 # Okabe and Ito's, and others between them.
 COLOURS = ("#0072B2", "#56B4E9", "#999999", "#D55E00", "#E69F00", "#CC79A7", "#882255",
            "#009E73", "#F0E442", "#000000")  # fmt: skip
-UNREAD, LIGHT = "unread", "#CCCCCC"
+UNREAD = "unread"
+MAP = "#2186C4"  # as far from a light page as from a dark one
 # A part of the time has the same colour in every figure.
 PART_COLOURS = {
     "user": "#0072B2",
@@ -34,6 +35,7 @@ LINES = (
     ("#E69F00", "5 2"),
     ("#999999", "1 2"),
 )
+CURVES = tuple(colour for colour, _ in LINES)
 
 
 def _channel(value: int) -> float:

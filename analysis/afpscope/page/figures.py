@@ -18,10 +18,10 @@ logging.getLogger("matplotlib").setLevel(logging.ERROR)
 
 # ruff: noqa: E402
 import matplotlib as mpl
-import matplotlib.collections
 import matplotlib.colors
 import matplotlib.font_manager
 import matplotlib.ticker
+import matplotlib.transforms
 import numpy as np
 from matplotlib.backends.backend_svg import FigureCanvasSVG
 from matplotlib.figure import Figure
@@ -31,7 +31,7 @@ from ..saved.model import Transfer
 from ..show import time
 from ..tables.digest import INSIDE, PARTS, CommandView, TestView
 from ..words import Words
-from .colours import ALIKE, COLOURS, PART_COLOURS
+from .colours import ALIKE, CURVES, MAP, PART_COLOURS
 from .heat import ACROSS, UP, Grid, edge_ns
 from .tails import curve, merged
 
@@ -48,6 +48,7 @@ _JAPANESE = [
     "VL Gothic",
 ]
 _LONG = re.compile(r"(\d\.\d)\d{2,}")  # more digits than are seen
+_LABELS = 38  # points below an axis that its ticks and its label have
 STYLES = ("-", "--", "-.", ":")
 
 
@@ -123,15 +124,11 @@ def save(made: Any, to: Any, form: str, salt: str) -> bool:
     return form == "svg" or not any("missing from" in str(w.message) for w in caught)
 
 
-def _is_map(ax: Any) -> bool:
-    return any(isinstance(of, mpl.collections.QuadMesh) for of in ax.collections)
-
-
 def svg(made: Any, salt: str) -> str:
-    """The figure for a page, without background but that of a map, whose colours are for a light
-    one; places to a tenth of a point. `salt` makes its ids unique in the page."""
+    """The figure for a page, without background; places to a tenth of a point. `salt` makes its ids
+    unique in the page."""
     out = io.StringIO()
-    for ground in (made.patch, *(ax.patch for ax in made.axes if not _is_map(ax))):
+    for ground in (made.patch, *(ax.patch for ax in made.axes)):
         ground.set_visible(False)
     save(made, out, "svg", salt)
     text = show.page(out.getvalue()).replace(INK, "currentColor").replace("#000000", "currentColor")
@@ -152,10 +149,18 @@ def _microseconds(v: float) -> str:
     return f"{v / size:g} {unit}"
 
 
-def legend_below(ax: Any) -> None:
-    """Under the axis, where a narrow screen shows it as well."""
-    place = {"loc": "upper center", "bbox_to_anchor": (0.45, -0.2), "ncols": 4}
-    ax.legend(frameon=False, fontsize=9, **place)
+def legend_below(ax: Any, columns: int = 4, **more: Any) -> None:
+    """Under the axis, from its left end, where a narrow screen shows it as well."""
+    close = {"handlelength": 2.4, "handletextpad": 0.5, "columnspacing": 1.2, "borderaxespad": 0}
+    labels = mpl.transforms.ScaledTranslation(0, -_LABELS / 72, ax.figure.dpi_scale_trans)
+    place = {"bbox_to_anchor": (0, 0), "bbox_transform": ax.transAxes + labels}
+    ax.legend(loc="upper left", ncols=columns, frameon=False, fontsize=9, **close, **place, **more)
+
+
+def shades() -> Any:
+    """The colours of a map, from few to many: one colour on whatever ground the page has."""
+    of = [mpl.colors.to_rgba(MAP, share) for share in (0.15, 1.0)]
+    return mpl.colors.LinearSegmentedColormap.from_list("shades", of)
 
 
 def latency(test: TestView, w: Words) -> Any:
@@ -164,7 +169,7 @@ def latency(test: TestView, w: Words) -> Any:
     with mpl.rc_context(STYLE):
         for i, (name, histogram) in enumerate(merged(test)):
             x, y = zip(*curve(histogram), strict=True)
-            style = {"color": COLOURS[i], "linestyle": STYLES[i % 4], "linewidth": 1.8}
+            style = {"color": CURVES[i], "linestyle": STYLES[i % 4], "linewidth": 1.8}
             ax.plot(x, [ns / 1000 for ns in y], label=name, **style)
         ax.set_yscale("log")
         ax.set_xlim(left=0)
@@ -203,9 +208,7 @@ def _stacked(rows: list[Row], keys: list[str], names: list[str], label: str) -> 
         ax.xaxis.set_major_formatter(lambda v, _: f"{v / unit[1]:g} {unit[0]}")
         ax.grid(axis="x", alpha=0.3)
         ax.set_xlabel(label)
-        close = {"handlelength": 1.2, "handletextpad": 0.5, "columnspacing": 1.2}
-        place = {"loc": "lower left", "bbox_to_anchor": (0, 1)}
-        ax.legend(ncols=columns, frameon=False, fontsize=9, **close, **place)
+        legend_below(ax, columns)
     return made
 
 
@@ -248,7 +251,7 @@ def throughput(transfers: list[tuple[str, Transfer]], units: str, w: Words) -> A
     with mpl.rc_context(STYLE):
         for i, (title, t) in enumerate(shown):
             rates = [t.moved_bytes / (s.ns / 1e9) / size_bytes for s in t.counting if s.ns]
-            colour = COLOURS[i]
+            colour = CURVES[i % len(CURVES)]
             ax.plot(range(1, len(rates) + 1), rates, "osD^vP*X<"[i], color=colour, label=title)
             ax.axhline(float(np.median(rates)), color=colour, linestyle=STYLES[i % 4], lw=1)
         ax.set_ylim(bottom=0)
@@ -285,7 +288,7 @@ def by_size(transfers: list[Transfer], units: str, w: Words) -> Any | None:
                 for t in of
             ]
             spread = np.abs(np.array(ends)[:, ::-1].T - rates)
-            style = {"color": COLOURS[i], "linestyle": STYLES[i % 4], "marker": "osD^"[i % 4]}
+            style = {"color": CURVES[i], "linestyle": STYLES[i % 4], "marker": "osD^"[i % 4]}
             ax.errorbar([t.size_bytes for t in of], rates, spread, label=work, capsize=2, **style)
         ax.set_xscale("log", base=2)
         ax.set_ylim(bottom=0)
@@ -305,7 +308,7 @@ def heat(grid: Grid, w: Words) -> Any:
         norm = mpl.colors.LogNorm(1, max(2, grid.counts.max()))
         across = np.linspace(0, grid.seconds, ACROSS + 1)
         up = [edge_ns(cell) / 1000 for cell in range(UP + 1)]
-        mesh = ax.pcolormesh(across, up, shown, norm=norm, cmap="cividis_r", rasterized=True)
+        mesh = ax.pcolormesh(across, up, shown, norm=norm, cmap=shades(), rasterized=True)
         ax.set_yscale("log")
         ax.set_ylim(up[grid.rows[0]], up[grid.rows[-1] + 1])
         time_axis(ax.yaxis)
@@ -313,6 +316,7 @@ def heat(grid: Grid, w: Words) -> Any:
         ax.set_ylabel(w["axis_time"])
         _begins(ax, grid)
         bar = made.colorbar(mesh, label=w["requests"], pad=0.01)
+        bar.solids.set_rasterized(True)
         bar.ax.yaxis.set_major_formatter(lambda v, _: f"{v:,.0f}")
         bar.ax.yaxis.set_minor_formatter(mpl.ticker.NullFormatter())
     return made

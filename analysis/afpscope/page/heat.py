@@ -19,7 +19,7 @@ from ..saved.trace import Stream
 ACROSS, UP = 120, 70  # cells; ten of them are a decade of time
 SHADES = 6
 WIDTH, HEIGHT = 640, 230
-_LEFT, _RIGHT, _TOP, _BOTTOM = 60, 12, 18, 36
+_LEFT, _RIGHT, _TOP, _BOTTOM = 60, 26, 18, 36
 _SPANS = 12  # rows of the table
 _DECADE = 10
 _FIRST_NS = 1000  # the lowest cell begins here, and has what is shorter, too

@@ -11,7 +11,15 @@ from dataclasses import dataclass
 from typing import Any
 
 # ruff: noqa: I001
-from .figures import INK, STYLE, STYLES, figure, legend_below, time_axis  # readies matplotlib
+from .figures import (
+    INK,
+    STYLE,
+    STYLES,
+    figure,
+    legend_below,
+    shades,
+    time_axis,
+)  # readies matplotlib
 import matplotlib as mpl
 import matplotlib.colors
 import matplotlib.ticker
@@ -21,7 +29,7 @@ from ..saved.crowd import NS_PER_S, Interval, Load, Mark
 from ..tables.digest import PARTS
 from ..saved.hist import low, middle
 from ..words import Words
-from .colours import COLOURS, PART_COLOURS, UNREAD
+from .colours import COLOURS, CURVES, PART_COLOURS, UNREAD
 
 Cell = float | str | None
 _MARKS_NAMED = 6  # in the figure itself
@@ -143,11 +151,12 @@ def heat(load: Load, marks: Sequence[Mark], w: Words) -> Drawn | None:
         norm = mpl.colors.LogNorm(1, max(2, counts.max()))
         shown = np.ma.masked_equal(counts, 0)
         across = np.arange(len(load.seconds) + 1) * load.seconds_each
-        mesh = ax.pcolormesh(across, up, shown, norm=norm, cmap="cividis_r", rasterized=True)
+        mesh = ax.pcolormesh(across, up, shown, norm=norm, cmap=shades(), rasterized=True)
         _log(ax, w)
         ax.grid(False)
         _seconds(load, marks, ax, w)
         bar = made.colorbar(mesh, label=w["actions"], pad=0.01)
+        bar.solids.set_rasterized(True)
         bar.ax.yaxis.set_major_formatter(lambda v, _: f"{v:,.0f}")
         bar.ax.yaxis.set_minor_formatter(mpl.ticker.NullFormatter())
     return Drawn(made, ("second", "from_ns", "to_ns", "n"), rows)
@@ -161,7 +170,7 @@ def fairness(load: Load, w: Words) -> Drawn | None:
     rows: list[tuple[Cell, ...]] = [
         (i, c.actions, c.failed, c.bytes, c.last_ns) for i, c in enumerate(clients, 1)
     ]
-    made, ax = figure(2.8)
+    made, ax = figure(3.0)
     with mpl.rc_context(STYLE):
         at = np.arange(1, len(clients) + 1)
         done = [c.actions for c in clients]
@@ -170,11 +179,7 @@ def fairness(load: Load, w: Words) -> Drawn | None:
         else:
             ax.fill_between(at, done, color=COLOURS[1], step="mid", linewidth=0)
         mean = float(np.mean(done))
-        ax.axhline(mean, color=COLOURS[3], linestyle="--", linewidth=1.2)
-        ax.annotate(
-            w["mean"], (1.0, mean), xycoords=("axes fraction", "data"), ha="right", va="bottom",
-            color=COLOURS[3], fontsize=9,
-        )  # fmt: skip
+        ax.axhline(mean, color=COLOURS[3], linestyle="--", linewidth=1.2, label=w["mean"])
         ax.set_xlim(0.4, len(clients) + 0.6)
         ax.set_ylim(bottom=0)
         ax.xaxis.set_major_locator(mpl.ticker.MaxNLocator(integer=True))
@@ -182,6 +187,7 @@ def fairness(load: Load, w: Words) -> Drawn | None:
         ax.grid(axis="y", alpha=0.3)
         ax.set_xlabel(w["axis_clients"])
         ax.set_ylabel(w["axis_actions"])
+        legend_below(ax)
     return Drawn(made, ("client", "actions", "failed", "bytes", "last_ns"), rows)
 
 
@@ -193,12 +199,6 @@ def _spans(intervals: Sequence[Interval]) -> list[tuple[float, float, Interval]]
             out.append((begin / NS_PER_S, i.end_ns / NS_PER_S, i))
         begin = i.end_ns
     return out
-
-
-def parts_legend(ax: Any) -> None:
-    close = {"handlelength": 1.2, "handletextpad": 0.5, "columnspacing": 1.2}
-    place = {"loc": "lower left", "bbox_to_anchor": (0, 1)}
-    ax.legend(ncols=3, frameon=False, fontsize=9, **close, **place)
 
 
 def parts(
@@ -228,7 +228,7 @@ def parts(
         ax.set_ylabel(w["axis_in_service"])
         _seconds(load, marks, ax, w)
         ax.set_ylim(0, max(float(base.max()) * 1.05, 1e-9))
-        parts_legend(ax)
+        legend_below(ax, 3)
     return Drawn(made, ("from_s", "to_s", *(f"{key}_ns" for key in shown)), rows)
 
 
@@ -237,7 +237,7 @@ def distribution(load: Load, w: Words, axis: str = "axis_action") -> Drawn | Non
     names = [a for a in load.actions if a.planned.n][:7]
     if not names:
         return None
-    made, ax = figure(2.9)
+    made, ax = figure(3.5)
     rows: list[tuple[Cell, ...]] = []
     with mpl.rc_context(STYLE):
         for i, a in enumerate(names):
@@ -248,7 +248,7 @@ def distribution(load: Load, w: Words, axis: str = "axis_action") -> Drawn | Non
                 y.append(left / total)
                 rows.append((a.name, middle(index, a.planned.bits), left / total))
                 left -= n
-            style = {"color": COLOURS[i], "linestyle": STYLES[i % 4], "linewidth": 1.8}
+            style = {"color": CURVES[i], "linestyle": STYLES[i % 4], "linewidth": 1.8}
             ax.step(x, y, where="post", label=a.name, **style)
         ax.set_xscale("log")
         ax.set_yscale("log")

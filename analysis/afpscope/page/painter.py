@@ -45,7 +45,7 @@ def _cell(key: str, value: Any) -> str:
         return show.time(value)
     if key.startswith("share"):
         return f"{100 * value:.3g}%"
-    return f"{value:,}" if isinstance(value, int) else f"{value:,.4g}"
+    return f"{value:,}" if isinstance(value, int) else show.number(value)
 
 
 def _numbers(head: Sequence[str], rows: Sequence[Sequence[Any]]) -> Numbers:
@@ -146,6 +146,7 @@ def _environment() -> jinja2.Environment:
         "measured": show.measured,
         "time": show.time,
         "count": show.count,
+        "number": show.number,
         "size": show.size,
     }
     parts = colours.PART_COLOURS

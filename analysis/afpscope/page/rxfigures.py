@@ -6,11 +6,11 @@ from __future__ import annotations
 from typing import Any
 
 # ruff: noqa: I001
-from .figures import STYLE, figure  # readies matplotlib
+from .figures import INK, STYLE, figure, legend_below  # readies matplotlib
 import matplotlib as mpl
 
 from ..saved.crowd import NS_PER_S
-from .colours import COLOURS, LIGHT
+from .colours import COLOURS
 from .loadfigures import Drawn
 from ..saved.run import Run, Socket
 from ..words import Words
@@ -28,7 +28,7 @@ def _tests(ax: Any, run: Run) -> None:
     for i, (p, end) in enumerate(zip(phases, ends, strict=True)):
         at = ((p.start_ns - begin) / NS_PER_S, (end - begin) / NS_PER_S)
         if i % 2 == 0:
-            ax.axvspan(*at, color=LIGHT, alpha=0.35, linewidth=0)
+            ax.axvspan(*at, color=INK, alpha=0.08, linewidth=0)
         place = {"xycoords": ("data", "axes fraction"), "va": "bottom", "fontsize": 9}
         ax.annotate(p.title, (at[0], 1), **place)
 
@@ -58,6 +58,5 @@ def socket(s: Socket, run: Run, w: Words) -> Drawn | None:
         dropped.set_ylabel(w["axis_drops"])
         dropped.spines["right"].set_visible(True)
         _tests(ax, run)
-        place = {"loc": "upper center", "bbox_to_anchor": (0.5, -0.18), "ncols": 3}
-        ax.legend(handles=lines, frameon=False, **place)
+        legend_below(ax, 3, handles=lines)
     return Drawn(made, ("ns", "queue_bytes", "drops"), [tuple(p) for p in s.points])

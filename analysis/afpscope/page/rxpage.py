@@ -107,7 +107,7 @@ def sentence(p: Phase, w: Words) -> str:
         test=p.title,
         clients=load.clients,
         n=load.n,
-        rate=f"{load.achieved:,.4g}",
+        rate=show.number(load.achieved),
         mb_s=f"{moved / ns * 1e3:.3g}" if moved is not None and ns else "n/a",
         mean=show.time(load.mean_ns()),
         p50=show.time(latency.quantile(0.5)),

@@ -9,8 +9,8 @@ from typing import Any
 # ruff: noqa: I001
 from ..limit import limits
 from .. import show
-from .colours import COLOURS, PART_COLOURS
-from .loadfigures import Cell, Drawn, parts_legend, us
+from .colours import COLOURS, CURVES, PART_COLOURS
+from .loadfigures import Cell, Drawn, us
 import matplotlib as mpl
 import matplotlib.ticker
 import numpy as np
@@ -85,7 +85,7 @@ def _line(
     ax: Any, levels: Sequence[Level], of: Sequence[Sequence[float | None]], i: int, label: str
 ) -> None:
     """A point for each step, a line through the medians."""
-    style = {"color": COLOURS[(0, 7, 3, 6, 9)[i % 5]]}
+    style = {"color": CURVES[(0, 2, 1, 3, 4)[i % 5]]}
     x = [level.value for level, ys in zip(levels, of, strict=True) for _ in ys]
     y = [us(ns) for ys in of for ns in ys]
     if any(len(ys) > 1 for ys in of):
@@ -112,10 +112,8 @@ def _log(ax: Any, label: str) -> None:
 
 def _slo(ax: Any, o: Outcome, of_probe: bool) -> None:
     if o.slo and o.slo.limit_ns and (o.slo.of == "probe") == of_probe:
-        limit = us(o.slo.limit_ns)
-        ax.axhline(limit, color=COLOURS[3], linewidth=1.2, linestyle=":")
-        place = {"xycoords": ("axes fraction", "data"), "ha": "right", "va": "bottom"}
-        ax.annotate(o.slo.text, (1, limit), color=COLOURS[3], fontsize=9, **place)
+        style = {"color": INK, "linewidth": 1.2, "linestyle": ":"}
+        ax.axhline(us(o.slo.limit_ns), label=o.slo.text, **style)
 
 
 def latency(o: Outcome, w: Words) -> Drawn | None:
@@ -265,11 +263,11 @@ def parts(o: Outcome, w: Words) -> Drawn | None:
             base += values
         for i, total in enumerate(totals):
             if total and len(levels) <= 16:
-                ax.annotate(show.time(total), (at[i], 1.0), ha="center", va="bottom", fontsize=8)
+                ax.annotate(show.time(total), (at[i], 1.0), ha="center", va="bottom", fontsize=9)
         ax.set_xticks(at, [level.text for level in levels])
         ax.set_ylim(0, 1.06)
         ax.yaxis.set_major_formatter(lambda v, _: f"{v:.0%}" if v <= 1 else "")
         ax.set_xlabel(name(o.sweep.option, w))
         ax.set_ylabel(w["axis_request_share"])
-        parts_legend(ax)
+        legend_below(ax, 3)
     return Drawn(made, (o.sweep.option, *(f"{key}_ns" for key in shown)), rows)

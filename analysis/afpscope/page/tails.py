@@ -15,7 +15,7 @@ from .colours import LINES
 
 COMMANDS = 7  # lines of a figure
 WIDTH, HEIGHT = 640, 230
-_LEFT, _RIGHT, _TOP, _BOTTOM = 60, 12, 10, 24
+_LEFT, _RIGHT, _TOP, _BOTTOM = 60, 26, 10, 24
 _MARKED = (0.0, 0.5, 0.9, 0.99, 0.999, 0.9999, 0.99999)
 
 

@@ -1,0 +1,150 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""What a browser makes of the pages: on a phone, on a dark screen, printed.
+
+Tests analysis/afpscope/page/style.html, macros.html.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import browser
+import pytest
+import tracegen
+from browser import Browser
+from changed import pairs
+from conftest import Done, Shelf
+from sweeping import Made, each, sweep
+
+Execute = Callable[..., Done]
+Draw = Callable[[str], Path]
+pytestmark = [
+    pytest.mark.slow,
+    pytest.mark.skipif(not browser.PROGRAM, reason="no chromium here"),
+]
+PHONE, DESK, PAPER = 390, 1280, 718  # pixels; the last: of A4 with a browser's margins
+LEAST_PX = 11  # high is text that can be read
+SOURCES = ["lantest-1", "speedtest", "load", "record", "sweep", "trace", "compare"]
+OPEN = "document.querySelectorAll('details').forEach(d => d.open = true)"
+TEXTS = """
+[...document.querySelectorAll('svg')].filter(s => s.getBoundingClientRect().width).map(svg => {
+  const box = e => {
+    const r = e.getBoundingClientRect();
+    return [r.left, r.top, r.right, r.bottom];
+  };
+  return [box(svg), [...svg.querySelectorAll('text')].filter(t => t.textContent.trim()).map(t => {
+    const m = t.getScreenCTM(), high = parseFloat(getComputedStyle(t).fontSize);
+    return [t.textContent.trim(), high * Math.hypot(m.b, m.d), box(t)];
+  })];
+})"""
+OUTSIDE = """
+[...document.querySelectorAll('body *')].filter(e => !e.parentElement.closest('.scroll'))
+  .filter(e => e.getBoundingClientRect().right > innerWidth + 1)
+  .map(e => e.outerHTML.slice(0, 80))"""
+# Cells with one word or number, of which a part is in another line.
+BROKEN = """
+[...document.querySelectorAll('td, th')].filter(e => e.offsetParent).filter(e => {
+  const range = document.createRange();
+  const lines = new Set();
+  for (const text of e.childNodes) if (text.nodeType === Node.TEXT_NODE && text.data.trim()) {
+    range.selectNode(text);
+    for (const r of range.getClientRects()) lines.add(Math.round(r.top));
+  }
+  return lines.size > 1;
+}).map(e => e.textContent.trim())
+  .filter(text => /^[-+~<]?\\w[\\w,.]*( ?[µmn]?s| ?%)?$/.test(text))"""
+WIDEST = (
+    "Math.max(...[...document.querySelectorAll('table')].map(t => t.getBoundingClientRect().right))"
+)
+
+
+def sample(folder: Path, source: str) -> Path:
+    return Shelf(folder).put(source, source)
+
+
+def swept(folder: Path, source: str) -> Path:
+    parts = {"own": 300.0, "disk": 200.0, "runq": 100.0}
+    values = each([1, 2, 4, 8, 16, 32], lambda v: Made(clients=int(v), parts=parts))
+    return sweep(folder / source, values, slo="p99<=50ms").folder
+
+
+def traced(folder: Path, source: str) -> Path:
+    run = Shelf(folder).put(source)
+    tracegen.main(str(run), 5_000)
+    return run
+
+
+RUNS = {"sweep": swept, "trace": traced}
+
+
+@pytest.fixture(scope="module")
+def shown(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Browser]:
+    one = Browser(tmp_path_factory.mktemp("profile"))
+    yield one
+    one.end()
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return tmp_path_factory.mktemp("pages")
+
+
+@pytest.fixture
+def draw(folder: Path, execute: Execute) -> Draw:
+    """The page of a sample, drawn once for all tests."""
+
+    def page(source: str) -> Path:
+        to = folder / f"{source}.html"
+        if not to.exists():
+            if source == "compare":
+                a, b = pairs(Shelf(folder), 12, 1.2)
+                execute("compare", "--html", to, *a, "--", *b)
+            else:
+                execute("report", RUNS.get(source, sample)(folder, source), "-o", to)
+        return to
+
+    return page
+
+
+def texts(shown: Browser) -> Iterator[tuple[list[float], list[tuple[str, float, list[float]]]]]:
+    """Of each figure: where it is, and its texts, how high their letters are and where they are;
+    left, top, right, bottom."""
+    for frame, inside in shown.ask(TEXTS):
+        yield frame, [(text, px, box) for text, px, box in inside]
+
+
+@pytest.mark.parametrize("source", SOURCES)
+def test_a_phone_shows_text_of_figures_large_enough(
+    shown: Browser, draw: Draw, source: str
+) -> None:
+    for width in (PHONE, 600):
+        shown.open(draw(source), width)
+        shown.ask(OPEN)
+        all_of = [one for _, inside in texts(shown) for one in inside]
+        assert all_of or source == "record"  # its bars are none
+        assert [(text, px) for text, px, _ in all_of if px < LEAST_PX - 0.05] == []
+        assert shown.ask(OUTSIDE) == []
+
+
+@pytest.mark.parametrize("source", SOURCES)
+def test_no_text_of_a_figure_is_cut_or_lies_on_another(
+    shown: Browser, draw: Draw, source: str
+) -> None:
+    shown.open(draw(source), DESK)
+    shown.ask(OPEN)
+    for frame, inside in texts(shown):
+        for i, (text, _, (left, top, right, bottom)) in enumerate(inside):
+            assert left > frame[0] - 1 and right < frame[2] + 1, text
+            assert top > frame[1] - 1 and bottom < frame[3] + 1, text
+            for other, _, (a, b, c, d) in inside[:i]:
+                across, down = min(right, c) - max(left, a), min(bottom, d) - max(top, b)
+                assert across <= 1 or down <= 3, (text, other)
+
+
+@pytest.mark.parametrize("source", SOURCES)
+def test_paper_has_whole_numbers_and_whole_tables(shown: Browser, draw: Draw, source: str) -> None:
+    shown.open(draw(source), PAPER, "print")
+    shown.ask(OPEN)
+    assert shown.ask(BROKEN) == []
+    assert shown.ask(WIDEST) <= PAPER + 1
