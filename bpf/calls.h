@@ -137,6 +137,7 @@ struct afs_inner {
 	__u64 link;   /* key of the connection; 0: none yet */
 	__u32 server; /* slot + 1 of the thread of "base"; 0: not known, and "base" is not valid */
 	__u32 spare;
+	__u64 held_ns, freed_ns; /* of a CNID server's thread: its last stop that is over */
 };
 
 /* A CNID connection. Slots are reused: a thread is the same one only if its tid is the same.

@@ -82,6 +82,9 @@ static __always_inline __u32 enter_fd(struct afs_thread *t, __u64 task, const st
 							      : AFS_FD_ALL;
 		if (object == AFS_OBJECT_CLIENT && t->closes == t->fd)
 			stream_close(t->process, t->fd);
+		if (object == AFS_OBJECT_BACKEND && t->role == AFS_ROLE_BACKEND &&
+		    t->closes == t->fd)
+			link_leave(t->slot);
 		forget(t->process, t->closes);
 	}
 	/* Whether it is a log may change. */

@@ -85,6 +85,34 @@ __noinline int link_ask(__u32 slot, __u64 task, __u32 fd, bool reads)
 	return 0;
 }
 
+/*
+ * A CNID server's thread closes a connection. One may have handed it to another, as cnid_metad does
+ * to cnid_dbd: that one's time is not known before it reads.
+ */
+__noinline int link_leave(__u32 slot)
+{
+	struct afs_thread *t = bpf_map_lookup_elem(&thread, &slot), *asker;
+	struct afs_process *p = t ? process_of(t) : NULL;
+	struct afs_seen *s;
+	struct afs_link *l;
+	__u64 key;
+
+	if (!t || !p)
+		return 0;
+	s = seen_at(p, t->process, t->fd);
+	if (!s)
+		return 0;
+	key = s->link;
+	l = bpf_map_lookup_elem(&link, &key);
+	if (!l || l->server != slot + 1 || l->server_tid != t->tid)
+		return 0;
+	l->server = 0;
+	asker = thread_at(&l->asker);
+	if (asker && asker->tid == l->asker_tid && !asker->ended)
+		wait_leave(asker, slot, key);
+	return 0;
+}
+
 /* A CNID server's thread has read a request: from now on it works for its sender. */
 __noinline int link_serve(__u32 slot)
 {

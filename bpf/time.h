@@ -169,6 +169,18 @@ __noinline int inner_look(__u32 slot, __u32 server, bool end, __u64 now)
 	return 0;
 }
 
+/* A CNID server's thread was stopped from then to then. Cold. */
+__noinline int inner_held(__u32 slot, __u64 held_ns, __u64 freed_ns)
+{
+	struct afs_inner *in = inner_at(slot);
+
+	if (in) {
+		in->held_ns = held_ns;
+		in->freed_ns = freed_ns;
+	}
+	return 0;
+}
+
 /* The thread that answers on the connection asked on last: slot + 1; 0: not known. */
 static __always_inline __u32 link_server(const struct afs_inner *own)
 {
@@ -200,21 +212,34 @@ static __always_inline void wait_begin(struct afs_thread *t, __u64 now)
 /*
  * The thread in slot "server" has read the request for whose answer t sleeps. At the first request
  * of a connection it was not known before who answers there: what t slept until now counts as
- * unknown. One server may hand the connection to another, as cnid_metad does to cnid_dbd.
+ * unknown, but for the time that this thread was stopped meanwhile.
  */
 static __always_inline void wait_adopt(struct afs_thread *t, __u32 server, __u64 link)
 {
-	struct afs_inner *own = inner_at(t->slot);
+	struct afs_inner *own = inner_at(t->slot), *in = inner_at(server);
+	__u64 now = bpf_ktime_get_ns(), held;
 
-	__u64 now = bpf_ktime_get_ns();
-
-	if (!t->waits || !own || own->server == server + 1 || own->link != link)
+	if (!t->waits || !own || !in || own->server == server + 1 || own->link != link)
 		return;
 	if (own->server)
 		inner_look(t->slot, own->server, true, now);
+	held = in->held_ns > t->since_ns ? in->held_ns : t->since_ns;
+	if (AFS_RARE(in->freed_ns > held))
+		own->waited[AFS_INSIDE_STOPPED] += in->freed_ns - held;
 	inner_look(t->slot, server + 1, false, now);
 	barrier(); /* who wakes it uses base once the server is known */
 	own->server = server + 1;
+}
+
+/* The thread in slot "server" answers no more on the connection on whose answer t sleeps. */
+static __always_inline void wait_leave(struct afs_thread *t, __u32 server, __u64 link)
+{
+	struct afs_inner *own = inner_at(t->slot);
+
+	if (!t->waits || !own || own->server != server + 1 || own->link != link)
+		return;
+	inner_look(t->slot, server + 1, true, bpf_ktime_get_ns());
+	own->server = 0;
 }
 
 /* Only if the same thread still answers: of another one no base was saved. */
@@ -299,6 +324,8 @@ static __always_inline void switch_in(struct afs_stripe *s, struct afs_thread *t
 			upload_count(t->stream, woken - t->since_ns);
 		if (t->role == AFS_ROLE_BACKEND)
 			inner_add(t, inside_blocked(t->slot), woken - t->since_ns);
+		if (AFS_RARE(t->off == AFS_OFF_STOPPED && t->role == AFS_ROLE_BACKEND))
+			inner_held(t->slot, t->since_ns, woken);
 		if (t->waits) {
 			if (!t->woken_ns)
 				wait_end(t, now);

@@ -52,7 +52,7 @@ double measure_column(const struct measure *m, enum account_column column)
 
 double measure_inside_ns(const struct measure *m)
 {
-	double ns = 0;
+	double ns = m->before_ns[ACCOUNT_CNID];
 
 	for (size_t i = 0; i < AFS_N_INSIDE; i++)
 		ns += (double)m->requests.all.a.sum.inside[i];

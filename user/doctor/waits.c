@@ -82,17 +82,51 @@ static void waits_look_cpu(struct measure *m)
 	run_figure_share(m->out, RUN_FIGURE_UNREAD, unread, (double)m->requests.all.a.sum.answered);
 }
 
+static struct afs_part backend_did(const struct measure *m)
+{
+	return ledger_part_sum(&m->view.all, AFS_ROLE_BACKEND, LEDGER_ALL, LEDGER_ALL, LEDGER_ALL);
+}
+
 /* Of the watched time, how much a CNID server was on a CPU; of several, all together. */
 static double backend_cpu(const struct measure *m)
 {
-	struct afs_part p = ledger_part_sum(&m->view.all, AFS_ROLE_BACKEND, LEDGER_ALL, LEDGER_ALL,
-					    LEDGER_ALL);
-
-	return m->ns > 0 ? fmin(1, (double)p.cpu_ns / m->ns) : 0;
+	return m->ns > 0 ? fmin(1, (double)backend_did(m).cpu_ns / m->ns) : 0;
 }
 
-/* What the CNID server did meanwhile: the one or two ways that most of its time went. */
-static void name_inside(struct measure *m, double all_ns)
+/* What a CNID server did while it was waited for, as far as is known; ns: all of it. */
+struct cnid_wait {
+	double did[AFS_N_INSIDE], ns;
+};
+
+static bool is_held(const struct measure *m)
+{
+	return m->out->known[RUN_FIGURE_CNID_HELD] && m->out->value[RUN_FIGURE_CNID_HELD] > 0;
+}
+
+/*
+ * What it did for requests from before the watch is not seen one by one: for so much of the time it
+ * was at work. Of a wait of which nothing was seen all is a stop if a process of the CNID server
+ * was found stopped at the end, or else no more than its processes were stopped meanwhile.
+ */
+static struct cnid_wait look_inside(const struct measure *m)
+{
+	double older = m->before_ns[ACCOUNT_CNID] * backend_cpu(m);
+	struct cnid_wait w = { .ns = measure_inside_ns(m) };
+	double unseen, held;
+
+	for (size_t i = 0; i < AFS_N_INSIDE; i++)
+		w.did[i] = (double)m->requests.all.a.sum.inside[i];
+	w.did[AFS_INSIDE_CPU] += older;
+	w.did[AFS_INSIDE_UNKNOWN] += m->before_ns[ACCOUNT_CNID] - older;
+	unseen = w.did[AFS_INSIDE_UNKNOWN];
+	held = is_held(m) ? unseen : fmin(unseen, (double)backend_did(m).stopped_ns);
+	w.did[AFS_INSIDE_STOPPED] += held;
+	w.did[AFS_INSIDE_UNKNOWN] -= held;
+	return w;
+}
+
+/* The one or two ways that most of its time went. */
+static void name_inside(struct measure *m, const struct cnid_wait *w)
 {
 	static const char *const words[AFS_N_INSIDE] = {
 		[AFS_INSIDE_CPU] = "on a CPU",
@@ -104,50 +138,41 @@ static void name_inside(struct measure *m, double all_ns)
 		[AFS_INSIDE_STOPPED] = "stopped",
 		[AFS_INSIDE_UNKNOWN] = "not seen",
 	};
-	const __u64 *in = m->requests.all.a.sum.inside;
 	size_t first = 0, second;
 	char also[96] = "";
 
 	for (size_t i = 1; i < AFS_N_INSIDE; i++)
-		first = in[i] > in[first] ? i : first;
+		first = w->did[i] > w->did[first] ? i : first;
 	second = !first;
 	for (size_t i = 0; i < AFS_N_INSIDE; i++)
-		second = i != first && in[i] > in[second] ? i : second;
-	if ((double)in[second] >= all_ns / 100)
+		second = i != first && w->did[i] > w->did[second] ? i : second;
+	if (w->did[second] >= w->ns / 100)
 		snprintf(also, sizeof(also), ", %s for %.0f%%", words[second],
-			 100 * (double)in[second] / all_ns);
+			 100 * w->did[second] / w->ns);
 	run_figure_who(m->out, RUN_FIGURE_CNID_INSIDE, "%s was %s for %.0f%%%s",
 		       view_role_name(m->run, AFS_ROLE_BACKEND), words[first],
-		       100 * (double)in[first] / all_ns, also);
+		       100 * w->did[first] / w->ns, also);
 }
 
-/*
- * What the CNID server did while it was waited for. What it did for requests from before the watch
- * is not seen one by one: for so much of the time it was at work. Of the wait for a process that
- * was not seen at work, all of it is a stop if a process of the CNID server was found stopped.
- */
 static void waits_look_cnid(struct measure *m)
 {
-	const __u64 *in = m->requests.all.a.sum.inside;
-	double cnid = measure_column(m, ACCOUNT_CNID), seen = 0;
-	double stopped = (double)in[AFS_INSIDE_STOPPED];
-	double older = m->before_ns[ACCOUNT_CNID] * backend_cpu(m);
+	struct cnid_wait w = look_inside(m);
+	double cnid = measure_column(m, ACCOUNT_CNID), stopped = w.did[AFS_INSIDE_STOPPED];
+	double work = w.ns - stopped - w.did[AFS_INSIDE_IDLE] - w.did[AFS_INSIDE_UNKNOWN];
+	double mute = cnid - work - (double)m->requests.all.a.sum.inside[AFS_INSIDE_STOPPED];
 
-	for (unsigned int i = 0; i < AFS_N_INSIDE; i++)
-		if (i != AFS_INSIDE_UNKNOWN && i != AFS_INSIDE_IDLE)
-			seen += (double)in[i];
-	seen += older;
-	if (m->out->known[RUN_FIGURE_CNID_HELD] && m->out->value[RUN_FIGURE_CNID_HELD] > 0)
-		stopped += cnid > seen ? cnid - seen : 0;
+	/* A database server, whose work is not seen. */
+	if (is_held(m))
+		stopped += cnid > w.ns ? cnid - w.ns : 0;
 	measure_share(m, RUN_FIGURE_CNID, cnid);
-	measure_share(m, RUN_FIGURE_CNID_INSIDE, measure_inside_ns(m));
-	if (measure_inside_ns(m) > 0)
-		name_inside(m, measure_inside_ns(m));
-	measure_share(m, RUN_FIGURE_CNID_RUNQ, (double)in[AFS_INSIDE_RUNQ]);
-	measure_share(m, RUN_FIGURE_CNID_CPU, (double)in[AFS_INSIDE_CPU] + older);
-	measure_share(m, RUN_FIGURE_CNID_DISK, (double)(in[AFS_INSIDE_SYNC] + in[AFS_INSIDE_IO]));
+	measure_share(m, RUN_FIGURE_CNID_INSIDE, w.ns);
+	if (w.ns > 0)
+		name_inside(m, &w);
+	measure_share(m, RUN_FIGURE_CNID_RUNQ, w.did[AFS_INSIDE_RUNQ]);
+	measure_share(m, RUN_FIGURE_CNID_CPU, w.did[AFS_INSIDE_CPU]);
+	measure_share(m, RUN_FIGURE_CNID_DISK, w.did[AFS_INSIDE_SYNC] + w.did[AFS_INSIDE_IO]);
 	measure_share(m, RUN_FIGURE_CNID_STOPPED, stopped);
-	measure_share(m, RUN_FIGURE_CNID_MUTE, cnid > seen ? cnid - seen : 0);
+	measure_share(m, RUN_FIGURE_CNID_MUTE, mute > 0 ? mute : 0);
 }
 
 /* Calls of the serving threads, by what they are on */

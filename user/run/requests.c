@@ -38,6 +38,20 @@ uint64_t requests_service_ns(const struct ledger *l, unsigned int number)
 	return service_of(a ? &a->sum : &none, ns);
 }
 
+/* What the backend did in a wait is known when that is over: until then it was not seen. */
+static void add_unseen(struct request *r, const struct ledger *l)
+{
+	uint64_t slept = ledger_part_sum(l, AFS_ROLE_SERVER, r->number, LEDGER_ALL,
+					 AFS_OBJECT_BACKEND)
+			     .blocked_ns;
+	uint64_t seen = 0;
+
+	for (size_t i = 0; i < AFS_N_INSIDE; i++)
+		seen += r->a.sum.inside[i];
+	if (slept > seen)
+		r->a.sum.inside[AFS_INSIDE_UNKNOWN] += slept - seen;
+}
+
 static void request_make(struct request *out, const struct ledger *l, unsigned int number)
 {
 	const struct ledger_account *a = ledger_account(l, number);
@@ -56,6 +70,7 @@ static void request_make(struct request *out, const struct ledger *l, unsigned i
 	if (out->pending && out->service_ns > out->a.sum.ns)
 		out->pending_ns = out->service_ns - out->a.sum.ns;
 	account_times(l, AFS_ROLE_SERVER, number, out->time_ns);
+	add_unseen(out, l);
 	out->calls = ledger_part_sum(l, AFS_ROLE_SERVER, number, LEDGER_ALL, LEDGER_ALL).calls;
 	out->cnid_calls =
 	    ledger_part_sum(l, AFS_ROLE_BACKEND, number, LEDGER_ALL, LEDGER_ALL).calls;

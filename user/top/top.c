@@ -9,6 +9,7 @@
 #include "app/output.h"
 #include "base/clock.h"
 #include "base/opt.h"
+#include "base/text.h"
 #include "host/rights.h"
 
 #include <errno.h>
@@ -48,7 +49,7 @@ const struct opt top_options[] = {
 	{ .type = OPT_HEADING, .help = "Output:" },
 	{ .letter = 'b', .name = "batch", .type = OPT_FLAG, .offset = OFFSET(batch),
 	  .help = "lines for each step, also on a terminal",
-	  .more = "At most 40 of 100 columns. The same if standard input or output is no terminal, or cannot move a "
+	  .more = "At most 40 of 100 columns, or of `COLUMNS` if that is set. The same if standard input or output is no terminal, or cannot move a "
 	 	"cursor (`TERM=dumb`)." },
 	{ .name = "json", .type = OPT_FLAG, .offset = OFFSET(json), .help = "one JSON object a line for each step",
 	  .more = "In ASCII; see below." },
@@ -446,12 +447,23 @@ static void top_say_sum(struct top *t)
 		cmd_say("cross-checks disagree: do not trust these figures");
 }
 
+/* COLUMNS, which ncurses obeys on a screen as well; or the terminal's, but at most WIDTH. */
+static size_t top_lines_width(void)
+{
+	const char *columns = getenv("COLUMNS"), *end;
+	size_t width = output_terminal().width;
+	double set;
+
+	if (columns && text_decimal(columns, &end, &set) && !*end && set >= 1)
+		return set < TOP_WIDTH_MAX ? (size_t)set : TOP_WIDTH_MAX;
+	return width && width < WIDTH ? width : WIDTH;
+}
+
 static enum outcome top_work(struct top *t)
 {
-	const struct report_opts terminal = output_terminal();
 	int r;
 
-	t->width = terminal.width && terminal.width < WIDTH ? terminal.width : WIDTH;
+	t->width = top_lines_width();
 	open_screen(t);
 	/* On a screen another view may need another watch, and a server that comes back. */
 	r = rights_drop(t->screen || !t->cfg->whom.pid ? RIGHTS_WATCH : 0);

@@ -11,7 +11,7 @@ import numpy as np
 
 from ..saved.hist import Histogram
 from ..saved.model import Account, Phase, Session, Transfer
-from ..saved.run import Run
+from ..saved.run import AFP_WORDS, BACKEND_SOCKET, Run
 from .counts import OWN_CODE, test_name
 
 # The columns of a request's time, in the order in which they are drawn.
@@ -31,6 +31,7 @@ class CommandView:
     service_ns: int = 0  # of all, as long as they were in service
     times: dict[str, int] = field(default_factory=lambda: defaultdict(int))
     inside: dict[str, int] = field(default_factory=lambda: defaultdict(int))
+    asleep_ns: int = 0  # until the backend answers, or still
     calls: dict[PartKey, int] = field(default_factory=lambda: defaultdict(int))
     call_ns: dict[PartKey, int] = field(default_factory=lambda: defaultdict(int))
 
@@ -143,6 +144,8 @@ def _add_account(view: CommandView, a: Account) -> None:
     for part in a.parts:
         if part.class_ == OWN_CODE:
             continue
+        if part.role == AFP_WORDS["server"] and part.object == BACKEND_SOCKET:
+            view.asleep_ns += part.figures.get("blocked_ns") or 0
         view.calls[part.key] += part.calls
         view.call_ns[part.key] += sum(
             part.figures.get(k) or 0 for k in ("cpu_ns", "blocked_ns", "runq_ns", "stopped_ns")
@@ -153,6 +156,9 @@ def _views(accounts: Iterable[Account]) -> list[CommandView]:
     views: dict[str, CommandView] = {}
     for account in accounts:
         _add_account(views.setdefault(account.name, CommandView(account.name)), account)
+    for view in views.values():
+        # What the backend did in a wait is known when that is over: until then it was not seen.
+        view.inside["unknown"] += max(0, view.asleep_ns - sum(view.inside.values()))
     return sorted(views.values(), key=lambda v: -v.service_ns)
 
 

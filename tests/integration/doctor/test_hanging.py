@@ -20,7 +20,7 @@ import pytest
 from afpclient import AfpClient
 from netatalk import Server
 from recording import OPEN_VOLUME
-from scope import OK, PinnedServer, Scope, kill, processes_of
+from scope import OK, PinnedServer, Run, Scope, children, kill, processes_of
 
 SECONDS = 4
 SHARE = re.compile(r"(\d+(?:\.\d+)?)[\s\x1f]?%")
@@ -70,6 +70,71 @@ def test_a_request_without_an_answer_is_request_time(scope: Scope, victim: Pinne
     assert re.search(r"Server \d+\.\d+s of requests in 4\.\d+s: CNID", done.out), done.out
     busy = sum(session["busy_ns"] for session in run.saved["sessions"])
     assert 2 * SECONDS - 2 < busy / 1e9 < 2 * SECONDS + 0.2
+
+
+@contextlib.contextmanager
+def stopped_databases(server: Server) -> Iterator[None]:
+    assert server.metad
+    pids = children(server.metad)
+    assert pids
+    try:
+        for pid in pids:
+            os.kill(pid, signal.SIGSTOP)
+        yield
+    finally:
+        for pid in pids:
+            os.kill(pid, signal.SIGCONT)
+
+
+def texts_of(run: Run) -> dict[str, str]:
+    return {finding["key"]: finding["text"] for finding in run.saved["findings"]}
+
+
+def test_a_connection_that_was_handed_to_a_stopped_process_waits_for_that_one(
+    scope: Scope, victim: PinnedServer
+) -> None:
+    """cnid_metad, which handed it on, is idle meanwhile, but does not keep it waiting."""
+    AfpClient(victim.port).close()  # cnid_dbd is there
+    running = scope.record(victim, "-d", "60")
+    running.wait_recording()
+    with stopped_databases(victim):
+        begun = time.monotonic()
+        thread = threading.Thread(target=lambda: AfpClient(victim.port).close())
+        thread.start()
+        time.sleep(2)
+        held_ns = (time.monotonic() - begun) * 1e9
+    thread.join()
+    running.signal(signal.SIGINT)
+    run = running.finish().run
+    assert run
+    inside = run.phases[0].accounts()[OPEN_VOLUME]["inside"]
+    assert held_ns / 2 < inside["stopped"] and inside["idle"] < held_ns / 10, inside
+    assert texts_of(run)["cnid-stopped"]
+    said = r"; in that wait cnid_dbd was stopped for (9\d|100)%"
+    assert re.search(said, texts_of(run)["cnid"]), run.saved["findings"]
+
+
+def test_a_wait_that_goes_on_is_in_what_the_cnid_server_did(
+    scope: Scope, victim: PinnedServer
+) -> None:
+    """Of what was answered before the stop, it was on a CPU: that is not what was waited for."""
+    with contextlib.closing(AfpClient(victim.port)) as client:
+        running = scope.record(victim, "-d", "60", "-v")
+        running.wait_recording()
+        client.create("before")
+        thread = threading.Thread(target=client.create, args=("after",))
+        with stopped_databases(victim):
+            thread.start()
+            time.sleep(2)
+            running.signal(signal.SIGINT)
+            done = running.finish()
+        thread.join()
+    assert done.run
+    texts = texts_of(done.run)
+    of_all = re.search(r"waited for it: (\d+)% of all", texts["cnid-stopped"])
+    in_wait = re.search(r"in that wait cnid_dbd was stopped for (\d+)%", texts["cnid"])
+    assert of_all and in_wait and int(in_wait[1]) >= int(of_all[1]) > 80, texts
+    assert re.search(r"while it waited, cnid_dbd: not\s+seen", done.out), done.out
 
 
 def test_top_counts_what_has_no_answer_in_the_step_in_which_it_waits(

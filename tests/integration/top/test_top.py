@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import contextlib
 import json
+import os
 import re
 import signal
 import struct
@@ -245,6 +246,14 @@ def test_lines_of_each_step(scope: Scope, guests: Server, pair: dict[int, Busy])
     # Of the first five seconds.
     assert found[0][5] == "Doctor: in a few seconds"
     assert re.match(r"Doctor: \w+ .*\d", found[-1][5])
+
+
+@pytest.mark.parametrize("columns", ["60", "180", "wide"])
+def test_lines_are_as_wide_as_columns_says(scope: Scope, guests: Server, columns: str) -> None:
+    command = [str(scope.binary), "top", "--port", str(guests.port), "-b", "-n", "1", "-d", "0.1"]
+    running = scope.start(command, env=os.environ | {"COLUMNS": columns})
+    longest = max(map(len, running.finish().expect(OK).out.splitlines()))
+    assert longest == (COLUMNS if columns == "wide" else int(columns))
 
 
 def test_hostile_names_reach_no_pipe(scope: Scope, guests: Server) -> None:

@@ -229,12 +229,13 @@ static void what_has_no_answer_yet_is_said_first_and_is_of_all_request_time(void
 	assert_string_equal(found.note[0].text,
 			    "2 requests had no answer when the watch ended: 90% of all "
 			    "request time (900ms); most of it FPOpenVol, which waited most for the "
-			    "CNID database");
+			    "CNID server");
 	for (size_t i = 0; i < found.n; i++)
 		if (!strcmp(found.note[i].key, "cnid"))
 			assert_string_equal(
 			    found.note[i].text,
-			    "afpd waited for its CNID database: 90% of all request time (900ms)");
+			    "afpd waited for its CNID server: 90% of all request time (900ms); in "
+			    "that wait cnid_dbd was not seen for 100%");
 	run_notes_fini(&found);
 	run_fini(&r);
 }
