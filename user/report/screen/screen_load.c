@@ -555,7 +555,7 @@ static int put_phase(const struct paint *p, struct run_phase *phase)
 	e = screen_load_put_table(p, phase);
 	if (load) {
 		put_begun(p, load);
-		screen_silence(p, NULL, load);
+		screen_silence(p, NULL, "action", load);
 		e = e ? e : screen_load_put_stages(p, load);
 	}
 	if (phase->probe) {

@@ -30,7 +30,7 @@ static void says(struct run_load *l, const char *of, const char *wanted)
 	size_t len;
 	struct paint p = { .out = open_memstream(&text, &len), .width = 100 };
 
-	screen_silence(&p, of, l);
+	screen_silence(&p, of, of ? "operation" : "action", l);
 	fclose(p.out);
 	assert_string_equal(text, wanted);
 	free(text);
