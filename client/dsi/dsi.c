@@ -39,7 +39,8 @@ static int dsi_lost(struct dsi *d, struct err *e, int failure)
 	return dsi_die(d, e, -failure, "%s: connection lost: %s", d->peer_name, strerror(failure));
 }
 
-/* The next bytes of r to send in one call; apart: leave much data to the next call. */
+/* The next bytes of r to send in one call; apart: where there is much data, only header and
+ * command now. */
 static struct msghdr next_part(struct dsi_request *r, bool apart, struct iovec iov[2])
 {
 	size_t head = DSI_HEADER_LEN + r->len, data_sent = r->sent > head ? r->sent - head : 0;

@@ -171,7 +171,7 @@ void blocking_wait(struct store *s, struct io_wait *w)
 		w->due_ns = 0;
 }
 
-/* Somebody does not want to wait: from now on the thread does the work. */
+/* The first caller who must not wait: from now on a thread carries all operations out. */
 int blocking_advance(struct store *s, short events, struct err *e)
 {
 	struct blocking *b = blocking_of(s);

@@ -17,7 +17,7 @@
 #define LIST_BITMAP 0x2140 /* long name, id, UTF-8 name */
 #define LIST_COUNT  1024
 #define DEPTH_MAX   64
-#define IDLE_MAX    3 /* lists of which nothing was left to delete, as another client was faster */
+#define IDLE_MAX    3 /* lists in a row whose entries had all gone: somebody else deletes, too */
 #define REFUSED     1
 
 /* FNV-1a */

@@ -546,7 +546,7 @@ static void drive_session_remove_one(struct session *s, const char *base, const 
 	while ((r = remove_again(s, &again, base, &e)) && !cmd_stop && clock_now_ns() < until_ns)
 		usleep(BACK_LOOK_US);
 	if (!r) {
-		cmd_say("the connection had gone; %s of volume %s was removed in a new session",
+		cmd_say("the connection was lost; a new session has removed %s from volume %s",
 			base, volume);
 		return;
 	}

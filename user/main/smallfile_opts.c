@@ -79,9 +79,9 @@ const struct opt smallfile_options[] = {
 	  .more = "That is: the same lengths, contents, directories and orders." },
 	{ .name = "prefix", .arg = "NAME", .type = OPT_STRING, .offset = AT(prefix),
 	  .help = "how the names of files begin (default: f)",
-	  .more = "Up to 15 bytes." },
+	  .more = "Up to " OPT_TEXT(SMALLFILE_PREFIX_MAX) " bytes." },
 	{ .letter = 'd', .name = "duration", .arg = "SECONDS", .type = OPT_SECONDS, .offset = AT(duration_s), .max = 604800,
-	  .help = "do loads that leave the files as they are again and again, for so long",
+	  .help = "for so long, repeat each load that does not change the files",
 	  .more = "See LOADS. The others are done once with each file." },
 	{ .name = "tree", .arg = "NAME", .type = OPT_STRING, .offset = AT(tree),
 	  .help = "work in this directory, made if it is not there, and leave all files (default: a new one, which is "

@@ -118,8 +118,8 @@ struct run_load {
 	 * kinds, and the three below.
 	 */
 	uint64_t n_arrivals;
-	uint64_t
-	    n_no_room; /* dropped: no client was free and the queue full; of the probe: left out */
+	uint64_t n_no_room; /* dropped: they were to wait, and the queue was full; of the probe:
+			       left out */
 	uint64_t n_waiting; /* no client was free for them before the end */
 	/*
 	 * Of the arrivals: no client was free when they came, of all processes that had one queue;

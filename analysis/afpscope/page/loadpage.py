@@ -8,7 +8,7 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
 from .. import show
-from ..saved.crowd import MAX, Load, Mark, Silence
+from ..saved.crowd import MAX, Load, Mark
 from ..saved.hist import QUANTILES, Histogram
 from ..saved.model import Phase
 from ..saved.run import Run
@@ -178,14 +178,12 @@ def _bound(load: Load, q: float) -> str:
     return show.time(of.ns, of.at_least)
 
 
-def _silent(load: Load, silence: Silence, w: Words) -> str:
-    n, clients = silence.clients, load.clients
-    return w.say(
-        "load_silence",
-        s=silence.ns // 10**9,
-        at=silence.from_ns // 10**9,
-        waited=w.say("load_waited", n=n, clients=clients) if n else "",
-    )
+def _silent(load: Load, w: Words) -> list[str]:
+    if load.silence is None:
+        return []
+    n, s, at = load.silence.clients, load.silence.ns // 10**9, load.silence.from_ns // 10**9
+    waited = w.say("load_waited", n=n, clients=load.clients) if n else ""
+    return [w.say("load_silence", s=s, at=at, waited=waited)]
 
 
 def _broken(load: Load, w: Words) -> list[str]:
@@ -197,9 +195,7 @@ def _broken(load: Load, w: Words) -> list[str]:
         out.append(w.say("load_lost", n=load.lost))
     if load.failed:
         out.append(w.say("load_failed", n=load.failed))
-    if load.silence:
-        out.append(_silent(load, load.silence, w))
-    return out
+    return out + _silent(load, w)
 
 
 def _files_sentences(run: Run, w: Words) -> list[str]:
@@ -240,6 +236,7 @@ def sentences(run: Run, w: Words) -> list[str]:
             out.append(w.say("load_probe", p50=p50, max=show.time(p.probe.max_ns())))
         if calls:
             out += rxpage.weak(p, load, w)
+            out += [f"{p.title}: {text}" for text in _silent(load, w)]
             continue
         out += _broken(load, w)
         if load.no_room:

@@ -22,15 +22,26 @@ OURS = "LanTest-00000000-1-000000"
 EXCHANGE = 2
 SWAPS = 10_000  # that are done
 DIRECTORIES = 100
+# No UTF-8, half of it, bytes that terminals take as orders, what Macs write otherwise.
+ODD = (
+    b"bad\xff\xfename",
+    b"\xe3\x81",
+    b"\xf0\x9f" * 120,
+    b"a\nb\tc\x1b[2J",
+    b":slash:",
+    b"e\xcc\x81",
+    b"LanTest-\xff",
+    b"LanTest-00000000-1-00000\xff",
+)
 
 
 @pytest.mark.parametrize("kind", ["dbd", "old"])
 def test_any_names_may_be_in_the_root(
     scope: Scope, kind: str, request: pytest.FixtureRequest
 ) -> None:
-    """Whose length AFP's older lists cannot hold."""
+    """Whose length AFP's older lists cannot hold, or whose bytes are no text."""
     server: Server = request.getfixturevalue(kind)
-    names = ["あ" * 80, "x" * 255, "ü" * 120, "short"]
+    names = ["あ" * 80, "x" * 255, "ü" * 120, "short", *map(os.fsdecode, ODD)]
     made = [server.vol1 / name for name in names]
     for path in (*made, server.vol1 / OURS):
         path.mkdir()

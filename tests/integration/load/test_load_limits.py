@@ -144,6 +144,7 @@ def test_a_limit_that_is_not_broken_does_not_end_the_load(scope: Scope, tmp_path
     done = scope.execute([*command, "--slo", "max<=100s", "--abort-on-slo"], save=True).expect(OK)
     it = phase_of(done)["load"]
     assert it["end_ns"] - it["measure_ns"] == 3_000_000_000
+    assert it["threads"] == it["clients"], "each waits in its own calls, through no other thread"
 
 
 def test_each_second_of_a_load_can_be_read_by_a_program(scope: Scope, tmp_path: Path) -> None:

@@ -36,6 +36,16 @@ static void fill_visits(struct part *p, unsigned int rank)
 	p->greeted = 2 + rank;
 }
 
+static void fill_seconds(struct run_load *l, unsigned int rank)
+{
+	for (unsigned int s = 0; s < SECONDS; s++) {
+		l->second[s].n = 2;
+		l->second[s].failed = 1;
+		l->second[s].sum_ns = l->second[s].max_ns = 5000 + rank;
+		l->second[s].bucket[hist_index(5000 + rank, RUN_SECOND_BITS)] = 1;
+	}
+}
+
 /* The clients of one rank, each number of its own. */
 static void fill(struct part *p, unsigned int rank)
 {
@@ -69,12 +79,7 @@ static void fill(struct part *p, unsigned int rank)
 			hist_add(&l->action[a].begun, (i + 1) * 10 + a);
 		}
 	}
-	for (unsigned int s = 0; s < SECONDS; s++) {
-		l->second[s].n = 2;
-		l->second[s].failed = 1;
-		l->second[s].sum_ns = l->second[s].max_ns = 5000 + rank;
-		l->second[s].bucket[hist_index(5000 + rank, RUN_SECOND_BITS)] = 1;
-	}
+	fill_seconds(l, rank);
 	for (unsigned int i = 0; i < n; i++) {
 		l->client[i].actions = 100 * rank + i;
 		l->client[i].bytes = 1;

@@ -34,6 +34,10 @@ int screen_calls(const struct paint *p);
 int screen_call_times(const struct paint *p);
 /* Blank where there are too few latencies for it: the longest is shown anyway. */
 struct cell screen_quantile(const struct hist *h, double q);
+/* For how long none of what its clients did ended, if that was long; what: such as "action"; of:
+ * which load of several, or NULL. */
+void screen_silence(const struct paint *p, const char *of, const char *what,
+		    const struct run_load *l);
 /* The processes that shared these phases, in a line; none, if there was one. */
 void screen_ranks(const struct paint *p, struct run_phase *const *phase, size_t n);
 /* What is wrong, from figures; brief: a line for each finding. 0 or -ENOMEM. */

@@ -261,6 +261,8 @@ int screen_calls(const struct paint *p)
 		return e;
 	screen_calls_put_caption(p, failed);
 	for (size_t i = 0; i < r->n_phases; i++) {
+		if (r->phase[i]->load)
+			screen_silence(p, r->phase[i]->title, "call", r->phase[i]->load);
 		put_packets(p, r->phase[i]);
 		put_probe(p, r->phase[i]);
 	}

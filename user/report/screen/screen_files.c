@@ -223,6 +223,9 @@ int screen_files(const struct paint *p)
 	if (e || !any)
 		return e;
 	screen_files_put_caption(p, s.column);
+	for (size_t i = 0; i < r->n_phases; i++)
+		if (r->phase[i]->load)
+			screen_silence(p, r->phase[i]->title, "operation", r->phase[i]->load);
 	screen_ranks(p, r->phase, r->n_phases);
 	return 0;
 }

@@ -352,25 +352,6 @@ static void put_begun(const struct paint *p, const struct run_load *l)
 	screen_put(p, INK_NONE, t.text, 2);
 }
 
-/* Of such a time each client of a closed loop has one latency. */
-static void put_silence(const struct paint *p, const struct run_load *l)
-{
-	struct screen_text t = { 0 };
-	struct run_silence s;
-
-	if (!run_load_silence(l, &s))
-		return;
-	screen_add(&t, "No action ended for at least %.0f s, from second %.0f on",
-		   (double)s.ns / 1e9, (double)s.from_ns / 1e9);
-	if (s.n_clients)
-		screen_add(&t, "; %u of %u client%s had one that took so long", s.n_clients,
-			   l->n_clients, l->n_clients == 1 ? "" : "s");
-	if (l->rate_per_s <= 0)
-		screen_add(&t, ". p99 hides it: clients that wait send nothing; with --rate all "
-			       "actions that were due count");
-	screen_put(p, INK_RED, t.text, 2);
-}
-
 /* A user waits, too, before he does the next thing. */
 static void put_left_out(const struct paint *p, const struct run_load *probe)
 {
@@ -574,7 +555,7 @@ static int put_phase(const struct paint *p, struct run_phase *phase)
 	e = screen_load_put_table(p, phase);
 	if (load) {
 		put_begun(p, load);
-		put_silence(p, load);
+		screen_silence(p, NULL, "action", load);
 		e = e ? e : screen_load_put_stages(p, load);
 	}
 	if (phase->probe) {
