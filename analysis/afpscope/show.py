@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import contextlib
+import re
 import sys
 import time as clock
 from collections.abc import Iterable, Iterator, Sequence
@@ -26,6 +27,9 @@ _ASKED = dict.fromkeys(_PLAIN, "?")
 _PAGE = {code: text for code, text in _PLAIN.items() if chr(code) not in "\t\n"}
 # The same for a library with RE2's regular expressions and without surrogates.
 UNSEEN_RE2 = "[{}]".format("".join(f"\\x{{{a:x}}}-\\x{{{b:x}}}" for a, b in _UNSEEN if a != 0xD800))
+
+_JOINED = re.compile(r"(?<![\w.,=/-])(\d[\d,.]*)(ns|µs|ms|s)(?!\w)")
+_PERCENT = re.compile(r"(\d) %(?!\w)")
 
 
 def plain(text: str) -> str:
@@ -80,6 +84,20 @@ def time(ns: float | None, at_least: bool = False) -> str:
             digits = 0 if abs(value) >= 99.95 else 1 if abs(value) >= 9.995 else 2
             return f"{value:.{digits}f} {unit}"
     return f"{ns:.0f} ns"
+
+
+def axis_time(ns: float) -> str:
+    """A round time at an axis: no digits that say nothing."""
+    for unit, size in (("s", 1e9), ("ms", 1e6), ("µs", 1e3)):
+        if ns >= size:
+            return f"{ns / size:g} {unit}"
+    return f"{ns:g} ns"
+
+
+def told(text: str) -> str:
+    """What the program itself wrote for a terminal, with its units as pages have them: "1.20ms" is
+    "1.20 ms", and "46 %" is "46%"."""
+    return _PERCENT.sub(r"\1%", _JOINED.sub(r"\1 \2", text))
 
 
 def number(value: float) -> str:

@@ -142,6 +142,24 @@ def test_no_text_of_a_figure_is_cut_or_lies_on_another(
                 assert across <= 1 or down <= 3, (text, other)
 
 
+@pytest.mark.parametrize("source", ["speedtest", "load", "record", "sweep", "compare"])
+def test_a_desk_shows_whole_tables(shown: Browser, draw: Draw, source: str) -> None:
+    shown.open(draw(source), DESK)
+    shown.ask(OPEN)
+    assert 0 < shown.ask(WIDEST) <= DESK
+
+
+def test_a_phone_shows_the_curves_of_a_history(
+    shown: Browser, folder: Path, tmp_path: Path, execute: Execute
+) -> None:
+    runs = [Shelf(folder).put(f"h{i}") for i in range(3)]
+    execute("export", *runs, "--into", tmp_path / "lake")
+    execute("history", tmp_path / "lake", "--all", "-o", tmp_path / "history.html")
+    shown.open(tmp_path / "history.html", PHONE)
+    curves = "[...document.querySelectorAll('td svg')].map(s => s.getBoundingClientRect().width)"
+    assert min(shown.ask(curves)) >= PHONE
+
+
 @pytest.mark.parametrize("source", SOURCES)
 def test_paper_has_whole_numbers_and_whole_tables(shown: Browser, draw: Draw, source: str) -> None:
     shown.open(draw(source), PAPER, "print")

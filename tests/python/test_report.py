@@ -94,7 +94,7 @@ def section(text: str, key: str) -> str:
 
 @pytest.mark.parametrize(
     ("lang", "verdict"),
-    [("en", "client-bound: client&#39;s CPU 50 %, "), ("ja", "クライアント律速: ")],
+    [("en", "client-bound: client&#39;s CPU 50%, "), ("ja", "クライアント律速: ")],
 )
 def test_a_verdict_is_in_the_language_of_the_page(
     shelf: Shelf, tmp_path: Path, execute: Execute, lang: str, verdict: str
@@ -230,6 +230,23 @@ def test_figures_have_the_colour_of_the_text(sample: Sample, source: str) -> Non
     drawn = re.findall(r"<svg.*?</svg>", text, re.S)
     assert drawn and "currentColor" in drawn[0]
     assert not any(re.search(r"#0[01]0[01]0[01]\b", svg) for svg in drawn)
+
+
+@pytest.mark.parametrize("source", ["lantest-1", "speedtest", "load", "record"])
+def test_sentences_tables_and_figures_write_units_alike(sample: Sample, source: str) -> None:
+    text, _ = sample(source)
+    shown = re.sub(r"<style>.*?</style>", "", text[: text.index('id="r1-environment"')], flags=re.S)
+    shown = re.sub(r"<[^>]*>", "|", shown)
+    assert re.search(r"\d (ms|µs)\b", shown) and re.search(r"\d%", shown)
+    assert re.findall(r"(?<![\w.,=/-])[\d.,]+(?:ms|µs)\b|\d %(?!\w)", shown) == []
+    ticks = re.findall(r"<text [^>]*>(.*?)</text>", text)
+    assert not [tick for tick in ticks if re.search(r"\.\d*0 (ns|µs|ms|s)$", tick)]
+
+
+def test_what_people_named_keeps_its_units() -> None:
+    assert show.told("took 1.20ms, 4,000s of 5s; 46 %") == "took 1.20 ms, 4,000 s of 5 s; 46%"
+    for text in ("p99<=50ms", "vol-5s", "/srv/5s", "run5s", "5sec", "50 %x"):
+        assert show.told(text) == text
 
 
 def test_a_large_number_is_no_power_of_ten() -> None:

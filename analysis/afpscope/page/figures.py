@@ -140,13 +140,8 @@ def time_axis(axis: Any) -> None:
     bottom, top = sorted(axis.get_view_interval())
     if top < bottom * 100:
         axis.set_major_locator(mpl.ticker.LogLocator(subs=(1, 2, 5)))
-    axis.set_major_formatter(lambda v, _: _microseconds(v))
+    axis.set_major_formatter(lambda v, _: show.axis_time(round(v * 1e3, 3)))
     axis.set_minor_formatter(mpl.ticker.NullFormatter())
-
-
-def _microseconds(v: float) -> str:
-    unit, size = next((u for u in UNITS if v >= u[1]), UNITS[-1])
-    return f"{v / size:g} {unit}"
 
 
 def legend_below(ax: Any, columns: int = 4, **more: Any) -> None:

@@ -124,14 +124,16 @@ def _shades(g: Grid) -> Iterator[tuple[str, float, str]]:
                             f"h-{(b - a) * wide:.1f}z")  # fmt: skip
         if path:
             own = g.counts[level == shade]
-            yield "".join(path), (shade + 1) / SHADES, f"{own.min():,} to {own.max():,}"
+            least, most = int(own.min()), int(own.max())
+            name = f"{least:,} to {most:,}" if most > least else f"{least:,}"
+            yield "".join(path), (shade + 1) / SHADES, name
 
 
 def _up(g: Grid) -> Iterator[Tick]:
     for cell in range(0, UP + 1, _DECADE):
         if cell in g.rows or cell == g.rows[-1] + 1:
             share = (cell - g.rows[0]) / len(g.rows)
-            text = show.time(edge_ns(cell)).replace(".00 ", " ")
+            text = show.axis_time(round(edge_ns(cell)))
             yield Tick(HEIGHT - _BOTTOM - (HEIGHT - _TOP - _BOTTOM) * share, text)
 
 

@@ -147,6 +147,7 @@ def _environment() -> jinja2.Environment:
         "time": show.time,
         "count": show.count,
         "number": show.number,
+        "told": show.told,
         "size": show.size,
     }
     parts = colours.PART_COLOURS

@@ -81,11 +81,6 @@ def _ticks_up(bottom: float, top: float) -> Iterator[float]:
                 yield step * 10.0**power
 
 
-def _axis_time(ns: float) -> str:
-    unit, size = next(u for u in (("s", 1e9), ("ms", 1e6), ("µs", 1e3), ("ns", 0)) if ns >= u[1])
-    return f"{ns / (size or 1):g} {unit}"
-
-
 def tails(test: TestView) -> Tails | None:
     """None: nothing was asked."""
     of = merged(test)
@@ -112,7 +107,7 @@ def tails(test: TestView) -> Tails | None:
         test.name,
         tuple(lines),
         tuple(Tick(across(_nines(q)), f"{100 * q:g}%") for q in _MARKED if _nines(q) <= right),
-        tuple(Tick(up(y), _axis_time(y)) for y in _ticks_up(bottom, top)),
+        tuple(Tick(up(y), show.axis_time(y)) for y in _ticks_up(bottom, top)),
     )
 
 

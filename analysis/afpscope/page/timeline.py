@@ -119,7 +119,7 @@ def _ticks(whole_ns: int) -> Iterator[tuple[float, str]]:
     if whole_ns < 3 * step:
         step = max(1, step // 2)
     for at in range(0, whole_ns + 1, step):
-        yield WIDTH * at / whole_ns, show.time(at) if at else "0"
+        yield WIDTH * at / whole_ns, show.axis_time(at) if at else "0"
 
 
 def _lanes(pieces: dict[str, list[Piece]], begin: int, whole_ns: int) -> Iterator[Lane]:
