@@ -375,6 +375,31 @@ static void look_program(struct run_figures *out, pid_t pid)
 			       "the server is a 32-bit program on a 64-bit kernel");
 }
 
+/* A debugger, strace: each stop of theirs is time in which nothing goes on. */
+static void diagnose_look_tracers(struct watch *w, struct run_figures *out)
+{
+	static const enum afs_role roles[] = { AFS_ROLE_SERVER, AFS_ROLE_BACKEND };
+	struct procstat st;
+	char text[64];
+	pid_t pid, tracer;
+	double n = 0;
+
+	for (size_t i = 0; i < sizeof(roles) / sizeof(roles[0]); i++) {
+		for (size_t at = 0; (pid = watch_process(w, roles[i], &at));) {
+			if (procfs_status(text, sizeof(text), pid, "TracerPid"))
+				continue;
+			tracer = (pid_t)strtol(text, NULL, 10);
+			if (!tracer)
+				continue;
+			n++;
+			if (!procstat_read(&st, tracer))
+				run_figure_who(out, RUN_FIGURE_TRACED, "%s (pid %d)", st.comm,
+					       tracer);
+		}
+	}
+	run_figure_set(out, RUN_FIGURE_TRACED, n);
+}
+
 static void diagnose_look_cnid(struct watch *w, const struct servers_entry *s,
 			       const struct settings *set, struct run_figures *out)
 {
@@ -412,6 +437,8 @@ int diagnose_end(struct diagnose *d, struct watch *w, const struct kind_found *f
 		kind_name_things(r->figures, found);
 	if (!e)
 		look_program(r->figures, found->target.server);
+	if (!e)
+		diagnose_look_tracers(w, r->figures);
 	if (!e && found->servers.n) {
 		settings_read(&d->settings, &found->servers.entry[0]);
 		settings_note(r, &d->settings, &found->servers.entry[0]);

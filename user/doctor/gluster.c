@@ -67,12 +67,11 @@ static void look_requests(const struct handed *h)
 /* What no thread did anything for. */
 static void doctor_gluster_look_threads(const struct handed *h)
 {
-	double n = 0, io = 0, busy = h->did[ACCOUNT_DISK] + h->did[ACCOUNT_LOCK], work = 0;
+	double io = 0, busy = h->did[ACCOUNT_DISK] + h->did[ACCOUNT_LOCK], work = 0;
 
 	for (size_t i = 0; i < h->run->n_threads; i++) {
 		const struct run_threads *t = &h->run->threads[i];
 
-		n += t->n;
 		if (strncmp(t->name, IO_THREAD, strlen(IO_THREAD)) != 0)
 			continue;
 		io += t->n;
@@ -81,9 +80,7 @@ static void doctor_gluster_look_threads(const struct handed *h)
 	for (size_t i = 0; i < ACCOUNT_N_COLUMNS; i++)
 		work += i == ACCOUNT_OTHER ? 0 : h->did[i];
 	handed_share(h, RUN_FIGURE_WAIT_THREAD, fmax(h->all_ns - work, 0));
-	run_figure_share(h->out, RUN_FIGURE_STOPPED, h->did[ACCOUNT_STOPPED], h->ns * fmax(n, 1));
-	/* Whatever it serves, nothing of it goes on. */
-	run_figure_set(h->out, RUN_FIGURE_STOPPED_WAIT, h->out->value[RUN_FIGURE_STOPPED]);
+	handed_stopped(h);
 	if (io < 1) {
 		run_figure_who(h->out, RUN_FIGURE_IO_THREADS_BUSY, "no io-thread was seen");
 		return;

@@ -69,6 +69,19 @@ static double of_class(const struct handed *h, unsigned int class, double *calls
 	return ns;
 }
 
+void handed_stopped(const struct handed *h)
+{
+	double stopped = h->did[ACCOUNT_STOPPED], all = 0;
+	bool traced = h->out->known[RUN_FIGURE_TRACED] && h->out->value[RUN_FIGURE_TRACED] > 0;
+
+	for (size_t c = 0; c < ACCOUNT_N_COLUMNS; c++)
+		all += h->did[c];
+	run_figure_share(h->out, RUN_FIGURE_STOPPED, stopped, all);
+	if (traced)
+		all -= h->did[ACCOUNT_OTHER];
+	run_figure_share(h->out, RUN_FIGURE_STOPPED_WAIT, stopped, all);
+}
+
 void handed_disk(const struct handed *h)
 {
 	double syncs = 0, opens = 0, sync = of_class(h, AFS_CLASS_SYNC, &syncs);

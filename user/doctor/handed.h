@@ -30,6 +30,12 @@ int handed_init(struct handed *out, struct run_figures *figures, const struct ru
 		const struct view *v, double ns);
 void handed_fini(struct handed *h);
 
+/*
+ * Sets STOPPED and STOPPED_WAIT, of the time of all threads: whatever they serve, nothing goes on.
+ * Of a server that is traced (TRACED) the latter is of what threads did: those that wait are not
+ * stopped.
+ */
+void handed_stopped(const struct handed *h);
 /* Sets the waits for files and disks, and what was read. */
 void handed_disk(const struct handed *h);
 /* Sets CPU, WAIT_CPU and ON_CPU. */

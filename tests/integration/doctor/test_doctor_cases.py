@@ -19,7 +19,7 @@ import threading
 import time
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -437,6 +437,21 @@ def test_a_server_whose_main_process_is_stopped_accepts_nobody(scope: Scope, ser
         said = say(scope, site.port, "doctor", "-d", str(SECONDS))
     found = first_is(said, "not-accepting")
     assert f"the server's main process (pid {site.pid}) is stopped" in found["text"]
+
+
+@undisturbed
+def test_a_tracer_is_named_and_not_who_sent_a_signal(scope: Scope, served: Made) -> None:
+    """strace stops its victims at each call."""
+    with served() as site, working(replace(BROWSE, think_s=0), site):
+        time.sleep(1)
+        pids = [f"-p{pid}" for pid in site.afpds]
+        with subprocess.Popen(
+            ["strace", "-f", "-o", "/dev/null", *pids], stderr=subprocess.DEVNULL
+        ) as strace:
+            said = say(scope, site.port, "doctor", "-d", str(SECONDS))
+            strace.terminate()
+    found = first_is(said, "server-traced", never=("server-stopped", "session-stopped"))
+    assert f"strace (pid {strace.pid}) traces afpd" in found["text"]
 
 
 @undisturbed

@@ -7,10 +7,15 @@ the limit, which depends on the CPUs: tests/doctor/rx.py.
 
 from __future__ import annotations
 
+import contextlib
 import json
+import os
 import re
 import shutil
 import signal
+import subprocess
+import time
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 from pathlib import Path
 
@@ -78,6 +83,43 @@ def test_doctor_finds_the_server_and_judges_it(scope: Scope, tmp_path: Path) -> 
     assert "the server's socket had no room for" in again.out
     for out in (done.out, again.out):
         assert "(there were no clients of afpscope rx)" in " ".join(out.split())
+
+
+@contextlib.contextmanager
+def stopped(pid: int) -> Iterator[None]:
+    os.kill(pid, signal.SIGSTOP)
+    time.sleep(1.5)
+    os.kill(pid, signal.SIGCONT)
+    yield
+
+
+@contextlib.contextmanager
+def traced(pid: int) -> Iterator[None]:
+    line = ["strace", "-f", "-o", "/dev/null", "-p", str(pid)]
+    with subprocess.Popen(line, stderr=subprocess.DEVNULL) as strace:
+        yield
+        strace.terminate()
+
+
+@pytest.mark.parametrize("way", [stopped, traced], ids=lambda way: way.__name__)
+def test_stops_are_named_before_what_comes_of_them(
+    scope: Scope, way: Callable[[int], contextlib.AbstractContextManager[None]]
+) -> None:
+    """The socket fills meanwhile, which is no reason for a larger one. The judge is the clock."""
+    saved = scope.folder / "doctor.json"
+    with Serving(scope) as server:
+        pid = server.running.process.pid
+        line = [str(scope.binary), "rx", "-c", "recv", "-n", "2", "-d", "6", "--watch=off"]
+        clients = scope.start([*line, "--no-save", f"127.0.0.1:{server.port}"])
+        line = [str(scope.binary), "doctor", "--pid", str(pid), "-d", "4", "--no-save"]
+        doctor = scope.start([*line, f"--json={saved}"])
+        doctor.wait_recording()
+        with way(pid):
+            doctor.finish()
+        clients.finish()
+    run = json.loads(saved.read_text())
+    assert first(run["diagnosis"]) == f"server-{way.__name__}"
+    assert way == traced or 0.3 < run["figures"]["stopped"]["value"] < 0.5
 
 
 def test_the_first_screen_says_what_it_is_and_what_was_not_seen(scope: Scope) -> None:

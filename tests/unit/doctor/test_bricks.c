@@ -83,9 +83,24 @@ static void a_brick_that_stands_still_is_known_by_its_threads(void **state)
 	struct run *r = brick();
 
 	(void)state;
-	r->phase[0]->ledger.part[2].part.stopped_ns = 30000u * (uint64_t)MS;
+	/* Whatever number of them there was, and however many have ended. */
+	r->phase[0]->ledger.part[2].part.stopped_ns = 3 * 9070 * (uint64_t)MS;
 	assert_int_equal(doctor_measure(&f, r), 0);
 	is(&f, RUN_FIGURE_STOPPED, 0.75);
+	is(&f, RUN_FIGURE_STOPPED_WAIT, 0.75);
+	done(r);
+}
+
+static void a_tracer_stops_only_threads_that_do_something(void **state)
+{
+	struct run_figures f = { 0 };
+	struct run *r = brick();
+
+	(void)state;
+	run_figure_set(&f, RUN_FIGURE_TRACED, 1);
+	r->phase[0]->ledger.part[1].part.stopped_ns = 210 * MS;
+	assert_int_equal(doctor_measure(&f, r), 0);
+	is(&f, RUN_FIGURE_STOPPED, 210. / 9280);
 	is(&f, RUN_FIGURE_STOPPED_WAIT, 0.75);
 	done(r);
 }
@@ -109,6 +124,7 @@ int main(void)
 		cmocka_unit_test(what_threads_did_is_a_share_of_request_time),
 		cmocka_unit_test(no_share_is_more_than_all),
 		cmocka_unit_test(a_brick_that_stands_still_is_known_by_its_threads),
+		cmocka_unit_test(a_tracer_stops_only_threads_that_do_something),
 		cmocka_unit_test(without_its_requests_it_is_a_brick_all_the_same),
 	};
 

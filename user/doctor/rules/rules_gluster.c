@@ -18,8 +18,17 @@ static const struct doctor_rule rules[] = {
 		.next = "gluster volume status; tail -n 50 /var/log/glusterfs/bricks/*.log",
 	},
 	{
+		.key = "server-traced", .name = "traced brick", .kind = DOCTOR_FAILS,
+		TESTS(ANY(TRACED), LEAST(STOPPED, STOPPED_LEAST)), HARM(STOPPED_WAIT, STOPPED_HARM), UNSURE,
+		EVIDENCE(F(TRACED), F(STOPPED), F(STOPPED_WAIT), F(SLOW_N), F(LONGEST)),
+		.says = "{traced.who} traces a brick and stops it at each of its calls: it was stopped for {stopped} of the time of its threads",
+		.todo = "end the tracer; what is measured beside it is not the server's own speed",
+		.disproof = "requests take as long without the tracer",
+		.next = "grep -H TracerPid /proc/*/status | grep -vw 0",
+	},
+	{
 		.key = "server-stopped", .name = "stopped brick", .kind = DOCTOR_FAILS,
-		TESTS(LEAST(STOPPED, STOPPED_LEAST)), HARM(STOPPED_WAIT, STOPPED_HARM),
+		TESTS(LEAST(STOPPED, STOPPED_LEAST), MOST(TRACED, 0.5)), HARM(STOPPED_WAIT, STOPPED_HARM),
 		EVIDENCE(F(STOPPED), F(SLOW_N), F(LONGEST)),
 		.says = "a brick was stopped by a signal, a debugger or a freezer for {stopped} of the time[; stopped now: {bricks_held.who}]",
 		.todo = "find who sent SIGSTOP or froze its cgroup; kill -CONT PID lets it go on",

@@ -8,6 +8,24 @@
 /* clang-format off */
 static const struct doctor_rule rules[] = {
 	{
+		.key = "server-traced", .name = "traced server", .kind = DOCTOR_FAILS,
+		TESTS(ANY(TRACED), LEAST(STOPPED, STOPPED_LEAST)), HARM(STOPPED_WAIT, STOPPED_HARM), UNSURE,
+		EVIDENCE(F(TRACED), F(STOPPED), F(STOPPED_WAIT), F(SLOW_N), F(LONGEST)),
+		.says = "{traced.who} traces the server and stops it at each of its calls: it was stopped for {stopped} of the time of its threads",
+		.todo = "end the tracer; what is measured beside it is not the server's own speed",
+		.disproof = "requests take as long without the tracer",
+		.next = "grep -H TracerPid /proc/*/status | grep -vw 0",
+	},
+	{
+		.key = "server-stopped", .name = "stopped server", .kind = DOCTOR_FAILS,
+		TESTS(LEAST(STOPPED, STOPPED_LEAST), MOST(TRACED, 0.5)), HARM(STOPPED_WAIT, STOPPED_HARM),
+		EVIDENCE(F(STOPPED), F(SLOW_N), F(LONGEST), F(P99)),
+		.says = "the server was stopped by a signal, a debugger or a freezer for {stopped} of the time",
+		.todo = "find who sent SIGSTOP or froze its cgroup; kill -CONT PID lets it go on",
+		.disproof = "the server is not in state T, and no cgroup of it is frozen",
+		.next = "ps -eo pid,stat,comm | grep ' T'",
+	},
+	{
 		.key = "socket-buffer", .name = "socket buffer", .kind = DOCTOR_FAILS,
 		TESTS(LEAST(DROPPED, 0.001), LEAST(DROPPED_N, 10), MOST(LISTENER, 0.9)), NO_HARM,
 		EVIDENCE(F(DROPPED), F(DROPPED_N), F(QUEUE), F(BUFFER), F(LISTENER), F(P99)),

@@ -110,8 +110,17 @@ static const struct doctor_rule rules[] = {
 		.next = "grep -n 'max connections' {conf}",
 	},
 	{
+		.key = "server-traced", .name = "traced server", .kind = DOCTOR_FAILS,
+		TESTS(ANY(TRACED), LEAST(STOPPED_FOR, STOPPED_FEW)), HARM(STOPPED_WAIT, STOPPED_FEW_HARM), UNSURE,
+		EVIDENCE(F(TRACED), F(STOPPED), F(STOPPED_WAIT), F(SLOW_N), F(LONGEST)),
+		.says = "{traced.who} traces afpd and stops it at each of its calls: it was stopped for {stopped} of the time, all sessions together",
+		.todo = "end the tracer; what is measured beside it is not the server's own speed",
+		.disproof = "requests take as long without the tracer",
+		.next = "grep -H TracerPid /proc/*/status | grep -vw 0",
+	},
+	{
 		.key = "server-stopped", .name = "stopped server", .kind = DOCTOR_FAILS,
-		TESTS(LEAST(STOPPED, STOPPED_LEAST)), HARM(STOPPED_WAIT, STOPPED_HARM),
+		TESTS(LEAST(STOPPED, STOPPED_LEAST), MOST(TRACED, 0.5)), HARM(STOPPED_WAIT, STOPPED_HARM),
 		EVIDENCE(F(STOPPED), F(STOPPED_WAIT), F(SLOW_N), F(LONGEST), F(OLDEST)),
 		.says = "afpd was stopped by a signal, a debugger or a freezer for {stopped} of the time, all sessions together",
 		.todo = "find who sent SIGSTOP or froze its cgroup; kill -CONT PID lets it go on",
@@ -120,7 +129,7 @@ static const struct doctor_rule rules[] = {
 	},
 	{
 		.key = "session-stopped", .name = "stopped session", .kind = DOCTOR_FAILS,
-		TESTS(LEAST(STOPPED_FOR, STOPPED_FEW), MOST(STOPPED, STOPPED_LEAST)), HARM(STOPPED_WAIT, STOPPED_FEW_HARM),
+		TESTS(LEAST(STOPPED_FOR, STOPPED_FEW), MOST(STOPPED, STOPPED_LEAST), MOST(TRACED, 0.5)), HARM(STOPPED_WAIT, STOPPED_FEW_HARM),
 		EVIDENCE(F(STOPPED_FOR), F(STOPPED_WAIT), F(SESSIONS)),
 		.says = "a few of many sessions were stopped by a signal, a debugger or a freezer, for {stopped_for} in all: their users waited",
 		.todo = "find who sent SIGSTOP to an afpd; kill -CONT PID lets it go on",
