@@ -46,22 +46,42 @@ static size_t stopped_idle(const struct run *r)
 /* By how much a reading may be older than its time says, of a phase. */
 #define READING_SHARE 0.01
 
+/* What of the stops is in requests' times, and which session is stopped still. */
+static void name_stopped(struct measure *m, double in, double out)
+{
+	const struct run *r = m->run;
+	char within[96] = "", between[128] = "", now[64] = "";
+	size_t n = 0;
+
+	for (size_t i = 0; i < r->n_sessions; i++)
+		if (r->session[i].stopped && !n++)
+			snprintf(now, sizeof(now), "; pid %d in state T", r->session[i].pid);
+	if (n > 1)
+		snprintf(now, sizeof(now), "; %zu in state T", n);
+	if (in > 0)
+		snprintf(within, sizeof(within), "%.0f%% of all request time (%s)%s",
+			 100 * in / m->all_ns, cell_time(in).text, out > in / 100 ? "; " : "");
+	if (out > in / 100)
+		snprintf(between, sizeof(between),
+			 "%s between requests: what came waited unread, in no request's time",
+			 in > 0 ? cell_time(out).text : "all of it");
+	run_figure_who(m->out, RUN_FIGURE_STOPPED_FOR, "%s%s%s", within, between, now);
+}
+
 /* A request that came while its session was stopped has waited since then: at most so long. */
 static void look_stopped(struct measure *m)
 {
-	double in = measure_column(m, ACCOUNT_STOPPED), out = (double)between(m).stopped_ns;
+	double in = measure_column(m, ACCOUNT_STOPPED);
+	/* What began before the watch is between requests to the kernel's programs. */
+	double out = fmax((double)between(m).stopped_ns - m->before_ns[ACCOUNT_STOPPED], 0);
 	size_t sessions = m->run->n_sessions + m->run->n_rest;
 	double idle = m->ns * (double)stopped_idle(m->run) * (1 + READING_SHARE);
 	double asked = fmax(out - idle, 0);
 	double waited = fmin(asked, m->ns * (double)active(m->run));
 
 	run_figure_set(m->out, RUN_FIGURE_STOPPED_FOR, in + out);
-	if (in > 0)
-		run_figure_who(m->out, RUN_FIGURE_STOPPED_FOR,
-			       "within requests that was %.0f%% of all request time (%s)",
-			       100 * in / m->all_ns, cell_time(in).text);
-	else if (out > 0)
-		run_figure_who(m->out, RUN_FIGURE_STOPPED_FOR, "all of it between requests");
+	if (in + out > 0)
+		name_stopped(m, in, out);
 	run_figure_share(m->out, RUN_FIGURE_STOPPED, in + out,
 			 m->ns * (double)(sessions ? sessions : 1));
 	run_figure_share(m->out, RUN_FIGURE_STOPPED_WAIT, in + waited, m->all_ns + waited);

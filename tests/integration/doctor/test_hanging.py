@@ -137,6 +137,47 @@ def test_a_wait_that_goes_on_is_in_what_the_cnid_server_did(
     assert re.search(r"while it waited, cnid_dbd: not\s+seen", done.out), done.out
 
 
+def test_what_comes_for_a_stopped_session_is_said_to_wait_unread(
+    scope: Scope, victim: PinnedServer
+) -> None:
+    with contextlib.closing(AfpClient(victim.port)) as client:
+        running = scope.record(victim, "-d", "60")
+        running.wait_recording()
+        client.stat_root()
+        (session,) = children(victim.pid)
+        thread = threading.Thread(target=client.stat_root)
+        os.kill(session, signal.SIGSTOP)
+        try:
+            thread.start()
+            time.sleep(1.5)
+            running.signal(signal.SIGINT)
+            done = running.finish()
+        finally:
+            os.kill(session, signal.SIGCONT)
+        thread.join()
+    assert done.run
+    said = texts_of(done.run)["afpd-stopped"]
+    assert "between requests: what came waited unread, in no request's time" in said
+    assert said.endswith(f"; pid {session} in state T"), said
+    assert said in " ".join(done.out.split()), done.out
+
+
+def test_a_stop_from_before_the_watch_counts_once(scope: Scope, victim: PinnedServer) -> None:
+    with contextlib.closing(AfpClient(victim.port)) as client:
+        (session,) = children(victim.pid)
+        thread = threading.Thread(target=client.stat_root)
+        os.kill(session, signal.SIGSTOP)
+        try:
+            thread.start()
+            time.sleep(1.5)
+            run = scope.record(victim, "-d", "2").finish().run
+        finally:
+            os.kill(session, signal.SIGCONT)
+        thread.join()
+    assert run
+    assert 1e9 < run.saved["figures"]["stopped_for"]["value"] < 2.5e9, run.saved["figures"]
+
+
 def test_top_counts_what_has_no_answer_in_the_step_in_which_it_waits(
     scope: Scope, victim: PinnedServer
 ) -> None:
