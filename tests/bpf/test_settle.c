@@ -1,22 +1,26 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
  * A server is quiet only once it has dealt with what has reached it, however long it waits for a
- * CPU; the watch looks less and less often at one that is never quiet; a reading of a quiet one
- * has the same calls in every table, though its threads wake up now and then; and waiting counts
- * until the watch is stopped. Tests user/watch/bpf/settle.c and tables.c.
+ * CPU; the watch looks less and less often at one that is never quiet, and waits for it once, not
+ * at each border of a phase; what carries from elsewhere is quiet; a reading of a quiet one has the
+ * same calls in every table, though its threads wake up now and then; and waiting counts until the
+ * watch is stopped. Tests user/watch/bpf/settle.c and tables.c.
  */
 #include "base/clock.h"
 
 #include "watched.h"
 
+#include <pthread.h>
 #include <sys/resource.h>
 #include <sys/socket.h>
 #include <time.h>
 
 #define TURNS    50
 #define READINGS 1000
+#define BORDERS  50 /* of phases */
 
 static int ends[2]; /* of a connection: ours, the server's */
+static int answer[2];
 
 /* Reads bytes for ever, on a CPU that others want more. */
 static void read_bytes(struct watched_shared *s)
@@ -58,17 +62,20 @@ static void end(pid_t pid)
 	waitpid(pid, NULL, 0);
 }
 
-/* Watches a child that runs "work", on "cpu". */
-static void start(struct watched *x, void (*work)(struct watched_shared *s), int cpu)
+static void start_as(struct watched *x, void (*work)(struct watched_shared *s), int cpu,
+		     struct target t)
 {
-	struct target t = { 0 };
-
 	watched_start(x, work);
 	pin(x->pid, cpu);
-	t.plain = true;
 	watched_open(x, t);
 	__atomic_store_n(&x->shared->step, 1, __ATOMIC_RELEASE);
 	syscall(SYS_futex, &x->shared->step, FUTEX_WAKE, 1, NULL, NULL, 0);
+}
+
+/* Watches a child that runs "work", on "cpu". */
+static void start(struct watched *x, void (*work)(struct watched_shared *s), int cpu)
+{
+	start_as(x, work, cpu, (struct target) { .plain = true });
 }
 
 static void stop(struct watched *x)
@@ -106,11 +113,12 @@ static void a_server_that_waits_for_a_cpu_is_not_quiet(void **state)
 	stop(&x);
 }
 
+/* Until it is told to sleep. */
 static void spin(struct watched_shared *s)
 {
-	(void)s;
-	for (;;)
+	while (!__atomic_load_n(&s->value[0], __ATOMIC_ACQUIRE))
 		;
+	pause();
 }
 
 /* A thread beside those that serve: of a supervisor, or of what runs commands. */
@@ -135,11 +143,60 @@ static void a_server_that_waits_for_a_pipe_is_quiet(void **state)
 	stop(&x);
 }
 
-/* For WATCH_SETTLE_NS, with pauses that become 1 ms. */
+/*
+ * A session beside whose thread another one reads for ever what comes from elsewhere, as a relay's
+ * does; its own first waits for the client, then for an answer from elsewhere.
+ */
+static void *carry(void *fd)
+{
+	char c;
+
+	while (read(*(int *)fd, &c, 1) == 1)
+		;
+	return NULL;
+}
+
+static void read_both_ways(struct watched_shared *s)
+{
+	pthread_t other;
+
+	if (pthread_create(&other, NULL, carry, &ends[0]))
+		_exit(1);
+	while (!__atomic_load_n(&s->value[0], __ATOMIC_ACQUIRE))
+		usleep(1000);
+	carry(&answer[0]);
+}
+
+static void what_carries_from_elsewhere_is_quiet_what_serves_a_client_is_not(void **state)
+{
+	struct watched x;
+
+	(void)state;
+	for (int by_pipe = 0; by_pipe < 2; by_pipe++) {
+		assert_int_equal(by_pipe ? pipe(ends) : socketpair(AF_UNIX, SOCK_STREAM, 0, ends),
+				 0);
+		assert_int_equal(pipe(answer), 0);
+		/* Its client has no socket here: it is a session all the same. */
+		start_as(&x, read_both_ways, 0, (struct target) { .client = 1 });
+		usleep(10000);
+		assert_true(watch_settle(x.w));
+		__atomic_store_n(&x.shared->value[0], 1, __ATOMIC_RELEASE);
+		usleep(10000);
+		assert_false(watch_settle(x.w));
+		stop(&x);
+	}
+}
+
+/*
+ * With pauses that become 1 ms, and all together little longer than the first time: no border of a
+ * phase is waited at for nothing again and again. One that has become quiet is waited for as
+ * before.
+ */
 static void a_busy_server_is_looked_at_less_and_less_often(void **state)
 {
 	struct rusage before, after;
 	struct watched x;
+	uint64_t begin;
 
 	(void)state;
 	start(&x, spin, 0);
@@ -147,6 +204,13 @@ static void a_busy_server_is_looked_at_less_and_less_often(void **state)
 	assert_false(watch_settle(x.w));
 	assert_int_equal(getrusage(RUSAGE_SELF, &after), 0);
 	assert_in_range(after.ru_nvcsw - before.ru_nvcsw, 1, 2100);
+	begin = clock_now_ns();
+	for (int i = 0; i < BORDERS; i++)
+		assert_false(watch_settle(x.w));
+	assert_in_range(clock_now_ns() - begin, 1, WATCH_SETTLE_NS);
+	__atomic_store_n(&x.shared->value[0], 1, __ATOMIC_RELEASE);
+	usleep(10000);
+	assert_true(watch_settle(x.w));
 	stop(&x);
 }
 
@@ -243,6 +307,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(a_server_that_waits_for_a_cpu_is_not_quiet),
 		cmocka_unit_test(a_server_that_waits_for_a_pipe_is_quiet),
+		cmocka_unit_test(what_carries_from_elsewhere_is_quiet_what_serves_a_client_is_not),
 		cmocka_unit_test(a_busy_server_is_looked_at_less_and_less_often),
 		cmocka_unit_test(a_reading_between_naps_has_the_same_calls_in_every_table),
 		cmocka_unit_test(the_time_of_a_sleeping_thread_ends_with_the_watch),

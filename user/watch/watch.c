@@ -14,6 +14,9 @@
 
 #define DIFFER_MAX 5 /* times */
 
+/* Of a server that is never quiet, at each border of a phase: time for some looks. */
+#define SETTLE_LEAST_NS 1000000u
+
 /* Its number is not another one's. */
 static bool watch_is_there(const struct target_process *p, struct procstat *st)
 {
@@ -197,8 +200,14 @@ void watch_find_backends(struct watch *w)
 
 bool watch_settle(struct watch *w)
 {
-	if (!w->rung || (w->bpf ? bpf_rung_settle(w->bpf) : procio_settle(&w->proc)))
+	const uint64_t patience_ns = w->patience_ns ? w->patience_ns : WATCH_SETTLE_NS;
+
+	if (!w->rung)
 		return true;
+	w->patience_ns = 0;
+	if (w->bpf ? bpf_rung_settle(w->bpf, patience_ns) : procio_settle(&w->proc, patience_ns))
+		return true;
+	w->patience_ns = patience_ns / 4 > SETTLE_LEAST_NS ? patience_ns / 4 : SETTLE_LEAST_NS;
 	w->unsettled++;
 	return false;
 }

@@ -32,8 +32,9 @@ struct watch {
 	struct watch_sink sink;
 	uint64_t begun_ns; /* base/clock.h */
 	unsigned int unsettled;
-	struct tcpdiag tcp; /* the server's end of the client's connection */
-	size_t n;           /* places; the server has the first */
+	uint64_t patience_ns; /* of the next watch_settle; 0: all of it */
+	struct tcpdiag tcp;   /* the server's end of the client's connection */
+	size_t n;             /* places; the server has the first */
 	struct watch_process process[TARGET_PROCESSES_MAX];
 };
 

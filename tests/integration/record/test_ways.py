@@ -167,6 +167,7 @@ def test_a_program_that_may_carry_on_is_no_server_without_a_word(
         is_no_afpd = rf"python\S* \(pid \d+\) is no afpd by name or library, and {how}"
         assert re.match(is_no_afpd, done.run.warning("way"))
         assert "Warning: python" in done.out
+        assert "quiet" not in done.run.warning("watch")  # its threads wait for one another
 
 
 # Place: a program of one's own that carries on by a pipe or a Unix socket

@@ -71,9 +71,9 @@ fail:
 	return r;
 }
 
-bool bpf_rung_settle(struct bpf_rung *b)
+bool bpf_rung_settle(struct bpf_rung *b, uint64_t patience_ns)
 {
-	b->settled = settle(&b->view, b->plain, WATCH_SETTLE_NS);
+	b->settled = settle(&b->view, b->plain, patience_ns);
 	return b->settled;
 }
 

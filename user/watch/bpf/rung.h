@@ -60,7 +60,7 @@ int bpf_rung_open(struct bpf_rung **out, const struct bpf_load_wish *wish, struc
 int bpf_rung_look(struct bpf_rung *b, const struct target *t, struct err *e);
 
 /* Like the functions of watch.h. */
-bool bpf_rung_settle(struct bpf_rung *b);
+bool bpf_rung_settle(struct bpf_rung *b, uint64_t patience_ns);
 /* once: like watch_glance. */
 int bpf_rung_read(struct bpf_rung *b, bool once, struct ledger *out);
 uint64_t bpf_rung_stop(struct bpf_rung *b);

@@ -12,8 +12,17 @@
 #define LONGEST_NS  1000000
 
 /*
- * In a call that only waits, or waiting for bytes from the client or a backend; of a program whose
- * connections are not known (plain), for anything from a socket or a pipe.
+ * It serves no client whose requests are known, of a program whose connections are not known
+ * (plain), or beside the threads that do: it carries for a relay, or accepts.
+ */
+static bool is_beside(const struct afs_thread *t, bool plain)
+{
+	return plain || (t->role == AFS_ROLE_SERVER && t->account >= AFS_ACCOUNT_THREADS);
+}
+
+/*
+ * In a call that only waits, or waiting for bytes from the client or a backend; beside those who
+ * serve, for anything from a socket or a pipe, as it might in poll().
  */
 static bool settle_is_idle(const struct afs_thread *t, int32_t nr, bool plain)
 {
@@ -24,8 +33,8 @@ static bool settle_is_idle(const struct afs_thread *t, int32_t nr, bool plain)
 	if (nr == AFS_NR_ASLEEP || class == AFS_CLASS_WAIT)
 		return true;
 	/* A FUSE daemon waits for its kernel's requests. */
-	if (plain && (object == AFS_OBJECT_SOCKET || object == AFS_OBJECT_PIPE ||
-		      (reads && t->role == AFS_ROLE_CLIENT)))
+	if ((is_beside(t, plain) && (object == AFS_OBJECT_SOCKET || object == AFS_OBJECT_PIPE)) ||
+	    (plain && reads && t->role == AFS_ROLE_CLIENT))
 		return (reads || class == AFS_CLASS_SOCKET) && t->off == AFS_OFF_BLOCKED;
 	return reads && (object == AFS_OBJECT_CLIENT || object == AFS_OBJECT_BACKEND);
 }

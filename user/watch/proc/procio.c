@@ -220,10 +220,10 @@ static bool is_as_before(const struct procio *p)
 	return !VEC_FIND(one, p->one, p->n, memcmp(&one->before, &one->now, sizeof(one->now)) != 0);
 }
 
-bool procio_settle(struct procio *p)
+bool procio_settle(struct procio *p, uint64_t patience_ns)
 {
 	const struct timespec pause = { .tv_nsec = LOOK_NS };
-	uint64_t end = clock_now_ns() + WATCH_SETTLE_NS;
+	uint64_t end = clock_now_ns() + patience_ns;
 
 	procio_read(p);
 	do {

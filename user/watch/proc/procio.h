@@ -62,8 +62,8 @@ void procio_read(struct procio *p);
 /* What a role did since it was watched, as of the last reading; false: no process has it. */
 bool procio_sum(const struct procio *p, enum afs_role role, struct afs_compat *out);
 
-/* Like watch_settle and watch_read. */
-bool procio_settle(struct procio *p);
+/* Like watch_settle, for so long at most, and watch_read. */
+bool procio_settle(struct procio *p, uint64_t patience_ns);
 void procio_ledger(struct procio *p, struct ledger *out);
 
 /*
