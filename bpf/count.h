@@ -254,16 +254,21 @@ static __always_inline bool is_call_32bit(const struct afs_thread *t, void *task
 #endif
 }
 
-/* Nobody knows what it moves, or which descriptors it closes. */
-static __always_inline void enter_32bit(const struct afs_thread *t)
+/*
+ * Nobody knows what it moves, or which descriptors it closes: its number is that of the last entry
+ * of the table, of no descriptor. A global function: verified once, and what follows is not
+ * verified for each result.
+ */
+__noinline long enter_32bit(__u32 slot)
 {
-	struct afs_process *p = process_of(t);
+	struct afs_process *p = process_at(slot);
 
 	AFS_COUNT(shared.lost.calls_32bit);
 	if (!p || (p->is_32bit && p->shares))
-		return;
+		return AFS_N_CALLS;
 	p->is_32bit = p->shares = 1;
-	forget_all(t->process);
+	forget_all(slot);
+	return AFS_N_CALLS;
 }
 
 /* task and its address: only if it is not the one that runs. regs: of that one, or NULL. */
@@ -271,19 +276,16 @@ static __always_inline void enter(struct afs_stripe *s, struct afs_thread *t, vo
 				  __u64 address, long nr, const unsigned long arg[AFS_N_ARGS],
 				  const struct pt_regs___afs *regs)
 {
-	struct afs_call call = call_of(nr);
 	__u32 object = AFS_OBJECT_NONE, own = t->user_part;
+	struct afs_call call;
 	struct afs_part *p;
 	__u64 now;
 
 	if (AFS_RARE(t->stopped))
 		return;
-	if (AFS_RARE(is_call_32bit(t, task, regs))) {
-		/* The last entry of the table: of no descriptor. */
-		nr = AFS_N_CALLS;
-		call = call_of(nr);
-		enter_32bit(t);
-	}
+	if (AFS_RARE(is_call_32bit(t, task, regs)))
+		nr = enter_32bit(t->process);
+	call = call_of(nr);
 	if (AFS_RARE(!address && t->off != AFS_OFF_NOT))
 		switch_missed(t);
 	if (AFS_RARE(call.flags & AFS_CALL_LOCKS) && is_lock(arg[1]))

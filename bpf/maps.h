@@ -175,15 +175,21 @@ static __always_inline struct afs_thread *thread_at(__u32 *slot)
 	return bpf_map_lookup_elem(&thread, &i);
 }
 
-/* Takes a free slot; AFS_N_THREADS: none is left. Global functions: verified once. */
-__noinline __u32 pool_take(__u32 of)
+#define POOL_AGAIN (AFS_N_THREADS + 1)
+#define POOL_ONCE  4 /* attempts in a function: the verifier follows each */
+
+/*
+ * Some attempts to take a free slot; POOL_AGAIN: other CPUs changed the list meanwhile. Global
+ * functions: verified once, not for each time they are called.
+ */
+__noinline __u32 pool_try_take(__u32 of)
 {
 	__u64 before;
 	__u32 slot;
 
 	if (!AFS_BELOW(of, AFS_N_SLOTS))
 		return AFS_N_THREADS;
-	for (int i = 0; i < AFS_POOL_TRIES; i++) {
+	for (int i = 0; i < POOL_ONCE; i++) {
 		before = *(volatile __u64 *)&shared.free.head[of];
 		slot = (__u32)before - 1;
 		if (!AFS_BELOW(slot, AFS_N_THREADS))
@@ -193,14 +199,36 @@ __noinline __u32 pool_take(__u32 of)
 			afs_pool_head(before, shared.free.next[of][slot])) == before)
 			return slot;
 	}
-	return AFS_N_THREADS;
+	return POOL_AGAIN;
 }
 
-__noinline int pool_give(__u32 of, __u32 slot)
+__noinline int pool_try_give(__u32 of, __u32 slot)
 {
 	if (!AFS_BELOW(of, AFS_N_SLOTS) || !AFS_BELOW(slot, AFS_N_THREADS))
-		return 0;
-	return afs_pool_give(&shared.free.head[of], &shared.free.next[of][slot], slot);
+		return 1;
+	for (int i = 0; i < POOL_ONCE; i++)
+		if (afs_pool_give(&shared.free.head[of], &shared.free.next[of][slot], slot))
+			return 1;
+	return 0;
+}
+
+/* Takes a free slot; AFS_N_THREADS or more: none is left. */
+__noinline __u32 pool_take(__u32 of)
+{
+	__u32 slot = POOL_AGAIN;
+
+	for (int i = 0; i < AFS_POOL_TRIES / POOL_ONCE && slot == POOL_AGAIN; i++)
+		slot = pool_try_take(of);
+	return slot;
+}
+
+/* After too many attempts the slot is lost. */
+__noinline int pool_give(__u32 of, __u32 slot)
+{
+	for (int i = 0; i < AFS_POOL_TRIES / POOL_ONCE; i++)
+		if (pool_try_give(of, slot))
+			return 1;
+	return 0;
 }
 
 /* NULL: not watched, or it has ended and its slot was taken back. */

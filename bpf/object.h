@@ -120,32 +120,36 @@ static __always_inline bool object_is_log(const struct file___afs *file,
 
 #define OBJECT_NAME_LEN 64 /* of a name, so much is compared; a multiple of 8 */
 
+/* Whether two names differ in their next bytes, n or 8. A global function: verified once. */
+__noinline int object_differs(__u64 name, __u64 folder, __u32 n)
+{
+	__u64 a = 0, b = 0;
+
+	bpf_probe_read_kernel(&a, sizeof(a), (const void *)name);
+	bpf_probe_read_kernel(&b, sizeof(b), (const void *)folder);
+	/* What is after the end of the shorter name is cut off. */
+	a ^= b;
+	return (n < 8 ? a << (64 - 8 * n) : a) != 0;
+}
+
 /*
  * Whether it is a file of the SQLite database of a volume: NAME/NAME.sqlite, as netatalk makes it,
  * or its NAME.sqlite-wal, -shm, -journal. A global function, with addresses: verified once.
  */
 __noinline int object_is_sqlite(__u64 name, __u64 folder, __u32 len)
 {
-	const char want[8] = { '.', 's', 'q', 'l', 'i', 't', 'e' };
-	__u64 a = 0, b = 0;
-	char end[8] = {};
+	const union {
+		char text[8];
+		__u64 word;
+	} want = { { '.', 's', 'q', 'l', 'i', 't', 'e' } };
+	__u64 end = 0;
 
-	bpf_probe_read_kernel(end, sizeof(end), (const void *)(name + len));
-	for (int i = 0; i < 7; i++)
-		if (end[i] != want[i])
-			return 0;
-	if (end[7] && end[7] != '-')
+	bpf_probe_read_kernel(&end, sizeof(end), (const void *)(name + len));
+	if (end << 8 != want.word << 8 || (end >> 56 && end >> 56 != '-'))
 		return 0;
-	for (__u32 at = 0; at < OBJECT_NAME_LEN && at < len; at += 8) {
-		bpf_probe_read_kernel(&a, sizeof(a), (const void *)(name + at));
-		bpf_probe_read_kernel(&b, sizeof(b), (const void *)(folder + at));
-		/* What is after the end of the shorter name is cut off. */
-		a ^= b;
-		if (len - at < 8)
-			a <<= 64 - 8 * (len - at);
-		if (a)
+	for (__u32 at = 0; at < OBJECT_NAME_LEN && at < len; at += 8)
+		if (object_differs(name + at, folder + at, len - at))
 			return 0;
-	}
 	return 1;
 }
 

@@ -19,19 +19,13 @@ static inline __u64 afs_pool_head(__u64 before, __u32 first)
 	return ((before >> 32) + 1) << 32 | first;
 }
 
-/* next: that of the slot. 0: too many others changed the list meanwhile, and the slot is lost. */
+/* One attempt; next: that of the slot. 0: another one changed the list meanwhile. */
 static inline int afs_pool_give(__u64 *head, __u32 *next, __u32 slot)
 {
-	__u64 before;
+	__u64 before = *(volatile __u64 *)head;
 
-	for (int i = 0; i < AFS_POOL_TRIES; i++) {
-		before = *(volatile __u64 *)head;
-		*next = (__u32)before;
-		if (__sync_val_compare_and_swap(head, before, afs_pool_head(before, slot + 1)) ==
-		    before)
-			return 1;
-	}
-	return 0;
+	*next = (__u32)before;
+	return __sync_val_compare_and_swap(head, before, afs_pool_head(before, slot + 1)) == before;
 }
 
 #endif

@@ -26,7 +26,7 @@ static inline void rig_open(struct rung_rig *g, const struct bpf_load_wish *wish
 	target_look(&t);
 	if (bpf_rung_open(&g->rung, wish, &e) || bpf_rung_look(g->rung, &t, &e))
 		fail_msg("%s", e.text);
-	assert_true(bpf_rung_settle(g->rung));
+	assert_true(bpf_rung_settle(g->rung, WATCH_SETTLE_NS));
 	assert_int_equal(bpf_rung_read(g->rung, false, &g->before), 0);
 }
 
@@ -42,7 +42,7 @@ static inline void rig_read(struct rung_rig *g, struct run *r)
 {
 	struct ledger after;
 
-	assert_true(bpf_rung_settle(g->rung));
+	assert_true(bpf_rung_settle(g->rung, WATCH_SETTLE_NS));
 	assert_int_equal(bpf_rung_read(g->rung, false, &after), 0);
 	assert_int_equal(ledger_diff(&g->diff, &after, &g->before), 0);
 	ledger_fini(&after);

@@ -221,10 +221,10 @@ static void check_way(bool classic, bool no_objects, unsigned int n_parts)
 	target_look(&t);
 	if (bpf_rung_open(&rung, &wish, &e) || bpf_rung_look(rung, &t, &e))
 		fail_msg("%s", e.text);
-	assert_true(bpf_rung_settle(rung));
+	assert_true(bpf_rung_settle(rung, WATCH_SETTLE_NS));
 	assert_int_equal(bpf_rung_read(rung, false, &before), 0);
 	step(&x);
-	assert_true(bpf_rung_settle(rung));
+	assert_true(bpf_rung_settle(rung, WATCH_SETTLE_NS));
 	assert_int_equal(bpf_rung_read(rung, false, &after), 0);
 	assert_int_equal(ledger_diff(&diff, &after, &before), 0);
 	reads = ledger_sum(&diff, AFS_ROLE_SERVER, AFS_CLASS_READ, want).calls;
