@@ -14,6 +14,7 @@ import subprocess
 import sys
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 from afpscope import catalogue, errors, words
@@ -206,3 +207,24 @@ kept.write_text(json.dumps(value))
         pytest.skip("this machine has no Japanese font")
     run(strip, str(tmp_path))
     assert run(ask) == "True"
+
+
+@pytest.mark.parametrize("lang", ["en", "ja"])
+def test_a_page_has_the_words_of_the_kind_of_server(
+    shelf: Shelf, tmp_path: Path, execute: Callable[..., Done], lang: str
+) -> None:
+    """As run.json has them; a run of an older version has AFP's."""
+
+    def change(value: dict[str, Any]) -> None:
+        value["words"] = {"server": "served", "helper": "asked", "backend": "register"}
+
+    texts = []
+    for run in (shelf.put("old", "lantest-1"), shelf.put("new", "lantest-1", change)):
+        execute("report", run, "--lang", lang, "-o", tmp_path / "r.html")
+        texts.append((tmp_path / "r.html").read_text())
+    for text, server, backend in zip(
+        texts, ("afpd", "served"), ("CNID server, cnid_dbd", "register, asked"), strict=True
+    ):
+        assert f"{server} is the process" in text or f"{server} はクライアントに応答" in text
+        assert (f"The {backend}, gives files" in text) == (lang == "en")
+        assert not re.search(r"\{(server|helper|backend|database|asked)\}", text)

@@ -591,24 +591,3 @@ print([name for name in ("matplotlib", "scipy", "pyarrow", "duckdb") if name in 
                           env=os.environ | {"PYTHONPATH": str(ANALYSIS)})  # fmt: skip
     assert done.stdout.splitlines()[-1] == "[]", done.stderr
     assert 'class="heat"' in page.read_text() and page.stat().st_size <= 300_000
-
-
-@pytest.mark.parametrize("lang", ["en", "ja"])
-def test_a_page_has_the_words_of_the_kind_of_server(
-    shelf: Shelf, tmp_path: Path, execute: Execute, lang: str
-) -> None:
-    """As run.json has them; a run of an older version has AFP's."""
-
-    def change(value: dict[str, Any]) -> None:
-        value["words"] = {"server": "served", "helper": "asked", "backend": "register"}
-
-    texts = [
-        made(execute, tmp_path, run, "--lang", lang)[0]
-        for run in (shelf.put("old", "lantest-1"), shelf.put("new", "lantest-1", change))
-    ]
-    for text, server, backend in zip(
-        texts, ("afpd", "served"), ("CNID server, cnid_dbd", "register, asked"), strict=True
-    ):
-        assert f"{server} is the process" in text or f"{server} はクライアントに応答" in text
-        assert (f"The {backend}, gives files" in text) == (lang == "en")
-        assert not re.search(r"\{(server|helper|backend|database|asked)\}", text)
