@@ -56,7 +56,7 @@ FUZZED	   = $(patsubst %.c,$(BUILD)/obj/%.o,$(filter client/afp/% client/dsi/% c
 
 .DELETE_ON_ERROR:
 .PHONY: all man no-japanese translated client demo demo-gluster test check check-judges check-built check-quick check-quick-built check-programs check-programs-beside beside beside-built unit-programs fuzz-programs \
-	 vm-programs vm vm-beside vm-judges vm-times python unit unit-sanitized threads threads-programs fuzz fuzz-run bpf-tests integration integration-judges lint lab bench analysis install uninstall clean help deps pictures
+	 vm-programs vm vm-beside vm-judges vm-times python unit unit-sanitized threads threads-programs fuzz fuzz-run bpf-tests integration integration-judges python-judges unit-quick lint lab bench analysis install uninstall clean help deps pictures
 .SECONDARY:
 
 all: $(BUILD)/afpscope $(BUILD)/rxperf $(NAMES:%=$(BUILD)/%) $(MPI) man
@@ -256,14 +256,14 @@ check:
 # What check leaves out: the proofs that repeat one of check's by another judge, on another server or
 # kernel; and unit tests by the compiler and the options of "make all".
 check-judges:
-	$(Q)tests/need.sh build server check vm
+	$(Q)tests/need.sh build server check vm python
 	$(Q)$(MAKE) --no-print-directory -j$(CPUS) check-programs unit-programs vm-programs
-	$(Q)$(MAKE) --no-print-directory -j1 unit vm-judges integration-judges
+	$(Q)$(MAKE) --no-print-directory -j1 unit vm-judges python-judges integration-judges
 
 # Without virtual machines, sanitizers, Spark and all that takes long: one server, one kernel.
 check-quick:
 	$(Q)tests/need.sh build server check python
-	$(Q)$(MAKE) --no-print-directory -j$(CPUS) all $(UNIT) $(BPF_QUICK)
+	$(Q)$(MAKE) --no-print-directory -j$(CPUS) all $(UNIT_QUICK) $(BPF_QUICK)
 	$(Q)$(MAKE) --no-print-directory -j1 check-quick-built
 
 # A recording that strace judges; a load, a diagnosis and the page of each; what can be watched.
@@ -276,7 +276,7 @@ QUICK_PYTHON = $(patsubst %,tests/python/test_%.py,arrows bpf_stack cli colours 
 
 # lint has one thread, and unit tests wait now and then: side by side, and what each prints in one piece.
 check-quick-built:
-	$(Q)$(MAKE) --no-print-directory -j2 -Otarget lint unit
+	$(Q)$(MAKE) --no-print-directory -j2 -Otarget lint unit-quick
 	$(Q)tests/run.sh $$(($(CPUS) > 1 ? 2 : 1)) $(BPF_QUICK)
 	$(Q)$(IN_MEMORY) $$(tests/need.sh --python) -B -m pytest -q -n $(CPUS) --dist loadfile -m "not slow" $(QUICK_PYTHON)
 	$(Q)$(IN_MEMORY) AFPSCOPE=$(CURDIR)/$(BUILD)/afpscope $(PYTHON) -B -m pytest -p no:cacheprovider -q \
@@ -322,6 +322,15 @@ UNIT_FIRST = $(foreach t,load/test_pause dsi/test_dsi attach/test_connections la
 
 unit: unit-programs
 	$(Q)tests/run.sh $$(($(CPUS) + 2)) $(UNIT_FIRST) $(filter-out $(UNIT_FIRST),$(UNIT))
+
+# Without the twelve that take more than half of the time of all: 37 of 61 s of CPU, 82 of 157 s.
+UNIT_LONG  = $(foreach t,attach/test_connections attach/test_threads doctor/test_judge_sure dsi/test_dsi dsi/test_session_end \
+	     lantest/test_lantest_46 lantest/test_lantest_faults load/test_actions load/test_arrivals load/test_pause \
+	     load/test_tally trace/test_writer,$(filter %/$t,$(UNIT)))
+UNIT_QUICK = $(filter-out $(UNIT_LONG),$(UNIT))
+
+unit-quick: all $(UNIT_QUICK)
+	$(Q)tests/run.sh $$(($(CPUS) + 2)) $(filter $(UNIT_QUICK),$(UNIT_FIRST)) $(filter-out $(UNIT_FIRST),$(UNIT_QUICK))
 
 unit-sanitized:
 	$(Q)$(SAN) unit
@@ -389,7 +398,12 @@ INTEGRATION = $(IN_MEMORY) AFPSCOPE=$(CURDIR)/build/san/afpscope PYTHON=$(PYTHON
 python:
 	$(Q)tests/need.sh python
 	$(Q)$$(tests/need.sh --python) -m mypy --cache-dir=$(BUILD)/mypy --config-file analysis/pyproject.toml analysis/afpscope
-	$(Q)$(IN_MEMORY) $$(tests/need.sh --python) -B -m pytest -q -n $(CPUS) --dist loadfile tests/python
+	$(Q)$(IN_MEMORY) $$(tests/need.sh --python) -B -m pytest -q -n $(CPUS) --dist loadfile -m "not judges" tests/python
+
+# Spark on the queries that DuckDB answers in check.
+python-judges:
+	$(Q)tests/need.sh python
+	$(Q)$(IN_MEMORY) $$(tests/need.sh --python) -B -m pytest -q -rs -m judges tests/python
 
 lint:
 	$(Q)tests/lint.sh

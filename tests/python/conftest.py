@@ -104,6 +104,16 @@ def _interrupt() -> Iterator[None]:
 
 
 @pytest.fixture
+def unpainted(monkeypatch: pytest.MonkeyPatch) -> None:
+    """For tests that read what a page says: its figures are made, and nobody draws them, which
+    takes most of the time of a page of loads."""
+    from afpscope.page import figures
+
+    monkeypatch.setattr(figures, "svg", lambda _made, _salt: "<svg></svg>")
+    monkeypatch.setattr(figures, "save", lambda _made, _to, _form, _salt: True)
+
+
+@pytest.fixture
 def execute(capsys: pytest.CaptureFixture[str]) -> Callable[..., Done]:
     """Runs afpscope-COMMAND."""
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import importlib.util
 import shutil
+import subprocess
 from pathlib import Path
 from typing import Any
 
@@ -24,9 +25,11 @@ def no_spark() -> str:
     return f"no {' and no '.join(missing)} here ({need})" if missing else ""
 
 
-@pytest.fixture
-def runs(shelf: Shelf) -> Path:
+@pytest.fixture(scope="module")
+def runs(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Beside runs/ with the three that the cookbook has."""
+    shelf = Shelf(tmp_path_factory.mktemp("cookbook") / "runs")
+    shelf.base.mkdir()
     for name, source in (("yesterday", "lantest-1"), ("today", "lantest-2"), ("session", "record")):
         folder = shelf.put(name, source)
         tracegen.write(folder / "trace")
@@ -35,15 +38,24 @@ def runs(shelf: Shelf) -> Path:
     return shelf.base.parent
 
 
-@pytest.mark.slow
-def test_every_command_runs(runs: Path) -> None:
+@pytest.fixture(scope="module")
+def done(runs: Path) -> dict[str, subprocess.CompletedProcess[str]]:
+    """Every command, run once in the order of the page."""
     env, lines = cookbook.place(runs), cookbook.commands()
-    assert len(lines) > 15
-    for line in lines:
-        if "fleet.py spark" not in line:
-            done = cookbook.run(line, runs, env)
-            assert done.returncode == 0, (line, done.stdout)
-            assert done.stdout
+    return {line: cookbook.run(line, runs, env) for line in lines if "fleet.py spark" not in line}
+
+
+@pytest.fixture
+def exported(runs: Path, done: object) -> Path:
+    return runs / "fleet"
+
+
+@pytest.mark.slow
+def test_every_command_runs(done: dict[str, subprocess.CompletedProcess[str]]) -> None:
+    assert len(done) > 14
+    for line, ended in done.items():
+        assert ended.returncode == 0, (line, ended.stdout)
+        assert ended.stdout, line
 
 
 def fleet() -> Any:
@@ -55,15 +67,6 @@ def fleet() -> Any:
     return module
 
 
-@pytest.fixture
-def exported(runs: Path) -> Path:
-    env = cookbook.place(runs)
-    for line in cookbook.commands():
-        if "--to parquet" in line:
-            assert cookbook.run(line, runs, env).returncode == 0
-    return runs / "fleet"
-
-
 def test_the_queries_answer_of_every_run(exported: Path) -> None:
     assert len(QUERIES) == 3
     for query in QUERIES:
@@ -72,6 +75,7 @@ def test_the_queries_answer_of_every_run(exported: Path) -> None:
 
 
 @pytest.mark.slow
+@pytest.mark.judges
 @pytest.mark.skipif(bool(no_spark()), reason=no_spark())
 def test_spark_gives_the_same_answers(exported: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     # In so short a run the JVM's optimising compiler takes more CPU time than it saves.

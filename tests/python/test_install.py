@@ -38,24 +38,25 @@ def files(folder: Path) -> set[str]:
     return {str(p.relative_to(folder)) for p in folder.rglob("*") if not p.is_dir()}
 
 
-@pytest.fixture
-def prefix(tmp_path: Path) -> Path:
-    """Installed there, with the interpreter of the tests in place of one made for it."""
-    make("install", f"PREFIX={tmp_path}/usr", "VENV=", f"PYTHON={sys.executable}")
-    return tmp_path / "usr"
+@pytest.fixture(scope="module")
+def prefix(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Installed there once, with the interpreter of the tests in place of one made for it."""
+    to = tmp_path_factory.mktemp("prefix") / "usr"
+    make("install", f"PREFIX={to}", "VENV=", f"PYTHON={sys.executable}")
+    return to
 
 
 def test_the_commands_of_the_analysis_are_found_beside_the_program(
-    prefix: Path, shelf: Shelf
+    prefix: Path, shelf: Shelf, tmp_path: Path
 ) -> None:
     """Without the folder of either on the PATH."""
     run = shelf.put("a")
     program = prefix / "bin" / "afpscope"
-    for args in (("info", run), ("query", run, "select 1"), ("report", run, "-o", prefix / "r")):
+    for args in (("info", run), ("query", run, "select 1"), ("report", run, "-o", tmp_path / "r")):
         done = call(program, *args)
         assert (done.returncode, done.stderr) == (0, ""), args
     load = ("--clients", "1,2", "-d", "1", "--ramp=0", "--files=2", "--pause", "0")
-    done = call(program, "sweep", *load, "-o", prefix / "s", prefix / "loaded")
+    done = call(program, "sweep", *load, "-o", tmp_path / "s", tmp_path / "loaded")
     assert done.returncode == 0, "sweep runs the program that it belongs to: " + done.stderr
     outside = call(program, "no-such-command")
     assert outside.returncode == 2 and "no command 'no-such-command'" in outside.stderr
@@ -100,13 +101,15 @@ def test_japanese_is_found_where_man_and_gettext_look(prefix: Path) -> None:
             assert words.pgettext(context, english_words) == japanese
 
 
-def test_uninstall_leaves_nothing(prefix: Path) -> None:
-    call(prefix / "bin" / "afpscope", "info", "nothing")
-    other = prefix / "bin" / "another-program"
+def test_uninstall_leaves_nothing(prefix: Path, tmp_path: Path) -> None:
+    """Of what is there, in another place, after its use."""
+    there = shutil.copytree(prefix, tmp_path / "usr", symlinks=True)
+    call(there / "bin" / "afpscope", "info", "nothing")
+    other = there / "bin" / "another-program"
     other.write_text("of somebody else")
-    assert len(files(prefix)) > 30
-    make("uninstall", f"PREFIX={prefix}")
-    assert files(prefix) == {"bin/another-program"}
+    assert len(files(there)) > 30
+    make("uninstall", f"PREFIX={there}")
+    assert files(there) == {"bin/another-program"}
 
 
 def test_pip_leaves_nothing_in_the_tree(tmp_path: Path) -> None:

@@ -25,6 +25,7 @@ from test_report import made, section
 
 Execute = Callable[..., Done]
 pytestmark = pytest.mark.slow
+unpainted = pytest.mark.usefixtures("unpainted")
 
 
 def table(path: Path) -> list[dict[str, str]]:
@@ -32,7 +33,15 @@ def table(path: Path) -> list[dict[str, str]]:
         return list(csv.DictReader(file))
 
 
-@pytest.mark.parametrize("lang", ["en", "ja"])
+@pytest.fixture
+def lang(request: pytest.FixtureRequest) -> str:
+    """A language; figures are drawn in the first one, and test_japanese.py draws in the other."""
+    if request.param != "en":
+        request.getfixturevalue("unpainted")
+    return str(request.param)
+
+
+@pytest.mark.parametrize("lang", ["en", "ja"], indirect=True)
 def test_a_load_is_told_and_drawn(
     shelf: Shelf, tmp_path: Path, execute: Execute, lang: str
 ) -> None:
@@ -75,6 +84,7 @@ def weak(value: dict[str, Any]) -> None:
     load["actions"][0]["failed"] = 5
 
 
+@unpainted
 @pytest.mark.parametrize(("said", "late"), [(True, False), (False, True), (False, False)])
 def test_the_run_says_whether_its_generator_had_time_left(
     shelf: Shelf, tmp_path: Path, execute: Execute, said: bool, late: bool
@@ -90,6 +100,7 @@ def test_the_run_says_whether_its_generator_had_time_left(
     assert ("load generator itself had no time left" in text) == (said or late)
 
 
+@unpainted
 def test_what_makes_a_load_weak_is_told(shelf: Shelf, tmp_path: Path, execute: Execute) -> None:
     text, _ = made(execute, tmp_path, shelf.put("a", "load", weak))
     for says in (
@@ -103,6 +114,7 @@ def test_what_makes_a_load_weak_is_told(shelf: Shelf, tmp_path: Path, execute: E
         assert says in text
 
 
+@unpainted
 @pytest.mark.parametrize("clients", [0, 3])
 def test_a_time_without_an_answer_is_told(
     shelf: Shelf, tmp_path: Path, execute: Execute, clients: int
@@ -129,12 +141,14 @@ def bare(value: dict[str, Any]) -> None:
     phase["load"]["each_client"] = phase["load"]["each_client"][:1]
 
 
+@unpainted
 def test_a_load_in_which_nothing_was_done(shelf: Shelf, tmp_path: Path, execute: Execute) -> None:
     text, _ = made(execute, tmp_path, shelf.put("a", "load", bare))
     assert "<figure>" not in section(text, "load")
     assert execute("info", shelf.base / "a").code in (0, 4)
 
 
+@unpainted
 def test_intervals_that_are_not_known_are_left_out(
     shelf: Shelf, tmp_path: Path, execute: Execute
 ) -> None:
@@ -212,7 +226,7 @@ SAID = {
 }
 
 
-@pytest.mark.parametrize("lang", ["en", "ja"])
+@pytest.mark.parametrize("lang", ["en", "ja"], indirect=True)
 def test_a_sweep_is_one_page(tmp_path: Path, execute: Execute, lang: str) -> None:
     points = [*each((1, 2, 5, 10, 20, 50), queue), ("20", queue(20)), ("100", None)]
     sweep(tmp_path / "s", points, slo="p99=15ms")
@@ -241,6 +255,7 @@ def test_each_part_of_a_request_has_names_and_a_colour() -> None:
         assert all(ENGLISH[key] for key in (f"s_{part}", f"spent_{part}", f"r_{resource}"))
 
 
+@unpainted
 def test_a_sweep_can_be_judged_by_another_slo(tmp_path: Path, execute: Execute) -> None:
     sweep(tmp_path / "s", each((1, 2, 5), queue), slo="p99=3ms")
     text, _ = made(execute, tmp_path, tmp_path / "s", "--slo", "p99=1500us")
@@ -281,6 +296,7 @@ def test_a_sweep_has_a_page_of_its_own(shelf: Shelf, tmp_path: Path, execute: Ex
     assert [row["value"] for row in found["rows"]] == ["1", "2"]
 
 
+@unpainted
 def test_names_in_a_sweep_stay_text(tmp_path: Path, execute: Execute) -> None:
     evil = "<script>alert(1)</script>"
     sweep(tmp_path / "s", [*each((1, 2), queue), ("5", None)], target=evil)
@@ -390,6 +406,7 @@ def files(value: dict[str, Any]) -> None:
     stat["actions"][0]["failed"] = 1
 
 
+@unpainted
 def test_small_files_are_one_table(shelf: Shelf, tmp_path: Path, execute: Execute) -> None:
     folder = tmp_path / "figures"
     run = shelf.put("a", "load", files)

@@ -6,6 +6,7 @@ The program is a script that keeps a made-up run for the number of clients that 
 
 from __future__ import annotations
 
+import functools
 import json
 import os
 import signal
@@ -55,14 +56,20 @@ cp "$here/$value.json" "$out/run.json"
 """
 
 
+@functools.cache
+def measured(n: int) -> str:
+    """What the fake keeps of n clients: up to KNEE of them p99 is 10 ms, beyond it 100 ms."""
+    made = Made(n, rate=100.0 * min(n, KNEE), p99_ms=10 if n <= KNEE else 100)
+    return json.dumps(document(made, f"{n}"))
+
+
 @pytest.fixture
 def program(shelf: Shelf, tmp_path: Path) -> Path:
-    """The fake; up to KNEE clients p99 is 10 ms, beyond it 100 ms."""
+    """The fake."""
     folder = tmp_path / "fake"
     folder.mkdir()
     for n in range(1, 41):
-        made = Made(n, rate=100.0 * min(n, KNEE), p99_ms=10 if n <= KNEE else 100)
-        (folder / f"{n}.json").write_text(json.dumps(document(made, f"{n}")))
+        (folder / f"{n}.json").write_text(measured(n))
     path = folder / "afpscope"
     path.write_text(FAKE)
     path.chmod(0o755)

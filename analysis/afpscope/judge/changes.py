@@ -19,7 +19,7 @@ from itertools import pairwise
 
 import numpy as np
 import numpy.typing as npt
-from scipy import special, stats
+from scipy import special  # scipy.stats ranks, too, and takes half a second to import
 
 from . import shapes
 
@@ -58,14 +58,26 @@ class Change:
         return self.after / self.before - 1
 
 
+def _ranks(values: Array) -> Array:
+    """From 1 on; equal values share the mean of theirs."""
+    order = np.argsort(values)
+    ordered = values[order]
+    begins = np.concatenate([[True], ordered[1:] != ordered[:-1]])
+    ends = np.append(np.flatnonzero(begins), len(values))
+    out = np.empty(len(values))
+    out[order] = ((ends[:-1] + 1 + ends[1:]) / 2)[np.cumsum(begins) - 1]
+    return out
+
+
 def _deviations(ranks: Array, begins: Places, ends: Places) -> Array:
     """Of each part: how far its rank sum is from what chance expects, in standard deviations,
     either way. Ties are taken into account."""
     n = len(ranks)
     sizes = ends - begins
-    sums = np.concatenate([[0.0], np.cumsum(ranks - ranks.mean())])
+    off = ranks - (n + 1) / 2
+    sums = np.concatenate([[0.0], np.cumsum(off)])
     # Of a sum of `size` of these ranks, drawn without replacement.
-    variance = sizes * (n - sizes) / (n * (n - 1)) * float(((ranks - ranks.mean()) ** 2).sum())
+    variance = sizes * (n - sizes) * (float(off @ off) / (n * (n - 1)))
     return np.asarray(np.abs(sums[ends] - sums[begins]) / np.sqrt(np.maximum(variance, 1e-12)))
 
 
@@ -102,7 +114,7 @@ def _cut(values: Array, tests: int) -> tuple[int, ...]:
     n = len(values)
     if n < 2 * LEAST_RUN:
         return ()
-    ranks = np.asarray(stats.rankdata(values), float)
+    ranks = _ranks(values)
     cuts = np.arange(LEAST_RUN, n - LEAST_RUN + 1)
     ways = (_ONE_CUT, np.zeros_like(cuts), cuts), (_TWO_CUTS, *shapes.middles(n, LEAST_RUN))
     for weight, begins, ends in ways:
@@ -156,7 +168,7 @@ def _one_way(levels: Sequence[float]) -> list[list[int]]:
 
 def _worth(values: Array) -> float:
     """How much of a value each one is."""
-    rho = _sameness(np.asarray(stats.rankdata(values), float))
+    rho = _sameness(_ranks(values))
     return (1 - rho) / (1 + rho)
 
 
