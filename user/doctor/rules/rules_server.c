@@ -152,7 +152,7 @@ static const struct doctor_rule rules[] = {
 	},
 	{
 		.key = "cnid-slow", .name = "busy CNID server", .kind = DOCTOR_WAIT,
-		TESTS(LEAST(CNID_CPU, 0.3)), HARM(CNID_CPU, 0.3),
+		TESTS(LEAST(CNID_CPU, 0.3)), HARM(CNID_CPU, 0.3), REASONS(F(BEHIND), F(ASKED_TIME), F(LIST)),
 		EVIDENCE(F(CNID), F(CNID_CPU), F(P99), F(RATE)),
 		.says = "the CNID server was at work while clients waited: {cnid_cpu} of all request time",
 		.todo = "spread users over several volumes (each has a cnid_dbd of its own), or cnid scheme = sqlite",
@@ -224,7 +224,7 @@ static const struct doctor_rule rules[] = {
 	},
 	{
 		.key = "huge-folder", .name = "huge folders", .kind = DOCTOR_WORK,
-		TESTS(LEAST(LIST_REQUESTS, 12), LEAST(LIST, 0.3), LEAST(LIST_TIME, 20e6), MOST(ASKED_TIME, 0.3)), OWN_HARM(LIST, 0.3),
+		TESTS(LEAST(LIST_REQUESTS, 12), LEAST(LIST, 0.3), LEAST(LIST_TIME, 20e6), MOST(ASKED_TIME, ASKED_MUCH)), OWN_HARM(LIST, 0.3), REASONS(F(BEHIND)),
 		EVIDENCE(F(LIST), F(LIST_REQUESTS), F(LIST_TIME), F(RATE), F(ASKED_TIME)),
 		.says = "listing folders takes {list} of the requests' own time: {list_requests} requests and {list_time} in the server for one folder",
 		.todo = "split folders of thousands of files; {cache_key.text} in {conf} must hold all of a folder's entries",
