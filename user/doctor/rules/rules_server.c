@@ -241,6 +241,15 @@ static const struct doctor_rule rules[] = {
 		.next = "grep -n dircache {conf}",
 	},
 	{
+		.key = "dircache", .name = "directory cache too small", .kind = DOCTOR_WORK,
+		TESTS(LEAST(ASKED_AGAIN, 0.2), MOST(ASKED, 999), LEAST(ASKED_TIME, ASKED_MUCH)), OWN_HARM(ASKED_TIME, ASKED_MUCH), UNSURE,
+		EVIDENCE(F(ASKED), F(ASKED_AGAIN), F(ASKED_TIME), F(CNID), F(DIRCACHE), F(P99)),
+		.says = "directory caches are too small[ ({dircache} entries)]: {asked_again} of the questions to the CNID server were answered before, {asked_time} of the requests' own time[; most by {asked_again.who}]",
+		.todo = "{cache_key.text} = {dircache_need} or more in {conf}, and restart netatalk; it takes up to {dircache_bytes} of memory in each session",
+		.disproof = "asked_again is as high after a restart with the larger cache",
+		.next = "grep -n dircache {conf}",
+	},
+	{
 		.key = "cnid-behind", .name = "CNID database out of step", .kind = DOCTOR_WORK,
 		TESTS(LEAST(CNID_WRITES, 2), LEAST(BEHIND, 0.05)), OWN_HARM(BEHIND, 0.05),
 		EVIDENCE(F(CNID_WRITES), F(BEHIND), F(CNID), F(P99)),
