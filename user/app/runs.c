@@ -29,13 +29,6 @@
 #define MORE_WIDTH  100
 #define NOT_KEPT    "the run is not kept: %s (-o names another folder)"
 
-char *runs_path(const char *folder, const char *name)
-{
-	char *path;
-
-	return asprintf(&path, "%s/%s", folder, name) < 0 ? NULL : path;
-}
-
 static const char *variable(const char *name)
 {
 	const char *value = getenv(name);

@@ -7,6 +7,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <jansson.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -15,7 +16,14 @@
 /* Of counts of 2^63 and more, which jansson refuses as integers. */
 #define NUMBERS JSON_DECODE_INT_AS_REAL
 
-static int runs_file(const char *folder)
+char *runs_path(const char *folder, const char *name)
+{
+	char *path;
+
+	return asprintf(&path, "%s/%s", folder, name) < 0 ? NULL : path;
+}
+
+static int runs_json_open(const char *folder)
 {
 	char *file = runs_path(folder, "run.json");
 	uint64_t len;
@@ -27,7 +35,7 @@ static int runs_file(const char *folder)
 
 json_t *runs_load(const char *folder)
 {
-	int fd = runs_file(folder);
+	int fd = runs_json_open(folder);
 	json_t *run = fd < 0 ? NULL : json_loadfd(fd, NUMBERS, NULL);
 
 	if (fd >= 0)
@@ -38,7 +46,7 @@ json_t *runs_load(const char *folder)
 /* The first fields of a run, the last of which is its id. NULL: it does not begin with them. */
 static json_t *runs_head(const char *folder)
 {
-	int fd = runs_file(folder);
+	int fd = runs_json_open(folder);
 	char head[HEAD_LEN + 2], *at;
 	ssize_t n = fd < 0 ? 0 : read(fd, head, HEAD_LEN);
 

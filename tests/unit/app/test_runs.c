@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* The name of a run finds that run, or says why none; what is a label of a run. */
+/* Tests user/app/runs.c, runs_load.c: the name of a run finds that run, or says why none; labels.
+ */
 #include "app/runs.h"
 
 #include <errno.h>
