@@ -61,7 +61,8 @@ def _tables(run: Run, trace: Trace | None, folder: Folder, form: str) -> list[Pa
     made: list[Path] = []
     sources = [(name, t.schema, t.to_batches()) for name, t in tables.of_run(run).items()]
     for s in trace.streams.values() if trace else ():
-        sources.append((s.name, tables.schema(s), tables.batches(s)))
+        batches = show.progress("export", f"records of {s.name}", tables.batches(s), s.n)
+        sources.append((s.name, tables.schema(s), batches))
     for name, schema, batches in sources:
         with folder.written(f"{name}.{form}") as file:
             if form == "parquet":

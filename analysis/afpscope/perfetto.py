@@ -276,7 +276,8 @@ class _Flows:
 
 def _stream(out: _Writer, stream: Stream, how: _Drawn, flows: _Flows) -> None:
     without = {"t", "timestamp", how.length, *how.owner, *how.title, *_ROLE}
-    for block in stream.blocks(BLOCK):
+    what = f"records of {stream.name}"
+    for block in show.progress("export", what, stream.blocks(BLOCK), stream.n):
         block = block[np.argsort(block["t"], kind="stable")]
         chosen, flow = flows.of(stream, block)
         begin = block["t"].astype(np.uint64)

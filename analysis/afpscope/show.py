@@ -7,7 +7,7 @@ import contextlib
 import re
 import sys
 import time as clock
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence, Sized
 from typing import TypeVar
 
 from .errors import OK, UNTRUSTED
@@ -54,14 +54,17 @@ def notice(text: str) -> None:
         print(f"afpscope: {plain(text)}", file=sys.stderr)
 
 
-def progress(command: str, what: str, of: Sequence[T]) -> Iterator[T]:
-    """These one by one; says how many are done where that takes long."""
+def progress(command: str, what: str, of: Iterable[T], records: int | None = None) -> Iterator[T]:
+    """These one by one; says how many are done where that takes long. `records`: so many are in
+    all of them, which are counted."""
     said = clock.monotonic()
-    for i, one in enumerate(of):
+    done, total = 0, len(of) if isinstance(of, Sized) else records or 0
+    for one in of:
         if clock.monotonic() - said >= PROGRESS_S:
             said = clock.monotonic()
-            notice(f"{command}: {i:,} of {len(of):,} {what}")
+            notice(f"{command}: {done:,} of {total:,} {what}")
         yield one
+        done += len(one) if records is not None and isinstance(one, Sized) else 1
 
 
 def doubts(command: str, texts: Iterable[str]) -> int:

@@ -317,6 +317,7 @@ class TailCase:
     uneven: bool = False  # runs have from 100 to 900 requests
     of_b: int = 0  # runs of B, where there are not as many as of A
     wilder: float = 1.0  # so many times as much do the runs of B vary
+    slow_only: bool = False  # what varies is how many are slow, not how long the others take
 
     @property
     def sides(self) -> tuple[int, int]:
@@ -340,7 +341,7 @@ def _tail_times(
     luck *= case.wilder if is_b else 1.0
     share = min(0.5, 0.02 * math.exp(3 * luck) * (10 if outlier else 1))
     n = int(rng.integers(100, 900)) if case.uneven else case.ops
-    times = 1e5 * np.exp(luck + rng.normal(0, 0.3, n))
+    times = 1e5 * np.exp((0.0 if case.slow_only else luck) + rng.normal(0, 0.3, n))
     times[rng.random(n) < share] *= 10
     return times
 
@@ -397,6 +398,14 @@ def tail_cases() -> list[TailCase]:
         *(
             TailCase(f"B varies {n} times as much", 12, in_turn=True, spread=0.03, wilder=n)
             for n in (3, 10)
+        ),
+        TailCase(
+            "B varies 10 times as much, in its slow requests only",
+            12,
+            in_turn=True,
+            spread=0.03,
+            wilder=10,
+            slow_only=True,
         ),
         TailCase("12 runs against 5", 12, of_b=5),
         *(

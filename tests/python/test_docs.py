@@ -193,3 +193,13 @@ def test_the_tutorial_shows_what_the_report_draws(
 
 def plain(svg: str) -> str:
     return re.sub(r"font(-family)?: [^;\"]*|\bp[0-9a-f]{8,}", "", svg)
+
+
+def test_the_cookbook_has_the_streams_of_today() -> None:
+    """How many bytes a record has, as the page of the format says, which a test of the writer
+    makes."""
+    trace = (ROOT / "docs/trace.md").read_text()
+    known = dict(re.findall(r"^### (\w+)\n\nStream \d+, (\d+) bytes a record", trace, re.M))
+    cookbook = (ROOT / "docs/cookbook.md").read_text().split("stream      records  B each")[1]
+    said = re.findall(r"^(\w+) +[\d,]+ +(\d+) ", cookbook.split("```")[0], re.M)
+    assert len(said) > 4 and dict(said).items() <= known.items()

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 import pytest
 import tracegen
-from afpscope import perfetto
+from afpscope import perfetto, show
 from afpscope.lanes import Lanes, Served, Unwrapped
 from conftest import Done, Shelf
 from hypothesis import given
@@ -139,6 +139,19 @@ def test_perfetto_agrees_with_query(
     (pairs,) = _asked(execute, folder, "select count(between_ns) n from joined")
     both = [f for f in drawn.flows.values() if {"client", "requests"} <= set(map(drawn.kind, f))]
     assert len(both) == pairs["n"] == n // 2
+
+
+@pytest.mark.parametrize("to", ["perfetto", "parquet", "csv"])
+def test_a_long_export_says_how_far_it_is(
+    shelf: Shelf, execute: Execute, to: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(show, "PROGRESS_S", 0)
+    monkeypatch.setattr(perfetto, "BLOCK", 500)
+    folder = _traced(shelf, {"calls": tracegen.records("calls", 3000)})
+    done = execute("export", folder, "--to", to, "-o", folder.parent / "out")
+    said = [line for line in done.err.splitlines() if line.endswith("of 3,000 records of calls")]
+    assert done.code == 0 and said
+    assert to != "perfetto" or len(said) > 2
 
 
 def test_a_slice_has_what_its_record_has(shelf: Shelf, execute: Execute) -> None:

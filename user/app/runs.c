@@ -29,13 +29,6 @@
 #define MORE_WIDTH  100
 #define NOT_KEPT    "the run is not kept: %s (-o names another folder)"
 
-char *runs_path(const char *folder, const char *name)
-{
-	char *path;
-
-	return asprintf(&path, "%s/%s", folder, name) < 0 ? NULL : path;
-}
-
 static const char *variable(const char *name)
 {
 	const char *value = getenv(name);
@@ -439,31 +432,6 @@ static bool is_run(const char *path)
 	return is;
 }
 
-json_t *runs_load(const char *folder)
-{
-	char *file = runs_path(folder, "run.json");
-	uint64_t len;
-	int fd = file ? file_open(AT_FDCWD, file, &len) : -ENOMEM;
-	/* As reals, for counts of 2^63 and more, which jansson refuses as integers. */
-	json_t *run = fd < 0 ? NULL : json_loadfd(fd, JSON_DECODE_INT_AS_REAL, NULL);
-
-	if (fd >= 0)
-		close(fd);
-	free(file);
-	return run;
-}
-
-/* Whether the run in a folder of any name has this id. */
-static bool has_id(const char *folder, const char *id)
-{
-	json_t *run = runs_load(folder);
-	const char *found = json_string_value(json_object_get(run, "id"));
-	bool same = found && !strncmp(found, id, strlen(id));
-
-	json_decref(run);
-	return same;
-}
-
 /* How well a name fits a run: 2 it begins the folder's name, 1 the id, 0 neither. */
 static int runs_fits(const char *folder, const char *name, const char *wanted)
 {
@@ -474,7 +442,7 @@ static int runs_fits(const char *folder, const char *name, const char *wanted)
 	/* A run that was killed has only the id in its folder's name. */
 	if (id && strlen(wanted) <= ID_SHOWN && !strncmp(id + 1, wanted, strlen(wanted)))
 		return 1;
-	return has_id(folder, wanted);
+	return runs_has_id(folder, wanted);
 }
 
 struct match {

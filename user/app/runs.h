@@ -116,6 +116,9 @@ int runs_find(char **out, const char *name, struct err *e);
 struct json_t;
 struct json_t *runs_load(const char *folder);
 
+/* Whether the id of the run in a folder of any name begins so: reads no more of it than it must. */
+bool runs_has_id(const char *folder, const char *id);
+
 /* PATH/NAME, to be freed; NULL without memory. */
 char *runs_path(const char *folder, const char *name);
 

@@ -188,6 +188,19 @@ bool doctor_would_harm(const struct run_figures *f, const struct doctor_rule *r)
 	return !r->whom && is_harm(f, r, true);
 }
 
+/* What it explains besides its reasons: the same time is not explained twice. 0: not known. */
+static double judge_besides(const struct run_figures *f, const struct doctor_rule *r)
+{
+	double most = 0;
+
+	for (size_t i = 0; i < r->n_reasons; i++) {
+		if (!f->known[r->reason[i]])
+			return 0;
+		most = fmax(most, f->value[r->reason[i]]);
+	}
+	return weight(f, r) - most;
+}
+
 static void add_finding(struct diagnosis *d, const struct run_figures *f,
 			const struct doctor_rule *r, size_t place, bool noticed)
 {
@@ -200,7 +213,7 @@ static void add_finding(struct diagnosis *d, const struct run_figures *f,
 		.weight = explains,
 		.small = small,
 		.sure = !r->whom && !r->unsure && !small && !is_lossy(f) && is_whole(f, r) &&
-			explains >= SURE_WEIGHT && all_hold(f, r, SURE) &&
+			judge_besides(f, r) >= SURE_WEIGHT && all_hold(f, r, SURE) &&
 			(r->kind == DOCTOR_FAILS || is_plenty(f)),
 	};
 }

@@ -33,7 +33,7 @@ _ROUNDING = 1e-9
 # A side varies more than the other if its deviation is so many times as large.
 _UNEVEN = 2.0
 # ... or if chance makes so large a difference of variances with this probability.
-_WILD = 0.01
+WILD = 0.01
 
 # The values of A and of B that may be compared with each other.
 Block = tuple[Sequence[float], Sequence[float]]
@@ -194,13 +194,13 @@ def _variance(sides: Sequence[Array]) -> tuple[float, int]:
     return sum(float(v @ v) for v in off) / freedom, freedom
 
 
-def wilder(blocks: Sequence[Sequence[Array]]) -> float:
-    """1: B varies more than A by the F test, -1: less; 0: that is not shown."""
+def wilder(blocks: Sequence[Sequence[Array]], chance: float = WILD) -> float:
+    """1: B varies more than A by the F test at this level, -1: less; 0: that is not shown."""
     if min(len(v) for block in blocks for v in block) < 2:
         return 0.0
     (a, n), (b, m) = (_variance(side) for side in zip(*blocks, strict=True))
     for sign, x, y, of, to in ((1.0, b, a, m, n), (-1.0, a, b, n, m)):
-        if x > _ROUNDING and special.fdtrc(of, to, x / max(y, _ROUNDING)) <= _WILD:
+        if x > _ROUNDING and special.fdtrc(of, to, x / max(y, _ROUNDING)) <= chance:
             return sign
     return 0.0
 

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* The name of a run finds that run, or says why none; what is a label of a run. */
+/* Tests user/app/runs.c, runs_load.c: the name of a run finds that run, or says why none; labels.
+ */
 #include "app/runs.h"
 
 #include <errno.h>
@@ -82,6 +83,34 @@ static void names_and_ids_that_are_the_only_ones(void **state)
 	check(*state, "../afpscope-no-such-run", NULL, -ENOENT);
 	snprintf(path, sizeof(path), "%s/%s", (char *)*state, DEAD);
 	check(*state, path, DEAD, 0);
+}
+
+/* Of many runs, large ones: what is behind the id may be damaged. An "id" of a part is none. */
+static void an_id_is_found_without_reading_the_rest(void **state)
+{
+	static const struct {
+		const char *text, *name, *wanted;
+	} of[] = {
+		{ "{\"schema\": 2, \"tool\": \"id\", \"id\": \"dddd1111\"}", "dddd", NAMED },
+		{ "{\"schema\": 2, \"id\": \"eeee1111\", \"n\": [", "eeee", NAMED },
+		{ "{\"server\": {\"id\": \"ffff1111\"}, \"id\": \"abcd1111\"}", "abcd", NAMED },
+		{ "{\"server\": {\"id\": \"ffff1111\"}, \"id\": \"abcd1111\"}", "ffff", NULL },
+		{ "{\"id\": 5, \"tool\": \"5\"}", "5", NULL },
+		{ "{\"schema\": 2, \"id\"", "id", NULL },
+		{ "", "id", NULL },
+	};
+
+	for (size_t i = 0; i < sizeof(of) / sizeof(of[0]); i++) {
+		char path[128];
+		FILE *file;
+
+		snprintf(path, sizeof(path), "%s/" NAMED "/run.json", (char *)*state);
+		file = fopen(path, "w");
+		assert_non_null(file);
+		assert_true(fputs(of[i].text, file) >= 0);
+		assert_int_equal(fclose(file), 0);
+		check(*state, of[i].name, of[i].wanted, of[i].wanted ? 0 : -ENOENT);
+	}
 }
 
 /* Whatever its folder is called. */
@@ -168,6 +197,7 @@ int main(void)
 #define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
 	const struct CMUnitTest tests[] = {
 		TEST(names_and_ids_that_are_the_only_ones),
+		TEST(an_id_is_found_without_reading_the_rest),
 		TEST(last_is_what_was_written_last),
 		TEST(missing_permission_is_called_so),
 		TEST(run_json_that_is_no_file_is_not_waited_for),

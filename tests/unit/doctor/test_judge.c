@@ -305,6 +305,31 @@ static void a_cache_that_is_too_small_comes_before_the_folders_that_it_lists(voi
 	diagnosis_fini(&d);
 }
 
+/* Whatever part of the lists are such questions, and however few they are. */
+static void slow_lists_have_a_cause_at_every_dose(void **state)
+{
+	static const double asked[] = { 1, 20, 500, 999, 1000, 1001, 50000 };
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(asked) / sizeof(asked[0]); i++)
+		for (int percent = 0; percent <= 100; percent++) {
+			struct run_figures f;
+			struct diagnosis d;
+			size_t n = 0;
+
+			lists_a_lot(&f, percent / 100.0);
+			run_figure_set(&f, RUN_FIGURE_ASKED, asked[i]);
+			d = judged(&f);
+			for (size_t k = 0; k < d.n_found; k++) {
+				n += !strcmp(d.found[k].rule->key, "huge-folder") ||
+				     !strcmp(d.found[k].rule->key, "dircache");
+				assert_false(d.found[k].sure && percent > 30 && asked[i] < 1000);
+			}
+			assert_true(n == 1 || (n == 2 && percent <= 30));
+			diagnosis_fini(&d);
+		}
+}
+
 static void the_largest_share_comes_first(void **state)
 {
 	struct run_figures f = healthy(&kind_afp.is);
@@ -541,6 +566,7 @@ int main(void)
 		cmocka_unit_test(what_adds_enough_to_each_request_is_a_cause),
 		cmocka_unit_test(a_figure_that_is_missing_is_said),
 		cmocka_unit_test(a_cache_that_is_too_small_comes_before_the_folders_that_it_lists),
+		cmocka_unit_test(slow_lists_have_a_cause_at_every_dose),
 		cmocka_unit_test(the_largest_share_comes_first),
 		cmocka_unit_test(causes_that_explain_as_much_are_not_told_apart),
 		cmocka_unit_test(too_little_is_no_verdict),

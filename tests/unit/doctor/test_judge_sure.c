@@ -83,11 +83,75 @@ static void nothing_is_sure_that_explains_less_than_half(void **state)
 	each(is_sure_by_its_share);
 }
 
+/* As a server of CNIDs that is busy with files that are not in its database, by any share of it. */
+static void is_sure_besides_its_reasons(struct run_figures *f, const struct doctor_rule *r)
+{
+	if (r->n_reasons)
+		for (size_t i = 0; i < r->n_tests; i++)
+			run_figure_set(f, r->test[i].figure,
+				       r->test[i].most ? 0 : r->test[i].limit * 10);
+	for (size_t i = 0; i < r->n_reasons; i++) {
+		run_figure_set(f, r->harm, 1);
+		for (int percent = 0; percent <= 100; percent += 10) {
+			const struct doctor_finding *is;
+			struct diagnosis d;
+
+			run_figure_set(f, r->reason[i], percent / 100.0);
+			d = judged(f);
+			is = found(&d, r);
+			assert_true(!is || is->sure == (percent <= 50));
+			assert_true(is || is_tested(r, r->reason[i]));
+			diagnosis_fini(&d);
+		}
+		run_figure_set(f, r->reason[i], 0);
+	}
+}
+
+static void what_another_cause_explains_is_not_explained_twice(void **state)
+{
+	(void)state;
+	each(is_sure_besides_its_reasons);
+}
+
+/* Files that are not in the database keep its server busy: whose time it is, is one of the two. */
+static void a_busy_cnid_server_is_not_sure_beside_what_keeps_it_busy(void **state)
+{
+	static const enum run_figure busy_with[] = { RUN_FIGURE_BEHIND, RUN_FIGURE_ASKED_TIME,
+						     RUN_FIGURE_LIST };
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(busy_with) / sizeof(busy_with[0]); i++) {
+		struct run_figures f = healthy(&kind_afp.is);
+		struct diagnosis d;
+		bool other = false;
+
+		run_figure_set(&f, RUN_FIGURE_P99, 300e6);
+		run_figure_set(&f, RUN_FIGURE_CNID_CPU, 0.9);
+		run_figure_set(&f, RUN_FIGURE_CNID_WRITES, 1000);
+		run_figure_set(&f, RUN_FIGURE_ASKED, 50000);
+		run_figure_set(&f, RUN_FIGURE_ASKED_AGAIN, 0.9);
+		run_figure_set(&f, RUN_FIGURE_LIST_REQUESTS, 100);
+		run_figure_set(&f, RUN_FIGURE_LIST_TIME, 400e6);
+		run_figure_set(&f, busy_with[i], 0.8);
+		d = judged(&f);
+		for (size_t k = 0; k < d.n_found; k++) {
+			bool is_cnid = !strcmp(d.found[k].rule->key, "cnid-slow");
+
+			other |= !is_cnid;
+			assert_int_equal(d.found[k].sure, !is_cnid);
+		}
+		assert_true(other);
+		diagnosis_fini(&d);
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(a_figure_that_is_missing_makes_nothing_surer),
 		cmocka_unit_test(nothing_is_sure_that_explains_less_than_half),
+		cmocka_unit_test(what_another_cause_explains_is_not_explained_twice),
+		cmocka_unit_test(a_busy_cnid_server_is_not_sure_beside_what_keeps_it_busy),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -18,6 +18,7 @@
 
 #define DOCTOR_TESTS    7
 #define DOCTOR_EVIDENCE 6
+#define DOCTOR_REASONS  3
 
 /* A figure that is at least, or (most) at most, so large. */
 struct doctor_test {
@@ -56,6 +57,12 @@ struct doctor_rule {
 	double worth_ns;
 	/* No figure says how much the resource does: never sure. */
 	bool unsure;
+	/*
+	 * Shares of the same time that other causes explain, such as work that keeps this resource
+	 * busy: it is sure only by what it explains besides the largest of them.
+	 */
+	size_t n_reasons;
+	enum run_figure reason[DOCTOR_REASONS];
 	size_t n_evidence;
 	enum run_figure evidence[DOCTOR_EVIDENCE];
 	const char *says, *todo, *disproof, *next;

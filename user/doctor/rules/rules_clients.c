@@ -20,7 +20,7 @@ static const struct doctor_rule rules[] = {
 	},
 	{
 		.key = "slow-link", .name = "slow link to a client", .kind = DOCTOR_WORK,
-		TESTS(LEAST(LINK, 0.4), MOST(LINK_RATE, 15e6), LEAST(LINK_UNSENT, 1000), LEAST(LINK_REPLY, 5e6)), HARM(NET_WAIT, 0.3),
+		TESTS(LEAST(LINK, 0.4), MOST(LINK_RATE, 15e6), LEAST(LINK_UNSENT, 1000), LEAST(LINK_REPLY, 5e6)), HARM(NET_WAIT, 0.3), REASONS(F(TRIPS_WAIT)),
 		EVIDENCE(F(NET_WAIT), F(LINK), F(LINK_RATE), F(LINK_QUEUE), F(LINK_RTT), F(LINK_RTT_LEAST)),
 		.says = "the way to a client is slow: replies were on their way to it for {link} of its time, at {link_rate}[: {link.who}]",
 		.todo = "look at the way: Wi-Fi, a VPN, a port that runs at 10 or 100 Mbit/s (ethtool), a link that others fill",
@@ -29,7 +29,7 @@ static const struct doctor_rule rules[] = {
 	},
 	{
 		.key = "slow-upload", .name = "slow link from a client", .kind = DOCTOR_WORK,
-		TESTS(LEAST(UPLOAD, 0.4), MOST(UPLOAD_RATE, 15e6), LEAST(UPLOAD_RATE, 50e3), MOST(UPLOAD_RTT, 10e6)), HARM(NET_WAIT, 0.3),
+		TESTS(LEAST(UPLOAD, 0.4), MOST(UPLOAD_RATE, 15e6), LEAST(UPLOAD_RATE, 50e3), MOST(UPLOAD_RTT, 10e6)), HARM(NET_WAIT, 0.3), REASONS(F(TRIPS_WAIT)),
 		EVIDENCE(F(NET_WAIT), F(UPLOAD), F(UPLOAD_RATE), F(UPLOAD_RTT), F(NET)),
 		.says = "what a client writes comes slowly: for {upload} of its time a request of it was in the server whose rest had not come yet; {upload_rate} came from it[: {upload.who}]",
 		.todo = "look at the way from it (Wi-Fi, a VPN, a port that runs at 10 or 100 Mbit/s, a link that others fill), and at that client's own CPU and disk: which of them is slow is not seen from the server",

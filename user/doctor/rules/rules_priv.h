@@ -20,6 +20,7 @@
 #define CPU_HARM         0.25
 #define DISK_HARM        0.3
 #define NET_HARM         0.4
+#define ASKED_MUCH       0.3 /* the cache, not the folders: from here on one of these is a cause */
 
 #define LEAST(name, v)                                                                             \
 	{                                                                                          \
@@ -39,6 +40,9 @@
 #define WORTH_US(v)       .worth_ns = 1e3 * (v)
 #define UNSURE            .unsure = true
 #define NO_HARM           .harm = N_RUN_FIGURES
+#define REASONS(...)                                                                               \
+	.n_reasons = sizeof((enum run_figure[]) { __VA_ARGS__ }) / sizeof(enum run_figure),        \
+	.reason = { __VA_ARGS__ }
 #define EVIDENCE(...)                                                                              \
 	.n_evidence = sizeof((enum run_figure[]) { __VA_ARGS__ }) / sizeof(enum run_figure),       \
 	.evidence = { __VA_ARGS__ }

@@ -161,7 +161,7 @@ static const struct doctor_rule rules[] = {
 	},
 	{
 		.key = "cnid-slow", .name = "busy CNID server", .kind = DOCTOR_WAIT,
-		TESTS(LEAST(CNID_CPU, 0.3)), HARM(CNID_CPU, 0.3),
+		TESTS(LEAST(CNID_CPU, 0.3)), HARM(CNID_CPU, 0.3), REASONS(F(BEHIND), F(ASKED_TIME), F(LIST)),
 		EVIDENCE(F(CNID), F(CNID_CPU), F(P99), F(RATE)),
 		.says = "the CNID server was at work while clients waited: {cnid_cpu} of all request time",
 		.todo = "spread users over several volumes (each has a cnid_dbd of its own), or cnid scheme = sqlite",
@@ -233,7 +233,7 @@ static const struct doctor_rule rules[] = {
 	},
 	{
 		.key = "huge-folder", .name = "huge folders", .kind = DOCTOR_WORK,
-		TESTS(LEAST(LIST_REQUESTS, 12), LEAST(LIST, 0.3), LEAST(LIST_TIME, 20e6), MOST(ASKED_TIME, 0.3)), OWN_HARM(LIST, 0.3),
+		TESTS(LEAST(LIST_REQUESTS, 12), LEAST(LIST, 0.3), LEAST(LIST_TIME, 20e6), MOST(ASKED_TIME, ASKED_MUCH)), OWN_HARM(LIST, 0.3), REASONS(F(BEHIND)),
 		EVIDENCE(F(LIST), F(LIST_REQUESTS), F(LIST_TIME), F(RATE), F(ASKED_TIME)),
 		.says = "listing folders takes {list} of the requests' own time: {list_requests} requests and {list_time} in the server for one folder",
 		.todo = "split folders of thousands of files; {cache_key.text} in {conf} must hold all of a folder's entries",
@@ -243,6 +243,15 @@ static const struct doctor_rule rules[] = {
 	{
 		.key = "dircache", .name = "directory cache too small", .kind = DOCTOR_WORK,
 		TESTS(LEAST(ASKED_AGAIN, 0.2), LEAST(ASKED, 1000), LEAST(ASKED_TIME, 0.05)), OWN_HARM(ASKED_TIME, 0.05),
+		EVIDENCE(F(ASKED), F(ASKED_AGAIN), F(ASKED_TIME), F(CNID), F(DIRCACHE), F(P99)),
+		.says = "directory caches are too small[ ({dircache} entries)]: {asked_again} of the questions to the CNID server were answered before, {asked_time} of the requests' own time[; most by {asked_again.who}]",
+		.todo = "{cache_key.text} = {dircache_need} or more in {conf}, and restart netatalk; it takes up to {dircache_bytes} of memory in each session",
+		.disproof = "asked_again is as high after a restart with the larger cache",
+		.next = "grep -n dircache {conf}",
+	},
+	{
+		.key = "dircache", .name = "directory cache too small", .kind = DOCTOR_WORK,
+		TESTS(LEAST(ASKED_AGAIN, 0.2), MOST(ASKED, 999), LEAST(ASKED_TIME, ASKED_MUCH)), OWN_HARM(ASKED_TIME, ASKED_MUCH), UNSURE,
 		EVIDENCE(F(ASKED), F(ASKED_AGAIN), F(ASKED_TIME), F(CNID), F(DIRCACHE), F(P99)),
 		.says = "directory caches are too small[ ({dircache} entries)]: {asked_again} of the questions to the CNID server were answered before, {asked_time} of the requests' own time[; most by {asked_again.who}]",
 		.todo = "{cache_key.text} = {dircache_need} or more in {conf}, and restart netatalk; it takes up to {dircache_bytes} of memory in each session",
