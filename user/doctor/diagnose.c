@@ -259,6 +259,34 @@ static void look_passed_on(const struct watch *w, struct run *r)
 		       foreign);
 }
 
+/* A debugger, strace: each stop of theirs is time in which nothing goes on. */
+static void diagnose_look_tracers(struct watch *w, struct run_figures *out)
+{
+	static const enum afs_role roles[] = { AFS_ROLE_SERVER, AFS_ROLE_BACKEND };
+	struct procstat st;
+	char text[64];
+	pid_t pid, tracer;
+	double n = 0;
+	bool looked = false;
+
+	for (size_t i = 0; i < sizeof(roles) / sizeof(roles[0]); i++) {
+		for (size_t at = 0; (pid = watch_process(w, roles[i], &at));) {
+			if (procfs_status(text, sizeof(text), pid, "TracerPid"))
+				continue;
+			looked = true;
+			tracer = (pid_t)strtol(text, NULL, 10);
+			if (!tracer)
+				continue;
+			n++;
+			if (!procstat_read(&st, tracer))
+				run_figure_who(out, RUN_FIGURE_TRACED, "%s (pid %d)", st.comm,
+					       tracer);
+		}
+	}
+	if (looked)
+		run_figure_set(out, RUN_FIGURE_TRACED, n);
+}
+
 int diagnose_run(struct run *r, struct watch *w, const struct machine *before,
 		 const struct machine *after)
 {
@@ -267,6 +295,8 @@ int diagnose_run(struct run *r, struct watch *w, const struct machine *before,
 
 	if (!served)
 		return 0;
+	if (!e && w)
+		diagnose_look_tracers(w, r->figures);
 	e = e ? e : doctor_measure(r->figures, r);
 	if (!e)
 		look_passed_on(w, r);
@@ -373,31 +403,6 @@ static void look_program(struct run_figures *out, pid_t pid)
 	if (out->value[RUN_FIGURE_PROGRAM_32BIT] > 0)
 		run_figure_who(out, RUN_FIGURE_PROGRAM_32BIT,
 			       "the server is a 32-bit program on a 64-bit kernel");
-}
-
-/* A debugger, strace: each stop of theirs is time in which nothing goes on. */
-static void diagnose_look_tracers(struct watch *w, struct run_figures *out)
-{
-	static const enum afs_role roles[] = { AFS_ROLE_SERVER, AFS_ROLE_BACKEND };
-	struct procstat st;
-	char text[64];
-	pid_t pid, tracer;
-	double n = 0;
-
-	for (size_t i = 0; i < sizeof(roles) / sizeof(roles[0]); i++) {
-		for (size_t at = 0; (pid = watch_process(w, roles[i], &at));) {
-			if (procfs_status(text, sizeof(text), pid, "TracerPid"))
-				continue;
-			tracer = (pid_t)strtol(text, NULL, 10);
-			if (!tracer)
-				continue;
-			n++;
-			if (!procstat_read(&st, tracer))
-				run_figure_who(out, RUN_FIGURE_TRACED, "%s (pid %d)", st.comm,
-					       tracer);
-		}
-	}
-	run_figure_set(out, RUN_FIGURE_TRACED, n);
 }
 
 static void diagnose_look_cnid(struct watch *w, const struct servers_entry *s,

@@ -131,7 +131,7 @@ def test_the_first_screen_says_what_it_is_and_what_was_not_seen(scope: Scope) ->
     assert "calls wait until lost packets are sent again" in words
     assert "shown by timed_out" in words
     assert "try look for the loss" in words
-    assert re.search(r"Not seen: socket buffer, .* \(it is not on this host, or not watched", words)
+    assert re.search(r"Not seen: .*socket buffer.* \(it is not on this host, or not watched", words)
     assert done.out.count("\n") <= 40
 
 

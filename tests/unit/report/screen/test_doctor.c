@@ -228,6 +228,8 @@ static void what_is_not_seen_has_its_reason_once(void **state)
 	run_figure_set(&f, RUN_FIGURE_P99, 1e6);
 	run_figure_set(&f, RUN_FIGURE_BUSY, 1);
 	run_figure_set(&f, RUN_FIGURE_PASSED_ON, 0);
+	run_figure_set(&f, RUN_FIGURE_TRACED, 0);
+	run_figure_set(&f, RUN_FIGURE_STOPPED, 0);
 	run_figure_who(&f, RUN_FIGURE_DROPPED, "not counted");
 	run_figure_who(&f, RUN_FIGURE_LISTENER, "on another host");
 	text = shown(&f, false);
