@@ -9,7 +9,7 @@ import signal
 import subprocess
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -239,7 +239,7 @@ def process(*command: str | Path) -> Iterator[subprocess.Popen[bytes]]:
         running.wait()
 
 
-def send(pids: list[int], sig: int) -> None:
+def send(pids: Sequence[int], sig: int) -> None:
     for pid in pids:
         with contextlib.suppress(ProcessLookupError):
             os.kill(pid, sig)

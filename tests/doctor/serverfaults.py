@@ -12,7 +12,7 @@ import subprocess
 import sys
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from company import arriving, opening, opening_now_and_then
@@ -66,6 +66,20 @@ def master_stopped(site: Site, stopped: float) -> Iterator[None]:
         yield
     finally:
         send([site.pid], signal.SIGCONT)
+
+
+TRACER = ("strace", "-f", "-o", "/dev/null")
+
+
+@contextlib.contextmanager
+def traced(pids: Sequence[int]) -> Iterator[int]:
+    """They stop at each call; the process that traces them."""
+    line = [*TRACER, *(f"-p{pid}" for pid in pids)]
+    with subprocess.Popen(line, stderr=subprocess.DEVNULL) as tracer:
+        try:
+            yield tracer.pid
+        finally:
+            tracer.terminate()
 
 
 BURN = """

@@ -35,7 +35,7 @@ from healthy import idle_dbd_ends
 from load import Working
 from netatalk import Server
 from scope import FINDINGS, NO_SESSION, OK, Scope
-from serverfaults import CPU, MEMORY, cpu_quota, crashing, master_stopped, memory_limit
+from serverfaults import CPU, MEMORY, cpu_quota, crashing, master_stopped, memory_limit, traced
 from terminal import on_terminal
 from userfaults import big_folder, failing, lists_big
 from ways import narrow_link
@@ -444,14 +444,10 @@ def test_a_tracer_is_named_and_not_who_sent_a_signal(scope: Scope, served: Made)
     """strace stops its victims at each call."""
     with served() as site, working(replace(BROWSE, think_s=0), site):
         time.sleep(1)
-        pids = [f"-p{pid}" for pid in site.afpds]
-        with subprocess.Popen(
-            ["strace", "-f", "-o", "/dev/null", *pids], stderr=subprocess.DEVNULL
-        ) as strace:
+        with traced(site.afpds) as tracer:
             said = say(scope, site.port, "doctor", "-d", str(SECONDS))
-            strace.terminate()
     found = first_is(said, "server-traced", never=("server-stopped", "session-stopped"))
-    assert f"strace (pid {strace.pid}) traces afpd" in found["text"]
+    assert f"strace (pid {tracer}) traces afpd" in found["text"]
 
 
 @undisturbed

@@ -9,21 +9,21 @@ from __future__ import annotations
 
 import contextlib
 import json
-import os
 import re
 import shutil
 import signal
-import subprocess
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
 from disturbed import DISTURBED, Disturbed, undisturbed
+from faults import send
 from rx import HEALTHY, NOISE, SITUATIONS, Situation, diagnosis, first
 from rxing import Relay, Serving
 from scope import AS_NOBODY, FAILED, OK, Scope, wait_until
+from serverfaults import traced
 
 BY_NAME = {s.name: s for s in SITUATIONS}
 # With fewer clients, of which none waits for 12 s.
@@ -86,24 +86,16 @@ def test_doctor_finds_the_server_and_judges_it(scope: Scope, tmp_path: Path) -> 
 
 
 @contextlib.contextmanager
-def stopped(pid: int) -> Iterator[None]:
-    os.kill(pid, signal.SIGSTOP)
+def stopped(pids: Sequence[int]) -> Iterator[None]:
+    send(pids, signal.SIGSTOP)
     time.sleep(1.5)
-    os.kill(pid, signal.SIGCONT)
+    send(pids, signal.SIGCONT)
     yield
-
-
-@contextlib.contextmanager
-def traced(pid: int) -> Iterator[None]:
-    line = ["strace", "-f", "-o", "/dev/null", "-p", str(pid)]
-    with subprocess.Popen(line, stderr=subprocess.DEVNULL) as strace:
-        yield
-        strace.terminate()
 
 
 @pytest.mark.parametrize("way", [stopped, traced], ids=lambda way: way.__name__)
 def test_stops_are_named_before_what_comes_of_them(
-    scope: Scope, way: Callable[[int], contextlib.AbstractContextManager[None]]
+    scope: Scope, way: Callable[[Sequence[int]], contextlib.AbstractContextManager[object]]
 ) -> None:
     """The socket fills meanwhile, which is no reason for a larger one. The judge is the clock."""
     saved = scope.folder / "doctor.json"
@@ -114,7 +106,7 @@ def test_stops_are_named_before_what_comes_of_them(
         line = [str(scope.binary), "doctor", "--pid", str(pid), "-d", "4", "--no-save"]
         doctor = scope.start([*line, f"--json={saved}"])
         doctor.wait_recording()
-        with way(pid):
+        with way([pid]):
             doctor.finish()
         clients.finish()
     run = json.loads(saved.read_text())
