@@ -303,7 +303,7 @@ def test_session_killed(scope: Scope, dbd: Server, letter: str) -> None:
 
     done, run = in_the_middle(scope, dbd, letter, act)
     done.expect(LOST, f"127.0.0.1 port {dbd.port}", "connection")
-    done.expect(LOST, "LanTest-", "removed in a new session")
+    done.expect(LOST, "LanTest-", "a new session has removed")
     assert len(done.messages) == 2, f"{done}"
     check_partial(run)
     assert not left_on(dbd)
@@ -408,7 +408,7 @@ def test_network_breaks(
         assert proxy.broken.is_set()
     kill(dbd.sessions())
     done.expect(LOST, str(proxy.port), text)
-    done.expect(LOST, "LanTest-", "removed in a new session")
+    done.expect(LOST, "LanTest-", "a new session has removed")
     assert done.run
     assert not done.run.complete
     assert not left_on(dbd)
@@ -426,7 +426,7 @@ def test_network_breaks_with_a_fork_open(scope: Scope, dbd: Server) -> None:
     if left:
         done.expect(LOST, left[0], "File.lock", "afpscope clean")
     else:
-        done.expect(LOST, "removed in a new session")
+        done.expect(LOST, "a new session has removed")
     kill(dbd.sessions())
     clean(scope, dbd)
 

@@ -404,7 +404,7 @@ def test_a_server_that_is_restarted_ends_the_load_and_has_nothing_left(
     time.sleep(2)
     crash(victim)
     done = running.finish(60)
-    done.expect(LOST, "removed in a new session")
+    done.expect(LOST, "a new session has removed")
     assert done.run
     phase = phase_of(done)
     assert not done.run.complete

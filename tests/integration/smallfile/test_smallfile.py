@@ -309,7 +309,7 @@ def test_a_server_that_is_restarted_ends_the_run(scope: Scope, victim: PinnedSer
     running = scope.start(scope.command(victim, *args, tool="smallfile"), save=True)
     wait_until(lambda: len(list(victim.vol1.glob("*/*/f.*"))) == 300, 30, "the files")
     crash(victim)
-    done = running.finish(60).expect(LOST, "removed in a new session")
+    done = running.finish(60).expect(LOST, "a new session has removed")
     create, *read = phases(done)
     assert done_of(create)[0] >= 297
     assert [p["load"]["lost"] for p in read] in ([], [3])
