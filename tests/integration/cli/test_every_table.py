@@ -17,7 +17,7 @@ import pytest
 from checks import port_option
 from gluster import Gluster
 from netatalk import Server
-from offline import analysis
+from offline import analysis, joined
 from rxing import Serving
 from scope import FINDINGS, NOT_TOLD, OK, Scope
 from terminal import on_terminal
@@ -29,7 +29,7 @@ def lines_of(page: str) -> list[list[str]]:
     """The words of each row of a table, heading and paragraph."""
     found = re.findall(r"<(tr|h2|p)\b[^>]*>(.*?)</\1>", page, re.S)
     texts = (re.sub(r"<h2.*?</h2>|<[^>]*>", " ", text) for _, text in found)
-    return [html.unescape(text).split() for text in texts]
+    return [joined(html.unescape(text)).split() for text in texts]
 
 
 def holds(line: Sequence[str], words: Sequence[str]) -> bool:
@@ -67,7 +67,7 @@ def walk(scope: Scope, tmp_path: Path, command: list[str], *others: int) -> None
     there += [a + b for a, b in itertools.pairwise(there)]
     lines = below_head(said)
     assert len(lines) > 10
-    missing = [line for line in lines if not any(holds(one, line.split()) for one in there)]
+    missing = [line for line in lines if not any(holds(one, joined(line).split()) for one in there)]
     assert not missing, "\n".join(missing)
 
 

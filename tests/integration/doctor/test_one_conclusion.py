@@ -18,7 +18,7 @@ from typing import Any
 
 import pytest
 from netatalk import USERS
-from offline import analysis
+from offline import analysis, joined
 from scope import OK, PinnedServer, Scope, children, left_on, wait_until
 
 ANY = {"schema": 1, "tool": "afpscope", "version": "0.1.0", "id": "0123456789abcdef"}
@@ -26,7 +26,7 @@ ANY = {"schema": 1, "tool": "afpscope", "version": "0.1.0", "id": "0123456789abc
 
 def plain(text: str) -> str:
     """Without the line breaks of a screen or the marks of a page."""
-    return re.sub(r"\s+", " ", html.unescape(re.sub(r"<[^>]+>", " ", text)))
+    return joined(re.sub(r"\s+", " ", html.unescape(re.sub(r"<[^>]+>", " ", text))))
 
 
 def loaded(scope: Scope, server: PinnedServer, out: Path, stop_s: float) -> str:
