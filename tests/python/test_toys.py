@@ -432,7 +432,7 @@ def test_a_metric_is_two_files_and_one_for_a_screen(scratch: Scratch, tmp_path: 
     page = (tmp_path / "toy.html").read_text()
     heads = re.findall(r"<th[^>]*>([^<]*)</th>", page)
     assert heads.index("joy time") == heads.index("toy time") + 1
-    assert f"<td>{value}.0ms</td>" in page
+    assert f"<td>{value}.0 ms</td>" in page
     sides = [*runs["a"], "--", *runs["b"]]
     found = json.loads(scratch.analysis("compare", "--json", *sides).stdout)
     assert {(r["figure"], r["unit"], r["verdict"]) for r in found["metrics"]} == {
