@@ -259,29 +259,23 @@ static void look_passed_on(const struct watch *w, struct run *r)
 		       foreign);
 }
 
-/* A debugger, strace: each stop of theirs is time in which nothing goes on. */
+/* A debugger, strace: what it stops does nothing meanwhile. */
 static void diagnose_look_tracers(struct watch *w, struct run_figures *out)
 {
-	static const enum afs_role roles[] = { AFS_ROLE_SERVER, AFS_ROLE_BACKEND };
 	struct procstat st;
 	char text[64];
 	pid_t pid, tracer;
-	double n = 0;
 	bool looked = false;
+	double n = 0;
 
-	for (size_t i = 0; i < sizeof(roles) / sizeof(roles[0]); i++) {
-		for (size_t at = 0; (pid = watch_process(w, roles[i], &at));) {
-			if (procfs_status(text, sizeof(text), pid, "TracerPid"))
-				continue;
-			looked = true;
-			tracer = (pid_t)strtol(text, NULL, 10);
-			if (!tracer)
-				continue;
-			n++;
-			if (!procstat_read(&st, tracer))
-				run_figure_who(out, RUN_FIGURE_TRACED, "%s (pid %d)", st.comm,
-					       tracer);
-		}
+	for (size_t at = 0; (pid = watch_process(w, AFS_ROLE_SERVER, &at));) {
+		if (procfs_status(text, sizeof(text), pid, "TracerPid"))
+			continue;
+		looked = true;
+		tracer = (pid_t)strtol(text, NULL, 10);
+		n += tracer > 0;
+		if (tracer > 0 && !procstat_read(&st, tracer))
+			run_figure_who(out, RUN_FIGURE_TRACED, "%s (pid %d)", st.comm, tracer);
 	}
 	if (looked)
 		run_figure_set(out, RUN_FIGURE_TRACED, n);
