@@ -2,6 +2,7 @@
 #include "doctor/diagnose.h"
 
 #include "base/clock.h"
+#include "base/vec.h"
 #include "doctor/judge.h"
 #include "doctor/machine/machine.h"
 #include "doctor/measure.h"
@@ -19,7 +20,6 @@
 #include <unistd.h>
 
 #define SCAN_EVERY_NS 60000000000u
-#define OWN_MAX       4096 /* processes of the server that are known by their numbers */
 
 static void look_before(struct diagnose *d, pid_t pid)
 {
@@ -104,15 +104,25 @@ static uint64_t server_cpu_ns(const struct run *r)
 	return ns;
 }
 
-static size_t own_processes(struct watch *w, pid_t *out)
-{
-	size_t n = 0;
-	pid_t pid;
+/* The watched processes, in ascending order. */
+struct own_processes {
+	pid_t *pid; /* owned */
+	size_t n;
+};
 
+/* 0 or -ENOMEM; to be freed also then. */
+static int own_processes(struct own_processes *out, const struct watch *w)
+{
+	pid_t pid, *place;
+
+	*out = (struct own_processes) { 0 };
 	for (unsigned int role = 0; role < AFS_N_ROLES; role++)
-		for (size_t at = 0; n < OWN_MAX && (pid = watch_process(w, role, &at));)
-			out[n++] = pid;
-	return n;
+		for (size_t at = 0; (pid = watch_process(w, role, &at)); *place = pid)
+			if (!(place = VEC_ADD(out->pid, out->n)))
+				return -ENOMEM;
+	if (out->n)
+		qsort(out->pid, out->n, sizeof(*out->pid), procstat_by_pid);
+	return 0;
 }
 
 /* How processes have ended since the watched time began. */
@@ -183,25 +193,18 @@ static void diagnose_look_sessions(struct diagnose *d, const struct kind_found *
 
 /* What the machine did between two looks; volume: those of the server, n, if they are known. */
 static int diagnose_machine(const struct machine *before, const struct machine *after,
-			    struct watch *w, const struct filesystem *volume, size_t n,
-			    struct run *r)
+			    const struct own_processes *own, const struct filesystem *volume,
+			    size_t n, struct run *r)
 {
-	pid_t *own = malloc(OWN_MAX * sizeof(*own));
 	struct doctor_machine m = { .before = before,
 				    .after = after,
-				    .own = own,
+				    .own = own->pid,
+				    .n_own = own->n,
 				    .server_cpu_ns = server_cpu_ns(r),
 				    .volume = volume,
 				    .n_volumes = n };
-	int e = -ENOMEM;
 
-	if (own) {
-		m.n_own = own_processes(w, own);
-		qsort(own, m.n_own, sizeof(*own), procstat_by_pid);
-		e = doctor_machine(r->figures, &m);
-	}
-	free(own);
-	return e;
+	return doctor_machine(r->figures, &m);
 }
 
 static int diagnose_new_figures(struct run *r)
@@ -285,6 +288,7 @@ int diagnose_run(struct run *r, struct watch *w, const struct machine *before,
 		 const struct machine *after)
 {
 	bool served = w || run_note_find(&r->server, "host") || r->about == RUN_ABOUT_CALLS;
+	struct own_processes own;
 	int e = served ? diagnose_new_figures(r) : 0;
 
 	if (!served)
@@ -296,8 +300,11 @@ int diagnose_run(struct run *r, struct watch *w, const struct machine *before,
 		look_passed_on(w, r);
 	if (!e && r->about != RUN_ABOUT_CALLS)
 		diagnose_unsee(r->figures, before->t_ns != 0);
-	if (!e && w && before->t_ns && after->t_ns)
-		e = diagnose_machine(before, after, w, NULL, 0, r);
+	if (!e && w && before->t_ns && after->t_ns) {
+		e = own_processes(&own, w);
+		e = e ? e : diagnose_machine(before, after, &own, NULL, 0, r);
+		free(own.pid);
+	}
 	return e;
 }
 
@@ -333,13 +340,14 @@ static void look_volumes(struct diagnose *d, const struct kind_found *found)
 }
 
 /* Looking at the descriptors of 2,000 processes takes 150 ms. */
-static void look_scanner(struct diagnose *d, const struct filesystem *volume, size_t n)
+static void look_scanner(struct diagnose *d, const struct filesystem *volume, size_t n,
+			 const struct own_processes *own)
 {
 	uint64_t now = clock_now_ns();
 
 	if (d->scanned_ns && now - d->scanned_ns < SCAN_EVERY_NS)
 		return;
-	d->scanner_error = fanotify_find(&d->scanner, volume, n);
+	d->scanner_error = fanotify_find(&d->scanner, volume, n, own->pid, own->n);
 	d->scanned_ns = now;
 }
 
@@ -425,10 +433,42 @@ static void look_master(struct run_figures *out, pid_t pid)
 			       "the server's main process (pid %d) hangs in the kernel", pid);
 }
 
+/* The machine, what is between clients and server, and the volumes. */
+static int diagnose_around(struct diagnose *d, const struct watch *w,
+			   const struct kind_found *found, const struct own_processes *own,
+			   struct run *r)
+{
+	const struct servers_entry *server = found->servers.n ? &found->servers.entry[0] : NULL;
+	struct filesystem used[DIAGNOSE_VOLUMES_MAX];
+	size_t n = used_volumes(used, d, r);
+	int e = 0;
+
+	if (d->begun)
+		e = machine_look(&d->after, found->target.server);
+	if (!e && d->begun)
+		e = diagnose_machine(&d->before, &d->after, own, used, n, r);
+	if (e)
+		return e;
+	look_passed_on(w, r);
+	if (server && r->figures->known[RUN_FIGURE_REQUESTS]) {
+		strangers_look(r->figures, r, server);
+		relays_look(r->figures, r, server, own->pid, own->n);
+	}
+	if (found->target.files == AFS_FILES_GLUSTER)
+		bricks_look(r->figures, found);
+	if (server || found->n_folders) {
+		look_scanner(d, used, n, own);
+		doctor_room(r->figures, used, n);
+		doctor_read_only(r->figures, d->volume, d->n_volumes);
+		doctor_missing(r->figures, d->volume, d->n_volumes);
+		doctor_volumes(r->figures, used, n, &d->scanner, d->scanner_error);
+	}
+	return 0;
+}
+
 int diagnose_end(struct diagnose *d, struct watch *w, const struct kind_found *found, struct run *r)
 {
-	struct filesystem used[DIAGNOSE_VOLUMES_MAX];
-	size_t n_used = 0;
+	struct own_processes own = { 0 };
 	int e;
 
 	e = diagnose_new_figures(r);
@@ -453,33 +493,17 @@ int diagnose_end(struct diagnose *d, struct watch *w, const struct kind_found *f
 	if (!e && found->servers.n)
 		diagnose_look_cnid(w, &found->servers.entry[0], &d->settings, r->figures);
 	if (!e)
-		n_used = used_volumes(used, d, r);
-	if (!e)
 		e = doctor_measure(r->figures, r);
 	if (!e && found->servers.n && r->ends[AFS_ROLE_SERVER].crashed)
 		crashlog_look(r->figures, &found->servers.entry[0], &d->settings.conf,
 			      r->ends[AFS_ROLE_SERVER].pid);
 	if (!e && found->servers.n)
 		look_master(r->figures, found->servers.entry[0].master);
-	if (!e && d->begun)
-		e = machine_look(&d->after, found->target.server);
-	if (!e && d->begun)
-		e = diagnose_machine(&d->before, &d->after, w, used, n_used, r);
 	if (!e)
-		look_passed_on(w, r);
-	if (!e && found->servers.n && r->figures->known[RUN_FIGURE_REQUESTS])
-		strangers_look(r->figures, r, &found->servers.entry[0]);
-	if (!e && found->servers.n && r->figures->known[RUN_FIGURE_REQUESTS])
-		relays_look(r->figures, r, &found->servers.entry[0]);
-	if (!e && found->target.files == AFS_FILES_GLUSTER)
-		bricks_look(r->figures, found);
-	if (!e && (found->servers.n || found->n_folders)) {
-		look_scanner(d, used, n_used);
-		doctor_room(r->figures, used, n_used);
-		doctor_read_only(r->figures, d->volume, d->n_volumes);
-		doctor_missing(r->figures, d->volume, d->n_volumes);
-		doctor_volumes(r->figures, used, n_used, &d->scanner, d->scanner_error);
-	}
+		e = own_processes(&own, w);
+	if (!e)
+		e = diagnose_around(d, w, found, &own, r);
+	free(own.pid);
 	return e;
 }
 

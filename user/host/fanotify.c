@@ -55,10 +55,11 @@ static bool has_mark(pid_t pid, int fd, const struct filesystem *fs, size_t n)
 	return found;
 }
 
-int fanotify_find(struct fanotify_watcher *out, const struct filesystem *fs, size_t n)
+int fanotify_find(struct fanotify_watcher *out, const struct filesystem *fs, size_t n,
+		  const pid_t *own, size_t n_own)
 {
 	struct procfs_numbers process, fd;
-	int r = procfs_processes(&process), one;
+	int r = procfs_others(&process, own, n_own), one;
 	bool denied = false;
 
 	*out = (struct fanotify_watcher) { 0 };

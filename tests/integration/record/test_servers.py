@@ -190,6 +190,22 @@ def test_all_sessions_are_marked_in_one_pass(scope: Scope, dbd: Server, tmp_path
     assert 0 < passes[0] <= passes[1] < passes[0] + 4
 
 
+def test_the_end_reads_no_descriptors_of_sessions(
+    scope: Scope, dbd: Server, two: tuple[AfpClient, AfpClient], tmp_path: Path
+) -> None:
+    """Who listens to the file system, and who carries connections on, is somebody else: with 500
+    sessions, most of the time after the end went there."""
+    trace = tmp_path / "calls"
+    stop = tmp_path / "stop"
+    command = ["record", *port_option(dbd), "--", "stat", str(stop)]
+    line = ["strace", "-f", "-qq", "-e", "trace=file", "-o", str(trace), str(scope.binary)]
+    scope.execute([*line, *command], env=NO_LEAKS)
+    watched, _, after = trace.read_text().partition(f'"{stop}"')
+    for pid in dbd.sessions():
+        assert f'"/proc/{pid}/fd"' in watched
+        assert f'"/proc/{pid}/fd"' not in after
+
+
 def test_a_login_reads_nothing_of_other_sessions(scope: Scope, dbd: Server, tmp_path: Path) -> None:
     """With 2,000 sessions, each login would read the descriptors of 2,000 processes."""
     looks = []

@@ -52,6 +52,7 @@ static void only_a_mark_that_asks_and_on_this_file_system_counts(void **state)
 
 static void who_watches_a_folder_is_found(void **state)
 {
+	const pid_t own[] = { 1, getpid() };
 	struct fanotify_watcher w;
 	struct filesystem fs;
 	int fd;
@@ -62,18 +63,22 @@ static void who_watches_a_folder_is_found(void **state)
 	fd = fanotify_init(FAN_CLASS_CONTENT | FAN_CLOEXEC, O_RDONLY);
 	if (fd < 0)
 		skip(); /* no right */
-	assert_int_equal(fanotify_find(&w, &fs, 1), 0);
+	assert_int_equal(fanotify_find(&w, &fs, 1, NULL, 0), 0);
 	assert_int_equal(w.n, 0);
 	if (fanotify_mark(fd, FAN_MARK_ADD, FAN_OPEN_PERM, AT_FDCWD, invented_root)) {
 		close(fd);
 		skip(); /* a kernel without such questions */
 	}
-	assert_int_equal(fanotify_find(&w, &fs, 1), 0);
+	assert_int_equal(fanotify_find(&w, &fs, 1, NULL, 0), 0);
 	assert_int_equal(w.n, 1);
 	assert_int_equal(w.pid, getpid());
 	assert_true(w.comm[0]);
+	assert_int_equal(fanotify_find(&w, &fs, 1, own, 2), 0);
+	assert_int_equal(w.n, 0);
+	assert_int_equal(fanotify_find(&w, &fs, 1, own, 1), 0);
+	assert_int_equal(w.n, 1);
 	close(fd);
-	assert_int_equal(fanotify_find(&w, &fs, 1), 0);
+	assert_int_equal(fanotify_find(&w, &fs, 1, NULL, 0), 0);
 	assert_int_equal(w.n, 0);
 }
 

@@ -121,6 +121,15 @@ int procfs_processes(struct procfs_numbers *out)
 	return out->folder ? 0 : -errno;
 }
 
+int procfs_others(struct procfs_numbers *out, const pid_t *but, size_t n)
+{
+	int r = procfs_processes(out);
+
+	out->but = but;
+	out->n_but = n;
+	return r;
+}
+
 static int procfs_numbers_below(struct procfs_numbers *out, pid_t pid, const char *name)
 {
 	char path[PATH_LEN];
@@ -144,11 +153,14 @@ bool procfs_next(struct procfs_numbers *n)
 {
 	struct dirent *entry;
 
-	while (n->folder && (entry = readdir(n->folder)))
-		if (isdigit((unsigned char)entry->d_name[0])) {
-			n->number = atoi(entry->d_name);
+	while (n->folder && (entry = readdir(n->folder))) {
+		if (!isdigit((unsigned char)entry->d_name[0]))
+			continue;
+		n->number = atoi(entry->d_name);
+		if (!n->n_but ||
+		    !bsearch(&n->number, n->but, n->n_but, sizeof(*n->but), procstat_by_pid))
 			return true;
-		}
+	}
 	procfs_end(n);
 	return false;
 }

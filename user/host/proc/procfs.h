@@ -62,10 +62,14 @@ int procfs_thread_name(char *out, size_t len, pid_t pid, pid_t tid);
 struct procfs_numbers {
 	void *folder;
 	int number;
+	const pid_t *but; /* these are passed over, in ascending order; borrowed */
+	size_t n_but;
 };
 
 /* All processes, or the living threads or the descriptors of one. 0, or a negative errno: none. */
 int procfs_processes(struct procfs_numbers *out);
+/* All processes but n, which the caller keeps in ascending order meanwhile. */
+int procfs_others(struct procfs_numbers *out, const pid_t *but, size_t n);
 int procfs_threads(struct procfs_numbers *out, pid_t pid);
 int procfs_fds(struct procfs_numbers *out, pid_t pid);
 /* The next one. false: there is none, and nothing is left open. */

@@ -54,8 +54,10 @@ void strangers_look(struct run_figures *out, const struct run *r, const struct s
  * Clients whose connection comes from a program of this machine that carries on what another
  * connection brings: socat, docker-proxy, ssh -L, haproxy. Told by its sockets, not by its name.
  * Sets RUN_FIGURE_RELAY and RELAY_REQUESTS. r: as above. Not known if none is found, and this
- * host's sockets, or the open files of who holds a client's end here, cannot be read.
+ * host's sockets, or the open files of who holds a client's end here, cannot be read. The server's
+ * own processes, n in ascending order, are not looked at.
  */
-void relays_look(struct run_figures *out, const struct run *r, const struct servers_entry *s);
+void relays_look(struct run_figures *out, const struct run *r, const struct servers_entry *s,
+		 const pid_t *own, size_t n);
 
 #endif

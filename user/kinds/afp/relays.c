@@ -112,7 +112,8 @@ static double requests_of(const struct run *r)
 	return n;
 }
 
-void relays_look(struct run_figures *out, const struct run *r, const struct servers_entry *s)
+void relays_look(struct run_figures *out, const struct run *r, const struct servers_entry *s,
+		 const pid_t *own, size_t n)
 {
 	struct relays x = { .server = s, .out = out };
 	struct procfs_numbers process;
@@ -123,7 +124,7 @@ void relays_look(struct run_figures *out, const struct run *r, const struct serv
 		goto end;
 	for (size_t i = 0; i < r->n_sessions; i++)
 		add_client(&x, &r->session[i]);
-	procfs_processes(&process);
+	procfs_others(&process, own, n);
 	while (x.n && procfs_next(&process))
 		look_process(&x, process.number);
 	procfs_end(&process);

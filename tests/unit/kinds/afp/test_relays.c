@@ -157,7 +157,7 @@ static void who_carries_a_connection_on_is_named(void **state)
 	begin_relayed(&s);
 	session(&s, port_of(&s.server.local), 30);
 	session(&s, 1, 70); /* of another machine */
-	relays_look(&s.f, &s.r, &s.entry);
+	relays_look(&s.f, &s.r, &s.entry, NULL, 0);
 	is(&s.f, RUN_FIGURE_RELAY, 1);
 	is(&s.f, RUN_FIGURE_RELAY_REQUESTS, 0.3);
 	snprintf(want, sizeof(want), "carrier (pid %d) from 127.0.0.1", s.relay);
@@ -177,7 +177,7 @@ static void a_client_with_other_connections_is_no_relay(void **state)
 	send_all(s.in.client, ASKED);
 	receive_all(s.in.server, ASKED);
 	session(&s, port_of(&s.server.local), 30);
-	relays_look(&s.f, &s.r, &s.entry);
+	relays_look(&s.f, &s.r, &s.entry, NULL, 0);
 	is(&s.f, RUN_FIGURE_RELAY, 0);
 	is(&s.f, RUN_FIGURE_RELAY_REQUESTS, 0);
 	end(&s);
@@ -192,7 +192,7 @@ static void clients_of_other_machines_only_have_no_relay_here(void **state)
 	session(&s, 1, 70);
 	session(&s, port_of(&s.server.local), 30);
 	s.r.session[1].ended_ns = 1;
-	relays_look(&s.f, &s.r, &s.entry);
+	relays_look(&s.f, &s.r, &s.entry, NULL, 0);
 	is(&s.f, RUN_FIGURE_RELAY, 0);
 	end(&s);
 }
@@ -206,7 +206,7 @@ static void a_loopback_client_of_a_server_elsewhere_is_not_here(void **state)
 	begin_relayed(&s);
 	session(&s, port_of(&s.server.local), 30);
 	s.entry.elsewhere = true;
-	relays_look(&s.f, &s.r, &s.entry);
+	relays_look(&s.f, &s.r, &s.entry, NULL, 0);
 	is(&s.f, RUN_FIGURE_RELAY, 0);
 	end(&s);
 }
@@ -228,7 +228,7 @@ static void what_another_users_process_holds_is_not_known(void **state)
 		if (setgroups(0, NULL) || setresgid(65534, 65534, 65534) ||
 		    setresuid(65534, 65534, 65534))
 			_exit(2);
-		relays_look(&s.f, &s.r, &s.entry);
+		relays_look(&s.f, &s.r, &s.entry, NULL, 0);
 		_exit(s.f.known[RUN_FIGURE_RELAY] ? 3 : 0);
 	}
 	assert_int_equal(waitpid(pid, &status, 0), pid);
