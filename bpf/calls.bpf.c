@@ -61,6 +61,12 @@ static __always_inline __u8 off_of(bool preempted, const struct task_struct___af
 									       : AFS_OFF_BLOCKED;
 }
 
+/* By a debugger, or strace: it stops, or is stopped, until that lets it go on. */
+static __always_inline bool is_traced(const struct task_struct___afs *task)
+{
+	return task->__state & AFS_TASK_TRACED;
+}
+
 /* (preempted, task that leaves the CPU, task that gets it) */
 SEC("tp_btf/sched_switch")
 int on_switch(__u64 *ctx)
@@ -72,8 +78,10 @@ int on_switch(__u64 *ctx)
 	if (!s)
 		return 0;
 	t = thread_here(s, prev);
-	if (t && t->off == AFS_OFF_NOT)
+	if (t && t->off == AFS_OFF_NOT) {
 		switch_out(s, t, off_of(ctx[0] & 1, prev));
+		t->traced = is_traced(prev);
+	}
 	if (t && tracing(AFS_TRACE_SMALL))
 		batch_end();
 	t = thread_here(s, (void *)ctx[2]);
@@ -462,6 +470,7 @@ static __always_inline void mark_call(struct afs_thread *t, struct task_struct__
 	if (is_runnable(task))
 		return;
 	t->off = off_of(false, task);
+	t->traced = is_traced(task);
 	if (t->off == AFS_OFF_STOPPED)
 		return;
 	t->nr = AFS_NR_ASLEEP;

@@ -122,7 +122,8 @@ struct afs_thread {
 	__u32 received, sent; /* datagrams of clients and to them */
 	__u32 replied;        /* packets of replies that it has sent first */
 	__u8 is_32bit;        /* it runs a 32-bit program, whose calls have other numbers */
-	__u8 spare[3];
+	__u8 traced;          /* off is AFS_OFF_STOPPED, by who traces it */
+	__u8 spare[2];
 	struct afs_compat counted; /* as /proc/PID/io counts its calls */
 };
 
@@ -527,7 +528,8 @@ struct afs_shared {
 	struct afs_inodes inodes;
 	struct afs_lost lost;
 	struct afs_mark mark;
-	__u64 span; /* number of the interval for minimum and maximum; from 1 on */
+	__u64 traced_ns; /* of AFS_ROLE_SERVER: stopped by who traces it, in stops that are over */
+	__u64 span;      /* number of the interval for minimum and maximum; from 1 on */
 	__u32 n_threads, n_processes, n_streams, n_parts; /* slots used so far: the first ones */
 	__u32 n_begun;                                    /* processes watched until now */
 	__u32 n_unserved;            /* CNID connections whose server is not watched */

@@ -131,7 +131,8 @@ struct task_struct___afs {
 
 /* States of a task that is stopped, held by a debugger, or frozen; jobctl bit of a frozen cgroup.
  */
-#define AFS_TASK_HELD   (0x4 | 0x8 | 0x8000)
+#define AFS_TASK_TRACED 0x8
+#define AFS_TASK_HELD   (0x4 | AFS_TASK_TRACED | 0x8000)
 #define AFS_TRAP_FREEZE (1ul << 23)
 
 struct bpf_iter__task___afs {

@@ -326,6 +326,8 @@ static __always_inline void switch_in(struct afs_stripe *s, struct afs_thread *t
 			inner_add(t, inside_blocked(t->slot), woken - t->since_ns);
 		if (AFS_RARE(t->off == AFS_OFF_STOPPED && t->role == AFS_ROLE_BACKEND))
 			inner_held(t->slot, t->since_ns, woken);
+		if (AFS_RARE(t->off == AFS_OFF_STOPPED && t->traced && t->role == AFS_ROLE_SERVER))
+			__sync_fetch_and_add(&shared.traced_ns, woken - t->since_ns);
 		if (t->waits) {
 			if (!t->woken_ns)
 				wait_end(t, now);

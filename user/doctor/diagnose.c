@@ -43,6 +43,7 @@ static int doctor_diagnose_begin(struct diagnose *d, const struct watch *w,
 		r = unanswered_begin(&d->unanswered, &found->servers.entry[0]);
 	for (unsigned int role = 0; role < AFS_N_ROLES; role++)
 		d->ends[role] = watch_ends(w, role);
+	d->traced_ns = watch_traced_ns(w);
 	d->begun = !r;
 	return r;
 }
@@ -262,9 +263,26 @@ static void look_passed_on(const struct watch *w, struct run *r)
 		       foreign);
 }
 
-/* A debugger, strace: what it stops does nothing meanwhile. */
-static void diagnose_look_tracers(struct watch *w, struct run_figures *out)
+/* For how long the server's threads were stopped, by whomever. */
+static uint64_t server_stopped_ns(const struct run *r)
 {
+	uint64_t ns = 0;
+
+	for (size_t i = 0; i < r->n_phases; i++)
+		ns += ledger_part_sum(&r->phase[i]->ledger, AFS_ROLE_SERVER, LEDGER_ALL, LEDGER_ALL,
+				      LEDGER_ALL)
+			  .stopped_ns;
+	return ns;
+}
+
+/*
+ * A debugger, strace: what it stops does nothing meanwhile. It may be there and not be what has
+ * stopped the server, or have left. before_ns: watch_traced_ns() when the watched time began.
+ */
+static void diagnose_look_tracers(struct watch *w, uint64_t before_ns, struct run *r)
+{
+	uint64_t by_ns = watch_traced_ns(w) - before_ns, stopped_ns = server_stopped_ns(r);
+	struct run_figures *out = r->figures;
 	struct procstat st;
 	char text[64];
 	pid_t pid, tracer;
@@ -278,9 +296,15 @@ static void diagnose_look_tracers(struct watch *w, struct run_figures *out)
 		tracer = (pid_t)strtol(text, NULL, 10);
 		n += tracer > 0;
 		if (tracer > 0 && !procstat_read(&st, tracer))
-			run_figure_who(out, RUN_FIGURE_TRACED, "%s (pid %d)", st.comm, tracer);
+			run_figure_who(out, RUN_FIGURE_TRACED, "%s (pid %d) traces", st.comm,
+				       tracer);
 	}
-	if (looked)
+	if (by_ns && !(n > 0))
+		run_figure_who(out, RUN_FIGURE_TRACED,
+			       "a program that has left (a debugger, strace) traced");
+	if (stopped_ns)
+		n = by_ns < stopped_ns / 2 ? 0 : fmax(n, 1);
+	if (looked || by_ns)
 		run_figure_set(out, RUN_FIGURE_TRACED, n);
 }
 
@@ -294,7 +318,7 @@ int diagnose_run(struct run *r, struct watch *w, const struct machine *before,
 	if (!served)
 		return 0;
 	if (!e && w)
-		diagnose_look_tracers(w, r->figures);
+		diagnose_look_tracers(w, 0, r);
 	e = e ? e : doctor_measure(r->figures, r);
 	if (!e)
 		look_passed_on(w, r);
@@ -477,7 +501,7 @@ int diagnose_end(struct diagnose *d, struct watch *w, const struct kind_found *f
 	if (!e)
 		look_program(r->figures, found->target.server);
 	if (!e)
-		diagnose_look_tracers(w, r->figures);
+		diagnose_look_tracers(w, d->traced_ns, r);
 	if (!e && found->servers.n) {
 		settings_read(&d->settings, &found->servers.entry[0]);
 		settings_note(r, &d->settings, &found->servers.entry[0]);

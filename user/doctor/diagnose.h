@@ -37,7 +37,9 @@ struct diagnose {
 	uint64_t scanned_ns; /* 0: never */
 	struct connections connections;
 	struct unanswered unanswered;
-	struct run_ends ends[AFS_N_ROLES]; /* when the watched time began */
+	/* When the watched time began. */
+	struct run_ends ends[AFS_N_ROLES];
+	uint64_t traced_ns;
 	size_t n_sessions;
 	struct diagnose_session *session; /* owned; CPU time of those that there were */
 	bool begun;

@@ -78,7 +78,7 @@
 	X(STOPPED_WAIT, "stopped_wait", "share",                                                            \
 	  "of the request time, and the time that sessions were stopped between requests, the stops")       \
 	X(TRACED, "traced", "1",                                                                            \
-	  "processes of {server} that another process traces at the end; who: it")                          \
+	  "processes of {server} that are traced now, or were: if most stops came of it; who: by what")     \
 	X(REPEATED_N, "repeated_n", "1", "how often the request that failed most often did")                \
 	X(REPEATED_OF, "repeated_of", "share", "of the requests of its command, these")                     \
 	X(UNACCEPTED, "unaccepted", "1",                                                                    \

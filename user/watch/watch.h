@@ -210,6 +210,12 @@ enum afs_object watch_sleeps_on(const struct watch *w, pid_t pid);
 /* How processes of a role have ended so far, as far as watch_tick has seen it. */
 struct run_ends watch_ends(const struct watch *w, enum afs_role role);
 
+/*
+ * Time for which the server's threads were stopped by a debugger, or strace, so far: of all threads
+ * together. 0 also if that is not seen (/proc).
+ */
+uint64_t watch_traced_ns(const struct watch *w);
+
 /* CPU time of the programs in the kernel so far, estimated; false: not known. */
 bool watch_price(struct watch *w, uint64_t *out_ns);
 

@@ -20,6 +20,7 @@ from disturbed import DISTURBED, Disturbed, undisturbed
 from faults import device_of, grouped, send, shares
 from gluster import Gluster
 from scope import OK, Scope
+from serverfaults import traced
 from test_doctor_cases import SECONDS, first_is, say
 
 pytestmark = pytest.mark.usefixtures("with_libgfapi")
@@ -89,6 +90,30 @@ def test_a_stopped_brick_is_named(scope: Scope, gluster: Gluster) -> None:
         said = doctor(scope, pid)
     assert first_is(said, "server-stopped")["sure"]
     assert said.value("stopped") > 0.5
+
+
+@undisturbed
+def test_a_traced_brick_is_named(scope: Scope, gluster: Gluster) -> None:
+    pid = gluster.brick_pid("one")
+    with at_work(scope, gluster, *OFFICE), traced([pid]) as tracer:
+        said = doctor(scope, pid)
+    found = first_is(said, "server-traced", never=("server-stopped",))
+    assert f"strace (pid {tracer}) traces a brick" in found["text"]
+
+
+@undisturbed
+def test_a_frozen_brick_is_named(scope: Scope, gluster: Gluster) -> None:
+    pid = gluster.brick_pid("one")
+    with (
+        at_work(scope, gluster, *OFFICE),
+        grouped(place(gluster), "freezer", [pid]) as group,
+        shares(
+            lambda _: (group / "freezer.state").write_text("FROZEN"),
+            lambda _: (group / "freezer.state").write_text("THAWED"),
+        )(place(gluster), 0.7),
+    ):
+        said = doctor(scope, pid)
+    assert first_is(said, "server-stopped")["sure"]
 
 
 @undisturbed

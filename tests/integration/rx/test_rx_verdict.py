@@ -93,7 +93,15 @@ def stopped(pids: Sequence[int]) -> Iterator[None]:
     yield
 
 
-@pytest.mark.parametrize("way", [stopped, traced], ids=lambda way: way.__name__)
+@contextlib.contextmanager
+def traced_before(pids: Sequence[int]) -> Iterator[None]:
+    """The tracer has left before the end."""
+    with traced(pids):
+        time.sleep(2.5)
+    yield
+
+
+@pytest.mark.parametrize("way", [stopped, traced, traced_before], ids=lambda way: way.__name__)
 def test_stops_are_named_before_what_comes_of_them(
     scope: Scope, way: Callable[[Sequence[int]], contextlib.AbstractContextManager[object]]
 ) -> None:
@@ -110,8 +118,10 @@ def test_stops_are_named_before_what_comes_of_them(
             doctor.finish()
         clients.finish()
     run = json.loads(saved.read_text())
-    assert first(run["diagnosis"]) == f"server-{way.__name__}"
-    assert way == traced or 0.3 < run["figures"]["stopped"]["value"] < 0.5
+    found = run["diagnosis"]["findings"][0]
+    assert found["key"] == ("server-stopped" if way == stopped else "server-traced")
+    assert way != traced_before or "that has left" in found["text"]
+    assert way != stopped or 0.3 < run["figures"]["stopped"]["value"] < 0.5
 
 
 def test_the_first_screen_says_what_it_is_and_what_was_not_seen(scope: Scope) -> None:

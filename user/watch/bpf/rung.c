@@ -307,6 +307,11 @@ struct run_ends watch_ends(const struct watch *w, enum afs_role role)
 	return w->bpf ? w->bpf->view.ended.ends[role] : (struct run_ends) { 0 };
 }
 
+uint64_t watch_traced_ns(const struct watch *w)
+{
+	return w->bpf ? bpf_view_traced_ns(&w->bpf->view) : 0;
+}
+
 int bpf_rung_finish(struct bpf_rung *b, struct run *r)
 {
 	int err = slots_collect(b);

@@ -234,6 +234,28 @@ void bpf_view_add_since(const struct afs_thread *t, uint64_t since, uint64_t now
 	}
 }
 
+uint64_t bpf_view_traced_ns(const struct bpf_view *v)
+{
+	uint64_t sum = __atomic_load_n(&v->shared->traced_ns, __ATOMIC_RELAXED), since, until;
+	uint32_t n = bpf_view_threads(v);
+	const struct afs_thread *t;
+	struct afs_part now;
+
+	for (uint32_t i = 0; i < n; i++) {
+		t = &v->thread[i];
+		if (!t->tid || t->off != AFS_OFF_STOPPED || !t->traced ||
+		    t->role != AFS_ROLE_SERVER)
+			continue;
+		since = __atomic_load_n(&t->since_ns, __ATOMIC_RELAXED);
+		until = bpf_view_until(v);
+		now = (struct afs_part) { 0 };
+		if (since < until)
+			bpf_view_add_since(t, since, until, &now);
+		sum += now.stopped_ns;
+	}
+	return sum;
+}
+
 /* Adds what one CPU did for an account. false: nothing. */
 static bool add_account(const struct bpf_view *v, const struct afs_stripe *s, uint8_t spread,
 			struct ledger_account *to)

@@ -102,6 +102,9 @@ void bpf_view_add_since(const struct afs_thread *t, uint64_t since, uint64_t now
 /* The time up to which a thread's present state counts: now, or when counting was stopped. */
 uint64_t bpf_view_until(const struct bpf_view *v);
 
+/* Time for which the server's threads were stopped by who traces them, so far. */
+uint64_t bpf_view_traced_ns(const struct bpf_view *v);
+
 /* to += from, both size / 8 totals. */
 void bpf_view_add(void *to, const void *from, size_t size);
 
