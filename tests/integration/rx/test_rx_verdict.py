@@ -16,10 +16,11 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 from disturbed import DISTURBED, Disturbed, undisturbed
-from faults import send
+from faults import grouped, send
 from rx import HEALTHY, NOISE, SITUATIONS, Situation, diagnosis, first
 from rxing import Relay, Serving
 from scope import AS_NOBODY, FAILED, OK, Scope, wait_until
@@ -122,6 +123,27 @@ def test_stops_are_named_before_what_comes_of_them(
     assert found["key"] == ("server-stopped" if way == stopped else "server-traced")
     assert way != traced_before or "that has left" in found["text"]
     assert way != stopped or 0.3 < run["figures"]["stopped"]["value"] < 0.5
+
+
+def test_stops_by_a_freezer_that_few_threads_show_are_not_ruled_out(scope: Scope) -> None:
+    """The kernel leaves threads that sleep for a lock as they are: no event tells of them."""
+    saved = scope.folder / "doctor.json"
+    with Serving(scope) as server:
+        pid = server.running.process.pid
+        site = SimpleNamespace(port=f"rx-{pid}")
+        line = [str(scope.binary), "doctor", "--pid", str(pid), "-d", "2", "--no-save"]
+        with grouped(site, "freezer", [pid]) as group:
+            doctor = scope.start([*line, f"--json={saved}"])
+            doctor.wait_recording()
+            for state in ("FROZEN", "THAWED"):
+                (group / "freezer.state").write_text(state)
+                time.sleep(0.7)
+            doctor.finish()
+    run = json.loads(saved.read_text())
+    said = run["diagnosis"]
+    found = {f["key"] for f in said["findings"]}
+    assert "server-stopped" in found | set(said["not_seen"]), said
+    assert "server-stopped" not in said["ruled_out"]
 
 
 def test_the_first_screen_says_what_it_is_and_what_was_not_seen(scope: Scope) -> None:

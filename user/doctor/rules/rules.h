@@ -16,6 +16,9 @@
 
 #include <stddef.h>
 
+/* Share of what requests wait from which on stops are the cause. */
+#define STOPPED_HARM    0.1
+
 #define DOCTOR_TESTS    7
 #define DOCTOR_EVIDENCE 6
 #define DOCTOR_REASONS  3

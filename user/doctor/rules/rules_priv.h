@@ -11,7 +11,6 @@
 
 /* Limits that stand in more than one row: what is harm by itself, and what stands out. */
 #define STOPPED_LEAST    0.02
-#define STOPPED_HARM     0.1
 #define STOPPED_FEW      1e9 /* ns, of a few sessions */
 #define STOPPED_FEW_HARM 0.01
 #define LOG_CALLS_LEAST  0.5
