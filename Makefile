@@ -191,6 +191,8 @@ THREAD_SAN = $(MAKE) --no-print-directory BUILD=build/tsan GEN=build/gen SANITIZ
 FUZZ	   = $(SAN) BUILD=build/fuzz COVERED=1
 CROSS	   = tests/vm/cross.sh tests/bpf/test_calls tests/vm/hotplug tests/vm/rung
 CPUS	  := $(shell nproc)
+# The tests compile every source four or five times: what was compiled before, ccache still has.
+CACHED	   = PATH=/usr/lib/ccache:$$PATH
 # What tests write is soon deleted: they write to memory where 4 GB are free.
 IN_MEMORY  = $(shell df -k --output=avail /dev/shm 2> /dev/null | awk 'NR == 2 && $$1 > 4000000 { print "TMPDIR=/dev/shm" }')
 
@@ -250,20 +252,20 @@ demo-gluster:
 
 check:
 	$(Q)tests/need.sh build server gluster openafs check vm python
-	$(Q)$(MAKE) --no-print-directory -j$(CPUS) check-programs lint
-	$(Q)$(MAKE) --no-print-directory -j1 check-built
+	$(Q)$(CACHED) $(MAKE) --no-print-directory -j$(CPUS) check-programs lint
+	$(Q)$(CACHED) $(MAKE) --no-print-directory -j1 check-built
 
 # What check leaves out: the proofs that repeat one of check's by another judge, on another server or
 # kernel; and unit tests by the compiler and the options of "make all".
 check-judges:
 	$(Q)tests/need.sh build server check vm python
-	$(Q)$(MAKE) --no-print-directory -j$(CPUS) check-programs unit-programs vm-programs
-	$(Q)$(MAKE) --no-print-directory -j1 unit vm-judges python-judges integration-judges
+	$(Q)$(CACHED) $(MAKE) --no-print-directory -j$(CPUS) check-programs unit-programs vm-programs
+	$(Q)$(CACHED) $(MAKE) --no-print-directory -j1 unit vm-judges python-judges integration-judges
 
 # Without virtual machines, sanitizers, Spark and all that takes long: one server, one kernel.
 check-quick:
 	$(Q)tests/need.sh build server check python
-	$(Q)$(MAKE) --no-print-directory -j$(CPUS) all $(UNIT_QUICK) $(BPF_QUICK)
+	$(Q)$(CACHED) $(MAKE) --no-print-directory -j$(CPUS) all $(UNIT_QUICK) $(BPF_QUICK)
 	$(Q)$(MAKE) --no-print-directory -j1 check-quick-built
 
 # A recording that strace judges; a load, a diagnosis and the page of each; what can be watched.
