@@ -59,7 +59,7 @@ FUZZED	   = $(patsubst %.c,$(BUILD)/obj/%.o,$(filter client/afp/% client/dsi/% c
 	 vm-programs vm vm-beside vm-judges vm-times python unit unit-sanitized threads threads-programs fuzz fuzz-run bpf-tests integration integration-judges python-judges unit-quick lint lab bench analysis install uninstall clean help deps pictures
 .SECONDARY:
 
-all: $(BUILD)/afpscope $(BUILD)/rxperf $(NAMES:%=$(BUILD)/%) $(MPI) man
+all: $(BUILD)/afpscope $(BUILD)/rxperf $(NAMES:%=$(BUILD)/%) $(MPI) $(if $(SANITIZE),,man)
 
 help:
 	@echo 'make             build build/afpscope'
