@@ -19,7 +19,8 @@ say	   = $(if $(V),@:,@printf '  %-6s %s\n' $(1) $(patsubst $(BUILD)/%,%,$@))
 
 arch	  := $(patsubst x86_64,x86,$(patsubst aarch64,arm64,$(MACHINE)))
 CFLAGS	  ?= -O2 -g
-CFLAGS_ALL = -std=gnu11 -Wall -Wextra -Werror -Iuser -Iclient -I. -I$(GEN) \
+# No folder of this machine is in what is compiled: ccache has it for every clone.
+CFLAGS_ALL = -std=gnu11 -Wall -Wextra -Werror -fdebug-prefix-map=$(CURDIR)=. -Iuser -Iclient -I. -I$(GEN) \
 	     -DAFPSCOPE_VERSION='"$(VERSION)"' -D_GNU_SOURCE $(CFLAGS) \
 	     $(if $(SANITIZE),-fno-omit-frame-pointer $(if $(filter thread,$(SANITIZE)),-fsanitize=thread,-fsanitize=address$(comma)undefined -fno-sanitize-recover=undefined)) \
 	     $(if $(COVERED),-fsanitize=fuzzer-no-link)
@@ -204,8 +205,8 @@ $(FAKE): $(BUILD)/tests/%.o: tests/%.c Makefile
 $(BUILD)/tests/%: tests/%.c $(FAKE) $(BUILD)/libafpscope.a
 	$(call say,TEST)
 	$(Q)mkdir -p $(@D)
-	$(Q)$(CC) $(CFLAGS_ALL) -I tests -MMD -MP -MF $@.d -o $@ $< $(FAKE) $(BUILD)/libafpscope.a \
-		$(TEST_LDFLAGS) $(LIBS) -lcmocka -lpthread
+	$(Q)$(CC) $(CFLAGS_ALL) -I tests -MMD -MP -MF $@.d -MT $@ -c -o $@.o $<
+	$(Q)$(CC) $(CFLAGS_ALL) -o $@ $@.o $(FAKE) $(BUILD)/libafpscope.a $(TEST_LDFLAGS) $(LIBS) -lcmocka -lpthread
 
 # Optimising the tests' own code takes longer than running it. Only with sanitizers, which clang
 # compiles: gcc gives some of its warnings only when it optimises.
