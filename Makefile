@@ -19,7 +19,8 @@ say	   = $(if $(V),@:,@printf '  %-6s %s\n' $(1) $(patsubst $(BUILD)/%,%,$@))
 
 arch	  := $(patsubst x86_64,x86,$(patsubst aarch64,arm64,$(MACHINE)))
 CFLAGS	  ?= -O2 -g
-CFLAGS_ALL = -std=gnu11 -Wall -Wextra -Werror -Iuser -Iclient -I. -I$(GEN) \
+# No folder of this machine is in what is compiled: ccache has it for every clone.
+CFLAGS_ALL = -std=gnu11 -Wall -Wextra -Werror -fdebug-prefix-map=$(CURDIR)=. -Iuser -Iclient -I. -I$(GEN) \
 	     -DAFPSCOPE_VERSION='"$(VERSION)"' -D_GNU_SOURCE $(CFLAGS) \
 	     $(if $(SANITIZE),-fno-omit-frame-pointer $(if $(filter thread,$(SANITIZE)),-fsanitize=thread,-fsanitize=address$(comma)undefined -fno-sanitize-recover=undefined)) \
 	     $(if $(COVERED),-fsanitize=fuzzer-no-link)
@@ -59,7 +60,7 @@ FUZZED	   = $(patsubst %.c,$(BUILD)/obj/%.o,$(filter client/afp/% client/dsi/% c
 	 vm-programs vm vm-beside vm-judges vm-times python unit unit-sanitized threads threads-programs fuzz fuzz-run bpf-tests integration integration-judges python-judges unit-quick lint lab bench analysis install uninstall clean help deps pictures
 .SECONDARY:
 
-all: $(BUILD)/afpscope $(BUILD)/rxperf $(NAMES:%=$(BUILD)/%) $(MPI) man
+all: $(BUILD)/afpscope $(BUILD)/rxperf $(NAMES:%=$(BUILD)/%) $(MPI) $(if $(SANITIZE),,man)
 
 help:
 	@echo 'make             build build/afpscope'
@@ -191,6 +192,8 @@ THREAD_SAN = $(MAKE) --no-print-directory BUILD=build/tsan GEN=build/gen SANITIZ
 FUZZ	   = $(SAN) BUILD=build/fuzz COVERED=1
 CROSS	   = tests/vm/cross.sh tests/bpf/test_calls tests/vm/hotplug tests/vm/rung
 CPUS	  := $(shell nproc)
+# The tests compile every source four or five times: what was compiled before, ccache still has.
+CACHED	   = PATH=/usr/lib/ccache:$$PATH
 # What tests write is soon deleted: they write to memory where 4 GB are free.
 IN_MEMORY  = $(shell df -k --output=avail /dev/shm 2> /dev/null | awk 'NR == 2 && $$1 > 4000000 { print "TMPDIR=/dev/shm" }')
 
@@ -202,8 +205,8 @@ $(FAKE): $(BUILD)/tests/%.o: tests/%.c Makefile
 $(BUILD)/tests/%: tests/%.c $(FAKE) $(BUILD)/libafpscope.a
 	$(call say,TEST)
 	$(Q)mkdir -p $(@D)
-	$(Q)$(CC) $(CFLAGS_ALL) -I tests -MMD -MP -MF $@.d -o $@ $< $(FAKE) $(BUILD)/libafpscope.a \
-		$(TEST_LDFLAGS) $(LIBS) -lcmocka -lpthread
+	$(Q)$(CC) $(CFLAGS_ALL) -I tests -MMD -MP -MF $@.d -MT $@ -c -o $@.o $<
+	$(Q)$(CC) $(CFLAGS_ALL) -o $@ $@.o $(FAKE) $(BUILD)/libafpscope.a $(TEST_LDFLAGS) $(LIBS) -lcmocka -lpthread
 
 # Optimising the tests' own code takes longer than running it. Only with sanitizers, which clang
 # compiles: gcc gives some of its warnings only when it optimises.
@@ -250,20 +253,20 @@ demo-gluster:
 
 check:
 	$(Q)tests/need.sh build server gluster openafs check vm python
-	$(Q)$(MAKE) --no-print-directory -j$(CPUS) check-programs lint
-	$(Q)$(MAKE) --no-print-directory -j1 check-built
+	$(Q)$(CACHED) $(MAKE) --no-print-directory -j$(CPUS) check-programs lint
+	$(Q)$(CACHED) $(MAKE) --no-print-directory -j1 check-built
 
 # What check leaves out: the proofs that repeat one of check's by another judge, on another server or
 # kernel; and unit tests by the compiler and the options of "make all".
 check-judges:
 	$(Q)tests/need.sh build server check vm python
-	$(Q)$(MAKE) --no-print-directory -j$(CPUS) check-programs unit-programs vm-programs
-	$(Q)$(MAKE) --no-print-directory -j1 unit vm-judges python-judges integration-judges
+	$(Q)$(CACHED) $(MAKE) --no-print-directory -j$(CPUS) check-programs unit-programs vm-programs
+	$(Q)$(CACHED) $(MAKE) --no-print-directory -j1 unit vm-judges python-judges integration-judges
 
 # Without virtual machines, sanitizers, Spark and all that takes long: one server, one kernel.
 check-quick:
 	$(Q)tests/need.sh build server check python
-	$(Q)$(MAKE) --no-print-directory -j$(CPUS) all $(UNIT_QUICK) $(BPF_QUICK)
+	$(Q)$(CACHED) $(MAKE) --no-print-directory -j$(CPUS) all $(UNIT_QUICK) $(BPF_QUICK)
 	$(Q)$(MAKE) --no-print-directory -j1 check-quick-built
 
 # A recording that strace judges; a load, a diagnosis and the page of each; what can be watched.

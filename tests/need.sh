@@ -159,7 +159,7 @@ for group in "$@"; do
         list+=(apt dpkg tar xz-utils debian-archive-keyring ca-certificates
             openssl util-linux mount e2fsprogs gawk\|mawk libc-bin gcc libc6-dev) ;;
     check)
-        list+=(libcmocka-dev clang "$(clang_rt)" clang-format shellcheck zsh fish tshark
+        list+=(ccache libcmocka-dev clang "$(clang_rt)" clang-format shellcheck zsh fish tshark
             babeltrace2 bpftrace strace git python3 python3-pytest python3-pytest-xdist python3-yaml
             iproute2 mandoc tmux mariadb-server-core 'linux-perf|linux-tools-generic' python3-venv fio gettext man-db musl-tools
             openmpi-bin libopenmpi-dev mpich libmpich-dev libfuse3-dev socat nftables

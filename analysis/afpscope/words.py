@@ -97,6 +97,7 @@ _WORDS: dict[str, str] = {
     "bytes": "Bytes",
     "unwatched": "The server was not watched: only the client's figures are here.",
     "doubt": "Do not rely on this run: {text}.",
+    "alone": "There was no server: this run is what its tables show.",
     "no_server": "There was no server: these are the figures of a local folder.",
     "local": "local folder {folder}",
     "costs_most": (

@@ -280,6 +280,7 @@ def test_a_subcommand_with_reports_is_seven_files_and_its_page(
     saved = tmp_path / "saved"
     done = scratch.run("box", "-n", "3", "-o", str(saved))
     assert done.returncode == 0, done.stderr
+    assert "watched" not in done.stdout  # there is no server
     rows = [line.split() for line in done.stdout.splitlines()]
     assert rows[rows.index(["In", "the", "box"]) + 1 :] == [
         ["toy", "wheels"], ["1", "4"], ["2", "8"], ["3", "12"],
@@ -291,7 +292,7 @@ def test_a_subcommand_with_reports_is_seven_files_and_its_page(
     made = scratch.analysis("report", saved, "-o", tmp_path / "box.html")
     assert made.returncode == 0, made.stderr
     page = (tmp_path / "box.html").read_text()
-    assert "In the box" in page and "<td>12</td>" in page
+    assert "In the box" in page and "<td>12</td>" in page and "not watched" not in page
     assert "toys in the box" in (scratch.folder / "build/man/afpscope-box.1").read_text()
     assert "*:box" in scratch.run("completion", "bash").stdout
 

@@ -15,7 +15,7 @@ SOUND = {
     "docs/afpscope-exporter.1.in": 'then says\n.BR rung="proc" ,\n',
     "user/a.c": '#include "watch/rung.h"\n/* The rung that it took. */\n'
     'static const char *const key = "rung";\nint rung_take(void);\n'
-    'int a = say("a strange text", "// no comment");\n',
+    'int a = say("a strange text", "// no comment");\nint b = say("the null peer");\n',
     "analysis/a.py": '"""The rung of a run."""\n\nkey = "rungs"  # a rung of the ladder\n',
 }
 USES = {
@@ -24,6 +24,9 @@ USES = {
     "docs/afpscope-exporter.1.in:1: 'ladder'": ("docs/afpscope-exporter.1.in", "then", "a ladder"),
     "user/a.c:5: 'strangers': say 'other process'": ("user/a.c", "a strange", "two strangers'"),
     "user/a.c:5: 'tally'": ("user/a.c", "no comment", "a tally"),
+    "user/a.c:6: 'peers'": ("user/a.c", "null peer", "peers"),
+    "docs/a.md:5: 'guest rank'": ("docs/a.md", "A guest", "A guest rank"),
+    "docs/a.md:5: 'Callers'": ("docs/a.md", "A guest", "Callers"),
     "analysis/a.py:4: 'rung'": ("analysis/a.py", '"rungs"', 'f"""{a}\n the rung {b}"""'),
 }
 

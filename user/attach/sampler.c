@@ -154,7 +154,7 @@ int sampler_start(struct sampler *s, struct err *e)
 	return 0;
 }
 
-void sampler_stop(struct sampler *s)
+static void sampler_stop(struct sampler *s)
 {
 	if (!s || !s->runs)
 		return;

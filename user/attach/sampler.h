@@ -36,9 +36,8 @@ void sampler_look(struct sampler *s);
 /* A reading; missed: ticks that were too late to be made. */
 void sampler_tick(struct sampler *s, uint64_t missed);
 
-/* From here to sampler_stop a thread ticks, and the caller must not touch s. */
+/* From here to sampler_note a thread ticks, and the caller must not touch s. */
 int sampler_start(struct sampler *s, struct err *e);
-void sampler_stop(struct sampler *s);
 
 /* A last reading, and everything into the run. 0 or -ENOMEM. */
 int sampler_note(struct sampler *s, struct run *r);

@@ -199,10 +199,10 @@ static const struct workload_type type = {
 	.work = drive_rxperf_work,
 };
 
-int rxperf_run(struct rxperf_cfg *cfg, rxperf_report *report)
+/* cfg is complete, its server found. Returns the exit code. */
+static int rxperf_run(struct rxperf_cfg *cfg)
 {
 	struct rxperf_run *x = calloc(1, sizeof(*x));
-	struct workload_type is = type;
 	int code;
 
 	if (!x) {
@@ -210,8 +210,7 @@ int rxperf_run(struct rxperf_cfg *cfg, rxperf_report *report)
 		return OUTCOME_FAILED;
 	}
 	cmd_catch_signals();
-	is.report = report;
-	workload_init(&x->w, &is, &cfg->w);
+	workload_init(&x->w, &type, &cfg->w);
 	x->w.faults.none_open = true; /* until it is known better */
 	code = workload_run(&x->w);
 	free(x);
@@ -232,7 +231,7 @@ static int rxperf_do(struct rxperf_cfg *cfg, const struct job *j)
 	cfg->w.table = output_table(cfg->w.table, cfg->w.verbose, OUTPUT_OWN, false);
 	cfg->w.s.runs.screen = cfg->w.table == OUTPUT_SCREEN && !runs_json_only(&cfg->w.s.runs);
 	cfg->w.s.runs.job = text;
-	code = rxperf_run(cfg, NULL);
+	code = rxperf_run(cfg);
 	free(text);
 	return code;
 }

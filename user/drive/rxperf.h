@@ -47,12 +47,6 @@ extern const struct opt rxperf_options[];
 int cmd_rxperf(int argc, char **argv);
 int cmd_rxperf_tool(int argc, char **argv); /* under the name of OpenAFS's tool */
 
-/* As workload_type has it; NULL: the first screen, or with -v the long report. */
-typedef int rxperf_report(struct workload *w, const struct report_opts *o);
-
-/* cfg is complete, its server found. Returns the exit code. */
-int rxperf_run(struct rxperf_cfg *cfg, rxperf_report *report);
-
 /* The command line or its job file; cfg has the defaults. Opens nothing. 0, or a negative errno. */
 int rxperf_parse(struct rxperf_cfg *cfg, struct job *j, struct err *e);
 extern const struct job_type rxperf_job;

@@ -37,7 +37,8 @@ static int by_inode(const void *a, const void *b)
 	return (x->tcp.ino > y->tcp.ino) - (x->tcp.ino < y->tcp.ino);
 }
 
-void census_sort(struct census *c)
+/* When all processes and sockets are there, in any order; holds come later. */
+static void census_sort(struct census *c)
 {
 	if (c->n_processes)
 		qsort(c->process, c->n_processes, sizeof(*c->process), procstat_by_pid);

@@ -75,8 +75,6 @@ bool census_holds(const struct census *c, size_t process, size_t socket);
 
 /* 0 or -ENOMEM. */
 int census_add_hold(struct census *c, size_t process, size_t socket);
-/* When all processes and sockets are there, in any order; holds come later. */
-void census_sort(struct census *c);
 
 /* path without root in front of it ("/srv/x" below "/srv" is "/x"); root itself is "". */
 void census_below(char *out, size_t len, const char *path, const char *root);

@@ -35,7 +35,9 @@ static const struct launcher *find_launcher(void)
 	return NULL;
 }
 
-bool launch_speaks(void)
+/* Whether this process is to print what concerns all: it is rank 0, or was not started by mpirun.
+ */
+static bool launch_speaks(void)
 {
 	const struct launcher *by = find_launcher();
 

@@ -38,8 +38,4 @@ struct launch_told {
  */
 int launch_start(struct launch *out, unsigned int clients, struct err *e);
 
-/* Whether this process is to print what concerns all: it is rank 0, or was not started by mpirun.
- */
-bool launch_speaks(void);
-
 #endif

@@ -160,7 +160,8 @@ static void ticker_json_ns(FILE *out, const char *key, uint64_t ns)
 		fprintf(out, ",\"%s\":null", key);
 }
 
-void ticker_json(const struct ticker_second *s, FILE *out)
+/* The object, with a line's end. */
+static void ticker_json(const struct ticker_second *s, FILE *out)
 {
 	const struct run_second *c = &s->clients;
 

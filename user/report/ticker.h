@@ -70,7 +70,4 @@ void ticker_end(struct ticker *l);
 /* The line without a line's end, into out, of at most width columns; the curve is of a terminal. */
 void ticker_line(const struct ticker *l, const struct ticker_second *s, char *out, size_t len);
 
-/* The object, with a line's end. */
-void ticker_json(const struct ticker_second *s, FILE *out);
-
 #endif

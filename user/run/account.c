@@ -41,7 +41,7 @@ static const struct account_normal normal_afp[] = {
 };
 
 /* clang-format off */
-const struct account_names account_afp = {
+static const struct account_names account_afp = {
 	.unnamed = unnamed,
 	.normal = normal_afp,
 	.n_normal = sizeof(normal_afp) / sizeof(normal_afp[0]),

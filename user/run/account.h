@@ -57,9 +57,6 @@ struct account_names {
 	size_t n_normal;
 };
 
-/* AFP's: "FPOpenFork", "DSIOpenSession", "between requests", "AFP command 99". */
-extern const struct account_names account_afp;
-
 /* n NULL: AFP's. Returns buf or a constant. */
 const char *account_name_of(const struct account_names *n, unsigned int number,
 			    char buf[ACCOUNT_NAME_MAX]);

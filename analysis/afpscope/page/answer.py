@@ -149,6 +149,8 @@ def _spent(d: Digest, w: Words) -> list[str]:
         return [w["no_server"]]
     if not run.has_requests:
         return _any(d, w)
+    if not d.commands and not run.rungs and not run.absent:
+        return [w["alone"]]
     if not d.commands and run.verdict in (None, "not_counted"):
         return [w["unwatched"]]
     return _served(d, w) if d.served_ns and not hung(d) else []

@@ -50,7 +50,6 @@ struct pump_job speed_job(const struct speed *s);
 /* Checked operations: 0, LOAD_REFUSED with a text, or negative errno. */
 int speed_close(struct speed *s, struct store_file *file, bool *open);
 int speed_delete(struct speed *s, struct store_dir dir, const char *name, bool may_be_gone);
-int speed_make_dirs(struct speed *s);
 int speed_remove_dirs(struct speed *s, bool may_be_gone);
 /* The length of opts->file. */
 int speed_file_len(struct speed *s, uint64_t *len);

@@ -109,7 +109,7 @@ static int make_dir(struct speed *s, unsigned int i)
 	return r;
 }
 
-int speed_make_dirs(struct speed *s)
+static int speed_make_dirs(struct speed *s)
 {
 	int r = 0;
 

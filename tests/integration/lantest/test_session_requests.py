@@ -296,7 +296,9 @@ def test_reading_does_not_ask_the_cnid_server(sessions: dict[str, Session]) -> N
         assert not parts(account, "cnid_dbd")
 
 
-@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize(
+    "kind", [KINDS[0], *(pytest.param(kind, marks=pytest.mark.judges) for kind in KINDS[1:])]
+)
 def test_errors_by_code(scope: Scope, kind: str, request: pytest.FixtureRequest) -> None:
     server: Server = request.getfixturevalue(kind)
     client = AfpClient(server.port)

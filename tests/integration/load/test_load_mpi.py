@@ -53,6 +53,14 @@ def flavour(request: pytest.FixtureRequest, scope: Scope) -> str:
     return name
 
 
+# What the library has no part in: with one in make check, with the other in make check-judges.
+by_one_library = pytest.mark.parametrize(
+    "flavour",
+    [FLAVOURS[0], *(pytest.param(name, marks=pytest.mark.judges) for name in FLAVOURS[1:])],
+    indirect=True,
+)
+
+
 def processes(running: Running) -> dict[int, dict[int, int]]:
     return all_processes(running, "load")
 
@@ -160,6 +168,7 @@ class Doorkeeper(Proxy):
             target.shutdown(socket.SHUT_WR)
 
 
+@by_one_library
 def test_not_more_sessions_are_opened_at_a_time_by_many_ranks(
     scope: Scope, sqlite: Server, flavour: str
 ) -> None:
@@ -175,6 +184,7 @@ def test_not_more_sessions_are_opened_at_a_time_by_many_ranks(
     assert not left_on(sqlite), done
 
 
+@by_one_library
 @pytest.mark.parametrize("how", [[], ["--rate", "40"]], ids=["closed", "open"])
 def test_logins_of_all_ranks_are_ours(
     scope: Scope, sqlite: Server, flavour: str, how: list[str]
@@ -197,6 +207,7 @@ def test_logins_of_all_ranks_are_ours(
     assert not left_on(sqlite), done
 
 
+@by_one_library
 @pytest.mark.parametrize("how", ["fixed", "poisson"])
 def test_arrivals_are_split(scope: Scope, tmp_path: Path, flavour: str, how: str) -> None:
     args = ("-n", "8", "-d", "1", "--rate", "400", "--arrivals", how, "--no-probe")
@@ -211,6 +222,7 @@ def test_arrivals_are_split(scope: Scope, tmp_path: Path, flavour: str, how: str
         assert 280 <= sum(arrivals) <= 520  # 6 standard deviations
 
 
+@by_one_library
 @pytest.mark.limit(60)
 def test_an_arrival_finds_the_free_client_of_any_rank(
     scope: Scope, tmp_path: Path, flavour: str
@@ -241,6 +253,7 @@ def test_an_arrival_finds_the_free_client_of_any_rank(
     assert "found no free client" not in done.out
 
 
+@by_one_library
 def test_one_file_set_is_shared_by_all(scope: Scope, tmp_path: Path, flavour: str) -> None:
     command = [str(scope.binary), "load", str(tmp_path), "-m", "batch-read", "-n", "4", *SHORT]
     done = scope.execute(mpirun(flavour, command), save=True, env=ENVIRONMENT).expect(OK)
@@ -327,6 +340,7 @@ def test_if_rank_0_is_killed_the_others_save_and_clean_up(
         assert actions_of(phase) == sum(a["n"] for a in phase["ranks"][rank]["actions"]) > 0
 
 
+@by_one_library
 def test_if_rank_0_is_killed_a_server_s_volume_is_cleaned(
     scope: Scope, sqlite: Server, tmp_path: Path, flavour: str
 ) -> None:
@@ -342,6 +356,7 @@ def test_if_rank_0_is_killed_a_server_s_volume_is_cleaned(
     assert not left_on(sqlite), done
 
 
+@by_one_library
 def test_if_rank_0_is_killed_while_files_are_made_none_is_left(
     scope: Scope, tmp_path: Path, flavour: str
 ) -> None:
@@ -362,6 +377,7 @@ def test_an_interrupt_ends_all_ranks(scope: Scope, tmp_path: Path, flavour: str)
     assert '"complete": false' in running.json.read_text()
 
 
+@by_one_library
 def test_what_cannot_be(scope: Scope, tmp_path: Path, flavour: str) -> None:
     here = [str(scope.binary), "load", str(tmp_path), "-n", "2", "-d", "1"]
     done = scope.execute([*here, "--mpi"])

@@ -273,6 +273,9 @@ static void put_trust(const struct paint *p)
 
 	if (transfer_is_local(r))
 		return;
+	/* Not even a reason: the run is about no server. */
+	if (!all->has_calls && !r->rungs.n && !r->absent.n && !r->n_books)
+		return;
 	if (!all->has_calls && !all->has_compat[AFS_ROLE_SERVER]) {
 		if (watched_in_vain(r))
 			screen_add(&t, "What the server did in a phase that is not complete is "

@@ -256,6 +256,20 @@ static void a_server_that_was_watched_in_vain_is_not_called_unwatched(void **sta
 	has_line(r, "\nWhat the server did in a phase that is not complete is only in run.json\n");
 }
 
+static void a_run_without_a_server_says_nothing_of_watching_one(void **state)
+{
+	struct run r;
+	char *text;
+
+	(void)state;
+	assert_int_equal(run_init(&r, "box", "box-1"), 0);
+	r.complete = true;
+	text = screen(&r, 80, false);
+	assert_null(strstr(text, "watched"));
+	free(text);
+	run_fini(&r);
+}
+
 /* As the sanitizers see it: no list of nothing is copied or sorted. */
 static void a_run_without_anything_has_all_outputs(void **state)
 {
@@ -307,6 +321,7 @@ int main(void)
 		TEST(a_server_that_was_not_watched_has_no_figures),
 		TEST(a_server_that_was_watched_in_vain_is_not_called_unwatched),
 		TEST(names_from_a_server_cannot_move_the_cursor),
+		cmocka_unit_test(a_run_without_a_server_says_nothing_of_watching_one),
 		cmocka_unit_test(a_run_without_anything_has_all_outputs),
 	};
 
