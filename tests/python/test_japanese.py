@@ -92,7 +92,7 @@ def filled(text: str, known: bool) -> str:
     not known."""
 
     def value(m: re.Match[str]) -> str:
-        return "" if m[1].endswith(".s") else f"‹{m[1]}›" + ", x" * m[1].endswith(".who")
+        return "" if m[1].endswith(".s") else f"<{m[1]}>" + ", x" * m[1].endswith(".who")
 
     text = re.sub(r"\[([^\[\]]*)\]", r"\1" if known else "", text)
     return re.sub(r"\{([^{}]*)\}", value, text)

@@ -68,7 +68,8 @@ def test_a_load_is_told_and_drawn(
     figures = re.findall(r"<figure>(.*?)</figure>", text, re.S)
     drawn = [f for f in figures if 'role="img"' in f]
     assert drawn and all('<th scope="col">' in f for f in drawn)
-    shown = next(f for f in drawn if f'<th scope="col">{Words(lang).head("max")}</th>' in f and "p50" in f)
+    longest = f'<th scope="col">{Words(lang).head("max")}</th>'
+    shown = next(f for f in drawn if longest in f and "p50" in f)
     cells = [re.findall("<td>(.*?)</td>", r) for r in re.findall("<tr>(.*?)</tr>", shown, re.S)]
     assert [int(c[1].replace(",", "")) for c in cells[1:]] == [s.n for s in load.seconds][:ROWS]
     done_by = sorted(c.actions for c in load.each_client)
