@@ -115,14 +115,14 @@ $(BUILD)/man/%.1: docs/%.1
 
 # A sentence without a translation stays in English: "make translated" says which. Lines are not
 # filled to both margins: Japanese has few spaces to be made wider.
-# groff 1.22 breaks no line between a Japanese comma and a Latin letter, and never ends where a chain
-# of such words is longer than the line: it may break at \: there.
-BREAKS = s/\([、。]\)\([A-Za-z0-9\\-]\)/\1\\:\2/g
+# groff 1.22 breaks no line between what a Japanese line may not begin with (a comma, a small letter) and
+# what is no Japanese letter, and never ends where such a chain is longer than the line: it may break at \: there.
+BREAKS = s/\([、。，．・：；？！）〕］｝」』】ぁぃぅぇぉっゃゅょーァィゥェォッャュョ]\)\([]!-(*+./0-9<=?-[\\^-z|~（〔［｛「『【-]\)/\1\\:\2/g
 $(BUILD)/man/ja/man1/%.1: $(BUILD)/man/%.1 po/man.ja.po
 	$(call say,MAN)
 	$(Q)mkdir -p $(@D)
 	$(Q)po4a-translate -f man -M UTF-8 -L UTF-8 -k 0 -m $< -p po/man.ja.po -l $@ > $@.err 2>&1 || { cat $@.err >&2; exit 1; }
-	$(Q)rm -f $@.err && sed -i -e '/^\.TH /a .ad l' -e '$(BREAKS)' $@
+	$(Q)rm -f $@.err && sed -i -e '/^\.TH /i .if r LL .if \\n[LL]<40n .nr IN 2n' -e '/^\.TH /a .ad l' -e '$(BREAKS)' $@
 
 # Before a release: fails while an English sentence has no Japanese one.
 translated: man
@@ -138,17 +138,7 @@ $(BUILD)/afpscope-mpi-%.so: mpi/plugin.c mpi/plugin.h Makefile
 	$(Q)mpicc.$* -std=gnu11 -Wall -Wextra -Werror -I. -O2 -g -fPIC -shared -o $@ $<
 
 # What talks to a server, for other programs: to be linked with -lgcrypt -lm.
-# What it calls beyond POSIX is looked for first: musl, the C library of Alpine, lacks some of it.
-CLIENT_CALLS = dlvsym epoll_pwait2 renameat2 statx strerrordesc_np
-
-client:
-	$(Q)mkdir -p $(BUILD)
-	$(Q)lacks=; for f in $(CLIENT_CALLS); do \
-		echo "char $$f(void); int main(void) { return $$f(); }" | \
-			$(CC) -w -fno-builtin -x c -o $(BUILD)/has-call - 2> /dev/null || lacks="$$lacks $$f"; \
-	done; rm -f $(BUILD)/has-call; \
-	[ -z "$$lacks" ] || { echo "make client: the C library that $(firstword $(CC)) links lacks$$lacks" >&2; exit 1; }
-	$(Q)$(MAKE) --no-print-directory $(BUILD)/libafpclient.a
+client: $(BUILD)/libafpclient.a
 
 $(BUILD)/libafpclient.a: $(CLIENT_OBJ)
 	$(call say,AR)

@@ -7,7 +7,8 @@ translations.py --update   put them into the catalogues, without a translation, 
                            no sentence of the program any more
 
 The sentences of the manual pages are taken by po4a from BUILD/man, those of the report from
-analysis/afpscope/words.py.
+analysis/afpscope/words.py, and what a run has from the program's source: the sentences of doctor's
+rules and verdicts, and the titles and heads of tables.
 """
 
 from __future__ import annotations
@@ -24,10 +25,17 @@ ROOT = Path(__file__).resolve().parents[1]
 sys.dont_write_bytecode = True
 sys.path.insert(0, str(ROOT / "analysis"))
 
-from afpscope import catalogue, words  # noqa: E402
+from afpscope import catalogue, told, words  # noqa: E402
 from afpscope.catalogue import Message  # noqa: E402
 
 LANGUAGE = "ja"
+_TEXT = r'((?:"(?:[^"\\]|\\.)*"|\s|GLUE)+)'
+_SENTENCE = re.compile(rf"(?:\.(?:says|todo|disproof|fact)|\[DOCTOR_[A-Z_]+\])\s*=\s*{_TEXT}")
+_HEAD = re.compile(
+    rf"\.(?:head|title)\s*=\s*{_TEXT}"
+    rf"|{{ {_TEXT}, (?:NULL|\"\w+\"), SHOW_"  # rows of user/report/long/below.c
+    rf"|X\([A-Z]+, \"[a-z]+\", {_TEXT}\)"  # of ACCOUNT_COLUMNS
+)
 
 
 def catalogue_of(subject: str) -> Path:
@@ -51,6 +59,31 @@ def manual_sentences(build: Path) -> list[Message] | str:
         return [m for m in catalogue.read(pot) if m.text]
 
 
+def _found(pattern: re.Pattern[str], files: list[Path], context: str) -> list[Message]:
+    """The texts in C, each once; a blank that does not break (GLUE) is one on a page."""
+    texts: dict[str, None] = {}
+    for file in files:
+        for m in pattern.finditer(file.read_text("utf-8")):
+            found = m[m.lastindex or 0]
+            parts = re.findall(r'"((?:[^"\\]|\\.)*)"|GLUE', found)
+            glued = " ".join if "GLUE" in found else "".join
+            texts[glued(p for p in parts if p).replace('\\"', '"').strip()] = None
+    return [Message(context, text) for text in texts if text]
+
+
+def program_sentences() -> list[Message]:
+    """What the program writes into a run and the page shows. Names of quantities stay: "p99"."""
+    doctor = ROOT / "user/doctor"
+    rules = [*sorted((doctor / "rules").glob("rules_*.c")), doctor / "say.c"]
+    tables = [ROOT / "user/run/account.h", *sorted((ROOT / "user/report").rglob("*.c"))]
+    heads = [m for m in _found(_HEAD, tables, told.HEAD) if re.search("[a-z]{2}", m.text)]
+    return _found(_SENTENCE, rules, told.PROGRAM) + [m for m in heads if "{" not in m.text]
+
+
+def report_sentences() -> list[Message]:
+    return words.messages() + program_sentences()
+
+
 def missing(subject: str, sentences: list[Message]) -> list[Message]:
     done = {m.key for m in catalogue.read(catalogue_of(subject)) if m.translation}
     return [m for m in sentences if m.key not in done]
@@ -65,7 +98,7 @@ def update(subject: str, sentences: list[Message]) -> None:
 
 def main(options: list[str]) -> int:
     build = ROOT / os.environ.get("BUILD", "build")
-    subjects = {"report": words.messages(), "man": manual_sentences(build)}
+    subjects = {"report": report_sentences(), "man": manual_sentences(build)}
     untold = lacking = 0
     for subject, sentences in subjects.items():
         po = catalogue_of(subject).relative_to(ROOT)

@@ -111,6 +111,13 @@ def translations(language: str) -> gettext.NullTranslations:
     raise Failure(f"no catalogue for language {language}: neither {tree} nor {installed} is there")
 
 
+def translated(catalogue: gettext.NullTranslations, context: str) -> list[tuple[str, str]]:
+    """The texts of that context, each with its translation; gettext itself lists none."""
+    found: dict[str, str] = getattr(catalogue, "_catalog", {})
+    mark = context + _CONTEXT
+    return [(key[len(mark) :], text) for key, text in found.items() if key.startswith(mark)]
+
+
 def main(args: list[str]) -> int:
     if len(args) != 2:
         print("usage: python3 -m afpscope.catalogue PO MO", file=sys.stderr)

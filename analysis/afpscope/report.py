@@ -234,7 +234,9 @@ def _tables(run: Run) -> tuple[tuple[str, Section], ...] | None:
 
 
 def _page(run: Run, runs: list[Run], made: Painter, prefix: str) -> Page:
-    w, d = made.w, digest(run)
+    w = made.w
+    run = w.run(run)
+    d = digest(run)
     trace: Trace | None = None
     tables: tuple[tuple[str, Section], ...] | None = ()
     notices: tuple[str, ...] = ()

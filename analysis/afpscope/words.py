@@ -7,12 +7,14 @@ Names of commands and fields stay. A text's key is its context in the catalogues
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 
 from . import historywords, rxwords, sweepwords
-from .catalogue import Message, translations
+from .catalogue import Message, translated, translations
 from .saved.model import Transfer
-from .saved.run import AFP_WORDS, NO_WORDS
+from .saved.run import AFP_WORDS, NO_WORDS, Cause, Run
 from .saved.sections import Section
+from .told import HEAD, PROGRAM, Told
 
 LANGUAGES = ("en", "ja")
 
@@ -347,6 +349,10 @@ _WORDS: dict[str, str] = {
     **historywords.WORDS,
 }
 
+# Of the tables of figures, those that no table of the program has.
+_COLUMNS = ("second", "from_s", "to_s", "actions", "bytes", "last", "share_at_least",
+            "queue_bytes", "drops", "repeat", "offered_per_s", "achieved_per_s")  # fmt: skip
+
 # Figures of a verdict, in the order of the sentence that run.json has in English.
 _FIGURES = (
     "client_cpu",
@@ -362,7 +368,8 @@ _OF_THE_PATH = ("round_trips", "path_busy", "queue")
 
 def messages() -> list[Message]:
     """What a catalogue of the report must have."""
-    return [Message(key, text) for key, text in _WORDS.items()]
+    heads = [Message(HEAD, text.replace("_", " ")) for text in _COLUMNS]
+    return [Message(key, text) for key, text in _WORDS.items()] + heads
 
 
 class Words:
@@ -373,6 +380,7 @@ class Words:
         self.language = language
         self._catalogue = translations(language)
         self.names = NO_WORDS | {**names}
+        self.told = Told(translated(self._catalogue, PROGRAM))  # what a run has in English
 
     def _named(self, text: str) -> str:
         for key, word in self.names.items():
@@ -385,7 +393,37 @@ class Words:
     def titled(self, section: Section) -> str:
         """Its title, in the language of the page if that is one of ours."""
         known = section.title == _WORDS.get(section.key)
-        return self[section.key] if known else section.title
+        return self[section.key] if known else self.head(section.title)
+
+    def head(self, text: str) -> str:
+        """Of a column."""
+        return self._catalogue.pgettext(HEAD, text) if text else text
+
+    def column(self, key: str) -> str:
+        """That of a figure's numbers, by what it is called in the CSV: parts of a time have words
+        of their own."""
+        name = key.removesuffix("_ns")
+        if self.language != "en" and (part := f"p_{name}") in _WORDS:
+            return self[part]
+        return self.head(name.replace("_", " "))
+
+    def run(self, run: Run) -> Run:
+        """With what the program wrote into it in the language of the page."""
+
+        def causes(found: tuple[Cause, ...]) -> tuple[Cause, ...]:
+            say = self.told
+            return tuple(
+                replace(c, text=say(c.text), todo=say(c.todo), disproof=say(c.disproof))
+                for c in found
+            )
+
+        return replace(
+            run,
+            causes=causes(run.causes),
+            limits=causes(run.limits),
+            opinion=run.opinion and self.told(run.opinion),
+            findings=tuple(map(self.told, run.findings)),
+        )
 
     def say(self, key: str, **values: object) -> str:
         return self[key].format(**values)

@@ -7,6 +7,7 @@
 
 #include "base/clock.h"
 #include "base/file.h"
+#include "base/kernel.h"
 #include "load/actions.h"
 #include "load/pause.h"
 #include "load/tally.h"
@@ -208,11 +209,8 @@ static int wait_for_events(struct worker *w, struct epoll_event *event)
 {
 	uint64_t now_ns = pause_now(w); /* what began since the last look took its time */
 	uint64_t due_ns = next_due_ns(w, now_ns), left_ns = due_ns > now_ns ? due_ns - now_ns : 0;
-	struct timespec t = { 0, (long)left_ns }; /* a slice is less than a second */
-	int n = epoll_pwait2(w->epoll, event, EVENTS, &t, NULL);
+	int n = kernel_epoll_wait(w->epoll, event, EVENTS, left_ns); /* a slice is less than 1 s */
 
-	if (n < 0 && errno == ENOSYS) /* before Linux 5.11 */
-		n = epoll_wait(w->epoll, event, EVENTS, (int)((left_ns + 999999) / 1000000));
 	w->alive_ns = clock_now_ns();
 	if (w->alive_ns > now_ns + left_ns + PAUSE_LEAST_NS)
 		pause_note(w, now_ns, w->alive_ns, w->alive_ns - now_ns - left_ns);

@@ -2,6 +2,8 @@
 /* The connections and calls of an endpoint: which a packet is for, and which begin with it. */
 #include "rx/endpoint_priv.h"
 
+#include "base/kernel.h"
+
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -244,7 +246,7 @@ const char *rx_endpoint_refused(const struct rx_endpoint *ep)
 	if (!ep->refused)
 		return NULL;
 	return ep->refused == -ECONNREFUSED ? "nobody listens on this port"
-					    : strerrordesc_np(-ep->refused);
+					    : kernel_why(-ep->refused);
 }
 
 /* ---- both ---- */

@@ -3,6 +3,7 @@
 #include "store/blocking.h"
 
 #include "base/clock.h"
+#include "base/kernel.h"
 
 #include <errno.h>
 #include <poll.h>
@@ -244,9 +245,7 @@ static enum store_result blocking_result_of(int code)
 
 void blocking_answer(struct store_op *op, int code)
 {
-	const char *why = strerrordesc_np(code);
-
-	store_answer(op, blocking_result_of(code), code, why ? why : "unknown error");
+	store_answer(op, blocking_result_of(code), code, kernel_why(code));
 }
 
 void blocking_finish(struct store *s)

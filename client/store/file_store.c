@@ -3,8 +3,10 @@
 #include "store/file_store.h"
 
 #include "base/clock.h"
+#include "base/kernel.h"
 
 #include <dirent.h>
+#include <linux/limits.h>
 #include <stdio.h>
 #include <sys/stat.h>
 #include <sys/xattr.h>
@@ -229,10 +231,8 @@ static int file_store_list(struct file_store *f, struct store_op *op)
 static bool is_mount(const struct file_store *f, uint64_t id)
 {
 	const struct file_store_dir *d = file_store_dir_of(f, id);
-	struct statx sx;
 
-	return d && d->fd >= 0 && !statx(d->fd, "", AT_EMPTY_PATH, 0, &sx) &&
-	       sx.stx_attributes & STATX_ATTR_MOUNT_ROOT;
+	return d && d->fd >= 0 && kernel_is_mount(d->fd);
 }
 
 /*

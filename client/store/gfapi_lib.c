@@ -10,6 +10,9 @@
 #include <string.h>
 #include <time.h>
 
+/* musl has none, and would give functions of any version. */
+extern void *dlvsym(void *handle, const char *name, const char *version) __attribute__((weak));
+
 #define PACKAGE  "Debian package libgfapi0"
 #define LOG_INFO 7
 
@@ -43,8 +46,13 @@ static struct shared *shared(void)
 
 int gfapi_load(struct gfapi_calls *out, const char *library, struct err *e)
 {
-	void *handle = dlopen(library, RTLD_NOW | RTLD_LOCAL), *call;
+	void *handle, *call;
 
+	if (!dlvsym)
+		return err_set(e, -ENOTSUP,
+			       GFAPI_PREFIX " needs a C library that tells versions of functions "
+					    "apart (dlvsym), such as glibc");
+	handle = dlopen(library, RTLD_NOW | RTLD_LOCAL);
 	if (!handle)
 		return err_set(e, -ENOENT,
 			       GFAPI_PREFIX " needs the library libgfapi of GlusterFS 6 or newer "

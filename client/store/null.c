@@ -5,6 +5,7 @@
  * without a system call.
  */
 #include "base/clock.h"
+#include "base/kernel.h"
 #include "store/null_peer.h"
 #include "store/store_priv.h"
 
@@ -173,7 +174,7 @@ static int posix_submit(struct store *s, struct store_op *op, struct err *e)
 	op->t.begun_ns = clock_now_ns();
 	store_answer(op, STORE_OK, 0, NULL);
 	if (op->verb == STORE_PROBE || op->verb == STORE_LIST || op->verb == STORE_GET_XATTR)
-		store_answer(op, STORE_NONE, ENOENT, strerrordesc_np(ENOENT));
+		store_answer(op, STORE_NONE, ENOENT, kernel_why(ENOENT));
 	else if (op->verb == STORE_COPY)
 		store_answer(op, STORE_UNKNOWN, ENOSYS, STORE_POSIX_NO_COPY);
 	else if (op->verb == STORE_READ || op->verb == STORE_WRITE)
@@ -194,14 +195,14 @@ static struct store_op *posix_take(struct store *s)
 	return store_queue_take(&((struct null_posix *)s)->answered);
 }
 
-static void posix_close(struct store *s)
+static void null_posix_close(struct store *s)
 {
 	free(s);
 }
 
 static const struct store_type null_posix_type = {
-	"null",           posix_submit, posix_take, store_never_wait, store_nothing_to_advance,
-	store_only_sleep, finish_null,  posix_close
+	"null",           posix_submit, posix_take,      store_never_wait, store_nothing_to_advance,
+	store_only_sleep, finish_null,  null_posix_close
 };
 
 static int open_posix(struct store **out, const struct store *like, struct err *e)

@@ -5,6 +5,8 @@
  */
 #include "store/file_store.h"
 
+#include "base/kernel.h"
+
 #include <dirent.h>
 #include <linux/magic.h>
 #include <stdio.h>
@@ -36,15 +38,25 @@ static int dir_fd(const struct file_store *f, uint64_t dir)
 
 static ssize_t posix_pread(struct file_store *f, uint64_t file, void *buf, size_t len, off_t at)
 {
+	ssize_t n;
+
 	(void)f;
-	return TEMP_FAILURE_RETRY(pread((int)file, buf, len, at));
+	do
+		n = pread((int)file, buf, len, at);
+	while (n < 0 && errno == EINTR);
+	return n;
 }
 
 static ssize_t posix_pwrite(struct file_store *f, uint64_t file, const void *data, size_t len,
 			    off_t at)
 {
+	ssize_t n;
+
 	(void)f;
-	return TEMP_FAILURE_RETRY(pwrite((int)file, data, len, at));
+	do
+		n = pwrite((int)file, data, len, at);
+	while (n < 0 && errno == EINTR);
+	return n;
 }
 
 /* It goes through the page cache. */
@@ -157,7 +169,7 @@ static int posix_rename(const struct file_store *f, const struct store_op *op)
 	int from = dir_fd(f, op->dir.id), to = dir_fd(f, op->to_dir.id);
 	struct stat st;
 
-	if (!renameat2(from, op->name, to, op->to_name, RENAME_NOREPLACE))
+	if (!kernel_rename_new(from, op->name, to, op->to_name))
 		return 0;
 	if (errno != EINVAL)
 		return file_store_code_of(-1);
@@ -318,15 +330,9 @@ static int scratch_file(int dir)
 /* Alignment of O_DIRECT that the file system reports; 0: none. */
 static size_t told_align(int fd)
 {
-#ifdef STATX_DIOALIGN
-	struct statx sx;
+	size_t align;
 
-	if (!statx(fd, "", AT_EMPTY_PATH, STATX_DIOALIGN, &sx) && sx.stx_mask & STATX_DIOALIGN)
-		return sx.stx_dio_offset_align;
-#else
-	(void)fd;
-#endif
-	return DEFAULT_ALIGN;
+	return kernel_direct_align(fd, &align) ? align : DEFAULT_ALIGN;
 }
 
 /*

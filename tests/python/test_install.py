@@ -101,6 +101,23 @@ def test_japanese_is_found_where_man_and_gettext_look(prefix: Path) -> None:
             assert words.pgettext(context, english_words) == japanese
 
 
+def test_pages_in_japanese_end_at_any_width(prefix: Path) -> None:
+    """All in one run of troff, as man asks for them: with the rules of Japanese lines."""
+    pages = sorted((prefix / "share/man/ja/man1").glob("*.1"))
+    text = ".mso ja.tmac\n.hla ja\n" + "".join(page.read_text("utf-8") for page in pages)
+    groff = ["groff", "-k", "-t", "-mandoc", "-Z", "-Tutf8"]
+    endless = {}
+    for width in range(16, 41, 3):
+        done = subprocess.run(
+            ["prlimit", "--cpu=4", *groff, f"-rLL={width}n", f"-rLT={width}n"],
+            input=text, encoding="utf-8", env=ENV | {"LC_ALL": "C.UTF-8"}, capture_output=True,
+            timeout=300, check=False,
+        )  # fmt: skip
+        if done.returncode or done.stdout.count("x stop") != 1:
+            endless[width] = done.stderr[-200:]
+    assert len(pages) > 20 and endless == {}
+
+
 def test_uninstall_leaves_nothing(prefix: Path, tmp_path: Path) -> None:
     """Of what is there, in another place, after its use."""
     there = shutil.copytree(prefix, tmp_path / "usr", symlinks=True)

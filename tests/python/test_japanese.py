@@ -17,8 +17,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import translations
 from afpscope import catalogue, errors, words
 from afpscope.catalogue import Message
+from afpscope.told import HEAD, PROGRAM, Told
 from conftest import Done, Shelf
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -45,8 +47,9 @@ def invented(pattern: re.Pattern[str], m: Message) -> set[str]:
 
 def test_every_sentence_of_the_report_is_translated() -> None:
     done = {m.key for m in translated(REPORT)}
-    wanted = words.messages()
-    assert len(wanted) > 300
+    wanted = translations.report_sentences()
+    assert {m.context for m in wanted} >= {PROGRAM, HEAD, *(m.context for m in words.messages())}
+    assert len(wanted) > 600
     assert [m for m in wanted if m.key not in done] == []
     assert done == {m.key for m in wanted}, "sentences that the program no longer has"
 
@@ -54,6 +57,7 @@ def test_every_sentence_of_the_report_is_translated() -> None:
 def test_a_translation_of_the_report_has_the_figures_of_its_sentence() -> None:
     """The server's names may be others: Japanese says what it is asked for, not what answers."""
     names = {"{server}", "{helper}", "{backend}", "{asked}", "{database}"}
+    names |= {"{pending_n.s}"}  # the "s" of a plural
     wrong = {
         m.context: (lost(FIELD, m) - names, invented(FIELD, m) - names)
         for m in translated(REPORT)
@@ -81,6 +85,47 @@ def test_pages_are_japanese_and_not_copies() -> None:
     copied = [m.text for m in prose if not kana.search(m.translation)]
     examples = ("afpscope ", "$ ", "sudo ", "GFAPI_", "afpd, process", "20:15:07", "begin ")
     assert [t for t in copied if not t.startswith(examples)] == []
+
+
+def filled(text: str, known: bool) -> str:
+    """As the program does it: each figure a word of its own, "who" a list; or what is in brackets
+    not known."""
+
+    def value(m: re.Match[str]) -> str:
+        return "" if m[1].endswith(".s") else f"<{m[1]}>" + ", x" * m[1].endswith(".who")
+
+    text = re.sub(r"\[([^\[\]]*)\]", r"\1" if known else "", text)
+    return re.sub(r"\{([^{}]*)\}", value, text)
+
+
+@pytest.mark.parametrize("known", [True, False])
+def test_each_sentence_of_the_program_is_told_by_its_own_translation(known: bool) -> None:
+    ours = [m for m in translated(REPORT) if m.context == PROGRAM]
+    told = Told((m.text, m.translation) for m in ours)
+    assert len(ours) > 200
+    wrong = {m.text for m in ours if told(filled(m.text, known)) != filled(m.translation, known)}
+    assert wrong == set()
+
+
+def test_a_sentence_that_no_catalogue_has_stays_as_it_is() -> None:
+    told = Told([("{a} of {b}[, {c}]", "{b} 中 {a}[ ({c})]")])
+    assert told("1 of 2") == "2 中 1"
+    assert told("1 of 2, x") == "2 中 1 (x)"
+    assert told("1 in 2") == "1 in 2"
+
+
+def test_a_page_says_what_the_program_found_and_heads_of_tables_in_japanese(
+    shelf: Shelf, tmp_path: Path, execute: Callable[..., Done]
+) -> None:
+    done = execute("report", shelf.put("a", "load"), "-o", tmp_path / "r.html", "--lang", "ja")
+    text = (tmp_path / "r.html").read_text()
+    assert done.code == 0
+    assert "afpd は CNID サーバーを待った: 全要求時間の 69% (11.1" in text
+    assert "waited for its CNID server" not in text
+    heads = re.findall(r'<th scope="col"[^>]*>([^<]*)</th>', text)
+    assert {"要求", "平均", "最大", "時間%"} <= {*heads}
+    assert not {"requests", "mean", "max", "time%", "run queue"} & {*heads}
+    assert "Causes that doctor looked for" not in text
 
 
 def test_a_catalogue_is_compiled_as_gettext_reads_it() -> None:
@@ -122,7 +167,7 @@ def test_a_file_that_is_no_catalogue_is_refused(tmp_path: Path) -> None:
 
 def tree_with(tmp_path: Path, english: str, changed: str) -> Path:
     """A copy of what the check needs, in which a sentence of a page is another one."""
-    for name in ("analysis/afpscope", "po"):
+    for name in ("analysis/afpscope", "po", "user/doctor", "user/report", "user/run"):
         shutil.copytree(ROOT / name, tmp_path / name)
     (tmp_path / "tests").mkdir()
     shutil.copy2(ROOT / "tests/translations.py", tmp_path / "tests")

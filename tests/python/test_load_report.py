@@ -18,7 +18,7 @@ from afpscope.limit import limits
 from afpscope.page import sweepfigures
 from afpscope.page.painter import ROWS
 from afpscope.tables import values
-from afpscope.words import ENGLISH
+from afpscope.words import ENGLISH, Words
 from conftest import Done, Shelf
 from sweeping import MS, Made, each, sweep
 from test_report import made, section
@@ -68,7 +68,8 @@ def test_a_load_is_told_and_drawn(
     figures = re.findall(r"<figure>(.*?)</figure>", text, re.S)
     drawn = [f for f in figures if 'role="img"' in f]
     assert drawn and all('<th scope="col">' in f for f in drawn)
-    shown = next(f for f in drawn if '<th scope="col">max</th>' in f and "p50" in f)
+    longest = f'<th scope="col">{Words(lang).head("max")}</th>'
+    shown = next(f for f in drawn if longest in f and "p50" in f)
     cells = [re.findall("<td>(.*?)</td>", r) for r in re.findall("<tr>(.*?)</tr>", shown, re.S)]
     assert [int(c[1].replace(",", "")) for c in cells[1:]] == [s.n for s in load.seconds][:ROWS]
     done_by = sorted(c.actions for c in load.each_client)

@@ -244,6 +244,7 @@ def _where(two: _Two, w: Words) -> str:
 
 def _diagnosed(run: Run, where: str, w: Words) -> tuple[str, str]:
     """What the run itself concludes of its server. where: said if that is no cause."""
+    run = w.run(run)
     if run.verdict in (None, "not_counted"):
         return "unknown", w["l_undiagnosed"] + where if where else w["l_unwatched"]
     if run.diagnosed and run.rivals > 1:

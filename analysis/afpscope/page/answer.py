@@ -6,6 +6,7 @@ The diagnosis in run.json is the only judge. What it could not tell, and why, is
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 
 from .. import show
@@ -14,6 +15,7 @@ from ..tables.digest import CommandView, Digest
 from ..words import Words
 from . import loadpage
 
+_WIDE = re.compile("[\u3040-\u9fff]")  # letters of Japanese
 TRUSTED, DOUBTED, UNCHECKED = "trusted", "doubted", "unchecked"
 
 
@@ -131,14 +133,17 @@ def _badge(run: Run, damaged: bool, w: Words) -> Badge:
 
 
 def _stopped(text: str) -> str:
-    """With a full stop."""
-    return text if text.endswith((".", "。")) else f"{text}."
+    """With a full stop, that of its language."""
+    if text.endswith((".", "。")):
+        return text
+    return f"{text}{'。' if _WIDE.search(text) else '.'}"
 
 
 def _sentence(text: str, w: Words) -> str:
     """As run.json has it, with a full stop; and a capital letter, but for names of programs."""
     first = text.split(maxsplit=1)[0] if text else ""
-    begin = text[:1] if first.rstrip(":,") in w.names.values() else text[:1].upper()
+    kept = first.rstrip(":,") in w.names.values() or _WIDE.search(text)
+    begin = text[:1] if kept else text[:1].upper()
     return _stopped(f"{begin}{text[1:]}")
 
 

@@ -48,10 +48,9 @@ def _cell(key: str, value: Any) -> str:
     return f"{value:,}" if isinstance(value, int) else show.number(value)
 
 
-def _numbers(head: Sequence[str], rows: Sequence[Sequence[Any]]) -> Numbers:
+def _numbers(head: Sequence[str], rows: Sequence[Sequence[Any]], w: Words) -> Numbers:
     shown = [tuple(map(_cell, head, row)) for row in rows[:ROWS]]
-    names = tuple(key.removesuffix("_ns").replace("_", " ") for key in head)
-    return Numbers(names, tuple(shown), len(rows) - len(shown))
+    return Numbers(tuple(map(w.column, head)), tuple(shown), len(rows) - len(shown))
 
 
 @dataclass(frozen=True)
@@ -93,7 +92,7 @@ class Painter:
             return None
         self.table(name, of.head, of.rows)
         found = self.picture(name, caption, of.figure)
-        return replace(found, numbers=_numbers(of.head, of.rows)) if found else None
+        return replace(found, numbers=_numbers(of.head, of.rows, self.w)) if found else None
 
     def table(self, name: str, head: Sequence[str], rows: Iterable[Sequence[Any]]) -> None:
         """Keeps a table as NAME.csv, if figures are kept."""

@@ -1,0 +1,60 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "base/kernel.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <linux/fs.h>
+#include <linux/stat.h>
+#include <string.h>
+#include <sys/epoll.h>
+#include <sys/syscall.h>
+#include <time.h>
+#include <unistd.h>
+
+int kernel_rename_new(int from_dir, const char *from, int to_dir, const char *to)
+{
+	return (int)syscall(SYS_renameat2, from_dir, from, to_dir, to, RENAME_NOREPLACE);
+}
+
+int kernel_epoll_wait(int epoll, struct epoll_event *event, int n, uint64_t wait_ns)
+{
+	struct timespec t = { 0, (long)wait_ns };
+	int got = (int)syscall(SYS_epoll_pwait2, epoll, event, n, &t, NULL, (size_t)0);
+
+	if (got < 0 && errno == ENOSYS)
+		got = epoll_wait(epoll, event, n, (int)((wait_ns + 999999) / 1000000));
+	return got;
+}
+
+const char *kernel_why(int code)
+{
+	return code > 0 && code <= EHWPOISON ? strerror(code) : "unknown error";
+}
+
+static bool asked(int fd, unsigned int mask, struct statx *out)
+{
+	return !syscall(SYS_statx, fd, "", AT_EMPTY_PATH, mask, out);
+}
+
+bool kernel_is_mount(int fd)
+{
+	struct statx sx;
+
+	return asked(fd, 0, &sx) && sx.stx_attributes & STATX_ATTR_MOUNT_ROOT;
+}
+
+bool kernel_direct_align(int fd, size_t *out)
+{
+#ifdef STATX_DIOALIGN
+	struct statx sx;
+
+	if (asked(fd, STATX_DIOALIGN, &sx) && sx.stx_mask & STATX_DIOALIGN) {
+		*out = sx.stx_dio_offset_align;
+		return true;
+	}
+#else
+	(void)fd;
+	(void)out;
+#endif
+	return false;
+}
