@@ -317,12 +317,11 @@ static void diagnose_look_tracers(struct watch *w, uint64_t before_ns, struct ru
 		tracer = (pid_t)strtol(text, NULL, 10);
 		n += tracer > 0;
 		if (tracer > 0 && !procstat_read(&st, tracer))
-			run_figure_who(out, RUN_FIGURE_TRACED, "%s (pid %d) traces", st.comm,
-				       tracer);
+			run_figure_who(out, RUN_FIGURE_TRACED, "%s (pid %d)", st.comm, tracer);
 	}
 	if (by_ns && !(n > 0))
 		run_figure_who(out, RUN_FIGURE_TRACED,
-			       "a program that has left (a debugger, strace) traced");
+			       "a program that has left (a debugger, strace)");
 	if (stopped_ns)
 		n = by_ns < stopped_ns / 2 ? 0 : fmax(n, 1);
 	if (looked || by_ns)

@@ -447,7 +447,7 @@ def test_a_tracer_is_named_and_not_who_sent_a_signal(scope: Scope, served: Made)
         with traced(site.afpds) as tracer:
             said = say(scope, site.port, "doctor", "-d", str(SECONDS))
     found = first_is(said, "server-traced", never=("server-stopped", "session-stopped"))
-    assert f"strace (pid {tracer}) traces afpd" in found["text"]
+    assert f"tracing by strace (pid {tracer}) stopped afpd" in found["text"]
 
 
 @undisturbed

@@ -21,7 +21,7 @@ static const struct doctor_rule rules[] = {
 		.key = "server-traced", .name = "traced brick", .kind = DOCTOR_FAILS,
 		TESTS(ANY(TRACED), LEAST(STOPPED, STOPPED_LEAST)), HARM(STOPPED_WAIT, STOPPED_HARM), UNSURE,
 		EVIDENCE(F(TRACED), F(STOPPED), F(STOPPED_WAIT), F(SLOW_N), F(LONGEST)),
-		.says = "{traced.who} a brick, which was stopped for {stopped} of the time of its threads",
+		.says = "tracing by {traced.who} stopped a brick for {stopped} of the time of its threads",
 		.todo = "end the tracer; what is measured beside it is not the server's own speed",
 		.disproof = "requests take as long without the tracer",
 		.next = "grep -H TracerPid /proc/*/status | grep -vw 0",

@@ -113,7 +113,7 @@ static const struct doctor_rule rules[] = {
 		.key = "server-traced", .name = "traced server", .kind = DOCTOR_FAILS,
 		TESTS(ANY(TRACED), LEAST(STOPPED_FOR, STOPPED_FEW)), HARM(STOPPED_WAIT, STOPPED_FEW_HARM), UNSURE,
 		EVIDENCE(F(TRACED), F(STOPPED), F(STOPPED_WAIT), F(SLOW_N), F(LONGEST)),
-		.says = "{traced.who} afpd, which was stopped for {stopped} of the time, all sessions together",
+		.says = "tracing by {traced.who} stopped afpd for {stopped} of the time, all sessions together",
 		.todo = "end the tracer; what is measured beside it is not the server's own speed",
 		.disproof = "requests take as long without the tracer",
 		.next = "grep -H TracerPid /proc/*/status | grep -vw 0",
