@@ -3,6 +3,7 @@
 #include "work/tree.h"
 
 #include "base/file.h"
+#include "base/hash.h"
 #include "base/procstat.h"
 
 #include <errno.h>
@@ -20,14 +21,6 @@
 #define IDLE_MAX    3 /* lists in a row whose entries had all gone: somebody else deletes, too */
 #define REFUSED     1
 
-/* FNV-1a */
-static uint32_t hashed(uint32_t hash, const char *text)
-{
-	for (const char *p = text; *p && *p != '\n'; p++)
-		hash = (hash ^ (uint8_t)*p) * 16777619u;
-	return hash;
-}
-
 /* When a process began, in ticks after boot; 0: not known. */
 static uint64_t start_of(pid_t pid)
 {
@@ -44,23 +37,23 @@ static uint64_t start_of(pid_t pid)
 static uint32_t host_hash(void)
 {
 	char id[256] = "", boot[64] = "", ns[64] = "";
-	uint32_t hash = 2166136261u, random = 0;
+	uint64_t hash = HASH_TEXT, random = 0;
 
 	if (!file_line(id, sizeof(id), "/etc/machine-id")) /* not in every container */
-		hash = hashed(hash, id);
+		hash = hash_text(hash, id);
 	gethostname(id, sizeof(id) - 1);
-	hash = hashed(hash, id);
+	hash = hash_text(hash, id);
 	if (!file_line(boot, sizeof(boot), "/proc/sys/kernel/random/boot_id") &&
 	    readlink("/proc/self/ns/pid", ns, sizeof(ns) - 1) > 0 && start_of(getpid()))
-		return hashed(hashed(hash, boot), ns);
+		return (uint32_t)hash_number(hash_text(hash_text(hash, boot), ns));
 	if (getrandom(&random, sizeof(random), 0) < 0)
-		random = (uint32_t)getpid() * 2654435761u;
-	return hash ^ random;
+		random = (uint64_t)getpid();
+	return (uint32_t)hash_number(hash ^ random);
 }
 
 uint32_t tree_mark(uint64_t started)
 {
-	return (uint32_t)(started * 0x9e3779b97f4a7c15u >> 40);
+	return (uint32_t)(hash_number(started) >> 40);
 }
 
 static void tree_put_name(char out[static TREE_NAME_MAX + 1], pid_t pid)
