@@ -43,7 +43,7 @@ TABLE = {
     "client/afp": "base dsi uam",
     "client/store": "base run dsi rx afp",
     "client/load": "base run dsi afp store",
-    "client/work": "base afp",
+    "client/work": "base afp store",
     "client/work/lantest": "base run afp load work",
     "client/work/speedtest": "base run afp load work",
     "client/work/smallfile": "base run store load work",

@@ -1,23 +1,17 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "load/pace.h"
 
+#include "base/hash.h"
+
 #include <math.h>
 #include <stdlib.h>
-
-/* splitmix64's finalizer: neighbouring numbers give unrelated bits. */
-static uint64_t mixed(uint64_t x)
-{
-	x = (x ^ (x >> 30)) * 0xbf58476d1ce4e5b9u;
-	x = (x ^ (x >> 27)) * 0x94d049bb133111ebu;
-	return x ^ (x >> 31);
-}
 
 /* Of pace_seed(): not one of those that clients have. */
 #define ARRIVALS (1ull << 32)
 
 void pace_seed(unsigned short random[3], uint64_t seed, uint64_t number)
 {
-	uint64_t x = mixed(mixed(seed + 0x9e3779b97f4a7c15u) + number);
+	uint64_t x = hash_number(hash_number(seed + 0x9e3779b97f4a7c15u) + number);
 
 	for (int i = 0; i < 3; i++)
 		random[i] = (unsigned short)(x >> (16 * i));

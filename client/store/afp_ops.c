@@ -12,6 +12,8 @@
 #define PROBE_BITMAP  (AFP_BIT_PARENT | AFP_BIT_LONG_NAME)
 #define OPEN_BITMAP   AFP_BIT_ID
 #define LOOKUP_BITMAP (AFP_BIT_PARENT | AFP_BIT_ID)
+#define LEGACY_LIST   0x2140 /* long name, id, UTF-8 name */
+#define LEGACY_COUNT  1024
 #define LEVEL_3_4     7
 
 /* A date is 32 bits, signed. */
@@ -64,6 +66,7 @@ static const struct {
 	{ AFP_ERR_OBJECT_LOCKED, STORE_DENIED },
 	{ AFP_ERR_DISK_FULL, STORE_FULL },
 	{ AFP_ERR_OVER_QUOTA, STORE_QUOTA },
+	{ AFP_ERR_DIR_NOT_EMPTY, STORE_NOT_EMPTY },
 	{ AFP_ERR_BAD_PARAMETER, STORE_INVALID },
 	{ AFP_ERR_NOT_SUPPORTED, STORE_UNKNOWN },
 };
@@ -184,6 +187,23 @@ static void encode_open(const struct afp *v, struct afp_op *out, const struct st
 		afp_prep_open_fork(out, v, dir, op->name, OPEN_BITMAP, access_of(op->how));
 }
 
+/* legacy: as netatalk's tools list what they remove. */
+static void encode_list(const struct store_afp *a, struct afp_op *out, const struct store_op *op)
+{
+	const struct afp *v = &a->volume[op->dir.volume];
+	const uint32_t dir = (uint32_t)op->dir.id, start = (uint32_t)op->offset + 1;
+	const struct afp_enumerate old = { dir,          LEGACY_LIST,     LEGACY_LIST,
+					   LEGACY_COUNT, (uint16_t)start, false };
+
+	_Static_assert(AFP_ENUMERATE_MAX <= STORE_LIST_LEN, "a list has room for such a reply");
+	if (a->legacy)
+		afp_prep_enumerate(out, v, &old, op->buf);
+	else
+		afp_prep_list(
+		    out, v,
+		    &(struct afp_list) { dir, start, op->with_attrs, op->buf, room_of(op) });
+}
+
 static void encode_named(const struct store_afp *a, struct afp_op *out, const struct store_op *op)
 {
 	const struct afp *v = &a->volume[op->dir.volume];
@@ -220,9 +240,7 @@ static void encode_named(const struct store_afp *a, struct afp_op *out, const st
 		afp_prep_get_params(out, v, copy.dir, op->name, LOOKUP_BITMAP, LOOKUP_BITMAP);
 		break;
 	case STORE_LIST:
-		afp_prep_list(out, v,
-			      &(struct afp_list) { copy.dir, (uint32_t)op->offset + 1,
-						   op->with_attrs, op->buf, room_of(op) });
+		encode_list(a, out, op);
 		break;
 	case STORE_RENAME:
 		afp_prep_rename(out, v, &copy);
@@ -382,8 +400,9 @@ static bool decode_list(struct store_op *op, const struct afp_op *in)
 
 	if (!afp_entries_begin(&it, in))
 		return false;
-	while (afp_entries_next(&it, &p))
-		op->done++;
+	for (; afp_entries_next(&it, &p); op->done++)
+		if (op->found)
+			op->found(op, *p.name ? p.name : p.long_name);
 	return !it.at.bad && op->done;
 }
 

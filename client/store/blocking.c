@@ -228,6 +228,8 @@ static enum store_result blocking_result_of(int code)
 		return STORE_FULL;
 	case EDQUOT:
 		return STORE_QUOTA;
+	case ENOTEMPTY:
+		return STORE_NOT_EMPTY;
 	case EINVAL:
 	case EFBIG:
 	case EOVERFLOW:

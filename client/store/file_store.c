@@ -112,10 +112,20 @@ static int look_up(struct file_store *f, uint64_t dir, const char *name, bool is
 	return *id ? 0 : ENOMEM;
 }
 
+/* Something else was mounted here: what is in it is not ours. */
+static bool is_mount(const struct file_store *f, uint64_t id)
+{
+	const struct file_store_dir *d = file_store_dir_of(f, id);
+
+	return d && d->fd >= 0 && kernel_is_mount(d->fd);
+}
+
 static int look_up_made(struct file_store *f, struct store_op *op)
 {
+	int code = look_up(f, op->dir.id, op->name, op->verb == STORE_MKDIR, &op->made.id);
+
 	op->made.volume = op->dir.volume;
-	return look_up(f, op->dir.id, op->name, op->verb == STORE_MKDIR, &op->made.id);
+	return !code && op->how & STORE_NO_MOUNT && is_mount(f, op->made.id) ? EBUSY : code;
 }
 
 static int delete_dir(struct file_store *f, uint64_t id)
@@ -218,6 +228,8 @@ static int file_store_list(struct file_store *f, struct store_op *op)
 		code = f->calls->next(f, f->list, f->list_dir, op->with_attrs, &entry);
 		if (code || !entry.name)
 			break;
+		if (op->found)
+			op->found(op, entry.name);
 		len += entry.len;
 		f->listed++;
 		op->done++;
@@ -225,49 +237,6 @@ static int file_store_list(struct file_store *f, struct store_op *op)
 	if (code || !op->done)
 		end_list(f);
 	return code || op->done ? code : ENOENT;
-}
-
-/* Something else was mounted here: what is in it is not ours. */
-static bool is_mount(const struct file_store *f, uint64_t id)
-{
-	const struct file_store_dir *d = file_store_dir_of(f, id);
-
-	return d && d->fd >= 0 && kernel_is_mount(d->fd);
-}
-
-/*
- * Removes the entry name of dir with all that is in it: 0 or an errno. Each directory is opened in
- * the one above, no link: what is put in the place of one meanwhile is not entered.
- */
-static int remove_tree(struct file_store *f, uint64_t dir, const char *name)
-{
-	struct file_store_entry entry;
-	int code = f->calls->remove(f, dir, name, false);
-	uint64_t id;
-	void *list;
-
-	if (code != EISDIR)
-		return code;
-	code = look_up(f, dir, name, false, &id);
-	if (code)
-		return code;
-	if (is_mount(f, id))
-		return EBUSY;
-	list = f->calls->open_list(f, id);
-	if (!list)
-		return file_store_code_of(-1);
-	while (!(code = f->calls->next(f, list, id, false, &entry)) && entry.name) {
-		code = remove_tree(f, id, entry.name);
-		if (code && code != ENOENT) /* others may have removed it meanwhile */
-			break;
-	}
-	f->calls->close_list(f, list);
-	return code ? code : delete_dir(f, id);
-}
-
-int file_store_remove(struct store *s, const char *name)
-{
-	return remove_tree((struct file_store *)s, 0, name);
 }
 
 /* ---- the store ---- */

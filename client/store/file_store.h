@@ -90,9 +90,6 @@ void file_store_init(struct file_store *f, const struct store_type *type,
 /* Begins the end: what is under way is waited for, and the directories are forgotten. */
 void file_store_fini(struct file_store *f);
 
-/* As store_kind.remove. */
-int file_store_remove(struct store *s, const char *name);
-
 /* The code of a call that returns less than 0 if it fails; some failures have no errno. */
 static inline int file_store_code_of(ssize_t r)
 {

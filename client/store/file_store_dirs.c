@@ -2,6 +2,8 @@
 /* The directories that a store of files knows. */
 #include "store/file_store.h"
 
+#include "base/hash.h"
+
 #include <stdlib.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -15,11 +17,7 @@ struct file_store_dir *file_store_dir_of(const struct file_store *f, uint64_t di
 
 static uint64_t *dir_bucket(const struct file_store *f, uint64_t parent, const char *name)
 {
-	uint64_t x = parent * 0x9e3779b97f4a7c15ull;
-
-	for (; *name; name++)
-		x = (x ^ (uint8_t)*name) * 0x100000001b3ull;
-	return &f->hash[(x ^ x >> 32) & (f->n_dirs - 1)];
+	return &f->hash[hash_number(hash_text(parent, name)) & (f->n_dirs - 1)];
 }
 
 static void hash_dir(struct file_store *f, uint64_t dir)

@@ -466,5 +466,4 @@ const struct store_kind store_gfapi_kind = {
 	.open = open_gfapi,
 	.make = make_gfapi,
 	.list = list_gfapi,
-	.remove = file_store_remove,
 };

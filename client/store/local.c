@@ -57,20 +57,11 @@ int store_list_local(const char *place, store_found *found, void *user, struct e
 
 int store_remove_local(struct store *s, const char *place, const char *name, struct err *e)
 {
-	struct store_op op = { .verb = STORE_DELETE, .dir = s->root[0], .name = name };
-	const char *where;
-	const struct store_kind *k = local_find(place, &where);
-	int r = 0, code;
+	struct store_op last;
+	struct err why;
+	int r = store_remove_tree(s, s->root[0], name, &last, &why);
 
-	if (k->remove) {
-		code = k->remove(s, name);
-		if (code)
-			r = err_set(e, -code, "cannot remove %s/%s: %s", place, name,
-				    strerror(code));
-		return r;
-	}
-	r = store_call(s, &op, e);
-	if (!r && op.result != STORE_OK)
-		r = err_set(e, -EIO, "cannot remove %s/%s: %s", place, name, op.why);
-	return r;
+	if (r > 0)
+		r = last.code ? -last.code : -EIO;
+	return r ? err_set(e, r, "cannot remove %s/%s: %.300s", place, name, why.text) : 0;
 }

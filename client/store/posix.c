@@ -413,5 +413,4 @@ const struct store_kind store_posix_kind = {
 	.open = store_open_posix,
 	.make = make_directory,
 	.list = list_names,
-	.remove = file_store_remove,
 };

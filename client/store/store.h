@@ -41,11 +41,11 @@
 	X(FLUSH, "flush")    /* op->file is on disk */                                             \
 	X(COPY, "copy")      /* the store itself copies dir/name to to_dir/to_name */              \
 	X(ROOM, "room")      /* bytes that are free where dir is; op->done, op->keeps_backups */   \
-	X(LOOKUP, "lookup")  /* the directory dir/name; op->made */                                \
+	X(LOOKUP, "lookup")  /* the directory dir/name; op->made. op->how: STORE_NO_MOUNT */       \
 	X(LIST, "list")      /* entries of dir from the op->offset-th (0: the first) into op->buf, \
 				in the store's own form or not at all, at most op->len bytes       \
 				(STORE_LIST_LEN at least); op->done: how many; STORE_NONE: no      \
-				more. with_attrs: what stat() shows, too */                        \
+				more. with_attrs: what stat() shows, too; found() of each */       \
 	X(RENAME, "rename")  /* dir/name becomes to_dir/to_name; refused where there is one */     \
 	X(SET_TIME, "settime")   /* dir/name was modified op->offset seconds after 1970 */         \
 	X(SET_MODE, "chmod")     /* dir/name gets the permission bits op->how */                   \
@@ -84,16 +84,17 @@ enum store_verb {
 /* The result, common to all stores; op->code is the store's own. */
 enum store_result {
 	STORE_OK,
-	STORE_SHORT,   /* done, but for fewer bytes than asked: end of file, or no room */
-	STORE_NONE,    /* no such file or directory */
-	STORE_EXISTS,  /* exists already */
-	STORE_DENIED,  /* no right to it, read-only, or open elsewhere with a deny mode */
-	STORE_LOCKED,  /* another has locked a part of the range */
-	STORE_FULL,    /* no space; also over quota, where the server does not tell them apart */
-	STORE_QUOTA,   /* over quota */
-	STORE_INVALID, /* the store does not accept this size, offset or alignment */
-	STORE_UNKNOWN, /* not supported by this store */
-	STORE_FAILED,  /* anything else */
+	STORE_SHORT,     /* done, but for fewer bytes than asked: end of file, or no room */
+	STORE_NONE,      /* no such file or directory */
+	STORE_EXISTS,    /* exists already */
+	STORE_DENIED,    /* no right to it, read-only, or open elsewhere with a deny mode */
+	STORE_LOCKED,    /* another has locked a part of the range */
+	STORE_FULL,      /* no space; also over quota, where the server does not tell them apart */
+	STORE_QUOTA,     /* over quota */
+	STORE_NOT_EMPTY, /* a directory that is to be deleted has entries */
+	STORE_INVALID,   /* the store does not accept this size, offset or alignment */
+	STORE_UNKNOWN,   /* not supported by this store */
+	STORE_FAILED,    /* anything else */
 };
 
 /* Least room of a LIST. */
@@ -116,6 +117,8 @@ enum store_result {
 #define STORE_UNUSED 0x8u
 /* What DELETE deletes is a directory. It is found out where that is not said. */
 #define STORE_IS_DIR 0x10u
+/* LOOKUP is refused where another file system is mounted. */
+#define STORE_NO_MOUNT 0x80u
 
 struct store_dir {
 	unsigned int volume; /* 0; 1: the second, of store_open_afp's other volume */
@@ -149,9 +152,11 @@ struct store_op {
 	struct store_file file;
 	unsigned int how; /* OPEN, CREATE: STORE_FOR_READ, ...; MKDIR, DELETE; SET_MODE: 0755 */
 	uint64_t offset, len;
-	void *buf;        /* READ, LIST, GET_XATTR */
-	bool discard;     /* READ: the data is not needed; buf may stay unchanged */
-	bool with_attrs;  /* LIST */
+	void *buf;       /* READ, LIST, GET_XATTR */
+	bool discard;    /* READ: the data is not needed; buf may stay unchanged */
+	bool with_attrs; /* LIST */
+	/* LIST: an entry's name, which is valid in the call only; may be NULL */
+	void (*found)(struct store_op *op, const char *name);
 	const void *data; /* WRITE, SET_XATTR, EXCHANGE */
 	/* EXCHANGE */
 	const void *head; /* head_len bytes */
@@ -335,8 +340,18 @@ int store_open_local(struct store **out, const char *place, bool direct, struct 
 /* Calls found() for each name in the place, in any order, but . and .. */
 typedef void store_found(void *user, const char *name);
 int store_list_local(const char *place, store_found *found, void *user, struct err *e);
-/* Removes the directory name, with what others have left in it; s is open on place. */
+/* store_remove_tree() of what is in place, on which s is open. 0 or a negative errno with a text.
+ */
 int store_remove_local(struct store *s, const char *place, const char *name, struct err *e);
+
+/*
+ * Removes dir/name with all that is in it; where name is NULL, all that is in dir. No link is
+ * followed, and no other file system entered. 0, also where it was not there; STORE_REFUSED with a
+ * text: *last is the operation that was refused; negative errno: the store is lost.
+ */
+#define STORE_REFUSED 1
+int store_remove_tree(struct store *s, struct store_dir dir, const char *name,
+		      struct store_op *last, struct err *e);
 
 /*
  * Calls of Rx, the RPC of AFS, from a UDP socket of its own: only EXCHANGE. It is open at once: of

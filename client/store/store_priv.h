@@ -64,6 +64,7 @@ struct store_afp {
 	const char *machine;       /* the server's, if the session is the store's; borrowed */
 	struct store_login *login; /* owned; NULL: LOGIN and LOGOUT cannot be done */
 	bool narrow;               /* 32-bit commands only */
+	bool legacy;               /* lists as netatalk's tools */
 	unsigned int window;
 	struct store_queue answered; /* without asking the server */
 	struct store_slot *free;
@@ -108,9 +109,6 @@ struct store_kind {
 	int (*make)(const char *where, struct err *e);
 	/* Calls found() for each name in it. */
 	int (*list)(const char *where, store_found *found, void *user, struct err *e);
-	/* Removes the directory name of s, an open store of this kind, with all that is in it: 0 or
-	 * an errno. NULL: its users remove what they make. */
-	int (*remove)(struct store *s, const char *name);
 };
 
 extern const struct store_kind store_posix_kind, store_gfapi_kind, store_rx_kind;

@@ -37,14 +37,14 @@ bool tree_owner(const char *name, struct tree_owner *out);
 uint32_t tree_mark(uint64_t started);
 
 /*
- * Removes everything below a directory, then (tree_remove) the directory itself, with the
- * commands the reference workloads use for it; where names are too long for these, with newer ones.
- * 0; 1: the server refused; TREE_BUSY: because a file is open (text in e); negative errno: the
- * connection is lost.
+ * Removes what is there with all that is in it, or, where name is NULL, what is in parent, by
+ * store_remove_tree(). 0; STORE_REFUSED: the server refused; TREE_BUSY: because a file is open
+ * (text in e); negative errno: the connection is lost.
  */
 #define TREE_BUSY 2
-int tree_empty(struct afp *a, uint32_t dir, struct err *e);
 int tree_remove(struct afp *a, uint32_t parent, const char *name, struct err *e);
+/* By the commands of netatalk's tools, whose lists have no names of more than some 200 bytes. */
+int tree_remove_legacy(struct afp *a, uint32_t parent, const char *name, struct err *e);
 
 /* What is done with directories in a volume's root, and how many entries there were. */
 struct tree_found {

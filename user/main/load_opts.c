@@ -234,8 +234,8 @@ const struct opt load_options[] = {
 	{ .name = "threads", .arg = "N", .type = OPT_UINT, .offset = AT(threads), .min = 1, .max = THREADS_MAX,
 	  .help = "threads that drive the clients (default: one for each 200 clients, at most half the CPUs; of a DIRECTORY: one for each client)" },
 	{ .name = "realtime", .type = OPT_FLAG, .offset = AT(realtime),
-	  .help = "let the threads that drive the clients go before all other programs of their CPUs (SCHED_RR); only where the server "
-		  "has other CPUs (taskset): else some of its processes may get none",
+	  .help = "run the threads that drive the clients with real-time priority (SCHED_RR), before all other programs of their CPUs; "
+		  "only where the server has other CPUs (taskset): else some of its processes may get none",
 	  .more = "Where it is not allowed they run as without it. With the server on the same machine they otherwise wait for a CPU behind each of its processes, "
 	 	"and measure that wait (the line \"Load generator\" says how long). A busy generator leaves its "
 	 	"own CPU to nobody, and processes of the server that are there do not answer. The probe always "

@@ -2,6 +2,8 @@
 /* One load of what several ranks have done. */
 #include "ranks/ranks_priv.h"
 
+#include "base/hash.h"
+
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
@@ -17,19 +19,18 @@ struct ranks_share ranks_share(const struct ranks_opts *o)
 				      o->launch->size };
 }
 
-/* FNV-1a of all that is described, but for threads. */
+/* A hash of all that is described, but for threads. */
 int ranks_hello(const struct ranks_opts *o, struct ranks_hello *out)
 {
 	struct run_notes notes = { 0 };
-	uint64_t hash = 0xcbf29ce484222325u;
+	uint64_t hash = HASH_TEXT;
 	int r = o->describe(o->cfg, &notes);
 
 	*out = (struct ranks_hello) { .pid = getpid() };
 	gethostname(out->host, sizeof(out->host) - 1);
 	for (size_t i = 0; i < notes.n; i++)
-		for (const char *c = notes.note[i].text; *c && strcmp(notes.note[i].key, "threads");
-		     c++)
-			hash = (hash ^ (uint8_t)*c) * 0x100000001b3u;
+		if (strcmp(notes.note[i].key, "threads"))
+			hash = hash_text(hash, notes.note[i].text);
 	run_notes_fini(&notes);
 	snprintf(out->terms, sizeof(out->terms), "%s %016llx", AFPSCOPE_VERSION,
 		 (unsigned long long)hash);

@@ -84,8 +84,9 @@ static void add_text(char to[static 256], const char *from)
 }
 
 const struct run_load_figure run_load_figures[] = {
-#define FIGURE(name, rule)                                                                         \
-	{ offsetof(struct run_load, name), sizeof(((struct run_load *)0)->name), RUN_LOAD_##rule },
+#define FIGURE(name, rule, key, of)                                                                \
+	{ offsetof(struct run_load, name), sizeof(((struct run_load *)0)->name), RUN_LOAD_##rule,  \
+	  key, RUN_LOAD_##of },
 	RUN_LOAD_FIGURES(FIGURE)
 #undef FIGURE
 };

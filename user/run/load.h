@@ -189,51 +189,56 @@ struct run_load {
 };
 
 /*
- * Its figures that are numbers, and what becomes of those of several threads or processes: their
- * sum, the most of them; or each has its own.
+ * Its figures that are numbers. What becomes of those of several threads or processes: their sum,
+ * the most of them; or each has its own. The key in run.json, NULL: it is not there; and of which
+ * loads it is a number there: of all, of an open loop, of a closed one, or where clients with a
+ * given amount of work were ready. Of others it is null.
  */
 enum run_load_rule { RUN_LOAD_OWN, RUN_LOAD_SUM, RUN_LOAD_MOST };
+enum run_load_of { RUN_LOAD_ALWAYS, RUN_LOAD_OPEN, RUN_LOAD_CLOSED, RUN_LOAD_GIVEN };
 #define RUN_LOAD_FIGURES(X)                                                                        \
-	X(n_threads, SUM)                                                                          \
-	X(n_realtime, SUM)                                                                         \
-	X(n_open, SUM)                                                                             \
-	X(n_lost, SUM)                                                                             \
-	X(seconds_each, OWN)                                                                       \
-	X(begin_ns, OWN)                                                                           \
-	X(measure_ns, OWN)                                                                         \
-	X(end_ns, OWN)                                                                             \
-	X(done_ns, MOST)                                                                           \
-	X(n_arrivals, SUM)                                                                         \
-	X(n_no_room, SUM)                                                                          \
-	X(n_waiting, SUM)                                                                          \
-	X(n_found_none, SUM)                                                                       \
-	X(queue_processes, MOST)                                                                   \
-	X(n_cut, SUM)                                                                              \
-	X(n_contended, SUM)                                                                        \
-	X(n_held, SUM)                                                                             \
-	X(unoffered_ns, MOST)                                                                      \
-	X(n_outlasting, SUM)                                                                       \
-	X(outlasting_max_ns, MOST)                                                                 \
-	X(common_ns, OWN)                                                                          \
-	X(common_n, SUM)                                                                           \
-	X(common_bytes, SUM)                                                                       \
-	X(late_max_ns, MOST)                                                                       \
-	X(late_n, SUM)                                                                             \
-	X(n_pauses, MOST)                                                                          \
-	X(paused_ns, MOST)                                                                         \
-	X(n_paused, SUM)                                                                           \
-	X(paused_max_ns, MOST)                                                                     \
-	X(cpu_ns, SUM)                                                                             \
-	X(cpu_max_ns, MOST)                                                                        \
-	X(runq_ns, SUM)                                                                            \
-	X(runq_max_ns, MOST)
+	X(n_threads, SUM, "threads", ALWAYS)                                                       \
+	X(n_realtime, SUM, NULL, ALWAYS)                                                           \
+	X(n_open, SUM, NULL, ALWAYS)                                                               \
+	X(n_lost, SUM, "lost", ALWAYS)                                                             \
+	X(seconds_each, OWN, "seconds_each", ALWAYS)                                               \
+	X(begin_ns, OWN, "begin_ns", ALWAYS)                                                       \
+	X(measure_ns, OWN, "measure_ns", ALWAYS)                                                   \
+	X(end_ns, OWN, "end_ns", ALWAYS)                                                           \
+	X(done_ns, MOST, NULL, ALWAYS)                                                             \
+	X(n_arrivals, SUM, "arrivals", OPEN)                                                       \
+	X(n_no_room, SUM, "no_room", OPEN)                                                         \
+	X(n_waiting, SUM, "waiting", OPEN)                                                         \
+	X(n_found_none, SUM, "found_none", OPEN)                                                   \
+	X(queue_processes, MOST, NULL, ALWAYS)                                                     \
+	X(n_cut, SUM, "cut_off", ALWAYS)                                                           \
+	X(n_contended, SUM, "contended", ALWAYS)                                                   \
+	X(n_held, SUM, "held", ALWAYS)                                                             \
+	X(unoffered_ns, MOST, "unoffered_ns", OPEN)                                                \
+	X(n_outlasting, SUM, "outlasting", CLOSED)                                                 \
+	X(outlasting_max_ns, MOST, "outlasting_max_ns", CLOSED)                                    \
+	X(common_ns, OWN, "common_ns", GIVEN)                                                      \
+	X(common_n, SUM, "common_actions", GIVEN)                                                  \
+	X(common_bytes, SUM, "common_bytes", GIVEN)                                                \
+	X(late_max_ns, MOST, "late_max_ns", ALWAYS)                                                \
+	X(late_n, SUM, "late", ALWAYS)                                                             \
+	X(n_pauses, MOST, "pauses", ALWAYS)                                                        \
+	X(paused_ns, MOST, "paused_ns", ALWAYS)                                                    \
+	X(n_paused, SUM, "paused_actions", ALWAYS)                                                 \
+	X(paused_max_ns, MOST, "paused_max_ns", ALWAYS)                                            \
+	X(cpu_ns, SUM, "cpu_ns", ALWAYS)                                                           \
+	X(cpu_max_ns, MOST, "cpu_max_ns", ALWAYS)                                                  \
+	X(runq_ns, SUM, "runq_ns", ALWAYS)                                                         \
+	X(runq_max_ns, MOST, "runq_max_ns", ALWAYS)
 
 /* One of them: its place in a struct run_load, and its bytes (4: unsigned int, 8: uint64_t). */
 struct run_load_figure {
 	size_t at, len;
 	enum run_load_rule rule;
+	const char *key;
+	enum run_load_of of;
 };
-#define RUN_LOAD_ONE(name, rule) +1
+#define RUN_LOAD_ONE(name, rule, key, of) +1
 enum { RUN_LOAD_N_FIGURES = 0 RUN_LOAD_FIGURES(RUN_LOAD_ONE) };
 extern const struct run_load_figure run_load_figures[RUN_LOAD_N_FIGURES];
 

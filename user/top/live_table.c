@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "top/live_table.h"
 
+#include "base/hash.h"
 #include "run/requests.h"
 
 #include <stdlib.h>
@@ -76,16 +77,6 @@ void live_table_clear(struct live_table *t)
 	t->rest = (struct live_sum) { 0 };
 }
 
-/* FNV-1a */
-static uint32_t live_table_hash(const char *name)
-{
-	uint32_t h = 2166136261u;
-
-	while (*name)
-		h = (h ^ (unsigned char)*name++) * 16777619u;
-	return h;
-}
-
 /* A row at the end of those in use, cleared, with that name. */
 static struct live_row *live_table_row_add(struct live_table *t, const char *name)
 {
@@ -108,7 +99,7 @@ static struct live_row *live_table_row_add(struct live_table *t, const char *nam
 
 struct live_row *live_table_row(struct live_table *t, const char *name)
 {
-	uint32_t at = live_table_hash(name);
+	uint32_t at = (uint32_t)hash_text(HASH_TEXT, name);
 	struct live_row *r;
 
 	for (;; at++) {

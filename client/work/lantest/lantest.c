@@ -94,7 +94,7 @@ static int isolate(struct lantest *t)
 	if (!t->files_left)
 		return 0;
 	t->files_left = false;
-	return tree_empty(t->load->afp, t->base, t->e);
+	return tree_remove_legacy(t->load->afp, t->base, NULL, t->e);
 }
 
 static int run_iteration(struct lantest *t, unsigned int iteration)
@@ -192,7 +192,7 @@ static int lantest_clean_up(struct lantest *t, char base[static 32], int r)
 		afp_prep_close_fork(&t->op, t->forks[--t->n_forks]);
 		rc = afp_call(t->load->afp, &t->op, &later);
 	}
-	rc = rc < 0 ? rc : tree_remove(t->load->afp, AFP_ROOT_ID, base, &later);
+	rc = rc < 0 ? rc : tree_remove_legacy(t->load->afp, AFP_ROOT_ID, base, &later);
 	if (!rc)
 		*base = '\0';
 	if (rc && !r)

@@ -26,6 +26,8 @@ static unsigned int homes_of(const struct mix_client_opts *o)
 
 static void mix_client_enter(struct mix_client *c, unsigned int home)
 {
+	if (home == c->in && *c->name[OF_HOME])
+		return;
 	c->in = home;
 	snprintf(c->name[OF_HOME], NAME_LEN, "d%05u", home_number(c));
 }
@@ -35,8 +37,8 @@ static void name_files(struct mix_client *c, unsigned int file)
 	c->file = file;
 	c->len = draw_numbered(&mix_of(c)->sizes, c->o.seed, file_number(c));
 	snprintf(c->name[OF_FILE], NAME_LEN, "f%05u", file);
-	snprintf(c->name[OF_NEW], NAME_LEN, "f%05u.new", file);
-	snprintf(c->name[OF_OLD], NAME_LEN, "f%05u.old", file);
+	stpcpy(stpcpy(c->name[OF_NEW], c->name[OF_FILE]), ".new");
+	stpcpy(stpcpy(c->name[OF_OLD], c->name[OF_FILE]), ".old");
 }
 
 static unsigned int draw(struct mix_client *c, unsigned int n)

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "work/mix/mix_content.h"
 
+#include "base/hash.h"
 #include "load/pace.h"
 
 #include <stdbool.h>
@@ -19,16 +20,9 @@ _Static_assert(BLOCK % (LANES * sizeof(uint64_t)) == 0, "a block is whole rows o
 /* A number that seems unrelated to that of each other block, version, file and seed. */
 static uint64_t content_key(uint64_t seed, uint64_t file, uint64_t block, uint32_t version)
 {
-	const uint64_t parts[] = { file, block, version };
-	unsigned short word[3];
-	uint64_t key = seed;
+	uint64_t key = hash_number(hash_number(seed) + file);
 
-	for (int i = 0; i < 3; i++) {
-		pace_seed(word, key, parts[i]);
-		key = (uint64_t)word[0] | (uint64_t)word[1] << 16 | (uint64_t)word[2] << 32;
-		key ^= parts[i] << 48;
-	}
-	return key;
+	return hash_number(hash_number(key + block) + version);
 }
 
 /* xorshift64 (Marsaglia 2003), several side by side, for the processor's wide registers. */
@@ -37,10 +31,7 @@ static void fill_random(uint8_t *out, uint64_t key)
 	uint64_t state[LANES];
 
 	for (uint64_t i = 0; i < LANES; i++)
-		state[i] = ((key + i) * 0x9e3779b97f4a7c15u) | 1;
-	for (int warm = 0; warm < 2; warm++)
-		for (int i = 0; i < LANES; i++)
-			state[i] = (state[i] ^ state[i] >> 29) * 0xbf58476d1ce4e5b9u | 1;
+		state[i] = hash_number(key + i) | 1;
 	for (size_t at = 0; at < BLOCK; at += sizeof(state)) {
 		for (int i = 0; i < LANES; i++) {
 			state[i] ^= state[i] << 13;

@@ -2,6 +2,8 @@
 /* The loads there are, and what follows from a file's number and the seed. */
 #include "work/smallfile/smallfile_set.h"
 
+#include "base/hash.h"
+
 #include <errno.h>
 #include <math.h>
 #include <stdio.h>
@@ -54,19 +56,10 @@ int smallfile_fits(enum smallfile_load load, const struct store *store, struct e
 		       store->type->name);
 }
 
-static uint64_t mixed_bits(uint64_t x)
-{
-	x ^= x >> 31;
-	x *= 0x7fb5d329728ea185ull;
-	x ^= x >> 27;
-	x *= 0x81dadef4bc2dd44dull;
-	return x ^ x >> 33;
-}
-
 uint64_t smallfile_chance(const struct smallfile_opts *o, unsigned int number, uint64_t file,
 			  uint64_t use)
 {
-	return mixed_bits(mixed_bits(o->seed + number * 0x9e3779b97f4a7c15ull + use) + file);
+	return hash_number(hash_number(o->seed + number * 0x9e3779b97f4a7c15ull + use) + file);
 }
 
 uint64_t smallfile_len(const struct smallfile_opts *o, unsigned int number, unsigned int file)

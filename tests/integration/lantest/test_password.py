@@ -1,5 +1,8 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""The password of a run is nowhere in its memory while the tests go on."""
+"""The password of a run is nowhere in its memory while the tests go on, or a load.
+
+Tests client/afp/open.c, client/uam/uam.c, user/drive/users.c.
+"""
 
 from __future__ import annotations
 
@@ -9,8 +12,12 @@ import signal
 from pathlib import Path
 
 import pytest
+from fakes import BreakingProxy, hang_up
 from netatalk import USERS, Server
 from scope import BUILD, INTERRUPTED, Scope, left_on, wait_until
+
+# Bytes of a client before its FPLogin, or its FPLoginCont, is whole.
+GREETED, LOGGING_IN = 22, 150
 
 
 def memory_holds(pid: int, word: bytes) -> list[str]:
@@ -55,3 +62,21 @@ def test_the_password_is_not_kept(
     running.signal(signal.SIGINT)
     running.finish(20).expect(INTERRUPTED)
     assert not found
+
+
+@pytest.mark.parametrize(("uam", "after"), [("cleartext", GREETED), ("dhx2", LOGGING_IN)])
+def test_nor_is_that_of_a_login_that_was_broken_off(
+    scope: Scope, dbd: Server, uam: str, after: int
+) -> None:
+    """The connection of one client of a load ends while it logs in; the others work."""
+    user = "bench1" if uam == "cleartext" else "longpw"
+    word = USERS[user]
+    with BreakingProxy(dbd.port, after, hang_up, doomed=4) as proxy:
+        url = f"afp://{user}:{word}@127.0.0.1:{proxy.port}/vol1"
+        line = [str(BUILD / "afpscope"), "load", "-n", "3", "-m", "browse", "-d", "150"]
+        running = scope.start([*line, "--watch=off", "--no-probe", "--uam", uam, url])
+        wait_until(lambda: bool(left_on(dbd)), 20, "the load's directory")
+        wait_until(proxy.broken.is_set, 20, "the end of a login")
+        wait_until(lambda: not memory_holds(running.process.pid, word.encode()), 20, "no password")
+        running.signal(signal.SIGINT)
+        running.finish(20).expect(INTERRUPTED)

@@ -149,22 +149,27 @@ class Between(Proxy):
 
 
 class BreakingProxy(Proxy):
-    """Passes everything on; the second connection breaks after some bytes of the client.
+    """Passes everything on; a connection breaks after some bytes of the client.
 
-    (The first one asks for the server's status.) fault gets both ends, client
-    and server; the proxy passes nothing on from then.
+    It is the second one if no other is named. (The first one asks for the server's status.) fault
+    gets both ends, client and server; the proxy passes nothing on from then.
     """
 
     def __init__(
-        self, port: int, after: int, fault: Callable[[socket.socket, socket.socket], None]
+        self,
+        port: int,
+        after: int,
+        fault: Callable[[socket.socket, socket.socket], None],
+        doomed: int = 2,
     ) -> None:
         super().__init__(port)
         self._after = after
         self._fault = fault
+        self._doomed = doomed
         self.broken = threading.Event()
 
     def serve(self, connection: socket.socket) -> None:
-        doomed = self.accepted == 2
+        doomed = self.accepted == self._doomed
         server = self.server_for(connection)
         selector = selectors.DefaultSelector()
         selector.register(connection, selectors.EVENT_READ, server)

@@ -20,7 +20,7 @@ from netatalk import USERS, Server
 from scope import BUILD
 
 # enum store_result
-OK, SHORT, NONE, EXISTS, DENIED, LOCKED, FULL, _QUOTA, INVALID, UNKNOWN, FAILED = range(11)
+OK, SHORT, NONE, EXISTS, DENIED, LOCKED, FULL, _QUOTA, _FILLED, INVALID, UNKNOWN, FAILED = range(12)
 READ, WRITE = 1, 2
 VERSIONS = {"2.1": 1, "2.2": 2, "3.0": 3, "3.2": 5, "3.4": 7}
 OLD = (1, 2)  # without permission bits

@@ -148,7 +148,7 @@ static void results_are_put_in_common_words(void **state)
 		{ -5018, STORE_NONE },    { -5029, STORE_NONE },    { -5012, STORE_NONE },
 		{ -5017, STORE_EXISTS },  { -5000, STORE_DENIED },  { -5006, STORE_DENIED },
 		{ -5031, STORE_DENIED },  { -5032, STORE_DENIED },  { -5008, STORE_FULL },
-		{ -5019, STORE_INVALID }, { -5024, STORE_UNKNOWN }, { -5007, STORE_FAILED },
+		{ -5019, STORE_INVALID }, { -5024, STORE_UNKNOWN }, { -5007, STORE_NOT_EMPTY },
 		{ -5047, STORE_QUOTA },   { -5046, STORE_FAILED },  { -4711, STORE_FAILED },
 	};
 	struct rig *g = *state;

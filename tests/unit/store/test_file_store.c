@@ -268,22 +268,6 @@ static void a_name_is_a_file_until_it_is_known_as_a_directory(void **state)
 	assert_string_equal(n->log, "");
 }
 
-static void a_tree_is_removed_from_its_leaves(void **state)
-{
-	static const char *const entries[] = { "f", "d2", "gone", NULL };
-	struct noted *n = *state;
-
-	n->entries = entries;
-	assert_int_equal(file_store_remove(&n->f.b.s, "f"), 0);
-	assert_string_equal(n->log, "unlink 0/f, ");
-	*n->log = '\0';
-	assert_int_equal(file_store_remove(&n->f.b.s, "d"), 0);
-	assert_string_equal(n->log, "unlink 0/d, find 0/d, list 1, unlink 1/f, "
-				    "unlink 1/d2, find 1/d2, list 2, rmdir 1/d2, "
-				    "unlink 1/gone, rmdir 0/d, ");
-	assert_int_equal(file_store_remove(&n->f.b.s, "gone"), ENOENT);
-}
-
 #define TEST(f) cmocka_unit_test_setup_teardown(f, setup, teardown)
 
 int main(void)
@@ -293,7 +277,6 @@ int main(void)
 		TEST(a_read_of_blocks_ends_with_the_first_that_is_not_whole),
 		TEST(the_tail_of_a_write_takes_the_tails_file),
 		TEST(a_name_is_a_file_until_it_is_known_as_a_directory),
-		TEST(a_tree_is_removed_from_its_leaves),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

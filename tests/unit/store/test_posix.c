@@ -59,7 +59,7 @@ static void names_come_and_go(void **state)
 	assert_int_equal(named(g, STORE_MKDIR, root, "d"), STORE_EXISTS);
 	assert_int_equal(named(g, STORE_CREATE, made, "f"), STORE_OK);
 	assert_int_equal(named(g, STORE_CREATE, made, "f"), STORE_EXISTS);
-	assert_int_equal(named(g, STORE_DELETE, made, ""), STORE_FAILED); /* not empty */
+	assert_int_equal(named(g, STORE_DELETE, made, ""), STORE_NOT_EMPTY);
 	assert_int_equal(named(g, STORE_DELETE, made, "f"), STORE_OK);
 	assert_int_equal(named(g, STORE_DELETE, made, "f"), STORE_NONE);
 	assert_int_equal(named(g, STORE_DELETE, made, ""), STORE_OK);

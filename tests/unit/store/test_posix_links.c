@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Tests client/store/posix.c, file_store.c: what is removed is never outside, whatever somebody
- * puts in the place of a directory meanwhile, and before whichever call. The same source without
- * O_NOFOLLOW removes what is outside: this test would see it.
+ * Tests client/store/remove.c, posix.c, file_store.c: what is removed is never outside, whatever
+ * somebody puts in the place of a directory meanwhile, and before whichever call. The same source
+ * without O_NOFOLLOW removes what is outside: this test would see it.
  */
 #include "store/file_store.h"
 
@@ -41,14 +41,15 @@ typedef int open_place(struct store **out, const char *path, bool direct, struct
 static struct {
 	char folder[64];
 	const struct file_store_calls *real;
-	unsigned int step, first, second; /* before these calls "d" and "link" change places */
+	/* before these calls "d" and "link" change places */
+	unsigned int step, first, second, third;
 } race;
 
 static void adversary(void)
 {
 	char d[128], link[128];
 
-	if (race.step == race.first || race.step == race.second) {
+	if (race.step == race.first || race.step == race.second || race.step == race.third) {
 		snprintf(d, sizeof(d), "%s/base/d", race.folder);
 		snprintf(link, sizeof(link), "%s/base/link", race.folder);
 		renameat2(AT_FDCWD, d, AT_FDCWD, link, RENAME_EXCHANGE); /* if both are there */
@@ -122,9 +123,11 @@ static int count_or_remove(const char *path, const struct stat *st, int type, st
 }
 
 /* How many of the six entries outside are still there. */
-static unsigned int outside_after(open_place *open, unsigned int first, unsigned int second)
+static unsigned int outside_after(open_place *open, unsigned int first, unsigned int second,
+				  unsigned int third)
 {
 	struct file_store_calls raced;
+	struct store_op last;
 	struct file_store *f;
 	struct store *s;
 	struct err e;
@@ -136,13 +139,15 @@ static unsigned int outside_after(open_place *open, unsigned int first, unsigned
 	race.step = 0;
 	race.first = first;
 	race.second = second;
+	race.third = third;
 	raced = *f->calls;
 	raced.open_dir = raced_open_dir;
 	raced.remove = raced_remove;
 	raced.open_list = raced_open_list;
 	raced.next = raced_next;
 	f->calls = &raced;
-	file_store_remove(s, "base"); /* it may fail: what it has to remove has gone */
+	store_remove_tree(s, s->root[0], "base", &last,
+			  &e); /* it may fail: what it has to remove has gone */
 	store_close(s);
 	n_outside = 0;
 	assert_int_equal(nftw(race.folder, count_or_remove, 16, FTW_DEPTH | FTW_PHYS), 0);
@@ -154,12 +159,14 @@ static unsigned int touched(open_place *open)
 {
 	unsigned int n = 0, calls;
 
-	outside_after(open, STEPS_MAX, STEPS_MAX);
+	outside_after(open, STEPS_MAX, STEPS_MAX, STEPS_MAX);
 	calls = race.step;
 	assert_in_range(calls, 10, STEPS_MAX - 1);
 	for (unsigned int first = 0; first < calls; first++)
 		for (unsigned int second = first + 1; second <= calls; second++)
-			n += outside_after(open, first, second) != 6;
+			for (unsigned int back = 0; back < 2; back++)
+				n += outside_after(open, first, second,
+						   back ? second + 1 : STEPS_MAX) != 6;
 	return n;
 }
 

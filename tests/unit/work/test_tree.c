@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Tests client/work/tree.c: the removal of test directories from a volume, and their list. */
+/* Tests client/work/tree.c, client/store/remove.c: the removal of test directories from a volume,
+ * and their list. */
 #include "fake/peer.h"
 #include "work/tree.h"
 
@@ -98,7 +99,7 @@ static void an_empty_directory_goes_with_one_command(void **state)
 	peer_stop(g->peer);
 	assert_int_equal(g->peer->volume.n_nodes, 0);
 	assert_int_equal(g->peer->count[AFP_Delete], 1);
-	assert_int_equal(g->peer->count[AFP_Enumerate], 0);
+	assert_int_equal(g->peer->count[AFP_EnumerateExt2], 0);
 }
 
 static void what_is_not_there_is_removed_already(void **state)
@@ -147,7 +148,7 @@ static void endless_depth_is_refused(void **state)
 	assert_non_null(strstr(g->e.text, "directories deep"));
 }
 
-static void two_thousand_files_take_twelve_listings(void **state)
+static void two_thousand_files_take_eight_listings(void **state)
 {
 	struct rig *g = *state;
 	uint32_t dir = make(g, VOLUME_ROOT, "base", true);
@@ -161,7 +162,7 @@ static void two_thousand_files_take_twelve_listings(void **state)
 	assert_int_equal(tree_remove(&g->a, VOLUME_ROOT, "base", &g->e), 0);
 	peer_stop(g->peer);
 	assert_int_equal(g->peer->volume.n_nodes, 0);
-	assert_int_equal(g->peer->count[AFP_Enumerate], 12);
+	assert_int_equal(g->peer->count[AFP_EnumerateExt2], 8);
 	assert_int_equal(g->peer->count[AFP_Delete], 2003);
 }
 
@@ -172,7 +173,7 @@ static void emptying_keeps_the_directory_itself(void **state)
 
 	grow(g, dir, 3);
 	open_it(g);
-	assert_int_equal(tree_empty(&g->a, dir, &g->e), 0);
+	assert_int_equal(tree_remove(&g->a, dir, NULL, &g->e), 0);
 	peer_stop(g->peer);
 	assert_int_equal(g->peer->volume.n_nodes, 1);
 }
@@ -220,7 +221,7 @@ static void a_refusal_is_told_with_command_name_and_answer(void **state)
 	g->peer->refuse.result = -5032;
 	open_it(g);
 	assert_int_equal(tree_remove(&g->a, VOLUME_ROOT, "base", &g->e), 1);
-	assert_string_equal(g->e.text, "FPDelete file2: object is locked (AFP -5032)");
+	assert_string_equal(g->e.text, "FPDelete file2: object is locked (-5032)");
 }
 
 static void a_lost_connection_is_negative(void **state)
@@ -244,18 +245,18 @@ static void a_lost_connection_is_negative(void **state)
 static bool endless(void *user, struct peer *p, const struct peer_request *q,
 		    struct peer_reply *out)
 {
-	static const uint8_t none[] = { 0x21, 0x40, 0x21, 0x40, 0, 0 };
+	static const uint8_t none[] = { 0x20, 0, 0x20, 0, 0, 0 };
 	/* clang-format off */
 	static const uint8_t ghost[] = {
-		0x21, 0x40, 0x21, 0x40, 0, 1,		     /* one entry */
-		26, 0, 0, 12, 0, 0, 0, 99, 0, 15, 0, 0, 0, 0, /* its parameters */
-		2, 'g', 'h', 0, 0, 0, 0, 0, 2, 'g', 'h', 0,   /* its names, and a pad */
+		0x20, 0, 0x20, 0, 0, 1,		     /* one entry, of which the name is told */
+		0, 18, 0, 0, 0, 6, 0, 0, 0, 0,	     /* its length; where its name begins */
+		0, 0, 0, 0, 0, 2, 'g', 'h',
 	};
 	/* clang-format on */
 
-	if (p->count[AFP_Enumerate] > 1000)
+	if (p->count[AFP_EnumerateExt2] > 1000)
 		return false;
-	if (q->command[0] == AFP_Enumerate) {
+	if (q->command[0] == AFP_EnumerateExt2) {
 		if (user)
 			peer_reply_set(out, 0, ghost, sizeof(ghost));
 		else
@@ -275,7 +276,7 @@ static void a_list_of_nothing_does_not_go_on_for_ever(void **state)
 	assert_int_equal(tree_remove(&g->a, VOLUME_ROOT, "base", &g->e), 1);
 	assert_non_null(strstr(g->e.text, "FPEnumerate"));
 	peer_stop(g->peer);
-	assert_in_range(g->peer->count[AFP_Enumerate], 1, 10);
+	assert_in_range(g->peer->count[AFP_EnumerateExt2], 1, 10);
 }
 
 static void a_list_of_ghosts_does_not_go_on_for_ever(void **state)
@@ -289,7 +290,7 @@ static void a_list_of_ghosts_does_not_go_on_for_ever(void **state)
 	assert_int_equal(tree_remove(&g->a, VOLUME_ROOT, "base", &g->e), 1);
 	assert_non_null(strstr(g->e.text, "does not find"));
 	peer_stop(g->peer);
-	assert_in_range(g->peer->count[AFP_Enumerate], 1, 10);
+	assert_in_range(g->peer->count[AFP_EnumerateExt2], 1, 10);
 }
 
 /* ---- listing ---- */
@@ -431,7 +432,7 @@ int main(void)
 		TEST(nested_trees_go_and_nothing_else),
 		TEST(a_chain_of_fifty_directories_goes),
 		TEST(endless_depth_is_refused),
-		TEST(two_thousand_files_take_twelve_listings),
+		TEST(two_thousand_files_take_eight_listings),
 		TEST(emptying_keeps_the_directory_itself),
 		TEST(names_of_any_length_go),
 		TEST(a_file_that_is_open_is_told_apart),

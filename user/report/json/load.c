@@ -184,14 +184,16 @@ static json_t *json_load_gaps(struct json_doc *d, const struct run_load *l)
 	return a;
 }
 
-static json_t *json_of_open_loop(const struct run_load *l, uint64_t n)
+static json_t *json_load_figure(const struct run_load *l, const struct run_load_figure *f)
 {
-	return l->rate_per_s > 0 ? json_number(n) : json_null();
-}
+	const void *at = (const char *)l + f->at;
+	const bool open = l->rate_per_s > 0;
 
-static json_t *json_of_closed_loop(const struct run_load *l, uint64_t n)
-{
-	return l->rate_per_s > 0 ? json_null() : json_number(n);
+	if ((f->of == RUN_LOAD_OPEN && !open) || (f->of == RUN_LOAD_CLOSED && open) ||
+	    (f->of == RUN_LOAD_GIVEN && !l->common_ns))
+		return json_null();
+	return json_number(f->len == sizeof(uint64_t) ? *(const uint64_t *)at
+						      : *(const unsigned int *)at);
 }
 
 static json_t *json_load_silence(struct json_doc *d, const struct run_load *l)
@@ -216,38 +218,14 @@ json_t *json_load(struct json_doc *d, const struct run_load *l)
 		return json_null();
 	o = json_object();
 	json_put(d, o, "clients", json_integer(l->n_clients));
-	json_put(d, o, "threads", json_integer(l->n_threads));
+	for (size_t i = 0; i < RUN_LOAD_N_FIGURES; i++)
+		if (run_load_figures[i].key)
+			json_put(d, o, run_load_figures[i].key,
+				 json_load_figure(l, &run_load_figures[i]));
 	json_put(d, o, "realtime", json_boolean(l->n_realtime == l->n_threads));
 	json_put(d, o, "opened", json_integer(json_load_opened(l)));
-	json_put(d, o, "lost", json_integer(l->n_lost));
-	json_put(d, o, "begin_ns", json_number(l->begin_ns));
-	json_put(d, o, "measure_ns", json_number(l->measure_ns));
-	json_put(d, o, "end_ns", json_number(l->end_ns));
 	json_put(d, o, "rate_per_s", l->rate_per_s > 0 ? json_real(l->rate_per_s) : json_null());
-	json_put(d, o, "arrivals", json_of_open_loop(l, l->n_arrivals));
-	json_put(d, o, "no_room", json_of_open_loop(l, l->n_no_room));
-	json_put(d, o, "waiting", json_of_open_loop(l, l->n_waiting));
-	json_put(d, o, "found_none", json_of_open_loop(l, l->n_found_none));
-	json_put(d, o, "cut_off", json_number(l->n_cut));
 	json_put(d, o, "undone", json_latency(d, &l->undone));
-	json_put(d, o, "contended", json_number(l->n_contended));
-	json_put(d, o, "held", json_number(l->n_held));
-	json_put(d, o, "unoffered_ns", json_of_open_loop(l, l->unoffered_ns));
-	json_put(d, o, "outlasting", json_of_closed_loop(l, l->n_outlasting));
-	json_put(d, o, "outlasting_max_ns", json_of_closed_loop(l, l->outlasting_max_ns));
-	json_put(d, o, "common_ns", l->common_ns ? json_number(l->common_ns) : json_null());
-	json_put(d, o, "common_actions", l->common_ns ? json_number(l->common_n) : json_null());
-	json_put(d, o, "common_bytes", l->common_ns ? json_number(l->common_bytes) : json_null());
-	json_put(d, o, "late", json_number(l->late_n));
-	json_put(d, o, "late_max_ns", json_number(l->late_max_ns));
-	json_put(d, o, "pauses", json_number(l->n_pauses));
-	json_put(d, o, "paused_ns", json_number(l->paused_ns));
-	json_put(d, o, "paused_actions", json_number(l->n_paused));
-	json_put(d, o, "paused_max_ns", json_number(l->paused_max_ns));
-	json_put(d, o, "cpu_ns", json_number(l->cpu_ns));
-	json_put(d, o, "cpu_max_ns", json_number(l->cpu_max_ns));
-	json_put(d, o, "runq_ns", json_number(l->runq_ns));
-	json_put(d, o, "runq_max_ns", json_number(l->runq_max_ns));
 	json_put(d, o, "saturated", json_boolean(run_load_saturated(l)));
 	json_put(d, o, "behind", json_boolean(run_load_behind(l)));
 	json_put(d, o, "fairness", json_real(run_load_fairness(l)));
@@ -263,7 +241,6 @@ json_t *json_load(struct json_doc *d, const struct run_load *l)
 	json_put(d, o, "gaps", json_integer(l->n_gaps));
 	json_put(d, o, "gaps_ns", json_number(l->gaps_ns));
 	json_put(d, o, "each_gap", json_load_gaps(d, l));
-	json_put(d, o, "seconds_each", json_integer(l->seconds_each));
 	json_put(d, o, "seconds", json_load_seconds(d, l));
 	json_put(d, o, "stages", json_load_stages(d, l));
 	json_put(d, o, "each_client", clients(d, l));

@@ -81,7 +81,7 @@ static void screen_ranks_put_apart(const struct paint *p, const struct run_load 
 	screen_put(p, INK_YELLOW, t.text, 2);
 }
 
-/* "8 ranks on 4 hosts, which began within 12.3us of rank 0, +-45us" */
+/* "8 ranks on 4 hosts began within 12.3us of rank 0, give or take 45us" */
 void screen_ranks(const struct paint *p, struct run_phase *const *phase, size_t n)
 {
 	struct ranks_seen seen = { 0 };

@@ -4,6 +4,7 @@
 #include "watch/proc/procio.h"
 
 #include "base/clock.h"
+#include "base/hash.h"
 #include "base/vec.h"
 #include "host/proc/procfs.h"
 #include "host/rights.h"
@@ -237,17 +238,11 @@ bool procio_settle(struct procio *p, uint64_t patience_ns)
 
 /* Children */
 
-static uint64_t mix(uint64_t pid)
-{
-	pid *= 0x9e3779b97f4a7c15u;
-	return pid ^ pid >> 29;
-}
-
 static int procio_add_child(void *arg, pid_t pid)
 {
 	struct procio *p = arg;
 
-	p->children += mix((uint64_t)pid);
+	p->children += hash_number((uint64_t)pid);
 	return 0;
 }
 
