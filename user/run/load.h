@@ -161,6 +161,12 @@ struct run_load {
 	uint64_t n_paused, paused_max_ns;
 	uint64_t cpu_ns, cpu_max_ns;   /* of its threads: all, the busiest */
 	uint64_t runq_ns, runq_max_ns; /* they waited for a CPU: all, the longest */
+	/*
+	 * All clients together made data and compared what was read for so long. In a closed loop
+	 * done_ns, common_ns, the latencies and the times of clients are without it: each client's
+	 * time stands still meanwhile.
+	 */
+	uint64_t aside_ns;
 	char first_failure[256];       /* text of the first action that failed; "" */
 	unsigned int starved;          /* clients that were never without an action, and ended none
 					  in the measured time: in no latency */
@@ -226,7 +232,8 @@ enum run_load_rule { RUN_LOAD_OWN, RUN_LOAD_SUM, RUN_LOAD_MOST };
 	X(cpu_ns, SUM)                                                                             \
 	X(cpu_max_ns, MOST)                                                                        \
 	X(runq_ns, SUM)                                                                            \
-	X(runq_max_ns, MOST)
+	X(runq_max_ns, MOST)                                                                       \
+	X(aside_ns, SUM)
 
 /* One of them: its place in a struct run_load, and its bytes (4: unsigned int, 8: uint64_t). */
 struct run_load_figure {

@@ -23,7 +23,8 @@ _PART = re.compile(r"rank-(\d{1,9})\.json")
 # What becomes of the figures of several ranks, as in user/run/load.h.
 SUM = {
     "threads", "opened", "arrivals", "no_room", "found_none", "waiting", "cut_off",
-    "outlasting", "late", "paused_actions", "held", "contended", "cpu_ns", "runq_ns", "starved",
+    "outlasting", "late", "paused_actions", "held", "contended", "cpu_ns", "runq_ns", "aside_ns",
+    "starved",
 }  # fmt: skip
 MOST = {
     "outlasting_max_ns", "unoffered_ns", "late_max_ns", "pauses", "paused_ns",

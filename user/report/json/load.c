@@ -248,6 +248,7 @@ json_t *json_load(struct json_doc *d, const struct run_load *l)
 	json_put(d, o, "cpu_max_ns", json_number(l->cpu_max_ns));
 	json_put(d, o, "runq_ns", json_number(l->runq_ns));
 	json_put(d, o, "runq_max_ns", json_number(l->runq_max_ns));
+	json_put(d, o, "aside_ns", json_number(l->aside_ns));
 	json_put(d, o, "saturated", json_boolean(run_load_saturated(l)));
 	json_put(d, o, "behind", json_boolean(run_load_behind(l)));
 	json_put(d, o, "fairness", json_real(run_load_fairness(l)));
