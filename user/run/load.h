@@ -282,6 +282,7 @@ bool run_load_outlasted(const struct run_load *l);
 struct run_silence {
 	uint64_t from_ns, ns;   /* when it began, since begin_ns; how long it was at least */
 	unsigned int n_clients; /* that had an action that took at least so long */
+	unsigned int n_ranks;   /* whose clients these are, without those that were lost; 0: none */
 };
 #define RUN_SILENCE_LEAST_NS 2000000000u
 bool run_load_silence(const struct run_load *l, struct run_silence *out);
