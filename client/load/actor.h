@@ -5,8 +5,8 @@
 /*
  * What the engine drives: an actor is one client of the server, a store and a script that decides
  * what the client does on it. A script is a state machine: it does no I/O, never waits, allocates
- * nothing once it is made, and reads no clock but for aside_ns. The engine asks it for requests, submits them, and
- * hands it the answers.
+ * nothing once it is made, and reads no clock but for aside_ns. The engine asks it for requests,
+ *submits them, and hands it the answers.
  *
  * A script's work is a sequence of actions ("save a document"), each of some requests. Actions have
  * classes, small numbers from 0, by which the engine keeps latencies.

@@ -172,8 +172,7 @@ void tally_cut(struct worker *w, const struct actor *a, uint64_t now_ns)
 static void note_outlasting(struct worker *w, const struct actor *a, uint64_t end_ns)
 {
 	if (!tally_by_end(w) || tally_own_ns(w, a, end_ns) < w->end_ns ||
-	    a->planned_ns >= w->end_ns ||
-	    pause_within_ns(w, a->planned_ns, end_ns))
+	    a->planned_ns >= w->end_ns || pause_within_ns(w, a->planned_ns, end_ns))
 		return;
 	w->load->n_outlasting++;
 	a->out->outlasting_ns = end_ns - a->planned_ns;
@@ -250,13 +249,12 @@ void tally_action(struct worker *w, struct actor *a, uint64_t end_ns, bool faile
 
 	atomic_store_explicit(&w->n_done, w->n_done + 1, memory_order_relaxed);
 	if (!paused)
-		tally_event(
-		    w, end_ns,
-		    &(struct tally_event) {
-			.failed = failed,
-			.latency_ns =
-			    tally_own_since(w, a, end_ns, a->aside_planned_ns) - a->planned_ns,
-			.bytes = a->script->bytes - a->bytes_before });
+		tally_event(w, end_ns,
+			    &(struct tally_event) {
+				.failed = failed,
+				.latency_ns = tally_own_since(w, a, end_ns, a->aside_planned_ns) -
+					      a->planned_ns,
+				.bytes = a->script->bytes - a->bytes_before });
 	if (own_end_ns > w->load->done_ns)
 		w->load->done_ns = own_end_ns;
 	note_outlasting(w, a, end_ns);

@@ -44,7 +44,7 @@ struct actor {
 	 * began, and when its last answer came. */
 	uint64_t aside_job_ns, aside_planned_ns, aside_begun_ns, aside_ns;
 	uint64_t n_answered; /* of its requests */
-	uint64_t next_ns;          /* when its next action is to begin; UINT64_MAX: not by itself */
+	uint64_t next_ns;    /* when its next action is to begin; UINT64_MAX: not by itself */
 	/* Open loop: that arrival, and whether it waited because no client was free. */
 	struct arrival arrival;
 	bool queued, idle; /* idle: counted in n_idle */

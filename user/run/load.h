@@ -167,9 +167,9 @@ struct run_load {
 	 * time stands still meanwhile.
 	 */
 	uint64_t aside_ns;
-	char first_failure[256];       /* text of the first action that failed; "" */
-	unsigned int starved;          /* clients that were never without an action, and ended none
-					  in the measured time: in no latency */
+	char first_failure[256]; /* text of the first action that failed; "" */
+	unsigned int starved;    /* clients that were never without an action, and ended none
+				    in the measured time: in no latency */
 	uint64_t steady_ns; /* from begin_ns, when the rate was found steady; 0: not waited for */
 	/* After the load, where that was asked for: files that were read again, not as they were
 	 * written, bytes. */

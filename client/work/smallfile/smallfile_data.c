@@ -166,8 +166,7 @@ int smallfile_check_data(struct smallfile *c, const struct store_op *op, struct 
 int smallfile_check_attr(struct smallfile *c, const struct store_op *op, struct err *e)
 {
 	if (op->done == SMALLFILE_ATTR_LEN &&
-	    (!c->o->verify ||
-	     data_good(c, c->attr, SMALLFILE_ATTR_LEN, 0) == SMALLFILE_ATTR_LEN))
+	    (!c->o->verify || data_good(c, c->attr, SMALLFILE_ATTR_LEN, 0) == SMALLFILE_ATTR_LEN))
 		return 0;
 	return err_set(e, -EIO, "%s/%s: attribute %s is not what was set", c->name[OF_HOME],
 		       c->name[OF_FILE], SMALLFILE_ATTR);

@@ -192,8 +192,7 @@ static void data_that_take_long_to_make_and_to_compare_change_no_figure(void **s
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(
-		    a_given_amount_takes_as_long_without_what_a_client_does_itself),
+		cmocka_unit_test(a_given_amount_takes_as_long_without_what_a_client_does_itself),
 		cmocka_unit_test(a_given_time_is_shorter_by_what_a_client_does_itself),
 		cmocka_unit_test(an_arrival_of_an_open_loop_counts_from_when_it_was_due),
 		cmocka_unit_test(data_that_take_long_to_make_and_to_compare_change_no_figure),

@@ -211,6 +211,24 @@ static json_t *json_load_silence(struct json_doc *d, const struct run_load *l)
 	return o;
 }
 
+/* What of the figures is this program's own. */
+static void json_load_put_generator(struct json_doc *d, json_t *o, const struct run_load *l)
+{
+	json_put(d, o, "late", json_number(l->late_n));
+	json_put(d, o, "late_max_ns", json_number(l->late_max_ns));
+	json_put(d, o, "pauses", json_number(l->n_pauses));
+	json_put(d, o, "paused_ns", json_number(l->paused_ns));
+	json_put(d, o, "paused_actions", json_number(l->n_paused));
+	json_put(d, o, "paused_max_ns", json_number(l->paused_max_ns));
+	json_put(d, o, "cpu_ns", json_number(l->cpu_ns));
+	json_put(d, o, "cpu_max_ns", json_number(l->cpu_max_ns));
+	json_put(d, o, "runq_ns", json_number(l->runq_ns));
+	json_put(d, o, "runq_max_ns", json_number(l->runq_max_ns));
+	json_put(d, o, "aside_ns", json_number(l->aside_ns));
+	json_put(d, o, "saturated", json_boolean(run_load_saturated(l)));
+	json_put(d, o, "behind", json_boolean(run_load_behind(l)));
+}
+
 json_t *json_load(struct json_doc *d, const struct run_load *l)
 {
 	json_t *o;
@@ -241,19 +259,7 @@ json_t *json_load(struct json_doc *d, const struct run_load *l)
 	json_put(d, o, "common_ns", l->common_ns ? json_number(l->common_ns) : json_null());
 	json_put(d, o, "common_actions", l->common_ns ? json_number(l->common_n) : json_null());
 	json_put(d, o, "common_bytes", l->common_ns ? json_number(l->common_bytes) : json_null());
-	json_put(d, o, "late", json_number(l->late_n));
-	json_put(d, o, "late_max_ns", json_number(l->late_max_ns));
-	json_put(d, o, "pauses", json_number(l->n_pauses));
-	json_put(d, o, "paused_ns", json_number(l->paused_ns));
-	json_put(d, o, "paused_actions", json_number(l->n_paused));
-	json_put(d, o, "paused_max_ns", json_number(l->paused_max_ns));
-	json_put(d, o, "cpu_ns", json_number(l->cpu_ns));
-	json_put(d, o, "cpu_max_ns", json_number(l->cpu_max_ns));
-	json_put(d, o, "runq_ns", json_number(l->runq_ns));
-	json_put(d, o, "runq_max_ns", json_number(l->runq_max_ns));
-	json_put(d, o, "aside_ns", json_number(l->aside_ns));
-	json_put(d, o, "saturated", json_boolean(run_load_saturated(l)));
-	json_put(d, o, "behind", json_boolean(run_load_behind(l)));
+	json_load_put_generator(d, o, l);
 	json_put(d, o, "fairness", json_real(run_load_fairness(l)));
 	json_put(d, o, "steady_ns", l->steady_ns ? json_number(l->steady_ns) : json_null());
 	json_put(d, o, "verified_files", json_number(l->verified_files));

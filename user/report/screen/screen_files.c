@@ -213,8 +213,9 @@ static void screen_files_put_caption(const struct paint *p, const struct section
 	else
 		screen_add(&t, "requests, server calls: for one operation");
 	if (aside >= ASIDE_SAID)
-		screen_add(&t, ". Making and comparing data took the clients %s more, which is in "
-			       "no figure",
+		screen_add(&t,
+			   ". Making and comparing data took the clients %s more, which is in "
+			   "no figure",
 			   screen_percent(aside, 1).text);
 	screen_put(p, INK_NONE, t.text, 2);
 }
