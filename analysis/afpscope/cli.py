@@ -104,6 +104,7 @@ def _execute(argv: Sequence[str]) -> int:
     module.options(parser)
     _add_version(parser)
     try:
+        rest = getattr(module, "expanded", list)(rest)
         cut = rest.index("--") if "--" in rest else len(rest)
         # What is passed on may have arguments, which are no operands of ours.
         parse = parser.parse_known_args if passes_on else parser.parse_known_intermixed_args

@@ -12,6 +12,7 @@ import secrets
 import shlex
 import signal
 import socket
+import tempfile
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
@@ -34,8 +35,9 @@ from .errors import (
 )
 from .limit import knee, outcome
 from .limit.knee import Slo
-from .measure import quiet, served, swept
+from .measure import quiet, served, sweepjob, swept
 from .measure.children import Relay, address, last_line, program
+from .measure.sweepjob import JOB_FILE, Job
 from .measure.swept import LOAD, RX, Line
 from .saved import steps
 from .saved.files import Folder, written
@@ -61,8 +63,8 @@ def options(parser: argparse.ArgumentParser) -> None:
         "-o DIR\n       (any one option has a list of numbers; afpscope load --help and afpscope "
         "rx --help list them)"
     )
-    parser.add_argument("-o", "--output", metavar="DIR", type=Path, required=True,
-                        help="a new folder for the steps and sweep.json")  # fmt: skip
+    parser.add_argument("-o", "--output", metavar="DIR", type=Path,
+                        help="a new folder for the steps and sweep.json; needed")  # fmt: skip
     parser.add_argument("--order", choices=ORDERS, default="shuffled",
                         help="of the steps (default shuffled); abba: up, down, ...")  # fmt: skip
     parser.add_argument("--seed", metavar="N", type=int, default=1,
@@ -80,12 +82,21 @@ def options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--each", metavar="COMMAND",
                         help="run before each step, with its value for {}")  # fmt: skip
     parser.add_argument("--values", metavar="LIST", help="for --each: 64K,1M,16M")
+    parser.add_argument("--show-job", action="store_true",
+                        help="do nothing but print these options as a job file; it is given "
+                        "in place of the server, and its name ends with .ini")  # fmt: skip
     parser.add_argument("--own-set", action="store_true",
                         help="each step makes and removes its own files")  # fmt: skip
     parser.add_argument(
         "--program", metavar="FILE", help="default: the one that started this, or on the PATH"
     )
     forms.add(parser, forms.TEXT, forms.JSON, forms.CSV, forms.MARKDOWN)
+
+
+def expanded(words: Sequence[str]) -> list[str]:
+    """The command line with what a job file says beside it."""
+    found = sweepjob.find(words)
+    return [*found[1].words(words), *words] if found else list(words)
 
 
 # Exit codes of a step that is as any other: what it found is not its fault.
@@ -165,15 +176,21 @@ class Target:
         return True
 
 
-def command_of(rest: Sequence[str], serve: str | None) -> str:
+def command_of(rest: Sequence[str], serve: str | None, job: Job | None = None) -> str:
     """Which command the steps are."""
+    if job and not any("://" in w for w in rest):
+        return job.command
     return RX if serve is not None or any(w.startswith(_RX_URL) for w in rest) else LOAD
 
 
-def target(line: Line) -> Target:
+def target(line: Line, job: Job | None = None) -> Target:
     client = line.client
     words = [w for w in client.others if not w.startswith("-")]
     url = next((w for w in words if "://" in w), None)
+    if job and job.target and not url:
+        url = job.target if "://" in job.target else None
+        if not url and line.server is None:
+            return Target(job.target, Path(job.target), "", 0)
     if line.server is not None:
         if url:
             raise wrong_use(f"--serve makes a server for each step, and {url} is another one")
@@ -183,8 +200,8 @@ def target(line: Line) -> Target:
         return Target(masked([url])[0], None, *address(url), command)
     if words and Path(words[-1]).is_dir() and client.others[-1] == words[-1]:
         return Target(words[-1], Path(words[-1]), "", 0)
-    host = client.given("--host", "-h") or "localhost"
-    port = client.given("--port", "-p") or "548"
+    host = client.given("--host", "-h") or (job and job.value("host")) or "localhost"
+    port = client.given("--port", "-p") or (job and job.value("port")) or "548"
     if not port.isdigit():
         raise wrong_use(f"--port {port}: not a number")
     shown = f"[{host}]" if ":" in host else host
@@ -202,6 +219,7 @@ class Driver:
     line: Line
     slo: Slo | None
     program: str
+    job: Job | None = None  # that was given
     relay: Relay = field(default_factory=Relay)
     steps: list[dict[str, Any]] = field(default_factory=list)
     stopped: str | None = None
@@ -210,7 +228,7 @@ class Driver:
     started: str = field(default_factory=lambda: _now())
 
     def __post_init__(self) -> None:
-        self.target = target(self.line)
+        self.target = target(self.line, self.job)
         self.is_here = self.target.is_here
         self.no_set = self.target.command != LOAD
         self.own_set = self.no_set or self.args.own_set or self.line.option in _CHANGES_SET
@@ -422,6 +440,8 @@ def _check(args: argparse.Namespace) -> None:
     args.slo = args.slo[0] if args.slo else None
     if args.pause is not None and not 0 <= args.pause <= 86400:
         raise wrong_use(f"--pause {args.pause:g}: 0 to 86400")
+    if args.output is None and not args.show_job:
+        raise wrong_use("-o DIR, a new folder for the steps and sweep.json, is needed")
     if (args.each is None) != (args.values is None):
         raise wrong_use("--each COMMAND and --values LIST belong together")
     for word in args.rest:
@@ -443,18 +463,57 @@ def _end(driver: Driver, whole: bool) -> int:
     return UNTRUSTED if any(s.exit == UNTRUSTED for s in sweep.steps) else OK
 
 
+def _own(args: argparse.Namespace) -> dict[str, str]:
+    """The options of the sweep itself, as keys of a job file."""
+    out = {key: getattr(args, key.replace("-", "_")) for key in sweepjob.OWN}
+    out["own-set"] = "yes" if args.own_set else None
+    out["output"] = str(Path.cwd() / args.output) if args.output and args.show_job else None
+    return {key: str(value) for key, value in out.items() if value is not None}
+
+
+@contextmanager
+def _step_job(args: argparse.Namespace, job: Job | None) -> Iterator[Path | None]:
+    """Where the job file of the steps is to be, which the program reads."""
+    if job is None:
+        yield None
+    elif args.show_job:
+        with tempfile.TemporaryDirectory(prefix="afpscope-") as folder:
+            yield Path(folder) / f"{job.command}.ini"
+    else:
+        yield Path(args.output).absolute() / f"{job.command}.ini"
+
+
 def run(args: argparse.Namespace) -> int:
+    found = sweepjob.find(args.rest)
+    with _step_job(args, found[1] if found else None) as path:
+        if found and path:
+            args.rest[found[0]] = str(path)
+        return _run(args, found[1] if found else None, path)
+
+
+def _run(args: argparse.Namespace, job: Job | None, path: Path | None) -> int:
     _check(args)
-    command = command_of(args.rest, args.serve)
+    command = command_of(args.rest, args.serve, job)
     server = None if args.serve is None else shlex.split(args.serve)
     line = swept.parse(command, args.rest, server, args.values)
+    named = program(args.program)
+    if args.show_job:
+        if job and path:
+            path.write_text(job.of_step())
+        print(sweepjob.shown(named, command, line, _own(args)), end="")
+        return OK
     if len(line.values) * args.repeat > STEPS_MAX:
         raise wrong_use(f"{len(line.values) * args.repeat} steps: at most {STEPS_MAX}")
     limit = knee.slo(args.slo) if args.slo else None
-    driver = Driver(args, line, limit, program(args.program))
+    driver = Driver(args, line, limit, named, job)
     if not Folder(driver.folder).is_empty():
         raise wrong_use(f"{driver.folder} exists and is not an empty folder: name a new one")
     driver.note()
+    if job and path:
+        with written(path) as file:
+            file.write(job.of_step().encode())
+    with written(driver.folder / JOB_FILE) as file:
+        file.write(sweepjob.shown(named, command, line, _own(args)).encode())
     failed, removed = None, False
     with driver.relay.listening():
         try:

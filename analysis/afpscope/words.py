@@ -300,6 +300,7 @@ _WORDS: dict[str, str] = {
         "most."
     ),
     "load_silence": "No action ended for at least {s} s, from second {at} on{waited}.",
+    "load_silence_ranks": "; this is known of {n:,} of {ranks:,} ranks",
     "load_waited": "; {n:,} of {clients:,} clients had one that took so long",
     "load_missing": "{n:,} of {clients:,} clients had no session.",
     "load_lost": "{n:,} sessions were lost.",

@@ -204,10 +204,12 @@ static void begin_action(struct worker *w, struct actor *a, uint64_t planned_ns,
 	uint64_t none = 0;
 
 	a->next_ns = UINT64_MAX;
+	a->aside_ns = a->script->aside_ns;
 	if (class < 0) {
 		a->done = true;
 		w->n_left--;
-		atomic_compare_exchange_strong(&w->times->first_ns, &none, now_ns);
+		atomic_compare_exchange_strong(&w->times->first_ns, &none,
+					       tally_own_ns(w, a, now_ns));
 		if (tally_open_loop(w))
 			tally_dropped(w, &a->arrival);
 		return;
@@ -221,6 +223,7 @@ static void begin_action(struct worker *w, struct actor *a, uint64_t planned_ns,
 	a->n_answered = 0;
 	a->handed_late = false;
 	a->contended_before = a->script->contended;
+	a->aside_planned_ns = a->aside_begun_ns = a->aside_ns;
 	a->state = ACTOR_ACTING;
 	w->n_acting++;
 }
@@ -310,8 +313,10 @@ static void note_handed(struct worker *w, struct actor *a, const struct store_op
 {
 	const uint64_t late_ns = op->t.handed_ns ? op->t.begun_ns - op->t.handed_ns : 0;
 
-	if (!a->n_answered++ && op->t.handed_ns)
+	if (!a->n_answered++ && op->t.handed_ns) {
 		a->begun_ns = op->t.begun_ns;
+		a->aside_begun_ns = a->script->aside_ns;
+	}
 	if (!op->t.handed_ns)
 		return;
 	tally_handed(w, late_ns, !a->handed_late);
@@ -332,6 +337,7 @@ static int actions_take(struct worker *w, struct actor *a, unsigned int *turn, s
 		note_handed(w, a, op);
 		answered_ns = op->t.last_ns;
 		before = a->script->bytes;
+		a->aside_ns = a->script->aside_ns;
 		how = a->script->type->answered(a->script, op, e);
 		tally_bytes(w, a, a->script->bytes - before, answered_ns);
 		if (how != SCRIPT_GOES_ON)
@@ -442,6 +448,7 @@ void actor_begin_job(struct worker *w, struct actor *a)
 	w->load->n_open += a->out->opened;
 	w->n_left += a->in_job;
 	pace_seed(a->random, job->pace.seed, THINKING + a->of_all);
+	a->aside_job_ns = a->aside_ns = a->script ? a->script->aside_ns : 0;
 	if (a->script)
 		plan_first(w, a);
 	else if (a->in_job && job->what == ENGINE_END && a->state == ACTOR_RESTING)
@@ -454,6 +461,7 @@ static void end_job(struct worker *w, struct actor *a)
 	const struct err e = { -EINTR, "interrupted: no answer came in time" };
 
 	give_back(w, a);
+	w->load->aside_ns += a->script ? a->script->aside_ns - a->aside_job_ns : 0;
 	if (a->state == ACTOR_ACTING || a->state == ACTOR_OPENING)
 		actions_lose(w, a, &e);
 	a->in_job = false;

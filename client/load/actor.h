@@ -4,9 +4,9 @@
 
 /*
  * What the engine drives: an actor is one client of the server, a store and a script that decides
- * what the client does on it. A script is a state machine: it does no I/O, reads no clock, never
- * waits and allocates nothing once it is made. The engine asks it for requests, submits them, and
- * hands it the answers.
+ * what the client does on it. A script is a state machine: it does no I/O, never waits, allocates
+ * nothing once it is made, and reads no clock but for aside_ns. The engine asks it for requests,
+ *submits them, and hands it the answers.
  *
  * A script's work is a sequence of actions ("save a document"), each of some requests. Actions have
  * classes, small numbers from 0, by which the engine keeps latencies.
@@ -44,6 +44,11 @@ struct script {
 	const struct script_type *type;
 	uint64_t bytes;     /* file data moved by answered requests, a running total */
 	uint64_t contended; /* actions that met a lock of another, likewise */
+	/*
+	 * How long it has made data to be written, or compared what was read, likewise. In a closed
+	 * loop that is no part of what the client does: its time stands still meanwhile.
+	 */
+	uint64_t aside_ns;
 };
 
 #endif

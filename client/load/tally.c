@@ -24,9 +24,21 @@ static bool tally_by_end(const struct worker *w)
 	return !tally_open_loop(w) && w->job->duration_ns;
 }
 
+uint64_t tally_own_ns(const struct worker *w, const struct actor *a, uint64_t ns)
+{
+	return tally_open_loop(w) ? ns : ns - (a->aside_ns - a->aside_job_ns);
+}
+
+/* Likewise of an action until its last answer, from a time when its script had that behind it. */
+static uint64_t tally_own_since(const struct worker *w, const struct actor *a, uint64_t end_ns,
+				uint64_t aside_ns)
+{
+	return tally_open_loop(w) ? end_ns : end_ns - (a->aside_ns - aside_ns);
+}
+
 static bool tally_counts(const struct worker *w, const struct actor *a, uint64_t end_ns)
 {
-	return tally_measures(w, tally_by_end(w) ? end_ns : a->planned_ns);
+	return tally_measures(w, tally_by_end(w) ? tally_own_ns(w, a, end_ns) : a->planned_ns);
 }
 
 /* It takes at least ns. */
@@ -159,8 +171,8 @@ void tally_cut(struct worker *w, const struct actor *a, uint64_t now_ns)
 /* It was under way when the measured time was over. */
 static void note_outlasting(struct worker *w, const struct actor *a, uint64_t end_ns)
 {
-	if (!tally_by_end(w) || end_ns < w->end_ns || a->planned_ns >= w->end_ns ||
-	    pause_within_ns(w, a->planned_ns, end_ns))
+	if (!tally_by_end(w) || tally_own_ns(w, a, end_ns) < w->end_ns ||
+	    a->planned_ns >= w->end_ns || pause_within_ns(w, a->planned_ns, end_ns))
 		return;
 	w->load->n_outlasting++;
 	a->out->outlasting_ns = end_ns - a->planned_ns;
@@ -170,7 +182,7 @@ static void note_outlasting(struct worker *w, const struct actor *a, uint64_t en
 
 void tally_bytes(struct worker *w, struct actor *a, uint64_t bytes, uint64_t answered_ns)
 {
-	if (w->job->duration_ns && !tally_measures(w, answered_ns))
+	if (w->job->duration_ns && !tally_measures(w, tally_own_ns(w, a, answered_ns)))
 		return;
 	a->out->bytes += bytes;
 	a->bytes_counted += bytes;
@@ -212,20 +224,39 @@ static bool load_tally_note_paused(struct worker *w, const struct actor *a, uint
 	return true;
 }
 
+/* Its latencies; of one that did not fail, and was not held up by this program. */
+static void tally_latency(struct worker *w, struct actor *a, struct run_stage *stage,
+			  uint64_t end_ns)
+{
+	struct run_action *to = &w->load->action[a->action];
+	uint64_t own_ns = tally_own_since(w, a, end_ns, a->aside_planned_ns) - a->planned_ns;
+
+	a->out->sum_ns += own_ns;
+	if (own_ns > a->out->max_ns)
+		a->out->max_ns = own_ns;
+	if (stage)
+		hist_add(&stage->done.planned, own_ns);
+	hist_add(&to->planned, own_ns);
+	hist_add(&to->begun, tally_own_since(w, a, end_ns, a->aside_begun_ns) - a->begun_ns);
+}
+
 void tally_action(struct worker *w, struct actor *a, uint64_t end_ns, bool failed)
 {
 	struct run_action *to = &w->load->action[a->action];
 	struct run_stage *stage = tally_stage(w, tally_by_end(w) ? end_ns : a->planned_ns);
 	bool paused = !failed && load_tally_note_paused(w, a, end_ns);
+	uint64_t own_end_ns = tally_own_ns(w, a, end_ns);
 
 	atomic_store_explicit(&w->n_done, w->n_done + 1, memory_order_relaxed);
 	if (!paused)
 		tally_event(w, end_ns,
-			    &(struct tally_event) { .failed = failed,
-						    .latency_ns = end_ns - a->planned_ns,
-						    .bytes = a->script->bytes - a->bytes_before });
-	if (end_ns > w->load->done_ns)
-		w->load->done_ns = end_ns;
+			    &(struct tally_event) {
+				.failed = failed,
+				.latency_ns = tally_own_since(w, a, end_ns, a->aside_planned_ns) -
+					      a->planned_ns,
+				.bytes = a->script->bytes - a->bytes_before });
+	if (own_end_ns > w->load->done_ns)
+		w->load->done_ns = own_end_ns;
 	note_outlasting(w, a, end_ns);
 	/* Of a given amount of work they are the bytes that were moved. */
 	a->out->bytes -= failed && w->job->duration_ns ? a->bytes_counted : 0;
@@ -240,19 +271,12 @@ void tally_action(struct worker *w, struct actor *a, uint64_t end_ns, bool faile
 	}
 	a->out->actions++;
 	a->out->failed += failed;
-	a->out->last_ns = end_ns - w->begin_ns;
+	a->out->last_ns = own_end_ns - w->begin_ns;
 	if (failed)
 		return;
-	count_common(w, end_ns, a->script->bytes - a->bytes_before);
-	if (paused)
-		return;
-	a->out->sum_ns += end_ns - a->planned_ns;
-	if (end_ns - a->planned_ns > a->out->max_ns)
-		a->out->max_ns = end_ns - a->planned_ns;
-	if (stage)
-		hist_add(&stage->done.planned, end_ns - a->planned_ns);
-	hist_add(&to->planned, end_ns - a->planned_ns);
-	hist_add(&to->begun, end_ns - a->begun_ns);
+	count_common(w, own_end_ns, a->script->bytes - a->bytes_before);
+	if (!paused)
+		tally_latency(w, a, stage, end_ns);
 }
 
 static int tally_command(struct worker *w, const struct store_part *part, struct err *e)

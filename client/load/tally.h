@@ -13,6 +13,12 @@ bool tally_open_loop(const struct worker *w);
 /* Whether an action that was planned for this time is measured. */
 bool tally_measures(const struct worker *w, uint64_t planned_ns);
 
+/*
+ * A client's own time: in a closed loop it stands still while its script does what is no part of
+ * its action (script.aside_ns), so that is in no latency, and in no rate.
+ */
+uint64_t tally_own_ns(const struct worker *w, const struct actor *a, uint64_t ns);
+
 /* An action under way ends with its session. */
 void tally_cut(struct worker *w, const struct actor *a, uint64_t now_ns);
 

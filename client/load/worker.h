@@ -40,8 +40,11 @@ struct actor {
 	uint64_t bytes_before;     /* of its script, before this action */
 	uint64_t bytes_counted;    /* of this action, in the measured time */
 	uint64_t contended_before; /* likewise of its script */
-	uint64_t n_answered;       /* of its requests */
-	uint64_t next_ns;          /* when its next action is to begin; UINT64_MAX: not by itself */
+	/* aside_ns of its script: at the begin of the job, of this action as planned and as it
+	 * began, and when its last answer came. */
+	uint64_t aside_job_ns, aside_planned_ns, aside_begun_ns, aside_ns;
+	uint64_t n_answered; /* of its requests */
+	uint64_t next_ns;    /* when its next action is to begin; UINT64_MAX: not by itself */
 	/* Open loop: that arrival, and whether it waited because no client was free. */
 	struct arrival arrival;
 	bool queued, idle; /* idle: counted in n_idle */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * The system calls of afpscope smallfile -l create,mkdir,rename,rmdir,delete on a directory, and
- * nothing else: "bare_files DIRECTORY FILES BYTES" prints for each load its operations a second.
+ * The system calls of afpscope smallfile on a directory, and nothing else: "bare_files DIRECTORY
+ * FILES BYTES LOAD..." prints for each load its operations a second, and CPU time of one in us.
  */
 #define _GNU_SOURCE
 #include <err.h>
@@ -19,53 +19,73 @@ static char data[1 << 20];
 static int home[1 << 10];
 static size_t len;
 
-static void do_one(int load, int i)
+static double seconds(clockid_t id)
+{
+	struct timespec t;
+
+	clock_gettime(id, &t);
+	return (double)t.tv_sec + (double)t.tv_nsec / 1e9;
+}
+
+static int move(int fd, char load)
+{
+	ssize_t n = (ssize_t)len;
+
+	if (len)
+		n = load == 'c' ? pwrite(fd, data, len, 0) : pread(fd, data, len, 0);
+	return fd < 0 || n != (ssize_t)len || close(fd);
+}
+
+/* By the load's first letters: c(reate), s(tat), rea(d), ren(ame), del(ete), m(kdir), rm(dir). */
+static int do_one(const char *load, int dir, int i)
 {
 	char name[64], to[64];
-	int dir = home[i / PER_DIR], fd, r = 0;
+	struct stat st;
+	int fd;
 
-	snprintf(name, sizeof(name),
-		 load == 1 || load == 3 ? "f.%07d.d"
-		 : load == 4            ? "f.%07d.r"
-					: "f.%07d",
-		 i);
-	if (load == 0) {
+	snprintf(name, sizeof(name), strstr(load, "dir") ? "f.%07d.d" : "f.%07d", i);
+	snprintf(to, sizeof(to), "f.%07d.r", i);
+	switch (*load == 'r' ? load[2] : *load) {
+	case 'c':
 		fd = openat(dir, name, O_RDWR | O_CLOEXEC | O_CREAT | O_EXCL, 0640);
-		r = fd < 0 || pwrite(fd, data, len, 0) != (ssize_t)len || close(fd);
-	} else if (load == 1) {
-		r = mkdirat(dir, name, 0750);
-	} else if (load == 2) {
-		snprintf(to, sizeof(to), "f.%07d.r", i);
-		r = renameat2(dir, name, dir, to, RENAME_NOREPLACE);
-	} else {
-		r = unlinkat(dir, name, load == 3 ? AT_REMOVEDIR : 0);
+		return move(fd, *load);
+	case 's':
+		return fstatat(dir, name, &st, AT_SYMLINK_NOFOLLOW);
+	case 'a':
+		return move(openat(dir, name, O_RDONLY | O_CLOEXEC), *load);
+	case 'n':
+		return renameat2(dir, name, dir, to, RENAME_NOREPLACE);
+	case 'm':
+		return mkdirat(dir, name, 0750);
+	case 'd':
+		return unlinkat(dir, *load == 'd' ? to : name, *load == 'd' ? 0 : AT_REMOVEDIR);
+	default:
+		return -1;
 	}
-	if (r)
-		err(1, "%s", name);
 }
 
 int main(int argc, char **argv)
 {
-	static const char *const loads[] = { "create", "mkdir", "rename", "rmdir", "delete" };
-	int n = argc > 3 ? atoi(argv[2]) : 0;
-	struct timespec a, b;
+	int n = argc > 4 ? atoi(argv[2]) : 0;
+	double wall, cpu;
 	char name[64];
 
-	if (!n || chdir(argv[1]))
-		err(1, "bare_files DIRECTORY FILES BYTES");
+	if (!n || n > PER_DIR << 10 || chdir(argv[1]))
+		err(1, "bare_files DIRECTORY FILES BYTES LOAD...");
 	len = (size_t)atol(argv[3]);
 	for (int i = 0; i <= (n - 1) / PER_DIR; i++) {
 		snprintf(name, sizeof(name), "bare-%d-d%04d", (int)getpid(), i);
 		if (mkdir(name, 0750) || (home[i] = open(name, O_RDONLY | O_DIRECTORY)) < 0)
 			err(1, "%s", name);
 	}
-	for (int load = 0; load < 5; load++) {
-		clock_gettime(CLOCK_MONOTONIC, &a);
+	for (char **load = argv + 4; *load; load++) {
+		wall = seconds(CLOCK_MONOTONIC);
+		cpu = seconds(CLOCK_PROCESS_CPUTIME_ID);
 		for (int i = 0; i < n; i++)
-			do_one(load, i);
-		clock_gettime(CLOCK_MONOTONIC, &b);
-		printf("%s %.0f\n", loads[load],
-		       n / ((double)(b.tv_sec - a.tv_sec) + (double)(b.tv_nsec - a.tv_nsec) / 1e9));
+			if (do_one(*load, home[i / PER_DIR], i))
+				err(1, "%s of file %d", *load, i);
+		printf("%s %.0f %.3f\n", *load, n / (seconds(CLOCK_MONOTONIC) - wall),
+		       1e6 * (seconds(CLOCK_PROCESS_CPUTIME_ID) - cpu) / n);
 	}
 	for (int i = 0; i <= (n - 1) / PER_DIR; i++) {
 		snprintf(name, sizeof(name), "bare-%d-d%04d", (int)getpid(), i);

@@ -1,49 +1,79 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """afpscope smallfile on a directory beside a program that makes the same calls and nothing else.
 
-    python3 tests/bench/files.py build/afpscope [FOLDER [FILES]]
+    python3 tests/bench/files.py build/afpscope [FOLDER [FILES [PAIRS]]]
 
-Both in turn, five times; medians of operations a second, and their ratio. FOLDER: /dev/shm.
+Both by turns, with 1,024 descriptors at most: small files with data, which smallfile makes and
+compares outside of what it measures, and mdtest's operations on empty ones. Medians of operations
+a second and of the CPU time of one, and of their ratios in each pair. FOLDER: /dev/shm.
 """
 
 from __future__ import annotations
 
 import json
+import resource
 import subprocess
 import sys
 import tempfile
 from pathlib import Path
 from statistics import median
 
-LOADS = ("create", "mkdir", "rename", "rmdir", "delete")
-TIMES, BYTES = 5, 4096
+sys.path.insert(0, str(Path(__file__).parents[1] / "known"))
+from known import FIRST
+
+# Bytes of a file, and what is done, in this order.
+SETS = {
+    "small files": (4096, ("create", "stat", "read", "mkdir", "rename", "rmdir", "delete")),
+    "as mdtest": (0, ("create", "stat", "mkdir", "rmdir", "rename", "delete")),
+}
+DESCRIPTORS = 1024
+
+Found = dict[str, tuple[float, float]]  # by load: operations a second, CPU time of one in us
 
 
-def ours(program: str, place: str, files: int) -> dict[str, float]:
-    options = [f"--files={files}", f"--file-size={BYTES}", f"--loads={','.join(LOADS)}"]
-    line = [program, "smallfile", *options, "--no-save", "--json=-", place]
-    phases = json.loads(subprocess.run(line, check=True, capture_output=True).stdout)["phases"]
-    return {p["title"]: files / (p["metrics"]["elapsed"] / 1e9) for p in phases}
+def _limited() -> None:
+    resource.setrlimit(resource.RLIMIT_NOFILE, (DESCRIPTORS, DESCRIPTORS))
 
 
-def bare(program: str, place: str, files: int) -> dict[str, float]:
-    line = [program, place, str(files), str(BYTES)]
-    said = subprocess.run(line, check=True, capture_output=True, text=True).stdout
-    return {name: float(rate) for name, rate in map(str.split, said.splitlines())}
+def _said(*line: str) -> str:
+    command = [*FIRST, *line]
+    run = subprocess.run(command, check=True, capture_output=True, text=True, preexec_fn=_limited)
+    return run.stdout
 
 
-def main(afpscope: str, folder: str = "/dev/shm", files: str = "20000") -> None:
+def ours(program: str, place: str, files: int, size: int, loads: tuple[str, ...]) -> Found:
+    options = [f"--files={files}", f"--file-size={size}", f"--loads={','.join(loads)}"]
+    run = json.loads(_said(program, "smallfile", *options, "--no-save", "--json=-", place))
+    out = {}
+    for p in run["phases"]:
+        cpu_ns = p["load"]["cpu_ns"] - p["load"]["aside_ns"]
+        out[p["title"]] = files / (p["metrics"]["elapsed"] / 1e9), cpu_ns / 1e3 / files
+    return out
+
+
+def bare(program: str, place: str, files: int, size: int, loads: tuple[str, ...]) -> Found:
+    lines = map(str.split, _said(program, place, str(files), str(size), *loads).splitlines())
+    return {name: (float(rate), float(cpu)) for name, rate, cpu in lines}
+
+
+def main(afpscope: str, folder: str = "/dev/shm", files: str = "20000", pairs: str = "5") -> None:
     source = Path(__file__).with_name("bare_files.c")
     with tempfile.TemporaryDirectory(dir=folder, prefix="afpscope-bench-") as place:
         program = f"{place}/bare_files"
         subprocess.run(["gcc", "-O2", "-o", program, str(source)], check=True)
-        runs = [
-            (bare(program, place, int(files)), ours(afpscope, place, int(files)))
-            for _ in range(TIMES)
-        ]
-    for load in LOADS:
-        sides = [median(run[side][load] for run in runs) for side in (0, 1)]
-        print(f"{load:8} {sides[0]:9.0f}/s bare {sides[1]:9.0f}/s {sides[1] / sides[0]:6.2f}")
+        for name, (size, loads) in SETS.items():
+            sides = {bare: program, ours: afpscope}
+            runs: dict = {side: [] for side in sides}
+            for i in range(int(pairs)):
+                for side in list(sides)[:: 1 if i % 2 else -1]:
+                    runs[side].append(side(sides[side], place, int(files), size, loads))
+            print(f"{name}, {files} of {size} bytes, in {folder}:")
+            for load in loads:
+                for i, unit in enumerate(("/s", "us of CPU")):
+                    a, b = ([run[load][i] for run in runs[side]] for side in sides)
+                    ratio = median(y / x for x, y in zip(a, b, strict=True))
+                    said = f"{median(a):9.3g} bare {median(b):9.3g} {unit:9} {ratio:6.2f}"
+                    print(f"  {load:8} {said}", flush=True)
 
 
 if __name__ == "__main__":

@@ -116,6 +116,22 @@ def test_what_makes_a_load_weak_is_told(shelf: Shelf, tmp_path: Path, execute: E
 
 
 @unpainted
+def test_a_silence_says_of_how_many_ranks_it_is_known(
+    shelf: Shelf, tmp_path: Path, execute: Execute
+) -> None:
+    for ranks in (7, 8):
+
+        def silent(value: dict[str, Any], ranks: int = ranks) -> None:
+            silence = {"from_ns": 2 * 10**9, "ns": 5 * 10**9, "clients": 3}
+            silence |= {"ranks": ranks, "of_ranks": 8}
+            value["phases"][0]["load"]["silence"] = silence
+
+        text, _ = made(execute, tmp_path, shelf.put(f"r{ranks}", "load", silent))
+        assert "No action ended for at least 5 s" in text
+        assert ("this is known of 7 of 8 ranks" in text) == (ranks == 7)
+
+
+@unpainted
 @pytest.mark.parametrize("clients", [0, 3])
 def test_a_time_without_an_answer_is_told(
     shelf: Shelf, tmp_path: Path, execute: Execute, clients: int

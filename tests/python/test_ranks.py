@@ -139,15 +139,60 @@ def test_a_damaged_part_is_named(folder: Path, text: str) -> None:
         joined(folder)
 
 
+QUIET = (2, 3, 4)  # seconds of which the parts below have no action
+
+
+def silent(value: dict[str, Any], took_ns: int) -> None:
+    """The part of a rank that did nothing in these seconds, and then what had taken so long."""
+    load = value["phases"][0]["load"]
+    second = load["seconds"][0] | {"n": 50, "failed": 0, "max_ns": 10**6}
+    load["seconds"] = [dict(second) for _ in range(8)]
+    for i in QUIET:
+        load["seconds"][i] |= {"n": 0, "max_ns": None}
+    load["seconds"][5]["max_ns"] = took_ns
+    load |= {"measure_ns": load["begin_ns"], "end_ns": load["begin_ns"] + 8 * 10**9}
+    load |= {"seconds_each": 1, "outlasting_max_ns": 0, "silence": None}
+    for client in load["each_client"]:
+        client["max_ns"] = took_ns if client["actions"] else None
+
+
+def put_silent(folder: Path, *names: str, took_ns: int = 4 * 10**9) -> None:
+    for name in names:
+        value = saved(name)
+        silent(value, took_ns)
+        (folder / f"{name}.json").write_text(json.dumps(value))
+
+
+def test_a_silence_is_that_of_all_ranks_that_are_there(folder: Path) -> None:
+    put_silent(folder, *FILES)
+    (folder / "rank-2.json").unlink()
+    (phase,) = joined(folder)["phases"]
+    silence = phase["load"]["silence"]
+    assert silence == {
+        "from_ns": 2 * 10**9,
+        "ns": 3 * 10**9,
+        "clients": 6,
+        "ranks": 3,
+        "of_ranks": 4,
+    }
+    put_silent(folder, *FILES)
+    (phase,) = joined(folder)["phases"]
+    assert (phase["load"]["silence"]["ranks"], phase["load"]["silence"]["clients"]) == (4, 8)
+
+
+def test_no_silence_where_one_rank_went_on_or_nobody_waited(folder: Path) -> None:
+    put_silent(folder, *FILES)
+    value = json.loads((folder / "rank-3.json").read_text())
+    value["phases"][0]["load"]["seconds"][3] |= {"n": 1, "max_ns": 10**6}
+    (folder / "rank-3.json").write_text(json.dumps(value))
+    assert joined(folder)["phases"][0]["load"]["silence"] is None
+    put_silent(folder, *FILES, took_ns=10**9)
+    assert joined(folder)["phases"][0]["load"]["silence"] is None
+
+
 def test_figures_are_added_by_the_rules_of_the_program() -> None:
     table = (TOP / "user/run/load.h").read_text()
-    rules = dict(re.findall(r"X\((\w+), (\w+)\)", table))
-    writer = (TOP / "user/report/json/load.c").read_text()
-    written = re.findall(
-        r'json_put\(d, o, "(\w+)",[^;]*?json_(?:integer|number|of_\w+_loop)\((?:l, )?l->(\w+)\)',
-        writer,
-    )
-    keys = {key: rules[field] for key, field in written if field in rules}
+    keys = {key: rule for rule, key in re.findall(r'X\(\w+, (\w+), "(\w+)", \w+\)', table)}
     opened = {"opened": "SUM", "starved": "SUM"}  # counts of clients
     known = keys | opened
     assert {key for key, rule in known.items() if rule == "SUM"} - set(ranks.UNKNOWN) - {

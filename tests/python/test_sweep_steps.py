@@ -33,6 +33,14 @@ KNEE = 20
 
 FAKE = """#!/bin/sh
 here=$(dirname "$0")
+case " $* " in *" --show-job "*)
+    printf '; a job\\n[run]\\ncommand = load\\n'
+    for word; do
+        [ "$last" != --clients ] || echo "clients = $word"
+        last=$word
+    done
+    exit 0 ;;
+esac
 echo "$*" >> "$here/said"
 for word; do
     case $word in

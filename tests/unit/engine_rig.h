@@ -27,6 +27,7 @@ struct play {
 	unsigned int fail_every; /* every n-th action fails; 0: none */
 	bool by_turns;           /* classes 0 and 1; else 0 */
 	bool idle, mute;         /* it has no script; its script asks nothing */
+	uint64_t aside_ns;       /* before each request and after each answer, of its own */
 	unsigned int stop_at;    /* its n-th action sets this flag; 0: none */
 	volatile sig_atomic_t *stop;
 
@@ -61,6 +62,15 @@ static inline int play_begin(struct script *s, const struct store *store)
 	return p->by_turns ? p->begun % 2 : 0;
 }
 
+static inline void play_aside(struct play *p)
+{
+	const uint64_t begun_ns = clock_now_ns();
+
+	while (p->aside_ns && clock_now_ns() < begun_ns + p->aside_ns)
+		;
+	p->s.aside_ns += p->aside_ns ? clock_now_ns() - begun_ns : 0;
+}
+
 static inline struct store_op *play_next(struct script *s)
 {
 	struct play *p = (struct play *)s;
@@ -69,6 +79,7 @@ static inline struct store_op *play_next(struct script *s)
 	if (p->mute || p->asked == p->n_requests || p->asked - p->answered == p->window)
 		return NULL;
 	p->asked++;
+	play_aside(p);
 	while (p->lent[i])
 		i++;
 	p->lent[i] = true;
@@ -83,6 +94,7 @@ static inline enum script_state play_answered(struct script *s, struct store_op 
 	assert_true(p->lent[op - p->op]);
 	p->lent[op - p->op] = false;
 	s->bytes += 10;
+	play_aside(p);
 	if (++p->answered < p->n_requests)
 		return SCRIPT_GOES_ON;
 	p->ended++;

@@ -19,6 +19,7 @@
 #include <unistd.h>
 
 #define SLOW_WINDOW 8
+#define SLOW_CHUNK  (1u << 20) /* bytes of file data that a request may move */
 
 struct slow_cfg {
 	/* What it is to be */
@@ -116,6 +117,7 @@ static inline struct store_op *slow_take(struct store *s)
 	}
 	slow_arm(x);
 	op->t.last_ns = clock_now_ns();
+	op->done = op->len;
 	op->result = ++x->n_taken == x->cfg->none_at ? STORE_NONE : STORE_OK;
 	return op;
 }
@@ -229,6 +231,7 @@ static inline int slow_begin(void *user, struct store **out, uint8_t *scratch, s
 		return err_set(e, -ENOMEM, "it cannot begin");
 	x = calloc(1, sizeof(*x));
 	x->s.type = &type;
+	x->s.chunk_read = x->s.chunk_write = SLOW_CHUNK;
 	x->cfg = cfg;
 	x->fd = cfg->by_fd ? timerfd_create(CLOCK_MONOTONIC, TFD_CLOEXEC | TFD_NONBLOCK) : -1;
 	x->state_ns = cfg->never_opens ? UINT64_MAX : clock_now_ns() + cfg->opening_ns;

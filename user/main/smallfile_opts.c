@@ -68,8 +68,8 @@ const struct opt smallfile_options[] = {
 	{ .name = "direct", .type = OPT_FLAG, .offset = AT(direct), .help = "of a DIRECTORY: past the page cache (O_DIRECT)" },
 	{ .name = "no-verify", .type = OPT_FLAG, .offset = AT(no_verify),
 	  .help = "do not compare what is read with what was written",
-	  .more = "Comparing, and making what is written for that, take this program's time, which is measured too. With "
-		"this option each write has the same bytes." },
+	  .more = "Comparing, and making what is written for that, are in no time that is measured. With this option each "
+		"write has the same bytes." },
 	{ .name = "hash", .type = OPT_FLAG, .offset = AT(o.hashed),
 	  .help = "put each file into a directory at random, not one directory after the other" },
 	{ .name = "shuffle", .type = OPT_FLAG, .offset = AT(o.shuffled), .help = "take the files in an order at random",

@@ -19,18 +19,23 @@
 
 #define LAUNCH_LOOK_NS 100000000u
 
-/* Kinds of mpirun, and how each is recognized by the environment of what it starts. */
+/*
+ * Kinds of launchers, and how each is recognized by the environment of what it starts: by its rank
+ * and another variable. The names of PMI are those of MPICH, Intel MPI and srun --mpi=pmi2; of PMIx
+ * those of srun --mpi=pmix, which Open MPI takes.
+ */
 static const struct launcher {
-	const char *name, *size, *rank;
+	const char *name, *beside, *rank;
 } launchers[] = {
 	{ "openmpi", "OMPI_COMM_WORLD_SIZE", "OMPI_COMM_WORLD_RANK" },
 	{ "mpich", "PMI_SIZE", "PMI_RANK" },
+	{ "openmpi", "PMIX_NAMESPACE", "PMIX_RANK" },
 };
 
 static const struct launcher *find_launcher(void)
 {
 	for (size_t i = 0; i < sizeof(launchers) / sizeof(launchers[0]); i++)
-		if (getenv(launchers[i].size) && getenv(launchers[i].rank))
+		if (getenv(launchers[i].beside) && getenv(launchers[i].rank))
 			return &launchers[i];
 	return NULL;
 }
@@ -145,7 +150,10 @@ int launch_start(struct launch *out, unsigned int clients, struct err *e)
 	if (!find_launcher())
 		return err_set(
 		    e, -EINVAL,
-		    "--mpi: this process was not started by mpirun: mpirun -n RANKS afpscope load --mpi ...");
+		    "--mpi: this process was not started by mpirun: mpirun -n RANKS afpscope load --mpi ...%s",
+		    getenv("SLURM_PROCID")
+			? "; or by srun with --mpi=pmix (Open MPI) or --mpi=pmi2 (MPICH)"
+			: "");
 	if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, fd))
 		return err_set(e, -errno, "socketpair: %s", strerror(errno));
 	out->parent = getpid();

@@ -263,6 +263,15 @@ static unsigned int run_load_waited(const struct run_load *l, uint64_t ns)
 	return n;
 }
 
+static unsigned int load_ranks_known(const struct run_load *l)
+{
+	unsigned int n = 0;
+
+	for (size_t i = 0; i < l->n_ranks; i++)
+		n += l->rank[i].end != RUN_RANK_LOST;
+	return n;
+}
+
 bool run_load_silence(const struct run_load *l, struct run_silence *out)
 {
 	const uint64_t row_ns = 1000000000ull * l->seconds_each, begin_ns = l->begin_ns;
@@ -283,12 +292,13 @@ bool run_load_silence(const struct run_load *l, struct run_silence *out)
 			continue;
 		ns = (i - since) * row_ns;
 		if (i > since && ns > out->ns && (s ? s->max_ns : l->outlasting_max_ns) >= ns)
-			*out = (struct run_silence) { since * row_ns, ns, 0 };
+			*out = (struct run_silence) { .from_ns = since * row_ns, .ns = ns };
 		since = i + 1;
 	}
 	run_load_all(l, &all);
 	if (out->ns < RUN_SILENCE_LEAST_NS || hist_quantile(&all.planned, 0.99) >= out->ns)
 		return false;
 	out->n_clients = run_load_waited(l, out->ns);
+	out->n_ranks = load_ranks_known(l);
 	return true;
 }

@@ -161,9 +161,15 @@ struct run_load {
 	uint64_t n_paused, paused_max_ns;
 	uint64_t cpu_ns, cpu_max_ns;   /* of its threads: all, the busiest */
 	uint64_t runq_ns, runq_max_ns; /* they waited for a CPU: all, the longest */
-	char first_failure[256];       /* text of the first action that failed; "" */
-	unsigned int starved;          /* clients that were never without an action, and ended none
-					  in the measured time: in no latency */
+	/*
+	 * All clients together made data and compared what was read for so long. In a closed loop
+	 * done_ns, common_ns, the latencies and the times of clients are without it: each client's
+	 * time stands still meanwhile.
+	 */
+	uint64_t aside_ns;
+	char first_failure[256]; /* text of the first action that failed; "" */
+	unsigned int starved;    /* clients that were never without an action, and ended none
+				    in the measured time: in no latency */
 	uint64_t steady_ns; /* from begin_ns, when the rate was found steady; 0: not waited for */
 	/* After the load, where that was asked for: files that were read again, not as they were
 	 * written, bytes. */
@@ -229,7 +235,8 @@ enum run_load_of { RUN_LOAD_ALWAYS, RUN_LOAD_OPEN, RUN_LOAD_CLOSED, RUN_LOAD_GIV
 	X(cpu_ns, SUM, "cpu_ns", ALWAYS)                                                           \
 	X(cpu_max_ns, MOST, "cpu_max_ns", ALWAYS)                                                  \
 	X(runq_ns, SUM, "runq_ns", ALWAYS)                                                         \
-	X(runq_max_ns, MOST, "runq_max_ns", ALWAYS)
+	X(runq_max_ns, MOST, "runq_max_ns", ALWAYS)                                                \
+	X(aside_ns, SUM, "aside_ns", ALWAYS)
 
 /* One of them: its place in a struct run_load, and its bytes (4: unsigned int, 8: uint64_t). */
 struct run_load_figure {
@@ -280,6 +287,7 @@ bool run_load_outlasted(const struct run_load *l);
 struct run_silence {
 	uint64_t from_ns, ns;   /* when it began, since begin_ns; how long it was at least */
 	unsigned int n_clients; /* that had an action that took at least so long */
+	unsigned int n_ranks;   /* whose clients these are, without those that were lost; 0: none */
 };
 #define RUN_SILENCE_LEAST_NS 2000000000u
 bool run_load_silence(const struct run_load *l, struct run_silence *out);

@@ -8,7 +8,7 @@ import re
 import shutil
 import signal
 import subprocess
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -81,12 +81,15 @@ def _unblock(mask: set[int]) -> None:
     signal.pthread_sigmask(signal.SIG_SETMASK, mask)
 
 
-def last_line(log: Path) -> str:
+def said(lines: Sequence[str]) -> str:
     """The last message or warning; without one the last line that says more than where to read."""
-    lines = log.read_text(encoding="utf-8", errors="replace").splitlines()
-    said = [line for line in lines if _SAID.match(line)]
-    said = said or [line for line in lines if line.strip() and not line.startswith("More: ")]
-    return said[-1][:200] if said else ""
+    messages = [line for line in lines if _SAID.match(line)]
+    messages = messages or [x for x in lines if x.strip() and not x.startswith("More: ")]
+    return messages[-1][:200] if messages else ""
+
+
+def last_line(log: Path) -> str:
+    return said(log.read_text(encoding="utf-8", errors="replace").splitlines())
 
 
 def address(url: str) -> tuple[str, int]:

@@ -27,6 +27,7 @@ _LETTERS = {
 _SERVER_LETTERS = {"-S": "threads", "-s": "threads-least", "-u": "udp-size", "-W": "window"}
 SERVE = "serve."  # what an option of our server is called
 EACH = "value"  # what is set by --each
+SERVED_BY_US = "localhost"  # stands for a server of ours, where a server must be named
 
 
 @dataclass(frozen=True)
@@ -87,6 +88,18 @@ def _lists(words: Sequence[str]) -> list[_Found]:
         elif word.startswith("-") and i + 1 < len(words) and _LIST.fullmatch(words[i + 1]):
             found.append(_Found(i, i + 2, word, words[i + 1]))
     return [x for x in found if x.flag not in _ONE_VALUE]
+
+
+def is_list(key: str, value: str) -> bool:
+    """Whether a long option, or a letter, with this value is one that is swept."""
+    flag = f"--{key}=" if len(key) > 1 else f"-{key}"
+    return flag not in _ONE_VALUE and _LIST.fullmatch(value) is not None
+
+
+def list_names(command: str, words: Sequence[str]) -> list[str]:
+    """Which options have a list, by their long names."""
+    flags = [x.flag.rstrip("=") for x in _lists(words)]
+    return [_LETTERS[command].get(flag, flag.lstrip("-")) for flag in flags]
 
 
 def _cut(words: Sequence[str], found: _Found | None) -> Words:

@@ -182,7 +182,10 @@ def _silent(load: Load, w: Words) -> list[str]:
     if load.silence is None:
         return []
     n, s, at = load.silence.clients, load.silence.ns // 10**9, load.silence.from_ns // 10**9
+    known, ranks = load.silence.ranks, load.silence.of_ranks
     waited = w.say("load_waited", n=n, clients=load.clients) if n else ""
+    if known is not None and ranks is not None and known < ranks:
+        waited += w.say("load_silence_ranks", n=known, ranks=ranks)
     return [w.say("load_silence", s=s, at=at, waited=waited)]
 
 

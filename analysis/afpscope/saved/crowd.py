@@ -120,6 +120,8 @@ class Silence:
     from_ns: int  # since the load's begin
     ns: int  # at least
     clients: int  # that had an action that took at least so long
+    ranks: int | None = None  # of how many of of_ranks this is known; None: of one process
+    of_ranks: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -369,7 +371,13 @@ def _undone(node: Node | None) -> Undone | None:
 def _silence(node: Node | None) -> Silence | None:
     if node is None:
         return None
-    return Silence(node["from_ns"].count(), node["ns"].count(), node["clients"].count())
+    return Silence(
+        node["from_ns"].count(),
+        node["ns"].count(),
+        node["clients"].count(),
+        node.get_int("ranks"),
+        node.get_int("of_ranks"),
+    )
 
 
 def _limit(node: Node) -> Limit:

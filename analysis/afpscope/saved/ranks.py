@@ -23,14 +23,17 @@ _PART = re.compile(r"rank-(\d{1,9})\.json")
 # What becomes of the figures of several ranks, as in user/run/load.h.
 SUM = {
     "threads", "opened", "arrivals", "no_room", "found_none", "waiting", "cut_off",
-    "outlasting", "late", "paused_actions", "held", "contended", "cpu_ns", "runq_ns", "starved",
+    "outlasting", "late", "paused_actions", "held", "contended", "cpu_ns", "runq_ns", "aside_ns",
+    "starved",
 }  # fmt: skip
 MOST = {
     "outlasting_max_ns", "unoffered_ns", "late_max_ns", "pauses", "paused_ns",
     "paused_max_ns", "cpu_max_ns", "runq_max_ns",
 }  # fmt: skip
 # Not known of all together.
-UNKNOWN = ("common_ns", "common_actions", "common_bytes", "silence")
+UNKNOWN = ("common_ns", "common_actions", "common_bytes")
+SECOND_NS = 10**9
+SILENCE_LEAST_NS = 2 * SECOND_NS  # RUN_SILENCE_LEAST_NS
 _QUANTILES = {"p50_ns": 0.5, "p95_ns": 0.95, "p99_ns": 0.99, "p999_ns": 0.999}
 
 
@@ -122,10 +125,44 @@ def _join_phase(to: Json, other: Json, rank: int) -> None:
     mine["seconds"] = _seconds(*(_widened(x, each) for x in (mine, its)))
     mine["seconds_each"] = each
     mine["actions"] = _by("name", mine["actions"], its["actions"], _action)
+    if "silence" in mine and "silence" in its:
+        mine["silence"] = _silence(mine, to["ranks"])
     to["commands"] = _by("code", to["commands"], other["commands"], _command)
     for key, value in other["metrics"].items():
         how = max if key == "elapsed" else lambda a, b: a + b
         to["metrics"][key] = _both(to["metrics"].get(key), value, how)
+
+
+def _longest(load: Json) -> tuple[int, int]:
+    """Since the begin, and how long: the longest time of whole seconds in which no action ended,
+    while one was waited for."""
+    each, rows = load.get("seconds_each", 1) * SECOND_NS, load["seconds"]
+    since = -(-(load["measure_ns"] - load["begin_ns"]) // each)
+    end, longest = (load["end_ns"] - load["begin_ns"]) // each, (0, 0)
+    for i in range(since, end + 1):
+        row = rows[i] if i < min(end, len(rows)) else {"n": 0, "max_ns": 0}
+        if i < end and not row["n"]:
+            continue
+        ns, waited = (i - since) * each, row["max_ns"] if i < end else load["outlasting_max_ns"]
+        if longest[1] < ns <= (waited or 0):
+            longest = (since * each, ns)
+        since = i + 1
+    return longest
+
+
+def _silence(load: Json, ranks: list[Json]) -> Json | None:
+    """As run_load_silence() of user/run/load.c says, of the ranks that are not lost."""
+    from_ns, ns = _longest(load)
+    taken = hist.Histogram.merge(
+        hist.parse(Node(a["planned"]["histogram"], "histogram")) for a in load["actions"]
+    )
+    if ns < SILENCE_LEAST_NS or (taken.quantile(0.99) or 0) >= ns:
+        return None
+    waited = [max(c["max_ns"] or 0, c.get("outlasting_ns") or 0) for c in load["each_client"]]
+    clients = sum(w >= ns for w in waited)
+    known = sum(r["end"] != "lost" for r in ranks)
+    of = {"ranks": known, "of_ranks": len(ranks)}
+    return {"from_ns": from_ns, "ns": ns, "clients": clients} | of
 
 
 def _both(a: Any, b: Any, how: Callable[[Any, Any], Any]) -> Any:

@@ -496,10 +496,10 @@ struct mix_client *mix_client_new(const struct mix_client_opts *o)
 	if (!c)
 		return NULL;
 	c->o = *o;
-	c->make = (struct mix_part) { { &types[0], 0, 0 }, c, false };
-	c->use = (struct mix_part) { { &types[1], 0, 0 }, c, false };
-	c->remove = (struct mix_part) { { &types[2], 0, 0 }, c, false };
-	c->verify = (struct mix_part) { { &types[3], 0, 0 }, c, false };
+	c->make = (struct mix_part) { { .type = &types[0] }, c, false };
+	c->use = (struct mix_part) { { .type = &types[1] }, c, false };
+	c->remove = (struct mix_part) { { .type = &types[2] }, c, false };
+	c->verify = (struct mix_part) { { .type = &types[3] }, c, false };
 	c->content = (struct mix_content) { o->seed, o->mix->compressible, o->mix->duplicate };
 	pace_seed(c->random, o->seed, o->number);
 	for (size_t i = 0; i < N_MIX_ACTIONS; i++)

@@ -150,9 +150,9 @@ struct probe *probe_new(const char *base)
 		return NULL;
 	}
 	memset(p->buffer, 'p', BUFFER);
-	p->make = (struct probe_part) { { &type, 0, 0 }, p, MAKE, true, false };
-	p->use = (struct probe_part) { { &type, 0, 0 }, p, 0, false, false };
-	p->remove = (struct probe_part) { { &type, 0, 0 }, p, REMOVE, true, false };
+	p->make = (struct probe_part) { { .type = &type }, p, MAKE, true, false };
+	p->use = (struct probe_part) { { .type = &type }, p, 0, false, false };
+	p->remove = (struct probe_part) { { .type = &type }, p, REMOVE, true, false };
 	p->base = base;
 	return p;
 }

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* What a client of smallfile reads and writes of a file, and whether it is what it should be. */
+#include "base/clock.h"
 #include "work/pattern.h"
 #include "work/smallfile/smallfile_priv.h"
 
@@ -104,6 +105,25 @@ void smallfile_found_len(struct smallfile *c, uint64_t len)
 	c->to = len + created_len(c, c->file);
 }
 
+/* Data to be written are made, those that were read compared, in no client's time. */
+static void data_fill(struct smallfile *c, uint8_t *at, size_t len, uint64_t offset)
+{
+	const uint64_t begun_ns = clock_now_ns();
+
+	pattern_fill(at, len, offset, c->seed);
+	c->s.aside_ns += clock_now_ns() - begun_ns;
+}
+
+/* How many bytes are as they should be, until the first that is not. */
+static size_t data_good(struct smallfile *c, const uint8_t *at, size_t len, uint64_t offset)
+{
+	const uint64_t begun_ns = clock_now_ns();
+	size_t good = pattern_check(at, len, offset, c->seed);
+
+	c->s.aside_ns += clock_now_ns() - begun_ns;
+	return good;
+}
+
 void smallfile_fill_data(struct smallfile *c, struct store_op *op)
 {
 	op->len = smallfile_data_chunk(c, smallfile_next_record(c, &op->offset));
@@ -111,7 +131,7 @@ void smallfile_fill_data(struct smallfile *c, struct store_op *op)
 	op->data = c->buf;
 	op->discard = !c->o->verify && c->store->discard_from && op->len >= c->store->discard_from;
 	if (op->verb == STORE_WRITE && c->o->verify)
-		pattern_fill(c->buf, op->len, op->offset, c->seed);
+		data_fill(c, c->buf, op->len, op->offset);
 }
 
 void smallfile_fill_attr(struct smallfile *c, struct store_op *op)
@@ -120,7 +140,7 @@ void smallfile_fill_attr(struct smallfile *c, struct store_op *op)
 	op->buf = c->attr;
 	op->data = c->attr;
 	if (op->verb == STORE_SET_XATTR)
-		pattern_fill(c->attr, SMALLFILE_ATTR_LEN, 0, c->seed);
+		data_fill(c, c->attr, SMALLFILE_ATTR_LEN, 0);
 }
 
 static int differs(const struct smallfile *c, uint64_t offset, struct err *e)
@@ -129,7 +149,7 @@ static int differs(const struct smallfile *c, uint64_t offset, struct err *e)
 		       c->name[OF_FILE], (unsigned long long)offset);
 }
 
-int smallfile_check_data(const struct smallfile *c, const struct store_op *op, struct err *e)
+int smallfile_check_data(struct smallfile *c, const struct store_op *op, struct err *e)
 {
 	size_t good;
 
@@ -139,15 +159,14 @@ int smallfile_check_data(const struct smallfile *c, const struct store_op *op, s
 			       (unsigned long long)file_len(c, c->file));
 	if (!c->o->verify)
 		return 0;
-	good = pattern_check(c->buf, op->len, op->offset, c->seed);
+	good = data_good(c, c->buf, op->len, op->offset);
 	return good == op->len ? 0 : differs(c, op->offset + good, e);
 }
 
-int smallfile_check_attr(const struct smallfile *c, const struct store_op *op, struct err *e)
+int smallfile_check_attr(struct smallfile *c, const struct store_op *op, struct err *e)
 {
 	if (op->done == SMALLFILE_ATTR_LEN &&
-	    (!c->o->verify ||
-	     pattern_check(c->attr, SMALLFILE_ATTR_LEN, 0, c->seed) == SMALLFILE_ATTR_LEN))
+	    (!c->o->verify || data_good(c, c->attr, SMALLFILE_ATTR_LEN, 0) == SMALLFILE_ATTR_LEN))
 		return 0;
 	return err_set(e, -EIO, "%s/%s: attribute %s is not what was set", c->name[OF_HOME],
 		       c->name[OF_FILE], SMALLFILE_ATTR);

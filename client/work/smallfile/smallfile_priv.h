@@ -92,7 +92,7 @@ void smallfile_fill_attr(struct smallfile *c, struct store_op *op);
 void smallfile_moved(struct smallfile *c, const struct store_op *op);
 
 /* Whether a READ or a GET_XATTR has given what was written. 0, or an errno and a text. */
-int smallfile_check_data(const struct smallfile *c, const struct store_op *op, struct err *e);
-int smallfile_check_attr(const struct smallfile *c, const struct store_op *op, struct err *e);
+int smallfile_check_data(struct smallfile *c, const struct store_op *op, struct err *e);
+int smallfile_check_attr(struct smallfile *c, const struct store_op *op, struct err *e);
 
 #endif

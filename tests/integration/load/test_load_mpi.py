@@ -397,3 +397,26 @@ def test_what_cannot_be(scope: Scope, tmp_path: Path, flavour: str) -> None:
     assert "was started with other options" in done.err
     assert done.status == USAGE, done
     assert [p.name for p in tmp_path.iterdir()] == ["bin"]
+
+
+# What srun --mpi=pmix sets for a program of Open MPI, and none of mpirun's own names.
+AS_PMIX = ("env", "-u", "OMPI_COMM_WORLD_SIZE", "-u", "OMPI_COMM_WORLD_RANK")
+
+
+def test_ranks_that_slurm_started_by_pmix_are_one_load(scope: Scope, tmp_path: Path) -> None:
+    missing = plugin(scope, "openmpi")
+    if missing:
+        pytest.skip(missing)
+    command = [*AS_PMIX, str(scope.binary), "load", str(tmp_path), "-n", "4", *SHORT, "--no-probe"]
+    slurm = {"SLURM_PROCID": "0", "SLURM_NTASKS": "2"}
+    done = scope.execute(mpirun("openmpi", command, 2), save=True, env=ENVIRONMENT | slurm)
+    done.expect(OK)
+    phase = phase_of(done)
+    assert [r["clients"] for r in phase["ranks"]] == [2, 2]
+    assert_is_sum_of_ranks(phase)
+
+
+def test_tasks_of_slurm_without_mpi_are_told_how(scope: Scope, tmp_path: Path) -> None:
+    here = [str(scope.binary), "load", str(tmp_path), "-n", "2", "-d", "1", "--mpi"]
+    done = scope.execute(here, env={"SLURM_PROCID": "0", "SLURM_NTASKS": "2"})
+    done.expect(USAGE, "srun with --mpi=pmix (Open MPI) or --mpi=pmi2 (MPICH)")

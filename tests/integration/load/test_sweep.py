@@ -60,6 +60,31 @@ def test_a_directory_is_swept_on_one_set(scope: Scope, tmp_path: Path) -> None:
     assert list(there.iterdir()) == []
 
 
+def test_the_job_of_a_sweep_repeats_it(scope: Scope, tmp_path: Path) -> None:
+    there, first, again = tmp_path / "there", tmp_path / "first", tmp_path / "again"
+    there.mkdir()
+    line = ["-n", "1,3", "--order=up", "--refine=0", "--slo=p99=100s", "-m", "office"]
+    done = sweep(scope, first, *line, "--at", '0.2 true "a ; b"', "--no-probe", there)
+    assert done.returncode == OK, done.stderr
+    job = first / "job.ini"
+    program = ("sweep", "--program", scope.binary)
+    done = analysis(*program, "-o", again, job)
+    assert done.returncode == OK, done.stderr
+    kept = [sorted((out / "job.ini").read_text().splitlines()) for out in (first, again)]
+    assert kept[0] == kept[1]
+    steps = [s["folder"] for s in noted(first)["steps"]]
+    assert [s["folder"] for s in noted(again)["steps"]] == steps == ["001-1", "002-3"]
+    for step in steps:
+        assert options_of(again / step) == options_of(first / step)
+    assert list(there.iterdir()) == []
+    other = analysis(*program, "--show-job", job, "--clients", "2,4", "--repeat=3")
+    assert other.returncode == OK, other.stderr
+    assert {"clients = 2,4", "repeat = 3", "mix = office"} < set(other.stdout.splitlines())
+    (tmp_path / "wrong.ini").write_text("[run]\ncommand = sweep\nclients = 1,2\nmicks = x\n")
+    wrong = analysis(*program, "-o", tmp_path / "o", tmp_path / "wrong.ini", there)
+    assert wrong.returncode == 2 and "line 4: there is no key 'micks'" in wrong.stderr
+
+
 def test_netatalk_is_swept_and_the_sweep_reported(
     scope: Scope, dbd: Server, tmp_path: Path, password: None
 ) -> None:

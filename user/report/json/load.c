@@ -101,6 +101,7 @@ static json_t *clients(struct json_doc *d, const struct run_load *l)
 		json_put(d, o, "sum_ns", json_number(c->sum_ns));
 		json_put(d, o, "max_ns",
 			 c->actions > c->failed ? json_number(c->max_ns) : json_null());
+		json_put(d, o, "outlasting_ns", known(c->outlasting_ns));
 		json_put(d, o, "begun_p50_ns", known(c->begun_p50_ns));
 		json_put(d, o, "begun_p99_ns", known(c->begun_p99_ns));
 		json_put(d, o, "begun_max_ns", known(c->begun_max_ns));
@@ -207,6 +208,8 @@ static json_t *json_load_silence(struct json_doc *d, const struct run_load *l)
 	json_put(d, o, "from_ns", json_number(s.from_ns));
 	json_put(d, o, "ns", json_number(s.ns));
 	json_put(d, o, "clients", json_integer(s.n_clients));
+	json_put(d, o, "ranks", l->n_ranks ? json_integer(s.n_ranks) : json_null());
+	json_put(d, o, "of_ranks", known(l->n_ranks));
 	return o;
 }
 

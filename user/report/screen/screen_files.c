@@ -6,6 +6,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#define ASIDE_SAID 0.01 /* share of the clients' time */
+
 enum {
 	COL_NAME,
 	COL_N,
@@ -178,8 +180,24 @@ static bool has_ranks(const struct run *r)
 	return false;
 }
 
+/* Of the time of all clients, what they made and compared data in. */
+static double aside_share(const struct run *r)
+{
+	double aside_ns = 0, own_ns = 0;
+
+	for (size_t i = 0; i < r->n_phases; i++) {
+		const struct run_load *l = r->phase[i]->load;
+
+		aside_ns += l ? (double)l->aside_ns : 0;
+		for (unsigned int k = 0; l && k < l->n_clients; k++)
+			own_ns += (double)l->client[k].last_ns;
+	}
+	return aside_ns > 0 ? aside_ns / (own_ns + aside_ns) : 0;
+}
+
 static void screen_files_put_caption(const struct paint *p, const struct section_column *column)
 {
+	double aside = aside_share(p->view.run);
 	struct screen_text t = { 0 };
 
 	if (!column[COL_COMMON].off)
@@ -194,6 +212,11 @@ static void screen_files_put_caption(const struct paint *p, const struct section
 		screen_add(&t, "requests: of a client for one operation");
 	else
 		screen_add(&t, "requests, server calls: for one operation");
+	if (aside >= ASIDE_SAID)
+		screen_add(&t,
+			   ". Making and comparing data took the clients %s more, which is in "
+			   "no figure",
+			   screen_percent(aside, 1).text);
 	screen_put(p, INK_NONE, t.text, 2);
 }
 

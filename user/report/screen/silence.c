@@ -15,6 +15,9 @@ void screen_silence(const struct paint *p, const char *of, const char *what,
 	if (s.n_clients)
 		screen_add(&t, "; %u of %u client%s had one that took so long", s.n_clients,
 			   l->n_clients, l->n_clients == 1 ? "" : "s");
+	if (s.n_ranks < l->n_ranks)
+		screen_add(&t, " (of %u of %zu ranks: what the others did is not known)", s.n_ranks,
+			   l->n_ranks);
 	if (l->rate_per_s <= 0)
 		screen_add(&t, ". p99 hides it: clients that wait send nothing%s",
 			   of ? "" : "; with --rate all actions that were due count");

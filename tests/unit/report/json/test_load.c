@@ -74,6 +74,7 @@ static void a_time_without_an_answer_says_how_many_waited(void **state)
 	assert_int_equal(member(silence, "from_ns"), 2 * s);
 	assert_int_equal(member(silence, "ns"), 3 * s);
 	assert_int_equal(member(silence, "clients"), 4);
+	assert_true(json_is_null(json_object_get(silence, "ranks")));
 	json_decref(o);
 	run_load_free(l);
 }

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* How the first screen says that no action ended for long, of one load and of one of several. */
 #include "report/screen/screen.h"
+#include "run/rank.h"
 #include "unit/report_text.h"
 #include "unit/sample_load.h"
 
@@ -54,9 +55,24 @@ static void a_silence_is_said_with_who_waited(void **state)
 	says(load_of_clients(), NULL, "");
 }
 
+static void a_silence_is_of_the_ranks_that_are_known(void **state)
+{
+	struct run_load *l = silent_load(4);
+
+	(void)state;
+	l->n_ranks = 3;
+	l->rank = calloc(3, sizeof(*l->rank));
+	l->rank[1].end = RUN_RANK_LOST;
+	says(l, NULL,
+	     "No action ended for at least 3 s, from second 2 on; 4 of 10 clients had one that "
+	     "took so long (of 2\n  of 3 ranks: what the others did is not known). p99 hides it: "
+	     "clients that wait send nothing; with\n  --rate all actions that were due count\n");
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(a_silence_is_of_the_ranks_that_are_known),
 		cmocka_unit_test(a_silence_is_said_with_who_waited),
 	};
 
