@@ -512,14 +512,13 @@ def test_an_export_without_room_leaves_nothing(
 
 
 def test_export(traced: Path, tmp_path: Path, execute: Execute) -> None:
-    import pyarrow.parquet
-
     assert execute("export", traced, "--to", "parquet", "-o", tmp_path / "p").code == 0
     assert execute("export", traced, "--to", "csv", "-o", tmp_path / "c").code == 0
     for name in (*tracegen.STREAMS, "phases", "commands", "samples", "accounts", "parts"):
-        table = pyarrow.parquet.read_table(tmp_path / "p" / f"{name}.parquet")
+        (n,) = duckdb.execute("select count(*) from read_parquet(?)",
+                              [str(tmp_path / "p" / f"{name}.parquet")]).fetchone()  # fmt: skip
         with (tmp_path / "c" / f"{name}.csv").open() as f:
-            assert len(list(csv.reader(f))) == table.num_rows + 1
+            assert len(list(csv.reader(f))) == n + 1
     done = execute("export", traced, "--to", "csv", "-o", tmp_path / "c")
     assert done.code == 2 and "empty" in done.err
 
