@@ -3,6 +3,8 @@
 
 from __future__ import annotations
 
+import csv
+import io
 import json
 from collections.abc import Callable
 from pathlib import Path
@@ -97,7 +99,7 @@ def test_records_have_the_wall_clock(shelf: Shelf, execute: Execute, tmp_path: P
         "select epoch_us(wall) - (timestamp::hugeint + offset_ns) // 1000 as by, count(*) as n"
         " from requests join runs using (run) group by 1",
     ):
-        assert row["by"] == "0" and row["n"]
+        assert row["by"] == 0 and row["n"]
 
 
 def test_a_query_shows_when_a_run_began(shelf: Shelf, execute: Execute, tmp_path: Path) -> None:
@@ -124,8 +126,8 @@ def test_a_lake_has_no_type_that_spark_refuses(
         [str(tmp_path / "lake/*/*.parquet")],
     )
     kinds = {str(kind) for (kind,) in found.fetchall()}
-    assert any("MICROS" in kind for kind in kinds)
-    assert not any("NANOS" in kind for kind in kinds), kinds
+    assert any("MicroSeconds" in kind for kind in kinds)
+    assert not any("NanoSeconds" in kind for kind in kinds), kinds
 
 
 def test_a_query_reads_nothing_but_the_lake(shelf: Shelf, execute: Execute, tmp_path: Path) -> None:
@@ -182,6 +184,10 @@ def test_a_run_that_cannot_be_read_stops_no_other(
     assert entries(tmp_path / "lake") == [f"run={Run.open(whole).id}"]
 
 
+def _largest(row: dict[str, Any]) -> float:
+    return -max((abs(c["after"] / c["before"] - 1) for c in row["changes"]), default=0.0)
+
+
 def test_a_history_names_the_run_with_which_a_value_changed(
     shelf: Shelf, execute: Execute, tmp_path: Path
 ) -> None:
@@ -217,6 +223,12 @@ def test_a_history_names_the_run_with_which_a_value_changed(
             assert one["after"] / one["before"] == pytest.approx(1.2, rel=0.03)
         else:
             assert row["changes"] == []
+    made = list(csv.DictReader(io.StringIO(execute("history", lake, "--csv").out)))
+    assert [row["run"] for row in made] == [
+        one["run"] for row in sorted(found[0]["rows"], key=_largest) for one in row["changes"]
+    ]
+    table = execute("history", lake, "--format", "markdown", "--label", "commit").out
+    assert table.count("\n| ") == len(changed) + 2 and "commit=c" in table
     page = tmp_path / "page.html"
     assert execute("history", lake, "-o", page, "--label", "commit").code == 0
     text = page.read_text()

@@ -6,35 +6,18 @@ Fields that are enums become texts, and addresses, too.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable
-from ipaddress import IPv4Address, IPv6Address
 from typing import Any
 
 import numpy as np
 
+from ..saved.plain import addresses, fields, is_address
 from ..saved.trace import Stream
 from .duck import TEXT, TIME, Columns, Table, create, name, put
 
 _BLOCK = "block of records"  # the name of what is put into a table at once
 _SIGNED = {1: "TINYINT", 2: "SMALLINT", 4: "INTEGER", 8: "BIGINT"}
 _FLOATS = {4: "FLOAT", 8: "DOUBLE"}
-
-
-def fields(stream: Stream) -> list[str]:
-    """The fields, without padding."""
-    return [name for name in stream.columns if not re.fullmatch(r"pad\d*", name)]
-
-
-def _is_address(stream: Stream, field: str) -> bool:
-    return field == "address" and "family" in stream.columns
-
-
-def _address(family: int, raw: bytes) -> str | None:
-    """As text; address families of Linux (bpf/records.h). None: a Unix socket's."""
-    if family == 2:
-        return str(IPv4Address(raw[:4]))
-    return str(IPv6Address(raw[:16])) if family == 10 else None
 
 
 def _number(dtype: Any) -> str:
@@ -49,7 +32,7 @@ def columns(stream: Stream, wall: bool = False) -> Columns:
     out: Columns = []
     for field in fields(stream):
         dtype = stream.layout.dtype[field]
-        if stream.labels(field) or dtype.kind == "S" or _is_address(stream, field):
+        if stream.labels(field) or dtype.kind == "S" or is_address(stream, field):
             out.append((field, TEXT))
         else:
             out.append((field, "BLOB" if dtype.shape else _number(dtype)))
@@ -66,9 +49,8 @@ def _column(stream: Stream, field: str, block: Any) -> Any:
     values = block[field]
     if values.dtype.kind == "S":
         return _objects((v.decode("utf-8", "replace") for v in values), len(values))
-    if _is_address(stream, field):
-        pairs = zip(block["family"], values, strict=True)
-        return _objects((_address(int(f), v.tobytes()) for f, v in pairs), len(values))
+    if is_address(stream, field):
+        return _objects(addresses(block), len(values))
     if values.ndim > 1:
         return _objects((v.tobytes() for v in values), len(values))
     return np.ascontiguousarray(values).astype(values.dtype.newbyteorder("="), copy=False)

@@ -2,7 +2,8 @@
 """afpscope record, the command: which server, for how long, with which rights;
 and whatever ends first.
 
-Tests user/main/record.c, record_opts.c, user/app/child.c, runs.c, external.c, user/attach/whom.c, guard.c.
+Tests user/main/record.c, record_opts.c, user/app/child.c, runs.c, external.c,
+user/attach/whom.c, guard.c.
 """
 
 from __future__ import annotations
@@ -404,7 +405,7 @@ def test_a_run_goes_into_a_lake_at_its_end(scope: Scope, tmp_path: Path, fails: 
     tools, told = tmp_path / "tools", tmp_path / "told"
     tools.mkdir()
     (tools / "afpscope-export").write_text(
-        f"#!/bin/sh\necho result\nls \"$2\" > {told}\necho \"$@\" >> {told}\nexit {int(fails)}\n"
+        f'#!/bin/sh\necho result\nls "$2" > {told}\necho "$@" >> {told}\nexit {int(fails)}\n'
     )
     (tools / "afpscope-export").chmod(0o755)
     (tools / "afpscope").symlink_to(scope.binary)
