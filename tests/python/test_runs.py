@@ -28,7 +28,7 @@ from afpscope import Failure, Run, find
 from afpscope.saved import hist
 from afpscope.saved import run as saved_run
 from afpscope.saved.run import find_all
-from afpscope.tables import tables
+from afpscope.tables import duck, tables
 from conftest import DATA, Done, Shelf, no_more_than
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -454,6 +454,21 @@ def test_a_query_that_is_interrupted_ends_as_such(traced: Path, execute: Execute
     assert (done.code, done.out, done.err) == (130, "", "")
 
 
+def test_an_interrupt_while_tables_are_made_ends_as_such(
+    traced: Path, execute: Execute, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """DuckDB looks for signals by itself there, and makes a RuntimeError of one."""
+
+    def interrupted(*_: Any) -> None:
+        with contextlib.suppress(KeyboardInterrupt):
+            signal.raise_signal(signal.SIGINT)
+        raise RuntimeError("Query interrupted")
+
+    monkeypatch.setattr(duck, "create", interrupted)
+    done = execute("query", traced, "select 1")
+    assert (done.code, done.out, done.err) == (130, "", "")
+
+
 @pytest.mark.parametrize("caller", ["register", "execute"])
 def test_a_query_that_is_interrupted_while_duckdb_calls_back_ends_as_such(
     traced: Path, execute: Execute, monkeypatch: pytest.MonkeyPatch, caller: str
@@ -474,7 +489,8 @@ def test_a_query_that_is_interrupted_while_duckdb_calls_back_ends_as_such(
             return getattr(self.db, caller)(*args)
 
     monkeypatch.setattr(duckdb, "connect", lambda *a, **k: Swallowing(open_database(*a, **k)))
-    done = execute("query", traced, LONG_QUERY)
+    # A table of the trace, as only such a one is registered.
+    done = execute("query", traced, LONG_QUERY.replace("from ", "from calls, ", 1))
     assert (done.code, done.out, done.err) == (130, "", "")
 
 

@@ -9,6 +9,7 @@ from typing import Any
 
 import duckdb
 
+from .. import process
 from ..errors import Failure
 from ..saved.crowd import Load
 from ..saved.model import Phase
@@ -231,5 +232,7 @@ def put(db: Any, name: str, table: Table, path: Path) -> None:
     try:
         duck.put(db, name, table)
     except duckdb.Error as e:
+        if process.interrupted():
+            raise KeyboardInterrupt from None
         why = str(e).strip().splitlines()[0]
         raise Failure(f"{path}: table {name}: {why}: the file is damaged") from None
