@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Finds afpscope-NAME, and runs the one that writes Parquet. Not for COMMANDs of the user: child.c. */
+/* Finds afpscope-NAME, and runs the one that writes Parquet. Commands of the user: child.c. */
 #include "app/external.h"
 
 #include "app/child.h"

@@ -200,9 +200,10 @@ int runs_check(const struct runs_cfg *cfg, struct err *e)
 	int r = cfg->folder ? check_folder(cfg->folder, e) : 0;
 
 	if (!r && cfg->lake)
-		r = cfg->not_kept && !cfg->folder ?
-			err_set(e, -EINVAL, "--into needs a run that is kept: leave --no-save out") :
-			external_lake_check(cfg->lake, e);
+		r = cfg->not_kept && !cfg->folder
+			? err_set(e, -EINVAL,
+				  "--into needs a run that is kept: leave --no-save out")
+			: external_lake_check(cfg->lake, e);
 	return r || !cfg->json || runs_json_only(cfg) ? r : runs_check_json(cfg->json, e);
 }
 

@@ -68,8 +68,8 @@ struct runs_cfg {
 int runs_take_label(void *to, const char *arg, struct err *e);
 
 /*
- * Checks -o, --into and --json before anything is done: 0, or a negative errno and why no run could be
- * kept there.
+ * Checks -o, --into and --json before anything is done: 0, or a negative errno and why no run
+ * could be kept there.
  */
 int runs_check(const struct runs_cfg *cfg, struct err *e);
 

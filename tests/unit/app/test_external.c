@@ -18,10 +18,11 @@ static int setup(void **state)
 	char *dir = strdup("/tmp/afpscope-external-XXXXXX"), path[256], command[512];
 
 	assert_non_null(mkdtemp(dir));
-	snprintf(command, sizeof(command),
-		 "cd %s && printf '#!/bin/sh\\nprintf \"%%%%s\\\\n\" \"$@\" >%s/told\\necho result\\n"
-		 "exit ${CODE:-0}\\n' >afpscope-export && chmod 755 afpscope-export",
-		 dir, dir);
+	snprintf(
+	    command, sizeof(command),
+	    "cd %s && printf '#!/bin/sh\\nprintf \"%%%%s\\\\n\" \"$@\" >%s/told\\necho result\\n"
+	    "exit ${CODE:-0}\\n' >afpscope-export && chmod 755 afpscope-export",
+	    dir, dir);
 	assert_int_equal(system(command), 0);
 	snprintf(path, sizeof(path), "%s:/usr/bin:/bin", dir);
 	setenv("PATH", path, 1);
@@ -89,7 +90,8 @@ static void a_program_that_is_missing_is_said_before(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test_setup_teardown(names_are_no_options_and_no_labels, setup, teardown),
+		cmocka_unit_test_setup_teardown(names_are_no_options_and_no_labels, setup,
+						teardown),
 		cmocka_unit_test_setup_teardown(a_failure_says_how_to_try_again, setup, teardown),
 		cmocka_unit_test_setup_teardown(a_program_that_is_missing_is_said_before, setup,
 						teardown),
