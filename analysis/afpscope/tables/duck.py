@@ -5,6 +5,8 @@ from __future__ import annotations
 
 import contextlib
 import json
+import os
+import re
 import tempfile
 import time
 from collections.abc import Iterator, Mapping, Sequence
@@ -109,8 +111,10 @@ def _written(db: Any, select: str, file: BinaryIO, how: str) -> None:
     try:
         answer(db, f"copy ({select}) to {quoted(place)} ({how})", "export: still writing")
     except duckdb.Error as e:
-        why = str(e).strip().splitlines()[0].rpartition(": ")[2]
-        raise Failure(f"cannot write {file.name}: {why}") from None
+        text = str(e).strip()
+        if number := re.search(r'"errno":"(\d+)"', text):  # whoever opened the file names it
+            raise OSError(int(number[1]), os.strerror(int(number[1]))) from None
+        raise Failure(f"the table cannot be written: {text.splitlines()[0]}") from None
 
 
 def to_parquet(db: Any, table: str, file: BinaryIO, notes: Mapping[str, str]) -> None:

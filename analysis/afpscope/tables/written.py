@@ -7,7 +7,10 @@ from contextlib import ExitStack
 from types import TracebackType
 from typing import Self
 
-from .. import show
+import duckdb
+
+from .. import process, show
+from ..errors import Failure
 from ..saved.files import Folder
 from ..saved.run import Run
 from ..saved.trace import Stream
@@ -52,5 +55,11 @@ class Writer:
     def records(self, table: str, stream: Stream, offset_ns: int | None = None) -> None:
         """The records of a stream; `offset_ns`: as of records.put_stream."""
         blocks = show.progress("export", f"records of {stream.name}", stream.blocks(), stream.n)
-        records.put_stream(self._db, table, stream, blocks, offset_ns)
+        try:
+            records.put_stream(self._db, table, stream, blocks, offset_ns)
+        except duckdb.Error as e:  # no memory, or no room for temporary files
+            if process.interrupted():
+                raise KeyboardInterrupt from None
+            why = str(e).strip().splitlines()[0]
+            raise Failure(f"{self._run.path}: table {table}: {why}") from None
         self._write(table, records.columns(stream, offset_ns is not None))
