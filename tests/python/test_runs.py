@@ -25,10 +25,10 @@ import numpy as np
 import pytest
 import tracegen
 from afpscope import Failure, Run, find
-from afpscope.saved import hist
+from afpscope.saved import hist, plain
 from afpscope.saved import run as saved_run
 from afpscope.saved.run import find_all
-from afpscope.tables import duck, tables
+from afpscope.tables import duck
 from conftest import DATA, Done, Shelf, no_more_than
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -375,9 +375,11 @@ def test_a_query_of_a_run_without_trace_says_how_to_get_one(shelf: Shelf, execut
 
 
 def test_addresses_are_texts() -> None:
-    assert tables._address(2, bytes([127, 0, 0, 1]) + bytes(12)) == "127.0.0.1"
-    assert tables._address(10, bytes(15) + b"\1") == "::1"
-    assert tables._address(1, bytes(16)) is None
+    block = np.zeros(3, [("family", "u1"), ("address", "16u1")])
+    block["family"] = [2, 10, 1]
+    block["address"][0, :4] = [127, 0, 0, 1]
+    block["address"][1, 15] = 1
+    assert list(plain.addresses(block)) == ["127.0.0.1", "::1", None]
 
 
 JOIN = (
