@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 # venv.sh DIR [PACKAGE...]: make DIR a Python virtual environment with the packages that
 # requirements.txt pins and the PACKAGEs, from PyPI. It does nothing if DIR has exactly these.
+# What nothing here runs is removed again: pip, setuptools, and the largest packages' own tests.
 #
 # PYTHON  the interpreter (default: /usr/bin/python3)
 set -eu
@@ -26,4 +27,8 @@ if ! "$python" -m venv "$dir" ||
 	rm -rf "$dir"
 	die "pip could not install these packages (it said why above); everything else is in order"
 fi
+for package in numpy scipy matplotlib; do
+	find "$dir"/lib/python*/site-packages/$package -type d -name tests -prune -exec rm -r {} +
+done
+"$dir/bin/python" -m pip uninstall -q --root-user-action=ignore -y setuptools pip >&2
 echo "$wanted" > "$dir/complete"

@@ -143,6 +143,10 @@ def _run(argv: Sequence[str]) -> int:
         show.notice("out of memory")
     except KeyboardInterrupt:
         return INTERRUPTED
+    except RuntimeError:
+        if not process.interrupted():  # of which DuckDB makes an error of its own
+            raise
+        return INTERRUPTED
     return FAILED
 
 

@@ -6,9 +6,10 @@ from __future__ import annotations
 import argparse
 import heapq
 import io
+import json
 import signal
 import sys
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from operator import itemgetter
 from pathlib import Path
@@ -16,10 +17,10 @@ from typing import Any
 
 import numpy as np
 
-from . import recordtext, show
+from . import forms, recordtext, show
 from .errors import OK, UNTRUSTED, Failure, wrong_use
 from .recordtext import View
-from .saved import slowest
+from .saved import plain, slowest
 from .saved.node import load
 from .saved.run import RUN_FILE, find, noted
 from .saved.slowest import BLOCK
@@ -64,6 +65,7 @@ def options(parser: argparse.ArgumentParser) -> None:
         action="store_true",
         help="only how many records there are of each kind, and what is lost or damaged",
     )
+    forms.add(shown, forms.TEXT, forms.JSON, forms.CSV, json_lines=True)
 
 
 @dataclass
@@ -76,6 +78,11 @@ class _Kept:
     name: Any = None
     text: bytes = b""
     below: list[tuple[int, Stream, Any]] = field(default_factory=list)
+
+
+def _counted(s: Stream) -> list[int]:
+    missing = max(s.lost_packets - s.damaged, 0)
+    return [s.n, len(s.packets), s.damaged, missing, s.torn_bytes, s.discarded]
 
 
 class _Dump:
@@ -121,16 +128,24 @@ class _Dump:
 
     def count(self) -> None:
         self.tell(STREAMS)
+        streams = self.trace.streams
+        found = [(name, *(_counted(streams[name]) if name in streams else [None] * 6))
+                 for name in STREAMS]  # fmt: skip
+        keys = ("stream", "records", "packets", "damaged", "missing", "torn_bytes", "lost")
+        if self.args.format == forms.CSV:
+            forms.print_csv(keys, found)
+            return
+        if self.args.format == forms.JSON:
+            for row in found:
+                print(json.dumps(dict(zip(keys, row, strict=True))))
+            return
         print(f"{'stream':9} {'records':>12} {'packets':>9} {'damaged':>9} {'missing':>9} "
               f"{'torn B':>9} {'lost':>12}")  # fmt: skip
-        for name in STREAMS:
-            s = self.trace.streams.get(name)
-            if s:
-                missing = max(s.lost_packets - s.damaged, 0)
-                print(f"{name:9} {s.n:12} {len(s.packets):9} {s.damaged:9} {missing:9} "
-                      f"{s.torn_bytes:9} {s.discarded:12}")  # fmt: skip
-            else:
+        for name, n, *more, lost in found:
+            if n is None:
                 print(f"{name:9} {'-':>12}")
+            else:
+                print(f"{name:9} {n:12} {' '.join(f'{x:9}' for x in more)} {lost:12}")
 
     # Choosing
 
@@ -144,12 +159,21 @@ class _Dump:
             if keep.any():
                 yield block[keep]
 
-    def in_order(self, command: int | None) -> Iterator[str]:
-        """The lines of all chosen streams, by time."""
+    def drawn(self, stream: Stream, block: Any) -> Iterable[Any]:
+        """Each record as it is shown: a line, or the cells of one."""
+        if self.args.format == forms.TEXT:
+            return recordtext.lines(stream, block, self.view)
+        found = plain.rows(stream, block)
+        if self.args.format == forms.CSV:
+            return (row.values() for row in found)
+        return (json.dumps({"stream": stream.name} | row) for row in found)
 
-        def of(stream: Stream) -> Iterator[tuple[int, str]]:
+    def in_order(self, command: int | None) -> Iterator[Any]:
+        """All records of the chosen streams, by time."""
+
+        def of(stream: Stream) -> Iterator[tuple[int, Any]]:
             for block in self.wanted(stream, command):
-                texts = recordtext.lines(stream, block, self.view)
+                texts = self.drawn(stream, block)
                 yield from zip(block["timestamp"].tolist(), texts, strict=True)
 
         return map(itemgetter(1), heapq.merge(*map(of, self.chosen), key=itemgetter(0)))
@@ -225,6 +249,10 @@ class _Dump:
             _fits_stream(self.args, self.chosen[0])
 
     def heads(self) -> None:
+        if self.args.format == forms.CSV:
+            forms.print_csv(plain.fields(self.chosen[0]), ())
+        if self.args.format != forms.TEXT:
+            return
         for stream in self.chosen:
             print(recordtext.head(stream, self.view))
         for name in BELOW if self.args.calls else ():
@@ -232,7 +260,30 @@ class _Dump:
                 stream = self.trace.streams[name]
                 print(INDENT + recordtext.head(stream, View(True, 0)))
 
+    def put_objects(self, slow: list[_Kept]) -> None:
+        """As put_slow, an object for each: what the request names, and what was made for it."""
+        for k in slow:
+            (row,) = plain.rows(k.stream, k.record)
+            row = {"stream": k.stream.name} | row
+            if k.name is not None and k.name["command"] == k.about["command"]:
+                (named,) = plain.rows(self.trace.streams["names"], np.atleast_1d(k.name))
+                row["named"] = {key: named[key] for key in ("volume", "dir", "name")}
+                row["named"]["text"] = show.asked(k.text) or None
+            if self.args.calls:
+                row["below"] = [
+                    {"stream": stream.name} | one
+                    for _, stream, record in sorted(k.below, key=itemgetter(0))
+                    for one in plain.rows(stream, record)
+                ]
+            print(json.dumps(row))
+
     def put_slow(self, slow: list[_Kept]) -> None:
+        if self.args.format == forms.CSV:
+            forms.print_rows(row.values() for k in slow for row in plain.rows(k.stream, k.record))
+            return
+        if self.args.format == forms.JSON:
+            self.put_objects(slow)
+            return
         for k in slow:
             print(recordtext.lines(k.stream, k.record, self.view)[0])
             if k.name is not None and k.name["command"] == k.about["command"]:
@@ -252,7 +303,10 @@ class _Dump:
             found = bool(slow)
         else:
             for line in self.in_order(command):
-                print(line)
+                if self.args.format == forms.CSV:
+                    forms.print_rows((line,))
+                else:
+                    print(line)
                 found = True
         self.tell([s.name for s in self.chosen])
         if not found and (command is not None or self.args.session is not None):
@@ -281,6 +335,8 @@ def _command(args: argparse.Namespace, streams: list[Stream]) -> int | None:
 def _fit_together(args: argparse.Namespace) -> None:
     if args.calls and (not args.slow or args.stream != "requests"):
         raise wrong_use("--calls needs --slow N, and requests")
+    if args.format == forms.CSV and (args.stream == ALL or args.calls) and not args.count:
+        raise wrong_use("CSV has records of one kind: name it with --stream, or use --json")
     if args.count and (args.slow or args.command is not None or args.session is not None):
         raise wrong_use("--count counts all records, not chosen ones")
 

@@ -4,13 +4,7 @@
 from __future__ import annotations
 
 import argparse
-from collections.abc import Iterable
 from pathlib import Path
-from typing import Any, BinaryIO
-
-import pyarrow as pa
-import pyarrow.compute as pc
-import pyarrow.csv
 
 from . import perfetto, show
 from .errors import FAILED, OK, Failure, wrong_use
@@ -19,7 +13,8 @@ from .saved import steps
 from .saved.files import Folder
 from .saved.run import Run, find_all
 from .saved.trace import Trace, of_run
-from .tables import parquet, tables
+from .tables import tables
+from .tables.written import CSV, PARQUET, Writer
 
 
 def options(parser: argparse.ArgumentParser) -> None:
@@ -27,7 +22,7 @@ def options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("runs", metavar="RUN", nargs="+",
                         help="a path, `last`, the start of a run's name, or KEY=VALUE: all runs "
                         "with this label")  # fmt: skip
-    parser.add_argument("--to", choices=("parquet", "csv", "perfetto"),
+    parser.add_argument("--to", choices=(PARQUET, CSV, "perfetto"),
                         help="what is written of one run")  # fmt: skip
     parser.add_argument("-o", dest="output", metavar="DIR", type=Path,
                         help="with --to: a folder that is new or empty")  # fmt: skip
@@ -36,41 +31,16 @@ def options(parser: argparse.ArgumentParser) -> None:
                         "query --lake and history")  # fmt: skip
 
 
-def _plain(batch: Any) -> Any:
-    """Texts instead of dictionaries, which CSV does not have, without control characters."""
-    columns = [
-        c.dictionary_decode() if pa.types.is_dictionary(c.type) else c for c in batch.columns
-    ]
-    columns = [
-        pc.replace_substring_regex(c, show.UNSEEN_RE2, "\N{REPLACEMENT CHARACTER}")
-        if pa.types.is_string(c.type)
-        else c
-        for c in columns
-    ]
-    return pa.RecordBatch.from_arrays(columns, names=batch.schema.names)
-
-
-def _csv(file: BinaryIO, schema: Any, batches: Iterable[Any]) -> None:
-    empty = _plain(pa.RecordBatch.from_pylist([], schema))
-    with pyarrow.csv.CSVWriter(file, empty.schema) as out:
-        for batch in batches:
-            out.write_batch(_plain(batch))
-
-
 def _tables(run: Run, trace: Trace | None, folder: Folder, form: str) -> list[Path]:
-    made: list[Path] = []
-    sources = [(name, t.schema, t.to_batches()) for name, t in tables.of_run(run).items()]
-    for s in trace.streams.values() if trace else ():
-        batches = show.progress("export", f"records of {s.name}", tables.batches(s), s.n)
-        sources.append((s.name, tables.schema(s), batches))
-    for name, schema, batches in sources:
-        with folder.written(f"{name}.{form}") as file:
-            if form == "parquet":
-                parquet.write(file, schema, batches, run)
-            else:
-                _csv(file, schema, batches)
-        made.append(folder.path / f"{name}.{form}")
-    return made
+    made: list[str] = []
+    with Writer(run, folder, form) as out:
+        for name, of in tables.of_run(run).items():
+            out.rows(name, of)
+            made.append(name)
+        for stream in trace.streams.values() if trace else ():
+            out.records(stream.name, stream)
+            made.append(stream.name)
+    return [folder.path / f"{name}.{form}" for name in made]
 
 
 def _open(path: Path) -> tuple[Run, Trace | None]:
@@ -94,10 +64,8 @@ def _one(args: argparse.Namespace) -> int:
             made = [folder.path / perfetto.FILE]
         else:
             made = _tables(it, trace, folder, args.to)
-    except BaseException as e:
+    except BaseException:
         folder.forget()
-        if isinstance(e, pa.ArrowException):
-            raise Failure(f"cannot write into {folder.path}: {e}") from None
         raise
     for path in made:
         print(path)
@@ -112,7 +80,7 @@ def _into(args: argparse.Namespace) -> int:
         try:
             it, trace = _open(path)
             print(lake.put(it, trace))
-        except (Failure, pa.ArrowException) as e:
+        except Failure as e:
             show.notice(f"export: {path}: left out: {e}")
             failed += 1
             continue

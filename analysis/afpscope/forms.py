@@ -27,7 +27,7 @@ _FORMULA = re.compile(r"[=+\-@\t\r]")
 _NUMBER = re.compile(r"[+-]?[\d.,]+(e[+-]?\d+)?", re.I)
 
 
-def add(parser: argparse.ArgumentParser, *forms: str, json_lines: bool = False) -> None:
+def add(parser: argparse._ActionsContainer, *forms: str, json_lines: bool = False) -> None:
     """--format of these, and --json and --csv as its short forms where they are among them."""
     said = "; ".join(f"{form}: {_WHAT[form]}" for form in forms)
     if json_lines:
@@ -48,7 +48,11 @@ def cell(value: Any) -> Any:
     return f"'{text}" if _FORMULA.match(text) and not _NUMBER.fullmatch(text) else text
 
 
-def print_csv(head: Sequence[str], rows: Iterable[Sequence[Any]]) -> None:
-    writer = csv.writer(sys.stdout, lineterminator="\n")
-    writer.writerow(map(cell, head))
-    writer.writerows(map(cell, row) for row in rows)
+def print_rows(rows: Iterable[Iterable[Any]]) -> None:
+    """As lines of CSV."""
+    csv.writer(sys.stdout, lineterminator="\n").writerows(map(cell, row) for row in rows)
+
+
+def print_csv(head: Sequence[str], rows: Iterable[Iterable[Any]]) -> None:
+    print_rows([head])
+    print_rows(rows)

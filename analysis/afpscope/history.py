@@ -11,13 +11,13 @@ import argparse
 import json
 import textwrap
 from collections import defaultdict
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
 import duckdb
 
-from . import compare, forms, lake, show
+from . import compare, forms, lake, markdown, show
 from .errors import OK, wrong_use
 from .judge import changes
 from .judge.lines import History, Key, Line, Point
@@ -43,7 +43,7 @@ def options(parser: argparse.ArgumentParser) -> None:
                         help="only a change larger than this, either way, counts "
                         f"(default {compare.LEAST:.0%}%)")  # fmt: skip
     parser.add_argument("--all", action="store_true", help="show rows without a change, too")
-    forms.add(parser, forms.TEXT, forms.JSON)
+    forms.add(parser, forms.TEXT, forms.JSON, forms.CSV, forms.MARKDOWN)
     parser.add_argument("-o", dest="output", metavar="FILE", type=Path,
                         help="as an HTML page with a curve of each row")  # fmt: skip
     parser.add_argument("--lang", choices=LANGUAGES, default="en", help="of the page (default en)")
@@ -166,6 +166,38 @@ def _json(histories: list[History]) -> str:
     ])  # fmt: skip
 
 
+_CSV = ("what", "test", "label", "unit", "better", "run", "from", "to", "before", "after", "shape",
+        "is")  # fmt: skip
+
+
+def _csv(histories: list[History]) -> Iterator[tuple[Any, ...]]:
+    """A row for each change."""
+    for h in histories:
+        for line in h.changed:
+            for c in line.changes:
+                runs = (line.points[at].id for at in (c.at, c.low, c.high))
+                yield (h.what, *line.key, *runs, c.before, c.after, c.kind, line.verdict(c))
+
+
+def _markdown(histories: list[History], label: str | None) -> str:
+    out = ["### afpscope history"]
+    for h in histories:
+        first, last = h.points[0], h.points[-1]
+        out += ["", markdown.escape(f"{h.what}: {len(h.points)} runs, {first.started[:10]} to "
+                                    f"{last.started[:10]}; {len(h.changed)} of {len(h.lines)} rows "
+                                    "changed")]  # fmt: skip
+        rows = [[line.name, line.how(c, ENGLISH), line.when(c, label, ENGLISH)]
+                for line in h.changed for c in line.changes]  # fmt: skip
+        if rows:
+            out += ["", markdown.table(["row", "change", "when"], rows, 3)]
+        if h.too_few:
+            out += ["", f"{h.too_few} rows have too few runs to show a change ({h.needed} are "
+                        "needed)."]  # fmt: skip
+    if any(h.changed for h in histories):
+        out += ["", markdown.escape(ENGLISH["history_whose"])]
+    return "\n".join(out)
+
+
 def run(args: argparse.Namespace) -> int:
     """Prints the changes of each history."""
     with lake.connected(args.lake) as (db, names):
@@ -177,12 +209,18 @@ def run(args: argparse.Namespace) -> int:
     if args.format == forms.JSON:
         print(_json(histories))
         return OK
+    if args.format == forms.CSV:
+        forms.print_csv(_CSV, _csv(histories))
+        return OK
     if args.output:
         from .page import historypage
 
         historypage.write(args.output, histories, args.label, args.lang)
         print(args.output)
         return OK
+    if args.format == forms.MARKDOWN:
+        print(_markdown(histories, args.label))
+        histories = []
     for i, history in enumerate(histories):
         if i:
             print()

@@ -5,8 +5,9 @@ from __future__ import annotations
 
 import argparse
 import json
+from collections.abc import Callable
 
-from . import forms, show
+from . import forms, markdown, show
 from .errors import OK, UNTRUSTED, Failure
 from .saved import steps
 from .saved.crowd import Load
@@ -14,10 +15,12 @@ from .saved.model import Phase
 from .saved.run import Run, find
 from .saved.trace import Trace, of_run
 
+Drawn = Callable[..., str]  # show.table, or markdown's
+
 
 def options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("run", metavar="RUN", help="a path, `last`, or the start of a run's name")
-    forms.add(parser, forms.TEXT, forms.JSON)
+    forms.add(parser, forms.TEXT, forms.JSON, forms.CSV, forms.MARKDOWN)
 
 
 def _trace(run: Run) -> tuple[Trace | None, list[str]]:
@@ -74,7 +77,7 @@ def _called(run: Run) -> tuple[str, str]:
     return f"{run.words['server']} calls", f"{run.words.get('asked', 'backend').lower()} calls"
 
 
-def _recorded(run: Run, p: Phase) -> str:
+def _recorded(run: Run, p: Phase, table: Drawn) -> str:
     """A recording: what the server answered, and with how many errors."""
     answered = None if p.requests is None else sum(a.requests or 0 for a in p.requests)
     errors = None if p.requests is None else sum(a.failed for a in p.requests)
@@ -88,10 +91,10 @@ def _recorded(run: Run, p: Phase) -> str:
         show.count(m.get("afpd_calls")),
         show.count(m.get("cnid_calls")),
     ]
-    return show.table(head, [row], 1)
+    return table(head, [row], 1)
 
 
-def _loaded(p: Phase, load: Load) -> str:
+def _loaded(p: Phase, load: Load, table: Drawn) -> str:
     """A load: what its clients did, and how long it took."""
     head = ["", "clients", "per s", "failed", "p50", "p99", "max"]
     rows = [
@@ -106,14 +109,14 @@ def _loaded(p: Phase, load: Load) -> str:
         for name, of in ((show.short(p.title, 48) + _remark(p), load), ("probe", p.probe))
         if of
     ]
-    return show.table(head, rows, 1)
+    return table(head, rows, 1)
 
 
-def _phases(run: Run) -> list[str]:
-    if loads := [_loaded(p, p.load) for p in run.phases if p.load]:
+def _phases(run: Run, table: Drawn = show.table) -> list[str]:
+    if loads := [_loaded(p, p.load, table) for p in run.phases if p.load]:
         return loads
     if run.about == "server":
-        return [_recorded(run, p) for p in run.phases] or ["no phases"]
+        return [_recorded(run, p, table) for p in run.phases] or ["no phases"]
     rows = []
     for p in run.phases:
         m = p.metrics
@@ -132,10 +135,10 @@ def _phases(run: Run) -> list[str]:
         )
     head = ["test", "iter", "title", "time", "AFP", "errors", *_called(run)]
     head += [x.title or x.key for x in run.titled]
-    return [show.table(head, rows, 3)] if rows else ["no phases"]
+    return [table(head, rows, 3)] if rows else ["no phases"]
 
 
-def _streams(trace: Trace) -> str:
+def _streams(trace: Trace, table: Drawn = show.table) -> str:
     rows = [
         [
             s.name,
@@ -148,9 +151,7 @@ def _streams(trace: Trace) -> str:
         ]
         for s in trace.streams.values()
     ]
-    return show.table(
-        ["stream", "records", "B each", "size", "packets", "discarded", "checksums"], rows
-    )
+    return table(["stream", "records", "B each", "size", "packets", "discarded", "checksums"], rows)
 
 
 def _phase(p: Phase) -> dict[str, object]:
@@ -202,13 +203,38 @@ def _json(run: Run, trace: Trace | None, notices: list[str]) -> str:
     )  # fmt: skip
 
 
-def _sweep(sweep: steps.Sweep, as_json: bool) -> int:
+def _print_csv(run: Run) -> None:
+    """A row for each phase, with all of the run's metrics."""
+    keys = dict.fromkeys(key for p in run.phases for key in p.metrics)
+    rows = [_phase(p) for p in run.phases]
+    head = [key for key in _phase(run.phases[0]) if key != "metrics"] if rows else ["test"]
+    cells = ([*(row[key] for key in head), *(p.metrics.get(key) for key in keys)]
+             for row, p in zip(rows, run.phases, strict=True))  # fmt: skip
+    forms.print_csv([*head, *keys], cells)
+
+
+def _markdown(run: Run, trace: Trace | None, notices: list[str]) -> str:
+    head, *more = [*_head(run), *_trust(run), *(f"NOTICE       {text}" for text in notices)]
+    out = [f"### {markdown.escape(head)}", ""]
+    of = ""
+    for text in more:
+        of = text[:13].strip() or of
+        out.append(f"- {of}: {markdown.escape(text[13:])}")
+    tables = _phases(run, markdown.table)
+    if trace:
+        tables.append(_streams(trace, markdown.table))
+    for table in tables:
+        out += ["", table]
+    return "\n".join(out)
+
+
+def _sweep(sweep: steps.Sweep, form: str) -> int:
     """A sweep: what it found, and whether its steps can be trusted."""
     from .limit import outcome  # needs scipy, which info of a run does not
 
     found = outcome.of(sweep)
-    if as_json:
-        print(json.dumps(outcome.as_json(found)))
+    if form != forms.TEXT:
+        outcome.put(found, form)
     else:
         state = "complete" if sweep.complete else f"NOT COMPLETE ({sweep.stopped or 'it failed'})"
         line = f"afpscope {sweep.version} sweep  {sweep.id}  {sweep.started}  {state}"
@@ -224,11 +250,15 @@ def run(args: argparse.Namespace) -> int:
     """0: can be trusted; 4: there is a doubt, which is in the text."""
     path = find(args.run)
     if steps.is_sweep(path):
-        return _sweep(steps.open_sweep(path), args.format == forms.JSON)
+        return _sweep(steps.open_sweep(path), args.format)
     it = Run.open(path)
     trace, notices = _trace(it)
     if args.format == forms.JSON:
         print(_json(it, trace, notices))
+    elif args.format == forms.CSV:
+        _print_csv(it)
+    elif args.format == forms.MARKDOWN:
+        print(_markdown(it, trace, notices))
     else:
         print("\n".join([*map(show.plain, [*_head(it), *_trust(it), ""]), *_phases(it)]))
         if trace:

@@ -8,7 +8,6 @@ is complete or not there: it is made aside, under a name that is no run's, and r
 from __future__ import annotations
 
 import re
-import tempfile
 from collections import defaultdict
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -21,8 +20,6 @@ from .saved.run import Run
 from .saved.trace import Trace
 
 _PARTITION = re.compile(r"run=[0-9A-Za-z]{1,64}")
-# Of a query that needs more than this many bytes DuckDB puts a part on disk.
-MEMORY = 4 << 30
 
 
 def _partitions(lake: Path) -> list[Path]:
@@ -47,20 +44,17 @@ class Lake:
 
     def put(self, run: Run, trace: Trace | None) -> Path:
         """Adds a run, or replaces what is there of it. The folder of its files."""
-        from .tables import lake  # they need pyarrow
-        from .tables.parquet import write
+        from .tables import lake, written  # they need DuckDB
 
         made = lake.of_run(run, trace)
         name = f"run={run.id}"
-        with self._folder.renamed(name) as aside:
+        with self._folder.renamed(name) as aside, written.Writer(run, aside) as out:
             for table, of in made.items():
-                with aside.written(f"{table}.parquet") as file:
-                    write(file, of.schema, of.to_batches(), run)
+                out.rows(table, of)
             for stream in trace.streams.values() if trace else ():
                 assert trace
                 named = stream.name if stream.name not in made else f"trace_{stream.name}"
-                with aside.written(f"{named}.parquet") as file:
-                    write(file, *lake.records_of(stream, trace.offset_ns), run)
+                out.records(named, stream, trace.offset_ns)
         return self.path / name
 
 
@@ -76,34 +70,23 @@ def _files(lake: Path) -> dict[str, list[str]]:
     return out
 
 
-def _quoted(text: str) -> str:
-    """As a text of SQL."""
-    return "'" + text.replace("'", "''") + "'"
-
-
 @contextmanager
-def connected(lake: Path, memory: int = MEMORY) -> Iterator[tuple[Any, list[str]]]:
+def connected(lake: Path) -> Iterator[tuple[Any, list[str]]]:
     """A connection of DuckDB with a view for each table over all runs, and the names of these.
 
-    A query can read the lake's folder and nothing else. What does not fit in the memory goes to a
-    folder of temporary files, which is removed at the end.
+    A query can read the lake's folder and nothing else.
     """
-    import duckdb
+    from .tables import duck
 
     files = _files(lake)
-    with (
-        tempfile.TemporaryDirectory(prefix="afpscope-") as aside,
-        duckdb.connect(":memory:", config={"python_enable_replacements": "false"}) as db,
-    ):
+    with duck.spilling() as db:
         for name, of in files.items():
             db.execute(
-                f'create view "{name}" as from read_parquet([{", ".join(map(_quoted, of))}],'
+                f'create view "{name}" as from read_parquet([{", ".join(map(duck.quoted, of))}],'
                 " hive_partitioning = true, hive_types_autocast = false, union_by_name = true)"
             )
         for setting in (
-            f"memory_limit = '{memory}B'",
-            f"temp_directory = {_quoted(aside)}",
-            f"allowed_directories = [{_quoted(str(lake))}, {_quoted(str(lake.resolve()))}]",
+            f"allowed_directories = [{duck.quoted(str(lake))}, {duck.quoted(str(lake.resolve()))}]",
             "enable_external_access = false",
             "lock_configuration = true",
         ):

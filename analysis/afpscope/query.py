@@ -7,12 +7,9 @@ The query sees the tables and nothing else: no files, no network, no extensions.
 from __future__ import annotations
 
 import argparse
-import contextlib
 import json
 import math
-import time
 from collections.abc import Iterator, Sequence
-from concurrent.futures import ThreadPoolExecutor, wait
 from pathlib import Path
 from typing import Any
 
@@ -23,10 +20,9 @@ from .errors import OK, Failure, wrong_use
 from .saved import steps
 from .saved.run import Run, find
 from .saved.trace import Trace, of_run
-from .tables import tables
+from .tables import duck, records, tables
 
 ROWS_MAX = 200
-INTERRUPT_S = 0.05  # how often a running query is interrupted until it ends
 # Both sides of each request, matched by the client's port and the DSI id, which is continued when
 # its 16 bits wrap (it falls, or rises, by more than half), so that no common clock is needed.
 _UNWRAP = """
@@ -100,10 +96,12 @@ def _meant(db: Any, sql: str | None) -> set[str]:
 
 def connect(run: Run, saved: Trace | None, sql: str | None) -> tuple[Any, list[str]]:
     """A connection with the tables that `sql` may use, and the names of all tables."""
-    db = duckdb.connect(":memory:", config={"python_enable_replacements": "false"})
+    db = duck.connect()
+    # DuckDB would write to ./.tmp what does not fit in memory, and let queries read that folder.
+    db.execute("set temp_directory = ''")
     made = tables.of_run(run)
     for name, table in made.items():
-        db.register(name, table)
+        tables.put(db, name, table, run.path)
     names = list(made)
     words = _meant(db, sql)
     if "named" in words:
@@ -116,9 +114,10 @@ def connect(run: Run, saved: Trace | None, sql: str | None) -> tuple[Any, list[s
         name = stream.name if stream.name not in made else f"trace_{stream.name}"
         names.append(name)
         if sql is None:
-            db.register(name, tables.schema(stream).empty_table())
+            duck.create(db, name, records.columns(stream))
         elif name in words:
-            db.register(name, tables.of_stream(stream))
+            blocks = show.progress("query", f"records of {stream.name}", stream.blocks(), stream.n)
+            records.put_stream(db, name, stream, blocks)
     if join and (sql is None or "joined" in words):
         db.execute(JOINED)
         names.append("joined")
@@ -127,32 +126,9 @@ def connect(run: Run, saved: Trace | None, sql: str | None) -> tuple[Any, list[s
         text, more = ("x.text", _TEXTS) if with_texts else ("null::text", "")
         db.execute(NAMED.format(text=text, texts=more, under_way=UNDER_WAY))
         names.append("named")
-    # DuckDB would write to ./.tmp what does not fit in memory, and let queries read that folder.
-    for setting in ("temp_directory = ''", "enable_external_access = false",
-                    "lock_configuration = true"):  # fmt: skip
+    for setting in ("enable_external_access = false", "lock_configuration = true"):
         db.execute(f"set {setting}")
     return db, names
-
-
-def _execute(db: Any, sql: str) -> Any:
-    """The answer. DuckDB rarely checks for signals, so this thread waits for one.
-
-    DuckDB forgets an interrupt that comes before the query begins, so it is repeated.
-    """
-    with ThreadPoolExecutor(1) as pool:
-        answer = pool.submit(db.execute, sql)
-        began = said = time.monotonic()
-        while not answer.done():
-            with contextlib.suppress(KeyboardInterrupt):
-                wait([answer], INTERRUPT_S if process.interrupted() else show.PROGRESS_S)
-            if time.monotonic() - said >= show.PROGRESS_S and not answer.done():
-                said = time.monotonic()
-                show.notice(f"query: no answer yet after {said - began:.0f} s")
-            if process.interrupted():
-                db.interrupt()
-        if process.interrupted():
-            raise KeyboardInterrupt
-        return answer.result()
 
 
 def _plain(value: Any) -> Any:
@@ -212,7 +188,7 @@ def _answer(db: Any, names: list[str], args: argparse.Namespace, hint: str) -> N
             return
         if len(duckdb.extract_statements(args.sql)) > 1:
             raise wrong_use("the SQL has several statements: give one")
-        answer = _execute(db, args.sql)
+        answer = duck.answer(db, args.sql, "query: no answer yet")
         if answer is None:
             raise wrong_use("there is no statement in the SQL (without SQL the tables are listed)")
         _print(answer, args)

@@ -13,6 +13,7 @@ import csv
 import re
 import sys
 from collections.abc import Iterable
+from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
@@ -68,7 +69,7 @@ def spark(folder: Path, sql: str) -> Answer:
 
 def _number(value: Any) -> Any:
     """Both engines' numbers, which are of different types, in one form."""
-    return value if value is None or isinstance(value, str | bool | int) else float(value)
+    return float(value) if isinstance(value, Decimal) else value
 
 
 def answer(engine: str, folder: Path, sql: str) -> Answer:

@@ -3,6 +3,9 @@
 
 from __future__ import annotations
 
+import csv
+import io
+import json
 import re
 from collections.abc import Callable
 from pathlib import Path
@@ -137,3 +140,48 @@ def test_what_is_lost_is_counted_and_said(folder: Path, execute: Execute) -> Non
     (folder / "waits").unlink()
     done = execute("dump", folder)
     assert done.code == 4 and "waits: cannot be opened" in done.err
+
+
+def test_records_as_json_and_csv_are_those_of_the_text(folder: Path, execute: Execute) -> None:
+    put(folder, "requests", timestamp=[2_000_000_123], t=[1_000_000_123], session=[7], dsi_id=[9],
+        command=[8], result=[-5018], time_ns=[1_000_000_000], port=[50000])  # fmt: skip
+    put(folder, "sessions", timestamp=[5], t=[5], session=[7], event=[1], family=[2], port=[50000],
+        address=[[127, 0, 0, 1] + [0] * 12], uid=[1000])  # fmt: skip
+    text = '=1+1|`x` $y\x1b\n,"é'
+    put(folder, "texts", timestamp=[5], name=[0xABC], text=[text.encode()])
+    for stream, wanted in (
+        ("requests", {"command": "FPDelete", "result": -5018, "time_ns": 1_000_000_000}),
+        ("sessions", {"event": "begin", "address": "127.0.0.1", "uid": 1000}),
+        ("texts", {"name": 0xABC, "text": text}),
+    ):
+        (one,) = map(
+            json.loads, execute("dump", folder, "--stream", stream, "--json").out.splitlines()
+        )
+        assert one["stream"] == stream and one.items() >= wanted.items()
+        (row,) = csv.DictReader(
+            io.StringIO(execute("dump", folder, "--stream", stream, "--csv").out)
+        )
+        if stream != "texts":
+            assert row.items() >= {key: str(value) for key, value in wanted.items()}.items()
+    assert row["text"] == "'=1+1|`x` $y\ufffd\ufffd,\"é" and "pad" not in row
+    done = execute("dump", folder, "--stream", "all", "--csv")
+    assert done.code == 2 and "name it with --stream" in done.err
+    counted = execute("dump", folder, "--count", "--json").out.splitlines()
+    assert {"stream": "texts", "records": 1}.items() <= json.loads(counted[-1]).items()
+
+
+def test_the_longest_as_json_have_what_was_made_for_them(folder: Path, execute: Execute) -> None:
+    put(folder, "requests", timestamp=[100, 200], t=[0, 110], session=[7, 7], dsi_id=[1, 2],
+        command=[26, 27], time_ns=[100, 90])  # fmt: skip
+    put(folder, "calls", timestamp=[50, 160], t=[40, 155], session=[7, 7], dsi_id=[1, 2],
+        command=[26, 27], time_ns=[10, 5])  # fmt: skip
+    put(folder, "names", timestamp=[90], session=[7], dsi_id=[1], command=[26], name=[0xAB])
+    put(folder, "texts", timestamp=[5], name=[0xAB], text=[b"a`b"])
+    for name in ("waits", "client"):
+        put(folder, name, timestamp=[])
+    done = execute("dump", folder, "--slow", "1", "--calls", "--json")
+    (one,) = map(json.loads, done.out.splitlines())
+    assert one["time_ns"] == 100 and one["named"]["text"] == "a`b" and one["named"]["name"] == 0xAB
+    assert [(b["stream"], b["time_ns"]) for b in one["below"]] == [("calls", 10)]
+    rows = list(csv.DictReader(io.StringIO(execute("dump", folder, "--slow", "2", "--csv").out)))
+    assert [row["time_ns"] for row in rows] == ["100", "90"]

@@ -27,6 +27,7 @@ struct runs_cfg {
 	struct runs_labels labels;
 	const char *folder; /* NULL: among the user's runs */
 	const char *json;   /* run.json is written there, too; "-": to stdout */
+	const char *lake;   /* the run is put there, too, by afpscope export; NULL: nowhere */
 	bool not_kept;      /* only where a folder is named, or must be for a trace */
 	const char *job;    /* what job.ini in the folder says; NULL: there is none */
 	bool screen;        /* the report was the first screen: there is more to look at */
@@ -50,6 +51,11 @@ struct runs_cfg {
 	{ .name = "json", .arg = "FILE", .type = OPT_STRING, .job = OPT_JOB_ASKED,                 \
 	  .offset = offsetof(cfg_type, member.json),                                               \
 	  .help = "also save what was measured as JSON in FILE (-: on stdout, without a report)" },  \
+	{ .name = "into", .arg = "LAKE", .type = OPT_STRING, .job = OPT_JOB_ASKED,                 \
+	  .offset = offsetof(cfg_type, member.lake),                                               \
+	  .help = "also put the run into this folder of many runs, as Parquet",                    \
+	  .more = "At its end `afpscope export --into` does it, for `afpscope query --lake` and "  \
+		  "`afpscope history`." },                                                         \
 	{ .name = "label", .arg = "KEY=VALUE", .type = OPT_CALL, .call = runs_take_label,          \
 	  .repeats = true, .job = OPT_JOB_ASKED, .offset = offsetof(cfg_type, member.labels),      \
 	  .help = "a label of the run, as in commit=1f3a9c; again: another one",                   \
@@ -62,8 +68,8 @@ struct runs_cfg {
 int runs_take_label(void *to, const char *arg, struct err *e);
 
 /*
- * Checks -o and --json before anything is done: 0, or a negative errno and why no run could be
- * kept there.
+ * Checks -o, --into and --json before anything is done: 0, or a negative errno and why no run
+ * could be kept there.
  */
 int runs_check(const struct runs_cfg *cfg, struct err *e);
 
@@ -89,7 +95,8 @@ enum outcome runs_refused(int r);
 
 /*
  * Writes run.json, tables.json and job.ini into the folder (removed again if nothing was measured
- * and the user did not name it) and to the file of --json; then prints on out where the run is.
+ * and the user did not name it) and to the file of --json, puts the run into the lake of --into;
+ * then prints on out where the run is.
  * Returns o, or OUTCOME_FAILED instead of OUTCOME_OK; that a file beside run.json cannot be written
  * is only said.
  */

@@ -7,12 +7,12 @@
  * program of its own (rxperf.c).
  */
 #include "app/cmd.h"
+#include "app/external.h"
 #include "compat/peer.h"
 #include "drive/rxperf.h"
 #include "host/proc/procfs.h"
 
 #include <errno.h>
-#include <libgen.h>
 #include <limits.h>
 #include <signal.h>
 #include <stdio.h>
@@ -87,21 +87,15 @@ static void main_help(FILE *out)
 static int run_external(char **argv)
 {
 	char self[PATH_MAX], program[PATH_MAX + 256];
-	int r = procfs_link(self, sizeof(self), 0, "exe");
 
 	signal(SIGXFSZ, SIG_DFL);
 	if (strchr(argv[0], '/')) {
 		errno = ENOENT;
 	} else {
-		if (!r) {
+		if (!procfs_link(self, sizeof(self), 0, "exe"))
 			setenv("AFPSCOPE", self, 0);
-			snprintf(program, sizeof(program), "%s/afpscope-%s", dirname(self),
-				 argv[0]);
-			execv(program, argv);
-		}
-		snprintf(program, sizeof(program), "afpscope-%s", argv[0]);
-		if (r || errno == ENOENT)
-			execvp(program, argv);
+		external_path(program, sizeof(program), argv[0]);
+		execvp(program, argv);
 	}
 	if (errno != ENOENT)
 		cmd_say("cannot run %s: %s", program, strerror(errno));

@@ -10,25 +10,19 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Iterator
-from datetime import datetime
-from typing import Any
-
-import pyarrow as pa
-import pyarrow.compute as pc
+from datetime import UTC, datetime
 
 from ..judge import versus
 from ..saved import hist
 from ..saved.hist import Histogram
 from ..saved.node import load
 from ..saved.run import RUN_FILE, Run
-from ..saved.trace import Stream, Trace
+from ..saved.trace import Trace
 from . import tables, values
-from .tables import INT, KEY, TEXT, UINT, Rows
+from .duck import FLAG, INT, MAP, REAL, TEXT, TEXTS, TIME, UINT, Columns, Rows, Table
+from .tables import KEY
 
 RUNS = "runs"  # the table that each run of a lake has
-_WALL = pa.timestamp("ns", tz="UTC")
-_FLOAT = pa.float64()
-_LABELS = pa.map_(TEXT, TEXT)
 
 
 def alike(run: Run) -> str:
@@ -37,14 +31,15 @@ def alike(run: Run) -> str:
     return hashlib.sha256(text.encode()).hexdigest()[:16]
 
 
-def _started(run: Run) -> datetime | None:
+def _started(run: Run) -> str | None:
+    """In UTC, as DuckDB's TIME takes it."""
     try:
-        return datetime.fromisoformat(run.started)
-    except ValueError:
+        return str(datetime.fromisoformat(run.started).astimezone(UTC).replace(tzinfo=None))
+    except (ValueError, OverflowError):
         return None
 
 
-def _runs(run: Run, trace: Trace | None) -> tuple[Rows, list[Any]]:
+def _runs(run: Run, trace: Trace | None) -> tuple[Rows, Columns]:
     row = {
         "id": run.id, "name": run.name, "command": run.command, "set": run.set, "kind": run.kind,
         "version": run.version, "started": _started(run), "complete": run.complete,
@@ -55,14 +50,14 @@ def _runs(run: Run, trace: Trace | None) -> tuple[Rows, list[Any]]:
     notes = {"labels": run.labels, "server": run.server, "options": run.options,
              "environment": run.environment}  # fmt: skip
     texts = ("id", "name", "command", "set", "kind", "version")
-    return [row | {key: list(of.items()) for key, of in notes.items()}], [
-        *((key, TEXT) for key in texts), ("started", _WALL), ("complete", pa.bool_()),
-        ("trusted", pa.bool_()), ("doubts", pa.list_(TEXT)), ("alike", TEXT), ("offset_ns", INT),
-        ("verdict", TEXT), ("cause", TEXT), *((key, _LABELS) for key in notes),
+    return [row | {key: dict(of) for key, of in notes.items()}], [
+        *((key, TEXT) for key in texts), ("started", TIME), ("complete", FLAG),
+        ("trusted", FLAG), ("doubts", TEXTS), ("alike", TEXT), ("offset_ns", INT),
+        ("verdict", TEXT), ("cause", TEXT), *((key, MAP) for key in notes),
     ]  # fmt: skip
 
 
-def _metrics(run: Run, _: Trace | None) -> tuple[Rows, list[Any]]:
+def _metrics(run: Run, _: Trace | None) -> tuple[Rows, Columns]:
     rows = [
         {"test": p.test, "iteration": p.iteration, "title": p.title, "metric": m.key,
          "unit": m.unit, "better": m.better, "value": p.metrics.get(m.key)}
@@ -72,14 +67,14 @@ def _metrics(run: Run, _: Trace | None) -> tuple[Rows, list[Any]]:
     return rows, [*KEY, *texts, ("value", INT)]
 
 
-def _values(run: Run, _: Trace | None) -> tuple[Rows, list[Any]]:
+def _values(run: Run, _: Trace | None) -> tuple[Rows, Columns]:
     rows = [
         {"test": row.test, "command": row.command, "figure": row.figure, "label": row.label,
          "unit": row.unit, "better": row.better, "value": value.amount}
         for row, value in values.of_run(run).items()
     ]  # fmt: skip
     keys = ("test", "command", "figure", "label", "unit", "better")
-    return rows, [*((key, TEXT) for key in keys), ("value", _FLOAT)]
+    return rows, [*((key, TEXT) for key in keys), ("value", REAL)]
 
 
 def _histograms_of(run: Run) -> Iterator[tuple[int, int, str, str, Histogram]]:
@@ -94,7 +89,7 @@ def _histograms_of(run: Run) -> Iterator[tuple[int, int, str, str, Histogram]]:
                 yield p.test, p.iteration, who, action.name, action.planned
 
 
-def _histograms(run: Run, _: Trace | None) -> tuple[Rows, list[Any]]:
+def _histograms(run: Run, _: Trace | None) -> tuple[Rows, Columns]:
     rows = [
         {"test": test, "iteration": iteration, "of": of, "name": name,
          "from_ns": hist.low(index, h.bits), "below_ns": hist.low(index + 1, h.bits), "n": n}
@@ -104,7 +99,7 @@ def _histograms(run: Run, _: Trace | None) -> tuple[Rows, list[Any]]:
     return rows, [*KEY, ("of", TEXT), ("name", TEXT), *ends]
 
 
-def _sessions(run: Run, _: Trace | None) -> tuple[Rows, list[Any]]:
+def _sessions(run: Run, _: Trace | None) -> tuple[Rows, Columns]:
     rows = [
         {"user": s.user, "address": s.address, "requests": s.requests, "busy_ns": s.busy_ns}
         for s in run.sessions
@@ -112,20 +107,20 @@ def _sessions(run: Run, _: Trace | None) -> tuple[Rows, list[Any]]:
     return rows, [("user", TEXT), ("address", TEXT), ("requests", INT), ("busy_ns", INT)]
 
 
-def _books(run: Run, _: Trace | None) -> tuple[Rows, list[Any]]:
+def _books(run: Run, _: Trace | None) -> tuple[Rows, Columns]:
     rows = [
         {"name": b.name, "with": b.with_, "ours": b.ours, "theirs": b.theirs, "closed": b.closed}
         for b in run.books
     ]
-    numbers = [("ours", INT), ("theirs", INT), ("closed", pa.bool_())]
+    numbers = [("ours", INT), ("theirs", INT), ("closed", FLAG)]
     return rows, [("name", TEXT), ("with", TEXT), *numbers]
 
 
-def _losses(run: Run, _: Trace | None) -> tuple[Rows, list[Any]]:
+def _losses(run: Run, _: Trace | None) -> tuple[Rows, Columns]:
     return [{"what": what, "n": n} for what, n in run.losses], [("what", TEXT), ("n", INT)]
 
 
-def _storage(run: Run, _: Trace | None) -> tuple[Rows, list[Any]]:
+def _storage(run: Run, _: Trace | None) -> tuple[Rows, Columns]:
     rows: Rows = []
     keys: dict[str, None] = {}
     for p in load(run.folder / RUN_FILE if run.folder else run.path)["phases"].items():
@@ -151,27 +146,14 @@ _MORE = {
 }
 
 
-def _without_empty_columns(table: Any) -> Any:
-    return table.select([n for n in table.column_names if table[n].null_count < len(table)])
+def _without_empty_columns(of: Table) -> Table:
+    has = {key for row in of.rows for key, value in row.items() if value is not None}
+    return Table([(key, kind) for key, kind in of.columns if key in has], of.rows)
 
 
-def of_run(run: Run, trace: Trace | None) -> dict[str, Any]:
-    """The tables by name, as Arrow tables; none without rows."""
+def of_run(run: Run, trace: Trace | None) -> dict[str, Table]:
+    """The tables by name; none without rows."""
     made = tables.of_run(run)
     for name, make in _MORE.items():
-        made[name] = tables.table_of(name, *make(run, trace), run.path)
-    return {name: _without_empty_columns(t) for name, t in made.items() if len(t)}
-
-
-def records_of(stream: Stream, offset_ns: int) -> tuple[Any, Iterator[Any]]:
-    """Schema and batches of a stream's records, with their `wall` clock besides `timestamp`."""
-    schema = tables.schema(stream)
-    at = schema.get_field_index("timestamp")
-
-    def batches() -> Iterator[Any]:
-        for batch in tables.batches(stream):
-            wall = pc.add(batch.column(at).cast(pa.int64()), offset_ns).cast(_WALL)
-            yield pa.RecordBatch.from_arrays([*batch.columns, wall], schema=wanted)
-
-    wanted = schema.append(pa.field("wall", _WALL))
-    return (wanted, batches()) if at >= 0 else (schema, tables.batches(stream))
+        made[name] = tables.table_of(*make(run, trace))
+    return {name: _without_empty_columns(of) for name, of in made.items() if of.rows}

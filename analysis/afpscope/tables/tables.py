@@ -1,30 +1,22 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""A run as tables: one for each stream of the trace, and those made from run.json.
-
-docs/analysis.md lists tables and columns. Fields that are enums become texts.
-"""
+"""A run as tables: those made from run.json; docs/analysis.md lists tables and columns."""
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator
-from ipaddress import IPv4Address, IPv6Address
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-import pyarrow as pa
+import duckdb
 
+from .. import process
 from ..errors import Failure
 from ..saved.crowd import Load
 from ..saved.model import Phase
 from ..saved.run import Run
-from ..saved.trace import Stream
+from . import duck
+from .duck import BOTH, FLAG, INT, REAL, TEXT, UINT, Columns, Rows, Table
 
-Rows = list[dict[str, Any]]
-TEXT, INT, UINT = pa.string(), pa.int64(), pa.uint64()
-# Holds both; no whole numbers of more bits are in Parquet.
-_BOTH = pa.decimal128(20)
 _INT_MAX = (1 << 63) - 1
 
 
@@ -35,7 +27,7 @@ def _of_phase(p: Phase) -> dict[str, Any]:
 KEY = [("test", INT), ("iteration", INT)]
 
 
-def _phases(run: Run) -> tuple[Rows, list[Any]]:
+def _phases(run: Run) -> tuple[Rows, Columns]:
     keys: dict[str, None] = {}
     for p in run.phases:
         keys.update(dict.fromkeys(p.metrics))
@@ -45,14 +37,14 @@ def _phases(run: Run) -> tuple[Rows, list[Any]]:
         | {key: p.metrics.get(key) for key in keys}
         for p in run.phases
     ]
-    schema = [*KEY, ("title", TEXT), ("start_ns", INT), ("complete", pa.bool_())]
+    schema = [*KEY, ("title", TEXT), ("start_ns", INT), ("complete", FLAG)]
     return rows, [*schema, *((key, INT) for key in keys if key not in ("title", "complete"))]
 
 
 _LATENCY = ("min_ns", "max_ns", "p50_ns", "p95_ns", "p99_ns", "p999_ns")
 
 
-def _commands(run: Run) -> tuple[Rows, list[Any]]:
+def _commands(run: Run) -> tuple[Rows, Columns]:
     rows = [
         _of_phase(p)
         | {"code": c.code, "name": c.name, "ops": c.ops, "errors": c.errors, "sum_ns": c.sum_ns}
@@ -64,7 +56,7 @@ def _commands(run: Run) -> tuple[Rows, list[Any]]:
     return rows, [*schema, ("sum_ns", UINT), *((key, INT) for key in _LATENCY)]
 
 
-def _samples(run: Run) -> tuple[Rows, list[Any]]:
+def _samples(run: Run) -> tuple[Rows, Columns]:
     rows = [
         {"test": p.test, "work": p.transfer.work, "size_bytes": p.transfer.size_bytes,
          "iteration": s.iteration, "warmup": s.warmup, "complete": s.complete, "ns": s.ns,
@@ -73,11 +65,11 @@ def _samples(run: Run) -> tuple[Rows, list[Any]]:
     ]  # fmt: skip
     return rows, [
         ("test", INT), ("work", TEXT), ("size_bytes", INT), ("iteration", INT),
-        ("warmup", pa.bool_()), ("complete", pa.bool_()), ("ns", INT), ("bytes", INT),
+        ("warmup", FLAG), ("complete", FLAG), ("ns", INT), ("bytes", INT),
     ]  # fmt: skip
 
 
-def _accounts(run: Run) -> tuple[Rows, list[Any]]:
+def _accounts(run: Run) -> tuple[Rows, Columns]:
     columns: dict[str, None] = {}
     rows: Rows = []
     for p in run.phases:
@@ -106,7 +98,7 @@ def _accounts(run: Run) -> tuple[Rows, list[Any]]:
 _PART = ("calls", "errors", "bytes", "cpu_ns", "blocked_ns", "runq_ns", "stopped_ns")
 
 
-def _parts(run: Run) -> tuple[Rows, list[Any]]:
+def _parts(run: Run) -> tuple[Rows, Columns]:
     rows = [
         _of_phase(p)
         | {"number": a.number, "name": a.name, "requests": a.requests}
@@ -135,7 +127,7 @@ def _loads(run: Run) -> Iterator[tuple[dict[str, Any], Load]]:
 _WHO = [*KEY, ("who", TEXT)]
 
 
-def _actions(run: Run) -> tuple[Rows, list[Any]]:
+def _actions(run: Run) -> tuple[Rows, Columns]:
     rows = [
         key
         | {"action": a.name, "n": a.n, "failed": a.failed, "sum_ns": a.sum_ns, "max_ns": a.max_ns}
@@ -147,7 +139,7 @@ def _actions(run: Run) -> tuple[Rows, list[Any]]:
     return rows, [*schema, *((key, INT) for key in ("max_ns", *_QUANTILES))]
 
 
-def _seconds(run: Run) -> tuple[Rows, list[Any]]:
+def _seconds(run: Run) -> tuple[Rows, Columns]:
     rows = [
         key
         | {"second": at * of.seconds_each, "n": s.n, "failed": s.failed, "max_ns": s.max_ns}
@@ -160,7 +152,7 @@ def _seconds(run: Run) -> tuple[Rows, list[Any]]:
     return rows, [*_WHO, *((key, INT) for key in keys)]
 
 
-def _stages(run: Run) -> tuple[Rows, list[Any]]:
+def _stages(run: Run) -> tuple[Rows, Columns]:
     rows = [
         key
         | {"from_s": s.from_s, "to_s": s.to_s}
@@ -172,11 +164,11 @@ def _stages(run: Run) -> tuple[Rows, list[Any]]:
         for s in of.stages
     ]
     keys = ("from_s", "to_s", "from_per_s", "to_per_s", "from_clients", "to_clients")
-    rates = [(key, pa.float64()) for key in keys]
+    rates = [(key, REAL) for key in keys]
     return rows, [*_WHO, *rates, *((k, INT) for k in ("planned", "n", "failed", *_QUANTILES))]
 
 
-def _clients(run: Run) -> tuple[Rows, list[Any]]:
+def _clients(run: Run) -> tuple[Rows, Columns]:
     rows = [
         key
         | {"client": at, "actions": c.actions, "failed": c.failed, "bytes": c.bytes}
@@ -187,10 +179,10 @@ def _clients(run: Run) -> tuple[Rows, list[Any]]:
     ]
     keys = ("client", "actions", "failed", "bytes", "last_ns", "sum_ns", "max_ns")
     schema = [*_WHO, *((key, INT) for key in keys)]
-    return rows, [*schema, ("lost", pa.bool_()), ("address", TEXT)]
+    return rows, [*schema, ("lost", FLAG), ("address", TEXT)]
 
 
-def _intervals(run: Run) -> tuple[Rows, list[Any]]:
+def _intervals(run: Run) -> tuple[Rows, Columns]:
     columns: dict[str, None] = {}
     rows: Rows = []
     for p in run.phases:
@@ -217,108 +209,30 @@ _OF_RUN = {
 }
 
 
-def of_run(run: Run) -> dict[str, Any]:
-    """The tables of run.json, as Arrow tables; those of a load only of runs that have one."""
+def of_run(run: Run) -> dict[str, Table]:
+    """The tables of run.json; those of a load only of runs that have one."""
     wanted = _OF_RUN | (_OF_LOAD if any(p.load for p in run.phases) else {})
-    return {name: table_of(name, *make(run), run.path) for name, make in wanted.items()}
+    return {name: table_of(*make(run)) for name, make in wanted.items()}
 
 
-def _widened(rows: Rows, key: str, kind: Any) -> Any:
+def _widened(rows: Rows, key: str, kind: str) -> str:
     """INT, unless a value needs more: a query subtracts signed numbers without surprise."""
-    if kind is not INT or all((row.get(key) or 0) <= _INT_MAX for row in rows):
+    if kind != INT or all((row.get(key) or 0) <= _INT_MAX for row in rows):
         return kind
-    return UINT if all((row.get(key) or 0) >= 0 for row in rows) else _BOTH
+    return UINT if all((row.get(key) or 0) >= 0 for row in rows) else BOTH
 
 
-def table_of(name: str, rows: Rows, schema: list[Any], path: Path) -> Any:
-    """Rows as an Arrow table; `path`: whose they are, for the message of Failure."""
+def table_of(rows: Rows, columns: Columns) -> Table:
+    """With types that hold all values."""
+    return Table([(key, _widened(rows, key, kind)) for key, kind in columns], rows)
+
+
+def put(db: Any, name: str, table: Table, path: Path) -> None:
+    """Makes the table of `path`, a run; Failure if a value is not of its column's type."""
     try:
-        kinds = [(key, _widened(rows, key, kind)) for key, kind in schema]
-        return pa.Table.from_pylist(rows, pa.schema(kinds))
-    except (pa.ArrowException, OverflowError) as e:
-        raise Failure(f"{path}: table {name}: {e}: the file is damaged") from None
-
-
-def _dictionary(labels: dict[int, str], values: Any) -> Any:
-    """The texts of an enum's values; `?VALUE` for one without a text."""
-    found, codes = np.unique(values, return_inverse=True)
-    if len(found) > 1 << 16:
-        raise Failure("an enum has more than 65,536 different values: the trace is damaged")
-    texts = [labels.get(int(v), f"?{int(v)}") for v in found]
-    return pa.array(texts, TEXT).take(pa.array(codes.astype(np.int32)))
-
-
-def _lookup(labels: dict[int, str], dtype: Any) -> Any | None:
-    """Texts by value, for a small unsigned enum; else None."""
-    if dtype.kind != "u" or dtype.itemsize > 2:
-        return None
-    top = 1 << (8 * dtype.itemsize)
-    return pa.array([labels.get(v, f"?{v}") for v in range(top)], TEXT)
-
-
-def _columns(stream: Stream) -> list[str]:
-    """The fields, without padding."""
-    return [name for name in stream.columns if not re.fullmatch(r"pad\d*", name)]
-
-
-def _is_address(stream: Stream, name: str) -> bool:
-    return name == "address" and "family" in stream.columns
-
-
-def _address(family: int, raw: bytes) -> str | None:
-    """As text; address families of Linux (bpf/records.h). None: a Unix socket's."""
-    if family == 2:
-        return str(IPv4Address(raw[:4]))
-    return str(IPv6Address(raw[:16])) if family == 10 else None
-
-
-def schema(stream: Stream) -> Any:
-    """The Arrow schema of a stream's table."""
-    fields = []
-    for name in _columns(stream):
-        dtype = stream.layout.dtype[name]
-        if stream.labels(name):
-            fields.append((name, pa.dictionary(pa.int32(), TEXT)))
-        elif dtype.kind == "S" or _is_address(stream, name):
-            fields.append((name, TEXT))
-        elif dtype.shape:
-            fields.append((name, pa.binary(dtype.itemsize)))
-        else:
-            fields.append((name, pa.from_numpy_dtype(dtype.newbyteorder("="))))
-    return pa.schema(fields)
-
-
-def _column(stream: Stream, name: str, block: Any, lookups: dict[str, Any]) -> Any:
-    values = block[name]
-    if stream.labels(name):
-        lookup = lookups[name]
-        if lookup is None:
-            return _dictionary(stream.labels(name), values).dictionary_encode()
-        return pa.DictionaryArray.from_arrays(pa.array(values.astype(np.int32)), lookup)
-    if values.dtype.kind == "S":
-        return pa.array([v.decode("utf-8", "replace") for v in values], TEXT)
-    if _is_address(stream, name):
-        pairs = zip(block["family"], values, strict=True)
-        return pa.array([_address(int(f), v.tobytes()) for f, v in pairs], TEXT)
-    if values.ndim > 1:
-        return pa.array([v.tobytes() for v in values], pa.binary(values[0].nbytes))
-    native = np.ascontiguousarray(values).astype(values.dtype.newbyteorder("="), copy=False)
-    return pa.array(native)
-
-
-def batches(stream: Stream) -> Iterator[Any]:
-    """A stream's records as Arrow record batches of bounded size."""
-    lookups = {
-        name: _lookup(stream.labels(name), stream.layout.dtype[name])
-        for name in stream.columns
-        if stream.labels(name)
-    }
-    wanted = schema(stream)
-    for block in stream.blocks():
-        arrays = [_column(stream, name, block, lookups) for name in _columns(stream)]
-        yield pa.RecordBatch.from_arrays(arrays, schema=wanted)
-
-
-def of_stream(stream: Stream) -> Any:
-    """A whole stream as an Arrow table: needs memory for all its records."""
-    return pa.Table.from_batches(batches(stream), schema(stream)).unify_dictionaries()
+        duck.put(db, name, table)
+    except duckdb.Error as e:
+        if process.interrupted():
+            raise KeyboardInterrupt from None
+        why = str(e).strip().splitlines()[0]
+        raise Failure(f"{path}: table {name}: {why}: the file is damaged") from None

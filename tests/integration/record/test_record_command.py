@@ -2,7 +2,8 @@
 """afpscope record, the command: which server, for how long, with which rights;
 and whatever ends first.
 
-Tests user/main/record.c, record_opts.c, user/app/child.c, user/attach/whom.c, guard.c.
+Tests user/main/record.c, record_opts.c, user/app/child.c, runs.c, external.c,
+user/attach/whom.c, guard.c.
 """
 
 from __future__ import annotations
@@ -393,3 +394,38 @@ def test_the_command_keeps_its_rights(scope: Scope, guests: Server) -> None:
     ).expect(OK)
     own = re.search(r"CapEff:\t(\w+)", Path("/proc/self/status").read_text())
     assert own and own[1] in done.out
+
+
+# Where the run goes
+
+
+@pytest.mark.parametrize("fails", [False, True])
+def test_a_run_goes_into_a_lake_at_its_end(scope: Scope, tmp_path: Path, fails: bool) -> None:
+    """By afpscope-export, which is told of the folder and of the lake, and may fail."""
+    tools, told = tmp_path / "tools", tmp_path / "told"
+    tools.mkdir()
+    (tools / "afpscope-export").write_text(
+        f'#!/bin/sh\necho result\nls "$2" > {told}\necho "$@" >> {told}\nexit {int(fails)}\n'
+    )
+    (tools / "afpscope-export").chmod(0o755)
+    (tools / "afpscope").symlink_to(scope.binary)
+    folder, lake = tmp_path / "run", tmp_path / "a lake"
+    with subprocess.Popen(["sleep", "60"]) as watched:
+        line = [tools / "afpscope", "record", "--kind", "any", "--pid", str(watched.pid),
+                "-d", "1", "--json", "-", "-o", folder, "--into", lake]  # fmt: skip
+        env = os.environ | {"PATH": f"{tools}:{os.environ['PATH']}"}
+        done = subprocess.run(line, capture_output=True, text=True, env=env, check=False)
+        watched.kill()
+    assert done.returncode == (1 if fails else OK), done.stderr
+    assert json.loads(done.stdout)["command"] == "record"
+    files, told_args = told.read_text().rsplit("\n", 2)[:2]
+    assert "run.json" in files.split()
+    assert told_args == f"--into={lake} {folder}"
+    said = "tries again" if fails else f"The run is in the lake {lake}, too"
+    assert said in done.stderr and (folder / "run.json").exists()
+
+
+def test_a_lake_needs_a_run_and_the_program(scope: Scope, tmp_path: Path) -> None:
+    args = ("--pid", "1", "-d", "1", "--into", str(tmp_path / "lake"))
+    done = scope.record(None, "--no-save", *args)
+    assert done.returncode == USAGE and "leave --no-save out" in done.stderr
