@@ -17,10 +17,11 @@ from urllib.parse import quote
 
 from . import dashboard, show
 from .errors import FAILED, Failure, wrong_use
-from .page import bars, heat, joined, loadpage, painter, rxpage, tails
+from .page import bars, heat, icicle, joined, loadpage, painter, rxpage, tails
 from .page.answer import Answer, answer, hung, named
 from .page.bars import Bars
 from .page.heat import Heat
+from .page.icicle import Icicle
 from .page.loadpage import LoadView
 from .page.painter import Painter, Picture
 from .page.tails import Tails
@@ -74,6 +75,7 @@ class Page:
     slow: list[Timeline]
     heat: Heat | None
     where: Bars | None
+    icicle: Icicle | None
     cnid: Bars | None
     throughput: Picture | None
     loads: list[LoadView]
@@ -265,6 +267,7 @@ def _page(run: Run, runs: list[Run], made: Painter, prefix: str) -> Page:
         slow=timelines(trace, w) if trace else [],
         heat=_heat(requests, run, made, prefix) if requests else None,
         where=bars.where(drawn, d.served_ns, _where_note(d, w), w),
+        icicle=icicle.icicle(d.commands, run.words.get("server", ""), w),
         cnid=bars.inside(drawn, w["cnid_note"], w),
         throughput=_throughput(d, made, prefix) if d.transfers else None,
         loads=loadpage.views(run, made, prefix),

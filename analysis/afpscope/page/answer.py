@@ -6,6 +6,7 @@ The diagnosis in run.json is the only judge. What it could not tell, and why, is
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 
 from .. import show
@@ -190,7 +191,8 @@ def _remarks(d: Digest, w: Words) -> list[str]:
 def named(d: Digest, said: Answer) -> frozenset[str]:
     """The commands that the answer names; if none, the one that costs most."""
     text = " ".join((said.cause, *said.evidence))
-    found = frozenset(c.name for c in d.commands if c.name in text)
+    words = set(re.findall(r"[A-Za-z0-9_]+", text))  # FPReadExt does not name FPRead
+    found = frozenset(c.name for c in d.commands if c.name in words)
     return found or frozenset(c.name for c in d.commands[:1])
 
 
