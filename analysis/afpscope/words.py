@@ -332,8 +332,11 @@ _WORDS: dict[str, str] = {
     ),
     "load_saturated": (
         "The load generator itself had no time left ({cpu:.0%} of a CPU, {runq:.0%} of the time "
-        "waiting for one, {late:.1%} of actions began late): these figures are its own limit, not "
-        "the server's."
+        "waiting for one): these figures are its own limit, not the server's."
+    ),
+    "load_behind": (
+        "{late:,} of {n:,} actions began more than 1 ms late, by {most} at most: so much of their "
+        "times is the load generator's or its machine's, not the server's."
     ),
     "v_not_told": "limit unknown",
     "v_client": "client-bound",

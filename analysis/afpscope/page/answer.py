@@ -15,6 +15,7 @@ from ..tables.digest import CommandView, Digest
 from ..words import Words
 from . import loadpage
 
+_WORTH_NAMING = 0.05  # of all time: what the second command takes at least
 TRUSTED, DOUBTED, UNCHECKED = "trusted", "doubted", "unchecked"
 
 
@@ -82,8 +83,8 @@ def _served(d: Digest, w: Words) -> list[str]:
         )
     ]
     out += _longest_call(first, w)
-    if len(d.commands) > 1:
-        second = d.commands[1]
+    second = d.commands[1] if len(d.commands) > 1 else None
+    if second and second.service_ns >= _WORTH_NAMING * d.served_ns:
         out.append(w.say("second", name=second.name, share=second.service_ns / d.served_ns))
     return out
 
@@ -212,7 +213,8 @@ def answer(d: Digest, damaged: bool, w: Words) -> Answer:
                       (*noticed, *spent, *rest))  # fmt: skip
     if run.opinion and not d.transfers:  # each of them has a verdict of its own
         told = run.verdict == "healthy"
-        return Answer(badge, told, run.opinion, (*_unseen(run, w), *felt, *noticed),
+        near = [_sentence(note.text, w) for note in run.limits]
+        return Answer(badge, told, run.opinion, (*near, *_unseen(run, w), *felt, *noticed),
                       (*spent, *rest))  # fmt: skip
     lead, *others = [*felt, *noticed, *spent] or [w["unwatched"]]
     told = any(t.verdict_kind not in ("", "not_told") for _, t in d.transfers)
