@@ -9,7 +9,6 @@ import os
 import re
 import statistics
 from collections import Counter
-from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass
 from itertools import repeat
 from pathlib import Path
@@ -335,6 +334,8 @@ def _apart(path: Path, folder: Path, name: str, language: str) -> Line | Failure
 
 def _many(paths: list[Path], args: argparse.Namespace) -> int:
     """A page for each run, in a folder beside the overview. 1 if a run could not be read."""
+    from concurrent.futures import ProcessPoolExecutor
+
     if args.figures:
         raise wrong_use(f"--figures is for {TOGETHER} runs at most: these are {len(paths):,}")
     folder = args.output.with_name(f"{args.output.stem}-runs")

@@ -9,7 +9,6 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 from .. import show
-from ..judge import versus
 from ..tables.counts import OWN_CODE
 from ..tables.digest import CommandView
 from ..words import Words
@@ -97,6 +96,8 @@ class _Maker:
             return ""
         if self._b is None:
             return f"{self._sums[0][key] / self._total:.0%}"
+        from ..judge import versus  # and scipy, which the page of a run does not need
+
         return versus.signed(self.change(key) / self._total)
 
     def _times(self, key: tuple[str, ...]) -> tuple[str, ...]:
@@ -167,6 +168,8 @@ def difference(
         scaled.append({k: ns * weight[k[0]] for k, ns in times.items() if k[0] in weight})
     if not all(scaled):
         return None
+    from ..judge import versus
+
     whole = [sum(of.values()) for of in scaled]
     total = w.say("difference_total", a=show.time(whole[0]), b=show.time(whole[1]),
                   change=versus.signed(whole[1] / whole[0] - 1))  # fmt: skip
