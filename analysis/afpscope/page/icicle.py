@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""Where the server's time went, ever finer from left to right: AFP command, part of its time, system
-call; of one run, or the difference of two sides. Markup, with the same numbers as a table."""
+"""Where the server's time went, ever finer from left to right: AFP command, part of its time,
+system call; of one run, or the difference of two sides. Markup, and the same numbers as a table."""
 
 from __future__ import annotations
 

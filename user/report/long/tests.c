@@ -46,7 +46,7 @@ static const struct section_column columns[] = {
 };
 
 #define TESTS_REST                                                                                 \
-	"  time/op: elapsed / ops, ± over iterations; max: one request; ops: per\n"              \
+	"  time/op: elapsed / ops, ± over iterations; max: one request; ops: per\n"               \
 	"       iteration; mostly: the command with most of the requests' time"
 #define TESTS_SERVER                                                                               \
 	";\n"                                                                                      \
