@@ -430,9 +430,9 @@ def as_markdown(c: Comparison, remarks: Sequence[str], title: str, show_all: boo
     return "\n".join(out).rstrip() + "\n"
 
 
-def _as_html(c: Comparison, remarks: Sequence[str], doubts: Sequence[str], title: str,
-             show_all: bool) -> str:  # fmt: skip
-    """A page: the outcome first, then each change with its interval."""
+def _as_html(c: Comparison, sides: tuple[Sequence[Run], Sequence[Run]], remarks: Sequence[str],
+             doubts: Sequence[str], title: str, show_all: bool) -> str:  # fmt: skip
+    """A page: the outcome first, then each change with its interval, and where it lies."""
     from .page import forest  # and its templates, which only this needs
 
     shown, left = _shown(c, show_all)
@@ -440,7 +440,8 @@ def _as_html(c: Comparison, remarks: Sequence[str], doubts: Sequence[str], title
     table = (_COUNTS, lines) if lines else None
     causes = [cause.text for cause in c.causes]
     said = forest.Told(title, summary(c), (*remarks, *causes), tuple(doubts), table)
-    return forest.page(said, shown, " ".join(text for text in (left, more) if text), c.least)
+    left = " ".join(text for text in (left, more) if text)
+    return forest.page(said, shown, left, c.least, sides)
 
 
 def _as_json(c: Comparison) -> str:
@@ -473,7 +474,7 @@ def report(a: list[Run], b: list[Run], args: argparse.Namespace, title: str = "c
     title = f"afpscope {title}"
     if args.html:
         with written(args.html) as file:
-            file.write(_as_html(c, remarks, doubts, title, args.all).encode())
+            file.write(_as_html(c, (a, b), remarks, doubts, title, args.all).encode())
     if args.format == forms.JSON:
         print(_as_json(c))
     elif args.format == forms.CSV:

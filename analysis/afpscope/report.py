@@ -9,7 +9,6 @@ import os
 import re
 import statistics
 from collections import Counter
-from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass
 from itertools import repeat
 from pathlib import Path
@@ -17,10 +16,11 @@ from urllib.parse import quote
 
 from . import dashboard, show
 from .errors import FAILED, Failure, wrong_use
-from .page import bars, heat, joined, loadpage, painter, rxpage, tails
+from .page import bars, heat, icicle, joined, loadpage, painter, rxpage, tails
 from .page.answer import Answer, answer, hung, named
 from .page.bars import Bars
 from .page.heat import Heat
+from .page.icicle import Icicle
 from .page.loadpage import LoadView
 from .page.painter import Painter, Picture
 from .page.tails import Tails
@@ -74,6 +74,7 @@ class Page:
     slow: list[Timeline]
     heat: Heat | None
     where: Bars | None
+    icicle: Icicle | None
     cnid: Bars | None
     throughput: Picture | None
     loads: list[LoadView]
@@ -267,6 +268,7 @@ def _page(run: Run, runs: list[Run], made: Painter, prefix: str) -> Page:
         slow=timelines(trace, w) if trace else [],
         heat=_heat(requests, run, made, prefix) if requests else None,
         where=bars.where(drawn, d.served_ns, _where_note(d, w), w),
+        icicle=icicle.icicle(d.commands, run.words.get("server", ""), w),
         cnid=bars.inside(drawn, w["cnid_note"], w),
         throughput=_throughput(d, made, prefix) if d.transfers else None,
         loads=loadpage.views(run, made, prefix),
@@ -334,6 +336,8 @@ def _apart(path: Path, folder: Path, name: str, language: str) -> Line | Failure
 
 def _many(paths: list[Path], args: argparse.Namespace) -> int:
     """A page for each run, in a folder beside the overview. 1 if a run could not be read."""
+    from concurrent.futures import ProcessPoolExecutor
+
     if args.figures:
         raise wrong_use(f"--figures is for {TOGETHER} runs at most: these are {len(paths):,}")
     folder = args.output.with_name(f"{args.output.stem}-runs")

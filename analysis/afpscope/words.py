@@ -200,6 +200,28 @@ _WORDS: dict[str, str] = {
     "calls": "System calls of each AFP command",
     "call": "Call",
     "per_request": "per request",
+    "icicle": "The same time, down to the system calls",
+    "icicle_note": (
+        "From left to right: AFP command, what its time was spent on, and in or before which "
+        "system call. As high as its share of all time inside the server."
+    ),
+    "of_test": "of the test's time",
+    "share_of_all": "of all time",
+    "part": "Part",
+    "difference": "Where the difference lies",
+    "difference_note": (
+        "From left to right: AFP command, what its time was spent on, and in or before which "
+        "system call. As high as on the side that takes longer; the figure is how much of A's "
+        "whole time B has more or less there, and so is the colour. These are means of all runs "
+        "of a side, and no test: whether B takes longer is said above."
+    ),
+    "difference_total": (
+        "Inside the server the requests of a run took {a} in A and {b} in B ({change}); what "
+        "differs beyond that lies outside it: with the client, in the network, or before the "
+        "server read a request."
+    ),
+    "change": "B - A",
+    "rows_more": "{n:,} rows with less are left out.",
     "cnid": "Inside the {backend}",
     "cnid_note": (
         "What {helper} did while {server} waited for it, by AFP command. Behind each bar: requests "
@@ -314,8 +336,11 @@ _WORDS: dict[str, str] = {
     ),
     "load_saturated": (
         "The load generator itself had no time left ({cpu:.0%} of a CPU, {runq:.0%} of the time "
-        "waiting for one, {late:.1%} of actions began late): these figures are its own limit, not "
-        "the server's."
+        "waiting for one): these figures are its own limit, not the server's."
+    ),
+    "load_behind": (
+        "{late:,} of {n:,} actions began more than 1 ms late, by {most} at most: so much of their "
+        "times is the load generator's or its machine's, not the server's."
     ),
     "v_not_told": "limit unknown",
     "v_client": "client-bound",

@@ -25,7 +25,7 @@ pytestmark = [
 ]
 PHONE, DESK, PAPER = 390, 1280, 718  # pixels; the last: of A4 with a browser's margins
 LEAST_PX = 11  # high is text that can be read
-SOURCES = ["lantest-1", "speedtest", "load", "record", "sweep", "trace", "compare"]
+SOURCES = ["lantest-1", "speedtest", "load", "record", "sweep", "trace", "compare", "gate"]
 OPEN = "document.querySelectorAll('details').forEach(d => d.open = true)"
 TEXTS = """
 [...document.querySelectorAll('svg')].filter(s => s.getBoundingClientRect().width).map(svg => {
@@ -99,7 +99,11 @@ def draw(folder: Path, execute: Execute) -> Draw:
         if not to.exists():
             if source == "compare":
                 a, b = pairs(Shelf(folder), 12, 1.2)
-                execute("compare", "--html", to, *a, "--", *b)
+                execute("compare", "--all", "--html", to, *a, "--", *b)
+            elif source == "gate":
+                (folder / "gated").mkdir()
+                a, b = pairs(Shelf(folder / "gated"), 12, 1.2)
+                execute("gate", "--time", "5", "--html", to, *a, "--", *b)
             else:
                 execute("report", RUNS.get(source, sample)(folder, source), "-o", to)
         return to
@@ -142,7 +146,7 @@ def test_no_text_of_a_figure_is_cut_or_lies_on_another(
                 assert across <= 1 or down <= 3, (text, other)
 
 
-@pytest.mark.parametrize("source", ["speedtest", "load", "record", "sweep", "compare"])
+@pytest.mark.parametrize("source", ["speedtest", "load", "record", "sweep", "compare", "gate"])
 def test_a_desk_shows_whole_tables(shown: Browser, draw: Draw, source: str) -> None:
     shown.open(draw(source), DESK)
     shown.ask(OPEN)
@@ -156,8 +160,31 @@ def test_a_phone_shows_the_curves_of_a_history(
     execute("export", *runs, "--into", tmp_path / "lake")
     execute("history", tmp_path / "lake", "--all", "-o", tmp_path / "history.html")
     shown.open(tmp_path / "history.html", PHONE)
-    curves = "[...document.querySelectorAll('td svg')].map(s => s.getBoundingClientRect().width)"
-    assert min(shown.ask(curves)) >= PHONE
+    curves = "[...document.querySelectorAll('td svg')].map(s => s.getBoundingClientRect().toJSON())"
+    places = shown.ask(curves)
+    assert min(p["width"] for p in places) >= PHONE - 40  # the page's margins
+    assert max(p["right"] for p in places) <= PHONE
+
+
+@pytest.mark.parametrize("source", ["compare", "gate"])
+def test_a_phone_shows_each_change_whole(shown: Browser, draw: Draw, source: str) -> None:
+    """Picture, figures and verdict of a row, without scrolling."""
+    shown.open(draw(source), PHONE)
+    cells = "[...document.querySelectorAll('.forest :is(td, td svg)')]"
+    assert shown.ask(f"{cells}.length") > 20
+    assert shown.ask(f"Math.max(...{cells}.map(e => e.getBoundingClientRect().right))") <= PHONE
+
+
+@pytest.mark.parametrize("width", [PHONE, DESK])
+def test_labels_of_an_icicle_can_be_read(shown: Browser, draw: Draw, width: int) -> None:
+    """Each is in its own cell, in letters that are large enough, and dark enough for its ground."""
+    shown.open(draw("lantest-1"), width)
+    labels = "[...document.querySelectorAll('.cell > span')].filter(e => e.textContent)"
+    high = shown.ask(f"{labels}.map(e => parseFloat(getComputedStyle(e).fontSize))")
+    assert len(high) > 10 and min(high) >= LEAST_PX
+    assert min(shown.ask(f"{labels}.map(e => e.clientHeight)")) >= LEAST_PX
+    widths = shown.ask(f"{labels}.map(e => e.clientWidth)")
+    assert min(widths) > 90
 
 
 @pytest.mark.parametrize("source", SOURCES)

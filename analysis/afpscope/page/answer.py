@@ -16,6 +16,7 @@ from ..words import Words
 from . import loadpage
 
 _WIDE = re.compile("[\u3040-\u9fff]")  # letters of Japanese
+_WORTH_NAMING = 0.05  # of all time: what the second command takes at least
 TRUSTED, DOUBTED, UNCHECKED = "trusted", "doubted", "unchecked"
 
 
@@ -83,8 +84,8 @@ def _served(d: Digest, w: Words) -> list[str]:
         )
     ]
     out += _longest_call(first, w)
-    if len(d.commands) > 1:
-        second = d.commands[1]
+    second = d.commands[1] if len(d.commands) > 1 else None
+    if second and second.service_ns >= _WORTH_NAMING * d.served_ns:
         out.append(w.say("second", name=second.name, share=second.service_ns / d.served_ns))
     return out
 
@@ -197,7 +198,8 @@ def _remarks(d: Digest, w: Words) -> list[str]:
 def named(d: Digest, said: Answer) -> frozenset[str]:
     """The commands that the answer names; if none, the one that costs most."""
     text = " ".join((said.cause, *said.evidence))
-    found = frozenset(c.name for c in d.commands if c.name in text)
+    words = set(re.findall(r"[A-Za-z0-9_]+", text))  # FPReadExt does not name FPRead
+    found = frozenset(c.name for c in d.commands if c.name in words)
     return found or frozenset(c.name for c in d.commands[:1])
 
 
@@ -217,7 +219,8 @@ def answer(d: Digest, damaged: bool, w: Words) -> Answer:
                       (*noticed, *spent, *rest))  # fmt: skip
     if run.opinion and not d.transfers:  # each of them has a verdict of its own
         told = run.verdict == "healthy"
-        return Answer(badge, told, run.opinion, (*_unseen(run, w), *felt, *noticed),
+        near = [_sentence(note.text, w) for note in run.limits]
+        return Answer(badge, told, run.opinion, (*near, *_unseen(run, w), *felt, *noticed),
                       (*spent, *rest))  # fmt: skip
     lead, *others = [*felt, *noticed, *spent] or [w["unwatched"]]
     told = any(t.verdict_kind not in ("", "not_told") for _, t in d.transfers)

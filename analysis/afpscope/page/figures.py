@@ -72,6 +72,7 @@ STYLE = {
     "font.family": ["DejaVu Sans", *_FALLBACK, "sans-serif"],
     "font.size": 10,
     "svg.fonttype": "none",
+    "path.simplify_threshold": 0.5,  # of a point: what nobody sees is half of a long curve's bytes
     "axes.spines.top": False,
     "axes.spines.right": False,
     "axes.axisbelow": True,

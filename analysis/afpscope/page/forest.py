@@ -9,8 +9,10 @@ from dataclasses import dataclass
 
 from ..judge import stats, versus
 from ..judge.versus import TimeRow
+from ..saved.run import Run
+from ..tables.digest import digest
 from ..words import Words
-from . import painter
+from . import icicle, painter
 
 TEMPLATE = "forest.html"
 WIDTH = 300.0
@@ -117,9 +119,15 @@ class Told:
     counts: tuple[Sequence[str], Sequence[Sequence[str]]] | None
 
 
-def page(told: Told, rows: Iterable[TimeRow], left: str, least: float) -> str:
-    """The page as HTML. `left`: what is said of rows that are left out."""
+def page(told: Told, rows: Iterable[TimeRow], left: str, least: float,
+         sides: tuple[Sequence[Run], Sequence[Run]] | None = None) -> str:  # fmt: skip
+    """The page as HTML. `left`: what is said of rows that are left out; `sides`: the runs, of which
+    is drawn where their difference lies."""
+    w = Words("en")
+    if sides:
+        w = Words("en", sides[0][0].words)
+    a, b = ([(digest(r).commands, r.words.get("server", "")) for r in s] for s in sides or ((), ()))
     return painter.render(
-        TEMPLATE, w=Words("en"), told=told, f=forest(rows, least), left=left, heads=versus.CELLS,
-        least=versus.share(least),
+        TEMPLATE, w=w, told=told, f=forest(rows, least), left=left, heads=versus.CELLS,
+        least=versus.share(least), difference=icicle.difference(a, b, w) if a and b else None,
     )  # fmt: skip

@@ -244,10 +244,9 @@ def sentences(run: Run, w: Words) -> list[str]:
         out += _broken(load, w)
         if load.no_room:
             out.append(w.say("load_no_room", n=load.no_room, arrivals=load.arrivals or 0))
-        if load.saturated:
-            out.append(
-                w.say(
-                    "load_saturated", cpu=load.cpu_share, runq=load.runq_share, late=load.late_share
-                )
-            )
+        if load.busy:
+            out.append(w.say("load_saturated", cpu=load.cpu_share, runq=load.runq_share))
+        if load.behind:
+            most = show.time(load.late_max_ns)
+            out.append(w.say("load_behind", late=load.late, n=load.n, most=most))
     return out

@@ -21,13 +21,15 @@ _MARKED = (0.0, 0.5, 0.9, 0.99, 0.999, 0.9999, 0.99999)
 
 @dataclass(frozen=True)
 class Line:
-    """One command. `times`: as QUANTILES, and the longest; n/a where there are too few for that."""
+    """One command. `share`: of the time of all requests of the test; `times`: the mean, as
+    QUANTILES, and the longest; n/a where there are too few for that."""
 
     name: str
     colour: str
     dash: str
     points: str
     n: int
+    share: float
     times: tuple[str, ...]
 
 
@@ -63,15 +65,17 @@ def curve(latency: Histogram) -> Iterator[tuple[float, float]]:
 
 
 def merged(test: TestView) -> list[tuple[str, Histogram]]:
-    """The commands of a test that were used most."""
+    """The commands of a test that took most of its time."""
     each = ((name, Histogram.merge(of)) for name, of in test.by_command.items())
-    return sorted((one for one in each if one[1].n), key=lambda one: -one[1].n)[:COMMANDS]
+    used = [one for one in each if one[1].n]
+    return sorted(used, key=lambda one: -test.command_ns[one[0]])[:COMMANDS]
 
 
-def _times(latency: Histogram) -> tuple[str, ...]:
+def _times(latency: Histogram, sum_ns: int) -> tuple[str, ...]:
     known = (latency.quantile(q) if latency.n * (1 - q) >= 1 else None for q in QUANTILES.values())
     index, _ = latency.buckets[-1]
-    return (*(show.time(ns) for ns in known), show.time(low(index + 1, latency.bits)))
+    mean = show.time(sum_ns / latency.n)
+    return (mean, *(show.time(ns) for ns in known), show.time(low(index + 1, latency.bits)))
 
 
 def _ticks_up(bottom: float, top: float) -> Iterator[float]:
@@ -98,9 +102,10 @@ def tails(test: TestView) -> Tails | None:
         share = (math.log10(y) - bottom) / (top - bottom)
         return HEIGHT - _BOTTOM - (HEIGHT - _TOP - _BOTTOM) * share
 
+    all_ns = sum(test.command_ns.values()) or 1
     lines = [
         Line(name, *LINES[i], _path([(across(x), up(y)) for x, y in one]), latency.n,
-             _times(latency))
+             test.command_ns[name] / all_ns, _times(latency, test.command_ns[name]))
         for i, ((name, latency), one) in enumerate(zip(of, curves, strict=True))
     ]  # fmt: skip
     return Tails(

@@ -10,9 +10,10 @@ from typing import Any
 
 from .. import show
 from ..saved import slowest
-from ..saved.run import BACKEND_SOCKET, DATABASE_FILE
+from ..saved.run import DATABASE_FILE
 from ..saved.slowest import SERVER
 from ..saved.trace import Stream, Trace
+from ..tables.digest import blocked_column
 from ..words import Words
 
 REQUESTS = 5
@@ -21,16 +22,6 @@ LISTED = 12  # calls and waits in the table, the longest
 _PIECES = 400  # drawn in a lane, the longest
 _LEAST = 0.4  # width that is still seen
 _BLOCKED, _RUNQ, _STOPPED = 1, 2, 3  # AFS_WAIT_* of bpf/events.h
-# What somebody who is asleep waits for, by what the call's descriptor is.
-_ASLEEP = {
-    "client socket": "net",
-    BACKEND_SOCKET: "cnid",
-    "data file": "disk",
-    "metadata file": "disk",
-    DATABASE_FILE: "disk",
-    "directory": "disk",
-    "log": "log",
-}
 
 
 @dataclass(frozen=True)
@@ -82,9 +73,9 @@ def _colour(kind: int, class_: str, object_: str) -> str:
         return "runq"
     if kind == _STOPPED:
         return "stopped"
-    if class_ == "lock":
-        return "lock"
-    return _ASLEEP.get(object_, "disk" if class_ in ("sync", "open", "stat", "xattr") else "other")
+    if object_ == DATABASE_FILE:  # who has it open waits for no helper
+        return "lock" if class_ == "lock" else "disk"
+    return blocked_column(class_, object_)
 
 
 def _piece(stream: Stream, record: Any, w: Words) -> tuple[str, Piece]:

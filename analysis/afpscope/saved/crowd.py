@@ -140,6 +140,7 @@ class Load:
     arrivals: int | None
     no_room: int | None
     late: int
+    late_max_ns: int | None
     cpu_max_ns: int
     runq_max_ns: int  # the thread that waited longest for a CPU; older runs: 0
     said_busy: bool | None  # a thread of the generator had no time left
@@ -419,6 +420,7 @@ def parse(node: Node) -> Load:
         node.get_int("arrivals"),
         node.get_int("no_room"),
         node["late"].count(),
+        node.get_int("late_max_ns"),
         node["cpu_max_ns"].count(),
         node.get_int("runq_max_ns") or 0,
         _said(node, "saturated"),

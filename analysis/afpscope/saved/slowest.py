@@ -59,9 +59,10 @@ def below(streams: Sequence[Stream], requests: Sequence[Any]) -> Iterator[tuple[
     ids = [request["dsi_id"] for request in requests]
 
     def of(stream: Stream) -> Iterator[tuple[int, Stream, Any]]:
-        for block in stream.blocks(BLOCK):
-            for i in np.flatnonzero(np.isin(block["dsi_id"], ids)):
-                yield int(block["timestamp"][i]), stream, block[i : i + 1]
+        for view in stream.views(BLOCK):  # most records are of other requests: none is copied
+            asked = view["dsi_id"]
+            for i in np.flatnonzero(np.logical_or.reduce([asked == one for one in ids])):
+                yield int(view["timestamp"][i]), stream, view[i : i + 1].copy()
 
     for _, stream, record in heapq.merge(*map(of, streams), key=itemgetter(0)):
         for place, request in enumerate(requests):

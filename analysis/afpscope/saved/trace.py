@@ -136,24 +136,33 @@ class Stream:
         """The records as structured arrays of about `records` each; copies, in order."""
         ready: list[Array] = []
         n = 0
-        for part in self._parts(records):
+        for part in self.views(records):
             ready.append(part)
             n += len(part)
             if n >= records:
-                yield np.concatenate(ready)
+                yield self._joined(ready)
                 ready, n = [], 0
         if ready:
-            yield np.concatenate(ready)
+            yield self._joined(ready)
 
-    def _parts(self, most: int) -> Iterator[Array]:
-        """Views of at most so many records, each within a packet."""
+    def _joined(self, ready: list[Array]) -> Array:
+        """Copied into one; np.concatenate looks at each field of each part for a common type."""
+        out = np.empty(sum(map(len, ready)), self.layout.dtype)
+        at = 0
+        for part in ready:
+            out[at : at + len(part)] = part
+            at += len(part)
+        return out
+
+    def views(self, most: int = BLOCK_RECORDS) -> Iterator[Array]:
+        """The records in order, at most so many at a time; each array holds until the next one."""
         for packet, n in zip(self.packets.tolist(), self.counts.tolist(), strict=True):
             assert self._data is not None
             yield from _records(self._data, self.layout, packet, self.packet_bytes, n, most)
 
     def column(self, name: str) -> Array:
         """All values of one field."""
-        parts = [part[name].copy() for part in self._parts(BLOCK_RECORDS)]
+        parts = [part[name].copy() for part in self.views()]
         empty = np.empty(0, self.layout.dtype[name])
         return np.concatenate(parts) if parts else empty
 

@@ -4,14 +4,14 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 
 import numpy as np
 
 from ..saved.hist import Histogram
-from ..saved.model import Account, Phase, Session, Transfer
-from ..saved.run import AFP_WORDS, BACKEND_SOCKET, Run
+from ..saved.model import Account, Phase, Row, Session, Transfer
+from ..saved.run import AFP_WORDS, BACKEND_SOCKET, DATABASE_FILE, Run
 from .counts import OWN_CODE, test_name
 
 # The columns of a request's time, in the order in which they are drawn.
@@ -19,11 +19,22 @@ PARTS = ("user", "calls", "runq", "disk", "cnid", "lock", "log", "net", "other",
 INSIDE = ("cpu", "runq", "sync", "lock", "io", "stopped", "idle", "unknown")
 UNSTEADY = 0.1  # of the mean: the standard deviation of an unsteady test
 PartKey = tuple[str, str, str]
+_BLOCKED_ON = {
+    BACKEND_SOCKET: "cnid",
+    DATABASE_FILE: "cnid",
+    "log": "log",
+    "client socket": "net",
+    "data file": "disk",
+    "metadata file": "disk",
+    "directory": "disk",
+}
+_BLOCKED_IN = {OWN_CODE, "open", "close", "stat", "xattr", "sync", "dir", "unlink", "rename",
+               "setattr", "copy"}  # fmt: skip
 
 
 @dataclass
 class CommandView:
-    """One AFP command. Sums over all requests; `client`: as the client saw it."""
+    """One AFP command. Sums over all requests; `spent`: `times` of each of what they are of."""
 
     name: str
     requests: int = 0
@@ -34,6 +45,7 @@ class CommandView:
     asleep_ns: int = 0  # until the backend answers, or still
     calls: dict[PartKey, int] = field(default_factory=lambda: defaultdict(int))
     call_ns: dict[PartKey, int] = field(default_factory=lambda: defaultdict(int))
+    spent: dict[PartKey, dict[str, int]] = field(default_factory=lambda: defaultdict(dict))
 
     @property
     def served(self) -> int:
@@ -72,6 +84,7 @@ class TestView:
     elapsed: list[int] = field(default_factory=list)
     client: list[Histogram] = field(default_factory=list)
     by_command: dict[str, list[Histogram]] = field(default_factory=lambda: defaultdict(list))
+    command_ns: dict[str, int] = field(default_factory=lambda: defaultdict(int))  # of all requests
 
     @property
     def mean_ns(self) -> float | None:
@@ -122,6 +135,25 @@ class Digest:
         return sum(c.service_ns for c in self.commands)
 
 
+def blocked_column(class_: str, object_: str) -> str:
+    """The part of a request's time that sleeping in a call counts as (docs/data-model.md)."""
+    if (class_, object_) == ("sendfile", "client socket"):  # for the file's pages
+        return "disk"
+    column = _BLOCKED_ON.get(object_, "other")
+    if column == "other":
+        return "disk" if class_ in _BLOCKED_IN else "lock" if class_ == "lock" else "other"
+    return "lock" if column == "disk" and class_ == "lock" else column
+
+
+def _by_column(part: Row) -> Iterator[tuple[str, int]]:
+    """Its time, by columns of `times`."""
+    of = part.figures
+    yield "user" if part.class_ == OWN_CODE else "calls", of.get("cpu_ns") or 0
+    yield "runq", of.get("runq_ns") or 0
+    yield "stopped", of.get("stopped_ns") or 0
+    yield blocked_column(part.class_, part.object), of.get("blocked_ns") or 0
+
+
 def _add_test(view: TestView, p: Phase) -> None:
     if not p.complete:
         return
@@ -132,6 +164,7 @@ def _add_test(view: TestView, p: Phase) -> None:
     for c in p.commands:
         view.client.append(c.histogram)
         view.by_command[c.name].append(c.histogram)
+        view.command_ns[c.name] += c.sum_ns
 
 
 def _add_account(view: CommandView, a: Account) -> None:
@@ -142,6 +175,9 @@ def _add_account(view: CommandView, a: Account) -> None:
         for key, ns in values.items():
             sums[key] += ns or 0
     for part in a.parts:
+        spent = view.spent[part.key]
+        for key, ns in _by_column(part) if any(a.times.values()) else ():
+            spent[key] = spent.get(key, 0) + ns
         if part.class_ == OWN_CODE:
             continue
         if part.role == AFP_WORDS["server"] and part.object == BACKEND_SOCKET:

@@ -246,7 +246,7 @@ static const struct doctor_rule rules[] = {
 		EVIDENCE(F(ASKED), F(ASKED_AGAIN), F(ASKED_TIME), F(CNID), F(DIRCACHE), F(P99)),
 		.says = "directory caches are too small[ ({dircache} entries)]: {asked_again} of the questions to the CNID server were answered before, {asked_time} of the requests' own time[; most by {asked_again.who}]",
 		.todo = "{cache_key.text} = {dircache_need} or more in {conf}, and restart netatalk; it takes up to {dircache_bytes} of memory in each session",
-		.disproof = "asked_again is as high after a restart with the larger cache",
+		.disproof = "after a restart with the larger cache as many of the questions were answered before",
 		.next = "grep -n dircache {conf}",
 	},
 	{
@@ -255,7 +255,7 @@ static const struct doctor_rule rules[] = {
 		EVIDENCE(F(ASKED), F(ASKED_AGAIN), F(ASKED_TIME), F(CNID), F(DIRCACHE), F(P99)),
 		.says = "directory caches are too small[ ({dircache} entries)]: {asked_again} of the questions to the CNID server were answered before, {asked_time} of the requests' own time[; most by {asked_again.who}]",
 		.todo = "{cache_key.text} = {dircache_need} or more in {conf}, and restart netatalk; it takes up to {dircache_bytes} of memory in each session",
-		.disproof = "asked_again is as high after a restart with the larger cache",
+		.disproof = "after a restart with the larger cache as many of the questions were answered before",
 		.next = "grep -n dircache {conf}",
 	},
 	{

@@ -92,7 +92,7 @@ static void a_run_without_a_watch_shows_no_zeros_for_the_server(void **state)
 	has(r, OWN, "n/a because the watch was off (all of the server)\n");
 	has(r, OWN, "afpd: calls n/a (not measured)\n");
 	has(r, OWN, "cnid_dbd: calls n/a (not measured)\n");
-	has(r, OWN, "    n/a     n/a   n/a    0\n");
+	has(r, OWN, "    n/a     n/a   n/a    0 ");
 	has_not(r, OWN, "What AFPD_R");
 }
 
@@ -130,7 +130,7 @@ static void of_another_kind_nothing_has_words_of_afp(void **state)
 	r->kind = &other;
 	has(r, OWN, "\nCalls of the clients  from request sent");
 	has(r, OWN, "\nbrick: calls per operation of a client  class");
-	has(r, OWN, "brick's system calls and their time\n       (waits apart) per op\n");
+	has(r, OWN, "brick's system calls and their time (waits apart) per op\n");
 	has(r, OWN, "\nRequests");
 	has_not(r, OWN, "AFP");
 	has_not(r, OWN, "BRICK_R");
@@ -206,6 +206,11 @@ static void requests_in_flight_together_share_the_time(void **state)
 	read->complete = stat->complete = r->complete = true;
 	has(r, OWN, "\n 34 FPGetFileDirParms        800      0  80.0 ");
 	has(r, OWN, "\n 60 FPReadExt                100      0  20.0 ");
+	has(r, OWN, " FPReadExt 100%\n");
+	/* The median of that test would be that of its stats, which took 1 % of its time. */
+	for (size_t i = 0; i < 200; i++)
+		hist_add(&run_command(read, 34, "FPGetFileDirParms")->latency, 50000);
+	has(r, OWN, " FPReadExt 99%\n");
 }
 
 #define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
