@@ -54,7 +54,7 @@ struct runs_cfg {
 	{ .name = "into", .arg = "LAKE", .type = OPT_STRING, .job = OPT_JOB_ASKED,                 \
 	  .offset = offsetof(cfg_type, member.lake),                                               \
 	  .help = "also put the run into this folder of many runs, as Parquet",                    \
-	  .more = "At its end `afpscope export --into` does it, for `afpscope query --lake` and "  \
+	  .more = "At its end `afpscope export --into` does it, for `afpscope query` and "         \
 		  "`afpscope history`." },                                                         \
 	{ .name = "label", .arg = "KEY=VALUE", .type = OPT_CALL, .call = runs_take_label,          \
 	  .repeats = true, .job = OPT_JOB_ASKED, .offset = offsetof(cfg_type, member.labels),      \

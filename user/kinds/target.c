@@ -39,6 +39,7 @@ struct ends {
 		uint64_t own, peer;
 		bool database; /* a database server's */
 		bool told;     /* the programs recognize it without its inode */
+		uint16_t port; /* of its other end, of TCP; 0: of another kind */
 	} end[64];
 	bool named; /* the process looked at has the name of a CNID server */
 };
@@ -83,6 +84,7 @@ static void target_note_end(struct ends *ends, uint64_t own)
 	ends->end[ends->n].peer = peer;
 	ends->end[ends->n].told = file ||
 				  target_is_port(ends->t, here->remote.port, AFS_OBJECT_BACKEND);
+	ends->end[ends->n].port = here->remote.port;
 	ends->end[ends->n++].database = database;
 	ends->n_database += database;
 }
@@ -223,6 +225,23 @@ void target_processes(struct target *out, const pid_t *pid, size_t n)
 		target_add(out, pid[i], AFS_ROLE_SERVER);
 }
 
+/*
+ * The port of a CNID server that was found by a connection to it: after a timeout, afpd opens
+ * another, whose inode nobody knows.
+ */
+static void learn_port(struct target *t, uint16_t port)
+{
+	struct afs_inodes *known = &t->known;
+
+	if (!port || target_is_port(t, port, AFS_OBJECT_BACKEND))
+		return;
+	target_add_port(t, port, AFS_OBJECT_BACKEND);
+	if (known->n_ports < AFS_N_PORTS) {
+		known->port[known->n_ports].port = port;
+		known->port[known->n_ports++].object = AFS_OBJECT_BACKEND;
+	}
+}
+
 static void target_take_end(struct ends *ends, pid_t pid, uint64_t ino)
 {
 	for (size_t i = 0; ino && i < ends->n; i++) {
@@ -231,6 +250,8 @@ static void target_take_end(struct ends *ends, pid_t pid, uint64_t ino)
 		target_add_cnid(ends->t, pid, ends->end[i].database);
 		if (ends->end[i].told)
 			continue;
+		if (ends->named && !ends->end[i].database)
+			learn_port(ends->t, ends->end[i].port);
 		add_inode(ends->t, ends->end[i].own, 0, AFS_OBJECT_BACKEND);
 		add_inode(ends->t, ino, 0, AFS_OBJECT_BACKEND);
 	}

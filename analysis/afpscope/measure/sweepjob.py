@@ -106,7 +106,8 @@ def read(path: Path) -> Job | None:
         text = path.read_text(encoding="utf-8-sig")
     except (OSError, UnicodeDecodeError):
         return None
-    lines, keys, section = text.splitlines(), {}, ""
+    lines, section = text.splitlines(), ""
+    keys: dict[str, tuple[int, str]] = {}
     for i, line in enumerate(lines):
         if found := _SECTION.match(line):
             section = found[1].strip()

@@ -213,8 +213,8 @@ def answer(d: Digest, damaged: bool, w: Words) -> Answer:
         first = run.causes[0]
         more = [w.say("cause_too", text=_sentence(c.text, w)) for c in run.causes[1:]]
         rivals = [w.say("cause_rivals", n=run.rivals)] if run.rivals > 1 else []
-        near = max(0, run.rivals - 1)
-        evidence = rivals + more[:near] + _shown(first, w) + _unseen(run, w) + more[near:]
+        n = max(0, run.rivals - 1)
+        evidence = rivals + more[:n] + _shown(first, w) + _unseen(run, w) + more[n:]
         return Answer(badge, True, _sentence(first.text, w), (*evidence, *felt),
                       (*noticed, *spent, *rest))  # fmt: skip
     if run.opinion and not d.transfers:  # each of them has a verdict of its own
