@@ -7,12 +7,14 @@ import contextlib
 import json
 import os
 import re
+import shutil
 import tempfile
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor, wait
 from contextlib import contextmanager
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any, BinaryIO
 
 import duckdb
@@ -108,6 +110,16 @@ def answer(db: Any, sql: str, waiting: str) -> Any:
 def _written(db: Any, select: str, file: BinaryIO, how: str) -> None:
     """To the open file; it is named by its descriptor, as its name may be another file's now."""
     place = f"/dev/fd/{file.fileno()}"
+    if Path(place).exists():
+        _copied(db, select, place, how)
+        return
+    with tempfile.NamedTemporaryFile(prefix="afpscope-") as aside:  # without /proc
+        _copied(db, select, aside.name, how)
+        shutil.copyfileobj(aside, file)
+
+
+def _copied(db: Any, select: str, place: str, how: str) -> None:
+    """Into the file of that name. OSError, as the system has it; Failure for all else."""
     try:
         answer(db, f"copy ({select}) to {quoted(place)} ({how})", "export: still writing")
     except duckdb.Error as e:
