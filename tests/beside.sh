@@ -34,7 +34,8 @@ end_all() {
 }
 trap end_all EXIT
 trap 'exit 130' INT
-trap 'exit 143' TERM HUP
+# Who ends it wants to know what it waited for.
+trap 'echo "== beside, ended in: $1"; tail -n 60 "$log"; exit 143' TERM HUP
 
 mkdir -p build
 make=("${MAKE:-make}" --no-print-directory -j1)

@@ -10,7 +10,7 @@
 set -euo pipefail
 
 [[ $# -ge 2 && $1 =~ ^[1-9][0-9]*$ ]] || { echo "usage: run.sh JOBS PROGRAM..." >&2; exit 2; }
-jobs=$1 LIMIT=3 TIMES=3
+jobs=$1 LIMIT=3 TIMES=3 EACH_S=${EACH_S:-600}
 shift
 
 failures=$(mktemp) failed=$(mktemp)
@@ -18,7 +18,9 @@ trap 'rm -f "$failures" "$failed"' EXIT
 
 one() { # PROGRAM
     local status=0
-    "$1" > "$1.log" 2>&1 < /dev/null || status=$?
+    # In this process group: what ends it also ends the programs.
+    timeout --foreground -k 10 "$EACH_S" "$1" > "$1.log" 2>&1 < /dev/null || status=$?
+    [ $status != 124 ] || echo "run.sh: $1 had not ended after $EACH_S s" >> "$1.log"
     {
         flock 3
         echo "== $1"
