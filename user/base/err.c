@@ -45,3 +45,27 @@ void err_append(char *text, const char *fmt, ...)
 	vsnprintf(text + len, ERR_TEXT_MAX - len, fmt, ap);
 	va_end(ap);
 }
+
+void err_list_add(struct err_list *l, const char *fmt, ...)
+{
+	const size_t end = sizeof(", and 1234567 more");
+	char item[ERR_TEXT_MAX];
+	va_list ap;
+
+	va_start(ap, fmt);
+	vsnprintf(item, sizeof(item), fmt, ap);
+	va_end(ap);
+	if (!*l->text)
+		err_append(l->text, "%.*s", (int)(l->room - end), item);
+	else if (l->left_out || strlen(l->text) + strlen(", ") + strlen(item) + end > l->room)
+		l->left_out++;
+	else
+		err_append(l->text, ", %s", item);
+}
+
+const char *err_list_end(struct err_list *l)
+{
+	if (l->left_out)
+		err_append(l->text, ", and %zu more", l->left_out);
+	return l->text;
+}

@@ -8,6 +8,8 @@
  * A server's answer is never such an error, it is data (see afp/proto.h).
  */
 
+#include <stddef.h>
+
 #define ERR_TEXT_MAX 512
 
 struct err {
@@ -26,5 +28,20 @@ int err_prefix(struct err *e, int code, const char *fmt, ...) __attribute__((for
 
 /* Adds to a text of ERR_TEXT_MAX; what does not fit is cut. */
 void err_append(char *text, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
+
+/*
+ * A list for a message: items, separated by commas, each whole (but a first one that alone is too
+ * long). From the first for which its room (bytes, at most ERR_TEXT_MAX) is too small they are only
+ * counted. Begins as { .room = n }.
+ */
+struct err_list {
+	char text[ERR_TEXT_MAX];
+	size_t room, left_out;
+};
+
+void err_list_add(struct err_list *l, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
+
+/* The list, which ends with ", and 7 more" where items were left out; call it once. */
+const char *err_list_end(struct err_list *l);
 
 #endif

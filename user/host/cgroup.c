@@ -31,7 +31,7 @@ struct units {
 	size_t n;
 	bool noted;        /* the one that is walked, */
 	char at[PATH_MAX]; /* and its path */
-	char text[ERR_TEXT_MAX];
+	struct err_list found;
 };
 
 static int cgroup_take(void *arg, pid_t pid)
@@ -43,8 +43,7 @@ static int cgroup_take(void *arg, pid_t pid)
 		procfs_uids(&uid, &effective, pid);
 		u->noted = true;
 		u->n++;
-		err_append(u->text, "%s%s (process %d of user %u)", *u->text ? ", " : "", u->at,
-			   pid, uid);
+		err_list_add(&u->found, "%s (process %d of user %u)", u->at, pid, uid);
 	}
 	return u->fn(u->arg, pid);
 }
@@ -101,7 +100,12 @@ static void find_root(char out[PATH_MAX], const char *name)
 
 int cgroup_each_process(const char *name, int (*fn)(void *arg, pid_t pid), void *arg, struct err *e)
 {
-	struct units u = { .name = strchr(name, '/') ? NULL : name, .fn = fn, .arg = arg };
+	struct units u = {
+		.name = strchr(name, '/') ? NULL : name,
+		.fn = fn,
+		.arg = arg,
+		.found.room = 370,
+	};
 	char root[PATH_MAX];
 	int r;
 
@@ -117,9 +121,9 @@ int cgroup_each_process(const char *name, int (*fn)(void *arg, pid_t pid), void 
 		return err_set(e, -ENXIO, "unit %s has no process: is it running?", name);
 	if (u.n > 1)
 		return err_set(e, -ENOTUNIQ,
-			       "%zu units are called %s: %.370s: give the path of one in place of "
+			       "%zu units are called %s: %s: give the path of one in place of "
 			       "the name",
-			       u.n, name, u.text);
+			       u.n, name, err_list_end(&u.found));
 	return r;
 }
 

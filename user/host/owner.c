@@ -10,7 +10,6 @@
 #include <string.h>
 #include <unistd.h>
 
-#define LISTED   6 /* of several processes, in a message */
 #define UNIT_LEN 64
 
 uint32_t owner_of(pid_t pid)
@@ -25,25 +24,24 @@ bool owner_counts(uint32_t uid)
 	return !uid || uid == getuid();
 }
 
-/* Adds "12 smbd (user 0, smbd.service)" to a text of ERR_TEXT_MAX. */
-static void owner_append(char *text, pid_t pid)
+/* Adds "12 smbd (user 0, smbd.service)". */
+static void owner_append(struct err_list *list, pid_t pid)
 {
 	struct procstat st;
 	char unit[UNIT_LEN];
 
 	cgroup_unit(unit, sizeof(unit), pid);
-	err_append(text, "%s%d %s (user %u%s%s)", *text ? ", " : "", pid,
-		   procstat_read(&st, pid) ? "" : st.comm, owner_of(pid), *unit ? ", " : "", unit);
+	err_list_add(list, "%d %s (user %u%s%s)", pid, procstat_read(&st, pid) ? "" : st.comm,
+		     owner_of(pid), *unit ? ", " : "", unit);
 }
 
 int owner_refuse(const pid_t *pid, size_t n, const char *what, const char *how, struct err *e)
 {
-	char text[ERR_TEXT_MAX] = "";
+	struct err_list list = { .room = 330 };
 
-	for (size_t i = 0; i < n && i < LISTED; i++)
-		owner_append(text, pid[i]);
-	return err_set(e, -ENOTUNIQ, "%s (%.330s%s): name one with %s", what, text,
-		       n > LISTED ? ", ..." : "", how);
+	for (size_t i = 0; i < n; i++)
+		owner_append(&list, pid[i]);
+	return err_set(e, -ENOTUNIQ, "%s (%s): name one with %s", what, err_list_end(&list), how);
 }
 
 int owner_one(const pid_t *pid, size_t n, const char *what, struct err *e)

@@ -15,7 +15,7 @@
 #define DBD_SHOWN 8
 
 /* Adds all of them, with details that distinguish them. */
-static void servers_list(char *text, const struct servers *s)
+static void servers_list(struct err_list *list, const struct servers *s)
 {
 	const struct servers_entry *e;
 	bool apart = false;
@@ -24,8 +24,10 @@ static void servers_list(char *text, const struct servers *s)
 	for (size_t i = 0; i < s->n; i++)
 		apart |= s->entry[i].elsewhere;
 	for (size_t i = 0; i < s->n; i++) {
+		char text[ERR_TEXT_MAX] = "";
+
 		e = &s->entry[i];
-		err_append(text, "%spid %d", i ? ", " : "", e->master);
+		err_append(text, "pid %d", e->master);
 		for (size_t k = 0; k < e->n_ports; k++)
 			err_append(text, "%s%u",
 				   k                ? ", "
@@ -37,50 +39,50 @@ static void servers_list(char *text, const struct servers *s)
 			err_append(text, ", address %s", e->address);
 		if (e->elsewhere)
 			err_append(text, ", network namespace %" PRIu64, e->net);
-		err_append(text, ")");
+		err_list_add(list, "%s)", text);
 	}
 }
 
 int servers_one(const struct servers *s, struct err *e)
 {
-	char text[ERR_TEXT_MAX] = "";
+	struct err_list list = { .room = 380 };
 
 	if (s->n == 1)
 		return 0;
-	servers_list(text, s);
+	servers_list(&list, s);
 	return err_set(e, -ENOTUNIQ,
-		       "%zu AFP servers run here: %.380s: choose one with --port PORT or "
-		       "--pid PID",
-		       s->n, text);
+		       "%zu AFP servers run here: %s: choose one with --port PORT or --pid PID",
+		       s->n, err_list_end(&list));
 }
 
-static void servers_text_add_process(char *text, const struct census_process *p)
+static void servers_text_add_process(struct err_list *list, const struct census_process *p)
 {
-	err_append(text, "%s%d", *text ? ", " : "", p->pid);
-	if (!owner_counts(p->owner))
-		err_append(text, " (user %u)", p->owner);
+	if (owner_counts(p->owner))
+		err_list_add(list, "%d", p->pid);
+	else
+		err_list_add(list, "%d (user %u)", p->pid, p->owner);
 }
 
 /* The error when no server listens; it mentions processes of that name. */
 int servers_none(const struct census *c, struct err *e)
 {
-	char text[ERR_TEXT_MAX] = "", others[ERR_TEXT_MAX] = "";
+	struct err_list ours = { .room = 200 }, others = { .room = 300 };
 
 	for (size_t i = 0; i < c->n_processes; i++)
 		if (!strcmp(c->process[i].comm, SERVERS_AFPD))
-			servers_text_add_process(owner_counts(c->process[i].owner) ? text : others,
-						 &c->process[i]);
-	if (*text)
+			servers_text_add_process(
+			    owner_counts(c->process[i].owner) ? &ours : &others, &c->process[i]);
+	if (*ours.text)
 		return err_set(e, -ENXIO,
 			       "no afpd listens here, although there are processes of that name "
-			       "(%.200s): starting, or sessions whose server has ended (--pid PID "
+			       "(%s): starting, or sessions whose server has ended (--pid PID "
 			       "watches one)",
-			       text);
-	if (*others)
+			       err_list_end(&ours));
+	if (*others.text)
 		return err_set(e, -ENXIO,
 			       "no afpd of root runs here. What ordinary users call so is watched "
-			       "only if it is named, with --pid PID or --port PORT: %.300s",
-			       others);
+			       "only if it is named, with --pid PID or --port PORT: %s",
+			       err_list_end(&others));
 	if (census_find(c, 1) == c->n_processes)
 		return err_set(e, -ENXIO,
 			       "no afpd can be seen: /proc hides the processes of other users "
@@ -105,11 +107,11 @@ int servers_serves_nobody(const struct census_process *p, struct err *e)
 
 int servers_not_afp(const struct servers *others, uint16_t port, const char *why, struct err *e)
 {
-	char text[ERR_TEXT_MAX] = "";
+	struct err_list list = { .room = 380 };
 
-	servers_list(text, others);
-	return err_set(e, -ENXIO, "%s port %u here; AFP servers: %.300s", why, port,
-		       *text ? text : "none");
+	servers_list(&list, others);
+	return err_set(e, -ENXIO, "%s port %u here; AFP servers: %s", why, port,
+		       others->n ? err_list_end(&list) : "none");
 }
 
 int servers_no_port(const struct census *c, uint16_t port, const char *starter,

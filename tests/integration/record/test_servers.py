@@ -128,7 +128,9 @@ def test_port_that_nobody_has(scope: Scope, dbd: Server) -> None:
         port = s.getsockname()[1]
         found = check(scope, "--port", str(port), status=NO_SESSION)
     assert f"nothing listens on port {port}" in found["message"]
-    assert f"pid {dbd.pid} (port {dbd.port})" in found["message"]
+    # Of many servers of other tests the last ones are only counted.
+    if not re.search(r", and \d+ more$", found["message"]):
+        assert f"pid {dbd.pid} (port {dbd.port})" in found["message"]
 
 
 @pytest.mark.parametrize("command", [["check"], ["record", "-d1"]])
