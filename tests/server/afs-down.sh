@@ -29,9 +29,6 @@ wait_until 10 killed || die "still running: $(inside)"
 # Both ends of the pair at once: those of a namespace go some time after it.
 ip link del "afs$1-h" 2> /dev/null || :
 if [ -e "/run/netns/$net" ]; then ip netns del "$net"; fi
-watcher=$(sed -n 's/^AFS_WATCHER=//p' "$inst/env" 2>/dev/null || :)
+watcher=$(sed -n 's/^WATCHER=//p' "$inst/env" 2>/dev/null || :)
 rm -rf --one-file-system "$inst"
-# Last, as it may be the watcher that runs this.
-if [ -n "$watcher" ] && grep -qsa afs-down.sh "/proc/$watcher/cmdline"; then
-    kill -- "-$watcher" 2>/dev/null || :
-fi
+end_watcher "$watcher"

@@ -12,7 +12,7 @@
 # the addresses of host and cell may do everything. Volumes: root.afs, and "work" without a quota.
 #
 # AFS_FILESERVER  options of dafileserver (default: -L -p 128 -udpsize 4194304)
-# AFS_FOR         pid of a process: the cell ends when this process has ended
+# SERVER_FOR      pid of a process: the cell ends when this process has ended
 #
 # Prints NAME=VALUE lines with what a test needs to know, also left in the file env of the instance
 # folder: AFS_NUMBER, AFS_HOST, AFS_NETNS, AFS_CELL, AFS_RUN (a command: AFS_RUN vos listvol ... runs
@@ -155,11 +155,6 @@ tool vos create "$address" a work -maxquota 0 -noauth
         echo "AFS_${name^^}=$(pid_of "$name")"
     done
 } > "$inst/env"
-if [ -n "${AFS_FOR:-}" ]; then
-    # shellcheck disable=SC2016
-    setsid bash -c 'tail --pid="$1" -f /dev/null; exec "$2" "$3"' bash \
-        "$AFS_FOR" "$here/afs-down.sh" "$number" > /dev/null 2>&1 < /dev/null &
-    echo "AFS_WATCHER=$!" >> "$inst/env"
-fi
+end_with_owner "$inst" "$here/afs-down.sh" "$number"
 up=yes
 cat "$inst/env"

@@ -18,7 +18,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import Self
 
-from netatalk import HERE, _run
+from netatalk import HERE, _run, owned
 
 # UDP ports.
 PORTS = {
@@ -39,7 +39,7 @@ class Cell:
     """
 
     def __init__(self, **hooks: str) -> None:
-        self._env = os.environ | {"AFS_FOR": str(os.getpid())} | hooks
+        self._env = os.environ | owned() | hooks
 
     def __enter__(self) -> Self:
         up = _run([str(HERE / "afs-up.sh")], env=self._env)

@@ -17,6 +17,7 @@ port=$1
 inst=$cache/inst-$port
 [ -d "$inst" ] || { echo "down.sh: nothing runs on port $port"; exit 0; }
 root=$(sed -n 's/^AFPD_ROOT=//p' "$inst/env" 2>/dev/null || :)
+watcher=$(sed -n 's/^WATCHER=//p' "$inst/env" 2>/dev/null || :)
 mariadb=$(sed -n 's/^MARIADB_PID=//p' "$inst/env" 2>/dev/null | tail -n 1)
 
 stop() { # COMMAND_PATTERN: ask for 3 s, then kill
@@ -57,3 +58,4 @@ if [ -n "$root" ] && [ -d "$root" ]; then
     [ -n "${AFPD_KEEP:-}" ] || rm -rf --one-file-system "$dir"
 fi
 rm -rf "$inst"
+end_watcher "$watcher"

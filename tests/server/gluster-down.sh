@@ -49,9 +49,6 @@ unmount_all "$inst/mnt"
 wait_until 10 killed || die "still running: $(gluster_procs)"
 [ ${#made[@]} = 0 ] || rm -f "${made[@]}"
 unmount_all "$inst/bricks"
-watcher=$(sed -n 's/^GLUSTER_WATCHER=//p' "$inst/env" 2>/dev/null || :)
+watcher=$(sed -n 's/^WATCHER=//p' "$inst/env" 2>/dev/null || :)
 rm -rf --one-file-system "$inst"
-# Last, as it may be the watcher that runs this.
-if [ -n "$watcher" ] && grep -qsa gluster-down.sh "/proc/$watcher/cmdline"; then
-    kill -- "-$watcher" 2>/dev/null || :
-fi
+end_watcher "$watcher"

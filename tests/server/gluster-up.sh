@@ -12,7 +12,7 @@
 # GLUSTER_MOUNT_OPTIONS  more options of the FUSE mounts: "--attribute-timeout=0"
 # GLUSTER_SMALL   size of a tmpfs, e.g. 16M: a volume small (1 brick) of that size
 # GLUSTER_MEMORY  size of a tmpfs, e.g. 512M, for all other bricks: no disk makes noise
-# GLUSTER_FOR     pid of a process: the server ends when this process has ended
+# SERVER_FOR      pid of a process: the server ends when this process has ended
 #
 # Prints NAME=VALUE lines with what a test needs to know, also left in the file env of the
 # instance folder: GLUSTER_HOST, GLUSTER_PID (glusterd), GLUSTER_CLI (the command gluster for this
@@ -104,12 +104,7 @@ else
 fi
 pid=$(cat "$inst/glusterd.pid")
 echo "GLUSTER_PID=$pid" > "$inst/env"
-if [ -n "${GLUSTER_FOR:-}" ]; then
-    # shellcheck disable=SC2016
-    setsid bash -c 'tail --pid="$1" -f /dev/null; exec "$2" "$3"' bash \
-        "$GLUSTER_FOR" "$here/gluster-down.sh" "$address" > /dev/null 2>&1 < /dev/null &
-    echo "GLUSTER_WATCHER=$!" >> "$inst/env"
-fi
+end_with_owner "$inst" "$here/gluster-down.sh" "$address"
 
 [ -z "${GLUSTER_MEMORY:-}" ] ||
     mount -t tmpfs -o "size=$GLUSTER_MEMORY,mode=755" afpscope "$inst/bricks"

@@ -18,7 +18,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import Self
 
-from netatalk import HERE, _run
+from netatalk import HERE, _run, owned
 
 # Bricks of each volume.
 VOLUMES = {"one": 1, "rep": 3, "dist": 3}
@@ -32,7 +32,7 @@ class Gluster:
     """
 
     def __init__(self, **hooks: str) -> None:
-        self._env = os.environ | {"GLUSTER_FOR": str(os.getpid())} | hooks
+        self._env = os.environ | owned() | hooks
 
     def __enter__(self) -> Self:
         up = _run([str(HERE / "gluster-up.sh")], env=self._env)

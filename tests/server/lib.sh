@@ -70,6 +70,24 @@ wait_sessions() { # LISTED
     return 1
 }
 
+# With SERVER_FOR, the pid of a process: COMMAND, which ends the server, runs when that process has
+# ended, however it does (not before this script has: what it still starts would be left). The pid
+# of what waits for that goes into the instance's env.
+end_with_owner() { # INSTANCE_FOLDER COMMAND...
+    [ -n "${SERVER_FOR:-}" ] || return 0
+    # shellcheck disable=SC2016
+    setsid bash -c 'tail --pid="$1" -f /dev/null; tail --pid="$2" -f /dev/null; shift 2; exec "$@"' \
+        bash $$ "$SERVER_FOR" "${@:2}" > /dev/null 2>&1 < /dev/null &
+    echo "WATCHER=$!" >> "$1/env"
+}
+
+# Ends that. The last act of the script that stops a server, as it may be the watcher that runs it.
+end_watcher() { # PID_OR_NOTHING
+    if [ -n "$1" ] && grep -qsa -- "$here/${0##*/}" "/proc/$1/cmdline"; then
+        kill -- "-$1" 2> /dev/null || :
+    fi
+}
+
 listening() { # PORT: some socket listens on it (no connection is made)
     awk -v p="$(printf ':%04X' "$1")" \
         '$4 == "0A" && substr($2, length($2) - 4) == p { f = 1 } END { exit !f }' \

@@ -8,7 +8,7 @@ For example::
         counts = server.judge(server.peer_command("afp_lantest", "-n", "1", "-f", "8"))
         assert counts == SIGNATURES["8"]
 
-Needs root.
+Needs root. A server ends with this process, however that ends.
 """
 
 from __future__ import annotations
@@ -97,8 +97,8 @@ class Server:
         self.suite = suite
         self.cnid = cnid
         self._wanted = port
-        self._hooks = hooks
-        self._env = os.environ | hooks
+        self._hooks = owned() | hooks
+        self._env = os.environ | self._hooks
 
     def restart_command(self) -> str:
         """For a shell: stops the server and starts it anew on its port, with new volumes."""
@@ -182,6 +182,11 @@ class Server:
                 if stat.rpartition(")")[2].split()[0] not in "ZX":
                     found.append(int(child))
         return sorted(found)
+
+
+def owned() -> dict[str, str]:
+    """For the scripts that start servers: these end with this process."""
+    return {"SERVER_FOR": str(os.getpid())}
 
 
 def _counts(file: Path) -> dict[int, int]:

@@ -33,6 +33,7 @@
 #                begins with ! is locked
 # AFPD_VOLUMES   names of more volumes, one a line, which everybody may write
 # AFPD_ENV       NAME=VALUE words more for the daemons' environment
+# SERVER_FOR     pid of a process: the server ends when this process has ended
 # CNID_PORT      port of cnid_metad (default: PORT + 1)
 #
 # Prints NAME=VALUE lines with what a test needs to know, also left in the file
@@ -56,6 +57,7 @@ grep -qx 'auth required pam_unix.so nodelay' "$pam" ||
 claim() { # PORT: make its instance folder, which belongs to one server only
     mkdir "$cache/inst-$1" 2>/dev/null || return 1
     echo "AFPD_ROOT=$root" > "$cache/inst-$1/env"
+    end_with_owner "$cache/inst-$1" "$here/down.sh" "$1"
 }
 mkdir -p "$cache"
 if [ "$port" -ne 0 ]; then
@@ -239,6 +241,7 @@ wait_for afpd $! "$port"
     echo "AFPD_RO=$dir/ro"
     echo "AFPD_CONF=$dir/afp.conf"
     echo "AFPD_LOG=$dir/log"
+    grep '^WATCHER=' "$inst/env" || :
 } > "$inst/env.new"
 mv "$inst/env.new" "$inst/env"
 up=yes
