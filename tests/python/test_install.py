@@ -133,8 +133,11 @@ def test_pip_leaves_nothing_in_the_tree(tmp_path: Path) -> None:
     source = tmp_path / "analysis"
     shutil.copytree(ROOT / "analysis", source, ignore=shutil.ignore_patterns("__pycache__"))
     before = files(source)
-    build = ("-m", "pip", "wheel", "-q", "--no-build-isolation", "--no-deps", "--no-index")
-    done = call(sys.executable, *build, "-w", tmp_path / "wheel", source)
+    # The tests' own environment has no pip (venv.sh).
+    call(sys.executable, "-m", "venv", tmp_path / "venv")
+    pip = (tmp_path / "venv" / "bin" / "pip", "--python", sys.executable)
+    build = ("wheel", "-q", "--no-build-isolation", "--no-deps", "--no-index")
+    done = call(*pip, *build, "-w", tmp_path / "wheel", source)
     assert done.returncode == 0, done.stderr
     assert files(source) == before
     listed = call(sys.executable, "-m", "zipfile", "-l", next((tmp_path / "wheel").glob("*.whl")))
