@@ -175,7 +175,8 @@ for group in "$@"; do
             gcc-aarch64-linux-gnu) ;;
     analysis) list+=(python3-venv ca-certificates) ;;
     python)
-        list+=(python3-venv babeltrace2 fonts-dejavu-core 'chromium|chromium-browser')
+        list+=(python3-venv babeltrace2 fonts-dejavu-core fonts-ipafont-gothic
+            'chromium|chromium-browser')
         [ "$spark" = 0 ] || command -v java > /dev/null ||
             list+=('default-jre-headless|openjdk-17-jre-headless|openjdk-21-jre-headless') ;;
     --python)
