@@ -4,7 +4,7 @@
 
 /*
  * A clock for the threads of an engine, in place of the machine's
- * (--wrap=clock_gettime,epoll_pwait2 in the Makefile). It goes on a little whenever a thread reads
+ * (--wrap=clock_gettime,kernel_epoll_wait in the Makefile). It goes on a little whenever a thread reads
  * it; when all threads of a job wait, the one whose events are there goes on, else the one whose
  * wait ends first, and the clock with it. A thread is in a job from its first look at its CPU time
  * to its second.
@@ -40,10 +40,8 @@ static _Thread_local bool shared_clock_is_main, shared_clock_in_job;
 
 int __real_clock_gettime(clockid_t id, struct timespec *t);
 int __wrap_clock_gettime(clockid_t id, struct timespec *t);
-int __real_epoll_pwait2(int fd, struct epoll_event *event, int max, const struct timespec *t,
-			const sigset_t *mask);
-int __wrap_epoll_pwait2(int fd, struct epoll_event *event, int max, const struct timespec *t,
-			const sigset_t *mask);
+int __real_kernel_epoll_wait(int epoll, struct epoll_event *event, int n, uint64_t wait_ns);
+int __wrap_kernel_epoll_wait(int epoll, struct epoll_event *event, int n, uint64_t wait_ns);
 
 static void shared_clock_leave(void)
 {
@@ -95,20 +93,17 @@ static unsigned int shared_clock_next(void)
 	return next;
 }
 
-int __wrap_epoll_pwait2(int fd, struct epoll_event *event, int max, const struct timespec *t,
-			const sigset_t *mask)
+int __wrap_kernel_epoll_wait(int epoll, struct epoll_event *event, int n, uint64_t wait_ns)
 {
-	const struct timespec none = { 0, 0 };
 	unsigned int i = 0;
-	int n;
+	int got;
 
 	pthread_mutex_lock(&shared_clock.lock);
 	while (shared_clock.wait[i].there)
 		i++;
 	shared_clock.wait[i].there = true;
-	shared_clock.wait[i].epoll = fd;
-	shared_clock.wait[i].due_ns = shared_clock.ns + (uint64_t)t->tv_sec * 1000000000u +
-				      (uint64_t)t->tv_nsec;
+	shared_clock.wait[i].epoll = epoll;
+	shared_clock.wait[i].due_ns = shared_clock.ns + wait_ns;
 	shared_clock.n_waiting++;
 	while (shared_clock.n_waiting < shared_clock.n_in_job || shared_clock_next() != i) {
 		pthread_cond_broadcast(&shared_clock.changed);
@@ -116,11 +111,11 @@ int __wrap_epoll_pwait2(int fd, struct epoll_event *event, int max, const struct
 	}
 	shared_clock.wait[i].there = false;
 	shared_clock.n_waiting--;
-	n = __real_epoll_pwait2(fd, event, max, &none, mask);
-	if (!n && shared_clock.ns < shared_clock.wait[i].due_ns)
+	got = __real_kernel_epoll_wait(epoll, event, n, 0);
+	if (!got && shared_clock.ns < shared_clock.wait[i].due_ns)
 		shared_clock.ns = shared_clock.wait[i].due_ns;
 	pthread_mutex_unlock(&shared_clock.lock);
-	return n;
+	return got;
 }
 
 /* A job begins after all that was. Before each. */
