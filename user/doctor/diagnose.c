@@ -398,12 +398,12 @@ static void look_scanner(struct diagnose *d, const struct filesystem *volume, si
 /* The volume in which a session works now; DIAGNOSE_VOLUMES_MAX: in none that is known. */
 static size_t volume_of(const struct diagnose *d, pid_t pid)
 {
-	struct census_process p = { .pid = pid };
 	size_t found = DIAGNOSE_VOLUMES_MAX;
+	char cwd[CENSUS_PATH_MAX];
 
-	census_look(&p);
-	for (size_t i = 0; p.cwd[0] && i < d->n_volumes; i++)
-		if (volumes_below(p.cwd, d->volume[i].path) &&
+	census_cwd(cwd, sizeof(cwd), pid);
+	for (size_t i = 0; cwd[0] && i < d->n_volumes; i++)
+		if (volumes_below(cwd, d->volume[i].path) &&
 		    (found == DIAGNOSE_VOLUMES_MAX ||
 		     strlen(d->volume[i].path) > strlen(d->volume[found].path)))
 			found = i;

@@ -70,17 +70,32 @@ void census_below(char *out, size_t len, const char *path, const char *root)
 	snprintf(out, len, "%s", path);
 }
 
+static void census_link(char *out, size_t len, pid_t pid, const char *name, const char *root)
+{
+	char text[PATH_MAX];
+
+	if (!procfs_link(text, sizeof(text), pid, name))
+		census_below(out, len, text, root);
+}
+
 static void read_places(struct census_process *p)
 {
-	char root[PATH_MAX], text[PATH_MAX];
+	char root[PATH_MAX];
 
 	if (procfs_link(root, sizeof(root), p->pid, "root"))
 		return;
 	p->root = procfs_identity(p->pid, "root");
-	if (!procfs_link(text, sizeof(text), p->pid, "exe"))
-		census_below(p->exe, sizeof(p->exe), text, root);
-	if (!procfs_link(text, sizeof(text), p->pid, "cwd"))
-		census_below(p->cwd, sizeof(p->cwd), text, root);
+	census_link(p->exe, sizeof(p->exe), p->pid, "exe", root);
+	census_link(p->cwd, sizeof(p->cwd), p->pid, "cwd", root);
+}
+
+void census_cwd(char *out, size_t len, pid_t pid)
+{
+	char root[PATH_MAX];
+
+	*out = '\0';
+	if (!procfs_link(root, sizeof(root), pid, "root"))
+		census_link(out, len, pid, "cwd", root);
 }
 
 void census_look(struct census_process *p)

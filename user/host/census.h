@@ -57,6 +57,9 @@ struct census {
 /* Reads owner, root, exe, cwd and conf of the process pid. */
 void census_look(struct census_process *p);
 
+/* Only its cwd, as there. */
+void census_cwd(char *out, size_t len, pid_t pid);
+
 /*
  * 0 or a negative errno; census_fini in both cases. Sockets of other network namespaces are read
  * for processes whose comm is in names (which ends with NULL), and for the process pid (0: none).

@@ -371,8 +371,11 @@ static int add_entry(struct servers *out, const struct census *c, const struct c
 
 		left = is_left(c, child, p);
 		e->n_left += left;
-		if (left || is_session(c, child, p))
-			r = servers_add_session(e, child, servers_served_by(c, child, p));
+		if (!left && !is_session(c, child, p))
+			continue;
+		r = servers_add_session(e, child, servers_served_by(c, child, p));
+		if (!r)
+			e->session[e->n_sessions - 1].left = left;
 	}
 	r = r ? r : servers_add_cnid(e, c, p);
 	return r ? err_set(err, r, "out of memory") : 0;

@@ -27,6 +27,7 @@ struct servers_session {
 	pid_t pid;
 	uint64_t started;  /* ticks after boot: identifies the process together with the pid */
 	uint32_t uid;      /* effective user id; 0 also before the login is done */
+	bool left;         /* by an earlier server, which has ended: it may be of another build */
 	bool disconnected; /* its client has gone; afpd keeps the session in case it comes back */
 	struct sockets_addr client;   /* port 0: unknown */
 	char volume[CENSUS_PATH_MAX]; /* path on the server; empty: unknown */

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "kinds/volumes.h"
 
+#include "base/clock.h"
 #include "base/text.h"
 #include "host/census.h"
 #include "host/proc/procfs.h"
@@ -41,32 +42,46 @@ const char *volumes_find(const struct afpconf *c, const char *path)
 	return found;
 }
 
-char *volumes_of(pid_t afpd)
+void volumes_settings_fini(struct volumes_settings *s)
+{
+	afpconf_fini(&s->conf);
+	*s = (struct volumes_settings) { 0 };
+}
+
+static void volumes_read_settings(struct volumes_settings *s, pid_t afpd)
 {
 	struct census_process p = { .pid = afpd, .comm = "afpd" };
-	struct servers_entry s = { 0 };
-	const char *found = NULL;
-	struct afpconf c = { 0 };
+	struct servers_entry server = { 0 };
 	struct err e = { 0 };
-	char root[64], *volume;
+	char root[64];
+
+	volumes_settings_fini(s);
+	census_look(&p);
+	servers_conf(&server, &p);
+	procfs_inside(root, sizeof(root), afpd, "");
+	if (server.conf[0])
+		afpconf_read(&s->conf, root, server.conf, true, &e); /* in part is good enough */
+	s->root = p.root;
+	s->read_ns = clock_now_ns();
+}
+
+char *volumes_of(struct volumes_settings *s, pid_t afpd)
+{
+	char cwd[CENSUS_PATH_MAX];
+	const char *found;
 	size_t len;
 
-	census_look(&p);
-	len = strlen(p.cwd);
-	if (len > strlen(DELETED) && !strcmp(p.cwd + len - strlen(DELETED), DELETED))
-		p.cwd[len - strlen(DELETED)] = '\0';
-	if (!p.cwd[0] || !strcmp(p.cwd, "/"))
+	census_cwd(cwd, sizeof(cwd), afpd);
+	len = strlen(cwd);
+	if (len > strlen(DELETED) && !strcmp(cwd + len - strlen(DELETED), DELETED))
+		cwd[len - strlen(DELETED)] = '\0';
+	if (!cwd[0] || !strcmp(cwd, "/"))
 		return NULL;
-	servers_conf(&s, &p);
-	procfs_inside(root, sizeof(root), afpd, "");
-	if (s.conf[0]) {
-		/* A partial result is good enough. */
-		afpconf_read(&c, root, s.conf, true, &e);
-		found = volumes_find(&c, p.cwd);
-	}
-	volume = found ? strndup(found, length_of(found)) : strdup(p.cwd);
-	afpconf_fini(&c);
-	return volume;
+	if (s->root != procfs_identity(afpd, "root") ||
+	    clock_now_ns() - s->read_ns > VOLUMES_SETTINGS_NS)
+		volumes_read_settings(s, afpd);
+	found = volumes_find(&s->conf, cwd);
+	return found ? strndup(found, length_of(found)) : strdup(cwd);
 }
 
 bool volumes_read_only(const struct afpconf *c, const char *path)

@@ -208,6 +208,28 @@ def test_the_end_reads_no_descriptors_of_sessions(
         assert f'"/proc/{pid}/fd"' not in after
 
 
+def test_the_start_reads_program_and_settings_once(
+    scope: Scope, dbd: Server, tmp_path: Path
+) -> None:
+    """Not for each session, which the server forked and whose settings are its own: with 500 busy
+    sessions that was most of the time until the watch began."""
+    settings = []
+    with contextlib.ExitStack() as sessions:
+        for volumes in (("vol1",), ("vol2", "ro")):
+            for volume in volumes:
+                sessions.enter_context(
+                    contextlib.closing(AfpClient(dbd.port, volume=volume))
+                ).stat_root()
+            trace = tmp_path / f"calls-{volumes[0]}"
+            line = ["strace", "-f", "-qq", "-e", "trace=file", "-o", str(trace), str(scope.binary)]
+            scope.execute([*line, "record", *port_option(dbd), "-d", "1"], env=NO_LEAKS)
+            calls = trace.read_text()
+            assert f'"/proc/{dbd.pid}/maps"' in calls
+            assert not [pid for pid in dbd.sessions() if f'"/proc/{pid}/maps"' in calls]
+            settings.append(calls.count('/afp.conf"'))
+    assert 0 < settings[0] == settings[1]
+
+
 def test_a_login_reads_nothing_of_other_sessions(scope: Scope, dbd: Server, tmp_path: Path) -> None:
     """With 2,000 sessions, each login would read the descriptors of 2,000 processes."""
     looks = []

@@ -270,12 +270,28 @@ static uint64_t status_number(pid_t pid, const char *key)
 	return procfs_status(text, sizeof(text), pid, key) ? 0 : strtoull(text, NULL, 10);
 }
 
-static void process_hints(struct hints *out, pid_t pid)
+/* Of the program that it runs. */
+static void program_hints(struct hints *out, const char *where, pid_t pid)
 {
 	static const char *const slow[] = { "libasan.",     "libtsan.",   "libubsan.",
 					    "libclang_rt.", "vgpreload_", NULL };
-	uint64_t tracer = status_number(pid, "TracerPid"), swapped = status_number(pid, "VmSwap");
 	const char *heavy = procfs_mapped(pid, slow);
+
+	if (procfs_is_32bit(pid))
+		hints_add(
+		    out, "32-bit", false, where, "install a 64-bit build",
+		    "it is a 32-bit program, whose calls cannot be distinguished: only /proc is "
+		    "read");
+	if (heavy)
+		hints_add(out, "sanitizer", false, where,
+			  "measure a build without sanitizers, outside valgrind",
+			  "%s* is loaded: code runs several times slower", heavy);
+}
+
+/* forked: from another of the server's processes, whose program it runs. */
+static void process_hints(struct hints *out, pid_t pid, bool forked)
+{
+	uint64_t tracer = status_number(pid, "TracerPid"), swapped = status_number(pid, "VmSwap");
 	struct procstat st = { .comm = "?" };
 	char where[32];
 
@@ -286,15 +302,8 @@ static void process_hints(struct hints *out, pid_t pid)
 			  "process %" PRIu64 " (%s) traces it: each call stops twice", tracer,
 			  st.comm);
 	}
-	if (procfs_is_32bit(pid))
-		hints_add(
-		    out, "32-bit", false, where, "install a 64-bit build",
-		    "it is a 32-bit program, whose calls cannot be distinguished: only /proc is "
-		    "read");
-	if (heavy)
-		hints_add(out, "sanitizer", false, where,
-			  "measure a build without sanitizers, outside valgrind",
-			  "%s* is loaded: code runs several times slower", heavy);
+	if (!forked)
+		program_hints(out, where, pid);
 	if (swapped > SWAPPED_KIB)
 		hints_add(out, "swapped", false, where,
 			  "give the machine more memory, or less work",
@@ -385,13 +394,13 @@ void hints_server(struct hints *out, const struct servers_entry *s)
 	placement_hint(out, where, pid);
 	left_hint(out, where, s);
 	if (s->master)
-		process_hints(out, s->master);
+		process_hints(out, s->master, false);
 	for (size_t i = 0; i < s->n_sessions; i++)
-		process_hints(out, s->session[i].pid);
+		process_hints(out, s->session[i].pid, s->master && !s->session[i].left);
 	if (s->cnid_metad)
-		process_hints(out, s->cnid_metad);
+		process_hints(out, s->cnid_metad, false);
 	for (size_t i = 0; i < s->n_dbd; i++)
-		process_hints(out, s->dbd[i]);
+		process_hints(out, s->dbd[i], false);
 }
 
 /* One hint, about the first CPU with another governor. */

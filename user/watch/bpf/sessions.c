@@ -52,18 +52,8 @@ _Static_assert(RUN_VOLUMES == AFS_N_VOLUMES, "all that were kept");
 /* Ended sessions that are kept; when there are more, the less busy half is dropped. */
 #define KEPT_MAX 16384
 
-/* Answers that are remembered: to ask takes a process each time, and sessions begin in few folders.
- */
-#define FOLDERS 64
-
-struct folder {
-	uint64_t root;  /* identity of the process's */
-	char *cwd, *is; /* owned; is: NULL: no volume has it */
-};
-
 struct sessions {
-	struct folder folder[FOLDERS];
-	size_t n_asked;
+	struct volumes_settings settings; /* all are of one server */
 	struct label label[AFS_N_PROCESSES];
 	struct known *ended; /* owned */
 	size_t n_ended;
@@ -98,10 +88,7 @@ void sessions_free(struct sessions *s)
 		label_free(&s->label[i]);
 	for (size_t i = 0; i < s->n_ended; i++)
 		label_free(&s->ended[i].label);
-	for (size_t i = 0; i < FOLDERS; i++) {
-		free(s->folder[i].cwd);
-		free(s->folder[i].is);
-	}
+	volumes_settings_fini(&s->settings);
 	free(s->ended);
 	usernames_free(s->names);
 	free(s);
@@ -144,24 +131,6 @@ static bool look_uid(struct label *l, pid_t pid)
 	return true;
 }
 
-/* Of the volume that a session works in; owned by the caller. All are of one server. */
-static char *folder_of(struct sessions *s, pid_t pid, const char *cwd)
-{
-	uint64_t root = procfs_identity(pid, "root");
-	struct folder *f;
-
-	for (size_t i = 0; i < FOLDERS && i < s->n_asked; i++) {
-		f = &s->folder[i];
-		if (f->root == root && f->cwd && !strcmp(f->cwd, cwd))
-			return f->is ? strdup(f->is) : NULL;
-	}
-	f = &s->folder[s->n_asked++ % FOLDERS];
-	free(f->cwd);
-	free(f->is);
-	*f = (struct folder) { root, strdup(cwd), volumes_of(pid) };
-	return f->is ? strdup(f->is) : NULL;
-}
-
 /* Only if the folder has changed: this may read the server's configuration. */
 static void look_folder(struct sessions *s, struct label *l, pid_t pid)
 {
@@ -173,7 +142,7 @@ static void look_folder(struct sessions *s, struct label *l, pid_t pid)
 		return;
 	free(l->cwd);
 	l->cwd = strdup(cwd);
-	folder = folder_of(s, pid, cwd);
+	folder = volumes_of(&s->settings, pid);
 	/* The highest folder it was seen in is nearest to the volume's root. */
 	if (!folder || (l->folder && !volumes_below(l->folder, folder))) {
 		free(folder);
