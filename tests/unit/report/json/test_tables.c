@@ -216,7 +216,7 @@ static void the_width_of_a_terminal_takes_no_column(void **state)
 	json_t *tables = saved(*state);
 
 	assert_int_equal(json_array_size(json_object_get(section_of(tables, "tests"), "columns")),
-			 15);
+			 14);
 	json_decref(tables);
 }
 
