@@ -72,13 +72,16 @@ TRACER = ("strace", "-f", "-o", "/dev/null")
 
 
 @contextlib.contextmanager
-def traced(pids: Sequence[int]) -> Iterator[int]:
-    """They stop at each call; the process that traces them."""
+def traced(pids: Sequence[int], seconds: float = 1000) -> Iterator[int]:
+    """They stop at each call; the process that traces them, which leaves after so long."""
     line = [*TRACER, *(f"-p{pid}" for pid in pids)]
     with subprocess.Popen(line, stderr=subprocess.DEVNULL) as tracer:
+        leave = threading.Timer(seconds, tracer.terminate)
+        leave.start()
         try:
             yield tracer.pid
         finally:
+            leave.cancel()
             tracer.terminate()
 
 

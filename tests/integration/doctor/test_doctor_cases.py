@@ -451,6 +451,16 @@ def test_a_tracer_is_named_and_not_who_sent_a_signal(scope: Scope, served: Made)
 
 
 @undisturbed
+def test_a_tracer_that_has_left_is_still_the_cause(scope: Scope, served: Made) -> None:
+    with served() as site, working(replace(BROWSE, think_s=0), site):
+        time.sleep(1)
+        with traced(site.afpds, 4):
+            said = say(scope, site.port, "doctor", "-d", "5")
+    found = first_is(said, "server-traced", never=("server-stopped", "session-stopped"))
+    assert "that has left" in found["text"]
+
+
+@undisturbed
 def test_a_stopped_database_server_is_the_cnid_server(scope: Scope, served: Made) -> None:
     with served(cnid="mysql") as site, working(METADATA, site), database_stopped(site, 1):
         time.sleep(1)

@@ -57,8 +57,8 @@ def at_work(scope: Scope, server: Gluster, *options: str) -> Iterator[None]:
             running.wait()
 
 
-def doctor(scope: Scope, pid: int) -> Any:
-    options = ("--kind", "gluster", "--pid", str(pid), "-d", str(SECONDS))
+def doctor(scope: Scope, pid: int, seconds: int = SECONDS) -> Any:
+    options = ("--kind", "gluster", "--pid", str(pid), "-d", str(seconds))
     said = say(scope, None, "doctor", *options)
     assert said.run["kind"] == "gluster"
     assert not re.search(r"\bAFP\b|CNID|netatalk", said.screen), said.screen
@@ -99,6 +99,15 @@ def test_a_traced_brick_is_named(scope: Scope, gluster: Gluster) -> None:
         said = doctor(scope, pid)
     found = first_is(said, "server-traced", never=("server-stopped",))
     assert f"tracing by strace (pid {tracer}) stopped a brick" in found["text"]
+
+
+@undisturbed
+def test_a_tracer_that_has_left_a_brick_is_named(scope: Scope, gluster: Gluster) -> None:
+    pid = gluster.brick_pid("one")
+    with at_work(scope, gluster, *OFFICE), traced([pid], 4):
+        said = doctor(scope, pid, 5)
+    found = first_is(said, "server-traced", never=("server-stopped",))
+    assert "that has left" in found["text"]
 
 
 @undisturbed
