@@ -102,7 +102,29 @@ def traced_before(pids: Sequence[int]) -> Iterator[None]:
     yield
 
 
-@pytest.mark.parametrize("way", [stopped, traced, traced_before], ids=lambda way: way.__name__)
+@contextlib.contextmanager
+def frozen(pids: Sequence[int]) -> Iterator[None]:
+    """By a cgroup of version 2, as "systemctl freeze" does."""
+    cgroups = Path("/sys/fs/cgroup")
+    root = next(r for r in (cgroups / "unified", cgroups) if (r / "cgroup.controllers").exists())
+    group = root / f"afpscope-frozen-{pids[0]}"
+    group.mkdir()
+    try:
+        for pid in pids:
+            (group / "cgroup.procs").write_text(str(pid))
+        (group / "cgroup.freeze").write_text("1")
+        time.sleep(1.5)
+        (group / "cgroup.freeze").write_text("0")
+        yield
+    finally:
+        for pid in pids:
+            (root / "cgroup.procs").write_text(str(pid))
+        group.rmdir()
+
+
+@pytest.mark.parametrize(
+    "way", [stopped, frozen, traced, traced_before], ids=lambda way: way.__name__
+)
 def test_stops_are_named_before_what_comes_of_them(
     scope: Scope, way: Callable[[Sequence[int]], contextlib.AbstractContextManager[object]]
 ) -> None:
@@ -120,9 +142,9 @@ def test_stops_are_named_before_what_comes_of_them(
         clients.finish()
     run = json.loads(saved.read_text())
     found = run["diagnosis"]["findings"][0]
-    assert found["key"] == ("server-stopped" if way == stopped else "server-traced")
+    assert found["key"] == ("server-stopped" if way in {stopped, frozen} else "server-traced")
     assert way != traced_before or "that has left" in found["text"]
-    assert way != stopped or 0.3 < run["figures"]["stopped"]["value"] < 0.5
+    assert way not in {stopped, frozen} or 0.3 < run["figures"]["stopped"]["value"] < 0.5
 
 
 def test_stops_by_a_freezer_that_few_threads_show_are_not_ruled_out(scope: Scope) -> None:
