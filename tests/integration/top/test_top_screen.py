@@ -85,7 +85,10 @@ class Terminal:
 
     def stty(self) -> str:
         self.run("stty -a")
-        return self.until(rf"^speed [\s\S]*^{READY}")
+        text = self.until(rf"^speed [\s\S]*^{READY}")
+        settings = re.search(rf"^speed [\s\S]*?(?=^{READY})", text, re.MULTILINE)
+        assert settings
+        return settings[0]
 
     def close(self) -> None:
         self._tmux("kill-server")
