@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import collections
 import contextlib
+import json
 import os
 import re
 import signal
@@ -300,6 +301,24 @@ def test_server_of_another_name(scope: Scope) -> None:
             assert session["client_port"] == client.getsockname()[1]
             for pid in [*children(server.pid), server.pid]:
                 os.kill(pid, 9)
+
+
+@pytest.mark.parametrize("command", ["record", "doctor"])
+def test_sessions_to_which_the_server_only_sends_are_counted(scope: Scope, command: str) -> None:
+    """An idle one gets a tickle now and then: with 300 of them, 65 were missing."""
+    settings = "tickleval = 1\ntimeout = 100"
+    saved = scope.folder / "idle.json"
+    with (
+        Server("forky", "sqlite", AFPD_GLOBAL=settings, AFPD_MEMORY="64M") as server,
+        contextlib.closing(AfpClient(server.port)),
+        contextlib.closing(AfpClient(server.port, user="bench2", volume="vol2")),
+    ):
+        line = [command, *port_option(server), "-d", "4", "--no-save", f"--json={saved}"]
+        done = scope.execute([str(scope.binary), *line])
+    sessions = json.loads(saved.read_text())["sessions"]
+    assert sorted(s["user"] for s in sessions) == ["bench1", "bench2"]
+    assert all(s["calls"] and not s["requests"] for s in sessions)
+    assert "2 sessions" in done.out
 
 
 def test_session_whose_client_has_gone(scope: Scope) -> None:

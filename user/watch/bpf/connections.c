@@ -11,14 +11,14 @@ static bool bpf_connections_fill(struct watch_connection *out, const struct bpf_
 {
 	const struct afs_stream *s = &v->stream[i];
 	const struct afs_client *c = &v->client[i];
-	uint32_t process = __atomic_load_n(&s->process, __ATOMIC_ACQUIRE);
+	const struct afs_process *p = bpf_view_server_of(v, s);
 
-	if (!process || !s->serving || s->refused)
+	if (!p)
 		return false;
 	_Static_assert((int)AFS_N_COLUMNS == (int)ACCOUNT_N_COLUMNS, "the same, in one order");
 	*out = (struct watch_connection) {
 		.id = s->handle,
-		.pid = v->process[process - 1].tgid,
+		.pid = p->tgid,
 		.port = s->port,
 		.since_ns = s->n ? s->request_ns : 0,
 		.requests = s->answered,
@@ -48,22 +48,19 @@ void watch_connections(struct watch *w, watch_connection_fn *put, void *user)
 
 static bool is_served(const struct afs_process *p)
 {
-	return p->role == AFS_ROLE_SERVER && p->serving && p->ended < p->threads;
+	return bpf_view_serves(p) && p->ended < p->threads;
 }
 
 /* A process of which nothing was read yet has no connection here, but one client. */
 uint64_t connections_now(const struct bpf_view *v)
 {
-	uint32_t n = bpf_view_streams(v), m = bpf_view_processes(v), process;
-	const struct afs_stream *s;
+	uint32_t n = bpf_view_streams(v), m = bpf_view_processes(v);
 	const struct afs_process *p;
 	uint64_t found = 0;
 
 	for (uint32_t i = 0; i < n; i++) {
-		s = &v->stream[i];
-		process = __atomic_load_n(&s->process, __ATOMIC_ACQUIRE);
-		p = process ? &v->process[process - 1] : NULL;
-		found += p && is_served(p) && s->serving && !s->refused && !s->ended;
+		p = bpf_view_server_of(v, &v->stream[i]);
+		found += p && is_served(p) && !v->stream[i].ended;
 	}
 	for (uint32_t i = 0; i < m; i++)
 		found += is_served(&v->process[i]) && !v->process[i].streams;

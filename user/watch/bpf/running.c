@@ -5,13 +5,20 @@
 #include "run/account.h"
 #include "watch/watch_priv.h"
 
-/* The thread that the connection is served by: of a request in service only if it is in there. */
+/*
+ * The thread that the connection is served by: of a request in service only if it is in there. Of a
+ * connection that nobody has read yet, its process's.
+ */
 static const struct afs_thread *running_thread_of(const struct bpf_view *v,
 						  const struct afs_stream *s)
 {
+	const struct afs_process *p = bpf_view_server_of(v, s);
 	uint32_t slot = __atomic_load_n(s->n ? &s->by : &s->serving, __ATOMIC_ACQUIRE);
-	const struct afs_thread *t = slot ? &v->thread[slot - 1] : NULL;
+	const struct afs_thread *t;
 
+	if (!slot && !s->n && p)
+		slot = p->serving;
+	t = slot ? &v->thread[slot - 1] : NULL;
 	return t && t->tid && !t->ended ? t : NULL;
 }
 

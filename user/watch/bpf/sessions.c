@@ -94,22 +94,6 @@ void sessions_free(struct sessions *s)
 	free(s);
 }
 
-static bool serves(const struct afs_process *p)
-{
-	return p->role == AFS_ROLE_SERVER && p->serving;
-}
-
-/* The process that serves a connection; NULL: the slot is not in use, or nobody serves it, such as
- * one that was refused. */
-static const struct afs_process *bpf_sessions_server_of(const struct bpf_view *v, uint32_t stream)
-{
-	const struct afs_stream *s = &v->stream[stream];
-	uint32_t process = __atomic_load_n(&s->process, __ATOMIC_ACQUIRE);
-	const struct afs_process *p = process ? &v->process[process - 1] : NULL;
-
-	return p && serves(p) && s->serving && !s->refused ? p : NULL;
-}
-
 /* All volumes that it opened were seen: its working directory is not needed. */
 static bool saw_volumes(const struct afs_process *p, const struct afs_stream *s)
 {
@@ -170,7 +154,7 @@ void sessions_look(struct bpf_rung *b)
 	for (uint32_t i = 0; i < n && !b->sink.totals_only; i++) {
 		p = &v->process[i];
 		l = &s->label[i];
-		if (!serves(p) || p->ended >= p->threads)
+		if (!bpf_view_serves(p) || p->ended >= p->threads)
 			continue;
 		/* Its name is asked for now, and may be known when it is shown. */
 		if (!l->has_uid && look_uid(l, p->tgid))
@@ -349,7 +333,7 @@ int sessions_end(struct bpf_rung *b, uint32_t stream)
 {
 	struct known k;
 
-	if (b->sink.totals_only || !bpf_sessions_server_of(&b->view, stream))
+	if (b->sink.totals_only || !bpf_view_server_of(&b->view, &b->view.stream[stream]))
 		return 0;
 	k = known_stream(b->sessions, &b->view, &b->view.stream[stream]);
 	return bpf_sessions_keep(b->sessions, &k);
@@ -362,7 +346,7 @@ int sessions_end_process(struct bpf_rung *b, uint32_t process)
 	struct known k;
 	int r = 0;
 
-	if (!b->sink.totals_only && serves(p) && !p->streams) {
+	if (!b->sink.totals_only && bpf_view_serves(p) && !p->streams) {
 		k = known_process(s, &b->view, process);
 		r = bpf_sessions_keep(s, &k);
 	}
@@ -405,7 +389,7 @@ bool watch_session(struct watch *w, pid_t pid, uint16_t port, struct run_session
 	struct known k;
 
 	for (uint32_t i = 0; i < n; i++) {
-		p = bpf_sessions_server_of(v, i);
+		p = bpf_view_server_of(v, &v->stream[i]);
 		if (!p || p->tgid != pid || v->stream[i].port != port)
 			continue;
 		k = known_stream(s, v, &v->stream[i]);
@@ -416,7 +400,7 @@ bool watch_session(struct watch *w, pid_t pid, uint16_t port, struct run_session
 			return filled(&s->ended[i], out, s->names);
 	for (uint32_t i = 0; i < m; i++) {
 		p = &v->process[i];
-		if (!serves(p) || p->streams || p->tgid != pid)
+		if (!bpf_view_serves(p) || p->streams || p->tgid != pid)
 			continue;
 		k = known_process(s, v, i);
 		return filled(&k, out, s->names);
@@ -437,13 +421,13 @@ int sessions_note(const struct bpf_rung *b, struct run *r)
 	for (size_t i = 0; i < s->n_ended && !err; i++)
 		err = bpf_sessions_note(&s->ended[i], r, s->names);
 	for (uint32_t i = 0; i < n && !err; i++) {
-		if (!bpf_sessions_server_of(v, i))
+		if (!bpf_view_server_of(v, &v->stream[i]))
 			continue;
 		k = known_stream(s, v, &v->stream[i]);
 		err = bpf_sessions_note(&k, r, s->names);
 	}
 	for (uint32_t i = 0; i < m && !err; i++) {
-		if (!serves(&v->process[i]) || v->process[i].streams)
+		if (!bpf_view_serves(&v->process[i]) || v->process[i].streams)
 			continue;
 		k = known_process(s, v, i);
 		err = bpf_sessions_note(&k, r, s->names);
@@ -481,7 +465,7 @@ bool watch_clients(struct watch *w, watch_client_fn *put, void *user)
 	for (size_t i = 0; i < s->n_ended; i++)
 		bpf_sessions_put_client(&s->ended[i], put, user);
 	for (uint32_t i = 0; i < n; i++) {
-		if (!bpf_sessions_server_of(v, i))
+		if (!bpf_view_server_of(v, &v->stream[i]))
 			continue;
 		k = known_stream(s, v, &v->stream[i]);
 		bpf_sessions_put_client(&k, put, user);

@@ -56,6 +56,15 @@ uint32_t bpf_view_streams(const struct bpf_view *v);
 /* The connection that a process read first; NULL: none, or it was collected. */
 const struct afs_stream *bpf_view_stream_of(const struct bpf_view *v, const struct afs_process *p);
 
+/* Whether it has read from clients, or was found as one that does. */
+bool bpf_view_serves(const struct afs_process *p);
+
+/*
+ * The process that serves a connection, also one of which nothing was read yet. NULL: its slot is
+ * not in use; nobody serves it, such as one that was refused.
+ */
+const struct afs_process *bpf_view_server_of(const struct bpf_view *v, const struct afs_stream *s);
+
 /* The living process with this number; NULL: it is not watched. */
 const struct afs_process *bpf_view_find(const struct bpf_view *v, pid_t pid);
 
