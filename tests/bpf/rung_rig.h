@@ -24,7 +24,7 @@ static inline void rig_open(struct rung_rig *g, const struct bpf_load_wish *wish
 	watched_start(&g->x, fn);
 	t.server = g->x.pid;
 	target_look(&t);
-	if (bpf_rung_open(&g->rung, wish, &e) || bpf_rung_look(g->rung, &t, &e))
+	if (bpf_rung_open(&g->rung, wish, &e) || bpf_rung_look(g->rung, &t, 0, &e))
 		fail_msg("%s", e.text);
 	assert_true(bpf_rung_settle(g->rung, WATCH_SETTLE_NS));
 	assert_int_equal(bpf_rung_read(g->rung, false, &g->before), 0);

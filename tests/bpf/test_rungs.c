@@ -219,7 +219,7 @@ static void check_way(bool classic, bool no_objects, unsigned int n_parts)
 	watched_start(&x, do_reads);
 	t.server = x.pid;
 	target_look(&t);
-	if (bpf_rung_open(&rung, &wish, &e) || bpf_rung_look(rung, &t, &e))
+	if (bpf_rung_open(&rung, &wish, &e) || bpf_rung_look(rung, &t, 0, &e))
 		fail_msg("%s", e.text);
 	assert_true(bpf_rung_settle(rung, WATCH_SETTLE_NS));
 	assert_int_equal(bpf_rung_read(rung, false, &before), 0);

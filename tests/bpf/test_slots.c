@@ -149,7 +149,7 @@ static void what_has_ended_is_not_watched_again(void **state)
 	rig_tick(&g);
 	t.server = t.process[0].pid = g.x.pid;
 	t.process[1].pid = (pid_t)g.x.shared->value[1];
-	if (bpf_rung_look(g.rung, &t, &e))
+	if (bpf_rung_look(g.rung, &t, 0, &e))
 		fail_msg("%s", e.text);
 	step(&g);
 	rig_read(&g, &r);

@@ -61,7 +61,7 @@ static int take_bpf(struct watch *w, struct err *e)
 	};
 	int r = bpf_rung_open(&w->bpf, &wish, e);
 
-	r = r ? r : bpf_rung_look(w->bpf, &w->t, e);
+	r = r ? r : bpf_rung_look(w->bpf, &w->t, 0, e);
 	if (!r) {
 		w->rung = "bpf";
 		return 0;
@@ -94,7 +94,7 @@ static int watch_climb(struct watch *w, enum watch_mode mode, struct err *e)
 static void look_again(struct watch *w)
 {
 	if (w->bpf)
-		bpf_rung_look(w->bpf, &w->t, &w->look);
+		bpf_rung_look(w->bpf, &w->t, w->begun_ns, &w->look);
 	else
 		procio_look(&w->proc, &w->t, &w->look);
 	add_processes(w);

@@ -4,14 +4,19 @@
 from __future__ import annotations
 
 import os
+import signal
+import socket
 import struct
+import subprocess
+import time
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 import pytest
 from netatalk import Server
 from recording import CREATE_FILE, DELETE, OPEN_VOLUME, RawClient, gone, stopped
-from scope import PinnedServer, Run, Scope, both_cpus, children
+from scope import PinnedServer, Run, Scope, both_cpus, children, wait_until
 
 FILES = 100
 
@@ -72,7 +77,7 @@ def test_a_database_server_is_the_cnid_server(scope: Scope, mysql: Server) -> No
 
 
 def test_a_database_server_is_found_once_it_is_asked(scope: Scope, mysql: Server) -> None:
-    """Nobody is connected when the watch begins: its first requests are not told."""
+    """Nobody is connected when the watch begins: its first requests are not told, which is said."""
     gone(mysql)
     running = scope.record(mysql)
     running.wait_recording()
@@ -81,11 +86,55 @@ def test_a_database_server_is_found_once_it_is_asked(scope: Scope, mysql: Server
     run = stopped(running)
     client.close()
     gone(mysql)
-    run.assert_trustworthy()
+    assert not run.losses() and not run.open_books()
+    assert "was found to be the server's while the watch went on" in run.warning("found")
     assert "mariadbd" in run.saved["server"]
     account = run.phases[0].accounts()[CREATE_FILE]
     assert account["times"]["other"] <= account["times"]["cnid"] / 20
     assert syncs(account) >= FILES
+
+
+def test_what_a_new_cnid_server_did_before_it_was_found_is_a_loss(scope: Scope) -> None:
+    """Another cnid_metad takes the place of the one that was watched. The judge is /proc."""
+    with Server("forky", AFPD_MEMORY="64M") as server:
+        assert server.metad
+        client = RawClient(server.port)
+        create_and_delete(client, 1)
+        running = scope.record(server)
+        running.wait_recording()
+        create_and_delete(client, FILES)
+        client.close()
+        for pid in (*children(server.metad), server.metad):
+            os.kill(pid, signal.SIGKILL)
+        conf = f"/inst/{server.port}/afp.conf"
+        line = ["chroot", str(server.root), "/usr/sbin/cnid_metad", "-d", "-F", conf]
+        with subprocess.Popen(line, stderr=subprocess.DEVNULL, start_new_session=True) as metad:
+            wait_until(lambda: listens(server.port + 1), 20, "the new CNID server")
+            client = RawClient(server.port)
+            create_and_delete(client, 5 * FILES)
+            time.sleep(0.5)
+            (dbd,) = children(metad.pid)
+            run = stopped(running)
+            judged = [reads_and_writes(pid) for pid in (dbd, metad.pid)]
+            client.close()
+            metad.terminate()
+    books = {book["name"]: book["ours"] for book in run.saved["books"]}
+    counted = [
+        sum(books[f"cnid_dbd {pid} {what}"] for what in ("syscr", "syscw"))
+        for pid in (dbd, metad.pid)
+    ]
+    assert counted[0] > 0 and run.losses() > 0
+    assert sum(judged) - 4 <= sum(counted) + run.losses() <= sum(judged)
+
+
+def listens(port: int) -> bool:
+    with socket.socket() as s:
+        return not s.connect_ex(("127.0.0.1", port))
+
+
+def reads_and_writes(pid: int) -> int:
+    lines = Path(f"/proc/{pid}/io").read_text().splitlines()
+    return sum(int(line.split()[1]) for line in lines if line.startswith("sysc"))
 
 
 LOGINS = 30

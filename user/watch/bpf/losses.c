@@ -137,12 +137,19 @@ int losses_note(const struct bpf_rung *b, struct run *r)
 		{ "reads and writes with more frames than are followed", lost->steps, true },
 		{ "result codes not counted: no room", lost->results, true },
 		{ "connections to backends forgotten: no room", lost->links, true },
+		{ "reads and writes of processes that had begun when they were found",
+		  b->late_calls, false },
 	};
 	int err = losses_skipped(b->load.program, BPF_LOAD_PROGRAMS, r);
 
 	for (size_t i = 0; i < sizeof(losses) / sizeof(losses[0]) && !err; i++)
 		if (!losses[i].of_requests || run_has_requests(r))
 			err = run_loss(r, losses[i].what, losses[i].n);
+	if (!err && b->n_older)
+		err = run_note(&r->warnings, "found",
+			       "process %d%s was found to be the server's while the watch went on: "
+			       "what it did before is not counted",
+			       b->older, b->n_older > 1 ? ", and others," : "");
 	if (!err && b->records)
 		err = note_records(v, r);
 	if (!err && b->load.setup->objects_on && run_has_requests(r))

@@ -105,9 +105,29 @@ static size_t want(const struct bpf_rung *b, struct afs_want *list, size_t *n,
 	return 0;
 }
 
+/* Whom a look has found: what they did before is not counted. */
+static void note_late(struct bpf_rung *b, const struct afs_want *list, size_t n, uint64_t begun_ns)
+{
+	struct afs_compat io, counted;
+	struct procstat st;
+
+	for (size_t i = 0; i < n; i++) {
+		if (list[i].slot < 0 || procstat_read(&st, list[i].tgid))
+			continue;
+		if (procfs_age_s(st.started) * 1e9 > (double)(clock_now_ns() - begun_ns)) {
+			b->n_older++;
+			b->older = list[i].tgid;
+		} else if (!procfs_io(&io, list[i].tgid, 0)) {
+			counted = bpf_view_process(&b->view, (uint32_t)list[i].slot).compat;
+			ledger_compat_subtract(&io, &counted);
+			b->late_calls += io.syscr + io.syscw;
+		}
+	}
+}
+
 /* A process that has ended since it was found is not an error, but the one that was asked for is:
  * once it has ended, its number may be reused. */
-static int rung_mark(struct bpf_rung *b, const struct target *t, struct err *e)
+static int rung_mark(struct bpf_rung *b, const struct target *t, uint64_t begun_ns, struct err *e)
 {
 	const unsigned int between = t->plain ? AFS_ACCOUNT_NONE : AFS_ACCOUNT_BETWEEN;
 	struct afs_lost *lost = &b->load.shared->lost;
@@ -129,6 +149,8 @@ static int rung_mark(struct bpf_rung *b, const struct target *t, struct err *e)
 				more += want(b, list, &n, &t->process[i],
 					     sessions ? between : AFS_ACCOUNT_NONE);
 	r = n ? bpf_load_mark(&b->load, list, n, e) : 0;
+	if (begun_ns)
+		note_late(b, list, n, begun_ns);
 	more += r == -ENOMEM ? b->load.shared->mark.failed : 0;
 	/* The most at once is the loss. */
 	lost->found = more > lost->found ? more : lost->found;
@@ -148,7 +170,7 @@ static int rung_mark(struct bpf_rung *b, const struct target *t, struct err *e)
 	return r;
 }
 
-int bpf_rung_look(struct bpf_rung *b, const struct target *t, struct err *e)
+int bpf_rung_look(struct bpf_rung *b, const struct target *t, uint64_t begun_ns, struct err *e)
 {
 	struct afs_inodes now = t->known;
 	int r;
@@ -158,7 +180,7 @@ int bpf_rung_look(struct bpf_rung *b, const struct target *t, struct err *e)
 		take_known(b, &now);
 	b->crowded = t->crowded;
 	b->plain = t->plain;
-	r = rung_mark(b, t, e);
+	r = rung_mark(b, t, begun_ns, e);
 	/* Those marked now may end before the next tick. */
 	sessions_look(b);
 	return r;

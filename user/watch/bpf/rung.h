@@ -48,16 +48,22 @@ struct bpf_rung {
 	struct err storage_why;      /* why it is NULL */
 	uint32_t n_begun;            /* processes, at the last tick, and ... */
 	uint32_t n_unserved;         /* ... connections to backends that are not watched */
-	bool crowded, plain;         /* as in struct target */
-	bool settled;                /* when it was last waited for */
+	/* Processes that were found while others were watched already. */
+	uint64_t late_calls;  /* reads and writes before, of those that began meanwhile */
+	unsigned int n_older; /* that had begun before: what they did meanwhile is not known */
+	pid_t older;          /* one of these */
+	bool crowded, plain;  /* as in struct target */
+	bool settled;         /* when it was last waited for */
 };
 
 /* Does everything that can be refused; nothing is watched yet. 0, or a negative errno and why. */
 int bpf_rung_open(struct bpf_rung **out, const struct bpf_load_wish *wish, struct err *e);
 
-/* Watches the processes of t, which was looked at, that are not watched yet, and copies t->known.
+/*
+ * Watches the processes of t, which was looked at, that are not watched yet, and copies t->known.
+ * begun_ns: since when the watch goes on; 0: it does not yet.
  */
-int bpf_rung_look(struct bpf_rung *b, const struct target *t, struct err *e);
+int bpf_rung_look(struct bpf_rung *b, const struct target *t, uint64_t begun_ns, struct err *e);
 
 /* Like the functions of watch.h. */
 bool bpf_rung_settle(struct bpf_rung *b, uint64_t patience_ns);
