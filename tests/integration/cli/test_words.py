@@ -102,7 +102,9 @@ def options_of(scope: Scope, command: str) -> dict[str, str]:
     out: dict[str, str] = {}
     for way in ways:
         told = scope.execute([str(scope.binary), command, *way, "--help"]).expect(OK).out
-        row = r"^ {2,6}(?:-\w, |    )?(--[a-z0-9][a-z0-9-]*)(?:='[^']*'|\S)*((?:.*\n)(?: {12,}.*\n)*)"
+        row = (
+            r"^ {2,6}(?:-\w, |    )?(--[a-z0-9][a-z0-9-]*)(?:='[^']*'|\S)*((?:.*\n)(?: {12,}.*\n)*)"
+        )
         out |= {name: " ".join(text.split()) for name, text in re.findall(row, told, re.M)}
     return out
 
