@@ -172,7 +172,7 @@ _WORDS: dict[str, str] = {
     "where_note": (
         "All time inside the server, by AFP command and by what it was spent on; the longest "
         "first. Behind each bar: its share, and requests × mean time. Commands with less than "
-        "{least:.1%} are in the table only. (+n): n more have no answer yet; their time counts."
+        "{least:.1%} are in the table only."
     ),
     "where_hung": "Requests that began before the watch and have no answer are in no bar.",
     "outside": "Outside requests",
@@ -221,6 +221,9 @@ _WORDS: dict[str, str] = {
         "server read a request."
     ),
     "change": "B - A",
+    "difference_only": (
+        "Only {side} has requests of {names} ({time} of a run): they are not drawn."
+    ),
     "rows_more": "{n:,} rows with less are left out.",
     "cnid": "Inside the {backend}",
     "cnid_note": (

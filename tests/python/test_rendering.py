@@ -6,6 +6,7 @@ Tests analysis/afpscope/page/style.html, macros.html.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
@@ -185,6 +186,28 @@ def test_labels_of_an_icicle_can_be_read(shown: Browser, draw: Draw, width: int)
     assert min(shown.ask(f"{labels}.map(e => e.clientHeight)")) >= LEAST_PX
     widths = shown.ask(f"{labels}.map(e => e.clientWidth)")
     assert min(widths) > 90
+
+
+@pytest.mark.parametrize("width", [PHONE, DESK])
+@pytest.mark.parametrize("source", ["lantest-1", "compare"])
+def test_the_keyboard_reaches_each_cell_of_an_icicle(
+    shown: Browser, draw: Draw, source: str, width: int
+) -> None:
+    """And a cell that it has reached says its number, in the window."""
+    shown.open(draw(source), width)
+    cells = "[...document.querySelectorAll('.cell > span')].filter(e => e.textContent)"
+    n = shown.ask(f"{cells}.length")
+    assert n > 5
+    for i in range(0, n, 5):
+        said, wide = shown.ask(
+            f"(e => {{ e.focus(); return [document.activeElement === e &&"
+            f" getComputedStyle(e, '::after').content, document.documentElement.scrollWidth]; }})"
+            f"({cells}[{i}])"
+        )
+        assert said and re.search(r"\(-?\+?[\d.]+ ?%\)", said), said
+        assert wide <= width
+    shown.ask("document.activeElement.blur()")
+    assert shown.ask(f"getComputedStyle({cells}[0], '::after').content") == "none"
 
 
 @pytest.mark.parametrize("source", SOURCES)
