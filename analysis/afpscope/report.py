@@ -6,7 +6,6 @@ from __future__ import annotations
 
 import argparse
 import os
-import re
 import statistics
 from collections import Counter
 from dataclasses import dataclass
@@ -39,7 +38,6 @@ DRAWN = 0.005  # of all time: commands with less are only in the table
 TOGETHER = 12  # runs on one page, at most; of more each has a page of its own
 CHUNK = 4  # of them, that a process makes at a time
 DISTRIBUTIONS = 3  # figures shown; more are collapsed
-_JOINED = re.compile(r"^([A-Za-z]+)(\d)")
 
 
 def options(parser: argparse.ArgumentParser) -> None:
@@ -173,12 +171,11 @@ def _where_note(d: Digest, w: Words) -> str:
 
 
 def _title(run: Run, w: Words) -> str:
-    """Command, what it was run on, and the name."""
-    on = run.server.get("machine") or run.server.get("name") or run.server.get("program", "")
-    on = _JOINED.sub(r"\1 \2", on, count=1)  # "Netatalk4.5.1", as the server calls itself
+    """Command, what it was run on, where that is, and the name."""
+    on = (run.server_name, run.place)
     if run.local is not None:
-        on = w.say("local", folder=run.local)
-    return " · ".join(text for text in (run.command, on, run.name) if text)
+        on = (w.say("local", folder=run.local), "")
+    return " · ".join(text for text in (run.command, *on, run.name) if text)
 
 
 def _throughput(d: Digest, made: Painter, prefix: str) -> Picture | None:

@@ -40,10 +40,10 @@ _WORDS: dict[str, str] = {
     "badge_doubted": "Do not rely on this",
     "badge_unchecked": "Not checked",
     "unchecked": "Nothing independent counted the same, so these figures were not cross-checked.",
-    "cause_sure": "The figures in that sentence show it: sure.",
-    "cause_likely": "The figures in that sentence point to it: likely, not proved.",
+    "cause_sure": "Sure: the figures in that sentence show it.",
+    "cause_likely": "Likely, not proved: the figures in that sentence point to it.",
     "cause_try": "Try: {text}",
-    "cause_wrong": "It is mistaken if this is so: {text}",
+    "cause_wrong": "This is wrong if {text}",
     "cause_rivals": "Which of the first {n} causes counts more cannot be told.",
     "cause_too": "As well: {text}",
     "unseen": "These would explain the waits as well, and could not be seen here: {names}.",
@@ -221,6 +221,8 @@ _WORDS: dict[str, str] = {
         "server read a request."
     ),
     "change": "B - A",
+    "side_run": "{side}: {first}",
+    "side_runs": "{side}: {n:,} runs, {first} to {last}",
     "difference_only": (
         "Only {side} has requests of {names} ({time} of a run): they are not drawn."
     ),
@@ -258,7 +260,8 @@ _WORDS: dict[str, str] = {
     "axis_action": "time of an action",
     "axis_probe": "time of the probe's actions",
     "axis_longer": "share that took as long or longer",
-    "axis_clients": "clients, the least served first",
+    "axis_clients": "how many clients, the least served first",
+    "axis_numbered": "client's number, the least served first",
     "axis_actions": "actions done",
     "axis_in_service": "requests in the server at a time",
     "axis_number": "clients",
