@@ -156,9 +156,9 @@ _WORDS: dict[str, str] = {
     "time": "Time",
     "latency": "How long requests took",
     "latency_note": (
-        "As the client saw them: the time within which a share of the requests was answered. Lower "
-        "is better; each step to the right is a tail ten times as rare. The tests come first whose "
-        "times vary most."
+        "As the client saw them: the time within which a share of the requests was answered, the "
+        "wait behind its own earlier requests included. Lower is better; each step to the right is "
+        "a tail ten times as rare. The tests come first whose times vary most."
     ),
     "figures_more": "{n} more tests",
     "heat": "Requests over time",

@@ -6,6 +6,7 @@ Tests analysis/afpscope/page/style.html, macros.html.
 
 from __future__ import annotations
 
+import base64
 import re
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -216,3 +217,27 @@ def test_paper_has_whole_numbers_and_whole_tables(shown: Browser, draw: Draw, so
     shown.ask(OPEN)
     assert shown.ask(BROKEN) == []
     assert shown.ask(WIDEST) <= PAPER + 1
+
+
+@pytest.mark.parametrize("source", SOURCES)
+def test_paper_repeats_heads_and_sets_narrow_tables_side_by_side(
+    shown: Browser, draw: Draw, source: str
+) -> None:
+    shown.open(draw(source), PAPER, "print")
+    display = "[...document.querySelectorAll('thead')].map(e => getComputedStyle(e).display)"
+    assert set(shown.ask(display)) == {"table-header-group"}
+    # rows of up to four short cells, that would leave most of a sheet empty
+    tables = """[...document.querySelectorAll('details.many > .scroll')].map(e =>
+        [e.querySelectorAll('tr').length, e.querySelector('td').offsetHeight, e.clientHeight])"""
+    found = shown.ask(tables)
+    assert all(rows > 24 and whole < rows * each / 2 for rows, each, whole in found)
+    assert source != "load" or len(found) >= 2
+
+
+@pytest.mark.parametrize("source", ["load", "record"])
+def test_paper_is_not_wasted(shown: Browser, draw: Draw, source: str) -> None:
+    """Sheets of A4, all parts included."""
+    shown.open(draw(source), PAPER, "print")
+    printed = shown.call("Page.printToPDF", paperWidth=8.27, paperHeight=11.69)["data"]
+    sheets = len(re.findall(rb"/Type\s*/Page\b", base64.b64decode(printed)))
+    assert 0 < sheets <= 18

@@ -17,7 +17,7 @@ from ..saved.model import Phase
 from ..saved.trace import Stream
 from .frame import LEFT, Frame, Tick
 
-ACROSS, UP = 120, 70  # cells; ten of them are a decade of time
+ACROSS, UP = 120, 90  # cells; ten of them are a decade of time: up to 1,000 s
 SHADES = 6
 _FRAME = Frame(top=18, bottom=36)
 _SPANS = 12  # rows of the table
