@@ -24,7 +24,8 @@ Execute = Callable[..., Done]
         ({"host": "10.0.0.7", "port": "548", "volume": "Home"}, "mac", "10.0.0.7/Home"),
         ({"host": "fd00::1", "port": "5548", "volume": "Home"}, "mac", "[fd00::1]:5548/Home"),
         ({"port": "548", "program": "/usr/sbin/afpd"}, "nas", "nas"),
-        ({}, None, ""),
+        ({"name": "afpscope"}, "client", ""),
+        ({"program": "/usr/sbin/afpd"}, None, ""),
     ],
 )
 def test_a_run_says_where_it_was_made(
@@ -35,6 +36,14 @@ def test_a_run_says_where_it_was_made(
         value["environment"] = {"host": host} if host else {}
 
     assert Run.open(shelf.put("a", change=change)).place == place
+
+
+def test_a_server_that_is_not_afps_is_where_it_was_said_to_be(shelf: Shelf) -> None:
+    def change(value: dict[str, Any]) -> None:
+        value["server"] = {"name": "rxperf"}
+        value["options"] |= {"directory": "rx://10.0.0.7:7009"}
+
+    assert Run.open(shelf.put("a", change=change)).place == "rx://10.0.0.7:7009"
 
 
 def test_the_title_names_server_and_place_and_the_time_its_zone(

@@ -187,10 +187,13 @@ class Run:
 
     @property
     def place(self) -> str:
-        """Where that is, as HOST:PORT/VOLUME; of a recording the host that it was made on."""
-        host = self.server.get("host") or self.environment.get("host")
+        """Where that is, as HOST:PORT/VOLUME or the address that was given; of a recording this
+        host, as the program was found on it."""
+        if "://" in self.options.get("directory", ""):
+            return self.options["directory"]
+        host = self.server.get("host")
         if not host:
-            return ""
+            return self.environment.get("host", "") if "program" in self.server else ""
         out = f"[{host}]" if ":" in host else host
         port, volume = (self.server.get(key) for key in ("port", "volume"))
         out += f":{port}" if port and port != USUAL_PORT else ""
