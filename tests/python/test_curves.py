@@ -7,6 +7,9 @@ Tests analysis/afpscope/page/tails.py, frame.py, heat.py, loadfigures.py.
 
 from __future__ import annotations
 
+import re
+from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -17,9 +20,10 @@ from afpscope.saved.hist import Histogram, index_of
 from afpscope.saved.run import Run
 from afpscope.tables.digest import digest
 from afpscope.words import Words
-from conftest import Shelf
+from conftest import Done, Shelf
 from matplotlib.colors import to_hex
 
+Execute = Callable[..., Done]
 BITS = 6
 
 
@@ -51,6 +55,18 @@ def test_tails_have_most_of_a_figures_width(shelf: Shelf, source: str) -> None:
             assert places["90%"] - LEFT < (WIDTH - LEFT - RIGHT) / 2
             assert places["99.9%"] - places["99%"] == pytest.approx(places["90%"] - LEFT, rel=0.01)
         assert all(line.points.count(",") > 1 and line.times[-1] != "n/a" for line in t.lines)
+
+
+def test_unsteady_and_long_tests_are_drawn_first(
+    shelf: Shelf, tmp_path: Path, execute: Execute
+) -> None:
+    run = shelf.put("one")
+    execute("report", run, "-o", tmp_path / "r.html")
+    text = (tmp_path / "r.html").read_text().partition('-latency">How long requests took')[2]
+    drawn = re.findall(r"<figcaption>(\d+ .*?)</figcaption>", text)
+    tests = {t.name: t for t in digest(Run.open(run)).tests}
+    order = [(not tests[n].is_unsteady, -(tests[n].mean_ns or 0)) for n in drawn]
+    assert order == sorted(order) and len(drawn) == len(tests) > 2
 
 
 class Requests:
