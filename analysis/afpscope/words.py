@@ -119,7 +119,7 @@ _WORDS: dict[str, str] = {
         "The busiest of {n} sessions was that of {who} ({at}): {share:.0%} of the time that all "
         "sessions had a request in service."
     ),
-    "transfer": "{title}: {rate}. {text}",
+    "transfer": "{title}: {rate}, {text}",
     "unsteady": (
         "Unsteady, with a standard deviation of 10% of the mean or more: {names}. Take more "
         "iterations (-n) before you compare them."

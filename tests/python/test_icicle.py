@@ -77,8 +77,8 @@ def test_a_difference_is_where_it_was_made() -> None:
     assert f
     found = leaves(f.cells)
     assert found["stat"].tint == 0 and found["wait · CNID socket"].tint == 100
-    assert f.numbers.rows[0][0] == "B" and f.numbers.rows[0][-1] == "+50.0 %"
-    assert "+50.0 %" in f.caption
+    assert f.numbers.rows[0][0] == "B" and f.numbers.rows[0][-1] == "+50.0%"
+    assert "+50.0%" in f.caption
     swapped = icicle.difference([(b, "afpd")], [(a, "afpd")], Words("en"))
     assert swapped and leaves(swapped.cells)["wait · CNID socket"].tint == -100
 

@@ -96,7 +96,7 @@ class _Maker:
             return f"{self._sums[0][key] / self._total:.{digits}%}"
         from ..judge import versus  # and scipy, which the page of a run does not need
 
-        return versus.signed(self.change(key) / self._total)
+        return show.told(versus.signed(self.change(key) / self._total))
 
     def _times(self, key: tuple[str, ...]) -> tuple[str, ...]:
         sides = self._sums[:1] if self._b is None else self._sums
@@ -172,7 +172,7 @@ def difference(
 
     whole = [sum(of.values()) for of in scaled]
     total = w.say("difference_total", a=show.time(whole[0]), b=show.time(whole[1]),
-                  change=versus.signed(whole[1] / whole[0] - 1))  # fmt: skip
+                  change=show.told(versus.signed(whole[1] / whole[0] - 1)))  # fmt: skip
     only = [
         text for name, side in zip("AB", sides, strict=True) for text in _only(name, side, both, w)
     ]
