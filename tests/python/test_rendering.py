@@ -148,7 +148,7 @@ def test_no_text_of_a_figure_is_cut_or_lies_on_another(
                 assert across <= 1 or down <= 3, (text, other)
 
 
-@pytest.mark.parametrize("source", ["speedtest", "load", "record", "sweep", "compare", "gate"])
+@pytest.mark.parametrize("source", SOURCES)
 def test_a_desk_shows_whole_tables(shown: Browser, draw: Draw, source: str) -> None:
     shown.open(draw(source), DESK)
     shown.ask(OPEN)
