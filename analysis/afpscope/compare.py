@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import math
 from collections import defaultdict
 from collections.abc import Iterable, Sequence
 from dataclasses import asdict, dataclass
@@ -303,11 +304,13 @@ def _counted(c: Comparison) -> str:
 
 
 def summary(c: Comparison) -> str:
-    """The outcome in a sentence."""
+    """The outcome in a sentence, the largest differences first."""
     parts = []
     for verdict in (stats.SLOWER, stats.WORSE, stats.FASTER, stats.BETTER, stats.UNCLEAR):
-        if those := c.found(verdict):
-            parts.append(f"{verdict}: {_some(r.name for r in those)}")
+        those = sorted(c.found(verdict), key=lambda r: -abs(math.log1p(r.result.change or 0)))
+        if those:
+            named = (f"{r.name} ({versus.signed(r.result.change or 0)})" for r in those)
+            parts.append(f"{verdict}: {_some(named)}")
     if not parts:
         few = c.rows and all(r.verdict == stats.TOO_FEW for r in c.rows)
         same = c.rows and all(r.verdict == stats.SAME for r in c.rows)
@@ -439,9 +442,9 @@ def _as_html(c: Comparison, sides: tuple[Sequence[Run], Sequence[Run]], remarks:
     lines, more = _counts_table(c, show_all)
     table = (_COUNTS, lines) if lines else None
     causes = [cause.text for cause in c.causes]
-    said = forest.Told(title, summary(c), (*remarks, *causes), tuple(doubts), table)
+    said = forest.Told(title, summary(c), (*remarks, *causes), tuple(doubts), table, sides)
     left = " ".join(text for text in (left, more) if text)
-    return forest.page(said, shown, left, c.least, sides)
+    return forest.page(said, shown, left, c.least, difference=True)
 
 
 def _as_json(c: Comparison) -> str:

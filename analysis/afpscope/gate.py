@@ -263,7 +263,7 @@ def judge_times(a: list[Run], b: list[Run], limit: float, force: bool = False) -
     if few:
         needed = design.pairs_needed(len(rows))
         open_.append(f"{few}: {len(a)} pairs, {needed} are needed for {len(rows)} rows")
-    for row in rows:
+    for row in sorted(rows, key=lambda r: -(r.harm[0] or 0)):
         t, name = row.result, f"{row.test} {row.label}"
         by, most = (share or 0 for share in row.harm)
         if row.verdict in stats.BAD:
@@ -465,15 +465,19 @@ def _print(o: Outcome, form: str) -> None:
     print(_outcome(o))
 
 
-def _as_html(o: Outcome, of: Times, limit: float) -> str:
-    """A page: the outcome first, then each change with its interval; `limit` is the band."""
+def _as_html(o: Outcome, of: Times, limit: float, sides: tuple[list[Run], list[Run]]) -> str:
+    """A page: the outcome first, what is not as accepted and what cannot be told, then each change
+    with its interval; `limit` is the band."""
     from .page import forest  # and its templates, which only this needs
 
     lines = [(f.test, f.command, f.what, f.text) for f in o.findings if f.by]
     table = (("test", "command", "what", "found"), lines) if lines else None
-    remarks = (*_causes(o.findings), *_untold(o))
+    found = [_line(f) for f in of.findings[:UNTOLD_SHOWN]]
+    if len(of.findings) > UNTOLD_SHOWN:
+        found.append(f"{len(of.findings) - UNTOLD_SHOWN} more rows of times, below")
+    remarks = (*found, *_causes(o.findings), *_untold(o))
     unknown = tuple(f"undecided: {text}" for text in o.unknown)
-    said = forest.Told("afpscope gate", _outcome(o), remarks, unknown, table)
+    said = forest.Told("afpscope gate", _outcome(o), remarks, unknown, table, sides)
     return forest.page(said, of.rows, "", limit)
 
 
@@ -516,7 +520,7 @@ def run(args: argparse.Namespace) -> int:
             show.notice(f"gate: {text}")
         if args.html:
             with written(args.html) as file:
-                file.write(_as_html(o, of, args.time).encode())
+                file.write(_as_html(o, of, args.time, (runs, after)).encode())
     elif args.html:
         raise wrong_use("--html draws times: give --time PERCENT")
     if not args.counts and args.time is None:

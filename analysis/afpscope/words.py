@@ -40,10 +40,10 @@ _WORDS: dict[str, str] = {
     "badge_doubted": "Do not rely on this",
     "badge_unchecked": "Not checked",
     "unchecked": "Nothing independent counted the same, so these figures were not cross-checked.",
-    "cause_sure": "The figures in that sentence show it: sure.",
-    "cause_likely": "The figures in that sentence point to it: likely, not proved.",
+    "cause_sure": "Sure: the figures in that sentence show it.",
+    "cause_likely": "Likely, not proved: the figures in that sentence point to it.",
     "cause_try": "Try: {text}",
-    "cause_wrong": "It is mistaken if this is so: {text}",
+    "cause_wrong": "This is wrong if {text}",
     "cause_rivals": "Which of the first {n} causes counts more cannot be told.",
     "cause_too": "As well: {text}",
     "unseen": "These would explain the waits as well, and could not be seen here: {names}.",
@@ -119,7 +119,7 @@ _WORDS: dict[str, str] = {
         "The busiest of {n} sessions was that of {who} ({at}): {share:.0%} of the time that all "
         "sessions had a request in service."
     ),
-    "transfer": "{title}: {rate}. {text}",
+    "transfer": "{title}: {rate}, {text}",
     "unsteady": (
         "Unsteady, with a standard deviation of 10% of the mean or more: {names}. Take more "
         "iterations (-n) before you compare them."
@@ -156,9 +156,9 @@ _WORDS: dict[str, str] = {
     "time": "Time",
     "latency": "How long requests took",
     "latency_note": (
-        "As the client saw them: the time within which a share of the requests was answered. Lower "
-        "is better; each step to the right is a tail ten times as rare. The tests come first whose "
-        "times vary most."
+        "As the client saw them: the time within which a share of the requests was answered, the "
+        "wait behind its own earlier requests included. Lower is better; each step to the right is "
+        "a tail ten times as rare. The tests come first whose times vary most."
     ),
     "figures_more": "{n} more tests",
     "heat": "Requests over time",
@@ -172,7 +172,7 @@ _WORDS: dict[str, str] = {
     "where_note": (
         "All time inside the server, by AFP command and by what it was spent on; the longest "
         "first. Behind each bar: its share, and requests × mean time. Commands with less than "
-        "{least:.1%} are in the table only. (+n): n more have no answer yet; their time counts."
+        "{least:.1%} are in the table only."
     ),
     "where_hung": "Requests that began before the watch and have no answer are in no bar.",
     "outside": "Outside requests",
@@ -221,6 +221,11 @@ _WORDS: dict[str, str] = {
         "server read a request."
     ),
     "change": "B - A",
+    "side_run": "{side}: {first}",
+    "side_runs": "{side}: {n:,} runs, {first} to {last}",
+    "difference_only": (
+        "Only {side} has requests of {names} ({time} of a run): they are not drawn."
+    ),
     "rows_more": "{n:,} rows with less are left out.",
     "cnid": "Inside the {backend}",
     "cnid_note": (
@@ -255,7 +260,8 @@ _WORDS: dict[str, str] = {
     "axis_action": "time of an action",
     "axis_probe": "time of the probe's actions",
     "axis_longer": "share that took as long or longer",
-    "axis_clients": "clients, the least served first",
+    "axis_clients": "how many clients, the least served first",
+    "axis_numbered": "client's number, the least served first",
     "axis_actions": "actions done",
     "axis_in_service": "requests in the server at a time",
     "axis_number": "clients",

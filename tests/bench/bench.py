@@ -43,6 +43,7 @@ from oha import load_oha
 from record import record_long, record_time
 from smallfile import smallfile, smallfile_gfapi
 from speed import speed_cpu, speed_peer, speed_receive
+from starts import environment
 from stats import Result, Side, absent, compare, figure
 from tracers import TESTS, TRACERS, traced
 
@@ -220,6 +221,7 @@ BENCHES = (
     Bench("alarms-same", alarms_same),
     Bench("alarms-slow", alarms_slow),
     Bench("alarms-counts", alarms_counts),
+    Bench("environment", environment, free=True),
     Bench("lake", lakes, free=True),
 )
 

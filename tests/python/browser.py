@@ -42,6 +42,7 @@ class Browser:
             "sessionId"
         ]
         self.call("Page.enable")
+        self.call("Emulation.setFocusEmulationEnabled", enabled=True)  # as the window in front
 
     def end(self) -> None:
         self._session = ""

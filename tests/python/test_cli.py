@@ -8,6 +8,7 @@ import csv
 import importlib
 import io
 import json
+import re
 import shlex
 from collections.abc import Callable
 from pathlib import Path
@@ -15,7 +16,8 @@ from typing import Any
 from xml.etree import ElementTree
 
 import pytest
-from afpscope import cli, forms, manual, markdown
+import tracegen
+from afpscope import cli, forms, manual, markdown, show
 from afpscope.cli import COMMANDS, Parser
 from conftest import Done, Shelf
 
@@ -77,6 +79,32 @@ def test_options_may_stand_anywhere(shelf: Shelf, execute: Execute) -> None:
 def test_an_operand_too_many_is_refused(shelf: Shelf, execute: Execute) -> None:
     done = execute("info", shelf.put("one"), "--json", "more")
     assert done.code == 2 and "unrecognized arguments: more" in done.err
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        ("report", "a", "b", "-o", "page.html"),
+        ("compare", "a", "b"),
+        ("gate", "--counts", "counts", "--accept", "a", "b", "--force"),
+        ("export", "a", "b", "--into", "lake"),
+        ("query", "c", "select count(*) from requests"),
+        ("export", "c", "--to", "csv", "-o", "csv"),
+        ("export", "c", "--to", "perfetto", "-o", "perfetto"),
+    ],
+)
+def test_what_takes_long_says_how_far_it_is(
+    shelf: Shelf, execute: Execute, monkeypatch: pytest.MonkeyPatch, line: tuple[str, ...]
+) -> None:
+    """Every 2 s; here at once."""
+    monkeypatch.setattr(show, "PROGRESS_S", 0.0)
+    monkeypatch.chdir(shelf.base)
+    for name in "ab":
+        shelf.put(name)
+    tracegen.main(str(shelf.put("c")), 5_000)
+    done = execute(*line)
+    assert done.code == 0, done.err
+    assert re.search(rf"^afpscope: {line[0]}: [\d,]+ of [\d,]+ \w", done.err, re.M), done.err
 
 
 def _hostile(run: dict[str, Any]) -> None:

@@ -38,6 +38,15 @@ def missing(pattern: str) -> list[str]:
     return [part for literals in found for part in fragments(literals) if part not in PAGE]
 
 
+def test_the_readme_names_each_manual_page() -> None:
+    """Each manual page, and none that is not there."""
+    readme = (ROOT / "README.md").read_text()
+    linked = set(re.findall(r"\]\((docs/[\w./-]+?)(?:#[\w-]+)?\)", readme))
+    assert {path for path in linked if not (ROOT / path).exists()} == set()
+    pages = [*(ROOT / "docs").glob("*.1"), *(ROOT / "docs").glob("*.1.in")]
+    assert {str(p.relative_to(ROOT)) for p in pages} - linked == set() and len(pages) > 20
+
+
 def test_each_warning_is_explained() -> None:
     assert missing(r'run_note\(\s*&[\w>.-]*warnings,\s*"[\w.-]+",' + TEXT) == []
     keys = set(re.findall(r'run_note\(\s*&[\w>.-]*warnings,\s*"([\w.-]+)"', source()))

@@ -70,6 +70,10 @@ class Closed(HTMLParser):
         assert self.open.pop() == tag
 
 
+def shown(text: str) -> str:
+    return re.sub(r"<style>.*?</style>", "", text, flags=re.DOTALL)
+
+
 @pytest.mark.slow
 def test_the_pages_of_compare_and_gate(shelf: Shelf, tmp_path: Path, execute: Execute) -> None:
     a, b = pairs(shelf, 12, 1.2)
@@ -80,12 +84,23 @@ def test_the_pages_of_compare_and_gate(shelf: Shelf, tmp_path: Path, execute: Ex
     text = page.read_text()
     Closed().feed(text)
     assert text.count('<g class="bad">') == len(slower) > 0
-    assert "B against A: slower: " in re.findall(r'<p class="cause">(.*?)</p>', text)[0]
+    (cause,) = re.findall(r'<p class="cause">(.*?)</p>', text)
+    changes = [float(x) for x in re.findall(r"\(\+([\d.]+)%\)", cause)]
+    assert cause.startswith("B against A: slower: ") and len(changes) == len(slower)
+    assert changes == sorted(changes, reverse=True)
+    for side, runs in (("A", a), ("B", b)):
+        assert f"{side}: 12 runs, {runs[0].name} to {runs[-1].name} (Netatalk 4.5.1 at " in text
     assert len(text.encode()) <= 300_000
+    assert not re.search(r"\d %", shown(text))  # units as the pages of runs have them
     page = tmp_path / "g.html"
     done = execute("gate", "--time", "5", "--html", page, *a, "--", *b)
     assert done.code == 3
     text = page.read_text()
     Closed().feed(text)
-    assert f'<p class="cause">{done.out.splitlines()[-1]}</p>' in text
+    assert not re.search(r"\d %", shown(text))
+    verdict, lines = done.out.splitlines()[-1], done.out.splitlines()
+    head, _, rest = text.partition(f'<p class="cause">{verdict}</p>')
+    assert head != text
+    first = re.findall("<p>(.*?)</p>", rest)[0]  # what is not as accepted, the worst first
+    assert first == lines[0] and "+" in first
     assert execute("gate", "--counts", tmp_path / "x", "--html", page, a[0]).code != 0

@@ -56,8 +56,8 @@ def test_each_is_as_high_as_its_share() -> None:
     assert {k: round(c.high) for k, c in leaves(f.cells).items()} == {
         "stat": 60, "afpd's own code": 20, "wait · CNID socket": 20,
     }  # fmt: skip
-    assert [(row[0], row[2], row[-1]) for row in f.rows] == [
-        ("A", "stat", "60%"), ("A", "", "20%"), ("B", "wait · CNID socket", "20%"),
+    assert [(row[0], row[2], row[-1]) for row in f.numbers.rows] == [
+        ("A", "stat", "60.0%"), ("A", "", "20.0%"), ("B", "wait · CNID socket", "20.0%"),
     ]  # fmt: skip
     assert icicle.icicle([], "afpd", Words("en")) is None
 
@@ -67,7 +67,7 @@ def test_small_ones_are_drawn_together_and_not_lost() -> None:
     f = icicle.icicle([command("A", 1, stat=10_000), *many], "afpd", Words("en"))
     assert f and [c.name for c in f.cells] == ["A", ""]
     assert sum(c.high for c in f.cells) == pytest.approx(100)
-    assert f.more == 100
+    assert f.numbers.more == 100
 
 
 def test_a_difference_is_where_it_was_made() -> None:
@@ -77,8 +77,8 @@ def test_a_difference_is_where_it_was_made() -> None:
     assert f
     found = leaves(f.cells)
     assert found["stat"].tint == 0 and found["wait · CNID socket"].tint == 100
-    assert f.rows[0][0] == "B" and f.rows[0][-1] == "+50.0 %"
-    assert "+50.0 %" in f.caption
+    assert f.numbers.rows[0][0] == "B" and f.numbers.rows[0][-1] == "+50.0%"
+    assert "+50.0%" in f.caption
     swapped = icicle.difference([(b, "afpd")], [(a, "afpd")], Words("en"))
     assert swapped and leaves(swapped.cells)["wait · CNID socket"].tint == -100
 
@@ -88,6 +88,26 @@ def test_twice_the_work_is_no_difference() -> None:
     b = [command("A", 20, stat=1200, own=400), command("ONLY", 1, wait=10**6)]
     f = icicle.difference([(a, "afpd")], [(b, "afpd")], Words("en"))
     assert f and {c.tint for c in leaves(f.cells).values()} == {0}
+
+
+def test_a_difference_says_what_only_one_side_has() -> None:
+    both = command("A", 10, stat=600)
+    a = [both, command("EARLIER", 1, own=300)]
+    b = [both, command("LATER", 2, stat=2_000_000), command("NEVER", 0)]
+    f = icicle.difference([(a, "afpd")], [(b, "afpd")], Words("en"))
+    assert f and [c.name for c in f.cells] == ["A"]
+    assert "Only A has requests of EARLIER (300 ns of a run)" in f.caption
+    assert "Only B has requests of LATER (2.00 ms of a run)" in f.caption
+    assert "NEVER" not in f.caption
+    alike = icicle.difference([(a, "afpd")], [(a, "afpd")], Words("en"))
+    assert alike and "Only" not in alike.caption
+
+
+def test_each_cell_says_whose_it_is_and_its_number() -> None:
+    f = icicle.icicle([command("A", 1, stat=60, own=20)], "afpd", Words("en"))
+    assert f
+    assert leaves(f.cells)["stat"].title == "A, work in system calls, stat: 60 ns (75.0%)"
+    assert f.cells[0].title == "A: 80 ns (100.0%)"
 
 
 def test_a_command_whose_name_begins_another_is_not_named_by_it(shelf: Shelf) -> None:

@@ -70,10 +70,14 @@ def test_a_load_is_told_and_drawn(
     assert drawn and all('<th scope="col">' in f for f in drawn)
     longest = f'<th scope="col">{Words(lang).head("max")}</th>'
     shown = next(f for f in drawn if longest in f and "p50" in f)
-    cells = [re.findall("<td>(.*?)</td>", r) for r in re.findall("<tr>(.*?)</tr>", shown, re.S)]
+    rows_of = re.findall("<tr>(.*?)</tr>", shown, re.S)
+    cells = [re.findall('<(?:td|th scope="row")>(.*?)</', r) for r in rows_of]
     assert [int(c[1].replace(",", "")) for c in cells[1:]] == [s.n for s in load.seconds][:ROWS]
     done_by = sorted(c.actions for c in load.each_client)
-    assert [int(r["actions"]) for r in table(folder / "fairness.csv")] == done_by
+    fair = table(folder / "fairness.csv")
+    assert [int(r["actions"]) for r in fair] == done_by
+    # by the numbers that the table of clients has
+    assert [load.each_client[int(r["client"])].actions for r in fair] == done_by
     by_name = {r["action"]: r for r in table(folder / "load-table.csv")}
     assert int(by_name["save"]["n"]) == next(a.n for a in load.actions if a.name == "save")
 

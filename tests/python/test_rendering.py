@@ -6,6 +6,8 @@ Tests analysis/afpscope/page/style.html, macros.html.
 
 from __future__ import annotations
 
+import base64
+import re
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
@@ -146,7 +148,7 @@ def test_no_text_of_a_figure_is_cut_or_lies_on_another(
                 assert across <= 1 or down <= 3, (text, other)
 
 
-@pytest.mark.parametrize("source", ["speedtest", "load", "record", "sweep", "compare", "gate"])
+@pytest.mark.parametrize("source", SOURCES)
 def test_a_desk_shows_whole_tables(shown: Browser, draw: Draw, source: str) -> None:
     shown.open(draw(source), DESK)
     shown.ask(OPEN)
@@ -187,9 +189,55 @@ def test_labels_of_an_icicle_can_be_read(shown: Browser, draw: Draw, width: int)
     assert min(widths) > 90
 
 
+@pytest.mark.parametrize("width", [PHONE, DESK])
+@pytest.mark.parametrize("source", ["lantest-1", "compare"])
+def test_the_keyboard_reaches_each_cell_of_an_icicle(
+    shown: Browser, draw: Draw, source: str, width: int
+) -> None:
+    """And a cell that it has reached says its number, in the window."""
+    shown.open(draw(source), width)
+    cells = "[...document.querySelectorAll('.cell > span')].filter(e => e.textContent)"
+    n = shown.ask(f"{cells}.length")
+    assert n > 5
+    for i in range(0, n, 5):
+        said, wide = shown.ask(
+            f"(e => {{ e.focus(); return [document.activeElement === e &&"
+            f" getComputedStyle(e, '::after').content, document.documentElement.scrollWidth]; }})"
+            f"({cells}[{i}])"
+        )
+        assert said and re.search(r"\(-?\+?[\d.]+ ?%\)", said), said
+        assert wide <= width
+    shown.ask("document.activeElement.blur()")
+    assert shown.ask(f"getComputedStyle({cells}[0], '::after').content") == "none"
+
+
 @pytest.mark.parametrize("source", SOURCES)
 def test_paper_has_whole_numbers_and_whole_tables(shown: Browser, draw: Draw, source: str) -> None:
     shown.open(draw(source), PAPER, "print")
     shown.ask(OPEN)
     assert shown.ask(BROKEN) == []
     assert shown.ask(WIDEST) <= PAPER + 1
+
+
+@pytest.mark.parametrize("source", SOURCES)
+def test_paper_repeats_heads_and_sets_narrow_tables_side_by_side(
+    shown: Browser, draw: Draw, source: str
+) -> None:
+    shown.open(draw(source), PAPER, "print")
+    display = "[...document.querySelectorAll('thead')].map(e => getComputedStyle(e).display)"
+    assert set(shown.ask(display)) == {"table-header-group"}
+    # rows of up to four short cells, that would leave most of a sheet empty
+    tables = """[...document.querySelectorAll('details.many > .scroll')].map(e =>
+        [e.querySelectorAll('tr').length, e.querySelector('td').offsetHeight, e.clientHeight])"""
+    found = shown.ask(tables)
+    assert all(rows > 24 and whole < rows * each / 2 for rows, each, whole in found)
+    assert source != "load" or len(found) >= 2
+
+
+@pytest.mark.parametrize("source", ["load", "record"])
+def test_paper_is_not_wasted(shown: Browser, draw: Draw, source: str) -> None:
+    """Sheets of A4, all parts included."""
+    shown.open(draw(source), PAPER, "print")
+    printed = shown.call("Page.printToPDF", paperWidth=8.27, paperHeight=11.69)["data"]
+    sheets = len(re.findall(rb"/Type\s*/Page\b", base64.b64decode(printed)))
+    assert 0 < sheets <= 18

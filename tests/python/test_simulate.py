@@ -46,3 +46,13 @@ def test_no_history_errs_more_often_than_is_written() -> None:
         assert float(false.rstrip("%")) <= 1.0 + 0.8, of
         assert float(mistaken.rstrip("%") or 0) <= 5.0 + 1.8, of
         assert float(within.rstrip("%") or 100) >= 95.0, of
+
+
+def test_a_gate_of_four_runs_errs_as_seldom_as_is_written() -> None:
+    """And a call more in 50 requests fails wherever a count is exact."""
+    case = {(name, int(runs)): cells for name, runs, *cells in rows_below(
+        simulate.line(simulate.tables()["gate"].head)
+    )}  # fmt: skip
+    assert {cells[0] for (_, runs), cells in case.items() if runs >= 4} == {"0.0%"}
+    exact = [cells for (name, _), cells in case.items() if name.startswith("exact")]
+    assert exact and all(cells[1:] == ["100.0%"] * len(cells[1:]) for cells in exact)

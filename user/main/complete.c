@@ -69,11 +69,14 @@ static const char arguments[] =
     "\tesac\n"
     "}\n"
     "\n"
-    "# What the argument of an option is; nothing: it takes none.\n"
+    "# What the argument of an option is; nothing: it takes none, or is not known. A program of the\n"
+    "# Python package lists the words of an option as {one,other}.\n"
     "_afpscope_argument() {\n"
     "\tcase $1:$2 in\n";
 
 static const char tail[] =
+    "\t*:--*) \"${_afpscope_program:-afpscope}\" \"$1\" --help 2>/dev/null |\n"
+    "\t\tgrep -oE -m 1 -e \"$2 [{][^}]*\" | cut -d '{' -f 2 | tr , ' ' ;;\n"
     "\tesac\n"
     "}\n"
     "\n"

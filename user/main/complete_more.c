@@ -71,8 +71,22 @@ static const char zsh_head[] =
     "\t_files\n"
     "}\n"
     "\n"
-    "# Options of a program of the Python package, or runs.\n"
+    "# The words of an option of a program of the Python package, as its help has them: {one,other}.\n"
+    "_afpscope_words() {\n"
+    "\t$1 $2 --help 2>/dev/null | grep -oE -m 1 -e \"$3 [{][^}]*\" | cut -d '{' -f 2 | tr , '\\n'\n"
+    "}\n"
+    "\n"
+    "# Words of an option of a program of the Python package, its options, or runs.\n"
     "_afpscope_program() {\n"
+    "\tlocal option=$words[CURRENT-1]\n"
+    "\tif [[ $PREFIX == --*=* ]]; then\n"
+    "\t\toption=${PREFIX%%=*}\n"
+    "\t\tcompset -P '*='\n"
+    "\tfi\n"
+    "\tif [[ $option == --* ]]; then\n"
+    "\t\tlocal -a choice=(${(f)\"$(_afpscope_words $1 $2 $option)\"})\n"
+    "\t\tcompadd -a -- choice && return\n"
+    "\tfi\n"
     "\tif [[ $PREFIX != -* ]]; then\n"
     "\t\t_afpscope_runs\n"
     "\t\treturn\n"
@@ -194,6 +208,23 @@ static const char fish_head[] =
     "\tls $place 2>/dev/null\n"
     "end\n"
     "\n"
+    "# The words of an option of a program of the Python package, as its help has them: {one,other}.\n"
+    "function __afpscope_words\n"
+    "\tset -l words (commandline -opc)\n"
+    "\tset -l option $words[-1]\n"
+    "\tset -l begin ''\n"
+    "\tset -l now (commandline -ct)\n"
+    "\tif string match -q -- '--*=*' $now\n"
+    "\t\tset option (string replace -r -- '=.*' '' $now)\n"
+    "\t\tset begin $option=\n"
+    "\tend\n"
+    "\tstring match -q -- '--*' $option; or return\n"
+    "\tfor word in ($words[1] $words[2] --help 2>/dev/null |\n"
+    "\t\tgrep -oE -m 1 -e \"$option [{][^}]*\" | cut -d '{' -f 2 | string split ,)\n"
+    "\t\techo $begin$word\n"
+    "\tend\n"
+    "end\n"
+    "\n"
     "# Options of a program of the Python package.\n"
     "function __afpscope_program\n"
     "\tset -l words (commandline -opc)\n"
@@ -254,5 +285,10 @@ void complete_fish(FILE *out, const struct command *commands, size_t n)
 	}
 	fputs("complete -c afpscope -n '__afpscope_is ", out);
 	put_programs(out, commands, n, " ");
-	fputs("' -a '(__afpscope_program) (__afpscope_runs)'\n", out);
+	fputs("; and not count (__afpscope_words) >/dev/null' -a '(__afpscope_program) "
+	      "(__afpscope_runs)'\n",
+	      out);
+	fputs("complete -c afpscope -f -n '__afpscope_is ", out);
+	put_programs(out, commands, n, " ");
+	fputs("; and count (__afpscope_words) >/dev/null' -a '(__afpscope_words)'\n", out);
 }

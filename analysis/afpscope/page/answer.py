@@ -110,7 +110,7 @@ def _transfers(d: Digest, w: Words) -> list[str]:
             "transfer",
             title=title,
             rate=show.throughput(t.throughput, d.run.options.get("units", "")),
-            text=w.verdict(t),
+            text=_stopped(w.verdict(t)),
         )
         for title, t in largest.values()
         if t.throughput

@@ -110,24 +110,35 @@ def forest(rows: Iterable[TimeRow], least: float) -> Forest:
 @dataclass(frozen=True)
 class Told:
     """What the page says besides its rows: the outcome, what to know of it, whether it can be
-    relied on, and the counts that differ (`counts`: a head and lines)."""
+    relied on, the counts that differ (`counts`: a head and lines), and whose runs these are."""
 
     title: str
     outcome: str
     remarks: tuple[str, ...]
     doubts: tuple[str, ...]
     counts: tuple[Sequence[str], Sequence[Sequence[str]]] | None
+    sides: tuple[Sequence[Run], Sequence[Run]]
+
+    def whose(self, w: Words) -> list[str]:
+        """Of each side the runs, and what they were made on."""
+        out = []
+        for side, runs in zip("AB", self.sides, strict=True):
+            each = [" at ".join(filter(None, (r.server_name, r.place))) for r in runs]
+            on = ", ".join(dict.fromkeys(filter(None, each)))
+            key = "side_run" if len(runs) == 1 else "side_runs"
+            said = w.say(key, side=side, n=len(runs), first=runs[0].name, last=runs[-1].name)
+            out.append(f"{said} ({on})" if on else said)
+        return out
 
 
 def page(told: Told, rows: Iterable[TimeRow], left: str, least: float,
-         sides: tuple[Sequence[Run], Sequence[Run]] | None = None) -> str:  # fmt: skip
-    """The page as HTML. `left`: what is said of rows that are left out; `sides`: the runs, of which
-    is drawn where their difference lies."""
-    w = Words("en")
-    if sides:
-        w = Words("en", sides[0][0].words)
-    a, b = ([(digest(r).commands, r.words.get("server", "")) for r in s] for s in sides or ((), ()))
+         difference: bool = False) -> str:  # fmt: skip
+    """The page as HTML. `left`: what is said of rows that are left out; `difference`: with a
+    picture of where the difference lies."""
+    w = Words("en", told.sides[0][0].words)
+    of = [[(digest(r).commands, r.words.get("server", "")) for r in side]
+          for side in told.sides] if difference else []  # fmt: skip
     return painter.render(
         TEMPLATE, w=w, told=told, f=forest(rows, least), left=left, heads=versus.CELLS,
-        least=versus.share(least), difference=icicle.difference(a, b, w) if a and b else None,
+        least=versus.share(least), difference=icicle.difference(of[0], of[1], w) if of else None,
     )  # fmt: skip

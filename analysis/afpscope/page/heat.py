@@ -15,11 +15,11 @@ import numpy.typing as npt
 from .. import show
 from ..saved.model import Phase
 from ..saved.trace import Stream
+from .frame import LEFT, Frame, Tick
 
-ACROSS, UP = 120, 70  # cells; ten of them are a decade of time
+ACROSS, UP = 120, 90  # cells; ten of them are a decade of time: up to 1,000 s
 SHADES = 6
-WIDTH, HEIGHT = 640, 230
-_LEFT, _RIGHT, _TOP, _BOTTOM = 60, 26, 18, 36
+_FRAME = Frame(top=18, bottom=36)
 _SPANS = 12  # rows of the table
 _DECADE = 10
 _FIRST_NS = 1000  # the lowest cell begins here, and has what is shorter, too
@@ -39,12 +39,6 @@ class Grid:
         """The columns that have anything, and a little room."""
         used = np.flatnonzero(self.counts.sum(axis=0))
         return range(max(0, int(used[0]) - 2), min(UP, int(used[-1]) + 3))
-
-
-@dataclass(frozen=True)
-class Tick:
-    at: float
-    text: str
 
 
 @dataclass(frozen=True)
@@ -97,10 +91,6 @@ def edge_ns(cell: int) -> float:
     return float(_FIRST_NS * 10.0 ** (cell / _DECADE))
 
 
-def _x(share: float) -> float:
-    return _LEFT + (WIDTH - _LEFT - _RIGHT) * share
-
-
 def _runs(of: npt.NDArray[np.bool_]) -> Iterator[tuple[int, int]]:
     """Where it is true, from and to."""
     turns = np.flatnonzero(np.diff(np.concatenate([[False], of, [False]]).astype(np.int8)))
@@ -113,14 +103,13 @@ def _shades(g: Grid) -> Iterator[tuple[str, float, str]]:
     step = math.log(most + 1) / SHADES
     level = np.minimum((np.log(g.counts + 0.5) / step).astype(np.int64), SHADES - 1)
     level[g.counts == 0] = -1
-    high = (HEIGHT - _TOP - _BOTTOM) / len(g.rows)
-    wide = (WIDTH - _LEFT - _RIGHT) / ACROSS
+    high, wide = _FRAME.high / len(g.rows), _FRAME.wide / ACROSS
     for shade in range(SHADES):
         path = []
         for i, row in enumerate(g.rows):
-            y = HEIGHT - _BOTTOM - high * (i + 1)
+            y = _FRAME.y((i + 1) / len(g.rows))
             for a, b in _runs(level[:, row] == shade):
-                path.append(f"M{_LEFT + a * wide:.1f} {y:.1f}h{(b - a) * wide:.1f}v{high:.1f}"
+                path.append(f"M{LEFT + a * wide:.1f} {y:.1f}h{(b - a) * wide:.1f}v{high:.1f}"
                             f"h-{(b - a) * wide:.1f}z")  # fmt: skip
         if path:
             own = g.counts[level == shade]
@@ -134,7 +123,7 @@ def _up(g: Grid) -> Iterator[Tick]:
         if cell in g.rows or cell == g.rows[-1] + 1:
             share = (cell - g.rows[0]) / len(g.rows)
             text = show.axis_time(round(edge_ns(cell)))
-            yield Tick(HEIGHT - _BOTTOM - (HEIGHT - _TOP - _BOTTOM) * share, text)
+            yield Tick(_FRAME.y(share), text)
 
 
 def _across(g: Grid) -> Iterator[Tick]:
@@ -145,7 +134,7 @@ def _across(g: Grid) -> Iterator[Tick]:
         if g.seconds / (s * 10.0**power) <= 8
     )
     for i in range(int(g.seconds / step) + 1):
-        yield Tick(_x(i * step / g.seconds), f"{i * step:g}")
+        yield Tick(_FRAME.x(i * step / g.seconds), f"{i * step:g}")
 
 
 def _marks(g: Grid) -> Iterator[Tick]:
@@ -154,7 +143,7 @@ def _marks(g: Grid) -> Iterator[Tick]:
     for test, at in g.marks:
         roomy = at - last >= g.seconds / 30
         last = at if roomy else last
-        yield Tick(_x(at / g.seconds), str(test) if roomy else "")
+        yield Tick(_FRAME.x(at / g.seconds), str(test) if roomy else "")
 
 
 def _below(cells: npt.NDArray[np.int64], share: float) -> str:

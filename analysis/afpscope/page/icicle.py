@@ -12,6 +12,7 @@ from .. import show
 from ..tables.counts import OWN_CODE
 from ..tables.digest import CommandView
 from ..words import Words
+from .painter import Numbers
 
 _DRAWN = 0.004  # of all time: what is smaller is drawn together
 _LABELLED = 0.028  # of all time: so high that a line of text fits
@@ -22,7 +23,8 @@ Spent = dict[tuple[str, str, str], float]  # ns by command, part and call
 @dataclass(frozen=True)
 class Cell:
     """`high`: of the whole, in percent; `name` is empty for what is drawn together; `label`: the
-    part of the text that fits; `tint`: of a difference, how much of the largest, in percent."""
+    part of the text that fits; `title`: all that the cell says; `tint`: of a difference, how much
+    of the largest, in percent."""
 
     high: float
     name: str
@@ -35,13 +37,9 @@ class Cell:
 
 @dataclass(frozen=True)
 class Icicle:
-    """`rows`: command, part and call, then texts as `heads` names them."""
-
     caption: str
     cells: tuple[Cell, ...]
-    heads: tuple[str, ...]
-    rows: tuple[tuple[str, ...], ...]
-    more: int
+    numbers: Numbers
 
 
 def spent(commands: Iterable[CommandView], server: str) -> Spent:
@@ -90,15 +88,15 @@ class _Maker:
             return self._w[f"p_{key[1]}"]
         return self._w["p_user"] if key[2:] == (OWN_CODE,) else key[-1]
 
-    def _figure(self, key: tuple[str, ...]) -> str:
+    def _figure(self, key: tuple[str, ...], digits: int = 1) -> str:
         """Of all time; of a difference by how much of it the second side has more."""
         if not self._total:
             return ""
         if self._b is None:
-            return f"{self._sums[0][key] / self._total:.0%}"
+            return f"{self._sums[0][key] / self._total:.{digits}%}"
         from ..judge import versus  # and scipy, which the page of a run does not need
 
-        return versus.signed(self.change(key) / self._total)
+        return show.told(versus.signed(self.change(key) / self._total))
 
     def _times(self, key: tuple[str, ...]) -> tuple[str, ...]:
         sides = self._sums[:1] if self._b is None else self._sums
@@ -116,12 +114,13 @@ class _Maker:
             if high < _DRAWN:
                 left += high
                 continue
-            name, figure = self._name(k), self._figure(k)
+            name = self._name(k)
+            whose = ", ".join(self._name(k[:n]) for n in range(1, len(k) + 1))
             yield Cell(
                 100 * high,
                 name,
-                f"{figure} {name}" if high >= _LABELLED else "",
-                f"{name}: {', '.join(self._times(k))} ({figure})",
+                f"{self._figure(k, 0)} {name}" if high >= _LABELLED else "",
+                f"{whose}: {', '.join(self._times(k))} ({self._figure(k)})",
                 k[1] if len(k) > 1 else "",
                 100 * self.change(k) / self._most if self._b is not None else 0.0,
                 tuple(self.cells(k)),
@@ -140,8 +139,9 @@ class _Maker:
         listed = list(self.rows())
         least = _LISTED * self._total
         n = sum(self._worth(key) >= least for key in {*self._a, *(self._b or {})})
-        return Icicle(caption, tuple(self.cells()), tuple(heads), tuple(listed[:n]),
-                      len(listed) - n)  # fmt: skip
+        head = (*(self._w[key] for key in ("command", "part", "call")), *heads)
+        numbers = Numbers(head, tuple(listed[:n]), len(listed) - n, "rows_more", 3)
+        return Icicle(caption, tuple(self.cells()), numbers)
 
 
 def icicle(commands: Iterable[CommandView], server: str, w: Words) -> Icicle | None:
@@ -161,10 +161,10 @@ def difference(
     means of a run. Each request counts with its own side's time, and a command with as many
     requests on both sides, so that a recording of more work is not called slower."""
     sides = [_side(runs) for runs in (a, b)]
-    both = [name for name in sides[0][1] if name in sides[1][1]]
+    both = [name for name in sides[0][1] if sides[0][1][name] and sides[1][1].get(name)]
     scaled: list[Spent] = []
     for times, n in sides:
-        weight = {x: (sides[0][1][x] + sides[1][1][x]) / 2 / n[x] for x in both if n[x]}
+        weight = {x: (sides[0][1][x] + sides[1][1][x]) / 2 / n[x] for x in both}
         scaled.append({k: ns * weight[k[0]] for k, ns in times.items() if k[0] in weight})
     if not all(scaled):
         return None
@@ -172,9 +172,26 @@ def difference(
 
     whole = [sum(of.values()) for of in scaled]
     total = w.say("difference_total", a=show.time(whole[0]), b=show.time(whole[1]),
-                  change=versus.signed(whole[1] / whole[0] - 1))  # fmt: skip
-    heads = ("A", "B", w["change"])
-    return _Maker(scaled[0], scaled[1], w).icicle(f"{total} {w['difference_note']}", heads)
+                  change=show.told(versus.signed(whole[1] / whole[0] - 1)))  # fmt: skip
+    only = [
+        text for name, side in zip("AB", sides, strict=True) for text in _only(name, side, both, w)
+    ]
+    said = " ".join((total, w["difference_note"], *only))
+    return _Maker(scaled[0], scaled[1], w).icicle(said, ("A", "B", w["change"]))
+
+
+def _only(
+    name: str, side: tuple[Spent, dict[str, float]], both: Sequence[str], w: Words
+) -> list[str]:
+    """What is not drawn of a side, as the other had no such request."""
+    times: dict[str, float] = defaultdict(float)
+    for (command, *_), ns in side[0].items():
+        times[command] += ns if command not in both else 0
+    names = sorted((x for x in times if times[x]), key=lambda x: -times[x])
+    if not names:
+        return []
+    time = show.time(sum(times.values()))
+    return [w.say("difference_only", side=name, names=", ".join(names), time=time)]
 
 
 def _side(runs: Sequence[tuple[Sequence[CommandView], str]]) -> tuple[Spent, dict[str, float]]:

@@ -34,6 +34,7 @@ from .colours import COLOURS, CURVES, PART_COLOURS, UNREAD
 Cell = float | str | None
 _MARKS_NAMED = 6  # in the figure itself
 _CLIENTS = 60  # bars; more are a line
+_NUMBERED = 24  # bars with room for a number
 
 
 @dataclass(frozen=True)
@@ -67,10 +68,11 @@ def _marks(ax: Any, marks: Sequence[Mark]) -> None:
 
 
 def _seconds(load: Load, marks: Sequence[Mark], ax: Any, w: Words) -> None:
-    """The axis of time, with the ramp shaded."""
+    """The axis of time, with the ramp shaded, behind what is drawn: its colours mean something."""
     ramp = (load.measure_ns - load.begin_ns) / NS_PER_S
     if ramp > 0:
-        ax.axvspan(0, ramp, color=INK, alpha=0.06, linewidth=0)
+        ax.axvspan(0, ramp, color=INK, alpha=0.06, linewidth=0, zorder=0)
+        ax.axvline(ramp, color=INK, alpha=0.5, linewidth=0.8)
     ax.set_xlim(0, max(1.0, (load.end_ns - load.begin_ns) / NS_PER_S))
     ax.set_xlabel(w["axis_at"])
     _marks(ax, marks)
@@ -163,12 +165,14 @@ def heat(load: Load, marks: Sequence[Mark], w: Words) -> Drawn | None:
 
 
 def fairness(load: Load, w: Words) -> Drawn | None:
-    """What each client got done, the least first, and when its last action ended."""
-    clients = sorted(load.each_client, key=lambda c: c.actions)
+    """What each client got done, the least first, and when its last action ended; by the numbers
+    that clients have in tables."""
+    numbers = sorted(range(len(load.each_client)), key=lambda i: load.each_client[i].actions)
+    clients = [load.each_client[i] for i in numbers]
     if len(clients) < 2:
         return None
     rows: list[tuple[Cell, ...]] = [
-        (i, c.actions, c.failed, c.bytes, c.last_ns) for i, c in enumerate(clients, 1)
+        (i, c.actions, c.failed, c.bytes, c.last_ns) for i, c in zip(numbers, clients, strict=True)
     ]
     made, ax = figure(3.0)
     with mpl.rc_context(STYLE):
@@ -182,10 +186,14 @@ def fairness(load: Load, w: Words) -> Drawn | None:
         ax.axhline(mean, color=COLOURS[3], linestyle="--", linewidth=1.2, label=w["mean"])
         ax.set_xlim(0.4, len(clients) + 0.6)
         ax.set_ylim(bottom=0)
-        ax.xaxis.set_major_locator(mpl.ticker.MaxNLocator(integer=True))
+        if len(clients) <= _NUMBERED:
+            ax.set_xticks(at, [f"{i}" for i in numbers])
+            ax.set_xlabel(w["axis_numbered"])
+        else:
+            ax.xaxis.set_major_locator(mpl.ticker.MaxNLocator(integer=True))
+            ax.set_xlabel(w["axis_clients"])
         ax.yaxis.set_major_formatter(lambda v, _: f"{v:,.0f}")
         ax.grid(axis="y", alpha=0.3)
-        ax.set_xlabel(w["axis_clients"])
         ax.set_ylabel(w["axis_actions"])
         legend_below(ax)
     return Drawn(made, ("client", "actions", "failed", "bytes", "last_ns"), rows)

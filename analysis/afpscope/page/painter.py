@@ -28,11 +28,14 @@ ROWS = 120  # of the table below a figure; the CSV has all
 
 @dataclass(frozen=True)
 class Numbers:
-    """The first ROWS rows of a figure's table, as text; `more` have no room on the page."""
+    """The first rows of a figure's table, as text; `more` have no room on the page, as the word
+    `where` says. `texts`: so many columns, from the left, are no numbers."""
 
     head: tuple[str, ...]
     rows: tuple[tuple[str, ...], ...]
     more: int
+    where: str = "numbers_more"
+    texts: int = 1
 
 
 def _cell(key: str, value: Any) -> str:

@@ -12,10 +12,10 @@ from .. import show
 from ..saved.hist import QUANTILES, Histogram, low, middle
 from ..tables.digest import TestView
 from .colours import LINES
+from .frame import Frame, Tick
 
 COMMANDS = 7  # lines of a figure
-WIDTH, HEIGHT = 640, 230
-_LEFT, _RIGHT, _TOP, _BOTTOM = 60, 26, 10, 24
+_FRAME = Frame(top=10, bottom=24)
 _MARKED = (0.0, 0.5, 0.9, 0.99, 0.999, 0.9999, 0.99999)
 
 
@@ -31,14 +31,6 @@ class Line:
     n: int
     share: float
     times: tuple[str, ...]
-
-
-@dataclass(frozen=True)
-class Tick:
-    """At `x` or `y` of the figure."""
-
-    at: float
-    text: str
 
 
 @dataclass(frozen=True)
@@ -96,11 +88,10 @@ def tails(test: TestView) -> Tails | None:
     bottom, top = min(logs) - 0.05, max(logs) + 0.05
 
     def across(x: float) -> float:
-        return _LEFT + (WIDTH - _LEFT - _RIGHT) * x / right
+        return _FRAME.x(x / right)
 
     def up(y: float) -> float:
-        share = (math.log10(y) - bottom) / (top - bottom)
-        return HEIGHT - _BOTTOM - (HEIGHT - _TOP - _BOTTOM) * share
+        return _FRAME.y((math.log10(y) - bottom) / (top - bottom))
 
     all_ns = sum(test.command_ns.values()) or 1
     lines = [

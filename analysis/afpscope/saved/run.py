@@ -53,6 +53,8 @@ AB_FILE = "ab.json"
 # The end of rungs.trace, and the streams of its numbers.
 _COUNTED = ("requests", "calls", "waits", "client")
 # "allowed 1, last on 1", not "allowed 1,3, last on 1"
+USUAL_PORT = "548"  # of AFP
+_JOINED = re.compile(r"^([A-Za-z]+)(\d)")
 _ONLY_CPU = re.compile(r"allowed (\d+)(?=$|, )")
 _WRITTEN = re.compile(
     r": (\d{1,18}) requests, (\d{1,18}) calls, (\d{1,18}) waits, "
@@ -176,6 +178,26 @@ class Run:
     def local(self) -> str | None:
         """The folder that was measured instead of a server; None for a server."""
         return self.options.get("directory", "") if self.options.get("mode") == "local" else None
+
+    @property
+    def server_name(self) -> str:
+        """What the server calls itself, or its program: "Netatalk4.5.1" is "Netatalk 4.5.1"."""
+        named = (self.server.get(key) for key in ("machine", "name", "program"))
+        return _JOINED.sub(r"\1 \2", next(filter(None, named), ""), count=1)
+
+    @property
+    def place(self) -> str:
+        """Where that is, as HOST:PORT/VOLUME or the address that was given; of a recording this
+        host, as the program was found on it."""
+        if "://" in self.options.get("directory", ""):
+            return self.options["directory"]
+        host = self.server.get("host")
+        if not host:
+            return self.environment.get("host", "") if "program" in self.server else ""
+        out = f"[{host}]" if ":" in host else host
+        port, volume = (self.server.get(key) for key in ("port", "volume"))
+        out += f":{port}" if port and port != USUAL_PORT else ""
+        return f"{out}/{volume}" if volume else out
 
     @property
     def repeats_its_work(self) -> bool:

@@ -102,7 +102,9 @@ def options_of(scope: Scope, command: str) -> dict[str, str]:
     out: dict[str, str] = {}
     for way in ways:
         told = scope.execute([str(scope.binary), command, *way, "--help"]).expect(OK).out
-        row = r"^ {2,6}(?:-\w, |    )?(--[a-z][a-z-]*)(?:='[^']*'|\S)*((?:.*\n)(?: {12,}.*\n)*)"
+        row = (
+            r"^ {2,6}(?:-\w, |    )?(--[a-z0-9][a-z0-9-]*)(?:='[^']*'|\S)*((?:.*\n)(?: {12,}.*\n)*)"
+        )
         out |= {name: " ".join(text.split()) for name, text in re.findall(row, told, re.M)}
     return out
 
@@ -118,7 +120,7 @@ def test_the_manual_page_has_every_option(scope: Scope, command: str) -> None:
     """And no other, where an option begins a paragraph; and all that --help says of it."""
     options, page = options_of(scope, command), scope.page(command)
     heads = re.findall(r"^\.TP\n(\.B.*)$", page, re.M)
-    named = [re.search(r"--[a-z][a-z-]*", plain(head)) for head in heads]
+    named = [re.search(r"--[a-z0-9][a-z0-9-]*", plain(head)) for head in heads]
     assert len(options) > 5
     assert {name.group() for name in named if name} == set(options)
     for name, text in options.items():
@@ -201,7 +203,9 @@ def program(scope: Scope, tmp_path_factory: pytest.TempPathFactory) -> Path:
         done = scope.execute([str(scope.binary), "completion", shell]).expect(OK)
         (folder / name).write_text(done.out)
     compare = folder / "afpscope-compare"  # stands in for the Python package's
-    compare.write_text("#!/bin/sh\necho '  --least PERCENT  only a larger one'\n")
+    compare.write_text(
+        "#!/bin/sh\necho '  --least PERCENT  only a larger one\n  --format {text,json,csv}'\n"
+    )
     compare.chmod(0o755)
     return folder
 
@@ -216,11 +220,12 @@ def of_fish(program: Path, line: str) -> set[str]:
     return {x.split("\t")[0] for x in done.stdout.splitlines()}
 
 
-def of_zsh(program: Path, line: str, want: str) -> str:
-    """What an interactive zsh shows after a Tab, until it has what is wanted."""
+def of_zsh(program: Path, line: str, *want: str) -> str:
+    """What an interactive zsh shows after a Tab, until it has all that is wanted."""
     pid, fd = pty.fork()
     if not pid:
         env = os.environ | {"PATH": f"{program}:{os.environ['PATH']}", "TERM": "dumb"}
+        env |= {"LINES": "100", "COLUMNS": "100"}  # room for all, so that zsh does not ask
         os.execve(needed("zsh"), ["zsh", "-f", "-i"], env)
     shown, end = "", time.monotonic() + 120
     try:
@@ -232,7 +237,7 @@ def of_zsh(program: Path, line: str, want: str) -> str:
             if "ready" in shown and begin:
                 begin, shown = "", ""
                 os.write(fd, line.encode() + b"\t\t")
-            elif not begin and want in shown:
+            elif not begin and all(word in shown for word in want):
                 break
     finally:
         os.kill(pid, signal.SIGKILL)
@@ -241,14 +246,38 @@ def of_zsh(program: Path, line: str, want: str) -> str:
     return shown
 
 
-def test_fish_completes_commands_options_and_words(scope: Scope, program: Path) -> None:
+def test_fish_completes_commands_options_and_words(program: Path) -> None:
     assert of_fish(program, "afpscope ") >= {*COMMANDS, *PACKAGE}
-    for command in ("lantest", "load", "doctor"):
-        options = set(options_of(scope, command))
-        assert {x.split("=")[0] for x in of_fish(program, f"afpscope {command} --")} >= options
     assert of_fish(program, "afpscope lantest --table n") == {"netatalk"}
     assert of_fish(program, "afpscope doctor --kind ") == {"afp", "gluster", "rx"}
     assert "--least" in of_fish(program, "afpscope compare --l")
+
+
+def test_words_of_options_of_the_package_are_completed(program: Path, script: Path) -> None:
+    words = {"text", "json", "csv"}
+    for line, found in (
+        (("--format", ""), words),
+        (("--format", "=", "j"), {"json"}),
+        (("--least", ""), set()),
+    ):
+        bash = ["bash", "-c", COMPLETE, "bash", script, program / "afpscope", "compare", *line]
+        env = os.environ | {"PATH": f"{program}:{os.environ['PATH']}"}
+        done = subprocess.run(bash, env=env, capture_output=True, text=True, check=True)
+        assert {w for w in done.stdout.split() if w in words} == found
+    assert of_fish(program, "afpscope compare --format ") == words
+    assert of_fish(program, "afpscope compare --format=") == {f"--format={w}" for w in words}
+    assert "--least" in of_fish(program, "afpscope compare --least ")
+    for line in ("afpscope compare --format ", "afpscope compare --format="):
+        of_zsh(program, line, *words)
+
+
+@pytest.mark.parametrize("command", ["lantest", "speedtest", "load", "record", "doctor"])
+def test_zsh_and_fish_offer_every_option(scope: Scope, program: Path, command: str) -> None:
+    options = set(options_of(scope, command))
+    assert len(options) > 5
+    assert {x.split("=")[0] for x in of_fish(program, f"afpscope {command} --")} == options
+    shown = of_zsh(program, f"afpscope {command} --", *options)
+    assert set(re.findall(r"^(--[a-z0-9][a-z0-9-]*)", shown, re.M)) == options
 
 
 @pytest.mark.parametrize(

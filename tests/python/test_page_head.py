@@ -1,0 +1,57 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""What a page calls its run: server, place and time.
+
+Tests analysis/afpscope/report.py, saved/run.py.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from afpscope.saved.run import Run
+from conftest import Done, Shelf
+
+Execute = Callable[..., Done]
+
+
+@pytest.mark.parametrize(
+    ("server", "host", "place"),
+    [
+        ({"host": "10.0.0.7", "port": "548", "volume": "Home"}, "mac", "10.0.0.7/Home"),
+        ({"host": "fd00::1", "port": "5548", "volume": "Home"}, "mac", "[fd00::1]:5548/Home"),
+        ({"port": "548", "program": "/usr/sbin/afpd"}, "nas", "nas"),
+        ({"name": "afpscope"}, "client", ""),
+        ({"program": "/usr/sbin/afpd"}, None, ""),
+    ],
+)
+def test_a_run_says_where_it_was_made(
+    shelf: Shelf, server: dict[str, str], host: str | None, place: str
+) -> None:
+    def change(value: dict[str, Any]) -> None:
+        value["server"] = server
+        value["environment"] = {"host": host} if host else {}
+
+    assert Run.open(shelf.put("a", change=change)).place == place
+
+
+def test_a_server_that_is_not_afps_is_where_it_was_said_to_be(shelf: Shelf) -> None:
+    def change(value: dict[str, Any]) -> None:
+        value["server"] = {"name": "rxperf"}
+        value["options"] |= {"directory": "rx://10.0.0.7:7009"}
+
+    assert Run.open(shelf.put("a", change=change)).place == "rx://10.0.0.7:7009"
+
+
+def test_the_title_names_server_and_place_and_the_time_its_zone(
+    shelf: Shelf, tmp_path: Path, execute: Execute
+) -> None:
+    page = tmp_path / "r.html"
+    execute("report", shelf.put("a"), "-o", page)
+    top = page.read_text().partition("<h2>")[0]
+    (title,) = re.findall("<h1[^>]*>(.*?)</h1>", top)
+    assert title == "lantest · Netatalk 4.5.1 · 127.0.0.1:5681/vol1 · a"
+    assert "2026-11-21 14:25:29 UTC" in top
