@@ -4,10 +4,9 @@
 from __future__ import annotations
 
 import argparse
-from contextlib import closing
 from pathlib import Path
 
-from . import perfetto, process, show
+from . import perfetto, show
 from .errors import FAILED, OK, Failure, wrong_use
 from .lake import Lake
 from .saved import steps
@@ -16,8 +15,6 @@ from .saved.run import Run, find_all
 from .saved.trace import Trace, of_run
 from .tables import tables
 from .tables.written import CSV, PARQUET, Writer
-
-_AT_ONCE = 4  # runs that are added to a lake: each may have a trace, and then takes up to 2 GB
 
 
 def options(parser: argparse.ArgumentParser) -> None:
@@ -75,28 +72,19 @@ def _one(args: argparse.Namespace) -> int:
     return show.doubts("export", (*it.doubts, *(trace.notices if trace else ())))
 
 
-def _added(path: Path, into: Path) -> tuple[Path, list[str]] | Failure:
-    """Adds a run to a lake: its folder there, and what casts doubt on it."""
-    try:
-        it, trace = _open(path)
-        return Lake(into).put(it, trace), [f"{it.name}: {doubt}" for doubt in it.doubts]
-    except Failure as e:
-        return Failure(f"{path}: left out: {e}")
-
-
 def _into(args: argparse.Namespace) -> int:
     """A run that cannot be read is reported and left out; the others are added."""
     paths = [path for name in args.runs for path in find_all(name)]
-    Lake(args.into)  # says in one message what is wrong with it
-    failed = 0
-    with closing(process.each(_added, paths, args.into, most=_AT_ONCE)) as each:
-        for _, done in zip(show.progress("export", "runs", paths), each, strict=True):
-            if isinstance(done, Failure):
-                show.notice(f"export: {done}")
-                failed += 1
-                continue
-            print(done[0])
-            show.doubts("export", done[1])
+    lake, failed = Lake(args.into), 0
+    for path in show.progress("export", "runs", paths):
+        try:
+            it, trace = _open(path)
+            print(lake.put(it, trace))
+        except Failure as e:
+            show.notice(f"export: {path}: left out: {e}")
+            failed += 1
+            continue
+        show.doubts("export", (f"{it.name}: {doubt}" for doubt in it.doubts))
     return FAILED if failed else OK
 
 

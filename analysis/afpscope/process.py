@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""This program as a process: its standard streams, a ^C while it starts, and others beside it."""
+"""This program as a process: its standard streams, and a ^C while it starts."""
 
 from __future__ import annotations
 
@@ -8,15 +8,9 @@ import os
 import signal
 import sys
 import threading
-from collections.abc import Callable, Generator, Sequence
-from itertools import repeat
 from pathlib import Path
-from typing import Any, TypeVar
 
 from .errors import INTERRUPTED
-
-R = TypeVar("R")
-_CHUNK = 4  # that a process is given at a time
 
 # Names by which the package is run: python3 -m afpscope, or afpscope-COMMAND.
 _PROGRAM = ("-m", "afpscope-")
@@ -81,22 +75,3 @@ def result_error() -> OSError | None:
             os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return e
     return None
-
-
-def each(
-    function: Callable[..., R], of: Sequence[Any], *others: object, most: int | None = None
-) -> Generator[R]:
-    """function(one, *others) of each, in order, in as many processes as there are CPUs; `most`: in
-    so many at most, as each needs memory. An interrupt leaves the others undone."""
-    from concurrent.futures import ProcessPoolExecutor
-
-    workers = min(len(os.sched_getaffinity(0)), len(of), most or len(of))
-    if workers < 2:
-        yield from map(function, of, *map(repeat, others))
-        return
-    with ProcessPoolExecutor(workers) as pool:
-        try:
-            yield from pool.map(function, of, *map(repeat, others), chunksize=_CHUNK)
-        except BaseException:
-            pool.shutdown(cancel_futures=True)
-            raise

@@ -5,14 +5,15 @@ of pages."""
 from __future__ import annotations
 
 import argparse
+import os
 import statistics
 from collections import Counter
-from contextlib import closing
 from dataclasses import dataclass
+from itertools import repeat
 from pathlib import Path
 from urllib.parse import quote
 
-from . import dashboard, process, show
+from . import dashboard, show
 from .errors import FAILED, Failure, wrong_use
 from .page import bars, heat, icicle, joined, loadpage, painter, rxpage, tails
 from .page.answer import Answer, answer, hung, named
@@ -35,6 +36,7 @@ TEMPLATE = "report.html"
 CLIENTS = 20  # shown; run.json has all
 DRAWN = 0.005  # of all time: commands with less are only in the table
 TOGETHER = 12  # runs on one page, at most; of more each has a page of its own
+CHUNK = 4  # of them, that a process makes at a time
 DISTRIBUTIONS = 3  # figures shown; more are collapsed
 
 
@@ -316,10 +318,8 @@ def _history(runs: list[Run], args: argparse.Namespace) -> int:
     return show.doubts("report", [doubt for one in runs for doubt in one.doubts])
 
 
-def _apart(of: tuple[Path, str], folder: Path, language: str) -> Line | Failure:
-    """Makes the page of one of many runs, a file of its own; in a process of its own. `of`: the
-    run, and the file's name."""
-    path, name = of
+def _apart(path: Path, folder: Path, name: str, language: str) -> Line | Failure:
+    """Makes the page of one of many runs, a file of its own; in a process of its own."""
     try:
         one = Run.open(path)
         made = Painter(None, language, one.words)
@@ -333,13 +333,17 @@ def _apart(of: tuple[Path, str], folder: Path, language: str) -> Line | Failure:
 
 def _many(paths: list[Path], args: argparse.Namespace) -> int:
     """A page for each run, in a folder beside the overview. 1 if a run could not be read."""
+    from concurrent.futures import ProcessPoolExecutor
+
     if args.figures:
         raise wrong_use(f"--figures is for {TOGETHER} runs at most: these are {len(paths):,}")
     folder = args.output.with_name(f"{args.output.stem}-runs")
     Folder(folder)  # says in one message why it cannot be made
-    of = [(path, f"{i}.html") for i, path in enumerate(paths, 1)]
-    with closing(process.each(_apart, of, folder, args.lang)) as each:
-        found = [one for _, one in zip(show.progress("report", "runs", of), each, strict=True)]
+    names = [f"{i}.html" for i in range(1, len(paths) + 1)]
+    found: list[Line | Failure] = []
+    with ProcessPoolExecutor(len(os.sched_getaffinity(0))) as pool:
+        of = pool.map(_apart, paths, repeat(folder), names, repeat(args.lang), chunksize=CHUNK)
+        found = [one for _, one in zip(show.progress("report", "runs", paths), of, strict=True)]
     lines = [one for one in found if isinstance(one, Line)]
     failed = [one for one in found if isinstance(one, Failure)]
     for failure in failed:

@@ -187,25 +187,14 @@ class Folder:
         folder = Folder(self.path / aside)
         try:
             yield folder
-            while not self._in_place(aside, name, old):
-                shutil.rmtree(self.path / old, ignore_errors=True)
+            with contextlib.suppress(FileNotFoundError):
+                os.rename(name, old, src_dir_fd=self._fd, dst_dir_fd=self._fd)
+            os.rename(aside, name, src_dir_fd=self._fd, dst_dir_fd=self._fd)
         except OSError as e:
             raise _failure(self.path / name, e) from None
         finally:
             for path in (self.path / aside, self.path / old):
                 shutil.rmtree(path, ignore_errors=True)
-
-    def _in_place(self, aside: str, name: str, old: str) -> bool:
-        """Whether it is there now: another process may have put one there meanwhile."""
-        with contextlib.suppress(FileNotFoundError):
-            os.rename(name, old, src_dir_fd=self._fd, dst_dir_fd=self._fd)
-        try:
-            os.rename(aside, name, src_dir_fd=self._fd, dst_dir_fd=self._fd)
-        except OSError as e:
-            if e.errno not in (errno.ENOTEMPTY, errno.EEXIST):
-                raise
-            return False
-        return True
 
     def forget(self) -> None:
         """Removes what was written."""
