@@ -33,13 +33,14 @@ LANGUAGE = "ja"
 _USER = ROOT / "user"
 _LONG = [*sorted((_USER / "report/long").glob("*.c"))]
 _SCREENS = ("procedures", "screen_load", "sessions", "matrix", "screen_files", "screen_any",
-            "screen_calls", "each")  # of user/report/screen, whose tables are in tables.json, too
+            "screen_calls", "each", "doctor")  # of user/report/screen, whose tables are in tables.json, too
 _SAYS = ("doctor/answers", "doctor/clients", "doctor/diagnose", "doctor/ends", "doctor/rx",
          "doctor/times", "doctor/sessions", "doctor/verdict", "doctor/volumes", "doctor/waits",
          "kinds/afp/hints", "watch/bpf/books", "watch/bpf/price", "watch/bpf/rung",
-         "watch/bpf/storage_load", "watch/bpf/losses")  # whose words stand beside figures
+         "watch/bpf/storage_load", "watch/bpf/losses", "watch/bpf/sessions", "run/requests_book")  # whose words stand beside figures
 _TEXT = r'((?:"(?:[^"\\]|\\.)*"|\s|GLUE)+)'
-_SENTENCE = re.compile(rf"(?:\.(?:says|todo|disproof|fact)|\[DOCTOR_[A-Z_]+\])\s*=\s*{_TEXT}")
+_SENTENCE = re.compile(rf"(?:\.(?:name|says|todo|disproof|fact)|\[DOCTOR_[A-Z_]+\])\s*=\s*{_TEXT}")
+_CAUSE = re.compile(r'\.key = "([a-z0-9-]+)", \.name = "([^"]+)"')
 _HEAD = re.compile(
     rf"\.(?:head|title)\s*=\s*{_TEXT}"
     rf"|{{ {_TEXT}, (?:NULL|\"\w+\"), SHOW_"  # rows of user/report/long/below.c
@@ -47,7 +48,13 @@ _HEAD = re.compile(
 )
 
 
-_TABLES = ("bpf/storage.h", "user/run/account.c", "user/run/kind.h", "user/run/result.c",
+# Lines whose pieces have no comma or the like between them.
+_COMPOSED = (
+    "{s1} calls",
+    "Files: {s1} director{s2.s} of {s3} file{s4.s} of {s5}",
+    "Files: {s1} director{s2.s} of {s3} empty file{s4.s}",
+)
+_TABLES = ("bpf/storage.h", "user/run/account.c", "user/run/kind.h", "user/run/result.c", "user/doctor/rules/rules_transfer.h",
            "user/kinds/gluster/gluster.c", "user/kinds/rx/rx.c")  # of words
 
 
@@ -92,6 +99,7 @@ def _parts() -> dict[str, None]:
             *written.of_labels([*_LONG, *screens, *(ROOT / name for name in _TABLES)]),
             *written.of_sources(_LONG + screens),
             *written.of_sources(_USER / f"{name}.c" for name in _SAYS),
+            *_COMPOSED,
             *written.of_calls(sorted(_USER.rglob("*.c"))),
         ]
     )
@@ -106,6 +114,8 @@ def program_sentences() -> list[Message]:
     heads = [m for m in heads if "{" not in m.text]
     whole = _found(_SENTENCE, rules, told.PROGRAM)
     known = {m.text for m in heads + whole}
+    keys = (m[1] for file in rules for m in _CAUSE.finditer(file.read_text("utf-8")))
+    whole += [Message(told.CAUSE, key.replace("-", " ")) for key in dict.fromkeys(keys)]
     return whole + [Message(told.PROGRAM, t) for t in _parts() if t not in known] + heads
 
 

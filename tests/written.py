@@ -15,7 +15,7 @@ from pathlib import Path
 _LITERAL = r'"(?:[^"\\]|\\.)*"'
 _TOKEN = re.compile(rf"/\*.*?\*/|{_LITERAL}|'(?:[^'\\]|\\.)'|\s+|[A-Za-z_]\w*|.", re.S)
 _CONVERSION = re.compile(r"%[-+0#]*[\d.*]*[hlzjt]*([diouxXeEfgGsc%])")
-_MAY_BE_TEXT = re.compile(r"[a-z]{3,}")
+_MAY_BE_TEXT = re.compile(r"[a-z]{2,}")
 # Calls whose texts come into a run, wherever they are made.
 _CALLS = re.compile(
     r"\b(?:run_note\(&[\w.>-]*(?:rungs|warnings|absent|environment|server)|run_note\(out|run_loss\(|run_book(?:_open)?\("
@@ -89,7 +89,9 @@ def _sentences(texts: Iterable[str]) -> Iterator[str]:
         text = sentence(form)
         plain = re.sub(r"\{[^{}]*\}", " ", text)
         words = len(re.findall(r"[A-Za-z'/-]*[a-z]{2}[a-z'/-]*", plain))
-        if (words > 1 or (words and _PARTED.search(form))) and not _NAME.match(text):
+        letters = len(re.findall(r"[A-Za-z]", plain))
+        told = words > 1 or (words and letters > 3 and _PARTED.search(form))
+        if told and not _NAME.match(text):
             yield text
 
 

@@ -18,15 +18,19 @@ from collections.abc import Iterable, Mapping
 
 PROGRAM = "program"  # contexts of the catalogue
 HEAD = "head"  # of a table, or its title
+CAUSE = "cause"  # key of one, with blanks
 _HOLE = re.compile(r"\{([^{}]*)\}")
 _FIGURE, _WHO = "((?:(?!, |; ).)*?)", "(.*?)"  # a figure is no list; "{lock.who}" may be one
 _NUMBER, _PLURAL = r"([-+]?\d[\d.,]*)", r"([a-z]*)"  # "{n1}", "{s1.s}": of a printf format
 _OPTIONAL = re.compile(r"\[([^\[\]]*)\]")
 _PART = re.compile(r"(; |: |, |\. | [(]|[)]:? ?|:$)")
+_JOINED = 4  # blanks, at least, of a sentence that may stand beside another one
 _BLANK = re.compile(r"\s+")
 _WORDS = re.compile(r"[^\W\d_]*[a-z]{2}")
 _AMOUNT = r"[-+~≥≤<]?\d[\d.,]*(?: ?(?:[nmµ]?s|%|[KMGT]i?B|B))?"
-_BESIDE = re.compile(rf"(?P<first>{_AMOUNT}) (?P<after>\D.*)|(?P<word>.*\S) (?P<last>{_AMOUNT})")
+_BESIDE = re.compile(
+    rf"(?P<first>{_AMOUNT} )?(?P<word>[^\W\d].*?)(?P<last> (?:× )?{_AMOUNT})?", re.S
+)
 
 
 def _hole(name: str) -> str:
@@ -83,14 +87,18 @@ class Told:
         found = [_Sentence(english, translation) for english, translation in sentences]
         self._sentences = sorted((s for s in found if s.keys), key=lambda s: -s.plain)
         self._fixed = dict(heads) | {s.english: s.translation for s in found if not s.keys}
+        self._long = [pair for pair in self._fixed.items() if pair[0].count(" ") >= _JOINED]
 
     def __call__(self, text: str) -> str:
         """What is none of the sentences stays as it is: another version of the program wrote it."""
         if not self._fixed or not text:
             return text
+        return "\n".join(map(self._line, text.split("\n")))
+
+    def _line(self, text: str) -> str:
         even = _BLANK.sub(" ", text)
         blank = text[: len(text) - len(text.lstrip())]
-        done = self._whole(even) or self._parted(even.strip())
+        done = self._whole(even.strip()) or self._parted(even.strip())
         return text if done is None else blank + done
 
     def _whole(self, text: str) -> str | None:
@@ -100,6 +108,15 @@ class Told:
         for s in self._sentences:
             if s.mark in text and (values := s.values(text)) is not None:
                 return s.filled({key: self._value(v, text) for key, v in values.items()})
+        return self._joined(text)
+
+    def _joined(self, text: str) -> str | None:
+        """Two sentences of which one has no figure, with nothing but a blank between them."""
+        for english, translation in self._long:
+            if text.startswith(english + " "):
+                return f"{translation} {self(text[len(english) + 1 :])}"
+            if text.endswith(" " + english):
+                return f"{self(text[: -len(english) - 1])} {translation}"
         return None
 
     def _value(self, value: str, of: str) -> str:
@@ -113,8 +130,8 @@ class Told:
         m = _BESIDE.fullmatch(text)
         if m is None:
             return None
-        word = self._fixed.get(m["word"] or m["after"])
-        return word and (f"{word} {m['last']}" if m["last"] else f"{m['first']} {word}")
+        word = self._fixed.get(m["word"])
+        return word and f"{m['first'] or ''}{word}{m['last'] or ''}"
 
     def _parted(self, text: str, whole: bool = False) -> str | None:
         """`whole`: only if all of it is known."""

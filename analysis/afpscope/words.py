@@ -14,7 +14,7 @@ from .catalogue import Message, translated, translations
 from .saved.model import Transfer
 from .saved.run import AFP_WORDS, DOUBTS, NO_WORDS, Cause, Run
 from .saved.sections import Cell, Column, Note, Row, Section
-from .told import HEAD, PROGRAM, Told
+from .told import CAUSE, HEAD, PROGRAM, Told
 
 LANGUAGES = ("en", "ja")
 
@@ -383,7 +383,7 @@ _COLUMNS = ("second", "from_s", "to_s", "actions", "bytes", "last", "share_at_le
 _SHARED = ("v_", "f_", "i_", "p_")
 
 # Columns of texts that are words of the program, and no names of users, files or tests.
-_SAID = ("account", "end", "null_peer", "verdict")
+_SAID = ("account", "end", "null_peer", "verdict", "what")
 
 # Figures of a verdict, in the order of the sentence that run.json has in English.
 _FIGURES = (
@@ -462,6 +462,10 @@ class Words:
     def head(self, text: str) -> str:
         """Of a column."""
         return self._catalogue.pgettext(HEAD, text) if text else text
+
+    def cause(self, key: str) -> str:
+        """What it is called that a key of the diagnosis stands for."""
+        return self._catalogue.pgettext(CAUSE, key.replace("-", " "))
 
     def column(self, key: str) -> str:
         """That of a figure's numbers, by what it is called in the CSV: parts of a time have words

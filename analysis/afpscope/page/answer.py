@@ -176,7 +176,7 @@ def _shown(cause: Cause, w: Words) -> list[str]:
 def _unseen(run: Run, w: Words) -> list[str]:
     if not run.unseen:
         return []
-    return [w.say("unseen", names=", ".join(key.replace("-", " ") for key in run.unseen))]
+    return [w.say("unseen", names=w["comma"].join(map(w.cause, run.unseen)))]
 
 
 def _felt(d: Digest, w: Words) -> list[str]:
