@@ -37,7 +37,8 @@ _SCREENS = ("procedures", "screen_load", "sessions", "matrix", "screen_files", "
 _SAYS = ("doctor/answers", "doctor/clients", "doctor/diagnose", "doctor/ends", "doctor/rx",
          "doctor/times", "doctor/sessions", "doctor/verdict", "doctor/volumes", "doctor/waits",
          "kinds/afp/hints", "watch/bpf/books", "watch/bpf/price", "watch/bpf/rung",
-         "watch/bpf/storage_load", "watch/bpf/losses", "watch/bpf/sessions", "run/requests_book")  # whose words stand beside figures
+         "watch/bpf/storage_load", "watch/bpf/losses", "watch/bpf/sessions", "run/requests_book",
+         "doctor/say", "doctor/machine/machine", "doctor/machine/machine_disks", "kinds/servers")  # whose words stand beside figures
 _TEXT = r'((?:"(?:[^"\\]|\\.)*"|\s|GLUE)+)'
 _SENTENCE = re.compile(rf"(?:\.(?:name|says|todo|disproof|fact)|\[DOCTOR_[A-Z_]+\])\s*=\s*{_TEXT}")
 _CAUSE = re.compile(r'\.key = "([a-z0-9-]+)", \.name = "([^"]+)"')
@@ -51,10 +52,14 @@ _HEAD = re.compile(
 # Lines whose pieces have no comma or the like between them.
 _COMPOSED = (
     "{s1} calls",
+    "{server} waits",
+    "the receive buffer of {s1} (process {n2}, UDP port {n3}) is {n4} bytes, room for some {n5}"
+    " packets: it overflows when several clients write at once; raise it with {s6};"
+    " net.core.rmem_max, the most that it gets, is {n7}",
     "Files: {s1} director{s2.s} of {s3} file{s4.s} of {s5}",
     "Files: {s1} director{s2.s} of {s3} empty file{s4.s}",
 )
-_TABLES = ("bpf/storage.h", "user/run/account.c", "user/run/kind.h", "user/run/result.c", "user/doctor/rules/rules_transfer.h",
+_TABLES = ("bpf/storage.h", "user/run/account.c", "user/run/kind.h", "user/run/result.c", "user/run/run.h", "user/doctor/rules/rules_transfer.h",
            "user/kinds/gluster/gluster.c", "user/kinds/rx/rx.c")  # of words
 
 

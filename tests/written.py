@@ -27,6 +27,8 @@ _NAME = re.compile(r"(?:tp_btf|tp|fentry/fexit|kprobe) [^:]*$|/\S*$|\S*[._]\S*$"
 _PARTED = re.compile(r"^(?:; |: |, )|[:,] ?$")
 _LABEL = re.compile(
     r"\bsection_note\([&\w.>-]+, \"([^\"%]*[a-z][^\"%]*)\""
+    r"|\bsection_note\(\w+, i \? \"\" : \"([^\"]+)\""
+    r"|#define RUN_THREADS_MISSED \"\(([^\"]+)\)\""
     r"|\bsay_\w+\([^;\"]*\"([a-z][^\"%]*[a-z])\"[^;\"]*;"
     r"|\[AFS_ACCOUNT_[A-Z]+\] = \"([^\"]+)\""
     r"|\bX\([A-Z]+, \"[a-z]+\", \"([a-z]+ [^\"]+)\"\)"  # AFS_STORAGE_ITEMS

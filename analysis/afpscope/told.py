@@ -20,25 +20,32 @@ PROGRAM = "program"  # contexts of the catalogue
 HEAD = "head"  # of a table, or its title
 CAUSE = "cause"  # key of one, with blanks
 _HOLE = re.compile(r"\{([^{}]*)\}")
-_FIGURE, _WHO = "((?:(?!, |; ).)*?)", "(.*?)"  # a figure is no list; "{lock.who}" may be one
-_NUMBER, _PLURAL = r"([-+]?\d[\d.,]*)", r"([a-z]*)"  # "{n1}", "{s1.s}": of a printf format
+_FIGURE, _WHO = "((?:(?!, ).)*?)", "(.*?)"  # a figure is no list; "{lock.who}" may be one
+# "{n1}", "{s2}" and "{s3.s}", of a printf format; "{server}"
+_NUMBER, _TEXT, _PLURAL = r"([-+]?\d[\d.,]*)", r"((?:(?!, |; |: )(?:[^()]|\([^()]*\)))*?)", "(|s|es|y|ies| was| were)"
+_PROGRAM = r"([^\W\d][\w.-]*)"
 _OPTIONAL = re.compile(r"\[([^\[\]]*)\]")
-_PART = re.compile(r"(; |: |, |\. | [(]|[)]:? ?|:$)")
+_PART = re.compile(r"(; |: |, |\. | [(]|[)]:? ?|[:.]$)")
 _JOINED = 4  # blanks, at least, of a sentence that may stand beside another one
 _BLANK = re.compile(r"\s+")
 _WORDS = re.compile(r"[^\W\d_]*[a-z]{2}")
-_AMOUNT = r"[-+~≥≤<]?\d[\d.,]*(?: ?(?:[nmµ]?s|%|[KMGT]i?B|B))?"
+_AMOUNT = r"[-+~≥≤<]?\d(?:[\d.,]*\d)?(?: ?(?:[nmµ]?s|%|[KMGT]i?B|B))?"
 _BESIDE = re.compile(
     rf"(?P<first>{_AMOUNT} )?(?P<word>[^\W\d].*?)(?P<last> (?:× )?{_AMOUNT})?", re.S
 )
 
 
-def _hole(name: str) -> str:
+def _hole(name: str, last: bool) -> str:
+    """`last`: it ends the sentence: an error's own text, perhaps."""
     if name.endswith((".who", ".text")):
         return _WHO
     if name.endswith(".s"):
         return _PLURAL
-    return _NUMBER if re.fullmatch(r"n\d+", name) else _FIGURE
+    if name in ("server", "helper"):
+        return _PROGRAM
+    if re.fullmatch(r"n\d+", name):
+        return _NUMBER
+    return _FIGURE if not re.fullmatch(r"s\d+", name) else _WHO if last else _TEXT
 
 
 class _Sentence:
@@ -54,7 +61,9 @@ class _Sentence:
         marks = {"[": "(?:", "]": ")?"}
         self.pattern = re.compile(
             "".join(
-                _hole(p[1:-1]) if _HOLE.fullmatch(p) else marks[p] if p in marks else re.escape(p)
+                _hole(p[1:-1], english.endswith(f": {p}"))
+                if _HOLE.fullmatch(p)
+                else marks.get(p, re.escape(p))
                 for p in parts
             ),
             re.S,
@@ -91,7 +100,7 @@ class Told:
 
     def __call__(self, text: str) -> str:
         """What is none of the sentences stays as it is: another version of the program wrote it."""
-        if not self._fixed or not text:
+        if not text or not (self._fixed or self._sentences):
             return text
         return "\n".join(map(self._line, text.split("\n")))
 
@@ -103,19 +112,26 @@ class Told:
 
     def _whole(self, text: str) -> str | None:
         """As one sentence, or as words beside a figure."""
-        if (done := self._fixed.get(text) or self._beside(text)) is not None:
-            return done
+        return (
+            self._fixed.get(text)
+            or self._sentence(text)
+            or self._beside(text)
+            or self._joined(text)
+        )
+
+    def _sentence(self, text: str) -> str | None:
         for s in self._sentences:
             if s.mark in text and (values := s.values(text)) is not None:
                 return s.filled({key: self._value(v, text) for key, v in values.items()})
-        return self._joined(text)
+        return None
 
     def _joined(self, text: str) -> str | None:
         """Two sentences of which one has no figure, with nothing but a blank between them."""
         for english, translation in self._long:
-            if text.startswith(english + " "):
-                return f"{translation} {self(text[len(english) + 1 :])}"
-            if text.endswith(" " + english):
+            rest = text[len(english) + 1 :]
+            if text.startswith(english + " ") and rest[0] not in "(":
+                return f"{translation} {self(rest)}"
+            if text.endswith(" " + english) and text[-len(english) - 2] not in ":;,":
                 return f"{self(text[: -len(english) - 1])} {translation}"
         return None
 
@@ -123,14 +139,15 @@ class Told:
         """What stands for a figure may be a list of words with figures, else it is a name."""
         if not _WORDS.search(value) or value == of:
             return value
-        done = self._whole(value) or self._parted(value, whole=True)
-        return value if done is None else done
+        bare = value.strip()
+        done = self._whole(bare) or self._parted(bare, whole=True)
+        return value if done is None else value.replace(bare, done)
 
     def _beside(self, text: str) -> str | None:
         m = _BESIDE.fullmatch(text)
-        if m is None:
+        if m is None or not (m["first"] or m["last"]):
             return None
-        word = self._fixed.get(m["word"])
+        word = self._fixed.get(m["word"]) or self._sentence(m["word"])
         return word and f"{m['first'] or ''}{word}{m['last'] or ''}"
 
     def _parted(self, text: str, whole: bool = False) -> str | None:
@@ -155,8 +172,8 @@ class Told:
         other language. A run may end with what parts it from the next: ")", ".", ":"."""
         for end in range(n, at, -1):
             text = "".join(parts[at:end])
-            if at == 0 and end == n:
-                continue  # it was tried as a whole
+            if (at == 0 and end == n) or text.endswith((", ", "; ", " (")):
+                continue  # it was tried as a whole, or is none
             if (done := self._whole(text.rstrip(" "))) if _WORDS.search(text) else None:
                 return end, done + (" " if text.endswith(" ") else "")
         return at + 1, None

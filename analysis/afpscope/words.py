@@ -444,7 +444,8 @@ class Words:
             return replace(r, cells=tuple(map(cell, r.cells, s.columns)))
 
         def cell(c: Cell, of: Column) -> Cell:
-            said = of.name in _SAID or (of.name == "state" and " " in c.text and "·" not in c.text)
+            composed = " " in c.text and "·" not in c.text  # the others are of class and object
+            said = of.name in _SAID or (of.name == "state" and composed) or c.text[:1] == "("
             said &= isinstance(c.value, str)
             return replace(c, text=self.told(c.text)) if said else c
 

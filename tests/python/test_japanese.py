@@ -29,6 +29,7 @@ MANUAL = ROOT / "po/man.ja.po"
 OPTION = re.compile(r"(?<![\w/-])--?[A-Za-z0-9][\w-]*")
 NUMBER = re.compile(r"(?<![\w.,])\d[\d,.]*\d|(?<![\w.,])\d")
 FIELD = re.compile(r"\{[^{}]*\}")
+PLURAL = re.compile(r"\{[^{}]*\.s\}")  # the "s" of one
 BOLD = re.compile(r"B<(?:[^<>]|E<[a-z]+>)*>")
 FILE = re.compile(r"[\w-]+\.(?:md|json|ini|conf|html|yml|1)\b")
 
@@ -57,11 +58,9 @@ def test_every_sentence_of_the_report_is_translated() -> None:
 def test_a_translation_of_the_report_has_the_figures_of_its_sentence() -> None:
     """The server's names may be others: Japanese says what it is asked for, not what answers."""
     names = {"{server}", "{helper}", "{backend}", "{asked}", "{database}"}
-    names |= {"{pending_n.s}"}  # the "s" of a plural
+    names |= {m for text in translated(REPORT) for m in PLURAL.findall(text.text)}
     wrong = {
-        m.context: (lost(FIELD, m) - names, invented(FIELD, m) - names)
-        for m in translated(REPORT)
-        if lost(FIELD, m) | invented(FIELD, m) - names
+        m.text: (lost(FIELD, m) - names, invented(FIELD, m) - names) for m in translated(REPORT)
     }
     assert {k: v for k, v in wrong.items() if v[0] or v[1]} == {}
 
@@ -92,7 +91,11 @@ def filled(text: str, known: bool) -> str:
     not known."""
 
     def value(m: re.Match[str]) -> str:
-        return "" if m[1].endswith(".s") else f"<{m[1]}>" + ", x" * m[1].endswith(".who")
+        if m[1].endswith(".s"):
+            return ""
+        if re.fullmatch(r"n\d+|server|helper", m[1]):
+            return m[1] if m[1][0] != "n" else m[1][1:]
+        return f"<{m[1]}>" + ", x" * m[1].endswith(".who")
 
     text = re.sub(r"\[([^\[\]]*)\]", r"\1" if known else "", text)
     return re.sub(r"\{([^{}]*)\}", value, text)
@@ -167,10 +170,11 @@ def test_a_file_that_is_no_catalogue_is_refused(tmp_path: Path) -> None:
 
 def tree_with(tmp_path: Path, english: str, changed: str) -> Path:
     """A copy of what the check needs, in which a sentence of a page is another one."""
-    for name in ("analysis/afpscope", "po", "user/doctor", "user/report", "user/run"):
+    for name in ("analysis/afpscope", "bpf", "po", "user"):
         shutil.copytree(ROOT / name, tmp_path / name)
     (tmp_path / "tests").mkdir()
-    shutil.copy2(ROOT / "tests/translations.py", tmp_path / "tests")
+    for name in ("translations.py", "written.py"):
+        shutil.copy2(ROOT / "tests" / name, tmp_path / "tests")
     (tmp_path / "build/man").mkdir(parents=True)
     page = (ROOT / "docs/afpscope-ab.1").read_text()
     assert page.count(english) == 1
