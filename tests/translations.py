@@ -32,13 +32,42 @@ from afpscope.catalogue import Message  # noqa: E402
 LANGUAGE = "ja"
 _USER = ROOT / "user"
 _LONG = [*sorted((_USER / "report/long").glob("*.c"))]
-_SCREENS = ("procedures", "screen_load", "sessions", "matrix", "screen_files", "screen_any",
-            "screen_calls", "each", "doctor")  # of user/report/screen, whose tables are in tables.json, too
-_SAYS = ("doctor/answers", "doctor/clients", "doctor/diagnose", "doctor/ends", "doctor/rx",
-         "doctor/times", "doctor/sessions", "doctor/verdict", "doctor/volumes", "doctor/waits",
-         "kinds/afp/hints", "watch/bpf/books", "watch/bpf/price", "watch/bpf/rung",
-         "watch/bpf/storage_load", "watch/bpf/losses", "watch/bpf/sessions", "run/requests_book",
-         "doctor/say", "doctor/machine/machine", "doctor/machine/machine_disks", "kinds/servers")  # whose words stand beside figures
+_SCREENS = (
+    "procedures",
+    "screen_load",
+    "sessions",
+    "matrix",
+    "screen_files",
+    "screen_any",
+    "screen_calls",
+    "each",
+    "doctor",
+)  # of user/report/screen, whose tables are in tables.json, too
+_SAYS = (
+    "doctor/answers",
+    "doctor/clients",
+    "doctor/diagnose",
+    "doctor/ends",
+    "doctor/gluster",
+    "doctor/rx",
+    "doctor/times",
+    "doctor/sessions",
+    "doctor/verdict",
+    "doctor/volumes",
+    "doctor/waits",
+    "kinds/afp/hints",
+    "watch/bpf/books",
+    "watch/bpf/price",
+    "watch/bpf/rung",
+    "watch/bpf/storage_load",
+    "watch/bpf/losses",
+    "watch/bpf/sessions",
+    "run/requests_book",
+    "doctor/say",
+    "doctor/machine/machine",
+    "doctor/machine/machine_disks",
+    "kinds/servers",
+)  # whose words stand beside figures
 _TEXT = r'((?:"(?:[^"\\]|\\.)*"|\s|GLUE)+)'
 _SENTENCE = re.compile(rf"(?:\.(?:name|says|todo|disproof|fact)|\[DOCTOR_[A-Z_]+\])\s*=\s*{_TEXT}")
 _CAUSE = re.compile(r'\.key = "([a-z0-9-]+)", \.name = "([^"]+)"')
@@ -59,8 +88,16 @@ _COMPOSED = (
     "Files: {s1} director{s2.s} of {s3} file{s4.s} of {s5}",
     "Files: {s1} director{s2.s} of {s3} empty file{s4.s}",
 )
-_TABLES = ("bpf/storage.h", "user/run/account.c", "user/run/kind.h", "user/run/result.c", "user/run/run.h", "user/doctor/rules/rules_transfer.h",
-           "user/kinds/gluster/gluster.c", "user/kinds/rx/rx.c")  # of words
+_TABLES = (
+    "bpf/storage.h",
+    "user/run/account.c",
+    "user/run/kind.h",
+    "user/run/result.c",
+    "user/run/run.h",
+    "user/doctor/rules/rules_transfer.h",
+    "user/kinds/gluster/gluster.c",
+    "user/kinds/rx/rx.c",
+)  # of words
 
 
 def catalogue_of(subject: str) -> Path:

@@ -22,10 +22,14 @@ CAUSE = "cause"  # key of one, with blanks
 _HOLE = re.compile(r"\{([^{}]*)\}")
 _FIGURE, _WHO = "((?:(?!, ).)*?)", "(.*?)"  # a figure is no list; "{lock.who}" may be one
 # "{n1}", "{s2}" and "{s3.s}", of a printf format; "{server}"
-_NUMBER, _TEXT, _PLURAL = r"([-+]?\d[\d.,]*)", r"((?:(?!, |; |: )(?:[^()]|\([^()]*\)))*?)", "(|s|es|y|ies| was| were)"
+_NUMBER, _TEXT, _PLURAL = (
+    r"([-+]?\d[\d.,]*)",
+    r"((?:(?!, |; |: )(?:[^()]|\([^()]*\)))*?)",
+    "(|s|es|y|ies| was| were)",
+)
 _PROGRAM = r"([^\W\d][\w.-]*)"
 _OPTIONAL = re.compile(r"\[([^\[\]]*)\]")
-_PART = re.compile(r"(; |: |, |\. | [(]|[)]:? ?|[:.]$)")
+_PART = re.compile(r"(; |: |, |\. |(?: |^)[(]|[)]:? ?|[:.]$)")
 _JOINED = 4  # blanks, at least, of a sentence that may stand beside another one
 _BLANK = re.compile(r"\s+")
 _WORDS = re.compile(r"[^\W\d_]*[a-z]{2}")
@@ -174,6 +178,7 @@ class Told:
             text = "".join(parts[at:end])
             if (at == 0 and end == n) or text.endswith((", ", "; ", " (")):
                 continue  # it was tried as a whole, or is none
-            if (done := self._whole(text.rstrip(" "))) if _WORDS.search(text) else None:
+            done = self._whole(text.rstrip(" ")) if _WORDS.search(text) else None
+            if done is not None:
                 return end, done + (" " if text.endswith(" ") else "")
         return at + 1, None

@@ -19,7 +19,7 @@ STAYS = (
     r"(?:afpd|cnid_dbd|cnid_metad|other) ?\d* sys[cr]\w+",  # counters of the kernel
     r"[A-Z][a-z]+ [\d.x]+\w*",  # programs with a version
 )
-_ENGLISH = re.compile(r"(?:\b[A-Za-z]?[a-z'-]+\b[ ,:;]+){1,}\b[a-z'-]{2,}\b")
+_ENGLISH = re.compile(r"(?:\b[A-Za-z]?[a-z'-]+\b(?: |, ))+\b[a-z'-]{2,}\b")
 _BLOCKS = {"p", "td", "th", "h1", "h2", "h3", "li", "summary", "text", "title", "figcaption", "a",
            "div", "tr", "details", "table", "strong", "span", "metadata", "b"}  # fmt: skip
 
