@@ -4,10 +4,10 @@
 
 /*
  * A clock for the threads of an engine, in place of the machine's
- * (--wrap=clock_gettime,kernel_epoll_wait in the Makefile). It goes on a little whenever a thread reads
- * it; when all threads of a job wait, the one whose events are there goes on, else the one whose
- * wait ends first, and the clock with it. A thread is in a job from its first look at its CPU time
- * to its second.
+ * (--wrap=clock_gettime,kernel_epoll_wait in the Makefile). It goes on a little whenever a thread
+ * reads it; when all threads of a job wait, the one whose events are there goes on, else the one
+ * whose wait ends first, and the clock with it. A thread is in a job from its first look at its CPU
+ * time to its second.
  *
  * The main thread's clock stands still in a job. It is an hour ahead, so that its own waits are
  * real.
