@@ -117,6 +117,36 @@ def test_a_sentence_that_no_catalogue_has_stays_as_it_is() -> None:
     assert told("1 in 2") == "1 in 2"
 
 
+def test_a_line_of_several_sentences_is_told_part_by_part() -> None:
+    told = Told(
+        [
+            ("{s1} in {s2} requests", "{s2} 要求に {s1}"),
+            ("waiting for a CPU", "CPU 待ち"),
+            ("{s1} was {s2} for {n3}%", "{s1} は{s2} {n3}%"),
+            ("in fsync", "fsync 中"),
+            ("{s1} for {n2}%", "{s1} {n2}%"),
+            ("{s1} {s2}{s3.s} of {s4} bytes", "{s4} バイトの {s2} を {s1} 回"),
+            ("and 1 that finds the end", "末尾を見つけるもの 1 回"),
+            ("only one session was watched", "セッションは 1 つだけ"),
+            ("lost: {s1}", "失われた: {s1}"),
+        ],
+        [("run queue", "CPU 待ち"), ("no such object", "オブジェクトはない")],
+    )
+    assert told("1.2 s in 40 requests: run queue 30.5 %") == "40 要求に 1.2 s: CPU 待ち 30.5 %"
+    waits = "cnid_dbd was waiting for a CPU for 80%, in fsync for 11%"
+    assert told(waits) == "cnid_dbd はCPU 待ち 80%, fsync 中 11%"
+    assert told("2 reads of 8 bytes and 1 that finds the end") == (
+        "8 バイトの read を 2 回 末尾を見つけるもの 1 回"
+    )
+    assert told("A, B (only one session was watched)") == "A, B (セッションは 1 つだけ)"
+    assert (
+        told("FPDelete: -5018 no such object × 937") == "FPDelete: -5018 オブジェクトはない × 937"
+    )
+    assert told("lost: anna, who is in fsync") == "失われた: anna, who is in fsync"
+    assert told("run queue\nrun queue 1 s") == "CPU 待ち\nCPU 待ち 1 s"
+    assert told("runs of the queue, x") == "runs of the queue, x"
+
+
 def test_a_page_says_what_the_program_found_and_heads_of_tables_in_japanese(
     shelf: Shelf, tmp_path: Path, execute: Callable[..., Done]
 ) -> None:
