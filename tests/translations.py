@@ -81,6 +81,9 @@ _HEAD = re.compile(
 # Lines whose pieces have no comma or the like between them.
 _COMPOSED = (
     "{s1} calls",
+    "{n1} others",
+    "{protocol} commands",
+    "Possible",
     "{server} waits",
     "the receive buffer of {s1} (process {n2}, UDP port {n3}) is {n4} bytes, room for some {n5}"
     " packets: it overflows when several clients write at once; raise it with {s6};"
