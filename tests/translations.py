@@ -25,17 +25,82 @@ ROOT = Path(__file__).resolve().parents[1]
 sys.dont_write_bytecode = True
 sys.path.insert(0, str(ROOT / "analysis"))
 
+import written  # noqa: E402
 from afpscope import catalogue, told, words  # noqa: E402
 from afpscope.catalogue import Message  # noqa: E402
 
 LANGUAGE = "ja"
+_USER = ROOT / "user"
+_LONG = [*sorted((_USER / "report/long").glob("*.c"))]
+_SCREENS = (
+    "procedures",
+    "screen_load",
+    "sessions",
+    "matrix",
+    "screen_files",
+    "screen_any",
+    "screen_calls",
+    "each",
+    "doctor",
+)  # of user/report/screen, whose tables are in tables.json, too
+_SAYS = (
+    "doctor/answers",
+    "doctor/clients",
+    "doctor/diagnose",
+    "doctor/ends",
+    "doctor/gluster",
+    "doctor/rx",
+    "doctor/times",
+    "doctor/sessions",
+    "doctor/verdict",
+    "doctor/volumes",
+    "doctor/waits",
+    "kinds/afp/hints",
+    "watch/bpf/books",
+    "watch/bpf/price",
+    "watch/bpf/rung",
+    "watch/bpf/storage_load",
+    "watch/bpf/losses",
+    "watch/bpf/sessions",
+    "run/requests_book",
+    "doctor/say",
+    "doctor/machine/machine",
+    "doctor/machine/machine_disks",
+    "kinds/servers",
+)  # whose words stand beside figures
 _TEXT = r'((?:"(?:[^"\\]|\\.)*"|\s|GLUE)+)'
-_SENTENCE = re.compile(rf"(?:\.(?:says|todo|disproof|fact)|\[DOCTOR_[A-Z_]+\])\s*=\s*{_TEXT}")
+_SENTENCE = re.compile(rf"(?:\.(?:name|says|todo|disproof|fact)|\[DOCTOR_[A-Z_]+\])\s*=\s*{_TEXT}")
+_CAUSE = re.compile(r'\.key = "([a-z0-9-]+)", \.name = "([^"]+)"')
 _HEAD = re.compile(
     rf"\.(?:head|title)\s*=\s*{_TEXT}"
     rf"|{{ {_TEXT}, (?:NULL|\"\w+\"), SHOW_"  # rows of user/report/long/below.c
     rf"|X\([A-Z]+, \"[a-z]+\", {_TEXT}\)"  # of ACCOUNT_COLUMNS
 )
+
+
+# Lines whose pieces have no comma or the like between them.
+_COMPOSED = (
+    "{s1} calls",
+    "{n1} others",
+    "{protocol} commands",
+    "Possible",
+    "{server} waits",
+    "the receive buffer of {s1} (process {n2}, UDP port {n3}) is {n4} bytes, room for some {n5}"
+    " packets: it overflows when several clients write at once; raise it with {s6};"
+    " net.core.rmem_max, the most that it gets, is {n7}",
+    "Files: {s1} director{s2.s} of {s3} file{s4.s} of {s5}",
+    "Files: {s1} director{s2.s} of {s3} empty file{s4.s}",
+)
+_TABLES = (
+    "bpf/storage.h",
+    "user/run/account.c",
+    "user/run/kind.h",
+    "user/run/result.c",
+    "user/run/run.h",
+    "user/doctor/rules/rules_transfer.h",
+    "user/kinds/gluster/gluster.c",
+    "user/kinds/rx/rx.c",
+)  # of words
 
 
 def catalogue_of(subject: str) -> Path:
@@ -71,13 +136,32 @@ def _found(pattern: re.Pattern[str], files: list[Path], context: str) -> list[Me
     return [Message(context, text) for text in texts if text]
 
 
+def _parts() -> dict[str, None]:
+    """Parts of the lines that it composes, each once, and lines with figures of printf."""
+    screens = [_USER / f"report/screen/{name}.c" for name in _SCREENS]
+    return dict.fromkeys(
+        [
+            *written.of_labels([*_LONG, *screens, *(ROOT / name for name in _TABLES)]),
+            *written.of_sources(_LONG + screens),
+            *written.of_sources(_USER / f"{name}.c" for name in _SAYS),
+            *_COMPOSED,
+            *written.of_calls(sorted(_USER.rglob("*.c"))),
+        ]
+    )
+
+
 def program_sentences() -> list[Message]:
     """What the program writes into a run and the page shows. Names of quantities stay: "p99"."""
     doctor = ROOT / "user/doctor"
     rules = [*sorted((doctor / "rules").glob("rules_*.c")), doctor / "say.c"]
     tables = [ROOT / "user/run/account.h", *sorted((ROOT / "user/report").rglob("*.c"))]
     heads = [m for m in _found(_HEAD, tables, told.HEAD) if re.search("[a-z]{2}", m.text)]
-    return _found(_SENTENCE, rules, told.PROGRAM) + [m for m in heads if "{" not in m.text]
+    heads = [m for m in heads if "{" not in m.text]
+    whole = _found(_SENTENCE, rules, told.PROGRAM)
+    known = {m.text for m in heads + whole}
+    keys = (m[1] for file in rules for m in _CAUSE.finditer(file.read_text("utf-8")))
+    whole += [Message(told.CAUSE, key.replace("-", " ")) for key in dict.fromkeys(keys)]
+    return whole + [Message(told.PROGRAM, t) for t in _parts() if t not in known] + heads
 
 
 def report_sentences() -> list[Message]:

@@ -218,7 +218,7 @@ def _by_worth(tests: list[TestView]) -> list[TestView]:
     return sorted(tests, key=lambda t: (not t.is_unsteady, -(t.mean_ns or 0)))
 
 
-def _tables(run: Run) -> tuple[tuple[str, Section], ...] | None:
+def _tables(run: Run, w: Words) -> tuple[tuple[str, Section], ...] | None:
     """Those of its folder, each with an id of its own."""
     found = sections.of_run(run)
     if found is None:
@@ -227,7 +227,8 @@ def _tables(run: Run) -> tuple[tuple[str, Section], ...] | None:
     out = []
     for s in found:
         n[s.key] += 1
-        out.append((f"table-{s.key}" + (f"-{n[s.key]}" if n[s.key] > 1 else ""), s))
+        own = f"table-{s.key}" + (f"-{n[s.key]}" if n[s.key] > 1 else "")
+        out.append((own, w.section(s)))
     return tuple(out)
 
 
@@ -245,7 +246,7 @@ def _page(run: Run, runs: list[Run], made: Painter, prefix: str) -> Page:
         notices = (str(e),)
     damaged = bool(notices)
     try:
-        tables = _tables(run)
+        tables = _tables(run, w)
     except Failure as e:
         notices += (str(e),)
 

@@ -12,9 +12,9 @@ from dataclasses import replace
 from . import historywords, rxwords, sweepwords
 from .catalogue import Message, translated, translations
 from .saved.model import Transfer
-from .saved.run import AFP_WORDS, NO_WORDS, Cause, Run
-from .saved.sections import Section
-from .told import HEAD, PROGRAM, Told
+from .saved.run import AFP_WORDS, DOUBTS, NO_WORDS, Cause, Run
+from .saved.sections import Cell, Column, Note, Row, Section
+from .told import CAUSE, HEAD, PROGRAM, Told
 
 LANGUAGES = ("en", "ja")
 
@@ -236,6 +236,9 @@ _WORDS: dict[str, str] = {
     "throughput_note": "Each point is an iteration; the line is the median of those that count.",
     "limited": "What limits it",
     "environment": "Environment",
+    "noted_client": "client",
+    "noted_server": "server",
+    "noted_options": "options",
     "absent": "Not measured",
     "trace": "Trace",
     "stream": "Stream",
@@ -385,6 +388,12 @@ _WORDS: dict[str, str] = {
 _COLUMNS = ("second", "from_s", "to_s", "actions", "bytes", "last", "share_at_least",
             "queue_bytes", "drops", "repeat", "offered_per_s", "achieved_per_s")  # fmt: skip
 
+# Begins of keys whose words the program has, too: verdicts, figures, parts of time.
+_SHARED = ("v_", "f_", "i_", "p_")
+
+# Columns of texts that are words of the program, and no names of users, files or tests.
+_SAID = ("account", "end", "null_peer", "verdict", "what")
+
 # Figures of a verdict, in the order of the sentence that run.json has in English.
 _FIGURES = (
     "client_cpu",
@@ -401,7 +410,8 @@ _OF_THE_PATH = ("round_trips", "path_busy", "queue")
 def messages() -> list[Message]:
     """What a catalogue of the report must have."""
     heads = [Message(HEAD, text.replace("_", " ")) for text in _COLUMNS]
-    return [Message(key, text) for key, text in _WORDS.items()] + heads
+    doubts = [Message(PROGRAM, text) for text in DOUBTS]
+    return [Message(key, text) for key, text in _WORDS.items()] + heads + doubts
 
 
 class Words:
@@ -412,7 +422,14 @@ class Words:
         self.language = language
         self._catalogue = translations(language)
         self.names = NO_WORDS | {**names}
-        self.told = Told(translated(self._catalogue, PROGRAM))  # what a run has in English
+        self.told = self._told()  # what a run has in English
+
+    def _told(self) -> Told:
+        if self.language == "en":
+            return Told(())
+        shared = [(self._named(_WORDS[key]), self[key]) for key in _WORDS if key[:2] in _SHARED]
+        of = (translated(self._catalogue, context) for context in (PROGRAM, HEAD))
+        return Told(next(of), [*shared, *next(of)])
 
     def _named(self, text: str) -> str:
         for key, word in self.names.items():
@@ -425,11 +442,40 @@ class Words:
     def titled(self, section: Section) -> str:
         """Its title, in the language of the page if that is one of ours."""
         known = section.title == _WORDS.get(section.key)
-        return self[section.key] if known else self.head(section.title)
+        return self[section.key] if known else self.told(section.title)
+
+    def section(self, s: Section) -> Section:
+        """In the language of the page; names that are in its cells stay."""
+
+        def row(r: Row) -> Row:
+            if r.text is not None:
+                return replace(r, text=self.told(r.text))
+            return replace(r, cells=tuple(map(cell, r.cells, s.columns)))
+
+        def cell(c: Cell, of: Column) -> Cell:
+            composed = " " in c.text and "·" not in c.text  # the others are of class and object
+            said = of.name in _SAID or (of.name == "state" and composed) or c.text[:1] == "("
+            said &= isinstance(c.value, str)
+            return replace(c, text=self.told(c.text)) if said else c
+
+        def note(n: Note) -> Note:
+            return replace(n, label=self.told(n.label), text=self.told(n.text))
+
+        return replace(
+            s,
+            columns=tuple(replace(c, head=self.told(c.head)) for c in s.columns),
+            about=self.told(s.about),
+            rows=tuple(map(row, s.rows)),
+            notes=tuple(map(note, s.notes)),
+        )
 
     def head(self, text: str) -> str:
         """Of a column."""
         return self._catalogue.pgettext(HEAD, text) if text else text
+
+    def cause(self, key: str) -> str:
+        """What it is called that a key of the diagnosis stands for."""
+        return self._catalogue.pgettext(CAUSE, key.replace("-", " "))
 
     def column(self, key: str) -> str:
         """That of a figure's numbers, by what it is called in the CSV: parts of a time have words
@@ -455,6 +501,7 @@ class Words:
             limits=causes(run.limits),
             opinion=run.opinion and self.told(run.opinion),
             findings=tuple(map(self.told, run.findings)),
+            warnings=tuple(map(self.told, run.warnings)),
         )
 
     def say(self, key: str, **values: object) -> str:

@@ -208,15 +208,20 @@ static int login_refused(const struct afp *a, int32_t result, struct err *e)
 	bool no_user = u->own_passwords && s->op.code != AFP_LoginCont &&
 		       (result == AFP_ERR_NOT_AUTHENTICATED || result == AFP_ERR_ACCESS_DENIED);
 
+	char decoded[SPELLING_MAX];
+	bool encoded = s->cred.user && spelling_decode(decoded, s->cred.user);
+
 	return err_set(e, no_user ? -ENOKEY : -EACCES,
-		       "login of %s by %s%s%s as %s refused: %s (AFP %d)%s",
+		       "login of %s by %s%s%s as %s refused: %s (AFP %d)%s%s%s%s",
 		       s->cred.user && *s->cred.user ? s->cred.user : "guest", u->name,
 		       u->by_ticket ? " for " : "", u->by_ticket ? s->service : "", a->version,
 		       afp_result_text(result), result,
 		       u->own_passwords                                           ? OTHER_PASSWORD
 		       : u->by_ticket                                             ? OTHER_KEY
 		       : result == AFP_ERR_NOT_AUTHENTICATED && u->needs_password ? NO_ACCOUNT
-										  : "");
+										  : "",
+		       encoded ? "; in a URL that is \"" : "", encoded ? decoded : "",
+		       encoded ? "\", but here a name is sent as it is" : "");
 }
 
 static int login_answered(struct afp *a, struct err *e)

@@ -59,8 +59,9 @@ void spelling_compose(char out[static SPELLING_MAX], const char *name)
 }
 
 /* %XX are bytes, but never a NUL; all else stays. */
-static void spelling_decode(char out[static SPELLING_MAX], const char *text)
+bool spelling_decode(char out[static SPELLING_MAX], const char *name)
 {
+	const char *text = name;
 	size_t n = 0;
 
 	for (; *text && n < SPELLING_MAX - 1; text++) {
@@ -75,6 +76,7 @@ static void spelling_decode(char out[static SPELLING_MAX], const char *text)
 		text += byte ? 2 : 0;
 	}
 	out[n] = '\0';
+	return n < (size_t)(text - name);
 }
 
 bool spelling_other(char out[static SPELLING_MAX], const char *asked, const char *name)

@@ -19,6 +19,9 @@ bool spelling_is_ascii(const char *name);
 /* The name composed (NFC), or as it is if it is no UTF-8, too long, or there is no library. */
 void spelling_compose(char out[static SPELLING_MAX], const char *name);
 
+/* Whether the name has %XX: out is it with the bytes for which these stand in a URL. */
+bool spelling_decode(char out[static SPELLING_MAX], const char *name);
+
 /*
  * Whether asked, which a server has refused, may be its name in another spelling, also with %XX for
  * bytes: out is what to ask for then. Capitals are left to the server.

@@ -29,6 +29,7 @@ MANUAL = ROOT / "po/man.ja.po"
 OPTION = re.compile(r"(?<![\w/-])--?[A-Za-z0-9][\w-]*")
 NUMBER = re.compile(r"(?<![\w.,])\d[\d,.]*\d|(?<![\w.,])\d")
 FIELD = re.compile(r"\{[^{}]*\}")
+PLURAL = re.compile(r"\{[^{}]*\.s\}")  # the "s" of one
 BOLD = re.compile(r"B<(?:[^<>]|E<[a-z]+>)*>")
 FILE = re.compile(r"[\w-]+\.(?:md|json|ini|conf|html|yml|1)\b")
 
@@ -57,11 +58,9 @@ def test_every_sentence_of_the_report_is_translated() -> None:
 def test_a_translation_of_the_report_has_the_figures_of_its_sentence() -> None:
     """The server's names may be others: Japanese says what it is asked for, not what answers."""
     names = {"{server}", "{helper}", "{backend}", "{asked}", "{database}"}
-    names |= {"{pending_n.s}"}  # the "s" of a plural
+    names |= {m for text in translated(REPORT) for m in PLURAL.findall(text.text)}
     wrong = {
-        m.context: (lost(FIELD, m) - names, invented(FIELD, m) - names)
-        for m in translated(REPORT)
-        if lost(FIELD, m) | invented(FIELD, m) - names
+        m.text: (lost(FIELD, m) - names, invented(FIELD, m) - names) for m in translated(REPORT)
     }
     assert {k: v for k, v in wrong.items() if v[0] or v[1]} == {}
 
@@ -92,7 +91,11 @@ def filled(text: str, known: bool) -> str:
     not known."""
 
     def value(m: re.Match[str]) -> str:
-        return "" if m[1].endswith(".s") else f"<{m[1]}>" + ", x" * m[1].endswith(".who")
+        if m[1].endswith(".s"):
+            return ""
+        if re.fullmatch(r"n\d+|server|helper", m[1]):
+            return m[1] if m[1][0] != "n" else m[1][1:]
+        return f"<{m[1]}>" + ", x" * m[1].endswith(".who")
 
     text = re.sub(r"\[([^\[\]]*)\]", r"\1" if known else "", text)
     return re.sub(r"\{([^{}]*)\}", value, text)
@@ -112,6 +115,36 @@ def test_a_sentence_that_no_catalogue_has_stays_as_it_is() -> None:
     assert told("1 of 2") == "2 中 1"
     assert told("1 of 2, x") == "2 中 1 (x)"
     assert told("1 in 2") == "1 in 2"
+
+
+def test_a_line_of_several_sentences_is_told_part_by_part() -> None:
+    told = Told(
+        [
+            ("{s1} in {s2} requests", "{s2} 要求に {s1}"),
+            ("waiting for a CPU", "CPU 待ち"),
+            ("{s1} was {s2} for {n3}%", "{s1} は{s2} {n3}%"),
+            ("in fsync", "fsync 中"),
+            ("{s1} for {n2}%", "{s1} {n2}%"),
+            ("{s1} {s2}{s3.s} of {s4} bytes", "{s4} バイトの {s2} を {s1} 回"),
+            ("and 1 that finds the end", "末尾を見つけるもの 1 回"),
+            ("only one session was watched", "セッションは 1 つだけ"),
+            ("lost: {s1}", "失われた: {s1}"),
+        ],
+        [("run queue", "CPU 待ち"), ("no such object", "オブジェクトはない")],
+    )
+    assert told("1.2 s in 40 requests: run queue 30.5 %") == "40 要求に 1.2 s: CPU 待ち 30.5 %"
+    waits = "cnid_dbd was waiting for a CPU for 80%, in fsync for 11%"
+    assert told(waits) == "cnid_dbd はCPU 待ち 80%, fsync 中 11%"
+    assert told("2 reads of 8 bytes and 1 that finds the end") == (
+        "8 バイトの read を 2 回 末尾を見つけるもの 1 回"
+    )
+    assert told("A, B (only one session was watched)") == "A, B (セッションは 1 つだけ)"
+    assert (
+        told("FPDelete: -5018 no such object × 937") == "FPDelete: -5018 オブジェクトはない × 937"
+    )
+    assert told("lost: anna, who is in fsync") == "失われた: anna, who is in fsync"
+    assert told("run queue\nrun queue 1 s") == "CPU 待ち\nCPU 待ち 1 s"
+    assert told("runs of the queue, x") == "runs of the queue, x"
 
 
 def test_a_page_says_what_the_program_found_and_heads_of_tables_in_japanese(
@@ -167,10 +200,11 @@ def test_a_file_that_is_no_catalogue_is_refused(tmp_path: Path) -> None:
 
 def tree_with(tmp_path: Path, english: str, changed: str) -> Path:
     """A copy of what the check needs, in which a sentence of a page is another one."""
-    for name in ("analysis/afpscope", "po", "user/doctor", "user/report", "user/run"):
+    for name in ("analysis/afpscope", "bpf", "po", "user"):
         shutil.copytree(ROOT / name, tmp_path / name)
     (tmp_path / "tests").mkdir()
-    shutil.copy2(ROOT / "tests/translations.py", tmp_path / "tests")
+    for name in ("translations.py", "written.py"):
+        shutil.copy2(ROOT / "tests" / name, tmp_path / "tests")
     (tmp_path / "build/man").mkdir(parents=True)
     page = (ROOT / "docs/afpscope-ab.1").read_text()
     assert page.count(english) == 1

@@ -170,7 +170,8 @@ def test_the_cause_comes_right_after_the_badge(
     body = text[text.index('<div class="verdict') : text.index("<nav")]
     order = [
         w["badge_trusted"], '<p class="cause">cnid_dbd was stopped: 59% of all request time.',
-        w["cause_sure"], "find who stopped it.", "it is in state S.", "cpu limit, disk files",
+        w["cause_sure"], "find who stopped it.", "it is in state S.",
+        w["comma"].join(map(w.cause, ("cpu-limit", "disk-files"))),
         "Other programs used 83% of the CPUs.", "FPCreateFile",
     ]  # fmt: skip
     places = [body.index(one) for one in order]

@@ -119,7 +119,7 @@ def _transfers(d: Digest, w: Words) -> list[str]:
 
 def _badge(run: Run, damaged: bool, w: Words) -> Badge:
     """`damaged`: its trace is damaged, which casts no doubt on what was not taken from it."""
-    doubts = [w.say("doubt", text=text) for text in run.doubts]
+    doubts = [w.say("doubt", text=w.told(text)) for text in run.doubts]
     lost = sum(n for _, n in run.losses)
     if damaged:
         doubts.append(w["damaged"])
@@ -176,7 +176,7 @@ def _shown(cause: Cause, w: Words) -> list[str]:
 def _unseen(run: Run, w: Words) -> list[str]:
     if not run.unseen:
         return []
-    return [w.say("unseen", names=", ".join(key.replace("-", " ") for key in run.unseen))]
+    return [w.say("unseen", names=w["comma"].join(map(w.cause, run.unseen)))]
 
 
 def _felt(d: Digest, w: Words) -> list[str]:

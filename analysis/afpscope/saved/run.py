@@ -52,6 +52,12 @@ START = "afpd.start"
 AB_FILE = "ab.json"
 # The end of rungs.trace, and the streams of its numbers.
 _COUNTED = ("requests", "calls", "waits", "client")
+# Why a run is not to be trusted.
+DOUBTS = (
+    "the run broke off: it is not complete",
+    "lost: {n1} x {s2}",
+    "a cross-check disagrees: {s1}: {s2} against {s3} ({s4})",
+)
 # "allowed 1, last on 1", not "allowed 1,3, last on 1"
 USUAL_PORT = "548"  # of AFP
 _JOINED = re.compile(r"^([A-Za-z]+)(\d)")
@@ -215,10 +221,11 @@ class Run:
     @cached_property
     def doubts(self) -> tuple[str, ...]:
         """Why the run is not to be trusted; empty if it can be."""
-        out = [] if self.complete else ["the run broke off: it is not complete"]
-        out += [f"lost: {n:,} x {what}" for what, n in self.losses if n]
+        broke_off, lost, disagrees = DOUBTS
+        out = [] if self.complete else [broke_off]
+        out += [lost.format(n1=f"{n:,}", s2=what) for what, n in self.losses if n]
         out += [
-            f"a cross-check disagrees: {b.name}: {b.ours} against {b.theirs} ({b.with_})"
+            disagrees.format(s1=b.name, s2=b.ours, s3=b.theirs, s4=b.with_)
             for b in self.books
             if not b.closed
         ]

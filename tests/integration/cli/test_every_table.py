@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""What -v prints of a run below its head is on the page of the HTML report: each title and row.
+"""What -v prints of a run below its head is on the page of the HTML report: each title and row,
+and the page in Japanese has no sentence in English.
 
 For each command that keeps a run, and each kind of server.
 Tests user/report/long/own.c, user/report/json/tables.c.
@@ -16,10 +17,11 @@ from pathlib import Path
 import pytest
 from checks import port_option
 from gluster import Gluster
+from leftover import english
 from netatalk import Server
 from offline import analysis, joined
 from rxing import Serving
-from scope import FINDINGS, NOT_TOLD, OK, Scope
+from scope import FINDINGS, NOT_TOLD, OK, Run, Scope
 from terminal import on_terminal
 
 WIDE = 1000  # columns: no table leaves out a column
@@ -52,6 +54,13 @@ def below_head(text: str) -> list[str]:
     return [line.rstrip("#") for line in body.splitlines() if line.strip()]  # bars
 
 
+def names_of(folder: Path) -> list[str]:
+    """What is called so in every language: titles of tests, options as they were given."""
+    run = Run.load(folder / "run.json").saved
+    titles = (p["title"].split(" [")[0] for p in run["phases"])
+    return [*titles, *run["options"].values(), str(folder)]
+
+
 def walk(scope: Scope, tmp_path: Path, command: list[str], *others: int) -> None:
     """Runs the command with -v, makes the page of its run, and looks for each line on it.
 
@@ -69,6 +78,12 @@ def walk(scope: Scope, tmp_path: Path, command: list[str], *others: int) -> None
     assert len(lines) > 10
     missing = [line for line in lines if not any(holds(one, joined(line).split()) for one in there)]
     assert not missing, "\n".join(missing)
+    made = analysis("report", folder, "-o", page.with_suffix(".ja.html"), "--lang", "ja")
+    assert made.returncode == 0, made.stderr
+    text = page.with_suffix(".ja.html").read_text()
+    left = english(text, names_of(folder))
+    left += [word for word in ("Possible", "AFP commands", " others<") if word in text]
+    assert not left, "\n".join(left)
 
 
 def test_lantest(scope: Scope, dbd: Server, tmp_path: Path) -> None:

@@ -81,3 +81,12 @@ def test_record_labels_sessions_by_user_and_volume(scope: Scope, named: Server) 
         text = json.dumps(run.saved, ensure_ascii=False)
         assert json.dumps(user, ensure_ascii=False) in text
         assert volume in text
+
+
+def test_a_refusal_says_what_a_percent_encoded_user_would_be(scope: Scope, named: Server) -> None:
+    """A volume is looked up in the server's list; users have none, and a name may have a %."""
+    encoded = quote("müller")
+    done = scope(named, *QUICK, user=encoded, password="secret1", uam=None)
+    done.expect(NO_SESSION, f"login of {encoded} by dhx2", 'in a URL that is "müller"')
+    plain = scope(named, *QUICK, user="muller", password="secret1", uam=None)
+    assert "in a URL" not in plain.expect(NO_SESSION).err
