@@ -218,6 +218,22 @@ void afp_prep_list(struct afp_op *op, const struct afp *a, const struct afp_list
 uint32_t afp_list_max(const struct afp *a);
 
 /*
+ * Whatever has name in its name, in the whole volume: FPCatSearchExt, or FPCatSearch where names
+ * are long names. A search has several requests, each from where the last one ended: place, of its
+ * reply; that of the first is 0. As many results as fit into len bytes of buf (AFP_SEARCH_MIN at
+ * least).
+ */
+#define AFP_PLACE_LEN  16
+#define AFP_SEARCH_MIN 512
+struct afp_search {
+	const char *name;
+	const uint8_t *place; /* AFP_PLACE_LEN bytes */
+	void *buf;
+	uint32_t len;
+};
+void afp_prep_search(struct afp_op *op, const struct afp *a, const struct afp_search *what);
+
+/*
  * FPEnumerate with an empty path of type 2; or newest, FPEnumerateExt2 where the session's version
  * has it. The reply goes into buf.
  */
@@ -265,10 +281,15 @@ bool afp_get_room(const struct afp_op *op, uint64_t *free_bytes, bool *keeps_bac
 struct afp_entries {
 	struct rbuf at;
 	bool wide; /* lengths of two bytes */
+	bool bare; /* they do not count themselves and the kind */
 	uint16_t file_bitmap, dir_bitmap;
 	unsigned int left; /* entries left, by the reply's own count */
 };
 bool afp_entries_begin(struct afp_entries *it, const struct afp_op *op);
+/* Of a search, also of its last reply, which is AFP_ERR_END_OF_FILE; place: where the next goes on.
+ */
+bool afp_found_begin(struct afp_entries *it, const struct afp_op *op,
+		     uint8_t place[static AFP_PLACE_LEN]);
 /* false: no more, or it->at.bad when the reply is malformed. */
 bool afp_entries_next(struct afp_entries *it, struct afp_params *out);
 

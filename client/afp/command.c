@@ -8,8 +8,12 @@
 #define FLAG_UNLOCK    0x01
 #define DATA_FORK      0
 #define SOFT_CREATE    0
-#define ENUM_PATH_TYPE 2 /* like the reference workloads: a long name, empty */
-#define LEVEL_3_1      4 /* brought FPEnumerateExt2 */
+#define ENUM_PATH_TYPE 2           /* like the reference workloads: a long name, empty */
+#define LEVEL_3_1      4           /* brought FPEnumerateExt2 */
+#define SEARCH_PART    0x80000000u /* of a search: the name has this part */
+/* Bytes of a search's reply before its results, and of the longest one: head, parent, name. */
+#define FOUND_HEAD 24
+#define FOUND_MAX  (4 + 4 + 12 + AFP_NAME_MAX + 1)
 
 /* What a list shows of files and directories alike. */
 #define SHOWN                                                                                      \
@@ -279,6 +283,42 @@ void afp_prep_list(struct afp_op *op, const struct afp *a, const struct afp_list
 	op->dsi.reply_cap = len;
 }
 
+/* What a name is to have: where it is, and then itself. Of the upper limits it is empty. */
+static void put_criterion(struct wbuf *b, const struct afp *a, const char *name)
+{
+	const bool utf8 = a->path_type == 3;
+	const size_t len = 2 + (utf8 ? 6 : 1) + strlen(name);
+
+	wbuf_uint(b, (uint32_t)(len + len % 2), utf8 ? 2 : 1);
+	if (!utf8)
+		wbuf_u8(b, 0);
+	wbuf_u16(b, 2); /* behind this number */
+	afp_name_put(b, a->path_type, name);
+	if (len % 2)
+		wbuf_u8(b, 0);
+}
+
+void afp_prep_search(struct afp_op *op, const struct afp *a, const struct afp_search *what)
+{
+	const bool utf8 = a->path_type == 3;
+	const uint16_t name = utf8 ? AFP_BIT_NAME : AFP_BIT_LONG_NAME;
+	struct wbuf b = command_begin(op, utf8 ? AFP_CatSearchExt : AFP_CatSearch);
+
+	wbuf_u8(&b, 0);
+	wbuf_u16(&b, a->volume);
+	wbuf_u32(&b, (what->len - FOUND_HEAD) / FOUND_MAX);
+	wbuf_u32(&b, 0);
+	wbuf_bytes(&b, what->place, AFP_PLACE_LEN);
+	wbuf_u16(&b, AFP_BIT_PARENT | name);
+	wbuf_u16(&b, AFP_BIT_PARENT | name);
+	wbuf_u32(&b, SEARCH_PART | name);
+	put_criterion(&b, a, what->name);
+	put_criterion(&b, a, "");
+	command_end(op, &b);
+	op->dsi.reply = what->buf;
+	op->dsi.reply_cap = what->len;
+}
+
 void afp_prep_open_fork(struct afp_op *op, const struct afp *a, uint32_t dir, const char *name,
 			uint16_t bitmap, uint16_t access)
 {
@@ -509,19 +549,39 @@ bool afp_entries_begin(struct afp_entries *it, const struct afp_op *op)
 	it->file_bitmap = rbuf_u16(&it->at);
 	it->dir_bitmap = rbuf_u16(&it->at);
 	it->left = rbuf_u16(&it->at);
+	it->bare = false;
+	return !it->at.bad;
+}
+
+bool afp_found_begin(struct afp_entries *it, const struct afp_op *op,
+		     uint8_t place[static AFP_PLACE_LEN])
+{
+	const uint8_t *at;
+
+	it->at = reply_of(op);
+	it->wide = op->code == AFP_CatSearchExt;
+	it->bare = true;
+	at = rbuf_bytes(&it->at, AFP_PLACE_LEN);
+	if (at)
+		memcpy(place, at, AFP_PLACE_LEN);
+	it->file_bitmap = rbuf_u16(&it->at);
+	it->dir_bitmap = rbuf_u16(&it->at);
+	it->left = rbuf_u32(&it->at);
 	return !it->at.bad;
 }
 
 bool afp_entries_next(struct afp_entries *it, struct afp_params *out)
 {
-	size_t len, head = it->wide ? 4 : 2;
+	const size_t head = it->wide ? 4 : 2;
+	size_t len;
 	struct rbuf entry;
 	const uint8_t *p;
 	bool is_dir;
 
 	if (!it->left || it->at.bad)
 		return false;
-	len = it->wide ? rbuf_u16(&it->at) : rbuf_u8(&it->at); /* counts itself */
+	len = it->wide ? rbuf_u16(&it->at) : rbuf_u8(&it->at);
+	len += it->bare ? head : 0;
 	is_dir = rbuf_u8(&it->at) & 0x80;
 	if (it->wide)
 		rbuf_u8(&it->at);

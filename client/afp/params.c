@@ -6,11 +6,10 @@
 
 #define PATH_HINT 0x08000103u /* kTextEncodingUTF8, as macOS sends it */
 
-void afp_path_put(struct wbuf *b, uint8_t type, const char *name)
+void afp_name_put(struct wbuf *b, uint8_t type, const char *name)
 {
 	size_t len = strlen(name);
 
-	wbuf_u8(b, type);
 	if (type == 2) {
 		wbuf_pascal(b, name);
 		return;
@@ -22,6 +21,12 @@ void afp_path_put(struct wbuf *b, uint8_t type, const char *name)
 	wbuf_u32(b, PATH_HINT);
 	wbuf_u16(b, (uint16_t)len);
 	wbuf_bytes(b, name, len);
+}
+
+void afp_path_put(struct wbuf *b, uint8_t type, const char *name)
+{
+	wbuf_u8(b, type);
+	afp_name_put(b, type, name);
 }
 
 /* A name at an offset from start: Pascal string, or (utf8) hint, length, bytes. */

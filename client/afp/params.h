@@ -24,7 +24,10 @@ bool afp_params_parse(struct afp_params *out, struct rbuf *b, uint16_t bitmap, b
 /* One Pascal string, cut to the room there is; "" where b ends before it. */
 void afp_copy_pascal(char *out, size_t room, struct rbuf *b);
 
-/* A name as commands carry it: type 3 (UTF-8, hint, length) or 2 (Pascal string). */
+/* A name as commands carry it: type 3 (UTF-8: hint, length, bytes) or 2 (Pascal string). */
+void afp_name_put(struct wbuf *b, uint8_t type, const char *name);
+
+/* The same behind its type. */
 void afp_path_put(struct wbuf *b, uint8_t type, const char *name);
 
 #endif

@@ -36,12 +36,14 @@
 	X(GetFileDirParms, 34)                                                                     \
 	X(SetFileDirParms, 35)                                                                     \
 	X(ExchangeFiles, 42)                                                                       \
+	X(CatSearch, 43)                                                                           \
 	X(ByteRangeLockExt, 59)                                                                    \
 	X(ReadExt, 60)                                                                             \
 	X(WriteExt, 61)                                                                            \
 	X(LoginExt, 63)                                                                            \
 	X(GetSessionToken, 64)                                                                     \
 	X(EnumerateExt, 66)                                                                        \
+	X(CatSearchExt, 67)                                                                        \
 	X(EnumerateExt2, 68)                                                                       \
 	X(GetExtAttr, 69)                                                                          \
 	X(SetExtAttr, 70)
@@ -86,6 +88,7 @@ enum afp_command {
 	X(NO_DIRECTORY, -5029, "no such directory")                                                \
 	X(VOLUME_LOCKED, -5031, "volume is read-only")                                             \
 	X(OBJECT_LOCKED, -5032, "object is locked")                                                \
+	X(CATALOG_CHANGED, -5037, "the catalog has changed during the search")                     \
 	X(PASSWORD_EXPIRED, -5042, "password expired")                                             \
 	X(PASSWORD_CHANGE, -5045, "password must be changed first")                                \
 	X(PASSWORD_POLICY, -5046, "password breaks the server's rules")                            \

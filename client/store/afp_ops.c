@@ -46,6 +46,7 @@ static const struct {
 	[STORE_SET_XATTR] = { AFP_SetExtAttr, AFP_SetExtAttr },
 	[STORE_SWAP] = { AFP_ExchangeFiles, AFP_ExchangeFiles },
 	[STORE_SET_FINDER] = { AFP_SetFileDirParms, AFP_SetFileDirParms },
+	[STORE_SEARCH] = { AFP_CatSearchExt, AFP_CatSearch },
 	[STORE_LOCK] = { AFP_ByteRangeLockExt, AFP_ByteRangeLock },
 	[STORE_UNLOCK] = { AFP_ByteRangeLockExt, AFP_ByteRangeLock },
 };
@@ -82,7 +83,7 @@ static bool too_long(const char *name)
 static bool afp_ops_is_named(const struct store_op *op)
 {
 	return op->verb < STORE_CLOSE || op->verb == STORE_COPY || op->verb == STORE_SWAP ||
-	       op->verb == STORE_SET_FINDER ||
+	       op->verb == STORE_SET_FINDER || op->verb == STORE_SEARCH ||
 	       (op->verb >= STORE_LOOKUP && op->verb <= STORE_SYMLINK && op->verb != STORE_LIST);
 }
 
@@ -99,7 +100,7 @@ static const char *refusal_of_value(const struct store_afp *a, const struct stor
 
 	if (op->verb == STORE_LOGIN || op->verb == STORE_LOGOUT)
 		return "this store has one session only";
-	if (op->verb == STORE_LIST && op->len < STORE_LIST_LEN)
+	if ((op->verb == STORE_LIST || op->verb == STORE_SEARCH) && op->len < STORE_LIST_LEN)
 		return "less room than one entry may need";
 	if (op->verb == STORE_LIST && op->offset >= afp_list_max(session))
 		return "beyond the last entry that this version of AFP can ask for";
@@ -204,6 +205,13 @@ static void encode_list(const struct store_afp *a, struct afp_op *out, const str
 		    &(struct afp_list) { dir, start, op->with_attrs, op->buf, room_of(op) });
 }
 
+static void encode_search(const struct afp *v, struct afp_op *out, const struct store_op *op)
+{
+	_Static_assert(AFP_PLACE_LEN == STORE_PLACE_LEN, "a store has places as AFP has them");
+	_Static_assert(AFP_SEARCH_MIN <= STORE_LIST_LEN, "a list has room for results");
+	afp_prep_search(out, v, &(struct afp_search) { op->name, op->place, op->buf, room_of(op) });
+}
+
 static void encode_named(const struct store_afp *a, struct afp_op *out, const struct store_op *op)
 {
 	const struct afp *v = &a->volume[op->dir.volume];
@@ -241,6 +249,9 @@ static void encode_named(const struct store_afp *a, struct afp_op *out, const st
 		break;
 	case STORE_LIST:
 		encode_list(a, out, op);
+		break;
+	case STORE_SEARCH:
+		encode_search(v, out, op);
 		break;
 	case STORE_RENAME:
 		afp_prep_rename(out, v, &copy);
@@ -393,17 +404,40 @@ static bool decode_found(struct store_op *op, const struct afp_op *in)
 }
 
 /* Each entry is looked at, so that what is counted is there. */
+static bool take_entries(struct store_op *op, struct afp_entries *it)
+{
+	struct afp_params p;
+
+	for (; afp_entries_next(it, &p); op->done++)
+		if (op->found)
+			op->found(op, *p.name ? p.name : p.long_name);
+	return !it->at.bad;
+}
+
 static bool decode_list(struct store_op *op, const struct afp_op *in)
 {
 	struct afp_entries it;
-	struct afp_params p;
 
-	if (!afp_entries_begin(&it, in))
-		return false;
-	for (; afp_entries_next(&it, &p); op->done++)
-		if (op->found)
-			op->found(op, *p.name ? p.name : p.long_name);
-	return !it.at.bad && op->done;
+	return afp_entries_begin(&it, in) && take_entries(op, &it) && op->done;
+}
+
+/* The last results come with "end of file". One that did not go on would be asked for ever. */
+static void decode_search(struct store_op *op, const struct afp_op *in)
+{
+	const bool ends = in->dsi.result == AFP_ERR_END_OF_FILE;
+	uint8_t from[STORE_PLACE_LEN];
+	struct afp_entries it;
+
+	if (in->dsi.result && !ends)
+		return;
+	memcpy(from, op->place, sizeof(from));
+	if ((in->dsi.reply_len || !ends) &&
+	    (!afp_found_begin(&it, in, op->place) || !take_entries(op, &it)))
+		bad_reply(op);
+	else if (ends)
+		store_answer(op, STORE_NONE, in->dsi.result, "no more is found");
+	else if (!memcmp(from, op->place, sizeof(from)))
+		bad_reply(op);
 }
 
 /* The value behind its head becomes the buffer's begin. */
@@ -457,6 +491,8 @@ void store_afp_answer(const struct store_afp *a, struct store_op *op, const stru
 	afp_ops_answer(op, in->dsi.result);
 	if (op->verb == STORE_READ)
 		decode_read(op, in);
+	else if (op->verb == STORE_SEARCH)
+		decode_search(op, in);
 	else if (!in->dsi.result && op->verb == STORE_WRITE)
 		decode_write(op, in);
 	else if (!in->dsi.result && !afp_ops_decode(op, in))

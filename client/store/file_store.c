@@ -293,6 +293,7 @@ static void file_store_execute(struct file_store *f, struct store_op *op)
 		break;
 	case STORE_SWAP:
 	case STORE_SET_FINDER:
+	case STORE_SEARCH:
 	case STORE_LOGIN:
 	case STORE_LOGOUT:
 		store_answer(op, STORE_UNKNOWN, ENOSYS, "only AFP servers have that");

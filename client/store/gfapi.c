@@ -339,6 +339,7 @@ static const char *const gfapi_what[N_STORE_VERBS] = {
 	[STORE_LOCK] = "glfs_posix_lock",
 	[STORE_SWAP] = "swap",
 	[STORE_SET_FINDER] = "setfinder",
+	[STORE_SEARCH] = "search",
 	[STORE_UNLOCK] = "glfs_posix_lock",
 	[STORE_SYMLINK] = "glfs_symlink",
 	[STORE_LOGIN] = "login",

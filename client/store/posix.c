@@ -272,6 +272,7 @@ static const char *const posix_what[N_STORE_VERBS] = {
 	[STORE_SWAP] = "swap",           [STORE_SET_FINDER] = "setfinder",
 	[STORE_UNLOCK] = "fcntl",        [STORE_SYMLINK] = "symlinkat",
 	[STORE_LOGIN] = "login",         [STORE_LOGOUT] = "logout",
+	[STORE_SEARCH] = "search",
 };
 
 const char *store_posix_call(enum store_verb v)

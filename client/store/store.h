@@ -64,7 +64,10 @@
 	X(SWAP, "swap")     /* the files dir/name and to_dir/to_name exchange what they hold, and  \
 			       keep their names and ids; only of AFP */                            \
 	X(SET_FINDER,                                                                              \
-	  "setfinder") /* dir/name gets the 32 bytes of data as Finder's; only of AFP */           \
+	  "setfinder")      /* dir/name gets the 32 bytes of data as Finder's; only of AFP */      \
+	X(SEARCH, "search") /* what has op->name in its name, in dir's whole volume, from          \
+			       op->place on, into op->buf as LIST: op->done, op->place.                                                        \
+			       STORE_NONE: no more than op->done; only of AFP */                                                                          \
 	/* One more session beside the store's, which only logs in, opens the volume and is kept   \
 	   until LOGOUT. One at a time, of stores begun with store_afp_begin.logins; op->parts */  \
 	X(LOGIN, "login")                                                                          \
@@ -103,6 +106,9 @@ enum store_result {
 /* Bytes that a protocol may put in front of an attribute's value before it is moved to its place.
  */
 #define STORE_XATTR_HEAD 6
+
+/* Where a SEARCH goes on, as the store has it; all 0: at the begin. */
+#define STORE_PLACE_LEN 16
 
 /* How OPEN opens. */
 #define STORE_FOR_READ  0x1u
@@ -152,7 +158,7 @@ struct store_op {
 	struct store_file file;
 	unsigned int how; /* OPEN, CREATE: STORE_FOR_READ, ...; MKDIR, DELETE; SET_MODE: 0755 */
 	uint64_t offset, len;
-	void *buf;       /* READ, LIST, GET_XATTR */
+	void *buf;       /* READ, LIST, SEARCH, GET_XATTR */
 	bool discard;    /* READ: the data is not needed; buf may stay unchanged */
 	bool with_attrs; /* LIST */
 	/* LIST: an entry's name, which is valid in the call only; may be NULL */
@@ -166,6 +172,8 @@ struct store_op {
 	uint64_t back;   /* UINT64_MAX: any number */
 	void (*taken)(struct store_op *op, const void *bytes, size_t len); /* the next ones */
 	void *user;
+
+	uint8_t place[STORE_PLACE_LEN]; /* SEARCH; and set by the store */
 
 	/* Set by the store. */
 	enum store_result result;

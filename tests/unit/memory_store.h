@@ -143,6 +143,19 @@ static inline enum store_result memory_list(const struct memory_store *m, struct
 	return op->done ? STORE_OK : STORE_NONE;
 }
 
+/* The files that have op->name in their names, as many at a time; place[0]: how many were told. */
+static inline enum store_result memory_search(const struct memory_store *m, struct store_op *op)
+{
+	uint64_t n = 0;
+
+	for (int i = 2; i < MEMORY_NODES; i++)
+		n += m->node[i].used && strstr(m->node[i].name, op->name);
+	n -= op->place[0];
+	op->done = n < MEMORY_LISTED ? n : MEMORY_LISTED;
+	op->place[0] = (uint8_t)(op->place[0] + op->done);
+	return n > MEMORY_LISTED ? STORE_OK : STORE_NONE;
+}
+
 /* n is moved or copied. */
 static inline enum store_result memory_second(struct memory_store *m, const struct store_op *op,
 					      struct memory_node *n)
@@ -229,6 +242,8 @@ static inline enum store_result memory_do(struct memory_store *m, struct store_o
 		return n ? STORE_OK : STORE_NONE;
 	case STORE_LIST:
 		return memory_list(m, op);
+	case STORE_SEARCH:
+		return memory_search(m, op);
 	case STORE_SWAP:
 		return memory_swap(m, op, n);
 	case STORE_RENAME:

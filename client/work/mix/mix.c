@@ -100,7 +100,7 @@ bool mix_has_actions(const struct mix *m)
 
 const char *mix_needs_afp(const struct mix *m)
 {
-	static const enum mix_action of_afp[] = { MIX_MAC_SAVE, MIX_LOGIN, MIX_LOGOUT };
+	static const enum mix_action of_afp[] = { MIX_MAC_SAVE, MIX_SEARCH, MIX_LOGIN, MIX_LOGOUT };
 
 	for (size_t i = 0; i < sizeof(of_afp) / sizeof(of_afp[0]); i++)
 		if (m->weight[of_afp[i]])

@@ -50,6 +50,7 @@
 	/* a range is locked, read, unlocked; one that another has locked is left: no failure */   \
 	X(LOCK, "lock", false)                                                                     \
 	X(MAC_SAVE, "mac-save", true) /* written beside with a Mac's attributes, then exchanged */ \
+	X(SEARCH, "search", false) /* the volume, for all that have the file's name in theirs */   \
 	/* one more session of the client's user; they take turns, whichever is drawn */           \
 	X(LOGIN, "login", false)                                                                   \
 	X(LOGOUT, "logout", false)

@@ -52,6 +52,7 @@ static void mix_client_start(struct mix_client *c, unsigned int action)
 	c->at = mix_steps[action];
 	c->sent = c->n_listed = c->n_sent = 0;
 	c->list_done = false;
+	memset(c->search_at, 0, sizeof(c->search_at));
 	mix_files_begin(c);
 }
 
@@ -300,6 +301,12 @@ static void fill_other(struct mix_client *c, struct store_op *op)
 	}
 }
 
+/* Asks for entries, in as many requests as it takes. */
+static bool mix_client_lists(const struct mix_step *step)
+{
+	return step->verb == STORE_LIST || step->verb == STORE_SEARCH;
+}
+
 static struct store_op *mix_client_next(struct script *s)
 {
 	struct mix_client *c = mix_client_of(s)->c;
@@ -323,9 +330,10 @@ static struct store_op *mix_client_next(struct script *s)
 		fill_data(c, r);
 	else
 		fill_other(c, op);
-	if (step->verb == STORE_LIST) {
+	if (mix_client_lists(step)) {
 		op->dir = home_of(c)->dir;
 		op->offset = c->n_listed;
+		memcpy(op->place, c->search_at, sizeof(op->place));
 		op->buf = c->list;
 		op->len = STORE_LIST_LEN;
 		op->with_attrs = true;
@@ -351,9 +359,6 @@ static void mix_client_note(struct mix_client *c, const struct store_op *op)
 		c->opened = op->opened;
 		c->open = true;
 		break;
-	case STORE_LIST:
-		c->n_listed += op->done;
-		break;
 	default:
 		break;
 	}
@@ -362,7 +367,25 @@ static void mix_client_note(struct mix_client *c, const struct store_op *op)
 /* Whether a request names what it is about; the others are about what is open. */
 static bool mix_client_has_name(const struct store_op *op)
 {
-	return op->verb <= STORE_OPEN || op->verb == STORE_RENAME || op->verb == STORE_LOOKUP;
+	return op->verb <= STORE_OPEN || op->verb == STORE_RENAME || op->verb == STORE_LOOKUP ||
+	       op->verb == STORE_SEARCH;
+}
+
+/* The end of a list or search: whether what is there was in it. */
+static bool has_listed(struct mix_client *c, const struct store_op *op, struct err *e)
+{
+	const bool searched = op->verb == STORE_SEARCH;
+	const unsigned int least = searched ? 1 : mix_of(c)->files;
+
+	c->list_done = true;
+	if (c->n_listed >= least)
+		return true;
+	if (searched)
+		err_set(e, -EIO, "%s: did not find %s, which is there", op->what, op->name);
+	else
+		err_set(e, -EIO, "%s: listed %llu entries of a directory with %u files", op->what,
+			(unsigned long long)c->n_listed, least);
+	return false;
 }
 
 /* Whether op's answer is what its step needs; if not, why. */
@@ -370,14 +393,8 @@ static bool is_good(struct mix_client *c, const struct store_op *op, struct err 
 {
 	char name[64];
 
-	if (op->verb == STORE_LIST && op->result == STORE_NONE) {
-		c->list_done = true;
-		if (c->n_listed >= mix_of(c)->files)
-			return true;
-		err_set(e, -EIO, "%s: listed %llu entries of a directory with %u files", op->what,
-			(unsigned long long)c->n_listed, mix_of(c)->files);
-		return false;
-	}
+	if (mix_client_lists(c->at) && op->result == STORE_NONE)
+		return has_listed(c, op, e);
 	if (op->result == STORE_OK && op->verb == STORE_READ && mix_of(c)->verify)
 		return mix_files_compare(c, op);
 	if (op->result == STORE_OK && (op->verb != STORE_LIST || op->done))
@@ -401,7 +418,7 @@ static bool mix_client_is_complete(const struct mix_client *c)
 		return false;
 	if (moves_data(c->at))
 		return all_is_sent(c);
-	return c->at->verb != STORE_LIST || c->list_done;
+	return !mix_client_lists(c->at) || c->list_done;
 }
 
 /* An action has failed, and nothing of it is in flight: to close, to cure, or its end. */
@@ -451,6 +468,10 @@ static enum script_state mix_client_answered(struct script *s, struct store_op *
 		c->logged_in = op->verb == STORE_LOGIN && op->result == STORE_OK;
 	if (op->result == STORE_OK)
 		mix_client_note(c, op);
+	if (mix_client_lists(c->at)) {
+		c->n_listed += op->done;
+		memcpy(c->search_at, op->place, sizeof(c->search_at));
+	}
 	if (meets_lock(c, op)) {
 		leave_lock(c);
 		return SCRIPT_GOES_ON;
@@ -491,6 +512,7 @@ struct mix_client *mix_client_new(const struct mix_client_opts *o)
 		{ begin_verify, mix_client_next, mix_client_answered },
 	};
 	struct mix_client *c = calloc(1, sizeof(*c) + o->mix->window * sizeof(c->request[0]));
+	bool lists;
 
 	_Static_assert(offsetof(struct mix_request, op) == 0, "an op is the head of its request");
 	if (!c)
@@ -508,9 +530,10 @@ struct mix_client *mix_client_new(const struct mix_client_opts *o)
 	snprintf(c->name[OF_TEMP_NEW], NAME_LEN, "t%05u.new", o->number);
 	c->n_homes = homes_of(o);
 	c->home = calloc(c->n_homes, sizeof(*c->home));
-	if (o->mix->weight[MIX_LIST])
+	lists = o->mix->weight[MIX_LIST] || o->mix->weight[MIX_SEARCH];
+	if (lists)
 		c->list = malloc(STORE_LIST_LEN);
-	if (c->home && mix_files_new(c) && (c->list || !o->mix->weight[MIX_LIST]))
+	if (c->home && mix_files_new(c) && (c->list || !lists))
 		return c;
 	mix_client_free(c);
 	return NULL;

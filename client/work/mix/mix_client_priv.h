@@ -63,13 +63,14 @@ struct mix_client {
 	bool open;
 	struct store_file opened;
 	uint64_t len;            /* of the file */
-	uint64_t sent, n_listed; /* bytes asked for; entries */
-	unsigned int n_sent;     /* of requests at random places */
-	uint64_t place;          /* of a lock */
+	uint64_t sent, n_listed; /* bytes asked for; entries, or results of a search */
+	uint8_t search_at[STORE_PLACE_LEN];
+	unsigned int n_sent; /* of requests at random places */
+	uint64_t place;      /* of a lock */
 	unsigned int n_lent;
 	bool list_done;
 	char name[N_WHICH][NAME_LEN];
-	uint8_t *list;  /* STORE_LIST_LEN; NULL: the mix lists nothing */
+	uint8_t *list;  /* STORE_LIST_LEN; NULL: the mix lists and searches nothing */
 	size_t own_len; /* of each request's own memory; 0: they have none */
 	struct mix_request request[];
 };

@@ -33,6 +33,7 @@ const struct mix_step mix_steps[][MIX_STEPS_MAX] = {
 			   { .verb = STORE_WRITE, .how = RSRC }, DO(CLOSE),
 			   { .verb = STORE_SWAP, .name = OF_NEW, .to = OF_FILE },
 			   ON(PROBE, OF_FILE), ON(DELETE, OF_NEW), END },
+	[MIX_SEARCH] = { ON(SEARCH, OF_FILE), END },
 	[MIX_LOGIN] = { DO(LOGIN), END },
 	[MIX_LOGOUT] = { DO(LOGOUT), END },
 	[MAKE] = { ON(LOOKUP, OF_BASE), ON(MKDIR, OF_HOME), END },
@@ -55,7 +56,7 @@ const struct mix_step mix_cures[N_MIX_ACTIONS][MIX_CURES_MAX] = {
 	[MIX_CREATE] = { TRY(DELETE, OF_TEMP), TRY(DELETE, OF_TEMP_NEW), END },
 	[MIX_BAND] = { END }, [MIX_RANDOM_READ] = { END }, [MIX_RANDOM_WRITE] = { END },
 	[MIX_LOCK] = { END }, [MIX_MAC_SAVE] = { TRY(DELETE, OF_NEW), END },
-	[MIX_LOGIN] = { END }, [MIX_LOGOUT] = { END },
+	[MIX_SEARCH] = { END }, [MIX_LOGIN] = { END }, [MIX_LOGOUT] = { END },
 };
 /* clang-format on */
 

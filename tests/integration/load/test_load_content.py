@@ -135,6 +135,26 @@ def test_both_sides_count_macs_saves_and_locks(
         assert counts["FPExchangeFiles"] == counts["FPSetExtAttr"] >= kind["n"]
 
 
+# Of 40 files that have the name netatalk returns some 18 at a time.
+def test_a_search_finds_the_file_in_all_directories(
+    scope: Scope, sqlite: Server, tmp_path: Path
+) -> None:
+    mix = tmp_path / "mix.ini"
+    mix.write_text(ACTIONS.format("no", "search"))
+    args = ["-d", "1", "--ramp=0", "-n", "2", "--directories=40", f"--mix={mix}"]
+    done = scope.execute(scope.command(sqlite, *args, tool="load"), save=True).expect(OK)
+    assert done.run and not done.run.open_books() and not done.run.losses()
+    phase = phase_of(done)
+    (kind,) = [a for a in phase["load"]["actions"] if a["n"]]
+    assert kind["name"] == "search" and kind["n"] > 5 and not kind["failed"]
+    counts = {c["name"]: c for c in phase["commands"]}
+    searches = counts["FPCatSearchExt"]
+    # each search ends with a reply that says so: the last ones may end beside the window
+    ends = searches["errors"]
+    assert kind["n"] <= ends <= kind["n"] + 2
+    assert searches["ops"] == 3 * ends
+
+
 # Pauses of 10 ms on average, each way to load in another form.
 PAUSES = {
     "closed": "fixed:10ms",

@@ -262,6 +262,76 @@ static void wide_entries_are_walked_and_cut_ones_are_malformed(void **state)
 	}
 }
 
+/* Both bounds of the name have one form, and begin at even bytes. */
+static void a_search_says_what_a_name_has(void **state)
+{
+	static const uint8_t place[AFP_PLACE_LEN] = { 0, 0, 0, 0x17, [15] = 0x99 };
+	const struct afp old = { .path_type = 2, .volume = 0x7788 };
+	static uint8_t buf[8192];
+	struct afp_op *op = used_op();
+
+	(void)state;
+	afp_prep_search(op, &volume_7788, &(struct afp_search) { "File", place, buf, 8192 });
+	assert_command(op, 2,
+		       "43 00 7788 0000001d 00000000 00000017 00000000 00000000 00000099 "
+		       "2002 2002 80002000 000c 0002 08000103 0004 'File' 0008 0002 08000103 0000");
+	assert_ptr_equal(op->dsi.reply, buf);
+	assert_int_equal(op->dsi.reply_cap, 8192);
+	op = used_op();
+	afp_prep_search(op, &volume_7788, &(struct afp_search) { "Odd", place, buf, 512 });
+	assert_command(op, 2,
+		       "43 00 7788 00000001 00000000 00000017 00000000 00000000 00000099 "
+		       "2002 2002 80002000 000c 0002 08000103 0003 'Odd' 00 "
+		       "0008 0002 08000103 0000");
+	op = used_op();
+	afp_prep_search(op, &old, &(struct afp_search) { "File", place, buf, 8192 });
+	assert_command(op, 2,
+		       "2b 00 7788 0000001d 00000000 00000017 00000000 00000000 00000099 "
+		       "0042 0042 80000040 08 00 0002 04 'File' 00 04 00 0002 00 00");
+}
+
+/* Their lengths are without themselves and the kind. */
+static void results_of_a_search_are_walked_and_cut_ones_are_malformed(void **state)
+{
+	static const struct {
+		uint8_t code;
+		const char *text;
+	} row[] = {
+		{ AFP_CatSearchExt, "00000017 00000000 00000000 00000099 2002 2002 00000002 "
+				    "0014 00 00 00000011 000a 00000000 08000103 0003 'abc' 00"
+				    "0012 80 00 00000011 000a 00000000 08000103 0002 'dd'" },
+		{ AFP_CatSearch, "00000017 00000000 00000000 00000099 0042 0042 00000002 "
+				 "0a 00 00000011 0006 03 'abc'"
+				 "0a 80 00000011 0006 02 'dd' 00" },
+	};
+	struct afp_params p[3];
+	struct afp_entries it;
+	uint8_t raw[96], place[AFP_PLACE_LEN];
+
+	(void)state;
+	for (size_t i = 0; i < 2; i++) {
+		struct afp_op op = { .code = row[i].code };
+		size_t whole = hex_bytes(raw, row[i].text);
+
+		op.dsi.reply = raw;
+		for (size_t len = 0; len <= whole; len++) {
+			unsigned int n = 0;
+
+			op.dsi.reply_len = len;
+			if (afp_found_begin(&it, &op, place))
+				while (n < 3 && afp_entries_next(&it, &p[n]))
+					n++;
+			assert_int_equal(it.at.bad, len < whole);
+		}
+		for (size_t k = 0; k < 2; k++) {
+			assert_string_equal(i ? p[k].long_name : p[k].name, k ? "dd" : "abc");
+			assert_int_equal(p[k].is_dir, k);
+			assert_int_equal(p[k].parent, 0x11);
+		}
+		assert_memory_equal(place, raw, AFP_PLACE_LEN);
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -275,6 +345,8 @@ int main(void)
 		cmocka_unit_test(the_longest_names_fit_into_every_command),
 		cmocka_unit_test(the_length_of_a_value_is_within_its_reply),
 		cmocka_unit_test(wide_entries_are_walked_and_cut_ones_are_malformed),
+		cmocka_unit_test(a_search_says_what_a_name_has),
+		cmocka_unit_test(results_of_a_search_are_walked_and_cut_ones_are_malformed),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

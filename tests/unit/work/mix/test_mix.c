@@ -171,7 +171,7 @@ static void each_message_has_file_and_line(void **state)
 	says(
 	    "[actions]\nlook = 1\ndance = 1\n",
 	    ", line 3: there is no action 'dance'; there are list, look, read, write, save, create, band, "
-	    "random-read, random-write, lock, mac-save, login, logout");
+	    "random-read, random-write, lock, mac-save, search, login, logout");
 	says("[actions]\nlook = many\n", ", line 2: look: 'many' is not a whole number");
 	says("[mixes]\nfiles = 1\n",
 	     ", line 2: there is no section [mixes]; there are [mix] and [actions]");

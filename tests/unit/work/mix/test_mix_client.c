@@ -25,6 +25,7 @@ static const char *const sent[N_MIX_ACTIONS] = {
 	[MIX_RANDOM_WRITE] = "open write write write close",
 	[MIX_LOCK] = "open lock read unlock close",
 	[MIX_MAC_SAVE] = MAC_SAVE,
+	[MIX_SEARCH] = "search",
 	[MIX_LOGIN] = "login",
 	[MIX_LOGOUT] = "login", /* who has no session logs in, whichever is drawn */
 };
@@ -179,7 +180,7 @@ static void whatever_fails_the_set_is_whole_afterwards(void **state)
 				all++;
 		}
 	}
-	assert_int_equal(all, 2 * (2 + 1 + 5 + 5 + 15 + 4 + 6 + 5 + 5 + 5 + 16 + 1 + 1));
+	assert_int_equal(all, 2 * (2 + 1 + 5 + 5 + 15 + 4 + 6 + 5 + 5 + 5 + 16 + 1 + 1 + 1));
 }
 
 /* The cure fails, too: what is left is removed with the rest. */
@@ -350,6 +351,48 @@ static void a_short_read_and_a_short_list_are_failures(void **state)
 	rig_end(&g);
 }
 
+/* Its results come in pieces, of which the last one says that it is the last; none is a failure. */
+static void a_search_goes_on_to_its_end(void **state)
+{
+	static const struct {
+		unsigned int files;
+		const char *log;
+	} row[] = {
+		{ 1, "search" },
+		{ 3 * MEMORY_LISTED, "search search search" },
+		{ 3 * MEMORY_LISTED + 1, "search search search search" },
+	};
+	struct mix mix = one(MIX_SEARCH);
+	struct store_op op = { .verb = STORE_CREATE, .dir = { 0, 1 } };
+	struct rig g;
+	char name[20];
+
+	(void)state;
+	for (size_t i = 0; i < 3; i++) {
+		mix.files = 1;
+		rig_begin(&g, &mix);
+		makes(&g, 0);
+		op.name = name;
+		for (unsigned int k = 1; k < row[i].files; k++) { /* those of others */
+			snprintf(name, sizeof(name), "%uf00000", k);
+			assert_int_equal(memory_do(&g.m, &op), STORE_OK);
+		}
+		for (unsigned int k = 0; k < 3; k++) {
+			assert_int_equal(uses(&g), SCRIPT_DONE);
+			assert_string_equal(g.m.log, row[i].log);
+		}
+		rig_end(&g);
+	}
+	rig_begin(&g, &mix);
+	makes(&g, 0);
+	for (int i = 2; i < MEMORY_NODES; i++)
+		if (!strcmp(g.m.node[i].name, "f00000"))
+			memory_delete(&g.m, &g.m.node[i]);
+	assert_int_equal(uses(&g), SCRIPT_FAILED);
+	assert_string_equal(g.e.text, "search: did not find f00000, which is there");
+	rig_end(&g);
+}
+
 static void weights_are_shares(void **state)
 {
 	struct mix mix = one(MIX_LOOK);
@@ -420,6 +463,7 @@ int main(void)
 		cmocka_unit_test(files_have_the_lengths_that_were_drawn),
 		cmocka_unit_test(a_shared_set_is_made_and_removed_by_the_first_client),
 		cmocka_unit_test(a_short_read_and_a_short_list_are_failures),
+		cmocka_unit_test(a_search_goes_on_to_its_end),
 		cmocka_unit_test(weights_are_shares),
 		cmocka_unit_test(a_lock_of_another_is_contention),
 	};
