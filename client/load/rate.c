@@ -33,7 +33,7 @@ int rate_parse(struct rate *out, const char *text, struct err *e)
 	*out = (struct rate) { 0 };
 	do {
 		if (out->n == RATE_POINTS_MAX)
-			return err_set(e, -EINVAL, "'%s' has more than %d points", text,
+			return err_set(e, -ERANGE, "'%s' has more than %d points", text,
 				       RATE_POINTS_MAX);
 		p = &out->point[out->n++];
 		if (!rate_take_point(p, &at))
@@ -43,7 +43,7 @@ int rate_parse(struct rate *out, const char *text, struct err *e)
 			    "as 0:100,60:500,120:500",
 			    text);
 		if (last && p->s < last->s)
-			return err_set(e, -EINVAL, "'%s': the times of the points must not fall",
+			return err_set(e, -ERANGE, "'%s': the times of the points must not fall",
 				       text);
 		if (last)
 			p->area = last->area + (p->s - last->s) * (p->per_s + last->per_s) / 2;
@@ -51,7 +51,7 @@ int rate_parse(struct rate *out, const char *text, struct err *e)
 	} while (*at++);
 	if (last->area > 0 || last->per_s > 0 || out->point->per_s > 0)
 		return 0;
-	return err_set(e, -EINVAL, "'%s': at this rate no action ever begins", text);
+	return err_set(e, -ERANGE, "'%s': at this rate no action ever begins", text);
 }
 
 /* Arrivals within x of the point p, on the way to the next one. */

@@ -31,8 +31,8 @@ struct rate {
 };
 
 /*
- * "0:100,60:500,120:500", seconds:rate, the times in ascending order. 0, or -EINVAL with a text:
- * also where no action would ever arrive.
+ * "0:100,60:500,120:500", seconds:rate, the times in ascending order. 0; -EINVAL: these are no such
+ * points; -ERANGE: they are too many, go back in time, or nothing would ever arrive. With a text.
  */
 int rate_parse(struct rate *out, const char *text, struct err *e);
 

@@ -148,6 +148,7 @@ static int job_take_section(struct job *j, void *cfg, const struct inifile_key *
 	const struct job_type *t = j->type;
 	const struct inifile_key *both;
 	const struct opt *row;
+	int r;
 
 	if (!t->section)
 		return err_set(e, -EINVAL, "there is no section [%s], only [run]", k->section);
@@ -156,12 +157,12 @@ static int job_take_section(struct job *j, void *cfg, const struct inifile_key *
 		return 0;
 	both = VEC_FIND(x, j->key, j->n_keys,
 			!strcmp(x->section, "run") && !strcmp(x->key, t->in_place_of));
-	if (both)
-		return err_set(e, -EINVAL,
-			       "[%s] is in place of '%s', which line %u has: give one "
-			       "of them",
-			       k->section, both->key, both->line);
-	return t->section(cfg, k, e);
+	r = t->section(cfg, k, e); /* one that there is not is no other word for the option */
+	if (!r && both)
+		r = err_set(e, -EINVAL,
+			    "[%s] is in place of '%s', which line %u has: give one of them",
+			    k->section, both->key, both->line);
+	return r;
 }
 
 static int job_use(struct job *j, void *cfg, struct err *e)

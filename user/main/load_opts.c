@@ -72,7 +72,7 @@ static int load_opts_take_rate(void *to, const char *arg, struct err *e)
 			   : 0;
 	rate->text = arg;
 	rate->per_s = 1; /* until it is known for how long */
-	return rate_parse(&rate->changes, arg, e);
+	return rate_parse(&rate->changes, arg, e) ? -EINVAL : 0;
 }
 
 /* A number, or how it changes. */
@@ -83,6 +83,7 @@ static int load_opts_take_clients(void *to, const char *arg, struct err *e)
 	struct err why = { 0 };
 	uint64_t n;
 	double most;
+	int r;
 
 	*crowd = (struct load_crowd) { 0 };
 	if (!strchr(arg, ':')) {
@@ -91,12 +92,15 @@ static int load_opts_take_clients(void *to, const char *arg, struct err *e)
 		crowd->n = (unsigned int)n;
 		return 0;
 	}
-	if (rate_parse(&crowd->changes, arg, NULL))
+	r = rate_parse(&crowd->changes, arg, &why);
+	if (r == -EINVAL)
 		return err_set(e, -EINVAL,
 			       "'%s' is not a number such as 50, or points SECONDS:CLIENTS such as "
-			       "0:10,60:200, whose times do not fall",
+			       "0:10,60:200",
 			       arg);
 	most = floor(rate_most(&crowd->changes));
+	if (r && most > 0)
+		return err_set(e, -EINVAL, "%s", why.text);
 	if (most < 1 || most > CLIENTS_MAX)
 		return err_set(e, -EINVAL, "'%s': the most clients are not in 1..%d", arg,
 			       CLIENTS_MAX);

@@ -61,11 +61,12 @@ static double rate_at(const struct rate *r, double s)
 
 static void what_is_no_rate_is_refused(void **state)
 {
-	static const char *const texts[] = { "0: 5",     "0:0x5", "+0:5",     "",         ":",
-					     "0:",       ":5",    "0:5,",     "0:5,,1:6", "0:5,1",
-					     "0:-1",     "-1:5",  "0:nan",    "nan:1",    "0:inf",
-					     "0:1e10",   "1e9:5", "10:5,9:5", "0:5;1:6",  "0 :5",
-					     "0:5 ,1:5", "0:0",   "0:0,10:0", "0:5x" };
+	static const char *const texts[] = { "0: 5",   "0:0x5", "+0:5",    "",         ":",
+					     "0:",     ":5",    "0:5,",    "0:5,,1:6", "0:5,1",
+					     "0:-1",   "-1:5",  "0:nan",   "nan:1",    "0:inf",
+					     "0:1e10", "1e9:5", "0:5;1:6", "0 :5",     "0:5 ,1:5",
+					     "0:5x" };
+	static const char *const never[] = { "10:5,9:5", "0:0", "0:0,10:0" };
 	struct err e;
 	struct rate r;
 	char many[400] = "0:1";
@@ -77,12 +78,16 @@ static void what_is_no_rate_is_refused(void **state)
 			fail_msg("'%s' is a rate", texts[i]);
 		assert_non_null(strstr(e.text, texts[i]));
 	}
+	for (size_t i = 0; i < sizeof(never) / sizeof(never[0]); i++) {
+		assert_int_equal(rate_parse(&r, never[i], &e), -ERANGE);
+		assert_non_null(strstr(e.text, never[i]));
+	}
 	for (unsigned int i = 1; i < RATE_POINTS_MAX; i++)
 		strcat(many, ",9:1");
 	parse(&r, many);
 	assert_int_equal(r.n, RATE_POINTS_MAX);
 	strcat(many, ",9:1");
-	assert_int_equal(rate_parse(&r, many, &e), -EINVAL);
+	assert_int_equal(rate_parse(&r, many, &e), -ERANGE);
 }
 
 static void until_is_the_integral_of_the_rate(void **state)

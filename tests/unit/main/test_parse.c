@@ -307,6 +307,8 @@ static void a_mistake_in_a_job_file_is_named_by_file_and_line(void **state)
 		  ", line 4: there is no section [mixes]; there are [mix] and [actions]" },
 		{ RUN "mix = office\n[mix]\nfiles = 1\n",
 		  ", line 5: [mix] is in place of 'mix', which line 3 has: give one of them" },
+		{ RUN "mix = office\n[mixes]\nfiles = 1\n",
+		  ", line 5: there is no section [mixes]; there are [mix] and [actions]" },
 		{ RUN "[actions]\nlook = 1\n[mix]\nfiles = 0\n",
 		  ": 'look' needs files, but files is 0" },
 	};
