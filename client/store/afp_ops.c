@@ -404,7 +404,7 @@ static bool decode_found(struct store_op *op, const struct afp_op *in)
 }
 
 /* Each entry is looked at, so that what is counted is there. */
-static bool take_entries(struct store_op *op, struct afp_entries *it)
+static bool take_found(struct store_op *op, struct afp_entries *it)
 {
 	struct afp_params p;
 
@@ -418,7 +418,7 @@ static bool decode_list(struct store_op *op, const struct afp_op *in)
 {
 	struct afp_entries it;
 
-	return afp_entries_begin(&it, in) && take_entries(op, &it) && op->done;
+	return afp_entries_begin(&it, in) && take_found(op, &it) && op->done;
 }
 
 /* The last results come with "end of file". One that did not go on would be asked for ever. */
@@ -432,7 +432,7 @@ static void decode_search(struct store_op *op, const struct afp_op *in)
 		return;
 	memcpy(from, op->place, sizeof(from));
 	if ((in->dsi.reply_len || !ends) &&
-	    (!afp_found_begin(&it, in, op->place) || !take_entries(op, &it)))
+	    (!afp_found_begin(&it, in, op->place) || !take_found(op, &it)))
 		bad_reply(op);
 	else if (ends)
 		store_answer(op, STORE_NONE, in->dsi.result, "no more is found");

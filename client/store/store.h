@@ -65,9 +65,9 @@
 			       keep their names and ids; only of AFP */                            \
 	X(SET_FINDER,                                                                              \
 	  "setfinder")      /* dir/name gets the 32 bytes of data as Finder's; only of AFP */      \
-	X(SEARCH, "search") /* what has op->name in its name, in dir's whole volume, from          \
-			       op->place on, into op->buf as LIST: op->done, op->place.                                                        \
-			       STORE_NONE: no more than op->done; only of AFP */                                                                          \
+	X(SEARCH, "search") /* what has op->name in its name, in dir's volume, from op->place on,  \
+			       into op->buf as LIST: op->done, op->place; STORE_NONE: no more than \
+			       op->done. Only of AFP */                                            \
 	/* One more session beside the store's, which only logs in, opens the volume and is kept   \
 	   until LOGOUT. One at a time, of stores begun with store_afp_begin.logins; op->parts */  \
 	X(LOGIN, "login")                                                                          \
