@@ -47,6 +47,7 @@ _WORDS: dict[str, str] = {
     "cause_rivals": "Which of the first {n} causes counts more cannot be told.",
     "cause_too": "As well: {text}",
     "unseen": "These would explain the waits as well, and could not be seen here: {names}.",
+    "may_be": "Not ruled out, as it could not be seen here: {names}.",
     "unjudged": (
         "This run has no diagnosis, so the cause cannot be told: the figures say where time went, "
         "and not why."

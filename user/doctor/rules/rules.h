@@ -53,6 +53,8 @@ struct doctor_rule {
 	enum run_figure harm;
 	double least;
 	bool own;
+	/* What the harm is a part of: where it is not measured, it is at most so much. 0: of none. */
+	enum run_figure within;
 	/*
 	 * Of DOCTOR_WAIT: where nobody notices, it is a cause if it explains so much of a request,
 	 * on average; 0: it is none there.

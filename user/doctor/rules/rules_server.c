@@ -242,7 +242,7 @@ static const struct doctor_rule rules[] = {
 	},
 	{
 		.key = "dircache", .name = "directory cache too small", .kind = DOCTOR_WORK,
-		TESTS(LEAST(ASKED_AGAIN, 0.2), LEAST(ASKED, 1000), LEAST(ASKED_TIME, 0.05)), OWN_HARM(ASKED_TIME, 0.05),
+		TESTS(LEAST(ASKED_AGAIN, 0.2), LEAST(ASKED, 1000), LEAST(ASKED_TIME, 0.05)), OWN_HARM(ASKED_TIME, 0.05), WITHIN(CNID),
 		EVIDENCE(F(ASKED), F(ASKED_AGAIN), F(ASKED_TIME), F(CNID), F(DIRCACHE), F(P99)),
 		.says = "directory caches are too small[ ({dircache} entries)]: {asked_again} of the questions to the CNID server were answered before, {asked_time} of the requests' own time[; most by {asked_again.who}]",
 		.todo = "{cache_key.text} = {dircache_need} or more in {conf}, and restart netatalk; it takes up to {dircache_bytes} of memory in each session",
@@ -251,7 +251,7 @@ static const struct doctor_rule rules[] = {
 	},
 	{
 		.key = "dircache", .name = "directory cache too small", .kind = DOCTOR_WORK,
-		TESTS(LEAST(ASKED_AGAIN, 0.2), MOST(ASKED, 999), LEAST(ASKED_TIME, ASKED_MUCH)), OWN_HARM(ASKED_TIME, ASKED_MUCH), UNSURE,
+		TESTS(LEAST(ASKED_AGAIN, 0.2), MOST(ASKED, 999), LEAST(ASKED_TIME, ASKED_MUCH)), OWN_HARM(ASKED_TIME, ASKED_MUCH), WITHIN(CNID), UNSURE,
 		EVIDENCE(F(ASKED), F(ASKED_AGAIN), F(ASKED_TIME), F(CNID), F(DIRCACHE), F(P99)),
 		.says = "directory caches are too small[ ({dircache} entries)]: {asked_again} of the questions to the CNID server were answered before, {asked_time} of the requests' own time[; most by {asked_again.who}]",
 		.todo = "{cache_key.text} = {dircache_need} or more in {conf}, and restart netatalk; it takes up to {dircache_bytes} of memory in each session",
