@@ -274,6 +274,23 @@ static uint64_t server_stopped_ns(const struct run *r)
 	return ns;
 }
 
+/* Looked for only where there were stops: a freezer's group is searched for each process. */
+static void look_stopped_now(struct watch *w, struct run_figures *out)
+{
+	struct procstat st;
+	double n = 0;
+	pid_t pid;
+
+	for (size_t at = 0; (pid = watch_process(w, AFS_ROLE_SERVER, &at));) {
+		if (procstat_read(&st, pid) ||
+		    (st.state != 'T' && st.state != 't' && !cgroup_frozen("", pid)))
+			continue;
+		n++;
+		run_figure_who(out, RUN_FIGURE_STOPPED_NOW, "%s (pid %d)", st.comm, pid);
+	}
+	run_figure_set(out, RUN_FIGURE_STOPPED_NOW, n);
+}
+
 void diagnose_look_tracers(struct watch *w, uint64_t before_ns, struct run *r)
 {
 	uint64_t by_ns = watch_traced_ns(w) - before_ns, stopped_ns = server_stopped_ns(r);
@@ -296,8 +313,10 @@ void diagnose_look_tracers(struct watch *w, uint64_t before_ns, struct run *r)
 	if (by_ns && !(n > 0))
 		run_figure_who(out, RUN_FIGURE_TRACED,
 			       "a program that has left (a debugger, strace)");
-	if (stopped_ns)
+	if (stopped_ns) {
 		n = by_ns < stopped_ns / 2 ? 0 : fmax(n, 1);
+		look_stopped_now(w, out);
+	}
 	if (looked || by_ns)
 		run_figure_set(out, RUN_FIGURE_TRACED, n);
 }

@@ -188,6 +188,15 @@ char *doctor_note(char *out, size_t len, const struct run_figures *f, const stru
 	return out;
 }
 
+struct doctor_advice doctor_advice(const struct run_figures *f, const struct doctor_rule *r)
+{
+	bool is_now = f->known[r->now] && f->value[r->now] >= 1;
+
+	if (r->over.todo && !is_now)
+		return r->over;
+	return (struct doctor_advice) { r->todo, r->disproof, r->next };
+}
+
 /* "full disk, memory limit and 3 more" */
 static void say_open(char *out, size_t len, const struct diagnosis *d)
 {

@@ -21,6 +21,10 @@ char *doctor_say(char *out, size_t len, const struct run_figures *f, const char 
 /* What a note says: the rule's fact, or that what it says is not felt. As doctor_say. */
 char *doctor_note(char *out, size_t len, const struct run_figures *f, const struct doctor_rule *r);
 
+/* What is advised where it is found, each for doctor_say: of a state that is over something else.
+ */
+struct doctor_advice doctor_advice(const struct run_figures *f, const struct doctor_rule *r);
+
 /* What a verdict says, as doctor_say; empty: its findings say it. */
 char *doctor_verdict(char *out, size_t len, const struct run_figures *f, const struct diagnosis *d);
 

@@ -77,6 +77,8 @@
 	X(STOPPED_FOR, "stopped_for", "ns", "the same as a time, all sessions together")                    \
 	X(STOPPED_WAIT, "stopped_wait", "share",                                                            \
 	  "of the request time, and the time that sessions were stopped between requests, the stops")       \
+	X(STOPPED_NOW, "stopped_now", "1",                                                                  \
+	  "processes of {server} that are stopped by a signal, a debugger or a freezer; who: one")          \
 	X(TRACED, "traced", "1",                                                                            \
 	  "processes of {server} that are traced now, or were: if most stops came of it; who: by what")     \
 	X(REPEATED_N, "repeated_n", "1", "how often the request that failed most often did")                \

@@ -110,10 +110,10 @@ def test_a_directory_cache_that_is_too_small_is_named_by_a_load(
     scope: Scope, command: str
 ) -> None:
     options = {
-        "load": ("-n", "2", "-d", "4", "--ramp=0", f"--mix={LIST}", "--directories=60"),
-        "lantest": ("-n", "2", "-f", "6"),
+        "load": ("-n", "2", "-d", "3", "--ramp=0", f"--mix={LIST}", "--directories=30"),
+        "lantest": ("-n", "1", "-f", "6"),
     }[command]
-    with Server("forky", cnid="dbd", AFPD_GLOBAL="dircache size = 1024") as small:
+    with Server("forky", cnid="dbd", AFPD_GLOBAL="dircache size = 1024", AFPD_MEMORY="128M") as small:
         done = scope.execute(scope.command(small, *options, tool=command), save=True)
     assert done.run, done
     said, figures = done.run.saved["diagnosis"], done.run.saved["figures"]

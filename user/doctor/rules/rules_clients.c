@@ -60,7 +60,7 @@ static const struct doctor_rule rules[] = {
 		EVIDENCE(F(TRIPS_WAIT), F(TRIPS), F(TRIP_RTT), F(TRIP_RATE), F(TRIP_BUSY), F(UNREAD)),
 		.says = "round trips on the network take {trips} of a client's time, {trip_rtt} each (1,000 of them {trip_1000}); the server works for it {trip_busy} of the time[: {trips.who}]",
 		.todo = "a shorter way (wire for Wi-Fi, no VPN), or fewer requests: copy one archive for many small files, list in columns without previews",
-		.disproof = "ping from that client takes much less than the round-trip time above",
+		.disproof = "ping from that client takes much less than the round-trip time above while it works",
 		.next = "ss -tin | grep -B1 rtt",
 	},
 	{

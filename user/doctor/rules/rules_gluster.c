@@ -34,6 +34,11 @@ static const struct doctor_rule rules[] = {
 		.todo = "find who sent SIGSTOP or froze its cgroup; kill -CONT PID lets it go on",
 		.disproof = "no glusterfsd is in state T, and no cgroup of it is frozen",
 		.next = "ps -o pid,stat,wchan,comm -C glusterfsd",
+		.now = F(BRICKS_HELD), .over = {
+			.todo = "find who sent SIGSTOP, attached a debugger or froze its cgroup: the bricks go on now, and may be stopped again",
+			.disproof = "nobody stopped a glusterfsd, attached a debugger to it or froze its cgroup in that time",
+			.next = "journalctl -n 50; afpscope doctor --kind gluster",
+		},
 	},
 	{
 		.key = "server-stopped", .name = "stopped brick", .kind = DOCTOR_FAILS,

@@ -14,7 +14,7 @@ static const struct doctor_rule rules[] = {
 		EVIDENCE(F(WAIT_CPU), F(THROTTLED), F(QUOTA), F(P99)),
 		.says = "a CPU quota of its cgroup holds the server back, in {throttled} of the quota's periods[ ({throttled.who})]; requests waited for a CPU {wait_cpu} of their time",
 		.todo = "raise CPUQuota= of its systemd unit (cpu.max, or cpu.cfs_quota_us, of that cgroup)",
-		.disproof = "nr_throttled in that cgroup's cpu.stat does not grow",
+		.disproof = "nr_throttled in that cgroup's cpu.stat does not grow while requests are slow",
 		.next = "systemctl show -p CPUQuotaPerSecUSec {unit}",
 		.fact = "a CPU quota of its cgroup stopped the server in {throttled} of the quota's periods[ ({throttled.who})]; requests waited for a CPU {wait_cpu} of their time",
 	},

@@ -24,6 +24,11 @@ static const struct doctor_rule rules[] = {
 		.todo = "find who sent SIGSTOP or froze its cgroup; kill -CONT PID lets it go on",
 		.disproof = "the server is not in state T, and no cgroup of it is frozen",
 		.next = "ps -eo pid,stat,comm | grep ' T'",
+		.now = F(STOPPED_NOW), .over = {
+			.todo = "find who sent SIGSTOP, attached a debugger or froze its cgroup: the server goes on now, and may be stopped again",
+			.disproof = "nobody stopped the server, attached a debugger to it or froze its cgroup in that time",
+			.next = "journalctl -n 50; afpscope doctor --kind rx",
+		},
 	},
 	{
 		.key = "socket-buffer", .name = "socket buffer", .kind = DOCTOR_FAILS,
@@ -58,7 +63,7 @@ static const struct doctor_rule rules[] = {
 		EVIDENCE(F(WAIT_THREAD), F(SHORT), F(WAITING), F(WAITED), F(P99)),
 		.says = "calls wait for a thread of the server: {wait_thread} of their time, up to {waiting} at a time; no thread was idle in {short} of the looks",
 		.todo = "more threads (fileserver -p N, rxperf -S N, rx --serve -S N), or a quota for each client (--quota), so that a few do not have all threads",
-		.disproof = "rxdebug SERVER PORT shows idle threads, and no calls that wait",
+		.disproof = "while calls are slow rxdebug SERVER PORT shows idle threads, and no calls that wait",
 		.next = "rxdebug SERVER PORT -noconns; afpscope record --kind rx -d 30",
 	},
 	{
@@ -85,7 +90,7 @@ static const struct doctor_rule rules[] = {
 		EVIDENCE(F(THROTTLED), F(THREADS_WAIT), F(LISTENER), F(P99)),
 		.says = "a CPU quota of its cgroup held the server back for {throttled} of the time",
 		.todo = "raise CPUQuota= of its systemd unit (cpu.max of the cgroup)",
-		.disproof = "throttled_usec in the cgroup's cpu.stat does not grow",
+		.disproof = "throttled_usec in the cgroup's cpu.stat does not grow while calls are slow",
 		.next = "systemctl show -p CPUQuotaPerSecUSec UNIT",
 	},
 	{
@@ -112,7 +117,7 @@ static const struct doctor_rule rules[] = {
 		EVIDENCE(F(LISTENER_ASLEEP), F(LISTENER), F(SHORT), F(P99)),
 		.says = "the thread that receives all datagrams waits for a lock that others hold, in {listener_asleep} of the looks at it",
 		.todo = "find who holds it: stacks of the server's threads while calls are slow",
-		.disproof = "the listener sleeps in recvmsg, not in futex (/proc/PID/task/TID/syscall)",
+		.disproof = "while calls are slow the listener sleeps in recvmsg, not in futex (/proc/PID/task/TID/syscall)",
 		.next = "gdb -p PID -batch -ex 'thread apply all bt'",
 	},
 	{
@@ -121,7 +126,7 @@ static const struct doctor_rule rules[] = {
 		EVIDENCE(F(TIMED_OUT), F(RESENT), F(RESENT_BACK), F(OWN_DROPPED), F(P99)),
 		.says = "calls wait until lost packets are sent again: {timed_out} of the time of all calls is in calls that Rx's timers made long[; the server's own socket lost {dropped} of the datagrams]",
 		.todo = "look for the loss: on the server with afpscope doctor --kind rx (its socket buffer), then switches, a firewall, the clients' network; where only large calls are slow, a path whose MTU is smaller, which drops large datagrams",
-		.disproof = "no DATA packet is sent twice (tshark -Y rx.type==1)",
+		.disproof = "no DATA packet is sent twice while calls are slow (tshark -Y rx.type==1)",
 		.next = "on the server: afpscope doctor --kind rx -d 30",
 	},
 	{

@@ -40,7 +40,7 @@ static const struct doctor_rule rules[] = {
 		EVIDENCE(F(CRASHED), F(CRASHED_SHARE), F(SESSIONS)),
 		.says = "sessions crash: {crashed}, {crashed_share} of all; the last one was {crashed.who}[; its log: {crashed_share.who}]",
 		.todo = "look for the backtrace in netatalk's log and report it to netatalk with its version; until then keep away from what those users did last",
-		.disproof = "somebody sends that signal to afpd by hand",
+		.disproof = "somebody sent that signal to afpd by hand",
 		.next = "journalctl -u netatalk -g 'fault|INTERNAL ERROR'; coredumpctl list afpd",
 	},
 	{
@@ -96,7 +96,7 @@ static const struct doctor_rule rules[] = {
 		EVIDENCE(F(CNID_ENDED), F(CNID), F(VOLUMES_REFUSED), F(LONGEST)),
 		.says = "processes of the CNID server that failed or were killed: {cnid_ended} (the last one was {cnid_ended.who}); afpd waited for the CNID server {cnid} of all request time",
 		.todo = "look at the end of netatalk's log; if it ends by itself, dbd -f VOLUME rebuilds a damaged database",
-		.disproof = "cnid_dbd keeps its process id for minutes while clients work",
+		.disproof = "somebody ended or restarted the CNID server on purpose",
 		.next = "ps -o pid,lstart -C cnid_dbd",
 		.fact = "processes of the CNID server that failed or were killed: {cnid_ended} (the last one was {cnid_ended.who}); few requests waited for it",
 	},
@@ -106,7 +106,7 @@ static const struct doctor_rule rules[] = {
 		EVIDENCE(F(REFUSED), F(REFUSED_SHARE), F(SESSIONS), F(LIMIT)),
 		.says = "the server refused clients: {refused}[; it serves {limit} sessions at a time (max connections)]",
 		.todo = "raise max connections in {conf}, or end sessions that nobody uses",
-		.disproof = "a new client can log in",
+		.disproof = "when they were refused there were fewer sessions than max connections in {conf}",
 		.next = "grep -n 'max connections' {conf}",
 	},
 	{
@@ -126,6 +126,11 @@ static const struct doctor_rule rules[] = {
 		.todo = "find who sent SIGSTOP or froze its cgroup; kill -CONT PID lets it go on",
 		.disproof = "no afpd is in state T, and no cgroup of it is frozen",
 		.next = "ps -eo pid,stat,comm | grep ' T'",
+		.now = F(STOPPED_NOW), .over = {
+			.todo = "find who sent SIGSTOP, attached a debugger or froze its cgroup: the server goes on now, and may be stopped again",
+			.disproof = "nobody stopped afpd, attached a debugger to it or froze its cgroup in that time",
+			.next = "journalctl -n 50; afpscope doctor -p {port}",
+		},
 	},
 	{
 		.key = "session-stopped", .name = "stopped session", .kind = DOCTOR_FAILS,
@@ -133,8 +138,13 @@ static const struct doctor_rule rules[] = {
 		EVIDENCE(F(STOPPED_FOR), F(STOPPED_WAIT), F(SESSIONS)),
 		.says = "a few of many sessions were stopped by a signal, a debugger or a freezer, for {stopped_for} in all: their users waited",
 		.todo = "find who sent SIGSTOP to an afpd; kill -CONT PID lets it go on",
-		.disproof = "no afpd is in state T",
+		.disproof = "no afpd is in state T, and no cgroup of it is frozen",
 		.next = "ps -eo pid,stat,comm | grep ' T'",
+		.now = F(STOPPED_NOW), .over = {
+			.todo = "find who sent SIGSTOP to an afpd, or attached a debugger: they go on now, and may be stopped again",
+			.disproof = "nobody stopped an afpd or attached a debugger to it in that time",
+			.next = "journalctl -n 50; afpscope doctor -p {port}",
+		},
 	},
 	{
 		.key = "cnid-stopped", .name = "stopped CNID server", .kind = DOCTOR_FAILS,
@@ -144,6 +154,11 @@ static const struct doctor_rule rules[] = {
 		.todo = "end its tracer (strace, a debugger), or find who sent SIGSTOP: kill -CONT PID lets it go on",
 		.disproof = "no process of the CNID server (cnid_metad, cnid_dbd, mysqld) is in state T",
 		.next = "ps -o pid,stat,wchan,comm -C cnid_metad,cnid_dbd,mysqld,mariadbd",
+		.now = F(CNID_HELD), .over = {
+			.todo = "find who sent SIGSTOP to it, or attached a debugger: it goes on now, and may be stopped again",
+			.disproof = "nobody stopped a process of the CNID server (cnid_metad, cnid_dbd, mysqld) or attached a debugger to it in that time",
+			.next = "journalctl -n 50; afpscope doctor -p {port}",
+		},
 	},
 	{
 		.key = "cnid-held", .name = "process of the CNID server in state T", .kind = DOCTOR_NOTE,
@@ -174,7 +189,7 @@ static const struct doctor_rule rules[] = {
 		EVIDENCE(F(SPOTLIGHT), F(SPOTLIGHT_WAIT), F(PENDING), F(SESSIONS)),
 		.says = "a Spotlight query has had no answer for {spotlight}; its session serves nothing else meanwhile",
 		.todo = "restart the indexer (localsearch or tracker) of the server, or spotlight = no in {conf}",
-		.disproof = "a search on the server itself (localsearch search WORD) answers at once",
+		.disproof = "a search on the server itself (localsearch search WORD) answers at once while that query waits",
 		.next = "grep -n spotlight {conf}",
 	},
 	{
@@ -183,7 +198,7 @@ static const struct doctor_rule rules[] = {
 		EVIDENCE(F(LOGIN_MEAN), F(LOGIN_OLDEST), F(LOGIN_PENDING), F(LOGINS), F(LOGIN_WAIT)),
 		.says = "logins are slow[: each waits {login_mean} in the server][; the oldest without an answer has waited for {login_oldest}], {login_wait} of all request time",
 		.todo = "time id USER and getent passwd USER on the server: a name service or PAM module that waits",
-		.disproof = "id USER answers at once on the server",
+		.disproof = "id USER answers at once on the server while logins are slow",
 		.next = "time getent passwd",
 	},
 	{
@@ -192,7 +207,7 @@ static const struct doctor_rule rules[] = {
 		EVIDENCE(F(LOGIN_MEAN), F(LOGINS), F(LOGIN_WAIT), F(P99)),
 		.says = "logins wait {login_mean} each, {login_wait} of all request time",
 		.todo = "time id USER and getent passwd USER on the server: a name service or PAM module that waits",
-		.disproof = "id USER answers at once on the server",
+		.disproof = "id USER answers at once on the server while logins are slow",
 		.next = "time getent passwd",
 	},
 	{
@@ -201,7 +216,7 @@ static const struct doctor_rule rules[] = {
 		EVIDENCE(F(NAMES), F(OTHER), F(P99), F(LONGEST)),
 		.says = "requests waited for the answers of other programs on this host or in the network, as name services give them: {names} of all request time[, most in {names.who}]",
 		.todo = "find which one: nscd, sssd, winbind or DNS; time getent passwd USER on the server, and ss -xp | grep afpd while requests wait",
-		.disproof = "getent passwd and getent group answer at once for every user and group of the volume",
+		.disproof = "getent passwd and getent group answer at once for every user and group of the volume while requests wait",
 		.next = "time getent passwd; time getent group",
 	},
 	{
@@ -210,7 +225,7 @@ static const struct doctor_rule rules[] = {
 		EVIDENCE(F(LOCK), F(DENIED), F(LONGEST)),
 		.says = "requests waited for file locks of other processes: {lock} of all request time",
 		.todo = "find the holder with lslocks: another protocol (Samba, NFS) or a backup on the same files?",
-		.disproof = "lslocks shows no other holder on the volume's files",
+		.disproof = "lslocks shows no other holder on the volume's files while requests wait",
 		.next = "lslocks",
 	},
 	{
@@ -219,7 +234,7 @@ static const struct doctor_rule rules[] = {
 		EVIDENCE(F(DENIED), F(DENIED_SHARE), F(DENIED_RATE)),
 		.says = "requests refused because a file is open elsewhere or a range of it is locked: {denied}[, most of them {denied.who}][, most often {denied_share.who}]",
 		.todo = "find which file it is and who has it open (lsof, lslocks); a session that is dead keeps its files open until afpd ends it",
-		.disproof = "the refusals go on after all other users have closed their files, or the program tries a lock on purpose",
+		.disproof = "the refusals go on after all other users have closed their files, or the program tried a lock on purpose",
 		.next = "lslocks -o PID,COMMAND,PATH | grep afpd",
 	},
 	{
@@ -273,7 +288,7 @@ static const struct doctor_rule rules[] = {
 		EVIDENCE(F(LOG), F(LOG_CALLS)),
 		.says = "writing the log takes {log} of the requests' own time, {log_calls} calls for each request",
 		.todo = "log level = default:warn in {conf}, and restart netatalk",
-		.disproof = "log level is warn or less in {conf}",
+		.disproof = "log level was warn or less in {conf} when the server was started",
 		.next = "grep -n 'log level' {conf}",
 	},
 	{

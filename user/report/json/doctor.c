@@ -48,6 +48,7 @@ static json_t *finding(struct json_doc *d, const struct run_figures *f,
 {
 	json_t *o = json_object(), *evidence = json_array();
 	const struct doctor_rule *r = found->rule;
+	const struct doctor_advice a = doctor_advice(f, r);
 	char text[TEXT_MAX];
 
 	for (size_t i = 0; i < r->n_evidence; i++)
@@ -59,9 +60,9 @@ static json_t *finding(struct json_doc *d, const struct run_figures *f,
 	json_put(d, o, "small", json_boolean(found->small));
 	json_put(d, o, "whom", json_boolean(r->whom));
 	json_put(d, o, "evidence", evidence);
-	json_put(d, o, "todo", json_text(doctor_say(text, sizeof(text), f, r->todo)));
-	json_put(d, o, "disproof", json_text(doctor_say(text, sizeof(text), f, r->disproof)));
-	json_put(d, o, "next", json_text(doctor_say(text, sizeof(text), f, r->next)));
+	json_put(d, o, "todo", json_text(doctor_say(text, sizeof(text), f, a.todo)));
+	json_put(d, o, "disproof", json_text(doctor_say(text, sizeof(text), f, a.disproof)));
+	json_put(d, o, "next", json_text(doctor_say(text, sizeof(text), f, a.next)));
 	return o;
 }
 

@@ -69,15 +69,16 @@ static void put_finding(const struct paint *p, const struct run_figures *f, size
 			const struct doctor_finding *found, unsigned int lines)
 {
 	const struct doctor_rule *r = found->rule;
+	struct doctor_advice a = doctor_advice(f, r);
 	char text[TEXT_MAX];
 	struct screen_text t = { 0 };
 
 	screen_add(&t, "%zu. %s", number, doctor_say(text, sizeof(text), f, r->says));
 	screen_put(p, INK_BOLD, t.text, lines);
 	put_evidence(p, f, found);
-	screen_doctor_put_label(p, "try", doctor_say(text, sizeof(text), f, r->todo));
-	screen_doctor_put_label(p, "wrong if", doctor_say(text, sizeof(text), f, r->disproof));
-	screen_doctor_put_label(p, "next", doctor_say(text, sizeof(text), f, r->next));
+	screen_doctor_put_label(p, "try", doctor_say(text, sizeof(text), f, a.todo));
+	screen_doctor_put_label(p, "wrong if", doctor_say(text, sizeof(text), f, a.disproof));
+	screen_doctor_put_label(p, "next", doctor_say(text, sizeof(text), f, a.next));
 }
 
 /* Requests that hang are said before everything else. */
@@ -394,8 +395,9 @@ int screen_opinion(const struct paint *p, const struct run_figures *f)
 			if (i)
 				continue;
 			put_evidence(p, f, &d.found[i]);
-			screen_doctor_put_label(
-			    p, "try", doctor_say(text, sizeof(text), f, d.found[i].rule->todo));
+			screen_doctor_put_label(p, "try",
+						doctor_say(text, sizeof(text), f,
+							   doctor_advice(f, d.found[i].rule).todo));
 		}
 		screen_doctor_put_rivals(p, &d);
 		if (d.n_found)
