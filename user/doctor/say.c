@@ -13,7 +13,9 @@
 /* From a histogram, known to some per cent. */
 static bool is_about(enum run_figure which)
 {
-	return which == RUN_FIGURE_P50 || which == RUN_FIGURE_P99 || which == RUN_FIGURE_PAUSE;
+	return which == RUN_FIGURE_P50 || which == RUN_FIGURE_P99 ||
+	       which == RUN_FIGURE_MOSTLY_P50 || which == RUN_FIGURE_MOSTLY_P99 ||
+	       which == RUN_FIGURE_PAUSE;
 }
 
 /* As it is written in the server's settings. */
@@ -237,22 +239,23 @@ char *doctor_verdict(char *out, size_t len, const struct run_figures *f, const s
 		[DOCTOR_FOUND] = NULL,
 		[DOCTOR_SLOW] =
 		    "Requests are slow, and no cause is shown[, but {open.text} could not be "
-		    "seen]: half took {p50}, 99% at most "
-		    "{p99}, the longest {longest}[ ({longest.who})]; {slow} of all request "
-		    "time is in requests of 100ms or more[, {pending} in ones without an "
-		    "answer, such as {pending.who}].",
-		[DOCTOR_HEALTHY] = "Nothing is wrong with the server: half of the requests took "
-				   "{p50}, 99% at most {p99}, the longest {longest}[ "
-				   "({longest.who})].[ Before that they lay unread for {unread} on "
-				   "average.]",
+		    "seen]: they took {mean} on average, the longest {longest}[ ({longest.who})][; "
+		    "{mostly} of that time was {mostly.who}: half of these took {mostly_p50}, 99% at "
+		    "most {mostly_p99}]; {slow} of all request time is in requests of 100ms or more[, "
+		    "{pending} in ones without an answer, such as {pending.who}].",
+		[DOCTOR_HEALTHY] =
+		    "Nothing is wrong with the server: requests took {mean} on average, the longest "
+		    "{longest}[ ({longest.who})][; {mostly} of that time was {mostly.who}: half of "
+		    "these took {mostly_p50}, 99% at most {mostly_p99}].[ Before that they lay unread "
+		    "for {unread} on average.]",
 		[DOCTOR_IDLE] =
-		    "The server is idle: {requests} requests, {busy} at a time, half of them took "
-		    "{p50}, 99% at most {p99}. If users wait, they wait for their own machine or "
-		    "the network.",
+		    "The server is idle: {requests} requests, {busy} at a time, {mean} on average, "
+		    "the longest {longest}[ ({longest.who})]. If users wait, they wait for their own "
+		    "machine or the network.",
 		[DOCTOR_PARTLY] =
 		    "It cannot be told whether something is wrong with the server: {open.text} "
 		    "could not be seen. What was seen shows no cause: {requests} requests, {busy} "
-		    "at a time, the longest {longest}[ ({longest.who})].",
+		    "at a time, {mean} on average, the longest {longest}[ ({longest.who})].",
 		[DOCTOR_TOO_FEW] =
 		    "No verdict: too few requests were seen ({requests}). Watch longer "
 		    "(-d), or while users wait.",

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* How long requests took, and which have had no answer. */
 #include "doctor/measure_priv.h"
+#include "doctor/mostly.h"
 
 #include "base/hist.h"
 
@@ -145,6 +146,12 @@ static void look_stalls(struct measure *m, double n)
 		run_figure_who(m->out, RUN_FIGURE_STALLS, "%s", times_wait(m, ns, wait));
 }
 
+/* PAM answers it late on purpose. */
+static bool times_skip(const void *user, unsigned int account)
+{
+	return measure_refused_logins(user, account) > 0;
+}
+
 static void look_answered(struct measure *m)
 {
 	char name[ACCOUNT_NAME_MAX];
@@ -160,6 +167,9 @@ static void look_answered(struct measure *m)
 	}
 	if (!m->judged.sum.answered)
 		return;
+	run_figure_set(m->out, RUN_FIGURE_MEAN,
+		       (double)m->judged.sum.ns / (double)m->judged.sum.answered);
+	doctor_mostly(m->out, m->run, &m->requests, times_skip, m);
 	run_figure_set(m->out, RUN_FIGURE_P50, requests_quantile(&m->judged, 0.5));
 	run_figure_set(m->out, RUN_FIGURE_P99, requests_quantile(&m->judged, 0.99));
 	run_figure_set(m->out, RUN_FIGURE_LONGEST, (double)longest);

@@ -1,9 +1,11 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """Which causes each command sees, by docs/doctor.md, and what it says where it does not.
 
-All rules are walked, in what each command saved: one that needs a figure at which a command does not
-look makes the table of docs/doctor.md wrong. That no missing figure leads to "nothing is wrong" is
-walked in unit/doctor/test_unseen.c. Tests user/doctor/diagnose_load.c, user/drive/session_look.c.
+All rules are walked, in what each command saved: one that needs a figure at which a command does
+not look makes the table of docs/doctor.md wrong. That no missing figure leads to "nothing is
+wrong" is walked in unit/doctor/test_unseen.c.
+
+Tests user/doctor/diagnose_load.c, user/drive/session_look.c.
 """
 
 from __future__ import annotations
@@ -106,14 +108,14 @@ def test_a_recording_sees_what_doctor_does(
 
 
 @pytest.mark.parametrize("command", ["load", "lantest"])
-def test_a_directory_cache_that_is_too_small_is_named_by_a_load(
-    scope: Scope, command: str
-) -> None:
+def test_a_directory_cache_that_is_too_small_is_named_by_a_load(scope: Scope, command: str) -> None:
     options = {
         "load": ("-n", "2", "-d", "3", "--ramp=0", f"--mix={LIST}", "--directories=30"),
         "lantest": ("-n", "1", "-f", "6"),
     }[command]
-    with Server("forky", cnid="dbd", AFPD_GLOBAL="dircache size = 1024", AFPD_MEMORY="128M") as small:
+    with Server(
+        "forky", cnid="dbd", AFPD_GLOBAL="dircache size = 1024", AFPD_MEMORY="128M"
+    ) as small:
         done = scope.execute(scope.command(small, *options, tool=command), save=True)
     assert done.run, done
     said, figures = done.run.saved["diagnosis"], done.run.saved["figures"]

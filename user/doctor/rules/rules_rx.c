@@ -19,7 +19,7 @@ static const struct doctor_rule rules[] = {
 	{
 		.key = "server-stopped", .name = "stopped server", .kind = DOCTOR_FAILS,
 		TESTS(LEAST(STOPPED, STOPPED_LEAST), MOST(TRACED, 0.5)), HARM(STOPPED_WAIT, STOPPED_HARM),
-		EVIDENCE(F(STOPPED), F(SLOW_N), F(LONGEST), F(P99)),
+		EVIDENCE(F(STOPPED), F(SLOW_N), F(LONGEST), F(MEAN)),
 		.says = "the server was stopped by a signal, a debugger or a freezer for {stopped} of the time of its threads",
 		.todo = "find who sent SIGSTOP or froze its cgroup; kill -CONT PID lets it go on",
 		.disproof = "the server is not in state T, and no cgroup of it is frozen",
@@ -33,7 +33,7 @@ static const struct doctor_rule rules[] = {
 	{
 		.key = "socket-buffer", .name = "socket buffer", .kind = DOCTOR_FAILS,
 		TESTS(LEAST(DROPPED, 0.001), LEAST(DROPPED_N, 10), MOST(LISTENER, 0.9)), NO_HARM,
-		EVIDENCE(F(DROPPED), F(DROPPED_N), F(QUEUE), F(BUFFER), F(LISTENER), F(P99)),
+		EVIDENCE(F(DROPPED), F(DROPPED_N), F(QUEUE), F(BUFFER), F(LISTENER), F(MEAN)),
 		.says = "the server's socket had no room for {dropped} of the datagrams[ ({dropped.who})]: who sent them waits, and sends them again[; the buffer has {buffer} bytes]",
 		.todo = "a receive buffer of {buffer_need} bytes (for {buffer_clients} clients that write at once), by the server's option (fileserver -udpsize BYTES, rxperf -u KIB, rx --serve --buffer)[; a server gets net.core.rmem_max at most, now {buffer_max}: first sysctl -w net.core.rmem_max={buffer_raise}]",
 		.disproof = "the drops of the socket in /proc/PID/net/udp do not grow while calls are slow",
@@ -42,7 +42,7 @@ static const struct doctor_rule rules[] = {
 	{
 		.key = "own-buffer", .name = "the clients' own buffers", .kind = DOCTOR_FAILS,
 		TESTS(LEAST(OWN_DROPPED, 0.001)), NO_HARM,
-		EVIDENCE(F(OWN_DROPPED), F(OWN_BUFFER), F(DROPPED), F(P99)),
+		EVIDENCE(F(OWN_DROPPED), F(OWN_BUFFER), F(DROPPED), F(MEAN)),
 		.says = "the clients' own sockets had no room for {own_dropped} of the datagrams that came: it is not the server that loses them",
 		.todo = "larger buffers in the clients (afpscope rx -u KIB; now {own_buffer}), or fewer calls of a client at a time (-t)",
 		.disproof = "with -u 4096 calls take as long",
@@ -51,7 +51,7 @@ static const struct doctor_rule rules[] = {
 	{
 		.key = "fragments", .name = "lost fragments", .kind = DOCTOR_FAILS,
 		TESTS(LEAST(REASSEMBLY, 1), MOST(DROPPED, 0.001)), NO_HARM,
-		EVIDENCE(F(REASSEMBLY), F(RESENT), F(TIMED_OUT), F(P99)),
+		EVIDENCE(F(REASSEMBLY), F(RESENT), F(TIMED_OUT), F(MEAN)),
 		.says = "large datagrams do not come whole: of {reassembly} a fragment was missing, and who sent them waits, and sends them again",
 		.todo = "smaller packets (-rxmaxmtu 1400, -nojumbo), or look for what drops fragments: a firewall, a tunnel with a smaller MTU, a full queue",
 		.disproof = "ReasmFails in nstat does not grow while calls are slow",
@@ -60,7 +60,7 @@ static const struct doctor_rule rules[] = {
 	{
 		.key = "threads", .name = "shortage of threads", .kind = DOCTOR_WAIT,
 		TESTS(LEAST(SHORT, 0.2), LEAST(WAIT_THREAD, 0.2)), HARM(WAIT_THREAD, 0.2),
-		EVIDENCE(F(WAIT_THREAD), F(SHORT), F(WAITING), F(WAITED), F(P99)),
+		EVIDENCE(F(WAIT_THREAD), F(SHORT), F(WAITING), F(WAITED), F(MEAN)),
 		.says = "calls wait for a thread of the server: {wait_thread} of their time, up to {waiting} at a time; no thread was idle in {short} of the looks",
 		.todo = "more threads (fileserver -p N, rxperf -S N, rx --serve -S N), or a quota for each client (--quota), so that a few do not have all threads",
 		.disproof = "while calls are slow rxdebug SERVER PORT shows idle threads, and no calls that wait",
@@ -69,7 +69,7 @@ static const struct doctor_rule rules[] = {
 	{
 		.key = "listener-waits", .name = "the listener has no CPU", .kind = DOCTOR_WAIT,
 		TESTS(LEAST(LISTENER, 0.9), LEAST(LISTENER_WAIT, 0.3)), HARM(LISTENER, 0.9),
-		EVIDENCE(F(LISTENER), F(LISTENER_CPU), F(LISTENER_WAIT), F(PACKET_CPU), F(DROPPED), F(P99)),
+		EVIDENCE(F(LISTENER), F(LISTENER_CPU), F(LISTENER_WAIT), F(PACKET_CPU), F(DROPPED), F(MEAN)),
 		.says = "one thread receives all datagrams and has always something to do ({listener} of the time), but {listener_wait} of this time it waits for a CPU: it needs one of its own[; other programs use {others} of the CPUs, most of it {others.who}]",
 		.todo = "keep other work off one CPU for it (taskset -p, AllowedCPUs=), or raise its priority (nice)",
 		.disproof = "calls are as slow when that thread has a CPU of its own",
@@ -78,7 +78,7 @@ static const struct doctor_rule rules[] = {
 	{
 		.key = "listener", .name = "one thread is the limit", .kind = DOCTOR_WAIT,
 		TESTS(LEAST(LISTENER, 0.9), MOST(LISTENER_WAIT, 0.3)), HARM(LISTENER, 0.9),
-		EVIDENCE(F(LISTENER), F(LISTENER_CPU), F(PACKET_CPU), F(ACKS_MB), F(DROPPED), F(P99)),
+		EVIDENCE(F(LISTENER), F(LISTENER_CPU), F(PACKET_CPU), F(ACKS_MB), F(DROPPED), F(MEAN)),
 		.says = "one thread receives all datagrams and has always something to do ({listener} of the time, on a CPU {listener_cpu}), {packet_cpu} of CPU time for each datagram: more threads or CPUs do not help",
 		.todo = "less work for each byte: jumbograms (not -nojumbo), larger packets (-rxmaxmtu), fewer ACKs; a faster CPU; clients on several servers",
 		.disproof = "the rate grows with more threads",
@@ -87,7 +87,7 @@ static const struct doctor_rule rules[] = {
 	{
 		.key = "cpu-limit", .name = "CPU quota", .kind = DOCTOR_WORK,
 		TESTS(LEAST(THROTTLED, 0.1), LEAST(THREADS_WAIT, 0.2)), HARM(THREADS_WAIT, 0.2),
-		EVIDENCE(F(THROTTLED), F(THREADS_WAIT), F(LISTENER), F(P99)),
+		EVIDENCE(F(THROTTLED), F(THREADS_WAIT), F(LISTENER), F(MEAN)),
 		.says = "a CPU quota of its cgroup held the server back for {throttled} of the time",
 		.todo = "raise CPUQuota= of its systemd unit (cpu.max of the cgroup)",
 		.disproof = "throttled_usec in the cgroup's cpu.stat does not grow while calls are slow",
@@ -96,7 +96,7 @@ static const struct doctor_rule rules[] = {
 	{
 		.key = "other-programs", .name = "other programs", .kind = DOCTOR_WAIT,
 		TESTS(LEAST(THREADS_WAIT, 0.5), LEAST(OTHERS, 0.3), LEAST(CPUS_USED, 0.75), MOST(LISTENER, 0.9)), HARM(THREADS_WAIT, 0.5),
-		EVIDENCE(F(THREADS_WAIT), F(OTHERS), F(CPUS_USED), F(LISTENER), F(P99)),
+		EVIDENCE(F(THREADS_WAIT), F(OTHERS), F(CPUS_USED), F(LISTENER), F(MEAN)),
 		.says = "the server's threads wait for a CPU {threads_wait} of the time in which they could work; other programs use {others} of the CPUs[, most of it {others.who}]",
 		.todo = "move or stop these programs (clients that run on the server's host are such), or give the server CPUs of its own (AllowedCPUs=, taskset)",
 		.disproof = "latency stays when they are stopped for a moment",
@@ -105,7 +105,7 @@ static const struct doctor_rule rules[] = {
 	{
 		.key = "cpu-short", .name = "shortage of CPUs", .kind = DOCTOR_WAIT,
 		TESTS(LEAST(THREADS_WAIT, 0.5), MOST(OTHERS, 0.3), LEAST(CPUS_USED, 0.75), MOST(LISTENER, 0.9)), HARM(THREADS_WAIT, 0.5),
-		EVIDENCE(F(THREADS_WAIT), F(CPUS_USED), F(LISTENER), F(RATE), F(P99)),
+		EVIDENCE(F(THREADS_WAIT), F(CPUS_USED), F(LISTENER), F(RATE), F(MEAN)),
 		.says = "the server uses all CPUs, and its threads wait for each other's: {threads_wait} of the time in which they could work",
 		.todo = "more CPUs, or fewer clients at a time",
 		.disproof = "CPUs are idle while calls wait",
@@ -114,7 +114,7 @@ static const struct doctor_rule rules[] = {
 	{
 		.key = "locks", .name = "contention for locks", .kind = DOCTOR_WAIT,
 		TESTS(LEAST(LISTENER_ASLEEP, 0.3), MOST(LISTENER, 0.7), MOST(DROPPED, 0.001)), HARM(LISTENER_ASLEEP, 0.3),
-		EVIDENCE(F(LISTENER_ASLEEP), F(LISTENER), F(SHORT), F(P99)),
+		EVIDENCE(F(LISTENER_ASLEEP), F(LISTENER), F(SHORT), F(MEAN)),
 		.says = "the thread that receives all datagrams waits for a lock that others hold, in {listener_asleep} of the looks at it",
 		.todo = "find who holds it: stacks of the server's threads while calls are slow",
 		.disproof = "while calls are slow the listener sleeps in recvmsg, not in futex (/proc/PID/task/TID/syscall)",
@@ -123,7 +123,7 @@ static const struct doctor_rule rules[] = {
 	{
 		.key = "resends", .name = "lost packets", .kind = DOCTOR_WAIT,
 		TESTS(LEAST(TIMED_OUT, 0.4), MOST(DROPPED, 0.001), MOST(OWN_DROPPED, 0.001)), HARM(TIMED_OUT, 0.4),
-		EVIDENCE(F(TIMED_OUT), F(RESENT), F(RESENT_BACK), F(OWN_DROPPED), F(P99)),
+		EVIDENCE(F(TIMED_OUT), F(RESENT), F(RESENT_BACK), F(OWN_DROPPED), F(MEAN)),
 		.says = "calls wait until lost packets are sent again: {timed_out} of the time of all calls is in calls that Rx's timers made long[; the server's own socket lost {dropped} of the datagrams]",
 		.todo = "look for the loss: on the server with afpscope doctor --kind rx (its socket buffer), then switches, a firewall, the clients' network; where only large calls are slow, a path whose MTU is smaller, which drops large datagrams",
 		.disproof = "no DATA packet is sent twice while calls are slow (tshark -Y rx.type==1)",
@@ -132,7 +132,7 @@ static const struct doctor_rule rules[] = {
 	{
 		.key = "failures", .name = "failed calls", .kind = DOCTOR_WORK,
 		TESTS(LEAST(FAILED, 0.1)), HARM(FAILED, 0.1),
-		EVIDENCE(F(FAILED), F(REQUESTS), F(P50), F(P99)),
+		EVIDENCE(F(FAILED), F(REQUESTS), F(P50), F(MEAN)),
 		.says = "{failed} of the calls failed",
 		.todo = "look at the errors: afpscope rx prints the first, afpscope record --kind rx -v on the server all of them",
 		.disproof = "only clients that ask for something this server does not offer see errors",

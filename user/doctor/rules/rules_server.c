@@ -168,7 +168,7 @@ static const struct doctor_rule rules[] = {
 	{
 		.key = "cnid-lock", .name = "lock of the CNID database", .kind = DOCTOR_WAIT,
 		TESTS(LEAST(CNID_LOCK, 0.2), MOST(CNID_MYSQL, 0.5)), HARM(CNID_LOCK, 0.2), WORTH_US(200),
-		EVIDENCE(F(CNID_LOCK), F(CNID), F(P99), F(LONGEST)),
+		EVIDENCE(F(CNID_LOCK), F(CNID), F(MEAN), F(LONGEST)),
 		.says = "requests waited for the lock of the CNID database: {cnid_lock} of all request time",
 		.todo = "find who holds the database open and locked (fuser, lslocks); for many writers use cnid scheme = dbd",
 		.disproof = "lslocks shows no writer on the CNID database while requests wait",
@@ -177,7 +177,7 @@ static const struct doctor_rule rules[] = {
 	{
 		.key = "cnid-slow", .name = "busy CNID server", .kind = DOCTOR_WAIT,
 		TESTS(LEAST(CNID_CPU, 0.3)), HARM(CNID_CPU, 0.3), REASONS(F(BEHIND), F(ASKED_TIME), F(LIST)),
-		EVIDENCE(F(CNID), F(CNID_CPU), F(P99), F(RATE)),
+		EVIDENCE(F(CNID), F(CNID_CPU), F(MEAN), F(RATE)),
 		.says = "the CNID server was at work while clients waited: {cnid_cpu} of all request time",
 		.todo = "spread users over several volumes (each has a cnid_dbd of its own), or cnid scheme = sqlite",
 		.disproof = "cnid_dbd uses much less than one CPU while requests wait",
@@ -204,7 +204,7 @@ static const struct doctor_rule rules[] = {
 	{
 		.key = "slow-login", .name = "slow logins", .kind = DOCTOR_WAIT,
 		TESTS(LEAST(LOGIN, 80e6), MOST(LOGIN, 1e9)), HARM(LOGIN_WAIT, 0.3), WORTH_US(200), UNSURE,
-		EVIDENCE(F(LOGIN_MEAN), F(LOGINS), F(LOGIN_WAIT), F(P99)),
+		EVIDENCE(F(LOGIN_MEAN), F(LOGINS), F(LOGIN_WAIT), F(MEAN)),
 		.says = "logins wait {login_mean} each, {login_wait} of all request time",
 		.todo = "time id USER and getent passwd USER on the server: a name service or PAM module that waits",
 		.disproof = "id USER answers at once on the server while logins are slow",
@@ -213,7 +213,7 @@ static const struct doctor_rule rules[] = {
 	{
 		.key = "name-service", .name = "name service", .kind = DOCTOR_WAIT,
 		TESTS(LEAST(NAMES, 0.2)), HARM(NAMES, 0.2), WORTH_US(200),
-		EVIDENCE(F(NAMES), F(OTHER), F(P99), F(LONGEST)),
+		EVIDENCE(F(NAMES), F(OTHER), F(MEAN), F(LONGEST)),
 		.says = "requests waited for the answers of other programs on this host or in the network, as name services give them: {names} of all request time[, most in {names.who}]",
 		.todo = "find which one: nscd, sssd, winbind or DNS; time getent passwd USER on the server, and ss -xp | grep afpd while requests wait",
 		.disproof = "getent passwd and getent group answer at once for every user and group of the volume while requests wait",
@@ -258,7 +258,7 @@ static const struct doctor_rule rules[] = {
 	{
 		.key = "dircache", .name = "directory cache too small", .kind = DOCTOR_WORK,
 		TESTS(LEAST(ASKED_AGAIN, 0.2), LEAST(ASKED, 1000), LEAST(ASKED_TIME, 0.05)), OWN_HARM(ASKED_TIME, 0.05), WITHIN(CNID),
-		EVIDENCE(F(ASKED), F(ASKED_AGAIN), F(ASKED_TIME), F(CNID), F(DIRCACHE), F(P99)),
+		EVIDENCE(F(ASKED), F(ASKED_AGAIN), F(ASKED_TIME), F(CNID), F(DIRCACHE), F(MEAN)),
 		.says = "directory caches are too small[ ({dircache} entries)]: {asked_again} of the questions to the CNID server were answered before, {asked_time} of the requests' own time[; most by {asked_again.who}]",
 		.todo = "{cache_key.text} = {dircache_need} or more in {conf}, and restart netatalk; it takes up to {dircache_bytes} of memory in each session",
 		.disproof = "after a restart with the larger cache as many of the questions were answered before",
@@ -267,7 +267,7 @@ static const struct doctor_rule rules[] = {
 	{
 		.key = "dircache", .name = "directory cache too small", .kind = DOCTOR_WORK,
 		TESTS(LEAST(ASKED_AGAIN, 0.2), MOST(ASKED, 999), LEAST(ASKED_TIME, ASKED_MUCH)), OWN_HARM(ASKED_TIME, ASKED_MUCH), WITHIN(CNID), UNSURE,
-		EVIDENCE(F(ASKED), F(ASKED_AGAIN), F(ASKED_TIME), F(CNID), F(DIRCACHE), F(P99)),
+		EVIDENCE(F(ASKED), F(ASKED_AGAIN), F(ASKED_TIME), F(CNID), F(DIRCACHE), F(MEAN)),
 		.says = "directory caches are too small[ ({dircache} entries)]: {asked_again} of the questions to the CNID server were answered before, {asked_time} of the requests' own time[; most by {asked_again.who}]",
 		.todo = "{cache_key.text} = {dircache_need} or more in {conf}, and restart netatalk; it takes up to {dircache_bytes} of memory in each session",
 		.disproof = "after a restart with the larger cache as many of the questions were answered before",
@@ -276,7 +276,7 @@ static const struct doctor_rule rules[] = {
 	{
 		.key = "cnid-behind", .name = "CNID database out of step", .kind = DOCTOR_WORK,
 		TESTS(LEAST(CNID_WRITES, 2), LEAST(BEHIND, 0.05)), OWN_HARM(BEHIND, 0.05),
-		EVIDENCE(F(CNID_WRITES), F(BEHIND), F(CNID), F(P99)),
+		EVIDENCE(F(CNID_WRITES), F(BEHIND), F(CNID), F(MEAN)),
 		.says = "requests that change nothing enter files in the CNID database, {cnid_writes}[, most of them {cnid_writes.who}]: {behind} of the requests' own time, as after other programs changed files on the volume, or after its database was lost",
 		.todo = "let the programs that write to the volume (rsync, Samba, a restore) work through AFP, or run dbd on the volume after them",
 		.disproof = "nobody but afpd has made or renamed files on the volume since it was last listed",
@@ -294,7 +294,7 @@ static const struct doctor_rule rules[] = {
 	{
 		.key = "xattr", .name = "slow extended attributes", .kind = DOCTOR_WORK,
 		TESTS(LEAST(XATTR, 0.35), LEAST(XATTR_MEAN, 100e3)), OWN_HARM(XATTR, 0.35),
-		EVIDENCE(F(XATTR), F(XATTR_MEAN), F(P99)),
+		EVIDENCE(F(XATTR), F(XATTR_MEAN), F(MEAN)),
 		.says = "calls on extended attributes take {xattr} of the requests' own time, {xattr_mean} each",
 		.todo = "on ZFS: zfs set xattr=sa; on ext4: inodes of 512 bytes; else a file system with attributes in its inodes",
 		.disproof = "getfattr on such a file takes microseconds",
@@ -312,7 +312,7 @@ static const struct doctor_rule rules[] = {
 	{
 		.key = "volume-size", .name = "volume size scans", .kind = DOCTOR_WORK,
 		TESTS(LEAST(VOLUME_SIZE, 0.05), LEAST(VOLUME_SIZE_CALLS, 4)), HARM(VOLUME_SIZE, 0.05),
-		EVIDENCE(F(VOLUME_SIZE), F(VOLUME_SIZE_CALLS), F(LONGEST), F(P99)),
+		EVIDENCE(F(VOLUME_SIZE), F(VOLUME_SIZE_CALLS), F(LONGEST), F(MEAN)),
 		.says = "to say how full a volume is the server reads folders: {volume_size_calls} calls for each request that asks, {volume_size} of all request time",
 		.todo = "remove vol size limit from {conf} and limit the volume by a file system or quota of its own",
 		.disproof = "no volume in {conf} has vol size limit",

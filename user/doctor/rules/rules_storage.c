@@ -81,7 +81,7 @@ static const struct doctor_rule rules[] = {
 	{
 		.key = "io-limit", .name = "I/O limit", .kind = DOCTOR_WAIT,
 		TESTS(LEAST(IO_LIMIT, 0.5)), HARM(WAIT_DISK, 0.25), WORTH_US(50), UNSURE,
-		EVIDENCE(F(WAIT_DISK), F(IO_LIMIT), F(SYNC), F(IO_STALL), F(P99)),
+		EVIDENCE(F(WAIT_DISK), F(IO_LIMIT), F(SYNC), F(IO_STALL), F(MEAN)),
 		.says = "an I/O limit of its cgroup holds the server back: {io_limit} of it is used[ ({io_limit.who})]; requests waited for files and disks {wait_disk} of their time",
 		.todo = "raise IOReadBandwidthMax= and the like of its systemd unit (io.max, or blkio.throttle.* of that cgroup)",
 		.disproof = "without that limit for a minute, requests take as long",
@@ -90,7 +90,7 @@ static const struct doctor_rule rules[] = {
 	{
 		.key = "remote-fs", .name = "network or FUSE file system", .kind = DOCTOR_WAIT,
 		TESTS(ANY(REMOTE_FS), MOST(CNID_DISK, 0.3)), HARM(WAIT_DISK, DISK_HARM), WORTH_US(1500), UNSURE,
-		EVIDENCE(F(WAIT_DISK), F(OPEN), F(P99), F(LONGEST)),
+		EVIDENCE(F(WAIT_DISK), F(OPEN), F(MEAN), F(LONGEST)),
 		.says = "requests waited for files {wait_disk} of their time, and a volume lies on a network or FUSE file system: {remote_fs.who}",
 		.todo = "look at the server or daemon of that file system, and at the way to it",
 		.disproof = "the same work on a local folder of this machine is as slow",
@@ -99,7 +99,7 @@ static const struct doctor_rule rules[] = {
 	{
 		.key = "scanner", .name = "virus scanner", .kind = DOCTOR_WAIT,
 		TESTS(ANY(SCANNER)), HARM(OPEN, 0.2), WORTH_US(200), UNSURE,
-		EVIDENCE(F(OPEN), F(SCANNER), F(WAIT_DISK), F(P99)),
+		EVIDENCE(F(OPEN), F(SCANNER), F(WAIT_DISK), F(MEAN)),
 		.says = "requests waited for files to be opened {open} of their time, and {scanner.who} is asked before a file of a volume may be opened",
 		.todo = "exclude the volume from its on-access scan for a moment, and look again",
 		.disproof = "opening files is as slow without it",
@@ -108,7 +108,7 @@ static const struct doctor_rule rules[] = {
 	{
 		.key = "rebuild", .name = "RAID that is being rebuilt", .kind = DOCTOR_WAIT,
 		TESTS(ANY(DEVICE_REBUILD), LEAST(DEVICE_BUSY, 0.5)), HARM(WAIT_DISK, 0.25), WORTH_US(200), UNSURE,
-		EVIDENCE(F(WAIT_DISK), F(DEVICE_BUSY), F(DEVICE_TIME), F(P99)),
+		EVIDENCE(F(WAIT_DISK), F(DEVICE_BUSY), F(DEVICE_TIME), F(MEAN)),
 		.says = "a RAID below a volume is being rebuilt or checked ({device_rebuild.who}); requests waited for files and disks {wait_disk} of their time[; {device_busy.who} was busy {device_busy} of the time]",
 		.todo = "let it end, or slow it down: /proc/sys/dev/raid/speed_limit_max",
 		.disproof = "requests are as slow after it has ended",
@@ -118,7 +118,7 @@ static const struct doctor_rule rules[] = {
 	{
 		.key = "other-writers", .name = "other programs on the disk", .kind = DOCTOR_WAIT,
 		TESTS(LEAST(DEVICE_OTHERS, 0.5), LEAST(DEVICE_BUSY, 0.5), MOST(IO_LIMIT, 0.9)), HARM(WAIT_DISK, 0.25), WORTH_US(500), UNSURE,
-		EVIDENCE(F(WAIT_DISK), F(DEVICE_OTHERS), F(DEVICE_BUSY), F(DEVICE_TIME), F(P99)),
+		EVIDENCE(F(WAIT_DISK), F(DEVICE_OTHERS), F(DEVICE_BUSY), F(DEVICE_TIME), F(MEAN)),
 		.says = "other programs moved {device_others} of the bytes on the volume's disk[, most of them {device_others.who}]; {device_busy.who} was busy {device_busy} of the time, and requests waited for files and disks {wait_disk} of theirs",
 		.todo = "move that program's work to another disk or another hour, or lower its priority (ionice -c3, IOWeight=)",
 		.disproof = "requests are as slow while it is stopped",
@@ -127,7 +127,7 @@ static const struct doctor_rule rules[] = {
 	{
 		.key = "fsync", .name = "fsync storm", .kind = DOCTOR_WAIT,
 		TESTS(LEAST(SYNC, 0.25), LEAST(SYNC_MEAN, 5e6), MOST(IO_LIMIT, 0.6), MOST(DEVICE_OTHERS, 0.5)), HARM(SYNC, 0.25),
-		EVIDENCE(F(SYNC), F(SYNC_RATE), F(SYNC_MEAN), F(DEVICE_TIME), F(P99)),
+		EVIDENCE(F(SYNC), F(SYNC_RATE), F(SYNC_MEAN), F(DEVICE_TIME), F(MEAN)),
 		.says = "requests waited for fsync: {sync} of all request time, {sync_rate} fsync calls, {sync_mean} each",
 		.todo = "a disk with a write cache that survives a power loss; see which client flushes (Time Machine does after each band)",
 		.disproof = "while requests are slow fsync of a small file on that disk takes less than a millisecond",
@@ -136,7 +136,7 @@ static const struct doctor_rule rules[] = {
 	{
 		.key = "rereads", .name = "cache misses", .kind = DOCTOR_WAIT,
 		TESTS(LEAST(READ, 0.5e6), LEAST(REREAD, 1e6), MOST(MEMORY_FREE, 0.15), MOST(IO_LIMIT, 0.6)), HARM(WAIT_DISK, DISK_HARM), UNSURE,
-		EVIDENCE(F(WAIT_DISK), F(READ), F(REREAD), F(MEMORY_FREE), F(DEVICE_BUSY), F(P99)),
+		EVIDENCE(F(WAIT_DISK), F(READ), F(REREAD), F(MEMORY_FREE), F(DEVICE_BUSY), F(MEAN)),
 		.says = "files do not stay in memory: {memory_free} of the machine's memory is free, requests read {read} from disks, and {reread} are read again soon after memory had dropped them; requests waited for files {wait_disk} of their time",
 		.todo = "more memory, or fewer other programs that read much",
 		.disproof = "workingset_refault_file in /proc/vmstat does not grow while clients read the same files",
@@ -145,7 +145,7 @@ static const struct doctor_rule rules[] = {
 	{
 		.key = "slow-disk", .name = "slow disk", .kind = DOCTOR_WAIT,
 		TESTS(LEAST(DEVICE_BUSY, 0.5), LEAST(DEVICE_TIME, 2e6), MOST(IO_LIMIT, 0.9), MOST(DEVICE_OTHERS, 0.5), MOST(FILE_SYSTEMS, 2), MOST(REMOTE_FS, 0.5)), HARM(WAIT_DISK, DISK_HARM),
-		EVIDENCE(F(WAIT_DISK), F(DEVICE_BUSY), F(DEVICE_TIME), F(DEVICE_QUEUE), F(READ), F(P99)),
+		EVIDENCE(F(WAIT_DISK), F(DEVICE_BUSY), F(DEVICE_TIME), F(DEVICE_QUEUE), F(READ), F(MEAN)),
 		.says = "requests waited for files and disks {wait_disk} of their time; {device_busy.who} was busy {device_busy} of the time, {device_time} an access",
 		.todo = "see what uses that device: iostat -x 1, iotop; more memory if the same files are read again and again",
 		.disproof = "the same reads from memory take as long, or that device is idle while requests wait",
