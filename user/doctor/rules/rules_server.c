@@ -196,7 +196,7 @@ static const struct doctor_rule rules[] = {
 		.key = "slow-login", .name = "slow logins", .kind = DOCTOR_FAILS,
 		TESTS(LEAST(LOGIN, 1e9)), HARM(LOGIN_WAIT, 0.1),
 		EVIDENCE(F(LOGIN_MEAN), F(LOGIN_OLDEST), F(LOGIN_PENDING), F(LOGINS), F(LOGIN_WAIT)),
-		.says = "logins are slow[: each waits {login_mean} in the server][; the oldest without an answer has waited for {login_oldest}], {login_wait} of all request time",
+		.says = "logins wait long[: those that ended {login_mean} each in the server, on average][; the oldest without an answer for {login_oldest} until now], {login_wait} of all request time",
 		.todo = "time id USER and getent passwd USER on the server: a name service or PAM module that waits",
 		.disproof = "id USER answers at once on the server while logins are slow",
 		.next = "time getent passwd",
