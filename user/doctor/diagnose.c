@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-#include "doctor/diagnose_priv.h"
+#include "doctor/diagnose.h"
 
 #include "base/clock.h"
 #include "base/vec.h"

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* A diagnosis of a server by a run of our own clients. */
-#include "doctor/diagnose_priv.h"
+#include "doctor/diagnose.h"
 #include "doctor/measure.h"
 
 #include <stdlib.h>
 
 /* Its main process is the one that was found. */
-static bool lives(const struct kind_found *found)
+static bool main_lives(const struct kind_found *found)
 {
 	struct procstat st;
 
@@ -29,7 +29,7 @@ static void hide_of_load(struct run_figures *f, const struct kind_found *found, 
 
 	diagnose_hide(f, loads, sizeof(loads) / sizeof(loads[0]),
 		      "a load ends its own sessions, and does not look for it");
-	if (!lives(found))
+	if (!main_lives(found))
 		diagnose_hide(f, ends, sizeof(ends) / sizeof(ends[0]),
 			      "a load does not look for it");
 	if (!whole)

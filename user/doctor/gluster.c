@@ -4,7 +4,7 @@
 
 #include "base/hist.h"
 #include "doctor/handed.h"
-#include "doctor/mostly.h"
+#include "doctor/measure.h"
 
 #include <errno.h>
 #include <math.h>

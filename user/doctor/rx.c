@@ -8,7 +8,7 @@
 
 #include "base/hist.h"
 #include "doctor/handed.h"
-#include "doctor/mostly.h"
+#include "doctor/measure.h"
 #include "run/requests.h"
 
 #include <errno.h>

@@ -58,7 +58,7 @@ struct doctor_rule {
 	enum run_figure harm;
 	double least;
 	bool own;
-	/* What the harm is a part of: where it is not measured, it is at most so much. 0: of none. */
+	/* What the harm is a part of: if it is not measured, it is at most so much. 0: nothing. */
 	enum run_figure within;
 	/*
 	 * Of DOCTOR_WAIT: where nobody notices, it is a cause if it explains so much of a request,
