@@ -275,13 +275,16 @@ static void put_begun(const struct paint *p, const struct run_load *l)
 	run_load_all(l, &all);
 	if (l->rate_per_s <= 0 || !all.begun.n)
 		return;
-	screen_add(&t, "Without waiting for a free client: mean %s, ",
-		   screen_time(hist_mean(&all.begun)).text);
 	if (run_load_kinds(l) < 2)
-		screen_add(&t, "p50 %s, p99 %s, ",
+		screen_add(&t, "Without waiting for a free client: mean %s, p50 %s, p99 %s, max %s",
+			   screen_time(hist_mean(&all.begun)).text,
 			   screen_time((double)hist_quantile(&all.begun, 0.5)).text,
-			   screen_time((double)hist_quantile(&all.begun, 0.99)).text);
-	screen_add(&t, "max %s", screen_time((double)all.begun.max).text);
+			   screen_time((double)hist_quantile(&all.begun, 0.99)).text,
+			   screen_time((double)all.begun.max).text);
+	else
+		screen_add(&t, "Without waiting for a free client: mean %s, max %s",
+			   screen_time(hist_mean(&all.begun)).text,
+			   screen_time((double)all.begun.max).text);
 	screen_put(p, INK_NONE, t.text, 2);
 }
 
