@@ -163,6 +163,7 @@ WORDS: dict[str, str] = {
     "l_undiagnosed": "cannot be told: the run has no diagnosis",
     "l_no_cause": "cannot be told: the diagnosis shows no cause",
     "l_unseen": "cannot be told: {causes} would explain the wait, and was not visible",
+    "l_may_be": "cannot be told: not visible, and so not ruled out: {causes}",
     "l_likely": "{text} (likely)",
     "l_rivals": "cannot be told: these explain about as much: {causes}",
     "l_even": "what requests take longer has no single part that stands out: {shares}",

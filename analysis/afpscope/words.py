@@ -47,6 +47,7 @@ _WORDS: dict[str, str] = {
     "cause_rivals": "Which of the first {n} causes counts more cannot be told.",
     "cause_too": "As well: {text}",
     "unseen": "These would explain the waits as well, and could not be seen here: {names}.",
+    "may_be": "Not ruled out, as it could not be seen here: {names}.",
     "unjudged": (
         "This run has no diagnosis, so the cause cannot be told: the figures say where time went, "
         "and not why."
@@ -290,8 +291,9 @@ _WORDS: dict[str, str] = {
     ),
     "load_time": "Over time",
     "load_time_note": (
-        "What ended in each second. Grey: the ramp, which is not counted. Numbered lines: what "
-        "was changed meanwhile."
+        "What ended in each second: the mean of all, the longest, and of one kind of actions "
+        "alone also half and 99 of 100. Grey: the ramp, which is not counted. Numbered lines: "
+        "what was changed meanwhile."
     ),
     "load_tail": "How many actions took how long",
     "load_tail_note": (
@@ -325,10 +327,14 @@ _WORDS: dict[str, str] = {
         "{clients:,} clients of “{mix}”: {rate} actions a second{offered}; half of them took "
         "at most {p50}, 99 of 100 at most {p99}, the longest {max}."
     ),
+    "load_short_mix": (
+        "{clients:,} clients of “{mix}”: {rate} actions a second{offered}; they took {mean} on "
+        "average, the longest {max}. {share:.0%} of that time was “{most}”: half of these took "
+        "at most {p50}, 99 of 100 at most {p99}."
+    ),
     "load_offered": " of {rate} offered",
     "load_probe": (
-        "Meanwhile one more user waited {p50} for an action in half of all cases, and {max} at "
-        "most."
+        "Meanwhile one more user waited {mean} for an action on average, and {max} at most."
     ),
     "load_silence": "No action ended for at least {s} s, from second {at} on{waited}.",
     "load_silence_ranks": "; this is known of {n:,} of {ranks:,} ranks",

@@ -125,6 +125,13 @@ def test_who_it_is_is_no_cause(tmp_path: Path) -> None:
     assert judged(tmp_path, Made(parts=QUIET), above).kind == "unknown"
 
 
+def test_what_nothing_speaks_for_and_nothing_rules_out_is_said(tmp_path: Path) -> None:
+    made = diagnosis("partly") | {"may_be": ["dircache"]}
+    found = judged(tmp_path, Made(parts=QUIET), Made(parts=QUIET, diagnosis=made))
+    assert found.kind == "unknown"
+    assert found.text.startswith("cannot be told: not visible, and so not ruled out: dircache")
+
+
 def test_what_was_not_visible_is_said(tmp_path: Path) -> None:
     more = QUIET | {"disk": 900}
     made = diagnosis("slow", unseen=("slow-disk", "io-limit"))

@@ -130,6 +130,7 @@ def diagnosed(verdict: str, text: str | None, *findings: dict[str, Any]) -> Call
         value["diagnosis"] = {
             "verdict": verdict, "text": text, "findings": list(findings), "notes": [],
             "waited_for_but_not_seen": ["cpu-limit", "disk-files"],
+            "may_be": ["dircache", "cpu-limit"],
         }  # fmt: skip
 
     return change
@@ -180,7 +181,8 @@ def test_the_cause_comes_right_after_the_badge(
 
 
 @pytest.mark.parametrize(
-    ("verdict", "told"), [("healthy", True), ("slow", False), ("too_few", False)]
+    ("verdict", "told"),
+    [("healthy", True), ("slow", False), ("too_few", False), ("partly", False)],
 )
 def test_no_cause_is_an_answer_of_the_same_rank(
     shelf: Shelf, tmp_path: Path, execute: Execute, verdict: str, told: bool
@@ -191,6 +193,7 @@ def test_no_cause_is_an_answer_of_the_same_rank(
     body = text[text.index('<div class="verdict') : text.index("<nav")]
     assert f'<p class="cause{"" if told else " untold"}">{said}</p>' in body
     assert body.index(said) < body.index("cpu limit, disk files") < body.index("costs most")
+    assert "Not ruled out, as it could not be seen here: dircache." in body
 
 
 def test_calls_beside_the_path_of_a_request_are_a_group_of_their_own(sample: Sample) -> None:

@@ -22,22 +22,30 @@
 
 #define SCAN_EVERY_NS 60000000000u
 
-static void look_before(struct diagnose *d, pid_t pid)
+/* What the first threads of the server's processes have used. 0 or -ENOMEM. */
+static int diagnose_times(struct diagnose_session **out, size_t *n, const struct watch *w)
 {
-	struct diagnose_session *s = &d->session[d->n_sessions];
+	struct diagnose_session *s;
+	pid_t pid;
 
-	s->pid = pid;
-	d->n_sessions += !procfs_thread_times(&s->before, pid, pid);
+	free(*out);
+	*out = NULL;
+	*n = 0;
+	for (size_t at = 0; (pid = watch_process(w, AFS_ROLE_SERVER, &at));) {
+		s = VEC_ADD(*out, *n);
+		if (!s)
+			return -ENOMEM;
+		*s = (struct diagnose_session) { .pid = pid };
+		*n -= procfs_thread_times(&s->times, pid, pid) != 0;
+	}
+	return 0;
 }
 
-/* With room for so many sessions. */
 static int doctor_diagnose_begin(struct diagnose *d, const struct watch *w,
-				 const struct kind_found *found, size_t n)
+				 const struct kind_found *found)
 {
-	int r;
+	int r = diagnose_times(&d->session, &d->n_sessions, w);
 
-	d->session = calloc(n + 1, sizeof(*d->session));
-	r = d->session ? 0 : -ENOMEM;
 	if (!r && found->servers.n)
 		connections_begin(&d->connections, &found->servers.entry[0]);
 	if (!r && found->servers.n)
@@ -51,34 +59,21 @@ static int doctor_diagnose_begin(struct diagnose *d, const struct watch *w,
 
 int diagnose_begin(struct diagnose *d, const struct watch *w, const struct kind_found *found)
 {
-	const struct servers_entry *s = found->servers.n ? &found->servers.entry[0] : NULL;
-	int r = doctor_diagnose_begin(d, w, found, s ? s->n_sessions : 0);
+	int r = doctor_diagnose_begin(d, w, found);
 
-	for (size_t i = 0; !r && s && i < s->n_sessions; i++)
-		look_before(d, s->session[i].pid);
 	/* Last, as it reads all processes of the host. */
 	return r ? r : machine_look(&d->before, found->target.server);
 }
 
-int diagnose_again(struct diagnose *d, const struct watch *w, const struct kind_found *found,
-		   const struct run *r)
+int diagnose_again(struct diagnose *d, const struct watch *w, const struct kind_found *found)
 {
-	int e;
-
 	/* The end of that time is the begin of this one; the volumes stay, and who asks about them.
 	 */
 	connections_fini(&d->connections);
-	free(d->session);
-	d->session = NULL;
-	d->n_sessions = 0;
 	machine_fini(&d->before);
 	d->before = d->after;
 	d->after = (struct machine) { 0 };
-	e = doctor_diagnose_begin(d, w, found, r->n_sessions);
-	for (size_t i = 0; !e && i < r->n_sessions; i++)
-		if (!r->session[i].ended_ns)
-			look_before(d, r->session[i].pid);
-	return e;
+	return doctor_diagnose_begin(d, w, found);
 }
 
 int diagnose_last(struct diagnose *d, struct watch *w, const struct kind_found *found)
@@ -106,18 +101,11 @@ static uint64_t server_cpu_ns(const struct run *r)
 	return ns;
 }
 
-/* The watched processes, in ascending order. */
-struct own_processes {
-	pid_t *pid; /* owned */
-	size_t n;
-};
-
-/* 0 or -ENOMEM; to be freed also then. */
-static int own_processes(struct own_processes *out, const struct watch *w)
+int diagnose_own(struct diagnose_own *out, const struct watch *w)
 {
 	pid_t pid, *place;
 
-	*out = (struct own_processes) { 0 };
+	*out = (struct diagnose_own) { 0 };
 	for (unsigned int role = 0; role < AFS_N_ROLES; role++)
 		for (size_t at = 0; (pid = watch_process(w, role, &at)); *place = pid)
 			if (!(place = VEC_ADD(out->pid, out->n)))
@@ -144,13 +132,23 @@ static void look_ends(const struct diagnose *d, const struct watch *w, struct ru
 	}
 }
 
-/* A session that began meanwhile had none before. */
-static struct procfs_times times_before(const struct diagnose *d, pid_t pid)
+/* All 0: it was not there. */
+static struct procfs_times times_of(const struct diagnose_session *s, size_t n, pid_t pid)
 {
-	for (size_t i = 0; i < d->n_sessions; i++)
-		if (d->session[i].pid == pid)
-			return d->session[i].before;
+	for (size_t i = 0; i < n; i++)
+		if (s[i].pid == pid)
+			return s[i].times;
 	return (struct procfs_times) { 0 };
+}
+
+/* What a session has used until the end; false: it is not known. */
+static bool times_now(struct procfs_times *out, const struct diagnose *d,
+		      const struct run_session *s)
+{
+	if (d->last)
+		*out = times_of(d->last, d->n_last, s->pid);
+	return d->last ? out->cpu_ns != 0
+		       : !s->ended_ns && !procfs_thread_times(out, s->pid, s->pid);
 }
 
 /* The address of a session of which the watch has read nothing: as it was found. */
@@ -171,11 +169,12 @@ static void diagnose_look_sessions(struct diagnose *d, const struct kind_found *
 {
 	for (size_t i = 0; i < r->n_sessions && found->servers.n; i++)
 		name_client(&r->session[i], &found->servers.entry[0]);
-	connections_look(&d->connections);
+	if (!d->last)
+		connections_look(&d->connections);
 	connections_note(&d->connections, r);
 	for (size_t i = 0; i < r->n_sessions && d->session; i++) {
 		struct run_session *s = &r->session[i];
-		struct procfs_times before = times_before(d, s->pid), now;
+		struct procfs_times before = times_of(d->session, d->n_sessions, s->pid), now;
 		struct procstat st;
 
 		s->stopped = !s->ended_ns && !procstat_read(&st, s->pid) &&
@@ -184,8 +183,8 @@ static void diagnose_look_sessions(struct diagnose *d, const struct kind_found *
 		/* It began before the last look, and its CPU time was not read then. */
 		if (!s->begun_ns && !before.cpu_ns)
 			continue;
-		if (s->ended_ns || procfs_thread_times(&now, s->pid, s->pid) ||
-		    now.cpu_ns < before.cpu_ns || now.runq_ns < before.runq_ns)
+		if (!times_now(&now, d, s) || now.cpu_ns < before.cpu_ns ||
+		    now.runq_ns < before.runq_ns)
 			continue;
 		s->has_cpu = true;
 		s->cpu_ns = now.cpu_ns - before.cpu_ns;
@@ -193,10 +192,9 @@ static void diagnose_look_sessions(struct diagnose *d, const struct kind_found *
 	}
 }
 
-/* What the machine did between two looks; volume: those of the server, n, if they are known. */
-static int diagnose_machine(const struct machine *before, const struct machine *after,
-			    const struct own_processes *own, const struct filesystem *volume,
-			    size_t n, struct run *r)
+int diagnose_machine(const struct machine *before, const struct machine *after,
+		     const struct diagnose_own *own, const struct filesystem *volume, size_t n,
+		     struct run *r)
 {
 	struct doctor_machine m = { .before = before,
 				    .after = after,
@@ -209,7 +207,7 @@ static int diagnose_machine(const struct machine *before, const struct machine *
 	return doctor_machine(r->figures, &m);
 }
 
-static int diagnose_new_figures(struct run *r)
+int diagnose_new_figures(struct run *r)
 {
 	r->figures = calloc(1, sizeof(*r->figures));
 	if (!r->figures)
@@ -219,31 +217,12 @@ static int diagnose_new_figures(struct run *r)
 	return 0;
 }
 
-static void unsee(struct run_figures *f, const enum run_figure *which, size_t n, const char *why)
+void diagnose_hide(struct run_figures *f, const enum run_figure *which, size_t n, const char *why)
 {
 	for (size_t i = 0; i < n; i++) {
 		f->known[which[i]] = false;
 		run_figure_who(f, which[i], "%s", why);
 	}
-}
-
-/* What a run of our own clients does not show, though its ledger and sessions have numbers. */
-static void diagnose_unsee(struct run_figures *f, bool whole)
-{
-	static const enum run_figure loads[] = { RUN_FIGURE_SERVER_ENDED,
-						 RUN_FIGURE_SERVER_RESTARTED,
-						 RUN_FIGURE_SHORT_LIVED };
-	static const enum run_figure others[] = {
-		RUN_FIGURE_REFUSED,       RUN_FIGURE_REFUSED_SHARE, RUN_FIGURE_CRASHED,
-		RUN_FIGURE_CRASHED_SHARE, RUN_FIGURE_KILLED,        RUN_FIGURE_KILLED_SHARE,
-		RUN_FIGURE_TOP_SESSION,   RUN_FIGURE_TOP_BUSY,      RUN_FIGURE_SESSIONS,
-	};
-
-	unsee(f, loads, sizeof(loads) / sizeof(loads[0]),
-	      "a load ends its own sessions, and does not look for it");
-	if (!whole)
-		unsee(f, others, sizeof(others) / sizeof(others[0]),
-		      "only one session was watched");
 }
 
 /*
@@ -262,12 +241,11 @@ static void diagnose_look_freezer(const struct kind_found *found, struct run_fig
 	    cgroup_folder(&f, "", found->target.server, "freezer") || f.version != 1 ||
 	    cgroup_folder_is_all(&f))
 		return;
-	unsee(out, stops, sizeof(stops) / sizeof(stops[0]),
-	      "its cgroup has a freezer of version 1, of which the kernel tells little");
+	diagnose_hide(out, stops, sizeof(stops) / sizeof(stops[0]),
+		      "its cgroup has a freezer of version 1, of which the kernel tells little");
 }
 
-/* What was watched may be a relay in front of the server. */
-static void look_passed_on(const struct watch *w, struct run *r)
+void diagnose_look_passed_on(const struct watch *w, struct run *r)
 {
 	pid_t pid = 0;
 	const char *foreign = w ? watch_foreign(w, &pid) : NULL;
@@ -296,11 +274,24 @@ static uint64_t server_stopped_ns(const struct run *r)
 	return ns;
 }
 
-/*
- * A debugger, strace: what it stops does nothing meanwhile. It may be there and not be what has
- * stopped the server, or have left. before_ns: watch_traced_ns() when the watched time began.
- */
-static void diagnose_look_tracers(struct watch *w, uint64_t before_ns, struct run *r)
+/* Looked for only where there were stops: a freezer's group is searched for each process. */
+static void look_stopped_now(struct watch *w, struct run_figures *out)
+{
+	struct procstat st;
+	double n = 0;
+	pid_t pid;
+
+	for (size_t at = 0; (pid = watch_process(w, AFS_ROLE_SERVER, &at));) {
+		if (procstat_read(&st, pid) ||
+		    (st.state != 'T' && st.state != 't' && !cgroup_frozen("", pid)))
+			continue;
+		n++;
+		run_figure_who(out, RUN_FIGURE_STOPPED_NOW, "%s (pid %d)", st.comm, pid);
+	}
+	run_figure_set(out, RUN_FIGURE_STOPPED_NOW, n);
+}
+
+void diagnose_look_tracers(struct watch *w, uint64_t before_ns, struct run *r)
 {
 	uint64_t by_ns = watch_traced_ns(w) - before_ns, stopped_ns = server_stopped_ns(r);
 	struct run_figures *out = r->figures;
@@ -322,34 +313,12 @@ static void diagnose_look_tracers(struct watch *w, uint64_t before_ns, struct ru
 	if (by_ns && !(n > 0))
 		run_figure_who(out, RUN_FIGURE_TRACED,
 			       "a program that has left (a debugger, strace)");
-	if (stopped_ns)
+	if (stopped_ns) {
 		n = by_ns < stopped_ns / 2 ? 0 : fmax(n, 1);
+		look_stopped_now(w, out);
+	}
 	if (looked || by_ns)
 		run_figure_set(out, RUN_FIGURE_TRACED, n);
-}
-
-int diagnose_run(struct run *r, struct watch *w, const struct machine *before,
-		 const struct machine *after)
-{
-	bool served = w || run_note_find(&r->server, "host") || r->about == RUN_ABOUT_CALLS;
-	struct own_processes own;
-	int e = served ? diagnose_new_figures(r) : 0;
-
-	if (!served)
-		return 0;
-	if (!e && w)
-		diagnose_look_tracers(w, 0, r);
-	e = e ? e : doctor_measure(r->figures, r);
-	if (!e)
-		look_passed_on(w, r);
-	if (!e && r->about != RUN_ABOUT_CALLS)
-		diagnose_unsee(r->figures, before->t_ns != 0);
-	if (!e && w && before->t_ns && after->t_ns) {
-		e = own_processes(&own, w);
-		e = e ? e : diagnose_machine(before, after, &own, NULL, 0, r);
-		free(own.pid);
-	}
-	return e;
 }
 
 static size_t folders_of(char (*out)[CENSUS_PATH_MAX], const struct diagnose *d,
@@ -385,7 +354,7 @@ static void look_volumes(struct diagnose *d, const struct kind_found *found)
 
 /* Looking at the descriptors of 2,000 processes takes 150 ms. */
 static void look_scanner(struct diagnose *d, const struct filesystem *volume, size_t n,
-			 const struct own_processes *own)
+			 const struct diagnose_own *own)
 {
 	uint64_t now = clock_now_ns();
 
@@ -418,10 +387,12 @@ static size_t used_volumes(struct filesystem out[DIAGNOSE_VOLUMES_MAX], const st
 	bool used[DIAGNOSE_VOLUMES_MAX];
 	size_t n = 0;
 
+	for (size_t i = 0; i < d->n_volumes; i++)
+		busy_ns[i] = d->working[i];
 	for (size_t i = 0; i < r->n_sessions; i++) {
 		const struct run_session *s = &r->session[i];
 
-		if (s->ended_ns || !s->busy_ns)
+		if (s->ended_ns || !s->busy_ns || d->n_last)
 			continue;
 		busy_ns[volume_of(d, s->pid)] += s->busy_ns;
 	}
@@ -479,7 +450,7 @@ static void look_master(struct run_figures *out, pid_t pid)
 
 /* The machine, what is between clients and server, and the volumes. */
 static int diagnose_around(struct diagnose *d, const struct watch *w,
-			   const struct kind_found *found, const struct own_processes *own,
+			   const struct kind_found *found, const struct diagnose_own *own,
 			   struct run *r)
 {
 	const struct servers_entry *server = found->servers.n ? &found->servers.entry[0] : NULL;
@@ -487,13 +458,13 @@ static int diagnose_around(struct diagnose *d, const struct watch *w,
 	size_t n = used_volumes(used, d, r);
 	int e = 0;
 
-	if (d->begun)
+	if (d->begun && !d->after.t_ns)
 		e = machine_look(&d->after, found->target.server);
 	if (!e && d->begun)
 		e = diagnose_machine(&d->before, &d->after, own, used, n, r);
 	if (e)
 		return e;
-	look_passed_on(w, r);
+	diagnose_look_passed_on(w, r);
 	if (server && r->figures->known[RUN_FIGURE_REQUESTS]) {
 		strangers_look(r->figures, r, server);
 		relays_look(r->figures, r, server, own->pid, own->n);
@@ -512,7 +483,7 @@ static int diagnose_around(struct diagnose *d, const struct watch *w,
 
 int diagnose_end(struct diagnose *d, struct watch *w, const struct kind_found *found, struct run *r)
 {
-	struct own_processes own = { 0 };
+	struct diagnose_own own = { 0 };
 	int e;
 
 	e = diagnose_new_figures(r);
@@ -526,7 +497,7 @@ int diagnose_end(struct diagnose *d, struct watch *w, const struct kind_found *f
 		settings_read(&d->settings, &found->servers.entry[0]);
 		settings_note(r, &d->settings, &found->servers.entry[0]);
 	}
-	if (!e && (found->servers.n || found->n_folders))
+	if (!e && !d->last && (found->servers.n || found->n_folders))
 		look_volumes(d, found);
 	if (!e)
 		diagnose_look_sessions(d, found, r);
@@ -546,10 +517,27 @@ int diagnose_end(struct diagnose *d, struct watch *w, const struct kind_found *f
 	if (!e && found->servers.n)
 		look_master(r->figures, found->servers.entry[0].master);
 	if (!e)
-		e = own_processes(&own, w);
+		e = diagnose_own(&own, w);
 	if (!e)
 		e = diagnose_around(d, w, found, &own, r);
 	free(own.pid);
+	return e;
+}
+
+int diagnose_after(struct diagnose *d, const struct watch *w, const struct kind_found *found)
+{
+	int e;
+
+	machine_fini(&d->after);
+	e = machine_look(&d->after, found->target.server);
+	connections_look(&d->connections);
+	e = e ? e : diagnose_times(&d->last, &d->n_last, w);
+	if (found->servers.n)
+		settings_read(&d->settings, &found->servers.entry[0]);
+	look_volumes(d, found);
+	memset(d->working, 0, sizeof(d->working));
+	for (size_t i = 0; i < d->n_last; i++)
+		d->working[volume_of(d, d->last[i].pid)]++;
 	return e;
 }
 
@@ -559,7 +547,7 @@ enum outcome diagnose_outcome(const struct run_figures *f)
 		[DOCTOR_FOUND] = OUTCOME_FAILED,      [DOCTOR_SLOW] = OUTCOME_FAILED,
 		[DOCTOR_HEALTHY] = OUTCOME_OK,        [DOCTOR_IDLE] = OUTCOME_OK,
 		[DOCTOR_TOO_FEW] = OUTCOME_UNTRUSTED, [DOCTOR_LOST] = OUTCOME_UNTRUSTED,
-		[DOCTOR_UNSEEN] = OUTCOME_UNTRUSTED,
+		[DOCTOR_UNSEEN] = OUTCOME_UNTRUSTED,  [DOCTOR_PARTLY] = OUTCOME_UNTRUSTED,
 	};
 	enum outcome o = OUTCOME_FAILED;
 	struct diagnosis d;
@@ -579,5 +567,6 @@ void diagnose_fini(struct diagnose *d)
 	connections_fini(&d->connections);
 	unanswered_fini(&d->unanswered);
 	free(d->session);
+	free(d->last);
 	*d = (struct diagnose) { 0 };
 }

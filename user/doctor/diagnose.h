@@ -21,7 +21,7 @@
 
 struct diagnose_session {
 	pid_t pid;
-	struct procfs_times before;
+	struct procfs_times times;
 };
 
 #define DIAGNOSE_VOLUMES_MAX 64
@@ -40,40 +40,82 @@ struct diagnose {
 	/* When the watched time began. */
 	struct run_ends ends[AFS_N_ROLES];
 	uint64_t traced_ns;
-	size_t n_sessions;
-	struct diagnose_session *session; /* owned; CPU time of those that there were */
+	/* Owned; CPU time of those that there were when it began, and at its end (diagnose_after).
+	 */
+	size_t n_sessions, n_last;
+	struct diagnose_session *session, *last;
+	size_t working[DIAGNOSE_VOLUMES_MAX + 1]; /* of the latter, how many in each volume */
 	bool begun;
 };
 
 /* Just before the watched time. 0 or -ENOMEM. */
 int diagnose_begin(struct diagnose *d, const struct watch *w, const struct kind_found *found);
-/*
- * The same for the time that follows on that of a run, whose sessions are known; d is that run's.
- * 0 or -ENOMEM.
- */
-int diagnose_again(struct diagnose *d, const struct watch *w, const struct kind_found *found,
-		   const struct run *r);
+/* The same for the time that follows on that of a run; d is that run's. 0 or -ENOMEM. */
+int diagnose_again(struct diagnose *d, const struct watch *w, const struct kind_found *found);
 /* Once a second. */
 void diagnose_tick(struct diagnose *d);
 
 /* When the watched time ends, while the watch still counts. 0 or -ENOMEM. */
 int diagnose_last(struct diagnose *d, struct watch *w, const struct kind_found *found);
 
+/*
+ * Just after the watched time, where its clients go before diagnose_end() comes: what is known of
+ * them, and of the machine. Of several times the last counts. 0 or -ENOMEM.
+ */
+int diagnose_after(struct diagnose *d, const struct watch *w, const struct kind_found *found);
+
 /* After the run's phases are complete; gives the run its figures. 0 or -ENOMEM. */
 int diagnose_end(struct diagnose *d, struct watch *w, const struct kind_found *found,
 		 struct run *r);
 
 /*
- * Gives a run its figures as far as its own ledger and sessions have them, and what the machine did
- * between two looks around what was watched by w (all 0: not the whole server was watched). The
- * server's volumes, its settings and its clients' connections are not seen. 0 or -ENOMEM.
+ * The same of a run of our own clients. found NULL: the server's settings, volumes and connections
+ * are not seen, but what its ledger and sessions have, and what the machine did between
+ * diagnose_machine_begin() and diagnose_machine_after(). whole: all sessions were watched. w NULL:
+ * nothing was. 0 or -ENOMEM.
  */
-int diagnose_run(struct run *r, struct watch *w, const struct machine *before,
-		 const struct machine *after);
+int diagnose_load(struct diagnose *d, struct watch *w, const struct kind_found *found, bool whole,
+		  struct run *r);
+void diagnose_machine_begin(struct diagnose *d, const struct watch *w);
+void diagnose_machine_after(struct diagnose *d, const struct watch *w);
 
 /* OUTCOME_OK: healthy or idle; OUTCOME_FAILED: findings, or slow; OUTCOME_UNTRUSTED: no verdict. */
 enum outcome diagnose_outcome(const struct run_figures *f);
 
 void diagnose_fini(struct diagnose *d); /* all 0 then */
+
+/* What a diagnosis of others' clients and one of our own share (diagnose_load.c). */
+
+/* The watched processes, in ascending order. */
+struct diagnose_own {
+	pid_t *pid; /* owned */
+	size_t n;
+};
+
+/* 0 or -ENOMEM; to be freed also then. */
+int diagnose_own(struct diagnose_own *out, const struct watch *w);
+
+/* Gives a run figures of which none is known. 0 or -ENOMEM. */
+int diagnose_new_figures(struct run *r);
+
+/* Takes back what is not known after all, and why. */
+void diagnose_hide(struct run_figures *f, const enum run_figure *which, size_t n, const char *why);
+
+/* What was watched may be a relay in front of the server. */
+void diagnose_look_passed_on(const struct watch *w, struct run *r);
+
+/*
+ * A debugger, strace: what it stops does nothing meanwhile. It may be there and not be what has
+ * stopped the server, or have left. before_ns: watch_traced_ns() when the watched time began.
+ */
+void diagnose_look_tracers(struct watch *w, uint64_t before_ns, struct run *r);
+
+/*
+ * What the machine did between two looks; volume: those of the server, n, if they are known. 0 or
+ * -ENOMEM.
+ */
+int diagnose_machine(const struct machine *before, const struct machine *after,
+		     const struct diagnose_own *own, const struct filesystem *volume, size_t n,
+		     struct run *r);
 
 #endif

@@ -4,6 +4,7 @@
 
 #include "base/hist.h"
 #include "doctor/handed.h"
+#include "doctor/measure.h"
 
 #include <errno.h>
 #include <math.h>
@@ -59,6 +60,8 @@ static void look_requests(const struct handed *h)
 	look_slow(h);
 	if (!a->sum.answered)
 		return;
+	run_figure_set(h->out, RUN_FIGURE_MEAN, (double)a->sum.ns / n);
+	doctor_mostly(h->out, h->run, &h->requests, NULL, NULL);
 	run_figure_set(h->out, RUN_FIGURE_P50, requests_quantile(a, 0.5));
 	run_figure_set(h->out, RUN_FIGURE_P99, requests_quantile(a, 0.99));
 	look_longest(h);

@@ -41,7 +41,7 @@ enum run_figure doctor_lacks(const struct run_figures *f, const struct doctor_ru
 	for (size_t i = 0; i < r->n_tests; i++)
 		if (!f->known[r->test[i].figure] && (!i || !r->test[i].most))
 			return r->test[i].figure;
-	return N_RUN_FIGURES;
+	return r->harm < N_RUN_FIGURES && !f->known[r->harm] ? r->harm : N_RUN_FIGURES;
 }
 
 /* A limit so many times as large; of a share at most half of the way to 1. */
@@ -70,14 +70,35 @@ static bool all_hold(const struct run_figures *f, const struct doctor_rule *r, d
 	return true;
 }
 
+/* A figure of its resource is known, and is not as it says. */
+static bool is_refuted(const struct run_figures *f, const struct doctor_rule *r)
+{
+	for (size_t i = 0; i < r->n_tests; i++)
+		if (f->known[r->test[i].figure] && !holds(f, &r->test[i], 1))
+			return true;
+	return false;
+}
+
+/* A share of own time as one of the request time. */
+static double of_all(const struct run_figures *f, const struct doctor_rule *r, double share)
+{
+	return r->own && f->known[RUN_FIGURE_OWN] ? share * f->value[RUN_FIGURE_OWN] : share;
+}
+
 /* What it explains; 0: it is not known to explain anything. */
 static double weight(const struct run_figures *f, const struct doctor_rule *r)
 {
-	double share = r->harm < N_RUN_FIGURES && f->known[r->harm] ? f->value[r->harm] : 0;
+	return r->harm < N_RUN_FIGURES && f->known[r->harm] ? of_all(f, r, f->value[r->harm]) : 0;
+}
 
-	if (r->own)
-		share *= f->known[RUN_FIGURE_OWN] ? f->value[RUN_FIGURE_OWN] : 1;
-	return share;
+/* The most that its harm may be, for all that is known. */
+static double most_harm(const struct run_figures *f, const struct doctor_rule *r)
+{
+	double own = of_all(f, r, 1);
+
+	if (f->known[r->harm])
+		return f->value[r->harm];
+	return r->within && f->known[r->within] && own > 0 ? f->value[r->within] / own : HUGE_VAL;
 }
 
 /* Causes first, of these what fails; then most weight, then as in the tables. */
@@ -162,25 +183,48 @@ static bool is_way_noticed(const struct run_figures *f)
 			NOTICED_LINK / fmax(f->value[RUN_FIGURE_LINK], 1e-9));
 }
 
-/* It makes the average request so much longer that it is a cause even if nobody notices. */
-static bool is_worth(const struct run_figures *f, const struct doctor_rule *r)
+static bool is_of_way(const struct doctor_rule *r)
+{
+	return r->harm == RUN_FIGURE_NET_WAIT || r->harm == RUN_FIGURE_NET;
+}
+
+/* What explains so much makes the average request so much longer that it is a cause even if nobody
+ * notices. */
+static bool is_worth(const struct run_figures *f, const struct doctor_rule *r, double explains)
 {
 	return r->worth_ns > 0 && f->known[RUN_FIGURE_BUSY] && at_least(f, RUN_FIGURE_RATE, 1e-9) &&
-	       weight(f, r) * doctor_mean_ns(f) >= r->worth_ns;
+	       explains * doctor_mean_ns(f) >= r->worth_ns;
+}
+
+/* What would harm users by so much, where they notice that requests are slow, or the way is. */
+static bool harms(const struct run_figures *f, const struct doctor_rule *r, bool noticed, bool way,
+		  double harm)
+{
+	if (r->kind == DOCTOR_NOTE || (r->kind == DOCTOR_WAIT && !noticed && !way &&
+				       !is_worth(f, r, fmin(of_all(f, r, harm), 1))))
+		return false;
+	if (r->kind != DOCTOR_FAILS && !judge_is_enough(f) && !way)
+		return false;
+	return r->harm == N_RUN_FIGURES || harm >= r->least;
 }
 
 /* Users are harmed by it. */
 static bool is_harm(const struct run_figures *f, const struct doctor_rule *r, bool noticed)
 {
-	bool way = (r->harm == RUN_FIGURE_NET_WAIT || r->harm == RUN_FIGURE_NET) &&
-		   is_way_noticed(f);
+	bool known = r->harm == N_RUN_FIGURES || f->known[r->harm];
 
-	if (r->kind == DOCTOR_NOTE ||
-	    (r->kind == DOCTOR_WAIT && !noticed && !way && !is_worth(f, r)))
-		return false;
-	if (r->kind != DOCTOR_FAILS && !judge_is_enough(f) && !way)
-		return false;
-	return r->harm == N_RUN_FIGURES || (f->known[r->harm] && f->value[r->harm] >= r->least);
+	return known && harms(f, r, noticed, is_of_way(r) && is_way_noticed(f),
+			      r->harm == N_RUN_FIGURES ? 0 : f->value[r->harm]);
+}
+
+/* For all that is known it may be a cause: of that which says why. */
+static bool may_be(const struct run_figures *f, const struct doctor_rule *r, bool noticed)
+{
+	bool way = is_of_way(r) && (is_way_noticed(f) || !f->known[RUN_FIGURE_LINK_REPLY] ||
+				    !f->known[RUN_FIGURE_LINK]);
+
+	return !r->whom && !is_refuted(f, r) &&
+	       harms(f, r, noticed, way, r->harm == N_RUN_FIGURES ? 0 : most_harm(f, r));
 }
 
 bool doctor_would_harm(const struct run_figures *f, const struct doctor_rule *r)
@@ -205,7 +249,7 @@ static void add_finding(struct diagnosis *d, const struct run_figures *f,
 			const struct doctor_rule *r, size_t place, bool noticed)
 {
 	double explains = weight(f, r);
-	bool small = r->kind == DOCTOR_WAIT && !noticed && is_worth(f, r);
+	bool small = r->kind == DOCTOR_WAIT && !noticed && is_worth(f, r, explains);
 
 	d->found[d->n_found++] = (struct doctor_finding) {
 		.rule = r,
@@ -218,17 +262,37 @@ static void add_finding(struct diagnosis *d, const struct run_figures *f,
 	};
 }
 
+/* Too little is waited for it, or fails, for a cause, whatever its resource does; nor is that worth
+ * a note. */
+static bool is_harmless(const struct run_figures *f, const struct doctor_rule *r)
+{
+	return r->harm != N_RUN_FIGURES && !r->fact && most_harm(f, r) < r->least;
+}
+
+/* A rule of which a figure is missing. */
+static void judge_lacking(struct diagnosis *d, const struct run_figures *f,
+			  const struct doctor_rule *r, bool noticed)
+{
+	if (is_refuted(f, r) || is_harmless(f, r)) {
+		rule_out(d, f, r);
+		return;
+	}
+	/* Where no harm is needed (least 0), none is shown. */
+	if (is_harm(f, r, noticed) && r->harm != N_RUN_FIGURES && r->least > 0)
+		d->half[d->n_half++] = r;
+	else
+		d->unseen[d->n_unseen++] = r;
+	if (may_be(f, r, noticed))
+		d->open[d->n_open++] = r;
+}
+
 static void judge_rule(struct diagnosis *d, const struct run_figures *f,
 		       const struct doctor_rule *r, size_t place, bool noticed)
 {
 	bool harm = is_harm(f, r, noticed);
 
 	if (doctor_lacks(f, r) != N_RUN_FIGURES) {
-		/* Where no harm is needed (least 0), none is shown. */
-		if (harm && r->harm != N_RUN_FIGURES && r->least > 0)
-			d->half[d->n_half++] = r;
-		else
-			d->unseen[d->n_unseen++] = r;
+		judge_lacking(d, f, r, noticed);
 	} else if (!all_hold(f, r, 1)) {
 		rule_out(d, f, r);
 	} else if (harm) {
@@ -293,6 +357,17 @@ static bool is_found(const struct diagnosis *d, const char *key)
 	return false;
 }
 
+/* Each key once, and none that is found by another rule. */
+static void keep_open(struct diagnosis *d)
+{
+	size_t n = d->n_open;
+
+	d->n_open = 0;
+	for (size_t i = 0; i < n; i++)
+		if (!is_found(d, d->open[i]->key) && !has_key(d->open, d->n_open, d->open[i]->key))
+			d->open[d->n_open++] = d->open[i];
+}
+
 /* Several rules may have one key: what one of them says, the others neither miss nor rule out. */
 static void judge_say_once(struct diagnosis *d)
 {
@@ -318,6 +393,7 @@ static void judge_say_once(struct diagnosis *d)
 		}
 		*list[l].n = kept;
 	}
+	keep_open(d);
 }
 
 static enum doctor_verdict judge_verdict(const struct diagnosis *d, const struct run_figures *f)
@@ -334,6 +410,8 @@ static enum doctor_verdict judge_verdict(const struct diagnosis *d, const struct
 		return DOCTOR_TOO_FEW;
 	if (is_lossy(f))
 		return DOCTOR_LOST;
+	if (d->n_open)
+		return DOCTOR_PARTLY;
 	return at_least(f, RUN_FIGURE_BUSY, IDLE_BUSY) ||
 		       at_least(f, RUN_FIGURE_UNREAD, IDLE_UNREAD)
 		   ? DOCTOR_HEALTHY
@@ -349,8 +427,10 @@ int doctor_judge(struct diagnosis *out, const struct run_figures *f)
 				    .note = calloc(n, sizeof(*out->note)),
 				    .out = calloc(n, sizeof(*out->out)),
 				    .half = calloc(n, sizeof(*out->half)),
-				    .unseen = calloc(n, sizeof(*out->unseen)) };
-	if (!out->found || !out->took || !out->note || !out->out || !out->half || !out->unseen) {
+				    .unseen = calloc(n, sizeof(*out->unseen)),
+				    .open = calloc(n, sizeof(*out->open)) };
+	if (!out->found || !out->took || !out->note || !out->out || !out->half || !out->unseen ||
+	    !out->open) {
 		diagnosis_fini(out);
 		return -ENOMEM;
 	}
@@ -376,5 +456,6 @@ void diagnosis_fini(struct diagnosis *d)
 	free(d->out);
 	free(d->half);
 	free(d->unseen);
+	free(d->open);
 	*d = (struct diagnosis) { 0 };
 }

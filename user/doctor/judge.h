@@ -17,8 +17,9 @@
 enum doctor_verdict {
 	DOCTOR_FOUND,   /* findings */
 	DOCTOR_SLOW,    /* people notice, and no finding says why */
-	DOCTOR_HEALTHY, /* it works, and nothing is wrong with it */
-	DOCTOR_IDLE,    /* so little of the time that the wait is elsewhere */
+	DOCTOR_HEALTHY, /* it works, and nothing is wrong with it: each cause is ruled out */
+	DOCTOR_IDLE,    /* the same; so little of the time that the wait is elsewhere */
+	DOCTOR_PARTLY,  /* what was seen is right, but there may be a cause that was not (open) */
 	DOCTOR_TOO_FEW, /* requests for a verdict */
 	DOCTOR_LOST,    /* no findings, but something was lost */
 	DOCTOR_UNSEEN,  /* requests were not counted */
@@ -36,14 +37,19 @@ struct doctor_finding {
 
 struct diagnosis {
 	enum doctor_verdict verdict;
-	size_t n_found, n_took, n_notes, n_out, n_half, n_unseen;
+	size_t n_found, n_took, n_notes, n_out, n_half, n_unseen, n_open;
 	struct doctor_finding *found;    /* owned; causes before those that say only who */
 	struct doctor_finding *took;     /* owned; where the time of requests went; no causes */
 	const struct doctor_rule **note; /* owned; doctor_note: they harm nobody now */
-	const struct doctor_rule *
-	    *out; /* owned; their conditions do not hold, and nothing was lost */
+	/* Owned; a condition does not hold, or too little is waited for it; nothing was lost. */
+	const struct doctor_rule **out;
 	const struct doctor_rule **half;   /* owned; users wait for it; the resource is not seen */
 	const struct doctor_rule **unseen; /* owned; a figure is missing */
+	/*
+	 * Owned; of half and unseen, those that may be causes: no figure that is known speaks
+	 * against it.
+	 */
+	const struct doctor_rule **open;
 };
 
 /* 0 or -ENOMEM. */

@@ -12,4 +12,14 @@
  */
 int doctor_measure(struct run_figures *out, const struct run *r);
 
+struct requests;
+
+/*
+ * What says something of several commands together is what they cost, and the quantiles of one:
+ * sets MOSTLY, and MOSTLY_P50 and MOSTLY_P99 where times were counted, of all that skip lets (NULL:
+ * all).
+ */
+void doctor_mostly(struct run_figures *out, const struct run *r, const struct requests *all,
+		   bool (*skip)(const void *user, unsigned int account), const void *user);
+
 #endif

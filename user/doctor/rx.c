@@ -8,6 +8,7 @@
 
 #include "base/hist.h"
 #include "doctor/handed.h"
+#include "doctor/measure.h"
 #include "run/requests.h"
 
 #include <errno.h>
@@ -132,6 +133,7 @@ static void set_own_times(const struct rx_figures *x, const struct hist *h)
 			 (double)doctor_rx_metric(x, METRIC_OPS));
 	run_figure_share(x->out, RUN_FIGURE_RATE, (double)h->n * NS_PER_S, x->ns);
 	run_figure_share(x->out, RUN_FIGURE_BUSY, all, x->ns);
+	run_figure_set(x->out, RUN_FIGURE_MEAN, hist_mean(h));
 	run_figure_set(x->out, RUN_FIGURE_P50, (double)hist_quantile(h, 0.5));
 	run_figure_set(x->out, RUN_FIGURE_P99, (double)hist_quantile(h, 0.99));
 	run_figure_set(x->out, RUN_FIGURE_LONGEST, (double)h->max);
@@ -161,6 +163,8 @@ static void doctor_rx_set_times(const struct rx_figures *x, const struct request
 	run_figure_share(x->out, RUN_FIGURE_SLOW, slow, (double)a->sum.ns);
 	if (!a->sum.answered)
 		return;
+	run_figure_set(x->out, RUN_FIGURE_MEAN, (double)a->sum.ns / (double)a->sum.answered);
+	doctor_mostly(x->out, x->run, all, NULL, NULL);
 	run_figure_set(x->out, RUN_FIGURE_P50, requests_quantile(a, 0.5));
 	run_figure_set(x->out, RUN_FIGURE_P99, requests_quantile(a, 0.99));
 	run_figure_set(x->out, RUN_FIGURE_LONGEST, (double)a->max_ns);

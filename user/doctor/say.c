@@ -7,10 +7,15 @@
 #include <stdio.h>
 #include <string.h>
 
+#define OPEN_NAMED 4   /* of the causes that may be, as many */
+#define OPEN_MAX   256 /* their names */
+
 /* From a histogram, known to some per cent. */
 static bool is_about(enum run_figure which)
 {
-	return which == RUN_FIGURE_P50 || which == RUN_FIGURE_P99 || which == RUN_FIGURE_PAUSE;
+	return which == RUN_FIGURE_P50 || which == RUN_FIGURE_P99 ||
+	       which == RUN_FIGURE_MOSTLY_P50 || which == RUN_FIGURE_MOSTLY_P99 ||
+	       which == RUN_FIGURE_PAUSE;
 }
 
 /* As it is written in the server's settings. */
@@ -185,23 +190,72 @@ char *doctor_note(char *out, size_t len, const struct run_figures *f, const stru
 	return out;
 }
 
-const char *doctor_verdict(enum doctor_verdict is)
+struct doctor_advice doctor_advice(const struct run_figures *f, const struct doctor_rule *r)
+{
+	bool is_now = f->known[r->now] && f->value[r->now] >= 1;
+
+	if (r->over.todo && !is_now)
+		return r->over;
+	return (struct doctor_advice) { r->todo, r->disproof, r->next };
+}
+
+/* "full disk, memory limit and 3 more" */
+static void say_open(char *out, size_t len, const struct diagnosis *d)
+{
+	size_t at = 0, named = d->n_open > OPEN_NAMED + 1 ? OPEN_NAMED : d->n_open;
+
+	*out = '\0';
+	for (size_t i = 0; i < named && at < len; i++)
+		at += (size_t)snprintf(out + at, len - at, "%s%s", i ? ", " : "", d->open[i]->name);
+	if (named < d->n_open && at < len)
+		snprintf(out + at, len - at, " and %zu more", d->n_open - named);
+}
+
+/* The text with the names in place of "{open.text}"; what is in brackets with it only if there are
+ * any. */
+static void say_put_open(char *out, size_t len, const char *text, const struct diagnosis *d)
+{
+	static const char mark[] = "{open.text}";
+	const char *at = strstr(text, mark), *begin = at, *end = at;
+	char names[OPEN_MAX];
+
+	if (!at) {
+		snprintf(out, len, "%s", text);
+		return;
+	}
+	say_open(names, sizeof(names), d);
+	while (begin > text && *begin != '[' && *begin != ']')
+		begin--;
+	end = *begin == '[' ? strchr(at, ']') : NULL;
+	if (end && !*names)
+		snprintf(out, len, "%.*s%s", (int)(begin - text), text, end + 1);
+	else
+		snprintf(out, len, "%.*s%s%s", (int)(at - text), text, names, at + strlen(mark));
+}
+
+char *doctor_verdict(char *out, size_t len, const struct run_figures *f, const struct diagnosis *d)
 {
 	static const char *const words[] = {
 		[DOCTOR_FOUND] = NULL,
 		[DOCTOR_SLOW] =
-		    "Requests are slow, and no cause is shown: half took {p50}, 99% at most "
-		    "{p99}, the longest {longest}[ ({longest.who})]; {slow} of all request "
-		    "time is in requests of 100ms or more[, {pending} in ones without an "
-		    "answer, such as {pending.who}].",
-		[DOCTOR_HEALTHY] = "Nothing is wrong with the server: half of the requests took "
-				   "{p50}, 99% at most {p99}, the longest {longest}[ "
-				   "({longest.who})].[ Before that they lay unread for {unread} on "
-				   "average.]",
+		    "Requests are slow, and no cause is shown[, but {open.text} could not be "
+		    "seen]: they took {mean} on average, the longest {longest}[ ({longest.who})][; "
+		    "{mostly} of that time was {mostly.who}: half of these took {mostly_p50}, 99% at "
+		    "most {mostly_p99}]; {slow} of all request time is in requests of 100ms or more[, "
+		    "{pending} in ones without an answer, such as {pending.who}].",
+		[DOCTOR_HEALTHY] =
+		    "Nothing is wrong with the server: requests took {mean} on average, the longest "
+		    "{longest}[ ({longest.who})][; {mostly} of that time was {mostly.who}: half of "
+		    "these took {mostly_p50}, 99% at most {mostly_p99}].[ Before that they lay unread "
+		    "for {unread} on average.]",
 		[DOCTOR_IDLE] =
-		    "The server is idle: {requests} requests, {busy} at a time, half of them took "
-		    "{p50}, 99% at most {p99}. If users wait, they wait for their own machine or "
-		    "the network.",
+		    "The server is idle: {requests} requests, {busy} at a time, {mean} on average, "
+		    "the longest {longest}[ ({longest.who})]. If users wait, they wait for their own "
+		    "machine or the network.",
+		[DOCTOR_PARTLY] =
+		    "It cannot be told whether something is wrong with the server: {open.text} "
+		    "could not be seen. What was seen shows no cause: {requests} requests, {busy} "
+		    "at a time, {mean} on average, the longest {longest}[ ({longest.who})].",
 		[DOCTOR_TOO_FEW] =
 		    "No verdict: too few requests were seen ({requests}). Watch longer "
 		    "(-d), or while users wait.",
@@ -213,6 +267,8 @@ const char *doctor_verdict(enum doctor_verdict is)
 		    "No verdict: requests cannot be counted here[ ({program_32bit.who})]; afpscope "
 		    "check says why.",
 	};
+	char text[OPEN_MAX + 512];
 
-	return words[is];
+	say_put_open(text, sizeof(text), words[d->verdict] ? words[d->verdict] : "", d);
+	return doctor_say(out, len, f, text);
 }

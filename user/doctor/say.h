@@ -21,8 +21,12 @@ char *doctor_say(char *out, size_t len, const struct run_figures *f, const char 
 /* What a note says: the rule's fact, or that what it says is not felt. As doctor_say. */
 char *doctor_note(char *out, size_t len, const struct run_figures *f, const struct doctor_rule *r);
 
-/* What a verdict says, for doctor_say; NULL: its findings say it. */
-const char *doctor_verdict(enum doctor_verdict is);
+/* What is advised where it is found, each for doctor_say: of a state that is over something else.
+ */
+struct doctor_advice doctor_advice(const struct run_figures *f, const struct doctor_rule *r);
+
+/* What a verdict says, as doctor_say; empty: its findings say it. */
+char *doctor_verdict(char *out, size_t len, const struct run_figures *f, const struct diagnosis *d);
 
 /* "58%", "12.3ms", "4.2/s", "n/a" */
 char *doctor_value(char *out, size_t len, const struct run_figures *f, enum run_figure which);

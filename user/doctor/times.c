@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* How long requests took, and which have had no answer. */
+#include "doctor/measure.h"
 #include "doctor/measure_priv.h"
 
 #include "base/hist.h"
@@ -145,6 +146,39 @@ static void look_stalls(struct measure *m, double n)
 		run_figure_who(m->out, RUN_FIGURE_STALLS, "%s", times_wait(m, ns, wait));
 }
 
+void doctor_mostly(struct run_figures *out, const struct run *r, const struct requests *all,
+		   bool (*skip)(const void *user, unsigned int account), const void *user)
+{
+	const struct ledger_account *most = NULL;
+	char name[ACCOUNT_NAME_MAX];
+	double ns = 0;
+
+	for (size_t i = 0; i < all->n; i++) {
+		const struct request *is = &all->request[i];
+
+		if (!is->a.sum.answered || (skip && skip(user, is->number)))
+			continue;
+		ns += (double)is->a.sum.ns;
+		if (most && is->a.sum.ns <= most->sum.ns)
+			continue;
+		most = &is->a;
+		run_figure_who(out, RUN_FIGURE_MOSTLY, "%s", run_account_name(r, is->number, name));
+	}
+	if (!most || !(ns > 0))
+		return;
+	run_figure_share(out, RUN_FIGURE_MOSTLY, (double)most->sum.ns, ns);
+	if (!(requests_quantile(most, 0.5) > 0))
+		return;
+	run_figure_set(out, RUN_FIGURE_MOSTLY_P50, requests_quantile(most, 0.5));
+	run_figure_set(out, RUN_FIGURE_MOSTLY_P99, requests_quantile(most, 0.99));
+}
+
+/* PAM answers it late on purpose. */
+static bool times_skip(const void *user, unsigned int account)
+{
+	return measure_refused_logins(user, account) > 0;
+}
+
 static void look_answered(struct measure *m)
 {
 	char name[ACCOUNT_NAME_MAX];
@@ -160,6 +194,9 @@ static void look_answered(struct measure *m)
 	}
 	if (!m->judged.sum.answered)
 		return;
+	run_figure_set(m->out, RUN_FIGURE_MEAN,
+		       (double)m->judged.sum.ns / (double)m->judged.sum.answered);
+	doctor_mostly(m->out, m->run, &m->requests, times_skip, m);
 	run_figure_set(m->out, RUN_FIGURE_P50, requests_quantile(&m->judged, 0.5));
 	run_figure_set(m->out, RUN_FIGURE_P99, requests_quantile(&m->judged, 0.99));
 	run_figure_set(m->out, RUN_FIGURE_LONGEST, (double)longest);

@@ -4,7 +4,6 @@
 
 #include "base/clock.h"
 #include "base/file.h"
-#include "doctor/diagnose.h"
 #include "host/proc/procfs.h"
 #include "host/proc/proctext.h"
 #include "host/rights.h"
@@ -89,13 +88,6 @@ static void drive_session_read_runq(struct session *s, struct run_phase *p, take
 		take(p, METRIC_CLIENT_RUNQ, own.runq_ns);
 }
 
-/* The machine below the server: outside of what is timed. Without memory there is no look. */
-static void drive_session_look(struct session *s, struct machine *m)
-{
-	if (s->whole && !m->t_ns)
-		machine_look(m, watch_process(s->watch, AFS_ROLE_SERVER, &(size_t) { 0 }));
-}
-
 /* What threads of the server have used. */
 static void drive_session_read_times(struct session *s, struct run_phase *p, take_reading *take)
 {
@@ -113,8 +105,7 @@ static void drive_session_read_times(struct session *s, struct run_phase *p, tak
 
 void session_region_begin(struct session *s, struct run_phase *p)
 {
-	if (s->watch)
-		drive_session_look(s, &s->machine_before);
+	session_look_begin(s);
 	drive_session_read_runq(s, p, run_begin);
 	if (!s->watch)
 		return;
@@ -159,8 +150,7 @@ void session_region_end(struct session *s, struct run_phase *p)
 	}
 	ledger_fini(&diff);
 	ledger_fini(&after);
-	machine_fini(&s->machine_after);
-	drive_session_look(s, &s->machine_after);
+	session_look_after(s);
 	if (s->whole) {
 		others_end(&s->others, &s->visits, s->watch, p);
 		p->clients.known &= !s->relayed;
@@ -292,14 +282,17 @@ static void differ(void *user)
 static int drive_session_open_watch(struct session *s, const struct watch_opts *watch,
 				    struct err *e)
 {
-	struct kind_found found = { 0 };
-	struct kind_wish wish = { .whole = true };
 	struct err why = { 0 };
 	struct target *own;
 	int r;
 
-	if (!s->whole)
-		return watch_open(&s->watch, watch, e);
+	if (!s->whole) {
+		r = watch_open(&s->watch, watch, e);
+		if (!r && watch_rung(s->watch))
+			session_look_find(
+			    s, watch_process(s->watch, AFS_ROLE_SERVER, &(size_t) { 0 }), &why);
+		return r;
+	}
 	own = calloc(1, sizeof(*own));
 	if (!own)
 		return err_set(e, -ENOMEM, "out of memory");
@@ -307,15 +300,15 @@ static int drive_session_open_watch(struct session *s, const struct watch_opts *
 		free(own);
 		return watch_open(&s->watch, watch, e);
 	}
-	wish.pid = (unsigned int)own->server;
-	r = kind_find(&kind_afp, &found, &wish, e);
-	if (!r && *found.note)
-		run_note(&s->run.warnings, "server", "%s", found.note);
-	found.target.way = own->way;
+	r = session_look_find(s, own->server, e);
 	s->relayed = own->way.relayed;
+	if (!r && *s->found->note)
+		run_note(&s->run.warnings, "server", "%s", s->found->note);
+	if (!r) {
+		s->found->target.way = own->way;
+		r = watch_open_traced(&s->watch, watch, &s->found->target, e);
+	}
 	free(own);
-	r = r ? r : watch_open_traced(&s->watch, watch, &found.target, e);
-	kind_found_fini(&found);
 	return r;
 }
 
@@ -414,6 +407,7 @@ enum outcome session_open(struct session *s, const char *command, const char *se
 	cmd_allow_files();
 	dsi_ends(s->afp.dsi, &watch.local, &watch.peer);
 	tracing_sink(s->tracing, &watch.sink);
+	watch.sink.what |= AFS_TRACE_ASKED;
 	if (drive_session_open_watch(s, &watch, e))
 		return OUTCOME_FAILED;
 	cmd_note_rights(rights_drop(extra_rights(s)), &s->run.warnings);
@@ -467,7 +461,7 @@ enum outcome session_finish(struct session *s, int r, const struct err *e)
 		if (!s->cfg->local && !s->relayed && !s->gaps)
 			run_close_requests(&s->run);
 	}
-	if (diagnose_run(&s->run, s->watch, &s->machine_before, &s->machine_after))
+	if (session_look_judge(s))
 		run_note(&s->run.warnings, "diagnosis", "no diagnosis: out of memory");
 	tracing_finish(s->tracing, &s->run);
 	result = drive_session_outcome_of(s, r);
@@ -513,16 +507,6 @@ int session_remove_base(struct session *s, struct err *e)
 	if (!r)
 		*s->left->base[0] = '\0';
 	return r;
-}
-
-void session_keep_alive(struct session *s)
-{
-	struct io_wait w;
-
-	if (!s->store || s->cfg->local)
-		return;
-	store_wait(s->store, &w);
-	store_advance(s->store, io_wait(&w, 0), NULL);
 }
 
 enum outcome session_save(struct session *s, enum outcome o)
@@ -590,8 +574,7 @@ void session_close(struct session *s)
 	ledger_fini(&s->before);
 	others_fini(&s->others);
 	others_fini(&s->visits.list);
-	machine_fini(&s->machine_before);
-	machine_fini(&s->machine_after);
+	session_look_fini(s);
 	store_close(s->store);
 	afp_close(&s->afp);
 	runs_close(&s->folder);

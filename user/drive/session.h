@@ -13,7 +13,6 @@
 #include "attach/sampler.h"
 #include "attach/tracing.h"
 #include "drive/connect.h"
-#include "host/machine.h"
 #include "host/rights.h"
 #include "host/sample.h"
 #include "run/run.h"
@@ -96,6 +95,9 @@ int session_check(struct session_cfg *cfg, struct err *e);
 /* Whether a word names a place that needs no server, see store_is_local(): or a directory. */
 bool session_is_place(const char *word);
 
+struct kind_found;
+struct diagnose;
+
 struct session {
 	const struct session_cfg *cfg;
 	bool whole;   /* set before: all of the server's sessions are watched, not only its own */
@@ -110,8 +112,10 @@ struct session {
 	struct tracing *tracing; /* NULL: no trace */
 	struct runs_folder folder;
 	struct ledger before; /* of the region */
-	/* Before the first region and after the last one, where the whole server is watched. */
-	struct machine machine_before, machine_after;
+	struct kind_found
+	    *found;            /* owned; the watched server; NULL: only its processes are known */
+	struct diagnose *look; /* owned; around the regions, for what is said of the server */
+	uint64_t ticked_ns;
 	struct others_visits visits; /* sessions that clients have begun while they worked */
 	struct others_list others;   /* as that began, where the whole server is watched */
 	bool has_before;
@@ -152,6 +156,18 @@ enum outcome session_open_store(struct session *s, struct store_afp_opts *opts, 
  */
 int session_make_base(struct session *s, const char *name, struct err *e);
 int session_remove_base(struct session *s, struct err *e);
+
+/*
+ * What is said of the server (session_look.c), in this order. session_look_find: the whole server
+ * that a process belongs to, into s->found; 0, or a negative errno with a text, and it stays NULL.
+ */
+int session_look_find(struct session *s, pid_t pid, struct err *e);
+void session_look_begin(struct session *s);
+void session_look_after(struct session *s);
+/* At most once a second, whoever calls it how often, while clients are at work. */
+void session_look_tick(struct session *s, uint64_t now_ns);
+int session_look_judge(struct session *s); /* 0 or -ENOMEM */
+void session_look_fini(struct session *s);
 
 /*
  * While its session has nothing to do, at least every few seconds: the server ends one that is

@@ -163,6 +163,19 @@ static bool stat_number(uint64_t *out, const struct cgroup_reader *r, const char
 	return group_text(text, r, file) && proctext_number(out, text, name);
 }
 
+bool cgroup_frozen(const char *root, pid_t pid)
+{
+	struct cgroup_reader r = { .root = root };
+	char text[TEXT_MAX];
+	uint64_t frozen = 0;
+
+	if (!cgroup_folder(&r.at, root, pid, "freezer") && r.at.version == 1 &&
+	    group_text(text, &r, "freezer.state") && !strncmp(text, "FROZEN", 6))
+		return true;
+	return !cgroup_folder(&r.at, root, pid, NULL) &&
+	       stat_number(&frozen, &r, "cgroup.events", "frozen") && frozen;
+}
+
 /* ---- CPUs ---- */
 
 static void read_quota(struct cgroup_reader *r)

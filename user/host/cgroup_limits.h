@@ -37,6 +37,9 @@ bool cgroup_folder_up(struct cgroup_folder *f);
 /* Whether it is the topmost of all, to which the whole machine belongs. */
 bool cgroup_folder_is_all(const struct cgroup_folder *f);
 
+/* Whether a freezer of either version holds the process now; false also if that is not known. */
+bool cgroup_frozen(const char *root, pid_t pid);
+
 #define CGROUP_LEVELS  8  /* groups with a limit, of one controller */
 #define CGROUP_DEVICES 16 /* limits of devices */
 

@@ -6,7 +6,7 @@
 #include "main/lantest.h"
 
 #include "compat/peer.h"
-#include "drive/estimate.h"
+#include "main/estimate.h"
 #include "report/progress.h"
 #include "report/report.h"
 #include "work/tree.h"

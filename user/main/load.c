@@ -61,6 +61,7 @@ static void main_load_wait_for_end(struct load_run *l, uint64_t begun_ns)
 		now_ns = clock_now_ns();
 		ranks_look(l->ranks);
 		timeline_tick(&l->timeline, now_ns);
+		session_look_tick(&l->w.s, now_ns);
 		if (steady_tick(&l->steady, now_ns, clients_done(l->clients)))
 			clients_measure(l->clients);
 		broken = load_live_tick(&live, l->clients, begun_ns,

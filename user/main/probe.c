@@ -124,6 +124,7 @@ static void main_probe_wait_for_end(struct probe_run *r, uint64_t begin_ns)
 	size_t shown = 0;
 
 	while (!clients_wait(r->clients, TICK_NS)) {
+		session_look_tick(&r->w.s, clock_now_ns());
 		while (!r->cfg->quiet && clients_probed(r->clients, shown, &second)) {
 			shown++;
 			print_second(r->w.s.progress, &second, began + (time_t)shown);

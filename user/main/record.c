@@ -145,8 +145,7 @@ static enum outcome record_attach(struct record *rec, struct err *e)
 	struct watch_opts watch = { .mode = (enum watch_mode)cfg->watch };
 
 	tracing_sink(rec->tracing, &watch.sink);
-	if (cfg->judge)
-		watch.sink.what |= AFS_TRACE_ASKED;
+	watch.sink.what |= AFS_TRACE_ASKED;
 	if (attach_open(&rec->a, &watch, false, e))
 		return OUTCOME_FAILED;
 	if (watch_why_off(rec->a.watch)) {

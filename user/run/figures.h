@@ -28,8 +28,15 @@
 	X(REQUESTS, "requests", "1", "requests answered")                                                   \
 	X(RATE, "rate", "1/s", "requests answered a second")                                                \
 	X(BUSY, "busy", "1", "requests in the server at a time, on average")                                \
-	X(P50, "p50", "ns", "time of a request in the server, median")                                      \
-	X(P99, "p99", "ns", "time of a request in the server, 99 % took at most")                           \
+	X(MEAN, "mean", "ns", "mean time of a request in the server")                                       \
+	X(MOSTLY, "mostly", "share",                                                                        \
+	  "time of requests that were answered: of the command that took most of it; who: it")              \
+	X(MOSTLY_P50, "mostly_p50", "ns", "time of a request of that command, median")                      \
+	X(MOSTLY_P99, "mostly_p99", "ns", "time of a request of that command, 99 % took at most")           \
+	X(P50, "p50", "ns",                                                                                 \
+	  "half of the requests, whatever they were, took so long: only for whether people notice")         \
+	X(P99, "p99", "ns",                                                                                 \
+	  "one request in 100, whatever it was, took so long: only for whether people notice")              \
 	X(LONGEST, "longest", "ns", "longest request that was answered; who: its command")                  \
 	X(SLOW, "slow", "share", "request time in requests of 100 ms or more")                              \
 	X(SLOW_N, "slow_n", "1", "requests of 100 ms or more, and those without an answer yet")             \
@@ -77,6 +84,8 @@
 	X(STOPPED_FOR, "stopped_for", "ns", "the same as a time, all sessions together")                    \
 	X(STOPPED_WAIT, "stopped_wait", "share",                                                            \
 	  "of the request time, and the time that sessions were stopped between requests, the stops")       \
+	X(STOPPED_NOW, "stopped_now", "1",                                                                  \
+	  "processes of {server} that are stopped by a signal, a debugger or a freezer; who: one")          \
 	X(TRACED, "traced", "1",                                                                            \
 	  "processes of {server} that are traced now, or were: if most stops came of it; who: by what")     \
 	X(REPEATED_N, "repeated_n", "1", "how often the request that failed most often did")                \

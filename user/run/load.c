@@ -244,6 +244,15 @@ void run_load_all(const struct run_load *l, struct run_action *out)
 		add_action(out, &l->action[i]);
 }
 
+unsigned int run_load_kinds(const struct run_load *l)
+{
+	unsigned int n = 0;
+
+	for (size_t i = 0; i < l->n_actions; i++)
+		n += l->action[i].n != 0;
+	return n;
+}
+
 bool run_load_outlasted(const struct run_load *l)
 {
 	uint64_t n = 0;

@@ -294,6 +294,8 @@ bool run_load_silence(const struct run_load *l, struct run_silence *out);
 
 /* Actions of all kinds: how many, how many failed, and their latencies. */
 void run_load_all(const struct run_load *l, struct run_action *out);
+/* Of how many kinds there were any: of several the latencies together say nothing of one. */
+unsigned int run_load_kinds(const struct run_load *l);
 
 /*
  * One load after another of the same clients, which began later by whole seconds: from's figures

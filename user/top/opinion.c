@@ -31,7 +31,7 @@ static int make(struct opinion *o, struct live *l, struct watch *w, const struct
 	r = r ? r : diagnose_end(&o->d, w, found, &run);
 	if (!r)
 		r = report_doctor_first(run.figures, o->text, sizeof(o->text));
-	r = r ? r : diagnose_again(&o->d, w, found, &run);
+	r = r ? r : diagnose_again(&o->d, w, found);
 	run_fini(&run);
 	return r;
 }

@@ -254,6 +254,8 @@ def _diagnosed(run: Run, where: str, w: Words) -> tuple[str, str]:
         return cause.key, cause.text if cause.sure else w.say("l_likely", text=cause.text)
     if run.unseen:
         return "unknown", w.say("l_unseen", causes=", ".join(run.unseen)) + where
+    if run.may_be:
+        return "unknown", w.say("l_may_be", causes=", ".join(run.may_be)) + where
     return "unknown", w["l_no_cause"] + where
 
 

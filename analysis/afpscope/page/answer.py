@@ -174,9 +174,14 @@ def _shown(cause: Cause, w: Words) -> list[str]:
 
 
 def _unseen(run: Run, w: Words) -> list[str]:
-    if not run.unseen:
-        return []
-    return [w.say("unseen", names=w["comma"].join(map(w.cause, run.unseen)))]
+    """Causes that could not be seen: each that the waits speak for, and without a finding also
+    those for which nothing speaks but that nothing rules out."""
+    rest = () if run.causes else tuple(key for key in run.may_be if key not in run.unseen)
+    return [
+        w.say(which, names=w["comma"].join(map(w.cause, keys)))
+        for which, keys in (("unseen", run.unseen), ("may_be", rest))
+        if keys
+    ]
 
 
 def _felt(d: Digest, w: Words) -> list[str]:

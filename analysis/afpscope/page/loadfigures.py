@@ -79,14 +79,16 @@ def _seconds(load: Load, marks: Sequence[Mark], ax: Any, w: Words) -> None:
 
 
 def latency(load: Load, marks: Sequence[Mark], w: Words) -> Drawn | None:
-    """Median, p99 and maximum of what ended in each second."""
+    """Mean and maximum of what ended in each second; of one kind of actions median and p99, too."""
+    alone = len(load.actions) == 1
     rows: list[tuple[Cell, ...]] = [
         (
             i * load.seconds_each,
             s.n,
             s.failed,
-            s.histogram.quantile(0.5),
-            s.histogram.quantile(0.99),
+            s.sum_ns / s.histogram.n if s.sum_ns is not None and s.histogram.n else None,
+            s.histogram.quantile(0.5) if alone else None,
+            s.histogram.quantile(0.99) if alone else None,
             s.max_ns,
         )
         for i, s in enumerate(load.seconds)
@@ -99,14 +101,16 @@ def latency(load: Load, marks: Sequence[Mark], w: Words) -> Drawn | None:
         whole = int((load.end_ns - load.begin_ns) / NS_PER_S / each)  # what ends later are few
         at = [float(row[0] or 0) + each / 2 for row in rows[:whole]]
         few = "." if len(rows) <= 120 else ""
-        for i, (name, column) in enumerate((("max", 5), ("p99", 4), ("p50", 3))):
+        curves = (("max", 6), ("p99", 5), ("p50", 4)) if alone else (("max", 6), ("mean", 3))
+        for i, (name, column) in enumerate(curves):
             values = [us(row[column]) for row in rows[:whole]]  # type: ignore[arg-type]
             style = {"color": COLOURS[(2, 3, 0)[i]], "linestyle": STYLES[(3, 1, 0)[i]]}
             ax.plot(at, values, label=name, marker=few, linewidth=1.6, **style)
         _log(ax, w)
         _seconds(load, marks, ax, w)
         legend_below(ax)
-    return Drawn(made, ("second", "n", "failed", "p50_ns", "p99_ns", "max_ns"), rows)
+    names = ("second", "n", "failed", "mean_ns", "p50_ns", "p99_ns", "max_ns")
+    return Drawn(made, names, rows)
 
 
 def probe(probe: Load, marks: Sequence[Mark], w: Words) -> Drawn | None:

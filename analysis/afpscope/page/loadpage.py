@@ -8,7 +8,7 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
 from .. import show
-from ..saved.crowd import MAX, Load, Mark
+from ..saved.crowd import MAX, MEAN, Load, Mark
 from ..saved.hist import QUANTILES, Histogram
 from ..saved.model import Phase
 from ..saved.run import Run
@@ -61,14 +61,11 @@ def _row(load: Load, name: str | None, title: str) -> ActionRow:
     those = [a for a in load.actions if name in (None, a.name)]
     n, failed = sum(a.n for a in those), sum(a.failed for a in those)
     latency, longest = load.latency(name), load.max_ns(name)
-    return ActionRow(
-        title,
-        n,
-        failed,
-        load.mean_ns(name),
-        [at_most(latency, q, longest) for q in QUANTILES.values()],
-        longest,
-    )
+    # Quantiles of several kinds together say nothing of any of them.
+    quantiles = [at_most(latency, q, longest) for q in QUANTILES.values()]
+    if len(those) > 1:
+        quantiles = [None] * len(quantiles)
+    return ActionRow(title, n, failed, load.mean_ns(name), quantiles, longest)
 
 
 def _rows(p: Phase, w: Words) -> Iterator[ActionRow]:
@@ -160,21 +157,25 @@ def views(run: Run, made: Painter, prefix: str) -> list[LoadView]:
 
 
 def _sentence(p: Phase, load: Load, w: Words) -> str:
-    offered = load.rate_per_s
+    offered, most = load.rate_per_s, max(load.actions, key=lambda a: a.sum_ns)
+    all_ns = sum(a.sum_ns for a in load.actions)
     return w.say(
-        "load_short",
+        "load_short" if len(load.actions) == 1 else "load_short_mix",
         clients=load.clients,
         mix=p.title,
         rate=show.rate(load.achieved),
         offered=w.say("load_offered", rate=show.rate(offered)) if offered is not None else "",
-        p50=_bound(load, 0.5),
-        p99=_bound(load, 0.99),
+        mean=_bound(load, MEAN),
         max=_bound(load, MAX),
+        most=most.name,
+        share=most.sum_ns / all_ns if all_ns else 0.0,
+        p50=_bound(load, 0.5, most.name),
+        p99=_bound(load, 0.99, most.name),
     )
 
 
-def _bound(load: Load, q: float) -> str:
-    of = load.bound(q)
+def _bound(load: Load, q: float, name: str | None = None) -> str:
+    of = load.bound(q, name if len(load.actions) > 1 else None)
     return show.time(of.ns, of.at_least)
 
 
@@ -235,8 +236,8 @@ def sentences(run: Run, w: Words) -> list[str]:
         if load.n > load.failed if calls else load.n:
             out.append(rxpage.sentence(p, w) if calls else _sentence(p, load, w))
         if p.probe and p.probe.n:
-            p50 = show.time(p.probe.latency().quantile(0.5))
-            out.append(w.say("load_probe", p50=p50, max=show.time(p.probe.max_ns())))
+            mean = show.time(p.probe.mean_ns())
+            out.append(w.say("load_probe", mean=mean, max=show.time(p.probe.max_ns())))
         if calls:
             out += rxpage.weak(p, load, w)
             out += [f"{p.title}: {text}" for text in _silent(load, w)]

@@ -39,6 +39,7 @@ class Second:
 
     n: int
     failed: int
+    sum_ns: int | None  # of those that did not fail; older runs do not say
     max_ns: int | None
     histogram: Histogram
     dropped: int | None  # in it; older runs do not say
@@ -328,6 +329,7 @@ def _second(node: Node) -> Second:
     return Second(
         node["n"].count(),
         node["failed"].count(),
+        node.get_int("sum_ns"),
         node.get_int("max_ns"),
         hist.parse(node["histogram"]),
         node.get_int("dropped"),

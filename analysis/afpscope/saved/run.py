@@ -146,6 +146,7 @@ class Run:
     rivals: int = 1
     limits: tuple[Cause, ...] = ()  # such ones, while nobody waits long for them
     unseen: tuple[str, ...] = ()  # keys of causes that would explain waits, but were not visible
+    may_be: tuple[str, ...] = ()  # keys of causes that were not visible, and not ruled out by that
     words: Mapping[str, str] = field(default_factory=lambda: AFP_WORDS)  # of the kind of server
     findings: tuple[str, ...] = ()  # what stands out in the server's time; older runs have none
     labels: Mapping[str, str] = field(default_factory=dict)  # that the user gave it
@@ -316,7 +317,8 @@ def _parse(node: Node, file: Path, folder: Path | None) -> Run:
             causes=_causes(diagnosis, "findings"),
             rivals=_rivals(diagnosis),
             limits=tuple(c for c in _causes(diagnosis, "notes") if c.harms),
-            unseen=_unseen(diagnosis),
+            unseen=_keys(diagnosis, "waited_for_but_not_seen"),
+            may_be=_keys(diagnosis, "may_be"),
             words=words.texts() if words else AFP_WORDS if kind_name == "afp" else NO_WORDS,
             findings=tuple(f["text"].text() for f in found.items()) if found else (),
             labels=labels.texts() if labels else {},
@@ -377,8 +379,8 @@ def _rivals(node: Node | None) -> int:
     return found.int_() if found else 1
 
 
-def _unseen(node: Node | None) -> tuple[str, ...]:
-    those = node.get("waited_for_but_not_seen") if node else None
+def _keys(node: Node | None, which: str) -> tuple[str, ...]:
+    those = node.get(which) if node else None
     return tuple(key.text() for key in those.items()) if those else ()
 
 

@@ -134,7 +134,7 @@ def test_a_healthy_server_has_no_finding(
     assert found <= DISTURBED, screen
     assert status == (FINDINGS if found else OK), screen
     assert found or run["diagnosis"]["verdict"] in ("healthy", "idle"), screen
-    assert "Ruled out: " in screen and "disk" in screen
+    assert "Ruled out: " in screen and "disk-full" in run["diagnosis"]["ruled_out"]
     # The figures are the ledger's.
     served = sum(a["requests"] for a in run["phases"][0]["ledger"]["requests"])
     assert run["figures"]["requests"]["value"] == served > 50
@@ -171,6 +171,9 @@ def test_one_of_many_sessions_that_is_stopped_is_found(
         done = running.finish()
     assert done.status == FINDINGS, done.out
     assert "a few of many sessions were stopped" in done.out, done.out
+    words = " ".join(done.out.split())
+    assert "wrong if nobody stopped an afpd or attached a debugger to it in that time" in words
+    assert "in state T" not in words and "kill -CONT" not in words
 
 
 def test_too_little_is_not_told(scope: Scope, dbd: PinnedServer) -> None:

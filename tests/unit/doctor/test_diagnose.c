@@ -5,17 +5,17 @@
 #include "doctor/diagnose.h"
 #include "doctor/judge.h"
 
-static const struct machine none;
+static struct diagnose none;
 
 /* Of clients of our own, of which one session, or the whole server, was watched. */
 static struct run *loaded(bool whole)
 {
-	struct machine look = { .t_ns = whole };
+	struct diagnose look = { 0 };
 	struct run *r = made();
 
 	r->ends[AFS_ROLE_SERVER].known = true;
 	assert_int_equal(run_note(&r->server, "host", "127.0.0.1"), 0);
-	assert_int_equal(diagnose_run(r, NULL, &look, &look), 0);
+	assert_int_equal(diagnose_load(&look, NULL, NULL, whole, r), 0);
 	assert_non_null(r->figures);
 	return r;
 }
@@ -73,7 +73,7 @@ static void a_directory_without_a_server_has_no_diagnosis(void **state)
 	struct run *r = made();
 
 	(void)state;
-	assert_int_equal(diagnose_run(r, NULL, &none, &none), 0);
+	assert_int_equal(diagnose_load(&none, NULL, NULL, false, r), 0);
 	assert_null(r->figures);
 	done(r);
 }

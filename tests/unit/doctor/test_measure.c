@@ -37,6 +37,34 @@ static void parts_are_shares_of_all_request_time(void **state)
 }
 
 /* Of 100 ms: FPOpenVol reads folders for 30, 12 calls; a Spotlight query has no answer yet. */
+/* 99 quick ones beside a slow one: what half of all took says nothing of either. */
+static void quantiles_are_those_of_the_command_with_most_time(void **state)
+{
+	struct run_figures f = { 0 };
+	struct run *r = made();
+	struct ledger_account *quick = &r->phase[0]->ledger.account[1];
+
+	(void)state;
+	quick->sum = (struct afs_account) { .begun = 99, .answered = 99, .ns = 99 * MS / 10 };
+	quick->min_ns = quick->max_ns = MS / 10;
+	quick->hist[hist_index(MS / 10, AFS_REQUEST_BITS)] = 99;
+	assert_int_equal(doctor_measure(&f, r), 0);
+	is(&f, RUN_FIGURE_MEAN, (80e6 + 9.9e6) / 100);
+	is(&f, RUN_FIGURE_MOSTLY, 80 / 89.9);
+	assert_string_equal(f.who[RUN_FIGURE_MOSTLY], "FPFlushFork");
+	is(&f, RUN_FIGURE_MOSTLY_P50, 80e6);
+	is(&f, RUN_FIGURE_MOSTLY_P99, 80e6);
+	assert_true(f.value[RUN_FIGURE_P50] < 1e6);
+	done(r);
+	/* Nothing was answered: there is no mean. */
+	r = made();
+	r->phase[0]->ledger.account[0].sum = (struct afs_account) { .begun = 1 };
+	f = (struct run_figures) { 0 };
+	assert_int_equal(doctor_measure(&f, r), 0);
+	assert_false(f.known[RUN_FIGURE_MEAN] || f.known[RUN_FIGURE_MOSTLY]);
+	done(r);
+}
+
 static void single_commands_have_figures_of_their_own(void **state)
 {
 	struct run_figures f = { 0 };
@@ -421,6 +449,7 @@ int main(void)
 		cmocka_unit_test(losses_are_a_figure_where_they_were_counted),
 		cmocka_unit_test(parts_are_shares_of_all_request_time),
 		cmocka_unit_test(single_commands_have_figures_of_their_own),
+		cmocka_unit_test(quantiles_are_those_of_the_command_with_most_time),
 		cmocka_unit_test(copies_of_data_are_told_from_other_work),
 		cmocka_unit_test(without_requests_nothing_is_known_of_them),
 		cmocka_unit_test(refusals_have_a_share_and_a_session),

@@ -149,14 +149,57 @@ static void all_texts_have_names_of_figures_only(void **state)
 	for (int k = 0; kind_judged[k]; k++) {
 		f.kind = &kind_at(kind_place(kind_judged[k]))->is;
 		for (size_t i = 0; (r = doctor_rule_at(&f, i)); i++) {
-			const char *const texts[] = { r->says, r->todo, r->disproof, r->next,
-						      r->fact };
+			const char *const texts[] = { r->says,          r->todo,     r->disproof,
+						      r->next,          r->fact,     r->over.todo,
+						      r->over.disproof, r->over.next };
 
 			for (size_t t = 0; t < sizeof(texts) / sizeof(texts[0]); t++)
 				if (texts[t])
 					has_figures_only(texts[t]);
 		}
 	}
+}
+
+/* Words of a state that is there, in which processes are. */
+static bool says_it_is_so(const char *text)
+{
+	return strstr(text, "in state T") || strstr(text, "is frozen") ||
+	       strstr(text, "kill -CONT");
+}
+
+/* Of what may be over when it is read: it is not said to be so unless it is known to be. */
+static void what_is_over_is_not_said_to_be_so(void **state)
+{
+	struct run_figures f = { 0 };
+	const struct doctor_rule *r;
+	struct doctor_advice a;
+	size_t n = 0;
+
+	(void)state;
+	for (int k = 0; kind_judged[k]; k++) {
+		f.kind = &kind_at(kind_place(kind_judged[k]))->is;
+		for (size_t i = 0; (r = doctor_rule_at(&f, i)); i++) {
+			if (r->kind == DOCTOR_NOTE || !says_it_is_so(r->todo))
+				continue;
+			/* What it is found by is seen at the end. */
+			if (r->test[0].figure == RUN_FIGURE_UNACCEPTED ||
+			    r->test[0].figure == RUN_FIGURE_BRICKS_HELD)
+				continue;
+			n++;
+			for (int is = 0; is < 3; is++) {
+				f.known[r->now] = is;
+				f.value[r->now] = is == 2;
+				a = doctor_advice(&f, r);
+				assert_int_equal(says_it_is_so(a.todo), is == 2);
+				assert_int_equal(says_it_is_so(a.disproof), is == 2);
+				assert_int_equal(strstr(a.next, "ps -") != NULL, is == 2);
+				assert_int_equal(strstr(a.disproof, "in that time") == NULL,
+						 is == 2);
+			}
+			f.known[r->now] = false;
+		}
+	}
+	assert_int_equal(n, 5);
 }
 
 static void a_share_can_be_said_as_a_time_and_a_number_has_its_plural(void **state)
@@ -190,6 +233,7 @@ int main(void)
 		cmocka_unit_test(names_of_the_server_are_said_as_words_of_a_command),
 		cmocka_unit_test(a_name_that_is_cut_or_changed_is_not_known),
 		cmocka_unit_test(all_texts_have_names_of_figures_only),
+		cmocka_unit_test(what_is_over_is_not_said_to_be_so),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

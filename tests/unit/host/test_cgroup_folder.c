@@ -144,9 +144,34 @@ static void a_file_of_the_group_is_read(void **state)
 	assert_int_equal(l.quota[0].throttled, 2);
 }
 
+static void a_group_that_is_frozen_is_seen_in_both_versions(void **state)
+{
+	(void)state;
+	invented_gone(state);
+	invented_tree(state);
+	invented_file("/proc/71/cgroup", "0::/g\n");
+	invented_file(SELF, V2);
+	invented_file("/sys/fs/cgroup/g/cgroup.procs", "");
+	assert_false(cgroup_frozen(invented_root, PID));
+	invented_file("/sys/fs/cgroup/g/cgroup.events", "populated 1\nfrozen 0\n");
+	assert_false(cgroup_frozen(invented_root, PID));
+	invented_file("/sys/fs/cgroup/g/cgroup.events", "populated 1\nfrozen 1\n");
+	assert_true(cgroup_frozen(invented_root, PID));
+	invented_file("/proc/71/cgroup", "3:freezer:/h\n");
+	invented_file(SELF,
+		      V2 "36 27 0:33 / /sys/fs/cgroup/freezer rw - cgroup cgroup rw,freezer\n");
+	invented_file("/sys/fs/cgroup/freezer/h/cgroup.procs", "");
+	invented_file("/sys/fs/cgroup/freezer/h/freezer.state", "THAWED\n");
+	assert_false(cgroup_frozen(invented_root, PID));
+	invented_file("/sys/fs/cgroup/freezer/h/freezer.state", "FROZEN\n");
+	assert_true(cgroup_frozen(invented_root, PID));
+	assert_false(cgroup_frozen(invented_root, 72));
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(a_group_that_is_frozen_is_seen_in_both_versions),
 		cmocka_unit_test(the_folder_of_a_group_is_found_or_not_known),
 		cmocka_unit_test(a_folder_that_is_not_there_is_not_known),
 		cmocka_unit_test(a_file_of_the_group_is_read),

@@ -37,6 +37,11 @@ enum doctor_kind {
 	DOCTOR_NOTE,  /* worth knowing; harms nobody by itself */
 };
 
+/* What to try, what would show that the finding is mistaken, and a command that looks further. */
+struct doctor_advice {
+	const char *todo, *disproof, *next;
+};
+
 struct doctor_rule {
 	const char *key;  /* for scripts: "other-programs" */
 	const char *name; /* for lists: "other programs" */
@@ -53,6 +58,8 @@ struct doctor_rule {
 	enum run_figure harm;
 	double least;
 	bool own;
+	/* What the harm is a part of: if it is not measured, it is at most so much. 0: nothing. */
+	enum run_figure within;
 	/*
 	 * Of DOCTOR_WAIT: where nobody notices, it is a cause if it explains so much of a request,
 	 * on average; 0: it is none there.
@@ -69,6 +76,12 @@ struct doctor_rule {
 	size_t n_evidence;
 	enum run_figure evidence[DOCTOR_EVIDENCE];
 	const char *says, *todo, *disproof, *next;
+	/*
+	 * Of a state that may be over when the watch ends: what is said in place of the last three
+	 * unless this figure is known to be 1 or more. All NULL: nothing else.
+	 */
+	enum run_figure now;
+	struct doctor_advice over;
 	const char *fact; /* what is said where it harms nobody; NULL: nothing */
 };
 

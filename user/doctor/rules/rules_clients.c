@@ -48,7 +48,7 @@ static const struct doctor_rule rules[] = {
 	{
 		.key = "network", .name = "slow clients", .kind = DOCTOR_WAIT,
 		TESTS(LEAST(NET, NET_HARM), LEAST(WINDOW, 0.1), MOST(LOST, 0.01), MOST(UPLOAD, 0.3)), HARM(NET, NET_HARM), UNSURE,
-		EVIDENCE(F(NET), F(WINDOW), F(RETRANS), F(P99)),
+		EVIDENCE(F(NET), F(WINDOW), F(RETRANS), F(MEAN)),
 		.says = "the server waited for clients to take replies: {net} of all request time[; {window.who} took no more replies {window} of the time]",
 		.todo = "look at the client's CPU, its network and its disk; ss -ti shows its connection",
 		.disproof = "the client is on the same switch, idle, and ss -ti shows no retransmissions",
@@ -60,7 +60,7 @@ static const struct doctor_rule rules[] = {
 		EVIDENCE(F(TRIPS_WAIT), F(TRIPS), F(TRIP_RTT), F(TRIP_RATE), F(TRIP_BUSY), F(UNREAD)),
 		.says = "round trips on the network take {trips} of a client's time, {trip_rtt} each (1,000 of them {trip_1000}); the server works for it {trip_busy} of the time[: {trips.who}]",
 		.todo = "a shorter way (wire for Wi-Fi, no VPN), or fewer requests: copy one archive for many small files, list in columns without previews",
-		.disproof = "ping from that client takes much less than the round-trip time above",
+		.disproof = "ping from that client takes much less than the round-trip time above while it works",
 		.next = "ss -tin | grep -B1 rtt",
 	},
 	{
@@ -75,7 +75,7 @@ static const struct doctor_rule rules[] = {
 	{
 		.key = "link-full", .name = "network interface at its limit", .kind = DOCTOR_WAIT,
 		TESTS(LEAST(LINK_USED, 0.9)), HARM(NET, 0.3), UNSURE,
-		EVIDENCE(F(LINK_USED), F(NET), F(DRAIN), F(P99)),
+		EVIDENCE(F(LINK_USED), F(NET), F(DRAIN), F(MEAN)),
 		.says = "a network interface of this machine is at its limit: {link_used.who}; the server waited for clients {net} of all request time",
 		.todo = "a faster interface, a bond of several, or less traffic at a time",
 		.disproof = "the interface is far below its speed while requests are slow",
@@ -85,7 +85,7 @@ static const struct doctor_rule rules[] = {
 	{
 		.key = "session-cpu", .name = "session that fills a CPU", .kind = DOCTOR_WAIT,
 		TESTS(LEAST(SESSION_RUN, 0.9), LEAST(SESSION_CPU, 0.6), MOST(DATA_CPU, 0.5)), HARM(SESSION_WAIT, 0.5), WORTH_US(2000),
-		EVIDENCE(F(SESSION_RUN), F(SESSION_CPU), F(SESSION_WAIT), F(COMMAND_CPU), F(RATE), F(P99)),
+		EVIDENCE(F(SESSION_RUN), F(SESSION_CPU), F(SESSION_WAIT), F(COMMAND_CPU), F(RATE), F(MEAN)),
 		.says = "one session's afpd computes or waits for a CPU {session_run} of the time, and can use one CPU only[: {session_run.who}][; {command_cpu.who} has {command_cpu} of the CPU time of requests]",
 		.todo = "ask what that client does; fewer files in a folder make listings and searches cheaper",
 		.disproof = "top shows that afpd below 90% of a CPU while its user waits",

@@ -34,6 +34,11 @@ static const struct doctor_rule rules[] = {
 		.todo = "find who sent SIGSTOP or froze its cgroup; kill -CONT PID lets it go on",
 		.disproof = "no glusterfsd is in state T, and no cgroup of it is frozen",
 		.next = "ps -o pid,stat,wchan,comm -C glusterfsd",
+		.now = F(BRICKS_HELD), .over = {
+			.todo = "find who sent SIGSTOP, attached a debugger or froze its cgroup: the bricks go on now, and may be stopped again",
+			.disproof = "nobody stopped a glusterfsd, attached a debugger to it or froze its cgroup in that time",
+			.next = "journalctl -n 50; afpscope doctor --kind gluster",
+		},
 	},
 	{
 		.key = "server-stopped", .name = "stopped brick", .kind = DOCTOR_FAILS,
@@ -47,7 +52,7 @@ static const struct doctor_rule rules[] = {
 	{
 		.key = "threads", .name = "shortage of io-threads", .kind = DOCTOR_WAIT,
 		TESTS(LEAST(IO_THREADS_BUSY, 0.8), LEAST(WAIT_THREAD, 0.3)), HARM(WAIT_THREAD, 0.3), UNSURE,
-		EVIDENCE(F(WAIT_THREAD), F(IO_THREADS), F(IO_THREADS_BUSY), F(WAIT_DISK), F(P99)),
+		EVIDENCE(F(WAIT_THREAD), F(IO_THREADS), F(IO_THREADS_BUSY), F(WAIT_DISK), F(MEAN)),
 		.says = "all io-threads of the bricks are at work: {io_threads} of them, {io_threads_busy} of the time; for {wait_thread} of all request time no thread worked on the requests",
 		.todo = "raise it: gluster volume set VOLUME performance.io-thread-count N; where they wait for disks (wait_disk), faster disks",
 		.disproof = "with twice as many io-threads requests take as long",

@@ -11,17 +11,17 @@ static const struct doctor_rule rules[] = {
 	{
 		.key = "cpu-limit", .name = "CPU quota", .kind = DOCTOR_WAIT,
 		TESTS(LEAST(THROTTLED, 0.1)), HARM(WAIT_CPU, 0.2), WORTH_US(50),
-		EVIDENCE(F(WAIT_CPU), F(THROTTLED), F(QUOTA), F(P99)),
+		EVIDENCE(F(WAIT_CPU), F(THROTTLED), F(QUOTA), F(MEAN)),
 		.says = "a CPU quota of its cgroup holds the server back, in {throttled} of the quota's periods[ ({throttled.who})]; requests waited for a CPU {wait_cpu} of their time",
 		.todo = "raise CPUQuota= of its systemd unit (cpu.max, or cpu.cfs_quota_us, of that cgroup)",
-		.disproof = "nr_throttled in that cgroup's cpu.stat does not grow",
+		.disproof = "nr_throttled in that cgroup's cpu.stat does not grow while requests are slow",
 		.next = "systemctl show -p CPUQuotaPerSecUSec {unit}",
 		.fact = "a CPU quota of its cgroup stopped the server in {throttled} of the quota's periods[ ({throttled.who})]; requests waited for a CPU {wait_cpu} of their time",
 	},
 	{
 		.key = "steal", .name = "CPUs taken by the hypervisor", .kind = DOCTOR_WAIT,
 		TESTS(LEAST(STEAL, 0.1), LEAST(ON_CPU, 0.3)), HARM(STEAL_WAIT, 0.1), WORTH_US(200),
-		EVIDENCE(F(STEAL_WAIT), F(ON_CPU), F(STEAL), F(WAIT_CPU), F(P99)),
+		EVIDENCE(F(STEAL_WAIT), F(ON_CPU), F(STEAL), F(WAIT_CPU), F(MEAN)),
 		.says = "this is a virtual machine, and its host gave {steal} of its CPUs' time to others; requests used or waited for a CPU {on_cpu} of their time",
 		.todo = "ask whoever runs the host: fewer guests on it, or CPUs that are reserved for this one",
 		.disproof = "st in vmstat 1 is 0 while requests are slow",
@@ -30,7 +30,7 @@ static const struct doctor_rule rules[] = {
 	{
 		.key = "interrupts", .name = "interrupts", .kind = DOCTOR_WAIT,
 		TESTS(LEAST(INTERRUPTS_ONE, 0.4), LEAST(ON_CPU, 0.3)), HARM(INTERRUPTS_WAIT, 0.05), UNSURE,
-		EVIDENCE(F(INTERRUPTS_WAIT), F(ON_CPU), F(INTERRUPTS_ONE), F(INTERRUPTS), F(WAIT_CPU), F(P99)),
+		EVIDENCE(F(INTERRUPTS_WAIT), F(ON_CPU), F(INTERRUPTS_ONE), F(INTERRUPTS), F(WAIT_CPU), F(MEAN)),
 		.says = "interrupts take {interrupts_one} of {interrupts_one.who}; requests used or waited for a CPU {on_cpu} of their time",
 		.todo = "spread them over the CPUs: irqbalance, more queues of the network card (ethtool -l), RPS; find what makes them in /proc/softirqs",
 		.disproof = "%soft and %irq of every CPU stay below 20% while requests are slow",
@@ -39,7 +39,7 @@ static const struct doctor_rule rules[] = {
 	{
 		.key = "other-programs", .name = "other programs", .kind = DOCTOR_WAIT,
 		TESTS(LEAST(OWN_CPUS, 0.75), LEAST(OTHERS, 0.25), LEAST(WAIT_CPU, CPU_HARM), MOST(THROTTLED, 0.1)), HARM(OTHERS_WAIT, 0.1), WORTH_US(500),
-		EVIDENCE(F(WAIT_CPU), F(OTHERS_WAIT), F(OTHERS), F(CPUS_USED), F(P99)),
+		EVIDENCE(F(WAIT_CPU), F(OTHERS_WAIT), F(OTHERS), F(CPUS_USED), F(MEAN)),
 		.says = "requests waited for a CPU {wait_cpu} of their time while other programs used {others} of the CPUs that the server may use[, most of it {others.who}]",
 		.todo = "move or renice them, or give the server CPUs of its own (systemd: CPUWeight=, AllowedCPUs=)",
 		.disproof = "latency stays when they are stopped for a moment",
@@ -48,7 +48,7 @@ static const struct doctor_rule rules[] = {
 	{
 		.key = "kernel-threads", .name = "threads of the kernel", .kind = DOCTOR_WAIT,
 		TESTS(LEAST(KERNEL_THREADS, 0.25), LEAST(WAIT_CPU, CPU_HARM)), HARM(KERNEL_WAIT, 0.1), WORTH_US(500),
-		EVIDENCE(F(WAIT_CPU), F(KERNEL_WAIT), F(KERNEL_THREADS), F(CPUS_USED), F(P99)),
+		EVIDENCE(F(WAIT_CPU), F(KERNEL_WAIT), F(KERNEL_THREADS), F(CPUS_USED), F(MEAN)),
 		.says = "requests waited for a CPU {wait_cpu} of their time while threads of the kernel used {kernel_threads} of the CPUs that the server may use[, most of it {kernel_threads.who}]",
 		.todo = "see what they do: encryption of disks (kcryptd), swapping (kswapd), writing back (kworker), RAID",
 		.disproof = "latency stays while they are idle",
@@ -57,7 +57,7 @@ static const struct doctor_rule rules[] = {
 	{
 		.key = "cpu-short", .name = "shortage of CPUs", .kind = DOCTOR_WAIT,
 		TESTS(LEAST(OWN_CPUS, 0.75), MOST(OTHERS, 0.25), MOST(THROTTLED, 0.1), MOST(STEAL, 0.1), MOST(INTERRUPTS_ONE, 0.4), MOST(KERNEL_THREADS, 0.25), MOST(UNATTRIBUTED, 0.3)), HARM(OWN_WAIT, CPU_HARM),
-		EVIDENCE(F(WAIT_CPU), F(OWN_WAIT), F(CPUS_USED), F(BUSY), F(RATE), F(P99)),
+		EVIDENCE(F(WAIT_CPU), F(OWN_WAIT), F(CPUS_USED), F(BUSY), F(RATE), F(MEAN)),
 		.says = "the server's own processes wait for each other's CPUs: {wait_cpu} of their time, {busy} requests at a time",
 		.todo = "more CPUs, or fewer clients at a time; see which command costs most with afpscope record",
 		.disproof = "CPUs are idle while requests wait",

@@ -36,6 +36,7 @@
 	.test = { __VA_ARGS__ }
 #define HARM(name, v)     .harm = F(name), .least = (v)
 #define OWN_HARM(name, v) HARM(name, v), .own = true
+#define WITHIN(name)      .within = F(name)
 #define WORTH_US(v)       .worth_ns = 1e3 * (v)
 #define UNSURE            .unsure = true
 #define NO_HARM           .harm = N_RUN_FIGURES

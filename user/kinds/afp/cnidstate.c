@@ -165,6 +165,8 @@ void cnidstate_held(struct run_figures *out, pid_t pid, const struct servers_ent
 
 	if (procstat_read(&st, pid) || pid == s->cnid_metad || st.ppid == s->cnid_metad)
 		return;
+	if (!out->known[RUN_FIGURE_CNID_DOWN])
+		run_figure_set(out, RUN_FIGURE_CNID_DOWN, 0);
 	look_whether_held(out, pid, st.comm);
 }
 
@@ -251,6 +253,11 @@ void cnidstate_look(struct run_figures *out, const struct servers_entry *s,
 		return;
 	procfs_inside(root, sizeof(root), pid, "");
 	take_settings(&is, &set->conf, set->version);
+	/* Sessions open the database themselves: there is no CNID server. */
+	if (!is.dbd && !is.mysql) {
+		run_figure_set(out, RUN_FIGURE_CNID_DOWN, 0);
+		run_figure_set(out, RUN_FIGURE_CNID_HELD, 0);
+	}
 	if (is.dbd && is.local)
 		look_for_listener(out, &is, pid);
 	if (is.dbd && is.local && s->cnid_metad) {

@@ -14,7 +14,7 @@
 
 /*
  * Of a CNID server: it does not run, it is stopped, it cannot write its databases. Sets CNID_DOWN
- * and CNID_HELD, unless no volume uses cnid_dbd or it runs on another host, and CNID_FOLDER and
+ * and CNID_HELD, unless it is a database server or runs on another host, and CNID_FOLDER and
  * CNID_MYSQL.
  */
 void cnidstate_look(struct run_figures *out, const struct servers_entry *s,
@@ -26,7 +26,7 @@ void cnidstate_look(struct run_figures *out, const struct servers_entry *s,
  */
 void cnidstate_ports(struct servers_entry *s);
 
-/* A process that serves as CNID server, such as a database server: adds to CNID_HELD. */
+/* A process that serves as CNID server, such as a database server: it runs; adds to CNID_HELD. */
 void cnidstate_held(struct run_figures *out, pid_t pid, const struct servers_entry *s);
 
 /*

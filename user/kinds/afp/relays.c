@@ -13,6 +13,7 @@
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #define CLIENTS_MAX 256 /* of this machine: more are not looked at */
 #define BYTES_LEAST 500 /* both ways: a login has more */
@@ -85,7 +86,8 @@ static void look_at_end(struct relays *x, struct client_end *c, pid_t pid)
 	struct way_onward o;
 
 	c->held = true;
-	if (c->relayed)
+	/* A load of this program is a client, whatever it is connected to besides. */
+	if (c->relayed || pid == getpid())
 		return;
 	way_look_onward(&o, &x->all, &x->its, c->socket);
 	c->relayed = o.is_told && o.bytes >= BYTES_LEAST;

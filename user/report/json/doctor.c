@@ -5,7 +5,7 @@
 #include "report/json/parts.h"
 #include "run/kind.h"
 
-#define TEXT_MAX 400
+#define TEXT_MAX 512
 
 /* Whether the server is judged by it, or it has something to say. */
 static bool is_of_kind(const struct run_figures *f, size_t i)
@@ -48,6 +48,7 @@ static json_t *finding(struct json_doc *d, const struct run_figures *f,
 {
 	json_t *o = json_object(), *evidence = json_array();
 	const struct doctor_rule *r = found->rule;
+	const struct doctor_advice a = doctor_advice(f, r);
 	char text[TEXT_MAX];
 
 	for (size_t i = 0; i < r->n_evidence; i++)
@@ -59,9 +60,9 @@ static json_t *finding(struct json_doc *d, const struct run_figures *f,
 	json_put(d, o, "small", json_boolean(found->small));
 	json_put(d, o, "whom", json_boolean(r->whom));
 	json_put(d, o, "evidence", evidence);
-	json_put(d, o, "todo", json_text(doctor_say(text, sizeof(text), f, r->todo)));
-	json_put(d, o, "disproof", json_text(doctor_say(text, sizeof(text), f, r->disproof)));
-	json_put(d, o, "next", json_text(doctor_say(text, sizeof(text), f, r->next)));
+	json_put(d, o, "todo", json_text(doctor_say(text, sizeof(text), f, a.todo)));
+	json_put(d, o, "disproof", json_text(doctor_say(text, sizeof(text), f, a.disproof)));
+	json_put(d, o, "next", json_text(doctor_say(text, sizeof(text), f, a.next)));
 	return o;
 }
 
@@ -93,11 +94,14 @@ static json_t *keys(struct json_doc *d, const struct doctor_rule **rule, size_t 
 
 json_t *json_diagnosis(struct json_doc *d, const struct run_figures *f)
 {
-	static const char *const verdicts[] = { "findings", "slow",       "healthy",    "idle",
-						"too_few",  "incomplete", "not_counted" };
+	static const char *const verdicts[] = {
+		[DOCTOR_FOUND] = "findings",  [DOCTOR_SLOW] = "slow",
+		[DOCTOR_HEALTHY] = "healthy", [DOCTOR_IDLE] = "idle",
+		[DOCTOR_PARTLY] = "partly",   [DOCTOR_TOO_FEW] = "too_few",
+		[DOCTOR_LOST] = "incomplete", [DOCTOR_UNSEEN] = "not_counted",
+	};
 	json_t *o = json_object(), *found = json_array();
 	char text[TEXT_MAX];
-	const char *words;
 	struct diagnosis is;
 
 	if (doctor_judge(&is, f)) {
@@ -105,18 +109,18 @@ json_t *json_diagnosis(struct json_doc *d, const struct run_figures *f)
 		json_decref(found);
 		return o;
 	}
-	words = doctor_verdict(is.verdict);
 	for (size_t i = 0; i < is.n_found; i++)
 		json_add(d, found, finding(d, f, &is.found[i]));
 	json_put(d, o, "verdict", json_text(verdicts[is.verdict]));
 	json_put(d, o, "text",
-		 words ? json_text(doctor_say(text, sizeof(text), f, words)) : json_null());
+		 *doctor_verdict(text, sizeof(text), f, &is) ? json_text(text) : json_null());
 	json_put(d, o, "findings", found);
 	json_put(d, o, "rivals", json_number(doctor_rivals(&is)));
 	json_put(d, o, "notes", json_doctor_notes(d, f, &is));
 	json_put(d, o, "ruled_out", keys(d, is.out, is.n_out));
 	json_put(d, o, "waited_for_but_not_seen", keys(d, is.half, is.n_half));
 	json_put(d, o, "not_seen", keys(d, is.unseen, is.n_unseen));
+	json_put(d, o, "may_be", keys(d, is.open, is.n_open));
 	diagnosis_fini(&is);
 	return o;
 }

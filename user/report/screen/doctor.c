@@ -13,18 +13,19 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define FINDINGS     3 /* shown with all that belongs to them */
-#define OPINIONS     2 /* below other figures */
-#define NOTES        2 /* facts that harm nobody */
-#define MORE         1 /* shown in a line */
-#define TEXT_MAX     400
-#define PART_LEAST   0.01 /* of request time, to be named */
-#define NAME_LINES   2
-#define UNSEEN_LINES 2
-#define HALF_LINES   2
-#define ALIKE        3  /* named of those that are not seen for the same reason */
-#define NAME_LOSS    14 /* columns of a line that indenting and wrapping may take */
-#define NAME_MORE    20 /* columns for " and N more" */
+#define FINDINGS      3 /* shown with all that belongs to them */
+#define OPINIONS      2 /* below other figures */
+#define NOTES         2 /* facts that harm nobody */
+#define MORE          1 /* shown in a line */
+#define TEXT_MAX      512
+#define VERDICT_LINES 4
+#define PART_LEAST    0.01 /* of request time, to be named */
+#define NAME_LINES    2
+#define UNSEEN_LINES  2
+#define HALF_LINES    2
+#define ALIKE         3  /* named of those that are not seen for the same reason */
+#define NAME_LOSS     14 /* columns of a line that indenting and wrapping may take */
+#define NAME_MORE     20 /* columns for " and N more" */
 
 static void screen_doctor_put_label(const struct paint *p, const char *label, const char *text)
 {
@@ -68,15 +69,16 @@ static void put_finding(const struct paint *p, const struct run_figures *f, size
 			const struct doctor_finding *found, unsigned int lines)
 {
 	const struct doctor_rule *r = found->rule;
+	struct doctor_advice a = doctor_advice(f, r);
 	char text[TEXT_MAX];
 	struct screen_text t = { 0 };
 
 	screen_add(&t, "%zu. %s", number, doctor_say(text, sizeof(text), f, r->says));
 	screen_put(p, INK_BOLD, t.text, lines);
 	put_evidence(p, f, found);
-	screen_doctor_put_label(p, "try", doctor_say(text, sizeof(text), f, r->todo));
-	screen_doctor_put_label(p, "wrong if", doctor_say(text, sizeof(text), f, r->disproof));
-	screen_doctor_put_label(p, "next", doctor_say(text, sizeof(text), f, r->next));
+	screen_doctor_put_label(p, "try", doctor_say(text, sizeof(text), f, a.todo));
+	screen_doctor_put_label(p, "wrong if", doctor_say(text, sizeof(text), f, a.disproof));
+	screen_doctor_put_label(p, "next", doctor_say(text, sizeof(text), f, a.next));
 }
 
 /* Requests that hang are said before everything else. */
@@ -110,11 +112,10 @@ static void screen_doctor_put_notes(const struct paint *p, const struct run_figu
 static void put_verdict(const struct paint *p, const struct run_figures *f,
 			const struct diagnosis *d)
 {
-	const char *words = doctor_verdict(d->verdict);
 	char text[TEXT_MAX];
 
-	if (words)
-		screen_put(p, INK_BOLD, doctor_say(text, sizeof(text), f, words), 3);
+	if (*doctor_verdict(text, sizeof(text), f, d))
+		screen_put(p, INK_BOLD, text, VERDICT_LINES);
 }
 
 struct time_part {
@@ -394,8 +395,9 @@ int screen_opinion(const struct paint *p, const struct run_figures *f)
 			if (i)
 				continue;
 			put_evidence(p, f, &d.found[i]);
-			screen_doctor_put_label(
-			    p, "try", doctor_say(text, sizeof(text), f, d.found[i].rule->todo));
+			screen_doctor_put_label(p, "try",
+						doctor_say(text, sizeof(text), f,
+							   doctor_advice(f, d.found[i].rule).todo));
 		}
 		screen_doctor_put_rivals(p, &d);
 		if (d.n_found)
@@ -406,6 +408,14 @@ int screen_opinion(const struct paint *p, const struct run_figures *f)
 	}
 	diagnosis_fini(&d);
 	return 0;
+}
+
+/* The first finding; where there is none, the verdict. */
+static char *screen_doctor_first(char *out, size_t len, const struct run_figures *f,
+				 const struct diagnosis *d)
+{
+	return d->n_found ? doctor_say(out, len, f, d->found[0].rule->says)
+			  : doctor_verdict(out, len, f, d);
 }
 
 int screen_doctor_line(const struct paint *p, const struct run_figures *f)
@@ -419,11 +429,8 @@ int screen_doctor_line(const struct paint *p, const struct run_figures *f)
 		return e;
 	put_hanging(p, f);
 	if (d.verdict != DOCTOR_TOO_FEW && d.verdict != DOCTOR_UNSEEN) {
-		screen_add(
-		    &t, "Doctor: %s",
-		    doctor_say(text, sizeof(text), f,
-			       d.n_found ? d.found[0].rule->says : doctor_verdict(d.verdict)));
-		screen_put(p, d.n_found ? INK_BOLD : INK_NONE, t.text, 3);
+		screen_add(&t, "Doctor: %s", screen_doctor_first(text, sizeof(text), f, &d));
+		screen_put(p, d.n_found ? INK_BOLD : INK_NONE, t.text, VERDICT_LINES);
 		screen_doctor_put_rivals(p, &d);
 		if (d.n_found > 1)
 			fprintf(p->out, "  and %zu more: afpscope doctor RUN\n", d.n_found - 1);
@@ -455,7 +462,7 @@ int report_doctor_first(const struct run_figures *f, char *out, size_t len)
 
 	if (e)
 		return e;
-	doctor_say(out, len, f, d.n_found ? d.found[0].rule->says : doctor_verdict(d.verdict));
+	screen_doctor_first(out, len, f, &d);
 	end = strstr(out, ". ");
 	if (end)
 		end[1] = '\0';

@@ -34,6 +34,9 @@ int screen_calls(const struct paint *p);
 int screen_call_times(const struct paint *p);
 /* Blank where there are too few latencies for it: the longest is shown anyway. */
 struct cell screen_quantile(const struct hist *h, double q);
+
+/* The parts of a load; prints nothing where it has none. 0 or -ENOMEM. */
+int screen_stages(const struct paint *p, const struct run_load *l);
 /* For how long none of what its clients did ended, if that was long; what: such as "action"; of:
  * which load of several, or NULL. */
 void screen_silence(const struct paint *p, const char *of, const char *what,

@@ -15,6 +15,7 @@ enum {
 	COL_DONE,
 	COL_RATE,
 	COL_FAILED,
+	COL_SHARE,
 	COL_MEAN,
 	COL_P50,
 	COL_P90,
@@ -28,6 +29,7 @@ static const struct section_column columns[] = {
 	[COL_DONE] = { .head = "done", .unprinted = true },
 	[COL_RATE] = { .head = "per" GLUE "s", .unit = "1/s" },
 	[COL_FAILED] = { .head = "failed", .drop = 3 },
+	[COL_SHARE] = { .head = "time%", .name = "share", .unit = "%", .drop = 4 },
 	[COL_MEAN] = { .head = "mean" },
 	[COL_P50] = { .head = "p50" },
 	[COL_P90] = { .head = "p90", .drop = 2 },
@@ -43,46 +45,9 @@ static const struct section_type load_section = {
 	SECTION_OF(columns),
 };
 
-enum {
-	STAGE_NAME,
-	STAGE_RATE,
-	STAGE_CLIENTS,
-	STAGE_PLANNED,
-	STAGE_DONE,
-	STAGE_PER_S,
-	STAGE_FAILED,
-	STAGE_P50,
-	STAGE_P99
-};
-
-static const struct section_column stage_columns[] = {
-	[STAGE_NAME] = { .head = "time" },
-	[STAGE_RATE] = { .head = "rate" GLUE "per" GLUE "s", .name = "rate" },
-	[STAGE_CLIENTS] = { .head = "clients" },
-	[STAGE_PLANNED] = { .head = "planned" },
-	[STAGE_DONE] = { .head = "done" },
-	[STAGE_PER_S] = { .head = "per" GLUE "s", .unit = "1/s" },
-	[STAGE_FAILED] = { .head = "failed" },
-	[STAGE_P50] = { .head = "p50" },
-	[STAGE_P99] = { .head = "p99" },
-};
-
-static const struct section_type stage_section = {
-	.key = "load-stages",
-	.title = "Parts of the measured time",
-	.begin = SECTION_AT_ONCE,
-	SECTION_OF(stage_columns),
-};
-
 static double screen_load_seconds_of(const struct run_load *l)
 {
 	return l->end_ns > l->measure_ns ? (double)(l->end_ns - l->measure_ns) / 1e9 : 0;
-}
-
-struct cell screen_quantile(const struct hist *h, double q)
-{
-	return (double)h->n * (1 - q) > 0.999 ? screen_time((double)hist_quantile(h, q))
-					      : cell_blank();
 }
 
 /* "10.2ms", ">= 10.2ms"; blank where so few ended that it would be the longest one. */
@@ -100,7 +65,12 @@ static struct cell bounded(const struct run_load *l, const struct run_action *a,
 	return cell_text(text, sizeof(text));
 }
 
-/* a NULL: all kinds. */
+static double sum_ns(const struct run_action *a)
+{
+	return hist_mean(&a->planned) * (double)a->planned.n;
+}
+
+/* a NULL: all kinds, of whose times together only the mean and the longest say something. */
 static void put_action(struct section *to, const char *name, const struct run_load *l,
 		       const struct run_action *a, double s)
 {
@@ -116,12 +86,16 @@ static void put_action(struct section *to, const char *name, const struct run_lo
 	cell[COL_DONE] = cell_count(is->n - is->failed);
 	cell[COL_RATE] = s > 0 ? cell_rate((double)(is->n - is->failed) / s) : cell_na();
 	cell[COL_FAILED] = is->failed ? cell_count(is->failed) : cell_blank();
+	cell[COL_SHARE] = a && sum_ns(&all) > 0 ? cell_fixed(100 * sum_ns(a) / sum_ns(&all), 1)
+						: cell_blank();
 	cell[COL_MEAN] = bounded(l, a, n, RUN_BOUND_MEAN);
+	cell[COL_MAX] = bounded(l, a, n, RUN_BOUND_MAX);
+	if (!a)
+		return;
 	cell[COL_P50] = bounded(l, a, n, 0.5);
 	cell[COL_P90] = bounded(l, a, n, 0.9);
 	cell[COL_P99] = bounded(l, a, n, 0.99);
 	cell[COL_P999] = bounded(l, a, n, 0.999);
-	cell[COL_MAX] = bounded(l, a, n, RUN_BOUND_MAX);
 }
 
 static void screen_load_put_rows(struct section *s, const struct run_load *l, const char *before)
@@ -133,6 +107,8 @@ static void screen_load_put_rows(struct section *s, const struct run_load *l, co
 			continue;
 		snprintf(name, sizeof(name), "%s%s", before, l->action[i].name);
 		put_action(s, name, l, &l->action[i], screen_load_seconds_of(l));
+		if (*before) /* another client: its time is not a part of theirs */
+			s->row[s->n_rows - 1].cell[COL_SHARE] = cell_blank();
 	}
 }
 
@@ -148,15 +124,14 @@ static uint64_t failed_probes(const struct run_load *probe)
 static int screen_load_put_table(const struct paint *p, const struct run_phase *phase)
 {
 	const struct run_load *l = phase->load;
+	unsigned int kinds = l ? run_load_kinds(l) : 0;
 	struct run_action all = { 0 };
-	unsigned int kinds = 0;
 	struct section s;
 
 	section_open(&s, p, &load_section);
 	if (l)
 		run_load_all(l, &all);
-	for (size_t i = 0; l && i < l->n_actions; i++)
-		kinds += l->action[i].n != 0;
+	s.column[COL_SHARE].off = kinds < 2;
 	s.column[COL_FAILED].off = !all.failed && !failed_probes(phase->probe);
 	if (l)
 		screen_load_put_rows(&s, l, "");
@@ -164,50 +139,6 @@ static int screen_load_put_table(const struct paint *p, const struct run_phase *
 		put_action(&s, "all", l, NULL, screen_load_seconds_of(l));
 	if (phase->probe)
 		screen_load_put_rows(&s, phase->probe, "probe: ");
-	return section_close(&s);
-}
-
-/* "60-120 s", "100-500", how many actions were due in it, what came of them. */
-static void screen_load_put_stage(struct section *to, const struct run_stage *s)
-{
-	struct cell *cell = section_row(to)->cell;
-	char text[48];
-
-	snprintf(text, sizeof(text), "%.4g-%.4g s", s->from_s, s->to_s);
-	cell[STAGE_NAME] = cell_text(text, 24);
-	if (s->from_per_s == s->to_per_s)
-		snprintf(text, sizeof(text), "%.4g", s->from_per_s);
-	else
-		snprintf(text, sizeof(text), "%.4g-%.4g", s->from_per_s, s->to_per_s);
-	cell[STAGE_RATE] = cell[STAGE_CLIENTS] = cell_text(text, 24);
-	cell[STAGE_PER_S] = cell_rate((double)(s->done.n - s->done.failed) / (s->to_s - s->from_s));
-	cell[STAGE_PLANNED] = cell_count(s->n_planned);
-	cell[STAGE_DONE] = cell_count(s->done.n - s->done.failed);
-	cell[STAGE_FAILED] = s->done.failed ? cell_count(s->done.failed) : cell_blank();
-	cell[STAGE_P50] = screen_quantile(&s->done.planned, 0.5);
-	cell[STAGE_P99] = screen_quantile(&s->done.planned, 0.99);
-}
-
-static int screen_load_put_stages(const struct paint *p, const struct run_load *l)
-{
-	uint64_t failed = 0;
-	struct section s;
-
-	if (!l->n_stages)
-		return 0;
-	fputc('\n', p->out);
-	screen_put(p, INK_NONE,
-		   l->stages_of_clients ? "By when they ended, since the measured time began:"
-					: "By when they were due, since the measured time began:",
-		   1);
-	section_open(&s, p, &stage_section);
-	for (size_t i = 0; i < l->n_stages; i++)
-		failed += l->stage[i].done.failed;
-	s.column[STAGE_FAILED].off = !failed;
-	s.column[STAGE_RATE].off = s.column[STAGE_PLANNED].off = l->stages_of_clients;
-	s.column[STAGE_CLIENTS].off = s.column[STAGE_PER_S].off = !l->stages_of_clients;
-	for (size_t i = 0; i < l->n_stages; i++)
-		screen_load_put_stage(&s, &l->stage[i]);
 	return section_close(&s);
 }
 
@@ -344,11 +275,16 @@ static void put_begun(const struct paint *p, const struct run_load *l)
 	run_load_all(l, &all);
 	if (l->rate_per_s <= 0 || !all.begun.n)
 		return;
-	screen_add(&t, "Without waiting for a free client: mean %s, p50 %s, p99 %s, max %s",
-		   screen_time(hist_mean(&all.begun)).text,
-		   screen_time((double)hist_quantile(&all.begun, 0.5)).text,
-		   screen_time((double)hist_quantile(&all.begun, 0.99)).text,
-		   screen_time((double)all.begun.max).text);
+	if (run_load_kinds(l) < 2)
+		screen_add(&t, "Without waiting for a free client: mean %s, p50 %s, p99 %s, max %s",
+			   screen_time(hist_mean(&all.begun)).text,
+			   screen_time((double)hist_quantile(&all.begun, 0.5)).text,
+			   screen_time((double)hist_quantile(&all.begun, 0.99)).text,
+			   screen_time((double)all.begun.max).text);
+	else
+		screen_add(&t, "Without waiting for a free client: mean %s, max %s",
+			   screen_time(hist_mean(&all.begun)).text,
+			   screen_time((double)all.begun.max).text);
 	screen_put(p, INK_NONE, t.text, 2);
 }
 
@@ -556,7 +492,7 @@ static int put_phase(const struct paint *p, struct run_phase *phase)
 	if (load) {
 		put_begun(p, load);
 		screen_silence(p, NULL, "action", load);
-		e = e ? e : screen_load_put_stages(p, load);
+		e = e ? e : screen_stages(p, load);
 	}
 	if (phase->probe) {
 		screen_load_put_gaps(p, phase->probe);

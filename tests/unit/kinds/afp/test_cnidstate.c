@@ -163,13 +163,13 @@ static const struct {
 	{ VOLUME, 4701, 1, "port 4700" },
 	{ VOLUME "cnid scheme = dbd\n", 0, 2, "port 4700" },
 	{ VOLUME "cnid scheme = dbd\n", 4700, 0, NULL },
-	/* Of a volume, or its preset; in [Global] it says nothing. */
-	{ VOLUME "cnid scheme = sqlite\n", 0, -1, NULL },
-	{ GLOBAL("cnid scheme = dbd") "cnid scheme = sqlite\n", 0, -1, NULL },
+	/* Of a volume, or its preset; in [Global] it says nothing. With SQLite there is none. */
+	{ VOLUME "cnid scheme = sqlite\n", 0, 0, NULL },
+	{ GLOBAL("cnid scheme = dbd") "cnid scheme = sqlite\n", 0, 0, NULL },
 	{ GLOBAL("cnid scheme = mysql") "cnid scheme = dbd\n", 0, 2, "port 4700" },
 	{ GLOBAL("cnid scheme = sqlite"), 0, 1, "port 4700" },
-	{ "[my]\ncnid scheme = sqlite\n" GLOBAL("vol preset = my"), 0, -1, NULL },
-	{ "[my]\ncnid scheme = sqlite\n" VOLUME "vol preset = my\n", 0, -1, NULL },
+	{ "[my]\ncnid scheme = sqlite\n" GLOBAL("vol preset = my"), 0, 0, NULL },
+	{ "[my]\ncnid scheme = sqlite\n" VOLUME "vol preset = my\n", 0, 0, NULL },
 	{ GLOBAL("cnid server = localhost:4709") "cnid server = localhost:4701\n", 4701, 0, NULL },
 	/* Where it is. */
 	{ GLOBAL("cnid server = localhost:4701"), 4701, 0, NULL },
@@ -200,6 +200,22 @@ static void a_server_that_nobody_listens_for_is_down(void **state)
 			assert_non_null(strstr(h.f.who[RUN_FIGURE_CNID_DOWN], cases[i].who));
 		assert_true(is(&h, RUN_FIGURE_CNID_FOLDER) == 0);
 	}
+}
+
+/* Unless one of its processes is known, whether there is one cannot be seen. */
+static void a_database_server_is_not_down_while_a_process_of_it_serves(void **state)
+{
+	struct host h;
+
+	(void)state;
+	h = seen(VOLUME "cnid scheme = mysql\n", be_server, 0);
+	assert_true(is(&h, RUN_FIGURE_CNID_DOWN) == -1);
+	assert_true(is(&h, RUN_FIGURE_CNID_HELD) == -1);
+	host_begin(&h, be_server, 0);
+	cnidstate_held(&h.f, h.server, &h.entry);
+	assert_true(is(&h, RUN_FIGURE_CNID_DOWN) == 0);
+	assert_true(is(&h, RUN_FIGURE_CNID_HELD) == 0);
+	host_end(&h);
 }
 
 static void a_listener_of_ipv6_is_one(void **state)
@@ -358,6 +374,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(a_server_that_nobody_listens_for_is_down),
+		cmocka_unit_test(a_database_server_is_not_down_while_a_process_of_it_serves),
 		cmocka_unit_test(a_listener_of_ipv6_is_one),
 		cmocka_unit_test(a_stopped_process_of_it_is_named),
 		cmocka_unit_test(an_immutable_folder_is_named),

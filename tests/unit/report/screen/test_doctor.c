@@ -185,7 +185,7 @@ static void slow_for_no_known_cause_says_what_the_time_went_into(void **state)
 	run_figure_set(&f, RUN_FIGURE_NET, 0.1);
 	run_figure_set(&f, RUN_FIGURE_OTHER, 0.89);
 	text = shown(&f, false);
-	assert_ptr_equal(strstr(text, "Requests are slow, and no cause is shown: "), text);
+	assert_ptr_equal(strstr(text, "Requests are slow, and no cause is shown, but "), text);
 	assert_non_null(strstr(text, "Their time: 89% asleep, or waiting for other processes, 10% "
 				     "waiting for clients\n"));
 	assert_non_null(strstr(text, "Not seen: "));

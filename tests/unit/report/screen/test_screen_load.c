@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* The first screen of a load and of a probe: against golden files, and its limits. */
+/*
+ * The first screen of a load and of a probe: against golden files, and its limits. Tests
+ * user/report/screen/screen_load.c, screen_stages.c.
+ */
 #include "run/load.h"
 #include "unit/report_text.h"
 #include "unit/sample_run.h"

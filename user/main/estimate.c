@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* Time left, from how long each test took the last time, or all so far on average. */
-#include "drive/estimate.h"
+#include "main/estimate.h"
 
 #include "base/clock.h"
 

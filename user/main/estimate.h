@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-#ifndef DRIVE_ESTIMATE_H
-#define DRIVE_ESTIMATE_H
+#ifndef MAIN_ESTIMATE_H
+#define MAIN_ESTIMATE_H
 
 /* How much longer: a line on a terminal between the lines of the tests that are done. */
 

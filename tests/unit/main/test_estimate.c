@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* How much longer it takes: said on a terminal only. */
-#include "drive/estimate.h"
+#include "main/estimate.h"
 
 #include <fcntl.h>
 #include <setjmp.h>
