@@ -44,8 +44,8 @@ int way_behind(struct way *out, pid_t pid, uint16_t port, struct err *e);
 
 #define WAY_AFPD "afpd by name or library"
 /*
- * Whether it is netatalk's server, by the name of its program's file or by netatalk's library. Not by
- * the name of its thread: a relay may call itself so.
+ * Whether it is netatalk's server, by the name of its program's file or by netatalk's library. Not
+ * by the name of its thread: a relay may call itself so.
  */
 bool way_is_afpd(pid_t pid);
 
