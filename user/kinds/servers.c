@@ -289,8 +289,8 @@ static const struct census_process *find_metad(struct servers_entry *e, const st
 	}
 	if (!found)
 		e->cnid_from = n ? "several cnid_metad run here, and which one it uses is unknown"
-				 : "no cnid_metad for it here: its CNID backend is inside afpd, or "
-				   "on another host";
+				 : "no cnid_metad for it here: its CNID backend is inside afpd, on "
+				   "another host, or does not run";
 	return found;
 }
 

@@ -11,6 +11,7 @@
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
+#include <unistd.h>
 
 #define DBD_SHOWN 8
 
@@ -37,10 +38,21 @@ static void servers_list(struct err_list *list, const struct servers *s)
 		err_append(text, "%s", e->n_ports ? "" : " (port unknown");
 		if (apart && e->address[0])
 			err_append(text, ", address %s", e->address);
+		/* As lsns and stat show it: without the device. */
 		if (e->elsewhere)
-			err_append(text, ", network namespace %" PRIu64, e->net);
+			err_append(text, ", network namespace %" PRIu32, (uint32_t)e->net);
 		err_list_add(list, "%s)", text);
 	}
+}
+
+/* Then a port does not tell them apart, as in different network namespaces. */
+static bool servers_share_a_port(const struct servers *s)
+{
+	for (size_t i = 1; i < s->n; i++)
+		if (s->entry[0].n_ports && s->entry[i].n_ports &&
+		    s->entry[0].port[0] == s->entry[i].port[0])
+			return true;
+	return false;
 }
 
 int servers_one(const struct servers *s, struct err *e)
@@ -50,9 +62,8 @@ int servers_one(const struct servers *s, struct err *e)
 	if (s->n == 1)
 		return 0;
 	servers_list(&list, s);
-	return err_set(e, -ENOTUNIQ,
-		       "%zu AFP servers run here: %s: choose one with --port PORT or --pid PID",
-		       s->n, err_list_end(&list));
+	return err_set(e, -ENOTUNIQ, "%zu AFP servers run here: %s: choose one with %s--pid PID",
+		       s->n, err_list_end(&list), servers_share_a_port(s) ? "" : "--port PORT or ");
 }
 
 static void servers_text_add_process(struct err_list *list, const struct census_process *p)
@@ -84,9 +95,8 @@ int servers_none(const struct census *c, struct err *e)
 			       "only if it is named, with --pid PID or --port PORT: %s",
 			       err_list_end(&others));
 	if (census_find(c, 1) == c->n_processes)
-		return err_set(e, -ENXIO,
-			       "no afpd can be seen: /proc hides the processes of other users "
-			       "(hidepid): run as root");
+		return err_set(e, -ENXIO, "no afpd can be seen: %s",
+			       access("/proc/self", F_OK) ? PROCFS_UNMOUNTED : PROCFS_HIDDEN);
 	return err_set(
 	    e, -ENXIO,
 	    "no afpd runs here, or it is in another PID namespace: start netatalk, or "
@@ -126,7 +136,7 @@ int servers_no_port(const struct census *c, uint16_t port, const char *starter,
 		if (c->socket[i].tcp.listens && c->socket[i].tcp.local.port == port)
 			return err_set(
 			    e, -EACCES,
-			    "port %u is open, but no right to see which process listens on it (user id %u): " RIGHTS_TO_LOOK
+			    "port %u is open, but no right to see which process listens on it (its socket is of user id %u): " RIGHTS_TO_LOOK
 			    "; or its process is in another PID namespace%s",
 			    port, c->socket[i].tcp.uid, procfs_hides());
 	return servers_not_afp(others, port, "nothing listens on", e);

@@ -392,6 +392,11 @@ static int finish_warnings(const struct watch *w, struct run *r)
 		    "counted in the kernel: /proc is sampled. For exact counts run afpscope "
 		    "outside of the container, or start the container with the host's process "
 		    "numbers (docker run --pid=host)");
+	if (w->rung && !w->bpf && procfs_clock_ahead_s())
+		err |= run_note(
+		    &r->warnings, "watch",
+		    "this is a time namespace, where calls cannot be counted in the kernel: /proc is "
+		    "sampled. For exact counts run afpscope outside of it");
 	if (w->rung && *w->foreign)
 		err |= way_foreign_note(r, w->foreign, w->t.server, w->t.foreign, way_passed_on(r));
 	if (w->t.way.note[0])

@@ -142,6 +142,7 @@ def test_a_clock_that_is_not_the_kernels_is_refused(scope: Scope) -> None:
     assert done.run
     said = "this is a time namespace, whose clock is 100000 s off the kernel's: run afpscope"
     assert said in done.run.saved["rungs"]["not.bpf"]
+    assert "Warning: this is a time namespace" in done.out
     assert "/proc" in done.run.saved["rungs"]["calls"]
 
 

@@ -414,9 +414,9 @@ bool procfs_first_pid_namespace(void)
 
 const char *procfs_hides(void)
 {
-	return access("/proc/1", F_OK)
-		   ? "; /proc hides the processes of other users (hidepid): run as root"
-		   : "";
+	if (access("/proc/self", F_OK))
+		return "; " PROCFS_UNMOUNTED;
+	return access("/proc/1", F_OK) ? "; " PROCFS_HIDDEN : "";
 }
 
 long procfs_clock_ahead_s(void)

@@ -143,7 +143,9 @@ int procfs_mount_of(uint64_t *mount, int fd);
 /* false: process numbers are not the host's, as in most containers. */
 bool procfs_first_pid_namespace(void);
 
-/* Why processes may be missing, to be added to an error: hidepid; empty: all are seen. */
+/* Why processes may be missing, to be added to an error; empty: all are seen. */
+#define PROCFS_HIDDEN    "/proc hides the processes of other users (hidepid): run as root"
+#define PROCFS_UNMOUNTED "/proc is not mounted here: mount -t proc proc /proc"
 const char *procfs_hides(void);
 
 /* How far CLOCK_MONOTONIC is ahead of the kernel's own: other than 0 only in a time namespace. */
