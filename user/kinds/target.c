@@ -257,20 +257,10 @@ static void target_take_end(struct ends *ends, pid_t pid, uint64_t ino)
 	}
 }
 
-/* It hands connections to the cnid_dbd that it starts. */
-static void target_add_metad(struct target *t, pid_t parent)
-{
-	struct procstat st;
-
-	if (!procstat_read(&st, parent) && !strcmp(st.comm, "cnid_metad"))
-		target_add_cnid(t, parent, false);
-}
-
 static void look_for_cnid(struct ends *ends)
 {
 	struct procfs_numbers process, fd;
 	struct procstat st;
-	size_t n;
 
 	procfs_processes(&process);
 	while (procfs_next(&process)) {
@@ -279,13 +269,10 @@ static void look_for_cnid(struct ends *ends)
 		ends->named = !strcmp(st.comm, "cnid_dbd");
 		if (!ends->named && !ends->n_database)
 			continue;
-		n = ends->t->n;
 		procfs_fds(&fd, process.number);
 		while (procfs_next(&fd))
 			target_take_end(ends, process.number,
 					procfs_fd_socket(process.number, fd.number));
-		if (ends->named && ends->t->n > n)
-			target_add_metad(ends->t, st.ppid);
 	}
 }
 

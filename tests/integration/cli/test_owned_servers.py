@@ -50,7 +50,7 @@ def test_one_ends_that_was_just_starting() -> None:
     script = OWNER.format(server='Server("forky", AFPD_MEMORY="64M")', pids="server.pid")
     with subprocess.Popen([sys.executable, "-c", script, str(HERE)], stdout=-1) as owner:
         wait_until(lambda: bool(ports_of(owner.pid)), 30, "its instance", step=0.001)
-        (port,) = ports_of(owner.pid)
+        (port,) = set(ports_of(owner.pid))
         owner.kill()
     conf = f"/inst/{port}/afp.conf"
 

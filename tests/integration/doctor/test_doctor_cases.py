@@ -293,7 +293,8 @@ def test_one_wrong_password_is_no_slow_login(scope: Scope, served: Made) -> None
     pam = "auth required pam_unix.so"
     with served(AFPD_PAM=pam) as site, working(BROWSE, site), later(1.2, mistype):
         said = say(scope, site.port, "doctor", "-d", "8")
-    nothing_is_found(said)
+    # The folder of its read-only volume is not in its root: the disk's room is not all known.
+    assert set(said.findings) <= DISTURBED, said.screen
     if "logins-refused" not in {n["key"] for n in said.run["diagnosis"]["notes"]}:
         raise Disturbed(said.screen)  # on a busy machine it may come after the watch
 
