@@ -88,7 +88,7 @@ enum afp_command {
 	X(NO_DIRECTORY, -5029, "no such directory")                                                \
 	X(VOLUME_LOCKED, -5031, "volume is read-only")                                             \
 	X(OBJECT_LOCKED, -5032, "object is locked")                                                \
-	X(CATALOG_CHANGED, -5037, "the catalog has changed during the search")                     \
+	X(CATALOG_CHANGED, -5037, "catalog has changed")                                           \
 	X(PASSWORD_EXPIRED, -5042, "password expired")                                             \
 	X(PASSWORD_CHANGE, -5045, "password must be changed first")                                \
 	X(PASSWORD_POLICY, -5046, "password breaks the server's rules")                            \
