@@ -14,7 +14,6 @@
 #include "run/run.h"
 
 #include <errno.h>
-#include <limits.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -238,15 +237,10 @@ static int find_holder(struct way_walk *w, struct err *e)
 bool way_is_afpd(pid_t pid)
 {
 	static const char *const libraries[] = { "/libatalk.so", NULL };
-	char exe[PATH_MAX], *name;
+	char name[32] = "";
 
-	if (procfs_link(exe, sizeof(exe), pid, "exe"))
-		return false;
-	name = strrchr(exe, '/');
-	/* Behind it " (deleted)", after an upgrade. */
-	return (name && strcspn(name, " ") == strlen("/afpd") &&
-		!strncmp(name, "/afpd", strlen("/afpd"))) ||
-	       procfs_mapped(pid, libraries);
+	procfs_thread_name(name, sizeof(name), pid, pid);
+	return !strcmp(name, "afpd") || procfs_mapped(pid, libraries);
 }
 
 /* Programs that carry on, also over what is no connection of TCP; the kernel cuts names. */

@@ -43,10 +43,7 @@ int way_find(struct way *out, const struct sockaddr_storage *local,
 int way_behind(struct way *out, pid_t pid, uint16_t port, struct err *e);
 
 #define WAY_AFPD "afpd by name or library"
-/*
- * Whether it is netatalk's server, by the name of its program's file or by netatalk's library. Not
- * by the name of its thread: a relay may call itself so.
- */
+/* Whether it is netatalk's server, by its name or by netatalk's library. */
 bool way_is_afpd(pid_t pid);
 
 /*

@@ -180,12 +180,6 @@ def _own(port: int, server: int, tmp: Path) -> list[Command]:
     return [(Path(sys.executable).name, [sys.executable, "-c", OWN, str(port), str(server)])]
 
 
-def _called_afpd(port: int, server: int, tmp: Path) -> list[Command]:
-    """It gives itself the server's name."""
-    named = 'open("/proc/self/comm", "w").write("afpd")\n' + OWN
-    return [("afpd", [sys.executable, "-c", named, str(port), str(server)])]
-
-
 FORWARDERS: dict[str, Callable[[int, int, Path], list[Command]]] = {
     "socat": _socat,
     "docker-proxy": _docker_proxy,
@@ -196,7 +190,6 @@ FORWARDERS: dict[str, Callable[[int, int, Path], list[Command]]] = {
     "proxyd": _proxyd,
     "ssh": _ssh,
     "own": _own,
-    "called-afpd": _called_afpd,
 }
 
 
