@@ -90,11 +90,11 @@ static int watch_climb(struct watch *w, enum watch_mode mode, struct err *e)
 	return 0;
 }
 
-/* Watches what was found since the last look. */
-static void look_again(struct watch *w)
+/* Watches what was found since the last look; begun_ns as for bpf_rung_look. */
+static void look_again(struct watch *w, uint64_t begun_ns)
 {
 	if (w->bpf)
-		bpf_rung_look(w->bpf, &w->t, w->begun_ns, &w->look);
+		bpf_rung_look(w->bpf, &w->t, begun_ns, &w->look);
 	else
 		procio_look(&w->proc, &w->t, &w->look);
 	add_processes(w);
@@ -121,7 +121,7 @@ int watch_open_traced(struct watch **out, const struct watch_opts *opts, const s
 	/* Sessions that began after the first look and before the server was watched. */
 	if (w->rung) {
 		target_look_children(&w->t);
-		look_again(w);
+		look_again(w, 0);
 	}
 	w->begun_ns = clock_now_ns();
 	*out = w;
@@ -190,12 +190,17 @@ bool watch_tcp(struct watch *w, struct run_tcp *out)
 	return tcpdiag_look(&w->tcp, out);
 }
 
-void watch_find_backends(struct watch *w)
+static void find_backends(struct watch *w, uint64_t begun_ns)
 {
 	if (!w->rung)
 		return;
 	target_look(&w->t);
-	look_again(w);
+	look_again(w, begun_ns);
+}
+
+void watch_find_backends(struct watch *w)
+{
+	find_backends(w, 0);
 }
 
 bool watch_settle(struct watch *w)
@@ -229,7 +234,7 @@ void watch_tick(struct watch *w)
 
 	if (new &BPF_RUNG_BACKENDS || (new && !take_processes(w)) ||
 	    (w->rung && !w->bpf && procio_tick(&w->proc)))
-		watch_find_backends(w);
+		find_backends(w, w->begun_ns);
 }
 
 /* Sessions of which only /proc is known. */

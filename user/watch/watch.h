@@ -97,7 +97,8 @@ int watch_open(struct watch **out, const struct watch_opts *opts, struct err *e)
 
 /*
  * Looks again for the backends of the watched server, to which it may connect when a volume is
- * first used. Call when the server is idle, before the first phase; cheap when they are known.
+ * first used. Call when the server is idle and no phase is open: what they did before they were
+ * found belongs to none. Cheap when they are known.
  */
 void watch_find_backends(struct watch *w);
 

@@ -61,7 +61,7 @@ int bpf_rung_open(struct bpf_rung **out, const struct bpf_load_wish *wish, struc
 
 /*
  * Watches the processes of t, which was looked at, that are not watched yet, and copies t->known.
- * begun_ns: since when the watch goes on; 0: it does not yet.
+ * begun_ns: since when the watch goes on; 0: it does not yet, or no phase is open.
  */
 int bpf_rung_look(struct bpf_rung *b, const struct target *t, uint64_t begun_ns, struct err *e);
 
