@@ -82,6 +82,8 @@ _HEAD = re.compile(
 _COMPOSED = (
     "{s1} calls",
     "{n1} others",
+    "{s1} for {n2}%",
+    "stopped for {n1}%",
     "{protocol} commands",
     "Possible",
     "{server} waits",

@@ -399,6 +399,8 @@ _SHARED = ("v_", "f_", "i_", "p_")
 
 # Columns of texts that are words of the program, and no names of users, files or tests.
 _SAID = ("account", "end", "null_peer", "verdict", "what")
+# Columns of names, and of words of the program with blanks: "outside requests".
+_NAMED = ("command", "state")
 
 # Figures of a verdict, in the order of the sentence that run.json has in English.
 _FIGURES = (
@@ -460,7 +462,7 @@ class Words:
 
         def cell(c: Cell, of: Column) -> Cell:
             composed = " " in c.text and "·" not in c.text  # the others are of class and object
-            said = of.name in _SAID or (of.name == "state" and composed) or c.text[:1] == "("
+            said = of.name in _SAID or (of.name in _NAMED and composed) or c.text[:1] == "("
             said &= isinstance(c.value, str)
             return replace(c, text=self.told(c.text)) if said else c
 

@@ -20,6 +20,7 @@ import pytest
 import translations
 from afpscope import catalogue, errors, words
 from afpscope.catalogue import Message
+from afpscope.saved.sections import Cell, Column, Row, Section
 from afpscope.told import HEAD, PROGRAM, Told
 from conftest import Done, Shelf
 
@@ -145,6 +146,27 @@ def test_a_line_of_several_sentences_is_told_part_by_part() -> None:
     assert told("lost: anna, who is in fsync") == "失われた: anna, who is in fsync"
     assert told("run queue\nrun queue 1 s") == "CPU 待ち\nCPU 待ち 1 s"
     assert told("runs of the queue, x") == "runs of the queue, x"
+
+
+def ways_of_waiting() -> list[str]:
+    source = (ROOT / "user/doctor/waits.c").read_text()
+    return re.findall(r'\[AFS_INSIDE_[A-Z]+\] = "([^"]+)"', source)
+
+
+def test_what_the_cnid_server_did_is_told_whole_for_each_two_ways() -> None:
+    told = words.Words("ja", {}).told
+    ways = ways_of_waiting()
+    assert len(ways) > 6
+    said = [f"cnid_dbd was {a} for 56%, {b} for 44%" for a in ways for b in ways if a != b]
+    left = {text: told(text) for text in said if re.search(" (?:for|was) ", told(text))}
+    assert not left
+
+
+def test_a_row_outside_requests_is_told_and_the_names_of_others_stay() -> None:
+    rows = tuple(Row(None, (Cell(x, x, None),), "") for x in ("outside requests", "FPOpenFork"))
+    below = Section("below", "", "", (Column("command", "command", None),), rows, ())
+    made = words.Words("ja", {}).section(below).rows
+    assert [r.cells[0].text for r in made] == ["要求の外", "FPOpenFork"]
 
 
 def test_a_page_says_what_the_program_found_and_heads_of_tables_in_japanese(
