@@ -32,7 +32,8 @@ void pause_called(struct worker *w)
 
 	w->alive_ns = now_ns;
 	if (now_ns < begun_ns + PAUSE_LEAST_NS ||
-	    !pulse_missed(w->pulse, now_ns, PAUSE_LEAST_NS, &from_ns, &to_ns) || to_ns < begun_ns)
+	    !pulse_missed(w->pulse, begun_ns, now_ns, &from_ns, &to_ns) ||
+	    to_ns - from_ns < PAUSE_LEAST_NS)
 		return;
 	pause_note(w, from_ns, to_ns, to_ns - from_ns - PULSE_NS);
 }

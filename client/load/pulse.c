@@ -13,8 +13,8 @@ static void pulse_beat(struct pulse *p)
 	const uint64_t last_ns = p->beat_ns, now_ns = clock_now_ns();
 
 	if (now_ns - last_ns > 4ull * PULSE_NS) {
-		p->from_ns = last_ns;
-		p->to_ns = now_ns;
+		p->from_ns[p->n % PULSE_GAPS] = last_ns;
+		p->to_ns[p->n++ % PULSE_GAPS] = now_ns;
 	}
 	p->beat_ns = now_ns; /* last: who reads it first finds the others */
 }
@@ -56,16 +56,21 @@ void pulse_end(struct pulse *p)
 	p->runs = false;
 }
 
-bool pulse_missed(const struct pulse *p, uint64_t now_ns, uint64_t least_ns, uint64_t *from_ns,
+bool pulse_missed(const struct pulse *p, uint64_t since_ns, uint64_t now_ns, uint64_t *from_ns,
 		  uint64_t *to_ns)
 {
+	uint64_t from, to;
+
 	*from_ns = p->beat_ns;
 	*to_ns = now_ns;
-	if (!p->runs)
-		return false;
-	if (now_ns > *from_ns + least_ns)
-		return true;
-	*from_ns = p->from_ns;
-	*to_ns = p->to_ns;
-	return *to_ns > *from_ns + least_ns; /* not of two pauses, where one is just noted */
+	for (unsigned int i = 0; p->runs && i < PULSE_GAPS; i++) {
+		from = p->from_ns[i];
+		to = p->to_ns[i];
+		/* Not of two gaps, where one is just noted. */
+		if (to < since_ns || to < from || to - from <= *to_ns - *from_ns)
+			continue;
+		*from_ns = from;
+		*to_ns = to;
+	}
+	return p->runs && *to_ns > *from_ns;
 }

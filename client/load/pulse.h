@@ -12,14 +12,17 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#define PULSE_NS 50000000u
+#define PULSE_NS   50000000u
+#define PULSE_GAPS 8 /* so many are remembered: on a busy machine shorter ones follow a long one   \
+		      */
 
 struct pulse {
 	pthread_t thread;
 	int leave; /* an eventfd */
 	bool runs;
-	_Atomic uint64_t beat_ns;        /* it ran at that time */
-	_Atomic uint64_t from_ns, to_ns; /* the last time that it did not run; 0: none */
+	unsigned int n;           /* gaps so far; only its thread's */
+	_Atomic uint64_t beat_ns; /* it ran at that time */
+	_Atomic uint64_t from_ns[PULSE_GAPS], to_ns[PULSE_GAPS]; /* it did not run; 0: none */
 };
 
 /* Begins if it does not run yet. 0 or a negative errno. */
@@ -28,9 +31,9 @@ int pulse_begin(struct pulse *p);
 /* Also of one that was never begun. */
 void pulse_end(struct pulse *p);
 
-/* Whether the process did not run for at least so long before now_ns, or the last time that it did
- * not: from when to when. Any thread. */
-bool pulse_missed(const struct pulse *p, uint64_t now_ns, uint64_t least_ns, uint64_t *from_ns,
+/* The longest time that the process did not run and that ended after since_ns, or goes on: from
+ * when to when. false: it is not known. Any thread. */
+bool pulse_missed(const struct pulse *p, uint64_t since_ns, uint64_t now_ns, uint64_t *from_ns,
 		  uint64_t *to_ns);
 
 #endif
