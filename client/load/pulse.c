@@ -59,9 +59,9 @@ void pulse_end(struct pulse *p)
 bool pulse_missed(const struct pulse *p, uint64_t since_ns, uint64_t now_ns, uint64_t *from_ns,
 		  uint64_t *to_ns)
 {
-	uint64_t from, to;
+	uint64_t from = p->beat_ns, to;
 
-	*from_ns = p->beat_ns;
+	*from_ns = from < now_ns ? from : now_ns; /* it may have run since */
 	*to_ns = now_ns;
 	for (unsigned int i = 0; p->runs && i < PULSE_GAPS; i++) {
 		from = p->from_ns[i];
