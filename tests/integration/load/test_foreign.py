@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 from afpclient import AfpClient, Busy
 from netatalk import Server
-from scope import OK, Done, Running, Scope, left_on
+from scope import OK, Done, Running, Scope
 from stopped import says_it_was_stopped
 
 NO_OBJECT = -5018
