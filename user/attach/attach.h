@@ -48,6 +48,7 @@ enum outcome attach_find(struct attach *a, const struct kind *k, const struct ki
  */
 int attach_find_again(struct attach *a, const struct kind *k, const struct kind_wish *wish,
 		      struct err *e);
+#define ATTACH_COMEBACK_MS 5000 /* so long one that has ended is waited for */
 pid_t attach_await(const struct attach *a, unsigned int port, unsigned int timeout_ms);
 
 /* The TCP port on which the server is to be expected again; 0: not known. */
