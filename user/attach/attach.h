@@ -78,12 +78,6 @@ int attach_finish(struct attach *a, struct run *r);
 /* Says that it was too costly, if it was. */
 void attach_say_costly(const struct attach *a);
 
-/*
- * Says of a server that is foreign (struct target) that it may be a relay: for commands whose
- * output goes on before it is known what the server passes on.
- */
-void attach_say_foreign(const struct attach *a);
-
 /* Ends the watch; forgets the server. */
 void attach_close(struct attach *a);
 

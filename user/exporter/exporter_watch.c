@@ -370,7 +370,8 @@ static void exporter_watch_work(struct watcher *w)
 	exporter_watch_tell(w, EXPORTER_HTTP);
 	cmd_say("watching process %d (%s)%s%s", w->a.found.target.server, watch_rung(w->a.watch),
 		*w->a.found.note ? ": " : "", w->a.found.note);
-	attach_say_foreign(&w->a);
+	if (*w->a.found.doubt)
+		cmd_say("%s", w->a.found.doubt);
 	attach_loop(&w->a, &steps, w);
 	w->ended_ns = clock_now_ns();
 	attach_say_costly(&w->a);

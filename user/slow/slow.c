@@ -432,7 +432,8 @@ static enum outcome slow_work(struct slow *s, struct err *e)
 	attach_begin(&s->a, s->cfg->max_cpu, s->cfg->seconds);
 	cmd_say("watching process %d: requests of %s or more; Ctrl-C ends",
 		s->a.found.target.server, cell_time((double)s->cfg->over_ns).text);
-	attach_say_foreign(&s->a);
+	if (*s->a.found.doubt)
+		cmd_say("%s", s->a.found.doubt);
 	r = r ? r : attach_loop(&s->a, &steps, s);
 	ended = !watch_lives(s->a.watch);
 	if (!r)
