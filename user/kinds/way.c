@@ -34,7 +34,8 @@ struct way_walk {
 	bool any; /* the server is wanted, not which of its connections it is */
 	/* What was passed that is the server after all if no server is behind it. */
 	struct way passed;
-	bool named; /* it is called afpd */
+	bool named;   /* it is called afpd */
+	pid_t untold; /* such a one, if a relay: over which of its connections is not known */
 };
 
 struct search {
@@ -328,17 +329,31 @@ void way_look_onward(struct way_onward *out, const struct sockets *all,
 	}
 }
 
+#define UNTOLD " and has several connections of its own, of which none can be told to be this one's"
+
 /* Why the way ends at a process that is no afpd; NULL: it does not, or that may be a server. */
 static const char *way_why_not(const struct way_walk *w, const struct way_onward *o, bool named)
 {
+	bool told = o->n == 1 || o->is_told || (w->any && o->one_place);
+
 	if (!o->n && only_carries(w->out->server))
 		return " but carries on what it reads";
 	if (!o->n)
 		return w->hops && !named ? "" : NULL; /* else a server of another name */
-	if (o->n == 1 || o->is_told || (w->any && o->one_place))
-		return w->hops < HOPS_MAX ? NULL : ", nor were those before it";
-	return " and has several connections of its own, of which none can be told to be this "
-	       "one's";
+	if (w->hops == HOPS_MAX)
+		return ", nor were those before it";
+	return told || named ? NULL : UNTOLD;
+}
+
+static int way_refuse(pid_t pid, const char *why, struct err *e)
+{
+	char name[32] = "?";
+
+	procfs_thread_name(name, sizeof(name), pid, pid);
+	return err_set(e, !strcmp(why, UNTOLD) ? -ENOTUNIQ : -ENXIO,
+		       "the connection ends in %s (pid %d), which is no AFP server%s: give the "
+		       "server's own address and port",
+		       name, pid, why);
 }
 
 /* 1: it carries on, and near and far are its connection; 0: it is the server. */
@@ -362,12 +377,11 @@ static int way_go_on(struct way_walk *w, struct err *e)
 		w->named = named;
 	}
 	if (why)
-		return err_set(e, o.n > 1 && !o.is_told ? -ENOTUNIQ : -ENXIO,
-			       "the connection ends in %s (pid %d), which is no AFP server%s: give "
-			       "the server's own address and port",
-			       name, out->server, why);
+		return way_refuse(out->server, why, e);
 	if (!o.n)
 		return 0;
+	if (o.n > 1 && !o.is_told && !(w->any && o.one_place))
+		w->untold = out->server;
 	w->hops++;
 	sockets_text(text, sizeof(text), &o.best.remote);
 	err_append(out->through, "%s%s (pid %d) carries what comes on port %u on to %s",
@@ -402,6 +416,7 @@ static int way_walk(struct way_walk *w, struct err *e)
 		*w->out = w->passed;
 		return 0;
 	}
+	r = !r && w->untold ? way_refuse(w->untold, UNTOLD, e) : r;
 	if (!r || !*w->out->through)
 		return r;
 	memcpy(text, e->text, sizeof(text));
@@ -461,5 +476,5 @@ int way_behind(struct way *out, pid_t pid, uint16_t port, struct err *e)
 		out->server = 0;
 	sockets_fini(&all);
 	/* Also without the right to see who has its clients' connections. */
-	return foreign == way_by_name && !only_carries(pid) ? 0 : r;
+	return foreign == way_by_name && r != -ENOTUNIQ && !only_carries(pid) ? 0 : r;
 }

@@ -92,7 +92,7 @@ def test_behind_a_program(
 
 # Place: one of several clients of such a program in one process of it | exact; where as much
 #   went through another one, requests for the volume's free space make ours differ first
-@pytest.mark.parametrize("how", ["haproxy", "own"])
+@pytest.mark.parametrize("how", ["haproxy", "own", "called-afpd"])
 def test_among_other_clients_of_a_program(
     scope: Scope, dbd: Server, how: str, tmp_path: Path
 ) -> None:
