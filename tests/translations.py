@@ -102,6 +102,7 @@ _TABLES = (
     "user/doctor/rules/rules_transfer.h",
     "user/kinds/gluster/gluster.c",
     "user/kinds/rx/rx.c",
+    "user/kinds/way.c",
 )  # of words
 
 

@@ -33,6 +33,7 @@ _LABEL = re.compile(
     r"|\[AFS_ACCOUNT_[A-Z]+\] = \"([^\"]+)\""
     r"|\bX\([A-Z]+, \"[a-z]+\", \"([a-z]+ [^\"]+)\"\)"  # AFS_STORAGE_ITEMS
     r"|\[RUN_WORD_[A-Z]+\] = \"([^\"]+)\""
+    r"|\bway_(?:by_name\[\] =|by_name\s+:|judge\([^;]*,)\s+\"((?:no|known) [^\"]+)\""
     r"|\{ -\d+, \"([^\"]+)\" \}"  # what results of requests mean
 )
 

@@ -236,15 +236,13 @@ static void the_session_is_chosen_among_its_relatives_and_decoys(void **state)
 }
 
 /* afpd's side: connects to its CNID server, then waits. */
-static void be_afpd(const struct server *clients, const struct sockaddr_storage *cnid,
-		    socklen_t cnid_len)
+static void be_afpd(const char *name, const struct server *clients, const struct server *cnid)
 {
-	int fd, to = socket(cnid->ss_family, SOCK_STREAM, 0);
+	int fd, to = socket(cnid->at.ss_family, SOCK_STREAM, 0);
 
-	/* Another program with connections of its own carries on what it reads. */
-	prctl(PR_SET_NAME, "afpd");
+	prctl(PR_SET_NAME, name);
 	fd = accept(clients->fd, NULL, NULL);
-	if (fd < 0 || connect(to, (const void *)cnid, cnid_len))
+	if (fd < 0 || connect(to, (const void *)&cnid->at, cnid->at_len))
 		_exit(1);
 	for (;;)
 		pause();
@@ -261,8 +259,9 @@ static void be_cnid(const struct server *s, const char *name)
 		pause();
 }
 
-/* n_inodes: those that the kernel's programs have to be given. */
-static void check_cnid(struct server *cnid, const char *name, bool want, uint32_t n_inodes)
+/* Of a server that is called so. n_inodes: those that the kernel's programs have to be given. */
+static void check_cnid_of(const char *server, struct server *cnid, const char *name, bool want,
+			  uint32_t n_inodes)
 {
 	struct server s = listen_at(AF_INET, false);
 	struct watch_opts o;
@@ -279,7 +278,7 @@ static void check_cnid(struct server *cnid, const char *name, bool want, uint32_
 	afpd = fork();
 	if (!afpd) {
 		prctl(PR_SET_PDEATHSIG, SIGKILL);
-		be_afpd(&s, &cnid->at, cnid->at_len);
+		be_afpd(server, &s, cnid);
 	}
 	fd = connect_to(&s, &o);
 	if (find(&t, &o, &e))
@@ -298,6 +297,21 @@ static void check_cnid(struct server *cnid, const char *name, bool want, uint32_
 	close(s.fd);
 	end(afpd);
 	end(dbd);
+}
+
+static void check_cnid(struct server *cnid, const char *name, bool want, uint32_t n_inodes)
+{
+	check_cnid_of("afpd", cnid, name, want, n_inodes);
+}
+
+/* Another program with connections of its own carries on what it reads. */
+static void what_asks_a_cnid_server_is_a_server_by_any_name(void **state)
+{
+	struct server cnid = listen_at(AF_INET, false);
+
+	(void)state;
+	check_cnid_of("lt-afpd", &cnid, "cnid_dbd", true, 3);
+	close(cnid.fd);
 }
 
 static void the_cnid_server_is_found_by_its_connection(void **state)
@@ -562,6 +576,7 @@ int main(void)
 		cmocka_unit_test(the_owner_of_the_other_end_is_found_v6),
 		cmocka_unit_test(a_mapped_address_is_found),
 		cmocka_unit_test(the_session_is_chosen_among_its_relatives_and_decoys),
+		cmocka_unit_test(what_asks_a_cnid_server_is_a_server_by_any_name),
 		cmocka_unit_test(the_cnid_server_is_found_by_its_connection),
 		cmocka_unit_test(a_cnid_server_on_a_unix_socket_is_found),
 		cmocka_unit_test(a_database_server_is_found_by_its_socket),

@@ -144,19 +144,6 @@ void attach_say_costly(const struct attach *a)
 		cmd_say("%s", guard_text(&a->guard, text));
 }
 
-void attach_say_foreign(const struct attach *a)
-{
-	const struct target *t = &a->found.target;
-	char name[32] = "?";
-
-	if (!t->foreign)
-		return;
-	procfs_thread_name(name, sizeof(name), t->server, t->server);
-	cmd_say("%s (pid %d) is no %s: if it is a relay, these figures are the relay's; give the "
-		"port of the server behind it",
-		name, t->server, t->foreign);
-}
-
 void attach_close(struct attach *a)
 {
 	watch_free(a->watch);

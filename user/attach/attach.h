@@ -48,6 +48,7 @@ enum outcome attach_find(struct attach *a, const struct kind *k, const struct ki
  */
 int attach_find_again(struct attach *a, const struct kind *k, const struct kind_wish *wish,
 		      struct err *e);
+#define ATTACH_COMEBACK_MS 5000 /* so long one that has ended is waited for */
 pid_t attach_await(const struct attach *a, unsigned int port, unsigned int timeout_ms);
 
 /* The TCP port on which the server is to be expected again; 0: not known. */
@@ -76,12 +77,6 @@ int attach_finish(struct attach *a, struct run *r);
 
 /* Says that it was too costly, if it was. */
 void attach_say_costly(const struct attach *a);
-
-/*
- * Says of a server that is foreign (struct target) that it may be a relay: for commands whose
- * output goes on before it is known what the server passes on.
- */
-void attach_say_foreign(const struct attach *a);
 
 /* Ends the watch; forgets the server. */
 void attach_close(struct attach *a);

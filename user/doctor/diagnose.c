@@ -10,6 +10,7 @@
 #include "kinds/afp/looks.h"
 #include "kinds/afp/settings.h"
 #include "kinds/gluster/bricks.h"
+#include "kinds/passed.h"
 #include "kinds/volumes.h"
 
 #include <elf.h>
@@ -247,19 +248,18 @@ static void diagnose_look_freezer(const struct kind_found *found, struct run_fig
 
 void diagnose_look_passed_on(const struct watch *w, struct run *r)
 {
-	pid_t pid = 0;
-	const char *foreign = w ? watch_foreign(w, &pid) : NULL;
-	double passed = foreign ? way_passed_on(r) : 0;
+	const struct target *t = w ? watch_target(w) : NULL;
+	double passed = t ? passed_share(t, r) : NAN;
 	char name[32] = "?";
 
-	if (!w || !watch_rung(w) || isnan(passed))
+	if (!t || !watch_rung(w) || isnan(passed))
 		return;
 	run_figure_set(r->figures, RUN_FIGURE_PASSED_ON, fmin(passed, 1));
-	if (!foreign)
+	if (!t->foreign)
 		return;
-	procfs_thread_name(name, sizeof(name), pid, pid);
-	run_figure_who(r->figures, RUN_FIGURE_PASSED_ON, "%s (pid %d) is no %s", name, pid,
-		       foreign);
+	procfs_thread_name(name, sizeof(name), t->server, t->server);
+	run_figure_who(r->figures, RUN_FIGURE_PASSED_ON, "%s (pid %d) is %s", name, t->server,
+		       t->foreign);
 }
 
 /* For how long the server's threads were stopped, by whomever. */

@@ -35,6 +35,8 @@ struct watcher {
 	struct tally tally;
 	struct attach a; /* one life of the server after the other */
 	uint64_t created_ms, begun_ns;
+	uint64_t unwatched_ns,
+	    ended_ns;   /* without a watch, up to the last; when that ended, or 0 */
 	uint32_t owner; /* of the server that was watched first, */
 	bool has_owner; /* if one was yet */
 	bool over;
@@ -165,6 +167,7 @@ static int exporter_watch_page(struct watcher *w, struct exporter_page *out)
 	const struct openmetrics_style style = {
 		.created_ms = w->created_ms,
 		.own_ns = guard_own_ns() + w->a.guard.others_ns,
+		.unwatched_ns = w->unwatched_ns + (w->ended_ns ? clock_now_ns() - w->ended_ns : 0),
 		.port = w->cfg->whom.port,
 		.name = w->cfg->label,
 		.kind = w->a.found.kind ? &w->a.found.kind->is : NULL,
@@ -362,11 +365,15 @@ static void exporter_watch_work(struct watcher *w)
 						   .is_over = exporter_watch_is_over };
 
 	attach_begin(&w->a, w->cfg->max_cpu, 0);
+	w->unwatched_ns += clock_now_ns() - w->ended_ns;
+	w->ended_ns = 0;
 	exporter_watch_tell(w, EXPORTER_HTTP);
 	cmd_say("watching process %d (%s)%s%s", w->a.found.target.server, watch_rung(w->a.watch),
 		*w->a.found.note ? ": " : "", w->a.found.note);
-	attach_say_foreign(&w->a);
+	if (*w->a.found.doubt)
+		cmd_say("%s", w->a.found.doubt);
 	attach_loop(&w->a, &steps, w);
+	w->ended_ns = clock_now_ns();
 	attach_say_costly(&w->a);
 	if (cmd_stop || w->a.costly)
 		exporter_watch_end(w, OUTCOME_OK);
@@ -399,6 +406,7 @@ enum outcome exporter_watch(const struct exporter_cfg *cfg,
 	struct timespec wall;
 	uint64_t begun_ns;
 
+	w.ended_ns = w.begun_ns;
 	clock_gettime(CLOCK_REALTIME, &wall);
 	w.created_ms = (uint64_t)wall.tv_sec * 1000 + (uint64_t)wall.tv_nsec / NS_PER_MS;
 	exporter_watch_tell(&w, EXPORTER_HTTP);

@@ -40,6 +40,7 @@ struct family {
 	const char *name, *unit, *help; /* unit NULL: a number */
 	enum kind kind;
 	void (*put)(struct writer *w, const struct family *f);
+	unsigned int at; /* enum tally_number, of those that put what is there */
 };
 
 uint64_t openmetrics_border(size_t i)
@@ -213,6 +214,11 @@ static void put_watches(struct writer *w, const struct family *f)
 	put_n(w, f, "", w->t->watches);
 }
 
+static void put_unwatched(struct writer *w, const struct family *f)
+{
+	put_ns(w, f, "", w->s->unwatched_ns);
+}
+
 static void openmetrics_put_losses(struct writer *w, const struct family *f)
 {
 	char text[OPENMETRICS_LABEL_MAX], labels[LABELS];
@@ -252,16 +258,10 @@ static void put_sessions(struct writer *w, const struct family *f)
 		put_n(w, f, "", w->t->shown.sessions);
 }
 
-static void put_refused(struct writer *w, const struct family *f)
+static void put_known(struct writer *w, const struct family *f)
 {
-	if (w->t->shown.known[TALLY_REFUSED])
-		put_n(w, f, "", w->t->shown.n[TALLY_REFUSED]);
-}
-
-static void put_logins(struct writer *w, const struct family *f)
-{
-	if (w->t->shown.known[TALLY_LOGINS])
-		put_n(w, f, "", w->t->shown.n[TALLY_LOGINS]);
+	if (w->t->shown.known[f->at])
+		put_n(w, f, "", w->t->shown.n[f->at]);
 }
 
 /* Of requests */
@@ -492,29 +492,19 @@ static void openmetrics_put_calls(struct writer *w, const struct family *f)
 		}
 }
 
-static void put_role_ns(struct writer *w, const struct family *f, enum tally_number first)
+static void put_role_ns(struct writer *w, const struct family *f)
 {
 	const struct tally_reading *r = &w->t->shown;
 	char labels[LABELS];
 
 	for (unsigned int role = 0; role < AFS_N_ROLES; role++)
-		if (r->known[first + role])
+		if (r->known[f->at + role])
 			put_ns(w, f,
 			       exporter_openmetrics_label(labels, "role", ledger_role_name(role)),
-			       r->n[first + role]);
+			       r->n[f->at + role]);
 }
 
-static void put_cpu(struct writer *w, const struct family *f)
-{
-	put_role_ns(w, f, TALLY_CPU_NS);
-}
-
-static void put_runq(struct writer *w, const struct family *f)
-{
-	put_role_ns(w, f, TALLY_RUNQ_NS);
-}
-
-static void put_io_of(struct writer *w, const struct family *f, enum tally_io read)
+static void put_io(struct writer *w, const struct family *f)
 {
 	static const char *const way[] = { "read", "write" };
 	const struct tally_reading *r = &w->t->shown;
@@ -523,47 +513,38 @@ static void put_io_of(struct writer *w, const struct family *f, enum tally_io re
 
 	for (unsigned int role = 0; role < AFS_N_ROLES; role++)
 		for (unsigned int i = 0; i < 2; i++) {
-			at = TALLY_IO + TALLY_N_IO * role + read + i;
+			at = f->at + TALLY_N_IO * role + i;
 			if (r->known[at] && r->n[at])
 				put_n(w, f, label_role(labels, role, "way", way[i]), r->n[at]);
 		}
 }
 
-static void put_io(struct writer *w, const struct family *f)
-{
-	put_io_of(w, f, TALLY_READS);
-}
-
-static void put_io_bytes(struct writer *w, const struct family *f)
-{
-	put_io_of(w, f, TALLY_READ_BYTES);
-}
-
 /* clang-format off */
 static const struct family families[] = {
-	{ "afpscope_up", NULL, "1 while a server is watched, 0 while there is none.", GAUGE, put_up },
-	{ "afpscope", NULL, "Versions, and how the server is observed.", INFO, put_info },
-	{ "afpscope_watches", NULL, "Watches that were begun: 1, and one more each time the server was restarted.", COUNTER, put_watches },
-	{ "afpscope_reading_age_seconds", "seconds", "How old the figures are.", GAUGE, put_age },
-	{ "afpscope_losses", NULL, "What was missed: everything else is exact where these are 0.", COUNTER, openmetrics_put_losses },
-	{ "afpscope_cross_checks", NULL, "Ended processes whose counts were compared with the kernel's own.", COUNTER, put_checks },
-	{ "afpscope_watch_cpu_seconds", "seconds", "CPU time that watching took.", COUNTER, openmetrics_put_cost },
-	{ "afpscope_sessions", NULL, "Sessions of clients now.", GAUGE, put_sessions },
-	{ "afpscope_sessions_refused", NULL, "Sessions that the server refused because it had as many as it may.", COUNTER, put_refused },
-	{ "afpscope_logins", NULL, "Logins that succeeded.", COUNTER, put_logins },
-	{ "afpscope_requests", NULL, "Requests that were answered.", COUNTER, put_requests },
-	{ "afpscope_request_errors", NULL, "Answers with a result that is an error.", COUNTER, put_errors },
-	{ "afpscope_request_normal_results", NULL, "Answers with a result other than 0 that is none: the end of a list, a step of a login, a name that is not there.", COUNTER, put_normal },
-	{ "afpscope_request_duration_seconds", "seconds", "Time from a request's first byte to the end of its answer, in the server.", HISTOGRAM, put_durations },
-	{ "afpscope_request_time_seconds", "seconds", "Where this time went.", COUNTER, openmetrics_put_parts },
-	{ "afpscope_request_received_bytes", "bytes", "Bytes of requests.", COUNTER, put_received },
-	{ "afpscope_request_sent_bytes", "bytes", "Bytes of answers.", COUNTER, put_sent },
-	{ "afpscope_cnid_wait_seconds", "seconds", "What the {backend} did while a request waited for it.", COUNTER, openmetrics_put_inside },
-	{ "afpscope_system_calls", NULL, "System calls that returned.", COUNTER, openmetrics_put_calls },
-	{ "afpscope_server_cpu_seconds", "seconds", "CPU time of the server's processes.", COUNTER, put_cpu },
-	{ "afpscope_server_runq_seconds", "seconds", "Time in which the server's threads were runnable and waited for a CPU.", COUNTER, put_runq },
-	{ "afpscope_io_calls", NULL, "Reads and writes as /proc/PID/io counts them.", COUNTER, put_io },
-	{ "afpscope_io_bytes", "bytes", "Bytes of these reads and writes.", COUNTER, put_io_bytes },
+	{ "afpscope_up", NULL, "1 while a server is watched, 0 while there is none.", GAUGE, put_up, 0 },
+	{ "afpscope", NULL, "Versions, and how the server is observed.", INFO, put_info, 0 },
+	{ "afpscope_watches", NULL, "Watches that were begun: 1, and one more each time the server was restarted.", COUNTER, put_watches, 0 },
+	{ "afpscope_unwatched_seconds", "seconds", "Time without a server that is watched, as while it is restarted: nothing of it is in any other figure.", COUNTER, put_unwatched, 0 },
+	{ "afpscope_reading_age_seconds", "seconds", "How old the figures are.", GAUGE, put_age, 0 },
+	{ "afpscope_losses", NULL, "What was missed: everything else is exact where these are 0.", COUNTER, openmetrics_put_losses, 0 },
+	{ "afpscope_cross_checks", NULL, "Ended processes whose counts were compared with the kernel's own.", COUNTER, put_checks, 0 },
+	{ "afpscope_watch_cpu_seconds", "seconds", "CPU time that watching took.", COUNTER, openmetrics_put_cost, 0 },
+	{ "afpscope_sessions", NULL, "Sessions of clients now.", GAUGE, put_sessions, 0 },
+	{ "afpscope_sessions_refused", NULL, "Sessions that the server refused because it had as many as it may.", COUNTER, put_known, TALLY_REFUSED },
+	{ "afpscope_logins", NULL, "Logins that succeeded.", COUNTER, put_known, TALLY_LOGINS },
+	{ "afpscope_requests", NULL, "Requests that were answered.", COUNTER, put_requests, 0 },
+	{ "afpscope_request_errors", NULL, "Answers with a result that is an error.", COUNTER, put_errors, 0 },
+	{ "afpscope_request_normal_results", NULL, "Answers with a result other than 0 that is none: the end of a list, a step of a login, a name that is not there.", COUNTER, put_normal, 0 },
+	{ "afpscope_request_duration_seconds", "seconds", "Time from a request's first byte to the end of its answer, in the server.", HISTOGRAM, put_durations, 0 },
+	{ "afpscope_request_time_seconds", "seconds", "Where this time went.", COUNTER, openmetrics_put_parts, 0 },
+	{ "afpscope_request_received_bytes", "bytes", "Bytes of requests.", COUNTER, put_received, 0 },
+	{ "afpscope_request_sent_bytes", "bytes", "Bytes of answers.", COUNTER, put_sent, 0 },
+	{ "afpscope_cnid_wait_seconds", "seconds", "What the {backend} did while a request waited for it.", COUNTER, openmetrics_put_inside, 0 },
+	{ "afpscope_system_calls", NULL, "System calls that returned.", COUNTER, openmetrics_put_calls, 0 },
+	{ "afpscope_server_cpu_seconds", "seconds", "CPU time of the server's processes.", COUNTER, put_role_ns, TALLY_CPU_NS },
+	{ "afpscope_server_runq_seconds", "seconds", "Time in which the server's threads were runnable and waited for a CPU.", COUNTER, put_role_ns, TALLY_RUNQ_NS },
+	{ "afpscope_io_calls", NULL, "Reads and writes as /proc/PID/io counts them.", COUNTER, put_io, TALLY_IO + TALLY_READS },
+	{ "afpscope_io_bytes", "bytes", "Bytes of these reads and writes.", COUNTER, put_io, TALLY_IO + TALLY_READ_BYTES },
 };
 /* clang-format on */
 

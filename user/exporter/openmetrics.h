@@ -10,9 +10,10 @@
 #include <stdio.h>
 
 struct openmetrics_style {
-	bool openmetrics;    /* else format 0.0.4 */
-	uint64_t created_ms; /* since 1970: when the totals began */
-	uint64_t own_ns;     /* CPU time of this program's processes */
+	bool openmetrics;      /* else format 0.0.4 */
+	uint64_t created_ms;   /* since 1970: when the totals began */
+	uint64_t own_ns;       /* CPU time of this program's processes */
+	uint64_t unwatched_ns; /* since created_ms; no server was watched */
 	/* Which server it is, as labels of every series, so that those of several do not collide.
 	 */
 	unsigned int port;           /* 0: that of the last reading */

@@ -68,6 +68,18 @@ static int judge_owner(struct kind_found *out, const struct kind_wish *wish, str
 	return 0;
 }
 
+static void doubt(struct kind_found *out)
+{
+	const struct target *t = &out->target;
+	char name[32] = "?";
+
+	procfs_thread_name(name, sizeof(name), t->server, t->server);
+	snprintf(out->doubt, sizeof(out->doubt),
+		 "%s (pid %d) is %s: if it is a relay, these figures are the relay's; give the "
+		 "port of the server behind it",
+		 name, t->server, t->foreign);
+}
+
 int kind_find(const struct kind *k, struct kind_found *out, const struct kind_wish *wish,
 	      struct err *e)
 {
@@ -78,7 +90,9 @@ int kind_find(const struct kind *k, struct kind_found *out, const struct kind_wi
 	out->target.any_order = k->any_order;
 	out->target.files = k->files;
 	out->target.accounts = k->is.accounts;
-	out->target.foreign = !r && k->is_own && !k->is_own(out->target.server) ? k->own : NULL;
+	out->target.foreign = !r && k->foreign ? k->foreign(out->target.server) : NULL;
+	if (out->target.foreign)
+		doubt(out);
 	return r ? r : judge_owner(out, wish, e);
 }
 

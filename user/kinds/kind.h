@@ -44,6 +44,9 @@ struct kind_found {
 	uint32_t owner;         /* whose the server is */
 	/* What is worth a line of what is watched: whose it is, what else is. Empty: nothing. */
 	char note[KIND_NOTE_MAX];
+	/* What is said of one that may be a relay, by commands whose output goes on before it is
+	 * known what it passes on. Empty: its program is known. */
+	char doubt[KIND_NOTE_MAX];
 	/* Owned: the folders in which its data is, as it calls them; none where settings say it. */
 	size_t n_folders;
 	char (*folder)[CENSUS_PATH_MAX];
@@ -55,10 +58,8 @@ struct kind {
 	bool any_order;           /* it answers in any order, in any thread */
 	bool has_volumes;         /* wish.volume may choose among its processes */
 	enum afs_files files;     /* how regular files are distinguished */
-	/* Whether a process runs one of the kind's own programs, and what those are, as in "it is
-	 * no afpd by name". NULL: the kind takes any. */
-	bool (*is_own)(pid_t pid);
-	const char *own;
+	/* As way_foreign(), of the kind's own programs. NULL: the kind takes any. */
+	const char *(*foreign)(pid_t pid);
 	/*
 	 * 0; -ENXIO or -ESRCH: there is no such server; -ENOTUNIQ: several; -EACCES: no right to
 	 * see; e has a text that says what to do.

@@ -494,12 +494,16 @@ int servers_look(struct servers *out, pid_t pid, uint16_t port, struct err *e)
 	return r;
 }
 
+static void servers_entry_fini(struct servers_entry *s)
+{
+	free(s->session);
+	free(s->dbd);
+}
+
 void servers_fini(struct servers *s)
 {
-	for (size_t i = 0; i < s->n; i++) {
-		free(s->entry[i].session);
-		free(s->entry[i].dbd);
-	}
+	for (size_t i = 0; i < s->n; i++)
+		servers_entry_fini(&s->entry[i]);
 	free(s->entry);
 	memset(s, 0, sizeof(*s));
 }
@@ -529,18 +533,37 @@ static int go_behind(struct servers *s, uint16_t port, struct err *e)
 	return r;
 }
 
+static bool is_relay(const struct servers_entry *s)
+{
+	struct err e = { 0 };
+	struct way way;
+
+	return s->n_ports && (way_behind(&way, s->master, s->port[0], &e) || way.server);
+}
+
+/* What only is called as a server is, beside others. */
+static void drop_relays(struct servers *s)
+{
+	size_t n = 0;
+
+	for (size_t i = 0; i < s->n; i++) {
+		if ((n || i + 1 < s->n) && is_relay(&s->entry[i]))
+			servers_entry_fini(&s->entry[i]);
+		else
+			s->entry[n++] = s->entry[i];
+	}
+	s->n = n;
+}
+
 int servers_named(struct servers *out, unsigned int port, pid_t pid, struct err *e)
 {
-	int r;
+	int r = servers_look(out, pid, pid ? 0 : (uint16_t)port, e);
 
-	if (pid)
-		return servers_look(out, pid, 0, e);
-	if (!port)
-		return servers_look(out, 0, 0, e);
-	r = servers_look(out, 0, (uint16_t)port, e);
-	if (!r && out->n == 1)
-		return go_behind(out, (uint16_t)port, e);
-	if (r == -ENXIO && (!kill((pid_t)port, 0) || errno == EPERM)) {
+	if (!r && !pid && !port)
+		drop_relays(out);
+	if (!r && !pid && out->n == 1 && out->entry[0].n_ports)
+		return go_behind(out, port ? (uint16_t)port : out->entry[0].port[0], e);
+	if (r == -ENXIO && !pid && port && (!kill((pid_t)port, 0) || errno == EPERM)) {
 		e->text[sizeof(e->text) - 100] = '\0';
 		err_append(e->text, " (for the process with this number: --pid %u)", port);
 	}

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* Servers as text, and why there is none, for messages. */
 
+#include "base/vec.h"
 #include "host/owner.h"
 #include "kinds/servers.h"
 
@@ -45,12 +46,19 @@ static void servers_list(struct err_list *list, const struct servers *s)
 	}
 }
 
-/* Then a port does not tell them apart, as in different network namespaces. */
+static bool share_a_port(const struct servers_entry *a, const struct servers_entry *b)
+{
+	for (size_t i = 0; i < a->n_ports; i++)
+		if (VEC_FIND(port, b->port, b->n_ports, *port == a->port[i]))
+			return true;
+	return false;
+}
+
+/* Then a port does not tell all apart, as in different network namespaces. */
 static bool servers_share_a_port(const struct servers *s)
 {
 	for (size_t i = 1; i < s->n; i++)
-		if (s->entry[0].n_ports && s->entry[i].n_ports &&
-		    s->entry[0].port[0] == s->entry[i].port[0])
+		if (VEC_FIND(e, s->entry, i, share_a_port(e, &s->entry[i])))
 			return true;
 	return false;
 }

@@ -26,7 +26,7 @@ int target_find(struct target *out, const struct sockaddr_storage *local,
 	r = way_find(&out->way, local, peer, e);
 	out->server = out->way.server;
 	out->client = out->way.end.ino;
-	out->foreign = r || way_is_afpd(out->server) ? NULL : WAY_AFPD;
+	out->foreign = r ? NULL : way_foreign(out->server);
 	return r;
 }
 

@@ -61,8 +61,8 @@ struct target {
 	bool crowded;            /* more inodes than fit into known */
 	size_t n_more;           /* sessions found that did not fit, at most at once */
 	struct way way;          /* to it; all 0: not looked for, or nothing is in between */
-	/* What the server's program is not, such as WAY_AFPD; NULL: it is one of its kind's own, or
-	 * the kind takes any. */
+	/* What is said of the server's program where it is not known to be its kind's own, as of
+	 * way_judge(); NULL: it is, or the kind takes any. */
 	const char *foreign;
 };
 

@@ -5,16 +5,16 @@
  */
 #include "kinds/way.h"
 
+#include "base/text.h"
 #include "base/vec.h"
 #include "host/net/conntrack.h"
 #include "host/net/tcpdiag.h"
 #include "host/proc/procfs.h"
 #include "host/rights.h"
 #include "kinds/servers.h"
-#include "run/run.h"
 
 #include <errno.h>
-#include <math.h>
+#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -32,6 +32,10 @@ struct way_walk {
 	size_t n_ends;                 /* sockets that may be its other end */
 	size_t hops;
 	bool any; /* the server is wanted, not which of its connections it is */
+	/* What was passed that is the server after all if no server is behind it. */
+	struct way passed;
+	bool named;   /* it is called afpd */
+	pid_t untold; /* such a one, if a relay: over which of its connections is not known */
 };
 
 struct search {
@@ -234,26 +238,50 @@ static int find_holder(struct way_walk *w, struct err *e)
 
 /* Does it carry on? */
 
-bool way_is_afpd(pid_t pid)
+const char way_by_name[] = "known by its name alone";
+
+static bool is_called(pid_t pid, const char *names)
 {
-	static const char *const libraries[] = { "/libatalk.so", NULL };
 	char name[32] = "";
 
 	procfs_thread_name(name, sizeof(name), pid, pid);
-	return !strcmp(name, "afpd") || procfs_mapped(pid, libraries);
+	return text_has_word(names, ' ', name);
 }
 
-/* Programs that carry on, also over what is no connection of TCP; the kernel cuts names. */
-static bool only_carries(const char *name)
+const char *way_judge(pid_t pid, const char *library, const char *names, const char *no)
+{
+	const char *const libraries[] = { library, NULL };
+
+	if (procfs_mapped(pid, libraries))
+		return NULL;
+	return is_called(pid, names) ? way_by_name : no;
+}
+
+const char *way_foreign(pid_t pid)
+{
+	return way_judge(pid, "/libatalk.so", SERVERS_AFPD, "no afpd by name or library");
+}
+
+/*
+ * Programs that carry on, also over what is no connection of TCP, by the name of their file or
+ * thread; the kernel cuts that. A file called qemu-* may also run a server of another machine.
+ */
+static bool only_carries(pid_t pid)
 {
 	static const char *const begin[] = {
-		"docker-proxy", "rootlessport", "slirp4netns", "passt",          "pasta", "qemu-",
-		"socat",        "ssh",          "stunnel",     "haproxy",        "nginx", "envoy",
-		"xinetd",       "redir",        "rinetd",      "systemd-socket-"
+		"qemu-",  "docker-proxy", "rootlessport", "slirp4netns",    "passt", "pasta",
+		"socat",  "ssh",          "stunnel",      "haproxy",        "nginx", "envoy",
+		"xinetd", "redir",        "rinetd",       "systemd-socket-"
 	};
+	char name[32] = "", exe[PATH_MAX];
+	const char *file;
 
+	procfs_thread_name(name, sizeof(name), pid, pid);
+	procfs_link(exe, sizeof(exe), pid, "exe");
+	file = strrchr(exe, '/');
 	return VEC_FIND(one, begin, sizeof(begin) / sizeof(begin[0]),
-			!strncmp(name, *one, strlen(*one)));
+			!strncmp(name, *one, strlen(*one)) ||
+			    (file && one > begin && !strncmp(file + 1, *one, strlen(*one))));
 }
 
 /* Encryption adds bytes, most of all to small ones; what was read may be still to be written. */
@@ -301,42 +329,59 @@ void way_look_onward(struct way_onward *out, const struct sockets *all,
 	}
 }
 
+#define UNTOLD " and has several connections of its own, of which none can be told to be this one's"
+
 /* Why the way ends at a process that is no afpd; NULL: it does not, or that may be a server. */
-static const char *way_why_not(const struct way_walk *w, const struct way_onward *o,
-			       const char *name)
+static const char *way_why_not(const struct way_walk *w, const struct way_onward *o, bool named)
 {
-	if (!o->n && only_carries(name))
+	bool told = o->n == 1 || o->is_told || (w->any && o->one_place);
+
+	if (!o->n && only_carries(w->out->server))
 		return " but carries on what it reads";
 	if (!o->n)
-		return w->hops ? "" : NULL; /* else a server of another name */
-	if (o->n == 1 || o->is_told || (w->any && o->one_place))
-		return w->hops < HOPS_MAX ? NULL : ", nor were those before it";
-	return " and has several connections of its own, of which none can be told to be this "
-	       "one's";
+		return w->hops && !named ? "" : NULL; /* else a server of another name */
+	if (w->hops == HOPS_MAX)
+		return ", nor were those before it";
+	return told || named ? NULL : UNTOLD;
+}
+
+static int way_refuse(pid_t pid, const char *why, struct err *e)
+{
+	char name[32] = "?";
+
+	procfs_thread_name(name, sizeof(name), pid, pid);
+	return err_set(e, !strcmp(why, UNTOLD) ? -ENOTUNIQ : -ENXIO,
+		       "the connection ends in %s (pid %d), which is no AFP server%s: give the "
+		       "server's own address and port",
+		       name, pid, why);
 }
 
 /* 1: it carries on, and near and far are its connection; 0: it is the server. */
 static int way_go_on(struct way_walk *w, struct err *e)
 {
 	struct way *out = w->out;
+	const char *foreign = way_foreign(out->server), *why;
 	struct sockets_held its = { 0 };
 	struct way_onward o;
 	char name[32] = "?", text[SOCKETS_TEXT_LEN];
-	const char *why;
+	bool named = foreign == way_by_name && !only_carries(out->server);
 
-	if (way_is_afpd(out->server))
+	if (!foreign)
 		return 0;
 	procfs_thread_name(name, sizeof(name), out->server, out->server);
 	sockets_hold(&its, out->server);
 	way_look_onward(&o, &w->all, &its, &out->end);
-	why = way_why_not(w, &o, name);
+	why = way_why_not(w, &o, named);
+	if (o.n && (named || !w->named)) {
+		w->passed = *out;
+		w->named = named;
+	}
 	if (why)
-		return err_set(e, o.n > 1 && !o.is_told ? -ENOTUNIQ : -ENXIO,
-			       "the connection ends in %s (pid %d), which is no AFP server%s: give "
-			       "the server's own address and port",
-			       name, out->server, why);
+		return way_refuse(out->server, why, e);
 	if (!o.n)
 		return 0;
+	if (o.n > 1 && !o.is_told && !(w->any && o.one_place))
+		w->untold = out->server;
 	w->hops++;
 	sockets_text(text, sizeof(text), &o.best.remote);
 	err_append(out->through, "%s%s (pid %d) carries what comes on port %u on to %s",
@@ -345,6 +390,13 @@ static int way_go_on(struct way_walk *w, struct err *e)
 	w->near = o.best.local;
 	w->far = o.best.remote;
 	return 1;
+}
+
+/* A server, too, has connections of its own: to CNID servers, or one that is called so to others.
+ */
+static bool is_passed(const struct way_walk *w)
+{
+	return w->passed.server && (w->named || is_called(w->out->server, "cnid_dbd cnid_metad"));
 }
 
 static int way_walk(struct way_walk *w, struct err *e)
@@ -360,6 +412,11 @@ static int way_walk(struct way_walk *w, struct err *e)
 		r = r ? r : find_holder(w, e);
 		r = r ? r : way_go_on(w, e);
 	} while (r > 0);
+	if (r && is_passed(w)) {
+		*w->out = w->passed;
+		return 0;
+	}
+	r = !r && w->untold ? way_refuse(w->untold, UNTOLD, e) : r;
 	if (!r || !*w->out->through)
 		return r;
 	memcpy(text, e->text, sizeof(text));
@@ -391,12 +448,13 @@ int way_find(struct way *out, const struct sockaddr_storage *local,
 
 int way_behind(struct way *out, pid_t pid, uint16_t port, struct err *e)
 {
+	const char *foreign = way_foreign(pid);
 	struct sockets all;
 	char name[32] = "?";
 	int r;
 
 	*out = (struct way) { 0 };
-	if (way_is_afpd(pid))
+	if (!foreign)
 		return 0;
 	procfs_thread_name(name, sizeof(name), pid, pid);
 	r = sockets_read_of(&all, pid, e);
@@ -409,7 +467,7 @@ int way_behind(struct way *out, pid_t pid, uint16_t port, struct err *e)
 		*e = (struct err) { 0 };
 		r = find_from(&w, pid, e);
 	}
-	if (!r && !out->server && only_carries(name))
+	if (!r && !out->server && only_carries(pid))
 		r = err_set(e, -ENXIO,
 			    "%s (pid %d) listens on port %u, and carries on what comes there, "
 			    "which is nothing now: give the port of the server itself",
@@ -417,64 +475,6 @@ int way_behind(struct way *out, pid_t pid, uint16_t port, struct err *e)
 	if (r || !*out->through)
 		out->server = 0;
 	sockets_fini(&all);
-	return r;
-}
-
-/* What went on, of what came. */
-struct passage {
-	uint64_t came, on;
-};
-
-static double way_share(struct passage p)
-{
-	return p.came ? (double)p.on / (double)p.came : 0;
-}
-
-static uint64_t way_bytes_of(const struct ledger *l, enum afs_object object)
-{
-	return ledger_sum(l, AFS_ROLE_SERVER, AFS_N_CLASSES, object).bytes;
-}
-
-/* Datagrams go on as calls of its own, or from sockets that are not known as the server's. */
-static void way_add_packets(struct passage *data, struct passage *all, const struct ledger *l)
-{
-	const struct afs_packets in = ledger_packets(l, false), out = ledger_packets(l, true);
-
-	data->came += in.type[AFS_RX_DATA] - in.own;
-	data->on += out.own;
-	all->came += in.datagrams;
-	all->on += ledger_sum(l, AFS_ROLE_SERVER, AFS_CLASS_SEND, AFS_OBJECT_SOCKET).calls;
-}
-
-double way_passed_on(const struct run *r)
-{
-	struct passage bytes = { 0 }, data = { 0 }, all = { 0 };
-	bool seen = r->n_phases;
-
-	for (size_t i = 0; i < r->n_phases; i++) {
-		const struct ledger *l = &r->phase[i]->ledger;
-
-		seen &= l->has_requests;
-		if (l->n_packets) {
-			way_add_packets(&data, &all, l);
-			continue;
-		}
-		bytes.came += way_bytes_of(l, AFS_OBJECT_CLIENT);
-		bytes.on += way_bytes_of(l, AFS_OBJECT_PIPE) + way_bytes_of(l, AFS_OBJECT_SOCKET);
-	}
-	if (!seen)
-		return NAN;
-	return fmax(way_share(bytes), fmax(way_share(data), way_share(all)));
-}
-
-int way_foreign_note(struct run *r, const char *name, pid_t pid, const char *foreign, double passed)
-{
-	if (passed < WAY_PASSED_ON)
-		return 0;
-	return run_note(&r->warnings, "way",
-			"%s (pid %d) is no %s, and %s: if it is a relay, give the port of the "
-			"server behind it",
-			name, pid, foreign,
-			isnan(passed) ? "what it passes on is not seen"
-				      : "its clients' bytes may go on");
+	/* Also without the right to see who has its clients' connections. */
+	return foreign == way_by_name && r != -ENOTUNIQ && !only_carries(pid) ? 0 : r;
 }

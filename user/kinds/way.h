@@ -5,7 +5,8 @@
 /*
  * The way of a connection to the AFP server at its end: past addresses that the kernel translates
  * (NAT), network namespaces of this machine, and programs that carry on what they read
- * (docker-proxy, socat, ssh -L, haproxy), which are never taken for the server.
+ * (docker-proxy, socat, ssh -L, haproxy), which are never taken for the server, whatever they are
+ * called.
  */
 
 #include "base/err.h"
@@ -16,8 +17,6 @@
 #include <stdint.h>
 #include <sys/socket.h>
 #include <sys/types.h>
-
-struct run;
 
 struct way {
 	pid_t server;               /* who serves the connection */
@@ -42,26 +41,15 @@ int way_find(struct way *out, const struct sockaddr_storage *local,
  */
 int way_behind(struct way *out, pid_t pid, uint16_t port, struct err *e);
 
-#define WAY_AFPD "afpd by name or library"
-/* Whether it is netatalk's server, by its name or by netatalk's library. */
-bool way_is_afpd(pid_t pid);
-
 /*
- * A program that carries on by what is no connection of TCP (a pipe, a Unix socket) looks like a
- * server, but moves elsewhere what it reads. Returns what the server of a run moved through pipes
- * and other sockets for each of its clients' bytes. Of one over Rx, for each that came: the packets
- * of data that it sent in calls of its own, or the datagrams that it sent from other sockets. NAN:
- * requests were not followed.
+ * What its program is not known to be, as in "socat (pid 7) is ...": a server by a library that it
+ * has loaded, which is NULL; way_by_name, if it only is called so (names, with blanks in between);
+ * else no. Anything can be called so, also a relay.
  */
-double way_passed_on(const struct run *r);
-#define WAY_PASSED_ON 0.5 /* so much and more: it may be no server */
-
-/*
- * Warns of a server that is foreign (struct target), by its name: where WAY_PASSED_ON or more was
- * passed on, and where that is not known (NAN). 0 or -ENOMEM.
- */
-int way_foreign_note(struct run *r, const char *name, pid_t pid, const char *foreign,
-		     double passed);
+extern const char way_by_name[];
+const char *way_judge(pid_t pid, const char *library, const char *names, const char *no);
+/* The same of netatalk's afpd. */
+const char *way_foreign(pid_t pid);
 
 /* A connection over which a process may carry on what it reads. */
 struct way_onward {

@@ -30,8 +30,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#define COMEBACK_MS 5000 /* so long a server that has ended is waited for */
-#define NS_PER_S    1000000000u
+#define NS_PER_S 1000000000u
 
 const char *const record_watch_choices[] = { "auto", "bpf", "proc", NULL };
 
@@ -300,7 +299,7 @@ static void note_server_end(struct record *rec)
 	char after[64];
 
 	if (!cfg->command)
-		now = attach_await(&rec->a, port, COMEBACK_MS);
+		now = attach_await(&rec->a, port, ATTACH_COMEBACK_MS);
 	rec->run.server_end.restarted_pid = now;
 	snprintf(after, sizeof(after), "%s", cell_time((double)ns).text);
 	if (now)

@@ -77,6 +77,7 @@ void slow_text_sum(FILE *out, const struct slow_sum *s);
 int slow_json(FILE *out, const struct slow_request *q, const struct slow_view *v);
 /* {"event": event, "n": n} */
 int slow_json_count(FILE *out, const char *event, uint64_t n);
+int slow_json_process(FILE *out, const char *event, pid_t pid);
 int slow_json_sum(FILE *out, const struct slow_sum *s);
 
 #endif

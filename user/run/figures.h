@@ -23,7 +23,7 @@
 	  "losses: what happened and was not counted; who: the first kind")                                 \
 	X(SESSIONS, "sessions", "1", "sessions with at least one request")                                  \
 	X(PASSED_ON, "passed_on", "share",                                                                  \
-	  "what a server that is none of its kind by name moved through pipes and other sockets, of what "  \
+	  "what a server that no library tells moved through pipes and other sockets, of what "             \
 	  "clients sent; who: it")                                                                          \
 	X(REQUESTS, "requests", "1", "requests answered")                                                   \
 	X(RATE, "rate", "1/s", "requests answered a second")                                                \

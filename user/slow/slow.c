@@ -392,11 +392,30 @@ static void slow_say_sum(struct slow *s)
 	attach_say_costly(&s->a);
 }
 
+/* The server's main process, or the session that was asked for. */
+static void slow_say_end(struct slow *s)
+{
+	unsigned int port = s->a.found.servers.session ? 0 : attach_port(&s->a, s->cfg->whom.port);
+	pid_t pid = s->a.found.target.server, now = attach_await(&s->a, port, ATTACH_COMEBACK_MS);
+
+	if (now)
+		cmd_say("process %d ended while it was watched, and the watch with it; it was "
+			"restarted as process %d",
+			pid, now);
+	else
+		cmd_say("process %d ended while it was watched%s", pid,
+			port ? "; none was seen on its port since" : "");
+	if (s->cfg->json)
+		s->failed |= slow_json_process(stdout, "ended", pid);
+	if (s->cfg->json && now)
+		s->failed |= slow_json_process(stdout, "restarted", now);
+}
+
 static enum outcome slow_work(struct slow *s, struct err *e)
 {
 	static const struct attach_steps steps = { slow_wait, NULL, slow_look, slow_is_enough };
 	struct slow_view view;
-	bool heads;
+	bool heads, ended;
 	int r;
 
 	setvbuf(stdout, NULL, _IOLBF, 0);
@@ -413,12 +432,14 @@ static enum outcome slow_work(struct slow *s, struct err *e)
 	attach_begin(&s->a, s->cfg->max_cpu, s->cfg->seconds);
 	cmd_say("watching process %d: requests of %s or more; Ctrl-C ends",
 		s->a.found.target.server, cell_time((double)s->cfg->over_ns).text);
-	attach_say_foreign(&s->a);
+	if (*s->a.found.doubt)
+		cmd_say("%s", s->a.found.doubt);
 	r = r ? r : attach_loop(&s->a, &steps, s);
-	if (!watch_lives(s->a.watch))
-		cmd_say("process %d ended while it was watched", s->a.found.target.server);
+	ended = !watch_lives(s->a.watch);
 	if (!r)
 		r = slow_sum_up(s);
+	if (ended)
+		slow_say_end(s);
 	if (r || s->failed) {
 		err_set(e, r, "%s", r && r != -ENOMEM ? strerror(-r) : "out of memory");
 		return OUTCOME_FAILED;

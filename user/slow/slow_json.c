@@ -114,6 +114,16 @@ int slow_json_count(FILE *out, const char *event, uint64_t n)
 	return json_line(out, &d, o);
 }
 
+int slow_json_process(FILE *out, const char *event, pid_t pid)
+{
+	struct json_doc d = { 0 };
+	json_t *o = json_object();
+
+	json_put(&d, o, "event", json_string(event));
+	json_put(&d, o, "process", json_integer(pid));
+	return json_line(out, &d, o);
+}
+
 int slow_json_sum(FILE *out, const struct slow_sum *s)
 {
 	struct json_doc d = { 0 };

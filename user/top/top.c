@@ -62,6 +62,16 @@ const struct opt top_options[] = {
 };
 /* clang-format on */
 
+/* On lines, too. */
+static void top_take_doubt(struct top *t)
+{
+	if (!*t->a.found.doubt)
+		return;
+	t->state.note = t->a.found.doubt;
+	if (!t->screen)
+		cmd_say("%s", t->a.found.doubt);
+}
+
 static enum outcome top_begin(struct top *t)
 {
 	const struct top_cfg *cfg = t->cfg;
@@ -70,6 +80,7 @@ static enum outcome top_begin(struct top *t)
 
 	if (o)
 		return o;
+	top_take_doubt(t);
 	if (top_open_watch(t, top_state_wants_files(&t->state), &t->e)) {
 		err_append(t->e.text,
 			   ". Only the programs in the kernel show requests, /proc does not; "
@@ -312,6 +323,7 @@ static int begin_life(struct top *t)
 	}
 	t->waiting = t->died = false;
 	*t->opinion.text = '\0';
+	top_take_doubt(t);
 	if (*t->a.found.note)
 		t->state.note = t->a.found.note;
 	top_time(t->restarted_at);

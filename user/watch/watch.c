@@ -5,6 +5,7 @@
 
 #include "base/clock.h"
 #include "host/proc/procfs.h"
+#include "kinds/passed.h"
 
 #include <errno.h>
 #include <inttypes.h>
@@ -268,10 +269,9 @@ uint16_t watch_client_port(const struct watch *w)
 	return w->t.way.relayed ? w->t.way.end.remote.port : 0;
 }
 
-const char *watch_foreign(const struct watch *w, pid_t *pid)
+const struct target *watch_target(const struct watch *w)
 {
-	*pid = w->t.server;
-	return w->t.foreign;
+	return &w->t;
 }
 
 const char *watch_rung(const struct watch *w)
@@ -402,8 +402,8 @@ static int finish_warnings(const struct watch *w, struct run *r)
 		    &r->warnings, "watch",
 		    "this is a time namespace, where calls cannot be counted in the kernel: /proc is "
 		    "sampled. For exact counts run afpscope outside of it");
-	if (w->rung && *w->foreign)
-		err |= way_foreign_note(r, w->foreign, w->t.server, w->t.foreign, way_passed_on(r));
+	if (w->rung && w->t.foreign)
+		err |= passed_note(&w->t, r, w->foreign);
 	if (w->t.way.note[0])
 		err |= run_note(&r->warnings, "way", "%s", w->t.way.note);
 	if (w->t.way.relayed)

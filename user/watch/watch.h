@@ -245,8 +245,8 @@ const char *watch_thread_role(const struct watch *w, pid_t tid, uint32_t *at);
  */
 uint16_t watch_client_port(const struct watch *w);
 
-/* What the server's program is not (struct target), and its process; NULL: it is. */
-const char *watch_foreign(const struct watch *w, pid_t *pid);
+/* What is watched, as of the last look. */
+const struct target *watch_target(const struct watch *w);
 
 /* Name of the rung taken; NULL: off. */
 const char *watch_rung(const struct watch *w);

@@ -15,6 +15,7 @@ import socket
 import stat
 import struct
 import subprocess
+import time
 import urllib.error
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
@@ -268,7 +269,14 @@ def test_who_watches_may_hang(exporter: Exporter) -> None:
     wait_until(lambda: age(TEXT) < 1, 10, "a reading")
 
 
+def unwatched(exporter: Exporter) -> float:
+    seconds = exporter.metrics().one("afpscope_unwatched_seconds_total")
+    assert seconds is not None
+    return seconds
+
+
 def test_after_a_restart_of_the_server_counters_go_on(scope: Scope, victim: PinnedServer) -> None:
+    started = time.monotonic()
     exporter = export(scope, "-p", str(victim.port))
     exporter.wait_up()
 
@@ -278,14 +286,21 @@ def test_after_a_restart_of_the_server_counters_go_on(scope: Scope, victim: Pinn
     do_known(victim)
     gone(victim)
     before = min(opened() for _ in range(20))
+    first = unwatched(exporter)
+    assert first < time.monotonic() - started and first == unwatched(exporter)
+    gap = time.monotonic()
     victim.__exit__(None, None, None)
+    down = time.monotonic()
     wait_until(lambda: exporter.metrics().one("afpscope_up") == 0, 10, "the server to be missed")
     between = exporter.metrics()
     assert between.requests()["FPGetFileDirParms"] == STATS
     assert between.one("afpscope_sessions") is None
+    time.sleep(2)
+    up = time.monotonic()
     victim._wanted = victim.port
     victim.__enter__()
     exporter.wait_up(2)
+    assert up - down - 1 < unwatched(exporter) - first < time.monotonic() - gap
     do_known(victim)
     after = exporter.metrics()
     assert after.requests()["FPGetFileDirParms"] == 2 * STATS

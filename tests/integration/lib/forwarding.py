@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import contextlib
 import os
+import shutil
 import signal
 import socket
 import subprocess
@@ -100,6 +101,13 @@ def listens(port: int) -> bool:
     )
 
 
+def copied(name: str, folder: Path, other: str) -> str:
+    """A program in a file of another name."""
+    found = shutil.which(name)
+    assert found
+    return str(shutil.copy(found, folder / other))
+
+
 Command = tuple[str, Sequence[str]]  # how the process is called, what to start
 
 
@@ -180,6 +188,31 @@ def _own(port: int, server: int, tmp: Path) -> list[Command]:
     return [(Path(sys.executable).name, [sys.executable, "-c", OWN, str(port), str(server)])]
 
 
+def _called_afpd(port: int, server: int, tmp: Path) -> list[Command]:
+    """It gives itself the server's name."""
+    named = 'open("/proc/self/comm", "w").write("afpd")\n' + OWN
+    return [("afpd", [sys.executable, "-c", named, str(port), str(server)])]
+
+
+def _thread_called_afpd(port: int, server: int, tmp: Path) -> list[Command]:
+    """Its threads that carry have the server's name."""
+    carry = '    open("/proc/thread-self/comm", "w").write("afpd")\n    while data :='
+    named = OWN.replace("    while data :=", carry)
+    return [(Path(sys.executable).name, [sys.executable, "-c", named, str(port), str(server)])]
+
+
+def _argument_afpd(port: int, server: int, tmp: Path) -> list[Command]:
+    """ps shows the server's name."""
+    ((name, line),) = _socat(port, server, tmp)
+    return [(name, ["bash", "-c", 'exec -a afpd "$@"', "bash", *line])]
+
+
+def _copy_afpd(port: int, server: int, tmp: Path) -> list[Command]:
+    """Its program's file has the server's name."""
+    ((_, line),) = _socat(port, server, tmp)
+    return [("afpd", [copied("socat", tmp, "afpd"), *line[1:]])]
+
+
 FORWARDERS: dict[str, Callable[[int, int, Path], list[Command]]] = {
     "socat": _socat,
     "docker-proxy": _docker_proxy,
@@ -190,6 +223,10 @@ FORWARDERS: dict[str, Callable[[int, int, Path], list[Command]]] = {
     "proxyd": _proxyd,
     "ssh": _ssh,
     "own": _own,
+    "called-afpd": _called_afpd,
+    "thread-called-afpd": _thread_called_afpd,
+    "argument-afpd": _argument_afpd,
+    "copy-afpd": _copy_afpd,
 }
 
 
@@ -221,6 +258,8 @@ def forwarded(how: str, server: int, tmp: Path) -> Iterator[tuple[int, list[str]
 # or a pair of sockets is in between.
 BY_A_CHILD = """
 import os, signal, socket, sys, threading
+if sys.argv[5:]:
+    open("/proc/self/comm", "w").write(sys.argv[5])
 def carry(read, write):
     while data := read(65536):
         write(data)
@@ -254,9 +293,12 @@ for end in ends:
 
 
 @contextlib.contextmanager
-def carried_by_a_child(server: int, how: str, host: str = "127.0.0.1") -> Iterator[int]:
-    """A port from which such a program leads to a server's; how: "pipe" or "socket"."""
+def carried_by_a_child(
+    server: int, how: str, host: str = "127.0.0.1", name: str = ""
+) -> Iterator[int]:
+    """A port from which such a program, called so, leads to a server's; how: pipe or socket."""
     port = free_port()
-    with started([sys.executable, "-c", BY_A_CHILD, str(port), str(server), how, host]):
+    line = [sys.executable, "-c", BY_A_CHILD, str(port), str(server), how, host]
+    with started([*line, *filter(None, [name])]):
         wait_until(lambda: listens(port), 20, "it to listen")
         yield port

@@ -36,6 +36,14 @@ class Way:
     refused: int  # by the kernel: nobody has the port
 
 
+def relay_program() -> Path:
+    """Built where it is not there."""
+    if not (REPO / RELAY).exists():
+        env = {k: v for k, v in os.environ.items() if not k.startswith(("MAKE", "MFLAGS"))}
+        subprocess.run(["make", "-s", RELAY], cwd=REPO, check=True, env=env)
+    return REPO / RELAY
+
+
 class Relay:
     """Datagrams to its port reach the server's. Once over: what it did."""
 
@@ -43,13 +51,10 @@ class Relay:
     to_client: Way
     own_drops: int
 
-    def __init__(self, port: int, *options: str) -> None:
-        self._command = [str(REPO / RELAY), *options, str(port)]
+    def __init__(self, port: int, *options: str, program: Path | None = None) -> None:
+        self._command = [str(program or relay_program()), *options, str(port)]
 
     def __enter__(self) -> Self:
-        if not (REPO / RELAY).exists():
-            env = {k: v for k, v in os.environ.items() if not k.startswith(("MAKE", "MFLAGS"))}
-            subprocess.run(["make", "-s", RELAY], cwd=REPO, check=True, env=env)
         self._process = subprocess.Popen(
             self._command, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, text=True
         )

@@ -206,14 +206,18 @@ def ask(host: str, port: int, times: int) -> None:
             answers.read(mark & 0x7FFFFFFF)
 
 
-# Place: a program that carries on what comes for a brick by a pipe or a Unix socket | counted as if
-#   it were the brick, and said, by the bytes that went on
+# Place: a program that carries on what comes for a brick by a pipe or a Unix socket, also one that
+#   calls itself glusterfsd | counted as if it were the brick, and said, by the bytes that went on
+@pytest.mark.parametrize("name", ["", "glusterfsd"])
 @pytest.mark.parametrize("how", ["pipe", "socket"])
-def test_a_relay_is_no_brick_without_a_word(scope: Scope, gluster: Gluster, how: str) -> None:
+def test_a_relay_is_no_brick_without_a_word(
+    scope: Scope, gluster: Gluster, how: str, name: str
+) -> None:
     pid = gluster.brick_pid("one")
     command = Path(f"/proc/{pid}/cmdline").read_bytes().split(b"\0")
     brick = int(command[command.index(b"--brick-port") + 1])
-    with carried_by_a_child(brick, how, gluster.host) as relay:
+    known = "known by its name alone" if name else "no program of GlusterFS by name or library"
+    with carried_by_a_child(brick, how, gluster.host, name) as relay:
         for host, port in (("127.0.0.1", relay), (gluster.host, brick)):
             running = scope.record(None, "--kind", "gluster", "--port", str(port))
             running.wait_recording()
@@ -223,9 +227,7 @@ def test_a_relay_is_no_brick_without_a_word(scope: Scope, gluster: Gluster, how:
             assert done.run
             assert sum(done.run.phases[0].requests().values()) >= 50
             if port == relay:
-                assert "is no program of GlusterFS by name, and its clients' bytes" in (
-                    done.run.warning("way")
-                )
+                assert f"is {known}, and its clients' bytes" in done.run.warning("way")
             else:
                 assert done.run.warning("way") == ""
 

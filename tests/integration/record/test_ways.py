@@ -14,6 +14,7 @@ import subprocess
 import sys
 from collections.abc import Iterator
 from pathlib import Path
+from typing import NamedTuple
 
 import pytest
 from afpclient import AfpClient, Busy
@@ -75,6 +76,8 @@ def check_watched(done: Done, names: list[str]) -> Run:
 # Place: socat, docker-proxy, HAProxy, nginx, redir, xinetd, systemd-socket-proxyd, a program of
 #   one's own | exact, the server behind; warning `way`
 # Place: ssh -L and the sshd at its end, both here | exact, the server behind; warning `way`
+# Place: such a program whose process, thread, first argument or file is called afpd | exact, the
+#   server behind; warning `way`
 @pytest.mark.parametrize("how", FORWARDERS)
 def test_behind_a_program(
     scope: Scope, dbd: Server, direct: dict[str, int], how: str, tmp_path: Path
@@ -89,7 +92,7 @@ def test_behind_a_program(
 
 # Place: one of several clients of such a program in one process of it | exact; where as much
 #   went through another one, requests for the volume's free space make ours differ first
-@pytest.mark.parametrize("how", ["haproxy", "own"])
+@pytest.mark.parametrize("how", ["haproxy", "own", "called-afpd"])
 def test_among_other_clients_of_a_program(
     scope: Scope, dbd: Server, how: str, tmp_path: Path
 ) -> None:
@@ -146,53 +149,64 @@ def test_what_cannot_be_followed_is_refused_by_name(
     scope.execute([*line, "--watch=bpf"]).expect(FAILED, "ends in socat (pid ")
 
 
-@pytest.fixture(params=["pipe", "socket"])
-def by_a_child(dbd: Server, request: pytest.FixtureRequest) -> Iterator[int]:
-    with carried_by_a_child(dbd.port, request.param) as port:
-        yield port
+class Child(NamedTuple):
+    """The port of such a program, and what is said of its name."""
+
+    port: int
+    said: str
 
 
-# Place: a program of one's own that carries on by a pipe or a Unix socket | counted as if it
-#   were the server, and said, by the bytes that went on; with `/proc` alone: that it may be so
+@pytest.fixture(params=["pipe", "socket", "pipe afpd", "socket afpd"])
+def by_a_child(dbd: Server, request: pytest.FixtureRequest) -> Iterator[Child]:
+    how, _, name = request.param.partition(" ")
+    with carried_by_a_child(dbd.port, how, name=name) as port:
+        said = r"python\S* \(pid \d+\) is no afpd by name or library"
+        yield Child(port, r"afpd \(pid \d+\) is known by its name alone" if name else said)
+
+
+# Place: a program of one's own that carries on by a pipe or a Unix socket, also one that calls
+#   itself afpd | counted as if it were the server, and said, by the bytes that went on; with
+#   `/proc` alone: that it may be so
 def test_a_program_that_may_carry_on_is_no_server_without_a_word(
-    scope: Scope, dbd: Server, by_a_child: int
+    scope: Scope, dbd: Server, by_a_child: Child
 ) -> None:
     for watch, how in (
         ("bpf", "its clients' bytes may go on"),
         ("proc", "what it passes on is not seen"),
     ):
-        line = client(scope, dbd, by_a_child, "-n", "1", "-f", ":", f"--watch={watch}")
+        line = client(scope, dbd, by_a_child.port, "-n", "1", "-f", ":", f"--watch={watch}")
         done = scope.execute(line, save=True).expect(OK)
         assert done.run
-        is_no_afpd = rf"python\S* \(pid \d+\) is no afpd by name or library, and {how}"
-        assert re.match(is_no_afpd, done.run.warning("way"))
-        assert "Warning: python" in done.out
+        assert re.match(rf"{by_a_child.said}, and {how}", done.run.warning("way"))
+        assert re.search(rf"Warning: {by_a_child.said}", " ".join(done.out.split()))
         assert "quiet" not in done.run.warning("watch")  # its threads wait for one another
 
 
-# Place: a program of one's own that carries on by a pipe or a Unix socket
+# Place: a program of one's own that carries on by a pipe or a Unix socket, also one that calls
+#   itself afpd
 def test_a_diagnosis_of_what_may_carry_on_is_none_of_the_server(
-    scope: Scope, by_a_child: int
+    scope: Scope, by_a_child: Child
 ) -> None:
-    other = AfpClient(by_a_child)
+    other = AfpClient(by_a_child.port)
     with contextlib.ExitStack() as stack:
         stack.callback(other.close)
         stack.enter_context(Busy(other))
         for tool in ("record", "doctor"):
-            line = [str(scope.binary), tool, "-d", "1", "--port", str(by_a_child)]
+            line = [str(scope.binary), tool, "-d", "1", "--port", str(by_a_child.port)]
             done = scope.execute(line, save=True)
-            assert done.run and "is no afpd" in done.run.warning("way")
+            assert done.run and re.match(by_a_child.said, done.run.warning("way"))
             said = " ".join(done.out.split())
-            assert "what was watched may be a relay in front of the server: python" in said
+            relay = "what was watched may be a relay in front of the server: "
+            assert re.search(relay + by_a_child.said, said)
             assert "The server is idle" not in said and "Nothing is wrong" not in said
 
 
 @pytest.mark.parametrize("watch", ["proc", "off", "bpf"])
 def test_a_load_rules_a_relay_out_only_where_it_would_be_seen(
-    scope: Scope, dbd: Server, by_a_child: int, watch: str
+    scope: Scope, dbd: Server, by_a_child: Child, watch: str
 ) -> None:
     options = ["-n", "1", "-d", "1", "--files=5", f"--watch={watch}"]
-    line = client(scope, dbd, by_a_child, *options, tool="load")
+    line = client(scope, dbd, by_a_child.port, *options, tool="load")
     done = scope.execute(line, save=True)
     assert done.run
     said, key = done.run.saved["diagnosis"], "not-the-server"
@@ -204,14 +218,15 @@ def test_a_load_rules_a_relay_out_only_where_it_would_be_seen(
         assert done.run.saved["figures"]["passed_on"]["value"] is None
 
 
-# Place: a program of one's own that carries on by a pipe or a Unix socket
+# Place: a program of one's own that carries on by a pipe or a Unix socket, also one that calls
+#   itself afpd
 def test_what_may_carry_on_is_named_before_it_is_shown(
-    scope: Scope, by_a_child: int, tmp_path: Path
+    scope: Scope, by_a_child: Child, tmp_path: Path
 ) -> None:
     """Their output goes on before it is known what is passed on."""
-    for tool in (["slow", "-d", "1"], ["exporter", f"--textfile={tmp_path}/metrics.prom"]):
-        running = scope.start([str(scope.binary), *tool, "--port", str(by_a_child)])
-        running.wait_for("is no afpd by name or library: if it is a relay")
+    for tool in (["slow"], ["top", "-b"], ["exporter", f"--textfile={tmp_path}/metrics.prom"]):
+        running = scope.start([str(scope.binary), *tool, "--port", str(by_a_child.port)])
+        running.wait_for(by_a_child.said.rpartition(" is ")[2] + ": if it is a relay")
         running.signal(signal.SIGINT)
         running.finish()
 
@@ -264,7 +279,7 @@ def busy(server: Server) -> Iterator[None]:
 
 # Place: `record`, `top`, ... with `--port` of such a program | exact, the server to which a
 #   client of it leads; of several clients in one process all where they lead to one address
-@pytest.mark.parametrize("how", ["socat", "haproxy", "own"])
+@pytest.mark.parametrize("how", ["socat", "haproxy", "own", "called-afpd", "copy-afpd"])
 def test_port_of_a_program(scope: Scope, dbd: Server, how: str, tmp_path: Path) -> None:
     """A recording of it is one of the server to which its clients' connections lead."""
     with forwarded(how, dbd.port, tmp_path) as (port, names):
@@ -294,6 +309,39 @@ def test_port_of_a_program_without_clients(scope: Scope, dbd: Server, tmp_path: 
             done.expect(NO_SESSION, "socat (pid ", said)
         line = ["exporter", "--listen", "127.0.0.1:0", "--port", str(port)]
         scope.start([str(scope.binary), *line]).wait_for(said)
+
+
+# Place: such a program that is called afpd, whose first client comes while it is watched | counted
+#   as if it were the server, and said, by the bytes that went on
+@pytest.mark.parametrize("how", ["called-afpd", "copy-afpd"])
+def test_clients_of_a_program_that_is_called_afpd(
+    scope: Scope, dbd: Server, how: str, tmp_path: Path
+) -> None:
+    with forwarded(how, dbd.port, tmp_path) as (port, _):
+        hints = check(scope, "--port", str(port), status=OK)["warnings"]
+        assert "afpd is known by its name alone" in [hint["what"] for hint in hints]
+        running = scope.record(None, "--port", str(port))
+        running.wait_recording()
+        with contextlib.closing(AfpClient(port)) as other:
+            for _ in range(20):
+                other.stat_root()
+        running.signal(signal.SIGINT)
+        done = running.finish()
+    assert done.run and done.run.phases[0].requests()[34] == 20
+    said = r"afpd \(pid \d+\) is known by its name alone, and its clients' bytes may go on"
+    assert re.match(said, done.run.warning("way"))
+
+
+# Place: such a program that is called afpd beside the server, where no server is named | it is no
+#   server
+@pytest.mark.parametrize("how", ["called-afpd", "copy-afpd"])
+def test_a_program_that_is_called_afpd_is_no_second_server(
+    scope: Scope, dbd: Server, how: str, tmp_path: Path
+) -> None:
+    with forwarded(how, dbd.port, tmp_path) as (port, _), contextlib.closing(AfpClient(port)):
+        found = check(scope, status=OK)["servers"]
+        assert dbd.pid in [server["pid"] for server in found]
+        assert port not in [each for server in found for each in server["ports"]]
 
 
 # Addresses that the kernel translates

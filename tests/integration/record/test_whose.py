@@ -10,6 +10,7 @@ from __future__ import annotations
 import contextlib
 import os
 import re
+import shutil
 import signal
 import socket
 import subprocess
@@ -352,13 +353,15 @@ def test_a_socket_that_systemd_holds(scope: Scope) -> None:
 
 
 @contextlib.contextmanager
-def restarted(victim: PinnedServer) -> Iterator[tuple[int, list[int]]]:
+def restarted(
+    victim: PinnedServer, program: str = "/usr/sbin/afpd"
+) -> Iterator[tuple[int, list[int]]]:
     """Killed and started again, while its sessions live on: the new one, and these."""
     left = victim.sessions()
     os.kill(victim.pid, signal.SIGKILL)
     wait_until(lambda: not Path(f"/proc/{victim.pid}").exists(), 10, "its end")
     conf = f"/inst/{victim.port}/afp.conf"
-    line = ["chroot", str(victim.root), "/usr/sbin/afpd", "-d", "-F", conf]
+    line = ["chroot", str(victim.root), program, "-d", "-F", conf]
     new = subprocess.Popen(line, env={"PATH": "/usr/sbin:/usr/bin"}, stdin=subprocess.DEVNULL)
 
     def listens() -> bool:
@@ -393,6 +396,29 @@ def test_sessions_of_an_earlier_server_are_counted(scope: Scope, victim: PinnedS
         top = [str(scope.binary), "top", "-p", str(victim.port), "-b", "-d", "0.5", "-n", "1"]
         assert "1 of the sessions are of an earlier" in scope.execute(top).expect(OK).err
     client.drop()
+
+
+# Place: a server whose program has another name, and whose file is gone, as after an upgrade |
+#   exact
+def test_a_server_of_another_name_is_known(scope: Scope, victim: PinnedServer) -> None:
+    file = victim.root / "usr/sbin/lt-afpd"
+    shutil.copy(file.with_name("afpd"), file)
+    try:
+        with restarted(victim, "/usr/sbin/lt-afpd") as (pid, _):
+            file.unlink()
+            running = scope.record(None, "--port", str(victim.port))
+            running.wait_recording()
+            with contextlib.closing(AfpClient(victim.port)) as client:
+                for _ in range(50):
+                    client.stat_root()
+            running.signal(signal.SIGINT)
+            watched = running.finish().expect(OK).run
+            mine = scope(victim, "-n", "1", "-f", ":", save=True).expect(OK).run
+            assert watched and mine and watched.phases[0].requests()[STAT] == 50
+            assert watched.pid("afpd") == pid and "(lt-afpd)" in mine.saved["server"]["afpd"]
+            assert watched.warning("way") == mine.warning("way") == ""
+    finally:
+        file.unlink(missing_ok=True)
 
 
 # Place: another user's program on the port of a server that has ended | refused: it is not

@@ -22,7 +22,7 @@ import pytest
 from disturbed import DISTURBED, Disturbed, undisturbed
 from faults import grouped, send
 from rx import HEALTHY, NOISE, SITUATIONS, Situation, diagnosis, first
-from rxing import Relay, Serving
+from rxing import Relay, Serving, relay_program
 from scope import AS_NOBODY, FAILED, OK, Scope, wait_until
 from serverfaults import traced
 
@@ -191,11 +191,19 @@ def test_without_rights_the_server_is_there_but_not_seen(scope: Scope, public: P
     assert f"(no right to see which process has UDP port {server.port}: run as root" in words
 
 
-# Place: a program that carries datagrams of Rx on | counted as if it were the server, and said, by
-#   the calls that it makes itself; with `/proc` alone: that it may be so
+# Place: a program that carries datagrams of Rx on, also one that is called fileserver | counted as
+#   if it were the server, and said, by the calls that it makes itself; with `/proc` alone: that it
+#   may be so
+@pytest.mark.parametrize("name", ["rx_relay", "fileserver"])
 @pytest.mark.parametrize("test", ["recv", "send"])
-def test_a_relay_is_no_server_without_a_word(scope: Scope, test: str) -> None:
-    with Serving(scope) as server, Relay(server.port) as relay:
+def test_a_relay_is_no_server_without_a_word(
+    scope: Scope, test: str, name: str, tmp_path: Path
+) -> None:
+    program = Path(shutil.copy(relay_program(), tmp_path / name))
+    known = "no server of OpenAFS or rxperf by name"
+    if name == "fileserver":
+        known = "known by its name alone"
+    with Serving(scope) as server, Relay(server.port, program=program) as relay:
         load = [str(scope.binary), "rx", "-c", test, "-b", "64000", "-d", "9", "--watch=off"]
         clients = scope.start([*load, f"127.0.0.1:{relay.port}"])
         wait_until(lambda: relay.clients() > 0, 20, "the first call")
@@ -209,13 +217,14 @@ def test_a_relay_is_no_server_without_a_word(scope: Scope, test: str) -> None:
             said = " ".join(done.out.split())
             assert done.run
             assert re.match(
-                rf"rx_relay \(pid \d+\) is no server of OpenAFS or rxperf by name, and {how}",
+                rf"{name} \(pid \d+\) is {known}, and {how}",
                 done.run.warning("way"),
             )
             assert "Nothing is wrong" not in said
-        assert "what was watched may be a relay in front of the server: rx_relay" in said
+        assert f"what was watched may be a relay in front of the server: {name}" in said
         line[line.index(str(relay.port))] = str(server.port)
         direct = scope.execute(line, save=True)
-        assert direct.run and direct.run.warning("way") == "" and "relay" not in direct.out
+        assert direct.run and direct.run.warning("way") == ""
+        assert "may be a relay" not in direct.out
         clients.signal(signal.SIGINT)
         clients.finish()

@@ -347,6 +347,24 @@ def test_a_pipe_gets_a_line_at_once_and_ends_it(
     running.finish(10)
 
 
+@pytest.mark.parametrize("form", ["", "--json"])
+def test_a_server_that_is_restarted_ends_it_and_is_named(
+    scope: Scope, victim: PinnedServer, form: str
+) -> None:
+    """The new one is not watched."""
+    before = victim.pid
+    running = watch(scope, victim, "-d", "60", *filter(None, [form]))
+    victim.restart()
+    done = running.finish(40)
+    said = f"process {before} ended while it was watched, and the watch with it; it was restarted "
+    assert f"{said}as process {victim.pid}\n" in done.err
+    if form:
+        *_, ended, restarted, end = events(done)
+        assert (ended["event"], ended["process"]) == ("ended", before)
+        assert (restarted["event"], restarted["process"]) == ("restarted", victim.pid)
+        assert end["event"] == "end"
+
+
 def test_nothing_stays_after_it_was_killed(scope: Scope, guests: Server) -> None:
     running = watch(scope, guests)
     running.process.kill()

@@ -44,7 +44,8 @@ static void fill(struct ledger_account *a)
 static char *text_of(const struct tally *t, bool openmetrics)
 {
 	const struct openmetrics_style s = { .openmetrics = openmetrics,
-					     .created_ms = 1700000000123 };
+					     .created_ms = 1700000000123,
+					     .unwatched_ns = 12000000034 };
 	char *text = NULL;
 	size_t len, age_at;
 	FILE *out = open_memstream(&text, &len);
@@ -118,6 +119,7 @@ static void a_bucket_has_exactly_what_took_no_longer_than_its_border(void **stat
 	assert_int_equal(
 	    number(text, "afpscope_request_duration_seconds_count{command=\"FPRead\"}"), n);
 	assert_int_equal(number(text, "afpscope_requests_total{command=\"FPRead\"}"), n);
+	assert_true(has_line(text, "afpscope_unwatched_seconds_total 12.000000034"));
 	free(text);
 }
 

@@ -220,6 +220,31 @@ static void messages_name_the_way_out(void **state)
 	servers_fini(&s);
 }
 
+/* Of any two, by any of their ports. */
+static void a_port_that_two_of_several_have_chooses_none(void **state)
+{
+	static const uint16_t port[][3][SERVERS_PORTS] = {
+		{ { 548 }, { 10548 }, { 10549 } },
+		{ { 548 }, { 548 }, { 10548 } },
+		{ { 548 }, { 10548 }, { 10548 } },
+		{ { 548, 1548 }, { 10548 }, { 1548 } },
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(port) / sizeof(port[0]); i++) {
+		struct servers_entry entry[3] = { 0 };
+		const struct servers s = { .n = 3, .entry = entry };
+		struct err e;
+
+		for (size_t k = 0; k < 3; k++)
+			for (size_t p = 0; port[i][k][p]; p++)
+				servers_add_port(entry[k].port, &entry[k].n_ports, port[i][k][p]);
+		assert_int_equal(servers_one(&s, &e), -ENOTUNIQ);
+		assert_non_null(strstr(e.text, "--pid PID"));
+		assert_int_equal(!strstr(e.text, "--port"), i > 0);
+	}
+}
+
 static void without_rights_the_name_has_to_do(void **state)
 {
 	struct servers s;
@@ -410,6 +435,7 @@ int main(void)
 		cmocka_unit_test(a_session_with_more_listeners_than_are_named_is_no_trouble),
 		cmocka_unit_test(the_port_of_the_cnid_server_is_no_afp_servers),
 		cmocka_unit_test(messages_name_the_way_out),
+		cmocka_unit_test(a_port_that_two_of_several_have_chooses_none),
 		cmocka_unit_test(without_rights_the_name_has_to_do),
 		cmocka_unit_test(the_cnid_server_is_told_by_a_connection_first),
 		cmocka_unit_test(then_by_the_parent_then_by_the_configuration),

@@ -119,8 +119,7 @@ const struct kind kind_afp = {
 		.by_session = true,
 		.has_diagnosis = true },
 	.decoder = AFS_DECODER_DSI,
-	.is_own = way_is_afpd,
-	.own = WAY_AFPD,
+	.foreign = way_foreign,
 	.find = afp_find,
 	.describe = afp_describe,
 };

@@ -332,6 +332,17 @@ static void replaced_hint(struct hints *out, const char *where, const struct ser
 			  "%s was replaced or removed since it was started", s->comm);
 }
 
+static void foreign_hint(struct hints *out, const char *where, const struct servers_entry *s,
+			 pid_t pid)
+{
+	const char *foreign = s->denied ? NULL : way_foreign(pid);
+
+	if (foreign)
+		hints_add(out, "way", true, where,
+			  "if it is a relay, give the port of the server behind it", "%s is %s",
+			  s->comm, foreign);
+}
+
 static void conf_hints(struct hints *out, const struct servers_entry *s, pid_t pid)
 {
 	/* netatalk's own parser, up to 3.1, follows includes; the library that replaced it does
@@ -391,6 +402,7 @@ void hints_server(struct hints *out, const struct servers_entry *s)
 	snprintf(where, sizeof(where), "pid %d", pid);
 	conf_hints(out, s, pid);
 	replaced_hint(out, where, s);
+	foreign_hint(out, where, s, pid);
 	placement_hint(out, where, pid);
 	left_hint(out, where, s);
 	if (s->master)

@@ -195,7 +195,7 @@ static int gluster_choose_port(struct daemons *m, unsigned int port, bool known,
 	is = daemon_of(m, brick.pid);
 	if (!is && known)
 		return -ENXIO;
-	if (is)
+	if (is && (is->manages || is->role == AFS_ROLE_SERVER))
 		brick = *is;
 	else
 		look_at_words(&brick);
@@ -471,12 +471,10 @@ static const char *gluster_result_text(int32_t code)
 	return NULL;
 }
 
-static bool gluster_is_own(pid_t pid)
+static const char *gluster_foreign(pid_t pid)
 {
-	char name[32] = "";
-
-	procfs_thread_name(name, sizeof(name), pid, pid);
-	return text_has_word("glusterfsd glusterfs glusterd", ' ', name);
+	return way_judge(pid, "/libglusterfs.so", "glusterfsd glusterfs glusterd",
+			 "no program of GlusterFS by name or library");
 }
 
 const struct kind kind_gluster = {
@@ -495,8 +493,7 @@ const struct kind kind_gluster = {
 	.any_order = true,
 	.has_volumes = true,
 	.files = AFS_FILES_GLUSTER,
-	.is_own = gluster_is_own,
-	.own = "program of GlusterFS by name",
+	.foreign = gluster_foreign,
 	.find = gluster_find,
 	.describe = gluster_describe,
 };

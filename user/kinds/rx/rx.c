@@ -14,6 +14,7 @@
 #include <dirent.h>
 #include <errno.h>
 #include <inttypes.h>
+#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -420,11 +421,20 @@ static const char *rx_result_text(int32_t code)
 	return code > 0 && code <= 100 ? strerrordesc_np(code) : NULL;
 }
 
-static bool rx_is_own(pid_t pid)
+static const char *rx_foreign(pid_t pid)
 {
+	char exe[PATH_MAX], *end;
 	struct rx_daemon d;
 
-	return look_at_program(&d, pid) && d.known;
+	/* A thread takes any name. */
+	procfs_link(exe, sizeof(exe), pid, "exe");
+	end = strstr(exe, " (deleted)");
+	if (end)
+		*end = '\0';
+	end = strrchr(exe, '/');
+	return look_at_program(&d, pid) && d.known && end && !strcmp(end + 1, d.name)
+		   ? way_by_name
+		   : "no server of OpenAFS or rxperf by name";
 }
 
 const struct kind kind_rx = {
@@ -438,8 +448,7 @@ const struct kind kind_rx = {
 		.result_text = rx_result_text },
 	.decoder = AFS_DECODER_RX,
 	.any_order = true,
-	.is_own = rx_is_own,
-	.own = "server of OpenAFS or rxperf by name",
+	.foreign = rx_foreign,
 	.find = rx_find_daemons,
 	.describe = rx_describe,
 };
