@@ -16,7 +16,7 @@ from typing import Any
 import pytest
 from netatalk import Server
 from recording import CREATE_FILE, DELETE, OPEN_VOLUME, RawClient, gone, stopped
-from scope import PinnedServer, Run, Scope, both_cpus, children, wait_until
+from scope import OK, PinnedServer, Run, Scope, both_cpus, children, wait_until
 
 FILES = 100
 
@@ -115,11 +115,13 @@ def test_what_a_new_cnid_server_did_before_it_was_found_is_a_loss(scope: Scope) 
             time.sleep(0.5)
             (dbd,) = children(metad.pid)
             run = stopped(running)
-            judged = reads_and_writes(dbd)
+            judged = sum(reads_and_writes(pid) for pid in (dbd, metad.pid))
             client.close()
             metad.terminate()
     books = {book["name"]: book["ours"] for book in run.saved["books"]}
-    counted = sum(books[f"cnid_dbd {dbd} {what}"] for what in ("syscr", "syscw"))
+    counted = sum(
+        books[f"cnid_dbd {pid} {what}"] for pid in (dbd, metad.pid) for what in ("syscr", "syscw")
+    )
     assert counted > 0
     assert judged - 4 <= counted + run.losses() <= judged
 
@@ -192,3 +194,26 @@ def test_two_volumes_have_two_cnid_servers(scope: Scope, guests: Server) -> None
         assert accounts[code]["requests"] == 2 * FILES
         check_waits(accounts[code])
         assert syncs(accounts[code]) >= 2 * FILES
+
+
+def test_a_cnid_process_that_dies_under_a_test_is_followed_by_the_next(scope: Scope) -> None:
+    """lantest looks between its tests; what the new one did before is a loss. Judged by /proc."""
+    with PinnedServer("forky", "dbd", both_cpus()[1]) as server:
+        assert server.metad
+        running = scope.start(scope.command(server, "-n", "4", "-f", "58"), save=True)
+        wait_until(lambda: busy_child(server.metad) > 0, 30, "a busy cnid_dbd")
+        before = busy_child(server.metad)
+        os.kill(before, signal.SIGKILL)
+        run = running.finish().expect(OK).run
+        (dbd,) = children(server.metad)
+        judged = reads_and_writes(dbd)
+    assert run and dbd != before and not run.open_books()
+    books = {book["name"]: book["ours"] for book in run.saved["books"]}
+    counted = sum(books[f"cnid_dbd {dbd} {what}"] for what in ("syscr", "syscw"))
+    assert counted > 0
+    assert judged - 4 <= counted + run.losses() <= judged
+
+
+def busy_child(pid: int) -> int:
+    """One that has done much; 0: none."""
+    return next((child for child in children(pid) if reads_and_writes(child) > 1000), 0)
