@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import signal
 import socket
@@ -139,27 +140,42 @@ def reads_and_writes(pid: int) -> int:
 LOGINS = 30
 
 
-def test_the_first_wait_on_a_connection_is_known(scope: Scope, guests: Server) -> None:
-    """FPOpenVol connects to the CNID server: cnid_metad reads first, then cnid_dbd answers.
+@contextlib.contextmanager
+def before_all_others(server: Server) -> Iterator[None]:
+    """afpd before its CNID server, and both before all else on their CPU.
 
-    Both run as SCHED_BATCH: else they may take the CPU from afpd and answer before it waits.
+    Who is woken has the CPU once afpd sleeps: until then it has not read, and later nothing else
+    keeps it from reading.
     """
+    assert server.metad
+    first = (server.pid,), (server.metad, *children(server.metad))
+    for priority, pids in zip((2, 1), first, strict=True):
+        for pid in pids:
+            os.sched_setscheduler(pid, os.SCHED_FIFO, os.sched_param(priority))
+    try:
+        yield
+    finally:
+        for pid in (server.pid, server.metad, *children(server.metad)):
+            os.sched_setscheduler(pid, os.SCHED_OTHER, os.sched_param(0))
+
+
+def test_the_first_wait_on_a_connection_is_known(scope: Scope, guests: Server) -> None:
+    """FPOpenVol connects to the CNID server: cnid_metad reads first, then cnid_dbd answers."""
     RawClient(guests.port).close()
     gone(guests)
-    for pid in (guests.metad, *children(guests.metad)):
-        os.sched_setscheduler(pid, os.SCHED_BATCH, os.sched_param(0))
-    running = scope.record(guests)
-    running.wait_recording()
-    for _ in range(LOGINS):
-        RawClient(guests.port).close()
-    gone(guests)
-    run = stopped(running)
+    with before_all_others(guests):
+        running = scope.record(guests)
+        running.wait_recording()
+        for _ in range(LOGINS):
+            RawClient(guests.port).close()
+        gone(guests)
+        run = stopped(running)
     run.assert_trustworthy()
     account = run.phases[0].accounts()[OPEN_VOLUME]
     assert account["requests"] == LOGINS
     times, inside = account["times"], account["inside"]
     assert sum(inside.values()) == times["cnid"] > 0
-    assert inside["cpu"] > 0 and inside["unknown"] <= times["cnid"] / 2
+    assert inside["cpu"] > 0 and inside["unknown"] <= times["cnid"] * 3 / 4, inside
 
 
 def test_two_volumes_have_two_cnid_servers(scope: Scope, guests: Server) -> None:
