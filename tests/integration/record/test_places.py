@@ -13,7 +13,7 @@ import pytest
 from disturbed import within
 from netatalk import Server
 from places import LITTLE, STAT, LittleServer, little_server
-from scope import AS_NOBODY, FAILED, NO_SESSION, OK, UNTRUSTED, Done, Scope
+from scope import AS_NOBODY, FAILED, NO_SESSION, OK, REPO, UNTRUSTED, Done, Scope
 
 QUICK_S = 7  # beside the seconds of the watch; a name that is waited for takes 20 minutes
 ASKED = 20
@@ -215,6 +215,7 @@ def test_a_diagnosis_needs_no_more_than_the_processes(scope: Scope) -> None:
 # What a command that cannot look says of it, and its exit code.
 UNMOUNTED = "/proc is not mounted here: mount -t proc proc /proc"
 NO_PROC = ["unshare", "--mount", "bash", "-c", 'umount -l /proc && exec "$@"', "-"]
+PLAIN = str(REPO / "build/afpscope")  # a sanitizer itself needs /proc
 
 
 # Place: `/proc` that is not mounted | refused in a sentence that says so, with the mount (exit
@@ -246,24 +247,25 @@ NO_PROC = ["unshare", "--mount", "bash", "-c", 'umount -l /proc && exec "$@"', "
     ids=" ".join,
 )
 def test_without_proc_a_command_says_what_is_missing(scope: Scope, line: list[str]) -> None:
-    done = scope.execute([*NO_PROC, str(scope.binary), *line])
+    done = scope.execute([*NO_PROC, PLAIN, *line])
     assert done.status == NO_SESSION, done
     assert UNMOUNTED in done.err, done
 
 
 # Place: `/proc` that is not mounted
 def test_without_proc_a_load_says_why_its_server_is_not_watched(scope: Scope, dbd: Server) -> None:
-    line = [*NO_PROC, *scope.command(dbd, "-n", "1", "-f", "8")]
+    words = scope.command(dbd, "-n", "1", "-f", "8")
+    line = [*NO_PROC, *(PLAIN if word == str(scope.binary) else word for word in words)]
     assert UNMOUNTED in " ".join(scope.execute(line).expect(OK).out.split())
     assert UNMOUNTED in scope.execute([*line, "--watch=bpf"]).expect(FAILED).err
 
 
 def test_a_check_that_cannot_look_says_so(scope: Scope) -> None:
-    done = scope.execute([*NO_PROC, str(scope.binary), "check", "--json=-"])
+    done = scope.execute([*NO_PROC, PLAIN, "check", "--json=-"])
     found = json.loads(done.out)
     assert not found["exact"] and found["status"] == NO_SESSION
     assert "/proc" in {w["where"] for w in found["warnings"] if w["key"] == "not-seen"}
-    done = scope.execute([*NO_PROC, str(scope.binary), "check"])
+    done = scope.execute([*NO_PROC, PLAIN, "check"])
     assert "Nothing on this machine" not in done.out
     assert "whether the machine swaps, were not looked at" in " ".join(done.out.split())
 
