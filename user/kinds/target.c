@@ -308,23 +308,50 @@ static bool is_metad_of(const struct target *t, pid_t pid)
 	       owner_counts(owner_of(pid)) && is_asked_at(t, pid);
 }
 
-bool target_look_metad(struct target *t)
+/* Nobody may have asked yet how it ended. */
+static bool has_metad(struct target *t)
 {
-	struct target_process *was = VEC_FIND(p, t->process, t->n, p->pid == t->metad);
-	struct procfs_numbers process;
+	struct target_process *is = VEC_FIND(p, t->process, t->n, p->pid == t->metad);
 	struct procstat st;
+
+	if (is)
+		mark_if_ended(is);
+	return is && !is->ended && (procstat_read(&st, is->pid) || procstat_lives(&st));
+}
+
+static pid_t metad_anew(const struct target *t)
+{
+	struct procfs_numbers process;
 	pid_t found = 0;
 
-	if (was)
-		mark_if_ended(was);
-	/* Nobody may have asked yet how it ended. */
-	if (!t->metad ||
-	    (was && !was->ended && (procstat_read(&st, was->pid) || procstat_lives(&st))))
-		return false;
 	procfs_processes(&process);
 	while (procfs_next(&process))
 		if (!found && is_metad_of(t, process.number))
 			found = process.number;
+	return found;
+}
+
+/* It was down, or not known, when its server was looked for. */
+static pid_t metad_of_backends(const struct target *t)
+{
+	const struct target_process *p;
+	struct procstat st;
+
+	for (size_t at = 0; (p = target_next(t, AFS_ROLE_BACKEND, &at));)
+		if (!p->ended && !p->foreign && !procstat_read(&st, p->pid) &&
+		    is_metad_of(t, st.ppid))
+			return st.ppid;
+	return 0;
+}
+
+bool target_look_metad(struct target *t)
+{
+	pid_t found = 0;
+
+	if (!t->metad && t->whole)
+		found = metad_of_backends(t);
+	else if (t->metad && !has_metad(t))
+		found = metad_anew(t);
 	if (!found)
 		return false;
 	t->metad = found;

@@ -99,8 +99,8 @@ void target_look(struct target *t);
 void target_look_children(struct target *t);
 
 /*
- * Looks for the cnid_metad that has taken the place of one that has ended, on its port. false:
- * there is none, or none is needed.
+ * Looks for the cnid_metad that has taken the place of one that has ended, on its port; of a whole
+ * server without one, for the parent of its backends. false: there is none, or none is needed.
  */
 bool target_look_metad(struct target *t);
 

@@ -95,25 +95,27 @@ def test_a_database_server_is_found_once_it_is_asked(scope: Scope, mysql: Server
     assert syncs(account) >= FILES
 
 
-def test_what_a_new_cnid_server_did_before_it_was_found_is_a_loss(scope: Scope) -> None:
-    """Another cnid_metad takes the place of the one that was watched. The judge is /proc."""
+@pytest.mark.parametrize("down", ["meanwhile", "before"])
+def test_what_a_new_cnid_server_did_before_it_was_found_is_a_loss(scope: Scope, down: str) -> None:
+    """Another cnid_metad takes the place of one that was watched, or of none. Judged by /proc."""
     with Server("forky", AFPD_MEMORY="64M") as server:
         assert server.metad
-        client = RawClient(server.port)
-        create_and_delete(client, 1)
+        if down == "before":
+            end_cnid_server(server)
         running = scope.record(server)
         running.wait_recording()
-        create_and_delete(client, FILES)
-        client.close()
-        for pid in (*children(server.metad), server.metad):
-            os.kill(pid, signal.SIGKILL)
+        if down == "meanwhile":
+            client = RawClient(server.port)
+            create_and_delete(client, FILES)
+            client.close()
+            end_cnid_server(server)
         conf = f"/inst/{server.port}/afp.conf"
         line = ["chroot", str(server.root), "/usr/sbin/cnid_metad", "-d", "-F", conf]
         with subprocess.Popen(line, stderr=subprocess.DEVNULL, start_new_session=True) as metad:
             wait_until(lambda: listens(server.port + 1), 20, "the new CNID server")
             client = RawClient(server.port)
             create_and_delete(client, 5 * FILES)
-            time.sleep(0.5)
+            time.sleep(2)  # it is looked for once a second
             (dbd,) = children(metad.pid)
             run = stopped(running)
             judged = sum(reads_and_writes(pid) for pid in (dbd, metad.pid))
@@ -125,6 +127,13 @@ def test_what_a_new_cnid_server_did_before_it_was_found_is_a_loss(scope: Scope) 
     )
     assert counted > 0
     assert judged - 4 <= counted + run.losses() <= judged
+
+
+def end_cnid_server(server: Server) -> None:
+    assert server.metad
+    for pid in (*children(server.metad), server.metad):
+        os.kill(pid, signal.SIGKILL)
+    wait_until(lambda: not listens(server.port + 1), 20, "the CNID server's end")
 
 
 def listens(port: int) -> bool:
