@@ -506,12 +506,15 @@ static __always_inline void request_read(struct afs_stripe *stripe, struct afs_t
 		request_begin(stripe, t, s, &s->queue[i], true, begin_ns);
 }
 
-/* Of a session that was refused: no loss. */
+/*
+ * Of a session that was refused: no loss. In any order a request from before the watch may be
+ * answered after others.
+ */
 static __always_inline void answer_to_none(struct afs_stream *s)
 {
 	if (s->refused)
 		return;
-	if (s->answered || !s->found)
+	if ((s->answered && !setup.any_order) || !s->found)
 		s->dropped++;
 	else
 		s->before++;

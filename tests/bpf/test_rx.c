@@ -351,6 +351,27 @@ static void any_thread_answers_in_any_order(void **state)
 	done(&g, &r);
 }
 
+/* An end of a call that was read before the watch. */
+static void only_send(struct watched_shared *s)
+{
+	(void)s;
+	out(0, tell(12, 9, 8, LAST, 1));
+}
+
+static void a_socket_that_is_only_sent_on_is_the_servers(void **state)
+{
+	struct rung_rig g;
+	struct run r;
+
+	(void)state;
+	watch_server(&g, only_send, &r);
+	assert_int_equal(r.n_sessions, 1);
+	assert_int_equal(r.session[0].pid, g.x.pid);
+	assert_int_equal(r.session[0].requests, 0);
+	assert_int_equal(run_losses(&r), 0);
+	done(&g, &r);
+}
+
 /* Services and what cannot be seen, calls of the server itself, and packets of all types. */
 static void kinds(struct watched_shared *s)
 {
@@ -518,6 +539,7 @@ int main(int argc, char **argv)
 		cmocka_unit_test(an_abort_is_a_result),
 		cmocka_unit_test(the_epoch_says_whether_the_address_matters),
 		cmocka_unit_test(any_thread_answers_in_any_order),
+		cmocka_unit_test(a_socket_that_is_only_sent_on_is_the_servers),
 		cmocka_unit_test(every_service_and_type_is_known),
 		cmocka_unit_test(garbage_is_a_loss_and_what_was_before_is_not),
 		cmocka_unit_test(drops_are_counted_where_the_kernel_makes_them),

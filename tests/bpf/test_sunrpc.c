@@ -112,17 +112,22 @@ static void tell(int i, const struct bytes *b, size_t piece)
 		_exit(1);
 }
 
-static void watch_server(struct rung_rig *g, void (*fn)(struct watched_shared *s), struct run *r)
+static void watch_listener(struct rung_rig *g, void (*fn)(struct watched_shared *s), struct run *r)
 {
 	struct bpf_load_wish wish = {};
 
 	wish.any_order = true;
 	wish.decoder = AFS_DECODER_SUNRPC;
 	wish.files = AFS_FILES_GLUSTER;
-	listen_here();
 	rig_open(g, &wish, whole_server(), fn);
 	rig_step(g);
 	rig_read(g, r);
+}
+
+static void watch_server(struct rung_rig *g, void (*fn)(struct watched_shared *s), struct run *r)
+{
+	listen_here();
+	watch_listener(g, fn, r);
 }
 
 static void done(struct rung_rig *g, struct run *r)
@@ -158,6 +163,83 @@ static void check(const struct rung_rig *g, unsigned int number, uint64_t n, uin
 	assert_int_equal(a->handed, n);
 	assert_int_equal(a->bytes_in, in);
 	assert_int_equal(a->bytes_out, out);
+}
+
+/* A client connects and calls, xid 1 and 2, and the server has read it, before the watch begins. */
+static void call_before(void)
+{
+	struct bytes in = { 0 };
+
+	listen_here();
+	connect_one(0);
+	call(&in, 1, FOP, READ, 0);
+	call(&in, 2, FOP, READ, 0);
+	move(client[0], server[0], &in, sizeof(in.at));
+}
+
+static unsigned long begun_before(const struct run *r)
+{
+	const char *text = run_note_find(&r->rungs, "requests.before");
+
+	return text ? strtoul(text, NULL, 10) : 0;
+}
+
+static void hang_up(struct rung_rig *g, struct run *r)
+{
+	close(client[0]);
+	close(server[0]);
+	done(g, r);
+}
+
+static void only_answer(struct watched_shared *s)
+{
+	struct bytes out = { 0 };
+
+	(void)s;
+	answer_with(&out, 1, 0, 0, 0);
+	tell(0, &out, sizeof(out.at));
+}
+
+static void a_client_that_is_only_answered_is_one(void **state)
+{
+	struct rung_rig g;
+	struct run r;
+
+	(void)state;
+	call_before();
+	watch_listener(&g, only_answer, &r);
+	assert_int_equal(r.n_sessions, 1);
+	assert_int_equal(r.session[0].requests, 0);
+	assert_int_equal(begun_before(&r), 1);
+	assert_int_equal(run_losses(&r), 0);
+	hang_up(&g, &r);
+}
+
+static void answer_later(struct watched_shared *s)
+{
+	struct bytes in = { 0 }, out = { 0 };
+
+	(void)s;
+	call(&in, 3, FOP, LOOKUP, 0);
+	move(client[0], server[0], &in, sizeof(in.at));
+	answer_with(&out, 3, 0, 0, 0);
+	answer_with(&out, 2, 0, 0, 0);
+	answer_with(&out, 1, 0, 0, 0);
+	tell(0, &out, sizeof(out.at));
+}
+
+static void an_answer_to_what_was_asked_before_is_no_loss_in_any_order(void **state)
+{
+	struct rung_rig g;
+	struct run r;
+
+	(void)state;
+	call_before();
+	watch_listener(&g, answer_later, &r);
+	check(&g, LOOKUP, 1, 44, 36);
+	assert_int_equal(begun_before(&r), 2);
+	assert_int_equal(run_losses(&r), 0);
+	hang_up(&g, &r);
 }
 
 /* Each length of a piece from a byte to more than all. */
@@ -479,6 +561,8 @@ static void indexes_and_changelogs_are_metadata_and_links_are_data(void **state)
 int main(int argc, char **argv)
 {
 	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(a_client_that_is_only_answered_is_one),
+		cmocka_unit_test(an_answer_to_what_was_asked_before_is_no_loss_in_any_order),
 		cmocka_unit_test(any_split_and_any_fragments_are_counted),
 		cmocka_unit_test(replies_of_any_thread_find_their_request),
 		cmocka_unit_test(every_form_of_reply_and_program_is_known),

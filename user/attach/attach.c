@@ -3,6 +3,7 @@
 
 #include "attach/sampler.h"
 #include "base/clock.h"
+#include "host/proc/procfs.h"
 
 #include <errno.h>
 #include <poll.h>
@@ -134,6 +135,50 @@ int attach_finish(struct attach *a, struct run *r)
 	a->lost += run_losses(r);
 	a->untrusted |= !run_books_closed(r);
 	return 0;
+}
+
+/* Not a client's, which comes and goes as it likes. */
+static bool is_new(const struct watch *w, const struct target_process *p, double since_s)
+{
+	struct procstat st;
+
+	return p->role != AFS_ROLE_CLIENT && !watch_has(w, p->pid, (enum afs_role)p->role) &&
+	       !procstat_read(&st, p->pid) && procfs_age_s(st.started) < since_s;
+}
+
+int attach_note_new(const struct watch *w, const struct kind *k, const struct kind_wish *wish,
+		    uint64_t since_ns, struct run *r)
+{
+	const double since_s = (double)(clock_now_ns() - since_ns) / NS_PER_S;
+	const struct target_process *first = NULL, *p;
+	struct kind_found *now;
+	struct err none = { 0 };
+	char name[32] = "?";
+	size_t n = 0;
+	int e = 0;
+
+	if (!run_has_requests(r) || run_is_by_session(r))
+		return 0;
+	now = calloc(1, sizeof(*now));
+	if (!now)
+		return -ENOMEM;
+	if (!kind_find(k, now, wish, &none))
+		for (size_t i = 0; i < now->target.n; i++) {
+			p = &now->target.process[i];
+			if (is_new(w, p, since_s))
+				first = n++ ? first : p;
+		}
+	if (first) {
+		procfs_thread_name(name, sizeof(name), first->pid, first->pid);
+		e = run_note(&r->warnings, "found",
+			     "process %d (%s)%s began while the watch went on: nothing that it did "
+			     "is counted as of the %s",
+			     first->pid, name, n > 1 ? ", and others," : "",
+			     run_role_name(r, first->role));
+	}
+	kind_found_fini(now);
+	free(now);
+	return e;
 }
 
 void attach_say_costly(const struct attach *a)

@@ -75,6 +75,13 @@ int attach_loop(struct attach *a, const struct attach_steps *s, void *user);
 /* watch_finish(), once the server is idle or the watch was stopped. 0 or -ENOMEM. */
 int attach_finish(struct attach *a, struct run *r);
 
+/*
+ * Looks again for a server whose processes do not descend from one, and warns of those that began
+ * after since_ns (base/clock.h) and that the watch does not have in their role. 0 or -ENOMEM.
+ */
+int attach_note_new(const struct watch *w, const struct kind *k, const struct kind_wish *wish,
+		    uint64_t since_ns, struct run *r);
+
 /* Says that it was too costly, if it was. */
 void attach_say_costly(const struct attach *a);
 

@@ -40,7 +40,7 @@ static void choose_use(struct check_server *s, const struct check *c)
 	struct afs_compat io;
 	int r;
 
-	s->exact = !e->denied && ladder_exact(&c->ladder);
+	s->exact = !e->denied && c->exact;
 	if (s->exact) {
 		snprintf(s->use, sizeof(s->use), "%s: %.400s", calls->rung, calls->why);
 		return;
@@ -87,6 +87,8 @@ static int check_look(struct check *c, const struct check_cfg *cfg, struct err *
 	int r;
 
 	ladder_look(&c->ladder, kind_afp.decoder);
+	/* Without /proc no process is found. */
+	c->exact = procfs_is_mounted() && ladder_exact(&c->ladder);
 	r = servers_named(&c->servers, cfg->whom.port, (pid_t)cfg->whom.pid, &c->none);
 	/* A missing server is a finding; any other failure is an error. */
 	if (r && r != -ENXIO && r != -EACCES && r != -ESRCH)

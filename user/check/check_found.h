@@ -24,6 +24,7 @@ struct check_server {
 
 struct check {
 	struct ladder ladder;
+	bool exact; /* every call of a server can be counted here */
 	size_t n_servers;
 	struct servers servers;
 	struct check_server *server;

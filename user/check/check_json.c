@@ -118,7 +118,7 @@ static json_t *check_json_document(struct json_doc *d, const struct check *c)
 	json_put(d, o, "version", text_or_null(AFPSCOPE_VERSION));
 	json_put(d, o, "command", text_or_null("check"));
 	json_put(d, o, "status", json_integer(c->outcome));
-	json_put(d, o, "exact", json_boolean(ladder_exact(&c->ladder)));
+	json_put(d, o, "exact", json_boolean(c->exact));
 	json_put(d, o, "message", text_or_null(c->none.text));
 	json_put(d, o, "session", pid_or_null(c->servers.session));
 	for (size_t i = 0; i < c->n_servers; i++) {

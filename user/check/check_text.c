@@ -236,8 +236,8 @@ static void put_ladder(const struct paint *p, const struct check *c, bool facts)
 
 static void check_text_put_answer(const struct paint *p, const struct check *c)
 {
-	bool seen = !access("/proc/self", F_OK), exact = seen && ladder_exact(&c->ladder);
-	const char *why = seen ? NULL : PROCFS_UNMOUNTED;
+	const char *why = procfs_is_mounted() ? NULL : PROCFS_UNMOUNTED;
+	bool exact = c->exact;
 
 	for (size_t i = 0; !exact && i < c->ladder.n && !why; i++)
 		if (!c->ladder.step[i].ok && !strcmp(c->ladder.step[i].layer, "calls"))

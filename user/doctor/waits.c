@@ -275,6 +275,20 @@ static void waits_look_calls(struct measure *m)
 	run_figure_share(m->out, RUN_FIGURE_XATTR_MEAN, s.xattr.ns, s.xattr.n);
 }
 
+/* Threads of sessions that work for no request: netatalk 4.5 has one for each, which never rests.
+ */
+static void look_beside(struct measure *m)
+{
+	const struct ledger *l = &m->view.all;
+	struct afs_part all = ledger_part_sum(l, AFS_ROLE_SERVER, AFS_ACCOUNT_THREADS, LEDGER_ALL,
+					      LEDGER_ALL);
+	struct afs_part waits = ledger_part_sum(l, AFS_ROLE_SERVER, AFS_ACCOUNT_THREADS,
+						AFS_CLASS_WAIT, LEDGER_ALL);
+
+	measure_per_second(m, RUN_FIGURE_IDLE_WAKES, (double)waits.calls);
+	run_figure_share(m->out, RUN_FIGURE_IDLE_CPU, (double)all.cpu_ns, m->ns);
+}
+
 void measure_waits(struct measure *m)
 {
 	const __u64 *in = m->requests.all.a.sum.inside;
@@ -291,4 +305,5 @@ void measure_waits(struct measure *m)
 			  (double)(in[AFS_INSIDE_SYNC] + in[AFS_INSIDE_IO]));
 	measure_share(m, RUN_FIGURE_OWN, m->work_ns);
 	waits_look_calls(m);
+	look_beside(m);
 }

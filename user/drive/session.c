@@ -2,6 +2,7 @@
 /* One loaded and watched session, from login to the saved run. Knows no workload. */
 #include "drive/session.h"
 
+#include "attach/attach.h"
 #include "base/clock.h"
 #include "base/file.h"
 #include "host/proc/procfs.h"
@@ -209,7 +210,7 @@ static int watch_place(struct session *s, struct err *e)
 {
 	struct place_server place;
 	const struct kind *kind = place_kind(&place, s->cfg->directory);
-	struct kind_wish wish = { .volume = place.volume, .host = place.host, .port = place.port };
+	const struct kind_wish wish = place_wish(&place);
 	struct kind_found found = { 0 };
 	struct err why = { 0 };
 	int r;
@@ -217,6 +218,7 @@ static int watch_place(struct session *s, struct err *e)
 	if (!s->whole || !kind || s->cfg->watch == WATCH_OFF)
 		return 0;
 	s->run.kind = &kind->is;
+	s->placed_ns = clock_now_ns();
 	if (kind_find(kind, &found, &wish, &why)) {
 		if (s->cfg->watch == WATCH_BPF)
 			return err_set(e, -ENXIO, "--watch=bpf: %s", why.text);
@@ -449,6 +451,21 @@ static enum outcome drive_session_outcome_of(const struct session *s, int r)
 	return run_books_closed(&s->run) ? OUTCOME_OK : OUTCOME_UNTRUSTED;
 }
 
+/* Bricks that were started while the watch went on. */
+static void note_new(struct session *s)
+{
+	struct place_server place;
+	struct kind_wish wish;
+	const struct kind *kind;
+
+	if (!s->placed_ns)
+		return;
+	kind = place_kind(&place, s->cfg->directory);
+	wish = place_wish(&place);
+	if (kind)
+		attach_note_new(s->watch, kind, &wish, s->placed_ns, &s->run);
+}
+
 enum outcome session_finish(struct session *s, int r, const struct err *e)
 {
 	enum outcome result;
@@ -456,6 +473,7 @@ enum outcome session_finish(struct session *s, int r, const struct err *e)
 	sampler_note(s->sampler, &s->run);
 	s->run.complete = !r;
 	if (s->watch) {
+		note_new(s);
 		watch_settle(s->watch);
 		watch_finish(s->watch, &s->run);
 		if (!s->cfg->local && !s->relayed && !s->gaps)

@@ -116,6 +116,7 @@ struct session {
 	    *found;            /* owned; the watched server; NULL: only its processes are known */
 	struct diagnose *look; /* owned; around the regions, for what is said of the server */
 	uint64_t ticked_ns;
+	uint64_t placed_ns;          /* when the server of the directory was looked for */
 	struct others_visits visits; /* sessions that clients have begun while they worked */
 	struct others_list others;   /* as that began, where the whole server is watched */
 	bool has_before;

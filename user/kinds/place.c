@@ -78,3 +78,9 @@ const struct kind *place_kind(struct place_server *out, const char *place)
 	}
 	return found ? &kind_gluster : NULL;
 }
+
+struct kind_wish place_wish(const struct place_server *place)
+{
+	return (
+	    struct kind_wish) { .volume = place->volume, .host = place->host, .port = place->port };
+}

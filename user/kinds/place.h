@@ -21,4 +21,7 @@ struct place_server {
  */
 const struct kind *place_kind(struct place_server *out, const char *place);
 
+/* To find it; place is borrowed. */
+struct kind_wish place_wish(const struct place_server *place);
+
 #endif

@@ -16,11 +16,10 @@
 #include <string.h>
 #include <unistd.h>
 
-#define NAME_AFPD  SERVERS_AFPD
-#define NAME_METAD "cnid_metad"
+#define NAME_AFPD SERVERS_AFPD
 
 /* Their sockets are found in other network namespaces, too. */
-static const char *const names[] = { NAME_AFPD, NAME_METAD, "glusterd", "glusterfsd", NULL };
+static const char *const names[] = { NAME_AFPD, SERVERS_METAD, "glusterd", "glusterfsd", NULL };
 
 static bool same_program(const struct census_process *a, const struct census_process *b)
 {
@@ -265,7 +264,7 @@ static const struct census_process *metad_by_rule(const struct census *c,
 
 	*n = 0;
 	for (const struct census_process *p = c->process; p < c->process + c->n_processes; p++) {
-		if (p == server || strcmp(p->comm, NAME_METAD) != 0 ||
+		if (p == server || strcmp(p->comm, SERVERS_METAD) != 0 ||
 		    (p->owner && p->owner != server->owner) || !rule->fits(server, p))
 			continue;
 		found = p;
@@ -466,12 +465,12 @@ int servers_choose_port(struct servers *out, const struct census *c, uint16_t po
 		r = add_listeners(out, c, port, true, e);
 	if (r)
 		return r;
-	if (out->n && strcmp(out->entry[0].comm, NAME_METAD) != 0)
+	if (out->n && strcmp(out->entry[0].comm, SERVERS_METAD) != 0)
 		return 0;
 	servers_choose(&others, c, NULL);
 	if (out->n)
 		r = servers_not_afp(&others, port,
-				    "netatalk's CNID server (" NAME_METAD ") listens on", e);
+				    "netatalk's CNID server (" SERVERS_METAD ") listens on", e);
 	else
 		r = servers_no_port(c, port, starter_at(c, port), &others, e);
 	servers_fini(&others);

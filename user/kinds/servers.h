@@ -22,6 +22,7 @@
 
 #define SERVERS_PORTS 4
 #define SERVERS_AFPD  "afpd"
+#define SERVERS_METAD "cnid_metad"
 
 struct servers_session {
 	pid_t pid;

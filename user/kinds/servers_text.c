@@ -12,7 +12,6 @@
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
-#include <unistd.h>
 
 #define DBD_SHOWN 8
 
@@ -104,7 +103,7 @@ int servers_none(const struct census *c, struct err *e)
 			       err_list_end(&others));
 	if (census_find(c, 1) == c->n_processes)
 		return err_set(e, -ENXIO, "no afpd can be seen: %s",
-			       access("/proc/self", F_OK) ? PROCFS_UNMOUNTED : PROCFS_HIDDEN);
+			       procfs_is_mounted() ? PROCFS_HIDDEN : PROCFS_UNMOUNTED);
 	return err_set(
 	    e, -ENXIO,
 	    "no afpd runs here, or it is in another PID namespace: start netatalk, or "
@@ -128,8 +127,8 @@ int servers_not_afp(const struct servers *others, uint16_t port, const char *why
 	struct err_list list = { .room = 380 };
 
 	servers_list(&list, others);
-	return err_set(e, -ENXIO, "%s port %u here; AFP servers: %s", why, port,
-		       others->n ? err_list_end(&list) : "none");
+	return err_set(e, -ENXIO, "%s port %u here; AFP servers: %s%s", why, port,
+		       others->n ? err_list_end(&list) : "none", procfs_hides());
 }
 
 int servers_no_port(const struct census *c, uint16_t port, const char *starter,

@@ -5,6 +5,7 @@
 
 #include "base/vec.h"
 #include "host/net/sockets.h"
+#include "host/owner.h"
 #include "host/proc/procfs.h"
 #include "kinds/backend.h"
 #include "kinds/servers.h"
@@ -170,21 +171,23 @@ static void target_add_cnid(struct target *t, pid_t pid, bool database)
 }
 
 /* Not if it cannot be determined, as when no descriptor is left. */
-static void mark_ended(struct target *t)
+static void mark_if_ended(struct target_process *p)
 {
-	struct target_process *p;
 	struct procstat st;
 	int r;
 
-	for (size_t i = 0; i < t->n; i++) {
-		p = &t->process[i];
-		if (p->ended)
-			continue;
-		r = procstat_read(&st, p->pid);
-		if (!r && !p->started)
-			p->started = st.started;
-		p->ended = r == -ESRCH || r == -ENOENT || (!r && st.started != p->started);
-	}
+	if (p->ended)
+		return;
+	r = procstat_read(&st, p->pid);
+	if (!r && !p->started)
+		p->started = st.started;
+	p->ended = r == -ESRCH || r == -ENOENT || (!r && st.started != p->started);
+}
+
+static void mark_ended(struct target *t)
+{
+	for (size_t i = 0; i < t->n; i++)
+		mark_if_ended(&t->process[i]);
 }
 
 void target_add_port(struct target *t, uint16_t port, enum afs_object object)
@@ -209,6 +212,7 @@ void target_server(struct target *out, const struct servers_entry *s, pid_t sess
 		target_add_port(out, s->cnid_port[i], AFS_OBJECT_BACKEND);
 	for (size_t i = 0; i < s->n_sessions && !session; i++)
 		target_add(out, s->session[i].pid, AFS_ROLE_SERVER);
+	out->metad = s->cnid_metad;
 	if (s->cnid_metad)
 		target_add_cnid(out, s->cnid_metad, false);
 	for (size_t i = 0; i < s->n_dbd; i++)
@@ -274,6 +278,85 @@ static void look_for_cnid(struct ends *ends)
 			target_take_end(ends, process.number,
 					procfs_fd_socket(process.number, fd.number));
 	}
+}
+
+/* Whether a process accepts connections to a CNID server of the target. */
+static bool is_asked_at(const struct target *t, pid_t pid)
+{
+	const struct sockets_entry *s;
+	struct procfs_numbers fd;
+	struct sockets all;
+	bool found = false;
+
+	procfs_fds(&fd, pid);
+	if (sockets_read_of(&all, pid, NULL))
+		all.n = 0;
+	while (!found && procfs_next(&fd)) {
+		s = sockets_of_inode(&all, procfs_fd_socket(pid, fd.number));
+		found = s && s->listens && target_is_port(t, s->local.port, AFS_OBJECT_BACKEND);
+	}
+	procfs_end(&fd);
+	sockets_fini(&all);
+	return found;
+}
+
+static bool is_metad_of(const struct target *t, pid_t pid)
+{
+	struct procstat st;
+
+	return !procstat_read(&st, pid) && procstat_lives(&st) && !strcmp(st.comm, SERVERS_METAD) &&
+	       owner_counts(owner_of(pid)) && is_asked_at(t, pid);
+}
+
+/* Nobody may have asked yet how it ended. */
+static bool has_metad(struct target *t)
+{
+	struct target_process *is = VEC_FIND(p, t->process, t->n, p->pid == t->metad);
+	struct procstat st;
+
+	if (is)
+		mark_if_ended(is);
+	return is && !is->ended && (procstat_read(&st, is->pid) || procstat_lives(&st));
+}
+
+static pid_t metad_anew(const struct target *t)
+{
+	struct procfs_numbers process;
+	pid_t found = 0;
+
+	procfs_processes(&process);
+	while (procfs_next(&process))
+		if (!found && is_metad_of(t, process.number))
+			found = process.number;
+	return found;
+}
+
+/* It was down, or not known, when its server was looked for. */
+static pid_t metad_of_backends(const struct target *t)
+{
+	const struct target_process *p;
+	struct procstat st;
+
+	for (size_t at = 0; (p = target_next(t, AFS_ROLE_BACKEND, &at));)
+		if (!p->ended && !p->foreign && !procstat_read(&st, p->pid) &&
+		    is_metad_of(t, st.ppid))
+			return st.ppid;
+	return 0;
+}
+
+bool target_look_metad(struct target *t)
+{
+	pid_t found = 0;
+
+	if (!t->metad && t->whole)
+		found = metad_of_backends(t);
+	else if (t->metad && !has_metad(t))
+		found = metad_anew(t);
+	if (!found)
+		return false;
+	t->metad = found;
+	target_add_cnid(t, found, false);
+	return true;
 }
 
 /* Helpers run another program: the programs see them fork. */

@@ -39,6 +39,7 @@ struct target {
 	pid_t server;             /* a session, or the parent of all */
 	bool serves;              /* it is a session although "client" is not known */
 	bool whole;               /* its children are sessions */
+	pid_t metad;              /* its cnid_metad, of a whole server; 0: it has none */
 	bool plain;               /* any program: its children belong to it, whatever they run */
 	enum afs_decoder decoder; /* of clients' bytes; the kind's */
 	bool any_order;           /* it answers in any order, in any thread; the kind's */
@@ -96,6 +97,12 @@ void target_look(struct target *t);
 
 /* Looks again for new sessions, which are the server's children, alone. */
 void target_look_children(struct target *t);
+
+/*
+ * Looks for the cnid_metad that has taken the place of one that has ended, on its port; of a whole
+ * server without one, for the parent of its backends. false: there is none, or none is needed.
+ */
+bool target_look_metad(struct target *t);
 
 /* The sessions that live now, as the programs in the kernel see them; pid is sorted. */
 void target_set_sessions(struct target *t, pid_t *pid, size_t n);

@@ -221,6 +221,11 @@ static int find_holder(struct way_walk *w, struct err *e)
 		    "no right to see which process serves the connection (its user id is "
 		    "%u): " RIGHTS_TO_LOOK,
 		    w->out->end.uid);
+	if (!s.n && *procfs_hides())
+		return err_set(e, -ENXIO,
+			       "no process is seen that holds the server's end of the "
+			       "connection%s",
+			       procfs_hides());
 	if (!s.n)
 		return err_set(
 		    e, -ENXIO,

@@ -49,23 +49,29 @@ struct record {
 	struct run run;
 	struct ledger before;
 	uint64_t sample_ns; /* the next, due; UINT64_MAX: none */
+	uint64_t found_ns;  /* when the server was looked for */
 };
 
 /* Server */
 
+static struct kind_wish record_wish(const struct record_cfg *cfg)
+{
+	return (struct kind_wish) { .port = cfg->whom.port,
+				    .pid = cfg->whom.pid,
+				    .exe = cfg->exe,
+				    .unit = cfg->unit,
+				    .volume = cfg->volume,
+				    .whole = cfg->server };
+}
+
 static int record_find(struct record *rec, struct err *e)
 {
 	const struct record_cfg *cfg = rec->cfg;
-	const struct kind_wish wish = { .port = cfg->whom.port,
-					.pid = cfg->whom.pid,
-					.exe = cfg->exe,
-					.unit = cfg->unit,
-					.volume = cfg->volume,
-					.whole = cfg->server };
-
+	const struct kind_wish wish = record_wish(cfg);
 	bool any = cfg->judge && !cfg->kind, named = wish.pid || wish.port;
 	int r, other;
 
+	rec->found_ns = clock_now_ns();
 	/* What is named may be of another kind, of which only its own programs are. */
 	if (any && named && !kind_find_other(&rec->kind, &rec->a.found, &wish, e))
 		return 0;
@@ -388,8 +394,11 @@ static enum outcome record_start(struct record *rec, struct run_phase **p, struc
 /* Everything that was seen beside the phase, into the run. 0 or -ENOMEM. */
 static int record_note(struct record *rec, struct run_phase *p)
 {
+	const struct kind_wish wish = record_wish(rec->cfg);
 	int r = sampler_note(rec->sampler, &rec->run);
 
+	if (!r && !rec->run.server_end.ended_ns)
+		r = attach_note_new(rec->a.watch, rec->kind, &wish, rec->found_ns, &rec->run);
 	r = r ? r : looks_note(&rec->looks, rec->a.watch, &p->ledger, &rec->run);
 	r = r ? r : attach_finish(&rec->a, &rec->run);
 	if (rec->asked)

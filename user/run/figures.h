@@ -117,6 +117,10 @@
 	X(LOGIN_REFUSED, "login_refused", "1", "logins refused: a wrong password, most often")              \
 	X(SPOTLIGHT_WAIT, "spotlight_wait", "share",                                                        \
 	  "request time: Spotlight queries without an answer")                                              \
+	X(IDLE_WAKES, "idle_wakes", "1/s",                                                                  \
+	  "waits a second that ended, of threads of sessions beside those that serve their clients")        \
+	X(IDLE_CPU, "idle_cpu", "share",                                                                    \
+	  "of the time of one CPU, by these threads, with what it costs to watch them")                     \
 	X(LOGINS, "logins", "1/s", "logins a second")                                                       \
 	X(SHORT_LIVED, "short_lived", "1/s",                                                                \
 	  "sessions a second that ended within 10 s; who: the last")                                        \

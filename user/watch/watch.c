@@ -4,6 +4,7 @@
 #include "watch/watch_priv.h"
 
 #include "base/clock.h"
+#include "base/vec.h"
 #include "host/proc/procfs.h"
 #include "kinds/passed.h"
 
@@ -17,6 +18,9 @@
 
 /* Of a server that is never quiet, at each border of a phase: time for some looks. */
 #define SETTLE_LEAST_NS 1000000u
+
+/* How often it is looked whether the process that starts backends was started anew. */
+#define METAD_NS 1000000000u
 
 /* Its number is not another one's. */
 static bool watch_is_there(const struct target_process *p, struct procstat *st)
@@ -195,7 +199,10 @@ static void find_backends(struct watch *w, uint64_t begun_ns)
 {
 	if (!w->rung)
 		return;
+	if (w->bpf)
+		bpf_rung_unserved(w->bpf);
 	target_look(&w->t);
+	target_look_metad(&w->t);
 	look_again(w, begun_ns);
 }
 
@@ -210,6 +217,9 @@ bool watch_settle(struct watch *w)
 
 	if (!w->rung)
 		return true;
+	/* Where nothing ticks. */
+	if (w->bpf && bpf_rung_unserved(w->bpf))
+		find_backends(w, w->begun_ns);
 	w->patience_ns = 0;
 	if (w->bpf ? bpf_rung_settle(w->bpf, patience_ns) : procio_settle(&w->proc, patience_ns))
 		return true;
@@ -229,9 +239,23 @@ static bool take_processes(struct watch *w)
 	return pid;
 }
 
+/* A new one is asked by nobody that is watched: nothing tells of it. */
+static void watch_look_metad(struct watch *w)
+{
+	uint64_t now = clock_now_ns();
+
+	if (!w->rung || now - w->metad_ns < METAD_NS)
+		return;
+	w->metad_ns = now;
+	if (target_look_metad(&w->t))
+		look_again(w, w->begun_ns);
+}
+
 void watch_tick(struct watch *w)
 {
 	unsigned int new = w->bpf ? bpf_rung_tick(w->bpf) : 0;
+
+	watch_look_metad(w);
 
 	if (new &BPF_RUNG_BACKENDS || (new && !take_processes(w)) ||
 	    (w->rung && !w->bpf && procio_tick(&w->proc)))
@@ -288,6 +312,16 @@ pid_t watch_process(const struct watch *w, enum afs_role role, size_t *at)
 		if (watch_is_there(p, &st))
 			return p->pid;
 	return 0;
+}
+
+bool watch_has(const struct watch *w, pid_t pid, enum afs_role role)
+{
+	const struct afs_process *p = w->bpf ? bpf_view_find(&w->bpf->view, pid) : NULL;
+
+	if (w->bpf)
+		return p && p->role == role;
+	return VEC_FIND(one, w->t.process, w->t.n,
+			one->pid == pid && one->role == role && !one->ended);
 }
 
 bool watch_lives(struct watch *w)

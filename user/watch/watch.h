@@ -258,6 +258,9 @@ const char *watch_rung(const struct watch *w);
  */
 pid_t watch_process(const struct watch *w, enum afs_role role, size_t *at);
 
+/* Whether a living process is watched in this role. */
+bool watch_has(const struct watch *w, pid_t pid, enum afs_role role);
+
 /* Whether the process that was asked for, or any other watched one, still lives. */
 bool watch_lives(struct watch *w);
 

@@ -31,6 +31,7 @@ struct watch {
 	char foreign[32]; /* name of the server if it is foreign (struct target); else empty */
 	struct watch_sink sink;
 	uint64_t begun_ns; /* base/clock.h */
+	uint64_t metad_ns; /* when target_look_metad() was called */
 	unsigned int unsettled;
 	uint64_t patience_ns; /* of the next watch_settle; 0: all of it */
 	struct tcpdiag tcp;   /* the server's end of the client's connection */

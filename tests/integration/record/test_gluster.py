@@ -25,7 +25,7 @@ from xml.etree import ElementTree
 import pytest
 from forwarding import carried_by_a_child
 from gluster import Gluster
-from scope import NO_SESSION, OK, Run, Scope
+from scope import NO_SESSION, OK, Run, Scope, wait_until
 from wire import captured, wait_captured
 
 FILES = 40
@@ -320,3 +320,34 @@ def test_bricks_are_those_to_which_the_client_is_connected(scope: Scope, gluster
 def test_what_cannot_be_done_is_said(scope: Scope, args: list[str], status: int, text: str) -> None:
     line = [str(scope.binary), "record", "--kind", "gluster", *args]
     scope.execute(line).expect(status, text)
+
+
+def signed_in(server: Gluster, volume: str) -> int:
+    """The process of a volume's only brick, as glusterd knows it; 0: it has none."""
+    status = ElementTree.fromstring(server.cli("volume", "status", volume, "--xml"))
+    nodes = [n for n in status.iter("node") if (n.findtext("path") or "").startswith("/")]
+    pids = [int(n.findtext("pid") or 0) for n in nodes if n.findtext("status") == "1"]
+    return pids[0] if pids else 0
+
+
+def started(server: Gluster, volume: str) -> int:
+    """The same, which is started if it is not there; not before glusterd knows that."""
+    server.cli("volume", "start", volume, "force")
+    return signed_in(server, volume)
+
+
+def test_a_brick_that_is_started_anew_is_said(scope: Scope) -> None:
+    """Nobody watches it: glusterd has started it meanwhile. With a server of its own, unmounted."""
+    with Gluster() as server:
+        before = signed_in(server, "one")
+        assert before
+        running = scope.record(None, "--kind", "gluster", "--pid", str(server.pid))
+        running.wait_recording()
+        os.kill(before, signal.SIGKILL)
+        wait_until(lambda: started(server, "one") not in (0, before), 20, "the new brick", 0.5)
+        now = signed_in(server, "one")
+        running.signal(signal.SIGINT)
+        done = running.finish().expect(OK)
+    assert done.run and not done.run.open_books() and now != before
+    assert f"process {now} (glusterfsd)" in done.run.warning("found")
+    assert "nothing that it did is counted as of the brick" in done.run.warning("found")

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import json
 import subprocess
 import time
 from collections.abc import Iterator
@@ -10,8 +11,9 @@ from pathlib import Path
 
 import pytest
 from disturbed import within
+from netatalk import Server
 from places import LITTLE, STAT, LittleServer, little_server
-from scope import AS_NOBODY, OK, UNTRUSTED, Done, Scope
+from scope import AS_NOBODY, FAILED, NO_SESSION, OK, REPO, UNTRUSTED, Done, Scope
 
 QUICK_S = 7  # beside the seconds of the watch; a name that is waited for takes 20 minutes
 ASKED = 20
@@ -208,6 +210,77 @@ def test_a_diagnosis_needs_no_more_than_the_processes(scope: Scope) -> None:
         line = [*hiding("subset=pid"), str(scope.binary), "doctor", f"--port={server.port}"]
         done = scope.execute([*line, "-d", "1", "--no-save"])
     assert "Not seen: " in done.out and done.status in (OK, UNTRUSTED), done
+
+
+# What a command that cannot look says of it, and its exit code.
+UNMOUNTED = "/proc is not mounted here: mount -t proc proc /proc"
+NO_PROC = ["unshare", "--mount", "bash", "-c", 'umount -l /proc && exec "$@"', "-"]
+PLAIN = str(REPO / "build/afpscope")  # a sanitizer itself needs /proc
+
+
+# Place: `/proc` that is not mounted | refused in a sentence that says so, with the mount (exit
+#   code 5); loads work, and their server is not watched
+@pytest.mark.parametrize(
+    "line",
+    [
+        ["record"],
+        ["record", "--port=548"],
+        ["record", "--pid=1"],
+        ["record", "--kind=any", "--pid=1"],
+        ["record", "--kind=any", "--exe=init"],
+        ["record", "--kind=any", "--port=548"],
+        ["record", "--kind=rx"],
+        ["record", "--kind=rx", "--pid=1"],
+        ["record", "--kind=rx", "--port=7000"],
+        ["record", "--kind=gluster"],
+        ["record", "--kind=gluster", "--pid=1"],
+        ["doctor"],
+        ["doctor", "--kind=rx"],
+        ["doctor", "--kind=gluster"],
+        ["top", "-b", "-n", "1"],
+        ["slow", "-d", "1"],
+        ["exporter", "--once"],
+        ["check"],
+        ["check", "--pid=1"],
+        ["check", "--port=548"],
+    ],
+    ids=" ".join,
+)
+def test_without_proc_a_command_says_what_is_missing(scope: Scope, line: list[str]) -> None:
+    done = scope.execute([*NO_PROC, PLAIN, *line])
+    assert done.status == NO_SESSION, done
+    assert UNMOUNTED in done.err, done
+
+
+# Place: `/proc` that is not mounted
+def test_without_proc_a_load_says_why_its_server_is_not_watched(scope: Scope, dbd: Server) -> None:
+    words = scope.command(dbd, "-n", "1", "-f", "8")
+    line = [*NO_PROC, *(PLAIN if word == str(scope.binary) else word for word in words)]
+    assert UNMOUNTED in " ".join(scope.execute(line).expect(OK).out.split())
+    assert UNMOUNTED in scope.execute([*line, "--watch=bpf"]).expect(FAILED).err
+
+
+def test_a_check_that_cannot_look_says_so(scope: Scope) -> None:
+    done = scope.execute([*NO_PROC, PLAIN, "check", "--json=-"])
+    found = json.loads(done.out)
+    assert not found["exact"] and found["status"] == NO_SESSION
+    assert "/proc" in {w["where"] for w in found["warnings"] if w["key"] == "not-seen"}
+    done = scope.execute([*NO_PROC, PLAIN, "check"])
+    assert "Nothing on this machine" not in done.out
+    assert "whether the machine swaps, were not looked at" in " ".join(done.out.split())
+
+
+# Place: `/proc` with hidepid or subset=pid, as root
+@pytest.mark.parametrize("options", ["hidepid=2", "subset=pid"])
+def test_a_check_says_what_it_could_not_look_at(scope: Scope, options: str) -> None:
+    """The processes are there in both; of the machine only the first shows all."""
+    with little_server(0) as server:
+        line = [*hiding(options), str(scope.binary), "check", f"--port={server.port}"]
+        found = json.loads(scope.execute([*line, "--json=-"]).expect(OK).out)
+        out = " ".join(scope.execute(line).expect(OK).out.split())
+    unseen = [w["where"] for w in found["warnings"] if w["key"] == "not-seen"]
+    assert found["exact"] and unseen == (["/proc/meminfo"] if options == "subset=pid" else [])
+    assert ("whether the machine swaps was not looked at" in out) == bool(unseen)
 
 
 # Place: `/proc` with hidepid or subset=pid, as an ordinary user | refused in a sentence that

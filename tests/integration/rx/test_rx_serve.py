@@ -299,3 +299,18 @@ def test_its_end_is_a_page_of_what_it_did(scope: Scope) -> None:
     lines = done.out.splitlines()
     assert len(lines) < 20 and all(len(line) <= 100 for line in lines)
     assert "n/a" in next(line for line in lines if line.startswith("round trip"))
+
+
+def test_a_server_that_begins_while_servers_are_recorded_is_said(scope: Scope) -> None:
+    """Each is a process of its own: nobody watches the later one."""
+    with Serving(scope) as first:
+        pid = str(first.running.process.pid)
+        for which, others in ((), True), (("--pid", pid), False):
+            running = scope.record(None, "--kind", "rx", *which)
+            running.wait_recording()
+            with Serving(scope):
+                running.signal(signal.SIGINT)
+                done = running.finish().expect(OK)
+            assert done.run
+            said = done.run.warning("found")
+            assert ("began while the watch went on: nothing that it did" in said) == others

@@ -175,6 +175,27 @@ static void refusals_have_a_share_and_a_session(void **state)
 	done(r);
 }
 
+/* Of 10 s; the serving thread's own waits are no such ones. */
+static void threads_beside_those_that_serve_are_counted_apart(void **state)
+{
+	struct run_figures f = { 0 };
+	struct run *r = made();
+	struct ledger_part *part = r->phase[0]->ledger.part;
+
+	(void)state;
+	part[0].account = part[1].account = AFS_ACCOUNT_THREADS;
+	part[0].class = AFS_CLASS_WAIT;
+	part[0].part = (struct afs_part) { .calls = 60000, .cpu_ns = 3000u * (uint64_t)MS };
+	part[1].part.cpu_ns = 400 * MS;
+	part[2].account = AFS_ACCOUNT_BETWEEN;
+	part[2].class = AFS_CLASS_WAIT;
+	part[2].part.calls = 1000;
+	assert_int_equal(doctor_measure(&f, r), 0);
+	is(&f, RUN_FIGURE_IDLE_WAKES, 6000);
+	is(&f, RUN_FIGURE_IDLE_CPU, 0.34);
+	done(r);
+}
+
 /* The log took 20 of 200 ms. */
 static void stops_and_waits_for_a_cpu_are_no_work(void **state)
 {
@@ -453,6 +474,7 @@ int main(void)
 		cmocka_unit_test(copies_of_data_are_told_from_other_work),
 		cmocka_unit_test(without_requests_nothing_is_known_of_them),
 		cmocka_unit_test(refusals_have_a_share_and_a_session),
+		cmocka_unit_test(threads_beside_those_that_serve_are_counted_apart),
 		cmocka_unit_test(stops_and_waits_for_a_cpu_are_no_work),
 		cmocka_unit_test(there_are_as_many_lists_as_folders_that_were_closed),
 		cmocka_unit_test(one_huge_folder_among_small_ones_is_not_ruled_out),

@@ -339,6 +339,11 @@ static const struct doctor_rule rules[] = {
 		.fact = "connections that never log in, each with an afpd of its own and a place under max connections: {no_login}[, one of them from {no_login.who}]",
 	},
 	{
+		.key = "idle-wakes", .name = "idle threads that wake up", .kind = DOCTOR_NOTE,
+		TESTS(LEAST(IDLE_WAKES, 5000), LEAST(IDLE_CPU, 0.1)), NO_HARM,
+		.fact = "threads of sessions that serve no request wake up all the same: {idle_wakes}, which takes {idle_cpu} of a CPU, watching included; netatalk 4.5 does so 100 times a second for each session, also an idle one",
+	},
+	{
 		.key = "logins-refused", .name = "logins refused", .kind = DOCTOR_NOTE,
 		TESTS(LEAST(LOGIN_REFUSED, 1)), NO_HARM,
 		.fact = "logins refused, as by a wrong password: {login_refused}; PAM answers them late on purpose",

@@ -412,9 +412,14 @@ bool procfs_first_pid_namespace(void)
 	return stat("/proc/self/ns/pid", &st) || st.st_ino == FIRST_PID_NS;
 }
 
+bool procfs_is_mounted(void)
+{
+	return !access("/proc/self", F_OK);
+}
+
 const char *procfs_hides(void)
 {
-	if (access("/proc/self", F_OK))
+	if (!procfs_is_mounted())
 		return "; " PROCFS_UNMOUNTED;
 	return access("/proc/1", F_OK) ? "; " PROCFS_HIDDEN : "";
 }

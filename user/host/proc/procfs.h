@@ -147,6 +147,7 @@ bool procfs_first_pid_namespace(void);
 #define PROCFS_HIDDEN    "/proc hides the processes of other users (hidepid): run as root"
 #define PROCFS_UNMOUNTED "/proc is not mounted here: mount -t proc proc /proc"
 const char *procfs_hides(void);
+bool procfs_is_mounted(void);
 
 /* How far CLOCK_MONOTONIC is ahead of the kernel's own: other than 0 only in a time namespace. */
 long procfs_clock_ahead_s(void);

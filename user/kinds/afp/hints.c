@@ -445,10 +445,29 @@ static void swap_hint(struct hints *out)
 			  (total - unused) / 1024, total / 1024);
 }
 
+/* What the two above could not look at: else it would seem that nothing is there. */
+static void unseen_hints(struct hints *out)
+{
+	uint64_t total;
+
+	if (!procfs_is_mounted())
+		hints_add(out, "not-seen", true, "/proc", "mount -t proc proc /proc",
+			  "it is not mounted here: servers, and whether the machine swaps, were "
+			  "not looked at");
+	else if (!procfs_memory(&total, "SwapTotal"))
+		hints_add(out, "not-seen", true, "/proc/meminfo", "mount /proc without subset=pid",
+			  "it cannot be read: whether the machine swaps was not looked at");
+	if (access("/sys/devices/system/cpu", F_OK))
+		hints_add(out, "not-seen", true, "/sys", "mount -t sysfs sysfs /sys",
+			  "it is not mounted here: whether the CPUs' clock follows the load was "
+			  "not looked at");
+}
+
 void hints_machine(struct hints *out)
 {
 	governor_hint(out);
 	swap_hint(out);
+	unseen_hints(out);
 }
 
 void hints_fini(struct hints *h)

@@ -163,7 +163,10 @@ static int choose_one(struct daemons *m, struct daemon is, struct err *e)
 static int gluster_choose_pid(struct daemons *m, const struct kind_wish *w, struct err *e)
 {
 	const struct daemon *is = daemon_of(m, (pid_t)w->pid);
+	struct procstat st;
 
+	if (!is && procstat_read(&st, (pid_t)w->pid))
+		return err_set(e, -ESRCH, "there is no process %u%s", w->pid, procfs_hides());
 	if (!is)
 		return err_set(e, -ESRCH,
 			       "process %u is not of GlusterFS (glusterfsd, glusterd): any other "
@@ -186,7 +189,8 @@ static int gluster_choose_port(struct daemons *m, unsigned int port, bool known,
 	int r = servers_look(&at, 0, (uint16_t)port, e);
 
 	if (r == -ENXIO)
-		r = err_set(e, r, "no brick and no glusterd of this host has port %u", port);
+		r = err_set(e, r, "no brick and no glusterd of this host has port %u%s", port,
+			    procfs_hides());
 	r = r ? r : servers_one(&at, e);
 	brick.pid = r ? 0 : at.entry[0].master;
 	servers_fini(&at);
@@ -267,7 +271,8 @@ static int gluster_make_target(struct target *out, const struct daemons *m,
 	if (!n)
 		return err_set(e, -ENXIO,
 			       "no such brick (glusterfsd) runs here: gluster volume status lists "
-			       "the volumes, their bricks and the processes");
+			       "the volumes, their bricks and the processes%s",
+			       procfs_hides());
 	if (n > AFS_N_PORTS)
 		return err_set(e, -ENOTUNIQ,
 			       "%zu bricks run here, and at most %d can be recorded at once: name "

@@ -142,7 +142,8 @@ static int no_server_at(unsigned int port, struct err *e)
 			       "no right to see which process has UDP port %u: run as root "
 			       "(afpscope check says more), if it is not the kernel itself",
 			       port);
-	return err_set(e, -ENXIO, "no server over Rx of this host has UDP port %u", port);
+	return err_set(e, -ENXIO, "no server over Rx of this host has UDP port %u%s", port,
+		       procfs_hides());
 }
 
 /* If none that is known by its name has the port, whatever has it. */
@@ -184,7 +185,8 @@ static int rx_make_target(struct target *out, const struct rx_daemons *m, bool n
 		return err_set(
 		    e, -ENXIO,
 		    "no such server over Rx (fileserver, dafileserver, vlserver, ptserver, "
-		    "volserver, bosserver, rxperf) runs here: ps -e lists the processes");
+		    "volserver, bosserver, rxperf) runs here: ps -e lists the processes%s",
+		    procfs_hides());
 	target_processes(out, m->pid, m->n);
 	for (size_t i = 0; i < m->n; i++)
 		for (size_t k = 0; k < m->daemon[i].n; k++)

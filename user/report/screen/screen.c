@@ -180,7 +180,7 @@ static void add_version(struct screen_text *t, const struct run *r)
 		screen_add(t, " %s", cell_text(version, 16).text);
 }
 
-/* A run that only watched: how long, and how many sessions. */
+/* A run that only watched: how long, and how many sessions where the kind has such. */
 static void add_watched(struct screen_text *t, const struct run *r)
 {
 	const struct run_phase *phase = r->n_phases ? r->phase[0] : NULL;
@@ -190,7 +190,7 @@ static void add_watched(struct screen_text *t, const struct run *r)
 		return;
 	if (phase->known[METRIC_ELAPSED])
 		screen_add(t, " %s", screen_time((double)phase->value[METRIC_ELAPSED]).text);
-	if (run_has_requests(r))
+	if (run_has_requests(r) && run_is_by_session(r))
 		screen_add(t, " %" PRIu64 GLUE "session%s", sessions, sessions == 1 ? "" : "s");
 }
 

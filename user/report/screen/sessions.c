@@ -41,7 +41,7 @@ static const struct section_column columns[] = {
 static const struct section_type sessions_section = {
 	.key = "sessions",
 	.title = "Sessions",
-	.rest = "  busy: with a request in service; all%: of all busy; MB: on the wire",
+	.rest = "  busy: with a request in service; all%: of all busy; MB: of requests and replies",
 	SECTION_OF(columns),
 };
 

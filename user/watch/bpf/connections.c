@@ -46,9 +46,9 @@ void watch_connections(struct watch *w, watch_connection_fn *put, void *user)
 			put(user, &c);
 }
 
-static bool is_served(const struct afs_process *p)
+static bool is_served(const struct bpf_view *v, const struct afs_process *p)
 {
-	return bpf_view_serves(p) && p->ended < p->threads;
+	return bpf_view_serves(v, p) && p->ended < p->threads;
 }
 
 /* A process of which nothing was read yet has no connection here, but one client. */
@@ -60,10 +60,10 @@ uint64_t connections_now(const struct bpf_view *v)
 
 	for (uint32_t i = 0; i < n; i++) {
 		p = bpf_view_server_of(v, &v->stream[i]);
-		found += p && is_served(p) && !v->stream[i].ended;
+		found += p && is_served(v, p) && !v->stream[i].ended;
 	}
 	for (uint32_t i = 0; i < m; i++)
-		found += is_served(&v->process[i]) && !v->process[i].streams;
+		found += is_served(v, &v->process[i]) && !v->process[i].streams;
 	return found;
 }
 

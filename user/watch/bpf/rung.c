@@ -268,16 +268,23 @@ uint64_t bpf_rung_stop(struct bpf_rung *b)
 	return b->view.stopped_ns;
 }
 
+bool bpf_rung_unserved(struct bpf_rung *b)
+{
+	uint32_t n = __atomic_load_n(&b->view.shared->n_unserved, __ATOMIC_ACQUIRE);
+	bool more = n != b->n_unserved;
+
+	b->n_unserved = n;
+	return more;
+}
+
 unsigned int bpf_rung_tick(struct bpf_rung *b)
 {
 	uint32_t n = __atomic_load_n(&b->view.shared->n_begun, __ATOMIC_ACQUIRE);
-	uint32_t unserved = __atomic_load_n(&b->view.shared->n_unserved, __ATOMIC_ACQUIRE);
 	unsigned int look;
 
 	look = (n != b->n_begun ? BPF_RUNG_PROCESSES : 0) |
-	       (unserved != b->n_unserved ? BPF_RUNG_BACKENDS : 0);
+	       (bpf_rung_unserved(b) ? BPF_RUNG_BACKENDS : 0);
 	b->n_begun = n;
-	b->n_unserved = unserved;
 	price_look(b);
 	sessions_look(b);
 	slots_release(b);

@@ -78,6 +78,9 @@ uint64_t bpf_rung_stop(struct bpf_rung *b);
 /* Reads what only living processes show. What is new: bits BPF_RUNG_. */
 unsigned int bpf_rung_tick(struct bpf_rung *b);
 
+/* Whether somebody is asked who was not watched when this was called last. */
+bool bpf_rung_unserved(struct bpf_rung *b);
+
 /* The living processes of the server, at most AFS_N_PROCESSES. */
 size_t bpf_rung_processes(const struct bpf_rung *b, pid_t *out);
 

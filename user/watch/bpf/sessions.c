@@ -154,7 +154,7 @@ void sessions_look(struct bpf_rung *b)
 	for (uint32_t i = 0; i < n && !b->sink.totals_only; i++) {
 		p = &v->process[i];
 		l = &s->label[i];
-		if (!bpf_view_serves(p) || p->ended >= p->threads)
+		if (!bpf_view_serves(v, p) || p->ended >= p->threads)
 			continue;
 		/* Its name is asked for now, and may be known when it is shown. */
 		if (!l->has_uid && look_uid(l, p->tgid))
@@ -346,7 +346,7 @@ int sessions_end_process(struct bpf_rung *b, uint32_t process)
 	struct known k;
 	int r = 0;
 
-	if (!b->sink.totals_only && bpf_view_serves(p) && !p->streams) {
+	if (!b->sink.totals_only && bpf_view_serves(&b->view, p) && !p->streams) {
 		k = known_process(s, &b->view, process);
 		r = bpf_sessions_keep(s, &k);
 	}
@@ -400,7 +400,7 @@ bool watch_session(struct watch *w, pid_t pid, uint16_t port, struct run_session
 			return filled(&s->ended[i], out, s->names);
 	for (uint32_t i = 0; i < m; i++) {
 		p = &v->process[i];
-		if (!bpf_view_serves(p) || p->streams || p->tgid != pid)
+		if (!bpf_view_serves(v, p) || p->streams || p->tgid != pid)
 			continue;
 		k = known_process(s, v, i);
 		return filled(&k, out, s->names);
@@ -427,7 +427,7 @@ int sessions_note(const struct bpf_rung *b, struct run *r)
 		err = bpf_sessions_note(&k, r, s->names);
 	}
 	for (uint32_t i = 0; i < m && !err; i++) {
-		if (!bpf_view_serves(&v->process[i]) || v->process[i].streams)
+		if (!bpf_view_serves(v, &v->process[i]) || v->process[i].streams)
 			continue;
 		k = known_process(s, v, i);
 		err = bpf_sessions_note(&k, r, s->names);

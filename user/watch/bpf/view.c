@@ -81,9 +81,9 @@ const struct afs_stream *bpf_view_stream_of(const struct bpf_view *v, const stru
 	return p->stream && s->handle == p->stream ? s : NULL;
 }
 
-bool bpf_view_serves(const struct afs_process *p)
+bool bpf_view_serves(const struct bpf_view *v, const struct afs_process *p)
 {
-	return p->role == AFS_ROLE_SERVER && p->serving;
+	return p->role == AFS_ROLE_SERVER && (p->serving || (v->setup->any_order && p->streams));
 }
 
 const struct afs_process *bpf_view_server_of(const struct bpf_view *v, const struct afs_stream *s)
@@ -91,7 +91,7 @@ const struct afs_process *bpf_view_server_of(const struct bpf_view *v, const str
 	uint32_t process = __atomic_load_n(&s->process, __ATOMIC_ACQUIRE);
 	const struct afs_process *p = process ? &v->process[process - 1] : NULL;
 
-	return p && bpf_view_serves(p) && !s->refused ? p : NULL;
+	return p && bpf_view_serves(v, p) && !s->refused ? p : NULL;
 }
 
 const struct afs_process *bpf_view_find(const struct bpf_view *v, pid_t pid)

@@ -56,8 +56,11 @@ uint32_t bpf_view_streams(const struct bpf_view *v);
 /* The connection that a process read first; NULL: none, or it was collected. */
 const struct afs_stream *bpf_view_stream_of(const struct bpf_view *v, const struct afs_process *p);
 
-/* Whether it has read from clients, or was found as one that does. */
-bool bpf_view_serves(const struct afs_process *p);
+/*
+ * Whether it has read from clients, or was found as one that does. Of a server that answers in any
+ * order whether it has a client's connection: none of its other processes uses these.
+ */
+bool bpf_view_serves(const struct bpf_view *v, const struct afs_process *p);
 
 /*
  * The process that serves a connection, also one of which nothing was read yet. NULL: its slot is

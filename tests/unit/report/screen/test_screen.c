@@ -144,6 +144,22 @@ static void sessions_that_are_not_listed_are_in_their_number(void **state)
 	run_fini(&r);
 }
 
+/* A socket of Rx is that of all clients, and a brick's connection is seen once it moves bytes. */
+static void what_has_no_sessions_is_not_said_to_have_so_many(void **state)
+{
+	const struct run_kind bricks = { .name = "gluster", .has_requests = true };
+	struct run r;
+	char *text;
+
+	(void)state;
+	make_record(&r);
+	r.kind = &bricks;
+	text = screen(&r, 100, false);
+	assert_null(strstr(text, " session"));
+	free(text);
+	run_fini(&r);
+}
+
 static void record_is_the_golden_screen(void **state)
 {
 	struct run r;
@@ -314,6 +330,7 @@ int main(void)
 		TEST(lantest_is_the_golden_screen),
 		TEST(what_watching_cost_is_a_warning_above_one_percent_of_a_cpu),
 		TEST(sessions_that_are_not_listed_are_in_their_number),
+		TEST(what_has_no_sessions_is_not_said_to_have_so_many),
 		TEST(record_is_the_golden_screen),
 		TEST(speedtest_is_the_golden_screen),
 		TEST(the_worst_run_fits),
