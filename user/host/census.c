@@ -30,22 +30,6 @@ int census_add_hold(struct census *c, size_t process, size_t socket)
 	return VEC_PUSH(c->hold, c->n_holds, (struct census_hold) { process, socket });
 }
 
-static int by_inode(const void *a, const void *b)
-{
-	const struct census_socket *x = a, *y = b;
-
-	return (x->tcp.ino > y->tcp.ino) - (x->tcp.ino < y->tcp.ino);
-}
-
-/* When all processes and sockets are there, in any order; holds come later. */
-static void census_sort(struct census *c)
-{
-	if (c->n_processes)
-		qsort(c->process, c->n_processes, sizeof(*c->process), procstat_by_pid);
-	if (c->n_sockets)
-		qsort(c->socket, c->n_sockets, sizeof(*c->socket), by_inode);
-}
-
 size_t census_find(const struct census *c, pid_t pid)
 {
 	const struct census_process key = { .pid = pid }, *found = NULL;
@@ -132,9 +116,7 @@ static int census_read_process(void *arg, pid_t pid)
 	struct reading *r = arg;
 	struct procstat st;
 
-	if (procstat_read(&st, pid) || !procstat_lives(&st))
-		return 0;
-	if (st.is_kernel)
+	if (procstat_read(&st, pid) || !procstat_lives(&st) || st.is_kernel)
 		return 0;
 	p.ppid = st.ppid;
 	p.started = st.started;
@@ -183,6 +165,8 @@ static int read_sockets(struct reading *r)
 		err = add_census_sockets(c, &all, p->net, err);
 		err = err == -ENOMEM ? err : 0;
 	}
+	if (c->n_sockets)
+		qsort(c->socket, c->n_sockets, sizeof(*c->socket), sockets_by_inode);
 	return err;
 }
 
@@ -199,7 +183,8 @@ static int read_holds(struct census *c)
 			key.tcp.ino = procfs_fd_socket(c->process[i].pid, fd.number);
 			if (!key.tcp.ino || !c->n_sockets)
 				continue;
-			found = bsearch(&key, c->socket, c->n_sockets, sizeof(key), by_inode);
+			found = bsearch(&key, c->socket, c->n_sockets, sizeof(key),
+					sockets_by_inode);
 			if (found)
 				r = census_add_hold(c, i, (size_t)(found - c->socket));
 		}
@@ -271,11 +256,11 @@ int census_read(struct census *out, const char *const *names, pid_t pid, uint16_
 	err = procfs_each(census_read_process, &r);
 	if (err)
 		return err_set(e, err, "cannot list processes: /proc: %s", strerror(-err));
-	census_sort(out);
+	if (out->n_processes)
+		qsort(out->process, out->n_processes, sizeof(*out->process), procstat_by_pid);
 	err = read_sockets(&r);
 	if (err)
 		return err_set(e, err, "cannot list sockets: /proc/net/tcp: %s", strerror(-err));
-	census_sort(out);
 	err = read_holds(out);
 	err = err ? err : read_related(out);
 	if (!err)
