@@ -3,6 +3,7 @@
 
 #include "host/census.h"
 
+#include "base/text.h"
 #include "base/vec.h"
 #include "host/owner.h"
 #include "host/proc/procfs.h"
@@ -46,12 +47,9 @@ bool census_holds(const struct census *c, size_t process, size_t socket)
 
 void census_below(char *out, size_t len, const char *path, const char *root)
 {
-	size_t root_len = strlen(root);
+	const char *below = text_below(path, root);
 
-	if (!strncmp(path, root, root_len) &&
-	    (!path[root_len] || (root_len > 1 && path[root_len] == '/')))
-		path += root_len;
-	snprintf(out, len, "%s", path);
+	snprintf(out, len, "%.*s", (int)len - 1, below ? below : path);
 }
 
 static void census_link(char *out, size_t len, pid_t pid, const char *name, const char *root)
