@@ -6,7 +6,6 @@
 #include "host/proc/procfs.h"
 
 #include <errno.h>
-#include <stdio.h>
 #include <string.h>
 #include <unistd.h>
 

@@ -14,7 +14,6 @@
 #include "host/census.h"
 #include "kinds/way.h"
 
-#include <netinet/in.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>

@@ -10,13 +10,11 @@
 #include "watch/bpf/load.h"
 #include "watch/bpf/storage_load.h"
 
-#include <errno.h>
 #include <linux/capability.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 #include <sys/utsname.h>
 #include <unistd.h>
 

@@ -10,7 +10,6 @@
 #include <linux/sock_diag.h>
 #include <linux/tcp.h>
 #include <netinet/in.h>
-#include <stdio.h>
 #include <string.h>
 
 /* TCP_ESTABLISHED and TCP_LISTEN of netinet/tcp.h, which linux/tcp.h excludes. */

@@ -10,9 +10,7 @@
 #include "host/proc/procfs.h"
 #include "kinds/way.h"
 
-#include <math.h>
 #include <stdlib.h>
-#include <string.h>
 #include <unistd.h>
 
 #define CLIENTS_MAX 256 /* of this machine: more are not looked at */

@@ -10,8 +10,6 @@
 #include "host/net/tcpdiag.h"
 #include "kinds/afp/inservice.h"
 
-#include <netinet/in.h>
-
 #define LEAST_NS  2000000000u
 #define NS_PER_MS 1000000u
 /* DSIOpenSession has at most about 30 bytes, FPLogin at least 50 more. */
