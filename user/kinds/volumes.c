@@ -23,11 +23,6 @@ static size_t length_of(const char *folder)
 	return len;
 }
 
-bool volumes_below(const char *path, const char *folder)
-{
-	return text_below(path, folder);
-}
-
 const char *volumes_find(const struct afpconf *c, const char *path)
 {
 	const char *found = NULL, *folder;
@@ -36,7 +31,7 @@ const char *volumes_find(const struct afpconf *c, const char *path)
 		folder = c->item[i].value;
 		if (strcasecmp(c->item[i].key, "path") != 0 || *folder != '/' || !folder[1])
 			continue;
-		if (volumes_below(path, folder) && (!found || length_of(folder) > length_of(found)))
+		if (text_below(path, folder) && (!found || length_of(folder) > length_of(found)))
 			found = folder;
 	}
 	return found;
