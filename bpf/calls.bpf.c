@@ -325,13 +325,9 @@ SEC("?tp_btf/udp_fail_queue_rcv_skb")
 int on_udp_drop(__u64 *ctx)
 {
 	const struct sock___afs *sk = (const void *)ctx[1];
-	struct socket___afs *of = NULL;
-	struct file___afs *file = NULL;
-	struct afs_stream *s;
+	const struct file___afs *file = BPF_CORE_READ(sk, sk_socket, file);
+	struct afs_stream *s = file ? stream_known(socket_of(file)) : NULL;
 
-	READ(of, sk->sk_socket);
-	READ(file, of->file);
-	s = file ? stream_known(socket_of(file)) : NULL;
 	if (s)
 		AFS_COUNT(s->drops);
 	return 0;
