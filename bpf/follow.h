@@ -38,7 +38,7 @@ __noinline int follow_open(__u32 slot, __u64 total, __u32 way)
 		return 0;
 	}
 	f = way == TO_SERVER ? &s->flow[TO_SERVER] : &s->flow[FROM_SERVER];
-	if (cursor_open(&f->cursor, t, total))
+	if (cursor_open(&f->cursor, t, total, NULL))
 		return 1;
 	lose(f);
 	return 0;
