@@ -53,10 +53,10 @@ static __always_inline void enter_serving(struct afs_thread *t, struct afs_proce
 		if (s && s->by == t->slot + 1)
 			return;
 		t->serves = 0;
-		thread_account(t, AFS_ACCOUNT_BETWEEN);
-	} else if (t->account >= AFS_ACCOUNT_THREADS) {
-		thread_account(t, AFS_ACCOUNT_BETWEEN);
+	} else if (t->account < AFS_ACCOUNT_THREADS) {
+		return;
 	}
+	thread_account(t, AFS_ACCOUNT_BETWEEN);
 }
 
 /* The descriptor of the call; saves what leave() will need. */
@@ -447,8 +447,6 @@ static __always_inline void note_again(struct afs_thread *t, long ret)
  */
 static __always_inline void leave_filtered(struct afs_stripe *s, struct afs_thread *t, long ret)
 {
-	struct afs_part *p;
-
 	if (t->nr != AFS_NR_NONE || !t->entered_ns || t->found || t->stopped || shared.stopping)
 		return;
 	t->counting = 1;
@@ -456,11 +454,7 @@ static __always_inline void leave_filtered(struct afs_stripe *s, struct afs_thre
 	t->flags = 0;
 	enter_cell(t, AFS_CLASS_OTHER, AFS_OBJECT_NONE);
 	count_time(t, 0);
-	p = part_at(s, t->part);
-	if (p) {
-		p->calls++;
-		p->errors += is_error(t, ret);
-	}
+	count_part(s, t, is_error(t, ret), 0, 0);
 	AFS_COUNT(shared.lost.filtered);
 	t->calls++;
 	t->seq++;
