@@ -141,8 +141,7 @@ struct afs_inner {
 	__u64 held_ns, freed_ns; /* of a CNID server's thread: its last stop that is over */
 };
 
-/* A CNID connection. Slots are reused: a thread is the same one only if its tid is the same.
- */
+/* A CNID connection. Slots are reused: a thread is the same only if its tid is the same. */
 struct afs_link {
 	__u32
 	    asker; /* slot + 1 of the thread that sent the last request; 0: none that is watched */

@@ -2,9 +2,7 @@
 #ifndef AFS_MAPS_H
 #define AFS_MAPS_H
 
-/*
- * All data of the programs, and how they find that of a thread: by the storage of its task.
- */
+/* All data of the programs, and how they find that of a thread: by the storage of its task. */
 
 #include "bpf/calls.h"
 #include "bpf/kernel.h"
@@ -14,10 +12,8 @@
 #include <bpf/bpf_helpers.h>
 #include <stdbool.h>
 
-/* Set before loading. */
 const volatile struct afs_setup setup = { .objects_on = 1, .decoder = AFS_DECODER_DSI };
 
-/* In .bss: user space reads it through a mapping. */
 struct afs_shared shared;
 
 /* For every watched thread its slot in "thread" + 1. */
@@ -96,16 +92,13 @@ struct {
  * Sets or adds 1, and everything written before is visible to who sees it: on arm64 only atomics
  * that return what was there are ordered.
  */
-#define AFS_PUBLISH(field, value)                                                                  \
+#define AFS_ORDERED(atomic)                                                                        \
 	({                                                                                         \
-		typeof(field) was_ = __sync_lock_test_and_set(&(field), value);                    \
+		typeof(atomic) was_ = atomic;                                                      \
 		barrier_var(was_);                                                                 \
 	})
-#define AFS_COUNT_LAST(counter)                                                                    \
-	({                                                                                         \
-		typeof(counter) was_ = AFS_COUNT(counter);                                         \
-		barrier_var(was_);                                                                 \
-	})
+#define AFS_PUBLISH(field, value) AFS_ORDERED(__sync_lock_test_and_set(&(field), value))
+#define AFS_COUNT_LAST(counter)   AFS_ORDERED(AFS_COUNT(counter))
 
 /* Whether clients' data come as datagrams. */
 static __always_inline bool datagrams(void)
