@@ -80,8 +80,7 @@ struct socket___afs {
 };
 
 struct unix_sock___afs {
-	struct path___afs
-	    path; /* of the file that it, or the socket that accepted it, is bound to */
+	struct path___afs path; /* of the file that it, or what accepted it, is bound to */
 	struct sock___afs *peer;
 };
 

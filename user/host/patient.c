@@ -44,8 +44,7 @@ static void close_others(int fd)
 	closefrom(4);
 }
 
-/* The kernel kills this process when nobody can read what it writes: then its answer is not wanted,
- * or the program has ended, however it did. */
+/* When nobody can read what it writes, its answer not wanted or the program ended, it is killed. */
 static void end_with_reader(void)
 {
 	struct pollfd out = { .fd = 3 };

@@ -44,8 +44,7 @@ struct sockets {
 /* The order of sockets, of struct sockets_entry or of what begins with one: for qsort(). */
 int sockets_by_inode(const void *a, const void *b);
 
-/* Reads all sockets that are connected or listen. 0 or a negative errno; sockets_fini in both
- * cases. */
+/* All sockets that are connected or listen. 0 or a negative errno; sockets_fini in both cases. */
 int sockets_read(struct sockets *out, struct err *e);
 void sockets_fini(struct sockets *s);
 
@@ -55,8 +54,7 @@ void sockets_fini(struct sockets *s);
  */
 int sockets_read_of(struct sockets *out, pid_t pid, struct err *e);
 
-/* The same by /proc/PID/net/tcp and tcp6 alone, the second of which may not be there; pid 0: this
- * process. */
+/* The same by /proc/PID/net/tcp and tcp6 (which may be missing) alone; pid 0: this process. */
 int sockets_read_proc(struct sockets *out, pid_t pid);
 
 /* false: not an Internet address. */

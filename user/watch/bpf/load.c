@@ -468,8 +468,7 @@ int bpf_load_mark(struct bpf_load *l, struct afs_want *want, size_t n, struct er
 	qsort(want, n, sizeof(*want), procstat_by_pid);
 	for (size_t i = 0; i < AFS_N_WANTS; i++)
 		mark->want[i] = i < n ? want[i] : (struct afs_want) { .tgid = INT_MAX };
-	/* Repeat until a pass finds nothing: a thread may be started where the iterator has passed.
-	 */
+	/* Until a pass finds nothing: a thread may be started where the iterator has passed. */
 	do
 		r = run_marker(l);
 	while (!r && (mark->marked || (mark->failed && --tries)));
