@@ -80,13 +80,6 @@ void census_cwd(char *out, size_t len, pid_t pid)
 		census_link(out, len, pid, "cwd", root);
 }
 
-void census_look(struct census_process *p)
-{
-	p->owner = owner_of(p->pid);
-	read_places(p);
-	procfs_argument(p->conf, sizeof(p->conf), p->pid, "-F");
-}
-
 static bool census_is_wanted(const struct reading *r, const struct census_process *p)
 {
 	if (p->pid == r->pid)
@@ -100,12 +93,20 @@ static bool census_is_wanted(const struct reading *r, const struct census_proces
 /* Whose it is, and where: too many calls to be made for each process of a large host. */
 static void read_whose(struct census_process *p)
 {
+	if (p->looked)
+		return;
 	p->looked = true;
 	p->has_uid = !procfs_uids(&p->owner, &p->uid, p->pid);
 	if (!p->has_uid)
 		p->owner = OWNER_UNKNOWN;
 	p->net = procfs_identity(p->pid, "ns/net");
 	read_places(p);
+}
+
+void census_look(struct census_process *p)
+{
+	read_whose(p);
+	procfs_argument(p->conf, sizeof(p->conf), p->pid, "-F");
 }
 
 static int census_read_process(void *arg, pid_t pid)
@@ -191,12 +192,6 @@ static int read_holds(struct census *c)
 	return r;
 }
 
-static void read_whose_once(struct census *c, size_t i)
-{
-	if (!c->process[i].looked)
-		read_whose(&c->process[i]);
-}
-
 /* A server holds a socket; its sessions and what started it are its children and its parent. */
 static int read_related(struct census *c)
 {
@@ -212,9 +207,9 @@ static int read_related(struct census *c)
 	for (size_t i = 0; i < c->n_processes; i++) {
 		up = c->process[i].ppid > 1 ? census_find(c, c->process[i].ppid) : c->n_processes;
 		if (holds[i] || holds[up])
-			read_whose_once(c, i);
+			read_whose(&c->process[i]);
 		if (holds[i] && up < c->n_processes)
-			read_whose_once(c, up);
+			read_whose(&c->process[up]);
 	}
 	free(holds);
 	return 0;

@@ -44,7 +44,7 @@ static void close_others(int fd)
 	closefrom(4);
 }
 
-/* When nobody can read what it writes, its answer not wanted or the program ended, it is killed. */
+/* The kernel kills it when nobody can read what it writes: nobody wants that, or we have ended. */
 static void end_with_reader(void)
 {
 	struct pollfd out = { .fd = 3 };
