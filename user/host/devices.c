@@ -69,10 +69,8 @@ const struct devices_entry *devices_find(const struct devices *d, const char *na
 /* false: it is there, or there is no room for it. */
 static bool add_below(struct devices_below *out, const char *name)
 {
-	for (size_t i = 0; i < out->n; i++)
-		if (!strcmp(out->name[i], name))
-			return false;
-	if (out->n == DEVICES_BELOW_MAX || strlen(name) >= DEVICES_NAME_MAX)
+	if (VEC_FIND(one, out->name, out->n, !strcmp(*one, name)) || out->n == DEVICES_BELOW_MAX ||
+	    strlen(name) >= DEVICES_NAME_MAX)
 		return false;
 	strcpy(out->name[out->n++], name);
 	return true;

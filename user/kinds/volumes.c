@@ -3,6 +3,7 @@
 
 #include "base/clock.h"
 #include "base/text.h"
+#include "base/vec.h"
 #include "host/census.h"
 #include "host/proc/procfs.h"
 
@@ -102,10 +103,8 @@ static void kinds_volumes_add_volume(char (*out)[CENSUS_PATH_MAX], size_t *n, si
 
 	if (path[0] != '/' || !path[1] || strchr(path, '$') || len >= CENSUS_PATH_MAX || *n == room)
 		return;
-	for (size_t i = 0; i < *n; i++)
-		if (!strncmp(out[i], path, len) && !out[i][len])
-			return;
-	snprintf(out[(*n)++], CENSUS_PATH_MAX, "%.*s", (int)len, path);
+	if (!VEC_FIND(one, out, *n, !strncmp(*one, path, len) && !(*one)[len]))
+		snprintf(out[(*n)++], CENSUS_PATH_MAX, "%.*s", (int)len, path);
 }
 
 size_t volumes_list(char (*out)[CENSUS_PATH_MAX], size_t room, const struct afpconf *c,
