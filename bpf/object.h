@@ -197,12 +197,6 @@ static __always_inline __u32 object_of_unix(const void *own, const void *peer)
 	return AFS_OBJECT_SOCKET;
 }
 
-/* A socket on which datagrams of many clients come. */
-static __always_inline bool is_datagrams(const struct sock___afs *sk)
-{
-	return datagrams() && BPF_CORE_READ(sk, sk_protocol) == AFS_UDP;
-}
-
 /*
  * The object of known port i if it is one of these, else AFS_N_OBJECTS. A global function: verified
  * once, not for each i.
@@ -233,13 +227,14 @@ static __always_inline __u32 object_at_port(__u32 local, __u32 peer)
 static __always_inline __u32 object_of_ports(const struct file___afs *file)
 {
 	struct end end = {};
-	const void *sk = end_of(&end, file);
+	const struct sock___afs *sk = end_of(&end, file);
 
 	if (end.family == AFS_UNIX)
 		return object_of_unix(sk, (const void *)end.other);
 	if (end.family != AFS_INET && end.family != AFS_INET6)
 		return AFS_OBJECT_SOCKET;
-	if (!end.peer && !(end.local && is_datagrams(sk)))
+	/* On a socket of datagrams those of many clients come. */
+	if (!end.peer && !(end.local && datagrams() && BPF_CORE_READ(sk, sk_protocol) == AFS_UDP))
 		return AFS_OBJECT_SOCKET | OBJECT_FOR_NOW;
 	return object_at_port(end.local, end.peer);
 }
@@ -306,15 +301,6 @@ static __always_inline struct afs_seen *seen_at(const struct afs_process *p, __u
 	return bpf_map_lookup_elem(&seen, &key);
 }
 
-static __always_inline void seen_add(const struct afs_process *p, __u32 slot, __u32 fd,
-				     const struct afs_seen *what)
-{
-	struct afs_seen_key key = seen_key(p, slot, fd);
-
-	if (bpf_map_update_elem(&seen, &key, what, BPF_ANY) && what->link)
-		AFS_COUNT(shared.lost.links);
-}
-
 __noinline int forget_all(__u32 slot)
 {
 	struct afs_process *p = process_at(slot);
@@ -373,6 +359,7 @@ __noinline __u32 object_look(__u32 slot, __u64 task, __u32 fd)
 {
 	struct afs_process *p = process_at(slot);
 	struct afs_seen what = {};
+	struct afs_seen_key key;
 	struct file___afs *file;
 	__u32 object;
 
@@ -391,8 +378,10 @@ __noinline __u32 object_look(__u32 slot, __u64 task, __u32 fd)
 	if (object & OBJECT_FOR_NOW)
 		return object & ~OBJECT_FOR_NOW;
 	what.object = object;
-	if (what.link || fd >= AFS_N_FDS)
-		seen_add(p, slot, fd, &what);
+	key = seen_key(p, slot, fd);
+	if ((what.link || fd >= AFS_N_FDS) && bpf_map_update_elem(&seen, &key, &what, BPF_ANY) &&
+	    what.link)
+		AFS_COUNT(shared.lost.links);
 	if (fd < AFS_N_FDS && !p->shares)
 		p->object[fd_index(fd)] = object + 1;
 	return object;

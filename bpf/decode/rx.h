@@ -37,11 +37,6 @@
 /* "account" of a call whose first packet was not read yet */
 #define RX_UNKNOWN 0xffff
 
-static __always_inline __u8 rx_type(const struct afs_datagram *d)
-{
-	return d->head[20];
-}
-
 static __always_inline __u32 rx_number(const struct afs_datagram *d)
 {
 	return be32(d->head + 8);
@@ -318,7 +313,7 @@ static __always_inline bool rx_packet(struct afs_stripe *stripe, struct afs_thre
 
 	if (d->have < RX_LEN)
 		return false;
-	type = rx_type(d);
+	type = d->head[20];
 	if (!type || type >= AFS_RX_N_TYPES)
 		return false;
 	rx_channel(s, d);
