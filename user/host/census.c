@@ -139,13 +139,6 @@ static int add_census_sockets(struct census *c, struct sockets *all, uint64_t ne
 	return r;
 }
 
-static bool is_first_of(const struct reading *r, size_t i)
-{
-	const struct census_process *p = r->c->process;
-
-	return !VEC_FIND(one, p, i, one->net == p[i].net && census_is_wanted(r, one));
-}
-
 /* This namespace, and those of the wanted processes. One that has just ended is left out. */
 static int read_sockets(struct reading *r)
 {
@@ -158,7 +151,8 @@ static int read_sockets(struct reading *r)
 	for (size_t i = 0; i < c->n_processes && !err; i++) {
 		const struct census_process *p = &c->process[i];
 
-		if (!p->net || p->net == c->net || !census_is_wanted(r, p) || !is_first_of(r, i))
+		if (!p->net || p->net == c->net || !census_is_wanted(r, p) ||
+		    VEC_FIND(one, c->process, i, one->net == p->net && census_is_wanted(r, one)))
 			continue;
 		err = sockets_read_of(&all, p->pid, NULL);
 		err = add_census_sockets(c, &all, p->net, err);

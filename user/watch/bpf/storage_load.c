@@ -348,22 +348,17 @@ static int refuses_fentry(const struct btf *btf)
  * Loads the maps and the first rung of each item; only the maps if the kernel refuses one of the
  * programs.
  */
-static int load_first(struct storage *s, const struct storage_rung *const *first)
+static int load_first(struct storage *s, const struct storage_rung *const *first, struct err *e)
 {
 	const char *programs[N_PROGRAMS];
 	size_t n = 0;
+	int r;
 
 	for (int i = 0; i < AFS_N_STORAGE_ITEMS; i++)
 		for (int k = 0; first[i] && k < RUNG_PROGRAMS && first[i]->program[k]; k++)
 			programs[n++] = first[i]->program[k];
 	s->together = !storage_load_programs(s, &s->maps, programs, n);
-	return s->together ? 0 : storage_load_programs(s, &s->maps, NULL, 0);
-}
-
-static int open_maps(struct storage *s, const struct storage_rung *const *first, struct err *e)
-{
-	int r = load_first(s, first);
-
+	r = s->together ? 0 : storage_load_programs(s, &s->maps, NULL, 0);
 	if (r)
 		return err_set(e, r, "no maps for what is below the system calls: %s",
 			       strerror(-r));
@@ -405,7 +400,7 @@ int storage_open(struct storage **out, struct bpf_object *calls, const struct st
 		first[i] = find_rung(s, i, ladders[i].rung, btf);
 	}
 	if (!r)
-		r = open_maps(s, first, e);
+		r = load_first(s, first, e);
 	for (int i = 0; i < AFS_N_STORAGE_ITEMS && !r; i++)
 		storage_load_climb(s, i, first[i], btf);
 	btf__free(btf);

@@ -169,21 +169,18 @@ uint64_t bpf_view_moves(const struct bpf_view *v, uint32_t process, bool times)
 	return sum;
 }
 
-static bool is_counting(const struct afs_thread *t, uint64_t seq)
-{
-	return __atomic_load_n(&t->counting, __ATOMIC_ACQUIRE) &&
-	       __atomic_load_n(&t->seq, __ATOMIC_ACQUIRE) == seq;
-}
-
 void bpf_view_wait_for_counts(const struct bpf_view *v, uint64_t patience_ns)
 {
 	const struct timespec pause = { .tv_nsec = 30000 };
 	uint64_t end = clock_now_ns() + patience_ns, seq;
 	uint32_t n = bpf_view_threads(v);
+	const struct afs_thread *t;
 
 	for (uint32_t i = 0; i < n; i++) {
-		seq = __atomic_load_n(&v->thread[i].seq, __ATOMIC_ACQUIRE);
-		while (is_counting(&v->thread[i], seq) && clock_now_ns() < end)
+		t = &v->thread[i];
+		seq = __atomic_load_n(&t->seq, __ATOMIC_ACQUIRE);
+		while (__atomic_load_n(&t->counting, __ATOMIC_ACQUIRE) &&
+		       __atomic_load_n(&t->seq, __ATOMIC_ACQUIRE) == seq && clock_now_ns() < end)
 			nanosleep(&pause, NULL);
 	}
 }
