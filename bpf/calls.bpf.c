@@ -454,8 +454,7 @@ static __always_inline void mark_call(struct afs_thread *t, struct task_struct__
 
 /*
  * The place of a process in the list of those wanted, or of one before it. Without branches, which
- * the verifier would follow separately, as Linux 6.16 and later do with a mask of 0 or -1, too. A
- * global function: verified once.
+ * the verifier would follow separately, as Linux 6.16 and later do with a mask of 0 or -1, too.
  */
 __noinline __u32 want_find(__s32 tgid)
 {

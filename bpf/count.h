@@ -256,8 +256,7 @@ static __always_inline bool is_call_32bit(const struct afs_thread *t, void *task
 
 /*
  * Nobody knows what it moves, or which descriptors it closes: its number is that of the last entry
- * of the table, of no descriptor. A global function: verified once, and what follows is not
- * verified for each result.
+ * of the table, of no descriptor.
  */
 __noinline long enter_32bit(__u32 slot)
 {

@@ -17,10 +17,7 @@
 #define REQUEST_STEPS 4096
 #define REQUEST_SOME  64
 
-/*
- * A thread returned from a call that moved "total" bytes of its client's connection. 0: they
- * cannot be read. A global function, as the next: verified once.
- */
+/* A thread's call has moved "total" bytes of its client's connection. 0: they cannot be read. */
 __noinline int follow_open(__u32 slot, __u64 total, __u32 way)
 {
 	struct afs_thread *t = bpf_map_lookup_elem(&thread, &slot);

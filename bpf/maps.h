@@ -2,7 +2,12 @@
 #ifndef AFS_MAPS_H
 #define AFS_MAPS_H
 
-/* All data of the programs, and how they find that of a thread: by the storage of its task. */
+/*
+ * All data of the programs, and how they find that of a thread: by the storage of its task.
+ *
+ * Here and in what includes this, global functions (__noinline) are those that the verifier should
+ * follow once: not for each call, and what comes after them not for each result.
+ */
 
 #include "bpf/calls.h"
 #include "bpf/kernel.h"
@@ -171,10 +176,7 @@ static __always_inline struct afs_thread *thread_at(__u32 *slot)
 #define POOL_AGAIN (AFS_N_THREADS + 1)
 #define POOL_ONCE  4 /* attempts in a function: the verifier follows each */
 
-/*
- * Some attempts to take a free slot; POOL_AGAIN: other CPUs changed the list meanwhile. Global
- * functions: verified once, not for each time they are called.
- */
+/* Some attempts to take a free slot; POOL_AGAIN: other CPUs changed the list meanwhile. */
 __noinline __u32 pool_try_take(__u32 of)
 {
 	__u64 before;

@@ -13,7 +13,7 @@
 
 #include <linux/fcntl.h>
 
-/* What user space has said of an inode, or AFS_N_OBJECTS. A global function: verified once. */
+/* What user space has said of an inode, or AFS_N_OBJECTS. */
 __noinline __u32 object_listed(__u64 ino, __u32 dev)
 {
 	const volatile struct afs_inodes *known = &shared.inodes;
@@ -99,7 +99,7 @@ static __always_inline bool object_is_log(const struct file___afs *file,
 
 #define OBJECT_NAME_LEN 64 /* of a name, so much is compared; a multiple of 8 */
 
-/* Whether two names differ in their next bytes, n or 8. A global function: verified once. */
+/* Whether two names differ in their next bytes, n or 8. */
 __noinline int object_differs(__u64 name, __u64 folder, __u32 n)
 {
 	__u64 a = 0, b = 0;
@@ -113,7 +113,7 @@ __noinline int object_differs(__u64 name, __u64 folder, __u32 n)
 
 /*
  * Whether it is a file of the SQLite database of a volume: NAME/NAME.sqlite, as netatalk makes it,
- * or its NAME.sqlite-wal, -shm, -journal. A global function, with addresses: verified once.
+ * or its NAME.sqlite-wal, -shm, -journal. The names are addresses.
  */
 __noinline int object_is_sqlite(__u64 name, __u64 folder, __u32 len)
 {
@@ -197,10 +197,7 @@ static __always_inline __u32 object_of_unix(const void *own, const void *peer)
 	return AFS_OBJECT_SOCKET;
 }
 
-/*
- * The object of known port i if it is one of these, else AFS_N_OBJECTS. A global function: verified
- * once, not for each i.
- */
+/* The object of known port i if it is one of these, else AFS_N_OBJECTS. */
 __noinline __u32 object_if_port(__u32 i, __u32 local, __u32 peer)
 {
 	const volatile struct afs_inodes *known = &shared.inodes;
@@ -334,7 +331,7 @@ __noinline int forget_seen(__u32 slot, __u32 fd)
 	return 0;
 }
 
-/* Forgets a descriptor, or AFS_FD_ALL of a process. A global function: verified once. */
+/* Forgets a descriptor, or AFS_FD_ALL of a process. */
 __noinline int forget(__u32 slot, __u32 fd)
 {
 	struct afs_process *p = process_at(slot);
@@ -353,7 +350,7 @@ __noinline int forget(__u32 slot, __u32 fd)
 
 /*
  * Classifies a descriptor, and remembers it until a call closes it. AFS_OBJECT_NONE: not open.
- * task: the address of its struct, 0: the one that runs. A global function: verified once.
+ * task: the address of its struct, 0: the one that runs.
  */
 __noinline __u32 object_look(__u32 slot, __u64 task, __u32 fd)
 {

@@ -436,10 +436,7 @@ static __always_inline void ended_bio(__u64 key, __u64 now)
 	bpf_map_delete_elem(&storage_bio, &key);
 }
 
-/*
- * A bio of a request has ended; the next one of the request, 0: none. Both are addresses as
- * numbers. A global function: the verifier follows it once, and not for each bio.
- */
+/* A bio of a request has ended; the next one of the request, 0: none. Both are addresses. */
 __noinline __u64 ended_in_request(__u64 bio, __u64 now)
 {
 	__u64 next = 0;

@@ -124,7 +124,7 @@ static __always_inline void stream_served(struct afs_process *p, __u32 slot, str
 
 /*
  * The handle of a client's connection, which begins here if "begin"; 0: none. task: as for
- * object_look. A global function: verified once.
+ * object_look.
  */
 __noinline __u32 stream_look(__u32 slot, __u64 task, __u32 fd, bool begin)
 {

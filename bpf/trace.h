@@ -48,7 +48,7 @@ static __always_inline __u64 wake_flags(struct afs_stripe *s, __u32 len)
 									 : BPF_RB_NO_WAKEUP;
 }
 
-/* Submits what this CPU has gathered. A global function: verified once. */
+/* Submits what this CPU has gathered. */
 __noinline int batch_end(void)
 {
 	struct afs_stripe *s = stripe_here();

@@ -198,10 +198,7 @@ static __always_inline void rx_count(struct afs_stripe *stripe, struct afs_threa
 		request_more(stripe, s, &q, more);
 }
 
-/*
- * A call on the channel of the thread's datagram has ended, with the result in its flow. A global
- * function: verified once.
- */
+/* A call on the channel of the thread's datagram has ended, with the result in its flow. */
 __noinline int rx_end(__u32 slot, __u32 number, __u64 now)
 {
 	struct afs_thread *t = bpf_map_lookup_elem(&thread, &slot);
