@@ -48,7 +48,6 @@ static void volumes_read_settings(struct volumes_settings *s, pid_t afpd)
 {
 	struct census_process p = { .pid = afpd, .comm = "afpd" };
 	struct servers_entry server = { 0 };
-	struct err e = { 0 };
 	char root[64];
 
 	volumes_settings_fini(s);
@@ -56,7 +55,7 @@ static void volumes_read_settings(struct volumes_settings *s, pid_t afpd)
 	servers_conf(&server, &p);
 	procfs_inside(root, sizeof(root), afpd, "");
 	if (server.conf[0])
-		afpconf_read(&s->conf, root, server.conf, true, &e); /* in part is good enough */
+		afpconf_read(&s->conf, root, server.conf, true, NULL); /* in part is good enough */
 	s->root = p.root;
 	s->read_ns = clock_now_ns();
 }

@@ -145,10 +145,8 @@ static bool inservice_is_idle(const struct look *l, const struct sleeping *is)
 
 static bool inservice_find_client(struct look *l, pid_t pid)
 {
-	struct err e = { 0 };
-
 	if (!l->all.n)
-		sockets_read(&l->all, &e);
+		sockets_read(&l->all, NULL);
 	l->client = inservice_client(&l->client_fd, &l->all, l->server, pid);
 	return l->client;
 }
