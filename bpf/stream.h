@@ -19,11 +19,9 @@ static __always_inline void note_client(struct afs_stream *s, const struct file_
 
 	sk = end_of(&end, file);
 	if (end.family == AFS_INET)
-		bpf_probe_read_kernel(s->ip, 4,
-				      __builtin_preserve_access_index(&sk->__sk_common.skc_daddr));
+		bpf_core_read(s->ip, 4, &sk->__sk_common.skc_daddr);
 	else if (end.family == AFS_INET6)
-		bpf_probe_read_kernel(
-		    s->ip, 16, __builtin_preserve_access_index(&sk->__sk_common.skc_v6_daddr));
+		bpf_core_read(s->ip, 16, &sk->__sk_common.skc_v6_daddr);
 	/* fe80::/10: the kernel binds such a connection to its interface. */
 	if (end.family == AFS_INET6 && s->ip[0] == 0xfe && (s->ip[1] & 0xc0) == 0x80)
 		s->scope = BPF_CORE_READ(sk, __sk_common.skc_bound_dev_if);

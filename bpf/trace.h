@@ -208,18 +208,35 @@ static __always_inline void trace_back(struct afs_stripe *stripe, struct afs_thr
 	trace_wait(stripe, t, state, AFS_KIND_RUNQ, woken, now);
 }
 
-/* The name in a command that was kept until the command was answered. */
-static __always_inline void trace_kept(struct afs_stripe *stripe, const struct afs_stream *s,
-				       const struct afs_queued *q)
+/* Fills r from a command of which n bytes, after its number, are at "at"; returns how many fit. */
+static __always_inline __u64 named_read(struct afs_named *r, const struct afs_thread *t, __u16 id,
+					__u8 command, __u64 at, __u64 n, __u64 now)
+{
+	r->timestamp = now;
+	r->session = t->session;
+	r->dsi_id = id;
+	r->command = command;
+	/* Compare in the register that is passed: verifiers up to 6.1 need that. */
+	asm volatile("" : "+r"(n));
+	if (n > AFS_NAMED_LEN)
+		n = AFS_NAMED_LEN;
+	r->len = bpf_probe_read_user(r->bytes, n, (void *)at) ? 0 : n;
+	return n;
+}
+
+/* A command with a name: kept, or NULL: n bytes of it, after its number, are at "at". */
+static __always_inline void trace_named(struct afs_stripe *stripe, const struct afs_thread *t,
+					const struct afs_named *kept, __u16 id, __u8 command,
+					__u64 at, __u64 n, __u64 now)
 {
 	RECORD(afs_named) * e;
-	__u32 n = s->named.len;
 
-	if (!afs_named_is(&s->named, q->id, q->account) || n > AFS_NAMED_LEN)
-		return;
 	if (!RECORD_BEGIN(stripe, e, AFS_STREAM_NAMES))
 		return;
-	__builtin_memcpy(&e->r, &s->named, sizeof(e->r));
+	if (kept)
+		__builtin_memcpy(&e->r, kept, sizeof(e->r));
+	else
+		n = named_read(&e->r, t, id, command, at, n, now);
 	batch_trim(stripe, &e->head, (AFS_NAMED_LEN - n) & ~7u);
 	RECORD_END(stripe, e);
 }
@@ -233,8 +250,8 @@ static __always_inline void trace_request(struct afs_stripe *stripe, const struc
 
 	if (now - begun_ns < setup.over_ns)
 		return;
-	if (setup.over_ns && tracing(AFS_TRACE_NAMES))
-		trace_kept(stripe, s, q);
+	if (setup.over_ns && tracing(AFS_TRACE_NAMES) && afs_named_is(&s->named, q->id, q->account))
+		trace_named(stripe, t, &s->named, 0, 0, 0, s->named.len, 0);
 	if (!RECORD_BEGIN(stripe, e, AFS_STREAM_REQUESTS))
 		return;
 	e->r = (struct afs_record_requests) {
@@ -288,35 +305,6 @@ static __always_inline void trace_serving(const struct afs_process *p, struct af
 		return;
 	s->told = 1;
 	trace_session(p, s, AFS_EVENT_BEGIN);
-}
-
-/* Fills r from a command of which n bytes, after its number, are at "at"; returns how many fit. */
-static __always_inline __u64 named_read(struct afs_named *r, const struct afs_thread *t, __u16 id,
-					__u8 command, __u64 at, __u64 n, __u64 now)
-{
-	r->timestamp = now;
-	r->session = t->session;
-	r->dsi_id = id;
-	r->command = command;
-	/* Compare in the register that is passed: verifiers up to 6.1 need that. */
-	asm volatile("" : "+r"(n));
-	if (n > AFS_NAMED_LEN)
-		n = AFS_NAMED_LEN;
-	r->len = bpf_probe_read_user(r->bytes, n, (void *)at) ? 0 : n;
-	return n;
-}
-
-/* A command with a name was read; n bytes of it, after its number, are at "at". */
-static __always_inline void trace_named(struct afs_stripe *stripe, const struct afs_thread *t,
-					__u16 id, __u8 command, __u64 at, __u64 n, __u64 now)
-{
-	RECORD(afs_named) * e;
-
-	if (!RECORD_BEGIN(stripe, e, AFS_STREAM_NAMES))
-		return;
-	n = named_read(&e->r, t, id, command, at, n, now);
-	batch_trim(stripe, &e->head, (AFS_NAMED_LEN - n) & ~7u);
-	RECORD_END(stripe, e);
 }
 
 #endif

@@ -204,7 +204,7 @@ static __always_inline void frame_named(struct afs_stripe *stripe, const struct 
 	if (setup.over_ns)
 		named_read(&s->named, t, id_in(f), head[DSI_HEAD], c->at, n, now);
 	else
-		trace_named(stripe, t, id_in(f), head[DSI_HEAD], c->at, n, now);
+		trace_named(stripe, t, NULL, id_in(f), head[DSI_HEAD], c->at, n, now);
 }
 
 /* A request was answered. Before it ends: which volume it opened. */
