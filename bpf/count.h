@@ -406,12 +406,6 @@ static __always_inline void leave_uid(struct afs_thread *t)
 		p->uid = t->buf;
 }
 
-/* The call in progress takes bytes from the client, by a copy or by a splice. */
-static __always_inline bool is_from_client(const struct afs_thread *t)
-{
-	return is_inbound(t) && (is_on(t, AFS_OBJECT_CLIENT) || t->data == AFS_DATA_FILE);
-}
-
 /*
  * Notes what the next wait is for: the client's or the CNID server's socket, which was not ready,
  * or may have taken or given a part only; another socket, such as a name service's; or, if it is a
@@ -433,9 +427,11 @@ static __always_inline void note_again(struct afs_thread *t, long ret)
 		t->again = AFS_OBJECT_SOCKET;
 	else if (ret == -EAGAIN && is_on(t, AFS_OBJECT_BACKEND))
 		t->again = AFS_OBJECT_BACKEND;
-	else if ((ret == -EAGAIN || ret > 0) && is_from_client(t))
-		t->again = AFS_AGAIN_REST;
-	else if ((ret == -EAGAIN || ret > 0) && is_on(t, AFS_OBJECT_CLIENT))
+	else if (ret <= 0 && ret != -EAGAIN)
+		return;
+	else if (is_inbound(t) && (is_on(t, AFS_OBJECT_CLIENT) || t->data == AFS_DATA_FILE))
+		t->again = AFS_AGAIN_REST; /* by a copy or by a splice */
+	else if (is_on(t, AFS_OBJECT_CLIENT))
 		t->again = ret > 0 ? AFS_AGAIN_PART : AFS_OBJECT_CLIENT;
 }
 
