@@ -210,21 +210,12 @@ __noinline __u32 object_if_port(__u32 i, __u32 local, __u32 peer)
 	return AFS_N_OBJECTS;
 }
 
-/* What a TCP connection, or a socket of datagrams, is by its ports. */
-static __always_inline __u32 object_at_port(__u32 local, __u32 peer)
-{
-	__u32 object = AFS_N_OBJECTS;
-
-	for (__u32 i = 0; i < AFS_N_PORTS && object == AFS_N_OBJECTS; i++)
-		object = object_if_port(i, local, peer);
-	return object == AFS_N_OBJECTS ? AFS_OBJECT_SOCKET : object;
-}
-
 /* A client's or a CNID connection by its ports, else AFS_OBJECT_SOCKET. */
 static __always_inline __u32 object_of_ports(const struct file___afs *file)
 {
 	struct end end = {};
 	const struct sock___afs *sk = end_of(&end, file);
+	__u32 object = AFS_N_OBJECTS;
 
 	if (end.family == AFS_UNIX)
 		return object_of_unix(sk, (const void *)end.other);
@@ -233,7 +224,9 @@ static __always_inline __u32 object_of_ports(const struct file___afs *file)
 	/* On a socket of datagrams those of many clients come. */
 	if (!end.peer && !(end.local && datagrams() && BPF_CORE_READ(sk, sk_protocol) == AFS_UDP))
 		return AFS_OBJECT_SOCKET | OBJECT_FOR_NOW;
-	return object_at_port(end.local, end.peer);
+	for (__u32 i = 0; i < AFS_N_PORTS && object == AFS_N_OBJECTS; i++)
+		object = object_if_port(i, end.local, end.peer);
+	return object == AFS_N_OBJECTS ? AFS_OBJECT_SOCKET : object;
 }
 
 /* NULL: not an open descriptor. */

@@ -26,18 +26,6 @@ static __always_inline __u32 state_of(const struct afs_thread *t)
 	return AFS_STATE(t->class, t->object);
 }
 
-/* Adds blocked time to the column of the state, by the table. */
-static __always_inline void work_add_blocked(struct afs_thread *t, __u32 state, __u64 ns)
-{
-	__u32 column;
-
-	if (state >= AFS_N_STATES)
-		return;
-	column = setup.column[state];
-	if (column < AFS_N_COLUMNS)
-		t->work.ns[column] += ns;
-}
-
 /* Wakes user space each time a CPU has submitted that much; it also looks from time to time. */
 static __always_inline __u64 wake_flags(struct afs_stripe *s, __u32 len)
 {
@@ -195,13 +183,16 @@ static __always_inline void trace_back(struct afs_stripe *stripe, struct afs_thr
 				       __u64 now)
 {
 	__u32 state = t->nr == AFS_NR_NONE ? AFS_STATE_USER : state_of(t);
+	__u32 column;
 
 	if (t->off == AFS_OFF_STOPPED) {
 		t->work.ns[AFS_COLUMN_stopped_ns] += woken - t->since_ns;
 		trace_wait(stripe, t, state, AFS_KIND_STOPPED, t->since_ns, woken);
 	}
 	if (t->off == AFS_OFF_BLOCKED) {
-		work_add_blocked(t, state, woken - t->since_ns);
+		column = state < AFS_N_STATES ? setup.column[state] : AFS_N_COLUMNS;
+		if (column < AFS_N_COLUMNS)
+			t->work.ns[column] += woken - t->since_ns;
 		trace_wait(stripe, t, state, AFS_KIND_BLOCKED, t->since_ns, woken);
 	}
 	t->work.ns[AFS_COLUMN_runq_ns] += now - woken;
