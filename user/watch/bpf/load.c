@@ -4,6 +4,7 @@
 #include "watch/bpf/load.h"
 
 #include "base/file.h"
+#include "base/kernel.h"
 #include "bpf/pool.h"
 #include "calls.skel.h"
 #include "host/proc/procfs.h"
@@ -58,16 +59,6 @@ static int keep_words(enum libbpf_print_level level, const char *fmt, va_list ar
 	return 0;
 }
 
-static bool kernel_too_old(void)
-{
-	struct utsname name;
-	int major = 0, minor = 0;
-
-	if (!uname(&name))
-		sscanf(name.release, "%d.%d", &major, &minor);
-	return major && (major < 5 || (major == 5 && minor < 15));
-}
-
 static int bpf_load_refusal(struct err *e, int code, const char *what)
 {
 	if ((code == -EPERM || code == -EACCES) && geteuid() != 0)
@@ -81,7 +72,7 @@ static int bpf_load_refusal(struct err *e, int code, const char *what)
 		return err_set(e, code,
 			       "no type information of the kernel "
 			       "(/sys/kernel/btf/vmlinux): BTF is not built in");
-	if (kernel_too_old())
+	if (kernel_before(5, 15))
 		return err_set(e, code, "this kernel is too old: the programs need Linux 5.15");
 	if (code == -EPERM)
 		return err_set(e, code,
