@@ -40,11 +40,6 @@ size_t census_find(const struct census *c, pid_t pid)
 	return found ? (size_t)(found - c->process) : c->n_processes;
 }
 
-bool census_holds(const struct census *c, size_t process, size_t socket)
-{
-	return VEC_FIND(h, c->hold, c->n_holds, h->process == process && h->socket == socket);
-}
-
 void census_below(char *out, size_t len, const char *path, const char *root)
 {
 	const char *below = text_below(path, root);

@@ -281,8 +281,6 @@ bool procio_tick(struct procio *p)
 	return true;
 }
 
-/* Notes */
-
 int procio_note(const struct procio *p, struct run *r)
 {
 	int err = run_note(&r->rungs, "calls", "/proc/PID/io%s",
