@@ -4,6 +4,7 @@
 #include "watch/bpf/view.h"
 
 #include "base/clock.h"
+#include "base/sums.h"
 #include "base/vec.h"
 
 #include <errno.h>
@@ -190,15 +191,6 @@ void bpf_view_wait_for_programs(void)
 	syscall(SYS_membarrier, MEMBARRIER_CMD_GLOBAL, 0, 0);
 }
 
-void bpf_view_add(void *to, const void *from, size_t size)
-{
-	const __u64 *b = from;
-	__u64 *a = to;
-
-	for (size_t i = 0; i < size / sizeof(*a); i++)
-		a[i] += b[i];
-}
-
 uint64_t bpf_view_until(const struct bpf_view *v)
 {
 	return v->stopped_ns ? v->stopped_ns : clock_now_ns();
@@ -302,7 +294,7 @@ static int read_accounts(const struct bpf_view *v, struct ledger *out)
 		for (unsigned int cpu = 0; cpu < v->n_cpus; cpu++)
 			some |= add_account(v, &v->stripe[cpu], spread[i], a);
 		for (unsigned int lane = 0; lane < v->n_lanes && some && spread[i]; lane++)
-			bpf_view_add(a->hist, v->times[lane].request[spread[i]], sizeof(a->hist));
+			sums_add(a->hist, v->times[lane].request[spread[i]], sizeof(a->hist));
 		if (a->sum.begun || a->sum.answered)
 			out->n_accounts++;
 		else if (some)
@@ -341,8 +333,8 @@ static int read_packets(const struct bpf_view *v, struct ledger *out)
 	for (uint8_t way = 0; way < 2; way++) {
 		p[out->n_packets].from_server = way;
 		for (unsigned int cpu = 0; cpu < v->n_cpus; cpu++)
-			bpf_view_add(&p[out->n_packets].sum, &v->stripe[cpu].packets[way],
-				     sizeof(p->sum));
+			sums_add(&p[out->n_packets].sum, &v->stripe[cpu].packets[way],
+				 sizeof(p->sum));
 		out->n_packets += p[out->n_packets].sum.datagrams > 0;
 	}
 	out->packets = p;
