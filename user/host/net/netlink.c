@@ -116,6 +116,16 @@ int netlink_next(struct netlink *n, struct netlink_answer *a)
 	return h->nlmsg_type == NLMSG_DONE ? r : 1;
 }
 
+void netlink_put(struct netlink_attributes *to, int type, const void *value, size_t len)
+{
+	const struct nlattr a = { .nla_len = (uint16_t)(NLA_HDRLEN + len),
+				  .nla_type = (uint16_t)type };
+
+	memcpy(to->at + to->len, &a, sizeof(a));
+	memcpy(to->at + to->len + NLA_HDRLEN, value, len);
+	to->len += NLA_HDRLEN + NLA_ALIGN(len);
+}
+
 const void *netlink_find(const void *at, size_t len, unsigned int type, size_t *out_len)
 {
 	const struct rtattr *a = at; /* which is what struct nlattr is */
