@@ -48,7 +48,7 @@ static __always_inline bool ask_read(struct afs_question *q, const struct afs_th
 {
 	struct afs_cursor c;
 
-	if (!cursor_open(&c, t, t->data == AFS_DATA_BUF ? t->len : sizeof(*q)))
+	if (!cursor_open(&c, t, t->data == AFS_DATA_BUF ? t->len : sizeof(*q), NULL))
 		return false;
 	if (!c.left && !next_piece(&c))
 		return false;

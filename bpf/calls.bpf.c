@@ -14,25 +14,28 @@
 
 char licence[] SEC("license") = "GPL";
 
-/* Arguments of a BTF tracepoint are an array of u64: (registers, number) and (registers, result).
- */
+/* As enter(), with the arguments that are in the registers. */
+static __always_inline void enter_by(struct afs_stripe *s, struct afs_thread *t, void *task,
+				     __u64 address, long nr, const struct pt_regs___afs *regs)
+{
+	unsigned long arg[AFS_N_ARGS];
+
+	__builtin_memcpy(arg, (unsigned long[])AFS_ARGS(regs), 4 * sizeof(arg[0]));
+	if (datagrams())
+		arg[4] = AFS_ARG4(regs);
+	enter(s, t, task, address, nr, arg, task ? NULL : regs);
+}
+
+/* Arguments of a BTF tracepoint are an array of u64: (registers, number), (registers, result). */
 SEC("tp_btf/sys_enter")
 int on_sys_enter(__u64 *ctx)
 {
 	const struct pt_regs___afs *regs = (const void *)ctx[0];
 	struct afs_stripe *s = stripe_here();
 	struct afs_thread *t = s ? thread_in_call(s, regs) : NULL;
-	unsigned long arg[AFS_N_ARGS];
 
-	if (!s || !t)
-		return 0;
-	arg[0] = afs_arg0(regs);
-	arg[1] = afs_arg1(regs);
-	arg[2] = afs_arg2(regs);
-	arg[3] = afs_arg3(regs);
-	if (datagrams())
-		arg[4] = afs_arg4(regs);
-	enter(s, t, NULL, 0, ctx[1], arg, regs);
+	if (s && t)
+		enter_by(s, t, NULL, 0, ctx[1], regs);
 	return 0;
 }
 
@@ -182,6 +185,8 @@ static __always_inline void thread_end(struct afs_thread *t, const struct task_s
 	if (s && s->serving == t->slot + 1)
 		trace_served(p, s);
 	AFS_COUNT_LAST(p->ended); /* after that user space may collect the process */
+	if (tracing(AFS_TRACE_SMALL))
+		batch_end();
 }
 
 /* From here on the thread's calls are counted. false: the kernel has no storage for it. */
@@ -199,17 +204,6 @@ static __always_inline bool thread_watch(struct afs_thread *t, void *task)
 static __always_inline bool is_32bit(const struct task_struct___afs *task)
 {
 	return task->mm && task->mm->task_size <= 1ull << 32;
-}
-
-/* A process has its descriptors together with another one, whose calls may close them. */
-static __always_inline __u32 share_files(__u32 slot)
-{
-	struct afs_process *p = process_at(slot);
-
-	if (p)
-		p->shares = 1;
-	forget_all(slot);
-	return 1;
 }
 
 /*
@@ -230,7 +224,7 @@ static __always_inline struct afs_thread *child_new(const struct afs_thread *par
 						    __u64 clone_flags)
 {
 	__u32 slot = parent->process, role, number = AFS_ACCOUNT_THREADS;
-	struct afs_process *p;
+	struct afs_process *p, *up;
 	struct afs_thread *t;
 
 	/* A thread that io_uring makes for itself: it makes no calls. */
@@ -246,10 +240,14 @@ static __always_inline struct afs_thread *child_new(const struct afs_thread *par
 			     : AFS_ACCOUNT_NONE;
 		slot = process_new(tid, role, slot);
 		p = process_at(slot);
-		if (p && clone_flags & AFS_CLONE_FILES)
-			p->shares = share_files(parent->process);
 		if (p)
 			p->is_32bit = parent->is_32bit;
+		/* They have their descriptors together: each may close what the other uses. */
+		up = p && clone_flags & AFS_CLONE_FILES ? process_of(parent) : NULL;
+		if (up) {
+			p->shares = up->shares = 1;
+			forget_all(parent->process);
+		}
 	}
 	t = thread_new(tid, slot, number);
 	if (!t && process_at(slot))
@@ -315,8 +313,6 @@ int on_exit(__u64 *ctx)
 
 	if (t)
 		thread_end(t, (void *)ctx[0]);
-	if (t && tracing(AFS_TRACE_SMALL))
-		batch_end();
 	return 0;
 }
 
@@ -325,13 +321,9 @@ SEC("?tp_btf/udp_fail_queue_rcv_skb")
 int on_udp_drop(__u64 *ctx)
 {
 	const struct sock___afs *sk = (const void *)ctx[1];
-	struct socket___afs *of = NULL;
-	struct file___afs *file = NULL;
-	struct afs_stream *s;
+	const struct file___afs *file = BPF_CORE_READ(sk, sk_socket, file);
+	struct afs_stream *s = file ? stream_known(socket_of(file)) : NULL;
 
-	READ(of, sk->sk_socket);
-	READ(file, of->file);
-	s = file ? stream_known(socket_of(file)) : NULL;
 	if (s)
 		AFS_COUNT(s->drops);
 	return 0;
@@ -341,25 +333,16 @@ int on_udp_drop(__u64 *ctx)
  * The same for kernels that skip BTF tracepoints when they preempt one. Here only the number of a
  * new thread is known: it gets its slot when it is first seen running.
  */
-static __always_inline __u32 newborn_take(__u32 tid)
+static __always_inline struct afs_thread *newborn_adopt(void)
 {
-	__u32 *value = bpf_map_lookup_elem(&newborn, &tid), slot;
+	__u32 tid = bpf_get_current_pid_tgid(), *value = bpf_map_lookup_elem(&newborn, &tid), slot;
+	struct afs_thread *t;
 
 	if (!value)
-		return 0;
+		return NULL;
 	slot = *value;
 	bpf_map_delete_elem(&newborn, &tid);
 	__sync_fetch_and_add(&shared.n_newborn, -1);
-	return slot;
-}
-
-static __always_inline struct afs_thread *newborn_adopt(void)
-{
-	__u32 slot = newborn_take(bpf_get_current_pid_tgid());
-	struct afs_thread *t;
-
-	if (!slot)
-		return NULL;
 	t = thread_at(&slot);
 	if (!t)
 		return NULL;
@@ -387,10 +370,7 @@ int on_tp_enter(struct afs_tp_enter *ctx)
 
 	if (!s || !t)
 		return 0;
-	arg[0] = ctx->args[0];
-	arg[1] = ctx->args[1];
-	arg[2] = ctx->args[2];
-	arg[3] = ctx->args[3];
+	__builtin_memcpy(arg, ctx->args, 4 * sizeof(arg[0]));
 	if (datagrams())
 		arg[4] = ctx->args[4];
 	enter(s, t, NULL, 0, ctx->nr, arg, NULL);
@@ -435,8 +415,6 @@ int on_tp_exit_task(void *ctx)
 
 	if (t)
 		thread_end(t, current_task());
-	if (t && tracing(AFS_TRACE_SMALL))
-		batch_end();
 	return 0;
 }
 
@@ -452,20 +430,11 @@ static __always_inline void mark_found(__u32 slot, const struct task_struct___af
 		p->shares = 1;
 }
 
-static __always_inline void mark_serving(const struct afs_thread *t)
-{
-	struct afs_process *p = process_of(t);
-
-	if (p)
-		p->serving = t->slot + 1;
-}
-
 /* Sets the state of a thread that is found asleep in a call to that call. */
 static __always_inline void mark_call(struct afs_thread *t, struct task_struct___afs *task)
 {
 	struct afs_stripe *s = stripe_here();
 	struct pt_regs___afs *regs;
-	unsigned long arg[AFS_N_ARGS];
 
 	if (is_runnable(task))
 		return;
@@ -478,21 +447,14 @@ static __always_inline void mark_call(struct afs_thread *t, struct task_struct__
 	regs = (void *)bpf_task_pt_regs((void *)task);
 	if (!s || afs_nr(regs) < 0)
 		return;
-	arg[0] = afs_arg0(regs);
-	arg[1] = afs_arg1(regs);
-	arg[2] = afs_arg2(regs);
-	arg[3] = afs_arg3(regs);
-	if (datagrams())
-		arg[4] = afs_arg4(regs);
 	/* Turns the pointer into a number, as a global function needs it. */
 	shared.mark.task = (__u64)task;
-	enter(s, t, task, *(volatile __u64 *)&shared.mark.task, afs_nr(regs), arg, NULL);
+	enter_by(s, t, task, *(volatile __u64 *)&shared.mark.task, afs_nr(regs), regs);
 }
 
 /*
  * The place of a process in the list of those wanted, or of one before it. Without branches, which
- * the verifier would follow separately, as Linux 6.16 and later do with a mask of 0 or -1, too. A
- * global function: verified once.
+ * the verifier would follow separately, as Linux 6.16 and later do with a mask of 0 or -1, too.
  */
 __noinline __u32 want_find(__s32 tgid)
 {
@@ -516,6 +478,7 @@ SEC("iter/task")
 int mark_processes(struct bpf_iter__task___afs *ctx)
 {
 	struct task_struct___afs *task = ctx->task;
+	struct afs_process *p;
 	struct afs_thread *t;
 	struct afs_want *w;
 	__u32 at;
@@ -545,8 +508,9 @@ int mark_processes(struct bpf_iter__task___afs *ctx)
 		shared.mark.failed++;
 		return 0;
 	}
-	if (t->account == AFS_ACCOUNT_BETWEEN)
-		mark_serving(t);
+	p = t->account == AFS_ACCOUNT_BETWEEN ? process_of(t) : NULL;
+	if (p)
+		p->serving = t->slot + 1;
 	t->is_32bit = is_32bit(task);
 	t->found = 1;
 	t->marking = 1;

@@ -141,11 +141,9 @@ struct afs_inner {
 	__u64 held_ns, freed_ns; /* of a CNID server's thread: its last stop that is over */
 };
 
-/* A CNID connection. Slots are reused: a thread is the same one only if its tid is the same.
- */
+/* A CNID connection. Slots are reused: a thread is the same only if its tid is the same. */
 struct afs_link {
-	__u32
-	    asker; /* slot + 1 of the thread that sent the last request; 0: none that is watched */
+	__u32 asker; /* slot + 1 of the thread that sent the last request; 0: none is watched */
 	__s32 asker_tid;
 	__u32 server; /* slot + 1 of the thread that read the last; 0: none yet */
 	__s32 server_tid;
@@ -257,11 +255,9 @@ struct afs_flow {
 	__u64 fork; /* of a reply: number of the file that it has opened */
 	struct afs_cursor cursor;
 	struct afs_pending pending; /* outgoing: the request that the frame answers, if any_order */
-	/* SunRPC: the fragment's mark, how much of it was read; bytes of a verifier that are left,
-	 * and whether there was one. */
-	__u8 mark[4];
-	__u32 mark_have;
-	__u32 pass, passed;
+	__u8 mark[4];               /* SunRPC: the fragment's, ... */
+	__u32 mark_have;            /* ... how much of it was read, ... */
+	__u32 pass, passed; /* ... bytes of a verifier that are left, and whether there was one */
 };
 
 /* Which packets were seen, of the last 64. */

@@ -53,10 +53,10 @@ static __always_inline void enter_serving(struct afs_thread *t, struct afs_proce
 		if (s && s->by == t->slot + 1)
 			return;
 		t->serves = 0;
-		thread_account(t, AFS_ACCOUNT_BETWEEN);
-	} else if (t->account >= AFS_ACCOUNT_THREADS) {
-		thread_account(t, AFS_ACCOUNT_BETWEEN);
+	} else if (t->account < AFS_ACCOUNT_THREADS) {
+		return;
 	}
+	thread_account(t, AFS_ACCOUNT_BETWEEN);
 }
 
 /* The descriptor of the call; saves what leave() will need. */
@@ -256,8 +256,7 @@ static __always_inline bool is_call_32bit(const struct afs_thread *t, void *task
 
 /*
  * Nobody knows what it moves, or which descriptors it closes: its number is that of the last entry
- * of the table, of no descriptor. A global function: verified once, and what follows is not
- * verified for each result.
+ * of the table, of no descriptor.
  */
 __noinline long enter_32bit(__u32 slot)
 {
@@ -407,12 +406,6 @@ static __always_inline void leave_uid(struct afs_thread *t)
 		p->uid = t->buf;
 }
 
-/* The call in progress takes bytes from the client, by a copy or by a splice. */
-static __always_inline bool is_from_client(const struct afs_thread *t)
-{
-	return is_inbound(t) && (is_on(t, AFS_OBJECT_CLIENT) || t->data == AFS_DATA_FILE);
-}
-
 /*
  * Notes what the next wait is for: the client's or the CNID server's socket, which was not ready,
  * or may have taken or given a part only; another socket, such as a name service's; or, if it is a
@@ -434,9 +427,11 @@ static __always_inline void note_again(struct afs_thread *t, long ret)
 		t->again = AFS_OBJECT_SOCKET;
 	else if (ret == -EAGAIN && is_on(t, AFS_OBJECT_BACKEND))
 		t->again = AFS_OBJECT_BACKEND;
-	else if ((ret == -EAGAIN || ret > 0) && is_from_client(t))
-		t->again = AFS_AGAIN_REST;
-	else if ((ret == -EAGAIN || ret > 0) && is_on(t, AFS_OBJECT_CLIENT))
+	else if (ret <= 0 && ret != -EAGAIN)
+		return;
+	else if (is_inbound(t) && (is_on(t, AFS_OBJECT_CLIENT) || t->data == AFS_DATA_FILE))
+		t->again = AFS_AGAIN_REST; /* by a copy or by a splice */
+	else if (is_on(t, AFS_OBJECT_CLIENT))
 		t->again = ret > 0 ? AFS_AGAIN_PART : AFS_OBJECT_CLIENT;
 }
 
@@ -447,8 +442,6 @@ static __always_inline void note_again(struct afs_thread *t, long ret)
  */
 static __always_inline void leave_filtered(struct afs_stripe *s, struct afs_thread *t, long ret)
 {
-	struct afs_part *p;
-
 	if (t->nr != AFS_NR_NONE || !t->entered_ns || t->found || t->stopped || shared.stopping)
 		return;
 	t->counting = 1;
@@ -456,11 +449,7 @@ static __always_inline void leave_filtered(struct afs_stripe *s, struct afs_thre
 	t->flags = 0;
 	enter_cell(t, AFS_CLASS_OTHER, AFS_OBJECT_NONE);
 	count_time(t, 0);
-	p = part_at(s, t->part);
-	if (p) {
-		p->calls++;
-		p->errors += is_error(t, ret);
-	}
+	count_part(s, t, is_error(t, ret), 0, 0);
 	AFS_COUNT(shared.lost.filtered);
 	t->calls++;
 	t->seq++;

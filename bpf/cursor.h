@@ -33,8 +33,9 @@ static __always_inline bool next_piece(struct afs_cursor *c)
 	return true;
 }
 
+/* What a call moved; of a message also its name, unless that is NULL. false: not readable. */
 static __always_inline bool cursor_open(struct afs_cursor *c, const struct afs_thread *t,
-					__u64 total)
+					__u64 total, __u64 *name)
 {
 	struct {
 		__u64 name, name_len, iov, n_iov;
@@ -56,6 +57,8 @@ static __always_inline bool cursor_open(struct afs_cursor *c, const struct afs_t
 			return false;
 		c->iov = msg.iov;
 		c->n_iov = msg.n_iov;
+		if (name)
+			*name = msg.name;
 		return true;
 	default:
 		return true;
@@ -69,29 +72,10 @@ static __always_inline struct afs_datagram *datagram_of(const struct afs_thread 
 	return bpf_map_lookup_elem(&datagram, &i);
 }
 
-struct afs_msghdr {
-	__u64 name, name_len, iov, n_iov, control, control_len, flags;
-};
-
-/* A datagram of this length begins. */
-static __always_inline void datagram_at(struct afs_datagram *d, const struct afs_msghdr *msg,
-					__u64 len)
-{
-	struct afs_cursor *c = &d->flow.cursor;
-
-	c->total = len;
-	c->at = c->left = 0;
-	c->iov = msg->iov;
-	c->n_iov = msg->n_iov;
-	d->name = msg->name;
-}
-
 /* What a call moved: bytes, or datagrams if several. false: not readable. */
 static __always_inline bool datagram_open(struct afs_datagram *d, const struct afs_thread *t,
 					  __u64 total)
 {
-	struct afs_msghdr msg = { .name = t->name };
-
 	d->begun = 0;
 	d->n_msg = 0;
 	if (t->data == AFS_DATA_MMSG) {
@@ -100,19 +84,16 @@ static __always_inline bool datagram_open(struct afs_datagram *d, const struct a
 		d->n_msg = total;
 		return true;
 	}
-	if (t->data == AFS_DATA_MSG && bpf_probe_read_user(&msg, sizeof(msg), (void *)t->buf))
-		return false;
-	datagram_at(d, &msg, total);
-	if (t->data == AFS_DATA_MSG)
-		return true;
-	return cursor_open(&d->flow.cursor, t, total);
+	d->name = t->name;
+	return cursor_open(&d->flow.cursor, t, total, &d->name);
 }
 
 /* The next of several; false: there is none, or it is not readable. */
 static __always_inline bool datagram_next(struct afs_datagram *d)
 {
+	struct afs_cursor *c = &d->flow.cursor;
 	struct {
-		struct afs_msghdr msg;
+		__u64 name, name_len, iov, n_iov, control, control_len, flags;
 		__u32 len, spare;
 	} next;
 
@@ -124,7 +105,11 @@ static __always_inline bool datagram_next(struct afs_datagram *d)
 		return false;
 	}
 	d->msg += sizeof(next);
-	datagram_at(d, &next.msg, next.len);
+	c->total = next.len;
+	c->at = c->left = 0;
+	c->iov = next.iov;
+	c->n_iov = next.n_iov;
+	d->name = next.name;
 	return true;
 }
 

@@ -203,8 +203,7 @@ static inline __u32 afs_result_index(__u32 account, __s32 code)
 struct afs_habit {
 	__u64 pause_ns;                 /* sum */
 	__u32 pause[AFS_PAUSE_BUCKETS]; /* how many */
-	/* An account of requests: if more than half are one account's, that. At least so many are.
-	 */
+	/* An account: if more than half of the requests are one's, that. At least so many are. */
 	__u32 most;
 	__u32 most_n;
 	__u64 upload_ns; /* in which a request was in service and the rest of it had not come */

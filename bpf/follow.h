@@ -17,10 +17,7 @@
 #define REQUEST_STEPS 4096
 #define REQUEST_SOME  64
 
-/*
- * A thread returned from a call that moved "total" bytes of its client's connection. 0: they
- * cannot be read. A global function, as the next: verified once.
- */
+/* A thread's call has moved "total" bytes of its client's connection. 0: they cannot be read. */
 __noinline int follow_open(__u32 slot, __u64 total, __u32 way)
 {
 	struct afs_thread *t = bpf_map_lookup_elem(&thread, &slot);
@@ -38,7 +35,7 @@ __noinline int follow_open(__u32 slot, __u64 total, __u32 way)
 		return 0;
 	}
 	f = way == TO_SERVER ? &s->flow[TO_SERVER] : &s->flow[FROM_SERVER];
-	if (cursor_open(&f->cursor, t, total))
+	if (cursor_open(&f->cursor, t, total, NULL))
 		return 1;
 	lose(f);
 	return 0;

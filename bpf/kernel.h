@@ -80,8 +80,7 @@ struct socket___afs {
 };
 
 struct unix_sock___afs {
-	struct path___afs
-	    path; /* of the file that it, or the socket that accepted it, is bound to */
+	struct path___afs path; /* of the file that it, or what accepted it, is bound to */
 	struct sock___afs *peer;
 };
 
@@ -129,8 +128,7 @@ struct task_struct___afs {
 	void *bpf_storage;
 };
 
-/* States of a task that is stopped, held by a debugger, or frozen; jobctl bit of a frozen cgroup.
- */
+/* States of a task: stopped, held by a debugger, or frozen; jobctl bit of a frozen cgroup. */
 #define AFS_TASK_TRACED 0x8
 #define AFS_TASK_HELD   (0x4 | AFS_TASK_TRACED | 0x8000)
 #define AFS_TRAP_FREEZE (1ul << 23)
@@ -143,22 +141,22 @@ struct bpf_iter__task___afs {
 struct pt_regs___afs {
 	unsigned long r11, r10, r8, cx, dx, si, di, orig_ax, ip, flags;
 };
-#define afs_arg0(r) ((r)->di)
-#define afs_arg1(r) ((r)->si)
-#define afs_arg2(r) ((r)->dx)
-#define afs_arg3(r) ((r)->r10)
-#define afs_arg4(r) ((r)->r8)
+#define AFS_ARGS(r)                                                                                \
+	{                                                                                          \
+		(r)->di, (r)->si, (r)->dx, (r)->r10                                                \
+	}
+#define AFS_ARG4(r) ((r)->r8)
 #define afs_nr(r)   ((long)(r)->orig_ax)
 #elif defined(__TARGET_ARCH_arm64)
 struct pt_regs___afs {
 	__u64 regs[31];
 	__s32 syscallno;
 };
-#define afs_arg0(r) ((r)->regs[0])
-#define afs_arg1(r) ((r)->regs[1])
-#define afs_arg2(r) ((r)->regs[2])
-#define afs_arg3(r) ((r)->regs[3])
-#define afs_arg4(r) ((r)->regs[4])
+#define AFS_ARGS(r)                                                                                \
+	{                                                                                          \
+		(r)->regs[0], (r)->regs[1], (r)->regs[2], (r)->regs[3]                             \
+	}
+#define AFS_ARG4(r) ((r)->regs[4])
 #define afs_nr(r)   ((long)(r)->syscallno)
 #else
 #error "no system call arguments known for this architecture"

@@ -4,6 +4,9 @@
 
 /*
  * All data of the programs, and how they find that of a thread: by the storage of its task.
+ *
+ * Here and in what includes this, global functions (__noinline) are those that the verifier should
+ * follow once: not for each call, and what comes after them not for each result.
  */
 
 #include "bpf/calls.h"
@@ -14,10 +17,8 @@
 #include <bpf/bpf_helpers.h>
 #include <stdbool.h>
 
-/* Set before loading. */
 const volatile struct afs_setup setup = { .objects_on = 1, .decoder = AFS_DECODER_DSI };
 
-/* In .bss: user space reads it through a mapping. */
 struct afs_shared shared;
 
 /* For every watched thread its slot in "thread" + 1. */
@@ -96,16 +97,13 @@ struct {
  * Sets or adds 1, and everything written before is visible to who sees it: on arm64 only atomics
  * that return what was there are ordered.
  */
-#define AFS_PUBLISH(field, value)                                                                  \
+#define AFS_ORDERED(atomic)                                                                        \
 	({                                                                                         \
-		typeof(field) was_ = __sync_lock_test_and_set(&(field), value);                    \
+		typeof(atomic) was_ = atomic;                                                      \
 		barrier_var(was_);                                                                 \
 	})
-#define AFS_COUNT_LAST(counter)                                                                    \
-	({                                                                                         \
-		typeof(counter) was_ = AFS_COUNT(counter);                                         \
-		barrier_var(was_);                                                                 \
-	})
+#define AFS_PUBLISH(field, value) AFS_ORDERED(__sync_lock_test_and_set(&(field), value))
+#define AFS_COUNT_LAST(counter)   AFS_ORDERED(AFS_COUNT(counter))
 
 /* Whether clients' data come as datagrams. */
 static __always_inline bool datagrams(void)
@@ -178,10 +176,7 @@ static __always_inline struct afs_thread *thread_at(__u32 *slot)
 #define POOL_AGAIN (AFS_N_THREADS + 1)
 #define POOL_ONCE  4 /* attempts in a function: the verifier follows each */
 
-/*
- * Some attempts to take a free slot; POOL_AGAIN: other CPUs changed the list meanwhile. Global
- * functions: verified once, not for each time they are called.
- */
+/* Some attempts to take a free slot; POOL_AGAIN: other CPUs changed the list meanwhile. */
 __noinline __u32 pool_try_take(__u32 of)
 {
 	__u64 before;

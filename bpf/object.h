@@ -13,10 +13,7 @@
 
 #include <linux/fcntl.h>
 
-#define READ(dst, src)                                                                             \
-	bpf_probe_read_kernel(&(dst), sizeof(dst), __builtin_preserve_access_index(&(src)))
-
-/* What user space has said of an inode, or AFS_N_OBJECTS. A global function: verified once. */
+/* What user space has said of an inode, or AFS_N_OBJECTS. */
 __noinline __u32 object_listed(__u64 ino, __u32 dev)
 {
 	const volatile struct afs_inodes *known = &shared.inodes;
@@ -34,14 +31,7 @@ __noinline __u32 object_listed(__u64 ino, __u32 dev)
 
 static __always_inline __u32 object_known(const struct inode___afs *inode)
 {
-	struct super_block___afs *sb = NULL;
-	unsigned long ino = 0;
-	__u32 dev = 0;
-
-	READ(ino, inode->i_ino);
-	READ(sb, inode->i_sb);
-	READ(dev, sb->s_dev);
-	return object_listed(ino, dev);
+	return object_listed(BPF_CORE_READ(inode, i_ino), BPF_CORE_READ(inode, i_sb, s_dev));
 }
 
 #define OBJECT_CALLED_LEN 16
@@ -51,14 +41,10 @@ static __always_inline bool object_is_called(const struct dentry___afs *dentry, 
 					     __u32 n)
 {
 	char text[OBJECT_CALLED_LEN] = {};
-	const unsigned char *name = NULL;
-	__u32 len = 0;
 
-	READ(len, dentry->d_name.len);
-	if (len != n)
+	if (BPF_CORE_READ(dentry, d_name.len) != n)
 		return false;
-	READ(name, dentry->d_name.name);
-	bpf_probe_read_kernel(text, n, name);
+	bpf_probe_read_kernel(text, n, BPF_CORE_READ(dentry, d_name.name));
 	for (__u32 i = 0; i < n; i++)
 		if (text[i] != want[i])
 			return false;
@@ -78,21 +64,18 @@ static __always_inline bool object_is_called(const struct dentry___afs *dentry, 
 static __always_inline __u32 object_of_brick(const struct inode___afs *inode,
 					     const struct dentry___afs *dentry)
 {
-	const struct dentry___afs *up = dentry;
-	struct super_block___afs *sb = NULL;
-	unsigned long magic = 0;
-	__u32 len = 0;
+	unsigned long magic = BPF_CORE_READ(inode, i_sb, s_magic);
+	const struct dentry___afs *up;
+	__u32 len;
 
-	READ(sb, inode->i_sb);
-	READ(magic, sb->s_magic);
 	if (magic == AFS_PROC_MAGIC || magic == AFS_SYSFS_MAGIC)
 		return AFS_OBJECT_OTHER;
 	for (int i = 0; i < OBJECT_DEPTH; i++) {
-		READ(up, dentry->d_parent);
+		up = BPF_CORE_READ(dentry, d_parent);
 		if (!up || up == dentry)
 			break;
 		if (object_is_called(up, ".glusterfs", 10)) {
-			READ(len, dentry->d_name.len);
+			len = BPF_CORE_READ(dentry, d_name.len);
 			return len == 2 || len == 6 ? AFS_OBJECT_DATA : AFS_OBJECT_META;
 		}
 		dentry = up;
@@ -107,20 +90,16 @@ static __always_inline __u32 object_of_brick(const struct inode___afs *inode,
 static __always_inline bool object_is_log(const struct file___afs *file,
 					  const struct inode___afs *inode, __u32 fd)
 {
-	unsigned int flags = 0, links = 0;
+	unsigned int flags = BPF_CORE_READ(file, f_flags);
 
-	READ(flags, file->f_flags);
 	if ((flags & O_ACCMODE) != O_WRONLY || !(flags & O_APPEND || fd == 1 || fd == 2))
 		return false;
-	if (setup.files != AFS_FILES_GLUSTER)
-		return true;
-	READ(links, inode->i_nlink);
-	return links == 1;
+	return setup.files != AFS_FILES_GLUSTER || BPF_CORE_READ(inode, i_nlink) == 1;
 }
 
 #define OBJECT_NAME_LEN 64 /* of a name, so much is compared; a multiple of 8 */
 
-/* Whether two names differ in their next bytes, n or 8. A global function: verified once. */
+/* Whether two names differ in their next bytes, n or 8. */
 __noinline int object_differs(__u64 name, __u64 folder, __u32 n)
 {
 	__u64 a = 0, b = 0;
@@ -134,7 +113,7 @@ __noinline int object_differs(__u64 name, __u64 folder, __u32 n)
 
 /*
  * Whether it is a file of the SQLite database of a volume: NAME/NAME.sqlite, as netatalk makes it,
- * or its NAME.sqlite-wal, -shm, -journal. A global function, with addresses: verified once.
+ * or its NAME.sqlite-wal, -shm, -journal. The names are addresses.
  */
 __noinline int object_is_sqlite(__u64 name, __u64 folder, __u32 len)
 {
@@ -156,27 +135,26 @@ __noinline int object_is_sqlite(__u64 name, __u64 folder, __u32 len)
 static __always_inline __u32 object_of_file(const struct file___afs *file,
 					    const struct inode___afs *inode, __u32 fd)
 {
-	struct dentry___afs *dentry = NULL, *parent = NULL;
-	const unsigned char *name = NULL, *folder = NULL;
+	const struct dentry___afs *dentry, *parent;
+	const unsigned char *name;
 	char first[2] = {};
-	__u32 len = 0;
 
 	if (object_is_log(file, inode, fd))
 		return AFS_OBJECT_LOG;
-	READ(dentry, file->f_path.dentry);
-	READ(parent, dentry->d_parent);
+	dentry = BPF_CORE_READ(file, f_path.dentry);
 	if (setup.files == AFS_FILES_GLUSTER)
 		return object_of_brick(inode, dentry);
-	READ(name, dentry->d_name.name);
+	parent = BPF_CORE_READ(dentry, d_parent);
+	name = BPF_CORE_READ(dentry, d_name.name);
 	bpf_probe_read_kernel(first, sizeof(first), name);
 	if (first[0] == '.' && first[1] == '_')
 		return AFS_OBJECT_META;
 	if (object_is_called(parent, ".AppleDouble", 12))
 		return AFS_OBJECT_META;
-	READ(folder, parent->d_name.name);
-	READ(len, parent->d_name.len);
-	return object_is_sqlite((__u64)name, (__u64)folder, len) ? AFS_OBJECT_CNIDDB
-								 : AFS_OBJECT_DATA;
+	return object_is_sqlite((__u64)name, (__u64)BPF_CORE_READ(parent, d_name.name),
+				BPF_CORE_READ(parent, d_name.len))
+		   ? AFS_OBJECT_CNIDDB
+		   : AFS_OBJECT_DATA;
 }
 
 /* One end of a connection. Ports in host order. */
@@ -187,18 +165,15 @@ struct end {
 
 static __always_inline struct sock___afs *end_of(struct end *out, const struct file___afs *file)
 {
-	struct socket___afs *socket = NULL;
-	struct sock___afs *sk = NULL;
+	const struct socket___afs *socket = BPF_CORE_READ(file, private_data);
+	struct sock___afs *sk = BPF_CORE_READ(socket, sk);
 
-	READ(socket, file->private_data);
-	READ(sk, socket->sk);
-	READ(out->family, sk->__sk_common.skc_family);
+	out->family = BPF_CORE_READ(sk, __sk_common.skc_family);
 	if (out->family == AFS_UNIX) {
-		READ(out->other, ((struct unix_sock___afs *)sk)->peer);
+		out->other = (__u64)BPF_CORE_READ((struct unix_sock___afs *)sk, peer);
 	} else {
-		READ(out->local, sk->__sk_common.skc_num);
-		READ(out->peer, sk->__sk_common.skc_dport);
-		out->peer = __builtin_bswap16(out->peer);
+		out->local = BPF_CORE_READ(sk, __sk_common.skc_num);
+		out->peer = __builtin_bswap16(BPF_CORE_READ(sk, __sk_common.skc_dport));
 	}
 	return sk;
 }
@@ -209,36 +184,20 @@ static __always_inline struct sock___afs *end_of(struct end *out, const struct f
 static __always_inline __u32 object_of_unix(const void *own, const void *peer)
 {
 	const struct unix_sock___afs *sk = own;
-	struct dentry___afs *dentry = NULL;
-	struct inode___afs *inode = NULL;
+	const struct dentry___afs *dentry;
 
 	if (!peer)
 		return AFS_OBJECT_SOCKET | OBJECT_FOR_NOW;
-	READ(dentry, sk->path.dentry);
+	dentry = BPF_CORE_READ(sk, path.dentry);
 	sk = peer;
 	if (!dentry)
-		READ(dentry, sk->path.dentry);
-	if (!dentry)
-		return AFS_OBJECT_SOCKET;
-	READ(inode, dentry->d_inode);
-	return object_known(inode) == AFS_OBJECT_BACKEND ? AFS_OBJECT_BACKEND : AFS_OBJECT_SOCKET;
+		dentry = BPF_CORE_READ(sk, path.dentry);
+	if (dentry && object_known(BPF_CORE_READ(dentry, d_inode)) == AFS_OBJECT_BACKEND)
+		return AFS_OBJECT_BACKEND;
+	return AFS_OBJECT_SOCKET;
 }
 
-/* A socket on which datagrams of many clients come. */
-static __always_inline bool is_datagrams(const struct sock___afs *sk)
-{
-	unsigned short protocol = 0;
-
-	if (!datagrams())
-		return false;
-	READ(protocol, sk->sk_protocol);
-	return protocol == AFS_UDP;
-}
-
-/*
- * The object of known port i if it is one of these, else AFS_N_OBJECTS. A global function: verified
- * once, not for each i.
- */
+/* The object of known port i if it is one of these, else AFS_N_OBJECTS. */
 __noinline __u32 object_if_port(__u32 i, __u32 local, __u32 peer)
 {
 	const volatile struct afs_inodes *known = &shared.inodes;
@@ -251,60 +210,42 @@ __noinline __u32 object_if_port(__u32 i, __u32 local, __u32 peer)
 	return AFS_N_OBJECTS;
 }
 
-/* What a TCP connection, or a socket of datagrams, is by its ports. */
-static __always_inline __u32 object_at_port(__u32 local, __u32 peer)
-{
-	__u32 object = AFS_N_OBJECTS;
-
-	for (__u32 i = 0; i < AFS_N_PORTS && object == AFS_N_OBJECTS; i++)
-		object = object_if_port(i, local, peer);
-	return object == AFS_N_OBJECTS ? AFS_OBJECT_SOCKET : object;
-}
-
 /* A client's or a CNID connection by its ports, else AFS_OBJECT_SOCKET. */
 static __always_inline __u32 object_of_ports(const struct file___afs *file)
 {
 	struct end end = {};
-	const void *sk = end_of(&end, file);
+	const struct sock___afs *sk = end_of(&end, file);
+	__u32 object = AFS_N_OBJECTS;
 
 	if (end.family == AFS_UNIX)
 		return object_of_unix(sk, (const void *)end.other);
 	if (end.family != AFS_INET && end.family != AFS_INET6)
 		return AFS_OBJECT_SOCKET;
-	if (!end.peer && !(end.local && is_datagrams(sk)))
+	/* On a socket of datagrams those of many clients come. */
+	if (!end.peer && !(end.local && datagrams() && BPF_CORE_READ(sk, sk_protocol) == AFS_UDP))
 		return AFS_OBJECT_SOCKET | OBJECT_FOR_NOW;
-	return object_at_port(end.local, end.peer);
+	for (__u32 i = 0; i < AFS_N_PORTS && object == AFS_N_OBJECTS; i++)
+		object = object_if_port(i, end.local, end.peer);
+	return object == AFS_N_OBJECTS ? AFS_OBJECT_SOCKET : object;
 }
 
 /* NULL: not an open descriptor. */
 static __always_inline struct file___afs *file_of_fd(const struct task_struct___afs *task, __u32 fd)
 {
-	struct file___afs *file = NULL, **slot = NULL;
-	struct files_struct___afs *files = NULL;
-	struct fdtable___afs *table = NULL;
-	unsigned int max = 0;
+	const struct fdtable___afs *table = BPF_CORE_READ(task, files, fdt);
+	struct file___afs *file = NULL;
 
-	READ(files, task->files);
-	if (!files)
-		return NULL;
-	READ(table, files->fdt);
-	READ(max, table->max_fds);
-	if (fd >= max)
-		return NULL;
-	READ(slot, table->fd);
-	bpf_probe_read_kernel(&file, sizeof(file), slot + fd);
+	if (fd < BPF_CORE_READ(table, max_fds))
+		bpf_probe_read_kernel(&file, sizeof(file), BPF_CORE_READ(table, fd) + fd);
 	return file;
 }
 
 static __always_inline __u32 object_of_file_at(const struct file___afs *file, __u32 fd)
 {
-	struct inode___afs *inode = NULL;
-	unsigned short mode = 0;
+	const struct inode___afs *inode = BPF_CORE_READ(file, f_inode);
 	__u32 object;
 
-	READ(inode, file->f_inode);
-	READ(mode, inode->i_mode);
-	switch (mode & AFS_S_IFMT) {
+	switch (BPF_CORE_READ(inode, i_mode) & AFS_S_IFMT) {
 	case AFS_S_IFSOCK:
 		object = object_known(inode);
 		return object != AFS_N_OBJECTS ? object : object_of_ports(file);
@@ -350,15 +291,6 @@ static __always_inline struct afs_seen *seen_at(const struct afs_process *p, __u
 	return bpf_map_lookup_elem(&seen, &key);
 }
 
-static __always_inline void seen_add(const struct afs_process *p, __u32 slot, __u32 fd,
-				     const struct afs_seen *what)
-{
-	struct afs_seen_key key = seen_key(p, slot, fd);
-
-	if (bpf_map_update_elem(&seen, &key, what, BPF_ANY) && what->link)
-		AFS_COUNT(shared.lost.links);
-}
-
 __noinline int forget_all(__u32 slot)
 {
 	struct afs_process *p = process_at(slot);
@@ -392,7 +324,7 @@ __noinline int forget_seen(__u32 slot, __u32 fd)
 	return 0;
 }
 
-/* Forgets a descriptor, or AFS_FD_ALL of a process. A global function: verified once. */
+/* Forgets a descriptor, or AFS_FD_ALL of a process. */
 __noinline int forget(__u32 slot, __u32 fd)
 {
 	struct afs_process *p = process_at(slot);
@@ -411,12 +343,13 @@ __noinline int forget(__u32 slot, __u32 fd)
 
 /*
  * Classifies a descriptor, and remembers it until a call closes it. AFS_OBJECT_NONE: not open.
- * task: the address of its struct, 0: the one that runs. A global function: verified once.
+ * task: the address of its struct, 0: the one that runs.
  */
 __noinline __u32 object_look(__u32 slot, __u64 task, __u32 fd)
 {
 	struct afs_process *p = process_at(slot);
 	struct afs_seen what = {};
+	struct afs_seen_key key;
 	struct file___afs *file;
 	__u32 object;
 
@@ -435,8 +368,10 @@ __noinline __u32 object_look(__u32 slot, __u64 task, __u32 fd)
 	if (object & OBJECT_FOR_NOW)
 		return object & ~OBJECT_FOR_NOW;
 	what.object = object;
-	if (what.link || fd >= AFS_N_FDS)
-		seen_add(p, slot, fd, &what);
+	key = seen_key(p, slot, fd);
+	if ((what.link || fd >= AFS_N_FDS) && bpf_map_update_elem(&seen, &key, &what, BPF_ANY) &&
+	    what.link)
+		AFS_COUNT(shared.lost.links);
 	if (fd < AFS_N_FDS && !p->shares)
 		p->object[fd_index(fd)] = object + 1;
 	return object;

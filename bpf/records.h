@@ -204,14 +204,11 @@ struct afs_record_head {
 /* Which records are made: bits. */
 #define AFS_TRACE_SMALL 1 /* requests and sessions */
 #define AFS_TRACE_CALLS 2 /* calls and waits */
-#define AFS_TRACE_NAMES                                                                            \
-	4 /* struct afs_named (bpf/paths.h), from which names and texts are made                   \
-	   */
-#define AFS_TRACE_LIVE                                                                             \
-	8 /* no records: of each connection how its requests went (struct afs_client, bpf/calls.h) \
-	   */
-#define AFS_TRACE_ASKED                                                                            \
-	16 /* no records: what sessions ask their CNID server again (struct afs_asking) */
+#define AFS_TRACE_NAMES 4 /* struct afs_named (bpf/paths.h), for names and texts */
+/* No records: of each connection how its requests went (struct afs_client, bpf/calls.h); what
+ * sessions ask their CNID server again (struct afs_asking). */
+#define AFS_TRACE_LIVE  8
+#define AFS_TRACE_ASKED 16
 
 _Static_assert(sizeof(struct afs_record_requests) == 144, "no padding");
 _Static_assert(sizeof(struct afs_record_calls) == 56, "no padding");

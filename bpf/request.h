@@ -126,7 +126,7 @@ __noinline int result_count_at(__u32 i, __u32 number, __s32 code)
 
 /*
  * Counts a result other than 0. Open addressing: entries are never removed. Each CPU has its own
- * table, which nothing else writes. Global functions: verified once.
+ * table, which nothing else writes.
  */
 __noinline int result_count(__u32 number, __s32 code)
 {
@@ -387,8 +387,7 @@ static __always_inline bool queue_more(struct afs_stream *s, const struct afs_qu
 
 /*
  * Which of the oldest entries has the request with this id: its number and, above it, how many
- * requests of that entry come before; QUEUE_OLDEST: none. A global function: the verifier would
- * follow what comes after it for each number.
+ * requests of that entry come before; QUEUE_OLDEST: none.
  */
 __noinline __u32 queue_find(__u32 handle, __u32 id)
 {
@@ -449,7 +448,7 @@ __noinline __u32 queue_seek(__u32 handle, __u32 id)
 
 /*
  * Counts how the client sends: the pause that a request ends at "now" if no other was there, and a
- * majority vote of accounts. A global function: verified once.
+ * majority vote of accounts.
  */
 __noinline int habit_count(__u32 handle, __u32 account, __u64 now)
 {

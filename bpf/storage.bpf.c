@@ -42,8 +42,7 @@ AFS_ARRAY(storage_span, AFS_N_THREADS *N_SPANS, struct span_open);
 
 #define ADD(counter, n) __sync_fetch_and_add(&(counter), n)
 
-/* NULL: the current thread is not counted (yet: while "found" is set, its account has not begun).
- */
+/* NULL: the current thread is not counted (while "found" is set, its account has not begun). */
 static __always_inline struct afs_thread *counting(void)
 {
 	struct afs_thread *t = thread_current();
@@ -286,14 +285,18 @@ int on_ext4_sync_end(__u64 *ctx)
 	return end(SPAN_SYNC, 0);
 }
 
-static __always_inline int added(const struct address_space___afs *mapping, __u64 pages)
+/* What the current thread's work is added to; NULL: nothing. */
+static __always_inline struct afs_storage *storage_here(void)
 {
 	struct afs_thread *t = counting();
-	struct afs_storage *s;
 
-	if (!t)
-		return 0;
-	s = storage_at(row_of(t));
+	return t ? storage_at(row_of(t)) : NULL;
+}
+
+static __always_inline int added(const struct address_space___afs *mapping, __u64 pages)
+{
+	struct afs_storage *s = storage_here();
+
 	if (!s)
 		return 0;
 	if ((mapping->host->i_mode & AFS_S_IFMT) == AFS_S_IFBLK)
@@ -357,12 +360,8 @@ static __always_inline bool is_piece(void)
 
 static __always_inline int queued(const struct bio___afs *bio)
 {
-	struct afs_thread *t = counting();
-	struct afs_storage *s;
+	struct afs_storage *s = is_piece() ? NULL : storage_here();
 
-	if (!t || is_piece())
-		return 0;
-	s = storage_at(row_of(t));
 	if (!s)
 		return 0;
 	switch (kind_of(bio)) {
@@ -437,10 +436,7 @@ static __always_inline void ended_bio(__u64 key, __u64 now)
 	bpf_map_delete_elem(&storage_bio, &key);
 }
 
-/*
- * A bio of a request has ended; the next one of the request, 0: none. Both are addresses as
- * numbers. A global function: the verifier follows it once, and not for each bio.
- */
+/* A bio of a request has ended; the next one of the request, 0: none. Both are addresses. */
 __noinline __u64 ended_in_request(__u64 bio, __u64 now)
 {
 	__u64 next = 0;

@@ -19,14 +19,12 @@ static __always_inline void note_client(struct afs_stream *s, const struct file_
 
 	sk = end_of(&end, file);
 	if (end.family == AFS_INET)
-		bpf_probe_read_kernel(s->ip, 4,
-				      __builtin_preserve_access_index(&sk->__sk_common.skc_daddr));
+		bpf_core_read(s->ip, 4, &sk->__sk_common.skc_daddr);
 	else if (end.family == AFS_INET6)
-		bpf_probe_read_kernel(
-		    s->ip, 16, __builtin_preserve_access_index(&sk->__sk_common.skc_v6_daddr));
+		bpf_core_read(s->ip, 16, &sk->__sk_common.skc_v6_daddr);
 	/* fe80::/10: the kernel binds such a connection to its interface. */
 	if (end.family == AFS_INET6 && s->ip[0] == 0xfe && (s->ip[1] & 0xc0) == 0x80)
-		READ(s->scope, sk->__sk_common.skc_bound_dev_if);
+		s->scope = BPF_CORE_READ(sk, __sk_common.skc_bound_dev_if);
 	s->port = end.peer;
 	s->family = end.family;
 }
@@ -37,24 +35,23 @@ static __always_inline void note_client(struct afs_stream *s, const struct file_
  */
 static __always_inline bool is_unread(const struct afs_process *p, const struct file___afs *file)
 {
-	__u64 before = 0, received = 0;
-	__u32 next = 0, copied = 0;
-	unsigned short protocol = 0;
+	__u64 before, received;
+	__u32 next, copied;
 	struct end end = {};
 	const struct sock___afs *sk = end_of(&end, file);
 	const struct tcp_sock___afs *tcp = (const void *)sk;
 
 	if (end.family != AFS_INET && end.family != AFS_INET6)
 		return !p->found;
-	READ(protocol, sk->sk_protocol);
-	if (protocol != AFS_TCP || !bpf_core_field_exists(tcp->bytes_received))
+	if (BPF_CORE_READ(sk, sk_protocol) != AFS_TCP ||
+	    !bpf_core_field_exists(tcp->bytes_received))
 		return !p->found;
 	/* Bytes may arrive meanwhile. */
 	for (int i = 0; i < 3; i++) {
-		READ(before, tcp->bytes_received);
-		READ(copied, tcp->copied_seq);
-		READ(next, tcp->rcv_nxt);
-		READ(received, tcp->bytes_received);
+		before = BPF_CORE_READ(tcp, bytes_received);
+		copied = BPF_CORE_READ(tcp, copied_seq);
+		next = BPF_CORE_READ(tcp, rcv_nxt);
+		received = BPF_CORE_READ(tcp, bytes_received);
 		if (received == before)
 			return received == (__u32)(next - copied);
 	}
@@ -83,12 +80,7 @@ static __always_inline struct afs_stream *stream_new(__u64 ino)
 
 static __always_inline __u64 socket_of(const struct file___afs *file)
 {
-	struct inode___afs *inode = NULL;
-	unsigned long ino = 0;
-
-	READ(inode, file->f_inode);
-	READ(ino, inode->i_ino);
-	return ino;
+	return BPF_CORE_READ(file, f_inode, i_ino);
 }
 
 static __always_inline struct afs_stream *stream_known(__u64 ino)
@@ -130,7 +122,7 @@ static __always_inline void stream_served(struct afs_process *p, __u32 slot, str
 
 /*
  * The handle of a client's connection, which begins here if "begin"; 0: none. task: as for
- * object_look. A global function: verified once.
+ * object_look.
  */
 __noinline __u32 stream_look(__u32 slot, __u64 task, __u32 fd, bool begin)
 {

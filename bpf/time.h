@@ -85,10 +85,7 @@ static __always_inline bool is_asleep(const struct afs_thread *t)
 	return t->off >= AFS_OFF_BLOCKED;
 }
 
-/*
- * What a sleeping CNID server's thread waits for, for the session that waits for it. A global
- * function: the verifier would follow what comes after it for each result.
- */
+/* What a sleeping CNID server's thread waits for, for the session that waits for it. */
 __noinline __u32 inside_blocked(__u32 slot)
 {
 	const struct afs_thread *t = bpf_map_lookup_elem(&thread, &slot);
@@ -127,8 +124,7 @@ static __always_inline void inner_add(const struct afs_thread *t, __u32 what, __
 
 /*
  * Saves the totals of the CNID server's thread (slot + 1) that the thread in "slot" waits for in
- * base or, at the end, adds their growth since then to waited; after that, base is not valid. A
- * global function: verified once.
+ * base or, at the end, adds their growth since then to waited; after that, base is not valid.
  */
 __noinline int inner_look(__u32 slot, __u32 server, bool end, __u64 now)
 {
@@ -273,10 +269,7 @@ static __always_inline void wait_count(struct afs_stripe *s, struct afs_thread *
 	a->inside[AFS_INSIDE_UNKNOWN] += left;
 }
 
-/*
- * A thread slept so long on its client's connection, with a request in service. A global function:
- * verified once.
- */
+/* A thread slept so long on its client's connection, with a request in service. */
 __noinline int upload_count(__u32 handle, __u64 ns)
 {
 	struct afs_stream *s = stream_at(handle);

@@ -26,18 +26,6 @@ static __always_inline __u32 state_of(const struct afs_thread *t)
 	return AFS_STATE(t->class, t->object);
 }
 
-/* Adds blocked time to the column of the state, by the table. */
-static __always_inline void work_add_blocked(struct afs_thread *t, __u32 state, __u64 ns)
-{
-	__u32 column;
-
-	if (state >= AFS_N_STATES)
-		return;
-	column = setup.column[state];
-	if (column < AFS_N_COLUMNS)
-		t->work.ns[column] += ns;
-}
-
 /* Wakes user space each time a CPU has submitted that much; it also looks from time to time. */
 static __always_inline __u64 wake_flags(struct afs_stripe *s, __u32 len)
 {
@@ -48,7 +36,7 @@ static __always_inline __u64 wake_flags(struct afs_stripe *s, __u32 len)
 									 : BPF_RB_NO_WAKEUP;
 }
 
-/* Submits what this CPU has gathered. A global function: verified once. */
+/* Submits what this CPU has gathered. */
 __noinline int batch_end(void)
 {
 	struct afs_stripe *s = stripe_here();
@@ -195,31 +183,51 @@ static __always_inline void trace_back(struct afs_stripe *stripe, struct afs_thr
 				       __u64 now)
 {
 	__u32 state = t->nr == AFS_NR_NONE ? AFS_STATE_USER : state_of(t);
+	__u32 column;
 
 	if (t->off == AFS_OFF_STOPPED) {
 		t->work.ns[AFS_COLUMN_stopped_ns] += woken - t->since_ns;
 		trace_wait(stripe, t, state, AFS_KIND_STOPPED, t->since_ns, woken);
 	}
 	if (t->off == AFS_OFF_BLOCKED) {
-		work_add_blocked(t, state, woken - t->since_ns);
+		column = state < AFS_N_STATES ? setup.column[state] : AFS_N_COLUMNS;
+		if (column < AFS_N_COLUMNS)
+			t->work.ns[column] += woken - t->since_ns;
 		trace_wait(stripe, t, state, AFS_KIND_BLOCKED, t->since_ns, woken);
 	}
 	t->work.ns[AFS_COLUMN_runq_ns] += now - woken;
 	trace_wait(stripe, t, state, AFS_KIND_RUNQ, woken, now);
 }
 
-/* The name in a command that was kept until the command was answered. */
-static __always_inline void trace_kept(struct afs_stripe *stripe, const struct afs_stream *s,
-				       const struct afs_queued *q)
+/* Fills r from a command of which n bytes, after its number, are at "at"; returns how many fit. */
+static __always_inline __u64 named_read(struct afs_named *r, const struct afs_thread *t, __u16 id,
+					__u8 command, __u64 at, __u64 n, __u64 now)
+{
+	r->timestamp = now;
+	r->session = t->session;
+	r->dsi_id = id;
+	r->command = command;
+	/* Compare in the register that is passed: verifiers up to 6.1 need that. */
+	asm volatile("" : "+r"(n));
+	if (n > AFS_NAMED_LEN)
+		n = AFS_NAMED_LEN;
+	r->len = bpf_probe_read_user(r->bytes, n, (void *)at) ? 0 : n;
+	return n;
+}
+
+/* A command with a name: kept, or NULL: n bytes of it, after its number, are at "at". */
+static __always_inline void trace_named(struct afs_stripe *stripe, const struct afs_thread *t,
+					const struct afs_named *kept, __u16 id, __u8 command,
+					__u64 at, __u64 n, __u64 now)
 {
 	RECORD(afs_named) * e;
-	__u32 n = s->named.len;
 
-	if (!afs_named_is(&s->named, q->id, q->account) || n > AFS_NAMED_LEN)
-		return;
 	if (!RECORD_BEGIN(stripe, e, AFS_STREAM_NAMES))
 		return;
-	__builtin_memcpy(&e->r, &s->named, sizeof(e->r));
+	if (kept)
+		__builtin_memcpy(&e->r, kept, sizeof(e->r));
+	else
+		n = named_read(&e->r, t, id, command, at, n, now);
 	batch_trim(stripe, &e->head, (AFS_NAMED_LEN - n) & ~7u);
 	RECORD_END(stripe, e);
 }
@@ -233,8 +241,8 @@ static __always_inline void trace_request(struct afs_stripe *stripe, const struc
 
 	if (now - begun_ns < setup.over_ns)
 		return;
-	if (setup.over_ns && tracing(AFS_TRACE_NAMES))
-		trace_kept(stripe, s, q);
+	if (setup.over_ns && tracing(AFS_TRACE_NAMES) && afs_named_is(&s->named, q->id, q->account))
+		trace_named(stripe, t, &s->named, 0, 0, 0, s->named.len, 0);
 	if (!RECORD_BEGIN(stripe, e, AFS_STREAM_REQUESTS))
 		return;
 	e->r = (struct afs_record_requests) {
@@ -288,35 +296,6 @@ static __always_inline void trace_serving(const struct afs_process *p, struct af
 		return;
 	s->told = 1;
 	trace_session(p, s, AFS_EVENT_BEGIN);
-}
-
-/* Fills r from a command of which n bytes, after its number, are at "at"; returns how many fit. */
-static __always_inline __u64 named_read(struct afs_named *r, const struct afs_thread *t, __u16 id,
-					__u8 command, __u64 at, __u64 n, __u64 now)
-{
-	r->timestamp = now;
-	r->session = t->session;
-	r->dsi_id = id;
-	r->command = command;
-	/* Compare in the register that is passed: verifiers up to 6.1 need that. */
-	asm volatile("" : "+r"(n));
-	if (n > AFS_NAMED_LEN)
-		n = AFS_NAMED_LEN;
-	r->len = bpf_probe_read_user(r->bytes, n, (void *)at) ? 0 : n;
-	return n;
-}
-
-/* A command with a name was read; n bytes of it, after its number, are at "at". */
-static __always_inline void trace_named(struct afs_stripe *stripe, const struct afs_thread *t,
-					__u16 id, __u8 command, __u64 at, __u64 n, __u64 now)
-{
-	RECORD(afs_named) * e;
-
-	if (!RECORD_BEGIN(stripe, e, AFS_STREAM_NAMES))
-		return;
-	n = named_read(&e->r, t, id, command, at, n, now);
-	batch_trim(stripe, &e->head, (AFS_NAMED_LEN - n) & ~7u);
-	RECORD_END(stripe, e);
 }
 
 #endif

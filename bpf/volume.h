@@ -31,7 +31,7 @@ static __always_inline struct afs_openvol *opening_of(struct afs_stream *s, __u3
 	return &s->opening[id % AFS_N_OPENVOL];
 }
 
-/* The next n bytes of request id are at "at". A global function: verified once. */
+/* The next n bytes of request id are at "at". */
 __noinline int volume_bytes(__u32 handle, __u32 id, __u64 at, __u64 n)
 {
 	struct afs_stream *s = stream_at(handle);

@@ -62,16 +62,6 @@ static __always_inline __u16 fork_at(__u64 at, __u64 n)
 	return (__u16)bytes[1] << 8 | bytes[2];
 }
 
-/* Of a request whose header and command were read. */
-static __always_inline __u16 fork_in(const struct afs_flow *f)
-{
-	const struct afs_cursor *c = &f->cursor;
-
-	if (!dsi_has_fork[f->head[DSI_HEAD]])
-		return 0;
-	return fork_at(c->at, f->skip < c->left ? f->skip : c->left);
-}
-
 static __always_inline bool opens_volume(const struct afs_flow *f)
 {
 	return !f->head[0] && f->head[1] == DSI_COMMAND && f->head[DSI_HEAD] == AFS_OPENVOL;
@@ -82,6 +72,7 @@ static __always_inline void frame_in(struct afs_stripe *stripe, struct afs_threa
 				     __u64 begin_ns)
 {
 	struct afs_queued q = { .n = 1, .bytes = len + DSI_HEAD };
+	const struct afs_cursor *c = &f->cursor;
 
 	/* A reply to the server's attention, a tickle, the end of the session: not answered. */
 	if (f->head[0] || f->head[1] == DSI_TICKLE || f->head[1] == DSI_CLOSE ||
@@ -94,8 +85,8 @@ static __always_inline void frame_in(struct afs_stripe *stripe, struct afs_threa
 		/* Whatever a client sends takes no room of its own. */
 		if (!setup.spread[f->head[DSI_HEAD]])
 			q.account = AFS_ACCOUNT_UNNAMED;
-		if (tracing(AFS_TRACE_SMALL))
-			q.fork = fork_in(f);
+		if (tracing(AFS_TRACE_SMALL) && dsi_has_fork[f->head[DSI_HEAD]])
+			q.fork = fork_at(c->at, f->skip < c->left ? f->skip : c->left);
 	}
 	request_read(stripe, t, s, &q, begin_ns);
 }
@@ -123,16 +114,6 @@ static __always_inline void frame_out(struct afs_stripe *stripe, struct afs_thre
 static __always_inline bool is_begin(const __u8 *head, __u32 have)
 {
 	return head[0] <= 1 && (have < 2 || (head[1] && head[1] <= DSI_LAST && head[1] != 7));
-}
-
-/* Whether this can be the header of a frame; stricter while looking for one. */
-static __always_inline bool is_head(const struct afs_flow *f)
-{
-	const __u8 *head = f->head;
-
-	if (!is_begin(head, DSI_HEAD))
-		return false;
-	return !f->lost || (!be32(head + 12) && !head[8]);
 }
 
 /* Reads header bytes; false: not a header, or not readable. */
@@ -163,7 +144,8 @@ static __always_inline bool take_head(struct afs_flow *f, struct afs_cursor *c, 
 		advance(c, n);
 		return true;
 	}
-	if (!is_head(f))
+	/* Stricter while looking for one. */
+	if (!is_begin(f->head, DSI_HEAD) || (f->lost && (be32(f->head + 12) || f->head[8])))
 		return false;
 	*len = be32(f->head + 8);
 	/* The byte after the header belongs to this frame only if the frame is not empty. */
@@ -204,7 +186,7 @@ static __always_inline void frame_named(struct afs_stripe *stripe, const struct 
 	if (setup.over_ns)
 		named_read(&s->named, t, id_in(f), head[DSI_HEAD], c->at, n, now);
 	else
-		trace_named(stripe, t, id_in(f), head[DSI_HEAD], c->at, n, now);
+		trace_named(stripe, t, NULL, id_in(f), head[DSI_HEAD], c->at, n, now);
 }
 
 /* A request was answered. Before it ends: which volume it opened. */

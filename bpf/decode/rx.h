@@ -37,11 +37,6 @@
 /* "account" of a call whose first packet was not read yet */
 #define RX_UNKNOWN 0xffff
 
-static __always_inline __u8 rx_type(const struct afs_datagram *d)
-{
-	return d->head[20];
-}
-
 static __always_inline __u32 rx_number(const struct afs_datagram *d)
 {
 	return be32(d->head + 8);
@@ -203,10 +198,7 @@ static __always_inline void rx_count(struct afs_stripe *stripe, struct afs_threa
 		request_more(stripe, s, &q, more);
 }
 
-/*
- * A call on the channel of the thread's datagram has ended, with the result in its flow. A global
- * function: verified once.
- */
+/* A call on the channel of the thread's datagram has ended, with the result in its flow. */
 __noinline int rx_end(__u32 slot, __u32 number, __u64 now)
 {
 	struct afs_thread *t = bpf_map_lookup_elem(&thread, &slot);
@@ -318,7 +310,7 @@ static __always_inline bool rx_packet(struct afs_stripe *stripe, struct afs_thre
 
 	if (d->have < RX_LEN)
 		return false;
-	type = rx_type(d);
+	type = d->head[20];
 	if (!type || type >= AFS_RX_N_TYPES)
 		return false;
 	rx_channel(s, d);

@@ -82,9 +82,7 @@ static void open_watch(struct watching *x, pid_t server, uint16_t port)
 	struct target t = { .server = server, .whole = true, .decoder = AFS_DECODER_DSI };
 	struct err e = { 0 };
 
-	t.port[0].port = port;
-	t.port[0].object = AFS_OBJECT_CLIENT;
-	t.n_ports = 1;
+	target_add_port(&t, port, AFS_OBJECT_CLIENT);
 	x->live = live_new(&opts, &e);
 	must(x->live != NULL, "live");
 	watch.sink = live_sink(x->live);

@@ -94,10 +94,9 @@ static inline void hear(int i)
 
 static inline struct target whole_server(void)
 {
-	struct target t = { .n_ports = 1 };
+	struct target t = { 0 };
 
-	t.port[0].port = port;
-	t.port[0].object = AFS_OBJECT_CLIENT;
+	target_add_port(&t, port, AFS_OBJECT_CLIENT);
 	return t;
 }
 

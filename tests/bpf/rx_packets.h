@@ -40,15 +40,14 @@ static inline void watch_server(struct rung_rig *g, void (*fn)(struct watched_sh
 				struct run *r)
 {
 	struct bpf_load_wish wish = {};
-	struct target t = { .n_ports = 1 };
+	struct target t = { 0 };
 
 	wish.any_order = true;
 	wish.decoder = AFS_DECODER_RX;
 	server = bound(&home);
 	client[0] = bound(&from[0]);
 	client[1] = bound(&from[1]);
-	t.port[0].port = ntohs(home.sin_port);
-	t.port[0].object = AFS_OBJECT_CLIENT;
+	target_add_port(&t, ntohs(home.sin_port), AFS_OBJECT_CLIENT);
 	rig_open(g, &wish, t, fn);
 	rig_step(g);
 	rig_read(g, r);

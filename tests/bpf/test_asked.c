@@ -253,16 +253,14 @@ static struct run watched(void (*fn)(struct watched_shared *s), unsigned int wha
 {
 	const struct watch_sink sink = { .what = what };
 	struct bpf_load_wish wish = {};
-	struct target t = { .n_ports = 2 };
+	struct target t = { 0 };
 	struct rung_rig g;
 	struct run r, kept;
 
 	listen_at(&clients);
 	listen_at(&cnid);
-	t.port[0].port = clients.port;
-	t.port[0].object = AFS_OBJECT_CLIENT;
-	t.port[1].port = cnid.port;
-	t.port[1].object = AFS_OBJECT_BACKEND;
+	target_add_port(&t, clients.port, AFS_OBJECT_CLIENT);
+	target_add_port(&t, cnid.port, AFS_OBJECT_BACKEND);
 	wish.decoder = AFS_DECODER_DSI;
 	wish.sink = &sink;
 	rig_open(&g, &wish, t, fn);

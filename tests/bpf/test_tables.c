@@ -202,8 +202,7 @@ static void the_other_end_is_the_reversed_pair(void **state)
 		{ .local = b, .remote = a, .ino = 20 },
 		{ .ino = 30, .peer = 31 },
 	};
-	struct sockets_place by_ino[] = { { 10, 0 }, { 11, 1 }, { 20, 2 }, { 30, 3 } };
-	struct sockets s = { .n = 4, .entry = entry, .by_ino = by_ino };
+	struct sockets s = { .n = 4, .entry = entry };
 
 	(void)state;
 	assert_int_equal(sockets_peer(&s, 10), 20);

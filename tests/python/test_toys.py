@@ -122,9 +122,7 @@ def add_decoder(scratch: Scratch) -> None:
         "return kind_any.find(out, w, e);",
         """int r = kind_any.find(out, w, e);
 
-	out->target.port[0].port = (uint16_t)w->port;
-	out->target.port[0].object = AFS_OBJECT_CLIENT;
-	out->target.n_ports = 1;
+	target_add_port(&out->target, (uint16_t)w->port, AFS_OBJECT_CLIENT);
 	return r;""",
     )
     kind = kind.replace(".role =", ".has_requests = true, .has_diagnosis = true, .role =")

@@ -5,9 +5,11 @@
 #include <fcntl.h>
 #include <linux/fs.h>
 #include <linux/stat.h>
+#include <stdio.h>
 #include <string.h>
 #include <sys/epoll.h>
 #include <sys/syscall.h>
+#include <sys/utsname.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -29,6 +31,15 @@ int kernel_epoll_wait(int epoll, struct epoll_event *event, int n, uint64_t wait
 const char *kernel_why(int code)
 {
 	return code > 0 && code <= EHWPOISON ? strerror(code) : "unknown error";
+}
+
+bool kernel_before(int major, int minor)
+{
+	struct utsname name;
+	int its_major, its_minor;
+
+	return !uname(&name) && sscanf(name.release, "%d.%d", &its_major, &its_minor) == 2 &&
+	       (its_major < major || (its_major == major && its_minor < minor));
 }
 
 static bool asked(int fd, unsigned int mask, struct statx *out)

@@ -4,7 +4,7 @@
 
 /*
  * Calls of Linux for which not every C library has a function (musl, that of Alpine, has none of
- * these): by their numbers.
+ * these): by their numbers; and what this kernel is.
  */
 
 #include <stdbool.h>
@@ -21,6 +21,9 @@ int kernel_rename_new(int from_dir, const char *from, int to_dir, const char *to
  * millisecond.
  */
 int kernel_epoll_wait(int epoll, struct epoll_event *event, int n, uint64_t wait_ns);
+
+/* Whether this kernel is older than a version; false also where that cannot be told. */
+bool kernel_before(int major, int minor);
 
 /* Whether something is mounted on the file or folder; false also where that cannot be told. */
 bool kernel_is_mount(int fd);

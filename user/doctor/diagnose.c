@@ -2,6 +2,7 @@
 #include "doctor/diagnose.h"
 
 #include "base/clock.h"
+#include "base/text.h"
 #include "base/vec.h"
 #include "doctor/judge.h"
 #include "doctor/machine/machine.h"
@@ -372,7 +373,7 @@ static size_t volume_of(const struct diagnose *d, pid_t pid)
 
 	census_cwd(cwd, sizeof(cwd), pid);
 	for (size_t i = 0; cwd[0] && i < d->n_volumes; i++)
-		if (volumes_below(cwd, d->volume[i].path) &&
+		if (text_below(cwd, d->volume[i].path) &&
 		    (found == DIAGNOSE_VOLUMES_MAX ||
 		     strlen(d->volume[i].path) > strlen(d->volume[found].path)))
 			found = i;

@@ -3,6 +3,7 @@
 
 #include "host/census.h"
 
+#include "base/text.h"
 #include "base/vec.h"
 #include "host/owner.h"
 #include "host/proc/procfs.h"
@@ -30,22 +31,6 @@ int census_add_hold(struct census *c, size_t process, size_t socket)
 	return VEC_PUSH(c->hold, c->n_holds, (struct census_hold) { process, socket });
 }
 
-static int by_inode(const void *a, const void *b)
-{
-	const struct census_socket *x = a, *y = b;
-
-	return (x->tcp.ino > y->tcp.ino) - (x->tcp.ino < y->tcp.ino);
-}
-
-/* When all processes and sockets are there, in any order; holds come later. */
-static void census_sort(struct census *c)
-{
-	if (c->n_processes)
-		qsort(c->process, c->n_processes, sizeof(*c->process), procstat_by_pid);
-	if (c->n_sockets)
-		qsort(c->socket, c->n_sockets, sizeof(*c->socket), by_inode);
-}
-
 size_t census_find(const struct census *c, pid_t pid)
 {
 	const struct census_process key = { .pid = pid }, *found = NULL;
@@ -55,19 +40,11 @@ size_t census_find(const struct census *c, pid_t pid)
 	return found ? (size_t)(found - c->process) : c->n_processes;
 }
 
-bool census_holds(const struct census *c, size_t process, size_t socket)
-{
-	return VEC_FIND(h, c->hold, c->n_holds, h->process == process && h->socket == socket);
-}
-
 void census_below(char *out, size_t len, const char *path, const char *root)
 {
-	size_t root_len = strlen(root);
+	const char *below = text_below(path, root);
 
-	if (!strncmp(path, root, root_len) &&
-	    (!path[root_len] || (root_len > 1 && path[root_len] == '/')))
-		path += root_len;
-	snprintf(out, len, "%s", path);
+	snprintf(out, len, "%.*s", (int)len - 1, below ? below : path);
 }
 
 static void census_link(char *out, size_t len, pid_t pid, const char *name, const char *root)
@@ -98,13 +75,6 @@ void census_cwd(char *out, size_t len, pid_t pid)
 		census_link(out, len, pid, "cwd", root);
 }
 
-void census_look(struct census_process *p)
-{
-	p->owner = owner_of(p->pid);
-	read_places(p);
-	procfs_argument(p->conf, sizeof(p->conf), p->pid, "-F");
-}
-
 static bool census_is_wanted(const struct reading *r, const struct census_process *p)
 {
 	if (p->pid == r->pid)
@@ -118,6 +88,8 @@ static bool census_is_wanted(const struct reading *r, const struct census_proces
 /* Whose it is, and where: too many calls to be made for each process of a large host. */
 static void read_whose(struct census_process *p)
 {
+	if (p->looked)
+		return;
 	p->looked = true;
 	p->has_uid = !procfs_uids(&p->owner, &p->uid, p->pid);
 	if (!p->has_uid)
@@ -126,15 +98,19 @@ static void read_whose(struct census_process *p)
 	read_places(p);
 }
 
+void census_look(struct census_process *p)
+{
+	read_whose(p);
+	procfs_argument(p->conf, sizeof(p->conf), p->pid, "-F");
+}
+
 static int census_read_process(void *arg, pid_t pid)
 {
 	struct census_process p = { .pid = pid };
 	struct reading *r = arg;
 	struct procstat st;
 
-	if (procstat_read(&st, pid) || !procstat_lives(&st))
-		return 0;
-	if (st.is_kernel)
+	if (procstat_read(&st, pid) || !procstat_lives(&st) || st.is_kernel)
 		return 0;
 	p.ppid = st.ppid;
 	p.started = st.started;
@@ -158,13 +134,6 @@ static int add_census_sockets(struct census *c, struct sockets *all, uint64_t ne
 	return r;
 }
 
-static bool is_first_of(const struct reading *r, size_t i)
-{
-	const struct census_process *p = r->c->process;
-
-	return !VEC_FIND(one, p, i, one->net == p[i].net && census_is_wanted(r, one));
-}
-
 /* This namespace, and those of the wanted processes. One that has just ended is left out. */
 static int read_sockets(struct reading *r)
 {
@@ -177,12 +146,15 @@ static int read_sockets(struct reading *r)
 	for (size_t i = 0; i < c->n_processes && !err; i++) {
 		const struct census_process *p = &c->process[i];
 
-		if (!p->net || p->net == c->net || !census_is_wanted(r, p) || !is_first_of(r, i))
+		if (!p->net || p->net == c->net || !census_is_wanted(r, p) ||
+		    VEC_FIND(one, c->process, i, one->net == p->net && census_is_wanted(r, one)))
 			continue;
 		err = sockets_read_of(&all, p->pid, NULL);
 		err = add_census_sockets(c, &all, p->net, err);
 		err = err == -ENOMEM ? err : 0;
 	}
+	if (c->n_sockets)
+		qsort(c->socket, c->n_sockets, sizeof(*c->socket), sockets_by_inode);
 	return err;
 }
 
@@ -199,19 +171,14 @@ static int read_holds(struct census *c)
 			key.tcp.ino = procfs_fd_socket(c->process[i].pid, fd.number);
 			if (!key.tcp.ino || !c->n_sockets)
 				continue;
-			found = bsearch(&key, c->socket, c->n_sockets, sizeof(key), by_inode);
+			found = bsearch(&key, c->socket, c->n_sockets, sizeof(key),
+					sockets_by_inode);
 			if (found)
 				r = census_add_hold(c, i, (size_t)(found - c->socket));
 		}
 		procfs_end(&fd);
 	}
 	return r;
-}
-
-static void read_whose_once(struct census *c, size_t i)
-{
-	if (!c->process[i].looked)
-		read_whose(&c->process[i]);
 }
 
 /* A server holds a socket; its sessions and what started it are its children and its parent. */
@@ -229,9 +196,9 @@ static int read_related(struct census *c)
 	for (size_t i = 0; i < c->n_processes; i++) {
 		up = c->process[i].ppid > 1 ? census_find(c, c->process[i].ppid) : c->n_processes;
 		if (holds[i] || holds[up])
-			read_whose_once(c, i);
+			read_whose(&c->process[i]);
 		if (holds[i] && up < c->n_processes)
-			read_whose_once(c, up);
+			read_whose(&c->process[up]);
 	}
 	free(holds);
 	return 0;
@@ -271,11 +238,11 @@ int census_read(struct census *out, const char *const *names, pid_t pid, uint16_
 	err = procfs_each(census_read_process, &r);
 	if (err)
 		return err_set(e, err, "cannot list processes: /proc: %s", strerror(-err));
-	census_sort(out);
+	if (out->n_processes)
+		qsort(out->process, out->n_processes, sizeof(*out->process), procstat_by_pid);
 	err = read_sockets(&r);
 	if (err)
 		return err_set(e, err, "cannot list sockets: /proc/net/tcp: %s", strerror(-err));
-	census_sort(out);
 	err = read_holds(out);
 	err = err ? err : read_related(out);
 	if (!err)

@@ -74,8 +74,6 @@ void census_fini(struct census *c);
 /* Index of a process; c->n_processes: not found. */
 size_t census_find(const struct census *c, pid_t pid);
 
-bool census_holds(const struct census *c, size_t process, size_t socket);
-
 /* 0 or -ENOMEM. */
 int census_add_hold(struct census *c, size_t process, size_t socket);
 

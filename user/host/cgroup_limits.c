@@ -255,8 +255,7 @@ static bool read_stall(uint64_t *us, const struct cgroup_reader *r, const char *
 
 #define V1 "blkio.throttle."
 
-/* Where a limit and what was done are, of both versions: a file, and the form of a device's line.
- */
+/* Where a limit and what was done are, of both versions: a file, and how a device's line begins. */
 static const struct io_files {
 	const char *limit_file, *limit, *done_file, *done;
 } io_files[2][CGROUP_N_IO] = {

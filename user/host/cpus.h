@@ -5,7 +5,6 @@
 /* What each CPU has done since boot, by /proc/stat. */
 
 #include <stdbool.h>
-#include <stddef.h>
 #include <stdint.h>
 
 #define CPUS_MAX 1024

@@ -66,18 +66,6 @@ const struct devices_entry *devices_find(const struct devices *d, const char *na
 
 /* ---- below ---- */
 
-/* false: it is there, or there is no room for it. */
-static bool add_below(struct devices_below *out, const char *name)
-{
-	for (size_t i = 0; i < out->n; i++)
-		if (!strcmp(out->name[i], name))
-			return false;
-	if (out->n == DEVICES_BELOW_MAX || strlen(name) >= DEVICES_NAME_MAX)
-		return false;
-	strcpy(out->name[out->n++], name);
-	return true;
-}
-
 static void below_link(struct devices_below *out, const char *link);
 
 /* All whose links in /sys have such a path. */
@@ -95,14 +83,19 @@ static void below_links(struct devices_below *out, const char *pattern)
 static void below_link(struct devices_below *out, const char *link)
 {
 	char path[PATH_MAX], inside[PATH_MAX + 16];
+	const char *name;
 
 	if (!realpath(link, path))
 		return;
 	snprintf(inside, sizeof(inside), "%s/partition", path);
 	if (!access(inside, F_OK))
 		*strrchr(path, '/') = '\0'; /* its disk */
-	if (!add_below(out, strrchr(path, '/') + 1))
+	name = strrchr(path, '/') + 1;
+	/* It is there, or there is no room for it. */
+	if (VEC_FIND(one, out->name, out->n, !strcmp(*one, name)) || out->n == DEVICES_BELOW_MAX ||
+	    strlen(name) >= DEVICES_NAME_MAX)
 		return;
+	strcpy(out->name[out->n++], name);
 	snprintf(inside, sizeof(inside), "%s/slaves/*", path);
 	below_links(out, inside);
 }

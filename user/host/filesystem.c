@@ -75,12 +75,6 @@ static void filesystem_take_room(struct filesystem *a, int fd)
 	a->files_free = st.f_favail;
 }
 
-/* Not what the kernel has in memory, or a kernel that cannot be asked for that. */
-static bool is_uncertain(int error)
-{
-	return error == -EAGAIN || error == -EINVAL || error == -ENOSYS;
-}
-
 /* ---- mounts: a descriptor's fdinfo has the number, mountinfo what that is ---- */
 
 bool filesystem_is_local(const char *type)
@@ -195,8 +189,9 @@ static bool filesystem_look_at(struct filesystem *fs, pid_t pid, bool cached)
 	procfs_inside(root, sizeof(root), pid, "");
 	fd = filesystem_open_file(&f, O_PATH, cached ? FILESYSTEM_CACHED : 0);
 	fs->error = fd < 0 ? fd : filesystem_mount_of(&m, pid, fd);
+	/* Not what the kernel has in memory, or a kernel that cannot be asked for that. */
 	if (fd < 0)
-		return !cached || !is_uncertain(fd);
+		return !cached || (fd != -EAGAIN && fd != -EINVAL && fd != -ENOSYS);
 	if (cached && !filesystem_is_local(m.type)) {
 		done = false;
 	} else if (!fs->error) {

@@ -8,8 +8,6 @@
 #include "host/proc/proctext.h"
 
 #include <errno.h>
-#include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 #define TEXT_MAX 16384

@@ -15,18 +15,13 @@
 #include "host/proc/processes.h"
 
 /* Totals since boot; false in known: this kernel does not say. */
-#define MACHINE_TOTALS(X)                                                                          \
-	X(PRESSURE_CPU)    /* us in which a program waited for a CPU, ... */                       \
-	X(PRESSURE_IO)     /* ... I/O, ... */                                                      \
-	X(PRESSURE_MEMORY) /* ... memory */                                                        \
-	X(SWAPPED_IN)      /* pages */                                                             \
-	X(REFAULTED)       /* pages of files, read again soon after memory had dropped them */
-
 enum machine_total {
-#define X(name) MACHINE_##name,
-	MACHINE_TOTALS(X)
-#undef X
-	    N_MACHINE_TOTALS
+	MACHINE_PRESSURE_CPU,    /* us in which a program waited for a CPU, ... */
+	MACHINE_PRESSURE_IO,     /* ... I/O, ... */
+	MACHINE_PRESSURE_MEMORY, /* ... memory */
+	MACHINE_SWAPPED_IN,      /* pages */
+	MACHINE_REFAULTED,       /* pages of files, read again soon after memory had dropped them */
+	N_MACHINE_TOTALS
 };
 
 #define MACHINE_MDSTAT_MAX 4096

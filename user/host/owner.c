@@ -6,7 +6,6 @@
 #include "host/proc/procfs.h"
 
 #include <errno.h>
-#include <stdio.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -24,23 +23,19 @@ bool owner_counts(uint32_t uid)
 	return !uid || uid == getuid();
 }
 
-/* Adds "12 smbd (user 0, smbd.service)". */
-static void owner_append(struct err_list *list, pid_t pid)
-{
-	struct procstat st;
-	char unit[UNIT_LEN];
-
-	cgroup_unit(unit, sizeof(unit), pid);
-	err_list_add(list, "%d %s (user %u%s%s)", pid, procstat_read(&st, pid) ? "" : st.comm,
-		     owner_of(pid), *unit ? ", " : "", unit);
-}
-
 int owner_refuse(const pid_t *pid, size_t n, const char *what, const char *how, struct err *e)
 {
 	struct err_list list = { .room = 330 };
+	struct procstat st;
+	char unit[UNIT_LEN];
 
-	for (size_t i = 0; i < n; i++)
-		owner_append(&list, pid[i]);
+	/* "12 smbd (user 0, smbd.service)" */
+	for (size_t i = 0; i < n; i++) {
+		cgroup_unit(unit, sizeof(unit), pid[i]);
+		err_list_add(&list, "%d %s (user %u%s%s)", pid[i],
+			     procstat_read(&st, pid[i]) ? "" : st.comm, owner_of(pid[i]),
+			     *unit ? ", " : "", unit);
+	}
 	return err_set(e, -ENOTUNIQ, "%s (%s): name one with %s", what, err_list_end(&list), how);
 }
 

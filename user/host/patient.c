@@ -3,6 +3,7 @@
 #include "host/patient.h"
 
 #include "base/clock.h"
+#include "base/hash.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -13,7 +14,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-/* How long the first questions without an answer are waited for, all together, and each later one:
+/* How long the first questions without an answer, all together, and each later one are waited for:
  * 500 ms and 16 times 20 ms are less than a second. */
 #define PATIENCE_MS 500
 #define LEAST_MS    20
@@ -43,8 +44,7 @@ static void close_others(int fd)
 	closefrom(4);
 }
 
-/* The kernel kills this process when nobody can read what it writes: then its answer is not wanted,
- * or the program has ended, however it did. */
+/* The kernel kills it when nobody can read what it writes: nobody wants that, or we have ended. */
 static void end_with_reader(void)
 {
 	struct pollfd out = { .fd = 3 };
@@ -96,16 +96,6 @@ static int patient_start(void (*fn)(void *arg), void *arg, const void *out, size
 	return r;
 }
 
-/* FNV-1a, of its name and of what is to be done. */
-static uint64_t hash_of(const char *what, void (*fn)(void *arg))
-{
-	uint64_t hash = 0xcbf29ce484222325 ^ (uint64_t)(uintptr_t)fn;
-
-	for (; *what; what++)
-		hash = (hash ^ (unsigned char)*what) * 0x100000001b3;
-	return hash | 1;
-}
-
 static bool has_answer(const struct patient_stuck *at)
 {
 	struct pollfd wait = { .fd = at->fd, .events = POLLIN };
@@ -141,8 +131,9 @@ static struct patient_stuck *patient_place_of(uint64_t what, unsigned int mount)
 
 int patient_ask(struct patient_what what, void (*fn)(void *arg), void *arg, void *out, size_t len)
 {
-	uint64_t hash = hash_of(what.name, fn), begun_ns = clock_now_ns(),
-		 waited_ms = patient_memory.waited_ns / 1000000;
+	/* Of its name and of what is to be done. */
+	uint64_t hash = hash_text(HASH_TEXT ^ (uint64_t)(uintptr_t)fn, what.name) | 1;
+	uint64_t begun_ns = clock_now_ns(), waited_ms = patient_memory.waited_ns / 1000000;
 	struct patient_stuck *at = patient_place_of(hash, what.mount);
 	int ms = 0, r;
 

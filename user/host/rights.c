@@ -3,16 +3,16 @@
 
 #include "host/rights.h"
 
+#include "base/kernel.h"
+
 #include <errno.h>
 #include <grp.h>
 #include <linux/capability.h>
 #include <stdbool.h>
 #include <stdint.h>
-#include <stdio.h>
 #include <sys/prctl.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
-#include <sys/utsname.h>
 #include <unistd.h>
 
 #define BIT(cap) (1ull << (cap))
@@ -20,16 +20,6 @@
 static const uint64_t kept = BIT(CAP_SYS_PTRACE) | BIT(CAP_DAC_READ_SEARCH) | BIT(CAP_DAC_OVERRIDE);
 /* The last: for statistics of the programs' run time. */
 static const uint64_t kept_for_watch = BIT(CAP_BPF) | BIT(CAP_PERFMON) | BIT(CAP_SYS_ADMIN);
-
-static bool is_before_6_1(void)
-{
-	struct utsname name;
-	int major = 0, minor = 0;
-
-	if (uname(&name) || sscanf(name.release, "%d.%d", &major, &minor) != 2)
-		return false;
-	return major < 6 || (major == 6 && minor < 1);
-}
 
 /* Of those that this thread may use, only these; for_good: else it may use the others again. */
 static int rights_use(uint64_t used, bool for_good)
@@ -61,7 +51,7 @@ static uint64_t rights_asked_for(unsigned int extra)
 		keep |= BIT(CAP_NET_ADMIN);
 	if (extra & RIGHTS_PRIORITY)
 		keep |= BIT(CAP_SYS_NICE);
-	if (extra & RIGHTS_WATCH || is_before_6_1())
+	if (extra & RIGHTS_WATCH || kernel_before(6, 1))
 		keep |= kept_for_watch;
 	return keep;
 }

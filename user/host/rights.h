@@ -21,9 +21,7 @@
  */
 int rights_drop(unsigned int extra);
 
-/*
- * Drops all of them; root becomes this user and group. 0, or a negative errno: some are left.
- */
+/* Drops all of them; root becomes this user and group. 0, or a negative errno: some are left. */
 int rights_drop_all(uid_t uid, gid_t gid);
 
 /* What root had before it became another user for some time. All 0: it did not. */

@@ -79,11 +79,7 @@ static int read_threads(struct process *p, uint64_t *value)
 	struct procfs_times sum = tasks_sum(&p->tasks);
 
 	p->series.n_lost = (unsigned int)p->tasks.n_gone;
-	value[SAMPLE_CPU] = sum.cpu_ns;
-	value[SAMPLE_RUNQ] = sum.runq_ns;
-	value[SAMPLE_SLICES] = sum.slices;
-	value[SAMPLE_VOLUNTARY] = sum.voluntary;
-	value[SAMPLE_INVOLUNTARY] = sum.involuntary;
+	memcpy(&value[SAMPLE_CPU], &sum, sizeof(sum)); /* both are in one order */
 	return judge_reading(&p->series, SAMPLE_CPU, SAMPLE_INVOLUNTARY,
 			     "task/TID/{schedstat,status}", r);
 }
@@ -111,10 +107,7 @@ static int read_io(struct process *p, uint64_t *value)
 	ssize_t n = file_text_again(text, sizeof(text), p->io);
 	int r = n < 0 ? (int)n : proctext_io(&io, text);
 
-	value[SAMPLE_SYSCR] = io.syscr;
-	value[SAMPLE_SYSCW] = io.syscw;
-	value[SAMPLE_RCHAR] = io.rchar;
-	value[SAMPLE_WCHAR] = io.wchar;
+	memcpy(&value[SAMPLE_SYSCR], &io, sizeof(io)); /* both are in one order */
 	return judge_reading(&p->series, SAMPLE_SYSCR, SAMPLE_WCHAR, "io", r);
 }
 

@@ -31,27 +31,18 @@ static const struct {
 
 #define VERSION_MOVED 15
 
-/* A question with one attribute. */
-struct taskstats_request {
-	struct genlmsghdr gen;
-	struct nlattr attr;
-	char value[64];
-};
-
-/* Leaves the attributes of the answer in a->body. */
-static int taskstats_ask(struct taskstats_link *l, struct netlink_answer *a,
-			 struct taskstats_request *q, const void *value, size_t len)
+/* A question with one attribute. Leaves the attributes of the answer in a->body. */
+static int taskstats_ask(struct taskstats_link *l, struct netlink_answer *a, uint8_t command,
+			 int type, const void *value, size_t len)
 {
-	const struct netlink_request req = {
-		.type = l->family,
-		.body = q,
-		.len = offsetof(struct taskstats_request, value) + NLA_ALIGN(len),
-	};
+	const struct genlmsghdr head = { .cmd = command, .version = 1 };
+	struct netlink_attributes body = { .len = sizeof(head) };
+	struct netlink_request req = { .type = l->family, .body = body.at };
 	int r;
 
-	q->gen.version = 1;
-	q->attr.nla_len = (uint16_t)(NLA_HDRLEN + len);
-	memcpy(q->value, value, len);
+	memcpy(body.at, &head, sizeof(head));
+	netlink_put(&body, type, value, len);
+	req.len = body.len;
 	r = netlink_ask(&l->netlink, a, &req);
 	if (!r)
 		r = netlink_next(&l->netlink, a);
@@ -64,15 +55,12 @@ static int taskstats_ask(struct taskstats_link *l, struct netlink_answer *a,
 
 static int find_family(struct taskstats_link *l)
 {
-	struct taskstats_request q = {
-		.gen = { .cmd = CTRL_CMD_GETFAMILY },
-		.attr = { .nla_type = CTRL_ATTR_FAMILY_NAME },
-	};
 	struct netlink_answer a;
 	int r;
 
 	l->family = GENL_ID_CTRL;
-	r = taskstats_ask(l, &a, &q, TASKSTATS_GENL_NAME, sizeof(TASKSTATS_GENL_NAME));
+	r = taskstats_ask(l, &a, CTRL_CMD_GETFAMILY, CTRL_ATTR_FAMILY_NAME, TASKSTATS_GENL_NAME,
+			  sizeof(TASKSTATS_GENL_NAME));
 	if (r)
 		return r;
 	return netlink_copy(&l->family, sizeof(l->family), a.body, a.len, CTRL_ATTR_FAMILY_ID) ==
@@ -123,15 +111,12 @@ static int taskstats_decode(struct taskstats_delays *out, const char *at, size_t
 
 int taskstats_read(struct taskstats_link *l, pid_t pid, struct taskstats_delays *out)
 {
-	struct taskstats_request q = {
-		.gen = { .cmd = TASKSTATS_CMD_GET },
-		.attr = { .nla_type = TASKSTATS_CMD_ATTR_TGID },
-	};
 	uint32_t tgid = (uint32_t)pid;
 	struct netlink_answer a;
 	const void *at;
 	size_t len;
-	int r = taskstats_ask(l, &a, &q, &tgid, sizeof(tgid));
+	int r = taskstats_ask(l, &a, TASKSTATS_CMD_GET, TASKSTATS_CMD_ATTR_TGID, &tgid,
+			      sizeof(tgid));
 
 	if (r)
 		return r;

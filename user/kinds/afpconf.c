@@ -11,11 +11,9 @@
 #include <ctype.h>
 #include <errno.h>
 #include <linux/magic.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
-#include <sys/stat.h>
 #include <sys/statfs.h>
 #include <unistd.h>
 

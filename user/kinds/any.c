@@ -111,8 +111,7 @@ static int find_pid(struct processes *p, pid_t pid, struct err *e)
 	return any_add(p, pid);
 }
 
-/* Several that listen on one port, of one program; and what has started them, if it runs it, too.
- */
+/* Several that listen on one port, of one program; and what has started them, if it runs it. */
 static int find_workers(struct processes *p, const struct servers *s, struct err *e)
 {
 	struct procstat st, up;

@@ -27,8 +27,7 @@ bool backend_is_socket(const struct backend *b, const char *path)
 	const char *name = strrchr(path, '/');
 	size_t len = strlen(path), own = strlen(b->path);
 
-	/* The database server may have another root than afpd: then afpd's path is the end of its
-	 * path. */
+	/* The database server may have another root: then afpd's path is the end of its path. */
 	if (own && len >= own && !strcmp(path + len - own, b->path))
 		return true;
 	return name && text_has_word("mysqld.sock mysql.sock mariadb.sock", ' ', name + 1);

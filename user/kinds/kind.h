@@ -84,8 +84,7 @@ const struct kind *kind_at(int index);
 /* The place of one of kind_names. */
 int kind_place(const char *name);
 
-/* k->find, and what the kind says of every target. -EPERM: it is of another user than wish->owner.
- */
+/* k->find, and what the kind says of every target. -EPERM: of another user than wish->owner. */
 int kind_find(const struct kind *k, struct kind_found *out, const struct kind_wish *wish,
 	      struct err *e);
 

@@ -57,7 +57,8 @@ static double passed_packets(const struct passages *p, const struct target *t, c
 	if (!passed_all(data) || !passed_all(passed_of(p->back)))
 		data = 0;
 	if (!VEC_FIND(s, r->socket, r->n_sockets,
-		      s->port && !VEC_FIND(known, t->port, t->n_ports, known->port == s->port)))
+		      s->port && !VEC_FIND(known, t->known.port, t->known.n_ports,
+					   known->port == s->port)))
 		all = 0;
 	return fmax(data, all);
 }

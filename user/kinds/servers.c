@@ -76,7 +76,8 @@ static bool is_master(const struct census *c, const struct census_process *p)
 		return false;
 	for (size_t at = 0; (s = next_held(c, p, true, &at));)
 		if (!up || !same_program(p, up) ||
-		    !census_holds(c, (size_t)(up - c->process), (size_t)(s - c->socket)))
+		    !VEC_FIND(h, c->hold, c->n_holds,
+			      &c->process[h->process] == up && &c->socket[h->socket] == s))
 			return true;
 	return p->denied && !strcmp(p->comm, NAME_AFPD) && (!up || strcmp(up->comm, p->comm) != 0);
 }

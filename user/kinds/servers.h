@@ -14,7 +14,6 @@
 #include "host/census.h"
 #include "kinds/way.h"
 
-#include <netinet/in.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -91,8 +90,7 @@ int servers_choose(struct servers *out, const struct census *c, struct err *e);
 int servers_choose_pid(struct servers *out, const struct census *c, pid_t pid, struct err *e);
 int servers_choose_port(struct servers *out, const struct census *c, uint16_t port, struct err *e);
 
-/* Why there is none: at all, and at a port (starter: what holds it
- * for one; others: those that there are). A negative errno. */
+/* Why there is none: at all; at a port, which starter may hold for one. A negative errno. */
 int servers_none(const struct census *c, struct err *e);
 int servers_no_port(const struct census *c, uint16_t port, const char *starter,
 		    const struct servers *others, struct err *e);

@@ -73,23 +73,21 @@ int servers_one(const struct servers *s, struct err *e)
 		       s->n, err_list_end(&list), servers_share_a_port(s) ? "" : "--port PORT or ");
 }
 
-static void servers_text_add_process(struct err_list *list, const struct census_process *p)
-{
-	if (owner_counts(p->owner))
-		err_list_add(list, "%d", p->pid);
-	else
-		err_list_add(list, "%d (user %u)", p->pid, p->owner);
-}
-
 /* The error when no server listens; it mentions processes of that name. */
 int servers_none(const struct census *c, struct err *e)
 {
 	struct err_list ours = { .room = 200 }, others = { .room = 300 };
 
-	for (size_t i = 0; i < c->n_processes; i++)
-		if (!strcmp(c->process[i].comm, SERVERS_AFPD))
-			servers_text_add_process(
-			    owner_counts(c->process[i].owner) ? &ours : &others, &c->process[i]);
+	for (size_t i = 0; i < c->n_processes; i++) {
+		const struct census_process *p = &c->process[i];
+
+		if (strcmp(p->comm, SERVERS_AFPD) != 0)
+			continue;
+		if (owner_counts(p->owner))
+			err_list_add(&ours, "%d", p->pid);
+		else
+			err_list_add(&others, "%d (user %u)", p->pid, p->owner);
+	}
 	if (*ours.text)
 		return err_set(e, -ENXIO,
 			       "no afpd listens here, although there are processes of that name "

@@ -192,12 +192,14 @@ static void mark_ended(struct target *t)
 
 void target_add_port(struct target *t, uint16_t port, enum afs_object object)
 {
-	if (t->n_ports == AFS_N_PORTS) {
+	struct afs_inodes *known = &t->known;
+
+	if (known->n_ports == AFS_N_PORTS) {
 		t->crowded = true;
 		return;
 	}
-	t->port[t->n_ports].port = port;
-	t->port[t->n_ports++].object = (uint16_t)object;
+	known->port[known->n_ports].port = port;
+	known->port[known->n_ports++].object = (uint16_t)object;
 }
 
 void target_server(struct target *out, const struct servers_entry *s, pid_t session)
@@ -235,15 +237,8 @@ void target_processes(struct target *out, const pid_t *pid, size_t n)
  */
 static void learn_port(struct target *t, uint16_t port)
 {
-	struct afs_inodes *known = &t->known;
-
-	if (!port || target_is_port(t, port, AFS_OBJECT_BACKEND))
-		return;
-	target_add_port(t, port, AFS_OBJECT_BACKEND);
-	if (known->n_ports < AFS_N_PORTS) {
-		known->port[known->n_ports].port = port;
-		known->port[known->n_ports++].object = AFS_OBJECT_BACKEND;
-	}
+	if (port && !target_is_port(t, port, AFS_OBJECT_BACKEND))
+		target_add_port(t, port, AFS_OBJECT_BACKEND);
 }
 
 static void target_take_end(struct ends *ends, pid_t pid, uint64_t ino)
@@ -425,13 +420,9 @@ void target_set_sessions(struct target *t, pid_t *pid, size_t n)
 /* Adds the address of a database server before anything is connected to it. */
 static void know_backend(struct ends *ends)
 {
-	struct afs_inodes *known = &ends->t->known;
 	const struct sockets_entry *s;
 
-	if (known->n_ports < AFS_N_PORTS) {
-		known->port[known->n_ports].port = ends->backend.port;
-		known->port[known->n_ports++].object = AFS_OBJECT_BACKEND;
-	}
+	learn_port(ends->t, ends->backend.port);
 	for (size_t i = 0; i < ends->all->n; i++) {
 		s = &ends->all->entry[i];
 		if (s->file_ino && !s->peer && backend_is_socket(&ends->backend, s->path))
@@ -461,9 +452,8 @@ void target_look(struct target *t)
 	struct sockets all;
 	struct ends ends = { .t = t, .all = &all };
 
-	memset(&t->known, 0, sizeof(t->known));
-	memcpy(t->known.port, t->port, sizeof(t->known.port));
-	t->known.n_ports = (uint32_t)t->n_ports;
+	memset(t->known.inode, 0, sizeof(t->known.inode));
+	t->known.n = 0;
 	t->crowded = false;
 	place_server(t);
 	mark_ended(t);

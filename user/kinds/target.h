@@ -52,14 +52,9 @@ struct target {
 	 */
 	size_t n;
 	struct target_process process[TARGET_PROCESSES_MAX];
-	/* Connections from or to these local ports are clients' or backends': a whole server. */
-	size_t n_ports;
-	struct {
-		uint16_t port, object;
-	} port[AFS_N_PORTS];
 	char far[80];            /* a backend on another host; empty: none seen */
-	struct afs_inodes known; /* complete after target_look */
-	bool crowded;            /* more inodes than fit into known */
+	struct afs_inodes known; /* complete after target_look; ports before, of a whole server */
+	bool crowded;            /* more than fit into known */
 	size_t n_more;           /* sessions found that did not fit, at most at once */
 	struct way way;          /* to it; all 0: not looked for, or nothing is in between */
 	/* What is said of the server's program where it is not known to be its kind's own, as of

@@ -3,6 +3,7 @@
 
 #include "base/clock.h"
 #include "base/text.h"
+#include "base/vec.h"
 #include "host/census.h"
 #include "host/proc/procfs.h"
 
@@ -23,11 +24,6 @@ static size_t length_of(const char *folder)
 	return len;
 }
 
-bool volumes_below(const char *path, const char *folder)
-{
-	return text_below(path, folder);
-}
-
 const char *volumes_find(const struct afpconf *c, const char *path)
 {
 	const char *found = NULL, *folder;
@@ -36,7 +32,7 @@ const char *volumes_find(const struct afpconf *c, const char *path)
 		folder = c->item[i].value;
 		if (strcasecmp(c->item[i].key, "path") != 0 || *folder != '/' || !folder[1])
 			continue;
-		if (volumes_below(path, folder) && (!found || length_of(folder) > length_of(found)))
+		if (text_below(path, folder) && (!found || length_of(folder) > length_of(found)))
 			found = folder;
 	}
 	return found;
@@ -52,7 +48,6 @@ static void volumes_read_settings(struct volumes_settings *s, pid_t afpd)
 {
 	struct census_process p = { .pid = afpd, .comm = "afpd" };
 	struct servers_entry server = { 0 };
-	struct err e = { 0 };
 	char root[64];
 
 	volumes_settings_fini(s);
@@ -60,7 +55,7 @@ static void volumes_read_settings(struct volumes_settings *s, pid_t afpd)
 	servers_conf(&server, &p);
 	procfs_inside(root, sizeof(root), afpd, "");
 	if (server.conf[0])
-		afpconf_read(&s->conf, root, server.conf, true, &e); /* in part is good enough */
+		afpconf_read(&s->conf, root, server.conf, true, NULL); /* in part is good enough */
 	s->root = p.root;
 	s->read_ns = clock_now_ns();
 }
@@ -107,10 +102,8 @@ static void kinds_volumes_add_volume(char (*out)[CENSUS_PATH_MAX], size_t *n, si
 
 	if (path[0] != '/' || !path[1] || strchr(path, '$') || len >= CENSUS_PATH_MAX || *n == room)
 		return;
-	for (size_t i = 0; i < *n; i++)
-		if (!strncmp(out[i], path, len) && !out[i][len])
-			return;
-	snprintf(out[(*n)++], CENSUS_PATH_MAX, "%.*s", (int)len, path);
+	if (!VEC_FIND(one, out, *n, !strncmp(*one, path, len) && !(*one)[len]))
+		snprintf(out[(*n)++], CENSUS_PATH_MAX, "%.*s", (int)len, path);
 }
 
 size_t volumes_list(char (*out)[CENSUS_PATH_MAX], size_t room, const struct afpconf *c,

@@ -12,9 +12,6 @@
 /* What run.json says a session's volumes are known from, if not from these. */
 #define VOLUMES_FROM_REQUESTS "FPOpenVol"
 
-/* Whether path is folder or in it. */
-bool volumes_below(const char *path, const char *folder);
-
 /* The innermost volume whose folder contains path; NULL: none. */
 const char *volumes_find(const struct afpconf *c, const char *path);
 

@@ -60,8 +60,7 @@ struct way_onward {
 	uint64_t bytes;            /* both ways through the one that it carries on */
 };
 
-/* end: the connection that a process would carry on; its: all that it holds; all: those there are.
- */
+/* end: the connection that a process would carry on; its: all that it holds; all: all there are. */
 void way_look_onward(struct way_onward *out, const struct sockets *all,
 		     const struct sockets_held *its, const struct sockets_entry *end);
 

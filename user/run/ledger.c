@@ -2,6 +2,8 @@
 /* Arithmetic on ledgers. user/watch fills them. */
 #include "run/ledger.h"
 
+#include "base/sums.h"
+
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -132,11 +134,7 @@ static size_t n_totals(const struct totals_kind *k)
 
 static void totals_add(const struct totals_kind *k, void *to, const void *from)
 {
-	const __u64 *b = totals_of(k, (void *)from);
-	__u64 *a = totals_of(k, to);
-
-	for (size_t i = 0; i < n_totals(k); i++)
-		a[i] += b[i];
+	sums_add(totals_of(k, to), totals_of(k, (void *)from), k->size - k->totals);
 	if (k->join)
 		k->join(to, from);
 }
@@ -352,10 +350,7 @@ static bool run_ledger_is_new(const struct ledger *l)
 
 void ledger_compat_add(struct afs_compat *to, const struct afs_compat *from)
 {
-	to->syscr += from->syscr;
-	to->syscw += from->syscw;
-	to->rchar += from->rchar;
-	to->wchar += from->wchar;
+	sums_add(to, from, sizeof(*to));
 }
 
 static void compat_raise(struct afs_compat *to, const struct afs_compat *from)

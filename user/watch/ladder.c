@@ -10,13 +10,11 @@
 #include "watch/bpf/load.h"
 #include "watch/bpf/storage_load.h"
 
-#include <errno.h>
 #include <linux/capability.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 #include <sys/utsname.h>
 #include <unistd.h>
 
@@ -241,16 +239,14 @@ static void look_rights(struct ladder *l)
 		{ CAP_SYS_PTRACE, "CAP_SYS_PTRACE" },
 		{ CAP_DAC_READ_SEARCH, "CAP_DAC_READ_SEARCH" },
 	};
-	char missing[128] = "";
+	struct err_list missing = { .room = 128 };
 	uint64_t have = capabilities();
-	size_t len = 0;
 
 	for (size_t i = 0; i < sizeof(wanted) / sizeof(wanted[0]); i++)
 		if (!(have >> wanted[i].bit & 1))
-			len += (size_t)snprintf(missing + len, sizeof(missing) - len, "%s%s",
-						len ? ", " : "", wanted[i].name);
-	ladder_say(l, "kernel", "rights", !len, "user id %u; %s%s", geteuid(),
-		   len ? "without " : "all capabilities that are needed", missing);
+			err_list_add(&missing, "%s", wanted[i].name);
+	ladder_say(l, "kernel", "rights", !*missing.text, "user id %u; %s%s", geteuid(),
+		   *missing.text ? "without " : "all capabilities that are needed", missing.text);
 }
 
 void ladder_look(struct ladder *out, enum afs_decoder decoder)

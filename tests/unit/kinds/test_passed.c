@@ -35,8 +35,8 @@ static struct rig *rig_new(const char *foreign, size_t n_rows, size_t n_packets)
 	x->r.socket = &x->socket;
 	x->r.n_sockets = 1;
 	x->t.foreign = foreign;
-	x->t.n_ports = 1;
-	x->t.port[0].port = 7000;
+	x->t.known.n_ports = 1;
+	x->t.known.port[0].port = 7000;
 	return x;
 }
 

@@ -10,38 +10,22 @@
 #include <netinet/in.h>
 #include <string.h>
 
-/* Attributes one after the other. */
-struct attributes {
-	size_t len;
-	char at[128];
-};
-
-static void conntrack_put(struct attributes *l, int type, const void *value, size_t len)
-{
-	const struct nlattr a = { .nla_len = (uint16_t)(NLA_HDRLEN + len),
-				  .nla_type = (uint16_t)type };
-
-	memcpy(l->at + l->len, &a, sizeof(a));
-	memcpy(l->at + l->len + NLA_HDRLEN, value, len);
-	l->len += NLA_HDRLEN + NLA_ALIGN(len);
-}
-
-static void put_tuple(struct attributes *out, const struct sockets_addr *from,
+static void put_tuple(struct netlink_attributes *out, const struct sockets_addr *from,
 		      const struct sockets_addr *to)
 {
 	const uint16_t from_port = htons(from->port), to_port = htons(to->port);
 	const uint8_t protocol = IPPROTO_TCP;
 	size_t skip = sockets_is_v4(from) ? 12 : 0;
-	struct attributes ip = { 0 }, proto = { 0 }, tuple = { 0 };
+	struct netlink_attributes ip = { 0 }, proto = { 0 }, tuple = { 0 };
 
-	conntrack_put(&ip, skip ? CTA_IP_V4_SRC : CTA_IP_V6_SRC, from->ip + skip, 16 - skip);
-	conntrack_put(&ip, skip ? CTA_IP_V4_DST : CTA_IP_V6_DST, to->ip + skip, 16 - skip);
-	conntrack_put(&proto, CTA_PROTO_NUM, &protocol, sizeof(protocol));
-	conntrack_put(&proto, CTA_PROTO_SRC_PORT, &from_port, sizeof(from_port));
-	conntrack_put(&proto, CTA_PROTO_DST_PORT, &to_port, sizeof(to_port));
-	conntrack_put(&tuple, NLA_F_NESTED | CTA_TUPLE_IP, ip.at, ip.len);
-	conntrack_put(&tuple, NLA_F_NESTED | CTA_TUPLE_PROTO, proto.at, proto.len);
-	conntrack_put(out, NLA_F_NESTED | CTA_TUPLE_ORIG, tuple.at, tuple.len);
+	netlink_put(&ip, skip ? CTA_IP_V4_SRC : CTA_IP_V6_SRC, from->ip + skip, 16 - skip);
+	netlink_put(&ip, skip ? CTA_IP_V4_DST : CTA_IP_V6_DST, to->ip + skip, 16 - skip);
+	netlink_put(&proto, CTA_PROTO_NUM, &protocol, sizeof(protocol));
+	netlink_put(&proto, CTA_PROTO_SRC_PORT, &from_port, sizeof(from_port));
+	netlink_put(&proto, CTA_PROTO_DST_PORT, &to_port, sizeof(to_port));
+	netlink_put(&tuple, NLA_F_NESTED | CTA_TUPLE_IP, ip.at, ip.len);
+	netlink_put(&tuple, NLA_F_NESTED | CTA_TUPLE_PROTO, proto.at, proto.len);
+	netlink_put(out, NLA_F_NESTED | CTA_TUPLE_ORIG, tuple.at, tuple.len);
 }
 
 static const void *conntrack_find_in(const void *list, size_t *len, int type)
@@ -77,7 +61,7 @@ bool conntrack_look(struct sockets_addr *near, struct sockets_addr *far)
 	const int to[] = { v4 ? CTA_IP_V4_DST : CTA_IP_V6_DST, CTA_PROTO_DST_PORT };
 	const struct nfgenmsg head = { .nfgen_family = v4 ? AF_INET : AF_INET6 };
 	struct sockets_addr client = *near, server = *far;
-	struct attributes body = { .len = sizeof(head) };
+	struct netlink_attributes body = { .len = sizeof(head) };
 	struct netlink_request q = { NFNL_SUBSYS_CTNETLINK << 8 | IPCTNL_MSG_CT_GET, false, body.at,
 				     0 };
 	struct netlink_answer a;

@@ -6,7 +6,6 @@
 #include <glob.h>
 #include <limits.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 /* false: there is none, or it is negative, as the speed of an interface that has none. */

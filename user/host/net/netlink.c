@@ -15,19 +15,14 @@ int netlink_open(struct netlink *out, int protocol, unsigned int timeout_ms)
 {
 	const struct timeval wait = { .tv_sec = timeout_ms / 1000,
 				      .tv_usec = timeout_ms % 1000 * 1000 };
-	int fd = socket(AF_NETLINK, SOCK_RAW | SOCK_CLOEXEC, protocol), r = 0;
+	int fd = socket(AF_NETLINK, SOCK_RAW | SOCK_CLOEXEC, protocol), r = fd < 0 ? -errno : 0;
 
-	*out = (struct netlink) { 0 };
-	if (fd < 0)
-		return -errno;
-	if (timeout_ms && setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &wait, sizeof(wait))) {
+	*out = (struct netlink) { fd >= 0, fd, timeout_ms ? 0 : MSG_DONTWAIT, 0 };
+	if (!r && timeout_ms && setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &wait, sizeof(wait)))
 		r = -errno;
-		close(fd);
-		return r;
-	}
-	*out = (struct netlink) { .is_open = true, .fd = fd };
-	out->flags = timeout_ms ? 0 : MSG_DONTWAIT;
-	return 0;
+	if (r)
+		netlink_close(out);
+	return r;
 }
 
 void netlink_close(struct netlink *n)
@@ -119,6 +114,16 @@ int netlink_next(struct netlink *n, struct netlink_answer *a)
 	if (h->nlmsg_type == NLMSG_ERROR)
 		return r ? r : -EPROTO;
 	return h->nlmsg_type == NLMSG_DONE ? r : 1;
+}
+
+void netlink_put(struct netlink_attributes *to, int type, const void *value, size_t len)
+{
+	const struct nlattr a = { .nla_len = (uint16_t)(NLA_HDRLEN + len),
+				  .nla_type = (uint16_t)type };
+
+	memcpy(to->at + to->len, &a, sizeof(a));
+	memcpy(to->at + to->len + NLA_HDRLEN, value, len);
+	to->len += NLA_HDRLEN + NLA_ALIGN(len);
 }
 
 const void *netlink_find(const void *at, size_t len, unsigned int type, size_t *out_len)

@@ -53,6 +53,15 @@ int netlink_ask(struct netlink *n, struct netlink_answer *a, const struct netlin
  */
 int netlink_next(struct netlink *n, struct netlink_answer *a);
 
+/* Attributes one after the other, behind what a request begins with. */
+struct netlink_attributes {
+	size_t len;
+	char at[128];
+};
+
+/* Adds one, for which there must be room. */
+void netlink_put(struct netlink_attributes *to, int type, const void *value, size_t len);
+
 /*
  * The value of an attribute in a list of them, len bytes at "at", as a message's body or another
  * attribute holds it; NULL: not there. Need not be aligned.

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * One dump of TCP (both families) and Unix sockets, kept as a list, with an index of inodes: of a
+ * One dump of TCP (both families) and Unix sockets, kept as a list in the order of inodes: of a
  * large server each descriptor of each session is looked up.
  */
 
@@ -171,22 +171,17 @@ int sockets_hold(struct sockets_held *to, pid_t pid)
 	return r;
 }
 
-static int sockets_by_inode(const void *a, const void *b)
+int sockets_by_inode(const void *a, const void *b)
 {
-	const struct sockets_place *x = a, *y = b;
+	const struct sockets_entry *x = a, *y = b;
 
 	return (x->ino > y->ino) - (x->ino < y->ino);
 }
 
-static int index_inodes(struct sockets *s)
+static void sockets_sort(struct sockets *s)
 {
-	s->by_ino = calloc(s->n + 1, sizeof(*s->by_ino));
-	if (!s->by_ino)
-		return -ENOMEM;
-	for (size_t i = 0; i < s->n; i++)
-		s->by_ino[i] = (struct sockets_place) { s->entry[i].ino, i };
-	qsort(s->by_ino, s->n, sizeof(*s->by_ino), sockets_by_inode);
-	return 0;
+	if (s->n)
+		qsort(s->entry, s->n, sizeof(*s->entry), sockets_by_inode);
 }
 
 static int add_lines(struct sockets *s, pid_t pid, const char *name)
@@ -211,8 +206,9 @@ int sockets_read_proc(struct sockets *out, pid_t pid)
 	if (r)
 		return r;
 	r = add_lines(out, pid, "net/tcp6");
+	sockets_sort(out);
 	/* A kernel without IPv6 has no such file. */
-	return r && r != -ENOENT ? r : index_inodes(out);
+	return r == -ENOENT ? 0 : r;
 }
 
 int sockets_read(struct sockets *out, struct err *e)
@@ -221,8 +217,7 @@ int sockets_read(struct sockets *out, struct err *e)
 
 	memset(out, 0, sizeof(*out));
 	why = read_diag(out);
-	if (!why)
-		why = index_inodes(out);
+	sockets_sort(out);
 	if (!why)
 		return 0;
 	sockets_fini(out);
@@ -248,7 +243,6 @@ int sockets_read_of(struct sockets *out, pid_t pid, struct err *e)
 void sockets_fini(struct sockets *s)
 {
 	free(s->entry);
-	free(s->by_ino);
 	memset(s, 0, sizeof(*s));
 }
 
@@ -376,11 +370,9 @@ const struct sockets_entry *sockets_find(const struct sockets *s, const struct s
 
 const struct sockets_entry *sockets_of_inode(const struct sockets *s, uint64_t ino)
 {
-	const struct sockets_place key = { .ino = ino }, *found = NULL;
+	const struct sockets_entry key = { .ino = ino };
 
-	if (s->by_ino)
-		found = bsearch(&key, s->by_ino, s->n, sizeof(key), sockets_by_inode);
-	return found ? &s->entry[found->at] : NULL;
+	return s->n ? bsearch(&key, s->entry, s->n, sizeof(key), sockets_by_inode) : NULL;
 }
 
 uint64_t sockets_peer(const struct sockets *s, uint64_t ino)

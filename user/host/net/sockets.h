@@ -25,31 +25,26 @@ struct sockets_addr {
 };
 
 struct sockets_entry {
-	struct sockets_addr local, remote; /* TCP */
 	uint64_t ino;
-	uint64_t peer; /* Unix: the other end's inode; 0 for TCP */
-	uint32_t uid;  /* TCP: the owner */
-	bool listens;  /* TCP: it has no remote end */
+	struct sockets_addr local, remote; /* TCP */
+	uint64_t peer;                     /* Unix: the other end's inode; 0 for TCP */
+	uint32_t uid;                      /* TCP: the owner */
+	bool listens;                      /* TCP: it has no remote end */
 	/* Unix: what it, or the socket that accepted it, is bound to. */
 	char path[109];    /* as given to bind(); empty: not bound, or no path */
 	uint64_t file_ino; /* the file's inode, 0: none, and its device by the kernel's number */
 	uint32_t file_dev;
 };
 
-/* Where the socket with an inode is among all. */
-struct sockets_place {
-	uint64_t ino;
-	size_t at; /* in "entry" */
-};
-
 struct sockets {
 	size_t n;
-	struct sockets_entry *entry;
-	struct sockets_place *by_ino; /* n of them, in ascending order */
+	struct sockets_entry *entry; /* by inode */
 };
 
-/* Reads all sockets that are connected or listen. 0 or a negative errno; sockets_fini in both
- * cases. */
+/* The order of sockets, of struct sockets_entry or of what begins with one: for qsort(). */
+int sockets_by_inode(const void *a, const void *b);
+
+/* All sockets that are connected or listen. 0 or a negative errno; sockets_fini in both cases. */
 int sockets_read(struct sockets *out, struct err *e);
 void sockets_fini(struct sockets *s);
 
@@ -59,8 +54,7 @@ void sockets_fini(struct sockets *s);
  */
 int sockets_read_of(struct sockets *out, pid_t pid, struct err *e);
 
-/* The same by /proc/PID/net/tcp and tcp6 alone, the second of which may not be there; pid 0: this
- * process. */
+/* The same by /proc/PID/net/tcp and tcp6 (which may be missing) alone; pid 0: this process. */
 int sockets_read_proc(struct sockets *out, pid_t pid);
 
 /* false: not an Internet address. */

@@ -10,7 +10,6 @@
 #include <linux/sock_diag.h>
 #include <linux/tcp.h>
 #include <netinet/in.h>
-#include <stdio.h>
 #include <string.h>
 
 /* TCP_ESTABLISHED and TCP_LISTEN of netinet/tcp.h, which linux/tcp.h excludes. */
@@ -73,8 +72,7 @@ static int tcpdiag_find(struct tcpdiag *d, uint8_t family, const struct sockets_
 	if (r)
 		return r;
 	m = a.body;
-	/* Without an exact match the kernel returns a socket that listens at the server's address.
-	 */
+	/* Without an exact match the kernel returns one that listens at the server's address. */
 	if (m->id.idiag_dport != d->id.idiag_dport)
 		return -ENOENT;
 	memcpy(d->id.idiag_cookie, m->id.idiag_cookie, sizeof(d->id.idiag_cookie));
@@ -117,25 +115,18 @@ static void take_memory(struct run_tcp *out, const struct netlink_answer *a)
 	out->value[TCP_RCVBUF] = mem[SK_MEMINFO_RCVBUF];
 }
 
-/* Of a connected socket. */
-static void take_queues(struct run_tcp *out, const struct netlink_answer *a)
-{
-	const struct inet_diag_msg *m = a->body;
-
-	out->known[TCP_QUEUE] = out->known[TCP_UNREAD] = true;
-	out->value[TCP_QUEUE] = m->idiag_wqueue;
-	out->value[TCP_UNREAD] = m->idiag_rqueue;
-}
-
 static bool take_info(struct run_tcp *out, const struct netlink_answer *a)
 {
+	const struct inet_diag_msg *m = a->body;
 	struct tcp_info info;
 	size_t len = copy_attribute(&info, sizeof(info), a, INET_DIAG_INFO);
 
 	if (!len)
 		return false;
 	tcp_info_take(out, &info, len);
-	take_queues(out, a);
+	out->known[TCP_QUEUE] = out->known[TCP_UNREAD] = true;
+	out->value[TCP_QUEUE] = m->idiag_wqueue;
+	out->value[TCP_UNREAD] = m->idiag_rqueue;
 	return true;
 }
 

@@ -79,8 +79,7 @@ void procfs_end(struct procfs_numbers *n);
 
 /* Whether this kernel lists children. */
 bool procfs_lists_children(void);
-/* Calls fn for each living child of each thread until it returns other than 0, which is returned.
- */
+/* Calls fn for each living child of any thread until it returns other than 0, which is returned. */
 int procfs_each_child(pid_t pid, int (*fn)(void *arg, pid_t child), void *arg);
 
 /* The value of "key:" in /proc/PID/status, cut to fit. -ENODATA: no such line. */

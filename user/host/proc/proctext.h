@@ -29,9 +29,7 @@ bool proctext_value(char *out, size_t len, const char *text, const char *key);
 /* The same if the value begins with a number. */
 bool proctext_number(uint64_t *out, const char *text, const char *key);
 
-/*
- * Of pressure/ and a cgroup's *.pressure: microseconds in which some waited. false: another form.
- */
+/* Of pressure/, and a cgroup's *.pressure: us in which some waited. false: another form. */
 bool proctext_stall(uint64_t *us, const char *text);
 
 /*

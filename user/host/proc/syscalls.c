@@ -8,7 +8,6 @@
 
 #include "base/text.h"
 
-#include <string.h>
 #include <sys/syscall.h>
 
 #define READS  (AFS_COMPAT_READ | AFS_CALL_MOVES)

@@ -1,29 +1,18 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "host/proc/tasks.h"
 
+#include "base/sums.h"
 #include "base/vec.h"
 
 #include <errno.h>
 #include <string.h>
 
-static void plus(struct procfs_times *to, const struct procfs_times *what)
-{
-	to->cpu_ns += what->cpu_ns;
-	to->runq_ns += what->runq_ns;
-	to->slices += what->slices;
-	to->voluntary += what->voluntary;
-	to->involuntary += what->involuntary;
-}
-
 struct procfs_times task_did(const struct task *one)
 {
-	const struct procfs_times *last = &one->last, *base = &one->base;
+	struct procfs_times did = one->last;
 
-	return (struct procfs_times) { .cpu_ns = last->cpu_ns - base->cpu_ns,
-				       .runq_ns = last->runq_ns - base->runq_ns,
-				       .slices = last->slices - base->slices,
-				       .voluntary = last->voluntary - base->voluntary,
-				       .involuntary = last->involuntary - base->involuntary };
+	sums_subtract(&did, &one->base, sizeof(did));
+	return did;
 }
 
 static int tasks_take(struct tasks *t, int tid)
@@ -85,7 +74,7 @@ static void tasks_drop(struct tasks *t, const struct task *one)
 {
 	const struct procfs_times did = task_did(one);
 
-	plus(&t->sum, &did);
+	sums_add(&t->sum, &did, sizeof(did));
 	t->n_gone++;
 	if (t->gone)
 		t->gone(t->arg, one);
@@ -139,7 +128,7 @@ struct procfs_times tasks_sum(const struct tasks *t)
 
 	for (size_t i = 0; i < t->n; i++) {
 		did = task_did(&t->task[i]);
-		plus(&sum, &did);
+		sums_add(&sum, &did, sizeof(did));
 	}
 	return sum;
 }

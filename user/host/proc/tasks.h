@@ -12,12 +12,11 @@
 
 struct task {
 	pid_t tid, pid;
-	struct procfs_times base,
-	    last; /* of its first look, or 0 if it has begun since; of the last */
-	/* The owner's, set in look(): a name stays if a later look finds none, the others add up.
-	 */
-	char name[32];
-	unsigned int looks, locked;
+	struct procfs_times base; /* of its first look, or 0 if it has begun since */
+	struct procfs_times last;
+	/* The owner's, set in look(): */
+	char name[32];              /* stays if a later look finds none */
+	unsigned int looks, locked; /* add up */
 };
 
 /* All 0, but what the owner sets: nothing was looked at yet. */

@@ -102,13 +102,12 @@ void cnidstate_ports(struct servers_entry *s)
 {
 	pid_t pid = servers_process(s);
 	struct afpconf c = { 0 };
-	struct err e = { 0 };
 	char root[64];
 
 	if (!pid || !s->conf[0])
 		return;
 	procfs_inside(root, sizeof(root), pid, "");
-	afpconf_read(&c, root, s->conf, true, &e);
+	afpconf_read(&c, root, s->conf, true, NULL);
 	for (size_t i = 0; i < c.n; i++) {
 		struct settings_of_cnid is = { .port = DEFAULT_PORT };
 

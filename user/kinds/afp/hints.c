@@ -10,7 +10,6 @@
 #include "host/proc/procfs.h"
 #include "kinds/afp/settings.h"
 
-#include <ctype.h>
 #include <errno.h>
 #include <inttypes.h>
 #include <stdarg.h>

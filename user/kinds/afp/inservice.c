@@ -19,7 +19,6 @@
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 
 #define NS_PER_MS 1000000u
 
@@ -67,14 +66,13 @@ static bool is_backend(const struct look *l, const struct sockets_entry *e)
 static enum afs_object object_of_fd(const struct look *l, pid_t pid, int fd, char *who, size_t len)
 {
 	const struct sockets_entry *e;
-	char link[32], name[CENSUS_PATH_MAX];
+	char name[CENSUS_PATH_MAX];
 	uint64_t ino;
 
 	*who = '\0';
 	if (fd == l->client_fd)
 		return AFS_OBJECT_CLIENT;
-	snprintf(link, sizeof(link), "fd/%d", fd);
-	if (procfs_link(name, sizeof(name), pid, link))
+	if (procfs_fd_name(name, sizeof(name), pid, fd))
 		return AFS_OBJECT_UNKNOWN;
 	ino = procfs_socket(name);
 	e = ino ? sockets_of_inode(&l->all, ino) : NULL;
@@ -146,10 +144,8 @@ static bool inservice_is_idle(const struct look *l, const struct sleeping *is)
 
 static bool inservice_find_client(struct look *l, pid_t pid)
 {
-	struct err e = { 0 };
-
 	if (!l->all.n)
-		sockets_read(&l->all, &e);
+		sockets_read(&l->all, NULL);
 	l->client = inservice_client(&l->client_fd, &l->all, l->server, pid);
 	return l->client;
 }

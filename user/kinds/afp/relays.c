@@ -10,9 +10,7 @@
 #include "host/proc/procfs.h"
 #include "kinds/way.h"
 
-#include <math.h>
 #include <stdlib.h>
-#include <string.h>
 #include <unistd.h>
 
 #define CLIENTS_MAX 256 /* of this machine: more are not looked at */
@@ -119,10 +117,9 @@ void relays_look(struct run_figures *out, const struct run *r, const struct serv
 {
 	struct relays x = { .server = s, .out = out };
 	struct procfs_numbers process;
-	struct err e = { 0 };
 
 	x.client = calloc(CLIENTS_MAX, sizeof(*x.client));
-	if (!x.client || sockets_read(&x.all, &e))
+	if (!x.client || sockets_read(&x.all, NULL))
 		goto end;
 	for (size_t i = 0; i < r->n_sessions; i++)
 		add_client(&x, &r->session[i]);

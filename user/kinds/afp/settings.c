@@ -107,7 +107,6 @@ void settings_conf(struct run *r, const struct afpconf *c, unsigned int version)
 void settings_read(struct settings *out, const struct servers_entry *s)
 {
 	pid_t pid = servers_process(s);
-	struct err e = { 0 };
 	struct stat st;
 	char root[64];
 
@@ -122,7 +121,7 @@ void settings_read(struct settings *out, const struct servers_entry *s)
 	if (!out->version)
 		out->version = settings_version_of(pid);
 	afpconf_fini(&out->conf);
-	out->known = !afpconf_read(&out->conf, root, s->conf, true, &e);
+	out->known = !afpconf_read(&out->conf, root, s->conf, true, NULL);
 	out->time = st.st_mtim;
 	out->len = (uint64_t)st.st_size;
 }

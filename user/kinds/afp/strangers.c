@@ -10,8 +10,6 @@
 #include "host/net/tcpdiag.h"
 #include "kinds/afp/inservice.h"
 
-#include <netinet/in.h>
-
 #define LEAST_NS  2000000000u
 #define NS_PER_MS 1000000u
 /* DSIOpenSession has at most about 30 bytes, FPLogin at least 50 more. */
@@ -60,11 +58,10 @@ void strangers_look(struct run_figures *out, const struct run *r, const struct s
 	struct sockets all = { 0 };
 	const struct sockets_entry *client;
 	struct count n = { 0 };
-	struct err e = { 0 };
 	uint64_t now_ns = clock_now_ns();
 	int fd;
 
-	if (r->n_phases && !sockets_read(&all, &e)) {
+	if (r->n_phases && !sockets_read(&all, NULL)) {
 		for (size_t i = 0; i < r->n_sessions; i++) {
 			pid_t pid = r->session[i].pid;
 

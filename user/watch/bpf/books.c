@@ -71,21 +71,15 @@ static int process_io(const struct bpf_view *v, uint32_t process, struct afs_com
 static int books_compare(struct run *r, const char *who, const char *with,
 			 const struct afs_compat *ours, const struct afs_compat *theirs)
 {
-	const struct {
-		const char *name;
-		uint64_t ours, theirs;
-	} line[] = {
-		{ "syscr", ours->syscr, theirs->syscr },
-		{ "syscw", ours->syscw, theirs->syscw },
-		{ "rchar", ours->rchar, theirs->rchar },
-		{ "wchar", ours->wchar, theirs->wchar },
-	};
+	/* In the order of struct afs_compat. */
+	static const char *const what[] = { "syscr", "syscw", "rchar", "wchar" };
+	const __u64 *a = &ours->syscr, *b = &theirs->syscr;
 	char name[96];
 	int err = 0;
 
-	for (size_t i = 0; i < sizeof(line) / sizeof(line[0]) && !err; i++) {
-		snprintf(name, sizeof(name), "%s %s", who, line[i].name);
-		err = run_book(r, name, with, line[i].ours, line[i].theirs);
+	for (size_t i = 0; i < sizeof(what) / sizeof(what[0]) && !err; i++) {
+		snprintf(name, sizeof(name), "%s %s", who, what[i]);
+		err = run_book(r, name, with, a[i], b[i]);
 	}
 	return err;
 }

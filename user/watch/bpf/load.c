@@ -4,6 +4,7 @@
 #include "watch/bpf/load.h"
 
 #include "base/file.h"
+#include "base/kernel.h"
 #include "bpf/pool.h"
 #include "calls.skel.h"
 #include "host/proc/procfs.h"
@@ -58,16 +59,6 @@ static int keep_words(enum libbpf_print_level level, const char *fmt, va_list ar
 	return 0;
 }
 
-static bool kernel_too_old(void)
-{
-	struct utsname name;
-	int major = 0, minor = 0;
-
-	if (!uname(&name))
-		sscanf(name.release, "%d.%d", &major, &minor);
-	return major && (major < 5 || (major == 5 && minor < 15));
-}
-
 static int bpf_load_refusal(struct err *e, int code, const char *what)
 {
 	if ((code == -EPERM || code == -EACCES) && geteuid() != 0)
@@ -81,7 +72,7 @@ static int bpf_load_refusal(struct err *e, int code, const char *what)
 		return err_set(e, code,
 			       "no type information of the kernel "
 			       "(/sys/kernel/btf/vmlinux): BTF is not built in");
-	if (kernel_too_old())
+	if (kernel_before(5, 15))
 		return err_set(e, code, "this kernel is too old: the programs need Linux 5.15");
 	if (code == -EPERM)
 		return err_set(e, code,
@@ -94,41 +85,34 @@ static int bpf_load_refusal(struct err *e, int code, const char *what)
 /* One of two ways to observe the same events. */
 struct load_way {
 	const char *how;
-	const char *enter, *leave, *begin, *end; /* of calls, of threads */
-	const char *why;                         /* why it is preferred to tp_btf, where it is */
+	const char *program[BPF_LOAD_PROGRAMS]; /* entry, return, switch, wake-up, ... */
+	const char *why;                        /* why it is preferred to tp_btf, where it is */
 };
 
 static const struct load_way btf_way = {
 	.how = "tp_btf sys_enter/sys_exit",
-	.enter = "on_sys_enter",
-	.leave = "on_sys_exit",
-	.begin = "on_newtask",
-	.end = "on_exit",
+	.program = { "on_sys_enter", "on_sys_exit", "on_switch", "on_waking", "on_newtask",
+		     "on_exec", "on_exit" },
 };
 
 static const struct load_way classic_way = {
 	.how = "tp raw_syscalls/sys_enter, sys_exit",
-	.enter = "on_tp_enter",
-	.leave = "on_tp_exit",
-	.begin = "on_tp_newtask",
-	.end = "on_tp_exit_task",
+	.program = { "on_tp_enter", "on_tp_exit", "on_switch", "on_waking", "on_tp_newtask",
+		     "on_exec", "on_tp_exit_task" },
 	.why = "programs may be preempted here, and BTF tracepoints can lose events then",
 };
 
 static int select_programs(struct bpf_load *l, const struct load_way *way)
 {
-	const char *const name[BPF_LOAD_PROGRAMS] = { way->enter,  way->leave, "on_switch",
-						      "on_waking", way->begin, "on_exec",
-						      way->end };
 	struct bpf_program *p;
 
 	bpf_object__for_each_program(p, l->object)
 	    bpf_program__set_autoload(p, p == l->skel->progs.mark_processes);
 	for (int i = 0; i < BPF_LOAD_PROGRAMS; i++) {
-		p = bpf_object__find_program_by_name(l->object, name[i]);
+		p = bpf_object__find_program_by_name(l->object, way->program[i]);
 		if (!p)
 			return -ENOENT;
-		l->program[i] = (struct bpf_load_program) { .name = name[i], .program = p };
+		l->program[i] = (struct bpf_load_program) { .name = way->program[i], .program = p };
 		bpf_program__set_autoload(p, true);
 	}
 	return 0;
@@ -468,8 +452,7 @@ int bpf_load_mark(struct bpf_load *l, struct afs_want *want, size_t n, struct er
 	qsort(want, n, sizeof(*want), procstat_by_pid);
 	for (size_t i = 0; i < AFS_N_WANTS; i++)
 		mark->want[i] = i < n ? want[i] : (struct afs_want) { .tgid = INT_MAX };
-	/* Repeat until a pass finds nothing: a thread may be started where the iterator has passed.
-	 */
+	/* Until a pass finds nothing: a thread may be started where the iterator has passed. */
 	do
 		r = run_marker(l);
 	while (!r && (mark->marked || (mark->failed && --tries)));

@@ -56,12 +56,11 @@ struct bpf_load_wish {
 	bool no_objects; /* do without bpf_probe_read_kernel: no objects, no requests */
 	/* Room for them; 0: all that the tables have. */
 	unsigned int n_processes, n_threads, n_streams, n_parts;
-	enum afs_decoder decoder; /* for clients' bytes */
-	bool any_order;           /* the server answers in any order, in any thread */
-	enum afs_files files;     /* how regular files are distinguished */
-	const struct account_names
-	    *accounts; /* with a name they get a histogram; NULL: the default kind's */
-	const struct watch_sink *sink; /* for records; NULL: make none */
+	enum afs_decoder decoder;             /* for clients' bytes */
+	bool any_order;                       /* the server answers in any order, in any thread */
+	enum afs_files files;                 /* how regular files are distinguished */
+	const struct account_names *accounts; /* those named get a histogram; NULL: the default's */
+	const struct watch_sink *sink;        /* for records; NULL: make none */
 };
 
 /*
@@ -77,8 +76,7 @@ bool bpf_load_preempted(void);
  */
 bool bpf_load_preempts(const char *version, const char *mode, const char *cmdline, bool built);
 
-/* One more than the highest CPU number in the kernel's list of possible ones, which may have gaps.
- */
+/* One more than the highest CPU number in the kernel's list of those possible; it may have gaps. */
 unsigned int bpf_load_cpus(const char *possible);
 
 /* 0, or a negative errno and the reason as text for the user. */

@@ -18,8 +18,7 @@ int losses_skipped(const struct bpf_load_program *p, size_t n, struct run *r)
 	return err;
 }
 
-/* Of all of the clients' connections; those that were collected stay until their slot is cleared.
- */
+/* Of all clients' connections; those that were collected stay until their slot is cleared. */
 static struct bpf_view_ended losses_connections(const struct bpf_view *v)
 {
 	struct bpf_view_ended all = v->ended;

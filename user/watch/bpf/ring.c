@@ -5,7 +5,6 @@
 
 #include <bpf/libbpf.h>
 #include <errno.h>
-#include <stdlib.h>
 #include <string.h>
 #include <sys/epoll.h>
 #include <unistd.h>

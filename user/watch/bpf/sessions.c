@@ -8,6 +8,7 @@
 #include "watch/watch_priv.h"
 
 #include "base/clock.h"
+#include "base/text.h"
 #include "base/vec.h"
 #include "host/net/sockets.h"
 #include "host/proc/procfs.h"
@@ -128,7 +129,7 @@ static void look_folder(struct sessions *s, struct label *l, pid_t pid)
 	l->cwd = strdup(cwd);
 	folder = volumes_of(&s->settings, pid);
 	/* The highest folder it was seen in is nearest to the volume's root. */
-	if (!folder || (l->folder && !volumes_below(l->folder, folder))) {
+	if (!folder || (l->folder && !text_below(l->folder, folder))) {
 		free(folder);
 		return;
 	}

@@ -160,8 +160,7 @@ static void clear_thread(struct bpf_view *v, uint32_t i)
 {
 	struct afs_thread *t = &v->thread[i];
 
-	/* Keep seq: a new thread's numbers must not match those of something begun by the old one.
-	 */
+	/* Keep seq: a new thread's numbers must not match those of what the old one has begun. */
 	*t = (struct afs_thread) { .seq = t->seq, .used = 1, .ended = 1 };
 	memset(&v->inner[i], 0, sizeof(v->inner[i]));
 }

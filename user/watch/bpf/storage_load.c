@@ -38,7 +38,6 @@ struct storage_rung {
 	const char *function;   /* NULL, or only if a function of this name exists */
 	const char *tracepoint; /* NULL, or only if this one's first argument is ... */
 	const char *takes;      /* ... a pointer to this struct */
-	bool counts_only;
 };
 
 /* The rungs from the best down, and the last reason to report. */
@@ -56,8 +55,7 @@ static const struct storage_ladder ladders[AFS_N_STORAGE_ITEMS] = {
 				       "on_writev" } },
 			{ .how = "kprobe vfs_read, vfs_readv, vfs_write, vfs_writev",
 			  .program = { "on_kp_read", "on_kp_readv", "on_kp_write",
-				       "on_kp_writev" },
-			  .counts_only = true },
+				       "on_kp_writev" } },
 		},
 		.last = "Linux has none",
 	},
@@ -66,8 +64,7 @@ static const struct storage_ladder ladders[AFS_N_STORAGE_ITEMS] = {
 			{ .how = "fentry/fexit do_sendfile",
 			  .program = { "on_sendfile_end", "on_sendfile" } },
 			{ .how = "kprobe do_sendfile",
-			  .program = { "on_kp_sendfile" },
-			  .counts_only = true },
+			  .program = { "on_kp_sendfile" } },
 		},
 		.last = "Linux has none",
 	},
@@ -82,11 +79,9 @@ static const struct storage_ladder ladders[AFS_N_STORAGE_ITEMS] = {
 				       "on_sync" } },
 			{ .how = "kprobe do_fsync, vfs_fsync, vfs_fsync_range",
 			  .program = { "on_kp_do_fsync", "on_kp_vfs_fsync", "on_kp_sync" },
-			  .function = "do_fsync",
-			  .counts_only = true },
+			  .function = "do_fsync" },
 			{ .how = "kprobe vfs_fsync, vfs_fsync_range",
-			  .program = { "on_kp_vfs_fsync", "on_kp_sync" },
-			  .counts_only = true },
+			  .program = { "on_kp_vfs_fsync", "on_kp_sync" } },
 			{ .how = "tp_btf ext4_sync_file_enter/exit: ext4 only",
 			  .program = { "on_ext4_sync_end", "on_ext4_sync" },
 			  .tracepoint = "ext4_sync_file_enter",
@@ -301,7 +296,8 @@ static bool try_rung(struct storage *s, int i, const struct storage_rung *r, boo
 		err = storage_load_attach(s, loaded ? s->maps : s->object[i], r);
 	if (!err) {
 		item->how = r->how;
-		item->counts_only = r->counts_only;
+		/* It sees only the begin of functions. */
+		item->counts_only = !strncmp(r->how, "kprobe", 6);
 		return true;
 	}
 	if (err == -EPERM && !strncmp(r->how, "fentry", 6))
@@ -348,22 +344,17 @@ static int refuses_fentry(const struct btf *btf)
  * Loads the maps and the first rung of each item; only the maps if the kernel refuses one of the
  * programs.
  */
-static int load_first(struct storage *s, const struct storage_rung *const *first)
+static int load_first(struct storage *s, const struct storage_rung *const *first, struct err *e)
 {
 	const char *programs[N_PROGRAMS];
 	size_t n = 0;
+	int r;
 
 	for (int i = 0; i < AFS_N_STORAGE_ITEMS; i++)
 		for (int k = 0; first[i] && k < RUNG_PROGRAMS && first[i]->program[k]; k++)
 			programs[n++] = first[i]->program[k];
 	s->together = !storage_load_programs(s, &s->maps, programs, n);
-	return s->together ? 0 : storage_load_programs(s, &s->maps, NULL, 0);
-}
-
-static int open_maps(struct storage *s, const struct storage_rung *const *first, struct err *e)
-{
-	int r = load_first(s, first);
-
+	r = s->together ? 0 : storage_load_programs(s, &s->maps, NULL, 0);
 	if (r)
 		return err_set(e, r, "no maps for what is below the system calls: %s",
 			       strerror(-r));
@@ -405,7 +396,7 @@ int storage_open(struct storage **out, struct bpf_object *calls, const struct st
 		first[i] = find_rung(s, i, ladders[i].rung, btf);
 	}
 	if (!r)
-		r = open_maps(s, first, e);
+		r = load_first(s, first, e);
 	for (int i = 0; i < AFS_N_STORAGE_ITEMS && !r; i++)
 		storage_load_climb(s, i, first[i], btf);
 	btf__free(btf);

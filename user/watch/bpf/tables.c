@@ -3,6 +3,8 @@
 
 #include "watch/bpf/view.h"
 
+#include "base/sums.h"
+
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -20,7 +22,7 @@ static void sum_parts(const struct bpf_view *v, struct sums *s)
 	s->n_parts = AFS_N_FIXED_PARTS + n;
 	s->n_parts = s->n_parts < AFS_N_PARTS ? s->n_parts : AFS_N_PARTS;
 	for (unsigned int cpu = 0; cpu < v->n_cpus; cpu++)
-		bpf_view_add(s->part, v->stripe[cpu].part, s->n_parts * sizeof(*s->part));
+		sums_add(s->part, v->stripe[cpu].part, s->n_parts * sizeof(*s->part));
 }
 
 /* Adds the state each thread has been in since its last event; a part that is new comes later. */
@@ -98,8 +100,7 @@ static int tables_put_rows(const struct bpf_view *v, const struct sums *s, struc
 			.cell = s->cell[i],
 		};
 		for (unsigned int lane = 0; lane < v->n_lanes; lane++)
-			bpf_view_add(row->cell.hist, v->times[lane].call[i],
-				     sizeof(row->cell.hist));
+			sums_add(row->cell.hist, v->times[lane].call[i], sizeof(row->cell.hist));
 	}
 	out->has_calls = true;
 	return 0;

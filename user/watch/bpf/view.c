@@ -4,6 +4,7 @@
 #include "watch/bpf/view.h"
 
 #include "base/clock.h"
+#include "base/sums.h"
 #include "base/vec.h"
 
 #include <errno.h>
@@ -169,21 +170,18 @@ uint64_t bpf_view_moves(const struct bpf_view *v, uint32_t process, bool times)
 	return sum;
 }
 
-static bool is_counting(const struct afs_thread *t, uint64_t seq)
-{
-	return __atomic_load_n(&t->counting, __ATOMIC_ACQUIRE) &&
-	       __atomic_load_n(&t->seq, __ATOMIC_ACQUIRE) == seq;
-}
-
 void bpf_view_wait_for_counts(const struct bpf_view *v, uint64_t patience_ns)
 {
 	const struct timespec pause = { .tv_nsec = 30000 };
 	uint64_t end = clock_now_ns() + patience_ns, seq;
 	uint32_t n = bpf_view_threads(v);
+	const struct afs_thread *t;
 
 	for (uint32_t i = 0; i < n; i++) {
-		seq = __atomic_load_n(&v->thread[i].seq, __ATOMIC_ACQUIRE);
-		while (is_counting(&v->thread[i], seq) && clock_now_ns() < end)
+		t = &v->thread[i];
+		seq = __atomic_load_n(&t->seq, __ATOMIC_ACQUIRE);
+		while (__atomic_load_n(&t->counting, __ATOMIC_ACQUIRE) &&
+		       __atomic_load_n(&t->seq, __ATOMIC_ACQUIRE) == seq && clock_now_ns() < end)
 			nanosleep(&pause, NULL);
 	}
 }
@@ -191,15 +189,6 @@ void bpf_view_wait_for_counts(const struct bpf_view *v, uint64_t patience_ns)
 void bpf_view_wait_for_programs(void)
 {
 	syscall(SYS_membarrier, MEMBARRIER_CMD_GLOBAL, 0, 0);
-}
-
-void bpf_view_add(void *to, const void *from, size_t size)
-{
-	const __u64 *b = from;
-	__u64 *a = to;
-
-	for (size_t i = 0; i < size / sizeof(*a); i++)
-		a[i] += b[i];
 }
 
 uint64_t bpf_view_until(const struct bpf_view *v)
@@ -305,7 +294,7 @@ static int read_accounts(const struct bpf_view *v, struct ledger *out)
 		for (unsigned int cpu = 0; cpu < v->n_cpus; cpu++)
 			some |= add_account(v, &v->stripe[cpu], spread[i], a);
 		for (unsigned int lane = 0; lane < v->n_lanes && some && spread[i]; lane++)
-			bpf_view_add(a->hist, v->times[lane].request[spread[i]], sizeof(a->hist));
+			sums_add(a->hist, v->times[lane].request[spread[i]], sizeof(a->hist));
 		if (a->sum.begun || a->sum.answered)
 			out->n_accounts++;
 		else if (some)
@@ -344,8 +333,8 @@ static int read_packets(const struct bpf_view *v, struct ledger *out)
 	for (uint8_t way = 0; way < 2; way++) {
 		p[out->n_packets].from_server = way;
 		for (unsigned int cpu = 0; cpu < v->n_cpus; cpu++)
-			bpf_view_add(&p[out->n_packets].sum, &v->stripe[cpu].packets[way],
-				     sizeof(p->sum));
+			sums_add(&p[out->n_packets].sum, &v->stripe[cpu].packets[way],
+				 sizeof(p->sum));
 		out->n_packets += p[out->n_packets].sum.datagrams > 0;
 	}
 	out->packets = p;

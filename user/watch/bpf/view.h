@@ -117,11 +117,7 @@ uint64_t bpf_view_until(const struct bpf_view *v);
 /* Time for which the server's threads were stopped by who traces them, so far. */
 uint64_t bpf_view_traced_ns(const struct bpf_view *v);
 
-/* to += from, both size / 8 totals. */
-void bpf_view_add(void *to, const void *from, size_t size);
-
-/* Fill the rest of a ledger but its calls; results are not yet joined. 0 or
- * -ENOMEM. */
+/* Fill the rest of a ledger but its calls; results are not yet joined. 0 or -ENOMEM. */
 int bpf_view_read_requests(const struct bpf_view *v, struct ledger *out);
 void bpf_view_read_compat(const struct bpf_view *v, struct ledger *out);
 

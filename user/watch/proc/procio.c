@@ -216,11 +216,6 @@ void procio_ledger(struct procio *p, struct ledger *out)
 		out->has_compat[role] = procio_sum(p, role, &out->compat[role]);
 }
 
-static bool is_as_before(const struct procio *p)
-{
-	return !VEC_FIND(one, p->one, p->n, memcmp(&one->before, &one->now, sizeof(one->now)) != 0);
-}
-
 bool procio_settle(struct procio *p, uint64_t patience_ns)
 {
 	const struct timespec pause = { .tv_nsec = LOOK_NS };
@@ -230,7 +225,7 @@ bool procio_settle(struct procio *p, uint64_t patience_ns)
 	do {
 		nanosleep(&pause, NULL);
 		procio_read(p);
-		if (is_as_before(p))
+		if (!VEC_FIND(one, p->one, p->n, memcmp(&one->before, &one->now, sizeof(one->now))))
 			return true;
 	} while (clock_now_ns() < end);
 	return false;
@@ -285,8 +280,6 @@ bool procio_tick(struct procio *p)
 	p->again--;
 	return true;
 }
-
-/* Notes */
 
 int procio_note(const struct procio *p, struct run *r)
 {
