@@ -47,6 +47,7 @@ _SAYS = (
     "doctor/answers",
     "doctor/clients",
     "doctor/diagnose",
+    "doctor/diagnose_load",
     "doctor/ends",
     "doctor/gluster",
     "doctor/rx",
@@ -64,8 +65,21 @@ _SAYS = (
     "watch/bpf/sessions",
     "run/requests_book",
     "doctor/say",
+    "attach/attach",
+    "attach/guard",
     "doctor/machine/machine",
     "doctor/machine/machine_disks",
+    "doctor/machine/machine_groups",
+    "drive/slo",
+    "kinds/target",
+    "kinds/way",
+    "ranks/courier",
+    "ranks/ranks",
+    "ranks/ranks_sum",
+    "run/doubts",
+    "run/phase",
+    "watch/bpf/load",
+    "watch/watch",
     "kinds/servers",
 )  # whose words stand beside figures
 _TEXT = r'((?:"(?:[^"\\]|\\.)*"|\s|GLUE)+)'
@@ -90,6 +104,13 @@ _COMPOSED = (
     " net.core.rmem_max, the most that it gets, is {n7}",
     "Files: {s1} director{s2.s} of {s3} file{s4.s} of {s5}",
     "Files: {s1} director{s2.s} of {s3} empty file{s4.s}",
+    "{n1} of {n2} actions were dropped",
+    "{n1} of {n2} actions failed",
+    "{n1} of {n2} clients had no session",
+    "{n1} of {n2} sessions were lost",
+    "{n1} of {n2} clients completed no action",
+    "the connection ends in {s1} (pid {n2}), which is no AFP server {s3}: give the server's own"
+    " address and port",
 )
 _TABLES = (
     "bpf/storage.h",
