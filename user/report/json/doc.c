@@ -142,20 +142,42 @@ static const char *doc_digits(const char *c)
 	return strncmp(c, begin, sizeof(begin) - 1) ? NULL : c + sizeof(begin) - 1;
 }
 
-/* jansson leaves DEL as it is. */
+/*
+ * The character that c begins if a terminal obeys it, or readers of lines take it for the end of
+ * one, which jansson leaves as they are: DEL, C1 (U+0080 to U+009F), U+2028 and U+2029. Else 0.
+ */
+static unsigned int doc_control(const char *c)
+{
+	const uint8_t *at = (const uint8_t *)c;
+
+	if (at[0] == 0x7f)
+		return 0x7f;
+	if (at[0] == 0xc2 && at[1] < 0xa0)
+		return at[1];
+	if (at[0] == 0xe2 && at[1] == 0x80 && (at[2] == 0xa8 || at[2] == 0xa9))
+		return 0x2000 + (at[2] & 0x3f);
+	return 0;
+}
+
+/* As UTF-8, without controls. */
 static int doc_put_line(FILE *out, const struct json_doc *d, json_t *o, size_t flags)
 {
-	char *text = d->failed ? NULL : json_dumps(o, JSON_ENSURE_ASCII | flags);
+	char *text = d->failed ? NULL : json_dumps(o, flags);
+	const char *digits;
+	unsigned int code;
 
-	for (const char *c = text, *digits; c && *c; c++) {
+	for (const char *c = text; c && *c; c++) {
 		digits = doc_digits(c);
+		code = doc_control(c);
 		if (digits) {
 			c = strchr(digits, '"');
 			fwrite(digits, 1, (size_t)(c - digits), out);
-		} else if (*c == 0x7f)
-			fputs("\\u007f", out);
-		else
+		} else if (code) {
+			fprintf(out, "\\u%04x", code);
+			c += code < 0x80 ? 0 : code < 0x800 ? 1 : 2;
+		} else {
 			fputc(*c, out);
+		}
 	}
 	fputc('\n', out);
 	json_decref(o);
