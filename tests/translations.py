@@ -95,6 +95,7 @@ _HEAD = re.compile(
 # Lines whose pieces have no comma or the like between them.
 _COMPOSED = (
     "{s1} calls",
+    "{s1} for {n2}%",
     "{n1} others",
     "{protocol} commands",
     "Possible",

@@ -147,6 +147,29 @@ def test_a_line_of_several_sentences_is_told_part_by_part() -> None:
     assert told("runs of the queue, x") == "runs of the queue, x"
 
 
+@pytest.mark.parametrize(
+    "line",
+    [
+        "Limit rate>=100000: NOT KEPT, it was 6975/s, 93025/s too few",
+        "Limit p99<=50ms: CANNOT TELL, it was 8.98ms, but 3 of 7 sessions were lost",
+        "Limit p99<=50ms: NOT KEPT, it was >= 80.0ms of the others, at least 30.0ms too long",
+        "afpd waited for its CNID server: 46% of all request time (474 ms); in that wait cnid_dbd"
+        " was waiting for a CPU for 78%, on a CPU for 22%",
+        "bash (5 processes): 26%",
+        "FPRead, AFP error -5000",
+        "no CNID process: the volume's CNID backend runs inside afpd",
+        "rank 2 (host, process 33) was lost 2.1 s after the start: it died; what its 5 clients did"
+        " is not in the figures",
+        "only one session was watched",
+        "the server's cgroup was not found",
+    ],
+)
+def test_a_line_of_the_program_keeps_no_english_but_names(line: str) -> None:
+    names = r"cnid_dbd|afpd|bash|FPRead|AFP|CNID|CPU|host|p99|rate|cgroup|ms\b|/s\b"
+    left = re.sub(names, "", words.Words("ja").told(line))
+    assert not re.search(r"[A-Za-z]{2}", left), left
+
+
 def test_a_page_says_what_the_program_found_and_heads_of_tables_in_japanese(
     shelf: Shelf, tmp_path: Path, execute: Callable[..., Done]
 ) -> None:
