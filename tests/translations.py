@@ -112,10 +112,16 @@ _COMPOSED = (
     "{n1} of {n2} clients completed no action",
     "the connection ends in {s1} (pid {n2}), which is no AFP server {s3}: give the server's own"
     " address and port",
+    "Below the system calls: n/a (for the same reason)",
+    "no right to see which process serves the connection (its user id is {n1}): run as root, or with"
+    " CAP_SYS_PTRACE and CAP_DAC_READ_SEARCH",
+    "run as root, or with CAP_SYS_PTRACE and CAP_DAC_READ_SEARCH",
+    "only watching by BPF shows this",
+    "no iteration was completed",
     "Limit {s1}",
     "Limit {s1}: NOT KEPT",
     "Limit {s1}: CANNOT TELL",
-    "but {s1}",
+    "but {s1.text}",
     "{s1} too few",
     "{s1} too long",
     "{s1} too many",

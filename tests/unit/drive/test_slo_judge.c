@@ -204,8 +204,8 @@ static void what_the_generator_may_have_done_is_not_the_servers(void **state)
 	struct run_load *l;
 
 	(void)state;
-	judges(SATURATED, "p99<=1ms", RUN_SLO_UNSURE, "ran, or waited for a CPU, 91 % of the time");
-	judges(SATURATED, "p99<=1s", RUN_SLO_UNSURE, "ran, or waited for a CPU, 91 %");
+	judges(SATURATED, "p99<=1ms", RUN_SLO_UNSURE, "ran, or waited for a CPU, 91% of the time");
+	judges(SATURATED, "p99<=1s", RUN_SLO_UNSURE, "ran, or waited for a CPU, 91%");
 	judges(PAUSED, "mean<=1ms", RUN_SLO_UNSURE, "did not run for 1.0 s");
 	assert_int_equal(of(SATURATED, false, "rate>=101"), RUN_SLO_UNSURE);
 	assert_int_equal(of(SATURATED, false, "failed<=0"), RUN_SLO_UNSURE);
