@@ -92,7 +92,7 @@ _HEAD = re.compile(
 )
 
 
-# Lines whose pieces have no comma or the like between them.
+# Lines whose pieces have no comma or the like between them, or that have one word beside figures.
 _COMPOSED = (
     "{s1} calls",
     "{s1} for {n2}%",
@@ -113,8 +113,8 @@ _COMPOSED = (
     "the connection ends in {s1} (pid {n2}), which is no AFP server {s3}: give the server's own"
     " address and port",
     "Below the system calls: n/a (for the same reason)",
-    "no right to see which process serves the connection (its user id is {n1}): run as root, or with"
-    " CAP_SYS_PTRACE and CAP_DAC_READ_SEARCH",
+    "no right to see which process serves the connection (its user id is {n1}): run as root, or"
+    " with CAP_SYS_PTRACE and CAP_DAC_READ_SEARCH",
     "run as root, or with CAP_SYS_PTRACE and CAP_DAC_READ_SEARCH",
     "only watching by BPF shows this",
     "no iteration was completed",
