@@ -3,6 +3,7 @@
 #include "report/json/doc.h"
 
 #include "base/file.h"
+#include "base/text.h"
 #include "run/run.h"
 
 #include <errno.h>
@@ -142,41 +143,39 @@ static const char *doc_digits(const char *c)
 	return strncmp(c, begin, sizeof(begin) - 1) ? NULL : c + sizeof(begin) - 1;
 }
 
-/*
- * The character that c begins if a terminal obeys it, or readers of lines take it for the end of
- * one, which jansson leaves as they are: DEL, C1 (U+0080 to U+009F), U+2028 and U+2029. Else 0.
- */
-static unsigned int doc_control(const char *c)
+/* Writes the character that c begins, as an escape if it is none that is shown (base/text.h):
+ * jansson leaves those beyond ASCII, and DEL, as they are. Its length. */
+static size_t doc_put_char(FILE *out, const char *c)
 {
-	const uint8_t *at = (const uint8_t *)c;
+	size_t len = (uint8_t)*c < 0x7f ? 1 : text_char(c);
+	uint32_t code;
 
-	if (at[0] == 0x7f)
-		return 0x7f;
-	if (at[0] == 0xc2 && at[1] < 0xa0)
-		return at[1];
-	if (at[0] == 0xe2 && at[1] == 0x80 && (at[2] == 0xa8 || at[2] == 0xa9))
-		return 0x2000 + (at[2] & 0x3f);
-	return 0;
+	if (len) {
+		fwrite(c, 1, len, out);
+		return len;
+	}
+	len = text_decode(c, &code);
+	if (code > 0xffff) {
+		fprintf(out, "\\u%04x", 0xd800 + ((code - 0x10000) >> 10));
+		code = 0xdc00 + (code & 0x3ff);
+	}
+	fprintf(out, "\\u%04x", code);
+	return len ? len : 1;
 }
 
-/* As UTF-8, without controls. */
 static int doc_put_line(FILE *out, const struct json_doc *d, json_t *o, size_t flags)
 {
 	char *text = d->failed ? NULL : json_dumps(o, flags);
-	const char *digits;
-	unsigned int code;
+	const char *c = text, *digits;
 
-	for (const char *c = text; c && *c; c++) {
+	while (c && *c) {
 		digits = doc_digits(c);
-		code = doc_control(c);
 		if (digits) {
 			c = strchr(digits, '"');
 			fwrite(digits, 1, (size_t)(c - digits), out);
-		} else if (code) {
-			fprintf(out, "\\u%04x", code);
-			c += code < 0x80 ? 0 : code < 0x800 ? 1 : 2;
+			c++;
 		} else {
-			fputc(*c, out);
+			c += doc_put_char(out, c);
 		}
 	}
 	fputc('\n', out);
