@@ -148,7 +148,7 @@ def slo(text: str) -> Slo:
 def verdict(of: Limit, w: Words = ENGLISH) -> str:
     """What load said of a limit: kept, broken, or that it cannot be told and why; and the time."""
     if of.kept is None:
-        text = w.say("limit_untold", why=of.why)
+        text = w.say("limit_untold", why=w.told(of.why))
     else:
         text = w["limit_kept" if of.kept else "limit_broken"]
     if not of.value or of.value.ns is None:

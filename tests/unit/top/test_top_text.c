@@ -4,6 +4,7 @@
  * Tests user/top/top_rows.c, top_text.c, top_head.c, top_line.c,
  * top_json.c.
  */
+#include "base/text.h"
 #include "top/top_rows.h"
 
 #include "base/hist.h"
@@ -484,8 +485,8 @@ static json_t *json_of(const struct live_table *t, const struct top_view *v,
 	assert_int_equal(top_json(out, status, v, t), 0);
 	fclose(out);
 	assert_ptr_equal(strchr(text, '\n'), text + len - 1);
-	for (const char *c = text; *c != '\n'; c++)
-		assert_true(*c >= ' ' && *c < 0x7f);
+	for (const char *c = text; *c != '\n'; c += text_char(c))
+		assert_true(text_char(c));
 	o = json_loads(text, 0, NULL);
 	assert_non_null(o);
 	free(text);
