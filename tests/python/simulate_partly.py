@@ -5,7 +5,7 @@ simulate.py.
 A server's figures are made by the rules themselves: at one with which nothing is wrong some
 resources are busy, and nobody waits for them; at the others one cause has all that its rule asks
 for. What is concluded from all figures is the truth. Then those are taken away that a command does
-not see (the table of docs/doctor.md), or some by chance, as where there are no rights.
+not see (the table of docs/doctor.md), or some by chance, as where there are no rights; but not how requests went.
 """
 
 from __future__ import annotations
@@ -28,6 +28,8 @@ REPO = Path(__file__).parents[2]
 JUDGE = "build/tests/doctor/judge"
 HEALTHY = ("healthy", "idle")
 BUSY = 0.3  # of the resources of a server
+# How requests went, which is known of all or of none: then there is no verdict.
+REQUESTS = {"requests", "busy", "rate", "slow", "p50", "p99", "unread", "oldest", "own"}
 
 
 @dataclass(frozen=True)
@@ -123,7 +125,7 @@ def _without(f: Figures, case: Case, rng: np.random.Generator) -> Figures:
     needed = {t["figure"] for r in rules if r["key"] not in case.keys for t in r["tests"]}
     needed |= {r["harm"] for r in rules if r["key"] not in case.keys}
     hidden = {t["figure"] for r in rules if r["key"] in case.keys for t in r["tests"]} - needed
-    some = {key for key in f if rng.random() < case.lost and key != "requests"}
+    some = {key for key in f if rng.random() < case.lost and key not in REQUESTS}
     return {key: value for key, value in f.items() if key not in hidden | some}
 
 
