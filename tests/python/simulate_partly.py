@@ -5,7 +5,8 @@ simulate.py.
 A server's figures are made by the rules themselves: at one with which nothing is wrong some
 resources are busy, and nobody waits for them; at the others one cause has all that its rule asks
 for. What is concluded from all figures is the truth. Then those are taken away that a command does
-not see (the table of docs/doctor.md), or some by chance, as where there are no rights; but not how requests went.
+not see (the table of docs/doctor.md), or some by chance, as where there are no rights; but not how
+requests went.
 """
 
 from __future__ import annotations
