@@ -3,7 +3,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 import re
 import subprocess
@@ -597,37 +596,3 @@ print([name for name in ("matplotlib", "scipy", "pyarrow", "duckdb") if name in 
                           env=os.environ | {"PYTHONPATH": str(ANALYSIS)})  # fmt: skip
     assert done.stdout.splitlines()[-1] == "[]", done.stderr
     assert 'class="heat"' in page.read_text() and page.stat().st_size <= 300_000
-
-
-# What README.md promises of the page, by its numbers: of which sample, the tables, and the page's
-# own sections.
-PROMISED = {
-    1: ("lantest-1", {"tests", "reads_and_writes"}, ()),
-    2: ("lantest-1", set[str](), ("trust", "environment")),
-    3: ("lantest-1", {"tests", "commands"}, ()),
-    4: ("lantest-1", {"requests", "states", "below"}, ("where", "cnid", "calls")),
-    5: ("record", {"sessions"}, ()),
-    6: ("speedtest", {"transfers", "transfer_cost", "verdicts"}, ("throughput",)),
-    7: ("record", {"calls"}, ()),
-}
-
-
-@pytest.mark.parametrize("number", PROMISED)
-def test_the_page_has_what_the_readme_promises(
-    shelf: Shelf, tmp_path: Path, execute: Execute, number: int
-) -> None:
-    """In tables of its own, with all rows that the program printed."""
-    readme = (Path(__file__).parents[2] / "README.md").read_text()
-    said = readme.split("in the HTML report, you get all of it:")[1].split("Each run is kept")[0]
-    assert [int(n) for n in re.findall(r"^(\d)\. ", said, re.M)] == list(PROMISED)
-    source, tables, own = PROMISED[number]
-    run = shelf.put("a", source)
-    text, _ = made(execute, tmp_path, run)
-    found = json.loads((run / "tables.json").read_text())["sections"]
-    assert tables <= {s["key"] for s in found}
-    for s in found:
-        if s["key"] in tables:
-            part = text[text.index(f'id="r1-table-{s["key"]}"') :].split("</details>")[0]
-            assert part.count("<tr") >= len(s["rows"]), s["key"]
-    for key in own:
-        assert f'id="r1-{key}"' in text

@@ -217,7 +217,7 @@ struct run_ends watch_ends(const struct watch *w, enum afs_role role);
  */
 uint64_t watch_traced_ns(const struct watch *w);
 
-/* Whether what sessions ask their CNID server is counted. */
+/* Whether what sessions ask their backend is counted (struct afs_asking). */
 bool watch_has_asking(const struct watch *w);
 
 /* CPU time of the programs in the kernel so far, estimated; false: not known. */
