@@ -289,7 +289,8 @@ def _storage(node: Node | None) -> tuple[Storage, ...]:
     texts = ("role", "name")
     return tuple(
         Storage(
-            *(s[key].text() for key in texts),
+            s["role"].text(),
+            s["name"].text(),
             {key: s.get_int(key) for key, _ in s.members() if key not in texts},
         )
         for s in (node.items() if node else ())
