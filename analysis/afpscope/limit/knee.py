@@ -61,6 +61,11 @@ class Slo:
     text: str
     parts: tuple[Slo, ...] = ()
 
+    @property
+    def figure(self) -> str:
+        """What it limits."""
+        return f"{self.of}.{self.stat}" if self.of else self.stat
+
     def value(self, phase: Phase) -> Bound:
         """As load itself has it, or would have."""
         said = self._said(phase)

@@ -90,12 +90,13 @@ const char *mix_action_name(unsigned int a)
 	return actions[a].key;
 }
 
-bool mix_has_actions(const struct mix *m)
+unsigned int mix_kinds(const struct mix *m)
 {
+	unsigned int n = 0;
+
 	for (size_t i = 0; i < N_MIX_ACTIONS; i++)
-		if (m->weight[i])
-			return true;
-	return false;
+		n += m->weight[i] > 0;
+	return n;
 }
 
 const char *mix_needs_afp(const struct mix *m)
