@@ -242,7 +242,8 @@ static int posix_next(struct file_store *f, void *list, uint64_t dir, bool with_
 	*out = (struct file_store_entry) { 0 };
 	if (!entry)
 		return errno;
-	*out = (struct file_store_entry) { entry->d_name, entry->d_reclen };
+	*out = (struct file_store_entry) { entry->d_name, entry->d_reclen,
+					   file_store_is_file(entry) };
 	if (with_attrs && fstatat(dir_fd(f, dir), entry->d_name, &st, AT_SYMLINK_NOFOLLOW) &&
 	    errno != ENOENT)
 		return errno;
@@ -363,24 +364,6 @@ static int make_directory(const char *path, struct err *e)
 	return 0;
 }
 
-static int list_names(const char *path, store_found *found, void *user, struct err *e)
-{
-	const struct dirent *entry;
-	DIR *d = opendir(path);
-	int code;
-
-	if (!d)
-		return err_set(e, -errno, "cannot list directory %s: %s", path, strerror(errno));
-	while ((errno = 0, entry = readdir(d)))
-		if (!file_store_is_dot(entry->d_name))
-			found(user, entry->d_name);
-	code = errno;
-	closedir(d);
-	if (!code)
-		return 0;
-	return err_set(e, -code, "cannot list directory %s: %s", path, strerror(code));
-}
-
 int store_open_posix(struct store **out, const char *path, bool direct, struct err *e)
 {
 	struct posix *x = calloc(1, sizeof(*x));
@@ -413,5 +396,4 @@ const struct store_kind store_posix_kind = {
 	.prefix = "",
 	.open = store_open_posix,
 	.make = make_directory,
-	.list = list_names,
 };
