@@ -139,9 +139,17 @@ static int posix_open_file(const struct file_store *f, struct store_op *op)
 	return file_store_code_of(fd);
 }
 
+/* Of quotas, file systems show only that of the directory (a project's) there. */
 static int posix_statvfs(struct file_store *f, uint64_t dir, struct statvfs *out)
 {
-	return file_store_code_of(fstatvfs(dir_fd(f, dir), out));
+	const int fd = dir_fd(f, dir), code = file_store_code_of(fstatvfs(fd, out));
+	const uint64_t left[] = { kernel_quota_left(fd, KERNEL_QUOTA_USER, geteuid()),
+				  kernel_quota_left(fd, KERNEL_QUOTA_GROUP, getegid()) };
+
+	for (int i = 0; !code && i < 2; i++)
+		if (left[i] / out->f_frsize < out->f_bavail)
+			out->f_bavail = left[i] / out->f_frsize;
+	return code;
 }
 
 static ssize_t posix_xattr(struct file_store *f, const struct store_op *op, const char *attr)
