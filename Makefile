@@ -91,7 +91,7 @@ $(BUILD)/afpscope: $(BUILD)/obj/user/main/main.o $(BUILD)/libafpscope.a
 # Only with what it needs: hundreds of them are begun at once.
 $(BUILD)/rxperf: $(BUILD)/obj/user/main/rxperf.o $(BUILD)/libafpscope.a
 	$(call say,LINK)
-	$(Q)rm -f $@ && $(CC) $(CFLAGS_ALL) $(LDFLAGS) -o $@ $^ -lm
+	$(Q)rm -f $@ && $(CC) $(CFLAGS_ALL) $(LDFLAGS) -o $@ $^
 
 $(NAMES:%=$(BUILD)/%): $(BUILD)/afpscope
 	$(Q)ln -sf afpscope $@

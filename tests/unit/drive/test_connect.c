@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
  * From a URL and options to a server, and to an open volume.
- * Also tests user/app/cmd.c.
+ * Also tests user/app/cmd.c, cmd_rights.c.
  */
 #include "drive/connect.h"
 #include "fake/peer.h"
+#include "run/run.h"
 
 #include <errno.h>
 #include <setjmp.h>
@@ -335,6 +336,19 @@ static void a_stop_while_opening_is_an_interruption(void **state)
 	peer_free(p);
 }
 
+static void rights_that_stay_are_a_warning(void **state)
+{
+	struct run_notes warnings = { 0 };
+
+	(void)state;
+	cmd_note_rights(0, &warnings);
+	assert_int_equal(warnings.n, 0);
+	cmd_note_rights(-EPERM, &warnings);
+	assert_int_equal(warnings.n, 1);
+	assert_string_equal(warnings.note->key, "rights");
+	run_notes_fini(&warnings);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -351,6 +365,7 @@ int main(void)
 		cmocka_unit_test(a_wrong_volume_is_no_session),
 		cmocka_unit_test(a_busy_server_is_no_session),
 		cmocka_unit_test(a_stop_while_opening_is_an_interruption),
+		cmocka_unit_test(rights_that_stay_are_a_warning),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
