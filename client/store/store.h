@@ -228,6 +228,7 @@ struct store {
 	uint64_t len_max;               /* longest file that it supports, as far as is known */
 	bool near;                      /* it has a server on this host */
 	bool blocks;                    /* its operations can only be waited for: in type->work() */
+	uint64_t called_ns;             /* when the last one of these had been carried out there */
 	bool dials;                     /* connects: its descriptor may be another one each time */
 	bool creates_open;              /* CREATE can open the file as well */
 	bool has_links;                 /* LINK and SYMLINK can be done */
