@@ -182,10 +182,10 @@ const struct opt load_options[] = {
 		  "uniform:0.1-2, lognormal:0.5,1.5 or 0.1*60,2*40 (default: the mix's)",
 	  .more = "Times are seconds, or have a unit, such as 200ms. Of lognormal ones the median is given, and the "
 	 	"standard deviation of the logarithm; of a table, times and weights." },
-	{ .name = "compressible", .arg = "PERCENT", .type = OPT_SHARE, .offset = AT(compressible),
+	{ .name = "compressible", .arg = "PERCENT", .type = OPT_SHARE, .offset = AT(compressible), .max = 100,
 	  .help = "how much of what is written can be compressed (default: the mix's; none)",
 	  .more = "That share of each 512 bytes are zeros; the rest is random." },
-	{ .name = "dedup", .arg = "PERCENT", .type = OPT_SHARE, .offset = AT(dedup),
+	{ .name = "dedup", .arg = "PERCENT", .type = OPT_SHARE, .offset = AT(dedup), .max = 100,
 	  .help = "how much of what is written is the same in all files (default: the mix's; none)",
 	  .more = "It is the share of the parts of 128 KiB, or of smaller files." },
 	{ .name = "verify", .type = OPT_FLAG, .offset = AT(verify),

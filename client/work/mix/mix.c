@@ -75,11 +75,13 @@ static const struct opt numbers[] = {
 	{ .name = "compressible",
 	  .arg = "PERCENT",
 	  .type = OPT_SHARE,
-	  .offset = offsetof(struct mix, compressible) },
+	  .offset = offsetof(struct mix, compressible),
+	  .max = 100 },
 	{ .name = "dedup",
 	  .arg = "PERCENT",
 	  .type = OPT_SHARE,
-	  .offset = offsetof(struct mix, duplicate) },
+	  .offset = offsetof(struct mix, duplicate),
+	  .max = 100 },
 	{ .type = OPT_END },
 };
 

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
  * From a URL and options to a server, and to an open volume.
- * Also tests user/app/cmd.c.
+ * Also tests user/app/cmd.c, cmd_rights.c.
  */
 #include "drive/connect.h"
 #include "fake/peer.h"
+#include "run/run.h"
 
 #include <errno.h>
 #include <setjmp.h>
@@ -480,6 +481,19 @@ static void a_user_too_long_with_percent_signs_is_decoded(void **state)
 	assert_int_equal(u.n, 2);
 }
 
+static void rights_that_stay_are_a_warning(void **state)
+{
+	struct run_notes warnings = { 0 };
+
+	(void)state;
+	cmd_note_rights(0, &warnings);
+	assert_int_equal(warnings.n, 0);
+	cmd_note_rights(-EPERM, &warnings);
+	assert_int_equal(warnings.n, 1);
+	assert_string_equal(warnings.note->key, "rights");
+	run_notes_fini(&warnings);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -500,6 +514,7 @@ int main(void)
 		cmocka_unit_test(a_refusal_in_both_spellings_says_so),
 		cmocka_unit_test(a_user_that_the_server_knows_is_not_tried_in_another_spelling),
 		cmocka_unit_test(a_user_too_long_with_percent_signs_is_decoded),
+		cmocka_unit_test(rights_that_stay_are_a_warning),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
