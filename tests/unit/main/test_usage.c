@@ -376,7 +376,7 @@ static const struct usage_case top_cases[] = {
 	{ "--by process",
 	  "top: --by: 'process' is not one of command, user, client, volume, session, file (see afpscope top --help)" },
 	{ "--sort colour",
-	  "top: --sort: 'colour' is not one of name, busy, rate, errors, p50, p99, in, out, now, oldest, cpu, runq, disk, cnid, volume, time (see afpscope top --help)" },
+	  "top: --sort: 'colour' is not one of name, busy, rate, errors, p50, p99, mean, in, out, now, oldest, cpu, runq, disk, cnid, volume, time (see afpscope top --help)" },
 	{ "-p 1 --pid 1",
 	  "top: --port and --pid each name a server: give one of them (see afpscope top --help)" },
 	{ "x", "top: unexpected 'x'; see --help" },
