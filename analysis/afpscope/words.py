@@ -40,7 +40,7 @@ _WORDS: dict[str, str] = {
     "badge_doubted": "Do not rely on this",
     "badge_unchecked": "Not checked",
     "unchecked": "Nothing independent counted the same, so these figures were not cross-checked.",
-    "cause_sure": "Sure: the figures in that sentence show it.",
+    "cause_sure": "Sure: the figures above show it.",
     "cause_likely": "Likely, not proved: the figures in that sentence point to it.",
     "cause_try": "Try: {text}",
     "cause_wrong": "This is wrong if {text}",

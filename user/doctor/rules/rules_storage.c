@@ -75,7 +75,7 @@ static const struct doctor_rule rules[] = {
 		EVIDENCE(F(WAIT_DISK), F(MEMORY_FREE), F(PRESSURE_MEMORY), F(SWAPPED_IN), F(READ)),
 		.says = "the machine is short of memory: {memory_free} of it is free, programs waited for it {pressure_memory} of the time[; {swapped_in} pages were read from swap]; requests waited for files {wait_disk} of their time",
 		.todo = "more memory, or fewer other programs",
-		.disproof = "while requests are slow memory is free (free -m: available), and nothing is read from swap",
+		.disproof = "memory is free (free -m: available) while requests are slow, and nothing is read from swap",
 		.next = "vmstat 1 5; free -m",
 	},
 	{
@@ -130,7 +130,7 @@ static const struct doctor_rule rules[] = {
 		EVIDENCE(F(SYNC), F(SYNC_RATE), F(SYNC_MEAN), F(DEVICE_TIME), F(MEAN)),
 		.says = "requests waited for fsync: {sync} of all request time, {sync_rate} fsync calls, {sync_mean} each",
 		.todo = "a disk with a write cache that survives a power loss; see which client flushes (Time Machine does after each band)",
-		.disproof = "while requests are slow fsync of a small file on that disk takes less than a millisecond",
+		.disproof = "fsync of a small file on that disk takes less than a millisecond while requests are slow",
 		.next = "afpscope record[ --kind {kind}] -p {port} -d 30 -v",
 	},
 	{
