@@ -3,11 +3,11 @@
 
 #include "kinds/target.h"
 
+#include "base/text.h"
 #include "base/vec.h"
 #include "host/net/sockets.h"
 #include "host/owner.h"
 #include "host/proc/procfs.h"
-#include "kinds/backend.h"
 #include "kinds/servers.h"
 #include "run/run.h"
 
@@ -16,6 +16,32 @@
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
+
+#define MYSQL_PORT 3306
+
+void backend_read(struct backend *out, pid_t pid)
+{
+	unsigned long port;
+	char text[32];
+
+	*out = (struct backend) { .port = MYSQL_PORT };
+	procfs_variable(out->path, sizeof(out->path), pid, "MYSQL_UNIX_PORT");
+	procfs_variable(text, sizeof(text), pid, "MYSQL_TCP_PORT");
+	port = strtoul(text, NULL, 10);
+	if (port && port <= UINT16_MAX)
+		out->port = (uint16_t)port;
+}
+
+bool backend_is_socket(const struct backend *b, const char *path)
+{
+	const char *name = strrchr(path, '/');
+	size_t len = strlen(path), own = strlen(b->path);
+
+	/* The database server may have another root: then afpd's path is the end of its path. */
+	if (own && len >= own && !strcmp(path + len - own, b->path))
+		return true;
+	return name && text_has_word("mysqld.sock mysql.sock mariadb.sock", ' ', name + 1);
+}
 
 int target_find(struct target *out, const struct sockaddr_storage *local,
 		const struct sockaddr_storage *peer, struct err *e)

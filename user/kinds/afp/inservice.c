@@ -13,7 +13,7 @@
 #include "host/proc/procfs.h"
 #include "host/proc/sleeping.h"
 #include "host/proc/syscalls.h"
-#include "kinds/backend.h"
+#include "kinds/target.h"
 #include "run/account.h"
 
 #include <errno.h>
