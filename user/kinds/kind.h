@@ -106,4 +106,24 @@ void kind_name_things(struct run_figures *out, const struct kind_found *found);
 
 void kind_found_fini(struct kind_found *f);
 
+/* Places of this machine, where a client works without a session. */
+
+#define PLACE_NAME_MAX 256
+
+struct place_server {
+	char host[PLACE_NAME_MAX]; /* by which it was mounted, or is named; without a port */
+	char volume[PLACE_NAME_MAX];
+	unsigned int port; /* of Rx; 0: none */
+};
+
+/*
+ * place: "gluster://HOST/VOLUME/PATH", or a directory, which may be on a volume that is mounted by
+ * FUSE, or "rx://ADDRESS:PORT". NULL: it is on no server of a known kind; of Rx also: the address
+ * is not this machine's. out: on which volume of which server.
+ */
+const struct kind *place_kind(struct place_server *out, const char *place);
+
+/* To find it; place is borrowed. */
+struct kind_wish place_wish(const struct place_server *place);
+
 #endif
