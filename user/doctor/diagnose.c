@@ -11,7 +11,7 @@
 #include "kinds/afp/looks.h"
 #include "kinds/afp/settings.h"
 #include "kinds/gluster/bricks.h"
-#include "kinds/passed.h"
+#include "kinds/kind.h"
 #include "kinds/volumes.h"
 
 #include <elf.h>

@@ -6,7 +6,7 @@
 #include "base/clock.h"
 #include "base/vec.h"
 #include "host/proc/procfs.h"
-#include "kinds/passed.h"
+#include "kinds/kind.h"
 
 #include <errno.h>
 #include <inttypes.h>
