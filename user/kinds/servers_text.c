@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* Servers as text, and why there is none, for messages. */
 
-#include "base/vec.h"
-#include "host/owner.h"
 #include "kinds/servers.h"
 
+#include "base/vec.h"
+#include "host/owner.h"
 #include "host/proc/procfs.h"
 #include "host/rights.h"
 

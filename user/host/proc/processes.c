@@ -4,7 +4,6 @@
 #include "base/vec.h"
 #include "host/proc/procfs.h"
 
-#include <errno.h>
 #include <stdlib.h>
 
 #define DEPTH_MAX 64 /* of a process below another */

@@ -4,7 +4,6 @@
  * manage, heal and mount volumes. What a process is for is in its command line; to which glusterd
  * it belongs, in its connections.
  */
-#include "base/text.h"
 #include "base/vec.h"
 #include "bpf/programs.h"
 #include "host/cgroup.h"
