@@ -210,12 +210,6 @@ static void mark_if_ended(struct target_process *p)
 	p->ended = r == -ESRCH || r == -ENOENT || (!r && st.started != p->started);
 }
 
-static void mark_ended(struct target *t)
-{
-	for (size_t i = 0; i < t->n; i++)
-		mark_if_ended(&t->process[i]);
-}
-
 void target_add_port(struct target *t, uint16_t port, enum afs_object object)
 {
 	struct afs_inodes *known = &t->known;
@@ -304,19 +298,15 @@ static void look_for_cnid(struct ends *ends)
 /* Whether a process accepts connections to a CNID server of the target. */
 static bool is_asked_at(const struct target *t, pid_t pid)
 {
-	const struct sockets_entry *s;
-	struct procfs_numbers fd;
+	struct sockets_held its = { 0 };
 	struct sockets all;
-	bool found = false;
+	bool found;
 
-	procfs_fds(&fd, pid);
-	if (sockets_read_of(&all, pid, NULL))
-		all.n = 0;
-	while (!found && procfs_next(&fd)) {
-		s = sockets_of_inode(&all, procfs_fd_socket(pid, fd.number));
-		found = s && s->listens && target_is_port(t, s->local.port, AFS_OBJECT_BACKEND);
-	}
-	procfs_end(&fd);
+	sockets_hold(&its, pid);
+	found = !sockets_read_of(&all, pid, NULL) &&
+		VEC_FIND(s, all.entry, all.n,
+			 s->listens && target_is_port(t, s->local.port, AFS_OBJECT_BACKEND) &&
+			     VEC_FIND(held, its.socket, its.n, held->ino == s->ino));
 	sockets_fini(&all);
 	return found;
 }
@@ -482,7 +472,8 @@ void target_look(struct target *t)
 	t->known.n = 0;
 	t->crowded = false;
 	place_server(t);
-	mark_ended(t);
+	for (size_t i = 0; i < t->n; i++)
+		mark_if_ended(&t->process[i]);
 	target_look_children(t);
 	if (t->plain)
 		return;
