@@ -126,11 +126,9 @@ static bool is_stored(int fd)
 		CGROUP_SUPER_MAGIC, CGROUP2_SUPER_MAGIC, SECURITYFS_MAGIC,
 	};
 	struct statfs fs;
-	bool stored = !fstatfs(fd, &fs);
 
-	for (size_t i = 0; stored && i < sizeof(made) / sizeof(made[0]); i++)
-		stored = (unsigned int)fs.f_type != made[i];
-	return stored;
+	return !fstatfs(fd, &fs) && !VEC_FIND(one, made, sizeof(made) / sizeof(made[0]),
+					      (unsigned int)fs.f_type == *one);
 }
 
 static int afpconf_open_file(const struct afpconf_reading *r, const char *file)

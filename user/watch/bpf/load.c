@@ -5,6 +5,7 @@
 
 #include "base/file.h"
 #include "base/kernel.h"
+#include "base/vec.h"
 #include "bpf/pool.h"
 #include "calls.skel.h"
 #include "host/proc/procfs.h"
@@ -36,10 +37,9 @@ static bool is_noise(const char *line)
 	static const char *const start[] = { "--", "processed ", ";", "failed to load object",
 					     "failed to load BPF skeleton" };
 
-	for (size_t i = 0; i < sizeof(start) / sizeof(start[0]); i++)
-		if (!strncmp(line, start[i], strlen(start[i])))
-			return true;
-	return !line[strspn(line, " \t")] || strstr(line, ": failed to load: ");
+	return VEC_FIND(s, start, sizeof(start) / sizeof(start[0]),
+			!strncmp(line, *s, strlen(*s))) ||
+	       !line[strspn(line, " \t")] || strstr(line, ": failed to load: ");
 }
 
 /* Keeps the last line with information. A verifier's log comes as one text of any length. */
