@@ -7,10 +7,10 @@
  * of two looks is what happened between. A look reads two files of each process.
  */
 
+#include "base/procstat.h"
 #include "host/cgroup_limits.h"
 #include "host/devices.h"
 #include "host/net/netcounts.h"
-#include "host/proc/processes.h"
 
 /* What each CPU has done since boot, by /proc/stat. */
 
@@ -35,6 +35,35 @@ void cpus_read(struct cpus *out, const char *root);
 
 /* Sets those that a list names: "1,4-7". */
 void cpus_list(bool cpu[CPUS_MAX], const char *list);
+
+/*
+ * All processes of this host that there are now, kernel threads included, and what they have used.
+ * In a container only its own.
+ */
+struct processes_entry {
+	pid_t pid;
+	struct procstat st;
+	bool has_io;   /* false: no right to see */
+	uint64_t io_b; /* read from and written to storage */
+};
+
+struct process_table {
+	size_t n;
+	struct processes_entry *entry; /* owned, by pid */
+};
+
+/* 0 or a negative errno; processes_fini in both cases. */
+int processes_read(struct process_table *out);
+void processes_fini(struct process_table *p);
+
+/* NULL: there is none of this number. */
+const struct processes_entry *processes_find(const struct process_table *p, pid_t pid);
+
+/*
+ * Whether it is one of n processes or descends from one, by the parents that live. from: in
+ * ascending order.
+ */
+bool processes_descends(const struct process_table *p, pid_t pid, const pid_t *from, size_t n);
 
 /* Totals since boot; false in known: this kernel does not say. */
 enum machine_total {
