@@ -188,14 +188,6 @@ struct target_process *target_add(struct target *t, pid_t pid, enum afs_role rol
 	return at;
 }
 
-static void target_add_cnid(struct target *t, pid_t pid, bool database)
-{
-	struct target_process *p = target_add(t, pid, AFS_ROLE_BACKEND);
-
-	if (p && database)
-		p->foreign = true;
-}
-
 /* Not if it cannot be determined, as when no descriptor is left. */
 static void mark_if_ended(struct target_process *p)
 {
@@ -236,9 +228,9 @@ void target_server(struct target *out, const struct servers_entry *s, pid_t sess
 		target_add(out, s->session[i].pid, AFS_ROLE_SERVER);
 	out->metad = s->cnid_metad;
 	if (s->cnid_metad)
-		target_add_cnid(out, s->cnid_metad, false);
+		target_add(out, s->cnid_metad, AFS_ROLE_BACKEND);
 	for (size_t i = 0; i < s->n_dbd; i++)
-		target_add_cnid(out, s->dbd[i], false);
+		target_add(out, s->dbd[i], AFS_ROLE_BACKEND);
 }
 
 void target_processes(struct target *out, const pid_t *pid, size_t n)
@@ -263,10 +255,14 @@ static void learn_port(struct target *t, uint16_t port)
 
 static void target_take_end(struct ends *ends, pid_t pid, uint64_t ino)
 {
+	struct target_process *p;
+
 	for (size_t i = 0; ino && i < ends->n; i++) {
 		if (ends->end[i].peer != ino || (!ends->named && !ends->end[i].database))
 			continue;
-		target_add_cnid(ends->t, pid, ends->end[i].database);
+		p = target_add(ends->t, pid, AFS_ROLE_BACKEND);
+		if (p && ends->end[i].database)
+			p->foreign = true;
 		if (ends->end[i].told)
 			continue;
 		if (ends->named && !ends->end[i].database)
@@ -366,7 +362,7 @@ bool target_look_metad(struct target *t)
 	if (!found)
 		return false;
 	t->metad = found;
-	target_add_cnid(t, found, false);
+	target_add(t, found, AFS_ROLE_BACKEND);
 	return true;
 }
 
