@@ -61,23 +61,22 @@ static int keep_words(enum libbpf_print_level level, const char *fmt, va_list ar
 
 static int bpf_load_refusal(struct err *e, int code, const char *what)
 {
+	const char *why = NULL;
+
 	if ((code == -EPERM || code == -EACCES) && geteuid() != 0)
-		return err_set(e, code,
-			       "no right to load BPF programs: run as root, or with CAP_BPF "
-			       "and CAP_PERFMON");
-	if (code == -ENOSYS)
-		return err_set(e, code,
-			       "no bpf(2) here: not in this kernel, or hidden by a sandbox");
-	if (access("/sys/kernel/btf/vmlinux", R_OK))
-		return err_set(e, code,
-			       "no type information of the kernel "
-			       "(/sys/kernel/btf/vmlinux): BTF is not built in");
-	if (kernel_before(5, 15))
-		return err_set(e, code, "this kernel is too old: the programs need Linux 5.15");
-	if (code == -EPERM)
-		return err_set(e, code,
-			       "BPF programs are refused although this is root: a "
-			       "container's or the kernel's rules forbid them");
+		why = "no right to load BPF programs: run as root, or with CAP_BPF and CAP_PERFMON";
+	else if (code == -ENOSYS)
+		why = "no bpf(2) here: not in this kernel, or hidden by a sandbox";
+	else if (access("/sys/kernel/btf/vmlinux", R_OK))
+		why = "no type information of the kernel (/sys/kernel/btf/vmlinux): BTF is not "
+		      "built in";
+	else if (kernel_before(5, 15))
+		why = "this kernel is too old: the programs need Linux 5.15";
+	else if (code == -EPERM)
+		why = "BPF programs are refused although this is root: a container's or the "
+		      "kernel's rules forbid them";
+	if (why)
+		return err_set(e, code, "%s", why);
 	return err_set(e, code, "%s: %s (%s)", what, strerror(-code),
 		       last_words[0] ? last_words : "the kernel gave no reason");
 }
@@ -295,9 +294,8 @@ static int try_way(struct bpf_load *l, const struct load_way *way, const struct 
 		   struct err *e)
 {
 	bool objects = !wish->no_objects;
-	int r;
+	int r = bpf_load_programs(l, way, wish, objects, e);
 
-	r = bpf_load_programs(l, way, wish, objects, e);
 	if (r && objects) {
 		snprintf(l->objects_why, sizeof(l->objects_why), "%s", last_words);
 		bpf_load_close(l);
