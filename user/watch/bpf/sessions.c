@@ -13,7 +13,7 @@
 #include "host/net/sockets.h"
 #include "host/proc/procfs.h"
 #include "host/usernames.h"
-#include "kinds/volumes.h"
+#include "kinds/afpconf.h"
 
 #include <arpa/inet.h>
 #include <errno.h>

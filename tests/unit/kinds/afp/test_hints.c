@@ -4,7 +4,7 @@
  * Also tests user/kinds/afpconf.c.
  */
 #include "kinds/afp/hints.h"
-#include "kinds/volumes.h"
+#include "kinds/afpconf.h"
 
 #include <errno.h>
 #include <setjmp.h>
