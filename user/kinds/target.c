@@ -57,17 +57,19 @@ int target_find(struct target *out, const struct sockaddr_storage *local,
 	return r;
 }
 
+struct end {
+	uint64_t own, peer;
+	bool database; /* a database server's */
+	bool told;     /* the programs recognize it without its inode */
+	uint16_t port; /* of its other end, of TCP; 0: of another kind */
+};
+
 struct ends {
 	struct target *t;
 	const struct sockets *all;
 	struct backend backend;
 	size_t n, n_database;
-	struct {
-		uint64_t own, peer;
-		bool database; /* a database server's */
-		bool told;     /* the programs recognize it without its inode */
-		uint16_t port; /* of its other end, of TCP; 0: of another kind */
-	} end[64];
+	struct end end[64];
 	bool named; /* the process looked at has the name of a CNID server */
 };
 
@@ -90,7 +92,7 @@ static void note_far(struct target *t, const struct sockets_entry *own)
 static void target_note_end(struct ends *ends, uint64_t own)
 {
 	const struct sockets_entry *here, *there;
-	bool database, file;
+	bool database, file, told;
 	uint64_t peer;
 
 	if (!own || own == ends->t->client || ends->n == sizeof(ends->end) / sizeof(ends->end[0]))
@@ -107,12 +109,8 @@ static void target_note_end(struct ends *ends, uint64_t own)
 	there = sockets_of_inode(ends->all, peer);
 	file = there && there->path[0] && backend_is_socket(&ends->backend, there->path);
 	database = file || here->remote.port == ends->backend.port;
-	ends->end[ends->n].own = own;
-	ends->end[ends->n].peer = peer;
-	ends->end[ends->n].told = file ||
-				  target_is_port(ends->t, here->remote.port, AFS_OBJECT_BACKEND);
-	ends->end[ends->n].port = here->remote.port;
-	ends->end[ends->n++].database = database;
+	told = file || target_is_port(ends->t, here->remote.port, AFS_OBJECT_BACKEND);
+	ends->end[ends->n++] = (struct end) { own, peer, database, told, here->remote.port };
 	ends->n_database += database;
 }
 
@@ -257,17 +255,17 @@ static void target_take_end(struct ends *ends, pid_t pid, uint64_t ino)
 {
 	struct target_process *p;
 
-	for (size_t i = 0; ino && i < ends->n; i++) {
-		if (ends->end[i].peer != ino || (!ends->named && !ends->end[i].database))
+	for (const struct end *end = ends->end; ino && end < ends->end + ends->n; end++) {
+		if (end->peer != ino || (!ends->named && !end->database))
 			continue;
 		p = target_add(ends->t, pid, AFS_ROLE_BACKEND);
-		if (p && ends->end[i].database)
+		if (p && end->database)
 			p->foreign = true;
-		if (ends->end[i].told)
+		if (end->told)
 			continue;
-		if (ends->named && !ends->end[i].database)
-			learn_port(ends->t, ends->end[i].port);
-		add_inode(ends->t, ends->end[i].own, 0, AFS_OBJECT_BACKEND);
+		if (ends->named && !end->database)
+			learn_port(ends->t, end->port);
+		add_inode(ends->t, end->own, 0, AFS_OBJECT_BACKEND);
 		add_inode(ends->t, ino, 0, AFS_OBJECT_BACKEND);
 	}
 }
