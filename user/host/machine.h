@@ -75,8 +75,6 @@ enum machine_total {
 	N_MACHINE_TOTALS
 };
 
-#define MACHINE_MDSTAT_MAX 4096
-
 struct machine {
 	uint64_t t_ns; /* CLOCK_MONOTONIC; 0: there was no look */
 	bool known[N_MACHINE_TOTALS];
@@ -87,10 +85,10 @@ struct machine {
 	bool all_processes;     /* those in other containers, and kernel threads, are seen */
 	struct process_table processes;
 	struct devices devices;
-	char mdstat[MACHINE_MDSTAT_MAX]; /* of RAIDs; empty: there are none */
-	struct cgroup_limits groups;     /* of the process */
-	struct netcounts net;            /* of the process's network namespace */
-	struct links links;              /* of this process's */
+	char mdstat[4096];           /* of RAIDs; empty: there are none */
+	struct cgroup_limits groups; /* of the process */
+	struct netcounts net;        /* of the process's network namespace */
+	struct links links;          /* of this process's */
 };
 
 /* pid: the process that counts. 0 or -ENOMEM; nothing to free then. */

@@ -117,14 +117,6 @@ static int select_programs(struct bpf_load *l, const struct load_way *way)
 	return 0;
 }
 
-/* The program that observes drops, where this kernel has what it needs. */
-static void select_drops(struct bpf_load *l, const struct afs_setup *setup)
-{
-	if (AFS_IS_DATAGRAMS(setup->decoder) &&
-	    libbpf_find_vmlinux_btf_id("udp_fail_queue_rcv_skb", BPF_TRACE_RAW_TP) > 0)
-		bpf_program__set_autoload(l->skel->progs.on_udp_drop, true);
-}
-
 /* Only programs loaded for it make records. */
 static int set_trace(struct bpf_load *l, struct afs_setup *setup, const struct load_way *way,
 		     const struct bpf_load_wish *wish)
@@ -208,7 +200,10 @@ static int bpf_load_programs(struct bpf_load *l, const struct load_way *way,
 	setup->files = (uint8_t)wish->files;
 	set_calls(setup);
 	r = select_programs(l, way);
-	select_drops(l, setup);
+	/* Drops are observed where this kernel has what that needs. */
+	if (AFS_IS_DATAGRAMS(setup->decoder) &&
+	    libbpf_find_vmlinux_btf_id("udp_fail_queue_rcv_skb", BPF_TRACE_RAW_TP) > 0)
+		bpf_program__set_autoload(l->skel->progs.on_udp_drop, true);
 	if (!r)
 		r = set_trace(l, setup, way, wish);
 	if (!r)
