@@ -10,7 +10,7 @@
 #include "host/cgroup_limits.h"
 #include "kinds/afp/looks.h"
 #include "kinds/afp/settings.h"
-#include "kinds/afpconf.h"
+#include "kinds/conf.h"
 #include "kinds/gluster/bricks.h"
 #include "kinds/kind.h"
 

@@ -1,12 +1,11 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* Servers as text, and why there is none, for messages. */
 
-#include "kinds/servers.h"
-
 #include "base/vec.h"
 #include "host/owner.h"
 #include "host/proc/procfs.h"
 #include "host/rights.h"
+#include "kinds/servers.h"
 
 #include <errno.h>
 #include <inttypes.h>

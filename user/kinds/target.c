@@ -57,7 +57,7 @@ int target_find(struct target *out, const struct sockaddr_storage *local,
 	return r;
 }
 
-struct end {
+struct target_end {
 	uint64_t own, peer;
 	bool database; /* a database server's */
 	bool told;     /* the programs recognize it without its inode */
@@ -69,7 +69,7 @@ struct ends {
 	const struct sockets *all;
 	struct backend backend;
 	size_t n, n_database;
-	struct end end[64];
+	struct target_end end[64];
 	bool named; /* the process looked at has the name of a CNID server */
 };
 
@@ -110,7 +110,7 @@ static void target_note_end(struct ends *ends, uint64_t own)
 	file = there && there->path[0] && backend_is_socket(&ends->backend, there->path);
 	database = file || here->remote.port == ends->backend.port;
 	told = file || target_is_port(ends->t, here->remote.port, AFS_OBJECT_BACKEND);
-	ends->end[ends->n++] = (struct end) { own, peer, database, told, here->remote.port };
+	ends->end[ends->n++] = (struct target_end) { own, peer, database, told, here->remote.port };
 	ends->n_database += database;
 }
 
@@ -255,7 +255,7 @@ static void target_take_end(struct ends *ends, pid_t pid, uint64_t ino)
 {
 	struct target_process *p;
 
-	for (const struct end *end = ends->end; ino && end < ends->end + ends->n; end++) {
+	for (const struct target_end *end = ends->end; ino && end < ends->end + ends->n; end++) {
 		if (end->peer != ino || (!ends->named && !end->database))
 			continue;
 		p = target_add(ends->t, pid, AFS_ROLE_BACKEND);

@@ -6,7 +6,7 @@
 #include "host/filesystem.h"
 #include "host/net/sockets.h"
 #include "host/proc/procfs.h"
-#include "kinds/afpconf.h"
+#include "kinds/conf.h"
 
 #include <dirent.h>
 #include <fcntl.h>

@@ -13,7 +13,7 @@
 #include "host/net/sockets.h"
 #include "host/proc/procfs.h"
 #include "host/usernames.h"
-#include "kinds/afpconf.h"
+#include "kinds/conf.h"
 
 #include <arpa/inet.h>
 #include <errno.h>

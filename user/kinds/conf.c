@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* Parses the file; hints.c interprets the values. */
 
-#include "kinds/afpconf.h"
+#include "kinds/conf.h"
 
 #include "base/clock.h"
 #include "base/file.h"

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-#ifndef KINDS_AFPCONF_H
-#define KINDS_AFPCONF_H
+#ifndef KINDS_CONF_H
+#define KINDS_CONF_H
 
 /*
  * netatalk's configuration file, as afp.conf(5) describes it: sections, "key = value", comments
