@@ -46,7 +46,10 @@ static void servers_list(struct err_list *list, const struct servers *s)
 
 static bool share_a_port(const struct servers_entry *a, const struct servers_entry *b)
 {
-	return VEC_FIND(port, a->port, a->n_ports, servers_has_port(b->port, b->n_ports, *port));
+	for (size_t i = 0; i < a->n_ports; i++)
+		if (VEC_FIND(port, b->port, b->n_ports, *port == a->port[i]))
+			return true;
+	return false;
 }
 
 /* Then a port does not tell all apart, as in different network namespaces. */
