@@ -91,7 +91,7 @@ $(BUILD)/afpscope: $(BUILD)/obj/user/main/main.o $(BUILD)/libafpscope.a
 # Only with what it needs: hundreds of them are begun at once.
 $(BUILD)/rxperf: $(BUILD)/obj/user/main/rxperf.o $(BUILD)/libafpscope.a
 	$(call say,LINK)
-	$(Q)rm -f $@ && $(CC) $(CFLAGS_ALL) $(LDFLAGS) -o $@ $^ -lm
+	$(Q)rm -f $@ && $(CC) $(CFLAGS_ALL) $(LDFLAGS) -o $@ $^
 
 $(NAMES:%=$(BUILD)/%): $(BUILD)/afpscope
 	$(Q)ln -sf afpscope $@
@@ -207,7 +207,7 @@ $(BUILD)/tests/unit/load/test_timed_regions: TEST_LDFLAGS = -Wl,$(subst $() ,$(c
 	realloc reallocarray aligned_alloc strdup mmap))
 
 # Its threads share a clock that waits for none.
-$(addprefix $(BUILD)/tests/unit/load/,test_actions test_arrivals test_aside test_tally): TEST_LDFLAGS = -Wl,--wrap=clock_gettime,--wrap=kernel_epoll_wait
+$(addprefix $(BUILD)/tests/unit/load/,test_actions test_alone test_arrivals test_aside test_tally): TEST_LDFLAGS = -Wl,--wrap=clock_gettime,--wrap=kernel_epoll_wait
 # And in one making and comparing data take as long as it says.
 $(BUILD)/tests/unit/load/test_aside: TEST_LDFLAGS += -Wl,--wrap=pattern_fill,--wrap=pattern_check
 

@@ -47,6 +47,7 @@ _SAYS = (
     "doctor/answers",
     "doctor/clients",
     "doctor/diagnose",
+    "doctor/diagnose_load",
     "doctor/ends",
     "doctor/gluster",
     "doctor/rx",
@@ -64,8 +65,21 @@ _SAYS = (
     "watch/bpf/sessions",
     "run/requests_book",
     "doctor/say",
+    "attach/attach",
+    "attach/guard",
     "doctor/machine/machine",
     "doctor/machine/machine_disks",
+    "doctor/machine/machine_groups",
+    "drive/slo",
+    "kinds/target",
+    "kinds/way",
+    "ranks/courier",
+    "ranks/ranks",
+    "ranks/ranks_sum",
+    "run/doubts",
+    "run/phase",
+    "watch/bpf/load",
+    "watch/watch",
     "kinds/servers",
 )  # whose words stand beside figures
 _TEXT = r'((?:"(?:[^"\\]|\\.)*"|\s|GLUE)+)'
@@ -78,9 +92,10 @@ _HEAD = re.compile(
 )
 
 
-# Lines whose pieces have no comma or the like between them.
+# Lines whose pieces have no comma or the like between them, or that have one word beside figures.
 _COMPOSED = (
     "{s1} calls",
+    "{s1} for {n2}%",
     "{n1} others",
     "{s1} for {n2}%",
     "stopped for {n1}%",
@@ -92,6 +107,40 @@ _COMPOSED = (
     " net.core.rmem_max, the most that it gets, is {n7}",
     "Files: {s1} director{s2.s} of {s3} file{s4.s} of {s5}",
     "Files: {s1} director{s2.s} of {s3} empty file{s4.s}",
+    "{n1} of {n2} actions were dropped",
+    "{n1} of {n2} actions failed",
+    "{n1} of {n2} clients had no session",
+    "{n1} of {n2} sessions were lost",
+    "{n1} of {n2} clients completed no action",
+    "the connection ends in {s1} (pid {n2}), which is no AFP server {s3}: give the server's own"
+    " address and port",
+    "Below the system calls: n/a (for the same reason)",
+    "no right to see which process serves the connection (its user id is {n1}): run as root, or"
+    " with CAP_SYS_PTRACE and CAP_DAC_READ_SEARCH",
+    "run as root, or with CAP_SYS_PTRACE and CAP_DAC_READ_SEARCH",
+    "only watching by BPF shows this",
+    "no iteration was completed",
+    "Limit {s1}",
+    "Limit {s1}: NOT KEPT",
+    "Limit {s1}: CANNOT TELL",
+    "but {s1.text}",
+    "{s1} too few",
+    "{s1} too long",
+    "{s1} too many",
+    "at least {s1} too few",
+    "at least {s1} too long",
+    "at least {s1} too many",
+    "it was {s1} of the others",
+    "it was {s1} of those that were not dropped",
+    "After {s1}",
+    "{s1} of a CPU",
+    "{s1}'s CPU time",
+    "{n1} lost",
+    "{s1} ({n2} processes): {n3}%",
+    "{s1} (volume {s2})",
+    "UDP port {n1}",
+    "AFP error {n1}",
+    "rank {n1} ({s2})",
 )
 _TABLES = (
     "bpf/storage.h",

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import argparse
+from contextlib import closing
 from pathlib import Path
 
 from . import perfetto, show
@@ -75,16 +76,17 @@ def _one(args: argparse.Namespace) -> int:
 def _into(args: argparse.Namespace) -> int:
     """A run that cannot be read is reported and left out; the others are added."""
     paths = [path for name in args.runs for path in find_all(name)]
-    lake, failed = Lake(args.into), 0
-    for path in show.progress("export", "runs", paths):
-        try:
-            it, trace = _open(path)
-            print(lake.put(it, trace))
-        except Failure as e:
-            show.notice(f"export: {path}: left out: {e}")
-            failed += 1
-            continue
-        show.doubts("export", (f"{it.name}: {doubt}" for doubt in it.doubts))
+    failed = 0
+    with closing(Lake(args.into)) as lake:
+        for path in show.progress("export", "runs", paths):
+            try:
+                it, trace = _open(path)
+                print(lake.put(it, trace))
+            except Failure as e:
+                show.notice(f"export: {path}: left out: {e}")
+                failed += 1
+                continue
+            show.doubts("export", (f"{it.name}: {doubt}" for doubt in it.doubts))
     return FAILED if failed else OK
 
 

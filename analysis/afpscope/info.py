@@ -96,14 +96,17 @@ def _recorded(run: Run, p: Phase, table: Drawn) -> str:
 
 def _loaded(p: Phase, load: Load, table: Drawn) -> str:
     """A load: what its clients did, and how long it took."""
-    head = ["", "clients", "per s", "failed", "p50", "p99", "max"]
+    both = [of for of in (load, p.probe) if of]
+    shown = {} if any(of.mixed for of in both) else {"p50": 0.5, "p99": 0.99}
+    head = ["", "clients", "per s", "failed", "mean", *shown, "max"]
     rows = [
         [
             name,
             f"{of.clients:,}",
             show.number(of.achieved),
             f"{of.failed:,}",
-            *(show.time(of.latency().quantile(q)) for q in (0.5, 0.99)),
+            show.time(of.mean_ns()),
+            *(show.time(of.latency().quantile(q)) for q in shown.values()),
             show.time(of.max_ns()),
         ]
         for name, of in ((show.short(p.title, 48) + _remark(p), load), ("probe", p.probe))

@@ -10,7 +10,7 @@ from __future__ import annotations
 import re
 from collections import defaultdict
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -32,10 +32,12 @@ def _partitions(lake: Path) -> list[Path]:
 
 
 class Lake:
-    """A lake to which runs are added. It is made if it is missing."""
+    """A lake to which runs are added. It is made if it is missing. To be closed: making a database
+    takes as long as writing a run, so that all runs are written by one."""
 
     def __init__(self, path: Path) -> None:
         self.path = path
+        self._stack, self._db = ExitStack(), None
         self._folder = Folder(path)
         if not self._folder.is_empty() and not _partitions(path):
             raise wrong_use(
@@ -48,14 +50,21 @@ class Lake:
 
         made = lake.of_run(run, trace)
         name = f"run={run.id}"
-        with self._folder.renamed(name) as aside, written.Writer(run, aside) as out:
+        db = self._db or self._stack.enter_context(written.database())
+        self._db = None  # after an error it may have tables
+        with self._folder.renamed(name) as aside, written.Writer(run, aside, db=db) as out:
             for table, of in made.items():
                 out.rows(table, of)
             for stream in trace.streams.values() if trace else ():
                 assert trace
                 named = stream.name if stream.name not in made else f"trace_{stream.name}"
                 out.records(named, stream, trace.offset_ns)
+        self._db = db
         return self.path / name
+
+    def close(self) -> None:
+        """Its database."""
+        self._stack.close()
 
 
 def _files(lake: Path) -> dict[str, list[str]]:

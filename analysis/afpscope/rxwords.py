@@ -20,6 +20,10 @@ WORDS: dict[str, str] = {
         "a call took {mean} on average, half of them at most {p50}, 99 of 100 at most {p99}, the "
         "longest {max}."
     ),
+    "rx_short_few": (
+        "{test}: {clients:,} clients made {n:,} calls, {rate} a second and {mb_s} MB/s both ways; "
+        "a call took {mean} on average, half of them at most {p50}, the longest {max}."
+    ),
     "rx_lost": "{test}: {n:,} of {clients:,} clients got no answer any more and stopped.",
     "rx_failed": "{test}: {failed:,} of {n:,} calls failed.",
     "rx_no_time": (

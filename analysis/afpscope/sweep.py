@@ -40,6 +40,7 @@ from .measure.children import Relay, address, last_line, program
 from .measure.sweepjob import JOB_FILE, Job
 from .measure.swept import LOAD, RX, Line
 from .saved import steps
+from .saved.crowd import MEAN
 from .saved.files import Folder, written
 from .saved.steps import AGAIN, BISECTED, PLANNED, SCHEMA, SWEEP_FILE, Sweep
 
@@ -360,7 +361,8 @@ class Driver:
         """Says how the step went. Failure if the server is gone."""
         done = self.sweep.steps[-1]
         if done.load:
-            text = f"{show.rate(done.load.achieved)}/s, p99 {done.p99_text}"
+            q = ("mean", MEAN) if done.load.mixed else ("p99", 0.99)
+            text = f"{show.rate(done.load.achieved)}/s, {q[0]} {done.time_text(q[1])}"
             if done.exit not in _DONE:
                 text += f"; ended with {done.exit}: {done.error}"
             show.notice(f"sweep:   {text}")

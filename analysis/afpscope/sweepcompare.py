@@ -29,7 +29,7 @@ from .saved.steps import Step, Sweep, is_sweep, open_sweep
 from .tables import values
 
 # What sweeps are compared in: the rate, all actions, and the probe.
-_COMPARED = ("", "action", "probe")
+_COMPARED = ("", values.ACTION, values.PROBE)
 # Of the interval of the difference of two knees: tests/python/simulate.py says how often it errs.
 KNEES = 0.995
 

@@ -7,8 +7,8 @@ WORDS: dict[str, str] = {
     "sweep": "Sweep",
     "sweep_latency": "How long actions took",
     "sweep_latency_note": (
-        "Percentiles of all actions, by {option}. Dots: single steps; lines: their medians. "
-        "Broken line: the knee; grey: its interval."
+        "Percentiles of the actions, of several kinds the mean and the longest, by {option}. Dots: "
+        "single steps; lines: their medians. Broken line: the knee; grey: its interval."
     ),
     "sweep_rate": "How much was done",
     "sweep_rate_note": "Actions a second, by {option}.",
@@ -56,6 +56,7 @@ WORDS: dict[str, str] = {
     "busiest_resource": "Busiest",
     "generator": "Generator",
     "probe_p99": "Probe p99",
+    "probe_mean": "Probe mean",
     "below": "Below",
     "above": "Above",
     "figure": "Figure",

@@ -31,6 +31,7 @@ struct afp_server {
 	unsigned int n_versions, n_uams;
 	char version[16][24], uam[16][64];
 	const char *method;  /* to log in by where none is asked for; NULL: the strongest */
+	bool decodes;        /* a user with %XX is what that stands for in a URL */
 	char principal[256]; /* whom it says to be for Kerberos, SERVICE/HOST@REALM; "": nobody */
 };
 
@@ -88,6 +89,7 @@ void afp_add_principal(const struct afp_server *server, const char *service, cha
  * Connects, logs in and opens the volume. On failure *stage is how far it got, the text names what
  * the server offers (methods, volumes), and nothing stays open. -ENOKEY: the method that was chosen
  * has passwords of its own, and none of this user; nothing that depends on the password was sent.
+ * -EKEYREJECTED: the user is known. -EACCES: refused, whyever.
  */
 int afp_open(struct afp *out, const struct dsi_opts *opts, const struct afp_server *server,
 	     const struct afp_login *login, const char *volume, enum afp_stage *stage,

@@ -29,6 +29,7 @@
 #define OTHER_PASSWORD                                                                             \
 	"; its passwords are not those of accounts (netatalk: afppasswd), which --uam dhx2 sends"
 #define NO_ACCOUNT "; an account that is locked or has expired is refused in the same way"
+#define AS_GIVEN   "; so was the name as it was given, with %XX"
 #define OTHER_KEY  "; the server's keytab may not have the key of that service"
 
 static const char *const versions[] = {
@@ -105,10 +106,8 @@ static int begin_login(struct afp *a, struct err *e)
 	a->stage = AFP_STAGE_LOGIN;
 	s->at = STEP_LOGIN;
 	s->cred = (struct uam_cred) { s->login->user, s->login->password, s->service };
-	if (s->cred.user && !spelling_is_ascii(s->cred.user)) {
-		spelling_compose(s->user, s->cred.user);
-		s->cred.user = s->user;
-	}
+	if (s->cred.user)
+		s->cred.user = spelling_user(s->user, s->cred.user, s->server->decodes);
 	for (unsigned int i = 0; i < s->server->n_uams; i++)
 		offered[i] = s->server->uam[i];
 	r = uam_choose(&s->method, offered, &s->cred,
@@ -207,11 +206,17 @@ static int login_refused(const struct afp *a, int32_t result, struct err *e)
 	/* at the first message nothing of the password was seen: the user is what is not known */
 	bool no_user = u->own_passwords && s->op.code != AFP_LoginCont &&
 		       (result == AFP_ERR_NOT_AUTHENTICATED || result == AFP_ERR_ACCESS_DENIED);
+	bool is_user = result == AFP_ERR_WRONG_PROOF || result == AFP_ERR_PASSWORD_EXPIRED ||
+		       result == AFP_ERR_PASSWORD_CHANGE;
 
 	char decoded[SPELLING_MAX];
-	bool encoded = s->cred.user && spelling_decode(decoded, s->cred.user);
+	bool encoded = s->login->user && spelling_decode(decoded, s->login->user);
+	bool hint = encoded && !is_user && !s->server->decodes;
 
-	return err_set(e, no_user ? -ENOKEY : -EACCES,
+	return err_set(e,
+		       no_user   ? -ENOKEY
+		       : is_user ? -EKEYREJECTED
+				 : -EACCES,
 		       "login of %s by %s%s%s as %s refused: %s (AFP %d)%s%s%s%s",
 		       s->cred.user && *s->cred.user ? s->cred.user : "guest", u->name,
 		       u->by_ticket ? " for " : "", u->by_ticket ? s->service : "", a->version,
@@ -220,8 +225,10 @@ static int login_refused(const struct afp *a, int32_t result, struct err *e)
 		       : u->by_ticket                                             ? OTHER_KEY
 		       : result == AFP_ERR_NOT_AUTHENTICATED && u->needs_password ? NO_ACCOUNT
 										  : "",
-		       encoded ? "; in a URL that is \"" : "", encoded ? decoded : "",
-		       encoded ? "\", but here a name is sent as it is" : "");
+		       hint ? "; in a URL that is \"" : "", hint ? decoded : "",
+		       hint                            ? "\", but here a name is sent as it is"
+		       : encoded && s->server->decodes ? AS_GIVEN
+						       : "");
 }
 
 static int login_answered(struct afp *a, struct err *e)

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "afp/quantum.h"
 
+#include <stdbool.h>
 #include <stdio.h>
 
 /* Of netatalk: those from the first on, before the second, count the command as well. */
@@ -19,8 +20,12 @@ unsigned int afp_quantum_version(const char *machine)
 size_t afp_quantum_data(uint32_t quantum, const char *machine, size_t command_len)
 {
 	unsigned int version = afp_quantum_version(machine);
+	bool whole = !version || (version >= WHOLE_SINCE && version < WHOLE_BEFORE);
 
-	if (version && (version < WHOLE_SINCE || version >= WHOLE_BEFORE))
-		return quantum;
-	return quantum - command_len;
+	/* a frame's length has 32 bits, and counts command and data */
+	size_t most = UINT32_MAX - command_len;
+
+	if (whole)
+		return quantum - command_len;
+	return quantum < most ? quantum : most;
 }

@@ -19,8 +19,8 @@
 /*
  * Bytes of data in one write, so that the server takes it and would take no more. machine: what the
  * server calls itself, "Netatalk4.5.1"; of one that is not known (or NULL) command and data
- * together are bounded, which all take. command_len: AFP_WRITE_LEN or AFP_WRITE_EXT_LEN, less than
- * quantum.
+ * together are bounded, which all take. Never more than fits in a frame's length of 32 bits.
+ * command_len: AFP_WRITE_LEN or AFP_WRITE_EXT_LEN, less than quantum.
  */
 size_t afp_quantum_data(uint32_t quantum, const char *machine, size_t command_len);
 

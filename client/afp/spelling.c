@@ -79,6 +79,15 @@ bool spelling_decode(char out[static SPELLING_MAX], const char *name)
 	return n < (size_t)(text - name);
 }
 
+const char *spelling_user(char out[static SPELLING_MAX], const char *user, bool decodes)
+{
+	char decoded[SPELLING_MAX];
+	bool other = decodes && spelling_decode(decoded, user);
+
+	spelling_compose(out, other ? decoded : user);
+	return other || !spelling_is_ascii(user) ? out : user;
+}
+
 bool spelling_other(char out[static SPELLING_MAX], const char *asked, const char *name)
 {
 	char decoded[SPELLING_MAX], a[SPELLING_MAX], b[SPELLING_MAX];

@@ -22,6 +22,9 @@ void spelling_compose(char out[static SPELLING_MAX], const char *name);
 /* Whether the name has %XX: out is it with the bytes for which these stand in a URL. */
 bool spelling_decode(char out[static SPELLING_MAX], const char *name);
 
+/* A user as accounts are called: composed, and with decodes without %XX. It is in out, or user. */
+const char *spelling_user(char out[static SPELLING_MAX], const char *user, bool decodes);
+
 /*
  * Whether asked, which a server has refused, may be its name in another spelling, also with %XX for
  * bytes: out is what to ask for then. Capitals are left to the server.

@@ -22,11 +22,10 @@
 /* Of pace_seed(): not one of those that clients and arrivals have. */
 #define THINKING (2ull << 32)
 
-/* Answers of one client before the others get their turn; arrivals before the clients get it. */
-#define TURN          32
-#define ARRIVALS_TURN 256
-
-static void actions_go_on(struct worker *w, struct actor *a);
+/* Answers of one client before the others get their turn. One whose calls are made here is alone:
+ * it goes on for ALONE_NS before its thread looks at the job. */
+#define TURN     32
+#define ALONE_NS 1000000u
 
 /* ---- what it waits for ---- */
 
@@ -60,16 +59,20 @@ static void register_fd(struct worker *w, struct actor *a, const struct io_wait 
  * Of a thread with one client: its store's operations are waited for here, and not by another
  * thread. In an open loop that would delay the arrivals.
  */
+static bool actions_calls(const struct worker *w, const struct actor *a)
+{
+	return a->store->blocks && w->n == 1 && !tally_open_loop(w);
+}
+
 static int actions_advance(struct worker *w, struct actor *a, struct err *e)
 {
 	int r;
 
-	if (a->store->blocks && w->n == 1 && !tally_open_loop(w)) {
-		r = a->store->type->work(a->store, 0, e);
-		pause_called(w); /* that may take long */
-		return r;
-	}
-	return store_advance(a->store, 0, e);
+	if (!actions_calls(w, a))
+		return store_advance(a->store, 0, e);
+	r = a->store->type->work(a->store, 0, e);
+	pause_called(w, a->store->called_ns); /* that may take long */
+	return r;
 }
 
 /* true: its store can go on at once. */
@@ -221,7 +224,7 @@ static void begin_action(struct worker *w, struct actor *a, uint64_t planned_ns,
 	a->bytes_before = a->script->bytes;
 	a->bytes_counted = 0;
 	a->n_answered = 0;
-	a->handed_late = false;
+	a->handed_late = a->at_once = false;
 	a->contended_before = a->script->contended;
 	a->aside_planned_ns = a->aside_begun_ns = a->aside_ns;
 	a->state = ACTOR_ACTING;
@@ -274,18 +277,25 @@ static void plan_next(struct worker *w, struct actor *a, uint64_t now_ns)
 		rest(w, a);
 }
 
+/* Whether its next action begins, in this thread, when the last one has ended. */
+static bool actions_is_unpaced(const struct worker *w, const struct actor *a)
+{
+	const struct engine_job *job = w->job;
+
+	return actions_calls(w, a) && !job->pause_ns && !job->think && !job->crowd;
+}
+
 /* It took until the last answer was there, at last_ns: what the script made of that is no part. */
 static void actions_end_action(struct worker *w, struct actor *a, enum script_state how,
 			       uint64_t last_ns, const struct err *e)
 {
-	uint64_t now_ns = pause_now(w);
-
 	if (how == SCRIPT_FAILED && !*w->load->first_failure)
 		snprintf(w->load->first_failure, sizeof(w->load->first_failure), "%.255s", e->text);
-	tally_action(w, a, last_ns > a->begun_ns ? last_ns : now_ns, how == SCRIPT_FAILED);
+	tally_action(w, a, last_ns > a->begun_ns ? last_ns : pause_now(w), how == SCRIPT_FAILED);
 	a->state = ACTOR_RESTING;
 	w->n_acting--;
-	plan_next(w, a, now_ns);
+	/* counting it is no part of the next one */
+	plan_next(w, a, actions_is_unpaced(w, a) ? w->alive_ns : pause_now(w));
 }
 
 /* Submits what the script has, as long as there is room. Not 0: the store is lost. A script that
@@ -307,15 +317,17 @@ static int actions_submit(struct actor *a, struct err *e)
 
 /*
  * Where a thread of the store carries requests out, that it began one later than it was to is this
- * program's delay; an action begins with its first request.
+ * program's delay; an action begins with its first request. So does one that begins at once.
  */
 static void note_handed(struct worker *w, struct actor *a, const struct store_op *op)
 {
 	const uint64_t late_ns = op->t.handed_ns ? op->t.begun_ns - op->t.handed_ns : 0;
 
-	if (!a->n_answered++ && op->t.handed_ns) {
+	if (!a->n_answered++ && (op->t.handed_ns || a->at_once)) {
 		a->begun_ns = op->t.begun_ns;
 		a->aside_begun_ns = a->script->aside_ns;
+		a->planned_ns = a->at_once ? a->begun_ns : a->planned_ns;
+		a->aside_planned_ns = a->at_once ? a->aside_begun_ns : a->aside_planned_ns;
 	}
 	if (!op->t.handed_ns)
 		return;
@@ -323,27 +335,35 @@ static void note_handed(struct worker *w, struct actor *a, const struct store_op
 	a->handed_late |= late_ns > TALLY_LATE_NS;
 }
 
+/* 0 or a negative errno: the store is lost. */
+static int actions_answered(struct worker *w, struct actor *a, struct store_op *op, struct err *e)
+{
+	const uint64_t answered_ns = op->t.last_ns, before = a->script->bytes;
+	enum script_state how;
+	int r;
+
+	if (answered_ns > w->alive_ns)
+		pause_now(w);
+	r = tally_request(w, op, e);
+	note_handed(w, a, op);
+	a->aside_ns = a->script->aside_ns;
+	how = a->script->type->answered(a->script, op, e);
+	tally_bytes(w, a, a->script->bytes - before, answered_ns);
+	if (how == SCRIPT_GOES_ON)
+		return r ? r : actions_submit(a, e);
+	actions_end_action(w, a, how, answered_ns, e);
+	return r;
+}
+
 /* Takes answers. 0 or a negative errno: the store is lost. */
 static int actions_take(struct worker *w, struct actor *a, unsigned int *turn, struct err *e)
 {
-	enum script_state how;
-	uint64_t answered_ns, before;
 	struct store_op *op;
 	int r = 0;
 
 	while (!r && *turn && a->state == ACTOR_ACTING && (op = store_take(a->store))) {
 		(*turn)--;
-		r = tally_request(w, op, e);
-		note_handed(w, a, op);
-		answered_ns = op->t.last_ns;
-		before = a->script->bytes;
-		a->aside_ns = a->script->aside_ns;
-		how = a->script->type->answered(a->script, op, e);
-		tally_bytes(w, a, a->script->bytes - before, answered_ns);
-		if (how != SCRIPT_GOES_ON)
-			actions_end_action(w, a, how, answered_ns, e);
-		else
-			r = r ? r : actions_submit(a, e);
+		r = actions_answered(w, a, op, e);
 	}
 	return r;
 }
@@ -354,6 +374,15 @@ static void give_back(struct worker *w, struct actor *a)
 	if (tally_open_loop(w) && a->next_ns != UINT64_MAX)
 		tally_waiting(w->load, &a->arrival, w->end_ns);
 	a->next_ns = UINT64_MAX;
+}
+
+/* 0 or a negative errno: the store is lost. */
+static int begin_due(struct worker *w, struct actor *a, uint64_t now_ns, struct err *e)
+{
+	if (!a->queued && !a->arrival.late)
+		tally_late(w, a->next_ns, now_ns);
+	begin_action(w, a, a->next_ns, now_ns);
+	return a->state == ACTOR_ACTING ? actions_submit(a, e) : 0;
 }
 
 /* Begins what is due. 0 or a negative errno: the store is lost. */
@@ -372,18 +401,39 @@ static int act(struct worker *w, struct actor *a, unsigned int *turn, struct err
 			give_back(w, a);
 		if (a->next_ns > now_ns || !*turn)
 			return 0;
-		if (!a->queued && !a->arrival.late)
-			tally_late(w, a->next_ns, now_ns);
-		begin_action(w, a, a->next_ns, now_ns);
-		if (a->state == ACTOR_ACTING)
-			r = actions_submit(a, e);
+		r = begin_due(w, a, now_ns, e);
 	} while (!r);
 	return r;
 }
 
-/* As far as it can without waiting, but not longer than its turn. */
-static void actions_go_on(struct worker *w, struct actor *a)
+/*
+ * Its calls are made here, one after the other and action after action, as long as nothing has to
+ * be waited for: such a call may take less than a microsecond. 0 or a negative errno: the store is
+ * lost.
+ */
+static int act_alone(struct worker *w, struct actor *a, uint64_t until_ns, struct err *e)
 {
+	struct store_op *op;
+	int r = 0;
+
+	while (!r && a->state == ACTOR_ACTING && w->alive_ns < until_ns) {
+		r = actions_advance(w, a, e);
+		op = r ? NULL : store_take(a->store);
+		if (!op)
+			break;
+		r = actions_answered(w, a, op, e);
+		if (r || a->state != ACTOR_RESTING || a->next_ns > w->alive_ns ||
+		    w->alive_ns >= w->end_ns)
+			continue;
+		r = begin_due(w, a, w->alive_ns, e);
+		a->at_once = true;
+	}
+	return r;
+}
+
+void actions_go_on(struct worker *w, struct actor *a)
+{
+	const uint64_t until_ns = w->alive_ns + ALONE_NS;
 	unsigned int turn = TURN;
 	struct err e = { 0 };
 	int r = 0;
@@ -401,7 +451,12 @@ static void actions_go_on(struct worker *w, struct actor *a)
 			timers_sooner(&w->timers, &a->timer, clock_now_ns());
 		if (r || !turn || !wait_again(w, a))
 			break;
-		r = actions_advance(w, a, &e);
+		if (a->state == ACTOR_ACTING && actions_calls(w, a)) {
+			r = act_alone(w, a, until_ns, &e);
+			turn = w->alive_ns < until_ns ? turn : 1;
+		} else {
+			r = actions_advance(w, a, &e);
+		}
 	} while (!r && turn--);
 	if (r)
 		actions_lose(w, a, &e);
@@ -473,78 +528,6 @@ void actors_end_job(struct worker *w)
 		w->load->unoffered_ns = w->end_ns - pace_due_ns(&w->pace);
 	for (size_t i = 0; i < w->n; i++)
 		end_job(w, &w->actor[i]);
-}
-
-/* ---- open loop ---- */
-
-/* The client that has been free for longest; NULL: none. Those that were lost since then are not.
- */
-static struct actor *take_idle(struct worker *w)
-{
-	struct actor *a;
-
-	do {
-		a = w->idle;
-		if (!a)
-			return NULL;
-		w->idle = a->next;
-		if (!w->idle)
-			w->idle_tail = &w->idle;
-	} while (!a->idle);
-	return a;
-}
-
-/* The client that has been free for longest begins it. */
-static void begin_arrival(struct worker *w, const struct arrival *x)
-{
-	struct actor *a = take_idle(w);
-
-	a->idle = a->queued = false;
-	a->arrival = *x;
-	a->next_ns = x->due_ns;
-	actions_go_on(w, a);
-}
-
-/* Looks at the next arrival, which is due. */
-static void arrive(struct worker *w, uint64_t due_ns, uint64_t now_ns)
-{
-	struct arrival x = { .due_ns = due_ns,
-			     .measured = tally_measures(w, due_ns),
-			     .late = now_ns - due_ns > TALLY_LATE_NS,
-			     .held = pause_within_ns(w, due_ns, now_ns) != 0 };
-	enum arrival_way way = arrivals_come(w->arrivals, w, &x);
-
-	w->later = way == ARRIVAL_LATER;
-	if (w->later)
-		return;
-	pace_next(&w->pace);
-	tally_late(w, due_ns, now_ns);
-	tally_arrival(w, &x, way == ARRIVAL_WAITS || way == ARRIVAL_DROPPED);
-	if (way == ARRIVAL_BEGINS)
-		begin_arrival(w, &x);
-	else if (way == ARRIVAL_DROPPED)
-		tally_dropped(w, &x);
-}
-
-void actors_arrive(struct worker *w, uint64_t now_ns)
-{
-	unsigned int turn = ARRIVALS_TURN;
-	struct arrival x;
-	uint64_t due_ns;
-
-	if (!tally_open_loop(w))
-		return;
-	w->later = false;
-	for (; turn && !w->later; turn--) {
-		due_ns = pace_due_ns(&w->pace);
-		if (due_ns > now_ns || due_ns >= w->end_ns)
-			break;
-		arrive(w, due_ns, now_ns);
-	}
-	while (now_ns < w->end_ns && arrivals_take(w->arrivals, w, &x))
-		begin_arrival(w, &x);
-	if (arrivals_is_held(w->arrivals, w) && pace_due_ns(&w->pace) > now_ns)
-		arrivals_hold(w->arrivals, w, false);
 }
 
 /* ---- what happens ---- */

@@ -16,6 +16,9 @@ void actors_open_more(struct worker *w);
 /* Open loop: begins the actions whose time has come. */
 void actors_arrive(struct worker *w, uint64_t now_ns);
 
+/* As far as it can without waiting, but not longer than its turn. */
+void actions_go_on(struct worker *w, struct actor *a);
+
 /* Its connection has these events (epoll). */
 void actor_events(struct worker *w, struct actor *a, uint32_t events);
 

@@ -25,11 +25,13 @@ uint64_t pause_now(struct worker *w)
 	return now_ns;
 }
 
-void pause_called(struct worker *w)
+void pause_called(struct worker *w, uint64_t now_ns)
 {
-	const uint64_t begun_ns = w->alive_ns, now_ns = clock_now_ns();
+	const uint64_t begun_ns = w->alive_ns;
 	uint64_t from_ns, to_ns;
 
+	if (now_ns < begun_ns)
+		return;
 	w->alive_ns = now_ns;
 	if (now_ns < begun_ns + PAUSE_LEAST_NS ||
 	    !pulse_missed(w->pulse, begun_ns, now_ns, &from_ns, &to_ns) ||

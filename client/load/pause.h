@@ -13,8 +13,9 @@
 #define PAUSE_LEAST_NS 500000000u
 uint64_t pause_now(struct worker *w);
 
-/* A call that blocks has ended: what of it was a pause, as the engine's pulse shows. */
-void pause_called(struct worker *w);
+/* A call that blocks has ended at now_ns: what of it was a pause, as the engine's pulse shows. Of
+ * a time before the last look there is nothing to say. */
+void pause_called(struct worker *w, uint64_t now_ns);
 
 /* How much of the time from begin to end the last pause took. */
 uint64_t pause_within_ns(const struct worker *w, uint64_t begin_ns, uint64_t end_ns);

@@ -12,9 +12,10 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#define PULSE_NS   50000000u
-#define PULSE_GAPS 8 /* so many are remembered: on a busy machine shorter ones follow a long one   \
-		      */
+#define PULSE_NS 50000000u
+#define PULSE_GAPS                                                                                 \
+	8 /* so many are remembered: on a busy machine shorter ones follow a long one              \
+	   */
 
 struct pulse {
 	pthread_t thread;

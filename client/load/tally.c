@@ -107,8 +107,11 @@ static void tally_event(struct worker *w, uint64_t at_ns, const struct tally_eve
  * measured time. */
 static struct run_stage *tally_stage(struct worker *w, uint64_t at_ns)
 {
-	double s = (double)(at_ns - w->measure_ns) / 1e9;
+	double s;
 
+	if (!w->load->n_stages)
+		return NULL;
+	s = (double)(at_ns - w->measure_ns) / 1e9;
 	for (size_t i = 0; tally_measures(w, at_ns) && i < w->load->n_stages; i++)
 		if (s < w->load->stage[i].to_s)
 			return &w->load->stage[i];
@@ -301,7 +304,6 @@ int tally_request(struct worker *w, const struct store_op *op, struct err *e)
 					  op->t.begun_ns, op->t.last_ns };
 	int r = 0;
 
-	pause_now(w);
 	if (!op->parts)
 		return tally_command(w, &whole, e);
 	for (unsigned int i = 0; !r && i < op->n_parts; i++)

@@ -48,6 +48,7 @@ struct actor {
 	/* Open loop: that arrival, and whether it waited because no client was free. */
 	struct arrival arrival;
 	bool queued, idle; /* idle: counted in n_idle */
+	bool at_once;      /* it began when the last one had ended: with its first request */
 	bool handed_late;  /* one of its requests began later than it was given to the store */
 	unsigned short random[3];
 	int fd; /* registered with epoll; -1: none */

@@ -408,9 +408,11 @@ static bool take_found(struct store_op *op, struct afp_entries *it)
 {
 	struct afp_params p;
 
-	for (; afp_entries_next(it, &p); op->done++)
+	for (; afp_entries_next(it, &p); op->done++) {
+		op->is_file = !p.is_dir;
 		if (op->found)
 			op->found(op, *p.name ? p.name : p.long_name);
+	}
 	return !it->at.bad;
 }
 

@@ -228,6 +228,7 @@ static int file_store_list(struct file_store *f, struct store_op *op)
 		code = f->calls->next(f, f->list, f->list_dir, op->with_attrs, &entry);
 		if (code || !entry.name)
 			break;
+		op->is_file = entry.is_file;
 		if (op->found)
 			op->found(op, entry.name);
 		len += entry.len;

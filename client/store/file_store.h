@@ -10,6 +10,7 @@
 
 #include "store/blocking.h"
 
+#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <string.h>
@@ -24,6 +25,7 @@ struct file_store;
 struct file_store_entry {
 	const char *name; /* NULL: there is no more */
 	size_t len;       /* bytes that it takes of those of a LIST */
+	bool is_file;     /* certainly no directory */
 };
 
 /*
@@ -104,6 +106,11 @@ int file_store_flags(const struct file_store *f, unsigned int how);
 static inline bool file_store_is_dot(const char *name)
 {
 	return !strcmp(name, ".") || !strcmp(name, "..");
+}
+
+static inline bool file_store_is_file(const struct dirent *entry)
+{
+	return entry->d_type != DT_UNKNOWN && entry->d_type != DT_DIR;
 }
 
 /* ---- directories that are known ---- */

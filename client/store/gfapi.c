@@ -300,6 +300,7 @@ static int gfapi_next(struct file_store *f, void *list, uint64_t dir, bool with_
 		return errno;
 	out->name = entry->d_name;
 	out->len = offsetof(struct dirent, d_name) + strlen(entry->d_name) + 1;
+	out->is_file = file_store_is_file(entry);
 	if (!with_attrs || st.st_nlink)
 		return 0;
 	code = gfapi_path(g, dir, entry->d_name, path);
@@ -442,29 +443,8 @@ static int make_gfapi(const char *where, struct err *e)
 	return r;
 }
 
-static int list_gfapi(const char *where, store_found *found, void *user, struct err *e)
-{
-	const struct dirent *entry;
-	struct gfapi_place at;
-	struct glfs_fd *fd;
-	int r = find_place(&at, where, e), code;
-
-	if (r)
-		return r;
-	fd = at.call->opendir(at.fs, *at.url.path ? at.url.path : "/");
-	if (!fd)
-		return store_gfapi_failed("list directory", where, errno ? errno : EIO, e);
-	while ((errno = 0, entry = at.call->readdir(fd)))
-		if (!file_store_is_dot(entry->d_name))
-			found(user, entry->d_name);
-	code = errno;
-	at.call->closedir(fd);
-	return code ? store_gfapi_failed("list directory", where, code, e) : 0;
-}
-
 const struct store_kind store_gfapi_kind = {
 	.prefix = GFAPI_PREFIX,
 	.open = open_gfapi,
 	.make = make_gfapi,
-	.list = list_gfapi,
 };

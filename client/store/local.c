@@ -47,14 +47,6 @@ int store_open_local(struct store **out, const char *place, bool direct, struct 
 	return local_find(place, &where)->open(out, where, direct, e);
 }
 
-int store_list_local(const char *place, store_found *found, void *user, struct err *e)
-{
-	const char *where;
-	const struct store_kind *k = local_find(place, &where);
-
-	return k->list ? k->list(where, found, user, e) : 0;
-}
-
 int store_remove_local(struct store *s, const char *place, const char *name, struct err *e)
 {
 	struct store_op last;

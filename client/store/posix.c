@@ -139,9 +139,17 @@ static int posix_open_file(const struct file_store *f, struct store_op *op)
 	return file_store_code_of(fd);
 }
 
+/* Of quotas, file systems show only that of the directory (a project's) there. */
 static int posix_statvfs(struct file_store *f, uint64_t dir, struct statvfs *out)
 {
-	return file_store_code_of(fstatvfs(dir_fd(f, dir), out));
+	const int fd = dir_fd(f, dir), code = file_store_code_of(fstatvfs(fd, out));
+	const uint64_t left[] = { kernel_quota_left(fd, KERNEL_QUOTA_USER, geteuid()),
+				  kernel_quota_left(fd, KERNEL_QUOTA_GROUP, getegid()) };
+
+	for (int i = 0; !code && i < 2; i++)
+		if (left[i] / out->f_frsize < out->f_bavail)
+			out->f_bavail = left[i] / out->f_frsize;
+	return code;
 }
 
 static ssize_t posix_xattr(struct file_store *f, const struct store_op *op, const char *attr)
@@ -242,7 +250,8 @@ static int posix_next(struct file_store *f, void *list, uint64_t dir, bool with_
 	*out = (struct file_store_entry) { 0 };
 	if (!entry)
 		return errno;
-	*out = (struct file_store_entry) { entry->d_name, entry->d_reclen };
+	*out = (struct file_store_entry) { entry->d_name, entry->d_reclen,
+					   file_store_is_file(entry) };
 	if (with_attrs && fstatat(dir_fd(f, dir), entry->d_name, &st, AT_SYMLINK_NOFOLLOW) &&
 	    errno != ENOENT)
 		return errno;
@@ -363,24 +372,6 @@ static int make_directory(const char *path, struct err *e)
 	return 0;
 }
 
-static int list_names(const char *path, store_found *found, void *user, struct err *e)
-{
-	const struct dirent *entry;
-	DIR *d = opendir(path);
-	int code;
-
-	if (!d)
-		return err_set(e, -errno, "cannot list directory %s: %s", path, strerror(errno));
-	while ((errno = 0, entry = readdir(d)))
-		if (!file_store_is_dot(entry->d_name))
-			found(user, entry->d_name);
-	code = errno;
-	closedir(d);
-	if (!code)
-		return 0;
-	return err_set(e, -code, "cannot list directory %s: %s", path, strerror(code));
-}
-
 int store_open_posix(struct store **out, const char *path, bool direct, struct err *e)
 {
 	struct posix *x = calloc(1, sizeof(*x));
@@ -413,5 +404,4 @@ const struct store_kind store_posix_kind = {
 	.prefix = "",
 	.open = store_open_posix,
 	.make = make_directory,
-	.list = list_names,
 };

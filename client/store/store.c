@@ -5,6 +5,7 @@
 #include "base/clock.h"
 
 #include <errno.h>
+#include <stdlib.h>
 
 #define SLICE_NS 250000000u
 #define STOP_NS  100000000u /* how soon a stop is noticed */
@@ -121,6 +122,33 @@ void store_close(struct store *s)
 	while (s->state != STORE_ENDED)
 		s->type->work(s, SLICE_NS, NULL);
 	s->type->close(s);
+}
+
+int store_list(struct store *s, struct store_dir dir,
+	       void (*found)(struct store_op *op, const char *name), void *user,
+	       struct store_op *last, struct err *e)
+{
+	void *buf = malloc(STORE_LIST_LEN);
+	uint64_t n = 0;
+	int r;
+
+	if (!buf)
+		return err_set(e, -ENOMEM, "out of memory");
+	do {
+		*last = (struct store_op) { .verb = STORE_LIST,
+					    .dir = dir,
+					    .offset = n,
+					    .buf = buf,
+					    .len = STORE_LIST_LEN,
+					    .found = found,
+					    .user = user };
+		r = store_call(s, last, e);
+		n += last->done;
+	} while (!r && last->result == STORE_OK);
+	free(buf);
+	if (r || last->result == STORE_NONE)
+		return r;
+	return err_set(e, STORE_REFUSED, "%s: %s (%d)", last->what, last->why, last->code);
 }
 
 void store_never_wait(struct store *s, struct io_wait *w)

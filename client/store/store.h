@@ -163,6 +163,7 @@ struct store_op {
 	bool with_attrs; /* LIST */
 	/* LIST: an entry's name, which is valid in the call only; may be NULL */
 	void (*found)(struct store_op *op, const char *name);
+	bool is_file;     /* set for found(): it is certainly no directory */
 	const void *data; /* WRITE, SET_XATTR, EXCHANGE */
 	/* EXCHANGE */
 	const void *head; /* head_len bytes */
@@ -227,6 +228,7 @@ struct store {
 	uint64_t len_max;               /* longest file that it supports, as far as is known */
 	bool near;                      /* it has a server on this host */
 	bool blocks;                    /* its operations can only be waited for: in type->work() */
+	uint64_t called_ns;             /* when the last one of these had been carried out there */
 	bool dials;                     /* connects: its descriptor may be another one each time */
 	bool creates_open;              /* CREATE can open the file as well */
 	bool has_links;                 /* LINK and SYMLINK can be done */
@@ -345,9 +347,6 @@ bool store_is_local(const char *word);
 /* The place itself, if it is not there. */
 int store_make_local(const char *place, struct err *e);
 int store_open_local(struct store **out, const char *place, bool direct, struct err *e);
-/* Calls found() for each name in the place, in any order, but . and .. */
-typedef void store_found(void *user, const char *name);
-int store_list_local(const char *place, store_found *found, void *user, struct err *e);
 /* store_remove_tree() of what is in place, on which s is open. 0 or a negative errno with a text.
  */
 int store_remove_local(struct store *s, const char *place, const char *name, struct err *e);
@@ -360,6 +359,12 @@ int store_remove_local(struct store *s, const char *place, const char *name, str
 #define STORE_REFUSED 1
 int store_remove_tree(struct store *s, struct store_dir dir, const char *name,
 		      struct store_op *last, struct err *e);
+
+/* Calls found() for each entry of dir, whose op->user is user, in any order, but for . and ..;
+ * *last and what it returns are as above. */
+int store_list(struct store *s, struct store_dir dir,
+	       void (*found)(struct store_op *op, const char *name), void *user,
+	       struct store_op *last, struct err *e);
 
 /*
  * Calls of Rx, the RPC of AFS, from a UDP socket of its own: only EXCHANGE. It is open at once: of

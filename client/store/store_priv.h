@@ -107,8 +107,6 @@ struct store_kind {
 	int (*open)(struct store **out, const char *where, bool direct, struct err *e);
 	/* Makes the place if it is not there; NULL: it always is. */
 	int (*make)(const char *where, struct err *e);
-	/* Calls found() for each name in it. */
-	int (*list)(const char *where, store_found *found, void *user, struct err *e);
 };
 
 extern const struct store_kind store_posix_kind, store_gfapi_kind, store_rx_kind;

@@ -86,14 +86,6 @@ bool tree_owner(const char *name, struct tree_owner *out)
 	return true;
 }
 
-static int tree_refused(const struct afp_op *op, const char *name, struct err *e)
-{
-	const int32_t result = op->dsi.result;
-
-	return err_set(e, STORE_REFUSED, "%s %s: %s (AFP %d)", afp_op_name(op), name,
-		       afp_result_text(result), result);
-}
-
 static int tree_go(struct afp *a, uint32_t parent, const char *name, bool legacy, struct err *e)
 {
 	const struct store_afp_opts opts = { .window = 1, .legacy = legacy };
@@ -105,7 +97,7 @@ static int tree_go(struct afp *a, uint32_t parent, const char *name, bool legacy
 		return r;
 	r = store_remove_tree(s, (struct store_dir) { 0, parent }, name, &last, e);
 	store_close(s);
-	return r > 0 && last.code == AFP_ERR_FILE_BUSY ? TREE_BUSY : r;
+	return r;
 }
 
 int tree_remove(struct afp *a, uint32_t parent, const char *name, struct err *e)
@@ -116,52 +108,4 @@ int tree_remove(struct afp *a, uint32_t parent, const char *name, struct err *e)
 int tree_remove_legacy(struct afp *a, uint32_t parent, const char *name, struct err *e)
 {
 	return tree_go(a, parent, name, true, e);
-}
-
-/* Those of one reply. */
-static int tree_look(struct tree_found *f, const struct afp *a, struct afp_entries *it)
-{
-	struct tree_owner owner;
-	struct afp_params p;
-	const char *name;
-	int r = 0;
-
-	while (!r && afp_entries_next(it, &p)) {
-		name = a->path_type == 3 ? p.name : p.long_name;
-		f->looked++;
-		if (p.is_dir && tree_owner(name, &owner))
-			r = f->found(f->user, name);
-	}
-	return r;
-}
-
-int tree_list(struct afp *a, struct tree_found *f, struct err *e)
-{
-	uint8_t buf[AFP_ENUMERATE_MAX];
-	struct afp_list what = { .dir = AFP_ROOT_ID, .start = 1, .buf = buf, .len = sizeof(buf) };
-	struct afp_entries it;
-	struct afp_op op;
-	int r;
-
-	for (f->looked = 0;; what.start = (uint32_t)f->looked + 1) {
-		if (f->looked >= afp_list_max(a))
-			return err_set(
-			    e, STORE_REFUSED,
-			    "the volume's root has more than %u entries, which %s cannot "
-			    "list: use AFP 3.1 or newer",
-			    afp_list_max(a), a->version);
-		afp_prep_list(&op, a, &what);
-		r = afp_call(a, &op, e);
-		if (r || op.dsi.result == AFP_ERR_NO_OBJECT)
-			return r;
-		if (op.dsi.result)
-			return tree_refused(&op, "of the volume's root", e);
-		if (!afp_entries_begin(&it, &op) || !it.left)
-			return err_set(e, STORE_REFUSED, "%s: malformed reply", afp_op_name(&op));
-		r = tree_look(f, a, &it);
-		if (r)
-			return r;
-		if (it.at.bad)
-			return err_set(e, STORE_REFUSED, "%s: malformed reply", afp_op_name(&op));
-	}
 }

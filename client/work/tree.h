@@ -38,26 +38,10 @@ uint32_t tree_mark(uint64_t started);
 
 /*
  * Removes what is there with all that is in it, or, where name is NULL, what is in parent, by
- * store_remove_tree(). 0; STORE_REFUSED: the server refused; TREE_BUSY: because a file is open
- * (text in e); negative errno: the connection is lost.
+ * store_remove_tree().
  */
-#define TREE_BUSY 2
 int tree_remove(struct afp *a, uint32_t parent, const char *name, struct err *e);
 /* By the commands of netatalk's tools, whose lists have no names of more than some 200 bytes. */
 int tree_remove_legacy(struct afp *a, uint32_t parent, const char *name, struct err *e);
-
-/* What is done with directories in a volume's root, and how many entries there were. */
-struct tree_found {
-	int (*found)(void *user, const char *name);
-	void *user;
-	size_t looked;
-};
-
-/*
- * Looks at every entry of the root, whatever their names, and calls found() for every directory
- * whose name tree_owner() recognizes. Stops at a non-zero return of found and returns it. 1: the
- * server refused, or cannot list that many (text in e); negative errno: the connection is lost.
- */
-int tree_list(struct afp *a, struct tree_found *f, struct err *e);
 
 #endif

@@ -3,12 +3,12 @@
 
 simulate.py [TABLE...] [--times N] [--only TEXT]    the tables of docs/analysis.md, as it has them
 
-Tables: compare (and gate --time), tails, gate (counts), knees, laws, history, used-up. Made-up runs
-go through the code that judges saved ones. The time of a row is a server's, times the effect of its
-start, of the run, of the hour and of the iteration; all but the first are chance. Not only kind
-chance: also a few very slow runs, runs that resemble those before them, a machine that becomes
-slower, a coarse clock, other numbers of runs on each side, sides that vary differently, one run
-that went wrong.
+Tables: compare (and gate --time), tails, gate (counts), knees, laws, history, partly, used-up.
+Made-up runs go through the code that judges saved ones. The time of a row is a server's, times the
+effect of its start, of the run, of the hour and of the iteration; all but the first are chance. Not
+only kind chance: also a few very slow runs, runs that resemble those before them, a machine that
+becomes slower, a coarse clock, other numbers of runs on each side, sides that vary differently, one
+run that went wrong.
 """
 
 from __future__ import annotations
@@ -38,6 +38,7 @@ from afpscope.saved.model import Command, Phase
 from afpscope.saved.run import START, Run
 from simulate_gate import gates
 from simulate_history import history
+from simulate_partly import partly
 from simulate_sweeps import knees, laws
 
 OPS = 2000
@@ -523,6 +524,7 @@ def tables() -> dict[str, Table]:
         "knees": knees(Table),
         "laws": laws(Table),
         "history": history(Table),
+        "partly": partly(Table),
         "used-up": Table(
             ("Requests take longer", "Noise", "One alone", "Wrong"),
             spent_cases(), _spent_row, 1000, 2),

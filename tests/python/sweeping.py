@@ -74,6 +74,7 @@ class Made:
     options: dict[str, str] = field(default_factory=dict)
     slo: list[dict[str, Any]] | None = None  # what load said of its limits; None: an older run
     doubts: list[dict[str, str]] | None = None
+    kinds: int = 1  # of actions, alike
     undone: tuple[tuple[float, int], ...] = ()  # ms that these waited at least, and how many
 
 
@@ -89,7 +90,7 @@ def _sample() -> str:
 
 def load(it: Made) -> dict[str, Any]:
     """`load` of a phase."""
-    n = round(it.rate * SECONDS)
+    n = round(it.rate * SECONDS / it.kinds)
     took = latency(it.p50_ms * MS, it.p99_ms * MS, n)
     end = NS_PER_S * (SECONDS + 1)
     second = {
@@ -126,7 +127,8 @@ def load(it: Made) -> dict[str, Any]:
         "runq_max_ns": round(it.runq * end),
         "fairness": 1.0,
         "actions": [
-            {"name": "op", "n": n + it.failed, "failed": it.failed, "planned": took, "begun": took}
+            {"name": name, "n": n + it.failed, "failed": it.failed, "planned": took, "begun": took}
+            for name in ("op", "other")[: it.kinds]
         ],
         "seconds": [second] * (SECONDS + 1),
         "each_client": [one | {"actions": n // it.clients} for _ in range(it.clients)],

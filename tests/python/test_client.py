@@ -124,3 +124,22 @@ def test_the_client_builds_with_musl(tree: Path) -> None:
     done = run(tree, tree / "mine", tree / "store")
     assert (done.returncode, done.stdout) == (0, "0 0 \n")
     assert (tree / "store/made").is_dir()
+
+
+@pytest.mark.skipif(not shutil.which("musl-gcc"), reason="musl-gcc is not installed")
+def test_the_readme_says_which_functions_musl_lacks(tmp_path: Path) -> None:
+    """Of those that the programs call; statx came with musl 1.2.5."""
+    (said,) = re.findall(r"musl lacks ([^.]+)\.", (TOP / "README.md").read_text("utf-8"))
+    names = re.findall(r"`(\w+)`", said)
+    called = subprocess.run(
+        ["grep", "-rhoE", rf"\b({'|'.join(names)})\(", TOP / "user"],
+        capture_output=True, text=True, check=True,
+    ).stdout  # fmt: skip
+    assert {name[:-1] for name in called.split()} == set(names)
+    source = tmp_path / "all.c"
+    source.write_text(
+        "".join(f"extern int {name}();\n" for name in names)
+        + f"int main(void) {{ return {' + '.join(f'{name}()' for name in names)}; }}\n"
+    )
+    told = run(tmp_path, "musl-gcc", "-fno-builtin", "-o", "all", "all.c").stderr
+    assert set(re.findall(r"undefined reference to [`'](\w+)'", told)) == set(names)

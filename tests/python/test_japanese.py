@@ -169,6 +169,35 @@ def test_a_row_outside_requests_is_told_and_the_names_of_others_stay() -> None:
     assert [r.cells[0].text for r in made] == ["要求の外", "FPOpenFork"]
 
 
+@pytest.mark.parametrize(
+    "line",
+    [
+        "Limit rate>=100000: NOT KEPT, it was 6975/s, 93025/s too few",
+        "Limit p99<=50ms: CANNOT TELL, it was 8.98ms, but 3 of 7 sessions were lost",
+        "Limit p99<=50ms: NOT KEPT, it was >= 80.0ms of the others, at least 30.0ms too long",
+        "afpd waited for its CNID server: 46% of all request time (474 ms); in that wait cnid_dbd"
+        " was waiting for a CPU for 78%, on a CPU for 22%",
+        "Limit probe.max<=1s: CANNOT TELL, it was 234us, but a thread of the load generator ran, or"
+        " waited for a CPU, 94% of the time",
+        "Below the system calls: n/a (for the same reason)",
+        "no right to see which process serves the connection (its user id is 0): run as root, or"
+        " with CAP_SYS_PTRACE and CAP_DAC_READ_SEARCH",
+        "bash (5 processes): 26%",
+        "FPRead, AFP error -5000",
+        "no CNID process: the volume's CNID backend runs inside afpd",
+        "rank 2 (host, process 33) was lost 2.1 s after the start: it died; what its 5 clients did"
+        " is not in the figures",
+        "only one session was watched",
+        "the server's cgroup was not found",
+    ],
+)
+def test_a_line_of_the_program_keeps_no_english_but_names(line: str) -> None:
+    names = r"CAP_\w+|root|ID|n/a|cnid_dbd|afpd|bash|FPRead|AFP|CNID|CPU|host|cgroup"
+    names += r"|p99|probe.max|rate|[mu]s\b|/s\b"
+    left = re.sub(names, "", words.Words("ja").told(line))
+    assert not re.search(r"[A-Za-z]{2}", left), left
+
+
 def test_a_page_says_what_the_program_found_and_heads_of_tables_in_japanese(
     shelf: Shelf, tmp_path: Path, execute: Callable[..., Done]
 ) -> None:

@@ -7,6 +7,9 @@ import csv
 import io
 import json
 from collections.abc import Callable
+from contextlib import closing
+from dataclasses import replace
+from datetime import datetime
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +18,10 @@ import pytest
 import simulate_history
 import tracegen
 from afpscope import Run, historywords
+from afpscope.errors import Failure
+from afpscope.lake import Lake
+from afpscope.tables import duck
+from afpscope.tables import lake as tables_of
 from conftest import Change, Done, Shelf
 
 Execute = Callable[..., Done]
@@ -76,6 +83,82 @@ def test_runs_of_all_kinds_are_read_over_all(
             assert rows(execute, lake, sql)[0].popitem()[1] == want, sql
         assert execute("export", *paths[1:], "--into", lake).code == 0
     assert sorted(entries(lake)) == sorted(f"run={run.id}" for run in runs)
+
+
+def open_files() -> int:
+    return len(entries(Path("/proc/self/fd")))
+
+
+def plain(value: Any) -> Any:
+    """As a row of tables.of_run has it."""
+    return str(value) if isinstance(value, datetime) else value
+
+
+@pytest.mark.parametrize("name", ["lantest-1", "speedtest", "load", "record"])
+def test_a_lake_has_the_rows_of_the_tables(
+    shelf: Shelf, execute: Execute, tmp_path: Path, name: str
+) -> None:
+    run = Run.open(shelf.put(name, name))
+    done = execute("export", run.folder, "--into", tmp_path / "lake")
+    made = tables_of.of_run(run, None)
+    files = {path.stem: path for path in Path(done.out.strip()).iterdir()}
+    assert files.keys() == made.keys()
+    for table, of in made.items():
+        got = duckdb.execute("from read_parquet(?, hive_partitioning = false)", [str(files[table])])
+        assert [(d[0], str(d[1])) for d in got.description] == of.columns, table
+        want = [[row.get(key) for key, _ in of.columns] for row in of.rows]
+        assert [[plain(cell) for cell in row] for row in got.fetchall()] == want, table
+        notes = duckdb.execute(
+            "select decode(key), decode(value) from parquet_kv_metadata(?)", [str(files[table])]
+        )
+        assert dict(notes.fetchall())["afpscope.run"] == run.id
+
+
+def test_runs_of_a_lake_share_a_database_and_leave_nothing_open(
+    shelf: Shelf, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A statement for each table: of 999 runs four times as many took twice as long."""
+    runs = [Run.open(shelf.put(f"r{i}")) for i in range(3)]
+    made, said = [], list[str]()
+    connect = duck.connect
+
+    class Counted:
+        def __init__(self) -> None:
+            self.db = connect()
+            made.append(self)
+
+        def __enter__(self) -> Counted:
+            return self
+
+        def __exit__(self, *_: object) -> None:
+            self.db.close()
+
+        def execute(self, sql: str) -> Any:
+            said.append(sql)
+            return self.db.execute(sql)
+
+        def __getattr__(self, name: str) -> Any:
+            return getattr(self.db, name)
+
+    monkeypatch.setattr(duck, "connect", Counted)
+    with closing(Lake(tmp_path / "lake")) as into:
+        into.put(runs[0], None)
+        before, opened = len(said), open_files()
+        for run in runs[1:]:
+            into.put(run, None)
+        assert open_files() == opened
+    assert len(made) == 1
+    assert len(said) - before == sum(len(tables_of.of_run(run, None)) for run in runs[1:])
+
+
+def test_after_a_run_that_cannot_be_written_others_are(shelf: Shelf, tmp_path: Path) -> None:
+    good = Run.open(shelf.put("good"))
+    bad = replace(good, id="bad", books=(replace(good.books[0], ours=1 << 80),))
+    with closing(Lake(tmp_path / "lake")) as into:
+        with pytest.raises(Failure, match=r"table books: .*: the file is damaged"):
+            into.put(bad, None)
+        into.put(good, None)
+    assert entries(tmp_path / "lake") == [f"run={good.id}"]
 
 
 def test_a_column_that_a_kind_does_not_have_is_absent(

@@ -14,9 +14,10 @@ from typing import Any
 import pytest
 from afpscope import Run
 from afpscope.judge import stats
-from afpscope.limit import limits
+from afpscope.limit import limits, outcome
 from afpscope.page import sweepfigures
 from afpscope.page.painter import ROWS
+from afpscope.saved import steps
 from afpscope.tables import values
 from afpscope.words import ENGLISH, Words
 from conftest import Done, Shelf
@@ -190,7 +191,7 @@ def test_info_and_tables_of_a_load(shelf: Shelf, tmp_path: Path, execute: Execut
     load = Run.open(run).phases[0].load
     assert load
     out = execute("info", run).out.splitlines()
-    assert out[-3].split() == ["clients", "per", "s", "failed", "p50", "p99", "max"]
+    assert out[-3].split() == ["clients", "per", "s", "failed", "mean", "max"]
     assert out[-2].split()[:2] == ["office", "4"] and out[-1].split()[:2] == ["probe", "1"]
     sql = "select who, sum(n) as n from {} group by 1 order by 1"
     for name in ("actions", "seconds"):
@@ -212,11 +213,34 @@ def test_info_and_tables_of_a_load(shelf: Shelf, tmp_path: Path, execute: Execut
 def test_a_load_is_judged_by_rate_and_latency_not_by_its_length(shelf: Shelf) -> None:
     rows = values.of_run(Run.open(shelf.put("a", "load")))
     names = {row.label for row in rows}
-    assert {"rate", "action p50", "action p99", "save p50"} <= names
+    assert {"rate", "action mean", "save p50", "probe mean"} <= names
+    assert not names & {f"{of} {q}" for of in ("action", "probe") for q in ("p50", "p99")}
     assert "(test)" not in names and not any("FP" in name for name in names)
 
 
 # Sweeps
+
+
+@pytest.mark.parametrize("kinds", [1, 2])
+@pytest.mark.parametrize("slo", [None, "p99=15ms", "other.mean=1s"])
+def test_actions_of_several_kinds_have_no_quantiles_together(
+    tmp_path: Path, execute: Execute, kinds: int, slo: str | None
+) -> None:
+    """But where the limit is of one."""
+    sweep(tmp_path / "s", each((1, 2, 5), lambda v: Made(int(v), kinds=kinds)), slo=slo)
+    text, _ = made(execute, tmp_path, tmp_path / "s", "--figures", tmp_path / "f")
+    o = outcome.of(steps.open_sweep(tmp_path / "s"))
+    heads = outcome.head(o)
+    want = ["mean", "max"] if kinds > 1 else ["p50", "p99", "p99.9"]
+    limited = slo.split("=")[0] if slo else ""
+    want += [limited] if limited and limited not in want else []
+    assert heads[3:-3][: len(want)] == want, heads
+    assert all(len(outcome.cells(o, row)) == len(heads) + 1 for row in o.rows)
+    table = text[text.index('id="table"') : text.index('id="steps"')]
+    shown = set(re.findall(r"<th[^>]*>(p\d+(?:\.\d)?)</th>", table))
+    assert shown == (({"p99"} & {limited}) if kinds > 1 else {"p50", "p90", "p99", "p99.9"})
+    drawn = (tmp_path / "f/sweep-latency.csv").read_text().splitlines()[0]
+    assert ("p50_ns" in drawn) == (kinds == 1) and ("mean_ns" in drawn) == (kinds > 1)
 
 
 def queue(clients: float) -> Made:

@@ -1,11 +1,12 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""What a page calls its run: server, place and time.
+"""What a page calls its run: server, place and time; and that it has what the README promises.
 
 Tests analysis/afpscope/report.py, saved/run.py.
 """
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Callable
 from pathlib import Path
@@ -55,3 +56,38 @@ def test_the_title_names_server_and_place_and_the_time_its_zone(
     (title,) = re.findall("<h1[^>]*>(.*?)</h1>", top)
     assert title == "lantest · Netatalk 4.5.1 · 127.0.0.1:5681/vol1 · a"
     assert "2026-11-21 14:25:29 UTC" in top
+
+
+# What README.md promises of the page, by its numbers: of which sample, the tables, and the page's
+# own sections.
+PROMISED = {
+    1: ("lantest-1", {"tests", "reads_and_writes"}, ()),
+    2: ("lantest-1", set[str](), ("trust", "environment")),
+    3: ("lantest-1", {"tests", "commands"}, ()),
+    4: ("lantest-1", {"requests", "states", "below"}, ("where", "cnid", "calls")),
+    5: ("record", {"sessions"}, ()),
+    6: ("speedtest", {"transfers", "transfer_cost", "verdicts"}, ("throughput",)),
+    7: ("record", {"calls"}, ()),
+}
+
+
+@pytest.mark.parametrize("number", PROMISED)
+def test_the_page_has_what_the_readme_promises(
+    shelf: Shelf, tmp_path: Path, execute: Execute, number: int
+) -> None:
+    """In tables of its own, with all rows that the program printed."""
+    readme = (Path(__file__).parents[2] / "README.md").read_text()
+    said = readme.split("in the HTML report, you get all of it:")[1].split("Each run is kept")[0]
+    assert [int(n) for n in re.findall(r"^(\d)\. ", said, re.M)] == list(PROMISED)
+    source, tables, own = PROMISED[number]
+    run = shelf.put("a", source)
+    execute("report", run, "-o", tmp_path / "r.html")
+    text = (tmp_path / "r.html").read_text()
+    found = json.loads((run / "tables.json").read_text())["sections"]
+    assert tables <= {s["key"] for s in found}
+    for s in found:
+        if s["key"] in tables:
+            part = text[text.index(f'id="r1-table-{s["key"]}"') :].split("</details>")[0]
+            assert part.count("<tr") >= len(s["rows"]), s["key"]
+    for key in own:
+        assert f'id="r1-{key}"' in text

@@ -29,7 +29,7 @@ static struct {
 	unsigned int n_threads; /* of a job, set by the test */
 	pthread_mutex_t lock;
 	pthread_cond_t changed;
-	unsigned int n_in_job, n_waiting;
+	unsigned int n_in_job, n_waiting, n_waits; /* n_waits: begun until now */
 	struct {
 		bool there;
 		int epoll;
@@ -105,6 +105,7 @@ int __wrap_kernel_epoll_wait(int epoll, struct epoll_event *event, int n, uint64
 	shared_clock.wait[i].epoll = epoll;
 	shared_clock.wait[i].due_ns = shared_clock.ns + wait_ns;
 	shared_clock.n_waiting++;
+	shared_clock.n_waits++;
 	while (shared_clock.n_waiting < shared_clock.n_in_job || shared_clock_next() != i) {
 		pthread_cond_broadcast(&shared_clock.changed);
 		pthread_cond_wait(&shared_clock.changed, &shared_clock.lock);

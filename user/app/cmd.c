@@ -3,8 +3,6 @@
 #include "app/cmd.h"
 
 #include "base/text.h"
-#include "report/report.h"
-#include "run/run.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -90,16 +88,6 @@ void cmd_say(const char *fmt, ...)
 	text_clean(text);
 	dprintf(STDERR_FILENO, "afpscope: %s\n", text);
 	free(text);
-}
-
-void cmd_note_rights(int dropped, struct run_notes *warnings)
-{
-	static const char text[] = "could not drop root privileges; running with them until exit";
-
-	if (dropped && warnings)
-		run_note(warnings, "rights", "%s", text);
-	else if (dropped)
-		cmd_say("%s", text);
 }
 
 void cmd_hold_standard(void)

@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <linux/fs.h>
+#include <linux/quota.h>
 #include <linux/stat.h>
 #include <stdio.h>
 #include <string.h>
@@ -52,6 +53,27 @@ bool kernel_is_mount(int fd)
 	struct statx sx;
 
 	return asked(fd, 0, &sx) && sx.stx_attributes & STATX_ATTR_MOUNT_ROOT;
+}
+
+#ifndef SYS_quotactl_fd
+#define SYS_quotactl_fd 443 /* on every processor */
+#endif
+#define QUOTA_BLOCK 1024u
+
+uint64_t kernel_quota_left(int fd, enum kernel_quota of, uint32_t id)
+{
+	const unsigned int what = QCMD((unsigned int)Q_GETQUOTA,
+				       of == KERNEL_QUOTA_USER ? USRQUOTA : GRPQUOTA);
+	struct if_dqblk q = { 0 };
+	uint64_t most;
+
+	if (syscall(SYS_quotactl_fd, fd, what, id, &q) || !(q.dqb_valid & QIF_BLIMITS))
+		return UINT64_MAX;
+	most = q.dqb_bsoftlimit ? q.dqb_bsoftlimit : q.dqb_bhardlimit;
+	if (!most || !(q.dqb_valid & QIF_SPACE))
+		return UINT64_MAX;
+	most = most > UINT64_MAX / QUOTA_BLOCK ? UINT64_MAX : most * QUOTA_BLOCK;
+	return most > q.dqb_curspace ? most - q.dqb_curspace : 0;
 }
 
 bool kernel_direct_align(int fd, size_t *out)

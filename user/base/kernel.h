@@ -31,6 +31,11 @@ bool kernel_is_mount(int fd);
 /* The alignment of O_DIRECT that its file system reports (0: no O_DIRECT); false: it does not. */
 bool kernel_direct_align(int fd, size_t *out);
 
+/* Bytes that the quota of a user, or of a group, leaves on fd's file system; UINT64_MAX: it has
+ * none, or that cannot be told. */
+enum kernel_quota { KERNEL_QUOTA_USER, KERNEL_QUOTA_GROUP };
+uint64_t kernel_quota_left(int fd, enum kernel_quota of, uint32_t id);
+
 /* What an errno means: static, in English. */
 const char *kernel_why(int code);
 

@@ -23,8 +23,7 @@ static bool is_seen(uint32_t code)
 	return true;
 }
 
-/* The length of one well-formed character of UTF-8 and its code point; 0: malformed. */
-static size_t text_decode(const char *text, uint32_t *code)
+size_t text_decode(const char *text, uint32_t *code)
 {
 	static const uint32_t least[] = { 0, 0, 0x80, 0x800, 0x10000 };
 	uint8_t first = (uint8_t)*text;

@@ -6,15 +6,20 @@
  * Cleans texts from elsewhere (a server, a file, another user's process) before they are shown. A
  * terminal or a page interprets some characters instead of showing them: control characters (C0,
  * DEL, C1), and those that change the direction of a line or are invisible. Each of these, and each
- * byte that is not UTF-8, becomes '?'. Everything printed for people is cleaned; JSON is not.
+ * byte that is not UTF-8, becomes '?'. Everything printed for people is cleaned; JSON has them as
+ * \uXXXX.
  */
 
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
 #include <stdio.h>
 
 /* Length of the first character of text; 0: a byte that is to be replaced, or the end. */
 size_t text_char(const char *text);
+
+/* The length of one well-formed character of UTF-8 and its code point; 0: malformed. */
+size_t text_decode(const char *text, uint32_t *code);
 
 /* Prints it cleaned, at most len bytes of text. */
 void text_put(FILE *out, const char *text, size_t len);

@@ -311,6 +311,8 @@ void diagnose_look_tracers(struct watch *w, uint64_t before_ns, struct run *r)
 		if (tracer > 0 && !procstat_read(&st, tracer))
 			run_figure_who(out, RUN_FIGURE_TRACED, "%s (pid %d)", st.comm, tracer);
 	}
+	if (looked)
+		run_figure_set(out, RUN_FIGURE_TRACED_NOW, n);
 	if (by_ns && !(n > 0))
 		run_figure_who(out, RUN_FIGURE_TRACED,
 			       "a program that has left (a debugger, strace)");

@@ -253,9 +253,9 @@ char *doctor_verdict(char *out, size_t len, const struct run_figures *f, const s
 		    "the longest {longest}[ ({longest.who})]. If users wait, they wait for their own "
 		    "machine or the network.",
 		[DOCTOR_PARTLY] =
-		    "It cannot be told whether something is wrong with the server: {open.text} "
-		    "could not be seen. What was seen shows no cause: {requests} requests, {busy} "
-		    "at a time, {mean} on average, the longest {longest}[ ({longest.who})].",
+		    "What was seen of the server is right: {requests} requests took {mean} on "
+		    "average, the longest {longest}[ ({longest.who})], {busy} at a time. Whether "
+		    "something else is wrong cannot be told: {open.text} could not be seen.",
 		[DOCTOR_TOO_FEW] =
 		    "No verdict: too few requests were seen ({requests}). Watch longer "
 		    "(-d), or while users wait.",

@@ -3,6 +3,7 @@
 #include "doctor/verdict.h"
 #include "report/transfer.h"
 
+#include <math.h>
 #include <string.h>
 
 static void verdict_figures_put(struct verdict *v, enum verdict_figure f, double x)
@@ -138,8 +139,11 @@ static void client_figures(struct verdict *v, const struct transfer_cost *c, dou
 {
 	if (c->client_cpu.known)
 		verdict_figures_put(v, FIGURE_CLIENT_CPU, c->client_cpu.v / ns);
+	/* A wait that began before the transfer is counted in it as a whole. */
 	if (c->client_runq.known)
-		verdict_figures_put(v, FIGURE_CLIENT_RUNQ, c->client_runq.v / ns);
+		verdict_figures_put(
+		    v, FIGURE_CLIENT_RUNQ,
+		    fmin(c->client_runq.v / ns, 1 - capped(v->figure[FIGURE_CLIENT_CPU])));
 	if (c->client_cpu.known)
 		verdict_figures_put(v, FIGURE_CLIENT_RUN,
 				    v->figure[FIGURE_CLIENT_CPU] + v->figure[FIGURE_CLIENT_RUNQ]);

@@ -2,6 +2,7 @@
 /* Who and where: URL, user, password, login. The same for every command that loads a server. */
 #include "drive/connect.h"
 
+#include "afp/spelling.h"
 #include "host/net/sockets.h"
 #include "host/usernames.h"
 #include "run/load.h"
@@ -328,6 +329,38 @@ static bool has_second(const struct afp_server *server, const struct connect_cfg
 	return false;
 }
 
+/* Whether the login was refused for the user's name, or could not be tried with it. */
+static bool user_refused(int r, enum afp_stage stage)
+{
+	return stage == AFP_STAGE_LOGIN && (r == -ENOKEY || r == -EACCES || r == -EINVAL ||
+					    r == -ENAMETOOLONG || r == -ENOBUFS);
+}
+
+/*
+ * A user is tried as given, and then, if there is %XX in the name, as what that stands for in a
+ * URL. No list of users says which it is, and afpd ends a session whose login it refuses.
+ */
+static int connect_try(struct afp *out, struct afp_server *server, const struct connect_cfg *c,
+		       const struct dsi_opts *opts, const struct afp_login *login,
+		       enum afp_stage *stage, struct err *e)
+{
+	char decoded[SPELLING_MAX];
+	int r;
+
+	for (;;) {
+		r = afp_open(out, opts, server, login, c->volume, stage, e);
+		if (r == -ENOKEY && has_second(server, c)) {
+			server->method = SECOND;
+			r = afp_open(out, opts, server, login, c->volume, stage, e);
+		}
+		if (!user_refused(r, *stage) || server->decodes || !login->user ||
+		    !spelling_decode(decoded, login->user))
+			return r;
+		server->method = NULL;
+		server->decodes = true;
+	}
+}
+
 enum outcome connect_open(struct afp *out, struct afp_server *server, const struct connect_cfg *c,
 			  unsigned int window, enum afp_stage *stage, struct err *e)
 {
@@ -347,12 +380,7 @@ enum outcome connect_open(struct afp *out, struct afp_server *server, const stru
 	memset(out, 0, sizeof(*out));
 	*stage = AFP_STAGE_CONNECT;
 	r = afp_server_info(server, &opts, e);
-	if (!r)
-		r = afp_open(out, &opts, server, &login, c->volume, stage, e);
-	if (r == -ENOKEY && has_second(server, c)) {
-		server->method = SECOND;
-		r = afp_open(out, &opts, server, &login, c->volume, stage, e);
-	}
+	r = r ? r : connect_try(out, server, c, &opts, &login, stage, e);
 	explicit_bzero(secret, sizeof(secret));
 	if (!r)
 		return OUTCOME_OK;

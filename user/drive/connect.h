@@ -61,7 +61,9 @@ struct connect_cfg {
 	  .help = "AFP volume, by the name that clients see" },                                     \
 	{ .letter = 'u', .name = "user", .arg = "USER", .type = OPT_STRING,                         \
 	  .offset = offsetof(cfg_type, member.user),                                                \
-	  .help = "user (default: you)" },                                                          \
+	  .help = "user (default: you)",                                                            \
+	  .more = "Where the server refuses a name with %XX in it, what that stands for in a URL "  \
+		  "is tried, too." },                                                               \
 	{ .letter = 'w', .name = "password", .arg = "PASSWORD", .type = OPT_STRING,                 \
 	  .job = OPT_JOB_NEVER,                                                                     \
 	  .offset = offsetof(cfg_type, member.password),                                            \

@@ -145,9 +145,9 @@ const struct opt rxperf_options[] = {
 	JOB_OPTION(struct rxperf_cfg, w.show_job),
 	TICKER_OPTION(struct rxperf_cfg, live,
 		"The line says which test it is, then the second's calls done, median and 99th percentile, failed calls, "
-		"data in both directions, the probe's 99th percentile. The keys of the objects are `second` (from the test's "
+		"data in both directions, the probe's longest call. The keys of the objects are `second` (from the test's "
 		"begin), `state`, `actions` (calls), `failed`, `dropped` (always 0), `bytes`, `silent_s` (for how many seconds no call has "
-		"ended), `p50_ns`, `p99_ns`, `max_ns`, `probe_p99_ns` and `phase`, the test. A test of less than a second has none."),
+		"ended), `mean_ns`, `p50_ns`, `p99_ns`, `max_ns`, `probe_p99_ns` and `phase`, the test. A test of less than a second has none."),
 	{ .name = "watch", .arg = "HOW", .type = OPT_CHOICE, .offset = AT(w.s.watch), .choice = session_watch_choices,
 	  .help = "how a server on this host is observed (default: auto, the best that works here)",
 	  .more = WATCH_MORE },

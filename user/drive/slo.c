@@ -416,9 +416,8 @@ static void slo_judge_latency(struct slo_case *c)
 		return;
 	}
 	if (c->unknown)
-		snprintf(why, sizeof(why), "of %llu action%s it is not known how long %s took",
-			 (unsigned long long)c->unknown, c->unknown == 1 ? "" : "s",
-			 c->unknown == 1 ? "it" : "they");
+		snprintf(why, sizeof(why), "it is not known how long %llu action%s took",
+			 (unsigned long long)c->unknown, c->unknown == 1 ? "" : "s");
 	else
 		snprintf(why, sizeof(why),
 			 "the load generator began %llu action%s late, by up to %.3g ms",
@@ -469,9 +468,8 @@ static void slo_judge_count(struct slo_case *c, uint64_t k, uint64_t n, uint64_t
 		slo_break(c, c->slo->figure == SLO_DROPPED);
 		return;
 	}
-	snprintf(why, sizeof(why), "of %llu action%s it is not known whether %s failed",
-		 (unsigned long long)further, further == 1 ? "" : "s",
-		 further == 1 ? "it" : "they");
+	snprintf(why, sizeof(why), "it is not known whether %llu action%s failed",
+		 (unsigned long long)further, further == 1 ? "" : "s");
 	slo_keep(c, (double)(k + further) / most <= c->slo->limit, why);
 }
 

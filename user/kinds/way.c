@@ -400,7 +400,8 @@ static int way_go_on(struct way_walk *w, struct err *e)
  */
 static bool is_passed(const struct way_walk *w)
 {
-	return w->passed.server && (w->named || is_called(w->out->server, "cnid_dbd cnid_metad"));
+	return w->passed.server &&
+	       (w->named || is_called(w->out->server, "cnid_dbd " SERVERS_METAD));
 }
 
 static int way_walk(struct way_walk *w, struct err *e)

@@ -45,39 +45,37 @@ struct clean_found {
 	bool no_memory;
 };
 
-/* Where they are: one of the two. */
+/* Where they are. */
 struct clean_where {
 	struct afp afp;
-	struct store *store;
-	const char *place;
-	bool kept; /* the server does not end sessions of others, which was said */
+	struct store *store; /* NULL: not open yet */
+	const char *place;   /* of clean_cfg */
+	bool kept;           /* the server does not end sessions of others, which was said */
 };
 
-static int note_found(void *user, const char *name)
+static void note_name(struct store_op *op, const char *name)
 {
-	struct clean_found *f = user;
-	struct clean_name *one = VEC_ADD(f->name, f->n);
+	struct clean_found *f = op->user;
+	struct tree_owner owner;
+	struct clean_name *one;
 
+	f->looked++;
+	if (op->is_file || !tree_owner(name, &owner))
+		return;
+	one = VEC_ADD(f->name, f->n);
 	if (one)
 		snprintf(one->text, sizeof(one->text), "%s", name);
 	f->no_memory |= !one;
-	return 0;
 }
 
-static void note_name(void *user, const char *name)
+/* As store_remove_tree(). *busy: somebody has a file open. */
+static int clean_remove_one(struct clean_where *w, const char *name, bool *busy, struct err *e)
 {
-	struct clean_found *f = user;
-	struct tree_owner owner;
+	struct store_op last = { 0 };
+	int r = store_remove_tree(w->store, w->store->root[0], name, &last, e);
 
-	f->looked++;
-	if (tree_owner(name, &owner))
-		note_found(f, name);
-}
-
-static int clean_remove_one(struct clean_where *w, const char *name, struct err *e)
-{
-	return w->place ? store_remove_local(w->store, w->place, name, e)
-			: tree_remove(&w->afp, AFP_ROOT_ID, name, e);
+	*busy |= !w->place && r > 0 && last.code == AFP_ERR_FILE_BUSY;
+	return r;
 }
 
 /*
@@ -146,7 +144,7 @@ static enum outcome remove_all(struct clean_where *w, const struct clean_cfg *cf
 			continue;
 		}
 		clean_end_sessions(w, f->name[i].text);
-		r = clean_remove_one(w, f->name[i].text, &e);
+		r = clean_remove_one(w, f->name[i].text, &busy, &e);
 		if (!r) {
 			clean_say(f->name[i].text, "removed", "");
 			continue;
@@ -154,7 +152,6 @@ static enum outcome remove_all(struct clean_where *w, const struct clean_cfg *cf
 		cmd_say("cannot remove %s: %s", f->name[i].text, e.text);
 		if (r < 0 && !w->place)
 			return cmd_stop ? OUTCOME_INTERRUPTED : OUTCOME_LOST;
-		busy |= !w->place && r == TREE_BUSY;
 		o = OUTCOME_REFUSED;
 	}
 	if (!f->n)
@@ -167,28 +164,33 @@ static enum outcome remove_all(struct clean_where *w, const struct clean_cfg *cf
 	return cmd_stop ? OUTCOME_INTERRUPTED : o;
 }
 
-static enum outcome find_in_place(struct clean_where *w, struct clean_found *found, struct err *e)
+static enum outcome clean_open(struct clean_where *w, const struct connect_cfg *cfg, struct err *e)
 {
-	if (store_list_local(w->place, note_name, found, e) ||
-	    store_open_local(&w->store, w->place, false, e))
-		return OUTCOME_REFUSED;
-	return OUTCOME_OK;
-}
-
-static enum outcome find_on_volume(struct clean_where *w, struct clean_found *found,
-				   const struct connect_cfg *cfg, struct err *e)
-{
+	const struct store_afp_opts one = { .window = 1 };
 	struct afp_server server;
 	enum afp_stage stage;
-	enum outcome o = connect_open(&w->afp, &server, cfg, 1, &stage, e);
-	struct tree_found how = { .found = note_found, .user = found };
-	int r = o ? 0 : tree_list(&w->afp, &how, e);
+	enum outcome o;
 
-	found->looked = how.looked;
+	if (w->place)
+		return store_open_local(&w->store, w->place, false, e) ? OUTCOME_REFUSED
+								       : OUTCOME_OK;
+	o = connect_open(&w->afp, &server, cfg, 1, &stage, e);
+	if (!o && store_open_afp(&w->store, &w->afp, &one, e))
+		o = OUTCOME_FAILED;
+	return o;
+}
+
+static enum outcome clean_find(struct clean_where *w, struct clean_found *found, struct err *e)
+{
+	struct store_op last;
+	int r = store_list(w->store, w->store->root[0], note_name, found, &last, e);
 
 	if (r)
-		o = cmd_stop ? OUTCOME_INTERRUPTED : r < 0 ? OUTCOME_LOST : OUTCOME_REFUSED;
-	return o;
+		return cmd_stop ? OUTCOME_INTERRUPTED : r < 0 ? OUTCOME_LOST : OUTCOME_REFUSED;
+	if (!found->no_memory)
+		return OUTCOME_OK;
+	err_set(e, -ENOMEM, "out of memory");
+	return OUTCOME_FAILED;
 }
 
 static enum outcome clean_place(const struct clean_cfg *cfg)
@@ -203,11 +205,8 @@ static enum outcome clean_place(const struct clean_cfg *cfg)
 		return OUTCOME_FAILED;
 	if (w.place && rights_become_owner(&own, w.place, 0))
 		cmd_note_rights(-EPERM, NULL);
-	o = w.place ? find_in_place(&w, found, &e) : find_on_volume(&w, found, &cfg->c, &e);
-	if (!o && found->no_memory) {
-		err_set(&e, -ENOMEM, "out of memory");
-		o = OUTCOME_FAILED;
-	}
+	o = clean_open(&w, &cfg->c, &e);
+	o = o ? o : clean_find(&w, found, &e);
 	if (o)
 		cmd_say("%s", e.text);
 	else

@@ -140,7 +140,7 @@ static void note_starved(struct load_run *l, const struct run_phase *p)
 	const struct rate *crowd = cfg->crowd.changes.n ? &cfg->crowd.changes : NULL;
 	unsigned int starved;
 
-	if (cfg->rate.per_s > 0 || load_thinks(cfg) || !mix_has_actions(&cfg->mix) || cmd_stop)
+	if (cfg->rate.per_s > 0 || load_thinks(cfg) || !mix_kinds(&cfg->mix) || cmd_stop)
 		return;
 	starved = load_clients_starved(p->load, crowd);
 	p->load->starved = starved;

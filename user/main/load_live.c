@@ -53,7 +53,9 @@ static bool load_live_is_short(const struct load_live *l)
 
 void load_live_begin(struct load_live *l, const struct load_cfg *cfg, FILE *out)
 {
-	*l = (struct load_live) { .cfg = cfg, .second.drops = cfg->rate.per_s > 0 };
+	*l = (struct load_live) { .cfg = cfg,
+				  .second.drops = cfg->rate.per_s > 0,
+				  .second.mixed = mix_kinds(&cfg->mix) > 1 };
 	load_live_look(&l->begin);
 	ticker_begin(&l->live, out, (enum ticker_how)cfg->live);
 }

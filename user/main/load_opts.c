@@ -182,10 +182,10 @@ const struct opt load_options[] = {
 		  "uniform:0.1-2, lognormal:0.5,1.5 or 0.1*60,2*40 (default: the mix's)",
 	  .more = "Times are seconds, or have a unit, such as 200ms. Of lognormal ones the median is given, and the "
 	 	"standard deviation of the logarithm; of a table, times and weights." },
-	{ .name = "compressible", .arg = "PERCENT", .type = OPT_SHARE, .offset = AT(compressible),
+	{ .name = "compressible", .arg = "PERCENT", .type = OPT_SHARE, .offset = AT(compressible), .max = 100,
 	  .help = "how much of what is written can be compressed (default: the mix's; none)",
 	  .more = "That share of each 512 bytes are zeros; the rest is random." },
-	{ .name = "dedup", .arg = "PERCENT", .type = OPT_SHARE, .offset = AT(dedup),
+	{ .name = "dedup", .arg = "PERCENT", .type = OPT_SHARE, .offset = AT(dedup), .max = 100,
 	  .help = "how much of what is written is the same in all files (default: the mix's; none)",
 	  .more = "It is the share of the parts of 128 KiB, or of smaller files." },
 	{ .name = "verify", .type = OPT_FLAG, .offset = AT(verify),
@@ -224,11 +224,13 @@ const struct opt load_options[] = {
 	 	"far; and only while no thread of the load generator is short of time. What was measured is saved, the files are removed, the exit code is 7. Limits of one kind of "
 	 	"action and of a rate are only judged at the end. Not together with --mpi." },
 	TICKER_OPTION(struct load_cfg, live,
-		"The figures are those of the second: actions done, median and 99th percentile, failed and, in an open loop, "
-		"dropped actions, file data, the probe's 99th percentile. Percentiles of a second are known to a sixteenth. "
+		"The figures are those of the second: actions done, how long they took (mean and longest; of a mix with one "
+		"kind of action median and 99th percentile), failed and, in an open loop, dropped actions, file data, the "
+		"probe's longest action. Percentiles of a second are known to a sixteenth. "
 		"The curve is of the last 60 s at most, scaled by the highest of them. The keys of the objects are `second` "
 		"(from the begin, with the ramp), `state`, `actions`, `failed`, `dropped`, `bytes`, `silent_s` (for how many "
-		"seconds no action has ended), `p50_ns`, `p99_ns`, `max_ns` and `probe_p99_ns`. With --mpi they are those of the first process."),
+		"seconds no action has ended), `mean_ns`, `max_ns`, and `p50_ns`, `p99_ns` and `probe_p99_ns`, which are of all "
+		"kinds of actions together. With --mpi they are those of the first process."),
 	{ .name = "interval", .arg = "SECONDS", .type = OPT_TIME, .offset = AT(interval_s),
 	  .help = "how often the server's counts are read, for its curve in time (default: 1; 0: only at the end)",
 	  .more = "Decimals are allowed. At 0 there is no curve." },

@@ -110,7 +110,7 @@ const struct opt smallfile_options[] = {
 		"The line says which load it is and how far, then the second's operations done, median and 99th percentile, "
 		"failed operations, file data. The keys of the objects are `second` (from the load's begin), `state`, "
 		"`actions`, `failed`, `dropped` (always 0), `bytes`, `silent_s` (for how many seconds none has ended), "
-		"`p50_ns`, `p99_ns`, `max_ns`, `probe_p99_ns` (null) and "
+		"`mean_ns`, `p50_ns`, `p99_ns`, `max_ns`, `probe_p99_ns` (null) and "
 		"`phase`, the load. A load of less than a second has none. With --mpi they are those of the first process."),
 	CONNECT_OPTIONS(struct smallfile_cfg, w.s.c),
 	WORKLOAD_OUTPUT_OPTIONS(struct smallfile_cfg, w,

@@ -68,10 +68,15 @@ static void ticker_put(struct ticker_text *t, const char *fmt, ...)
 	t->at += strlen(t->text + t->at);
 }
 
-/* "1.20ms"; "-": nothing ended. */
-static const char *ticker_time(char out[40], const struct run_second *s, double q, bool utf8)
+/* Of the actions that did not fail, as sum_ns. */
+static uint64_t ticker_mean(const struct run_second *s)
 {
-	uint64_t ns = run_second_quantile(s, q);
+	return s->n > s->failed ? s->sum_ns / (s->n - s->failed) : 0;
+}
+
+/* "1.20ms"; "-": nothing ended. */
+static const char *ticker_time(char out[40], uint64_t ns, bool utf8)
+{
 	char *micro;
 
 	snprintf(out, 40, "%s", ns ? cell_time((double)ns).text : "-");
@@ -99,16 +104,21 @@ static void ticker_figures(const struct ticker *l, const struct ticker_second *s
 	if (strcmp(s->state, "measuring") != 0)
 		ticker_put(t, "(%s)", s->state);
 	ticker_put(t, "%s/s", cell_rate((double)(c->n - c->failed) / s->seconds).text);
-	ticker_put(t, "p50 %s", ticker_time(text, c, 0.5, l->utf8));
-	ticker_put(t, "p99 %s", ticker_time(text, c, 0.99, l->utf8));
+	if (s->mixed) {
+		ticker_put(t, "mean %s", ticker_time(text, ticker_mean(c), l->utf8));
+		ticker_put(t, "max %s", ticker_time(text, c->max_ns, l->utf8));
+	} else {
+		ticker_put(t, "p50 %s", ticker_time(text, run_second_quantile(c, 0.5), l->utf8));
+		ticker_put(t, "p99 %s", ticker_time(text, run_second_quantile(c, 0.99), l->utf8));
+	}
 	ticker_put(t, brief ? "%s fail" : "%s failed", cell_count(c->failed).text);
 	if (s->drops)
 		ticker_put(t, brief ? "%s drop" : "%s dropped", cell_count(c->dropped).text);
 	ticker_put(t, brief ? "%sMB/s" : "%s MB/s",
 		   cell_rate((double)c->bytes / 1e6 / s->seconds).text);
 	if (s->has_probe)
-		ticker_put(t, brief ? "probe %s" : "probe p99 %s",
-			   ticker_time(text, &s->probe, 0.99, l->utf8));
+		ticker_put(t, brief ? "probe %s" : "probe max %s",
+			   ticker_time(text, s->probe.max_ns, l->utf8));
 }
 
 /* In that many columns, scaled by the highest of them. */
@@ -170,6 +180,7 @@ static void ticker_json(const struct ticker_second *s, FILE *out)
 		"\"bytes\":%llu,\"silent_s\":%u",
 		s->number, s->state, c->n, c->failed, c->dropped, (unsigned long long)c->bytes,
 		s->silent);
+	ticker_json_ns(out, "mean_ns", ticker_mean(c));
 	ticker_json_ns(out, "p50_ns", run_second_quantile(c, 0.5));
 	ticker_json_ns(out, "p99_ns", run_second_quantile(c, 0.99));
 	ticker_json_ns(out, "max_ns", c->max_ns);
@@ -199,6 +210,7 @@ static void ticker_log(struct ticker *l, const struct ticker_second *s)
 	l->sum.phase = s->phase;
 	l->sum.has_probe = s->has_probe;
 	l->sum.drops = s->drops;
+	l->sum.mixed = s->mixed;
 	run_second_add(&l->sum.clients, &s->clients);
 	run_second_add(&l->sum.probe, &s->probe);
 	if (++l->sum.seconds < TICKER_LOG_S)

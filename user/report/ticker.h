@@ -45,6 +45,7 @@ struct ticker_second {
 	const char *progress; /* how far it is, for a terminal; NULL: nothing is said */
 	bool has_probe;
 	bool drops; /* an open loop: what is dropped is shown */
+	bool mixed; /* actions of several kinds, of which no quantile tells: their mean is shown */
 	struct run_second clients, probe;
 };
 

@@ -35,7 +35,7 @@ static bool run_doubts_put(char text[RUN_DOUBT_LEN], uint64_t n, uint64_t of, co
 static bool run_doubts_saturated(const struct run_load *l, char text[RUN_DOUBT_LEN])
 {
 	snprintf(text, RUN_DOUBT_LEN,
-		 "a thread of the load generator ran, or waited for a CPU, %.0f %% of the time",
+		 "a thread of the load generator ran, or waited for a CPU, %.0f%% of the time",
 		 run_load_busiest(l) * 100);
 	return run_load_saturated(l);
 }

@@ -88,6 +88,8 @@
 	  "processes of {server} that are stopped by a signal, a debugger or a freezer; who: one")          \
 	X(TRACED, "traced", "1",                                                                            \
 	  "processes of {server} that are traced now, or were: if most stops came of it; who: by what")     \
+	X(TRACED_NOW, "traced_now", "1",                                                                    \
+	  "processes of {server} that are traced at the end of the watch")                                  \
 	X(REPEATED_N, "repeated_n", "1", "how often the request that failed most often did")                \
 	X(REPEATED_OF, "repeated_of", "share", "of the requests of its command, these")                     \
 	X(UNACCEPTED, "unaccepted", "1",                                                                    \

@@ -159,6 +159,7 @@ static void known_step(struct live_known *k, const struct watch_connection *c, u
 	k->handed = c->handed;
 	k->denied = c->denied;
 	k->habit = *c->habit;
+	k->asking = *c->asking;
 }
 
 static void label_row(struct live_row *r, const struct live_known *k, const char *host, pid_t pid)
@@ -283,7 +284,8 @@ static void take_record(void *user, unsigned int stream, const void *record)
 struct watch_sink live_sink(struct live *l)
 {
 	return (struct watch_sink) {
-		.what = AFS_TRACE_LIVE | (l->files ? AFS_TRACE_SMALL | AFS_TRACE_NAMES : 0),
+		.what = AFS_TRACE_LIVE | AFS_TRACE_ASKED |
+			(l->files ? AFS_TRACE_SMALL | AFS_TRACE_NAMES : 0),
 		.user = l,
 		.put = take_record,
 		.ended = take_connection,

@@ -17,6 +17,7 @@ void live_known_noted(struct live_known *k)
 	k->noted.busy_ns = k->busy_ns;
 	k->noted.denied = k->denied;
 	k->noted.habit = k->habit;
+	k->noted.asking = k->asking;
 }
 
 /*
@@ -46,6 +47,9 @@ void live_since_noted(const struct live_known *k, struct run_session *to)
 	for (size_t i = 0; i < AFS_PAUSE_BUCKETS; i++)
 		to->habit.pause[i] -= k->noted.habit.pause[i];
 	to->habit.most_n = most_since(&k->habit, &k->noted.habit, to->requests);
+	to->asking.n = k->asking.n - k->noted.asking.n;
+	for (size_t i = 0; i < AFS_ASKING_BUCKETS; i++)
+		to->asking.again[i] = k->asking.again[i] - k->noted.asking.again[i];
 }
 
 /* An address without its port. */
@@ -164,6 +168,7 @@ int live_note(struct live *l, struct run *r)
 	l->noted_ns = at;
 	ledger_fini(&l->noted);
 	l->noted = now;
+	r->has_asking = watch_has_asking(l->w);
 	e = watch_losses(l->w, r);
 	return e ? e : note_sessions(l, r);
 }

@@ -22,10 +22,12 @@ struct live_known {
 	char *volume;             /* owned; its volumes, apart by commas */
 	uint64_t denied;
 	struct afs_habit habit;
+	struct afs_asking asking;
 	/* At the last live_note. */
 	struct {
 		uint64_t requests, bytes_in, bytes_out, busy_ns, denied;
 		struct afs_habit habit;
+		struct afs_asking asking;
 	} noted;
 };
 

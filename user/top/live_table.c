@@ -32,6 +32,11 @@ double live_sum_quantile(const struct live_sum *s, double q)
 	return requests_quantile(&a, q);
 }
 
+double live_sum_mean(const struct live_sum *s)
+{
+	return s->requests ? (double)s->ns / (double)s->requests : 0;
+}
+
 static void row_clear(struct live_row *r)
 {
 	free(r->name);

@@ -24,6 +24,9 @@ void live_sum_add(struct live_sum *to, const struct live_sum *from);
 /* Nearest rank, at most 1/16 off; 0: no request. */
 double live_sum_quantile(const struct live_sum *s, double q);
 
+/* In ns; 0: no request. */
+double live_sum_mean(const struct live_sum *s);
+
 /* Texts are as they came from elsewhere: to be cleaned. Empty: not known. */
 struct live_row {
 	char *name;                   /* owned; of a session: user, address and process */

@@ -87,10 +87,8 @@ static void top_head_put_work(struct top_line *l, const struct live_step *step, 
 	snprintf(text, sizeof(text), "%s requests/s",
 		 top_head_rate((double)all->requests / seconds).text);
 	piece(l, width, text);
-	snprintf(text, sizeof(text), "p50 %s", screen_about(live_sum_quantile(all, 0.5), 0).text);
-	piece(l, width, all->requests ? text : "p50 -");
-	snprintf(text, sizeof(text), "p99 %s", screen_about(live_sum_quantile(all, 0.99), 0).text);
-	piece(l, width, all->requests ? text : "p99 -");
+	snprintf(text, sizeof(text), "mean %s", screen_time(live_sum_mean(all)).text);
+	piece(l, width, all->requests ? text : "mean -");
 	snprintf(text, sizeof(text), "%" PRIu64 " in service", step->in_service);
 	if (step->in_service)
 		snprintf(text + strlen(text), sizeof(text) - strlen(text), ", oldest %s",

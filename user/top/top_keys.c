@@ -21,7 +21,7 @@ const char *const top_help[] = {
 	"F3 /            search: the cursor goes to a row that has the text; F3 the next",
 	"F4 \\            filter: only rows that have the text",
 	"Esc             all rows again, without filter",
-	"F6 > .          sort by another column; P by p99, T by time; I turns it",
+	"F6 > .          sort by another column; P by p99 or mean, T by time; I turns it",
 	"Arrows PgUp PgDn Home End   the cursor, which stays at its row",
 	"Space p         pause; one step as long follows      + -   longer, shorter steps",
 	"H               names or hashes of files, if --names was given",
@@ -29,7 +29,8 @@ const char *const top_help[] = {
 	"",
 	"BUSY    requests in the server, the mean over the step: 1.00 of a session that",
 	"        always has one there, more of many together",
-	"p50 p99 half of the requests, 99 of 100 took at most so long (known to 6%)",
+	"p50 p99 half of a command's requests, 99 of 100 took at most so long (to 6%);",
+	"        mean where a row has several commands: no quantile tells of any of them",
 	"NOW     requests without an answer yet   OLDEST  since when the oldest of them",
 	"TIME    where the requests' time went, a letter for an equal share of it:",
 	"        o own code, c in calls (on a CPU)  q run queue: it waits for a CPU",
@@ -330,7 +331,7 @@ static void table_key(struct top_state *s, int key, const struct live_row **row,
 		break;
 	case 'P':
 	case 'T':
-		sort_by(s, key == 'P' ? TOP_P99 : TOP_TIME);
+		sort_by(s, key == 'T' ? TOP_TIME : s->view.by == LIVE_COMMAND ? TOP_P99 : TOP_MEAN);
 		break;
 	case '\r':
 	case '\n':

@@ -68,6 +68,8 @@ static double key_of(const struct live_row *r, enum top_column sort)
 		return live_sum_quantile(&r->sum, 0.5);
 	case TOP_P99:
 		return live_sum_quantile(&r->sum, 0.99);
+	case TOP_MEAN:
+		return live_sum_mean(&r->sum);
 	case TOP_IN:
 		return (double)r->sum.bytes_in;
 	case TOP_OUT:

@@ -21,9 +21,10 @@
 	X(BUSY, "busy", "BUSY", 6) /* requests in service, the mean over the step */               \
 	X(RATE, "rate", "REQ/S", 7)                                                                \
 	X(ERRORS, "errors", "ERR/S", 6)                                                            \
-	X(P50, "p50", "p50", 7)                                                                    \
+	X(P50, "p50", "p50", 7) /* of several commands together they say nothing of any ... */     \
 	X(P99, "p99", "p99", 7)                                                                    \
-	X(IN, "in", "MB/s in", 8) /* from the client */                                            \
+	X(MEAN, "mean", "mean", 7) /* ... so that other views have this in their place */          \
+	X(IN, "in", "MB/s in", 8)  /* from the client */                                           \
 	X(OUT, "out", "out", 7)                                                                    \
 	X(NOW, "now", "NOW", 5)          /* requests in service at the end of the step */          \
 	X(OLDEST, "oldest", "OLDEST", 7) /* the age of the oldest of them */                       \

@@ -41,17 +41,12 @@ static const struct {
 	enum top_column column[TOGETHER];
 	size_t n;
 } ranks[] = {
-	{ { TOP_NAME }, 1 },
-	{ { TOP_BUSY }, 1 },
-	{ { TOP_RATE }, 1 },
-	{ { TOP_P99 }, 1 },
-	{ { TOP_P50 }, 1 },
-	{ { TOP_TIME }, 1 },
-	{ { TOP_OLDEST }, 1 },
-	{ { TOP_ERRORS }, 1 },
-	{ { TOP_IN, TOP_OUT }, 2 },
-	{ { TOP_NOW }, 1 },
-	{ { TOP_CPU, TOP_RUNQ, TOP_DISK, TOP_CNID }, 4 },
+	{ { TOP_NAME }, 1 },   { { TOP_BUSY }, 1 },
+	{ { TOP_RATE }, 1 },   { { TOP_P99 }, 1 },
+	{ { TOP_MEAN }, 1 },   { { TOP_P50 }, 1 },
+	{ { TOP_TIME }, 1 },   { { TOP_OLDEST }, 1 },
+	{ { TOP_ERRORS }, 1 }, { { TOP_IN, TOP_OUT }, 2 },
+	{ { TOP_NOW }, 1 },    { { TOP_CPU, TOP_RUNQ, TOP_DISK, TOP_CNID }, 4 },
 	{ { TOP_VOLUME }, 1 },
 };
 
@@ -59,6 +54,10 @@ static bool is_in(enum top_column c, enum live_by by)
 {
 	if (c == TOP_VOLUME)
 		return by == LIVE_SESSION;
+	if (c == TOP_P50 || c == TOP_P99)
+		return by == LIVE_COMMAND;
+	if (c == TOP_MEAN)
+		return by != LIVE_COMMAND;
 	/* Of commands and files it is not known what is in service. */
 	return (c != TOP_NOW && c != TOP_OLDEST) || (by != LIVE_COMMAND && by != LIVE_FILE);
 }
@@ -217,6 +216,8 @@ static struct cell top_text_value(const struct live_row *r, enum top_column c, d
 		return top_text_quantile(s, 0.5);
 	case TOP_P99:
 		return top_text_quantile(s, 0.99);
+	case TOP_MEAN:
+		return s->requests ? screen_time(live_sum_mean(s)) : nothing();
 	case TOP_IN:
 		return mega((double)s->bytes_in / seconds / 1e6);
 	case TOP_OUT:

@@ -45,6 +45,7 @@ struct watch_connection {
 	const __u32 *hist; /* AFS_REQUEST_BUCKETS: how long each took */
 	uint64_t denied;   /* of the answers: in use elsewhere, or locked */
 	const struct afs_habit *habit;
+	const struct afs_asking *asking; /* of who serves it; with AFS_TRACE_ASKED */
 };
 
 /* c, and what is in it, is valid during the call. */
@@ -216,6 +217,9 @@ struct run_ends watch_ends(const struct watch *w, enum afs_role role);
  * together. 0 also if that is not seen (/proc).
  */
 uint64_t watch_traced_ns(const struct watch *w);
+
+/* Whether what sessions ask their backend is counted (struct afs_asking). */
+bool watch_has_asking(const struct watch *w);
 
 /* CPU time of the programs in the kernel so far, estimated; false: not known. */
 bool watch_price(struct watch *w, uint64_t *out_ns);

@@ -61,6 +61,11 @@ class Slo:
     text: str
     parts: tuple[Slo, ...] = ()
 
+    @property
+    def figure(self) -> str:
+        """What it limits."""
+        return f"{self.of}.{self.stat}" if self.of else self.stat
+
     def value(self, phase: Phase) -> Bound:
         """As load itself has it, or would have."""
         said = self._said(phase)
@@ -148,7 +153,7 @@ def slo(text: str) -> Slo:
 def verdict(of: Limit, w: Words = ENGLISH) -> str:
     """What load said of a limit: kept, broken, or that it cannot be told and why; and the time."""
     if of.kept is None:
-        text = w.say("limit_untold", why=of.why)
+        text = w.say("limit_untold", why=w.told(of.why))
     else:
         text = w["limit_kept" if of.kept else "limit_broken"]
     if not of.value or of.value.ns is None:

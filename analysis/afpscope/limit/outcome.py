@@ -9,7 +9,7 @@ from dataclasses import asdict, dataclass
 from typing import Any
 
 from .. import forms, markdown, show
-from ..saved.crowd import MEAN, Load
+from ..saved.crowd import MAX, MEAN, Bound, Load
 from ..saved.hist import QUANTILES
 from ..saved.run import Socket
 from ..saved.steps import Level, Step, Sweep, middle, middle_bound
@@ -27,7 +27,8 @@ REPEAT = 3  # steps of each value that give a knee an interval
 
 @dataclass(frozen=True)
 class Row:
-    """One value: medians of its steps. Times in ns; `at_least`: which of them are at least that."""
+    """One value: medians of its steps. Times in ns, quantiles of all actions together;
+    `at_least`: which of them are at least that."""
 
     value: str
     n: int
@@ -45,15 +46,18 @@ class Row:
     generator: float
     saturated: bool
     mean: float | None
+    max: float | None
+    probe_mean: float | None
+    limited: float | None  # what the limit is of, if it is of a time
     mb_s: float | None
     drops: int | None  # of the server's sockets (rx); None: not seen
     buffer: int | None  # of the server's socket (rx), in bytes
-    at_least: tuple[str, ...] = ()  # of QUANTILES, "probe_p99" and "mean"
+    at_least: tuple[str, ...] = ()  # of QUANTILES and the fields that are times
 
     def time(self, name: str) -> str:
         """One of these."""
-        others = {"probe_p99": self.probe_p99, "mean": self.mean}
-        return show.time((self.latency | others)[name], name in self.at_least)
+        ns = self.latency[name] if name in self.latency else getattr(self, name)
+        return show.time(ns, name in self.at_least)
 
 
 @dataclass(frozen=True)
@@ -73,13 +77,18 @@ class Outcome:
         return [s for s in self.sweep.steps if s.trouble]
 
 
-def _row(level: Level, rx: bool) -> Row:
+def _row(level: Level, rx: bool, slo: Slo | None) -> Row:
     most = limits.of_step(level.middle_step).busiest
     loads = level.loads
     probes = [p.probe for p in level.phases if p.probe]
     times = {name: middle_bound(x.bound(q) for x in loads) for name, q in QUANTILES.items()}
-    others = {"probe_p99": middle_bound(x.bound(0.99) for x in probes)}
-    others |= {"mean": middle_bound(x.bound(MEAN) for x in loads)}
+    others = {
+        "probe_p99": middle_bound(x.bound(0.99) for x in probes),
+        "mean": middle_bound(x.bound(MEAN) for x in loads),
+        "max": middle_bound(x.bound(MAX) for x in loads),
+        "probe_mean": middle_bound(x.bound(MEAN) for x in probes),
+        "limited": middle_bound(map(slo.value, level.phases)) if slo else Bound(None),
+    }
     return Row(
         level.text,
         len(loads),
@@ -97,6 +106,9 @@ def _row(level: Level, rx: bool) -> Row:
         max(x.cpu_share for x in loads),
         level.busy if rx else level.saturated,
         others["mean"].ns,
+        others["max"].ns,
+        others["probe_mean"].ns,
+        others["limited"].ns,
         middle(map(calls.mb_s, level.phases)),
         _sum(calls.drops(s) for s in level.steps),
         min((s.buffer for s in _sockets(level) if s.buffer), default=None),
@@ -139,7 +151,7 @@ def of(sweep: Sweep, slo: str | None = None, w: Words = ENGLISH) -> Outcome:
         found,
         _limit(sweep, found, w),
         _law(sweep, w),
-        tuple(_row(level, sweep.of_calls) for level in sweep.levels),
+        tuple(_row(level, sweep.of_calls, limit) for level in sweep.levels),
         tuple(calls.tests(sweep)),
     )
 
@@ -230,33 +242,40 @@ def busiest(row: Row, w: Words = ENGLISH) -> str:
     return f"{w[f'r_{row.busiest}']} {row.busiest_share:.0%}" if row.busiest else "n/a"
 
 
-HEAD = ("n", "offered/s", "done/s", "p50", "p99", "p99.9", "probe p99", "bad", "busiest", "client")
-HEAD_RX = (
-    "n",
-    "done/s",
-    "MB/s",
-    "mean",
-    "p50",
-    "p99",
-    "probe p99",
-    "bad",
-    "drops",
-    "buffer",
-    "client",
-)
+def times(o: Outcome, *quantiles: str) -> dict[str, str]:
+    """Of a row which times are shown, each with its heading: of actions of several kinds not these
+    quantiles of all of them, unless that is what the limit is of."""
+    shown = ("mean", "max") if o.sweep.mixed else quantiles
+    out = {name: name for name in shown}
+    if o.slo and o.slo.limit_ns and o.slo.figure not in out:
+        out["limited"] = o.slo.figure
+    probe = "probe_mean" if o.sweep.mixed_probe else "probe_p99"
+    return out | {probe: probe.replace("_", " ")}
+
+
+def _times(o: Outcome) -> dict[str, str]:
+    if o.sweep.of_calls:
+        return {"mean": "mean"} | times(o, "p50", "p99")
+    return times(o, "p50", "p99", "p99.9")
+
+
+def head(o: Outcome) -> list[str]:
+    """Of the table on stdout."""
+    if o.sweep.of_calls:
+        return ["n", "done/s", "MB/s", *_times(o).values(), "bad", "drops", "buffer", "client"]
+    return ["n", "offered/s", "done/s", *_times(o).values(), "bad", "busiest", "client"]
 
 
 def _generator(row: Row) -> str:
     return f"{row.generator:.0%}{'!' if row.saturated else ''}"
 
 
-def cells(row: Row) -> list[str]:
+def _cells(o: Outcome, row: Row) -> list[str]:
     return [
-        row.value,
         f"{row.n}",
         show.rate(row.offered),
         show.rate(row.achieved),
-        *(_least(row, q) for q in ("p50", "p99", "p99.9", "probe_p99")),
+        *(_least(row, q) for q in _times(o)),
         bad(row),
         busiest(row),
         _generator(row),
@@ -277,18 +296,22 @@ def counted(n: int | None) -> str:
     return "n/a" if n is None else f"{n:,}"
 
 
-def cells_rx(row: Row) -> list[str]:
+def _cells_rx(o: Outcome, row: Row) -> list[str]:
     return [
-        row.value,
         f"{row.n}",
         show.rate(row.achieved),
         show.rate(row.mb_s),
-        *(_least(row, q) for q in ("mean", "p50", "p99", "probe_p99")),
+        *(_least(row, q) for q in _times(o)),
         bad(row),
         counted(row.drops),
         size(row.buffer),
         _generator(row),
     ]
+
+
+def cells(o: Outcome, row: Row) -> list[str]:
+    """A row of that table."""
+    return [row.value, *(_cells_rx if o.sweep.of_calls else _cells)(o, row)]
 
 
 def ratio(test: Test, w: Words = ENGLISH) -> str:
@@ -307,15 +330,15 @@ def _tests(o: Outcome) -> list[str]:
     if not o.tests or len(o.tests[0].at) < 2:
         return []
     first, last = o.tests[0].at[0].value, o.tests[0].at[-1].value
-    head = ["test"]
-    head += [f"{what} {value}" for value in (first, last) for what in ("mean", "p99", "failed")]
+    names = ["test"]
+    names += [f"{what} {value}" for value in (first, last) for what in ("mean", "p99", "failed")]
     rows = []
     for test in o.tests:
         row = [test.name]
         for at in (test.at[0], test.at[-1]):
             row += [_short(at.mean_ns), _short(at.p99_ns), f"{at.failed:,}"]
         rows.append([*row, ratio(test)])
-    out = ["", show.table([*head, "ratio of means"], rows, 0)]
+    out = ["", show.table([*names, "ratio of means"], rows, 0)]
     if any(test.ratio and not test.within for test in o.tests):
         n = calls.steps_needed()
         out.append(f"(the ratio's interval needs {n} steps of both values: --repeat {n})")
@@ -350,9 +373,8 @@ def _fold(text: str, width: int = 100) -> list[str]:
 def screen(o: Outcome) -> str:
     """One screen: at most 40 lines of 100 columns, unless names are longer."""
     rows = _shown(o)
-    rx = o.sweep.of_calls
-    head, made = (HEAD_RX, cells_rx) if rx else (HEAD, cells)
-    lines = [] if not rows else [show.table([o.sweep.option, *head], map(made, rows), 0)]
+    of = [cells(o, row) for row in rows]
+    lines = [show.table([o.sweep.option, *head(o)], of, 0)] if of else []
     if len(rows) < len(o.rows):
         lines.append(f"({len(o.rows) - len(rows)} more values: --json, or afpscope report)")
     if len(o.tests) > 1:
@@ -389,12 +411,9 @@ def put(o: Outcome, form: str) -> None:
     if form == forms.JSON:
         print(json.dumps(as_json(o)))
         return
-    rx = o.sweep.of_calls
-    head, rows = [o.sweep.option, *(HEAD_RX if rx else HEAD)], [
-        (cells_rx if rx else cells)(row) for row in o.rows
-    ]  # fmt: skip
+    names, rows = [o.sweep.option, *head(o)], [cells(o, row) for row in o.rows]
     if form == forms.CSV:
-        forms.print_csv(head, rows)
+        forms.print_csv(names, rows)
         return
     lines = [f"- {markdown.escape(text)}" for text in sentences(o)]
-    print("\n".join(["### afpscope sweep", "", *lines, "", markdown.table(head, rows)]))
+    print("\n".join(["### afpscope sweep", "", *lines, "", markdown.table(names, rows)]))

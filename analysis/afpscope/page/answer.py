@@ -16,6 +16,8 @@ from ..words import Words
 from . import loadpage
 
 _WIDE = re.compile("[\u3040-\u9fff]")  # letters of Japanese
+_SAID = 5  # causes that may be: so many are in the diagnosis's own sentence, all of them
+_NAMED = 3  # unsteady tests; more are named by their numbers
 _WORTH_NAMING = 0.05  # of all time: what the second command takes at least
 TRUSTED, DOUBTED, UNCHECKED = "trusted", "doubted", "unchecked"
 
@@ -177,6 +179,8 @@ def _unseen(run: Run, w: Words) -> list[str]:
     """Causes that could not be seen: each that the waits speak for, and without a finding also
     those for which nothing speaks but that nothing rules out."""
     rest = () if run.causes else tuple(key for key in run.may_be if key not in run.unseen)
+    if run.verdict == "partly" and len(run.may_be) <= _SAID:
+        rest = ()
     return [
         w.say(which, names=w["comma"].join(map(w.cause, keys)))
         for which, keys in (("unseen", run.unseen), ("may_be", rest))
@@ -189,11 +193,17 @@ def _felt(d: Digest, w: Words) -> list[str]:
     return loadpage.sentences(d.run, w) + _transfers(d, w)
 
 
+def _short(names: list[str]) -> list[str]:
+    """Names of tests; of many that begin with their numbers only these."""
+    numbers = [name.split(maxsplit=1)[0] for name in names]
+    return numbers if len(names) > _NAMED and all(x.isdigit() for x in numbers) else names
+
+
 def _remarks(d: Digest, w: Words) -> list[str]:
     """What a reader must know before using these figures for something else."""
     out = _busiest(d, w)
     timed = [t for t in d.tests if t.mean_ns is not None]
-    if names := [t.name for t in timed if t.is_unsteady]:
+    if names := _short([t.name for t in timed if t.is_unsteady]):
         out.append(w.say("unsteady", names=", ".join(names)))
     if (cpu := d.run.shared_cpu) is not None:
         out.append(w.say("shared_cpu", cpu=cpu))

@@ -80,7 +80,7 @@ def _seconds(load: Load, marks: Sequence[Mark], ax: Any, w: Words) -> None:
 
 def latency(load: Load, marks: Sequence[Mark], w: Words) -> Drawn | None:
     """Mean and maximum of what ended in each second; of one kind of actions median and p99, too."""
-    alone = len(load.actions) == 1
+    alone = not load.mixed
     rows: list[tuple[Cell, ...]] = [
         (
             i * load.seconds_each,

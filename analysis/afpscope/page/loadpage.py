@@ -61,9 +61,8 @@ def _row(load: Load, name: str | None, title: str) -> ActionRow:
     those = [a for a in load.actions if name in (None, a.name)]
     n, failed = sum(a.n for a in those), sum(a.failed for a in those)
     latency, longest = load.latency(name), load.max_ns(name)
-    # Quantiles of several kinds together say nothing of any of them.
     quantiles = [at_most(latency, q, longest) for q in QUANTILES.values()]
-    if len(those) > 1:
+    if name is None and load.mixed:
         quantiles = [None] * len(quantiles)
     return ActionRow(title, n, failed, load.mean_ns(name), quantiles, longest)
 
@@ -160,7 +159,7 @@ def _sentence(p: Phase, load: Load, w: Words) -> str:
     offered, most = load.rate_per_s, max(load.actions, key=lambda a: a.sum_ns)
     all_ns = sum(a.sum_ns for a in load.actions)
     return w.say(
-        "load_short" if len(load.actions) == 1 else "load_short_mix",
+        "load_short_mix" if load.mixed else "load_short",
         clients=load.clients,
         mix=p.title,
         rate=show.rate(load.achieved),

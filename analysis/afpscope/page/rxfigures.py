@@ -49,6 +49,7 @@ def socket(s: Socket, run: Run, w: Words) -> Drawn | None:
         ax.set_ylim(bottom=0)
         ax.set_xlim(0, max(at))
         ax.set_xlabel(w["axis_at"])
+        ax.xaxis.set_major_formatter(lambda v, _: f"{v:g}")  # a test may take milliseconds
         ax.set_ylabel("KiB")
         dropped = ax.twinx()
         drops = [n for _, _, n in s.points]
@@ -59,4 +60,4 @@ def socket(s: Socket, run: Run, w: Words) -> Drawn | None:
         dropped.spines["right"].set_visible(True)
         _tests(ax, run)
         legend_below(ax, 3, handles=lines)
-    return Drawn(made, ("ns", "queue_bytes", "drops"), [tuple(p) for p in s.points])
+    return Drawn(made, ("at_ns", "queue_bytes", "drops"), [tuple(p) for p in s.points])

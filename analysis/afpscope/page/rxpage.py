@@ -103,7 +103,7 @@ def sentence(p: Phase, w: Words) -> str:
     latency, longest = load.latency(), load.max_ns()
     p99 = latency.quantile(0.99) if latency.n >= 100 else None
     return w.say(
-        "rx_short",
+        "rx_short_few" if p99 is None else "rx_short",
         test=p.title,
         clients=load.clients,
         n=load.n,

@@ -18,6 +18,7 @@ import numpy as np
 from .figures import INK, STYLE, STYLES, figure, legend_below, time_axis
 from ..limit.limits import PARTS, Spent
 from ..limit.outcome import Outcome
+from ..saved.crowd import MAX, MEAN
 from ..saved.hist import QUANTILES
 from ..saved.steps import Level, number
 from ..limit.usl import Usl
@@ -117,28 +118,31 @@ def _slo(ax: Any, o: Outcome, of_probe: bool) -> None:
 
 
 def latency(o: Outcome, w: Words) -> Drawn | None:
-    """Percentiles of all actions, with the SLO and the knee."""
+    """Percentiles of all actions, of several kinds mean and longest, with the SLO and the knee."""
     levels = o.sweep.levels
     if not levels:
         return None
     made, ax = figure(3.6)
     rows: list[tuple[Cell, ...]] = []
     with mpl.rc_context(STYLE):
+        shown = {"mean": MEAN, "max": MAX} if o.sweep.mixed else QUANTILES
         table = {
-            q: [[x.latency().quantile(share) for x in level.loads] for level in levels]
-            for q, share in QUANTILES.items()
+            q: [[x.bound(share).ns for x in level.loads] for level in levels]
+            for q, share in shown.items()
         }
+        if o.sweep.mixed and o.slo and o.slo.limit_ns and o.slo.figure not in shown:
+            table[o.slo.figure] = [[o.slo.value(p).ns for p in level.phases] for level in levels]
         for i, (q, of) in enumerate(table.items()):
             _line(ax, levels, of, i, q)
         for at, level in enumerate(levels):
             for k in range(len(level.loads)):
-                rows.append((level.text, k + 1, *(table[q][at][k] for q in QUANTILES)))
+                rows.append((level.text, k + 1, *(of[at][k] for of in table.values())))
         _slo(ax, o, False)
         _log(ax, w["axis_action"])
         _values(ax, o, w)
         _knee(ax, o, w)
         legend_below(ax)
-    head = (o.sweep.option, "repeat", *(f"{q.replace('.', '')}_ns" for q in QUANTILES))
+    head = (o.sweep.option, "repeat", *(f"{q.replace('.', '')}_ns" for q in table))
     return Drawn(made, head, rows)
 
 
@@ -151,23 +155,19 @@ def probe(o: Outcome, w: Words) -> Drawn | None:
     made, ax = figure(3.2)
     rows: list[tuple[Cell, ...]] = []
     with mpl.rc_context(STYLE):
-        shown = (("p50", 0.5), ("p99", 0.99))
-        for i, (q, share) in enumerate(shown):
-            _line(
-                ax, levels, [[x.latency().quantile(share) for x in of] for of in probes], i * 2, q
-            )
-        _line(ax, levels, [[x.max_ns() for x in of] for of in probes], 4, "max")
+        shown = {"mean": MEAN} if o.sweep.mixed_probe else {"p50": 0.5, "p99": 0.99}
+        shown |= {"max": MAX}
+        for i, (q, share) in zip((0, 2, 4), shown.items(), strict=False):
+            _line(ax, levels, [[x.bound(share).ns for x in of] for of in probes], i, q)
         for level, of in zip(levels, probes, strict=True):
             for k, x in enumerate(of, 1):
-                rows.append(
-                    (level.text, k, *(x.latency().quantile(q) for _, q in shown), x.max_ns())
-                )
+                rows.append((level.text, k, *(x.bound(q).ns for q in shown.values())))
         _slo(ax, o, True)
         _log(ax, w["axis_probe"])
         _values(ax, o, w)
         _knee(ax, o, w)
         legend_below(ax)
-    return Drawn(made, (o.sweep.option, "repeat", "p50_ns", "p99_ns", "max_ns"), rows)
+    return Drawn(made, (o.sweep.option, "repeat", *(f"{q}_ns" for q in shown)), rows)
 
 
 def rate(o: Outcome, w: Words) -> Drawn | None:

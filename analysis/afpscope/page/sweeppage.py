@@ -8,6 +8,7 @@ from typing import Any
 
 from ..limit import knee, outcome
 from ..limit.outcome import Outcome, Row
+from ..saved.crowd import MEAN
 from ..saved.hist import QUANTILES
 from ..saved.steps import Sweep
 from ..show import rate
@@ -27,8 +28,7 @@ class Line:
     n: int
     offered: str
     achieved: str
-    latency: list[str]
-    probe_p99: str
+    times: list[str]
     bad: str
     busiest: str
     generator: str
@@ -61,8 +61,7 @@ def _line(o: Outcome, row: Row, w: Words) -> Line:
         row.n,
         rate(row.offered) if row.offered is not None else "",
         rate(row.achieved),
-        [row.time(q) for q in row.latency],
-        row.time("probe_p99"),
+        [row.time(q) for q in outcome.times(o, *QUANTILES)],
         outcome.bad(row),
         outcome.busiest(row, w),
         f"{row.generator:.0%}{'!' if row.saturated else ''}",
@@ -73,6 +72,12 @@ def _line(o: Outcome, row: Row, w: Words) -> Line:
         outcome.counted(row.drops),
         outcome.size(row.buffer),
     )
+
+
+def _heads(o: Outcome, w: Words) -> list[str]:
+    """Of the times of a row."""
+    shown = outcome.times(o, *QUANTILES)
+    return [w[key] if key.startswith("probe") else w.head(text) for key, text in shown.items()]
 
 
 def _calls(o: Outcome, w: Words) -> list[Call]:
@@ -111,7 +116,8 @@ def _table(o: Outcome, made: Painter) -> None:
     """The table for papers, as CSV."""
     head = (
         o.sweep.option, "steps", "offered_per_s", "achieved_per_s",
-        *(f"{q.replace('.', '')}_ns" for q in QUANTILES), "probe_p99_ns", "failed", "dropped",
+        "mean_ns", *(f"{q.replace('.', '')}_ns" for q in QUANTILES), "max_ns", "probe_mean_ns",
+        "probe_p99_ns", "failed", "dropped",
         "without_session", "lost", "busiest", "busiest_share", "generator_cpu",
         "generator_saturated",
     )  # fmt: skip
@@ -119,9 +125,9 @@ def _table(o: Outcome, made: Painter) -> None:
         "sweep-table",
         head,
         [
-            (r.value, r.n, r.offered, r.achieved, *r.latency.values(), r.probe_p99, r.failed,
-             r.dropped, r.missing, r.lost, r.busiest, r.busiest_share, r.generator,
-             int(r.saturated))
+            (r.value, r.n, r.offered, r.achieved, r.mean, *r.latency.values(), r.max,
+             r.probe_mean, r.probe_p99, r.failed, r.dropped, r.missing, r.lost,
+             r.busiest, r.busiest_share, r.generator, int(r.saturated))
             for r in o.rows
         ],
     )  # fmt: skip
@@ -175,6 +181,8 @@ def page(sweep: Sweep, made: Painter, slo: str | None) -> tuple[str, list[str]]:
         "limit_note": _limit_note(o, w),
         "axis": sweepfigures.name(sweep.option, w),
         "rows": [_line(o, row, w) for row in o.rows],
+        "times": _heads(o, w),
+        "step_time": ("mean", MEAN) if sweep.mixed else ("p99", 0.99),
         "calls": _calls(o, w),
         "limits": lambda load: knee.verdicts(load, w),
         "run": sweep.measured[0].run if sweep.measured else None,

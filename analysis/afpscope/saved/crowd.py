@@ -166,6 +166,11 @@ class Load:
         return sum(a.failed for a in self.actions)
 
     @property
+    def mixed(self) -> bool:
+        """Whether its actions are of several kinds: a quantile of all tells of none of them."""
+        return sum(a.n > 0 for a in self.actions) > 1
+
+    @property
     def missing(self) -> int:
         """Clients that had no session at all."""
         return 0 if self.open is None else self.clients - self.open

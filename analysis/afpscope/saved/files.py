@@ -164,6 +164,10 @@ class Folder:
         except OSError as e:
             raise Failure(f"cannot make folder {path}: {e.strerror}") from None
 
+    def __del__(self) -> None:
+        with contextlib.suppress(AttributeError, OSError):  # it was not made
+            os.close(self._fd)
+
     def is_empty(self) -> bool:
         fd = os.open(".", os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC, dir_fd=self._fd)
         try:

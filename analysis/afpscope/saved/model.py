@@ -141,6 +141,7 @@ class Phase:
     marks: tuple[Mark, ...] = ()
     packets_in: Packets | None = None  # of kinds whose clients send datagrams
     packets_out: Packets | None = None
+    storage: tuple[Storage, ...] = ()
 
     def measured(self, metric: Metric) -> float | None:
         """A metric for one iteration: a transfer has the sum of those that count."""
@@ -148,6 +149,15 @@ class Phase:
         if value is None or not self.transfer:
             return value
         return value / max(1, len(self.transfer.counting))
+
+
+@dataclass(frozen=True, slots=True)
+class Storage:
+    """What reached the disk for an account, by a role."""
+
+    role: str
+    name: str
+    figures: dict[str, int | None]
 
 
 @dataclass(frozen=True, slots=True)
@@ -275,6 +285,18 @@ def _packets(node: Node | None) -> Packets | None:
     )
 
 
+def _storage(node: Node | None) -> tuple[Storage, ...]:
+    texts = ("role", "name")
+    return tuple(
+        Storage(
+            s["role"].text(),
+            s["name"].text(),
+            {key: s.get_int(key) for key, _ in s.members() if key not in texts},
+        )
+        for s in (node.items() if node else ())
+    )
+
+
 def phase(node: Node) -> Phase:
     """One element of `phases`."""
     ledger, transfer = node["ledger"], node.get("transfer")
@@ -297,4 +319,5 @@ def phase(node: Node) -> Phase:
         *crowd.parse_time(node),
         _packets(ledger.get("packets_in")),
         _packets(ledger.get("packets_out")),
+        _storage(ledger.get("storage")),
     )

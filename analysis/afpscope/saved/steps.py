@@ -63,10 +63,9 @@ class Step:
     def load(self) -> Load | None:
         return self.phase.load if self.phase else None
 
-    @property
-    def p99_text(self) -> str:
-        """Of all actions."""
-        of = self.load.bound(0.99) if self.load else Bound(None)
+    def time_text(self, q: float) -> str:
+        """A quantile of all actions, or the MEAN."""
+        of = self.load.bound(q) if self.load else Bound(None)
         return show.time(of.ns, of.at_least)
 
     @property
@@ -111,6 +110,16 @@ class Sweep:
     @property
     def open_loop(self) -> bool:
         return any(s.load.rate_per_s is not None for s in self.measured if s.load)
+
+    @property
+    def mixed(self) -> bool:
+        """Its actions are of several kinds, of which together only mean and longest are shown."""
+        return any(s.load.mixed for s in self.measured if s.load)
+
+    @property
+    def mixed_probe(self) -> bool:
+        """Likewise of the probe's."""
+        return any(p.mixed for s in self.measured if s.phase and (p := s.phase.probe))
 
     @property
     def of_calls(self) -> bool:

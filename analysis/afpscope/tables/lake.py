@@ -15,8 +15,7 @@ from datetime import UTC, datetime
 from ..judge import versus
 from ..saved import hist
 from ..saved.hist import Histogram
-from ..saved.node import load
-from ..saved.run import RUN_FILE, Run
+from ..saved.run import Run
 from ..saved.trace import Trace
 from . import tables, values
 from .duck import FLAG, INT, MAP, REAL, TEXT, TEXTS, TIME, UINT, Columns, Rows, Table
@@ -123,14 +122,11 @@ def _losses(run: Run, _: Trace | None) -> tuple[Rows, Columns]:
 def _storage(run: Run, _: Trace | None) -> tuple[Rows, Columns]:
     rows: Rows = []
     keys: dict[str, None] = {}
-    for p in load(run.folder / RUN_FILE if run.folder else run.path)["phases"].items():
-        of_phase = {"test": p["test"].count(), "iteration": p["iteration"].count()}
-        storage = p["ledger"].get("storage")
-        for s in storage.items() if storage else ():
-            texts = {key: s[key].text() for key in ("role", "name")}
-            numbers = {key: s.get_int(key) for key, _ in s.members() if key not in texts}
-            keys.update(dict.fromkeys(numbers))
-            rows.append(of_phase | texts | numbers)
+    for p in run.phases:
+        for s in p.storage:
+            keys.update(dict.fromkeys(s.figures))
+            of = {"test": p.test, "iteration": p.iteration, "role": s.role, "name": s.name}
+            rows.append(of | s.figures)
     return rows, [*KEY, ("role", TEXT), ("name", TEXT), *((key, INT) for key in keys)]
 
 
@@ -147,8 +143,8 @@ _MORE = {
 
 
 def _without_empty_columns(of: Table) -> Table:
-    has = {key for row in of.rows for key, value in row.items() if value is not None}
-    return Table([(key, kind) for key, kind in of.columns if key in has], of.rows)
+    has = [c for c in of.columns if any(row.get(c[0]) is not None for row in of.rows)]
+    return Table(has, of.rows)
 
 
 def of_run(run: Run, trace: Trace | None) -> dict[str, Table]:

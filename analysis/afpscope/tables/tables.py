@@ -4,10 +4,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
-
-import duckdb
 
 from .. import process
 from ..errors import Failure
@@ -217,9 +216,10 @@ def of_run(run: Run) -> dict[str, Table]:
 
 def _widened(rows: Rows, key: str, kind: str) -> str:
     """INT, unless a value needs more: a query subtracts signed numbers without surprise."""
-    if kind != INT or all((row.get(key) or 0) <= _INT_MAX for row in rows):
+    values = [row.get(key) or 0 for row in rows] if kind == INT else ()
+    if not values or max(values) <= _INT_MAX:
         return kind
-    return UINT if all((row.get(key) or 0) >= 0 for row in rows) else BOTH
+    return UINT if min(values) >= 0 else BOTH
 
 
 def table_of(rows: Rows, columns: Columns) -> Table:
@@ -227,12 +227,20 @@ def table_of(rows: Rows, columns: Columns) -> Table:
     return Table([(key, _widened(rows, key, kind)) for key, kind in columns], rows)
 
 
-def put(db: Any, name: str, table: Table, path: Path) -> None:
-    """Makes the table of `path`, a run; Failure if a value is not of its column's type."""
+@contextmanager
+def of_path(name: str, path: Path) -> Iterator[None]:
+    """Its rows, of the run `path`, are given to DuckDB; Failure if a value is not of its column's
+    type."""
     try:
-        duck.put(db, name, table)
-    except duckdb.Error as e:
+        yield
+    except duck.ERROR as e:
         if process.interrupted():
             raise KeyboardInterrupt from None
         why = str(e).strip().splitlines()[0]
         raise Failure(f"{path}: table {name}: {why}: the file is damaged") from None
+
+
+def put(db: Any, name: str, table: Table, path: Path) -> None:
+    """Makes the table of `path`, a run; Failure if a value is not of its column's type."""
+    with of_path(name, path):
+        duck.put(db, name, table)

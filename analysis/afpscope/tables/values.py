@@ -30,6 +30,7 @@ QUANTILES = {"p50": 0.5, "p95": 0.95, TAIL: 0.99}
 RATE = "rate"
 RECORDED = "recorded"  # in place of a test
 _LOADED = {"p50": 0.5, TAIL: 0.99}
+ACTION, PROBE = "action", "probe"  # in place of a command: all actions of a load, of its probe
 
 
 @dataclass(frozen=True, order=True)
@@ -55,7 +56,7 @@ class Row:
         """The name of the row within its test."""
         if not self.command:
             return self.figure if self.is_metric else "(test)"
-        if self.figure != MEAN:
+        if self.figure != MEAN or self.command in (ACTION, PROBE):
             return f"{self.command} {self.figure}"
         middle = 1 - 2 * TRIM
         return self.command if self.test == RECORDED else f"{self.command} (middle {middle:.0%})"
@@ -155,14 +156,17 @@ def _recorded(phases: Iterable[Phase]) -> dict[Row, Value]:
 
 
 def of_load(phase: Phase, test: str) -> dict[Row, Value]:
-    """Of a load: its rate, and how long actions took, those of the probe too."""
+    """Of a load: its rate, and how long actions took, those of the probe too. Of several kinds
+    together that is the mean, as a quantile of them tells of none."""
     load = phase.load
     assert load
     out = {Row(test, "", RATE, "per s", HIGHER): Value(load.achieved)} if load.achieved else {}
-    of = {"action": load.latency()}
-    of |= {a.name: a.planned for a in load.actions} if len(load.actions) > 1 else {}
-    if phase.probe:
-        of["probe"] = phase.probe.latency()
+    of = {a.name: a.planned for a in load.actions} if load.mixed else {}
+    for name, one in ((ACTION, load), (PROBE, phase.probe)):
+        if one and not one.mixed:
+            of[name] = one.latency()
+        elif one and (mean := one.mean_ns()):
+            out[Row(test, name, MEAN)] = Value(mean)
     for name, histogram in of.items():
         for figure, q in _LOADED.items():
             if found := _quantile(histogram, q):

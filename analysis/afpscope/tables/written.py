@@ -3,9 +3,9 @@
 
 from __future__ import annotations
 
-from contextlib import ExitStack
+from contextlib import AbstractContextManager, ExitStack
 from types import TracebackType
-from typing import Self
+from typing import Any, Self
 
 import duckdb
 
@@ -21,15 +21,24 @@ PARQUET, CSV = "parquet", "csv"
 _MEMORY = 1 << 30
 
 
-class Writer:
-    """Writes tables of a run into a folder, each into TABLE.FORM. Failure if it cannot."""
+def database() -> AbstractContextManager[Any]:
+    """For a Writer."""
+    return duck.spilling(_MEMORY)
 
-    def __init__(self, run: Run, folder: Folder, form: str = PARQUET) -> None:
-        self._run, self._folder, self._form = run, folder, form
+
+class Writer:
+    """Writes tables of a run into a folder, each into TABLE.FORM. Failure if it cannot.
+
+    db: a database() without tables, for runs one after the other; None: one is made.
+    """
+
+    def __init__(self, run: Run, folder: Folder, form: str = PARQUET, db: Any = None) -> None:
+        self._run, self._folder, self._form, self._db = run, folder, form, db
         self._stack = ExitStack()
 
     def __enter__(self) -> Self:
-        self._db = self._stack.enter_context(duck.spilling(_MEMORY))
+        if self._db is None:
+            self._db = self._stack.enter_context(database())
         return self
 
     def __exit__(
@@ -37,19 +46,27 @@ class Writer:
     ) -> None:
         self._stack.close()
 
-    def _write(self, table: str, columns: duck.Columns) -> None:
+    @property
+    def _notes(self) -> dict[str, str]:
         run = self._run
-        notes = {"afpscope.run": run.id, "afpscope.set": run.set, "afpscope.started": run.started}
+        return {"afpscope.run": run.id, "afpscope.set": run.set, "afpscope.started": run.started}
+
+    def _write(self, table: str, columns: duck.Columns) -> None:
         with self._folder.written(f"{table}.{self._form}") as file:
             if self._form == PARQUET:
-                duck.to_parquet(self._db, table, file, notes)
+                duck.to_parquet(self._db, table, file, self._notes)
             else:
                 duck.to_csv(self._db, table, columns, file)
         self._db.execute(f"drop table {duck.name(table)}")
 
     def rows(self, table: str, of: duck.Table) -> None:
         """A table of rows."""
-        tables.put(self._db, table, of, self._run.path)
+        path = self._run.path
+        if self._form == PARQUET:
+            with tables.of_path(table, path), self._folder.written(f"{table}.{PARQUET}") as file:
+                duck.rows_to_parquet(self._db, of, file, self._notes)
+            return
+        tables.put(self._db, table, of, path)
         self._write(table, of.columns)
 
     def records(self, table: str, stream: Stream, offset_ns: int | None = None) -> None:

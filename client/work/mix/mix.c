@@ -75,11 +75,13 @@ static const struct opt numbers[] = {
 	{ .name = "compressible",
 	  .arg = "PERCENT",
 	  .type = OPT_SHARE,
-	  .offset = offsetof(struct mix, compressible) },
+	  .offset = offsetof(struct mix, compressible),
+	  .max = 100 },
 	{ .name = "dedup",
 	  .arg = "PERCENT",
 	  .type = OPT_SHARE,
-	  .offset = offsetof(struct mix, duplicate) },
+	  .offset = offsetof(struct mix, duplicate),
+	  .max = 100 },
 	{ .type = OPT_END },
 };
 
@@ -90,12 +92,13 @@ const char *mix_action_name(unsigned int a)
 	return actions[a].key;
 }
 
-bool mix_has_actions(const struct mix *m)
+unsigned int mix_kinds(const struct mix *m)
 {
+	unsigned int n = 0;
+
 	for (size_t i = 0; i < N_MIX_ACTIONS; i++)
-		if (m->weight[i])
-			return true;
-	return false;
+		n += m->weight[i] > 0;
+	return n;
 }
 
 const char *mix_needs_afp(const struct mix *m)

@@ -103,8 +103,8 @@ const char *mix_needs_afp(const struct mix *m);
 /* Whether its clients log in while they work. */
 bool mix_logs_in(const struct mix *m);
 
-/* Whether its clients do anything but stay logged in. */
-bool mix_has_actions(const struct mix *m);
+/* Of how many kinds its actions are; 0: its clients only stay logged in. */
+unsigned int mix_kinds(const struct mix *m);
 
 /* Bytes of one directory's files: where their length is by chance, the mean. */
 uint64_t mix_set_bytes(const struct mix *m);

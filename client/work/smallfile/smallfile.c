@@ -244,6 +244,25 @@ static int smallfile_begin_make(struct script *s, const struct store *store)
 
 /* ---- requests ---- */
 
+/* What a step may have, one by one: all of an operation is more than a call of a directory takes to
+ * write. The rest is 0 from the beginning. */
+static void smallfile_prepare(struct smallfile *c, const struct smallfile_step *step)
+{
+	struct store_op *op = &c->op;
+
+	op->verb = step->verb;
+	op->dir = op->to_dir = c->dir[c->home];
+	op->name = smallfile_name_of(c, step->name);
+	op->to_name = smallfile_name_of(c, step->to);
+	op->file = c->opened;
+	op->how = step->how;
+	op->offset = op->len = 0;
+	op->buf = NULL;
+	op->data = NULL;
+	op->discard = op->with_attrs = false;
+	op->t = (struct store_times) { 0 };
+}
+
 static struct store_op *smallfile_next(struct script *s)
 {
 	static const unsigned int modes[MODES] = { 0600, 0640 };
@@ -253,13 +272,7 @@ static struct store_op *smallfile_next(struct script *s)
 
 	if (c->store->in_flight)
 		return NULL;
-	*op = (struct store_op) { .verb = step->verb,
-				  .dir = c->dir[c->home],
-				  .to_dir = c->dir[c->home],
-				  .name = smallfile_name_of(c, step->name),
-				  .to_name = smallfile_name_of(c, step->to),
-				  .file = c->opened,
-				  .how = step->how };
+	smallfile_prepare(c, step);
 	if (step->name == OF_HOME)
 		op->dir = is_top(c, c->home) ? c->base : c->dir[c->home - 1];
 	if (step->name == OF_BASE) {

@@ -21,7 +21,7 @@ from leftover import english
 from netatalk import Server
 from offline import analysis, joined
 from rxing import Serving
-from scope import FINDINGS, NOT_TOLD, OK, Run, Scope
+from scope import FINDINGS, NOT_TOLD, OK, SLOW, Run, Scope
 from terminal import on_terminal
 
 WIDE = 1000  # columns: no table leaves out a column
@@ -82,7 +82,16 @@ def walk(scope: Scope, tmp_path: Path, command: list[str], *others: int) -> None
     assert made.returncode == 0, made.stderr
     text = page.with_suffix(".ja.html").read_text()
     left = english(text, names_of(folder))
-    left += [word for word in ("Possible", "AFP commands", " others<") if word in text]
+    words = (
+        "Possible",
+        "AFP commands",
+        " others<",
+        " processes)",
+        "NOT KEPT",
+        " too few",
+        "AFP error",
+    )
+    left += [word for word in words if word in text]
     assert not left, "\n".join(left)
 
 
@@ -99,7 +108,9 @@ LOAD = ("-n", "2", "-d", "2", "--ramp=0", "--files=4", "--file-size=16K")
 
 
 def test_load(scope: Scope, dbd: Server, tmp_path: Path) -> None:
-    walk(scope, tmp_path, scope.command(dbd, *LOAD, tool="load"))
+    """With a limit that is kept, and one that is not."""
+    limits = ("--slo", "failed<=100%", "--slo", "rate>=1000000")
+    walk(scope, tmp_path, scope.command(dbd, *LOAD, *limits, tool="load"), SLOW)
 
 
 def test_probe(scope: Scope, dbd: Server, tmp_path: Path) -> None:

@@ -3,61 +3,21 @@
 
 from __future__ import annotations
 
-import contextlib
-import itertools
-import os
-import subprocess
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 from fakes import Between
-from kerberos import REALM, Kdc
-from netatalk import HERE, Server
+from kerberos import PASSWORD, REALM, SERVICE, USERS, Kdc, serving
+from netatalk import Server
 from scope import NO_SESSION, OK, Done, Scope
-
-SERVICE = "afpserver/localhost"
-PASSWORD = "secret1"
-# One name of an even and one of an odd number of bytes: what follows it begins at an even place.
-USERS = ("bench1", "odd")
-
-numbers = itertools.count()
 
 
 @pytest.fixture(scope="module")
 def kdc() -> Iterator[Kdc]:
     with Kdc() as one:
-        for user in USERS:
-            one.add_user(user, PASSWORD)
-        one.add_service(SERVICE)
-        one.tickets("bench1", PASSWORD)
+        one.add_all()
         yield one
-
-
-@contextlib.contextmanager
-def serving(kdc: Kdc, suite: str = "forky") -> Iterator[Server]:
-    """A netatalk that is SERVICE and has its key."""
-    own = f"krb5-{suite}-{os.getpid()}-{next(numbers)}"
-    hooks = {
-        "AFPD_UAMS": "uams_gss.so uams_dhx2.so",
-        "AFPD_ENV": f"KRB5_CONFIG=/tmp/{own}.conf KRB5RCACHEDIR=/tmp",
-        "AFPD_USERS": f"odd:{PASSWORD}",
-        "AFPD_GLOBAL": f"k5 keytab = /tmp/{own}.keytab\nk5 service = afpserver\n"
-        f"k5 realm = {REALM}\nfqdn = localhost",
-    }
-    root = subprocess.run(
-        [str(HERE / "root.sh"), suite], check=True, capture_output=True, text=True
-    ).stdout
-    config, keytab = (Path(root.strip()) / "tmp" / f"{own}.{end}" for end in ("conf", "keytab"))
-    try:
-        keytab.touch(0o600)
-        keytab.write_bytes(kdc.keytab(SERVICE))
-        config.write_bytes((kdc.folder / "krb5.conf").read_bytes())
-        with Server(suite, **hooks) as server:
-            yield server
-    finally:
-        config.unlink(missing_ok=True)
-        keytab.unlink(missing_ok=True)
 
 
 @pytest.fixture(scope="module")

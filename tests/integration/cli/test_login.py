@@ -143,6 +143,38 @@ def test_methods_of_older_servers(scope: Scope, suite: str) -> None:
             scope.execute(line).expect(OK)
 
 
+def test_a_password_beyond_ascii(scope: Scope) -> None:
+    """DHX2 sends it in Mac Roman, others as it is; Japanese is none of Mac Roman."""
+    users = "latin:pässwort\nkanji:資料"
+    with Server(
+        "forky", "sqlite", AFPD_UAMS="uams_dhx2.so uams_dhx.so", AFPD_USERS=users
+    ) as server:
+        for method in ("dhx2", "dhcast128"):
+            scope.execute(log_in(scope, server.port, method, "pässwort", "latin")).expect(OK)
+        scope.execute(log_in(scope, server.port, "dhcast128", "資料", "kanji")).expect(OK)
+        line = log_in(scope, server.port, "dhx2", "資料", "kanji")
+        scope.execute(line).expect(NO_SESSION, "Mac Roman does not have")
+
+
+# A line of /etc/shadow behind name and password; what the server says to DHX2, and to others.
+ACCOUNTS = {
+    "expired": ("secret1:19000:0:99999:7::1:", "wrong user or password (AFP -5023); an account"),
+    "locked": ("!secret1", "wrong user or password (AFP -5023); an account that is locked or has"),
+    "oldpw": ("secret1:1000:0:10:7:::", "password expired (AFP -5042)"),
+    "change": ("secret1:0:0:99999:7:::", "password expired (AFP -5042)"),
+}
+
+
+def test_what_is_said_of_locked_and_expired_accounts(scope: Scope) -> None:
+    users = "\n".join(f"{name}:{line}" for name, (line, _) in ACCOUNTS.items())
+    uams = "uams_clrtxt.so uams_dhx2.so uams_dhx.so"
+    with Server("forky", "sqlite", AFPD_UAMS=uams, AFPD_USERS=users) as server:
+        for name, (_, said) in ACCOUNTS.items():
+            for method in ("dhx2", "dhcast128", "cleartext"):
+                line = log_in(scope, server.port, method, "secret1", name)
+                scope.execute(line).expect(NO_SESSION, said)
+
+
 N_LOGINS = 2000  # one of 128 has a zero that netatalk 3.1 leaves out of DHCAST128's numbers
 STARTS = 5  # of netatalk 3.1.12, of which some crash in uams_randnum
 

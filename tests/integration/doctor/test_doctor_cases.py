@@ -454,6 +454,7 @@ def test_a_tracer_is_named_and_not_who_sent_a_signal(scope: Scope, served: Made)
             said = say(scope, site.port, "doctor", "-d", str(SECONDS))
     found = first_is(said, "server-traced", never=("server-stopped", "session-stopped"))
     assert f"tracing by strace (pid {tracer}) stopped afpd" in found["text"]
+    assert found["todo"].startswith("end the tracer") and "TracerPid" in found["next"]
 
 
 @undisturbed
@@ -464,6 +465,7 @@ def test_a_tracer_that_has_left_is_still_the_cause(scope: Scope, served: Made) -
             said = say(scope, site.port, "doctor", "-d", "5")
     found = first_is(said, "server-traced", never=("server-stopped", "session-stopped"))
     assert "that has left" in found["text"]
+    assert "this tracer has left" in found["todo"] and "TracerPid" not in found["next"]
 
 
 @undisturbed

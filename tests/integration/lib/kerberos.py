@@ -1,20 +1,29 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""A key distribution centre (Debian's krb5-kdc) on a free port of 127.0.0.1, for with."""
+"""A key distribution centre (Debian's krb5-kdc) on a free port of 127.0.0.1, and a netatalk whose
+users log in with its tickets; for with."""
 
 from __future__ import annotations
 
+import contextlib
+import itertools
 import os
 import socket
 import subprocess
 import tempfile
 import time
+from collections.abc import Iterator
 from pathlib import Path
 from types import TracebackType
 from typing import Self
 
+from netatalk import HERE, Server
 from unpacked import unpacked
 
 REALM = "TEST.LOCAL"
+SERVICE = "afpserver/localhost"
+PASSWORD = "secret1"
+# One name of an even and one of an odd number of bytes: what follows it begins at an even place.
+USERS = ("bench1", "odd")
 PATIENCE_S = 90
 SKEW_S = 5  # a ticket is taken for so long after its end
 
@@ -115,6 +124,13 @@ class Kdc:
         self._kdc.terminate()
         self._kdc.wait()
 
+    def add_all(self) -> None:
+        """USERS and SERVICE; the first user has a ticket."""
+        for user in USERS:
+            self.add_user(user, PASSWORD)
+        self.add_service(SERVICE)
+        self.tickets(USERS[0], PASSWORD)
+
     def add_user(self, name: str, password: str) -> None:
         self._run("kadmin.local", "-r", REALM, "addprinc", "-pw", password, name)
 
@@ -142,3 +158,33 @@ class Kdc:
         while not self._run("kvno", "-c", where, service, check=False):
             assert time.monotonic() < until, where
             time.sleep(0.2)
+
+
+_numbers = itertools.count()
+
+
+@contextlib.contextmanager
+def serving(kdc: Kdc, suite: str = "forky", **more: str) -> Iterator[Server]:
+    """A netatalk that is SERVICE and has its key."""
+    own = f"krb5-{suite}-{os.getpid()}-{next(_numbers)}"
+    hooks = {
+        "AFPD_UAMS": "uams_gss.so uams_dhx2.so",
+        "AFPD_ENV": f"KRB5_CONFIG=/tmp/{own}.conf KRB5RCACHEDIR=/tmp",
+        "AFPD_USERS": f"odd:{PASSWORD}",
+        "AFPD_GLOBAL": f"k5 keytab = /tmp/{own}.keytab\nk5 service = afpserver\n"
+        f"k5 realm = {REALM}\nfqdn = localhost",
+    }
+    hooks |= more
+    root = subprocess.run(
+        [str(HERE / "root.sh"), suite], check=True, capture_output=True, text=True
+    ).stdout
+    config, keytab = (Path(root.strip()) / "tmp" / f"{own}.{end}" for end in ("conf", "keytab"))
+    try:
+        keytab.touch(0o600)
+        keytab.write_bytes(kdc.keytab(SERVICE))
+        config.write_bytes((kdc.folder / "krb5.conf").read_bytes())
+        with Server(suite, **hooks) as server:
+            yield server
+    finally:
+        config.unlink(missing_ok=True)
+        keytab.unlink(missing_ok=True)

@@ -19,9 +19,6 @@ STAYS = (
     r"(?:afpd|cnid_dbd|cnid_metad|other) ?\d* sys[cr]\w+",  # counters of the kernel
     r"[A-Z][a-z]+ [\d.x]+\w*",  # programs with a version
     r"\bbricks?\b|\bio-threads?\b",  # words of GlusterFS
-    # Why a load does not see a cause: not translated yet (user/doctor/diagnose_load.c).
-    r"a load (?:ends its own sessions, and )?does not look for it|only one session was watched",
-    r"of a load of several parts single clients are not looked at",
 )
 _ENGLISH = re.compile(r"(?:\b[A-Za-z]?[a-z'-]+\b(?: |, ))+\b[a-z'-]{2,}\b")
 _BLOCKS = {"p", "td", "th", "h1", "h2", "h3", "li", "summary", "text", "title", "figcaption", "a",

@@ -162,6 +162,41 @@ static void the_csv_of_4_6_is_read_by_rows_that_end_in_six_numbers(void **state)
 	run_fini(&r);
 }
 
+/* The titles' operations are the row's, as in the original; what was sent is said below. */
+static void the_sum_of_4_6_is_what_its_titles_say(void **state)
+{
+	static const struct {
+		const char *title;
+		uint64_t ops;
+	} row[] = { { "Writing one large file [103 AFP ops]", 101 },
+		    { "Enumerate dir with 2000 files [~51 AFP ops]", 49 },
+		    { "Creating 2000 files [4,000 AFP ops]", 4000 } };
+	char *text = NULL;
+	struct run r;
+	size_t len;
+	FILE *f = open_memstream(&text, &len);
+
+	(void)state;
+	assert_int_equal(run_init(&r, "lantest", "lantest-4.6"), 0);
+	for (unsigned int i = 0; i < 3; i++) {
+		struct run_phase *p = run_phase(&r, i + 1, 1, row[i].title);
+
+		run_set(p, METRIC_ELAPSED, 4154000000);
+		run_set(p, METRIC_OPS, row[i].ops);
+		p->complete = true;
+	}
+	assert_int_equal(report_peer_text(&r, REPORT_PEER_4_6, f), 0);
+	assert_int_equal(report_peer_csv(&r, REPORT_PEER_4_6, f), 0);
+	fclose(f);
+	assert_non_null(strstr(text, "\nSum of all AFP OPs = 4154 "));
+	assert_non_null(strstr(text, "\nSum of all AFP OPs = 4154,12462,"));
+	assert_non_null(strstr(text,
+			       "Average Time per AFP OP: 3.000 ms (from per-test medians)\n"
+			       "AFP OPs are those of the titles; commands that were sent: 4150\n"));
+	free(text);
+	run_fini(&r);
+}
+
 /* One field of RFC 4180; *at moves behind it, *more tells whether a comma followed. */
 static void csv_field(const char **at, char *out, bool *more)
 {
@@ -365,6 +400,7 @@ int main(void)
 		TEST(outliers_are_left_out_as_in_the_original),
 		TEST(peer_csv_is_the_golden_one),
 		cmocka_unit_test(the_csv_of_4_6_is_read_by_rows_that_end_in_six_numbers),
+		cmocka_unit_test(the_sum_of_4_6_is_what_its_titles_say),
 		TEST(csv_reads_back_as_12_fields_a_line_with_whole_titles),
 		TEST(quotes_in_a_title_are_doubled_in_csv),
 		TEST(one_unknown_phase_makes_the_mean_unknown),

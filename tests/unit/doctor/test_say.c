@@ -202,6 +202,35 @@ static void what_is_over_is_not_said_to_be_so(void **state)
 	assert_int_equal(n, 5);
 }
 
+/* Likewise of who traces: one that has left cannot be ended, nor be found in /proc. */
+static void a_tracer_that_has_left_is_not_to_be_ended(void **state)
+{
+	struct run_figures f = { 0 };
+	const struct doctor_rule *r;
+	struct doctor_advice a;
+	size_t n = 0;
+
+	(void)state;
+	for (int k = 0; kind_judged[k]; k++) {
+		f.kind = &kind_at(kind_place(kind_judged[k]))->is;
+		for (size_t i = 0; (r = doctor_rule_at(&f, i)); i++) {
+			if (r->test[0].figure != RUN_FIGURE_TRACED)
+				continue;
+			n++;
+			for (int is = 0; is < 3; is++) {
+				f.known[r->now] = is;
+				f.value[r->now] = is == 2;
+				a = doctor_advice(&f, r);
+				assert_int_equal(strstr(a.todo, "end the tracer") != NULL, is == 2);
+				assert_int_equal(strstr(a.disproof, "has left") == NULL, is == 2);
+				assert_int_equal(strstr(a.next, "TracerPid") != NULL, is == 2);
+			}
+			f.known[r->now] = false;
+		}
+	}
+	assert_int_equal(n, 3);
+}
+
 static void a_share_can_be_said_as_a_time_and_a_number_has_its_plural(void **state)
 {
 	struct run_figures f = { 0 };
@@ -234,6 +263,7 @@ int main(void)
 		cmocka_unit_test(a_name_that_is_cut_or_changed_is_not_known),
 		cmocka_unit_test(all_texts_have_names_of_figures_only),
 		cmocka_unit_test(what_is_over_is_not_said_to_be_so),
+		cmocka_unit_test(a_tracer_that_has_left_is_not_to_be_ended),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -327,6 +327,21 @@ static void a_client_that_wakes_up_often_is_not_what_a_slow_path_waits_for(void 
 	run_fini(&r);
 }
 
+/* A wait that began before a short transfer is counted as a whole. */
+static void a_client_waits_no_longer_than_the_transfer_takes(void **state)
+{
+	const struct shares s = { .client = 40, .client_runq = 685 };
+	struct run_phase *p;
+	struct run r;
+
+	(void)state;
+	p = made(&r, "Read", &s);
+	assert_float_equal(figure(&r, p, FIGURE_CLIENT_RUNQ), 0.6, 1e-9);
+	assert_float_equal(figure(&r, p, FIGURE_CLIENT_RUN), 1, 1e-9);
+	is(&r, p, VERDICT_CPU_QUEUE, "client waiting for a CPU 60 %");
+	run_fini(&r);
+}
+
 static void the_two_directions_of_a_copy_add_up_when_they_take_turns(void **state)
 {
 	const struct shares s = { .client = 10, .calls = 10 };
@@ -502,6 +517,7 @@ int main(void)
 		cmocka_unit_test(a_client_that_always_has_data_under_way_fills_the_network),
 		cmocka_unit_test(a_queue_on_the_way_back_tells_of_a_full_path),
 		cmocka_unit_test(a_client_that_wakes_up_often_is_not_what_a_slow_path_waits_for),
+		cmocka_unit_test(a_client_waits_no_longer_than_the_transfer_takes),
 		cmocka_unit_test(the_two_directions_of_a_copy_add_up_when_they_take_turns),
 		cmocka_unit_test(client_and_server_by_turns_want_a_window),
 		cmocka_unit_test(without_a_server_s_figures_nothing_is_told_but_the_client),

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
  * From a URL and options to a server, and to an open volume.
- * Also tests user/app/cmd.c.
+ * Also tests user/app/cmd.c, cmd_rights.c.
  */
 #include "drive/connect.h"
 #include "fake/peer.h"
+#include "run/run.h"
 
 #include <errno.h>
 #include <setjmp.h>
@@ -335,6 +336,164 @@ static void a_stop_while_opening_is_an_interruption(void **state)
 	peer_free(p);
 }
 
+/* ---- users ---- */
+
+/* Knows one user, and notes who asked. */
+struct users {
+	const char *known;
+	int32_t refusal;
+	unsigned int n;
+	char asked[4][1024];
+};
+
+static bool users_login(void *user, struct peer *p, const struct peer_request *q,
+			struct peer_reply *out)
+{
+	struct rbuf b = rbuf_of(q->command, q->len);
+	struct users *u = user;
+	uint8_t code = q->len ? rbuf_u8(&b) : 0;
+	bool ext = code == AFP_LoginExt;
+	size_t len;
+
+	(void)p;
+	if (code != AFP_Login && !ext)
+		return false;
+	rbuf_bytes(&b, ext ? 3 : 0); /* pad byte, flags */
+	rbuf_bytes(&b, rbuf_u8(&b)); /* version */
+	rbuf_bytes(&b, rbuf_u8(&b)); /* method */
+	if (ext)
+		rbuf_u8(&b); /* UTF-8 */
+	len = ext ? rbuf_u16(&b) : rbuf_u8(&b);
+	assert_true(u->n < 4);
+	snprintf(u->asked[u->n], sizeof(u->asked[0]), "%.*s", (int)len,
+		 (const char *)rbuf_bytes(&b, len));
+	peer_reply_set(out, strcmp(u->asked[u->n++], u->known) ? u->refusal : 0, NULL, 0);
+	return true;
+}
+
+static enum outcome open_as(struct users *u, const char *name, struct err *e)
+{
+	static const char status[] = "\x00\x12\x00\x17\x00\x1f\x00\x00\x83\x7b"
+				     "\x06Server\x00\x04"
+				     "Fake\x01\x06"
+				     "AFP3.4\x01\x10"
+				     "Cleartxt Passwrd";
+	struct connect_cfg c = defaults;
+	struct peer *p = peer_new();
+	struct afp_server server;
+	char secret[] = "secret1";
+	enum afp_stage stage;
+	struct afp a;
+	enum outcome o;
+
+	p->status = status;
+	p->status_len = sizeof(status) - 1;
+	p->answer = users_login;
+	p->user = u;
+	peer_start(p);
+	c.host = "127.0.0.1";
+	c.port = (unsigned int)strtoul(p->serve.port, NULL, 10);
+	c.volume = "Fake";
+	c.user = name;
+	c.password = secret;
+	c.uam = "cleartext";
+	assert_int_equal(connect_complete(&c, e), 0);
+	o = connect_open(&a, &server, &c, 4, &stage, e);
+	assert_int_equal(stage, o ? AFP_STAGE_LOGIN : AFP_STAGE_OPEN);
+	assert_int_equal(server.decodes, u->n == 2);
+	afp_close(&a);
+	peer_stop(p);
+	assert_string_equal(p->complaint, "");
+	peer_free(p);
+	return o;
+}
+
+#define ENCODED "m%C3%BCller"
+#define MULLER  "m\303\274ller"
+
+static void a_user_with_percent_signs_is_tried_as_it_is_then_decoded(void **state)
+{
+	static const struct {
+		const char *user, *known;
+		unsigned int n;
+	} row[] = {
+		{ ENCODED, MULLER, 2 },
+		{ ENCODED, ENCODED, 1 },
+		{ "mu%CC%88ller", MULLER, 2 },
+		{ MULLER, MULLER, 1 },
+		{ "anna%20maria", "anna maria", 2 },
+		{ "100%", "100%", 1 },
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(row) / sizeof(row[0]); i++) {
+		struct users u = { row[i].known, AFP_ERR_NOT_AUTHENTICATED, 0, { "" } };
+		struct err e = { 0 };
+
+		if (open_as(&u, row[i].user, &e))
+			fail_msg("%s: %s", row[i].user, e.text);
+		assert_int_equal(u.n, row[i].n);
+		assert_string_equal(u.asked[u.n - 1], row[i].known);
+	}
+}
+
+static void a_refusal_in_both_spellings_says_so(void **state)
+{
+	struct users u = { "nobody", AFP_ERR_NOT_AUTHENTICATED, 0, { "" } };
+	struct err e = { 0 };
+
+	(void)state;
+	assert_int_equal(open_as(&u, ENCODED, &e), OUTCOME_NO_SESSION);
+	assert_int_equal(u.n, 2);
+	assert_non_null(strstr(e.text, "login of " MULLER " by cleartext"));
+	assert_non_null(strstr(e.text, "so was the name as it was given, with %XX"));
+	u.n = 0;
+	assert_int_equal(open_as(&u, MULLER, &e), OUTCOME_NO_SESSION);
+	assert_int_equal(u.n, 1);
+	assert_null(strstr(e.text, "%XX"));
+}
+
+static void a_user_that_the_server_knows_is_not_tried_in_another_spelling(void **state)
+{
+	struct users u = { "nobody", AFP_ERR_PASSWORD_EXPIRED, 0, { "" } };
+	struct err e = { 0 };
+
+	(void)state;
+	assert_int_equal(open_as(&u, ENCODED, &e), OUTCOME_NO_SESSION);
+	assert_int_equal(u.n, 1);
+	assert_non_null(strstr(e.text, "login of " ENCODED " by cleartext"));
+}
+
+static void a_user_too_long_with_percent_signs_is_decoded(void **state)
+{
+	struct users u = { "", AFP_ERR_NOT_AUTHENTICATED, 0, { "" } };
+	char name[6 * 100 + 1], known[2 * 100 + 1];
+	struct err e = { 0 };
+
+	(void)state;
+	for (size_t i = 0; i < 100; i++) {
+		memcpy(name + 6 * i, "%C3%BC", 7);
+		memcpy(known + 2 * i, "\303\274", 3);
+	}
+	u.known = known;
+	u.n = 1; /* the first is not sent */
+	assert_int_equal(open_as(&u, name, &e), OUTCOME_OK);
+	assert_int_equal(u.n, 2);
+}
+
+static void rights_that_stay_are_a_warning(void **state)
+{
+	struct run_notes warnings = { 0 };
+
+	(void)state;
+	cmd_note_rights(0, &warnings);
+	assert_int_equal(warnings.n, 0);
+	cmd_note_rights(-EPERM, &warnings);
+	assert_int_equal(warnings.n, 1);
+	assert_string_equal(warnings.note->key, "rights");
+	run_notes_fini(&warnings);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -351,6 +510,11 @@ int main(void)
 		cmocka_unit_test(a_wrong_volume_is_no_session),
 		cmocka_unit_test(a_busy_server_is_no_session),
 		cmocka_unit_test(a_stop_while_opening_is_an_interruption),
+		cmocka_unit_test(a_user_with_percent_signs_is_tried_as_it_is_then_decoded),
+		cmocka_unit_test(a_refusal_in_both_spellings_says_so),
+		cmocka_unit_test(a_user_that_the_server_knows_is_not_tried_in_another_spelling),
+		cmocka_unit_test(a_user_too_long_with_percent_signs_is_decoded),
+		cmocka_unit_test(rights_that_stay_are_a_warning),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

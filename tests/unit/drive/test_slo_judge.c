@@ -204,8 +204,8 @@ static void what_the_generator_may_have_done_is_not_the_servers(void **state)
 	struct run_load *l;
 
 	(void)state;
-	judges(SATURATED, "p99<=1ms", RUN_SLO_UNSURE, "ran, or waited for a CPU, 91 % of the time");
-	judges(SATURATED, "p99<=1s", RUN_SLO_UNSURE, "ran, or waited for a CPU, 91 %");
+	judges(SATURATED, "p99<=1ms", RUN_SLO_UNSURE, "ran, or waited for a CPU, 91% of the time");
+	judges(SATURATED, "p99<=1s", RUN_SLO_UNSURE, "ran, or waited for a CPU, 91%");
 	judges(PAUSED, "mean<=1ms", RUN_SLO_UNSURE, "did not run for 1.0 s");
 	assert_int_equal(of(SATURATED, false, "rate>=101"), RUN_SLO_UNSURE);
 	assert_int_equal(of(SATURATED, false, "failed<=0"), RUN_SLO_UNSURE);
@@ -243,14 +243,14 @@ static void what_has_no_latency_may_have_any(void **state)
 	l->n_waiting = 5;
 	assert_int_equal(verdict_of(l, NULL, "p50<=20ms", NULL), RUN_SLO_KEPT);
 	assert_int_equal(verdict_of(l, NULL, "max<=20ms", NULL), RUN_SLO_UNSURE);
-	assert_string_equal(l->slo[0].why, "of 5 actions it is not known how long they took");
+	assert_string_equal(l->slo[0].why, "it is not known how long 5 actions took");
 	assert_int_equal(verdict_of(l, NULL, "max<=19ms", NULL), RUN_SLO_BROKEN);
 	assert_int_equal(verdict_of(l, NULL, "mean<=15ms", NULL), RUN_SLO_UNSURE);
 	/* they were not begun */
 	assert_int_equal(verdict_of(l, NULL, "failed<=0", NULL), RUN_SLO_KEPT);
 	l->n_cut = 5;
 	assert_int_equal(verdict_of(l, NULL, "failed<=4", NULL), RUN_SLO_UNSURE);
-	assert_string_equal(l->slo[0].why, "of 5 actions it is not known whether they failed");
+	assert_string_equal(l->slo[0].why, "it is not known whether 5 actions failed");
 	assert_int_equal(verdict_of(l, NULL, "failed<=5", NULL), RUN_SLO_KEPT);
 	run_load_free(l);
 	l = made(NOTHING, false);

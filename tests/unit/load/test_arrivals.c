@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
  * Open loops of the engine: one queue for the clients of all threads, stalls, rates that cannot be
- * offered. Tests client/load/arrivals.c, pace.c, tally.c.
+ * offered. Tests client/load/arrivals.c, arrive.c, pace.c,
+ * tally.c.
  */
 #include "unit/clocked_rig.h"
 

@@ -92,7 +92,7 @@ static void at_80_and_160_columns_all_is_there_with_a_curve(void **state)
 	of_terminal(&t, 160, true);
 	ticker_line(&t, &s, text, sizeof(text));
 	assert_non_null(strstr(text, "12s  1000/s  p50 1.02ms  p99 1.02ms  0 failed  0 dropped  "
-				     "1000 MB/s  probe p99 64.0ms  ▁"));
+				     "1000 MB/s  probe max 64.0ms  ▁"));
 	assert_int_equal(text_columns(text), 85 + 2 + TICKER_CURVE);
 }
 
@@ -120,6 +120,26 @@ static void a_phase_of_several_has_its_name_and_how_far_it_is(void **state)
 	t.terminal = false;
 	ticker_line(&t, &s, text, sizeof(text));
 	assert_string_equal(text, "read  12s  1000/s  p50 1.02ms  p99 1.02ms  0 failed  1000 MB/s");
+}
+
+/* No quantile of several kinds of actions together tells of any of them. */
+static void actions_of_several_kinds_have_a_mean_and_the_longest(void **state)
+{
+	char text[1024];
+	struct ticker t;
+	struct ticker_second s;
+
+	(void)state;
+	made(&s, 12, 1000);
+	s.mixed = true;
+	s.clients.failed = 500; /* of which there are no times */
+	of_terminal(&t, 80, true);
+	ticker_line(&t, &s, text, sizeof(text));
+	assert_non_null(strstr(text, "12s 500/s mean 2.13ms max 64.0ms 500 fail 0 drop "));
+	assert_null(strstr(text, "p99"));
+	s.clients.failed = 1000;
+	ticker_line(&t, &s, text, sizeof(text));
+	assert_non_null(strstr(text, "mean - max 64.0ms 1,000 fail"));
 }
 
 static void microseconds_are_in_the_characters_of_the_locale(void **state)
@@ -190,8 +210,8 @@ static void a_log_has_a_line_of_the_mean_every_ten_seconds(void **state)
 	(void)state;
 	assert_string_equal(
 	    text,
-	    "10s  90.0/s  p50 1.02ms  p99 1.02ms  0 failed  55 dropped  90.0 MB/s  probe p99 64.0ms\n"
-	    "20s  100/s  p50 1.02ms  p99 1.02ms  0 failed  155 dropped  100 MB/s  probe p99 64.0ms\n");
+	    "10s  90.0/s  p50 1.02ms  p99 1.02ms  0 failed  55 dropped  90.0 MB/s  probe max 64.0ms\n"
+	    "20s  100/s  p50 1.02ms  p99 1.02ms  0 failed  155 dropped  100 MB/s  probe max 64.0ms\n");
 	free(text);
 	text = written(TICKER_SHOWN, 9);
 	assert_string_equal(text, "");
@@ -222,6 +242,8 @@ static void each_line_of_json_is_an_object(void **state)
 		assert_int_equal(json_integer_value(json_object_get(o, "failed")), 0);
 		assert_int_equal(json_integer_value(json_object_get(o, "bytes")),
 				 n == 3 ? 0 : 100000000);
+		assert_int_equal(json_integer_value(json_object_get(o, "mean_ns")),
+				 n == 3 ? 0 : (99 + 64) * (json_int_t)MS / 100);
 		assert_int_equal(json_is_null(json_object_get(o, "p50_ns")), n == 3);
 		assert_int_equal(json_is_null(json_object_get(o, "probe_p99_ns")), n == 3);
 		assert_int_equal(json_integer_value(json_object_get(o, "max_ns")),
@@ -238,6 +260,7 @@ int main(void)
 		cmocka_unit_test(a_line_fits_the_terminal_and_says_the_first_things_first),
 		cmocka_unit_test(at_80_and_160_columns_all_is_there_with_a_curve),
 		cmocka_unit_test(a_phase_of_several_has_its_name_and_how_far_it_is),
+		cmocka_unit_test(actions_of_several_kinds_have_a_mean_and_the_longest),
 		cmocka_unit_test(microseconds_are_in_the_characters_of_the_locale),
 		cmocka_unit_test(the_curve_has_eight_levels_of_the_highest_second),
 		cmocka_unit_test(a_log_has_a_line_of_the_mean_every_ten_seconds),

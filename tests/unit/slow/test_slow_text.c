@@ -3,6 +3,7 @@
  * Lines of slow requests.
  * Tests user/report/slow.c, user/slow/slow_json.c.
  */
+#include "base/text.h"
 #include "report/slow.h"
 
 #include "report/cell.h"
@@ -247,8 +248,8 @@ static json_t *as_json(const struct slow_request *q)
 	assert_int_equal(slow_json(out, q, &v), 0);
 	fclose(out);
 	assert_int_equal(strcspn(text, "\n"), strlen(text) - 1);
-	for (const char *c = text; c[1]; c++)
-		assert_true(*c >= ' ' && *c < 0x7f);
+	for (const char *c = text; *c != '\n'; c += text_char(c))
+		assert_true(text_char(c));
 	o = json_loads(text, 0, NULL);
 	assert_non_null(o);
 	return o;

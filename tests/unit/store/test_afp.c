@@ -446,54 +446,6 @@ static void chunks_follow_from_the_quantum_and_the_server(void **state)
 	}
 }
 
-/* netatalk 4.6's tool: reads and writes as long as the server takes writes, and no byte longer. */
-static void requests_that_fill_the_quantum_are_taken(void **state)
-{
-	static const struct {
-		const char *machine;
-		bool data; /* the quantum bounds the data of a write alone */
-	} rule[] = { { "Netatalk4.2.3", true },
-		     { "Netatalk4.5.1", false },
-		     { "Netatalk4.6.0", true } };
-	static const uint32_t quanta[] = { 1047552, 262140, 65537,   1u << 31, UINT32_MAX,
-					   65535,   511,    1048577, 64 };
-	struct rig *g = *state;
-	enum { N = sizeof(quanta) / sizeof(quanta[0]), MOST = 1048577 };
-	uint8_t *data = calloc(1, MOST);
-
-	for (unsigned int i = 0; i < 3 * N * 2; i++) {
-		const bool narrow = i % 2, bounds_data = rule[i / (2 * N)].data;
-		const uint32_t quantum = quanta[i / 2 % N];
-		size_t want = narrow && quantum > INT32_MAX ? INT32_MAX : quantum;
-		struct store_op op = { .verb = STORE_WRITE, .data = data };
-
-		want -= bounds_data ? 0 : narrow ? 12 : 20;
-		peer_free(g->peer);
-		new_peer(g);
-		g->peer->quantum = quantum;
-		g->peer->bounds_data = bounds_data;
-		g->how.machine = rule[i / (2 * N)].machine;
-		g->how.fills = true;
-		g->how.narrow = narrow;
-		open_it(g);
-		assert_int_equal(g->s->chunk_read, want);
-		assert_int_equal(g->s->chunk_write, want);
-		if (want <= MOST) {
-			op.file = open_file(g, "File");
-			op.len = want;
-			call(g, &op);
-			assert_int_equal(op.result, STORE_OK);
-			assert_int_equal(op.done, want);
-			assert_int_equal(g->peer->count[narrow ? AFP_Write : AFP_WriteExt], 1);
-		}
-		store_close(g->s);
-		g->s = NULL;
-		afp_close(&g->a);
-		assert_string_equal(g->peer->complaint, "");
-	}
-	free(data);
-}
-
 static void verbs_have_names(void **state)
 {
 	(void)state;
@@ -521,7 +473,6 @@ int main(void)
 		TEST(the_32_bit_commands_are_not_sent_beyond_2_gib),
 		TEST(what_the_connection_would_not_survive_is_not_sent),
 		TEST(chunks_follow_from_the_quantum_and_the_server),
-		TEST(requests_that_fill_the_quantum_are_taken),
 		cmocka_unit_test(verbs_have_names),
 	};
 

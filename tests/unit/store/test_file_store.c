@@ -113,7 +113,7 @@ static int noted_next(struct file_store *f, void *list, uint64_t dir, bool with_
 	const char *const **at = list;
 
 	(void)f, (void)dir, (void)with_attrs;
-	*out = (struct file_store_entry) { **at, 1 };
+	*out = (struct file_store_entry) { .name = **at, .len = 1 };
 	*at += **at != NULL;
 	return 0;
 }

@@ -243,6 +243,9 @@ static void the_sort_column_is_chosen(void **state)
 	assert_int_equal(r->state.view.sort, TOP_NAME);
 	assert_false(r->state.view.inverted);
 	assert_int_equal(r->state.mode, TOP_TABLE);
+	key(r, 'P'); /* there is no p99 of several commands */
+	assert_int_equal(r->state.view.sort, TOP_MEAN);
+	key(r, 'c');
 	key(r, 'P');
 	assert_int_equal(r->state.view.sort, TOP_P99);
 	key(r, 'T');

@@ -25,6 +25,11 @@ static const struct doctor_rule rules[] = {
 		.todo = "end the tracer; what is measured beside it is not the server's own speed",
 		.disproof = "requests take as long without the tracer",
 		.next = "grep -H TracerPid /proc/*/status | grep -vw 0",
+		.now = F(TRACED_NOW), .over = {
+			.todo = "keep debuggers and strace away from the server while people use it: this tracer has left, and what was measured beside it is not the server's own speed",
+			.disproof = "requests take as long now that the tracer has left",
+			.next = "afpscope doctor --kind gluster",
+		},
 	},
 	{
 		.key = "server-stopped", .name = "stopped brick", .kind = DOCTOR_FAILS,

@@ -15,6 +15,11 @@ static const struct doctor_rule rules[] = {
 		.todo = "end the tracer; what is measured beside it is not the server's own speed",
 		.disproof = "requests take as long without the tracer",
 		.next = "grep -H TracerPid /proc/*/status | grep -vw 0",
+		.now = F(TRACED_NOW), .over = {
+			.todo = "keep debuggers and strace away from the server while people use it: this tracer has left, and what was measured beside it is not the server's own speed",
+			.disproof = "requests take as long now that the tracer has left",
+			.next = "afpscope doctor --kind rx",
+		},
 	},
 	{
 		.key = "server-stopped", .name = "stopped server", .kind = DOCTOR_FAILS,
@@ -132,7 +137,7 @@ static const struct doctor_rule rules[] = {
 	{
 		.key = "failures", .name = "failed calls", .kind = DOCTOR_WORK,
 		TESTS(LEAST(FAILED, 0.1)), HARM(FAILED, 0.1),
-		EVIDENCE(F(FAILED), F(REQUESTS), F(P50), F(MEAN)),
+		EVIDENCE(F(FAILED), F(REQUESTS), F(MEAN), F(LONGEST)),
 		.says = "{failed} of the calls failed",
 		.todo = "look at the errors: afpscope rx prints the first, afpscope record --kind rx -v on the server all of them",
 		.disproof = "only clients that ask for something this server does not offer see errors",

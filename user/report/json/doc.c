@@ -3,6 +3,7 @@
 #include "report/json/doc.h"
 
 #include "base/file.h"
+#include "base/text.h"
 #include "run/run.h"
 
 #include <errno.h>
@@ -142,20 +143,40 @@ static const char *doc_digits(const char *c)
 	return strncmp(c, begin, sizeof(begin) - 1) ? NULL : c + sizeof(begin) - 1;
 }
 
-/* jansson leaves DEL as it is. */
+/* Writes the character that c begins, as an escape if it is none that is shown (base/text.h):
+ * jansson leaves those beyond ASCII, and DEL, as they are. Its length. */
+static size_t doc_put_char(FILE *out, const char *c)
+{
+	size_t len = (uint8_t)*c < 0x7f ? 1 : text_char(c);
+	uint32_t code;
+
+	if (len) {
+		fwrite(c, 1, len, out);
+		return len;
+	}
+	len = text_decode(c, &code);
+	if (code > 0xffff) {
+		fprintf(out, "\\u%04x", 0xd800 + ((code - 0x10000) >> 10));
+		code = 0xdc00 + (code & 0x3ff);
+	}
+	fprintf(out, "\\u%04x", code);
+	return len ? len : 1;
+}
+
 static int doc_put_line(FILE *out, const struct json_doc *d, json_t *o, size_t flags)
 {
-	char *text = d->failed ? NULL : json_dumps(o, JSON_ENSURE_ASCII | flags);
+	char *text = d->failed ? NULL : json_dumps(o, flags);
+	const char *c = text, *digits;
 
-	for (const char *c = text, *digits; c && *c; c++) {
+	while (c && *c) {
 		digits = doc_digits(c);
 		if (digits) {
 			c = strchr(digits, '"');
 			fwrite(digits, 1, (size_t)(c - digits), out);
-		} else if (*c == 0x7f)
-			fputs("\\u007f", out);
-		else
-			fputc(*c, out);
+			c++;
+		} else {
+			c += doc_put_char(out, c);
+		}
 	}
 	fputc('\n', out);
 	json_decref(o);

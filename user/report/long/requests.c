@@ -105,9 +105,11 @@ static void table_row(struct section *s, const struct request *r, const char *na
 	errors = requests_errors(&s->p->view.all, NULL, r == &t->r->all ? LEDGER_ALL : r->number);
 	cell[COL_ERRORS] = errors ? cell_count(errors) : cell_zero();
 	cell[COL_MEAN] = service_time(r, (double)r->a.sum.ns / (double)r->a.sum.answered);
-	cell[COL_P50] = long_requests_quantile(r, 0.5);
-	cell[COL_P99] = long_requests_quantile(r, 0.99);
-	cell[COL_P999] = long_requests_quantile(r, 0.999);
+	if (r != &t->r->all) { /* of several commands together no quantile tells of any */
+		cell[COL_P50] = long_requests_quantile(r, 0.5);
+		cell[COL_P99] = long_requests_quantile(r, 0.99);
+		cell[COL_P999] = long_requests_quantile(r, 0.999);
+	}
 	cell[COL_MAX] = r->a.max_ns ? cell_time((double)r->a.max_ns) : cell_na();
 	cell[COL_SHARE] = cell_fixed(requests_percent(r->service_ns, t->r->all.service_ns), 1);
 	for (size_t i = 0; i < ACCOUNT_N_COLUMNS; i++) {

@@ -5,6 +5,7 @@
 #include "report/transfer.h"
 
 #include <errno.h>
+#include <math.h>
 #include <string.h>
 
 #define INDENT     13
@@ -55,15 +56,18 @@ static void verdicts_say_shares(struct section *s, const struct transfer_cost *c
 
 static void verdicts_say_client(struct section *s, const struct transfer_cost *c)
 {
+	double cpu, runq;
+
 	if (!c->client_cpu.known || c->elapsed.v <= 0) {
 		section_more(s, " the client's CPU time n/a;");
 		return;
 	}
-	section_more(s, " the client on a CPU" GLUE "%.1f" GLUE "%%",
-		     100 * c->client_cpu.v / c->elapsed.v);
-	if (c->client_runq.known && 100 * c->client_runq.v / c->elapsed.v >= LEAST_TOLD)
-		section_more(s, ", waiting for one" GLUE "%.1f" GLUE "%%",
-			     100 * c->client_runq.v / c->elapsed.v);
+	cpu = 100 * c->client_cpu.v / c->elapsed.v;
+	section_more(s, " the client on a CPU" GLUE "%.1f" GLUE "%%", cpu);
+	/* As in verdict_figures.c: a wait that began before is counted as a whole. */
+	runq = fmin(100 * c->client_runq.v / c->elapsed.v, fmax(0, 100 - cpu));
+	if (c->client_runq.known && runq >= LEAST_TOLD)
+		section_more(s, ", waiting for one" GLUE "%.1f" GLUE "%%", runq);
 	section_more(s, ";");
 }
 

@@ -93,8 +93,10 @@ static void procedures_put_row(struct section *s, const struct request *r,
 	cell[COL_ERRORS] = errors ? cell_count(errors) : cell_blank();
 	cell[COL_SHARE] = screen_percent((double)r->service_ns, (double)all->service_ns);
 	cell[COL_MEAN] = screen_time((double)a->ns / (double)a->answered);
-	cell[COL_P50] = screen_about(requests_quantile(&r->a, 0.5), (double)r->a.max_ns);
-	cell[COL_P99] = screen_about(requests_quantile(&r->a, 0.99), (double)r->a.max_ns);
+	if (r != all) { /* of several together no quantile tells of any */
+		cell[COL_P50] = screen_about(requests_quantile(&r->a, 0.5), (double)r->a.max_ns);
+		cell[COL_P99] = screen_about(requests_quantile(&r->a, 0.99), (double)r->a.max_ns);
+	}
 	cell[COL_MAX] = r->a.max_ns ? screen_time((double)r->a.max_ns) : cell_na();
 	cell[COL_IN] = megabytes(a->bytes_in);
 	cell[COL_OUT] = megabytes(a->bytes_out);

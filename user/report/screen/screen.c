@@ -120,14 +120,14 @@ static void put_open(const struct paint *p)
 
 /* The head */
 
-/* As one word of the head. */
-static void add_whole(struct screen_text *t, const char *text)
+/* As one word of the head, or a part of one. */
+static struct cell screen_whole(const char *text)
 {
 	struct cell cell = cell_text(text, NAME_MAX_COLS);
 
 	for (char *at = cell.text; (at = strchr(at, ' '));)
 		*at++ = GLUE[0];
-	screen_add(t, " %s", cell.text);
+	return cell;
 }
 
 /* "netatalk 4.5.1" of "Netatalk4.5.1" */
@@ -140,7 +140,7 @@ static void add_server(struct screen_text *t, const struct run *r)
 	    isdigit((unsigned char)machine[strlen(known)]))
 		screen_add(t, "netatalk" GLUE "%s", cell_text(machine + strlen(known), 16).text);
 	else if (machine)
-		add_whole(t, machine);
+		screen_add(t, " %s", screen_whole(machine).text);
 }
 
 /* "127.0.0.1:548/vol1" */
@@ -153,7 +153,7 @@ static void add_place(struct screen_text *t, const struct run *r)
 	const char *name = run_note_find(&r->server, "name");
 
 	if (!run_is_by_session(r))
-		add_whole(t, name ? name : "?");
+		screen_add(t, " %s", screen_whole(name ? name : "?").text);
 	if (host) {
 		screen_add(t, strchr(host, ':') ? " [%s]" : " %s",
 			   cell_text(host, NAME_MAX_COLS).text);
@@ -162,10 +162,10 @@ static void add_place(struct screen_text *t, const struct run *r)
 		screen_add(t, strchr(port, ' ') ? " ports" GLUE "%s" : " port" GLUE "%s", port);
 	}
 	if (volume)
-		screen_add(t, "/%s", cell_text(volume, NAME_MAX_COLS).text);
+		screen_add(t, "/%s", screen_whole(volume).text);
 	if (directory)
 		screen_add(t, strncmp(directory, "rx://", 5) ? " directory" GLUE "%s" : " %s",
-			   cell_text(directory, NAME_MAX_COLS).text);
+			   screen_whole(directory).text);
 }
 
 /* "AFP 3.4" of "AFP3.4" or "AFPX03" */

@@ -31,6 +31,7 @@ static bool bpf_connections_fill(struct watch_connection *out, const struct bpf_
 		.hist = c->hist,
 		.denied = s->denied,
 		.habit = &s->habit,
+		.asking = &p->asking,
 	};
 	return true;
 }
@@ -44,6 +45,16 @@ void watch_connections(struct watch *w, watch_connection_fn *put, void *user)
 	for (uint32_t i = 0; i < n; i++)
 		if (bpf_connections_fill(&c, v, i))
 			put(user, &c);
+}
+
+bool bpf_rung_has_asking(const struct bpf_rung *b)
+{
+	return b->load.setup->trace & AFS_TRACE_ASKED && b->load.setup->objects_on;
+}
+
+bool watch_has_asking(const struct watch *w)
+{
+	return w->bpf && bpf_rung_has_asking(w->bpf);
 }
 
 static bool is_served(const struct bpf_view *v, const struct afs_process *p)

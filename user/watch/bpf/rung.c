@@ -352,7 +352,7 @@ int bpf_rung_finish(struct bpf_rung *b, struct run *r)
 	err |= price_note(b, r);
 	if (run_has_requests(r))
 		err |= sessions_note(b, r);
-	r->has_asking = b->load.setup->trace & AFS_TRACE_ASKED && b->load.setup->objects_on;
+	r->has_asking = bpf_rung_has_asking(b);
 	for (unsigned int role = 0; role < AFS_N_ROLES; role++)
 		r->ends[role] = b->view.ended.ends[role];
 	return err | books_close(&b->books, &b->view, r);

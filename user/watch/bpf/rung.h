@@ -179,6 +179,9 @@ void slots_release(struct bpf_rung *b);
 /* Clients' connections that are served now. */
 uint64_t connections_now(const struct bpf_view *v);
 
+/* As watch_has_asking(). */
+bool bpf_rung_has_asking(const struct bpf_rung *b);
+
 /* The one at this slot, which has ended, before it is cleared; not one that nobody served. */
 void connections_end(const struct bpf_rung *b, uint32_t stream);
 

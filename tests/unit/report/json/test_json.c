@@ -490,10 +490,32 @@ static void json_takes_no_name_for_a_number(void **state)
 	free(made);
 }
 
+/* Names are found in it as they are; what a terminal obeys, or ends a line, has another form. */
+static void json_is_utf_8_without_controls(void **state)
+{
+	struct json_doc d = { 0 };
+	json_t *o = json_object();
+	size_t len;
+	char *made;
+
+	(void)state;
+	json_put(
+	    &d, o, "n",
+	    json_text("\xe8\xb3\x87\xe6\x96\x99 \xf0\x9f\x93\x9a \xc3\xbc\xc2\xa0"
+		      "\x7f\xc2\x9b\xe2\x80\xa8\xe2\x80\xa9\xe2\x80\xaa\xf3\xa0\x81\x81\xff\n"));
+	made = json_memory(&d, o, &len);
+	assert_non_null(made);
+	assert_string_equal(
+	    made, "{\"n\": \"\xe8\xb3\x87\xe6\x96\x99 \xf0\x9f\x93\x9a \xc3\xbc\xc2\xa0"
+		  "\\u007f\\u009b\\u2028\\u2029\\u202a\\udb40\\udc41\xef\xbf\xbd\\n\"}\n");
+	free(made);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		TEST(json_holds_what_the_run_holds),
+		TEST(json_is_utf_8_without_controls),
 		TEST(json_says_how_each_metric_is_read),
 		TEST(json_buckets_rebuild_the_histogram),
 		TEST(json_ledgers_agree_and_unmeasured_ones_are_null),

@@ -43,7 +43,7 @@ static void requests_are_ordered_by_their_time_and_add_up_to_all(void **state)
 	    "-   -     -  4.00     -\n"
 	    "  FPCloseFork         53,776   - 20.0µs  20µs 20.0µs  12.5  2.0   8.0     -  5.0    -  "
 	    "3.0 1.0   1.0  5.00     -\n"
-	    "  all                161,362  24 53.3µs 100µs  100µs 100.0  5.3  20.3   0.3  5.7 20.0  "
+	    "  all                161,362  24 53.3µs        100µs 100.0  5.3  20.3   0.3  5.7 20.0  "
 	    "1.0 0.3   0.3  5.00  0.67\n"
 	    "  other: with network\n"
 	    "  Results   FPOpenFork: -5018 no such object × 24\n");

@@ -40,6 +40,26 @@ static void a_transfer_is_one_line_with_its_range_and_verdict(void **state)
 	run_fini(&r);
 }
 
+/* Which takes 1 s in 100 writes, and reads 1,000 times for 1 us. */
+static void requests_of_a_copy_are_those_that_took_most_of_its_time(void **state)
+{
+	struct run_command *c;
+	struct run r;
+
+	(void)state;
+	sample_speed(&r, 1, 8, true);
+	run_clear_commands(r.phase[0]);
+	assert_int_equal(run_reserve_commands(r.phase[0], 2), 0);
+	c = run_command(r.phase[0], 60, "FPReadExt");
+	for (int i = 0; i < 1000; i++)
+		hist_add(&c->latency, 1000);
+	c = run_command(r.phase[0], 61, "FPWriteExt");
+	for (int i = 0; i < 100; i++)
+		hist_add(&c->latency, 10000000);
+	has(&r, OWN, "219µs    -    -   10.0ms   10.0ms  by turns\n");
+	run_fini(&r);
+}
+
 static void few_iterations_have_no_range_and_no_percentile(void **state)
 {
 	struct run r;
@@ -512,6 +532,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(a_transfer_is_one_line_with_its_range_and_verdict),
+		cmocka_unit_test(requests_of_a_copy_are_those_that_took_most_of_its_time),
 		cmocka_unit_test(few_iterations_have_no_range_and_no_percentile),
 		cmocka_unit_test(only_warm_ups_are_no_figures),
 		cmocka_unit_test(a_transfer_that_broke_off_is_red_and_without_costs),

@@ -96,6 +96,17 @@ static void lantest_is_the_golden_screen(void **state)
 	fits(*state, 80);
 }
 
+/* Two blanks part the words of the head: a name's own blanks are none of them. */
+static void a_volume_with_blanks_is_one_word_of_the_head(void **state)
+{
+	struct run *r = *state;
+
+	run_note(&r->server, "host", "127.0.0.1");
+	run_note(&r->server, "port", "28490");
+	run_note(&r->server, "volume", "My Volume \360\237\223\232");
+	has_line(r, "  127.0.0.1:28490/My Volume \360\237\223\232  ");
+}
+
 static void noted_cost(struct run *r, uint64_t kernel_ns, uint64_t own_ns, uint64_t watched_ns)
 {
 	run_notes_fini(&r->rungs);
@@ -328,6 +339,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		TEST(lantest_is_the_golden_screen),
+		TEST(a_volume_with_blanks_is_one_word_of_the_head),
 		TEST(what_watching_cost_is_a_warning_above_one_percent_of_a_cpu),
 		TEST(sessions_that_are_not_listed_are_in_their_number),
 		TEST(what_has_no_sessions_is_not_said_to_have_so_many),

@@ -163,6 +163,8 @@ static void each_message_has_file_and_line(void **state)
 	says("[mix]\nthink = nan\n",
 	     ", line 2: think: 'nan' is not a time (seconds, or with ns, us, ms, s, m, h, d)");
 	says("[mix]\nthink = -1\n", ", line 2: think: '-1' is not in 0..86400");
+	says("[mix]\ncompressible = 150%\n", ", line 2: compressible: '150%' is not in 0..100");
+	says("[mix]\ndedup = 101\n", ", line 2: dedup: '101' is not in 0..100");
 	says("[mix]\nshared = 1\n", ", line 2: shared: '1' is neither yes nor no");
 	says(
 	    "[mix]\ncolour = red\n",
