@@ -169,21 +169,16 @@ static void look_proc(struct ladder *l)
 }
 
 /* Facts. */
-static void look_version(struct ladder *l)
+static void look_features(struct ladder *l)
 {
+	static const char lockdown[] = "/sys/kernel/security/lockdown";
 	struct utsname name;
+	char text[128];
+	bool ok;
 
 	/* The rungs show whether it is new enough. */
 	if (!uname(&name))
 		ladder_say(l, "kernel", "version", true, "%s %s", name.release, name.machine);
-}
-
-static void look_features(struct ladder *l)
-{
-	static const char lockdown[] = "/sys/kernel/security/lockdown";
-	char text[128];
-	bool ok;
-
 	ladder_either(l, "kernel", "BTF", !access("/sys/kernel/btf/vmlinux", R_OK),
 		      "/sys/kernel/btf/vmlinux is there",
 		      "no /sys/kernel/btf/vmlinux: the kernel was built without type information");
@@ -257,7 +252,6 @@ void ladder_look(struct ladder *out, enum afs_decoder decoder)
 	for (size_t i = 0; i < found.storage.n && out->n < LADDER_MAX; i++)
 		out->step[out->n++] = found.storage.step[i];
 	look_proc(out);
-	look_version(out);
 	look_features(out);
 	look_preemption(out);
 	look_rights(out);

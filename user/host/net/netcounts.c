@@ -43,12 +43,16 @@ static bool word_below(uint64_t *out, const char *text, const char *protocol, co
 	return false;
 }
 
-/* A datagram that is given up is counted as failed and, by most kernels, as too late as well. */
-static void read_fragments(struct netcounts *out, const char *root, pid_t pid)
+void netcounts_read(struct netcounts *out, const char *root, pid_t pid)
 {
 	uint64_t failed = 0, inuse = 0;
 	char text[TEXT_MAX];
 
+	*out = (struct netcounts) { 0 };
+	out->has_tcp = net_text(text, root, pid, "snmp") &&
+		       word_below(&out->segments, text, "Tcp: ", "OutSegs") &&
+		       word_below(&out->retransmitted, text, "Tcp: ", "RetransSegs");
+	/* One that is given up is counted as failed and, by most kernels, as too late as well. */
 	out->has_fragments = net_text(text, root, pid, "snmp") &&
 			     word_below(&out->given_up, text, "Ip: ", "ReasmFails") &&
 			     net_text(text, root, pid, "sockstat") &&
@@ -57,17 +61,6 @@ static void read_fragments(struct netcounts *out, const char *root, pid_t pid)
 		out->given_up += failed;
 	if (net_text(text, root, pid, "sockstat6") && proctext_number(&inuse, text, "FRAG6: inuse"))
 		out->waiting += inuse;
-}
-
-void netcounts_read(struct netcounts *out, const char *root, pid_t pid)
-{
-	char text[TEXT_MAX];
-
-	*out = (struct netcounts) { 0 };
-	out->has_tcp = net_text(text, root, pid, "snmp") &&
-		       word_below(&out->segments, text, "Tcp: ", "OutSegs") &&
-		       word_below(&out->retransmitted, text, "Tcp: ", "RetransSegs");
-	read_fragments(out, root, pid);
 }
 
 /* Interfaces */

@@ -446,7 +446,7 @@ static void say_brick(struct run_figures *out, enum run_figure which,
 		       pid);
 }
 
-static void look_processes(struct run_figures *out, const struct kind_found *found)
+void bricks_look(struct run_figures *out, const struct kind_found *found)
 {
 	const struct target *t = &found->target;
 	double ended = 0, held = 0;
@@ -467,11 +467,6 @@ static void look_processes(struct run_figures *out, const struct kind_found *fou
 	run_figure_set(out, RUN_FIGURE_BRICKS_HELD, held);
 	run_figure_share(out, RUN_FIGURE_BRICKS_HELD_SHARE, held,
 			 (double)target_count(t, AFS_ROLE_SERVER));
-}
-
-void bricks_look(struct run_figures *out, const struct kind_found *found)
-{
-	look_processes(out, found);
 	bricks_look_heal(out, found);
 }
 
