@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
  * Who serves a connection: real sockets between real processes.
- * Tests user/kinds/target.c, backend.c.
+ * Tests user/kinds/target.c.
  */
 #include "watched.h"
 

@@ -10,9 +10,9 @@
 #include "host/cgroup_limits.h"
 #include "kinds/afp/looks.h"
 #include "kinds/afp/settings.h"
+#include "kinds/conf.h"
 #include "kinds/gluster/bricks.h"
-#include "kinds/passed.h"
-#include "kinds/volumes.h"
+#include "kinds/kind.h"
 
 #include <elf.h>
 #include <errno.h>

@@ -8,7 +8,7 @@
 #include "host/proc/procfs.h"
 #include "host/proc/proctext.h"
 #include "host/rights.h"
-#include "kinds/place.h"
+#include "kinds/kind.h"
 #include "load/load.h"
 #include "report/cell.h"
 #include "report/report.h"

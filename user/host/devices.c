@@ -5,7 +5,6 @@
 #include "base/file.h"
 #include "base/vec.h"
 
-#include <errno.h>
 #include <glob.h>
 #include <inttypes.h>
 #include <limits.h>

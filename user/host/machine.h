@@ -7,12 +7,63 @@
  * of two looks is what happened between. A look reads two files of each process.
  */
 
+#include "base/procstat.h"
 #include "host/cgroup_limits.h"
-#include "host/cpus.h"
 #include "host/devices.h"
-#include "host/net/links.h"
 #include "host/net/netcounts.h"
-#include "host/proc/processes.h"
+
+/* What each CPU has done since boot, by /proc/stat. */
+
+#define CPUS_MAX 1024
+
+/* In ticks. */
+struct cpus_time {
+	uint64_t all;
+	uint64_t busy;       /* not idle; with the next two */
+	uint64_t interrupts; /* in interrupts and what they leave to do (softirq) */
+	uint64_t stolen;     /* used by other guests of the hypervisor meanwhile */
+};
+
+struct cpus {
+	struct cpus_time sum; /* as the kernel adds them up; all is 0: not known */
+	bool known[CPUS_MAX];
+	struct cpus_time cpu[CPUS_MAX];
+};
+
+/* root: "", or where another /proc is. What cannot be read is not known. */
+void cpus_read(struct cpus *out, const char *root);
+
+/* Sets those that a list names: "1,4-7". */
+void cpus_list(bool cpu[CPUS_MAX], const char *list);
+
+/*
+ * All processes of this host that there are now, kernel threads included, and what they have used.
+ * In a container only its own.
+ */
+struct processes_entry {
+	pid_t pid;
+	struct procstat st;
+	bool has_io;   /* false: no right to see */
+	uint64_t io_b; /* read from and written to storage */
+};
+
+struct process_table {
+	size_t n;
+	struct processes_entry *entry; /* owned, by pid */
+};
+
+/* 0 or a negative errno; processes_fini in both cases. */
+int processes_read(struct process_table *out);
+void processes_fini(struct process_table *p);
+
+/* NULL: there is none of this number. */
+const struct processes_entry *processes_find(const struct process_table *p, pid_t pid);
+
+/*
+ * Whether it is one of n processes or descends from one, by the parents that live. from: in
+ * ascending order.
+ */
+bool processes_descends(const struct process_table *p, pid_t pid, const pid_t *from, size_t n);
 
 /* Totals since boot; false in known: this kernel does not say. */
 enum machine_total {
@@ -24,8 +75,6 @@ enum machine_total {
 	N_MACHINE_TOTALS
 };
 
-#define MACHINE_MDSTAT_MAX 4096
-
 struct machine {
 	uint64_t t_ns; /* CLOCK_MONOTONIC; 0: there was no look */
 	bool known[N_MACHINE_TOTALS];
@@ -36,10 +85,10 @@ struct machine {
 	bool all_processes;     /* those in other containers, and kernel threads, are seen */
 	struct process_table processes;
 	struct devices devices;
-	char mdstat[MACHINE_MDSTAT_MAX]; /* of RAIDs; empty: there are none */
-	struct cgroup_limits groups;     /* of the process */
-	struct netcounts net;            /* of the process's network namespace */
-	struct links links;              /* of this process's */
+	char mdstat[4096];           /* of RAIDs; empty: there are none */
+	struct cgroup_limits groups; /* of the process */
+	struct netcounts net;        /* of the process's network namespace */
+	struct links links;          /* of this process's */
 };
 
 /* pid: the process that counts. 0 or -ENOMEM; nothing to free then. */

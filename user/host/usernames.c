@@ -15,32 +15,8 @@
 #include <unistd.h>
 
 #define PASSWD   "/etc/passwd"
-#define PLACES   4096    /* users that are remembered, each in the place of its number */
 #define LIST_MAX 1048576 /* bytes of a list that are read: it may be a stranger's */
 #define SERVICE  ~0u     /* what all questions are stuck together by: no mount has this number */
-
-struct usernames_user {
-	pid_t pid; /* in whose list it was looked for */
-	bool known;
-	uint32_t uid;
-	uint64_t root;  /* identity of that process's root */
-	char name[256]; /* empty: it has none */
-};
-
-struct usernames {
-	struct usernames_user user[PLACES];
-	size_t n_unanswered;
-};
-
-struct usernames *usernames_new(void)
-{
-	return calloc(1, sizeof(struct usernames));
-}
-
-void usernames_free(struct usernames *u)
-{
-	free(u);
-}
 
 /* The list belongs to somebody else: a link is not followed, a pipe not waited for. */
 static FILE *open_list(const char *path, struct stat *st)
@@ -87,7 +63,7 @@ static void usernames_look_up(void *arg)
 
 const char *usernames_find(struct usernames *u, pid_t pid, uint32_t uid)
 {
-	struct usernames_user *at = &u->user[uid % PLACES], q = {
+	struct usernames_user *at = &u->user[uid % USERNAMES_PLACES], q = {
 		.pid = pid ? pid : getpid(), .uid = uid, .root = procfs_identity(pid, "root")
 	};
 	char what[64];

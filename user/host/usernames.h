@@ -8,14 +8,25 @@
  * (host/patient.h): until it answers they are not known.
  */
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <sys/types.h>
 
-struct usernames;
+struct usernames_user {
+	pid_t pid; /* in whose list it was looked for */
+	bool known;
+	uint32_t uid;
+	uint64_t root;  /* identity of that process's root */
+	char name[256]; /* empty: it has none */
+};
 
-struct usernames *usernames_new(void); /* NULL: no memory */
-void usernames_free(struct usernames *u);
+/* Users that are remembered, each in the place of its number; all 0 at first. */
+#define USERNAMES_PLACES 4096
+struct usernames {
+	struct usernames_user user[USERNAMES_PLACES];
+	size_t n_unanswered;
+};
 
 /* A user's number of this process as pid's user namespace counts: the one that pid itself sees. */
 uint32_t usernames_inside(pid_t pid, uint32_t uid);

@@ -2,11 +2,15 @@
 /* The tables of all kinds of servers. */
 #include "kinds/kind.h"
 
+#include "base/vec.h"
 #include "host/cgroup.h"
+#include "host/filesystem.h"
+#include "host/net/sockets.h"
 #include "host/owner.h"
 #include "host/proc/procfs.h"
 
 #include <errno.h>
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -190,4 +194,179 @@ void kind_found_fini(struct kind_found *f)
 	free(f->folder);
 	f->folder = NULL;
 	f->n_folders = 0;
+}
+
+/* What is passed on */
+
+/* What went on, of what came. */
+struct passage {
+	uint64_t came, on;
+};
+
+/* Over Rx: to the server, and back. */
+struct passages {
+	struct passage data, back, all;
+};
+
+static double passed_of(struct passage p)
+{
+	return p.came ? (double)p.on / (double)p.came : 0;
+}
+
+static uint64_t passed_bytes(const struct ledger *l, enum afs_object object)
+{
+	return ledger_sum(l, AFS_ROLE_SERVER, AFS_N_CLASSES, object).bytes;
+}
+
+/* Datagrams go on as calls of its own, or from sockets that are not known as the server's. */
+static void passed_add_packets(struct passages *p, const struct ledger *l)
+{
+	const struct afs_packets in = ledger_packets(l, false), out = ledger_packets(l, true);
+
+	p->data.came += in.type[AFS_RX_DATA] - in.own;
+	p->data.on += out.own;
+	p->back.came += in.own;
+	p->back.on += out.type[AFS_RX_DATA] - out.own;
+	p->all.came += in.datagrams;
+	p->all.on += ledger_sum(l, AFS_ROLE_SERVER, AFS_CLASS_SEND, AFS_OBJECT_SOCKET).calls;
+}
+
+static bool passed_all(double share)
+{
+	return share >= 0.8 && share <= 1.25;
+}
+
+/*
+ * A file server, too, calls its clients back and asks others, in calls of its own, and its programs
+ * talk to each other through Unix sockets: of what has a server's name only that counts which goes
+ * on both ways, or that for which it has opened sockets.
+ */
+static double passed_packets(const struct passages *p, const struct target *t, const struct run *r)
+{
+	double data = passed_of(p->data), all = passed_of(p->all);
+
+	if (t->foreign != way_by_name)
+		return fmax(data, all);
+	if (!passed_all(data) || !passed_all(passed_of(p->back)))
+		data = 0;
+	if (!VEC_FIND(s, r->socket, r->n_sockets,
+		      s->port && !VEC_FIND(known, t->known.port, t->known.n_ports,
+					   known->port == s->port)))
+		all = 0;
+	return fmax(data, all);
+}
+
+double passed_share(const struct target *t, const struct run *r)
+{
+	struct passage bytes = { 0 };
+	struct passages packets = { 0 };
+	bool seen = r->n_phases;
+
+	for (size_t i = 0; i < r->n_phases && t->foreign; i++) {
+		const struct ledger *l = &r->phase[i]->ledger;
+
+		seen &= l->has_requests;
+		if (l->n_packets) {
+			passed_add_packets(&packets, l);
+			continue;
+		}
+		bytes.came += passed_bytes(l, AFS_OBJECT_CLIENT);
+		bytes.on += passed_bytes(l, AFS_OBJECT_PIPE) + passed_bytes(l, AFS_OBJECT_SOCKET);
+	}
+	if (t->foreign && !seen)
+		return NAN;
+	return fmax(passed_of(bytes), passed_packets(&packets, t, r));
+}
+
+int passed_note(const struct target *t, struct run *r, const char *name)
+{
+	double passed = passed_share(t, r);
+
+	if (passed < PASSED_HARM)
+		return 0;
+	return run_note(&r->warnings, "way",
+			"%s (pid %d) is %s, and %s: if it is a relay, give the port of the "
+			"server behind it",
+			name, t->server, t->foreign,
+			isnan(passed) ? "what it passes on is not seen"
+				      : "its clients' bytes may go on");
+}
+
+/* Places */
+
+#define URL        "gluster://"
+#define RX_URL     "rx://"
+#define MOUNT_TYPE "fuse.glusterfs"
+
+static bool take_name(char *out, const char *text, size_t len)
+{
+	return len && snprintf(out, PLACE_NAME_MAX, "%.*s", (int)len, text) < PLACE_NAME_MAX;
+}
+
+/* The first component of a path. */
+static bool take_volume(struct place_server *out, const char *path)
+{
+	path += strspn(path, "/");
+	return take_name(out->volume, path, strcspn(path, "/"));
+}
+
+/* "HOST:PORT", "[ADDRESS]:PORT"; the port may be missing. */
+static bool take_host(struct place_server *out, const char *text, size_t len)
+{
+	const char *end = memrchr(text, ':', len);
+
+	if (*text != '[')
+		return take_name(out->host, text, end ? (size_t)(end - text) : len);
+	end = memchr(text, ']', len);
+	return end && take_name(out->host, text + 1, (size_t)(end - text) - 1);
+}
+
+/* Of a mount from "HOST:/VOLUME". */
+static bool find_mount(struct place_server *out, const char *path)
+{
+	struct proctext_mount m;
+	const char *colon;
+
+	if (filesystem_mount_named(&m, 0, path) || strcmp(m.type, MOUNT_TYPE) != 0)
+		return false;
+	colon = strchr(m.source, ':');
+	return colon && take_name(out->host, m.source, (size_t)(colon - m.source)) &&
+	       take_volume(out, colon + 1);
+}
+
+/* "ADDRESS:PORT" */
+static bool kinds_place_take_rx(struct place_server *out, const char *text)
+{
+	struct sockets_addr at;
+
+	out->port = sockets_addr_parse(&at, text) && sockets_is_ours(&at) ? at.port : 0;
+	return out->port && take_host(out, text, strlen(text));
+}
+
+const struct kind *place_kind(struct place_server *out, const char *place)
+{
+	const char *host, *path;
+	char *real;
+	bool found;
+
+	*out = (struct place_server) { 0 };
+	if (!strncmp(place, RX_URL, strlen(RX_URL)))
+		return kinds_place_take_rx(out, place + strlen(RX_URL)) ? &kind_rx : NULL;
+	if (!strncmp(place, URL, strlen(URL))) {
+		host = place + strlen(URL);
+		path = strchr(host, '/');
+		found = path && take_host(out, host, (size_t)(path - host)) &&
+			take_volume(out, path);
+	} else {
+		real = realpath(place, NULL);
+		found = real && find_mount(out, real);
+		free(real);
+	}
+	return found ? &kind_gluster : NULL;
+}
+
+struct kind_wish place_wish(const struct place_server *place)
+{
+	return (
+	    struct kind_wish) { .volume = place->volume, .host = place->host, .port = place->port };
 }

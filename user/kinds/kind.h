@@ -106,4 +106,44 @@ void kind_name_things(struct run_figures *out, const struct kind_found *found);
 
 void kind_found_fini(struct kind_found *f);
 
+/*
+ * A program that carries on by what is no connection of TCP (a pipe, a Unix socket, datagrams)
+ * looks like a server, but moves elsewhere what it reads: that is told by what it did.
+ */
+
+/*
+ * What a foreign server (struct target) moved through pipes and other sockets for each of its
+ * clients' bytes. Of one over Rx, for each that came: the datagrams that it sent from other
+ * sockets, or the packets of data that it sent in calls of its own. NAN: requests were not
+ * followed. 0 if it is not foreign. r: its watch has ended, and its sockets are noted.
+ */
+double passed_share(const struct target *t, const struct run *r);
+#define PASSED_HARM 0.5 /* so much and more: it may be no server */
+
+/*
+ * Warns of a foreign server, by its name: where PASSED_HARM or more was passed on, and where that
+ * is not known. 0 or -ENOMEM.
+ */
+int passed_note(const struct target *t, struct run *r, const char *name);
+
+/* Places of this machine, where a client works without a session. */
+
+#define PLACE_NAME_MAX 256
+
+struct place_server {
+	char host[PLACE_NAME_MAX]; /* by which it was mounted, or is named; without a port */
+	char volume[PLACE_NAME_MAX];
+	unsigned int port; /* of Rx; 0: none */
+};
+
+/*
+ * place: "gluster://HOST/VOLUME/PATH", or a directory, which may be on a volume that is mounted by
+ * FUSE, or "rx://ADDRESS:PORT". NULL: it is on no server of a known kind; of Rx also: the address
+ * is not this machine's. out: on which volume of which server.
+ */
+const struct kind *place_kind(struct place_server *out, const char *place);
+
+/* To find it; place is borrowed. */
+struct kind_wish place_wish(const struct place_server *place);
+
 #endif

@@ -14,7 +14,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 #define NAME_AFPD SERVERS_AFPD
 
@@ -449,10 +448,10 @@ static int add_listeners(struct servers *out, const struct census *c, uint16_t p
 /* The program that holds a port for a server that it will start; NULL: none does. */
 static const char *starter_at(const struct census *c, uint16_t port)
 {
-	for (size_t i = 0; i < c->n_processes; i++)
-		if (is_starter(&c->process[i]) && listens_on(c, &c->process[i], port, c->net))
-			return c->process[i].comm;
-	return NULL;
+	const struct census_process *found = VEC_FIND(
+	    p, c->process, c->n_processes, is_starter(p) && listens_on(c, p, port, c->net));
+
+	return found ? found->comm : NULL;
 }
 
 int servers_choose_port(struct servers *out, const struct census *c, uint16_t port, struct err *e)

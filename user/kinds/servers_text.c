@@ -3,10 +3,9 @@
 
 #include "base/vec.h"
 #include "host/owner.h"
-#include "kinds/servers.h"
-
 #include "host/proc/procfs.h"
 #include "host/rights.h"
+#include "kinds/servers.h"
 
 #include <errno.h>
 #include <inttypes.h>

@@ -7,7 +7,6 @@
 #include "host/net/sockets.h"
 #include "host/owner.h"
 #include "host/proc/procfs.h"
-#include "kinds/backend.h"
 #include "kinds/servers.h"
 #include "run/run.h"
 
@@ -16,6 +15,34 @@
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
+
+#define MYSQL_PORT 3306
+
+void backend_read(struct backend *out, pid_t pid)
+{
+	unsigned long port;
+	char text[32];
+
+	*out = (struct backend) { .port = MYSQL_PORT };
+	procfs_variable(out->path, sizeof(out->path), pid, "MYSQL_UNIX_PORT");
+	procfs_variable(text, sizeof(text), pid, "MYSQL_TCP_PORT");
+	port = strtoul(text, NULL, 10);
+	if (port && port <= UINT16_MAX)
+		out->port = (uint16_t)port;
+}
+
+bool backend_is_socket(const struct backend *b, const char *path)
+{
+	static const char *const usual[] = { "mysqld.sock", "mysql.sock", "mariadb.sock" };
+	const char *name = strrchr(path, '/');
+	size_t len = strlen(path), own = strlen(b->path);
+
+	/* The database server may have another root: then afpd's path is the end of its path. */
+	if (own && len >= own && !strcmp(path + len - own, b->path))
+		return true;
+	return name &&
+	       VEC_FIND(one, usual, sizeof(usual) / sizeof(usual[0]), !strcmp(*one, name + 1));
+}
 
 int target_find(struct target *out, const struct sockaddr_storage *local,
 		const struct sockaddr_storage *peer, struct err *e)
@@ -31,17 +58,19 @@ int target_find(struct target *out, const struct sockaddr_storage *local,
 	return r;
 }
 
+struct target_end {
+	uint64_t own, peer;
+	bool database; /* a database server's */
+	bool told;     /* the programs recognize it without its inode */
+	uint16_t port; /* of its other end, of TCP; 0: of another kind */
+};
+
 struct ends {
 	struct target *t;
 	const struct sockets *all;
 	struct backend backend;
 	size_t n, n_database;
-	struct {
-		uint64_t own, peer;
-		bool database; /* a database server's */
-		bool told;     /* the programs recognize it without its inode */
-		uint16_t port; /* of its other end, of TCP; 0: of another kind */
-	} end[64];
+	struct target_end end[64];
 	bool named; /* the process looked at has the name of a CNID server */
 };
 
@@ -64,7 +93,7 @@ static void note_far(struct target *t, const struct sockets_entry *own)
 static void target_note_end(struct ends *ends, uint64_t own)
 {
 	const struct sockets_entry *here, *there;
-	bool database, file;
+	bool database, file, told;
 	uint64_t peer;
 
 	if (!own || own == ends->t->client || ends->n == sizeof(ends->end) / sizeof(ends->end[0]))
@@ -81,12 +110,8 @@ static void target_note_end(struct ends *ends, uint64_t own)
 	there = sockets_of_inode(ends->all, peer);
 	file = there && there->path[0] && backend_is_socket(&ends->backend, there->path);
 	database = file || here->remote.port == ends->backend.port;
-	ends->end[ends->n].own = own;
-	ends->end[ends->n].peer = peer;
-	ends->end[ends->n].told = file ||
-				  target_is_port(ends->t, here->remote.port, AFS_OBJECT_BACKEND);
-	ends->end[ends->n].port = here->remote.port;
-	ends->end[ends->n++].database = database;
+	told = file || target_is_port(ends->t, here->remote.port, AFS_OBJECT_BACKEND);
+	ends->end[ends->n++] = (struct target_end) { own, peer, database, told, here->remote.port };
 	ends->n_database += database;
 }
 
@@ -162,14 +187,6 @@ struct target_process *target_add(struct target *t, pid_t pid, enum afs_role rol
 	return at;
 }
 
-static void target_add_cnid(struct target *t, pid_t pid, bool database)
-{
-	struct target_process *p = target_add(t, pid, AFS_ROLE_BACKEND);
-
-	if (p && database)
-		p->foreign = true;
-}
-
 /* Not if it cannot be determined, as when no descriptor is left. */
 static void mark_if_ended(struct target_process *p)
 {
@@ -182,12 +199,6 @@ static void mark_if_ended(struct target_process *p)
 	if (!r && !p->started)
 		p->started = st.started;
 	p->ended = r == -ESRCH || r == -ENOENT || (!r && st.started != p->started);
-}
-
-static void mark_ended(struct target *t)
-{
-	for (size_t i = 0; i < t->n; i++)
-		mark_if_ended(&t->process[i]);
 }
 
 void target_add_port(struct target *t, uint16_t port, enum afs_object object)
@@ -216,9 +227,9 @@ void target_server(struct target *out, const struct servers_entry *s, pid_t sess
 		target_add(out, s->session[i].pid, AFS_ROLE_SERVER);
 	out->metad = s->cnid_metad;
 	if (s->cnid_metad)
-		target_add_cnid(out, s->cnid_metad, false);
+		target_add(out, s->cnid_metad, AFS_ROLE_BACKEND);
 	for (size_t i = 0; i < s->n_dbd; i++)
-		target_add_cnid(out, s->dbd[i], false);
+		target_add(out, s->dbd[i], AFS_ROLE_BACKEND);
 }
 
 void target_processes(struct target *out, const pid_t *pid, size_t n)
@@ -243,15 +254,19 @@ static void learn_port(struct target *t, uint16_t port)
 
 static void target_take_end(struct ends *ends, pid_t pid, uint64_t ino)
 {
-	for (size_t i = 0; ino && i < ends->n; i++) {
-		if (ends->end[i].peer != ino || (!ends->named && !ends->end[i].database))
+	struct target_process *p;
+
+	for (const struct target_end *end = ends->end; ino && end < ends->end + ends->n; end++) {
+		if (end->peer != ino || (!ends->named && !end->database))
 			continue;
-		target_add_cnid(ends->t, pid, ends->end[i].database);
-		if (ends->end[i].told)
+		p = target_add(ends->t, pid, AFS_ROLE_BACKEND);
+		if (p && end->database)
+			p->foreign = true;
+		if (end->told)
 			continue;
-		if (ends->named && !ends->end[i].database)
-			learn_port(ends->t, ends->end[i].port);
-		add_inode(ends->t, ends->end[i].own, 0, AFS_OBJECT_BACKEND);
+		if (ends->named && !end->database)
+			learn_port(ends->t, end->port);
+		add_inode(ends->t, end->own, 0, AFS_OBJECT_BACKEND);
 		add_inode(ends->t, ino, 0, AFS_OBJECT_BACKEND);
 	}
 }
@@ -278,19 +293,15 @@ static void look_for_cnid(struct ends *ends)
 /* Whether a process accepts connections to a CNID server of the target. */
 static bool is_asked_at(const struct target *t, pid_t pid)
 {
-	const struct sockets_entry *s;
-	struct procfs_numbers fd;
+	struct sockets_held its = { 0 };
 	struct sockets all;
-	bool found = false;
+	bool found;
 
-	procfs_fds(&fd, pid);
-	if (sockets_read_of(&all, pid, NULL))
-		all.n = 0;
-	while (!found && procfs_next(&fd)) {
-		s = sockets_of_inode(&all, procfs_fd_socket(pid, fd.number));
-		found = s && s->listens && target_is_port(t, s->local.port, AFS_OBJECT_BACKEND);
-	}
-	procfs_end(&fd);
+	sockets_hold(&its, pid);
+	found = !sockets_read_of(&all, pid, NULL) &&
+		VEC_FIND(s, all.entry, all.n,
+			 s->listens && target_is_port(t, s->local.port, AFS_OBJECT_BACKEND) &&
+			     VEC_FIND(held, its.socket, its.n, held->ino == s->ino));
 	sockets_fini(&all);
 	return found;
 }
@@ -350,7 +361,7 @@ bool target_look_metad(struct target *t)
 	if (!found)
 		return false;
 	t->metad = found;
-	target_add_cnid(t, found, false);
+	target_add(t, found, AFS_ROLE_BACKEND);
 	return true;
 }
 
@@ -456,7 +467,8 @@ void target_look(struct target *t)
 	t->known.n = 0;
 	t->crowded = false;
 	place_server(t);
-	mark_ended(t);
+	for (size_t i = 0; i < t->n; i++)
+		mark_if_ended(&t->process[i]);
 	target_look_children(t);
 	if (t->plain)
 		return;

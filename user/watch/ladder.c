@@ -19,10 +19,8 @@
 #include <unistd.h>
 
 /* Adds a step, unless there is no room. */
-static void ladder_say(struct ladder *l, const char *layer, const char *rung, bool ok,
-		       const char *fmt, ...) __attribute__((format(printf, 5, 6)));
-static void ladder_say(struct ladder *l, const char *layer, const char *rung, bool ok,
-		       const char *fmt, ...)
+__attribute__((format(printf, 5, 6))) static void
+ladder_say(struct ladder *l, const char *layer, const char *rung, bool ok, const char *fmt, ...)
 {
 	struct ladder_step s = { .layer = layer, .rung = rung, .ok = ok };
 	va_list ap;
@@ -143,6 +141,7 @@ static void try_proc(struct ladder *l)
 static void look_objects(struct ladder *l, const struct ladder_found *found)
 {
 	const char *why = found->why[0] ? found->why : "refused by the kernel";
+	struct procfs_times own;
 
 	if (!found->any)
 		why = "only where calls are counted by BPF";
@@ -152,12 +151,6 @@ static void look_objects(struct ladder *l, const struct ladder_found *found)
 		      "calls and times of each request, whoever the client is", why);
 	ladder_either(l, "times", "tp_btf sched_switch", found->any,
 		      "every moment of a request: own code, calls, run queue, waits", why);
-}
-
-static void ladder_look_times(struct ladder *l)
-{
-	struct procfs_times own;
-
 	ladder_either(l, "times", "schedstat", !procfs_thread_times(&own, getpid(), getpid()),
 		      "CPU time and waiting for a CPU, /proc/PID/task/TID/schedstat at phase ends",
 		      "/proc/self/schedstat: this kernel has no CONFIG_SCHED_INFO");
@@ -176,21 +169,16 @@ static void look_proc(struct ladder *l)
 }
 
 /* Facts. */
-static void look_version(struct ladder *l)
+static void look_features(struct ladder *l)
 {
+	static const char lockdown[] = "/sys/kernel/security/lockdown";
 	struct utsname name;
+	char text[128];
+	bool ok;
 
 	/* The rungs show whether it is new enough. */
 	if (!uname(&name))
 		ladder_say(l, "kernel", "version", true, "%s %s", name.release, name.machine);
-}
-
-static void look_features(struct ladder *l)
-{
-	static const char lockdown[] = "/sys/kernel/security/lockdown";
-	char text[128];
-	bool ok;
-
 	ladder_either(l, "kernel", "BTF", !access("/sys/kernel/btf/vmlinux", R_OK),
 		      "/sys/kernel/btf/vmlinux is there",
 		      "no /sys/kernel/btf/vmlinux: the kernel was built without type information");
@@ -259,13 +247,11 @@ void ladder_look(struct ladder *out, enum afs_decoder decoder)
 	try_bpf(out, classic ? BPF_LOAD_BTF : BPF_LOAD_CLASSIC, &found);
 	try_proc(out);
 	look_objects(out, &found);
-	ladder_look_times(out);
 	if (!found.any)
 		ladder_say(out, "storage", "all", false, "only where calls are counted by BPF");
 	for (size_t i = 0; i < found.storage.n && out->n < LADDER_MAX; i++)
 		out->step[out->n++] = found.storage.step[i];
 	look_proc(out);
-	look_version(out);
 	look_features(out);
 	look_preemption(out);
 	look_rights(out);

@@ -54,17 +54,13 @@ int place_note(struct run *r, const struct target_process *p)
 		if (!run_note_find(&r->server, RUN_BACKEND_PROGRAM))
 			err = run_note(&r->server, RUN_BACKEND_PROGRAM, "%s", name);
 	}
-	if (!err)
-		err = run_note(&r->server, name, "pid %d (%s), user id %u, effective %u", p->pid,
-			       st.comm, real, effective);
-	if (err)
-		return err;
+	err |= run_note(&r->server, name, "pid %d (%s), user id %u, effective %u", p->pid, st.comm,
+			real, effective);
+	if (p->role == AFS_ROLE_SERVER)
+		err |= note_start(r, p->pid, &st);
 	cpus_of(cpus, sizeof(cpus), p->pid);
 	snprintf(key, sizeof(key), "%s.cpus", name);
-	err = p->role == AFS_ROLE_SERVER ? note_start(r, p->pid, &st) : 0;
-	if (err)
-		return err;
-	return run_note(&r->server, key, "allowed %s, last on %d", cpus, st.cpu);
+	return err | run_note(&r->server, key, "allowed %s, last on %d", cpus, st.cpu);
 }
 
 int place_note_self(struct run *r)

@@ -6,7 +6,7 @@
 #include "base/clock.h"
 #include "base/vec.h"
 #include "host/proc/procfs.h"
-#include "kinds/passed.h"
+#include "kinds/kind.h"
 
 #include <errno.h>
 #include <inttypes.h>
@@ -239,24 +239,17 @@ static bool take_processes(struct watch *w)
 	return pid;
 }
 
-/* A new one is asked by nobody that is watched: nothing tells of it. */
-static void watch_look_metad(struct watch *w)
-{
-	uint64_t now = clock_now_ns();
-
-	if (!w->rung || now - w->metad_ns < METAD_NS)
-		return;
-	w->metad_ns = now;
-	if (target_look_metad(&w->t))
-		look_again(w, w->begun_ns);
-}
-
 void watch_tick(struct watch *w)
 {
 	unsigned int new = w->bpf ? bpf_rung_tick(w->bpf) : 0;
+	uint64_t now = clock_now_ns();
 
-	watch_look_metad(w);
-
+	/* A new one is asked by nobody that is watched: nothing tells of it. */
+	if (w->rung && now - w->metad_ns >= METAD_NS) {
+		w->metad_ns = now;
+		if (target_look_metad(&w->t))
+			look_again(w, w->begun_ns);
+	}
 	if (new &BPF_RUNG_BACKENDS || (new && !take_processes(w)) ||
 	    (w->rung && !w->bpf && procio_tick(&w->proc)))
 		find_backends(w, w->begun_ns);

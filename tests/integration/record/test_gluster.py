@@ -2,7 +2,7 @@
 """record --kind gluster: a real GlusterFS server, and what it says itself of its requests.
 
 The judges are `gluster volume profile`, which counts each brick's file operations, and tshark.
-Tests user/kinds/gluster/gluster.c, user/kinds/place.c, user/report/screen/procedures.c, and
+Tests user/kinds/gluster/gluster.c, user/kinds/kind.c, user/report/screen/procedures.c, and
 bpf/decode/sunrpc.h.
 """
 

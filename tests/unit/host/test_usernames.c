@@ -62,7 +62,7 @@ static void end(pid_t child)
 
 static void a_user_of_this_host_has_the_name_service_s_name(void **state)
 {
-	struct usernames *u = usernames_new();
+	struct usernames *u = calloc(1, sizeof(*u));
 	const char *name = find(u, getpid(), 0);
 
 	(void)state;
@@ -71,13 +71,13 @@ static void a_user_of_this_host_has_the_name_service_s_name(void **state)
 	/* They share a place. */
 	assert_null(find(u, getpid(), 4096));
 	assert_string_equal(find(u, getpid(), 0), getpwuid(0)->pw_name);
-	usernames_free(u);
+	free(u);
 }
 
 /* Place: container with its own `/etc/passwd` */
 static void a_root_of_its_own_has_its_own_users(void **state)
 {
-	struct usernames *u = usernames_new();
+	struct usernames *u = calloc(1, sizeof(*u));
 	pid_t one, two;
 
 	(void)state;
@@ -86,7 +86,7 @@ static void a_root_of_its_own_has_its_own_users(void **state)
 	one = start_below("/one");
 	two = one ? start_below("/two") : 0;
 	if (!two)
-		return usernames_free(u);
+		return free(u);
 	assert_string_equal(find(u, one, 33), "alice");
 	assert_string_equal(find(u, two, 33), "bob");
 	assert_null(find(u, one, 34));
@@ -95,13 +95,13 @@ static void a_root_of_its_own_has_its_own_users(void **state)
 	/* It is remembered; what was not asked in its life is not known. */
 	assert_string_equal(find(u, two, 33), "bob");
 	assert_null(find(u, one, 35));
-	usernames_free(u);
+	free(u);
 }
 
 static void no_other_list_is_asked_where_its_own_is_strange(void **state)
 {
 	static const char *const folders[] = { "/none", "/pipe", "/link", "/sparse", "/long" };
-	struct usernames *u = usernames_new();
+	struct usernames *u = calloc(1, sizeof(*u));
 	char path[128];
 	pid_t child;
 
@@ -130,7 +130,7 @@ static void no_other_list_is_asked_where_its_own_is_strange(void **state)
 		assert_null(find(u, child, i == 3 ? 1 : 0));
 		end(child);
 	}
-	usernames_free(u);
+	free(u);
 }
 
 static void one_s_own_name_and_home_are_found(void **state)

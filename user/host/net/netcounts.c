@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Reads /proc/PID/net/snmp, snmp6, sockstat, sockstat6. */
+/* Reads /proc/PID/net/snmp, snmp6, sockstat, sockstat6; and /sys/class/net. */
 #include "host/net/netcounts.h"
 
 #include "base/file.h"
 #include "host/proc/proctext.h"
 
+#include <glob.h>
 #include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -42,12 +43,16 @@ static bool word_below(uint64_t *out, const char *text, const char *protocol, co
 	return false;
 }
 
-/* A datagram that is given up is counted as failed and, by most kernels, as too late as well. */
-static void read_fragments(struct netcounts *out, const char *root, pid_t pid)
+void netcounts_read(struct netcounts *out, const char *root, pid_t pid)
 {
 	uint64_t failed = 0, inuse = 0;
 	char text[TEXT_MAX];
 
+	*out = (struct netcounts) { 0 };
+	out->has_tcp = net_text(text, root, pid, "snmp") &&
+		       word_below(&out->segments, text, "Tcp: ", "OutSegs") &&
+		       word_below(&out->retransmitted, text, "Tcp: ", "RetransSegs");
+	/* One that is given up is counted as failed and, by most kernels, as too late as well. */
 	out->has_fragments = net_text(text, root, pid, "snmp") &&
 			     word_below(&out->given_up, text, "Ip: ", "ReasmFails") &&
 			     net_text(text, root, pid, "sockstat") &&
@@ -58,13 +63,42 @@ static void read_fragments(struct netcounts *out, const char *root, pid_t pid)
 		out->waiting += inuse;
 }
 
-void netcounts_read(struct netcounts *out, const char *root, pid_t pid)
-{
-	char text[TEXT_MAX];
+/* Interfaces */
 
-	*out = (struct netcounts) { 0 };
-	out->has_tcp = net_text(text, root, pid, "snmp") &&
-		       word_below(&out->segments, text, "Tcp: ", "OutSegs") &&
-		       word_below(&out->retransmitted, text, "Tcp: ", "RetransSegs");
-	read_fragments(out, root, pid);
+/* false: there is none, or it is negative, as the speed of an interface that has none. */
+static bool link_number(uint64_t *out, const char *folder, const char *file)
+{
+	char path[PATH_MAX];
+
+	return snprintf(path, sizeof(path), "%s/%s", folder, file) < (int)sizeof(path) &&
+	       file_first_number(out, path);
+}
+
+static bool link_read(struct links_entry *out, const char *folder)
+{
+	const char *name = strrchr(folder, '/') + 1;
+
+	*out = (struct links_entry) { 0 };
+	if (strlen(name) >= sizeof(out->name))
+		return false;
+	strcpy(out->name, name);
+	link_number(&out->speed_mbit, folder, "speed");
+	return link_number(&out->received_b, folder, "statistics/rx_bytes") &&
+	       link_number(&out->sent_b, folder, "statistics/tx_bytes");
+}
+
+void links_read(struct links *out, const char *root)
+{
+	char path[PATH_MAX];
+	glob_t found;
+
+	out->n = 0;
+	snprintf(path, sizeof(path), "%s/sys/class/net/*/device", root);
+	if (glob(path, GLOB_NOSORT, NULL, &found))
+		return;
+	for (size_t i = 0; i < found.gl_pathc && out->n < LINKS_MAX; i++) {
+		*strrchr(found.gl_pathv[i], '/') = '\0';
+		out->n += link_read(&out->entry[out->n], found.gl_pathv[i]);
+	}
+	globfree(&found);
 }

@@ -2,12 +2,14 @@
 #ifndef HOST_NET_NETCOUNTS_H
 #define HOST_NET_NETCOUNTS_H
 
-/* What a process's network namespace has counted since it was made. */
+/* What networks have counted: by namespace, and by interface. */
 
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 #include <sys/types.h>
 
+/* Of a process's network namespace, since it was made. */
 struct netcounts {
 	bool has_tcp;
 	uint64_t segments, retransmitted; /* sent; of these, again */
@@ -21,5 +23,25 @@ struct netcounts {
 
 /* root: "", or where another /proc is. */
 void netcounts_read(struct netcounts *out, const char *root, pid_t pid);
+
+/*
+ * Network interfaces that have hardware (a virtual one names a speed that limits nothing), by
+ * /sys/class/net, of this process's network namespace.
+ */
+#define LINKS_MAX 32
+
+struct links_entry {
+	char name[32];
+	uint64_t speed_mbit; /* a second, each way; 0: not known */
+	uint64_t received_b, sent_b;
+};
+
+struct links {
+	size_t n;
+	struct links_entry entry[LINKS_MAX];
+};
+
+/* root: "", or where another /sys is. */
+void links_read(struct links *out, const char *root);
 
 #endif

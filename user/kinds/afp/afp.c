@@ -6,7 +6,6 @@
 #include "kinds/kind.h"
 
 #include <errno.h>
-#include <stdio.h>
 
 struct unit {
 	const struct servers *all;
@@ -90,12 +89,11 @@ static int afp_warn(const struct servers_entry *s, struct run *r)
 static int afp_describe(const struct kind_found *f, struct run *r)
 {
 	const struct servers_entry *s = &f->servers.entry[0];
-	char ports[64] = "";
+	char ports[ERR_TEXT_MAX] = "";
 	int e = 0;
 
-	for (size_t i = 0, at = 0; i < s->n_ports && at < sizeof(ports); i++)
-		at += (size_t)snprintf(ports + at, sizeof(ports) - at, "%s%u", i ? " " : "",
-				       s->port[i]);
+	for (size_t i = 0; i < s->n_ports; i++)
+		err_append(ports, "%s%u", i ? " " : "", s->port[i]);
 	if (f->servers.session)
 		e |= run_note(&r->options, "session", "%d", f->servers.session);
 	if (s->n_ports)

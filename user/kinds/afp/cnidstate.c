@@ -1,13 +1,12 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "kinds/afp/looks.h"
 
-#include "base/vec.h"
-
 #include "base/procstat.h"
+#include "base/vec.h"
 #include "host/filesystem.h"
 #include "host/net/sockets.h"
 #include "host/proc/procfs.h"
-#include "kinds/afpconf.h"
+#include "kinds/conf.h"
 
 #include <dirent.h>
 #include <fcntl.h>

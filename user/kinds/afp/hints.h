@@ -9,7 +9,7 @@
  */
 
 #include "base/err.h"
-#include "kinds/afpconf.h"
+#include "kinds/conf.h"
 #include "kinds/servers.h"
 
 #include <stdbool.h>

@@ -13,7 +13,7 @@
 #include "host/proc/procfs.h"
 #include "host/proc/sleeping.h"
 #include "host/proc/syscalls.h"
-#include "kinds/backend.h"
+#include "kinds/target.h"
 #include "run/account.h"
 
 #include <errno.h>
@@ -124,13 +124,6 @@ static void describe_wait(const struct look *l, struct run_service *r, const str
 			 who);
 }
 
-static bool inservice_is_stopped(pid_t pid)
-{
-	struct procstat st;
-
-	return !procstat_read(&st, pid) && (st.state == 'T' || st.state == 't');
-}
-
 /* Whether its client's next request is all that it waits for. */
 static bool inservice_is_idle(const struct look *l, const struct sleeping *is)
 {
@@ -140,14 +133,6 @@ static bool inservice_is_idle(const struct look *l, const struct sleeping *is)
 		return !is->timed && !is->writes; /* a reply waits for room */
 	return (class == AFS_CLASS_READ || class == AFS_CLASS_RECV) && is->n_fds &&
 	       is->fd[0] == l->client_fd;
-}
-
-static bool inservice_find_client(struct look *l, pid_t pid)
-{
-	if (!l->all.n)
-		sockets_read(&l->all, NULL);
-	l->client = inservice_client(&l->client_fd, &l->all, l->server, pid);
-	return l->client;
 }
 
 static int inservice_add_request(struct look *l, pid_t pid, const struct sleeping *is, bool stopped)
@@ -176,13 +161,14 @@ static int inservice_add_request(struct look *l, pid_t pid, const struct sleepin
 static int look_at_session(void *arg, pid_t pid)
 {
 	struct look *l = arg;
+	struct procstat st;
 	struct sleeping is;
 	bool stopped;
 	int r;
 
 	if (l->known->fn && l->known->fn(l->known->arg, pid))
 		return 0;
-	stopped = inservice_is_stopped(pid);
+	stopped = !procstat_read(&st, pid) && (st.state == 'T' || st.state == 't');
 	r = sleeping_read(&is, pid, pid);
 	if (r) {
 		/* One that has just ended has no request. */
@@ -190,8 +176,12 @@ static int look_at_session(void *arg, pid_t pid)
 		return 0;
 	}
 	l->client_fd = -1;
-	if (is.running || (!stopped && is.ready && inservice_is_idle(l, &is)) ||
-	    !inservice_find_client(l, pid) || (!stopped && inservice_is_idle(l, &is)))
+	if (is.running || (!stopped && is.ready && inservice_is_idle(l, &is)))
+		return 0;
+	if (!l->all.n)
+		sockets_read(&l->all, NULL);
+	l->client = inservice_client(&l->client_fd, &l->all, l->server, pid);
+	if (!l->client || (!stopped && inservice_is_idle(l, &is)))
 		return 0;
 	return inservice_add_request(l, pid, &is, stopped);
 }

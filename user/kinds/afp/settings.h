@@ -4,7 +4,7 @@
 
 /* Settings of a server that a diagnosis needs; defaults and meanings are those of afp.conf(5). */
 
-#include "kinds/afpconf.h"
+#include "kinds/conf.h"
 #include "kinds/servers.h"
 #include "run/run.h"
 

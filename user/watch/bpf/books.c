@@ -1,18 +1,19 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* Compares the programs' counts with the kernel's own. */
 
-#include "watch/bpf/books.h"
+#include "watch/bpf/rung.h"
 
 #include "base/vec.h"
 #include "host/proc/procfs.h"
-#include "watch/watch.h"
 
-#include <errno.h>
 #include <inttypes.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+
+/* Processes kept whose accounts do not agree; further ones are only counted. */
+#define BOOKS_KEPT 256
 
 #define BOOK_WITH  "/proc/PID/io"
 #define BOOK_ENDED "the kernel's account at their end"

@@ -5,6 +5,7 @@
 
 #include "base/file.h"
 #include "base/kernel.h"
+#include "base/vec.h"
 #include "bpf/pool.h"
 #include "calls.skel.h"
 #include "host/proc/procfs.h"
@@ -36,10 +37,9 @@ static bool is_noise(const char *line)
 	static const char *const start[] = { "--", "processed ", ";", "failed to load object",
 					     "failed to load BPF skeleton" };
 
-	for (size_t i = 0; i < sizeof(start) / sizeof(start[0]); i++)
-		if (!strncmp(line, start[i], strlen(start[i])))
-			return true;
-	return !line[strspn(line, " \t")] || strstr(line, ": failed to load: ");
+	return VEC_FIND(s, start, sizeof(start) / sizeof(start[0]),
+			!strncmp(line, *s, strlen(*s))) ||
+	       !line[strspn(line, " \t")] || strstr(line, ": failed to load: ");
 }
 
 /* Keeps the last line with information. A verifier's log comes as one text of any length. */
@@ -61,23 +61,22 @@ static int keep_words(enum libbpf_print_level level, const char *fmt, va_list ar
 
 static int bpf_load_refusal(struct err *e, int code, const char *what)
 {
+	const char *why = NULL;
+
 	if ((code == -EPERM || code == -EACCES) && geteuid() != 0)
-		return err_set(e, code,
-			       "no right to load BPF programs: run as root, or with CAP_BPF "
-			       "and CAP_PERFMON");
-	if (code == -ENOSYS)
-		return err_set(e, code,
-			       "no bpf(2) here: not in this kernel, or hidden by a sandbox");
-	if (access("/sys/kernel/btf/vmlinux", R_OK))
-		return err_set(e, code,
-			       "no type information of the kernel "
-			       "(/sys/kernel/btf/vmlinux): BTF is not built in");
-	if (kernel_before(5, 15))
-		return err_set(e, code, "this kernel is too old: the programs need Linux 5.15");
-	if (code == -EPERM)
-		return err_set(e, code,
-			       "BPF programs are refused although this is root: a "
-			       "container's or the kernel's rules forbid them");
+		why = "no right to load BPF programs: run as root, or with CAP_BPF and CAP_PERFMON";
+	else if (code == -ENOSYS)
+		why = "no bpf(2) here: not in this kernel, or hidden by a sandbox";
+	else if (access("/sys/kernel/btf/vmlinux", R_OK))
+		why = "no type information of the kernel (/sys/kernel/btf/vmlinux): BTF is not "
+		      "built in";
+	else if (kernel_before(5, 15))
+		why = "this kernel is too old: the programs need Linux 5.15";
+	else if (code == -EPERM)
+		why = "BPF programs are refused although this is root: a container's or the "
+		      "kernel's rules forbid them";
+	if (why)
+		return err_set(e, code, "%s", why);
 	return err_set(e, code, "%s: %s (%s)", what, strerror(-code),
 		       last_words[0] ? last_words : "the kernel gave no reason");
 }
@@ -116,14 +115,6 @@ static int select_programs(struct bpf_load *l, const struct load_way *way)
 		bpf_program__set_autoload(p, true);
 	}
 	return 0;
-}
-
-/* The program that observes drops, where this kernel has what it needs. */
-static void select_drops(struct bpf_load *l, const struct afs_setup *setup)
-{
-	if (AFS_IS_DATAGRAMS(setup->decoder) &&
-	    libbpf_find_vmlinux_btf_id("udp_fail_queue_rcv_skb", BPF_TRACE_RAW_TP) > 0)
-		bpf_program__set_autoload(l->skel->progs.on_udp_drop, true);
 }
 
 /* Only programs loaded for it make records. */
@@ -209,7 +200,10 @@ static int bpf_load_programs(struct bpf_load *l, const struct load_way *way,
 	setup->files = (uint8_t)wish->files;
 	set_calls(setup);
 	r = select_programs(l, way);
-	select_drops(l, setup);
+	/* Drops are observed where this kernel has what that needs. */
+	if (AFS_IS_DATAGRAMS(setup->decoder) &&
+	    libbpf_find_vmlinux_btf_id("udp_fail_queue_rcv_skb", BPF_TRACE_RAW_TP) > 0)
+		bpf_program__set_autoload(l->skel->progs.on_udp_drop, true);
 	if (!r)
 		r = set_trace(l, setup, way, wish);
 	if (!r)
@@ -295,9 +289,8 @@ static int try_way(struct bpf_load *l, const struct load_way *way, const struct 
 		   struct err *e)
 {
 	bool objects = !wish->no_objects;
-	int r;
+	int r = bpf_load_programs(l, way, wish, objects, e);
 
-	r = bpf_load_programs(l, way, wish, objects, e);
 	if (r && objects) {
 		snprintf(l->objects_why, sizeof(l->objects_why), "%s", last_words);
 		bpf_load_close(l);

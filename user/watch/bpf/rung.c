@@ -45,29 +45,22 @@ int bpf_rung_open(struct bpf_rung **out, const struct bpf_load_wish *wish, struc
 	if (!b)
 		return err_set(e, -ENOMEM, "out of memory");
 	b->price.fd = b->epoll = -1;
-	r = bpf_load_open(&b->load, wish, e);
-	if (r)
-		goto fail;
-	r = bpf_view_open(&b->view, &b->load, e);
 	if (wish->sink)
 		b->sink = *wish->sink;
+	b->sessions = sessions_new();
+	r = b->sessions ? bpf_load_open(&b->load, wish, e) : err_set(e, -ENOMEM, "out of memory");
+	r = r ? r : bpf_view_open(&b->view, &b->load, e);
 	if (!r && ring_wanted(&b->sink))
 		r = ring_open(b, e);
-	if (r)
-		goto fail;
-	b->sessions = sessions_new();
-	if (!b->sessions) {
-		r = err_set(e, -ENOMEM, "out of memory");
-		goto fail;
+	if (r) {
+		bpf_rung_free(b);
+		return r;
 	}
 	/* If it cannot be opened, the watch goes on without it. */
 	storage_open(&b->storage, b->load.object, NULL, &b->storage_why);
 	price_begin(&b->price);
 	*out = b;
 	return 0;
-fail:
-	bpf_rung_free(b);
-	return r;
 }
 
 bool bpf_rung_settle(struct bpf_rung *b, uint64_t patience_ns)

@@ -8,7 +8,6 @@
  */
 
 #include "kinds/target.h"
-#include "watch/bpf/books.h"
 #include "watch/bpf/load.h"
 #include "watch/bpf/view.h"
 #include "watch/watch.h"
@@ -32,6 +31,30 @@ struct price {
 struct slots {
 	uint32_t n[AFS_N_SLOTS], slot[AFS_N_SLOTS][AFS_N_THREADS]; /* collected, not free yet */
 	bool ended[AFS_N_PROCESSES];                               /* at the last look */
+};
+
+/*
+ * Cross-checks. Against the kernel: the compatible ledger of each watched process and its account
+ * in /proc, thread by thread, from each thread's first counted call to its last; for threads that
+ * have ended, the kernel's account at their end. Among our counts: calls by account, calls by class
+ * and object, and what each thread counted for itself.
+ *
+ * Each process that has ended is compared separately. Those that agree are summed up in one book
+ * for each role; those that do not agree are kept.
+ */
+struct books_process {
+	pid_t pid;
+	uint32_t role; /* enum afs_role */
+	struct afs_compat ours, theirs;
+};
+
+/* All 0 at first. */
+struct books {
+	uint64_t n_agree[AFS_N_ROLES];
+	struct afs_compat agree[AFS_N_ROLES];
+	struct books_process *process; /* owned */
+	size_t n;
+	uint64_t n_more;
 };
 
 struct bpf_rung {
@@ -161,6 +184,17 @@ bool bpf_rung_has_asking(const struct bpf_rung *b);
 
 /* The one at this slot, which has ended, before it is cleared; not one that nobody served. */
 void connections_end(const struct bpf_rung *b, uint32_t stream);
+
+/* Takes over a process that has ended. 0 or -ENOMEM. */
+int books_end(struct books *b, const struct bpf_view *v, uint32_t process);
+
+/* How many of these agree with the kernel, and how many do not. */
+void books_sum(const struct books *b, uint64_t *agree, uint64_t *disagree);
+
+/* Compares, and writes books and warnings. The watch was stopped. 0 or -ENOMEM. */
+int books_close(const struct books *b, const struct bpf_view *v, struct run *r);
+
+void books_fini(struct books *b);
 
 /*
  * Adds what the programs could not count to the run's losses, and notes what is in no ledger. 0 or

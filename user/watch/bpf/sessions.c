@@ -13,7 +13,7 @@
 #include "host/net/sockets.h"
 #include "host/proc/procfs.h"
 #include "host/usernames.h"
-#include "kinds/volumes.h"
+#include "kinds/conf.h"
 
 #include <arpa/inet.h>
 #include <errno.h>
@@ -60,19 +60,12 @@ struct sessions {
 	size_t n_ended;
 	struct run_session rest; /* sum of those that were dropped */
 	uint64_t n_rest;
-	struct usernames *names; /* owned */
+	struct usernames names;
 };
 
 struct sessions *sessions_new(void)
 {
-	struct sessions *s = calloc(1, sizeof(*s));
-
-	if (s)
-		s->names = usernames_new();
-	if (s && s->names)
-		return s;
-	sessions_free(s);
-	return NULL;
+	return calloc(1, sizeof(struct sessions));
 }
 
 static void label_free(struct label *l)
@@ -91,7 +84,6 @@ void sessions_free(struct sessions *s)
 		label_free(&s->ended[i].label);
 	volumes_settings_fini(&s->settings);
 	free(s->ended);
-	usernames_free(s->names);
 	free(s);
 }
 
@@ -159,7 +151,7 @@ void sessions_look(struct bpf_rung *b)
 			continue;
 		/* Its name is asked for now, and may be known when it is shown. */
 		if (!l->has_uid && look_uid(l, p->tgid))
-			usernames_find(s->names, lister_of(v, p), l->uid);
+			usernames_find(&s->names, lister_of(v, p), l->uid);
 		if (now - l->looked_ns < FOLDER_NS || saw_volumes(p, bpf_view_stream_of(v, p)))
 			continue;
 		l->looked_ns = now;
@@ -383,7 +375,7 @@ static bool filled(const struct known *k, struct run_session *to, struct usernam
 
 bool watch_session(struct watch *w, pid_t pid, uint16_t port, struct run_session *out)
 {
-	const struct sessions *s = w->bpf ? w->bpf->sessions : NULL;
+	struct sessions *s = w->bpf ? w->bpf->sessions : NULL;
 	const struct bpf_view *v = s ? &w->bpf->view : NULL;
 	uint32_t n = v ? bpf_view_streams(v) : 0, m = v ? bpf_view_processes(v) : 0;
 	const struct afs_process *p;
@@ -394,17 +386,17 @@ bool watch_session(struct watch *w, pid_t pid, uint16_t port, struct run_session
 		if (!p || p->tgid != pid || v->stream[i].port != port)
 			continue;
 		k = known_stream(s, v, &v->stream[i]);
-		return filled(&k, out, s->names);
+		return filled(&k, out, &s->names);
 	}
 	for (size_t i = s ? s->n_ended : 0; i--;)
 		if (s->ended[i].row.pid == pid && s->ended[i].port == port)
-			return filled(&s->ended[i], out, s->names);
+			return filled(&s->ended[i], out, &s->names);
 	for (uint32_t i = 0; i < m; i++) {
 		p = &v->process[i];
 		if (!bpf_view_serves(v, p) || p->streams || p->tgid != pid)
 			continue;
 		k = known_process(s, v, i);
-		return filled(&k, out, s->names);
+		return filled(&k, out, &s->names);
 	}
 	return false;
 }
@@ -412,30 +404,30 @@ bool watch_session(struct watch *w, pid_t pid, uint16_t port, struct run_session
 int sessions_note(const struct bpf_rung *b, struct run *r)
 {
 	const struct bpf_view *v = &b->view;
-	const struct sessions *s = b->sessions;
+	struct sessions *s = b->sessions;
 	uint32_t n = bpf_view_streams(v), m = bpf_view_processes(v);
 	struct known k;
 	size_t unknown;
 	int err = 0;
 
-	usernames_unanswered(s->names);
+	usernames_unanswered(&s->names);
 	for (size_t i = 0; i < s->n_ended && !err; i++)
-		err = bpf_sessions_note(&s->ended[i], r, s->names);
+		err = bpf_sessions_note(&s->ended[i], r, &s->names);
 	for (uint32_t i = 0; i < n && !err; i++) {
 		if (!bpf_view_server_of(v, &v->stream[i]))
 			continue;
 		k = known_stream(s, v, &v->stream[i]);
-		err = bpf_sessions_note(&k, r, s->names);
+		err = bpf_sessions_note(&k, r, &s->names);
 	}
 	for (uint32_t i = 0; i < m && !err; i++) {
 		if (!bpf_view_serves(v, &v->process[i]) || v->process[i].streams)
 			continue;
 		k = known_process(s, v, i);
-		err = bpf_sessions_note(&k, r, s->names);
+		err = bpf_sessions_note(&k, r, &s->names);
 	}
 	r->rest = s->rest;
 	r->n_rest = s->n_rest;
-	unknown = usernames_unanswered(s->names);
+	unknown = usernames_unanswered(&s->names);
 	if (!err && unknown)
 		err = run_note(
 		    &r->warnings, "names",

@@ -11,8 +11,6 @@
 #include "base/vec.h"
 #include "watch/bpf/load.h"
 
-#include "bpf/calls.h"
-
 #include "storage.skel.h"
 
 #include <bpf/bpf.h>

@@ -44,14 +44,6 @@ static struct procio_one *procio_find(const struct procio *p, pid_t pid)
 	return VEC_FIND(one, p->one, p->n, one->pid == pid);
 }
 
-static int procio_refuse(int r, pid_t pid, enum afs_role role, struct err *e)
-{
-	if (r == -EACCES || r == -EPERM)
-		return err_set(e, r, "no right to read /proc/%d/io of %s: " RIGHTS_TO_LOOK, pid,
-			       ledger_role_name(role));
-	return err_set(e, r, "read /proc/%d/io: %s", pid, strerror(-r));
-}
-
 /* A process that the target has, unless it is known or has ended. */
 static int procio_add(struct procio *p, const struct target_process *of, struct err *e)
 {
@@ -68,10 +60,13 @@ static int procio_add(struct procio *p, const struct target_process *of, struct 
 		return 0;
 	if (!r)
 		r = procfs_io(&made.now, of->pid, 0);
+	if (!first && (r == -ESRCH || r == -ENOENT))
+		return 0;
+	if (r == -EACCES || r == -EPERM)
+		return err_set(e, r, "no right to read /proc/%d/io of %s: " RIGHTS_TO_LOOK, of->pid,
+			       ledger_role_name(made.role));
 	if (r)
-		return !first && (r == -ESRCH || r == -ENOENT)
-			   ? 0
-			   : procio_refuse(r, of->pid, made.role, e);
+		return err_set(e, r, "read /proc/%d/io: %s", of->pid, strerror(-r));
 	made.parent = st.ppid;
 	made.started = st.started;
 	begun = p->looked && st.started >= p->opened;

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
  * The server's configuration file, and what its settings do to figures.
- * Also tests user/kinds/afpconf.c.
+ * Also tests user/kinds/conf.c.
  */
 #include "kinds/afp/hints.h"
-#include "kinds/volumes.h"
+#include "kinds/conf.h"
 
 #include <errno.h>
 #include <setjmp.h>

@@ -4,7 +4,7 @@
  * table lacks.
  */
 #include "host/proc/procfs.h"
-#include "watch/bpf/books.h"
+#include "watch/bpf/rung.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

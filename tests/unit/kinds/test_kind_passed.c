@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* What a server passes on, by what it did. Tests user/kinds/passed.c. */
-#include "kinds/passed.h"
+/* What a server passes on, by what it did. */
+#include "kinds/kind.h"
 
 #include <math.h>
 #include <setjmp.h>

@@ -2,7 +2,7 @@
 /* Which volume of which server a place is on. What is mounted:
  * tests/integration/record/test_gluster.py.
  */
-#include "kinds/place.h"
+#include "kinds/kind.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* Which volume a folder belongs to. */
-#include "kinds/volumes.h"
+#include "kinds/conf.h"
 
 #include "base/text.h"
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-#include "host/cpus.h"
+#include "host/machine.h"
 
 #include "unit/invented_tree.h"
 

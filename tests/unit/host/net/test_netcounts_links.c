@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-#include "host/net/links.h"
+#include "host/net/netcounts.h"
 
 #include "unit/invented_tree.h"
 

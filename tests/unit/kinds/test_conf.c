@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* Files that no server's settings should be: each is refused at once, in a sentence. */
-#include "kinds/afpconf.h"
+#include "kinds/conf.h"
 
 #include <errno.h>
 #include <fcntl.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-#include "host/proc/processes.h"
+#include "host/machine.h"
 
 #include "host/proc/procfs.h"
 

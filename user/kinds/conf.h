@@ -1,0 +1,88 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#ifndef KINDS_CONF_H
+#define KINDS_CONF_H
+
+/*
+ * netatalk's configuration file, as afp.conf(5) describes it: sections, "key = value", comments
+ * from ; or #, lines continued by a backslash, "include = FILE". Keeps file and line of each value.
+ * The last value of a key in a section counts. Seen with netatalk 3.1.12, 4.2.3 and 4.5.1: only
+ * 3.1 follows includes; only 3.1 has case-sensitive keys. Case is ignored here.
+ */
+
+#include "base/err.h"
+#include "kinds/servers.h"
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+struct afpconf_item {
+	const char *section; /* "Global" */
+	const char *key;
+	const char *value;
+	const char *file; /* as the server calls it */
+	unsigned int line;
+};
+
+struct afpconf {
+	size_t n;
+	struct afpconf_item *item; /* owned, in the order of the file */
+	size_t n_texts;
+	char **text; /* owned, each: what the items are in */
+};
+
+/*
+ * Reads path below root ("" or "/proc/PID/root") and, with follow, what it includes; without, an
+ * include is an item like any other. 0 or a negative errno (e names the file; what was read before
+ * the error is in out). afpconf_fini in both cases. Reads regular files that are stored, not those
+ * that the kernel makes, of at most 1 MiB each; at most 64 of them, and 16,384 items.
+ */
+int afpconf_read(struct afpconf *out, const char *root, const char *path, bool follow,
+		 struct err *e);
+void afpconf_fini(struct afpconf *c);
+
+/* Ignores case; NULL: not set. */
+const struct afpconf_item *afpconf_find(const struct afpconf *c, const char *section,
+					const char *key);
+
+/* 1: yes, true, 1; 0: no, false, 0; -1: neither. */
+int afpconf_bool(const char *value);
+
+/* The folders of a server's volumes. */
+
+/* What run.json says a session's volumes are known from, if not from these. */
+#define VOLUMES_FROM_REQUESTS "FPOpenVol"
+
+/* The innermost volume whose folder contains path; NULL: none. */
+const char *volumes_find(const struct afpconf *c, const char *path);
+
+/* Whether the settings of the volume with this folder say that it is read-only. */
+bool volumes_read_only(const struct afpconf *c, const char *path);
+
+/* The settings of one server, which its sessions share; all 0 at first. */
+struct volumes_settings {
+	uint64_t root;    /* identity of the processes' root; 0: nothing was read */
+	uint64_t read_ns; /* CLOCK_MONOTONIC */
+	struct afpconf conf;
+};
+
+void volumes_settings_fini(struct volumes_settings *s);
+
+/*
+ * Where an afpd works: the folder of its volume, else its working directory, as seen from its own
+ * root. NULL: in its root (before it opens a volume), or not known. To be freed. What s has of the
+ * server is read again after VOLUMES_SETTINGS_NS, or if this process has another root.
+ */
+#define VOLUMES_SETTINGS_NS 10000000000u
+char *volumes_of(struct volumes_settings *s, pid_t afpd);
+
+/*
+ * The folders of a server's volumes, as the server calls them, each once: those that its
+ * configuration names, and others in which its sessions worked when it was found. Names that depend
+ * on the user are left out. Returns how many, at most room.
+ */
+size_t volumes_list(char (*out)[CENSUS_PATH_MAX], size_t room, const struct afpconf *c,
+		    const struct servers_entry *s);
+
+#endif
