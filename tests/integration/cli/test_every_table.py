@@ -91,7 +91,8 @@ def walk(scope: Scope, tmp_path: Path, command: list[str], *others: int) -> None
         " too few",
         "AFP error",
     )
-    left += [word for word in words if word in text]
+    for word in words:
+        left += re.findall(f".{{0,80}}{re.escape(word)}.{{0,20}}", text)
     assert not left, "\n".join(left)
 
 
