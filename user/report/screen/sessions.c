@@ -41,7 +41,7 @@ static const struct section_column columns[] = {
 static const struct section_type sessions_section = {
 	.key = "sessions",
 	.title = "Sessions",
-	.rest = "  busy: with a request in service; all%: of all busy; MB: of requests and replies",
+	.rest = "  busy: a request in service; all%: of all busy; MB: requests, replies",
 	SECTION_OF(columns),
 };
 
