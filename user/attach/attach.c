@@ -171,8 +171,8 @@ int attach_note_new(const struct watch *w, const struct kind *k, const struct ki
 	if (first) {
 		procfs_thread_name(name, sizeof(name), first->pid, first->pid);
 		e = run_note(&r->warnings, "found",
-			     "process %d (%s)%s began while the watch went on: nothing that it did "
-			     "is counted as of the %s",
+			     "process %d (%s)%s began while the watch went on: what it did is not "
+			     "in the figures of the %s",
 			     first->pid, name, n > 1 ? ", and others," : "",
 			     run_role_name(r, first->role));
 	}

@@ -253,7 +253,7 @@ char *doctor_verdict(char *out, size_t len, const struct run_figures *f, const s
 		    "the longest {longest}[ ({longest.who})]. If users wait, they wait for their own "
 		    "machine or the network.",
 		[DOCTOR_PARTLY] =
-		    "What was seen of the server is right: {requests} requests took {mean} on "
+		    "Nothing wrong was seen with the server: {requests} requests took {mean} on "
 		    "average, the longest {longest}[ ({longest.who})], {busy} at a time. Whether "
 		    "something else is wrong cannot be told: {open.text} could not be seen.",
 		[DOCTOR_TOO_FEW] =

@@ -96,7 +96,7 @@ def test_what_a_load_does_not_see_stands_in_the_docs(
     assert (said["verdict"] in ("healthy", "idle")) <= (not said["may_be"])
     if said["verdict"] == "partly":
         assert set(said["may_be"]) - doctors["not_seen"] <= not_seen_by()[command]
-        assert said["text"].startswith("What was seen of the server is right: ")
+        assert said["text"].startswith("Nothing wrong was seen with the server: ")
         assert "Whether something else is wrong cannot be told: " in said["text"]
 
 

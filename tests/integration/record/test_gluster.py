@@ -350,4 +350,4 @@ def test_a_brick_that_is_started_anew_is_said(scope: Scope) -> None:
         done = running.finish().expect(OK)
     assert done.run and not done.run.open_books() and now != before
     assert f"process {now} (glusterfsd)" in done.run.warning("found")
-    assert "nothing that it did is counted as of the brick" in done.run.warning("found")
+    assert "what it did is not in the figures of the brick" in done.run.warning("found")
