@@ -313,4 +313,4 @@ def test_a_server_that_begins_while_servers_are_recorded_is_said(scope: Scope) -
                 done = running.finish().expect(OK)
             assert done.run
             said = done.run.warning("found")
-            assert ("began while the watch went on: nothing that it did" in said) == others
+            assert ("began while the watch went on: what it did" in said) == others
