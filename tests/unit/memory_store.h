@@ -211,6 +211,11 @@ static inline enum store_result memory_do(struct memory_store *m, struct store_o
 			return STORE_EXISTS;
 		op->made.volume = op->dir.volume;
 		op->made.id = memory_add(m, op->dir, op->name, op->verb == STORE_MKDIR);
+		if (op->verb == STORE_CREATE && op->how && m->s.creates_open) {
+			n = memory_find(m, op->dir, op->name);
+			n->opened++;
+			op->opened.id = (uint64_t)(n - m->node);
+		}
 		return STORE_OK;
 	case STORE_DELETE:
 		return n ? memory_delete(m, n) : STORE_NONE;
