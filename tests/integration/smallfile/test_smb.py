@@ -264,7 +264,7 @@ def test_who_cannot_log_in_is_told_so(
     )
     monkeypatch.setenv("AFPSCOPE_PASSWORD", "wrong")
     run(scope, "load", url(server), status=NO_SESSION).expect(NO_SESSION, "LOGON_FAILURE")
-    run(scope, "clean", url(server), status=REFUSED)
+    scope.execute([str(scope.binary), "clean", url(server)]).expect(REFUSED, "LOGON_FAILURE")
 
 
 @pytest.mark.parametrize(
