@@ -1,7 +1,9 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 # afpscope. "make help" lists the targets; all output is below build/. V=1 shows the commands.
 
-VERSION	   = 0.1.0
+# The version stands there alone: also who installs only the Python package has it.
+VERSION_OF = analysis/afpscope/__init__.py
+VERSION	  := $(shell sed -n 's/^__version__ = "\(.*\)"/\1/p' $(VERSION_OF))
 PREFIX	  ?= /usr/local
 DESTDIR	  ?=
 BUILD	  ?= build
@@ -106,12 +108,13 @@ no-japanese:
 $(BUILD)/man/%.1: docs/%.1.in $(BUILD)/afpscope
 	$(call say,MAN)
 	$(Q)mkdir -p $(@D)
-	$(Q)$(BUILD)/afpscope --manual < $< > $@
+	$(Q)sed 's/@VERSION@/$(VERSION)/' $< > $@.in
+	$(Q)$(BUILD)/afpscope --manual < $@.in > $@ && rm $@.in
 
-$(BUILD)/man/%.1: docs/%.1
+$(BUILD)/man/%.1: docs/%.1 $(VERSION_OF)
 	$(call say,MAN)
 	$(Q)mkdir -p $(@D)
-	$(Q)cp $< $@
+	$(Q)sed 's/@VERSION@/$(VERSION)/' $< > $@
 
 # A sentence without a translation stays in English: "make translated" says which. Lines are not
 # filled to both margins: Japanese has few spaces to be made wider.
@@ -144,7 +147,7 @@ $(BUILD)/libafpclient.a: $(CLIENT_OBJ)
 	$(call say,AR)
 	$(Q)rm -f $@ && $(AR) rcs $@ $^
 
-$(BUILD)/obj/%.o: %.c Makefile
+$(BUILD)/obj/%.o: %.c Makefile $(VERSION_OF)
 	$(call say,CC)
 	$(Q)mkdir -p $(@D)
 	$(Q)$(CC) $(CFLAGS_ALL) -MMD -MP -c -o $@ $<
