@@ -142,7 +142,8 @@ def test_each_cause_is_listed_with_its_limits() -> None:
 
 
 def test_links_between_pages_lead_somewhere() -> None:
-    for page in (ROOT / "README.md", *(ROOT / "docs").glob("*.md")):
+    at_the_top = (ROOT / f"{name}.md" for name in ("README", "CONTRIBUTING", "SECURITY"))
+    for page in (*at_the_top, *(ROOT / "docs").glob("*.md")):
         for link in re.findall(r"\]\(([^)#]+)(?:#[^)]*)?\)", page.read_text()):
             if not re.match(r"\w+:", link):
                 assert (page.parent / link).exists(), f"{page.name}: {link}"
