@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import html
 import math
 import re
 import subprocess
@@ -221,6 +222,24 @@ def test_the_tutorial_shows_what_the_report_draws(
     for picture in kept:
         now = (tmp_path / picture.name).read_text()
         assert plain(now) == plain(picture.read_text()), picture.name
+
+
+def test_the_screen_in_the_readme_is_of_today() -> None:
+    """Its lines and columns are those of the expected screen in golden, with other numbers."""
+    svg = (ROOT / "docs/pictures/screen.svg").read_text()
+    rows = re.findall(r'<text [^>]*y="([\d.]+)"[^>]*clip-path[^>]*>([^<]*)</text>', svg)
+    lines: dict[str, str] = {}
+    for y, text in rows:
+        lines[y] = lines.get(y, "") + html.unescape(text).replace("\xa0", " ")
+    shown = "\n".join(lines.values())
+    golden = (ROOT / "tests/golden/screen-lantest.txt").read_text()
+    assert "lantest  netatalk 4.5" in shown and "cross-checks agree" in shown
+    for pattern in (r"^  #   test .*$", r"^ +\d+  [a-z/]+[a-z ]*(?:\d+MiB)?", r"^Server (?=\d)"):
+        want, have = (
+            [" ".join(one.split()) for one in re.findall(pattern, text, re.M)]
+            for text in (golden, shown)
+        )
+        assert want and want == have, pattern
 
 
 def plain(svg: str) -> str:
