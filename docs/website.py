@@ -12,6 +12,7 @@ four: mdformat indents them.
 from __future__ import annotations
 
 import json
+import os
 import re
 import shutil
 import subprocess
@@ -21,6 +22,12 @@ from pathlib import Path
 import mdformat
 
 ROOT = Path(__file__).resolve().parents[1]
+TITLES = {
+    "lantest": "lantest: what the tests send",
+    "speedtest": "speedtest: what is sent",
+    "rx": "Servers over Rx (AFS)",
+    "building": "Building",
+}
 SECTIONS = {
     "Start": "index tutorial screen commands building troubleshooting glossary",
     "A server that runs": "doctor exporter counting",
@@ -29,6 +36,9 @@ SECTIONS = {
 }
 REST, MANUALS = "The project", "Manual pages"
 CSS = """\
+.md-typeset h1, .md-typeset h2 { font-weight: 600; color: inherit }
+.manual pre { overflow-x: auto }
+.manual a { overflow-wrap: anywhere }
 .md-grid { max-width: 76rem }
 .md-typeset table:not([class]) td, .md-typeset table:not([class]) th { min-width: 5rem }
 .md-typeset table:not([class]) td:first-child { overflow-wrap: normal }
@@ -80,8 +90,8 @@ def main(build: Path) -> int:
     (pages / "site.css").write_text(CSS)
     for folder in ("pictures", "queries"):
         shutil.copytree(ROOT / "docs" / folder, pages / folder)
-    for other in (ROOT / "docs/workflow.yml", ROOT / "LICENSE"):
-        shutil.copy(other, pages)
+    for other in ("docs/workflow.yml", "docs/iframe-worker.js", "LICENSE"):
+        shutil.copy(ROOT / other, pages)
     for page in (ROOT / "docs").glob("*.md"):
         put(pages / page.name, led(page.read_text("utf-8"), at_top=False))
     for page in ROOT.glob("*.md"):
@@ -92,8 +102,13 @@ def main(build: Path) -> int:
         text = manual(page, {one.stem for one in manuals})
         (pages / "man" / f"{page.name}.md").write_text(text, "utf-8")
 
-    nav = {title: [f"{name}.md" for name in names.split()] for title, names in SECTIONS.items()}
-    known = {name for names in nav.values() for name in names}
+    nav: dict[str, list[object]] = {}
+    for title, names in SECTIONS.items():
+        nav[title] = [
+            {TITLES[name]: f"{name}.md"} if name in TITLES else f"{name}.md"
+            for name in names.split()
+        ]
+    known = {f"{name}.md" for names in SECTIONS.values() for name in names.split()}
     nav[REST] = sorted(page.name for page in pages.glob("*.md") if page.name not in known)
     nav[MANUALS] = [f"man/{page.name}.md" for page in manuals]
     config = (ROOT / "docs/mkdocs.yml").read_text("utf-8") + "".join(
@@ -106,7 +121,10 @@ def main(build: Path) -> int:
     )
     (pages.parent / "mkdocs.yml").write_text(config, "utf-8")
     made = [sys.executable, "-m", "mkdocs", "-q", "build", "--clean", "--strict"]
-    return subprocess.run([*made, "-f", pages.parent / "mkdocs.yml"], check=False).returncode
+    quiet = {**os.environ, "NO_MKDOCS_2_WARNING": "1"}  # its authors' advertisement
+    return subprocess.run(
+        [*made, "-f", pages.parent / "mkdocs.yml"], check=False, env=quiet
+    ).returncode
 
 
 if __name__ == "__main__":

@@ -28,7 +28,7 @@ def main(title: str) -> None:
     console.print(text, soft_wrap=True)
     svg = console.export_svg(title=title, theme=DARK, unique_id="screen")
     svg = re.sub(r"@font-face \{.*?\}\s*", "", svg, flags=re.DOTALL)
-    svg = svg.replace("Fira Code", "DejaVu Sans Mono").replace("<!-- Generated with Rich ", "<!-- ")
+    svg = svg.replace("Fira Code", "DejaVu Sans Mono")
     print("\n".join(line.rstrip() for line in svg.splitlines()))
 
 
