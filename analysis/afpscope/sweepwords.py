@@ -90,6 +90,10 @@ WORDS: dict[str, str] = {
     "step_failed": "Step {folder} failed: {why}",
     "steps_failed": "{n} more steps failed",
     "no_time_left": "The load generator had no time left at {values}: it limits these steps",
+    "began_late": (
+        "More than 1 in 100 actions began late at {values}: their times are in part those of the "
+        "load generator or its machine"
+    ),
     "not_quiet": (
         "This machine was busy with other work when {n} of {of} steps began: that work may have "
         "limited them"
@@ -158,7 +162,10 @@ WORDS: dict[str, str] = {
         "its threads used {cpu:.0%} of a CPU and waited {runq:.0%} of the time for one (give it "
         "CPUs of its own, or another host)"
     ),
-    "l_late": "it began {late:,} of {n:,} actions more than 1 ms late",
+    "l_late": (
+        "cannot be told: {late:,} of {n:,} actions began more than 1 ms late, which the load "
+        "generator or its machine caused"
+    ),
     "l_sessions": "{n:,} of {clients:,} clients got none (afp.conf: max connections)",
     "l_unwatched": "the server was not watched, so that it cannot be told",
     "l_undiagnosed": "cannot be told: the run has no diagnosis",

@@ -233,9 +233,9 @@ enum run_load_of { RUN_LOAD_ALWAYS, RUN_LOAD_OPEN, RUN_LOAD_CLOSED, RUN_LOAD_GIV
 	X(n_paused, SUM, "paused_actions", ALWAYS)                                                 \
 	X(paused_max_ns, MOST, "paused_max_ns", ALWAYS)                                            \
 	X(cpu_ns, SUM, "cpu_ns", ALWAYS)                                                           \
-	X(cpu_max_ns, OWN, "cpu_max_ns", ALWAYS)                                                  \
+	X(cpu_max_ns, OWN, "cpu_max_ns", ALWAYS)                                                   \
 	X(runq_ns, SUM, "runq_ns", ALWAYS)                                                         \
-	X(runq_max_ns, OWN, "runq_max_ns", ALWAYS)                                                \
+	X(runq_max_ns, OWN, "runq_max_ns", ALWAYS)                                                 \
 	X(aside_ns, SUM, "aside_ns", ALWAYS)
 
 /* One of them: its place in a struct run_load, and its bytes (4: unsigned int, 8: uint64_t). */
