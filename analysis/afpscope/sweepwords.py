@@ -99,12 +99,19 @@ WORDS: dict[str, str] = {
         "limited them"
     ),
     "knee_none": "no step was measured: there is no knee to see",
+    "knee_single": "one value was measured: there is no knee to see",
     "knee_unsure": "of no step it can be told whether it keeps the limit",
     "knee_untold": "{text}; cannot be told at {values}: {why}",
     "knee_slo": "{slo} is kept",
     "knee_rate": "at least {share:.0%} of the offered rate is reached",
     "knee_between": "{what} up to {below} ({of_below}), no longer at {above} ({of_above})",
     "knee_higher": "{what} at every value, up to {below} ({of_below}): the knee is higher",
+    "knee_mixed": (
+        "{what} at {below} ({of_below}), the most load, but not at {but}: where the knee is cannot "
+        "be told"
+    ),
+    "knee_except": "{text}; nor at {but}",
+    "knee_noisy": "whether the rate grows cannot be told: the steps differ too much",
     "knee_lower": "{what} reliably at no value: {of_above} at {above}, the least load",
     "knee_growing": "the rate still grows at {at}, the most that was measured",
     "knee_grown": "the rate stops growing at {at} ({of_at}; within {share:.0%} of the most)",
