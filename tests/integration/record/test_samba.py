@@ -7,7 +7,10 @@ the calls of each. Tests user/kinds/smb.c, bpf/decode/smb2.h, bpf/park.h and bpf
 
 from __future__ import annotations
 
+import contextlib
+import re
 import signal
+import subprocess
 from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
@@ -15,6 +18,7 @@ from pathlib import Path
 import pytest
 from samba import COMMANDS, SUITES, Samba
 from scope import OK, Run, Scope, wait_until
+from stracing import tracer_of
 
 SIZE = 5000
 FILES = 20
@@ -64,7 +68,9 @@ def sessions(server: Samba) -> set[int]:
     return found
 
 
-def recorded(scope: Scope, server: Samba, *commands: str, args: tuple[str, ...] = ()) -> tuple:
+def recorded(
+    scope: Scope, server: Samba, *commands: str, args: tuple[str, ...] = ()
+) -> tuple[Run, dict[str, Counter[str]], str]:
     """A recording of smbclient, what Samba says of it, and the screen."""
     (server.root / "tmp/block").write_bytes(b"x" * SIZE)
     before, own = server.counts(), sessions(server)
@@ -94,3 +100,72 @@ def test_requests_and_bytes_are_those_of_sambas_own_profile(scope: Scope, samba:
     assert "cross-checks agree" in out and "CREATE" in out
     for account in run.phases[0].accounts().values():
         assert "handed" not in account and account["times"] is not None
+
+
+@contextlib.contextmanager
+def straced(server: Samba, out: Path) -> Iterator[None]:
+    """The calls of each process of the server in a file, with the bytes that they moved."""
+    command = ["strace", "-ff", "-qq", "-yy", "-xx", "-s", "4096", "-e", "signal=none"]
+    process = subprocess.Popen([*command, "-o", str(out), "-p", str(server.pid)])
+    wait_until(lambda: tracer_of(server.pid) == process.pid, 10, "strace to attach")
+    try:
+        yield
+    finally:
+        process.send_signal(signal.SIGINT)
+        process.wait(20)
+
+
+def named(frame: bytes) -> str:
+    """The account of the messages of a frame."""
+    numbers, at = [], 0
+    while True:
+        numbers.append(int.from_bytes(frame[at + 12 : at + 14], "little"))
+        further = int.from_bytes(frame[at + 20 : at + 24], "little")
+        if not further:
+            break
+        at += further
+    names = [list(COMMANDS.values())[number] for number in numbers]
+    return "+".join(names[:2])
+
+
+def calls_by_strace(file: Path, port: int) -> tuple[Counter[str], Counter[str]]:
+    """Of a session: requests, and the calls from a request's read to the write of its reply."""
+    requests: Counter[str] = Counter()
+    calls: Counter[str] = Counter()
+    now = None
+    for line in file.read_text().splitlines():
+        found = re.match(r"(\w+)\(", line)
+        if not found:
+            continue
+        ours = f":{port}->" in line.split(", ")[0]
+        data = bytes.fromhex("".join(re.findall(r"\\x([0-9a-f]{2})", line)))
+        if ours and found[1] in ("read", "recvmsg") and data.startswith(b"\xfeSMB"):
+            now = named(data)
+            requests[now] += 1
+        if now:
+            calls[now] += 1
+        if ours and found[1] == "sendmsg":
+            now = None
+    return requests, calls
+
+
+@pytest.mark.parametrize("suite", ["bookworm", "sid"])
+def test_calls_of_each_request_are_those_that_strace_sees(
+    scope: Scope, tmp_path: Path, suite: str
+) -> None:
+    with Samba(suite, SMB_GLOBAL=SYNCHRONOUS) as server, straced(server, tmp_path / "calls"):
+        run, _, _ = recorded(scope, server, work())
+    requests: Counter[str] = Counter()
+    calls: Counter[str] = Counter()
+    for file in tmp_path.glob("calls.*"):
+        for total, more in zip((requests, calls), calls_by_strace(file, server.port), strict=True):
+            total += more
+    ours: Counter[str] = Counter()
+    for account in run.phases[0].accounts().values():
+        assert account["requests"] == requests[account["name"]] and "parked" not in account
+        assert account["unexplained_ns"] <= account["time_ns"] / 1000
+        for part in account["parts"]:
+            if part["role"] == "smbd":
+                ours[account["name"]] += part["calls"]
+    print(server.version, {name: f"{calls[name] / n:.1f}" for name, n in requests.items()})
+    assert requests["CREATE"] > FILES and ours == calls
