@@ -47,8 +47,6 @@ static __always_inline void enter_serving(struct afs_thread *t, struct afs_proce
 		if (tracing(AFS_TRACE_SMALL))
 			trace_serving(p, s);
 	}
-	if (setup.parks)
-		park_reading(t);
 	if (setup.any_order)
 		return;
 	if (AFS_RARE(t->serves)) {
@@ -303,8 +301,10 @@ static __always_inline void enter(struct afs_stripe *s, struct afs_thread *t, vo
 	t->closes = AFS_FD_KEEP;
 	if (call.fd != AFS_FD_NONE || call.closes)
 		object = enter_fd(t, address, &call, arg);
-	if (setup.parks && call.loop)
-		park_waiting(t);
+	if (setup.parks)
+		park_enter(t->slot, call.loop,
+			   object == AFS_OBJECT_CLIENT &&
+			       (call.class == AFS_CLASS_READ || call.class == AFS_CLASS_RECV));
 	if (call.class == AFS_CLASS_WAIT)
 		object = enter_wait(t, call.waits);
 	enter_data(t, &call, object, arg);
@@ -320,8 +320,8 @@ static __always_inline void enter(struct afs_stripe *s, struct afs_thread *t, vo
 	if (working())
 		trace_enter(t, call.fd != AFS_FD_NONE, now);
 	t->explained_ns += now - t->since_ns;
-	if (setup.parks && t->parking)
-		park(s, t);
+	if (setup.parks)
+		park_entered(t->slot);
 	t->since_ns = now;
 	t->entered_ns = now;
 	t->nr = nr;

@@ -64,6 +64,29 @@ static __always_inline void park(struct afs_stripe *stripe, struct afs_thread *t
 		a->had_ns += t->explained_ns;
 }
 
+/* Before a call's place is known: it is a wait in an event loop, or reads from t->stream. */
+__noinline int park_enter(__u32 slot, bool loop, bool reads)
+{
+	struct afs_thread *t = bpf_map_lookup_elem(&thread, &slot);
+
+	if (t && loop)
+		park_waiting(t);
+	else if (t && reads)
+		park_reading(t);
+	return 0;
+}
+
+/* After the time until the call is in parts. */
+__noinline int park_entered(__u32 slot)
+{
+	struct afs_thread *t = bpf_map_lookup_elem(&thread, &slot);
+	struct afs_stripe *stripe = stripe_here();
+
+	if (t && stripe && t->parking)
+		park(stripe, t);
+	return 0;
+}
+
 /*
  * From here on the thread works for this request, of which it has read the begin; "begins": it is a
  * new one, not the next member of a compound.

@@ -15,8 +15,9 @@
  * Any split of the stream into reads and writes. Replies come in any order, those to the members of
  * a compound in one frame or in several. A request begins with the read that completes the first
  * half of its header and ends with the write that completes its reply; a compound, with the second
- * of its members and the reply to its last. An interim reply does not end it. CANCEL has no reply,
- * and a break of an oplock or a lease by the server is none: both are passed over.
+ * of its members and the reply to its last. An interim reply does not end it. CANCEL has no reply:
+ * it is counted without a time. A break of an oplock or a lease by the server is none, and passed
+ * over.
  *
  * Bytes of a message are without the 4 of the frame: as Samba counts them.
  */
@@ -182,8 +183,10 @@ static __always_inline void smb2_request(struct afs_stripe *stripe, struct afs_t
 		park_keep(s, &p, smb2_id(f));
 		return;
 	}
-	if (p.account == AFS_SMB2_CANCEL)
+	if (p.account == AFS_SMB2_CANCEL) {
+		park_untimed(stripe, s, p.account, 1, f->bytes, 0, 0);
 		return;
+	}
 	a = account_at(stripe, p.account);
 	if (a)
 		a->begun++;

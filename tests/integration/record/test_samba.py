@@ -12,7 +12,7 @@ import re
 import signal
 import subprocess
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
@@ -23,7 +23,9 @@ from stracing import tracer_of
 SIZE = 5000
 FILES = 20
 WAITED = " that waited"
-# An end of a recording may come before the session that has just ended has told what it did.
+ENCRYPTED = "--client-protection=encrypt"
+# One in check, the others as further judges.
+OF_EACH = ["bookworm", *(pytest.param(s, marks=pytest.mark.judges) for s in ("trixie", "sid"))]
 SYNCHRONOUS = "aio read size = 0\naio write size = 0"
 
 
@@ -69,15 +71,14 @@ def sessions(server: Samba) -> set[int]:
 
 
 def recorded(
-    scope: Scope, server: Samba, *commands: str, args: tuple[str, ...] = ()
+    scope: Scope, server: Samba, act: Callable[[], object]
 ) -> tuple[Run, dict[str, Counter[str]], str]:
-    """A recording of smbclient, what Samba says of it, and the screen."""
+    """A recording of what a client does, what Samba says of it, and the screen."""
     (server.root / "tmp/block").write_bytes(b"x" * SIZE)
     before, own = server.counts(), sessions(server)
     running = scope.record(None, "--kind", "smb", "--port", str(server.port))
     running.wait_recording()
-    for command in commands:
-        server.client(command, *args)
+    act()
     wait_until(lambda: sessions(server) <= own, 10, "the session to end")
     after = server.counts()
     running.signal(signal.SIGINT)
@@ -88,7 +89,7 @@ def recorded(
 
 
 def test_requests_and_bytes_are_those_of_sambas_own_profile(scope: Scope, samba: Samba) -> None:
-    run, told, out = recorded(scope, samba, work())
+    run, told, out = recorded(scope, samba, lambda: samba.client(work()))
     found = counted(run)
     print(samba.version, dict(found["count"]))
     for what in told:
@@ -100,6 +101,64 @@ def test_requests_and_bytes_are_those_of_sambas_own_profile(scope: Scope, samba:
     assert "cross-checks agree" in out and "CREATE" in out
     for account in run.phases[0].accounts().values():
         assert "handed" not in account and account["times"] is not None
+
+    for account in run.phases[0].accounts().values():
+        # Every nanosecond of a request is in a part, or in the time for which it was parked.
+        known = sum(account["times"].values()) + account.get("parked_ns", 0)
+        assert known + account["unexplained_ns"] == account["service_ns"]
+        assert account.get("parked", 0) <= account["requests"]
+        if account["name"] not in ("READ", "WRITE", "FLUSH"):
+            assert account["unexplained_ns"] <= account["time_ns"] / 1000
+
+
+# Place: a compound, a LOCK that another client holds, a CHANGE_NOTIFY, a CANCEL | counted as Samba
+#   counts them, in accounts of their own
+@pytest.mark.parametrize("test", ["smb2.compound", "smb2.lock.async", "smb2.notify.valid-req"])
+@pytest.mark.parametrize("samba", OF_EACH, indirect=True)
+def test_rare_requests_are_those_of_sambas_own_profile(
+    scope: Scope, samba: Samba, test: str
+) -> None:
+    run, told, _ = recorded(scope, samba, lambda: samba.torture(test))
+    found = counted(run)
+    accounts = {a["name"]: a for a in run.phases[0].accounts().values()}
+    # What smbd refuses before it begins it is not in its profile.
+    refused = found["count"] - told["count"]
+    assert all(n <= accounts[name]["errors"] for name, n in refused.items())
+    assert not told["count"] - found["count"] and not run.losses() and not run.open_books()
+    for what in ("inbytes", "outbytes"):
+        for name in told["count"].keys() - refused.keys():
+            assert found[what][name] == told[what][name], f"{what} of {name}"
+    print(samba.version, test, dict(refused), [n for n in accounts if "+" in n or WAITED in n])
+    if test == "smb2.lock.async":
+        assert accounts["LOCK"]["waited"] == accounts["LOCK" + WAITED]["requests"] == 1
+    elif test == "smb2.notify.valid-req":
+        assert accounts["CHANGE_NOTIFY"]["waited"] == 2
+    else:
+        assert accounts["CANCEL"]["untimed"] and accounts["CANCEL"]["requests"] == 0
+        assert accounts["CREATE+CLOSE"]["requests"] and accounts["CREATE"]["untimed"]
+
+
+# Place: an encrypted session of SMB | its frames and bytes are counted, and a warning says how much
+#   that was
+@pytest.mark.parametrize("samba", OF_EACH, indirect=True)
+def test_of_encrypted_sessions_frames_and_bytes_are_counted(scope: Scope, samba: Samba) -> None:
+    clear = ("NEGOTIATE", "SESSION_SETUP")
+    run, told, out = recorded(scope, samba, lambda: samba.client(work(), ENCRYPTED))
+    accounts = {a["name"]: a for a in run.phases[0].accounts().values()}
+    assert set(accounts) == {*clear, "encrypted frames"}
+    for counter in told.values():
+        for name in clear:
+            del counter[name]
+    frames = accounts["encrypted frames"]
+    n = sum(told["count"].values())
+    assert frames["untimed"] == n and frames["requests"] == 0
+    # MS-SMB2, 2.2.41: a header of 52 bytes before each.
+    assert frames["bytes_in"] == sum(told["inbytes"].values()) + 52 * n
+    # And each interim reply, of 73 bytes, which a READ or a WRITE gets that takes a while.
+    interim = frames["bytes_out"] - sum(told["outbytes"].values()) - 52 * n
+    assert interim % (52 + 73) == 0 and interim >= 0
+    assert run.warning("encrypted").startswith("99") and "encrypted" in out
+    assert not run.losses() and not run.open_books()
 
 
 @contextlib.contextmanager
@@ -149,12 +208,12 @@ def calls_by_strace(file: Path, port: int) -> tuple[Counter[str], Counter[str]]:
     return requests, calls
 
 
-@pytest.mark.parametrize("suite", ["bookworm", "sid"])
+@pytest.mark.parametrize("suite", OF_EACH)
 def test_calls_of_each_request_are_those_that_strace_sees(
     scope: Scope, tmp_path: Path, suite: str
 ) -> None:
     with Samba(suite, SMB_GLOBAL=SYNCHRONOUS) as server, straced(server, tmp_path / "calls"):
-        run, _, _ = recorded(scope, server, work())
+        run, _, _ = recorded(scope, server, lambda: server.client(work()))
     requests: Counter[str] = Counter()
     calls: Counter[str] = Counter()
     for file in tmp_path.glob("calls.*"):

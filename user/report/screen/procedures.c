@@ -32,7 +32,7 @@ static const struct section_column columns[] = {
 	[COL_P50] = { .head = "p50", .drop = 3 },
 	[COL_P99] = { .head = "p99" },
 	[COL_MAX] = { .head = "max" },
-	[COL_JOINED] = { .head = "in" GLUE "compounds", .name = "untimed", .drop = 8 },
+	[COL_JOINED] = { .head = "not" GLUE "timed", .name = "untimed", .drop = 8 },
 	[COL_CALLS] = { .head = "calls", .drop = 7 },
 	[COL_PARKED] = { .head = "parked", .drop = 6 },
 	[COL_IN] = { .head = "MB" GLUE "in", .name = "mb_in", .unit = "MB", .drop = 1 },
