@@ -104,15 +104,15 @@ class Samba:
             check=False,
         )
 
-    def profile(self) -> dict[str, Any]:
+    def smbstatus(self) -> dict[str, Any]:
         """What Samba says itself of all its requests since it began: smbstatus -P."""
         text = self.tool("smbstatus", "-s", self.conf, "-P", "-j")
-        said: dict[str, Any] = json.loads(text[text.index("{") :])
-        return said
+        found: dict[str, Any] = json.loads(text[text.index("{") :])
+        return found
 
     def counts(self) -> dict[str, Counter[str]]:
         """Of its profile: count, inbytes, outbytes -> command -> how many."""
-        said = self.profile()
+        said = self.smbstatus()
         found: dict[str, Counter[str]] = {k: Counter() for k in ("count", "inbytes", "outbytes")}
 
         def take(node: Any) -> None:
