@@ -4,9 +4,9 @@
 For example::
 
     with Samba("bookworm") as server:
-        before = server.counts()
-        server.client("put /etc/hostname a; del a")
-        assert (server.counts() - before)["create"] == 2
+        before = server.profiled()["count"]
+        server.client("ls")
+        assert (server.profiled()["count"] - before)["TREE_CONNECT"] == 2
 
 Needs root. The server ends with this process, however that ends.
 """
@@ -110,7 +110,7 @@ class Samba:
         found: dict[str, Any] = json.loads(text[text.index("{") :])
         return found
 
-    def counts(self) -> dict[str, Counter[str]]:
+    def profiled(self) -> dict[str, Counter[str]]:
         """Of its profile: count, inbytes, outbytes -> command -> how many."""
         said = self.smbstatus()
         found: dict[str, Counter[str]] = {k: Counter() for k in ("count", "inbytes", "outbytes")}

@@ -75,12 +75,12 @@ def recorded(
 ) -> tuple[Run, dict[str, Counter[str]], str]:
     """A recording of what a client does, what Samba says of it, and the screen."""
     (server.root / "tmp/block").write_bytes(b"x" * SIZE)
-    before, own = server.counts(), sessions(server)
+    before, own = server.profiled(), sessions(server)
     running = scope.record(None, "--kind", "smb", "--port", str(server.port))
     running.wait_recording()
     act()
     wait_until(lambda: sessions(server) <= own, 10, "the session to end")
-    after = server.counts()
+    after = server.profiled()
     running.signal(signal.SIGINT)
     done = running.finish().expect(OK)
     assert done.run
