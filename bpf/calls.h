@@ -119,18 +119,23 @@ struct afs_thread {
 	/* The kernel's account when ours began; once "stopped", its growth since then. */
 	struct afs_compat io;
 	union {
-		__u64 name; /* of datagrams, of the call in progress: fifth argument */
-		struct {
-			__u32 request; /* with setup.parks: id of the request that it works for */
-			__u32
-			    parking; /* account + 1 of the request that this call parks; 0: none */
+		struct {                      /* of datagrams */
+			__u64 name;           /* of the call in progress: fifth argument */
+			__u32 received, sent; /* of clients, to them */
+		};
+		struct {               /* with setup.parks: bpf/park.h */
+			__u32 request; /* id of the request that it works for */
+			__u32 parking; /* account + 1 of the one that this call parks; 0: none */
+			__u64
+			    looped_ns; /* when its last wait in its event loop ended; 0: unknown */
 		};
 	};
-	/* Only of datagrams. */
-	__u32 received, sent; /* datagrams of clients and to them */
-	__u32 replied;        /* packets of replies that it has sent first */
-	__u8 is_32bit;        /* it runs a 32-bit program, whose calls have other numbers */
-	__u8 traced;          /* off is AFS_OFF_STOPPED, by who traces it */
+	union {
+		__u32 replied;      /* of datagrams: packets of replies that it has sent first */
+		__u32 looped_calls; /* with setup.parks: "calls" when that wait had returned */
+	};
+	__u8 is_32bit; /* it runs a 32-bit program, whose calls have other numbers */
+	__u8 traced;   /* off is AFS_OFF_STOPPED, by who traces it */
 	__u8 spare[2];
 	struct afs_compat counted; /* as /proc/PID/io counts its calls */
 };

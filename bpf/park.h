@@ -9,7 +9,8 @@
  * It is found again by its id when its reply begins. Of a request that was never parked, all that
  * its thread did from its read to its reply is known; of one that was, what the thread did before,
  * and how long it took (struct afs_account: parked_ns, had_ns). What threads do for parked requests
- * is in the account of time between requests, or in that of other threads.
+ * is in the account of time between requests, or in that of other threads; how many of these calls
+ * the thread that replies made for the request since it last waited is counted (later_calls).
  *
  * A request whose frame is still being read, or whose reply is being written, is not parked by a
  * wait: the thread waits for the client.
@@ -34,9 +35,14 @@ static __always_inline void park_begin(struct afs_thread *t)
 	thread_account(t, AFS_ACCOUNT_BETWEEN);
 }
 
-/* A thread begins to wait for whatever comes next. */
+/*
+ * A thread begins to wait for whatever comes next. The wait's end is known when the next call is
+ * entered.
+ */
 static __always_inline void park_waiting(struct afs_thread *t)
 {
+	t->looped_calls = t->calls + 1;
+	t->looped_ns = 0;
 	if (t->serves && !park_is_partly(t))
 		park_begin(t);
 }
@@ -69,6 +75,8 @@ __noinline int park_enter(__u32 slot, bool loop, bool reads)
 {
 	struct afs_thread *t = bpf_map_lookup_elem(&thread, &slot);
 
+	if (t && !t->looped_ns && (__u32)t->calls == t->looped_calls)
+		t->looped_ns = t->since_ns;
 	if (t && loop)
 		park_waiting(t);
 	else if (t && reads)
@@ -100,6 +108,7 @@ static __always_inline void park_here(struct afs_stripe *stripe, struct afs_thre
 		park(stripe, t);
 	}
 	t->request = id;
+	t->looped_ns = t->looped_calls = 0;
 	if (t->serves)
 		return;
 	t->serves = s->handle;
@@ -151,6 +160,23 @@ static __always_inline void park_untimed(struct afs_stripe *stripe, struct afs_s
 	result_count(number, result);
 }
 
+/*
+ * What this thread did since it last waited, or replied, was for a request that was parked: an
+ * event loop does one thing after the other. Not known if it works for another one.
+ */
+static __always_inline void park_later(struct afs_stripe *stripe, struct afs_thread *t,
+				       __u32 number, __u64 now)
+{
+	struct afs_account *a = account_at(stripe, number);
+
+	if (!a || t->serves || !t->looped_ns)
+		return;
+	a->later_calls += (__u32)t->calls - t->looped_calls;
+	a->later_ns += now - t->looped_ns;
+	t->looped_calls = t->calls;
+	t->looped_ns = now;
+}
+
 /* The reply to a request was sent, which began at begin_ns. */
 static __always_inline void park_end(struct afs_stripe *stripe, struct afs_thread *t,
 				     struct afs_stream *s, const struct afs_queued *q, __u32 id,
@@ -159,8 +185,12 @@ static __always_inline void park_end(struct afs_stripe *stripe, struct afs_threa
 	bool here = t->serves == s->handle && t->request == id;
 
 	request_count(stripe, t, s, q, begin_ns, here, now);
-	if (!here)
+	if (!here) {
+		park_later(stripe, t, q->account, now);
 		return;
+	}
+	t->looped_calls = t->calls;
+	t->looped_ns = now;
 	t->serves = 0;
 	thread_account(t, AFS_ACCOUNT_BETWEEN);
 }

@@ -80,6 +80,7 @@ static void request_make(struct request *out, const struct ledger *l, unsigned i
 	account_times(l, AFS_ROLE_SERVER, number, out->time_ns);
 	add_unseen(out, l);
 	out->calls = ledger_part_sum(l, AFS_ROLE_SERVER, number, LEDGER_ALL, LEDGER_ALL).calls;
+	out->calls += out->a.sum.later_calls;
 	out->cnid_calls =
 	    ledger_part_sum(l, AFS_ROLE_BACKEND, number, LEDGER_ALL, LEDGER_ALL).calls;
 }

@@ -11,8 +11,9 @@ struct request {
 	unsigned int number;
 	struct ledger_account a;
 	uint64_t time_ns[ACCOUNT_N_COLUMNS]; /* of the serving thread */
-	uint64_t calls, cnid_calls;          /* of the serving thread, of cnid_dbd for it */
-	uint64_t handed_ns; /* all, if some were handed over; then the others are 0 */
+	uint64_t calls, cnid_calls; /* of the serving thread (bpf/park.h: also what it did later),
+				       of cnid_dbd for it */
+	uint64_t handed_ns;         /* all, if some were handed over; then the others are 0 */
 	/* Of time_ns's whole: from when its thread parked a request (bpf/park.h) to its reply. */
 	uint64_t parked_ns;
 	uint64_t service_ns; /* in service, with an answer or without: requests_service_ns */

@@ -184,6 +184,10 @@ static void json_ledger_put_sum(struct json_doc *d, json_t *o, const struct ledg
 		json_put(d, o, "parked", json_number(a->parked));
 	if (a->parked > 0 || a->had_ns)
 		json_put(d, o, "parked_ns", json_number(requests_parked_ns(a)));
+	if (a->later_calls) {
+		json_put(d, o, "later_calls", json_number(a->later_calls));
+		json_put(d, o, "later_ns", json_number(a->later_ns));
+	}
 	if (a->waited)
 		json_put(d, o, "waited", json_number(a->waited));
 	if (a->untimed)
