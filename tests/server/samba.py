@@ -4,9 +4,9 @@
 For example::
 
     with Samba("bookworm") as server:
-        before = server.counts()
-        server.client("put /etc/hostname a; del a")
-        assert (server.counts() - before)["create"] == 2
+        before = server.profiled()["count"]
+        server.client("ls")
+        assert (server.profiled()["count"] - before)["TREE_CONNECT"] == 2
 
 Needs root. The server ends with this process, however that ends.
 """
@@ -104,15 +104,15 @@ class Samba:
             check=False,
         )
 
-    def profile(self) -> dict[str, Any]:
+    def smbstatus(self) -> dict[str, Any]:
         """What Samba says itself of all its requests since it began: smbstatus -P."""
         text = self.tool("smbstatus", "-s", self.conf, "-P", "-j")
-        said: dict[str, Any] = json.loads(text[text.index("{") :])
-        return said
+        found: dict[str, Any] = json.loads(text[text.index("{") :])
+        return found
 
-    def counts(self) -> dict[str, Counter[str]]:
+    def profiled(self) -> dict[str, Counter[str]]:
         """Of its profile: count, inbytes, outbytes -> command -> how many."""
-        said = self.profile()
+        said = self.smbstatus()
         found: dict[str, Counter[str]] = {k: Counter() for k in ("count", "inbytes", "outbytes")}
 
         def take(node: Any) -> None:
