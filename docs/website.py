@@ -37,6 +37,8 @@ SECTIONS = {
 REST, MANUALS = "The project", "Manual pages"
 CSS = """\
 .md-typeset h1, .md-typeset h2 { font-weight: 600; color: inherit }
+.md-typeset p, .md-typeset ul, .md-typeset ol { max-width: 42rem }
+.md-typeset p > img { border: 1px solid #8884; border-radius: 4px }
 .manual pre { overflow-x: auto }
 .manual a { overflow-wrap: anywhere }
 .md-grid { max-width: 76rem }
@@ -50,7 +52,10 @@ CSS = """\
 
 
 def led(text: str, at_top: bool) -> str:
-    """Its links as those of a page in the site's top folder; `at_top`: it lies above docs/."""
+    """Its links as those of a page in the site's top folder; `at_top`: it lies above docs/.
+
+    One that shows the name of a file shows the title of that page.
+    """
 
     def lead(m: re.Match[str]) -> str:
         path, anchor = m[1], m[2] or ""
@@ -61,6 +66,11 @@ def led(text: str, at_top: bool) -> str:
         path = re.sub(r"^([\w-]+\.1)(\.in)?$", r"man/\1.md", path)
         return f"]({path}{anchor})"
 
+    def title(m: re.Match[str]) -> str:
+        page = ROOT / "docs" / m[1]
+        return f"[{page.read_text('utf-8').split(chr(10))[0][2:]}](" if page.exists() else m[0]
+
+    text = re.sub(r"\[(?:docs/)?([\w-]+\.md)\]\(", title, text)
     return re.sub(r"\]\(([^)#\s]*)(#[^)\s]*)?\)", lead, text)
 
 
