@@ -130,7 +130,7 @@ def main(build: Path) -> int:
         }.items()
     )
     (pages.parent / "mkdocs.yml").write_text(config, "utf-8")
-    made = [sys.executable, "-m", "mkdocs", "-q", "build", "--clean", "--strict"]
+    made = [sys.executable, "-m", "mkdocs", "build", "--clean", "--strict"]
     quiet = {**os.environ, "NO_MKDOCS_2_WARNING": "1"}  # its authors' advertisement
     return subprocess.run(
         [*made, "-f", pages.parent / "mkdocs.yml"], check=False, env=quiet
