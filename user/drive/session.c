@@ -403,6 +403,7 @@ enum outcome session_open(struct session *s, const char *command, const char *se
 	if (r)
 		return runs_refused(r);
 	if (watch.mode == WATCH_OFF) {
+		cmd_note_rights(rights_drop(extra_rights(s)), &s->run.warnings);
 		tracing_start(s->tracing, NULL, &s->afp, &s->run);
 		return OUTCOME_OK;
 	}
