@@ -33,8 +33,9 @@ SECTIONS = {
     "A server that runs": "doctor exporter counting",
     "Loads": "lantest speedtest load mpi rx logins",
     "Saved runs": "analysis cookbook data-model trace exit-codes",
+    "The project": "CONTRIBUTING architecture decisions compatibility release SECURITY changes",
 }
-REST, MANUALS = "The project", "Manual pages"
+REST, MANUALS = "More", "Manual pages"
 CSS = """\
 .md-typeset h1, .md-typeset h2 { font-weight: 600; color: inherit }
 .md-typeset p, .md-typeset ul, .md-typeset ol { max-width: 42rem }
@@ -54,7 +55,7 @@ CSS = """\
 def led(text: str, at_top: bool) -> str:
     """Its links as those of a page in the site's top folder; `at_top`: it lies above docs/.
 
-    One that shows the name of a file shows the title of that page.
+    One that shows the name of a file shows the title of that page, and a name is made a link.
     """
 
     def lead(m: re.Match[str]) -> str:
@@ -67,10 +68,15 @@ def led(text: str, at_top: bool) -> str:
         return f"]({path}{anchor})"
 
     def title(m: re.Match[str]) -> str:
-        page = ROOT / "docs" / m[1]
-        return f"[{page.read_text('utf-8').split(chr(10))[0][2:]}](" if page.exists() else m[0]
+        found = [page for page in (ROOT / "docs" / m[1], ROOT / m[1]) if page.exists()]
+        return found[0].read_text("utf-8").split("\n")[0][2:] if found else m[0]
 
-    text = re.sub(r"\[(?:docs/)?([\w-]+\.md)\]\(", title, text)
+    plain = re.compile(r"(?<![\[`/\w-])(?<!\]\()docs/([\w-]+\.md)\b")
+    to = r"[\1](docs/\1)" if at_top else r"[\1](\1)"
+    text = "\n".join(
+        line if line.startswith("    ") else plain.sub(to, line) for line in text.split("\n")
+    )
+    text = re.sub(r"(?<=\[)(?:docs/)?([\w-]+\.md)(?=\]\()", title, text)
     return re.sub(r"\]\(([^)#\s]*)(#[^)\s]*)?\)", lead, text)
 
 
@@ -119,7 +125,8 @@ def main(build: Path) -> int:
             for name in names.split()
         ]
     known = {f"{name}.md" for names in SECTIONS.values() for name in names.split()}
-    nav[REST] = sorted(page.name for page in pages.glob("*.md") if page.name not in known)
+    if rest := sorted(page.name for page in pages.glob("*.md") if page.name not in known):
+        nav[REST] = list[object](rest)
     nav[MANUALS] = [f"man/{page.name}.md" for page in manuals]
     config = (ROOT / "docs/mkdocs.yml").read_text("utf-8") + "".join(
         f"{key}: {json.dumps(value)}\n"
