@@ -36,7 +36,14 @@ SECTIONS = {
     "The project": "CONTRIBUTING architecture decisions compatibility release SECURITY changes",
 }
 REST, MANUALS = "More", "Manual pages"
+# Words of the glossary that are explained where they stand, when the pointer is on them.
+EXPLAINED = [
+    "DSI", "CNID", "quantum", "UAM", "tickle", "BTF", "brick", "ledger", "run queue",
+    "unexplained", "mix", "probe", "finding", "closed loop", "open loop", "load generator",
+    "ramp", "knee", "Jain's index", "null peer", "verdict", "drift", "lake",
+]  # fmt: skip
 CSS = """\
+.md-typeset thead:not(:has(th:not(:empty))) { display: none }
 .md-typeset h1, .md-typeset h2 { font-weight: 600; color: inherit }
 .md-typeset p, .md-typeset ul, .md-typeset ol { max-width: 42rem }
 .md-typeset p > img { border: 1px solid #8884; border-radius: 4px }
@@ -80,8 +87,19 @@ def led(text: str, at_top: bool) -> str:
     return re.sub(r"\]\(([^)#\s]*)(#[^)\s]*)?\)", lead, text)
 
 
-def put(page: Path, text: str) -> None:
-    page.write_text(mdformat.text(text, extensions={"mkdocs", "tables"}), "utf-8")
+def put(page: Path, text: str, words: str) -> None:
+    text = mdformat.text(text, extensions={"mkdocs", "tables"})
+    page.write_text(f"{text}\n{words}", "utf-8")
+
+
+def explained() -> str:
+    """Definitions for Markdown's extension abbr."""
+    text = (ROOT / "docs/glossary.md").read_text("utf-8")
+    meaning: dict[str, str] = {}
+    for words, about in re.findall(r"^\| ([^|]+) \| ([^|]+) \|$", text, re.MULTILINE):
+        for word in re.sub(r" \(.*?\)|`", "", words).split(", "):
+            meaning.setdefault(word, re.sub(r"\[([^]]*)\]\([^)]*\)|`", r"\1", about))
+    return "".join(f"*[{word}]: {meaning[word]}\n" for word in EXPLAINED)
 
 
 def manual(page: Path, names: set[str]) -> str:
@@ -108,11 +126,13 @@ def main(build: Path) -> int:
         shutil.copytree(ROOT / "docs" / folder, pages / folder)
     for other in ("docs/workflow.yml", "docs/iframe-worker.js", "LICENSE"):
         shutil.copy(ROOT / other, pages)
+    words = explained()
     for page in (ROOT / "docs").glob("*.md"):
-        put(pages / page.name, led(page.read_text("utf-8"), at_top=False))
+        here = "" if page.name == "glossary.md" else words
+        put(pages / page.name, led(page.read_text("utf-8"), at_top=False), here)
     for page in ROOT.glob("*.md"):
         name = "index.md" if page.name == "README.md" else page.name
-        put(pages / name, led(page.read_text("utf-8"), at_top=True))
+        put(pages / name, led(page.read_text("utf-8"), at_top=True), words)
     manuals = sorted((build / "man").glob("*.1"), key=lambda page: page.stem)
     for page in manuals:
         text = manual(page, {one.stem for one in manuals})
