@@ -477,6 +477,7 @@ pictures: all analysis
 site: man
 	$(Q)tests/need.sh site
 	$(Q)"$$(tests/need.sh --site)" -B docs/website.py $(BUILD)
+	$(Q)[ -z "$$SUDO_UID" ] || chown -hR "$$SUDO_UID:$$SUDO_GID" $(BUILD)
 	@echo 'the website: $(BUILD)/site/index.html'
 
 install: all
