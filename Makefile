@@ -469,7 +469,7 @@ deps:
 
 # Those of README.md and docs/. Under sudo what was made is given back to the user.
 pictures: all analysis
-	$(Q)tests/need.sh server site
+	$(Q)tests/need.sh server pictures
 	$(Q)tests/pictures.sh
 	$(Q)[ -z "$$SUDO_UID" ] || chown -hR "$$SUDO_UID:$$SUDO_GID" build docs/pictures
 
