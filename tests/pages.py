@@ -38,10 +38,12 @@ def begins(text: str) -> bool:
 
 
 def words(page: str) -> str:
-    """From the title to the second head, a line for each element with text."""
-    first = re.sub(r".*(?=<h1)", "", "<h2".join(page.split("<h2")[:2]), flags=re.DOTALL)
-    lines = re.sub(r"</(?:p|a|h[1-4]|li|div)>", "\n", " ".join(first.split()))
+    """From the title to the list of parts, a line for each element with text; a run's id is ID."""
+    first = "<h2".join(page.split("<h2")[:2]).partition("<nav")[0]
+    first = re.sub(r".*(?=<h1)", "", first, flags=re.DOTALL)
+    lines = re.sub(r"</(?:p|h[1-4]|li|div)>", "\n", " ".join(first.split()))
     text = html.unescape(re.sub(r"<[^>]*(>|$)", "", lines))
+    text = re.sub(r"\b[0-9a-f]{16}\b", "ID", text)
     return "".join(f"{' '.join(line.split())}\n" for line in text.split("\n") if line.strip())
 
 
