@@ -35,7 +35,7 @@ SECTIONS = {
     "Saved runs": "analysis cookbook data-model trace exit-codes",
     "The project": "CONTRIBUTING architecture decisions compatibility release SECURITY changes",
 }
-REST, MANUALS = "More", "Manual pages"
+REST, MANUALS, JAPANESE = "More", "Manual pages", "Manual pages in Japanese"
 # Words of the glossary that are explained where they stand, when the pointer is on them.
 EXPLAINED = [
     "DSI", "CNID", "quantum", "UAM", "tickle", "BTF", "brick", "ledger", "run queue",
@@ -102,25 +102,34 @@ def explained() -> str:
     return "".join(f"*[{word}]: {meaning[word]}\n" for word in EXPLAINED)
 
 
-def manual(page: Path, names: set[str]) -> str:
-    """A manual page as HTML, with links to those that are here."""
-    html = subprocess.run(
-        ["mandoc", "-T", "html", "-O", "fragment", page], capture_output=True, text=True, check=True
-    ).stdout
+def manual(page: Path, names: set[str], up: str) -> str:
+    """A manual page as HTML, with links to those that are here; `up` leads to the top folder."""
+    made = ["mandoc", "-K", "utf-8", "-T", "html", "-O", "fragment", page]
+    html = subprocess.run(made, capture_output=True, encoding="utf-8", check=True).stdout
     html = re.sub(
         r"<b>([\w-]+)</b>\(1\)",
         lambda m: f'<a href="{m[1]}.1.html">{m[1]}(1)</a>' if m[1] in names else m[0],
         html,
     )
-    html = re.sub(r"\bdocs/([\w-]+)\.md", r'<a href="../\1.html">\1</a>', html)
+    html = re.sub(r"\bdocs/([\w-]+)\.md", rf'<a href="{up}\1.html">\1</a>', html)
     title = page.stem.replace("afpscope-", "afpscope ")
     return f'# {title}\n\n<div class="manual">\n{html}</div>\n'
+
+
+def put_manuals(folder: Path, pages: Path, up: str) -> list[object]:
+    """Those of a folder, into another one of the site; their names there."""
+    manuals = sorted(folder.glob("*.1"), key=lambda page: page.stem)
+    pages.mkdir(parents=True)
+    for page in manuals:
+        text = manual(page, {one.stem for one in manuals}, up)
+        (pages / f"{page.name}.md").write_text(text, "utf-8")
+    return [f"{page.name}.md" for page in manuals]
 
 
 def main(build: Path) -> int:
     pages = build / "site-pages/docs"
     shutil.rmtree(pages.parent, ignore_errors=True)
-    (pages / "man").mkdir(parents=True)
+    pages.mkdir(parents=True)
     (pages / "site.css").write_text(CSS)
     for folder in ("pictures", "queries"):
         shutil.copytree(ROOT / "docs" / folder, pages / folder)
@@ -133,11 +142,6 @@ def main(build: Path) -> int:
     for page in ROOT.glob("*.md"):
         name = "index.md" if page.name == "README.md" else page.name
         put(pages / name, led(page.read_text("utf-8"), at_top=True), words)
-    manuals = sorted((build / "man").glob("*.1"), key=lambda page: page.stem)
-    for page in manuals:
-        text = manual(page, {one.stem for one in manuals})
-        (pages / "man" / f"{page.name}.md").write_text(text, "utf-8")
-
     nav: dict[str, list[object]] = {}
     for title, names in SECTIONS.items():
         nav[title] = [
@@ -147,7 +151,10 @@ def main(build: Path) -> int:
     known = {f"{name}.md" for names in SECTIONS.values() for name in names.split()}
     if rest := sorted(page.name for page in pages.glob("*.md") if page.name not in known):
         nav[REST] = list[object](rest)
-    nav[MANUALS] = [f"man/{page.name}.md" for page in manuals]
+    english = put_manuals(build / "man", pages / "man", "../")
+    nav[MANUALS] = [f"man/{name}" for name in english]
+    if japanese := put_manuals(build / "man/ja/man1", pages / "man/ja", "../../"):
+        nav[JAPANESE] = [f"man/ja/{name}" for name in japanese]
     config = (ROOT / "docs/mkdocs.yml").read_text("utf-8") + "".join(
         f"{key}: {json.dumps(value)}\n"
         for key, value in {
