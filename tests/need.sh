@@ -166,7 +166,7 @@ need() { # NAMES...: install what is missing
     quiet "${apt[@]}" install "${pkgs[@]}"
 }
 
-[ $# -gt 0 ] || die "usage: need.sh build|server|analysis|check|gluster|openafs|bench|vm|site|pictures|python... or need.sh --ruff|--python|--site|--prometheus|--forwarders|--kerberos"
+[ $# -gt 0 ] || die "usage: need.sh build|server|analysis|check|gluster|openafs|bench|vm|python... or need.sh --ruff|--python|--site|--prometheus|--forwarders|--kerberos"
 list=()
 for group in "$@"; do
     case $group in
