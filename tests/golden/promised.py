@@ -177,6 +177,11 @@ def program_options(binary: Path) -> Things:
 
 _NAMES = "environment server options labels rungs absent figures names words compat ended"
 MAPS = set(_NAMES.split())  # their keys are names, not fields
+# Tables that show a column only where something is in it.
+VARYING = {
+    "requests", "below", "states", "procedures", "calls_by_test", "time_by_test",
+    "reads_and_writes",
+}  # fmt: skip
 JSON = {dict: "object", list: "array", str: "string", bool: "boolean", int: "integer",
         float: "number"}  # fmt: skip
 
@@ -223,6 +228,7 @@ def fields_of(folder: Path) -> dict[str, Things]:
         units[f"section {section['key']}?"] = {"table"}
         for column in section["columns"]:
             path = f"section {section['key']} {column['name']}"
+            path += "?" if section["key"] in VARYING else ""
             units.setdefault(path, set()).update([column["unit"]] if column["unit"] else [])
     columns = {path: " or ".join(sorted(of)) or "null" for path, of in units.items()}
     return {"run": run.things(), "tables": tables.things() | columns}
