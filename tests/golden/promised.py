@@ -177,11 +177,6 @@ def program_options(binary: Path) -> Things:
 
 _NAMES = "environment server options labels rungs absent figures names words compat ended"
 MAPS = set(_NAMES.split())  # their keys are names, not fields
-# Tables that show a column only where something is in it.
-VARYING = {
-    "requests", "below", "states", "procedures", "calls_by_test", "time_by_test",
-    "reads_and_writes",
-}  # fmt: skip
 JSON = {dict: "object", list: "array", str: "string", bool: "boolean", int: "integer",
         float: "number"}  # fmt: skip
 
@@ -227,8 +222,7 @@ def fields_of(folder: Path) -> dict[str, Things]:
     for section in saved["sections"]:
         units[f"section {section['key']}?"] = {"table"}
         for column in section["columns"]:
-            path = f"section {section['key']} {column['name']}"
-            path += "?" if section["key"] in VARYING else ""
+            path = f"section {section['key']} {column['name']}?"
             units.setdefault(path, set()).update([column["unit"]] if column["unit"] else [])
     columns = {path: " or ".join(sorted(of)) or "null" for path, of in units.items()}
     return {"run": run.things(), "tables": tables.things() | columns}
@@ -250,9 +244,6 @@ def _missing(path: str, now: Things) -> bool:
     """It belongs to what is there, and is not."""
     if path in now or f"{path}?" in now or path.endswith(("[]", "{}")):
         return False
-    if path.startswith("section "):
-        section, _, column = path.removeprefix("section ").partition(" ")
-        return column != "" and f"section {section}?" in now
     above, dot, _ = path.rpartition(".")
     return not dot or any(name.startswith(f"{above}.") for name in now)
 
@@ -292,6 +283,25 @@ def _merged(runs: list[Things]) -> Things:
         sure = all(path in run or not _missing(path, run) for run in runs)
         sure &= not any(f"{path}?" in run for run in runs)
         out[f"{path}{'' if sure else '?'}"] = " or ".join(sorted(types)) or "null"
+    return out
+
+
+def _word(text: str) -> str:
+    return re.sub(r"[^a-z0-9]+", "_", text.lower()).strip("_")
+
+
+def tables_gone() -> list[str]:
+    """Promised tables and columns that no source names. A run may lack one that has no figures."""
+    source = "".join(p.read_text() for p in sorted((TOP / "user").rglob("*.[ch]")))
+    source = source.replace('" GLUE "', " ")
+    named = re.findall(r'"((?:[^"\\\n]|\\.)*)"', source) + re.findall(r"X\((\w+),", source)
+    words = {_word(text) for text in named}
+    out = []
+    for thing in promised("tables"):
+        section, _, column = thing.partition(" section ")[2].rstrip("?").partition(" ")
+        word = _word(column or section)
+        if word and not word.isdigit() and word not in words:
+            out.append(f"tables: {section} {column} is gone")
     return out
 
 
