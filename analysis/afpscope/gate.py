@@ -490,7 +490,9 @@ def _as_html(o: Outcome, of: Times, limit: float, sides: tuple[list[Run], list[R
         found.append(f"{len(of.findings) - UNTOLD_SHOWN} more rows of times, below")
     remarks = (*found, *_causes(o.findings), *_untold(o))
     unknown = tuple(f"undecided: {text}" for text in o.unknown)
-    said = forest.Told("afpscope gate", _outcome(o), remarks, unknown, table, sides)
+    said = forest.Told(
+        "afpscope gate", _outcome(o), remarks, unknown, table, sides, bool(o.findings)
+    )
     return forest.page(said, of.rows, "", limit)
 
 
