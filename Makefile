@@ -57,7 +57,7 @@ FUZZED	   = $(patsubst %.c,$(BUILD)/obj/%.o,$(filter client/afp/% client/dsi/% c
 
 .DELETE_ON_ERROR:
 .PHONY: all man no-japanese translated client demo demo-gluster test check check-judges check-built check-quick check-quick-built check-programs check-programs-beside beside beside-built unit-programs fuzz-programs \
-	 vm-programs vm vm-beside vm-judges vm-times python unit unit-sanitized threads threads-programs fuzz fuzz-run bpf-tests integration integration-judges python-judges unit-quick lint lab bench analysis install uninstall clean help deps pictures
+	 vm-programs vm vm-beside vm-judges vm-times python unit unit-sanitized threads threads-programs fuzz fuzz-run bpf-tests integration integration-judges python-judges unit-quick lint lab bench analysis install uninstall clean help deps pictures site
 .SECONDARY:
 
 all: $(BUILD)/afpscope $(BUILD)/rxperf $(NAMES:%=$(BUILD)/%) $(MPI) $(if $(SANITIZE),,man)
@@ -81,7 +81,8 @@ help:
 	@echo 'make analysis    report, query and the other Python commands, to be used from this folder'
 	@echo 'make install     into DESTDIR and PREFIX ($(PREFIX))'
 	@echo 'make uninstall   remove what make install brought'
-	@echo 'make pictures    the pictures of docs/tutorial.md'
+	@echo 'make site        a website of docs/ and the manual pages: $(BUILD)/site/index.html'
+	@echo 'make pictures    the pictures of README.md and docs/, from real runs (root)'
 	@echo 'make clean       remove build/'
 
 $(BUILD)/afpscope: $(BUILD)/obj/user/main/main.o $(BUILD)/libafpscope.a
@@ -441,9 +442,17 @@ analysis:
 deps:
 	$(Q)tests/need.sh build analysis
 
-# Those of docs/tutorial.md.
+# Those of README.md and docs/. Under sudo what was made is given back to the user.
 pictures: all analysis
+	$(Q)tests/need.sh server site
 	$(Q)tests/pictures.sh
+	$(Q)[ -z "$$SUDO_UID" ] || chown -hR "$$SUDO_UID:$$SUDO_GID" build docs/pictures
+
+# Links and heads that are not there are errors. It is read without a network and without a server.
+site: man
+	$(Q)tests/need.sh site
+	$(Q)"$$(tests/need.sh --site)" -B docs/website.py $(BUILD)
+	@echo 'the website: $(BUILD)/site/index.html'
 
 install: all
 	$(Q)install -d $(DESTDIR)$(PREFIX)/bin $(DESTDIR)$(PREFIX)/share/man/man1 $(DESTDIR)$(DATA)/python/afpscope $(DESTDIR)$(DOC)

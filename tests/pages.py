@@ -1,10 +1,11 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""Prose of README.md and docs/*.md is at most 100 columns wide.
+"""Prose of *.md, here and in docs/, is at most 100 columns wide; each begins with what it is for.
 
-pages.py [FILE...]     print each longer line as FILE:LINE: TEXT, and exit with 1 if there is one
+pages.py [FILE...]     print each breach as FILE:LINE: TEXT, and exit with 1 if there is one
 
-Rows of tables, code (between fences, or four blanks from the margin) and a word that is longer by
-itself stay as they are.
+Below its title a page has a paragraph: for whom it is, and what they find. Rows of tables, code
+(between fences, or four blanks from the margin) and a word that is longer by itself stay as they
+are.
 """
 
 from __future__ import annotations
@@ -29,13 +30,24 @@ def too_wide(text: str) -> Iterator[tuple[int, int]]:
             yield number, len(line)
 
 
+def begins(text: str) -> bool:
+    """Whether a title is followed by a paragraph."""
+    return re.match(r"# .+\n\n\w.*\n.*\w", text) is not None
+
+
 def main(files: list[str]) -> int:
-    pages = [Path(f) for f in files] or [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
-    found = [(page, *one) for page in pages for one in too_wide(page.read_text("utf-8"))]
-    for page, number, width in found:
+    pages = [Path(f) for f in files] or sorted([*ROOT.glob("*.md"), *(ROOT / "docs").glob("*.md")])
+    bad = 0
+    for page in pages:
         short = page.relative_to(ROOT) if page.is_relative_to(ROOT) else page
-        print(f"{short}:{number}: {width} columns, {WIDTH} are the budget")
-    return 1 if found else 0
+        text = page.read_text("utf-8")
+        for number, width in too_wide(text):
+            print(f"{short}:{number}: {width} columns, {WIDTH} are the budget")
+            bad = 1
+        if not begins(text) and page.name != "contributing.md":
+            print(f"{short}:3: no paragraph that says what the page is for")
+            bad = 1
+    return bad
 
 
 if __name__ == "__main__":

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""What a page calls its run: server, place and time; and that it has what the README promises.
+"""What a page calls its run: server, place and time; and that it has what docs/screen.md says.
 
 Tests analysis/afpscope/report.py, saved/run.py.
 """
@@ -58,8 +58,8 @@ def test_the_title_names_server_and_place_and_the_time_its_zone(
     assert "2026-11-21 14:25:29 UTC" in top
 
 
-# What README.md promises of the page, by its numbers: of which sample, the tables, and the page's
-# own sections.
+# What docs/screen.md promises of the page, by its numbers: of which sample, the tables, and the
+# page's own sections.
 PROMISED = {
     1: ("lantest-1", {"tests", "reads_and_writes"}, ()),
     2: ("lantest-1", set[str](), ("trust", "environment")),
@@ -72,12 +72,14 @@ PROMISED = {
 
 
 @pytest.mark.parametrize("number", PROMISED)
-def test_the_page_has_what_the_readme_promises(
+def test_the_page_has_what_is_promised(
     shelf: Shelf, tmp_path: Path, execute: Execute, number: int
 ) -> None:
     """In tables of its own, with all rows that the program printed."""
-    readme = (Path(__file__).parents[2] / "README.md").read_text()
-    said = readme.split("in the HTML report, you get all of it:")[1].split("Each run is kept")[0]
+    words = (Path(__file__).parents[2] / "docs/screen.md").read_text()
+    said = re.split(r"in the HTML report, you\s+get all of it:", words)[1].split(
+        "Each run is kept"
+    )[0]
     assert [int(n) for n in re.findall(r"^(\d)\. ", said, re.M)] == list(PROMISED)
     source, tables, own = PROMISED[number]
     run = shelf.put("a", source)
