@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from afpscope import show
 from afpscope.saved.run import Run
 from conftest import Done, Shelf
 
@@ -93,3 +94,13 @@ def test_the_page_has_what_is_promised(
             assert part.count("<tr") >= len(s["rows"]), s["key"]
     for key in own:
         assert f'id="r1-{key}"' in text
+
+
+def test_what_people_named_keeps_its_units() -> None:
+    assert show.told("took 1.20ms, 4,000s of 5s; 46 %") == "took 1.20 ms, 4,000 s of 5 s; 46%"
+    for text in ("p99<=50ms", "vol-5s", "/srv/5s", "run5s", "5sec", "50 %x"):
+        assert show.told(text) == text
+
+
+def test_a_large_number_is_no_power_of_ten() -> None:
+    assert show.number(16_976.4) == "16,976" and show.number(464.71) == "464.7"
