@@ -98,7 +98,7 @@ def uses(name: str, source: str) -> Iterator[str]:
 
 
 def shown() -> list[str]:
-    ask = ["git", "ls-files", "--cached", "--others", "--exclude-standard", "--"]
+    ask = [str(Path(__file__).with_name("files.sh"))]
     rooms = ["README.md", "docs/*.md", "docs/*.1", "docs/*.in", "analysis/*.py", "monitoring"]
     rooms += [f"{room}/*.{end}" for room in ("user", "client", "mpi") for end in "ch"]
     return subprocess.run(
