@@ -59,7 +59,7 @@ FUZZED	   = $(patsubst %.c,$(BUILD)/obj/%.o,$(filter client/afp/% client/dsi/% c
 
 .DELETE_ON_ERROR:
 .PHONY: all man no-japanese translated client demo demo-gluster test check check-judges check-built check-quick check-quick-built check-programs check-programs-beside beside beside-built unit-programs fuzz-programs \
-	 vm-programs vm vm-beside vm-judges vm-times python unit unit-sanitized threads threads-programs fuzz fuzz-run bpf-tests integration integration-judges python-judges unit-quick lint lab bench analysis install install-program install-analysis install-client uninstall clean help deps pictures
+	 vm-programs vm vm-beside vm-judges vm-times python unit unit-sanitized threads threads-programs fuzz fuzz-run bpf-tests integration integration-judges python-judges unit-quick lint lab bench analysis install install-program install-analysis install-client uninstall dist deb check-packages check-dist clean help deps pictures
 .SECONDARY:
 
 all: $(BUILD)/afpscope $(BUILD)/rxperf $(NAMES:%=$(BUILD)/%) $(MPI) $(if $(SANITIZE),,man)
@@ -83,6 +83,10 @@ help:
 	@echo 'make analysis    report, query and the other Python commands, to be used from this folder'
 	@echo 'make install     into DESTDIR and PREFIX ($(PREFIX)); install-program leaves out the commands in Python'
 	@echo 'make uninstall   remove what make install brought'
+	@echo 'make dist        the tarball of a release: build/dist/afpscope-$(VERSION).tar.gz'
+	@echo 'make deb         Debian packages for this release of Debian: build/deb (root)'
+	@echo 'make check-packages  build, install, use and remove them in bare Debian 12, 13 and sid (root; half an hour)'
+	@echo 'make check-dist  make check-quick in the tree of the tarball, without git (root)'
 	@echo 'make pictures    the pictures of docs/tutorial.md'
 	@echo 'make clean       remove build/'
 
@@ -470,6 +474,28 @@ install-client: client
 
 uninstall:
 	$(Q)packaging/install.sh uninstall
+
+# What a release is made of, with the version where packages want it: builds and passes its tests
+# without git.
+dist:
+	$(Q)packaging/dist.sh $(VERSION) $(BUILD)/dist
+
+# Debian's packages, for the release that this machine runs, and what lintian says of them. DuckDB,
+# which Debian lacks, comes from PyPI as a wheel. WHEELS= makes packages without it.
+WHEELS	  ?= duckdb
+deb: dist
+	$(Q)tests/need.sh build deb
+	$(Q)WHEELS="$(WHEELS)" packaging/deb.sh $(VERSION) $(BUILD)
+
+# Builds, installs, uses and removes them in bare roots of these releases.
+SUITES	  ?= bookworm trixie sid
+check-packages: dist
+	$(Q)tests/need.sh server roots
+	$(Q)for s in $(SUITES); do tests/packages.sh $$s || exit; done
+
+# The tarball of "make dist", where there is no git.
+check-dist: dist
+	$(Q)tests/dist.sh $(VERSION) $(BUILD)/dist
 
 clean:
 	$(Q)rm -rf build
