@@ -17,7 +17,7 @@ suite=$1
 top=$PWD
 # shellcheck source=bareroot.sh
 . tests/bareroot.sh
-version=$(sed -n 's/^VERSION[[:blank:]]*= *//p' Makefile)
+version=$(sed -n 's/^__version__ = "\(.*\)"/\1/p' analysis/afpscope/__init__.py)
 tarball=build/dist/afpscope-$version.tar.gz
 out=$top/build/packages/$suite
 log=$out/log
