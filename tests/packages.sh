@@ -132,6 +132,12 @@ fi
 
 echo "$suite: debian/tests"
 new_root "$work/autopkgtest"
+# As in tests/server/root.sh: cnid_metad ends where it may not have 65535 files open.
+hard=$(ulimit -Hn)
+if [ "$hard" != unlimited ] && [ "$hard" -lt 65535 ]; then
+    cc -shared -fPIC -nostdlib -O2 -o "$root/usr/lib/rlimit-clamp.so" tests/server/rlimit-clamp.c
+    echo /usr/lib/rlimit-clamp.so > "$root/etc/ld.so.preload"
+fi
 tar -x -C "$work" -f "$tarball"
 rc=0
 autopkgtest --apt-upgrade --no-built-binaries -o "$out/autopkgtest" "${debs[@]}" "$work/afpscope-$version/" \
