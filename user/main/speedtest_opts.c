@@ -212,6 +212,7 @@ const struct opt speedtest_options[] = {
 	{ .letter = 'T', .name = "statistics", .type = OPT_FLAG, .offset = OFFSET(statistics), .help = "statistics in netatalk's table (with -n 2 or more, -z, a sweep: always)",
 	  .more = "Its network table is printed then, too." },
 	{ .letter = 'c', .name = "csv", .type = OPT_FLAG, .offset = OFFSET(w.csv), .help = "netatalk's tables as CSV, nothing else on stdout" },
+	RUNS_RTT_OPTION(struct speedtest_cfg, w.s.runs),
 	RUNS_OPTIONS(struct speedtest_cfg, w.s.runs),
 	{ .letter = 'v', .name = "verbose", .type = OPT_COUNT, .offset = OFFSET(w.verbose),
 	  .help = "print all that was measured (as afp_speedtest: the same as -V)",
@@ -233,7 +234,10 @@ void speedtest_help(const struct speedtest_cfg *cfg, FILE *out)
 		"       %s -L -P DIRECTORY [OPTIONS]\n",
 		name, cfg->w.compatible ? "" : "|JOB.ini", name);
 	if (!cfg->w.compatible)
-		fprintf(out, "       %s [OPTIONS] DIRECTORY|gluster://HOST/VOLUME/PATH\n", name);
+		fprintf(out,
+			"       %s [OPTIONS] DIRECTORY|gluster://HOST/VOLUME/PATH\n"
+			"       %s [OPTIONS] smb://USER@HOST:PORT/SHARE/PATH\n",
+			name, name);
 	fputs(
 	    "Reads, writes and copies files of given sizes on an AFP server and shows how fast;\n"
 	    "where the server runs on this host, also what it costs there and what limits it.\n\n",
