@@ -40,8 +40,8 @@ int external_lake_check(const char *lake, struct err *e)
 	external_path(program, sizeof(program), EXPORTER);
 	r = child_check(program, e);
 	return r ? err_set(e, r,
-			   "--into needs afpscope-" EXPORTER " (%s): make install brings it, in a "
-			   "source tree make analysis",
+			   "--into needs afpscope-" EXPORTER " (%s): make install or the package "
+			   "afpscope-analysis brings it, in a source tree make analysis",
 			   strerror(-r))
 		 : 0;
 }
