@@ -193,13 +193,13 @@ def test_a_path_is_a_directory_of_the_share(_driver: None, server: Samba) -> Non
 
 def test_a_load_has_no_errors_and_leaves_nothing(scope: Scope, server: Samba) -> None:
     line = ("load", url(server), "--mix", "office", "-n", "20", "-d", "2", "--ramp", "0")
-    before = server.counts()["count"]
+    before = server.profiled()["count"]
     done = run(scope, *line, "--files", "3")
     assert done.run and done.run.complete
     phase = done.run.saved["phases"][0]
     assert phase["metrics"]["errors"] == 0 and not done.run.warning("left")
     assert not left_on(server)
-    counted = server.counts()["count"]
+    counted = server.profiled()["count"]
     counted.subtract(before)
     assert counted["TREE_CONNECT"] == 22  # the clients, the probe, the command itself
     assert counted["FLUSH"] >= {c["name"]: c["ops"] for c in phase["commands"]}["smb2_fsync"] > 0
