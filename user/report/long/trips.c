@@ -93,9 +93,12 @@ static struct cell cell_together(const struct trips_row *row)
 static void trips_put_row(void *user, const struct trips_row *row)
 {
 	struct trips_table *t = user;
-	struct cell *cell = section_row(&t->s)->cell;
+	struct section_row *made = section_row(&t->s);
+	struct cell *cell = made->cell;
 
-	cell[COL_NAME] = cell_text(row->name, 32);
+	snprintf(made->name, sizeof(made->name), "%s", row->name);
+	cell[COL_NAME] = cell_text(row->name, sizeof(cell->text) - 1);
+	t->s.column[COL_NAME].stretch = !row->of; /* the title of a test is long */
 	cell[COL_N] = cell_count(row->n);
 	cell[COL_REQUESTS] = trips_number(row->requests);
 	cell[COL_TRIPS] = trips_number(row->trips);
