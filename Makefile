@@ -417,7 +417,7 @@ bench:
 # The commands in Python: a launcher each. They run in a virtual environment, because Debian has
 # no package of some modules that they import and its pip does not install outside of one.
 # VENV= at "make install" (as with DESTDIR): none is made, $(PYTHON) must have those modules.
-ANALYSIS   = info dump export query history compare gate ab sweep report
+ANALYSIS   = info dump export query history compare gate ab sweep report bundle
 DATA	   = $(PREFIX)/share/afpscope
 DOC	   = $(PREFIX)/share/doc/afpscope
 UNITS	   = $(PREFIX)/lib/systemd/system

@@ -11,7 +11,7 @@ from functools import cached_property
 from pathlib import Path
 
 from ..errors import Failure, wrong_use
-from . import model, ranks
+from . import model, ranks, sealed
 from .files import opened
 from .model import Metric, Phase, Session
 from .node import Node, load
@@ -151,6 +151,7 @@ class Run:
     findings: tuple[str, ...] = ()  # what stands out in the server's time; older runs have none
     labels: Mapping[str, str] = field(default_factory=dict)  # that the user gave it
     pending_ns: float = 0.0  # of requests that had no answer at the end, where that was measured
+    bundle: Node | None = None  # of a file of afpscope bundle: what it has besides the run
 
     @property
     def trace(self) -> Path | None:
@@ -323,6 +324,7 @@ def _parse(node: Node, file: Path, folder: Path | None) -> Run:
             findings=tuple(f["text"].text() for f in found.items()) if found else (),
             labels=labels.texts() if labels else {},
             pending_ns=_pending_ns(node.get("figures")),
+            bundle=node.get(sealed.BUNDLE),
         )
     except Failure as e:
         raise Failure(f"{file}: {e}", e.code) from None
