@@ -1,7 +1,9 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 # afpscope. "make help" lists the targets; all output is below build/. V=1 shows the commands.
 
-VERSION	   = 0.1.0
+# The version stands there alone: also who installs only the Python package has it.
+VERSION_OF = analysis/afpscope/__init__.py
+VERSION	  := $(shell sed -n 's/^__version__ = "\(.*\)"/\1/p' $(VERSION_OF))
 PREFIX	  ?= /usr/local
 DESTDIR	  ?=
 BUILD	  ?= build
@@ -57,7 +59,7 @@ FUZZED	   = $(patsubst %.c,$(BUILD)/obj/%.o,$(filter client/afp/% client/dsi/% c
 
 .DELETE_ON_ERROR:
 .PHONY: all man no-japanese translated client demo demo-gluster test check check-judges check-built check-quick check-quick-built check-programs check-programs-beside beside beside-built unit-programs fuzz-programs \
-	 vm-programs vm vm-beside vm-judges vm-times python unit unit-sanitized threads threads-programs fuzz fuzz-run bpf-tests integration integration-judges python-judges unit-quick lint lab bench analysis install uninstall clean help deps pictures
+	 vm-programs vm vm-beside vm-judges vm-times python unit unit-sanitized threads threads-programs fuzz fuzz-run bpf-tests integration integration-judges python-judges unit-quick lint promised compile_commands.json lab bench analysis install uninstall clean help deps pictures site
 .SECONDARY:
 
 all: $(BUILD)/afpscope $(BUILD)/rxperf $(NAMES:%=$(BUILD)/%) $(MPI) $(if $(SANITIZE),,man)
@@ -76,12 +78,15 @@ help:
 	@echo 'make test T=user/drive/gun.c   build and run what tests this file (root)'
 	@echo 'make threads     what threads share, with the thread sanitizer'
 	@echo 'make lint        format, shell and Python checks, include arrows, size budgets'
+	@echo 'make promised    promise what is new: docs/compatibility.md, tests/golden/1.0 (root)'
+	@echo 'make compile_commands.json   for clangd: build/compile_commands.json'
 	@echo 'make lab         what doctor says of hundreds of faulty and healthy servers: build/lab/results.json (root; 2 h)'
 	@echo 'make bench       afpscope against afp_lantest and other tracers: build/bench/results.json (root)'
 	@echo 'make analysis    report, query and the other Python commands, to be used from this folder'
 	@echo 'make install     into DESTDIR and PREFIX ($(PREFIX))'
 	@echo 'make uninstall   remove what make install brought'
-	@echo 'make pictures    the pictures of docs/tutorial.md'
+	@echo 'make site        a website of docs/ and the manual pages: $(BUILD)/site/index.html'
+	@echo 'make pictures    the pictures of README.md and docs/, from real runs (root)'
 	@echo 'make clean       remove build/'
 
 $(BUILD)/afpscope: $(BUILD)/obj/user/main/main.o $(BUILD)/libafpscope.a
@@ -106,12 +111,13 @@ no-japanese:
 $(BUILD)/man/%.1: docs/%.1.in $(BUILD)/afpscope
 	$(call say,MAN)
 	$(Q)mkdir -p $(@D)
-	$(Q)$(BUILD)/afpscope --manual < $< > $@
+	$(Q)sed 's/@VERSION@/$(VERSION)/' $< > $@.in
+	$(Q)$(BUILD)/afpscope --manual < $@.in > $@ && rm $@.in
 
-$(BUILD)/man/%.1: docs/%.1
+$(BUILD)/man/%.1: docs/%.1 $(VERSION_OF)
 	$(call say,MAN)
 	$(Q)mkdir -p $(@D)
-	$(Q)cp $< $@
+	$(Q)sed 's/@VERSION@/$(VERSION)/' $< > $@
 
 # A sentence without a translation stays in English: "make translated" says which. Lines are not
 # filled to both margins: Japanese has few spaces to be made wider.
@@ -144,7 +150,7 @@ $(BUILD)/libafpclient.a: $(CLIENT_OBJ)
 	$(call say,AR)
 	$(Q)rm -f $@ && $(AR) rcs $@ $^
 
-$(BUILD)/obj/%.o: %.c Makefile
+$(BUILD)/obj/%.o: %.c Makefile $(VERSION_OF)
 	$(call say,CC)
 	$(Q)mkdir -p $(@D)
 	$(Q)$(CC) $(CFLAGS_ALL) -MMD -MP -c -o $@ $<
@@ -403,6 +409,26 @@ python-judges:
 lint:
 	$(Q)tests/lint.sh
 
+# Runs of each command, twice: what only one of them has may be missing. A broken promise ends it.
+promised: all $(WHOLE)
+	$(Q)tests/need.sh build server gluster check python
+	$(Q)rm -rf $(BUILD)/promised && mkdir -p $(BUILD)/promised
+	$(Q)for i in 1 2; do AFPSCOPE_ACCEPT=$(CURDIR)/$(BUILD)/promised AFPSCOPE=$(CURDIR)/$(BUILD)/afpscope \
+		$(PYTHON) -B -m pytest -q tests/integration/cli/test_every_table.py || exit; done
+	$(Q)AFPSCOPE=$(CURDIR)/$(BUILD)/afpscope $$(tests/need.sh --python) -B tests/golden/promised.py --accept $(BUILD)/promised
+
+# clangd looks for it in build/ as well. The sources include what is generated.
+TEST_SRC   = $(filter-out %.bpf.c,$(wildcard tests/*/*.c tests/*/*/*.c tests/*/*/*/*.c tests/*/*/*/*/*.c))
+# Programs that no rule here compiles: they say by themselves what they need of libc.
+ALONE	   = $(shell grep -l '^.define _GNU_SOURCE' $(TEST_SRC))
+compile_commands.json: $(SKEL) $(GEN)/host/proc/syscall_names.h
+	$(Q)$(PYTHON) -B tests/compile_commands.py $(CC) $(CFLAGS_ALL) -- $(SRC) \
+		++ $(CC) $(CFLAGS_ALL) -I tests -- $(filter-out $(ALONE),$(TEST_SRC)) \
+		++ $(CC) -O2 -Wall -Wextra $(shell pkg-config --silence-errors --cflags fuse3) -- $(ALONE) \
+		++ $(bpf_cc) -- $(BPF) tests/bench/empty.bpf.c $(foreach f,$(firstword $(MPICC)),++ mpicc.$f -std=gnu11 -I. -- mpi/plugin.c) > $(BUILD)/$@.new
+	$(Q)mv $(BUILD)/$@.new $(BUILD)/$@
+	@echo '$(BUILD)/$@'
+
 # Faults, doses, loads, CNID schemes, versions: what doctor says of each. Goes on where it was ended.
 lab:
 	$(Q)tests/need.sh build server check
@@ -441,9 +467,17 @@ analysis:
 deps:
 	$(Q)tests/need.sh build analysis
 
-# Those of docs/tutorial.md.
+# Those of README.md and docs/. Under sudo what was made is given back to the user.
 pictures: all analysis
+	$(Q)tests/need.sh server site
 	$(Q)tests/pictures.sh
+	$(Q)[ -z "$$SUDO_UID" ] || chown -hR "$$SUDO_UID:$$SUDO_GID" build docs/pictures
+
+# Links and heads that are not there are errors. It is read without a network and without a server.
+site: man
+	$(Q)tests/need.sh site
+	$(Q)"$$(tests/need.sh --site)" -B docs/website.py $(BUILD)
+	@echo 'the website: $(BUILD)/site/index.html'
 
 install: all
 	$(Q)install -d $(DESTDIR)$(PREFIX)/bin $(DESTDIR)$(PREFIX)/share/man/man1 $(DESTDIR)$(DATA)/python/afpscope $(DESTDIR)$(DOC)

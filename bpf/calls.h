@@ -525,7 +525,11 @@ struct afs_shared {
 	struct afs_lost lost;
 	struct afs_mark mark;
 	__u64 traced_ns; /* of AFS_ROLE_SERVER: stopped by who traces it, in stops that are over */
-	__u64 span;      /* number of the interval for minimum and maximum; from 1 on */
+	/* By role: stops of processes that are over, and the process of the last one. */
+	struct afs_stops {
+		__u64 n, tgid;
+	} stops[AFS_N_ROLES];
+	__u64 span; /* number of the interval for minimum and maximum; from 1 on */
 	__u32 n_threads, n_processes, n_streams, n_parts; /* slots used so far: the first ones */
 	__u32 n_begun;                                    /* processes watched until now */
 	__u32 n_unserved;            /* CNID connections whose server is not watched */

@@ -297,6 +297,23 @@ static __always_inline void switch_out(struct afs_stripe *s, struct afs_thread *
 		wait_begin(t, now);
 }
 
+/* A stop is one of its whole process: that of the first thread is counted. */
+static __always_inline void stop_ended(const struct afs_thread *t, __u64 ns)
+{
+	struct afs_stops *to = &shared.stops[AFS_ROLE_SERVER];
+
+	if (t->role == AFS_ROLE_BACKEND)
+		to = &shared.stops[AFS_ROLE_BACKEND];
+	else if (t->role != AFS_ROLE_SERVER)
+		return;
+	if (t->traced && t->role == AFS_ROLE_SERVER)
+		__sync_fetch_and_add(&shared.traced_ns, ns);
+	if (t->tid != t->session)
+		return;
+	__sync_fetch_and_add(&to->n, 1);
+	to->tgid = t->session;
+}
+
 static __always_inline void switch_in(struct afs_stripe *s, struct afs_thread *t)
 {
 	__u64 now = time_now(t), woken = t->since_ns;
@@ -319,8 +336,8 @@ static __always_inline void switch_in(struct afs_stripe *s, struct afs_thread *t
 			inner_add(t, inside_blocked(t->slot), woken - t->since_ns);
 		if (AFS_RARE(t->off == AFS_OFF_STOPPED && t->role == AFS_ROLE_BACKEND))
 			inner_held(t->slot, t->since_ns, woken);
-		if (AFS_RARE(t->off == AFS_OFF_STOPPED && t->traced && t->role == AFS_ROLE_SERVER))
-			__sync_fetch_and_add(&shared.traced_ns, woken - t->since_ns);
+		if (AFS_RARE(t->off == AFS_OFF_STOPPED))
+			stop_ended(t, woken - t->since_ns);
 		if (t->waits) {
 			if (!t->woken_ns)
 				wait_end(t, now);

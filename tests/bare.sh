@@ -1,13 +1,14 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0-or-later
 #
-# bare.sh SUITE [root|user]: type every command of README.md, in its order, in a fresh Debian of
-# that suite (bookworm, trixie) that has only sudo and what README says to install, as root or as
-# a user who may use sudo. Prints each command with its exit status and seconds; their output
-# goes to build/bare-SUITE-WHO.log. Exit status 1 if one failed.
+# bare.sh SUITE [root|user]: type every command of README.md, docs/building.md and docs/commands.md,
+# in their order and each once, in a fresh Debian of that suite (bookworm, trixie) that has only sudo
+# and what README says to install, as root or as a user who may use sudo. Prints each command with
+# its exit status and seconds; their output goes to build/bare-SUITE-WHO.log. Exit status 1 if one
+# failed.
 #
-# Needs root and debootstrap. "make check" is left out, and a real server of tests/server takes
-# the place of the one README speaks of. The fresh root is kept in the cache as a folder, a copy of it
+# Needs root and debootstrap. "make check" and "make check-judges" are left out, and a real server of
+# tests/server takes the place of the one README speaks of. The fresh root is kept in the cache as a folder, a copy of it
 # is used and removed. apt and pip use the settings of this host: mirror, proxy, certificates.
 set -euo pipefail
 cd "$(dirname "$0")/.."
@@ -66,14 +67,15 @@ within() { # COMMAND: what the user's shell does with it in the source folder
         "${as[@]}" sh -c "cd $home/afpscope && $1" < /dev/null
 }
 
-# README's commands unchanged, those that install first, except for a time for those that watch, the
+# Their commands unchanged, those that install first, except for a time for those that watch, the
 # test server's address, and a password that sudo passes on (a person is asked for it).
-readme() { # -v: all but those that begin with afpscope; nothing: these
-    sed -n 's/^    \(\$ \)\?\(\(sudo \|apt-get \|make\|pipx \|build\/\|afpscope \).*\)/\2/p' README.md |
-        sed 's/  *#.*//' | grep -v '^sudo make check$' | grep "$@" '^\(sudo \)\?afpscope'
+pages() { # -v: all but those that begin with afpscope; nothing: these
+    sed -n 's/^    \(\$ \)\?\(\(sudo \|apt-get \|make\|pipx \|build\/\|afpscope \).*\)/\2/p' \
+        README.md docs/building.md docs/commands.md |
+        sed 's/  *#.*//' | awk '!seen[$0]++' | grep -v '^sudo make check' | grep "$@" '^\(sudo \)\?afpscope'
 }
 typed() {
-    sed "s|-d 60|-d 3 --port $port|; s|afp://test@localhost/Volume|$url|
+    sed "s|-d 60|-d 3 --port $port|; s|gate before --accept|gate before after --accept|; s|afp://test@localhost/Volume|$url|
         s|afpscope slow$|& -d 3|; s|afpscope top$|& -n 3|; s|afpscope exporter$|& --once --interval 1|
         s|^sudo afpscope|sudo --preserve-env=AFPSCOPE_PASSWORD afpscope|"
 }
@@ -94,14 +96,9 @@ all() {
 port='' url=''
 try 'sudo apt-get -qq update'
 try 'sudo apt-get -qq -y --no-install-recommends install make'
-all < <(readme -v)
+all < <(pages -v)
 port=$(within 'sudo tests/server/up.sh forky' | sed -n 's/^AFPD_PORT=//p')
 url=afp://bench1@127.0.0.1:$port/vol1
-all << END
-sudo afpscope lantest --tests 5 --trace -o before $url
-sudo afpscope lantest --tests 5 --trace -o after $url
-sudo afpscope gate before after --accept --counts counts.json
-END
-all < <(readme)
+all < <(pages)
 try 'sudo make uninstall'
 exit $bad

@@ -6,7 +6,9 @@
 #   format     clang-format for C, shellcheck for scripts, ruff for Python
 #   arrows     what files include, no circles, each struct's name once: arrows.py
 #   tests      each source has a test, whose name or header says so: tested.py
+#   licence    each source has its SPDX line; REUSE.toml speaks for the rest
 #   budgets    files up to 600 lines, functions up to 60 (80 with "long:" in the comment above)
+#   pages      prose of README.md and docs/ up to 100 columns: pages.py
 #   words      those of our own where the field has one, in what people read: words.py
 #   po         which sentences lack a translation: said, and no breach
 #   globals    no mutable globals outside user/main/main.c (and what user/host/patient.c remembers)
@@ -30,8 +32,12 @@ python3 -B tests/arrows.py || bad=1
 python3 -B tests/tested.py || bad=1
 python3 -B tests/translations.py || bad=1
 python3 -B tests/words.py || bad=1
+python3 -B tests/pages.py || bad=1
 
 mapfile -t py < <(git ls-files --cached --others --exclude-standard '*.py')
+for f in "${c[@]}" "${sh[@]}" "${py[@]}" Makefile .github/*/*.yml; do
+	head -n 3 "$f" | grep -q 'SPDX-License[-]Identifier: GPL-2.0-or-later' || breach "$f:1: no SPDX line"
+done
 for f in "${c[@]}" "${sh[@]}" "${py[@]}"; do
 	n=$(wc -l <"$f")
 	[ "$n" -le 600 ] || breach "$f:$n: file of $n lines, 600 are the budget"

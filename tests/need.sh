@@ -10,6 +10,7 @@
 #   bench    what the benchmarks compare with, besides
 #   vm       what tests/vm builds and runs its virtual machines with
 #   analysis what "make analysis" and "make install" make the package in analysis/ run with
+#   site     what "make site" and "make pictures" need besides
 #   python   what the package in analysis/ needs, and what tests and types are checked with
 # need.sh --python: print the path of the interpreter of that group. Debian 12 does
 # not have all of it: a venv of the cache, as for ruff.
@@ -19,6 +20,9 @@
 # versions differ in what they find: the one named below lives in a venv of the
 # cache (AFPSCOPE_CACHE, default ${XDG_CACHE_HOME:-~/.cache}/afpscope) and is
 # made there if missing.
+#
+# need.sh --site: print the path of the interpreter that has mkdocs and what draws a terminal, in a
+# venv of the cache.
 #
 # need.sh --forwarders: print the path of the folder with programs that carry on
 # connections (haproxy, nginx, docker-proxy, ...), whose packages would start services.
@@ -37,6 +41,7 @@ set -euo pipefail
 ruff_version=0.17.5
 python_more=(pytest==9.2.0 pytest-xdist==3.8.0 hypothesis==6.170.15 mypy==2.4.1 flit_core==3.12.0
     perfetto==0.59.1 protobuf==7.36.2)
+site=(mkdocs==1.6.1 mkdocs-material==9.8.1 mdformat==1.0.0 mdformat-mkdocs==5.3.0 rich==15.0.0)
 spark=${AFPSCOPE_SPARK:-$(command -v java > /dev/null && echo 1 || echo 0)}
 [ "$spark" = 0 ] || python_more+=(pyspark==4.3.0)
 cache=${AFPSCOPE_CACHE:-${XDG_CACHE_HOME:-${HOME:-/root}/.cache}/afpscope}
@@ -53,6 +58,19 @@ ruff_path() {
             { rm -rf "$venv"; die "no ruff $ruff_version"; }
     fi
     echo "$venv/bin/ruff"
+}
+
+site_path() {
+    local venv
+    venv=$cache/site-$(cksum <<< "${site[*]}" | cut -d ' ' -f 1)
+    if [ ! -x "$venv/bin/mkdocs" ]; then
+        need python3-venv
+        echo "need.sh: installing ${site[*]} in $venv" >&2
+        python3 -m venv --clear "$venv" >&2
+        "$venv/bin/pip" install -q --root-user-action=ignore "${site[@]}" >&2 ||
+            { rm -rf "$venv"; die "no mkdocs"; }
+    fi
+    echo "$venv/bin/python"
 }
 
 python_path() {
@@ -147,7 +165,7 @@ need() { # NAMES...: install what is missing
     quiet "${apt[@]}" install "${pkgs[@]}"
 }
 
-[ $# -gt 0 ] || die "usage: need.sh build|server|analysis|check|gluster|openafs|bench|vm|python... or need.sh --ruff|--python|--prometheus|--forwarders|--kerberos"
+[ $# -gt 0 ] || die "usage: need.sh build|server|analysis|check|gluster|openafs|bench|vm|python... or need.sh --ruff|--python|--site|--prometheus|--forwarders|--kerberos"
 list=()
 for group in "$@"; do
     case $group in
@@ -173,6 +191,7 @@ for group in "$@"; do
         list+=(qemu-system-x86 qemu-system-arm cpio kmod e2fsprogs xz-utils zstd
             apt dpkg tar debian-archive-keyring ca-certificates util-linux
             gcc-aarch64-linux-gnu) ;;
+    site) list+=(mandoc 'chromium|chromium-browser' python3-venv) ;;
     analysis) list+=(python3-venv ca-certificates) ;;
     python)
         list+=(python3-venv babeltrace2 fonts-dejavu-core fonts-ipafont-gothic
@@ -182,6 +201,10 @@ for group in "$@"; do
     --python)
         [ $# = 1 ] || die "--python stands alone"
         python_path
+        exit ;;
+    --site)
+        [ $# = 1 ] || die "--site stands alone"
+        site_path
         exit ;;
     --prometheus)
         [ $# = 1 ] || die "--prometheus stands alone"

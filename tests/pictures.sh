@@ -1,11 +1,14 @@
 #!/bin/sh
 # SPDX-License-Identifier: GPL-2.0-or-later
-# pictures.sh: make the pictures of docs/tutorial.md again, from the saved run of a real server that
-# the tests use. The figures are those that the report draws (tests/python/test_docs.py fails if
-# docs/pictures has others); the page's picture needs chromium and is not changed without it.
+# pictures.sh: make the pictures of README.md and docs/ again. Those of the report are of the saved
+# run of a real server that the tests use: the figures are those that the report draws, and the
+# page's picture is one of the page. That of the screen is of a run that is made now, by demo.sh (as
+# root). tests/python/test_docs.py fails where the program would draw something else. Needs chromium,
+# and the Python packages of need.sh --site.
 set -eu
 cd "$(dirname "$0")/.."
 work=build/pictures
+python=$(tests/need.sh --site)
 rm -rf "$work"
 mkdir -p "$work/lantest" docs/pictures
 gzip -dc tests/python/data/lantest-1.json.gz > "$work/lantest/run.json"
@@ -13,9 +16,14 @@ build/afpscope report "$work/lantest" -o "$work/report.html" --figures "$work"
 for name in where cnid latency-2; do
 	cp "$work/$name.svg" docs/pictures
 done
-if command -v chromium > /dev/null; then
-	chromium --headless --no-sandbox --disable-gpu --hide-scrollbars --window-size=1000,760 \
-		--screenshot="$PWD/docs/pictures/report.png" "file://$PWD/$work/report.html" > "$work/log" 2>&1
-else
-	echo 'pictures.sh: no chromium: docs/pictures/report.png is left as it is' >&2
-fi
+chromium --headless --no-sandbox --disable-gpu --hide-scrollbars --window-size=1000,760 \
+	--screenshot="$PWD/docs/pictures/report.png" "file://$PWD/$work/report.html" > "$work/log" 2>&1
+
+[ "$(id -u)" = 0 ] || {
+	echo 'pictures.sh: not root: docs/pictures/screen.svg is left as it is' >&2
+	exit
+}
+# On a terminal, for its colours; what is only shown while it works goes to standard error.
+TERM=xterm-256color script -qec 'tests/demo.sh 2> /dev/null' /dev/null < /dev/null > "$work/demo"
+tr -d '\r' < "$work/demo" | sed '/^The same as a page/,$d; 1,/^$/d' |
+	"$python" -B tests/terminal.py 'sudo afpscope lantest afp://...' > docs/pictures/screen.svg

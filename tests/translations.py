@@ -84,6 +84,7 @@ _SAYS = (
 )  # whose words stand beside figures
 _TEXT = r'((?:"(?:[^"\\]|\\.)*"|\s|GLUE)+)'
 _SENTENCE = re.compile(rf"(?:\.(?:name|says|todo|disproof|fact)|\[DOCTOR_[A-Z_]+\])\s*=\s*{_TEXT}")
+_VERSION = re.compile(r"afpscope (@VERSION@|\d+(\.\d+)*)")  # the same in every language
 _CAUSE = re.compile(r'\.key = "([a-z0-9-]+)", \.name = "([^"]+)"')
 _HEAD = re.compile(
     rf"\.(?:head|title)\s*=\s*{_TEXT}"
@@ -173,7 +174,7 @@ def manual_sentences(build: Path) -> list[Message] | str:
         done = subprocess.run(line + masters, capture_output=True, text=True, check=False)
         if done.returncode:
             return f"po4a cannot read the pages: {done.stderr.strip()}"
-        return [m for m in catalogue.read(pot) if m.text]
+        return [m for m in catalogue.read(pot) if m.text and not _VERSION.fullmatch(m.text)]
 
 
 def _found(pattern: re.Pattern[str], files: list[Path], context: str) -> list[Message]:

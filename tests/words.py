@@ -99,7 +99,16 @@ def uses(name: str, source: str) -> Iterator[str]:
 
 def shown() -> list[str]:
     ask = ["git", "ls-files", "--cached", "--others", "--exclude-standard", "--"]
-    rooms = ["README.md", "docs/*.md", "docs/*.1", "docs/*.in", "analysis/*.py", "monitoring"]
+    rooms = [
+        "README.md",
+        "CONTRIBUTING.md",
+        "SECURITY.md",
+        "docs/*.md",
+        "docs/*.1",
+        "docs/*.in",
+        "analysis/*.py",
+        "monitoring",
+    ]
     rooms += [f"{room}/*.{end}" for room in ("user", "client", "mpi") for end in "ch"]
     return subprocess.run(
         ask + rooms, cwd=ROOT, capture_output=True, text=True, check=True

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 process.leave_on_interrupt()
 
 __all__ = ["Failure", "Run", "Stream", "Trace", "find"]
-__version__ = "0.1.0"
+__version__ = "1.0.0"
 _HOME = {"Run": "run", "find": "run", "Stream": "trace", "Trace": "trace"}
 
 

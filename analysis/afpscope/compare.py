@@ -80,6 +80,7 @@ class Comparison:
     drift: float | None
     alone: dict[str, list[str]]
     zeros: list[str]
+    one_sided: dict[str, list[values.Row]]  # of the tests that both have: rows that one has
 
     @property
     def causes(self) -> list[Cause]:
@@ -239,7 +240,9 @@ def judge(a: Sequence[Run], b: Sequence[Run], least: float) -> Comparison:
         _drift(a, b, of),
         alone(a, b),
         versus.zeros(a, b, of),
-    )
+        {side: [key for key in keys if key.test in {r.test for r in rows}]
+         for side, keys in versus.one_sided(a, b, of).items()},
+    )  # fmt: skip
 
 
 # Output
@@ -312,11 +315,14 @@ def summary(c: Comparison) -> str:
             named = (f"{r.name} ({versus.signed(r.result.change or 0)})" for r in those)
             parts.append(f"{verdict}: {_some(named)}")
     if not parts:
+        missing = any([*c.alone.values(), *c.one_sided.values()])
         few = c.rows and all(r.verdict == stats.TOO_FEW for r in c.rows)
         same = c.rows and all(r.verdict == stats.SAME for r in c.rows)
         parts.append(
             "times cannot be judged: not enough runs"
             if few
+            else f"times of what both have are the same within {versus.share(c.least)}"
+            if same and missing
             else f"times are the same within {versus.share(c.least)}"
             if same
             else f"no difference larger than {versus.share(c.least)} shown"
@@ -357,6 +363,15 @@ def notes(c: Comparison, n: tuple[int, int]) -> list[str]:
             f"the middle {1 - 2 * values.TRIM:.0%} of the requests took as long, but the mean of "
             f"all did not, as a few took much longer on one side: {_some(texts)}"
         )
+    if those := c.found(versus.FEW_RUNS):
+        texts = [f"{r.name} ({versus.signed(r.mean)})" for r in those]
+        out.append(
+            "most runs took as long, but their mean did not, as a few took much longer on one "
+            f"side: {_some(texts)}"
+        )
+    for side, rows in c.one_sided.items():
+        names = [f"{key.command} of {key.test!r}" if key.command else key.test for key in rows]
+        out += [f"only {side} has {_some(names)}: not compared"] if names else []
     for side, tests in c.alone.items():
         out += [f"only {side} has complete iterations of {test!r}: not compared" for test in tests]
     return out + c.zeros

@@ -260,6 +260,13 @@ def judge_times(a: list[Run], b: list[Run], limit: float, force: bool = False) -
     findings: list[Finding] = []
     untold: list[Finding] = []
     open_ = versus.zeros(a, b, of)
+    for side, missing in versus.one_sided(a, b, of).items():
+        tests = {key.test for key in missing if not key.command}
+        open_ += [f"{test}: only {side} has it complete" for test in sorted(tests)]
+        untold += [Finding(key.test, key.command, "time", f"only {side} has such requests")
+                   for key in missing if key.test not in tests]  # fmt: skip
+    if not rows and not open_:
+        open_.append("nothing could be compared: no time is in both")
     if few:
         needed = design.pairs_needed(len(rows))
         open_.append(f"{few}: {len(a)} pairs, {needed} are needed for {len(rows)} rows")
@@ -279,6 +286,12 @@ def judge_times(a: list[Run], b: list[Run], limit: float, force: bool = False) -
                 open_.append(f"{name}: {text}")
             else:
                 untold.append(Finding(row.test, row.command, _time_word(row), text))
+        elif row.mean_harm > limit >= most:
+            text = f"the mean of all runs is {row.mean_harm:+.1%}, as a few took longer"
+            if row.command:
+                untold.append(Finding(row.test, row.command, _time_word(row), text))
+            else:
+                open_.append(f"{name}: {text}")
         elif most > limit or row.harm[1] is None:
             word = stats.WORSE if row.key.is_metric else stats.SLOWER
             text = f"may be up to {most:+.1%} {word}" if row.harm[1] is not None else "may be any"

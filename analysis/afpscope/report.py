@@ -16,7 +16,7 @@ from urllib.parse import quote
 from . import dashboard, show
 from .errors import FAILED, Failure, wrong_use
 from .page import bars, heat, icicle, joined, loadpage, painter, rxpage, tails
-from .page.answer import Answer, answer, hung, named
+from .page.answer import Answer, answer, causes, hung, named
 from .page.bars import Bars
 from .page.heat import Heat
 from .page.icicle import Icicle
@@ -67,6 +67,8 @@ class Page:
     answer: Answer
     named: frozenset[str]  # commands that the answer names: open by default
     notices: tuple[str, ...]
+    warnings: tuple[str, ...]  # these, and the run's own, as sentences
+    causes: list[tuple[str, tuple[str, ...]]]  # and what to do; empty: the answer has it all
     trace: Trace | None
     latency: list[Tails]
     slow: list[Timeline]
@@ -261,6 +263,8 @@ def _page(run: Run, runs: list[Run], made: Painter, prefix: str) -> Page:
         answer=said,
         named=named(d, said),
         notices=notices,
+        warnings=tuple(w.sentence(text) for text in (*notices, *run.warnings)),
+        causes=causes(run, w),
         trace=trace,
         latency=[t for t in map(tails.tails, _by_worth(d.tests)) if t],
         slow=timelines(trace, w) if trace else [],

@@ -73,8 +73,5 @@ WORDS: dict[str, str] = {
     "rx_by_proc": "Dropped (/proc)",
     "rx_by_kernel": "Dropped (tracepoint)",
     "causes": "What makes clients wait",
-    "causes_note": "As doctor sees it, the one that explains most first.",
-    "cause": "Cause",
-    "todo": "What to try",
-    "disproof": "It is wrong if",
+    "causes_note": "As doctor sees it: the one that explains most first, each with what to do.",
 }

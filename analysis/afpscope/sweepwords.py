@@ -90,17 +90,28 @@ WORDS: dict[str, str] = {
     "step_failed": "Step {folder} failed: {why}",
     "steps_failed": "{n} more steps failed",
     "no_time_left": "The load generator had no time left at {values}: it limits these steps",
+    "began_late": (
+        "More than 1 in 100 actions began late at {values}: their times are in part those of the "
+        "load generator or its machine"
+    ),
     "not_quiet": (
         "This machine was busy with other work when {n} of {of} steps began: that work may have "
         "limited them"
     ),
     "knee_none": "no step was measured: there is no knee to see",
+    "knee_single": "one value was measured: there is no knee to see",
     "knee_unsure": "of no step it can be told whether it keeps the limit",
     "knee_untold": "{text}; cannot be told at {values}: {why}",
     "knee_slo": "{slo} is kept",
     "knee_rate": "at least {share:.0%} of the offered rate is reached",
     "knee_between": "{what} up to {below} ({of_below}), no longer at {above} ({of_above})",
     "knee_higher": "{what} at every value, up to {below} ({of_below}): the knee is higher",
+    "knee_mixed": (
+        "{what} at {below} ({of_below}), the most load, but not at {but}: where the knee is cannot "
+        "be told"
+    ),
+    "knee_except": "{text}; nor at {but}",
+    "knee_noisy": "whether the rate grows cannot be told: the steps differ too much",
     "knee_lower": "{what} reliably at no value: {of_above} at {above}, the least load",
     "knee_growing": "the rate still grows at {at}, the most that was measured",
     "knee_grown": "the rate stops growing at {at} ({of_at}; within {share:.0%} of the most)",
@@ -158,7 +169,10 @@ WORDS: dict[str, str] = {
         "its threads used {cpu:.0%} of a CPU and waited {runq:.0%} of the time for one (give it "
         "CPUs of its own, or another host)"
     ),
-    "l_late": "it began {late:,} of {n:,} actions more than 1 ms late",
+    "l_late": (
+        "cannot be told: {late:,} of {n:,} actions began more than 1 ms late, which the load "
+        "generator or its machine caused"
+    ),
     "l_sessions": "{n:,} of {clients:,} clients got none (afp.conf: max connections)",
     "l_unwatched": "the server was not watched, so that it cannot be told",
     "l_undiagnosed": "cannot be told: the run has no diagnosis",

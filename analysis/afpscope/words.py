@@ -6,6 +6,7 @@ Names of commands and fields stay. A text's key is its context in the catalogues
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from dataclasses import replace
 
@@ -40,12 +41,15 @@ _WORDS: dict[str, str] = {
     "badge_doubted": "Do not rely on this",
     "badge_unchecked": "Not checked",
     "unchecked": "Nothing independent counted the same, so these figures were not cross-checked.",
-    "cause_sure": "Sure: the figures above show it.",
-    "cause_likely": "Likely, not proved: the figures in that sentence point to it.",
+    "cause_sure": "Sure: the figures show it.",
+    "cause_likely": "Likely, not proved: the figures point to it.",
     "cause_try": "Try: {text}",
     "cause_wrong": "This is wrong if {text}",
+    "cause_next": "To look further: {text}",
+    "conf_is": "{conf} is what the server itself calls {settings}: one file.",
     "cause_rivals": "Which of the first {n} causes counts more cannot be told.",
-    "cause_too": "As well: {text}",
+    "cause_too_sure": "Sure: {text}",
+    "cause_too_likely": "Likely, not proved: {text}",
     "unseen": "These would explain the waits as well, and could not be seen here: {names}.",
     "may_be": "Not ruled out, as it could not be seen here: {names}.",
     "unjudged": (
@@ -78,7 +82,11 @@ _WORDS: dict[str, str] = {
     ),
     "forest_counts": "Counts that differ",
     "shown_by": "What shows it",
-    "stands_out": "What else stands out",
+    "to_do": "What to do",
+    "others": "Other causes",
+    "stands_out": "What else stands out, the most important first",
+    "went_into": "Where the time went",
+    "beware": "Before you use these figures for something else",
     "verdict": "In short",
     "trust": "Can it be trusted?",
     "trusted": (
@@ -135,7 +143,8 @@ _WORDS: dict[str, str] = {
     "glossary": (
         "{server} is the process that serves a client. The {backend}, {helper}, gives files their "
         "numbers. Work in system calls: the kernel is working for {server}. p50, p99, p99.9: half "
-        "of the requests, 99 of 100, and 999 of 1,000 took no longer (inside the server to 6%)."
+        "of the requests, 99 of 100, and 999 of 1,000 took no longer; of times inside the server "
+        "these three may be wrong by 6%."
     ),
     "swipe": "scrolls sideways where it is too wide",
     "axis_size": "size of the file",
@@ -422,6 +431,17 @@ def messages() -> list[Message]:
     return [Message(key, text) for key, text in _WORDS.items()] + heads + doubts
 
 
+_WIDE = re.compile("[\u3040-\u9fff]")  # letters of Japanese
+_WORD = re.compile(r"[^\W\d_]+('s)?")  # and no name of a file, a figure or an option
+
+
+def stopped(text: str) -> str:
+    """With a full stop, that of its language."""
+    if text.endswith((".", "。")):
+        return text
+    return f"{text}{'。' if _WIDE.search(text) else '.'}"
+
+
 class Words:
     """w["key"], w.say("key", name=value)."""
 
@@ -514,6 +534,13 @@ class Words:
 
     def say(self, key: str, **values: object) -> str:
         return self[key].format(**values)
+
+    def sentence(self, text: str) -> str:
+        """As the program wrote it, with a full stop; and a capital letter, but for names."""
+        first = text.split(maxsplit=1)[0].rstrip(":,") if text else ""
+        kept = first in self.names.values() or not _WORD.fullmatch(first) or _WIDE.search(text)
+        begin = text[:1] if kept else text[:1].upper()
+        return stopped(f"{begin}{text[1:]}")
 
     def verdict(self, t: Transfer) -> str:
         """What held a transfer up, and the figures that say so."""

@@ -3,11 +3,11 @@
 #include "load/engine.h"
 
 #include "base/clock.h"
+#include "base/realtime.h"
 #include "load/tally.h"
 
 #include <errno.h>
 #include <pthread.h>
-#include <sched.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -64,14 +64,6 @@ static void wake_all(struct engine *g)
 		worker_wake(&g->worker[k]);
 }
 
-/* What this thread starts does not inherit it. */
-static int get_ahead(void)
-{
-	const struct sched_param first = { .sched_priority = 1 };
-
-	return sched_setscheduler(0, SCHED_RR | SCHED_RESET_ON_FORK, &first);
-}
-
 static void *engine_thread_main(void *arg)
 {
 	struct entry *entry = arg;
@@ -80,7 +72,7 @@ static void *engine_thread_main(void *arg)
 	unsigned int turn = 0;
 
 	free(entry);
-	w->realtime = g->opts.realtime && !get_ahead();
+	w->realtime = g->opts.realtime && !realtime_begin(false);
 	while (next_job(g, w, &turn)) {
 		worker_run(w);
 		pthread_mutex_lock(&g->lock);

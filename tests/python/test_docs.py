@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import html
 import math
 import re
 import subprocess
@@ -38,13 +39,26 @@ def missing(pattern: str) -> list[str]:
     return [part for literals in found for part in fragments(literals) if part not in PAGE]
 
 
-def test_the_readme_names_each_manual_page() -> None:
-    """Each manual page, and none that is not there."""
-    readme = (ROOT / "README.md").read_text()
-    linked = set(re.findall(r"\]\((docs/[\w./-]+?)(?:#[\w-]+)?\)", readme))
-    assert {path for path in linked if not (ROOT / path).exists()} == set()
-    pages = [*(ROOT / "docs").glob("*.1"), *(ROOT / "docs").glob("*.1.in")]
-    assert {str(p.relative_to(ROOT)) for p in pages} - linked == set() and len(pages) > 20
+SCREEN = ROOT / "docs/pictures/screen.svg"
+LINK = re.compile(r"\]\(([^)#\s]*)(?:#([^)\s]*))?\)")
+
+
+def linked(page: str) -> set[str]:
+    return {path for path, _ in LINK.findall((ROOT / page).read_text())}
+
+
+def test_each_page_and_each_manual_page_can_be_found() -> None:
+    """From README.md each page, directly or by a page that it names; in commands.md each manual."""
+    manuals = {p.name for ext in ("*.1", "*.1.in") for p in (ROOT / "docs").glob(ext)}
+    assert manuals - linked("docs/commands.md") == set() and len(manuals) > 20
+    first = {Path(path).name for path in linked("README.md") if path.startswith("docs/")}
+    found = first.union(*(linked(f"docs/{name}") for name in first if name.endswith(".md")))
+    assert {p.name for p in (ROOT / "docs").glob("*.md")} - found == set()
+
+
+def test_the_readme_is_short() -> None:
+    lines = (ROOT / "README.md").read_text().splitlines()
+    assert len(lines) <= 120 and max(map(len, lines)) <= 100
 
 
 def test_each_warning_is_explained() -> None:
@@ -141,11 +155,21 @@ def test_each_cause_is_listed_with_its_limits() -> None:
     assert listed == [row for t in tables for row in causes(f"rules_{t}.c")] and len(listed) > 60
 
 
+def anchors(page: Path) -> set[str]:
+    """As GitHub and mkdocs name the heads of a page: letters, digits and - of its words."""
+    heads = re.findall(r"^#+ (.*)$", page.read_text(), re.M)
+    kept = (re.sub(r"[^\w\s-]", "", head.replace("`", "")).strip().lower() for head in heads)
+    return {re.sub(r"\s", "-", head) for head in kept}
+
+
 def test_links_between_pages_lead_somewhere() -> None:
-    for page in (ROOT / "README.md", *(ROOT / "docs").glob("*.md")):
-        for link in re.findall(r"\]\(([^)#]+)(?:#[^)]*)?\)", page.read_text()):
+    """To a file that is there, and to a head of that page."""
+    for page in (*ROOT.glob("*.md"), *(ROOT / "docs").glob("*.md")):
+        for link, anchor in LINK.findall(page.read_text()):
             if not re.match(r"\w+:", link):
-                assert (page.parent / link).exists(), f"{page.name}: {link}"
+                to = page.parent / link if link else page
+                assert to.exists(), f"{page.name}: {link}"
+                assert not anchor or anchor in anchors(to), f"{page.name}: {link}#{anchor}"
 
 
 def test_the_architecture_is_that_of_the_tree() -> None:
@@ -194,11 +218,29 @@ def test_the_tutorial_shows_what_the_report_draws(
     """But for the fonts, which are those of the machine. `make pictures` makes them again."""
     # The name of the run is in no figure; names of files are the salt of the ids within.
     execute("report", shelf.put("lantest"), "-o", tmp_path / "r.html", "--figures", tmp_path)
-    kept = sorted((ROOT / "docs/pictures").glob("*.svg"))
+    kept = sorted({*(ROOT / "docs/pictures").glob("*.svg")} - {SCREEN})
     assert len(kept) == 3
     for picture in kept:
         now = (tmp_path / picture.name).read_text()
         assert plain(now) == plain(picture.read_text()), picture.name
+
+
+def test_the_screen_in_the_readme_is_of_today() -> None:
+    """Its lines and columns are those of the expected screen in golden, with other numbers."""
+    svg = SCREEN.read_text()
+    rows = re.findall(r'<text [^>]*y="([\d.]+)"[^>]*clip-path[^>]*>([^<]*)</text>', svg)
+    lines: dict[str, str] = {}
+    for y, text in rows:
+        lines[y] = lines.get(y, "") + html.unescape(text).replace("\xa0", " ")
+    shown = "\n".join(lines.values())
+    golden = (ROOT / "tests/golden/screen-lantest.txt").read_text()
+    assert "lantest  netatalk 4.5" in shown and "cross-checks agree" in shown
+    for pattern in (r"^  #   test .*$", r"^ +\d+  [a-z/]+[a-z ]*(?:\d+MiB)?", r"^Server (?=\d)"):
+        want, have = (
+            [" ".join(one.split()) for one in re.findall(pattern, text, re.M)]
+            for text in (golden, shown)
+        )
+        assert want and want == have, pattern
 
 
 def plain(svg: str) -> str:

@@ -99,8 +99,8 @@ def test_the_pages_of_compare_and_gate(shelf: Shelf, tmp_path: Path, execute: Ex
     Closed().feed(text)
     assert not re.search(r"\d %", shown(text))
     verdict, lines = done.out.splitlines()[-1], done.out.splitlines()
-    head, _, rest = text.partition(f'<p class="cause">{verdict}</p>')
+    head, _, rest = text.partition(f'<p class="cause">G{verdict[1:]}.</p>')
     assert head != text
     first = re.findall("<p>(.*?)</p>", rest)[0]  # what is not as accepted, the worst first
-    assert first == lines[0] and "+" in first
+    assert first == f"{lines[0]}." and "+" in first
     assert execute("gate", "--counts", tmp_path / "x", "--html", page, a[0]).code != 0

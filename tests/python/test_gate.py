@@ -6,6 +6,7 @@ from __future__ import annotations
 import json
 import random
 import re
+import shutil
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
@@ -13,11 +14,11 @@ from typing import Any
 from xml.etree import ElementTree
 
 import pytest
-from afpscope import compare, gate, markdown
+from afpscope import ab, compare, gate, markdown
 from afpscope.judge import stats, versus
 from afpscope.saved.run import START, Run
 from afpscope.tables import counts
-from changed import add, more_calls, pairs, stretch
+from changed import add, more_calls, pairs, scaled, stretch
 from conftest import Done, Shelf, no_more_than
 
 Execute = Callable[..., Done]
@@ -107,6 +108,66 @@ def test_a_few_slow_requests_are_not_the_same(shelf: Shelf, execute: Execute) ->
     # of so many requests p99 is known as well
     assert done.code == 3 and "FPCreateFile: p99: +" in done.out, done
     assert "all requests together took +" in done.err
+
+
+def two_tests(shelf: Shelf, n: int, of_b: Callable[[int, dict[str, Any]], None]) -> list[list[str]]:
+    """Pairs made in turn, of two short tests."""
+    sides: dict[str, list[str]] = {"a": [], "b": []}
+    for i, (pair, side) in enumerate(ab.order(n)):
+
+        def change(value: dict[str, Any], i: int = i, side: str = side) -> None:
+            value["phases"] = [p for p in value["phases"] if p["test"] in (5, 8)]
+            scaled(i)(value)
+            if side == "b":
+                of_b(len(sides["b"]), value)
+
+        sides[side].append(str(shelf.put(f"{pair:02}{side}", change=change)))
+    return [sides["a"], sides["b"]]
+
+
+def test_a_few_slow_runs_are_not_the_same(shelf: Shelf, execute: Execute) -> None:
+    """One run in six takes twice as long: no rank knows it."""
+
+    def slow(n: int, value: dict[str, Any]) -> None:
+        for phase in value["phases"] if n % 6 == 1 else ():
+            phase["metrics"]["elapsed"] *= 2
+
+    a, b = two_tests(shelf, 24, slow)
+    done = execute("compare", "--least", "8%", *a, "--", *b)
+    rows = [x for x in done.out.splitlines() if "(test)" in x]
+    assert len(rows) == 2 and any(versus.FEW_RUNS in x for x in rows), done
+    assert "times are the same" not in done.out and "as a few took much longer" in done.err
+    done = execute("gate", "--time", "8%", *a, "--", *b)
+    assert done.code == 4 and "the mean of all runs is +1" in done.err, done
+
+
+def test_what_one_side_lacks_does_not_pass(shelf: Shelf, execute: Execute) -> None:
+    """A test that broke off in all runs of B, or a command that has no requests there."""
+    gone = ""
+
+    def lack(n: int, value: dict[str, Any]) -> None:
+        for phase in value["phases"]:
+            if gone == "all" or (gone == "test" and phase["test"] == 5):
+                phase["complete"] = False
+            for c in phase["commands"] if gone == "command" and phase["test"] == 5 else ():
+                c["latency"] |= {"n": 0, "sum_ns": 0}
+                c["latency"]["histogram"]["buckets"] = []
+                c["ops"] = 0
+
+    for gone, says in (
+        ("test", "gate: undecided: 5 Creating"),
+        ("command", "time: only A has such requests"),
+        ("all", "gate: undecided: 5 Creating"),
+    ):
+        for place in shelf.base.iterdir():
+            shutil.rmtree(place)
+        a, b = two_tests(shelf, 8, lack)
+        done = execute("gate", "--time", "20%", *a, "--", *b)
+        assert done.code == (0 if gone == "command" else 4), done
+        assert says in done.out + done.err
+        if gone != "all":
+            done = execute("compare", "--least", "20%", *a, "--", *b)
+            assert "times are the same" not in done.out and "only A has " in done.err
 
 
 def test_a_row_of_counts_is_explained(shelf: Shelf, execute: Execute, accepted: Path) -> None:

@@ -76,6 +76,8 @@ def test_a_difference_is_where_it_was_made() -> None:
     f = icicle.difference([(a, "afpd")] * 3, [(b, "afpd")] * 2, Words("en"))
     assert f
     found = leaves(f.cells)
+    assert found["stat"].label == "stat" and not found["stat"].title.endswith("%)")
+    assert found["wait · CNID socket"].title.endswith("(+50.0%)")
     assert found["stat"].tint == 0 and found["wait · CNID socket"].tint == 100
     assert f.numbers.rows[0][0] == "B" and f.numbers.rows[0][-1] == "+50.0%"
     assert "+50.0%" in f.caption

@@ -265,3 +265,37 @@ def test_what_was_never_judged_cannot_be_told(tmp_path: Path) -> None:
     found = knee.find(made, knee.slo("rate>=5"))
     assert found.at is None and "of no step it can be told" in found.text
     assert "not judged by this limit" in found.text
+
+
+@pytest.mark.parametrize(
+    ("rates", "says"),
+    [
+        ([(1000.0,)] * 6, "the rate stops growing at 1 client "),
+        ([(1000.0, 100.0)] * 6, "whether the rate grows cannot be told"),
+        ([(100.0 * k,) for k in (1, 2, 3, 5, 8, 13)], "the rate still grows at 13 clients"),
+        ([(1000.0,)], "one value was measured"),
+    ],
+)
+def test_a_rate_that_does_not_grow_is_not_said_to(
+    tmp_path: Path, rates: list[tuple[float, ...]], says: str
+) -> None:
+    clients = (1, 2, 3, 5, 8, 13)
+    points = [(str(n), Made(clients=n, rate=rate)) for n, of in zip(clients, rates, strict=False)
+              for rate in of]  # fmt: skip
+    found = knee.find(sweep(tmp_path / "s", points), None)
+    assert found.text.startswith(says)
+    assert (found.at is not None) == (says[:14] == "the rate stops")
+
+
+def test_a_step_that_broke_the_limit_below_the_knee_is_named(tmp_path: Path) -> None:
+    """Not "kept at every value"."""
+
+    def text(*p99_ms: float) -> str:
+        points = [(str(n), Made(clients=n, p99_ms=ms)) for n, ms in enumerate(p99_ms, 1)]
+        slo = knee.slo("p99=50ms")
+        return knee.find(sweep(tmp_path / str(len(p99_ms)), points, slo="p99=50ms"), slo).text
+
+    said = text(5, 5, 500, 5, 5, 5)
+    assert "not at 3: where the knee is cannot be told" in said and "every" not in said
+    said = text(5, 500, 5, 5, 5, 500, 500)
+    assert "no longer at 6 clients" in said and said.endswith("; nor at 2")

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from afpscope.limit import limits
+from afpscope.limit import limits, outcome
 from afpscope.limit.limits import Limit
 from afpscope.words import ENGLISH
 from sweeping import Made, Parts, sweep
@@ -144,7 +144,6 @@ def test_what_was_not_visible_is_said(tmp_path: Path) -> None:
     ("trouble", "says"),
     [
         ({"cpu": 0.95}, "95% of a CPU"),
-        ({"late": 500}, "late"),
         ({"cpu": 0.3, "runq": 0.65}, "waited 65%"),
     ],
 )
@@ -152,6 +151,20 @@ def test_the_generator_goes_first(tmp_path: Path, trouble: dict[str, float], say
     above = Made(parts=QUIET | {"disk": 900}, **trouble)  # type: ignore[arg-type]
     found = judged(tmp_path, Made(parts=QUIET), above)
     assert found.kind == "generator" and says in found.text
+
+
+def test_a_generator_that_is_late_is_not_called_used_up(tmp_path: Path) -> None:
+    """It had time left: its machine may have stopped it."""
+    parts = QUIET | {"disk": 900}
+    above = Made(parts=parts, cpu=0.05, late=500, diagnosis=diagnosis("findings", "disk"))
+    made = sweep(tmp_path / "s", [("1", Made(parts=QUIET)), ("2", above)])
+    found = limits.used_up(*made.steps)
+    assert found and found.kind == "unknown"
+    assert found.text.startswith("cannot be told: 500 of ")
+    assert "actions began more than 1 ms late" in found.text
+    said = outcome.sentences(outcome.of(made))
+    assert any("began late at 2: their times" in text for text in said)
+    assert not any("no time left" in text for text in said)
 
 
 def test_sessions_that_were_not_made_go_before_what_grew(tmp_path: Path) -> None:

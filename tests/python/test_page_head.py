@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""What a page calls its run: server, place and time; and that it has what the README promises.
+"""What a page calls its run: server, place and time; and that it has what docs/screen.md says.
 
 Tests analysis/afpscope/report.py, saved/run.py.
 """
@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from afpscope import show
 from afpscope.saved.run import Run
 from conftest import Done, Shelf
 
@@ -58,8 +59,8 @@ def test_the_title_names_server_and_place_and_the_time_its_zone(
     assert "2026-11-21 14:25:29 UTC" in top
 
 
-# What README.md promises of the page, by its numbers: of which sample, the tables, and the page's
-# own sections.
+# What docs/screen.md promises of the page, by its numbers: of which sample, the tables, and the
+# page's own sections.
 PROMISED = {
     1: ("lantest-1", {"tests", "reads_and_writes"}, ()),
     2: ("lantest-1", set[str](), ("trust", "environment")),
@@ -72,12 +73,14 @@ PROMISED = {
 
 
 @pytest.mark.parametrize("number", PROMISED)
-def test_the_page_has_what_the_readme_promises(
+def test_the_page_has_what_is_promised(
     shelf: Shelf, tmp_path: Path, execute: Execute, number: int
 ) -> None:
     """In tables of its own, with all rows that the program printed."""
-    readme = (Path(__file__).parents[2] / "README.md").read_text()
-    said = readme.split("in the HTML report, you get all of it:")[1].split("Each run is kept")[0]
+    words = (Path(__file__).parents[2] / "docs/screen.md").read_text()
+    said = re.split(r"in the HTML report, you\s+get all of it:", words)[1].split(
+        "Each run is kept"
+    )[0]
     assert [int(n) for n in re.findall(r"^(\d)\. ", said, re.M)] == list(PROMISED)
     source, tables, own = PROMISED[number]
     run = shelf.put("a", source)
@@ -91,3 +94,13 @@ def test_the_page_has_what_the_readme_promises(
             assert part.count("<tr") >= len(s["rows"]), s["key"]
     for key in own:
         assert f'id="r1-{key}"' in text
+
+
+def test_what_people_named_keeps_its_units() -> None:
+    assert show.told("took 1.20ms, 4,000s of 5s; 46 %") == "took 1.20 ms, 4,000 s of 5 s; 46%"
+    for text in ("p99<=50ms", "vol-5s", "/srv/5s", "run5s", "5sec", "50 %x"):
+        assert show.told(text) == text
+
+
+def test_a_large_number_is_no_power_of_ten() -> None:
+    assert show.number(16_976.4) == "16,976" and show.number(464.71) == "464.7"

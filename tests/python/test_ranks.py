@@ -77,7 +77,8 @@ def test_all_that_the_ranks_saved_is_added(folder: Path) -> None:
         s["n"] for f in files for s in f["load"]["seconds"]
     )
     assert load["cpu_ns"] == sum(f["load"]["cpu_ns"] for f in files)
-    assert load["cpu_max_ns"] == max(f["load"]["cpu_max_ns"] for f in files)
+    times = [tuple(f["load"][key] for key in ranks.BUSIEST) for f in files]
+    assert tuple(load[key] for key in ranks.BUSIEST) == max(times, key=sum)
     assert phase["metrics"]["ops"] == sum(f["metrics"]["ops"] for f in files)
     assert phase["metrics"]["elapsed"] == max(f["metrics"]["elapsed"] for f in files)
     ops = Counter({c["code"]: c["ops"] for c in phase["commands"]})
@@ -85,6 +86,16 @@ def test_all_that_the_ranks_saved_is_added(folder: Path) -> None:
                       Counter())  # fmt: skip
     # What rank 0 knows of their clocks stays.
     assert [r["skew_ns"] for r in phase["ranks"]] == [r["skew_ns"] for r in files[0]["ranks"]]
+
+
+def test_the_busiest_thread_is_one_and_not_two(folder: Path) -> None:
+    """A thread that ran half of the time, and another that waited for a CPU the other half."""
+    for name, times in zip(FILES, ((500, 10), (90, 480), (400, 200), (3, 3)), strict=True):
+        value = saved(name)
+        value["phases"][0]["load"] |= dict(zip(ranks.BUSIEST, times, strict=True))
+        (folder / f"{name}.json").write_text(json.dumps(value))
+    load = joined(folder)["phases"][0]["load"]
+    assert tuple(load[key] for key in ranks.BUSIEST) == (400, 200)
 
 
 def test_info_and_report_say_that_it_is_not_complete(folder: Path, execute: Execute) -> None:
@@ -195,6 +206,7 @@ def test_figures_are_added_by_the_rules_of_the_program() -> None:
     keys = {key: rule for rule, key in re.findall(r'X\(\w+, (\w+), "(\w+)", \w+\)', table)}
     opened = {"opened": "SUM", "starved": "SUM"}  # counts of clients
     known = keys | opened
+    assert all(known[key] == "OWN" for key in ranks.BUSIEST)
     assert {key for key, rule in known.items() if rule == "SUM"} - set(ranks.UNKNOWN) - {
         "lost"  # with the clients of ranks that are lost
     } == set(ranks.SUM)

@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 TESTED = Path(__file__).parents[1] / "tested.py"
-HEAD = "/* SPDX-License-Identifier: GPL-2.0-or-later */\n"
+HEAD = "/* SPDX-License-" + "Identifier: GPL-2.0-or-later */\n"
 SOUND = {
     "client/dsi/dsi.c": "",
     "client/dsi/net.c": "",

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""What docs/contributing.md lists "to add a ..." is all it takes: toys in a copy of the tree.
+"""What CONTRIBUTING.md lists "to add a ..." is all it takes: toys in a copy of the tree.
 
 All toys are in one copy, which is built once: a build costs more than all that is done with it.
 

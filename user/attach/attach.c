@@ -3,6 +3,7 @@
 
 #include "attach/sampler.h"
 #include "base/clock.h"
+#include "base/realtime.h"
 #include "host/proc/procfs.h"
 
 #include <errno.h>
@@ -123,6 +124,12 @@ int attach_loop(struct attach *a, const struct attach_steps *s, void *user)
 		}
 	}
 	return r;
+}
+
+uint64_t attach_stop(struct attach *a)
+{
+	realtime_begin(true);
+	return watch_stop(a->watch);
 }
 
 int attach_finish(struct attach *a, struct run *r)

@@ -72,6 +72,12 @@ struct attach_steps {
 /* Until it is over, a signal, a cost beyond --max-cpu, or the end of the server. */
 int attach_loop(struct attach *a, const struct attach_steps *s, void *user);
 
+/*
+ * watch_stop() at the end of the watched time. With RIGHTS_PRIORITY this process goes before others
+ * from then on: on an overloaded host, to read and write what is left would take seconds.
+ */
+uint64_t attach_stop(struct attach *a);
+
 /* watch_finish(), once the server is idle or the watch was stopped. 0 or -ENOMEM. */
 int attach_finish(struct attach *a, struct run *r);
 

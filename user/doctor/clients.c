@@ -3,6 +3,7 @@
 #include "doctor/clients.h"
 
 #include "base/hist.h"
+#include "doctor/rules/rules.h"
 #include "run/account.h"
 
 #include <math.h>
@@ -293,10 +294,55 @@ static double watched_ns(const struct client_looks *c, const struct run_session 
 	return end > begin ? (double)(end - begin) : 0;
 }
 
+/* Clients send a request when the last one was answered. */
+static bool takes_one_by_one(const struct run *r)
+{
+	for (size_t i = 0; i < r->n_phases; i++)
+		if (r->phase[i]->transfer && r->phase[i]->transfer->window > 1)
+			return false;
+	return true;
+}
+
+static void set_at_most(struct run_figures *out, enum run_figure which, double value, double limit)
+{
+	if (value >= limit)
+		return;
+	run_figure_set(out, which, value);
+	run_figure_who(out, which, "at most");
+}
+
+/*
+ * Of a load of several parts single clients are not looked at, but what a cause needs may be more
+ * than there is: of requests that came so fast none can have waited long on its way.
+ */
+static void bound_parts(struct run_figures *out, const struct run *r)
+{
+	double all = 0, share = 1, least;
+
+	for (size_t i = 0; i < r->n_sessions; i++)
+		all += (double)r->session[i].requests;
+	for (size_t i = 0; i < r->n_sessions; i++)
+		if (r->session[i].requests >= PAUSES)
+			share = fmin(share, (double)r->session[i].requests / all);
+	if (!out->known[RUN_FIGURE_RATE] || all < PAUSES || r->n_rest)
+		return;
+	least = out->value[RUN_FIGURE_RATE] * share;
+	run_figure_set(out, RUN_FIGURE_ACKS_RATE, least);
+	run_figure_who(out, RUN_FIGURE_ACKS_RATE, "at least");
+	set_at_most(out, RUN_FIGURE_LINK_REPLY, NS_PER_S / least, SLOW_REPLY);
+	if (takes_one_by_one(r))
+		set_at_most(out, RUN_FIGURE_TRIP_RTT, NS_PER_S / least, SLOW_TRIP);
+	if (out->known[RUN_FIGURE_NET])
+		set_at_most(out, RUN_FIGURE_UPLOAD,
+			    out->value[RUN_FIGURE_NET] * out->value[RUN_FIGURE_BUSY], MUCH_UPLOAD);
+}
+
 void doctor_clients(struct run_figures *out, const struct run *r)
 {
 	struct client_looks c = { .out = out };
 
+	if (r->n_phases > 1)
+		bound_parts(out, r);
 	if (r->n_phases != 1 || !r->phase[0]->known[METRIC_ELAPSED])
 		return;
 	c.begin_ns = r->phase[0]->start_ns;

@@ -52,8 +52,10 @@ static int doctor_diagnose_begin(struct diagnose *d, const struct watch *w,
 		connections_begin(&d->connections, &found->servers.entry[0]);
 	if (!r && found->servers.n)
 		r = unanswered_begin(&d->unanswered, &found->servers.entry[0]);
-	for (unsigned int role = 0; role < AFS_N_ROLES; role++)
+	for (unsigned int role = 0; role < AFS_N_ROLES; role++) {
 		d->ends[role] = watch_ends(w, role);
+		d->stops[role] = watch_stops(w, role).n;
+	}
 	d->traced_ns = watch_traced_ns(w);
 	d->begun = !r;
 	return r;
@@ -261,6 +263,27 @@ void diagnose_look_passed_on(const struct watch *w, struct run *r)
 	procfs_thread_name(name, sizeof(name), t->server, t->server);
 	run_figure_who(r->figures, RUN_FIGURE_PASSED_ON, "%s (pid %d) is %s", name, t->server,
 		       t->foreign);
+}
+
+/* How often processes were stopped, and which one was last. */
+static void diagnose_look_stops(const struct diagnose *d, const struct watch *w,
+				struct run_figures *out)
+{
+	static const enum run_figure which[] = {
+		[AFS_ROLE_SERVER] = RUN_FIGURE_STOPS, [AFS_ROLE_BACKEND] = RUN_FIGURE_CNID_STOPS
+	};
+	struct watch_stops now;
+
+	for (unsigned int role = AFS_ROLE_SERVER; role <= AFS_ROLE_BACKEND; role++) {
+		char name[32] = "process";
+
+		now = watch_stops(w, role);
+		if (now.n <= d->stops[role])
+			continue;
+		run_figure_set(out, which[role], (double)(now.n - d->stops[role]));
+		procfs_thread_name(name, sizeof(name), now.last, now.last);
+		run_figure_who(out, which[role], "%s (pid %d)", name, now.last);
+	}
 }
 
 /* For how long the server's threads were stopped, by whomever. */
@@ -496,6 +519,8 @@ int diagnose_end(struct diagnose *d, struct watch *w, const struct kind_found *f
 		look_program(r->figures, found->target.server);
 	if (!e)
 		diagnose_look_tracers(w, d->traced_ns, r);
+	if (!e)
+		diagnose_look_stops(d, w, r->figures);
 	if (!e && found->servers.n) {
 		settings_read(&d->settings, &found->servers.entry[0]);
 		settings_note(r, &d->settings, &found->servers.entry[0]);

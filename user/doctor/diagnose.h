@@ -39,7 +39,7 @@ struct diagnose {
 	struct unanswered unanswered;
 	/* When the watched time began. */
 	struct run_ends ends[AFS_N_ROLES];
-	uint64_t traced_ns;
+	uint64_t traced_ns, stops[AFS_N_ROLES];
 	/* Owned; CPU time of those that there were when it began, and at its end (diagnose_after).
 	 */
 	size_t n_sessions, n_last;

@@ -4,6 +4,7 @@
 #include "doctor/measure.h"
 
 #include <stdlib.h>
+#include <string.h>
 
 /* Its main process is the one that was found. */
 static bool main_lives(const struct kind_found *found)
@@ -37,6 +38,32 @@ static void hide_of_load(struct run_figures *f, const struct kind_found *found, 
 			      "only one session was watched");
 }
 
+/* As of the host's counter: of all its connections, and so of each. */
+static void bound_lost(struct run_figures *f)
+{
+	if (f->known[RUN_FIGURE_LOST] || !f->known[RUN_FIGURE_RETRANS] ||
+	    f->value[RUN_FIGURE_RETRANS] > 0)
+		return;
+	run_figure_set(f, RUN_FIGURE_LOST, 0);
+	run_figure_set(f, RUN_FIGURE_LOST_N, 0);
+}
+
+/* What comes by the loopback interface passes none that has a speed. */
+static void bound_link(struct run_figures *f, const struct run *r)
+{
+	for (size_t i = 0; i < r->n_sessions; i++) {
+		const char *from = r->session[i].address;
+
+		if (!from || (strncmp(from, "127.", 4) && strncmp(from, "[::1]", 5) &&
+			      strncmp(from, "[::ffff:127.", 12)))
+			return;
+	}
+	if (!r->n_sessions || r->n_rest || f->known[RUN_FIGURE_LINK_USED])
+		return;
+	run_figure_set(f, RUN_FIGURE_LINK_USED, 0);
+	run_figure_who(f, RUN_FIGURE_LINK_USED, "lo");
+}
+
 /* Why figures of single clients are not known (doctor/clients.h): those without which nothing is.
  */
 static void say_of_parts(struct run_figures *f)
@@ -47,6 +74,7 @@ static void say_of_parts(struct run_figures *f)
 		RUN_FIGURE_WINDOW, RUN_FIGURE_CHATTY, RUN_FIGURE_SESSION_RUN,
 	};
 
+	bound_lost(f);
 	for (size_t i = 0; i < sizeof(first) / sizeof(first[0]); i++)
 		if (!f->known[first[i]])
 			diagnose_hide(
@@ -95,13 +123,19 @@ int diagnose_load(struct diagnose *d, struct watch *w, const struct kind_found *
 
 	if (!served)
 		return 0;
-	if (!w || !found || !d->begun)
-		return judge_watched(d, w, whole, r);
+	if (!w || !found || !d->begun) {
+		e = judge_watched(d, w, whole, r);
+		if (!e)
+			bound_link(r->figures, r);
+		return e;
+	}
 	if (!d->after.t_ns)
 		e = diagnose_after(d, w, found);
 	e = e ? e : diagnose_end(d, w, found, r);
 	if (!e)
 		hide_of_load(r->figures, found, whole);
+	if (!e)
+		bound_link(r->figures, r);
 	if (!e && r->n_phases != 1)
 		say_of_parts(r->figures);
 	return e;

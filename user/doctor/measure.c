@@ -61,21 +61,17 @@ static void measure_sum_up(struct measure *m)
 	}
 }
 
-static double known_or_none(const struct run_figures *f, enum run_figure which)
-{
-	return f->known[which] ? f->value[which] : 0;
-}
-
 /* Replies on their way and round trips are in no request's time, but clients wait for them. */
 static void look_network(struct measure *m)
 {
 	const struct run_figures *f = m->out;
-	double drain = known_or_none(f, RUN_FIGURE_DRAIN);
-	double trips = known_or_none(f, RUN_FIGURE_TRIP_CLIENTS);
-	double busy = known_or_none(f, RUN_FIGURE_BUSY), all = drain + trips + busy;
+	double drain = f->value[RUN_FIGURE_DRAIN], trips = f->value[RUN_FIGURE_TRIP_CLIENTS];
+	double busy = f->value[RUN_FIGURE_BUSY], all = drain + trips + busy;
 
-	run_figure_share(m->out, RUN_FIGURE_NET_WAIT,
-			 drain + busy * known_or_none(f, RUN_FIGURE_NET), all);
+	if (!f->known[RUN_FIGURE_DRAIN] || !f->known[RUN_FIGURE_TRIP_CLIENTS] ||
+	    !f->known[RUN_FIGURE_BUSY] || !f->known[RUN_FIGURE_NET])
+		return;
+	run_figure_share(m->out, RUN_FIGURE_NET_WAIT, drain + busy * f->value[RUN_FIGURE_NET], all);
 	run_figure_share(m->out, RUN_FIGURE_TRIPS_WAIT, trips, all);
 }
 

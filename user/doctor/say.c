@@ -57,6 +57,14 @@ char *doctor_value(char *out, size_t len, const struct run_figures *f, enum run_
 	return out;
 }
 
+bool doctor_shows(const struct run_figures *f, enum run_figure which)
+{
+	bool outlasted = which == RUN_FIGURE_LONGEST && f->known[RUN_FIGURE_OLDEST] &&
+			 f->value[RUN_FIGURE_OLDEST] > f->value[which];
+
+	return f->known[which] && !outlasted;
+}
+
 /* The figure named at text, up to the closing brace; N_RUN_FIGURES: there is none. */
 static enum run_figure named(const char *text, size_t len)
 {

@@ -28,6 +28,10 @@ struct doctor_advice doctor_advice(const struct run_figures *f, const struct doc
 /* What a verdict says, as doctor_say; empty: its findings say it. */
 char *doctor_verdict(char *out, size_t len, const struct run_figures *f, const struct diagnosis *d);
 
+/* Whether a figure can be shown for a finding: the longest answer says nothing of a request that
+ * has waited longer, without one. */
+bool doctor_shows(const struct run_figures *f, enum run_figure which);
+
 /* "58%", "12.3ms", "4.2/s", "n/a" */
 char *doctor_value(char *out, size_t len, const struct run_figures *f, enum run_figure which);
 

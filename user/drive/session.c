@@ -402,16 +402,14 @@ enum outcome session_open(struct session *s, const char *command, const char *se
 	r = r ? r : tracing_open(&s->tracing, &s->cfg->trace, &s->folder, &s->run, e);
 	if (r)
 		return runs_refused(r);
-	if (watch.mode == WATCH_OFF) {
-		tracing_start(s->tracing, NULL, &s->afp, &s->run);
-		return OUTCOME_OK;
+	if (watch.mode != WATCH_OFF) {
+		cmd_allow_files();
+		dsi_ends(s->afp.dsi, &watch.local, &watch.peer);
+		tracing_sink(s->tracing, &watch.sink);
+		watch.sink.what |= AFS_TRACE_ASKED;
+		if (drive_session_open_watch(s, &watch, e))
+			return OUTCOME_FAILED;
 	}
-	cmd_allow_files();
-	dsi_ends(s->afp.dsi, &watch.local, &watch.peer);
-	tracing_sink(s->tracing, &watch.sink);
-	watch.sink.what |= AFS_TRACE_ASKED;
-	if (drive_session_open_watch(s, &watch, e))
-		return OUTCOME_FAILED;
 	cmd_note_rights(rights_drop(extra_rights(s)), &s->run.warnings);
 	tracing_start(s->tracing, s->watch, &s->afp, &s->run);
 	return OUTCOME_OK;

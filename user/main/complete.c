@@ -56,7 +56,8 @@ static void put_argument(FILE *out, const struct command *c, const struct opt *o
 }
 
 static const char head[] =
-    "# SPDX-License-Identifier: GPL-2.0-or-later\n"
+    "# SPDX-License-Identifier"
+    ": GPL-2.0-or-later\n"
     "# Completion of afpscope for bash, made by afpscope completion bash.\n"
     "\n"
     "# The options of a command. Programs of the Python package list theirs themselves.\n"

@@ -62,7 +62,8 @@ static void put_programs(FILE *out, const struct command *commands, size_t n, co
 
 static const char zsh_head[] =
     "#compdef afpscope afp_lantest afp_speedtest\n"
-    "# SPDX-License-Identifier: GPL-2.0-or-later\n"
+    "# SPDX-License-Identifier"
+    ": GPL-2.0-or-later\n"
     "# Completion of afpscope for zsh, made by afpscope completion zsh.\n"
     "\n"
     "_afpscope_runs() {\n"
@@ -188,7 +189,8 @@ void complete_zsh(FILE *out, const struct command *commands, size_t n)
 #define FISH_QUOTE "\\'"
 
 static const char fish_head[] =
-    "# SPDX-License-Identifier: GPL-2.0-or-later\n"
+    "# SPDX-License-Identifier"
+    ": GPL-2.0-or-later\n"
     "# Completion of afpscope for fish, made by afpscope completion fish.\n"
     "\n"
     "function __afpscope_is\n"

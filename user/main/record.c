@@ -148,6 +148,7 @@ static enum outcome record_attach(struct record *rec, struct err *e)
 {
 	const struct record_cfg *cfg = rec->cfg;
 	struct watch_opts watch = { .mode = (enum watch_mode)cfg->watch };
+	unsigned int extra = RIGHTS_PRIORITY;
 
 	tracing_sink(rec->tracing, &watch.sink);
 	watch.sink.what |= AFS_TRACE_ASKED;
@@ -157,8 +158,9 @@ static enum outcome record_attach(struct record *rec, struct err *e)
 		err_set(e, -EACCES, "cannot watch the server: %s", watch_why_off(rec->a.watch));
 		return OUTCOME_UNTRUSTED;
 	}
-	cmd_note_rights(rights_drop(cfg->hz && sample_wants_taskstats() ? RIGHTS_TASKSTATS : 0),
-			&rec->run.warnings);
+	if (cfg->hz && sample_wants_taskstats())
+		extra |= RIGHTS_TASKSTATS;
+	cmd_note_rights(rights_drop(extra), &rec->run.warnings);
 	tracing_start(rec->tracing, rec->a.watch, NULL, &rec->run);
 	return begin_sampling(rec, e) ? OUTCOME_FAILED : OUTCOME_OK;
 }
@@ -349,7 +351,7 @@ static int read_end(struct record *rec, struct run_phase *p)
 
 	note_own(rec);
 	r = diagnose_last(&rec->diagnose, rec->a.watch, &rec->a.found);
-	stopped_ns = watch_stop(rec->a.watch);
+	stopped_ns = attach_stop(&rec->a);
 	run_set(p, METRIC_ELAPSED, stopped_ns - rec->a.begun_ns);
 	r = r ? r : watch_read(rec->a.watch, &after);
 	if (!r)

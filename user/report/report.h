@@ -15,10 +15,6 @@
 #include <stddef.h>
 #include <stdio.h>
 
-#ifndef AFPSCOPE_VERSION /* the build gives it */
-#define AFPSCOPE_VERSION "0.1.0"
-#endif
-
 /*
  * How netatalk's table is printed: with columns of what afpd and its CNID server read and wrote;
  * and as under netatalk's own name: its rule, its last line, titles without quotes, and of more

@@ -84,6 +84,8 @@
 	X(STOPPED_FOR, "stopped_for", "ns", "the same as a time, all sessions together")                    \
 	X(STOPPED_WAIT, "stopped_wait", "share",                                                            \
 	  "of the request time, and the time that sessions were stopped between requests, the stops")       \
+	X(STOPS, "stops", "1",                                                                              \
+	  "how often a process of {server} was stopped, in stops that are over; who: the last one")         \
 	X(STOPPED_NOW, "stopped_now", "1",                                                                  \
 	  "processes of {server} that are stopped by a signal, a debugger or a freezer; who: one")          \
 	X(TRACED, "traced", "1",                                                                            \
@@ -139,6 +141,8 @@
 	X(CNID_LOCK, "cnid_lock", "share", "request time: waiting for a lock of the {database}")            \
 	X(CNID_STOPPED, "cnid_stopped", "share",                                                            \
 	  "request time: in that wait, a process of the {backend} stopped")                                 \
+	X(CNID_STOPS, "cnid_stops", "1",                                                                    \
+	  "how often a process of the {backend} was stopped, in stops that are over; who: the last one")    \
 	X(CNID_MUTE, "cnid_mute", "share",                                                                  \
 	  "request time: in that wait, no process of the {backend} was seen at work")                       \
 	X(CNID_HELD, "cnid_held", "1",                                                                      \

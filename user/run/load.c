@@ -131,9 +131,19 @@ static void load_merge_later(struct run_load *to, const struct run_load *from, u
 	add_text(to->first_failure, from->first_failure);
 }
 
+/* Both times stay those of one thread: one that ran and another that waited left time unused. */
+static void keep_busiest(struct run_load *to, uint64_t cpu_ns, uint64_t runq_ns)
+{
+	if (cpu_ns + runq_ns <= to->cpu_max_ns + to->runq_max_ns)
+		return;
+	to->cpu_max_ns = cpu_ns;
+	to->runq_max_ns = runq_ns;
+}
+
 void run_load_merge(struct run_load *to, const struct run_load *from)
 {
 	load_merge_later(to, from, 0);
+	keep_busiest(to, from->cpu_max_ns, from->runq_max_ns);
 }
 
 static uint64_t the_more(uint64_t a, uint64_t b)
@@ -144,8 +154,7 @@ static uint64_t the_more(uint64_t a, uint64_t b)
 void run_load_add(struct run_load *to, const struct run_load *from)
 {
 	run_load_merge(to, from);
-	to->cpu_max_ns = the_more(to->cpu_max_ns, from->cpu_ns);
-	to->runq_max_ns = the_more(to->runq_max_ns, from->runq_ns);
+	keep_busiest(to, from->cpu_ns, from->runq_ns);
 }
 
 static void append_client(struct run_client *to, const struct run_client *from, uint64_t later_ns)
@@ -169,14 +178,13 @@ void run_load_append(struct run_load *to, const struct run_load *from)
 	const uint64_t later_ns = from->begin_ns - to->begin_ns;
 	const unsigned int n_threads = to->n_threads, n_realtime = to->n_realtime;
 	const unsigned int n_open = to->n_open;
-	const uint64_t cpu_ns = to->cpu_max_ns, runq_ns = to->runq_max_ns;
 
 	load_merge_later(to, from, (later_ns + NS_PER_S / 2) / NS_PER_S);
 	to->n_threads = n_threads;
 	to->n_realtime = n_realtime;
 	to->n_open = n_open;
-	to->cpu_max_ns = cpu_ns + from->cpu_max_ns; /* of the same thread */
-	to->runq_max_ns = runq_ns + from->runq_max_ns;
+	to->cpu_max_ns += from->cpu_max_ns; /* of the same thread */
+	to->runq_max_ns += from->runq_max_ns;
 	to->end_ns = from->end_ns;
 	for (unsigned int i = 0; i < to->n_clients && i < from->n_clients; i++)
 		append_client(&to->client[i], &from->client[i], later_ns);

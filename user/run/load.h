@@ -159,8 +159,8 @@ struct run_load {
 	 */
 	uint64_t n_pauses, paused_ns;
 	uint64_t n_paused, paused_max_ns;
-	uint64_t cpu_ns, cpu_max_ns;   /* of its threads: all, the busiest */
-	uint64_t runq_ns, runq_max_ns; /* they waited for a CPU: all, the longest */
+	uint64_t cpu_ns, runq_ns;         /* its threads ran, and waited for a CPU: all together */
+	uint64_t cpu_max_ns, runq_max_ns; /* the one in which both together are most */
 	/*
 	 * All clients together made data and compared what was read for so long. In a closed loop
 	 * done_ns, common_ns, the latencies and the times of clients are without it: each client's
@@ -233,9 +233,9 @@ enum run_load_of { RUN_LOAD_ALWAYS, RUN_LOAD_OPEN, RUN_LOAD_CLOSED, RUN_LOAD_GIV
 	X(n_paused, SUM, "paused_actions", ALWAYS)                                                 \
 	X(paused_max_ns, MOST, "paused_max_ns", ALWAYS)                                            \
 	X(cpu_ns, SUM, "cpu_ns", ALWAYS)                                                           \
-	X(cpu_max_ns, MOST, "cpu_max_ns", ALWAYS)                                                  \
+	X(cpu_max_ns, OWN, "cpu_max_ns", ALWAYS)                                                   \
 	X(runq_ns, SUM, "runq_ns", ALWAYS)                                                         \
-	X(runq_max_ns, MOST, "runq_max_ns", ALWAYS)                                                \
+	X(runq_max_ns, OWN, "runq_max_ns", ALWAYS)                                                 \
 	X(aside_ns, SUM, "aside_ns", ALWAYS)
 
 /* One of them: its place in a struct run_load, and its bytes (4: unsigned int, 8: uint64_t). */

@@ -301,7 +301,7 @@ static enum outcome slow_begin(struct slow *s, struct err *e)
 	s->run.kind = &s->a.found.kind->is;
 	if (names_open(&s->names, false, e) || slow_open_watch(s, e))
 		return OUTCOME_FAILED;
-	cmd_note_rights(rights_drop(0), NULL);
+	cmd_note_rights(rights_drop(RIGHTS_PRIORITY), NULL);
 	return OUTCOME_OK;
 }
 
@@ -360,7 +360,7 @@ static int slow_sum_up(struct slow *s)
 	s->sum.over_ns = s->cfg->over_ns;
 	s->sum.cpu_ns = guard_own_ns() - s->a.begun_cpu_ns;
 	s->sum.attach_ns = s->a.begun_cpu_ns;
-	s->sum.ns = watch_stop(s->a.watch) - s->a.begun_ns;
+	s->sum.ns = attach_stop(&s->a) - s->a.begun_ns;
 	watch_pull(s->a.watch, 0);
 	r = watch_read(s->a.watch, &after);
 	if (!r)

@@ -218,6 +218,16 @@ struct run_ends watch_ends(const struct watch *w, enum afs_role role);
  */
 uint64_t watch_traced_ns(const struct watch *w);
 
+/*
+ * How often processes of a role were stopped by a signal, a debugger or a freezer, in stops that
+ * are over, and the process of the last one. 0 also if that is not seen (/proc).
+ */
+struct watch_stops {
+	uint64_t n;
+	pid_t last;
+};
+struct watch_stops watch_stops(const struct watch *w, enum afs_role role);
+
 /* Whether what sessions ask their backend is counted (struct afs_asking). */
 bool watch_has_asking(const struct watch *w);
 

@@ -28,6 +28,7 @@ class How(Enum):
     LOSS = auto()  # "on_switch skipped by the kernel": a sentence that begins with one of ours
     SOURCE = auto()  # how something is known: a constant, which tables repeat
     DIGITS = auto()  # a text of digits and what parts them: kept if it is one
+    PRINTED = auto()  # a figure as it is printed: kept if it is one
     LIMIT = auto()  # "p99<=50ms"
     CPUS = auto()  # "allowed 0-3, last on 1"
     KERNEL = auto()  # name and release: numbers and common words of distributions are kept
@@ -291,6 +292,7 @@ OPTIONS: Spec = {
 FIGURE: Spec = {
     "value": F,
     "unit": W,
+    "text": How.PRINTED,
     "meaning": How.CONSTANT,
     **_of(S, "who why"),
 }

@@ -227,6 +227,7 @@ class _Hide:
             How.SOURCE: lambda text: text,
             How.RUNG: self._rung,
             How.DIGITS: formed(_DIGITS),
+            How.PRINTED: formed(FIGURE),
             How.LIMIT: formed(_LIMIT),
             How.CPUS: lambda text: "\n".join(
                 line if _CPUS.fullmatch(line) else self._hidden(line) for line in text.split("\n")

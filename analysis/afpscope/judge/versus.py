@@ -29,8 +29,10 @@ _ENVIRONMENT = ("kernel", "machine", "cpus", "client.congestion")
 _RUNGS = ("calls", "requests", "times", "storage.file", "storage.block", "storage.latency")
 
 
-# Of a trimmed mean: the same, but the mean of all requests is not.
-IN_PART = "same but for a few"
+# Of a trimmed mean: the same, but the mean of all requests is not; or that of all runs.
+IN_PART, FEW_RUNS = "same but for a few", "same but for a few runs"
+# A block of runs of A and of B.
+Near = tuple[list[Run], list[Run]]
 
 
 @dataclass(frozen=True)
@@ -49,6 +51,8 @@ class TimeRow:
     better: str = LOWER
     whole: Test | None = None  # IN_PART: of all requests
     together: bool = False  # a quantile of the requests of all runs, as no run has enough
+    # By how much the mean of B's runs is larger, also if few runs make it so; None: not known.
+    mean: float | None = None
 
     @property
     def key(self) -> values.Row:
@@ -73,6 +77,12 @@ class TimeRow:
             return t.change, t.high
         less = (None if x is None else 1 / (1 + x) - 1 for x in (t.change, t.low))
         return next(less), next(less)
+
+    @property
+    def mean_harm(self) -> float:
+        """The same of the mean of all runs; 0: not known."""
+        more = self.mean or 0.0
+        return more if self.better == LOWER else 1 / (1 + more) - 1
 
 
 def distinct(runs: Sequence[Run]) -> None:
@@ -132,6 +142,16 @@ def _amounts(key: values.Row, runs: Iterable[Run], of: Times) -> list[float]:
     return [of[run.id][key].amount for run in runs if key in of[run.id]]
 
 
+def one_sided(a: Sequence[Run], b: Sequence[Run], of: Times) -> dict[str, list[values.Row]]:
+    """Rows that only one side has, by side; of a command its mean alone, of a test its time."""
+    wanted = (values.ELAPSED, values.MEAN)
+    has = [dict.fromkeys(key for run in side for key in of[run.id]) for side in (a, b)]
+    return {
+        side: [key for key in has[i] if key.figure in wanted and key not in has[1 - i]]
+        for i, side in enumerate("AB")
+    }
+
+
 def zeros(a: Sequence[Run], b: Sequence[Run], of: Times) -> list[str]:
     """Rows that are 0 in some runs: changes are ratios, and from 0 there is none."""
     runs = [*a, *b]
@@ -163,12 +183,11 @@ def time_rows(
     judged = [
         replace(row, verdict=_verdict(row.key, w)) for row, w in zip(rows, words, strict=True)
     ]
-    return [_of_all_requests(row, near, of, margins) for row in judged]
+    return [_of_all_runs(_of_all_requests(row, near, of, margins), near, of, margins)
+            for row in judged]  # fmt: skip
 
 
-def _time_row(
-    key: values.Row, near: Sequence[tuple[list[Run], list[Run]]], of: Times, margins: Margins
-) -> TimeRow | None:
+def _time_row(key: values.Row, near: Sequence[Near], of: Times, margins: Margins) -> TimeRow | None:
     """Without a verdict. None: all runs of a side together have too few requests for it."""
     found = [
         [[of[run.id][key] for run in side if key in of[run.id]] for side in block] for block in near
@@ -189,9 +208,7 @@ def _time_row(
     return replace(row, together=together)
 
 
-def _of_all_requests(
-    row: TimeRow, near: Sequence[tuple[list[Run], list[Run]]], of: Times, margins: Margins
-) -> TimeRow:
+def _of_all_requests(row: TimeRow, near: Sequence[Near], of: Times, margins: Margins) -> TimeRow:
     """A row is not the same if only what is left out of its mean differs."""
     if row.verdict != stats.SAME:
         return row
@@ -204,6 +221,25 @@ def _of_all_requests(
     if whole.change is None or abs(math.log1p(whole.change)) <= math.log1p(margins.least):
         return row
     return replace(row, verdict=IN_PART, whole=whole)
+
+
+def _of_all_runs(row: TimeRow, near: Sequence[Near], of: Times, margins: Margins) -> TimeRow:
+    """Ranks do not see how far off a few runs are: if these make the mean of a side larger, it is
+    not the same."""
+    if row.together or min(row.result.n_a, row.result.n_b) < 2:
+        return row
+    sums = [0.0, 0.0]
+    for block in near:
+        sides = [[of[r.id][row.key] for r in side if row.key in of[r.id]] for side in block]
+        if not all(sides):
+            continue
+        for i, side in enumerate(sides):
+            n = len(sides[0]) + len(sides[1])  # the same for both
+            sums[i] += n * sum(v.amount if v.whole is None else v.whole for v in side) / len(side)
+    mean = sums[1] / sums[0] - 1 if min(sums) > 0 else None
+    differs = mean is not None and abs(math.log1p(mean)) > math.log1p(margins.least)
+    verdict = FEW_RUNS if differs and row.verdict == stats.SAME else row.verdict
+    return replace(row, mean=mean, verdict=verdict)
 
 
 # For tables and sentences

@@ -210,6 +210,23 @@ class Bend:
             return own, others
         return variance, df
 
+    def growth(self, level: float = LEVEL) -> tuple[float, float]:
+        """How much the figure grows from the least load to the most, by one line: the ends of an
+        interval. Of loads that are all the same, anything."""
+        x = np.array([p.x for p in self.of for _ in p.ys])
+        y = np.array([y for p in self.of for y in p.ys])
+        off, df = x - x.mean(), len(x) - 2
+        square = float(off @ off)
+        if df < 1 or square <= 0:
+            return -math.inf, math.inf
+        slope = float(off @ y) / square
+        rest = y - y.mean() - slope * off
+        far = float(special.stdtrit(df, (1 + level) / 2)) * math.sqrt(
+            float(rest @ rest) / df / square
+        )
+        reach = float(x.max() - x.min())
+        return (slope - far) * reach, (slope + far) * reach
+
     def within(self, level: float = LEVEL) -> Ends | None:
         """None: too few repeats. All places with which the steps agree."""
         if len(self.of) <= self.parameters or _spread(self.of)[1] < LEAST_DF:

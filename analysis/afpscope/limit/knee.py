@@ -12,6 +12,7 @@ from __future__ import annotations
 import math
 import re
 import statistics
+from collections import defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
@@ -273,7 +274,7 @@ def _growing(sweep: Sweep) -> list[Judged]:
     levels = sweep.levels
     of = _bend(sweep)
     if of and of.at is None:
-        grow = [True] * len(levels)
+        grow = [of.growth()[1] >= -math.log(GROWN)] * len(levels)
     elif of and of.at is not None:
         end = of.at + math.log(GROWN) / max(of.steepness, 1e-9) - 1e-9
         grow = [_log(sweep, x.value) < end for x in levels]
@@ -286,6 +287,15 @@ def _growing(sweep: Sweep) -> list[Judged]:
     return [
         (sweep.rank(x.value), still) for x, still in zip(levels, grow, strict=True) for _ in x.loads
     ]
+
+
+def _is_unsure(sweep: Sweep) -> bool:
+    """Whether the rate grows, and does not, may both be."""
+    of = _bend(sweep)
+    if not of or of.at is not None:
+        return False
+    low, high = of.growth()
+    return low <= 0 and high >= -math.log(GROWN)
 
 
 # By a curve
@@ -372,6 +382,9 @@ def _value(sweep: Sweep, x: float | None) -> str | None:
 def find(sweep: Sweep, limit: Slo | None, w: Words = ENGLISH) -> Knee:
     sweep = sweep.for_rule(limit is not None)
     rule, all_of = judged(sweep, limit)
+    if rule == "growth" and _is_unsure(sweep):
+        return Knee(rule, None, None, None, w["knee_noisy"], None, None)
+    of_steps = all_of
     curve = _fitted(sweep, limit, rule)
     if curve and curve.at is not None and rule != "growth":
         all_of = [(r, _log(sweep, abs(r)) <= curve.at + 1e-9) for r, _ in all_of]
@@ -392,7 +405,7 @@ def find(sweep: Sweep, limit: Slo | None, w: Words = ENGLISH) -> Knee:
         rule,
         at.text if at else None,
         *ends,
-        _told(sweep, limit, _text(sweep, limit, (below, above), w), w)
+        _told(sweep, limit, _text(sweep, limit, (below, above), of_steps, w), w)
         if rule != "growth"
         else _growth_text(sweep, below, at, w),
         below.middle_step if below else None,
@@ -439,12 +452,29 @@ def _growth_text(sweep: Sweep, below: Level | None, at: Level | None, w: Words) 
         of_at = _counted(at, None, w)
         return w.say("knee_grown", at=_name(sweep, at.text, w), of_at=of_at, share=1 - GROWN)
     if not below:
-        return w["knee_none"]
+        return w["knee_single" if sweep.levels else "knee_none"]
     return w.say("knee_growing", at=_name(sweep, sweep.levels[-1].text, w))
 
 
+def _exceptions(sweep: Sweep, below: Level | None, of: Sequence[Judged]) -> list[str]:
+    """Values up to that one at which most steps did not keep what they were to."""
+    kept: dict[float, list[bool]] = defaultdict(list)
+    for rank, is_kept in of:
+        kept[rank].append(is_kept)
+    most = sweep.rank(below.value) if below else -math.inf
+    ranks = ((sweep.rank(x.value), x) for x in sweep.levels)
+    return [
+        x.text for rank, x in ranks if rank <= most and rank in kept
+        and 2 * sum(kept[rank]) < len(kept[rank])
+    ]  # fmt: skip
+
+
 def _text(
-    sweep: Sweep, limit: Slo | None, levels: tuple[Level | None, Level | None], w: Words
+    sweep: Sweep,
+    limit: Slo | None,
+    levels: tuple[Level | None, Level | None],
+    of: Sequence[Judged],
+    w: Words,
 ) -> str:
     below, above = levels
     if not below and not above:
@@ -456,4 +486,7 @@ def _text(
     values |= {f"of_{key}": _counted(x, limit, w) for key, x in known.items() if x}
     what = w.say("knee_slo", slo=limit.text) if limit else w.say("knee_rate", share=KEPT_UP)
     which = "between" if below and above else "higher" if below else "lower"
-    return w.say(f"knee_{which}", what=what, **values)
+    if but := ", ".join(_exceptions(sweep, below, of)):
+        which = "mixed" if which == "higher" else which
+    text = w.say(f"knee_{which}", what=what, but=but, **values)
+    return w.say("knee_except", text=text, but=but) if but and which == "between" else text

@@ -191,8 +191,6 @@ def _generator(two: _Two, w: Words) -> str | None:
         return w.say("l_cpu", cpu=load.cpu_share)
     if load.busy:
         return w.say("l_runq", cpu=load.cpu_share, runq=load.runq_share)
-    if load.behind:
-        return w.say("l_late", late=load.late, n=load.n)
     return None
 
 
@@ -302,6 +300,9 @@ def used_up(below: Step | None, above: Step | None, w: Words = ENGLISH) -> Limit
     for kind, rule in _FIRST.items():
         if text := rule(two, w):
             return Limit(kind, f"{w[f'limit_{kind}']}: {text}", figures)
+    if above.load.behind:
+        late = w.say("l_late", late=above.load.late, n=above.load.n)
+        return Limit("unknown", late + _where(two, w), figures)
     assert above.run
     return Limit(*_diagnosed(above.run, _where(two, w), w), figures)
 

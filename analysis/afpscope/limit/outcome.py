@@ -53,6 +53,7 @@ class Row:
     drops: int | None  # of the server's sockets (rx); None: not seen
     buffer: int | None  # of the server's socket (rx), in bytes
     at_least: tuple[str, ...] = ()  # of QUANTILES and the fields that are times
+    busy: bool = False  # saturated, as a thread of the generator had no time left
 
     def time(self, name: str) -> str:
         """One of these."""
@@ -113,6 +114,7 @@ def _row(level: Level, rx: bool, slo: Slo | None) -> Row:
         _sum(calls.drops(s) for s in level.steps),
         min((s.buffer for s in _sockets(level) if s.buffer), default=None),
         tuple(name for name, of in (times | others).items() if of.at_least),
+        level.busy,
     )
 
 
@@ -207,9 +209,9 @@ def sentences(o: Outcome, w: Words = ENGLISH) -> list[str]:
         out.append(law_text(o.usl, w))
     elif o.usl:
         out.append(w.say("usl_absent", why=o.usl))
-    if any(row.saturated for row in o.rows):
-        those = ", ".join(row.value for row in o.rows if row.saturated)
-        out.append(w.say("no_time_left", values=those))
+    for key, busy in (("no_time_left", True), ("began_late", False)):
+        if those := [row.value for row in o.rows if row.saturated and row.busy == busy]:
+            out.append(w.say(key, values=", ".join(those)))
     if noisy := [s for s in o.sweep.steps if s.quiet is False]:
         out.append(w.say("not_quiet", n=len(noisy), of=len(o.sweep.steps)))
     out += [w.say("step_failed", folder=s.folder, why=s.trouble) for s in o.failed[:5]]

@@ -7,18 +7,19 @@ The diagnosis in run.json is the only judge. What it could not tell, and why, is
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from .. import show
-from ..saved.run import Cause, Run
+from ..saved.run import Cause, Run, Shown
 from ..tables.digest import CommandView, Digest
-from ..words import Words
+from ..words import Words, stopped
 from . import loadpage
 
-_WIDE = re.compile("[\u3040-\u9fff]")  # letters of Japanese
 _SAID = 5  # causes that may be: so many are in the diagnosis's own sentence, all of them
 _NAMED = 3  # unsteady tests; more are named by their numbers
 _WORTH_NAMING = 0.05  # of all time: what the second command takes at least
+_OF_CAUSE = ("shown_by", "to_do", "others")  # parts that are about causes
 TRUSTED, DOUBTED, UNCHECKED = "trusted", "doubted", "unchecked"
 
 
@@ -32,16 +33,24 @@ class Badge:
 
 
 @dataclass(frozen=True)
+class Part:
+    """Sentences below a heading (`key` of its words); figures of the diagnosis before them."""
+
+    key: str
+    texts: tuple[str, ...]
+    figures: tuple[Shown, ...] = ()
+
+
+@dataclass(frozen=True)
 class Answer:
     """`cause`: one sentence, with its number; `told`: the diagnosis names a cause, or that there
-    is none; else `cause` says what is not known. `evidence`: what shows it, and what to try;
-    `rest`: what else stands out."""
+    is none; else `cause` says what is not known. `certain`: how sure that is, or why it is not."""
 
     badge: Badge
     told: bool
     cause: str
-    evidence: tuple[str, ...]
-    rest: tuple[str, ...]
+    certain: tuple[str, ...]
+    parts: tuple[Part, ...]
 
 
 def _longest_call(command: CommandView, w: Words) -> list[str]:
@@ -112,7 +121,7 @@ def _transfers(d: Digest, w: Words) -> list[str]:
             "transfer",
             title=title,
             rate=show.throughput(t.throughput, d.run.options.get("units", "")),
-            text=_stopped(w.verdict(t)),
+            text=stopped(w.verdict(t)),
         )
         for title, t in largest.values()
         if t.throughput
@@ -135,21 +144,6 @@ def _badge(run: Run, damaged: bool, w: Words) -> Badge:
     return Badge(UNCHECKED, w["badge_unchecked"], (w["unchecked"],))
 
 
-def _stopped(text: str) -> str:
-    """With a full stop, that of its language."""
-    if text.endswith((".", "。")):
-        return text
-    return f"{text}{'。' if _WIDE.search(text) else '.'}"
-
-
-def _sentence(text: str, w: Words) -> str:
-    """As run.json has it, with a full stop; and a capital letter, but for names of programs."""
-    first = text.split(maxsplit=1)[0] if text else ""
-    kept = first.rstrip(":,") in w.names.values() or _WIDE.search(text)
-    begin = text[:1] if kept else text[:1].upper()
-    return _stopped(f"{begin}{text[1:]}")
-
-
 def _spent(d: Digest, w: Words) -> list[str]:
     """What the server's time went into, which is no judgement."""
     run = d.run
@@ -164,15 +158,30 @@ def _spent(d: Digest, w: Words) -> list[str]:
     return _served(d, w) if d.served_ns and not hung(d) else []
 
 
-def _shown(cause: Cause, w: Words) -> list[str]:
-    """How sure a finding is, what to do, and what would show that it is mistaken. Both may begin
-    with a command, which has no capital letter."""
-    out = [w["cause_sure" if cause.sure else "cause_likely"]]
-    if cause.todo:
-        out.append(w.say("cause_try", text=_stopped(cause.todo)))
-    if cause.disproof:
-        out.append(w.say("cause_wrong", text=_stopped(cause.disproof)))
-    return out
+def _sure(cause: Cause, w: Words) -> str:
+    return w["cause_sure" if cause.sure else "cause_likely"]
+
+
+def _todo(run: Run, cause: Cause, w: Words) -> tuple[str, ...]:
+    """What to do, and what would show that it is mistaken. They may begin with a command, which
+    has no capital letter."""
+    own = run.server.get("settings", run.conf)  # of a server in a container another path
+    where = w.say("conf_is", conf=run.conf, settings=own) if own != run.conf else ""
+    said = (
+        ("cause_try", stopped(cause.todo) if cause.todo else ""),
+        ("cause_wrong", stopped(cause.disproof) if cause.disproof else ""),
+        ("cause_next", cause.next),
+    )
+    out = [w.say(key, text=text) for key, text in said if text]
+    return (*out, *([where] if run.conf and any(run.conf in text for text in out) else []))
+
+
+def _too(causes: Sequence[Cause], w: Words) -> list[str]:
+    """Other causes, each with how sure it is."""
+    return [
+        w.say("cause_too_sure" if c.sure else "cause_too_likely", text=stopped(c.text))
+        for c in causes
+    ]
 
 
 def _unseen(run: Run, w: Words) -> list[str]:
@@ -201,7 +210,7 @@ def _short(names: list[str]) -> list[str]:
 
 def _remarks(d: Digest, w: Words) -> list[str]:
     """What a reader must know before using these figures for something else."""
-    out = _busiest(d, w)
+    out = []
     timed = [t for t in d.tests if t.mean_ns is not None]
     if names := _short([t.name for t in timed if t.is_unsteady]):
         out.append(w.say("unsteady", names=", ".join(names)))
@@ -210,34 +219,47 @@ def _remarks(d: Digest, w: Words) -> list[str]:
     return out
 
 
+def causes(run: Run, w: Words) -> list[tuple[str, tuple[str, ...]]]:
+    """Of several causes each with what to do; of one alone the answer says it."""
+    found = run.causes if len(run.causes) > 1 else ()
+    return [(text, _todo(run, c, w)) for text, c in zip(_too(found, w), found, strict=True)]
+
+
 def named(d: Digest, said: Answer) -> frozenset[str]:
     """The commands that the answer names; if none, the one that costs most."""
-    text = " ".join((said.cause, *said.evidence))
-    words = set(re.findall(r"[A-Za-z0-9_]+", text))  # FPReadExt does not name FPRead
-    found = frozenset(c.name for c in d.commands if c.name in words)
+    texts = (text for part in said.parts if part.key in _OF_CAUSE for text in part.texts)
+    words = set(re.findall(r"[A-Za-z0-9_]+", " ".join((said.cause, *texts))))
+    found = frozenset(c.name for c in d.commands if c.name in words)  # FPReadExt is not FPRead
     return found or frozenset(c.name for c in d.commands[:1])
+
+
+def _parts(*parts: Part) -> tuple[Part, ...]:
+    """Those that say something."""
+    return tuple(part for part in parts if part.texts or part.figures)
 
 
 def answer(d: Digest, damaged: bool, w: Words) -> Answer:
     """What the page of a run begins with. `damaged`: its trace is damaged."""
     run, badge = d.run, _badge(d.run, damaged, w)
-    noticed = [_sentence(text, w) for text in run.findings]
-    felt, spent = _felt(d, w), _spent(d, w)
-    rest = _remarks(d, w)
+    noticed = [w.sentence(text) for text in run.findings]
+    felt, spent, unseen = _felt(d, w), _spent(d, w), _unseen(run, w)
+    rest = Part("beware", tuple(_remarks(d, w)))
+    went = Part("went_into", tuple(spent + _busiest(d, w)))
     if run.causes:
         first = run.causes[0]
-        more = [w.say("cause_too", text=_sentence(c.text, w)) for c in run.causes[1:]]
         rivals = [w.say("cause_rivals", n=run.rivals)] if run.rivals > 1 else []
-        n = max(0, run.rivals - 1)
-        evidence = rivals + more[:n] + _shown(first, w) + _unseen(run, w) + more[n:]
-        return Answer(badge, True, _sentence(first.text, w), (*evidence, *felt),
-                      (*noticed, *spent, *rest))  # fmt: skip
+        return Answer(badge, True, w.sentence(first.text), (_sure(first, w), *rivals), _parts(
+            Part("shown_by", tuple(felt), first.evidence),
+            Part("to_do", _todo(run, first, w)),
+            Part("others", (*_too(run.causes[1:], w), *unseen)),
+            Part("stands_out", tuple(noticed)), went, rest))  # fmt: skip
     if run.opinion and not d.transfers:  # each of them has a verdict of its own
-        told = run.verdict == "healthy"
-        near = [_sentence(note.text, w) for note in run.limits]
-        return Answer(badge, told, run.opinion, (*near, *_unseen(run, w), *felt, *noticed),
-                      (*spent, *rest))  # fmt: skip
+        near = [w.sentence(note.text) for note in run.limits]
+        return Answer(badge, run.verdict == "healthy", run.opinion, (), _parts(
+            Part("shown_by", tuple(felt)), Part("others", (*near, *unseen)),
+            Part("stands_out", tuple(noticed)), went, rest))  # fmt: skip
     lead, *others = [*felt, *noticed, *spent] or [w["unwatched"]]
     told = any(t.verdict_kind not in ("", "not_told") for _, t in d.transfers)
-    why = [] if told else [w["unjudged"]] if run.opinion is None else [run.opinion]
-    return Answer(badge, told, lead, (*why, *others), tuple(rest))
+    why = () if told else (w["unjudged"] if run.opinion is None else run.opinion,)
+    others += _busiest(d, w)
+    return Answer(badge, told, lead, why, _parts(Part("went_into", tuple(others)), rest))

@@ -88,6 +88,11 @@ class _Maker:
             return self._w[f"p_{key[1]}"]
         return self._w["p_user"] if key[2:] == (OWN_CODE,) else key[-1]
 
+    def _said(self, key: tuple[str, ...], digits: int = 1) -> str:
+        """The figure, unless both sides have as much."""
+        said = self._figure(key, digits)
+        return "" if self._b is not None and not said.strip("+-0.%") else said
+
     def _figure(self, key: tuple[str, ...], digits: int = 1) -> str:
         """Of all time; of a difference by how much of it the second side has more."""
         if not self._total:
@@ -114,13 +119,13 @@ class _Maker:
             if high < _DRAWN:
                 left += high
                 continue
-            name = self._name(k)
+            name, said = self._name(k), self._said(k)
             whose = ", ".join(self._name(k[:n]) for n in range(1, len(k) + 1))
             yield Cell(
                 100 * high,
                 name,
-                f"{self._figure(k, 0)} {name}" if high >= _LABELLED else "",
-                f"{whose}: {', '.join(self._times(k))} ({self._figure(k)})",
+                f"{self._said(k, 0)} {name}".lstrip() if high >= _LABELLED else "",
+                f"{whose}: {', '.join(self._times(k))}" + (f" ({said})" if said else ""),
                 k[1] if len(k) > 1 else "",
                 100 * self.change(k) / self._most if self._b is not None else 0.0,
                 tuple(self.cells(k)),

@@ -143,7 +143,7 @@ class Load:
     late: int
     late_max_ns: int | None
     cpu_max_ns: int
-    runq_max_ns: int  # the thread that waited longest for a CPU; older runs: 0
+    runq_max_ns: int  # of the same thread, waiting for a CPU; older runs: 0
     said_busy: bool | None  # a thread of the generator had no time left
     said_behind: bool | None  # actions began late; older runs say neither
     fairness: float
@@ -191,7 +191,7 @@ class Load:
 
     @property
     def runq_share(self) -> float:
-        """Of the time, the thread that waited longest for a CPU."""
+        """Of the time, the busiest thread waiting for a CPU."""
         return self._share(self.runq_max_ns)
 
     def _share(self, ns: int) -> float:

@@ -28,8 +28,9 @@ SUM = {
 }  # fmt: skip
 MOST = {
     "outlasting_max_ns", "unoffered_ns", "late_max_ns", "pauses", "paused_ns",
-    "paused_max_ns", "cpu_max_ns", "runq_max_ns",
+    "paused_max_ns",
 }  # fmt: skip
+BUSIEST = ("cpu_max_ns", "runq_max_ns")  # of one thread: that in which both together are most
 # Not known of all together.
 UNKNOWN = ("common_ns", "common_actions", "common_bytes")
 SECOND_NS = 10**9
@@ -104,6 +105,8 @@ def _join_phase(to: Json, other: Json, rank: int) -> None:
         mine[key] = _both(mine[key], its[key], lambda a, b: a + b)
     for key in MOST & mine.keys() & its.keys():
         mine[key] = _both(mine[key], its[key], max)
+    if _busiest(its) > _busiest(mine):
+        mine |= {key: its[key] for key in BUSIEST if key in its}
     for key in UNKNOWN:
         mine[key] = None
     took = its["end_ns"] - its["begin_ns"]  # its clock may be another one
@@ -131,6 +134,10 @@ def _join_phase(to: Json, other: Json, rank: int) -> None:
     for key, value in other["metrics"].items():
         how = max if key == "elapsed" else lambda a, b: a + b
         to["metrics"][key] = _both(to["metrics"].get(key), value, how)
+
+
+def _busiest(load: Json) -> int:
+    return sum(load.get(key, 0) for key in BUSIEST)
 
 
 def _longest(load: Json) -> tuple[int, int]:

@@ -100,6 +100,15 @@ class Socket:
 
 
 @dataclass(frozen=True, slots=True)
+class Shown:
+    """A figure that shows a cause, as the program prints it."""
+
+    key: str
+    text: str
+    meaning: str
+
+
+@dataclass(frozen=True, slots=True)
 class Cause:
     """A finding of the diagnosis."""
 
@@ -107,9 +116,11 @@ class Cause:
     text: str
     todo: str
     disproof: str
+    next: str  # a command that looks further
     sure: bool
     whom: bool  # it says only who or where, and not why
     harms: bool  # of a note: it would be a finding if people noticed it
+    evidence: tuple[Shown, ...]  # older runs have none
 
 
 @dataclass(frozen=True)
@@ -150,6 +161,7 @@ class Run:
     words: Mapping[str, str] = field(default_factory=lambda: AFP_WORDS)  # of the kind of server
     findings: tuple[str, ...] = ()  # what stands out in the server's time; older runs have none
     labels: Mapping[str, str] = field(default_factory=dict)  # that the user gave it
+    conf: str = ""  # the server's settings, as a path on its host; empty: not known
     pending_ns: float = 0.0  # of requests that had no answer at the end, where that was measured
     bundle: Node | None = None  # of a file of afpscope bundle: what it has besides the run
 
@@ -279,6 +291,7 @@ def _parse(node: Node, file: Path, folder: Path | None) -> Run:
         sockets = node.get("sockets")
         metrics, diagnosis = node.get("metrics"), node.get("diagnosis")
         words, requests = node.get("words"), node.get("has_requests")
+        figures, names = node.get("figures"), node.get("names")
         kind_name = kind.text() if kind else "afp"
         return Run(
             path=file,
@@ -315,15 +328,16 @@ def _parse(node: Node, file: Path, folder: Path | None) -> Run:
             sockets=tuple(_socket(s) for s in (sockets.items() if sockets else ())),
             verdict=diagnosis.get_text("verdict") if diagnosis else None,
             opinion=diagnosis.get_text("text") if diagnosis else None,
-            causes=_causes(diagnosis, "findings"),
+            causes=_causes(diagnosis, "findings", figures),
             rivals=_rivals(diagnosis),
-            limits=tuple(c for c in _causes(diagnosis, "notes") if c.harms),
+            limits=tuple(c for c in _causes(diagnosis, "notes", figures) if c.harms),
             unseen=_keys(diagnosis, "waited_for_but_not_seen"),
             may_be=_keys(diagnosis, "may_be"),
             words=words.texts() if words else AFP_WORDS if kind_name == "afp" else NO_WORDS,
             findings=tuple(f["text"].text() for f in found.items()) if found else (),
             labels=labels.texts() if labels else {},
-            pending_ns=_pending_ns(node.get("figures")),
+            conf=(names.get_text("conf") or "") if names else "",
+            pending_ns=_pending_ns(figures),
             bundle=node.get(sealed.BUNDLE),
         )
     except Failure as e:
@@ -355,7 +369,18 @@ def _is(node: Node | None) -> bool:
     return node is not None and node.flag()
 
 
-def _causes(node: Node | None, key: str) -> tuple[Cause, ...]:
+def _shown(keys: Node | None, figures: Node | None) -> tuple[Shown, ...]:
+    """The figures of these keys that the program has printed."""
+    found = []
+    for key in keys.items() if keys else ():
+        figure = figures.get(key.text()) if figures else None
+        if figure and (text := figure.get_text("text")):
+            meaning = (figure.get_text("meaning") or "").partition("; who: ")[0]
+            found.append(Shown(key.text(), text, meaning))
+    return tuple(found)
+
+
+def _causes(node: Node | None, key: str, figures: Node | None) -> tuple[Cause, ...]:
     those = node.get(key) if node else None
     return tuple(
         Cause(
@@ -363,9 +388,11 @@ def _causes(node: Node | None, key: str) -> tuple[Cause, ...]:
             f["text"].text(),
             f.get_text("todo") or "",
             f.get_text("disproof") or "",
+            f.get_text("next") or "",
             _is(f.get("sure")),
             _is(f.get("whom")),
             _is(f.get("harms")),
+            _shown(f.get("evidence"), figures),
         )
         for f in (those.items() if those else ())
     )

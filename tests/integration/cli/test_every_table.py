@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """What -v prints of a run below its head is on the page of the HTML report: each title and row,
-and the page in Japanese has no sentence in English.
+the page in Japanese has no sentence in English, and the saved run has what is promised of it.
 
 For each command that keeps a run, and each kind of server.
 Tests user/report/long/own.c, user/report/json/tables.c.
@@ -14,6 +14,7 @@ import re
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
+import promised
 import pytest
 from checks import port_option
 from gluster import Gluster
@@ -69,6 +70,8 @@ def walk(scope: Scope, tmp_path: Path, command: list[str], *others: int) -> None
     folder, page = tmp_path / "run", tmp_path / "page.html"
     ended, said = on_terminal([*command, "-v", "-o", str(folder)], WIDE)
     assert ended in (OK, *others), said
+    promised.keep_run(folder)
+    assert promised.broken_run(promised.label_of(folder), folder) == []
     made = analysis("report", folder, "-o", page)
     assert made.returncode == 0, made.stderr
     there = lines_of(page.read_text())

@@ -5,6 +5,7 @@ terminal, and what could not be said is in the exit code."""
 from __future__ import annotations
 
 import os
+import re
 import subprocess
 import tempfile
 from collections.abc import Sequence
@@ -95,6 +96,15 @@ def test_no_path_leads_over_a_strangers_link(scope: Scope, theirs: Path, tmp_pat
     assert not list(system.iterdir())
     transfer(scope, work, "-o", str(theirs / "own"), "--json", str(theirs / "x.json")).expect(OK)
     assert Run.load(theirs / "own/run.json").saved == Run.load(theirs / "x.json").saved
+
+
+def test_a_load_that_watches_nothing_gives_its_rights_up_too(scope: Scope, guests: Server) -> None:
+    running = scope.start(scope.command(guests, "--watch=off", "-d", "3", tool="probe"))
+    running.wait_for("actions")
+    status = Path(f"/proc/{running.process.pid}/status").read_text()
+    held = int(dict(re.findall(r"(Cap\w+):\t(\w+)", status))["CapPrm"], 16)
+    running.finish().expect(OK)
+    assert not held & (1 << 7 | 1 << 39), f"CAP_SETUID or CAP_BPF in {held:x}"
 
 
 def test_a_trace_is_for_its_user_only(scope: Scope, guests: Server, tmp_path: Path) -> None:

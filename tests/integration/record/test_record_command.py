@@ -389,6 +389,38 @@ def test_rights_are_given_up(scope: Scope, guests: Server) -> None:
     stopped(running).assert_trustworthy()
 
 
+def test_what_is_left_at_the_end_goes_before_other_work(
+    scope: Scope, guests: Server, tmp_path: Path
+) -> None:
+    """500 busy sessions on two CPUs would make the end of a recording wait for seconds."""
+    calls = tmp_path / "calls"
+    running = scope.record(guests)
+    running.wait_recording()
+    pid = str(running.process.pid)
+    with subprocess.Popen(
+        [
+            "strace",
+            "-qq",
+            "-e",
+            "trace=sched_setscheduler",
+            "-e",
+            "signal=none",
+            "-o",
+            calls,
+            "-p",
+            pid,
+        ]
+    ) as strace:
+        wait_until(
+            lambda: f"TracerPid:\t{strace.pid}\n" in Path(f"/proc/{pid}/status").read_text(),
+            10,
+            "strace to attach",
+        )
+        assert os.sched_getscheduler(int(pid)) == os.SCHED_OTHER
+        stopped(running).assert_trustworthy()
+    assert calls.read_text().split() == ["sched_setscheduler(0,", "SCHED_RR,", "[1])", "=", "0"]
+
+
 def test_the_command_keeps_its_rights(scope: Scope, guests: Server) -> None:
     done = scope.execute(
         scope.recorder(guests, "--json", "-", command=["grep", "CapEff", "/proc/self/status"])

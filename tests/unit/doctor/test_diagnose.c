@@ -68,6 +68,59 @@ static void what_a_load_does_not_look_for_is_not_ruled_out(void **state)
 	done(one);
 }
 
+static bool may_be(const struct run *r, const char *key)
+{
+	struct diagnosis d;
+	bool is = false;
+
+	assert_int_equal(doctor_judge(&d, r->figures), 0);
+	for (size_t i = 0; i < d.n_open; i++)
+		is |= !strcmp(d.open[i]->key, key);
+	diagnosis_fini(&d);
+	return is;
+}
+
+/* Of two parts, in which a request came so long after the one before it. */
+static struct run *in_parts(uint64_t each_ns, const char *from)
+{
+	struct diagnose look = { 0 };
+	struct run *r = of_command(READ_EXT, 1000);
+	struct run_phase *p = run_phase(r, 1, 1, "more");
+
+	assert_non_null(p);
+	p->complete = true;
+	p->ledger.has_calls = p->ledger.has_requests = p->ledger.filled = true;
+	run_set(p, METRIC_ELAPSED, 500 * each_ns);
+	run_set(r->phase[0], METRIC_ELAPSED, 500 * each_ns);
+	r->phase[0]->ledger.account[0].sum.ns = 1000 * MS / 100;
+	r->session[0].requests = 1000;
+	r->session[0].address = strdup(from);
+	assert_int_equal(run_note(&r->server, "host", "127.0.0.1"), 0);
+	assert_int_equal(diagnose_load(&look, NULL, NULL, true, r), 0);
+	return r;
+}
+
+/* What needs more time than there was between requests cannot have been; nor what needs a network
+ * interface where none was used. */
+static void of_several_parts_that_is_ruled_out_for_which_there_was_no_time(void **state)
+{
+	static const char *const slow[] = { "delayed-acks", "slow-link", "round-trips" };
+	struct run *fast = in_parts(MS / 10, "127.0.0.1:5"), *far = in_parts(50 * MS, "10.1.1.2:5");
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(slow) / sizeof(slow[0]); i++)
+		if (may_be(fast, slow[i]) || !may_be(far, slow[i]))
+			fail_msg("%s: %d %d", slow[i], may_be(fast, slow[i]), may_be(far, slow[i]));
+	is(fast->figures, RUN_FIGURE_LINK_USED, 0);
+	assert_false(far->figures->known[RUN_FIGURE_LINK_USED]);
+	/* Of replies on their way nothing is known: so it is not known that nobody waits for them.
+	 */
+	assert_false(far->figures->known[RUN_FIGURE_NET_WAIT]);
+	assert_false(is_ruled_out(far, "slow-link"));
+	done(fast);
+	done(far);
+}
+
 static void a_directory_without_a_server_has_no_diagnosis(void **state)
 {
 	struct run *r = made();
@@ -83,6 +136,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(requests_of_a_load_have_the_figures_of_a_recording),
 		cmocka_unit_test(what_a_load_does_not_look_for_is_not_ruled_out),
+		cmocka_unit_test(of_several_parts_that_is_ruled_out_for_which_there_was_no_time),
 		cmocka_unit_test(a_directory_without_a_server_has_no_diagnosis),
 	};
 

@@ -63,6 +63,35 @@ static void what_two_threads_did_is_added(void **state)
 	run_load_free(NULL);
 }
 
+/* One ran 60 % of the time, another waited for a CPU half of it: each could have done more. */
+static void a_generator_is_used_up_if_one_thread_is(void **state)
+{
+	(void)state;
+	for (int whole = 0; whole < 2; whole++) {
+		struct run_load *to = run_load_new(1, 1, 1), *ran = run_load_new(1, 1, 1);
+		struct run_load *waited = run_load_new(1, 1, 1), *all = run_load_new(1, 1, 1);
+
+		assert_true(to && ran && waited && all);
+		to->done_ns = all->done_ns = 1000;
+		ran->cpu_ns = 600;
+		ran->runq_ns = 20;
+		waited->cpu_ns = whole ? 450 : 90;
+		waited->runq_ns = 500;
+		run_load_add(to, ran);
+		run_load_add(to, waited);
+		assert_int_equal(to->cpu_max_ns, whole ? 450 : 600);
+		assert_int_equal(to->runq_max_ns, whole ? 500 : 20);
+		run_load_merge(all, to); /* of several processes */
+		assert_int_equal(all->cpu_max_ns + all->runq_max_ns, whole ? 950 : 620);
+		assert_int_equal(run_load_saturated(to), whole);
+		assert_int_equal(run_load_saturated(all), whole);
+		run_load_free(to);
+		run_load_free(ran);
+		run_load_free(waited);
+		run_load_free(all);
+	}
+}
+
 /* Seconds 2 to 5 of 10 are without an action, and one that ends then took max_ns; of 1,000 actions
  * n took as long. */
 static uint64_t silence_of(uint64_t max_ns, unsigned int n, uint64_t *from_ns)
@@ -239,6 +268,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(what_two_threads_did_is_added),
+		cmocka_unit_test(a_generator_is_used_up_if_one_thread_is),
 		cmocka_unit_test(a_time_without_an_answer_is_one_in_which_somebody_waited),
 		cmocka_unit_test(all_actions_are_the_sum_of_the_kinds),
 		cmocka_unit_test(fairness_is_jain_s_index_of_the_clients_with_a_session),

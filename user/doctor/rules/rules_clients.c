@@ -20,7 +20,7 @@ static const struct doctor_rule rules[] = {
 	},
 	{
 		.key = "slow-link", .name = "slow link to a client", .kind = DOCTOR_WORK,
-		TESTS(LEAST(LINK, 0.4), MOST(LINK_RATE, 15e6), LEAST(LINK_UNSENT, 1000), LEAST(LINK_REPLY, 5e6)), HARM(NET_WAIT, 0.3), REASONS(F(TRIPS_WAIT)),
+		TESTS(LEAST(LINK, 0.4), MOST(LINK_RATE, 15e6), LEAST(LINK_UNSENT, 1000), LEAST(LINK_REPLY, SLOW_REPLY)), HARM(NET_WAIT, 0.3), REASONS(F(TRIPS_WAIT)),
 		EVIDENCE(F(NET_WAIT), F(LINK), F(LINK_RATE), F(LINK_QUEUE), F(LINK_RTT), F(LINK_RTT_LEAST)),
 		.says = "the way to a client is slow: replies were on their way to it for {link} of its time, at {link_rate}[: {link.who}]",
 		.todo = "look at the way: Wi-Fi, a VPN, a port that runs at 10 or 100 Mbit/s (ethtool), a link that others fill",
@@ -47,7 +47,7 @@ static const struct doctor_rule rules[] = {
 	},
 	{
 		.key = "network", .name = "slow clients", .kind = DOCTOR_WAIT,
-		TESTS(LEAST(NET, NET_HARM), LEAST(WINDOW, 0.1), MOST(LOST, 0.01), MOST(UPLOAD, 0.3)), HARM(NET, NET_HARM), UNSURE,
+		TESTS(LEAST(NET, NET_HARM), LEAST(WINDOW, 0.1), MOST(LOST, 0.01), MOST(UPLOAD, MUCH_UPLOAD)), HARM(NET, NET_HARM), UNSURE,
 		EVIDENCE(F(NET), F(WINDOW), F(RETRANS), F(MEAN)),
 		.says = "the server waited for clients to take replies: {net} of all request time[; {window.who} took no more replies {window} of the time]",
 		.todo = "look at the client's CPU, its network and its disk; ss -ti shows its connection",
@@ -56,7 +56,7 @@ static const struct doctor_rule rules[] = {
 	},
 	{
 		.key = "round-trips", .name = "round trips", .kind = DOCTOR_WORK,
-		TESTS(LEAST(TRIPS, 0.25), LEAST(TRIP_RTT, 2e6), MOST(TRIP_BUSY, 0.4), MOST(UNREAD, 5e6)), HARM(TRIPS_WAIT, 0.2),
+		TESTS(LEAST(TRIPS, 0.25), LEAST(TRIP_RTT, SLOW_TRIP), MOST(TRIP_BUSY, 0.4), MOST(UNREAD, 5e6)), HARM(TRIPS_WAIT, 0.2),
 		EVIDENCE(F(TRIPS_WAIT), F(TRIPS), F(TRIP_RTT), F(TRIP_RATE), F(TRIP_BUSY), F(UNREAD)),
 		.says = "round trips on the network take {trips} of a client's time, {trip_rtt} each (1,000 of them {trip_1000}); the server works for it {trip_busy} of the time[: {trips.who}]",
 		.todo = "a shorter way (wire for Wi-Fi, no VPN), or fewer requests: copy one archive for many small files, list in columns without previews",
@@ -65,7 +65,7 @@ static const struct doctor_rule rules[] = {
 	},
 	{
 		.key = "delayed-acks", .name = "delayed acknowledgements", .kind = DOCTOR_WORK,
-		TESTS(LEAST(ACKS, 0.5), MOST(ACKS_RTT, 5e6), MOST(ACKS_BUSY, 0.4), MOST(UNREAD, 20e6)), HARM(ACKS, 0.5),
+		TESTS(LEAST(ACKS, 0.5), MOST(ACKS_RATE, ACKS_RATE_MOST), MOST(ACKS_RTT, 5e6), MOST(ACKS_BUSY, 0.4), MOST(UNREAD, 20e6)), HARM(ACKS, 0.5),
 		EVIDENCE(F(ACKS), F(ACKS_RATE), F(ACKS_RTT), F(ACKS_BUSY)),
 		.says = "a client sends a request in pieces, and waits 40ms for an acknowledgement before the last: {acks} of its requests; round trips take {acks_rtt}[: {acks.who}]",
 		.todo = "on that client, or a relay that its traffic passes: a program that sends without TCP_NODELAY (Nagle's algorithm against delayed acknowledgements)",

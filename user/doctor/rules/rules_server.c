@@ -126,8 +126,8 @@ static const struct doctor_rule rules[] = {
 	{
 		.key = "server-stopped", .name = "stopped server", .kind = DOCTOR_FAILS,
 		TESTS(LEAST(STOPPED, STOPPED_LEAST), MOST(TRACED, 0.5)), HARM(STOPPED_WAIT, STOPPED_HARM),
-		EVIDENCE(F(STOPPED), F(STOPPED_WAIT), F(SLOW_N), F(LONGEST), F(OLDEST)),
-		.says = "afpd was stopped by a signal, a debugger or a freezer for {stopped} of the time, all sessions together",
+		EVIDENCE(F(STOPPED), F(STOPS), F(STOPPED_WAIT), F(SLOW_N), F(LONGEST), F(OLDEST)),
+		.says = "afpd was stopped by a signal, a debugger or a freezer for {stopped} of the time, all sessions together[; stopped {stops} time{stops.s}, the last time {stops.who}]",
 		.todo = "find who sent SIGSTOP or froze its cgroup; kill -CONT PID lets it go on",
 		.disproof = "no afpd is in state T, and no cgroup of it is frozen",
 		.next = "ps -eo pid,stat,comm | grep ' T'",
@@ -140,8 +140,8 @@ static const struct doctor_rule rules[] = {
 	{
 		.key = "session-stopped", .name = "stopped session", .kind = DOCTOR_FAILS,
 		TESTS(LEAST(STOPPED_FOR, STOPPED_FEW), MOST(STOPPED, STOPPED_LEAST), MOST(TRACED, 0.5)), HARM(STOPPED_WAIT, STOPPED_FEW_HARM),
-		EVIDENCE(F(STOPPED_FOR), F(STOPPED_WAIT), F(SESSIONS)),
-		.says = "a few of many sessions were stopped by a signal, a debugger or a freezer, for {stopped_for} in all: their users waited",
+		EVIDENCE(F(STOPPED_FOR), F(STOPS), F(STOPPED_WAIT), F(SESSIONS)),
+		.says = "a few of many sessions were stopped by a signal, a debugger or a freezer, for {stopped_for} in all: their users waited[; stopped {stops} time{stops.s}, the last time {stops.who}]",
 		.todo = "find who sent SIGSTOP to an afpd; kill -CONT PID lets it go on",
 		.disproof = "no afpd is in state T, and no cgroup of it is frozen",
 		.next = "ps -eo pid,stat,comm | grep ' T'",
@@ -154,8 +154,8 @@ static const struct doctor_rule rules[] = {
 	{
 		.key = "cnid-stopped", .name = "stopped CNID server", .kind = DOCTOR_FAILS,
 		TESTS(LEAST(CNID_STOPPED, STOPPED_LEAST)), HARM(CNID_STOPPED, STOPPED_HARM),
-		EVIDENCE(F(CNID_STOPPED), F(CNID), F(SLOW_N), F(LONGEST), F(OLDEST)),
-		.says = "the CNID server was stopped by a signal or a debugger while afpd waited for it: {cnid_stopped} of all request time[; {cnid_held.who} is stopped now]",
+		EVIDENCE(F(CNID_STOPPED), F(CNID_STOPS), F(CNID), F(SLOW_N), F(LONGEST), F(OLDEST)),
+		.says = "the CNID server was stopped by a signal or a debugger while afpd waited for it: {cnid_stopped} of all request time[; stopped {cnid_stops} time{cnid_stops.s}, the last time {cnid_stops.who}][; {cnid_held.who} is stopped now]",
 		.todo = "end its tracer (strace, a debugger), or find who sent SIGSTOP: kill -CONT PID lets it go on",
 		.disproof = "no process of the CNID server (cnid_metad, cnid_dbd, mysqld) is in state T",
 		.next = "ps -o pid,stat,wchan,comm -C cnid_metad,cnid_dbd,mysqld,mariadbd",

@@ -28,7 +28,7 @@ static const struct doctor_rule rules[] = {
 	},
 	{
 		.key = "cnid-stopped", TIME_STOP, TESTS(LEAST(CNID_STOPPED, STOPPED_LEAST)), HARM(CNID_STOPPED, STOPPED_HARM),
-		.fact = "{backend} was stopped (by a signal, a debugger or a freezer) while afpd waited for it: {cnid_stopped} of all request time ({cnid_stopped.time})",
+		.fact = "{backend} was stopped (by a signal, a debugger or a freezer) while afpd waited for it: {cnid_stopped} of all request time ({cnid_stopped.time})[; stopped {cnid_stops} time{cnid_stops.s}, the last time {cnid_stops.who}]",
 	},
 	{
 		.key = "log", TIME, TESTS(LEAST(LOG_CALLS, LOG_CALLS_LEAST)), OWN_HARM(LOG, LOG_HARM),

@@ -16,6 +16,7 @@ static bool is_of_kind(const struct run_figures *f, size_t i)
 json_t *json_figures(struct json_doc *d, const struct run_figures *f)
 {
 	json_t *all = json_object();
+	char text[64];
 
 	for (size_t i = 0; i < N_RUN_FIGURES; i++) {
 		json_t *o;
@@ -25,6 +26,10 @@ json_t *json_figures(struct json_doc *d, const struct run_figures *f)
 		o = json_object();
 		json_put(d, o, "value", f->known[i] ? json_real(f->value[i]) : json_null());
 		json_put(d, o, "unit", json_text(run_figures[i].unit));
+		if (f->known[i])
+			json_put(
+			    d, o, "text",
+			    json_text(doctor_value(text, sizeof(text), f, (enum run_figure)i)));
 		json_put(d, o, "meaning", json_said(d, run_figures[i].meaning));
 		if (*f->who[i])
 			json_put(d, o, f->known[i] ? "who" : "why", json_text(f->who[i]));
@@ -52,7 +57,8 @@ static json_t *finding(struct json_doc *d, const struct run_figures *f,
 	char text[TEXT_MAX];
 
 	for (size_t i = 0; i < r->n_evidence; i++)
-		json_add(d, evidence, json_text(run_figures[r->evidence[i]].key));
+		if (doctor_shows(f, r->evidence[i]))
+			json_add(d, evidence, json_text(run_figures[r->evidence[i]].key));
 	json_put(d, o, "key", json_text(r->key));
 	json_put(d, o, "text", json_text(doctor_say(text, sizeof(text), f, r->says)));
 	json_put(d, o, "weight", json_real(found->weight));

@@ -35,13 +35,6 @@ static void screen_doctor_put_label(const struct paint *p, const char *label, co
 	put_indented(p->out, first, text, 12, p->width);
 }
 
-/* The longest answer says nothing of a request that has waited longer, without one. */
-static bool is_outlasted(const struct run_figures *f, enum run_figure which)
-{
-	return which == RUN_FIGURE_LONGEST && f->known[RUN_FIGURE_OLDEST] &&
-	       f->value[RUN_FIGURE_OLDEST] > f->value[which];
-}
-
 static void put_evidence(const struct paint *p, const struct run_figures *f,
 			 const struct doctor_finding *found)
 {
@@ -52,7 +45,7 @@ static void put_evidence(const struct paint *p, const struct run_figures *f,
 	for (size_t i = 0; i < r->n_evidence; i++) {
 		enum run_figure which = r->evidence[i];
 
-		if (!f->known[which] || is_outlasted(f, which))
+		if (!doctor_shows(f, which))
 			continue;
 		screen_add(&t, "%s%s" GLUE "%s", t.len ? ", " : "", run_figures[which].key,
 			   doctor_value(value, sizeof(value), f, which));

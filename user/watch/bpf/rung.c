@@ -328,6 +328,16 @@ struct run_ends watch_ends(const struct watch *w, enum afs_role role)
 	return w->bpf ? w->bpf->view.ended.ends[role] : (struct run_ends) { 0 };
 }
 
+struct watch_stops watch_stops(const struct watch *w, enum afs_role role)
+{
+	const struct afs_stops *of = w->bpf ? &w->bpf->view.shared->stops[role] : NULL;
+
+	if (!of)
+		return (struct watch_stops) { 0 };
+	return (struct watch_stops) { .n = __atomic_load_n(&of->n, __ATOMIC_RELAXED),
+				      .last = (pid_t)__atomic_load_n(&of->tgid, __ATOMIC_RELAXED) };
+}
+
 uint64_t watch_traced_ns(const struct watch *w)
 {
 	return w->bpf ? bpf_view_traced_ns(&w->bpf->view) : 0;

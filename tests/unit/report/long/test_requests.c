@@ -294,7 +294,7 @@ static void a_run_that_only_watched_has_requests_sessions_and_calls(void **state
 
 	(void)state;
 	make_record(&r);
-	has(&r, OWN, "afpscope 0.1.0 record  run ");
+	has(&r, OWN, "afpscope " AFPSCOPE_VERSION " record  run ");
 	has(&r, OWN, "\nPrice of watching: 0.9 % of one CPU, 310 ns a call\n");
 	has_not(&r, OWN, "Observed by");
 	has_not(&r, OWN, "\nTests ");
