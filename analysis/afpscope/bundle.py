@@ -105,7 +105,7 @@ def _names(made: Hidden) -> int:
     return OK
 
 
-def _say(made: Hidden, path: Path) -> None:
+def _say(made: Hidden, path: Path, output: Path) -> None:
     """What is not in it, in a line or two."""
     n = made.tokens.n
     kinds = ", ".join(f"{n[kind]:,} {kind}" for kind in sorted(n))
@@ -115,7 +115,7 @@ def _say(made: Hidden, path: Path) -> None:
     left = [*(["the trace"] if trace else []), *([f"{out:,} fields"] if out else [])]
     if left:
         show.notice(f"bundle: left out: {' and '.join(left)}")
-    show.notice("bundle: read it before you send it: afpscope bundle --show")
+    show.notice(f"bundle: read it before you send it: afpscope bundle {output} --show")
 
 
 def run(args: argparse.Namespace) -> int:
@@ -148,5 +148,5 @@ def run(args: argparse.Namespace) -> int:
             file.write(raw)
         if not args.show:
             print(output)
-        _say(made, path)
+        _say(made, path, output)
     return OK

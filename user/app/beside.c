@@ -50,8 +50,7 @@ bool beside_make(const struct runs_cfg *cfg, const char *folder, FILE *out)
 		cmd_say("%s", e.text);
 		return false;
 	}
-	fprintf(out, "\nThe run without names is in %s: afpscope bundle %s --show\n", cfg->bundle,
-		cfg->bundle);
+	fprintf(out, "\nThe run without names is in %s\n", cfg->bundle);
 	return made;
 }
 
