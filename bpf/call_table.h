@@ -58,7 +58,7 @@ struct afs_call {
 	__u8 data;   /* enum afs_data */
 	__u8 peek;   /* the argument with flags such as MSG_PEEK; 0: none */
 	__u8 waits;  /* enum afs_waits, of class WAIT */
-	__u8 spare;
+	__u8 loop;   /* of class WAIT: what an event loop waits in for whatever comes next */
 } __attribute__((aligned(8))); /* it is read as a word */
 
 #endif

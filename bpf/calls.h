@@ -32,6 +32,7 @@ struct afs_setup {
 	__u8 files;     /* enum afs_files */
 	__u8 trace;     /* AFS_TRACE_: which records are made; 0: none */
 	__u8 batch;     /* records are gathered by CPU: no program interrupts another there */
+	__u8 parks; /* of any_order: who reads a request works for it until it parks it: park.h */
 	__u32 trace_wake; /* user space is woken after this many bytes of a CPU; a power of two */
 	__u64 over_ns;    /* requests and names: only of requests that took so long; 0: of all */
 	__u8 column[AFS_N_STATES];         /* enum afs_column: where blocked time belongs */
@@ -117,12 +118,24 @@ struct afs_thread {
 	__u8 used;     /* the slot was used before: user space clears all but this and seq */
 	/* The kernel's account when ours began; once "stopped", its growth since then. */
 	struct afs_compat io;
-	/* Only of datagrams. */
-	__u64 name;           /* of the call in progress: fifth argument */
-	__u32 received, sent; /* datagrams of clients and to them */
-	__u32 replied;        /* packets of replies that it has sent first */
-	__u8 is_32bit;        /* it runs a 32-bit program, whose calls have other numbers */
-	__u8 traced;          /* off is AFS_OFF_STOPPED, by who traces it */
+	union {
+		struct {                      /* of datagrams */
+			__u64 name;           /* of the call in progress: fifth argument */
+			__u32 received, sent; /* of clients, to them */
+		};
+		struct {               /* with setup.parks: bpf/park.h */
+			__u32 request; /* id of the request that it works for */
+			__u32 parking; /* account + 1 of the one that this call parks; 0: none */
+			__u64
+			    looped_ns; /* when its last wait in its event loop ended; 0: unknown */
+		};
+	};
+	union {
+		__u32 replied;      /* of datagrams: packets of replies that it has sent first */
+		__u32 looped_calls; /* with setup.parks: "calls" when that wait had returned */
+	};
+	__u8 is_32bit; /* it runs a 32-bit program, whose calls have other numbers */
+	__u8 traced;   /* off is AFS_OFF_STOPPED, by who traces it */
 	__u8 spare[2];
 	struct afs_compat counted; /* as /proc/PID/io counts its calls */
 };
@@ -233,7 +246,7 @@ struct afs_pending {
 	__u64 ns;    /* when it began */
 	__u32 bytes; /* of it */
 	__u16 account;
-	__u16 spare;
+	__u16 chain; /* SMB2: account + 1 of the compound that it is in, if it is its last member */
 };
 
 #define AFS_N_PENDING 65536
@@ -242,11 +255,11 @@ struct afs_pending {
 
 /* The current frame in one direction of a client's connection. */
 struct afs_flow {
-	/* DSI: 16 bytes and, in a request, the AFP command's number. SunRPC: see the decoder. */
+	/* DSI: 16 bytes and, in a request, the AFP command's number. Others: see the decoder. */
 	__u8 head[32];
 	__u32 have;    /* of these */
 	__u32 answers; /* outgoing: the frame is the reply to the request in service */
-	__u64 skip;    /* bytes to its end; SunRPC: to the fragment's */
+	__u64 skip;    /* bytes to its end; SunRPC: to the fragment's; SMB2: to the frame's */
 	__u64 frames, bytes;
 	__u64 unknown; /* bytes in no frame that was recognized */
 	__u64 early;   /* the same, before the first frame of a connection older than the watch */
@@ -255,9 +268,11 @@ struct afs_flow {
 	__u64 fork; /* of a reply: number of the file that it has opened */
 	struct afs_cursor cursor;
 	struct afs_pending pending; /* outgoing: the request that the frame answers, if any_order */
-	__u8 mark[4];               /* SunRPC: the fragment's, ... */
+	__u8 mark[4];               /* SunRPC: the fragment's; SMB2: the frame's; ... */
 	__u32 mark_have;            /* ... how much of it was read, ... */
-	__u32 pass, passed; /* ... bytes of a verifier that are left, and whether there was one */
+	/* ... bytes of a verifier that are left, and whether there was one; SMB2: bytes to the next
+	 * message of the frame, and what was before it: see the decoder. */
+	__u32 pass, passed;
 };
 
 /* Which packets were seen, of the last 64. */

@@ -13,6 +13,7 @@
 #include "bpf/link.h"
 #include "bpf/maps.h"
 #include "bpf/object.h"
+#include "bpf/park.h"
 #include "bpf/stream.h"
 #include "bpf/time.h"
 
@@ -300,6 +301,10 @@ static __always_inline void enter(struct afs_stripe *s, struct afs_thread *t, vo
 	t->closes = AFS_FD_KEEP;
 	if (call.fd != AFS_FD_NONE || call.closes)
 		object = enter_fd(t, address, &call, arg);
+	if (setup.parks)
+		park_enter(t->slot, call.loop,
+			   object == AFS_OBJECT_CLIENT &&
+			       (call.class == AFS_CLASS_READ || call.class == AFS_CLASS_RECV));
 	if (call.class == AFS_CLASS_WAIT)
 		object = enter_wait(t, call.waits);
 	enter_data(t, &call, object, arg);
@@ -315,6 +320,8 @@ static __always_inline void enter(struct afs_stripe *s, struct afs_thread *t, vo
 	if (working())
 		trace_enter(t, call.fd != AFS_FD_NONE, now);
 	t->explained_ns += now - t->since_ns;
+	if (setup.parks)
+		park_entered(t->slot);
 	t->since_ns = now;
 	t->entered_ns = now;
 	t->nr = nr;

@@ -6,7 +6,7 @@
  * What understands the bytes of a client's connection, or datagrams: a decoder for each protocol.
  * X(NAME, name): it is bpf/decode/name.h, which is included below and has the function name_step().
  */
-#define AFS_DECODERS(X) X(DSI, dsi) X(SUNRPC, sunrpc) X(RX, rx)
+#define AFS_DECODERS(X) X(DSI, dsi) X(SUNRPC, sunrpc) X(RX, rx) X(SMB2, smb2)
 
 enum afs_decoder {
 	AFS_DECODER_NONE,
@@ -25,5 +25,6 @@ enum afs_decoder {
 #undef AFS_DECODE
 #include "bpf/decode/dsi.h"
 #include "bpf/decode/rx.h"
+#include "bpf/decode/smb2.h"
 #include "bpf/decode/sunrpc.h"
 #endif

@@ -165,6 +165,14 @@ struct afs_account {
 	__u64 unexplained;    /* requests of whose time more than 1 % is in no part */
 	__u64 handed;         /* requests handed over between threads: in "ns", but in no part */
 	__u64 inside[AFS_N_INSIDE];
+	/* Of a server whose threads park requests (bpf/park.h). */
+	__u64 parked;    /* requests that were parked, and are answered */
+	__u64 parked_ns; /* of "ns", those of the requests answered after they were parked */
+	/* For parked requests, from their thread's last wait to the reply; of parked_ns. */
+	__u64 later_calls, later_ns;
+	__u64 had_ns;  /* in parts before the requests were parked, answered or not */
+	__u64 waited;  /* of "begun": the client was told to wait; they go on elsewhere */
+	__u64 untimed; /* not in "begun": counted without a time, as members of a compound */
 };
 
 /*

@@ -11,7 +11,8 @@
  * the next begins where the reply before it ends, and what the thread does meanwhile is the
  * request's. If another thread answers, or this one takes up another client's request first, a
  * request is handed over: only its whole time is known. Of a server that answers in any order
- * (setup.any_order) all requests are handed over, and found again by their id.
+ * (setup.any_order) all requests are handed over, and found again by their id; unless its threads
+ * park requests (setup.parks, bpf/park.h).
  */
 
 #include "bpf/cursor.h"
@@ -170,6 +171,11 @@ static __always_inline void account_parts(struct afs_account *a, const struct af
 {
 	__u64 rest = ns > t->explained_ns ? ns - t->explained_ns : t->explained_ns - ns;
 
+	if (!here && setup.parks) {
+		a->parked++;
+		a->parked_ns += ns;
+		return;
+	}
 	if (!here) {
 		a->handed++;
 		return;

@@ -38,6 +38,7 @@ ASKS = {
     "peer_command": "netatalk's own tools",
     "assert_trustworthy": "/proc",
     "profile": "GlusterFS's profile",
+    "profiled": "Samba's profile",
     "xstats": "OpenAFS's own counts",
     "-rxstats": "OpenAFS's own counts",
     "rxdebug": "OpenAFS's own counts",

@@ -30,6 +30,9 @@
 # need.sh --kerberos: print the path of the folder with Kerberos' key distribution
 # centre, whose package would start and enable a service.
 #
+# need.sh --libsmb2: print the path of the folder with the library libsmb2.so.6. Debian 12 has no
+# package of it: there it is built from the source package of Debian 13.
+#
 # need.sh --prometheus: print the path of the folder with Debian's prometheus and
 # promtool. Its package would start a service at once and at each boot: it is
 # only unpacked in the cache.
@@ -39,6 +42,7 @@
 set -euo pipefail
 
 ruff_version=0.17.5
+here=$(cd "$(dirname "$0")" && pwd)
 python_more=(pytest==9.2.0 pytest-xdist==3.8.0 hypothesis==6.170.15 mypy==2.4.1 flit_core==3.12.0
     perfetto==0.59.1 protobuf==7.36.2)
 site=(mkdocs==1.6.1 mkdocs-material==9.8.1 mdformat==1.0.0 mdformat-mkdocs==5.3.0 rich==15.0.0)
@@ -74,11 +78,10 @@ site_path() {
 }
 
 python_path() {
-    local here venv
-    here=$(cd "$(dirname "$0")/.." && pwd)
-    venv=$cache/python-$(cat "$here/analysis/requirements.txt" - <<< "${python_more[*]}" | cksum | cut -d ' ' -f 1)
+    local venv
+    venv=$cache/python-$(cat "$here/../analysis/requirements.txt" - <<< "${python_more[*]}" | cksum | cut -d ' ' -f 1)
     [ -e "$venv/complete" ] || need python3-venv
-    PYTHON=python3 "$here/analysis/venv.sh" "$venv" "${python_more[@]}" || exit
+    PYTHON=python3 "$here/../analysis/venv.sh" "$venv" "${python_more[@]}" || exit
     echo "$venv/bin/python"
 }
 
@@ -109,6 +112,61 @@ forwarders_path() {
 }
 
 kerberos_path() { unpacked kerberos krb5-kdc krb5-admin-server; }
+
+# The source package of SUITE, unpacked in the folder NAME of this one, with Debian's patches. Its
+# .dsc, which says the same as the index that apt has checked, is not needed.
+debian_source() { # PACKAGE SUITE NAME
+    local apt=$PWD/apt url name
+    mkdir -p "$apt"/{state/lists/partial,cache/archives/partial,etc/apt.conf.d,etc/preferences.d} "$3"
+    : > "$apt/status"
+    {
+        apt-config dump | grep -i '^Acquire::.*\(proxy\|cainfo\)' || :
+        printf '%s "%s";\n' Dir::State "$apt/state" Dir::State::status "$apt/status" \
+            Dir::Cache "$apt/cache" Dir::Etc "$apt/etc" APT::Sandbox::User root \
+            Acquire::Languages none
+    } > "$apt/apt.conf"
+    url=$("$here/mirror.sh")
+    echo "deb-src [signed-by=/usr/share/keyrings/debian-archive-keyring.gpg] $url $2 main" \
+        > "$apt/etc/sources.list"
+    APT_CONFIG=$apt/apt.conf quiet apt-get -qq update
+    APT_CONFIG=$apt/apt.conf apt-get -qq --print-uris source "$1" 2> /dev/null > "$apt/uris"
+    while read -r url name _ hash; do
+        case $name in *.dsc) continue ;; esac
+        url=${url//\'/}
+        quiet /usr/lib/apt/apt-helper -c "$apt/apt.conf" download-file "$url" "$name" "$hash"
+        case $name in
+        *.orig.tar.*) tar -x --strip-components=1 -C "$3" -f "$name" ;;
+        *.debian.tar.*) tar -x -C "$3" -f "$name" ;;
+        esac
+    done < "$apt/uris"
+    while read -r name; do
+        quiet patch -s -d "$3" -p1 -i "debian/patches/$name"
+    done < <(grep -v '^#' "$3/debian/patches/series" 2> /dev/null)
+}
+
+libsmb2_path() {
+    local at=$cache/libsmb2-built
+    if (candidate libsmb2-6) > /dev/null 2>&1; then
+        echo "$(unpacked libsmb2 libsmb2-6)/usr/lib/$(dpkg-architecture -qDEB_HOST_MULTIARCH 2> /dev/null || gcc -print-multiarch)"
+        return
+    fi
+    need cmake patch gcc libc6-dev make
+    mkdir -p "$cache"
+    (
+        flock 9
+        [ ! -e "$at/libsmb2.so.6" ] || exit 0
+        echo "need.sh: building libsmb2 in $at" >&2
+        rm -rf "$at.part" && mkdir -p "$at.part" && cd "$at.part"
+        debian_source libsmb2 trixie source
+        quiet cmake -S source -B build -DCMAKE_BUILD_TYPE=Release -DENABLE_LIBKRB5=OFF \
+            -DENABLE_GSSAPI=OFF -DENABLE_EXAMPLES=OFF
+        quiet make -C build -j2 smb2
+        cp -R source/include . && cp -L build/lib/libsmb2.so.1 libsmb2.so.6
+        rm -rf source build apt ./*.tar.*
+        rm -rf "$at" && mv "$at.part" "$at"
+    ) 9> "$cache/libsmb2.lock" || exit
+    echo "$at"
+}
 
 declare -A there=() # package -> 1: asked once for all packages
 installed() { # PACKAGE
@@ -165,7 +223,7 @@ need() { # NAMES...: install what is missing
     quiet "${apt[@]}" install "${pkgs[@]}"
 }
 
-[ $# -gt 0 ] || die "usage: need.sh build|server|analysis|check|gluster|openafs|bench|vm|python... or need.sh --ruff|--python|--site|--prometheus|--forwarders|--kerberos"
+[ $# -gt 0 ] || die "usage: need.sh build|server|analysis|check|gluster|openafs|bench|vm|python... or need.sh --ruff|--python|--site|--prometheus|--forwarders|--kerberos|--libsmb2"
 list=()
 for group in "$@"; do
     case $group in
@@ -213,6 +271,10 @@ for group in "$@"; do
     --forwarders)
         [ $# = 1 ] || die "--forwarders stands alone"
         forwarders_path
+        exit ;;
+    --libsmb2)
+        [ $# = 1 ] || die "--libsmb2 stands alone"
+        libsmb2_path
         exit ;;
     --kerberos)
         [ $# = 1 ] || die "--kerberos stands alone"

@@ -207,51 +207,6 @@ int blocking_work(struct store *s, uint64_t ns, struct err *e)
 	return 0;
 }
 
-/* ---- answers ---- */
-
-static enum store_result blocking_result_of(int code)
-{
-	switch (code) {
-	case 0:
-		return STORE_OK;
-	case ENOENT:
-	case ENODATA: /* no such attribute */
-	case ENOTDIR: /* a file where a directory was asked for */
-		return STORE_NONE;
-	case EEXIST:
-		return STORE_EXISTS;
-	case EACCES:
-	case EPERM:
-	case EROFS:
-		return STORE_DENIED;
-	case EAGAIN: /* of F_SETLK; Linux has no EACCES for it */
-		return STORE_LOCKED;
-	case ENOSPC:
-		return STORE_FULL;
-	case EDQUOT:
-		return STORE_QUOTA;
-	case ENOTEMPTY:
-		return STORE_NOT_EMPTY;
-	case EINVAL:
-	case EFBIG:
-	case EOVERFLOW:
-	case ENAMETOOLONG:
-	case ERANGE:
-	case E2BIG:
-		return STORE_INVALID;
-	case EOPNOTSUPP:
-	case ENOSYS:
-		return STORE_UNKNOWN;
-	default:
-		return STORE_FAILED;
-	}
-}
-
-void blocking_answer(struct store_op *op, int code)
-{
-	store_answer(op, blocking_result_of(code), code, kernel_why(code));
-}
-
 void blocking_finish(struct store *s)
 {
 	s->state = STORE_ENDED;

@@ -41,9 +41,6 @@ void blocking_finish(struct store *s);
 void blocking_init(struct blocking *b, const struct store_type *type, const char *const *what,
 		   void (*carry_out)(struct blocking *b, struct store_op *op));
 
-/* op's answer is an errno; 0: it was done. */
-void blocking_answer(struct store_op *op, int code);
-
 /* Waits for the operation under way; those after it are not carried out. */
 void blocking_fini(struct blocking *b);
 

@@ -32,7 +32,7 @@ static void file_store_read(struct file_store *f, struct store_op *op)
 	}
 	if (op->done > op->len)
 		op->done = op->len;
-	blocking_answer(op, file_store_code_of(n));
+	store_answer_errno(op, file_store_code_of(n));
 	if (n >= 0 && op->done < op->len)
 		store_answer(op, STORE_SHORT, 0, "end of file");
 }
@@ -74,7 +74,7 @@ static void file_store_write(struct file_store *f, struct store_op *op)
 	code = write_until(f, op->file.id, op, whole);
 	if (!code && op->done == whole && whole < op->len)
 		code = write_tail(f, op);
-	blocking_answer(op, code);
+	store_answer_errno(op, code);
 	if (!code && op->done < op->len)
 		store_answer(op, STORE_SHORT, 0, "fewer bytes than given were written: no room?");
 }
@@ -108,14 +108,14 @@ static int look_up(struct file_store *f, uint64_t dir, const char *name, bool is
 
 	if (code)
 		return code;
-	*id = file_store_keep_dir(f, dir, name, fd);
+	*id = dirs_keep(&f->dirs, dir, name, fd);
 	return *id ? 0 : ENOMEM;
 }
 
 /* Something else was mounted here: what is in it is not ours. */
 static bool is_mount(const struct file_store *f, uint64_t id)
 {
-	const struct file_store_dir *d = file_store_dir_of(f, id);
+	const struct dirs_entry *d = dirs_of(&f->dirs, id);
 
 	return d && d->fd >= 0 && kernel_is_mount(d->fd);
 }
@@ -130,20 +130,20 @@ static int look_up_made(struct file_store *f, struct store_op *op)
 
 static int delete_dir(struct file_store *f, uint64_t id)
 {
-	const struct file_store_dir *d = file_store_dir_of(f, id);
+	const struct dirs_entry *d = dirs_of(&f->dirs, id);
 	int code = d ? f->calls->remove(f, d->parent, d->name, true) : ENOENT;
 
 	if (code)
 		return code;
 	if (f->list_dir == id)
 		end_list(f); /* the next directory may get the same id */
-	file_store_forget_dir(f, id);
+	dirs_forget(&f->dirs, id);
 	return 0;
 }
 
 static int file_store_delete(struct file_store *f, const struct store_op *op)
 {
-	uint64_t id = *op->name ? file_store_find_dir(f, op->dir.id, op->name) : op->dir.id;
+	uint64_t id = *op->name ? dirs_find(&f->dirs, op->dir.id, op->name) : op->dir.id;
 	int code;
 
 	if (!*op->name && !id)
@@ -157,10 +157,10 @@ static int file_store_delete(struct file_store *f, const struct store_op *op)
 /* A directory that is known has another name from now on. */
 static int file_store_rename(struct file_store *f, struct store_op *op)
 {
-	uint64_t id = file_store_find_dir(f, op->dir.id, op->name);
+	uint64_t id = dirs_find(&f->dirs, op->dir.id, op->name);
 	int code = f->calls->on_name(f, op);
 
-	if (!code && id && !file_store_move_dir(f, id, op->to_dir.id, op->to_name))
+	if (!code && id && !dirs_move(&f->dirs, id, op->to_dir.id, op->to_name))
 		code = ENOMEM;
 	return code;
 }
@@ -300,7 +300,7 @@ static void file_store_execute(struct file_store *f, struct store_op *op)
 		store_answer(op, STORE_UNKNOWN, ENOSYS, "only AFP servers have that");
 		break;
 	default:
-		blocking_answer(op, do_verb(f, op));
+		store_answer_errno(op, do_verb(f, op));
 	}
 }
 
@@ -318,7 +318,7 @@ static void file_store_carry_out(struct blocking *b, struct store_op *op)
 	if (op->verb == STORE_MKDIR && op->how != STORE_UNUSED && op->result == STORE_OK) {
 		code = look_up_made(f, op); /* no part of what making it takes */
 		if (code)
-			blocking_answer(op, code);
+			store_answer_errno(op, code);
 	}
 }
 
@@ -335,5 +335,5 @@ void file_store_fini(struct file_store *f)
 {
 	blocking_fini(&f->b);
 	end_list(f);
-	file_store_free_dirs(f);
+	dirs_free(&f->dirs);
 }

@@ -9,6 +9,7 @@
  */
 
 #include "store/blocking.h"
+#include "store/dirs.h"
 
 #include <dirent.h>
 #include <errno.h>
@@ -66,23 +67,12 @@ struct file_store_calls {
 	void (*close_list)(struct file_store *f, void *list);
 };
 
-/* A directory that has been made or looked up: a name in another one. */
-struct file_store_dir {
-	uint64_t parent;
-	char *name;    /* NULL: it is free; "": others have given its name to another directory */
-	int fd;        /* its descriptor; -1: none */
-	uint64_t next; /* with the same hash, or free; 0: none */
-};
-
 struct file_store {
 	struct blocking b;
 	const struct file_store_calls *calls;
 	bool direct;
-	struct file_store_dir *dir; /* by id; [0] is not used */
-	uint64_t *hash;             /* ids, by what names them */
-	size_t n_dirs;              /* of both, 0 or a power of 2 */
-	uint64_t free_dir;          /* the first that is free; 0: none */
-	void *list;                 /* of the directory that was listed last; NULL: none */
+	struct dirs dirs;
+	void *list; /* of the directory that was listed last; NULL: none */
 	uint64_t list_dir, listed;
 };
 
@@ -112,18 +102,5 @@ static inline bool file_store_is_file(const struct dirent *entry)
 {
 	return entry->d_type != DT_UNKNOWN && entry->d_type != DT_DIR;
 }
-
-/* ---- directories that are known ---- */
-
-/* NULL: it is not known. */
-struct file_store_dir *file_store_dir_of(const struct file_store *f, uint64_t dir);
-/* The directory's id; 0: it is not known. */
-uint64_t file_store_find_dir(const struct file_store *f, uint64_t parent, const char *name);
-/* Its id, in any case, and fd is the store's; 0: no memory. */
-uint64_t file_store_keep_dir(struct file_store *f, uint64_t parent, const char *name, int fd);
-void file_store_forget_dir(struct file_store *f, uint64_t dir);
-/* It has another name from now on. false: no memory. */
-bool file_store_move_dir(struct file_store *f, uint64_t dir, uint64_t parent, const char *name);
-void file_store_free_dirs(struct file_store *f);
 
 #endif

@@ -26,40 +26,9 @@ static struct gfapi_file *file_of(uint64_t file)
 
 /* ---- paths ---- */
 
-/* Puts text in front of what begins at *at. */
-static bool prepend(char *out, size_t *at, const char *text)
-{
-	size_t len = strlen(text);
-
-	if (len > *at)
-		return false;
-	*at -= len;
-	memcpy(out + *at, text, len);
-	return true;
-}
-
 int gfapi_path(const struct gfapi *g, uint64_t dir, const char *name, char out[static PATH_MAX])
 {
-	const struct file_store_dir *d;
-	size_t at = PATH_MAX - 1;
-	bool fits = true;
-
-	out[at] = '\0';
-	if (*name)
-		fits = prepend(out, &at, name) && prepend(out, &at, "/");
-	for (; fits && dir; dir = d->parent) {
-		d = file_store_dir_of(&g->f, dir);
-		if (!d)
-			return ENOENT;
-		fits = prepend(out, &at, d->name) && prepend(out, &at, "/");
-	}
-	fits = fits && prepend(out, &at, g->root);
-	if (fits && !out[at])
-		fits = prepend(out, &at, "/");
-	if (!fits)
-		return ENAMETOOLONG;
-	memmove(out, out + at, PATH_MAX - at);
-	return 0;
+	return dirs_path(&g->f.dirs, g->root, dir, name, out);
 }
 
 /* ---- data ---- */

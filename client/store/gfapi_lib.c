@@ -2,7 +2,9 @@
 /* libgfapi: how it is loaded, and the clients of volumes that the stores of a process share. */
 #include "store/gfapi_priv.h"
 
-#include <dlfcn.h>
+#include "base/library.h"
+#include "store/place_url.h"
+
 #include <errno.h>
 #include <pthread.h>
 #include <signal.h>
@@ -10,19 +12,13 @@
 #include <string.h>
 #include <time.h>
 
-/* musl has none, and would give functions of any version. */
-extern void *dlvsym(void *handle, const char *name, const char *version) __attribute__((weak));
-
 #define PACKAGE  "Debian package libgfapi0"
 #define LOG_INFO 7
 
 /* cluster.post-op-delay-secs is 1, disperse.eager-lock-timeout too */
 static const struct timespec settling = { .tv_sec = 1, .tv_nsec = 200000000 };
 
-static const struct {
-	const char *name, *version;
-	size_t at;
-} rows[] = {
+static const struct library_row gfapi_rows[] = {
 #define X(name, version, result, parameters)                                                       \
 	{ "glfs_" #name, "GFAPI_" version, offsetof(struct gfapi_calls, name) },
 	GFAPI_CALLS(X)
@@ -46,28 +42,27 @@ static struct shared *shared(void)
 
 int gfapi_load(struct gfapi_calls *out, const char *library, struct err *e)
 {
-	void *handle, *call;
+	const char *const files[] = { library, NULL };
+	struct library_failure failure;
+	int r;
 
-	if (!dlvsym)
+	if (!library_has_versions())
 		return err_set(e, -ENOTSUP,
 			       GFAPI_PREFIX " needs a C library that tells versions of functions "
 					    "apart (dlvsym), such as glibc");
-	handle = dlopen(library, RTLD_NOW | RTLD_LOCAL);
-	if (!handle)
-		return err_set(e, -ENOENT,
-			       GFAPI_PREFIX " needs the library libgfapi of GlusterFS 6 or newer "
-					    "(" PACKAGE "): %s",
-			       dlerror());
-	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
-		call = dlvsym(handle, rows[i].name, rows[i].version);
-		if (!call)
-			return err_set(e, -ENOENT,
-				       "%s is too old: it has no %s of version %s; " GFAPI_PREFIX
-				       " needs that of GlusterFS 6 or newer (" PACKAGE ")",
-				       library, rows[i].name, rows[i].version);
-		memcpy((char *)out + rows[i].at, &call, sizeof(call));
-	}
-	return 0;
+	r = library_load(out, files, gfapi_rows, sizeof(gfapi_rows) / sizeof(gfapi_rows[0]),
+			 &failure);
+	if (!r)
+		return 0;
+	if (failure.lacks)
+		return err_set(e, r,
+			       "%s is too old: it has no %s of version %s; " GFAPI_PREFIX
+			       " needs that of GlusterFS 6 or newer (" PACKAGE ")",
+			       library, failure.lacks->name, failure.lacks->version);
+	return err_set(e, r,
+		       GFAPI_PREFIX " needs the library libgfapi of GlusterFS 6 or newer "
+				    "(" PACKAGE "): %s",
+		       failure.why);
 }
 
 /* ---- URL ---- */
@@ -80,40 +75,13 @@ static int gfapi_lib_refuse(const char *where, const char *why, struct err *e)
 		       where, why);
 }
 
-/* Takes [*at, end) without its brackets and what follows a colon, which *port gets. */
-static const char *split_host(struct gfapi_url *out, const char *at, const char *end)
-{
-	const char *stop = *at == '[' ? memchr(at, ']', (size_t)(end - at)) : NULL, *port;
-	char *rest;
-	long n;
-
-	if (*at == '[' && !stop)
-		return "a [ has no ]";
-	port = stop ? stop + 1 : memchr(at, ':', (size_t)(end - at));
-	stop = stop ? stop : port ? port : end;
-	at += *at == '[';
-	if (at == stop)
-		return "there is no host";
-	if ((size_t)(stop - at) >= sizeof(out->host))
-		return "the host is too long";
-	memcpy(out->host, at, (size_t)(stop - at));
-	out->port = GFAPI_PORT;
-	if (!port || port == end)
-		return NULL;
-	n = strtol(port + 1, &rest, 10);
-	if (*port != ':' || rest != end || n < 1 || n > UINT16_MAX)
-		return "the port is not in 1..65535";
-	out->port = (int)n;
-	return NULL;
-}
-
 int gfapi_url_parse(struct gfapi_url *out, const char *where, struct err *e)
 {
 	size_t host = strcspn(where, "/"), volume, path;
 	const char *at = where + host, *why;
 
 	*out = (struct gfapi_url) { 0 };
-	why = split_host(out, where, at);
+	why = place_url_host(out->host, &out->port, GFAPI_PORT, where, at);
 	if (why)
 		return gfapi_lib_refuse(where, why, e);
 	at += strspn(at, "/");

@@ -3,11 +3,15 @@
 #include "store/store_priv.h"
 
 #include <errno.h>
+#include <stdio.h>
 #include <string.h>
 
+#define WAIT_NS            100000000u
+#define STORE_PASSWORD_MAX 1024
+
 /* The last one takes what has no other's prefix. */
-static const struct store_kind *const kinds[] = { &store_gfapi_kind, &store_rx_kind,
-						  &store_posix_kind };
+static const struct store_kind *const kinds[] = { &store_gfapi_kind, &store_smb_kind,
+						  &store_rx_kind, &store_posix_kind };
 
 #define N_KINDS (sizeof(kinds) / sizeof(kinds[0]))
 
@@ -40,11 +44,70 @@ int store_make_local(const char *place, struct err *e)
 	return k->make ? k->make(where, e) : 0;
 }
 
-int store_open_local(struct store **out, const char *place, bool direct, struct err *e)
+int store_begin_local(struct store **out, const char *place, bool direct, struct err *e)
 {
 	const char *where;
 
 	return local_find(place, &where)->open(out, where, direct, e);
+}
+
+int store_await_open(struct store *s, struct err *e)
+{
+	int r = 0;
+
+	while (!r && s->state == STORE_OPENING)
+		r = s->type->work(s, WAIT_NS, e);
+	if (r)
+		store_close(s);
+	return r;
+}
+
+int store_open_local(struct store **out, const char *place, bool direct, struct err *e)
+{
+	struct store *s;
+	int r = store_begin_local(&s, place, direct, e);
+
+	r = r ? r : store_await_open(s, e);
+	if (!r)
+		*out = s;
+	return r;
+}
+
+bool store_place_blocks(const char *place)
+{
+	const char *where;
+
+	return !local_find(place, &where)->never_waits;
+}
+
+int store_place_login(struct store_place_login *out, const char *place, struct err *e)
+{
+	const char *where;
+	const struct store_kind *k = local_find(place, &where);
+	int r = k->login ? k->login(out, where, e) : 0;
+
+	return r ? r : k->login != NULL;
+}
+
+/* Of the process: all its stores log in as one user. */
+static struct {
+	char user[256], password[STORE_PASSWORD_MAX];
+} local_login;
+
+void store_keep_password(const char *user, const char *password)
+{
+	snprintf(local_login.user, sizeof(local_login.user), "%s", user);
+	snprintf(local_login.password, sizeof(local_login.password), "%s", password);
+}
+
+const char *store_user(void)
+{
+	return local_login.user;
+}
+
+const char *store_password(void)
+{
+	return local_login.password;
 }
 
 int store_remove_local(struct store *s, const char *place, const char *name, struct err *e)

@@ -26,7 +26,7 @@ struct posix {
 /* The directory's descriptor; -1: it is gone. */
 static int dir_fd(const struct file_store *f, uint64_t dir)
 {
-	const struct file_store_dir *d = file_store_dir_of(f, dir);
+	const struct dirs_entry *d = dirs_of(&f->dirs, dir);
 
 	_Static_assert(offsetof(struct posix, f) == 0, "a store is the head of its kind");
 	if (!dir)

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* What all stores have in common: counting what is lent. */
-#include "store/store.h"
+#include "store/store_priv.h"
 
 #include "base/clock.h"
+#include "base/kernel.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -149,6 +150,51 @@ int store_list(struct store *s, struct store_dir dir,
 	if (r || last->result == STORE_NONE)
 		return r;
 	return err_set(e, STORE_REFUSED, "%s: %s (%d)", last->what, last->why, last->code);
+}
+
+static enum store_result store_result_of(int code)
+{
+	switch (code) {
+	case 0:
+		return STORE_OK;
+	case ENOENT:
+	case ENODATA: /* no such attribute */
+	case ENOTDIR: /* a file where a directory was asked for */
+		return STORE_NONE;
+	case EEXIST:
+		return STORE_EXISTS;
+	case EACCES:
+	case ETXTBSY: /* open elsewhere, as SMB says it */
+	case EPERM:
+	case EROFS:
+		return STORE_DENIED;
+	case EAGAIN:  /* of F_SETLK; Linux has no EACCES for it */
+	case EDEADLK: /* SMB: a READ or WRITE of what is locked */
+		return STORE_LOCKED;
+	case ENOSPC:
+		return STORE_FULL;
+	case EDQUOT:
+		return STORE_QUOTA;
+	case ENOTEMPTY:
+		return STORE_NOT_EMPTY;
+	case EINVAL:
+	case EFBIG:
+	case EOVERFLOW:
+	case ENAMETOOLONG:
+	case ERANGE:
+	case E2BIG:
+		return STORE_INVALID;
+	case EOPNOTSUPP:
+	case ENOSYS:
+		return STORE_UNKNOWN;
+	default:
+		return STORE_FAILED;
+	}
+}
+
+void store_answer_errno(struct store_op *op, int code)
+{
+	store_answer(op, store_result_of(code), code, kernel_why(code));
 }
 
 void store_never_wait(struct store *s, struct io_wait *w)

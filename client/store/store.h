@@ -347,6 +347,23 @@ bool store_is_local(const char *word);
 /* The place itself, if it is not there. */
 int store_make_local(const char *place, struct err *e);
 int store_open_local(struct store **out, const char *place, bool direct, struct err *e);
+/* The same, but it does not wait: the store is open once its state is STORE_IS_OPEN. */
+int store_begin_local(struct store **out, const char *place, bool direct, struct err *e);
+
+/* Whether operations in such a place can only be waited for, as s->blocks says of its store. */
+bool store_place_blocks(const char *place);
+
+/* Who logs in where, by the place's words. */
+struct store_place_login {
+	char user[256]; /* "": none is given */
+	char host[256];
+};
+/* 1: a place of that kind has a login, which is *out; 0: it has none; negative errno with a text:
+ * the place is not written as it must be. */
+int store_place_login(struct store_place_login *out, const char *place, struct err *e);
+/* The user, where a place names none, and the password of all places opened from now on: copies.
+ * Before any thread opens one. */
+void store_keep_password(const char *user, const char *password);
 /* store_remove_tree() of what is in place, on which s is open. 0 or a negative errno with a text.
  */
 int store_remove_local(struct store *s, const char *place, const char *name, struct err *e);

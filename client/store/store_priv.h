@@ -47,6 +47,9 @@ static inline void store_answer(struct store_op *op, enum store_result result, i
 	op->why = result == STORE_OK ? NULL : why;
 }
 
+/* op's answer is an errno; 0: it was done. */
+void store_answer_errno(struct store_op *op, int code);
+
 /* One AFP command in flight. */
 struct store_slot {
 	struct afp_op op;
@@ -103,13 +106,23 @@ void store_login_free(struct store_login *l);
  */
 struct store_kind {
 	const char *prefix; /* by which it is chosen, "toy:"; "": it is the kind of all others */
-	/* direct: past the page cache, if there is one. 0 or a negative errno with a text. */
+	/* Begins one. direct: past the page cache, if there is one. 0 or a negative errno with a
+	 * text. */
 	int (*open)(struct store **out, const char *where, bool direct, struct err *e);
 	/* Makes the place if it is not there; NULL: it always is. */
 	int (*make)(const char *where, struct err *e);
+	/* Who logs in where; NULL: nobody does. 0 or a negative errno with a text. */
+	int (*login)(struct store_place_login *out, const char *where, struct err *e);
+	bool never_waits; /* its stores do not block (struct store) */
 };
 
-extern const struct store_kind store_posix_kind, store_gfapi_kind, store_rx_kind;
+extern const struct store_kind store_posix_kind, store_gfapi_kind, store_rx_kind, store_smb_kind;
+
+/* Those of store_keep_password(), "" before. */
+const char *store_user(void);
+const char *store_password(void);
+/* Advances s until it is open. 0; a negative errno with a text, and s is closed. */
+int store_await_open(struct store *s, struct err *e);
 
 /* wait, advance and work of a store whose ops are answered when they are submitted. */
 void store_never_wait(struct store *s, struct io_wait *w);

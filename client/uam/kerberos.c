@@ -13,7 +13,8 @@
  */
 #include "uam/methods.h"
 
-#include <dlfcn.h>
+#include "base/library.h"
+
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -71,13 +72,10 @@ struct gss_calls {
 	uint32_t (*delete_sec_context)(uint32_t *minor, void **context, struct gss_text *out);
 };
 
-static const struct {
-	const char *name;
-	size_t at;
-} gss_rows[] = {
+static const struct library_row gss_rows[] = {
 #define X(call)                                                                                    \
 	{                                                                                          \
-		"gss_" #call, offsetof(struct gss_calls, call)                                     \
+		"gss_" #call, NULL, offsetof(struct gss_calls, call)                               \
 	}
 	X(import_name),    X(acquire_cred), X(init_sec_context), X(display_status),
 	X(release_buffer), X(release_name), X(release_cred),     X(delete_sec_context),
@@ -91,24 +89,19 @@ struct kerberos {
 	uint32_t flags; /* what the context has, once it is complete */
 };
 
-/* The library stays loaded: it is the same for all sessions. */
 static int gss_load(struct gss_calls *out, struct err *e)
 {
-	void *library = dlopen(LIBRARY, RTLD_NOW | RTLD_LOCAL), *call;
+	static const char *const files[] = { LIBRARY, NULL };
+	struct library_failure failure;
 
-	if (!library)
-		return err_set(e, -EOPNOTSUPP,
-			       METHOD " needs the library " LIBRARY
-				      " (Debian: libgssapi-krb5-2): %s",
-			       dlerror());
-	for (size_t i = 0; i < sizeof(gss_rows) / sizeof(gss_rows[0]); i++) {
-		call = dlsym(library, gss_rows[i].name);
-		if (!call)
-			return err_set(e, -EOPNOTSUPP, METHOD ": " LIBRARY " has no %s",
-				       gss_rows[i].name);
-		memcpy((char *)out + gss_rows[i].at, &call, sizeof(call));
-	}
-	return 0;
+	if (!library_load(out, files, gss_rows, sizeof(gss_rows) / sizeof(gss_rows[0]), &failure))
+		return 0;
+	if (failure.lacks)
+		return err_set(e, -EOPNOTSUPP, METHOD ": " LIBRARY " has no %s",
+			       failure.lacks->name);
+	return err_set(e, -EOPNOTSUPP,
+		       METHOD " needs the library " LIBRARY " (Debian: libgssapi-krb5-2): %s",
+		       failure.why);
 }
 
 /* The library's own sentence, the mechanism's if it has one. */

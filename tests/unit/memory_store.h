@@ -193,6 +193,20 @@ static inline enum store_result memory_swap(struct memory_store *m, const struct
 	return STORE_OK;
 }
 
+static inline enum store_result memory_make(struct memory_store *m, struct store_op *op)
+{
+	struct memory_node *n;
+
+	op->made.volume = op->dir.volume;
+	op->made.id = memory_add(m, op->dir, op->name, op->verb == STORE_MKDIR);
+	if (op->verb != STORE_CREATE || !op->how || !m->s.creates_open)
+		return STORE_OK;
+	n = memory_find(m, op->dir, op->name);
+	n->opened++;
+	op->opened.id = (uint64_t)(n - m->node);
+	return STORE_OK;
+}
+
 static inline enum store_result memory_do(struct memory_store *m, struct store_op *op)
 {
 	struct memory_node *n = NULL;
@@ -209,9 +223,7 @@ static inline enum store_result memory_do(struct memory_store *m, struct store_o
 	case STORE_CREATE:
 		if (n)
 			return STORE_EXISTS;
-		op->made.volume = op->dir.volume;
-		op->made.id = memory_add(m, op->dir, op->name, op->verb == STORE_MKDIR);
-		return STORE_OK;
+		return memory_make(m, op);
 	case STORE_DELETE:
 		return n ? memory_delete(m, n) : STORE_NONE;
 	case STORE_OPEN:

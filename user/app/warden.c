@@ -4,6 +4,7 @@
 
 #include "app/cmd.h"
 #include "base/clock.h"
+#include "base/kernel.h"
 #include "dsi/mark.h"
 #include "host/rights.h"
 
@@ -68,6 +69,8 @@ static void warden_clean_up(const struct warden *w)
 	close(STDIN_FILENO);
 	close(STDOUT_FILENO);
 	open = dsi_marks_end(w->marks, CLOSE_NS, &ended);
+	if (w->task.no_files)
+		kernel_close_from(STDERR_FILENO + 1);
 	until_ns = clock_now_ns() + BACK_NS;
 	for (unsigned int i = 0; i < WARDEN_BASES; i++)
 		if (*w->left->base[i] && ++n)

@@ -35,6 +35,9 @@ struct warden_task {
 	int (*remove)(void *user, const char *base, const char *volume, struct err *e);
 	void *user;
 	bool needs_rights; /* those of the command; else it gives up all that it can */
+	/* Not those of the command's descriptors: they are closed before, as no server ends a
+	 * session whose connection stays. */
+	bool no_files;
 };
 
 struct warden;

@@ -29,6 +29,18 @@ int kernel_epoll_wait(int epoll, struct epoll_event *event, int n, uint64_t wait
 	return got;
 }
 
+void kernel_close_from(int fd)
+{
+	long most = sysconf(_SC_OPEN_MAX);
+
+#ifdef SYS_close_range
+	if (!syscall(SYS_close_range, (unsigned int)fd, ~0u, 0u))
+		return;
+#endif
+	for (; fd < most; fd++) /* before Linux 5.9 */
+		close(fd);
+}
+
 const char *kernel_why(int code)
 {
 	return code > 0 && code <= EHWPOISON ? strerror(code) : "unknown error";

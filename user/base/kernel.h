@@ -36,6 +36,9 @@ bool kernel_direct_align(int fd, size_t *out);
 enum kernel_quota { KERNEL_QUOTA_USER, KERNEL_QUOTA_GROUP };
 uint64_t kernel_quota_left(int fd, enum kernel_quota of, uint32_t id);
 
+/* Closes all descriptors from that one on. */
+void kernel_close_from(int fd);
+
 /* What an errno means: static, in English. */
 const char *kernel_why(int code);
 

@@ -199,7 +199,7 @@ static int clients_check_room(const struct clients *c, struct err *e)
 	const bool afp = cfg && !cfg->local;
 	const struct capacity_need need = {
 		.sessions = afp ? c->o.n + c->o.logins + c->o.probe + c->o.places->n : 0,
-		.threads = clients_threads(c, cfg && cfg->local),
+		.threads = clients_threads(c, cfg && session_blocks(cfg)),
 		.data_b = c->o.data_b,
 		/* Those that the server's first address can be reached from. */
 		.sources = afp && cfg->c.sources.n

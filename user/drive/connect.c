@@ -314,6 +314,26 @@ int connect_complete(struct connect_cfg *c, struct err *e)
 	return r;
 }
 
+int connect_place(const struct connect_cfg *c, const char *place, struct err *e)
+{
+	char secret[CONNECT_PASSWORD_MAX] = "";
+	struct store_place_login login;
+	struct connect_cfg who = *c;
+	int r = store_place_login(&login, place, e);
+
+	if (r <= 0)
+		return r;
+	who.user = *login.user ? login.user : c->user;
+	who.host = login.host;
+	r = c->password ? take_password(secret, (char *)(uintptr_t)c->password, 'x', e) : 0;
+	r = r ? r : complete_user(&who, e);
+	r = r ? r : find_password(&who, secret, e);
+	if (!r)
+		store_keep_password(who.user, secret);
+	explicit_bzero(secret, sizeof(secret));
+	return r;
+}
+
 #define SECOND "dhx2"
 
 /*

@@ -125,6 +125,12 @@ int connect_operands(struct connect_cfg *c, int n, char **operand, struct err *e
 int connect_complete(struct connect_cfg *c, struct err *e);
 
 /*
+ * The same for a place: where it has a login, stores that are opened from now on have the password,
+ * which is asked for as above. 0, or a negative errno with a text.
+ */
+int connect_place(const struct connect_cfg *c, const char *place, struct err *e);
+
+/*
  * Our end of the connection of an AFP store, as a run has it: out has room for RUN_ADDRESS_LEN
  * bytes; "" for NULL and other stores.
  */

@@ -77,7 +77,7 @@ static int load_clients_fill(struct load_clients *c, struct err *e)
 				     .n_dirs = c->o.directories,
 				     .seed = c->o.seed };
 	/* client i is thread i modulo their number's; of a directory nobody looks at the data */
-	const unsigned int n = c->o.session->cfg->local ? 1 : c->o.threads;
+	const unsigned int n = session_blocks(c->o.session->cfg) ? 1 : c->o.threads;
 	bool there;
 
 	c->client = calloc(c->o.clients + 1, sizeof(*c->client));

@@ -9,9 +9,24 @@
 #include <netdb.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/stat.h>
 
 #define WAIT_NS  100000000u
 #define ALL_MODE 0777
+
+bool session_blocks(const struct session_cfg *cfg)
+{
+	return cfg->local && store_place_blocks(cfg->directory);
+}
+
+bool session_is_place(const char *word)
+{
+	struct stat st;
+
+	if (store_is_local(word))
+		return true;
+	return !strstr(word, "://") && !stat(word, &st) && S_ISDIR(st.st_mode);
+}
 
 int places_open(struct places *p, const struct session *session, struct err *e)
 {
@@ -80,7 +95,7 @@ int places_begin(const struct places *p, const struct places_client *c, struct s
 	};
 
 	if (cfg->local)
-		return store_open_local(out, cfg->directory, !cfg->buffered, e);
+		return store_begin_local(out, cfg->directory, !cfg->buffered, e);
 	return store_begin_afp(out, &how, e);
 }
 

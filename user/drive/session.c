@@ -42,7 +42,7 @@ static int check_local(const struct session_cfg *cfg, int operands, struct err *
 		return err_set(
 		    e, -EINVAL,
 		    "--trace records the requests of an AFP server: it cannot be used with -L, a "
-		    "DIRECTORY or gluster://");
+		    "DIRECTORY, gluster:// or smb://");
 	return 0;
 }
 
@@ -66,7 +66,8 @@ int session_check(struct session_cfg *cfg, struct err *e)
 		return r;
 	if (cfg->place && cfg->place == cfg->directory && !session_is_place(cfg->place))
 		return connect_url(&cfg->c, cfg->place, e);
-	return cfg->local ? 0 : connect_complete(&cfg->c, e);
+	return cfg->local ? connect_place(&cfg->c, cfg->directory, e)
+			  : connect_complete(&cfg->c, e);
 }
 
 /* Watch: regions */
@@ -368,7 +369,7 @@ static int remove_after_kill(void *user, const char *base, const char *volume, s
 
 int session_warden(struct session *s, struct err *e)
 {
-	const struct warden_task task = { remove_after_kill, s, s->cfg->local };
+	const struct warden_task task = { remove_after_kill, s, s->cfg->local, s->cfg->local };
 	int r;
 
 	tree_name(s->run_name);
@@ -484,15 +485,6 @@ enum outcome session_finish(struct session *s, int r, const struct err *e)
 	if (r)
 		run_note(&s->run.warnings, NULL, "broke off: %s", e->text);
 	return result;
-}
-
-bool session_is_place(const char *word)
-{
-	struct stat st;
-
-	if (store_is_local(word))
-		return true;
-	return !strstr(word, "://") && !stat(word, &st) && S_ISDIR(st.st_mode);
 }
 
 int session_make_base(struct session *s, const char *name, struct err *e)

@@ -24,7 +24,7 @@
 /* Rows of a table of options over a struct that has a session_cfg as member "member". */
 struct session_cfg {
 	struct connect_cfg c;
-	bool local;            /* a directory of this machine in place of a server */
+	bool local;            /* a place (store_open_local()) instead of an AFP server */
 	bool buffered;         /* through the page cache, else O_DIRECT */
 	bool force;            /* load also a volume that it may fill */
 	const char *force_how; /* what sets it, for messages; NULL: --force */
@@ -64,15 +64,17 @@ extern const char *const session_watch_choices[];
 	  .offset = offsetof(cfg_type, member.local),                                              \
 	  .help = "the same tests on a directory of this machine",                                 \
 	  .more = "This option is not needed where a place is given instead of the server: a "     \
-		  "DIRECTORY that begins with / or a dot, or exists, or a gluster:// place. "      \
+		  "DIRECTORY that begins with / or a dot, or exists, or a gluster:// or smb:// "   \
+		  "place. "                                                                        \
 		  "System calls are made one after the other." },                                  \
 	{ .letter = 'P', .name = "directory", .arg = "DIR", .type = OPT_STRING,                    \
 	  .offset = offsetof(cfg_type, member.directory),                                          \
 	  .help = "the directory; created if it does not exist",                                   \
 	  .more = "It is not removed. gluster://HOST[:PORT]/VOLUME[/PATH] is a directory of a "    \
 		  "GlusterFS volume, used by libgfapi, without a mount. It takes the library "     \
-		  "libgfapi of GlusterFS 6 or newer (Debian package libgfapi0). docs/load.md "     \
-		  "says what is measured." },                                                      \
+		  "libgfapi of GlusterFS 6 or newer (Debian package libgfapi0). "                  \
+		  "smb://USER@HOST[:PORT]/SHARE[/PATH] is a directory of an SMB share, used by "    \
+		  "libsmb2 (Debian 13: package libsmb2-6). docs/load.md says what is measured." },                                                      \
 	{ .letter = 'D', .name = "buffered", .type = OPT_FLAG,                                     \
 	  .offset = offsetof(cfg_type, member.buffered),                                           \
 	  .help = "through the page cache (default: O_DIRECT)",                                    \
@@ -91,6 +93,9 @@ int session_parse(struct session_cfg *cfg, int n, char **operand, struct err *e)
  * which it may ask for a password. 0, or a negative errno and a text.
  */
 int session_check(struct session_cfg *cfg, struct err *e);
+
+/* Whether it works in a place whose calls can only be waited for. */
+bool session_blocks(const struct session_cfg *cfg);
 
 /* Whether a word names a place that needs no server, see store_is_local(): or a directory. */
 bool session_is_place(const char *word);

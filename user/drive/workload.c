@@ -238,8 +238,9 @@ static void workload_help(const struct workload_type *type)
 {
 	printf("Usage: afpscope %s [OPTIONS] [afp://USER@HOST:PORT/VOLUME|JOB.ini]\n", type->name);
 	if (type->has_store)
-		printf("       afpscope %s [OPTIONS] DIRECTORY|gluster://HOST/VOLUME/PATH\n",
-		       type->name);
+		printf("       afpscope %s [OPTIONS] DIRECTORY|gluster://HOST/VOLUME/PATH\n"
+		       "       afpscope %s [OPTIONS] smb://USER@HOST:PORT/SHARE/PATH\n",
+		       type->name, type->name);
 	printf("%s\n\n", type->help);
 	opt_help(stdout, type->job->options);
 }

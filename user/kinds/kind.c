@@ -92,6 +92,7 @@ int kind_find(const struct kind *k, struct kind_found *out, const struct kind_wi
 	out->kind = k;
 	out->target.decoder = k->decoder;
 	out->target.any_order = k->any_order;
+	out->target.parks = k->parks;
 	out->target.files = k->files;
 	out->target.accounts = k->is.accounts;
 	out->target.foreign = !r && k->foreign ? k->foreign(out->target.server) : NULL;

@@ -7,7 +7,7 @@
  * called, how its clients' bytes are understood, and which of its settings are worth a warning. A
  * new kind is a file and its name in the list, whose first is the default.
  */
-#define KINDS(X) X(afp) X(any) X(gluster) X(rx)
+#define KINDS(X) X(afp) X(any) X(gluster) X(rx) X(smb)
 /* Of these, the ones that a diagnosis can be made of: their has_diagnosis is true. */
 #define KINDS_JUDGED(X) X(afp) X(gluster) X(rx)
 
@@ -56,6 +56,7 @@ struct kind {
 	struct run_kind is;
 	enum afs_decoder decoder; /* NONE: its requests are not known */
 	bool any_order;           /* it answers in any order, in any thread */
+	bool parks;               /* of any_order: as setup.parks of bpf/calls.h */
 	bool has_volumes;         /* wish.volume may choose among its processes */
 	enum afs_files files;     /* how regular files are distinguished */
 	/* As way_foreign(), of the kind's own programs. NULL: the kind takes any. */
@@ -67,6 +68,9 @@ struct kind {
 	int (*find)(struct kind_found *out, const struct kind_wish *wish, struct err *e);
 	/* Notes which server it is, and warnings about its settings. 0 or -ENOMEM. */
 	int (*describe)(const struct kind_found *found, struct run *r);
+	/* Notes what only the counts tell, once the watch has ended. 0 or -ENOMEM. NULL: nothing.
+	 */
+	int (*conclude)(struct run *r);
 };
 
 #define X(name) extern const struct kind kind_##name;

@@ -59,6 +59,7 @@ struct target {
 	bool plain;               /* any program: its children belong to it, whatever they run */
 	enum afs_decoder decoder; /* of clients' bytes; the kind's */
 	bool any_order;           /* it answers in any order, in any thread; the kind's */
+	bool parks;               /* of any_order: as setup.parks of bpf/calls.h; the kind's */
 	enum afs_files files;     /* how regular files are distinguished; the kind's */
 	const struct account_names *accounts; /* the kind's; NULL: AFP's */
 	uint64_t client; /* inode of its end of the client's connection; 0: none */

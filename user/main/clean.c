@@ -235,12 +235,13 @@ static int clean_parse(struct clean_cfg *cfg, int argc, char **argv, struct err 
 	return r ? r : connect_check(&cfg->c, e);
 }
 
-/* Whether the place is there; it needs no password. */
+/* Whether the place is there. */
 static int clean_check(struct clean_cfg *cfg, struct err *e)
 {
 	if (!cfg->place)
 		return connect_complete(&cfg->c, e);
-	return session_is_place(cfg->place) ? 0 : connect_url(&cfg->c, cfg->place, e);
+	return session_is_place(cfg->place) ? connect_place(&cfg->c, cfg->place, e)
+					    : connect_url(&cfg->c, cfg->place, e);
 }
 
 int cmd_clean(int argc, char **argv)
@@ -253,10 +254,11 @@ int cmd_clean(int argc, char **argv)
 		puts(
 		    "Usage: afpscope clean [OPTIONS] [afp://USER@HOST:PORT/VOLUME]\n"
 		    "       afpscope clean [OPTIONS] DIRECTORY|gluster://HOST/VOLUME/PATH\n"
+		    "       afpscope clean [OPTIONS] smb://USER@HOST:PORT/SHARE/PATH\n"
 		    "Removes test directories that killed runs left in the root of a volume, in a\n"
-		    "directory of this machine, or in one of a GlusterFS volume, and ends the\n"
-		    "sessions of these runs that a server keeps: only those of the user as whom it\n"
-		    "logs in.\n");
+		    "directory of this machine, or in one of a GlusterFS volume or of an SMB share,\n"
+		    "and ends the sessions of these runs that a server keeps: only those of the user\n"
+		    "as whom it logs in.\n");
 		opt_help(stdout, clean_options);
 		return OUTCOME_OK;
 	}

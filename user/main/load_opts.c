@@ -238,7 +238,7 @@ const struct opt load_options[] = {
 	  .help = "start of the random numbers: the same seed, the same choices (default: 1)",
 	  .more = "With the same seed each client chooses the same actions and files in the same order." },
 	{ .name = "threads", .arg = "N", .type = OPT_UINT, .offset = AT(threads), .min = 1, .max = THREADS_MAX,
-	  .help = "threads that drive the clients (default: one for each 200 clients, at most half the CPUs; of a DIRECTORY: one for each client)" },
+	  .help = "threads that drive the clients (default: one for each 200 clients, at most half the CPUs; of a DIRECTORY or a GlusterFS volume: one for each client)" },
 	{ .name = "realtime", .type = OPT_FLAG, .offset = AT(realtime),
 	  .help = "run the threads that drive the clients with real-time priority (SCHED_RR), before all other programs of their CPUs; "
 		  "only where the server has other CPUs (taskset): else some of its processes may get none",
@@ -287,7 +287,7 @@ static unsigned int default_threads(const struct load_cfg *cfg)
 	long cpus = sysconf(_SC_NPROCESSORS_ONLN);
 	unsigned int most = cpus > 3 ? (unsigned int)cpus / 2 : 1, wanted = (clients + 199) / 200;
 
-	if (cfg->w.s.local && cfg->rate.per_s <= 0)
+	if (session_blocks(&cfg->w.s) && cfg->rate.per_s <= 0)
 		return clients < THREADS_MAX ? clients : THREADS_MAX;
 	return wanted < most ? wanted : most;
 }

@@ -403,6 +403,8 @@ static int record_note(struct record *rec, struct run_phase *p)
 		r = attach_note_new(rec->a.watch, rec->kind, &wish, rec->found_ns, &rec->run);
 	r = r ? r : looks_note(&rec->looks, rec->a.watch, &p->ledger, &rec->run);
 	r = r ? r : attach_finish(&rec->a, &rec->run);
+	if (!r && rec->kind->conclude)
+		r = rec->kind->conclude(&rec->run);
 	if (rec->asked)
 		rx_waiting_note(rec->asked, &rec->run);
 	if (!r && rec->kind->is.has_diagnosis)

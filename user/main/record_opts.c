@@ -27,7 +27,7 @@ const struct opt record_options[] = {
 	  .more = "Its self-heal daemon and mounts, and glusterd, are watched, too. If several servers on this host "
 	 	"have a volume of that name, --pid or --port of a glusterd chooses one." },
 	{ .name = "kind", .arg = "KIND", .type = OPT_CHOICE, .offset = OFFSET(kind), .choice = kind_names,
-	  .help = "afp: what each AFP command costs; any: whatever program it is, its calls, times and threads; gluster: GlusterFS bricks, by request; rx: servers of OpenAFS and others over Rx, by call (default: afp; any with --exe or --unit)",
+	  .help = "afp: what each AFP command costs; any: whatever program it is, its calls, times and threads; gluster: GlusterFS bricks, by request; rx: servers of OpenAFS and others over Rx, by call; smb: Samba, by request (default: afp; any with --exe or --unit)",
 	  .more = "With `any` nothing is by request: the report has the program's system calls by class and object, "
 	 	"where its threads' time went, what reached files and disks, and its threads by name with their "
 	 	"CPU time. Its children are watched, too.\n"
@@ -41,7 +41,13 @@ const struct opt record_options[] = {
 	 	"their errors and their time in the server; run.json also has the packets by type. All such "
 	 	"servers of root, or of the user who runs afpscope, are watched (at most 32), if they are in one "
 	 	"systemd unit; --port, --pid or --exe chooses. A receive buffer that is smaller than was asked "
-	 	"for, or than a burst of clients needs, is a warning. --trace is not possible with it." },
+	 	"for, or than a burst of clients needs, is a warning. --trace is not possible with it.\n"
+	 	"With `smb`, Samba (smbd) is watched with all its sessions, and smbd-notifyd beside them. The report "
+	 	"has the requests by command of SMB2 and SMB3 (CREATE, READ, CREATE+CLOSE, ...), with their number, "
+	 	"their bytes, their errors and their time in smbd, and the system calls of those that it answers at "
+	 	"once. Of encrypted sessions only the bytes are counted, and a warning says their share. --port or "
+	 	"--pid chooses one of several servers; --pid of a session watches that session alone. --trace is not "
+	 	"possible with it." },
 	{ .type = OPT_HEADING, .help = "How long (default: until Ctrl-C):" },
 	{ .letter = 'd', .name = "duration", .arg = "SECONDS", .type = OPT_SECONDS, .offset = OFFSET(seconds), .min = 1, .max = 86400,
 	  .help = "at most this long; with a COMMAND until it has ended",
@@ -75,7 +81,8 @@ static void record_help(void)
 	    "what each AFP command costs inside it. Changes nothing and needs no client.\n"
 	    "With --kind any: the calls, times and threads of any other program; with --kind\n"
 	    "gluster: of GlusterFS bricks, and what each of their requests costs; with --kind rx:\n"
-	    "of servers over Rx (OpenAFS), and what each of their calls costs.\n\n",
+	    "of servers over Rx (OpenAFS), and what each of their calls costs; with --kind smb:\n"
+	    "of Samba, and what each of its requests costs.\n\n",
 	    stdout);
 	opt_help(stdout, record_options);
 }

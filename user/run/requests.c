@@ -19,9 +19,14 @@ bool requests_knows(const struct ledger *l, unsigned int number)
 	return false;
 }
 
+uint64_t requests_parked_ns(const struct afs_account *sum)
+{
+	return sum->parked_ns > sum->had_ns ? sum->parked_ns - sum->had_ns : 0;
+}
+
 static uint64_t service_of(const struct afs_account *sum, const uint64_t ns[ACCOUNT_N_COLUMNS])
 {
-	uint64_t all = sum->unexplained_ns;
+	uint64_t all = sum->unexplained_ns + requests_parked_ns(sum);
 
 	for (size_t i = 0; i < ACCOUNT_N_COLUMNS; i++)
 		all += ns[i];
@@ -55,13 +60,16 @@ static void add_unseen(struct request *r, const struct ledger *l)
 static void request_make(struct request *out, const struct ledger *l, unsigned int number)
 {
 	const struct ledger_account *a = ledger_account(l, number);
+	uint64_t over;
 
 	*out = (struct request) { .number = number };
 	if (a)
 		out->a = *a;
 	out->service_ns = requests_service_ns(l, number);
-	if (out->a.sum.begun > out->a.sum.answered)
-		out->pending = out->a.sum.begun - out->a.sum.answered;
+	out->parked_ns = requests_parked_ns(&out->a.sum);
+	over = out->a.sum.answered + out->a.sum.waited;
+	if (out->a.sum.begun > over)
+		out->pending = out->a.sum.begun - over;
 	if (out->a.sum.handed) {
 		out->handed_ns = out->a.sum.ns;
 		out->a.sum.unexplained_ns = 0;
@@ -72,6 +80,7 @@ static void request_make(struct request *out, const struct ledger *l, unsigned i
 	account_times(l, AFS_ROLE_SERVER, number, out->time_ns);
 	add_unseen(out, l);
 	out->calls = ledger_part_sum(l, AFS_ROLE_SERVER, number, LEDGER_ALL, LEDGER_ALL).calls;
+	out->calls += out->a.sum.later_calls;
 	out->cnid_calls =
 	    ledger_part_sum(l, AFS_ROLE_BACKEND, number, LEDGER_ALL, LEDGER_ALL).calls;
 }
@@ -84,6 +93,7 @@ static void run_requests_request_add(struct request *to, const struct request *f
 	to->calls += from->calls;
 	to->cnid_calls += from->cnid_calls;
 	to->handed_ns += from->handed_ns;
+	to->parked_ns += from->parked_ns;
 	to->service_ns += from->service_ns;
 	to->pending += from->pending;
 	to->pending_ns += from->pending_ns;

@@ -11,8 +11,11 @@ struct request {
 	unsigned int number;
 	struct ledger_account a;
 	uint64_t time_ns[ACCOUNT_N_COLUMNS]; /* of the serving thread */
-	uint64_t calls, cnid_calls;          /* of the serving thread, of cnid_dbd for it */
-	uint64_t handed_ns;  /* all, if some were handed over; then the others are 0 */
+	uint64_t calls, cnid_calls; /* of the serving thread (bpf/park.h: also what it did later),
+				       of cnid_dbd for it */
+	uint64_t handed_ns;         /* all, if some were handed over; then the others are 0 */
+	/* Of time_ns's whole: from when its thread parked a request (bpf/park.h) to its reply. */
+	uint64_t parked_ns;
 	uint64_t service_ns; /* in service, with an answer or without: requests_service_ns */
 	uint64_t pending;    /* requests without an answer */
 	uint64_t pending_ns; /* of service_ns, theirs; 0 where it is not known */
@@ -33,11 +36,14 @@ bool requests_knows(const struct ledger *l, unsigned int number);
 
 /*
  * How long an account's requests were in service in the ledger's time, whether they have an answer
- * or not: what every share of request time is of. It is the sum of the columns and of what is
- * unexplained; of requests that were handed over, or whose parts were not timed, the time of those
- * that were answered.
+ * or not: what every share of request time is of. It is the sum of the columns, of what is
+ * unexplained and of the time in which they were parked; of requests that were handed over, or
+ * whose parts were not timed, the time of those that were answered.
  */
 uint64_t requests_service_ns(const struct ledger *l, unsigned int number);
+
+/* Of the time of its answered requests, what is in no part because they were parked. */
+uint64_t requests_parked_ns(const struct afs_account *sum);
 
 /*
  * Nearest rank, interpolated within its bucket: at most 1/16 off, and never outside of shortest and

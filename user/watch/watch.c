@@ -60,6 +60,7 @@ static int take_bpf(struct watch *w, struct err *e)
 	const struct bpf_load_wish wish = {
 		.decoder = w->t.decoder,
 		.any_order = w->t.any_order,
+		.parks = w->t.parks,
 		.files = w->t.files,
 		.accounts = w->t.accounts,
 		.sink = &w->sink,

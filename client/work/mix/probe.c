@@ -91,7 +91,9 @@ static struct store_op *mix_probe_next(struct script *s)
 		.dir = verb == STORE_LOOKUP ? p->store->root[0] : p->dir,
 		.name = verb == STORE_LOOKUP ? p->base : FILE_NAME,
 		.file = p->file,
-		.how = reads ? STORE_FOR_READ : STORE_FOR_READ | STORE_FOR_WRITE,
+		.how = verb != STORE_OPEN ? 0
+		       : reads            ? STORE_FOR_READ
+					  : STORE_FOR_READ | STORE_FOR_WRITE,
 		.len = PROBE_LEN,
 		.buf = p->buffer,
 		.data = p->buffer,

@@ -48,6 +48,7 @@ static int speed_works_open_file(struct speed *s, struct store_dir dir, const ch
 
 	s->op.how = how;
 	r = must(s, STORE_OPEN, dir, name);
+	s->op.how = 0; /* a CREATE with it would open as well */
 	if (r)
 		return r;
 	*file = s->op.opened;

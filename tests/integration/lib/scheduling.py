@@ -53,6 +53,7 @@ WAITING = (
     "whose",
     "servers",
     "gluster",
+    "samba",
     "foreign",
     "speedtest_local",
     "right_process",

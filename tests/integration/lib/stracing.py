@@ -77,7 +77,7 @@ def strace(server: Server, out: Path) -> Iterator[None]:
 
     def attached() -> bool:
         assert process.poll() is None, "strace ended"
-        return all(_tracer(pid) == process.pid for pid in running)
+        return all(tracer_of(pid) == process.pid for pid in running)
 
     wait_until(attached, 10, "strace to attach")
     try:
@@ -87,7 +87,8 @@ def strace(server: Server, out: Path) -> Iterator[None]:
         process.wait(20)
 
 
-def _tracer(pid: int) -> int:
+def tracer_of(pid: int) -> int:
+    """Of whom a process is traced; 0: of nobody."""
     for line in Path(f"/proc/{pid}/status").read_text().splitlines():
         if line.startswith("TracerPid:"):
             return int(line.split()[1])

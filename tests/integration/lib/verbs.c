@@ -3,7 +3,7 @@
  * Carries out file operations on a store as standard input says, without ever waiting inside the
  * store, for test_store_verbs.py:
  *
- *	verbs posix DIRECTORY
+ *	verbs local PLACE
  *	verbs afp HOST PORT USER PASSWORD VOLUME VERSION
  *
  * Each line is one operation, for example "rename dir=2 name=a to_dir=17 to_name=b". The answer is
@@ -152,8 +152,10 @@ int main(int argc, char **argv)
 {
 	char *line = malloc(LINE_MAX), *buf = malloc(ROOM);
 	struct store *s = NULL;
+	const char *password = getenv("AFPSCOPE_PASSWORD");
 	struct err e = { 0 };
 
+	store_keep_password("", password ? password : "");
 	if (argc == 8 && !strcmp(argv[1], "afp"))
 		s = open_afp(argv + 2, &e);
 	else if (argc != 3 || store_open_local(&s, argv[2], false, &e))

@@ -100,6 +100,30 @@ static void of_requests_that_were_handed_over_their_whole_time_counts(void **sta
 	requests_fini(&r);
 }
 
+/*
+ * Of 100 requests, 30 were parked after 10 ms in parts, and took 60 ms together; one more waits in
+ * another account.
+ */
+static void the_time_in_which_requests_were_parked_is_known(void **state)
+{
+	struct ledger l = sample();
+	struct requests r;
+
+	(void)state;
+	account[0].sum.parked = 30;
+	account[0].sum.parked_ns = 60 * MS;
+	account[0].sum.had_ns = 10 * MS;
+	account[0].sum.begun = 101;
+	account[0].sum.waited = 1;
+	assert_int_equal(requests_init(&r, &l), 0);
+	assert_int_equal(of(&r, ENDS)->parked_ns, 50 * MS);
+	assert_int_equal(of(&r, ENDS)->service_ns, 150 * MS);
+	assert_int_equal(of(&r, ENDS)->pending, 0);
+	assert_int_equal(of(&r, HANGS)->parked_ns, 0);
+	assert_int_equal(r.all.parked_ns, 50 * MS);
+	requests_fini(&r);
+}
+
 static void requests_that_were_counted_without_parts_have_their_own_time(void **state)
 {
 	struct ledger l = sample();
@@ -168,6 +192,7 @@ int main(void)
 		cmocka_unit_test(time_in_service_includes_what_has_no_answer_yet),
 		cmocka_unit_test(of_a_request_that_began_before_only_the_time_since_counts),
 		cmocka_unit_test(of_requests_that_were_handed_over_their_whole_time_counts),
+		cmocka_unit_test(the_time_in_which_requests_were_parked_is_known),
 		cmocka_unit_test(requests_that_were_counted_without_parts_have_their_own_time),
 		cmocka_unit_test(results_of_healthy_requests_are_no_errors),
 		cmocka_unit_test(shares_of_one_line_are_never_more_than_the_whole),

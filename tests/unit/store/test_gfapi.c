@@ -3,7 +3,7 @@
  * Places on GlusterFS volumes: what a URL says, what is said where there is no library or no
  * server, and the paths of directories. What the verbs do is in
  * tests/integration/smallfile/test_gfapi.py. Tests client/store/gfapi.c, gfapi_lib.c,
- * file_store_dirs.c.
+ * dirs.c.
  */
 #include "store/gfapi_priv.h"
 
@@ -163,34 +163,33 @@ static void paths_begin_in_the_stores_own_directory(void **state)
 		strcpy(g.root, i ? "/some/where" : "");
 		assert_string_equal(path_of(&g, 0, ""), i ? "/some/where" : "/");
 		assert_string_equal(path_of(&g, 0, "f"), i ? "/some/where/f" : "/f");
-		a = file_store_keep_dir(&g.f, 0, "a", -1);
-		b = file_store_keep_dir(&g.f, a, "b", -1);
+		a = dirs_keep(&g.f.dirs, 0, "a", -1);
+		b = dirs_keep(&g.f.dirs, a, "b", -1);
 		assert_true(a && b && a != b);
-		assert_int_equal(file_store_keep_dir(&g.f, a, "b", -1), b);
+		assert_int_equal(dirs_keep(&g.f.dirs, a, "b", -1), b);
 		assert_string_equal(path_of(&g, b, ""), i ? "/some/where/a/b" : "/a/b");
 		assert_string_equal(path_of(&g, b, "f"), i ? "/some/where/a/b/f" : "/a/b/f");
 	}
-	file_store_free_dirs(&g.f);
+	dirs_free(&g.f.dirs);
 }
 
 static void a_directory_that_moves_takes_along_what_is_in_it(void **state)
 {
 	struct gfapi g = { 0 };
-	uint64_t a = file_store_keep_dir(&g.f, 0, "a", -1),
-		 b = file_store_keep_dir(&g.f, a, "b", -1),
-		 c = file_store_keep_dir(&g.f, 0, "c", -1);
+	uint64_t a = dirs_keep(&g.f.dirs, 0, "a", -1), b = dirs_keep(&g.f.dirs, a, "b", -1),
+		 c = dirs_keep(&g.f.dirs, 0, "c", -1);
 	char path[PATH_MAX];
 
 	(void)state;
-	assert_true(file_store_move_dir(&g.f, a, c, "new"));
+	assert_true(dirs_move(&g.f.dirs, a, c, "new"));
 	assert_string_equal(path_of(&g, b, "f"), "/c/new/b/f");
-	assert_int_equal(file_store_find_dir(&g.f, 0, "a"), 0);
-	assert_int_equal(file_store_find_dir(&g.f, c, "new"), a);
-	file_store_forget_dir(&g.f, a);
+	assert_int_equal(dirs_find(&g.f.dirs, 0, "a"), 0);
+	assert_int_equal(dirs_find(&g.f.dirs, c, "new"), a);
+	dirs_forget(&g.f.dirs, a);
 	assert_int_equal(gfapi_path(&g, a, "", path), ENOENT);
 	assert_int_equal(gfapi_path(&g, b, "f", path), ENOENT);
-	assert_int_equal(file_store_keep_dir(&g.f, 0, "other", -1), a); /* its place is free */
-	file_store_free_dirs(&g.f);
+	assert_int_equal(dirs_keep(&g.f.dirs, 0, "other", -1), a); /* its place is free */
+	dirs_free(&g.f.dirs);
 }
 
 static void any_number_of_directories_is_kept(void **state)
@@ -201,10 +200,10 @@ static void any_number_of_directories_is_kept(void **state)
 	(void)state;
 	for (unsigned int i = 1; i <= 1000; i++) {
 		snprintf(name, sizeof(name), "d%u", i);
-		assert_int_equal(file_store_keep_dir(&g.f, 0, name, -1), i);
+		assert_int_equal(dirs_keep(&g.f.dirs, 0, name, -1), i);
 	}
 	assert_string_equal(path_of(&g, 1000, "f"), "/d1000/f");
-	file_store_free_dirs(&g.f);
+	dirs_free(&g.f.dirs);
 }
 
 static void a_path_that_is_too_long_is_an_error(void **state)
@@ -218,7 +217,7 @@ static void a_path_that_is_too_long_is_an_error(void **state)
 	memset(name, 'x', 255);
 	name[255] = '\0';
 	for (unsigned int depth = 0; depth < 15; depth++)
-		dir = file_store_keep_dir(&g.f, dir, name, -1);
+		dir = dirs_keep(&g.f.dirs, dir, name, -1);
 	assert_int_equal(gfapi_path(&g, dir, "", path), 0);
 	assert_int_equal(strlen(path), 15 * 256);
 	/* 255 bytes are left, with the slash */
@@ -228,7 +227,7 @@ static void a_path_that_is_too_long_is_an_error(void **state)
 		assert_int_equal(code, len < 255 ? 0 : ENAMETOOLONG);
 		name[len] = 'x';
 	}
-	file_store_free_dirs(&g.f);
+	dirs_free(&g.f.dirs);
 }
 
 int main(void)

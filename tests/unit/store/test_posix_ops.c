@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
  * The verbs of metadata work in a local directory: what each does on disk, and what it refuses.
- * Tests client/store/file_store.c, file_store_dirs.c.
+ * Tests client/store/file_store.c, dirs.c.
  */
 #include "unit/posix_rig.h"
 

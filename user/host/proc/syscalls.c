@@ -90,7 +90,9 @@ static const struct {
 	  "futimesat truncate umask",
 	  { .class = AFS_CLASS_SETATTR, .fd = AFS_FD_NONE } },
 	/* restart_syscall goes on with one of the others. */
-	{ "poll ppoll select pselect6 epoll_wait epoll_pwait epoll_pwait2 pause "
+	{ "epoll_wait epoll_pwait epoll_pwait2",
+	  { .class = AFS_CLASS_WAIT, .fd = AFS_FD_NONE, .loop = 1 } },
+	{ "poll ppoll select pselect6 pause "
 	  "restart_syscall rt_sigsuspend rt_sigtimedwait io_getevents io_pgetevents",
 	  { .class = AFS_CLASS_WAIT, .fd = AFS_FD_NONE } },
 	{ "nanosleep clock_nanosleep",

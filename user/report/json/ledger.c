@@ -180,6 +180,18 @@ static void json_ledger_put_sum(struct json_doc *d, json_t *o, const struct ledg
 	json_put(d, o, "unexplained", json_number(a->unexplained));
 	if (a->handed)
 		json_put(d, o, "handed", json_number(a->handed));
+	if (a->parked)
+		json_put(d, o, "parked", json_number(a->parked));
+	if (a->parked > 0 || a->had_ns)
+		json_put(d, o, "parked_ns", json_number(requests_parked_ns(a)));
+	if (a->later_calls) {
+		json_put(d, o, "later_calls", json_number(a->later_calls));
+		json_put(d, o, "later_ns", json_number(a->later_ns));
+	}
+	if (a->waited)
+		json_put(d, o, "waited", json_number(a->waited));
+	if (a->untimed)
+		json_put(d, o, "untimed", json_number(a->untimed));
 	put_spread(d, o, found ? found : &none);
 	json_put(d, o, "inside", inside(d, a->inside));
 }

@@ -15,6 +15,9 @@ enum {
 	COL_P50,
 	COL_P99,
 	COL_MAX,
+	COL_JOINED,
+	COL_CALLS,
+	COL_PARKED,
 	COL_IN,
 	COL_OUT,
 	COL_WORST
@@ -29,6 +32,9 @@ static const struct section_column columns[] = {
 	[COL_P50] = { .head = "p50", .drop = 3 },
 	[COL_P99] = { .head = "p99" },
 	[COL_MAX] = { .head = "max" },
+	[COL_JOINED] = { .head = "not" GLUE "timed", .name = "untimed", .drop = 8 },
+	[COL_CALLS] = { .head = "calls", .drop = 7 },
+	[COL_PARKED] = { .head = "parked", .drop = 6 },
 	[COL_IN] = { .head = "MB" GLUE "in", .name = "mb_in", .unit = "MB", .drop = 1 },
 	[COL_OUT] = { .head = "MB" GLUE "out", .name = "mb_out", .unit = "MB", .drop = 2 },
 	[COL_WORST] = { .head = "most" GLUE "frequent" GLUE "error", .left = true, .drop = 4 },
@@ -77,6 +83,14 @@ static struct cell megabytes(uint64_t bytes)
 	return cell_short((double)bytes / 1e6);
 }
 
+/* Of those that no other thread has answered; without what was done after they were parked. */
+static struct cell procedures_calls(const struct request *r)
+{
+	if (!requests_n(r) || r->a.sum.handed)
+		return cell_na();
+	return cell_short((double)r->calls / (double)requests_n(r));
+}
+
 static void procedures_put_row(struct section *s, const struct request *r,
 			       const struct request *all)
 {
@@ -92,7 +106,10 @@ static void procedures_put_row(struct section *s, const struct request *r,
 	errors = requests_errors(&p->view.all, names_of(p), r == all ? LEDGER_ALL : r->number);
 	cell[COL_ERRORS] = errors ? cell_count(errors) : cell_blank();
 	cell[COL_SHARE] = screen_percent((double)r->service_ns, (double)all->service_ns);
-	cell[COL_MEAN] = screen_time((double)a->ns / (double)a->answered);
+	cell[COL_MEAN] = a->answered ? screen_time((double)a->ns / (double)a->answered) : cell_na();
+	cell[COL_JOINED] = a->untimed ? cell_count(a->untimed) : cell_blank();
+	cell[COL_CALLS] = procedures_calls(r);
+	cell[COL_PARKED] = a->parked ? cell_count(a->parked) : cell_blank();
 	if (r != all) { /* of several together no quantile tells of any */
 		cell[COL_P50] = screen_about(requests_quantile(&r->a, 0.5), (double)r->a.max_ns);
 		cell[COL_P99] = screen_about(requests_quantile(&r->a, 0.99), (double)r->a.max_ns);
@@ -110,8 +127,11 @@ static void procedures_put_table(struct section *s, const struct requests *r, si
 
 	s->column[COL_ERRORS].off = s->column[COL_WORST].off = !requests_errors(
 	    &s->p->view.all, names_of(s->p), LEDGER_ALL);
+	s->column[COL_JOINED].off = !r->all.a.sum.untimed;
+	s->column[COL_CALLS].off = r->all.a.sum.handed;
+	s->column[COL_PARKED].off = !r->all.a.sum.parked;
 	for (size_t i = 0; i < r->n; i++) {
-		if (!r->request[i].a.sum.answered)
+		if (!r->request[i].a.sum.answered && !r->request[i].a.sum.untimed)
 			continue;
 		if (shown == most) {
 			left++;
@@ -150,7 +170,7 @@ int paint_procedures(const struct paint *p, size_t most)
 	e = requests_init(&r, &p->view.all);
 	if (e)
 		return e;
-	if (r.all.a.sum.answered) {
+	if (r.all.a.sum.answered || r.all.a.sum.untimed) {
 		procedures_put_table(&s, &r, most);
 	} else {
 		s.n_columns = 0;

@@ -197,6 +197,7 @@ static int bpf_load_programs(struct bpf_load *l, const struct load_way *way,
 	setup->objects_on = objects;
 	setup->decoder = (uint8_t)(objects ? wish->decoder : AFS_DECODER_NONE);
 	setup->any_order = wish->any_order;
+	setup->parks = wish->parks;
 	setup->files = (uint8_t)wish->files;
 	set_calls(setup);
 	r = select_programs(l, way);

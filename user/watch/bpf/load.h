@@ -58,6 +58,7 @@ struct bpf_load_wish {
 	unsigned int n_processes, n_threads, n_streams, n_parts;
 	enum afs_decoder decoder;             /* for clients' bytes */
 	bool any_order;                       /* the server answers in any order, in any thread */
+	bool parks;                           /* as setup.parks of bpf/calls.h */
 	enum afs_files files;                 /* how regular files are distinguished */
 	const struct account_names *accounts; /* those named get a histogram; NULL: the default's */
 	const struct watch_sink *sink;        /* for records; NULL: make none */

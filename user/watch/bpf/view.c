@@ -295,7 +295,7 @@ static int read_accounts(const struct bpf_view *v, struct ledger *out)
 			some |= add_account(v, &v->stripe[cpu], spread[i], a);
 		for (unsigned int lane = 0; lane < v->n_lanes && some && spread[i]; lane++)
 			sums_add(a->hist, v->times[lane].request[spread[i]], sizeof(a->hist));
-		if (a->sum.begun || a->sum.answered)
+		if (a->sum.begun || a->sum.answered || a->sum.untimed)
 			out->n_accounts++;
 		else if (some)
 			memset(a, 0, sizeof(*a)); /* the next account's place */

@@ -17,6 +17,7 @@ static void rig_begin(struct rig *g)
 	memset(g, 0, sizeof(*g));
 	memory_begin(&g->m, 4096);
 	g->m.closes = true;
+	g->m.s.creates_open = true;
 	assert_int_equal(memory_do(&g->m, &op), STORE_OK);
 	g->probe = probe_new("base");
 	assert_non_null(g->probe);
@@ -70,6 +71,7 @@ static void it_looks_reads_and_writes_by_turns(void **state)
 		make = probe_make(g.probe);
 		assert_int_equal(act(&g, make), SCRIPT_DONE);
 		assert_string_equal(g.m.log, "lookup create open write close");
+		assert_false(is_open(&g));
 		assert_int_equal(act(&g, make), SCRIPT_GOES_ON);
 	}
 	use = probe_use(g.probe);

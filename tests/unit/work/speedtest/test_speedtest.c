@@ -39,6 +39,7 @@ static void begin(size_t chunk)
 {
 	memset(&rig, 0, sizeof(rig));
 	memory_begin(&rig.m, chunk);
+	rig.m.s.creates_open = true;
 	assert_int_equal(run_init(&rig.run, "speedtest", SPEEDTEST_SET), 0);
 	rig.load = (struct load) { .store = &rig.m.s, .run = &rig.run, .hooks = &rig.hooks };
 }

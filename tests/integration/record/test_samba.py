@@ -1,0 +1,244 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""record --kind smb: a real Samba, and what it says itself of its requests.
+
+The judges are `smbstatus -P`, Samba's own profile (requests and bytes by command), and strace for
+the calls of each. Tests user/kinds/smb.c, bpf/decode/smb2.h, bpf/park.h and bpf/commands.h.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import re
+import signal
+import subprocess
+from collections import Counter
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+from samba import COMMANDS, SUITES, Samba
+from scope import OK, Run, Scope, wait_until
+from stracing import tracer_of
+
+SIZE = 5000
+FILES = 20
+WAITED = " that waited"
+ENCRYPTED = "--client-protection=encrypt"
+# One in check, the others as further judges.
+OF_EACH = ["bookworm", *(pytest.param(s, marks=pytest.mark.judges) for s in ("trixie", "sid"))]
+SYNCHRONOUS = "aio read size = 0\naio write size = 0"
+
+
+@pytest.fixture(scope="module", params=SUITES)
+def samba(request: pytest.FixtureRequest) -> Iterator[Samba]:
+    with Samba(request.param) as server:
+        assert server.version.startswith(SUITES[request.param])
+        yield server
+
+
+def work() -> str:
+    """Commands of smbclient: files are made, listed, read, renamed and deleted."""
+    steps = ["mkdir d", "cd d"]
+    for i in range(FILES):
+        steps += [f"put block f{i}", f"get f{i} got", f"allinfo f{i}", f"rename f{i} g{i}"]
+    steps += ["ls", *(f"del g{i}" for i in range(FILES)), "cd ..", "rmdir d"]
+    return "; ".join(steps)
+
+
+def counted(run: Run) -> dict[str, Counter[str]]:
+    """The profile, as the clients' connections show it."""
+    found: dict[str, Counter[str]] = {k: Counter() for k in ("count", "inbytes", "outbytes")}
+    for account in run.phases[0].accounts().values():
+        name = account["name"].removesuffix(WAITED)
+        if name in COMMANDS.values():
+            found["count"][name] += account["requests"] + account.get("untimed", 0)
+            found["inbytes"][name] += account["bytes_in"]
+            found["outbytes"][name] += account["bytes_out"]
+    return {what: +counter for what, counter in found.items()}
+
+
+def sessions(server: Samba) -> set[int]:
+    """The processes of clients, and no zombies."""
+    found = set()
+    for child in Path(f"/proc/{server.pid}/task/{server.pid}/children").read_text().split():
+        try:
+            stat = Path(f"/proc/{child}/stat").read_text()
+        except OSError:
+            continue
+        if stat.rpartition(")")[2].split()[0] not in "ZX":
+            found.add(int(child))
+    return found
+
+
+def recorded(
+    scope: Scope, server: Samba, act: Callable[[], object]
+) -> tuple[Run, dict[str, Counter[str]], str]:
+    """A recording of what a client does, what Samba says of it, and the screen."""
+    (server.root / "tmp/block").write_bytes(b"x" * SIZE)
+    before, own = server.profiled(), sessions(server)
+    running = scope.record(None, "--kind", "smb", "--port", str(server.port))
+    running.wait_recording()
+    act()
+    wait_until(lambda: sessions(server) <= own, 10, "the session to end")
+    after = server.profiled()
+    running.signal(signal.SIGINT)
+    done = running.finish().expect(OK)
+    assert done.run
+    told = {what: +(counter - before[what]) for what, counter in after.items()}
+    return done.run, told, done.out
+
+
+def test_requests_and_bytes_are_those_of_sambas_own_profile(scope: Scope, samba: Samba) -> None:
+    run, told, out = recorded(scope, samba, lambda: samba.client(work()))
+    found = counted(run)
+    print(samba.version, dict(found["count"]))
+    for what in told:
+        assert found[what] == told[what], (
+            f"{what}: {found[what] - told[what]} more, {told[what] - found[what]} less"
+        )
+    assert told["count"]["CREATE"] >= 5 * FILES
+    assert not run.open_books() and not run.losses() and run.saved["kind"] == "smb"
+    assert "cross-checks agree" in out and "CREATE" in out
+    for account in run.phases[0].accounts().values():
+        assert "handed" not in account and account["times"] is not None
+
+    for account in run.phases[0].accounts().values():
+        # Every nanosecond of a request is in a part, or in the time for which it was parked.
+        known = sum(account["times"].values()) + account.get("parked_ns", 0)
+        assert known + account["unexplained_ns"] == account["service_ns"]
+        assert account.get("parked", 0) <= account["requests"]
+        if account["name"] not in ("READ", "WRITE", "FLUSH"):
+            assert account["unexplained_ns"] <= account["time_ns"] / 1000
+
+
+# Place: a compound, a LOCK that another client holds, a CHANGE_NOTIFY, a CANCEL | counted as Samba
+#   counts them, in accounts of their own
+@pytest.mark.parametrize("test", ["smb2.compound", "smb2.lock.async", "smb2.notify.valid-req"])
+@pytest.mark.parametrize("samba", OF_EACH, indirect=True)
+def test_rare_requests_are_those_of_sambas_own_profile(
+    scope: Scope, samba: Samba, test: str
+) -> None:
+    run, told, _ = recorded(scope, samba, lambda: samba.torture(test))
+    found = counted(run)
+    accounts = {a["name"]: a for a in run.phases[0].accounts().values()}
+    # What smbd refuses before it begins it is not in its profile.
+    refused = found["count"] - told["count"]
+    assert all(n <= accounts[name]["errors"] for name, n in refused.items())
+    assert not told["count"] - found["count"] and not run.losses() and not run.open_books()
+    for what in ("inbytes", "outbytes"):
+        for name in told["count"].keys() - refused.keys():
+            assert found[what][name] == told[what][name], f"{what} of {name}"
+    print(samba.version, test, dict(refused), [n for n in accounts if "+" in n or WAITED in n])
+    if test == "smb2.lock.async":
+        assert accounts["LOCK"]["waited"] == accounts["LOCK" + WAITED]["requests"] == 1
+    elif test == "smb2.notify.valid-req":
+        assert accounts["CHANGE_NOTIFY"]["waited"] == 2
+    else:
+        assert accounts["CANCEL"]["untimed"] and accounts["CANCEL"]["requests"] == 0
+        assert accounts["CREATE+CLOSE"]["requests"] and accounts["CREATE"]["untimed"]
+
+
+# Place: an encrypted session of SMB | its frames and bytes are counted, and a warning says how much
+#   that was
+@pytest.mark.parametrize("samba", OF_EACH, indirect=True)
+def test_of_encrypted_sessions_frames_and_bytes_are_counted(scope: Scope, samba: Samba) -> None:
+    clear = ("NEGOTIATE", "SESSION_SETUP")
+    run, told, out = recorded(scope, samba, lambda: samba.client(work(), ENCRYPTED))
+    accounts = {a["name"]: a for a in run.phases[0].accounts().values()}
+    assert set(accounts) == {*clear, "encrypted frames"}
+    for counter in told.values():
+        for name in clear:
+            del counter[name]
+    frames = accounts["encrypted frames"]
+    n = sum(told["count"].values())
+    assert frames["untimed"] == n and frames["requests"] == 0
+    # MS-SMB2, 2.2.41: a header of 52 bytes before each.
+    assert frames["bytes_in"] == sum(told["inbytes"].values()) + 52 * n
+    # And each interim reply, of 73 bytes, which a READ or a WRITE gets that takes a while.
+    interim = frames["bytes_out"] - sum(told["outbytes"].values()) - 52 * n
+    assert interim % (52 + 73) == 0 and interim >= 0
+    assert run.warning("encrypted").startswith("99") and "encrypted" in out
+    assert not run.losses() and not run.open_books()
+
+
+@contextlib.contextmanager
+def straced(server: Samba, out: Path) -> Iterator[None]:
+    """The calls of each process of the server in a file, with the bytes that they moved."""
+    command = ["strace", "-ff", "-qq", "-yy", "-xx", "-s", "4096", "-e", "signal=none"]
+    process = subprocess.Popen([*command, "-o", str(out), "-p", str(server.pid)])
+    wait_until(lambda: tracer_of(server.pid) == process.pid, 10, "strace to attach")
+    try:
+        yield
+    finally:
+        process.send_signal(signal.SIGINT)
+        process.wait(20)
+
+
+def named(frame: bytes) -> str:
+    """The account of the messages of a frame."""
+    numbers, at = [], 0
+    while True:
+        numbers.append(int.from_bytes(frame[at + 12 : at + 14], "little"))
+        further = int.from_bytes(frame[at + 20 : at + 24], "little")
+        if not further:
+            break
+        at += further
+    names = [list(COMMANDS.values())[number] for number in numbers]
+    return "+".join(names[:2])
+
+
+def calls_by_strace(file: Path, port: int) -> tuple[Counter[str], Counter[str]]:
+    """Of a session: requests, and the calls from a request's read to the write of its reply.
+
+    Of one that a thread of the pool did, those until the session waits for whatever comes next,
+    and those from the end of its last wait on.
+    """
+    requests: Counter[str] = Counter()
+    calls: Counter[str] = Counter()
+    now, later = None, None
+    for line in file.read_text().splitlines():
+        found = re.match(r"(\w+)\(", line)
+        if not found:
+            continue
+        ours = f":{port}->" in line.split(", ")[0]
+        data = bytes.fromhex("".join(re.findall(r"\\x([0-9a-f]{2})", line)))
+        if ours and found[1] in ("read", "recvmsg") and data.startswith(b"\xfeSMB"):
+            now = named(data)
+            requests[now] += 1
+        if now and found[1] == "epoll_wait":
+            later = 0
+        elif now and later is not None:
+            later += 1
+        elif now:
+            calls[now] += 1
+        # Not an interim reply: 4 bytes, and the status at 8.
+        if now and ours and found[1] == "sendmsg" and data[12:16] != b"\x03\x01\0\0":
+            calls[now] += later or 0
+            now, later = None, None
+    return requests, calls
+
+
+@pytest.mark.parametrize("settings", [SYNCHRONOUS, ""], ids=["one thread", "pool"])
+@pytest.mark.parametrize("suite", OF_EACH)
+def test_calls_of_each_request_are_those_that_strace_sees(
+    scope: Scope, tmp_path: Path, suite: str, settings: str
+) -> None:
+    with Samba(suite, SMB_GLOBAL=settings) as server, straced(server, tmp_path / "calls"):
+        run, _, _ = recorded(scope, server, lambda: server.client(work()))
+    requests: Counter[str] = Counter()
+    calls: Counter[str] = Counter()
+    for file in tmp_path.glob("calls.*"):
+        for total, more in zip((requests, calls), calls_by_strace(file, server.port), strict=True):
+            total += more
+    ours: Counter[str] = Counter()
+    for account in run.phases[0].accounts().values():
+        assert account["requests"] == requests[account["name"]]
+        assert account["unexplained_ns"] <= account["time_ns"] / 1000
+        parked = account["name"] in ("READ", "WRITE") and settings != SYNCHRONOUS
+        assert account.get("parked", 0) == (account["requests"] if parked else 0)
+        ours[account["name"]] += account.get("later_calls", 0)
+        for part in account["parts"]:
+            if part["role"] == "smbd":
+                ours[account["name"]] += part["calls"]
+    print(server.version, {name: f"{calls[name] / n:.1f}" for name, n in requests.items()})
+    assert requests["CREATE"] > FILES and ours == calls

@@ -1,0 +1,350 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""Directories of SMB shares, by libsmb2, on a real Samba: what is written there is there.
+
+Tests client/store/smb.c, smb_ops.c, remote.c, place_url.c, user/drive/connect.c.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from samba import Samba
+from scope import NO_SESSION, OK, REFUSED, REPO, Done, Scope, wait_until
+from test_store_verbs import (
+    EXISTS,
+    INVALID,
+    NONE,
+    READ,
+    SHORT,
+    UNKNOWN,
+    WRITE,
+    Verbs,
+    use_lists,
+)
+from wardens import kill_with_warden
+
+USAGE = 2
+NOT_EMPTY = 8
+TEXT = "".join(f"line-{i}." for i in range(30000))  # more than one credit is worth
+
+
+@pytest.fixture(scope="session")
+def library() -> Path:
+    """The folder of libsmb2."""
+    done = subprocess.run(
+        [REPO / "tests/need.sh", "--libsmb2"], stdout=subprocess.PIPE, text=True, check=True
+    )
+    return Path(done.stdout.strip())
+
+
+@pytest.fixture(scope="module")
+def server() -> Iterator[Samba]:
+    plain = "[plain]\npath = /tmp\nread only = no"
+    with Samba("bookworm", SMB_SHARE="vfs objects = streams_xattr", SMB_GLOBAL=plain) as found:
+        yield found
+
+
+@pytest.fixture(autouse=True)
+def _leaves_nothing(server: Samba) -> Iterator[None]:
+    yield
+    left = list(server.share1.iterdir())
+    for path in left:  # one failure is not everybody's
+        shutil.rmtree(path) if path.is_dir() else path.unlink()
+    assert not left, "the test left something"
+
+
+@pytest.fixture(autouse=True)
+def _environment(library: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("LD_LIBRARY_PATH", str(library))
+    monkeypatch.setenv("AFPSCOPE_PASSWORD", "secret1")
+
+
+def left_on(server: Samba) -> list[str]:
+    return [p.name for p in server.share1.iterdir()]
+
+
+def url(server: Samba, path: str = "share1") -> str:
+    return f"smb://bench1@127.0.0.1:{server.port}/{path}"
+
+
+def opened(server: Samba, path: str = "share1") -> Verbs:
+    found = Verbs(server.share1, 0, "local", url(server, path))
+    found.lists = "smb2_opendir"
+    return found
+
+
+@pytest.fixture
+def verbs(_driver: None, server: Samba) -> Iterator[Verbs]:
+    with opened(server) as found:
+        yield found
+
+
+def run(scope: Scope, *args: str, status: int = OK, **options: Any) -> Done:
+    return scope.execute([str(scope.binary), *args], save=True, **options).expect(status)
+
+
+# ---- verbs ----
+
+
+def test_names_are_those_on_disk(server: Samba, verbs: Verbs) -> None:
+    d, e = verbs.number("mkdir", "d"), verbs.number("mkdir", "資料📚")
+    disk = server.share1 / "d"
+    verbs("mkdir", "d", wants=EXISTS)
+    verbs("create", "f", dir=d)
+    verbs("create", "f", dir=d, wants=EXISTS)
+    assert verbs.number("lookup", "d") == d
+    verbs("lookup", "nothing", wants=NONE)
+    verbs("lookup", "f", dir=d, wants=NONE)
+    verbs("stat", "f", dir=d)
+    verbs("create", "g", dir=d)
+    verbs("rename", "f", dir=d, to_dir=d, to_name="g", wants=EXISTS)
+    verbs("rename", "f", dir=d, to_dir=e, to_name="moved")
+    assert (server.share1 / "資料📚" / "moved").exists() and not (disk / "f").exists()
+    verbs("rename", "nothing", dir=d, to_dir=e, to_name="x", wants=NONE)
+    verbs("rename", "d", to_dir=e, to_name="inner")
+    assert verbs.number("lookup", "inner", dir=e) == d
+    verbs("stat", "g", dir=d)
+    verbs("rename", "inner", dir=e, to_dir=verbs.root, to_name="d")
+    for when in (1_000_000_000, 0, 2_000_000_000):
+        verbs("settime", "g", dir=d, offset=when)
+        assert int((disk / "g").stat().st_mtime) == when
+    verbs("settime", "d", offset=1_000_000_000)
+    verbs("settime", "nothing", dir=d, offset=1, wants=NONE)
+    verbs("settime", "g", dir=d, offset=2**62, wants=INVALID)
+    verbs("delete", "d", wants=NOT_EMPTY)
+    verbs("delete", "g", dir=d)
+    verbs("delete", "g", dir=d, wants=NONE)
+    verbs("delete", "moved", dir=e)
+    for name in ("d", "資料📚"):
+        verbs("delete", name)
+    verbs("delete", "d", wants=NONE)
+
+
+def test_data_are_those_on_disk(server: Samba, verbs: Verbs) -> None:
+    verbs("create", "f")
+    f = verbs.number("open", "f", how=READ | WRITE)
+    for offset in (len(TEXT), 0):
+        assert verbs("write", file=f, offset=offset, data=TEXT)["done"] == str(len(TEXT))
+    assert verbs("length", file=f)["done"] == str(2 * len(TEXT))
+    answer = verbs("read", file=f, offset=len(TEXT) - 3, len=6)
+    assert answer["value"] == TEXT[-3:] + TEXT[:3]
+    assert verbs("read", file=f, offset=3, len=200_000)["value"] == TEXT[3:200_003]
+    assert verbs("read", file=f, offset=2 * len(TEXT) - 4, len=100, wants=SHORT)["done"] == "4"
+    assert verbs("read", file=f, offset=3 * len(TEXT), len=100, wants=SHORT)["done"] == "0"
+    assert verbs("read", file=f, len=0)["done"] == "0"
+    verbs("setlen", file=f, len=2 * len(TEXT) - 1)
+    verbs("flush", file=f)
+    assert (server.share1 / "f").read_text() == (TEXT + TEXT)[:-1]
+    verbs("delete", "f")  # others may, while it is open
+    verbs("close", file=f)
+    assert int(verbs("room")["done"]) > 1 << 20
+
+
+def test_attributes_are_named_streams(server: Samba, verbs: Verbs) -> None:
+    verbs("create", "f")
+    verbs("getxattr", "f", to_name="a", len=10, wants=NONE)
+    verbs("setxattr", "f", to_name="a", data="hello")
+    value = os.getxattr(server.share1 / "f", "user.DosStream.a:$DATA")
+    assert value.rstrip(b"\0") == b"hello"
+    for room in (10, 5):
+        answer = verbs("getxattr", "f", to_name="a", len=room)
+        assert (answer["done"], answer["value"]) == ("5", "hello")
+    verbs("getxattr", "f", to_name="a", len=4, wants=INVALID)
+    verbs("setxattr", "f", to_name="a", data="hi")
+    assert verbs("getxattr", "f", to_name="a", len=10)["value"] == "hi"
+    verbs("delete", "f")
+
+
+def test_a_share_without_streams_has_no_attributes(_driver: None, server: Samba) -> None:
+    with opened(server, "plain") as verbs:
+        verbs("create", "f")
+        verbs("setxattr", "f", to_name="a", data="hello", wants=UNKNOWN)
+        verbs("getxattr", "f", to_name="a", len=9, wants=UNKNOWN)
+        verbs("delete", "f")
+
+
+@pytest.mark.parametrize("verb", ["copy", "chmod", "symlink", "link", "swap", "login", "search"])
+def test_what_libsmb2_lacks_is_not_supported(verbs: Verbs, verb: str) -> None:
+    verbs(verb, "f", to_name="g", wants=UNKNOWN)
+
+
+def test_lists_have_every_entry_once(verbs: Verbs) -> None:
+    use_lists(verbs, 300)
+
+
+def test_a_path_is_a_directory_of_the_share(_driver: None, server: Samba) -> None:
+    (server.share1 / "a b").mkdir(mode=0o777)
+    (server.share1 / "a b").chmod(0o777)
+    with opened(server, "share1/a%20b/") as verbs:
+        verbs("create", "f")
+        assert (server.share1 / "a b" / "f").exists()
+        verbs("delete", "f")
+    (server.share1 / "a b").rmdir()
+
+
+# ---- workloads ----
+
+
+def test_a_load_has_no_errors_and_leaves_nothing(scope: Scope, server: Samba) -> None:
+    line = ("load", url(server), "--mix", "office", "-n", "20", "-d", "2", "--ramp", "0")
+    before = server.counts()["count"]
+    done = run(scope, *line, "--files", "3")
+    assert done.run and done.run.complete
+    phase = done.run.saved["phases"][0]
+    assert phase["metrics"]["errors"] == 0 and not done.run.warning("left")
+    assert not left_on(server)
+    counted = server.counts()["count"]
+    counted.subtract(before)
+    assert counted["TREE_CONNECT"] == 22  # the clients, the probe, the command itself
+    assert counted["FLUSH"] >= {c["name"]: c["ops"] for c in phase["commands"]}["smb2_fsync"] > 0
+
+
+def test_transfers_are_verified(scope: Scope, server: Samba) -> None:
+    line = ["speedtest", url(server, "share1/new"), "-f", "Write,Read,Copy", "-z", "0.004,2.3"]
+    done = run(scope, *line, "-n", "2", "-W", "0", "--verify")
+    assert done.run and done.run.complete and len(done.run.phases) == 6
+    assert left_on(server) == ["new"]  # as a directory of this machine it is made
+    (server.share1 / "new").rmdir()
+
+
+def test_a_killed_run_leaves_nothing(scope: Scope, server: Samba) -> None:
+    line = ["load", url(server), "-n", "3", "-d", "600", "--files", "3"]
+    running = scope.start([str(scope.binary), *line])
+    wait_until(lambda: len(list(server.share1.glob("*/*/*"))) >= 9, 60, "the files")
+    running.process.kill()
+    wait_until(lambda: not left_on(server), 30, "the removal of the directory")
+
+
+def test_clean_removes_what_a_killed_run_left(scope: Scope, server: Samba) -> None:
+    line = ["smallfile", "-f", "30", "-l", "create,stat", "-d", "600", url(server)]
+    running = scope.start([str(scope.binary), *line])
+    wait_until(lambda: len(list(server.share1.glob("*/*/f.*"))) == 30, 60, "the files")
+    kill_with_warden(running)
+    (left,) = left_on(server)
+    clean = [str(scope.binary), "clean", url(server)]
+    assert scope.execute(clean).expect(OK).out == f"{left}: removed\nlooked at 1 name\n"
+    assert scope.execute(clean).expect(OK).out == "nothing to remove: looked at 0 names\n"
+
+
+def test_a_killed_session_is_an_error(scope: Scope, server: Samba) -> None:
+    line = ("load", url(server), "-n", "2", "-d", "2", "--ramp", "0", "--files", "2")
+    end = f'for p in $(pgrep -P {server.pid}); do ss -tnp | grep -q "pid=$p," && kill -9 $p; done'
+    done = run(scope, *line, "--at", "0.5", end, status=6)
+    assert "the connection is lost" in done.out + done.err
+    wait_until(lambda: not left_on(server) or clean(scope, server), 20, "nothing left")
+
+
+def clean(scope: Scope, server: Samba) -> bool:
+    scope.execute([str(scope.binary), "clean", url(server)])
+    return not left_on(server)
+
+
+# ---- what is refused ----
+
+
+def test_who_cannot_log_in_is_told_so(
+    scope: Scope, server: Samba, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    port = server.port
+    none = f"smb://bench1@127.0.0.1:{port}/none"
+    run(scope, "load", none, status=NO_SESSION).expect(NO_SESSION, f"127.0.0.1:{port}/none")
+    (server.share1 / "f").touch()
+    run(scope, "load", url(server, "share1/f"), status=NO_SESSION).expect(
+        NO_SESSION, "cannot open directory", "share1/f", "Not a directory"
+    )
+    (server.share1 / "f").unlink()
+    run(scope, "load", url(server, "share1/no/where"), status=NO_SESSION).expect(
+        NO_SESSION, "cannot make directory", "share1/no/where", "No such file"
+    )
+    monkeypatch.setenv("AFPSCOPE_PASSWORD", "wrong")
+    run(scope, "load", url(server), status=NO_SESSION).expect(NO_SESSION, "LOGON_FAILURE")
+    scope.execute([str(scope.binary), "clean", url(server)]).expect(REFUSED, "LOGON_FAILURE")
+
+
+@pytest.mark.parametrize(
+    ("place", "why"),
+    [
+        ("smb://bench1:pw@h/share", "AFPSCOPE_PASSWORD"),
+        ("smb://bench1@h", "there is no share"),
+        ("smb://bench1@h:0/share", "the port is not in 1..65535"),
+        ("smb://bench1@h/share/%0g", "two hex digits"),
+    ],
+)
+def test_a_wrong_place_is_refused_with_its_form(scope: Scope, place: str, why: str) -> None:
+    done = scope.execute([str(scope.binary), "load", place]).expect(USAGE, why)
+    assert "smb://USER@HOST[:PORT]/SHARE[/PATH]" in done.err
+
+
+@pytest.mark.parametrize("library_is", ["absent", "old", "wrong"])
+def test_the_library_that_is_needed_is_named(
+    scope: Scope, server: Samba, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, library_is: str
+) -> None:
+    made = tmp_path / "libsmb2.so.6"
+    if library_is == "old":
+        source = "void *smb2_init_context(void);\nvoid *smb2_init_context(void) { return 0; }\n"
+        subprocess.run(
+            ["gcc", "-shared", "-o", made, "-x", "c", "-"], input=source, text=True, check=True
+        )
+    elif library_is == "wrong":
+        made.write_text("no library")
+    monkeypatch.setenv("LD_LIBRARY_PATH", str(tmp_path))
+    done = run(scope, "load", url(server), status=NO_SESSION)
+    done.expect(NO_SESSION, "needs libsmb2", "package libsmb2-6", "Debian 13")
+
+
+def test_our_declarations_are_those_of_the_library(library: Path, tmp_path: Path) -> None:
+    """Its headers are not needed to build: the compiler compares sizes and offsets here."""
+    if not (library / "include").exists():
+        pytest.skip("no headers of libsmb2")
+    pairs = {
+        "smb_stat": ("smb2_stat_64", {"type": "smb2_type", "size": "smb2_size"}),
+        "smb_statvfs": ("smb2_statvfs", {"frsize": "f_frsize", "bavail": "f_bavail"}),
+        "smb_dirent": ("smb2dirent", {"name": "name", "st": "st"}),
+        "smb_create": (
+            "smb2_create_request",
+            {
+                "impersonation_level": "impersonation_level",
+                "desired_access": "desired_access",
+                "share_access": "share_access",
+                "disposition": "create_disposition",
+                "options": "create_options",
+                "name": "name",
+            },
+        ),
+        "smb_create_reply": ("smb2_create_reply", {"file_id": "file_id"}),
+        "smb_close": ("smb2_close_request", {"file_id": "file_id"}),
+        "smb_set_info": (
+            "smb2_set_info_request",
+            {
+                "type": "info_type",
+                "class": "file_info_class",
+                "file_id": "file_id",
+                "data": "input_data",
+            },
+        ),
+        "smb_basic": ("smb2_file_basic_info", {"written": "last_write_time"}),
+    }
+    lines = [
+        '#include "store/smb_priv.h"',
+        *("#include <time.h>", "#include <smb2/smb2.h>", "#include <smb2/libsmb2.h>"),
+    ]
+    for ours, (theirs, members) in pairs.items():
+        if ours not in ("smb_create_reply", "smb_dirent"):  # nobody makes one of these
+            lines.append(f'_Static_assert(sizeof(struct {ours}) == sizeof(struct {theirs}), "");')
+        lines += [
+            f"_Static_assert(offsetof(struct {ours}, {a}) == offsetof(struct {theirs}, {b}), "
+            f'"{ours} {a}");'
+            for a, b in members.items()
+        ]
+    source = tmp_path / "compare.c"
+    source.write_text("\n".join(lines) + "\n")
+    folders = [f"-I{REPO / name}" for name in ("client", "user", ".")]
+    line = ["gcc", "-fsyntax-only", "-std=gnu11", *folders, f"-I{library}/include", source]
+    done = subprocess.run(line, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr

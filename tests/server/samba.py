@@ -1,0 +1,128 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""Private Samba servers for tests, by way of smb-up.sh and smb-down.sh.
+
+For example::
+
+    with Samba("bookworm") as server:
+        before = server.profiled()["count"]
+        server.client("ls")
+        assert (server.profiled()["count"] - before)["TREE_CONNECT"] == 2
+
+Needs root. The server ends with this process, however that ends.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+from collections import Counter
+from pathlib import Path
+from types import TracebackType
+from typing import Any, Self
+
+from netatalk import HERE, _run, owned
+
+# Debian's suites, and the version of Samba in them.
+SUITES = {"bookworm": "4.17", "trixie": "4.22", "sid": "4.25"}
+
+# What smbstatus calls the commands of SMB2 -> what MS-SMB2 does.
+COMMANDS = {
+    "negprot": "NEGOTIATE",
+    "sesssetup": "SESSION_SETUP",
+    "logoff": "LOGOFF",
+    "tcon": "TREE_CONNECT",
+    "tdis": "TREE_DISCONNECT",
+    "create": "CREATE",
+    "close": "CLOSE",
+    "flush": "FLUSH",
+    "read": "READ",
+    "write": "WRITE",
+    "lock": "LOCK",
+    "ioctl": "IOCTL",
+    "cancel": "CANCEL",
+    "keepalive": "ECHO",
+    "find": "QUERY_DIRECTORY",
+    "notify": "CHANGE_NOTIFY",
+    "getinfo": "QUERY_INFO",
+    "setinfo": "SET_INFO",
+    "break": "OPLOCK_BREAK",
+}
+
+
+class Samba:
+    """A running smbd of a Debian suite, for a with statement.
+
+    Hooks are the environment variables of smb-up.sh (SMB_GLOBAL, SMB_SHARE). Inside: port, pid (of
+    the main process), version, root, share1, share2 (paths on this machine).
+    """
+
+    def __init__(self, suite: str, port: int = 0, **hooks: str) -> None:
+        self.suite = suite
+        self._wanted = port
+        self._env = os.environ | owned() | hooks
+
+    def __enter__(self) -> Self:
+        up = _run([str(HERE / "smb-up.sh"), self.suite, str(self._wanted)], env=self._env)
+        env = dict(line.split("=", 1) for line in up.stdout.splitlines())
+        self.port = int(env["SMB_PORT"])
+        self.pid = int(env["SMB_PID"])
+        self.version = env["SMB_VERSION"]
+        self.root = Path(env["SMB_ROOT"])
+        self.conf = env["SMB_CONF"]
+        self.share1 = Path(env["SMB_SHARE1"])
+        self.share2 = Path(env["SMB_SHARE2"])
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        _run([str(HERE / "smb-down.sh"), str(self.port)], env=self._env)
+
+    def tool(self, *args: str, check: bool = True) -> str:
+        """The output of one of Samba's commands, run inside the root tree."""
+        return _run(["chroot", str(self.root), *args], check=check, env=self._env).stdout
+
+    def client_command(self, commands: str, *args: str, user: str = "bench1") -> list[str]:
+        """smbclient with its commands on share1, in the folder /tmp of the root tree."""
+        return [
+            *("chroot", str(self.root), "smbclient", "-s", self.conf, "-p", str(self.port)),
+            *("-U", f"{user}%secret1", *args, "//127.0.0.1/share1", "-c", f"lcd /tmp; {commands}"),
+        ]
+
+    def client(self, commands: str, *args: str, user: str = "bench1") -> str:
+        """The output of smbclient, which must succeed."""
+        return _run(self.client_command(commands, *args, user=user), env=self._env).stdout
+
+    def torture(self, test: str, *args: str) -> str:
+        """The output of smbtorture with one test on share1; whether that passes is not asked."""
+        return self.tool(
+            *("smbtorture", "//127.0.0.1/share1", "-s", self.conf, "-p", str(self.port)),
+            *("-U", "bench1%secret1", *args, test),
+            check=False,
+        )
+
+    def smbstatus(self) -> dict[str, Any]:
+        """What Samba says itself of all its requests since it began: smbstatus -P."""
+        text = self.tool("smbstatus", "-s", self.conf, "-P", "-j")
+        found: dict[str, Any] = json.loads(text[text.index("{") :])
+        return found
+
+    def profiled(self) -> dict[str, Counter[str]]:
+        """Of its profile: count, inbytes, outbytes -> command -> how many."""
+        said = self.smbstatus()
+        found: dict[str, Counter[str]] = {k: Counter() for k in ("count", "inbytes", "outbytes")}
+
+        def take(node: Any) -> None:
+            for key, value in node.items() if isinstance(node, dict) else ():
+                command = COMMANDS.get(key.removeprefix("smb2_"))
+                if key.startswith("smb2_") and command and isinstance(value, dict):
+                    for what, counter in found.items():
+                        counter[command] += int(value.get(what, 0))
+                else:
+                    take(value)
+
+        take(said)
+        return found

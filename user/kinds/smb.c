@@ -1,0 +1,270 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * SMB servers: Samba's smbd. The main process listens and forks a process for each connection, a
+ * session; two of its children serve nobody: smbd-notifyd, which all sessions tell what they
+ * change, and cleanupd.
+ */
+#include "bpf/commands.h"
+#include "host/cgroup.h"
+#include "host/owner.h"
+#include "host/proc/procfs.h"
+#include "kinds/kind.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define SMBD      "smbd"
+#define NOTIFYD   "smbd-notifyd"
+#define MAINS_MAX 32
+
+/* Main processes. */
+struct mains {
+	size_t n;
+	pid_t pid[MAINS_MAX];
+};
+
+/* It is called smbd, and what has started it is not. */
+static int smb_add_main(void *arg, pid_t pid)
+{
+	struct mains *m = arg;
+	struct procstat st, up;
+
+	if (m->n == MAINS_MAX || !owner_counts(owner_of(pid)) || procstat_read(&st, pid) ||
+	    !procstat_lives(&st) || strcmp(st.comm, SMBD) != 0)
+		return 0;
+	if (!procstat_read(&up, st.ppid) && !strcmp(up.comm, SMBD))
+		return 0;
+	m->pid[m->n++] = pid;
+	return 0;
+}
+
+/* The only one of this host, or of a unit. */
+static int smb_find_main(struct servers *out, const char *unit, struct err *e)
+{
+	struct mains m = { 0 };
+	int r = 0;
+
+	if (unit)
+		r = cgroup_each_process(unit, smb_add_main, &m, e);
+	else
+		procfs_each(smb_add_main, &m);
+	if (r)
+		return r;
+	if (!m.n)
+		return err_set(e, -ENXIO,
+			       "no such SMB server (smbd) runs here: ps -e lists the "
+			       "processes%s",
+			       procfs_hides());
+	if (m.n > 1)
+		return owner_refuse(m.pid, m.n, "several SMB servers run here", "--pid or --port",
+				    e);
+	return servers_look(out, m.pid[0], 0, e);
+}
+
+static bool smb_is_called(pid_t pid, const char *name)
+{
+	struct procstat st;
+
+	return !procstat_read(&st, pid) && !strcmp(st.comm, name);
+}
+
+/*
+ * Those that have a connection are sessions. The others are no clients' servers, or their client
+ * has just gone.
+ */
+static void smb_make_target(struct target *out, struct servers_entry *s)
+{
+	struct servers_entry sessions = *s;
+	size_t n = 0;
+
+	sessions.session = calloc(s->n_sessions + 1, sizeof(*sessions.session));
+	for (size_t i = 0; i < s->n_sessions && sessions.session; i++)
+		if (s->session[i].client.port)
+			sessions.session[n++] = s->session[i];
+	sessions.n_sessions = n;
+	target_server(out, &sessions, 0);
+	free(sessions.session);
+	for (size_t i = 0; i < s->n_sessions; i++)
+		if (!s->session[i].client.port)
+			target_add(out, s->session[i].pid,
+				   smb_is_called(s->session[i].pid, NOTIFYD) ? AFS_ROLE_BACKEND
+									     : AFS_ROLE_OTHER);
+}
+
+static int smb_find(struct kind_found *out, const struct kind_wish *w, struct err *e)
+{
+	struct servers *s = &out->servers;
+	int r = w->pid || w->port ? servers_look(s, (pid_t)w->pid, (uint16_t)w->port, e)
+				  : smb_find_main(s, w->unit, e);
+	pid_t master;
+
+	r = r ? r : servers_one(s, e);
+	if (r)
+		return r;
+	master = s->entry[0].master;
+	if (s->session && w->whole && master) {
+		servers_fini(s);
+		r = servers_look(s, master, 0, e);
+		if (r)
+			return r;
+	}
+	if (s->session)
+		target_server(&out->target, &s->entry[0], s->session);
+	else
+		smb_make_target(&out->target, &s->entry[0]);
+	return 0;
+}
+
+static int smb_describe(const struct kind_found *f, struct run *r)
+{
+	const struct servers_entry *s = &f->servers.entry[0];
+	char ports[ERR_TEXT_MAX] = "";
+	int e = 0;
+
+	for (size_t i = 0; i < s->n_ports; i++)
+		err_append(ports, "%s%u", i ? " " : "", s->port[i]);
+	if (f->servers.session)
+		e |= run_note(&r->options, "session", "%d", f->servers.session);
+	e |= run_note(&r->server, "name", "%s", s->comm);
+	if (s->n_ports)
+		e |= run_note(&r->server, "port", "%s", ports);
+	if (s->exe[0])
+		e |= run_note(&r->server, "program", "%s", s->exe);
+	return e ? -ENOMEM : 0;
+}
+
+/* Of clients' bytes, how many cannot be read. */
+static int smb_conclude(struct run *r)
+{
+	uint64_t all = 0, closed = 0, bytes;
+
+	for (size_t i = 0; i < r->n_phases; i++) {
+		const struct ledger *l = &r->phase[i]->ledger;
+
+		for (size_t k = 0; k < l->n_accounts; k++) {
+			bytes = l->account[k].sum.bytes_in + l->account[k].sum.bytes_out;
+			all += bytes;
+			if (l->account[k].account >= AFS_SMB2_ENCRYPTED &&
+			    l->account[k].account <= AFS_SMB2_SMB1)
+				closed += bytes;
+		}
+	}
+	if (!closed)
+		return 0;
+	return run_note(&r->warnings, "encrypted",
+			"%.3g %% of the clients' bytes are encrypted, compressed or of SMB1: which "
+			"requests they were is not known",
+			100 * (double)closed / (double)all);
+}
+
+/* Lists end, logins go on, names are looked up before they are made, files are read to their end.
+ */
+static const struct account_normal normal[] = {
+	{ AFS_SMB2_SESSION_SETUP, AFS_SMB2_GO_ON },
+	{ AFS_SMB2_CREATE, AFS_SMB2_NO_NAME },
+	{ AFS_SMB2_READ, AFS_SMB2_END_OF_FILE },
+	{ AFS_SMB2_QUERY_DIRECTORY, AFS_SMB2_NO_MORE_FILES },
+	{ AFS_SMB2_QUERY_INFO, AFS_SMB2_MORE_DATA },
+	{ AFS_SMB2_CHANGE_NOTIFY + AFS_SMB2_WAITED, AFS_SMB2_NOTIFY_ENUM },
+};
+
+static void smb_unnamed(unsigned int number, char buf[ACCOUNT_NAME_MAX])
+{
+	snprintf(buf, ACCOUNT_NAME_MAX, "account %u", number);
+}
+
+/* clang-format off */
+static const struct account_names smb_accounts = {
+	.unnamed = smb_unnamed,
+	.normal = normal,
+	.n_normal = sizeof(normal) / sizeof(normal[0]),
+	.name = {
+#define X(NAME, number) [number] = #NAME, [AFS_SMB2_WAITED + (number)] = #NAME " that waited",
+		AFS_SMB2_COMMANDS(X)
+#undef X
+#define X(NAME, number) [AFS_SMB2_CREATE_AND + (number)] = "CREATE+" #NAME,
+		AFS_SMB2_COMMANDS(X)
+#undef X
+		[AFS_SMB2_OTHER] = "other commands", [AFS_SMB2_COMPOUND] = "other compounds",
+		[AFS_SMB2_ENCRYPTED] = "encrypted frames", [AFS_SMB2_COMPRESSED] = "compressed frames",
+		[AFS_SMB2_SMB1] = "SMB1 frames",
+		[AFS_ACCOUNT_BETWEEN] = "between requests",
+		[AFS_ACCOUNT_THREADS] = "all threads but the first",
+		[AFS_ACCOUNT_NONE] = "outside sessions", [AFS_ACCOUNT_MORE] = "unassigned",
+	},
+};
+/* clang-format on */
+
+/* Of MS-ERREF, 2.3.1: those that file servers send. NULL: another one. */
+static const char *smb_result_text(int32_t code)
+{
+	static const struct {
+		uint32_t code;
+		const char *text;
+	} texts[] = {
+		{ 0x00000103, "pending" },
+		{ 0x0000010b, "notify cleanup" },
+		{ 0x0000010c, "too many changes to list" },
+		{ 0x80000005, "more data than asked for" },
+		{ 0x80000006, "no more files" },
+		{ 0x80000014, "attributes inconsistent" },
+		{ 0xc0000003, "information class unknown" },
+		{ 0xc0000008, "handle unknown" },
+		{ 0xc000000d, "parameter invalid" },
+		{ 0xc000000f, "no such file" },
+		{ 0xc0000010, "device request unknown" },
+		{ 0xc0000011, "end of file" },
+		{ 0xc0000016, "login goes on" },
+		{ 0xc0000022, "access denied" },
+		{ 0xc0000023, "buffer too small" },
+		{ 0xc0000033, "name invalid" },
+		{ 0xc0000034, "no such name" },
+		{ 0xc0000035, "name exists" },
+		{ 0xc000003a, "no such path" },
+		{ 0xc0000043, "sharing violation" },
+		{ 0xc0000054, "lock conflict" },
+		{ 0xc0000055, "lock not granted" },
+		{ 0xc0000056, "delete pending" },
+		{ 0xc000006d, "login failed" },
+		{ 0xc000007e, "range not locked" },
+		{ 0xc000007f, "disk full" },
+		{ 0xc00000ba, "is a directory" },
+		{ 0xc00000bb, "not supported" },
+		{ 0xc00000cc, "no such share" },
+		{ 0xc0000101, "directory not empty" },
+		{ 0xc0000103, "not a directory" },
+		{ 0xc0000120, "cancelled" },
+		{ 0xc0000203, "session deleted" },
+		{ 0xc0000225, "not found" },
+		{ 0xc0000275, "no reparse point" },
+	};
+
+	for (size_t i = 0; i < sizeof(texts) / sizeof(texts[0]); i++)
+		if (texts[i].code == (uint32_t)code)
+			return texts[i].text;
+	return NULL;
+}
+
+static const char *smb_foreign(pid_t pid)
+{
+	return way_judge(pid, "/libsmbd-base", SMBD, "no smbd by name or library");
+}
+
+const struct kind kind_smb = {
+	.is = { .name = "smb",
+		.role = { [AFS_ROLE_SERVER] = SMBD, [AFS_ROLE_BACKEND] = NOTIFYD },
+		.word = { [RUN_WORD_PROTOCOL] = "SMB" },
+		.has_requests = true,
+		.has_threads = true,
+		.accounts = &smb_accounts,
+		.result_text = smb_result_text },
+	.decoder = AFS_DECODER_SMB2,
+	.any_order = true,
+	.parks = true,
+	.foreign = smb_foreign,
+	.find = smb_find,
+	.describe = smb_describe,
+	.conclude = smb_conclude,
+};
