@@ -97,7 +97,8 @@ ACCOUNT: Spec = {
     **_of(
         F,
         "number requests begun errors failed bytes_in bytes_out time_ns service_ns unexplained_ns"
-        " unexplained handed min_ns max_ns p50_ns p99_ns p999_ns",
+        " unexplained handed parked parked_ns later_calls later_ns waited untimed min_ns max_ns"
+        " p50_ns p99_ns p999_ns",
     ),
     "results": [_of(F, "code n")],
     "histogram": HISTOGRAM,
@@ -378,7 +379,7 @@ COUNTS = _words(
     " server_calls block_reads block_writes syncs flushes discards pages_cached metadata_pages"
     " calls_per_request calls_per_mb done resent dropped failed threads thread looks cwnd"
     " segments again n sendfile read write copy_range unexplained clients planned readings"
-    " syscr syscw major_faults seen peers_window own_buffer"
+    " syscr syscw major_faults seen peers_window own_buffer parked untimed"
 )
 TEST_COLUMN = r"\d{1,9}"
 # A table whose columns are metrics of the run: counts, all of them.
@@ -412,6 +413,8 @@ TEXTS: dict[str, Spec] = {
 SERVERS = {
     "afpd", "netatalk", "cnid_dbd", "cnid_metad", "glusterfsd", "glusterd", "glusterfs",
     "fileserver", "dafileserver", "volserver", "davolserver", "vlserver", "ptserver", "buserver",
-    "bosserver", "rxperf", "afpscope", "mysqld", "mariadbd",
+    "bosserver", "rxperf", "smbd", "afpscope", "mysqld", "mariadbd",
 }  # fmt: skip
-PRODUCT = re.compile(r"(?:Netatalk|GlusterFS|OpenAFS) ?\d[\d.]{0,15}(?:(?:rc|beta|alpha|dev)\d*)?")
+PRODUCT = re.compile(
+    r"(?:Netatalk|GlusterFS|OpenAFS|Samba) ?\d[\d.]{0,15}(?:(?:rc|beta|alpha|dev)\d*)?"
+)
