@@ -469,7 +469,7 @@ deps:
 
 # Those of README.md and docs/. Under sudo what was made is given back to the user.
 pictures: all analysis
-	$(Q)tests/need.sh server site
+	$(Q)tests/need.sh server pictures
 	$(Q)tests/pictures.sh
 	$(Q)[ -z "$$SUDO_UID" ] || chown -hR "$$SUDO_UID:$$SUDO_GID" build docs/pictures
 
@@ -477,6 +477,7 @@ pictures: all analysis
 site: man
 	$(Q)tests/need.sh site
 	$(Q)"$$(tests/need.sh --site)" -B docs/website.py $(BUILD)
+	$(Q)[ -z "$$SUDO_UID" ] || chown -hR "$$SUDO_UID:$$SUDO_GID" $(BUILD)
 	@echo 'the website: $(BUILD)/site/index.html'
 
 install: all

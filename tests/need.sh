@@ -10,7 +10,8 @@
 #   bench    what the benchmarks compare with, besides
 #   vm       what tests/vm builds and runs its virtual machines with
 #   analysis what "make analysis" and "make install" make the package in analysis/ run with
-#   site     what "make site" and "make pictures" need besides
+#   site     what "make site" needs besides
+#   pictures what "make pictures" needs besides
 #   python   what the package in analysis/ needs, and what tests and types are checked with
 # need.sh --python: print the path of the interpreter of that group. Debian 12 does
 # not have all of it: a venv of the cache, as for ruff.
@@ -249,7 +250,8 @@ for group in "$@"; do
         list+=(qemu-system-x86 qemu-system-arm cpio kmod e2fsprogs xz-utils zstd
             apt dpkg tar debian-archive-keyring ca-certificates util-linux
             gcc-aarch64-linux-gnu) ;;
-    site) list+=(mandoc 'chromium|chromium-browser' python3-venv) ;;
+    site) list+=(mandoc python3-venv) ;;
+    pictures) list+=('chromium|chromium-browser' fonts-dejavu-core python3-venv) ;;
     analysis) list+=(python3-venv ca-certificates) ;;
     python)
         list+=(python3-venv babeltrace2 fonts-dejavu-core fonts-ipafont-gothic

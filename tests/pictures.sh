@@ -2,9 +2,9 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 # pictures.sh: make the pictures of README.md and docs/ again. Those of the report are of the saved
 # run of a real server that the tests use: the figures are those that the report draws, and the
-# page's picture is one of the page. That of the screen is of a run that is made now, by demo.sh (as
-# root). tests/python/test_docs.py fails where the program would draw something else. Needs chromium,
-# and the Python packages of need.sh --site.
+# page's picture is one of the page, whose words are kept beside it. That of the screen is of a run
+# that is made now, by demo.sh (as root). tests/python/test_docs.py fails where the program would
+# draw something else. Needs chromium, and the Python packages of need.sh --site.
 set -eu
 cd "$(dirname "$0")/.."
 work=build/pictures
@@ -18,6 +18,7 @@ for name in where cnid latency-2; do
 done
 chromium --headless --no-sandbox --disable-gpu --hide-scrollbars --window-size=1000,760 \
 	--screenshot="$PWD/docs/pictures/report.png" "file://$PWD/$work/report.html" > "$work/log" 2>&1
+python3 -B tests/pages.py --words "$work/report.html" > docs/pictures/report.txt
 
 [ "$(id -u)" = 0 ] || {
 	echo 'pictures.sh: not root: docs/pictures/screen.svg is left as it is' >&2

@@ -490,7 +490,9 @@ def _as_html(o: Outcome, of: Times, limit: float, sides: tuple[list[Run], list[R
         found.append(f"{len(of.findings) - UNTOLD_SHOWN} more rows of times, below")
     remarks = (*found, *_causes(o.findings), *_untold(o))
     unknown = tuple(f"undecided: {text}" for text in o.unknown)
-    said = forest.Told("afpscope gate", _outcome(o), remarks, unknown, table, sides)
+    said = forest.Told(
+        "afpscope gate", _outcome(o), remarks, unknown, table, sides, bool(o.findings)
+    )
     return forest.page(said, of.rows, "", limit)
 
 
@@ -518,7 +520,11 @@ def run(args: argparse.Namespace) -> int:
         observed = counts.observe(judged)
         findings, strays, held = judge(accepted, observed, args.strict)
         o = replace(o, findings=findings, held=held)
+        begun = {counts.test_name(p) for run in judged for p in run.phases}
         for test in not_run(accepted, observed):
+            if test in begun:
+                o.unknown.append(f"{test}: no run has it complete")
+                continue
             show.notice(f"gate: the file also has {test!r}, which these runs lack: not judged")
         for f in strays:
             show.notice(f"gate: a stray: {f.test}: {f.command}: {f.what}: {f.text}")

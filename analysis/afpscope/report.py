@@ -8,6 +8,7 @@ import argparse
 import os
 import statistics
 from collections import Counter
+from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import repeat
 from pathlib import Path
@@ -15,7 +16,7 @@ from urllib.parse import quote
 
 from . import dashboard, show
 from .errors import FAILED, Failure, wrong_use
-from .page import bars, heat, icicle, joined, loadpage, painter, rxpage, tails
+from .page import bars, heat, icicle, joined, loadpage, painter, rxpage, tails, ways
 from .page.answer import Answer, answer, causes, hung, named
 from .page.bars import Bars
 from .page.heat import Heat
@@ -55,6 +56,9 @@ def options(parser: argparse.ArgumentParser) -> None:
                         "times by pull request")  # fmt: skip
     parser.add_argument("--pr", metavar="N,...",
                         help="with --history: the pull request of each run")  # fmt: skip
+    parser.add_argument("--rtt", metavar="MS,...", type=ways.chosen, default=(),
+                        help="round-trip times, in ms, for which the tables of round trips say "
+                        "how long an action would take (default: those of the run)")  # fmt: skip
     parser.add_argument("--lang", choices=LANGUAGES, default="en", help="of the page (default en)")
 
 
@@ -220,7 +224,7 @@ def _by_worth(tests: list[TestView]) -> list[TestView]:
     return sorted(tests, key=lambda t: (not t.is_unsteady, -(t.mean_ns or 0)))
 
 
-def _tables(run: Run, w: Words) -> tuple[tuple[str, Section], ...] | None:
+def _tables(run: Run, w: Words, rtts: Sequence[float]) -> tuple[tuple[str, Section], ...] | None:
     """Those of its folder, each with an id of its own."""
     found = sections.of_run(run)
     if found is None:
@@ -230,7 +234,7 @@ def _tables(run: Run, w: Words) -> tuple[tuple[str, Section], ...] | None:
     for s in found:
         n[s.key] += 1
         own = f"table-{s.key}" + (f"-{n[s.key]}" if n[s.key] > 1 else "")
-        out.append((own, w.section(s)))
+        out.append((own, w.section(ways.over(s, rtts))))
     return tuple(out)
 
 
@@ -248,7 +252,7 @@ def _page(run: Run, runs: list[Run], made: Painter, prefix: str) -> Page:
         notices = (str(e),)
     damaged = bool(notices)
     try:
-        tables = _tables(run, w)
+        tables = _tables(run, w, made.rtts)
     except Failure as e:
         notices += (str(e),)
 
@@ -323,11 +327,13 @@ def _history(runs: list[Run], args: argparse.Namespace) -> int:
     return show.doubts("report", [doubt for one in runs for doubt in one.doubts])
 
 
-def _apart(path: Path, folder: Path, name: str, language: str) -> Line | Failure:
+def _apart(
+    path: Path, folder: Path, name: str, language: str, rtts: Sequence[float]
+) -> Line | Failure:
     """Makes the page of one of many runs, a file of its own; in a process of its own."""
     try:
         one = Run.open(path)
-        made = Painter(None, language, one.words)
+        made = Painter(None, language, one.words, rtts)
         page = _page(one, [one], made, "")
         with Folder(folder).written(name) as file:
             file.write(render([page], None, made.w).encode())
@@ -347,7 +353,8 @@ def _many(paths: list[Path], args: argparse.Namespace) -> int:
     names = [f"{i}.html" for i in range(1, len(paths) + 1)]
     found: list[Line | Failure] = []
     with ProcessPoolExecutor(len(os.sched_getaffinity(0))) as pool:
-        of = pool.map(_apart, paths, repeat(folder), names, repeat(args.lang), chunksize=CHUNK)
+        more = (repeat(args.lang), repeat(args.rtt))
+        of = pool.map(_apart, paths, repeat(folder), names, *more, chunksize=CHUNK)
         found = [one for _, one in zip(show.progress("report", "runs", paths), of, strict=True)]
     lines = [one for one in found if isinstance(one, Line)]
     failed = [one for one in found if isinstance(one, Failure)]
@@ -378,7 +385,7 @@ def run(args: argparse.Namespace) -> int:
     if len(paths) > TOGETHER:
         return _many(paths, args)
     runs = [Run.open(path) for path in show.progress("report", "runs", paths)]
-    made = Painter(args.figures, args.lang, runs[0].words)
+    made = Painter(args.figures, args.lang, runs[0].words, args.rtt)
     pages = [
         _page(one, runs, made, f"{i}-" if len(runs) > 1 else "")
         for i, one in enumerate(show.progress("report", "pages", runs), 1)

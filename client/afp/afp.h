@@ -23,6 +23,7 @@ struct afp_op {
 	struct dsi_request dsi;       /* dsi.result: the server's answer; dsi.t: the times */
 	uint8_t code;                 /* AFP command */
 	void *user;                   /* the caller's */
+	unsigned int depth;           /* likewise, for load/load.h */
 	uint8_t reply[AFP_REPLY_LEN]; /* the payload, unless the prep call names a buffer */
 };
 

@@ -224,6 +224,8 @@ static void begin_action(struct worker *w, struct actor *a, uint64_t planned_ns,
 	a->bytes_before = a->script->bytes;
 	a->bytes_counted = 0;
 	a->n_answered = 0;
+	a->over_network = store_afp_session(a->store) != NULL;
+	chain_begin(&a->chain);
 	a->handed_late = a->at_once = false;
 	a->contended_before = a->script->contended;
 	a->aside_planned_ns = a->aside_begun_ns = a->aside_ns;
@@ -305,8 +307,11 @@ static int actions_submit(struct actor *a, struct err *e)
 	struct store_op *op;
 	int r = 0;
 
-	while (!r && (op = a->script->type->next(a->script)))
+	while (!r && (op = a->script->type->next(a->script))) {
+		if (a->over_network)
+			chain_sent(&a->chain, op);
 		r = store_submit(a->store, op, e);
+	}
 	if (r == -EAGAIN)
 		r = err_set(e, -EPROTO, "a defect of the workload: it asks for too much at a time");
 	if (!r && !a->store->in_flight)
@@ -346,6 +351,8 @@ static int actions_answered(struct worker *w, struct actor *a, struct store_op *
 		pause_now(w);
 	r = tally_request(w, op, e);
 	note_handed(w, a, op);
+	if (a->over_network)
+		chain_answered(&a->chain, op);
 	a->aside_ns = a->script->aside_ns;
 	how = a->script->type->answered(a->script, op, e);
 	tally_bytes(w, a, a->script->bytes - before, answered_ns);
@@ -516,6 +523,8 @@ static void end_job(struct worker *w, struct actor *a)
 	const struct err e = { -EINTR, "interrupted: no answer came in time" };
 
 	give_back(w, a);
+	if (a->script)
+		tally_rtt(w, a);
 	w->load->aside_ns += a->script ? a->script->aside_ns - a->aside_job_ns : 0;
 	if (a->state == ACTOR_ACTING || a->state == ACTOR_OPENING)
 		actions_lose(w, a, &e);

@@ -12,7 +12,9 @@
 #define TICK_NS 500000000u
 
 /* More than the AFP commands of any timed region: their histograms are allocated before it. */
-#define COMMANDS 16
+#define COMMANDS  16
+
+#define NS_PER_US 1000u
 
 uint64_t load_clock_ns(void)
 {
@@ -34,6 +36,7 @@ static void begin_region(struct load *l, struct run_phase *p)
 	if (l->hooks->region_begin)
 		l->hooks->region_begin(l->hooks->user, p);
 	l->ops = l->errors = l->bytes = 0;
+	l->depth = 0;
 	l->phase = p;
 }
 
@@ -44,6 +47,18 @@ static void start_clock(struct load *l)
 	l->start_ns = l->last_ns = clock_now_ns();
 }
 
+/* Round trips of the region, and how long the least of the session's takes. */
+static void load_note_network(const struct load *l, struct run_phase *p)
+{
+	struct run_tcp tcp;
+
+	if (!l->afp || (l->store && !store_afp_session(l->store)))
+		return;
+	run_add(p, METRIC_TRIPS, l->depth);
+	if (dsi_tcp(l->afp->dsi, &tcp) && tcp.known[TCP_MIN_RTT])
+		run_set(p, METRIC_TRIP_TIME, tcp.value[TCP_MIN_RTT] * NS_PER_US);
+}
+
 static void end_region(struct load *l, struct run_phase *p, uint64_t ns, uint64_t cpu_ns)
 {
 	run_add(p, METRIC_ELAPSED, ns);
@@ -51,6 +66,7 @@ static void end_region(struct load *l, struct run_phase *p, uint64_t ns, uint64_
 	run_add(p, METRIC_OPS, l->ops);
 	run_add(p, METRIC_ERRORS, l->errors);
 	run_add(p, METRIC_BYTES, l->bytes);
+	load_note_network(l, p);
 	if (l->hooks->region_end)
 		l->hooks->region_end(l->hooks->user, p);
 }
@@ -198,18 +214,22 @@ static int count_afp(struct load *l, const struct afp_op *op, struct err *e)
 				      .begun_ns = op->dsi.t.begun_ns,
 				      .last_ns = op->dsi.t.last_ns };
 
+	l->depth = op->depth > l->depth ? op->depth : l->depth;
 	return load_count(l, &t, op->code, op->dsi.result != AFP_ERR_OK, e);
 }
 
 int load_call(struct load *l, struct afp_op *op, struct err *e)
 {
-	int r = afp_call(l->afp, op, e);
+	int r;
 
+	op->depth = l->depth + 1;
+	r = afp_call(l->afp, op, e);
 	return r ? r : count_afp(l, op, e);
 }
 
 int load_submit(struct load *l, struct afp_op *op, struct err *e)
 {
+	op->depth = l->depth + 1;
 	return afp_submit(l->afp, op, e);
 }
 
@@ -239,18 +259,22 @@ static int count_store(struct load *l, const struct store_op *op, struct err *e)
 	if (l->sample.warmup && t.last_ns > l->start_ns + TICK_NS &&
 	    t.last_ns > l->ticked_ns + TICK_NS)
 		load_tick(l, t.last_ns);
+	l->depth = op->depth > l->depth ? op->depth : l->depth;
 	return load_count(l, &t, op->command, op->result != STORE_OK, e);
 }
 
 int load_store_call(struct load *l, struct store_op *op, struct err *e)
 {
-	int r = store_call(l->store, op, e);
+	int r;
 
+	op->depth = l->depth + 1;
+	r = store_call(l->store, op, e);
 	return r ? r : count_store(l, op, e);
 }
 
 int load_store_submit(struct load *l, struct store_op *op, struct err *e)
 {
+	op->depth = l->depth + 1;
 	return store_submit(l->store, op, e);
 }
 

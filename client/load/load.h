@@ -59,6 +59,7 @@ struct load {
 	uint64_t cpu_ns;                  /* of this thread when the region began */
 	struct run_command *command[256]; /* of the phase, by code; a cache */
 	uint64_t ops, errors, bytes;      /* of the region */
+	unsigned int depth;               /* its round trips until now (run/load.h) */
 	uint8_t refused; /* code of the AFP command that a workload gave up on; 0: none */
 	const volatile sig_atomic_t *stop; /* set when the run is to end; NULL: never */
 	/* Requests of the region, at most trace_room; NULL: not wanted. */

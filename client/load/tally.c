@@ -2,11 +2,14 @@
 /* What a thread of the engine counts of its clients' actions and requests. */
 #include "load/tally.h"
 
+#include "afp/afp.h"
 #include "base/clock.h"
 #include "load/pause.h"
 
 #include <errno.h>
 #include <string.h>
+
+#define NS_PER_US 1000u
 
 bool tally_open_loop(const struct worker *w)
 {
@@ -241,6 +244,8 @@ static void tally_latency(struct worker *w, struct actor *a, struct run_stage *s
 		hist_add(&stage->done.planned, own_ns);
 	hist_add(&to->planned, own_ns);
 	hist_add(&to->begun, tally_own_since(w, a, end_ns, a->aside_begun_ns) - a->begun_ns);
+	if (a->over_network)
+		chain_end(&a->chain, a->script->bytes - a->bytes_before, &to->trips);
 }
 
 void tally_action(struct worker *w, struct actor *a, uint64_t end_ns, bool failed)
@@ -280,6 +285,18 @@ void tally_action(struct worker *w, struct actor *a, uint64_t end_ns, bool faile
 	count_common(w, own_end_ns, a->script->bytes - a->bytes_before);
 	if (!paused)
 		tally_latency(w, a, stage, end_ns);
+}
+
+void tally_rtt(struct worker *w, const struct actor *a)
+{
+	const struct afp *session = a->store ? store_afp_session(a->store) : NULL;
+	struct run_tcp tcp;
+
+	if (!session || a->state == ACTOR_ENDING || !dsi_tcp(session->dsi, &tcp) ||
+	    !tcp.known[TCP_MIN_RTT])
+		return;
+	w->load->rtt_n++;
+	w->load->rtt_sum_ns += tcp.value[TCP_MIN_RTT] * NS_PER_US;
 }
 
 static int tally_command(struct worker *w, const struct store_part *part, struct err *e)

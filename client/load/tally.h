@@ -52,6 +52,9 @@ void tally_end_earlier(struct worker *w, uint64_t ns);
  */
 void tally_action(struct worker *w, struct actor *a, uint64_t end_ns, bool failed);
 
+/* The job is over: how far the server is from this client, if it has a session. */
+void tally_rtt(struct worker *w, const struct actor *a);
+
 /* A request was answered. 0 or -ENOMEM. */
 int tally_request(struct worker *w, const struct store_op *op, struct err *e);
 

@@ -5,6 +5,7 @@
 /* One thread of the engine and its clients. Only for client/load; others use engine.h. */
 
 #include "load/arrivals.h"
+#include "load/chain.h"
 #include "load/engine.h"
 #include "load/pulse.h"
 #include "load/timers.h"
@@ -44,6 +45,8 @@ struct actor {
 	 * began, and when its last answer came. */
 	uint64_t aside_job_ns, aside_planned_ns, aside_begun_ns, aside_ns;
 	uint64_t n_answered; /* of its requests */
+	bool over_network;   /* its store's requests go over a connection, each as one message */
+	struct chain chain;  /* of the action under way, if they do */
 	uint64_t next_ns;    /* when its next action is to begin; UINT64_MAX: not by itself */
 	/* Open loop: that arrival, and whether it waited because no client was free. */
 	struct arrival arrival;

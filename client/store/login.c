@@ -75,9 +75,14 @@ static void login_note_answer(struct store_login *l, enum store_result result)
 
 static void hand_back(struct store_afp *a)
 {
-	a->login->op->n_parts = a->login->n_parts;
-	store_queue_put(&a->answered, a->login->op);
-	a->login->op = NULL;
+	struct store_login *l = a->login;
+
+	/* Each command waits for its answer; a session besides for the connection and for that to
+	 * DSIOpenSession, its end for the server to close the connection. */
+	l->op->trips = l->n_parts + (l->op->verb == STORE_LOGIN ? 2 : 1);
+	l->op->n_parts = l->n_parts;
+	store_queue_put(&a->answered, l->op);
+	l->op = NULL;
 }
 
 /* After an advance, which returned r. */

@@ -173,6 +173,7 @@ struct store_op {
 	uint64_t back;   /* UINT64_MAX: any number */
 	void (*taken)(struct store_op *op, const void *bytes, size_t len); /* the next ones */
 	void *user;
+	unsigned int depth, need; /* the caller's, for load/chain.h */
 
 	uint8_t place[STORE_PLACE_LEN]; /* SEARCH; and set by the store */
 
@@ -191,6 +192,7 @@ struct store_op {
 	 * of the two. NULL: it is one command. */
 	const struct store_part *parts;
 	unsigned int n_parts;
+	unsigned int trips;    /* of the two: waits for the server, one after the other; 0: one */
 	struct store_op *next; /* internal to the store */
 };
 

@@ -66,6 +66,17 @@ static void stop_during(pid_t pid, int command, int turns, uint64_t out[ACCOUNT_
 	columns(command, (uint64_t)turns, out);
 }
 
+/* Each stop of the process is counted once, and none of the others. */
+static void stops_are(enum afs_role role, pid_t pid)
+{
+	struct watch_stops is = watch_stops(rig.x.w, role);
+
+	assert_int_equal(is.n, TURNS);
+	assert_int_equal(is.last, pid);
+	role = role == AFS_ROLE_SERVER ? AFS_ROLE_BACKEND : AFS_ROLE_SERVER;
+	assert_int_equal(watch_stops(rig.x.w, role).n, 0);
+}
+
 /* Not disk, which page faults are. */
 static void time_of_a_stopped_server_is_stopped(void **state)
 {
@@ -82,6 +93,7 @@ static void time_of_a_stopped_server_is_stopped(void **state)
 	assert_true(all_ns >= REF_HOLD_NS / 10 * 9 * TURNS);
 	assert_true(out[ACCOUNT_STOPPED] >= REF_HOLD_NS / 10 * 9);
 	assert_true(out[ACCOUNT_DISK] <= out[ACCOUNT_STOPPED] / 10);
+	stops_are(AFS_ROLE_SERVER, rig.x.pid);
 	rig_stop();
 }
 
@@ -100,6 +112,7 @@ static void time_of_a_stopped_cnid_server_is_named(void **state)
 	assert_true(a->sum.inside[AFS_INSIDE_STOPPED] >= REF_HOLD_NS / 10 * 9 * TURNS);
 	assert_true(a->sum.inside[AFS_INSIDE_UNKNOWN] <= REF_HOLD_NS / 5 * TURNS);
 	assert_int_equal(out[ACCOUNT_STOPPED], 0);
+	stops_are(AFS_ROLE_BACKEND, rig.cnid[0]);
 	rig_stop();
 }
 

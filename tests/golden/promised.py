@@ -20,7 +20,6 @@ import os
 import re
 import subprocess
 import sys
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -36,14 +35,17 @@ def promised(name: str) -> Things:
 
 
 def accept(name: str, things: Things) -> list[str]:
-    """Writes the list with what is new; what was promised stays as it was."""
+    """Writes the list with what is new, and returns that; what was promised stays as it was."""
     old = promised(name)
-    new = things | old
+    _write(name, things | old)
+    return sorted(f"{name}: {thing}" for thing in things.keys() - old.keys())
+
+
+def _write(name: str, things: Things) -> None:
     head = f"# {name}: promised by docs/compatibility.md; written by make promised\n"
-    text = "".join(f"{thing}: {kind}\n" for thing, kind in sorted(new.items()))
+    text = "".join(f"{thing}: {kind}\n" for thing, kind in sorted(things.items()))
     LISTS.mkdir(exist_ok=True)
     (LISTS / f"{name}.txt").write_text(head + text, "utf-8")
-    return sorted(new.keys() - old.keys())
 
 
 def broken(was: Things, now: Things) -> list[str]:
@@ -220,7 +222,7 @@ def fields_of(folder: Path) -> dict[str, Things]:
     for section in saved["sections"]:
         units[f"section {section['key']}?"] = {"table"}
         for column in section["columns"]:
-            path = f"section {section['key']} {column['name']}"
+            path = f"section {section['key']} {column['name']}?"
             units.setdefault(path, set()).update([column["unit"]] if column["unit"] else [])
     columns = {path: " or ".join(sorted(of)) or "null" for path, of in units.items()}
     return {"run": run.things(), "tables": tables.things() | columns}
@@ -242,9 +244,6 @@ def _missing(path: str, now: Things) -> bool:
     """It belongs to what is there, and is not."""
     if path in now or f"{path}?" in now or path.endswith(("[]", "{}")):
         return False
-    if path.startswith("section "):
-        section, _, column = path.removeprefix("section ").partition(" ")
-        return column != "" and f"section {section}?" in now
     above, dot, _ = path.rpartition(".")
     return not dot or any(name.startswith(f"{above}.") for name in now)
 
@@ -267,7 +266,7 @@ def broken_run(label: str, folder: Path) -> list[str]:
 
 
 def keep_run(folder: Path) -> None:
-    """For accept_runs(), where AFPSCOPE_ACCEPT asks for it."""
+    """For accept_runs(), if AFPSCOPE_ACCEPT names a folder for it."""
     if where := os.environ.get("AFPSCOPE_ACCEPT"):
         label = label_of(folder)
         n = sum(1 for _ in Path(where).glob(f"{label}.*.json"))
@@ -287,24 +286,68 @@ def _merged(runs: list[Things]) -> Things:
     return out
 
 
-def runs_things(where: Path) -> Iterator[tuple[str, Things]]:
-    """The lists of all runs that were kept there."""
+def _word(text: str) -> str:
+    return re.sub(r"[^a-z0-9]+", "_", text.lower()).strip("_")
+
+
+def tables_gone() -> list[str]:
+    """Promised tables and columns that no source names. A run may lack one that has no figures."""
+    source = "".join(p.read_text() for p in sorted((TOP / "user").rglob("*.[ch]")))
+    source = source.replace('" GLUE "', " ")
+    named = re.findall(r'"((?:[^"\\\n]|\\.)*)"', source) + re.findall(r"X\((\w+),", source)
+    words = {_word(text) for text in named}
+    out = []
+    for thing in promised("tables"):
+        section, _, column = thing.partition(" section ")[2].rstrip("?").partition(" ")
+        word = _word(column or section)
+        if word and not word.isdigit() and word not in words:
+            out.append(f"tables: {section} {column} is gone")
+    return out
+
+
+Labelled = dict[tuple[str, str], str]  # by command and kind of server, and thing
+
+
+def _labelled(things: Things) -> Labelled:
+    """The lines of a list, each for one command."""
+    known = {one for thing in things for one in thing.partition(" ")[0].split(",")} - {"*"}
+    out = {}
+    for thing, kind in things.items():
+        labels, _, path = thing.partition(" ")
+        for label in known if labels == "*" else labels.split(","):
+            out[label, path] = kind
+    return out
+
+
+def _lines(labelled: Labelled) -> Things:
+    have: dict[tuple[str, str], list[str]] = {}
+    for (label, path), kind in sorted(labelled.items()):
+        have.setdefault((path, kind), []).append(label)
+    every = len({label for label, _ in labelled})
+    return {
+        f"{'*' if len(labels) == every else ','.join(labels)} {path}": kind
+        for (path, kind), labels in have.items()
+    }
+
+
+def accept_runs(where: Path) -> list[str]:
+    """Promises what the runs have that were kept there, and returns what is new of it."""
     by_label: dict[str, list[dict[str, Things]]] = {}
     for file in sorted(where.glob("*.json")):
         by_label.setdefault(file.name.split(".")[0], []).append(json.loads(file.read_text("utf-8")))
+    out = []
     for name in ("run", "tables"):
-        of = {label: _merged([run[name] for run in runs]) for label, runs in by_label.items()}
-        have: dict[tuple[str, str], list[str]] = {}
-        for label, things in sorted(of.items()):
-            for path, kind in things.items():
-                have.setdefault((path, kind), []).append(label)
-        yield (
-            name,
-            {
-                f"{'*' if len(labels) == len(of) else ','.join(labels)} {path}": kind
-                for (path, kind), labels in have.items()
-            },
-        )
+        old = _labelled(promised(name))
+        known = {(label, path.rstrip("?")) for label, path in old}
+        new = {
+            (label, path): kind
+            for label, runs in by_label.items()
+            for path, kind in _merged([run[name] for run in runs]).items()
+            if (label, path.rstrip("?")) not in known
+        }
+        _write(name, _lines(old | new))
+        out += sorted(f"{name}: {label} {path}" for label, path in new)
+    return out
 
 
 SOURCES = {"metrics": metrics, "trace": trace, "exit-codes": exit_codes, "schemas": schemas,
@@ -331,10 +374,10 @@ def main(options: list[str]) -> int:
             new = sorted(things.keys() - was.keys())
             print("".join(f"{name}: {thing} is not promised yet\n" for thing in new), end="")
         elif not bad:
-            print("".join(f"{name}: {thing}\n" for thing in accept(name, things)), end="")
-    where = [Path(o) for o in options if not o.startswith("-")]
-    for name, things in (found for folder in where for found in runs_things(folder)):
-        print("".join(f"{name}: {thing}\n" for thing in accept(name, things)), end="")
+            print("".join(f"{thing}\n" for thing in accept(name, things)), end="")
+    for folder in (Path(option) for option in options if not option.startswith("-")):
+        if not bad:
+            print("".join(f"{thing}\n" for thing in accept_runs(folder)), end="")
     return bad
 
 

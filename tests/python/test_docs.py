@@ -223,6 +223,11 @@ def test_the_tutorial_shows_what_the_report_draws(
     for picture in kept:
         now = (tmp_path / picture.name).read_text()
         assert plain(now) == plain(picture.read_text()), picture.name
+    done = subprocess.run(
+        [sys.executable, "-B", ROOT / "tests/pages.py", "--words", tmp_path / "r.html"],
+        capture_output=True, text=True, check=True,
+    )  # fmt: skip
+    assert done.stdout == (ROOT / "docs/pictures/report.txt").read_text()
 
 
 def test_the_screen_in_the_readme_is_of_today() -> None:

@@ -170,6 +170,17 @@ def test_what_one_side_lacks_does_not_pass(shelf: Shelf, execute: Execute) -> No
             assert "times are the same" not in done.out and "only A has " in done.err
 
 
+def test_a_test_that_broke_off_does_not_pass(
+    shelf: Shelf, execute: Execute, accepted: Path
+) -> None:
+    def broke(value: dict[str, Any]) -> None:
+        for phase in value["phases"]:
+            phase["complete"] = phase["test"] != 5
+
+    done = execute("gate", "--counts", accepted, shelf.put("broke", change=broke))
+    assert done.code == 4 and "undecided: 5 Creating" in done.err, done
+
+
 def test_a_row_of_counts_is_explained(shelf: Shelf, execute: Execute, accepted: Path) -> None:
     run = shelf.put("new")
     for row, why in (

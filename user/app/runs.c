@@ -271,6 +271,17 @@ int runs_take_label(void *to, const char *arg, struct err *e)
 }
 
 /* Into run.json. 0 or -ENOMEM. */
+int runs_take_rtt(void *to, const char *arg, struct err *e)
+{
+	struct run_rtts rtts;
+
+	if (run_rtts_parse(&rtts, arg))
+		return err_set(e, -EINVAL, "'%s' are not at most %d times in ms, such as %s", arg,
+			       RUN_RTTS_MAX, RUN_RTTS);
+	*(const char **)to = arg;
+	return 0;
+}
+
 static int runs_note_labels(const struct runs_labels *l, struct run *r)
 {
 	int ret = 0;
@@ -292,6 +303,8 @@ int runs_open(struct runs_folder *out, const struct runs_cfg *cfg, bool needed, 
 
 	*out = (struct runs_folder) { 0 };
 	rc = runs_note_labels(&cfg->labels, r);
+	if (!rc && cfg->rtt)
+		rc = run_note(&r->options, TRIPS_OPTION, "%s", cfg->rtt);
 	if (rc)
 		return err_set(e, rc, "cannot note the labels of the run: %s", strerror(-rc));
 	if (cfg->folder)

@@ -27,6 +27,7 @@ struct runs_cfg {
 	struct runs_labels labels;
 	const char *folder; /* NULL: among the user's runs */
 	const char *json;   /* run.json is written there, too; "-": to stdout */
+	const char *rtt;    /* round-trip times, as run_rtts_parse() takes them; NULL: the usual */
 	const char *lake;   /* the run is put there, too, by afpscope export; NULL: nowhere */
 	const char *bundle; /* file for a bundle of the run, by afpscope bundle; NULL: none */
 	bool not_kept;      /* only where a folder is named, or must be for a trace */
@@ -68,7 +69,19 @@ struct runs_cfg {
 	  .more = "`afpscope compare` finds runs by their labels, and `afpscope history` shows "   \
 		  "a label at the place where a value changed. KEY has letters, digits, `_`, `.` " \
 		  "and `-`." }
+/* Of commands whose runs have round trips. */
+#define RUNS_RTT_OPTION(cfg_type, member)                                                          \
+	{ .name = "rtt", .arg = "MS,...", .type = OPT_CALL, .call = runs_take_rtt,                 \
+	  .offset = offsetof(cfg_type, member.rtt),                                                \
+	  .help = "round-trip times, in ms, for which -v says what an action would take "      \
+		  "(default: " RUN_RTTS ")",                                                       \
+	  .more = "At most 6, each up to 60000, with decimals. The time to expect differs from that "\
+		  "here by the round trips alone. See \"Round trips\" in "            \
+		  "docs/load.md." }
 /* clang-format on */
+
+/* --rtt: into a const char *. 0; -EINVAL and why these are no round-trip times. */
+int runs_take_rtt(void *to, const char *arg, struct err *e);
 
 /* --label: adds KEY=VALUE to struct runs_labels. 0; -EINVAL and why it is not one. */
 int runs_take_label(void *to, const char *arg, struct err *e);

@@ -87,6 +87,30 @@ static void look_trips(struct client_looks *c, const struct client_look *is)
 	clients_who(c, RUN_FIGURE_TRIPS, is);
 }
 
+/* Of a load's actions, which are of several requests. */
+static void look_actions(struct client_looks *c, const struct run_load *l)
+{
+	double trips_ns = 0, all_ns = 0, most = 0;
+
+	if (!l || run_load_rtt(l) <= 0)
+		return;
+	for (size_t i = 0; i < l->n_actions; i++) {
+		const struct run_action *a = &l->action[i];
+		double took = hist_mean(&a->begun), n = (double)a->trips.n, share;
+
+		if (!a->trips.n)
+			continue;
+		share = run_trips_share(took, run_trips_mean(&a->trips), run_load_rtt(l));
+		trips_ns += share * took * n;
+		all_ns += took * n;
+		if (share <= most)
+			continue;
+		most = share;
+		run_figure_who(c->out, RUN_FIGURE_ACTION_TRIPS, "%s", a->name);
+	}
+	run_figure_share(c->out, RUN_FIGURE_ACTION_TRIPS, trips_ns, all_ns);
+}
+
 /* Pauses alike */
 
 /* The first of the buckets in a row with the most pauses. */
@@ -354,6 +378,7 @@ void doctor_clients(struct run_figures *out, const struct run *r)
 		c.requests += (double)r->session[i].requests;
 		c.busy_ns += (double)r->session[i].busy_ns;
 	}
+	look_actions(&c, r->phase[0]->load);
 	for (size_t i = 0; i < r->n_sessions; i++) {
 		struct client_look is = { .s = &r->session[i],
 					  .ns = watched_ns(&c, &r->session[i]) };

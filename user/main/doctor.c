@@ -36,6 +36,7 @@ const struct opt doctor_options[] = {
 	  .help = "how the server is observed (default: auto, the best that works here)",
 	  .more = "With `proc` requests are not counted: only causes that do not depend on them can be found." },
 	{ .name = "short", .type = OPT_FLAG, .offset = OFFSET(brief), .help = "print a line for each finding" },
+	RUNS_RTT_OPTION(struct record_cfg, runs),
 	RUNS_OPTIONS(struct record_cfg, runs),
 	{ .letter = 'v', .name = "verbose", .type = OPT_COUNT, .offset = OFFSET(verbose), .help = "print all that was measured" },
 	{ .name = "help", .type = OPT_FLAG, .offset = OFFSET(help), .help = "this text" },

@@ -160,6 +160,7 @@ const struct opt lantest_options[] = {
 	{ .name = "format", .arg = "FORMAT", .type = OPT_CHOICE, .offset = OFFSET(format), .choice = format_words,
 	  .help = "lines of metrics as netatalk's workflow passes them between its steps, nothing else on stdout",
 	  .more = "A line is `table|lantest.KEY.mean_ms|LABEL|ms|MEAN`." },
+	RUNS_RTT_OPTION(struct lantest_cfg, w.s.runs),
 	RUNS_OPTIONS(struct lantest_cfg, w.s.runs),
 	{ .letter = 'v', .name = "verbose", .type = OPT_COUNT, .offset = OFFSET(w.verbose),
 	  .help = "all that was measured, and a line for each test as it ends",

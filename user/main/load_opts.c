@@ -231,6 +231,7 @@ const struct opt load_options[] = {
 		"(from the begin, with the ramp), `state`, `actions`, `failed`, `dropped`, `bytes`, `silent_s` (for how many "
 		"seconds no action has ended), `mean_ns`, `max_ns`, and `p50_ns`, `p99_ns` and `probe_p99_ns`, which are of all "
 		"kinds of actions together. With --mpi they are those of the first process."),
+	RUNS_RTT_OPTION(struct load_cfg, w.s.runs),
 	{ .name = "interval", .arg = "SECONDS", .type = OPT_TIME, .offset = AT(interval_s),
 	  .help = "how often the server's counts are read, for its curve in time (default: 1; 0: only at the end)",
 	  .more = "Decimals are allowed. At 0 there is no curve." },

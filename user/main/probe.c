@@ -42,6 +42,7 @@ const struct opt probe_options[] = {
 	  .help = "do not print a line each second" },
 	{ .name = "direct", .type = OPT_FLAG, .offset = AT(direct),
 	  .help = "of a DIRECTORY: past the page cache (O_DIRECT)" },
+	RUNS_RTT_OPTION(struct probe_cfg, w.s.runs),
 	SESSION_FORCE_OPTION(struct probe_cfg, w.s),
 	CONNECT_OPTIONS(struct probe_cfg, w.s.c),
 	WORKLOAD_OUTPUT_OPTIONS(struct probe_cfg, w, WORKLOAD_ONE_SCREEN),

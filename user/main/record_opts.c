@@ -62,6 +62,7 @@ const struct opt record_options[] = {
 	{ .name = "sample", .arg = "HZ", .type = OPT_UINT, .offset = OFFSET(hz), .min = 1, .max = SAMPLE_HZ_MAX, .help = SAMPLER_HELP,
 	  .more = SAMPLER_MORE " If only /proc can be read, the default is 10." },
 	TRACING_OPTIONS(struct record_cfg, trace),
+	RUNS_RTT_OPTION(struct record_cfg, runs),
 	RUNS_OPTIONS(struct record_cfg, runs),
 	{ .letter = 'v', .name = "verbose", .type = OPT_COUNT, .offset = OFFSET(verbose), .help = "print all that was measured",
 	  .more = "Without it the report is one screen: whether the figures can be trusted, where the server's time "

@@ -212,6 +212,7 @@ const struct opt speedtest_options[] = {
 	{ .letter = 'T', .name = "statistics", .type = OPT_FLAG, .offset = OFFSET(statistics), .help = "statistics in netatalk's table (with -n 2 or more, -z, a sweep: always)",
 	  .more = "Its network table is printed then, too." },
 	{ .letter = 'c', .name = "csv", .type = OPT_FLAG, .offset = OFFSET(w.csv), .help = "netatalk's tables as CSV, nothing else on stdout" },
+	RUNS_RTT_OPTION(struct speedtest_cfg, w.s.runs),
 	RUNS_OPTIONS(struct speedtest_cfg, w.s.runs),
 	{ .letter = 'v', .name = "verbose", .type = OPT_COUNT, .offset = OFFSET(w.verbose),
 	  .help = "print all that was measured (as afp_speedtest: the same as -V)",

@@ -13,7 +13,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define PART_VERSION 11
+#define PART_VERSION 12
 
 /* Of slots: 2^53 ns are 104 days. */
 #define PROGRESS_SHIFT_MAX 53
@@ -157,7 +157,33 @@ static void part_io_client(struct part_io *io, struct run_client *c)
 	part_io_text(io, c->address, sizeof(c->address));
 }
 
-static void part_io_load(struct part_io *io, struct run_load *l)
+/* Rows of commands are written up to the first free one. */
+static void part_io_trips(struct part_io *io, struct run_trips *t, const struct part_like *like)
+{
+	PART_IO(io, t->n);
+	PART_IO(io, t->requests);
+	PART_IO(io, t->sum);
+	PART_IO(io, t->most);
+	PART_IO(io, t->bytes);
+	PART_IO(io, t->n_least);
+	PART_IO(io, t->least);
+	PART_IO(io, t->least_of);
+	for (size_t i = 0; i < RUN_TOGETHER_MAX; i++) {
+		struct run_together *row = &t->together[i];
+		bool used = row->what;
+
+		part_io_flag(io, &used);
+		if (!used || io->bad)
+			return;
+		row->command = (uint8_t)part_io_u64(io, row->command, 1);
+		PART_IO(io, row->n);
+		if (!io->writes)
+			row->what = like->command(like->user, row->command);
+		io->bad |= !row->what;
+	}
+}
+
+static void part_io_load(struct part_io *io, struct run_load *l, const struct part_like *like)
 {
 	const struct run_load_figure *f = run_load_figures;
 
@@ -172,6 +198,7 @@ static void part_io_load(struct part_io *io, struct run_load *l)
 		PART_IO(io, l->action[i].failed);
 		part_io_hist(io, &l->action[i].planned);
 		part_io_hist(io, &l->action[i].begun);
+		part_io_trips(io, &l->action[i].trips, like);
 	}
 	for (size_t i = 0; i < l->n_seconds; i++)
 		part_io_second(io, &l->second[i]);
@@ -247,7 +274,7 @@ static void part_io_all(struct part_io *io, struct part *p, const struct part_li
 	io->bad |= end > PART_ORPHANED;
 	p->end = io->bad ? PART_DONE : (enum part_end)end;
 	PART_IO(io, p->late_ns);
-	part_io_load(io, p->load);
+	part_io_load(io, p->load, like);
 	part_io_commands(io, &p->commands, like);
 	PART_IO(io, p->greeted);
 	part_io_visits(io, &p->visits);

@@ -67,6 +67,10 @@ int paint_verdicts(const struct paint *p);
 int paint_brief(const struct paint *p);
 /* How the server copies, and through the client; nothing without ServerCopy. 0 or -ENOMEM. */
 int paint_copies(const struct paint *p);
+/* Round trips of actions, tests and transfers; nothing where none are known. 0 or -ENOMEM. */
+int paint_trips(const struct paint *p);
+/* The same of the sessions of other people's clients. 0 or -ENOMEM. */
+int paint_session_trips(const struct paint *p);
 /* Both ends of the TCP connection; nothing without looks at it. 0 or -ENOMEM. */
 int paint_connection(const struct paint *p);
 

@@ -16,6 +16,9 @@
 	X(TRIP_RATE, "trip_rate", "1/s", "its requests a second")                                  \
 	X(TRIP_BUSY, "trip_busy", "share", "its time in which the server worked for it")           \
 	X(TRIP_1000, "trip_1000", "ns", "time of 1,000 of its round trips")                        \
+	X(ACTION_TRIPS, "action_trips", "share",                                                   \
+	  "of the time of our own clients' actions, their round trips; who: the kind of action "   \
+	  "with the largest such share")                                                           \
 	X(TRIP_CLIENTS, "trip_clients", "1",                                                       \
 	  "clients that waited for a round trip, at a time, on average")                           \
 	X(PAUSED, "paused", "share",                                                               \

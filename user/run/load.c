@@ -9,9 +9,12 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define SATURATED 0.9  /* share of the time: it could not have done more */
-#define BEHIND    0.01 /* share of the actions */
-#define NS_PER_S  1000000000u
+#define SATURATED    0.9  /* share of the time: it could not have done more */
+#define BEHIND       0.01 /* share of the actions */
+#define NS_PER_S     1000000000u
+#define FIRST_WINDOW (10 * 1448) /* bytes: RFC 6928 */
+#define NS_PER_MS    1e6
+#define MOST_MS      60000
 
 struct run_load *run_load_new(unsigned int n_clients, size_t n_actions, size_t n_seconds)
 {
@@ -75,6 +78,7 @@ static void add_action(struct run_action *to, const struct run_action *from)
 	to->failed += from->failed;
 	hist_merge(&to->planned, &from->planned);
 	hist_merge(&to->begun, &from->begun);
+	run_trips_add(&to->trips, &from->trips);
 }
 
 static void add_text(char to[static 256], const char *from)
@@ -208,6 +212,11 @@ int run_load_note_gap(struct run_load *l, uint64_t from_ns, uint64_t to_ns, cons
 	return 0;
 }
 
+double run_load_rtt(const struct run_load *l)
+{
+	return l->rtt_n ? (double)l->rtt_sum_ns / (double)l->rtt_n : 0;
+}
+
 double run_load_busiest(const struct run_load *l)
 {
 	if (l->done_ns <= l->begin_ns)
@@ -318,4 +327,73 @@ bool run_load_silence(const struct run_load *l, struct run_silence *out)
 	out->n_clients = run_load_waited(l, out->ns);
 	out->n_ranks = load_ranks_known(l);
 	return true;
+}
+
+/* ---- round trips ---- */
+
+void run_trips_note(struct run_trips *to, uint8_t command, const char *what, uint64_t n)
+{
+	for (size_t i = 0; i < RUN_TOGETHER_MAX; i++) {
+		struct run_together *row = &to->together[i];
+
+		if (row->what && row->command != command)
+			continue;
+		row->command = command;
+		row->what = what;
+		row->n += n;
+		return;
+	}
+}
+
+void run_trips_add(struct run_trips *to, const struct run_trips *from)
+{
+	to->n += from->n;
+	to->requests += from->requests;
+	to->sum += from->sum;
+	to->most = from->most > to->most ? from->most : to->most;
+	to->bytes += from->bytes;
+	to->n_least += from->n_least;
+	to->least += from->least;
+	to->least_of += from->least_of;
+	for (size_t i = 0; i < RUN_TOGETHER_MAX && from->together[i].what; i++)
+		run_trips_note(to, from->together[i].command, from->together[i].what,
+			       from->together[i].n);
+}
+
+double run_trips_mean(const struct run_trips *t)
+{
+	return t->n ? (double)t->sum / (double)t->n : 0;
+}
+
+double run_trips_at(double took_ns, double trips, double rtt_here_ns, double rtt_ns)
+{
+	return fmax(took_ns - trips * rtt_here_ns, 0) + trips * rtt_ns;
+}
+
+bool run_trips_fill(const struct run_trips *t)
+{
+	return t->bytes > t->sum * FIRST_WINDOW;
+}
+
+double run_trips_share(double took_ns, double trips, double rtt_here_ns)
+{
+	return took_ns > 0 ? fmin(trips * rtt_here_ns / took_ns, 1) : 0;
+}
+
+int run_rtts_parse(struct run_rtts *out, const char *text)
+{
+	char *end;
+	double ms;
+
+	*out = (struct run_rtts) { 0 };
+	text = text ? text : RUN_RTTS;
+	do {
+		ms = strtod(text, &end);
+		if (end == text || !(ms > 0) || ms > MOST_MS || out->n == RUN_RTTS_MAX ||
+		    (*end && *end != ','))
+			return -EINVAL;
+		out->ns[out->n++] = ms * NS_PER_MS;
+		text = end + 1;
+	} while (*end);
+	return 0;
 }

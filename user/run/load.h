@@ -12,9 +12,75 @@
 
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
 
 /* Of a second's latencies: 8 buckets an octave. */
 #define RUN_SECOND_BITS 3
+
+/*
+ * Round trips of a user's actions, and the time to expect of an action at another round-trip time.
+ *
+ * The round trips of an action are the longest chain of its requests in which each was given to the
+ * session after the answer to the one before it had been taken. A request that is sent when none is
+ * in flight begins one; those sent while another is in flight share its round trip. So a file of n
+ * requests with w of them in flight has n/w, rounded up. They are counted by the order of requests
+ * and answers in the client, not by its clock: they are the same however fast the server is.
+ */
+
+/* Kinds of requests of an action that are told apart; others are in no list. */
+#define RUN_TOGETHER_MAX 8
+
+/* Requests of one command that needed no answer of those just before them, and waited for one. */
+struct run_together {
+	uint8_t command;
+	const char *what; /* static: "FPCloseFork"; NULL: this row is free */
+	uint64_t n;
+};
+
+/* Of all actions of a kind that are in its latencies. */
+struct run_trips {
+	uint64_t n, requests; /* actions; their requests */
+	uint64_t sum, most;   /* round trips: of all; of the action that had most */
+	uint64_t bytes;       /* file data moved */
+	uint64_t n_least;     /* actions of which it is known how few would do: */
+	uint64_t least;       /* their sum, if requests that need nothing of each other had been in
+				 flight together, however many */
+	uint64_t least_of;    /* round trips that these same actions had */
+	struct run_together together[RUN_TOGETHER_MAX];
+};
+
+void run_trips_add(struct run_trips *to, const struct run_trips *from);
+void run_trips_note(struct run_trips *to, uint8_t command, const char *what, uint64_t n);
+
+/* Of one action, on average; 0: there was none. */
+double run_trips_mean(const struct run_trips *t);
+
+/*
+ * ns that an action would take at a round-trip time of rtt_ns: what it took here (took_ns) less its
+ * round trips of rtt_here_ns, but not less than nothing, and as many of rtt_ns.
+ */
+double run_trips_at(double took_ns, double trips, double rtt_here_ns, double rtt_ns);
+
+/*
+ * Whether more data goes one way in a round trip than TCP sends at once after a pause (ten segments
+ * of Ethernet): then a longer round-trip time may take more of them.
+ */
+bool run_trips_fill(const struct run_trips *t);
+
+/* The share of an action's time that its round trips explain, at most 1. */
+double run_trips_share(double took_ns, double trips, double rtt_here_ns);
+
+#define RUN_RTTS_MAX 6
+#define RUN_RTTS     "0.2,5,20,100" /* ms */
+#define TRIPS_OPTION "rtt_ms"       /* note in the run's options: others that were asked for */
+
+struct run_rtts {
+	size_t n;
+	double ns[RUN_RTTS_MAX];
+};
+
+/* "0.2,5,20": ms, above 0 and at most 60,000. 0 or -EINVAL; NULL: RUN_RTTS. */
+int run_rtts_parse(struct run_rtts *out, const char *text);
 
 /* What one kind of action of the users took, such as "save". */
 struct run_action {
@@ -28,6 +94,9 @@ struct run_action {
 	/* ns, to the end; of those that did not fail */
 	struct hist planned; /* from when it was to begin */
 	struct hist begun;   /* from when it did */
+	/* Of a session over the network; n is 0 where there is none, or it does not show. Also of
+	 * those that did not fail. */
+	struct run_trips trips;
 };
 
 /* A second of a phase, by when its actions ended; of a long one several together. */
@@ -167,6 +236,9 @@ struct run_load {
 	 * time stands still meanwhile.
 	 */
 	uint64_t aside_ns;
+	/* Of so many clients, the least round-trip time that TCP has measured of each session; ns.
+	 */
+	uint64_t rtt_n, rtt_sum_ns;
 	char first_failure[256]; /* text of the first action that failed; "" */
 	unsigned int starved;    /* clients that were never without an action, and ended none
 				    in the measured time: in no latency */
@@ -236,7 +308,9 @@ enum run_load_of { RUN_LOAD_ALWAYS, RUN_LOAD_OPEN, RUN_LOAD_CLOSED, RUN_LOAD_GIV
 	X(cpu_max_ns, OWN, "cpu_max_ns", ALWAYS)                                                   \
 	X(runq_ns, SUM, "runq_ns", ALWAYS)                                                         \
 	X(runq_max_ns, OWN, "runq_max_ns", ALWAYS)                                                 \
-	X(aside_ns, SUM, "aside_ns", ALWAYS)
+	X(aside_ns, SUM, "aside_ns", ALWAYS)                                                       \
+	X(rtt_n, SUM, NULL, ALWAYS)                                                                \
+	X(rtt_sum_ns, SUM, NULL, ALWAYS)
 
 /* One of them: its place in a struct run_load, and its bytes (4: unsigned int, 8: uint64_t). */
 struct run_load_figure {
@@ -255,6 +329,9 @@ double run_load_busiest(const struct run_load *l);
 bool run_load_saturated(const struct run_load *l);
 /* Its actions, more than very few of them, began more than 1 ms late. */
 bool run_load_behind(const struct run_load *l);
+
+/* Mean of the clients' round-trip times, ns; 0: not known. */
+double run_load_rtt(const struct run_load *l);
 
 /* NULL without memory. It has no progress: that of run_load_keep_progress(), 0 or -ENOMEM. */
 int run_load_keep_progress(struct run_load *l);

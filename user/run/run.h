@@ -37,6 +37,10 @@
 	X(ERRORS, "errors", "1", NULL, NULL,                                                       \
 	  "of these, answered with an error the test did not expect")                              \
 	X(BYTES, "bytes", "B", NULL, NULL, "file data acknowledged (written) or received (read)")  \
+	X(TRIPS, "round_trips", "1", NULL, NULL,                                                   \
+	  "longest chain of requests in which each waited for the answer to the one before")       \
+	X(TRIP_TIME, "round_trip_time", "ns", NULL, NULL,                                          \
+	  "least round-trip time that TCP has measured of the session, at the end")                \
 	X(CLIENT_CPU, "client_cpu", "ns", NULL, NULL,                                              \
 	  "user and system time of the thread that makes the requests")                            \
 	X(CLIENT_RUNQ, "client_runq", "ns", NULL, NULL, "that thread runnable, waiting for a CPU") \

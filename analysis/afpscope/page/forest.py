@@ -18,7 +18,8 @@ TEMPLATE = "forest.html"
 WIDTH = 300.0
 _MOST = math.log(4)  # the axis ends at four times as long at the latest
 _TICKS = (-0.75, -0.5, -0.2, -0.1, -0.05, 0.0, 0.05, 0.1, 0.2, 0.5, 1.0, 3.0)
-_NEAR = 34.0  # ticks are at least so far from each other
+_NEAR = 34.0  # ticks are at least so far from each other: their texts have room
+_EDGE = 4.5  # of a mark: what is beyond the axis is drawn whole at its end
 # Class of the mark: what it means is in the row's verdict, too.
 _MARKS = dict.fromkeys(stats.BAD, "bad") | dict.fromkeys(stats.GOOD, "good")
 
@@ -63,7 +64,8 @@ def _reach(rows: Sequence[TimeRow], least: float) -> float:
 
 
 def _place(change: float, reach: float) -> float:
-    return WIDTH / 2 * (1 + max(-1.0, min(1.0, _log(change) / reach)))
+    at = WIDTH / 2 * (1 + _log(change) / reach)
+    return max(_EDGE, min(WIDTH - _EDGE, at))
 
 
 def _mark(row: TimeRow, reach: float) -> Mark | None:
@@ -88,7 +90,7 @@ def _ticks(reach: float) -> Iterable[tuple[float, str]]:
         inside = _NEAR / 2 <= at <= WIDTH - _NEAR / 2
         if inside and all(abs(at - other) >= _NEAR for other in placed):
             placed.append(at)
-            yield at, versus.signed(change) if change else "0"
+            yield at, f"{100 * change:+.0f} %" if change else "0"
 
 
 def forest(rows: Iterable[TimeRow], least: float) -> Forest:
@@ -118,6 +120,7 @@ class Told:
     doubts: tuple[str, ...]
     counts: tuple[Sequence[str], Sequence[Sequence[str]]] | None
     sides: tuple[Sequence[Run], Sequence[Run]]
+    failed: bool = False  # the outcome of a gate
 
     def whose(self, w: Words) -> list[str]:
         """Of each side the runs, and what they were made on."""

@@ -71,10 +71,15 @@ class Painter:
     """Makes pictures, and keeps the figures if they are wanted as files."""
 
     def __init__(
-        self, folder: Path | None, language: str, names: Mapping[str, str] = AFP_WORDS
+        self,
+        folder: Path | None,
+        language: str,
+        names: Mapping[str, str] = AFP_WORDS,
+        rtts: Sequence[float] = (),
     ) -> None:
         """`language`: of the page; that of figures is English if no font here has its
-        characters."""
+        characters. `rtts`: round-trip times in ms in place of those of a run's tables."""
+        self.rtts = rtts
         self.folder = Folder(folder) if folder else None
         self.w, self.fonts = Words(language, names), True
         self.plain = False  # a figure has English labels, in a page of another language

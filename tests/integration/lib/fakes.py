@@ -4,10 +4,12 @@
 from __future__ import annotations
 
 import contextlib
+import queue
 import selectors
 import socket
 import struct
 import threading
+import time
 from collections.abc import Callable
 from types import TracebackType
 from typing import Self
@@ -188,6 +190,50 @@ class BreakingProxy(Proxy):
                 if doomed and seen > self._after:
                     self.broken.set()
                     self._fault(connection, server)
+                    return
+                target.sendall(data)
+
+
+class Far(Proxy):
+    """Holds all bytes for half a round trip in each direction, however many there are."""
+
+    def __init__(self, port: int, rtt_s: float) -> None:
+        super().__init__(port)
+        self.rtt_s = rtt_s
+
+    def serve(self, connection: socket.socket) -> None:
+        server = self.server_for(connection)
+        for ends in ((server, connection), (connection, server)):
+            held: queue.SimpleQueue[tuple[float, bytes]] = queue.SimpleQueue()
+            for work in (self._take, self._give):
+                threading.Thread(target=work, args=(*ends, held), daemon=True).start()
+
+    def _take(
+        self,
+        source: socket.socket,
+        _target: socket.socket,
+        held: queue.SimpleQueue[tuple[float, bytes]],
+    ) -> None:
+        data = b"something"
+        while data:
+            try:
+                data = source.recv(1 << 20)
+            except OSError:
+                data = b""
+            held.put((time.monotonic() + self.rtt_s / 2, data))
+
+    @staticmethod
+    def _give(
+        _source: socket.socket,
+        target: socket.socket,
+        held: queue.SimpleQueue[tuple[float, bytes]],
+    ) -> None:
+        with contextlib.suppress(OSError):
+            while True:
+                due, data = held.get()
+                time.sleep(max(0, due - time.monotonic()))
+                if not data:
+                    target.shutdown(socket.SHUT_WR)
                     return
                 target.sendall(data)
 

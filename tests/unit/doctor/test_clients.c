@@ -89,6 +89,32 @@ static void round_trips_take_their_number_times_their_length(void **state)
 	is(&f, RUN_FIGURE_PAUSED, 0);
 }
 
+/* Actions of 100 ms with 3 round trips of 20 ms, and half as many of 10 ms with one of them. */
+static void actions_of_a_load_have_their_share_of_round_trips(void **state)
+{
+	struct run *r = made();
+	struct run_load *l = run_load_new(1, 2, 1);
+	struct run_figures f;
+
+	(void)state;
+	assert_non_null(l);
+	client(r, 400, 21 * MS);
+	r->phase[0]->load = l;
+	for (int i = 0; i < 10; i++)
+		hist_add(&l->action[0].begun, 100 * MS);
+	l->action[0].name = "read";
+	l->action[0].trips = (struct run_trips) { .n = 10, .sum = 30 };
+	for (int i = 0; i < 5; i++)
+		hist_add(&l->action[1].begun, 10 * MS);
+	l->action[1].name = "look";
+	l->action[1].trips = (struct run_trips) { .n = 5, .sum = 5 };
+	l->rtt_n = 2;
+	l->rtt_sum_ns = 40 * MS;
+	f = measured(r);
+	is(&f, RUN_FIGURE_ACTION_TRIPS, 650. / 1050);
+	assert_string_equal(f.who[RUN_FIGURE_ACTION_TRIPS], "look");
+}
+
 /* A request that comes sooner was sent before the reply arrived. */
 static void a_pause_shorter_than_a_round_trip_is_none(void **state)
 {
@@ -424,6 +450,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(round_trips_take_their_number_times_their_length),
+		cmocka_unit_test(actions_of_a_load_have_their_share_of_round_trips),
 		cmocka_unit_test(a_pause_shorter_than_a_round_trip_is_none),
 		cmocka_unit_test(a_connection_that_is_not_seen_has_no_figures),
 		cmocka_unit_test(pauses_alike_are_those_of_one_length),

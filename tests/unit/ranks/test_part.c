@@ -46,6 +46,28 @@ static void fill_seconds(struct run_load *l, unsigned int rank)
 	}
 }
 
+static void fill_actions(struct run_load *l, unsigned int rank)
+{
+	for (unsigned int a = 0; a < ACTIONS; a++) {
+		l->action[a].name = "act";
+		l->action[a].trips = (struct run_trips) { .n = 100,
+							  .requests = 300,
+							  .sum = 200,
+							  .most = 3 + rank,
+							  .bytes = 7,
+							  .n_least = 99,
+							  .least = 98,
+							  .least_of = 97 };
+		for (uint8_t k = 0; k < a; k++)
+			run_trips_note(&l->action[a].trips, 60 + k, command_of(NULL, 0), k + 1);
+		for (uint64_t i = 0; i < 100; i++) {
+			l->action[a].n++;
+			hist_add(&l->action[a].planned, (i + 1) * (rank + 1) * 1000);
+			hist_add(&l->action[a].begun, (i + 1) * 10 + a);
+		}
+	}
+}
+
 /* The clients of one rank, each number of its own. */
 static void fill(struct part *p, unsigned int rank)
 {
@@ -71,14 +93,7 @@ static void fill(struct part *p, unsigned int rank)
 	l->n_outlasting = 3 + rank;
 	l->outlasting_max_ns = 11 * rank;
 	snprintf(l->why, sizeof(l->why), "%s", rank == 1 ? "gone" : "");
-	for (unsigned int a = 0; a < ACTIONS; a++) {
-		l->action[a].name = "act";
-		for (uint64_t i = 0; i < 100; i++) {
-			l->action[a].n++;
-			hist_add(&l->action[a].planned, (i + 1) * (rank + 1) * 1000);
-			hist_add(&l->action[a].begun, (i + 1) * 10 + a);
-		}
-	}
+	fill_actions(l, rank);
 	fill_seconds(l, rank);
 	for (unsigned int i = 0; i < n; i++) {
 		l->client[i].actions = 100 * rank + i;

@@ -58,7 +58,7 @@ static const struct doctor_rule rules[] = {
 		.key = "round-trips", .name = "round trips", .kind = DOCTOR_WORK,
 		TESTS(LEAST(TRIPS, 0.25), LEAST(TRIP_RTT, SLOW_TRIP), MOST(TRIP_BUSY, 0.4), MOST(UNREAD, 5e6)), HARM(TRIPS_WAIT, 0.2),
 		EVIDENCE(F(TRIPS_WAIT), F(TRIPS), F(TRIP_RTT), F(TRIP_RATE), F(TRIP_BUSY), F(UNREAD)),
-		.says = "round trips on the network take {trips} of a client's time, {trip_rtt} each (1,000 of them {trip_1000}); the server works for it {trip_busy} of the time[: {trips.who}]",
+		.says = "round trips on the network take {trips} of a client's time, {trip_rtt} each (1,000 of them {trip_1000}); the server works for it {trip_busy} of the time[: {trips.who}][; they are {action_trips} of the time of the load's actions]",
 		.todo = "a shorter way (wire for Wi-Fi, no VPN), or fewer requests: copy one archive for many small files, list in columns without previews",
 		.disproof = "ping from that client takes much less than the round-trip time above while it works",
 		.next = "ss -tin | grep -B1 rtt",

@@ -5,6 +5,7 @@
 #include "base/file.h"
 #include "doctor/notable.h"
 #include "report/report.h"
+#include "report/trips.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -91,7 +92,9 @@ static json_t *json_connections(struct json_doc *d, const struct run_phase *p)
 static json_t *phase(struct json_doc *d, const struct run *r, const struct run_phase *p)
 {
 	json_t *o = json_object(), *metrics = json_object();
+	struct run_rtts at;
 
+	trips_asked(r, &at);
 	json_put(d, o, "test", json_integer(p->test));
 	json_put(d, o, "iteration", json_integer(p->iteration));
 	json_put(d, o, "title", json_text(p->title));
@@ -110,11 +113,11 @@ static json_t *phase(struct json_doc *d, const struct run *r, const struct run_p
 		json_put(d, o, "connections", json_connections(d, p));
 	json_put(d, o, "transfer", json_transfer(d, r, p));
 	if (p->load)
-		json_put(d, o, "load", json_load(d, p->load));
+		json_put(d, o, "load", json_load(d, p->load, &at));
 	if (p->load && p->load->n_ranks)
 		json_put(d, o, "ranks", json_ranks(d, p->load));
 	if (p->probe)
-		json_put(d, o, "probe", json_load(d, p->probe));
+		json_put(d, o, "probe", json_load(d, p->probe, &at));
 	if (p->timeline) {
 		json_put(d, o, "intervals", json_intervals(d, p->timeline));
 		json_put(d, o, "marks", json_marks(d, p->timeline));

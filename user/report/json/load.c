@@ -4,7 +4,7 @@
 
 #include "run/doubts.h"
 
-static json_t *action(struct json_doc *d, const struct run_action *a)
+static json_t *action(struct json_doc *d, const struct run_action *a, const struct json_ways *ways)
 {
 	json_t *o = json_object();
 
@@ -13,16 +13,19 @@ static json_t *action(struct json_doc *d, const struct run_action *a)
 	json_put(d, o, "failed", json_number(a->failed));
 	json_put(d, o, "planned", json_latency(d, &a->planned));
 	json_put(d, o, "begun", json_latency(d, &a->begun));
+	json_put(d, o, "round_trips", json_trips(d, a, ways));
 	return o;
 }
 
-json_t *json_actions(struct json_doc *d, const struct run_load *l)
+json_t *json_actions(struct json_doc *d, const struct run_load *l, const struct run_rtts *at)
 {
+	const struct json_ways ways = { .here_ns = run_load_rtt(l),
+					.at = at ? *at : (struct run_rtts) { 0 } };
 	json_t *a = json_array();
 
 	for (size_t i = 0; i < l->n_actions; i++)
 		if (l->action[i].n)
-			json_add(d, a, action(d, &l->action[i]));
+			json_add(d, a, action(d, &l->action[i], &ways));
 	return a;
 }
 
@@ -213,7 +216,7 @@ static json_t *json_load_silence(struct json_doc *d, const struct run_load *l)
 	return o;
 }
 
-json_t *json_load(struct json_doc *d, const struct run_load *l)
+json_t *json_load(struct json_doc *d, const struct run_load *l, const struct run_rtts *at)
 {
 	json_t *o;
 
@@ -227,6 +230,7 @@ json_t *json_load(struct json_doc *d, const struct run_load *l)
 				 json_load_figure(l, &run_load_figures[i]));
 	json_put(d, o, "realtime", json_boolean(l->n_realtime == l->n_threads));
 	json_put(d, o, "opened", json_integer(json_load_opened(l)));
+	json_put(d, o, "rtt_ns", l->rtt_n ? json_real(run_load_rtt(l)) : json_null());
 	json_put(d, o, "rate_per_s", l->rate_per_s > 0 ? json_real(l->rate_per_s) : json_null());
 	json_put(d, o, "undone", json_latency(d, &l->undone));
 	json_put(d, o, "saturated", json_boolean(run_load_saturated(l)));
@@ -240,7 +244,7 @@ json_t *json_load(struct json_doc *d, const struct run_load *l)
 	json_put(d, o, "silence", json_load_silence(d, l));
 	json_put(d, o, "slo", slos(d, l));
 	json_put(d, o, "doubts", json_load_doubts(d, l));
-	json_put(d, o, "actions", json_actions(d, l));
+	json_put(d, o, "actions", json_actions(d, l, at));
 	json_put(d, o, "gaps", json_integer(l->n_gaps));
 	json_put(d, o, "gaps_ns", json_number(l->gaps_ns));
 	json_put(d, o, "each_gap", json_load_gaps(d, l));

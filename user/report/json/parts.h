@@ -17,15 +17,24 @@ json_t *json_transfer(struct json_doc *d, const struct run *r, const struct run_
 json_t *json_tcp_definitions(struct json_doc *d);
 json_t *json_verdict_definitions(struct json_doc *d);
 
+/* The round-trip time of a load, ns (0: not known), and those that are asked about. */
+struct json_ways {
+	double here_ns;
+	struct run_rtts at;
+};
+
 /* A load of many clients; NULL: null. */
-json_t *json_load(struct json_doc *d, const struct run_load *l);
+json_t *json_load(struct json_doc *d, const struct run_load *l, const struct run_rtts *at);
 
 /* A phase in time: what the server did, what was changed. */
 json_t *json_intervals(struct json_doc *d, const struct run_timeline *t);
 json_t *json_marks(struct json_doc *d, const struct run_timeline *t);
 
-/* What each kind of action took. */
-json_t *json_actions(struct json_doc *d, const struct run_load *l);
+/* What each kind of action took; at NULL: nothing is said of other round-trip times. */
+json_t *json_actions(struct json_doc *d, const struct run_load *l, const struct run_rtts *at);
+
+/* Round trips of an action; null: not known. */
+json_t *json_trips(struct json_doc *d, const struct run_action *is, const struct json_ways *ways);
 
 /* An array, one object a process that had a share of the clients. */
 json_t *json_ranks(struct json_doc *d, const struct run_load *l);

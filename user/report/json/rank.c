@@ -22,7 +22,7 @@ static void json_rank_put_part(struct json_doc *d, json_t *o, const struct run_l
 	json_put(d, o, "runq_ns", json_number(l->runq_ns));
 	json_put(d, o, "runq_max_ns", json_number(l->runq_max_ns));
 	json_put(d, o, "saturated", json_boolean(run_load_saturated(l)));
-	json_put(d, o, "actions", json_actions(d, l));
+	json_put(d, o, "actions", json_actions(d, l, NULL));
 }
 
 json_t *json_ranks(struct json_doc *d, const struct run_load *l)

@@ -42,6 +42,8 @@ static int paint_by_test(const struct paint *p)
 	if (!e)
 		e = paint_metrics(p);
 	if (!e)
+		e = paint_trips(p);
+	if (!e)
 		e = paint_commands(p);
 	if (e || transfer_is_local(p->view.run))
 		return e;
@@ -68,6 +70,8 @@ static int paint_by_transfer(const struct paint *p)
 	if (!e)
 		e = paint_connection(p);
 	if (!e)
+		e = paint_trips(p);
+	if (!e)
 		e = paint_commands(p);
 	e = e ? e : paint_served(p, 2);
 	return e ? e : paint_calls(p);
@@ -79,6 +83,7 @@ static int paint_whole(const struct paint *p)
 	int e = paint_metrics(p);
 
 	e = e ? e : paint_served(p, 1);
+	e = e ? e : paint_session_trips(p);
 	return e ? e : paint_calls(p);
 }
 

@@ -41,6 +41,8 @@ int screen_stages(const struct paint *p, const struct run_load *l);
  * which load of several, or NULL. */
 void screen_silence(const struct paint *p, const char *of, const char *what,
 		    const struct run_load *l);
+/* Round trips of the actions of a load, in at most two lines; none where they are not known. */
+void screen_trips(const struct paint *p, const struct run_phase *phase);
 /* The processes that shared these phases, in a line; none, if there was one. */
 void screen_ranks(const struct paint *p, struct run_phase *const *phase, size_t n);
 /* What is wrong, from figures; brief: a line for each finding. 0 or -ENOMEM. */

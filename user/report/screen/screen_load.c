@@ -499,6 +499,7 @@ static int put_phase(const struct paint *p, struct run_phase *phase)
 		put_left_out(p, phase->probe);
 		put_late_probe(p, phase->probe);
 	}
+	screen_trips(p, phase);
 	if (load) {
 		put_generator(p, load);
 		put_unread(p, phase);

@@ -6,7 +6,7 @@
 static json_t *of(const struct run_load *l)
 {
 	struct json_doc d = { 0 };
-	json_t *o = json_load(&d, l);
+	json_t *o = json_load(&d, l, NULL);
 
 	assert_false(d.failed);
 	return o;

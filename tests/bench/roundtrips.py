@@ -1,0 +1,96 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""How long actions take over ways of 5, 20 and 100 ms, beside what was said before.
+
+roundtrips.py [--suite SUITE] [--seconds N] [--rtt MS,...] [--tun]
+
+A load of one client, once through a relay that holds nothing, then through the same relay as it
+holds all bytes for half the round-trip time in each direction. Prints a line for each action and
+way: what was said, what was measured (medians), the difference. Exits with 1 if one is off by more
+than a tenth. --tun: real packets that are late, on a TUN device, in place of the relay, so that TCP
+itself sees the way (root).
+"""
+
+from __future__ import annotations
+
+import argparse
+import contextlib
+import json
+import os
+import subprocess
+import sys
+import tempfile
+from collections.abc import Iterator
+from pathlib import Path
+
+REPO = Path(__file__).resolve().parents[2]
+sys.path += [str(REPO / "tests" / part) for part in ("integration/lib", "server", "doctor")]
+
+from fakes import Far  # noqa: E402
+from far import Way, far  # noqa: E402
+from farther import Seen, options, seen  # noqa: E402
+from netatalk import Server  # noqa: E402
+
+PROGRAM = REPO / "build" / "afpscope"
+OFF = 0.1
+
+
+@contextlib.contextmanager
+def _relay(port: int, rtt_ms: float) -> Iterator[str]:
+    with Far(port, rtt_ms / 1e3) as relay:
+        yield f"127.0.0.1:{relay.port}"
+
+
+@contextlib.contextmanager
+def _tun(port: int, rtt_ms: float) -> Iterator[str]:
+    with far(port, Way(rtt_ms / 2e3)) as where:
+        yield where
+
+
+def _load(server: Server, rtt_ms: float, args: argparse.Namespace) -> dict[str, Seen]:
+    way = _tun if args.tun else _relay
+    with tempfile.TemporaryDirectory() as made, way(server.port, rtt_ms) as where:
+        # Each action is done about five times, whatever the way.
+        seconds = max(args.seconds, round(0.4 * rtt_ms))
+        saved = Path(made) / "run.json"
+        command = [str(PROGRAM), "load", *options(Path(made), seconds), "--no-save"]
+        command += ["--rtt", args.rtt, "--json", str(saved), f"afp://bench1@{where}/vol1"]
+        done = subprocess.run(
+            command,
+            env=os.environ | {"AFPSCOPE_PASSWORD": "secret1"},
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+        if done.returncode:
+            raise SystemExit(f"{rtt_ms} ms: {done.stderr}")
+        return seen(json.loads(saved.read_text()))
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--suite", default="forky")
+    parser.add_argument("--seconds", type=int, default=5)
+    parser.add_argument("--rtt", default="5,20,100")
+    parser.add_argument("--tun", action="store_true")
+    args = parser.parse_args()
+    worst = 0.0
+    with Server(args.suite, "dbd") as server:
+        here = _load(server, 0, args)
+        print(f"{'action':10} {'trips':>5} {'way':>7} {'said':>9} {'took':>9} {'off':>6} {'n':>4}")
+        for rtt_ms in map(float, args.rtt.split(",")):
+            for name, action in _load(server, rtt_ms, args).items():
+                said = here[name].median_over(rtt_ms)
+                if name == "login" and not args.tun:
+                    said -= rtt_ms  # the relay takes the connection at once
+                off = action.median_ms / said - 1
+                worst = max(worst, abs(off))
+                print(
+                    f"{name:10} {action.trips:5.1f} {rtt_ms:5g}ms {said:7.1f}ms "
+                    f"{action.median_ms:7.1f}ms {off:+6.1%} {action.n:4}"
+                )
+    print(f"off by at most {worst:.1%}")
+    return worst > OFF
+
+
+if __name__ == "__main__":
+    sys.exit(main())
