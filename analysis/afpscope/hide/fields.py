@@ -144,7 +144,20 @@ TRANSFER: Spec = {
     "null": _of(F, "ns n"),
     "verdict": {"kind": W, "text": S, "figures": FIGURES},
 }
-ACTIONS: Spec = [{"name": W, **_of(F, "n failed"), "planned": LATENCY, "begun": LATENCY}]
+ROUND_TRIPS: Spec = {
+    **_of(F, "n requests sum most bytes needed at_least"),
+    "together": [{"name": W, "n": F}],
+    "at": [_of(F, "rtt_ns ns")],
+}
+ACTIONS: Spec = [
+    {
+        "name": W,
+        **_of(F, "n failed"),
+        "planned": LATENCY,
+        "round_trips": ROUND_TRIPS,
+        "begun": LATENCY,
+    }
+]
 LOAD: Spec = {
     **_of(
         F,
@@ -152,7 +165,7 @@ LOAD: Spec = {
         " unoffered_ns starved cut_off outlasting outlasting_max_ns early early_max_ns"
         " common_actions common_bytes pauses paused_ns paused_actions paused_max_ns found_none late"
         " late_max_ns cpu_ns cpu_max_ns runq_ns runq_max_ns aside_ns saturated behind fairness"
-        " steady_ns gaps gaps_ns seconds_each contended verified_files verified_wrong"
+        " rtt_ns steady_ns gaps gaps_ns seconds_each contended verified_files verified_wrong"
         " verified_bytes",
     ),
     **_of(How.MOMENT, "begin_ns measure_ns end_ns common_ns"),
@@ -380,13 +393,14 @@ COUNTS = _words(
     " calls_per_request calls_per_mb done resent dropped failed threads thread looks cwnd"
     " segments again n sendfile read write copy_range unexplained clients planned readings"
     " syscr syscw major_faults seen peers_window own_buffer parked untimed"
+    " round_trips needed bursts each shared"
 )
 TEST_COLUMN = r"\d{1,9}"
 # A table whose columns are metrics of the run: counts, all of them.
 METRICS = "metrics"
 # Columns that have nothing but amounts, heads without letters included.
 AMOUNTS = _words(
-    "afpd_cpu_per_gb block_io block_read_mb block_read_mean block_time"
+    "here network afpd_cpu_per_gb block_io block_read_mb block_read_mean block_time"
     " block_write_mb block_write_mean blocked busy cached client_cpu"
     " client_cpu_per_gb cpu cv deviation disk file flush_mean fsync idle in_call"
     " in_calls least_rtt max mb mb_in mb_out mb_per_s mb_s mean mean_call median min"
@@ -399,7 +413,7 @@ TEXTS: dict[str, Spec] = {
     **_of(
         W,
         "command state account process end verdict word action load request calls mostly null_peer"
-        " from to number held_up_by most_frequent_error most_of_it",
+        " from to number held_up_by together most_frequent_error most_of_it",
     ),
     "test": How.TITLE,
     "user": How.USER,
