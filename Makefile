@@ -21,9 +21,11 @@ say	   = $(if $(V),@:,@printf '  %-6s %s\n' $(1) $(patsubst $(BUILD)/%,%,$@))
 
 arch	  := $(patsubst x86_64,x86,$(patsubst aarch64,arm64,$(MACHINE)))
 CFLAGS	  ?= -O2 -g
+# WERROR= where the compiler is another one than ours: a new warning ends no build of a package.
+WERROR	  ?= -Werror
 # No folder of this machine is in what is compiled: ccache has it for every clone.
-CFLAGS_ALL = -std=gnu11 -Wall -Wextra -Werror -fdebug-prefix-map=$(CURDIR)=. -Iuser -Iclient -I. -I$(GEN) \
-	     -DAFPSCOPE_VERSION='"$(VERSION)"' -D_GNU_SOURCE $(CFLAGS) \
+CFLAGS_ALL = -std=gnu11 -Wall -Wextra $(WERROR) -fdebug-prefix-map=$(CURDIR)=. -Iuser -Iclient -I. -I$(GEN) \
+	     -DAFPSCOPE_VERSION='"$(VERSION)"' -D_GNU_SOURCE $(CPPFLAGS) $(CFLAGS) \
 	     $(if $(SANITIZE),-fno-omit-frame-pointer $(if $(filter thread,$(SANITIZE)),-fsanitize=thread,-fsanitize=address$(comma)undefined -fno-sanitize-recover=undefined)) \
 	     $(if $(COVERED),-fsanitize=fuzzer-no-link)
 comma	   = ,
@@ -59,7 +61,7 @@ FUZZED	   = $(patsubst %.c,$(BUILD)/obj/%.o,$(filter client/afp/% client/dsi/% c
 
 .DELETE_ON_ERROR:
 .PHONY: all man no-japanese translated client demo demo-gluster test check check-judges check-built check-quick check-quick-built check-programs check-programs-beside beside beside-built unit-programs fuzz-programs \
-	 vm-programs vm vm-beside vm-judges vm-times python unit unit-sanitized threads threads-programs fuzz fuzz-run bpf-tests integration integration-judges python-judges unit-quick lint promised compile_commands.json lab bench analysis install uninstall clean help deps pictures site
+	 vm-programs vm vm-beside vm-judges vm-times python unit unit-sanitized threads threads-programs fuzz fuzz-run bpf-tests integration integration-judges python-judges unit-quick lint promised compile_commands.json lab bench analysis install install-program install-analysis install-client uninstall dist deb check-packages check-dist clean help deps pictures site
 .SECONDARY:
 
 all: $(BUILD)/afpscope $(BUILD)/rxperf $(NAMES:%=$(BUILD)/%) $(MPI) $(if $(SANITIZE),,man)
@@ -83,8 +85,12 @@ help:
 	@echo 'make lab         what doctor says of hundreds of faulty and healthy servers: build/lab/results.json (root; 2 h)'
 	@echo 'make bench       afpscope against afp_lantest and other tracers: build/bench/results.json (root)'
 	@echo 'make analysis    report, query and the other Python commands, to be used from this folder'
-	@echo 'make install     into DESTDIR and PREFIX ($(PREFIX))'
+	@echo 'make install     into DESTDIR and PREFIX ($(PREFIX)); install-program leaves out the commands in Python'
 	@echo 'make uninstall   remove what make install brought'
+	@echo 'make dist        the tarball of a release: build/dist/afpscope-$(VERSION).tar.gz'
+	@echo 'make deb         Debian packages for this release of Debian: build/deb (root)'
+	@echo 'make check-packages  build, install, use and remove them in bare Debian 12, 13 and sid (root; half an hour)'
+	@echo 'make check-dist  make check-quick in the tree of the tarball, without git (root)'
 	@echo 'make site        a website of docs/ and the manual pages: $(BUILD)/site/index.html'
 	@echo 'make pictures    the pictures of README.md and docs/, from real runs (root)'
 	@echo 'make clean       remove build/'
@@ -167,7 +173,7 @@ $(GEN)/host/proc/syscall_names.h: Makefile
 # Nothing else includes them; which of these does is in its .d file.
 $(BPF_OBJ): | $(SKEL)
 
-bpf_cc	   = $(CLANG) -O2 -g -Wall -Werror -target bpf -mcpu=v3 -D__TARGET_ARCH_$(arch) -I. \
+bpf_cc	   = $(CLANG) -O2 -g -Wall $(WERROR) -target bpf -mcpu=v3 -D__TARGET_ARCH_$(arch) -I. \
 	     -idirafter $(SYSROOT)/usr/include/$(MACHINE)-linux-gnu
 
 $(GEN)/%.bpf.o: bpf/%.bpf.c $(wildcard bpf/*.h bpf/decode/*.h) Makefile
@@ -442,27 +448,34 @@ bench:
 
 # The commands in Python: a launcher each. They run in a virtual environment, because Debian has
 # no package of some modules that they import and its pip does not install outside of one.
-# VENV= at "make install" (as with DESTDIR): none is made, $(PYTHON) must have those modules.
+# VENV= at "make install" (as with DESTDIR): none is made, $(PYTHON) must have those modules; some of
+# them may be in the folder PYTHON_MORE.
 ANALYSIS   = info dump export query history compare gate ab sweep report bundle
 DATA	   = $(PREFIX)/share/afpscope
 DOC	   = $(PREFIX)/share/doc/afpscope
+MANDIR	   = $(PREFIX)/share/man
 UNITS	   = $(PREFIX)/lib/systemd/system
-JAPANESE   = $(PREFIX)/share/locale/ja/LC_MESSAGES
-JA_PAGES   = $(PREFIX)/share/man/ja/man1
+LOCALES	   = $(PREFIX)/share/locale
 COMPLETIONS = $(PREFIX)/share/bash-completion/completions
 ZSH_SITE   = $(PREFIX)/share/zsh/site-functions
 FISH_VENDOR = $(PREFIX)/share/fish/vendor_completions.d
+# Packages of distributions: the other tools' names where nobody else has them, no list of what was put.
+NAMES_DIR  = $(PREFIX)/bin
+LAUNCHER   = $(PREFIX)/bin/afpscope-analysis
+LIST	   = yes
 VENV	  ?= $(if $(DESTDIR),,$(PREFIX)/lib/afpscope/venv)
-define launchers # FOLDER INTERPRETER LIBRARY
-	$(Q)sed 's|@PYTHON@|$(2)|; s|@LIB@|$(3)|' analysis/launcher.in > $(1)/afpscope-analysis
-	$(Q)chmod 755 $(1)/afpscope-analysis
-	$(Q)for c in $(ANALYSIS); do ln -sf afpscope-analysis $(1)/afpscope-$$c; done
-endef
+ANALYSIS_MAN = $(foreach c,$(ANALYSIS),$(filter %/afpscope-$c.1,$(MAN) $(MAN_JA)))
+PROGRAM_MAN = $(filter-out $(ANALYSIS_MAN),$(MAN) $(MAN_JA))
+
+# packaging/install.sh gets these by the environment: there may be blanks in paths.
+INSTALLS   = install-program install-analysis install-client uninstall analysis
+$(foreach v,PREFIX DESTDIR BUILD PYTHON PYTHON_MORE VENV DATA DOC MANDIR UNITS LOCALES COMPLETIONS ZSH_SITE FISH_VENDOR \
+	NAMES_DIR LAUNCHER LIST ANALYSIS NAMES MPI ANALYSIS_MAN PROGRAM_MAN,$(eval $(INSTALLS): export $v := $$($v)))
 
 analysis:
 	$(Q)mkdir -p $(BUILD)
-	$(Q)PYTHON=$(PYTHON) analysis/venv.sh $(BUILD)/venv
-	$(call launchers,$(BUILD),$(abspath $(BUILD))/venv/bin/python3,$(CURDIR)/analysis)
+	$(Q)analysis/venv.sh $(BUILD)/venv
+	$(Q)packaging/install.sh launchers $(BUILD) "$(abspath $(BUILD))/venv/bin/python3" "$(CURDIR)/analysis"
 
 deps:
 	$(Q)tests/need.sh build analysis
@@ -480,47 +493,44 @@ site: man
 	$(Q)[ -z "$$SUDO_UID" ] || chown -hR "$$SUDO_UID:$$SUDO_GID" $(BUILD)
 	@echo 'the website: $(BUILD)/site/index.html'
 
-install: all
-	$(Q)install -d $(DESTDIR)$(PREFIX)/bin $(DESTDIR)$(PREFIX)/share/man/man1 $(DESTDIR)$(DATA)/python/afpscope $(DESTDIR)$(DOC)
-	$(Q)install -m 755 $(BUILD)/afpscope $(DESTDIR)$(PREFIX)/bin/afpscope
-	$(Q)$(if $(MPI),install -D -m 644 -t $(DESTDIR)$(PREFIX)/lib/afpscope $(MPI))
-	$(Q)for n in $(NAMES); do ln -sf afpscope $(DESTDIR)$(PREFIX)/bin/$$n; done
-	$(Q)rm -f $(DESTDIR)$(PREFIX)/bin/rxperf # a link of an older version
-	$(Q)install -m 755 $(BUILD)/rxperf $(DESTDIR)$(PREFIX)/bin/rxperf
-	$(Q)for p in $(notdir $(MAN)); do sed 's|docs/|$(DOC)/|g' $(BUILD)/man/$$p > $(DESTDIR)$(PREFIX)/share/man/man1/$$p || exit; done
-	$(Q)chmod 644 $(addprefix $(DESTDIR)$(PREFIX)/share/man/man1/,$(notdir $(MAN)))
-	$(Q)$(if $(MAN_JA),install -d $(DESTDIR)$(JA_PAGES))
-	$(Q)for p in $(notdir $(MAN_JA)); do sed 's|docs/|$(DOC)/|g' $(BUILD)/man/ja/man1/$$p > $(DESTDIR)$(JA_PAGES)/$$p && \
-		chmod 644 $(DESTDIR)$(JA_PAGES)/$$p || exit; done
-	$(Q)install -d $(DESTDIR)$(JAPANESE)
-	$(Q)PYTHONPATH=analysis $(PYTHON) -B -m afpscope.catalogue po/report.ja.po $(DESTDIR)$(JAPANESE)/afpscope.mo
-	$(Q)chmod 644 $(DESTDIR)$(JAPANESE)/afpscope.mo
-	$(Q)cp -R $(wildcard docs/*.md) $(wildcard docs/*/) $(DESTDIR)$(DOC)
-	$(Q)chmod -R u=rwX,go=rX $(DESTDIR)$(DOC)
-	$(Q)cd analysis && find afpscope -name '*.py' -o -name '*.html' -o -name py.typed | while read -r f; do \
-		install -m 644 -D "$$f" "$(DESTDIR)$(DATA)/python/$$f"; done
-	$(call launchers,$(DESTDIR)$(PREFIX)/bin,$(if $(VENV),$(VENV)/bin/python3,$(PYTHON)),$(DATA)/python)
-	$(Q)install -d $(addprefix $(DESTDIR),$(COMPLETIONS) $(ZSH_SITE) $(FISH_VENDOR))
-	$(Q)$(BUILD)/afpscope completion bash > $(DESTDIR)$(COMPLETIONS)/afpscope
-	$(Q)$(BUILD)/afpscope completion zsh > $(DESTDIR)$(ZSH_SITE)/_afpscope
-	$(Q)$(BUILD)/afpscope completion fish > $(DESTDIR)$(FISH_VENDOR)/afpscope.fish
-	$(Q)for n in afp_lantest afp_speedtest; do ln -sf afpscope $(DESTDIR)$(COMPLETIONS)/$$n; done
-	$(Q)install -D -m 644 -t $(DESTDIR)$(DATA)/monitoring monitoring/afpscope-dashboard.json monitoring/afpscope-alerts.yml
-	$(Q)install -d $(DESTDIR)$(UNITS)
-	$(Q)sed 's|@PREFIX@|$(PREFIX)|' monitoring/afpscope-exporter.service > $(DESTDIR)$(UNITS)/afpscope-exporter.service
-	$(Q)chmod 644 $(DESTDIR)$(UNITS)/afpscope-exporter.service
-	$(Q)$(if $(VENV),PYTHON=$(PYTHON) analysis/venv.sh $(VENV))
-	@echo 'installed in $(DESTDIR)$(PREFIX): afpscope and its commands, manual pages, share/doc/afpscope'
+# Of two parts. The program needs no network, the Python packages of the other come from PyPI.
+install: install-program
+	$(Q)$(MAKE) --no-print-directory install-analysis
+
+install-program: all
+	$(Q)packaging/install.sh program
+
+install-analysis: $(ANALYSIS_MAN)
+	$(Q)packaging/install.sh analysis
+
+# For other programs: libafpclient.a and its headers.
+install-client: client
+	$(Q)packaging/install.sh client
 
 uninstall:
-	$(Q)rm -f $(addprefix $(DESTDIR)$(PREFIX)/bin/,afpscope rxperf $(NAMES) \
-		$(addprefix afpscope-,analysis $(ANALYSIS)))
-	$(Q)rm -f $(addprefix $(DESTDIR)$(PREFIX)/share/man/man1/,$(notdir $(MAN)))
-	$(Q)rm -f $(addprefix $(DESTDIR)$(JA_PAGES)/,$(notdir $(MAN))) $(DESTDIR)$(JAPANESE)/afpscope.mo
-	$(Q)rm -f $(DESTDIR)$(UNITS)/afpscope-exporter.service
-	$(Q)rm -f $(addprefix $(DESTDIR)$(COMPLETIONS)/,afpscope afp_lantest afp_speedtest)
-	$(Q)rm -f $(DESTDIR)$(ZSH_SITE)/_afpscope $(DESTDIR)$(FISH_VENDOR)/afpscope.fish
-	$(Q)rm -rf $(DESTDIR)$(DATA) $(DESTDIR)$(DOC) $(DESTDIR)$(PREFIX)/lib/afpscope
+	$(Q)packaging/install.sh uninstall
+
+# What a release is made of, with the version where packages want it: builds and passes its tests
+# without git.
+dist:
+	$(Q)packaging/dist.sh $(VERSION) $(BUILD)/dist
+
+# Debian's packages, for the release that this machine runs, and what lintian says of them. DuckDB,
+# which Debian lacks, comes from PyPI as a wheel. WHEELS= makes packages without it.
+WHEELS	  ?= duckdb
+deb: dist
+	$(Q)tests/need.sh build deb
+	$(Q)WHEELS="$(WHEELS)" packaging/deb.sh $(VERSION) $(BUILD)
+
+# Builds, installs, uses and removes them in bare roots of these releases.
+SUITES	  ?= bookworm trixie sid
+check-packages: dist
+	$(Q)tests/need.sh server roots
+	$(Q)for s in $(SUITES); do tests/packages.sh $$s || exit; done
+
+# The tarball of "make dist", where there is no git.
+check-dist: dist
+	$(Q)tests/dist.sh $(VERSION) $(BUILD)/dist
 
 clean:
 	$(Q)rm -rf build

@@ -3,6 +3,7 @@
 # venv.sh DIR [PACKAGE...]: make DIR a Python virtual environment with the packages that
 # requirements.txt pins and the PACKAGEs, from PyPI. It does nothing if DIR has exactly these.
 # What nothing here runs is removed again: pip, setuptools, and the largest packages' own tests.
+# A folder that has files and is no virtual environment is refused.
 #
 # PYTHON  the interpreter (default: /usr/bin/python3)
 set -eu
@@ -17,6 +18,9 @@ die() {
 }
 
 if [ "$wanted" = "$(cat "$dir/complete" 2>/dev/null)" ]; then exit 0; fi
+if [ ! -e "$dir/pyvenv.cfg" ] && [ -n "$(ls -A "$dir" 2>/dev/null)" ]; then
+	die "$dir has files and is no virtual environment: it stays as it is"
+fi
 "$python" -c 'import ensurepip, venv' 2>/dev/null ||
 	die "$python cannot make virtual environments: apt-get install python3-venv"
 echo "installing $(tr '\n' ' ' < "$list")$* in $dir" >&2

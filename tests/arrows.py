@@ -14,7 +14,7 @@ Prints each breach as FILE: TEXT and exits with 1 if there is one.
 - A folder has at most 35 files.
 - A function's name, also a static one's, stands in one file.
 
-arrows.py [FILE...]    default: all that git knows of
+arrows.py [FILE...]    default: all of the tree
 arrows.py --draw       prints the folders: files, lines, and what each includes from
 """
 
@@ -136,7 +136,7 @@ ASKS_NAME = re.compile(
 def files(names: list[str]) -> dict[str, str]:
     """Text by path, of all C files in folders of TABLE, and of the Python package."""
     known = names or subprocess.run(
-        ["git", "ls-files", "-co", "--exclude-standard", "*.c", "*.h", f"{PACKAGE}/*.py"],
+        ["tests/files.sh", "*.c", "*.h", f"{PACKAGE}/*.py"],
         check=True, capture_output=True, text=True,
     ).stdout.split()  # fmt: skip
     return {

@@ -13,50 +13,30 @@
 set -euo pipefail
 cd "$(dirname "$0")/.."
 suite=$1 who=${2:-root}
+# shellcheck source=bareroot.sh
+. tests/bareroot.sh
 top=$PWD
-cache=${AFPSCOPE_CACHE:-${XDG_CACHE_HOME:-${HOME:-/root}/.cache}/afpscope}
-base=$cache/bare-$suite
 log=$top/build/bare-$suite-$who.log
 [ "$(id -u)" = 0 ] || { echo "bare.sh: needs root" >&2; exit 1; }
-mkdir -p build "$cache"
-
-if [ ! -e "$base/.complete" ]; then
-    rm -rf --one-file-system "$base"
-    debootstrap --variant=minbase --include=sudo,ca-certificates "$suite" "$base" "$(tests/mirror.sh)" > "$log"
-    touch "$base/.complete"
-fi
+mkdir -p build
+bare_base "$suite" "$log"
 root=$(mktemp -d "$cache/bare-$suite.XXXXXX")
 # shellcheck disable=SC2317 # called by the trap
 leave() {
-    local dir
     if [ -n "${port:-}" ]; then within "sudo tests/server/down.sh $port" || :; fi
-    for dir in dev sys proc; do umount -lR "$root/$dir" 2> /dev/null || :; done
-    if grep -q " $root/" /proc/self/mounts; then
-        echo "bare.sh: $root still has mounts: not removed" >&2
-    else
-        rm -rf --one-file-system "$root"
-    fi
+    if bare_unmount "$root"; then rm -rf --one-file-system "$root"; fi
 }
 trap leave EXIT
 trap 'exit 130' INT TERM
 cp -a "$base/." "$root"
-for dir in dev sys proc; do
-    mount --rbind "/$dir" "$root/$dir"
-    mount --make-rslave "$root/$dir"
-done
-
-cp /etc/resolv.conf "$root/etc/resolv.conf"
-cp /etc/ssl/certs/ca-certificates.crt "$root/etc/ssl/certs/ca-certificates.crt"
-[ ! -e /etc/pip.conf ] || cp /etc/pip.conf "$root/etc/pip.conf"
-apt-config dump | grep -i '^Acquire::.*\(proxy\|cainfo\)' > "$root/etc/apt/apt.conf.d/99host" || :
+bare_mount "$root"
 chroot "$root" useradd -m -s /bin/bash ann
 echo 'ann ALL=(ALL) NOPASSWD: ALL' > "$root/etc/sudoers.d/ann"
 
-echo "127.0.0.1 localhost $(uname -n)" > "$root/etc/hosts"
 home=/root
 [ "$who" = root ] || home=/home/ann
 mkdir "$root$home/afpscope"
-git ls-files -z --cached --others --exclude-standard | tar -c --null -T - | tar -x -C "$root$home/afpscope"
+tests/files.sh | tar -c -T - | tar -x -C "$root$home/afpscope"
 [ "$who" = root ] || chroot "$root" chown -R ann: "$home/afpscope"
 
 as=()

@@ -21,8 +21,8 @@ breach() {
 	bad=1
 }
 
-mapfile -t c < <(git ls-files --cached --others --exclude-standard '*.c' '*.h')
-mapfile -t sh < <(git ls-files --cached --others --exclude-standard '*.sh' .ci/run)
+mapfile -t c < <(tests/files.sh '*.c' '*.h')
+mapfile -t sh < <(tests/files.sh '*.sh' .ci/run debian/tests/directory debian/tests/lantest)
 clang-format --dry-run --Werror "${c[@]}" || bad=1
 shellcheck -x -P SCRIPTDIR "${sh[@]}" || bad=1
 "$ruff" check -q . || bad=1
@@ -34,7 +34,7 @@ python3 -B tests/translations.py || bad=1
 python3 -B tests/words.py || bad=1
 python3 -B tests/pages.py || bad=1
 
-mapfile -t py < <(git ls-files --cached --others --exclude-standard '*.py')
+mapfile -t py < <(tests/files.sh '*.py')
 for f in "${c[@]}" "${sh[@]}" "${py[@]}" Makefile .github/*/*.yml; do
 	head -n 3 "$f" | grep -q 'SPDX-License[-]Identifier: GPL-2.0-or-later' || breach "$f:1: no SPDX line"
 done

@@ -8,6 +8,8 @@
 #   gluster  the GlusterFS server, client and headers of tests/server/gluster-up.sh
 #   openafs  the OpenAFS servers and tools of tests/server/afs-up.sh
 #   bench    what the benchmarks compare with, besides
+#   deb      what "make deb" makes packages with
+#   roots    what tests/packages.sh makes roots with and runs debian/tests in them
 #   vm       what tests/vm builds and runs its virtual machines with
 #   analysis what "make analysis" and "make install" make the package in analysis/ run with
 #   site     what "make site" needs besides
@@ -224,7 +226,7 @@ need() { # NAMES...: install what is missing
     quiet "${apt[@]}" install "${pkgs[@]}"
 }
 
-[ $# -gt 0 ] || die "usage: need.sh build|server|analysis|check|gluster|openafs|bench|vm|python... or need.sh --ruff|--python|--site|--prometheus|--forwarders|--kerberos|--libsmb2"
+[ $# -gt 0 ] || die "usage: need.sh build|server|analysis|check|gluster|openafs|bench|deb|roots|vm|python... or need.sh --ruff|--python|--site|--prometheus|--forwarders|--kerberos|--libsmb2"
 list=()
 for group in "$@"; do
     case $group in
@@ -246,6 +248,8 @@ for group in "$@"; do
     gluster) list+=(glusterfs-server glusterfs-client libglusterfs-dev) ;;
     openafs) list+=(openafs-fileserver openafs-dbserver openafs-client iproute2 util-linux) ;;
     bench) list+=(wrk fio) ;;
+    deb) list+=(build-essential debhelper dh-python dpkg-dev lintian python3-venv ca-certificates) ;;
+    roots) list+=(debootstrap autopkgtest ca-certificates) ;;
     vm)
         list+=(qemu-system-x86 qemu-system-arm cpio kmod e2fsprogs xz-utils zstd
             apt dpkg tar debian-archive-keyring ca-certificates util-linux

@@ -98,7 +98,7 @@ def uses(name: str, source: str) -> Iterator[str]:
 
 
 def shown() -> list[str]:
-    ask = ["git", "ls-files", "--cached", "--others", "--exclude-standard", "--"]
+    ask = [str(Path(__file__).with_name("files.sh"))]
     rooms = [
         "README.md",
         "CONTRIBUTING.md",

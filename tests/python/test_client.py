@@ -43,8 +43,7 @@ def tree(tmp_path: Path) -> Path:
     """A copy of the sources in which nothing was built, and the traps."""
     tree = tmp_path / "tree"
     names = subprocess.run(
-        ["git", "ls-files", "-co", "--exclude-standard", "Makefile", "user", "client", "bpf",
-         "analysis/afpscope/__init__.py"],
+        ["tests/files.sh", "Makefile", "user", "client", "bpf", "analysis/afpscope/__init__.py"],
         cwd=TOP, check=True, capture_output=True, text=True,
     ).stdout.split()  # fmt: skip
     for name in (n for n in names if (TOP / n).exists()):

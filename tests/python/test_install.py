@@ -22,16 +22,18 @@ ROOT = Path(__file__).resolve().parents[2]
 ENV = {k: v for k, v in os.environ.items() if not k.startswith(("MAKE", "MFLAGS", "PYTHONPATH"))}
 
 
-def call(*line: str | Path) -> subprocess.CompletedProcess[str]:
+def call(*line: str | Path, **env: str) -> subprocess.CompletedProcess[str]:
     return subprocess.run(
         [str(word) for word in line],
-        cwd=ROOT, env=ENV, capture_output=True, text=True, timeout=600, check=False,
+        cwd=ROOT, env=ENV | env, capture_output=True, text=True, timeout=600, check=False,
     )  # fmt: skip
 
 
-def make(target: str, *more: str) -> None:
+def make(target: str, *more: str) -> str:
+    """What it says."""
     done = call("make", "-s", target, *more)
     assert done.returncode == 0, done.stderr
+    return done.stdout
 
 
 def files(folder: Path) -> set[str]:
@@ -127,6 +129,111 @@ def test_uninstall_leaves_nothing(prefix: Path, tmp_path: Path) -> None:
     assert len(files(there)) > 30
     make("uninstall", f"PREFIX={there}")
     assert files(there) == {"bin/another-program"}
+    folders = {str(p.relative_to(there)) for p in there.rglob("*") if p.is_dir()}
+    assert folders == {"bin"}
+
+
+def test_blanks_in_paths_are_no_ends_of_them(shelf: Shelf, tmp_path: Path) -> None:
+    """Of DESTDIR and PREFIX: everything is below them, works there, and goes again."""
+    dest, prefix = tmp_path / "my root", "/opt/my own&programs"
+    place = (f"DESTDIR={dest}", f"PREFIX={prefix}")
+    victim = tmp_path / "my"
+    victim.mkdir()
+    (victim / "precious").touch()
+    python = tmp_path / "other place" / "python3"
+    python.parent.mkdir()
+    python.symlink_to(sys.executable)
+    said = make("install", *place, f"PYTHON={python}")
+    there = dest / prefix[1:]
+    assert {p.name for p in tmp_path.iterdir()} >= {"my", "my root"}
+    assert {p.name for p in dest.rglob("*") if p.parent == dest} == {"opt"}
+    assert f"no virtual environment is made: {python} must have numpy scipy" in said
+    assert not list(there.rglob("pyvenv.cfg"))
+    done = call(there / "bin" / "afpscope", "info", shelf.put("a"))
+    # The library is where PREFIX says, which is not here.
+    assert "No module named 'afpscope'" in done.stderr
+    unit = (there / "lib/systemd/system/afpscope-exporter.service").read_text()
+    assert f'ExecStart="{prefix}/bin/afpscope" exporter\n' in unit
+    page = (there / "share/man/man1/afpscope.1").read_text()
+    assert r"/opt/my\ own&programs/share/doc/afpscope/tutorial.md" in page
+    make("uninstall", *place)
+    assert list(dest.iterdir()) == [] and (victim / "precious").exists()
+
+
+def test_a_launcher_with_blanks_runs(shelf: Shelf, tmp_path: Path) -> None:
+    prefix = tmp_path / "a b"
+    python = prefix / "python3"
+    prefix.mkdir()
+    python.write_text(f'#!/bin/sh\nexec {sys.executable} "$@"\n')
+    python.chmod(0o755)
+    make("install-analysis", f"PREFIX={prefix}", "VENV=", f"PYTHON={python}")
+    done = call(prefix / "bin" / "afpscope-info", shelf.put("a"))
+    assert (done.returncode, done.stderr) == (0, "")
+
+
+def test_uninstall_leaves_what_is_not_its_own(tmp_path: Path) -> None:
+    """Files in folders of its own, folders that were there before, and what others link to."""
+    prefix = tmp_path / "usr"
+    (prefix / "share" / "fish").mkdir(parents=True)
+    place = (f"PREFIX={prefix}", "VENV=")
+    make("install-program", *place)
+    mine = [prefix / "share/afpscope/mine", prefix / "share/doc/afpscope/notes/mine"]
+    for path in mine:
+        path.parent.mkdir(exist_ok=True)
+        path.touch()
+    make("uninstall", *place)
+    assert [prefix / name for name in sorted(files(prefix))] == sorted(mine)
+    assert (prefix / "share/fish").is_dir() and not (prefix / "bin").exists()
+    assert "nothing to take away" in make("uninstall", *place)
+
+
+def test_installing_again_takes_away_what_is_no_longer_part(tmp_path: Path) -> None:
+    """And only that; a link of an older version in the place of a program is not followed."""
+    prefix = tmp_path / "usr"
+    place = (f"PREFIX={prefix}", "VENV=")
+    make("install-program", *place)
+    before = files(prefix)
+    listed = prefix / "share/afpscope/installed-program"
+    (prefix / "bin/old").touch()
+    (prefix / "bin/other").touch()
+    listed.write_text(listed.read_text() + "bin/old\n")
+    (prefix / "bin/rxperf").unlink()
+    (prefix / "bin/rxperf").symlink_to("other")
+    make("install-program", *place)
+    assert files(prefix) == before | {"bin/other"}
+    assert (prefix / "bin/other").stat().st_size == 0 < (prefix / "bin/rxperf").stat().st_size
+    make("uninstall", *place)
+    assert files(prefix) == {"bin/other"}
+
+
+def test_the_program_is_installed_without_network(tmp_path: Path) -> None:
+    """The commands in Python are not: make says so, and everything goes again."""
+    prefix = tmp_path / "usr"
+    place = f"PREFIX={prefix}"
+    nothing = {"PIP_NO_INDEX": "1", "PIP_FIND_LINKS": str(tmp_path), "PIP_CONFIG_FILE": "/dev/null"}
+    done = call("make", "-s", "install", place, f"PYTHON={sys.executable}", **nothing)
+    assert done.returncode and "pip could not install these packages" in done.stderr
+    assert call(prefix / "bin/afpscope", "--version").returncode == 0
+    assert (prefix / "share/man/man1/afpscope-load.1").exists()
+    make("uninstall", place)
+    assert not prefix.exists()
+
+
+def test_no_environment_takes_the_place_of_other_files(tmp_path: Path) -> None:
+    (tmp_path / "mine").touch()
+    done = call("analysis/venv.sh", tmp_path, PYTHON=sys.executable)
+    assert done.returncode and "has files and is no virtual environment" in done.stderr
+    assert (tmp_path / "mine").exists()
+
+
+def test_what_links_with_the_client_finds_it_installed(tmp_path: Path) -> None:
+    make("install-client", f"PREFIX={tmp_path}")
+    program = tmp_path / "mine.c"
+    program.write_text('#include "store/store.h"\nint main(void) { return 0; }\n')
+    flags = ("-std=gnu11", "-I", tmp_path / "include/afpscope", "-L", tmp_path / "lib")
+    libraries = ("-lafpclient", "-lgcrypt", "-lm")
+    done = call("gcc", *flags, "-o", tmp_path / "mine", program, *libraries)
+    assert done.returncode == 0, done.stderr
 
 
 def test_pip_leaves_nothing_in_the_tree(tmp_path: Path) -> None:

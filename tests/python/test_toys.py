@@ -52,8 +52,7 @@ class Scratch:
         self.touched: dict[str, set[str]] = {}
         self.toy = ""
         names = subprocess.run(
-            ["git", "ls-files", "-co", "--exclude-standard", "Makefile", "user", "client", "bpf",
-             "mpi", "analysis"],
+            ["tests/files.sh", "Makefile", "user", "client", "bpf", "mpi", "analysis"],
             cwd=TOP, check=True, capture_output=True, text=True,
         ).stdout.split()  # fmt: skip
         for name in (n for n in names if (TOP / n).exists()):

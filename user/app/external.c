@@ -46,8 +46,8 @@ static int external_check(const char *option, const char *name, const char *what
 	external_path(program, sizeof(program), name);
 	r = child_check(program, e);
 	return r ? err_set(e, r,
-			   "--%s needs afpscope-%s (%s): make install brings it, in a "
-			   "source tree make analysis",
+			   "--%s needs afpscope-%s (%s): make install or the package "
+			   "afpscope-analysis brings it, in a source tree make analysis",
 			   option, name, strerror(-r))
 		 : 0;
 }

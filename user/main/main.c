@@ -70,7 +70,9 @@ static void main_help(FILE *out)
 	      out);
 	for (size_t i = 0; i < N_COMMANDS; i++) {
 		if (i && !commands[i].run && commands[i - 1].run)
-			fputs("\nOf saved runs (in Python; make install brings them):\n", out);
+			fputs(
+			    "\nOf saved runs (in Python; make install or the package afpscope-analysis brings them):\n",
+			    out);
 		fprintf(out, "  %-10s %s\n", commands[i].name, commands[i].summary);
 	}
 	fputs(
@@ -103,7 +105,7 @@ static int run_external(char **argv)
 	else
 		cmd_say(
 		    "there is no command '%s': afpscope --help lists them. (Those of saved runs come with "
-		    "make install; in a source tree with make analysis)",
+		    "make install or the package afpscope-analysis; in a source tree with make analysis)",
 		    argv[0]);
 	return OUTCOME_USAGE;
 }
