@@ -30,6 +30,7 @@ COMMANDS = {
     "ab": "measures two servers in turn and compares them",
     "sweep": "measures a server under more and more load, and where it can take no more",
     "report": "a run as one page",
+    "bundle": "a run as one file without names, to be sent to others",
 }
 
 

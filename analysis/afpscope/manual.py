@@ -39,6 +39,10 @@ EXAMPLES = {
         "afpscope sweep afp://u@server/vol --clients 1,2,5,10,20,50 --repeat 3 -o sweep",
         "afpscope sweep afp://u@server/vol --clients 1,2,5,10 --slo 'p99<=50ms' -d 10 -o sweep",
     ),
+    "bundle": (
+        "afpscope bundle last -o bundle.json",
+        "afpscope bundle last --show",
+    ),
     "report": ("afpscope report last -o report.html", "afpscope report sweep --slo p99=50ms"),
 }
 _DONE = {

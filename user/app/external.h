@@ -20,4 +20,8 @@ int external_lake_check(const char *lake, struct err *e);
  */
 int external_lake_put(const char *lake, const char *folder, struct err *e);
 
+/* The same of a bundle, which is written to a file: by `afpscope bundle`. */
+int external_bundle_check(const char *file, struct err *e);
+int external_bundle_make(const char *file, const char *folder, struct err *e);
+
 #endif

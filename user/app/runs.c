@@ -2,7 +2,7 @@
 /* Where runs are kept. Not for what is in them: report_json, user/trace. */
 #include "app/runs.h"
 
-#include "app/external.h"
+#include "app/beside.h"
 #include "app/job.h"
 #include "base/file.h"
 #include "host/usernames.h"
@@ -199,11 +199,7 @@ int runs_check(const struct runs_cfg *cfg, struct err *e)
 {
 	int r = cfg->folder ? check_folder(cfg->folder, e) : 0;
 
-	if (!r && cfg->lake)
-		r = cfg->not_kept && !cfg->folder
-			? err_set(e, -EINVAL,
-				  "--into needs a run that is kept: leave --no-save out")
-			: external_lake_check(cfg->lake, e);
+	r = r ? r : beside_check(cfg, e);
 	return r || !cfg->json || runs_json_only(cfg) ? r : runs_check_json(cfg->json, e);
 }
 
@@ -385,19 +381,6 @@ static int runs_save_more(const struct runs_folder *f, const struct runs_cfg *cf
 		   : 0;
 }
 
-/* Whether the run is in the lake now. */
-static bool runs_put(const char *lake, const char *folder, FILE *out)
-{
-	struct err e = { 0 };
-
-	if (external_lake_put(lake, folder, &e)) {
-		cmd_say("%s", e.text);
-		return false;
-	}
-	fprintf(out, "\nThe run is in the lake %s, too: afpscope query --lake\n", lake);
-	return true;
-}
-
 enum outcome runs_save(struct runs_folder *f, const struct runs_cfg *cfg, const struct run *r,
 		       FILE *out, enum outcome o)
 {
@@ -419,8 +402,7 @@ enum outcome runs_save(struct runs_folder *f, const struct runs_cfg *cfg, const 
 		where = folder;
 		if (runs_save_more(f, cfg, r, &e))
 			cmd_say("%s", e.text);
-		if (cfg->lake)
-			failed |= !runs_put(cfg->lake, folder, out);
+		failed |= !beside_make(cfg, folder, out);
 	} else if (take_away(folder, cfg)) {
 		cmd_say(NOT_KEPT, e.text);
 	} else if (folder) {
@@ -436,10 +418,8 @@ enum outcome runs_save(struct runs_folder *f, const struct runs_cfg *cfg, const 
 			where);
 	else if (why)
 		fprintf(out, "\n%s\n", why);
-	if (cfg->lake && (!folder || where != folder)) {
-		cmd_say("the run is not in the lake %s: it is not kept", cfg->lake);
-		failed = true;
-	}
+	if (!folder || where != folder)
+		failed |= beside_lack(cfg);
 	return failed && !o ? OUTCOME_FAILED : o;
 }
 

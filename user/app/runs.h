@@ -29,6 +29,7 @@ struct runs_cfg {
 	const char *json;   /* run.json is written there, too; "-": to stdout */
 	const char *rtt;    /* round-trip times, as run_rtts_parse() takes them; NULL: the usual */
 	const char *lake;   /* the run is put there, too, by afpscope export; NULL: nowhere */
+	const char *bundle; /* file for a bundle of the run, by afpscope bundle; NULL: none */
 	bool not_kept;      /* only where a folder is named, or must be for a trace */
 	const char *job;    /* what job.ini in the folder says; NULL: there is none */
 	bool screen;        /* the report was the first screen: there is more to look at */
@@ -57,6 +58,11 @@ struct runs_cfg {
 	  .help = "also put the run into this folder of many runs, as Parquet",                    \
 	  .more = "At its end `afpscope export --into` does it, for `afpscope query` and "         \
 		  "`afpscope history`." },                                                         \
+	{ .name = "bundle", .arg = "FILE", .type = OPT_STRING, .job = OPT_JOB_ASKED,               \
+	  .offset = offsetof(cfg_type, member.bundle),                                             \
+	  .help = "also write the run without names to FILE, which may be sent to others",         \
+	  .more = "At its end `afpscope bundle` does it (docs/bundle.md): users, files, hosts and "  \
+		  "addresses are replaced by hashes. `afpscope bundle FILE --show` prints it." },  \
 	{ .name = "label", .arg = "KEY=VALUE", .type = OPT_CALL, .call = runs_take_label,          \
 	  .repeats = true, .job = OPT_JOB_ASKED, .offset = offsetof(cfg_type, member.labels),      \
 	  .help = "a label of the run, as in commit=1f3a9c; again: another one",                   \
@@ -108,8 +114,8 @@ enum outcome runs_refused(int r);
 
 /*
  * Writes run.json, tables.json and job.ini into the folder (removed again if nothing was measured
- * and the user did not name it) and to the file of --json, puts the run into the lake of --into;
- * then prints on out where the run is.
+ * and the user did not name it) and to the file of --json, puts the run into the lake of --into,
+ * writes the bundle of --bundle; then prints on out where the run is.
  * Returns o, or OUTCOME_FAILED instead of OUTCOME_OK; that a file beside run.json cannot be written
  * is only said.
  */
@@ -131,8 +137,10 @@ bool runs_json_only(const struct runs_cfg *cfg);
  */
 int runs_find(char **out, const char *name, struct err *e);
 
-/* run.json of a folder (jansson's json_t, all numbers as reals), to be released. NULL: missing or
- * damaged. */
+/*
+ * run.json of a folder, or a file that has a run, such as a bundle (jansson's json_t, all numbers
+ * as reals), to be released. NULL: missing or damaged.
+ */
 struct json_t;
 struct json_t *runs_load(const char *folder);
 

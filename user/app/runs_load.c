@@ -11,8 +11,11 @@
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
+#include <zlib.h>
 
 #define HEAD_LEN 4096
+#define RUN_MOST (1u << 30) /* bytes */
+#define SUM_LEN  8
 /* Of counts of 2^63 and more, which jansson refuses as integers. */
 #define NUMBERS JSON_DECODE_INT_AS_REAL
 
@@ -23,30 +26,56 @@ char *runs_path(const char *folder, const char *name)
 	return asprintf(&path, "%s/%s", folder, name) < 0 ? NULL : path;
 }
 
-static int runs_json_open(const char *folder)
+static int runs_json_open(const char *folder, uint64_t *len)
 {
 	char *file = runs_path(folder, "run.json");
-	uint64_t len;
-	int fd = file ? file_open(AT_FDCWD, file, &len) : -ENOMEM;
+	int fd = file ? file_open(AT_FDCWD, file, len) : -ENOMEM;
 
 	free(file);
-	return fd;
+	/* What --json or afpscope bundle wrote is a run without a folder. */
+	return fd == -ENOTDIR ? file_open(AT_FDCWD, folder, len) : fd;
+}
+
+/* A bundle begins so, and ends with the CRC-32 of all before that (docs/bundle.md). */
+static bool runs_is_sound(const char *text)
+{
+	static const char head[] = "{\"bundle\": ", end[] = ", \"crc32\": \"", shut[] = "\"}\n";
+	const size_t len = strlen(text), end_len = strlen(end) + SUM_LEN + strlen(shut);
+	const char *at = len > end_len ? text + len - end_len : "";
+	char wanted[sizeof(end) + SUM_LEN + sizeof(shut)];
+
+	if (strncmp(at, end, strlen(end)) != 0)
+		return strncmp(text, head, strlen(head)) != 0;
+	snprintf(wanted, sizeof(wanted), "%s%08x%s", end,
+		 (unsigned int)crc32_z(0, (const uint8_t *)text, (size_t)(at - text)), shut);
+	return !strcmp(at, wanted);
 }
 
 json_t *runs_load(const char *folder)
 {
-	int fd = runs_json_open(folder);
-	json_t *run = fd < 0 ? NULL : json_loadfd(fd, NUMBERS, NULL);
+	json_t *run = NULL;
+	struct err e = { 0 };
+	uint64_t len = 0;
+	int fd = runs_json_open(folder, &len);
+	char *text;
 
-	if (fd >= 0)
+	if (fd >= 0 && len > RUN_MOST) {
 		close(fd);
+		return NULL;
+	}
+	if (fd < 0 || file_read_from(&text, fd, folder, len, &e))
+		return NULL;
+	if (runs_is_sound(text))
+		run = json_loads(text, NUMBERS, NULL);
+	free(text);
 	return run;
 }
 
 /* The first fields of a run, the last of which is its id. NULL: it does not begin with them. */
 static json_t *runs_head(const char *folder)
 {
-	int fd = runs_json_open(folder);
+	uint64_t len;
+	int fd = runs_json_open(folder, &len);
 	char head[HEAD_LEN + 2], *at;
 	ssize_t n = fd < 0 ? 0 : read(fd, head, HEAD_LEN);
 

@@ -118,7 +118,7 @@ static int of_run(const struct record_cfg *cfg, const char *name)
 		cmd_say(
 		    "%s: %s", folder,
 		    run ? "this run has no figures for a diagnosis; those of record and doctor have them"
-			: "run.json is missing or damaged");
+			: "there is no run, or it is damaged or cut off");
 		r = OUTCOME_USAGE;
 	} else if (report_doctor(&f, &opts, cfg->brief, stdout)) {
 		cmd_say("cannot print the report: %s", strerror(errno));

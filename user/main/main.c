@@ -48,6 +48,7 @@ static const struct command commands[] = {
 	/* Programs of the Python package. */
 	{ "dump", "print the records of a trace as text", NULL, NULL },
 	{ "report", "a saved run as one HTML page", NULL, NULL },
+	{ "bundle", "a saved run as one file without names, to be sent to others", NULL, NULL },
 	{ "info", "what a saved run is, and whether it can be trusted", NULL, NULL },
 	{ "compare", "what differs between runs, and whether that is chance", NULL, NULL },
 	{ "gate", "check a run against accepted counts", NULL, NULL },

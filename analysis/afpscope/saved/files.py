@@ -37,10 +37,10 @@ class _Walk:
     `is_open`: a link of /proc led to an open file, as /dev/stdout does, which need not be in `at`.
     """
 
-    def __init__(self, path: Path, make: bool = False) -> None:
+    def __init__(self, path: Path, make: bool = False, mode: int = 0o777) -> None:
         if not hasattr(os, "O_PATH"):  # not Linux: the system resolves the path
             path = path.resolve()
-        self._path, self._make, self._links = path, make, 0
+        self._path, self._make, self._mode, self._links = path, make, mode, 0
         self._rest = [*reversed(path.parts)]
         self.at, self.found = -1, os.open("/" if path.is_absolute() else ".", _PATH)
         self.name, self.is_open = "", False
@@ -69,7 +69,7 @@ class _Walk:
             if not self._make:
                 return
             with contextlib.suppress(FileExistsError):
-                os.mkdir(self.name, dir_fd=self.at)
+                os.mkdir(self.name, self._mode, dir_fd=self.at)
             self.found = os.open(self.name, _PATH | os.O_NOFOLLOW, dir_fd=self.at)
         if stat.S_ISLNK(os.fstat(self.found).st_mode):
             self._follow()
@@ -100,11 +100,11 @@ def _failure(path: Path, e: OSError) -> Failure:
 
 
 @contextmanager
-def _whole(folder: int, name: str, path: Path) -> Iterator[BinaryIO]:
+def _whole(folder: int, name: str, path: Path, mode: int = 0o666) -> Iterator[BinaryIO]:
     """Replaces `name` when all was written; on an error nothing changes."""
     aside = f".afpscope.{secrets.token_hex(8)}.tmp"
     try:
-        out = os.fdopen(os.open(aside, _CREATE, 0o666, dir_fd=folder), "wb")
+        out = os.fdopen(os.open(aside, _CREATE, mode, dir_fd=folder), "wb")
     except OSError as e:
         raise _failure(path, e) from None
     try:
@@ -155,11 +155,12 @@ def written(path: Path) -> Iterator[BinaryIO]:
 class Folder:
     """A folder into which files are written. It is made if it is missing."""
 
-    def __init__(self, path: Path) -> None:
+    def __init__(self, path: Path, mode: int = 0o777) -> None:
+        """`mode`: of folders that are made, less the umask."""
         self.path = path
         self._made: list[str] = []
         try:
-            with contextlib.closing(_Walk(path, make=True)) as walk:
+            with contextlib.closing(_Walk(path, make=True, mode=mode)) as walk:
                 self._fd = os.open(".", _PATH | os.O_DIRECTORY, dir_fd=walk.found)
         except OSError as e:
             raise Failure(f"cannot make folder {path}: {e.strerror}") from None
@@ -177,9 +178,9 @@ class Folder:
             os.close(fd)
 
     @contextmanager
-    def written(self, name: str) -> Iterator[BinaryIO]:
-        """A file in it; replaces whatever has that name, even a link."""
-        with _whole(self._fd, name, self.path / name) as out:
+    def written(self, name: str, mode: int = 0o666) -> Iterator[BinaryIO]:
+        """A file in it; replaces whatever has that name, even a link. `mode`: less the umask."""
+        with _whole(self._fd, name, self.path / name, mode) as out:
             yield out
         self._made.append(name)
 

@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from ..errors import Failure
+from . import sealed
 from .files import opened
 
 FILE_MAX = 1 << 30
@@ -159,7 +160,7 @@ def parsed(raw: bytes, path: Path) -> Node:
 
 
 def load(path: Path) -> Node:
-    """The JSON file at `path`, at most FILE_MAX long."""
+    """The JSON file at `path`, at most FILE_MAX long; of a bundle also its checksum."""
     try:
         with opened(path) as file:
             if os.fstat(file.fileno()).st_size > FILE_MAX:
@@ -167,4 +168,5 @@ def load(path: Path) -> Node:
             raw = file.read()
     except OSError as e:
         raise Failure(f"cannot read {path}: {e.strerror}") from None
+    sealed.check(raw, path)
     return parsed(raw, path)

@@ -11,7 +11,7 @@ from functools import cached_property
 from pathlib import Path
 
 from ..errors import Failure, wrong_use
-from . import model, ranks
+from . import model, ranks, sealed
 from .files import opened
 from .model import Metric, Phase, Session
 from .node import Node, load
@@ -163,6 +163,7 @@ class Run:
     labels: Mapping[str, str] = field(default_factory=dict)  # that the user gave it
     conf: str = ""  # the server's settings, as a path on its host; empty: not known
     pending_ns: float = 0.0  # of requests that had no answer at the end, where that was measured
+    bundle: Node | None = None  # of a file of afpscope bundle: what it has besides the run
 
     @property
     def trace(self) -> Path | None:
@@ -337,6 +338,7 @@ def _parse(node: Node, file: Path, folder: Path | None) -> Run:
             labels=labels.texts() if labels else {},
             conf=(names.get_text("conf") or "") if names else "",
             pending_ns=_pending_ns(figures),
+            bundle=node.get(sealed.BUNDLE),
         )
     except Failure as e:
         raise Failure(f"{file}: {e}", e.code) from None

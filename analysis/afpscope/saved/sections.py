@@ -107,7 +107,11 @@ def _parsed(node: Node, run: Run) -> Iterator[Section]:
 
 
 def of_run(run: Run) -> tuple[Section, ...] | None:
-    """None: the run has none, because an older version wrote it or it is a lone file."""
+    """None: the run has none, because an older version wrote it or it is a lone file that is no
+    bundle."""
+    if run.bundle:
+        tables = run.bundle.get("tables")
+        return tuple(_parsed(tables, run)) if tables else None
     file = run.folder / TABLES_FILE if run.folder else None
     if file is None or not file.exists():
         return None

@@ -35,7 +35,19 @@ COMMANDS = (
     ),
     *("top", "exporter"),
 )
-PACKAGE = ("report", "info", "dump", "compare", "gate", "ab", "sweep", "query", "export", "history")
+PACKAGE = (
+    "report",
+    "info",
+    "dump",
+    "compare",
+    "gate",
+    "ab",
+    "sweep",
+    "query",
+    "export",
+    "history",
+    "bundle",
+)
 
 COMPLETE = """
 source "$1"; shift

@@ -1,5 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Tests user/app/external.c: the program that puts a run into a lake, and what it is told. */
+/*
+ * Tests user/app/external.c, beside.c: the programs that put a run into a lake and make a bundle,
+ * and what they are told.
+ */
+#include "app/beside.h"
 #include "app/external.h"
 
 #include <errno.h>
@@ -21,7 +25,8 @@ static int setup(void **state)
 	snprintf(
 	    command, sizeof(command),
 	    "cd %s && printf '#!/bin/sh\\nprintf \"%%%%s\\\\n\" \"$@\" >%s/told\\necho result\\n"
-	    "exit ${CODE:-0}\\n' >afpscope-export && chmod 755 afpscope-export",
+	    "exit ${CODE:-0}\\n' >afpscope-export && chmod 755 afpscope-export && "
+	    "ln afpscope-export afpscope-bundle",
 	    dir, dir);
 	assert_int_equal(system(command), 0);
 	snprintf(path, sizeof(path), "%s:/usr/bin:/bin", dir);
@@ -87,6 +92,44 @@ static void a_program_that_is_missing_is_said_before(void **state)
 	(void)state;
 }
 
+static void a_bundle_is_made_of_the_run_in_its_folder(void **state)
+{
+	struct runs_cfg cfg = { .bundle = "-o x" };
+	FILE *nowhere = fopen("/dev/null", "w");
+	struct err e = { 0 };
+
+	assert_true(beside_make(&cfg, "--show", nowhere));
+	assert_told(*state, "-o-o x\n./--show\n");
+	setenv("CODE", "1", 1);
+	assert_false(beside_make(&cfg, "run", nowhere));
+	assert_int_equal(external_bundle_make("b", "run", &e), -EIO);
+	assert_non_null(strstr(e.text, "`afpscope bundle run -o b` tries again"));
+	fclose(nowhere);
+}
+
+static void a_bundle_is_refused_before_the_run(void **state)
+{
+	struct runs_cfg cfg = { .bundle = "/tmp/afpscope-bundle", .not_kept = true };
+	struct err e = { 0 };
+
+	assert_int_equal(beside_check(&cfg, &e), -EINVAL);
+	assert_non_null(strstr(e.text, "--bundle needs a run that is kept"));
+	cfg.folder = "run";
+	assert_int_equal(beside_check(&cfg, &e), 0);
+	cfg.bundle = "/nowhere/bundle";
+	assert_int_equal(beside_check(&cfg, &e), -ENOENT);
+	assert_non_null(strstr(e.text, "--bundle"));
+	cfg.bundle = "";
+	assert_int_equal(beside_check(&cfg, &e), -EINVAL);
+	setenv("PATH", "/nowhere", 1);
+	cfg.bundle = "/tmp/afpscope-bundle";
+	assert_int_equal(beside_check(&cfg, &e), -ENOENT);
+	assert_true(beside_lack(&cfg));
+	cfg.bundle = NULL;
+	assert_false(beside_lack(&cfg));
+	(void)state;
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -94,6 +137,10 @@ int main(void)
 						teardown),
 		cmocka_unit_test_setup_teardown(a_failure_says_how_to_try_again, setup, teardown),
 		cmocka_unit_test_setup_teardown(a_program_that_is_missing_is_said_before, setup,
+						teardown),
+		cmocka_unit_test_setup_teardown(a_bundle_is_made_of_the_run_in_its_folder, setup,
+						teardown),
+		cmocka_unit_test_setup_teardown(a_bundle_is_refused_before_the_run, setup,
 						teardown),
 	};
 

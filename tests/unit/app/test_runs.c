@@ -14,6 +14,7 @@
 #include <unistd.h>
 
 #include <cmocka.h>
+#include <jansson.h>
 
 #define OLD    "2026-11-20T101010-record-aaaa1111"
 #define NEW    "2026-11-21T101010-lantest-aaaa2222"
@@ -154,6 +155,42 @@ static void run_json_that_is_no_file_is_not_waited_for(void **state)
 	alarm(0);
 }
 
+/* The file with this text; whether it is read as a run. */
+static bool is_read(const char *dir, const char *text, size_t len)
+{
+	json_t *run;
+	char path[128];
+	FILE *f;
+
+	snprintf(path, sizeof(path), "%s/bundle.json", dir);
+	f = fopen(path, "w");
+	assert_non_null(f);
+	assert_int_equal(fwrite(text, 1, len, f), len);
+	assert_int_equal(fclose(f), 0);
+	run = runs_load(path);
+	json_decref(run);
+	return run;
+}
+
+static void a_bundle_with_a_changed_bit_is_not_read(void **state)
+{
+	static const char plain[] = "{\"id\": \"00\"}\n";
+	/* The CRC-32 is that of zlib. */
+	char text[] = "{\"bundle\": {}, \"id\": \"00\", \"crc32\": \"d4d90f2b\"}\n";
+	size_t len = strlen(text);
+
+	assert_true(is_read(*state, plain, strlen(plain)));
+	assert_true(is_read(*state, text, len));
+	for (size_t i = 0; i < 8 * len; i++) {
+		text[i / 8] = (char)(text[i / 8] ^ 1 << i % 8);
+		assert_false(is_read(*state, text, len));
+		text[i / 8] = (char)(text[i / 8] ^ 1 << i % 8);
+	}
+	for (size_t n = 0; n < len; n++)
+		assert_false(is_read(*state, text, n));
+	assert_true(is_read(*state, text, len));
+}
+
 static void labels_are_keys_with_values(void **state)
 {
 	static const char *const wrong[] = { "",      "commit",      "commit=", "=1",
@@ -201,6 +238,7 @@ int main(void)
 		TEST(last_is_what_was_written_last),
 		TEST(missing_permission_is_called_so),
 		TEST(run_json_that_is_no_file_is_not_waited_for),
+		TEST(a_bundle_with_a_changed_bit_is_not_read),
 		TEST(labels_are_keys_with_values),
 		TEST(a_run_has_so_many_labels),
 	};
