@@ -18,15 +18,16 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define ALARM_LINES   2  /* of one alarm */
-#define WARNING_LINES 2  /* of one warning */
-#define WARNINGS      3  /* shown; each alarm takes the place of one */
-#define MORE_LINES    3  /* that runs_save prints below */
-#define FINDINGS      3  /* shown */
-#define NAME_MAX_COLS 30 /* of a volume in the head */
-#define SERVER_LINES  4  /* of screen_server, besides its commands */
-#define COMMANDS      6  /* of the server, below a load */
-#define ID_SHOWN      8
+#define ALARM_LINES    2  /* of one alarm */
+#define WARNING_LINES  2  /* of one warning */
+#define WARNINGS       3  /* shown; each alarm takes the place of one */
+#define MORE_LINES     3  /* that runs_save prints below */
+#define FINDINGS       3  /* shown */
+#define NAME_MAX_COLS  30 /* of a volume in the head */
+#define PLACE_MAX_COLS 36 /* of a directory or a URL there: what a cell holds */
+#define SERVER_LINES   4  /* of screen_server, besides its commands */
+#define COMMANDS       6  /* of the server, below a load */
+#define ID_SHOWN       8
 
 /* Alarms: reasons to doubt the figures come before everything else. */
 
@@ -121,9 +122,9 @@ static void put_open(const struct paint *p)
 /* The head */
 
 /* As one word of the head, or a part of one. */
-static struct cell screen_whole(const char *text)
+static struct cell screen_whole(const char *text, size_t max_cols)
 {
-	struct cell cell = cell_text(text, NAME_MAX_COLS);
+	struct cell cell = cell_text(text, max_cols);
 
 	for (char *at = cell.text; (at = strchr(at, ' '));)
 		*at++ = GLUE[0];
@@ -140,7 +141,7 @@ static void add_server(struct screen_text *t, const struct run *r)
 	    isdigit((unsigned char)machine[strlen(known)]))
 		screen_add(t, "netatalk" GLUE "%s", cell_text(machine + strlen(known), 16).text);
 	else if (machine)
-		screen_add(t, " %s", screen_whole(machine).text);
+		screen_add(t, " %s", screen_whole(machine, NAME_MAX_COLS).text);
 }
 
 /* "127.0.0.1:548/vol1" */
@@ -153,7 +154,7 @@ static void add_place(struct screen_text *t, const struct run *r)
 	const char *name = run_note_find(&r->server, "name");
 
 	if (!run_is_by_session(r))
-		screen_add(t, " %s", screen_whole(name ? name : "?").text);
+		screen_add(t, " %s", screen_whole(name ? name : "?", NAME_MAX_COLS).text);
 	if (host) {
 		screen_add(t, strchr(host, ':') ? " [%s]" : " %s",
 			   cell_text(host, NAME_MAX_COLS).text);
@@ -162,10 +163,10 @@ static void add_place(struct screen_text *t, const struct run *r)
 		screen_add(t, strchr(port, ' ') ? " ports" GLUE "%s" : " port" GLUE "%s", port);
 	}
 	if (volume)
-		screen_add(t, "/%s", screen_whole(volume).text);
+		screen_add(t, "/%s", screen_whole(volume, NAME_MAX_COLS).text);
 	if (directory)
-		screen_add(t, strncmp(directory, "rx://", 5) ? " directory" GLUE "%s" : " %s",
-			   screen_whole(directory).text);
+		screen_add(t, strstr(directory, "://") ? " %s" : " directory" GLUE "%s",
+			   screen_whole(directory, PLACE_MAX_COLS).text);
 }
 
 /* "AFP 3.4" of "AFP3.4" or "AFPX03" */
