@@ -412,7 +412,7 @@ struct afs_row {
 
 /* The first parts belong to AFS_ACCOUNT_MORE, the others to whatever comes first. */
 #define AFS_N_FIXED_PARTS (AFS_N_ROLES * AFS_N_STATES)
-#define AFS_N_PARTS       (AFS_N_FIXED_PARTS + 3196)
+#define AFS_N_PARTS       (AFS_N_FIXED_PARTS + 3056)
 
 #define AFS_BATCH_LEN     2048
 

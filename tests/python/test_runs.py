@@ -453,7 +453,9 @@ LONG_QUERY = (
 def test_a_query_that_is_interrupted_ends_as_such(traced: Path, execute: Execute) -> None:
     threading.Timer(1, os.kill, (os.getpid(), signal.SIGINT)).start()
     done = execute("query", traced, LONG_QUERY)
-    assert (done.code, done.out, done.err) == (130, "", "")
+    # On a busy machine the signal may come after what is said after 2 s.
+    said = re.sub("afpscope: query: no answer yet after [0-9]+ s\n", "", done.err)
+    assert (done.code, done.out, said) == (130, "", "")
 
 
 def test_an_interrupt_while_tables_are_made_ends_as_such(
