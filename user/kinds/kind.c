@@ -122,25 +122,27 @@ int kind_find_sessions(struct kind_found *out, const struct kind_wish *wish, str
 }
 
 int kind_find_other(const struct kind **k, struct kind_found *out, const struct kind_wish *wish,
-		    struct err *e)
+		    bool judged, struct err *e)
 {
+	const char *const *name = judged ? kind_judged : kind_names;
 	struct kind_wish known = *wish;
 	const struct kind *first = NULL;
 
 	known.known = true;
-	for (size_t i = 1; kind_judged[i]; i++) {
-		const struct kind *is = kind_at(kind_place(kind_judged[i]));
+	for (size_t i = 1; name[i]; i++) {
+		const struct kind *is = kind_at(kind_place(name[i]));
 		struct kind_found found = { 0 };
 		struct err not = { 0 };
-
-		int r = kind_find(is, &found, &known, &not );
+		int r = is == kind_at(KIND_ANY) ? -ENXIO : kind_find(is, &found, &known, &not );
 
 		if (r == -ENOTUNIQ) {
 			*e = not ;
 			return r;
 		}
-		if (r)
+		if (r) {
+			kind_found_fini(&found);
 			continue;
+		}
 		if (first) {
 			kind_found_fini(&found);
 			kind_found_fini(out);

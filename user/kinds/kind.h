@@ -99,11 +99,12 @@ int kind_find(const struct kind *k, struct kind_found *out, const struct kind_wi
 int kind_find_sessions(struct kind_found *out, const struct kind_wish *wish, struct err *e);
 
 /*
- * A server that can be judged, of any kind but the first, and its kind; there must be such servers
- * of one kind only. 0; -ENOTUNIQ, with a text in e; or -ENXIO, where e stays as it is.
+ * A server of any kind but the first and "any", and its kind; there must be such servers of one
+ * kind only. judged: of kinds that can be judged. 0; -ENOTUNIQ, with a text in e; or -ENXIO, where
+ * e stays as it is.
  */
 int kind_find_other(const struct kind **k, struct kind_found *out, const struct kind_wish *wish,
-		    struct err *e);
+		    bool judged, struct err *e);
 
 /* What a server's own things are called (run_names), for commands that are advised. */
 void kind_name_things(struct run_figures *out, const struct kind_found *found);

@@ -93,6 +93,11 @@ static void smb_make_target(struct target *out, struct servers_entry *s)
 									     : AFS_ROLE_OTHER);
 }
 
+static const char *smb_foreign(pid_t pid)
+{
+	return way_judge(pid, "/libsmbd-base", SMBD, "no smbd by name or library");
+}
+
 static int smb_find(struct kind_found *out, const struct kind_wish *w, struct err *e)
 {
 	struct servers *s = &out->servers;
@@ -104,6 +109,9 @@ static int smb_find(struct kind_found *out, const struct kind_wish *w, struct er
 	if (r)
 		return r;
 	master = s->entry[0].master;
+	if (w->known && smb_foreign(s->session ? s->session : master))
+		return err_set(e, -ENXIO, "process %d is no smbd",
+			       s->session ? s->session : master);
 	if (s->session && w->whole && master) {
 		servers_fini(s);
 		r = servers_look(s, master, 0, e);
@@ -245,11 +253,6 @@ static const char *smb_result_text(int32_t code)
 		if (texts[i].code == (uint32_t)code)
 			return texts[i].text;
 	return NULL;
-}
-
-static const char *smb_foreign(pid_t pid)
-{
-	return way_judge(pid, "/libsmbd-base", SMBD, "no smbd by name or library");
 }
 
 const struct kind kind_smb = {

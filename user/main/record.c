@@ -64,23 +64,52 @@ static struct kind_wish record_wish(const struct record_cfg *cfg)
 				    .whole = cfg->server };
 }
 
+/*
+ * What is named is no program of the first kind: it may be one of another kind, and is that then.
+ * 0, or a negative errno with a text: doctor does not know that kind.
+ */
+static int record_take_kind(struct record *rec, const struct kind_wish *wish, struct err *e)
+{
+	struct kind_found found = { 0 };
+	const struct kind *k = NULL;
+	struct err none = { 0 };
+
+	if (kind_find_other(&k, &found, wish, false, &none))
+		return 0;
+	if (rec->cfg->judge) {
+		err_set(e, -ENXIO,
+			"process %d is a server of kind %s, which doctor does not know: afpscope "
+			"record --kind %s shows what its requests cost",
+			found.target.server, k->is.name, k->is.name);
+		kind_found_fini(&found);
+		return -ENXIO;
+	}
+	rec->kind = k;
+	kind_found_fini(&rec->a.found);
+	rec->a.found = found;
+	return 0;
+}
+
 static int record_find(struct record *rec, struct err *e)
 {
 	const struct record_cfg *cfg = rec->cfg;
 	const struct kind_wish wish = record_wish(cfg);
-	bool any = cfg->judge && !cfg->kind, named = wish.pid || wish.port;
+	bool any = !cfg->kind, named = wish.pid || wish.port;
 	int r, other;
 
 	rec->found_ns = clock_now_ns();
 	/* What is named may be of another kind, of which only its own programs are. */
-	if (any && named && !kind_find_other(&rec->kind, &rec->a.found, &wish, e))
+	if (any && named && cfg->judge &&
+	    !kind_find_other(&rec->kind, &rec->a.found, &wish, true, e))
 		return 0;
 	*e = (struct err) { 0 };
 	r = kind_find(rec->kind, &rec->a.found, &wish, e);
-	/* A diagnosis is of whatever server there is; of several of AFP one must be named. */
+	if (!r && any && named && rec->a.found.target.foreign)
+		return record_take_kind(rec, &wish, e);
+	/* It is about whatever server there is; of several of AFP one must be named. */
 	if (!r || r == -ENOTUNIQ || !any)
 		return r;
-	other = kind_find_other(&rec->kind, &rec->a.found, &wish, e);
+	other = kind_find_other(&rec->kind, &rec->a.found, &wish, cfg->judge, e);
 	if (other == -ENOTUNIQ)
 		return other;
 	if (other)
@@ -165,12 +194,22 @@ static enum outcome record_attach(struct record *rec, struct err *e)
 	return begin_sampling(rec, e) ? OUTCOME_FAILED : OUTCOME_OK;
 }
 
+/* What was asked for is possible with the kind that was found. */
+static enum outcome record_check_kind(const struct record *rec, struct err *e)
+{
+	if (!rec->cfg->trace.what || rec->kind->is.by_session)
+		return OUTCOME_OK;
+	err_set(e, -EINVAL, RECORD_NO_TRACE, rec->kind->is.name);
+	return OUTCOME_USAGE;
+}
+
 static enum outcome record_begin(struct record *rec, struct err *e)
 {
 	const struct record_cfg *cfg = rec->cfg;
 	int r = record_find(rec, e);
-	enum outcome o = r ? attach_not_found(r) : record_open_run(rec, e);
+	enum outcome o = r ? attach_not_found(r) : record_check_kind(rec, e);
 
+	o = o ? o : record_open_run(rec, e);
 	if (o)
 		return o;
 	if (cfg->command && child_start(&rec->child, cfg->command, e))

@@ -8,6 +8,8 @@
 #include "attach/tracing.h"
 #include "attach/whom.h"
 
+#define RECORD_NO_TRACE "--trace records requests of --kind afp, not of %s"
+
 struct record_cfg {
 	const char *name;  /* of the command: "record" */
 	bool judge, brief; /* the outcome is the diagnosis's; which is printed in a few lines */

@@ -105,8 +105,7 @@ static int kind_check(struct record_cfg *c, struct err *e)
 	if (c->volume && !kind_at(c->kind)->has_volumes)
 		return err_set(e, -EINVAL, "--volume is of --kind gluster");
 	if (c->trace.what && !kind_at(c->kind)->is.by_session)
-		return err_set(e, -EINVAL, "--trace records requests of --kind afp, not of %s",
-			       kind_names[c->kind]);
+		return err_set(e, -EINVAL, RECORD_NO_TRACE, kind_names[c->kind]);
 	return 0;
 }
 

@@ -16,8 +16,9 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
+from recording import stopped
 from samba import COMMANDS, SUITES, Samba
-from scope import OK, Run, Scope, wait_until
+from scope import NO_SESSION, OK, USAGE, Run, Scope, wait_until
 from stracing import tracer_of
 
 SIZE = 5000
@@ -109,6 +110,21 @@ def test_requests_and_bytes_are_those_of_sambas_own_profile(scope: Scope, samba:
         assert account.get("parked", 0) <= account["requests"]
         if account["name"] not in ("READ", "WRITE", "FLUSH"):
             assert account["unexplained_ns"] <= account["time_ns"] / 1000
+
+
+@pytest.mark.parametrize("samba", OF_EACH, indirect=True)
+def test_a_server_that_is_named_is_watched_as_what_it_is(scope: Scope, samba: Samba) -> None:
+    """Not as one of AFP, whose requests smbd never has."""
+    for which in (f"--pid={samba.pid}", f"--port={samba.port}"):
+        running = scope.record(None, which)
+        running.wait_recording()
+        samba.client("ls")
+        run = stopped(running)
+        assert run.saved["kind"] == "smb" and counted(run)["count"]["QUERY_DIRECTORY"]
+        done = scope.execute([str(scope.binary), "record", which, "--trace", "-d", "1"])
+        done.expect(USAGE, "--trace records requests of --kind afp, not of smb")
+        done = scope.execute([str(scope.binary), "doctor", which, "-d", "1"])
+        done.expect(NO_SESSION, f"process {samba.pid} is a server of kind smb", "record --kind smb")
 
 
 # Place: a compound, a LOCK that another client holds, a CHANGE_NOTIFY, a CANCEL | counted as Samba
