@@ -20,7 +20,13 @@ from ..saved.files import added
 
 _SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 _SAID = re.compile(r"(?:afpscope|Warning): (?!\d+ more )")
-_PORTS = {"afp": 548, "gluster": 24007, "rx": 7009}  # where a URL names none
+_PORTS = {
+    "afp": 548,
+    "smb": 445,
+    "nfs": 2049,
+    "gluster": 24007,
+    "rx": 7009,
+}  # where a URL names none
 
 
 def program(named: str | None) -> str:
