@@ -55,28 +55,28 @@ cache=${AFPSCOPE_CACHE:-${XDG_CACHE_HOME:-${HOME:-/root}/.cache}/afpscope}
 
 die() { echo "need.sh: $*" >&2; exit 1; }
 
-ruff_path() {
-    local venv=$cache/ruff-$ruff_version
-    if [ ! -x "$venv/bin/ruff" ]; then
+# The folder of a virtual environment of the cache that has this program.
+own_venv() { # NAME PROGRAM PACKAGES...
+    local venv=$cache/$1
+    if [ ! -x "$venv/bin/$2" ]; then
         need python3-venv
-        echo "need.sh: installing ruff $ruff_version in $venv" >&2
+        echo "need.sh: installing ${*:3} in $venv" >&2
         python3 -m venv --clear "$venv" >&2
-        "$venv/bin/pip" install -q --root-user-action=ignore "ruff==$ruff_version" >&2 ||
-            { rm -rf "$venv"; die "no ruff $ruff_version"; }
+        "$venv/bin/pip" install -q --root-user-action=ignore "${@:3}" >&2 ||
+            { rm -rf "$venv"; die "no $2"; }
     fi
+    echo "$venv"
+}
+
+ruff_path() {
+    local venv
+    venv=$(own_venv "ruff-$ruff_version" ruff "ruff==$ruff_version") || exit
     echo "$venv/bin/ruff"
 }
 
 site_path() {
     local venv
-    venv=$cache/site-$(cksum <<< "${site[*]}" | cut -d ' ' -f 1)
-    if [ ! -x "$venv/bin/mkdocs" ]; then
-        need python3-venv
-        echo "need.sh: installing ${site[*]} in $venv" >&2
-        python3 -m venv --clear "$venv" >&2
-        "$venv/bin/pip" install -q --root-user-action=ignore "${site[@]}" >&2 ||
-            { rm -rf "$venv"; die "no mkdocs"; }
-    fi
+    venv=$(own_venv "site-$(cksum <<< "${site[*]}" | cut -d ' ' -f 1)" mkdocs "${site[@]}") || exit
     echo "$venv/bin/python"
 }
 
