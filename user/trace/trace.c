@@ -30,7 +30,7 @@
 #define AGE_NS 2000000000u
 
 /* Reserved below a limit, so that each stream's open packet can be written at the end. */
-#define LAST_LEN (AFS_N_STREAMS * (uint64_t)TRACE_PACKET_LEN)
+#define LAST_LEN(opts) ((AFS_N_STREAMS - !(opts)->replayable) * (uint64_t)TRACE_PACKET_LEN)
 
 /* Client's records in the buffer; a power of two. */
 #define CLIENT_ROOM 65536u
@@ -67,6 +67,8 @@ static bool wants(const struct trace *t, unsigned int stream)
 {
 	if (stream == AFS_STREAM_TEXTS)
 		return t->opts.names;
+	if (stream == AFS_STREAM_OPERATIONS)
+		return t->opts.replayable;
 	return !t->opts.only_requests || (stream != AFS_STREAM_CALLS && stream != AFS_STREAM_WAITS);
 }
 
@@ -175,9 +177,9 @@ int trace_open(struct trace **out, int folder, const char *dir, const struct tra
 	t->folder = -1;
 	for (unsigned int i = 0; i < AFS_N_STREAMS; i++)
 		t->stream[i].fd = -1;
-	t->all.room = UINT64_MAX - LAST_LEN;
+	t->all.room = UINT64_MAX - LAST_LEN(opts);
 	if (opts->max_len)
-		t->all.room = opts->max_len > LAST_LEN ? opts->max_len - LAST_LEN : 0;
+		t->all.room = opts->max_len > LAST_LEN(opts) ? opts->max_len - LAST_LEN(opts) : 0;
 	make_uuid(t->all.uuid);
 	t->dir = strdup(dir);
 	t->client = calloc(CLIENT_ROOM, sizeof(*t->client));
@@ -211,7 +213,7 @@ static int flush_last(struct trace *t)
 	struct trace_stream *s;
 	int r = 0;
 
-	t->all.room += LAST_LEN;
+	t->all.room += LAST_LEN(&t->opts);
 	for (unsigned int i = 0; i < AFS_N_STREAMS && !r; i++) {
 		s = &t->stream[i];
 		if (s->fd >= 0 && (s->n_open || !s->seq || s->discarded != trace_lost(t, i)))

@@ -16,6 +16,7 @@
 struct trace_opts {
 	bool only_requests; /* neither calls nor waits */
 	bool names;         /* as text, beside their hashes */
+	bool replayable;    /* with operations */
 	bool pinned;        /* the writer runs on cpu */
 	unsigned int cpu;
 	uint64_t max_len;          /* bytes, all files together, 1 MiB or more; 0: no limit */

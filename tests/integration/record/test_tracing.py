@@ -66,6 +66,13 @@ FIELDS = {
     ),
     "names": ("<QIHHIHHQ", "timestamp session dsi_id command dir volume len name"),
     "texts": ("<QQ256s", "timestamp name text"),
+    "operations": (
+        "<QQQIHHHHiIHHQQQQQQQQQQQHHHHHHBBBBBBBBI",
+        "timestamp t time_ns session port dsi_id command marks result user volume volume2"
+        " dir name parent dir2 name2 parent2 offset length actual size id"
+        " fork bitmap bitmap2 flags name_len name2_len"
+        " which depth depth2 name_kind name2_kind ext_len ext2_len pad pad2",
+    ),
 }
 ABOUT = ("metadata", ".layout.json")
 AFPD = 0
