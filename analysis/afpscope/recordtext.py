@@ -14,7 +14,7 @@ from . import show
 from .saved.trace import Stream
 
 ACCOUNT_DSI = 256  # + the number of a DSI command (bpf/events.h)
-NAME_WIDTH = 10
+NAME_WIDTH = 11
 # By the field's name, else by its type; negative: to the left.
 _WIDTHS = {
     "timestamp": 0, "t": -27, "name": -16, "command": -23, "role": -8, "class": -8, "object": -13,
