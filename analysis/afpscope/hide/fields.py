@@ -293,7 +293,7 @@ OPTIONS: Spec = {
     **_of(
         W,
         "arrivals data direct flush fsync hashed lengths loads loop mode narrow op probe receive"
-        " recreate shared shuffled sparse tests trace units verified verify watch",
+        " recreate replayable shared shuffled sparse tests trace units verified verify watch",
     ),
     "mix": How.TITLE,
     "sweep": W,
