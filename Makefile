@@ -451,7 +451,7 @@ bench:
 # no package of some modules that they import and its pip does not install outside of one.
 # VENV= at "make install" (as with DESTDIR): none is made, $(PYTHON) must have those modules; some of
 # them may be in the folder PYTHON_MORE.
-ANALYSIS   = info dump export query history compare gate ab sweep report bundle
+ANALYSIS   = info dump export query history compare gate ab versus sweep report bundle
 DATA	   = $(PREFIX)/share/afpscope
 DOC	   = $(PREFIX)/share/doc/afpscope
 MANDIR	   = $(PREFIX)/share/man
