@@ -293,7 +293,8 @@ OPTIONS: Spec = {
     **_of(
         W,
         "arrivals data direct flush fsync hashed lengths loads loop mode narrow only op probe"
-        " receive recreate replayable shared shuffled sparse tests trace units verified verify watch",
+        " receive recreate replayable shared shuffled sparse tests trace units verified verify"
+        " watch",
     ),
     "mix": How.TITLE,
     "sweep": W,
