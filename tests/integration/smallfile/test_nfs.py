@@ -123,7 +123,7 @@ def run(scope: Scope, *args: str, status: int = OK, **options: Any) -> Done:
 # ---- verbs ----
 
 
-def test_names_are_those_on_disk(server: Ganesha, verbs: Verbs) -> None:
+def use_names(server: Ganesha, verbs: Verbs) -> None:
     d, e = verbs.number("mkdir", "d"), verbs.number("mkdir", "資料📚")
     disk = server.share1 / "d"
     verbs("mkdir", "d", wants=EXISTS)
@@ -160,7 +160,7 @@ def test_names_are_those_on_disk(server: Ganesha, verbs: Verbs) -> None:
     verbs("delete", "", wants=DENIED)  # the store's own place
 
 
-def test_links_are_those_on_disk(server: Ganesha, verbs: Verbs) -> None:
+def use_links(server: Ganesha, verbs: Verbs) -> None:
     verbs("create", "f")
     d = verbs.number("mkdir", "d")
     verbs("link", "f", to_dir=d, to_name="other")
@@ -176,7 +176,7 @@ def test_links_are_those_on_disk(server: Ganesha, verbs: Verbs) -> None:
         verbs("delete", name)
 
 
-def test_data_are_those_on_disk(server: Ganesha, verbs: Verbs) -> None:
+def use_data(server: Ganesha, verbs: Verbs) -> None:
     verbs("create", "f")
     f = verbs.number("open", "f", how=READ | WRITE)
     for offset in (len(TEXT), 0):
@@ -196,6 +196,34 @@ def test_data_are_those_on_disk(server: Ganesha, verbs: Verbs) -> None:
     verbs("open", "nothing", how=READ, wants=NONE)
     verbs("delete", "f")  # others may, while it is open
     assert int(verbs("room")["done"]) > 1 << 20
+
+
+def test_names_are_those_on_disk(server: Ganesha, verbs: Verbs) -> None:
+    use_names(server, verbs)
+
+
+def test_links_are_those_on_disk(server: Ganesha, verbs: Verbs) -> None:
+    use_links(server, verbs)
+
+
+def test_data_are_those_on_disk(server: Ganesha, verbs: Verbs) -> None:
+    use_data(server, verbs)
+
+
+@pytest.mark.judges
+def test_ganesha_15_does_the_same(_driver: None, scope: Scope) -> None:
+    with Ganesha("sid") as newer:
+        for version in (3, 4):
+            for use in (use_names, use_links, use_data):
+                with opened(newer, version) as verbs:
+                    use(newer, verbs)
+            with opened(newer, version) as verbs:
+                use_lists(verbs, 300)
+            line = ("load", url(newer, version=version), "--mix", "office", "-n", "5", "-d", "1")
+            done = run(scope, *line, "--ramp", "0", "--files", "3")
+            assert done.run and done.run.complete
+            assert done.run.saved["phases"][0]["metrics"]["errors"] == 0
+        assert not left_on(newer)
 
 
 @pytest.mark.parametrize("verb", ["copy", "getxattr", "lock", "swap", "login", "search"])
