@@ -132,7 +132,8 @@ def _run(argv: Sequence[str]) -> int:
     except ImportError as e:
         show.notice(
             f"the Python package {e.name} is missing or broken for {sys.executable}: "
-            "make install brings it (docs/analysis.md lists other ways)"
+            "make install or the package afpscope-analysis brings it "
+            "(docs/analysis.md lists other ways)"
         )
     except BrokenPipeError:
         pass  # the reader has ended, as with "| head"

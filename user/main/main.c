@@ -81,7 +81,7 @@ static void main_help(FILE *out)
 	    "\n  NAME       any program afpscope-NAME beside this one or on the PATH\n\n"
 	    "afpscope COMMAND --help describes a command, afpscope --version prints the version;\n"
 	    "afpscope completion bash (or zsh, fish) prints a script that completes commands and\n"
-	    "options (make install puts them in their places).\n",
+	    "options (make install and the package afpscope put them in their places).\n",
 	    out);
 }
 
