@@ -448,7 +448,7 @@ struct afs_stripe {
 	__u32 batch_len;
 	__u32 batch_n[AFS_N_STREAMS]; /* by stream */
 	__u32 slot; /* slot + 1 of the watched thread that it ran last: a hint; 0: none */
-	__u32 room[5];
+	__u32 room[4];
 	__u8 batch[AFS_BATCH_LEN];
 	struct afs_part part[AFS_N_PARTS];
 	struct afs_account account[AFS_N_ACCOUNTS];

@@ -292,8 +292,9 @@ OPTIONS: Spec = {
     ),
     **_of(
         W,
-        "arrivals data direct flush fsync hashed lengths loads loop mode narrow op probe receive"
-        " recreate shared shuffled sparse tests trace units verified verify watch",
+        "arrivals data direct flush fsync hashed lengths loads loop mode narrow only op probe"
+        " receive recreate replayable shared shuffled sparse tests trace units verified verify"
+        " watch",
     ),
     "mix": How.TITLE,
     "sweep": W,
