@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-# shellcheck shell=bash
+# shellcheck shell=bash disable=SC2154
 #
 # Sourced beside lib.sh by the scripts that unpack a server of a Debian suite into a small root tree
 # of the cache: nothing is installed on the host and no maintainer script runs. apt resolves and
@@ -103,7 +103,7 @@ tree_unpack() { # PACKAGE...
         dpkg-deb --fsys-tarfile "$deb" | tar -x --keep-directory-symlink -C "$part" -f -
     done
     ldconfig -r "$part"
-    cd "$part"
+    cd "$part" || exit
     mkdir -p etc dev proc root run tmp var/lock var/log inst home
     [ -e var/run ] || ln -s ../run var/run
     chmod 1777 tmp
