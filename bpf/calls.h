@@ -270,8 +270,9 @@ struct afs_flow {
 	struct afs_pending pending; /* outgoing: the request that the frame answers, if any_order */
 	__u8 mark[4];               /* SunRPC: the fragment's; SMB2: the frame's; ... */
 	__u32 mark_have;            /* ... how much of it was read, ... */
-	/* ... bytes of a verifier that are left, and whether there was one; SMB2: bytes to the next
-	 * message of the frame, and what was before it: see the decoder. */
+	/* ... bytes of a verifier that are left, and whether there was one, or what was read of a
+	 * call of NFS; SMB2: bytes to the next message of the frame, and what was before it: see
+	 * the decoder. */
 	__u32 pass, passed;
 };
 

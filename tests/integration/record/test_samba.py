@@ -148,7 +148,9 @@ def test_rare_requests_are_those_of_sambas_own_profile(
     if test == "smb2.lock.async":
         assert accounts["LOCK"]["waited"] == accounts["LOCK" + WAITED]["requests"] == 1
     elif test == "smb2.notify.valid-req":
-        assert accounts["CHANGE_NOTIFY"]["waited"] == 2
+        # One or two: smbtorture goes on as long as each of its notifications comes as it expects.
+        assert accounts["CHANGE_NOTIFY"]["waited"]
+        assert accounts["CHANGE_NOTIFY"]["waited"] == accounts["CHANGE_NOTIFY" + WAITED]["requests"]
     else:
         assert accounts["CANCEL"]["untimed"] and accounts["CANCEL"]["requests"] == 0
         assert accounts["CREATE+CLOSE"]["requests"] and accounts["CREATE"]["untimed"]
@@ -203,14 +205,16 @@ def named(frame: bytes) -> str:
     return "+".join(names[:2])
 
 
-def calls_by_strace(file: Path, port: int) -> tuple[Counter[str], Counter[str]]:
+def calls_by_strace(file: Path, port: int) -> tuple[Counter[str], Counter[str], Counter[str]]:
     """Of a session: requests, and the calls from a request's read to the write of its reply.
 
-    Of one that a thread of the pool did, those until the session waits for whatever comes next,
-    and those from the end of its last wait on.
+    Of one that was parked, those until the session waits for whatever comes next, and those from
+    the end of its last wait on; and how many of each were parked. One that a thread of the pool did
+    is not, if that thread was ready before the session began to wait: that depends on the machine.
     """
     requests: Counter[str] = Counter()
     calls: Counter[str] = Counter()
+    parked: Counter[str] = Counter()
     now, later = None, None
     for line in file.read_text().splitlines():
         found = re.match(r"(\w+)\(", line)
@@ -230,8 +234,9 @@ def calls_by_strace(file: Path, port: int) -> tuple[Counter[str], Counter[str]]:
         # Not an interim reply: 4 bytes, and the status at 8.
         if now and ours and found[1] == "sendmsg" and data[12:16] != b"\x03\x01\0\0":
             calls[now] += later or 0
+            parked[now] += later is not None
             now, later = None, None
-    return requests, calls
+    return requests, calls, +parked
 
 
 @pytest.mark.parametrize("settings", [SYNCHRONOUS, ""], ids=["one thread", "pool"])
@@ -243,15 +248,17 @@ def test_calls_of_each_request_are_those_that_strace_sees(
         run, _, _ = recorded(scope, server, lambda: server.client(work()))
     requests: Counter[str] = Counter()
     calls: Counter[str] = Counter()
+    parked: Counter[str] = Counter()
     for file in tmp_path.glob("calls.*"):
-        for total, more in zip((requests, calls), calls_by_strace(file, server.port), strict=True):
+        found = calls_by_strace(file, server.port)
+        for total, more in zip((requests, calls, parked), found, strict=True):
             total += more
+    assert (parked.keys() <= {"READ", "WRITE"}) if settings != SYNCHRONOUS else not parked
     ours: Counter[str] = Counter()
     for account in run.phases[0].accounts().values():
         assert account["requests"] == requests[account["name"]]
         assert account["unexplained_ns"] <= account["time_ns"] / 1000
-        parked = account["name"] in ("READ", "WRITE") and settings != SYNCHRONOUS
-        assert account.get("parked", 0) == (account["requests"] if parked else 0)
+        assert account.get("parked", 0) == parked[account["name"]]
         ours[account["name"]] += account.get("later_calls", 0)
         for part in account["parts"]:
             if part["role"] == "smbd":
