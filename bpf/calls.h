@@ -336,7 +336,8 @@ struct afs_queued {
 
 /*
  * FPOpenVol as received, without the command's number: a byte 0, the bitmap, and the volume's name
- * with its length before it. What follows the name, a password, is not copied.
+ * with its length before it. What follows the name, a password, is not copied. Of SMB2 the end of
+ * TREE_CONNECT's path, in UTF-16, in place of the name.
  */
 #define AFS_OPENVOL     24
 #define AFS_OPENVOL_LEN 64 /* at most one byte less is kept */
@@ -353,6 +354,7 @@ struct afs_openvol {
 
 #define AFS_N_OPENVOL 4 /* not answered yet: by DSI id */
 #define AFS_N_VOLUMES 4 /* of a session, kept by name */
+#define AFS_N_USERS   3 /* of a connection; of more the last ones are not kept */
 
 /*
  * A client's connection: a socket, whichever process or thread uses it. Its handle is the slot and,
@@ -385,7 +387,11 @@ struct afs_stream {
 	__u64 bytes_in, bytes_out;
 	struct afs_habit habit;
 	__u16 port, family; /* the client's, family 0: not known */
-	__u32 scope;        /* of a link-local address: the server's interface, by its number */
+	/* SMB2: its version, 0x0311; 0: not seen. Users as whom it was answered, each once. */
+	__u16 dialect, n_users;
+	__u32 user[AFS_N_USERS];
+	__u32 spare;
+	__u32 scope; /* of a link-local address: the server's interface, by its number */
 	__u8 ip[16];
 	/* Volumes that it opened, each once; 0 in the bitmap's place, and after the name. */
 	__u32 n_volumes, more_volumes; /* of volume; how often others were opened */

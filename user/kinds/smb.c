@@ -7,6 +7,7 @@
 #include "bpf/commands.h"
 #include "host/proc/procfs.h"
 #include "kinds/kind.h"
+#include "kinds/smb_settings.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -73,6 +74,17 @@ static int smb_find(struct kind_found *out, const struct kind_wish *w, struct er
 	return 0;
 }
 
+static int describe_settings(const struct servers_entry *s, struct run *r)
+{
+	struct smb_settings set;
+	int e;
+
+	smb_settings_read(&set, s);
+	e = smb_settings_note(&set, s, r);
+	smb_settings_fini(&set);
+	return e;
+}
+
 static int smb_describe(const struct kind_found *f, struct run *r)
 {
 	const struct servers_entry *s = &f->servers.entry[0];
@@ -88,7 +100,7 @@ static int smb_describe(const struct kind_found *f, struct run *r)
 		e |= run_note(&r->server, "port", "%s", ports);
 	if (s->exe[0])
 		e |= run_note(&r->server, "program", "%s", s->exe);
-	return e ? -ENOMEM : 0;
+	return e | describe_settings(s, r) ? -ENOMEM : 0;
 }
 
 /* Of clients' bytes, how many cannot be read. */
