@@ -46,8 +46,7 @@ const struct opt record_options[] = {
 	 	"has the requests by command of SMB2 and SMB3 (CREATE, READ, CREATE+CLOSE, ...), with their number, "
 	 	"their bytes, their errors and their time in smbd, and the system calls of those that it answers at "
 	 	"once. Of encrypted sessions only the bytes are counted, and a warning says their share. --port or "
-	 	"--pid chooses one of several servers; --pid of a session watches that session alone. --trace is not "
-	 	"possible with it." },
+	 	"--pid chooses one of several servers; --pid of a session watches that session alone." },
 	{ .type = OPT_HEADING, .help = "How long (default: until Ctrl-C):" },
 	{ .letter = 'd', .name = "duration", .arg = "SECONDS", .type = OPT_SECONDS, .offset = OFFSET(seconds), .min = 1, .max = 86400,
 	  .help = "at most this long; with a COMMAND until it has ended",
@@ -104,7 +103,7 @@ static int kind_check(struct record_cfg *c, struct err *e)
 		c->kind = KIND_ANY;
 	if (c->volume && !kind_at(c->kind)->has_volumes)
 		return err_set(e, -EINVAL, "--volume is of --kind gluster");
-	if (c->trace.what && !kind_at(c->kind)->is.by_session)
+	if (c->trace.what && !kind_at(c->kind)->is.has_live)
 		return err_set(e, -EINVAL, RECORD_NO_TRACE, kind_names[c->kind]);
 	return 0;
 }
