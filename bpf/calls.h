@@ -33,6 +33,7 @@ struct afs_setup {
 	__u8 trace;     /* AFS_TRACE_: which records are made; 0: none */
 	__u8 batch;     /* records are gathered by CPU: no program interrupts another there */
 	__u8 parks; /* of any_order: who reads a request works for it until it parks it: park.h */
+	__u16 idle; /* of parks: requests of this account wait for something to happen; 0: none */
 	__u32 trace_wake; /* user space is woken after this many bytes of a CPU; a power of two */
 	__u64 over_ns;    /* requests and names: only of requests that took so long; 0: of all */
 	__u8 column[AFS_N_STATES];         /* enum afs_column: where blocked time belongs */
@@ -243,15 +244,17 @@ struct afs_pending_key {
 };
 
 struct afs_pending {
-	__u64 ns;    /* when it began */
-	__u32 bytes; /* of it */
-	__u16 account;
+	__u64 ns;      /* when it began */
+	__u32 bytes;   /* of it */
+	__u16 account; /* | AFS_PENDING_MEMBER: it is a message of a compound */
 	__u16 chain; /* SMB2: account + 1 of the compound that it is in, if it is its last member */
 };
 
-#define AFS_N_PENDING 65536
+#define AFS_PENDING_MEMBER 0x8000
 
-#define AFS_IN_FRAME  64 /* "have": the header is complete */
+#define AFS_N_PENDING      65536
+
+#define AFS_IN_FRAME       64 /* "have": the header is complete */
 
 /* The current frame in one direction of a client's connection. */
 struct afs_flow {

@@ -183,7 +183,7 @@ static __always_inline void smb2_request(struct afs_stripe *stripe, struct afs_t
 	p.account = f->head[0] == 0xfe ? smb2_command(f) : AFS_SMB2_NEGOTIATE;
 	if (f->passed != SMB2_FIRST || f->pass != f->skip) {
 		p.chain = smb2_member(stripe, t, s, f);
-		p.account |= AFS_SMB2_MEMBER;
+		p.account |= AFS_PENDING_MEMBER;
 		pending_keep(s, &p, smb2_id(f));
 		return;
 	}
@@ -257,15 +257,15 @@ static __always_inline void smb2_answered(struct afs_stripe *stripe, struct afs_
 					  struct afs_stream *s, struct afs_flow *f, __u64 now)
 {
 	const struct afs_pending *p = &f->pending;
-	struct afs_queued q = { .account = p->account, .bytes = p->bytes };
+	struct afs_queued q = { .id = smb2_id(f), .account = p->account, .bytes = p->bytes };
 
-	if ((p->account & ~AFS_SMB2_MEMBER) == AFS_SMB2_TREE_CONNECT && !f->result)
+	if ((p->account & ~AFS_PENDING_MEMBER) == AFS_SMB2_TREE_CONNECT && !f->result)
 		volume_opened(s->handle, smb2_id(f));
 	/* The thread may have gone on with another user's since it parked this one. */
 	if (t->serves == s->handle && t->request == smb2_id(f))
 		smb2_answers_as(s->handle);
-	if (p->account & AFS_SMB2_MEMBER) {
-		park_untimed(stripe, s, p->account & ~AFS_SMB2_MEMBER, 1, p->bytes, f->bytes,
+	if (p->account & AFS_PENDING_MEMBER) {
+		park_untimed(stripe, s, p->account & ~AFS_PENDING_MEMBER, 1, p->bytes, f->bytes,
 			     f->result);
 		if (!p->chain)
 			return;

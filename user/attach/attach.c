@@ -22,7 +22,7 @@ enum outcome attach_not_found(int r)
 static int attach_look(struct kind_found *out, const struct kind *k, const struct kind_wish *wish,
 		       struct err *e)
 {
-	return k ? kind_find(k, out, wish, e) : kind_find_sessions(out, wish, e);
+	return k ? kind_find(k, out, wish, e) : kind_find_live(out, wish, e);
 }
 
 enum outcome attach_find(struct attach *a, const struct kind *k, const struct kind_wish *wish,

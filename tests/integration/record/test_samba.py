@@ -21,8 +21,9 @@ from typing import Any
 import pytest
 from recording import stopped
 from samba import COMMANDS, SUITES, Samba
-from scope import OK, USAGE, Run, Scope, wait_until
+from scope import OK, Run, Scope, wait_until
 from stracing import tracer_of
+from test_tracing import read
 
 SIZE = 5000
 FILES = 20
@@ -124,8 +125,6 @@ def test_a_server_that_is_named_is_watched_as_what_it_is(scope: Scope, samba: Sa
         samba.client("ls")
         run = stopped(running)
         assert run.saved["kind"] == "smb" and counted(run)["count"]["QUERY_DIRECTORY"]
-        done = scope.execute([str(scope.binary), "record", which, "--trace", "-d", "1"])
-        done.expect(USAGE, "--trace records requests of --kind afp, not of smb")
 
 
 @contextlib.contextmanager
@@ -226,6 +225,44 @@ def test_channels_of_a_client_are_sessions_of_one_process(scope: Scope) -> None:
     # that to which the connection was handed.
     told["count"]["NEGOTIATE"] -= 32
     assert counted(run)["count"] == told["count"] and told["count"]["SESSION_SETUP"] > 32
+
+
+# Place: a trace of Samba | a record of each request, and of each of its thread's calls for it
+@pytest.mark.parametrize("samba", OF_EACH, indirect=True)
+def test_a_trace_has_each_request_with_its_calls(
+    scope: Scope, samba: Samba, tmp_path: Path
+) -> None:
+    """Those of a request that was parked are those until then."""
+    (samba.root / "tmp/block").write_bytes(b"x" * SIZE)
+    where = ("--trace", "-o", str(tmp_path / "run"))
+    running = scope.record(None, "--kind", "smb", "--port", str(samba.port), *where)
+    running.wait_recording()
+    own = sessions(samba)
+    samba.client(work())
+    samba.torture("smb2.compound.related1")
+    wait_until(lambda: sessions(samba) <= own, 10, "the session to end")
+    run = stopped(running)
+    folder = tmp_path / "run" / "trace"
+    names = json.loads((folder / ".layout.json").read_text())["names"]["command_t"]
+    requests, calls = read(folder / "requests").records, read(folder / "calls").records
+    accounts = {a["name"]: a for a in run.phases[0].accounts().values()}
+    made = Counter((c.session, c.dsi_id, c.command) for c in calls)
+    assert Counter(names[str(r.command)] for r in requests) == +Counter(
+        {name: a["requests"] for name, a in accounts.items()}
+    )
+    assert {"READ", "CREATE", "CREATE+CLOSE"} <= {names[str(r.command)] for r in requests}
+    for name, account in accounts.items():
+        mine = [r for r in requests if names[str(r.command)] == name]
+        parked = [r for r in mine if not r.own_ns]
+        assert len(parked) == account.get("parked", 0)
+        assert sum(r.time_ns for r in mine) == account["service_ns"]
+        for r in mine:
+            n = made[r.session, r.dsi_id, r.command]
+            assert n if r in parked else n == r.calls > 0
+        calls_of = sum(p["calls"] for p in account["parts"] if p["role"] == "smbd")
+        assert sum(made[r.session, r.dsi_id, r.command] for r in mine) == calls_of
+    subprocess.run(["babeltrace2", folder], stdout=subprocess.DEVNULL, check=True, timeout=60)
+    assert not run.losses() and not run.open_books()
 
 
 # Place: a compound, a LOCK that another client holds, a CHANGE_NOTIFY, a CANCEL | counted as Samba
