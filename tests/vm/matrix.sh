@@ -85,7 +85,7 @@ row linux-6.1 bookworm 2 '' '^calls +yes[*]tp_btf:' "$requests" "$storage" "$bio
     '^no capabilities: reads: not counted$' '^no capabilities: rung not.bpf: .*although this is root' \
     '^no bpf[(][)]: reads: not counted$' '^no bpf[(][)]: rung not.bpf: .*although this is root' \
     '^no BTF: reads: not counted$' '^no BTF: rung not.bpf: no type information' << END
-$(tests 'calls:reads_*' storage "${share[@]:0:5}" 'streams:requests_a*')
+$(tests 'calls:reads_*' storage "${share[@]:0:5}" 'streams:requests_a*' 'nfs:a_request_*')
 part 'no capabilities' ./setpriv --bounding-set=-bpf,-perfmon,-sys_admin ./rung
 part 'no bpf()' ./nobpf ./rung
 mount -t tmpfs none /sys/kernel/btf
