@@ -304,7 +304,7 @@ static int nfs_set_up(const struct nfs *n, const struct nfs_place *p)
 	if (!parts)
 		return EIO;
 	n->call->destroy_url(parts);
-	return nfs_set_name(n);
+	return n->is_v4 ? nfs_set_name(n) : 0;
 }
 
 static int nfs_mount(struct nfs *n, const struct nfs_place *p, struct err *e)
