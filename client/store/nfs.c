@@ -184,7 +184,7 @@ static const char *nfs_error(struct remote *r)
 	return *said ? said : NFS_CLOSED;
 }
 
-static bool nfs_next(struct remote *r, void *list, const char **name, bool *is_file)
+static bool nfs_next_entry(struct remote *r, void *list, const char **name, bool *is_file)
 {
 	const struct nfs *n = (struct nfs *)r;
 	const struct nfs_dirent *entry = n->call->readdir(n->context, list);
@@ -227,7 +227,7 @@ static const struct remote_calls nfs_remote_calls = {
 	.service = nfs_service,
 	.error = nfs_error,
 	.begin = nfs_begin,
-	.next = nfs_next,
+	.next = nfs_next_entry,
 	.close_list = nfs_close_list,
 	.keep_ns = nfs_keep_ns,
 	.keep = nfs_keep,
