@@ -273,8 +273,9 @@ struct afs_flow {
 	struct afs_pending pending; /* outgoing: the request that the frame answers, if any_order */
 	__u8 mark[4];               /* SunRPC: the fragment's; SMB2: the frame's; ... */
 	__u32 mark_have;            /* ... how much of it was read, ... */
-	/* ... bytes of a verifier that are left, and whether there was one; SMB2: bytes to the next
-	 * message of the frame, and what was before it: see the decoder. */
+	/* ... bytes of a verifier that are left, and whether there was one, or what was read of a
+	 * call of NFS; SMB2: bytes to the next message of the frame, and what was before it: see
+	 * the decoder. */
 	__u32 pass, passed;
 };
 
@@ -450,7 +451,7 @@ struct afs_stripe {
 	__u32 batch_len;
 	__u32 batch_n[AFS_N_STREAMS]; /* by stream */
 	__u32 slot; /* slot + 1 of the watched thread that it ran last: a hint; 0: none */
-	__u32 room[5];
+	__u32 room[4];
 	__u8 batch[AFS_BATCH_LEN];
 	struct afs_part part[AFS_N_PARTS];
 	struct afs_account account[AFS_N_ACCOUNTS];

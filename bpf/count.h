@@ -302,7 +302,7 @@ static __always_inline void enter(struct afs_stripe *s, struct afs_thread *t, vo
 	if (call.fd != AFS_FD_NONE || call.closes)
 		object = enter_fd(t, address, &call, arg);
 	if (setup.parks)
-		park_enter(t->slot, call.loop,
+		park_enter(t->slot, park_loop(&call, arg),
 			   object == AFS_OBJECT_CLIENT &&
 			       (call.class == AFS_CLASS_READ || call.class == AFS_CLASS_RECV));
 	if (call.class == AFS_CLASS_WAIT)

@@ -295,19 +295,31 @@ static __always_inline void request_end(struct afs_stripe *stripe, struct afs_th
 	request_next(stripe, t, s, here, now);
 }
 
-/* Any order: a request was read. One of the same id that is still there was never answered. */
-static __always_inline void pending_begin(struct afs_stripe *stripe, struct afs_stream *s,
-					  const struct afs_pending *p, __u32 id)
+/*
+ * Any order: keeps a request until its reply. One of the same id that is still there was never
+ * answered.
+ */
+static __always_inline void pending_keep(struct afs_stream *s, const struct afs_pending *p,
+					 __u32 id)
 {
 	const struct afs_pending_key key = { .stream = s->handle, .id = id };
-	struct afs_account *a = account_at(stripe, p->account);
 
-	if (a)
-		a->begun++;
 	if (!bpf_map_update_elem(&pending, &key, p, BPF_NOEXIST))
 		return;
 	s->dropped++;
 	bpf_map_update_elem(&pending, &key, p, BPF_ANY);
+}
+
+/* Any order: a request was read. */
+static __always_inline void pending_begin(struct afs_stripe *stripe, struct afs_stream *s,
+					  const struct afs_pending *p, __u32 id)
+{
+	struct afs_account *a = account_at(stripe, p->account);
+
+	s->begun++;
+	if (a)
+		a->begun++;
+	pending_keep(s, p, id);
 }
 
 /* Any order: more bytes of a request were read, after its begin. */
@@ -501,7 +513,6 @@ static __always_inline void request_read(struct afs_stripe *stripe, struct afs_t
 	if (setup.any_order) {
 		const struct afs_pending p = { begin_ns, q->bytes, q->account, 0 };
 
-		s->begun++;
 		pending_begin(stripe, s, &p, q->id);
 		return;
 	}

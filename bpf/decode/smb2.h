@@ -170,7 +170,6 @@ static __always_inline void smb2_request(struct afs_stripe *stripe, struct afs_t
 					 struct afs_stream *s, struct afs_flow *f, __u64 begin_ns)
 {
 	struct afs_pending p = { .ns = begin_ns, .bytes = f->bytes };
-	struct afs_account *a;
 
 	if (f->head[0] != 0xfe && !smb2_is_old(f)) {
 		park_untimed(stripe, s, smb2_closed(f), 1, f->bytes, 0, 0);
@@ -180,18 +179,14 @@ static __always_inline void smb2_request(struct afs_stripe *stripe, struct afs_t
 	if (f->passed != SMB2_FIRST || f->pass != f->skip) {
 		p.chain = smb2_member(stripe, t, s, f);
 		p.account |= AFS_PENDING_MEMBER;
-		park_keep(s, &p, smb2_id(f));
+		pending_keep(s, &p, smb2_id(f));
 		return;
 	}
 	if (p.account == AFS_SMB2_CANCEL) {
 		park_untimed(stripe, s, p.account, 1, f->bytes, 0, 0);
 		return;
 	}
-	a = account_at(stripe, p.account);
-	if (a)
-		a->begun++;
-	s->begun++;
-	park_keep(s, &p, smb2_id(f));
+	pending_begin(stripe, s, &p, smb2_id(f));
 	park_here(stripe, t, s, smb2_id(f), p.account, true);
 }
 

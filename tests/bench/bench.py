@@ -40,7 +40,7 @@ from live import attach, crowd, forever, live_logins, top_cost
 from logins import logins
 from many import load_cost, load_idle, load_knee, load_known, load_watch
 from oha import load_oha
-from record import record_long, record_time
+from record import record_long, record_replayable, record_time
 from smallfile import smallfile, smallfile_gfapi
 from smb import smb_cost
 from speed import speed_cpu, speed_peer, speed_receive
@@ -199,6 +199,7 @@ BENCHES = (
     Bench("record-time", record_time),
     Bench("record-apart", record_time, apart=True),
     Bench("record-free", record_time, free=True),
+    Bench("record-replayable", record_replayable),
     Bench("record-long", record_long),
     Bench("speed-peer", speed_peer, apart=True),
     Bench("speed-cpu", speed_cpu, apart=True),

@@ -3,6 +3,7 @@
 #include "kinds/kind.h"
 
 #include "base/vec.h"
+#include "bpf/programs.h"
 #include "host/cgroup.h"
 #include "host/filesystem.h"
 #include "host/net/sockets.h"
@@ -195,6 +196,87 @@ int kind_find_other(const struct kind **k, struct kind_found *out, const struct 
 	}
 	*k = first ? first : *k;
 	return first ? 0 : -ENXIO;
+}
+
+#define MAINS_MAX 32
+
+/* Processes that are called so, each the first of its server. */
+struct mains {
+	const char *name;
+	size_t n;
+	pid_t pid[MAINS_MAX];
+};
+
+static int kind_add_main(void *arg, pid_t pid)
+{
+	struct mains *m = arg;
+	struct procstat st, up;
+
+	if (m->n == MAINS_MAX || !owner_counts(owner_of(pid)) || procstat_read(&st, pid) ||
+	    !procstat_lives(&st) || strcmp(st.comm, m->name) != 0)
+		return 0;
+	if (!procstat_read(&up, st.ppid) && !strcmp(up.comm, m->name))
+		return 0;
+	m->pid[m->n++] = pid;
+	return 0;
+}
+
+static int kind_find_main(struct servers *out, const char *name, const char *what, const char *unit,
+			  struct err *e)
+{
+	struct mains m = { .name = name };
+	char several[80];
+	int r = 0;
+
+	if (unit)
+		r = cgroup_each_process(unit, kind_add_main, &m, e);
+	else
+		procfs_each(kind_add_main, &m);
+	if (r)
+		return r;
+	if (!m.n)
+		return err_set(e, -ENXIO, "no such %s (%s) runs here: ps -e lists the processes%s",
+			       what, name, procfs_hides());
+	snprintf(several, sizeof(several), "several %ss run here", what);
+	if (m.n > 1)
+		return owner_refuse(m.pid, m.n, several, "--pid or --port", e);
+	return servers_look(out, m.pid[0], 0, e);
+}
+
+int kind_find_called(struct servers *out, const struct kind_wish *w, const char *name,
+		     const char *what, const char *(*foreign)(pid_t pid), struct err *e)
+{
+	int r = w->pid || w->port ? servers_look(out, (pid_t)w->pid, (uint16_t)w->port, e)
+				  : kind_find_main(out, name, what, w->unit, e);
+	pid_t pid;
+
+	r = r ? r : servers_one(out, e);
+	if (r)
+		return r;
+	pid = out->session ? out->session : out->entry[0].master;
+	if (w->known && foreign(pid))
+		return err_set(e, -ENXIO, "process %d is no %s", pid, name);
+	return 0;
+}
+
+const char *kind_rpc_text(int32_t code)
+{
+	static const char *const accepted[] = {
+		"",
+		"program unavailable",
+		"program version unavailable",
+		"procedure unavailable",
+		"arguments cannot be decoded",
+		"system error",
+	};
+
+	if (code == AFS_RPC_DENIED(0))
+		return "RPC version unavailable";
+	if (code == AFS_RPC_DENIED(1))
+		return "authentication error";
+	if (code < 0 && -code < (int32_t)(sizeof(accepted) / sizeof(accepted[0])))
+		return accepted[-code];
+	return NULL;
 }
 
 /* A path of its root as one of this machine, where that is another one. */

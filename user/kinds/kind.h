@@ -7,7 +7,7 @@
  * called, how its clients' bytes are understood, and which of its settings are worth a warning. A
  * new kind is a file and its name in the list, whose first is the default.
  */
-#define KINDS(X) X(afp) X(any) X(gluster) X(rx) X(smb)
+#define KINDS(X) X(afp) X(any) X(gluster) X(rx) X(smb) X(nfs)
 /* Of these, the ones that a diagnosis can be made of: their has_diagnosis is true. */
 #define KINDS_JUDGED(X) X(afp) X(gluster) X(rx)
 
@@ -114,6 +114,17 @@ int kind_find_connected(const struct kind *k, struct kind_found *out,
  */
 int kind_find_other(const struct kind **k, struct kind_found *out, const struct kind_wish *wish,
 		    bool judged, struct err *e);
+
+/*
+ * What the wish names by process or port; else the only server of this host, or of a unit, whose
+ * process is called name and was not started by one that is. what: "SMB server"; foreign: as the
+ * kind's, asked if wish->known. 0 or a negative errno, as struct kind's find.
+ */
+int kind_find_called(struct servers *out, const struct kind_wish *wish, const char *name,
+		     const char *what, const char *(*foreign)(pid_t pid), struct err *e);
+
+/* Why a server of SunRPC did not carry out a request (bpf/programs.h); NULL: no name. */
+const char *kind_rpc_text(int32_t code);
 
 /* What a server's own things are called (run_names), for commands that are advised. */
 void kind_name_things(struct run_figures *out, const struct kind_found *found);

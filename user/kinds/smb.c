@@ -5,8 +5,6 @@
  * change, and cleanupd.
  */
 #include "bpf/commands.h"
-#include "host/cgroup.h"
-#include "host/owner.h"
 #include "host/proc/procfs.h"
 #include "kinds/kind.h"
 
@@ -15,53 +13,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define SMBD      "smbd"
-#define NOTIFYD   "smbd-notifyd"
-#define MAINS_MAX 32
-
-/* Main processes. */
-struct mains {
-	size_t n;
-	pid_t pid[MAINS_MAX];
-};
-
-/* It is called smbd, and what has started it is not. */
-static int smb_add_main(void *arg, pid_t pid)
-{
-	struct mains *m = arg;
-	struct procstat st, up;
-
-	if (m->n == MAINS_MAX || !owner_counts(owner_of(pid)) || procstat_read(&st, pid) ||
-	    !procstat_lives(&st) || strcmp(st.comm, SMBD) != 0)
-		return 0;
-	if (!procstat_read(&up, st.ppid) && !strcmp(up.comm, SMBD))
-		return 0;
-	m->pid[m->n++] = pid;
-	return 0;
-}
-
-/* The only one of this host, or of a unit. */
-static int smb_find_main(struct servers *out, const char *unit, struct err *e)
-{
-	struct mains m = { 0 };
-	int r = 0;
-
-	if (unit)
-		r = cgroup_each_process(unit, smb_add_main, &m, e);
-	else
-		procfs_each(smb_add_main, &m);
-	if (r)
-		return r;
-	if (!m.n)
-		return err_set(e, -ENXIO,
-			       "no such SMB server (smbd) runs here: ps -e lists the "
-			       "processes%s",
-			       procfs_hides());
-	if (m.n > 1)
-		return owner_refuse(m.pid, m.n, "several SMB servers run here", "--pid or --port",
-				    e);
-	return servers_look(out, m.pid[0], 0, e);
-}
+#define SMBD    "smbd"
+#define NOTIFYD "smbd-notifyd"
 
 static bool smb_is_called(pid_t pid, const char *name)
 {
@@ -101,17 +54,12 @@ static const char *smb_foreign(pid_t pid)
 static int smb_find(struct kind_found *out, const struct kind_wish *w, struct err *e)
 {
 	struct servers *s = &out->servers;
-	int r = w->pid || w->port ? servers_look(s, (pid_t)w->pid, (uint16_t)w->port, e)
-				  : smb_find_main(s, w->unit, e);
+	int r = kind_find_called(s, w, SMBD, "SMB server", smb_foreign, e);
 	pid_t master;
 
-	r = r ? r : servers_one(s, e);
 	if (r)
 		return r;
 	master = s->entry[0].master;
-	if (w->known && smb_foreign(s->session ? s->session : master))
-		return err_set(e, -ENXIO, "process %d is no smbd",
-			       s->session ? s->session : master);
 	if (s->session && w->whole && master) {
 		servers_fini(s);
 		r = servers_look(s, master, 0, e);

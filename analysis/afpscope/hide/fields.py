@@ -292,8 +292,9 @@ OPTIONS: Spec = {
     ),
     **_of(
         W,
-        "arrivals data direct flush fsync hashed lengths loads loop mode narrow op probe receive"
-        " recreate shared shuffled sparse tests trace units verified verify watch",
+        "arrivals data direct flush fsync hashed lengths loads loop mode narrow only op probe"
+        " receive recreate replayable shared shuffled sparse tests trace units verified verify"
+        " watch",
     ),
     "mix": How.TITLE,
     "sweep": W,
@@ -427,7 +428,7 @@ TEXTS: dict[str, Spec] = {
 SERVERS = {
     "afpd", "netatalk", "cnid_dbd", "cnid_metad", "glusterfsd", "glusterd", "glusterfs",
     "fileserver", "dafileserver", "volserver", "davolserver", "vlserver", "ptserver", "buserver",
-    "bosserver", "rxperf", "smbd", "afpscope", "mysqld", "mariadbd",
+    "bosserver", "rxperf", "smbd", "ganesha.nfsd", "afpscope", "mysqld", "mariadbd",
 }  # fmt: skip
 PRODUCT = re.compile(
     r"(?:Netatalk|GlusterFS|OpenAFS|Samba) ?\d[\d.]{0,15}(?:(?:rc|beta|alpha|dev)\d*)?"

@@ -186,7 +186,9 @@ def test_rare_requests_are_those_of_sambas_own_profile(
     if test == "smb2.lock.async":
         assert accounts["LOCK"]["waited"] == accounts["LOCK" + WAITED]["requests"] == 1
     elif test == "smb2.notify.valid-req":
-        assert accounts["CHANGE_NOTIFY"]["waited"] == 2
+        # One or two: smbtorture goes on as long as each of its notifications comes as it expects.
+        assert accounts["CHANGE_NOTIFY"]["waited"]
+        assert accounts["CHANGE_NOTIFY"]["waited"] == accounts["CHANGE_NOTIFY" + WAITED]["requests"]
     else:
         assert accounts["CANCEL"]["untimed"] and accounts["CANCEL"]["requests"] == 0
         assert accounts["CREATE+CLOSE"]["requests"] and accounts["CREATE"]["untimed"]

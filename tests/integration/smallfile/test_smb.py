@@ -20,6 +20,7 @@ import pytest
 from mpirun import ENVIRONMENT, FLAVOURS, mpirun, plugin
 from netns import HIDDEN, cable, inside, space
 from offline import analysis
+from rights import held_by_clean
 from samba import Samba
 from scope import NO_SESSION, OK, REFUSED, REPO, Done, Scope, wait_until
 from test_store_verbs import (
@@ -390,6 +391,10 @@ def test_who_cannot_log_in_is_told_so(
 def test_a_wrong_place_is_refused_with_its_form(scope: Scope, place: str, why: str) -> None:
     done = scope.execute([str(scope.binary), "load", place]).expect(USAGE, why)
     assert "smb://USER@HOST[:PORT]/SHARE[/PATH]" in done.err
+
+
+def test_clean_gives_its_rights_up_before_a_server_answers(scope: Scope) -> None:
+    assert not held_by_clean(scope, "smb://ann@127.0.0.1:{}/share")
 
 
 @pytest.mark.parametrize("library_is", ["absent", "old", "wrong"])

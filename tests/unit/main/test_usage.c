@@ -180,7 +180,7 @@ static const struct usage_case speedtest_in_a_directory_cases[] = {
 	  "speedtest: --receive is about a server's replies: it cannot be used with -L (see afpscope speedtest --help)" },
 	{ "FOLDER", "speedtest: -L needs -P DIRECTORY (see afpscope speedtest --help)" },
 	{ "-P FOLDER --trace",
-	  "speedtest: --trace records the requests of an AFP server: it cannot be used with -L, a DIRECTORY, gluster:// or smb:// (see afpscope speedtest --help)" },
+	  "speedtest: --trace records the requests of an AFP server: it cannot be used with -L, a DIRECTORY, gluster://, smb:// or nfs:// (see afpscope speedtest --help)" },
 };
 
 static const struct usage_case load_cases[] = {
@@ -232,6 +232,10 @@ static const struct usage_case load_cases[] = {
 	  "load: --remove-set needs --set-of PID: whose files? (see afpscope load --help)" },
 	{ "--mix batch-read --directories 2",
 	  "load: --directories: all clients of mix batch-read share one directory (see afpscope load --help)" },
+	{ "--mix office --only band",
+	  "load: --only: mix office has no action 'band' (see afpscope load --help)" },
+	{ "--mix office --only nothing",
+	  "load: --only: mix office has no action 'nothing' (see afpscope load --help)" },
 	{ "--mix office --files 0",
 	  "load: 'look' needs files, but files is 0 (see afpscope load --help)" },
 	{ "-n 0", "load: -n: '0' is not in 1..100000 (see afpscope load --help)" },
@@ -335,6 +339,8 @@ static const struct usage_case record_cases[] = {
 	  "record: --trace records requests of --kind afp and smb, not of gluster (see afpscope record --help)" },
 	{ "--kind rx --pid 1 --trace",
 	  "record: --trace records requests of --kind afp and smb, not of rx (see afpscope record --help)" },
+	{ "--kind smb --trace --replayable",
+	  "record: --replayable records what requests of --kind afp asked for, not of smb (see afpscope record --help)" },
 	{ "--sample 0", "record: --sample: '0' is not in 1..1000 (see afpscope record --help)" },
 	{ "--sample 1001",
 	  "record: --sample: '1001' is not in 1..1000 (see afpscope record --help)" },
