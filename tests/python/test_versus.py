@@ -160,8 +160,8 @@ def test_what_differs_is_said_and_what_is_not_equal_before_it(
     facts = {fact["what"]: fact["values"] for fact in value["unequal"]}
     assert next(iter(facts)) == "sync calls of an action of the mix"
     syncs = facts["sync calls of an action of the mix"]
-    assert float(syncs[0].split(", ")[0].removeprefix("afpd ")) > 0.04
-    assert syncs[1:] == ["afpd 0.00, cnid_dbd 0.00", "n/a"]
+    assert float(syncs[0].split(", ")[0].removeprefix("data file ")) > 0.04
+    assert syncs[1:] == ["data file 0.00", "n/a"]
     assert facts["afp_version"] == ["AFP3.4", "SMB", "AFP3.4"]
     assert facts["processes counted"] == ["afpd, cnid_dbd", "afpd, cnid_dbd", "n/a"]
     assert "Whether durability is equal is not known" in value["said"][0]

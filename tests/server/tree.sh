@@ -112,19 +112,16 @@ tree_unpack() { # PACKAGE...
     done
 }
 
-tree_account() { # NAME ID
-    mkdir -p "home/$1"
-    echo "$1:x:$2:$2:$1:/home/$1:/bin/sh" >> etc/passwd
-    echo "$1:x:$2:" >> etc/group
-}
-
 tree_accounts() { # NAME:ID...: beside root and nobody
-    local user t
+    local user name id t
     printf '%s\n' root:x:0: shadow:x:42: nogroup:x:65534: > etc/group
     printf '%s\n' root:x:0:0:root:/root:/bin/sh \
         nobody:x:65534:65534:nobody:/:/bin/sh > etc/passwd
     for user in "$@"; do
-        tree_account "${user%:*}" "${user#*:}"
+        name=${user%:*} id=${user#*:}
+        mkdir -p "home/$name"
+        echo "$name:x:$id:$id:$name:/home/$name:/bin/sh" >> etc/passwd
+        echo "$name:x:$id:" >> etc/group
     done
     for t in passwd group shadow hosts services protocols; do
         echo "$t: files"

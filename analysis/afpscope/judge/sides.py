@@ -67,16 +67,16 @@ class Fact:
 
 @dataclass(frozen=True)
 class Syncs:
-    """Calls that make data safe from a power cut, of the mean action of a work. `answering`: those
-    of the process that answers, for each side, None: not counted; the others keep a database."""
+    """Calls that make data safe from a power cut, of the mean action of a work. `data`: those on
+    users' files, for each side, None: not counted. Others keep a database or a folder."""
 
     what: str
-    answering: tuple[float | None, ...]
+    data: tuple[float | None, ...]
     texts: tuple[str, ...]
 
     @property
     def near(self) -> bool:
-        known = [n for n in self.answering if n is not None]
+        known = [n for n in self.data if n is not None]
         return not known or max(known) - min(known) <= max(_LEAST, _NEAR * max(known))
 
 
@@ -249,7 +249,7 @@ class Outcome:
         unknown = [
             side.name
             for i, side in enumerate(self.sides)
-            if any(s.answering[i] is None for s in self._syncs)
+            if any(s.data[i] is None for s in self._syncs)
         ]
         if unknown:
             out.append(
@@ -306,7 +306,11 @@ class Outcome:
     def as_json(self, rtts: Sequence[float]) -> dict[str, Any]:
         def figure(f: Figure) -> dict[str, Any]:
             sides = zip(self.sides, f.values, strict=True)
-            return {"load": f.work, "what": f.what, "sides": {s.name: asdict(v) for s, v in sides}}
+            return {
+                "load": f.work,
+                "what": f.what,
+                "sides": {s.name: asdict(v) | {"text": v.text} for s, v in sides},
+            }
 
         return {
             "level": stats.LEVEL,
@@ -363,18 +367,16 @@ def _settings(side: Side) -> dict[str, str]:
 
 def _syncs(sides: Sequence[Side], name: str) -> Syncs:
     alone = name.partition(": ")[2]
-    answering, texts = [], []
+    data, texts = [], []
     for side in sides:
         found = [of for run in side.runs.get(name, ()) if (of := costs.syncs(run))]
-        by = (
-            {role: statistics.median(of.get(role, 0.0) for of in found) for role in found[0]}
-            if found
-            else {}
-        )
-        answering.append(next(iter(by.values()), None))
-        texts.append(", ".join(f"{role} {n:.2f}" for role, n in by.items()) or "n/a")
+        on = dict.fromkeys(object_ for of in found for object_ in of)
+        by = {x: statistics.median(of.get(x, 0.0) for of in found) for x in on}
+        data.append(by.get(costs.DATA))
+        shown = [f"{x} {n:.2f}" for x, n in by.items() if n >= _LEAST or x == costs.DATA]
+        texts.append(", ".join(shown) or "n/a")
     what = f"sync calls of {f'a {alone}' if alone else 'an action of the mix'}"
-    return Syncs(what, tuple(answering), tuple(texts))
+    return Syncs(what, tuple(data), tuple(texts))
 
 
 def _middle(side: Side, row: Row) -> Middle:

@@ -20,6 +20,7 @@ from .values import Row, Value
 TIMES = {"p50": 0.5, "p95": 0.95}
 CPU, CALLS, SYNCS = "server CPU", "system calls", "sync calls"
 DISK, CLIENT = "disk writes", "client CPU"
+DATA = "data file"  # what a call was made on: what users keep
 # What is said of an action and never judged, as it is no chance.
 TRIPS, REQUESTS = "round trips", "requests"
 COSTS = {CPU: "ns", CALLS: "1", SYNCS: "1", DISK: "B", CLIENT: "ns"}
@@ -53,15 +54,14 @@ def _of_roles(phase: Phase, what: str) -> float | None:
 
 
 def syncs(run: Run) -> dict[str, float]:
-    """Of an action, by process of the server, that which answers first; empty: not counted."""
+    """Of an action, by what was synced, users' data first; empty: not counted."""
     found = load_of(run)
     if not found or found[0].rows is None or not ended(found[1]):
         return {}
-    first = run.words.get("server", "")
-    out = dict.fromkeys(sorted(processes(run), key=lambda role: role != first), 0.0)
+    out = {DATA: 0.0}
     for row in found[0].rows:
         if row.class_ == "sync":
-            out[row.role] += row.calls / ended(found[1])
+            out[row.object] = out.get(row.object, 0.0) + row.calls / ended(found[1])
     return out
 
 
