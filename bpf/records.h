@@ -20,7 +20,8 @@
 	X(SESSIONS, sessions, "begin and end of connections")                                      \
 	X(CLIENT, client, "requests as the client that loads the server saw them")                 \
 	X(NAMES, names, "which file or directory requests name")                                   \
-	X(TEXTS, texts, "names in words, each at its first use; only with --names")
+	X(TEXTS, texts, "names in words, each at its first use; only with --names")                \
+	X(OPERATIONS, operations, "what requests asked for; only with --replayable")
 
 /*
  * Fields: X(type, name, unit, meaning). Types are widths, and of numbers with names: command, role,
@@ -126,6 +127,72 @@
 	X(u64, name, "", "its hash")                                                               \
 	X(text, text, "", "the name, 0 behind it; / stands between the parts of a path")
 
+#define AFS_FIELDS_OPERATIONS(X)                                                                   \
+	X(clock, timestamp, "ns", "end; never before that of the record before it")                \
+	X(u64, t, "ns", "begin")                                                                   \
+	X(u64, time_ns, "ns", "from begin to end")                                                 \
+	X(u32, session, "", "process that serves the connection")                                  \
+	X(u16, port, "", "the client's TCP port; 0: not known")                                    \
+	X(u16, dsi_id, "", "DSI request id")                                                       \
+	X(command, command, "", "AFP command; 256 + n: DSI command n")                             \
+	X(u16, marks, "", "what is missing: bits, described above")                                \
+	X(s32, result, "", "result code of the reply")                                             \
+	X(u32, user, "",                                                                           \
+	  "user that the process works as; 0: root, as before the login, or not known")            \
+	X(u16, volume, "", "id of the volume, of FPOpenVol that in the reply; 0: none")            \
+	X(u16, volume2, "", "the same of the destination; 0: none")                                \
+	X(u64, dir, "",                                                                            \
+	  "keyed hash of the directory id that the path begins at; 1, 2: that id; 0: none")        \
+	X(u64, name, "", "keyed hash of the path from there; 0: none, or the directory itself")    \
+	X(u64, parent, "", "keyed hash of the path without its last component; 0: none")           \
+	X(u64, dir2, "", "as dir, of the second path")                                             \
+	X(u64, name2, "", "as name, of the second path, with the new name if there is one")        \
+	X(u64, parent2, "", "as parent, of the second path")                                       \
+	X(u64, offset, "B",                                                                        \
+	  "begin of a read, write or lock; list: number of the first entry asked for")             \
+	X(u64, length, "B",                                                                        \
+	  "of a read, write or lock, or the new length of the fork; list: most entries")           \
+	X(u64, actual, "",                                                                         \
+	  "reply: bytes moved, end of a write, begin of a lock, entries of a list")                \
+	X(u64, size, "B", "reply: length of the data fork; 2^64 - 1: not known")                   \
+	X(u64, id, "", "reply: keyed hash of the id of the file or directory; 0: not known")       \
+	X(u16, fork, "", "number of the open file that it opens or is about; 0: none, not known")  \
+	X(u16, bitmap, "", "of the request: files, or what it is about")                           \
+	X(u16, bitmap2, "", "of the request: directories")                                         \
+	X(u16, flags, "", "bits of the request, described above")                                  \
+	X(u16, name_len, "B", "length of the last component of the path")                          \
+	X(u16, name2_len, "B", "the same of the second path")                                      \
+	X(u8, which, "", "fork that is opened; 0: data, 1: resource")                              \
+	X(u8, depth, "", "components of the path")                                                 \
+	X(u8, depth2, "", "the same of the second path")                                           \
+	X(u8, name_kind, "", "characters of the last component, described above")                  \
+	X(u8, name2_kind, "", "the same of the second path")                                       \
+	X(u8, ext_len, "B", "length of what follows the last dot of the last component")           \
+	X(u8, ext2_len, "B", "the same of the second path")                                        \
+	X(u8, pad, "", "0")                                                                        \
+	X(u32, pad2, "", "0")
+
+/* What of a record of operations is missing: bits of marks. */
+#define AFS_MARK_ARGUMENTS 1  /* not all of the request could be read */
+#define AFS_MARK_CUT       2  /* a name was longer than what is read of one */
+#define AFS_MARK_BEFORE    4  /* its session is older than the recording */
+#define AFS_MARK_LOST      8  /* records of its session were lost just before */
+#define AFS_MARK_REPLY     16 /* what the reply says could not be read */
+
+/* Characters of a name in a record of operations. */
+enum afs_name_kind {
+	AFS_NAME_NONE,
+	AFS_NAME_ASCII,
+	AFS_NAME_COMPOSED,   /* UTF-8 of two bytes a character, without combining marks */
+	AFS_NAME_DECOMPOSED, /* UTF-8 with combining marks */
+	AFS_NAME_WIDE,       /* UTF-8 of three bytes a character: Chinese, Japanese, Korean, ... */
+	AFS_NAME_BEYOND,     /* UTF-8 of four: emoji, ... */
+	AFS_NAME_LEGACY,     /* bytes of a Macintosh encoding, or no valid UTF-8 */
+};
+
+/* Its size if that is not known. */
+#define AFS_SIZE_UNKNOWN (~(__u64)0)
+
 /* Kinds of waits, events of sessions. X(NAME, value, text) */
 #define AFS_KINDS(X)                                                                               \
 	X(BLOCKED, 1, "blocked")                                                                   \
@@ -205,6 +272,9 @@ struct afs_record_head {
 #define AFS_TRACE_SMALL 1 /* requests and sessions */
 #define AFS_TRACE_CALLS 2 /* calls and waits */
 #define AFS_TRACE_NAMES 4 /* struct afs_named (bpf/paths.h), for names and texts */
+#define AFS_TRACE_REPLAYABLE                                                                       \
+	32 /* struct afs_heard (bpf/operations.h), for operations and names                        \
+	    */
 /* No records: of each connection how its requests went (struct afs_client, bpf/calls.h); what
  * sessions ask their CNID server again (struct afs_asking). */
 #define AFS_TRACE_LIVE  8
@@ -217,5 +287,6 @@ _Static_assert(sizeof(struct afs_record_sessions) == 48, "no padding");
 _Static_assert(sizeof(struct afs_record_client) == 64, "no padding");
 _Static_assert(sizeof(struct afs_record_names) == 32, "no padding");
 _Static_assert(sizeof(struct afs_record_texts) == 16 + AFS_TEXT_LEN, "no padding");
+_Static_assert(sizeof(struct afs_record_operations) == 160, "no padding");
 
 #endif

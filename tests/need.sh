@@ -32,6 +32,9 @@
 # need.sh --kerberos: print the path of the folder with Kerberos' key distribution
 # centre, whose package would start and enable a service.
 #
+# need.sh --libnfs: print the path of the folder with the library libnfs.so.14. Debian 12 has only
+# libnfs.so.13, which --libnfs4 unpacks: there it is built from the source package of Debian 13.
+#
 # need.sh --libsmb2: print the path of the folder with the library libsmb2.so.6. Debian 12 has no
 # package of it: there it is built from the source package of Debian 13.
 #
@@ -150,31 +153,45 @@ debian_source() { # PACKAGE SUITE NAME
     done < "$apt/uris"
     while read -r name; do
         quiet patch -s -d "$3" -p1 -i "debian/patches/$name"
-    done < <(grep -v '^#' "$3/debian/patches/series" 2> /dev/null)
+    done < <(grep '^[^#]' "$3/debian/patches/series" 2> /dev/null)
 }
 
-libsmb2_path() {
-    local at=$cache/libsmb2-built
-    if (candidate libsmb2-6) > /dev/null 2>&1; then
-        echo "$(unpacked libsmb2 libsmb2-6)/usr/lib/$(dpkg-architecture -qDEB_HOST_MULTIARCH 2> /dev/null || gcc -print-multiarch)"
-        return
-    fi
+multiarch() { dpkg-architecture -qDEB_HOST_MULTIARCH 2> /dev/null || gcc -print-multiarch; }
+
+# Builds a library of Debian 13 where its package is not to be had, and prints the folder.
+built() { # SOURCE_PACKAGE TARGET FILE CMAKE_OPTIONS...
+    local at=$cache/$1-built
     need cmake patch gcc libc6-dev make
     mkdir -p "$cache"
     (
         flock 9
-        [ ! -e "$at/libsmb2.so.6" ] || exit 0
-        echo "need.sh: building libsmb2 in $at" >&2
+        [ ! -e "$at/$3" ] || exit 0
+        echo "need.sh: building $1 in $at" >&2
         rm -rf "$at.part" && mkdir -p "$at.part" && cd "$at.part"
-        debian_source libsmb2 trixie source
-        quiet cmake -S source -B build -DCMAKE_BUILD_TYPE=Release -DENABLE_LIBKRB5=OFF \
-            -DENABLE_GSSAPI=OFF -DENABLE_EXAMPLES=OFF
-        quiet make -C build -j2 smb2
-        cp -R source/include . && cp -L build/lib/libsmb2.so.1 libsmb2.so.6
+        debian_source "$1" trixie source
+        quiet cmake -S source -B build -DCMAKE_BUILD_TYPE=Release -DENABLE_EXAMPLES=OFF "${@:4}"
+        quiet make -C build -j2 "$2"
+        cp -R source/include . && cp -L "build/lib/$1.so" "$3"
         rm -rf source build apt ./*.tar.*
         rm -rf "$at" && mv "$at.part" "$at"
-    ) 9> "$cache/libsmb2.lock" || exit
+    ) 9> "$cache/$1.lock" || exit
     echo "$at"
+}
+
+libnfs_path() {
+    if (candidate libnfs14) > /dev/null 2>&1; then
+        echo "$(unpacked libnfs14 libnfs14)/usr/lib/$(multiarch)"
+    else
+        built libnfs nfs libnfs.so.14
+    fi
+}
+
+libsmb2_path() {
+    if (candidate libsmb2-6) > /dev/null 2>&1; then
+        echo "$(unpacked libsmb2 libsmb2-6)/usr/lib/$(multiarch)"
+    else
+        built libsmb2 smb2 libsmb2.so.6 -DENABLE_LIBKRB5=OFF -DENABLE_GSSAPI=OFF
+    fi
 }
 
 declare -A there=() # package -> 1: asked once for all packages
@@ -232,7 +249,7 @@ need() { # NAMES...: install what is missing
     quiet "${apt[@]}" install "${pkgs[@]}"
 }
 
-[ $# -gt 0 ] || die "usage: need.sh build|server|analysis|check|gluster|openafs|bench|deb|roots|vm|python... or need.sh --ruff|--clang-format|--python|--site|--prometheus|--forwarders|--kerberos|--libsmb2"
+[ $# -gt 0 ] || die "usage: need.sh build|server|analysis|check|gluster|openafs|bench|deb|roots|vm|python... or need.sh --ruff|--clang-format|--python|--site|--prometheus|--forwarders|--kerberos|--libnfs|--libnfs4|--libsmb2"
 list=()
 for group in "$@"; do
     case $group in
@@ -283,6 +300,14 @@ for group in "$@"; do
     --forwarders)
         [ $# = 1 ] || die "--forwarders stands alone"
         forwarders_path
+        exit ;;
+    --libnfs)
+        [ $# = 1 ] || die "--libnfs stands alone"
+        libnfs_path
+        exit ;;
+    --libnfs4)
+        [ $# = 1 ] || die "--libnfs4 stands alone"
+        echo "$(unpacked libnfs13 libnfs13)/usr/lib/$(multiarch)"
         exit ;;
     --libsmb2)
         [ $# = 1 ] || die "--libsmb2 stands alone"

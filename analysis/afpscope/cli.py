@@ -28,6 +28,7 @@ COMMANDS = {
     "compare": "what differs between runs, and whether that is chance",
     "gate": "checks a run against accepted counts",
     "ab": "measures two servers in turn and compares them",
+    "versus": "puts the same load on several servers in turn: what an action costs on each",
     "sweep": "measures a server under more and more load, and where it can take no more",
     "report": "a run as one page",
     "bundle": "a run as one file without names, to be sent to others",

@@ -26,7 +26,16 @@ from .saved.run import RUN_FILE, find, noted
 from .saved.slowest import BLOCK
 from .saved.trace import Stream, Trace
 
-STREAMS = ("requests", "calls", "waits", "sessions", "client", "names", "texts")
+STREAMS = (
+    "requests",
+    "calls",
+    "waits",
+    "sessions",
+    "client",
+    "names",
+    "texts",
+    "operations",
+)
 ALL = "all"
 BELOW = ("calls", "waits")
 SLOW_MAX = 1000
@@ -115,14 +124,14 @@ class _Dump:
 
     def tell_left_out(self) -> None:
         """Files that cannot be read, and those that are missing: the writer makes all, but calls,
-        waits and texts only where they are wanted."""
+        waits, texts and operations only where they are wanted."""
         streams = self.trace.streams
         told = {text for stream in streams.values() for text in stream.notices}
         for text in self.trace.notices:
             if text not in told:
                 self.say(text)
         below = any(name in streams for name in BELOW)
-        for name in STREAMS[:-1]:
+        for name in STREAMS[: STREAMS.index("texts")]:
             if (below or name not in BELOW) and not (self.folder / name).exists():
                 self.say(f"{name}: cannot be opened: No such file or directory")
 

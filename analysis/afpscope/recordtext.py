@@ -14,12 +14,14 @@ from . import show
 from .saved.trace import Stream
 
 ACCOUNT_DSI = 256  # + the number of a DSI command (bpf/events.h)
-NAME_WIDTH = 10
+NAME_WIDTH = 11
 # By the field's name, else by its type; negative: to the left.
 _WIDTHS = {
     "timestamp": 0, "t": -27, "name": -16, "command": -23, "role": -8, "class": -8, "object": -13,
-    "kind": -9, "event": -6, "address": -15, "text": -1,
+    "kind": -9, "event": -6, "address": -15, "text": -1, "which": 5, "depth": 5, "depth2": 6,
+    "name_kind": 9, "name2_kind": 10, "ext_len": 7, "ext2_len": 8,
 }  # fmt: skip
+_HASHES = frozenset(("name", "name2", "parent", "parent2", "dir", "dir2", "id"))  # if of 8 bytes
 _TYPE_WIDTHS = {"u8": 10, "i8": 10, "u4": 8, "i4": 6, "u2": 6}
 _START = datetime(1970, 1, 1, tzinfo=UTC)
 _UNITS = ((1e9, "s"), (1e6, "ms"), (1e3, "µs"))
@@ -39,12 +41,18 @@ def _is_ns(name: str) -> bool:
     return name == "ns" or name.endswith("_ns")
 
 
+def _is_hash(stream: Stream, name: str) -> bool:
+    return name in _HASHES and stream.layout.dtype[name].itemsize == 8
+
+
 def _width(stream: Stream, name: str) -> int:
     """0: it is not shown."""
     if name in _WIDTHS:
         return _WIDTHS[name]
     if name in stream.layout.parts or re.fullmatch(r"pad\d*", name):
         return 0
+    if _is_hash(stream, name):
+        return -16
     return 8 if _is_ns(name) else _TYPE_WIDTHS.get(stream.layout.dtype[name].str[1:], 0)
 
 
@@ -94,7 +102,7 @@ def _cells(stream: Stream, name: str, block: Any, view: View) -> list[str]:
         return [_when(v, view) for v in values]
     if _is_ns(name):
         text = _time
-    elif name == "name":
+    elif _is_hash(stream, name):
         text = "{:016x}".format
     elif name == "command":
         return [_account(labels, v) for v in values]

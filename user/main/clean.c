@@ -269,10 +269,11 @@ int cmd_clean(int argc, char **argv)
 		    "Usage: afpscope clean [OPTIONS] [afp://USER@HOST:PORT/VOLUME]\n"
 		    "       afpscope clean [OPTIONS] DIRECTORY|gluster://HOST/VOLUME/PATH\n"
 		    "       afpscope clean [OPTIONS] smb://USER@HOST:PORT/SHARE/PATH\n"
+		    "       afpscope clean [OPTIONS] nfs://HOST:PORT/EXPORT/PATH\n"
 		    "Removes test directories that killed runs left in the root of a volume, in a\n"
-		    "directory of this machine, or in one of a GlusterFS volume or of an SMB share,\n"
-		    "and ends the sessions of these runs that a server keeps: only those of the user\n"
-		    "as whom it logs in.\n");
+		    "directory of this machine, or in one of a GlusterFS volume, an SMB share or an\n"
+		    "NFS server, and ends the sessions of these runs that a server keeps: only those\n"
+		    "of the user as whom it logs in.\n");
 		opt_help(stdout, clean_options);
 		return OUTCOME_OK;
 	}
