@@ -159,7 +159,7 @@ def measure(plan: Plan, folder: Path) -> None:
         about: dict[str, Any] = {
             "date": time.strftime("%Y-%m-%d"),
             "plan": vars(plan),
-            "quick": plan == QUICK,
+            "quick": plan != FULL,
             "machine": _machine(Path(os.environ.get("AFPSCOPE_CACHE", Path.home() / ".cache"))),
             "cpus": {"clients": clients, "servers": servers},
             "servers": [vars(s) | {"again": ""} for s in started],
@@ -222,8 +222,7 @@ def page(folder: Path) -> str:
         else ""
     )
     quick = (
-        "**This is the quick form of the study**: short loads, few clients, and no server was "
-        "compared with itself. "
+        "**This is a quick form of the study**, with fewer runs or shorter loads: it tells less. "
         if about["quick"]
         else ""
     )
@@ -245,7 +244,7 @@ def page(folder: Path) -> str:
         ),
         "## What is not equal",
         "\n".join(_wrapped(text, "- ", "  ") for text in v["said"])
-        or "The servers made as many sync calls for each action: durability is equal.",
+        or _wrapped("For each action the servers made as many sync calls on data files."),
         _table(["", *names], [[f["what"], *f["values"]] for f in v["unequal"]], len(names) + 1),
         _wrapped("Equal were " + ", ".join(f"{k} {t}" for k, t in v["equal"].items()) + "."),
         "## What was found",
