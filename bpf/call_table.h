@@ -49,16 +49,28 @@ enum afs_waits {
 	AFS_WAITS_LOCK,  /* other threads: futex */
 };
 
+/* What a thread waits in for whatever comes next. */
+enum afs_loop {
+	AFS_LOOP_NONE,
+	AFS_LOOP_EVENTS, /* an event loop */
+	AFS_LOOP_IDLE,   /* a thread of a pool: futex, if the wait has an end */
+};
+
+/* futex(2): its second argument */
+#define AFS_FUTEX_OP          0x7f
+#define AFS_FUTEX_WAIT        0
+#define AFS_FUTEX_WAIT_BITSET 9
+
 /* One system call. */
 struct afs_call {
-	__u8 class;  /* enum afs_class */
-	__u8 fd;     /* 0, 1, 2 or AFS_FD_NONE */
-	__u8 flags;  /* AFS_COMPAT_, AFS_CALL_ */
-	__u8 closes; /* enum afs_closes */
-	__u8 data;   /* enum afs_data */
-	__u8 peek;   /* the argument with flags such as MSG_PEEK; 0: none */
-	__u8 waits;  /* enum afs_waits, of class WAIT */
-	__u8 loop;   /* of class WAIT: what an event loop waits in for whatever comes next */
+	__u8 class;            /* enum afs_class */
+	__u8 fd;               /* 0, 1, 2 or AFS_FD_NONE */
+	__u8 flags;            /* AFS_COMPAT_, AFS_CALL_ */
+	__u8 closes;           /* enum afs_closes */
+	__u8 data;             /* enum afs_data */
+	__u8 peek;             /* the argument with flags such as MSG_PEEK; 0: none */
+	__u8 waits;            /* enum afs_waits, of class WAIT */
+	__u8 loop;             /* enum afs_loop, of class WAIT */
 } __attribute__((aligned(8))); /* it is read as a word */
 
 #endif

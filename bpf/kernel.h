@@ -104,6 +104,12 @@ struct mm_struct___afs {
 	unsigned long task_size; /* of its addresses */
 };
 
+struct cred___afs {
+	struct {
+		__u32 val;
+	} euid;
+};
+
 struct signal_struct___afs {
 	int nr_threads;
 };
@@ -125,6 +131,7 @@ struct task_struct___afs {
 	struct files_struct___afs *files;
 	struct task_io_accounting___afs ioac;
 	int exit_code;
+	struct cred___afs *cred;
 	void *bpf_storage;
 };
 

@@ -5,7 +5,8 @@
 /*
  * Requests of a server whose threads park them (setup.parks, with setup.any_order): one that is
  * event-driven and answers in any order. A request belongs to the thread that has read it, until
- * that thread waits for whatever comes next (epoll) or reads another request; then it is parked.
+ * that thread waits for whatever comes next (epoll, or as an idle thread of a pool does) or reads
+ * another request; then it is parked.
  * It is found again by its id when its reply begins. Of a request that was never parked, all that
  * its thread did from its read to its reply is known; of one that was, what the thread did before,
  * and how long it took (struct afs_account: parked_ns, had_ns). What threads do for parked requests
@@ -13,17 +14,23 @@
  * the thread that replies made for the request since it last waited is counted (later_calls).
  *
  * A request whose frame is still being read, or whose reply is being written, is not parked by a
- * wait: the thread waits for the client.
+ * wait for events: the thread waits for the client.
  */
 
 #include "bpf/request.h"
+
+/* Of a frame, or of a record of several fragments, a part was moved. */
+static __always_inline bool park_is_within(const struct afs_flow *f)
+{
+	return f->skip || f->have;
+}
 
 /* The rest of the frame that the thread reads, or writes, has not been moved yet. */
 static __always_inline bool park_is_partly(const struct afs_thread *t)
 {
 	const struct afs_stream *s = stream_at(t->serves);
 
-	return s && (s->flow[TO_SERVER].skip || s->flow[FROM_SERVER].skip);
+	return s && (park_is_within(&s->flow[TO_SERVER]) || park_is_within(&s->flow[FROM_SERVER]));
 }
 
 /* The thread works for its request no longer; park() follows when the time until now is in parts.
@@ -39,11 +46,11 @@ static __always_inline void park_begin(struct afs_thread *t)
  * A thread begins to wait for whatever comes next. The wait's end is known when the next call is
  * entered.
  */
-static __always_inline void park_waiting(struct afs_thread *t)
+static __always_inline void park_waiting(struct afs_thread *t, enum afs_loop loop)
 {
 	t->looped_calls = t->calls + 1;
 	t->looped_ns = 0;
-	if (t->serves && !park_is_partly(t))
+	if (t->serves && (loop == AFS_LOOP_IDLE || !park_is_partly(t)))
 		park_begin(t);
 }
 
@@ -52,7 +59,7 @@ static __always_inline void park_reading(struct afs_thread *t)
 {
 	const struct afs_stream *s = stream_at(t->serves);
 
-	if (s && t->serves == t->stream && s->flow[TO_SERVER].skip)
+	if (s && t->serves == t->stream && park_is_within(&s->flow[TO_SERVER]))
 		return;
 	if (s)
 		park_begin(t);
@@ -70,15 +77,30 @@ static __always_inline void park(struct afs_stripe *stripe, struct afs_thread *t
 		a->had_ns += t->explained_ns;
 }
 
-/* Before a call's place is known: it is a wait in an event loop, or reads from t->stream. */
-__noinline int park_enter(__u32 slot, bool loop, bool reads)
+/*
+ * Whether a call waits for whatever comes next. A thread of a pool that is idle sleeps on a futex
+ * until a time at most; one that works for a request waits for a lock without an end.
+ */
+static __always_inline enum afs_loop park_loop(const struct afs_call *call,
+					       const unsigned long arg[AFS_N_ARGS])
+{
+	__u32 op = arg[1] & AFS_FUTEX_OP;
+
+	if (call->loop != AFS_LOOP_IDLE)
+		return call->loop;
+	return arg[3] && (op == AFS_FUTEX_WAIT || op == AFS_FUTEX_WAIT_BITSET) ? AFS_LOOP_IDLE
+									       : AFS_LOOP_NONE;
+}
+
+/* Before a call's place is known: it is such a wait (enum afs_loop), or reads from t->stream. */
+__noinline int park_enter(__u32 slot, __u32 loop, bool reads)
 {
 	struct afs_thread *t = bpf_map_lookup_elem(&thread, &slot);
 
 	if (t && !t->looped_ns && (__u32)t->calls == t->looped_calls)
 		t->looped_ns = t->since_ns;
 	if (t && loop)
-		park_waiting(t);
+		park_waiting(t, loop);
 	else if (t && reads)
 		park_reading(t);
 	return 0;
@@ -109,23 +131,16 @@ static __always_inline void park_here(struct afs_stripe *stripe, struct afs_thre
 	}
 	t->request = id;
 	t->looped_ns = t->looped_calls = 0;
+	if (working())
+		t->dsi_id = id;
 	if (t->serves)
 		return;
 	t->serves = s->handle;
 	t->explained_ns = 0;
 	t->unanswered = 0;
 	thread_account(t, account);
-}
-
-/* Keeps a request until its reply. One of the same id that is still there was never answered. */
-static __always_inline void park_keep(struct afs_stream *s, const struct afs_pending *p, __u32 id)
-{
-	const struct afs_pending_key key = { .stream = s->handle, .id = id };
-
-	if (!bpf_map_update_elem(&pending, &key, p, BPF_NOEXIST))
-		return;
-	s->dropped++;
-	bpf_map_update_elem(&pending, &key, p, BPF_ANY);
+	if (working())
+		__builtin_memset(&t->work, 0, sizeof(t->work));
 }
 
 /* The client was told to wait for a request: it goes on in another account. */

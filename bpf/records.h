@@ -135,9 +135,10 @@
 	X(u16, port, "", "the client's TCP port; 0: not known")                                    \
 	X(u16, dsi_id, "", "DSI request id")                                                       \
 	X(command, command, "", "AFP command; 256 + n: DSI command n")                             \
-	X(u16, marks, "", "what is missing; a bit each, described below")                          \
+	X(u16, marks, "", "what is missing: bits, described above")                                \
 	X(s32, result, "", "result code of the reply")                                             \
-	X(u32, user, "", "user that the process worked as at the reply; 0: not known, or root")    \
+	X(u32, user, "",                                                                           \
+	  "user that the process works as; 0: root, as before the login, or not known")            \
 	X(u16, volume, "", "id of the volume, of FPOpenVol that in the reply; 0: none")            \
 	X(u16, volume2, "", "the same of the destination; 0: none")                                \
 	X(u64, dir, "",                                                                            \
@@ -158,13 +159,13 @@
 	X(u16, fork, "", "number of the open file that it opens or is about; 0: none, not known")  \
 	X(u16, bitmap, "", "of the request: files, or what it is about")                           \
 	X(u16, bitmap2, "", "of the request: directories")                                         \
-	X(u16, flags, "", "bits of the request, as described below")                               \
+	X(u16, flags, "", "bits of the request, described above")                                  \
 	X(u16, name_len, "B", "length of the last component of the path")                          \
 	X(u16, name2_len, "B", "the same of the second path")                                      \
 	X(u8, which, "", "fork that is opened; 0: data, 1: resource")                              \
 	X(u8, depth, "", "components of the path")                                                 \
 	X(u8, depth2, "", "the same of the second path")                                           \
-	X(u8, name_kind, "", "characters of the last component, as described below")               \
+	X(u8, name_kind, "", "characters of the last component, described above")                  \
 	X(u8, name2_kind, "", "the same of the second path")                                       \
 	X(u8, ext_len, "B", "length of what follows the last dot of the last component")           \
 	X(u8, ext2_len, "B", "the same of the second path")                                        \
@@ -271,6 +272,9 @@ struct afs_record_head {
 #define AFS_TRACE_SMALL 1 /* requests and sessions */
 #define AFS_TRACE_CALLS 2 /* calls and waits */
 #define AFS_TRACE_NAMES 4 /* struct afs_named (bpf/paths.h), for names and texts */
+#define AFS_TRACE_REPLAYABLE                                                                       \
+	32 /* struct afs_heard (bpf/operations.h), for operations and names                        \
+	    */
 /* No records: of each connection how its requests went (struct afs_client, bpf/calls.h); what
  * sessions ask their CNID server again (struct afs_asking). */
 #define AFS_TRACE_LIVE  8

@@ -128,8 +128,20 @@ program() {
 	for file in afpscope-dashboard.json afpscope-alerts.yml; do
 		put 644 "monitoring/$file" "$DATA/monitoring/$file"
 	done
-	find docs -type f \( -name '*.md' -o -path 'docs/*/*' \) | while IFS= read -r file; do
-		put 644 "$file" "$DOC/${file#docs/}"
+	# Pages above docs/ that those in it name are beside them here, and man shows the manual pages.
+	{
+		printf '%s\n' CONTRIBUTING.md SECURITY.md
+		find docs -type f \( -name '*.md' -o -name workflow.yml -o -path 'docs/*/*' \)
+	} | while IFS= read -r file; do
+		from=$file
+		case $file in
+		*.md)
+			from=$tmp/made
+			# shellcheck disable=SC2016 # what is between backticks is shown as code
+			sed 's@](\(docs\|\.\.\)/@](@g; s@\[[^]]*\](\([a-z_-]*\)\.1\(\.in\)\?)@`man \1`@g' "$file" > "$from"
+			;;
+		esac
+		put 644 "$from" "$DOC/${file#docs/}"
 	done
 	echo "installed in $DESTDIR$PREFIX: afpscope, manual pages, share/doc/afpscope"
 }

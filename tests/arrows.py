@@ -78,7 +78,7 @@ TABLE = {
     "user/slow": f"{MEASURED} report/json report/screen trace app attach drive",
     "user/exporter": f"{MEASURED} app attach afp",
     "user/check": f"{MEASURED} report/json app attach",
-    "user/compat": "base run report app drive afp rx store load work/smallfile work/rxperf",
+    "user/compat": "base run host report app drive afp rx store load work/smallfile work/rxperf",
     "user/main": f"{MEASURED} report/json trace app attach doctor drive ranks compat work"
     " work/lantest work/speedtest work/smallfile work/mix",
 }

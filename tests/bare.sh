@@ -1,11 +1,11 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0-or-later
 #
-# bare.sh SUITE [root|user]: type every command of README.md, docs/building.md and docs/commands.md,
+# bare.sh SUITE [root|user [COMMAND...]]: type every command of README.md, docs/building.md and docs/commands.md,
 # in their order and each once, in a fresh Debian of that suite (bookworm, trixie) that has only sudo
 # and what README says to install, as root or as a user who may use sudo. Prints each command with
 # its exit status and seconds; their output goes to build/bare-SUITE-WHO.log. Exit status 1 if one
-# failed.
+# failed. With COMMANDs these are typed in place of the pages', in a clone of what is committed here.
 #
 # Needs root and debootstrap. "make check" and "make check-judges" are left out, and a real server of
 # tests/server takes the place of the one README speaks of. The fresh root is kept in the cache as a folder, a copy of it
@@ -13,6 +13,7 @@
 set -euo pipefail
 cd "$(dirname "$0")/.."
 suite=$1 who=${2:-root}
+commands=("${@:3}")
 # shellcheck source=bareroot.sh
 . tests/bareroot.sh
 top=$PWD
@@ -36,15 +37,17 @@ echo 'ann ALL=(ALL) NOPASSWD: ALL' > "$root/etc/sudoers.d/ann"
 home=/root
 [ "$who" = root ] || home=/home/ann
 mkdir "$root$home/afpscope"
-tests/files.sh | tar -c -T - | tar -x -C "$root$home/afpscope"
+if [ ${#commands[@]} -gt 0 ]; then
+    git bundle create -q "$root/media/afpscope.git" HEAD
+else
+    tests/files.sh | tar -c -T - | tar -x -C "$root$home/afpscope"
+fi
 [ "$who" = root ] || chroot "$root" chown -R ann: "$home/afpscope"
 
 as=()
 [ "$who" = root ] || as=(sudo -u ann '--preserve-env=HOME,PATH,AFPSCOPE_PASSWORD')
 within() { # COMMAND: what the user's shell does with it in the source folder
-    chroot "$root" env -i HOME="$home" TERM=dumb LANG=C.UTF-8 AFPSCOPE_PASSWORD=secret1 \
-        PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin \
-        "${as[@]}" sh -c "cd $home/afpscope && $1" < /dev/null
+    bare_run "$home" "${as[@]}" sh -c "cd $home/afpscope && $1"
 }
 
 # Their commands unchanged, those that install first, except for a time for those that watch, the
@@ -60,25 +63,22 @@ typed() {
         s|^sudo afpscope|sudo --preserve-env=AFPSCOPE_PASSWORD afpscope|"
 }
 
-bad=0
-try() { # COMMAND
-    local begin=$SECONDS rc=0
-    printf '\n\n$ %s\n' "$1" >> "$log"
-    within "$1" >> "$log" 2>&1 || rc=$?
-    printf '%4d s  exit %d  %s\n' $((SECONDS - begin)) $rc "$1"
-    [ $rc = 0 ] || bad=1
-}
 all() {
     local line
-    while read -r line <&3; do try "$(typed <<< "$line")"; done 3<&0
+    while read -r line <&3; do bare_try "$(typed <<< "$line")"; done 3<&0
 }
 : > "$log"
 port='' url=''
-try 'sudo apt-get -qq update'
-try 'sudo apt-get -qq -y --no-install-recommends install make'
+bare_try 'sudo apt-get -qq update'
+bare_try 'sudo apt-get -qq -y --no-install-recommends install make'
+if [ ${#commands[@]} -gt 0 ]; then
+    bare_try 'sudo apt-get -qq -y --no-install-recommends install git && git clone -q /media/afpscope.git .'
+    for command in "${commands[@]}"; do bare_try "$command"; done
+    exit "$bad"
+fi
 all < <(pages -v)
 port=$(within 'sudo tests/server/up.sh forky' | sed -n 's/^AFPD_PORT=//p')
 url=afp://bench1@127.0.0.1:$port/vol1
 all < <(pages)
-try 'sudo make uninstall'
-exit $bad
+bare_try 'sudo make uninstall'
+exit "$bad"

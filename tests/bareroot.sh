@@ -4,6 +4,9 @@
 # Roots of a fresh Debian (sourced, not run; in the top folder of the tree). Needs root and
 # debootstrap. apt and pip use the settings of this host: mirror, proxy, certificates.
 #
+# Who sources it has $log, where what commands say goes; $root, the root that they work in; and
+# within COMMAND, which runs one there.
+#
 # AFPSCOPE_CACHE  where they are kept (default: ${XDG_CACHE_HOME:-~/.cache}/afpscope)
 
 cache=${AFPSCOPE_CACHE:-${XDG_CACHE_HOME:-${HOME:-/root}/.cache}/afpscope}
@@ -42,4 +45,22 @@ bare_unmount() { # ROOT
         echo "$1 still has mounts: not removed" >&2
         return 1
     fi
+}
+
+# A program in $root, with an environment of its own. Each VARIABLE=VALUE is added to that.
+# shellcheck disable=SC2154 # root
+bare_run() { # HOME [VARIABLE=VALUE...] PROGRAM [ARGUMENT...]
+    chroot "$root" env -i HOME="$1" TERM=dumb LANG=C.UTF-8 AFPSCOPE_PASSWORD=secret1 \
+        PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin "${@:2}" < /dev/null
+}
+
+# Prints a command with its exit status and seconds; $bad becomes 1 if it failed.
+bad=0
+# shellcheck disable=SC2034,SC2154 # bad, log
+bare_try() { # COMMAND
+    local begin=$SECONDS rc=0
+    printf '\n\n$ %s\n' "$1" >> "$log"
+    within "$1" >> "$log" 2>&1 || rc=$?
+    printf '%4d s  exit %d  %s\n' $((SECONDS - begin)) $rc "$1"
+    [ $rc = 0 ] || bad=1
 }

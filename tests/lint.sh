@@ -15,6 +15,7 @@
 set -uo pipefail
 cd "$(dirname "$0")/.." || exit 2
 ruff=$(tests/need.sh --ruff) || exit 2
+clang_format=$(tests/need.sh --clang-format) || exit 2
 bad=0
 breach() {
 	echo "$*"
@@ -23,7 +24,7 @@ breach() {
 
 mapfile -t c < <(tests/files.sh '*.c' '*.h')
 mapfile -t sh < <(tests/files.sh '*.sh' .ci/run debian/tests/directory debian/tests/lantest)
-clang-format --dry-run --Werror "${c[@]}" || bad=1
+"$clang_format" --dry-run --Werror "${c[@]}" || bad=1
 shellcheck -x -P SCRIPTDIR "${sh[@]}" || bad=1
 "$ruff" check -q . || bad=1
 "$ruff" format -q --check . || breach "ruff format: run it"

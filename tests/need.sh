@@ -19,10 +19,9 @@
 # not have all of it: a venv of the cache, as for ruff.
 # PySpark is included if there is Java (700 MB); AFPSCOPE_SPARK=1 in the environment adds
 # both, AFPSCOPE_SPARK=0 neither.
-# need.sh --ruff: print the path of ruff. It has no package in Debian 12, and its
-# versions differ in what they find: the one named below lives in a venv of the
-# cache (AFPSCOPE_CACHE, default ${XDG_CACHE_HOME:-~/.cache}/afpscope) and is
-# made there if missing.
+# need.sh --ruff, --clang-format: print the path of that program. Its versions differ in
+# what they find: the one named below lives in a venv of the cache (AFPSCOPE_CACHE,
+# default ${XDG_CACHE_HOME:-~/.cache}/afpscope) and is made there if missing.
 #
 # need.sh --site: print the path of the interpreter that has mkdocs and what draws a terminal, in a
 # venv of the cache.
@@ -32,6 +31,9 @@
 #
 # need.sh --kerberos: print the path of the folder with Kerberos' key distribution
 # centre, whose package would start and enable a service.
+#
+# need.sh --libnfs: print the path of the folder with the library libnfs.so.14. Debian 12 has only
+# libnfs.so.13, which --libnfs4 unpacks: there it is built from the source package of Debian 13.
 #
 # need.sh --libsmb2: print the path of the folder with the library libsmb2.so.6. Debian 12 has no
 # package of it: there it is built from the source package of Debian 13.
@@ -45,6 +47,7 @@
 set -euo pipefail
 
 ruff_version=0.17.5
+clang_format_version=14.0.6
 here=$(cd "$(dirname "$0")" && pwd)
 python_more=(pytest==9.2.0 pytest-xdist==3.8.0 hypothesis==6.170.15 mypy==2.4.1 flit_core==3.12.0
     perfetto==0.59.1 protobuf==7.36.2)
@@ -55,28 +58,34 @@ cache=${AFPSCOPE_CACHE:-${XDG_CACHE_HOME:-${HOME:-/root}/.cache}/afpscope}
 
 die() { echo "need.sh: $*" >&2; exit 1; }
 
-ruff_path() {
-    local venv=$cache/ruff-$ruff_version
-    if [ ! -x "$venv/bin/ruff" ]; then
+# The folder of a virtual environment of the cache that has this program.
+own_venv() { # NAME PROGRAM PACKAGES...
+    local venv=$cache/$1
+    if [ ! -x "$venv/bin/$2" ]; then
         need python3-venv
-        echo "need.sh: installing ruff $ruff_version in $venv" >&2
+        echo "need.sh: installing ${*:3} in $venv" >&2
         python3 -m venv --clear "$venv" >&2
-        "$venv/bin/pip" install -q --root-user-action=ignore "ruff==$ruff_version" >&2 ||
-            { rm -rf "$venv"; die "no ruff $ruff_version"; }
+        "$venv/bin/pip" install -q --root-user-action=ignore "${@:3}" >&2 ||
+            { rm -rf "$venv"; die "no $2"; }
     fi
+    echo "$venv"
+}
+
+ruff_path() {
+    local venv
+    venv=$(own_venv "ruff-$ruff_version" ruff "ruff==$ruff_version") || exit
     echo "$venv/bin/ruff"
+}
+
+clang_format_path() {
+    local venv name=clang-format
+    venv=$(own_venv "$name-$clang_format_version" $name "$name==$clang_format_version") || exit
+    echo "$venv/bin/$name"
 }
 
 site_path() {
     local venv
-    venv=$cache/site-$(cksum <<< "${site[*]}" | cut -d ' ' -f 1)
-    if [ ! -x "$venv/bin/mkdocs" ]; then
-        need python3-venv
-        echo "need.sh: installing ${site[*]} in $venv" >&2
-        python3 -m venv --clear "$venv" >&2
-        "$venv/bin/pip" install -q --root-user-action=ignore "${site[@]}" >&2 ||
-            { rm -rf "$venv"; die "no mkdocs"; }
-    fi
+    venv=$(own_venv "site-$(cksum <<< "${site[*]}" | cut -d ' ' -f 1)" mkdocs "${site[@]}") || exit
     echo "$venv/bin/python"
 }
 
@@ -144,31 +153,45 @@ debian_source() { # PACKAGE SUITE NAME
     done < "$apt/uris"
     while read -r name; do
         quiet patch -s -d "$3" -p1 -i "debian/patches/$name"
-    done < <(grep -v '^#' "$3/debian/patches/series" 2> /dev/null)
+    done < <(grep '^[^#]' "$3/debian/patches/series" 2> /dev/null)
 }
 
-libsmb2_path() {
-    local at=$cache/libsmb2-built
-    if (candidate libsmb2-6) > /dev/null 2>&1; then
-        echo "$(unpacked libsmb2 libsmb2-6)/usr/lib/$(dpkg-architecture -qDEB_HOST_MULTIARCH 2> /dev/null || gcc -print-multiarch)"
-        return
-    fi
+multiarch() { dpkg-architecture -qDEB_HOST_MULTIARCH 2> /dev/null || gcc -print-multiarch; }
+
+# Builds a library of Debian 13 where its package is not to be had, and prints the folder.
+built() { # SOURCE_PACKAGE TARGET FILE CMAKE_OPTIONS...
+    local at=$cache/$1-built
     need cmake patch gcc libc6-dev make
     mkdir -p "$cache"
     (
         flock 9
-        [ ! -e "$at/libsmb2.so.6" ] || exit 0
-        echo "need.sh: building libsmb2 in $at" >&2
+        [ ! -e "$at/$3" ] || exit 0
+        echo "need.sh: building $1 in $at" >&2
         rm -rf "$at.part" && mkdir -p "$at.part" && cd "$at.part"
-        debian_source libsmb2 trixie source
-        quiet cmake -S source -B build -DCMAKE_BUILD_TYPE=Release -DENABLE_LIBKRB5=OFF \
-            -DENABLE_GSSAPI=OFF -DENABLE_EXAMPLES=OFF
-        quiet make -C build -j2 smb2
-        cp -R source/include . && cp -L build/lib/libsmb2.so.1 libsmb2.so.6
+        debian_source "$1" trixie source
+        quiet cmake -S source -B build -DCMAKE_BUILD_TYPE=Release -DENABLE_EXAMPLES=OFF "${@:4}"
+        quiet make -C build -j2 "$2"
+        cp -R source/include . && cp -L "build/lib/$1.so" "$3"
         rm -rf source build apt ./*.tar.*
         rm -rf "$at" && mv "$at.part" "$at"
-    ) 9> "$cache/libsmb2.lock" || exit
+    ) 9> "$cache/$1.lock" || exit
     echo "$at"
+}
+
+libnfs_path() {
+    if (candidate libnfs14) > /dev/null 2>&1; then
+        echo "$(unpacked libnfs14 libnfs14)/usr/lib/$(multiarch)"
+    else
+        built libnfs nfs libnfs.so.14
+    fi
+}
+
+libsmb2_path() {
+    if (candidate libsmb2-6) > /dev/null 2>&1; then
+        echo "$(unpacked libsmb2 libsmb2-6)/usr/lib/$(multiarch)"
+    else
+        built libsmb2 smb2 libsmb2.so.6 -DENABLE_LIBKRB5=OFF -DENABLE_GSSAPI=OFF
+    fi
 }
 
 declare -A there=() # package -> 1: asked once for all packages
@@ -226,7 +249,7 @@ need() { # NAMES...: install what is missing
     quiet "${apt[@]}" install "${pkgs[@]}"
 }
 
-[ $# -gt 0 ] || die "usage: need.sh build|server|analysis|check|gluster|openafs|bench|deb|roots|vm|python... or need.sh --ruff|--python|--site|--prometheus|--forwarders|--kerberos|--libsmb2"
+[ $# -gt 0 ] || die "usage: need.sh build|server|analysis|check|gluster|openafs|bench|deb|roots|vm|python... or need.sh --ruff|--clang-format|--python|--site|--prometheus|--forwarders|--kerberos|--libnfs|--libnfs4|--libsmb2"
 list=()
 for group in "$@"; do
     case $group in
@@ -238,7 +261,7 @@ for group in "$@"; do
         list+=(apt dpkg tar xz-utils debian-archive-keyring ca-certificates
             openssl util-linux mount e2fsprogs gawk\|mawk libc-bin gcc libc6-dev) ;;
     check)
-        list+=(ccache libcmocka-dev clang "$(clang_rt)" clang-format shellcheck zsh fish tshark
+        list+=(ccache libcmocka-dev clang "$(clang_rt)" shellcheck zsh fish tshark
             babeltrace2 bpftrace strace git python3 python3-pytest python3-pytest-xdist python3-yaml
             iproute2 mandoc tmux mariadb-server-core 'linux-perf|linux-tools-generic' python3-venv fio gettext man-db musl-tools
             openmpi-bin libopenmpi-dev mpich libmpich-dev libfuse3-dev socat nftables
@@ -278,6 +301,14 @@ for group in "$@"; do
         [ $# = 1 ] || die "--forwarders stands alone"
         forwarders_path
         exit ;;
+    --libnfs)
+        [ $# = 1 ] || die "--libnfs stands alone"
+        libnfs_path
+        exit ;;
+    --libnfs4)
+        [ $# = 1 ] || die "--libnfs4 stands alone"
+        echo "$(unpacked libnfs13 libnfs13)/usr/lib/$(multiarch)"
+        exit ;;
     --libsmb2)
         [ $# = 1 ] || die "--libsmb2 stands alone"
         libsmb2_path
@@ -290,6 +321,10 @@ for group in "$@"; do
         [ $# = 1 ] || die "--ruff stands alone"
         ruff_path
         exit ;;
+    --clang-format)
+        [ $# = 1 ] || die "--clang-format stands alone"
+        clang_format_path
+        exit ;;
     *) die "no group $group" ;;
     esac
 done
@@ -297,7 +332,7 @@ need "${list[@]}"
 for group in "$@"; do
     case $group in
     check)
-        { ruff_path; unpacked prometheus prometheus; forwarders_path; kerberos_path; } > /dev/null ;;
+        { ruff_path; clang_format_path; unpacked prometheus prometheus; forwarders_path; kerberos_path; } > /dev/null ;;
     python) python_path > /dev/null ;;
     esac
 done

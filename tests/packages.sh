@@ -52,19 +52,7 @@ new_root() { # WRITTEN
     printf '#!/bin/sh\nexit 101\n' > "$root/usr/sbin/policy-rc.d"
     chmod +x "$root/usr/sbin/policy-rc.d"
 }
-within() { # COMMAND
-    chroot "$root" env -i HOME=/media/used TERM=dumb LANG=C.UTF-8 DEBIAN_FRONTEND=noninteractive \
-        AFPSCOPE_PASSWORD=secret1 PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin \
-        sh -c "$1" < /dev/null
-}
-bad=0
-try() { # COMMAND
-    local begin=$SECONDS rc=0
-    printf '\n\n$ %s\n' "$1" >> "$log"
-    within "$1" >> "$log" 2>&1 || rc=$?
-    printf '%4d s  exit %d  %s\n' $((SECONDS - begin)) $rc "$1"
-    [ $rc = 0 ] || bad=1
-}
+within() { bare_run /media/used DEBIAN_FRONTEND=noninteractive sh -c "$1"; }
 fields() { # FIELD DEB...: without the packages themselves
     local deb
     for deb in "${@:2}"; do dpkg-deb -f "$deb" "$1"; done |
@@ -76,14 +64,14 @@ build() {
     new_root "$cache/build-$suite"
     rm -rf "$root/root/afpscope-$version"
     tar -x -C "$root/root" -f "$tarball"
-    try "apt-get -qq update"
-    try "apt-get -qq -y --no-install-recommends install make"
-    try "cd /root/afpscope-$version && make deb"
+    bare_try "apt-get -qq update"
+    bare_try "apt-get -qq -y --no-install-recommends install make"
+    bare_try "cd /root/afpscope-$version && make deb"
     find "$root/root/afpscope-$version/build/deb" -maxdepth 1 -type f -exec mv -t "$out" {} +
     rm -rf "$root/root/afpscope-$version"
 }
 [ "${2:-}" = --built ] || build
-[ $bad = 0 ] || exit 1
+[ "$bad" = 0 ] || exit 1
 
 echo "$suite: install, use, remove"
 eval "$(AFPD_MEMORY=256M SERVER_FOR=$$ tests/server/up.sh forky 0 dbd)"
@@ -93,32 +81,32 @@ mkdir "$root/media/used" "$root/media/debs"
 mount --bind "$out/used" "$root/media/used"
 mount --bind "$out" "$root/media/debs"
 debs=("$out"/afpscope_*.deb "$out"/afpscope-analysis_*.deb)
-try "apt-get -qq update"
-try "apt-get -qq -y --no-install-recommends satisfy '$(fields Depends "${debs[@]}"), $(fields Recommends "${debs[@]}")'"
+bare_try "apt-get -qq update"
+bare_try "apt-get -qq -y --no-install-recommends satisfy '$(fields Depends "${debs[@]}"), $(fields Recommends "${debs[@]}")'"
 here() { within "find / -xdev -path /media -prune -o -printf '%y %p %l\n' | LC_ALL=C sort"; }
 here > "$out/before"
 touch "$root/media/debs/stamp"
-try "dpkg -i /media/debs/afpscope_*.deb /media/debs/afpscope-analysis_*.deb"
+bare_try "dpkg -i /media/debs/afpscope_*.deb /media/debs/afpscope-analysis_*.deb"
 here > "$out/installed"
 printf '        %d files and folders\n' "$(comm -13 "$out/before" "$out/installed" | wc -l)"
-try "afpscope --version"
-try "afpscope check --port $AFPD_PORT"
-try "cd /media/used && afpscope lantest --tests 2,5,8 -o run $url"
-try "cd /media/used && afpscope lantest --tests 2,5,8 --trace -o traced $url"
-try "cd /media/used && afpscope info run"
-try "cd /media/used && afpscope report run -o report.html && test -s report.html"
-try "cd /media/used && afpscope report run --lang ja -o ja.html && grep -q '<html lang=\"ja\"' ja.html"
-try "cd /media/used && afpscope query traced 'select command, time_ns from requests order by time_ns desc limit 3'"
-try "cd /media/used && afpscope export traced --to parquet -o parquet"
-try "cd /media/used && afpscope compare run run --force || [ \$? = 2 ]"
-try "cd /media/used && afpscope gate run --accept --counts counts.json"
-try "afpscope exporter --once --interval 1 --port $AFPD_PORT"
-try "/usr/lib/afpscope/bin/rxperf --help || [ \$? -le 2 ]"
-try "/usr/lib/afpscope/bin/afp_lantest -h 127.0.0.1 -p $AFPD_PORT -u bench1 -w secret1 -s vol1 -f 5"
-try "cd /usr/share && ls man/man1/afpscope-lantest.1.gz man/ja/man1/afpscope-lantest.1.gz man/ja/man1/afpscope-report.1.gz"
-try "cd /usr/share && bash -n bash-completion/completions/afpscope && ls zsh/vendor-completions/_afpscope fish/vendor_completions.d/afpscope.fish"
-try "cd /usr/share/afpscope/monitoring && ls afpscope-dashboard.json afpscope-alerts.yml && ls /lib/systemd/system/afpscope-exporter.service"
-try "dpkg --purge afpscope-analysis afpscope"
+bare_try "afpscope --version"
+bare_try "afpscope check --port $AFPD_PORT"
+bare_try "cd /media/used && afpscope lantest --tests 2,5,8 -o run $url"
+bare_try "cd /media/used && afpscope lantest --tests 2,5,8 --trace -o traced $url"
+bare_try "cd /media/used && afpscope info run"
+bare_try "cd /media/used && afpscope report run -o report.html && test -s report.html"
+bare_try "cd /media/used && afpscope report run --lang ja -o ja.html && grep -q '<html lang=\"ja\"' ja.html"
+bare_try "cd /media/used && afpscope query traced 'select command, time_ns from requests order by time_ns desc limit 3'"
+bare_try "cd /media/used && afpscope export traced --to parquet -o parquet"
+bare_try "cd /media/used && afpscope compare run run --force || [ \$? = 2 ]"
+bare_try "cd /media/used && afpscope gate run --accept --counts counts.json"
+bare_try "afpscope exporter --once --interval 1 --port $AFPD_PORT"
+bare_try "/usr/lib/afpscope/bin/rxperf --help || [ \$? -le 2 ]"
+bare_try "/usr/lib/afpscope/bin/afp_lantest -h 127.0.0.1 -p $AFPD_PORT -u bench1 -w secret1 -s vol1 -f 5"
+bare_try "cd /usr/share && ls man/man1/afpscope-lantest.1.gz man/ja/man1/afpscope-lantest.1.gz man/ja/man1/afpscope-report.1.gz"
+bare_try "cd /usr/share && bash -n bash-completion/completions/afpscope && ls zsh/vendor-completions/_afpscope fish/vendor_completions.d/afpscope.fish"
+bare_try "cd /usr/share/afpscope/monitoring && ls afpscope-dashboard.json afpscope-alerts.yml && ls /lib/systemd/system/afpscope-exporter.service"
+bare_try "dpkg --purge afpscope-analysis afpscope"
 here > "$out/after"
 # dpkg's own books are newer, and folders in which something was.
 within "find / -xdev -path /media -prune -o ! -type d -cnewer /media/debs/stamp -print" |
@@ -146,4 +134,4 @@ cat "$out/autopkgtest/summary"
 # 2: one was skipped, as there is no netatalk in this suite
 [ $rc = 0 ] || { [ $rc = 2 ] && [ "$suite" = bookworm ]; } || bad=1
 echo "$suite: exit status $bad"
-exit $bad
+exit "$bad"

@@ -58,6 +58,7 @@ _SAYS = (
     "doctor/volumes",
     "doctor/waits",
     "kinds/afp/hints",
+    "kinds/smb_settings",
     "watch/bpf/books",
     "watch/bpf/price",
     "watch/bpf/rung",

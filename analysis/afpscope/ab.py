@@ -2,30 +2,21 @@
 """afpscope ab: two servers measured in turn by the C program, then compared.
 
 A measurement is a run, or a whole sweep (-- sweep ...).
-
-The order is ABBA BAAB BAAB ABBA ...: an even drift affects both sides alike, and so does
-anything that recurs every two, four or eight runs. (The sequence of Thue and Morse.)
 """
 
 from __future__ import annotations
 
 import argparse
-import json
-import os
 import signal
-import socket
-import time
 from pathlib import Path
 
 from . import compare, show, sweepcompare
-from .errors import INTERRUPTED, Failure, wrong_use
-from .measure.children import Relay, address, last_line, program
-from .saved.files import Folder, written
-from .saved.run import AB_FILE, Run
-from .saved.steps import Sweep, is_sweep, open_sweep
-
-# How long a server may take after its restart until it listens.
-_UP_S = 60
+from .errors import INTERRUPTED, wrong_use
+from .measure import turns
+from .measure.children import Relay, program
+from .saved.files import Folder
+from .saved.run import Run
+from .saved.steps import Sweep
 
 
 def options(parser: argparse.ArgumentParser) -> None:
@@ -47,66 +38,15 @@ def options(parser: argparse.ArgumentParser) -> None:
     compare.judging(parser)
 
 
-def order(pairs: int) -> list[tuple[int, str]]:
-    """(pair, side) in the order of the runs: 1a 1b 2b 2a 3b 3a 4a 4b ..."""
-    return [
-        (pair + 1, side)
-        for pair in range(pairs)
-        for side in ("ba" if pair.bit_count() % 2 else "ab")
-    ]
-
-
-def _measure(relay: Relay, line: list[str], place: Path) -> Run | Sweep | None:
-    """The run, or the sweep, that the command keeps in place; its output goes beside it. None:
-    stopped."""
-    log = place.with_suffix(".txt")
-    code = relay.call(line, log)
-    if relay.caught:
-        return None
-    if code not in (0, 4):
-        raise Failure(f"{' '.join(line[:2])} ended with {code}: {last_line(log)}")
-    return open_sweep(place) if is_sweep(place) else Run.open(place)
-
-
-def _wait_for(relay: Relay, url: str) -> None:
-    """Waits until the server accepts connections. Failure if it does not."""
-    end = time.monotonic() + _UP_S
-    while not relay.caught:
-        try:
-            socket.create_connection(address(url), 5).close()
-            return
-        except OSError as e:
-            if time.monotonic() > end:
-                raise Failure(f"{url} does not listen {_UP_S} s after its restart: {e}") from None
-        time.sleep(0.1)
-
-
-def _restart(relay: Relay, command: str, side: str, url: str, log: Path) -> None:
-    env = os.environ | {"AFPSCOPE_SIDE": side, "AFPSCOPE_URL": url}
-    code = relay.call(["/bin/sh", "-c", command], log, env)
-    if code and not relay.caught:
-        raise Failure(f"--restart: {command!r} ended with {code}: {last_line(log)}")
-    _wait_for(relay, url)
-
-
 def _note(args: argparse.Namespace, starts: dict[str, str]) -> None:
-    """Writes how the runs were made beside them; `starts`: the start of the server by folder."""
     command = ["ab", "--", *args.after]
     document = {"command": command, "a": args.a, "b": args.b, "restart": args.restart}
-    with written(args.output / AB_FILE) as file:
-        text = json.dumps(document | {"starts": starts}, indent=1, ensure_ascii=False)
-        file.write((text + "\n").encode())
+    turns.note(args.output, document, starts)
 
 
-def _checked(made: list[Run | Sweep], command: str | None) -> None:
-    """Failure if --restart did not restart the server, as far as the runs show it."""
+def _as_runs(made: list[Run | Sweep]) -> list[Run]:
     found = [sweepcompare.as_run(x) if isinstance(x, Sweep) else x for x in made]
-    runs = [run for run in found if run]
-    if command and len(runs) > 1 and runs[-1].start in {r.start for r in runs[:-1]}:
-        raise Failure(
-            f"--restart: the server of {runs[-1].name} was not restarted by {command!r}: "
-            f"{runs[-1].start}"
-        )
+    return [run for run in found if run]
 
 
 def _stopped(args: argparse.Namespace, relay: Relay, runs: list[Run | Sweep]) -> int:
@@ -143,20 +83,21 @@ def _all_runs(
     sides: dict[str, list[Run | Sweep]] = {"a": [], "b": []}
     made: list[Run | Sweep] = []
     starts: dict[str, str] = {}
-    for i, (pair, side) in enumerate(order(args.pairs), 1):
+    for i, (pair, side) in enumerate(turns.order(args.pairs), 1):
         show.notice(f"ab: run {i} of {2 * args.pairs}: {side} {urls[side]}")
         place = args.output / f"{pair:03}{side}"
         if args.restart:
             starts[place.name] = f"restart {i}"
             _note(args, starts)
-            _restart(relay, args.restart, side, urls[side], place.with_suffix(".restart.txt"))
+            log = place.with_suffix(".restart.txt")
+            turns.restart(relay, args.restart, side, urls[side], log)
         line = [program, *args.after, "-o", str(place), urls[side]]
-        found = _measure(relay, line, place)
+        found = turns.measured(relay, line, place)
         if found is None:
             return _stopped(args, relay, made)
         made.append(found)
         sides[side].append(found)
-        _checked(made, args.restart)
+        turns.restarted(_as_runs(made), args.restart)
         if i == 2 and not args.force:
             _check(sides, False)
     return sides

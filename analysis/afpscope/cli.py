@@ -28,6 +28,7 @@ COMMANDS = {
     "compare": "what differs between runs, and whether that is chance",
     "gate": "checks a run against accepted counts",
     "ab": "measures two servers in turn and compares them",
+    "versus": "puts the same load on several servers in turn: what an action costs on each",
     "sweep": "measures a server under more and more load, and where it can take no more",
     "report": "a run as one page",
     "bundle": "a run as one file without names, to be sent to others",
@@ -131,7 +132,8 @@ def _run(argv: Sequence[str]) -> int:
     except ImportError as e:
         show.notice(
             f"the Python package {e.name} is missing or broken for {sys.executable}: "
-            "make install brings it (docs/analysis.md lists other ways)"
+            "make install or the package afpscope-analysis brings it "
+            "(docs/analysis.md lists other ways)"
         )
     except BrokenPipeError:
         pass  # the reader has ended, as with "| head"

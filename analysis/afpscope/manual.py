@@ -35,6 +35,13 @@ EXAMPLES = {
         "afpscope ab --a afp://u@old/vol --b afp://u@new/vol --pairs 8 -o ab -- "
         "sweep --clients 1,2,5,10,20,50 -d 10",
     ),
+    "versus": (
+        "afpscope versus -o versus afp://u@localhost/vol smb://u@localhost/share -- "
+        "load --mix office -n 20 -d 5",
+        "afpscope versus -o versus --alone save,read --aa --html versus.html "
+        "old=afp://u@localhost/vol new=smb://u@localhost/share disk=/srv/scratch -- "
+        "load --mix office --no-probe",
+    ),
     "sweep": (
         "afpscope sweep afp://u@server/vol --clients 1,2,5,10,20,50 --repeat 3 -o sweep",
         "afpscope sweep afp://u@server/vol --clients 1,2,5,10 --slo 'p99<=50ms' -d 10 -o sweep",
@@ -56,6 +63,7 @@ _NOTHING = {5: "nothing could be compared"}
 EXITS: dict[str, dict[int, str]] = {
     "compare": _DONE | _NOTHING,
     "ab": _DONE | _NOTHING,
+    "versus": _DONE | _NOTHING,
     "gate": _DONE | {0: "as accepted", 3: "not as accepted", 4: "undecided, or not to be trusted"},
     "sweep": _DONE | {1: "a step failed, or the server is gone"},
 }

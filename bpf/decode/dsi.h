@@ -12,6 +12,7 @@
  */
 
 #include "bpf/cursor.h"
+#include "bpf/operations.h"
 #include "bpf/request.h"
 #include "bpf/volume.h"
 
@@ -67,6 +68,13 @@ static __always_inline bool opens_volume(const struct afs_flow *f)
 	return !f->head[0] && f->head[1] == DSI_COMMAND && f->head[DSI_HEAD] == AFS_OPENVOL;
 }
 
+/* Not a reply to the server's attention, a tickle, the end of the session. */
+static __always_inline bool is_answered(const struct afs_flow *f)
+{
+	return !f->head[0] && f->head[1] != DSI_TICKLE && f->head[1] != DSI_CLOSE &&
+	       f->head[1] != DSI_LAST;
+}
+
 static __always_inline void frame_in(struct afs_stripe *stripe, struct afs_thread *t,
 				     struct afs_stream *s, const struct afs_flow *f, __u32 len,
 				     __u64 begin_ns)
@@ -74,9 +82,7 @@ static __always_inline void frame_in(struct afs_stripe *stripe, struct afs_threa
 	struct afs_queued q = { .n = 1, .bytes = len + DSI_HEAD };
 	const struct afs_cursor *c = &f->cursor;
 
-	/* A reply to the server's attention, a tickle, the end of the session: not answered. */
-	if (f->head[0] || f->head[1] == DSI_TICKLE || f->head[1] == DSI_CLOSE ||
-	    f->head[1] == DSI_LAST)
+	if (!is_answered(f))
 		return;
 	q.id = id_in(f);
 	q.account = AFS_ACCOUNT_DSI + f->head[1];
@@ -189,6 +195,150 @@ static __always_inline void frame_named(struct afs_stripe *stripe, const struct 
 		trace_named(stripe, t, NULL, id_in(f), head[DSI_HEAD], c->at, n, now);
 }
 
+/* Bytes of each AFP request after its number, and of each reply, that records of operations need.
+ */
+static const __u8 dsi_heard[256] = {
+#define X(number, request, reply, layout, reply_layout) [number] = (request),
+	AFS_OPERATIONS(X)
+#undef X
+};
+static const __u8 dsi_heard_reply[256] = {
+#define X(number, request, reply, layout, reply_layout) [number] = (reply),
+	AFS_OPERATIONS(X)
+#undef X
+};
+
+/* The AFP request that the frame is, or that it answers; AFS_ACCOUNT_DSI + n: none of AFP. */
+static __always_inline __u32 heard_command(const struct afs_stream *s, const struct afs_flow *f,
+					   __u32 part)
+{
+	if (part == AFS_HEARD_REPLY)
+		return reply_account(s);
+	if (f->bytes > DSI_HEAD && (f->head[1] == DSI_COMMAND || f->head[1] == DSI_WRITE))
+		return f->head[DSI_HEAD];
+	return AFS_ACCOUNT_DSI + f->head[1];
+}
+
+/* How many of n bytes from "at" on of a command's or a reply's are wanted. */
+static __always_inline __u64 heard_want(__u32 command, __u32 part, __u32 at, __u64 n)
+{
+	__u32 want;
+
+	if (command >= AFS_ACCOUNT_DSI)
+		return 0;
+	want = part == AFS_HEARD_REPLY ? dsi_heard_reply[command & 255] : dsi_heard[command & 255];
+	if (want == AFS_COPY_NAMES)
+		want = AFS_COMMAND_LEN;
+	if (want == AFS_COPY_BEGIN)
+		want = AFS_NAMED_LEN;
+	if (at >= want)
+		return 0;
+	return n < want - at ? n : want - at;
+}
+
+/* The user that the thread which runs works as: of a session that is older than the watch no call
+ * has told it. */
+static __always_inline __u32 user_here(const struct afs_thread *t)
+{
+	const struct task_struct___afs *task = current_task();
+	const struct afs_process *p = process_of(t);
+
+	if (p && p->uid)
+		return p->uid;
+	return bpf_core_field_exists(task->cred) ? BPF_CORE_READ(task, cred, euid.val) : 0;
+}
+
+static __always_inline void heard_fill(struct afs_heard_head *h, const struct afs_thread *t,
+				       const struct afs_stream *s, const struct afs_flow *f,
+				       __u32 part, __u64 now)
+{
+	h->timestamp = now;
+	h->session = t->session;
+	h->seq = s->begun - 1;
+	h->user = user_here(t);
+	h->len = f->bytes - DSI_HEAD;
+	h->port = s->port;
+	h->dsi_id = id_in(f);
+	h->part = part;
+	h->found = !!s->found;
+	h->spare = 0;
+}
+
+/* Copies n bytes, at most "room", from "from" on. */
+static __always_inline void heard_copy(struct afs_heard_head *h, __u8 *bytes, __u64 room,
+				       __u32 command, __u32 at, __u64 from, __u64 n)
+{
+	h->command = command;
+	h->at = at;
+	/* Compare in the register that is passed: verifiers up to 6.1 need that. */
+	asm volatile("" : "+r"(n));
+	if (n > room)
+		n = room;
+	h->n = bpf_probe_read_user(bytes, n, (void *)from) ? 0 : n;
+}
+
+#define HEARD_RECORD(of, room)                                                                     \
+	({                                                                                         \
+		RECORD(of) * e_;                                                                   \
+		if (RECORD_BEGIN(stripe, e_, AFS_STREAM_OPERATIONS)) {                             \
+			heard_fill(&e_->r.head, t, s, f, part, now);                               \
+			heard_copy(&e_->r.head, e_->r.bytes, room, command, at, from, n);          \
+			batch_trim(stripe, &e_->head, ((room)-n) & ~7u);                           \
+			RECORD_END(stripe, e_);                                                    \
+		}                                                                                  \
+		e_;                                                                                \
+	})
+
+/*
+ * Of a request, or of the reply to one, the next n bytes are at "from"; those that an operation
+ * needs are told to user space, and every request, even if none of its bytes is. The record of a
+ * name is made of the same bytes.
+ */
+__noinline int heard(__u32 slot, __u32 part, __u64 from, __u64 n, __u64 now)
+{
+	struct afs_thread *t = bpf_map_lookup_elem(&thread, &slot);
+	struct afs_stream *s = t ? stream_at(t->stream) : NULL;
+	struct afs_stripe *stripe = stripe_here();
+	const struct afs_flow *f;
+	__u32 command, at;
+	bool told;
+
+	if (!tracing(AFS_TRACE_REPLAYABLE) || !t || !s || !stripe)
+		return 0;
+	f = part == AFS_HEARD_REPLY ? &s->flow[FROM_SERVER] : &s->flow[TO_SERVER];
+	command = heard_command(s, f, part);
+	at = f->bytes - DSI_HEAD - f->skip;
+	if (part != AFS_HEARD_REPLY && at)
+		at--;
+	n = heard_want(command, part, at, n);
+	if (!n && part != AFS_HEARD_BEGIN)
+		return 0;
+	told = n <= AFS_SMALL_LEN ? !!HEARD_RECORD(afs_heard_small, AFS_SMALL_LEN)
+				  : !!HEARD_RECORD(afs_heard, AFS_COMMAND_LEN);
+	if (part != AFS_HEARD_BEGIN || command >= AFS_ACCOUNT_DSI || !afs_path_at[command & 255])
+		return 0;
+	if (!told)
+		AFS_COUNT(shared.lost.records[AFS_STREAM_NAMES]);
+	else if (setup.batch)
+		stripe->batch_n[AFS_STREAM_NAMES]++;
+	return 0;
+}
+
+/* n bytes of a frame are next; begins: it has just begun. */
+static __always_inline void frame_heard(const struct afs_thread *t, const struct afs_flow *f,
+					int way, bool begins, __u64 n, __u64 now)
+{
+	/* Most bytes are data, far behind what is wanted. */
+	if (!begins && f->bytes - f->skip > DSI_HEAD + 1 + AFS_COMMAND_LEN)
+		return;
+	if (way == TO_SERVER ? is_answered(f) : f->answers)
+		heard(t->slot,
+		      way != TO_SERVER ? AFS_HEARD_REPLY
+		      : begins         ? AFS_HEARD_BEGIN
+				       : AFS_HEARD_MORE,
+		      f->cursor.at, n, now);
+}
+
 /* A request was answered. Before it ends: which volume it opened. */
 static __always_inline void dsi_answered(struct afs_stripe *stripe, struct afs_thread *t,
 					 struct afs_stream *s, __u64 now)
@@ -209,6 +359,7 @@ static __always_inline bool dsi_step(struct afs_stripe *stripe, struct afs_threa
 {
 	struct afs_flow *f = way == TO_SERVER ? &s->flow[TO_SERVER] : &s->flow[FROM_SERVER];
 	struct afs_cursor *c = &f->cursor;
+	bool begins = false;
 	__u32 len;
 	__u64 n;
 
@@ -220,7 +371,8 @@ static __always_inline bool dsi_step(struct afs_stripe *stripe, struct afs_threa
 		if (f->have != AFS_IN_FRAME)
 			return c->total;
 		f->lost = 0;
-		if (way == TO_SERVER && tracing(AFS_TRACE_NAMES) && len)
+		if (way == TO_SERVER && tracing(AFS_TRACE_NAMES) &&
+		    !tracing(AFS_TRACE_REPLAYABLE) && len)
 			frame_named(stripe, t, s, f, end_ns);
 		if (way == TO_SERVER && len && opens_volume(f))
 			*opening_of(s, id_in(f)) = (struct afs_openvol) { .request = id_in(f) + 1 };
@@ -228,6 +380,9 @@ static __always_inline bool dsi_step(struct afs_stripe *stripe, struct afs_threa
 			frame_in(stripe, t, s, f, len, begin_ns);
 		else
 			frame_out(stripe, t, s, f, len, end_ns);
+		begins = true;
+		if (way == TO_SERVER && tracing(AFS_TRACE_REPLAYABLE))
+			f->bytes = len + DSI_HEAD;
 	}
 	if (t->data == AFS_DATA_FILE)
 		c->left = c->total;
@@ -241,6 +396,8 @@ static __always_inline bool dsi_step(struct afs_stripe *stripe, struct afs_threa
 	if (way == FROM_SERVER && tracing(AFS_TRACE_SMALL) && n > 3 &&
 	    f->skip + DSI_HEAD == f->bytes && f->answers && reply_account(s) == DSI_OPENFORK)
 		f->fork = fork_at(c->at + 1, n - 1);
+	if (tracing(AFS_TRACE_REPLAYABLE))
+		frame_heard(t, f, way, begins, n, end_ns);
 	advance(c, n);
 	f->skip -= n;
 	if (!f->skip && frame_end(f, way))

@@ -11,14 +11,15 @@
  *   reply  xid 4, 1, 1 (denied), status 4, ...
  *
  * Any split of the stream into reads and writes, any number of fragments and of records in one.
- * Replies come in any order. A request begins with the read that completes the header of its call
- * and ends with the write that completes its reply. Calls of the server to the client are passed
- * over.
+ * Replies come in any order. A request begins with the read that completes the header of its call,
+ * of NFS what says which it is (bpf/decode/nfs.h), and ends with the write that completes its
+ * reply. Calls of the server to the client are passed over.
  */
 
 #include "bpf/cursor.h"
+#include "bpf/decode/nfs.h"
+#include "bpf/park.h"
 #include "bpf/programs.h"
-#include "bpf/request.h"
 
 #define RPC_MARK     4
 #define RPC_LAST     0x80000000u
@@ -91,31 +92,35 @@ static __always_inline bool rpc_is_head(const struct afs_flow *f, int way)
 /* The result of a reply of which "have" bytes are in the head; its request is in f->pending. */
 static __always_inline __s32 rpc_result(const struct afs_flow *f)
 {
-	__u32 status;
+	enum afs_rpc_results results = afs_rpc_results_of(f->pending.account);
+	__u32 status, value;
 
 	if (rpc_is_denied(f))
 		return AFS_RPC_DENIED(be32(f->head + 12));
 	status = be32(f->head + RPC_VERF_END);
 	if (status)
 		return AFS_RPC_ACCEPTED(status);
-	if (f->have < RPC_HEAD || !afs_rpc_has_status(f->pending.account) ||
-	    (__s32)be32(f->head + RPC_DONE_LEN) >= 0)
+	value = be32(f->head + RPC_DONE_LEN);
+	if (results == AFS_RPC_STATUS && f->have >= RPC_DONE_LEN + 4)
+		return (__s32)value;
+	if (f->have < RPC_HEAD || results != AFS_RPC_ERRNO || (__s32)value >= 0)
 		return 0;
 	return (__s32)be32(f->head + RPC_DONE_LEN + 4);
 }
 
 /* The header of a call is complete. */
-static __always_inline void rpc_call(struct afs_stripe *stripe, struct afs_stream *s,
-				     const struct afs_flow *f, __u64 begin_ns)
+static __always_inline void rpc_call(struct afs_stripe *stripe, struct afs_thread *t,
+				     struct afs_stream *s, const struct afs_flow *f, __u64 begin_ns)
 {
 	const struct afs_pending p = {
 		.ns = begin_ns,
 		.bytes = f->bytes,
-		.account = afs_rpc_account(be32(f->head + 12), be32(f->head + 20)),
+		.account = nfs_account(f),
 	};
 
-	s->begun++;
 	pending_begin(stripe, s, &p, rpc_xid(f));
+	if (setup.parks)
+		park_here(stripe, t, s, rpc_xid(f), p.account, true);
 }
 
 /* Whether the header is long enough: "ended": there is no more of the record. */
@@ -124,7 +129,8 @@ static __always_inline bool rpc_is_complete(const struct afs_flow *f, bool ended
 	if (f->have < 8)
 		return false;
 	if (rpc_is(f, RPC_CALL))
-		return f->have >= RPC_CALL_LEN;
+		return f->have >= RPC_CALL_LEN &&
+		       (ended || !nfs_is_call(f) || NFS_AT(f) == NFS_AT_END);
 	if (f->have >= RPC_HEAD)
 		return true;
 	return ended && f->have >= (rpc_is_denied(f) ? RPC_DENY_LEN : RPC_DONE_LEN);
@@ -157,11 +163,17 @@ static __always_inline bool rpc_take_mark(struct afs_stream *s, struct afs_flow 
 	return true;
 }
 
+/* Bytes of a header that are read before one looks at it. */
+static __always_inline __u32 rpc_needs(const struct afs_flow *f)
+{
+	return f->have >= RPC_CALL_LEN && rpc_is(f, RPC_CALL) ? nfs_needs(f) : RPC_HEAD;
+}
+
 /* Reads bytes of a header; false: not readable, or not a header. */
 static __always_inline bool rpc_take_head(struct afs_flow *f, int way)
 {
 	struct afs_cursor *c = &f->cursor;
-	__u32 have = f->have & 31, n = RPC_HEAD - have;
+	__u32 have = f->have & 31, n = rpc_needs(f) - have;
 
 	if (n > f->skip)
 		n = f->skip;
@@ -186,7 +198,7 @@ static __always_inline bool rpc_take_head(struct afs_flow *f, int way)
 	return true;
 }
 
-/* Passes over bytes of the verifier, or of all that follows the header. */
+/* Passes over bytes of a credential or verifier, or of all that follows the header. */
 static __always_inline void rpc_pass(struct afs_flow *f, const struct afs_thread *t)
 {
 	struct afs_cursor *c = &f->cursor;
@@ -212,13 +224,26 @@ static __always_inline void rpc_begin(struct afs_stripe *stripe, struct afs_thre
 	f->lost = 0;
 	f->answers = 0;
 	if (way == TO_SERVER && rpc_is(f, RPC_CALL))
-		rpc_call(stripe, s, f, begin_ns);
+		rpc_call(stripe, t, s, f, begin_ns);
 	if (way == FROM_SERVER && rpc_is(f, RPC_REPLY)) {
 		reply_begin(stripe, t, s, f, rpc_xid(f), end_ns);
 		if (f->answers)
 			f->result = rpc_result(f);
 	}
 	f->have = AFS_IN_FRAME;
+}
+
+/* The last byte of a reply to a known request was sent. */
+static __always_inline void rpc_answered(struct afs_stripe *stripe, struct afs_thread *t,
+					 struct afs_stream *s, const struct afs_flow *f, __u64 now)
+{
+	const struct afs_pending *p = &f->pending;
+	const struct afs_queued q = { .account = p->account, .bytes = p->bytes };
+
+	if (setup.parks)
+		park_end(stripe, t, s, &q, rpc_xid(f), p->ns, now);
+	else
+		reply_end(stripe, t, s, rpc_xid(f), now);
 }
 
 /* A fragment has ended; if it is the last one, the record. false: that was no record. */
@@ -230,15 +255,15 @@ static __always_inline bool rpc_end(struct afs_stripe *stripe, struct afs_thread
 	if (!(f->mark[0] & 0x80))
 		return true;
 	if (f->have != AFS_IN_FRAME) {
-		if (f->pass || !rpc_is_complete(f, true))
+		if (!rpc_is_complete(f, true) || (f->pass && rpc_is(f, RPC_REPLY)))
 			return false;
 		rpc_begin(stripe, t, s, f, way, begin_ns, end_ns);
 	}
 	f->have = 0;
-	f->passed = 0;
+	f->pass = f->passed = 0;
 	f->frames++;
 	if (way == FROM_SERVER && f->answers)
-		reply_end(stripe, t, s, rpc_xid(f), end_ns);
+		rpc_answered(stripe, t, s, f, end_ns);
 	f->answers = 0;
 	return true;
 }
@@ -272,6 +297,8 @@ static __always_inline bool sunrpc_step(struct afs_stripe *stripe, struct afs_th
 	}
 	if (f->mark_have < RPC_MARK)
 		return f->cursor.total;
+	if (f->have == nfs_needs(f) && !f->pass && rpc_is(f, RPC_CALL) && nfs_is_call(f))
+		nfs_next(f);
 	if (f->have != AFS_IN_FRAME && !f->pass && rpc_is_complete(f, false))
 		rpc_begin(stripe, t, s, f, way, begin_ns, end_ns);
 	if (!f->skip && !rpc_end(stripe, t, s, f, way, begin_ns, end_ns)) {

@@ -11,7 +11,8 @@
 
 /* The last one takes what has no other's prefix. */
 static const struct store_kind *const kinds[] = { &store_gfapi_kind, &store_smb_kind,
-						  &store_rx_kind, &store_posix_kind };
+						  &store_nfs_kind, &store_rx_kind,
+						  &store_posix_kind };
 
 #define N_KINDS (sizeof(kinds) / sizeof(kinds[0]))
 
@@ -84,9 +85,8 @@ int store_place_login(struct store_place_login *out, const char *place, struct e
 {
 	const char *where;
 	const struct store_kind *k = local_find(place, &where);
-	int r = k->login ? k->login(out, where, e) : 0;
 
-	return r ? r : k->login != NULL;
+	return k->login ? k->login(out, where, e) : 0;
 }
 
 /* Of the process: all its stores log in as one user. */

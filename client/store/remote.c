@@ -72,9 +72,9 @@ bool remote_heard(struct remote_job *j)
 	return true;
 }
 
-static void remote_lose(struct remote *r, const char *why)
+void remote_lose(struct remote *r, const char *why)
 {
-	if (!r->is_lost)
+	if (!r->is_lost && !r->refused)
 		snprintf(r->why, sizeof(r->why), "%s", why);
 	r->is_lost = true;
 }
@@ -215,6 +215,8 @@ static bool remote_answers(struct remote *r, struct store_op *op)
 		store_answer(op, STORE_UNKNOWN, ENOSYS, lacks);
 	else if (op->verb == STORE_LIST && op->len < STORE_LIST_LEN)
 		store_answer_errno(op, EINVAL);
+	else if (op->verb == STORE_DELETE && !*op->name && !op->dir.id)
+		store_answer_errno(op, EPERM); /* the store's own place */
 	else if (op->verb == STORE_LIST && op->offset && r->list && r->list_dir == op->dir.id &&
 		 r->listed == op->offset)
 		store_answer_errno(op, remote_give_list(r, op));
@@ -274,6 +276,11 @@ struct store_op *remote_take(struct store *s)
 	return store_queue_take(&remote_of(s)->answered);
 }
 
+static uint64_t remote_keep_ns(struct remote *r)
+{
+	return r->s.state == STORE_IS_OPEN && r->calls->keep_ns ? r->calls->keep_ns(r) : UINT64_MAX;
+}
+
 void remote_wait(struct store *s, struct io_wait *w)
 {
 	struct remote *r = remote_of(s);
@@ -291,6 +298,8 @@ void remote_wait(struct store *s, struct io_wait *w)
 		w->due_ns = r->progress_ns + LEAVE_NS;
 	else if (r->n_pending || s->state == STORE_OPENING)
 		w->due_ns = r->progress_ns + SILENCE_NS;
+	if (remote_keep_ns(r) < w->due_ns)
+		w->due_ns = remote_keep_ns(r);
 }
 
 static int remote_is_lost(const struct remote *r, struct err *e)
@@ -317,6 +326,10 @@ int remote_advance(struct store *s, short events, struct err *e)
 	waits = r->n_pending || s->state == STORE_OPENING;
 	if (waits && clock_now_ns() >= r->progress_ns + SILENCE_NS)
 		remote_lose(r, "no answer for 60 s");
+	if (!r->is_lost && clock_now_ns() >= remote_keep_ns(r)) {
+		r->calls->keep(r);
+		remote_push(r);
+	}
 	return r->refused || r->is_lost ? remote_is_lost(r, e) : 0;
 }
 

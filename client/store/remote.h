@@ -47,6 +47,10 @@ struct remote_calls {
 	/* The next entry of a list, with its name; false: there is no more. */
 	bool (*next)(struct remote *r, void *list, const char **name, bool *is_file);
 	void (*close_list)(struct remote *r, void *list);
+	/* When keep() is to be called next, which asks the server for something so that it does not
+	 * forget a client that says nothing; NULL: none does. */
+	uint64_t (*keep_ns)(struct remote *r);
+	void (*keep)(struct remote *r);
 	/* Begins to log out, which closes all files; remote_left() says when that is done. 0 or an
 	 * errno. */
 	int (*leave)(struct remote *r);
@@ -97,6 +101,9 @@ void remote_connected(struct remote *r, int code, const char *why);
 
 /* It has logged out, or cannot. */
 void remote_left(struct remote *r);
+
+/* The connection is lost: why is what the library says. Operations under way stay unanswered. */
+void remote_lose(struct remote *r, const char *why);
 
 /* Something has come for j. false: nobody waits for it any more. */
 bool remote_heard(struct remote_job *j);

@@ -276,7 +276,7 @@ static int login_smb(struct store_place_login *out, const char *where, struct er
 
 	memcpy(out->user, u.user, sizeof(out->user));
 	memcpy(out->host, u.host, sizeof(out->host));
-	return r;
+	return r ? r : 1;
 }
 
 const struct store_kind store_smb_kind = {

@@ -111,12 +111,13 @@ struct store_kind {
 	int (*open)(struct store **out, const char *where, bool direct, struct err *e);
 	/* Makes the place if it is not there; NULL: it always is. */
 	int (*make)(const char *where, struct err *e);
-	/* Who logs in where; NULL: nobody does. 0 or a negative errno with a text. */
+	/* As store_place_login(); NULL: nobody logs in, and any place is taken. */
 	int (*login)(struct store_place_login *out, const char *where, struct err *e);
 	bool never_waits; /* its stores do not block (struct store) */
 };
 
-extern const struct store_kind store_posix_kind, store_gfapi_kind, store_rx_kind, store_smb_kind;
+extern const struct store_kind store_posix_kind, store_gfapi_kind, store_rx_kind, store_smb_kind,
+    store_nfs_kind;
 
 /* Those of store_keep_password(), "" before. */
 const char *store_user(void);

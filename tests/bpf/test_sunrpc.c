@@ -3,7 +3,7 @@
  * SunRPC: known calls and replies in, exactly these counted, however they are split, whichever is
  * answered first. Tests bpf/decode/sunrpc.h, bpf/programs.h.
  */
-#include "clients.h"
+#include "rpc_records.h"
 
 #include "bpf/programs.h"
 
@@ -17,30 +17,7 @@
 #define WRITE  13
 #define FSYNC  16
 #define FOP    1298437
-#define LAST   0x80000000u
-#define LOST   "bytes of connections in no recognized request"
 #define NONE   "requests without an answer or answers without a request"
-
-struct bytes {
-	size_t n;
-	uint8_t at[4096];
-};
-
-static void put(struct bytes *b, uint32_t word)
-{
-	const uint32_t be = htonl(word);
-
-	memcpy(b->at + b->n, &be, sizeof(be));
-	b->n += sizeof(be);
-}
-
-/* A record of one fragment: its mark is filled in here. */
-static void close_record(struct bytes *b, size_t begin)
-{
-	const uint32_t mark = htonl(LAST | (uint32_t)(b->n - begin - 4));
-
-	memcpy(b->at + begin, &mark, sizeof(mark));
-}
 
 /* A call with "more" bytes of arguments: 44 + more bytes with the mark. */
 static void call(struct bytes *b, uint32_t xid, uint32_t program, uint32_t procedure, size_t more)
@@ -55,20 +32,6 @@ static void call(struct bytes *b, uint32_t xid, uint32_t program, uint32_t proce
 	close_record(b, begin);
 }
 
-/* An accepted reply with a verifier of this length: 28 + verifier + more. */
-static void reply(struct bytes *b, uint32_t xid, uint32_t status, uint32_t verifier)
-{
-	const uint32_t words[] = { 0, xid, 1, 0, 0, verifier };
-	size_t begin = b->n;
-
-	for (size_t i = 0; i < sizeof(words) / sizeof(words[0]); i++)
-		put(b, words[i]);
-	memset(b->at + b->n, 0xff, (verifier + 3) & ~3u);
-	b->n += (verifier + 3) & ~3u;
-	put(b, status);
-	close_record(b, begin);
-}
-
 /* With a value and an errno, and more bytes: 36 + more. */
 static void answer_with(struct bytes *b, uint32_t xid, int32_t value, uint32_t code, size_t more)
 {
@@ -80,36 +43,6 @@ static void answer_with(struct bytes *b, uint32_t xid, int32_t value, uint32_t c
 	memset(b->at + b->n, 'r', more);
 	b->n += more;
 	close_record(b, begin);
-}
-
-/* Moves the bytes from one end to the other, received in pieces of at most "piece". */
-static void move(int from, int to, const struct bytes *b, size_t piece)
-{
-	uint8_t at[sizeof(b->at)];
-	size_t n;
-
-	if (send(from, b->at, b->n, 0) != (ssize_t)b->n)
-		_exit(1);
-	for (size_t done = 0; done < b->n; done += n) {
-		n = b->n - done < piece ? b->n - done : piece;
-		if (recv(to, at, n, MSG_WAITALL) != (ssize_t)n)
-			_exit(1);
-	}
-}
-
-/* The server writes in pieces; the client takes them. */
-static void tell(int i, const struct bytes *b, size_t piece)
-{
-	uint8_t at[sizeof(b->at)];
-	size_t n;
-
-	for (size_t done = 0; done < b->n; done += n) {
-		n = b->n - done < piece ? b->n - done : piece;
-		if (send(server[i], b->at + done, n, 0) != (ssize_t)n)
-			_exit(1);
-	}
-	if (recv(client[i], at, b->n, MSG_WAITALL) != (ssize_t)b->n)
-		_exit(1);
 }
 
 static void watch_listener(struct rung_rig *g, void (*fn)(struct watched_shared *s), struct run *r)
@@ -128,28 +61,6 @@ static void watch_server(struct rung_rig *g, void (*fn)(struct watched_shared *s
 {
 	listen_here();
 	watch_listener(g, fn, r);
-}
-
-static void done(struct rung_rig *g, struct run *r)
-{
-	rig_close(g, r);
-	close(listener);
-}
-
-static const struct afs_account *counted(const struct rung_rig *g, unsigned int number)
-{
-	const struct ledger_account *a = ledger_account(&g->diff, number);
-
-	assert_non_null(a);
-	return &a->sum;
-}
-
-static uint64_t results(const struct rung_rig *g, unsigned int number, int32_t code)
-{
-	for (size_t i = 0; i < g->diff.n_results; i++)
-		if (g->diff.result[i].account == number && g->diff.result[i].code == code)
-			return g->diff.result[i].n;
-	return 0;
 }
 
 /* Requests, answers, bytes in and out of an account. */
@@ -259,22 +170,6 @@ static void all_pieces(void)
 		answer_with(&out, piece * 3, -1, ENOENT, 0);
 		answer_with(&out, piece * 3 + 1, 0, ENOENT, 5);
 		tell(0, &out, piece);
-	}
-}
-
-/* The record of one fragment at b->at + begin as fragments of at most n bytes, some of them empty.
- */
-static void shred(struct bytes *out, const struct bytes *in, size_t n)
-{
-	size_t len;
-
-	for (size_t at = 4; at < in->n; at += len) {
-		len = in->n - at < n ? in->n - at : n;
-		if (at % 3 == 0)
-			put(out, 0);
-		put(out, (at + len == in->n ? LAST : 0) | (uint32_t)len);
-		memcpy(out->at + out->n, in->at + at, len);
-		out->n += len;
 	}
 }
 

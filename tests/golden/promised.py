@@ -121,6 +121,7 @@ def schemas() -> Things:
         ("check --json", "user/check/check_json.c", "CHECK_SCHEMA"),
         ("rx --serve --json", "user/drive/rx_serve.c", "SERVE_SCHEMA"),
         ("sweep.json", "analysis/afpscope/saved/steps.py", "SCHEMA"),
+        ("bundle.json", "analysis/afpscope/saved/sealed.py", "SCHEMA"),
         (".layout.json", "analysis/afpscope/saved/layout.py", "FORMAT"),
     ):
         found = re.search(rf"^(?:#define )?{name} +(?:= )?(\d+)$", (TOP / where).read_text(), re.M)

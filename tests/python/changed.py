@@ -8,7 +8,7 @@ from collections import Counter
 from pathlib import Path
 from typing import Any
 
-from afpscope import ab
+from afpscope.measure import turns
 from afpscope.saved import hist
 from afpscope.saved.run import START
 from conftest import Change, Shelf
@@ -81,7 +81,7 @@ def more_calls(value: dict[str, Any]) -> None:
 
 def pairs(shelf: Shelf, n: int, factor: float) -> tuple[list[Path], list[Path]]:
     sides: dict[str, list[Path]] = {"a": [], "b": []}
-    for i, (pair, side) in enumerate(ab.order(n)):
+    for i, (pair, side) in enumerate(turns.order(n)):
         change = scaled(i, "FPCreateFile", factor if side == "b" else 1)
         sides[side].append(shelf.put(f"{pair:02}{side}", change=change))
     return sides["a"], sides["b"]

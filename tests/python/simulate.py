@@ -27,11 +27,12 @@ from typing import Any
 import numpy as np
 
 sys.path.insert(0, str(Path(__file__).parents[2] / "analysis"))
-from afpscope import ab, compare, gate
+from afpscope import compare, gate
 from afpscope.errors import Failure
 from afpscope.judge import design, stats, tails
 from afpscope.limit import limits
 from afpscope.limit.limits import Spent
+from afpscope.measure import turns
 from afpscope.saved import hist
 from afpscope.saved.hist import Histogram
 from afpscope.saved.model import Command, Phase
@@ -99,7 +100,7 @@ _EMPTY = Run(
 def _sides(case: Case) -> list[str]:
     if case.how == "in-order" or case.of_b:
         return ["a"] * case.runs + ["b"] * (case.of_b or case.runs)
-    return [side for _, side in ab.order(case.runs)]
+    return [side for _, side in turns.order(case.runs)]
 
 
 HEAVY, ALIKE, COARSE, OUTLIER = "heavy tails", "alike", "coarse", "outlier"

@@ -16,6 +16,7 @@ from pathlib import Path
 
 import pytest
 from afpscope import ab, compare
+from afpscope.measure import turns
 from afpscope.saved.run import AB_FILE, START, Run
 from conftest import Done, Shelf
 
@@ -23,9 +24,9 @@ Execute = Callable[..., Done]
 
 
 def test_what_comes_back_every_few_runs_falls_on_both_alike() -> None:
-    sides = "".join(side for _, side in ab.order(16))
+    sides = "".join(side for _, side in turns.order(16))
     assert sides.startswith("abbabaabbaababba")
-    assert sorted(ab.order(16)) == [(pair, side) for pair in range(1, 17) for side in "ab"]
+    assert sorted(turns.order(16)) == [(pair, side) for pair in range(1, 17) for side in "ab"]
     for period in (2, 4, 8):
         assert {sides[start::period].count("a") for start in range(period)} == {16 // period}
 

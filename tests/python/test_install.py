@@ -73,6 +73,15 @@ def test_every_page_that_a_manual_page_names_is_installed(prefix: Path) -> None:
     assert named and all(Path(path).exists() for path in named)
 
 
+def test_links_between_installed_pages_lead_somewhere(prefix: Path) -> None:
+    doc, links = prefix / "share/doc/afpscope", 0
+    for page in doc.rglob("*.md"):
+        for target in re.findall(r"\]\(([^)#:\s]+)[^):]*\)", page.read_text(encoding="utf-8")):
+            links += 1
+            assert (page.parent / target).exists(), f"{page.name}: {target}"
+    assert links > 50
+
+
 def test_every_command_has_a_manual_page(prefix: Path) -> None:
     program = prefix / "bin" / "afpscope"
     overview = (prefix / "share/man/man1/afpscope.1").read_text()

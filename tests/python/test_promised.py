@@ -158,3 +158,11 @@ def test_a_trace_of_1_0_is_asked_and_dumped(runs: Path, execute: Execute) -> Non
     assert done.code == 0 and "FPWriteExt" in done.out, done.out + done.err
     done = execute("dump", runs / "lantest-a", "--slow", "3", "--calls")
     assert done.code == 0 and "FP" in done.out, done.out + done.err
+
+
+def test_a_bundle_of_1_0_is_read(tmp_path: Path, execute: Execute) -> None:
+    bundle = ROOT / "tests/golden/1.0/bundle.json"
+    done = execute("info", bundle)
+    assert done.code == 0 and "afpscope 1.0.0 " in done.out, done.out + done.err
+    done = execute("report", bundle, "-o", tmp_path / "page.html")
+    assert done.code == 0 and "Cross-checks" in (tmp_path / "page.html").read_text(), done.err

@@ -563,7 +563,7 @@ def test_a_missing_package_is_named(tmp_path: Path) -> None:
         line, env={"PYTHONPATH": str(analysis)}, capture_output=True, text=True, check=False
     )
     assert done.returncode == 1
-    told = f"numpy is missing or broken for {sys.executable}: make install brings it"
+    told = f"numpy is missing or broken for {sys.executable}: make install or the package"
     assert done.stderr.startswith(f"afpscope: the Python package {told}")
 
 

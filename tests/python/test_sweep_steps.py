@@ -203,6 +203,9 @@ def test_a_wrong_option_ends_the_sweep(
         ("afp://[fe80::1%eth0]/v", ("fe80::1%eth0", 548)),
         ("gluster://host/v/d", ("host", 24007)),
         ("gluster://host:24008/v", ("host", 24008)),
+        ("smb://u@host/share", ("host", 445)),
+        ("nfs://host/export", ("host", 2049)),
+        ("nfs://host:12049/export?mountport=12050", ("host", 12049)),
     ],
 )
 def test_the_port_of_a_url_is_that_of_its_kind(url: str, found: tuple[str, int]) -> None:

@@ -6,20 +6,11 @@
 # AFPSCOPE_CACHE  where roots and instances live, in its folder "server"
 #                 (default: ${XDG_CACHE_HOME:-~/.cache}/afpscope)
 # AFPD_TREE       a ready root tree to use instead of the suite's own
-#
-# A root is named after its suite and the contents of what builds it, so that
-# a changed script makes a new one.
 
 here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
 cache=${AFPSCOPE_CACHE:-${XDG_CACHE_HOME:-${HOME:-/root}/.cache}/afpscope}/server
 
 die() { echo "${0##*/}: $*" >&2; exit 1; }
-
-root_of() { # SUITE
-    local key
-    key=$(cd "$here" && cat root.sh lib.sh rlimit-clamp.c | sha256sum)
-    echo "${AFPD_TREE:-$cache/$1-${key:0:12}}"
-}
 
 # The server's processes: those that run inside ROOT on the configuration of
 # PORT. Holds for sessions and cnid_dbd whose parent has gone, and leaves out

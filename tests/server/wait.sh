@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 # shellcheck shell=bash
 #
-# Sourced beside lib.sh, whose contents name the roots: a change of it would make all of them anew.
+# Sourced beside lib.sh.
 
 # Runs COMMAND 20 times a second, until it succeeds; 1 when the time is over, at least 60 s: the
 # machine may be busy.

@@ -43,9 +43,8 @@ int tracing_check(const struct tracing_cfg *cfg, struct err *e)
 		const char *name;
 		bool given;
 	} options[] = {
-		{ "--names", cfg->names },
-		{ "--trace-buffer", cfg->ring_len },
-		{ "--trace-cpu", cfg->pinned },
+		{ "--names", cfg->names },           { "--replayable", cfg->replayable },
+		{ "--trace-buffer", cfg->ring_len }, { "--trace-cpu", cfg->pinned },
 		{ "--max-size", cfg->max_len },
 	};
 
@@ -62,9 +61,11 @@ int tracing_open(struct tracing **out, const struct tracing_cfg *cfg,
 {
 	const struct trace_opts opts = { .only_requests = cfg->what == TRACING_REQUESTS,
 					 .names = cfg->names,
+					 .replayable = cfg->replayable,
 					 .max_len = cfg->max_len,
 					 .pinned = cfg->pinned,
 					 .cpu = cfg->cpu,
+					 .kind = r->kind,
 					 .run = r->id,
 					 .command = r->command };
 	struct tracing *t;
@@ -82,7 +83,8 @@ int tracing_open(struct tracing **out, const struct tracing_cfg *cfg,
 	err = path ? trace_open(&t->trace, folder->dir, path, &opts, e)
 		   : err_set(e, -ENOMEM, "out of memory");
 	free(path);
-	if (!err && run_note(&r->options, "trace", "%s", tracing_choices[cfg->what]))
+	if (!err && (run_note(&r->options, "trace", "%s", tracing_choices[cfg->what]) ||
+		     (cfg->replayable && run_note(&r->options, "replayable", "yes"))))
 		err = err_set(e, -ENOMEM, "out of memory");
 	if (err)
 		tracing_close(t);

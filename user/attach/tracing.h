@@ -18,6 +18,7 @@ enum tracing_what { TRACING_OFF, TRACING_ALL, TRACING_REQUESTS };
 struct tracing_cfg {
 	int what; /* enum tracing_what */
 	bool names;
+	bool replayable;
 	bool pinned;
 	unsigned int cpu; /* where pinned: of the thread that writes */
 	uint64_t max_len;
@@ -42,6 +43,11 @@ int tracing_cpu(void *cfg, const char *arg, struct err *e); /* for the table of 
 		  "hashes",                                                                        \
 	  .more = "The texts are its stream texts. The key of the hashes is not stored, so that "  \
 		  "names cannot be found by trying." },                                            \
+	{ .name = "replayable", .type = OPT_FLAG,                                                  \
+	  .offset = offsetof(cfg_type, member.replayable),                                         \
+	  .help = "the trace has what each request asked for, so that it can be sent again",       \
+	  .more = "That is its stream operations: sizes, places in files, flags; names and ids "   \
+		  "as keyed hashes, never data." },                                                \
 	{ .name = "trace-buffer", .arg = "SIZE", .type = OPT_SIZE,                                 \
 	  .offset = offsetof(cfg_type, member.ring_len),                                           \
 	  .min = 4096, .max = 1u << 30,                                                            \

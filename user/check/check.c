@@ -6,6 +6,7 @@
 #include "base/opt.h"
 #include "check/check_found.h"
 #include "host/proc/procfs.h"
+#include "host/rights.h"
 #include "kinds/kind.h"
 
 #include <errno.h>
@@ -87,6 +88,7 @@ static int check_look(struct check *c, const struct check_cfg *cfg, struct err *
 	int r;
 
 	ladder_look(&c->ladder, kind_afp.decoder);
+	cmd_note_rights(rights_drop(0), NULL); /* what follows reads what other users wrote */
 	/* Without /proc no process is found. */
 	c->exact = procfs_is_mounted() && ladder_exact(&c->ladder);
 	r = servers_named(&c->servers, cfg->whom.port, (pid_t)cfg->whom.pid, &c->none);

@@ -5,6 +5,7 @@
 #include "app/cmd.h"
 #include "base/clock.h"
 #include "base/file.h"
+#include "host/rights.h"
 #include "work/rxperf/rxperf.h"
 
 #include <arpa/inet.h>
@@ -14,6 +15,7 @@
 #include <limits.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #define SENT_PERIOD 65536 /* zeros, as the original sends */
 #define SLICE_NS    250000000u
@@ -240,6 +242,8 @@ static int tool_do(const struct rxperf_tool *t, struct err *e)
 	int r = tool_opts(&o, t, e);
 
 	r = r ? r : tool_open(&s, t, e);
+	if (!r && rights_drop_all(getuid(), getgid()))
+		warnx("could not drop root privileges");
 	r = r ? r : tool_do_calls(t, &o, s, &ns, e);
 	if (!r)
 		tool_put_line(t, &o, ns);

@@ -2,6 +2,7 @@
 /* afpscope rx --serve: the server of rxperf's calls, until it is ended; then what it did. */
 #include "drive/rx_serve.h"
 #include "base/file.h"
+#include "host/rights.h"
 #include "report/json/doc.h"
 #include "report/screen/screen_text.h"
 #include "rx/perf.h"
@@ -189,6 +190,22 @@ static void put_text_of(const struct rx_server_state *st)
 
 /* ---- serving ---- */
 
+static bool saves_file(const struct rx_serve_cfg *cfg)
+{
+	return cfg->json && strcmp(cfg->json, "-") != 0;
+}
+
+/*
+ * Anybody may send to the port. It stays a process of root's: record takes no stranger's process
+ * for a server.
+ */
+static void rx_serve_drop(const void *user)
+{
+	int r = saves_file(user) ? rights_drop(0) : rights_drop_all(getuid(), getgid());
+
+	cmd_note_rights(r, NULL);
+}
+
 static void say_begin(struct rx_server *s, const struct rx_serve_cfg *cfg)
 {
 	struct rx_server_state st;
@@ -210,7 +227,7 @@ static enum outcome rx_serve_end(struct rx_server *s, const struct rx_serve_cfg 
 	enum outcome o = OUTCOME_OK;
 
 	rx_server_read(s, &st);
-	if (!cfg->json || strcmp(cfg->json, "-") != 0)
+	if (!cfg->json || saves_file(cfg))
 		put_text_of(&st);
 	if (cfg->json && put_json(&st, rx_server_port(s), cfg->json, &e)) {
 		cmd_say("%s", e.text);
@@ -276,7 +293,9 @@ static int rx_serve_take(struct rx_server_opts *o, struct rx_serve_cfg *cfg, str
 				       .buffer_len = (unsigned int)cfg->buffer_len,
 				       .own = RX_LIMITS_USUAL,
 				       .threads_least = cfg->least,
-				       .threads_most = cfg->most };
+				       .threads_most = cfg->most,
+				       .opened = rx_serve_drop,
+				       .user = cfg };
 	o->own.window = cfg->window;
 	if (cfg->no_jumbo)
 		o->own.datagram = 1;
@@ -288,7 +307,7 @@ static int rx_serve_take(struct rx_server_opts *o, struct rx_serve_cfg *cfg, str
 		return err_set(e, -EINVAL, "--address: '%s' is not an IPv4 address", cfg->address);
 	if (cfg->quota && take_quota(o, cfg->quota, e))
 		return -EINVAL;
-	return cfg->json && strcmp(cfg->json, "-") != 0 ? file_check(cfg->json, FILE_RESULT, e) : 0;
+	return saves_file(cfg) ? file_check(cfg->json, FILE_RESULT, e) : 0;
 }
 
 int cmd_rx_serve(int argc, char **argv)

@@ -64,8 +64,8 @@ extern const char *const session_watch_choices[];
 	  .offset = offsetof(cfg_type, member.local),                                              \
 	  .help = "the same tests on a directory of this machine",                                 \
 	  .more = "This option is not needed where a place is given instead of the server: a "     \
-		  "DIRECTORY that begins with / or a dot, or exists, or a gluster:// or smb:// "   \
-		  "place. "                                                                        \
+		  "DIRECTORY that begins with / or a dot, or exists, or a gluster://, smb:// or "  \
+		  "nfs:// place. "                                                                 \
 		  "System calls are made one after the other." },                                  \
 	{ .letter = 'P', .name = "directory", .arg = "DIR", .type = OPT_STRING,                    \
 	  .offset = offsetof(cfg_type, member.directory),                                          \
@@ -74,7 +74,9 @@ extern const char *const session_watch_choices[];
 		  "GlusterFS volume, used by libgfapi, without a mount. It takes the library "     \
 		  "libgfapi of GlusterFS 6 or newer (Debian package libgfapi0). "                  \
 		  "smb://USER@HOST[:PORT]/SHARE[/PATH] is a directory of an SMB share, used by "    \
-		  "libsmb2 (Debian 13: package libsmb2-6). docs/load.md says what is measured." },                                                      \
+		  "libsmb2 (Debian 13: package libsmb2-6). nfs://HOST[:PORT]/EXPORT[/PATH] is a "  \
+		  "directory of an NFS server, used by libnfs (Debian 12: package libnfs13; "      \
+		  "Debian 13: libnfs14). docs/load.md says what is measured." },                   \
 	{ .letter = 'D', .name = "buffered", .type = OPT_FLAG,                                     \
 	  .offset = offsetof(cfg_type, member.buffered),                                           \
 	  .help = "through the page cache (default: O_DIRECT)",                                    \
@@ -162,6 +164,14 @@ enum outcome session_open_store(struct session *s, struct store_afp_opts *opts, 
  */
 int session_make_base(struct session *s, const char *name, struct err *e);
 int session_remove_base(struct session *s, struct err *e);
+
+/*
+ * Of a place of this machine: watches the server that has it, if it is of a known kind; where that
+ * is not on this host the run says why. 0 or a negative errno with a text. At the end: warns of
+ * processes of the server that began meanwhile.
+ */
+int session_place_watch(struct session *s, struct err *e);
+void session_place_note_new(struct session *s);
 
 /*
  * What is said of the server (session_look.c), in this order. session_look_find: the whole server

@@ -51,6 +51,8 @@ static uint64_t rights_asked_for(unsigned int extra)
 		keep |= BIT(CAP_NET_ADMIN);
 	if (extra & RIGHTS_PRIORITY)
 		keep |= BIT(CAP_SYS_NICE);
+	if (extra & RIGHTS_PORTS)
+		keep |= BIT(CAP_NET_BIND_SERVICE);
 	if (extra & RIGHTS_WATCH || kernel_before(6, 1))
 		keep |= kept_for_watch;
 	return keep;

@@ -5,10 +5,14 @@
 #include <stdbool.h>
 #include <sys/types.h>
 
-/* What may be kept besides: CAP_NET_ADMIN, CAP_SYS_NICE, what loads and attaches BPF programs. */
+/*
+ * What may be kept besides: CAP_NET_ADMIN, CAP_SYS_NICE, what loads and attaches BPF programs,
+ * CAP_NET_BIND_SERVICE.
+ */
 #define RIGHTS_TASKSTATS 0x1u
 #define RIGHTS_PRIORITY  0x2u
 #define RIGHTS_WATCH     0x4u
+#define RIGHTS_PORTS     0x8u
 
 /* What to do where other users' processes cannot be looked at. */
 #define RIGHTS_TO_LOOK "run as root, or with CAP_SYS_PTRACE and CAP_DAC_READ_SEARCH"

@@ -3,6 +3,7 @@
 #include "kinds/kind.h"
 
 #include "base/vec.h"
+#include "bpf/programs.h"
 #include "host/cgroup.h"
 #include "host/filesystem.h"
 #include "host/net/sockets.h"
@@ -92,7 +93,7 @@ int kind_find(const struct kind *k, struct kind_found *out, const struct kind_wi
 	out->kind = k;
 	out->target.decoder = k->decoder;
 	out->target.any_order = k->any_order;
-	out->target.parks = k->parks;
+	out->target.parks = k->is.parks;
 	out->target.files = k->files;
 	out->target.accounts = k->is.accounts;
 	out->target.foreign = !r && k->foreign ? k->foreign(out->target.server) : NULL;
@@ -101,24 +102,62 @@ int kind_find(const struct kind *k, struct kind_found *out, const struct kind_wi
 	return r ? r : judge_owner(out, wish, e);
 }
 
-int kind_find_sessions(struct kind_found *out, const struct kind_wish *wish, struct err *e)
+/* Of the kinds after the first. -ENXIO: none. */
+static int find_live_other(struct kind_found *out, const struct kind_wish *wish, struct err *e)
 {
-	struct err not = { 0 };
-	int first = 0, r;
+	struct kind_wish known = *wish;
+	int r = -ENXIO;
 
-	for (int i = 0; kind_names[i]; i++) {
-		if (!kind_at(i)->is.by_session)
+	known.known = true;
+	for (int i = 1; kind_names[i]; i++) {
+		struct kind_found found = { 0 };
+
+		if (!kind_at(i)->is.has_live)
 			continue;
-		r = kind_find(kind_at(i), out, wish, first ? &not : e);
-		if (!r)
+		*e = (struct err) { 0 };
+		r = kind_find(kind_at(i), &found, &known, e);
+		if (!r) {
+			kind_found_fini(out);
+			*out = found;
 			return 0;
+		}
+		kind_found_fini(&found);
 		if (r != -ENXIO && r != -ESRCH)
-			return first ? first : r;
-		kind_found_fini(out);
-		*out = (struct kind_found) { 0 };
-		first = first ? first : r;
+			return r;
 	}
-	return first;
+	return -ENXIO;
+}
+
+int kind_find_live(struct kind_found *out, const struct kind_wish *wish, struct err *e)
+{
+	int r = kind_find(kind_at(0), out, wish, e), other;
+	bool named = wish->pid || wish->port;
+	struct err why = { 0 };
+
+	if (r ? r != -ENXIO && r != -ESRCH : !named || !out->target.foreign)
+		return r;
+	other = find_live_other(out, wish, &why);
+	if (other && (!r || other == -ENXIO))
+		return r;
+	*e = other ? why : (struct err) { 0 };
+	return other;
+}
+
+int kind_find_connected(const struct kind *k, struct kind_found *out,
+			const struct sockaddr_storage *local, const struct sockaddr_storage *peer,
+			struct err *e)
+{
+	const struct way_goal goal = { run_kind_word(&k->is, RUN_WORD_PROTOCOL), k->foreign };
+	struct kind_wish wish = { .whole = true };
+	struct way way;
+	int r = way_find(&way, &goal, local, peer, e);
+
+	if (r)
+		return r;
+	wish.pid = (unsigned int)way.server;
+	r = kind_find(k, out, &wish, e);
+	out->target.way = way;
+	return r;
 }
 
 int kind_find_other(const struct kind **k, struct kind_found *out, const struct kind_wish *wish,
@@ -157,6 +196,87 @@ int kind_find_other(const struct kind **k, struct kind_found *out, const struct 
 	}
 	*k = first ? first : *k;
 	return first ? 0 : -ENXIO;
+}
+
+#define MAINS_MAX 32
+
+/* Processes that are called so, each the first of its server. */
+struct mains {
+	const char *name;
+	size_t n;
+	pid_t pid[MAINS_MAX];
+};
+
+static int kind_add_main(void *arg, pid_t pid)
+{
+	struct mains *m = arg;
+	struct procstat st, up;
+
+	if (m->n == MAINS_MAX || !owner_counts(owner_of(pid)) || procstat_read(&st, pid) ||
+	    !procstat_lives(&st) || strcmp(st.comm, m->name) != 0)
+		return 0;
+	if (!procstat_read(&up, st.ppid) && !strcmp(up.comm, m->name))
+		return 0;
+	m->pid[m->n++] = pid;
+	return 0;
+}
+
+static int kind_find_main(struct servers *out, const char *name, const char *what, const char *unit,
+			  struct err *e)
+{
+	struct mains m = { .name = name };
+	char several[80];
+	int r = 0;
+
+	if (unit)
+		r = cgroup_each_process(unit, kind_add_main, &m, e);
+	else
+		procfs_each(kind_add_main, &m);
+	if (r)
+		return r;
+	if (!m.n)
+		return err_set(e, -ENXIO, "no such %s (%s) runs here: ps -e lists the processes%s",
+			       what, name, procfs_hides());
+	snprintf(several, sizeof(several), "several %ss run here", what);
+	if (m.n > 1)
+		return owner_refuse(m.pid, m.n, several, "--pid or --port", e);
+	return servers_look(out, m.pid[0], 0, e);
+}
+
+int kind_find_called(struct servers *out, const struct kind_wish *w, const char *name,
+		     const char *what, const char *(*foreign)(pid_t pid), struct err *e)
+{
+	int r = w->pid || w->port ? servers_look(out, (pid_t)w->pid, (uint16_t)w->port, e)
+				  : kind_find_main(out, name, what, w->unit, e);
+	pid_t pid;
+
+	r = r ? r : servers_one(out, e);
+	if (r)
+		return r;
+	pid = out->session ? out->session : out->entry[0].master;
+	if (w->known && foreign(pid))
+		return err_set(e, -ENXIO, "process %d is no %s", pid, name);
+	return 0;
+}
+
+const char *kind_rpc_text(int32_t code)
+{
+	static const char *const accepted[] = {
+		"",
+		"program unavailable",
+		"program version unavailable",
+		"procedure unavailable",
+		"arguments cannot be decoded",
+		"system error",
+	};
+
+	if (code == AFS_RPC_DENIED(0))
+		return "RPC version unavailable";
+	if (code == AFS_RPC_DENIED(1))
+		return "authentication error";
+	if (code < 0 && -code < (int32_t)(sizeof(accepted) / sizeof(accepted[0])))
+		return accepted[-code];
+	return NULL;
 }
 
 /* A path of its root as one of this machine, where that is another one. */
@@ -299,6 +419,7 @@ int passed_note(const struct target *t, struct run *r, const char *name)
 
 #define URL        "gluster://"
 #define RX_URL     "rx://"
+#define SMB_URL    "smb://"
 #define MOUNT_TYPE "fuse.glusterfs"
 
 static bool take_name(char *out, const char *text, size_t len)
@@ -355,6 +476,9 @@ const struct kind *place_kind(struct place_server *out, const char *place)
 	*out = (struct place_server) { 0 };
 	if (!strncmp(place, RX_URL, strlen(RX_URL)))
 		return kinds_place_take_rx(out, place + strlen(RX_URL)) ? &kind_rx : NULL;
+	out->connected = !strncmp(place, SMB_URL, strlen(SMB_URL));
+	if (out->connected)
+		return &kind_smb;
 	if (!strncmp(place, URL, strlen(URL))) {
 		host = place + strlen(URL);
 		path = strchr(host, '/');

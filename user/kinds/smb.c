@@ -5,63 +5,17 @@
  * change, and cleanupd.
  */
 #include "bpf/commands.h"
-#include "host/cgroup.h"
-#include "host/owner.h"
 #include "host/proc/procfs.h"
 #include "kinds/kind.h"
+#include "kinds/smb_settings.h"
 
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#define SMBD      "smbd"
-#define NOTIFYD   "smbd-notifyd"
-#define MAINS_MAX 32
-
-/* Main processes. */
-struct mains {
-	size_t n;
-	pid_t pid[MAINS_MAX];
-};
-
-/* It is called smbd, and what has started it is not. */
-static int smb_add_main(void *arg, pid_t pid)
-{
-	struct mains *m = arg;
-	struct procstat st, up;
-
-	if (m->n == MAINS_MAX || !owner_counts(owner_of(pid)) || procstat_read(&st, pid) ||
-	    !procstat_lives(&st) || strcmp(st.comm, SMBD) != 0)
-		return 0;
-	if (!procstat_read(&up, st.ppid) && !strcmp(up.comm, SMBD))
-		return 0;
-	m->pid[m->n++] = pid;
-	return 0;
-}
-
-/* The only one of this host, or of a unit. */
-static int smb_find_main(struct servers *out, const char *unit, struct err *e)
-{
-	struct mains m = { 0 };
-	int r = 0;
-
-	if (unit)
-		r = cgroup_each_process(unit, smb_add_main, &m, e);
-	else
-		procfs_each(smb_add_main, &m);
-	if (r)
-		return r;
-	if (!m.n)
-		return err_set(e, -ENXIO,
-			       "no such SMB server (smbd) runs here: ps -e lists the "
-			       "processes%s",
-			       procfs_hides());
-	if (m.n > 1)
-		return owner_refuse(m.pid, m.n, "several SMB servers run here", "--pid or --port",
-				    e);
-	return servers_look(out, m.pid[0], 0, e);
-}
+#define SMBD    "smbd"
+#define NOTIFYD "smbd-notifyd"
 
 static bool smb_is_called(pid_t pid, const char *name)
 {
@@ -101,17 +55,12 @@ static const char *smb_foreign(pid_t pid)
 static int smb_find(struct kind_found *out, const struct kind_wish *w, struct err *e)
 {
 	struct servers *s = &out->servers;
-	int r = w->pid || w->port ? servers_look(s, (pid_t)w->pid, (uint16_t)w->port, e)
-				  : smb_find_main(s, w->unit, e);
+	int r = kind_find_called(s, w, SMBD, "SMB server", smb_foreign, e);
 	pid_t master;
 
-	r = r ? r : servers_one(s, e);
 	if (r)
 		return r;
 	master = s->entry[0].master;
-	if (w->known && smb_foreign(s->session ? s->session : master))
-		return err_set(e, -ENXIO, "process %d is no smbd",
-			       s->session ? s->session : master);
 	if (s->session && w->whole && master) {
 		servers_fini(s);
 		r = servers_look(s, master, 0, e);
@@ -123,6 +72,17 @@ static int smb_find(struct kind_found *out, const struct kind_wish *w, struct er
 	else
 		smb_make_target(&out->target, &s->entry[0]);
 	return 0;
+}
+
+static int describe_settings(const struct servers_entry *s, struct run *r)
+{
+	struct smb_settings set;
+	int e;
+
+	smb_settings_read(&set, s);
+	e = smb_settings_note(&set, s, r);
+	smb_settings_fini(&set);
+	return e;
 }
 
 static int smb_describe(const struct kind_found *f, struct run *r)
@@ -140,7 +100,7 @@ static int smb_describe(const struct kind_found *f, struct run *r)
 		e |= run_note(&r->server, "port", "%s", ports);
 	if (s->exe[0])
 		e |= run_note(&r->server, "program", "%s", s->exe);
-	return e ? -ENOMEM : 0;
+	return e | describe_settings(s, r) ? -ENOMEM : 0;
 }
 
 /* Of clients' bytes, how many cannot be read. */
@@ -188,6 +148,8 @@ static const struct account_names smb_accounts = {
 	.unnamed = smb_unnamed,
 	.normal = normal,
 	.n_normal = sizeof(normal) / sizeof(normal[0]),
+	.login = AFS_SMB2_SESSION_SETUP,
+	.idle = AFS_SMB2_CHANGE_NOTIFY + AFS_SMB2_WAITED,
 	.name = {
 #define X(NAME, number) [number] = #NAME, [AFS_SMB2_WAITED + (number)] = #NAME " that waited",
 		AFS_SMB2_COMMANDS(X)
@@ -205,54 +167,61 @@ static const struct account_names smb_accounts = {
 };
 /* clang-format on */
 
-/* Of MS-ERREF, 2.3.1: those that file servers send. NULL: another one. */
+/* Of MS-ERREF, 2.3.1: those that file servers send. */
+static const struct {
+	uint32_t code;
+	const char *text;
+} smb_results[] = {
+	{ 0x00000103, "pending" },
+	{ 0x0000010b, "notify cleanup" },
+	{ 0x0000010c, "too many changes to list" },
+	{ 0x80000005, "more data than asked for" },
+	{ 0x80000006, "no more files" },
+	{ 0x80000014, "attributes inconsistent" },
+	{ 0xc0000003, "information class unknown" },
+	{ 0xc0000008, "handle unknown" },
+	{ 0xc000000d, "parameter invalid" },
+	{ 0xc000000f, "no such file" },
+	{ 0xc0000010, "device request unknown" },
+	{ 0xc0000011, "end of file" },
+	{ 0xc0000016, "login goes on" },
+	{ 0xc0000022, "access denied" },
+	{ 0xc0000023, "buffer too small" },
+	{ 0xc0000033, "name invalid" },
+	{ 0xc0000034, "no such name" },
+	{ 0xc0000035, "name exists" },
+	{ 0xc000003a, "no such path" },
+	{ 0xc0000043, "sharing violation" },
+	{ 0xc0000054, "lock conflict" },
+	{ 0xc0000055, "lock not granted" },
+	{ 0xc0000056, "delete pending" },
+	{ 0xc000006d, "login failed" },
+	{ 0xc000007e, "range not locked" },
+	{ 0xc000007f, "disk full" },
+	{ 0xc00000ba, "is a directory" },
+	{ 0xc00000bb, "not supported" },
+	{ 0xc00000cc, "no such share" },
+	{ 0xc0000101, "directory not empty" },
+	{ 0xc0000103, "not a directory" },
+	{ 0xc0000120, "cancelled" },
+	{ 0xc0000203, "session deleted" },
+	{ 0xc0000225, "not found" },
+	{ 0xc0000275, "no reparse point" },
+};
+
+/* NULL: another one. */
 static const char *smb_result_text(int32_t code)
 {
-	static const struct {
-		uint32_t code;
-		const char *text;
-	} texts[] = {
-		{ 0x00000103, "pending" },
-		{ 0x0000010b, "notify cleanup" },
-		{ 0x0000010c, "too many changes to list" },
-		{ 0x80000005, "more data than asked for" },
-		{ 0x80000006, "no more files" },
-		{ 0x80000014, "attributes inconsistent" },
-		{ 0xc0000003, "information class unknown" },
-		{ 0xc0000008, "handle unknown" },
-		{ 0xc000000d, "parameter invalid" },
-		{ 0xc000000f, "no such file" },
-		{ 0xc0000010, "device request unknown" },
-		{ 0xc0000011, "end of file" },
-		{ 0xc0000016, "login goes on" },
-		{ 0xc0000022, "access denied" },
-		{ 0xc0000023, "buffer too small" },
-		{ 0xc0000033, "name invalid" },
-		{ 0xc0000034, "no such name" },
-		{ 0xc0000035, "name exists" },
-		{ 0xc000003a, "no such path" },
-		{ 0xc0000043, "sharing violation" },
-		{ 0xc0000054, "lock conflict" },
-		{ 0xc0000055, "lock not granted" },
-		{ 0xc0000056, "delete pending" },
-		{ 0xc000006d, "login failed" },
-		{ 0xc000007e, "range not locked" },
-		{ 0xc000007f, "disk full" },
-		{ 0xc00000ba, "is a directory" },
-		{ 0xc00000bb, "not supported" },
-		{ 0xc00000cc, "no such share" },
-		{ 0xc0000101, "directory not empty" },
-		{ 0xc0000103, "not a directory" },
-		{ 0xc0000120, "cancelled" },
-		{ 0xc0000203, "session deleted" },
-		{ 0xc0000225, "not found" },
-		{ 0xc0000275, "no reparse point" },
-	};
-
-	for (size_t i = 0; i < sizeof(texts) / sizeof(texts[0]); i++)
-		if (texts[i].code == (uint32_t)code)
-			return texts[i].text;
+	for (size_t i = 0; i < sizeof(smb_results) / sizeof(smb_results[0]); i++)
+		if (smb_results[i].code == (uint32_t)code)
+			return smb_results[i].text;
 	return NULL;
+}
+
+static void smb_result_names(void (*put)(void *user, int32_t code, const char *text), void *user)
+{
+	for (size_t i = 0; i < sizeof(smb_results) / sizeof(smb_results[0]); i++)
+		put(user, (int32_t)smb_results[i].code, smb_results[i].text);
 }
 
 const struct kind kind_smb = {
@@ -261,11 +230,14 @@ const struct kind kind_smb = {
 		.word = { [RUN_WORD_PROTOCOL] = "SMB" },
 		.has_requests = true,
 		.has_threads = true,
+		.has_live = true,
 		.accounts = &smb_accounts,
-		.result_text = smb_result_text },
+		.result_text = smb_result_text,
+		.result_names = smb_result_names,
+		.has_hex_results = true,
+		.parks = true },
 	.decoder = AFS_DECODER_SMB2,
 	.any_order = true,
-	.parks = true,
 	.foreign = smb_foreign,
 	.find = smb_find,
 	.describe = smb_describe,

@@ -193,18 +193,32 @@ static enum outcome clean_find(struct clean_where *w, struct clean_found *found,
 	return OUTCOME_FAILED;
 }
 
+/*
+ * A directory is worked on as its owner, a server asked with few rights. One of GlusterFS may
+ * accept only clients that have a port of root's.
+ */
+static void clean_drop(const char *place)
+{
+	struct rights_own own;
+	int r;
+
+	if (place && !strstr(place, "://"))
+		r = rights_become_owner(&own, place, 0);
+	else
+		r = rights_drop(place ? RIGHTS_PORTS : 0);
+	cmd_note_rights(r, NULL);
+}
+
 static enum outcome clean_place(const struct clean_cfg *cfg)
 {
 	struct clean_found *found = calloc(1, sizeof(*found));
 	struct clean_where w = { .place = cfg->place };
-	struct rights_own own;
 	struct err e = { 0 };
 	enum outcome o;
 
 	if (!found)
 		return OUTCOME_FAILED;
-	if (w.place && rights_become_owner(&own, w.place, 0))
-		cmd_note_rights(-EPERM, NULL);
+	clean_drop(w.place);
 	o = clean_open(&w, &cfg->c, &e);
 	o = o ? o : clean_find(&w, found, &e);
 	if (o)
@@ -255,10 +269,11 @@ int cmd_clean(int argc, char **argv)
 		    "Usage: afpscope clean [OPTIONS] [afp://USER@HOST:PORT/VOLUME]\n"
 		    "       afpscope clean [OPTIONS] DIRECTORY|gluster://HOST/VOLUME/PATH\n"
 		    "       afpscope clean [OPTIONS] smb://USER@HOST:PORT/SHARE/PATH\n"
+		    "       afpscope clean [OPTIONS] nfs://HOST:PORT/EXPORT/PATH\n"
 		    "Removes test directories that killed runs left in the root of a volume, in a\n"
-		    "directory of this machine, or in one of a GlusterFS volume or of an SMB share,\n"
-		    "and ends the sessions of these runs that a server keeps: only those of the user\n"
-		    "as whom it logs in.\n");
+		    "directory of this machine, or in one of a GlusterFS volume, an SMB share or an\n"
+		    "NFS server, and ends the sessions of these runs that a server keeps: only those\n"
+		    "of the user as whom it logs in.\n");
 		opt_help(stdout, clean_options);
 		return OUTCOME_OK;
 	}

@@ -35,7 +35,7 @@ enum { LOAD_FIXED, LOAD_POISSON, LOAD_NOT_GIVEN };
 
 struct load_cfg {
 	struct workload_cfg w;
-	const char *mix_name;
+	const char *mix_name, *only; /* only: one of its actions; NULL: all */
 	struct mix mix;
 	bool has_mix; /* it is that of a job file */
 	unsigned int clients, threads, duration_s, ramp_s, queue, arrivals;

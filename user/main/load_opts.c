@@ -132,6 +132,10 @@ const struct opt load_options[] = {
 	  .help = "what they do: browse (default), office, batch-read, batch-write, metadata, timemachine, "
 		  "login-storm, idle, or an INI file whose name has a '/' or '.'",
 	  .more = "See MIXES." },
+	{ .name = "only", .arg = "ACTION", .type = OPT_STRING, .offset = AT(only),
+	  .help = "of the mix's actions only this one, on the same files (default: all)",
+	  .more = "What the server does in such a load is all of this action: so its CPU time and system "
+	 	"calls are known for each action." },
 	{ .name = "files", .arg = "N", .type = OPT_UINT, .offset = AT(files), .max = 99999,
 	  .help = "files in each directory (default: the mix's)" },
 	{ .name = "file-size", .arg = "BYTES", .type = OPT_SIZE, .offset = AT(file_len), .max = 1ull << 40,
@@ -378,10 +382,13 @@ static int read_users(struct load_cfg *cfg, struct err *e)
 /* All that depends on the mix, once it is known. */
 static int load_opts_judge(struct load_cfg *cfg, struct err *e)
 {
-	int r;
+	int r = 0;
 
 	change_mix(cfg);
-	r = mix_check(&cfg->mix, e);
+	if (cfg->only && mix_keep(&cfg->mix, cfg->only))
+		r = err_set(e, -EINVAL, "--only: mix %s has no action '%s'", cfg->mix.name,
+			    cfg->only);
+	r = r ? r : mix_check(&cfg->mix, e);
 	if (!r && cfg->mix.verify && (cfg->set_of || cfg->mpi))
 		r = err_set(e, -EINVAL,
 			    cfg->set_of ? "--verify: files of --set-of may hold what other runs "
@@ -521,6 +528,8 @@ static int describe_mix(const struct load_cfg *cfg, struct run_notes *o)
 	int r = 0;
 
 	r |= run_note(o, "mix", "%s", m->name);
+	if (cfg->only)
+		r |= run_note(o, "only", "%s", cfg->only);
 	r |= run_note(o, "files", "%u", m->files);
 	r |= run_note(o, "file_bytes", "%.0f", draw_mean(&m->sizes));
 	if (m->sizes.kind != DRAW_FIXED) {

@@ -53,6 +53,8 @@ static const struct command commands[] = {
 	{ "compare", "what differs between runs, and whether that is chance", NULL, NULL },
 	{ "gate", "check a run against accepted counts", NULL, NULL },
 	{ "ab", "measure two servers in turn and compare them", NULL, NULL },
+	{ "versus", "the same load on several servers in turn: what an action costs on each", NULL,
+	  NULL },
 	{ "sweep", "more and more load: how much a server can take, and what limits it", NULL,
 	  NULL },
 	{ "query", "SQL over a run's records", NULL, NULL },
@@ -79,13 +81,13 @@ static void main_help(FILE *out)
 	    "\n  NAME       any program afpscope-NAME beside this one or on the PATH\n\n"
 	    "afpscope COMMAND --help describes a command, afpscope --version prints the version;\n"
 	    "afpscope completion bash (or zsh, fish) prints a script that completes commands and\n"
-	    "options (make install puts them in their places).\n",
+	    "options (make install and the package afpscope put them in their places).\n",
 	    out);
 }
 
 /*
  * Runs afpscope-NAME in place of this program: the one beside it, else the one on the PATH. Returns
- * only on failure. Where it needs afpscope itself (sweep, ab), it is to use this one.
+ * only on failure. Where it needs afpscope itself (sweep, ab, versus), it is to use this one.
  */
 static int run_external(char **argv)
 {

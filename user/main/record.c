@@ -197,7 +197,7 @@ static enum outcome record_attach(struct record *rec, struct err *e)
 /* What was asked for is possible with the kind that was found. */
 static enum outcome record_check_kind(const struct record *rec, struct err *e)
 {
-	if (!rec->cfg->trace.what || rec->kind->is.by_session)
+	if (!rec->cfg->trace.what || rec->kind->is.has_live)
 		return OUTCOME_OK;
 	err_set(e, -EINVAL, RECORD_NO_TRACE, rec->kind->is.name);
 	return OUTCOME_USAGE;

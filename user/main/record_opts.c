@@ -27,7 +27,7 @@ const struct opt record_options[] = {
 	  .more = "Its self-heal daemon and mounts, and glusterd, are watched, too. If several servers on this host "
 	 	"have a volume of that name, --pid or --port of a glusterd chooses one." },
 	{ .name = "kind", .arg = "KIND", .type = OPT_CHOICE, .offset = OFFSET(kind), .choice = kind_names,
-	  .help = "afp: what each AFP command costs; any: whatever program it is, its calls, times and threads; gluster: GlusterFS bricks, by request; rx: servers of OpenAFS and others over Rx, by call; smb: Samba, by request (default: afp; any with --exe or --unit)",
+	  .help = "afp: what each AFP command costs; any: whatever program it is, its calls, times and threads; gluster: GlusterFS bricks, by request; rx: servers of OpenAFS and others over Rx, by call; smb: Samba, by request; nfs: nfs-ganesha, by request (default: afp; any with --exe or --unit)",
 	  .more = "With `any` nothing is by request: the report has the program's system calls by class and object, "
 	 	"where its threads' time went, what reached files and disks, and its threads by name with their "
 	 	"CPU time. Its children are watched, too.\n"
@@ -46,7 +46,11 @@ const struct opt record_options[] = {
 	 	"has the requests by command of SMB2 and SMB3 (CREATE, READ, CREATE+CLOSE, ...), with their number, "
 	 	"their bytes, their errors and their time in smbd, and the system calls of those that it answers at "
 	 	"once. Of encrypted sessions only the bytes are counted, and a warning says their share. --port or "
-	 	"--pid chooses one of several servers; --pid of a session watches that session alone. --trace is not "
+	 	"--pid chooses one of several servers; --pid of a session watches that session alone.\n"
+	 	"With `nfs`, nfs-ganesha is watched. The report has the requests by procedure of NFSv3 and MOUNT, and "
+	 	"of NFSv4 by the operation after which a COMPOUND is named (LOOKUP, READ, v4 OPEN, ...), with their "
+	 	"number, their bytes, their errors and their time in the server, and the system calls of those that "
+	 	"the thread answers that has read them. --port or --pid chooses one of several servers. --trace is not "
 	 	"possible with it." },
 	{ .type = OPT_HEADING, .help = "How long (default: until Ctrl-C):" },
 	{ .letter = 'd', .name = "duration", .arg = "SECONDS", .type = OPT_SECONDS, .offset = OFFSET(seconds), .min = 1, .max = 86400,
@@ -83,7 +87,7 @@ static void record_help(void)
 	    "With --kind any: the calls, times and threads of any other program; with --kind\n"
 	    "gluster: of GlusterFS bricks, and what each of their requests costs; with --kind rx:\n"
 	    "of servers over Rx (OpenAFS), and what each of their calls costs; with --kind smb:\n"
-	    "of Samba, and what each of its requests costs.\n\n",
+	    "of Samba, with --kind nfs of nfs-ganesha, and what each of its requests costs.\n\n",
 	    stdout);
 	opt_help(stdout, record_options);
 }
@@ -104,7 +108,7 @@ static int kind_check(struct record_cfg *c, struct err *e)
 		c->kind = KIND_ANY;
 	if (c->volume && !kind_at(c->kind)->has_volumes)
 		return err_set(e, -EINVAL, "--volume is of --kind gluster");
-	if (c->trace.what && !kind_at(c->kind)->is.by_session)
+	if (c->trace.what && !kind_at(c->kind)->is.has_live)
 		return err_set(e, -EINVAL, RECORD_NO_TRACE, kind_names[c->kind]);
 	return 0;
 }

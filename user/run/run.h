@@ -261,7 +261,8 @@ struct run_session_tcp {
 /* A session of the server: one client's connection and the process that serves it. */
 struct run_session {
 	pid_t pid;
-	char *user, *address; /* owned; NULL: not known */
+	char *user, *address; /* owned; NULL: not known; several users: "a, b" */
+	uint16_t dialect;     /* of SMB: 0x0311; 0: not seen, or another protocol */
 	size_t n_volumes;
 	char *volume[RUN_VOLUMES];           /* owned */
 	uint64_t more_volumes;               /* how often other volumes were opened */
@@ -495,6 +496,9 @@ struct run_service *run_service(struct run *r);
 
 /* A new session, all unknown; valid until the next one is made. NULL without memory. */
 struct run_session *run_session(struct run *r);
+/* A version of SMB as people write it: 0x0302 is "3.0.2". */
+#define RUN_DIALECT_MAX 16
+const char *run_dialect(uint16_t dialect, char out[static RUN_DIALECT_MAX]);
 /* Frees what it owns; of one that is not in a run. */
 void run_session_fini(struct run_session *s);
 

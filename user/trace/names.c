@@ -15,6 +15,7 @@
 
 #define KEY_LEN 32
 #define UTF8    3
+#define ROOT    2 /* id of a volume's root, and 1 that of what is above it */
 
 /* Size of the table of names written lately; a power of two. When full it is emptied. */
 #define TOLD     65536u
@@ -75,7 +76,7 @@ static const uint8_t *names_name_of(const struct afs_named *seen, uint8_t *type,
 	return rbuf_bytes(&b, *len);
 }
 
-static uint64_t names_hash(struct names *n, const uint8_t *name, size_t len)
+uint64_t names_hash(struct names *n, const uint8_t *name, size_t len)
 {
 	uint64_t h;
 
@@ -83,6 +84,14 @@ static uint64_t names_hash(struct names *n, const uint8_t *name, size_t len)
 	gcry_md_write(n->hash, name, len);
 	memcpy(&h, gcry_md_read(n->hash, GCRY_MD_SHA256), sizeof(h));
 	return h ? h : 1;
+}
+
+uint64_t names_id(struct names *n, uint32_t id)
+{
+	const uint8_t bytes[] = { 0, (uint8_t)(id >> 24), (uint8_t)(id >> 16), (uint8_t)(id >> 8),
+				  (uint8_t)id };
+
+	return id <= ROOT ? id : names_hash(n, bytes, sizeof(bytes));
 }
 
 void names_record(struct names *n, const struct afs_named *seen, struct afs_record_names *out)

@@ -12,12 +12,19 @@
 #include "bpf/records.h"
 
 #include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
 
 struct names;
 
 /* texts: write names as text, too. 0, or a negative errno and why. */
 int names_open(struct names **out, bool texts, struct err *e);
 void names_close(struct names *n); /* NULL is allowed */
+
+/* Of a name, never 0, and of the id of a file or directory, which up to 2, the root's, is itself.
+ */
+uint64_t names_hash(struct names *n, const uint8_t *name, size_t len);
+uint64_t names_id(struct names *n, uint32_t id);
 
 /* The record of a command that the programs saw. */
 void names_record(struct names *n, const struct afs_named *seen, struct afs_record_names *out);

@@ -10,6 +10,7 @@
 #include "trace/layout.h"
 #include "trace/metadata.h"
 #include "trace/names.h"
+#include "trace/operations.h"
 #include "trace/stream.h"
 
 #include <errno.h>
@@ -47,6 +48,7 @@ struct trace {
 	struct trace_shared all;
 	struct trace_stream stream[AFS_N_STREAMS];
 	struct names *names;
+	struct operations *operations; /* NULL: not wanted */
 	int folder;
 	char *dir; /* owned */
 	pthread_t thread;
@@ -60,7 +62,8 @@ struct trace {
 
 unsigned int trace_wants(const struct trace *t)
 {
-	return AFS_TRACE_SMALL | AFS_TRACE_NAMES | (t->opts.only_requests ? 0 : AFS_TRACE_CALLS);
+	return AFS_TRACE_SMALL | AFS_TRACE_NAMES | (t->opts.only_requests ? 0 : AFS_TRACE_CALLS) |
+	       (t->opts.replayable ? AFS_TRACE_REPLAYABLE : 0);
 }
 
 static bool wants(const struct trace *t, unsigned int stream)
@@ -72,8 +75,11 @@ static bool wants(const struct trace *t, unsigned int stream)
 	return !t->opts.only_requests || (stream != AFS_STREAM_CALLS && stream != AFS_STREAM_WAITS);
 }
 
+/* An operation is lost with the record that it was answered; else something of it is marked. */
 static uint64_t trace_lost(const struct trace *t, unsigned int stream)
 {
+	if (stream == AFS_STREAM_OPERATIONS)
+		stream = AFS_STREAM_REQUESTS;
 	if (stream == AFS_STREAM_CLIENT)
 		return __atomic_load_n(&t->client_lost, __ATOMIC_RELAXED);
 	return t->source.user ? t->source.lost(t->source.user, stream) : 0;
@@ -128,6 +134,7 @@ static int trace_describe(const struct trace *t)
 	struct trace_about about = { .run = t->opts.run ? t->opts.run : "",
 				     .command = t->opts.command ? t->opts.command : "",
 				     .host = host,
+				     .kind = t->opts.kind,
 				     .offset_ns = trace_wall_offset_ns() };
 	int r;
 
@@ -190,6 +197,11 @@ int trace_open(struct trace **out, int folder, const char *dir, const struct tra
 	r = names_open(&t->names, opts->names, e);
 	if (r)
 		goto fail;
+	t->operations = opts->replayable ? operations_open(t->names) : NULL;
+	if (opts->replayable && !t->operations) {
+		r = err_set(e, -ENOMEM, "out of memory");
+		goto fail;
+	}
 	r = open_files(t, folder);
 	if (r) {
 		err_set(e, r, "cannot write a trace into %s: %s", dir,
@@ -255,12 +267,59 @@ static void put_named(struct trace *t, const struct afs_named *seen)
 		trace_put_record(t, AFS_STREAM_TEXTS, &text);
 }
 
+/* The name in a request that has just begun, if there is one; put_named's copy of its bytes. */
+static void put_heard_name(struct trace *t, const struct afs_heard *heard)
+{
+	const struct afs_heard_head *h = &heard->head;
+	struct afs_named named = { .timestamp = h->timestamp,
+				   .session = h->session,
+				   .dsi_id = h->dsi_id,
+				   .command = (__u8)h->command };
+
+	if (h->part != AFS_HEARD_BEGIN || h->command >= AFS_ACCOUNT_DSI || !afs_path_at[h->command])
+		return;
+	named.len = h->n < AFS_NAMED_LEN ? h->n : AFS_NAMED_LEN;
+	memcpy(named.bytes, heard->bytes, named.len);
+	put_named(t, &named);
+}
+
+static void put_request(struct trace *t, const struct afs_record_requests *r)
+{
+	struct afs_record_operations operation;
+
+	trace_put_record(t, AFS_STREAM_REQUESTS, r);
+	if (!t->operations)
+		return;
+	operations_answered(t->operations, r, &operation);
+	trace_put_record(t, AFS_STREAM_OPERATIONS, &operation);
+}
+
 void trace_put(void *trace, unsigned int stream, const void *record)
 {
-	if (stream == AFS_STREAM_NAMES)
-		put_named(trace, record);
-	else
-		trace_put_record(trace, stream, record);
+	struct trace *t = trace;
+
+	switch (stream) {
+	case AFS_STREAM_NAMES:
+		put_named(t, record);
+		break;
+	case AFS_STREAM_REQUESTS:
+		put_request(t, record);
+		break;
+	case AFS_STREAM_OPERATIONS:
+		if (!t->operations)
+			break;
+		put_heard_name(t, record);
+		operations_heard(t->operations, record);
+		break;
+	case AFS_STREAM_SESSIONS:
+		if (t->operations)
+			operations_session(t->operations, record);
+		trace_put_record(t, stream, record);
+		break;
+	default:
+		trace_put_record(t, stream, record);
+		break;
+	}
 }
 
 static void trace_put_clients(struct trace *t)
@@ -404,6 +463,7 @@ void trace_close(struct trace *t)
 		trace_stream_close(&t->stream[i]);
 	if (t->folder >= 0)
 		close(t->folder);
+	operations_close(t->operations);
 	names_close(t->names);
 	free(t->client);
 	free(t->dir);

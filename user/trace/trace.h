@@ -19,8 +19,9 @@ struct trace_opts {
 	bool replayable;    /* with operations */
 	bool pinned;        /* the writer runs on cpu */
 	unsigned int cpu;
-	uint64_t max_len;          /* bytes, all files together, 1 MiB or more; 0: no limit */
-	const char *run, *command; /* of the run; for the metadata */
+	uint64_t max_len;            /* bytes, all files together, 1 MiB or more; 0: no limit */
+	const char *run, *command;   /* of the run; for the metadata */
+	const struct run_kind *kind; /* of the server; NULL: AFP's */
 };
 
 /* The source of the server's records: like watch_pull and watch_pull_lost. user NULL: none. */
@@ -44,7 +45,10 @@ int trace_open(struct trace **out, int folder, const char *dir, const struct tra
 /* AFS_TRACE_: which records the source should make. */
 unsigned int trace_wants(const struct trace *t);
 
-/* A record from the source, within pull; of names a struct afs_named. trace is a struct trace. */
+/*
+ * A record from the source, within pull; of names a struct afs_named, of operations a struct
+ * afs_heard. trace is a struct trace.
+ */
 void trace_put(void *trace, unsigned int stream, const void *record);
 
 /* Begins; the source must live until trace_stop. -EINVAL: there is no such CPU. */

@@ -240,6 +240,7 @@ SESSION: Spec = {
     "user": How.USER,
     "user_from": How.SOURCE,
     "address": How.CLIENT,
+    "dialect": How.DIGITS,
     "volume": How.VOLUME,
     "volumes": [How.VOLUME],
     "volume_from": How.SOURCE,
@@ -273,6 +274,8 @@ SERVER: Spec = {
     **_of(How.CPUS, "afpd.cpus cnid_dbd.cpus server.cpus backend.cpus"),
     **_of(How.START, "afpd.start server.start"),
     **_of(How.PLACE, "settings"),
+    "smb.conf": S,
+    "modules": S,
     "way": S,
     "other_clients": S,
     "sessions": S,
@@ -292,8 +295,9 @@ OPTIONS: Spec = {
     ),
     **_of(
         W,
-        "arrivals data direct flush fsync hashed lengths loads loop mode narrow op probe receive"
-        " recreate shared shuffled sparse tests trace units verified verify watch",
+        "arrivals data direct flush fsync hashed lengths loads loop mode narrow only op probe"
+        " receive recreate replayable shared shuffled sparse tests trace units verified verify"
+        " watch",
     ),
     "mix": How.TITLE,
     "sweep": W,
@@ -427,8 +431,9 @@ TEXTS: dict[str, Spec] = {
 SERVERS = {
     "afpd", "netatalk", "cnid_dbd", "cnid_metad", "glusterfsd", "glusterd", "glusterfs",
     "fileserver", "dafileserver", "volserver", "davolserver", "vlserver", "ptserver", "buserver",
-    "bosserver", "rxperf", "smbd", "afpscope", "mysqld", "mariadbd",
+    "bosserver", "rxperf", "smbd", "ganesha.nfsd", "afpscope", "mysqld", "mariadbd",
 }  # fmt: skip
 PRODUCT = re.compile(
     r"(?:Netatalk|GlusterFS|OpenAFS|Samba) ?\d[\d.]{0,15}(?:(?:rc|beta|alpha|dev)\d*)?"
+    r"(?:-(?:Debian|Ubuntu))?"
 )

@@ -151,6 +151,19 @@ class Means:
         return float(special.stdtrit(self.freedom, (1 + LEVEL) / 2)) * self.error
 
 
+def median_within(values: Sequence[float], level: float = LEVEL) -> tuple[float, float] | None:
+    """The interval of the median at this level, by ranks (whatever the values' distribution is);
+    None: there are too few values."""
+    ordered, n = sorted(values), len(values)
+    out = None
+    for k in range((n + 1) // 2):
+        # The median is below the value of rank k + 1 if at most k values are below the median.
+        if 1 - 2 * float(special.bdtr(k, n, 0.5)) < level:
+            break
+        out = ordered[k], ordered[n - 1 - k]
+    return out
+
+
 # numpy's mean and median take several times as long for so few values, and nothing else as long.
 def _mean(values: Array) -> float:
     return float(values.sum()) / len(values)

@@ -176,15 +176,29 @@ def time_rows(
 
     `in_turn`: the runs are compared in blocks, if they were made so.
     """
-    both = [key for key in _common(a, b, of) if min(_amounts(key, [*a, *b], of)) > 0]
-    near = design.blocks(a, b) if in_turn else [(list(a), list(b))]
-    rows = [row for key in both if (row := _time_row(key, near, of, margins))]
-    words = stats.verdicts([row.result for row in rows])
-    judged = [
-        replace(row, verdict=_verdict(row.key, w)) for row, w in zip(rows, words, strict=True)
-    ]
-    return [_of_all_runs(_of_all_requests(row, near, of, margins), near, of, margins)
-            for row in judged]  # fmt: skip
+    return families([(a, b, margins)], of, in_turn)[0]
+
+
+def families(
+    pairs: Sequence[tuple[Sequence[Run], Sequence[Run], Margins]], of: Times, in_turn: bool = True
+) -> list[list[TimeRow]]:
+    """The rows of each pair of sides, judged together: that one of all rows is wrong is as unlikely
+    as for one pair."""
+    nears, found = [], []
+    for a, b, margins in pairs:
+        both = [key for key in _common(a, b, of) if min(_amounts(key, [*a, *b], of)) > 0]
+        near = design.blocks(a, b) if in_turn else [(list(a), list(b))]
+        nears.append(near)
+        found.append([row for key in both if (row := _time_row(key, near, of, margins))])
+    words = iter(stats.verdicts([row.result for rows in found for row in rows]))
+    out = []
+    for rows, near, (_, _, margins) in zip(found, nears, pairs, strict=True):
+        judged = [replace(row, verdict=_verdict(row.key, next(words))) for row in rows]
+        out.append(
+            [_of_all_runs(_of_all_requests(r, near, of, margins), near, of, margins)
+             for r in judged]
+        )  # fmt: skip
+    return out
 
 
 def _time_row(key: values.Row, near: Sequence[Near], of: Times, margins: Margins) -> TimeRow | None:

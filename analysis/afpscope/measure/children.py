@@ -20,7 +20,8 @@ from ..saved.files import added
 
 _SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 _SAID = re.compile(r"(?:afpscope|Warning): (?!\d+ more )")
-_PORTS = {"afp": 548, "gluster": 24007, "rx": 7009}  # where a URL names none
+# where a URL names none
+_PORTS = {"afp": 548, "gluster": 24007, "nfs": 2049, "rx": 7009, "smb": 445}
 
 
 def program(named: str | None) -> str:

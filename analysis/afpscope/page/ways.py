@@ -9,6 +9,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import replace
 
 from .. import show
+from ..saved.crowd import over as trips_over
 from ..saved.sections import Cell, Column, Row, Section
 
 MOST = 6  # times, as of afpscope's --rtt
@@ -40,13 +41,12 @@ def _numbers(s: Section, r: Row) -> dict[str, float]:
 
 
 def _predicted(of: dict[str, float], rtt_ns: float) -> float | None:
-    """run_trips_at() of user/run/load.c; of a burst of requests only the network's part."""
+    """Of a burst of requests only the network's part."""
     if "each" in of:
         return of["each"] * rtt_ns
     if not {"round_trips", "here", "rtt"} <= of.keys():
         return None
-    trips = of["round_trips"]
-    return max(of["here"] - trips * of["rtt"], 0) + trips * rtt_ns
+    return trips_over(of["here"], of["round_trips"], of["rtt"], rtt_ns)
 
 
 def _cells(s: Section, r: Row, rtts: Sequence[float]) -> Iterable[Cell]:

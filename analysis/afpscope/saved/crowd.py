@@ -18,6 +18,30 @@ MEAN, MAX = 0.0, 1.0
 
 
 @dataclass(frozen=True, slots=True)
+class Trips:
+    """The round trips of `n` actions of a kind, and the requests that they sent. `at_least`: with a
+    longer round-trip time there may be more of them."""
+
+    n: int
+    requests: int
+    sum: int
+    at_least: bool
+
+    @property
+    def each(self) -> float:
+        return self.sum / self.n
+
+    @property
+    def requests_each(self) -> float:
+        return self.requests / self.n
+
+
+def over(took_ns: float, trips: float, here_ns: float, rtt_ns: float) -> float:
+    """What an action would take at another round-trip time: run_trips_at() of user/run/load.c."""
+    return max(took_ns - trips * here_ns, 0) + trips * rtt_ns
+
+
+@dataclass(frozen=True, slots=True)
 class Action:
     """One kind of action, such as "save". Times are of those that did not fail."""
 
@@ -28,6 +52,7 @@ class Action:
     begun: Histogram  # from when it did
     sum_ns: int  # of `planned`
     max_ns: int | None
+    trips: Trips | None = None  # not over a network, or an older run: None
 
 
 @dataclass(frozen=True, slots=True)
@@ -156,6 +181,7 @@ class Load:
     undone: Undone | None = None  # older runs: None
     seconds_each: int = 1  # of each of `seconds`
     silence: Silence | None = None  # older runs: None
+    rtt_ns: float | None = None  # of the clients' connections; None: not measured
 
     @property
     def n(self) -> int:
@@ -317,6 +343,13 @@ class Mark:
     text: str
 
 
+def _trips(node: Node | None) -> Trips | None:
+    if node is None or not node["n"].count():
+        return None
+    n, requests, trips = (node[key].count() for key in ("n", "requests", "sum"))
+    return Trips(n, requests, trips, node["at_least"].flag())
+
+
 def _action(node: Node) -> Action:
     planned = node["planned"]
     return Action(
@@ -327,6 +360,7 @@ def _action(node: Node) -> Action:
         hist.parse(node["begun"]["histogram"]),
         planned["sum_ns"].count(),
         planned.get_int("max_ns"),
+        _trips(node.get("round_trips")),
     )
 
 
@@ -442,6 +476,7 @@ def parse(node: Node) -> Load:
         _undone(node.get("undone")),
         node.get_int("seconds_each") or 1,
         _silence(node.get("silence")),
+        node.get_number("rtt_ns"),
     )
 
 

@@ -11,7 +11,7 @@ from __future__ import annotations
 import math
 import statistics
 from collections import defaultdict
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from ..saved.hist import Histogram
@@ -90,6 +90,14 @@ def are_enough(n: int, q: float) -> bool:
     return n * (1 - q) >= _BEYOND
 
 
+def quantiles(
+    test: str, command: str, histogram: Histogram, of: Mapping[str, float]
+) -> dict[Row, Value]:
+    """Those of a histogram that are known, by their names in `of`."""
+    found = {Row(test, command, name): _quantile(histogram, q) for name, q in of.items()}
+    return {row: value for row, value in found.items() if value}
+
+
 def _quantile(histogram: Histogram, q: float) -> Value | None:
     ends = histogram.quantile_within(q)
     if not ends or ends[0] < 1:
@@ -149,9 +157,7 @@ def _recorded(phases: Iterable[Phase]) -> dict[Row, Value]:
     for name in time:
         out[Row(RECORDED, name, MEAN)] = Value(time[name] / number[name])
         histogram = Histogram.merge(merged[name])
-        for figure, q in QUANTILES.items():
-            if found := _quantile(histogram, q):
-                out[Row(RECORDED, name, figure)] = found
+        out |= quantiles(RECORDED, name, histogram, QUANTILES)
     return out
 
 
@@ -168,9 +174,7 @@ def of_load(phase: Phase, test: str) -> dict[Row, Value]:
         elif one and (mean := one.mean_ns()):
             out[Row(test, name, MEAN)] = Value(mean)
     for name, histogram in of.items():
-        for figure, q in _LOADED.items():
-            if found := _quantile(histogram, q):
-                out[Row(test, name, figure)] = found
+        out |= quantiles(test, name, histogram, _LOADED)
     return out
 
 

@@ -101,6 +101,18 @@ unsigned int mix_kinds(const struct mix *m)
 	return n;
 }
 
+int mix_keep(struct mix *m, const char *action)
+{
+	unsigned int kept = 0;
+
+	for (size_t i = 0; i < N_MIX_ACTIONS; i++) {
+		if (strcmp(actions[i].key, action))
+			m->weight[i] = 0;
+		kept += m->weight[i];
+	}
+	return kept ? 0 : -ENOENT;
+}
+
 const char *mix_needs_afp(const struct mix *m)
 {
 	static const enum mix_action of_afp[] = { MIX_MAC_SAVE, MIX_SEARCH, MIX_LOGIN, MIX_LOGOUT };

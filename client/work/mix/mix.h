@@ -97,6 +97,9 @@ void mix_put(FILE *out, const struct mix *m);
 /* What no single key shows, such as actions that need files where there are none. 0 or -EINVAL. */
 int mix_check(const struct mix *m, struct err *e);
 
+/* Leaves it no action but this one, which it has with a weight above 0; else -ENOENT. */
+int mix_keep(struct mix *m, const char *action);
+
 /* Whether it has actions that only an AFP server can do; the first one's name, or NULL. */
 const char *mix_needs_afp(const struct mix *m);
 

@@ -302,6 +302,8 @@ int rx_server_open(struct rx_server **out, const struct rx_server_opts *o, struc
 	if (s->pattern && s->worker && s->queue) {
 		rx_data_fill(s->pattern, RX_DATA_OF_SERVER);
 		r = rx_server_open_endpoint(s, e);
+		if (!r && o->opened)
+			o->opened(o->user);
 		r = r ? r : begin_threads(s, e);
 	} else {
 		r = err_set(e, -ENOMEM, "out of memory");

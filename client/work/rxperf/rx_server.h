@@ -26,6 +26,10 @@ struct rx_server_opts {
 	unsigned int quota, quota_most;
 	unsigned int n_conns, n_calls;  /* kept at a time; 0: as many as is usual */
 	uint64_t first_rtt_ns, dead_ns; /* 0: as in rx/hub.h */
+	/* Called once the socket is open, before a thread begins and a byte is read. NULL: nothing.
+	 */
+	void (*opened)(const void *user);
+	const void *user;
 };
 
 /* X(name, meaning) */

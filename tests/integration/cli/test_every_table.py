@@ -11,6 +11,7 @@ from __future__ import annotations
 import html
 import itertools
 import re
+import subprocess
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
@@ -22,7 +23,8 @@ from leftover import english
 from netatalk import Server
 from offline import analysis, joined
 from rxing import Serving
-from scope import FINDINGS, NOT_TOLD, OK, SLOW, Run, Scope
+from samba import Samba
+from scope import FINDINGS, NOT_TOLD, OK, REPO, SLOW, Run, Scope
 from terminal import on_terminal
 
 WIDE = 1000  # columns: no table leaves out a column
@@ -175,6 +177,25 @@ def test_a_recording_of_gluster(scope: Scope, bricks: Gluster, tmp_path: Path) -
     page = (tmp_path / "small" / "page.html").read_text()
     assert "AFP" not in page and "FPRead" not in page
     assert "brick: calls per operation of a client" in page and ">LOOKUP<" in page
+
+
+@pytest.mark.limit(300)
+def test_a_recording_of_samba(scope: Scope, tmp_path: Path) -> None:
+    """And work on a share of it."""
+    library = subprocess.run(
+        [REPO / "tests/need.sh", "--libsmb2"], stdout=subprocess.PIPE, text=True, check=True
+    )
+    there = ["env", f"LD_LIBRARY_PATH={library.stdout.strip()}", "AFPSCOPE_PASSWORD=secret1"]
+    with Samba("bookworm") as server:
+        share = f"smb://bench1@127.0.0.1:{server.port}/share1"
+        command = [*there, str(scope.binary)]
+        loading = scope.start([*command, "load", share, *LOAD, "--no-save"])
+        which = ("--kind", "smb", "--port", str(server.port), "-d", "4")
+        walk(scope, tmp_path, scope.recorder(None, *which))
+        loading.finish().expect(OK)
+        (tmp_path / "small").mkdir()
+        work = ("smallfile", share, "--files", "20", "--threads", "2")
+        walk(scope, tmp_path / "small", [*command, *work])
 
 
 def test_calls_over_rx_and_a_recording_of_their_server(scope: Scope, tmp_path: Path) -> None:

@@ -19,6 +19,7 @@ from pathlib import Path
 import pytest
 from exporting import Metrics, export
 from netatalk import Server
+from rights import rights
 from scope import FAILED, OK, USAGE, Running, Scope, children, wait_until
 
 SPARSE = 8 << 30
@@ -149,15 +150,6 @@ def test_two_exporters_in_one_folder_share_no_name(
     assert sorted(f.suffix for f in place.iterdir()) == ["", "", ".prom", ".prom"]
 
 
-def owner_of(pid: int) -> tuple[int, int]:
-    """Its user, and its capabilities."""
-    text = Path(f"/proc/{pid}/status").read_text()
-    uid = re.search(r"^Uid:\t\d+\t(\d+)", text, re.M)
-    capabilities = re.search(r"^CapPrm:\t(\w+)", text, re.M)
-    assert uid and capabilities
-    return int(uid[1]), int(capabilities[1], 16)
-
-
 def test_who_answers_is_nobody_also_where_the_file_is_roots(
     scope: Scope, guests: Server, place: Path
 ) -> None:
@@ -166,8 +158,8 @@ def test_who_answers_is_nobody_also_where_the_file_is_roots(
     exporter.wait_up()
     wait_until(file.exists, 10, "the file")
     (serving, writing) = children(exporter.pid)
-    assert owner_of(serving) == (65534, 0)
-    assert owner_of(writing) == (0, 0)
+    assert rights(serving) == (65534, 0)
+    assert rights(writing) == (0, 0)
     sockets = [str(f.readlink()) for f in Path(f"/proc/{writing}/fd").iterdir()]
     assert len([s for s in sockets if s.startswith("socket:")]) == 1, "only that to who watches"
     assert file.stat().st_uid == 0 and stat.S_IMODE(file.stat().st_mode) == 0o644

@@ -4,8 +4,8 @@ terminal, and what could not be said is in the exit code."""
 
 from __future__ import annotations
 
+import json
 import os
-import re
 import subprocess
 import tempfile
 from collections.abc import Sequence
@@ -13,7 +13,8 @@ from pathlib import Path
 
 import pytest
 from netatalk import Server
-from scope import FAILED, OK, USAGE, Done, Run, Scope
+from rights import BPF, KILL, NET_ADMIN, SETUID, has, held_by_clean
+from scope import FAILED, OK, USAGE, Done, Run, Scope, wait_until
 
 NOBODY = 65534
 
@@ -101,10 +102,23 @@ def test_no_path_leads_over_a_strangers_link(scope: Scope, theirs: Path, tmp_pat
 def test_a_load_that_watches_nothing_gives_its_rights_up_too(scope: Scope, guests: Server) -> None:
     running = scope.start(scope.command(guests, "--watch=off", "-d", "3", tool="probe"))
     running.wait_for("actions")
-    status = Path(f"/proc/{running.process.pid}/status").read_text()
-    held = int(dict(re.findall(r"(Cap\w+):\t(\w+)", status))["CapPrm"], 16)
+    held = has(running.process.pid, SETUID, BPF)
     running.finish().expect(OK)
-    assert not held & (1 << 7 | 1 << 39), f"CAP_SETUID or CAP_BPF in {held:x}"
+    assert not held
+
+
+def test_clean_gives_its_rights_up_before_a_server_answers(scope: Scope) -> None:
+    assert not held_by_clean(scope, "afp://ann@127.0.0.1:{}/vol")
+
+
+def test_check_gives_its_rights_up(scope: Scope, tmp_path: Path) -> None:
+    """Held at its end by a pipe that nobody reads."""
+    pipe = tmp_path / "pipe"
+    os.mkfifo(pipe)
+    running = scope.start([str(scope.binary), "check", "--json", str(pipe)])
+    wait_until(lambda: not has(running.process.pid, SETUID, KILL, NET_ADMIN), 10, "fewer rights")
+    saved = json.loads(pipe.read_text())
+    assert running.finish().status == saved["status"]
 
 
 def test_a_trace_is_for_its_user_only(scope: Scope, guests: Server, tmp_path: Path) -> None:

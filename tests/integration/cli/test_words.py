@@ -42,6 +42,7 @@ PACKAGE = (
     "compare",
     "gate",
     "ab",
+    "versus",
     "sweep",
     "query",
     "export",

@@ -39,6 +39,7 @@ from exporting import (
 )
 from netatalk import Server
 from recording import RawClient, gone, orphans
+from rights import BPF, SETUID, has, rights
 from scope import (
     FAILED,
     NO_SESSION,
@@ -242,17 +243,9 @@ def test_hostile_names_and_commands_become_no_series(exporter: Exporter, served:
 
 
 def test_rights_are_dropped(exporter: Exporter) -> None:
-    def rights(pid: int) -> tuple[int, int]:
-        text = Path(f"/proc/{pid}/status").read_text()
-        uid = re.search(r"^Uid:\t\d+\t(\d+)", text, re.M)
-        capabilities = re.search(r"^CapPrm:\t(\w+)", text, re.M)
-        assert uid and capabilities
-        return int(uid[1]), int(capabilities[1], 16)
-
     (serving,) = children(exporter.pid)
     assert rights(serving) == (65534, 0)
-    setuid, bpf = 1 << 7, 1 << 39
-    assert rights(exporter.pid)[1] & bpf and not rights(exporter.pid)[1] & setuid
+    assert has(exporter.pid, BPF, SETUID) == [BPF]
 
 
 def test_who_watches_may_hang(exporter: Exporter) -> None:

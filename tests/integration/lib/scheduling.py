@@ -54,6 +54,7 @@ WAITING = (
     "servers",
     "gluster",
     "samba",
+    "ganesha",
     "foreign",
     "speedtest_local",
     "right_process",

@@ -26,13 +26,16 @@ FIELDS = [
 
 
 @contextlib.contextmanager
-def captured(port: int) -> Iterator[Path]:
-    """Captures what is sent from or to this port; complete once the block is over."""
+def captured(*ports: int) -> Iterator[Path]:
+    """Captures what is sent from or to these ports; complete once the block is over."""
     with tempfile.TemporaryDirectory() as name:
         capture, log = Path(name) / "cap", Path(name) / "log"
         with log.open("w") as out:
             dumpcap = subprocess.Popen(
-                ["dumpcap", "-i", "lo", "-f", f"port {port}", "-B", "64", "-w", capture],
+                [
+                    *("dumpcap", "-i", "lo", "-f", " or ".join(f"port {port}" for port in ports)),
+                    *("-B", "64", "-w", capture),
+                ],
                 stdin=subprocess.DEVNULL,
                 stdout=out,
                 stderr=subprocess.STDOUT,

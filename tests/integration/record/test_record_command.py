@@ -24,6 +24,7 @@ from afpclient import AfpClient, Busy
 from disturbed import LOOKS
 from netatalk import HERE, Server
 from recording import LOGOUT, STAT, by_port, orphans, saved, stats, stopped
+from rights import BPF, KILL, NET_ADMIN, PERFMON, SETUID, SYS_ADMIN, has
 from scope import (
     AS_NOBODY,
     NO_SESSION,
@@ -381,11 +382,7 @@ def test_rights_are_given_up(scope: Scope, guests: Server) -> None:
         pytest.skip("before Linux 6.1 reading the counts of programs needs rights")
     running = scope.record(guests)
     running.wait_recording()
-    status = Path(f"/proc/{running.process.pid}/status").read_text()
-    lost = {"sys_admin": 21, "perfmon": 38, "bpf": 39, "setuid": 7, "net_admin": 12, "kill": 5}
-    for which in ("CapPrm", "CapEff", "CapInh"):
-        held = int(dict(re.findall(r"(\w+):\t(\w+)", status))[which], 16)
-        assert not [name for name, bit in lost.items() if held >> bit & 1], which
+    assert not has(running.process.pid, SYS_ADMIN, PERFMON, BPF, SETUID, NET_ADMIN, KILL)
     stopped(running).assert_trustworthy()
 
 

@@ -18,6 +18,7 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
+from rights import KILL, NET_ADMIN, SETUID, rights, threads
 from rxing import Relay, Serving, ask, drops_of, seen_by_tshark
 from rxpeer import (
     ACK,
@@ -314,3 +315,22 @@ def test_a_server_that_begins_while_servers_are_recorded_is_said(scope: Scope) -
             assert done.run
             said = done.run.warning("found")
             assert ("began while the watch went on: what it did" in said) == others
+
+
+@pytest.mark.parametrize("saves", [False, True])
+def test_who_sends_to_it_meets_no_rights(scope: Scope, tmp_path: Path, saves: bool) -> None:
+    """In no thread. It is still root's: record looks for servers of root."""
+    more = ["--json", str(tmp_path / "saved")] if saves else []
+    server = scope.start([str(scope.binary), "rx", "--serve", "-p", "0", "-u", "2048", *more])
+    server.wait_for(" on UDP port ")
+    assert "receive buffer 2097152 bytes" in server.err, "which only root is granted"
+    held = [rights(one) for one in threads(server.process.pid)]
+    server.signal(signal.SIGTERM)
+    server.finish(20).expect(OK)
+    assert len(held) >= 3
+    for user, capabilities in held:
+        assert user == 0
+        if saves:  # where root may write
+            assert not capabilities & (1 << SETUID | 1 << KILL | 1 << NET_ADMIN)
+        else:
+            assert not capabilities

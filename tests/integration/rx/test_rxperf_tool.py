@@ -16,6 +16,7 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
+from rights import rights, threads
 from rxing import Serving
 from rxopenafs import Memory, every_order
 from rxpeer import PerfServer, Ways
@@ -130,6 +131,19 @@ def test_the_server_takes_the_options_of_the_original(scope: Scope) -> None:
     assert (done.returncode, done.stderr) == (0, "")
     server.signal(signal.SIGTERM)
     assert "5 RPC" in server.finish(20).expect(OK).out
+
+
+def test_the_client_has_no_rights_when_it_sends(scope: Scope) -> None:
+    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as silent:
+        silent.bind(("127.0.0.1", 0))
+        words = ("client", "-c", "recv", "-p", str(silent.getsockname()[1]), "-T", "1")
+        client = scope.start([str(scope.binary.with_name("rxperf")), *words])
+        silent.settimeout(30)
+        silent.recv(4096)
+        held = [rights(one) for one in threads(client.process.pid)]
+        client.process.kill()
+        client.process.wait()
+    assert set(held) == {(0, 0)}
 
 
 def test_a_failed_call_is_an_error_and_has_no_line(scope: Scope) -> None:

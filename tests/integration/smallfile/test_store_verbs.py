@@ -63,7 +63,7 @@ class Verbs:
         self, verb: str, name: str | None = None, *, wants: int = OK, **keys: int | str
     ) -> dict[str, str]:
         """Carries out one; asserts its result."""
-        words = {"name": name, **keys} if name else keys
+        words = keys if name is None else {"name": name, **keys}
         assert self.process.stdin
         self.process.stdin.write(" ".join([verb, *(f"{k}={v}" for k, v in words.items())]) + "\n")
         self.process.stdin.flush()

@@ -379,10 +379,10 @@ static void trip_add_needed(struct trip_line *l, const struct opt *o)
 		{ "arrivals", "--rate=5" },       { "remove-set", "--set-of=1" },
 		{ "probe", "--duration=9" },      { "max-size", "--trace" },
 		{ "names", "--trace" },           { "trace-buffer", "--trace" },
-		{ "trace-cpu", "--trace" },       { "directory", "--local" },
-		{ "local", "--directory=/x" },    { "buffered", "--local" },
-		{ "buffered", "--directory=/x" }, { "directories", "--clients=1" },
-		{ "depth", "--files-per-dir=1" },
+		{ "replayable", "--trace" },      { "trace-cpu", "--trace" },
+		{ "directory", "--local" },       { "local", "--directory=/x" },
+		{ "buffered", "--local" },        { "buffered", "--directory=/x" },
+		{ "directories", "--clients=1" }, { "depth", "--files-per-dir=1" },
 	};
 
 	for (size_t i = 0; o->name && i < sizeof(all) / sizeof(all[0]); i++)

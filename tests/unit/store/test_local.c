@@ -18,6 +18,7 @@ static void words_that_begin_like_a_path_are_places(void **state)
 		{ "afp://h/v", false },  { "host", false },
 		{ "toy:here", false },   { ":", false },
 		{ "", false },           { "gluster://h/v", true },
+		{ "nfs://h/e", true },   { "smb://h/s", true },
 	};
 
 	(void)state;

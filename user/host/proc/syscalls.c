@@ -91,13 +91,18 @@ static const struct {
 	  { .class = AFS_CLASS_SETATTR, .fd = AFS_FD_NONE } },
 	/* restart_syscall goes on with one of the others. */
 	{ "epoll_wait epoll_pwait epoll_pwait2",
-	  { .class = AFS_CLASS_WAIT, .fd = AFS_FD_NONE, .loop = 1 } },
+	  { .class = AFS_CLASS_WAIT, .fd = AFS_FD_NONE, .loop = AFS_LOOP_EVENTS } },
 	{ "poll ppoll select pselect6 pause "
 	  "restart_syscall rt_sigsuspend rt_sigtimedwait io_getevents io_pgetevents",
 	  { .class = AFS_CLASS_WAIT, .fd = AFS_FD_NONE } },
 	{ "nanosleep clock_nanosleep",
 	  { .class = AFS_CLASS_WAIT, .fd = AFS_FD_NONE, .waits = AFS_WAITS_TIME } },
-	{ "futex futex_waitv futex_wait",
+	{ "futex",
+	  { .class = AFS_CLASS_WAIT,
+	    .fd = AFS_FD_NONE,
+	    .waits = AFS_WAITS_LOCK,
+	    .loop = AFS_LOOP_IDLE } },
+	{ "futex_waitv futex_wait",
 	  { .class = AFS_CLASS_WAIT, .fd = AFS_FD_NONE, .waits = AFS_WAITS_LOCK } },
 	{ "connect bind listen accept accept4 getsockname getpeername getsockopt "
 	  "setsockopt shutdown",

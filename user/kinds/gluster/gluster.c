@@ -481,7 +481,7 @@ static void gluster_unnamed(unsigned int number, char buf[ACCOUNT_NAME_MAX])
 		const char *name;
 		unsigned int first, n;
 	} programs[] = {
-#define X(NAME, number, first, n, status) { #NAME, first, n },
+#define X(NAME, number, first, n, results) { #NAME, first, n },
 		AFS_RPC_PROGRAMS(X)
 #undef X
 	};
@@ -532,27 +532,10 @@ static const struct account_names gluster_accounts = {
 };
 /* clang-format on */
 
-/* "No such file or directory" of an errno, "procedure unavailable"; NULL: no name. */
+/* "No such file or directory" of an errno; NULL: no name. */
 static const char *gluster_result_text(int32_t code)
 {
-	static const char *const accepted[] = {
-		"",
-		"program unavailable",
-		"program version unavailable",
-		"procedure unavailable",
-		"arguments cannot be decoded",
-		"system error",
-	};
-
-	if (code > 0)
-		return strerrordesc_np(code);
-	if (code == AFS_RPC_DENIED(0))
-		return "RPC version unavailable";
-	if (code == AFS_RPC_DENIED(1))
-		return "authentication error";
-	if (code < 0 && -code < (int32_t)(sizeof(accepted) / sizeof(accepted[0])))
-		return accepted[-code];
-	return NULL;
+	return code > 0 ? strerrordesc_np(code) : kind_rpc_text(code);
 }
 
 static const char *gluster_foreign(pid_t pid)

@@ -63,7 +63,8 @@ static int note_records(const struct bpf_view *v, struct run *r)
 	int err = 0;
 
 	for (unsigned int i = 0; i < AFS_N_STREAMS; i++) {
-		if (i != AFS_STREAM_CLIENT && i != AFS_STREAM_TEXTS)
+		if (i != AFS_STREAM_CLIENT && i != AFS_STREAM_TEXTS &&
+		    (i != AFS_STREAM_OPERATIONS || lost_records(v, i)))
 			err |= run_loss(r, what[i], lost_records(v, i));
 		for (unsigned int cpu = 0; cpu < v->n_cpus; cpu++)
 			kept += v->stripe[cpu].batch_n[i];

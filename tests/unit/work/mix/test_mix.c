@@ -119,6 +119,20 @@ static void lengths_and_popularity_may_be_by_chance(void **state)
 	assert_true(m.zipf == 1);
 }
 
+static void one_action_of_a_mix_is_kept(void **state)
+{
+	struct mix m;
+	struct err e;
+
+	(void)state;
+	assert_int_equal(mix_find(&m, "office", &e), 0);
+	assert_int_equal(mix_keep(&m, "save"), 0);
+	assert_int_equal(mix_kinds(&m), 1);
+	assert_int_equal(m.weight[MIX_SAVE], 1);
+	assert_int_equal(m.files, 20);
+	assert_int_equal(mix_keep(&m, "read"), -ENOENT);
+}
+
 /* An indented line is one of its own, not more of the one before. */
 static void blanks_at_a_line_s_begin_mean_nothing(void **state)
 {
@@ -242,6 +256,7 @@ int main(void)
 		cmocka_unit_test(all_that_are_built_in_are_whole),
 		cmocka_unit_test(a_file_says_all),
 		cmocka_unit_test(lengths_and_popularity_may_be_by_chance),
+		cmocka_unit_test(one_action_of_a_mix_is_kept),
 		cmocka_unit_test(blanks_at_a_line_s_begin_mean_nothing),
 		cmocka_unit_test(what_a_file_does_not_say_has_its_default),
 		cmocka_unit_test(each_message_has_file_and_line),

@@ -1,0 +1,457 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""The sides of `versus`: what is not equal, their figures, and the verdicts on each pair."""
+
+from __future__ import annotations
+
+import statistics
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass, field, replace
+from functools import cached_property
+from itertools import combinations
+from typing import Any
+
+from .. import show
+from ..errors import Failure
+from ..saved.hist import Histogram
+from ..saved.run import Run
+from ..tables import costs, values
+from ..tables.values import Row
+from . import design, stats, versus
+from .stats import Margins
+from .versus import TimeRow
+
+# A count of an action is equal if it differs by no more than this share, or by no more than that.
+_NEAR, _LEAST = 0.05, 0.02
+_SHOWN = 4  # rows in a sentence
+# Settings that say which server it is, and which action was alone.
+_WHICH = {"options.mode", "options.directory", "options.only", "command", "set"}
+_FROM_ITSELF = "cannot tell: a server differs from itself"
+
+
+@dataclass
+class Side:
+    """A server and its runs by work. `twin`: the side that is the same server, measured again
+    (--aa)."""
+
+    key: str
+    name: str
+    url: str
+    twin: Side | None = None
+    runs: dict[str, list[Run]] = field(default_factory=dict)
+    of: dict[str, dict[Row, values.Value]] = field(default_factory=dict)  # by the run's id
+
+    def add(self, run: Run) -> None:
+        """Failure if its settings are not those of the others of its work."""
+        found = self.runs.setdefault(costs.work_of(run), [])
+        if found and (unlike := versus.differences([found[0], run])):
+            raise Failure(f"{run.name} and {found[0].name} differ in {'; '.join(unlike)}")
+        found.append(run)
+        self.of[run.id] = costs.of_run(run)
+
+    @property
+    def all(self) -> list[Run]:
+        return [run for runs in self.runs.values() for run in runs]
+
+    @property
+    def first(self) -> Run:
+        return self.all[0]
+
+
+@dataclass(frozen=True)
+class Fact:
+    """Something that is not the same of all sides; a text for each."""
+
+    what: str
+    values: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class Syncs:
+    """Calls that make data safe from a power cut, of the mean action of a work. `data`: those on
+    users' files, for each side, None: not counted. Others keep a database or a folder."""
+
+    what: str
+    data: tuple[float | None, ...]
+    texts: tuple[str, ...]
+
+    @property
+    def near(self) -> bool:
+        known = [n for n in self.data if n is not None]
+        return not known or max(known) - min(known) <= max(_LEAST, _NEAR * max(known))
+
+
+@dataclass(frozen=True)
+class Middle:
+    """The median of a side's runs, with its interval where there are enough; None: not known."""
+
+    value: float | None
+    unit: str
+    low: float | None = None
+    high: float | None = None
+    n: int = 0
+    at_least: bool = False
+
+    @property
+    def text(self) -> str:
+        if self.value is None:
+            return "n/a"
+        mark = "≥" if self.at_least else ""
+        out = mark + show.measured(self.value, self.unit)
+        if self.low is None or self.high is None:
+            return out
+        ends = (show.measured(x, self.unit) for x in (self.low, self.high))
+        return f"{out} ({' .. '.join(ends)})"
+
+
+@dataclass(frozen=True)
+class Figure:
+    """A row of a table: of a work, one value for each side."""
+
+    work: str
+    what: str
+    values: tuple[Middle, ...]
+
+
+@dataclass(frozen=True)
+class Pair:
+    """`same`: both are one server. `doubts`: other causes of differences up to design.DOUBT."""
+
+    a: Side
+    b: Side
+    same: bool
+    rows: list[TimeRow]
+    doubts: tuple[str, ...]
+    zeros: tuple[str, ...]
+    least: float
+
+    @property
+    def title(self) -> str:
+        return (
+            f"{self.a.name} against itself" if self.same else f"{self.b.name} against {self.a.name}"
+        )
+
+    def found(self, *words: str) -> list[TimeRow]:
+        return [row for row in self.rows if row.verdict in words]
+
+    @property
+    def differing(self) -> list[TimeRow]:
+        return self.found(*stats.BAD, *stats.GOOD, stats.UNCLEAR)
+
+    @property
+    def said(self) -> str:
+        """The outcome in a sentence, the largest differences first."""
+        parts = []
+        for verdict in (stats.SLOWER, stats.WORSE, stats.FASTER, stats.BETTER, stats.UNCLEAR):
+            if those := sorted(self.found(verdict), key=lambda r: -abs(r.result.change or 0)):
+                parts.append(f"{verdict}: {_some(those)}")
+        few = len(self.found(stats.TOO_FEW))
+        told = len(self.rows) - len(self.differing) - few
+        if not parts and told:
+            parts.append(f"no difference shown in {told} rows")
+        if few:
+            parts.append(f"not enough runs to tell in {few} rows")
+        return f"{self.title}: {'; '.join(parts) or 'nothing that both have'}"
+
+
+def label(row: TimeRow) -> str:
+    """What a row is of, within all works."""
+    alone = row.test.partition(": ")[2]
+    if row.command:
+        return f"{row.label} alone" if alone else row.label
+    return f"{row.figure} of {alone or 'the mix'}"
+
+
+def _some(rows: Sequence[TimeRow]) -> str:
+    texts = [f"{label(r)} ({versus.signed(r.result.change)})" for r in rows[:_SHOWN]]
+    more = f" and {len(rows) - _SHOWN} more" if len(rows) > _SHOWN else ""
+    return ", ".join(texts) + more
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """`sides`: without twins. `unequal`: before all else."""
+
+    sides: list[Side]
+    pairs: list[Pair]
+    least: float
+
+    @cached_property
+    def works(self) -> list[str]:
+        return list(dict.fromkeys(w for side in self.sides for w in side.runs))
+
+    @cached_property
+    def unequal(self) -> list[Fact]:
+        safe = [Fact(s.what, s.texts) for s in self._syncs if _differ(s.texts)]
+        return [*safe, *(_fact(key, of) for key, of in self._facts if _is_told(key, of))]
+
+    @cached_property
+    def _syncs(self) -> list[Syncs]:
+        return [_syncs(self.sides, name) for name in self.works]
+
+    @property
+    def equal(self) -> list[tuple[str, str]]:
+        """What each load was given, with its value."""
+        return [
+            (key.removeprefix("options."), of[0])
+            for key, of in self._facts
+            if key.startswith("options.") and not _differ(of)
+        ]
+
+    @cached_property
+    def _facts(self) -> list[tuple[str, list[str]]]:
+        each = [_settings(side) for side in self.sides]
+        keys = dict.fromkeys(key for one in each for key in one)
+        return [(key, [one.get(key, "") for one in each]) for key in keys]
+
+    @property
+    def times(self) -> list[Figure]:
+        return self._figures(lambda row: bool(row.command))
+
+    @property
+    def costs(self) -> list[Figure]:
+        return self._figures(lambda row: not row.command)
+
+    def _figures(self, wanted: Any) -> list[Figure]:
+        rows = dict.fromkeys(
+            row for side in self.sides for of in side.of.values() for row in of if wanted(row)
+        )
+        order = {w: i for i, w in enumerate(self.works)}
+        found = sorted(rows, key=lambda row: order[row.test])
+        return [
+            Figure(row.test, f"{row.command} {row.figure}".strip(),
+                   tuple(_middle(side, row) for side in self.sides))
+            for row in found
+        ]  # fmt: skip
+
+    def trips(self, rtts: Sequence[float]) -> list[Figure]:
+        """Requests and round trips of each action of the first work, and its time at each of these
+        round-trip times in ms."""
+        first = self.works[0]
+        of = [[costs.ways(run) for run in side.runs.get(first, [])] for side in self.sides]
+        names = dict.fromkeys(name for runs in of for ways in runs for name in ways)
+        out = []
+        for name in names:
+            ways = [[way for run in runs if (way := run.get(name))] for runs in of]
+            out += [
+                Figure(first, f"{name}: {what}", tuple(_count(w, key) for w in ways))
+                for what, key in (("requests", "requests"), ("round trips", "trips"))
+            ]
+            out += [
+                Figure(first, f"{name}: at {ms:g} ms", tuple(_over(w, ms) for w in ways))
+                for ms in rtts
+            ]
+        return out
+
+    @property
+    def said(self) -> list[str]:
+        """What is not equal of what makes data safe, in sentences; first of all."""
+        out = []
+        unknown = [
+            side.name
+            for i, side in enumerate(self.sides)
+            if any(s.data[i] is None for s in self._syncs)
+        ]
+        if unknown:
+            out.append(
+                "Whether durability is equal is not known: no sync calls were counted of "
+                f"{', '.join(unknown)}."
+            )
+        for s in self._syncs:
+            each = ", ".join(
+                f"{side.name} ({text})" for side, text in zip(self.sides, s.texts, strict=True)
+            )
+            if not s.near:
+                out.append(f"Durability is not equal: {s.what}: {each}.")
+        return out
+
+    @property
+    def remarks(self) -> list[str]:
+        """What to know of the figures."""
+        out = list(self._unmeasured())
+        rows = [row for pair in self.pairs for row in pair.rows]
+        if any(row.verdict == stats.TOO_FEW for row in rows):
+            n = design.pairs_needed(sum(row.result.change is not None for row in rows))
+            out.append(
+                f"not enough runs: to show a difference in one of {len(rows)} rows, {n} runs of "
+                f"each server are needed at least (--pairs {n})"
+            )
+        for side in self.sides:
+            found = dict.fromkeys(text for run in side.all for text in run.warnings)
+            out += [f"{side.name}: {text}" for text in found]
+            loads = [load for run in side.all if (load := costs.load_of(run))]
+            if late := sum(load.saturated for _, load in loads):
+                out.append(
+                    f"{side.name}: the load generator had no time left in {late} of {len(loads)} "
+                    "loads: their times are its limit as well"
+                )
+        for pair in self.pairs:
+            limit = versus.share(max(pair.least, design.DOUBT))
+            out += [
+                f"{pair.title}: only differences larger than {limit} are attributed to the server: "
+                f"{text}"
+                for text in pair.doubts
+            ]
+            out += [f"{pair.title}: {text}" for text in pair.zeros]
+        return list(dict.fromkeys(out))
+
+    def _unmeasured(self) -> Iterator[str]:
+        for side in self.sides:
+            known = costs.costs(side.first)
+            missing = [name for name in costs.COSTS if name not in known]
+            if missing:
+                absent = side.first.absent
+                why = absent.get("*") or next(iter(absent.values()), "its server was not watched")
+                yield f"{side.name}: not measured: {', '.join(missing)}: {why}"
+
+    def as_json(self, rtts: Sequence[float]) -> dict[str, Any]:
+        def figure(f: Figure) -> dict[str, Any]:
+            sides = zip(self.sides, f.values, strict=True)
+            return {
+                "load": f.work,
+                "what": f.what,
+                "sides": {s.name: asdict(v) | {"text": v.text} for s, v in sides},
+            }
+
+        return {
+            "level": stats.LEVEL,
+            "alpha": stats.ALPHA,
+            "least": self.least,
+            "sides": [
+                {"name": side.name, "url": side.url, "server": side.first.server_name,
+                 "runs": [run.name for run in side.all]}
+                for side in self.sides
+            ],
+            "said": self.said,
+            "unequal": [asdict(fact) for fact in self.unequal],
+            "equal": dict(self.equal),
+            "times": list(map(figure, self.times)),
+            "costs": list(map(figure, self.costs)),
+            "round_trips": list(map(figure, self.trips(rtts))),
+            "pairs": [
+                {"a": p.a.name, "b": p.b.name, "same": p.same, "said": p.said, "doubts": p.doubts,
+                 "rows": [asdict(row) for row in p.rows]}
+                for p in self.pairs
+            ],
+            "remarks": self.remarks,
+        }  # fmt: skip
+
+
+def _fact(key: str, of: Sequence[str]) -> Fact:
+    group, _, name = key.partition(".")
+    what = f"{name}: watched by" if group == "rungs" else name or key
+    return Fact(what, tuple(text or "n/a" for text in of))
+
+
+def _is_told(key: str, of: Sequence[str]) -> bool:
+    """Whether it differs, and is no part of another fact: that a server was not watched is one."""
+    return _differ([text for text in of if text] if key.startswith("rungs.") else of)
+
+
+def _differ(of: Sequence[object]) -> bool:
+    return len(set(of)) > 1
+
+
+def _settings(side: Side) -> dict[str, str]:
+    """What its runs were made with, and on what; what else is known of the server."""
+    run = side.first
+    out = {"server": run.server_name, "processes counted": ", ".join(costs.processes(run))}
+    out |= {k: v for k, v in versus.settings(run).items() if k not in _WHICH}
+    known = {"host", "port", "volume", "name", "machine"}
+    out |= {
+        f"server.{key}": text
+        for key, text in run.server.items()
+        if "." not in key and key not in known and not text.startswith("pid ")
+    }
+    return out | versus.work_amounts(run)
+
+
+def _syncs(sides: Sequence[Side], name: str) -> Syncs:
+    alone = name.partition(": ")[2]
+    data, texts = [], []
+    for side in sides:
+        found = [of for run in side.runs.get(name, ()) if (of := costs.syncs(run))]
+        on = dict.fromkeys(object_ for of in found for object_ in of)
+        by = {x: statistics.median(of.get(x, 0.0) for of in found) for x in on}
+        data.append(by.get(costs.DATA))
+        shown = [f"{x} {n:.2f}" for x, n in by.items() if n >= _LEAST or x == costs.DATA]
+        texts.append(", ".join(shown) or "n/a")
+    what = f"sync calls of {f'a {alone}' if alone else 'an action of the mix'}"
+    return Syncs(what, tuple(data), tuple(texts))
+
+
+def _middle(side: Side, row: Row) -> Middle:
+    found = [of[row] for of in side.of.values() if row in of]
+    if not found:
+        return Middle(None, row.unit)
+    if any(value.few for value in found):  # no run has enough for it: all together may
+        together = Histogram.merge([value.times for value in found if value.times])
+        q = costs.TIMES[row.figure]
+        enough = values.are_enough(together.n, q)
+        return Middle(together.quantile(q) if enough else None, row.unit, n=len(found))
+    return _of([value.amount for value in found], row.unit)
+
+
+def _of(amounts: Sequence[float], unit: str, at_least: bool = False) -> Middle:
+    if not amounts:
+        return Middle(None, unit)
+    low, high = stats.median_within(amounts) or (None, None)
+    return Middle(statistics.median(amounts), unit, low, high, len(amounts), at_least)
+
+
+def _count(ways: Sequence[costs.Way], key: str) -> Middle:
+    found = [round(getattr(way, key), 2) for way in ways]
+    return Middle(statistics.median(found), "1", n=len(found)) if found else Middle(None, "1")
+
+
+def _over(ways: Sequence[costs.Way], ms: float) -> Middle:
+    found = [ns for way in ways if (ns := way.at(ms * 1e6)) is not None]
+    return _of(found, "ns", any(way.at_least and ms * 1e6 > (way.here_ns or 0) for way in ways))
+
+
+def _pairs(sides: Sequence[Side]) -> list[tuple[Side, Side]]:
+    """Any two servers, then each with itself."""
+    alone = [side for side in sides if side.twin is None]
+    return [*combinations(alone, 2), *((side.twin, side) for side in sides if side.twin)]
+
+
+def judged(sides: Sequence[Side], least: float) -> Outcome:
+    """All pairs and all works together."""
+    of: versus.Times = {}
+    for side in sides:
+        of |= side.of
+    pairs, tests = _pairs(sides), []
+    doubts: list[list[str]] = []
+    for a, b in pairs:
+        doubts.append([])
+        for name in a.runs:
+            runs = a.runs[name], b.runs.get(name, [])
+            if not runs[1]:
+                continue
+            found = design.doubts(*runs)
+            doubts[-1] += found
+            margins = Margins(least, design.DOUBT if found else None)
+            tests.append(((a.key, b.key), (*runs, margins)))
+    rows: dict[tuple[str, str], list[TimeRow]] = {}
+    zeros: dict[tuple[str, str], list[str]] = {}
+    for (key, (x, y, _)), made in zip(
+        tests, versus.families([t for _, t in tests], of), strict=True
+    ):
+        rows.setdefault(key, []).extend(made)
+        zeros.setdefault(key, []).extend(versus.zeros(x, y, of))
+    out = [
+        Pair(a, b, b.twin is a, rows.get((a.key, b.key), []), tuple(dict.fromkeys(said)),
+             tuple(zeros.get((a.key, b.key), ())), least)
+        for (a, b), said in zip(pairs, doubts, strict=True)
+    ]  # fmt: skip
+    return Outcome([side for side in sides if side.twin is None], _from_itself(out), least)
+
+
+def _from_itself(pairs: Sequence[Pair]) -> list[Pair]:
+    """A row in which a server differs from itself tells nothing of two servers."""
+    off: Mapping[str, set[Row]] = {p.a.key: {r.key for r in p.differing} for p in pairs if p.same}
+
+    def doubted(pair: Pair, row: TimeRow) -> TimeRow:
+        both = off.get(pair.a.key, set()) | off.get(pair.b.key, set())
+        return replace(row, verdict=_FROM_ITSELF) if row.key in both else row
+
+    return [p if p.same else replace(p, rows=[doubted(p, row) for row in p.rows]) for p in pairs]

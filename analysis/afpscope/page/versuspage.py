@@ -1,0 +1,81 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""The page of `versus`: what is not equal first, then times and costs, then each pair."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+from ..judge import versus
+from ..judge.sides import Outcome, Pair, Side
+from ..tables import costs
+from ..tables.digest import CommandView, digest
+from . import bars, forest, painter
+from .bars import Bars
+from .painter import Painter, Picture
+
+TEMPLATE = "versus.html"
+
+
+def _view(side: Side, work: str) -> CommandView | None:
+    """All time inside the server of the runs of a work, as one bar; None: requests were not
+    watched."""
+    out = CommandView(side.name)
+    for run in side.runs.get(work, ()):
+        found = costs.load_of(run)
+        if not found or found[0].requests is None:
+            return None
+        out.requests += costs.ended(found[1])
+        for command in digest(run).commands:
+            out.service_ns += command.service_ns
+            for key, ns in command.times.items():
+                out.times[key] += ns
+    return out
+
+
+def _where(o: Outcome, made: Painter) -> list[Bars]:
+    out = []
+    for work in o.works:
+        views = [view for side in o.sides if (view := _view(side, work))]
+        caption = made.w.say("versus_where_note", work=work)
+        if found := bars.where(views, 0, caption, made.w):
+            out.append(found)
+    return out
+
+
+def _drawn(o: Outcome, made: Painter) -> Picture | None:
+    from . import versusfigures  # and matplotlib
+
+    drawn = versusfigures.times([f for f in o.times if f.what.endswith(" p50")],
+                                [side.name for side in o.sides], made.labels)  # fmt: skip
+    return made.drawn("versus-times", made.w["versus_picture"], drawn)
+
+
+def _whose(side: Side, made: Painter) -> str:
+    runs = side.all
+    on = ", ".join(filter(None, (runs[0].server_name, runs[0].place or runs[0].local)))
+    return made.w.say("versus_side", name=side.name, n=len(runs), on=on or side.url)
+
+
+def _heads(pair: Pair) -> list[str]:
+    """Those of versus.cells, with the sides' names."""
+    return [pair.a.name, pair.b.name, *versus.CELLS[2:]]
+
+
+def page(o: Outcome, rtts: Sequence[float], doubts: Sequence[str], figures: Path | None) -> str:
+    """As HTML; the figures are kept in that folder if there is one."""
+    made = Painter(figures, "en", o.sides[0].first.words)
+    return painter.render(
+        TEMPLATE,
+        w=made.w,
+        o=o,
+        doubts=doubts,
+        whose=[_whose(side, made) for side in o.sides],
+        equal=", ".join(f"{key} {text}" for key, text in o.equal),
+        drawn=_drawn(o, made),
+        where=_where(o, made),
+        trips=o.trips(rtts),
+        forests=[(pair, forest.forest(pair.rows, o.least)) for pair in o.pairs],
+        heads=_heads,
+        least=versus.share(o.least),
+    )

@@ -1,0 +1,231 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""afpscope versus: the same load on several servers in turn, and what an action costs on each.
+
+What is not equal between them is said before any difference. Each pair of servers is judged as by
+ab, all pairs together; with --aa each server also beside itself.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import re
+import signal
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from . import compare, forms, show
+from .errors import INTERRUPTED, NOTHING, OK, UNTRUSTED, Failure, wrong_use
+from .judge import sides as judging
+from .judge import versus
+from .judge.sides import Outcome, Side
+from .measure import turns
+from .measure.children import Relay, program
+from .page import ways
+from .saved.files import Folder, written
+from .saved.run import Run
+from .tables import costs
+
+# Round-trip times, in ms, for which the time of an action is said.
+RTTS = (0.2, 5.0, 20.0)
+MOST = 8  # servers
+_NAMED = re.compile(r"([\w.-]+)=(.+)", re.S)
+_SCHEME = re.compile(r"([a-z]+)://")
+
+
+def options(parser: argparse.ArgumentParser) -> None:
+    parser.usage = "afpscope versus [OPTIONS] -o DIR [NAME=]URL [NAME=]URL... -- load ..."
+    parser.add_argument("servers", metavar="[NAME=]URL", nargs="+",
+                        help="afp://..., smb://..., a directory, or what else load takes, and what "
+                        "it is called")  # fmt: skip
+    parser.add_argument("--pairs", metavar="N", type=int, default=12,
+                        help="runs of each server (default 12)")  # fmt: skip
+    parser.add_argument("--alone", metavar="ACTION,...", type=lambda text: text.split(","),
+                        default=[], help="also measure each of these actions of the mix in a load "
+                        "of its own, which says what it costs the server")  # fmt: skip
+    parser.add_argument("--aa", action="store_true",
+                        help="also measure each server twice: is it like itself?")  # fmt: skip
+    parser.add_argument("-o", dest="output", metavar="DIR", type=Path, required=True,
+                        help="a new folder for the runs")  # fmt: skip
+    parser.add_argument(
+        "--program", metavar="FILE", help="default: the one that started this, or on the PATH"
+    )
+    parser.add_argument("--restart", metavar="COMMAND",
+                        help="restarts a server; run by the shell before its loads, with "
+                        "AFPSCOPE_SIDE=NAME and AFPSCOPE_URL set")  # fmt: skip
+    parser.add_argument("--rtt", metavar="MS,...", type=ways.chosen, default=RTTS,
+                        help="round-trip times, in ms, for which the time of an action is said "
+                        "(default 0.2,5,20)")  # fmt: skip
+    parser.add_argument("--least", metavar="PERCENT", type=compare.percent, default=compare.LEAST,
+                        help="only a difference larger than this, either way, counts as one "
+                        f"(default {compare.LEAST:.0%}%)")  # fmt: skip
+    parser.add_argument("--figures", metavar="DIR", type=Path,
+                        help="also write the figures, as SVG, PNG and PDF, and as CSV")  # fmt: skip
+    compare.html_option(parser)
+    forms.add(parser, forms.TEXT, forms.JSON, forms.CSV)
+
+
+def named(words: Sequence[str]) -> list[tuple[str, str]]:
+    """Name and URL of each. Without a name it is the scheme, numbered where several have it."""
+    found = []
+    for word in words:
+        match = _NAMED.fullmatch(word)
+        scheme = _SCHEME.match(word)
+        if match and not scheme:
+            found.append((match[1], match[2]))
+        else:
+            found.append(("", word))
+    kinds = [(m[1] if (m := _SCHEME.match(url)) else "directory") for _, url in found]
+    out: list[tuple[str, str]] = []
+    for i, (name, url) in enumerate(found):
+        alike = [k for k, (n, _) in enumerate(found) if not n and kinds[k] == kinds[i]]
+        made = f"{kinds[i]}-{alike.index(i) + 1}" if not name and len(alike) > 1 else kinds[i]
+        out.append((name or made, url))
+    names = [name for name, _ in out]
+    if twice := next((name for name in names if names.count(name) > 1), None):
+        raise wrong_use(f"two servers are called {twice!r}: give them names, as in a=URL b=URL")
+    return out
+
+
+@dataclass
+class _Making:
+    """The loads of all sides, as far as they are made."""
+
+    args: argparse.Namespace
+    program: str
+    relay: Relay
+    sides: list[Side]
+    starts: dict[str, str]
+
+    def note(self) -> None:
+        a = self.args
+        sides = {side.key: {"name": side.name, "url": side.url} for side in self.sides}
+        document = {"command": ["versus", "--", *a.after], "sides": sides, "restart": a.restart}
+        turns.note(a.output, document, self.starts)
+
+    def works(self) -> list[tuple[str, list[str]]]:
+        """The end of a run's name, and its options: the whole mix, then actions alone."""
+        return [("", []), *((f"-{name}", ["--only", name]) for name in self.args.alone)]
+
+    def all(self) -> bool:
+        """False: a signal came before the end."""
+        order = turns.order(self.args.pairs, [side.key for side in self.sides])
+        of = {side.key: side for side in self.sides}
+        for i, (number, key) in enumerate(order, 1):
+            side = of[key]
+            show.notice(f"versus: {i} of {len(order)}: {side.name} {side.url}")
+            if not self._one(i, number, side):
+                return False
+        return True
+
+    def _one(self, i: int, number: int, side: Side) -> bool:
+        a, places = self.args, [f"{number:03}{side.key}{end}" for end, _ in self.works()]
+        if a.restart:
+            self.starts |= dict.fromkeys(places, f"restart {i}")
+            self.note()
+            log = a.output / f"{number:03}{side.key}.restart.txt"
+            turns.restart(self.relay, a.restart, side.name, side.url, log)
+        for name, (_, more) in zip(places, self.works(), strict=True):
+            line = [self.program, *a.after, *more, "-o", str(a.output / name), side.url]
+            found = turns.measured(self.relay, line, a.output / name)
+            if not isinstance(found, Run):
+                return False
+            side.add(found)
+            turns.restarted(side.runs[costs.work_of(found)], a.restart)
+        return True
+
+
+def _checked(args: argparse.Namespace) -> list[Side]:
+    """What is wrong with the command line is a Failure."""
+    command = args.after or []
+    if not command or command[0] != "load":
+        raise wrong_use("give the load after --: load and its options")
+    if "-o" in command:
+        raise wrong_use("give -o before --: each run gets its own folder in it")
+    if "--only" in command:
+        raise wrong_use("give the actions before --: --alone save,read")
+    if not 1 <= args.pairs <= 1000:
+        raise wrong_use(f"--pairs {args.pairs}: 1 to 1000")
+    if not 2 - args.aa <= len(args.servers) <= MOST:
+        raise wrong_use(f"give 2 to {MOST} servers (with --aa one will do)")
+    sides, letters = [], iter("abcdefghijklmnopqrstuvwxyz")
+    for name, url in named(args.servers):
+        one = Side(next(letters), name, url)
+        sides += [one, Side(next(letters), f"{name} again", url, one)] if args.aa else [one]
+    return sides
+
+
+def run(args: argparse.Namespace) -> int:
+    sides = _checked(args)
+    by = program(args.program)
+    if not Folder(args.output).is_empty():
+        raise wrong_use(f"{args.output} exists and is not an empty folder: name a new one with -o")
+    making = _Making(args, by, Relay(), sides, {})
+    making.note()
+    with making.relay.listening():
+        whole = making.all()
+    if not whole:
+        name = signal.Signals(making.relay.caught).name
+        made = sum(len(runs) for side in sides for runs in side.runs.values())
+        show.notice(
+            f"versus: stopped by {name}: {made} runs are complete, and are kept with the one that "
+            f"was stopped in {args.output}; nothing was compared"
+        )
+        return INTERRUPTED
+    outcome = judging.judged(sides, args.least)
+    if not any(pair.rows for pair in outcome.pairs):
+        raise Failure("nothing could be compared: no action ended on two servers", NOTHING)
+    return _report(outcome, args)
+
+
+# Output
+
+
+def _csv(o: Outcome) -> None:
+    head = ["a", "b", *versus.CSV_HEAD[:4], "value_a", "value_b", *versus.CSV_HEAD[6:]]
+    forms.print_csv(
+        head,
+        ([p.a.name, p.b.name, *versus.csv_row(row)] for p in o.pairs for row in p.rows),
+    )
+
+
+def _print(o: Outcome, rtts: Sequence[float]) -> None:
+    names = [side.name for side in o.sides]
+    for text in o.said:
+        print(show.plain(text))
+    print("\nWhat is not equal")
+    print(show.table(["", *names], [[f.what, *f.values] for f in o.unequal]))
+    for title, figures in (
+        ("Time of an action", o.times),
+        ("Cost of an action", o.costs),
+        ("Round trips of an action", o.trips(rtts)),
+    ):
+        if figures:
+            print(f"\n{title}")
+            lines = [[f.work, f.what, *(v.text for v in f.values)] for f in figures]
+            print(show.table(["load", "", *names], lines, 2))
+    print()
+    for pair in o.pairs:
+        print(show.plain(pair.said))
+
+
+def _report(o: Outcome, args: argparse.Namespace) -> int:
+    """Prints the outcome; 4 if a run is in doubt."""
+    doubts = [f"{r.name}: {text}" for side in o.sides for r in side.all for text in r.doubts]
+    if args.html or args.figures:
+        from .page import versuspage
+
+        page = versuspage.page(o, args.rtt, doubts, args.figures)
+        if args.html:
+            with written(args.html) as file:
+                file.write(page.encode())
+    if args.format == forms.JSON:
+        print(json.dumps(o.as_json(args.rtt), ensure_ascii=False))
+    elif args.format == forms.CSV:
+        _csv(o)
+    else:
+        _print(o, args.rtt)
+    for text in (*o.remarks, *doubts):
+        show.notice(f"versus: {text}")
+    return UNTRUSTED if doubts else OK

@@ -1,0 +1,48 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""What rights the kernel says that a process has."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+from fakes import FakeServer
+from scope import Scope, wait_until
+
+SETUID, KILL, NET_ADMIN, SYS_ADMIN, PERFMON, BPF = 7, 5, 12, 21, 38, 39
+
+
+def rights(process: int | str) -> tuple[int, int]:
+    """Its user, and its capabilities, with those that it could take back or pass on. Of a thread:
+    "PID/task/TID"."""
+    text = Path(f"/proc/{process}/status").read_text()
+    user = re.search(r"^Uid:\t\d+\t(\d+)", text, re.M)
+    sets = re.findall(r"^Cap(?:Inh|Prm|Eff):\t(\w+)", text, re.M)
+    assert user and len(sets) == 3
+    held = 0
+    for each in sets:
+        held |= int(each, 16)
+    return int(user[1]), held
+
+
+def has(process: int | str, *capabilities: int) -> list[int]:
+    """Those of the capabilities that it has."""
+    held = rights(process)[1]
+    return [bit for bit in capabilities if held >> bit & 1]
+
+
+def threads(pid: int) -> list[str]:
+    return [f"{pid}/task/{one.name}" for one in Path(f"/proc/{pid}/task").iterdir()]
+
+
+def held_by_clean(scope: Scope, form: str) -> list[int]:
+    """Rights that it still has when it has reached a server that says nothing; form: its URL, with
+    {} for the port."""
+    with FakeServer() as server:
+        command = [str(scope.binary), "clean", form.format(server.port)]
+        running = scope.start(command, env={"AFPSCOPE_PASSWORD": "secret1"})
+        wait_until(lambda: server.accepted > 0, 10, "its connection")
+        held = has(running.process.pid, SETUID, KILL, NET_ADMIN)
+        running.process.kill()
+        running.process.wait()
+    return held

@@ -1,0 +1,106 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""afpscope versus on netatalk, Samba and a directory: the same work, what it cost, what is left.
+
+Tests user/main/load_opts.c, client/work/mix/mix.c (--only).
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from netatalk import USERS, Server
+from offline import analysis, command
+from samba import Samba
+from scope import OK, REPO, Scope, left_on, wait_until
+
+INTERRUPTED = 130
+LOAD = (
+    "load",
+    "--mix",
+    "office",
+    "-n",
+    "2",
+    "-d",
+    "1",
+    "--ramp",
+    "0",
+    "--files",
+    "4",
+    "--no-probe",
+)
+
+
+@pytest.fixture(autouse=True)
+def _environment(monkeypatch: pytest.MonkeyPatch) -> None:
+    line = [REPO / "tests/need.sh", "--libsmb2"]
+    library = subprocess.run(line, stdout=subprocess.PIPE, text=True, check=True).stdout.strip()
+    monkeypatch.setenv("LD_LIBRARY_PATH", library)
+    monkeypatch.setenv("AFPSCOPE_PASSWORD", USERS["bench1"])
+
+
+@pytest.fixture(scope="module")
+def samba() -> Iterator[Samba]:
+    with Samba("bookworm") as found:
+        yield found
+
+
+def of(made: list[dict[str, Any]], load: str, what: str) -> dict[str, float | None]:
+    (row,) = (f for f in made if (f["load"], f["what"]) == (load, what))
+    return {name: side["value"] for name, side in row["sides"].items()}
+
+
+def test_the_same_work_by_afp_smb_and_on_a_directory(
+    scope: Scope, dbd: Server, samba: Samba, tmp_path: Path
+) -> None:
+    page, disk = tmp_path / "versus.html", tmp_path / "disk"
+    done = analysis(
+        *("versus", "--program", scope.binary, "-o", tmp_path / "runs", "--json", "--html", page),
+        *("--pairs", "2", "--alone", "save", f"afp://bench1@127.0.0.1:{dbd.port}/vol1"),
+        *(f"smb://bench1@127.0.0.1:{samba.port}/share1", disk, "--", *LOAD),
+    )
+    assert done.returncode == OK, done.stderr
+    value = json.loads(done.stdout)
+    assert [side["name"] for side in value["sides"]] == ["afp", "smb", "directory"]
+    assert [len(side["runs"]) for side in value["sides"]] == [4, 4, 4]
+    # One client saves as often as its load says, and the server counts as much for each.
+    runs = tmp_path / "runs"
+    alone = json.loads((runs / "001a-save" / "run.json").read_text())
+    assert [a["name"] for a in alone["phases"][0]["load"]["actions"]] == ["save"]
+    assert alone["options"]["only"] == "save" and alone["options"]["mix"] == "office"
+    (safe,) = (f for f in value["unequal"] if f["what"] == "sync calls of a save")
+    assert safe["values"][0].startswith("data file 1.0")  # the flush of the new file
+    assert "CNID database" in safe["values"][0] and safe["values"][2] == "n/a"
+    assert of(value["costs"], "office: save", "sync calls")["directory"] is None
+    calls = of(value["costs"], "office: save", "system calls")
+    assert calls["afp"] is not None and calls["afp"] > 100 and calls["directory"] is None
+    assert of(value["times"], "office", "save p50").keys() == {"afp", "smb", "directory"}
+    trips = of(value["round_trips"], "office", "save: round trips")
+    assert trips["afp"] == 11 and trips["directory"] is None
+    assert "directory: not measured: server CPU" in done.stderr
+    assert {row["verdict"] for pair in value["pairs"] for row in pair["rows"]} == {
+        "not enough runs"
+    }
+    assert "What is not equal" in page.read_text()
+    assert not left_on(dbd) and not [*samba.share1.iterdir(), *disk.iterdir()]
+
+
+def test_versus_that_is_stopped_leaves_nothing(
+    scope: Scope, dbd: Server, samba: Samba, tmp_path: Path
+) -> None:
+    line = [*command(), "versus", "--program", str(scope.binary), "-o", str(tmp_path / "runs")]
+    line += [f"afp://bench1@127.0.0.1:{dbd.port}/vol1"]
+    line += [f"smb://bench1@127.0.0.1:{samba.port}/share1", "--", *LOAD, "-d", "60"]
+    with subprocess.Popen(line, stderr=subprocess.PIPE, text=True) as child:
+        wait_until(lambda: bool(left_on(dbd)), 60, "its directory")
+        os.kill(child.pid, signal.SIGTERM)
+        _, err = child.communicate(timeout=60)
+    assert child.returncode == INTERRUPTED, err
+    assert "stopped by SIGTERM: 0 runs are complete" in err
+    assert not left_on(dbd) and not [*samba.share1.iterdir()]

@@ -1,0 +1,438 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""Directories of NFS servers, by libnfs, on a real nfs-ganesha: what is written there is there.
+
+Tests client/store/nfs.c, nfs_ops.c, remote.c, place_url.c, user/drive/connect.c.
+"""
+
+from __future__ import annotations
+
+import shutil
+import subprocess
+from collections import Counter
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from ganesha import Ganesha
+from scope import NO_SESSION, OK, REFUSED, REPO, Done, Scope, wait_until
+from test_store_verbs import (
+    DENIED,
+    EXISTS,
+    INVALID,
+    NONE,
+    READ,
+    SHORT,
+    UNKNOWN,
+    WRITE,
+    Verbs,
+    use_lists,
+)
+from wardens import kill_with_warden
+from wire import captured, wait_captured
+
+USAGE = 2
+NOT_EMPTY = 8
+TEXT = "".join(f"line-{i}." for i in range(30000))
+# RFC 1813
+PROCEDURES = {3: "LOOKUP", 6: "READ", 7: "WRITE", 8: "CREATE", 12: "REMOVE", 14: "RENAME"}
+
+
+def folder(option: str) -> Path:
+    done = subprocess.run(
+        [REPO / "tests/need.sh", option], stdout=subprocess.PIPE, text=True, check=False
+    )
+    return Path(done.stdout.strip())
+
+
+@pytest.fixture(scope="session")
+def libnfs5() -> Path:
+    """The folder of a libnfs."""
+    return folder("--libnfs")
+
+
+@pytest.fixture(scope="session")
+def libnfs4(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The same, and no other libnfs that is installed is found in it."""
+    found = folder("--libnfs4")
+    if not (found / "libnfs.so.13").exists():
+        pytest.skip("this release has no libnfs13")
+    only = tmp_path_factory.mktemp("libnfs4")
+    (only / "libnfs.so.13").symlink_to(found / "libnfs.so.13")
+    (only / "libnfs.so.14").write_text("no library")
+    return only
+
+
+@pytest.fixture(scope="module")
+def server() -> Iterator[Ganesha]:
+    with Ganesha("bookworm") as found:
+        yield found
+
+
+@pytest.fixture(autouse=True)
+def _leaves_nothing(server: Ganesha) -> Iterator[None]:
+    yield
+    left = list(server.share1.iterdir())
+    for path in left:  # one failure is not everybody's
+        shutil.rmtree(path) if path.is_dir() else path.unlink()
+    assert not left, "the test left something"
+
+
+@pytest.fixture(autouse=True)
+def _environment(libnfs5: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("LD_LIBRARY_PATH", str(libnfs5))
+
+
+def left_on(server: Ganesha) -> list[str]:
+    return [p.name for p in server.share1.iterdir()]
+
+
+def url(server: Ganesha, path: str = "", version: int = 3, more: str = "") -> str:
+    """Of a directory in the export."""
+    if version == 4:
+        return f"nfs://127.0.0.1:{server.port}/share1{path}?version=4{more}"
+    where = f"127.0.0.1:{server.port}{server.path1}{path}"
+    return f"nfs://{where}?mountport={server.mount_port}{more}"
+
+
+def opened(server: Ganesha, version: int, path: str = "", more: str = "") -> Verbs:
+    found = Verbs(server.share1, 0, "local", url(server, path, version, more))
+    found.lists = "nfs_opendir"
+    return found
+
+
+@pytest.fixture(params=["5-3", "5-4", "4-3"])
+def verbs(
+    request: pytest.FixtureRequest,
+    _driver: None,
+    server: Ganesha,
+    monkeypatch: pytest.MonkeyPatch,
+) -> Iterator[Verbs]:
+    """By a version of libnfs, with one of NFS."""
+    library, version = request.param.split("-")
+    if library == "4":
+        monkeypatch.setenv("LD_LIBRARY_PATH", str(request.getfixturevalue("libnfs4")))
+    with opened(server, int(version)) as found:
+        yield found
+
+
+def run(scope: Scope, *args: str, status: int = OK, **options: Any) -> Done:
+    return scope.execute([str(scope.binary), *args], save=True, **options).expect(status)
+
+
+# ---- verbs ----
+
+
+def use_names(server: Ganesha, verbs: Verbs) -> None:
+    d, e = verbs.number("mkdir", "d"), verbs.number("mkdir", "資料📚")
+    disk = server.share1 / "d"
+    verbs("mkdir", "d", wants=EXISTS)
+    verbs("create", "f", dir=d)
+    verbs("create", "f", dir=d, wants=EXISTS)
+    assert verbs.number("lookup", "d") == d
+    verbs("lookup", "nothing", wants=NONE)
+    verbs("lookup", "f", dir=d, wants=NONE)
+    verbs("stat", "f", dir=d)
+    verbs("create", "g", dir=d)
+    verbs("rename", "f", dir=d, to_dir=d, to_name="g", wants=EXISTS)
+    verbs("rename", "f", dir=d, to_dir=e, to_name="moved")
+    assert (server.share1 / "資料📚" / "moved").exists() and not (disk / "f").exists()
+    verbs("rename", "nothing", dir=d, to_dir=e, to_name="x", wants=NONE)
+    verbs("rename", "d", to_dir=e, to_name="inner")
+    assert verbs.number("lookup", "inner", dir=e) == d
+    verbs("stat", "g", dir=d)
+    verbs("rename", "inner", dir=e, to_dir=verbs.root, to_name="d")
+    for when in (1_000_000_000, 0, 2_000_000_000, 2**32 - 1):
+        verbs("settime", "g", dir=d, offset=when)
+        assert int((disk / "g").stat().st_mtime) == when
+    verbs("settime", "d", offset=1_000_000_000)
+    verbs("settime", "nothing", dir=d, offset=1, wants=NONE)
+    for mode in (0o751, 0o640):
+        verbs("chmod", "g", dir=d, how=mode)
+        assert (disk / "g").stat().st_mode & 0o7777 == mode
+    verbs("delete", "d", wants=NOT_EMPTY)
+    verbs("delete", "g", dir=d)
+    verbs("delete", "g", dir=d, wants=NONE)
+    verbs("delete", "moved", dir=e)
+    for name in ("d", "資料📚"):
+        verbs("delete", name)
+    verbs("delete", "d", wants=NONE)
+    verbs("delete", "", wants=DENIED)  # the store's own place
+
+
+def use_links(server: Ganesha, verbs: Verbs) -> None:
+    verbs("create", "f")
+    d = verbs.number("mkdir", "d")
+    verbs("link", "f", to_dir=d, to_name="other")
+    assert (server.share1 / "f").stat().st_nlink == 2
+    verbs("link", "f", to_dir=d, to_name="other", wants=EXISTS)
+    verbs("symlink", "soft", to_name="d")
+    assert (server.share1 / "soft").readlink() == Path("d")
+    verbs("symlink", "soft", to_name="x", wants=EXISTS)
+    verbs("lookup", "soft", wants=NONE)  # what it leads to is not entered
+    verbs("delete", "soft")
+    verbs("delete", "other", dir=d)
+    for name in ("d", "f"):
+        verbs("delete", name)
+
+
+def use_data(server: Ganesha, verbs: Verbs) -> None:
+    verbs("create", "f")
+    f = verbs.number("open", "f", how=READ | WRITE)
+    for offset in (len(TEXT), 0):
+        assert verbs("write", file=f, offset=offset, data=TEXT)["done"] == str(len(TEXT))
+    assert verbs("length", file=f)["done"] == str(2 * len(TEXT))
+    answer = verbs("read", file=f, offset=len(TEXT) - 3, len=6)
+    assert answer["value"] == TEXT[-3:] + TEXT[:3]
+    assert verbs("read", file=f, offset=3, len=200_000)["value"] == TEXT[3:200_003]
+    assert verbs("read", file=f, offset=2 * len(TEXT) - 4, len=100, wants=SHORT)["done"] == "4"
+    assert verbs("read", file=f, offset=3 * len(TEXT), len=100, wants=SHORT)["done"] == "0"
+    assert verbs("read", file=f, len=0)["done"] == "0"
+    verbs("setlen", file=f, len=2 * len(TEXT) - 1)
+    verbs("flush", file=f)
+    assert (server.share1 / "f").read_text() == (TEXT + TEXT)[:-1]
+    verbs("close", file=f)
+    verbs("open", "f", how=READ)
+    verbs("open", "nothing", how=READ, wants=NONE)
+    verbs("delete", "f")  # others may, while it is open
+    assert int(verbs("room")["done"]) > 1 << 20
+
+
+def test_names_are_those_on_disk(server: Ganesha, verbs: Verbs) -> None:
+    use_names(server, verbs)
+
+
+def test_links_are_those_on_disk(server: Ganesha, verbs: Verbs) -> None:
+    use_links(server, verbs)
+
+
+def test_data_are_those_on_disk(server: Ganesha, verbs: Verbs) -> None:
+    use_data(server, verbs)
+
+
+@pytest.mark.judges
+def test_ganesha_15_does_the_same(_driver: None, scope: Scope) -> None:
+    with Ganesha("sid") as newer:
+        for version in (3, 4):
+            for use in (use_names, use_links, use_data):
+                with opened(newer, version) as verbs:
+                    use(newer, verbs)
+            with opened(newer, version) as verbs:
+                use_lists(verbs, 300)
+            line = ("load", url(newer, version=version), "--mix", "office", "-n", "5", "-d", "1")
+            done = run(scope, *line, "--ramp", "0", "--files", "3")
+            assert done.run and done.run.complete
+            assert done.run.saved["phases"][0]["metrics"]["errors"] == 0
+        assert not left_on(newer)
+
+
+@pytest.mark.parametrize("verb", ["copy", "getxattr", "lock", "swap", "login", "search"])
+def test_what_libnfs_lacks_is_not_supported(verbs: Verbs, verb: str) -> None:
+    verbs(verb, "f", to_name="g", wants=UNKNOWN)
+
+
+def test_lists_have_every_entry_once(verbs: Verbs) -> None:
+    use_lists(verbs, 300)
+
+
+def test_a_time_that_has_no_room_is_refused(_driver: None, server: Ganesha) -> None:
+    with opened(server, 3) as verbs:
+        verbs("create", "f")
+        verbs("settime", "f", offset=2**32, wants=INVALID)
+        verbs("delete", "f")
+
+
+@pytest.mark.parametrize("version", [3, 4])
+def test_a_path_and_a_user_may_be_given(_driver: None, server: Ganesha, version: int) -> None:
+    disk = server.share1 / f"a b {version}"  # ganesha remembers what it has once seen
+    disk.mkdir()
+    disk.chmod(0o777)
+    with opened(server, version, f"/a%20b%20{version}/", "&uid=5001&gid=5002") as verbs:
+        verbs("create", "f")
+        st = (disk / "f").stat()
+        assert (st.st_uid, st.st_gid) == (5001, 5002)
+        verbs("delete", "f")
+        (disk / "g").write_text("root's")
+        (disk / "g").chmod(0o600)
+        verbs("open", "g", how=READ, wants=DENIED)
+        verbs("delete", "g")
+    disk.rmdir()
+
+
+# ---- workloads ----
+
+
+@pytest.mark.parametrize("version", [3, 4])
+def test_a_load_has_no_errors_and_leaves_nothing(
+    scope: Scope, server: Ganesha, version: int
+) -> None:
+    place = url(server, version=version)
+    line = ("load", place, "--mix", "office", "-n", "20", "-d", "2", "--ramp", "0")
+    done = run(scope, *line, "--files", "3")
+    assert done.run and done.run.complete
+    phase = done.run.saved["phases"][0]
+    assert phase["metrics"]["errors"] == 0 and not done.run.warning("left")
+    assert {c["name"]: c["ops"] for c in phase["commands"]}["nfs_pwrite"] > 0
+    assert not left_on(server)
+
+
+def requests(server: Ganesha, capture: Path) -> Counter[str]:
+    """How often each procedure of NFSv3 was called."""
+    line = ["tshark", "-r", str(capture), "-d", f"tcp.port=={server.port},rpc"]
+    line += ["-Y", "rpc.msgtyp == 0 && rpc.program == 100003"]
+    line += ["-T", "fields", "-e", "rpc.procedure"]
+    out = subprocess.run(line, capture_output=True, text=True, check=True).stdout
+    calls = (int(n) for row in out.split() for n in row.split(","))
+    return Counter(PROCEDURES.get(n, str(n)) for n in calls)
+
+
+def test_what_is_counted_is_what_the_server_got(scope: Scope, server: Ganesha) -> None:
+    loads = ["-l", "create,read,rename,delete", "--file-size", "8K", "--record", "4K"]
+    with captured(server.port) as capture:
+        done = run(scope, "smallfile", "-f", "30", *loads, url(server))
+        wait_captured(server.port, capture)
+        got = requests(server, capture)
+    assert done.run and done.run.complete
+    ours: Counter[str] = Counter()
+    for phase in done.run.saved["phases"]:
+        ours.update({c["name"]: c["ops"] for c in phase["commands"]})
+    assert got["CREATE"] == ours["nfs_create"] == 30
+    assert got["WRITE"] == ours["nfs_pwrite"] == 60
+    assert got["READ"] == ours["nfs_pread"]
+    assert got["RENAME"] == ours["nfs_rename"] == 30
+    assert ours["nfs_unlink"] == 30
+    assert got["REMOVE"] == 30 + 2  # of a directory it is found out that it is one
+
+
+def test_transfers_are_verified(scope: Scope, server: Ganesha) -> None:
+    line = ["speedtest", url(server, "/new"), "-f", "Write,Read,Copy", "-z", "0.004,2.3"]
+    done = run(scope, *line, "-n", "2", "-W", "0", "--verify")
+    assert done.run and done.run.complete and len(done.run.phases) == 6
+    assert left_on(server) == ["new"]  # as a directory of this machine it is made
+    (server.share1 / "new").rmdir()
+
+
+def test_a_killed_run_leaves_nothing(scope: Scope, server: Ganesha) -> None:
+    line = ["load", url(server), "-n", "3", "-d", "600", "--files", "3"]
+    running = scope.start([str(scope.binary), *line])
+    wait_until(lambda: len(list(server.share1.glob("*/*/*"))) >= 9, 60, "the files")
+    running.process.kill()
+    wait_until(lambda: not left_on(server), 30, "the removal of the directory")
+
+
+def test_clean_removes_what_a_killed_run_left(scope: Scope, server: Ganesha) -> None:
+    line = ["smallfile", "-f", "30", "-l", "create,stat", "-d", "600", url(server, version=4)]
+    running = scope.start([str(scope.binary), *line])
+    wait_until(lambda: len(list(server.share1.glob("*/*/f.*"))) == 30, 60, "the files")
+    kill_with_warden(running)
+    (left,) = left_on(server)
+    clean = [str(scope.binary), "clean", url(server)]
+    assert scope.execute(clean).expect(OK).out == f"{left}: removed\nlooked at 1 name\n"
+    assert scope.execute(clean).expect(OK).out == "nothing to remove: looked at 0 names\n"
+
+
+def test_a_killed_server_is_an_error(scope: Scope) -> None:
+    with Ganesha("bookworm") as other:
+        line = ("load", url(other), "-n", "2", "-d", "2", "--ramp", "0", "--files", "2")
+        done = run(scope, *line, "--at", f"0.5 kill -9 {other.pid}", status=6)
+        assert "the connection is lost" in done.out + done.err
+
+
+# ---- what is refused ----
+
+
+def test_a_place_that_cannot_be_used_is_told_so(scope: Scope, server: Ganesha) -> None:
+    none = f"nfs://127.0.0.1:{server.port}/none?version=4"
+    run(scope, "load", none, status=NO_SESSION).expect(
+        NO_SESSION, f"127.0.0.1:{server.port}/none", "NFS4ERR_NOENT"
+    )
+    (server.share1 / "f").touch()
+    run(scope, "load", url(server, "/f"), status=NO_SESSION).expect(NO_SESSION, "share1/f")
+    (server.share1 / "f").unlink()
+    run(scope, "load", url(server, "/no/where"), status=NO_SESSION).expect(
+        NO_SESSION, "share1/no", "Mount failed"
+    )
+    closed = f"nfs://127.0.0.1:1{server.path1}"
+    clean = [str(scope.binary), "clean"]
+    scope.execute([*clean, closed]).expect(REFUSED, "Connection refused", "?mountport=PORT")
+    scope.execute([*clean, f"{closed}?version=4"]).expect(REFUSED, "Connection refused")
+
+
+@pytest.mark.parametrize(
+    ("place", "why"),
+    [
+        ("nfs://me@h/export", "it has no users"),
+        ("nfs://h:0/export", "the port is not in 1..65535"),
+        ("nfs://h/export?version=5", "'version=5' is none of its parameters"),
+    ],
+)
+def test_a_wrong_place_is_refused_with_its_form(scope: Scope, place: str, why: str) -> None:
+    done = scope.execute([str(scope.binary), "load", place]).expect(USAGE, why)
+    assert "nfs://HOST[:PORT]/EXPORT[/PATH]" in done.err
+
+
+@pytest.mark.parametrize("library_is", ["absent", "old", "wrong", "newer"])
+def test_the_library_that_is_needed_is_named(
+    scope: Scope, server: Ganesha, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, library_is: str
+) -> None:
+    """One that is installed is not found in this folder: all that may be asked for is there."""
+    source = "void *nfs_init_context(void);\nvoid *nfs_init_context(void) { return 0; }\n"
+    for number in (13, 14):
+        (tmp_path / f"libnfs.so.{number}").write_text("no library")
+    made = tmp_path / f"libnfs.so.{16 if library_is == 'newer' else 14}"
+    if library_is in ("old", "newer"):
+        made.unlink(missing_ok=True)
+        subprocess.run(
+            ["gcc", "-shared", "-o", made, "-x", "c", "-"], input=source, text=True, check=True
+        )
+    monkeypatch.setenv("LD_LIBRARY_PATH", str(tmp_path))
+    done = run(scope, "load", url(server), status=NO_SESSION)
+    said = {"old": "libnfs.so.14 is too old", "newer": "the libnfs here is libnfs.so.16"}
+    done.expect(NO_SESSION, "needs libnfs 4 or 5", "package libnfs13", said.get(library_is, ": "))
+
+
+def test_libnfs_4_is_used_with_nfsv3_only(
+    scope: Scope, server: Ganesha, libnfs4: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("LD_LIBRARY_PATH", str(libnfs4))
+    done = run(scope, "load", url(server, version=4), status=NO_SESSION)
+    done.expect(NO_SESSION, "version=4 needs libnfs 5", "package libnfs14")
+    line = ("load", url(server), "-n", "3", "-d", "1", "--ramp", "0", "--files", "3")
+    done = run(scope, *line)
+    assert done.run and done.run.complete
+    assert done.run.saved["phases"][0]["metrics"]["errors"] == 0
+
+
+def test_our_declarations_are_those_of_the_library(libnfs5: Path, tmp_path: Path) -> None:
+    """Its headers are not needed to build: the compiler compares sizes and offsets here."""
+    if not (libnfs5 / "include").exists():
+        pytest.skip("no headers of libnfs")
+    pairs = {
+        "nfs_stat": ("nfs_stat_64", {"dev": "nfs_dev", "mode": "nfs_mode", "size": "nfs_size"}),
+        "nfs_statvfs": (
+            "nfs_statvfs_64",
+            {"frsize": "f_frsize", "blocks": "f_blocks", "bavail": "f_bavail"},
+        ),
+        "nfs_dirent": ("nfsdirent", {"name": "name", "type": "type"}),
+    }
+    lines = ['#include "store/nfs_priv.h"', "#include <nfsc/libnfs.h>"]
+    for ours, (theirs, members) in pairs.items():
+        if ours != "nfs_dirent":  # nobody makes one of these
+            lines.append(f'_Static_assert(sizeof(struct {ours}) == sizeof(struct {theirs}), "");')
+        lines += [
+            f"_Static_assert(offsetof(struct {ours}, {a}) == offsetof(struct {theirs}, {b}), "
+            f'"{ours} {a}");'
+            for a, b in members.items()
+        ]
+    # The order of arguments, which libnfs 6 changed, and all other types but pointers.
+    calls = ("pread", "pwrite", "create", "open", "mkdir2", "mount", "lutimes", "lstat64")
+    lines += ["void compare(struct nfs_calls *c);", "void compare(struct nfs_calls *c)", "{"]
+    lines += [f"\tc->{name}_async = nfs_{name}_async;" for name in calls]
+    lines += ["}"]
+    source = tmp_path / "compare.c"
+    source.write_text("\n".join(lines) + "\n")
+    folders = [f"-I{REPO / name}" for name in ("client", "user", ".")]
+    line = ["gcc", "-fsyntax-only", "-Werror", "-std=gnu11", *folders, f"-I{libnfs5}/include"]
+    line += [str(source)]
+    done = subprocess.run(line, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr

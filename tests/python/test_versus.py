@@ -1,0 +1,270 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""versus: loads on several servers in turn; what is not equal, what an action costs, and who says
+that there is a difference."""
+
+from __future__ import annotations
+
+import gzip
+import json
+import sys
+from collections.abc import Callable
+from itertools import combinations
+from pathlib import Path
+from typing import Any
+
+import pytest
+from afpscope.judge import sides, stats
+from afpscope.measure import turns
+from afpscope.saved import crowd
+from afpscope.saved.run import AB_FILE, Run
+from afpscope.tables import costs
+from afpscope.versus import named
+from conftest import DATA, Done, Shelf
+from test_forest import Closed
+
+Execute = Callable[..., Done]
+# A load whose times, calls and syncs are those of a real one, as its server is given in FAKE_OF:
+# the URL -> twice: so many times twice as long; calls: times as many; syncs: likewise; watched.
+FAKE = """#!{python}
+import gzip, hashlib, json, os, sys
+args = sys.argv[1:]
+place, url = args[args.index("-o") + 1], args[-1]
+only = args[args.index("--only") + 1] if "--only" in args else ""
+of = json.loads(os.environ["FAKE_OF"])
+of = of.get(os.path.basename(place)[3:4] + url, of.get(url, {{}}))
+value = json.loads(gzip.decompress(open({data!r}, "rb").read()))
+number = len(os.listdir(os.path.dirname(place)))
+value["id"] = hashlib.sha256(place.encode()).hexdigest()[:16]
+value["started"] = "2026-01-01T00:%02d:%02dZ" % divmod(number, 60)
+value["options"].update(watch="auto", **({{"only": only}} if only else {{}}))
+value["server"]["afp_version"] = of.get("version", "AFP3.4")
+(phase,) = value["phases"]
+load = phase["load"]
+by = int(64 * of.get("twice", 0)) + number * 7 % 3 - 1
+for a in load["actions"]:
+    for key in ("planned", "begun"):
+        a[key]["histogram"]["buckets"] = [[i + by, n] for i, n in a[key]["histogram"]["buckets"]]
+    a["round_trips"] = {{"n": a["n"], "requests": 3 * a["n"], "sum": 2 * a["n"], "most": 2,
+                        "bytes": 0, "needed": None, "together": [], "at_least": False, "at": []}}
+load["actions"] = [a for a in load["actions"] if only in ("", a["name"])]
+load["rtt_ns"] = 1e5
+m = phase["metrics"]
+for key in ("afpd_calls", "cnid_calls"):
+    m[key] = int(m[key] * of.get("calls", 1)) + number
+for row in phase["ledger"]["rows"]:
+    if row["class"] == "sync":
+        row["calls"] = int(row["calls"] * of.get("syncs", 1))
+if not of.get("watched", True):
+    for key in list(m):
+        if key[:5] in ("afpd_", "cnid_"):
+            m[key] = None
+    phase["ledger"] = {{k: None for k in phase["ledger"]}}
+    value["absent"] = {{"*": "nobody watched it"}}
+os.mkdir(place)
+json.dump(value, open(place + "/run.json", "w"))
+"""
+
+
+@pytest.fixture
+def program(shelf: Shelf) -> Path:
+    path = shelf.base / "afpscope"
+    path.write_text(FAKE.format(python=sys.executable, data=str(DATA / "load.json.gz")))
+    path.chmod(0o755)
+    return path
+
+
+A, B, C = "afp://u@127.0.0.1/v", "smb://u@127.0.0.1/s", "/srv/x"
+
+
+class Made:
+    def __init__(self, execute: Execute, folder: Path, *args: Any) -> None:
+        self.done = execute("versus", "-o", folder, *args)
+        self.folder = folder
+
+    @property
+    def json(self) -> dict[str, Any]:
+        value: dict[str, Any] = json.loads(self.done.out)
+        return value
+
+
+def test_any_two_of_several_are_in_the_order_of_two() -> None:
+    sides = "abcd"
+    made = turns.order(16, sides)
+    assert sorted(made) == [(n, side) for n in range(1, 17) for side in sides]
+    assert made[:8] == [*((1, s) for s in "abcd"), *((2, s) for s in "dcba")]
+    for x, y in combinations(sides, 2):
+        firsts = [next(s for m, s in made if m == n and s in (x, y)) for n in range(1, 17)]
+        for at in range(0, 16, 4):
+            assert sorted(firsts[at : at + 4]) == sorted([x, x, y, y]), (x, y)
+            assert firsts[at] == firsts[at + 3] != firsts[at + 1] == firsts[at + 2]
+    assert {next(s for m, s in made if m == n) for n in range(1, 17)} == set(sides)
+    for period in (2, 4, 8):
+        order = [side for _, side in turns.order(16)]
+        assert {order[start::period].count("a") for start in range(period)} == {16 // period}
+
+
+def test_servers_have_names() -> None:
+    assert named([A, B, C]) == [("afp", A), ("smb", B), ("directory", C)]
+    assert named([A, A, f"new={A}"]) == [("afp-1", A), ("afp-2", A), ("new", A)]
+    assert named(["afp://u@h/a=b", "x=/a=b"]) == [("afp", "afp://u@h/a=b"), ("x", "/a=b")]
+
+
+def test_an_interval_of_the_median_has_it_as_often_as_it_says() -> None:
+    assert stats.median_within([1, 2, 3, 4, 5]) is None
+    assert stats.median_within([6, 1, 2, 3, 4, 5]) == (1, 6)
+    assert stats.median_within(list(range(20))) == (5, 14)  # of 2^20 orders, 95.86 %
+
+
+def test_a_longer_way_takes_its_round_trips_and_nothing_else() -> None:
+    assert crowd.over(5.0, 2, 1.0, 10.0) == 23.0
+    assert crowd.over(1.0, 2, 1.0, 10.0) == 20.0  # not less than nothing
+    way = costs.Way(2, 3, 5.0, None, False)
+    assert way.at(10.0) is None
+
+
+def test_wrong_use(execute: Execute, tmp_path: Path, program: Path) -> None:
+    def said(*args: Any) -> str:
+        done = execute("versus", "--program", program, *args)
+        assert done.code == 2, done
+        return done.err
+
+    out = ("-o", tmp_path / "new")
+    assert "give the load after --" in said(*out, A, B)
+    assert "give the load after --" in said(*out, A, B, "--", "lantest")
+    assert "--alone" in said(*out, A, B, "--", "load", "--only", "save")
+    assert "2 to 8 servers" in said(*out, A, "--", "load")
+    assert "two servers are called 'x'" in said(*out, f"x={A}", f"x={B}", "--", "load")
+    assert "--pairs 0" in said(*out, "--pairs", "0", A, B, "--", "load")
+    (tmp_path / "full").mkdir()
+    (tmp_path / "full/file").touch()
+    assert "not an empty folder" in said("-o", tmp_path / "full", A, B, "--", "load")
+
+
+def test_what_differs_is_said_and_what_is_not_equal_before_it(
+    execute: Execute, tmp_path: Path, program: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    of = {B: {"twice": 1, "syncs": 0, "version": "SMB"}, C: {"watched": False, "twice": -1}}
+    monkeypatch.setenv("FAKE_OF", json.dumps(of))
+    page, figures = tmp_path / "v.html", tmp_path / "figures"
+    made = Made(execute, tmp_path / "out", "--program", program, "--json", "--html", page,
+                "--figures", figures, "--pairs", 12, "--alone", "save", A, B, C,
+                "--", "load", "--mix", "office")  # fmt: skip
+    assert made.done.code == 0, made.done.err
+    names = sorted(p.name for p in made.folder.iterdir() if p.is_dir())
+    assert names[:6] == ["001a", "001a-save", "001b", "001b-save", "001c", "001c-save"]
+    assert len(names) == 12 * 3 * 2
+    noted = json.loads((made.folder / AB_FILE).read_text())
+    assert noted["sides"]["b"] == {"name": "smb", "url": B}
+    value = made.json
+    # What is not equal.
+    facts = {fact["what"]: fact["values"] for fact in value["unequal"]}
+    assert next(iter(facts)) == "sync calls of an action of the mix"
+    syncs = facts["sync calls of an action of the mix"]
+    assert float(syncs[0].split(", ")[0].removeprefix("data file ")) > 0.04
+    assert syncs[1:] == ["data file 0.00", "n/a"]
+    assert facts["afp_version"] == ["AFP3.4", "SMB", "AFP3.4"]
+    assert facts["processes counted"] == ["afpd, cnid_dbd", "afpd, cnid_dbd", "n/a"]
+    assert "Whether durability is equal is not known" in value["said"][0]
+    assert value["equal"]["mix"] == "office"
+    # What was not measured is not 0.
+    cost = {(f["load"], f["what"]): f["sides"] for f in value["costs"]}
+    calls = cost["office", costs.CALLS]
+    assert calls["directory"]["value"] is None and calls["afp"]["value"] > 10
+    assert "directory: not measured: server CPU" in made.done.err
+    assert "nobody watched it" in made.done.err
+    # Verdicts.
+    pairs = {(p["a"], p["b"]): p for p in value["pairs"]}
+    assert list(pairs) == [("afp", "smb"), ("afp", "directory"), ("smb", "directory")]
+    rows = {(r["test"], r["command"], r["figure"]): r for r in pairs["afp", "smb"]["rows"]}
+    assert rows["office", "save", "p50"]["verdict"] == stats.SLOWER
+    assert rows["office", "save", "p50"]["result"]["change"] == pytest.approx(1, abs=0.05)
+    assert rows["office: save", "save", "p95"]["verdict"] == stats.SLOWER
+    assert rows["office", "", costs.CALLS]["verdict"] in (stats.SAME, stats.NONE_SHOWN)
+    assert not any(r["figure"] == costs.CALLS for r in pairs["afp", "directory"]["rows"])
+    # The page says the same.
+    text = page.read_text()
+    Closed().feed(text)
+    assert text.index("What is not equal") < text.index("How long an action took")
+    assert text.count('<table class="forest">') == 3
+    assert {p.suffix for p in figures.iterdir()} == {".svg", ".png", ".pdf", ".csv"}
+
+
+def test_a_row_in_which_a_server_differs_from_itself_tells_nothing(
+    execute: Execute, tmp_path: Path, program: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Sides a and b are one server; b has other times."""
+    of = {f"b{A}": {"twice": 0.8}, B: {"twice": 2, "calls": 2}}
+    monkeypatch.setenv("FAKE_OF", json.dumps(of))
+    made = Made(execute, tmp_path / "out", "--program", program, "--json", "--aa", "--pairs", 12,
+                A, B, "--", "load", "--mix", "office")  # fmt: skip
+    assert made.done.code == 0, made.done.err
+    value = made.json
+    assert [(p["a"], p["b"], p["same"]) for p in value["pairs"]] == [
+        ("afp", "smb", False), ("afp", "afp again", True), ("smb", "smb again", True)
+    ]  # fmt: skip
+    pair, itself, other = ({(r["command"], r["figure"]): r["verdict"] for r in p["rows"]}
+                           for p in value["pairs"])  # fmt: skip
+    assert itself["save", "p50"] == stats.SLOWER
+    assert pair["save", "p50"].startswith("cannot tell")
+    # Each side is one start: a difference below 20 % would have no verdict.
+    assert pair["", costs.CALLS] == stats.WORSE
+    assert not {stats.SLOWER, stats.FASTER, stats.WORSE, stats.BETTER} & set(other.values())
+
+
+def test_one_server_beside_itself_shows_no_difference(
+    execute: Execute, tmp_path: Path, program: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("FAKE_OF", "{}")
+    made = Made(execute, tmp_path / "out", "--program", program, "--pairs", 12, A, A,
+                "--", "load", "--mix", "office")  # fmt: skip
+    assert made.done.code == 0, made.done.err
+    assert "afp-2 against afp-1: no difference shown in" in made.done.out
+    lines = made.done.out.splitlines()
+    assert lines[1] == "What is not equal" or not lines[0].startswith("Durability")
+
+
+def test_few_runs_tell_nothing(
+    execute: Execute, tmp_path: Path, program: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("FAKE_OF", json.dumps({B: {"twice": 3}}))
+    made = Made(execute, tmp_path / "out", "--program", program, "--pairs", 2, "--csv", A, B,
+                "--", "load", "--mix", "office")  # fmt: skip
+    assert made.done.code == 0, made.done.err
+    head, *rows = (line.split(",") for line in made.done.out.splitlines())
+    assert head[:5] == ["a", "b", "test", "command", "figure"]
+    assert {row[-1] for row in rows} == {stats.TOO_FEW}
+
+
+def saved(shelf: Shelf, name: str, change: Callable[[dict[str, Any]], None] | None = None) -> Run:
+    return Run.open(shelf.put(name, "load", change))
+
+
+def test_costs_are_those_of_an_action_with_the_ramp(shelf: Shelf) -> None:
+    value = json.loads(gzip.decompress((DATA / "load.json.gz").read_bytes()))
+    phase = value["phases"][0]
+    n = sum(second["n"] for second in phase["load"]["seconds"])
+    assert n > sum(a["n"] for a in phase["load"]["actions"])
+    found = costs.costs(saved(shelf, "a"))
+    m = phase["metrics"]
+    assert found[costs.CALLS] == pytest.approx((m["afpd_calls"] + m["cnid_calls"]) / n)
+    assert found[costs.CPU] == pytest.approx((m["afpd_cpu"] + m["cnid_cpu"]) / n)
+    syncs = sum(r["calls"] for r in phase["ledger"]["rows"] if r["class"] == "sync")
+    assert found[costs.SYNCS] == pytest.approx(syncs / n) and syncs
+
+    def unwatched(value: dict[str, Any]) -> None:
+        value["phases"][0]["metrics"]["afpd_calls"] = None
+        value["rungs"]["storage.block"] = "off"
+
+    found = costs.costs(saved(shelf, "b", unwatched))
+    assert costs.CALLS not in found and costs.DISK not in found and costs.CPU in found
+
+
+def test_runs_of_a_side_have_the_same_settings(shelf: Shelf) -> None:
+    side = sides.Side("a", "afp", A)
+    side.add(saved(shelf, "a"))
+
+    def other(value: dict[str, Any]) -> None:
+        value["options"]["clients"] = "7"
+
+    with pytest.raises(Exception, match=r"options\.clients"):
+        side.add(saved(shelf, "b", other))
