@@ -54,6 +54,7 @@ _SAYS = (
     "doctor/rx",
     "doctor/times",
     "doctor/sessions",
+    "doctor/smb",
     "doctor/verdict",
     "doctor/volumes",
     "doctor/waits",

@@ -154,7 +154,7 @@ static __always_inline void nfs_credential(struct afs_flow *f, __u32 at, __u32 f
 }
 
 /* The words that were read next are complete. */
-static __always_inline void nfs_next(struct afs_flow *f)
+static __always_inline void nfs_words(struct afs_flow *f)
 {
 	__u32 at = NFS_AT(f), first = be32(f->head + NFS_WORDS);
 	__u32 second = be32(f->head + NFS_WORDS + 4);

@@ -298,7 +298,7 @@ static __always_inline bool sunrpc_step(struct afs_stripe *stripe, struct afs_th
 	if (f->mark_have < RPC_MARK)
 		return f->cursor.total;
 	if (f->have == nfs_needs(f) && !f->pass && rpc_is(f, RPC_CALL) && nfs_is_call(f))
-		nfs_next(f);
+		nfs_words(f);
 	if (f->have != AFS_IN_FRAME && !f->pass && rpc_is_complete(f, false))
 		rpc_begin(stripe, t, s, f, way, begin_ns, end_ns);
 	if (!f->skip && !rpc_end(stripe, t, s, f, way, begin_ns, end_ns)) {

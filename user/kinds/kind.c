@@ -279,6 +279,13 @@ const char *kind_rpc_text(int32_t code)
 	return NULL;
 }
 
+const struct servers_entry *kind_by_session(const struct kind_found *found)
+{
+	bool is = found->servers.n && (!found->kind || found->kind->is.by_session);
+
+	return is ? &found->servers.entry[0] : NULL;
+}
+
 /* A path of its root as one of this machine, where that is another one. */
 static void name_conf(struct run_figures *out, pid_t pid, const char *conf)
 {

@@ -9,7 +9,7 @@
  */
 #define KINDS(X) X(afp) X(any) X(gluster) X(rx) X(smb) X(nfs)
 /* Of these, the ones that a diagnosis can be made of: their has_diagnosis is true. */
-#define KINDS_JUDGED(X) X(afp) X(gluster) X(rx)
+#define KINDS_JUDGED(X) X(afp) X(gluster) X(rx) X(smb)
 
 #include "kinds/servers.h"
 #include "kinds/target.h"
@@ -125,6 +125,9 @@ int kind_find_called(struct servers *out, const struct kind_wish *wish, const ch
 
 /* Why a server of SunRPC did not carry out a request (bpf/programs.h); NULL: no name. */
 const char *kind_rpc_text(int32_t code);
+
+/* A server whose sessions are known one by one, as it was found. NULL: it is of another kind. */
+const struct servers_entry *kind_by_session(const struct kind_found *found);
 
 /* What a server's own things are called (run_names), for commands that are advised. */
 void kind_name_things(struct run_figures *out, const struct kind_found *found);

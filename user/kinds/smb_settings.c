@@ -296,6 +296,24 @@ static int smb_settings_warn(const struct smb_settings *s, struct run *r)
 	return e;
 }
 
+/* ---- for a diagnosis ---- */
+
+/* Auto: unless a client says that it distinguishes case, which none of SMB2 does. */
+static bool smb_folds_case(const char *value)
+{
+	return afpconf_bool(value) != 1;
+}
+
+static void note_shares(const struct smb_settings *s, struct run *r)
+{
+	struct smb_settings_n folded = smb_settings_count(s, "case sensitive", smb_folds_case);
+
+	r->shares.known = s->known;
+	r->shares.all = folded.all;
+	r->shares.folded = folded.n;
+	r->shares.acls = smb_settings_count(s, "vfs objects", smb_has_acls).n;
+}
+
 /* ---- what is shown ---- */
 
 /* Those that make figures of two servers differ. */
@@ -378,6 +396,7 @@ int smb_settings_note(const struct smb_settings *s, const struct servers_entry *
 	char shown[ERR_TEXT_MAX] = "", modules[ERR_TEXT_MAX] = "";
 	int error = 0;
 
+	note_shares(s, r);
 	if (s->version[0])
 		error |= run_note(&r->server, "machine", "Samba %s", s->version);
 	if (s->file[0])
@@ -385,7 +404,7 @@ int smb_settings_note(const struct smb_settings *s, const struct servers_entry *
 	for (size_t i = 0; s->known && i < sizeof(smb_shown) / sizeof(smb_shown[0]); i++)
 		put_setting(s, smb_shown[i], shown);
 	text_clean(shown);
-	error |= run_note(&r->server, "smb.conf", "%s%s",
+	error |= run_note(&r->server, RUN_SMB_CONF, "%s%s",
 			  s->known ? "" : "not visible: ", s->known ? shown : s->why);
 	for (size_t i = 0; i < e->n_sessions; i++)
 		add_modules(modules, e->session[i].pid);

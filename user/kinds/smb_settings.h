@@ -39,8 +39,8 @@ struct smb_settings_n {
 struct smb_settings_n smb_settings_count(const struct smb_settings *s, const char *key,
 					 bool (*is)(const char *value));
 
-/* Notes version, settings that make figures differ, modules that sessions have loaded, and
- * warnings. 0 or -ENOMEM. */
+/* Notes version, r->shares, settings that make figures differ, modules that sessions have loaded,
+ * and warnings. 0 or -ENOMEM. */
 int smb_settings_note(const struct smb_settings *s, const struct servers_entry *e, struct run *r);
 
 #endif

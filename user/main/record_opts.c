@@ -110,6 +110,8 @@ static int kind_check(struct record_cfg *c, struct err *e)
 		return err_set(e, -EINVAL, "--volume is of --kind gluster");
 	if (c->trace.what && !kind_at(c->kind)->is.has_live)
 		return err_set(e, -EINVAL, RECORD_NO_TRACE, kind_names[c->kind]);
+	if (c->trace.replayable && !kind_at(c->kind)->is.by_session)
+		return err_set(e, -EINVAL, RECORD_NO_REPLAY, kind_names[c->kind]);
 	return 0;
 }
 

@@ -440,6 +440,11 @@ struct run {
 		uint64_t cached;        /* files and folders that a session remembers */
 		const char *cached_key; /* the setting that says so, static; NULL: not known */
 	} limit;
+	/* Settings of a server of SMB: of how many shares. */
+	struct {
+		bool known;
+		uint64_t all, folded, acls; /* names whatever their case; ACLs beside the files */
+	} shares;
 	struct run_figures *figures; /* owned; NULL: no diagnosis */
 	uint64_t n_rest; /* sessions that are not listed: those that kept the server least busy */
 	struct run_session rest; /* their sum; no texts, no times of begin and end */
@@ -484,6 +489,8 @@ int run_absent(struct run *r, unsigned int role, const char *part, const char *w
 
 /* Note in "server": the program of a backend that is not the kind's own, such as MariaDB's. */
 #define RUN_BACKEND_PROGRAM "cnid.program"
+/* Note in "server": settings of a server of SMB, or why they are not known. */
+#define RUN_SMB_CONF "smb.conf"
 /* Note in "server": how many clients that are not ours it had, and their requests. */
 #define RUN_OTHERS "other_clients"
 int run_book(struct run *r, const char *name, const char *with, uint64_t ours, uint64_t theirs);

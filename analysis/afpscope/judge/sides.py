@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import re
 import statistics
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
@@ -20,6 +21,7 @@ from . import design, stats, versus
 from .stats import Margins
 from .versus import TimeRow
 
+_FIGURE = re.compile(r"\d[\d.,]*")
 # A count of an action is equal if it differs by no more than this share, or by no more than that.
 _NEAR, _LEAST = 0.05, 0.02
 _SHOWN = 4  # rows in a sentence
@@ -276,8 +278,7 @@ class Outcome:
                 f"each server are needed at least (--pairs {n})"
             )
         for side in self.sides:
-            found = dict.fromkeys(text for run in side.all for text in run.warnings)
-            out += [f"{side.name}: {text}" for text in found]
+            out += [f"{side.name}: {text}" for text in _warnings(side)]
             loads = [load for run in side.all if (load := costs.load_of(run))]
             if late := sum(load.saturated for _, load in loads):
                 out.append(
@@ -334,6 +335,19 @@ class Outcome:
             ],
             "remarks": self.remarks,
         }  # fmt: skip
+
+
+def _warnings(side: Side) -> list[str]:
+    """Those of its runs: of several that differ in their figures only the first."""
+    found: dict[str, list[str]] = {}
+    for run in side.all:
+        for text in dict.fromkeys(run.warnings):
+            found.setdefault(_FIGURE.sub("0", text), []).append(text)
+    n = len(side.all)
+    return [
+        texts[0] + (f" (one run of the {len(texts)} of {n} that say so)" if len(texts) > 1 else "")
+        for texts in found.values()
+    ]
 
 
 def _fact(key: str, of: Sequence[str]) -> Fact:

@@ -339,6 +339,8 @@ static const struct usage_case record_cases[] = {
 	  "record: --trace records requests of --kind afp and smb, not of gluster (see afpscope record --help)" },
 	{ "--kind rx --pid 1 --trace",
 	  "record: --trace records requests of --kind afp and smb, not of rx (see afpscope record --help)" },
+	{ "--kind smb --trace --replayable",
+	  "record: --replayable records what requests of --kind afp asked for, not of smb (see afpscope record --help)" },
 	{ "--sample 0", "record: --sample: '0' is not in 1..1000 (see afpscope record --help)" },
 	{ "--sample 1001",
 	  "record: --sample: '1001' is not in 1..1000 (see afpscope record --help)" },
