@@ -57,11 +57,12 @@ MAN	   = $(patsubst docs/%,$(BUILD)/man/%,$(wildcard docs/*.1) $(patsubst %.in,%
 MAN_JA	  := $(if $(shell command -v po4a-translate),$(MAN:$(BUILD)/man/%=$(BUILD)/man/ja/man1/%))
 FUZZERS	   = $(patsubst tests/%.c,$(BUILD)/tests/%,$(wildcard tests/fuzz/*.c))
 # All they use: the rest need not be built a third time.
-FUZZED	   = $(patsubst %.c,$(BUILD)/obj/%.o,$(filter client/afp/% client/dsi/% client/rx/% client/uam/% user/base/% user/run/%,$(SRC)))
+FUZZED	   = $(patsubst %.c,$(BUILD)/obj/%.o,$(filter client/afp/% client/dsi/% client/rx/% client/uam/% user/base/% user/run/% \
+	     user/trace/names.c user/trace/operation.c user/trace/operations.c user/trace/path.c,$(SRC)))
 
 .DELETE_ON_ERROR:
 .PHONY: all man no-japanese translated client demo demo-gluster test check check-judges check-built check-quick check-quick-built check-programs check-programs-beside beside beside-built unit-programs fuzz-programs \
-	 vm-programs vm vm-beside vm-judges vm-times python unit unit-sanitized threads threads-programs fuzz fuzz-run bpf-tests integration integration-judges python-judges unit-quick lint promised compile_commands.json lab bench analysis install install-program install-analysis install-client uninstall dist deb check-packages check-bare check-dist clean help deps pictures site
+	 vm-programs vm vm-beside vm-judges vm-times python unit unit-sanitized threads threads-programs fuzz fuzz-run bpf-tests integration integration-judges python-judges unit-quick lint promised compile_commands.json lab bench study analysis install install-program install-analysis install-client uninstall dist deb check-packages check-bare check-dist clean help deps pictures site
 .SECONDARY:
 
 all: $(BUILD)/afpscope $(BUILD)/rxperf $(NAMES:%=$(BUILD)/%) $(MPI) $(if $(SANITIZE),,man)
@@ -84,6 +85,7 @@ help:
 	@echo 'make compile_commands.json   for clangd: build/compile_commands.json'
 	@echo 'make lab         what doctor says of hundreds of faulty and healthy servers: build/lab/results.json (root; 2 h)'
 	@echo 'make bench       afpscope against afp_lantest and other tracers: build/bench/results.json (root)'
+	@echo 'make study       netatalk against Samba: docs/study-afp-smb.md (root; 3 h, QUICK=1: half an hour)'
 	@echo 'make analysis    report, query and the other Python commands, to be used from this folder'
 	@echo 'make install     into DESTDIR and PREFIX ($(PREFIX)); install-program leaves out the commands in Python'
 	@echo 'make uninstall   remove what make install brought'
@@ -441,6 +443,12 @@ lab:
 	$(Q)tests/need.sh build server check
 	$(Q)$(MAKE) --no-print-directory all
 	$(Q)$(PYTHON) -B tests/doctor/lab.py --jobs $$(($(CPUS) > 1 ? 2 : 1)) --out $(BUILD)/lab/results.json
+
+# AFP and SMB on this machine, which should have nothing else to do: writes docs/study-afp-smb.md.
+study:
+	$(Q)tests/need.sh build server check python
+	$(Q)$(MAKE) --no-print-directory all
+	$(Q)$(PYTHON) -B tests/study.py $(if $(QUICK),--quick)
 
 bench:
 	$(Q)tests/need.sh build server check bench

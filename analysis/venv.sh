@@ -34,5 +34,5 @@ fi
 for package in numpy scipy matplotlib; do
 	find "$dir"/lib/python*/site-packages/$package -type d -name tests -prune -exec rm -r {} +
 done
-"$dir/bin/python" -m pip uninstall -q --root-user-action=ignore -y setuptools pip >&2
+"$dir/bin/python" -m pip uninstall -qq --root-user-action=ignore -y setuptools pip >&2
 echo "$wanted" > "$dir/complete"

@@ -33,6 +33,7 @@ struct afs_setup {
 	__u8 trace;     /* AFS_TRACE_: which records are made; 0: none */
 	__u8 batch;     /* records are gathered by CPU: no program interrupts another there */
 	__u8 parks; /* of any_order: who reads a request works for it until it parks it: park.h */
+	__u16 idle; /* of parks: requests of this account wait for something to happen; 0: none */
 	__u32 trace_wake; /* user space is woken after this many bytes of a CPU; a power of two */
 	__u64 over_ns;    /* requests and names: only of requests that took so long; 0: of all */
 	__u8 column[AFS_N_STATES];         /* enum afs_column: where blocked time belongs */
@@ -243,15 +244,17 @@ struct afs_pending_key {
 };
 
 struct afs_pending {
-	__u64 ns;    /* when it began */
-	__u32 bytes; /* of it */
-	__u16 account;
+	__u64 ns;      /* when it began */
+	__u32 bytes;   /* of it */
+	__u16 account; /* | AFS_PENDING_MEMBER: it is a message of a compound */
 	__u16 chain; /* SMB2: account + 1 of the compound that it is in, if it is its last member */
 };
 
-#define AFS_N_PENDING 65536
+#define AFS_PENDING_MEMBER 0x8000
 
-#define AFS_IN_FRAME  64 /* "have": the header is complete */
+#define AFS_N_PENDING      65536
+
+#define AFS_IN_FRAME       64 /* "have": the header is complete */
 
 /* The current frame in one direction of a client's connection. */
 struct afs_flow {
@@ -336,7 +339,8 @@ struct afs_queued {
 
 /*
  * FPOpenVol as received, without the command's number: a byte 0, the bitmap, and the volume's name
- * with its length before it. What follows the name, a password, is not copied.
+ * with its length before it. What follows the name, a password, is not copied. Of SMB2 the end of
+ * TREE_CONNECT's path, in UTF-16, in place of the name.
  */
 #define AFS_OPENVOL     24
 #define AFS_OPENVOL_LEN 64 /* at most one byte less is kept */
@@ -353,6 +357,7 @@ struct afs_openvol {
 
 #define AFS_N_OPENVOL 4 /* not answered yet: by DSI id */
 #define AFS_N_VOLUMES 4 /* of a session, kept by name */
+#define AFS_N_USERS   3 /* of a connection; of more the last ones are not kept */
 
 /*
  * A client's connection: a socket, whichever process or thread uses it. Its handle is the slot and,
@@ -385,7 +390,11 @@ struct afs_stream {
 	__u64 bytes_in, bytes_out;
 	struct afs_habit habit;
 	__u16 port, family; /* the client's, family 0: not known */
-	__u32 scope;        /* of a link-local address: the server's interface, by its number */
+	/* SMB2: its version, 0x0311; 0: not seen. Users as whom it was answered, each once. */
+	__u16 dialect, n_users;
+	__u32 user[AFS_N_USERS];
+	__u32 spare;
+	__u32 scope; /* of a link-local address: the server's interface, by its number */
 	__u8 ip[16];
 	/* Volumes that it opened, each once; 0 in the bitmap's place, and after the name. */
 	__u32 n_volumes, more_volumes; /* of volume; how often others were opened */

@@ -41,10 +41,9 @@ enum afs_smb2_command {
 #define AFS_SMB2_WAITED     32
 #define AFS_SMB2_CREATE_AND 64                                     /* + the second command */
 #define AFS_SMB2_COMPOUND   (AFS_SMB2_CREATE_AND + AFS_SMB2_OTHER) /* any other compound */
-#define AFS_SMB2_MEMBER     0x8000 /* of an account in struct afs_pending: in a compound */
-#define AFS_SMB2_ENCRYPTED  96     /* frames; what is in them cannot be seen */
-#define AFS_SMB2_COMPRESSED 97     /* likewise */
-#define AFS_SMB2_SMB1       98     /* frames of SMB1, but for its NEGOTIATE */
+#define AFS_SMB2_ENCRYPTED  96 /* frames; what is in them cannot be seen */
+#define AFS_SMB2_COMPRESSED 97 /* likewise */
+#define AFS_SMB2_SMB1       98 /* frames of SMB1, but for its NEGOTIATE */
 
 /* Statuses (MS-ERREF, 2.3) that say more than whether a request failed. */
 #define AFS_SMB2_PENDING        0x00000103

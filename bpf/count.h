@@ -31,6 +31,15 @@ static __always_inline bool moves_bytes(__u32 class)
 	       class == AFS_CLASS_SEND;
 }
 
+/* A process answers that was handed the connection by the one that has read from it. */
+static __always_inline void enter_answering(const struct afs_thread *t, struct afs_process *p)
+{
+	struct afs_stream *s = stream_at(t->stream);
+
+	if (s)
+		stream_served(p, t->process, s);
+}
+
 /*
  * A thread begins to read from a client: it is the one that serves. If it had a request in service
  * that another thread has answered, that is over.
@@ -104,6 +113,8 @@ static __always_inline __u32 enter_fd(struct afs_thread *t, __u64 task, const st
 	t->stream = stream_of_fd(p, t->process, task, t->fd);
 	if (call->class == AFS_CLASS_READ || call->class == AFS_CLASS_RECV)
 		enter_serving(t, p);
+	else if (setup.parks)
+		enter_answering(t, p);
 	return object;
 }
 

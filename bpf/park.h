@@ -131,12 +131,16 @@ static __always_inline void park_here(struct afs_stripe *stripe, struct afs_thre
 	}
 	t->request = id;
 	t->looped_ns = t->looped_calls = 0;
+	if (working())
+		t->dsi_id = id;
 	if (t->serves)
 		return;
 	t->serves = s->handle;
 	t->explained_ns = 0;
 	t->unanswered = 0;
 	thread_account(t, account);
+	if (working())
+		__builtin_memset(&t->work, 0, sizeof(t->work));
 }
 
 /* The client was told to wait for a request: it goes on in another account. */

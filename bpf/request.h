@@ -197,6 +197,12 @@ static __always_inline bool result_is_error(__u32 account, __s32 result)
 	return result != normal;
 }
 
+/* Requests of this account may take as long as they like: that is no time of the server's. */
+static __always_inline bool request_is_idle(__u32 account)
+{
+	return setup.parks && setup.idle && account == setup.idle;
+}
+
 /* The same for its connection. The thread's work is the request's if it was "here". */
 static __always_inline void client_count(const struct afs_thread *t, struct afs_stream *s,
 					 const struct afs_queued *q, bool here, __u64 ns)
@@ -208,10 +214,10 @@ static __always_inline void client_count(const struct afs_thread *t, struct afs_
 
 	if (!c || !out)
 		return;
-	if (AFS_BELOW(bucket, AFS_REQUEST_BUCKETS))
+	if (!request_is_idle(q->account) && AFS_BELOW(bucket, AFS_REQUEST_BUCKETS))
 		c->hist[bucket]++;
 	c->errors += result_is_error(q->account, out->result);
-	c->handed += !here;
+	c->handed += !here && !setup.parks;
 	for (int k = 0; here && k < AFS_N_COLUMNS; k++)
 		c->ns[k] += t->work.ns[k];
 }
@@ -228,7 +234,8 @@ static __always_inline void request_add(struct afs_stripe *stripe, const struct 
 	if (!out)
 		return;
 	STREAM_ADD(s->answered, 1);
-	STREAM_ADD(s->ns, ns);
+	if (!request_is_idle(q->account))
+		STREAM_ADD(s->ns, ns);
 	STREAM_ADD(s->bytes_in, q->bytes);
 	STREAM_ADD(s->bytes_out, out->bytes);
 	if (!a)

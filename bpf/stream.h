@@ -109,12 +109,16 @@ static __always_inline struct afs_stream *stream_publish(struct afs_stream *s, _
 	return first;
 }
 
-/* The connection is this process's, which another one may have accepted, or greeted. */
+/*
+ * The connection is this process's, which another one may have accepted, or greeted, and closed: it
+ * has not ended then.
+ */
 static __always_inline void stream_served(struct afs_process *p, __u32 slot, struct afs_stream *s)
 {
 	if (s->process == slot + 1)
 		return;
-	s->process = slot + 1;
+	AFS_PUBLISH(s->ended, 0);
+	AFS_PUBLISH(s->process, slot + 1);
 	p->streams++;
 	if (!p->stream)
 		p->stream = s->handle;

@@ -29,5 +29,6 @@ if [ -n "$wheels" ]; then
 fi
 (cd "$tree" && dpkg-buildpackage -b -us -uc)
 cd "$top"
-lintian --allow-root --fail-on error,warning --show-overrides ./*.changes
+# Not with --show-overrides: then lintian of Debian 12 also fails because of what is overridden.
+lintian --allow-root --fail-on error,warning ./*.changes
 ls "$top"/*.deb

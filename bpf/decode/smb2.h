@@ -25,6 +25,7 @@
 #include "bpf/commands.h"
 #include "bpf/cursor.h"
 #include "bpf/park.h"
+#include "bpf/volume.h"
 
 #define SMB2_MARK      4
 #define SMB2_HEAD      32 /* all of a header that is looked at */
@@ -32,6 +33,10 @@
 #define SMB2_IS_REPLY  1
 #define SMB2_IS_ASYNC  2
 #define SMB1_NEGOTIATE 0x72
+#define SMB2_DIALECT   68    /* place in the reply to NEGOTIATE, 2 bytes */
+#define SMB2_ANY       0x2ff /* of an SMB1 NEGOTIATE: the client is to ask again */
+#define SMB2_PATH      68    /* in TREE_CONNECT: place of the path and its length, 2 bytes each */
+#define SMB2_PATH_LEN  60    /* so much of the path's end is kept; an even number */
 
 /* In f->passed, of the frame's messages before this one. */
 #define SMB2_FIRST 0 /* there are none */
@@ -178,7 +183,7 @@ static __always_inline void smb2_request(struct afs_stripe *stripe, struct afs_t
 	p.account = f->head[0] == 0xfe ? smb2_command(f) : AFS_SMB2_NEGOTIATE;
 	if (f->passed != SMB2_FIRST || f->pass != f->skip) {
 		p.chain = smb2_member(stripe, t, s, f);
-		p.account |= AFS_SMB2_MEMBER;
+		p.account |= AFS_PENDING_MEMBER;
 		pending_keep(s, &p, smb2_id(f));
 		return;
 	}
@@ -226,15 +231,41 @@ static __always_inline void smb2_reply(struct afs_stripe *stripe, struct afs_str
 		answer_to_none(s);
 }
 
+/* A request was answered in the name of whoever this thread works as; not root, which all begin as.
+ */
+__noinline int smb2_answers_as(__u32 handle)
+{
+	struct afs_stream *s = stream_at(handle);
+	__u32 uid = bpf_get_current_uid_gid();
+
+	if (!s || !uid)
+		return 0;
+	for (__u32 i = 0; i < AFS_N_USERS; i++) {
+		if (i >= s->n_users) {
+			s->user[i] = uid;
+			s->n_users = i + 1;
+			return 0;
+		}
+		if (s->user[i] == uid)
+			return 0;
+	}
+	return 0;
+}
+
 /* The last byte of a reply was sent. */
 static __always_inline void smb2_answered(struct afs_stripe *stripe, struct afs_thread *t,
 					  struct afs_stream *s, struct afs_flow *f, __u64 now)
 {
 	const struct afs_pending *p = &f->pending;
-	struct afs_queued q = { .account = p->account, .bytes = p->bytes };
+	struct afs_queued q = { .id = smb2_id(f), .account = p->account, .bytes = p->bytes };
 
-	if (p->account & AFS_SMB2_MEMBER) {
-		park_untimed(stripe, s, p->account & ~AFS_SMB2_MEMBER, 1, p->bytes, f->bytes,
+	if ((p->account & ~AFS_PENDING_MEMBER) == AFS_SMB2_TREE_CONNECT && !f->result)
+		volume_opened(s->handle, smb2_id(f));
+	/* The thread may have gone on with another user's since it parked this one. */
+	if (t->serves == s->handle && t->request == smb2_id(f))
+		smb2_answers_as(s->handle);
+	if (p->account & AFS_PENDING_MEMBER) {
+		park_untimed(stripe, s, p->account & ~AFS_PENDING_MEMBER, 1, p->bytes, f->bytes,
 			     f->result);
 		if (!p->chain)
 			return;
@@ -261,9 +292,63 @@ static __always_inline bool smb2_begin(struct afs_stripe *stripe, struct afs_thr
 	return true;
 }
 
-/* Passes over what follows of a message. */
-static __always_inline void smb2_pass(struct afs_flow *f, const struct afs_thread *t)
+/* Keeps the path of a TREE_CONNECT until its reply; "at" is what follows the header's first half.
+ */
+static __always_inline void smb2_keep_path(struct afs_stream *s, __u32 id, __u64 at, __u32 n)
 {
+	struct afs_openvol *o = opening_of(s, id);
+	__u8 is[4];
+	__u32 from, len, keep;
+
+	o->request = 0;
+	if (bpf_probe_read_user(is, sizeof(is), (void *)(at + SMB2_PATH - SMB2_HEAD)))
+		return;
+	from = le16(is);
+	len = le16(is + 2) & ~1u;
+	if (from < SMB2_HEAD_LEN || from + len > SMB2_HEAD + n)
+		return;
+	keep = len < SMB2_PATH_LEN ? len : SMB2_PATH_LEN;
+	for (int i = 0; i < AFS_OPENVOL_LEN / 8; i++)
+		o->word[i] = 0;
+	barrier_var(keep);
+	keep &= AFS_OPENVOL_LEN - 1;
+	if (keep > SMB2_PATH_LEN ||
+	    bpf_probe_read_user(o->bytes + AFS_OPENVOL_AT + 1, keep,
+				(void *)(at + from - SMB2_HEAD + len - keep)))
+		return;
+	o->bytes[AFS_OPENVOL_AT] = keep;
+	o->have = AFS_OPENVOL_AT + 1 + keep;
+	o->request = id + 1;
+}
+
+/* The next n bytes of a message are at "at": those that say what the connection is for. */
+__noinline int smb2_look(__u32 handle, __u32 way, __u64 at, __u64 n)
+{
+	struct afs_stream *s = stream_at(handle);
+	const struct afs_flow *f;
+	__u64 from;
+	__u8 is[2];
+
+	if (!s)
+		return 0;
+	f = way == TO_SERVER ? &s->flow[TO_SERVER] : &s->flow[FROM_SERVER];
+	from = f->bytes - f->pass;
+	if (way == TO_SERVER) {
+		if (from == SMB2_HEAD && n == f->pass && n < 4096)
+			smb2_keep_path(s, smb2_id(f), at, n);
+	} else if (!f->result && from <= SMB2_DIALECT && from + n >= SMB2_DIALECT + sizeof(is) &&
+		   !bpf_probe_read_user(is, sizeof(is), (void *)(at + SMB2_DIALECT - from)) &&
+		   le16(is) != SMB2_ANY) {
+		s->dialect = le16(is);
+	}
+	return 0;
+}
+
+/* Passes over what follows of a message. */
+static __always_inline void smb2_pass(struct afs_flow *f, const struct afs_thread *t,
+				      const struct afs_stream *s, int way)
+{
+	__u32 command = way == TO_SERVER ? AFS_SMB2_TREE_CONNECT : AFS_SMB2_NEGOTIATE;
 	struct afs_cursor *c = &f->cursor;
 	__u64 n = f->pass;
 
@@ -271,6 +356,9 @@ static __always_inline void smb2_pass(struct afs_flow *f, const struct afs_threa
 		c->left = c->total;
 	if (n > c->left)
 		n = c->left;
+	if (AFS_RARE(f->head[0] == 0xfe && le16(f->head + 12) == command) &&
+	    t->data != AFS_DATA_FILE)
+		smb2_look(s->handle, way, c->at, n);
 	f->pass -= n;
 	advance(c, n);
 	f->skip -= n;
@@ -291,14 +379,15 @@ static __always_inline void smb2_end(struct afs_stripe *stripe, struct afs_threa
 }
 
 /* Reads what comes next: a mark, bytes of a header, or others; false: nothing known. */
-static __always_inline bool smb2_take(struct afs_flow *f, const struct afs_thread *t)
+static __always_inline bool smb2_take(struct afs_flow *f, const struct afs_thread *t,
+				      const struct afs_stream *s, int way)
 {
 	struct afs_cursor *c = &f->cursor;
 
 	if (!c->left && t->data != AFS_DATA_FILE && !next_piece(c))
 		return false;
 	if (f->mark_have == SMB2_MARK && f->have == AFS_IN_FRAME) {
-		smb2_pass(f, t);
+		smb2_pass(f, t, s, way);
 		return true;
 	}
 	if (t->data == AFS_DATA_FILE)
@@ -315,7 +404,7 @@ static __always_inline bool smb2_step(struct afs_stripe *stripe, struct afs_thre
 {
 	struct afs_flow *f = way == TO_SERVER ? &s->flow[TO_SERVER] : &s->flow[FROM_SERVER];
 
-	if (!smb2_take(f, t) ||
+	if (!smb2_take(f, t, s, way) ||
 	    (f->have == SMB2_HEAD && !smb2_begin(stripe, t, s, f, way, begin_ns))) {
 		/* And what was read of the mark and of the header. */
 		f->cursor.total += f->mark_have + (f->have & 63);

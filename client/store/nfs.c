@@ -184,7 +184,7 @@ static const char *nfs_error(struct remote *r)
 	return *said ? said : NFS_CLOSED;
 }
 
-static bool nfs_next(struct remote *r, void *list, const char **name, bool *is_file)
+static bool nfs_next_entry(struct remote *r, void *list, const char **name, bool *is_file)
 {
 	const struct nfs *n = (struct nfs *)r;
 	const struct nfs_dirent *entry = n->call->readdir(n->context, list);
@@ -227,7 +227,7 @@ static const struct remote_calls nfs_remote_calls = {
 	.service = nfs_service,
 	.error = nfs_error,
 	.begin = nfs_begin,
-	.next = nfs_next,
+	.next = nfs_next_entry,
 	.close_list = nfs_close_list,
 	.keep_ns = nfs_keep_ns,
 	.keep = nfs_keep,
@@ -304,7 +304,7 @@ static int nfs_set_up(const struct nfs *n, const struct nfs_place *p)
 	if (!parts)
 		return EIO;
 	n->call->destroy_url(parts);
-	return nfs_set_name(n);
+	return n->is_v4 ? nfs_set_name(n) : 0;
 }
 
 static int nfs_mount(struct nfs *n, const struct nfs_place *p, struct err *e)

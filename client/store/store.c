@@ -7,6 +7,8 @@
 
 #include <errno.h>
 #include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
 
 #define SLICE_NS 250000000u
 #define STOP_NS  100000000u /* how soon a stop is noticed */
@@ -46,6 +48,19 @@ struct store_op *store_take(struct store *s)
 void store_wait(struct store *s, struct io_wait *w)
 {
 	s->type->wait(s, w);
+}
+
+void store_ends(struct store *s, struct sockaddr_storage *local, struct sockaddr_storage *peer)
+{
+	socklen_t len = sizeof(*local);
+	struct io_wait w;
+
+	memset(local, 0, sizeof(*local));
+	memset(peer, 0, sizeof(*peer));
+	store_wait(s, &w);
+	getsockname(w.fd, (struct sockaddr *)local, &len);
+	len = sizeof(*peer);
+	getpeername(w.fd, (struct sockaddr *)peer, &len);
 }
 
 int store_advance(struct store *s, short events, struct err *e)

@@ -239,6 +239,12 @@ struct store {
 };
 
 /*
+ * The ends of the connection that it waits for, as this end sees them; of family 0: it has none.
+ */
+struct sockaddr_storage;
+void store_ends(struct store *s, struct sockaddr_storage *local, struct sockaddr_storage *peer);
+
+/*
  * Gives op to the store, which never waits here. 0; -EAGAIN: the window is full, take or reap
  * first; -EINTR: the session's stop flag is set (dsi_ignore_stop() before cleaning up); other
  * negative errno: the store is lost, text in e. op is lent only if this returns 0.

@@ -40,8 +40,9 @@ from live import attach, crowd, forever, live_logins, top_cost
 from logins import logins
 from many import load_cost, load_idle, load_knee, load_known, load_watch
 from oha import load_oha
-from record import record_long, record_time
+from record import record_long, record_replayable, record_time
 from smallfile import smallfile, smallfile_gfapi
+from smb import smb_cost
 from speed import speed_cpu, speed_peer, speed_receive
 from starts import environment
 from stats import Result, Side, absent, compare, figure
@@ -194,9 +195,11 @@ BENCHES = (
     Bench("watch-time", watch_time, frozenset({"off", "bpf"})),
     Bench("tracers", other_tracers),
     Bench("call-cost", call_cost),
+    Bench("smb-cost", smb_cost, apart=True),
     Bench("record-time", record_time),
     Bench("record-apart", record_time, apart=True),
     Bench("record-free", record_time, free=True),
+    Bench("record-replayable", record_replayable),
     Bench("record-long", record_long),
     Bench("speed-peer", speed_peer, apart=True),
     Bench("speed-cpu", speed_cpu, apart=True),

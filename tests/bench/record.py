@@ -18,10 +18,10 @@ KEPT = OUT / "recorded"
 STREAMS = ("requests", "calls", "waits", "sessions", "client", "names")
 
 
-def traced(lab: Lab, what: str, tests: str, iterations: int = 1) -> Sample:
+def traced(lab: Lab, what: str, tests: str, iterations: int = 1, *more: str) -> Sample:
     """The trace is written on another CPU where there is one: the server's is its own."""
     shutil.rmtree(KEPT, ignore_errors=True)
-    options = [f"--trace={what}", "-o", str(KEPT)]
+    options = [f"--trace={what}", *more, "-o", str(KEPT)]
     if not lab.free:
         options.append(f"--trace-cpu={lab.other_cpu()}")
     return lab.ours("bpf", tests, *options, iterations=iterations)
@@ -81,6 +81,29 @@ def record_time(lab: Lab, how: str) -> list[Result]:
         *(over(f"empty programs only, test {n}", "empty", n) for n in tests),
         over("empty programs only", "empty", None),
     ]
+
+
+def record_replayable(lab: Lab, how: str) -> list[Result]:
+    """The time of tests recorded with what each request asks for, over that of records without."""
+    variants = {
+        "all": partial(traced, lab, "all", RECORDED),
+        "all, replayable": partial(traced, lab, "all", RECORDED, 1, "--replayable"),
+        "requests": partial(traced, lab, "requests", RECORDED),
+        "requests, replayable": partial(traced, lab, "requests", RECORDED, 1, "--replayable"),
+    }
+    with lab.own_file_system(SIZE):
+        runs = lab.series(variants, lab.pairs)
+
+    def over(what: str, test: int | None) -> Result:
+        sides = [
+            Side(key, [s.sum_ms() if test is None else s.ms[test] for s in runs[key]])
+            for key in (f"{what}, replayable", what)
+        ]
+        name = "these tests" if test is None else f"test {test}"
+        return compare(f"replayable, {what}, {name}", *sides, "ms", how, goal=1.05)
+
+    tests = [LETTERS.index(letter) + 1 for letter in RECORDED]
+    return [over(what, test) for what in ("all", "requests") for test in (*tests, None)]
 
 
 def record_long(lab: Lab, how: str) -> list[Result]:

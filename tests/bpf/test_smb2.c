@@ -3,148 +3,15 @@
  * SMB2: known requests and replies in, exactly these counted, however they are split, and what a
  * thread did for each until it parked it. Tests bpf/decode/smb2.h, bpf/park.h, bpf/commands.h.
  */
-#include "clients.h"
-
-#include "bpf/commands.h"
+#include "smb2_frames.h"
 
 #include <sys/epoll.h>
 #include <sys/uio.h>
 
 #define NONE       "requests without an answer or answers without a request"
 #define LOST       "bytes of connections in no recognized request"
-#define IS_REPLY   1u
-#define IS_ASYNC   2u
-#define HEAD_LEN   64
 #define TURNS_HERE 10
 #define WORK       7
-
-struct bytes {
-	size_t n;
-	uint8_t at[4096];
-};
-
-static void put32(uint8_t *at, uint32_t word)
-{
-	for (int i = 0; i < 4; i++)
-		at[i] = (uint8_t)(word >> 8 * i);
-}
-
-/* A frame of nothing yet; frame_end() fills in how long it is. */
-static size_t frame_begin(struct bytes *b)
-{
-	memset(b->at + b->n, 0, 4);
-	b->n += 4;
-	return b->n;
-}
-
-static void frame_end(struct bytes *b, size_t begin)
-{
-	const uint32_t len = htonl((uint32_t)(b->n - begin));
-
-	memcpy(b->at + begin - 4, &len, sizeof(len));
-}
-
-/* A header and "more" bytes; next: another one follows in the frame. */
-static void message(struct bytes *b, uint16_t command, uint64_t id, uint32_t flags, uint32_t status,
-		    size_t more, bool next)
-{
-	uint8_t *h = b->at + b->n;
-
-	memset(h, 0, HEAD_LEN);
-	memcpy(h, "\xfeSMB\x40", 5);
-	put32(h + 8, status);
-	h[12] = (uint8_t)command;
-	put32(h + 16, flags);
-	put32(h + 20, next ? (uint32_t)(HEAD_LEN + more) : 0);
-	put32(h + 24, (uint32_t)id);
-	put32(h + 28, (uint32_t)(id >> 32));
-	memset(h + HEAD_LEN, 'm', more);
-	b->n += HEAD_LEN + more;
-}
-
-/* A frame of one message. */
-static void one(struct bytes *b, uint16_t command, uint64_t id, uint32_t flags, uint32_t status,
-		size_t more)
-{
-	size_t begin = frame_begin(b);
-
-	message(b, command, id, flags, status, more, false);
-	frame_end(b, begin);
-}
-
-static void request(struct bytes *b, uint16_t command, uint64_t id, size_t more)
-{
-	one(b, command, id, 0, 0, more);
-}
-
-static void reply(struct bytes *b, uint16_t command, uint64_t id, uint32_t status, size_t more)
-{
-	one(b, command, id, IS_REPLY, status, more);
-}
-
-static void interim(struct bytes *b, uint16_t command, uint64_t id)
-{
-	one(b, command, id, IS_REPLY | IS_ASYNC, AFS_SMB2_PENDING, 9);
-}
-
-static void closed(struct bytes *b, const char *magic, size_t len)
-{
-	size_t begin = frame_begin(b);
-
-	memset(b->at + b->n, 'c', len);
-	memcpy(b->at + b->n, magic, 4);
-	b->n += len;
-	frame_end(b, begin);
-}
-
-static void come(const struct bytes *b, size_t piece)
-{
-	uint8_t at[sizeof(b->at)];
-	size_t n;
-
-	if (send(client[0], b->at, b->n, 0) != (ssize_t)b->n)
-		_exit(1);
-	for (size_t done = 0; done < b->n; done += n) {
-		n = b->n - done < piece ? b->n - done : piece;
-		if (recv(server[0], at, n, MSG_WAITALL) != (ssize_t)n)
-			_exit(1);
-	}
-}
-
-static void go(const struct bytes *b, size_t piece)
-{
-	uint8_t at[sizeof(b->at)];
-	size_t n;
-
-	for (size_t done = 0; done < b->n; done += n) {
-		n = b->n - done < piece ? b->n - done : piece;
-		if (send(server[0], b->at + done, n, 0) != (ssize_t)n)
-			_exit(1);
-	}
-	if (recv(client[0], at, b->n, MSG_WAITALL) != (ssize_t)b->n)
-		_exit(1);
-}
-
-/* A request with its frame's mark and the rest read separately, as smbd does, but not answered. */
-static void come_as_to_smbd(uint16_t command, uint64_t id)
-{
-	struct bytes in = { 0 };
-	uint8_t at[sizeof(in.at)];
-
-	request(&in, command, id, 16);
-	if (send(client[0], in.at, in.n, 0) != (ssize_t)in.n ||
-	    recv(server[0], at, 4, MSG_WAITALL) != 4 ||
-	    recv(server[0], at, in.n - 4, MSG_WAITALL) != (ssize_t)in.n - 4)
-		_exit(1);
-}
-
-static void go_one(uint16_t command, uint64_t id)
-{
-	struct bytes out = { 0 };
-
-	reply(&out, command, id, 0, 16);
-	go(&out, sizeof(out.at));
-}
 
 static void loop_once(void)
 {
@@ -159,24 +26,6 @@ static void work(int calls)
 {
 	for (int i = 0; i < calls; i++)
 		syscall(SYS_getppid);
-}
-
-static void watch_server(struct rung_rig *g, void (*fn)(struct watched_shared *s), struct run *r)
-{
-	struct bpf_load_wish wish = {};
-
-	wish.any_order = wish.parks = true;
-	wish.decoder = AFS_DECODER_SMB2;
-	listen_here();
-	rig_open(g, &wish, whole_server(), fn);
-	rig_step(g);
-	rig_read(g, r);
-}
-
-static void done(struct rung_rig *g, struct run *r)
-{
-	rig_close(g, r);
-	close(listener);
 }
 
 static const struct afs_account *counted(const struct rung_rig *g, unsigned int number)

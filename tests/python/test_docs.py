@@ -101,7 +101,7 @@ def limit(value: float, unit: str) -> str:
 def figures() -> dict[str, tuple[str, str]]:
     """Key and unit of each, by its name in the source."""
     headers = ("figures.h", "figures_clients.h", "figures_machine.h", "figures_rx.h",
-               "figures_gluster.h")  # fmt: skip
+               "figures_kinds.h")  # fmt: skip
     text = "".join((ROOT / "user/run" / name).read_text() for name in headers)
     rows = re.findall(r'X\((\w+),\s*"(\w+)",\s*"([^"]+)"', text.replace("\\\n", ""))
     return {name: (key, unit) for name, key, unit in rows}
@@ -151,7 +151,7 @@ def causes(table: str) -> list[str]:
 def test_each_cause_is_listed_with_its_limits() -> None:
     page = (ROOT / "docs/doctor.md").read_text().split("<!-- way -->")[1].splitlines()
     listed = [line for line in page if re.match(r"\| [^|]+ \| `[\w-]+` \|", line)]
-    tables = ("way", "server", "machine", "storage", "clients", "rx", "gluster")
+    tables = ("way", "server", "machine", "storage", "clients", "rx", "gluster", "smb")
     assert listed == [row for t in tables for row in causes(f"rules_{t}.c")] and len(listed) > 60
 
 

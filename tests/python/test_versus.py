@@ -48,16 +48,12 @@ for a in load["actions"]:
                         "bytes": 0, "needed": None, "together": [], "at_least": False, "at": []}}
 load["actions"] = [a for a in load["actions"] if only in ("", a["name"])]
 load["rtt_ns"] = 1e5
-m = phase["metrics"]
-for key in ("afpd_calls", "cnid_calls"):
-    m[key] = int(m[key] * of.get("calls", 1)) + number
+for row in phase["ledger"]["rows"]:
+    row["calls"] = int(row["calls"] * of.get("calls", 1)) + number % 3
 for row in phase["ledger"]["rows"]:
     if row["class"] == "sync":
         row["calls"] = int(row["calls"] * of.get("syncs", 1))
 if not of.get("watched", True):
-    for key in list(m):
-        if key[:5] in ("afpd_", "cnid_"):
-            m[key] = None
     phase["ledger"] = {{k: None for k in phase["ledger"]}}
     value["absent"] = {{"*": "nobody watched it"}}
 os.mkdir(place)
@@ -160,8 +156,8 @@ def test_what_differs_is_said_and_what_is_not_equal_before_it(
     facts = {fact["what"]: fact["values"] for fact in value["unequal"]}
     assert next(iter(facts)) == "sync calls of an action of the mix"
     syncs = facts["sync calls of an action of the mix"]
-    assert float(syncs[0].split(", ")[0].removeprefix("afpd ")) > 0.04
-    assert syncs[1:] == ["afpd 0.00, cnid_dbd 0.00", "n/a"]
+    assert float(syncs[0].split(", ")[0].removeprefix("data file ")) > 0.04
+    assert syncs[1:] == ["data file 0.00", "n/a"]
     assert facts["afp_version"] == ["AFP3.4", "SMB", "AFP3.4"]
     assert facts["processes counted"] == ["afpd, cnid_dbd", "afpd, cnid_dbd", "n/a"]
     assert "Whether durability is equal is not known" in value["said"][0]
@@ -252,11 +248,20 @@ def test_costs_are_those_of_an_action_with_the_ramp(shelf: Shelf) -> None:
     assert found[costs.SYNCS] == pytest.approx(syncs / n) and syncs
 
     def unwatched(value: dict[str, Any]) -> None:
-        value["phases"][0]["metrics"]["afpd_calls"] = None
+        value["phases"][0]["ledger"]["requests"] = None
         value["rungs"]["storage.block"] = "off"
 
     found = costs.costs(saved(shelf, "b", unwatched))
-    assert costs.CALLS not in found and costs.DISK not in found and costs.CPU in found
+    assert costs.CPU not in found and costs.DISK not in found and costs.CALLS in found
+
+
+def test_a_start_is_that_of_the_process_that_answers(shelf: Shelf) -> None:
+    def other(value: dict[str, Any]) -> None:
+        value["words"] = {"server": "smbd"}
+        value["server"] = {"smbd.start": "pid 7, 8 ticks after boot"}
+
+    assert saved(shelf, "a", other).start == "pid 7, 8 ticks after boot"
+    assert "afpd" not in (saved(shelf, "b").start or "") and saved(shelf, "c").start
 
 
 def test_runs_of_a_side_have_the_same_settings(shelf: Shelf) -> None:

@@ -10,6 +10,7 @@
 #
 # SMB_GLOBAL  more lines for the section [global]
 # SMB_SHARE   more lines for each share
+# SMB_CPU     CPU list to pin the server's processes to
 # SERVER_FOR  pid of a process: the server ends when this process has ended
 #
 # Prints NAME=VALUE lines with what a test needs to know, also left in the file env of the instance
@@ -77,7 +78,7 @@ done
         if [ "$fd" -gt 2 ]; then eval "exec $fd>&-"; fi
     done
     exec env -i PATH=/usr/sbin:/usr/bin LC_ALL=C.UTF-8 setsid \
-        chroot "$root" /usr/sbin/smbd -F --no-process-group -s "$dir/smb.conf" --debug-stdout
+        ${SMB_CPU:+taskset -c "$SMB_CPU"} chroot "$root" /usr/sbin/smbd -F --no-process-group -s "$dir/smb.conf" --debug-stdout
 ) > "$inst/smbd.out" 2>&1 < /dev/null &
 pid=$!
 came_up() { listening "$port" || ! kill -0 "$pid" 2> /dev/null; }

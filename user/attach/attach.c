@@ -22,7 +22,7 @@ enum outcome attach_not_found(int r)
 static int attach_look(struct kind_found *out, const struct kind *k, const struct kind_wish *wish,
 		       struct err *e)
 {
-	return k ? kind_find(k, out, wish, e) : kind_find_sessions(out, wish, e);
+	return k ? kind_find(k, out, wish, e) : kind_find_live(out, wish, e);
 }
 
 enum outcome attach_find(struct attach *a, const struct kind *k, const struct kind_wish *wish,
@@ -144,13 +144,14 @@ int attach_finish(struct attach *a, struct run *r)
 	return 0;
 }
 
-/* Not a client's, which comes and goes as it likes. */
+/* Not a client's, which comes and goes as it likes; nor a session whose client has just gone. */
 static bool is_new(const struct watch *w, const struct target_process *p, double since_s)
 {
 	struct procstat st;
 
 	return p->role != AFS_ROLE_CLIENT && !watch_has(w, p->pid, (enum afs_role)p->role) &&
-	       !procstat_read(&st, p->pid) && procfs_age_s(st.started) < since_s;
+	       !watch_has(w, p->pid, AFS_ROLE_SERVER) && !procstat_read(&st, p->pid) &&
+	       procstat_lives(&st) && procfs_age_s(st.started) < since_s;
 }
 
 int attach_note_new(const struct watch *w, const struct kind *k, const struct kind_wish *wish,

@@ -34,8 +34,8 @@ struct attach {
 enum outcome attach_not_found(int r);
 
 /*
- * Finds the server, and says what is worth a line of it. k NULL: of any kind whose sessions are
- * watched one by one. OUTCOME_OK, or another and why.
+ * Finds the server, and says what is worth a line of it. k NULL: of any kind of
+ * kind_find_live(). OUTCOME_OK, or another and why.
  */
 enum outcome attach_find(struct attach *a, const struct kind *k, const struct kind_wish *wish,
 			 struct err *e);

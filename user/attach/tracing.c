@@ -65,6 +65,7 @@ int tracing_open(struct tracing **out, const struct tracing_cfg *cfg,
 					 .max_len = cfg->max_len,
 					 .pinned = cfg->pinned,
 					 .cpu = cfg->cpu,
+					 .kind = r->kind,
 					 .run = r->id,
 					 .command = r->command };
 	struct tracing *t;

@@ -44,6 +44,44 @@ size_t text_decode(const char *text, uint32_t *code)
 	return len;
 }
 
+/* How many bytes of UTF-8 a code point has been written as. */
+static size_t text_encode(char *out, uint32_t code)
+{
+	size_t len = code < 0x80 ? 1 : code < 0x800 ? 2 : code < 0x10000 ? 3 : 4;
+
+	if (len == 1) {
+		*out = (char)code;
+		return len;
+	}
+	for (size_t i = len; --i; code >>= 6)
+		out[i] = (char)(0x80 | (code & 0x3f));
+	*out = (char)((0xf00u >> len) | code);
+	return len;
+}
+
+static bool is_half(uint32_t unit, uint32_t first)
+{
+	return unit >= first && unit < first + 0x400;
+}
+
+void text_utf16(char *out, const uint8_t *units, size_t n)
+{
+	for (size_t i = 0; i < n; i++) {
+		uint32_t code = units[2 * i] | (uint32_t)units[2 * i + 1] << 8, next = 0;
+
+		if (i + 1 < n)
+			next = units[2 * i + 2] | (uint32_t)units[2 * i + 3] << 8;
+		if (is_half(code, 0xd800) && is_half(next, 0xdc00)) {
+			code = 0x10000 + ((code - 0xd800) << 10) + (next - 0xdc00);
+			i++;
+		} else if (!code || is_half(code, 0xd800) || is_half(code, 0xdc00)) {
+			code = '?';
+		}
+		out += text_encode(out, code);
+	}
+	*out = '\0';
+}
+
 size_t text_char(const char *text)
 {
 	uint32_t code;

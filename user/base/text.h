@@ -21,6 +21,13 @@ size_t text_char(const char *text);
 /* The length of one well-formed character of UTF-8 and its code point; 0: malformed. */
 size_t text_decode(const char *text, uint32_t *code);
 
+/*
+ * n units of UTF-16, least byte first, as UTF-8, 0 behind it; a half of a pair becomes '?'. out has
+ * room for TEXT_UTF16_ROOM(n) bytes.
+ */
+#define TEXT_UTF16_ROOM(n) (3 * (n) + 1)
+void text_utf16(char *out, const uint8_t *units, size_t n);
+
 /* Prints it cleaned, at most len bytes of text. */
 void text_put(FILE *out, const char *text, size_t len);
 

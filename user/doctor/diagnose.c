@@ -50,8 +50,8 @@ static int doctor_diagnose_begin(struct diagnose *d, const struct watch *w,
 
 	if (!r && found->servers.n)
 		connections_begin(&d->connections, &found->servers.entry[0]);
-	if (!r && found->servers.n)
-		r = unanswered_begin(&d->unanswered, &found->servers.entry[0]);
+	if (!r && kind_by_session(found))
+		r = unanswered_begin(&d->unanswered, kind_by_session(found));
 	for (unsigned int role = 0; role < AFS_N_ROLES; role++) {
 		d->ends[role] = watch_ends(w, role);
 		d->stops[role] = watch_stops(w, role).n;
@@ -82,7 +82,8 @@ int diagnose_again(struct diagnose *d, const struct watch *w, const struct kind_
 
 int diagnose_last(struct diagnose *d, struct watch *w, const struct kind_found *found)
 {
-	return found->servers.n ? unanswered_look(&d->unanswered, w, &found->servers.entry[0]) : 0;
+	return kind_by_session(found) ? unanswered_look(&d->unanswered, w, kind_by_session(found))
+				      : 0;
 }
 
 void diagnose_tick(struct diagnose *d)
@@ -240,7 +241,7 @@ static void diagnose_look_freezer(const struct kind_found *found, struct run_fig
 	static const enum run_figure stops[] = { RUN_FIGURE_STOPPED, RUN_FIGURE_STOPPED_WAIT };
 	struct cgroup_folder f;
 
-	if (found->servers.n || !out->known[RUN_FIGURE_STOPPED_WAIT] ||
+	if (kind_by_session(found) || !out->known[RUN_FIGURE_STOPPED_WAIT] ||
 	    out->value[RUN_FIGURE_STOPPED_WAIT] >= STOPPED_HARM ||
 	    cgroup_folder(&f, "", found->target.server, "freezer") || f.version != 1 ||
 	    cgroup_folder_is_all(&f))
@@ -491,7 +492,7 @@ static int diagnose_around(struct diagnose *d, const struct watch *w,
 	if (e)
 		return e;
 	diagnose_look_passed_on(w, r);
-	if (server && r->figures->known[RUN_FIGURE_REQUESTS]) {
+	if (kind_by_session(found) && r->figures->known[RUN_FIGURE_REQUESTS]) {
 		strangers_look(r->figures, r, server);
 		relays_look(r->figures, r, server, own->pid, own->n);
 	}
@@ -509,21 +510,20 @@ static int diagnose_around(struct diagnose *d, const struct watch *w,
 
 int diagnose_end(struct diagnose *d, struct watch *w, const struct kind_found *found, struct run *r)
 {
+	const struct servers_entry *by_session = kind_by_session(found);
 	struct diagnose_own own = { 0 };
 	int e;
 
 	e = diagnose_new_figures(r);
-	if (!e)
+	if (!e) {
 		kind_name_things(r->figures, found);
-	if (!e)
 		look_program(r->figures, found->target.server);
-	if (!e)
 		diagnose_look_tracers(w, d->traced_ns, r);
-	if (!e)
 		diagnose_look_stops(d, w, r->figures);
-	if (!e && found->servers.n) {
-		settings_read(&d->settings, &found->servers.entry[0]);
-		settings_note(r, &d->settings, &found->servers.entry[0]);
+	}
+	if (!e && by_session) {
+		settings_read(&d->settings, by_session);
+		settings_note(r, &d->settings, by_session);
 	}
 	if (!e && !d->last && (found->servers.n || found->n_folders))
 		look_volumes(d, found);
@@ -533,14 +533,14 @@ int diagnose_end(struct diagnose *d, struct watch *w, const struct kind_found *f
 		e = unanswered_note(&d->unanswered, r);
 	if (!e)
 		look_ends(d, w, r);
-	if (!e && found->servers.n)
-		diagnose_look_cnid(w, &found->servers.entry[0], &d->settings, r->figures);
+	if (!e && by_session)
+		diagnose_look_cnid(w, by_session, &d->settings, r->figures);
 	if (!e)
 		e = doctor_measure(r->figures, r);
 	if (!e)
 		diagnose_look_freezer(found, r->figures);
-	if (!e && found->servers.n && r->ends[AFS_ROLE_SERVER].crashed)
-		crashlog_look(r->figures, &found->servers.entry[0], &d->settings.conf,
+	if (!e && by_session && r->ends[AFS_ROLE_SERVER].crashed)
+		crashlog_look(r->figures, by_session, &d->settings.conf,
 			      r->ends[AFS_ROLE_SERVER].pid);
 	if (!e && found->servers.n)
 		look_master(r->figures, found->servers.entry[0].master);
@@ -560,8 +560,8 @@ int diagnose_after(struct diagnose *d, const struct watch *w, const struct kind_
 	e = machine_look(&d->after, found->target.server);
 	connections_look(&d->connections);
 	e = e ? e : diagnose_times(&d->last, &d->n_last, w);
-	if (found->servers.n)
-		settings_read(&d->settings, &found->servers.entry[0]);
+	if (kind_by_session(found))
+		settings_read(&d->settings, kind_by_session(found));
 	look_volumes(d, found);
 	memset(d->working, 0, sizeof(d->working));
 	for (size_t i = 0; i < d->n_last; i++)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* Bricks of GlusterFS. */
-#include "doctor/gluster.h"
+#include "doctor/kinds.h"
 
 #include "base/hist.h"
 #include "doctor/handed.h"

@@ -4,9 +4,8 @@
 
 #include "doctor/asked.h"
 #include "doctor/clients.h"
-#include "doctor/gluster.h"
+#include "doctor/kinds.h"
 #include "doctor/measure_priv.h"
-#include "doctor/rx.h"
 #include "doctor/sessions.h"
 
 #include <errno.h>
@@ -111,6 +110,8 @@ int doctor_measure(struct run_figures *out, const struct run *r)
 		doctor_rx(out, r, &m.view, m.ns);
 	else if (run_kind_judged(r->kind) == RUN_JUDGED_BRICKS)
 		e = doctor_gluster(out, r, &m.view, m.ns);
+	else if (run_kind_judged(r->kind) == RUN_JUDGED_SHARES)
+		e = doctor_smb(out, r, &m.view, m.ns);
 	else if (m.view.all.has_requests)
 		e = measure_requests(&m);
 	view_fini(&m.view);

@@ -4,7 +4,7 @@
  * the clients that are ours saw. Times are those of our clients' calls, as they have waited for
  * what the server lost; of other clients, those in the server.
  */
-#include "doctor/rx.h"
+#include "doctor/kinds.h"
 
 #include "base/hist.h"
 #include "doctor/handed.h"

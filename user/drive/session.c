@@ -2,7 +2,6 @@
 /* One loaded and watched session, from login to the saved run. Knows no workload. */
 #include "drive/session.h"
 
-#include "attach/attach.h"
 #include "base/clock.h"
 #include "base/file.h"
 #include "host/proc/procfs.h"
@@ -206,32 +205,6 @@ static int drive_session_describe(struct session *s)
 	return r;
 }
 
-/* Of a kind of server whose volume the directory is on. Where it is not on this host: why. */
-static int watch_place(struct session *s, struct err *e)
-{
-	struct place_server place;
-	const struct kind *kind = place_kind(&place, s->cfg->directory);
-	const struct kind_wish wish = place_wish(&place);
-	struct kind_found found = { 0 };
-	struct err why = { 0 };
-	int r;
-
-	if (!s->whole || !kind || s->cfg->watch == WATCH_OFF)
-		return 0;
-	s->run.kind = &kind->is;
-	s->placed_ns = clock_now_ns();
-	if (kind_find(kind, &found, &wish, &why)) {
-		if (s->cfg->watch == WATCH_BPF)
-			return err_set(e, -ENXIO, "--watch=bpf: %s", why.text);
-		return run_note(&s->run.absent, "*", "%s", why.text);
-	}
-	cmd_allow_files();
-	r = watch_open_target(&s->watch, (enum watch_mode)s->cfg->watch, &found.target, e);
-	r = r ? r : kind->describe(&found, &s->run);
-	kind_found_fini(&found);
-	return r;
-}
-
 static unsigned int extra_rights(const struct session *s)
 {
 	return (s->cfg->hz && sample_wants_taskstats() ? RIGHTS_TASKSTATS : 0) |
@@ -259,7 +232,7 @@ static enum outcome open_directory(struct session *s, const char *command, const
 	r = r ? r : runs_open(&s->folder, &s->cfg->runs, false, &s->run, e);
 	if (r)
 		return runs_refused(r);
-	if (watch_place(s, e))
+	if (session_place_watch(s, e))
 		return OUTCOME_FAILED;
 	session_become_owner(s);
 	return OUTCOME_OK;
@@ -450,21 +423,6 @@ static enum outcome drive_session_outcome_of(const struct session *s, int r)
 	return run_books_closed(&s->run) ? OUTCOME_OK : OUTCOME_UNTRUSTED;
 }
 
-/* Bricks that were started while the watch went on. */
-static void note_new(struct session *s)
-{
-	struct place_server place;
-	struct kind_wish wish;
-	const struct kind *kind;
-
-	if (!s->placed_ns)
-		return;
-	kind = place_kind(&place, s->cfg->directory);
-	wish = place_wish(&place);
-	if (kind)
-		attach_note_new(s->watch, kind, &wish, s->placed_ns, &s->run);
-}
-
 enum outcome session_finish(struct session *s, int r, const struct err *e)
 {
 	enum outcome result;
@@ -472,7 +430,7 @@ enum outcome session_finish(struct session *s, int r, const struct err *e)
 	sampler_note(s->sampler, &s->run);
 	s->run.complete = !r;
 	if (s->watch) {
-		note_new(s);
+		session_place_note_new(s);
 		watch_settle(s->watch);
 		watch_finish(s->watch, &s->run);
 		if (!s->cfg->local && !s->relayed && !s->gaps)

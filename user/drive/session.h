@@ -166,6 +166,14 @@ int session_make_base(struct session *s, const char *name, struct err *e);
 int session_remove_base(struct session *s, struct err *e);
 
 /*
+ * Of a place of this machine: watches the server that has it, if it is of a known kind; where that
+ * is not on this host the run says why. 0 or a negative errno with a text. At the end: warns of
+ * processes of the server that began meanwhile.
+ */
+int session_place_watch(struct session *s, struct err *e);
+void session_place_note_new(struct session *s);
+
+/*
  * What is said of the server (session_look.c), in this order. session_look_find: the whole server
  * that a process belongs to, into s->found; 0, or a negative errno with a text, and it stays NULL.
  */

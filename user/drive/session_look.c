@@ -62,6 +62,8 @@ int session_look_judge(struct session *s)
 {
 	struct diagnose none = { 0 };
 
+	if (s->run.kind && !s->run.kind->has_diagnosis)
+		return 0;
 	return diagnose_load(s->look ? s->look : &none, s->watch, s->found, s->whole, &s->run);
 }
 

@@ -36,9 +36,10 @@ struct watcher {
 	struct attach a; /* one life of the server after the other */
 	uint64_t created_ms, begun_ns;
 	uint64_t unwatched_ns,
-	    ended_ns;   /* without a watch, up to the last; when that ended, or 0 */
-	uint32_t owner; /* of the server that was watched first, */
-	bool has_owner; /* if one was yet */
+	    ended_ns;            /* without a watch, up to the last; when that ended, or 0 */
+	const struct kind *kind; /* of the server that was watched first, NULL: none was yet */
+	uint32_t owner;          /* its, */
+	bool has_owner;          /* if one was */
 	bool over;
 	enum outcome outcome; /* once it is over */
 	/* Of one life of the server: */
@@ -170,7 +171,7 @@ static int exporter_watch_page(struct watcher *w, struct exporter_page *out)
 		.unwatched_ns = w->unwatched_ns + (w->ended_ns ? clock_now_ns() - w->ended_ns : 0),
 		.port = w->cfg->whom.port,
 		.name = w->cfg->label,
-		.kind = w->a.found.kind ? &w->a.found.kind->is : NULL,
+		.kind = w->kind ? &w->kind->is : NULL,
 	};
 	int e = w->a.watch ? exporter_watch_read(w) : 0;
 
@@ -256,7 +257,8 @@ static void exporter_watch_wait(struct watcher *w, unsigned int ms)
 
 /* Begin */
 
-/* What it says of itself: "Netatalk4.5.1". Asked before the watch begins, so it is not counted. */
+/* What one of AFP says of itself: "Netatalk4.5.1". Asked before the watch begins, so it is not
+ * counted. */
 static void ask_version(struct watcher *w)
 {
 	const struct servers_entry *s = w->a.found.servers.n ? &w->a.found.servers.entry[0] : NULL;
@@ -267,7 +269,8 @@ static void ask_version(struct watcher *w)
 	struct afp_server *info = malloc(sizeof(*info));
 	struct err e = { 0 };
 
-	if (info && s && s->n_ports && !s->elsewhere) {
+	if (info && s && s->n_ports && !s->elsewhere &&
+	    w->a.found.target.decoder == AFS_DECODER_DSI) {
 		snprintf(port, sizeof(port), "%u", s->port[0]);
 		opts.host = any ? "127.0.0.1" : s->address;
 		if (!afp_server_info(info, &opts, &e))
@@ -287,8 +290,10 @@ static bool exporter_watch_find(struct watcher *w)
 	int r;
 
 	for (; !w->over; exporter_watch_wait(w, LOOK_MS)) {
-		r = attach_find_again(&w->a, NULL, &wish, &e);
+		r = attach_find_again(&w->a, w->kind, &wish, &e);
 		if (!r) {
+			w->kind = w->a.found.kind;
+			w->tally.names = run_kind_accounts(&w->kind->is);
 			w->owner = w->a.found.owner;
 			w->has_owner = true;
 			return true;

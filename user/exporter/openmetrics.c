@@ -14,7 +14,6 @@
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
-#include <strings.h>
 #include <sys/utsname.h>
 
 #define NS_PER_S   1000000000u
@@ -42,59 +41,6 @@ struct family {
 	void (*put)(struct writer *w, const struct family *f);
 	unsigned int at; /* enum tally_number, of those that put what is there */
 };
-
-uint64_t openmetrics_border(size_t i)
-{
-	/* 12.8 us, 25.6 us, ... 53.7 s: 25 has a bucket of its own in each octave. */
-	return i < 23 ? 25ull << (9 + i) : 0;
-}
-
-char *openmetrics_label(char out[OPENMETRICS_LABEL_MAX], const char *value)
-{
-	size_t len = 0, n;
-
-	while (*value && len + 5 < OPENMETRICS_LABEL_MAX) {
-		n = text_char(value);
-		if (*value == '"' || *value == '\\')
-			out[len++] = '\\';
-		if (n)
-			memcpy(out + len, value, n);
-		else
-			out[len] = '?';
-		len += n ? n : 1;
-		value += n ? n : 1;
-	}
-	out[len] = '\0';
-	return out;
-}
-
-/* Whether one element of the header, such as "text/plain;q=0.5", is wanted at all. */
-static bool has_weight(const char *at, const char *end)
-{
-	const char *q = at;
-
-	while ((q = memchr(q, ';', (size_t)(end - q)))) {
-		q += 1 + strspn(q + 1, " \t");
-		if (!strncasecmp(q, "q=", 2))
-			return strtod(q + 2, NULL) > 0;
-	}
-	return true;
-}
-
-bool openmetrics_wanted(const char *accept)
-{
-	static const char type[] = "application/openmetrics-text";
-	const char *at = accept, *end;
-
-	for (; at && *at; at = end + (*end == ',')) {
-		at += strspn(at, " \t");
-		end = strchrnul(at, ',');
-		if (!strncasecmp(at, type, sizeof(type) - 1) &&
-		    strchr(";, \t", at[sizeof(type) - 1]) && has_weight(at, end))
-			return true;
-	}
-	return false;
-}
 
 /* Samples */
 
@@ -266,19 +212,22 @@ static void put_known(struct writer *w, const struct family *f)
 
 /* Of requests */
 
-static bool openmetrics_has_name(const struct request *r)
+static bool openmetrics_has_name(const struct writer *w, const struct request *r)
 {
-	return r->number != AFS_ACCOUNT_UNNAMED && account_known_name(r->number);
+	return r->number != AFS_ACCOUNT_UNNAMED &&
+	       account_known_name_of(run_kind_accounts(w->s->kind), r->number);
 }
 
-static const char *openmetrics_command_name(const struct request *r)
+static const char *openmetrics_command_name(const struct writer *w, const struct request *r)
 {
-	return openmetrics_has_name(r) ? account_known_name(r->number) : "other";
+	return openmetrics_has_name(w, r)
+		   ? account_known_name_of(run_kind_accounts(w->s->kind), r->number)
+		   : "other";
 }
 
-static const char *command_label(char buf[LABELS], const struct request *r)
+static const char *command_label(const struct writer *w, char buf[LABELS], const struct request *r)
 {
-	return exporter_openmetrics_label(buf, "command", openmetrics_command_name(r));
+	return exporter_openmetrics_label(buf, "command", openmetrics_command_name(w, r));
 }
 
 static int openmetrics_by_number(const void *a, const void *b)
@@ -296,7 +245,8 @@ static void openmetrics_add_request(struct request *to, const struct request *fr
 	to->handed_ns += from->handed_ns;
 }
 
-/* Only those that were answered. A client may ask for any number: those without a name are one. */
+/* Only those that were answered, or counted without a time. A client may ask for any number: those
+ * without a name are one. */
 static int find_commands(struct writer *w)
 {
 	struct request other = { .number = AFS_N_ACCOUNTS };
@@ -306,15 +256,16 @@ static int find_commands(struct writer *w)
 	if (requests_init(&all, &w->t->shown.ledger))
 		return -ENOMEM;
 	for (size_t i = 0; i < all.n; i++) {
-		if (!all.request[i].a.sum.answered)
+		if (!all.request[i].a.sum.answered && !all.request[i].a.sum.untimed)
 			continue;
-		if (openmetrics_has_name(&all.request[i]))
+		if (openmetrics_has_name(w, &all.request[i]))
 			all.request[n++] = all.request[i];
 		else
 			openmetrics_add_request(&other, &all.request[i]);
 	}
 	qsort(all.request, n, sizeof(*all.request), openmetrics_by_number);
-	if (other.a.sum.answered) /* it took the place of one that was added to it */
+	if (other.a.sum.answered ||
+	    other.a.sum.untimed) /* it took the place of one that was added to it */
 		all.request[n++] = other;
 	w->command = all.request;
 	w->n_commands = n;
@@ -326,7 +277,19 @@ static void put_requests(struct writer *w, const struct family *f)
 	char labels[LABELS];
 
 	for (size_t i = 0; i < w->n_commands; i++)
-		put_n(w, f, command_label(labels, &w->command[i]), w->command[i].a.sum.answered);
+		if (w->command[i].a.sum.answered)
+			put_n(w, f, command_label(w, labels, &w->command[i]),
+			      w->command[i].a.sum.answered);
+}
+
+static void put_untimed(struct writer *w, const struct family *f)
+{
+	char labels[LABELS];
+
+	for (size_t i = 0; i < w->n_commands; i++)
+		if (w->command[i].a.sum.untimed)
+			put_n(w, f, command_label(w, labels, &w->command[i]),
+			      w->command[i].a.sum.untimed);
 }
 
 static void put_received(struct writer *w, const struct family *f)
@@ -334,7 +297,7 @@ static void put_received(struct writer *w, const struct family *f)
 	char labels[LABELS];
 
 	for (size_t i = 0; i < w->n_commands; i++)
-		put_n(w, f, command_label(labels, &w->command[i]), w->command[i].a.sum.bytes_in);
+		put_n(w, f, command_label(w, labels, &w->command[i]), w->command[i].a.sum.bytes_in);
 }
 
 static void put_sent(struct writer *w, const struct family *f)
@@ -342,34 +305,45 @@ static void put_sent(struct writer *w, const struct family *f)
 	char labels[LABELS];
 
 	for (size_t i = 0; i < w->n_commands; i++)
-		put_n(w, f, command_label(labels, &w->command[i]), w->command[i].a.sum.bytes_out);
+		put_n(w, f, command_label(w, labels, &w->command[i]),
+		      w->command[i].a.sum.bytes_out);
 }
 
-/* Codes of AFP, and all others together: those of errors, or the normal one. */
+/* A client cannot make any number of series: codes that the kind knows, of AFP all in its range. */
+static bool openmetrics_is_code(const struct writer *w, int32_t code)
+{
+	if (run_kind_accounts(w->s->kind))
+		return run_kind_result_text(w->s->kind, code);
+	return code >= CODE_LEAST && code <= CODE_LAST;
+}
+
+/* These, and all others together: those of errors, or the normal one. */
 static void put_results_of(struct writer *w, const struct family *f, const struct request *r,
 			   bool normal)
 {
 	const struct ledger *l = &w->t->shown.ledger;
 	const struct ledger_result *x;
-	char labels[LABELS], code[40];
+	char labels[LABELS], code[RUN_RESULT_MAX];
 	uint64_t others = 0;
 
 	for (size_t i = 0; i < l->n_results; i++) {
 		x = &l->result[i];
 		if (x->account != r->number ||
-		    normal != (x->code == account_normal_result(NULL, r->number)))
+		    normal != (x->code ==
+			       account_normal_result(run_kind_accounts(w->s->kind), r->number)))
 			continue;
-		if (x->code < CODE_LEAST || x->code > CODE_LAST) {
+		if (!openmetrics_is_code(w, x->code)) {
 			others += x->n;
 			continue;
 		}
-		snprintf(code, sizeof(code), "%" PRId32, x->code);
-		put_n(w, f, label_command(labels, openmetrics_command_name(r), "code", code), x->n);
+		run_kind_result(w->s->kind, x->code, code);
+		put_n(w, f, label_command(labels, openmetrics_command_name(w, r), "code", code),
+		      x->n);
 	}
 	if (r->number == AFS_N_ACCOUNTS && !normal)
 		others = r->a.sum.errors;
 	if (others)
-		put_n(w, f, label_command(labels, openmetrics_command_name(r), "code", "other"),
+		put_n(w, f, label_command(labels, openmetrics_command_name(w, r), "code", "other"),
 		      others);
 }
 
@@ -397,14 +371,15 @@ static void put_buckets(struct writer *w, const struct family *f, const struct r
 			n += r->a.hist[at];
 		snprintf(le, sizeof(le), "%" PRIu64 ".%09" PRIu64, (border - 1) / NS_PER_S,
 			 (border - 1) % NS_PER_S);
-		name(w, f, "_bucket", label_command(labels, openmetrics_command_name(r), "le", le));
+		name(w, f, "_bucket",
+		     label_command(labels, openmetrics_command_name(w, r), "le", le));
 		fprintf(w->out, "%" PRIu64 "\n", n);
 	}
 	for (; at < AFS_REQUEST_BUCKETS; at++)
 		n += r->a.hist[at];
-	name(w, f, "_bucket", label_command(labels, openmetrics_command_name(r), "le", "+Inf"));
+	name(w, f, "_bucket", label_command(labels, openmetrics_command_name(w, r), "le", "+Inf"));
 	fprintf(w->out, "%" PRIu64 "\n", n);
-	command_label(labels, r);
+	command_label(w, labels, r);
 	name(w, f, "_count", labels);
 	fprintf(w->out, "%" PRIu64 "\n", n);
 	name(w, f, "_sum", labels);
@@ -417,7 +392,7 @@ static void put_buckets(struct writer *w, const struct family *f, const struct r
 static void put_durations(struct writer *w, const struct family *f)
 {
 	for (size_t i = 0; i < w->n_commands; i++)
-		if (w->command[i].number < AFS_N_ACCOUNTS)
+		if (w->command[i].number < AFS_N_ACCOUNTS && w->command[i].a.sum.answered)
 			put_buckets(w, f, &w->command[i]);
 }
 
@@ -432,15 +407,20 @@ static void openmetrics_put_parts(struct writer *w, const struct family *f)
 			if (!r->time_ns[k])
 				continue;
 			put_ns(w, f,
-			       label_command(labels, openmetrics_command_name(r), "part",
+			       label_command(labels, openmetrics_command_name(w, r), "part",
 					     account_columns[k].key),
 			       r->time_ns[k]);
 		}
-		if (r->handed_ns)
+		if (r->number < AFS_N_ACCOUNTS && w->t->parked_ns[r->number])
 			put_ns(
 			    w, f,
-			    label_command(labels, openmetrics_command_name(r), "part", "unknown"),
-			    r->handed_ns);
+			    label_command(labels, openmetrics_command_name(w, r), "part", "parked"),
+			    w->t->parked_ns[r->number]);
+		if (r->handed_ns)
+			put_ns(w, f,
+			       label_command(labels, openmetrics_command_name(w, r), "part",
+					     "unknown"),
+			       r->handed_ns);
 	}
 }
 
@@ -533,6 +513,7 @@ static const struct family families[] = {
 	{ "afpscope_sessions_refused", NULL, "Sessions that the server refused because it had as many as it may.", COUNTER, put_known, TALLY_REFUSED },
 	{ "afpscope_logins", NULL, "Logins that succeeded.", COUNTER, put_known, TALLY_LOGINS },
 	{ "afpscope_requests", NULL, "Requests that were answered.", COUNTER, put_requests, 0 },
+	{ "afpscope_untimed_requests", NULL, "Requests without a time of their own: messages of compounds, those without an answer, and frames that cannot be read.", COUNTER, put_untimed, 0 },
 	{ "afpscope_request_errors", NULL, "Answers with a result that is an error.", COUNTER, put_errors, 0 },
 	{ "afpscope_request_normal_results", NULL, "Answers with a result other than 0 that is none: the end of a list, a step of a login, a name that is not there.", COUNTER, put_normal, 0 },
 	{ "afpscope_request_duration_seconds", "seconds", "Time from a request's first byte to the end of its answer, in the server.", HISTOGRAM, put_durations, 0 },

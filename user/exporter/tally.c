@@ -2,6 +2,8 @@
 /* Adds the readings of one watch to what those before it have counted. */
 #include "exporter/tally.h"
 
+#include "run/requests.h"
+
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
@@ -51,13 +53,16 @@ static void take_numbers(struct tally *t, const struct tally_reading *r)
 }
 
 /* Of several steps of one login only the last is answered by success. */
-static void count_logins(struct tally_reading *r)
+static void count_logins(struct tally_reading *r, const struct account_names *names)
 {
-	static const unsigned int login[] = { 18, 19, 63 }; /* FPLogin, FPLoginCont, FPLoginExt */
+	static const unsigned int afp[] = { 18, 19, 63 }; /* FPLogin, FPLoginCont, FPLoginExt */
+	const unsigned int own[] = { names ? names->login : 0 };
+	const unsigned int *login = names ? own : afp;
+	size_t n_login = names ? names->login != 0 : sizeof(afp) / sizeof(afp[0]);
 	const struct ledger_account *a;
 	uint64_t n = 0;
 
-	for (size_t i = 0; i < sizeof(login) / sizeof(login[0]); i++) {
+	for (size_t i = 0; i < n_login; i++) {
 		a = ledger_account(&r->ledger, login[i]);
 		r->known[TALLY_LOGINS] |= a != NULL;
 		/* Both change while they are read. */
@@ -79,7 +84,13 @@ int tally_take(struct tally *t, const struct tally_reading *r)
 	if (e)
 		return e;
 	take_numbers(t, r);
-	count_logins(&t->shown);
+	count_logins(&t->shown, t->names);
+	for (size_t i = 0; i < t->shown.ledger.n_accounts; i++) {
+		const struct ledger_account *a = &t->shown.ledger.account[i];
+
+		if (a->account < AFS_N_ACCOUNTS)
+			raise_to(&t->parked_ns[a->account], requests_parked_ns(&a->sum));
+	}
 	memcpy(t->shown.rung, r->rung, sizeof(r->rung));
 	memcpy(t->shown.server, r->server, sizeof(r->server));
 	t->shown.port = r->port ? r->port : t->shown.port;

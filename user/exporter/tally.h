@@ -7,7 +7,7 @@
  * on where the last one ended. No total goes backwards.
  */
 
-#include "run/ledger.h"
+#include "run/account.h"
 
 /* Numbers that are no ledger's. Times in ns. */
 enum tally_number {
@@ -47,10 +47,12 @@ struct tally_reading {
 };
 
 struct tally {
-	bool up;                    /* a server is watched */
-	uint64_t watches;           /* that were begun */
-	struct tally_reading base;  /* the sum of the watches that have ended */
-	struct tally_reading shown; /* with the last reading of the present one */
+	const struct account_names *names;  /* of the kind that is watched; NULL: AFP's */
+	bool up;                            /* a server is watched */
+	uint64_t watches;                   /* that were begun */
+	struct tally_reading base;          /* the sum of the watches that have ended */
+	struct tally_reading shown;         /* with the last reading of the present one */
+	uint64_t parked_ns[AFS_N_ACCOUNTS]; /* requests_parked_ns(), by account */
 };
 
 /* A reading of the present watch, which is then the caller's as before. 0 or -ENOMEM. */

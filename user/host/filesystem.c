@@ -184,21 +184,24 @@ static bool filesystem_look_at(struct filesystem *fs, pid_t pid, bool cached)
 	struct filesystem_file f = { .root = root, .path = fs->path };
 	bool done = true;
 	struct statx st;
-	int fd;
+	int fd, hidden;
 
 	procfs_inside(root, sizeof(root), pid, "");
 	fd = filesystem_open_file(&f, O_PATH, cached ? FILESYSTEM_CACHED : 0);
-	fs->error = fd < 0 ? fd : filesystem_mount_of(&m, pid, fd);
+	fs->error = fd < 0 ? fd : 0;
 	/* Not what the kernel has in memory, or a kernel that cannot be asked for that. */
 	if (fd < 0)
 		return !cached || (fd != -EAGAIN && fd != -EINVAL && fd != -ENOSYS);
-	if (cached && !filesystem_is_local(m.type)) {
+	/* In a chroot that is no mount point nobody is shown the mount: the folder is there. */
+	hidden = filesystem_mount_of(&m, pid, fd);
+	if (cached && (hidden || !filesystem_is_local(m.type))) {
 		done = false;
-	} else if (!fs->error) {
+	} else {
 		if (!statx(fd, "", AT_EMPTY_PATH | AT_STATX_DONT_SYNC, STATX_INO, &st))
 			fs->ino = st.stx_ino;
 		filesystem_take_room(fs, fd);
-		filesystem_take_mount(fs, &m);
+		if (!hidden)
+			filesystem_take_mount(fs, &m);
 	}
 	close(fd);
 	return done;

@@ -152,25 +152,32 @@ static int afpconf_open_file(const struct afpconf_reading *r, const char *file)
 					: strerror(-fd));
 }
 
-static int afpconf_read_file(struct afpconf_reading *r, const char *file)
+/* Owns the text from here on. */
+static int afpconf_take_text(struct afpconf_reading *r, char *text, const char *file)
 {
-	int fd = afpconf_open_file(r, file), result;
-	char *text = NULL, *at, *end, *line;
+	char *at = text, *end = text + strlen(text), *line;
+	int result = VEC_PUSH(r->out->text, r->out->n_texts, text);
 	unsigned int number = 1, n_lines;
 
-	r->n_files++;
-	result = fd < 0 ? fd : file_read_from(&text, fd, file, FILE_MAX_B, r->e);
-	result = result ? result : VEC_PUSH(r->out->text, r->out->n_texts, text);
 	if (result) {
 		free(text);
 		return result;
 	}
-	end = text + strlen(text);
-	for (at = text; !result && at < end; number += n_lines) {
+	for (; !result && at < end; number += n_lines) {
 		line = afpconf_next_line(&at, end, &n_lines);
 		result = afpconf_take_line(r, line, file, number);
 	}
 	return result;
+}
+
+static int afpconf_read_file(struct afpconf_reading *r, const char *file)
+{
+	int fd = afpconf_open_file(r, file), result;
+	char *text = NULL;
+
+	r->n_files++;
+	result = fd < 0 ? fd : file_read_from(&text, fd, file, FILE_MAX_B, r->e);
+	return result ? result : afpconf_take_text(r, text, file);
 }
 
 int afpconf_read(struct afpconf *out, const char *root, const char *path, bool follow,
@@ -189,6 +196,14 @@ int afpconf_read(struct afpconf *out, const char *root, const char *path, bool f
 	else
 		result = afpconf_read_file(&r, file);
 	return result == -ENOMEM ? err_set(e, result, "out of memory") : result;
+}
+
+int afpconf_parse(struct afpconf *out, char *text, const char *file)
+{
+	struct afpconf_reading r = { .out = out, .section = "" };
+
+	*out = (struct afpconf) { 0 };
+	return afpconf_take_text(&r, text, file);
 }
 
 void afpconf_fini(struct afpconf *c)

@@ -40,7 +40,21 @@ struct afpconf {
  */
 int afpconf_read(struct afpconf *out, const char *root, const char *path, bool follow,
 		 struct err *e);
+/* The same of a text of that form, which it owns from here on; file: static. 0 or -ENOMEM, -EFBIG.
+ */
+int afpconf_parse(struct afpconf *out, char *text, const char *file);
 void afpconf_fini(struct afpconf *c);
+
+/* A value that spoils figures, or makes them differ: a row of a kind's table. */
+struct conf_rule {
+	const char *hint; /* key of the hint, or of the warning */
+	bool weak;        /* it may matter; else it certainly changes the figures */
+	bool is_global;   /* in [Global] only */
+	const char *key;
+	bool (*applies)(const char *value); /* NULL: any does */
+	const char *does, *todo;
+	unsigned int since; /* the server's version that has the key; 0: all */
+};
 
 /* Ignores case; NULL: not set. */
 const struct afpconf_item *afpconf_find(const struct afpconf *c, const char *section,

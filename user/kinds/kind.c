@@ -93,7 +93,7 @@ int kind_find(const struct kind *k, struct kind_found *out, const struct kind_wi
 	out->kind = k;
 	out->target.decoder = k->decoder;
 	out->target.any_order = k->any_order;
-	out->target.parks = k->parks;
+	out->target.parks = k->is.parks;
 	out->target.files = k->files;
 	out->target.accounts = k->is.accounts;
 	out->target.foreign = !r && k->foreign ? k->foreign(out->target.server) : NULL;
@@ -102,24 +102,62 @@ int kind_find(const struct kind *k, struct kind_found *out, const struct kind_wi
 	return r ? r : judge_owner(out, wish, e);
 }
 
-int kind_find_sessions(struct kind_found *out, const struct kind_wish *wish, struct err *e)
+/* Of the kinds after the first. -ENXIO: none. */
+static int find_live_other(struct kind_found *out, const struct kind_wish *wish, struct err *e)
 {
-	struct err not = { 0 };
-	int first = 0, r;
+	struct kind_wish known = *wish;
+	int r = -ENXIO;
 
-	for (int i = 0; kind_names[i]; i++) {
-		if (!kind_at(i)->is.by_session)
+	known.known = true;
+	for (int i = 1; kind_names[i]; i++) {
+		struct kind_found found = { 0 };
+
+		if (!kind_at(i)->is.has_live)
 			continue;
-		r = kind_find(kind_at(i), out, wish, first ? &not : e);
-		if (!r)
+		*e = (struct err) { 0 };
+		r = kind_find(kind_at(i), &found, &known, e);
+		if (!r) {
+			kind_found_fini(out);
+			*out = found;
 			return 0;
+		}
+		kind_found_fini(&found);
 		if (r != -ENXIO && r != -ESRCH)
-			return first ? first : r;
-		kind_found_fini(out);
-		*out = (struct kind_found) { 0 };
-		first = first ? first : r;
+			return r;
 	}
-	return first;
+	return -ENXIO;
+}
+
+int kind_find_live(struct kind_found *out, const struct kind_wish *wish, struct err *e)
+{
+	int r = kind_find(kind_at(0), out, wish, e), other;
+	bool named = wish->pid || wish->port;
+	struct err why = { 0 };
+
+	if (r ? r != -ENXIO && r != -ESRCH : !named || !out->target.foreign)
+		return r;
+	other = find_live_other(out, wish, &why);
+	if (other && (!r || other == -ENXIO))
+		return r;
+	*e = other ? why : (struct err) { 0 };
+	return other;
+}
+
+int kind_find_connected(const struct kind *k, struct kind_found *out,
+			const struct sockaddr_storage *local, const struct sockaddr_storage *peer,
+			struct err *e)
+{
+	const struct way_goal goal = { run_kind_word(&k->is, RUN_WORD_PROTOCOL), k->foreign };
+	struct kind_wish wish = { .whole = true };
+	struct way way;
+	int r = way_find(&way, &goal, local, peer, e);
+
+	if (r)
+		return r;
+	wish.pid = (unsigned int)way.server;
+	r = kind_find(k, out, &wish, e);
+	out->target.way = way;
+	return r;
 }
 
 int kind_find_other(const struct kind **k, struct kind_found *out, const struct kind_wish *wish,
@@ -239,6 +277,13 @@ const char *kind_rpc_text(int32_t code)
 	if (code < 0 && -code < (int32_t)(sizeof(accepted) / sizeof(accepted[0])))
 		return accepted[-code];
 	return NULL;
+}
+
+const struct servers_entry *kind_by_session(const struct kind_found *found)
+{
+	bool is = found->servers.n && (!found->kind || found->kind->is.by_session);
+
+	return is ? &found->servers.entry[0] : NULL;
 }
 
 /* A path of its root as one of this machine, where that is another one. */
@@ -381,6 +426,7 @@ int passed_note(const struct target *t, struct run *r, const char *name)
 
 #define URL        "gluster://"
 #define RX_URL     "rx://"
+#define SMB_URL    "smb://"
 #define MOUNT_TYPE "fuse.glusterfs"
 
 static bool take_name(char *out, const char *text, size_t len)
@@ -437,6 +483,9 @@ const struct kind *place_kind(struct place_server *out, const char *place)
 	*out = (struct place_server) { 0 };
 	if (!strncmp(place, RX_URL, strlen(RX_URL)))
 		return kinds_place_take_rx(out, place + strlen(RX_URL)) ? &kind_rx : NULL;
+	out->connected = !strncmp(place, SMB_URL, strlen(SMB_URL));
+	if (out->connected)
+		return &kind_smb;
 	if (!strncmp(place, URL, strlen(URL))) {
 		host = place + strlen(URL);
 		path = strchr(host, '/');

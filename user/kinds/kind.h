@@ -9,7 +9,7 @@
  */
 #define KINDS(X) X(afp) X(any) X(gluster) X(rx) X(smb) X(nfs)
 /* Of these, the ones that a diagnosis can be made of: their has_diagnosis is true. */
-#define KINDS_JUDGED(X) X(afp) X(gluster) X(rx)
+#define KINDS_JUDGED(X) X(afp) X(gluster) X(rx) X(smb)
 
 #include "kinds/servers.h"
 #include "kinds/target.h"
@@ -55,8 +55,7 @@ struct kind_found {
 struct kind {
 	struct run_kind is;
 	enum afs_decoder decoder; /* NONE: its requests are not known */
-	bool any_order;           /* it answers in any order, in any thread */
-	bool parks;               /* of any_order: as setup.parks of bpf/calls.h */
+	bool any_order;           /* it answers in any order, in any thread; also is.parks */
 	bool has_volumes;         /* wish.volume may choose among its processes */
 	enum afs_files files;     /* how regular files are distinguished */
 	/* As way_foreign(), of the kind's own programs. NULL: the kind takes any. */
@@ -93,10 +92,20 @@ int kind_find(const struct kind *k, struct kind_found *out, const struct kind_wi
 	      struct err *e);
 
 /*
- * The same of the kinds whose sessions are watched one by one, in their order: of the first that
- * runs here. Else the first kind's code and text.
+ * The same of the kinds whose requests can be followed as they happen, in their order: of the first
+ * that runs here. What is named may be of any of them, of all but the first only its own programs.
+ * Else the first kind's code and text.
  */
-int kind_find_sessions(struct kind_found *out, const struct kind_wish *wish, struct err *e);
+int kind_find_live(struct kind_found *out, const struct kind_wish *wish, struct err *e);
+
+/*
+ * The server of this kind that serves the connection local -> peer (the addresses as this end sees
+ * them), with all its sessions; out->target.way is the way to it. Returns as way_find(), else as
+ * kind_find().
+ */
+int kind_find_connected(const struct kind *k, struct kind_found *out,
+			const struct sockaddr_storage *local, const struct sockaddr_storage *peer,
+			struct err *e);
 
 /*
  * A server of any kind but the first and "any", and its kind; there must be such servers of one
@@ -116,6 +125,9 @@ int kind_find_called(struct servers *out, const struct kind_wish *wish, const ch
 
 /* Why a server of SunRPC did not carry out a request (bpf/programs.h); NULL: no name. */
 const char *kind_rpc_text(int32_t code);
+
+/* A server whose sessions are known one by one, as it was found. NULL: it is of another kind. */
+const struct servers_entry *kind_by_session(const struct kind_found *found);
 
 /* What a server's own things are called (run_names), for commands that are advised. */
 void kind_name_things(struct run_figures *out, const struct kind_found *found);
@@ -150,12 +162,15 @@ struct place_server {
 	char host[PLACE_NAME_MAX]; /* by which it was mounted, or is named; without a port */
 	char volume[PLACE_NAME_MAX];
 	unsigned int port; /* of Rx; 0: none */
+	/* It is found by the connection of a store there, as kind_find_connected() does. */
+	bool connected;
 };
 
 /*
  * place: "gluster://HOST/VOLUME/PATH", or a directory, which may be on a volume that is mounted by
- * FUSE, or "rx://ADDRESS:PORT". NULL: it is on no server of a known kind; of Rx also: the address
- * is not this machine's. out: on which volume of which server.
+ * FUSE, or "rx://ADDRESS:PORT", or "smb://...", as the store takes it. NULL: it is on no server of
+ * a known kind; of Rx also: the address is not this machine's. out: on which volume of which
+ * server; of SMB only that it is connected.
  */
 const struct kind *place_kind(struct place_server *out, const char *place);
 

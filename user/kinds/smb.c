@@ -7,6 +7,7 @@
 #include "bpf/commands.h"
 #include "host/proc/procfs.h"
 #include "kinds/kind.h"
+#include "kinds/smb_settings.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -73,6 +74,17 @@ static int smb_find(struct kind_found *out, const struct kind_wish *w, struct er
 	return 0;
 }
 
+static int describe_settings(const struct servers_entry *s, struct run *r)
+{
+	struct smb_settings set;
+	int e;
+
+	smb_settings_read(&set, s);
+	e = smb_settings_note(&set, s, r);
+	smb_settings_fini(&set);
+	return e;
+}
+
 static int smb_describe(const struct kind_found *f, struct run *r)
 {
 	const struct servers_entry *s = &f->servers.entry[0];
@@ -88,7 +100,7 @@ static int smb_describe(const struct kind_found *f, struct run *r)
 		e |= run_note(&r->server, "port", "%s", ports);
 	if (s->exe[0])
 		e |= run_note(&r->server, "program", "%s", s->exe);
-	return e ? -ENOMEM : 0;
+	return e | describe_settings(s, r) ? -ENOMEM : 0;
 }
 
 /* Of clients' bytes, how many cannot be read. */
@@ -136,6 +148,8 @@ static const struct account_names smb_accounts = {
 	.unnamed = smb_unnamed,
 	.normal = normal,
 	.n_normal = sizeof(normal) / sizeof(normal[0]),
+	.login = AFS_SMB2_SESSION_SETUP,
+	.idle = AFS_SMB2_CHANGE_NOTIFY + AFS_SMB2_WAITED,
 	.name = {
 #define X(NAME, number) [number] = #NAME, [AFS_SMB2_WAITED + (number)] = #NAME " that waited",
 		AFS_SMB2_COMMANDS(X)
@@ -153,54 +167,61 @@ static const struct account_names smb_accounts = {
 };
 /* clang-format on */
 
-/* Of MS-ERREF, 2.3.1: those that file servers send. NULL: another one. */
+/* Of MS-ERREF, 2.3.1: those that file servers send. */
+static const struct {
+	uint32_t code;
+	const char *text;
+} smb_results[] = {
+	{ 0x00000103, "pending" },
+	{ 0x0000010b, "notify cleanup" },
+	{ 0x0000010c, "too many changes to list" },
+	{ 0x80000005, "more data than asked for" },
+	{ 0x80000006, "no more files" },
+	{ 0x80000014, "attributes inconsistent" },
+	{ 0xc0000003, "information class unknown" },
+	{ 0xc0000008, "handle unknown" },
+	{ 0xc000000d, "parameter invalid" },
+	{ 0xc000000f, "no such file" },
+	{ 0xc0000010, "device request unknown" },
+	{ 0xc0000011, "end of file" },
+	{ 0xc0000016, "login goes on" },
+	{ 0xc0000022, "access denied" },
+	{ 0xc0000023, "buffer too small" },
+	{ 0xc0000033, "name invalid" },
+	{ 0xc0000034, "no such name" },
+	{ 0xc0000035, "name exists" },
+	{ 0xc000003a, "no such path" },
+	{ 0xc0000043, "sharing violation" },
+	{ 0xc0000054, "lock conflict" },
+	{ 0xc0000055, "lock not granted" },
+	{ 0xc0000056, "delete pending" },
+	{ 0xc000006d, "login failed" },
+	{ 0xc000007e, "range not locked" },
+	{ 0xc000007f, "disk full" },
+	{ 0xc00000ba, "is a directory" },
+	{ 0xc00000bb, "not supported" },
+	{ 0xc00000cc, "no such share" },
+	{ 0xc0000101, "directory not empty" },
+	{ 0xc0000103, "not a directory" },
+	{ 0xc0000120, "cancelled" },
+	{ 0xc0000203, "session deleted" },
+	{ 0xc0000225, "not found" },
+	{ 0xc0000275, "no reparse point" },
+};
+
+/* NULL: another one. */
 static const char *smb_result_text(int32_t code)
 {
-	static const struct {
-		uint32_t code;
-		const char *text;
-	} texts[] = {
-		{ 0x00000103, "pending" },
-		{ 0x0000010b, "notify cleanup" },
-		{ 0x0000010c, "too many changes to list" },
-		{ 0x80000005, "more data than asked for" },
-		{ 0x80000006, "no more files" },
-		{ 0x80000014, "attributes inconsistent" },
-		{ 0xc0000003, "information class unknown" },
-		{ 0xc0000008, "handle unknown" },
-		{ 0xc000000d, "parameter invalid" },
-		{ 0xc000000f, "no such file" },
-		{ 0xc0000010, "device request unknown" },
-		{ 0xc0000011, "end of file" },
-		{ 0xc0000016, "login goes on" },
-		{ 0xc0000022, "access denied" },
-		{ 0xc0000023, "buffer too small" },
-		{ 0xc0000033, "name invalid" },
-		{ 0xc0000034, "no such name" },
-		{ 0xc0000035, "name exists" },
-		{ 0xc000003a, "no such path" },
-		{ 0xc0000043, "sharing violation" },
-		{ 0xc0000054, "lock conflict" },
-		{ 0xc0000055, "lock not granted" },
-		{ 0xc0000056, "delete pending" },
-		{ 0xc000006d, "login failed" },
-		{ 0xc000007e, "range not locked" },
-		{ 0xc000007f, "disk full" },
-		{ 0xc00000ba, "is a directory" },
-		{ 0xc00000bb, "not supported" },
-		{ 0xc00000cc, "no such share" },
-		{ 0xc0000101, "directory not empty" },
-		{ 0xc0000103, "not a directory" },
-		{ 0xc0000120, "cancelled" },
-		{ 0xc0000203, "session deleted" },
-		{ 0xc0000225, "not found" },
-		{ 0xc0000275, "no reparse point" },
-	};
-
-	for (size_t i = 0; i < sizeof(texts) / sizeof(texts[0]); i++)
-		if (texts[i].code == (uint32_t)code)
-			return texts[i].text;
+	for (size_t i = 0; i < sizeof(smb_results) / sizeof(smb_results[0]); i++)
+		if (smb_results[i].code == (uint32_t)code)
+			return smb_results[i].text;
 	return NULL;
+}
+
+static void smb_result_names(void (*put)(void *user, int32_t code, const char *text), void *user)
+{
+	for (size_t i = 0; i < sizeof(smb_results) / sizeof(smb_results[0]); i++)
+		put(user, (int32_t)smb_results[i].code, smb_results[i].text);
 }
 
 const struct kind kind_smb = {
@@ -209,11 +230,16 @@ const struct kind kind_smb = {
 		.word = { [RUN_WORD_PROTOCOL] = "SMB" },
 		.has_requests = true,
 		.has_threads = true,
+		.has_live = true,
+		.has_diagnosis = true,
+		.judged = RUN_JUDGED_SHARES,
 		.accounts = &smb_accounts,
-		.result_text = smb_result_text },
+		.result_text = smb_result_text,
+		.result_names = smb_result_names,
+		.has_hex_results = true,
+		.parks = true },
 	.decoder = AFS_DECODER_SMB2,
 	.any_order = true,
-	.parks = true,
 	.foreign = smb_foreign,
 	.find = smb_find,
 	.describe = smb_describe,

@@ -51,7 +51,7 @@ int target_find(struct target *out, const struct sockaddr_storage *local,
 
 	memset(out, 0, sizeof(*out));
 	out->decoder = AFS_DECODER_DSI; /* the client speaks AFP */
-	r = way_find(&out->way, local, peer, e);
+	r = way_find(&out->way, &way_afp, local, peer, e);
 	out->server = out->way.server;
 	out->client = out->way.end.ino;
 	out->foreign = r ? NULL : way_foreign(out->server);

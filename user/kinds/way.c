@@ -25,6 +25,7 @@
 
 struct way_walk {
 	struct way *out;
+	const struct way_goal *goal;
 	struct sockets all;            /* of the network namespace that has the end */
 	uint64_t net;                  /* its number */
 	struct sockets_addr near, far; /* the connection, as its client sees it */
@@ -33,7 +34,7 @@ struct way_walk {
 	bool any; /* the server is wanted, not which of its connections it is */
 	/* What was passed that is the server after all if no server is behind it. */
 	struct way passed;
-	bool named;   /* it is called afpd */
+	bool named;   /* it is called as the server is */
 	pid_t untold; /* such a one, if a relay: over which of its connections is not known */
 };
 
@@ -266,6 +267,8 @@ const char *way_foreign(pid_t pid)
 	return way_judge(pid, "/libatalk.so", SERVERS_AFPD, "no afpd by name or library");
 }
 
+const struct way_goal way_afp = { "AFP", way_foreign };
+
 /*
  * Programs that carry on, also over what is no connection of TCP, by the name of their file or
  * thread; the kernel cuts that. A file called qemu-* may also run a server of another machine.
@@ -349,22 +352,22 @@ static const char *way_why_not(const struct way_walk *w, const struct way_onward
 	return told || named ? NULL : UNTOLD;
 }
 
-static int way_refuse(pid_t pid, const char *why, struct err *e)
+static int way_refuse(const struct way_walk *w, pid_t pid, const char *why, struct err *e)
 {
 	char name[32] = "?";
 
 	procfs_thread_name(name, sizeof(name), pid, pid);
 	return err_set(e, !strcmp(why, UNTOLD) ? -ENOTUNIQ : -ENXIO,
-		       "the connection ends in %s (pid %d), which is no AFP server%s: give the "
+		       "the connection ends in %s (pid %d), which is no %s server%s: give the "
 		       "server's own address and port",
-		       name, pid, why);
+		       name, pid, w->goal->protocol, why);
 }
 
 /* 1: it carries on, and near and far are its connection; 0: it is the server. */
 static int way_go_on(struct way_walk *w, struct err *e)
 {
 	struct way *out = w->out;
-	const char *foreign = way_foreign(out->server), *why;
+	const char *foreign = w->goal->foreign(out->server), *why;
 	struct sockets_held its = { 0 };
 	struct way_onward o;
 	char name[32] = "?", text[SOCKETS_TEXT_LEN];
@@ -381,7 +384,7 @@ static int way_go_on(struct way_walk *w, struct err *e)
 		w->named = named;
 	}
 	if (why)
-		return way_refuse(out->server, why, e);
+		return way_refuse(w, out->server, why, e);
 	if (!o.n)
 		return 0;
 	if (o.n > 1 && !o.is_told && !(w->any && o.one_place))
@@ -421,7 +424,7 @@ static int way_walk(struct way_walk *w, struct err *e)
 		*w->out = w->passed;
 		return 0;
 	}
-	r = !r && w->untold ? way_refuse(w->untold, UNTOLD, e) : r;
+	r = !r && w->untold ? way_refuse(w, w->untold, UNTOLD, e) : r;
 	if (!r || !*w->out->through)
 		return r;
 	memcpy(text, e->text, sizeof(text));
@@ -440,10 +443,10 @@ static int find_from(struct way_walk *w, pid_t pid, struct err *e)
 	return r;
 }
 
-int way_find(struct way *out, const struct sockaddr_storage *local,
+int way_find(struct way *out, const struct way_goal *goal, const struct sockaddr_storage *local,
 	     const struct sockaddr_storage *peer, struct err *e)
 {
-	struct way_walk w = { .out = out };
+	struct way_walk w = { .out = out, .goal = goal };
 
 	*out = (struct way) { 0 };
 	if (!sockets_addr(&w.near, local) || !sockets_addr(&w.far, peer))
@@ -465,7 +468,11 @@ int way_behind(struct way *out, pid_t pid, uint16_t port, struct err *e)
 	r = sockets_read_of(&all, pid, e);
 	for (size_t i = 0; i < all.n && (r == -ENOTUNIQ || !out->server); i++) {
 		const struct sockets_entry *c = &all.entry[i];
-		struct way_walk w = { .out = out, .near = c->remote, .far = c->local, .any = true };
+		struct way_walk w = { .out = out,
+				      .goal = &way_afp,
+				      .near = c->remote,
+				      .far = c->local,
+				      .any = true };
 
 		if (c->local.port != port || !c->remote.port || !c->ino)
 			continue;

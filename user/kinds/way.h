@@ -26,13 +26,20 @@ struct way {
 	char note[ERR_TEXT_MAX];    /* what is in doubt; empty: nothing */
 };
 
+/* What is to be at a way's end. */
+struct way_goal {
+	const char *protocol;              /* that it speaks */
+	const char *(*foreign)(pid_t pid); /* as way_foreign() */
+};
+extern const struct way_goal way_afp;
+
 /*
  * Finds the process that serves the connection local -> peer (the addresses as this end sees
- * them). -ENXIO: it is not on this host, or no AFP server, -EACCES: no right to see which it is,
- * -ENOTUNIQ: it may be one of several, until different things went through them; e has a text for
- * the user. out is filled in both cases, as far as it is known.
+ * them). -ENXIO: it is not on this host, or no server of the goal's kind, -EACCES: no right to see
+ * which it is, -ENOTUNIQ: it may be one of several, until different things went through them; e has
+ * a text for the user. out is filled in both cases, as far as it is known.
  */
-int way_find(struct way *out, const struct sockaddr_storage *local,
+int way_find(struct way *out, const struct way_goal *goal, const struct sockaddr_storage *local,
 	     const struct sockaddr_storage *peer, struct err *e);
 
 /*

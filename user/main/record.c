@@ -197,9 +197,14 @@ static enum outcome record_attach(struct record *rec, struct err *e)
 /* What was asked for is possible with the kind that was found. */
 static enum outcome record_check_kind(const struct record *rec, struct err *e)
 {
-	if (!rec->cfg->trace.what || rec->kind->is.by_session)
+	const struct run_kind *k = &rec->kind->is;
+
+	if (rec->cfg->trace.what && !k->has_live)
+		err_set(e, -EINVAL, RECORD_NO_TRACE, k->name);
+	else if (rec->cfg->trace.replayable && !k->by_session)
+		err_set(e, -EINVAL, RECORD_NO_REPLAY, k->name);
+	else
 		return OUTCOME_OK;
-	err_set(e, -EINVAL, RECORD_NO_TRACE, rec->kind->is.name);
 	return OUTCOME_USAGE;
 }
 

@@ -46,8 +46,7 @@ const struct opt record_options[] = {
 	 	"has the requests by command of SMB2 and SMB3 (CREATE, READ, CREATE+CLOSE, ...), with their number, "
 	 	"their bytes, their errors and their time in smbd, and the system calls of those that it answers at "
 	 	"once. Of encrypted sessions only the bytes are counted, and a warning says their share. --port or "
-	 	"--pid chooses one of several servers; --pid of a session watches that session alone. --trace is not "
-	 	"possible with it.\n"
+	 	"--pid chooses one of several servers; --pid of a session watches that session alone.\n"
 	 	"With `nfs`, nfs-ganesha is watched. The report has the requests by procedure of NFSv3 and MOUNT, and "
 	 	"of NFSv4 by the operation after which a COMPOUND is named (LOOKUP, READ, v4 OPEN, ...), with their "
 	 	"number, their bytes, their errors and their time in the server, and the system calls of those that "
@@ -109,8 +108,10 @@ static int kind_check(struct record_cfg *c, struct err *e)
 		c->kind = KIND_ANY;
 	if (c->volume && !kind_at(c->kind)->has_volumes)
 		return err_set(e, -EINVAL, "--volume is of --kind gluster");
-	if (c->trace.what && !kind_at(c->kind)->is.by_session)
+	if (c->trace.what && !kind_at(c->kind)->is.has_live)
 		return err_set(e, -EINVAL, RECORD_NO_TRACE, kind_names[c->kind]);
+	if (c->trace.replayable && !kind_at(c->kind)->is.by_session)
+		return err_set(e, -EINVAL, RECORD_NO_REPLAY, kind_names[c->kind]);
 	return 0;
 }
 

@@ -61,11 +61,12 @@ struct slow_part {
 };
 
 /*
- * The parts of a request's time that are not 0, the longest first; with "unexplained", what is in
- * no part. Returns how many.
+ * The parts of a request's time that are not 0, the longest first; with what is in no part, by its
+ * name (run_kind_rest(); of a request that has a part: "unexplained"). Returns how many.
  */
 #define SLOW_PARTS (ACCOUNT_N_COLUMNS + 1)
-size_t slow_parts(const struct afs_record_requests *r, struct slow_part out[SLOW_PARTS]);
+size_t slow_parts(const struct afs_record_requests *r, const struct run_kind *kind,
+		  struct slow_part out[SLOW_PARTS]);
 
 /* Text: a line, and below it the calls. Names are cleaned. 0 or -ENOMEM. */
 int slow_text(FILE *out, const struct slow_request *q, const struct slow_view *v);

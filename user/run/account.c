@@ -100,9 +100,15 @@ const char *account_name_of(const struct account_names *n, unsigned int number,
 	return buf;
 }
 
+const char *account_known_name_of(const struct account_names *n, unsigned int number)
+{
+	n = n ? n : &account_afp;
+	return number < AFS_N_ACCOUNTS ? n->name[number] : NULL;
+}
+
 const char *account_known_name(unsigned int number)
 {
-	return number < AFS_N_ACCOUNTS ? account_afp.name[number] : NULL;
+	return account_known_name_of(&account_afp, number);
 }
 
 const char *account_name(unsigned int number, char buf[ACCOUNT_NAME_MAX])

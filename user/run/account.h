@@ -55,13 +55,19 @@ struct account_names {
 	void (*unnamed)(unsigned int number, char buf[ACCOUNT_NAME_MAX]);
 	const struct account_normal *normal; /* static */
 	size_t n_normal;
+	/* Of a kind that is not AFP. login: the account of requests that log in, whose last step is
+	 * answered by another result than its normal one. idle: that of requests which wait until
+	 * something happens, for as long as they like. 0: there is none. */
+	uint16_t login, idle;
 };
 
 /* n NULL: AFP's. Returns buf or a constant. */
 const char *account_name_of(const struct account_names *n, unsigned int number,
 			    char buf[ACCOUNT_NAME_MAX]);
 
-/* AFP's; NULL: a number that has no name. */
+/* NULL: a number that has no name. n NULL: AFP's. */
+const char *account_known_name_of(const struct account_names *n, unsigned int number);
+/* AFP's. */
 const char *account_known_name(unsigned int number);
 /* AFP's, whether it has a name or not. */
 const char *account_name(unsigned int number, char buf[ACCOUNT_NAME_MAX]);

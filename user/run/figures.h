@@ -10,7 +10,7 @@
  */
 
 #include "run/figures_clients.h"
-#include "run/figures_gluster.h"
+#include "run/figures_kinds.h"
 #include "run/figures_machine.h"
 #include "run/figures_rx.h"
 
@@ -212,7 +212,8 @@
 	RUN_FIGURES_MACHINE(X)                                                                              \
 	RUN_FIGURES_CLIENTS(X)                                                                              \
 	RUN_FIGURES_RX(X)                                                                                   \
-	RUN_FIGURES_GLUSTER(X)
+	RUN_FIGURES_GLUSTER(X)                                                                              \
+	RUN_FIGURES_SMB(X)
 
 enum run_figure {
 #define X(name, key, unit, meaning) RUN_FIGURE_##name,
@@ -227,8 +228,14 @@ struct run_figure_def {
 
 extern const struct run_figure_def run_figures[N_RUN_FIGURES];
 
-/* By what a server is judged: figures of its sessions, of its calls, or of its bricks. */
-enum run_judged { RUN_JUDGED_SESSIONS, RUN_JUDGED_CALLS, RUN_JUDGED_BRICKS };
+/* By what a server is judged: figures of its sessions, of its calls, of its bricks, or of its
+ * shares. */
+enum run_judged {
+	RUN_JUDGED_SESSIONS,
+	RUN_JUDGED_CALLS,
+	RUN_JUDGED_BRICKS,
+	RUN_JUDGED_SHARES,
+};
 
 /* Whose figure it is; those of SESSIONS, where they are known, are also of the others. */
 enum run_judged run_figure_of(enum run_figure which);

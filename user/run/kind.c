@@ -2,9 +2,11 @@
 /* What a run says of its kind of server. */
 #include "run/kind.h"
 
+#include "run/result.h"
 #include "run/run.h"
 
 #include <ctype.h>
+#include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -157,4 +159,37 @@ const char *run_text(const struct run *r, const char *text, char *out, size_t le
 enum run_judged run_kind_judged(const struct run_kind *k)
 {
 	return k ? k->judged : RUN_JUDGED_SESSIONS;
+}
+
+const struct account_names *run_kind_accounts(const struct run_kind *k)
+{
+	return k ? k->accounts : NULL;
+}
+
+const char *run_kind_result_text(const struct run_kind *k, int32_t code)
+{
+	return k && k->result_text ? k->result_text(code) : result_text(code);
+}
+
+void run_kind_result_names(const struct run_kind *k,
+			   void (*put)(void *user, int32_t code, const char *text), void *user)
+{
+	if (k && k->result_names)
+		k->result_names(put, user);
+	else
+		result_names(put, user);
+}
+
+char *run_kind_result(const struct run_kind *k, int32_t code, char out[RUN_RESULT_MAX])
+{
+	if (k && k->has_hex_results)
+		snprintf(out, RUN_RESULT_MAX, "0x%08" PRIx32, (uint32_t)code);
+	else
+		snprintf(out, RUN_RESULT_MAX, "%" PRId32, code);
+	return out;
+}
+
+const char *run_kind_rest(const struct run_kind *k)
+{
+	return k && k->parks ? "parked" : "unexplained";
 }

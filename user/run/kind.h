@@ -49,10 +49,16 @@ struct run_kind {
 	 * and waited for is known of each request. All of run/run.h, findings, records.
 	 */
 	bool by_session;
+	bool has_live; /* its requests can be followed as they happen: top, slow, exporter, records
+			*/
 	bool has_diagnosis;
 	enum run_judged judged;                   /* of has_diagnosis */
 	const struct account_names *accounts;     /* NULL: AFP's */
 	const char *(*result_text)(int32_t code); /* NULL: AFP's; it may return NULL: no name */
+	/* As result_names(); NULL: AFP's. */
+	void (*result_names)(void (*put)(void *user, int32_t code, const char *text), void *user);
+	bool has_hex_results; /* people know them as 0xc0000034 */
+	bool parks;           /* bpf/park.h */
 };
 
 /* The words of AFP, which is the kind of a run that names none. */
@@ -91,6 +97,20 @@ const char *run_kind_word(const struct run_kind *k, enum run_word w);
 /* text with the words of the run's kind; out: room for len bytes. Returns out. */
 const char *run_text(const struct run *r, const char *text, char *out, size_t len);
 const char *run_kind_text(const struct run_kind *k, const char *text, char *out, size_t len);
+/* The names of its accounts, for account_*_of(); k NULL: of AFP. */
+const struct account_names *run_kind_accounts(const struct run_kind *k);
+/*
+ * What the time of requests is called that is in no part: of a kind whose threads park them, for
+ * which nearly all of it is that. k NULL: of AFP.
+ */
+const char *run_kind_rest(const struct run_kind *k);
+/* What a result of a request means; NULL: no name. k NULL: of AFP. */
+const char *run_kind_result_text(const struct run_kind *k, int32_t code);
+void run_kind_result_names(const struct run_kind *k,
+			   void (*put)(void *user, int32_t code, const char *text), void *user);
+/* The result as people know it. Returns out. */
+#define RUN_RESULT_MAX 16
+char *run_kind_result(const struct run_kind *k, int32_t code, char out[RUN_RESULT_MAX]);
 /* Which figures and rules a server of this kind is judged by; k NULL: of AFP. */
 enum run_judged run_kind_judged(const struct run_kind *k);
 

@@ -256,6 +256,15 @@ void run_session_fini(struct run_session *s)
 	*s = (struct run_session) { 0 };
 }
 
+const char *run_dialect(uint16_t dialect, char out[static RUN_DIALECT_MAX])
+{
+	unsigned int last = dialect & 0xf;
+
+	snprintf(out, RUN_DIALECT_MAX, last ? "%u.%u.%u" : "%u.%u", dialect >> 8,
+		 dialect >> 4 & 0xf, last);
+	return out;
+}
+
 struct run_session *run_session(struct run *r)
 {
 	struct run_session *session = vec_grown(r->session, r->n_sessions, sizeof(*session));

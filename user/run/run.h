@@ -261,7 +261,8 @@ struct run_session_tcp {
 /* A session of the server: one client's connection and the process that serves it. */
 struct run_session {
 	pid_t pid;
-	char *user, *address; /* owned; NULL: not known */
+	char *user, *address; /* owned; NULL: not known; several users: "a, b" */
+	uint16_t dialect;     /* of SMB: 0x0311; 0: not seen, or another protocol */
 	size_t n_volumes;
 	char *volume[RUN_VOLUMES];           /* owned */
 	uint64_t more_volumes;               /* how often other volumes were opened */
@@ -439,6 +440,11 @@ struct run {
 		uint64_t cached;        /* files and folders that a session remembers */
 		const char *cached_key; /* the setting that says so, static; NULL: not known */
 	} limit;
+	/* Settings of a server of SMB: of how many shares. */
+	struct {
+		bool known;
+		uint64_t all, folded, acls; /* names whatever their case; ACLs beside the files */
+	} shares;
 	struct run_figures *figures; /* owned; NULL: no diagnosis */
 	uint64_t n_rest; /* sessions that are not listed: those that kept the server least busy */
 	struct run_session rest; /* their sum; no texts, no times of begin and end */
@@ -483,6 +489,8 @@ int run_absent(struct run *r, unsigned int role, const char *part, const char *w
 
 /* Note in "server": the program of a backend that is not the kind's own, such as MariaDB's. */
 #define RUN_BACKEND_PROGRAM "cnid.program"
+/* Note in "server": settings of a server of SMB, or why they are not known. */
+#define RUN_SMB_CONF "smb.conf"
 /* Note in "server": how many clients that are not ours it had, and their requests. */
 #define RUN_OTHERS "other_clients"
 int run_book(struct run *r, const char *name, const char *with, uint64_t ours, uint64_t theirs);
@@ -495,6 +503,9 @@ struct run_service *run_service(struct run *r);
 
 /* A new session, all unknown; valid until the next one is made. NULL without memory. */
 struct run_session *run_session(struct run *r);
+/* A version of SMB as people write it: 0x0302 is "3.0.2". */
+#define RUN_DIALECT_MAX 16
+const char *run_dialect(uint16_t dialect, char out[static RUN_DIALECT_MAX]);
 /* Frees what it owns; of one that is not in a run. */
 void run_session_fini(struct run_session *s);
 

@@ -149,10 +149,20 @@ static bool slow_is_enough(void *user)
 	return s->failed || ferror(stdout) || (s->cfg->lines && s->lines >= s->cfg->lines);
 }
 
+/* One that waited until something happened is not slow. */
+static bool slow_is_idle(const struct slow *s, const struct afs_record_requests *r)
+{
+	const struct account_names *names = run_kind_accounts(s->run.kind);
+
+	return names && names->idle && r->command == names->idle;
+}
+
 static void slow_put_request(struct slow *s, const struct afs_record_requests *r)
 {
 	struct slow_request q = { .r = *r };
 
+	if (slow_is_idle(s, r))
+		return;
 	s->sum.slow++;
 	say_left_out(s, clock_now_ns());
 	if (slow_rate_take(&s->rate))
@@ -248,7 +258,7 @@ static void put_older(void *user, const struct run_service *is)
 #undef X
 	snprintf(address, sizeof(address), "%s", is->address);
 	/* Its begin is known to a moment only: the same request as before is the same one. */
-	told_t = slow_keep_of(s->keep, q.r.session)->told_t;
+	told_t = slow_keep_told_of(s->keep, &q.r)->t;
 	if (told_t + NS_PER_S > q.r.t && told_t < q.r.t + NS_PER_S)
 		q.r.t = told_t;
 	s->sum.running += is->age_ns >= s->cfg->over_ns;
@@ -270,7 +280,8 @@ static int slow_open_watch(struct slow *s, struct err *e)
 {
 	const struct watch_opts opts = {
 		.mode = WATCH_BPF,
-		.sink = { .what = AFS_TRACE_SMALL | AFS_TRACE_NAMES |
+		.sink = { .what = AFS_TRACE_SMALL |
+				  (s->a.found.kind->is.by_session ? AFS_TRACE_NAMES : 0) |
 				  (s->cfg->verbose ? AFS_TRACE_CALLS : 0),
 			  .over_ns = s->cfg->over_ns,
 			  .ring_len = s->cfg->verbose ? 0 : SMALL_RING,
@@ -323,6 +334,12 @@ static void say_lost(struct slow *s)
 	s->lost = lost;
 }
 
+/* Requests from before the watch are seen of sessions that wait for nothing but their client. */
+static bool slow_sees_older(const struct slow *s)
+{
+	return s->a.found.servers.n && s->a.found.kind->is.by_session;
+}
+
 /* What is younger than a second will soon be a line of its own. */
 static int slow_look(void *user)
 {
@@ -331,7 +348,7 @@ static int slow_look(void *user)
 
 	s->sum.running = 0;
 	watch_running(s->a.watch, clock_now_ns() - over_ns, put_running, s);
-	if (s->a.found.servers.n) {
+	if (slow_sees_older(s)) {
 		s->failed |= unanswered_look(&s->unanswered, s->a.watch,
 					     &s->a.found.servers.entry[0]) != 0;
 		unanswered_each_older(&s->unanswered, put_older, s);
@@ -427,7 +444,7 @@ static enum outcome slow_work(struct slow *s, struct err *e)
 		slow_text_heads(stdout, &view);
 	s->rate.most = s->cfg->rate;
 	r = watch_read(s->a.watch, &s->before);
-	if (!r && s->a.found.servers.n)
+	if (!r && slow_sees_older(s))
 		r = unanswered_begin(&s->unanswered, &s->a.found.servers.entry[0]);
 	attach_begin(&s->a, s->cfg->max_cpu, s->cfg->seconds);
 	cmd_say("watching process %d: requests of %s or more; Ctrl-C ends",
@@ -485,8 +502,9 @@ int cmd_slow(int argc, char **argv)
 	if (cfg.help) {
 		fputs(
 		    "Usage: afpscope slow [OPTIONS]\n"
-		    "Watches a running AFP server with all its sessions, and prints a line for each\n"
-		    "slow request as it ends, and for those that do not end. Changes nothing.\n\n",
+		    "Watches a running AFP server (or Samba) with all its sessions, and prints a line\n"
+		    "for each slow request as it ends, and for those that do not end. Changes\n"
+		    "nothing.\n\n",
 		    stdout);
 		opt_help(stdout, slow_options);
 		return OUTCOME_OK;

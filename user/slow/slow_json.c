@@ -3,6 +3,7 @@
 #include "report/slow.h"
 
 #include "report/json/doc.h"
+#include "run/kind.h"
 
 #include <inttypes.h>
 #include <stdio.h>
@@ -35,10 +36,11 @@ static void slow_json_put_name(struct json_doc *d, json_t *o, const struct slow_
 		json_put(d, o, "name", json_text(q->text));
 }
 
-static json_t *slow_json_parts(struct json_doc *d, const struct afs_record_requests *r)
+static json_t *slow_json_parts(struct json_doc *d, const struct afs_record_requests *r,
+			       const struct run_kind *kind)
 {
 	struct slow_part part[SLOW_PARTS];
-	size_t n = slow_parts(r, part);
+	size_t n = slow_parts(r, kind, part);
 	json_t *o = json_object();
 
 	for (size_t i = 0; i < n; i++)
@@ -87,7 +89,9 @@ int slow_json(FILE *out, const struct slow_request *q, const struct slow_view *v
 	json_put(&d, o, "begin", json_wall((int64_t)q->r.t + v->offset_ns));
 	json_put(&d, o, "time_ns", json_number(q->r.time_ns));
 	json_put(&d, o, "command",
-		 q->before ? json_null() : json_string(account_name(q->r.command, buf)));
+		 q->before
+		     ? json_null()
+		     : json_string(account_name_of(run_kind_accounts(v->kind), q->r.command, buf)));
 	json_put(&d, o, "began_before", json_boolean(q->before));
 	json_put(&d, o, "result", q->running ? json_null() : json_integer(q->r.result));
 	json_put(&d, o, "process", json_integer(q->r.session));
@@ -95,7 +99,7 @@ int slow_json(FILE *out, const struct slow_request *q, const struct slow_view *v
 	slow_json_put_session(&d, o, q->session);
 	slow_json_put_name(&d, o, q);
 	json_put(&d, o, "calls", json_integer(q->r.calls));
-	json_put(&d, o, "parts_ns", slow_json_parts(&d, &q->r));
+	json_put(&d, o, "parts_ns", slow_json_parts(&d, &q->r, v->kind));
 	if (q->calls) {
 		json_put(&d, o, "longest", calls(&d, q));
 		json_put(&d, o, "shorter", json_number(q->calls->more));

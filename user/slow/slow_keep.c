@@ -9,6 +9,7 @@
 
 struct slow_keep {
 	struct slow_kept kept[KEPT];
+	struct slow_told told[KEPT];
 };
 
 struct slow_keep *slow_keep_new(void)
@@ -95,19 +96,28 @@ const struct afs_named *slow_keep_named(struct slow_keep *k, const struct afs_re
 	return n->timestamp >= r->t && afs_named_is(n, r->dsi_id, r->command) ? n : NULL;
 }
 
+struct slow_told *slow_keep_told_of(struct slow_keep *k, const struct afs_record_requests *r)
+{
+	struct slow_told *told = &k->told[(r->session + 61u * r->dsi_id) % KEPT];
+
+	if (told->session != r->session || told->dsi_id != r->dsi_id)
+		*told = (struct slow_told) { .session = r->session, .dsi_id = r->dsi_id };
+	return told;
+}
+
 bool slow_keep_due(struct slow_keep *k, const struct afs_record_requests *r)
 {
-	const struct slow_kept *s = slow_keep_of(k, r->session);
+	const struct slow_told *told = slow_keep_told_of(k, r);
 
-	return s->told_t != r->t || r->time_ns / 2 >= s->told_ns;
+	return told->t != r->t || r->time_ns / 2 >= told->ns;
 }
 
 void slow_keep_told(struct slow_keep *k, const struct afs_record_requests *r)
 {
-	struct slow_kept *s = slow_keep_of(k, r->session);
+	struct slow_told *told = slow_keep_told_of(k, r);
 
-	s->told_t = r->t;
-	s->told_ns = r->time_ns;
+	told->t = r->t;
+	told->ns = r->time_ns;
 }
 
 uint64_t slow_rate_turn(struct slow_rate *r, uint64_t now_ns)

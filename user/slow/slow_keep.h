@@ -15,8 +15,14 @@ struct slow_kept {
 	uint32_t session;         /* its process; 0: none */
 	uint16_t dsi_id, command; /* of the request that "calls" is of */
 	struct slow_calls calls;
-	struct afs_named named;   /* the name that came last; timestamp 0: none */
-	uint64_t told_t, told_ns; /* of the request that was shown while it ran */
+	struct afs_named named; /* the name that came last; timestamp 0: none */
+};
+
+/* Of a request that was shown while it ran. */
+struct slow_told {
+	uint32_t session; /* 0: none */
+	uint16_t dsi_id;
+	uint64_t t, ns; /* when it began, and how old it was */
 };
 
 struct slow_keep;
@@ -43,8 +49,10 @@ const struct afs_named *slow_keep_named(struct slow_keep *k, const struct afs_re
 
 /*
  * Whether to show a request that has not ended, and will be remembered as shown then: at first, and
- * each time when it has become twice as old.
+ * each time when it has become twice as old. A session may have several. slow_keep_told_of: what is
+ * remembered of one with its session and id; it may take the place of another.
  */
+struct slow_told *slow_keep_told_of(struct slow_keep *k, const struct afs_record_requests *r);
 bool slow_keep_due(struct slow_keep *k, const struct afs_record_requests *r);
 void slow_keep_told(struct slow_keep *k, const struct afs_record_requests *r);
 

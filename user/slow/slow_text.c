@@ -6,7 +6,6 @@
 #include "report/cell.h"
 #include "report/paint.h"
 #include "run/kind.h"
-#include "run/result.h"
 
 #include <errno.h>
 #include <inttypes.h>
@@ -77,13 +76,15 @@ static void put_clock(FILE *out, uint64_t at_ns, const struct slow_view *v)
 }
 
 /* The code, and what it means if that fits. */
-static void put_result(struct text *to, const struct slow_request *q, size_t room)
+static void put_result(struct text *to, const struct slow_request *q, const struct slow_view *v,
+		       size_t room)
 {
-	const char *text = result_text(q->r.result);
+	const char *text = run_kind_result_text(v->kind, q->r.result);
+	char code[RUN_RESULT_MAX];
 
 	if (q->running || !q->r.result)
 		return;
-	fprintf(to->out, "; error %" PRId32, q->r.result);
+	fprintf(to->out, "; error %s", run_kind_result(v->kind, q->r.result, code));
 	if (text && text_width(to) + strlen(text) + strlen(" ()") <= room)
 		fprintf(to->out, " (%s)", text);
 }
@@ -93,7 +94,7 @@ static void put_why(struct text *to, const struct slow_request *q, const struct 
 		    size_t room)
 {
 	struct slow_part part[SLOW_PARTS];
-	size_t n = slow_parts(&q->r, part);
+	size_t n = slow_parts(&q->r, v->kind, part);
 	char one[RUN_WORD_MAX + 64], text[RUN_WORD_MAX];
 
 	if (q->running)
@@ -107,7 +108,7 @@ static void put_why(struct text *to, const struct slow_request *q, const struct 
 			break;
 		fputs(one, to->out);
 	}
-	put_result(to, q, room);
+	put_result(to, q, v, room);
 }
 
 /* Of a volume that is known by its folder only the last part, where there is little room. */
@@ -165,6 +166,7 @@ static void slow_text_put_name(FILE *out, const struct slow_request *q)
 
 static void put_what(struct text *to, const struct slow_request *q, const struct slow_view *v)
 {
+	const struct account_names *names = run_kind_accounts(v->kind);
 	char buf[ACCOUNT_NAME_MAX], age[48];
 
 	put_clock(to->out, q->r.t, v);
@@ -174,7 +176,8 @@ static void put_what(struct text *to, const struct slow_request *q, const struct
 		 cell_time((double)q->r.time_ns).text);
 	put_text(to->out, age, 6);
 	fputc(' ', to->out);
-	put_text(to->out, q->before ? RUN_SERVICE_EARLIER : account_name(q->r.command, buf),
+	put_text(to->out,
+		 q->before ? RUN_SERVICE_EARLIER : account_name_of(names, q->r.command, buf),
 		 -COMMAND_WIDTH);
 	fputs("  ", to->out);
 }

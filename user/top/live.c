@@ -83,7 +83,7 @@ static void serve_add(const struct watch_connection *c, uint64_t now, uint64_t *
 {
 	if (!c->since_ns)
 		return;
-	++*n;
+	*n += c->n_service;
 	if (now > c->since_ns && now - c->since_ns > *oldest_ns)
 		*oldest_ns = now - c->since_ns;
 }
@@ -118,10 +118,12 @@ static void live_label(struct live *l, struct live_known *k, const struct watch_
 	k->volume = strdup(text);
 }
 
-/* How long it had a request in service until now, one without an answer included. */
+/* How long it had requests in service until now, those without an answer included. */
 static uint64_t service_until(const struct watch_connection *c, uint64_t now)
 {
-	return c->busy_ns + (c->since_ns && c->since_ns < now ? now - c->since_ns : 0);
+	uint64_t all = c->n_service * now;
+
+	return c->busy_ns + (c->since_ns && c->begun_ns < all ? all - c->begun_ns : 0);
 }
 
 /* What came since the last reading; the totals are taken over. */
@@ -294,11 +296,34 @@ struct watch_sink live_sink(struct live *l)
 
 /* Steps */
 
-static bool is_login(unsigned int account)
+/*
+ * Of a kind that says by which requests clients log in: how many have ended that. A reading may
+ * have the result of an answer that it does not have.
+ */
+static uint64_t logins_until(const struct account_names *names, const struct ledger *now)
 {
-	const char *name = account_known_name(account);
+	const struct ledger_account *a = ledger_account(now, names->login);
+	uint64_t errors = requests_errors(now, names, names->login), steps;
 
-	return name && (!strcmp(name, "FPLogin") || !strcmp(name, "FPLoginExt"));
+	steps = a && a->sum.errors > errors ? a->sum.errors - errors : 0;
+	return a && a->sum.answered > steps ? a->sum.answered - steps : 0;
+}
+
+static uint64_t live_logins(struct live *l, const struct ledger *now, const struct request *q)
+{
+	const struct account_names *names = l->opts.names;
+	const char *name = account_known_name(q->number);
+	uint64_t told = l->logins, n;
+
+	if (!names)
+		return name && (!strcmp(name, "FPLogin") || !strcmp(name, "FPLoginExt"))
+			   ? q->a.sum.answered
+			   : 0;
+	if (!names->login || q->number != names->login)
+		return 0;
+	n = logins_until(names, now);
+	l->logins = n > told ? n : told;
+	return l->logins - told;
 }
 
 static void request_row(struct live *l, const struct ledger *now, const struct request *q,
@@ -317,10 +342,15 @@ static void request_row(struct live *l, const struct ledger *now, const struct r
 
 	memcpy(sum.time_ns, q->time_ns, sizeof(sum.time_ns));
 	memcpy(sum.hist, q->a.hist, sizeof(sum.hist));
-	live_row_add(l->now[LIVE_COMMAND], account_name(q->number, name), &sum);
+	/* What such requests wait for is no work of the server. */
+	if (l->opts.names && l->opts.names->idle && q->number == l->opts.names->idle)
+		sum = (struct live_sum) { .requests = sum.requests,
+					  .errors = sum.errors,
+					  .bytes_in = sum.bytes_in,
+					  .bytes_out = sum.bytes_out };
+	live_row_add(l->now[LIVE_COMMAND], account_name_of(l->opts.names, q->number, name), &sum);
 	live_sum_add(all, &sum);
-	if (is_login(q->number))
-		l->step[0].logins += q->a.sum.answered;
+	l->step[0].logins += live_logins(l, now, q);
 }
 
 static uint64_t cpu_of(const struct ledger *l, enum afs_role role)
@@ -382,7 +412,9 @@ int live_begin(struct live *l, struct watch *w)
 	l->step[0] = (struct live_step) { .begun_ns = l->noted_ns };
 	r = watch_glance(w, &l->before);
 	if (!r)
-		live_errors_begin(&l->errors, &l->before);
+		live_errors_begin(&l->errors, l->opts.names, &l->before);
+	if (!r && l->opts.names && l->opts.names->login)
+		l->logins = logins_until(l->opts.names, &l->before);
 	return r ? r : ledger_add(&l->noted, &l->before);
 }
 

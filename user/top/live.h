@@ -47,8 +47,9 @@ struct live_step {
 struct live;
 
 struct live_opts {
-	bool files; /* by file, too */
-	bool texts; /* files by name; else by keyed hash */
+	const struct account_names *names; /* of the server's kind; NULL: AFP's */
+	bool files;                        /* by file, too */
+	bool texts;                        /* files by name; else by keyed hash */
 };
 
 /* live_new before the watch is opened with live_sink(), then live_begin. NULL: no memory. */

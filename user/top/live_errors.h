@@ -9,14 +9,16 @@
  * begin there are never too many: each step tells by how much that number has grown.
  */
 
-#include "run/ledger.h"
+#include "run/account.h"
 
 struct live_errors {
+	const struct account_names *names;
 	uint64_t told[AFS_N_ACCOUNTS]; /* by account */
 };
 
-/* now: totals when the first step begins. */
-void live_errors_begin(struct live_errors *e, const struct ledger *now);
+/* now: totals when the first step begins; names: the kind's accounts, NULL: AFP's. */
+void live_errors_begin(struct live_errors *e, const struct account_names *names,
+		       const struct ledger *now);
 
 /* Errors of an account that were not told yet. now: totals when a step ends. */
 uint64_t live_errors_since(struct live_errors *e, const struct ledger *now, unsigned int number);

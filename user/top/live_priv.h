@@ -40,6 +40,7 @@ struct live {
 	struct live_step step[2]; /* going on, the last */
 	struct ledger before, noted;
 	struct live_errors errors;
+	uint64_t logins; /* told until now, of a kind that says by which requests */
 	uint64_t begun_ns, noted_ns;
 	/* Sessions that have ended since live_note, in its run's words. */
 	size_t n_gone;

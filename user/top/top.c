@@ -72,6 +72,14 @@ static void top_take_doubt(struct top *t)
 		cmd_say("%s", t->a.found.doubt);
 }
 
+/* Which file or directory a request is about is known of kinds whose sessions are. */
+#define NO_FILES "which files requests are about is not known of this kind of server"
+
+static bool top_lacks_files(const struct top *t)
+{
+	return top_state_wants_files(&t->state) && !t->a.found.kind->is.by_session;
+}
+
 static enum outcome top_begin(struct top *t)
 {
 	const struct top_cfg *cfg = t->cfg;
@@ -80,6 +88,10 @@ static enum outcome top_begin(struct top *t)
 
 	if (o)
 		return o;
+	if (top_lacks_files(t)) {
+		err_set(&t->e, -EINVAL, "--by file: " NO_FILES);
+		return OUTCOME_USAGE;
+	}
 	top_take_doubt(t);
 	if (top_open_watch(t, top_state_wants_files(&t->state), &t->e)) {
 		err_append(t->e.text,
@@ -169,7 +181,8 @@ static int top_step(struct top *t)
 {
 	int r = live_step(t->live);
 
-	r = r ? r : opinion_older(&t->opinion, t->a.watch, &t->a.found, take_older, t);
+	if (!r && t->a.found.kind->is.has_diagnosis)
+		r = opinion_older(&t->opinion, t->a.watch, &t->a.found, take_older, t);
 	if (r)
 		return r;
 	t->step = *live_last(t->live);
@@ -229,6 +242,10 @@ static int take_keys(struct top *t)
 		return 0;
 	if (delay_s != t->state.delay_s)
 		t->due_ns = clock_now_ns() + (uint64_t)(t->state.delay_s * NS_PER_S);
+	if (top_lacks_files(t)) {
+		t->state.view.by = LIVE_COMMAND;
+		t->state.note = NO_FILES;
+	}
 	if (t->files != top_state_wants_files(&t->state) ||
 	    (t->files && t->texts != t->state.texts))
 		return reopen(t);
@@ -280,7 +297,9 @@ static int top_look(void *user)
 {
 	struct top *t = user;
 
-	return opinion_look(&t->opinion, t->live, t->a.watch, &t->a.found);
+	return t->a.found.kind->is.has_diagnosis
+		   ? opinion_look(&t->opinion, t->live, t->a.watch, &t->a.found)
+		   : 0;
 }
 
 /* The time of day, "12:01:02". */
@@ -540,9 +559,9 @@ int cmd_top(int argc, char **argv)
 	if (cfg.help) {
 		fputs(
 		    "Usage: afpscope top [OPTIONS]\n"
-		    "What a running AFP server does now, step by step: how many requests, how long\n"
-		    "they take and what in, by command, user, client, volume, session or file. On a\n"
-		    "terminal a table that keys change (F1 lists them). Changes nothing.\n\n",
+		    "What a running AFP server (or Samba) does now, step by step: how many requests,\n"
+		    "how long they take and what in, by command, user, client, volume, session or\n"
+		    "file. On a terminal a table that keys change (F1 lists them). Changes nothing.\n\n",
 		    stdout);
 		opt_help(stdout, top_options);
 		return OUTCOME_OK;

@@ -147,8 +147,9 @@ static void put_legend(struct top_line *l, const struct top_status *s, size_t wi
 		size_t c = part[i].column;
 
 		run_kind_text(s->kind,
-			      c < ACCOUNT_N_COLUMNS ? account_columns[c].text : "unexplained", name,
-			      sizeof(name));
+			      c < ACCOUNT_N_COLUMNS ? account_columns[c].text
+						    : run_kind_rest(s->kind),
+			      name, sizeof(name));
 		snprintf(text, sizeof(text), "%c %s %u%%", top_letters[c], name, percent[i]);
 		if (piece(l, width, text))
 			l->mark[l->n_marks++] = l->len - strlen(text);
@@ -183,11 +184,20 @@ static void top_head_put_cost(struct top_line *l, const struct top_status *s, si
 	piece(l, width, text);
 }
 
-static void put_opinion(struct top_line *l, const char *opinion, size_t width)
+static bool has_doctor(const struct run_kind *kind)
+{
+	return !kind || kind->has_diagnosis;
+}
+
+static void put_opinion(struct top_line *l, const char *opinion, const struct run_kind *kind,
+			size_t width)
 {
 	char text[600];
 
-	snprintf(text, sizeof(text), "Doctor: %s", opinion ? opinion : "in a few seconds");
+	snprintf(text, sizeof(text), "Doctor: %s",
+		 opinion            ? opinion
+		 : has_doctor(kind) ? "in a few seconds"
+				    : "knows no rules for this kind of server");
 	line_cell(l, text, width, true);
 }
 
@@ -200,7 +210,7 @@ size_t top_head(struct top_line out[TOP_HEAD], const struct top_status *s, size_
 	line_bar(&out[2], &s->step->all, width, true);
 	put_legend(&out[3], s, width);
 	top_head_put_cost(&out[4], s, width);
-	put_opinion(&out[5], s->opinion, width);
+	put_opinion(&out[5], s->opinion, s->kind, width);
 	for (size_t i = 0; i < TOP_HEAD; i++)
 		line_trim(&out[i], width);
 	return TOP_HEAD;

@@ -143,7 +143,9 @@ void top_heading(struct top_line *out, const struct top_layout *l, const struct 
 			 c != v->sort  ? ""
 			 : v->inverted ? "^"
 				       : "*");
-		line_cell(out, text, l->cell[i].columns, left);
+		if (!left)
+			line_cell(out, "", GAP, true);
+		line_cell(out, text, l->cell[i].columns - (left ? 0 : GAP), left);
 	}
 	line_trim(out, l->width);
 }

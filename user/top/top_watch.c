@@ -16,7 +16,9 @@ uint64_t top_programs_ns(const struct top *t)
 
 int top_open_watch(struct top *t, bool files, struct err *e)
 {
-	const struct live_opts opts = { .files = files, .texts = t->state.texts };
+	const struct live_opts opts = { .names = run_kind_accounts(&t->a.found.kind->is),
+					.files = files,
+					.texts = t->state.texts };
 	struct watch_opts watch = { .mode = WATCH_BPF };
 	int r;
 
@@ -28,7 +30,8 @@ int top_open_watch(struct top *t, bool files, struct err *e)
 	watch.sink = live_sink(t->live);
 	r = attach_open(&t->a, &watch, true, e);
 	r = r ? r : live_begin(t->live, t->a.watch);
-	r = r ? r : opinion_begin(&t->opinion, t->a.watch, &t->a.found);
+	if (!r && t->a.found.kind->is.has_diagnosis)
+		r = opinion_begin(&t->opinion, t->a.watch, &t->a.found);
 	if (r && !*e->text)
 		err_set(e, r, "%s", strerror(-r));
 	return r;

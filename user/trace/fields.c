@@ -4,6 +4,7 @@
 #include "trace/fields.h"
 
 #include "run/account.h"
+#include "run/kind.h"
 
 const struct trace_type_def trace_types[TRACE_N_TYPES] = {
 #define X(name, len, base, tsdl, text) { len, base, tsdl, text },
@@ -39,15 +40,17 @@ const struct trace_field trace_head[TRACE_N_HEAD] = {
 	{ TRACE_u32, "pad", "", "" },
 };
 
-void trace_enum_names(enum trace_type type,
+void trace_enum_names(enum trace_type type, const struct run_kind *kind,
 		      void (*put)(void *user, unsigned int number, const char *name), void *user)
 {
+	const struct account_names *names = run_kind_accounts(kind);
+
 #define X(NAME, number, name) put(user, number, name);
 	switch (type) {
 	case TRACE_command:
 		for (unsigned int i = 0; i < AFS_N_ACCOUNTS; i++)
-			if (account_known_name(i))
-				put(user, i, account_known_name(i));
+			if (account_known_name_of(names, i))
+				put(user, i, account_known_name_of(names, i));
 		break;
 	case TRACE_role:
 		for (unsigned int i = 0; i < AFS_N_ROLES; i++)

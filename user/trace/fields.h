@@ -73,8 +73,10 @@ static inline bool trace_is_enum(enum trace_type type)
 	return type >= TRACE_command && type <= TRACE_event;
 }
 
-/* Calls put for each number of an enum that has a name. */
-void trace_enum_names(enum trace_type type,
+struct run_kind;
+
+/* Calls put for each number of an enum that has a name. kind: the server's, NULL: AFP's. */
+void trace_enum_names(enum trace_type type, const struct run_kind *kind,
 		      void (*put)(void *user, unsigned int number, const char *name), void *user);
 
 #endif

@@ -5,7 +5,6 @@
 
 #include "run/account.h"
 #include "run/kind.h"
-#include "run/result.h"
 #include "trace/fields.h"
 #include "trace/stream.h"
 
@@ -66,7 +65,7 @@ static void layout_put_result(void *user, int32_t code, const char *text)
 }
 
 /* What programs print for results, and for the fields with the parts of a request's time. */
-static void layout_put_words(FILE *out)
+static void layout_put_words(FILE *out, const struct run_kind *kind)
 {
 	static const char *const field[ACCOUNT_N_COLUMNS] = {
 #define X(type, name, unit, meaning) #name,
@@ -77,11 +76,11 @@ static void layout_put_words(FILE *out)
 	char text[RUN_WORD_MAX];
 
 	fputs("\"results\": {", out);
-	result_names(layout_put_result, &names);
+	run_kind_result_names(kind, layout_put_result, &names);
 	fputs("\n},\n\"parts\": {", out);
 	for (size_t i = 0; i < ACCOUNT_N_COLUMNS; i++)
 		fprintf(out, "%s\n \"%s\": \"%s\"", i ? "," : "", field[i],
-			run_kind_text(NULL, account_columns[i].text, text, sizeof(text)));
+			run_kind_text(kind, account_columns[i].text, text, sizeof(text)));
 	fputs("\n},\n", out);
 }
 
@@ -93,7 +92,7 @@ static void layout_put_name(void *user, unsigned int number, const char *name)
 	names->comma = ",";
 }
 
-static void layout_put_enums(FILE *out)
+static void layout_put_enums(FILE *out, const struct run_kind *kind)
 {
 	const char *comma = "";
 	struct layout_names names;
@@ -104,7 +103,7 @@ static void layout_put_enums(FILE *out)
 			continue;
 		fprintf(out, "%s\n \"%s\": {", comma, trace_types[type].tsdl);
 		names = (struct layout_names) { .out = out, .comma = "" };
-		trace_enum_names(type, layout_put_name, &names);
+		trace_enum_names(type, kind, layout_put_name, &names);
 		fputs("\n }", out);
 		comma = ",";
 	}
@@ -123,8 +122,8 @@ static void layout_put(FILE *out, const struct trace_about *about)
 	layout_put_fields(out, trace_head, TRACE_N_HEAD);
 	fputs(",\n", out);
 	layout_put_streams(out);
-	layout_put_enums(out);
-	layout_put_words(out);
+	layout_put_enums(out, about->kind);
+	layout_put_words(out, about->kind);
 }
 
 int layout_write(FILE *out, const struct trace_about *about)

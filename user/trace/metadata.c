@@ -43,13 +43,13 @@ static void metadata_put_name(void *out, unsigned int number, const char *name)
 	fprintf(out, "\t\"%s\" = %u,\n", name, number);
 }
 
-static void write_enums(FILE *out)
+static void write_enums(FILE *out, const struct run_kind *kind)
 {
 	for (enum trace_type type = 0; type < TRACE_N_TYPES; type++) {
 		if (!trace_is_enum(type))
 			continue;
 		fprintf(out, "typealias enum : uint%zu_t {\n", trace_types[type].len * 8);
-		trace_enum_names(type, metadata_put_name, out);
+		trace_enum_names(type, kind, metadata_put_name, out);
 		fprintf(out, "} := %s;\n\n", trace_types[type].tsdl);
 	}
 }
@@ -114,7 +114,7 @@ static void write_stream(FILE *out, unsigned int number)
 static void metadata_put(FILE *out, const struct trace_about *about)
 {
 	write_head(out, about);
-	write_enums(out);
+	write_enums(out, about->kind);
 	for (unsigned int i = 0; i < AFS_N_STREAMS; i++)
 		write_stream(out, i);
 }

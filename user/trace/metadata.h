@@ -9,7 +9,10 @@
 #include <stdint.h>
 #include <stdio.h>
 
+struct run_kind;
+
 struct trace_about {
+	const struct run_kind *kind; /* of the server; NULL: AFP's */
 	uint8_t uuid[16];
 	const char *run, *command, *host; /* printable, no quotes */
 	int64_t offset_ns;                /* from CLOCK_MONOTONIC to the wall clock */

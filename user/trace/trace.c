@@ -134,6 +134,7 @@ static int trace_describe(const struct trace *t)
 	struct trace_about about = { .run = t->opts.run ? t->opts.run : "",
 				     .command = t->opts.command ? t->opts.command : "",
 				     .host = host,
+				     .kind = t->opts.kind,
 				     .offset_ns = trace_wall_offset_ns() };
 	int r;
 

@@ -19,8 +19,9 @@ struct trace_opts {
 	bool replayable;    /* with operations */
 	bool pinned;        /* the writer runs on cpu */
 	unsigned int cpu;
-	uint64_t max_len;          /* bytes, all files together, 1 MiB or more; 0: no limit */
-	const char *run, *command; /* of the run; for the metadata */
+	uint64_t max_len;            /* bytes, all files together, 1 MiB or more; 0: no limit */
+	const char *run, *command;   /* of the run; for the metadata */
+	const struct run_kind *kind; /* of the server; NULL: AFP's */
 };
 
 /* The source of the server's records: like watch_pull and watch_pull_lost. user NULL: none. */

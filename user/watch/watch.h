@@ -37,10 +37,11 @@ struct watch_connection {
 	uint16_t port; /* the client's; 0: not known */
 	bool ended;    /* no more will come */
 	uint64_t requests, bytes_in, bytes_out;
-	uint64_t errors;   /* answers that are none of account_normal_result */
-	uint64_t busy_ns;  /* sum of the times of these requests */
-	uint64_t handed;   /* requests whose parts are not known */
-	uint64_t since_ns; /* begin of the request in service; 0: none */
+	uint64_t errors;              /* answers that are none of account_normal_result */
+	uint64_t busy_ns;             /* sum of the times of these requests */
+	uint64_t handed;              /* requests whose parts are not known */
+	uint64_t since_ns;            /* begin of the oldest request in service; 0: none */
+	uint64_t n_service, begun_ns; /* how many are in service, and the sum of their begins */
 	const __u64 *ns; /* busy_ns by part, enum account_column; less where requests were handed */
 	const __u32 *hist; /* AFS_REQUEST_BUCKETS: how long each took */
 	uint64_t denied;   /* of the answers: in use elsewhere, or locked */

@@ -240,6 +240,7 @@ SESSION: Spec = {
     "user": How.USER,
     "user_from": How.SOURCE,
     "address": How.CLIENT,
+    "dialect": How.DIGITS,
     "volume": How.VOLUME,
     "volumes": [How.VOLUME],
     "volume_from": How.SOURCE,
@@ -273,6 +274,8 @@ SERVER: Spec = {
     **_of(How.CPUS, "afpd.cpus cnid_dbd.cpus server.cpus backend.cpus"),
     **_of(How.START, "afpd.start server.start"),
     **_of(How.PLACE, "settings"),
+    "smb.conf": S,
+    "modules": S,
     "way": S,
     "other_clients": S,
     "sessions": S,
@@ -432,4 +435,5 @@ SERVERS = {
 }  # fmt: skip
 PRODUCT = re.compile(
     r"(?:Netatalk|GlusterFS|OpenAFS|Samba) ?\d[\d.]{0,15}(?:(?:rc|beta|alpha|dev)\d*)?"
+    r"(?:-(?:Debian|Ubuntu))?"
 )

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import re
 import statistics
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
@@ -20,6 +21,7 @@ from . import design, stats, versus
 from .stats import Margins
 from .versus import TimeRow
 
+_FIGURE = re.compile(r"\d[\d.,]*")
 # A count of an action is equal if it differs by no more than this share, or by no more than that.
 _NEAR, _LEAST = 0.05, 0.02
 _SHOWN = 4  # rows in a sentence
@@ -67,16 +69,16 @@ class Fact:
 
 @dataclass(frozen=True)
 class Syncs:
-    """Calls that make data safe from a power cut, of the mean action of a work. `answering`: those
-    of the process that answers, for each side, None: not counted; the others keep a database."""
+    """Calls that make data safe from a power cut, of the mean action of a work. `data`: those on
+    users' files, for each side, None: not counted. Others keep a database or a folder."""
 
     what: str
-    answering: tuple[float | None, ...]
+    data: tuple[float | None, ...]
     texts: tuple[str, ...]
 
     @property
     def near(self) -> bool:
-        known = [n for n in self.answering if n is not None]
+        known = [n for n in self.data if n is not None]
         return not known or max(known) - min(known) <= max(_LEAST, _NEAR * max(known))
 
 
@@ -249,7 +251,7 @@ class Outcome:
         unknown = [
             side.name
             for i, side in enumerate(self.sides)
-            if any(s.answering[i] is None for s in self._syncs)
+            if any(s.data[i] is None for s in self._syncs)
         ]
         if unknown:
             out.append(
@@ -276,8 +278,7 @@ class Outcome:
                 f"each server are needed at least (--pairs {n})"
             )
         for side in self.sides:
-            found = dict.fromkeys(text for run in side.all for text in run.warnings)
-            out += [f"{side.name}: {text}" for text in found]
+            out += [f"{side.name}: {text}" for text in _warnings(side)]
             loads = [load for run in side.all if (load := costs.load_of(run))]
             if late := sum(load.saturated for _, load in loads):
                 out.append(
@@ -306,7 +307,11 @@ class Outcome:
     def as_json(self, rtts: Sequence[float]) -> dict[str, Any]:
         def figure(f: Figure) -> dict[str, Any]:
             sides = zip(self.sides, f.values, strict=True)
-            return {"load": f.work, "what": f.what, "sides": {s.name: asdict(v) for s, v in sides}}
+            return {
+                "load": f.work,
+                "what": f.what,
+                "sides": {s.name: asdict(v) | {"text": v.text} for s, v in sides},
+            }
 
         return {
             "level": stats.LEVEL,
@@ -330,6 +335,19 @@ class Outcome:
             ],
             "remarks": self.remarks,
         }  # fmt: skip
+
+
+def _warnings(side: Side) -> list[str]:
+    """Those of its runs: of several that differ in their figures only the first."""
+    found: dict[str, list[str]] = {}
+    for run in side.all:
+        for text in dict.fromkeys(run.warnings):
+            found.setdefault(_FIGURE.sub("0", text), []).append(text)
+    n = len(side.all)
+    return [
+        texts[0] + (f" (one run of the {len(texts)} of {n} that say so)" if len(texts) > 1 else "")
+        for texts in found.values()
+    ]
 
 
 def _fact(key: str, of: Sequence[str]) -> Fact:
@@ -363,18 +381,16 @@ def _settings(side: Side) -> dict[str, str]:
 
 def _syncs(sides: Sequence[Side], name: str) -> Syncs:
     alone = name.partition(": ")[2]
-    answering, texts = [], []
+    data, texts = [], []
     for side in sides:
         found = [of for run in side.runs.get(name, ()) if (of := costs.syncs(run))]
-        by = (
-            {role: statistics.median(of.get(role, 0.0) for of in found) for role in found[0]}
-            if found
-            else {}
-        )
-        answering.append(next(iter(by.values()), None))
-        texts.append(", ".join(f"{role} {n:.2f}" for role, n in by.items()) or "n/a")
+        on = dict.fromkeys(object_ for of in found for object_ in of)
+        by = {x: statistics.median(of.get(x, 0.0) for of in found) for x in on}
+        data.append(by.get(costs.DATA))
+        shown = [f"{x} {n:.2f}" for x, n in by.items() if n >= _LEAST or x == costs.DATA]
+        texts.append(", ".join(shown) or "n/a")
     what = f"sync calls of {f'a {alone}' if alone else 'an action of the mix'}"
-    return Syncs(what, tuple(answering), tuple(texts))
+    return Syncs(what, tuple(data), tuple(texts))
 
 
 def _middle(side: Side, row: Row) -> Middle:

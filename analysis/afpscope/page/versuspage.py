@@ -8,6 +8,7 @@ from pathlib import Path
 
 from ..judge import versus
 from ..judge.sides import Outcome, Pair, Side
+from ..saved.run import NO_WORDS
 from ..tables import costs
 from ..tables.digest import CommandView, digest
 from . import bars, forest, painter
@@ -64,7 +65,9 @@ def _heads(pair: Pair) -> list[str]:
 
 def page(o: Outcome, rtts: Sequence[float], doubts: Sequence[str], figures: Path | None) -> str:
     """As HTML; the figures are kept in that folder if there is one."""
-    made = Painter(figures, "en", o.sides[0].first.words)
+    kinds = {side.first.kind for side in o.sides}
+    words = o.sides[0].first.words if len(kinds) == 1 else NO_WORDS
+    made = Painter(figures, "en", words)
     return painter.render(
         TEMPLATE,
         w=made.w,

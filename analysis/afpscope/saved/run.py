@@ -192,7 +192,8 @@ class Run:
 
         From the run itself, else from `ab`'s note; None if it is in neither.
         """
-        return self.server.get(START) or (_noted_start(self.folder) if self.folder else None)
+        own = self.server.get(f"{self.words.get('server')}.start") or self.server.get(START)
+        return own or (_noted_start(self.folder) if self.folder else None)
 
     @property
     def local(self) -> str | None:

@@ -20,11 +20,10 @@ from .values import Row, Value
 TIMES = {"p50": 0.5, "p95": 0.95}
 CPU, CALLS, SYNCS = "server CPU", "system calls", "sync calls"
 DISK, CLIENT = "disk writes", "client CPU"
+DATA = "data file"  # what a call was made on: what users keep
 # What is said of an action and never judged, as it is no chance.
 TRIPS, REQUESTS = "round trips", "requests"
 COSTS = {CPU: "ns", CALLS: "1", SYNCS: "1", DISK: "B", CLIENT: "ns"}
-# Begins of the metrics of the server's processes: that which answers, and what it asks.
-_ROLES = ("afpd_", "cnid_")
 
 
 def load_of(run: Run) -> tuple[Phase, Load] | None:
@@ -45,23 +44,27 @@ def ended(load: Load) -> int:
     return sum(s.n for s in load.seconds)
 
 
-def _of_roles(phase: Phase, what: str) -> float | None:
-    """A metric of all processes of the server that were watched; None if that which answers was
-    not."""
-    first, *others = (phase.metrics.get(f"{role}{what}") for role in _ROLES)
-    return None if first is None else first + sum(x or 0 for x in others)
+def _calls(phase: Phase) -> float | None:
+    """Of all processes of the server that were watched."""
+    return None if phase.rows is None else sum(row.calls for row in phase.rows)
+
+
+def _cpu(phase: Phase) -> float | None:
+    if phase.requests is None:
+        return None
+    accounts = (*phase.requests, *(phase.outside or ()))
+    return sum(part.figures.get("cpu_ns") or 0 for a in accounts for part in a.parts)
 
 
 def syncs(run: Run) -> dict[str, float]:
-    """Of an action, by process of the server, that which answers first; empty: not counted."""
+    """Of an action, by what was synced, users' data first; empty: not counted."""
     found = load_of(run)
     if not found or found[0].rows is None or not ended(found[1]):
         return {}
-    first = run.words.get("server", "")
-    out = dict.fromkeys(sorted(processes(run), key=lambda role: role != first), 0.0)
+    out = {DATA: 0.0}
     for row in found[0].rows:
         if row.class_ == "sync":
-            out[row.role] += row.calls / ended(found[1])
+            out[row.object] = out.get(row.object, 0.0) + row.calls / ended(found[1])
     return out
 
 
@@ -80,8 +83,8 @@ def costs(run: Run) -> dict[str, float]:
         return {}
     phase, _ = found
     sums = {
-        CPU: _of_roles(phase, "cpu"),
-        CALLS: _of_roles(phase, "calls"),
+        CPU: _cpu(phase),
+        CALLS: _calls(phase),
         SYNCS: n * sum(syncs(run).values()) if phase.rows is not None else None,
         DISK: _written(run, phase),
         CLIENT: phase.metrics.get("client_cpu"),

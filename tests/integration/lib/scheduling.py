@@ -54,6 +54,7 @@ WAITING = (
     "servers",
     "gluster",
     "samba",
+    "nfs",
     "ganesha",
     "foreign",
     "speedtest_local",

@@ -75,8 +75,8 @@ def test_the_same_work_by_afp_smb_and_on_a_directory(
     assert [a["name"] for a in alone["phases"][0]["load"]["actions"]] == ["save"]
     assert alone["options"]["only"] == "save" and alone["options"]["mix"] == "office"
     (safe,) = (f for f in value["unequal"] if f["what"] == "sync calls of a save")
-    assert safe["values"][0].startswith("afpd 1.0")  # the flush of the new file
-    assert "cnid_dbd" in safe["values"][0] and safe["values"][2] == "n/a"
+    assert safe["values"][0].startswith("data file 1.0")  # the flush of the new file
+    assert "CNID database" in safe["values"][0] and safe["values"][2] == "n/a"
     assert of(value["costs"], "office: save", "sync calls")["directory"] is None
     calls = of(value["costs"], "office: save", "system calls")
     assert calls["afp"] is not None and calls["afp"] > 100 and calls["directory"] is None

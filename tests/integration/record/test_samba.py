@@ -8,18 +8,22 @@ the calls of each. Tests user/kinds/smb.c, bpf/decode/smb2.h, bpf/park.h and bpf
 from __future__ import annotations
 
 import contextlib
+import json
 import re
 import signal
 import subprocess
+import time
 from collections import Counter
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 from recording import stopped
 from samba import COMMANDS, SUITES, Samba
-from scope import NO_SESSION, OK, USAGE, Run, Scope, wait_until
+from scope import OK, Run, Scope, wait_until
 from stracing import tracer_of
+from test_tracing import read
 
 SIZE = 5000
 FILES = 20
@@ -121,10 +125,144 @@ def test_a_server_that_is_named_is_watched_as_what_it_is(scope: Scope, samba: Sa
         samba.client("ls")
         run = stopped(running)
         assert run.saved["kind"] == "smb" and counted(run)["count"]["QUERY_DIRECTORY"]
-        done = scope.execute([str(scope.binary), "record", which, "--trace", "-d", "1"])
-        done.expect(USAGE, "--trace records requests of --kind afp, not of smb")
-        done = scope.execute([str(scope.binary), "doctor", which, "-d", "1"])
-        done.expect(NO_SESSION, f"process {samba.pid} is a server of kind smb", "record --kind smb")
+
+
+@contextlib.contextmanager
+def connected(server: Samba, share: str, commands: str) -> Iterator[None]:
+    """A client that has done its commands, and goes on with its connection."""
+    *command, _, _ = server.client_command("", "-d0")
+    command[-1] = f"//127.0.0.1/{share}"
+    done = server.root / "tmp" / f"done-{server.port}"
+    done.unlink(missing_ok=True)
+    (server.root / "tmp/block").write_bytes(b"x" * SIZE)
+    process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.DEVNULL)
+    assert process.stdin
+    # One after the other: it reads as many as there are, and then waits for more.
+    for line in ("lcd /tmp", *commands.splitlines(), f"get block {done.name}"):
+        process.stdin.write(f"{line}\n".encode())
+        process.stdin.flush()
+        time.sleep(0.2)
+    wait_until(done.exists, 10, "the client's work")
+    try:
+        yield
+    finally:
+        process.stdin.close()
+        process.wait(10)
+
+
+def status(server: Samba) -> dict[str, Any]:
+    """What Samba says of its sessions and shares."""
+    text = server.tool("smbstatus", "-s", server.conf, "-j")
+    found: dict[str, Any] = json.loads(text[text.index("{") :])
+    return found
+
+
+def pid_of(entry: dict[str, Any]) -> int:
+    return int(entry["server_id"]["pid"])
+
+
+# Place: two users in one connection of SMB, a share named 資料 📚 | users, address, share and
+#   dialect are those of smbstatus
+@pytest.mark.parametrize("suite", OF_EACH)
+def test_users_shares_and_dialects_are_those_of_smbstatus(scope: Scope, suite: str) -> None:
+    share = "資料 📚"
+    others = f"log level = 1\n[{share}]\npath = /tmp\nread only = no"
+    put = "put block block"
+    second = f"{put}\nlogon bench2 secret1\ntcon share2\n{put}"
+    with Samba(suite, SMB_GLOBAL=others) as server:
+        running = scope.record(None, "--kind", "smb", "--port", str(server.port), "-v")
+        running.wait_recording()
+        with connected(server, share, put), connected(server, "share1", second):
+            told = status(server)
+        run = stopped(running)
+        address = {pid_of(s): s["hostname"].split(":", 1)[1] for s in told["sessions"].values()}
+        users: dict[int, set[str]] = {pid: set() for pid in address}
+        dialects = {pid_of(s): s["session_dialect"] for s in told["sessions"].values()}
+        shares: dict[int, set[str]] = {pid: set() for pid in address}
+        for entry in told["sessions"].values():
+            users[pid_of(entry)].add(entry["username"])
+        for entry in told["tcons"].values():
+            shares[pid_of(entry)].add(entry["service"])
+    print(server.version, users, shares, dialects, address)
+    assert len(address) == 2 and {len(names) for names in users.values()} == {1, 2}
+    assert {share} in shares.values() or {share, "IPC$"} in shares.values()
+    found = {s["pid"]: s for s in run.saved["sessions"]}
+    for pid, client in address.items():
+        session = found[pid]
+        assert session["address"] == client and not session["volumes_more"]
+        assert set(session["user"].split(", ")) == users[pid]
+        # Those that it has left are here, too.
+        assert shares[pid] <= set(session["volumes"]), session
+        assert session["volume_from"] == "TREE_CONNECT"
+        assert f"SMB{session['dialect'].replace('.', '_', 1).replace('.', '')}" == dialects[pid]
+    assert run.saved["server"]["machine"].startswith(f"Samba {SUITES[suite]}")
+    assert "case sensitive = Auto; strict sync = Yes" in run.saved["server"]["smb.conf"]
+    assert not run.saved["warnings"] and not run.losses()
+
+
+# Place: settings of Samba that make figures differ | each is a warning, as testparm says it is set
+def test_settings_that_matter_are_warned_of(scope: Scope) -> None:
+    hooks = {"SMB_GLOBAL": "log level = 3\n" + SYNCHRONOUS, "SMB_SHARE": "strict sync = no"}
+    with Samba("bookworm", **hooks) as server:
+        running = scope.record(None, "--kind", "smb", "--port", str(server.port))
+        running.wait_recording()
+        warned = {w["key"]: w["text"] for w in stopped(running).saved["warnings"]}
+    assert set(warned) == {"log-level", "aio", "strict-sync"}
+    assert warned["strict-sync"].startswith("strict sync = No: ")
+    assert server.conf in warned["log-level"]
+
+
+# Place: a client of SMB with 32 channels | they are sessions of one process, and nothing is lost
+def test_channels_of_a_client_are_sessions_of_one_process(scope: Scope) -> None:
+    with Samba("bookworm", SMB_GLOBAL="server multi channel support = yes") as server:
+        run, told, _ = recorded(
+            scope, server, lambda: server.torture("smb2.multichannel.generic.num_channels")
+        )
+    by_process = Counter(s["pid"] for s in run.saved["sessions"] if s["requests"])
+    (_, channels), *_ = by_process.most_common(1)
+    assert channels >= 32 and not run.open_books() and not run.losses()
+    # Of a channel NEGOTIATE is in Samba's count twice: by the process that has read it, and by
+    # that to which the connection was handed.
+    told["count"]["NEGOTIATE"] -= 32
+    assert counted(run)["count"] == told["count"] and told["count"]["SESSION_SETUP"] > 32
+
+
+# Place: a trace of Samba | a record of each request, and of each of its thread's calls for it
+@pytest.mark.parametrize("samba", OF_EACH, indirect=True)
+def test_a_trace_has_each_request_with_its_calls(
+    scope: Scope, samba: Samba, tmp_path: Path
+) -> None:
+    """Those of a request that was parked are those until then."""
+    (samba.root / "tmp/block").write_bytes(b"x" * SIZE)
+    where = ("--trace", "-o", str(tmp_path / "run"))
+    running = scope.record(None, "--kind", "smb", "--port", str(samba.port), *where)
+    running.wait_recording()
+    own = sessions(samba)
+    samba.client(work())
+    samba.torture("smb2.compound.related1")
+    wait_until(lambda: sessions(samba) <= own, 10, "the session to end")
+    run = stopped(running)
+    folder = tmp_path / "run" / "trace"
+    names = json.loads((folder / ".layout.json").read_text())["names"]["command_t"]
+    requests, calls = read(folder / "requests").records, read(folder / "calls").records
+    accounts = {a["name"]: a for a in run.phases[0].accounts().values()}
+    made = Counter((c.session, c.dsi_id, c.command) for c in calls)
+    assert Counter(names[str(r.command)] for r in requests) == +Counter(
+        {name: a["requests"] for name, a in accounts.items()}
+    )
+    assert {"READ", "CREATE", "CREATE+CLOSE"} <= {names[str(r.command)] for r in requests}
+    for name, account in accounts.items():
+        mine = [r for r in requests if names[str(r.command)] == name]
+        parked = [r for r in mine if not r.own_ns]
+        assert len(parked) == account.get("parked", 0)
+        assert sum(r.time_ns for r in mine) == account["service_ns"]
+        for r in mine:
+            n = made[r.session, r.dsi_id, r.command]
+            assert n if r in parked else n == r.calls > 0
+        calls_of = sum(p["calls"] for p in account["parts"] if p["role"] == "smbd")
+        assert sum(made[r.session, r.dsi_id, r.command] for r in mine) == calls_of
+    subprocess.run(["babeltrace2", folder], stdout=subprocess.DEVNULL, check=True, timeout=60)
+    assert not run.losses() and not run.open_books()
 
 
 # Place: a compound, a LOCK that another client holds, a CHANGE_NOTIFY, a CANCEL | counted as Samba

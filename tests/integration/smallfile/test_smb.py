@@ -1,19 +1,25 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """Directories of SMB shares, by libsmb2, on a real Samba: what is written there is there.
 
-Tests client/store/smb.c, smb_ops.c, remote.c, place_url.c, user/drive/connect.c.
+Tests client/store/smb.c, smb_ops.c, remote.c, place_url.c, user/drive/connect.c, session_place.c.
 """
 
 from __future__ import annotations
 
+import contextlib
+import json
 import os
 import shutil
 import subprocess
+from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
+from mpirun import ENVIRONMENT, FLAVOURS, mpirun, plugin
+from netns import HIDDEN, cable, inside, space
+from offline import analysis
 from rights import held_by_clean
 from samba import Samba
 from scope import NO_SESSION, OK, REFUSED, REPO, Done, Scope, wait_until
@@ -74,6 +80,37 @@ def url(server: Samba, path: str = "share1") -> str:
     return f"smb://bench1@127.0.0.1:{server.port}/{path}"
 
 
+def accounts(phase: dict[str, Any]) -> dict[str, dict[str, Any]]:
+    """What smbd did in it, by request."""
+    return {a["name"]: a for a in phase["ledger"]["requests"]}
+
+
+def answered(phase: dict[str, Any]) -> Counter[str]:
+    return +Counter({name: a["requests"] for name, a in accounts(phase).items()})
+
+
+# Operations of the store -> the messages that libsmb2 makes of one.
+MESSAGES = {
+    "smb2_open": "CREATE",
+    "smb2_close": "CLOSE",
+    "smb2_pread": "READ",
+    "smb2_pwrite": "WRITE",
+    "smb2_fsync": "FLUSH",
+    "smb2_stat": "CREATE+QUERY_INFO",
+    "smb2_mkdir": "CREATE+CLOSE",
+    "smb2_rename": "CREATE+SET_INFO",
+    "smb2_set_info(delete)": "CREATE+SET_INFO",
+}
+
+
+def sent(phase: dict[str, Any]) -> Counter[str]:
+    """What the clients say that they have asked for."""
+    found: Counter[str] = Counter()
+    for command in phase["commands"]:
+        found[MESSAGES[command["name"]]] += command["ops"]
+    return +found
+
+
 def opened(server: Samba, path: str = "share1") -> Verbs:
     found = Verbs(server.share1, 0, "local", url(server, path))
     found.lists = "smb2_opendir"
@@ -84,6 +121,14 @@ def opened(server: Samba, path: str = "share1") -> Verbs:
 def verbs(_driver: None, server: Samba) -> Iterator[Verbs]:
     with opened(server) as found:
         yield found
+
+
+@pytest.fixture
+def flavour(scope: Scope) -> str:
+    missing = [plugin(scope, name) for name in FLAVOURS]
+    if "" not in missing:
+        pytest.skip(missing[0])
+    return FLAVOURS[missing.index("")]
 
 
 def run(scope: Scope, *args: str, status: int = OK, **options: Any) -> Done:
@@ -204,6 +249,72 @@ def test_a_load_has_no_errors_and_leaves_nothing(scope: Scope, server: Samba) ->
     counted.subtract(before)
     assert counted["TREE_CONNECT"] == 22  # the clients, the probe, the command itself
     assert counted["FLUSH"] >= {c["name"]: c["ops"] for c in phase["commands"]}["smb2_fsync"] > 0
+
+
+@pytest.mark.parametrize("suite", ["bookworm", "sid"])
+def test_what_the_server_answered_is_what_the_clients_asked_for(
+    scope: Scope, server: Samba, suite: str
+) -> None:
+    """Its ledger stands beside the figures of the clients, who are a thread's, four of them."""
+    with contextlib.ExitStack() as stack:
+        used = server if suite == server.suite else stack.enter_context(Samba(suite))
+        line = ("smallfile", url(used), "-n", "4", "-f", "25", "--file-size", "9")
+        line += ("-l", "create,append,stat,read,rename,delete")
+        before = used.profiled()["count"]
+        done = run(scope, *line)
+        assert done.run and done.run.saved["kind"] == "smb"
+        assert not done.run.open_books() and not done.run.losses()
+        for phase in done.run.saved["phases"]:
+            assert sent(phase) == answered(phase) != Counter(), phase["title"]
+            assert phase["metrics"]["errors"] == 0 == phase["connections"]["others"]
+            for account in accounts(phase).values():
+                known = sum(account["times"].values()) + account.get("parked_ns", 0)
+                assert known + account["unexplained_ns"] == account["service_ns"]
+        counted = used.profiled()["count"]
+        counted.subtract(before)
+        assert counted["WRITE"] == sum(answered(p)["WRITE"] for p in done.run.saved["phases"])
+        assert "CREATE+QUERY_INFO" in done.out and not done.run.warning("settle")
+
+
+def test_a_server_that_is_elsewhere_is_said_to_be(scope: Scope) -> None:
+    """As of AFP. One in another network namespace of this host is found, as of AFP."""
+    with space("smb") as far, cable("", far) as (_, there), contextlib.ExitStack() as stack:
+        with inside(far):
+            listen = f"interfaces = {there}\nbind interfaces only = no"
+            used = stack.enter_context(Samba("bookworm", SMB_GLOBAL=listen))
+        place = url(used).replace("127.0.0.1", there)
+        line = [str(scope.binary), "smallfile", "-f", "3", "-l", "create", place]
+        done = scope.execute([*HIDDEN, *line], save=True).expect(OK)
+        assert done.run and done.run.complete and done.run.saved["kind"] == "smb"
+        assert "is not on this host" in done.run.saved["absent"]["*"]
+        assert "is not on this host" in done.out
+        done = scope.execute(line, save=True).expect(OK)
+        assert done.run and sent(done.run.saved["phases"][0]) == answered(
+            done.run.saved["phases"][0]
+        )
+
+
+def test_a_load_of_ranks_has_the_servers_ledger(scope: Scope, server: Samba, flavour: str) -> None:
+    line = [str(scope.binary), "smallfile", "-n", "4", "-f", "10", "-l", "create,stat"]
+    done = scope.start(mpirun(flavour, [*line, url(server)]), save=True, env=ENVIRONMENT).finish()
+    done.expect(OK)
+    assert done.run
+    for phase in done.run.saved["phases"]:
+        assert sent(phase) == answered(phase) != Counter(), phase["title"]
+    wait_until(lambda: not left_on(server), 20, "the ranks' end")
+
+
+def test_a_share_is_swept(scope: Scope, server: Samba, tmp_path: Path) -> None:
+    out = tmp_path / "out"
+    words = ("-d", "1", "--ramp=0", "--files=3", "--pause", "0", "--clients", "1,2")
+    done = analysis("sweep", "--program", scope.binary, "-o", out, *words, url(server))
+    assert done.returncode == OK, done.stderr
+    made = json.loads((out / "sweep.json").read_text())
+    assert made["complete"] and [s["exit"] for s in made["steps"][:2]] == [OK] * 2
+    for step in made["steps"]:
+        (phase,) = json.loads((out / step["folder"] / "run.json").read_text())["phases"]
+        assert answered(phase)["CREATE"] and phase["metrics"]["errors"] == 0
+    assert not left_on(server)
 
 
 def test_transfers_are_verified(scope: Scope, server: Samba) -> None:

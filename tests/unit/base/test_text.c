@@ -155,6 +155,32 @@ static void a_path_is_below_whole_folders(void **state)
 	}
 }
 
+static void utf16_becomes_utf8(void **state)
+{
+	static const struct {
+		size_t n;
+		uint8_t units[12];
+		const char *text;
+	} some[] = {
+		{ 0, "", "" },
+		{ 3, "a\0\xe4\0z", "aäz" },
+		{ 2, "\xc7\x8c\x99\x65", "資料" },
+		{ 3, "\x3d\xd8\xda\xdc!", "📚!" },
+		/* Halves of pairs, and a 0. */
+		{ 2, "\x3d\xd8!", "?!" },
+		{ 2, "\xda\xdc\x3d\xd8", "??" },
+		{ 3, "a\0\0\0b", "a?b" },
+	};
+	char out[TEXT_UTF16_ROOM(6)];
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(some) / sizeof(some[0]); i++) {
+		memset(out, 'x', sizeof(out));
+		text_utf16(out, some[i].units, some[i].n);
+		assert_string_equal(out, some[i].text);
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -164,6 +190,7 @@ int main(void)
 		cmocka_unit_test(a_decimal_number_is_what_people_type),
 		cmocka_unit_test(blanks_are_stripped_on_either_side),
 		cmocka_unit_test(a_path_is_below_whole_folders),
+		cmocka_unit_test(utf16_becomes_utf8),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

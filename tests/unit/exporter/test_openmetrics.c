@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* The text for Prometheus: labels, histograms, both formats. */
+/* The text for Prometheus: labels, histograms, both formats. Tests
+ * user/exporter/openmetrics_text.c. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdlib.h>

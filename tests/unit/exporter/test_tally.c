@@ -118,12 +118,47 @@ static void of_a_login_in_steps_only_the_last_counts(void **state)
 	tally_fini(&t);
 }
 
+/* Of a kind that says by which requests clients log in. */
+static void logins_of_other_kinds_are_those_of_their_requests(void **state)
+{
+	static const struct account_names names = { .login = READ };
+	struct ledger_account a = { .account = READ, .sum = { .answered = 5, .errors = 3 } };
+	struct tally_reading r = { .rung = "bpf", .ledger = { .account = &a, .n_accounts = 1 } };
+	struct tally t = { .names = &names };
+
+	(void)state;
+	assert_int_equal(tally_take(&t, &r), 0);
+	assert_int_equal(t.shown.n[TALLY_LOGINS], 2);
+	tally_fini(&t);
+}
+
+/* A request that was parked and has no answer yet counts its time before that. */
+static void the_time_of_parked_requests_never_goes_backwards(void **state)
+{
+	struct ledger_account a = { .account = READ, .sum = { .parked_ns = 50, .had_ns = 10 } };
+	struct tally_reading r = { .rung = "bpf", .ledger = { .account = &a, .n_accounts = 1 } };
+	struct tally t = { 0 };
+
+	(void)state;
+	assert_int_equal(tally_take(&t, &r), 0);
+	assert_int_equal(t.parked_ns[READ], 40);
+	a.sum.had_ns = 25;
+	assert_int_equal(tally_take(&t, &r), 0);
+	assert_int_equal(t.parked_ns[READ], 40);
+	a.sum.parked_ns = 100;
+	assert_int_equal(tally_take(&t, &r), 0);
+	assert_int_equal(t.parked_ns[READ], 75);
+	tally_fini(&t);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(totals_go_on_where_the_last_watch_ended),
 		cmocka_unit_test(a_total_never_goes_backwards),
 		cmocka_unit_test(of_a_login_in_steps_only_the_last_counts),
+		cmocka_unit_test(logins_of_other_kinds_are_those_of_their_requests),
+		cmocka_unit_test(the_time_of_parked_requests_never_goes_backwards),
 		cmocka_unit_test(the_programs_time_is_known_only_while_it_is),
 	};
 

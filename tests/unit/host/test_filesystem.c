@@ -5,10 +5,14 @@
 #include "unit/invented_tree.h"
 
 #include <errno.h>
+#include <sched.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
+#include <sys/mount.h>
 #include <sys/statvfs.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 #include <cmocka.h>
 
@@ -49,6 +53,39 @@ static void a_link_in_the_path_is_followed(void **state)
 	filesystem_look(fs, 2, getpid());
 	assert_true(fs[0].ino);
 	assert_int_equal(fs[0].ino, fs[1].ino);
+}
+
+/* In a chroot that is no mount point: the mount on which it lies is shown to nobody in there. */
+static int look_in_chroot(void)
+{
+	struct filesystem fs[2];
+	char proc[96];
+
+	snprintf(proc, sizeof(proc), "%s/proc", invented_root);
+	if (unshare(CLONE_NEWNS) || mount(NULL, "/", NULL, MS_REC | MS_PRIVATE, NULL) ||
+	    mount("/proc", proc, NULL, MS_BIND | MS_REC, NULL) || chroot(invented_root))
+		return 1;
+	filesystem_init(&fs[0], "/volume");
+	filesystem_init(&fs[1], "/gone");
+	filesystem_look(fs, 2, getpid());
+	if (fs[0].error || !fs[0].ino || !fs[0].has_room)
+		return 2;
+	return fs[1].error == -ENOENT ? 0 : 3;
+}
+
+static void a_folder_whose_mount_is_not_shown_is_there(void **state)
+{
+	int status;
+	pid_t pid;
+
+	(void)state;
+	invented_file("/volume/file", "");
+	invented_file("/proc/none", "");
+	pid = fork();
+	if (!pid)
+		_exit(look_in_chroot());
+	assert_int_equal(waitpid(pid, &status, 0), pid);
+	assert_int_equal(status, 0);
 }
 
 static void what_is_not_there_says_so(void **state)
@@ -102,6 +139,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(a_folder_has_a_type_room_and_an_inode),
 		cmocka_unit_test(a_link_in_the_path_is_followed),
+		cmocka_unit_test(a_folder_whose_mount_is_not_shown_is_there),
 		cmocka_unit_test(what_is_not_there_says_so),
 		cmocka_unit_test(a_file_system_without_a_device_has_none),
 		cmocka_unit_test(remote_ones_are_known_by_their_type),

@@ -127,6 +127,27 @@ static void a_hang_is_told_again_when_it_is_twice_as_old(void **state)
 	slow_keep_free(k);
 }
 
+static void hangs_of_one_session_are_told_apart(void **state)
+{
+	struct afs_record_requests r[] = { { .session = 77, .dsi_id = 5, .t = 100 },
+					   { .session = 77, .dsi_id = 6, .t = 200 } };
+	struct slow_keep *k = slow_keep_new();
+	unsigned int told[2] = { 0 };
+
+	(void)state;
+	for (uint64_t s = 1; s <= 3600; s++)
+		for (size_t i = 0; i < 2; i++) {
+			r[i].time_ns = s * S_NS;
+			if (!slow_keep_due(k, &r[i]))
+				continue;
+			slow_keep_told(k, &r[i]);
+			told[i]++;
+		}
+	assert_int_equal(told[0], 12);
+	assert_int_equal(told[1], 12);
+	slow_keep_free(k);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -135,6 +156,7 @@ int main(void)
 		cmocka_unit_test(the_longest_calls_are_kept_in_their_order),
 		cmocka_unit_test(a_name_is_that_of_its_request_only),
 		cmocka_unit_test(a_hang_is_told_again_when_it_is_twice_as_old),
+		cmocka_unit_test(hangs_of_one_session_are_told_apart),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -139,14 +139,41 @@ static void the_parts_are_all_of_the_time_the_longest_first(void **state)
 	struct slow_request q = sample(&s);
 
 	(void)state;
-	assert_int_equal(slow_parts(&q.r, part), 3);
+	assert_int_equal(slow_parts(&q.r, NULL, part), 3);
 	assert_string_equal(part[0].key, "disk");
 	assert_string_equal(part[1].key, "cnid");
 	assert_string_equal(run_kind_text(NULL, part[1].text, text, sizeof(text)), "CNID");
 	assert_string_equal(part[2].key, "unexplained");
 	assert_int_equal(part[2].ns, 10 * MS);
 	q.r.time_ns = 1000; /* less than its parts */
-	assert_int_equal(slow_parts(&q.r, part), 2);
+	assert_int_equal(slow_parts(&q.r, NULL, part), 2);
+}
+
+/* In the words of its kind: its command, its result, and that nothing is known but its time. */
+static void a_parked_request_says_so(void **state)
+{
+	static const char *const names[AFS_N_ACCOUNTS] = { [8] = "READ" };
+	static struct account_names accounts;
+	struct run_kind kind = { .accounts = &accounts, .parks = true, .has_hex_results = true };
+	struct slow_part part[SLOW_PARTS];
+	struct slow_request q = { .r = { .command = 8, .time_ns = 5 * MS, .result = -2 } };
+	struct slow_view v = { .width = 100, .kind = &kind };
+	char *text = NULL;
+	size_t len;
+	FILE *out = open_memstream(&text, &len);
+
+	(void)state;
+	memcpy(accounts.name, names, sizeof(names));
+	assert_int_equal(slow_parts(&q.r, &kind, part), 1);
+	assert_string_equal(part[0].key, "parked");
+	assert_int_equal(slow_text(out, &q, &v), 0);
+	fclose(out);
+	assert_non_null(strstr(text, " READ "));
+	assert_non_null(strstr(text, " parked 5.00ms; error 0xfffffffe "));
+	free(text);
+	q.r.calls_ns = MS;
+	assert_int_equal(slow_parts(&q.r, &kind, part), 2);
+	assert_string_equal(part[0].key, "unexplained");
 }
 
 static void what_it_names_is_shown(void **state)
@@ -359,6 +386,7 @@ int main(void)
 		cmocka_unit_test(little_room_is_not_for_a_path),
 		cmocka_unit_test(parts_are_named_if_they_matter_and_fit),
 		cmocka_unit_test(the_parts_are_all_of_the_time_the_longest_first),
+		cmocka_unit_test(a_parked_request_says_so),
 		cmocka_unit_test(what_it_names_is_shown),
 		cmocka_unit_test(nothing_hostile_reaches_a_terminal),
 		cmocka_unit_test(calls_are_below_it),

@@ -132,6 +132,85 @@ static void an_error_is_what_the_server_has_said(void **state)
 		assert_int_equal(nfs_errno(row[i].status, row[i].said), row[i].code);
 }
 
+/* ---- a library that answers at once ---- */
+
+static struct {
+	int status, opened, closed;
+	char path[64], text[64];
+} fake;
+
+static int fake_open(struct nfs_context *c, const char *path, int flags, nfs_callback done,
+		     void *user)
+{
+	(void)flags;
+	fake.opened++;
+	snprintf(fake.path, sizeof(fake.path), "%s", path);
+	done(fake.status, c, &fake, user);
+	return 0;
+}
+
+static int fake_close(struct nfs_context *c, struct nfsfh *file, nfs_callback done, void *user)
+{
+	assert_ptr_equal(file, &fake);
+	fake.closed++;
+	done(0, c, NULL, user);
+	return 0;
+}
+
+static char *fake_error(struct nfs_context *c)
+{
+	(void)c;
+	return fake.text;
+}
+
+static struct rpc_context *fake_rpc(struct nfs_context *c)
+{
+	(void)c;
+	return NULL;
+}
+
+static char *fake_rpc_error(struct rpc_context *c)
+{
+	(void)c;
+	return NULL;
+}
+
+static void a_client_that_says_nothing_is_kept_by_a_name_that_is_not_there(void **state)
+{
+	static const struct {
+		int status;
+		const char *text;
+		int closed;
+		bool is_lost;
+	} row[] = {
+		{ -ENOENT, "NFS: Lookup of /x failed with NFS3ERR_NOENT(-2)", 0, false },
+		{ 0, "", 1, false },
+		{ -EFAULT, "", 0, true },
+	};
+	const struct nfs_calls calls = { .open_async = fake_open,
+					 .close_async = fake_close,
+					 .get_error = fake_error,
+					 .get_rpc_context = fake_rpc,
+					 .get_rpc_error = fake_rpc_error };
+
+	(void)state;
+	for (size_t i = 0; i < N(row); i++) {
+		struct nfs n = { .call = &calls, .is_v4 = i == 0 };
+		uint64_t due_ns = nfs_keep_ns(&n.r);
+
+		assert_int_equal(due_ns, n.is_v4 ? 20000000000 : 120000000000);
+		memset(&fake, 0, sizeof(fake));
+		fake.status = row[i].status;
+		snprintf(fake.text, sizeof(fake.text), "%s", row[i].text);
+		nfs_keep(&n.r);
+		assert_int_equal(fake.opened, 1);
+		assert_string_equal(fake.path, "/afpscope-still-here");
+		assert_int_equal(fake.closed, row[i].closed);
+		assert_int_equal(n.r.is_lost, row[i].is_lost);
+		assert_true(nfs_keep_ns(&n.r) > due_ns);
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -139,6 +218,7 @@ int main(void)
 		cmocka_unit_test(a_wrong_url_is_refused_with_its_form),
 		cmocka_unit_test(a_library_that_cannot_be_used_is_named),
 		cmocka_unit_test(an_error_is_what_the_server_has_said),
+		cmocka_unit_test(a_client_that_says_nothing_is_kept_by_a_name_that_is_not_there),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

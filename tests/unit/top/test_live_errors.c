@@ -43,7 +43,7 @@ static void what_there_was_at_the_begin_is_not_told(void **state)
 	struct live_errors e;
 
 	(void)state;
-	live_errors_begin(&e, &l);
+	live_errors_begin(&e, NULL, &l);
 	assert_int_equal(since(&e, 7, 0), 0);
 	assert_int_equal(since(&e, 9, 0), 2);
 }

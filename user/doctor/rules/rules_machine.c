@@ -66,6 +66,6 @@ static const struct doctor_rule rules[] = {
 };
 /* clang-format on */
 
-const struct doctor_rules doctor_rules_machine = { .of = OF(SESSIONS) | OF(BRICKS),
+const struct doctor_rules doctor_rules_machine = { .of = OF(SESSIONS) | OF(BRICKS) | OF(SHARES),
 						   .n = sizeof(rules) / sizeof(rules[0]),
 						   .rule = rules };

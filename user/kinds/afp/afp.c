@@ -114,6 +114,7 @@ const struct kind kind_afp = {
 		.word = RUN_WORDS_AFP,
 		.has_requests = true,
 		.by_session = true,
+		.has_live = true,
 		.has_diagnosis = true },
 	.decoder = AFS_DECODER_DSI,
 	.foreign = way_foreign,

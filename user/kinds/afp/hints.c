@@ -138,15 +138,7 @@ static bool hints_is_named(const char *value)
 #define ANY_OF_ALL false
 
 /* Values that are worth a hint. If includes were followed, no include item is left. */
-static const struct conf_rule {
-	const char *hint;
-	bool weak;
-	bool is_global; /* in [Global] only */
-	const char *key;
-	bool (*applies)(const char *value); /* NULL: any does */
-	const char *does, *todo;
-	unsigned int since; /* netatalk's version that has the key; 0: all */
-} conf_rules[] = {
+static const struct conf_rule conf_rules[] = {
 	{ "log-level", false, GLOBAL, "log level", is_debug,
 	  "lines are written for single requests: their writes are counted and take time", LOG_LESS,
 	  0 },

@@ -214,6 +214,7 @@ static json_t *json_volumes(struct json_doc *d, const struct run_session *s)
 
 static json_t *sessions(struct json_doc *d, const struct run *r)
 {
+	char dialect[RUN_DIALECT_MAX];
 	json_t *a = json_array();
 
 	for (size_t i = 0; i < r->n_sessions; i++) {
@@ -224,6 +225,8 @@ static json_t *sessions(struct json_doc *d, const struct run *r)
 		json_put(d, o, "user", json_text(s->user));
 		json_put(d, o, "user_from", json_text(s->user_from));
 		json_put(d, o, "address", json_text(s->address));
+		if (s->dialect)
+			json_put(d, o, "dialect", json_text(run_dialect(s->dialect, dialect)));
 		json_put(d, o, "volumes", json_volumes(d, s));
 		json_put(d, o, "volumes_more", json_number(s->more_volumes));
 		json_put(d, o, "volume_from", json_text(s->volume_from));

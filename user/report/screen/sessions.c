@@ -12,6 +12,7 @@ enum {
 	COL_USER,
 	COL_ADDRESS,
 	COL_VOLUME,
+	COL_DIALECT,
 	COL_PID,
 	COL_BEGUN,
 	COL_ENDED,
@@ -27,6 +28,7 @@ static const struct section_column columns[] = {
 	[COL_USER] = { .head = "user" },
 	[COL_ADDRESS] = { .head = "client", .left = true },
 	[COL_VOLUME] = { .head = "volume", .left = true },
+	[COL_DIALECT] = { .head = "dialect", .drop = 6 },
 	[COL_PID] = { .head = "pid", .drop = 1 },
 	[COL_BEGUN] = { .head = "from", .drop = 2 },
 	[COL_ENDED] = { .head = "to", .drop = 3 },
@@ -112,10 +114,12 @@ static void screen_sessions_put_session(struct section *to, const struct run *r,
 					const struct run_session *s, uint64_t all_ns)
 {
 	struct cell *cell = section_row(to)->cell;
+	char dialect[RUN_DIALECT_MAX];
 
 	cell[COL_USER] = cell_text(s->user ? s->user : "n/a", 16);
 	cell[COL_ADDRESS] = cell_text(s->address ? s->address : "n/a", 39);
 	cell[COL_VOLUME] = screen_sessions_volumes(s);
+	cell[COL_DIALECT] = s->dialect ? cell_name(run_dialect(s->dialect, dialect)) : cell_na();
 	cell[COL_PID] = cell_fixed(s->pid, 0);
 	cell[COL_BEGUN] = since(r, s->begun_ns, "before");
 	cell[COL_ENDED] = since(r, s->ended_ns, "still");
@@ -250,6 +254,7 @@ int paint_sessions(const struct paint *p)
 		return -ENOMEM;
 	section_open(&s, p, &sessions_section);
 	screen_sessions_fill(&s, p->view.run, list, SESSIONS);
+	section_hide_empty(&s, COL_DIALECT, COL_DIALECT + 1);
 	section_below(&s);
 	put_earlier(&s);
 	put_ways(&s, "  user: ", list, offsetof(struct run_session, user_from));

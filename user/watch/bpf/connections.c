@@ -3,11 +3,16 @@
 
 #include "base/vec.h"
 #include "run/account.h"
+#include "watch/bpf/pending.h"
 #include "watch/watch_priv.h"
 
+#include <stdlib.h>
+
 _Static_assert(WATCH_CONNECTIONS == AFS_N_CLIENTS, "one for each slot");
-/* false: it is nobody's. */
-static bool bpf_connections_fill(struct watch_connection *out, const struct bpf_view *v, uint32_t i)
+
+/* waiting: bpf_pending_sums(). false: it is nobody's. */
+static bool bpf_connections_fill(struct watch_connection *out, const struct bpf_view *v, uint32_t i,
+				 const struct bpf_pending_sum *waiting)
 {
 	const struct afs_stream *s = &v->stream[i];
 	const struct afs_client *c = &v->client[i];
@@ -33,6 +38,13 @@ static bool bpf_connections_fill(struct watch_connection *out, const struct bpf_
 		.habit = &s->habit,
 		.asking = &p->asking,
 	};
+	out->n_service = out->since_ns != 0;
+	out->begun_ns = out->since_ns;
+	if (waiting) {
+		out->since_ns = waiting[i].oldest_ns;
+		out->n_service = waiting[i].n;
+		out->begun_ns = waiting[i].begun_ns;
+	}
 	return true;
 }
 
@@ -40,11 +52,13 @@ void watch_connections(struct watch *w, watch_connection_fn *put, void *user)
 {
 	const struct bpf_view *v = w->bpf ? &w->bpf->view : NULL;
 	uint32_t n = v && v->client ? bpf_view_streams(v) : 0;
+	struct bpf_pending_sum *waiting = n ? bpf_pending_sums(w->bpf) : NULL;
 	struct watch_connection c;
 
 	for (uint32_t i = 0; i < n; i++)
-		if (bpf_connections_fill(&c, v, i))
+		if (bpf_connections_fill(&c, v, i, waiting))
 			put(user, &c);
+	free(waiting);
 }
 
 bool bpf_rung_has_asking(const struct bpf_rung *b)
@@ -82,7 +96,7 @@ void connections_end(const struct bpf_rung *b, uint32_t stream)
 {
 	struct watch_connection c;
 
-	if (!b->sink.ended || !b->view.client || !bpf_connections_fill(&c, &b->view, stream))
+	if (!b->sink.ended || !b->view.client || !bpf_connections_fill(&c, &b->view, stream, NULL))
 		return;
 	c.ended = true;
 	b->sink.ended(b->sink.user, &c);

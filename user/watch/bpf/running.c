@@ -3,6 +3,7 @@
 
 #include "base/clock.h"
 #include "run/account.h"
+#include "watch/bpf/pending.h"
 #include "watch/watch_priv.h"
 
 /*
@@ -38,6 +39,14 @@ static void add_since(const struct afs_thread *t, uint64_t now, uint64_t ns[ACCO
 	account_add_part(ns, &p);
 }
 
+static void running_put_parts(struct afs_record_requests *r, const uint64_t ns[ACCOUNT_N_COLUMNS])
+{
+	_Static_assert((int)AFS_N_COLUMNS == (int)ACCOUNT_N_COLUMNS, "the same, in one order");
+#define X(type, name, unit, meaning) r->name = ns[AFS_COLUMN_##name];
+	AFS_COLUMNS(X)
+#undef X
+}
+
 static void running_fill(struct afs_record_requests *r, const struct afs_stream *s,
 			 const struct afs_thread *t, uint64_t now)
 {
@@ -54,14 +63,15 @@ static void running_fill(struct afs_record_requests *r, const struct afs_stream 
 	r->calls = t && s->n ? (uint32_t)t->work.calls : 0;
 	if (t)
 		add_since(t, now, ns);
-	_Static_assert((int)AFS_N_COLUMNS == (int)ACCOUNT_N_COLUMNS, "the same, in one order");
-#define X(type, name, unit, meaning) r->name = ns[AFS_COLUMN_##name];
-	AFS_COLUMNS(X)
-#undef X
+	running_put_parts(r, ns);
 }
 
-static bool is_due(const struct afs_stream *s, const struct afs_thread *t, uint64_t before_ns)
+/* A request of a server that parks them is looked at as what has no answer. */
+static bool is_due(const struct bpf_view *v, const struct afs_stream *s, const struct afs_thread *t,
+		   uint64_t before_ns)
 {
+	if (v->setup->parks && t && t->serves)
+		return false;
 	if (s->n)
 		return s->request_ns && s->request_ns < before_ns;
 	return t && t->off == AFS_OFF_STOPPED && t->since_ns < before_ns;
@@ -78,7 +88,7 @@ static void running_look(const struct bpf_view *v, const struct afs_stream *s, u
 	const struct afs_queued *q;
 	bool has_name;
 
-	if (!process || s->ended || !is_due(s, t, before_ns))
+	if (!process || s->ended || !is_due(v, s, t, before_ns))
 		return;
 	running_fill(&r, s, t, clock_now_ns());
 	r.session = (uint32_t)v->process[process - 1].tgid;
@@ -91,6 +101,54 @@ static void running_look(const struct bpf_view *v, const struct afs_stream *s, u
 	put(user, &r, has_name ? &name : NULL);
 }
 
+/* Of a server whose threads park requests. */
+struct running_parked {
+	const struct bpf_view *v;
+	uint64_t before_ns;
+	watch_running_fn *put;
+	void *user;
+};
+
+/* The thread that works for it; NULL: it is parked. */
+static const struct afs_thread *running_worker(const struct bpf_view *v, const struct afs_stream *s,
+					       const struct afs_pending_key *key)
+{
+	uint32_t slot = __atomic_load_n(&s->serving, __ATOMIC_ACQUIRE);
+	const struct afs_thread *t = slot ? &v->thread[slot - 1] : NULL;
+
+	return t && t->tid && !t->ended && t->serves == key->stream && t->request == key->id ? t
+											     : NULL;
+}
+
+static void running_look_parked(void *user, const struct afs_pending_key *key,
+				const struct afs_pending *p)
+{
+	const struct running_parked *to = user;
+	const struct afs_stream *s = &to->v->stream[AFS_CLIENT_SLOT(key->stream)];
+	const struct afs_process *process = bpf_view_server_of(to->v, s);
+	const struct afs_thread *t = running_worker(to->v, s, key);
+	uint64_t ns[ACCOUNT_N_COLUMNS] = { 0 }, now = clock_now_ns();
+	struct afs_record_requests r;
+
+	if (s->handle != key->stream || s->ended || !process || p->ns >= to->before_ns ||
+	    p->ns >= now)
+		return;
+	r = (struct afs_record_requests) { .timestamp = now,
+					   .t = p->ns,
+					   .time_ns = now - p->ns,
+					   .session = (uint32_t)process->tgid,
+					   .port = s->port,
+					   .bytes_in = p->bytes,
+					   .calls = t ? (uint32_t)t->work.calls : 0 };
+	afs_request_is(&r, (__u16)key->id, p->account);
+	for (int i = 0; t && i < ACCOUNT_N_COLUMNS; i++)
+		ns[i] = t->work.ns[i];
+	if (t)
+		add_since(t, now, ns);
+	running_put_parts(&r, ns);
+	to->put(to->user, &r, NULL);
+}
+
 /*
  * Also, as one of account AFS_ACCOUNT_BETWEEN with id 0, the time for which a session has been
  * stopped while no request was in service.
@@ -98,8 +156,11 @@ static void running_look(const struct bpf_view *v, const struct afs_stream *s, u
 void watch_running(struct watch *w, uint64_t before_ns, watch_running_fn *put, void *user)
 {
 	const struct bpf_view *v = w->bpf ? &w->bpf->view : NULL;
+	struct running_parked parked = { v, before_ns, put, user };
 	uint32_t n = v ? bpf_view_streams(v) : 0;
 
+	if (v)
+		bpf_pending_each(w->bpf, running_look_parked, &parked);
 	for (uint32_t i = 0; i < n; i++)
 		running_look(v, &v->stream[i], before_ns, put, user);
 }

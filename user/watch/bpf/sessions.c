@@ -30,6 +30,7 @@ struct label {
 	uint32_t uid;
 	bool has_uid;
 	uint64_t looked_ns; /* at its folder; 0: never */
+	uint16_t n_asked;   /* users of its connection whose names were asked for */
 	char *cwd;          /* owned; last working directory; NULL: never seen */
 	char *folder; /* owned; its volume's, or the highest it was seen in; NULL: not known */
 };
@@ -38,8 +39,11 @@ struct label {
 struct known {
 	struct run_session row; /* without texts */
 	struct label label;
-	uint32_t uid; /* that it switched to; 0: not seen */
-	pid_t lister; /* lister_of() */
+	uint32_t uid;     /* that it switched to; 0: not seen */
+	pid_t lister;     /* lister_of() */
+	uint16_t n_users; /* as whom requests of the connection were answered */
+	uint32_t user[AFS_N_USERS];
+	bool wide; /* volumes are paths in UTF-16 */
 	uint16_t port, family;
 	uint8_t ip[16];
 	uint32_t scope;
@@ -129,10 +133,28 @@ static void look_folder(struct sessions *s, struct label *l, pid_t pid)
 	l->folder = folder;
 }
 
-/* In whose list of users the name is: the process that accepted the connection lives longer. */
+/*
+ * In whose list of users the name is: the process that accepted the connection lives longer. Of one
+ * that is older than the watch that is the first process, the server, or it is that itself.
+ */
 static pid_t lister_of(const struct bpf_view *v, const struct afs_process *p)
 {
-	return p->parent >= 0 ? v->process[p->parent].tgid : p->tgid;
+	const struct afs_process *first = &v->process[0];
+
+	if (p->parent >= 0)
+		return v->process[p->parent].tgid;
+	return first->tgid && first->ended < first->threads ? first->tgid : p->tgid;
+}
+
+/* Names of users are asked for while the process lives, and may be known when they are shown. */
+static void ask_users(struct sessions *s, const struct bpf_view *v, const struct afs_process *p,
+		      struct label *l)
+{
+	const struct afs_stream *stream = bpf_view_stream_of(v, p);
+
+	while (stream && l->n_asked < stream->n_users && l->n_asked < AFS_N_USERS)
+		usernames_find(&s->names, lister_of(v, p),
+			       usernames_inside(p->tgid, stream->user[l->n_asked++]));
 }
 
 void sessions_look(struct bpf_rung *b)
@@ -152,6 +174,7 @@ void sessions_look(struct bpf_rung *b)
 		/* Its name is asked for now, and may be known when it is shown. */
 		if (!l->has_uid && look_uid(l, p->tgid))
 			usernames_find(&s->names, lister_of(v, p), l->uid);
+		ask_users(s, v, p, l);
 		if (now - l->looked_ns < FOLDER_NS || saw_volumes(p, bpf_view_stream_of(v, p)))
 			continue;
 		l->looked_ns = now;
@@ -159,20 +182,36 @@ void sessions_look(struct bpf_rung *b)
 	}
 }
 
+/* One more user of a session: "a, b". */
+static int sessions_add_user(struct run_session *to, const struct known *from, uint32_t uid,
+			     struct usernames *names)
+{
+	const char *name = usernames_find(names, from->lister, uid);
+	char number[24], *before = to->user;
+
+	snprintf(number, sizeof(number), "uid %u", uid);
+	if (asprintf(&to->user, "%s%s%s", before ? before : "", before ? ", " : "",
+		     name ? name : number) < 0)
+		to->user = NULL;
+	free(before);
+	return to->user ? 0 : -ENOMEM;
+}
+
 static int label_user(struct run_session *to, const struct known *from, struct usernames *names)
 {
-	uint32_t uid = from->uid ? from->uid : from->label.uid;
-	const char *name;
+	int err = 0;
 
+	if (from->n_users) {
+		to->user_from = "user id, as requests were answered";
+		for (uint16_t i = 0; i < from->n_users && !err; i++)
+			err = sessions_add_user(
+			    to, from, usernames_inside(from->lister, from->user[i]), names);
+		return err;
+	}
 	if (!from->uid && !from->label.has_uid)
 		return 0;
-	name = usernames_find(names, from->lister, uid);
-	if (name)
-		to->user = strdup(name);
-	else if (asprintf(&to->user, "uid %u", uid) < 0)
-		to->user = NULL;
 	to->user_from = from->uid ? "effective user id, seen in setresuid" : "/proc/PID/status";
-	return to->user ? 0 : -ENOMEM;
+	return sessions_add_user(to, from, from->uid ? from->uid : from->label.uid, names);
 }
 
 static int label_address(struct run_session *to, const struct known *s)
@@ -200,17 +239,44 @@ static char *volume_name(const struct afs_openvol *v)
 	return name;
 }
 
+/* The last part of a path of TREE_CONNECT. "…": its begin was not kept. */
+static char *share_name(const struct afs_openvol *v)
+{
+	const uint8_t *unit = v->bytes + AFS_OPENVOL_AT + 1;
+	char path[TEXT_UTF16_ROOM(AFS_OPENVOL_LEN / 2)], *name;
+	const char *last;
+
+	text_utf16(path, unit, v->bytes[AFS_OPENVOL_AT] % AFS_OPENVOL_LEN / 2);
+	last = strrchr(path, '\\');
+	if (asprintf(&name, "%s%s", last ? "" : "…", last ? last + 1 : path) < 0)
+		return NULL;
+	return name;
+}
+
+/* Clients may call the same server by different names: each share once. */
+static int add_volume(struct run_session *to, char *name)
+{
+	if (!name)
+		return -ENOMEM;
+	if (VEC_FIND(v, to->volume, to->n_volumes, !strcmp(*v, name)))
+		free(name);
+	else
+		to->volume[to->n_volumes++] = name;
+	return 0;
+}
+
 static int label_volumes(struct run_session *to, const struct known *from)
 {
+	int err = 0;
+
 	to->more_volumes = from->more_volumes;
 	if (from->n_volumes || from->more_volumes)
-		to->volume_from = VOLUMES_FROM_REQUESTS;
-	for (uint32_t i = 0; i < from->n_volumes; i++) {
-		to->volume[i] = volume_name(&from->volume[i]);
-		if (!to->volume[i])
-			return -ENOMEM;
-		to->n_volumes++;
-	}
+		to->volume_from = from->wide ? "TREE_CONNECT" : VOLUMES_FROM_REQUESTS;
+	for (uint32_t i = 0; i < from->n_volumes && !err; i++)
+		err = add_volume(to, from->wide ? share_name(&from->volume[i])
+						: volume_name(&from->volume[i]));
+	if (err)
+		return err;
 	if (from->saw_volumes || to->volume_from || !from->label.folder)
 		return 0;
 	to->volume[0] = strdup(from->label.folder);
@@ -268,6 +334,10 @@ static struct known known_stream(const struct sessions *s, const struct bpf_view
 	k.row.habit = stream->habit;
 	k.port = stream->port;
 	k.family = stream->family;
+	k.row.dialect = stream->dialect;
+	k.n_users = stream->n_users < AFS_N_USERS ? stream->n_users : AFS_N_USERS;
+	memcpy(k.user, stream->user, sizeof(k.user));
+	k.wide = v->setup->decoder == AFS_DECODER_SMB2;
 	k.saw_volumes = saw_volumes(p, stream);
 	k.n_volumes = stream->n_volumes;
 	k.more_volumes = stream->more_volumes;

@@ -1,0 +1,172 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""doctor of Samba: servers that work, and servers with faults.
+
+Tests user/doctor/smb.c, user/doctor/rules/rules_smb.c, user/kinds/smb_settings.c, and that doctor
+takes the kind of a server by itself.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import fcntl
+import re
+import signal
+import subprocess
+import threading
+from collections.abc import Iterator
+from itertools import cycle
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+from disturbed import DISTURBED, Disturbed, undisturbed
+from faults import repeated, send, shares
+from samba import Samba
+from scope import OK, Scope, wait_until
+from test_doctor_cases import first_is, say
+
+SECONDS = 4
+SUITE = "bookworm"
+# Of a client: a file is made, read, renamed and removed.
+STEPS = "put block f{0}; get f{0} got; rename f{0} g{0}; del g{0}"
+
+
+@pytest.fixture
+def smbd() -> Iterator[Samba]:
+    with Samba(SUITE) as server:
+        yield server
+
+
+@contextlib.contextmanager
+def at_work(server: Samba, folder: str = ".", steps: str = STEPS) -> Iterator[None]:
+    """A client that goes on until it is ended."""
+    (server.root / "tmp/block").write_bytes(b"x" * 5000)
+    *command, _, first = server.client_command(f"mkdir {folder}; cd {folder}")
+    quiet = subprocess.DEVNULL
+    process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=quiet, stderr=quiet)
+
+    def write() -> None:
+        assert process.stdin
+        with contextlib.suppress(OSError, ValueError):
+            process.stdin.write((first.replace("; ", "\n") + "\n").encode())
+            for i in cycle(range(100)):
+                process.stdin.write((steps.format(i).replace("; ", "\n") + "\n").encode())
+                process.stdin.flush()
+
+    writer = threading.Thread(target=write, daemon=True)
+    writer.start()
+    try:
+        wait_until(lambda: bool(sessions(server)), 10, "a session")
+        yield
+    finally:
+        process.kill()
+        process.wait()
+        writer.join()
+
+
+def sessions(server: Samba) -> list[int]:
+    """Processes of the server that have a connection."""
+    found = []
+    for child in Path(f"/proc/{server.pid}/task/{server.pid}/children").read_text().split():
+        with contextlib.suppress(OSError):
+            links = [str(fd.readlink()) for fd in Path(f"/proc/{child}/fd").iterdir()]
+            if len([link for link in links if link.startswith("socket:")]) > 2:
+                found.append(int(child))
+    return found
+
+
+def doctor(scope: Scope, server: Samba) -> Any:
+    said = say(scope, None, "doctor", "--pid", str(server.pid), "-d", str(SECONDS))
+    assert said.run["kind"] == "smb"
+    assert not re.search(r"\bAFP\b|CNID|netatalk|afpd", said.screen), said.screen
+    return said
+
+
+def filled(folder: Path, files: int) -> None:
+    folder.mkdir()
+    folder.chmod(0o777)
+    for i in range(files):
+        (folder / f"other{i}").touch()
+
+
+def nothing(said: Any) -> None:
+    if set(said.findings) & DISTURBED:
+        raise Disturbed(said.screen)
+    assert not said.findings and said.status == OK, said.screen
+
+
+@undisturbed
+def test_a_server_at_work_has_no_finding(scope: Scope, smbd: Samba) -> None:
+    with at_work(smbd, "d"):
+        said = doctor(scope, smbd)
+    nothing(said)
+    assert said.value("requests") > 100 and said.value("case_folded") == 2
+    assert said.value("acl_module") == 0 and said.value("notifyd") < 0.9
+
+
+# Place: names in a folder of 20,000 files | the folder is read for each: that is named;
+#   of 100 files nothing is said
+@undisturbed
+def test_a_huge_folder_is_named(scope: Scope, smbd: Samba) -> None:
+    filled(smbd.share1 / "few", 100)
+    filled(smbd.share1 / "many", 20000)
+    with at_work(smbd, "few"):
+        nothing(doctor(scope, smbd))
+    with at_work(smbd, "many"):
+        first_is(doctor(scope, smbd), "huge-folder")
+
+
+@undisturbed
+def test_a_verbose_log_is_named(scope: Scope) -> None:
+    with Samba(SUITE, SMB_GLOBAL="log level = 10") as server, at_work(server, "d"):
+        first_is(doctor(scope, server), "log")
+
+
+@undisturbed
+def test_a_module_that_stores_acls_is_named(scope: Scope) -> None:
+    with Samba(SUITE, SMB_SHARE="vfs objects = acl_xattr") as server, at_work(server, "d"):
+        finding = first_is(doctor(scope, server), "acl-module")
+    assert not finding["sure"]
+
+
+@undisturbed
+def test_a_stopped_session_is_named(scope: Scope, smbd: Samba) -> None:
+    with at_work(smbd, "d"):
+        pids = sessions(smbd)
+        stopped = shares(lambda _: send(pids, signal.SIGSTOP), lambda _: send(pids, signal.SIGCONT))
+        with stopped(SimpleNamespace(port=f"smb-{smbd.pid}"), 0.7):
+            first_is(doctor(scope, smbd), "server-stopped")
+
+
+# Place: a database of Samba that another process has locked | named, and never sure
+@undisturbed
+def test_a_locked_database_is_named(scope: Scope, smbd: Samba) -> None:
+    passwords = smbd.share1.parent / "private/passdb.tdb"
+
+    def lock(end: threading.Event) -> None:
+        with passwords.open("r+b") as file:
+            fcntl.lockf(file, fcntl.LOCK_EX)
+            end.wait(0.3)
+        end.wait(0.05)
+
+    def log_in(end: threading.Event) -> None:
+        smbd.client("ls")
+
+    with repeated(lock), repeated(log_in):
+        finding = first_is(doctor(scope, smbd), "tdb")
+    assert not finding["sure"]
+
+
+# Place: settings of Samba that cannot be read | what depends on them is not known, and that is said
+@undisturbed
+def test_without_its_settings_what_depends_on_them_is_not_known(scope: Scope, smbd: Samba) -> None:
+    filled(smbd.share1 / "many", 20000)
+    with at_work(smbd, "many"):
+        (smbd.root / smbd.conf.lstrip("/")).rename(smbd.share2 / "hidden.conf")
+        said = doctor(scope, smbd)
+    finding = first_is(said, "folder-scans")
+    assert not finding["sure"]
+    assert said.run["figures"]["case_folded"]["value"] is None
+    assert "testparm" in said.run["figures"]["case_folded"]["why"]
+    assert said.run["server"]["smb.conf"].startswith("not visible: ")

@@ -1,0 +1,328 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""What the same work costs over AFP and over SMB: docs/study-afp-smb.md, from a measurement.
+
+study.py [--quick] [--pairs N] [-o FOLDER] [--page FILE]   measure, then write the page
+study.py --of FOLDER [--page FILE]                         write the page of a folder again
+
+Starts netatalk with two kinds of CNID database and Samba with two sets of modules, all of pinned
+Debian releases and on this machine's disk, and lets `afpscope versus` measure them in turn; before
+each of its loads a server is started anew. Every figure of the page is of that measurement: what
+the machine did meanwhile is on it, too. --quick: fewer and shorter runs, and no comparison of a
+server with itself; the page says so.
+"""
+
+from __future__ import annotations
+
+import argparse
+import contextlib
+import json
+import os
+import platform
+import re
+import shutil
+import subprocess
+import sys
+import time
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+REPO = Path(__file__).resolve().parents[1]
+SERVERS = REPO / "tests/server"
+sys.path += [str(SERVERS)]
+
+from netatalk import Server  # noqa: E402
+from samba import Samba  # noqa: E402
+
+PAGE, PICTURE = "docs/study-afp-smb.md", "pictures/study-times.svg"
+ACTIONS = ("save", "read", "look", "list")
+FRUIT = "vfs objects = catia fruit streams_xattr"
+QUIET = "smbd profiling level = off"  # its clocks cost time
+WIDTH = 100
+
+
+@dataclass(frozen=True)
+class Plan:
+    """How much is measured."""
+
+    pairs: int
+    seconds: int
+    ramp: int
+    clients: int
+    itself: bool
+
+
+FULL, QUICK = Plan(20, 3, 1, 20, True), Plan(12, 1, 1, 8, False)
+
+
+@dataclass(frozen=True)
+class Started:
+    """A server: what is measured, how it is started anew, and what the page says of it."""
+
+    name: str
+    url: str
+    again: str  # a command of the shell
+    version: str
+    settings: str
+
+
+def _afp(stack: contextlib.ExitStack, name: str, cnid: str, cpu: str) -> Started:
+    hooks = {"AFPD_CPU": cpu} if cpu else {}
+    server = stack.enter_context(Server("forky", cnid=cnid, **hooks))
+    words = " ".join(f"{key}='{value}'" for key, value in hooks.items())
+    again = (
+        f"{SERVERS}/down.sh {server.port} && "
+        f"SERVER_FOR={os.getpid()} {words} {SERVERS}/up.sh forky {server.port} {cnid}"
+    )
+    conf = Path(server.root) / "inst" / str(server.port) / "afp.conf"
+    url = f"afp://bench1@127.0.0.1:{server.port}/vol1"
+    return Started(name, url, again, f"netatalk {server.version}", _settings(conf, "vol1"))
+
+
+def _smb(stack: contextlib.ExitStack, name: str, share: str, cpu: str) -> Started:
+    hooks = {"SMB_GLOBAL": QUIET, "SMB_SHARE": share} | ({"SMB_CPU": cpu} if cpu else {})
+    server = stack.enter_context(Samba("bookworm", **hooks))
+    words = " ".join(f"{key}='{value}'" for key, value in hooks.items())
+    again = (
+        f"{SERVERS}/smb-down.sh {server.port} && "
+        f"SERVER_FOR={os.getpid()} {words} {SERVERS}/smb-up.sh bookworm {server.port}"
+    )
+    conf = Path(server.root) / server.conf.lstrip("/")
+    url = f"smb://bench1@127.0.0.1:{server.port}/share1"
+    return Started(name, url, again, f"Samba {server.version}", _settings(conf, "share1"))
+
+
+def _settings(conf: Path, share: str) -> str:
+    """The global section and that of the share, without what is only about places."""
+    wanted, out = False, []
+    for line in conf.read_text().splitlines():
+        if line.startswith("["):
+            wanted = line.strip("[]").lower() in ("global", share)
+        if wanted and not re.search(r"= .*/|port|pw|listen|server = |netbios|interfaces", line):
+            out.append(line)
+    return "\n".join(filter(None, out))
+
+
+def _cpus() -> tuple[str, str]:
+    """Those of the clients and of the servers; empty: they share all there are."""
+    here = sorted(os.sched_getaffinity(0))
+    if len(here) < 2:
+        return "", ""
+    half = len(here) // 2
+    return ",".join(map(str, here[:half])), ",".join(map(str, here[half:]))
+
+
+def _machine(folder: Path) -> dict[str, str]:
+    model = re.search(r"model name\s*: (.*)", Path("/proc/cpuinfo").read_text())
+    memory = re.search(r"MemTotal: *(\d+)", Path("/proc/meminfo").read_text())
+    disk = subprocess.run(
+        ["findmnt", "-no", "FSTYPE,OPTIONS", "-T", str(folder)],
+        capture_output=True, text=True, check=False,
+    )  # fmt: skip
+    return {
+        "processor": f"{os.cpu_count()} CPUs, {model[1] if model else platform.machine()}",
+        "memory": f"{int(memory[1]) >> 20 if memory else 0} GiB",
+        "kernel": f"{platform.system()} {platform.release()}",
+        "file system of the volumes": " ".join(disk.stdout.split()),
+    }
+
+
+def _load() -> str:
+    return ", ".join(Path("/proc/loadavg").read_text().split()[:3])
+
+
+def measure(plan: Plan, folder: Path) -> None:
+    """Leaves the runs, versus.json, the figures and what the machine did in the folder."""
+    clients, servers = _cpus()
+    needs = [str(REPO / "tests/need.sh")]
+    python = subprocess.check_output([*needs, "--python"], text=True).strip()
+    library = subprocess.check_output([*needs, "--libsmb2"], text=True).strip()
+    folder.mkdir(parents=True)
+    with contextlib.ExitStack() as stack:
+        started = [
+            _afp(stack, "afp-dbd", "dbd", servers),
+            _afp(stack, "afp-sqlite", "sqlite", servers),
+            _smb(stack, "smb-default", "", servers),
+            _smb(stack, "smb-fruit", FRUIT, servers),
+        ]
+        again = folder / "again.sh"
+        cases = "\n".join(f"'{s.name}'*) {s.again} ;;" for s in started)
+        again.write_text(f'set -e\ncase "$AFPSCOPE_SIDE" in\n{cases}\nesac > /dev/null\n')
+        line = [*(["taskset", "-c", clients] if clients else []), python, "-B", "-m", "afpscope",
+                "versus", "-o", str(folder / "runs"), "--program", str(REPO / "build/afpscope"),
+                "--pairs", str(plan.pairs), "--restart", f"sh {again}", "--json",
+                "--html", str(folder / "versus.html"), "--figures", str(folder / "figures"),
+                "--alone", ",".join(ACTIONS), *(["--aa"] if plan.itself else []),
+                *(f"{s.name}={s.url}" for s in started),
+                "--", "load", "--mix", "office", "-n", str(plan.clients), "-d", str(plan.seconds),
+                "--ramp", str(plan.ramp), "--no-probe"]  # fmt: skip
+        about: dict[str, Any] = {
+            "date": time.strftime("%Y-%m-%d"),
+            "plan": vars(plan),
+            "quick": plan == QUICK,
+            "machine": _machine(Path(os.environ.get("AFPSCOPE_CACHE", Path.home() / ".cache"))),
+            "cpus": {"clients": clients, "servers": servers},
+            "servers": [vars(s) | {"again": ""} for s in started],
+            "load before": _load(),
+        }
+        env = os.environ | {
+            "PYTHONPATH": str(REPO / "analysis"),
+            "AFPSCOPE_PASSWORD": "secret1",
+            "LD_LIBRARY_PATH": library,
+        }
+        with (folder / "versus.json").open("w") as out:
+            done = subprocess.run(line, env=env, stdout=out, check=False)
+        if done.returncode not in (0, 4):
+            raise SystemExit(f"study.py: versus ended with {done.returncode}")
+        about |= {"load after": _load(), "trusted": done.returncode == 0}
+        (folder / "about.json").write_text(json.dumps(about, indent=1))
+
+
+# The page
+
+
+def _table(head: list[str], rows: list[list[str]], left: int = 1) -> str:
+    lines = [head, ["---" if i < left else "---:" for i in range(len(head))], *rows]
+    return "\n".join(f"| {' | '.join(line)} |" for line in lines)
+
+
+def _wrapped(text: str, first: str = "", then: str = "") -> str:
+    out, line = [], first
+    for word in text.split():
+        if len(line) + len(word) + 1 > WIDTH and line.strip():
+            out.append(line.rstrip())
+            line = then
+        line += ("" if line in (first, then) else " ") + word
+    return "\n".join([*out, line.rstrip()])
+
+
+def _figures(of: list[dict[str, Any]], names: list[str], wanted: str) -> str:
+    rows = [
+        [f["what"], f["load"], *(f["sides"][name]["text"] for name in names)]
+        for f in of
+        if re.search(wanted, f["load"])
+    ]
+    return _table(["", "load", *names], rows, 2)
+
+
+def _said(pair: dict[str, Any]) -> str:
+    return _wrapped(pair["said"] + ".", "- ", "  ")
+
+
+def page(folder: Path) -> str:
+    """The page in Markdown, from what measure() left."""
+    v = json.loads((folder / "versus.json").read_text())
+    about = json.loads((folder / "about.json").read_text())
+    names, plan = [s["name"] for s in v["sides"]], about["plan"]
+    apart, itself = ([p for p in v["pairs"] if p["same"] is same] for same in (False, True))
+    cpus = about["cpus"]
+    pinned = (
+        f"The clients ran on CPU {cpus['clients']}, the servers on CPU {cpus['servers']}. "
+        if cpus["clients"]
+        else ""
+    )
+    quick = (
+        "**This is the quick form of the study**: short loads, few clients, and no server was "
+        "compared with itself. "
+        if about["quick"]
+        else ""
+    )
+    doubt = "" if about["trusted"] else "A cross-check of some runs disagreed: see `versus.html`. "
+    parts = [
+        "# AFP and SMB: what the same work costs",
+        _wrapped(
+            "This page is for anyone who weighs netatalk against Samba: what users' actions took "
+            "and cost on both, measured by [versus](analysis.md#the-same-load-on-several-servers). "
+            "`make study` makes it: all figures here are of one measurement, and yours will differ."
+        ),
+        _wrapped(
+            f"{quick}{doubt}Measured on {about['date']}, {plan['pairs']} runs of each load on "
+            f"each server, in turn; before its loads a server was started anew. Each load: "
+            f"{plan['clients']} clients of the mix `office` for {plan['seconds']} s after a ramp "
+            f"of {plan['ramp']} s; once with all its actions, then with each alone. {pinned}The "
+            f"load averages of the machine were {about['load before']} before and "
+            f"{about['load after']} after it."
+        ),
+        "## What is not equal",
+        "\n".join(_wrapped(text, "- ", "  ") for text in v["said"])
+        or "The servers made as many sync calls for each action: durability is equal.",
+        _table(["", *names], [[f["what"], *f["values"]] for f in v["unequal"]], len(names) + 1),
+        _wrapped("Equal were " + ", ".join(f"{k} {t}" for k, t in v["equal"].items()) + "."),
+        "## What was found",
+        "\n".join(_said(p) for p in apart),
+        f"![p50 of each action on each server, with its interval]({PICTURE})",
+        "## Times of actions",
+        _wrapped(
+            "Medians of the runs; in parentheses their 95 % interval. n/a: not measured, or too "
+            "few actions for that figure."
+        ),
+        _figures(v["times"], names, "."),
+        "## Cost of an action",
+        _wrapped(
+            "What the processes of the server that were watched used, divided by the actions; "
+            "disk writes are those that they handed to the disk themselves."
+        ),
+        _figures(v["costs"], names, "."),
+        "## Over a longer way",
+        _figures(v["round_trips"], names, "."),
+    ]
+    if itself:
+        parts += ["## Each server against itself", "\n".join(_said(p) for p in itself)]
+    parts += [
+        "## What does not follow",
+        "\n".join(
+            _wrapped(text, "- ", "  ")
+            for text in (
+                "How fast a Mac is. The clients of both protocols are afpscope's ([load.md]"
+                "(load.md)): they keep no leases, ask for no streams, and read nothing from a "
+                "cache. A Mac sends other requests, and over SMB leaves some out.",
+                "How large folders behave. Each client's folder has "
+                f"{v['equal'].get('files', 'a few')} files. smbd may read the whole folder for a "
+                "name that it does not find, so that the size of folders matters more to it.",
+                "What other settings, versions, file systems, disks and CPUs do: each may turn a "
+                "difference round. Debian's packages were measured as they are, with the settings "
+                "below.",
+                "What encryption costs: none of the connections was encrypted unless the table of "
+                "what is not equal says so.",
+                "That servers are equal where no difference was shown.",
+            )
+        ),
+        "## The machine, the servers, their settings",
+        _table(["", ""], [[k, t] for k, t in about["machine"].items()], 2),
+    ]
+    for s in about["servers"]:
+        parts += [f"{s['name']}: {s['version']}", "```ini\n" + s["settings"] + "\n```"]
+    if v["remarks"]:
+        parts += [
+            "## What to know of these figures",
+            "\n".join(_wrapped(text + ".", "- ", "  ") for text in v["remarks"]),
+        ]
+    return "\n\n".join(parts) + "\n"
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--quick", action="store_true")
+    parser.add_argument("--pairs", type=int, help=f"default {FULL.pairs}, quick {QUICK.pairs}")
+    parser.add_argument("-o", dest="output", type=Path, default=REPO / "build/study")
+    parser.add_argument("--of", metavar="FOLDER", type=Path, help="one that was measured before")
+    parser.add_argument("--page", type=Path, default=REPO / PAGE)
+    args = parser.parse_args()
+    plan = QUICK if args.quick else FULL
+    if args.pairs:
+        plan = Plan(**vars(plan) | {"pairs": args.pairs})
+    folder = args.of or args.output
+    if not args.of:
+        if folder.exists():
+            shutil.rmtree(folder)
+        measure(plan, folder)
+    args.page.write_text(page(folder))
+    picture = args.page.parent / PICTURE
+    picture.parent.mkdir(exist_ok=True)
+    shutil.copy(folder / "figures/versus-times.svg", picture)
+    print(args.page)
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

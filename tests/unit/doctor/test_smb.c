@@ -1,0 +1,310 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * Servers of SMB: what sessions did for requests, and which waits are no server's. Tests
+ * user/doctor/smb.c, handed.c, user/doctor/rules/rules_smb.c.
+ */
+#include "unit/measure_rig.h"
+
+#include "bpf/commands.h"
+#include "doctor/judge.h"
+
+#include <stdio.h>
+
+static const struct run_kind smb = { .judged = RUN_JUDGED_SHARES, .has_requests = true };
+
+#define N_ACCOUNTS 6
+#define N_PARTS    8
+
+/* 10 s of a server: 1,000 CREATE, which take 1 s. */
+static struct run *server(void)
+{
+	struct run *r = made();
+	struct ledger *l = &r->phase[0]->ledger;
+	struct ledger_account *a;
+
+	r->kind = &smb;
+	free(l->account);
+	free(l->part);
+	l->account = calloc(N_ACCOUNTS, sizeof(*l->account));
+	l->part = calloc(N_PARTS, sizeof(*l->part));
+	assert_true(l->account && l->part);
+	l->n_accounts = 1;
+	l->n_parts = 2;
+	l->n_results = 0;
+	a = &l->account[0];
+	a->account = AFS_SMB2_CREATE;
+	a->sum = (struct afs_account) { .begun = 1000, .answered = 1000, .ns = 1000 * MS };
+	a->min_ns = a->max_ns = MS;
+	a->hist[hist_index(MS, AFS_REQUEST_BITS)] = 1000;
+	l->part[0] = part(AFS_SMB2_CREATE, AFS_CLASS_USER, AFS_OBJECT_NONE, 0);
+	l->part[0].part.cpu_ns = 500 * MS;
+	l->part[0].part.calls = 0;
+	l->part[1] = part(AFS_SMB2_CREATE, AFS_CLASS_IDENT, AFS_OBJECT_NONE, 0);
+	l->part[1].part.cpu_ns = 500 * MS;
+	l->part[1].part.calls = 50000;
+	return r;
+}
+
+/* One more account whose requests were parked for this long. */
+static void add_account(struct run *r, unsigned int number, uint64_t n, uint64_t ns)
+{
+	struct ledger *l = &r->phase[0]->ledger;
+	struct ledger_account *a = &l->account[l->n_accounts++];
+
+	assert_true(l->n_accounts <= N_ACCOUNTS);
+	a->account = (uint16_t)number;
+	a->sum = (struct afs_account) {
+		.begun = n, .answered = n, .ns = ns, .parked = n, .parked_ns = ns
+	};
+	a->min_ns = a->max_ns = ns / n;
+	a->hist[hist_index(ns / n, AFS_REQUEST_BITS)] = n;
+}
+
+static struct ledger_part *add_wait(struct run *r, unsigned int account, unsigned int class,
+				    unsigned int object, uint64_t blocked_ns)
+{
+	struct ledger *l = &r->phase[0]->ledger;
+
+	assert_true(l->n_parts < N_PARTS);
+	l->part[l->n_parts] = part(account, class, object, blocked_ns);
+	return &l->part[l->n_parts++];
+}
+
+static void measured(struct run_figures *f, const struct run *r)
+{
+	run_figure_set(f, RUN_FIGURE_UNCOUNTED, 0);
+	assert_int_equal(doctor_measure(f, r), 0);
+	assert_ptr_equal(f->kind, &smb);
+}
+
+/* Its first finding; NULL: none. sure: how it is said. */
+static const char *found(struct run_figures *f, bool *sure)
+{
+	static char key[64];
+	struct diagnosis d;
+
+	assert_int_equal(doctor_judge(&d, f), 0);
+	snprintf(key, sizeof(key), "%s", d.n_found ? d.found[0].rule->key : "");
+	*sure = d.n_found && d.found[0].sure;
+	diagnosis_fini(&d);
+	return *key ? key : NULL;
+}
+
+static void of_a_healthy_server_nothing_is_found(void **state)
+{
+	struct run_figures f = { 0 };
+	struct run *r = server();
+	bool sure;
+
+	(void)state;
+	measured(&f, r);
+	is(&f, RUN_FIGURE_REQUESTS, 1000);
+	is(&f, RUN_FIGURE_MEAN, 1e6);
+	is(&f, RUN_FIGURE_BUSY, 0.1);
+	is(&f, RUN_FIGURE_CPU, 1);
+	is(&f, RUN_FIGURE_CREATE, 1);
+	is(&f, RUN_FIGURE_CREATE_CALLS, 50);
+	is(&f, RUN_FIGURE_SCAN, 0);
+	is(&f, RUN_FIGURE_NOTIFYD, 0);
+	assert_null(found(&f, &sure));
+	done(r);
+}
+
+/* Nobody waits for a server that tells of changes when there are some, or for whoever has a lock.
+ */
+static void waits_for_other_clients_are_no_time_of_the_server(void **state)
+{
+	struct run_figures f = { 0 };
+	struct run *r = server();
+	bool sure;
+
+	(void)state;
+	add_account(r, AFS_SMB2_WAITED + AFS_SMB2_CHANGE_NOTIFY, 2, 9000u * (uint64_t)MS);
+	add_account(r, AFS_SMB2_WAITED + AFS_SMB2_LOCK, 3, 9000u * (uint64_t)MS);
+	measured(&f, r);
+	is(&f, RUN_FIGURE_REQUESTS, 1000);
+	is(&f, RUN_FIGURE_BUSY, 0.1);
+	is(&f, RUN_FIGURE_SLOW, 0);
+	is(&f, RUN_FIGURE_LONGEST, 1e6);
+	is(&f, RUN_FIGURE_LOCK_WAITS, 3);
+	assert_null(found(&f, &sure));
+	done(r);
+}
+
+static void folders_are_read_for_names_that_do_not_exist(void **state)
+{
+	struct run_figures f = { 0 };
+	struct run *r = server();
+	struct ledger_part *p = add_wait(r, AFS_SMB2_CREATE, AFS_CLASS_DIR, AFS_OBJECT_DIR,
+					 100 * MS);
+	bool sure;
+
+	(void)state;
+	p->part.cpu_ns = 900 * MS;
+	r->phase[0]->ledger.part[0].part.cpu_ns = 0;
+	r->phase[0]->ledger.part[1].part.cpu_ns = 0;
+	measured(&f, r);
+	is(&f, RUN_FIGURE_SCAN, 1);
+	is(&f, RUN_FIGURE_SCAN_MEAN, 1e6);
+	assert_true(*f.who[RUN_FIGURE_SCAN]);
+	/* The settings are not known. */
+	assert_string_equal(found(&f, &sure), "folder-scans");
+	assert_false(sure);
+	f = (struct run_figures) { 0 };
+	r->shares.known = true;
+	r->shares.all = r->shares.folded = 2;
+	measured(&f, r);
+	is(&f, RUN_FIGURE_CASE_FOLDED, 2);
+	assert_string_equal(found(&f, &sure), "huge-folder");
+	assert_true(sure);
+	done(r);
+	/* A list that a client asks for is its own wish. */
+	f = (struct run_figures) { 0 };
+	r = server();
+	r->phase[0]->ledger.account[0].account = AFS_SMB2_QUERY_DIRECTORY;
+	add_wait(r, AFS_SMB2_QUERY_DIRECTORY, AFS_CLASS_DIR, AFS_OBJECT_DIR, 900 * MS);
+	measured(&f, r);
+	is(&f, RUN_FIGURE_SCAN, 0);
+	done(r);
+}
+
+static void a_module_that_stores_acls_is_named_with_what_it_costs(void **state)
+{
+	struct run_figures f = { 0 };
+	struct run *r = server();
+	bool sure;
+
+	(void)state;
+	r->phase[0]->ledger.part[1].part.calls = 459000;
+	measured(&f, r);
+	is(&f, RUN_FIGURE_CREATE_CALLS, 459);
+	assert_null(found(&f, &sure));
+	r->shares.known = true;
+	r->shares.all = 2;
+	r->shares.acls = 1;
+	measured(&f, r);
+	assert_string_equal(f.who[RUN_FIGURE_ACL_MODULE], "1 of 2 shares");
+	assert_string_equal(found(&f, &sure), "acl-module");
+	assert_false(sure);
+	done(r);
+}
+
+static void a_create_that_waits_for_another_client_is_told(void **state)
+{
+	struct run_figures f = { 0 };
+	struct run *r = server();
+	bool sure;
+
+	(void)state;
+	add_account(r, AFS_SMB2_WAITED + AFS_SMB2_CREATE, 5, 3000u * (uint64_t)MS);
+	measured(&f, r);
+	is(&f, RUN_FIGURE_REQUESTS, 1005);
+	is(&f, RUN_FIGURE_BREAKS, 5);
+	is(&f, RUN_FIGURE_BREAK_WAIT, 0.75);
+	is(&f, RUN_FIGURE_BREAK_MEAN, 600e6);
+	is(&f, RUN_FIGURE_SLOW_N, 5);
+	assert_string_equal(found(&f, &sure), "oplock-breaks");
+	assert_false(sure);
+	done(r);
+}
+
+static void waits_of_sessions_are_by_what_they_are_for(void **state)
+{
+	static const struct {
+		unsigned int class, object;
+		enum run_figure figure;
+		const char *key;
+	} some[] = {
+		{ AFS_CLASS_LOCK, AFS_OBJECT_DATA, RUN_FIGURE_TDB, "tdb" },
+		{ AFS_CLASS_WAIT, AFS_OBJECT_NONE, RUN_FIGURE_TDB, "tdb" },
+		{ AFS_CLASS_WAIT, AFS_OBJECT_SOCKET, RUN_FIGURE_ASKED_OTHERS, "name-service" },
+		{ AFS_CLASS_READ, AFS_OBJECT_SOCKET, RUN_FIGURE_ASKED_OTHERS, "name-service" },
+		{ AFS_CLASS_SEND, AFS_OBJECT_SOCKET, RUN_FIGURE_TDB, NULL },
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(some) / sizeof(some[0]); i++) {
+		struct run_figures f = { 0 };
+		struct run *r = server();
+		bool sure;
+		const char *key;
+
+		r->phase[0]->ledger.account[0].sum.ns = 2000u * (uint64_t)MS;
+		add_wait(r, AFS_SMB2_CREATE, some[i].class, some[i].object, 1000 * MS);
+		measured(&f, r);
+		is(&f, some[i].figure, some[i].key ? 0.5 : 0);
+		key = found(&f, &sure);
+		assert_false(sure);
+		if (some[i].key)
+			assert_string_equal(key, some[i].key);
+		else
+			assert_null(key);
+		done(r);
+	}
+}
+
+static void the_log_is_a_share_of_the_requests_time(void **state)
+{
+	struct run_figures f = { 0 };
+	struct run *r = server();
+	struct ledger_part *p = add_wait(r, AFS_SMB2_CREATE, AFS_CLASS_WRITE, AFS_OBJECT_LOG, 0);
+	bool sure;
+
+	(void)state;
+	p->part.calls = 30000;
+	p->part.cpu_ns = 600 * MS;
+	r->phase[0]->ledger.part[0].part.cpu_ns = 0;
+	r->phase[0]->ledger.part[1].part.cpu_ns = 400 * MS;
+	measured(&f, r);
+	is(&f, RUN_FIGURE_LOG, 0.6);
+	is(&f, RUN_FIGURE_LOG_CALLS, 30);
+	assert_string_equal(found(&f, &sure), "log");
+	assert_true(sure);
+	done(r);
+}
+
+/* An fsync of the pool is in no request's parts, but its time is. */
+static void what_the_pool_waits_for_counts(void **state)
+{
+	struct run_figures f = { 0 };
+	struct run *r = server();
+
+	(void)state;
+	add_account(r, AFS_SMB2_FLUSH, 100, 3000u * (uint64_t)MS);
+	add_wait(r, AFS_ACCOUNT_THREADS, AFS_CLASS_SYNC, AFS_OBJECT_DATA, 2800u * (uint64_t)MS)
+	    ->part.calls = 100;
+	measured(&f, r);
+	is(&f, RUN_FIGURE_SYNC, 0.7);
+	is(&f, RUN_FIGURE_WAIT_DISK, 0.7);
+	is(&f, RUN_FIGURE_SYNC_MEAN, 28e6);
+	done(r);
+}
+
+static void without_its_requests_nothing_is_known(void **state)
+{
+	struct run_figures f = { 0 };
+	struct run *r = server();
+
+	(void)state;
+	r->phase[0]->ledger.has_requests = false;
+	measured(&f, r);
+	assert_false(f.known[RUN_FIGURE_REQUESTS] || f.known[RUN_FIGURE_SCAN]);
+	done(r);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(of_a_healthy_server_nothing_is_found),
+		cmocka_unit_test(waits_for_other_clients_are_no_time_of_the_server),
+		cmocka_unit_test(folders_are_read_for_names_that_do_not_exist),
+		cmocka_unit_test(a_module_that_stores_acls_is_named_with_what_it_costs),
+		cmocka_unit_test(a_create_that_waits_for_another_client_is_told),
+		cmocka_unit_test(waits_of_sessions_are_by_what_they_are_for),
+		cmocka_unit_test(the_log_is_a_share_of_the_requests_time),
+		cmocka_unit_test(what_the_pool_waits_for_counts),
+		cmocka_unit_test(without_its_requests_nothing_is_known),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

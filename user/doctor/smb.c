@@ -1,0 +1,306 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * SMB servers (smbd): a process for each connection, whose first thread works for one request after
+ * the other and parks those that others do. What waits for other clients on purpose is no time of a
+ * server: CHANGE_NOTIFY, a LOCK that another client holds.
+ */
+#include "doctor/kinds.h"
+
+#include "base/hist.h"
+#include "bpf/commands.h"
+#include "doctor/handed.h"
+#include "doctor/measure.h"
+#include "doctor/measure_priv.h"
+#include "doctor/sessions.h"
+
+#include <inttypes.h>
+#include <math.h>
+#include <string.h>
+
+#define SLOW_NS   100000000u /* a person notices */
+#define NS_PER_S  1e9
+#define DISK_FULL ((int32_t)0xc000007f)
+#define LOCKED    ((int32_t)0xc00000a2) /* of a medium that is write-protected */
+
+/* A request that waits for what other clients do. */
+static bool waits_for_others(unsigned int number)
+{
+	return number >= AFS_SMB2_WAITED && number < AFS_SMB2_CREATE_AND &&
+	       number != AFS_SMB2_WAITED + AFS_SMB2_CREATE;
+}
+
+/* It looks a name up: CREATE, a compound that begins with it, or a rename. */
+static bool looks_up(unsigned int number)
+{
+	return number == AFS_SMB2_CREATE || number == AFS_SMB2_SET_INFO ||
+	       number == AFS_SMB2_WAITED + AFS_SMB2_CREATE ||
+	       (number >= AFS_SMB2_CREATE_AND && number <= AFS_SMB2_COMPOUND);
+}
+
+static bool is_create(unsigned int number)
+{
+	return looks_up(number) && number != AFS_SMB2_SET_INFO && number != AFS_SMB2_COMPOUND;
+}
+
+/* Figures, and of request time that which sessions and their pools worked or waited for others. */
+struct smb_figures {
+	struct handed h;
+	struct ledger_account judged; /* all requests but those that wait for other clients */
+	double own_ns;
+};
+
+/* As handed_init() has it, without what waits for others. */
+static void without_waits(struct smb_figures *x)
+{
+	struct handed *h = &x->h;
+	double sum = 0;
+
+	h->all_ns = h->pending = h->pending_ns = 0;
+	for (size_t i = 0; i < h->requests.n; i++) {
+		const struct request *r = &h->requests.request[i];
+
+		if (waits_for_others(r->number))
+			continue;
+		ledger_account_add(&x->judged, &r->a);
+		x->own_ns += (double)r->time_ns[ACCOUNT_OTHER];
+		h->all_ns += (double)r->service_ns;
+		h->pending += (double)r->pending;
+		h->pending_ns += (double)r->pending_ns;
+	}
+	for (size_t c = 0; c < ACCOUNT_N_COLUMNS; c++)
+		sum += c == ACCOUNT_OTHER || c == ACCOUNT_STOPPED ? 0 : h->did[c];
+	h->whole_ns = fmax(h->all_ns, sum);
+	x->own_ns += sum - h->did[ACCOUNT_RUNQ];
+}
+
+/* Of a request, without what it waited for a CPU, or was stopped. */
+static double own_ns(const struct request *r)
+{
+	double ns = (double)r->parked_ns;
+
+	for (size_t c = 0; c < ACCOUNT_N_COLUMNS; c++)
+		ns += c == ACCOUNT_RUNQ || c == ACCOUNT_STOPPED ? 0 : (double)r->time_ns[c];
+	return ns;
+}
+
+static void smb_look_longest(const struct handed *h)
+{
+	char name[ACCOUNT_NAME_MAX];
+	uint64_t longest = 0;
+
+	for (size_t i = 0; i < h->requests.n; i++) {
+		const struct request *r = &h->requests.request[i];
+
+		if (waits_for_others(r->number) || r->a.max_ns <= longest)
+			continue;
+		longest = r->a.max_ns;
+		run_figure_who(h->out, RUN_FIGURE_LONGEST, "%s",
+			       run_account_name(h->run, r->number, name));
+	}
+	run_figure_set(h->out, RUN_FIGURE_LONGEST, (double)longest);
+}
+
+static void smb_look_slow(const struct handed *h, const struct ledger_account *judged)
+{
+	bool hang = h->pending_ns >= SLOW_NS;
+	double n = hang ? h->pending : 0, ns = hang ? h->pending_ns : 0;
+
+	for (size_t i = hist_index(SLOW_NS, AFS_REQUEST_BITS); i < AFS_REQUEST_BUCKETS; i++) {
+		uint64_t low = hist_low(i, AFS_REQUEST_BITS);
+
+		n += (double)judged->hist[i];
+		ns += (double)judged->hist[i] * (double)(low + hist_low(i + 1, AFS_REQUEST_BITS)) /
+		      2;
+	}
+	run_figure_set(h->out, RUN_FIGURE_SLOW_N, n);
+	run_figure_share(h->out, RUN_FIGURE_SLOW, fmin(ns, h->all_ns), h->all_ns);
+}
+
+static bool smb_skips(const void *user, unsigned int number)
+{
+	(void)user;
+	return waits_for_others(number);
+}
+
+static void smb_look_times(const struct handed *h, const struct ledger_account *judged)
+{
+	double n = (double)judged->sum.answered;
+
+	run_figure_set(h->out, RUN_FIGURE_REQUESTS, n);
+	run_figure_share(h->out, RUN_FIGURE_RATE, n * NS_PER_S, h->ns);
+	run_figure_share(h->out, RUN_FIGURE_BUSY, h->all_ns, h->ns);
+	run_figure_set(h->out, RUN_FIGURE_PENDING, h->pending_ns);
+	smb_look_slow(h, judged);
+	if (!judged->sum.answered)
+		return;
+	run_figure_set(h->out, RUN_FIGURE_MEAN, (double)judged->sum.ns / n);
+	doctor_mostly(h->out, h->run, &h->requests, smb_skips, NULL);
+	run_figure_set(h->out, RUN_FIGURE_P50, requests_quantile(judged, 0.5));
+	run_figure_set(h->out, RUN_FIGURE_P99, requests_quantile(judged, 0.99));
+	smb_look_longest(h);
+}
+
+/* ---- calls of sessions in requests ---- */
+
+/* A sum of time, and in which account most of it is. */
+struct smb_sum {
+	double ns, calls, most_ns[AFS_N_ACCOUNTS];
+	unsigned int most;
+};
+
+static void sum_add(struct smb_sum *to, const struct ledger_part *p, double ns)
+{
+	to->ns += ns;
+	to->calls += (double)p->part.calls;
+	to->most_ns[p->account] += ns;
+	if (to->most_ns[p->account] > to->most_ns[to->most])
+		to->most = p->account;
+}
+
+static void sum_put(const struct handed *h, enum run_figure which, const struct smb_sum *s,
+		    double of)
+{
+	char name[ACCOUNT_NAME_MAX];
+
+	run_figure_share(h->out, which, s->ns, of);
+	if (s->ns > 0)
+		run_figure_who(h->out, which, "%s", run_account_name(h->run, s->most, name));
+}
+
+struct smb_sums {
+	struct smb_sum scan, tdb, asked, log;
+};
+
+static void smb_add_part(struct smb_sums *s, const struct ledger_part *p)
+{
+	double on = (double)p->part.cpu_ns, off = (double)p->part.blocked_ns;
+
+	if (p->object == AFS_OBJECT_LOG)
+		sum_add(&s->log, p, on + off);
+	if (!account_is_request(p->account))
+		return;
+	if (p->class == AFS_CLASS_DIR && p->object == AFS_OBJECT_DIR && looks_up(p->account))
+		sum_add(&s->scan, p, on + off);
+	/* A file's lock, or a mutex in memory that sessions share: futex. */
+	if (p->class == AFS_CLASS_LOCK ||
+	    (p->class == AFS_CLASS_WAIT && p->object == AFS_OBJECT_NONE))
+		sum_add(&s->tdb, p, off);
+	/* What is only sent is no question. */
+	if (p->object == AFS_OBJECT_SOCKET && p->class != AFS_CLASS_SEND)
+		sum_add(&s->asked, p, off);
+}
+
+static void smb_look_calls(const struct smb_figures *x)
+{
+	const struct handed *h = &x->h;
+	struct smb_sums s = { 0 };
+	double n = 0;
+
+	for (size_t i = 0; i < h->l->n_parts; i++)
+		if (h->l->part[i].role == AFS_ROLE_SERVER)
+			smb_add_part(&s, &h->l->part[i]);
+	for (size_t i = 0; i < h->requests.n; i++)
+		if (looks_up(h->requests.request[i].number))
+			n += (double)h->requests.request[i].a.sum.answered;
+	sum_put(h, RUN_FIGURE_SCAN, &s.scan, x->own_ns);
+	run_figure_share(h->out, RUN_FIGURE_SCAN_MEAN, s.scan.ns, n);
+	sum_put(h, RUN_FIGURE_TDB, &s.tdb, h->whole_ns);
+	sum_put(h, RUN_FIGURE_ASKED_OTHERS, &s.asked, h->whole_ns);
+	run_figure_share(h->out, RUN_FIGURE_LOG, s.log.ns, x->own_ns);
+	run_figure_set(h->out, RUN_FIGURE_LOG_TIME, s.log.ns);
+	run_figure_share(h->out, RUN_FIGURE_LOG_CALLS, s.log.calls, (double)x->judged.sum.answered);
+	run_figure_share(h->out, RUN_FIGURE_OWN, x->own_ns, h->whole_ns);
+}
+
+static void smb_look_creates(const struct smb_figures *x)
+{
+	double n = 0, ns = 0, calls = 0;
+
+	for (size_t i = 0; i < x->h.requests.n; i++) {
+		const struct request *r = &x->h.requests.request[i];
+
+		if (!is_create(r->number))
+			continue;
+		n += (double)r->a.sum.answered;
+		ns += own_ns(r);
+		calls += (double)r->calls;
+	}
+	run_figure_share(x->h.out, RUN_FIGURE_CREATE, ns, x->own_ns);
+	run_figure_share(x->h.out, RUN_FIGURE_CREATE_CALLS, calls, n);
+}
+
+/* Clients that wait for each other. */
+static void smb_look_told(const struct handed *h)
+{
+	const struct ledger_account *create = ledger_account(h->l,
+							     AFS_SMB2_WAITED + AFS_SMB2_CREATE);
+	const struct ledger_account *lock = ledger_account(h->l, AFS_SMB2_WAITED + AFS_SMB2_LOCK);
+	double n = create ? (double)create->sum.answered : 0;
+
+	run_figure_set(h->out, RUN_FIGURE_BREAKS, n);
+	handed_share(h, RUN_FIGURE_BREAK_WAIT, create ? (double)create->sum.ns : 0);
+	if (create)
+		run_figure_share(h->out, RUN_FIGURE_BREAK_MEAN, (double)create->sum.ns, n);
+	run_figure_set(h->out, RUN_FIGURE_LOCK_WAITS, lock ? (double)lock->sum.answered : 0);
+}
+
+static void smb_look_notifyd(const struct handed *h)
+{
+	struct afs_part all = ledger_part_sum(h->l, AFS_ROLE_BACKEND, LEDGER_ALL, LEDGER_ALL,
+					      LEDGER_ALL);
+
+	run_figure_share(h->out, RUN_FIGURE_NOTIFYD, (double)(all.cpu_ns + all.runq_ns), h->ns);
+}
+
+static void put_shares(struct run_figures *out, enum run_figure which, const struct run *r,
+		       uint64_t n)
+{
+	const char *why = run_note_find(&r->server, RUN_SMB_CONF);
+
+	if (!r->shares.known) {
+		run_figure_who(out, which, "%s", why ? why : "the settings are not known");
+		return;
+	}
+	run_figure_set(out, which, (double)n);
+	if (n)
+		run_figure_who(out, which, "%" PRIu64 " of %" PRIu64 " shares", n, r->shares.all);
+}
+
+/* Its main process, and its sessions. */
+static void smb_look_processes(struct run_figures *out, const struct run *r, double ns)
+{
+	struct measure m = { .out = out, .run = r, .ns = ns };
+
+	measure_ends(&m);
+	doctor_sessions(out, r, ns);
+}
+
+int doctor_smb(struct run_figures *out, const struct run *r, const struct view *v, double ns)
+{
+	struct smb_figures x = { 0 };
+	const struct handed *h = &x.h;
+	int e;
+
+	if (!v->all.has_requests)
+		return 0;
+	e = handed_init(&x.h, out, r, v, ns);
+	if (e)
+		return e;
+	without_waits(&x);
+	smb_look_times(h, &x.judged);
+	smb_look_calls(&x);
+	smb_look_creates(&x);
+	smb_look_told(h);
+	smb_look_notifyd(h);
+	smb_look_processes(out, r, ns);
+	put_shares(out, RUN_FIGURE_CASE_FOLDED, r, r->shares.folded);
+	put_shares(out, RUN_FIGURE_ACL_MODULE, r, r->shares.acls);
+	handed_stopped(h);
+	handed_cpu(h);
+	handed_disk(h);
+	handed_share(h, RUN_FIGURE_NET, h->did[ACCOUNT_NET]);
+	handed_refused(h, DISK_FULL, RUN_FIGURE_DISK_FULL, RUN_FIGURE_DISK_FULL_SHARE);
+	handed_refused(h, LOCKED, RUN_FIGURE_LOCKED, RUN_FIGURE_LOCKED_SHARE);
+	handed_fini(&x.h);
+	return 0;
+}
