@@ -196,7 +196,7 @@ def test_a_server_that_is_named_is_watched_as_what_it_is(scope: Scope, ganesha: 
         run = stopped(running)
         assert run.saved["kind"] == "nfs" and counted(run)["requests"]["MOUNT MNT"] == 1
         done = scope.execute([str(scope.binary), "record", which, "--trace", "-d", "1"])
-        done.expect(USAGE, "--trace records requests of --kind afp, not of nfs")
+        done.expect(USAGE, "--trace records requests of --kind afp", "not of nfs")
         done = scope.execute([str(scope.binary), "doctor", which, "-d", "1"])
         done.expect(NO_SESSION, f"{ganesha.pid} is a server of kind nfs", "record --kind nfs")
 
