@@ -444,6 +444,7 @@ TEXTS: dict[str, Spec] = {
     "test": How.TITLE,
     "user": How.USER,
     "client": How.CLIENT,
+    "dialect": How.DIGITS,
     "volume": How.VOLUME,
     "threads": How.THREAD,
     "range": How.DIGITS,

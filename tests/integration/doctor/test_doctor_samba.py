@@ -105,8 +105,6 @@ def test_a_server_at_work_has_no_finding(scope: Scope, smbd: Samba) -> None:
     assert said.value("acl_module") == 0 and said.value("notifyd") < 0.9
 
 
-# Place: names in a folder of 20,000 files | the folder is read for each: that is named;
-#   of 100 files nothing is said
 @undisturbed
 def test_a_huge_folder_is_named(scope: Scope, smbd: Samba) -> None:
     filled(smbd.share1 / "few", 100)
@@ -139,7 +137,6 @@ def test_a_stopped_session_is_named(scope: Scope, smbd: Samba) -> None:
             first_is(doctor(scope, smbd), "server-stopped")
 
 
-# Place: a database of Samba that another process has locked | named, and never sure
 @undisturbed
 def test_a_locked_database_is_named(scope: Scope, smbd: Samba) -> None:
     passwords = smbd.share1.parent / "private/passdb.tdb"
@@ -158,7 +155,6 @@ def test_a_locked_database_is_named(scope: Scope, smbd: Samba) -> None:
     assert not finding["sure"]
 
 
-# Place: settings of Samba that cannot be read | what depends on them is not known, and that is said
 @undisturbed
 def test_without_its_settings_what_depends_on_them_is_not_known(scope: Scope, smbd: Samba) -> None:
     filled(smbd.share1 / "many", 20000)

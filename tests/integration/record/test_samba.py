@@ -12,7 +12,6 @@ import json
 import re
 import signal
 import subprocess
-import time
 from collections import Counter
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -137,12 +136,15 @@ def connected(server: Samba, share: str, commands: str) -> Iterator[None]:
     (server.root / "tmp/block").write_bytes(b"x" * SIZE)
     process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.DEVNULL)
     assert process.stdin
-    # One after the other: it reads as many as there are, and then waits for more.
-    for line in ("lcd /tmp", *commands.splitlines(), f"get block {done.name}"):
-        process.stdin.write(f"{line}\n".encode())
+    process.stdin.write(f"lcd /tmp\n{commands}\nget block {done.name}\n".encode())
+
+    def is_done() -> bool:
+        # It reads as many lines as there are, does one, and waits for more.
+        process.stdin.write(b"\n")
         process.stdin.flush()
-        time.sleep(0.2)
-    wait_until(done.exists, 10, "the client's work")
+        return done.exists()
+
+    wait_until(is_done, 10, "the client's work", 0.1)
     try:
         yield
     finally:
@@ -200,7 +202,6 @@ def test_users_shares_and_dialects_are_those_of_smbstatus(scope: Scope, suite: s
     assert not run.saved["warnings"] and not run.losses()
 
 
-# Place: settings of Samba that make figures differ | each is a warning, as testparm says it is set
 def test_settings_that_matter_are_warned_of(scope: Scope) -> None:
     hooks = {"SMB_GLOBAL": "log level = 3\n" + SYNCHRONOUS, "SMB_SHARE": "strict sync = no"}
     with Samba("bookworm", **hooks) as server:

@@ -50,8 +50,7 @@ static void of_a_usual_server_nothing_is_said(void **state)
 	drop(&s, &r);
 }
 
-/* Place: settings of a share that a warning is for | the warning has the extent; printers have no
- * files. */
+/* Printers have no files. */
 static void of_shares_it_is_said_how_many(void **state)
 {
 	struct smb_settings s;
