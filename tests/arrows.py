@@ -49,6 +49,7 @@ TABLE = {
     "client/work/smallfile": "base run store load work",
     "client/work/mix": "base run afp store load work",
     "client/work/rxperf": "base run rx store load work",
+    "client/work/replay": "base afp store load work",
     "user/host/proc": "base bpf",
     "user/host/net": "base run host/proc",
     "user/host": "base run host/proc host/net bpf",
@@ -72,6 +73,7 @@ TABLE = {
     "user/drive": f"{MEASURED} report/json report/screen app attach doctor dsi rx uam afp store"
     " load work work/mix work/rxperf work/smallfile",
     "user/ranks": "base run report app attach drive dsi afp store load work mpi",
+    "user/replay": f"base run {HOST} report trace app drive afp store load work work/replay bpf",
     "user/top": f"{MEASURED} report/json report/screen trace app attach doctor",
     "user/slow": f"{MEASURED} report/json report/screen trace app attach drive",
     "user/exporter": f"{MEASURED} app attach afp",

@@ -23,6 +23,8 @@ bare_base() { # SUITE LOG
 
 bare_mount() { # ROOT: what a program of this machine sees
     local dir
+    # Else nobody in there is shown the mount on which it lies.
+    mountpoint -q "$1" || mount --bind "$1" "$1"
     for dir in dev sys proc; do
         mount --rbind "/$dir" "$1/$dir"
         mount --make-rslave "$1/$dir"

@@ -9,7 +9,7 @@
 #include "load/actions.h"
 
 #include "base/clock.h"
-#include "load/draw.h"
+#include "load/closed.h"
 #include "load/pause.h"
 #include "load/tally.h"
 
@@ -208,6 +208,10 @@ static void begin_action(struct worker *w, struct actor *a, uint64_t planned_ns,
 
 	a->next_ns = UINT64_MAX;
 	a->aside_ns = a->script->aside_ns;
+	if (class == SCRIPT_LATER) {
+		closed_plan(w, a, now_ns);
+		return;
+	}
 	if (class < 0) {
 		a->done = true;
 		w->n_left--;
@@ -241,32 +245,11 @@ static void rest(struct worker *w, struct actor *a)
 	w->idle_tail = &a->next;
 }
 
-/* A client of a crowd that changes waits until it is one of those that work. */
-static uint64_t actions_turn(const struct worker *w, const struct actor *a, uint64_t next_ns)
-{
-	const struct rate *crowd = w->job->crowd;
-	double from_s = ((double)next_ns - (double)w->measure_ns) / 1e9, s;
-
-	if (!crowd)
-		return next_ns;
-	s = rate_reaches(crowd, a->of_all + 1, from_s);
-	if (s <= from_s)
-		return next_ns;
-	return s < 1e9 ? w->measure_ns + (uint64_t)(s * 1e9) : UINT64_MAX;
-}
-
 /* The next action of a client in a closed loop, or the next arrival that waits for one. */
 static void plan_next(struct worker *w, struct actor *a, uint64_t now_ns)
 {
-	const struct engine_job *job = w->job;
-
-	if (job->pace.kind == PACE_CLOSED) {
-		a->next_ns = now_ns + job->pause_ns;
-		if (job->think)
-			a->next_ns += draw_next(job->think, a->random);
-		a->next_ns = actions_turn(w, a, a->next_ns);
-		if (a->next_ns >= w->end_ns)
-			a->next_ns = UINT64_MAX;
+	if (!tally_open_loop(w)) {
+		closed_plan(w, a, now_ns);
 		return;
 	}
 	a->next_ns = UINT64_MAX;
@@ -284,7 +267,8 @@ static bool actions_is_unpaced(const struct worker *w, const struct actor *a)
 {
 	const struct engine_job *job = w->job;
 
-	return actions_calls(w, a) && !job->pause_ns && !job->think && !job->crowd;
+	return actions_calls(w, a) && !job->pause_ns && !job->think && !job->crowd &&
+	       !a->script->type->due;
 }
 
 /* It took until the last answer was there, at last_ns: what the script made of that is no part. */
@@ -386,9 +370,11 @@ static void give_back(struct worker *w, struct actor *a)
 /* 0 or a negative errno: the store is lost. */
 static int begin_due(struct worker *w, struct actor *a, uint64_t now_ns, struct err *e)
 {
+	if (!closed_may_begin(w, a, now_ns))
+		return 0;
 	if (!a->queued && !a->arrival.late)
-		tally_late(w, a->next_ns, now_ns);
-	begin_action(w, a, a->next_ns, now_ns);
+		tally_late(w, closed_free_ns(w, a), now_ns);
+	begin_action(w, a, closed_due_ns(w, a), now_ns);
 	return a->state == ACTOR_ACTING ? actions_submit(a, e) : 0;
 }
 
@@ -433,7 +419,7 @@ static int act_alone(struct worker *w, struct actor *a, uint64_t until_ns, struc
 		    w->alive_ns >= w->end_ns)
 			continue;
 		r = begin_due(w, a, w->alive_ns, e);
-		a->at_once = true;
+		a->at_once = !a->script->type->due;
 	}
 	return r;
 }
@@ -488,7 +474,7 @@ static void plan_first(struct worker *w, struct actor *a)
 		rest(w, a);
 		return;
 	}
-	a->next_ns = actions_turn(w, a, w->begin_ns + w->job->ramp_ns / w->n_clients * a->of_all);
+	closed_first(w, a);
 	timers_sooner(&w->timers, &a->timer, a->next_ns);
 }
 

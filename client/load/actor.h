@@ -11,15 +11,19 @@
  * A script's work is a sequence of actions ("save a document"), each of some requests. Actions have
  * classes, small numbers from 0, by which the engine keeps latencies.
  *
- *	begin -> class of the next action, or SCRIPT_END
+ *	begin -> class of the next action, SCRIPT_END or SCRIPT_LATER
  *	next  -> a request to submit, as often as it gives one
  *	answered(request), and again next, until the script says that the action is complete
  */
 
 #include "store/store.h"
 
-/* begin: there is nothing more to do. */
-#define SCRIPT_END (-1)
+/* begin: there is nothing more to do; or nothing now: due() says anew when. */
+#define SCRIPT_END   (-1)
+#define SCRIPT_LATER (-2)
+
+/* due: as soon as the last action has ended. */
+#define SCRIPT_AT_ONCE UINT64_MAX
 
 enum script_state {
 	SCRIPT_GOES_ON, /* more requests, or answers to come */
@@ -37,6 +41,16 @@ struct script_type {
 	struct store_op *(*next)(struct script *s);
 	/* op has its answer. e, not NULL: the text of SCRIPT_FAILED, why the action failed. */
 	enum script_state (*answered)(struct script *s, struct store_op *op, struct err *e);
+	/*
+	 * Closed loop, in place of its pauses: when the next action is due, ns from the job's
+	 * begin; NULL: the job says it. It begins then, or as soon as the last one has ended.
+	 */
+	uint64_t (*due)(struct script *s);
+	/*
+	 * Whether the action that is due may begin; asked again soon if not, with how long that has
+	 * gone on. Only with due; NULL: always.
+	 */
+	bool (*may_begin)(struct script *s, uint64_t waited_ns);
 };
 
 /* The head of every script. */

@@ -48,6 +48,9 @@ struct actor {
 	bool over_network;   /* its store's requests go over a connection, each as one message */
 	struct chain chain;  /* of the action under way, if they do */
 	uint64_t next_ns;    /* when its next action is to begin; UINT64_MAX: not by itself */
+	/* Of a script that says when: when that is due, and since when it could have begun. */
+	uint64_t due_ns, free_ns;
+	uint64_t asked_ns; /* when it was asked first whether it may begin; 0: not yet */
 	/* Open loop: that arrival, and whether it waited because no client was free. */
 	struct arrival arrival;
 	bool queued, idle; /* idle: counted in n_idle */

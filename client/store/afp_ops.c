@@ -322,15 +322,18 @@ static void bad_reply(struct store_op *op)
 	store_answer(op, STORE_FAILED, AFP_ERR_BAD_REPLY, afp_result_text(AFP_ERR_BAD_REPLY));
 }
 
-static void afp_ops_answer(struct store_op *op, int32_t code)
+enum store_result store_afp_result(int32_t code)
 {
-	enum store_result result = STORE_FAILED;
-
 	for (size_t i = 0; i < sizeof(results) / sizeof(results[0]); i++) {
 		if (results[i].code == code)
-			result = results[i].result;
+			return results[i].result;
 	}
-	store_answer(op, result, code, afp_result_text(code));
+	return STORE_FAILED;
+}
+
+static void afp_ops_answer(struct store_op *op, int32_t code)
+{
+	store_answer(op, store_afp_result(code), code, afp_result_text(code));
 }
 
 /* A read may return "end of file" together with the data before it. */

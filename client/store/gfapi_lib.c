@@ -111,11 +111,13 @@ static bool gfapi_lib_is_same(const struct gfapi_url *a, const struct gfapi_url 
 
 static int gfapi_lib_refused(const struct gfapi_url *u, int code, struct err *e)
 {
+	/* libgfapi says so as well where a part is missing that it loads. */
 	if (code == ENOENT)
 		return err_set(
 		    e, -code,
 		    "GlusterFS server %s has no volume %s (\"gluster volume list\" there "
-		    "lists what it has)",
+		    "lists what it has), or what libgfapi loads is missing here (Debian package "
+		    "glusterfs-common)",
 		    u->host, u->volume);
 	return err_set(
 	    e, -code,

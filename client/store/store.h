@@ -334,6 +334,9 @@ struct store_afp_begin {
 #define STORE_SCRATCH_LEN 65536
 int store_begin_afp(struct store **out, const struct store_afp_begin *how, struct err *e);
 
+/* What such a store makes of a result code of AFP; of a read that ends early, see the verb. */
+enum store_result store_afp_result(int32_t code);
+
 /* The session of an AFP store; NULL: it is of another kind. */
 struct afp *store_afp_session(struct store *s);
 

@@ -129,7 +129,9 @@ static inline const char *play_name(unsigned int i)
 /* n clients, not begun yet: what they are to do can be changed. */
 static inline struct rig *rig_of(unsigned int n, unsigned int n_threads)
 {
-	static const struct script_type type = { play_begin, play_next, play_answered };
+	static const struct script_type type = { .begin = play_begin,
+						 .next = play_next,
+						 .answered = play_answered };
 	struct rig *g = calloc(1, sizeof(*g));
 
 	assert_true(n <= CLIENTS);

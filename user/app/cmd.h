@@ -34,7 +34,7 @@ struct command {
 
 extern const struct opt lantest_options[], speedtest_options[], load_options[], probe_options[],
     check_options[], record_options[], doctor_options[], slow_options[], top_options[],
-    exporter_options[], clean_options[], smallfile_options[];
+    exporter_options[], clean_options[], smallfile_options[], replay_options[];
 
 /*
  * Opens descriptors 0 to 2 where they are closed: else the next socket or file would take their
@@ -97,6 +97,7 @@ int cmd_speedtest(int argc, char **argv);
 int cmd_load(int argc, char **argv);
 int cmd_smallfile(int argc, char **argv);
 int cmd_gfapi_perf(int argc, char **argv);
+int cmd_replay(int argc, char **argv);
 int cmd_rx(int argc, char **argv);
 int cmd_probe(int argc, char **argv);
 int cmd_check(int argc, char **argv);

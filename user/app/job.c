@@ -181,6 +181,24 @@ static int job_use(struct job *j, void *cfg, struct err *e)
 	return r;
 }
 
+/* The first operand may be the value of an option: not beside a job file, which has it. */
+static int job_take_leading(struct job *j, void *cfg, struct err *e)
+{
+	const struct opt *row = j->type->leading ? opt_of_key(j->type->options, j->type->leading)
+						 : NULL;
+	const char *value;
+	int r;
+
+	if (!row || j->file || !j->n_operands ||
+	    VEC_FIND(x, j->of_line.option, j->of_line.n, x->row == row))
+		return 0;
+	value = j->operand[0];
+	j->operand++;
+	j->n_operands--;
+	r = job_take_option(&j->of_line, row, NULL, value, e);
+	return r ? r : opt_put(row, cfg, value, e);
+}
+
 int job_parse(struct job *j, void *cfg, struct err *e)
 {
 	const struct opt *table = j->type->options;
@@ -193,7 +211,8 @@ int job_parse(struct job *j, void *cfg, struct err *e)
 	first += j->file != NULL;
 	j->operand = j->argv + first;
 	j->n_operands = j->argc - first;
-	r = j->file ? job_use(j, cfg, e) : 0;
+	r = job_take_leading(j, cfg, e);
+	r = r || !j->file ? r : job_use(j, cfg, e);
 	if (!r && j->n_operands)
 		r = job_take_option(&j->of_line, NULL, NULL, j->operand[0], e);
 	return r ? r : opt_parse(table, cfg, j->argc, j->argv, &first, e);

@@ -37,6 +37,9 @@ struct job_type {
 	/* Keys of other sections, in place of this option; NULL: there is only [run]. */
 	int (*section)(void *cfg, const struct inifile_key *k, struct err *e);
 	const char *in_place_of;
+	/* The option that the first word after the options is in place of: then the target follows.
+	 * NULL: that is the first. */
+	const char *leading;
 	/* Prints those sections. 1; 0: there are none, and the option stays; a negative errno. */
 	int (*show)(const void *cfg, FILE *out, struct err *e);
 };

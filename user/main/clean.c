@@ -194,8 +194,8 @@ static enum outcome clean_find(struct clean_where *w, struct clean_found *found,
 }
 
 /*
- * A directory is worked on as its owner, a server asked with few rights. One of GlusterFS may
- * accept only clients that have a port of root's.
+ * A directory is worked on as its owner, a server asked with few rights. One of GlusterFS or NFS
+ * may accept only clients that have a port of root's.
  */
 static void clean_drop(const char *place)
 {

@@ -29,6 +29,8 @@ static const struct command commands[] = {
 	  load_options },
 	{ "smallfile", "many small files: create, stat, read, rename, delete", cmd_smallfile,
 	  smallfile_options },
+	{ "replay", "what users did on a server, recorded there, again on any server", cmd_replay,
+	  replay_options },
 	{ "rx", "rxperf's calls, as AFS makes them over UDP: client, server (--serve)", cmd_rx,
 	  rxperf_options },
 	{ "probe", "what one user feels, second by second", cmd_probe, probe_options },

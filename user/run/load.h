@@ -394,4 +394,49 @@ void run_second_add(struct run_second *to, const struct run_second *from);
 /* Latency below which a share q of a second's actions were; 0: none. */
 uint64_t run_second_quantile(const struct run_second *s, double q);
 
+/* What a replay did beside what was recorded, request by request. */
+
+/* What came of requests. X(name, key in run.json) */
+#define RUN_REPLAY_OUTCOMES(X)                                                                     \
+	X(as_recorded, "as_recorded") /* answered as in the recording */                           \
+	X(new_error, "new_error")     /* refused, in the recording not */                          \
+	X(no_error, "no_error")       /* not refused, in the recording they were */                \
+	X(other_error, "other_error") /* refused for another reason */                             \
+	X(other_size, "other_size")   /* of another size: bytes, entries */                        \
+	X(unsent, "unsent")           /* what they are about was not there */                      \
+	X(lacks, "not_supported")     /* by the kind of place */
+
+struct run_replay_counts {
+#define X(name, key) uint64_t name;
+	RUN_REPLAY_OUTCOMES(X)
+#undef X
+};
+
+/* Of one kind of request. Latencies in ns: of the recording in the server, from the request to its
+ * reply; of the replay at the client. 0: none. */
+struct run_replay_request {
+	const char *name;  /* static: "read" */
+	uint64_t recorded; /* in the recording, of those that were to be sent */
+	struct run_replay_counts came;
+	uint64_t recorded_p50_ns, recorded_p99_ns, p50_ns, p99_ns;
+};
+
+struct run_replay {
+	uint64_t recorded; /* requests in the recording, also those that are not replayed */
+	uint64_t planned;  /* that were to be sent */
+	uint64_t recorded_read_b, recorded_written_b, read_b, written_b;
+	uint64_t waited;    /* for requests of other clients */
+	uint64_t unordered; /* sent though one that they need was not answered */
+	/* From when requests were due until their replies, ns; 0: none were due at a time. */
+	uint64_t due_p50_ns, due_p99_ns, due_max_ns;
+	size_t n;
+	struct run_replay_request *request; /* owned */
+};
+
+/* Requests that were answered in another way. */
+static inline uint64_t run_replay_others(const struct run_replay_counts *c)
+{
+	return c->new_error + c->no_error + c->other_error + c->other_size;
+}
+
 #endif

@@ -103,6 +103,9 @@ static void phase_free(struct run_phase *p)
 	free(p->transfer);
 	free(p->transfer_title);
 	run_load_free(p->load);
+	if (p->replay)
+		free(p->replay->request);
+	free(p->replay);
 	run_load_free(p->probe);
 	run_timeline_free(p->timeline);
 	free(p);

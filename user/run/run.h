@@ -203,6 +203,7 @@ struct run_phase {
 	struct ledger ledger;
 	struct run_transfer *transfer; /* owned; NULL: not a transfer */
 	struct run_load *load;         /* owned; NULL: not a load of many clients */
+	struct run_replay *replay;     /* owned; NULL: no requests of a recording */
 	struct run_load *probe;        /* owned; NULL: no probe beside it */
 	struct run_timeline *timeline; /* owned; NULL: what was done in time is not known */
 	char *transfer_title;          /* owned; "Write 64 KiB" */

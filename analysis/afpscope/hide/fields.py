@@ -225,6 +225,23 @@ PHASE: Spec = {
     "transfer": TRANSFER,
     "load": LOAD,
     "probe": LOAD,
+    "replay": {
+        **_of(
+            F,
+            "recorded planned recorded_read_bytes recorded_written_bytes read_bytes written_bytes"
+            " waited unordered due_p50_ns due_p99_ns due_max_ns",
+        ),
+        "requests": [
+            {
+                "name": W,
+                **_of(
+                    F,
+                    "recorded as_recorded new_error no_error other_error other_size unsent"
+                    " not_supported recorded_p50_ns recorded_p99_ns p50_ns p99_ns",
+                ),
+            }
+        ],
+    },
     "ranks": RANKS,
     "intervals": [
         {
@@ -288,22 +305,26 @@ OPTIONS: Spec = {
         "bytes chunk_bytes chunk_read_bytes chunk_write_bytes clients clients_points compressible"
         " datagram_packets dedup delay_us records"
         " delay_s depth directories duration_s file_bytes files files_per_directory interval_s"
+        " from_s image_bytes image_directories image_files"
         " iterations large_file_bytes outstanding packet_bytes queue ramp_ms ramp_s ranks"
-        " rate_per_s rate_points read_bytes read_percent record_bytes request_bytes requests"
+        " rate_per_s rate_points read_bytes read_percent record_bytes recording_s request_bytes"
+        " requests speed"
         " rpc_received_bytes rpc_sent_bytes sample_hz seed set_bytes sizes_bytes steady_s"
-        " think_s threads timeout_s times udp_buffer_bytes users warmup window write_bytes zipf",
+        " think_s threads timeout_s times to_s udp_buffer_bytes users"
+        " warmup window write_bytes zipf",
     ),
     **_of(
         W,
         "arrivals data direct flush fsync hashed lengths loads loop mode narrow only op probe"
-        " receive recreate replayable shared shuffled sparse tests trace units verified verify"
-        " watch",
+        " receive recreate replayable shared shuffled sparse tests timed trace units"
+        " verified verify watch",
     ),
     "mix": How.TITLE,
     "sweep": W,
     **_of(
         OUT,
-        "between command directory file file_sizes gun prefix second_volume session think tree unit"
+        "between command directory file file_sizes gun prefix recording"
+        " recording_uuid second_volume session think tree unit"
         " volume",
     ),
 }
@@ -397,7 +418,7 @@ COUNTS = _words(
     " calls_per_request calls_per_mb done resent dropped failed threads thread looks cwnd"
     " segments again n sendfile read write copy_range unexplained clients planned readings"
     " syscr syscw major_faults seen peers_window own_buffer parked untimed"
-    " round_trips needed bursts each shared"
+    " round_trips needed bursts each shared recorded replayed otherwise"
 )
 TEST_COLUMN = r"\d{1,9}"
 # A table whose columns are metrics of the run: counts, all of them.
@@ -409,6 +430,7 @@ AMOUNTS = _words(
     " client_cpu_per_gb cpu cv deviation disk file flush_mean fsync idle in_call"
     " in_calls least_rtt max mb mb_in mb_out mb_per_s mb_s mean mean_call median min"
     " mss net on_cpu ops_per_s other own_code p50 p90 p95 p99 p999 per_op per_s rate"
+    " recorded_p50 recorded_p99"
     " rcvbuf request_p50 request_p99 round_trip rtt run_queue runq share sndbuf"
     " stonewall stopped switches_per_s sync_mean time time_per_op time_per_request"
 ) | {"", "__", "___"}

@@ -506,10 +506,12 @@ static enum script_state mix_client_answered(struct script *s, struct store_op *
 struct mix_client *mix_client_new(const struct mix_client_opts *o)
 {
 	static const struct script_type types[] = {
-		{ mix_client_begin_make, mix_client_next, mix_client_answered },
-		{ begin_use, mix_client_next, mix_client_answered },
-		{ begin_remove, mix_client_next, mix_client_answered },
-		{ begin_verify, mix_client_next, mix_client_answered },
+		{ .begin = mix_client_begin_make,
+		  .next = mix_client_next,
+		  .answered = mix_client_answered },
+		{ .begin = begin_use, .next = mix_client_next, .answered = mix_client_answered },
+		{ .begin = begin_remove, .next = mix_client_next, .answered = mix_client_answered },
+		{ .begin = begin_verify, .next = mix_client_next, .answered = mix_client_answered },
 	};
 	struct mix_client *c = calloc(1, sizeof(*c) + o->mix->window * sizeof(c->request[0]));
 	bool lists;

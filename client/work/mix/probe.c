@@ -143,8 +143,9 @@ static enum script_state mix_probe_answered(struct script *s, struct store_op *o
 
 struct probe *probe_new(const char *base)
 {
-	static const struct script_type type = { mix_probe_begin, mix_probe_next,
-						 mix_probe_answered };
+	static const struct script_type type = { .begin = mix_probe_begin,
+						 .next = mix_probe_next,
+						 .answered = mix_probe_answered };
 	struct probe *p = calloc(1, sizeof(*p));
 
 	if (!p || posix_memalign(&p->buffer, PROBE_LEN, BUFFER)) {

@@ -233,7 +233,9 @@ static enum script_state rxperf_answered(struct script *s, struct store_op *op, 
 
 struct rxperf *rxperf_new(const struct rxperf_opts *o, const uint8_t *data, unsigned int number)
 {
-	static const struct script_type type = { rxperf_begin, rxperf_next, rxperf_answered };
+	static const struct script_type type = { .begin = rxperf_begin,
+						 .next = rxperf_next,
+						 .answered = rxperf_answered };
 	struct rxperf *p = calloc(1, sizeof(*p) + o->threads * sizeof(p->lane[0]));
 
 	if (!p)

@@ -495,8 +495,9 @@ void smallfile_free(struct smallfile *c)
 
 struct script *smallfile_make(struct smallfile *c)
 {
-	static const struct script_type type = { smallfile_begin_make, smallfile_next,
-						 answered_make };
+	static const struct script_type type = { .begin = smallfile_begin_make,
+						 .next = smallfile_next,
+						 .answered = answered_make };
 
 	c->s.type = &type;
 	c->store = NULL;
@@ -505,8 +506,9 @@ struct script *smallfile_make(struct smallfile *c)
 
 struct script *smallfile_use(struct smallfile *c, enum smallfile_load load, bool again)
 {
-	static const struct script_type type = { smallfile_begin, smallfile_next,
-						 smallfile_answered };
+	static const struct script_type type = { .begin = smallfile_begin,
+						 .next = smallfile_next,
+						 .answered = smallfile_answered };
 
 	c->s.type = &type;
 	c->load = load;

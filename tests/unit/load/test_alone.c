@@ -46,7 +46,9 @@ static enum script_state alone_answered(struct script *s, struct store_op *op, s
 
 static struct rig *alone(unsigned int n_requests, unsigned int n_actions)
 {
-	static const struct script_type type = { play_begin, alone_next, alone_answered };
+	static const struct script_type type = { .begin = play_begin,
+						 .next = alone_next,
+						 .answered = alone_answered };
 	const struct engine_job open = { .what = ENGINE_OPEN };
 	struct rig *g = rig(1, 1);
 	const struct engine_client client = { posix_begin, &g->play[0].slow, NULL };

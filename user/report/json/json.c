@@ -114,6 +114,8 @@ static json_t *phase(struct json_doc *d, const struct run *r, const struct run_p
 	json_put(d, o, "transfer", json_transfer(d, r, p));
 	if (p->load)
 		json_put(d, o, "load", json_load(d, p->load, &at));
+	if (p->replay)
+		json_put(d, o, "replay", json_replay(d, p->replay));
 	if (p->load && p->load->n_ranks)
 		json_put(d, o, "ranks", json_ranks(d, p->load));
 	if (p->probe)

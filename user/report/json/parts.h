@@ -25,6 +25,7 @@ struct json_ways {
 
 /* A load of many clients; NULL: null. */
 json_t *json_load(struct json_doc *d, const struct run_load *l, const struct run_rtts *at);
+json_t *json_replay(struct json_doc *d, const struct run_replay *r);
 
 /* A phase in time: what the server did, what was changed. */
 json_t *json_intervals(struct json_doc *d, const struct run_timeline *t);

@@ -37,6 +37,8 @@ struct cell screen_quantile(const struct hist *h, double q);
 
 /* The parts of a load; prints nothing where it has none. 0 or -ENOMEM. */
 int screen_stages(const struct paint *p, const struct run_load *l);
+/* What a replay did beside what was recorded; nothing of other loads. 0 or -ENOMEM. */
+int screen_replay(const struct paint *p, const struct run_phase *phase);
 /* For how long none of what its clients did ended, if that was long; what: such as "action"; of:
  * which load of several, or NULL. */
 void screen_silence(const struct paint *p, const char *of, const char *what,

@@ -169,6 +169,25 @@ static void put_undone(const struct paint *p, const struct run_load *l)
 		screen_put(p, INK_NONE, t.text, 2);
 }
 
+/* Which clients, and what they do. */
+static void screen_load_add_who(struct screen_text *t, const struct run_phase *phase)
+{
+	const struct run_load *l = phase->load;
+
+	if (phase->replay) {
+		screen_add(t, "%u client%s, %s requests of a recording", l->n_clients,
+			   l->n_clients == 1 ? "" : "s", cell_count(phase->replay->planned).text);
+		return;
+	}
+	screen_add(t, "%s%u client%s, mix %s, ", l->stages_of_clients ? "up to " : "", l->n_clients,
+		   l->n_clients == 1 ? "" : "s", phase->title);
+	if (l->rate_per_s > 0)
+		screen_add(t, "open loop of %s actions/s%s", cell_rate(l->rate_per_s).text,
+			   l->n_stages ? " on average" : "");
+	else
+		screen_add(t, "closed loop");
+}
+
 /* "10 clients, mix browse, closed loop, 30.0s: 1,234 actions/s, 12.3 MB/s" */
 static void put_headline(const struct paint *p, const struct run_phase *phase)
 {
@@ -178,13 +197,7 @@ static void put_headline(const struct paint *p, const struct run_phase *phase)
 	struct screen_text t = { 0 };
 
 	run_load_all(l, &all);
-	screen_add(&t, "%s%u client%s, mix %s, ", l->stages_of_clients ? "up to " : "",
-		   l->n_clients, l->n_clients == 1 ? "" : "s", phase->title);
-	if (l->rate_per_s > 0)
-		screen_add(&t, "open loop of %s actions/s%s", cell_rate(l->rate_per_s).text,
-			   l->n_stages ? " on average" : "");
-	else
-		screen_add(&t, "closed loop");
+	screen_load_add_who(&t, phase);
 	if (s > 0)
 		screen_add(&t, ", %s: %s actions/s, %s MB/s", screen_time(s * 1e9).text,
 			   cell_rate((double)(all.n - all.failed) / s).text,
@@ -487,8 +500,12 @@ static int put_phase(const struct paint *p, struct run_phase *phase)
 		put_verified(p, load);
 		put_contended(p, load);
 	}
-	screen_load_put_caption(p, phase);
-	e = screen_load_put_table(p, phase);
+	if (phase->replay) {
+		e = screen_replay(p, phase);
+	} else {
+		screen_load_put_caption(p, phase);
+		e = screen_load_put_table(p, phase);
+	}
 	if (load) {
 		put_begun(p, load);
 		screen_silence(p, NULL, "action", load);
@@ -499,7 +516,8 @@ static int put_phase(const struct paint *p, struct run_phase *phase)
 		put_left_out(p, phase->probe);
 		put_late_probe(p, phase->probe);
 	}
-	screen_trips(p, phase);
+	if (!phase->replay)
+		screen_trips(p, phase);
 	if (load) {
 		put_generator(p, load);
 		put_unread(p, phase);

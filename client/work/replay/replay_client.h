@@ -1,0 +1,70 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#ifndef WORK_REPLAY_REPLAY_CLIENT_H
+#define WORK_REPLAY_REPLAY_CLIENT_H
+
+/*
+ * A client of a replay: makes its part of the image, then sends the requests of one recorded
+ * session, each at its time, in their order and after those of others that it needs. Works on any
+ * store: over AFP by the ids of directories, else by paths.
+ */
+
+#include "load/actor.h"
+#include "work/replay/replay.h"
+
+/* What came of a request. X(NAME, what is said of such) */
+#define REPLAY_OUTCOMES(X)                                                                         \
+	X(NEW_ERROR, "refused, but not in the recording")                                          \
+	X(NO_ERROR, "not refused, but in the recording")                                           \
+	X(OTHER_ERROR, "refused for another reason than in the recording")                         \
+	X(OTHER_SIZE, "answered with another size than in the recording")                          \
+	X(UNSENT, "not sent, as what they are about is not there or not open")                     \
+	X(LACKS, "not supported by this kind of place")                                            \
+	X(AS_RECORDED, "answered as in the recording")
+
+enum replay_outcome {
+#define X(name, text) REPLAY_##name,
+	REPLAY_OUTCOMES(X)
+#undef X
+	    REPLAY_N_OUTCOMES
+};
+
+/* "refused, but not in the recording" */
+const char *replay_outcome_text(enum replay_outcome o);
+
+struct replay_done {
+	uint64_t n[N_STORE_VERBS][REPLAY_N_OUTCOMES];
+	uint64_t read_b, written_b;
+	uint64_t n_waited;    /* that had to wait for requests of others */
+	uint64_t n_unordered; /* that were sent before one that they need, as it did not come */
+	char first[256];      /* the first that was answered in another way; "" */
+};
+
+/* What all clients of a process have in common; borrowed. */
+struct replay_common {
+	struct replay_plan *plan;
+	const char *base;       /* directory in the root, which exists */
+	bool found;             /* it was there: it may have a part of the image, or more */
+	unsigned int n_clients; /* that make the image */
+	const void *data;       /* what is written: data_len bytes */
+	size_t data_len;
+};
+
+struct replay_client;
+
+/* sink: room for what is read, sink_len bytes, which clients of one thread share. NULL without
+ * memory. */
+struct replay_client *replay_client_new(const struct replay_common *c, unsigned int number,
+					void *sink, size_t sink_len);
+void replay_client_free(struct replay_client *c);
+
+/* Client 0 makes all directories first; then all make the files. */
+struct script *replay_client_make_dirs(struct replay_client *c);
+struct script *replay_client_make_files(struct replay_client *c);
+/* The requests. */
+struct script *replay_client_use(struct replay_client *c);
+/* Closes what was not closed in the recording. */
+struct script *replay_client_finish(struct replay_client *c);
+
+void replay_client_add_done(const struct replay_client *c, struct replay_done *to);
+
+#endif

@@ -1,0 +1,62 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#ifndef WORK_REPLAY_REPLAY_CLIENT_PRIV_H
+#define WORK_REPLAY_REPLAY_CLIENT_PRIV_H
+
+#include "work/replay/replay_client.h"
+
+#define REPLAY_PATH_MAX  4096
+#define REPLAY_LAST_BYTE ((uint64_t)INT64_MAX) /* that a file can have */
+
+enum replay_work { REPLAY_MAKE_DIRS, REPLAY_MAKE_FILES, REPLAY_USE, REPLAY_FINISH };
+
+struct replay_open_file {
+	struct store_file file;
+	bool open;
+};
+
+struct replay_client {
+	struct script s; /* first */
+	const struct replay_common *c;
+	const struct replay_client_plan *plan;
+	unsigned int number;
+	enum replay_work work;
+	const struct store *store;
+	bool by_id; /* the store has ids for directories that all clients share */
+	struct store_op op;
+	bool sent; /* op is lent */
+	char name[2][REPLAY_PATH_MAX];
+	void *sink, *list;
+	size_t sink_len;
+	uint64_t moved; /* of the action's bytes */
+
+	/* The replay */
+	uint32_t at; /* of plan->step */
+	bool waited, looks_up, closes;
+	uint32_t seen;    /* while it waits: progress of the client that it waits for, */
+	uint64_t seen_ns; /* and after how long that has changed last */
+	struct replay_open_file *file; /* plan->n_files */
+	struct store_dir listed;       /* by paths: the directory that is listed */
+	uint32_t listed_object;
+	struct replay_done done;
+
+	/* The image */
+	uint32_t object, fill; /* the next one; of a directory, the next file in it */
+	uint32_t slot;         /* to be cleared */
+	unsigned int stage;
+	bool was_there, rsrc;
+};
+
+/* Names dir/slot as it is at a step: sets the dir and *name of op. false: it has no place now. */
+bool replay_client_name(struct replay_client *c, uint32_t dir, uint32_t slot, uint32_t step,
+			struct store_dir *at, const char **name, char *room);
+
+/* The rest of a read or write of len bytes from offset on: false: there is none. */
+bool replay_client_move(struct replay_client *c, uint64_t offset, uint64_t len);
+
+/* ---- replay_make.c: scripts of the image ---- */
+
+int replay_make_begin(struct replay_client *c);
+struct store_op *replay_make_next(struct replay_client *c);
+enum script_state replay_make_answered(struct replay_client *c, struct err *e);
+
+#endif

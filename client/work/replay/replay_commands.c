@@ -1,0 +1,127 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* What an AFP command is on a store. */
+#include "afp/proto.h"
+#include "work/replay/replay_priv.h"
+
+#define NO_VERB N_STORE_VERBS
+
+/* Numbers that no workload of ours sends. */
+#define CLOSE_DIR        3
+#define GET_SERVER_INFO  15
+#define SET_DIR_PARMS    29
+#define SET_FILE_PARMS   30
+#define GET_USER_INFO    37
+#define GET_MESSAGE      38
+#define GET_AUTH_METHODS 62
+#define DISCONNECT_OLD   65
+#define REMOVE_ATTRIBUTE 71
+#define LIST_ATTRIBUTES  72
+#define SYNC_FORK        79
+#define ZZZZZ            122
+#define N_AFP_COMMANDS   256
+
+static const struct {
+	uint8_t there, verb, effect;
+} commands[N_AFP_COMMANDS] = {
+#define X(code, verb, effect) [code] = { 1, verb, REPLAY_##effect }
+	X(AFP_ByteRangeLock, STORE_LOCK, USES),
+	X(AFP_ByteRangeLockExt, STORE_LOCK, USES),
+	X(AFP_CloseFork, STORE_CLOSE, CLOSES),
+	X(AFP_CopyFile, STORE_COPY, COPIES),
+	X(AFP_CreateDir, STORE_MKDIR, MAKES),
+	X(AFP_CreateFile, STORE_CREATE, MAKES),
+	X(AFP_Delete, STORE_DELETE, REMOVES),
+	X(AFP_Enumerate, STORE_LIST, LOOKS),
+	X(AFP_EnumerateExt, STORE_LIST, LOOKS),
+	X(AFP_EnumerateExt2, STORE_LIST, LOOKS),
+	X(AFP_FlushFork, STORE_FLUSH, USES),
+	X(SYNC_FORK, STORE_FLUSH, USES),
+	X(AFP_GetForkParms, STORE_LENGTH, USES),
+	X(AFP_SetForkParms, STORE_SET_LEN, USES),
+	X(AFP_GetVolParms, STORE_ROOM, IS_VOLUME),
+	X(AFP_MoveAndRename, STORE_RENAME, RENAMES),
+	X(AFP_Rename, STORE_RENAME, RENAMES),
+	X(AFP_OpenFork, STORE_OPEN, OPENS),
+	X(AFP_Read, STORE_READ, USES),
+	X(AFP_ReadExt, STORE_READ, USES),
+	X(AFP_Write, STORE_WRITE, USES),
+	X(AFP_WriteExt, STORE_WRITE, USES),
+	X(AFP_GetFileDirParms, STORE_PROBE, LOOKS),
+	X(REPLAY_OPEN_DIR, STORE_LOOKUP, LOOKS),
+	X(AFP_SetFileDirParms, NO_VERB, LOOKS),
+	X(SET_DIR_PARMS, NO_VERB, LOOKS),
+	X(SET_FILE_PARMS, NO_VERB, LOOKS),
+	X(AFP_ExchangeFiles, STORE_SWAP, SWAPS),
+	X(AFP_GetExtAttr, NO_VERB, LOOKS),
+	X(AFP_SetExtAttr, NO_VERB, LOOKS),
+	X(REMOVE_ATTRIBUTE, NO_VERB, LOOKS),
+	X(LIST_ATTRIBUTES, NO_VERB, LOOKS),
+	X(CLOSE_DIR, NO_VERB, IS_SESSION),
+	X(GET_SERVER_INFO, NO_VERB, IS_SESSION),
+	X(GET_USER_INFO, NO_VERB, IS_SESSION),
+	X(GET_MESSAGE, NO_VERB, IS_SESSION),
+	X(GET_AUTH_METHODS, NO_VERB, IS_SESSION),
+	X(DISCONNECT_OLD, NO_VERB, IS_SESSION),
+	X(ZZZZZ, NO_VERB, IS_SESSION),
+	X(AFP_CloseVol, NO_VERB, IS_SESSION),
+	X(AFP_OpenVol, NO_VERB, IS_SESSION),
+	X(AFP_GetSrvrParms, NO_VERB, IS_SESSION),
+	X(AFP_Login, NO_VERB, IS_SESSION),
+	X(AFP_LoginCont, NO_VERB, IS_SESSION),
+	X(AFP_LoginExt, NO_VERB, IS_SESSION),
+	X(AFP_Logout, NO_VERB, IS_SESSION),
+	X(AFP_GetSessionToken, NO_VERB, IS_SESSION),
+#undef X
+};
+
+static bool commands_sets(const struct replay_request *q)
+{
+	return q->command == AFP_SetFileDirParms || q->command == SET_DIR_PARMS ||
+	       q->command == SET_FILE_PARMS;
+}
+
+/* Of what can be set, only this is: one of them, and the store's own values. */
+static enum store_verb commands_set_verb(const struct replay_request *q)
+{
+	const unsigned int bits = q->bitmap | q->dir_bitmap;
+
+	if (bits & AFP_BIT_FINDER)
+		return STORE_SET_FINDER;
+	if (bits & AFP_BIT_UNIX)
+		return STORE_SET_MODE;
+	return bits & AFP_BIT_MODIFIED ? STORE_SET_TIME : NO_VERB;
+}
+
+enum store_verb replay_verb_of(const struct replay_request *q, enum replay_effect *effect)
+{
+	*effect = REPLAY_IS_UNKNOWN;
+	if (q->command >= N_AFP_COMMANDS)
+		*effect = REPLAY_IS_SESSION;
+	if (q->command >= N_AFP_COMMANDS || !commands[q->command].there)
+		return NO_VERB;
+	*effect = commands[q->command].effect;
+	if (commands_sets(q))
+		return commands_set_verb(q);
+	if (commands[q->command].verb == STORE_LOCK && q->flags & REPLAY_FLAG_UNLOCK)
+		return STORE_UNLOCK;
+	return commands[q->command].verb;
+}
+
+enum store_result replay_result_of(const struct replay_request *q, enum store_verb verb)
+{
+	if (q->result == AFP_ERR_END_OF_FILE && verb == STORE_READ)
+		return STORE_SHORT;
+	if (q->result == AFP_ERR_OK && verb == STORE_READ && q->actual < q->length &&
+	    !(q->marks & REPLAY_REPLY_MISSING))
+		return STORE_SHORT;
+	return store_afp_result(q->result);
+}
+
+bool replay_is_missing(const struct replay_request *q)
+{
+	const bool about_attribute = q->command >= AFP_GetExtAttr && q->command <= LIST_ATTRIBUTES;
+
+	if (q->result == AFP_ERR_ITEM_NOT_FOUND)
+		return !about_attribute;
+	return q->result == AFP_ERR_NO_OBJECT || q->result == AFP_ERR_NO_DIRECTORY;
+}

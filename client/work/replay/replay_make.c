@@ -1,0 +1,247 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * The image: client 0 makes its directories, those above before those below, and removes what is
+ * not to be there; then each client makes a share of the files. What is there already stays.
+ */
+#include "work/replay/replay_client_priv.h"
+
+#include <errno.h>
+
+enum make_stage {
+	MAKE_FIRST, /* MKDIR, CREATE, DELETE */
+	MAKE_LOOK,  /* LOOKUP: it is there */
+	MAKE_OPEN,
+	MAKE_LENGTH,
+	MAKE_CUT,
+	MAKE_WRITE,
+	MAKE_CLOSE,
+};
+
+static const struct replay_plan *make_plan(const struct replay_client *c)
+{
+	return c->c->plan;
+}
+
+/* ---- what is made next ---- */
+
+/* The directory of all, which exists, is looked up as the first. */
+static int make_begin_dir(struct replay_client *c)
+{
+	const struct replay_plan *p = make_plan(c);
+
+	if (c->object <= p->image.dirs)
+		return STORE_MKDIR;
+	while (c->c->found && c->slot < p->n_slots &&
+	       (p->slot[c->slot].at_begin != REPLAY_NONE || p->slot[c->slot].alias != REPLAY_NONE))
+		c->slot++;
+	return c->c->found && c->slot < p->n_slots ? STORE_DELETE : SCRIPT_END;
+}
+
+static int make_begin_file(struct replay_client *c)
+{
+	const struct replay_plan *p = make_plan(c);
+	const struct replay_object *o;
+
+	for (; c->object < p->n_objects; c->object++, c->fill = 0) {
+		o = &p->object[c->object];
+		if (!o->at_begin || c->object % c->c->n_clients != c->number)
+			continue;
+		if (o->is_dir ? c->fill < o->fill : !c->fill)
+			return STORE_CREATE;
+	}
+	return SCRIPT_END;
+}
+
+int replay_make_begin(struct replay_client *c)
+{
+	c->stage = MAKE_FIRST;
+	c->was_there = c->rsrc = false;
+	c->moved = 0;
+	return c->work == REPLAY_MAKE_DIRS ? make_begin_dir(c) : make_begin_file(c);
+}
+
+/* ---- its requests ---- */
+
+static bool make_is_slot(const struct replay_client *c)
+{
+	return c->work == REPLAY_MAKE_DIRS && c->object > make_plan(c)->image.dirs;
+}
+
+/* Names what is made. By paths the name of a file that is only listed is put behind that of its
+ * directory. */
+static void make_name(struct replay_client *c)
+{
+	const struct replay_plan *p = make_plan(c);
+	uint32_t slot = c->slot, object;
+	size_t len;
+
+	if (!make_is_slot(c)) {
+		object = c->work == REPLAY_MAKE_DIRS ? p->dir_order[c->object - 1] : c->object;
+		slot = replay_place_at(p, object, 0);
+		if (c->work == REPLAY_MAKE_FILES && p->object[object].is_dir) {
+			replay_client_name(c, object, REPLAY_NONE, 0, &c->op.dir, &c->op.name,
+					   c->name[0]);
+			for (len = 0; c->name[0][len]; len++)
+				;
+			if (len && len < REPLAY_PATH_MAX - 2 * REPLAY_NAME_MAX)
+				c->name[0][len++] = '/';
+			replay_fill_name(c->name[0] + len, c->fill);
+			return;
+		}
+	}
+	replay_client_name(c, p->slot[slot].parent, slot, 0, &c->op.dir, &c->op.name, c->name[0]);
+}
+
+static void make_first(struct replay_client *c)
+{
+	c->op = (struct store_op) { .verb = STORE_CREATE };
+	if (c->work == REPLAY_MAKE_DIRS)
+		c->op.verb = make_is_slot(c) ? STORE_DELETE : STORE_MKDIR;
+	if (c->work == REPLAY_MAKE_DIRS && !c->object) {
+		c->op.verb = STORE_LOOKUP;
+		c->op.dir = c->store->root[0];
+		c->op.name = c->c->base;
+		return;
+	}
+	if (c->op.verb == STORE_MKDIR && !c->by_id)
+		c->op.how = STORE_UNUSED;
+	make_name(c);
+}
+
+static uint64_t make_len(const struct replay_client *c)
+{
+	const struct replay_object *o = &make_plan(c)->object[c->object];
+
+	return o->is_dir ? 0 : c->rsrc ? o->rsrc : o->size;
+}
+
+struct store_op *replay_make_next(struct replay_client *c)
+{
+	struct store_file file = c->op.file;
+
+	switch (c->stage) {
+	case MAKE_FIRST:
+		make_first(c);
+		return &c->op;
+	case MAKE_LOOK:
+		c->op.verb = STORE_LOOKUP;
+		return &c->op;
+	case MAKE_OPEN:
+		c->op.verb = STORE_OPEN;
+		c->op.how = STORE_FOR_READ | STORE_FOR_WRITE | (c->rsrc ? STORE_RSRC : 0);
+		return &c->op;
+	case MAKE_CUT:
+		c->op = (struct store_op) { .verb = STORE_SET_LEN, .file = file };
+		c->op.len = make_len(c);
+		return &c->op;
+	case MAKE_WRITE:
+		c->op = (struct store_op) { .verb = STORE_WRITE, .file = file };
+		replay_client_move(c, 0, make_len(c));
+		return &c->op;
+	default:
+		c->op = (struct store_op) { .verb = c->stage == MAKE_LENGTH ? STORE_LENGTH
+									    : STORE_CLOSE,
+					    .file = file };
+		return &c->op;
+	}
+}
+
+/* ---- its answers ---- */
+
+static enum script_state make_go_on(struct replay_client *c, unsigned int stage)
+{
+	c->stage = stage;
+	c->sent = false;
+	return SCRIPT_GOES_ON;
+}
+
+static enum script_state make_done(struct replay_client *c)
+{
+	if (make_is_slot(c))
+		c->slot++;
+	else if (c->work == REPLAY_MAKE_DIRS)
+		c->object++;
+	else
+		c->fill++;
+	return SCRIPT_DONE;
+}
+
+static enum script_state make_failed(struct replay_client *c, struct err *e)
+{
+	err_set(e, -EIO, "image: %s: %s", store_verb_name(c->op.verb),
+		c->op.why ? c->op.why : "refused");
+	make_done(c);
+	return SCRIPT_FAILED;
+}
+
+static enum script_state make_answered_dir(struct replay_client *c, struct err *e)
+{
+	const struct replay_plan *p = make_plan(c);
+	const uint32_t object = c->object && !make_is_slot(c) ? p->dir_order[c->object - 1] : 0;
+
+	if (make_is_slot(c))
+		return c->op.result == STORE_OK || c->op.result == STORE_NONE ? make_done(c)
+									      : make_failed(c, e);
+	if (c->op.verb == STORE_MKDIR && c->op.result == STORE_EXISTS)
+		return make_go_on(c, MAKE_LOOK);
+	if (c->op.result != STORE_OK)
+		return make_failed(c, e);
+	atomic_store_explicit(&c->c->plan->id[object], c->op.made.id, memory_order_release);
+	return make_done(c);
+}
+
+/* One of its forks is as it is to be, and closed. */
+static enum script_state make_forked(struct replay_client *c)
+{
+	const struct replay_object *o = &make_plan(c)->object[c->object];
+
+	if (c->rsrc || !o->rsrc || !c->by_id || o->is_dir)
+		return make_done(c);
+	c->rsrc = true;
+	c->moved = 0;
+	c->was_there = true; /* its length is not asked for */
+	make_name(c);
+	return make_go_on(c, MAKE_OPEN);
+}
+
+static enum script_state make_answered_first(struct replay_client *c, struct err *e)
+{
+	c->was_there = c->op.result == STORE_EXISTS;
+	if (c->op.result != STORE_OK && !c->was_there)
+		return make_failed(c, e);
+	if (!c->was_there && !make_len(c))
+		return make_forked(c);
+	return make_go_on(c, MAKE_OPEN);
+}
+
+static enum script_state make_answered_file(struct replay_client *c, struct err *e)
+{
+	if (c->stage == MAKE_FIRST)
+		return make_answered_first(c, e);
+	if (c->op.result != STORE_OK)
+		return make_failed(c, e);
+	switch (c->stage) {
+	case MAKE_OPEN:
+		c->op.file = c->op.opened;
+		if (c->was_there && !c->rsrc)
+			return make_go_on(c, MAKE_LENGTH);
+		return make_go_on(c, make_len(c) ? MAKE_WRITE : MAKE_CLOSE);
+	case MAKE_LENGTH:
+		if (c->op.done == make_len(c))
+			return make_go_on(c, MAKE_CLOSE);
+		return make_go_on(c, MAKE_CUT);
+	case MAKE_CUT:
+		return make_go_on(c, make_len(c) ? MAKE_WRITE : MAKE_CLOSE);
+	case MAKE_WRITE:
+		c->moved += c->op.done;
+		c->s.bytes += c->op.done;
+		return make_go_on(c, c->moved < make_len(c) ? MAKE_WRITE : MAKE_CLOSE);
+	default:
+		return make_forked(c);
+	}
+}
+
+enum script_state replay_make_answered(struct replay_client *c, struct err *e)
+{
+	return c->work == REPLAY_MAKE_DIRS ? make_answered_dir(c, e) : make_answered_file(c, e);
+}

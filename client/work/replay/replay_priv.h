@@ -1,0 +1,97 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#ifndef WORK_REPLAY_REPLAY_PRIV_H
+#define WORK_REPLAY_REPLAY_PRIV_H
+
+/* What the sources of a plan share. */
+
+#include "work/replay/replay.h"
+
+/* Bits of the first byte of a command, which the recorder hands over in flags. */
+#define REPLAY_FLAG_UNLOCK   0x01u /* of a lock */
+#define REPLAY_FLAG_FROM_END 0x80u /* of a lock, of a write */
+#define REPLAY_FLAG_READ     0x01u /* of FPOpenFork, and the next two */
+#define REPLAY_FLAG_WRITE    0x02u
+#define REPLAY_FLAG_DENIES   0x30u
+
+/* Bits of file and directory bitmaps. */
+#define REPLAY_BITS_OF_NAME 0x20c2u /* parent, names */
+#define REPLAY_BIT_ID       0x0100u
+
+#define REPLAY_OPEN_DIR     25u /* the command */
+
+/* A table of 64-bit keys with 32-bit values. All 0 before. */
+struct replay_map {
+	size_t n, room;
+	struct replay_map_entry {
+		uint64_t key;
+		uint32_t value; /* of an empty place REPLAY_NONE */
+	} * entry;
+};
+/* Its value, or REPLAY_NONE. */
+uint32_t replay_map_get(const struct replay_map *m, uint64_t key);
+/* 0 or -ENOMEM. */
+int replay_map_put(struct replay_map *m, uint64_t key, uint32_t value);
+void replay_map_free(struct replay_map *m);
+/* A key of several numbers. */
+uint64_t replay_key(uint64_t a, uint64_t b, uint64_t c);
+
+/* An open file while planning. */
+struct replay_open {
+	uint32_t client, file, object;
+	bool rsrc, exclusive;
+};
+
+/* A step of a client, in a list. */
+struct replay_user {
+	uint32_t client, step, next;
+};
+
+struct replay_maps {
+	struct replay_map dirs;     /* volume and directory's hash: object */
+	struct replay_map slots;    /* directory and name's hash: slot */
+	struct replay_map sessions; /* client */
+	struct replay_map files;    /* client and fork: open */
+	struct replay_open *open;
+	size_t n_open;
+	struct replay_user *user;
+	size_t n_users;
+	uint32_t first_new; /* objects that the request under way has found */
+	int64_t grown;      /* bytes by which all files are longer than at the begin */
+	bool out_of_memory;
+};
+
+/* Whether the reply says that what it names is not there. */
+bool replay_is_missing(const struct replay_request *q);
+
+/* What only planning needs. */
+void replay_plan_forget(struct replay_plan *p);
+
+/* ---- replay_tree.c: what is where, request after request ---- */
+
+/* Where a path leads now: the directory and, unless it is the directory itself, the slot. */
+struct replay_where {
+	uint32_t dir, slot;
+};
+struct replay_where replay_tree_find(struct replay_plan *p, const struct replay_path *path);
+/* The object that is there now; REPLAY_NONE. */
+uint32_t replay_tree_object(const struct replay_plan *p, struct replay_where at);
+/* Something is there; if that is not known yet it was so at the begin. Its object. */
+uint32_t replay_tree_is_there(struct replay_plan *p, struct replay_where at, bool is_dir);
+/* Nothing is there. */
+void replay_tree_is_missing(struct replay_plan *p, struct replay_where at);
+uint32_t replay_tree_make(struct replay_plan *p, struct replay_where at, bool is_dir);
+void replay_tree_remove(struct replay_plan *p, struct replay_where at);
+void replay_tree_move(struct replay_plan *p, struct replay_where from, struct replay_where to,
+		      uint32_t step);
+/* The reply calls it so. */
+void replay_tree_name(struct replay_plan *p, uint16_t volume, uint64_t id, struct replay_where at);
+/* The directory of a volume: also of one that no request has named yet. */
+uint32_t replay_tree_root(struct replay_plan *p, uint16_t volume);
+int replay_tree_new(struct replay_plan *p);
+
+/* ---- replay_order.c: which requests of other clients come before a step ---- */
+
+/* The last step, whose objects and slots are set, needs those before it. 0 or -ENOMEM. */
+int replay_order_add(struct replay_plan *p, uint32_t step, const struct replay_open *open);
+
+#endif

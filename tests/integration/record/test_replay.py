@@ -1,0 +1,120 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""A load that was recorded, replayed: the same requests come to the server again.
+
+Tests user/replay/replay.c, recording.c, replay_clients.c, replay_opts.c, replay_text.c,
+user/report/json/replay.c, user/report/screen/screen_replay.c, client/work/replay, user/app/job.c.
+Some 10 s.
+"""
+
+from __future__ import annotations
+
+import json
+import shutil
+from collections import Counter
+from pathlib import Path
+from typing import Any
+
+import pytest
+from netatalk import Server
+from scope import FAILED, OK, USAGE, Scope
+from tracefile import PACKET, read
+
+LOAD = ("--mix", "office", "--clients", "3", "--seed", "7", "-d", "1", "--ramp", "0", "--no-probe")
+CLOSE, FLUSH, READ, WRITE = 4, 11, 60, 61
+ON_FILES = (CLOSE, FLUSH, READ, WRITE)
+FIXED = (CLOSE, FLUSH)
+SESSION = {2, 18, 19, 20, 24, 63, 64}  # logins, volumes
+
+
+@pytest.fixture(scope="module")
+def recording(tmp_path_factory: pytest.TempPathFactory, scope: Scope, _dbd: Server) -> Path:
+    folder = tmp_path_factory.mktemp("replay") / "recording"
+    trace = ("--trace=requests", "--replayable")
+    scope(_dbd, *LOAD, *trace, "-o", str(folder), tool="load").expect(OK)
+    return folder
+
+
+def phase(folder: Path) -> Any:
+    return json.loads((folder / "run.json").read_text())["phases"][0]
+
+
+def moved(folder: Path) -> Counter[tuple[int, ...]]:
+    """What was done with open files; with how many system calls of the server, where that does
+    not depend on how the bytes come through its socket."""
+    operations, requests = (
+        read(folder / "trace" / name).records for name in ("operations", "requests")
+    )
+    return Counter(
+        (o.command, o.offset, o.length, o.actual, o.result, r.calls * (o.command in FIXED))
+        for o, r in zip(operations, requests, strict=True)
+        if o.command in ON_FILES
+    )
+
+
+def test_the_same_requests_come_to_the_server(
+    scope: Scope, dbd: Server, recording: Path, tmp_path: Path
+) -> None:
+    """Each request of the load is sent once; those on files have the same lengths, offsets and
+    results; closing and flushing take as many system calls."""
+    trace = ("--trace=requests", "--replayable", "--no-think")
+    args = (str(recording), *trace, "-o", str(tmp_path / "run"))
+    done = scope(dbd, *args, tool="replay").expect(OK)
+    assert "otherwise" in done.out
+    replayed = phase(tmp_path / "run")
+    recorded = read(recording / "trace" / "operations").records
+    wanted = Counter(o.command for o in recorded if o.command < 256 and o.command not in SESSION)
+    assert {c["code"]: c["ops"] for c in replayed["commands"]} == wanted
+    assert moved(tmp_path / "run") == moved(recording)
+    about = replayed["replay"]
+    assert about["read_bytes"] == about["recorded_read_bytes"] > 0
+    assert about["written_bytes"] == about["recorded_written_bytes"] > 0
+    assert sum(q["as_recorded"] for q in about["requests"]) == about["planned"] == wanted.total()
+    assert about["unordered"] == 0
+
+
+def test_in_a_directory_it_says_the_same(scope: Scope, recording: Path, tmp_path: Path) -> None:
+    """By paths; nothing is left."""
+    place = tmp_path / "place"
+    place.mkdir()
+    args = (str(recording), str(place), "--no-think", "--watch", "off")
+    scope(None, *args, "-o", str(tmp_path / "run"), tool="replay").expect(OK)
+    about = phase(tmp_path / "run")["replay"]
+    assert sum(q["as_recorded"] for q in about["requests"]) == about["planned"] > 1000
+    assert not list(place.iterdir())
+
+
+def test_of_a_damaged_recording_the_rest_is_replayed(
+    scope: Scope, dbd: Server, recording: Path, tmp_path: Path
+) -> None:
+    broken = tmp_path / "broken"
+    shutil.copytree(recording, broken)
+    stream = broken / "trace" / "operations"
+    data = bytearray(stream.read_bytes())
+    data[PACKET + 3000] ^= 0x55
+    stream.write_bytes(data[: 2 * PACKET + 700])
+    said = scope(None, "--dry-run", str(broken), tool="replay").expect(OK).out
+    assert "the recording is damaged: 1 of 2 packets, and 700 bytes at its end" in said
+    args = (str(broken), "--no-think", "-o", str(tmp_path / "run"))
+    done = scope(dbd, *args, tool="replay").expect(OK)
+    assert "recording is damaged" in done.out
+
+
+def test_what_it_needs_is_made_before_and_used(
+    scope: Scope, dbd: Server, recording: Path, tmp_path: Path
+) -> None:
+    """--prepare leaves the files, another one leaves them as they are, the replay removes them."""
+    begin = read(recording / "trace" / "operations").records
+    middle = str((begin[len(begin) // 2].t - begin[0].t) / 1e9)
+    args = (str(recording), "--from", middle, "--watch", "off")
+    for _ in range(2):
+        done = scope(dbd, *args, "--prepare", tool="replay").expect(OK)
+        assert "afpscope-replay-" in done.err
+    scope(dbd, *args, "--no-think", tool="replay").expect(OK)
+    again = scope(dbd, *args, "--no-think", tool="replay").expect(OK)
+    assert "LanTest" not in again.out
+
+
+def test_what_is_no_recording_is_refused(scope: Scope, tmp_path: Path) -> None:
+    said = scope(None, "--dry-run", str(tmp_path), tool="replay").expect(FAILED).err
+    assert "is no recording that can be replayed" in said
+    scope(None, tool="replay").expect(USAGE)

@@ -1,0 +1,450 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * What must be there before the requests of a recording, their order, and what cannot be replayed.
+ * Tests client/work/replay/replay_plan.c, replay_tree.c, replay_order.c, replay_close.c,
+ * replay_commands.c, replay_map.c.
+ */
+#include "afp/proto.h"
+#include "work/replay/replay.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#define ROOT  2
+#define MS    1000000ull
+#define FLAGS (AFP_READ | AFP_WRITE)
+
+/* A recording of made-up requests: one a millisecond, of session 1 unless it is said. */
+struct rig {
+	struct replay_plan *p;
+	struct replay_opts o;
+	uint64_t t_ns, session;
+	struct err e;
+};
+
+static int setup(void **state)
+{
+	struct rig *g = calloc(1, sizeof(*g));
+
+	g->o.speed = 1;
+	g->session = 1;
+	*state = g;
+	return 0;
+}
+
+static int teardown(void **state)
+{
+	struct rig *g = *state;
+
+	replay_plan_free(g->p);
+	free(g);
+	return 0;
+}
+
+static struct replay_path named(uint64_t dir, uint64_t name)
+{
+	return (struct replay_path) {
+		.dir = dir, .name = name, .volume = 1, .len = 8, .kind = REPLAY_NAME_ASCII
+	};
+}
+
+static struct replay_request on(uint16_t command, uint64_t dir, uint64_t name)
+{
+	return (struct replay_request) { .command = command,
+					 .path = named(dir, name),
+					 .size = REPLAY_UNKNOWN };
+}
+
+static void add(struct rig *g, struct replay_request q)
+{
+	if (!g->p)
+		g->p = replay_plan_new(&g->o);
+	q.t_ns = g->t_ns += MS;
+	q.time_ns = MS / 2;
+	q.session = q.session ? q.session : g->session;
+	assert_int_equal(replay_plan_add(g->p, &q), 0);
+}
+
+static void open_fork(struct rig *g, uint64_t dir, uint64_t name, uint16_t fork, uint64_t size)
+{
+	struct replay_request q = on(AFP_OpenFork, dir, name);
+
+	q.fork = fork;
+	q.flags = FLAGS;
+	q.size = size;
+	add(g, q);
+}
+
+static void move(struct rig *g, uint16_t command, uint16_t fork, uint64_t offset, uint64_t len)
+{
+	struct replay_request q = { .command = command,
+				    .fork = fork,
+				    .offset = offset,
+				    .length = len,
+				    .size = REPLAY_UNKNOWN };
+
+	q.actual = command == AFP_WriteExt ? offset + len : len;
+	add(g, q);
+}
+
+static void close_it(struct rig *g)
+{
+	assert_int_equal(replay_plan_close(g->p, &g->e), 0);
+}
+
+static const struct replay_step *step(const struct rig *g, uint32_t i)
+{
+	assert_true(i < g->p->n_steps);
+	return &g->p->step[i];
+}
+
+static const struct replay_object *object(const struct rig *g, uint32_t i)
+{
+	return &g->p->object[step(g, i)->object];
+}
+
+/* ---- the image ---- */
+
+static void what_is_looked_at_is_in_the_image(void **state)
+{
+	struct rig *g = *state;
+
+	add(g, on(AFP_GetFileDirParms, ROOT, 10));
+	add(g, on(AFP_GetFileDirParms, 77, 11)); /* in a directory whose place is not known */
+	close_it(g);
+	assert_int_equal(g->p->image.files, 2);
+	assert_int_equal(g->p->image.dirs, 2); /* the volume's and that one */
+	assert_int_equal(g->p->n_steps, 2);
+}
+
+static void what_is_not_found_or_is_made_is_not_in_it(void **state)
+{
+	struct rig *g = *state;
+	struct replay_request q = on(AFP_GetFileDirParms, ROOT, 10);
+
+	q.result = AFP_ERR_NO_OBJECT;
+	add(g, q);
+	add(g, on(AFP_CreateFile, ROOT, 10));
+	add(g, on(AFP_CreateFile, ROOT, 11));
+	add(g, on(AFP_Delete, ROOT, 11));
+	close_it(g);
+	assert_int_equal(g->p->image.files, 0);
+	assert_int_equal(step(g, 0)->result, STORE_NONE);
+	for (uint32_t i = 0; i < g->p->n_slots; i++)
+		assert_true(g->p->slot[i].kind == REPLAY_NAME_ASCII);
+}
+
+static void what_was_there_already_is_in_it(void **state)
+{
+	struct rig *g = *state;
+	struct replay_request q = on(AFP_CreateFile, ROOT, 10);
+
+	q.result = AFP_ERR_EXISTS;
+	add(g, q);
+	add(g, on(AFP_Delete, ROOT, 12));
+	close_it(g);
+	assert_int_equal(g->p->image.files, 2);
+}
+
+static void a_file_is_as_long_as_is_read_of_it_or_said(void **state)
+{
+	struct rig *g = *state;
+
+	open_fork(g, ROOT, 10, 1, REPLAY_UNKNOWN);
+	move(g, AFP_ReadExt, 1, 4096, 100);
+	open_fork(g, ROOT, 11, 2, 5000);
+	move(g, AFP_WriteExt, 2, 0, 90000); /* is not what was there */
+	move(g, AFP_ReadExt, 2, 0, 90000);
+	close_it(g);
+	assert_int_equal(object(g, 0)->size, 4196);
+	assert_int_equal(object(g, 2)->size, 90000);
+	assert_int_equal(g->p->image.files, 2);
+}
+
+static void what_a_client_wrote_into_a_new_file_is_not_in_the_image(void **state)
+{
+	struct rig *g = *state;
+
+	add(g, on(AFP_CreateFile, ROOT, 10));
+	open_fork(g, ROOT, 10, 1, 0);
+	move(g, AFP_WriteExt, 1, 0, 65536);
+	move(g, AFP_ReadExt, 1, 0, 65536);
+	close_it(g);
+	assert_int_equal(g->p->image.bytes, 0);
+	assert_int_equal(g->p->image.grows, 65536);
+}
+
+static void a_deleted_file_takes_no_room_any_more(void **state)
+{
+	struct rig *g = *state;
+
+	for (uint64_t i = 0; i < 5; i++) {
+		add(g, on(AFP_CreateFile, ROOT, 10 + i));
+		open_fork(g, ROOT, 10 + i, 1, 0);
+		move(g, AFP_WriteExt, 1, 0, 1000);
+		move(g, AFP_CloseFork, 1, 0, 0);
+		add(g, on(AFP_Delete, ROOT, 10 + i));
+	}
+	close_it(g);
+	assert_int_equal(g->p->image.grows, 1000);
+}
+
+static void the_resource_fork_has_a_length_of_its_own(void **state)
+{
+	struct rig *g = *state;
+	struct replay_request q = on(AFP_OpenFork, ROOT, 10);
+
+	q.fork = 3;
+	q.flags = AFP_READ;
+	q.which = 1;
+	add(g, q);
+	move(g, AFP_ReadExt, 3, 0, 286);
+	close_it(g);
+	assert_int_equal(object(g, 0)->rsrc, 286);
+	assert_int_equal(object(g, 0)->size, 0);
+	assert_int_equal(step(g, 0)->how, STORE_FOR_READ | STORE_RSRC);
+}
+
+static void a_listing_says_how_many_more_there_were(void **state)
+{
+	struct rig *g = *state;
+	struct replay_request q = on(AFP_EnumerateExt2, ROOT, 10);
+
+	add(g, on(AFP_CreateFile, ROOT, 50));
+	q.path = named(ROOT, 0);
+	q.offset = 1;
+	q.actual = 30;
+	add(g, q);
+	q.offset = 31;
+	q.actual = 20;
+	add(g, q);
+	add(g, on(AFP_GetFileDirParms, ROOT, 51)); /* one of the fifty */
+	close_it(g);
+	assert_int_equal(g->p->image.files, 1);
+	assert_int_equal(g->p->image.fill, 48);
+	assert_int_equal(step(g, 1)->offset, 0);
+	assert_int_equal(step(g, 2)->offset, 30);
+	assert_int_equal(step(g, 2)->done, 20);
+}
+
+static void a_renamed_directory_keeps_what_is_in_it(void **state)
+{
+	struct rig *g = *state;
+	struct replay_request made = on(AFP_CreateDir, ROOT, 10), q = on(AFP_Rename, ROOT, 10);
+	char path[100], before[100];
+
+	made.id = 500;
+	add(g, made);
+	add(g, on(AFP_CreateFile, 500, 20));
+	q.to = named(ROOT, 11);
+	add(g, q);
+	add(g, on(AFP_GetFileDirParms, 500, 20));
+	close_it(g);
+	assert_int_equal(g->p->image.dirs, 1); /* the volume's */
+	assert_true(replay_path_at(g->p, step(g, 1)->dir, step(g, 1)->slot, 1, before, 100));
+	assert_true(replay_path_at(g->p, step(g, 3)->dir, step(g, 3)->slot, 3, path, 100));
+	assert_string_not_equal(path, before);
+	assert_string_equal(strrchr(path, '/'), strrchr(before, '/'));
+}
+
+static void a_directory_is_where_a_later_reply_says(void **state)
+{
+	struct rig *g = *state;
+	struct replay_request q = on(AFP_GetFileDirParms, ROOT, 10);
+
+	add(g, on(AFP_GetFileDirParms, 500, 20));
+	q.id = 500;
+	q.dir_bitmap = AFP_BIT_ID;
+	add(g, q);
+	close_it(g);
+	assert_int_equal(g->p->image.dirs, 2);
+	assert_int_equal(g->p->slot[step(g, 1)->slot].at_begin, step(g, 0)->dir);
+}
+
+static void one_file_with_two_paths_is_one(void **state)
+{
+	struct rig *g = *state;
+	struct replay_request dir = on(AFP_GetFileDirParms, ROOT, 10), a, b;
+
+	dir.id = 500;
+	add(g, dir);
+	a = on(AFP_GetFileDirParms, 500, 20);
+	a.id = 600;
+	add(g, a);
+	b = on(AFP_GetFileDirParms, ROOT, 1020);
+	b.path.parent = 10;
+	b.id = 600;
+	add(g, b);
+	add(g, b);
+	close_it(g);
+	assert_int_equal(g->p->image.files, 1);
+	assert_int_equal(step(g, 2)->slot, step(g, 1)->slot);
+	assert_int_equal(step(g, 3)->slot, step(g, 1)->slot);
+}
+
+/* ---- order ---- */
+
+static bool needs(const struct rig *g, uint32_t later, uint32_t before)
+{
+	for (uint32_t i = 0; i < step(g, later)->n_needs; i++)
+		if (g->p->need[step(g, later)->first_need + i] == before)
+			return true;
+	return false;
+}
+
+static void of(struct rig *g, uint64_t session, struct replay_request q)
+{
+	q.session = session;
+	add(g, q);
+}
+
+static void what_uses_a_file_waits_for_who_made_it(void **state)
+{
+	struct rig *g = *state;
+
+	of(g, 1, on(AFP_CreateFile, ROOT, 10));
+	of(g, 2, on(AFP_GetFileDirParms, ROOT, 10));
+	of(g, 1, on(AFP_GetFileDirParms, ROOT, 10));
+	of(g, 3, on(AFP_GetFileDirParms, ROOT, 11));
+	close_it(g);
+	assert_true(needs(g, 1, 0));
+	assert_int_equal(step(g, 2)->n_needs, 0); /* its own order is kept anyway */
+	assert_int_equal(step(g, 3)->n_needs, 0);
+}
+
+static void what_removes_a_file_waits_for_all_who_use_it(void **state)
+{
+	struct rig *g = *state;
+
+	of(g, 1, on(AFP_GetFileDirParms, ROOT, 10));
+	of(g, 2, on(AFP_GetFileDirParms, ROOT, 10));
+	of(g, 2, on(AFP_GetFileDirParms, ROOT, 10));
+	of(g, 3, on(AFP_Delete, ROOT, 10));
+	of(g, 1, on(AFP_CreateFile, ROOT, 10));
+	close_it(g);
+	assert_true(needs(g, 3, 0) && needs(g, 3, 2));
+	assert_int_equal(step(g, 3)->n_needs, 2);
+	assert_true(needs(g, 4, 3));
+}
+
+static void what_removes_a_directory_waits_for_who_works_in_it(void **state)
+{
+	struct rig *g = *state;
+	struct replay_request dir = on(AFP_CreateDir, ROOT, 10);
+
+	dir.id = 500;
+	of(g, 1, dir);
+	of(g, 2, on(AFP_CreateFile, 500, 20));
+	of(g, 2, on(AFP_Delete, 500, 20));
+	of(g, 1, on(AFP_Delete, ROOT, 10));
+	close_it(g);
+	assert_true(needs(g, 1, 0));
+	assert_true(needs(g, 3, 2));
+}
+
+static void what_reads_waits_for_who_wrote(void **state)
+{
+	struct rig *g = *state;
+
+	open_fork(g, ROOT, 10, 1, 0);
+	g->session = 2;
+	open_fork(g, ROOT, 10, 7, 0);
+	g->session = 1;
+	move(g, AFP_WriteExt, 1, 0, 100);
+	g->session = 2;
+	move(g, AFP_ReadExt, 7, 0, 100);
+	close_it(g);
+	assert_true(needs(g, 3, 2));
+	assert_int_equal(g->p->n_clients, 2);
+}
+
+/* ---- what is not replayed ---- */
+
+static void what_is_not_replayed_is_counted_by_why(void **state)
+{
+	struct rig *g = *state;
+	struct replay_request q = on(AFP_GetFileDirParms, ROOT, 10);
+	struct replay_counts all;
+
+	add(g, on(AFP_Login, 0, 0));
+	add(g, on(256 + 4, 0, 0));
+	q.marks = REPLAY_ARGS_MISSING;
+	add(g, q);
+	move(g, AFP_ReadExt, 9, 0, 100); /* opened before */
+	add(g, on(AFP_GetExtAttr, ROOT, 10));
+	add(g, on(99, ROOT, 10));
+	close_it(g);
+	replay_plan_counts(g->p, &all);
+	assert_int_equal(all.recorded, 6);
+	assert_int_equal(all.planned, 0);
+	assert_int_equal(all.left[REPLAY_SESSION], 2);
+	assert_int_equal(all.left[REPLAY_DAMAGED], 1);
+	assert_int_equal(all.left[REPLAY_FORK], 1);
+	assert_int_equal(all.left[REPLAY_COMMAND], 2);
+	assert_int_equal(g->p->n_clients, 0);
+}
+
+static void what_a_lost_request_made_is_left_out(void **state)
+{
+	struct rig *g = *state;
+	struct replay_counts all;
+
+	add(g, on(AFP_Delete, ROOT, 10));
+	open_fork(g, ROOT, 10, 1, 0); /* who made it again is not in the recording */
+	move(g, AFP_ReadExt, 1, 0, 100);
+	close_it(g);
+	replay_plan_counts(g->p, &all);
+	assert_int_equal(all.planned, 1);
+	assert_int_equal(all.left[REPLAY_LOST], 1);
+	assert_int_equal(all.left[REPLAY_FORK], 1);
+}
+
+static void of_a_part_of_the_time_only_that_is_sent(void **state)
+{
+	struct rig *g = *state;
+	struct replay_counts all;
+
+	g->o.from_ns = 2 * MS;
+	g->o.to_ns = 4 * MS;
+	g->o.speed = 2;
+	for (uint64_t i = 0; i < 6; i++)
+		add(g, on(AFP_GetFileDirParms, ROOT, 10 + i));
+	close_it(g);
+	replay_plan_counts(g->p, &all);
+	assert_int_equal(all.planned, 2);
+	assert_int_equal(all.left[REPLAY_OUTSIDE], 4);
+	assert_int_equal(step(g, 0)->due_ns, 0);
+	assert_int_equal(step(g, 1)->due_ns, MS / 2);
+	assert_int_equal(g->p->image.files, 2);
+}
+
+int main(void)
+{
+#define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
+	const struct CMUnitTest tests[] = {
+		TEST(what_is_looked_at_is_in_the_image),
+		TEST(what_is_not_found_or_is_made_is_not_in_it),
+		TEST(what_was_there_already_is_in_it),
+		TEST(a_file_is_as_long_as_is_read_of_it_or_said),
+		TEST(what_a_client_wrote_into_a_new_file_is_not_in_the_image),
+		TEST(a_deleted_file_takes_no_room_any_more),
+		TEST(the_resource_fork_has_a_length_of_its_own),
+		TEST(a_listing_says_how_many_more_there_were),
+		TEST(a_renamed_directory_keeps_what_is_in_it),
+		TEST(a_directory_is_where_a_later_reply_says),
+		TEST(one_file_with_two_paths_is_one),
+		TEST(what_uses_a_file_waits_for_who_made_it),
+		TEST(what_removes_a_file_waits_for_all_who_use_it),
+		TEST(what_removes_a_directory_waits_for_who_works_in_it),
+		TEST(what_reads_waits_for_who_wrote),
+		TEST(what_is_not_replayed_is_counted_by_why),
+		TEST(what_a_lost_request_made_is_left_out),
+		TEST(of_a_part_of_the_time_only_that_is_sent),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,234 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "replay/recording.h"
+
+#include "base/hash.h"
+#include "base/vec.h"
+#include "bpf/records.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* The fields of a record that are used: X(name). All but timestamp must be there. */
+#define RECORDING_FIELDS(X)                                                                        \
+	X(t)                                                                                       \
+	X(time_ns)                                                                                 \
+	X(session)                                                                                 \
+	X(port)                                                                                    \
+	X(command)                                                                                 \
+	X(result)                                                                                  \
+	X(marks)                                                                                   \
+	X(user)                                                                                    \
+	X(volume)                                                                                  \
+	X(volume2)                                                                                 \
+	X(dir)                                                                                     \
+	X(name)                                                                                    \
+	X(parent)                                                                                  \
+	X(dir2)                                                                                    \
+	X(name2)                                                                                   \
+	X(parent2)                                                                                 \
+	X(offset)                                                                                  \
+	X(length)                                                                                  \
+	X(actual)                                                                                  \
+	X(size)                                                                                    \
+	X(id)                                                                                      \
+	X(fork)                                                                                    \
+	X(bitmap)                                                                                  \
+	X(bitmap2)                                                                                 \
+	X(flags)                                                                                   \
+	X(name_len)                                                                                \
+	X(name2_len)                                                                               \
+	X(which)                                                                                   \
+	X(name_kind)                                                                               \
+	X(name2_kind)                                                                              \
+	X(ext_len)                                                                                 \
+	X(ext2_len)
+
+enum recording_field {
+#define X(name) FIELD_##name,
+	RECORDING_FIELDS(X)
+#undef X
+	    N_FIELDS
+};
+
+static const char *const field_names[N_FIELDS] = {
+#define X(name) #name,
+	RECORDING_FIELDS(X)
+#undef X
+};
+
+/* Of a connection: whether it was there before, and who it worked as. */
+struct recording_session {
+	uint64_t key;
+	bool before;
+};
+
+struct recording_reader {
+	struct trace_reader *t;
+	int field[N_FIELDS];
+	uint64_t begin_ns;
+	size_t n_sessions, n_users;
+	struct recording_session *session;
+	uint64_t *user;
+	uint64_t last_session, last_user; /* of the record before: most are the same again */
+};
+
+static uint64_t recording_value(const struct recording_reader *r, enum recording_field f)
+{
+	return trace_reader_value(r->t, r->field[f]);
+}
+
+#define VALUE(name) recording_value(r, FIELD_##name)
+
+static void recording_request(const struct recording_reader *r, struct replay_request *q)
+{
+	const struct replay_path path = { .dir = VALUE(dir),
+					  .name = VALUE(name),
+					  .parent = VALUE(parent),
+					  .volume = (uint16_t)VALUE(volume),
+					  .len = (uint16_t)VALUE(name_len),
+					  .kind = (uint8_t)VALUE(name_kind),
+					  .ext_len = (uint8_t)VALUE(ext_len) };
+	const struct replay_path to = { .dir = VALUE(dir2),
+					.name = VALUE(name2),
+					.parent = VALUE(parent2),
+					.volume = (uint16_t)VALUE(volume2),
+					.len = (uint16_t)VALUE(name2_len),
+					.kind = (uint8_t)VALUE(name2_kind),
+					.ext_len = (uint8_t)VALUE(ext2_len) };
+
+	*q = (struct replay_request) { .t_ns = VALUE(t) - r->begin_ns,
+				       .time_ns = VALUE(time_ns),
+				       .session = VALUE(session) << 16 | VALUE(port),
+				       .path = path,
+				       .to = to,
+				       .offset = VALUE(offset),
+				       .length = VALUE(length),
+				       .actual = VALUE(actual),
+				       .size = VALUE(size),
+				       .id = VALUE(id),
+				       .result = (int32_t)VALUE(result),
+				       .command = (uint16_t)VALUE(command),
+				       .marks = (uint16_t)VALUE(marks),
+				       .bitmap = (uint16_t)VALUE(bitmap),
+				       .dir_bitmap = (uint16_t)VALUE(bitmap2),
+				       .flags = (uint16_t)VALUE(flags),
+				       .fork = (uint16_t)VALUE(fork),
+				       .which = (uint8_t)VALUE(which) };
+}
+
+/* Marks are those of the trace. */
+_Static_assert(REPLAY_ARGS_MISSING == AFS_MARK_ARGUMENTS && REPLAY_NAME_CUT == AFS_MARK_CUT &&
+		   REPLAY_BEGUN_BEFORE == AFS_MARK_BEFORE && REPLAY_LOST_BEFORE == AFS_MARK_LOST &&
+		   REPLAY_REPLY_MISSING == AFS_MARK_REPLY,
+	       "a plan has the trace's marks");
+_Static_assert(REPLAY_NAME_LEGACY == (int)AFS_NAME_LEGACY &&
+		   REPLAY_NAME_EMOJI == (int)AFS_NAME_BEYOND,
+	       "a plan has the trace's kinds of names");
+
+static int recording_note_session(struct recording_reader *r, struct recording *about,
+				  const struct replay_request *q)
+{
+	const bool before = q->marks & REPLAY_BEGUN_BEFORE;
+	struct recording_session *s;
+
+	if (r->n_sessions && r->session[r->last_session].key == q->session)
+		return 0;
+	s = VEC_FIND(one, r->session, r->n_sessions, one->key == q->session);
+	if (s) {
+		r->last_session = (uint64_t)(s - r->session);
+		return 0;
+	}
+	about->n_before += before;
+	r->last_session = r->n_sessions;
+	return VEC_PUSH(r->session, r->n_sessions,
+			(struct recording_session) { q->session, before });
+}
+
+static int recording_note_user(struct recording_reader *r)
+{
+	const uint64_t user = VALUE(user);
+
+	if ((r->n_users && r->last_user == user) || !user)
+		return 0;
+	r->last_user = user;
+	if (VEC_FIND(one, r->user, r->n_users, *one == user))
+		return 0;
+	return VEC_PUSH(r->user, r->n_users, user);
+}
+
+static int recording_fields(struct recording_reader *r, const char *folder, struct err *e)
+{
+	for (unsigned int i = 0; i < N_FIELDS; i++) {
+		r->field[i] = trace_reader_field(r->t, field_names[i]);
+		if (r->field[i] < 0)
+			return err_set(e, -EINVAL, "%s: the trace has no field %s of operations",
+				       folder, field_names[i]);
+	}
+	return 0;
+}
+
+/* When its first request began: the records are in the order of their ends. */
+static int recording_begin(struct recording_reader *r, struct err *e)
+{
+	int more;
+
+	r->begin_ns = UINT64_MAX;
+	while ((more = trace_reader_next(r->t, e)) > 0)
+		if (VALUE(t) < r->begin_ns)
+			r->begin_ns = VALUE(t);
+	trace_reader_rewind(r->t);
+	return more;
+}
+
+static int recording_read(struct recording_reader *r, struct replay_plan *p,
+			  struct recording *about, struct err *e)
+{
+	struct replay_request q;
+	int more = recording_begin(r, e), failed = 0;
+
+	while (!more && !failed && (more = trace_reader_next(r->t, e)) > 0) {
+		more = 0;
+		recording_request(r, &q);
+		about->n_lost_before += !!(q.marks & REPLAY_LOST_BEFORE);
+		failed = recording_note_session(r, about, &q);
+		failed = failed ? failed : recording_note_user(r);
+		failed = failed ? failed : replay_plan_add(p, &q);
+	}
+	if (failed)
+		return err_set(e, failed, "out of memory");
+	if (more)
+		return more;
+	trace_reader_found(r->t, &about->found);
+	about->lost = about->found.discarded;
+	about->sessions = r->n_sessions;
+	about->users = r->n_users;
+	return replay_plan_close(p, e);
+}
+
+int recording_plan(struct replay_plan **out, struct recording *about, const char *folder,
+		   const struct replay_opts *o, struct err *e)
+{
+	struct recording_reader r = { 0 };
+	int failed;
+
+	*about = (struct recording) { 0 };
+	*out = NULL;
+	failed = trace_reader_open(&r.t, folder, "operations", e);
+	if (failed == -ENOENT)
+		err_set(e, -ENOENT,
+			"%s is no recording that can be replayed: record --trace --replayable "
+			"makes one",
+			folder);
+	if (failed)
+		return failed;
+	*out = replay_plan_new(o);
+	failed = *out ? recording_fields(&r, folder, e) : err_set(e, -ENOMEM, "out of memory");
+	failed = failed ? failed : recording_read(&r, *out, about, e);
+	snprintf(about->uuid, sizeof(about->uuid), "%s", trace_reader_uuid(r.t));
+	trace_reader_close(r.t);
+	free(r.session);
+	free(r.user);
+	return failed;
+}

@@ -1,0 +1,258 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * afpscope replay: what users did on a server, recorded by record --trace --replayable, again. What
+ * a recording comes to is in client/work/replay.
+ */
+#include "replay/replay.h"
+
+#include "base/clock.h"
+#include "load/room.h"
+#include "work/tree.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define TICK_NS 100000000u
+
+struct replay_run {
+	struct workload w;
+	const struct replay_cfg *cfg;
+	struct recording about;
+	struct replay_plan *plan;
+	struct clients *clients;
+	char base[TREE_NAME_MAX + 1];
+	bool found, stays;
+};
+
+/* ---- the image ---- */
+
+/* The directory that stays between two commands. */
+static void replay_name_base(struct replay_run *f)
+{
+	snprintf(f->base, sizeof(f->base), "afpscope-replay-%.8s", f->about.uuid);
+}
+
+static int replay_find_base(struct replay_run *f, struct err *e)
+{
+	struct store *s = f->w.s.store;
+	struct store_op op = { .verb = STORE_LOOKUP, .dir = s->root[0], .name = f->base };
+	int r;
+
+	replay_name_base(f);
+	r = store_call(s, &op, e);
+	f->found = !r && op.result == STORE_OK;
+	if (r || f->found || f->stays)
+		return r;
+	tree_name(f->base);
+	return 0;
+}
+
+/* All that will be there at once, at most: what is written is not what files become longer by. */
+static int replay_room(const struct replay_run *f, struct err *e)
+{
+	const struct session_cfg *cfg = f->w.s.cfg;
+	const struct replay_image *i = &f->plan->image;
+	const struct room_need need = { .where = cfg->local ? cfg->directory : cfg->c.volume,
+					.bytes = i->bytes + i->rsrc_bytes + i->grows,
+					.force = cfg->force_how };
+
+	return cfg->force ? 0 : room_check(f->w.s.store, &need, e);
+}
+
+/* Unless it stays, it is removed whatever happens. */
+static int replay_make_base(struct replay_run *f, struct err *e)
+{
+	struct session *s = &f->w.s;
+	int r = f->found ? 0 : session_make_base(s, f->base, e);
+
+	if (r)
+		return r;
+	snprintf(s->left->base[0], WARDEN_BASE_LEN, "%s", f->stays ? "" : f->base);
+	return 0;
+}
+
+static int replay_make(struct replay_run *f, struct err *e)
+{
+	struct replay_clients_opts o = { .session = &f->w.s,
+					 .plan = f->plan,
+					 .base = f->base,
+					 .live = (enum ticker_how)f->cfg->live };
+	const uint64_t begun_ns = clock_now_ns();
+	int r = replay_find_base(f, e);
+
+	o.found = f->found;
+	r = r ? r : replay_clients_open(&f->clients, &o, e);
+	f->w.faults.none_open = r == -ECONNREFUSED;
+	r = r ? r : replay_room(f, e);
+	r = r ? r : replay_make_base(f, e);
+	r = r ? r : replay_clients_make(f->clients, e);
+	if (!r)
+		fprintf(f->w.s.progress, "The image is made (%.1f s)\n",
+			(double)(clock_now_ns() - begun_ns) / 1e9);
+	return r;
+}
+
+/* ---- the replay ---- */
+
+static int replay_keep_result(struct replay_run *f, struct run_phase *p, struct err *e)
+{
+	struct run_notes *warnings = &f->w.s.run.warnings;
+	struct replay_done done;
+	struct run_action all;
+	int r;
+
+	run_load_all(p->load, &all);
+	replay_clients_done(f->clients, &done);
+	r = replay_note_done(&done, warnings);
+	r |= replay_note_recording(f->plan, &f->about, warnings);
+	p->replay = replay_result(f->plan, &done, p->load);
+	if (p->load->n_lost)
+		r |= run_note(warnings, "lost", "%u of %u sessions were lost: %s", p->load->n_lost,
+			      p->load->n_clients, p->load->why);
+	f->w.faults.lost |= p->load->n_lost != 0;
+	f->w.faults.refused |= all.failed > 0;
+	return r || !p->replay ? err_set(e, -ENOMEM, "out of memory") : 0;
+}
+
+static int replay_measure(struct replay_run *f, struct err *e)
+{
+	struct session *s = &f->w.s;
+	struct run_phase *p = run_phase(&s->run, 1, 1, "replay");
+	int r;
+
+	if (!p)
+		return err_set(e, -ENOMEM, "out of memory");
+	session_region_begin(s, p);
+	p->start_ns = clock_now_ns();
+	r = replay_clients_start(f->clients, e);
+	if (r)
+		return r;
+	while (!clients_wait(f->clients, TICK_NS))
+		;
+	r = clients_join(f->clients, p, e);
+	session_region_end(s, p);
+	if (r)
+		return r;
+	run_phase_from_load(p);
+	r = replay_keep_result(f, p, e);
+	if (r)
+		return r;
+	if (cmd_stop)
+		return err_set(e, -EINTR, "interrupted");
+	if (p->load->n_lost == p->load->n_clients)
+		return err_set(e, -ECONNRESET, "all sessions were lost: %s", p->load->why);
+	p->complete = true;
+	return 0;
+}
+
+static int main_replay_work(struct workload *w, struct err *e)
+{
+	struct replay_run *f = (struct replay_run *)w;
+	struct err gone = { 0 };
+	int r = replay_make(f, e);
+
+	if (!r && !f->cfg->prepare) {
+		load_ready(&w->load);
+		r = replay_measure(f, e);
+		replay_clients_finish(f->clients);
+	}
+	if (*w->s.left->base[0] && session_remove_base(&w->s, &gone) && !r)
+		r = err_set(e, LOAD_REFUSED, "not all files could be removed: %s", gone.text);
+	if (!r && f->stays)
+		fprintf(w->s.progress, "The files are in %s\n", f->base);
+	clients_close(f->clients, NULL);
+	replay_plan_free(f->plan);
+	f->plan = NULL;
+	return r;
+}
+
+/* ---- the command ---- */
+
+static int replay_read(const struct replay_cfg *cfg, struct replay_plan **plan,
+		       struct recording *about, struct err *e)
+{
+	const struct replay_opts o = replay_opts_of(cfg);
+	int r = recording_plan(plan, about, cfg->recording, &o, e);
+
+	if (!r && !(*plan)->n_steps)
+		r = err_set(e, -ENODATA, "%s: nothing in it can be replayed", cfg->recording);
+	return r;
+}
+
+static enum outcome main_replay_prepare(struct workload *w, struct err *e)
+{
+	struct replay_run *f = (struct replay_run *)w;
+
+	f->cfg = (const struct replay_cfg *)w->cfg;
+	f->stays = f->cfg->prepare || f->cfg->keep;
+	if (replay_read(f->cfg, &f->plan, &f->about, e)) {
+		replay_plan_free(f->plan);
+		f->plan = NULL;
+		return OUTCOME_FAILED;
+	}
+	replay_say(w->s.progress, f->plan, &f->about);
+	return OUTCOME_OK;
+}
+
+static int main_replay_describe(struct workload *w)
+{
+	const struct replay_run *f = (const struct replay_run *)w;
+
+	return replay_describe(f->cfg, f->plan, &f->about, &w->s.run.options);
+}
+
+/* What needs no server. */
+static int replay_dry_run(const struct replay_cfg *cfg)
+{
+	struct replay_plan *plan;
+	struct recording about;
+	struct err e = { 0 };
+	int r = replay_read(cfg, &plan, &about, &e);
+
+	if (plan && (!r || r == -ENODATA))
+		replay_say(stdout, plan, &about);
+	if (r)
+		cmd_say("%s", e.text);
+	replay_plan_free(plan);
+	return r ? OUTCOME_FAILED : OUTCOME_OK;
+}
+
+/* Whether only that is asked for: its exit code; -1: it is not. */
+static int replay_only_says(int argc, char **argv)
+{
+	struct replay_cfg cfg = REPLAY_DEFAULTS;
+	struct job job = { 0 };
+	struct err e = { 0 };
+	int r = job_open(&job, &replay_job, argc, argv, &e);
+
+	r = r ? r : job_parse(&job, &cfg, &e);
+	r = !r && cfg.dry_run && cfg.recording && !cfg.w.help ? replay_dry_run(&cfg) : -1;
+	job_free(&job);
+	return r;
+}
+
+int cmd_replay(int argc, char **argv)
+{
+	static const struct workload_type type = {
+		.name = "replay",
+		.set = REPLAY_SET,
+		.job = &replay_job,
+		.help =
+		    "Sends what users did on a server again: the requests of a recording, of as many\n"
+		    "clients, at their times and in their order, to any server or directory. Names and\n"
+		    "data are made up, of the same lengths.",
+		.window = 1,
+		.has_store = true,
+		.many = true,
+		.parse = replay_parse,
+		.prepare = main_replay_prepare,
+		.describe = main_replay_describe,
+		.work = main_replay_work,
+		.size = sizeof(struct replay_run),
+	};
+	struct replay_cfg cfg = REPLAY_DEFAULTS;
+	int r = replay_only_says(argc, argv);
+
+	return r >= 0 ? r : workload_main(&type, &cfg.w, argc, argv);
+}

@@ -1,0 +1,238 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* The clients of a replay: what they do together, and how far they are. */
+#include "replay/replay_clients.h"
+
+#include "app/cmd.h"
+#include "base/clock.h"
+#include "report/cell.h"
+#include "work/pattern.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#define CLIENTS_OF_THREAD 200
+#define THREADS_MAX       1000
+#define DATA_MOST         (4u << 20) /* bytes of one request */
+#define PAGE_LEN          4096u
+
+struct replay_clients {
+	struct replay_clients_opts o;
+	struct replay_common common;
+	struct clients *all;
+	struct places places;
+	struct places_client *at;
+	struct replay_client **client;
+	unsigned int n, threads;
+	uint8_t *data, *sinks;
+	size_t data_len, sink_len;
+	bool makes_dirs;
+	uint64_t begun_ns; /* 0: the replay is not under way */
+	struct ticker live;
+	struct ticker_second second;
+	char progress[112];
+};
+
+static const char *replay_clients_name(unsigned int verb)
+{
+	return store_verb_name((enum store_verb)verb);
+}
+
+static int replay_clients_begin(void *own, unsigned int i, struct store **out, uint8_t *scratch,
+				struct err *e)
+{
+	const struct replay_clients *c = own;
+
+	return places_begin(&c->places, &c->at[i], out, scratch, e);
+}
+
+static struct script *replay_clients_script(void *own, unsigned int i, enum clients_task task)
+{
+	struct replay_clients *c = own;
+
+	switch (task) {
+	case CLIENTS_MAKE:
+		return c->makes_dirs ? replay_client_make_dirs(c->client[i])
+				     : replay_client_make_files(c->client[i]);
+	case CLIENTS_REMOVE:
+		return replay_client_finish(c->client[i]);
+	default:
+		return replay_client_use(c->client[i]);
+	}
+}
+
+/* ---- what each second brought ---- */
+
+static void replay_clients_tick(void *own)
+{
+	struct replay_clients *c = own;
+
+	if (!c->begun_ns)
+		return;
+	snprintf(c->progress, sizeof(c->progress), "%s of %s requests",
+		 cell_count(clients_done(c->all)).text, cell_count(c->o.plan->n_steps).text);
+	clients_show(c->all, &c->live, &c->second, c->begun_ns, c->begun_ns);
+}
+
+static void replay_clients_ended(void *own)
+{
+	struct replay_clients *c = own;
+
+	if (!c->begun_ns)
+		return;
+	clients_show_end(c->all, &c->live, &c->second, c->begun_ns, c->begun_ns);
+	c->begun_ns = 0;
+}
+
+static void replay_clients_free(void *own)
+{
+	struct replay_clients *c = own;
+
+	for (unsigned int i = 0; c->client && i < c->n; i++)
+		replay_client_free(c->client[i]);
+	places_close(&c->places);
+	free(c->client);
+	free(c->at);
+	free(c->data);
+	free(c->sinks);
+	free(c);
+}
+
+/* ---- opening ---- */
+
+static unsigned int replay_clients_threads(const struct replay_clients *c)
+{
+	const long cpus = sysconf(_SC_NPROCESSORS_ONLN);
+	const unsigned int most = cpus > 3 ? (unsigned int)cpus / 2 : 1;
+	const unsigned int wanted = (c->n + CLIENTS_OF_THREAD - 1) / CLIENTS_OF_THREAD;
+
+	if (session_blocks(c->o.session->cfg))
+		return c->n < THREADS_MAX ? c->n : THREADS_MAX;
+	return wanted < most ? wanted : most;
+}
+
+/* What is written is the same for all; what is read is not looked at. */
+static bool replay_clients_buffers(struct replay_clients *c)
+{
+	const struct replay_plan *p = c->o.plan;
+	uint64_t write_max = PAGE_LEN, read_max = PAGE_LEN;
+
+	for (uint32_t i = 0; i < p->n_clients; i++) {
+		if (p->client[i].read_max > read_max)
+			read_max = p->client[i].read_max;
+		if (p->client[i].write_max > write_max)
+			write_max = p->client[i].write_max;
+	}
+	write_max = write_max < (1u << 20) ? 1u << 20 : write_max; /* the image's files */
+	c->data_len = write_max < DATA_MOST ? (size_t)write_max : DATA_MOST;
+	c->sink_len = read_max < DATA_MOST ? (size_t)read_max : DATA_MOST;
+	c->sink_len = (c->sink_len + PAGE_LEN - 1) / PAGE_LEN * PAGE_LEN;
+	if (posix_memalign((void **)&c->data, PAGE_LEN, c->data_len) ||
+	    posix_memalign((void **)&c->sinks, PAGE_LEN, c->sink_len * c->threads))
+		return false;
+	pattern_fill(c->data, c->data_len / 8 * 8, 0, 1);
+	return true;
+}
+
+static int replay_clients_fill(struct replay_clients *c, struct err *e)
+{
+	bool there;
+
+	c->n = c->o.plan->n_clients;
+	c->threads = replay_clients_threads(c);
+	c->at = calloc(c->n, sizeof(*c->at));
+	c->client = calloc(c->n, sizeof(struct replay_client *));
+	there = c->at && c->client && replay_clients_buffers(c);
+	c->common = (struct replay_common) { .plan = c->o.plan,
+					     .base = c->o.base,
+					     .found = c->o.found,
+					     .n_clients = c->n,
+					     .data = c->data,
+					     .data_len = c->data_len };
+	for (unsigned int i = 0; there && i < c->n; i++) {
+		c->at[i] = places_client(&c->places, NULL, 1, i);
+		c->client[i] = replay_client_new(
+		    &c->common, i, c->sinks + c->sink_len * (i % c->threads), c->sink_len);
+		there = c->client[i];
+	}
+	return there ? 0 : err_set(e, -ENOMEM, "out of memory");
+}
+
+int replay_clients_open(struct clients **out, const struct replay_clients_opts *o, struct err *e)
+{
+	static const struct clients_type type = {
+		.opens = "session",
+		.all_or_none = true,
+		.actions = { N_STORE_VERBS, replay_clients_name },
+		.begin = replay_clients_begin,
+		.address = connect_address,
+		.script = replay_clients_script,
+		.tick = replay_clients_tick,
+		.ended = replay_clients_ended,
+		.free = replay_clients_free,
+	};
+	struct replay_clients *c = calloc(1, sizeof(*c));
+	struct clients_opts opts = { .opening_max = CLIENTS_OPENING_MAX };
+	unsigned int not_open;
+	int r;
+
+	*out = NULL;
+	r = c ? clients_new(out, &type, c, e) : err_set(e, -ENOMEM, "out of memory");
+	if (r)
+		return r;
+	c->o = *o;
+	c->all = *out;
+	opts.places = &c->places;
+	r = places_open(&c->places, o->session, e);
+	r = r ? r : replay_clients_fill(c, e);
+	opts.n = c->n;
+	opts.threads = c->threads;
+	opts.data_b = c->data_len + c->sink_len * c->threads;
+	return r ? r : clients_open(c->all, &opts, &not_open, e);
+}
+
+/* ---- what they do ---- */
+
+int replay_clients_make(struct clients *all, struct err *e)
+{
+	struct replay_clients *c = clients_own(all);
+	int r;
+
+	c->makes_dirs = true;
+	r = clients_do(all, CLIENTS_MAKE, 0, 1, e);
+	c->makes_dirs = false;
+	r = r ? r : clients_do(all, CLIENTS_MAKE, 0, 0, e);
+	return !r && cmd_stop ? err_set(e, -EINTR, "interrupted") : r;
+}
+
+int replay_clients_start(struct clients *all, struct err *e)
+{
+	struct replay_clients *c = clients_own(all);
+	const struct engine_job how = { .keeps_recent = c->o.live != TICKER_OFF };
+	int r;
+
+	c->second = (struct ticker_second) { .phase = "replay",
+					     .progress = c->progress,
+					     .mixed = true };
+	ticker_begin(&c->live, c->o.session->progress, c->o.live);
+	r = clients_start(all, &how, e);
+	if (!r && c->o.live != TICKER_OFF)
+		c->begun_ns = clock_now_ns();
+	return r;
+}
+
+void replay_clients_finish(struct clients *all)
+{
+	clients_do(all, CLIENTS_REMOVE, 0, 0, NULL);
+}
+
+void replay_clients_done(const struct clients *all, struct replay_done *out)
+{
+	const struct replay_clients *c = clients_own(all);
+
+	*out = (struct replay_done) { 0 };
+	for (unsigned int i = 0; i < c->n; i++)
+		replay_client_add_done(c->client[i], out);
+}

@@ -1,0 +1,36 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#ifndef REPLAY_REPLAY_CLIENTS_H
+#define REPLAY_REPLAY_CLIENTS_H
+
+/*
+ * The clients of a replay (client/work/replay/replay_client.h), one for each session of the
+ * recording that sends anything: they make the image together, and then send what was recorded.
+ */
+
+#include "drive/clients.h"
+#include "work/replay/replay_client.h"
+
+struct replay_clients_opts {
+	struct session *session;  /* as that of places_open() */
+	struct replay_plan *plan; /* closed; borrowed */
+	const char *base;         /* directory in the root; borrowed */
+	bool found;               /* it was there before */
+	enum ticker_how live;     /* on the session's progress */
+};
+
+/* Opens the stores: all or none, as clients_open(). clients_close() in every case. */
+int replay_clients_open(struct clients **out, const struct replay_clients_opts *o, struct err *e);
+
+/* Makes the image in base, which exists. 0; LOAD_REFUSED; negative errno. */
+int replay_clients_make(struct clients *all, struct err *e);
+
+/* Begins the replay; clients_wait and clients_join follow. */
+int replay_clients_start(struct clients *all, struct err *e);
+
+/* Closes the files that are still open. Goes on after a signal. */
+void replay_clients_finish(struct clients *all);
+
+/* What came of it, of all clients. */
+void replay_clients_done(const struct clients *all, struct replay_done *out);
+
+#endif

@@ -1,0 +1,212 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* What is said of a recording, and of what came of its replay. */
+#include "replay/replay.h"
+#include "report/cell.h"
+#include "run/account.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define LISTED 6 /* names in a list, at most */
+
+/* A list of names with their numbers: "FPGetExtAttr 12, FPOpenDT 3". */
+struct replay_list {
+	char text[512];
+	unsigned int n;
+};
+
+static void replay_list_add(struct replay_list *l, const char *name, uint64_t n)
+{
+	const size_t len = strlen(l->text);
+
+	if (!n)
+		return;
+	if (l->n++ < LISTED)
+		snprintf(l->text + len, sizeof(l->text) - len, "%s%s %s", len ? ", " : "", name,
+			 cell_count(n).text);
+	else if (l->n == LISTED + 2)
+		snprintf(l->text + len, sizeof(l->text) - len, ", ...");
+}
+
+static const char *replay_command_name(unsigned int command, char room[ACCOUNT_NAME_MAX])
+{
+	if (command >= 256)
+		return "DSI";
+	return account_name(command, room);
+}
+
+static void replay_list_left(const struct replay_plan *p, enum replay_reason reason,
+			     struct replay_list *out)
+{
+	char room[ACCOUNT_NAME_MAX];
+
+	*out = (struct replay_list) { 0 };
+	for (unsigned int i = 0; i <= 256; i++)
+		replay_list_add(out, replay_command_name(i, room), p->counts[i].left[reason]);
+}
+
+static const char *plural(uint64_t n)
+{
+	return n == 1 ? "" : "s";
+}
+
+static void replay_say_image(FILE *out, const struct replay_plan *p)
+{
+	const struct replay_image *i = &p->image;
+
+	fprintf(out, "Image: %s folders, %s files", cell_count(i->dirs).text,
+		cell_count(i->files + i->fill).text);
+	if (i->fill)
+		fprintf(out, " (%s of them only listed)", cell_count(i->fill).text);
+	fprintf(out, ", %sB", cell_short((double)(i->bytes + i->rsrc_bytes)).text);
+	if (i->rsrc_bytes)
+		fprintf(out, " (%sB of them resource forks)",
+			cell_short((double)i->rsrc_bytes).text);
+	fputc('\n', out);
+}
+
+void replay_say(FILE *out, const struct replay_plan *p, const struct recording *about)
+{
+	struct run_notes notes = { 0 };
+	struct replay_counts all;
+
+	replay_plan_counts(p, &all);
+	fprintf(out, "Recording: %s requests in %.1f s, %s session%s of %s user%s\n",
+		cell_count(all.recorded).text, (double)p->end_ns / 1e9,
+		cell_count(about->sessions).text, plural(about->sessions),
+		cell_count(about->users).text, plural(about->users));
+	replay_say_image(out, p);
+	fprintf(
+	    out,
+	    "Replay: %s requests of %u client%s, %sB to be read, %sB to be written, in %.1f s\n",
+	    cell_count(all.planned).text, p->n_clients, plural(p->n_clients),
+	    cell_short((double)all.read_b).text, cell_short((double)all.written_b).text,
+	    p->n_steps ? (double)p->step[p->n_steps - 1].due_ns / 1e9 : 0);
+	replay_note_recording(p, about, &notes);
+	for (size_t i = 0; i < notes.n; i++)
+		fprintf(out, "%s\n", notes.note[i].text);
+	run_notes_fini(&notes);
+}
+
+int replay_note_recording(const struct replay_plan *p, const struct recording *about,
+			  struct run_notes *warnings)
+{
+	struct replay_counts all;
+	struct replay_list list;
+	int r = 0;
+
+	replay_plan_counts(p, &all);
+	if (about->found.damaged || about->found.torn_b)
+		r |= run_note(warnings, "damaged",
+			      "the recording is damaged: %s of %s packets, and %s bytes at its "
+			      "end, cannot be read",
+			      cell_count(about->found.damaged).text,
+			      cell_count(about->found.packets).text,
+			      cell_count(about->found.torn_b).text);
+	if (about->lost)
+		r |= run_note(warnings, "recorded", "%llu requests were lost while it was recorded",
+			      (unsigned long long)about->lost);
+	for (unsigned int i = 0; i < REPLAY_N_REASONS; i++) {
+		if (!all.left[i])
+			continue;
+		replay_list_left(p, i, &list);
+		if (i == REPLAY_SESSION || i == REPLAY_OUTSIDE)
+			continue;
+		r |= run_note(warnings, "left_out",
+			      "%s of %s requests are not replayed: those %s: %s",
+			      cell_count(all.left[i]).text, cell_count(all.recorded).text,
+			      replay_reason_text(i), list.text);
+	}
+	return r ? -ENOMEM : 0;
+}
+
+int replay_note_done(const struct replay_done *done, struct run_notes *warnings)
+{
+	struct replay_list list;
+	uint64_t n;
+	int r = 0;
+
+	for (unsigned int o = 0; o < REPLAY_AS_RECORDED; o++) {
+		list = (struct replay_list) { 0 };
+		n = 0;
+		for (unsigned int v = 0; v < N_STORE_VERBS; v++) {
+			replay_list_add(&list, store_verb_name(v), done->n[v][o]);
+			n += done->n[v][o];
+		}
+		if (n)
+			r |= run_note(warnings, "otherwise", "%s requests were %s: %s",
+				      cell_count(n).text, replay_outcome_text(o), list.text);
+	}
+	if (*done->first)
+		r |= run_note(warnings, "otherwise",
+			      "the first that was answered in another way: %s", done->first);
+	if (done->n_unordered)
+		r |= run_note(warnings, "unordered",
+			      "%s requests were sent though one of another client that comes "
+			      "before was not answered, as that client did nothing for 10 s",
+			      cell_count(done->n_unordered).text);
+	return r ? -ENOMEM : 0;
+}
+
+static void replay_put_row(struct run_replay_request *q, const struct replay_plan *p,
+			   const struct replay_done *done, const struct run_load *load,
+			   enum store_verb v)
+{
+	const struct hist *was = &p->recorded[v], *now = &load->action[v].begun;
+
+	*q = (struct run_replay_request) {
+		.name = store_verb_name(v),
+		.recorded = was->n,
+		.came = { .as_recorded = done->n[v][REPLAY_AS_RECORDED],
+			  .new_error = done->n[v][REPLAY_NEW_ERROR],
+			  .no_error = done->n[v][REPLAY_NO_ERROR],
+			  .other_error = done->n[v][REPLAY_OTHER_ERROR],
+			  .other_size = done->n[v][REPLAY_OTHER_SIZE],
+			  .unsent = done->n[v][REPLAY_UNSENT],
+			  .lacks = done->n[v][REPLAY_LACKS] },
+		.recorded_p50_ns = was->n ? hist_quantile(was, 0.5) : 0,
+		.recorded_p99_ns = was->n ? hist_quantile(was, 0.99) : 0,
+		.p50_ns = now->n ? hist_quantile(now, 0.5) : 0,
+		.p99_ns = now->n ? hist_quantile(now, 0.99) : 0,
+	};
+}
+
+static void replay_put_due(struct run_replay *r, const struct run_load *load)
+{
+	struct run_action all;
+
+	run_load_all(load, &all);
+	r->due_p50_ns = hist_quantile(&all.planned, 0.5);
+	r->due_p99_ns = hist_quantile(&all.planned, 0.99);
+	r->due_max_ns = all.planned.max;
+}
+
+struct run_replay *replay_result(const struct replay_plan *p, const struct replay_done *done,
+				 const struct run_load *load)
+{
+	struct run_replay *r = calloc(1, sizeof(*r));
+	struct replay_counts all;
+
+	if (r)
+		r->request = calloc(N_STORE_VERBS, sizeof(*r->request));
+	if (!r || !r->request) {
+		free(r);
+		return NULL;
+	}
+	replay_plan_counts(p, &all);
+	if (!p->o.no_think)
+		replay_put_due(r, load);
+	r->recorded = all.recorded;
+	r->planned = all.planned;
+	r->recorded_read_b = all.read_b;
+	r->recorded_written_b = all.written_b;
+	r->read_b = done->read_b;
+	r->written_b = done->written_b;
+	r->waited = done->n_waited;
+	r->unordered = done->n_unordered;
+	for (unsigned int v = 0; v < N_STORE_VERBS && v < load->n_actions; v++)
+		if (p->recorded[v].n)
+			replay_put_row(&r->request[r->n++], p, done, load, v);
+	return r;
+}

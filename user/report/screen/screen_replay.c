@@ -1,0 +1,78 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* What a replay did beside what was recorded. */
+#include "report/screen/screen.h"
+#include "report/screen/screen_text.h"
+
+enum { COL_NAME, COL_RECORDED, COL_SENT, COL_OTHER, COL_WAS_P50, COL_P50, COL_WAS_P99, COL_P99 };
+
+static const struct section_column columns[] = {
+	[COL_NAME] = { .head = "request" },
+	[COL_RECORDED] = { .head = "recorded" },
+	[COL_SENT] = { .head = "replayed" },
+	[COL_OTHER] = { .head = "otherwise" },
+	[COL_WAS_P50] = { .head = "server p50", .name = "recorded_p50" },
+	[COL_P50] = { .head = "client p50", .name = "p50" },
+	[COL_WAS_P99] = { .head = "server p99", .name = "recorded_p99" },
+	[COL_P99] = { .head = "client p99", .name = "p99" },
+};
+
+static const struct section_type replay_section = {
+	.key = "replay",
+	.title = "Recorded, as the server took, and replayed, as the client waited",
+	SECTION_OF(columns),
+};
+
+static struct cell screen_replay_time(uint64_t ns)
+{
+	return ns ? screen_time((double)ns) : cell_blank();
+}
+
+static void screen_replay_put_row(struct section *s, const struct run_replay_request *q)
+{
+	struct cell *cell = section_row(s)->cell;
+	const uint64_t others = run_replay_others(&q->came);
+
+	cell[COL_NAME] = cell_text(q->name, 24);
+	cell[COL_RECORDED] = cell_count(q->recorded);
+	cell[COL_SENT] = cell_count(q->came.as_recorded + others);
+	cell[COL_OTHER] = others ? cell_count(others) : cell_blank();
+	cell[COL_WAS_P50] = screen_replay_time(q->recorded_p50_ns);
+	cell[COL_P50] = screen_replay_time(q->p50_ns);
+	cell[COL_WAS_P99] = screen_replay_time(q->recorded_p99_ns);
+	cell[COL_P99] = screen_replay_time(q->p99_ns);
+}
+
+/* How far behind the recording it was. */
+static void screen_replay_put_due(const struct paint *p, const struct run_replay *r)
+{
+	struct screen_text t = { 0 };
+
+	if (!r->due_max_ns)
+		return;
+	screen_add(&t, "From when a request was due until its reply: p50 %s, p99 %s, max %s",
+		   screen_time((double)r->due_p50_ns).text, screen_time((double)r->due_p99_ns).text,
+		   screen_time((double)r->due_max_ns).text);
+	screen_put(p, INK_NONE, t.text, 2);
+}
+
+int screen_replay(const struct paint *p, const struct run_phase *phase)
+{
+	const struct run_replay *r = phase->replay;
+	struct screen_text t = { 0 };
+	struct section s;
+	uint64_t sent = 0;
+
+	if (!r)
+		return 0;
+	section_open(&s, p, &replay_section);
+	for (size_t i = 0; i < r->n; i++) {
+		screen_replay_put_row(&s, &r->request[i]);
+		sent += r->request[i].came.as_recorded + run_replay_others(&r->request[i].came);
+	}
+	screen_add(&t, "Replayed: %s of %s requests of the recording (%s)", cell_count(sent).text,
+		   cell_count(r->recorded).text,
+		   screen_percent((double)sent, (double)r->recorded).text);
+	screen_put(p, INK_NONE, t.text, 2);
+	screen_replay_put_due(p, r);
+	return section_close(&s);
+}
