@@ -19,18 +19,22 @@ TEMPLATE = "versus.html"
 
 
 def _view(side: Side, work: str) -> CommandView | None:
-    """All time inside the server of the runs of a work, as one bar; None: requests were not
-    watched."""
-    out = CommandView(side.name)
+    """The time inside the server of the mean action of a work, as one bar; None: requests were not
+    watched, or no action ended."""
+    out, n = CommandView(side.name, 1), 0
     for run in side.runs.get(work, ()):
         found = costs.load_of(run)
         if not found or found[0].requests is None:
             return None
-        out.requests += costs.ended(found[1])
+        n += costs.ended(found[1])
         for command in digest(run).commands:
             out.service_ns += command.service_ns
             for key, ns in command.times.items():
                 out.times[key] += ns
+    if not n:
+        return None
+    out.service_ns = round(out.service_ns / n)
+    out.times.update({key: round(ns / n) for key, ns in out.times.items()})
     return out
 
 
