@@ -23,7 +23,7 @@ struct trace_reader {
 	json_t *layout; /* owned; names of fields are in it */
 	unsigned int stream, record_len;
 	int fd;
-	uint8_t packet[TRACE_PACKET_LEN];
+	_Alignas(struct trace_packet_head) uint8_t packet[TRACE_PACKET_LEN];
 	size_t at, end; /* of the next record, of the packet's */
 	uint64_t offset;
 	struct trace_read found;
