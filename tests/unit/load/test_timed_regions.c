@@ -251,7 +251,9 @@ static void do_job(struct engine *g, const struct engine_job *job)
 
 static void the_engine_s_threads_allocate_nothing_once_they_work(void **state)
 {
-	static const struct script_type type = { begin_quick, next_of_quick, quick_answered };
+	static const struct script_type type = { .begin = begin_quick,
+						 .next = next_of_quick,
+						 .answered = quick_answered };
 	const struct engine_opts opts = { .n_threads = 2, .opening_max = 1, .stop = &stop };
 	const struct engine_job open = { .what = ENGINE_OPEN }, end = { .what = ENGINE_END };
 	struct engine_job work = { .what = ENGINE_WORK,

@@ -105,6 +105,7 @@ static const struct {
 	{ "load", "clients", "1|200|0:10,60:200|0:1,5:1,5:20,9:20" },
 	{ "load", "think", "0.5|fixed:20ms|uniform:0-1|0.1*3,2s*1" },
 	{ "load", "mix", "browse|office|metadata|batch-read" },
+	{ "load", "only", "save|list|read" },
 	{ "probe", "slo", "p99=50ms|max=2s|probe.max=1s" },
 	{ "smallfile", "loads", "create,stat|create|create,read,delete" },
 	{ "smallfile", "prefix", "f|a ;b|\"q\"" },
