@@ -227,7 +227,12 @@ static int replay_only_says(int argc, char **argv)
 	int r = job_open(&job, &replay_job, argc, argv, &e);
 
 	r = r ? r : job_parse(&job, &cfg, &e);
-	r = !r && cfg.dry_run && cfg.recording && !cfg.w.help ? replay_dry_run(&cfg) : -1;
+	if (r || !cfg.dry_run || !cfg.recording || cfg.w.help)
+		r = -1;
+	else if (replay_check(&cfg, &e))
+		r = cmd_usage_error(replay_job.command, &e);
+	else
+		r = replay_dry_run(&cfg);
 	job_free(&job);
 	return r;
 }

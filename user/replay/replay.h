@@ -25,6 +25,9 @@ struct replay_cfg {
 
 extern const struct job_type replay_job;
 
+/* What no table of options can check. 0, or -EINVAL and a text. */
+int replay_check(const struct replay_cfg *cfg, struct err *e);
+
 /* For workload_type.parse: cfg is a replay_cfg. 0, or a negative errno and a text. */
 int replay_parse(struct workload_cfg *cfg, struct job *j, struct err *e);
 

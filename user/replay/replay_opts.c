@@ -24,7 +24,7 @@ const struct opt replay_options[] = {
 	{ .name = "keep", .type = OPT_FLAG, .offset = AT(keep),
 	  .help = "leave the files as they are after the replay, in the directory of --prepare",
 	  .more = "The next replay there removes what must not be there, makes what is missing, and uses the rest." },
-	{ .name = "speed", .arg = "X", .type = OPT_NUMBER, .offset = AT(speed), .min = 0.001, .max = 1000,
+	{ .name = "speed", .arg = "X", .type = OPT_NUMBER, .offset = AT(speed), .max = 1000,
 	  .help = "X times as fast as it was recorded: requests are due after 1/X of their time (default: 1)" },
 	{ .name = "no-think", .type = OPT_FLAG, .offset = AT(no_think),
 	  .help = "send each request as soon as the one before it was answered, in the order of the recording" },
@@ -49,6 +49,18 @@ const struct job_type replay_job = {
 	.leading = "recording",
 };
 
+int replay_check(const struct replay_cfg *cfg, struct err *e)
+{
+	if (cfg->speed <= 0)
+		return err_set(e, -EINVAL, "--speed %g: give a number above 0", cfg->speed);
+	if (cfg->to_s > 0 && cfg->to_s <= cfg->from_s)
+		return err_set(e, -EINVAL, "--to %g: not later than --from %g", cfg->to_s,
+			       cfg->from_s);
+	if (cfg->prepare && cfg->keep)
+		return err_set(e, -EINVAL, "--keep: --prepare keeps the files anyway");
+	return 0;
+}
+
 int replay_parse(struct workload_cfg *base, struct job *j, struct err *e)
 {
 	struct replay_cfg *cfg = (struct replay_cfg *)base;
@@ -56,17 +68,11 @@ int replay_parse(struct workload_cfg *base, struct job *j, struct err *e)
 
 	if (base->help)
 		return 0;
-	if (!cfg->recording && (!r || !j->n_operands))
+	/* An option that is not known is said first: then there are no operands yet. */
+	if (!cfg->recording && (!r || (j->operand && !j->n_operands)))
 		return err_set(e, -EINVAL, "name the recording, and then where it is replayed");
-	if (r)
-		return r;
-	if (cfg->to_s > 0 && cfg->to_s <= cfg->from_s)
-		return err_set(e, -EINVAL, "--to %g: not later than --from %g", cfg->to_s,
-			       cfg->from_s);
-	if (cfg->prepare && cfg->keep)
-		return err_set(e, -EINVAL, "--keep: --prepare keeps the files anyway");
 	base->s.buffered = true;
-	return 0;
+	return r ? r : replay_check(cfg, e);
 }
 
 struct replay_opts replay_opts_of(const struct replay_cfg *cfg)

@@ -358,7 +358,7 @@ static const struct usage_case doctor_cases[] = {
 	{ "--unit a -p 548",
 	  "doctor: --unit names a server, as --port and --pid do: give one of them (see afpscope doctor --help)" },
 	{ "--kind any",
-	  "doctor: --kind: 'any' is not one of afp, gluster, rx (see afpscope doctor --help)" },
+	  "doctor: --kind: 'any' is not one of afp, gluster, rx, smb (see afpscope doctor --help)" },
 };
 
 static const struct usage_case check_cases[] = {
@@ -419,6 +419,17 @@ static const struct usage_case clean_without_volume_cases[] = {
 	  "clean: which volume? give -s VOLUME or afp://host/VOLUME (see afpscope clean --help)" },
 };
 
+static const struct usage_case replay_cases[] = {
+	{ "", "replay: name the recording, and then where it is replayed (see afpscope replay --help)" },
+	{ "--frobnicate", "replay: unknown option '--frobnicate'; see --help" },
+	{ "--speed 0 rec FOLDER", "replay: --speed 0: give a number above 0 (see afpscope replay --help)" },
+	{ "--speed 0 --dry-run rec", "replay: --speed 0: give a number above 0 (see afpscope replay --help)" },
+	{ "--speed 1001 rec FOLDER", "replay: --speed: '1001' is not in 0..1000 (see afpscope replay --help)" },
+	{ "--from 3 --to 2 rec FOLDER", "replay: --to 2: not later than --from 3 (see afpscope replay --help)" },
+	{ "--prepare --keep rec FOLDER", "replay: --keep: --prepare keeps the files anyway (see afpscope replay --help)" },
+	{ "rec", "replay: which volume? give -s VOLUME or afp://host/VOLUME (see afpscope replay --help)" },
+};
+
 static const struct usage_case probe_cases[] = {
 	{ "--frobnicate", "probe: unknown option '--frobnicate'; see --help" },
 	{ "-p 0", "probe: -p: '0' is not in 1..65535 (see afpscope probe --help)" },
@@ -456,6 +467,7 @@ static const struct usage_table {
 	{ cmd_exporter, "exporter", "", OUTCOME_USAGE, CASES(exporter_cases) },
 	{ cmd_clean, "clean", "-h 127.0.0.1 -p 1 -s vol1 -u bench1 -w secret1 --uam cleartext", OUTCOME_USAGE, CASES(clean_cases) },
 	{ cmd_clean, "clean", "-h 127.0.0.1 -p 1 -u bench1 -w secret1 --uam cleartext", OUTCOME_USAGE, CASES(clean_without_volume_cases) },
+	{ cmd_replay, "replay", "", OUTCOME_USAGE, CASES(replay_cases) },
 	{ cmd_probe, "probe", "-h 127.0.0.1 -p 1 -s vol1 -u bench1 -w secret1 --uam cleartext", OUTCOME_USAGE, CASES(probe_cases) },
 	{ cmd_lantest, "afp_lantest", "-h 127.0.0.1", 1, CASES(afp_lantest_cases) },
 	{ cmd_lantest, "afp_lantest", "-s vol1 -u bench1 -w secret1", 8, CASES(afp_lantest_out_of_range_cases) },
