@@ -55,8 +55,8 @@ static void replay_say_image(FILE *out, const struct replay_plan *p)
 {
 	const struct replay_image *i = &p->image;
 
-	fprintf(out, "Image: %s folders, %s files", cell_count(i->dirs).text,
-		cell_count(i->files + i->fill).text);
+	fprintf(out, "Image: %s folder%s, %s file%s", cell_count(i->dirs).text, plural(i->dirs),
+		cell_count(i->files + i->fill).text, plural(i->files + i->fill));
 	if (i->fill)
 		fprintf(out, " (%s of them only listed)", cell_count(i->fill).text);
 	fprintf(out, ", %sB", cell_short((double)(i->bytes + i->rsrc_bytes)).text);
@@ -77,12 +77,14 @@ void replay_say(FILE *out, const struct replay_plan *p, const struct recording *
 		cell_count(about->sessions).text, plural(about->sessions),
 		cell_count(about->users).text, plural(about->users));
 	replay_say_image(out, p);
-	fprintf(
-	    out,
-	    "Replay: %s requests of %u client%s, %sB to be read, %sB to be written, in %.1f s\n",
-	    cell_count(all.planned).text, p->n_clients, plural(p->n_clients),
-	    cell_short((double)all.read_b).text, cell_short((double)all.written_b).text,
-	    p->n_steps ? (double)p->step[p->n_steps - 1].due_ns / 1e9 : 0);
+	fprintf(out, "Replay: %s requests of %u client%s, %sB to be read, %sB to be written, ",
+		cell_count(all.planned).text, p->n_clients, plural(p->n_clients),
+		cell_short((double)all.read_b).text, cell_short((double)all.written_b).text);
+	if (p->o.no_think)
+		fputs("as fast as their order allows\n", out);
+	else
+		fprintf(out, "in %.1f s\n",
+			p->n_steps ? (double)p->step[p->n_steps - 1].due_ns / 1e9 : 0);
 	replay_note_recording(p, about, &notes);
 	for (size_t i = 0; i < notes.n; i++)
 		fprintf(out, "%s\n", notes.note[i].text);
