@@ -282,7 +282,7 @@ static __always_inline void heard_copy(struct afs_heard_head *h, __u8 *bytes, __
 		RECORD(of) * e_;                                                                   \
 		if (RECORD_BEGIN(stripe, e_, AFS_STREAM_OPERATIONS)) {                             \
 			heard_fill(&e_->r.head, t, s, f, part, now);                               \
-			heard_copy(&e_->r.head, e_->r.bytes, room, command, at, from, n);          \
+			heard_copy(&e_->r.head, e_->r.bytes, room, command, at, f->cursor.at, n);  \
 			batch_trim(stripe, &e_->head, ((room)-n) & ~7u);                           \
 			RECORD_END(stripe, e_);                                                    \
 		}                                                                                  \
@@ -290,11 +290,11 @@ static __always_inline void heard_copy(struct afs_heard_head *h, __u8 *bytes, __
 	})
 
 /*
- * Of a request, or of the reply to one, the next n bytes are at "from"; those that an operation
+ * Of a request, or of the reply to one, the next n bytes are at the cursor; those that an operation
  * needs are told to user space, and every request, even if none of its bytes is. The record of a
  * name is made of the same bytes.
  */
-__noinline int heard(__u32 slot, __u32 part, __u64 from, __u64 n, __u64 now)
+__noinline int heard(__u32 slot, __u32 part, __u64 n, __u64 now)
 {
 	struct afs_thread *t = bpf_map_lookup_elem(&thread, &slot);
 	struct afs_stream *s = t ? stream_at(t->stream) : NULL;
@@ -336,7 +336,7 @@ static __always_inline void frame_heard(const struct afs_thread *t, const struct
 		      way != TO_SERVER ? AFS_HEARD_REPLY
 		      : begins         ? AFS_HEARD_BEGIN
 				       : AFS_HEARD_MORE,
-		      f->cursor.at, n, now);
+		      n, now);
 }
 
 /* A request was answered. Before it ends: which volume it opened. */

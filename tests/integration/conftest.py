@@ -95,6 +95,13 @@ def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
         Path(to).write_text("".join(f"{re.sub('@[^@]*$', '', it)}\n" for it in sorted(failed)))
 
 
+def pass_over_leaks(monkeypatch: pytest.MonkeyPatch, folder: Path, *libraries: str) -> None:
+    """What these libraries leak is no fault of a sanitized program; folder: for the list."""
+    known = folder / "known-leaks"
+    known.write_text("".join(f"leak:{name}\n" for name in libraries))
+    monkeypatch.setenv("LSAN_OPTIONS", f"suppressions={known}:print_suppressions=0")
+
+
 @pytest.fixture
 def with_libgfapi(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     """What a sanitized program needs to run with libgfapi.
@@ -102,10 +109,15 @@ def with_libgfapi(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     It wraps functions of libtirpc, which it must find when it begins; and libglusterfs leaks
     where it finds no volume.
     """
-    known = tmp_path / "known-leaks"
-    known.write_text("leak:libglusterfs.so\nleak:libgfapi.so\n")
-    monkeypatch.setenv("LSAN_OPTIONS", f"suppressions={known}:print_suppressions=0")
+    pass_over_leaks(monkeypatch, tmp_path, "libglusterfs.so", "libgfapi.so")
     monkeypatch.setenv("LD_PRELOAD", "libtirpc.so.3")
+
+
+@pytest.fixture
+def with_libnfs(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """What a sanitized program needs to run with libnfs, which keeps the name of a client of
+    NFSv4."""
+    pass_over_leaks(monkeypatch, tmp_path, "libnfs.so")
 
 
 @pytest.fixture

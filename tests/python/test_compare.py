@@ -11,9 +11,10 @@ from typing import Any
 
 import pytest
 import simulate
-from afpscope import ab, compare
+from afpscope import compare
 from afpscope.errors import NOTHING
 from afpscope.judge import design, stats
+from afpscope.measure import turns
 from afpscope.saved import hist
 from afpscope.saved.run import START, Run
 from afpscope.tables import counts, values
@@ -36,7 +37,7 @@ def test_a_slower_command_is_named(shelf: Shelf, execute: Execute) -> None:
 
 def test_a_machine_that_does_other_things_hides_nothing(shelf: Shelf, execute: Execute) -> None:
     sides: dict[str, list[Path]] = {"a": [], "b": []}
-    for i, (pair, side) in enumerate(ab.order(12)):
+    for i, (pair, side) in enumerate(turns.order(12)):
         change = interrupted(i, 1.1 if side == "b" else 1.0)
         sides[side].append(shelf.put(f"{pair:02}{side}", change=change))
     found = json.loads(execute("compare", "--json", *sides["a"], "--", *sides["b"]).out)
@@ -63,7 +64,7 @@ def test_where_late_requests_lie_in_their_bucket_is_no_difference(
         return change
 
     sides: dict[str, list[Path]] = {"a": [], "b": []}
-    for i, (pair, side) in enumerate(ab.order(12)):
+    for i, (pair, side) in enumerate(turns.order(12)):
         change = late(i, 0.9985 if side == "b" else 1.0015)
         sides[side].append(shelf.put(f"{pair:02}{side}", change=change))
     done = execute("gate", "--time", "4%", *sides["a"], "--", *sides["b"])
@@ -86,7 +87,7 @@ def test_runs_of_one_second_are_in_turn_too(shelf: Shelf) -> None:
     """As short ones are: 1a 1b 2b in a second, 2a in the next."""
     a, b = ([Run.open(place) for place in side] for side in pairs(shelf, 4, 1.0))
     second = [f"2026-11-22T10:00:{i // 3:02}Z" for i in range(8)]
-    for when, (pair, side) in zip(second, ab.order(4), strict=True):
+    for when, (pair, side) in zip(second, turns.order(4), strict=True):
         runs = a if side == "a" else b
         runs[pair - 1] = replace(runs[pair - 1], started=when)
     assert design.in_turn(a, b)
@@ -261,7 +262,7 @@ def test_tails_are_compared_as_values_of_runs(shelf: Shelf, execute: Execute) ->
         return change
 
     sides: dict[str, list[Path]] = {"a": [], "b": []}
-    for i, (pair, side) in enumerate(ab.order(8)):
+    for i, (pair, side) in enumerate(turns.order(8)):
         change = late(i, 3.0 if side == "b" else 1.0)
         sides[side].append(shelf.put(f"{pair:02}{side}", change=change))
     found = json.loads(execute("compare", "--json", *sides["a"], "--", *sides["b"]).out)

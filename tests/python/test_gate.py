@@ -14,8 +14,9 @@ from typing import Any
 from xml.etree import ElementTree
 
 import pytest
-from afpscope import ab, compare, gate, markdown
+from afpscope import compare, gate, markdown
 from afpscope.judge import stats, versus
+from afpscope.measure import turns
 from afpscope.saved.run import START, Run
 from afpscope.tables import counts
 from changed import add, more_calls, pairs, scaled, stretch
@@ -113,7 +114,7 @@ def test_a_few_slow_requests_are_not_the_same(shelf: Shelf, execute: Execute) ->
 def two_tests(shelf: Shelf, n: int, of_b: Callable[[int, dict[str, Any]], None]) -> list[list[str]]:
     """Pairs made in turn, of two short tests."""
     sides: dict[str, list[str]] = {"a": [], "b": []}
-    for i, (pair, side) in enumerate(ab.order(n)):
+    for i, (pair, side) in enumerate(turns.order(n)):
 
         def change(value: dict[str, Any], i: int = i, side: str = side) -> None:
             value["phases"] = [p for p in value["phases"] if p["test"] in (5, 8)]

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from afpscope import ab
+from afpscope.measure import turns
 from afpscope.saved.run import Run
 from changed import scaled
 from conftest import Change, Done, Shelf
@@ -35,7 +35,7 @@ def with_metric(seed: int, value: float, **says: str | None) -> Change:
 def sides(shelf: Shelf, a: float, b: float, **says: str | None) -> list[str | Path]:
     """The arguments of compare, of 12 pairs."""
     runs: dict[str, list[str | Path]] = {"a": [], "b": []}
-    for i, (pair, side) in enumerate(ab.order(12)):
+    for i, (pair, side) in enumerate(turns.order(12)):
         change = with_metric(i, a if side == "a" else b, **says)
         runs[side].append(shelf.put(f"{pair:02}{side}", change=change))
     return [*runs["a"], "--", *runs["b"]]

@@ -9,8 +9,8 @@ from collections.abc import Sequence
 
 import numpy as np
 import pytest
-from afpscope import ab
 from afpscope.judge import stats
+from afpscope.measure import turns
 from scipy import stats as judge
 
 
@@ -105,7 +105,7 @@ def _series(rng: np.random.Generator, n: int) -> np.ndarray:
 
 def _row(values: np.ndarray, factor: float, number: int) -> stats.Test:
     """B's share of the series took `factor` times as long; compared in so many blocks."""
-    sides = "".join(side for _, side in ab.order(len(values) // 2))
+    sides = "".join(side for _, side in turns.order(len(values) // 2))
     a, b = (values[[s == side for s in sides]] for side in "ab")
     parts = (np.array_split(side, number) for side in (a, b * factor))
     return stats.compare(list(zip(*parts, strict=True)))

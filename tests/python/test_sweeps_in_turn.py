@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from afpscope import ab
+from afpscope.measure import turns
 from afpscope.saved.run import AB_FILE
 from afpscope.saved.steps import open_sweep
 from conftest import Done
@@ -26,7 +26,7 @@ cp -r "$FAKE/$(basename "$2")" "$2"
 
 def pairs(base: Path, n: int, knees: dict[str, float], noise: float, whole: float = 0.0) -> None:
     """Sweeps as ab makes them; `whole`: what all steps of one have alike."""
-    for i, (pair, side) in enumerate(ab.order(n)):
+    for i, (pair, side) in enumerate(turns.order(n)):
         rng = random.Random(i)
         of_all = rng.gauss(0, whole)
 

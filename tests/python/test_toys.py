@@ -17,7 +17,7 @@ import sys
 from pathlib import Path
 
 import pytest
-from afpscope.ab import order
+from afpscope.measure.turns import order
 from toys import (
     BOX_COMMAND,
     BOX_PAGE,

@@ -151,7 +151,7 @@ static bool is_new(const struct watch *w, const struct target_process *p, double
 
 	return p->role != AFS_ROLE_CLIENT && !watch_has(w, p->pid, (enum afs_role)p->role) &&
 	       !watch_has(w, p->pid, AFS_ROLE_SERVER) && !procstat_read(&st, p->pid) &&
-	       procstat_lives(&st) && procfs_age_s(st.started) < since_s;
+	       !st.is_ending && procfs_age_s(st.started) < since_s;
 }
 
 int attach_note_new(const struct watch *w, const struct kind *k, const struct kind_wish *wish,

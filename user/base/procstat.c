@@ -9,6 +9,7 @@
 #include <string.h>
 
 #define KERNEL_THREAD 0x00200000u /* PF_KTHREAD */
+#define ENDING        0x00000004u /* PF_EXITING */
 
 int procstat_read(struct procstat *out, pid_t pid)
 {
@@ -46,6 +47,7 @@ int procstat_parse(struct procstat *out, const char *text)
 	out->cpu_ticks = user + system;
 	out->child_ticks = child_user + child_system;
 	out->is_kernel = flags & KERNEL_THREAD;
+	out->is_ending = flags & ENDING;
 	return 0;
 }
 

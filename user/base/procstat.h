@@ -13,6 +13,7 @@ struct procstat {
 	char state; /* 'R', 'S', ... */
 	pid_t ppid;
 	bool is_kernel;   /* a thread of the kernel's own */
+	bool is_ending;   /* its first thread ends, or has ended */
 	int cpu;          /* where it last ran */
 	uint64_t started; /* ticks after boot: identifies the process together with the pid */
 	unsigned int n_threads;

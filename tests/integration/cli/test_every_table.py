@@ -58,11 +58,13 @@ def below_head(text: str) -> list[str]:
 
 
 def names_of(folder: Path) -> list[str]:
-    """What is called so in every language: titles of tests, actions, options as they were given."""
+    """What is called so in every language: titles of tests, actions, options as they were given,
+    settings of Samba as testparm prints them."""
     run = Run.load(folder / "run.json").saved
     titles = (p["title"].split(" [")[0] for p in run["phases"])
     actions = [a["name"] for p in run["phases"] for a in p.get("load", {}).get("actions", [])]
-    return [*titles, *actions, *run["options"].values(), str(folder)]
+    settings = (run["server"].get("smb.conf") or "-").split("; ")
+    return [*titles, *actions, *run["options"].values(), *settings, str(folder)]
 
 
 def walk(scope: Scope, tmp_path: Path, command: list[str], *others: int) -> None:

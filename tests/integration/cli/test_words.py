@@ -27,6 +27,7 @@ COMMANDS = (
         "smallfile",
         "rx",
         "probe",
+        "replay",
         "record",
         "doctor",
         "slow",
@@ -162,7 +163,7 @@ def test_a_template_of_no_command_is_refused(scope: Scope) -> None:
 
 def test_commands_are_completed(complete: Complete) -> None:
     assert complete("") == {*COMMANDS, *PACKAGE, "--help", "--version"}
-    assert complete("re") == {"record", "report"}
+    assert complete("re") == {"record", "replay", "report"}
 
 
 @pytest.mark.parametrize("command", COMMANDS)
@@ -262,7 +263,7 @@ def of_zsh(program: Path, line: str, *want: str) -> str:
 def test_fish_completes_commands_options_and_words(program: Path) -> None:
     assert of_fish(program, "afpscope ") >= {*COMMANDS, *PACKAGE}
     assert of_fish(program, "afpscope lantest --table n") == {"netatalk"}
-    assert of_fish(program, "afpscope doctor --kind ") == {"afp", "gluster", "rx"}
+    assert of_fish(program, "afpscope doctor --kind ") == {"afp", "gluster", "rx", "smb"}
     assert "--least" in of_fish(program, "afpscope compare --l")
 
 

@@ -25,8 +25,9 @@ def test_names_are_those_of_this_server(scope: Scope, guests: Server, tmp_path: 
 
 def test_only_kinds_that_can_be_judged_are_offered(scope: Scope) -> None:
     doctor = [str(scope.binary), "doctor"]
-    assert "(afp, gluster, rx)" in scope.execute([*doctor, "--help"]).out
+    told = scope.execute([*doctor, "--help"]).out
+    assert "(afp, gluster, rx, smb)" in " ".join(told.split())
     done = scope.execute([*doctor, "--kind", "any"]).expect(USAGE)
-    assert "'any' is not one of afp, gluster, rx" in done.err
+    assert "'any' is not one of afp, gluster, rx, smb" in done.err
     completion = scope.execute([str(scope.binary), "completion", "bash"]).out
-    assert "doctor:--kind) echo 'afp gluster rx '" in completion
+    assert "doctor:--kind) echo 'afp gluster rx smb '" in completion

@@ -212,7 +212,10 @@ def test_a_limit_ends_it_with_the_rest(scope: Scope, dbd: Server, tmp_path: Path
 def test_it_needs_a_trace_of_afp(scope: Scope) -> None:
     line = [str(scope.binary), "record", "--replayable"]
     scope.execute(line).expect(USAGE, "--replayable is about a trace: add --trace")
-    for kind in ("smb", "gluster", "rx", "any"):
+    for kind in ("gluster", "rx", "any"):
         scope.execute([*line, "--trace", "--kind", kind]).expect(
-            USAGE, f"--trace records requests of --kind afp, not of {kind}"
+            USAGE, f"--trace records requests of --kind afp and smb, not of {kind}"
         )
+    scope.execute([*line, "--trace", "--kind", "smb"]).expect(
+        USAGE, "--replayable records what requests of --kind afp asked for, not of smb"
+    )

@@ -159,9 +159,10 @@ def fifo(folder: Path) -> Path:
         (sparse, "longer than 1 MiB"),
         (fifo, "not a regular file"),
         (lambda _: Path("/dev/zero"), "not a regular file"),
-        (lambda _: Path("/proc/kmsg"), "not a file of a file system that stores files"),
+        (lambda _: Path("/proc/kallsyms"), "not a file of a file system that stores files"),
+        (lambda _: Path("/proc/kmsg"), "Operation not permitted"),
     ],
-    ids=["fan-out", "sparse", "fifo", "device", "kmsg"],
+    ids=["fan-out", "sparse", "fifo", "device", "procfs", "kmsg"],
 )
 def test_no_file_of_settings_holds_it_up(
     scope: Scope, tmp_path: Path, make: Callable[[Path], Path], text: str

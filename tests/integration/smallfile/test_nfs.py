@@ -31,6 +31,8 @@ from test_store_verbs import (
 from wardens import kill_with_warden
 from wire import captured, wait_captured
 
+pytestmark = pytest.mark.usefixtures("with_libnfs")
+
 USAGE = 2
 NOT_EMPTY = 8
 TEXT = "".join(f"line-{i}." for i in range(30000))

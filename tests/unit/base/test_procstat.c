@@ -8,6 +8,7 @@
 #include <stddef.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include <cmocka.h>
@@ -51,6 +52,23 @@ static void a_thread_of_the_kernel_is_told_by_its_flags(void **state)
 					"2147483647 0 0 0 0 17 0 0 0 0 0 0 0 0 0 0 0 0 0 0\n"),
 			 0);
 	assert_true(st.is_kernel);
+}
+
+static void a_process_that_ends_is_told_by_its_flags(void **state)
+{
+	struct procstat st;
+	siginfo_t ended;
+	pid_t pid = fork();
+
+	(void)state;
+	if (!pid)
+		_exit(0);
+	assert_int_equal(waitid(P_PID, (id_t)pid, &ended, WEXITED | WNOWAIT), 0);
+	assert_int_equal(procstat_read(&st, pid), 0);
+	assert_true(st.is_ending);
+	assert_int_equal(waitpid(pid, NULL, 0), pid);
+	assert_int_equal(procstat_read(&st, getpid()), 0);
+	assert_false(st.is_ending);
 }
 
 static void a_name_may_hold_anything(void **state)
@@ -118,6 +136,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(every_field_of_stat_is_the_one_of_its_number),
 		cmocka_unit_test(a_thread_of_the_kernel_is_told_by_its_flags),
+		cmocka_unit_test(a_process_that_ends_is_told_by_its_flags),
 		cmocka_unit_test(a_name_may_hold_anything),
 		cmocka_unit_test(a_stat_that_is_cut_is_refused),
 		cmocka_unit_test(what_is_no_stat_is_refused),
