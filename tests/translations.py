@@ -145,6 +145,8 @@ _COMPOSED = (
     "UDP port {n1}",
     "AFP error {n1}",
     "rank {n1} ({s2})",
+    "sure",
+    "likely",
 )
 _TABLES = (
     "bpf/storage.h",

@@ -143,6 +143,9 @@ class Told:
         """What stands for a figure may be a list of words with figures, else it is a name."""
         if not _WORDS.search(value) or value == of:
             return value
+        before, mark, last = value.rpartition("; ")
+        if mark and (word := self._fixed.get(last)):
+            return f"{self._value(before, of)}{mark}{word}"
         bare = value.strip()
         done = self._whole(bare) or self._parted(bare, whole=True)
         return value if done is None else value.replace(bare, done)

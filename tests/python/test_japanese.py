@@ -183,6 +183,10 @@ def test_a_row_outside_requests_is_told_and_the_names_of_others_stay() -> None:
         "no right to see which process serves the connection (its user id is 0): run as root, or"
         " with CAP_SYS_PTRACE and CAP_DAC_READ_SEARCH",
         "bash (5 processes): 26%",
+        "the server's threads wait for a CPU 75% of the time in which they could work; other"
+        " programs use 69% of the CPUs, most of it bash (5 processes): 42%; likely",
+        "requests waited for a CPU 96% of their time while other programs used 95% of the CPUs that"
+        " the server may use, most of it bash (pid 7): 62%; sure",
         "FPRead, AFP error -5000",
         "no CNID process: the volume's CNID backend runs inside afpd",
         "rank 2 (host, process 33) was lost 2.1 s after the start: it died; what its 5 clients did"
@@ -192,7 +196,7 @@ def test_a_row_outside_requests_is_told_and_the_names_of_others_stay() -> None:
     ],
 )
 def test_a_line_of_the_program_keeps_no_english_but_names(line: str) -> None:
-    names = r"CAP_\w+|root|ID|n/a|cnid_dbd|afpd|bash|FPRead|AFP|CNID|CPU|host|cgroup"
+    names = r"CAP_\w+|root|ID|pid|n/a|cnid_dbd|afpd|bash|FPRead|AFP|CNID|CPU|host|cgroup"
     names += r"|p99|probe.max|rate|[mu]s\b|/s\b"
     left = re.sub(names, "", words.Words("ja").told(line))
     assert not re.search(r"[A-Za-z]{2}", left), left
