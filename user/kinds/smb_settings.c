@@ -243,7 +243,7 @@ static const struct conf_rule smb_rules[] = {
 	  "one thread writes for all requests of a client, one after the other",
 	  "remove the line (the default is 1)" UNLESS_IT, 0 },
 	{ "sealed", false, false, "server smb encrypt", smb_is_sealed,
-	  "clients' requests are encrypted: which they are is not known",
+	  "clients that can encrypt do so: which requests theirs are is not known",
 	  "server smb encrypt = off while you measure", 0 },
 	{ "io-uring", false, false, "vfs objects", smb_is_uring,
 	  "file data is read and written by the kernel without system calls: they are in no count",

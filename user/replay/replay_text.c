@@ -151,6 +151,12 @@ int replay_note_done(const struct replay_done *done, struct run_notes *warnings)
 	return r ? -ENOMEM : 0;
 }
 
+/* 0: there are so few that it would be the longest one. */
+static uint64_t replay_quantile(const struct hist *h, double q)
+{
+	return (double)h->n * (1 - q) > 0.999 ? hist_quantile(h, q) : 0;
+}
+
 static void replay_put_row(struct run_replay_request *q, const struct replay_plan *p,
 			   const struct replay_done *done, const struct run_load *load,
 			   enum store_verb v)
@@ -167,10 +173,10 @@ static void replay_put_row(struct run_replay_request *q, const struct replay_pla
 			  .other_size = done->n[v][REPLAY_OTHER_SIZE],
 			  .unsent = done->n[v][REPLAY_UNSENT],
 			  .lacks = done->n[v][REPLAY_LACKS] },
-		.recorded_p50_ns = was->n ? hist_quantile(was, 0.5) : 0,
-		.recorded_p99_ns = was->n ? hist_quantile(was, 0.99) : 0,
-		.p50_ns = now->n ? hist_quantile(now, 0.5) : 0,
-		.p99_ns = now->n ? hist_quantile(now, 0.99) : 0,
+		.recorded_p50_ns = replay_quantile(was, 0.5),
+		.recorded_p99_ns = replay_quantile(was, 0.99),
+		.p50_ns = replay_quantile(now, 0.5),
+		.p99_ns = replay_quantile(now, 0.99),
 	};
 }
 
@@ -179,8 +185,8 @@ static void replay_put_due(struct run_replay *r, const struct run_load *load)
 	struct run_action all;
 
 	run_load_all(load, &all);
-	r->due_p50_ns = hist_quantile(&all.planned, 0.5);
-	r->due_p99_ns = hist_quantile(&all.planned, 0.99);
+	r->due_p50_ns = replay_quantile(&all.planned, 0.5);
+	r->due_p99_ns = replay_quantile(&all.planned, 0.99);
 	r->due_max_ns = all.planned.max;
 }
 

@@ -70,6 +70,10 @@ def test_the_same_requests_come_to_the_server(
     assert about["written_bytes"] == about["recorded_written_bytes"] > 0
     assert sum(q["as_recorded"] for q in about["requests"]) == about["planned"] == wanted.total()
     assert about["unordered"] == 0
+    # Of fewer than 100 the 99th of a hundred would be the longest one.
+    assert {q["recorded"] >= 100 for q in about["requests"]} == {True, False}
+    for q in about["requests"]:
+        assert (q["recorded_p99_ns"] is not None) == (q["recorded"] >= 100)
 
 
 def test_in_a_directory_it_says_the_same(scope: Scope, recording: Path, tmp_path: Path) -> None:

@@ -49,9 +49,15 @@ static void screen_replay_put_due(const struct paint *p, const struct run_replay
 
 	if (!r->due_max_ns)
 		return;
-	screen_add(&t, "From when a request was due until its reply: p50 %s, p99 %s, max %s",
-		   screen_time((double)r->due_p50_ns).text, screen_time((double)r->due_p99_ns).text,
-		   screen_time((double)r->due_max_ns).text);
+	if (r->due_p99_ns)
+		screen_add(&t,
+			   "From when a request was due until its reply: p50 %s, p99 %s, max %s",
+			   screen_time((double)r->due_p50_ns).text,
+			   screen_time((double)r->due_p99_ns).text,
+			   screen_time((double)r->due_max_ns).text);
+	else
+		screen_add(&t, "From when a request was due until its reply: at most %s",
+			   screen_time((double)r->due_max_ns).text);
 	screen_put(p, INK_NONE, t.text, 2);
 }
 
