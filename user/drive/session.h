@@ -99,6 +99,13 @@ int session_check(struct session_cfg *cfg, struct err *e);
 /* Whether it works in a place whose calls can only be waited for. */
 bool session_blocks(const struct session_cfg *cfg);
 
+/*
+ * Threads that drive so many clients, where nobody has said how many. own_max: where it blocks,
+ * each client has its own up to so many, so that its calls are measured; 0: it has none.
+ */
+unsigned int session_threads(const struct session_cfg *cfg, unsigned int clients,
+			     unsigned int own_max);
+
 /* Whether a word names a place that needs no server, see store_is_local(): or a directory. */
 bool session_is_place(const char *word);
 
