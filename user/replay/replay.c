@@ -80,6 +80,7 @@ static int replay_make(struct replay_run *f, struct err *e)
 					 .plan = f->plan,
 					 .copies = f->cfg->copies,
 					 .threads = f->cfg->threads,
+					 .realtime = f->cfg->realtime,
 					 .account = f->account,
 					 .base = f->base,
 					 .live = (enum ticker_how)f->cfg->live };

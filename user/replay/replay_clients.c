@@ -215,6 +215,7 @@ int replay_clients_open(struct clients **out, const struct replay_clients_opts *
 	r = r ? r : replay_clients_fill(c, e);
 	opts.n = c->n;
 	opts.threads = c->threads;
+	opts.realtime = o->realtime;
 	opts.data_b = c->data_len + c->sink_len * c->threads;
 	return r ? r : clients_open(c->all, &opts, &not_open, e);
 }

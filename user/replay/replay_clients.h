@@ -16,6 +16,7 @@ struct replay_clients_opts {
 	struct replay_plan *plan; /* closed; borrowed */
 	unsigned int copies;      /* of all that was recorded; at least 1 */
 	unsigned int threads;     /* 0: session_threads() */
+	bool realtime;            /* as engine_opts.realtime */
 	/* Who each client of the plan logs in as, also in the copies, NULL: as the session; valid
 	 * until they are open. NULL: all as the session. */
 	const struct user *const *account;
