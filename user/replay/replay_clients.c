@@ -236,6 +236,14 @@ int replay_clients_make(struct clients *all, struct err *e)
 	return !r && cmd_stop ? err_set(e, -EINTR, "interrupted") : r;
 }
 
+void replay_clients_anew(struct clients *all)
+{
+	struct replay_clients *c = clients_own(all);
+
+	for (unsigned int k = 0; k < c->o.copies; k++)
+		c->copy[k].c.found = false;
+}
+
 int replay_clients_start(struct clients *all, struct err *e)
 {
 	struct replay_clients *c = clients_own(all);

@@ -31,6 +31,9 @@ int replay_clients_open(struct clients **out, const struct replay_clients_opts *
 /* Makes the image in base, which exists. 0; LOAD_REFUSED; negative errno. */
 int replay_clients_make(struct clients *all, struct err *e);
 
+/* What was in base was removed: the image is to be made anew. */
+void replay_clients_anew(struct clients *all);
+
 /* Begins the replay; clients_wait and clients_join follow. */
 int replay_clients_start(struct clients *all, struct err *e);
 

@@ -26,6 +26,21 @@ static const struct replay_plan *make_plan(const struct replay_client *c)
 
 /* ---- what is made next ---- */
 
+/* Names are cleared from the last one on: those in a directory are behind it. */
+static uint32_t make_slot(const struct replay_client *c)
+{
+	return make_plan(c)->n_slots - 1 - c->slot;
+}
+
+/* Whether the image has nothing there; in a directory that it does not have there is nothing. */
+static bool make_clears(const struct replay_client *c, uint32_t slot)
+{
+	const struct replay_slot *s = &make_plan(c)->slot[slot];
+
+	return s->at_begin == REPLAY_NONE && s->alias == REPLAY_NONE &&
+	       (!c->by_id || atomic_load_explicit(&c->c->id[s->parent], memory_order_relaxed));
+}
+
 /* The directory of all, which exists, is looked up as the first; that of a copy is made in it. */
 static int make_begin_dir(struct replay_client *c)
 {
@@ -33,8 +48,7 @@ static int make_begin_dir(struct replay_client *c)
 
 	if (c->object <= p->image.dirs)
 		return STORE_MKDIR;
-	while (c->c->found && c->slot < p->n_slots &&
-	       (p->slot[c->slot].at_begin != REPLAY_NONE || p->slot[c->slot].alias != REPLAY_NONE))
+	while (c->c->found && c->slot < p->n_slots && !make_clears(c, make_slot(c)))
 		c->slot++;
 	return c->c->found && c->slot < p->n_slots ? STORE_DELETE : SCRIPT_END;
 }
@@ -74,7 +88,7 @@ static bool make_is_slot(const struct replay_client *c)
 static void make_name(struct replay_client *c)
 {
 	const struct replay_plan *p = make_plan(c);
-	uint32_t slot = c->slot, object;
+	uint32_t slot = make_slot(c), object;
 	size_t len;
 
 	if (!make_is_slot(c)) {
