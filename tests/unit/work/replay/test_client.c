@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
  * A client in a directory: the image is made, also the rest of it, and requests are compared with
- * the recording. Tests client/work/replay/replay_client.c, replay_copy.c, replay_make.c, replay_request.c.
+ * the recording. Tests client/work/replay/replay_client.c, replay_copy.c, replay_make.c,
+ * replay_request.c.
  */
 #include "afp/proto.h"
 #include "work/replay/replay_client.h"
