@@ -15,6 +15,7 @@ from typing import Any
 
 import pytest
 from ganesha import Ganesha
+from rights import held_by_load
 from scope import NO_SESSION, OK, REFUSED, REPO, Done, Scope, wait_until
 from test_store_verbs import (
     DENIED,
@@ -438,3 +439,7 @@ def test_our_declarations_are_those_of_the_library(libnfs5: Path, tmp_path: Path
     line += [str(source)]
     done = subprocess.run(line, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
+
+
+def test_a_load_gives_its_rights_up(scope: Scope, server: Ganesha) -> None:
+    assert held_by_load(scope, url(server), server.share1) == ([], [])
