@@ -217,10 +217,19 @@ void session_look_fini(struct session *s);
 void session_keep_alive(struct session *s);
 
 /*
- * In a directory of this machine: root works as its owner from now on, until s->own is returned.
- * Does nothing for a server.
+ * Gives up the rights that work in this place does not need. In a directory of another user root
+ * works as that user until own is returned; else they are given up for good. A server of a place
+ * may accept only clients that have a port of root's. As rights_drop().
  */
-void session_become_owner(struct session *s);
+int session_drop(struct rights_own *own, const char *place, unsigned int extra);
+
+/*
+ * The same for a session, of a server as well: done by session_open(). A process that has only
+ * clients does it before they connect. Where root works as another user it is root again after
+ * session_take_back().
+ */
+void session_give_up(struct session *s);
+void session_take_back(struct session *s);
 
 /* The counters before and after a timed region, into p: hooks of load.h. */
 void session_region_begin(struct session *s, struct run_phase *p);
