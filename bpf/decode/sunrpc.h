@@ -231,7 +231,7 @@ static __always_inline void rpc_answered(struct afs_stripe *stripe, struct afs_t
 					 struct afs_stream *s, const struct afs_flow *f, __u64 now)
 {
 	const struct afs_pending *p = &f->pending;
-	const struct afs_queued q = { .account = p->account, .bytes = p->bytes };
+	const struct afs_queued q = { .id = rpc_xid(f), .account = p->account, .bytes = p->bytes };
 
 	if (setup.parks)
 		park_end(stripe, t, s, &q, rpc_xid(f), p->ns, now);
