@@ -23,7 +23,10 @@ FIRST, AMONG, SILENT, SAID_SLOW, FALSE, SURE, FAILED = (
 DISTURBED = {"other-programs", "cpu-short"}
 # What harms nobody by itself, or cannot be told from a client's own work: said in a note, and never
 # a finding.
-NOTES = {"relay", "client-pauses", "chatty-client", "no-login", "cnid-held", "quota"}
+NOTES = {
+    *("relay", "client-pauses", "chatty-client", "no-login", "cnid-held", "quota"),
+    *("lock-waits", "notifyd"),
+}
 NOTICED_MS = 0.5
 FELT_MS = 10  # longer, on average
 BUSY = 0.25  # of the server's CPU that others took
