@@ -19,13 +19,14 @@ from faults import (
     Part,
     Site,
     Tally,
+    grouped,
     nothing,
     process,
     repeated,
     shares,
     stopping,
 )
-from serverfaults import BURN, CPU, FREEZER, burning, cpu_quota, ending, frozen
+from serverfaults import CPU, FREEZER, burning, cpu_quota, ending, frozen
 from smbwire import BATCH, UNLOCK, SmbWire
 from userfaults import name_service
 
@@ -229,12 +230,9 @@ def helper_of(site: Site, name: str) -> list[int]:
 
 @contextlib.contextmanager
 def notifyd_starved(site: Site, share: float) -> Iterator[None]:
-    """smbd-notifyd gets no CPU for that share of the time, and has much to do."""
-    pin = ("chrt", "-f", "10", "taskset", "-c", str(site.client_cpu))
-    for pid in helper_of(site, "notifyd"):
-        subprocess.run(["taskset", "-cp", str(site.client_cpu), str(pid)], check=True,
-                       stdout=subprocess.DEVNULL)  # fmt: skip
-    with process(*pin, sys.executable, "-c", BURN, str(share)):
+    """smbd-notifyd has that share of one CPU."""
+    limits = {"cpu__cfs_period_us": "100000", "cpu__cfs_quota_us": str(int(100000 * share))}
+    with grouped(site, "cpu", helper_of(site, "notifyd"), **limits):
         yield
 
 
@@ -289,8 +287,8 @@ SMB_FAULTS = (
           company=logging_in, hooks={"SMB_PRELOAD": "{slowcalls}"}),
     fault("smbd: stopped notifyd", ("notifyd", NOTHING), (0, None, 1),
           stopping(lambda s: helper_of(s, "notifyd"))),
-    fault("smbd: starved notifyd", ("notifyd", NOTHING), (0, None, 0.97), notifyd_starved,
-          also=("other-programs", "cpu-short"), alone=True),
+    fault("smbd: starved notifyd", ("notifyd",), (1, None, 0.01), notifyd_starved, needs=(CPU,),
+          own=(Part("metadata", 4, 0, ("--files=10",)),), also=("cpu-short",)),
     fault("smbd: slow disk", ("fsync", "slow-disk"), (0, 1000, 60e3), slowed, before=slow_disk,
           company=flushing, needs=FUSE, loads=("browse", "one")),
     fault("smbd: I/O limit, syncs", ("io-limit", "fsync"), (1e9, 1e8, 2e5), io_limit("write"),
@@ -305,7 +303,7 @@ SMB_FAULTS = (
     fault("smbd: slow data", ("remote-fs", "fsync"), (0, 500, 40e3), slowed, needs=FUSE,
           loads=("office", "read", "write", "mixed"),
           before=slow_files("read={:.0f}", "write={:.0f}")),
-    fault("smbd: quota", ("quota",), (0, None, NOBODY), slowed, needs=FUSE,
+    fault("smbd: quota", ("quota",), (0, None, NOBODY), slowed, needs=FUSE, also=("remote-fs",),
           company=making_files, before=slow_files("quota={:.0f}")),
     fault("smbd: scanner", ("scanner",), (0, 500, 50e3), scanned, before=own_mount),
 )  # fmt: skip

@@ -100,7 +100,7 @@ static const struct doctor_rule rules[] = {
 	},
 	{
 		.key = "tdb", .name = "waits for Samba's databases", .kind = DOCTOR_WAIT,
-		TESTS(LEAST(TDB, 0.2), MOST(WAIT_CPU, 0.3)), HARM(TDB, 0.2), WORTH_US(200), UNSURE,
+		TESTS(LEAST(TDB, 0.2), MOST(WAIT_CPU, 0.5)), HARM(TDB, 0.2), WORTH_US(200), UNSURE,
 		EVIDENCE(F(TDB), F(SESSIONS), F(BUSY), F(MEAN)),
 		.says = "sessions waited for locks of files, or for each other: {tdb} of all request time[, most in {tdb.who}]; as a rule for Samba's databases (*.tdb)",
 		.todo = "see who holds them: a process that is stopped, or a disk that is slow below Samba's lock directory; many clients in one folder wait for each other there",
