@@ -23,6 +23,7 @@ struct replay_run {
 	struct clients *clients;
 	char base[TREE_NAME_MAX + 1];
 	bool found, stays;
+	bool made; /* what stays is there, or a part of it */
 };
 
 /* ---- the image ---- */
@@ -30,7 +31,7 @@ struct replay_run {
 /* The directory that stays between two commands. */
 static void replay_name_base(struct replay_run *f)
 {
-	snprintf(f->base, sizeof(f->base), "afpscope-replay-%.8s", f->about.uuid);
+	tree_image_name(f->base, f->about.uuid);
 }
 
 static int replay_find_base(struct replay_run *f, struct err *e)
@@ -52,9 +53,8 @@ static int replay_find_base(struct replay_run *f, struct err *e)
 static int replay_room(const struct replay_run *f, struct err *e)
 {
 	const struct session_cfg *cfg = f->w.s.cfg;
-	const struct replay_image *i = &f->plan->image;
 	const struct room_need need = { .where = cfg->local ? cfg->directory : cfg->c.volume,
-					.bytes = i->bytes + i->rsrc_bytes + i->grows,
+					.bytes = replay_plan_room(f->plan),
 					.force = cfg->force_how };
 
 	return cfg->force ? 0 : room_check(f->w.s.store, &need, e);
@@ -69,6 +69,7 @@ static int replay_make_base(struct replay_run *f, struct err *e)
 	if (r)
 		return r;
 	snprintf(s->left->base[0], WARDEN_BASE_LEN, "%s", f->stays ? "" : f->base);
+	f->made = f->stays;
 	return 0;
 }
 
@@ -146,6 +147,17 @@ static int replay_measure(struct replay_run *f, struct err *e)
 	return 0;
 }
 
+static void replay_say_stays(const struct replay_run *f, bool broke_off)
+{
+	if (broke_off)
+		fprintf(f->w.s.progress,
+			"A part of the files may be in %s: the same command makes the rest, and "
+			"afpscope clean --all removes it\n",
+			f->base);
+	else
+		fprintf(f->w.s.progress, "The files are in %s\n", f->base);
+}
+
 static int main_replay_work(struct workload *w, struct err *e)
 {
 	struct replay_run *f = (struct replay_run *)w;
@@ -159,8 +171,8 @@ static int main_replay_work(struct workload *w, struct err *e)
 	}
 	if (*w->s.left->base[0] && session_remove_base(&w->s, &gone) && !r)
 		r = err_set(e, LOAD_REFUSED, "not all files could be removed: %s", gone.text);
-	if (!r && f->stays)
-		fprintf(w->s.progress, "The files are in %s\n", f->base);
+	if (f->made)
+		replay_say_stays(f, r != 0);
 	clients_close(f->clients, NULL);
 	replay_plan_free(f->plan);
 	f->plan = NULL;
@@ -189,7 +201,7 @@ static enum outcome main_replay_prepare(struct workload *w, struct err *e)
 	if (replay_read(f->cfg, &f->plan, &f->about, e)) {
 		replay_plan_free(f->plan);
 		f->plan = NULL;
-		return OUTCOME_FAILED;
+		return cmd_stop ? OUTCOME_INTERRUPTED : OUTCOME_FAILED;
 	}
 	replay_say(w->s.progress, f->plan, &f->about);
 	return OUTCOME_OK;

@@ -35,6 +35,12 @@ void replay_map_free(struct replay_map *m);
 /* A key of several numbers. */
 uint64_t replay_key(uint64_t a, uint64_t b, uint64_t c);
 
+/* Of two lengths, which may be whatever a damaged recording says. */
+static inline uint64_t replay_sum(uint64_t a, uint64_t b)
+{
+	return a > UINT64_MAX - b ? UINT64_MAX : a + b;
+}
+
 /* An open file while planning. */
 struct replay_open {
 	uint32_t client, file, object;

@@ -19,7 +19,7 @@ bool replay_client_name(struct replay_client *c, uint32_t dir, uint32_t slot, ui
 			replay_name(room, &p->slot[slot]);
 		return at->id;
 	}
-	memcpy(room, c->c->base, len);
+	memcpy(room, c->c->base, len + 1);
 	if (!replay_path_at(p, dir, slot, step, room + len + 1, REPLAY_PATH_MAX - len - 1))
 		return false;
 	room[len] = room[len + 1] ? '/' : '\0';

@@ -141,13 +141,14 @@ void replay_tree_remove(struct replay_plan *p, struct replay_where at)
 	p->object[at.dir].n_now--;
 }
 
-/* Whether an object is a directory above a slot. */
-static bool tree_is_above(const struct replay_plan *p, uint32_t object, uint32_t slot)
+/* Whether an object is a directory above a slot at a step. */
+static bool tree_is_above(const struct replay_plan *p, uint32_t object, uint32_t slot,
+			  uint32_t step)
 {
 	for (unsigned int depth = 0; slot != REPLAY_NONE && depth < DEPTH_MAX; depth++) {
 		if (p->slot[slot].parent == object)
 			return true;
-		slot = replay_place_at(p, p->slot[slot].parent, UINT32_MAX);
+		slot = replay_place_at(p, p->slot[slot].parent, step);
 	}
 	return slot != REPLAY_NONE;
 }
@@ -160,7 +161,7 @@ void replay_tree_move(struct replay_plan *p, struct replay_where from, struct re
 	if (from.slot == REPLAY_NONE || to.slot == REPLAY_NONE || from.slot == to.slot)
 		return;
 	i = p->slot[from.slot].object;
-	if (i == REPLAY_NONE || tree_is_above(p, i, to.slot))
+	if (i == REPLAY_NONE || tree_is_above(p, i, to.slot, UINT32_MAX))
 		return;
 	replay_tree_remove(p, from);
 	if (p->slot[to.slot].object == REPLAY_NONE)
@@ -251,7 +252,8 @@ static void tree_settle(struct replay_plan *p, uint32_t object, uint16_t volume,
 		tree_clear(p, at.slot);
 		p->object[found].at_begin = false;
 		p->slot[at.slot].alias = old;
-	} else if (!tree_is_above(p, object, at.slot)) {
+	} else if (!tree_is_above(p, object, at.slot, UINT32_MAX) &&
+		   !tree_is_above(p, object, at.slot, 0)) {
 		tree_clear(p, old);
 		p->object[found].at_begin = false;
 		p->slot[at.slot].object = p->slot[at.slot].at_begin = object;
