@@ -58,6 +58,7 @@ MAN_JA	  := $(if $(shell command -v po4a-translate),$(MAN:$(BUILD)/man/%=$(BUILD
 FUZZERS	   = $(patsubst tests/%.c,$(BUILD)/tests/%,$(wildcard tests/fuzz/*.c))
 # All they use: the rest need not be built a third time.
 FUZZED	   = $(patsubst %.c,$(BUILD)/obj/%.o,$(filter client/afp/% client/dsi/% client/rx/% client/uam/% user/base/% user/run/% \
+	     $(addprefix client/work/replay/replay_,close.c commands.c map.c names.c order.c plan.c tree.c) \
 	     user/trace/names.c user/trace/operation.c user/trace/operations.c user/trace/path.c,$(SRC)))
 
 .DELETE_ON_ERROR:

@@ -78,6 +78,14 @@ static int close_order(struct replay_plan *p)
 	return there ? 0 : -ENOMEM;
 }
 
+/* A time that comes sooner, or later, at this speed. */
+static uint64_t close_sooner(uint64_t ns, double speed)
+{
+	const double at = (double)ns / speed;
+
+	return at < (double)INT64_MAX ? (uint64_t)at : INT64_MAX;
+}
+
 /* What can be looked up is a directory: that is known only now. */
 static void close_steps(struct replay_plan *p)
 {
@@ -95,7 +103,7 @@ static void close_steps(struct replay_plan *p)
 			s->how = 0755;
 		hist_add(&p->recorded[s->verb], s->time_ns);
 		s->due_ns = s->due_ns > p->o.from_ns ? s->due_ns - p->o.from_ns : 0;
-		s->due_ns = (uint64_t)((double)s->due_ns / speed);
+		s->due_ns = close_sooner(s->due_ns, speed);
 	}
 }
 

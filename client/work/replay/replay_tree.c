@@ -93,7 +93,8 @@ uint32_t replay_tree_is_there(struct replay_plan *p, struct replay_where at, boo
 	struct replay_object *dir = &p->object[at.dir];
 
 	if (i == REPLAY_NONE) {
-		const bool known = p->slot[at.slot].known;
+		/* What is in a directory that was made was made, too. */
+		const bool known = p->slot[at.slot].known || !dir->at_begin;
 
 		i = tree_new_object(p, at.slot, is_dir, 0);
 		dir = &p->object[at.dir];
@@ -212,11 +213,11 @@ struct replay_where replay_tree_find(struct replay_plan *p, const struct replay_
 	/* the volume's name, below the parent of its root */
 	if (!path->name || (path->dir == PARENT_OF_ROOT && !path->parent))
 		return at;
+	p->object[at.dir].is_dir = true;
 	if (path->parent) {
 		at.slot = tree_slot(p, at.dir, path->parent, NULL);
 		at.dir = replay_tree_is_there(p, at, true);
 	}
-	p->object[at.dir].is_dir = true;
 	at.slot = tree_slot(p, at.dir, path->name, path);
 	if (p->slot[at.slot].alias != REPLAY_NONE) {
 		at.slot = p->slot[at.slot].alias;

@@ -204,6 +204,37 @@ static void no_directory_is_in_itself(void **state)
 					   sizeof(path)));
 }
 
+/* Which is not known before. */
+static void what_has_a_directory_in_it_is_one(void **state)
+{
+	struct hostile *g = *state;
+
+	on(g, AFP_GetFileDirParms, ROOT, 10, 500);
+	add(g, (struct replay_request) { .command = AFP_GetFileDirParms,
+					 .path = { .dir = 500, .name = 30, .parent = 20 } });
+	close_it(g);
+	check_order(g->p);
+	assert_int_equal(g->p->image.dirs, 3); /* the volume's, 10, 20 */
+	assert_int_equal(g->p->image.files, 1);
+}
+
+/* Who made it is not in the recording. */
+static void what_is_in_a_new_directory_was_not_there_before(void **state)
+{
+	struct hostile *g = *state;
+	struct replay_counts all;
+
+	on(g, AFP_CreateDir, ROOT, 10, 500);
+	on(g, AFP_GetFileDirParms, 500, 20, 0);
+	on(g, AFP_CreateFile, 500, 21, 0);
+	close_it(g);
+	check_order(g->p);
+	replay_plan_counts(g->p, &all);
+	assert_int_equal(g->p->image.dirs, 1); /* the volume's */
+	assert_int_equal(all.left[REPLAY_LOST], 1);
+	assert_int_equal(all.planned, 2);
+}
+
 static void what_is_too_deep_is_not_made(void **state)
 {
 	struct hostile *g = *state;
@@ -227,6 +258,8 @@ int main(void)
 		TEST(a_resource_fork_that_is_cut_says_nothing_of_the_data),
 		TEST(files_that_were_only_listed_take_room),
 		TEST(no_directory_is_in_itself),
+		TEST(what_has_a_directory_in_it_is_one),
+		TEST(what_is_in_a_new_directory_was_not_there_before),
 		TEST(what_is_too_deep_is_not_made),
 	};
 
