@@ -169,11 +169,12 @@ static int main_replay_work(struct workload *w, struct err *e)
 		r = replay_measure(f, e);
 		replay_clients_finish(f->clients);
 	}
+	/* No session has a file open any more when they are removed, also after an error. */
+	clients_close(f->clients, NULL);
 	if (*w->s.left->base[0] && session_remove_base(&w->s, &gone) && !r)
 		r = err_set(e, LOAD_REFUSED, "not all files could be removed: %s", gone.text);
 	if (f->made)
 		replay_say_stays(f, r != 0);
-	clients_close(f->clients, NULL);
 	replay_plan_free(f->plan);
 	f->plan = NULL;
 	return r;

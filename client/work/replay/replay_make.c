@@ -7,6 +7,7 @@
 #include "work/replay/replay_client_priv.h"
 
 #include <errno.h>
+#include <inttypes.h>
 #include <string.h>
 
 enum make_stage {
@@ -180,8 +181,15 @@ static enum script_state make_done(struct replay_client *c)
 
 static enum script_state make_failed(struct replay_client *c, struct err *e)
 {
-	err_set(e, -EIO, "image: %s: %s", store_verb_name(c->op.verb),
-		c->op.why ? c->op.why : "refused");
+	const char *why = c->op.why ? c->op.why : "refused";
+
+	if (c->op.verb == STORE_WRITE)
+		err_set(e, -EIO,
+			"image: write: %s; a file was written up to byte %" PRIu64 " of %" PRIu64
+			" only: is the volume full?",
+			why, c->moved + c->op.done, make_len(c));
+	else
+		err_set(e, -EIO, "image: %s: %s", store_verb_name(c->op.verb), why);
 	make_done(c);
 	return SCRIPT_FAILED;
 }
