@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 from samba import SUITES, Samba
-from scope import REPO, Scope
+from scope import OK, REPO, Scope
 from test_samba import SYNCHRONOUS, assert_profile, handed_over, recorded
 
 pytestmark = pytest.mark.judges
@@ -65,3 +65,21 @@ def test_requests_of_smbprotocol_are_those_of_the_profile(
         )
     assert handed_over(run) == 1
     assert not assert_profile(run, told)
+
+
+@pytest.mark.limit(240)
+def test_requests_of_200_clients_are_those_of_the_profile(
+    scope: Scope, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    library = subprocess.run(
+        [REPO / "tests/need.sh", "--libsmb2"], stdout=subprocess.PIPE, text=True, check=True
+    )
+    monkeypatch.setenv("LD_LIBRARY_PATH", library.stdout.strip())
+    monkeypatch.setenv("AFPSCOPE_PASSWORD", "secret1")
+    with Samba("sid") as server:
+        place = f"smb://bench1@127.0.0.1:{server.port}/share1"
+        load = ["load", place, "--mix", "office", "-n", "200", "-d", "30", "--files", "4"]
+        line = [str(scope.binary), *load, "--ramp", "10", "--no-probe"]
+        run, told, _ = recorded(scope, server, lambda: scope.execute(line, timeout=200).expect(OK))
+    assert not assert_profile(run, told)
+    assert len([s for s in run.saved["sessions"] if s["requests"]]) >= 200
