@@ -168,17 +168,22 @@ def _versus(folder: Path, started: list[Started], options: list[str], load: list
 def _netatalk_settings(stack: contextlib.ExitStack, cpu: str) -> list[Started]:
     return [
         _afp(stack, "default", "dbd", cpu, "ea = sys"),
-        _afp(stack, "cnid scheme = sqlite", "sqlite", cpu, "ea = sys"),
-        _afp(stack, "ea = samba", "dbd", cpu, "ea = samba"),
-        _afp(stack, "ea = ad", "dbd", cpu, "ea = ad"),
+        _afp(stack, "cnid-sqlite", "sqlite", cpu, "ea = sys"),
+        _afp(stack, "ea-samba", "dbd", cpu, "ea = samba"),
+        _afp(stack, "ea-ad", "dbd", cpu, "ea = ad"),
     ]
 
 
 def _samba_settings(stack: contextlib.ExitStack, cpu: str) -> list[Started]:
-    lines = (FRUIT, "vfs objects = acl_xattr", CASE, "strict sync = no")
+    lines = {
+        "fruit": FRUIT,
+        "acl_xattr": "vfs objects = acl_xattr",
+        "case-sensitive": CASE,
+        "strict-sync-no": "strict sync = no",
+    }
     return [
         _smb(stack, "default", "", cpu),
-        *(_smb(stack, line, line, cpu) for line in lines),
+        *(_smb(stack, name, line, cpu) for name, line in lines.items()),
     ]
 
 
