@@ -8,6 +8,7 @@
 
 #include "base/hist.h"
 #include "bpf/commands.h"
+#include "doctor/clients.h"
 #include "doctor/handed.h"
 #include "doctor/measure.h"
 #include "doctor/measure_priv.h"
@@ -313,6 +314,7 @@ static void smb_look_processes(struct run_figures *out, const struct run *r, dou
 	measure_ends(&m);
 	measure_service(out, r, waits_for_others);
 	doctor_sessions(out, r, ns);
+	doctor_actions(out, r);
 }
 
 int doctor_smb(struct run_figures *out, const struct run *r, const struct view *v, double ns)
