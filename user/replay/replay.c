@@ -24,6 +24,7 @@ struct replay_run {
 	struct clients *clients;
 	char base[TREE_NAME_MAX + 1];
 	bool found, stays;
+	bool made; /* what stays is there, or a part of it */
 };
 
 /* ---- the image ---- */
@@ -31,7 +32,7 @@ struct replay_run {
 /* The directory that stays between two commands. */
 static void replay_name_base(struct replay_run *f)
 {
-	snprintf(f->base, sizeof(f->base), "afpscope-replay-%.8s", f->about.uuid);
+	tree_image_name(f->base, f->about.uuid);
 }
 
 static int replay_find_base(struct replay_run *f, struct err *e)
@@ -49,14 +50,20 @@ static int replay_find_base(struct replay_run *f, struct err *e)
 	return 0;
 }
 
+/* Of all copies. */
+static uint64_t replay_all_room(const struct replay_run *f)
+{
+	const uint64_t one = replay_plan_room(f->plan);
+
+	return one > UINT64_MAX / f->cfg->copies ? UINT64_MAX : one * f->cfg->copies;
+}
+
 /* All that will be there at once, at most: what is written is not what files become longer by. */
 static int replay_room(const struct replay_run *f, struct err *e)
 {
 	const struct session_cfg *cfg = f->w.s.cfg;
-	const struct replay_image *i = &f->plan->image;
 	const struct room_need need = { .where = cfg->local ? cfg->directory : cfg->c.volume,
-					.bytes = f->cfg->copies *
-						 (i->bytes + i->rsrc_bytes + i->grows),
+					.bytes = replay_all_room(f),
 					.force = cfg->force_how };
 
 	return cfg->force ? 0 : room_check(f->w.s.store, &need, e);
@@ -71,6 +78,7 @@ static int replay_make_base(struct replay_run *f, struct err *e)
 	if (r)
 		return r;
 	snprintf(s->left->base[0], WARDEN_BASE_LEN, "%s", f->stays ? "" : f->base);
+	f->made = f->stays;
 	return 0;
 }
 
@@ -171,6 +179,17 @@ static int replay_measure(struct replay_run *f, struct err *e)
 	return 0;
 }
 
+static void replay_say_stays(const struct replay_run *f, bool broke_off)
+{
+	if (broke_off)
+		fprintf(f->w.s.progress,
+			"A part of the files may be in %s: the same command makes the rest, and "
+			"afpscope clean --all removes it\n",
+			f->base);
+	else
+		fprintf(f->w.s.progress, "The files are in %s\n", f->base);
+}
+
 static void replay_forget(struct replay_run *f)
 {
 	replay_plan_free(f->plan);
@@ -191,11 +210,12 @@ static int main_replay_work(struct workload *w, struct err *e)
 		r = replay_measure(f, e);
 		replay_clients_finish(f->clients);
 	}
+	/* No session has a file open any more when they are removed, also after an error. */
+	clients_close(f->clients, NULL);
 	if (*w->s.left->base[0] && session_remove_base(&w->s, &gone) && !r)
 		r = err_set(e, LOAD_REFUSED, "not all files could be removed: %s", gone.text);
-	if (!r && f->stays)
-		fprintf(w->s.progress, "The files are in %s\n", f->base);
-	clients_close(f->clients, NULL);
+	if (f->made)
+		replay_say_stays(f, r != 0);
 	replay_forget(f);
 	return r;
 }
@@ -216,7 +236,9 @@ static enum outcome main_replay_prepare(struct workload *w, struct err *e)
 		replay_say(w->s.progress, f->cfg, f->plan, &f->about);
 	else
 		replay_forget(f);
-	return r ? OUTCOME_FAILED : OUTCOME_OK;
+	if (!r)
+		return OUTCOME_OK;
+	return cmd_stop ? OUTCOME_INTERRUPTED : OUTCOME_FAILED;
 }
 
 static int main_replay_describe(struct workload *w)
