@@ -75,7 +75,7 @@ class Desktop:
             stdout=subprocess.PIPE,
             stderr=subprocess.DEVNULL,
             text=True,
-            env=os.environ | home,
+            env={k: v for k, v in os.environ.items() if k != "LD_LIBRARY_PATH"} | home,
         )
 
     def do(self, command: str) -> str:

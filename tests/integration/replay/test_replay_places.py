@@ -41,7 +41,7 @@ def lantest(scope: Scope, server: Server, folder: Path) -> None:
 
 
 def office(scope: Scope, server: Server, folder: Path) -> None:
-    args = ("--mix", "office", "-n", "50", "-d", "2", "--seed", "1", "--ramp", "0", "--no-probe")
+    args = ("--mix", "office", "-n", "50", "-d", "1", "--seed", "1", "--ramp", "0", "--no-probe")
     scope(server, *args, *TRACE, "-o", str(folder), tool="load").expect(OK)
 
 
@@ -75,11 +75,11 @@ def deeds(server: Server, folder: Path) -> None:
                 "save {}/old < SOURCE",
                 "rename {}/old other",
                 "mkdir {}/new",
-                "move {}/other {}/new/moved",
+                "move {0}/other {0}/new/moved",
                 "remove {}/new/moved",
                 "remove {}/new",
             ):
-                desktop.do(told.replace("{}/new/moved", "{0}/new/moved"))
+                desktop.do(told)
         finally:
             desktop.close()
     shutil.rmtree(server.vol1 / "many")
