@@ -82,12 +82,27 @@ static int replay_make_base(struct replay_run *f, struct err *e)
 	return 0;
 }
 
+/* What is there cannot become the image, such as a directory that a replay has moved. */
+static int replay_make_anew(struct replay_run *f, struct err *e)
+{
+	struct session *s = &f->w.s;
+	int r;
+
+	snprintf(s->left->base[0], WARDEN_BASE_LEN, "%s", f->base);
+	r = session_remove_base(s, e);
+	f->found = false;
+	replay_clients_anew(f->clients);
+	r = r ? r : replay_make_base(f, e);
+	return r ? r : replay_clients_make(f->clients, e);
+}
+
 static int replay_make(struct replay_run *f, struct err *e)
 {
 	struct replay_clients_opts o = { .session = &f->w.s,
 					 .plan = f->plan,
 					 .copies = f->cfg->copies,
 					 .threads = f->cfg->threads,
+					 .realtime = f->cfg->realtime,
 					 .account = f->account,
 					 .base = f->base,
 					 .live = (enum ticker_how)f->cfg->live };
@@ -102,6 +117,8 @@ static int replay_make(struct replay_run *f, struct err *e)
 	r = r ? r : replay_room(f, e);
 	r = r ? r : replay_make_base(f, e);
 	r = r ? r : replay_clients_make(f->clients, e);
+	if (r == LOAD_REFUSED && f->found)
+		r = replay_make_anew(f, e);
 	if (!r)
 		fprintf(f->w.s.progress, "The image is made (%.1f s)\n",
 			(double)(clock_now_ns() - begun_ns) / 1e9);

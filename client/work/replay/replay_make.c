@@ -32,6 +32,12 @@ static bool make_is_slot(const struct replay_client *c)
 	return c->work == REPLAY_MAKE_DIRS && c->object > make_plan(c)->image.dirs;
 }
 
+/* Names are cleared from the last one on: those in a directory are behind it. */
+static uint32_t make_slot(const struct replay_client *c)
+{
+	return make_plan(c)->n_slots - 1 - c->slot;
+}
+
 /* ---- names ---- */
 
 /* A file that is only listed: by paths its name is put behind that of its directory. */
@@ -54,7 +60,7 @@ static bool make_name_fill(struct replay_client *c)
 static bool make_name(struct replay_client *c)
 {
 	const struct replay_plan *p = make_plan(c);
-	uint32_t slot = c->slot, object;
+	uint32_t slot = make_slot(c), object;
 
 	if (!make_is_slot(c)) {
 		object = c->work == REPLAY_MAKE_DIRS ? p->dir_order[c->object - 1] : c->object;
@@ -82,6 +88,15 @@ static bool make_first(struct replay_client *c, enum store_verb verb)
 
 /* ---- what is made next ---- */
 
+/* Whether the image has nothing there; in a directory that it does not have there is nothing. */
+static bool make_clears(const struct replay_client *c, uint32_t slot)
+{
+	const struct replay_slot *s = &make_plan(c)->slot[slot];
+
+	return s->at_begin == REPLAY_NONE && s->alias == REPLAY_NONE &&
+	       (!c->by_id || atomic_load_explicit(&c->c->id[s->parent], memory_order_relaxed));
+}
+
 /* The directory of all, which exists, is looked up as the first; that of a copy is made in it. */
 static int make_begin_dir(struct replay_client *c)
 {
@@ -93,8 +108,7 @@ static int make_begin_dir(struct replay_client *c)
 		if (make_first(c, STORE_MKDIR))
 			return STORE_MKDIR;
 	for (; c->c->found && c->slot < p->n_slots; c->slot++)
-		if (p->slot[c->slot].at_begin == REPLAY_NONE &&
-		    p->slot[c->slot].alias == REPLAY_NONE && make_first(c, STORE_DELETE))
+		if (make_clears(c, make_slot(c)) && make_first(c, STORE_DELETE))
 			return STORE_DELETE;
 	return SCRIPT_END;
 }
