@@ -72,18 +72,34 @@ static int replay_make_base(struct replay_run *f, struct err *e)
 	return 0;
 }
 
+static int replay_open(struct replay_run *f, struct err *e)
+{
+	const struct replay_clients_opts o = { .session = &f->w.s,
+					       .plan = f->plan,
+					       .base = f->base,
+					       .found = f->found,
+					       .live = (enum ticker_how)f->cfg->live };
+	int r = replay_clients_open(&f->clients, &o, e);
+
+	f->w.faults.none_open = r == -ECONNREFUSED;
+	return r;
+}
+
+/* The sessions that have made the image know its files; those of the replay are new, as the
+ * recorded ones were. */
+static int replay_open_again(struct replay_run *f, struct err *e)
+{
+	clients_close(f->clients, NULL);
+	f->clients = NULL;
+	return replay_open(f, e);
+}
+
 static int replay_make(struct replay_run *f, struct err *e)
 {
-	struct replay_clients_opts o = { .session = &f->w.s,
-					 .plan = f->plan,
-					 .base = f->base,
-					 .live = (enum ticker_how)f->cfg->live };
 	const uint64_t begun_ns = clock_now_ns();
 	int r = replay_find_base(f, e);
 
-	o.found = f->found;
-	r = r ? r : replay_clients_open(&f->clients, &o, e);
-	f->w.faults.none_open = r == -ECONNREFUSED;
+	r = r ? r : replay_open(f, e);
 	r = r ? r : replay_room(f, e);
 	r = r ? r : replay_make_base(f, e);
 	r = r ? r : replay_clients_make(f->clients, e);
@@ -152,6 +168,8 @@ static int main_replay_work(struct workload *w, struct err *e)
 	struct err gone = { 0 };
 	int r = replay_make(f, e);
 
+	if (!r && !f->cfg->prepare)
+		r = replay_open_again(f, e);
 	if (!r && !f->cfg->prepare) {
 		load_ready(&w->load);
 		r = replay_measure(f, e);

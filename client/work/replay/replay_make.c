@@ -15,6 +15,7 @@ enum make_stage {
 	MAKE_CUT,
 	MAKE_WRITE,
 	MAKE_CLOSE,
+	MAKE_ATTRS,
 };
 
 static const struct replay_plan *make_plan(const struct replay_client *c)
@@ -56,6 +57,7 @@ int replay_make_begin(struct replay_client *c)
 {
 	c->stage = MAKE_FIRST;
 	c->was_there = c->rsrc = false;
+	c->attr = REPLAY_NONE;
 	c->moved = 0;
 	return c->work == REPLAY_MAKE_DIRS ? make_begin_dir(c) : make_begin_file(c);
 }
@@ -115,6 +117,18 @@ static uint64_t make_len(const struct replay_client *c)
 	return o->is_dir ? 0 : c->rsrc ? o->rsrc : o->size;
 }
 
+static void make_attr(struct replay_client *c)
+{
+	const struct replay_attr *a = &make_plan(c)->attr[c->attr];
+
+	c->op = (struct store_op) { .verb = STORE_SET_XATTR,
+				    .data = c->c->data,
+				    .len = a->len < c->c->data_len ? a->len : c->c->data_len };
+	make_name(c);
+	replay_attr_name(c->name[1], a);
+	c->op.to_name = c->name[1];
+}
+
 struct store_op *replay_make_next(struct replay_client *c)
 {
 	struct store_file file = c->op.file;
@@ -137,6 +151,9 @@ struct store_op *replay_make_next(struct replay_client *c)
 	case MAKE_WRITE:
 		c->op = (struct store_op) { .verb = STORE_WRITE, .file = file };
 		replay_client_move(c, 0, make_len(c));
+		return &c->op;
+	case MAKE_ATTRS:
+		make_attr(c);
 		return &c->op;
 	default:
 		c->op = (struct store_op) { .verb = c->stage == MAKE_LENGTH ? STORE_LENGTH
@@ -166,6 +183,17 @@ static enum script_state make_done(struct replay_client *c)
 	return SCRIPT_DONE;
 }
 
+/* The next attribute of what is made, or the end of it. */
+static enum script_state make_attrs(struct replay_client *c, uint32_t next)
+{
+	const struct replay_plan *p = make_plan(c);
+
+	while (next != REPLAY_NONE && !p->attr[next].at_begin)
+		next = p->attr[next].next;
+	c->attr = next;
+	return next == REPLAY_NONE ? make_done(c) : make_go_on(c, MAKE_ATTRS);
+}
+
 static enum script_state make_failed(struct replay_client *c, struct err *e)
 {
 	err_set(e, -EIO, "image: %s: %s", store_verb_name(c->op.verb),
@@ -182,12 +210,14 @@ static enum script_state make_answered_dir(struct replay_client *c, struct err *
 	if (make_is_slot(c))
 		return c->op.result == STORE_OK || c->op.result == STORE_NONE ? make_done(c)
 									      : make_failed(c, e);
+	if (c->stage == MAKE_ATTRS)
+		return make_attrs(c, p->attr[c->attr].next);
 	if (c->op.verb == STORE_MKDIR && c->op.result == STORE_EXISTS)
 		return make_go_on(c, MAKE_LOOK);
 	if (c->op.result != STORE_OK)
 		return make_failed(c, e);
 	atomic_store_explicit(&c->c->plan->id[object], c->op.made.id, memory_order_release);
-	return make_done(c);
+	return make_attrs(c, p->object[object].attr);
 }
 
 /* One of its forks is as it is to be, and closed. */
@@ -195,8 +225,10 @@ static enum script_state make_forked(struct replay_client *c)
 {
 	const struct replay_object *o = &make_plan(c)->object[c->object];
 
-	if (c->rsrc || !o->rsrc || !c->by_id || o->is_dir)
+	if (o->is_dir) /* a file that is only listed in it */
 		return make_done(c);
+	if (c->rsrc || !o->rsrc || !c->by_id)
+		return make_attrs(c, o->attr);
 	c->rsrc = true;
 	c->moved = 0;
 	c->was_there = true; /* its length is not asked for */
@@ -218,6 +250,8 @@ static enum script_state make_answered_file(struct replay_client *c, struct err 
 {
 	if (c->stage == MAKE_FIRST)
 		return make_answered_first(c, e);
+	if (c->stage == MAKE_ATTRS) /* where there are none, the replay says so */
+		return make_attrs(c, make_plan(c)->attr[c->attr].next);
 	if (c->op.result != STORE_OK)
 		return make_failed(c, e);
 	switch (c->stage) {
