@@ -15,8 +15,9 @@ import struct
 from collections import Counter
 from contextlib import closing
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
+import pytest
 from netatalk import Server
 from recording import PathClient
 from scope import OK, Scope
@@ -25,7 +26,8 @@ from tracefile import read
 NO_OBJECT, NO_ITEM, MISC, END_OF_FILE, ID_EXISTS = -5018, -5012, -5014, -5009, -5035
 LOGIN = {2, 18, 19, 20, 24, 63, 64}  # and volumes
 FILE, FOLDER = 0xEF7F, 0xBF7F  # bitmaps of a Mac, with Finder's data before the id
-OPEN_DESKTOP = 48
+OPEN_DESKTOP, WRITE_EXT = 48, 61
+PIECES = {"write data file"}
 # What the server does more for a folder in the volume's root than for the root itself.
 DEEPER = {"stat -", "signal -", "write CNID socket"}
 ATTRIBUTES, DATES, FINDER, UNIX = 0x0001, 0x001C, 0x0020, 0x8000
@@ -179,54 +181,98 @@ def move(client: Mac, below: int) -> None:
     client.do(struct.pack(">BBH", 49, 0, volume))
 
 
-def asked(folder: Path, begin_ns: int = 0) -> list[tuple[tuple[Any, ...], Counter[str], bool]]:
-    """Each request of the recording in its order: what it said and what came of it; the server's
-    system calls by class, but for those whose number depends on how bytes come through its
-    connections; and whether it begins at the volume's root."""
-    about = json.loads((folder / ".layout.json").read_text())["names"]
-    kinds, objects = about["class_t"], about["object_t"]
+def tidy(client: Mac) -> None:
+    for name in (*(f"Ordner/below/old {i}.txt" for i in range(7)), "Ordner/below", "Ordner"):
+        client.about(8, 2, b"", name)
+
+
+class Asked(NamedTuple):
+    said: tuple[Any, ...]  # what the request said, and what came of it
+    calls: Counter[str]  # the server's system calls by class and object
+    of_root: bool  # it begins at the volume's root
+
+
+def asked(folder: Path, begin_ns: int = 0) -> list[list[Asked]]:
+    """The requests of each session, the one with most of them first. Without calls of which the
+    number depends on how bytes come through its connections, and of the allocator."""
+    names = json.loads((folder / ".layout.json").read_text())["names"]
+    kinds, objects = names["class_t"], names["object_t"]
     calls: dict[tuple[int, int], Counter[str]] = {}
     for c in read(folder / "calls").records:
-        where = objects[str(c.obj)]
-        kind = kinds[str(c.kind)]
-        waits = kind == "wait" or (where == "CNID socket" and kind == "recv")
+        kind, where = kinds[str(c.kind)], objects[str(c.obj)]
+        waits = kind in ("wait", "memory") or (where == "CNID socket" and kind == "recv")
         if c.dsi_id and where != "client socket" and not waits:
             calls.setdefault((c.session, c.dsi_id), Counter())[f"{kind} {where}"] += 1
-    return [
-        (
-            (o.command, o.offset, o.length, o.actual, o.room, o.bitmap, o.bitmap2, o.flags,
-             o.which, o.depth, o.depth2, o.result),
-            calls.get((o.session, o.dsi_id), Counter()),
-            2 in (o.dir, o.dir2),
-        )
-        for o in read(folder / "operations").records
-        if o.command < 256 and o.command not in LOGIN and o.t >= begin_ns
-    ]  # fmt: skip
+    found: dict[int, list[Asked]] = {}
+    for o in read(folder / "operations").records:
+        if o.command < 256 and o.command not in LOGIN and o.t >= begin_ns:
+            said = (
+                *(o.command, o.result, o.offset, o.length, o.actual, o.room),
+                *(o.bitmap, o.bitmap2, o.flags, o.which, o.depth, o.depth2),
+            )
+            of_root = 2 in (o.dir, o.dir2)
+            one = Asked(said, calls.get((o.session, o.dsi_id), Counter()), of_root)
+            found.setdefault(o.session, []).append(one)
+    return sorted(found.values(), key=len, reverse=True)
 
 
-def test_each_command_is_sent_again(scope: Scope, dbd: Server, tmp_path: Path) -> None:
-    recording, again = tmp_path / "recording", tmp_path / "again"
-    with closing(Mac(dbd.port)) as client:
+def replayed(scope: Scope, server: Server, recording: Path, to: Path) -> list[list[Asked]]:
+    """All of it, and each request was answered as in the recording."""
+    args = (str(recording), "--trace", "--replayable", "--no-think", "-o", str(to))
+    scope(server, *args, tool="replay").expect(OK)
+    (phase,) = json.loads((to / "run.json").read_text())["phases"]
+    about = phase["replay"]
+    assert sum(q["as_recorded"] for q in about["requests"]) == about["planned"]
+    return asked(to / "trace", phase["start_ns"])
+
+
+def assert_same(first: list[Asked], second: list[Asked]) -> None:
+    """But for the files' removal afterwards, the first request in a volume, and what takes more
+    for a folder in its root than for the root itself; and for one request of fifty, as the server
+    looks again at a folder that was changed within the last tick of the clock."""
+    second = second[: len(first)]
+    assert [a.said for a in first] == [a.said for a in second]
+    different = []
+    for a, b in zip(first, second, strict=True):
+        more = set(b.calls - a.calls) - (DEEPER if a.of_root else set())
+        less = set(a.calls - b.calls)
+        if a.said[0] == WRITE_EXT:  # in as many pieces as the bytes come
+            more, less = more - PIECES, less - PIECES
+        if a.said[0] != OPEN_DESKTOP and more | less:
+            different.append((a.said, a.calls - b.calls, b.calls - a.calls))
+    assert len(different) <= max(2, len(first) // 50), different
+
+
+@pytest.mark.parametrize("version", ["dbd", "old"])
+def test_each_command_is_sent_again(
+    scope: Scope, tmp_path: Path, version: str, request: pytest.FixtureRequest
+) -> None:
+    server = request.getfixturevalue(version)
+    with closing(Mac(server.port)) as client:
         prepare(client)
-    args = ("--trace", "--replayable", "-o", str(recording))
-    running = scope.start(scope.recorder(dbd, *args))
+    args = ("--trace", "--replayable", "-o", str(tmp_path / "recording"))
+    running = scope.start(scope.recorder(server, *args))
     running.wait_recording()
-    with closing(Mac(dbd.port)) as client:
+    with closing(Mac(server.port)) as client:
         below = look(client)
         change(client, below)
         move(client, below)
     running.signal(signal.SIGINT)
     running.finish().expect(OK)
-    args = (str(recording), "--trace", "--replayable", "--no-think", "-o", str(again))
-    scope(dbd, *args, tool="replay").expect(OK)
-    (phase,) = json.loads((again / "run.json").read_text())["phases"]
-    first, second = asked(recording / "trace"), asked(again / "trace", phase["start_ns"])
-    second = second[: len(first)]  # then its files are removed
-    assert [said for said, _, _ in first] == [said for said, _, _ in second]
-    for (said, calls, of_root), (_, calls2, _) in zip(first, second, strict=True):
-        if said[0] == OPEN_DESKTOP:
-            continue  # the first in the volume: the server goes there
-        more = set(calls2 - calls) - (DEEPER if of_root else set())
-        assert not calls - calls2 and not more, (said, calls, calls2)
-    about = phase["replay"]
-    assert sum(q["as_recorded"] for q in about["requests"]) == about["planned"] == len(first)
+    first, *_ = asked(tmp_path / "recording/trace")
+    second, *_ = replayed(scope, server, tmp_path / "recording", tmp_path / "again")
+    with closing(Mac(server.port)) as client:
+        tidy(client)
+    assert len(first) == 63
+    assert_same(first, second)
+
+
+def test_a_load_makes_the_same_calls_again(scope: Scope, dbd: Server, tmp_path: Path) -> None:
+    load = ("--mix", "office", "--clients", "1", "--seed", "7", "-d", "1", "--ramp", "0")
+    trace = ("--no-probe", "--trace", "--replayable")
+    recording = tmp_path / "recording"
+    scope(dbd, *load, *trace, "-o", str(recording), tool="load").expect(OK)
+    sessions = asked(recording / "trace")
+    again = replayed(scope, dbd, recording, tmp_path / "again")
+    assert len(sessions[0]) > 300
+    assert_same(sessions[0], again[0])
