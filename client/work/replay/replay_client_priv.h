@@ -5,10 +5,11 @@
 #include "afp/again.h"
 #include "work/replay/replay_client.h"
 
-#define REPLAY_PATH_MAX 4096
-#define REPLAY_LIST_MORE                                                                           \
-	64 /* bytes of a reply beyond what it may have: some servers forget a head */
-#define REPLAY_LAST_BYTE ((uint64_t)INT64_MAX) /* that a file can have */
+#define REPLAY_PATH_MAX     4096
+#define REPLAY_DIR_FOR_ALL  0777 /* modes, see replay_copy.for_all */
+#define REPLAY_FILE_FOR_ALL 0666
+#define REPLAY_LIST_MORE    64 /* bytes beyond the room of a reply: some servers forget a head */
+#define REPLAY_LAST_BYTE    ((uint64_t)INT64_MAX) /* that a file can have */
 
 enum replay_work { REPLAY_MAKE_DIRS, REPLAY_MAKE_FILES, REPLAY_USE, REPLAY_FINISH };
 
@@ -19,7 +20,7 @@ struct replay_open_file {
 
 struct replay_client {
 	struct script s; /* first */
-	const struct replay_common *c;
+	const struct replay_copy *c;
 	const struct replay_client_plan *plan;
 	unsigned int number;
 	enum replay_work work;
@@ -62,6 +63,12 @@ bool replay_client_move(struct replay_client *c, uint64_t offset, uint64_t len);
 /* Over AFP: names what a step is about, and says all else as it was recorded. false: it cannot be
  * sent, as what it is about is not there. */
 bool replay_client_again(struct replay_client *c, const struct replay_step *s);
+
+/* ---- replay_copy.c ---- */
+
+/* Lets all users remove what is in the next directory that it has made: its verb; SCRIPT_END: that
+ * was the last one. */
+int replay_copy_begin_dir(struct replay_client *c);
 
 /* ---- replay_make.c: scripts of the image ---- */
 

@@ -3,25 +3,26 @@
 #include "work/replay/replay_client_priv.h"
 #include "work/replay/replay_priv.h"
 
-#include <string.h>
+#include <stdio.h>
 
 bool replay_client_name(struct replay_client *c, uint32_t dir, uint32_t slot, uint32_t step,
 			struct store_dir *at, const char **name, char *room)
 {
 	const struct replay_plan *p = c->c->plan;
-	size_t len = strlen(c->c->base);
+	int len;
 
 	*name = room;
 	*room = '\0';
 	*at = c->store->root[0];
 	if (c->by_id) {
-		at->id = atomic_load_explicit(&p->id[dir], memory_order_acquire);
+		at->id = atomic_load_explicit(&c->c->id[dir], memory_order_acquire);
 		if (slot != REPLAY_NONE)
 			replay_name(room, &p->slot[slot]);
 		return at->id;
 	}
-	memcpy(room, c->c->base, len);
-	if (!replay_path_at(p, dir, slot, step, room + len + 1, REPLAY_PATH_MAX - len - 1))
+	len = snprintf(room, REPLAY_PATH_MAX, "%s%s%s", c->c->base, c->c->below ? "/" : "",
+		       c->c->below ? c->c->below : "");
+	if (!replay_path_at(p, dir, slot, step, room + len + 1, REPLAY_PATH_MAX - (size_t)len - 1))
 		return false;
 	room[len] = room[len + 1] ? '/' : '\0';
 	return true;
@@ -67,7 +68,7 @@ static bool request_path(struct replay_client *c, const struct replay_where *at,
 		if (at->slot != REPLAY_NONE)
 			replay_name(room, &p->slot[at->slot]);
 	}
-	*id = (uint32_t)atomic_load_explicit(&p->id[dir], memory_order_acquire);
+	*id = (uint32_t)atomic_load_explicit(&c->c->id[dir], memory_order_acquire);
 	return *id;
 }
 
@@ -89,7 +90,7 @@ static bool request_names(struct replay_client *c, const struct replay_step *s)
 	if (s->attr != REPLAY_NONE)
 		replay_attr_name(c->name[1], &p->attr[s->attr]);
 	if (s->effect == REPLAY_BY_ID)
-		a->id = (uint32_t)atomic_load_explicit(&p->id[s->object], memory_order_acquire);
+		a->id = (uint32_t)atomic_load_explicit(&c->c->id[s->object], memory_order_acquire);
 	if (s->effect == REPLAY_BY_ID)
 		return a->id;
 	if (s->from != REPLAY_NONE && !request_path(c, &at, s->depth, &a->dir, c->name[0]))
