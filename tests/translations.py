@@ -35,6 +35,7 @@ _LONG = [*sorted((_USER / "report/long").glob("*.c"))]
 _SCREENS = (
     "procedures",
     "screen_load",
+    "screen_replay",
     "screen_trips",
     "sessions",
     "matrix",

@@ -108,11 +108,6 @@ static void again_put_set(struct again_walk *x)
 	wbuf_u32(&x->b, 0);
 }
 
-bool afp_again_can_search(uint16_t flags)
-{
-	return flags == AFP_BIT_NAME || flags == AFP_BIT_LONG_NAME;
-}
-
 /* A name that nothing has, in lower and upper limit alike: the whole volume is searched. */
 static void again_put_criteria(struct again_walk *x)
 {

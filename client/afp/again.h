@@ -37,6 +37,9 @@ bool afp_prep_again(struct afp_op *op, const struct afp *a, const struct afp_aga
 		    size_t cap);
 
 /* Whether a search by these bits of its request, which are flags, can be made: by one name only. */
-bool afp_again_can_search(uint16_t flags);
+static inline bool afp_again_can_search(uint16_t flags)
+{
+	return flags == AFP_BIT_NAME || flags == AFP_BIT_LONG_NAME;
+}
 
 #endif

@@ -11,7 +11,6 @@
 #define AT(field)   offsetof(struct replay_cfg, field)
 #define COPIES_MAX  1000
 #define CLIENTS_MAX 100000
-#define THREADS_MAX 256
 
 static int replay_opts_take_copies(void *to, const char *arg, struct err *e)
 {
@@ -68,8 +67,7 @@ const struct opt replay_options[] = {
 	  .help = "begin so long after the recording's begin" },
 	{ .name = "to", .arg = "SECONDS", .type = OPT_TIME, .offset = AT(to_s), .max = TIME_MAX_NS,
 	  .help = "end so long after the recording's begin (default: with its last request)" },
-	{ .name = "threads", .arg = "N", .type = OPT_UINT, .offset = AT(threads), .min = 1, .max = THREADS_MAX,
-	  .help = "threads that drive the clients (default: one for each 200 clients, at most half the CPUs; of a DIRECTORY or a GlusterFS volume: one for each client)" },
+	SESSION_THREADS_OPTIONS(struct replay_cfg, threads, realtime, ""),
 	SESSION_FORCE_OPTION(struct replay_cfg, w.s),
 	TICKER_OPTION(struct replay_cfg, live,
 		"The line says how far it is, then the second's requests done, their mean latency from when they were due, failed "

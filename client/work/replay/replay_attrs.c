@@ -9,6 +9,7 @@
 #include <errno.h>
 
 #define VALUE_MAX 65536u /* bytes, of an attribute of the image */
+#define NAMES_MAX 8192   /* of all names of an object that are only listed */
 
 static uint32_t attrs_find(struct replay_plan *p, uint32_t object, const struct replay_path *name)
 {
@@ -64,7 +65,7 @@ static void attrs_listed(struct replay_object *o, const struct replay_request *q
 {
 	int64_t want;
 
-	if (q->marks & REPLAY_REPLY_MISSING || q->actual > INT32_MAX)
+	if (q->marks & REPLAY_REPLY_MISSING || q->actual > NAMES_MAX)
 		return;
 	want = (int64_t)q->actual - (o->attrs_now - o->attrs_begin);
 	if (want > o->attrs_want)
