@@ -107,12 +107,10 @@ static int replay_make(struct replay_run *f, struct err *e)
 					 .base = f->base,
 					 .live = (enum ticker_how)f->cfg->live };
 	const uint64_t begun_ns = clock_now_ns();
-	struct users users = f->cfg->users;
 	int r = replay_find_base(f, e);
 
 	o.found = f->found;
 	r = r ? r : replay_clients_open(&f->clients, &o, e);
-	users_forget(&users);
 	f->w.faults.none_open = r == -ECONNREFUSED;
 	r = r ? r : replay_room(f, e);
 	r = r ? r : replay_make_base(f, e);
@@ -202,9 +200,15 @@ static void replay_forget(struct replay_run *f)
 static int main_replay_work(struct workload *w, struct err *e)
 {
 	struct replay_run *f = (struct replay_run *)w;
+	struct users users = f->cfg->users;
 	struct err gone = { 0 };
 	int r = replay_make(f, e);
 
+	/* the sessions that have made the image know its files; those of the replay are new, as
+	 * the recorded ones were */
+	if (!r && !f->cfg->prepare)
+		r = replay_clients_reopen(&f->clients, e);
+	users_forget(&users);
 	if (!r && !f->cfg->prepare) {
 		load_ready(&w->load);
 		r = replay_measure(f, e);
