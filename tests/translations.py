@@ -35,6 +35,7 @@ _LONG = [*sorted((_USER / "report/long").glob("*.c"))]
 _SCREENS = (
     "procedures",
     "screen_load",
+    "screen_replay",
     "screen_trips",
     "sessions",
     "matrix",
@@ -79,6 +80,7 @@ _SAYS = (
     "ranks/courier",
     "ranks/ranks",
     "ranks/ranks_sum",
+    "replay/replay_judge",
     "run/doubts",
     "run/phase",
     "watch/bpf/load",

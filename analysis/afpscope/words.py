@@ -10,7 +10,7 @@ import re
 from collections.abc import Mapping
 from dataclasses import replace
 
-from . import historywords, rxwords, sweepwords, versuswords
+from . import historywords, replaywords, rxwords, sweepwords, versuswords
 from .catalogue import Message, translated, translations
 from .saved.model import Transfer
 from .saved.run import AFP_WORDS, DOUBTS, NO_WORDS, Cause, Run
@@ -398,6 +398,7 @@ _WORDS: dict[str, str] = {
     **rxwords.WORDS,
     **historywords.WORDS,
     **versuswords.WORDS,
+    **replaywords.WORDS,
 }
 
 # Of the tables of figures, those that no table of the program has.

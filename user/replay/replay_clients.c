@@ -210,9 +210,11 @@ int replay_clients_make(struct clients *all, struct err *e)
 int replay_clients_start(struct clients *all, struct err *e)
 {
 	struct replay_clients *c = clients_own(all);
-	const struct engine_job how = { .keeps_recent = c->o.live != TICKER_OFF };
+	const struct engine_job how = { .begin_ns = clock_now_ns(),
+					.keeps_recent = c->o.live != TICKER_OFF };
 	int r;
 
+	c->common.begin_ns = c->o.plan->o.no_think ? 0 : how.begin_ns;
 	c->second = (struct ticker_second) { .phase = "replay",
 					     .progress = c->progress,
 					     .mixed = true };

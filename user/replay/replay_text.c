@@ -203,8 +203,12 @@ struct run_replay *replay_result(const struct replay_plan *p, const struct repla
 		return NULL;
 	}
 	replay_plan_counts(p, &all);
-	if (!p->o.no_think)
+	if (!p->o.no_think) {
 		replay_put_due(r, load);
+		r->planned_ns = p->n_steps ? p->step[p->n_steps - 1].due_ns : 0;
+	}
+	r->delayed = done->n_delayed;
+	r->delayed_max_ns = done->delayed_max_ns;
 	r->recorded = all.recorded;
 	r->planned = all.planned;
 	r->recorded_read_b = all.read_b;

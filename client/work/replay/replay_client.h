@@ -36,7 +36,13 @@ struct replay_done {
 	uint64_t read_b, written_b;
 	uint64_t n_waited;    /* that had to wait for requests of others */
 	uint64_t n_unordered; /* that were sent before one that they need, as it did not come */
-	char first[256];      /* the first that was answered in another way; "" */
+	/*
+	 * That began more than 1 ms later than they would have if this program were never late and
+	 * waited for no other client, and by how much at most: a delay is in all requests of a
+	 * client until it has caught up.
+	 */
+	uint64_t n_delayed, delayed_max_ns;
+	char first[256]; /* the first that was answered in another way; "" */
 };
 
 /* What all clients of a process have in common; borrowed. */
@@ -45,6 +51,7 @@ struct replay_common {
 	const char *base;       /* directory in the root, which exists */
 	bool found;             /* it was there: it may have a part of the image, or more */
 	unsigned int n_clients; /* that make the image */
+	uint64_t begin_ns;      /* of the replay, CLOCK_MONOTONIC; 0: delays are not counted */
 	const void *data;       /* what is written: data_len bytes */
 	size_t data_len;
 };

@@ -27,7 +27,9 @@ struct replay_client {
 	char name[2][REPLAY_PATH_MAX];
 	void *sink, *list;
 	size_t sink_len;
-	uint64_t moved; /* of the action's bytes */
+	uint64_t moved;    /* of the action's bytes */
+	uint64_t begun_ns; /* its first request; 0: none is answered */
+	uint64_t ideal_ns; /* since the replay's begin: the end of the one before, without delays */
 
 	/* The replay */
 	uint32_t at; /* of plan->step */

@@ -4,6 +4,7 @@
  * the recording. Tests client/work/replay/replay_client.c, replay_make.c, replay_request.c.
  */
 #include "afp/proto.h"
+#include "base/clock.h"
 #include "work/replay/replay_client.h"
 
 #include <dirent.h>
@@ -211,6 +212,20 @@ static void requests_are_answered_as_in_the_recording(void **state)
 		assert_true(g->p->answered[i]);
 }
 
+/* Two seconds late: each of them is, as the first of them was. */
+static void what_this_program_is_late_is_in_all_that_come_after(void **state)
+{
+	struct rig *g = *state;
+	struct replay_done done = { 0 };
+
+	make(g);
+	g->common.begin_ns = clock_now_ns() - 2000 * MS;
+	assert_int_equal(play(g, replay_client_use(g->client)), 0);
+	replay_client_add_done(g->client, &done);
+	assert_int_equal(done.n_delayed, g->p->n_steps);
+	assert_true(done.delayed_max_ns >= 2000 * MS - g->p->step[0].due_ns);
+}
+
 static void another_length_is_said(void **state)
 {
 	struct rig *g = *state;
@@ -247,6 +262,7 @@ int main(void)
 		TEST(the_image_has_files_of_their_lengths),
 		TEST(of_an_image_that_is_there_only_the_rest_is_made),
 		TEST(requests_are_answered_as_in_the_recording),
+		TEST(what_this_program_is_late_is_in_all_that_come_after),
 		TEST(another_length_is_said),
 		TEST(what_needs_a_file_that_is_not_open_is_not_sent),
 	};
