@@ -122,13 +122,14 @@ def _of_server(rows: Sequence[Served], n: int) -> list[str]:
 def of(recording: Run, runs: Sequence[Run], least: float = replays.LEAST) -> Outcome:
     found = [r for run in runs if (r := run.replay)]
     rows = replays.served(recording, runs, least)
-    said = []
-    for run, r in zip(runs, found, strict=True):
-        sentences = [*replaytext.answered(r), replaytext.kept_up(run, r)]
-        head = f"{run.name}: " if len(runs) > 1 else ""
-        said.append(head + " ".join(filter(None, sentences)))
+    both = list(zip(runs, found, strict=True))
+    if len(both) > 1:
+        said = replaytext.several(both)
+    else:
+        sentences = [*replaytext.answered(found[0]), replaytext.kept_up(*both[0])]
+        said = [" ".join(filter(None, sentences))]
     said += _of_server(rows, len(runs))
-    remarks = [replaytext.share(run, r) for run, r in zip(runs, found, strict=True)]
+    remarks = [replaytext.share(run, r) for run, r in both]
     remarks += [
         f"the servers of the replays, or how they were watched, differ in {text}"
         for text in versus.elsewhere(runs)

@@ -50,6 +50,13 @@ def kept_up(run: Run, r: Replay, w: Words = ENGLISH) -> str:
     return w.say("replay_behind", time=time)
 
 
+def _pace(run: Run, w: Words) -> str:
+    if run.options.get("timed") == "no":
+        return w["replay_pace_none"]
+    speed = run.options.get("speed", "1")
+    return w["replay_pace"] if speed == "1" else w.say("replay_pace_of", speed=speed)
+
+
 def share(run: Run, r: Replay, w: Words = ENGLISH) -> str:
     """How much of the recording was sent."""
     return w.say(
@@ -58,5 +65,28 @@ def share(run: Run, r: Replay, w: Words = ENGLISH) -> str:
         n=r.recorded,
         share=r.replayed / r.recorded if r.recorded else 0.0,
         clients=run.options.get("clients", "?"),
-        speed=run.options.get("speed", "1"),
+        pace=_pace(run, w),
     )
+
+
+def several(of: Sequence[tuple[Run, Replay]], w: Words = ENGLISH) -> list[str]:
+    """The same of several replays: what is so in each is said once."""
+    first = of[0][1]
+    alike = all(r.as_recorded == r.planned == first.planned for _, r in of)
+    out = [w.say("replay_all_of", n=first.planned, of=len(of))] if alike else []
+    if not alike:
+        out += [f"{run.name}: {' '.join(answered(r, w))}" for run, r in of]
+    judged = [(run, r.kept_up) for run, r in of if r.kept_up]
+    if not judged:
+        return [*out, *filter(None, [kept_up(*of[0], w)])]
+    kept = sum(limit.kept is True for _, limit in judged)
+    said = [w.say("replay_kept_of", n=kept, of=len(of))]
+    for key, wanted in (("replay_behind_of", False), ("replay_untold_of", None)):
+        those = [
+            f"{run.name} ({w.told(x.why)})" if x.why else run.name
+            for run, x in judged
+            if x.kept is wanted
+        ]
+        if those:
+            said.append(w.say(key, n=len(those), which=", ".join(those)))
+    return [" ".join([*out[:1], *said]), *out[1:]] if alike else [*out, " ".join(said)]

@@ -23,9 +23,12 @@ WORDS: dict[str, str] = {
         "the server keeps up with the recorded times."
     ),
     "replay_share": (
-        "{sent:,} of the recording's {n:,} requests were sent ({share:.0%}), {clients} clients, "
-        "at {speed} times the recorded speed."
+        "{sent:,} of the recording's {n:,} requests were sent ({share:.0%}), by {clients} clients, "
+        "{pace}."
     ),
+    "replay_pace": "at the recorded speed",
+    "replay_pace_of": "at {speed} times the recorded speed",
+    "replay_pace_none": "as fast as their order allows",
     "replay_felt": "How long the clients of the replay waited",
     "replay_felt_note": (
         "An action is one request of the recording. Times are counted from when it was due by the "
@@ -67,15 +70,23 @@ WORDS: dict[str, str] = {
         "Whether the server takes longer than the recorded one cannot be told from so few replays "
         "({n}): {least} at least show by how much runs differ by chance."
     ),
-    "replay_apart": "Inside the server other than recorded, beyond what {n} replays vary: {which}.",
+    "replay_apart": (
+        "Times inside the server that differ from the recording by more than {n} replays vary: "
+        "{which}."
+    ),
     "replay_cause": (
         "The recording is of one time only, so that it cannot be told whether that is the server: "
         "replay it on the recorded server as well, in turn, and compare the replays."
     ),
     "replay_alike": (
-        "No time inside the server is shown to be other than recorded, beyond what {n} replays "
+        "No time inside the server is shown to differ from the recording by more than {n} replays "
         "vary."
     ),
+    "replay_all_of": "Answered as recorded: all {n:,} requests, in each of {of} replays.",
+    "replay_kept_of": "The server kept up in {n} of {of} replays.",
+    "replay_behind_of": "It did not keep up in {n}: {which}.",
+    "replay_untold_of": "It cannot be told in {n}: {which}.",
+    "replay_doctor": "What ails or limits the server",
     "h_request": "request",
     "h_command": "command",
     "h_recorded": "recorded",

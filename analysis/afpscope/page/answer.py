@@ -246,8 +246,9 @@ def answer(d: Digest, damaged: bool, w: Words) -> Answer:
         return found
     judged = d.run.replay.kept_up if d.run.replay else None
     told = judged is not None and judged.kept is not None
-    return replace(found, told=told, cause=" ".join(said),
-                   certain=(*more, found.cause, *found.certain))  # fmt: skip
+    doctor = Part("replay_doctor", (found.cause, *found.certain))
+    return replace(found, told=told, cause=" ".join(said), certain=tuple(more),
+                   parts=(doctor, *found.parts))  # fmt: skip
 
 
 def _answer(d: Digest, damaged: bool, w: Words) -> Answer:
