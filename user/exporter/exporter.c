@@ -210,8 +210,9 @@ int cmd_exporter(int argc, char **argv)
 	if (cfg.help) {
 		fputs(
 		    "Usage: afpscope exporter [OPTIONS]\n"
-		    "Watches a running AFP server (or Samba) all the time and gives Prometheus what its\n"
-		    "requests cost: how many, how long, and where the time went. Changes nothing.\n\n",
+		    "Watches a running AFP server (or Samba, or nfs-ganesha) all the time and gives\n"
+		    "Prometheus what its requests cost: how many, how long, and where the time went.\n"
+		    "Changes nothing.\n\n",
 		    stdout);
 		opt_help(stdout, exporter_options);
 		return OUTCOME_OK;

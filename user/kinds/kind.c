@@ -426,8 +426,16 @@ int passed_note(const struct target *t, struct run *r, const char *name)
 
 #define URL        "gluster://"
 #define RX_URL     "rx://"
-#define SMB_URL    "smb://"
 #define MOUNT_TYPE "fuse.glusterfs"
+
+/* Of a place on these the server is the one that its store is connected to. */
+static const struct {
+	const char *prefix;
+	const struct kind *kind;
+} places_connected[] = {
+	{ "smb://", &kind_smb },
+	{ "nfs://", &kind_nfs },
+};
 
 static bool take_name(char *out, const char *text, size_t len)
 {
@@ -483,9 +491,12 @@ const struct kind *place_kind(struct place_server *out, const char *place)
 	*out = (struct place_server) { 0 };
 	if (!strncmp(place, RX_URL, strlen(RX_URL)))
 		return kinds_place_take_rx(out, place + strlen(RX_URL)) ? &kind_rx : NULL;
-	out->connected = !strncmp(place, SMB_URL, strlen(SMB_URL));
-	if (out->connected)
-		return &kind_smb;
+	for (size_t i = 0; i < sizeof(places_connected) / sizeof(places_connected[0]); i++) {
+		if (strncmp(place, places_connected[i].prefix, strlen(places_connected[i].prefix)))
+			continue;
+		out->connected = true;
+		return places_connected[i].kind;
+	}
 	if (!strncmp(place, URL, strlen(URL))) {
 		host = place + strlen(URL);
 		path = strchr(host, '/');

@@ -218,14 +218,22 @@ static const char *nfs_result_text(int32_t code)
 	return kind_rpc_text(code);
 }
 
+static void nfs_result_names(void (*put)(void *user, int32_t code, const char *text), void *user)
+{
+	for (size_t i = 0; i < sizeof(nfs_texts) / sizeof(nfs_texts[0]); i++)
+		put(user, nfs_texts[i].code, nfs_texts[i].text);
+}
+
 const struct kind kind_nfs = {
 	.is = { .name = "nfs",
 		.role = { [AFS_ROLE_SERVER] = "ganesha" },
 		.word = { [RUN_WORD_PROTOCOL] = "NFS" },
 		.has_requests = true,
 		.has_threads = true,
+		.has_live = true,
 		.accounts = &nfs_accounts,
 		.result_text = nfs_result_text,
+		.result_names = nfs_result_names,
 		.parks = true },
 	.decoder = AFS_DECODER_SUNRPC,
 	.any_order = true,

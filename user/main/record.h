@@ -9,7 +9,7 @@
 #include "attach/whom.h"
 
 #define RECORD_NO_REPLAY "--replayable records what requests of --kind afp asked for, not of %s"
-#define RECORD_NO_TRACE  "--trace records requests of --kind afp and smb, not of %s"
+#define RECORD_NO_TRACE  "--trace records requests of --kind afp, smb and nfs, not of %s"
 
 struct record_cfg {
 	const char *name;  /* of the command: "record" */

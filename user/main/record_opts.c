@@ -50,8 +50,7 @@ const struct opt record_options[] = {
 	 	"With `nfs`, nfs-ganesha is watched. The report has the requests by procedure of NFSv3 and MOUNT, and "
 	 	"of NFSv4 by the operation after which a COMPOUND is named (LOOKUP, READ, v4 OPEN, ...), with their "
 	 	"number, their bytes, their errors and their time in the server, and the system calls of those that "
-	 	"the thread answers that has read them. --port or --pid chooses one of several servers. --trace is not "
-	 	"possible with it." },
+	 	"the thread answers that has read them. --port or --pid chooses one of several servers." },
 	{ .type = OPT_HEADING, .help = "How long (default: until Ctrl-C):" },
 	{ .letter = 'd', .name = "duration", .arg = "SECONDS", .type = OPT_SECONDS, .offset = OFFSET(seconds), .min = 1, .max = 86400,
 	  .help = "at most this long; with a COMMAND until it has ended",

@@ -502,9 +502,9 @@ int cmd_slow(int argc, char **argv)
 	if (cfg.help) {
 		fputs(
 		    "Usage: afpscope slow [OPTIONS]\n"
-		    "Watches a running AFP server (or Samba) with all its sessions, and prints a line\n"
-		    "for each slow request as it ends, and for those that do not end. Changes\n"
-		    "nothing.\n\n",
+		    "Watches a running AFP server (or Samba, or nfs-ganesha) with all its sessions, and\n"
+		    "prints a line for each slow request as it ends, and for those that do not end.\n"
+		    "Changes nothing.\n\n",
 		    stdout);
 		opt_help(stdout, slow_options);
 		return OUTCOME_OK;

@@ -559,9 +559,10 @@ int cmd_top(int argc, char **argv)
 	if (cfg.help) {
 		fputs(
 		    "Usage: afpscope top [OPTIONS]\n"
-		    "What a running AFP server (or Samba) does now, step by step: how many requests,\n"
-		    "how long they take and what in, by command, user, client, volume, session or\n"
-		    "file. On a terminal a table that keys change (F1 lists them). Changes nothing.\n\n",
+		    "What a running AFP server (or Samba, or nfs-ganesha) does now, step by step: how\n"
+		    "many requests, how long they take and what in, by command, user, client, volume,\n"
+		    "session or file. On a terminal a table that keys change (F1 lists them). Changes\n"
+		    "nothing.\n\n",
 		    stdout);
 		opt_help(stdout, top_options);
 		return OUTCOME_OK;

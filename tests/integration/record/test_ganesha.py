@@ -9,6 +9,7 @@ and bpf/programs.h.
 from __future__ import annotations
 
 import contextlib
+import json
 import os
 import re
 import signal
@@ -17,39 +18,20 @@ import threading
 from collections import Counter
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from xml.etree import ElementTree
 
 import pytest
 from ganesha import SUITES, Ganesha
 from nfsclient import GETATTR, NFS, Nfs, mounted, named, work3, work4
+from nfswire import NAMES, on_the_wire
 from recording import stopped
-from scope import NO_SESSION, OK, USAGE, Run, Scope, wait_until
+from scope import NO_SESSION, OK, Run, Scope, wait_until
 from stracing import tracer_of
+from test_tracing import read
 from wire import captured, wait_captured
 
 SIZE = 5000
 FILES = 12
 CLIENTS, CALLS, IN_FLIGHT = 6, 300, 8
-PROCEDURES = [
-    *("NULL", "GETATTR", "SETATTR", "LOOKUP", "ACCESS", "READLINK", "READ", "WRITE", "CREATE"),
-    *("MKDIR", "SYMLINK", "MKNOD", "REMOVE", "RMDIR", "RENAME", "LINK", "READDIR", "READDIRPLUS"),
-    *("FSSTAT", "FSINFO", "PATHCONF", "COMMIT"),
-]
-OF_MOUNT = ["NULL", "MNT", "DUMP", "UMNT", "UMNTALL", "EXPORT"]
-NAMES = {
-    **{("100003", "3", number): name for number, name in enumerate(PROCEDURES)},
-    ("100003", "4", 0): "NULL",
-    **{("100005", "3", number): f"MOUNT {name}" for number, name in enumerate(OF_MOUNT)},
-}
-# What goes to a file or says which it is, as Wireshark numbers it.
-ON_THE_WAY = {9, 10, 15, 16, 22, 23, 24, 31, 32, 53}
-OPERATIONS = {
-    **dict(enumerate(["ACCESS", "CLOSE", "COMMIT", "CREATE"], 3)),
-    **{9: "GETATTR", 10: "GETFH", 15: "LOOKUP", 18: "OPEN", 20: "OPEN_CONFIRM"},
-    **dict(enumerate(["READ", "READDIR", "READLINK", "REMOVE", "RENAME", "RENEW"], 25)),
-    **{34: "SETATTR", 35: "SETCLIENTID", 36: "SETCLIENTID_CONFIRM", 38: "WRITE"},
-}
-STATUSES = "nfs.status3", "nfs.nfsstat4", "mount.status"
 OF_EACH = ["bookworm", "sid", pytest.param("trixie", marks=pytest.mark.judges)]
 
 
@@ -58,59 +40,6 @@ def ganesha(request: pytest.FixtureRequest) -> Iterator[Ganesha]:
     with Ganesha(request.param) as server:
         assert server.version.startswith(SUITES[request.param])
         yield server
-
-
-def compound_name(operations: list[int]) -> str:
-    """The first that does more than go to a file; or the one that says most."""
-    more = [op for op in operations if op not in ON_THE_WAY]
-    weak = [op for op in (15, 9, 10, 53) if op in operations]
-    return f"v4 {OPERATIONS[(more or weak)[0]]}"
-
-
-def records(capture: Path, ports: tuple[int, ...]) -> Iterator[dict[str, list[str]]]:
-    """The records of SunRPC, as tshark reads them: fields -> their values."""
-    ways = [word for port in ports for word in ("-d", f"tcp.port=={port},rpc")]
-    out = subprocess.run(
-        ["tshark", "-n", "-r", capture, *ways, "-Y", "rpc", "-T", "pdml"],
-        check=True,
-        capture_output=True,
-        text=True,
-    ).stdout
-    found: dict[str, list[str]] = {}
-    for proto in ElementTree.fromstring(out).iter("proto"):
-        if proto.get("name") == "rpc":
-            if found:
-                yield found
-            found = {}
-        if proto.get("name") in ("rpc", "nfs", "mount"):
-            for field in proto.iter("field"):
-                found.setdefault(str(field.get("name")), []).append(str(field.get("show")))
-    if found:
-        yield found
-
-
-def on_the_wire(capture: Path, ports: tuple[int, ...]) -> dict[str, Counter[str]]:
-    """requests, bytes_in, bytes_out, errors -> account -> how many."""
-    found: dict[str, Counter[str]] = {
-        k: Counter() for k in ("requests", "bytes_in", "bytes_out", "errors")
-    }
-    names: dict[str, str] = {}
-    for record in records(capture, ports):
-        xid, size = record["rpc.xid"][0], sum(int(n) + 4 for n in record["rpc.fraglen"])
-        if record["rpc.msgtyp"][0] == "0":
-            key = record["rpc.program"][0], record["rpc.programversion"][0]
-            procedure = int(record["rpc.procedure"][0])
-            operations = [int(n) for n in record.get("nfs.opcode", [])]
-            name = NAMES.get((*key, procedure)) or compound_name(operations)
-            names[xid] = name
-            found["requests"][name] += 1
-            found["bytes_in"][name] += size
-        else:
-            # Of version 4 that of the whole comes first; of MNT it is alone.
-            status = [n for key in STATUSES for n in record.get(key, [])] or ["0"]
-            found["bytes_out"][names[xid]] += size
-            found["errors"][names[xid]] += status[0] != "0"
-    return found
 
 
 def counted(run: Run) -> dict[str, Counter[str]]:
@@ -195,10 +124,45 @@ def test_a_server_that_is_named_is_watched_as_what_it_is(scope: Scope, ganesha: 
         mounted(ganesha.mount_port, ganesha.path1)
         run = stopped(running)
         assert run.saved["kind"] == "nfs" and counted(run)["requests"]["MOUNT MNT"] == 1
-        done = scope.execute([str(scope.binary), "record", which, "--trace", "-d", "1"])
-        done.expect(USAGE, "--trace records requests of --kind afp", "not of nfs")
         done = scope.execute([str(scope.binary), "doctor", which, "-d", "1"])
         done.expect(NO_SESSION, f"{ganesha.pid} is a server of kind nfs", "record --kind nfs")
+
+
+# Place: a trace of nfs-ganesha | a record of each request, and of each of its thread's calls for it
+def test_a_trace_has_each_request_with_its_calls(
+    scope: Scope, ganesha: Ganesha, tmp_path: Path
+) -> None:
+    """Those of a request that was parked are those until then."""
+    where = ("--trace", "-o", str(tmp_path / "run"))
+    running = scope.record(None, "--kind", "nfs", "--port", str(ganesha.port), *where)
+    running.wait_recording()
+    folder = mounted(ganesha.mount_port, ganesha.path1)
+    with Nfs(ganesha.port, 0x1FFF0) as nfs:
+        work3(nfs, folder, FILES, SIZE)
+        work4(nfs, ["share1"], FILES)
+    wait_until(lambda: not connections(ganesha), 10, "the connections to end")
+    run = stopped(running)
+    trace = tmp_path / "run" / "trace"
+    names = json.loads((trace / ".layout.json").read_text())["names"]["command_t"]
+    requests, calls = read(trace / "requests").records, read(trace / "calls").records
+    accounts = {a["name"]: a for a in run.phases[0].accounts().values()}
+    made = Counter((c.session, c.dsi_id, c.command) for c in calls)
+    assert Counter(names[str(r.command)] for r in requests) == +Counter(
+        {name: a["requests"] for name, a in accounts.items()}
+    )
+    assert {"READ", "MOUNT MNT", "v4 LOOKUP"} <= {names[str(r.command)] for r in requests}
+    for name, account in accounts.items():
+        mine = [r for r in requests if names[str(r.command)] == name]
+        parked = [r for r in mine if not r.own_ns]
+        assert len(parked) == account.get("parked", 0)
+        assert sum(r.time_ns for r in mine) == account["service_ns"]
+        for r in mine:
+            n = made[r.session, r.dsi_id, r.command]
+            assert n if r in parked else n == r.calls > 0
+        calls_of = sum(p["calls"] for p in account["parts"] if p["role"] == "ganesha")
+        assert sum(made[r.session, r.dsi_id, r.command] for r in mine) == calls_of
+    subprocess.run(["babeltrace2", trace], stdout=subprocess.DEVNULL, check=True, timeout=60)
+    assert not run.losses() and not run.open_books()
 
 
 # Place: a record of SunRPC in many fragments | one request, with the bytes of all

@@ -214,7 +214,7 @@ def test_it_needs_a_trace_of_afp(scope: Scope) -> None:
     scope.execute(line).expect(USAGE, "--replayable is about a trace: add --trace")
     for kind in ("gluster", "rx", "any"):
         scope.execute([*line, "--trace", "--kind", kind]).expect(
-            USAGE, f"--trace records requests of --kind afp and smb, not of {kind}"
+            USAGE, f"--trace records requests of --kind afp, smb and nfs, not of {kind}"
         )
     scope.execute([*line, "--trace", "--kind", "smb"]).expect(
         USAGE, "--replayable records what requests of --kind afp asked for, not of smb"

@@ -1,11 +1,12 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """Directories of NFS servers, by libnfs, on a real nfs-ganesha: what is written there is there.
 
-Tests client/store/nfs.c, nfs_ops.c, remote.c, place_url.c, user/drive/connect.c.
+Tests client/store/nfs.c, nfs_ops.c, remote.c, place_url.c, user/drive/connect.c, session_place.c.
 """
 
 from __future__ import annotations
 
+import contextlib
 import shutil
 import subprocess
 from collections import Counter
@@ -14,8 +15,11 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from fakes import Far
 from ganesha import Ganesha
-from scope import NO_SESSION, OK, REFUSED, REPO, Done, Scope, wait_until
+from nfswire import on_the_wire
+from rights import held_by_load
+from scope import NO_SESSION, OK, REFUSED, REPO, Done, Run, Scope, wait_until
 from test_store_verbs import (
     DENIED,
     EXISTS,
@@ -36,8 +40,6 @@ pytestmark = pytest.mark.usefixtures("with_libnfs")
 USAGE = 2
 NOT_EMPTY = 8
 TEXT = "".join(f"line-{i}." for i in range(30000))
-# RFC 1813
-PROCEDURES = {3: "LOOKUP", 6: "READ", 7: "WRITE", 8: "CREATE", 12: "REMOVE", 14: "RENAME"}
 
 
 def folder(option: str) -> Path:
@@ -278,32 +280,62 @@ def test_a_load_has_no_errors_and_leaves_nothing(
     assert not left_on(server)
 
 
-def requests(server: Ganesha, capture: Path) -> Counter[str]:
-    """How often each procedure of NFSv3 was called."""
-    line = ["tshark", "-r", str(capture), "-d", f"tcp.port=={server.port},rpc"]
-    line += ["-Y", "rpc.msgtyp == 0 && rpc.program == 100003"]
-    line += ["-T", "fields", "-e", "rpc.procedure"]
-    out = subprocess.run(line, capture_output=True, text=True, check=True).stdout
-    calls = (int(n) for row in out.split() for n in row.split(","))
-    return Counter(PROCEDURES.get(n, str(n)) for n in calls)
+# What is asked for in a phase only, and by no other name than that of what it does.
+ONLY_IN_PHASES = {
+    3: {"CREATE", "WRITE", "READ", "RENAME", "COMMIT"},
+    4: {"v4 ACCESS", "v4 OPEN_CONFIRM", "v4 WRITE", "v4 READ", "v4 RENAME", "v4 CLOSE"},
+}
 
 
-def test_what_is_counted_is_what_the_server_got(scope: Scope, server: Ganesha) -> None:
+def answered(run: Run) -> Counter[str]:
+    """What the server did in the phases, by request."""
+    found: Counter[str] = Counter()
+    for phase in run.saved["phases"]:
+        found.update({a["name"]: a["requests"] for a in phase["ledger"]["requests"]})
+    return found
+
+
+@pytest.mark.parametrize(("suite", "version"), [("bookworm", 3), ("sid", 3), ("sid", 4)])
+def test_what_is_counted_is_what_the_server_got(
+    scope: Scope, server: Ganesha, suite: str, version: int
+) -> None:
+    """By the clients, two of them, and by the server's ledger that stands beside their figures."""
     loads = ["-l", "create,read,rename,delete", "--file-size", "8K", "--record", "4K"]
-    with captured(server.port) as capture:
-        done = run(scope, "smallfile", "-f", "30", *loads, url(server))
-        wait_captured(server.port, capture)
-        got = requests(server, capture)
-    assert done.run and done.run.complete
+    with contextlib.ExitStack() as stack:
+        used = server if suite == server.suite else stack.enter_context(Ganesha(suite))
+        with captured(used.port) as capture:
+            place = url(used, version=version)
+            done = run(scope, "smallfile", "-n", "2", "-f", "15", *loads, place)
+            wait_captured(used.port, capture)
+            got = on_the_wire(capture, (used.port,))["requests"]
+        assert not left_on(used)
+    assert done.run and done.run.complete and done.run.saved["kind"] == "nfs"
+    assert not done.run.open_books() and not done.run.losses()
     ours: Counter[str] = Counter()
     for phase in done.run.saved["phases"]:
         ours.update({c["name"]: c["ops"] for c in phase["commands"]})
-    assert got["CREATE"] == ours["nfs_create"] == 30
-    assert got["WRITE"] == ours["nfs_pwrite"] == 60
-    assert got["READ"] == ours["nfs_pread"]
-    assert got["RENAME"] == ours["nfs_rename"] == 30
+        assert phase["metrics"]["errors"] == 0 == phase["connections"]["others"]
+    v = "v4 " if version == 4 else ""
+    assert got[f"{v}WRITE"] == ours["nfs_pwrite"] == 60
+    assert got[f"{v}READ"] == ours["nfs_pread"]
+    assert got[f"{v}RENAME"] == ours["nfs_rename"] == 30
     assert ours["nfs_unlink"] == 30
-    assert got["REMOVE"] == 30 + 2  # of a directory it is found out that it is one
+    if version == 3:
+        assert got["CREATE"] == ours["nfs_create"] == 30
+        assert got["REMOVE"] == 30 + 3  # of a directory it is found out that it is one
+    counted = answered(done.run)
+    for name in ONLY_IN_PHASES[version]:
+        assert counted[name] == got[name] > 0, name
+    assert counted[f"{v}REMOVE"] == 30
+    assert all(counted[name] <= got[name] for name in counted)
+
+
+def test_a_server_behind_a_relay_is_watched(scope: Scope, server: Ganesha) -> None:
+    with Far(server.port, 0) as relay:
+        place = url(server).replace(f":{server.port}/", f":{relay.port}/")
+        done = run(scope, "smallfile", "-f", "3", "-l", "create", place)
+    assert done.run and done.run.saved["kind"] == "nfs"
+    assert answered(done.run)["CREATE"] == 3
 
 
 def test_transfers_are_verified(scope: Scope, server: Ganesha) -> None:
@@ -438,3 +470,7 @@ def test_our_declarations_are_those_of_the_library(libnfs5: Path, tmp_path: Path
     line += [str(source)]
     done = subprocess.run(line, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
+
+
+def test_a_load_gives_its_rights_up(scope: Scope, server: Ganesha) -> None:
+    assert held_by_load(scope, url(server), server.share1) == ([], [])

@@ -67,12 +67,14 @@ static void servers_over_rx_are_those_of_this_machine(void **state)
 }
 
 /* How a share is written is the store's affair, and who serves it is seen by its connection. */
-static void servers_of_shares_are_those_that_are_connected(void **state)
+static void servers_of_shares_and_exports_are_those_that_are_connected(void **state)
 {
 	struct place_server p;
 
 	(void)state;
 	assert_ptr_equal(place_kind(&p, "smb://user@192.0.2.1:445/share/a%20b"), &kind_smb);
+	assert_true(p.connected);
+	assert_ptr_equal(place_kind(&p, "nfs://192.0.2.1:2049/export?version=4"), &kind_nfs);
 	assert_true(p.connected);
 	assert_ptr_equal(place_kind(&p, "gluster://nas/vol"), &kind_gluster);
 	assert_false(p.connected);
@@ -94,7 +96,7 @@ int main(void)
 		cmocka_unit_test(urls_name_host_and_volume),
 		cmocka_unit_test(other_places_have_no_server),
 		cmocka_unit_test(servers_over_rx_are_those_of_this_machine),
-		cmocka_unit_test(servers_of_shares_are_those_that_are_connected),
+		cmocka_unit_test(servers_of_shares_and_exports_are_those_that_are_connected),
 		cmocka_unit_test(names_that_are_too_long_are_none),
 	};
 

@@ -116,6 +116,8 @@ static const struct {
 	{ "load", "only", "save|list|read" },
 	{ "probe", "slo", "p99=50ms|max=2s|probe.max=1s" },
 	{ "replay", "slo", "p99=50ms|read.mean=2ms|rate>=5,failed<=1%" },
+	{ "replay", "clients", "x1|x3|x1000" },
+	{ "replay", "of-user", "anna|1002|a b,1001" },
 	{ "smallfile", "loads", "create,stat|create|create,read,delete" },
 	{ "smallfile", "prefix", "f|a ;b|\"q\"" },
 	{ "smallfile", "tree", "t|my tree| x" },
