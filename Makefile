@@ -58,6 +58,8 @@ MAN_JA	  := $(if $(shell command -v po4a-translate),$(MAN:$(BUILD)/man/%=$(BUILD
 FUZZERS	   = $(patsubst tests/%.c,$(BUILD)/tests/%,$(wildcard tests/fuzz/*.c))
 # All they use: the rest need not be built a third time.
 FUZZED	   = $(patsubst %.c,$(BUILD)/obj/%.o,$(filter client/afp/% client/dsi/% client/rx/% client/uam/% user/base/% user/run/% \
+	     user/doctor/rules/% user/doctor/judge.c user/doctor/say.c user/app/saved.c user/report/cell.c \
+	     $(addprefix client/work/replay/replay_,close.c commands.c map.c names.c order.c plan.c tree.c) \
 	     user/trace/names.c user/trace/operation.c user/trace/operations.c user/trace/path.c,$(SRC)))
 
 .DELETE_ON_ERROR:
@@ -232,7 +234,7 @@ $(BUILD)/tests/unit/watch/bpf/test_books: TEST_LDFLAGS = -Wl,--wrap=procfs_io
 # What the fuzzer's own code compares is of no interest, and costs a fifth of the time; so does what
 # Rx compares: its inputs are scripts, in which those values do not stand, or a few short fields.
 UNTRACED   = -fno-sanitize-coverage=trace-cmp
-$(if $(COVERED),$(filter $(BUILD)/obj/client/rx/%,$(LIB_OBJ))): private CFLAGS_ALL += $(UNTRACED)
+$(if $(COVERED),$(filter $(BUILD)/obj/client/rx/% $(BUILD)/obj/user/doctor/%,$(LIB_OBJ))): private CFLAGS_ALL += $(UNTRACED)
 
 # Their network is in memory.
 $(BUILD)/tests/fuzz/fuzz_stream: TEST_LDFLAGS = -Wl,--wrap=recv,--wrap=recvmsg,--wrap=send,--wrap=sendmsg

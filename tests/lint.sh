@@ -35,6 +35,10 @@ python3 -B tests/translations.py || bad=1
 python3 -B tests/words.py || bad=1
 python3 -B tests/pages.py || bad=1
 
+if grep -n '^.\{81,\}' debian/control; then
+	breach "debian/control: a line of more than 80 columns, of which lintian warns"
+fi
+
 mapfile -t py < <(tests/files.sh '*.py')
 for f in "${c[@]}" "${sh[@]}" "${py[@]}" Makefile .github/*/*.yml; do
 	head -n 3 "$f" | grep -q 'SPDX-License[-]Identifier: GPL-2.0-or-later' || breach "$f:1: no SPDX line"

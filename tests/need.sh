@@ -38,6 +38,8 @@
 # need.sh --libsmb2: print the path of the folder with the library libsmb2.so.6. Debian 12 has no
 # package of it: there it is built from the source package of Debian 13.
 #
+# need.sh --smbprotocol: print the path of the interpreter that has this package, a client of SMB.
+#
 # need.sh --prometheus: print the path of the folder with Debian's prometheus and
 # promtool. Its package would start a service at once and at each boot: it is
 # only unpacked in the cache.
@@ -48,6 +50,7 @@ set -euo pipefail
 
 ruff_version=0.17.5
 clang_format_version=14.0.6
+smbprotocol_version=1.17.0
 here=$(cd "$(dirname "$0")" && pwd)
 python_more=(pytest==9.2.0 pytest-xdist==3.8.0 hypothesis==6.170.15 mypy==2.4.1 flit_core==3.12.0
     perfetto==0.59.1 protobuf==7.36.2)
@@ -86,6 +89,13 @@ clang_format_path() {
 site_path() {
     local venv
     venv=$(own_venv "site-$(cksum <<< "${site[*]}" | cut -d ' ' -f 1)" mkdocs "${site[@]}") || exit
+    echo "$venv/bin/python"
+}
+
+smbprotocol_path() {
+    local venv
+    venv=$(own_venv "smbprotocol-$smbprotocol_version" pyspnego-parse \
+        "smbprotocol==$smbprotocol_version") || exit
     echo "$venv/bin/python"
 }
 
@@ -312,6 +322,10 @@ for group in "$@"; do
     --libsmb2)
         [ $# = 1 ] || die "--libsmb2 stands alone"
         libsmb2_path
+        exit ;;
+    --smbprotocol)
+        [ $# = 1 ] || die "--smbprotocol stands alone"
+        smbprotocol_path
         exit ;;
     --kerberos)
         [ $# = 1 ] || die "--kerberos stands alone"

@@ -31,10 +31,11 @@ from .tables import costs
 
 # Round-trip times, in ms, for which the time of an action is said.
 RTTS = (0.2, 5.0, 20.0)
-MOST = 8  # servers
+MOST, MOST_SIDES = 8, 12  # servers; with --vary
 SCREEN = 100  # characters
 _NAMED = re.compile(r"([\w.-]+)=(.+)", re.S)
 _SCHEME = re.compile(r"([a-z]+)://")
+_VARIED = re.compile(r"([a-z][\w-]*)=([^,\s]+(?:,[^,\s]+)+)")
 _PLACE = re.compile(r"[0-9]{3,}([a-z])(-|$)")  # a run's folder
 
 
@@ -51,6 +52,9 @@ def options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--alone", metavar="ACTION,...", type=lambda text: text.split(","),
                         default=[], help="also measure each of these actions of the mix in a load "
                         "of its own, which says what it costs the server")  # fmt: skip
+    parser.add_argument("--vary", metavar="OPTION=VALUE,...", type=varied,
+                        help="measure each server with each value of an option of the load, such "
+                        "as files=10,1000,5000")  # fmt: skip
     parser.add_argument("--aa", action="store_true",
                         help="also measure each server twice: is it like itself?")  # fmt: skip
     where = parser.add_mutually_exclusive_group(required=True)
@@ -77,6 +81,17 @@ def options(parser: argparse.ArgumentParser) -> None:
                         help="also write the figures, as SVG, PNG and PDF, and as CSV")  # fmt: skip
     compare.html_option(parser)
     forms.add(parser, forms.TEXT, forms.JSON, forms.CSV)
+
+
+def varied(text: str) -> tuple[str, tuple[str, ...]]:
+    """ "files=10,1000": an option of the load, and its values."""
+    found = _VARIED.fullmatch(text)
+    values = tuple(found[2].split(",")) if found else ()
+    if not found or len(set(values)) < len(values):
+        raise argparse.ArgumentTypeError(
+            f"'{text}' is no option of the load with two values or more, such as files=10,1000"
+        )
+    return found[1], values
 
 
 def named(words: Sequence[str]) -> list[tuple[str, str]]:
@@ -115,6 +130,7 @@ class _Making:
         a = self.args
         sides = {
             side.key: {"name": side.name, "url": side.url}
+            | ({"load": list(side.load), "server": side.server} if side.load else {})
             | ({"twin": side.twin.key} if side.twin else {})
             for side in self.sides
         }
@@ -144,7 +160,8 @@ class _Making:
             log = a.output / f"{number:03}{side.key}.restart.txt"
             turns.restart(self.relay, a.restart, side.name, side.url, log)
         for name, (_, more) in zip(places, self.works(), strict=True):
-            line = [self.program, *a.after, *more, "-o", str(a.output / name), side.url]
+            given = [*a.after, *side.load, *more]
+            line = [self.program, *given, "-o", str(a.output / name), side.url]
             found = turns.measured(self.relay, line, a.output / name)
             if not isinstance(found, Run):
                 return False
@@ -164,12 +181,24 @@ def _checked(args: argparse.Namespace) -> list[Side]:
         raise wrong_use("give the actions before --: --alone save,read")
     if not 1 <= args.pairs <= 1000:
         raise wrong_use(f"--pairs {args.pairs}: 1 to 1000")
-    if not 2 - args.aa <= len(args.servers) <= MOST:
-        raise wrong_use(f"give 2 to {MOST} servers (with --aa one will do)")
-    sides, letters = [], iter("abcdefghijklmnopqrstuvwxyz")
+    if not 2 - (args.aa or bool(args.vary)) <= len(args.servers) <= MOST:
+        raise wrong_use(f"give 2 to {MOST} servers (with --aa or --vary one will do)")
+    option, values = args.vary or ("", ("",))
+    if len(args.servers) * len(values) > MOST_SIDES:
+        raise wrong_use(
+            f"{len(args.servers)} servers with {len(values)} values: at most {MOST_SIDES} in all"
+        )
+    sides: list[Side] = []
+    letters = iter("abcdefghijklmnopqrstuvwxyz")
     for name, url in named(args.servers):
-        one = Side(next(letters), name, url)
-        sides += [one, Side(next(letters), f"{name} again", url, one)] if args.aa else [one]
+        for value in values:
+            load = (f"--{option}={value}",) if option else ()
+            full = f"{name} {option}={value}" if option else name
+            one = Side(next(letters), full, url, server=name, load=load)
+            sides.append(one)
+            if args.aa:
+                key = next(letters)
+                sides.append(Side(key, f"{full} again", url, one, server=name, load=load))
     return sides
 
 
@@ -181,7 +210,15 @@ def _saved(folder: Path) -> list[Side]:
     by: dict[str, Side] = {}
     for key, of in noted.members():
         twin = of.get_text("twin")
-        by[key] = Side(key, of["name"].text(), of["url"].text(), by.get(twin) if twin else None)
+        load_of, name = of.get("load"), of["name"].text()
+        by[key] = Side(
+            key,
+            name,
+            of["url"].text(),
+            by.get(twin) if twin else None,
+            server=of.get_text("server") or name,
+            load=tuple(option.text() for option in load_of.items()) if load_of else (),
+        )
     for place in sorted(folder.iterdir()):
         match = _PLACE.match(place.name)
         if match and place.is_dir() and match[1] in by and (one := Run.open(place)).complete:

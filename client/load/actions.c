@@ -228,7 +228,7 @@ static void begin_action(struct worker *w, struct actor *a, uint64_t planned_ns,
 	a->bytes_before = a->script->bytes;
 	a->bytes_counted = 0;
 	a->n_answered = 0;
-	a->over_network = store_afp_session(a->store) != NULL;
+	a->over_network = a->store->has_trips;
 	chain_begin(&a->chain);
 	a->handed_late = a->at_once = false;
 	a->contended_before = a->script->contended;

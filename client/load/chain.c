@@ -174,7 +174,7 @@ static void chain_opened(struct chain *c, const struct store_op *op)
 /* Answers come in the order of their depth, but for those that share a round trip. */
 static void chain_count(struct chain *c, const struct store_op *op)
 {
-	c->is.requests += op->parts ? op->n_parts : 1;
+	c->is.requests += op->parts ? op->n_parts : op->trips ? op->trips : 1;
 	if (op->depth < c->depth)
 		return;
 	if (op->depth > c->depth) {

@@ -2,14 +2,11 @@
 /* What a thread of the engine counts of its clients' actions and requests. */
 #include "load/tally.h"
 
-#include "afp/afp.h"
 #include "base/clock.h"
 #include "load/pause.h"
 
 #include <errno.h>
 #include <string.h>
-
-#define NS_PER_US 1000u
 
 bool tally_open_loop(const struct worker *w)
 {
@@ -289,14 +286,13 @@ void tally_action(struct worker *w, struct actor *a, uint64_t end_ns, bool faile
 
 void tally_rtt(struct worker *w, const struct actor *a)
 {
-	const struct afp *session = a->store ? store_afp_session(a->store) : NULL;
-	struct run_tcp tcp;
+	uint64_t ns;
 
-	if (!session || a->state == ACTOR_ENDING || !dsi_tcp(session->dsi, &tcp) ||
-	    !tcp.known[TCP_MIN_RTT])
+	if (!a->store || a->state == ACTOR_ENDING || !a->store->has_trips ||
+	    !store_rtt(a->store, &ns))
 		return;
 	w->load->rtt_n++;
-	w->load->rtt_sum_ns += tcp.value[TCP_MIN_RTT] * NS_PER_US;
+	w->load->rtt_sum_ns += ns;
 }
 
 static int tally_command(struct worker *w, const struct store_part *part, struct err *e)

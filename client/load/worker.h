@@ -45,7 +45,7 @@ struct actor {
 	 * began, and when its last answer came. */
 	uint64_t aside_job_ns, aside_planned_ns, aside_begun_ns, aside_ns;
 	uint64_t n_answered; /* of its requests */
-	bool over_network;   /* its store's requests go over a connection, each as one message */
+	bool over_network;   /* its store counts round trips */
 	struct chain chain;  /* of the action under way, if they do */
 	uint64_t next_ns;    /* when its next action is to begin; UINT64_MAX: not by itself */
 	/* Of a script that says when: when that is due, and since when it could have begun. */

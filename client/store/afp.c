@@ -112,6 +112,7 @@ static void store_afp_opened(struct store_afp *a, const struct store_afp_opts *o
 	a->narrow = opts->legacy || opts->narrow || session->path_type == 2;
 	a->legacy = opts->legacy;
 	a->s.near = dsi_is_near(session->dsi);
+	a->s.has_trips = true;
 	for (unsigned int v = 0; v < 2; v++)
 		a->volume[v] = *session;
 	if (opts->other)

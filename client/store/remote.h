@@ -25,6 +25,7 @@ struct remote_job {
 	unsigned int step;   /* the kind's, 0 at the begin */
 	int code;            /* likewise: an errno that the end will have */
 	uint64_t units;      /* of the window */
+	unsigned int again;  /* messages that were sent for it after the first was answered */
 	void *handle;        /* the kind's, between steps */
 	uint64_t room[16];   /* where the library puts attributes */
 	struct remote_job *next, *next_free;
@@ -68,6 +69,7 @@ struct remote {
 	struct remote_job *jobs, *free_job;
 	unsigned int n_pending;
 	uint64_t units;        /* in flight */
+	bool begins;           /* an operation is begun, and nothing of it has been sent yet */
 	uint64_t progress_ns;  /* when it was heard of last */
 	struct store_op hello; /* looks for the directory, once connected */
 	int refused;           /* an errno: it could not connect */

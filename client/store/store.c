@@ -4,14 +4,18 @@
 
 #include "base/clock.h"
 #include "base/kernel.h"
+#include "run/tcp.h"
 
 #include <errno.h>
+#include <linux/tcp.h>
+#include <netinet/in.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
 
-#define SLICE_NS 250000000u
-#define STOP_NS  100000000u /* how soon a stop is noticed */
+#define SLICE_NS  250000000u
+#define NS_PER_US 1000u
+#define STOP_NS   100000000u /* how soon a stop is noticed */
 
 static const char *const verb_names[N_STORE_VERBS] = {
 #define X(name, word) [STORE_##name] = word,
@@ -61,6 +65,21 @@ void store_ends(struct store *s, struct sockaddr_storage *local, struct sockaddr
 	getsockname(w.fd, (struct sockaddr *)local, &len);
 	len = sizeof(*peer);
 	getpeername(w.fd, (struct sockaddr *)peer, &len);
+}
+
+bool store_rtt(struct store *s, uint64_t *ns)
+{
+	struct run_tcp tcp = { 0 };
+	struct tcp_info info;
+	socklen_t len = sizeof(info);
+	struct io_wait w;
+
+	store_wait(s, &w);
+	if (getsockopt(w.fd, IPPROTO_TCP, TCP_INFO, &info, &len))
+		return false;
+	tcp_info_take(&tcp, &info, len);
+	*ns = tcp.value[TCP_MIN_RTT] * NS_PER_US;
+	return tcp.known[TCP_MIN_RTT];
 }
 
 int store_advance(struct store *s, short events, struct err *e)

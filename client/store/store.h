@@ -192,7 +192,8 @@ struct store_op {
 	 * of the two. NULL: it is one command. */
 	const struct store_part *parts;
 	unsigned int n_parts;
-	unsigned int trips;    /* of the two: waits for the server, one after the other; 0: one */
+	/* With has_trips: waits for the server, one after the other; 0: one. */
+	unsigned int trips;
 	struct store_op *next; /* internal to the store */
 };
 
@@ -234,6 +235,7 @@ struct store {
 	bool dials;                     /* connects: its descriptor may be another one each time */
 	bool creates_open;              /* CREATE can open the file as well */
 	bool has_links;                 /* LINK and SYMLINK can be done */
+	bool has_trips;         /* over a connection, on which it counts each operation's trips */
 	size_t discard_from;    /* a READ of at least this size honours op->discard; 0: none */
 	unsigned int in_flight; /* lent */
 };
@@ -243,6 +245,9 @@ struct store {
  */
 struct sockaddr_storage;
 void store_ends(struct store *s, struct sockaddr_storage *local, struct sockaddr_storage *peer);
+
+/* The least round-trip time of that connection, as TCP has seen it. false: it is not known. */
+bool store_rtt(struct store *s, uint64_t *ns);
 
 /*
  * Gives op to the store, which never waits here. 0; -EAGAIN: the window is full, take or reap

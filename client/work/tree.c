@@ -14,8 +14,11 @@
 #include <sys/random.h>
 #include <unistd.h>
 
-#define PREFIX      "LanTest-"
-#define NAME_FORMAT PREFIX "%08x-%u-%06x"
+#define PREFIX       "LanTest-"
+#define NAME_FORMAT  PREFIX "%08x-%u-%06x"
+
+#define IMAGE_PREFIX "afpscope-replay-"
+#define IMAGE_DIGITS 8
 
 /* When a process began, in ticks after boot; 0: not known. */
 static uint64_t start_of(pid_t pid)
@@ -84,6 +87,19 @@ bool tree_owner(const char *name, struct tree_owner *out)
 	out->pid = (pid_t)pid;
 	out->mark = mark;
 	return true;
+}
+
+void tree_image_name(char out[static TREE_NAME_MAX + 1], const char *uuid)
+{
+	snprintf(out, TREE_NAME_MAX + 1, IMAGE_PREFIX "%.*s", IMAGE_DIGITS, uuid);
+}
+
+bool tree_is_image(const char *name)
+{
+	const size_t len = strlen(IMAGE_PREFIX);
+
+	return !strncmp(name, IMAGE_PREFIX, len) && strlen(name) == len + IMAGE_DIGITS &&
+	       strspn(name + len, "0123456789abcdef") == IMAGE_DIGITS;
 }
 
 static int tree_go(struct afp *a, uint32_t parent, const char *name, bool legacy, struct err *e)

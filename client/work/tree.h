@@ -37,6 +37,13 @@ bool tree_owner(const char *name, struct tree_owner *out);
 uint32_t tree_mark(uint64_t started);
 
 /*
+ * The directory of the files that a recording needs, which stays for its next replay:
+ * "afpscope-replay-HHHHHHHH", H the first digits of the recording's number.
+ */
+void tree_image_name(char out[static TREE_NAME_MAX + 1], const char *uuid);
+bool tree_is_image(const char *name);
+
+/*
  * Removes what is there with all that is in it, or, where name is NULL, what is in parent, by
  * store_remove_tree().
  */

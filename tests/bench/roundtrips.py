@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""How long actions take over ways of 5, 20 and 100 ms, beside what was said before.
+"""How long actions take over ways of 5, 20 and 100 ms, beside what was said before: by AFP, SMB or
+NFS.
 
-roundtrips.py [--suite SUITE] [--seconds N] [--rtt MS,...] [--tun]
+roundtrips.py [--over afp|smb|nfs] [--suite SUITE] [--seconds N] [--rtt MS,...] [--tun]
 
 A load of one client, once through a relay that holds nothing, then through the same relay as it
 holds all bytes for half the round-trip time in each direction. Prints a line for each action and
@@ -28,7 +29,9 @@ sys.path += [str(REPO / "tests" / part) for part in ("integration/lib", "server"
 from fakes import Far  # noqa: E402
 from far import Way, far  # noqa: E402
 from farther import Seen, options, seen  # noqa: E402
+from ganesha import Ganesha  # noqa: E402
 from netatalk import Server  # noqa: E402
+from samba import Samba  # noqa: E402
 
 PROGRAM = REPO / "build" / "afpscope"
 OFF = 0.1
@@ -46,14 +49,35 @@ def _tun(port: int, rtt_ms: float) -> Iterator[str]:
         yield where
 
 
-def _load(server: Server, rtt_ms: float, args: argparse.Namespace) -> dict[str, Seen]:
+def _library(option: str) -> None:
+    line = [str(REPO / "tests/need.sh"), option]
+    os.environ["LD_LIBRARY_PATH"] = subprocess.check_output(line, text=True).strip()
+
+
+@contextlib.contextmanager
+def _server(args: argparse.Namespace) -> Iterator[tuple[int, str]]:
+    """A server: its port, and what its place is called, with {} for HOST:PORT."""
+    if args.over == "smb":
+        _library("--libsmb2")
+        with Samba(args.suite or "bookworm") as smb:
+            yield smb.port, "smb://bench1@{}/share1"
+    elif args.over == "nfs":
+        _library("--libnfs")
+        with Ganesha(args.suite or "bookworm") as nfs:
+            yield nfs.port, f"nfs://{{}}{nfs.path1}?mountport={nfs.mount_port}"
+    else:
+        with Server(args.suite or "forky", "dbd") as afp:
+            yield afp.port, "afp://bench1@{}/vol1"
+
+
+def _load(port: int, place: str, rtt_ms: float, args: argparse.Namespace) -> dict[str, Seen]:
     way = _tun if args.tun else _relay
-    with tempfile.TemporaryDirectory() as made, way(server.port, rtt_ms) as where:
+    with tempfile.TemporaryDirectory() as made, way(port, rtt_ms) as where:
         # Each action is done about five times, whatever the way.
         seconds = max(args.seconds, round(0.4 * rtt_ms))
         saved = Path(made) / "run.json"
-        command = [str(PROGRAM), "load", *options(Path(made), seconds), "--no-save"]
-        command += ["--rtt", args.rtt, "--json", str(saved), f"afp://bench1@{where}/vol1"]
+        command = [str(PROGRAM), "load", *options(Path(made), seconds, args.over), "--no-save"]
+        command += ["--rtt", args.rtt, "--json", str(saved), place.format(where)]
         done = subprocess.run(
             command,
             env=os.environ | {"AFPSCOPE_PASSWORD": "secret1"},
@@ -68,17 +92,18 @@ def _load(server: Server, rtt_ms: float, args: argparse.Namespace) -> dict[str, 
 
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--suite", default="forky")
+    parser.add_argument("--over", choices=("afp", "smb", "nfs"), default="afp")
+    parser.add_argument("--suite")
     parser.add_argument("--seconds", type=int, default=5)
     parser.add_argument("--rtt", default="5,20,100")
     parser.add_argument("--tun", action="store_true")
     args = parser.parse_args()
     worst = 0.0
-    with Server(args.suite, "dbd") as server:
-        here = _load(server, 0, args)
+    with _server(args) as (port, place):
+        here = _load(port, place, 0, args)
         print(f"{'action':10} {'trips':>5} {'way':>7} {'said':>9} {'took':>9} {'off':>6} {'n':>4}")
         for rtt_ms in map(float, args.rtt.split(",")):
-            for name, action in _load(server, rtt_ms, args).items():
+            for name, action in _load(port, place, rtt_ms, args).items():
                 said = here[name].median_over(rtt_ms)
                 if name == "login" and not args.tun:
                     said -= rtt_ms  # the relay takes the connection at once

@@ -47,9 +47,20 @@ class Site:
         """Where volumes, databases and the log are."""
         return self.vol1.parent
 
+    def comm(self, pid: int) -> str:
+        with contextlib.suppress(OSError):
+            return Path(f"/proc/{pid}/comm").read_text().strip()
+        return ""
+
     @property
     def afpds(self) -> list[int]:
-        return [pid for pid in self.children(self.pid) if not self.only or pid in self.only]
+        """The sessions; of Samba not the two that serve nobody."""
+        return [
+            pid
+            for pid in self.children(self.pid)
+            if (not self.only or pid in self.only)
+            and not self.comm(pid).endswith(("notifyd", "cleanupd"))
+        ]
 
     @property
     def dbds(self) -> list[int]:
@@ -121,10 +132,13 @@ LOADS: dict[str, tuple[Part, ...]] = {
 }
 LOOKING = ("browse", "office", "mixed", "one", "users", "victim")  # at files and folders
 WRITING = ("office", "write", "mixed")
+# Of each suite of Debian the CNID schemes of its netatalk; smb: its Samba.
 SCHEMES = {
     "bullseye": ("dbd", "mysql"),
-    "trixie": ("dbd", "mysql"),
+    "bookworm": ("smb",),
+    "trixie": ("dbd", "mysql", "smb"),
     "forky": ("dbd", "sqlite", "mysql"),
+    "sid": ("smb",),
 }
 
 

@@ -6,9 +6,9 @@ lab.py --table FILE...
 lab.py --clean
 
 Each row is a server with a fault in one of three doses (none, about a third of clients' waiting,
-most of it), under a load, with a CNID scheme, of a version of netatalk. What clients wait is
-measured without the fault and with it. Prints a line for each row, and the table. Rows that FILE
-already has are not run again. Needs root.
+most of it), under a load, with a CNID scheme, of a version of netatalk, or of Samba (--cnid smb).
+What clients wait is measured without the fault and with it. Prints a line for each row, and the
+table. Rows that FILE already has are not run again. Needs root.
 """
 
 from __future__ import annotations
@@ -156,11 +156,31 @@ def read(files: list[Path]) -> dict[str, Result]:
     return rows
 
 
+def unmount(env: Path, root: str, port: str) -> Path:
+    """What is mounted in the folder of the server that has this environment; that folder."""
+    values = dict(line.split("=", 1) for line in env.read_text().splitlines())
+    folder = Path(values[root]) / "inst" / port
+    for line in reversed(Path("/proc/self/mounts").read_text().splitlines()):
+        if (at := line.split()[1]).startswith(f"{folder}/"):
+            subprocess.run(["umount", "-l", at], check=True)
+    return folder
+
+
 def clean() -> None:
     """Removes what a laboratory left that was killed."""
     base = os.environ.get("AFPSCOPE_CACHE") or Path(
         os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache", "afpscope"
     )
+    down = REPO / "tests" / "server" / "smb-down.sh"
+    for owner in Path(base, "server").glob(f"smb-inst-*/{OWNER}"):
+        if Path("/proc", owner.read_text()).exists():
+            continue
+        port = owner.parent.name.removeprefix("smb-inst-")
+        for group in CGROUPS.glob(f"*/afpscope-{port}"):
+            ungroup(group)
+        unmount(owner.parent / "env", "SMB_ROOT", port)
+        subprocess.run([str(down), port], check=True)
+        print(f"removed the server of port {port}")
     for owner in Path(base, "server").glob(f"inst-*/{OWNER}"):
         if Path("/proc", owner.read_text()).exists():
             continue
@@ -169,12 +189,8 @@ def clean() -> None:
             ungroup(group)
         with contextlib.suppress(OSError):
             subprocess.run(["ip", "link", "del", f"afplaba{port}"], stderr=subprocess.DEVNULL)
-        env = dict(line.split("=", 1) for line in (owner.parent / "env").read_text().splitlines())
-        folder = Path(env["AFPD_ROOT"]) / "inst" / port
+        folder = unmount(owner.parent / "env", "AFPD_ROOT", port)
         subprocess.run(["chattr", "-R", "-f", "-i", str(folder / "cnid")])
-        for line in reversed(Path("/proc/self/mounts").read_text().splitlines()):
-            if (at := line.split()[1]).startswith(f"{folder}/"):
-                subprocess.run(["umount", "-l", at], check=True)
         down = REPO / "tests" / "server" / "down.sh"
         subprocess.run([str(down), port], check=True)
         print(f"removed the server of port {port}")
@@ -218,6 +234,9 @@ def main() -> int:
     if o.list:
         print("\n".join(row_name(row) for row in rows))
         return 0
+    if any(row.is_smb for row in rows):
+        need = [str(REPO / "tests" / "need.sh"), "--libsmb2"]
+        os.environ["LD_LIBRARY_PATH"] = subprocess.check_output(need, text=True).strip()
     lab = Lab(o)
     began = time.monotonic()
     lab.run(rows)

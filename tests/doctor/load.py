@@ -58,7 +58,7 @@ def tallied(tallies: list[Tally], begin: float, end: float) -> Waits:
 class Working:
     """One part of a load. begun() waits until its clients are at work."""
 
-    def __init__(self, part: Part, address: str, cpu: int) -> None:
+    def __init__(self, part: Part, url: str, cpu: int) -> None:
         self.part = part
         self._folder = tempfile.TemporaryDirectory()
         at = Path(self._folder.name)
@@ -66,10 +66,11 @@ class Working:
         command = [
             *("setpriv", "--pdeathsig", "KILL", "taskset", "-c", str(cpu)),
             *(os.environ["AFPSCOPE"], "load", "--no-save", "--watch=off", "--no-probe"),
-            *("--uam=cleartext", "--ramp=0", f"--clients={part.clients}"),
+            *(["--uam=cleartext"] if url.startswith("afp") else []),
+            *("--ramp=0", f"--clients={part.clients}"),
             *(f"--mix={part.mix}", f"--think={part.think_s}", *part.more),
             *("--at", f"0.3 touch {self._flag}", f"--json={self._json}"),
-            *(f"--duration={FOREVER_S}", f"afp://bench1@{address}/vol1"),
+            *(f"--duration={FOREVER_S}", url),
         ]
         env = os.environ | {"AFPSCOPE_PASSWORD": USERS["bench1"]}
         with self._err.open("w") as err:

@@ -23,7 +23,10 @@ FIRST, AMONG, SILENT, SAID_SLOW, FALSE, SURE, FAILED = (
 DISTURBED = {"other-programs", "cpu-short"}
 # What harms nobody by itself, or cannot be told from a client's own work: said in a note, and never
 # a finding.
-NOTES = {"relay", "client-pauses", "chatty-client", "no-login", "cnid-held", "quota"}
+NOTES = {
+    *("relay", "client-pauses", "chatty-client", "no-login", "cnid-held", "quota"),
+    *("lock-waits", "notifyd"),
+}
 NOTICED_MS = 0.5
 FELT_MS = 10  # longer, on average
 BUSY = 0.25  # of the server's CPU that others took
@@ -47,12 +50,13 @@ def _single(keys: list[str], right: Sequence[str]) -> str:
 def outcome(row: Row, result: dict[str, Any]) -> str:
     """
     Of one row: the first that holds of SURE, FIRST, AMONG, FALSE, SAID_SLOW, SILENT. Where nothing
-    is found, one of NOTES that is right is as good as a finding.
+    is found but what the fault brings with it, one of NOTES that is right is as good as a finding.
     """
     diagnosis = result.get("diagnosis")
     if diagnosis is None:
         return FAILED
     right = [fault.found for fault, _ in row.faults]
+    brought = {key for fault, _ in row.faults for key in fault.also}
     known = {key for fault, _ in row.faults for key in (*fault.found, *fault.also)}
     if (result.get("cpu_others") or 0) >= BUSY:
         known |= DISTURBED
@@ -68,7 +72,7 @@ def outcome(row: Row, result: dict[str, Any]) -> str:
         is_ = FIRST if both else _single(keys, [*right[0], *right[1]])
         return AMONG if is_ == FIRST and not both else is_
     noted = {note["key"] for note in diagnosis.get("notes", ())} & NOTES
-    if not keys and len(right) == 1 and noted & set(right[0]):
+    if set(keys) <= brought and len(right) == 1 and noted & set(right[0]):
         return FIRST
     is_ = _single(keys, right[0] if len(right) == 1 else ())
     return SAID_SLOW if is_ == SILENT and diagnosis["verdict"] == "slow" else is_

@@ -20,6 +20,7 @@ from typing import Any
 from faults import NONE, Fault, Part, Site, Tally
 from load import Waits, Working, tallied
 from netatalk import Server
+from samba import Samba
 
 TICKS = os.sysconf("SC_CLK_TCK")
 OWNER = "lab"  # the file in an instance's folder that has the pid of its owner
@@ -43,6 +44,15 @@ class Row:
     load: str
     cnid: str
     suite: str
+
+    @property
+    def is_smb(self) -> bool:
+        """It is Samba."""
+        return self.cnid == "smb"
+
+    def url(self, address: str) -> str:
+        """What a load is told of a server that is reached there."""
+        return f"smb://bench1@{address}/share1" if self.is_smb else f"afp://bench1@{address}/vol1"
 
     def parts(self) -> list[tuple[Fault, int, Part]]:
         """Each with the fault that says by which way its clients come."""
@@ -139,15 +149,37 @@ def _busy_s(cpu: int) -> float:
     return 0
 
 
+def _owned(folder: Path) -> None:
+    (folder / OWNER).write_text(str(os.getpid()))
+
+
+@contextlib.contextmanager
+def _samba(row: Row, how: How, hooks: dict[str, str]) -> Iterator[Site]:
+    more = {"SMB_CPU": str(how.cpus[0])} | hooks
+    more["SMB_SHARE"] = (
+        f"guest ok = yes\nforce create mode = 0666\n{hooks.get('SMB_SHARE', '')}".strip()
+    )
+    with Samba(row.suite, **more) as server:
+        _owned(server.root.parent / f"smb-inst-{server.port}")
+        yield Site(
+            server.port, server.pid, None, server.root, server.share1, *how.cpus, how.programs, ""
+        )
+
+
 @contextlib.contextmanager
 def up(row: Row, how: How, faulty: bool) -> Iterator[Site]:
     """A server, with the hooks of its faults or without."""
-    hooks = {"AFPD_CPU": str(how.cpus[0])}
+    hooks: dict[str, str] = {}
     for fault, dose in row.faults:
         if faulty or not fault.apart:
             hooks |= fault.started_with(dose, how.programs)
+    if row.is_smb:
+        with _samba(row, how, hooks) as site:
+            yield site
+        return
+    hooks = {"AFPD_CPU": str(how.cpus[0])} | hooks
     with Server(row.suite, cnid=row.cnid, **hooks) as server:
-        (server.root.parent / f"inst-{server.port}" / OWNER).write_text(str(os.getpid()))
+        _owned(server.root.parent / f"inst-{server.port}")
         again = f"export AFPD_KEEP=1; {server.restart_command()}"
         yield Site(
             server.port, server.pid, server.metad, server.root, server.vol1, *how.cpus,
@@ -199,7 +231,7 @@ class Exam:
             for i, (fault, _, part) in enumerate(self.row.parts()):
                 calm = fault.calm[i] if fault.calm else part
                 address = self._address(stack, site, fault, NONE)
-                loads.append(Working(calm, address, self.how.cpus[1]))
+                loads.append(Working(calm, self.row.url(address), self.how.cpus[1]))
                 stack.callback(loads[-1].end)
             for it in loads:
                 it.begun()
@@ -212,7 +244,7 @@ class Exam:
         for fault, dose, part in parts:
             address = self._address(stack, site, fault, dose)
             before = site.children(site.pid)
-            self.loads.append(Working(part, address, self.how.cpus[1]))
+            self.loads.append(Working(part, self.row.url(address), self.how.cpus[1]))
             stack.callback(self.loads[-1].end)
             if self.row.load == "victim" and not fault.own:
                 self.loads[-1].begun()

@@ -16,11 +16,19 @@ from faults import DOSES, LOADS, MOST, SCHEMES, THIRD, Fault
 from healthy import HEALTHY
 from patient import Row
 from serverfaults import SERVER_FAULTS
+from smbfaults import SMB_FAULTS, SMB_HEALTHY
 from userfaults import USER_FAULTS
 
 FAULTS = {
     fault.name: fault
-    for fault in (*SERVER_FAULTS, *CNID_FAULTS, *DISK_FAULTS, *USER_FAULTS, *CLIENT_FAULTS)
+    for fault in (
+        *SERVER_FAULTS,
+        *CNID_FAULTS,
+        *DISK_FAULTS,
+        *USER_FAULTS,
+        *CLIENT_FAULTS,
+        *SMB_FAULTS,
+    )
 }
 QUICK = ("browse", "one", "users", "victim")  # loads whose requests hardly wait
 EACH = 3  # rows of a fault in a dose
@@ -125,7 +133,7 @@ def planned(seed: int) -> tuple[list[Row], list[Row], list[Row]]:
     """One fault each; two; none."""
     one = [row for fault in FAULTS.values() for row in _rows_of(fault, seed)]
     two = [at_once(*pair) for pair in PAIRS]
-    none = [row for fault in HEALTHY for row in _rows_of(fault, seed)]
+    none = [row for fault in (*HEALTHY, *SMB_HEALTHY) for row in _rows_of(fault, seed)]
     return one, two, none
 
 

@@ -161,7 +161,8 @@ def program_options(binary: Path) -> Things:
         for name in names:
             out[f"{command} {name}"] = kind
         for word in words[1].split() if words and names else ():
-            out[f"{command} {names[0]} {word}"] = "word"
+            if not word.startswith("("):  # what completes names of files
+                out[f"{command} {names[0]} {word}"] = "word"
     usage = [str(binary.with_name("gfapi_perf_tool")), "--help"]
     done = subprocess.run(usage, capture_output=True, text=True, check=False)
     for name in re.findall(r"^([A-Z_]+) \(", done.stdout + done.stderr, re.M):

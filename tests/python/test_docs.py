@@ -128,7 +128,8 @@ def causes(table: str) -> list[str]:
             if (
                 unit == "1" and least % 1 and (how != "LEAST" or least > 1)
             ):  # between two numbers of things
-                text = f"`{is_}` = 0" if how == "MOST" else f"`{is_}` ≥ {math.ceil(least)}"
+                most = f"≤ {math.floor(least)}" if least > 1 else "= 0"
+                text = f"`{is_}` {most if how == 'MOST' else f'≥ {math.ceil(least)}'}"
             if "HARM" in how:
                 harm = text
             else:
@@ -151,7 +152,7 @@ def causes(table: str) -> list[str]:
 def test_each_cause_is_listed_with_its_limits() -> None:
     page = (ROOT / "docs/doctor.md").read_text().split("<!-- way -->")[1].splitlines()
     listed = [line for line in page if re.match(r"\| [^|]+ \| `[\w-]+` \|", line)]
-    tables = ("way", "server", "machine", "storage", "clients", "rx", "gluster", "smb")
+    tables = ("way", "stops", "server", "machine", "storage", "clients", "rx", "gluster", "smb")
     assert listed == [row for t in tables for row in causes(f"rules_{t}.c")] and len(listed) > 60
 
 

@@ -81,6 +81,14 @@ def test_of_two_faults_both_are_wanted() -> None:
     assert outcome(row, said("log")) == FALSE
 
 
+def test_a_note_is_right_beside_what_its_fault_brings_with_it() -> None:
+    row = at_once("smbd: quota")
+    noted = [{"key": "quota"}]
+    assert outcome(row, said("remote-fs", notes=noted)) == FIRST
+    assert outcome(row, said("log", notes=noted)) == FALSE
+    assert outcome(row, said("remote-fs", notes=[])) == FALSE
+
+
 def test_nothing_is_right_on_a_healthy_server() -> None:
     row = next(row for row in planned(1)[2] if row.faults[0][0].name == "browse")
     assert outcome(row, said(verdict="idle")) == FIRST

@@ -38,6 +38,7 @@ number = len(os.listdir(os.path.dirname(place)))
 value["id"] = hashlib.sha256(place.encode()).hexdigest()[:16]
 value["started"] = "2026-01-01T00:%02d:%02dZ" % divmod(number, 60)
 value["options"].update(watch="auto", **({{"only": only}} if only else {{}}))
+value["options"].update(a[2:].split("=") for a in args if a.startswith("--files="))
 value["server"]["afp_version"] = of.get("version", "AFP3.4")
 (phase,) = value["phases"]
 load = phase["load"]
@@ -282,6 +283,33 @@ def test_a_row_in_which_a_server_differs_from_itself_tells_nothing(
     assert not {stats.SLOWER, stats.FASTER, stats.WORSE, stats.BETTER} & set(other.values())
 
 
+def test_an_option_of_the_load_is_varied(
+    execute: Execute, tmp_path: Path, program: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Sides that differ in the server and in the option as well are not compared."""
+    monkeypatch.setenv("FAKE_OF", json.dumps({B: {"twice": 1}}))
+    made = Made(execute, tmp_path / "out", "--program", program, "--json", "--pairs", 12,
+                "--vary", "files=10,1000", A, B, "--", "load", "--mix", "office")  # fmt: skip
+    assert made.done.code == 0, made.done.err
+    names = ["afp files=10", "afp files=1000", "smb files=10", "smb files=1000"]
+    assert [side["name"] for side in made.json["sides"]] == names
+    assert [(p["a"], p["b"]) for p in made.json["pairs"]] == [
+        (names[0], names[1]), (names[0], names[2]), (names[1], names[3]), (names[2], names[3])
+    ]  # fmt: skip
+    facts = {fact["what"]: fact["values"] for fact in made.json["unequal"]}
+    assert facts["files"] == ["10", "1000", "10", "1000"]
+    noted = json.loads((made.folder / AB_FILE).read_text())["sides"]
+    assert noted["d"] == {
+        "name": names[3], "url": B, "load": ["--files=1000"], "server": "smb"
+    }  # fmt: skip
+    for wrong in ("files=10", "files", "files=1,1", "=1,2"):
+        done = execute("versus", "-o", tmp_path / "new", "--vary", wrong, A, "--", "load")
+        assert done.code == 2 and "no option of the load" in done.err
+    done = execute("versus", "-o", tmp_path / "new", "--program", program, "--vary",
+                   "files=1,2,3,4,5,6,7", A, B, "--", "load")  # fmt: skip
+    assert done.code == 2 and "at most 12 in all" in done.err
+
+
 def test_one_server_beside_itself_shows_no_difference(
     execute: Execute, tmp_path: Path, program: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -328,6 +356,42 @@ def test_costs_are_those_of_an_action_with_the_ramp(shelf: Shelf) -> None:
 
     found = costs.costs(saved(shelf, "b", unwatched))
     assert costs.CPU not in found and costs.DISK not in found and costs.CALLS in found
+
+
+def test_what_makes_servers_unequal_is_taken_from_what_was_counted(shelf: Shelf) -> None:
+    """What was synced for, whether it was encrypted, and whether names are found in any case."""
+
+    def smb(value: dict[str, Any]) -> None:
+        value["kind"] = "smb"
+        value["figures"] = {"case_folded": {"value": 2, "unit": "1"}}
+        account = value["phases"][0]["ledger"]["requests"][0]
+        account.update(name="encrypted frames", untimed=3)
+
+    def nfs(value: dict[str, Any]) -> None:
+        value["kind"] = "nfs"
+        for account in value["phases"][0]["ledger"]["requests"]:
+            account["parts"] = [p for p in account["parts"] if p["class"] != "sync"]
+        account = value["phases"][0]["ledger"]["requests"][0]
+        account["name"] = "COMMIT"
+        account["parts"].append({"role": "ganesha", "class": "sync", "object": "data file",
+                                 "calls": 9})  # fmt: skip
+
+    def unseen(value: dict[str, Any]) -> None:
+        value.update(kind="smb", figures={"case_folded": {"value": None, "unit": "1"}})
+        value["phases"][0]["ledger"] = dict.fromkeys(value["phases"][0]["ledger"])
+
+    made = []
+    for name, change in (("afp", None), ("smb", smb), ("nfs", nfs), ("far", unseen)):
+        made.append(sides.Side(name, name, A))
+        made[-1].add(saved(shelf, name, change))
+    found = sides.judged(made, 0.02)
+    facts = {fact.what: fact.values for fact in found.unequal}
+    assert facts["synced for"][2:] == ("COMMIT", "n/a") and "FPFlushFork" in facts["synced for"][0]
+    assert facts["encrypted"] == ("no", "yes", "no", "n/a")
+    own = "as the file system does"
+    assert facts["names are looked up"] == (own, "in any case", own, "n/a")
+    order = [fact.what for fact in found.unequal]
+    assert order.index("encrypted") < order.index("processes counted")
 
 
 def test_a_start_is_that_of_the_process_that_answers(shelf: Shelf) -> None:

@@ -20,21 +20,11 @@ root=$(sed -n 's/^AFPD_ROOT=//p' "$inst/env" 2>/dev/null || :)
 watcher=$(sed -n 's/^WATCHER=//p' "$inst/env" 2>/dev/null || :)
 mariadb=$(sed -n 's/^MARIADB_PID=//p' "$inst/env" 2>/dev/null | tail -n 1)
 
-stop() { # COMMAND_PATTERN: ask for 3 s, then kill
-    local n p sig left
-    for ((n = 0; n < 80; n++)); do
-        left=()
-        for p in $(procs "$port" "$root"); do
-            if [[ $(comm "$p") =~ $1 ]]; then left+=("$p"); fi
-        done
-        [ ${#left[@]} -gt 0 ] || return 0
-        sig=
-        if [ $n = 0 ] || [ $n = 10 ]; then sig=TERM; fi
-        if [ $n -ge 60 ]; then sig=KILL; fi
-        [ -z "$sig" ] || kill -$sig "${left[@]}" 2>/dev/null || :
-        sleep 0.05
+called() { # COMMAND_PATTERN
+    local p
+    for p in $(procs "$port" "$root"); do
+        if [[ $(comm "$p") =~ $1 ]]; then echo "$p"; fi
     done
-    die "still running: ${left[*]}"
 }
 # What it wrote is removed, or recovered at the next start: it need not end well.
 stop_mariadb() {
@@ -44,8 +34,8 @@ stop_mariadb() {
     wait_until 5 gone || die "still running: $mariadb"
 }
 if [ -n "$root" ] && [ -d "$root" ]; then
-    stop '^afpd$'
-    stop .
+    end_all 3 called '^afpd$'
+    end_all 3 called .
     [ -z "$mariadb" ] || stop_mariadb
     dir=$root/inst/$port
     mounts=("$dir/vol1")

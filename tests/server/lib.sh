@@ -72,6 +72,22 @@ end_with_owner() { # INSTANCE_FOLDER COMMAND...
     echo "WATCHER=$!" >> "$1/env"
 }
 
+# Ends all processes that LIST prints: asks them, asks again after a third of SECONDS, and kills them
+# after all of it.
+end_all() { # SECONDS LIST...
+    local n left=() sig
+    for ((n = 0; n < $1 * 50; n++)); do
+        mapfile -t left < <("${@:2}")
+        [ ${#left[@]} -gt 0 ] || return 0
+        sig=
+        if ((n == 0 || n == $1 * 20 / 3)); then sig=TERM; fi
+        if ((n >= $1 * 20)); then sig=KILL; fi
+        [ -z "$sig" ] || kill -$sig "${left[@]}" 2> /dev/null || :
+        sleep 0.05
+    done
+    die "still running: ${left[*]}"
+}
+
 # Ends that. The last act of the script that stops a server, as it may be the watcher that runs it.
 end_watcher() { # PID_OR_NOTHING
     if [ -n "$1" ] && grep -qsa -- "$here/${0##*/}" "/proc/$1/cmdline"; then

@@ -22,15 +22,6 @@ nfs_procs() { # zombies have no namespace
         if [ "$(readlink "$p/ns/mnt" 2> /dev/null)" = "$mounts" ]; then echo "${p#/proc/}"; fi
     done
 }
-for ((n = 0; n < 300; n++)); do # ask for 6 s, then kill
-    mapfile -t left < <(nfs_procs)
-    [ ${#left[@]} -gt 0 ] || break
-    sig=
-    if [ $n = 0 ] || [ $n = 40 ]; then sig=TERM; fi
-    if [ $n -ge 120 ]; then sig=KILL; fi
-    [ -z "$sig" ] || kill -$sig "${left[@]}" 2> /dev/null || :
-    sleep 0.05
-done
-[ ${#left[@]} = 0 ] || die "still running: ${left[*]}"
+end_all 6 nfs_procs
 rm -rf --one-file-system "$root/inst/$port" "$inst"
 end_watcher "$watcher"

@@ -23,15 +23,6 @@ smb_procs() {
         if [ "/proc/$p/root" -ef "$root" ]; then echo "$p"; fi
     done
 }
-for ((n = 0; n < 200; n++)); do # ask for 3 s, then kill
-    mapfile -t left < <(smb_procs)
-    [ ${#left[@]} -gt 0 ] || break
-    sig=
-    if [ $n = 0 ] || [ $n = 20 ]; then sig=TERM; fi
-    if [ $n -ge 60 ]; then sig=KILL; fi
-    [ -z "$sig" ] || kill -$sig "${left[@]}" 2> /dev/null || :
-    sleep 0.05
-done
-[ ${#left[@]} = 0 ] || die "still running: ${left[*]}"
+end_all 3 smb_procs
 rm -rf --one-file-system "$root/inst/$port" "$inst"
 end_watcher "$watcher"

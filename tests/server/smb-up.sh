@@ -10,6 +10,7 @@
 #
 # SMB_GLOBAL  more lines for the section [global]
 # SMB_SHARE   more lines for each share
+# SMB_PRELOAD a library of this machine to preload in smbd
 # SMB_CPU     CPU list to pin the server's processes to
 # SERVER_FOR  pid of a process: the server ends when this process has ended
 #
@@ -67,6 +68,7 @@ chmod 777 "$at/share1" "$at/share2"
         printf '%s\n' "[$share]" "path = $dir/$share" "read only = no" "${SMB_SHARE:-}"
     done
 } > "$at/smb.conf"
+[ -z "${SMB_PRELOAD:-}" ] || cp "$SMB_PRELOAD" "$at/preload.so"
 for user in bench1 bench2; do
     printf 'secret1\nsecret1\n' |
         chroot "$root" pdbedit -s "$dir/smb.conf" -a -t -u "$user" > "$inst/pdbedit" 2>&1 ||
@@ -77,7 +79,8 @@ done
         fd=${fd##*/}
         if [ "$fd" -gt 2 ]; then eval "exec $fd>&-"; fi
     done
-    exec env -i PATH=/usr/sbin:/usr/bin LC_ALL=C.UTF-8 setsid \
+    exec env -i PATH=/usr/sbin:/usr/bin LC_ALL=C.UTF-8 \
+        ${SMB_PRELOAD:+"LD_PRELOAD=$dir/preload.so"} setsid \
         ${SMB_CPU:+taskset -c "$SMB_CPU"} chroot "$root" /usr/sbin/smbd -F --no-process-group -s "$dir/smb.conf" --debug-stdout
 ) > "$inst/smbd.out" 2>&1 < /dev/null &
 pid=$!

@@ -45,7 +45,8 @@ static inline struct diagnosis judged(const struct run_figures *f)
 	return d;
 }
 
-static const struct run_kind *const kinds[] = { &kind_afp.is, &kind_rx.is, &kind_gluster.is };
+static const struct run_kind *const kinds[] = { &kind_afp.is, &kind_rx.is, &kind_gluster.is,
+						&kind_smb.is };
 
 /* Its conditions just hold, and its harm is just harm; people notice. */
 static inline struct run_figures with(const struct run_kind *kind, const struct doctor_rule *r)

@@ -109,6 +109,14 @@ int unanswered_look(struct unanswered *u, struct watch *w, const struct servers_
 	return u->failed ? -ENOMEM : e;
 }
 
+int unanswered_look_watched(struct unanswered *u, struct watch *w)
+{
+	u->n = 0;
+	u->watched = true;
+	watch_running(w, clock_now_ns(), take_running, u);
+	return u->failed ? -ENOMEM : 0;
+}
+
 /* Into the run */
 
 static bool is_running(const struct unanswered *u, pid_t pid)
@@ -175,7 +183,7 @@ int unanswered_note(const struct unanswered *u, struct run *r)
 	}
 	if (r->n_service)
 		qsort(r->service, r->n_service, sizeof(*r->service), oldest_first);
-	r->has_service = u->now.known;
+	r->has_service = u->now.known || u->watched;
 	return e;
 }
 

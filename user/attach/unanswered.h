@@ -15,6 +15,7 @@ struct unanswered {
 	size_t n;
 	struct run_service *running; /* owned; that the watch has seen begin; at the last look */
 	bool failed;                 /* no memory */
+	bool watched;                /* only of the watch: unanswered_look_watched() */
 };
 
 /* When the watched time begins; u is all 0 or of an earlier time. 0 or -ENOMEM. */
@@ -22,6 +23,10 @@ int unanswered_begin(struct unanswered *u, const struct servers_entry *s);
 
 /* When it ends, while the watch still counts. 0 or -ENOMEM. */
 int unanswered_look(struct unanswered *u, struct watch *w, const struct servers_entry *s);
+
+/* The same of a server whose threads park requests (bpf/park.h), of which the watch knows all but
+ * those from before it. 0 or -ENOMEM. */
+int unanswered_look_watched(struct unanswered *u, struct watch *w);
 
 /* Notes what was found at the last look into a run whose sessions are known. 0 or -ENOMEM. */
 int unanswered_note(const struct unanswered *u, struct run *r);

@@ -88,8 +88,9 @@ static void look_trips(struct client_looks *c, const struct client_look *is)
 }
 
 /* Of a load's actions, which are of several requests. */
-static void look_actions(struct client_looks *c, const struct run_load *l)
+void doctor_actions(struct run_figures *out, const struct run *r)
 {
+	const struct run_load *l = r->n_phases ? r->phase[0]->load : NULL;
 	double trips_ns = 0, all_ns = 0, most = 0;
 
 	if (!l || run_load_rtt(l) <= 0)
@@ -106,9 +107,9 @@ static void look_actions(struct client_looks *c, const struct run_load *l)
 		if (share <= most)
 			continue;
 		most = share;
-		run_figure_who(c->out, RUN_FIGURE_ACTION_TRIPS, "%s", a->name);
+		run_figure_who(out, RUN_FIGURE_ACTION_TRIPS, "%s", a->name);
 	}
-	run_figure_share(c->out, RUN_FIGURE_ACTION_TRIPS, trips_ns, all_ns);
+	run_figure_share(out, RUN_FIGURE_ACTION_TRIPS, trips_ns, all_ns);
 }
 
 /* Pauses alike */
@@ -378,7 +379,7 @@ void doctor_clients(struct run_figures *out, const struct run *r)
 		c.requests += (double)r->session[i].requests;
 		c.busy_ns += (double)r->session[i].busy_ns;
 	}
-	look_actions(&c, r->phase[0]->load);
+	doctor_actions(out, r);
 	for (size_t i = 0; i < r->n_sessions; i++) {
 		struct client_look is = { .s = &r->session[i],
 					  .ns = watched_ns(&c, &r->session[i]) };

@@ -8,5 +8,7 @@
 
 /* Adds to out, from the sessions of a run in which the server's requests were counted. */
 void doctor_clients(struct run_figures *out, const struct run *r);
+/* Of those only the round trips of a load's actions, whose clients are this program's. */
+void doctor_actions(struct run_figures *out, const struct run *r);
 
 #endif

@@ -71,8 +71,7 @@ int diagnose_begin(struct diagnose *d, const struct watch *w, const struct kind_
 
 int diagnose_again(struct diagnose *d, const struct watch *w, const struct kind_found *found)
 {
-	/* The end of that time is the begin of this one; the volumes stay, and who asks about them.
-	 */
+	/* The end of that time is the begin of this one; volumes, and who asks about them, stay. */
 	connections_fini(&d->connections);
 	machine_fini(&d->before);
 	d->before = d->after;
@@ -82,6 +81,8 @@ int diagnose_again(struct diagnose *d, const struct watch *w, const struct kind_
 
 int diagnose_last(struct diagnose *d, struct watch *w, const struct kind_found *found)
 {
+	if (found->kind && found->kind->is.parks)
+		return unanswered_look_watched(&d->unanswered, w);
 	return kind_by_session(found) ? unanswered_look(&d->unanswered, w, kind_by_session(found))
 				      : 0;
 }
@@ -233,8 +234,7 @@ void diagnose_hide(struct run_figures *f, const enum run_figure *which, size_t n
 /*
  * Since Linux 6.1 a freezer of version 1 leaves threads that sleep in poll() or for a lock as they
  * are: no event tells it. Few stops are then no proof that there were few. (Seen on 6.18: of 65
- * threads of a server over Rx, frozen for 60 % of the time, one was reported. afpd's sleep in
- * another way.)
+ * threads of a server over Rx, frozen for 60 % of the time, one was reported. afpd's differ.)
  */
 static void diagnose_look_freezer(const struct kind_found *found, struct run_figures *out)
 {

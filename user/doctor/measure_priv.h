@@ -54,6 +54,13 @@ struct measure_calls {
 
 void measure_calls_add(struct measure_calls *to, const struct ledger_part *p);
 
+/*
+ * Sets IN_SERVICE and OLDEST, of requests without an answer; skips (NULL: none): those of an
+ * account that are no wait for the server.
+ */
+typedef bool measure_skips(unsigned int account);
+void measure_service(struct run_figures *out, const struct run *r, measure_skips *skips);
+
 /* The figures, by what they are about: a file each. */
 void measure_times(struct measure *m);
 void measure_waits(struct measure *m);

@@ -132,6 +132,12 @@ static void say_put_time(char *out, size_t room, const struct run_figures *f, en
 	snprintf(out, room, "%s", f->known[which] ? cell_time(f->value[which] * all).text : "n/a");
 }
 
+/* What the kind calls a process of the server. */
+static bool is_word(const char *text)
+{
+	return !strncmp(text, "{server}", strlen("{server}"));
+}
+
 /* What stands for "{key}" or "{key.word}" at text; *missing: it is not known, or about nobody. */
 static size_t say_put_one(char *out, size_t room, const struct run_figures *f, const char *text,
 			  bool *missing)
@@ -141,6 +147,8 @@ static size_t say_put_one(char *out, size_t room, const struct run_figures *f, c
 	enum run_figure which = named(text + 1, name);
 	const enum run_name of = say_name_at(text + 1, name);
 
+	if (is_word(text))
+		snprintf(out, room, "%s", run_kind_word(f->kind, RUN_WORD_SERVER));
 	if (of < RUN_N_NAMES)
 		say_put_name(out, room, f, of, !strncmp(word, ".text}", 6), missing);
 	if (which == N_RUN_FIGURES)

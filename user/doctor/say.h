@@ -12,7 +12,8 @@
 /*
  * "{key}" is a figure, "{key.who}" whom it is about, "{key.time}" a share of the request time as
  * that time, "{key.s}" an "s" unless there is one; or a name of the server (run_names), quoted
- * for a shell where it has to be, "{name.text}" never. What is in brackets is left out if one of
+ * for a shell where it has to be, "{name.text}" never; "{server}" is what the kind calls a process
+ * of the server. What is in brackets is left out if one of
  * these in it is not known; else such a figure is "n/a", such a name the word for it. Cut to fit.
  * Returns out.
  */

@@ -8,6 +8,7 @@
 
 #include "base/hist.h"
 #include "bpf/commands.h"
+#include "doctor/clients.h"
 #include "doctor/handed.h"
 #include "doctor/measure.h"
 #include "doctor/measure_priv.h"
@@ -42,6 +43,24 @@ static bool is_create(unsigned int number)
 	return looks_up(number) && number != AFS_SMB2_SET_INFO && number != AFS_SMB2_COMPOUND;
 }
 
+/* Of requests without an answer: how many, and for how long they have waited. */
+struct smb_waiting {
+	double n, ns;
+};
+
+static struct smb_waiting smb_waiting_in(const struct run *r, unsigned int number)
+{
+	struct smb_waiting w = { 0 };
+
+	for (size_t i = 0; i < r->n_service; i++) {
+		if (r->service[i].account != number)
+			continue;
+		w.n++;
+		w.ns += (double)r->service[i].age_ns;
+	}
+	return w;
+}
+
 /* Figures, and of request time that which sessions and their pools worked or waited for others. */
 struct smb_figures {
 	struct handed h;
@@ -53,7 +72,7 @@ struct smb_figures {
 static void without_waits(struct smb_figures *x)
 {
 	struct handed *h = &x->h;
-	double sum = 0;
+	double sum = 0, more;
 
 	h->all_ns = h->pending = h->pending_ns = 0;
 	for (size_t i = 0; i < h->requests.n; i++) {
@@ -66,6 +85,10 @@ static void without_waits(struct smb_figures *x)
 		h->all_ns += (double)r->service_ns;
 		h->pending += (double)r->pending;
 		h->pending_ns += (double)r->pending_ns;
+		/* What threads did for them is in service_ns; they wait for more than that. */
+		more = smb_waiting_in(h->run, r->number).ns - (double)r->pending_ns;
+		h->pending_ns += fmax(more, 0);
+		h->all_ns += fmax(more, 0);
 	}
 	for (size_t c = 0; c < ACCOUNT_N_COLUMNS; c++)
 		sum += c == ACCOUNT_OTHER || c == ACCOUNT_STOPPED ? 0 : h->did[c];
@@ -122,6 +145,18 @@ static bool smb_skips(const void *user, unsigned int number)
 	return waits_for_others(number);
 }
 
+/*
+ * A session that waits for a CPU before it reads: what has come waits with it. With that is the
+ * same wait before it goes on with a request that others worked for.
+ */
+static void smb_look_unread(const struct handed *h, double answered)
+{
+	struct afs_part p = ledger_part_sum(h->l, AFS_ROLE_SERVER, AFS_ACCOUNT_BETWEEN, LEDGER_ALL,
+					    LEDGER_ALL);
+
+	run_figure_share(h->out, RUN_FIGURE_UNREAD, (double)p.runq_ns, answered);
+}
+
 static void smb_look_times(const struct handed *h, const struct ledger_account *judged)
 {
 	double n = (double)judged->sum.answered;
@@ -131,6 +166,7 @@ static void smb_look_times(const struct handed *h, const struct ledger_account *
 	run_figure_share(h->out, RUN_FIGURE_BUSY, h->all_ns, h->ns);
 	run_figure_set(h->out, RUN_FIGURE_PENDING, h->pending_ns);
 	smb_look_slow(h, judged);
+	smb_look_unread(h, n);
 	if (!judged->sum.answered)
 		return;
 	run_figure_set(h->out, RUN_FIGURE_MEAN, (double)judged->sum.ns / n);
@@ -212,6 +248,7 @@ static void smb_look_calls(const struct smb_figures *x)
 	run_figure_share(h->out, RUN_FIGURE_OWN, x->own_ns, h->whole_ns);
 }
 
+/* Of compounds the calls are those of their other requests as well. */
 static void smb_look_creates(const struct smb_figures *x)
 {
 	double n = 0, ns = 0, calls = 0;
@@ -221,8 +258,10 @@ static void smb_look_creates(const struct smb_figures *x)
 
 		if (!is_create(r->number))
 			continue;
-		n += (double)r->a.sum.answered;
 		ns += own_ns(r);
+		if (r->number != AFS_SMB2_CREATE)
+			continue;
+		n += (double)r->a.sum.answered;
 		calls += (double)r->calls;
 	}
 	run_figure_share(x->h.out, RUN_FIGURE_CREATE, ns, x->own_ns);
@@ -232,16 +271,17 @@ static void smb_look_creates(const struct smb_figures *x)
 /* Clients that wait for each other. */
 static void smb_look_told(const struct handed *h)
 {
-	const struct ledger_account *create = ledger_account(h->l,
-							     AFS_SMB2_WAITED + AFS_SMB2_CREATE);
+	const unsigned int told = AFS_SMB2_WAITED + AFS_SMB2_CREATE;
+	const struct ledger_account *create = ledger_account(h->l, told);
 	const struct ledger_account *lock = ledger_account(h->l, AFS_SMB2_WAITED + AFS_SMB2_LOCK);
-	double n = create ? (double)create->sum.answered : 0;
+	struct smb_waiting w = smb_waiting_in(h->run, told);
+	double n = w.n + (create ? (double)create->sum.answered : 0);
+	double ns = w.ns + (create ? (double)create->sum.ns : 0);
 
 	run_figure_set(h->out, RUN_FIGURE_BREAKS, n);
-	handed_share(h, RUN_FIGURE_BREAK_WAIT, create ? (double)create->sum.ns : 0);
-	if (create)
-		run_figure_share(h->out, RUN_FIGURE_BREAK_MEAN, (double)create->sum.ns, n);
-	run_figure_set(h->out, RUN_FIGURE_LOCK_WAITS, lock ? (double)lock->sum.answered : 0);
+	handed_share(h, RUN_FIGURE_BREAK_WAIT, ns);
+	run_figure_share(h->out, RUN_FIGURE_BREAK_MEAN, ns, n);
+	run_figure_set(h->out, RUN_FIGURE_LOCK_WAITS, lock ? (double)lock->sum.begun : 0);
 }
 
 static void smb_look_notifyd(const struct handed *h)
@@ -272,7 +312,9 @@ static void smb_look_processes(struct run_figures *out, const struct run *r, dou
 	struct measure m = { .out = out, .run = r, .ns = ns };
 
 	measure_ends(&m);
+	measure_service(out, r, waits_for_others);
 	doctor_sessions(out, r, ns);
+	doctor_actions(out, r);
 }
 
 int doctor_smb(struct run_figures *out, const struct run *r, const struct view *v, double ns)

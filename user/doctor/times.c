@@ -48,32 +48,34 @@ static double before_ns(const struct measure *m)
 	return ns;
 }
 
-static void look_service(struct measure *m)
+void measure_service(struct run_figures *out, const struct run *r, measure_skips *skips)
 {
 	const struct run_service *oldest = NULL;
 	char name[ACCOUNT_NAME_MAX];
 	double n = 0;
 
-	for (size_t i = 0; i < m->run->n_service; i++) {
-		if (is_clients(&m->run->service[i]))
+	for (size_t i = 0; i < r->n_service; i++) {
+		const struct run_service *s = &r->service[i];
+
+		if (is_clients(s) || (skips && skips(s->account)))
 			continue;
-		oldest = oldest ? oldest : &m->run->service[i];
-		n += m->run->service[i].age_ns >= OLD_NS;
+		oldest = oldest ? oldest : s;
+		n += s->age_ns >= OLD_NS;
 	}
-	if (!m->run->has_service && !n)
+	if (!r->has_service && !n)
 		return;
-	run_figure_set(m->out, RUN_FIGURE_IN_SERVICE, n);
+	run_figure_set(out, RUN_FIGURE_IN_SERVICE, n);
 	if (n > 0) {
-		const struct run_service *s = oldest;
-		const char *command = account_is_request(s->account)
-					  ? account_name(s->account, name)
+		const char *command = account_is_request(oldest->account)
+					  ? run_account_name(r, oldest->account, name)
 					  : "begun before the watch";
 
-		run_figure_set(m->out, RUN_FIGURE_OLDEST, (double)s->age_ns);
-		run_figure_who(m->out, RUN_FIGURE_OLDEST, "%s", command);
-		run_figure_who(m->out, RUN_FIGURE_IN_SERVICE, "%s from %s (pid %d)",
-			       *s->user ? s->user : "nobody",
-			       *s->address ? s->address : "an unknown address", s->pid);
+		run_figure_set(out, RUN_FIGURE_OLDEST, (double)oldest->age_ns);
+		run_figure_who(out, RUN_FIGURE_OLDEST, "%s", command);
+		run_figure_who(out, RUN_FIGURE_IN_SERVICE, "%s from %s (pid %d)",
+			       *oldest->user ? oldest->user : "nobody",
+			       *oldest->address ? oldest->address : "an unknown address",
+			       oldest->pid);
 	}
 }
 
@@ -227,5 +229,5 @@ void measure_times(struct measure *m)
 	measure_share(m, RUN_FIGURE_SLOW, slow_ns);
 	look_pending(m, before, before);
 	look_answered(m);
-	look_service(m);
+	measure_service(m->out, m->run, NULL);
 }

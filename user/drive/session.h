@@ -45,6 +45,24 @@ extern const char *const session_watch_choices[];
 	  .help = "begin also on a volume of Time Machine, or with less than twice the room free",  \
 	  .more = "Twice the room that the files take. Without it nothing is written there: others " \
 		  "would find the volume full, or Macs their backups spoilt." }
+#define SESSION_THREADS_MAX 256
+/* What drives many clients: unsigned int threads, 0: session_threads(); bool realtime. more: what
+ * the manual says of this besides. */
+#define SESSION_THREADS_OPTIONS(cfg_type, threads, realtime, more_of_it)                           \
+	{ .name = "threads", .arg = "N", .type = OPT_UINT,                                         \
+	  .offset = offsetof(cfg_type, threads),                                                   \
+	  .min = 1, .max = SESSION_THREADS_MAX,                                                    \
+	  .help = "threads that drive the clients (default: one for each 200 clients, at most "    \
+		  "half the CPUs; of a DIRECTORY or a GlusterFS volume: one for each client)" },   \
+	{ .name = "realtime", .type = OPT_FLAG, .offset = offsetof(cfg_type, realtime),            \
+	  .help = "run the threads that drive the clients with real-time priority (SCHED_RR), "    \
+		  "before all other programs of their CPUs; only where the server has other "      \
+		  "CPUs (taskset): else some of its processes may get none",                       \
+	  .more = "Where it is not allowed they run as without it. With the server on the same "   \
+		  "machine they otherwise wait for a CPU behind each of its processes, and "       \
+		  "measure that wait (the line \"Load generator\" says how long). A busy "         \
+		  "generator leaves its own CPU to nobody, and processes of the server that are "  \
+		  "there do not answer." more_of_it }
 #define SESSION_WATCH_OPTIONS(cfg_type, member)                                                    \
 	{ .name = "watch", .arg = "HOW", .type = OPT_CHOICE,                                       \
 	  .offset = offsetof(cfg_type, member.watch),                                              \

@@ -25,8 +25,8 @@ const struct opt clean_options[] = {
 	CONNECT_OPTIONS(struct clean_cfg, c),
 	{ .type = OPT_HEADING, .help = "What to remove:" },
 	{ .letter = 'a', .name = "all", .type = OPT_FLAG, .offset = OFFSET(all),
-	  .help = "also directories of other hosts, containers and boots (their runs may be alive)",
-	  .more = "Make sure that they are not alive." },
+	  .help = "also directories of other hosts, containers and boots (their runs may be alive), and files that replay left",
+	  .more = "Make sure that the runs are not alive, and that no replay of these recordings is under way." },
 	{ .letter = 'n', .name = "dry-run", .type = OPT_FLAG, .offset = OFFSET(dry_run), .help = "only say what would be removed" },
 	{ .name = "help", .type = OPT_FLAG, .offset = OFFSET(help), .help = "this text" },
 	CMD_VERSION_OPTION,
@@ -60,7 +60,7 @@ static void note_name(struct store_op *op, const char *name)
 	struct clean_name *one;
 
 	f->looked++;
-	if (op->is_file || !tree_owner(name, &owner))
+	if (op->is_file || (!tree_owner(name, &owner) && !tree_is_image(name)))
 		return;
 	one = VEC_ADD(f->name, f->n);
 	if (one)
@@ -98,6 +98,11 @@ static const char *keep_because(const struct clean_cfg *cfg, const char *name)
 {
 	struct tree_owner owner;
 
+	if (tree_is_image(name))
+		return cfg->all
+			   ? NULL
+			   : "files of a recording, which replay --prepare or --keep left for its "
+			     "next replay; --all removes it";
 	if (!tree_owner(name, &owner))
 		return "not ours";
 	if (!owner.here)
@@ -117,7 +122,7 @@ static void clean_say(const char *name, const char *what, const char *why)
 static void clean_end_sessions(struct clean_where *w, const char *run)
 {
 	struct err e = { 0 };
-	int r = w->place || w->kept ? 0 : afp_end_others(&w->afp, run, &e);
+	int r = w->place || w->kept || tree_is_image(run) ? 0 : afp_end_others(&w->afp, run, &e);
 
 	if (r != -EOPNOTSUPP)
 		return;

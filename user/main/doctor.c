@@ -2,6 +2,7 @@
 /* afpscope doctor: says what is wrong with a running server, or was in a saved run. */
 #include "app/cmd.h"
 #include "app/output.h"
+#include "app/saved.h"
 #include "attach/guard.h"
 #include "doctor/diagnose.h"
 #include "kinds/kind.h"
@@ -57,32 +58,6 @@ static void main_doctor_help(void)
 	opt_help(stdout, doctor_options);
 }
 
-/* The figures of run.json; those that it does not have stay unknown. */
-static void main_doctor_take(struct run_figures *out, const json_t *figures)
-{
-	for (unsigned int i = 0; i < N_RUN_FIGURES; i++) {
-		const json_t *one = json_object_get(figures, run_figures[i].key);
-		const json_t *value = json_object_get(one, "value");
-		const char *who = json_string_value(json_object_get(one, "who"));
-
-		if (json_is_number(value))
-			run_figure_set(out, (enum run_figure)i, json_number_value(value));
-		who = who ? who : json_string_value(json_object_get(one, "why"));
-		if (who)
-			run_figure_who(out, (enum run_figure)i, "%s", who);
-	}
-}
-
-static void take_names(struct run_figures *out, const json_t *names)
-{
-	for (unsigned int i = 0; i < RUN_N_NAMES; i++) {
-		const char *name = json_string_value(json_object_get(names, run_names[i].key));
-
-		if (name)
-			run_name_set(out, (enum run_name)i, "%s", name);
-	}
-}
-
 /* The kind of server that has such figures. */
 static const struct run_kind *main_doctor_kind(const json_t *figures)
 {
@@ -102,6 +77,7 @@ static int of_run(const struct record_cfg *cfg, const char *name)
 	const struct report_opts opts = output_terminal();
 	struct run_figures f = { 0 };
 	struct err e = { 0 };
+	size_t impossible;
 	char *folder;
 	json_t *run;
 	int r;
@@ -112,8 +88,11 @@ static int of_run(const struct record_cfg *cfg, const char *name)
 	}
 	run = runs_load(folder);
 	f.kind = main_doctor_kind(json_object_get(run, "figures"));
-	main_doctor_take(&f, json_object_get(run, "figures"));
-	take_names(&f, json_object_get(run, "names"));
+	impossible = saved_figures(&f, run);
+	if (impossible)
+		cmd_say("%s: %zu of the run's figures cannot be (below 0, a share above 1, or too "
+			"large): nothing is concluded from them",
+			folder, impossible);
 	if (!json_object_get(run, "figures")) {
 		cmd_say(
 		    "%s: %s", folder,

@@ -9,7 +9,6 @@
 #include <string.h>
 #include <unistd.h>
 
-#define THREADS_MAX 256
 #define CLIENTS_MAX 100000
 #define SECONDS_MAX 604800
 #define NS_PER_S    1000000000ull
@@ -242,15 +241,7 @@ const struct opt load_options[] = {
 	{ .name = "seed", .arg = "N", .type = OPT_SIZE, .offset = AT(seed),
 	  .help = "start of the random numbers: the same seed, the same choices (default: 1)",
 	  .more = "With the same seed each client chooses the same actions and files in the same order." },
-	{ .name = "threads", .arg = "N", .type = OPT_UINT, .offset = AT(threads), .min = 1, .max = THREADS_MAX,
-	  .help = "threads that drive the clients (default: one for each 200 clients, at most half the CPUs; of a DIRECTORY or a GlusterFS volume: one for each client)" },
-	{ .name = "realtime", .type = OPT_FLAG, .offset = AT(realtime),
-	  .help = "run the threads that drive the clients with real-time priority (SCHED_RR), before all other programs of their CPUs; "
-		  "only where the server has other CPUs (taskset): else some of its processes may get none",
-	  .more = "Where it is not allowed they run as without it. With the server on the same machine they otherwise wait for a CPU behind each of its processes, "
-	 	"and measure that wait (the line \"Load generator\" says how long). A busy generator leaves its "
-	 	"own CPU to nobody, and processes of the server that are there do not answer. The probe always "
-	 	"runs so: it needs little." },
+	SESSION_THREADS_OPTIONS(struct load_cfg, threads, realtime, " The probe always runs so: it needs little."),
 	{ .name = "no-probe", .type = OPT_FLAG, .offset = AT(no_probe),
 	  .help = "without the probe, the client that does once a second what a user does" },
 	{ .name = "set-of", .arg = "PID", .type = OPT_UINT, .offset = AT(set_of), .job = OPT_JOB_ASKED, .min = 1, .max = 9999999,
@@ -471,7 +462,7 @@ int load_check(struct workload_cfg *base, struct err *e)
 	}
 	if (!cfg->threads)
 		cfg->threads = session_threads(&cfg->w.s, cfg->clients,
-					       cfg->rate.per_s > 0 ? 0 : THREADS_MAX);
+					       cfg->rate.per_s > 0 ? 0 : SESSION_THREADS_MAX);
 	if (cfg->threads > cfg->clients)
 		cfg->threads = cfg->clients;
 	if (!r && cfg->users_file)

@@ -1,12 +1,19 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "replay/recording.h"
 
+#include "app/cmd.h"
+#include "app/runs.h"
 #include "bpf/records.h"
 
 #include <errno.h>
+#include <inttypes.h>
+#include <jansson.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+
+#define DAY_NS       86400e9
+#define TIME_MOST_NS (366 * 86400000000000u) /* no recording is longer */
 
 /* The fields of a record that are used: X(name). All but timestamp must be there. */
 #define RECORDING_FIELDS(X)                                                                        \
@@ -169,6 +176,8 @@ static int recording_read(struct recording_reader *r, struct replay_plan *p, str
 		q.of_others = about->users.user[s->user].left_out;
 		about->n_lost_before += !!(q.marks & REPLAY_LOST_BEFORE);
 		failed = replay_plan_add(p, &q);
+		if (!failed && cmd_stop)
+			return err_set(e, -EINTR, "interrupted");
 	}
 	if (failed)
 		return err_set(e, failed, "out of memory");
@@ -176,7 +185,31 @@ static int recording_read(struct recording_reader *r, struct replay_plan *p, str
 		return more;
 	trace_reader_found(r->t, &about->found);
 	about->lost = about->found.discarded;
+	if (p->end_ns > TIME_MOST_NS)
+		return err_set(e, -EINVAL,
+			       "the recording is of %.0f days: its times cannot be right",
+			       (double)p->end_ns / DAY_NS);
 	return replay_plan_close(p, e);
+}
+
+/*
+ * What is missing at the end of the file, which nothing else shows: the run says how many requests
+ * its trace has ("FOLDER: 123 requests, ..."). 0 where it does not say so.
+ */
+static uint64_t recording_missing(const char *folder, uint64_t found)
+{
+	json_t *run = runs_load(folder);
+	const char *said = json_string_value(
+	    json_object_get(json_object_get(run, "rungs"), "trace"));
+	const char *at = said ? strstr(said, " requests, ") : NULL;
+	uint64_t written = 0;
+
+	while (at && at > said && at[-1] >= '0' && at[-1] <= '9')
+		at--;
+	if (at && sscanf(at, "%" SCNu64, &written) != 1)
+		written = 0;
+	json_decref(run);
+	return written > found ? written - found : 0;
 }
 
 int recording_plan(struct replay_plan **out, struct recording *about, const char *folder,
@@ -200,6 +233,7 @@ int recording_plan(struct replay_plan **out, struct recording *about, const char
 	failed = failed ? failed : recording_look(&r, e);
 	failed = failed ? failed : recording_users_end(&about->users, folder, only, e);
 	failed = failed ? failed : recording_read(&r, *out, e);
+	about->missing = failed ? 0 : recording_missing(folder, about->found.records);
 	snprintf(about->uuid, sizeof(about->uuid), "%s", trace_reader_uuid(r.t));
 	trace_reader_close(r.t);
 	return failed;

@@ -12,6 +12,7 @@ struct recording {
 	char uuid[33];
 	struct trace_read found;
 	uint64_t lost;          /* requests that were lost while it was made */
+	uint64_t missing;       /* that were written, as its run.json says */
 	uint64_t n_lost_before; /* requests before which others of their session were lost */
 	struct recording_users users;
 };

@@ -24,6 +24,7 @@ struct replay_run {
 	struct clients *clients;
 	char base[TREE_NAME_MAX + 1];
 	bool found, stays;
+	bool made; /* what stays is there, or a part of it */
 };
 
 /* ---- the image ---- */
@@ -31,7 +32,7 @@ struct replay_run {
 /* The directory that stays between two commands. */
 static void replay_name_base(struct replay_run *f)
 {
-	snprintf(f->base, sizeof(f->base), "afpscope-replay-%.8s", f->about.uuid);
+	tree_image_name(f->base, f->about.uuid);
 }
 
 static int replay_find_base(struct replay_run *f, struct err *e)
@@ -49,14 +50,20 @@ static int replay_find_base(struct replay_run *f, struct err *e)
 	return 0;
 }
 
+/* Of all copies. */
+static uint64_t replay_all_room(const struct replay_run *f)
+{
+	const uint64_t one = replay_plan_room(f->plan);
+
+	return one > UINT64_MAX / f->cfg->copies ? UINT64_MAX : one * f->cfg->copies;
+}
+
 /* All that will be there at once, at most: what is written is not what files become longer by. */
 static int replay_room(const struct replay_run *f, struct err *e)
 {
 	const struct session_cfg *cfg = f->w.s.cfg;
-	const struct replay_image *i = &f->plan->image;
 	const struct room_need need = { .where = cfg->local ? cfg->directory : cfg->c.volume,
-					.bytes = f->cfg->copies *
-						 (i->bytes + i->rsrc_bytes + i->grows),
+					.bytes = replay_all_room(f),
 					.force = cfg->force_how };
 
 	return cfg->force ? 0 : room_check(f->w.s.store, &need, e);
@@ -71,7 +78,22 @@ static int replay_make_base(struct replay_run *f, struct err *e)
 	if (r)
 		return r;
 	snprintf(s->left->base[0], WARDEN_BASE_LEN, "%s", f->stays ? "" : f->base);
+	f->made = f->stays;
 	return 0;
+}
+
+/* What is there cannot become the image, such as a directory that a replay has moved. */
+static int replay_make_anew(struct replay_run *f, struct err *e)
+{
+	struct session *s = &f->w.s;
+	int r;
+
+	snprintf(s->left->base[0], WARDEN_BASE_LEN, "%s", f->base);
+	r = session_remove_base(s, e);
+	f->found = false;
+	replay_clients_anew(f->clients);
+	r = r ? r : replay_make_base(f, e);
+	return r ? r : replay_clients_make(f->clients, e);
 }
 
 static int replay_make(struct replay_run *f, struct err *e)
@@ -80,6 +102,7 @@ static int replay_make(struct replay_run *f, struct err *e)
 					 .plan = f->plan,
 					 .copies = f->cfg->copies,
 					 .threads = f->cfg->threads,
+					 .realtime = f->cfg->realtime,
 					 .account = f->account,
 					 .base = f->base,
 					 .live = (enum ticker_how)f->cfg->live };
@@ -94,6 +117,8 @@ static int replay_make(struct replay_run *f, struct err *e)
 	r = r ? r : replay_room(f, e);
 	r = r ? r : replay_make_base(f, e);
 	r = r ? r : replay_clients_make(f->clients, e);
+	if (r == LOAD_REFUSED && f->found)
+		r = replay_make_anew(f, e);
 	if (!r)
 		fprintf(f->w.s.progress, "The image is made (%.1f s)\n",
 			(double)(clock_now_ns() - begun_ns) / 1e9);
@@ -160,6 +185,17 @@ static int replay_measure(struct replay_run *f, struct err *e)
 	return 0;
 }
 
+static void replay_say_stays(const struct replay_run *f, bool broke_off)
+{
+	if (broke_off)
+		fprintf(f->w.s.progress,
+			"A part of the files may be in %s: the same command makes the rest, and "
+			"afpscope clean --all removes it\n",
+			f->base);
+	else
+		fprintf(f->w.s.progress, "The files are in %s\n", f->base);
+}
+
 static void replay_forget(struct replay_run *f)
 {
 	replay_plan_free(f->plan);
@@ -180,11 +216,12 @@ static int main_replay_work(struct workload *w, struct err *e)
 		r = replay_measure(f, e);
 		replay_clients_finish(f->clients);
 	}
+	/* No session has a file open any more when they are removed, also after an error. */
+	clients_close(f->clients, NULL);
 	if (*w->s.left->base[0] && session_remove_base(&w->s, &gone) && !r)
 		r = err_set(e, LOAD_REFUSED, "not all files could be removed: %s", gone.text);
-	if (!r && f->stays)
-		fprintf(w->s.progress, "The files are in %s\n", f->base);
-	clients_close(f->clients, NULL);
+	if (f->made)
+		replay_say_stays(f, r != 0);
 	replay_forget(f);
 	return r;
 }
@@ -205,7 +242,9 @@ static enum outcome main_replay_prepare(struct workload *w, struct err *e)
 		replay_say(w->s.progress, f->cfg, f->plan, &f->about);
 	else
 		replay_forget(f);
-	return r ? OUTCOME_FAILED : OUTCOME_OK;
+	if (!r)
+		return OUTCOME_OK;
+	return cmd_stop ? OUTCOME_INTERRUPTED : OUTCOME_FAILED;
 }
 
 static int main_replay_describe(struct workload *w)

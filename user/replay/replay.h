@@ -18,7 +18,7 @@ struct replay_cfg {
 	struct workload_cfg w;
 	const char *recording; /* NULL: not given */
 	double speed, from_s, to_s;
-	bool no_think, dry_run, prepare, keep;
+	bool no_think, dry_run, prepare, keep, realtime;
 	int live;                                /* enum ticker_how */
 	unsigned int copies, threads;            /* threads 0: not given */
 	const char *of_user[REPLAY_OF_USER_MAX]; /* each one or more, with commas between; NULL */

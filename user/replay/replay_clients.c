@@ -215,6 +215,7 @@ int replay_clients_open(struct clients **out, const struct replay_clients_opts *
 	r = r ? r : replay_clients_fill(c, e);
 	opts.n = c->n;
 	opts.threads = c->threads;
+	opts.realtime = o->realtime;
 	opts.data_b = c->data_len + c->sink_len * c->threads;
 	return r ? r : clients_open(c->all, &opts, &not_open, e);
 }
@@ -233,6 +234,14 @@ int replay_clients_make(struct clients *all, struct err *e)
 	c->makes_dirs = false;
 	r = r ? r : clients_do(all, CLIENTS_MAKE, 0, 0, e);
 	return !r && cmd_stop ? err_set(e, -EINTR, "interrupted") : r;
+}
+
+void replay_clients_anew(struct clients *all)
+{
+	struct replay_clients *c = clients_own(all);
+
+	for (unsigned int k = 0; k < c->o.copies; k++)
+		c->copy[k].c.found = false;
 }
 
 int replay_clients_start(struct clients *all, struct err *e)

@@ -16,6 +16,7 @@ struct replay_clients_opts {
 	struct replay_plan *plan; /* closed; borrowed */
 	unsigned int copies;      /* of all that was recorded; at least 1 */
 	unsigned int threads;     /* 0: session_threads() */
+	bool realtime;            /* as engine_opts.realtime */
 	/* Who each client of the plan logs in as, also in the copies, NULL: as the session; valid
 	 * until they are open. NULL: all as the session. */
 	const struct user *const *account;
@@ -29,6 +30,9 @@ int replay_clients_open(struct clients **out, const struct replay_clients_opts *
 
 /* Makes the image in base, which exists. 0; LOAD_REFUSED; negative errno. */
 int replay_clients_make(struct clients *all, struct err *e);
+
+/* What was in base was removed: the image is to be made anew. */
+void replay_clients_anew(struct clients *all);
 
 /* Begins the replay; clients_wait and clients_join follow. */
 int replay_clients_start(struct clients *all, struct err *e);

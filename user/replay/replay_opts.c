@@ -11,7 +11,6 @@
 #define AT(field)   offsetof(struct replay_cfg, field)
 #define COPIES_MAX  1000
 #define CLIENTS_MAX 100000
-#define THREADS_MAX 256
 
 static int replay_opts_take_copies(void *to, const char *arg, struct err *e)
 {
@@ -68,8 +67,7 @@ const struct opt replay_options[] = {
 	  .help = "begin so long after the recording's begin" },
 	{ .name = "to", .arg = "SECONDS", .type = OPT_TIME, .offset = AT(to_s), .max = TIME_MAX_NS,
 	  .help = "end so long after the recording's begin (default: with its last request)" },
-	{ .name = "threads", .arg = "N", .type = OPT_UINT, .offset = AT(threads), .min = 1, .max = THREADS_MAX,
-	  .help = "threads that drive the clients (default: one for each 200 clients, at most half the CPUs; of a DIRECTORY or a GlusterFS volume: one for each client)" },
+	SESSION_THREADS_OPTIONS(struct replay_cfg, threads, realtime, ""),
 	{ .name = "slo", .arg = "LIMIT[,LIMIT]", .type = OPT_CALL, .offset = AT(slos), .call = slo_take, .repeats = true,
 	  .help = "exit with 7 if this limit was not kept, with 8 if that cannot be told, such as p99<=50ms, "
 		  "read.mean<=2ms, rate>=500, failed<=0.1%; may be repeated",

@@ -8,7 +8,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define LISTED 6 /* names in a list, at most */
+#define LISTED   6 /* names in a list, at most */
+#define LEFT_LEN 900
 
 /* A list of names with their numbers: "FPGetExtAttr 12, FPOpenDT 3". */
 struct replay_list {
@@ -73,6 +74,28 @@ static void replay_say_image(FILE *out, const struct replay_plan *p, unsigned in
 	fputc('\n', out);
 }
 
+/* Of a reason: how many, and of which commands. "": none. */
+static void replay_put_left(const struct replay_plan *p, const struct replay_counts *all,
+			    enum replay_reason reason, char out[static LEFT_LEN])
+{
+	struct replay_list list;
+
+	*out = '\0';
+	if (!all->left[reason])
+		return;
+	replay_list_left(p, reason, &list);
+	snprintf(out, LEFT_LEN, "%s of %s requests are not replayed: those %s%s%s",
+		 cell_count(all->left[reason]).text, cell_count(all->recorded).text,
+		 replay_reason_text(reason), reason == REPLAY_OUTSIDE ? "" : ": ",
+		 reason == REPLAY_OUTSIDE ? "" : list.text);
+}
+
+/* Those that are never replayed, or were not asked for, are no warning. */
+static bool replay_is_usual(enum replay_reason reason)
+{
+	return reason == REPLAY_SESSION || reason == REPLAY_OUTSIDE || reason == REPLAY_OTHERS;
+}
+
 static void replay_say_requests(FILE *out, const struct replay_plan *p, unsigned int copies)
 {
 	const uint64_t clients = (uint64_t)p->n_clients * copies;
@@ -109,6 +132,7 @@ void replay_say(FILE *out, const struct replay_cfg *cfg, const struct replay_pla
 	const uint64_t users = replay_n_users(&about->users);
 	struct run_notes notes = { 0 };
 	struct replay_counts all;
+	char left[LEFT_LEN];
 
 	replay_plan_counts(p, &all);
 	fprintf(out, "Recording: %s requests in %.1f s, %s session%s of %s user%s\n",
@@ -118,6 +142,11 @@ void replay_say(FILE *out, const struct replay_cfg *cfg, const struct replay_pla
 	replay_users_say(out, cfg, about);
 	replay_say_image(out, p, cfg->copies);
 	replay_say_requests(out, p, cfg->copies);
+	for (unsigned int i = 0; i < REPLAY_N_REASONS; i++) {
+		replay_put_left(p, &all, i, left);
+		if (replay_is_usual(i) && *left)
+			fprintf(out, "%s\n", left);
+	}
 	replay_note_recording(p, about, &notes);
 	for (size_t i = 0; i < notes.n; i++)
 		fprintf(out, "%s\n", notes.note[i].text);
@@ -128,7 +157,7 @@ int replay_note_recording(const struct replay_plan *p, const struct recording *a
 			  struct run_notes *warnings)
 {
 	struct replay_counts all;
-	struct replay_list list;
+	char left[LEFT_LEN];
 	int r = 0;
 
 	replay_plan_counts(p, &all);
@@ -139,19 +168,22 @@ int replay_note_recording(const struct replay_plan *p, const struct recording *a
 			      cell_count(about->found.damaged).text,
 			      cell_count(about->found.packets).text,
 			      cell_count(about->found.torn_b).text);
+	if (about->found.missing)
+		r |= run_note(warnings, "damaged",
+			      "the recording is not whole: %s packet%s missing between others",
+			      cell_count(about->found.missing).text,
+			      about->found.missing == 1 ? " is" : "s are");
+	if (about->missing)
+		r |= run_note(warnings, "damaged",
+			      "%s requests that were recorded are not in the recording any more",
+			      cell_count(about->missing).text);
 	if (about->lost)
 		r |= run_note(warnings, "recorded", "%llu requests were lost while it was recorded",
 			      (unsigned long long)about->lost);
 	for (unsigned int i = 0; i < REPLAY_N_REASONS; i++) {
-		if (!all.left[i])
-			continue;
-		replay_list_left(p, i, &list);
-		if (i == REPLAY_SESSION || i == REPLAY_OUTSIDE || i == REPLAY_OTHERS)
-			continue;
-		r |= run_note(warnings, "left_out",
-			      "%s of %s requests are not replayed: those %s: %s",
-			      cell_count(all.left[i]).text, cell_count(all.recorded).text,
-			      replay_reason_text(i), list.text);
+		replay_put_left(p, &all, i, left);
+		if (!replay_is_usual(i) && *left)
+			r |= run_note(warnings, "left_out", "%s", left);
 	}
 	return r ? -ENOMEM : 0;
 }

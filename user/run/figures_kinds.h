@@ -37,7 +37,8 @@
 	X(CASE_FOLDED, "case_folded", "1",                                                         \
 	  "shares that look names up whatever their case, by the settings; who: of how many")      \
 	X(CREATE, "create", "share", "own time: CREATE, and compounds that begin with it")         \
-	X(CREATE_CALLS, "create_calls", "1", "system calls for each of these")                     \
+	X(CREATE_CALLS, "create_calls", "1",                                                       \
+	  "system calls for each CREATE that is in no compound")                                   \
 	X(ACL_MODULE, "acl_module", "1",                                                           \
 	  "shares that store Windows ACLs beside the files, by the settings; who: of how many")    \
 	X(BREAKS, "breaks", "1", "CREATE requests whose clients were told to wait")                \

@@ -20,6 +20,7 @@
 
 struct trace_reader {
 	char uuid[33];
+	uint64_t n_seq; /* packets that there were until now, by their numbers */
 	json_t *layout; /* owned; names of fields are in it */
 	unsigned int stream, record_len;
 	int fd;
@@ -53,6 +54,7 @@ static bool reader_sum_is_right(const char *text)
 
 static int reader_layout(struct trace_reader *t, int dir, const char *folder, struct err *e)
 {
+	const char *uuid;
 	char *text = NULL;
 	json_error_t why;
 	uint64_t len;
@@ -70,8 +72,11 @@ static int reader_layout(struct trace_reader *t, int dir, const char *folder, st
 		return err_set(e, -EINVAL, "%s: " LAYOUT " is damaged", folder);
 	if (json_integer_value(json_object_get(t->layout, "format")) != FORMAT)
 		return err_set(e, -EINVAL, "%s: of a version that this one does not read", folder);
-	snprintf(t->uuid, sizeof(t->uuid), "%s",
-		 json_string_value(json_object_get(t->layout, "uuid")) ?: "");
+	uuid = json_string_value(json_object_get(t->layout, "uuid"));
+	if (!uuid || strlen(uuid) != sizeof(t->uuid) - 1 ||
+	    strspn(uuid, "0123456789abcdef") != sizeof(t->uuid) - 1)
+		return err_set(e, -EINVAL, "%s: " LAYOUT " is damaged", folder);
+	snprintf(t->uuid, sizeof(t->uuid), "%s", uuid);
 	return 0;
 }
 
@@ -208,6 +213,16 @@ int trace_reader_field(const struct trace_reader *t, const char *name)
 
 /* ---- packets ---- */
 
+/* Whether it is of this trace, as head and layout say. */
+static bool reader_is_ours(const struct trace_reader *t, const struct trace_packet_head *head)
+{
+	char uuid[sizeof(t->uuid)];
+
+	for (size_t i = 0; i < sizeof(head->uuid); i++)
+		snprintf(uuid + 2 * i, 3, "%02x", head->uuid[i]);
+	return head->magic == TRACE_MAGIC && head->stream == t->stream && !strcmp(uuid, t->uuid);
+}
+
 static bool reader_packet_is_right(struct trace_reader *t)
 {
 	struct trace_packet_head *head = (struct trace_packet_head *)t->packet;
@@ -215,12 +230,13 @@ static bool reader_packet_is_right(struct trace_reader *t)
 	uint64_t content;
 
 	head->crc32 = 0;
-	if (head->magic != TRACE_MAGIC || head->stream != t->stream ||
-	    crc32(0, t->packet, TRACE_PACKET_LEN) != sum)
+	if (!reader_is_ours(t, head) || crc32(0, t->packet, TRACE_PACKET_LEN) != sum)
 		return false;
 	content = head->content_size / 8;
-	if (content < sizeof(*head) || content > TRACE_PACKET_LEN)
+	if (content < sizeof(*head) || content > TRACE_PACKET_LEN || head->seq < t->n_seq ||
+	    head->seq == UINT64_MAX)
 		return false;
+	t->n_seq = head->seq + 1;
 	t->at = sizeof(*head);
 	t->end = content;
 	t->found.discarded = head->discarded;
@@ -294,11 +310,12 @@ uint64_t trace_reader_value(const struct trace_reader *t, int field)
 void trace_reader_rewind(struct trace_reader *t)
 {
 	t->at = t->end = 0;
-	t->offset = 0;
+	t->offset = t->n_seq = 0;
 	t->found = (struct trace_read) { 0 };
 }
 
 void trace_reader_found(const struct trace_reader *t, struct trace_read *out)
 {
 	*out = t->found;
+	out->missing = t->n_seq > out->packets ? t->n_seq - out->packets : 0;
 }

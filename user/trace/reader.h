@@ -19,7 +19,9 @@ struct trace_reader;
 /* What was found in the packets until now. */
 struct trace_read {
 	uint64_t records, packets;
-	uint64_t damaged;   /* packets whose sum is wrong, or that are of something else */
+	/* Packets whose sum is wrong, or that are of something else, come again or too late. */
+	uint64_t damaged;
+	uint64_t missing;   /* packets: by their numbers there were so many more */
 	uint64_t torn_b;    /* bytes at the end that are no whole packet */
 	uint64_t discarded; /* records that were lost while the trace was made */
 };

@@ -33,12 +33,14 @@ _FROM_ITSELF = "cannot tell: a server differs from itself"
 @dataclass
 class Side:
     """A server and its runs by work. `twin`: the side that is the same server, measured again
-    (--aa)."""
+    (--aa). `load`: options that only its loads are given (--vary)."""
 
     key: str
     name: str
     url: str
     twin: Side | None = None
+    server: str = ""
+    load: tuple[str, ...] = ()
     runs: dict[str, list[Run]] = field(default_factory=dict)
     of: dict[str, dict[Row, values.Value]] = field(default_factory=dict)  # by the run's id
 
@@ -373,7 +375,13 @@ def _differ(of: Sequence[object]) -> bool:
 def _settings(side: Side) -> dict[str, str]:
     """What its runs were made with, and on what; what else is known of the server."""
     run = side.first
-    out = {"server": run.server_name, "processes counted": ", ".join(costs.processes(run))}
+    out = {
+        "server": run.server_name,
+        "synced for": ", ".join(costs.synced_for(run)),
+        "encrypted": _yes(costs.encrypted(run)),
+        "names are looked up": _case(run),
+        "processes counted": ", ".join(costs.processes(run)),
+    }
     out |= {k: v for k, v in versus.settings(run).items() if k not in _WHICH}
     known = {"host", "port", "volume", "name", "machine"}
     out |= {
@@ -382,6 +390,19 @@ def _settings(side: Side) -> dict[str, str]:
         if "." not in key and key not in known and not text.startswith("pid ")
     }
     return out | versus.work_amounts(run)
+
+
+def _yes(value: bool | None) -> str:
+    return "" if value is None else "yes" if value else "no"
+
+
+def _case(run: Run) -> str:
+    """Whether a name is also found in another case: smbd then reads the whole folder for one that
+    is not there, unless the file system does that itself."""
+    if run.kind != "smb":
+        return "as the file system does"
+    known = run.case_folded
+    return "" if known is None else "in any case" if known else "as the file system does"
 
 
 def _syncs(sides: Sequence[Side], name: str) -> Syncs:
@@ -428,9 +449,11 @@ def _over(ways: Sequence[costs.Way], ms: float) -> Middle:
 
 
 def _pairs(sides: Sequence[Side]) -> list[tuple[Side, Side]]:
-    """Any two servers, then each with itself."""
+    """Any two that differ in one thing: in the server, or in what is varied; then each with
+    itself."""
     alone = [side for side in sides if side.twin is None]
-    return [*combinations(alone, 2), *((side.twin, side) for side in sides if side.twin)]
+    two = [(a, b) for a, b in combinations(alone, 2) if a.load == b.load or a.server == b.server]
+    return [*two, *((side.twin, side) for side in sides if side.twin)]
 
 
 def judged(sides: Sequence[Side], least: float) -> Outcome:

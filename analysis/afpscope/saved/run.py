@@ -164,6 +164,8 @@ class Run:
     labels: Mapping[str, str] = field(default_factory=dict)  # that the user gave it
     conf: str = ""  # the server's settings, as a path on its host; empty: not known
     pending_ns: float = 0.0  # of requests that had no answer at the end, where that was measured
+    # Shares of a server of SMB that look names up whatever their case; None: not known.
+    case_folded: float | None = None
     bundle: Node | None = None  # of a file of afpscope bundle: what it has besides the run
 
     @property
@@ -344,7 +346,8 @@ def _parse(node: Node, file: Path, folder: Path | None) -> Run:
             findings=tuple(f["text"].text() for f in found.items()) if found else (),
             labels=labels.texts() if labels else {},
             conf=(names.get_text("conf") or "") if names else "",
-            pending_ns=_pending_ns(figures),
+            pending_ns=_figure(figures, "pending") or 0.0,
+            case_folded=_figure(figures, "case_folded"),
             bundle=node.get(sealed.BUNDLE),
         )
     except Failure as e:
@@ -405,9 +408,9 @@ def _causes(node: Node | None, key: str, figures: Node | None) -> tuple[Cause, .
     )
 
 
-def _pending_ns(figures: Node | None) -> float:
-    pending = figures.get("pending") if figures else None
-    return (pending.get_number("value") or 0.0) if pending else 0.0
+def _figure(figures: Node | None, key: str) -> float | None:
+    found = figures.get(key) if figures else None
+    return found.get_number("value") if found else None
 
 
 def _rivals(node: Node | None) -> int:

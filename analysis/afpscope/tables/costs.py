@@ -9,6 +9,7 @@ measured is not there.
 
 from __future__ import annotations
 
+from collections import Counter
 from dataclasses import dataclass
 
 from ..saved.crowd import Action, Load, over
@@ -66,6 +67,30 @@ def syncs(run: Run) -> dict[str, float]:
         if row.class_ == "sync":
             out[row.object] = out.get(row.object, 0.0) + row.calls / ended(found[1])
     return out
+
+
+def synced_for(run: Run) -> list[str]:
+    """Requests for which the server synced, of which most of its sync calls were first. Empty: not
+    known, or none."""
+    found, n = load_of(run), Counter[str]()
+    for account in (found[0].requests or ()) if found else ():
+        for part in account.parts:
+            if part.class_ == "sync" and part.calls:
+                n[account.name] += part.calls
+    return [name for name, _ in n.most_common()]
+
+
+# Accounts of requests that cannot be read: they are encrypted, or signed in a way that hides them.
+_SEALED = ("encrypted frames", "signed or encrypted")
+
+
+def encrypted(run: Run) -> bool | None:
+    """Whether any request was; None: not known."""
+    found = load_of(run)
+    if not found or found[0].requests is None:
+        return None
+    return any(a.name in _SEALED and (a.requests or a.figures.get("untimed"))
+               for a in found[0].requests)  # fmt: skip
 
 
 def _written(run: Run, phase: Phase) -> float | None:

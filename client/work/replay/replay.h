@@ -109,9 +109,9 @@ struct replay_object {
 	uint32_t place;  /* the last one */
 	uint32_t opened; /* steps of other sessions wait for it: last lock or exclusive open */
 	uint32_t grown;  /* last step that made it longer */
-	bool is_dir, at_begin, touched, cut, lost;
-	uint64_t size, rsrc; /* at the begin, bytes */
-	uint64_t now;        /* while planning: as far as is known */
+	bool is_dir, at_begin, touched, cut, rsrc_cut, lost;
+	uint64_t size, rsrc;    /* at the begin, bytes */
+	uint64_t now, rsrc_now; /* while planning: as far as is known */
 	/* Of a directory: entries that are known to be there at the begin and now, and how many
 	 * must be there at the begin beside those that are not known yet. */
 	int64_t n_begin, n_now, n_want;
@@ -196,6 +196,9 @@ int replay_plan_add(struct replay_plan *p, const struct replay_request *q);
 
 /* All were added. 0, or a negative errno with a text: without memory, too much, nothing to send. */
 int replay_plan_close(struct replay_plan *p, struct err *e);
+
+/* Bytes that are there at once during the replay, at most: UINT64_MAX: more than can be said. */
+uint64_t replay_plan_room(const struct replay_plan *p);
 
 /* Sums of all commands. */
 void replay_plan_counts(const struct replay_plan *p, struct replay_counts *out);

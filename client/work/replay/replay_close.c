@@ -23,13 +23,15 @@ static void close_image(struct replay_plan *p)
 			continue;
 		}
 		p->image.files++;
-		p->image.bytes += o->size;
-		p->image.rsrc_bytes += o->rsrc;
+		p->image.bytes = replay_sum(p->image.bytes, o->size);
+		p->image.rsrc_bytes = replay_sum(p->image.rsrc_bytes, o->rsrc);
 	}
 }
 
 #define DEPTH_MAX 200
+#define FILE_ROOM 4096u /* bytes that a file or folder takes, also an empty one */
 
+/* DEPTH_MAX: deeper than can be made. */
 static unsigned int close_depth(const struct replay_plan *p, uint32_t object)
 {
 	unsigned int depth = 0;
@@ -44,19 +46,44 @@ static unsigned int close_depth(const struct replay_plan *p, uint32_t object)
 	return depth;
 }
 
-/* Directories of the image, those above before those below. */
+static bool close_is_made(const struct replay_object *o)
+{
+	return o->at_begin && o->is_dir;
+}
+
+/* Directories of the image, those above before those below; without those that are too deep. */
 static int close_order(struct replay_plan *p)
 {
-	uint32_t n = 0, left = (uint32_t)p->image.dirs;
+	uint32_t first[DEPTH_MAX + 1] = { 0 };
+	uint8_t *depth = calloc(p->n_objects, sizeof(*depth));
+	bool there;
 
-	p->dir_order = calloc(left + 1, sizeof(*p->dir_order));
-	for (unsigned int depth = 1; p->dir_order && n < left && depth <= DEPTH_MAX; depth++)
-		for (uint32_t i = 1; i < p->n_objects; i++)
-			if (p->object[i].at_begin && p->object[i].is_dir &&
-			    close_depth(p, i) == depth)
-				p->dir_order[n++] = i;
-	p->image.dirs = n;
-	return p->dir_order ? 0 : -ENOMEM;
+	_Static_assert(DEPTH_MAX <= UINT8_MAX, "a depth is kept in 8 bits");
+	p->dir_order = calloc(p->image.dirs + 1, sizeof(*p->dir_order));
+	there = depth && p->dir_order;
+	for (uint32_t i = 1; there && i < p->n_objects; i++) {
+		if (!close_is_made(&p->object[i]))
+			continue;
+		depth[i] = (uint8_t)close_depth(p, i);
+		if (depth[i] < DEPTH_MAX)
+			first[depth[i] + 1]++;
+	}
+	for (unsigned int d = 1; d <= DEPTH_MAX; d++)
+		first[d] += first[d - 1];
+	p->image.dirs = first[DEPTH_MAX];
+	for (uint32_t i = 1; there && i < p->n_objects; i++)
+		if (close_is_made(&p->object[i]) && depth[i] < DEPTH_MAX)
+			p->dir_order[first[depth[i]]++] = i;
+	free(depth);
+	return there ? 0 : -ENOMEM;
+}
+
+/* A time that comes sooner, or later, at this speed. */
+static uint64_t close_sooner(uint64_t ns, double speed)
+{
+	const double at = (double)ns / speed;
+
+	return at < (double)INT64_MAX ? (uint64_t)at : INT64_MAX;
 }
 
 /* What can be looked up is a directory: that is known only now. */
@@ -76,7 +103,7 @@ static void close_steps(struct replay_plan *p)
 			s->how = 0755;
 		hist_add(&p->recorded[s->verb], s->time_ns);
 		s->due_ns = s->due_ns > p->o.from_ns ? s->due_ns - p->o.from_ns : 0;
-		s->due_ns = (uint64_t)((double)s->due_ns / speed);
+		s->due_ns = close_sooner(s->due_ns, speed);
 	}
 }
 
@@ -112,6 +139,14 @@ static void close_drop_idle(struct replay_plan *p)
 		p->client[n++] = p->client[i];
 	}
 	p->n_clients = n;
+}
+
+uint64_t replay_plan_room(const struct replay_plan *p)
+{
+	const struct replay_image *i = &p->image;
+	const uint64_t all = (i->dirs + i->files + i->fill) * FILE_ROOM;
+
+	return replay_sum(replay_sum(all, i->bytes), replay_sum(i->rsrc_bytes, i->grows));
 }
 
 int replay_plan_close(struct replay_plan *p, struct err *e)

@@ -1,11 +1,14 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
  * The image: client 0 makes its directories, those above before those below, and removes what is
- * not to be there; then each client makes a share of the files. What is there already stays.
+ * not to be there; then each client makes a share of the files. What is there already stays: a file
+ * that is too short was not made to its end, and gets the rest; one that is too long is cut.
  */
 #include "work/replay/replay_client_priv.h"
 
 #include <errno.h>
+#include <inttypes.h>
+#include <string.h>
 
 enum make_stage {
 	MAKE_FIRST, /* MKDIR, CREATE, DELETE */
@@ -24,19 +27,90 @@ static const struct replay_plan *make_plan(const struct replay_client *c)
 	return c->c->plan;
 }
 
+static bool make_is_slot(const struct replay_client *c)
+{
+	return c->work == REPLAY_MAKE_DIRS && c->object > make_plan(c)->image.dirs;
+}
+
+/* Names are cleared from the last one on: those in a directory are behind it. */
+static uint32_t make_slot(const struct replay_client *c)
+{
+	return make_plan(c)->n_slots - 1 - c->slot;
+}
+
+/* ---- names ---- */
+
+/* A file that is only listed: by paths its name is put behind that of its directory. */
+static bool make_name_fill(struct replay_client *c)
+{
+	size_t len;
+
+	if (!replay_client_name(c, c->object, REPLAY_NONE, 0, &c->op.dir, &c->op.name, c->name[0]))
+		return false;
+	len = strlen(c->name[0]);
+	if (len > REPLAY_PATH_MAX - REPLAY_NAME_MAX - 2)
+		return false;
+	if (len)
+		c->name[0][len++] = '/';
+	replay_fill_name(c->name[0] + len, c->fill);
+	return true;
+}
+
+/* false: its directory is not there, or the path is too long. */
+static bool make_name(struct replay_client *c)
+{
+	const struct replay_plan *p = make_plan(c);
+	uint32_t slot = make_slot(c), object;
+
+	if (!make_is_slot(c)) {
+		object = c->work == REPLAY_MAKE_DIRS ? p->dir_order[c->object - 1] : c->object;
+		if (c->work == REPLAY_MAKE_FILES && p->object[object].is_dir)
+			return make_name_fill(c);
+		slot = replay_place_at(p, object, 0);
+	}
+	return replay_client_name(c, p->slot[slot].parent, slot, 0, &c->op.dir, &c->op.name,
+				  c->name[0]);
+}
+
+/* false: it cannot be made, and is passed over. */
+static bool make_first(struct replay_client *c, enum store_verb verb)
+{
+	c->op = (struct store_op) { .verb = verb };
+	if (verb == STORE_LOOKUP) {
+		c->op.dir = c->store->root[0];
+		c->op.name = c->c->base;
+		return true;
+	}
+	if (verb == STORE_MKDIR && !c->by_id)
+		c->op.how = STORE_UNUSED;
+	return make_name(c);
+}
+
 /* ---- what is made next ---- */
+
+/* Whether the image has nothing there; in a directory that it does not have there is nothing. */
+static bool make_clears(const struct replay_client *c, uint32_t slot)
+{
+	const struct replay_slot *s = &make_plan(c)->slot[slot];
+
+	return s->at_begin == REPLAY_NONE && s->alias == REPLAY_NONE &&
+	       (!c->by_id || atomic_load_explicit(&c->c->id[s->parent], memory_order_relaxed));
+}
 
 /* The directory of all, which exists, is looked up as the first; that of a copy is made in it. */
 static int make_begin_dir(struct replay_client *c)
 {
 	const struct replay_plan *p = make_plan(c);
 
-	if (c->object <= p->image.dirs)
-		return STORE_MKDIR;
-	while (c->c->found && c->slot < p->n_slots &&
-	       (p->slot[c->slot].at_begin != REPLAY_NONE || p->slot[c->slot].alias != REPLAY_NONE))
-		c->slot++;
-	return c->c->found && c->slot < p->n_slots ? STORE_DELETE : SCRIPT_END;
+	if (!c->object)
+		return make_first(c, STORE_LOOKUP) ? STORE_LOOKUP : SCRIPT_END;
+	for (; c->object <= p->image.dirs; c->object++)
+		if (make_first(c, STORE_MKDIR))
+			return STORE_MKDIR;
+	for (; c->c->found && c->slot < p->n_slots; c->slot++)
+		if (make_clears(c, make_slot(c)) && make_first(c, STORE_DELETE))
+			return STORE_DELETE;
+	return SCRIPT_END;
 }
 
 static int make_begin_file(struct replay_client *c)
@@ -48,7 +122,7 @@ static int make_begin_file(struct replay_client *c)
 		o = &p->object[c->object];
 		if (!o->at_begin || c->object % p->n_clients != c->number)
 			continue;
-		if (o->is_dir ? c->fill < o->fill : !c->fill)
+		if ((o->is_dir ? c->fill < o->fill : !c->fill) && make_first(c, STORE_CREATE))
 			return STORE_CREATE;
 	}
 	return SCRIPT_END;
@@ -63,52 +137,6 @@ int replay_make_begin(struct replay_client *c)
 }
 
 /* ---- its requests ---- */
-
-static bool make_is_slot(const struct replay_client *c)
-{
-	return c->work == REPLAY_MAKE_DIRS && c->object > make_plan(c)->image.dirs;
-}
-
-/* Names what is made. By paths the name of a file that is only listed is put behind that of its
- * directory. */
-static void make_name(struct replay_client *c)
-{
-	const struct replay_plan *p = make_plan(c);
-	uint32_t slot = c->slot, object;
-	size_t len;
-
-	if (!make_is_slot(c)) {
-		object = c->work == REPLAY_MAKE_DIRS ? p->dir_order[c->object - 1] : c->object;
-		slot = replay_place_at(p, object, 0);
-		if (c->work == REPLAY_MAKE_FILES && p->object[object].is_dir) {
-			replay_client_name(c, object, REPLAY_NONE, 0, &c->op.dir, &c->op.name,
-					   c->name[0]);
-			for (len = 0; c->name[0][len]; len++)
-				;
-			if (len && len < REPLAY_PATH_MAX - 2 * REPLAY_NAME_MAX)
-				c->name[0][len++] = '/';
-			replay_fill_name(c->name[0] + len, c->fill);
-			return;
-		}
-	}
-	replay_client_name(c, p->slot[slot].parent, slot, 0, &c->op.dir, &c->op.name, c->name[0]);
-}
-
-static void make_first(struct replay_client *c)
-{
-	c->op = (struct store_op) { .verb = STORE_CREATE };
-	if (c->work == REPLAY_MAKE_DIRS)
-		c->op.verb = make_is_slot(c) ? STORE_DELETE : STORE_MKDIR;
-	if (c->work == REPLAY_MAKE_DIRS && !c->object) {
-		c->op.verb = STORE_LOOKUP;
-		c->op.dir = c->store->root[0];
-		c->op.name = c->c->base;
-		return;
-	}
-	if (c->op.verb == STORE_MKDIR && !c->by_id)
-		c->op.how = STORE_UNUSED;
-	make_name(c);
-}
 
 /* By ids the directory of all was just looked up. */
 static void make_below(struct replay_client *c)
@@ -136,7 +164,7 @@ static void make_mode(struct replay_client *c)
 	c->op.dir = last.dir;
 	c->op.name = last.name;
 	if (!is_dir)
-		make_name(c);
+		make_name(c); /* it had one before */
 }
 
 static uint64_t make_len(const struct replay_client *c)
@@ -152,7 +180,6 @@ struct store_op *replay_make_next(struct replay_client *c)
 
 	switch (c->stage) {
 	case MAKE_FIRST:
-		make_first(c);
 		return &c->op;
 	case MAKE_BELOW:
 		make_below(c);
@@ -208,8 +235,15 @@ static enum script_state make_done(struct replay_client *c)
 
 static enum script_state make_failed(struct replay_client *c, struct err *e)
 {
-	err_set(e, -EIO, "image: %s: %s", store_verb_name(c->op.verb),
-		c->op.why ? c->op.why : "refused");
+	const char *why = c->op.why ? c->op.why : "refused";
+
+	if (c->op.verb == STORE_WRITE)
+		err_set(e, -EIO,
+			"image: write: %s; a file was written up to byte %" PRIu64 " of %" PRIu64
+			" only: is the volume full?",
+			why, c->moved + c->op.done, make_len(c));
+	else
+		err_set(e, -EIO, "image: %s: %s", store_verb_name(c->op.verb), why);
 	c->stage = MAKE_MODE; /* there is nothing more to do with it */
 	make_done(c);
 	return SCRIPT_FAILED;
@@ -282,11 +316,12 @@ static enum script_state make_answered_file(struct replay_client *c, struct err 
 			return make_go_on(c, MAKE_LENGTH);
 		return make_go_on(c, make_len(c) ? MAKE_WRITE : MAKE_CLOSE);
 	case MAKE_LENGTH:
-		if (c->op.done == make_len(c))
-			return make_go_on(c, MAKE_CLOSE);
-		return make_go_on(c, MAKE_CUT);
+		if (c->op.done > make_len(c))
+			return make_go_on(c, MAKE_CUT);
+		c->moved = c->op.done;
+		return make_go_on(c, c->moved < make_len(c) ? MAKE_WRITE : MAKE_CLOSE);
 	case MAKE_CUT:
-		return make_go_on(c, make_len(c) ? MAKE_WRITE : MAKE_CLOSE);
+		return make_go_on(c, MAKE_CLOSE);
 	case MAKE_WRITE:
 		c->moved += c->op.done;
 		c->s.bytes += c->op.done;

@@ -10,6 +10,8 @@
 #include <string.h>
 
 #define STEPS_MAX (UINT32_MAX / 2)
+#define LEN_MOST  ((uint64_t)INT64_MAX) /* of a file */
+#define MOVE_MOST UINT32_MAX            /* bytes of a request: DSI says its length in 32 bits */
 
 const char *replay_reason_text(enum replay_reason r)
 {
@@ -120,9 +122,10 @@ static void plan_was_long(struct replay_object *o, bool rsrc, uint64_t len)
 {
 	uint64_t *at = rsrc ? &o->rsrc : &o->size;
 
+	len = len > LEN_MOST ? LEN_MOST : len;
 	if (!rsrc && len > o->now)
 		o->now = len;
-	if (o->at_begin && !o->cut && len > *at)
+	if (o->at_begin && !(rsrc ? o->rsrc_cut : o->cut) && len > *at)
 		*at = len;
 }
 
@@ -158,7 +161,7 @@ static void plan_opened(struct replay_plan *p, struct plan_now *n, uint32_t obje
 static void plan_listed(struct replay_plan *p, const struct plan_now *n, uint32_t object)
 {
 	struct replay_object *dir = &p->object[object];
-	const uint64_t seen = n->step.offset + n->q->actual;
+	const uint64_t seen = replay_sum(n->step.offset, n->q->actual);
 	int64_t want;
 
 	if (!n->q->actual || n->q->marks & REPLAY_REPLY_MISSING || seen > INT32_MAX)
@@ -195,14 +198,16 @@ static void plan_make(struct replay_plan *p, struct plan_now *n)
 		replay_tree_is_there(p, n->at, is_dir);
 }
 
-/* A file has another length now: what all together have more than at the begin. */
-static void plan_has_length(struct replay_plan *p, struct replay_object *o, uint64_t len)
+/* A fork has another length now: what all together have more than at the begin. */
+static void plan_has_length(struct replay_plan *p, uint64_t *now, uint64_t len)
 {
 	struct replay_maps *m = p->maps;
 
-	m->grown += (int64_t)(len - o->now);
-	o->now = len;
-	if (m->grown > (int64_t)p->image.grows)
+	len = len > LEN_MOST ? LEN_MOST : len;
+	if (__builtin_add_overflow(m->grown, (int64_t)len - (int64_t)*now, &m->grown))
+		p->image.grows = UINT64_MAX;
+	*now = len;
+	if (m->grown > 0 && (uint64_t)m->grown > p->image.grows)
 		p->image.grows = (uint64_t)m->grown;
 }
 
@@ -222,7 +227,7 @@ static void plan_two_names(struct replay_plan *p, struct plan_now *n)
 		return;
 	if (n->step.effect == REPLAY_COPIES) {
 		copy = replay_tree_make(p, n->to, false);
-		plan_has_length(p, &p->object[copy], p->object[i].now);
+		plan_has_length(p, &p->object[copy].now, p->object[i].now);
 	} else if (n->step.effect == REPLAY_RENAMES) {
 		replay_tree_move(p, n->at, n->to, p->n_steps);
 	} else {
@@ -230,24 +235,38 @@ static void plan_two_names(struct replay_plan *p, struct plan_now *n)
 	}
 }
 
+/* A write that was refused, or of which that is not known, may be done in the replay. */
+static void plan_written(struct replay_plan *p, struct plan_now *n)
+{
+	struct replay_object *o = &p->object[n->open->object];
+	const struct replay_step *s = &n->step;
+	const uint64_t end = replay_sum(s->offset, s->len);
+	uint64_t *now = n->open->rsrc ? &o->rsrc_now : &o->now;
+
+	o->touched |= !n->open->rsrc && plan_is_answer(n);
+	if (end <= *now)
+		return;
+	plan_has_length(p, now, end);
+	if (!n->open->rsrc && plan_is_answer(n))
+		o->grown = p->n_steps;
+}
+
 static void plan_moved(struct replay_plan *p, struct plan_now *n)
 {
 	struct replay_object *o = &p->object[n->open->object];
-	struct replay_step *s = &n->step;
-	const uint64_t end = s->offset + s->done;
+	const struct replay_step *s = &n->step;
 
-	if (s->verb == STORE_SET_LEN && plan_is_answer(n)) {
+	if (s->verb == STORE_SET_LEN && plan_is_answer(n) && n->open->rsrc) {
+		o->rsrc_cut = true;
+		plan_has_length(p, &o->rsrc_now, s->len);
+	} else if (s->verb == STORE_SET_LEN && plan_is_answer(n)) {
 		o->cut = o->touched = true;
-		plan_has_length(p, o, s->len);
+		plan_has_length(p, &o->now, s->len);
 		o->grown = p->n_steps;
 	} else if (s->verb == STORE_READ && s->done && s->done != REPLAY_UNKNOWN) {
-		plan_was_long(o, n->open->rsrc, end);
-	} else if (s->verb == STORE_WRITE && plan_is_answer(n)) {
-		o->touched |= !n->open->rsrc;
-		if (!n->open->rsrc && s->done != REPLAY_UNKNOWN && end > o->now) {
-			plan_has_length(p, o, end);
-			o->grown = p->n_steps;
-		}
+		plan_was_long(o, n->open->rsrc, replay_sum(s->offset, s->done));
+	} else if (s->verb == STORE_WRITE) {
+		plan_written(p, n);
 	} else if (s->verb == STORE_LENGTH && !n->open->rsrc) {
 		plan_size_is(o, n->q->size);
 	}
@@ -320,6 +339,8 @@ static void plan_range(const struct replay_request *q, struct replay_step *s)
 	s->offset = q->offset;
 	s->len = q->length;
 	s->done = REPLAY_UNKNOWN;
+	if ((s->verb == STORE_READ || s->verb == STORE_WRITE) && s->len > MOVE_MOST)
+		s->len = MOVE_MOST;
 	if (s->verb == STORE_LIST)
 		s->offset = q->offset ? q->offset - 1 : 0;
 	if (s->verb == STORE_WRITE && known && q->flags & REPLAY_FLAG_FROM_END)
@@ -403,8 +424,10 @@ static void plan_end(struct replay_plan *p, struct plan_now *n)
 	const struct replay_where named = n->step.effect == REPLAY_RENAMES ? n->to : n->at;
 
 	if (n->step.effect == REPLAY_REMOVES && plan_is_answer(n)) {
-		if (n->step.object != REPLAY_NONE)
-			p->maps->grown -= (int64_t)p->object[n->step.object].now;
+		if (n->step.object != REPLAY_NONE) {
+			plan_has_length(p, &p->object[n->step.object].now, 0);
+			plan_has_length(p, &p->object[n->step.object].rsrc_now, 0);
+		}
 		replay_tree_remove(p, n->at);
 	}
 	if ((n->step.effect <= REPLAY_OPENS || n->step.effect == REPLAY_MAKES) && q->id &&
@@ -441,8 +464,8 @@ static void plan_count(struct replay_plan *p, struct replay_counts *c, const str
 
 	c->planned++;
 	client->n_steps++;
-	c->read_b += s->verb == STORE_READ ? moved : 0;
-	c->written_b += s->verb == STORE_WRITE ? moved : 0;
+	c->read_b = replay_sum(c->read_b, s->verb == STORE_READ ? moved : 0);
+	c->written_b = replay_sum(c->written_b, s->verb == STORE_WRITE ? moved : 0);
 	if (s->verb == STORE_READ && s->len > client->read_max)
 		client->read_max = s->len;
 	if (s->verb == STORE_WRITE && s->len > client->write_max)
@@ -484,8 +507,8 @@ int replay_plan_add(struct replay_plan *p, const struct replay_request *q)
 	p->maps->first_new = p->n_objects;
 	c->recorded++;
 	p->n_paths_cut += !!(q->marks & REPLAY_NAME_CUT);
-	if (q->t_ns + q->time_ns > p->end_ns)
-		p->end_ns = q->t_ns + q->time_ns;
+	if (replay_sum(q->t_ns, q->time_ns) > p->end_ns)
+		p->end_ns = replay_sum(q->t_ns, q->time_ns);
 	if (reason == REPLAY_N_REASONS) {
 		plan_begin(p, &n, q, verb, effect);
 		plan_find(p, &n);
@@ -518,8 +541,8 @@ void replay_plan_counts(const struct replay_plan *p, struct replay_counts *out)
 	for (unsigned int i = 0; i <= 256; i++) {
 		out->recorded += p->counts[i].recorded;
 		out->planned += p->counts[i].planned;
-		out->read_b += p->counts[i].read_b;
-		out->written_b += p->counts[i].written_b;
+		out->read_b = replay_sum(out->read_b, p->counts[i].read_b);
+		out->written_b = replay_sum(out->written_b, p->counts[i].written_b);
 		for (unsigned int k = 0; k < REPLAY_N_REASONS; k++)
 			out->left[k] += p->counts[i].left[k];
 	}

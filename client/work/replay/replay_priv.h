@@ -19,6 +19,12 @@
 
 #define REPLAY_OPEN_DIR     25u /* the command */
 
+/* Of two lengths, which may be whatever a damaged recording says. */
+static inline uint64_t replay_sum(uint64_t a, uint64_t b)
+{
+	return a > UINT64_MAX - b ? UINT64_MAX : a + b;
+}
+
 /* An open file while planning. */
 struct replay_open {
 	uint32_t client, file, object;

@@ -93,7 +93,8 @@ uint32_t replay_tree_is_there(struct replay_plan *p, struct replay_where at, boo
 	struct replay_object *dir = &p->object[at.dir];
 
 	if (i == REPLAY_NONE) {
-		const bool known = p->slot[at.slot].known;
+		/* What is in a directory that was made was made, too. */
+		const bool known = p->slot[at.slot].known || !dir->at_begin;
 
 		i = tree_new_object(p, at.slot, is_dir, 0);
 		dir = &p->object[at.dir];
@@ -141,13 +142,14 @@ void replay_tree_remove(struct replay_plan *p, struct replay_where at)
 	p->object[at.dir].n_now--;
 }
 
-/* Whether an object is a directory above a slot. */
-static bool tree_is_above(const struct replay_plan *p, uint32_t object, uint32_t slot)
+/* Whether an object is a directory above a slot at a step. */
+static bool tree_is_above(const struct replay_plan *p, uint32_t object, uint32_t slot,
+			  uint32_t step)
 {
 	for (unsigned int depth = 0; slot != REPLAY_NONE && depth < DEPTH_MAX; depth++) {
 		if (p->slot[slot].parent == object)
 			return true;
-		slot = replay_place_at(p, p->slot[slot].parent, UINT32_MAX);
+		slot = replay_place_at(p, p->slot[slot].parent, step);
 	}
 	return slot != REPLAY_NONE;
 }
@@ -160,7 +162,7 @@ void replay_tree_move(struct replay_plan *p, struct replay_where from, struct re
 	if (from.slot == REPLAY_NONE || to.slot == REPLAY_NONE || from.slot == to.slot)
 		return;
 	i = p->slot[from.slot].object;
-	if (i == REPLAY_NONE || tree_is_above(p, i, to.slot))
+	if (i == REPLAY_NONE || tree_is_above(p, i, to.slot, UINT32_MAX))
 		return;
 	replay_tree_remove(p, from);
 	if (p->slot[to.slot].object == REPLAY_NONE)
@@ -211,11 +213,11 @@ struct replay_where replay_tree_find(struct replay_plan *p, const struct replay_
 	/* the volume's name, below the parent of its root */
 	if (!path->name || (path->dir == PARENT_OF_ROOT && !path->parent))
 		return at;
+	p->object[at.dir].is_dir = true;
 	if (path->parent) {
 		at.slot = tree_slot(p, at.dir, path->parent, NULL);
 		at.dir = replay_tree_is_there(p, at, true);
 	}
-	p->object[at.dir].is_dir = true;
 	at.slot = tree_slot(p, at.dir, path->name, path);
 	if (p->slot[at.slot].alias != REPLAY_NONE) {
 		at.slot = p->slot[at.slot].alias;
@@ -251,7 +253,8 @@ static void tree_settle(struct replay_plan *p, uint32_t object, uint16_t volume,
 		tree_clear(p, at.slot);
 		p->object[found].at_begin = false;
 		p->slot[at.slot].alias = old;
-	} else if (!tree_is_above(p, object, at.slot)) {
+	} else if (!tree_is_above(p, object, at.slot, UINT32_MAX) &&
+		   !tree_is_above(p, object, at.slot, 0)) {
 		tree_clear(p, old);
 		p->object[found].at_begin = false;
 		p->slot[at.slot].object = p->slot[at.slot].at_begin = object;

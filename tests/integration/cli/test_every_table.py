@@ -18,6 +18,7 @@ from pathlib import Path
 import promised
 import pytest
 from checks import port_option
+from ganesha import Ganesha
 from gluster import Gluster
 from leftover import english
 from netatalk import Server
@@ -168,6 +169,13 @@ def test_a_recording_of_another_program(scope: Scope, dbd: Server, tmp_path: Pat
     loading.finish().expect(OK)
 
 
+def walk_loads(scope: Scope, tmp_path: Path, command: list[str], place: str) -> None:
+    work = {"load": LOAD, "smallfile": ("--files", "20", "--threads", "2")}
+    for tool, args in work.items():
+        (tmp_path / tool).mkdir()
+        walk(scope, tmp_path / tool, [*command, tool, place, *args])
+
+
 @pytest.fixture
 def bricks() -> Iterator[Gluster]:
     with Gluster(GLUSTER_MOUNT="one", GLUSTER_MEMORY="64M") as server:
@@ -204,9 +212,28 @@ def test_a_recording_of_samba(scope: Scope, tmp_path: Path) -> None:
         which = ("--kind", "smb", "--port", str(server.port), "-d", "4")
         walk(scope, tmp_path, scope.recorder(None, *which))
         loading.finish().expect(OK)
-        (tmp_path / "small").mkdir()
-        work = ("smallfile", share, "--files", "20", "--threads", "2")
-        walk(scope, tmp_path / "small", [*command, *work])
+        walk_loads(scope, tmp_path, command, share)
+
+
+@pytest.mark.usefixtures("with_libnfs")
+@pytest.mark.limit(300)
+def test_a_recording_of_ganesha(scope: Scope, tmp_path: Path) -> None:
+    """And work on an export of it."""
+    with Ganesha("bookworm") as server:
+        where = f"127.0.0.1:{server.port}{server.path1}?mountport={server.mount_port}"
+        command = [str(scope.binary)]
+        loading = scope.start([*command, "load", f"nfs://{where}", *LOAD, "--no-save"])
+        which = ("--kind", "nfs", "--port", str(server.port), "-d", "4")
+        walk(scope, tmp_path, scope.recorder(None, *which))
+        loading.finish().expect(OK)
+        walk_loads(scope, tmp_path, command, f"nfs://{where}")
+
+
+def test_a_replay(scope: Scope, dbd: Server, tmp_path: Path) -> None:
+    trace = ("--trace=requests", "--replayable", "-o", str(tmp_path / "recording"))
+    scope.execute(scope.command(dbd, *LOAD, *trace, tool="load")).expect(OK)
+    again = (str(tmp_path / "recording"), "--no-think")
+    walk(scope, tmp_path, scope.command(dbd, *again, tool="replay"))
 
 
 def test_calls_over_rx_and_a_recording_of_their_server(scope: Scope, tmp_path: Path) -> None:

@@ -48,7 +48,7 @@ BROWSE = Part("browse", 4, 0.02, ("--files=20",))
 @contextlib.contextmanager
 def working(part: Part, server: PinnedServer) -> Iterator[None]:
     """Clients at work in the block."""
-    it = Working(part, f"127.0.0.1:{server.port}", server.cpu)
+    it = Working(part, f"afp://bench1@127.0.0.1:{server.port}/vol1", server.cpu)
     try:
         it.begun()
         yield

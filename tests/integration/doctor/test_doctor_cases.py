@@ -140,7 +140,7 @@ def served(cpu: int) -> Made:
 @contextlib.contextmanager
 def working(part: Part, site: Site, address: str = "") -> Iterator[None]:
     """Clients at work in the block."""
-    it = Working(part, address or f"127.0.0.1:{site.port}", site.client_cpu)
+    it = Working(part, f"afp://bench1@{address or f'127.0.0.1:{site.port}'}/vol1", site.client_cpu)
     try:
         it.begun()
         yield

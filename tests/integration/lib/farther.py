@@ -53,9 +53,12 @@ class Seen:
         return self.said_ms[rtt_ms] - self.took_ms + self.median_ms
 
 
-def options(folder: Path, seconds: int) -> list[str]:
+def options(folder: Path, seconds: int, over: str = "afp") -> list[str]:
+    """Of load; over SMB and NFS without the actions that only AFP has."""
     mix = folder / "far.ini"
-    mix.write_text(MIX)
+    only_afp = ("mac-save", "login", "logout")
+    mix.write_text("\n".join(line for line in MIX.splitlines()
+                             if over == "afp" or not line.startswith(only_afp)))  # fmt: skip
     more = ("--clients=1", "--ramp=0", "--no-probe", "--watch=off")
     return [f"--mix={mix}", f"--duration={seconds}", *more]
 

@@ -535,7 +535,8 @@ def left_on(server: Server) -> list[str]:
     return sorted(
         path.name
         for volume in (server.vol1, server.vol2, server.ro)
-        for path in volume.glob("LanTest-*")
+        for form in ("LanTest-*", "afpscope-replay-*")
+        for path in volume.glob(form)
     )
 
 

@@ -2,20 +2,27 @@
 """Round trips of actions: how many there are is known in advance, and how long they take over a
 long way is measured through a relay that holds bytes.
 
-Tests client/load/chain.c, user/run/load.c, user/report/trips.c, user/report/long/trips.c,
+Tests client/load/chain.c, client/store/remote.c, user/run/load.c, user/report/trips.c,
+user/report/long/trips.c,
 user/report/screen/screen_trips.c, user/report/json/trips.c.
 """
 
 from __future__ import annotations
 
+import contextlib
 import json
+import subprocess
+from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 from fakes import Far
 from farther import TRIPS, Seen, options, seen
-from netatalk import Server
-from scope import OK, USAGE, Scope
+from ganesha import Ganesha
+from netatalk import USERS, Server
+from samba import Samba
+from scope import OK, REPO, USAGE, Scope
 
 FAR_MS = 100.0
 NEAR = 0.15  # of what was said: at this distance nearly all is the way
@@ -49,6 +56,72 @@ def test_actions_take_as_long_over_a_long_way_as_was_said(
         said = here[name].median_over(FAR_MS)
         if name == "login":
             said -= FAR_MS  # the relay takes the connection at once
+        assert abs(action.median_ms - said) <= NEAR * said, (name, action, said)
+
+
+# Of SMB a compound is one; of NFSv3 each name of the path from the export is looked up.
+TRIPS_OVER = {
+    "smb": {"list": 4, "look": 1, "read": 3, "write": 3, "save": 12, "create": 5},
+    "nfs": {"list": 3, "look": 4, "read": 5, "write": 6, "save": 35, "create": 19},
+}
+
+
+@contextlib.contextmanager
+def _by(over: str, rtt_ms: float) -> Iterator[str]:
+    """A place on a Samba or nfs-ganesha, behind a relay that holds all bytes."""
+    with contextlib.ExitStack() as stack:
+        if over == "smb":
+            smb = stack.enter_context(Samba("bookworm"))
+            relay = stack.enter_context(Far(smb.port, rtt_ms / 1e3))
+            yield f"smb://bench1@127.0.0.1:{relay.port}/share1"
+        else:
+            nfs = stack.enter_context(Ganesha("bookworm"))
+            relay = stack.enter_context(Far(nfs.port, rtt_ms / 1e3))
+            yield f"nfs://127.0.0.1:{relay.port}{nfs.path1}?mountport={nfs.mount_port}"
+
+
+@pytest.fixture(params=["smb", "nfs"])
+def over(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> str:
+    name: str = request.param
+    line = [REPO / "tests/need.sh", {"smb": "--libsmb2", "nfs": "--libnfs"}[name]]
+    library = subprocess.run(line, stdout=subprocess.PIPE, text=True, check=True).stdout.strip()
+    monkeypatch.setenv("LD_LIBRARY_PATH", library)
+    monkeypatch.setenv("AFPSCOPE_PASSWORD", USERS["bench1"])
+    return name
+
+
+def _load_over(scope: Scope, tmp: Path, over: str, rtt_ms: float, *more: str) -> dict[str, Any]:
+    with _by(over, rtt_ms) as place:
+        command = [str(scope.binary), "load", *options(tmp, 12 if rtt_ms else 2, over)]
+        command += ["--rtt", f"5,{FAR_MS:g}", *more, place]
+        done = scope.execute(command, save=True, timeout=100).expect(OK)
+    assert done.run
+    found: dict[str, Any] = done.run.saved
+    return found
+
+
+def test_round_trips_over_smb_and_nfs_are_the_requests_that_the_server_got(
+    scope: Scope, tmp_path: Path, over: str
+) -> None:
+    """All of them, but for those of the action that was under way at the end."""
+    saved = _load_over(scope, tmp_path, over, 0, "--watch=bpf")
+    (phase,) = saved["phases"]
+    assert {name: action.trips for name, action in seen(saved).items()} == TRIPS_OVER[over]
+    sent = sum(a["round_trips"]["requests"] for a in phase["load"]["actions"])
+    got = sum(account["requests"] for account in phase["ledger"]["requests"])
+    assert 0 <= got - sent <= max(TRIPS_OVER[over].values())
+    assert phase["load"]["rtt_ns"] > 0
+
+
+@pytest.mark.judges
+def test_actions_over_smb_and_nfs_take_as_long_as_was_said(
+    scope: Scope, tmp_path: Path, over: str
+) -> None:
+    here, far = (seen(_load_over(scope, tmp_path, over, ms)) for ms in (0, FAR_MS))
+    assert len(far) >= 4, far
+    for name, action in far.items():
+        assert action.trips == here[name].trips, name
+        said = here[name].median_over(FAR_MS)
         assert abs(action.median_ms - said) <= NEAR * said, (name, action, said)
 
 

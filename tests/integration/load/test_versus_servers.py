@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""afpscope versus on netatalk, Samba and a directory: the same work, what it cost, what is left.
+"""afpscope versus on netatalk, Samba, nfs-ganesha and a directory: the same work, what it cost, and
+what is left.
 
 Tests user/main/load_opts.c, client/work/mix/mix.c (--only).
 """
@@ -15,6 +16,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from ganesha import Ganesha
 from netatalk import USERS, Server
 from offline import analysis, command
 from samba import Samba
@@ -39,9 +41,12 @@ LOAD = (
 
 @pytest.fixture(autouse=True)
 def _environment(monkeypatch: pytest.MonkeyPatch) -> None:
-    line = [REPO / "tests/need.sh", "--libsmb2"]
-    library = subprocess.run(line, stdout=subprocess.PIPE, text=True, check=True).stdout.strip()
-    monkeypatch.setenv("LD_LIBRARY_PATH", library)
+    folders = []
+    for option in ("--libsmb2", "--libnfs"):
+        line = [REPO / "tests/need.sh", option]
+        done = subprocess.run(line, stdout=subprocess.PIPE, text=True, check=True)
+        folders.append(done.stdout.strip())
+    monkeypatch.setenv("LD_LIBRARY_PATH", ":".join(filter(None, folders)))
     monkeypatch.setenv("AFPSCOPE_PASSWORD", USERS["bench1"])
 
 
@@ -51,24 +56,34 @@ def samba() -> Iterator[Samba]:
         yield found
 
 
+@pytest.fixture(scope="module")
+def ganesha() -> Iterator[Ganesha]:
+    with Ganesha("bookworm") as found:
+        yield found
+
+
+def nfs_url(server: Ganesha) -> str:
+    return f"nfs://127.0.0.1:{server.port}{server.path1}?mountport={server.mount_port}"
+
+
 def of(made: list[dict[str, Any]], load: str, what: str) -> dict[str, float | None]:
     (row,) = (f for f in made if (f["load"], f["what"]) == (load, what))
     return {name: side["value"] for name, side in row["sides"].items()}
 
 
-def test_the_same_work_by_afp_smb_and_on_a_directory(
-    scope: Scope, dbd: Server, samba: Samba, tmp_path: Path
+def test_the_same_work_by_afp_smb_nfs_and_on_a_directory(
+    scope: Scope, dbd: Server, samba: Samba, ganesha: Ganesha, tmp_path: Path
 ) -> None:
     page, disk = tmp_path / "versus.html", tmp_path / "disk"
     done = analysis(
         *("versus", "--program", scope.binary, "-o", tmp_path / "runs", "--json", "--html", page),
         *("--pairs", "2", "--alone", "save", f"afp://bench1@127.0.0.1:{dbd.port}/vol1"),
-        *(f"smb://bench1@127.0.0.1:{samba.port}/share1", disk, "--", *LOAD),
+        *(f"smb://bench1@127.0.0.1:{samba.port}/share1", disk, nfs_url(ganesha), "--", *LOAD),
     )
     assert done.returncode == OK, done.stderr
     value = json.loads(done.stdout)
-    assert [side["name"] for side in value["sides"]] == ["afp", "smb", "directory"]
-    assert [len(side["runs"]) for side in value["sides"]] == [4, 4, 4]
+    assert [side["name"] for side in value["sides"]] == ["afp", "smb", "directory", "nfs"]
+    assert [len(side["runs"]) for side in value["sides"]] == [4, 4, 4, 4]
     # One client saves as often as its load says, and the server counts as much for each.
     runs = tmp_path / "runs"
     alone = json.loads((runs / "001a-save" / "run.json").read_text())
@@ -78,19 +93,28 @@ def test_the_same_work_by_afp_smb_and_on_a_directory(
     assert safe["values"][0].startswith("data file 1.0")  # the flush of the new file
     assert "CNID database" in safe["values"][0] and safe["values"][2] == "n/a"
     assert safe["values"][1].startswith("data file 1.0")
+    assert safe["values"][3].startswith("data file 2.0")  # of its COMMIT, and again at the close
+    facts = {f["what"]: f["values"] for f in value["unequal"]}
+    assert facts["synced for"][3] == "COMMIT" and "FPFlushFork" in facts["synced for"][0]
+    assert facts["encrypted"] == ["no", "no", "n/a", "no"]
+    own = "as the file system does"
+    assert facts["names are looked up"] == [own, "in any case", own, own]
+    assert facts["server"][3].startswith("nfs-ganesha 4.3")
     assert of(value["costs"], "office: save", "sync calls")["directory"] is None
     calls = of(value["costs"], "office: save", "system calls")
-    assert calls["afp"] and calls["smb"] and min(calls["afp"], calls["smb"]) > 100
+    assert calls["afp"] and calls["smb"] and calls["nfs"]
+    assert min(calls["afp"], calls["smb"], calls["nfs"]) > 100
     assert calls["directory"] is None
-    assert of(value["times"], "office", "save p50").keys() == {"afp", "smb", "directory"}
+    assert of(value["times"], "office", "save p50").keys() == {"afp", "smb", "directory", "nfs"}
     trips = of(value["round_trips"], "office", "save: round trips")
-    assert trips["afp"] == 11 and trips["directory"] is None
+    assert trips == {"afp": 11, "smb": 12, "directory": None, "nfs": 35}
     assert "directory: not measured: server CPU" in done.stderr
     assert {row["verdict"] for pair in value["pairs"] for row in pair["rows"]} == {
         "not enough runs"
     }
     assert "What is not equal" in page.read_text()
-    assert not left_on(dbd) and not [*samba.share1.iterdir(), *disk.iterdir()]
+    assert not left_on(dbd)
+    assert not [*samba.share1.iterdir(), *disk.iterdir(), *ganesha.share1.iterdir()]
 
 
 def test_versus_that_is_stopped_leaves_nothing(

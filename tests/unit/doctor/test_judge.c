@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
  * Tests user/doctor/judge.c, user/doctor/rules/rules.c, rules_server.c, rules_machine.c,
- * rules_storage.c, rules_clients.c, rules_rx.c, rules_gluster.c: what holds of every rule.
+ * rules_storage.c, rules_clients.c, rules_rx.c, rules_gluster.c, rules_stops.c: what holds of every
+ * rule.
  */
 #include "doctor/judge.h"
 #include "unit/rules_rig.h"

@@ -122,7 +122,7 @@ static bool is_name(const char *text, size_t len)
 	for (size_t i = 0; i < RUN_N_NAMES; i++)
 		if (strlen(run_names[i].key) == len && !strncmp(run_names[i].key, text, len))
 			return true;
-	return false;
+	return len == strlen("server") && !strncmp(text, "server", len);
 }
 
 /* A name that is no figure would be printed as nothing. */
@@ -138,6 +138,20 @@ static void has_figures_only(const char *text)
 			k++;
 		assert_int_not_equal(k, N_RUN_FIGURES);
 	}
+}
+
+static void a_process_is_called_as_its_kind_has_it(void **state)
+{
+	struct run_figures f = { 0 };
+	char text[64];
+
+	(void)state;
+	f.kind = &kind_smb.is;
+	assert_string_equal(doctor_say(text, sizeof(text), &f, "no {server} is in state T"),
+			    "no smbd is in state T");
+	f.kind = NULL;
+	assert_string_equal(doctor_say(text, sizeof(text), &f, "no {server} is in state T"),
+			    "no afpd is in state T");
 }
 
 static void all_texts_have_names_of_figures_only(void **state)
@@ -261,6 +275,7 @@ int main(void)
 		cmocka_unit_test(brackets_need_all_their_figures),
 		cmocka_unit_test(names_of_the_server_are_said_as_words_of_a_command),
 		cmocka_unit_test(a_name_that_is_cut_or_changed_is_not_known),
+		cmocka_unit_test(a_process_is_called_as_its_kind_has_it),
 		cmocka_unit_test(all_texts_have_names_of_figures_only),
 		cmocka_unit_test(what_is_over_is_not_said_to_be_so),
 		cmocka_unit_test(a_tracer_that_has_left_is_not_to_be_ended),

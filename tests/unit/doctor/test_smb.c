@@ -208,6 +208,59 @@ static void a_create_that_waits_for_another_client_is_told(void **state)
 	done(r);
 }
 
+/* One request that has had no answer since it was begun so long ago. */
+static void add_unanswered(struct run *r, unsigned int number, uint64_t age_ns)
+{
+	struct ledger *l = &r->phase[0]->ledger;
+	struct ledger_account *a = &l->account[l->n_accounts++];
+	struct run_service *s = run_service(r);
+
+	assert_true(l->n_accounts <= N_ACCOUNTS && s);
+	a->account = (uint16_t)number;
+	a->sum = (struct afs_account) { .begun = 1 };
+	*s = (struct run_service) {
+		.pid = 7, .account = (uint16_t)number, .column = ACCOUNT_OTHER, .age_ns = age_ns
+	};
+	r->has_service = true;
+}
+
+/* A client that sleeps answers no break: who opens the file waits for half a minute. */
+static void who_still_waits_for_another_client_counts_until_now(void **state)
+{
+	struct run_figures f = { 0 };
+	struct run *r = server();
+	bool sure;
+
+	(void)state;
+	add_unanswered(r, AFS_SMB2_WAITED + AFS_SMB2_CREATE, 9000u * (uint64_t)MS);
+	measured(&f, r);
+	is(&f, RUN_FIGURE_BREAKS, 1);
+	is(&f, RUN_FIGURE_BREAK_MEAN, 9e9);
+	is(&f, RUN_FIGURE_BREAK_WAIT, 0.9);
+	is(&f, RUN_FIGURE_OLDEST, 9e9);
+	is(&f, RUN_FIGURE_IN_SERVICE, 1);
+	assert_string_equal(found(&f, &sure), "oplock-breaks");
+	assert_false(sure);
+	done(r);
+}
+
+static void who_still_waits_for_a_lock_is_noted_and_no_time_of_the_server(void **state)
+{
+	struct run_figures f = { 0 };
+	struct run *r = server();
+	bool sure;
+
+	(void)state;
+	add_unanswered(r, AFS_SMB2_WAITED + AFS_SMB2_LOCK, 9000u * (uint64_t)MS);
+	measured(&f, r);
+	is(&f, RUN_FIGURE_LOCK_WAITS, 1);
+	is(&f, RUN_FIGURE_BUSY, 0.1);
+	is(&f, RUN_FIGURE_IN_SERVICE, 0);
+	assert_false(f.known[RUN_FIGURE_OLDEST]);
+	assert_null(found(&f, &sure));
+	done(r);
+}
+
 static void waits_of_sessions_are_by_what_they_are_for(void **state)
 {
 	static const struct {
@@ -264,6 +317,41 @@ static void the_log_is_a_share_of_the_requests_time(void **state)
 }
 
 /* An fsync of the pool is in no request's parts, but its time is. */
+/* Its thread is told that a request has come, and gets no CPU to read it. */
+static void what_lies_unread_is_no_idle_server(void **state)
+{
+	struct run_figures f = { 0 };
+	struct run *r = server();
+	struct diagnosis d;
+
+	(void)state;
+	add_wait(r, AFS_ACCOUNT_BETWEEN, AFS_CLASS_WAIT, AFS_OBJECT_NONE, 0)->part.runq_ns =
+	    40000u * (uint64_t)MS;
+	measured(&f, r);
+	is(&f, RUN_FIGURE_UNREAD, 40e6);
+	assert_int_equal(doctor_judge(&d, &f), 0);
+	assert_int_equal(d.verdict, DOCTOR_SLOW);
+	diagnosis_fini(&d);
+	done(r);
+}
+
+/* Who has the lock has no CPU: it is not the database that is slow. */
+static void a_lock_whose_holder_waits_for_a_cpu_is_no_cause(void **state)
+{
+	struct run_figures f = { 0 };
+	struct run *r = server();
+	bool sure;
+
+	(void)state;
+	r->phase[0]->ledger.account[0].sum.ns = 2000u * (uint64_t)MS;
+	add_wait(r, AFS_SMB2_CREATE, AFS_CLASS_WAIT, AFS_OBJECT_NONE, 1000 * MS)->part.runq_ns =
+	    4000u * (uint64_t)MS;
+	measured(&f, r);
+	assert_true(f.value[RUN_FIGURE_WAIT_CPU] > 0.5);
+	assert_null(found(&f, &sure));
+	done(r);
+}
+
 static void what_the_pool_waits_for_counts(void **state)
 {
 	struct run_figures f = { 0 };
@@ -300,8 +388,12 @@ int main(void)
 		cmocka_unit_test(folders_are_read_for_names_that_do_not_exist),
 		cmocka_unit_test(a_module_that_stores_acls_is_named_with_what_it_costs),
 		cmocka_unit_test(a_create_that_waits_for_another_client_is_told),
+		cmocka_unit_test(who_still_waits_for_another_client_counts_until_now),
+		cmocka_unit_test(who_still_waits_for_a_lock_is_noted_and_no_time_of_the_server),
 		cmocka_unit_test(waits_of_sessions_are_by_what_they_are_for),
 		cmocka_unit_test(the_log_is_a_share_of_the_requests_time),
+		cmocka_unit_test(what_lies_unread_is_no_idle_server),
+		cmocka_unit_test(a_lock_whose_holder_waits_for_a_cpu_is_no_cause),
 		cmocka_unit_test(what_the_pool_waits_for_counts),
 		cmocka_unit_test(without_its_requests_nothing_is_known),
 	};

@@ -214,6 +214,25 @@ static void commands_of_a_login_wait_for_each_other(void **state)
 	assert_int_equal(t.least, 7);
 }
 
+/* As of an operation for which a library sends three requests, then of one of its own. */
+static void requests_of_one_operation_wait_for_each_other(void **state)
+{
+	struct store_op op = made(STORE_LIST, NULL);
+	struct chain c;
+	struct run_trips t;
+
+	(void)state;
+	chain_begin(&c);
+	chain_sent(&c, &op);
+	op.trips = 3;
+	chain_answered(&c, &op);
+	go(&c, STORE_PROBE, "a");
+	t = ended(&c);
+	assert_int_equal(t.requests, 4);
+	assert_int_equal(t.sum, 4);
+	assert_int_equal(t.least, 3); /* the other one could go with it */
+}
+
 /* Its answer came from this program. */
 static void a_request_that_is_not_sent_is_no_round_trip(void **state)
 {
@@ -258,6 +277,7 @@ int main(void)
 		cmocka_unit_test(a_list_goes_on_where_the_answer_ended),
 		cmocka_unit_test(what_is_in_a_new_folder_needs_its_id),
 		cmocka_unit_test(commands_of_a_login_wait_for_each_other),
+		cmocka_unit_test(requests_of_one_operation_wait_for_each_other),
 		cmocka_unit_test(a_request_that_is_not_sent_is_no_round_trip),
 		cmocka_unit_test(of_too_many_names_it_cannot_be_told_how_few_would_do),
 	};

@@ -165,6 +165,45 @@ static void of_a_cut_file_the_whole_packets_are_read(void **state)
 	assert_int_equal(found.torn_b, 777);
 }
 
+/* The packets of the file, by their numbers in this order. */
+static void put_packets(const struct rig *x, const char *order)
+{
+	static char packet[4][TRACE_PACKET_LEN];
+	int fd = file(x, "waits");
+
+	assert_int_equal(pread(fd, packet, sizeof(packet), 0), sizeof(packet));
+	assert_int_equal(ftruncate(fd, 0), 0);
+	for (off_t i = 0; order[i]; i++)
+		assert_int_equal(
+		    pwrite(fd, packet[order[i] - '0'], TRACE_PACKET_LEN, i * TRACE_PACKET_LEN),
+		    TRACE_PACKET_LEN);
+	close(fd);
+}
+
+static void no_packet_is_read_twice_or_too_late(void **state)
+{
+	struct rig *x = *state;
+	struct trace_read found;
+
+	put_packets(x, "00213");
+	found = read_all(x);
+	assert_int_equal(found.records, N - PER_PACKET);
+	assert_int_equal(found.damaged, 2);
+	assert_int_equal(found.missing, 0);
+}
+
+static void packets_that_are_not_there_are_counted(void **state)
+{
+	struct rig *x = *state;
+	struct trace_read found;
+
+	put_packets(x, "03");
+	found = read_all(x);
+	assert_int_equal(found.records, PER_PACKET + 5);
+	assert_int_equal(found.missing, 2);
+	assert_int_equal(found.damaged, 0);
+}
+
 static void a_damaged_layout_is_refused(void **state)
 {
 	struct rig *x = *state;
@@ -214,6 +253,8 @@ int main(void)
 		TEST(all_of_a_whole_trace_is_read),
 		TEST(a_damaged_packet_is_left_out),
 		TEST(of_a_cut_file_the_whole_packets_are_read),
+		TEST(no_packet_is_read_twice_or_too_late),
+		TEST(packets_that_are_not_there_are_counted),
 		TEST(a_damaged_layout_is_refused),
 		TEST(a_stream_or_field_that_is_not_there_is_said),
 		TEST(it_is_read_again_from_its_begin),

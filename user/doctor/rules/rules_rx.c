@@ -8,34 +8,6 @@
 /* clang-format off */
 static const struct doctor_rule rules[] = {
 	{
-		.key = "server-traced", .name = "traced server", .kind = DOCTOR_FAILS,
-		TESTS(ANY(TRACED), LEAST(STOPPED, STOPPED_LEAST)), HARM(STOPPED_WAIT, STOPPED_HARM), UNSURE,
-		EVIDENCE(F(TRACED), F(STOPPED), F(STOPPED_WAIT), F(SLOW_N), F(LONGEST)),
-		.says = "tracing by {traced.who} stopped the server for {stopped} of the time of its threads",
-		.todo = "end the tracer; what is measured beside it is not the server's own speed",
-		.disproof = "requests take as long without the tracer",
-		.next = "grep -H TracerPid /proc/*/status | grep -vw 0",
-		.now = F(TRACED_NOW), .over = {
-			.todo = "keep debuggers and strace away from the server while people use it: this tracer has left, and what was measured beside it is not the server's own speed",
-			.disproof = "requests take as long now that the tracer has left",
-			.next = "afpscope doctor --kind rx",
-		},
-	},
-	{
-		.key = "server-stopped", .name = "stopped server", .kind = DOCTOR_FAILS,
-		TESTS(LEAST(STOPPED, STOPPED_LEAST), MOST(TRACED, 0.5)), HARM(STOPPED_WAIT, STOPPED_HARM),
-		EVIDENCE(F(STOPPED), F(SLOW_N), F(LONGEST), F(MEAN)),
-		.says = "the server was stopped by a signal, a debugger or a freezer for {stopped} of the time of its threads",
-		.todo = "find who sent SIGSTOP or froze its cgroup; kill -CONT PID lets it go on",
-		.disproof = "the server is not in state T, and no cgroup of it is frozen",
-		.next = "ps -eo pid,stat,comm | grep ' T'",
-		.now = F(STOPPED_NOW), .over = {
-			.todo = "find who sent SIGSTOP, attached a debugger or froze its cgroup: the server goes on now, and may be stopped again",
-			.disproof = "nobody stopped the server, attached a debugger to it or froze its cgroup in that time",
-			.next = "journalctl -n 50; afpscope doctor --kind rx",
-		},
-	},
-	{
 		.key = "socket-buffer", .name = "socket buffer", .kind = DOCTOR_FAILS,
 		TESTS(LEAST(DROPPED, 0.001), LEAST(DROPPED_N, 10), MOST(LISTENER, 0.9)), NO_HARM,
 		EVIDENCE(F(DROPPED), F(DROPPED_N), F(QUEUE), F(BUFFER), F(LISTENER), F(MEAN)),

@@ -45,34 +45,6 @@ static const struct doctor_rule rules[] = {
 		.next = "grep -r PANIC /var/log/samba; coredumpctl list smbd",
 	},
 	{
-		.key = "server-traced", .name = "traced server", .kind = DOCTOR_FAILS,
-		TESTS(ANY(TRACED), LEAST(STOPPED, STOPPED_LEAST)), HARM(STOPPED_WAIT, STOPPED_HARM), UNSURE,
-		EVIDENCE(F(TRACED), F(STOPPED), F(STOPPED_WAIT), F(SLOW_N), F(LONGEST)),
-		.says = "tracing by {traced.who} stopped smbd for {stopped} of the time of its threads",
-		.todo = "end the tracer; what is measured beside it is not the server's own speed",
-		.disproof = "requests take as long without the tracer",
-		.next = "grep -H TracerPid /proc/*/status | grep -vw 0",
-		.now = F(TRACED_NOW), .over = {
-			.todo = "keep debuggers and strace away from the server while people use it: this tracer has left, and what was measured beside it is not the server's own speed",
-			.disproof = "requests take as long now that the tracer has left",
-			.next = "afpscope doctor -p {port}",
-		},
-	},
-	{
-		.key = "server-stopped", .name = "stopped server", .kind = DOCTOR_FAILS,
-		TESTS(LEAST(STOPPED, STOPPED_LEAST), MOST(TRACED, 0.5)), HARM(STOPPED_WAIT, STOPPED_HARM),
-		EVIDENCE(F(STOPPED), F(STOPS), F(SLOW_N), F(LONGEST)),
-		.says = "smbd was stopped by a signal, a debugger or a freezer for {stopped} of the time of its threads[; stopped {stops} time{stops.s}, the last time {stops.who}][; stopped now: {stopped_now.who}]",
-		.todo = "find who sent SIGSTOP or froze its cgroup; kill -CONT PID lets it go on",
-		.disproof = "no smbd is in state T, and no cgroup of it is frozen",
-		.next = "ps -eo pid,stat,comm | grep ' T'",
-		.now = F(STOPPED_NOW), .over = {
-			.todo = "find who sent SIGSTOP, attached a debugger or froze its cgroup: the server goes on now, and may be stopped again",
-			.disproof = "nobody stopped smbd, attached a debugger to it or froze its cgroup in that time",
-			.next = "journalctl -n 50; afpscope doctor -p {port}",
-		},
-	},
-	{
 		.key = "log", .name = "verbose log", .kind = DOCTOR_WORK,
 		TESTS(LEAST(LOG_CALLS, LOG_CALLS_LEAST)), OWN_HARM(LOG, LOG_HARM),
 		EVIDENCE(F(LOG), F(LOG_CALLS), F(LOG_TIME), F(MEAN)),
@@ -101,7 +73,7 @@ static const struct doctor_rule rules[] = {
 	},
 	{
 		.key = "acl-module", .name = "Windows ACLs beside the files", .kind = DOCTOR_WORK,
-		TESTS(ANY(ACL_MODULE), LEAST(CREATE_CALLS, 100)), OWN_HARM(CREATE, 0.4), UNSURE,
+		TESTS(ANY(ACL_MODULE), LEAST(CREATE_CALLS, 75)), OWN_HARM(CREATE, 0.4), UNSURE,
 		EVIDENCE(F(CREATE), F(CREATE_CALLS), F(ACL_MODULE), F(MEAN)),
 		.says = "opening and making files takes {create} of the requests' own time, {create_calls} system calls each: a share stores Windows ACLs beside its files (vfs objects = acl_xattr or acl_tdb)[, {acl_module.who}]",
 		.todo = "if nobody needs Windows ACLs on that share, leave the module out",
@@ -112,14 +84,23 @@ static const struct doctor_rule rules[] = {
 		.key = "oplock-breaks", .name = "waits for other clients' oplocks", .kind = DOCTOR_WAIT,
 		TESTS(LEAST(BREAKS, 3), LEAST(BREAK_MEAN, 1e6)), HARM(BREAK_WAIT, 0.3), WORTH_US(500), UNSURE,
 		EVIDENCE(F(BREAK_WAIT), F(BREAKS), F(BREAK_MEAN), F(MEAN), F(LONGEST)),
-		.says = "clients that opened files were told to wait: {breaks} times, {break_mean} on average, {break_wait} of all request time; as a rule for another client that has the file open and must give up its oplock or lease first",
+		.says = "clients that opened files were told to wait: {breaks} time{breaks.s}, {break_mean} on average, {break_wait} of all request time; as a rule for another client that has the file open and must give up its oplock or lease first",
+		.todo = "see who has these files open (smbstatus -L): a client that sleeps, or is far away, answers late; oplocks = no for a share whose files several clients use at a time",
+		.disproof = "with oplocks = no for that share, opening takes as long",
+		.next = "smbstatus -L",
+	},
+	{
+		.key = "oplock-breaks", .name = "waits for other clients' oplocks", .kind = DOCTOR_WAIT,
+		TESTS(LEAST(BREAKS, 1), MOST(BREAKS, 2.5), LEAST(BREAK_MEAN, 1e9)), HARM(BREAK_WAIT, 0.3), UNSURE,
+		EVIDENCE(F(BREAK_WAIT), F(BREAKS), F(BREAK_MEAN), F(MEAN), F(OLDEST)),
+		.says = "clients that opened files were told to wait: {breaks} time{breaks.s}, {break_mean} on average, {break_wait} of all request time; as a rule for another client that has the file open and must give up its oplock or lease first",
 		.todo = "see who has these files open (smbstatus -L): a client that sleeps, or is far away, answers late; oplocks = no for a share whose files several clients use at a time",
 		.disproof = "with oplocks = no for that share, opening takes as long",
 		.next = "smbstatus -L",
 	},
 	{
 		.key = "tdb", .name = "waits for Samba's databases", .kind = DOCTOR_WAIT,
-		TESTS(LEAST(TDB, 0.2)), HARM(TDB, 0.2), WORTH_US(200), UNSURE,
+		TESTS(LEAST(TDB, 0.2), MOST(WAIT_CPU, 0.5)), HARM(TDB, 0.2), WORTH_US(200), UNSURE,
 		EVIDENCE(F(TDB), F(SESSIONS), F(BUSY), F(MEAN)),
 		.says = "sessions waited for locks of files, or for each other: {tdb} of all request time[, most in {tdb.who}]; as a rule for Samba's databases (*.tdb)",
 		.todo = "see who holds them: a process that is stopped, or a disk that is slow below Samba's lock directory; many clients in one folder wait for each other there",
@@ -143,7 +124,7 @@ static const struct doctor_rule rules[] = {
 	{
 		.key = "lock-waits", .name = "waits for other clients' locks", .kind = DOCTOR_NOTE,
 		TESTS(LEAST(LOCK_WAITS, 1)), NO_HARM,
-		.fact = "clients waited for ranges of files that other clients had locked: {lock_waits} times; that time is in no other figure",
+		.fact = "clients waited for ranges of files that other clients had locked: {lock_waits} time{lock_waits.s}; that time is in no other figure",
 	},
 };
 /* clang-format on */

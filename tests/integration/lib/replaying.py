@@ -1,0 +1,110 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""What tests of replays share: recordings that are changed, and what else is on a volume."""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import json
+import shutil
+import struct
+import zlib
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+from tracefile import FIELDS, HEAD, PACKET
+
+OPERATIONS = "operations"
+CREATE_FOLDER, CREATE_FILE = 6, 7
+
+
+def of(folder: Path) -> Path:
+    """The stream of a recording that a replay reads."""
+    return folder / "trace" / OPERATIONS
+
+
+def about(folder: Path) -> Any:
+    """What came of a replay; None: it has sent nothing."""
+    file = folder / "run.json"
+    phases = json.loads(file.read_text())["phases"] if file.exists() else []
+    return phases[0]["replay"] if phases else None
+
+
+def sums(replay: Any) -> dict[str, int]:
+    """Requests by what came of them."""
+    kinds = (
+        "as_recorded",
+        "new_error",
+        "no_error",
+        "other_error",
+        "other_size",
+        "unsent",
+        "not_supported",
+    )
+    return {kind: sum(q[kind] for q in replay["requests"]) for kind in kinds}
+
+
+def copied(recording: Path, to: Path) -> Path:
+    """Only what a replay reads, so that a hundred copies cost nothing."""
+    (to / "trace").mkdir(parents=True)
+    shutil.copy(recording / "run.json", to)
+    for name in ("metadata", ".layout.json", OPERATIONS):
+        shutil.copy(recording / "trace" / name, to / "trace")
+    return to
+
+
+def packets(data: bytes) -> Iterator[bytearray]:
+    for i in range(len(data) // PACKET):
+        yield bytearray(data[i * PACKET : (i + 1) * PACKET])
+
+
+def summed(packet: bytearray) -> bytes:
+    """With the checksum that it is to have."""
+    packet[72:76] = bytes(4)
+    packet[72:76] = zlib.crc32(packet).to_bytes(4, "little")
+    return bytes(packet)
+
+
+def rewrite(folder: Path, change: Callable[[dict[str, int]], dict[str, int] | None]) -> None:
+    """Each record as `change` has it, None leaves it out; the checksums are right."""
+    layout, names = FIELDS[OPERATIONS]
+    form, keys = struct.Struct(layout), names.split()
+    out = b""
+    for packet in packets(of(folder).read_bytes()):
+        end = HEAD.unpack_from(packet)[5] // 8
+        records = []
+        for values in form.iter_unpack(packet[HEAD.size : end]):
+            if changed := change(dict(zip(keys, values, strict=True))):
+                records.append(form.pack(*(changed[key] for key in keys)))
+        body = b"".join(records)
+        packet[HEAD.size :] = body.ljust(PACKET - HEAD.size, b"\0")
+        packet[40:48] = ((HEAD.size + len(body)) * 8).to_bytes(8, "little")
+        out += summed(packet)
+    of(folder).write_bytes(out)
+
+
+def found_there(record: dict[str, int]) -> dict[str, int] | None:
+    """For rewrite: nothing is made, so that all was there before."""
+    return None if record["command"] in (CREATE_FOLDER, CREATE_FILE) else record
+
+
+def seen(place: Path) -> dict[str, tuple[int, int, str]]:
+    """All that is there: mode, size and sum of each file and folder."""
+    found = {}
+    for path in sorted(place.rglob("*")):
+        with contextlib.suppress(FileNotFoundError):
+            stat = path.lstat()
+            sha = hashlib.sha256(path.read_bytes()).hexdigest() if path.is_file() else ""
+            size = 0 if path.is_dir() else stat.st_size
+            found[str(path.relative_to(place))] = (stat.st_mode, size, sha)
+    return found
+
+
+def put_others(place: Path) -> dict[str, tuple[int, int, str]]:
+    """Files of others, some with names as a replay might choose; what is there then."""
+    for name in ("bcdf", "b", "more-0000000", "documents/bcdfgh.txt", "afpscope-replay-other/b"):
+        path = place / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(f"precious {name}")
+    return seen(place)
