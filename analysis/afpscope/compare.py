@@ -11,9 +11,9 @@ from collections.abc import Iterable, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
-from . import forms, markdown, replaycompare, show, sweepcompare
+from . import forms, markdown, show, sweepcompare
 from .errors import NOTHING, OK, UNTRUSTED, Failure, wrong_use
-from .judge import causes, design, stats, versus
+from .judge import causes, design, replaycompare, stats, versus
 from .judge.causes import Cause, Change
 from .judge.stats import Margins
 from .limit import knee

@@ -10,8 +10,9 @@ import re
 from collections.abc import Mapping
 from dataclasses import replace
 
-from . import historywords, replaywords, rxwords, sweepwords, versuswords
+from . import historywords, rxwords, sweepwords, versuswords
 from .catalogue import Message, translated, translations
+from .page import replaywords
 from .saved.model import Transfer
 from .saved.run import AFP_WORDS, DOUBTS, NO_WORDS, Cause, Run
 from .saved.sections import Cell, Column, Note, Row, Section

@@ -157,3 +157,16 @@ def requests(replays: Sequence[Replay]) -> list[Request]:
     for q in (q for one in replays for q in one.requests):
         found[q.name].append(q)
     return [_sum(of) for of in found.values()]
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """`said`: the answer; `unsaid`: what cannot be compared, and why."""
+
+    recording: Run
+    replays: list[Run]
+    requests: list[Request]
+    served: list[Served]
+    said: list[str]
+    unsaid: list[str]
+    remarks: list[str]

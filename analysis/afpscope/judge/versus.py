@@ -23,7 +23,6 @@ _KNOWN_AT_THE_END = ("server.afpd.congestion",)
 _FREE_OPTIONS = {"timeout_s", "sample_hz"}
 # Of replays only the work must be the same: where a recording is, and what server it is sent to,
 # may be others.
-_REPLAY = "replay"
 _PLACE_OPTIONS = {"recording", "directory", "mode"}
 # Counts of an iteration are the same whatever these are. Times are not: the first iteration is
 # often colder than the others, and what ran before a test leaves something in caches.
@@ -105,9 +104,9 @@ def settings(run: Run) -> dict[str, str]:
     free = (
         _FREE_OPTIONS | _AMOUNTS | ({"directory"} if run.about == "calls" else set())
     )  # which server it is
-    free |= _PLACE_OPTIONS if run.command == _REPLAY else set()
+    free |= _PLACE_OPTIONS if run.is_replay else set()
     out |= {f"options.{k}": v for k, v in run.options.items() if k not in free}
-    return out if run.command == _REPLAY else out | _surroundings(run)
+    return out if run.is_replay else out | _surroundings(run)
 
 
 def _surroundings(run: Run) -> dict[str, str]:
@@ -145,7 +144,7 @@ def differences(runs: Sequence[Run]) -> list[str]:
 def elsewhere(runs: Sequence[Run]) -> list[str]:
     """In what the servers of replays differ, and how they were observed, which is no reason against
     their comparison."""
-    if any(run.command != _REPLAY for run in runs):
+    if any(not run.is_replay for run in runs):
         return []
     found = unlike([_surroundings(run) for run in runs])
     return [f"{key}: " + " against ".join(map(repr, of[:3])) for key, of in found.items()]

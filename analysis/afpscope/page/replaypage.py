@@ -6,16 +6,17 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from .. import replaytext
+from ..judge import replaysaid
 from ..saved.run import Run
 from ..words import Words
 from . import painter
 from .painter import Painter
 
 if TYPE_CHECKING:
-    from ..replaycompare import Outcome
+    from ..judge.replays import Outcome
 
 TEMPLATE = "replay.html"
+Table = tuple[Sequence[str], Sequence[Sequence[str]]]  # head and lines
 
 
 def answer(run: Run, w: Words) -> tuple[list[str], list[str]]:
@@ -23,9 +24,9 @@ def answer(run: Run, w: Words) -> tuple[list[str], list[str]]:
     r = run.replay
     if r is None:
         return [], []
-    first, *others = replaytext.answered(r, w)
-    said = [first, replaytext.kept_up(run, r, w)]
-    return [text for text in said if text], [*others, replaytext.share(run, r, w)]
+    first, *others = replaysaid.answered(r, w)
+    said = [first, replaysaid.kept_up(run, r, w)]
+    return [text for text in said if text], [*others, replaysaid.share(run, r, w)]
 
 
 def _whose(key: str, run: Run, w: Words) -> str:
@@ -34,12 +35,9 @@ def _whose(key: str, run: Run, w: Words) -> str:
     return f"{said} ({on})" if on else said
 
 
-def compared(o: Outcome, doubts: Sequence[str]) -> str:
-    """The page as HTML."""
-    from .. import replaycompare  # and scipy, which pages of single runs do not need
-
-    made = Painter(None, "en", o.recording.words)
-    w = made.w
+def compared(o: Outcome, doubts: Sequence[str], tables: tuple[Table, Table]) -> str:
+    """The page as HTML. `tables`: of the requests, and of the commands inside the server."""
+    w = Painter(None, "en", o.recording.words).w
     return painter.render(
         TEMPLATE,
         w=w,
@@ -47,7 +45,7 @@ def compared(o: Outcome, doubts: Sequence[str]) -> str:
         doubts=doubts,
         whose=[_whose("replay_recording", o.recording, w),
                *(_whose("replay_run", run, w) for run in o.replays)],
-        requests=(replaycompare.heads(w), replaycompare.lines(o.requests)),
-        served=(replaycompare.served_heads(w), replaycompare.served_lines(o.served)),
+        requests=tables[0],
+        served=tables[1],
         other={row.command: row.other_calls for row in o.served if row.other_calls},
     )  # fmt: skip

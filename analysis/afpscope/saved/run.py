@@ -186,6 +186,10 @@ class Run:
         return next((c for c in self.causes if not c.whom), None)
 
     @property
+    def is_replay(self) -> bool:
+        return any(p.replay for p in self.phases)
+
+    @property
     def replay(self) -> Replay | None:
         """What its first complete phase did beside a recording; None: it is no replay."""
         return next((p.replay for p in self.whole_phases if p.replay), None)

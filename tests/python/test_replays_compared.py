@@ -12,10 +12,11 @@ from typing import Any
 import numpy as np
 import pytest
 import tracegen
-from afpscope import replaywords, sweep
+from afpscope import sweep
 from afpscope.judge import stats
 from afpscope.limit import outcome
 from afpscope.measure import swept
+from afpscope.page import replaywords
 from afpscope.saved.run import Run
 from afpscope.tables import values
 from afpscope.words import Words

@@ -7,27 +7,27 @@ from __future__ import annotations
 import argparse
 import json
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
-from . import forms, markdown, replaytext, show
-from .errors import OK, UNTRUSTED, wrong_use
-from .judge import replays, stats, versus
-from .judge.replays import Served
-from .saved import layout
-from .saved.files import written
-from .saved.replayed import Request
-from .saved.run import Run
-from .tables import counts
-from .words import ENGLISH, Words
+from .. import forms, markdown, show
+from ..errors import OK, UNTRUSTED, wrong_use
+from ..saved import layout
+from ..saved.files import written
+from ..saved.replayed import Request
+from ..saved.run import Run
+from ..tables import counts
+from ..words import ENGLISH, Words
+from . import replays, replaysaid, stats, versus
+from .replays import Outcome, Served
 
 _OPERATIONS = "operations"  # the stream of a recording that can be replayed
 
 
 def is_wanted(a: Sequence[Run], b: Sequence[Run]) -> bool:
     """Whether these are a recording and its replays: one of the runs is a replay, and not all."""
-    of = [run.command == "replay" for run in (*a, *b)]
+    of = [run.is_replay for run in (*a, *b)]
     return any(of) and not all(of)
 
 
@@ -45,7 +45,7 @@ def _plain(uuid: str) -> str:
 def _checked(a: Sequence[Run], b: Sequence[Run], force: bool) -> tuple[Run, list[Run]]:
     """The recording and its replays. Failure if they are something else."""
     if len(a) != 1 or any(run.replay is None for run in b):
-        incomplete = next((r for r in b if r.command == "replay" and r.replay is None), None)
+        incomplete = next((r for r in b if r.is_replay and r.replay is None), None)
         if incomplete:
             raise wrong_use(f"{incomplete.name}: the replay is not complete")
         raise wrong_use(
@@ -68,19 +68,6 @@ def _checked(a: Sequence[Run], b: Sequence[Run], force: bool) -> tuple[Run, list
 
 
 # What is said
-
-
-@dataclass(frozen=True)
-class Outcome:
-    """`said`: the answer; `unsaid`: what cannot be compared, and why."""
-
-    recording: Run
-    replays: list[Run]
-    requests: list[Request]
-    served: list[Served]
-    said: list[str]
-    unsaid: list[str]
-    remarks: list[str]
 
 
 def _unsaid(recording: Run, runs: Sequence[Run], rows: Sequence[Served]) -> list[str]:
@@ -124,12 +111,12 @@ def of(recording: Run, runs: Sequence[Run], least: float = replays.LEAST) -> Out
     rows = replays.served(recording, runs, least)
     both = list(zip(runs, found, strict=True))
     if len(both) > 1:
-        said = replaytext.several(both)
+        said = replaysaid.several(both)
     else:
-        sentences = [*replaytext.answered(found[0]), replaytext.kept_up(*both[0])]
+        sentences = [*replaysaid.answered(found[0]), replaysaid.kept_up(*both[0])]
         said = [" ".join(filter(None, sentences))]
     said += _of_server(rows, len(runs))
-    remarks = [replaytext.share(run, r) for run, r in both]
+    remarks = [replaysaid.share(run, r) for run, r in both]
     remarks += [
         f"the servers of the replays, or how they were watched, differ in {text}"
         for text in versus.elsewhere(runs)
@@ -224,10 +211,11 @@ def _as_markdown(o: Outcome) -> str:
 
 
 def _write_page(o: Outcome, doubts: Sequence[str], to: Path) -> None:
-    from .page import replaypage  # and its templates, which only this needs
+    from ..page import replaypage  # and its templates, which only this needs
 
     with written(to) as file:
-        file.write(replaypage.compared(o, doubts).encode())
+        tables = ((heads(), lines(o.requests)), (served_heads(), served_lines(o.served)))
+        file.write(replaypage.compared(o, doubts, tables).encode())
 
 
 def run(a: Sequence[Run], b: Sequence[Run], args: argparse.Namespace) -> int:

@@ -6,10 +6,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from . import show
-from .saved.replayed import Replay
-from .saved.run import Run
-from .words import ENGLISH, Words
+from .. import show
+from ..saved.replayed import Replay
+from ..saved.run import Run
+from ..words import ENGLISH, Words
 
 _NAMED = 6  # kinds of requests in a sentence
 
