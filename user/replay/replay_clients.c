@@ -277,10 +277,13 @@ void replay_clients_anew(struct clients *all)
 int replay_clients_start(struct clients *all, struct err *e)
 {
 	struct replay_clients *c = clients_own(all);
-	const struct engine_job how = { .keeps_recent = c->o.live != TICKER_OFF,
+	const struct engine_job how = { .begin_ns = clock_now_ns(),
+					.keeps_recent = c->o.live != TICKER_OFF,
 					.keeps_late = true };
 	int r;
 
+	for (unsigned int k = 0; k < c->o.copies; k++)
+		c->copy[k].c.begin_ns = c->o.plan->o.no_think ? 0 : how.begin_ns;
 	c->second = (struct ticker_second) { .phase = "replay",
 					     .progress = c->progress,
 					     .mixed = true };

@@ -14,6 +14,7 @@
 #define WAIT_MOST_NS 10000000000u /* for a request of another client */
 #define MODIFIED_S   1700000000u  /* what files are said to be from */
 #define LIST_MOST    (4u << 20)   /* bytes of a reply that are taken, at most */
+#define LATE_NS      1000000u     /* a delay that counts */
 
 static const uint8_t no_finder_data[STORE_FINDER_LEN];
 
@@ -170,7 +171,7 @@ static bool client_prepare_file(struct replay_client *c, const struct replay_ste
 static bool client_prepare(struct replay_client *c, const struct replay_step *s)
 {
 	c->op = (struct store_op) { .verb = s->verb, .how = s->how };
-	c->moved = 0;
+	c->moved = c->begun_ns = 0;
 	c->looks_up = c->closes = false;
 	if (!client_names(c, s))
 		return false;
@@ -367,12 +368,31 @@ static bool client_keep(struct replay_client *c, const struct replay_step *s)
 	return s->file == REPLAY_NONE;
 }
 
+/* How much later it began than if each request had begun when it was due or the one before had
+ * ended. */
+static void client_note_delay(struct replay_client *c, const struct replay_step *s)
+{
+	const uint64_t begin_ns = c->c->begin_ns, begun_ns = c->begun_ns - begin_ns;
+	const uint64_t due_ns = s->due_ns + c->c->later_ns;
+	const uint64_t ideal_ns = c->ideal_ns > due_ns ? c->ideal_ns : due_ns;
+	const uint64_t delay_ns = begun_ns > ideal_ns ? begun_ns - ideal_ns : 0;
+
+	if (!begin_ns || c->begun_ns < begin_ns || c->op.t.last_ns < c->begun_ns)
+		return;
+	c->ideal_ns = ideal_ns + c->op.t.last_ns - c->begun_ns;
+	c->done.n_delayed += delay_ns > LATE_NS;
+	if (delay_ns > c->done.delayed_max_ns)
+		c->done.delayed_max_ns = delay_ns;
+}
+
 static enum script_state client_answered_request(struct replay_client *c, struct err *e)
 {
 	const struct replay_step *s = client_step(c);
 	enum replay_outcome o;
 
+	c->begun_ns = c->begun_ns ? c->begun_ns : c->op.t.begun_ns;
 	if (c->closes) {
+		client_note_delay(c, s);
 		client_pass(c);
 		return SCRIPT_DONE;
 	}
@@ -390,6 +410,7 @@ static enum script_state client_answered_request(struct replay_client *c, struct
 		c->sent = false;
 		return SCRIPT_GOES_ON;
 	}
+	client_note_delay(c, s);
 	client_pass(c);
 	return o == REPLAY_NEW_ERROR || o == REPLAY_OTHER_ERROR ? SCRIPT_FAILED : SCRIPT_DONE;
 }
@@ -463,6 +484,7 @@ static struct script *client_script(struct replay_client *c, enum replay_work wo
 	c->work = work;
 	c->at = c->object = c->fill = c->slot = 0;
 	c->stage = 0;
+	c->ideal_ns = 0;
 	c->waited = false;
 	c->s.type = work == REPLAY_USE ? &replay_timed_script : &replay_script;
 	return &c->s;
@@ -497,6 +519,9 @@ void replay_client_add_done(const struct replay_client *c, struct replay_done *t
 	to->written_b += c->done.written_b;
 	to->n_waited += c->done.n_waited;
 	to->n_unordered += c->done.n_unordered;
+	to->n_delayed += c->done.n_delayed;
+	if (c->done.delayed_max_ns > to->delayed_max_ns)
+		to->delayed_max_ns = c->done.delayed_max_ns;
 	if (!*to->first)
 		snprintf(to->first, sizeof(to->first), "%s", c->done.first);
 }

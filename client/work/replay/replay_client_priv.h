@@ -34,6 +34,8 @@ struct replay_client {
 	struct afp_again again;         /* of an AFP store: the request in its terms */
 	uint8_t place[STORE_PLACE_LEN]; /* where the last search came to */
 	uint64_t moved;                 /* of the action's bytes */
+	uint64_t begun_ns;              /* its first request; 0: none is answered */
+	uint64_t ideal_ns; /* since the replay's begin: the end of the one before, without delays */
 
 	/* The replay */
 	uint32_t at; /* of plan->step */
