@@ -311,8 +311,10 @@ int on_exit(__u64 *ctx)
 {
 	struct afs_thread *t = thread_known((void *)ctx[0]);
 
-	if (t)
-		thread_end(t, (void *)ctx[0]);
+	if (!t)
+		return 0;
+	stream_leave(t->process);
+	thread_end(t, (void *)ctx[0]);
 	return 0;
 }
 
@@ -413,8 +415,10 @@ int on_tp_exit_task(void *ctx)
 	struct afs_stripe *s = stripe_here();
 	struct afs_thread *t = s ? thread_or_newborn(s) : NULL;
 
-	if (t)
-		thread_end(t, current_task());
+	if (!t)
+		return 0;
+	stream_leave(t->process);
+	thread_end(t, current_task());
 	return 0;
 }
 

@@ -393,7 +393,8 @@ struct afs_stream {
 	/* SMB2: its version, 0x0311; 0: not seen. Users as whom it was answered, each once. */
 	__u16 dialect, n_users;
 	__u32 user[AFS_N_USERS];
-	__u32 spare;
+	/* Its process has closed it, or ended, and others have it open: one of them may go on. */
+	__u32 held;
 	__u32 scope; /* of a link-local address: the server's interface, by its number */
 	__u8 ip[16];
 	/* Volumes that it opened, each once; 0 in the bitmap's place, and after the name. */

@@ -31,13 +31,19 @@ static __always_inline bool moves_bytes(__u32 class)
 	       class == AFS_CLASS_SEND;
 }
 
-/* A process answers that was handed the connection by the one that has read from it. */
+/*
+ * A process answers that was handed the connection by the one that has read from it. Of a server
+ * that does so on purpose (setup.parks) that one may go on, of others it has closed it or ended.
+ */
 static __always_inline void enter_answering(const struct afs_thread *t, struct afs_process *p)
 {
 	struct afs_stream *s = stream_at(t->stream);
 
-	if (s)
-		stream_served(p, t->process, s);
+	if (!s || (!setup.parks && !s->held))
+		return;
+	stream_served(p, t->process, s);
+	if (!setup.parks && !p->serving)
+		p->serving = t->slot + 1;
 }
 
 /*
@@ -113,7 +119,7 @@ static __always_inline __u32 enter_fd(struct afs_thread *t, __u64 task, const st
 	t->stream = stream_of_fd(p, t->process, task, t->fd);
 	if (call->class == AFS_CLASS_READ || call->class == AFS_CLASS_RECV)
 		enter_serving(t, p);
-	else if (setup.parks)
+	else
 		enter_answering(t, p);
 	return object;
 }

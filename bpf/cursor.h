@@ -33,6 +33,25 @@ static __always_inline bool next_piece(struct afs_cursor *c)
 	return true;
 }
 
+/* Of what is before a frame, a fragment or a packet: its type, flags, length. */
+#define FRAME_MARK 4
+
+/* Reads more of a mark, of which *have bytes are there, from this piece. false: not readable. */
+static __always_inline bool mark_take(struct afs_cursor *c, __u8 mark[FRAME_MARK], __u32 *have)
+{
+	__u32 got = *have & (FRAME_MARK - 1), n = FRAME_MARK - got;
+
+	if (n > c->left)
+		n = c->left;
+	barrier_var(n);
+	n &= 7;
+	if (bpf_probe_read_user(mark + got, n, (void *)c->at))
+		return false;
+	advance(c, n);
+	*have = got + n;
+	return true;
+}
+
 /* What a call moved; of a message also its name, unless that is NULL. false: not readable. */
 static __always_inline bool cursor_open(struct afs_cursor *c, const struct afs_thread *t,
 					__u64 total, __u64 *name)

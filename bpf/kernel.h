@@ -45,6 +45,15 @@ struct file___afs {
 	struct path___afs f_path;
 	unsigned int f_flags;
 	void *private_data; /* of a socket: struct socket */
+	/* How many have it open; since Linux 6.13 f_ref, which is one less. */
+	struct {
+		long counter;
+	} f_count;
+	struct {
+		struct {
+			long counter;
+		} refcnt;
+	} f_ref;
 };
 
 struct in6_addr___afs {

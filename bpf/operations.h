@@ -81,7 +81,7 @@
 
 /* A part of an operation as received or sent: only sent to user space, which makes records of it.
  */
-struct afs_heard_head {
+struct afs_captured_head {
 	__u64 timestamp; /* the call that moved it returned */
 	__u32 session;
 	__u32 seq;  /* requests of its connection before it */
@@ -91,28 +91,29 @@ struct afs_heard_head {
 	__u16 command; /* AFS_ACCOUNT_DSI + n: not of AFP */
 	__u16 at;      /* of the first byte; 0: of the one after the command's number */
 	__u16 n;       /* bytes here */
-	__u8 part;     /* enum afs_heard_part */
+	__u8 part;     /* enum afs_captured_part */
 	__u8 found;    /* its connection is older than the watch */
 	__u32 spare;
 };
 
-enum afs_heard_part {
-	AFS_HEARD_BEGIN, /* of a request, with its first bytes, if more than its number had come */
-	AFS_HEARD_MORE,  /* of the same */
-	AFS_HEARD_REPLY,
+enum afs_captured_part {
+	AFS_CAPTURED_BEGIN, /* of a request, with its first bytes, if more than its number had come
+			     */
+	AFS_CAPTURED_MORE,  /* of the same */
+	AFS_CAPTURED_REPLY,
 };
 
-struct afs_heard {
-	struct afs_heard_head head;
+struct afs_captured {
+	struct afs_captured_head head;
 	__u8 bytes[AFS_COMMAND_LEN];
 };
 
 /* The same with less room. */
-struct afs_heard_small {
-	struct afs_heard_head head;
+struct afs_captured_small {
+	struct afs_captured_head head;
 	__u8 bytes[AFS_SMALL_LEN];
 };
 
-_Static_assert(sizeof(struct afs_heard_head) == 40, "no padding");
+_Static_assert(sizeof(struct afs_captured_head) == 40, "no padding");
 
 #endif

@@ -273,7 +273,7 @@ struct afs_record_head {
 #define AFS_TRACE_CALLS 2 /* calls and waits */
 #define AFS_TRACE_NAMES 4 /* struct afs_named (bpf/paths.h), for names and texts */
 #define AFS_TRACE_REPLAYABLE                                                                       \
-	32 /* struct afs_heard (bpf/operations.h), for operations and names                        \
+	32 /* struct afs_captured (bpf/operations.h), for operations and names                     \
 	    */
 /* No records: of each connection how its requests went (struct afs_client, bpf/calls.h); what
  * sessions ask their CNID server again (struct afs_asking). */

@@ -5,7 +5,8 @@
 /*
  * Clients' connections: one struct afs_stream for each socket, found by a descriptor of whichever
  * process uses it. It begins with the first call that reads or writes, and ends when the process
- * that read it last closes it, or ends.
+ * that read it last closes it, or ends; unless others have the socket open, which may go on with it
+ * (s->held).
  */
 
 #include "bpf/object.h"
@@ -111,17 +112,19 @@ static __always_inline struct afs_stream *stream_publish(struct afs_stream *s, _
 
 /*
  * The connection is this process's, which another one may have accepted, or greeted, and closed: it
- * has not ended then.
+ * has not ended then. User space looks at "held" first: it must not be 0 with the old process.
  */
 static __always_inline void stream_served(struct afs_process *p, __u32 slot, struct afs_stream *s)
 {
-	if (s->process == slot + 1)
-		return;
-	AFS_PUBLISH(s->ended, 0);
-	AFS_PUBLISH(s->process, slot + 1);
-	p->streams++;
-	if (!p->stream)
-		p->stream = s->handle;
+	if (s->process != slot + 1) {
+		AFS_PUBLISH(s->ended, 0);
+		AFS_PUBLISH(s->process, slot + 1);
+		p->streams++;
+		if (!p->stream)
+			p->stream = s->handle;
+	}
+	if (AFS_RARE(s->held))
+		AFS_PUBLISH(s->held, 0);
 }
 
 /*
@@ -178,18 +181,54 @@ static __always_inline void trace_served(const struct afs_process *p, struct afs
 	trace_session(p, s, AFS_EVENT_END);
 }
 
+/*
+ * Whether this descriptor is not the only one of an open file: another process has it open, or a
+ * message that passes it on.
+ */
+static __always_inline bool file_is_held(const struct file___afs *file)
+{
+	if (bpf_core_field_exists(file->f_ref))
+		return BPF_CORE_READ(file, f_ref.refcnt.counter) > 0;
+	return BPF_CORE_READ(file, f_count.counter) > 1;
+}
+
 /* Before a call closes a descriptor of a client's connection. */
 __noinline int stream_close(__u32 slot, __u32 fd)
 {
+	const struct file___afs *file = file_of_fd((const void *)bpf_get_current_task(), fd);
+	struct afs_stream *s = stream_at(stream_look(slot, 0, fd, false));
 	struct afs_process *p = process_at(slot);
+	bool held;
+
+	if (!file || !p || !s || s->ended)
+		return 0;
+	held = file_is_held(file);
+	if (s->process == slot + 1)
+		trace_served(p, s);
+	else if (!s->held || held)
+		return 0;
+	s->ended_ns = bpf_ktime_get_ns();
+	AFS_PUBLISH(s->held, held);
+	if (!held)
+		AFS_PUBLISH(s->ended, 1); /* after that user space may collect it */
+	return 0;
+}
+
+/* A thread of a process ends, and with the last one what it has open: notes what others hold. */
+__noinline int stream_leave(__u32 slot)
+{
+	struct afs_process *p = process_at(slot);
+	const struct file___afs *file;
 	struct afs_stream *s;
 
-	s = stream_at(stream_look(slot, 0, fd, false));
-	if (!p || !s || s->process != slot + 1 || s->ended)
-		return 0;
-	trace_served(p, s);
-	s->ended_ns = bpf_ktime_get_ns();
-	AFS_PUBLISH(s->ended, 1); /* after that user space may collect it */
+	for (__u32 i = 0; p && i < AFS_N_CLIENT_FDS; i++) {
+		s = stream_at((__u32)p->client[i]);
+		if (!s || s->process != slot + 1 || s->ended)
+			continue;
+		file = file_of_fd((const void *)bpf_get_current_task(), (p->client[i] >> 32) - 1);
+		if (file && socket_of(file) == s->ino)
+			AFS_PUBLISH(s->held, file_is_held(file));
+	}
 	return 0;
 }
 

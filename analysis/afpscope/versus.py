@@ -11,33 +11,40 @@ import argparse
 import json
 import re
 import signal
+import textwrap
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 from . import compare, forms, show
 from .errors import INTERRUPTED, NOTHING, OK, UNTRUSTED, Failure, wrong_use
+from .judge import overview, versus
 from .judge import sides as judging
-from .judge import versus
 from .judge.sides import Outcome, Side
 from .measure import turns
 from .measure.children import Relay, program
 from .page import ways
 from .saved.files import Folder, written
-from .saved.run import Run
+from .saved.node import load
+from .saved.run import AB_FILE, Run
 from .tables import costs
 
 # Round-trip times, in ms, for which the time of an action is said.
 RTTS = (0.2, 5.0, 20.0)
 MOST, MOST_SIDES = 8, 12  # servers; with --vary
+SCREEN = 100  # characters
 _NAMED = re.compile(r"([\w.-]+)=(.+)", re.S)
 _SCHEME = re.compile(r"([a-z]+)://")
 _VARIED = re.compile(r"([a-z][\w-]*)=([^,\s]+(?:,[^,\s]+)+)")
+_PLACE = re.compile(r"[0-9]{3,}([a-z])(-|$)")  # a run's folder
 
 
 def options(parser: argparse.ArgumentParser) -> None:
-    parser.usage = "afpscope versus [OPTIONS] -o DIR [NAME=]URL [NAME=]URL... -- load ..."
-    parser.add_argument("servers", metavar="[NAME=]URL", nargs="+",
+    parser.usage = (
+        "afpscope versus [OPTIONS] -o DIR [NAME=]URL [NAME=]URL... -- load ...\n"
+        "       afpscope versus [OPTIONS] --from DIR"
+    )
+    parser.add_argument("servers", metavar="[NAME=]URL", nargs="*",
                         help="afp://..., smb://..., a directory, or what else load takes, and what "
                         "it is called")  # fmt: skip
     parser.add_argument("--pairs", metavar="N", type=int, default=12,
@@ -50,8 +57,12 @@ def options(parser: argparse.ArgumentParser) -> None:
                         "as files=10,1000,5000")  # fmt: skip
     parser.add_argument("--aa", action="store_true",
                         help="also measure each server twice: is it like itself?")  # fmt: skip
-    parser.add_argument("-o", dest="output", metavar="DIR", type=Path, required=True,
-                        help="a new folder for the runs")  # fmt: skip
+    where = parser.add_mutually_exclusive_group(required=True)
+    where.add_argument("-o", dest="output", metavar="DIR", type=Path,
+                       help="a new folder for the runs")  # fmt: skip
+    where.add_argument("--from", dest="source", metavar="DIR", type=Path,
+                       help="measure nothing: judge the runs of such a folder again, also of one "
+                       "that was stopped")  # fmt: skip
     parser.add_argument(
         "--program", metavar="FILE", help="default: the one that started this, or on the PATH"
     )
@@ -64,6 +75,8 @@ def options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--least", metavar="PERCENT", type=compare.percent, default=compare.LEAST,
                         help="only a difference larger than this, either way, counts as one "
                         f"(default {compare.LEAST:.0%}%)")  # fmt: skip
+    parser.add_argument("--all", action="store_true",
+                        help="show every figure with its interval, and every pair")  # fmt: skip
     parser.add_argument("--figures", metavar="DIR", type=Path,
                         help="also write the figures, as SVG, PNG and PDF, and as CSV")  # fmt: skip
     compare.html_option(parser)
@@ -117,7 +130,8 @@ class _Making:
         a = self.args
         sides = {
             side.key: {"name": side.name, "url": side.url}
-            | ({"load": list(side.load)} if side.load else {})
+            | ({"load": list(side.load), "server": side.server} if side.load else {})
+            | ({"twin": side.twin.key} if side.twin else {})
             for side in self.sides
         }
         document = {"command": ["versus", "--", *a.after], "sides": sides, "restart": a.restart}
@@ -188,7 +202,37 @@ def _checked(args: argparse.Namespace) -> list[Side]:
     return sides
 
 
+def _saved(folder: Path) -> list[Side]:
+    """The sides of a folder of versus, with their complete runs."""
+    noted = load(folder / AB_FILE).get("sides")
+    if not noted:
+        raise wrong_use(f"{folder} is no folder of versus: name one that its -o made")
+    by: dict[str, Side] = {}
+    for key, of in noted.members():
+        twin = of.get_text("twin")
+        load_of, name = of.get("load"), of["name"].text()
+        by[key] = Side(
+            key,
+            name,
+            of["url"].text(),
+            by.get(twin) if twin else None,
+            server=of.get_text("server") or name,
+            load=tuple(option.text() for option in load_of.items()) if load_of else (),
+        )
+    for place in sorted(folder.iterdir()):
+        match = _PLACE.match(place.name)
+        if match and place.is_dir() and match[1] in by and (one := Run.open(place)).complete:
+            by[match[1]].add(one)
+    if empty := [side.name for side in by.values() if not side.all]:
+        raise Failure(f"{folder} has no complete run of {', '.join(empty)}", NOTHING)
+    return list(by.values())
+
+
 def run(args: argparse.Namespace) -> int:
+    if args.source:
+        if args.servers or args.after:
+            raise wrong_use("--from measures nothing: give no servers and no load with it")
+        return _judge(_saved(args.source), args)
     sides = _checked(args)
     by = program(args.program)
     if not Folder(args.output).is_empty():
@@ -202,9 +246,14 @@ def run(args: argparse.Namespace) -> int:
         made = sum(len(runs) for side in sides for runs in side.runs.values())
         show.notice(
             f"versus: stopped by {name}: {made} runs are complete, and are kept with the one that "
-            f"was stopped in {args.output}; nothing was compared"
+            f"was stopped in {args.output}; nothing was compared (versus --from {args.output} "
+            "compares what is there)"
         )
         return INTERRUPTED
+    return _judge(sides, args)
+
+
+def _judge(sides: Sequence[Side], args: argparse.Namespace) -> int:
     outcome = judging.judged(sides, args.least)
     if not any(pair.rows for pair in outcome.pairs):
         raise Failure("nothing could be compared: no action ended on two servers", NOTHING)
@@ -222,7 +271,45 @@ def _csv(o: Outcome) -> None:
     )
 
 
-def _print(o: Outcome, rtts: Sequence[float]) -> None:
+def _say(text: str) -> None:
+    print(textwrap.fill(show.plain(text), SCREEN, subsequent_indent="  ", break_on_hyphens=False))
+
+
+def _print(o: Outcome) -> None:
+    """What fits on a screen."""
+    runs = max(len(of) for side in o.sides for of in side.runs.values())
+    print(f"{o.works[0]}: {runs} runs on each of {len(o.sides)} servers\n")
+    for text in o.said:
+        _say(text)
+    if o.equally_safe:
+        _say("For each action the servers made as many sync calls on data files.")
+    facts = overview.telling(o)
+    print("What is not equal" if facts else "Nothing that is known is unequal")
+    for fact in facts:
+        _say(overview.sentence(o, fact))
+    print("\np50 of each action, and what the mean action cost")
+    found = overview.rows(o)
+    _print_columns(o, [(row.what, [cell.text for cell in row.cells]) for row in found])
+    _say(overview.note(o))
+    print()
+    for pair in o.pairs:
+        if pair.same or len(o.sides) == 2:
+            _say(pair.said)
+    _say("What else differs, p95, actions alone, round trips, intervals, every pair: --all, --html")
+
+
+def _print_columns(o: Outcome, lines: Sequence[tuple[str, Sequence[str]]]) -> None:
+    """A column for each side; as many beside each other as a screen is wide."""
+    names = [side.name for side in o.sides]
+    cells = [names, *(line for _, line in lines)]
+    widths = [max(len(show.plain(line[i])) for line in cells) for i in range(len(names))]
+    first = max((len(what) for what, _ in lines), default=0)
+    for block in overview.blocks(first, widths, SCREEN):
+        head = ["", *(names[i] for i in block)]
+        print(show.table(head, [[what, *(line[i] for i in block)] for what, line in lines]))
+
+
+def _print_all(o: Outcome, rtts: Sequence[float]) -> None:
     names = [side.name for side in o.sides]
     for text in o.said:
         print(show.plain(text))
@@ -253,11 +340,14 @@ def _report(o: Outcome, args: argparse.Namespace) -> int:
             with written(args.html) as file:
                 file.write(page.encode())
     if args.format == forms.JSON:
-        print(json.dumps(o.as_json(args.rtt), ensure_ascii=False))
+        document = o.as_json(args.rtt) | {"overview": overview.as_json(o)}
+        print(json.dumps(document, ensure_ascii=False))
     elif args.format == forms.CSV:
         _csv(o)
+    elif args.all:
+        _print_all(o, args.rtt)
     else:
-        _print(o, args.rtt)
+        _print(o)
     for text in (*o.remarks, *doubts):
         show.notice(f"versus: {text}")
     return UNTRUSTED if doubts else OK

@@ -197,22 +197,22 @@ static __always_inline void frame_named(struct afs_stripe *stripe, const struct 
 
 /* Bytes of each AFP request after its number, and of each reply, that records of operations need.
  */
-static const __u8 dsi_heard[256] = {
+static const __u8 dsi_captured[256] = {
 #define X(number, request, reply, layout, reply_layout) [number] = (request),
 	AFS_OPERATIONS(X)
 #undef X
 };
-static const __u8 dsi_heard_reply[256] = {
+static const __u8 dsi_captured_reply[256] = {
 #define X(number, request, reply, layout, reply_layout) [number] = (reply),
 	AFS_OPERATIONS(X)
 #undef X
 };
 
 /* The AFP request that the frame is, or that it answers; AFS_ACCOUNT_DSI + n: none of AFP. */
-static __always_inline __u32 heard_command(const struct afs_stream *s, const struct afs_flow *f,
-					   __u32 part)
+static __always_inline __u32 capture_command(const struct afs_stream *s, const struct afs_flow *f,
+					     __u32 part)
 {
-	if (part == AFS_HEARD_REPLY)
+	if (part == AFS_CAPTURED_REPLY)
 		return reply_account(s);
 	if (f->bytes > DSI_HEAD && (f->head[1] == DSI_COMMAND || f->head[1] == DSI_WRITE))
 		return f->head[DSI_HEAD];
@@ -220,13 +220,14 @@ static __always_inline __u32 heard_command(const struct afs_stream *s, const str
 }
 
 /* How many of n bytes from "at" on of a command's or a reply's are wanted. */
-static __always_inline __u64 heard_want(__u32 command, __u32 part, __u32 at, __u64 n)
+static __always_inline __u64 capture_want(__u32 command, __u32 part, __u32 at, __u64 n)
 {
 	__u32 want;
 
 	if (command >= AFS_ACCOUNT_DSI)
 		return 0;
-	want = part == AFS_HEARD_REPLY ? dsi_heard_reply[command & 255] : dsi_heard[command & 255];
+	want = part == AFS_CAPTURED_REPLY ? dsi_captured_reply[command & 255]
+					  : dsi_captured[command & 255];
 	if (want == AFS_COPY_NAMES)
 		want = AFS_COMMAND_LEN;
 	if (want == AFS_COPY_BEGIN)
@@ -248,9 +249,9 @@ static __always_inline __u32 user_here(const struct afs_thread *t)
 	return bpf_core_field_exists(task->cred) ? BPF_CORE_READ(task, cred, euid.val) : 0;
 }
 
-static __always_inline void heard_fill(struct afs_heard_head *h, const struct afs_thread *t,
-				       const struct afs_stream *s, const struct afs_flow *f,
-				       __u32 part, __u64 now)
+static __always_inline void capture_fill(struct afs_captured_head *h, const struct afs_thread *t,
+					 const struct afs_stream *s, const struct afs_flow *f,
+					 __u32 part, __u64 now)
 {
 	h->timestamp = now;
 	h->session = t->session;
@@ -265,8 +266,8 @@ static __always_inline void heard_fill(struct afs_heard_head *h, const struct af
 }
 
 /* Copies n bytes, at most "room", from "from" on. */
-static __always_inline void heard_copy(struct afs_heard_head *h, __u8 *bytes, __u64 room,
-				       __u32 command, __u32 at, __u64 from, __u64 n)
+static __always_inline void capture_copy(struct afs_captured_head *h, __u8 *bytes, __u64 room,
+					 __u32 command, __u32 at, __u64 from, __u64 n)
 {
 	h->command = command;
 	h->at = at;
@@ -277,12 +278,13 @@ static __always_inline void heard_copy(struct afs_heard_head *h, __u8 *bytes, __
 	h->n = bpf_probe_read_user(bytes, n, (void *)from) ? 0 : n;
 }
 
-#define HEARD_RECORD(of, room)                                                                     \
+#define CAPTURE_RECORD(of, room)                                                                   \
 	({                                                                                         \
 		RECORD(of) * e_;                                                                   \
 		if (RECORD_BEGIN(stripe, e_, AFS_STREAM_OPERATIONS)) {                             \
-			heard_fill(&e_->r.head, t, s, f, part, now);                               \
-			heard_copy(&e_->r.head, e_->r.bytes, room, command, at, f->cursor.at, n);  \
+			capture_fill(&e_->r.head, t, s, f, part, now);                             \
+			capture_copy(&e_->r.head, e_->r.bytes, room, command, at, f->cursor.at,    \
+				     n);                                                           \
 			batch_trim(stripe, &e_->head, ((room)-n) & ~7u);                           \
 			RECORD_END(stripe, e_);                                                    \
 		}                                                                                  \
@@ -294,7 +296,7 @@ static __always_inline void heard_copy(struct afs_heard_head *h, __u8 *bytes, __
  * needs are told to user space, and every request, even if none of its bytes is. The record of a
  * name is made of the same bytes.
  */
-__noinline int heard(__u32 slot, __u32 part, __u64 n, __u64 now)
+__noinline int capture(__u32 slot, __u32 part, __u64 n, __u64 now)
 {
 	struct afs_thread *t = bpf_map_lookup_elem(&thread, &slot);
 	struct afs_stream *s = t ? stream_at(t->stream) : NULL;
@@ -305,17 +307,17 @@ __noinline int heard(__u32 slot, __u32 part, __u64 n, __u64 now)
 
 	if (!tracing(AFS_TRACE_REPLAYABLE) || !t || !s || !stripe)
 		return 0;
-	f = part == AFS_HEARD_REPLY ? &s->flow[FROM_SERVER] : &s->flow[TO_SERVER];
-	command = heard_command(s, f, part);
+	f = part == AFS_CAPTURED_REPLY ? &s->flow[FROM_SERVER] : &s->flow[TO_SERVER];
+	command = capture_command(s, f, part);
 	at = f->bytes - DSI_HEAD - f->skip;
-	if (part != AFS_HEARD_REPLY && at)
+	if (part != AFS_CAPTURED_REPLY && at)
 		at--;
-	n = heard_want(command, part, at, n);
-	if (!n && part != AFS_HEARD_BEGIN)
+	n = capture_want(command, part, at, n);
+	if (!n && part != AFS_CAPTURED_BEGIN)
 		return 0;
-	told = n <= AFS_SMALL_LEN ? !!HEARD_RECORD(afs_heard_small, AFS_SMALL_LEN)
-				  : !!HEARD_RECORD(afs_heard, AFS_COMMAND_LEN);
-	if (part != AFS_HEARD_BEGIN || command >= AFS_ACCOUNT_DSI || !afs_path_at[command & 255])
+	told = n <= AFS_SMALL_LEN ? !!CAPTURE_RECORD(afs_captured_small, AFS_SMALL_LEN)
+				  : !!CAPTURE_RECORD(afs_captured, AFS_COMMAND_LEN);
+	if (part != AFS_CAPTURED_BEGIN || command >= AFS_ACCOUNT_DSI || !afs_path_at[command & 255])
 		return 0;
 	if (!told)
 		AFS_COUNT(shared.lost.records[AFS_STREAM_NAMES]);
@@ -325,18 +327,18 @@ __noinline int heard(__u32 slot, __u32 part, __u64 n, __u64 now)
 }
 
 /* n bytes of a frame are next; begins: it has just begun. */
-static __always_inline void frame_heard(const struct afs_thread *t, const struct afs_flow *f,
-					int way, bool begins, __u64 n, __u64 now)
+static __always_inline void frame_capture(const struct afs_thread *t, const struct afs_flow *f,
+					  int way, bool begins, __u64 n, __u64 now)
 {
 	/* Most bytes are data, far behind what is wanted. */
 	if (!begins && f->bytes - f->skip > DSI_HEAD + 1 + AFS_COMMAND_LEN)
 		return;
 	if (way == TO_SERVER ? is_answered(f) : f->answers)
-		heard(t->slot,
-		      way != TO_SERVER ? AFS_HEARD_REPLY
-		      : begins         ? AFS_HEARD_BEGIN
-				       : AFS_HEARD_MORE,
-		      n, now);
+		capture(t->slot,
+			way != TO_SERVER ? AFS_CAPTURED_REPLY
+			: begins         ? AFS_CAPTURED_BEGIN
+					 : AFS_CAPTURED_MORE,
+			n, now);
 }
 
 /* A request was answered. Before it ends: which volume it opened. */
@@ -397,7 +399,7 @@ static __always_inline bool dsi_step(struct afs_stripe *stripe, struct afs_threa
 	    f->skip + DSI_HEAD == f->bytes && f->answers && reply_account(s) == DSI_OPENFORK)
 		f->fork = fork_at(c->at + 1, n - 1);
 	if (tracing(AFS_TRACE_REPLAYABLE))
-		frame_heard(t, f, way, begins, n, end_ns);
+		frame_capture(t, f, way, begins, n, end_ns);
 	advance(c, n);
 	f->skip -= n;
 	if (!f->skip && frame_end(f, way))

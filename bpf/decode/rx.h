@@ -22,7 +22,6 @@
 #define RX_LEN     28 /* of a header */
 #define RX_HEAD    36 /* and the first two words of data */
 #define RX_JUMBO   1412
-#define RX_MINI    4
 #define RX_WINDOW  64 /* older packets are taken for ones that came before */
 #define RX_CHANNEL 3
 
@@ -317,7 +316,7 @@ static __always_inline bool rx_packet(struct afs_stripe *stripe, struct afs_thre
 	d->sequence = be32(d->head + 12);
 	d->flags = type == AFS_RX_DATA ? d->head[21] : 0;
 	d->len = d->flow.cursor.total + d->have - RX_LEN;
-	if (d->flags & RX_MORE && d->len < RX_JUMBO + RX_MINI)
+	if (d->flags & RX_MORE && d->len < RX_JUMBO + FRAME_MARK)
 		return false;
 	if (type == AFS_RX_DATA) {
 		rx_data(stripe, t, s, d, way, ns);
@@ -337,7 +336,7 @@ static __always_inline bool rx_next(struct afs_stripe *stripe, struct afs_thread
 	d->sequence++;
 	d->flags = d->mini[0];
 	d->len = d->flow.cursor.total;
-	if (d->flags & RX_MORE && d->len < RX_JUMBO + RX_MINI)
+	if (d->flags & RX_MORE && d->len < RX_JUMBO + FRAME_MARK)
 		return false;
 	rx_data(stripe, t, s, d, way, ns);
 	rx_pass(d, RX_JUMBO);
@@ -358,23 +357,15 @@ static __always_inline bool rx_take(struct afs_datagram *d)
 		advance(c, n);
 		return true;
 	}
-	if (!d->whole) {
-		n = c->left < RX_HEAD - have ? c->left : RX_HEAD - have;
-		barrier_var(n);
-		n &= 63;
-		if (have + n > RX_HEAD || bpf_probe_read_user(d->head + have, n, (void *)c->at))
-			return false;
-		d->have = have + n;
-		d->whole = d->have == RX_HEAD || n == c->total;
-	} else {
-		have = d->mini_have & 3;
-		n = c->left < RX_MINI - have ? c->left : RX_MINI - have;
-		barrier_var(n);
-		n &= 7;
-		if (bpf_probe_read_user(d->mini + have, n, (void *)c->at))
-			return false;
-		d->mini_have = have + n;
-	}
+	if (d->whole)
+		return mark_take(c, d->mini, &d->mini_have);
+	n = c->left < RX_HEAD - have ? c->left : RX_HEAD - have;
+	barrier_var(n);
+	n &= 63;
+	if (have + n > RX_HEAD || bpf_probe_read_user(d->head + have, n, (void *)c->at))
+		return false;
+	d->have = have + n;
+	d->whole = d->have == RX_HEAD || n == c->total;
 	advance(c, n);
 	return true;
 }
@@ -400,7 +391,7 @@ static __always_inline bool rx_step(struct afs_stripe *stripe, struct afs_thread
 		d->whole = 1;
 	if (good && d->whole && first)
 		good = rx_packet(stripe, t, s, d, way, ns);
-	else if (good && d->mini_have == RX_MINI)
+	else if (good && d->mini_have == FRAME_MARK)
 		good = rx_next(stripe, t, s, d, way, ns);
 	if (!good)
 		datagram_lose(s, d, way, first ? d->have : d->mini_have);

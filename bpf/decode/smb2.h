@@ -27,7 +27,6 @@
 #include "bpf/park.h"
 #include "bpf/volume.h"
 
-#define SMB2_MARK      4
 #define SMB2_HEAD      32 /* all of a header that is looked at */
 #define SMB2_HEAD_LEN  64
 #define SMB2_IS_REPLY  1
@@ -89,17 +88,9 @@ static __always_inline __u32 smb2_closed(const struct afs_flow *f)
 /* Reads bytes of a mark; false: not readable, or not a mark. */
 static __always_inline bool smb2_take_mark(struct afs_flow *f)
 {
-	__u32 have = f->mark_have & 3, n = SMB2_MARK - have;
-	struct afs_cursor *c = &f->cursor;
-
-	if (n > c->left)
-		n = c->left;
-	n &= 7;
-	if (bpf_probe_read_user(f->mark + have, n, (void *)c->at))
+	if (!mark_take(&f->cursor, f->mark, &f->mark_have))
 		return false;
-	advance(c, n);
-	f->mark_have = have + n;
-	if (f->mark_have < SMB2_MARK)
+	if (f->mark_have < FRAME_MARK)
 		return true;
 	/* Others than messages: requests of sessions, signs of life. */
 	if (f->mark[0] && (f->lost || f->mark[0] < 0x81 || f->mark[0] > 0x85))
@@ -386,7 +377,7 @@ static __always_inline bool smb2_take(struct afs_flow *f, const struct afs_threa
 
 	if (!c->left && t->data != AFS_DATA_FILE && !next_piece(c))
 		return false;
-	if (f->mark_have == SMB2_MARK && f->have == AFS_IN_FRAME) {
+	if (f->mark_have == FRAME_MARK && f->have == AFS_IN_FRAME) {
 		smb2_pass(f, t, s, way);
 		return true;
 	}
@@ -395,7 +386,7 @@ static __always_inline bool smb2_take(struct afs_flow *f, const struct afs_threa
 	/* A piece without bytes. */
 	if (!c->left)
 		return true;
-	return f->mark_have < SMB2_MARK ? smb2_take_mark(f) : smb2_take_head(f);
+	return f->mark_have < FRAME_MARK ? smb2_take_mark(f) : smb2_take_head(f);
 }
 
 /* One step through the bytes that a call moved. false: that was all. */
@@ -411,7 +402,7 @@ static __always_inline bool smb2_step(struct afs_stripe *stripe, struct afs_thre
 		lose(f);
 		return false;
 	}
-	if (f->mark_have == SMB2_MARK && f->have == AFS_IN_FRAME && !f->pass)
+	if (f->mark_have == FRAME_MARK && f->have == AFS_IN_FRAME && !f->pass)
 		smb2_end(stripe, t, s, f, way, end_ns);
 	return f->cursor.total;
 }

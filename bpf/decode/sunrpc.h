@@ -21,7 +21,6 @@
 #include "bpf/park.h"
 #include "bpf/programs.h"
 
-#define RPC_MARK     4
 #define RPC_LAST     0x80000000u
 #define RPC_CALL     0
 #define RPC_REPLY    1
@@ -139,17 +138,11 @@ static __always_inline bool rpc_is_complete(const struct afs_flow *f, bool ended
 /* Reads bytes of a mark; false: not readable, or not a mark. */
 static __always_inline bool rpc_take_mark(struct afs_stream *s, struct afs_flow *f, int way)
 {
-	__u32 have = f->mark_have & 3, n = RPC_MARK - have, mark;
-	struct afs_cursor *c = &f->cursor;
+	__u32 mark;
 
-	if (n > c->left)
-		n = c->left;
-	n &= 7;
-	if (bpf_probe_read_user(f->mark + have, n, (void *)c->at))
+	if (!mark_take(&f->cursor, f->mark, &f->mark_have))
 		return false;
-	advance(c, n);
-	f->mark_have = have + n;
-	if (f->mark_have < RPC_MARK)
+	if (f->mark_have < FRAME_MARK)
 		return true;
 	mark = be32(f->mark);
 	if (!rpc_is_mark(f, mark))
@@ -157,9 +150,9 @@ static __always_inline bool rpc_take_mark(struct afs_stream *s, struct afs_flow 
 	f->skip = mark & ~RPC_LAST;
 	if (!f->have)
 		f->bytes = 0;
-	f->bytes += f->skip + RPC_MARK;
+	f->bytes += f->skip + FRAME_MARK;
 	if (way == TO_SERVER && f->have == AFS_IN_FRAME && rpc_is(f, RPC_CALL))
-		pending_grow(s, rpc_xid(f), f->skip + RPC_MARK);
+		pending_grow(s, rpc_xid(f), f->skip + FRAME_MARK);
 	return true;
 }
 
@@ -276,7 +269,7 @@ static __always_inline bool rpc_take(struct afs_stream *s, struct afs_flow *f,
 
 	if (!c->left && !next_piece(c) && t->data != AFS_DATA_FILE)
 		return false;
-	if (f->mark_have < RPC_MARK)
+	if (f->mark_have < FRAME_MARK)
 		return rpc_take_mark(s, f, way);
 	if (f->have == AFS_IN_FRAME || f->pass)
 		rpc_pass(f, t);
@@ -295,7 +288,7 @@ static __always_inline bool sunrpc_step(struct afs_stripe *stripe, struct afs_th
 		lose(f);
 		return false;
 	}
-	if (f->mark_have < RPC_MARK)
+	if (f->mark_have < FRAME_MARK)
 		return f->cursor.total;
 	if (f->have == nfs_needs(f) && !f->pass && rpc_is(f, RPC_CALL) && nfs_is_call(f))
 		nfs_words(f);

@@ -370,11 +370,16 @@ static void give_back(struct worker *w, struct actor *a)
 /* 0 or a negative errno: the store is lost. */
 static int begin_due(struct worker *w, struct actor *a, uint64_t now_ns, struct err *e)
 {
+	uint64_t free_ns;
+
 	if (!closed_may_begin(w, a, now_ns))
 		return 0;
+	free_ns = closed_free_ns(w, a);
 	if (!a->queued && !a->arrival.late)
-		tally_late(w, closed_free_ns(w, a), now_ns);
+		tally_late(w, free_ns, now_ns);
 	begin_action(w, a, closed_due_ns(w, a), now_ns);
+	if (w->load->late && a->state == ACTOR_ACTING)
+		hist_add(w->load->late, now_ns - free_ns);
 	return a->state == ACTOR_ACTING ? actions_submit(a, e) : 0;
 }
 

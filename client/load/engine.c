@@ -206,6 +206,15 @@ static int engine_keep_stages(const struct engine_job *job, struct run_load *l)
 	return r;
 }
 
+/* What the job asks for beside the counts. 0 or -ENOMEM. */
+static int engine_keep(const struct engine_job *job, struct run_load *l)
+{
+	if ((job->keeps_progress && run_load_keep_progress(l)) ||
+	    (job->keeps_late && run_load_keep_late(l)))
+		return -ENOMEM;
+	return engine_keep_stages(job, l);
+}
+
 /* Each thread's own accounts. */
 static int engine_prepare(struct engine *g, const struct engine_job *job, struct err *e)
 {
@@ -217,12 +226,10 @@ static int engine_prepare(struct engine *g, const struct engine_job *job, struct
 	if (!g->load)
 		return err_set(e, -ENOMEM, "out of memory");
 	name_actions(g->load, job);
-	if (job->keeps_progress && run_load_keep_progress(g->load))
-		return err_set(e, -ENOMEM, "out of memory");
 	r = arrivals_prepare(&g->arrivals, job, e);
 	if (r)
 		return r;
-	if (engine_keep_stages(job, g->load))
+	if (engine_keep(job, g->load))
 		return err_set(e, -ENOMEM, "out of memory");
 	for (unsigned int k = 0; k < g->opts.n_threads; k++) {
 		w = &g->worker[k];
@@ -230,8 +237,7 @@ static int engine_prepare(struct engine *g, const struct engine_job *job, struct
 		if (r)
 			return r;
 		w->result = run_load_new(0, job->n_actions, seconds);
-		if (!w->result || (job->keeps_progress && run_load_keep_progress(w->result)) ||
-		    engine_keep_stages(job, w->result))
+		if (!w->result || engine_keep(job, w->result))
 			return err_set(e, -ENOMEM, "out of memory");
 		name_actions(w->result, job);
 		w->keeps_recent = job->keeps_recent || seconds;

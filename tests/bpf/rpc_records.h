@@ -4,15 +4,9 @@
 
 /* Records of SunRPC, made and moved between both ends of a connection, and what was counted. */
 
-#include "clients.h"
+#include "pieces.h"
 
 #define LAST 0x80000000u
-#define LOST "bytes of connections in no recognized request"
-
-struct bytes {
-	size_t n;
-	uint8_t at[4096];
-};
 
 static inline void put(struct bytes *b, uint32_t word)
 {
@@ -44,36 +38,6 @@ static inline void reply(struct bytes *b, uint32_t xid, uint32_t status, uint32_
 	close_record(b, begin);
 }
 
-/* Moves the bytes from one end to the other, received in pieces of at most "piece". */
-static inline void move(int from, int to, const struct bytes *b, size_t piece)
-{
-	uint8_t at[sizeof(b->at)];
-	size_t n;
-
-	if (send(from, b->at, b->n, 0) != (ssize_t)b->n)
-		_exit(1);
-	for (size_t done = 0; done < b->n; done += n) {
-		n = b->n - done < piece ? b->n - done : piece;
-		if (recv(to, at, n, MSG_WAITALL) != (ssize_t)n)
-			_exit(1);
-	}
-}
-
-/* The server writes in pieces; the client takes them. */
-static inline void tell(int i, const struct bytes *b, size_t piece)
-{
-	uint8_t at[sizeof(b->at)];
-	size_t n;
-
-	for (size_t done = 0; done < b->n; done += n) {
-		n = b->n - done < piece ? b->n - done : piece;
-		if (send(server[i], b->at + done, n, 0) != (ssize_t)n)
-			_exit(1);
-	}
-	if (recv(client[i], at, b->n, MSG_WAITALL) != (ssize_t)b->n)
-		_exit(1);
-}
-
 /* The record of one fragment at b->at + begin as fragments of at most n bytes, some of them empty.
  */
 static inline void shred(struct bytes *out, const struct bytes *in, size_t n)
@@ -88,28 +52,6 @@ static inline void shred(struct bytes *out, const struct bytes *in, size_t n)
 		memcpy(out->at + out->n, in->at + at, len);
 		out->n += len;
 	}
-}
-
-static inline void done(struct rung_rig *g, struct run *r)
-{
-	rig_close(g, r);
-	close(listener);
-}
-
-static inline const struct afs_account *counted(const struct rung_rig *g, unsigned int number)
-{
-	const struct ledger_account *a = ledger_account(&g->diff, number);
-
-	assert_non_null(a);
-	return &a->sum;
-}
-
-static inline uint64_t results(const struct rung_rig *g, unsigned int number, int32_t code)
-{
-	for (size_t i = 0; i < g->diff.n_results; i++)
-		if (g->diff.result[i].account == number && g->diff.result[i].code == code)
-			return g->diff.result[i].n;
-	return 0;
 }
 
 #endif

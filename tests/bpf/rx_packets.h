@@ -4,7 +4,7 @@
 
 /* Both ends of Rx in one process: packets, a client's and the server's. */
 
-#include "rung_rig.h"
+#include "counted.h"
 
 #include <arpa/inet.h>
 #include <netinet/in.h>
@@ -17,8 +17,6 @@
 #define GETTIME 153
 #define FETCH   130
 #define STATUS  132
-#define LOST    "bytes of connections in no recognized request"
-#define NONE    "requests without an answer or answers without a request"
 
 /* Of the test and, copied, its child. */
 static int server, client[2];

@@ -4,18 +4,13 @@
 
 /* A client and a server of SMB2 in one process: frames, and the watch of them. */
 
-#include "clients.h"
+#include "pieces.h"
 
 #include "bpf/commands.h"
 
 #define IS_REPLY 1u
 #define IS_ASYNC 2u
 #define HEAD_LEN 64
-
-struct bytes {
-	size_t n;
-	uint8_t at[4096];
-};
 
 static inline void put32(uint8_t *at, uint32_t word)
 {
@@ -92,45 +87,13 @@ static inline void closed(struct bytes *b, const char *magic, size_t len)
 	frame_end(b, begin);
 }
 
-static inline void come(const struct bytes *b, size_t piece)
-{
-	uint8_t at[sizeof(b->at)];
-	size_t n;
-
-	if (send(client[0], b->at, b->n, 0) != (ssize_t)b->n)
-		_exit(1);
-	for (size_t done = 0; done < b->n; done += n) {
-		n = b->n - done < piece ? b->n - done : piece;
-		if (recv(server[0], at, n, MSG_WAITALL) != (ssize_t)n)
-			_exit(1);
-	}
-}
-
-static inline void go(const struct bytes *b, size_t piece)
-{
-	uint8_t at[sizeof(b->at)];
-	size_t n;
-
-	for (size_t done = 0; done < b->n; done += n) {
-		n = b->n - done < piece ? b->n - done : piece;
-		if (send(server[0], b->at + done, n, 0) != (ssize_t)n)
-			_exit(1);
-	}
-	if (recv(client[0], at, b->n, MSG_WAITALL) != (ssize_t)b->n)
-		_exit(1);
-}
-
-/* A request with its frame's mark and the rest read separately, as smbd does, but not answered. */
+/* A request that is read as smbd does, but not answered. */
 static inline void come_as_to_smbd(uint16_t command, uint64_t id)
 {
 	struct bytes in = { 0 };
-	uint8_t at[sizeof(in.at)];
 
 	request(&in, command, id, 16);
-	if (send(client[0], in.at, in.n, 0) != (ssize_t)in.n ||
-	    recv(server[0], at, 4, MSG_WAITALL) != 4 ||
-	    recv(server[0], at, in.n - 4, MSG_WAITALL) != (ssize_t)in.n - 4)
-		_exit(1);
+	come_after_its_mark(&in);
 }
 
 static inline void go_one(uint16_t command, uint64_t id)
@@ -139,25 +102,6 @@ static inline void go_one(uint16_t command, uint64_t id)
 
 	reply(&out, command, id, 0, 16);
 	go(&out, sizeof(out.at));
-}
-
-static inline void watch_server(struct rung_rig *g, void (*fn)(struct watched_shared *s),
-				struct run *r)
-{
-	struct bpf_load_wish wish = {};
-
-	wish.any_order = wish.parks = true;
-	wish.decoder = AFS_DECODER_SMB2;
-	listen_here();
-	rig_open(g, &wish, whole_server(), fn);
-	rig_step(g);
-	rig_read(g, r);
-}
-
-static inline void done(struct rung_rig *g, struct run *r)
-{
-	rig_close(g, r);
-	close(listener);
 }
 
 #endif

@@ -23,7 +23,6 @@
 #define AUTH_NONE 0
 #define AUTH_SYS  1
 #define AUTH_GSS  6
-#define NONE      "requests without an answer or answers without a request"
 
 /* The begin of a call, up to its arguments: 44 bytes with the mark, and the credential's. */
 static size_t begin_call(struct bytes *b, uint32_t xid, uint32_t program, uint32_t version,
@@ -130,40 +129,6 @@ static void call_compound(struct bytes *b, uint32_t xid, const struct compound *
 	close_record(b, begin);
 }
 
-static void watch_server(struct rung_rig *g, void (*fn)(struct watched_shared *s), struct run *r)
-{
-	struct bpf_load_wish wish = {};
-
-	wish.any_order = wish.parks = true;
-	wish.decoder = AFS_DECODER_SUNRPC;
-	listen_here();
-	rig_open(g, &wish, whole_server(), fn);
-	rig_step(g);
-	rig_read(g, r);
-}
-
-static uint64_t calls_for(const struct rung_rig *g, unsigned int number)
-{
-	return ledger_part_sum(&g->diff, AFS_ROLE_SERVER, number, LEDGER_ALL, LEDGER_ALL).calls;
-}
-
-static void check(const struct rung_rig *g, unsigned int number, uint64_t n, uint64_t in,
-		  uint64_t out)
-{
-	const struct afs_account *a = counted(g, number);
-
-	assert_int_equal(a->begun, n);
-	assert_int_equal(a->answered, n);
-	assert_int_equal(a->handed, 0);
-	assert_int_equal(a->bytes_in, in);
-	assert_int_equal(a->bytes_out, out);
-}
-
-static void come(const struct bytes *b, size_t piece)
-{
-	move(client[0], server[0], b, piece);
-}
-
 /* All procedures of version 3, in pieces of all lengths, each answered with its number as status.
  */
 static void each_procedure(struct watched_shared *s)
@@ -179,7 +144,7 @@ static void each_procedure(struct watched_shared *s)
 			call(&in, xid, NFS, k);
 			come(&in, piece);
 			answer_with(&out, xid, k);
-			tell(0, &out, piece);
+			go(&out, piece);
 			s->value[k]++;
 		}
 }
@@ -190,7 +155,7 @@ static void a_procedure_of_version_3_has_its_status(void **state)
 	struct run r;
 
 	(void)state;
-	watch_server(&g, each_procedure, &r);
+	watch_parking(&g, AFS_DECODER_SUNRPC, each_procedure, &r);
 	for (uint32_t k = 1; k < 22; k++) {
 		uint64_t n = g.x.shared->value[k];
 
@@ -218,7 +183,7 @@ static void ask_for_lists(struct watched_shared *s)
 	answer_with(&out, 2, 13);
 	answer_with(&out, 3, 1);
 	answer_with(&out, 4, 1);
-	tell(0, &out, sizeof(out.at));
+	go(&out, sizeof(out.at));
 }
 
 static void what_has_no_status_has_no_error(void **state)
@@ -227,7 +192,7 @@ static void what_has_no_status_has_no_error(void **state)
 	struct run r;
 
 	(void)state;
-	watch_server(&g, ask_for_lists, &r);
+	watch_parking(&g, AFS_DECODER_SUNRPC, ask_for_lists, &r);
 	check(&g, V3(0), 1, 84, 28);
 	check(&g, AFS_RPC_MNT, 1, 84, 40);
 	assert_int_equal(results(&g, AFS_RPC_MNT, 13), 1);
@@ -259,7 +224,7 @@ static void each_compound(struct watched_shared *s)
 				shred(&in, &whole, piece);
 			come(&in, 1 + piece * 7 % PIECES);
 			answer_with(&out, xid, i % 2 ? NOENT : 0);
-			tell(0, &out, piece);
+			go(&out, piece);
 			s->value[0] += in.n;
 		}
 }
@@ -271,7 +236,7 @@ static void a_compound_is_named_after_its_first_operation_that_does_more(void **
 	struct run r;
 
 	(void)state;
-	watch_server(&g, each_compound, &r);
+	watch_parking(&g, AFS_DECODER_SUNRPC, each_compound, &r);
 	for (size_t i = 0; i < N_COMPOUNDS; i++) {
 		const struct afs_account *a = counted(&g, V4(compounds[i].named));
 
@@ -314,7 +279,7 @@ static void call_what_is_no_compound(struct watched_shared *s)
 	come(&in, sizeof(in.at));
 	for (uint32_t xid = 1; xid <= 5; xid++)
 		reply(&out, xid, xid < 4 ? 4 : 0, 0);
-	tell(0, &out, sizeof(out.at));
+	go(&out, sizeof(out.at));
 }
 
 static void what_is_no_compound_is_counted_and_the_next_one_is_found(void **state)
@@ -323,7 +288,7 @@ static void what_is_no_compound_is_counted_and_the_next_one_is_found(void **stat
 	struct run r;
 
 	(void)state;
-	watch_server(&g, call_what_is_no_compound, &r);
+	watch_parking(&g, AFS_DECODER_SUNRPC, call_what_is_no_compound, &r);
 	assert_int_equal(counted(&g, V4(0))->answered, 3);
 	assert_int_equal(results(&g, V4(0), AFS_RPC_ACCEPTED(4)), 3);
 	assert_int_equal(counted(&g, V4(25))->answered, 1);
@@ -370,7 +335,7 @@ static void call_by_kerberos(struct watched_shared *s)
 	come(&in, 5);
 	for (uint32_t xid = 1; xid <= 6; xid++)
 		answer_with(&out, xid, 13);
-	tell(0, &out, sizeof(out.at));
+	go(&out, sizeof(out.at));
 }
 
 static void what_kerberos_signs_has_no_name_and_no_result(void **state)
@@ -379,7 +344,7 @@ static void what_kerberos_signs_has_no_name_and_no_result(void **state)
 	struct run r;
 
 	(void)state;
-	watch_server(&g, call_by_kerberos, &r);
+	watch_parking(&g, AFS_DECODER_SUNRPC, call_by_kerberos, &r);
 	assert_int_equal(counted(&g, V3(1))->answered, 2);
 	assert_int_equal(results(&g, V3(1), 13), 2);
 	assert_int_equal(results(&g, V4(25), 13), 1);
@@ -390,12 +355,6 @@ static void what_kerberos_signs_has_no_name_and_no_result(void **state)
 }
 
 /* What threads do */
-
-static void work(int calls)
-{
-	for (int i = 0; i < calls; i++)
-		syscall(SYS_getppid);
-}
 
 /* As a thread of a pool that has nothing to do, until a time that is over. */
 static void idle(void)
@@ -416,17 +375,12 @@ static void lock(void)
 	syscall(SYS_futex, &word, FUTEX_WAKE_PRIVATE, 1, &word, NULL, 0);
 }
 
-/* The mark and the rest are read separately, as ganesha does. */
 static void come_as_to_ganesha(uint32_t xid, uint32_t procedure)
 {
 	struct bytes in = { 0 };
-	uint8_t at[sizeof(in.at)];
 
 	call(&in, xid, NFS, procedure);
-	if (send(client[0], in.at, in.n, 0) != (ssize_t)in.n ||
-	    recv(server[0], at, 4, MSG_WAITALL) != 4 ||
-	    recv(server[0], at, in.n - 4, MSG_DONTWAIT) != (ssize_t)in.n - 4)
-		_exit(1);
+	come_after_its_mark(&in);
 }
 
 static void go_one(uint32_t xid)
@@ -434,7 +388,7 @@ static void go_one(uint32_t xid)
 	struct bytes out = { 0 };
 
 	answer_with(&out, xid, 0);
-	tell(0, &out, sizeof(out.at));
+	go(&out, sizeof(out.at));
 }
 
 #define TURNS_HERE 10
@@ -459,7 +413,7 @@ static void a_request_is_of_the_thread_that_reads_and_answers_it(void **state)
 	struct run r;
 
 	(void)state;
-	watch_server(&g, serve_each, &r);
+	watch_parking(&g, AFS_DECODER_SUNRPC, serve_each, &r);
 	check(&g, V3(LOOKUP), TURNS_HERE, TURNS_HERE * 84, TURNS_HERE * 40);
 	/* The read that completes the call, the work, the lock, and the write of the reply. */
 	assert_int_equal(calls_for(&g, V3(LOOKUP)), TURNS_HERE * (1 + WORK + 2 + 1));
@@ -509,7 +463,7 @@ static void a_reply_that_is_left_to_another_thread_is_parked(void **state)
 	struct run r;
 
 	(void)state;
-	watch_server(&g, leave_to_another, &r);
+	watch_parking(&g, AFS_DECODER_SUNRPC, leave_to_another, &r);
 	check(&g, V3(WRITE), 1, 84, 40);
 	a = counted(&g, V3(WRITE));
 	assert_int_equal(a->parked, 1);
@@ -557,7 +511,7 @@ static void a_wait_between_fragments_does_not_park(void **state)
 	struct run r;
 
 	(void)state;
-	watch_server(&g, wait_between_fragments, &r);
+	watch_parking(&g, AFS_DECODER_SUNRPC, wait_between_fragments, &r);
 	check(&g, V3(WRITE), 1, g.x.shared->value[0], g.x.shared->value[1]);
 	assert_int_equal(counted(&g, V3(WRITE))->parked, 0);
 	assert_int_equal(calls_for(&g, V3(WRITE)), 6);

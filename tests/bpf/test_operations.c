@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * What is heard of requests and replies, however they are read and written: the bytes that records
- * of operations need, and never others. Tests bpf/operations.h, bpf/decode/dsi.h.
+ * What is captured of requests and replies, however they are read and written: the bytes that
+ * records of operations need, and never others. Tests bpf/operations.h, bpf/decode/dsi.h.
  */
 #include "watched.h"
 
@@ -12,19 +12,19 @@
 #define HEAD    16
 #define MOST    64
 #define BIG     70000
-#define SECRETS "secret" /* stands in all bytes that are not to be heard */
+#define SECRETS "secret" /* stands in all bytes that are not to be captured */
 
 /* Of the test and, copied, its child. */
 static struct watched_ends ends;
 
 struct kept {
 	unsigned int n, requests, names;
-	struct afs_heard heard[MOST];
+	struct afs_captured captured[MOST];
 };
 
 static void put(void *user, unsigned int stream, const void *record)
 {
-	const struct afs_heard *h = record;
+	const struct afs_captured *h = record;
 	struct kept *k = user;
 
 	k->requests += stream == AFS_STREAM_REQUESTS;
@@ -32,7 +32,7 @@ static void put(void *user, unsigned int stream, const void *record)
 	if (stream != AFS_STREAM_OPERATIONS)
 		return;
 	assert_true(k->n < MOST && h->head.n <= AFS_COMMAND_LEN);
-	memcpy(&k->heard[k->n++], h, offsetof(struct afs_heard, bytes) + h->head.n);
+	memcpy(&k->captured[k->n++], h, offsetof(struct afs_captured, bytes) + h->head.n);
 }
 
 static void start(struct watched *x, struct kept *k, void (*fn)(struct watched_shared *s),
@@ -149,21 +149,22 @@ static void create_in_pieces(struct watched_shared *s)
 /* Bytes of a request, whose parts begin at *i. */
 static size_t join(const struct kept *k, unsigned int *i, uint8_t out[AFS_COMMAND_LEN])
 {
-	const struct afs_heard_head *h = &k->heard[*i].head;
+	const struct afs_captured_head *h = &k->captured[*i].head;
 	const uint16_t id = h->dsi_id;
 	size_t len = 0;
 
-	assert_int_equal(h->part, AFS_HEARD_BEGIN);
+	assert_int_equal(h->part, AFS_CAPTURED_BEGIN);
 	do {
-		h = &k->heard[*i].head;
+		h = &k->captured[*i].head;
 		assert_int_equal(h->at, len);
-		memcpy(out + len, k->heard[*i].bytes, h->n);
+		memcpy(out + len, k->captured[*i].bytes, h->n);
 		len += h->n;
-	} while (++*i < k->n && h[0].dsi_id == id && k->heard[*i].head.part == AFS_HEARD_MORE);
+	} while (++*i < k->n && h[0].dsi_id == id &&
+		 k->captured[*i].head.part == AFS_CAPTURED_MORE);
 	return len;
 }
 
-static void requests_are_heard_in_any_pieces(void **state)
+static void requests_are_captured_in_any_pieces(void **state)
 {
 	uint8_t bytes[AFS_COMMAND_LEN];
 	unsigned int at = 0;
@@ -174,7 +175,7 @@ static void requests_are_heard_in_any_pieces(void **state)
 	start(&x, &k, create_in_pieces, AFS_TRACE_SMALL | AFS_TRACE_NAMES | AFS_TRACE_REPLAYABLE);
 	go(&x, &k, 4);
 	for (uint16_t i = 0; i < 4; i++) {
-		const struct afs_heard_head *h = &k.heard[at].head;
+		const struct afs_captured_head *h = &k.captured[at].head;
 
 		assert_int_equal(h->dsi_id, i + 1);
 		assert_int_equal(h->command, 6);
@@ -184,18 +185,18 @@ static void requests_are_heard_in_any_pieces(void **state)
 		assert_true(h->found); /* its process is */
 		assert_int_equal(join(&k, &at, bytes), sizeof(create) - 1);
 		assert_memory_equal(bytes, create + 1, sizeof(create) - 1);
-		h = &k.heard[at].head;
-		assert_int_equal(h->part, AFS_HEARD_REPLY);
+		h = &k.captured[at].head;
+		assert_int_equal(h->part, AFS_CAPTURED_REPLY);
 		assert_int_equal(h->dsi_id, i + 1);
 		assert_true(h->len == 4 && h->n == 4 && !h->at);
-		assert_memory_equal(k.heard[at++].bytes, "\0\0\0\x17", 4);
+		assert_memory_equal(k.captured[at++].bytes, "\0\0\0\x17", 4);
 	}
 	assert_int_equal(at, k.n);
 	assert_int_equal(k.names, 0); /* they are made of the same bytes */
 	stop(&x);
 }
 
-/* Requests with what must not be heard, and in which reads it comes. */
+/* Requests with what must not be captured, and in which reads it comes. */
 static void ask_with_secrets(struct watched_shared *s)
 {
 	static const uint8_t write[20] = { 61, 0, 0, 7 }, login[] = { 18 },
@@ -218,7 +219,7 @@ static void ask_with_secrets(struct watched_shared *s)
 	give(6, "\0\0\0\0\0\1\0\0", 8, true);
 }
 
-static void data_and_passwords_are_not_heard(void **state)
+static void data_and_passwords_are_not_captured(void **state)
 {
 	static const struct {
 		uint16_t command, bytes, reply;
@@ -233,14 +234,14 @@ static void data_and_passwords_are_not_heard(void **state)
 	start(&x, &k, ask_with_secrets, AFS_TRACE_SMALL | AFS_TRACE_NAMES | AFS_TRACE_REPLAYABLE);
 	go(&x, &k, 6);
 	for (uint16_t i = 0; i < 6; i++) {
-		assert_int_equal(k.heard[at].head.dsi_id, i + 1);
-		assert_int_equal(k.heard[at].head.command, want[i].command);
+		assert_int_equal(k.captured[at].head.dsi_id, i + 1);
+		assert_int_equal(k.captured[at].head.command, want[i].command);
 		assert_int_equal(join(&k, &at, bytes), want[i].bytes);
 		assert_null(memmem(bytes, want[i].bytes, "se", 2));
 		if (!want[i].reply)
 			continue;
-		assert_int_equal(k.heard[at].head.part, AFS_HEARD_REPLY);
-		assert_int_equal(k.heard[at++].head.n, want[i].reply);
+		assert_int_equal(k.captured[at].head.part, AFS_CAPTURED_REPLY);
+		assert_int_equal(k.captured[at++].head.n, want[i].reply);
 	}
 	assert_int_equal(at, k.n);
 	stop(&x);
@@ -281,14 +282,14 @@ static void the_longest_and_several_at_once(void **state)
 	assert_int_equal(join(&k, &at, bytes), 12 + 3 * (7 + 255) - 1);
 	assert_int_equal(bytes[11 + 3 * 262 - 1], 'c');
 	for (uint32_t i = 1; i < 3; i++) {
-		assert_int_equal(k.heard[at].head.seq, i);
+		assert_int_equal(k.captured[at].head.seq, i);
 		assert_int_equal(join(&k, &at, bytes), sizeof(create) - 1);
 	}
 	assert_int_equal(at, k.n);
 	stop(&x);
 }
 
-static void nothing_is_heard_unless_it_is_wanted(void **state)
+static void nothing_is_captured_unless_it_is_wanted(void **state)
 {
 	struct watched x;
 	struct kept k;
@@ -304,10 +305,10 @@ static void nothing_is_heard_unless_it_is_wanted(void **state)
 int main(int argc, char **argv)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(requests_are_heard_in_any_pieces),
-		cmocka_unit_test(data_and_passwords_are_not_heard),
+		cmocka_unit_test(requests_are_captured_in_any_pieces),
+		cmocka_unit_test(data_and_passwords_are_not_captured),
 		cmocka_unit_test(the_longest_and_several_at_once),
-		cmocka_unit_test(nothing_is_heard_unless_it_is_wanted),
+		cmocka_unit_test(nothing_is_captured_unless_it_is_wanted),
 	};
 
 	/* A pattern of names: only these. */

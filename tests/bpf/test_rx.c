@@ -12,35 +12,6 @@
 #include <pthread.h>
 #include <sys/uio.h>
 
-static const struct afs_account *counted(const struct rung_rig *g, unsigned int number)
-{
-	const struct ledger_account *a = ledger_account(&g->diff, number);
-
-	assert_non_null(a);
-	return &a->sum;
-}
-
-static uint64_t results(const struct rung_rig *g, unsigned int number, int32_t code)
-{
-	for (size_t i = 0; i < g->diff.n_results; i++)
-		if (g->diff.result[i].account == number && g->diff.result[i].code == code)
-			return g->diff.result[i].n;
-	return 0;
-}
-
-/* Calls, bytes in and out of an account. */
-static void check(const struct rung_rig *g, unsigned int number, uint64_t n, uint64_t bytes_in,
-		  uint64_t bytes_out)
-{
-	const struct afs_account *a = counted(g, number);
-
-	assert_int_equal(a->begun, n);
-	assert_int_equal(a->answered, n);
-	assert_int_equal(a->handed, n);
-	assert_int_equal(a->bytes_in, bytes_in);
-	assert_int_equal(a->bytes_out, bytes_out);
-}
-
 #define TIME    (AFS_RX_FS + GETTIME - 130)
 #define FETCHES (AFS_RX_FS + FETCH - 130)
 #define STATS   (AFS_RX_FS + STATUS - 130)

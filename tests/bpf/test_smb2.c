@@ -8,8 +8,6 @@
 #include <sys/epoll.h>
 #include <sys/uio.h>
 
-#define NONE       "requests without an answer or answers without a request"
-#define LOST       "bytes of connections in no recognized request"
 #define TURNS_HERE 10
 #define WORK       7
 
@@ -20,38 +18,6 @@ static void loop_once(void)
 
 	epoll_wait(fd, &event, 1, 0);
 	close(fd);
-}
-
-static void work(int calls)
-{
-	for (int i = 0; i < calls; i++)
-		syscall(SYS_getppid);
-}
-
-static const struct afs_account *counted(const struct rung_rig *g, unsigned int number)
-{
-	const struct ledger_account *a = ledger_account(&g->diff, number);
-
-	if (!a)
-		fail_msg("nothing in account %u", number);
-	return &a->sum;
-}
-
-static uint64_t calls_for(const struct rung_rig *g, unsigned int number)
-{
-	return ledger_part_sum(&g->diff, AFS_ROLE_SERVER, number, LEDGER_ALL, LEDGER_ALL).calls;
-}
-
-static void check(const struct rung_rig *g, unsigned int number, uint64_t n, uint64_t in,
-		  uint64_t out)
-{
-	const struct afs_account *a = counted(g, number);
-
-	assert_int_equal(a->begun, n);
-	assert_int_equal(a->answered, n);
-	assert_int_equal(a->handed, 0);
-	assert_int_equal(a->bytes_in, in);
-	assert_int_equal(a->bytes_out, out);
 }
 
 static const size_t pieces[] = { 1, 3, 4, 7, 36, 64, 68, 4096 };
@@ -79,7 +45,7 @@ static void any_split_is_counted(void **state)
 	struct run r;
 
 	(void)state;
-	watch_server(&g, in_pieces, &r);
+	watch_parking(&g, AFS_DECODER_SMB2, in_pieces, &r);
 	check(&g, AFS_SMB2_READ, N_PIECES, N_PIECES * 113, N_PIECES * 264);
 	assert_int_equal(counted(&g, AFS_SMB2_READ)->errors, N_PIECES / 2);
 	assert_int_equal(counted(&g, AFS_SMB2_READ)->parked, 0);
@@ -107,7 +73,7 @@ static void a_request_is_of_the_thread_that_reads_and_answers_it(void **state)
 	struct run r;
 
 	(void)state;
-	watch_server(&g, serve_each, &r);
+	watch_parking(&g, AFS_DECODER_SMB2, serve_each, &r);
 	check(&g, AFS_SMB2_CREATE, TURNS_HERE, TURNS_HERE * 80, TURNS_HERE * 80);
 	/* The read that completes the header, the work, and the write of the reply. */
 	assert_int_equal(calls_for(&g, AFS_SMB2_CREATE), TURNS_HERE * (WORK + 2));
@@ -149,7 +115,7 @@ static void a_request_that_waits_for_others_is_parked(void **state)
 	struct run r;
 
 	(void)state;
-	watch_server(&g, park_and_answer, &r);
+	watch_parking(&g, AFS_DECODER_SMB2, park_and_answer, &r);
 	check(&g, AFS_SMB2_ECHO, 2, 160, 160);
 	assert_int_equal(calls_for(&g, AFS_SMB2_ECHO), 2 * (2 + 2));
 	assert_int_equal(counted(&g, AFS_SMB2_ECHO)->parked, 0);
@@ -205,7 +171,7 @@ static void a_wait_for_the_rest_of_a_frame_does_not_park(void **state)
 	struct run r;
 
 	(void)state;
-	watch_server(&g, wait_for_the_client, &r);
+	watch_parking(&g, AFS_DECODER_SMB2, wait_for_the_client, &r);
 	check(&g, AFS_SMB2_WRITE, 1, 1064, 1064);
 	assert_int_equal(counted(&g, AFS_SMB2_WRITE)->parked, 0);
 	assert_int_equal(calls_for(&g, AFS_SMB2_WRITE), 4 + 2 * 3);
@@ -268,7 +234,7 @@ static void a_compound_has_the_time_and_its_members_are_counted(void **state)
 	struct run r;
 
 	(void)state;
-	watch_server(&g, ask_compounds, &r);
+	watch_parking(&g, AFS_DECODER_SMB2, ask_compounds, &r);
 	check(&g, first, 1, 0, 0);
 	/* One read, the work, and eight writes. */
 	assert_int_equal(calls_for(&g, first), 1 + WORK + 8);
@@ -317,7 +283,7 @@ static void what_the_client_was_told_to_wait_for_has_an_account(void **state)
 	struct run r;
 
 	(void)state;
-	watch_server(&g, tell_to_wait, &r);
+	watch_parking(&g, AFS_DECODER_SMB2, tell_to_wait, &r);
 	for (size_t i = 0; i < 2; i++) {
 		assert_int_equal(counted(&g, waiting[i])->begun, 1);
 		assert_int_equal(counted(&g, waiting[i])->waited, 1);
@@ -360,7 +326,7 @@ static void what_cannot_be_read_is_counted(void **state)
 	struct run r;
 
 	(void)state;
-	watch_server(&g, speak_otherwise, &r);
+	watch_parking(&g, AFS_DECODER_SMB2, speak_otherwise, &r);
 	check(&g, AFS_SMB2_NEGOTIATE, 1, 50, 128);
 	check_member(&g, AFS_SMB2_ENCRYPTED, 2, 252, 200);
 	check_member(&g, AFS_SMB2_COMPRESSED, 1, 77, 0);
@@ -396,7 +362,7 @@ static void a_reply_may_have_an_empty_piece(void **state)
 	struct run r;
 
 	(void)state;
-	watch_server(&g, answer_in_iovecs, &r);
+	watch_parking(&g, AFS_DECODER_SMB2, answer_in_iovecs, &r);
 	check(&g, AFS_SMB2_READ, 1, 80, 364);
 	assert_int_equal(run_losses(&r), 0);
 	done(&g, &r);
@@ -421,7 +387,7 @@ static void after_garbage_it_goes_on(void **state)
 	struct run r;
 
 	(void)state;
-	watch_server(&g, go_on_after_garbage, &r);
+	watch_parking(&g, AFS_DECODER_SMB2, go_on_after_garbage, &r);
 	check(&g, AFS_SMB2_ECHO, 1, 80, 80);
 	assert_int_equal(loss_of(&r, LOST), 50);
 	done(&g, &r);

@@ -81,7 +81,7 @@ static void users_shares_and_the_dialect_are_those_of_the_requests(void **state)
 	struct run r;
 
 	(void)state;
-	watch_server(&g, serve_users_and_shares, &r);
+	watch_parking(&g, AFS_DECODER_SMB2, serve_users_and_shares, &r);
 	assert_int_equal(r.n_sessions, 1);
 	is = &r.session[0];
 	assert_int_equal(is->dialect, 0x302);

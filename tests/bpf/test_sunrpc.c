@@ -17,7 +17,6 @@
 #define WRITE  13
 #define FSYNC  16
 #define FOP    1298437
-#define NONE   "requests without an answer or answers without a request"
 
 /* A call with "more" bytes of arguments: 44 + more bytes with the mark. */
 static void call(struct bytes *b, uint32_t xid, uint32_t program, uint32_t procedure, size_t more)
@@ -61,19 +60,6 @@ static void watch_server(struct rung_rig *g, void (*fn)(struct watched_shared *s
 {
 	listen_here();
 	watch_listener(g, fn, r);
-}
-
-/* Requests, answers, bytes in and out of an account. */
-static void check(const struct rung_rig *g, unsigned int number, uint64_t n, uint64_t in,
-		  uint64_t out)
-{
-	const struct afs_account *a = counted(g, number);
-
-	assert_int_equal(a->begun, n);
-	assert_int_equal(a->answered, n);
-	assert_int_equal(a->handed, n);
-	assert_int_equal(a->bytes_in, in);
-	assert_int_equal(a->bytes_out, out);
 }
 
 /* A client connects and calls, xid 1 and 2, and the server has read it, before the watch begins. */

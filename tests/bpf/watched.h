@@ -95,7 +95,7 @@ static inline void watched_open(struct watched *x, struct target t)
 		fail_msg("%s", e.text);
 }
 
-/* The ends of a connection that a child serves; it has copies of both. */
+/* The ends of a connection that a child serves; only it has the server's. */
 struct watched_ends {
 	int client, server;
 };
@@ -116,6 +116,7 @@ static inline void watched_serve(struct watched *x, struct watched_ends *ends,
 	ends->server = end[1];
 	watched_start(x, fn);
 	assert_int_equal(fstat(ends->server, &st), 0);
+	close(ends->server);
 	t.server = x->pid;
 	t.client = st.st_ino;
 	if (watch_open_traced(&x->w, &opts, &t, &e))
@@ -125,7 +126,6 @@ static inline void watched_serve(struct watched *x, struct watched_ends *ends,
 static inline void watched_close(const struct watched_ends *ends)
 {
 	close(ends->client);
-	close(ends->server);
 }
 
 /* Lets the child run its function once. */

@@ -17,23 +17,23 @@ static void part(struct operations *o, struct rbuf *b)
 	const uint8_t kind = rbuf_u8(b);
 	const uint16_t n = (uint16_t)(rbuf_u16(b) % (AFS_COMMAND_LEN + 1));
 	const size_t left = rbuf_left(b), have = n < left ? n : left;
-	struct afs_heard *h = malloc(sizeof(h->head) + have);
+	struct afs_captured *h = malloc(sizeof(h->head) + have);
 
 	if (!h)
 		return;
-	h->head = (struct afs_heard_head) { .timestamp = 1,
-					    .session = kind >> 6,
-					    .seq = rbuf_u8(b),
-					    .len = rbuf_u16(b),
-					    .dsi_id = rbuf_u8(b) & 7,
-					    .part = kind & 3,
-					    .found = kind >> 5 & 1 };
+	h->head = (struct afs_captured_head) { .timestamp = 1,
+					       .session = kind >> 6,
+					       .seq = rbuf_u8(b),
+					       .len = rbuf_u16(b),
+					       .dsi_id = rbuf_u8(b) & 7,
+					       .part = kind & 3,
+					       .found = kind >> 5 & 1 };
 	h->head.command = rbuf_u8(b);
 	h->head.at = kind & 4 ? rbuf_u16(b) : 0;
 	h->head.n = (uint16_t)(have < rbuf_left(b) ? have : rbuf_left(b));
 	if (h->head.n)
 		memcpy(h->bytes, rbuf_bytes(b, h->head.n), h->head.n);
-	operations_heard(o, h);
+	operations_captured(o, h);
 	free(h);
 }
 

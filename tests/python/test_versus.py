@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import gzip
 import json
+import shutil
 import sys
 from collections.abc import Callable
 from itertools import combinations
@@ -13,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from afpscope.judge import sides, stats
+from afpscope.judge import overview, sides, stats
 from afpscope.measure import turns
 from afpscope.saved import crowd
 from afpscope.saved.run import AB_FILE, Run
@@ -178,12 +179,86 @@ def test_what_differs_is_said_and_what_is_not_equal_before_it(
     assert rows["office: save", "save", "p95"]["verdict"] == stats.SLOWER
     assert rows["office", "", costs.CALLS]["verdict"] in (stats.SAME, stats.NONE_SHOWN)
     assert not any(r["figure"] == costs.CALLS for r in pairs["afp", "directory"]["rows"])
+    # In few rows, each server beside the first.
+    short = {row["what"]: row["sides"] for row in value["overview"]["rows"]}
+    assert short["save p50"]["smb"].endswith("(2.0×)") and "(" not in short["save p50"]["afp"]
+    assert short["save p50"]["directory"].endswith("(0.50×)")
+    assert short[costs.CALLS]["directory"] == "n/a"
+    assert short[costs.CALLS]["smb"].split("(")[1] in ("same)", "?)")
+    assert not any(what.endswith("p95") for what in short)
+    # Judged again it is the same.
+    again = execute("versus", "--from", made.folder, "--json")
+    assert json.loads(again.out) == value
+    # The screen.
+    screen = execute("versus", "--from", made.folder).out.splitlines()
+    assert screen[0] == "office: 12 runs on each of 3 servers"
+    assert len(screen) <= 40 and max(map(len, screen)) <= 100
+    assert screen.index("What is not equal") < next(
+        i for i, line in enumerate(screen) if line.startswith("save p50")
+    )
+    everything = execute("versus", "--from", made.folder, "--all").out
+    assert "smb against afp: slower: " in everything and "Round trips" in everything
     # The page says the same.
     text = page.read_text()
     Closed().feed(text)
     assert text.index("What is not equal") < text.index("How long an action took")
     assert text.count('<table class="forest">') == 3
     assert {p.suffix for p in figures.iterdir()} == {".svg", ".png", ".pdf", ".csv"}
+
+
+def test_what_is_there_of_a_stopped_measurement_is_judged(
+    execute: Execute, tmp_path: Path, program: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("FAKE_OF", json.dumps({B: {"twice": 1}}))
+    made = Made(execute, tmp_path / "out", "--program", program, "--aa", "--pairs", 3, A, B,
+                "--", "load", "--mix", "office")  # fmt: skip
+    assert made.done.code == 0, made.done.err
+    last = json.loads((made.folder / "003d/run.json").read_text())
+    (made.folder / "003d/run.json").write_text(json.dumps(last | {"complete": False}))
+    value = json.loads(execute("versus", "--from", made.folder, "--json").out)
+    assert [(p["a"], p["b"]) for p in value["pairs"]] == [
+        ("afp", "smb"), ("afp", "afp again"), ("smb", "smb again")
+    ]  # fmt: skip
+    assert value["pairs"][2]["rows"][0]["result"]["n_b"] == 2
+    for place in made.folder.glob("*a"):
+        shutil.rmtree(place)
+    none = execute("versus", "--from", made.folder)
+    assert none.code == 5 and "no complete run of afp" in none.err
+    other = tmp_path / "other"
+    other.mkdir()
+    (other / AB_FILE).write_text("{}")
+    wrong = execute("versus", "--from", other)
+    assert wrong.code == 2 and "no folder of versus" in wrong.err
+    assert execute("versus", "--from", tmp_path / "none").code == 1
+    assert "give no servers" in execute("versus", "--from", made.folder, A).err
+
+
+@pytest.mark.parametrize(
+    "widths, found",
+    [
+        ([10, 10], [[0, 1]]),
+        ([30, 30, 30, 30], [[0, 1], [0, 2], [0, 3]]),
+        ([10] * 9, [[0, 1, 2, 3, 4, 5, 6], [0, 7, 8]]),
+        ([200, 10, 10], [[0, 1], [0, 2]]),
+    ],
+)
+def test_a_table_is_as_wide_as_a_screen(widths: list[int], found: list[list[int]]) -> None:
+    assert overview.blocks(10, widths, 100) == found
+
+
+def test_what_only_one_protocol_has_is_no_difference(monkeypatch: pytest.MonkeyPatch) -> None:
+    """But what one server of a protocol has and the other has not is one."""
+    made = [sides.Side(k, k, url, runs={"w": []}) for k, url in zip("abc", (A, A, B), strict=True)]
+    facts = {"uam": ("DHX2", "DHX2", "n/a"), "modules": ("n/a", "fruit", "n/a"),
+             "server": ("4.5", "4.5", "4.17"), "settings": ("x", "y", "z")}  # fmt: skip
+
+    outcome = sides.Outcome(made, [], 0.02)
+    monkeypatch.setitem(
+        vars(outcome), "unequal", [sides.Fact(what, of) for what, of in facts.items()]
+    )
+    told = overview.telling(outcome)
+    assert [fact.what for fact in told] == ["modules", "server"]
+    assert overview.sentence(outcome, told[0]) == "modules: fruit (b); n/a (a, c)"
 
 
 def test_a_row_in_which_a_server_differs_from_itself_tells_nothing(
@@ -224,7 +299,9 @@ def test_an_option_of_the_load_is_varied(
     facts = {fact["what"]: fact["values"] for fact in made.json["unequal"]}
     assert facts["files"] == ["10", "1000", "10", "1000"]
     noted = json.loads((made.folder / AB_FILE).read_text())["sides"]
-    assert noted["d"] == {"name": names[3], "url": B, "load": ["--files=1000"]}
+    assert noted["d"] == {
+        "name": names[3], "url": B, "load": ["--files=1000"], "server": "smb"
+    }  # fmt: skip
     for wrong in ("files=10", "files", "files=1,1", "=1,2"):
         done = execute("versus", "-o", tmp_path / "new", "--vary", wrong, A, "--", "load")
         assert done.code == 2 and "no option of the load" in done.err

@@ -70,7 +70,7 @@ bios='yes[*]time of block I/O: tp_btf'
 # Where programs can be preempted those on functions (fentry) lose events, kprobes do not.
 row linux-7 testing 2 '' '^calls +yes[*]tp raw_syscalls:' "$requests" "${storage/fentry/kprobe}" "$bios" \
     < <(tests calls 'rungs:every_*' 'rx:any_*' storage 'sunrpc:replies_*' tables 'operations:re*' \
-        "${share[@]}")
+        'handover:a_request_is_*' "${share[@]}")
 row linux-7-judges testing 2 '' < <(tests follow 'rungs:a_full_*' target tcp)
 row linux-7-times testing 2 '' < <(tests stalls)
 # Older than the programs: /proc is read.
@@ -86,7 +86,8 @@ row linux-6.1 bookworm 2 '' '^calls +yes[*]tp_btf:' "$requests" "$storage" "$bio
     '^no capabilities: reads: not counted$' '^no capabilities: rung not.bpf: .*although this is root' \
     '^no bpf[(][)]: reads: not counted$' '^no bpf[(][)]: rung not.bpf: .*although this is root' \
     '^no BTF: reads: not counted$' '^no BTF: rung not.bpf: no type information' << END
-$(tests 'calls:reads_*' storage 'operations:re*' "${share[@]:0:5}" 'streams:requests_a*' 'nfs:a_request_*')
+$(tests 'calls:reads_*' storage 'operations:re*' "${share[@]:0:5}" 'streams:requests_a*' 'nfs:a_request_*' \
+    'handover:a_request_is_*')
 part 'no capabilities' ./setpriv --bounding-set=-bpf,-perfmon,-sys_admin ./rung
 part 'no bpf()' ./nobpf ./rung
 mount -t tmpfs none /sys/kernel/btf

@@ -88,8 +88,10 @@ static void warden_main(const struct warden *w)
 		signal(ignored[i], SIG_IGN);
 	setsid();
 	prctl(PR_SET_NAME, "afpscope-warden");
-	if (!w->task.needs_rights)
+	if (w->task.rights == WARDEN_NO_RIGHTS)
 		rights_drop_all(getuid(), getgid());
+	else if (w->task.rights == WARDEN_PORTS)
+		rights_drop(RIGHTS_PORTS);
 	warden_wait(w);
 	cmd_stop = 0;
 	warden_clean_up(w);

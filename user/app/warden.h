@@ -25,6 +25,10 @@ struct warden_left {
 	char volume[WARDEN_BASES][WARDEN_VOLUME_LEN]; /* where; "": that of the command */
 };
 
+/* What it keeps of the command's rights: nothing; ports below 1024, and what rights_drop() keeps
+ * anyway; all of them. */
+enum warden_rights { WARDEN_NO_RIGHTS, WARDEN_PORTS, WARDEN_ALL_RIGHTS };
+
 /* How the warden cleans up. */
 struct warden_task {
 	/*
@@ -34,7 +38,7 @@ struct warden_task {
 	 */
 	int (*remove)(void *user, const char *base, const char *volume, struct err *e);
 	void *user;
-	bool needs_rights; /* those of the command; else it gives up all that it can */
+	enum warden_rights rights;
 	/* Not those of the command's descriptors: they are closed before, as no server ends a
 	 * session whose connection stays. */
 	bool no_files;

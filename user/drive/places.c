@@ -10,13 +10,28 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
-#define WAIT_NS  100000000u
-#define ALL_MODE 0777
+#define WAIT_NS           100000000u
+#define ALL_MODE          0777
+
+#define CLIENTS_OF_THREAD 200
 
 bool session_blocks(const struct session_cfg *cfg)
 {
 	return cfg->local && store_place_blocks(cfg->directory);
+}
+
+unsigned int session_threads(const struct session_cfg *cfg, unsigned int clients,
+			     unsigned int own_max)
+{
+	const long cpus = sysconf(_SC_NPROCESSORS_ONLN);
+	const unsigned int most = cpus > 3 ? (unsigned int)cpus / 2 : 1;
+	const unsigned int wanted = (clients + CLIENTS_OF_THREAD - 1) / CLIENTS_OF_THREAD;
+
+	if (own_max && session_blocks(cfg))
+		return clients < own_max ? clients : own_max;
+	return wanted < most ? wanted : most;
 }
 
 bool session_is_place(const char *word)

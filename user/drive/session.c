@@ -211,20 +211,61 @@ static unsigned int extra_rights(const struct session *s)
 	       (s->whole ? RIGHTS_PRIORITY : 0);
 }
 
-void session_become_owner(struct session *s)
+static bool is_network(const char *place)
 {
-	if (s->cfg->local)
-		cmd_note_rights(rights_become_owner(&s->own, s->cfg->directory, extra_rights(s)),
-				&s->run.warnings);
+	return strstr(place, "://");
+}
+
+int session_drop(struct rights_own *own, const char *place, unsigned int extra)
+{
+	unsigned int ports = is_network(place) ? RIGHTS_PORTS : 0;
+	int r = ports ? 0 : rights_become_owner(own, place, extra);
+
+	return r || own->became ? r : rights_drop(extra | ports);
+}
+
+void session_give_up(struct session *s)
+{
+	unsigned int extra = extra_rights(s);
+	int r = s->cfg->local ? session_drop(&s->own, s->cfg->directory, extra)
+			      : rights_drop(extra);
+
+	cmd_note_rights(r, &s->run.warnings);
+}
+
+void session_take_back(struct session *s)
+{
+	rights_return(&s->own);
+}
+
+struct session_opening {
+	struct session *session;
+	struct err *e;
+};
+
+/* netatalk's tool makes the directory, too. */
+static int open_place(void *user)
+{
+	struct session_opening *o = user;
+	const struct session_cfg *cfg = o->session->cfg;
+	int r = store_make_local(cfg->directory, o->e);
+
+	return r ? r : store_open_local(&o->session->store, cfg->directory, !cfg->buffered, o->e);
 }
 
 static enum outcome open_directory(struct session *s, const char *command, const char *set,
 				   struct err *e)
 {
-	const char *path = s->cfg->directory;
-	int r = store_make_local(path, e); /* netatalk's tool makes it, too */
+	struct session_opening o = { s, e };
+	int r;
 
-	r = r ? r : store_open_local(&s->store, path, !s->cfg->buffered, e);
+	/* Libraries start threads, which need no more than is kept in the end. */
+	if (is_network(s->cfg->directory))
+		r = rights_without(RIGHTS_PORTS, open_place, &o);
+	else
+		r = open_place(&o);
+	if (r && !*e->text)
+		err_set(e, r, "cannot open %s: %s", s->cfg->directory, strerror(-r));
 	if (r)
 		return r == -ENOMEM ? OUTCOME_FAILED : OUTCOME_NO_SESSION;
 	if (run_init(&s->run, command, set))
@@ -234,7 +275,7 @@ static enum outcome open_directory(struct session *s, const char *command, const
 		return runs_refused(r);
 	if (session_place_watch(s, e))
 		return OUTCOME_FAILED;
-	session_become_owner(s);
+	session_give_up(s);
 	return OUTCOME_OK;
 }
 
@@ -325,7 +366,7 @@ static int remove_after_kill(void *user, const char *base, const char *volume, s
 	int r;
 
 	if (s->cfg->local) {
-		r = rights_become_owner(&own.own, s->cfg->directory, 0);
+		r = session_drop(&own.own, s->cfg->directory, 0);
 		r = r ? r : store_open_local(&own.store, s->cfg->directory, false, e);
 		r = r ? r : store_remove_local(own.store, s->cfg->directory, base, e);
 		store_close(own.store);
@@ -342,8 +383,11 @@ static int remove_after_kill(void *user, const char *base, const char *volume, s
 
 int session_warden(struct session *s, struct err *e)
 {
-	const struct warden_task task = { remove_after_kill, s, s->cfg->local, s->cfg->local };
+	struct warden_task task = { remove_after_kill, s, WARDEN_NO_RIGHTS, s->cfg->local };
 	int r;
+
+	if (s->cfg->local)
+		task.rights = is_network(s->cfg->directory) ? WARDEN_PORTS : WARDEN_ALL_RIGHTS;
 
 	tree_name(s->run_name);
 	r = warden_open(&s->warden, &task, e);
@@ -384,7 +428,7 @@ enum outcome session_open(struct session *s, const char *command, const char *se
 		if (drive_session_open_watch(s, &watch, e))
 			return OUTCOME_FAILED;
 	}
-	cmd_note_rights(rights_drop(extra_rights(s)), &s->run.warnings);
+	session_give_up(s);
 	tracing_start(s->tracing, s->watch, &s->afp, &s->run);
 	return OUTCOME_OK;
 }
@@ -477,7 +521,7 @@ int session_remove_base(struct session *s, struct err *e)
 
 enum outcome session_save(struct session *s, enum outcome o)
 {
-	rights_return(&s->own); /* the saved run is root's */
+	session_take_back(s); /* the saved run is root's */
 	if (o == OUTCOME_UNTRUSTED)
 		cmd_say("cross-checks disagree: do not trust the server's figures of this run");
 	return *s->run.id ? runs_save(&s->folder, &s->cfg->runs, &s->run, s->progress, o) : o;

@@ -99,6 +99,13 @@ int session_check(struct session_cfg *cfg, struct err *e);
 /* Whether it works in a place whose calls can only be waited for. */
 bool session_blocks(const struct session_cfg *cfg);
 
+/*
+ * Threads that drive so many clients, where nobody has said how many. own_max: where it blocks,
+ * each client has its own up to so many, so that its calls are measured; 0: it has none.
+ */
+unsigned int session_threads(const struct session_cfg *cfg, unsigned int clients,
+			     unsigned int own_max);
+
 /* Whether a word names a place that needs no server, see store_is_local(): or a directory. */
 bool session_is_place(const char *word);
 
@@ -192,10 +199,19 @@ void session_look_fini(struct session *s);
 void session_keep_alive(struct session *s);
 
 /*
- * In a directory of this machine: root works as its owner from now on, until s->own is returned.
- * Does nothing for a server.
+ * Gives up the rights that work in this place does not need. In a directory of another user root
+ * works as that user until own is returned; else they are given up for good. A server of a place
+ * may accept only clients that have a port of root's. As rights_drop().
  */
-void session_become_owner(struct session *s);
+int session_drop(struct rights_own *own, const char *place, unsigned int extra);
+
+/*
+ * The same for a session, of a server as well: done by session_open(). A process that has only
+ * clients does it before they connect. Where root works as another user it is root again after
+ * session_take_back().
+ */
+void session_give_up(struct session *s);
+void session_take_back(struct session *s);
 
 /* The counters before and after a timed region, into p: hooks of load.h. */
 void session_region_begin(struct session *s, struct run_phase *p);

@@ -8,6 +8,8 @@
 #include <errno.h>
 #include <grp.h>
 #include <linux/capability.h>
+#include <pthread.h>
+#include <signal.h>
 #include <stdbool.h>
 #include <stdint.h>
 #include <sys/prctl.h>
@@ -63,6 +65,38 @@ int rights_drop(unsigned int extra)
 	return drop_but(rights_asked_for(extra));
 }
 
+struct rights_work {
+	unsigned int extra;
+	int (*work)(void *user);
+	void *user;
+	int result;
+};
+
+static void *rights_thread_main(void *arg)
+{
+	struct rights_work *w = arg;
+
+	rights_drop(w->extra); /* where the kernel refuses, the caller's own attempt says so */
+	w->result = w->work(w->user);
+	return NULL;
+}
+
+int rights_without(unsigned int extra, int (*work)(void *user), void *user)
+{
+	struct rights_work w = { extra, work, user, 0 };
+	sigset_t all, before;
+	pthread_t thread;
+	int r = pthread_create(&thread, NULL, rights_thread_main, &w);
+
+	if (r)
+		return -r;
+	sigfillset(&all);
+	pthread_sigmask(SIG_BLOCK, &all, &before);
+	pthread_join(thread, NULL);
+	pthread_sigmask(SIG_SETMASK, &before, NULL);
+	return w.result;
+}
+
 int rights_drop_all(uid_t uid, gid_t gid)
 {
 	int r = 0;
@@ -71,6 +105,23 @@ int rights_drop_all(uid_t uid, gid_t gid)
 	    (setgroups(0, NULL) || setresgid(gid, gid, gid) || setresuid(uid, uid, uid)))
 		r = -errno;
 	return drop_but(0) ? -EPERM : r;
+}
+
+/* With another user the kernel forgets the signal that a process gets when its parent ends. */
+static int own_parent_signal(void)
+{
+	int signal = 0;
+
+	prctl(PR_GET_PDEATHSIG, &signal);
+	return signal;
+}
+
+static int become(const struct stat *st, uint64_t rights)
+{
+	int signal = own_parent_signal();
+
+	return setgroups(1, &st->st_gid) || setegid(st->st_gid) || seteuid(st->st_uid) ||
+	       prctl(PR_SET_PDEATHSIG, signal) || rights_use(rights, false);
 }
 
 int rights_become_owner(struct rights_own *out, const char *directory, unsigned int extra)
@@ -84,8 +135,7 @@ int rights_become_owner(struct rights_own *out, const char *directory, unsigned 
 	if (out->n_groups < 0)
 		return -errno;
 	out->became = true;
-	if (!setgroups(1, &st.st_gid) && !setegid(st.st_gid) && !seteuid(st.st_uid) &&
-	    !rights_use(rights_asked_for(extra) & ~BIT(CAP_DAC_OVERRIDE), false))
+	if (!become(&st, rights_asked_for(extra) & ~BIT(CAP_DAC_OVERRIDE)))
 		return 0;
 	rights_return(out);
 	return -EPERM;
@@ -93,9 +143,12 @@ int rights_become_owner(struct rights_own *out, const char *directory, unsigned 
 
 void rights_return(struct rights_own *own)
 {
+	int signal = own_parent_signal();
+
 	if (!own->became)
 		return;
 	own->became = false;
 	if (seteuid(0) || setegid(0) || setgroups((size_t)own->n_groups, own->group))
 		own->became = true; /* cannot be: the saved user is root */
+	prctl(PR_SET_PDEATHSIG, signal);
 }

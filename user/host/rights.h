@@ -25,6 +25,13 @@
  */
 int rights_drop(unsigned int extra);
 
+/*
+ * Calls work(user) in a thread of its own, which has done rights_drop(extra), as have the threads
+ * that begin there; this thread keeps its rights, and waits. Signals come to the other meanwhile.
+ * What work returned, or a negative errno: no thread could be started.
+ */
+int rights_without(unsigned int extra, int (*work)(void *user), void *user);
+
 /* Drops all of them; root becomes this user and group. 0, or a negative errno: some are left. */
 int rights_drop_all(uid_t uid, gid_t gid);
 

@@ -193,32 +193,17 @@ static enum outcome clean_find(struct clean_where *w, struct clean_found *found,
 	return OUTCOME_FAILED;
 }
 
-/*
- * A directory is worked on as its owner, a server asked with few rights. One of GlusterFS or NFS
- * may accept only clients that have a port of root's.
- */
-static void clean_drop(const char *place)
-{
-	struct rights_own own;
-	int r;
-
-	if (place && !strstr(place, "://"))
-		r = rights_become_owner(&own, place, 0);
-	else
-		r = rights_drop(place ? RIGHTS_PORTS : 0);
-	cmd_note_rights(r, NULL);
-}
-
 static enum outcome clean_place(const struct clean_cfg *cfg)
 {
 	struct clean_found *found = calloc(1, sizeof(*found));
 	struct clean_where w = { .place = cfg->place };
+	struct rights_own own = { 0 };
 	struct err e = { 0 };
 	enum outcome o;
 
 	if (!found)
 		return OUTCOME_FAILED;
-	clean_drop(w.place);
+	cmd_note_rights(w.place ? session_drop(&own, w.place, 0) : rights_drop(0), NULL);
 	o = clean_open(&w, &cfg->c, &e);
 	o = o ? o : clean_find(&w, found, &e);
 	if (o)

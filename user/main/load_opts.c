@@ -285,18 +285,6 @@ const struct opt load_options[] = {
 };
 /* clang-format on */
 
-/* Calls of a directory are waited for: by the client's own thread, so that they are measured. */
-static unsigned int default_threads(const struct load_cfg *cfg)
-{
-	unsigned int clients = cfg->clients;
-	long cpus = sysconf(_SC_NPROCESSORS_ONLN);
-	unsigned int most = cpus > 3 ? (unsigned int)cpus / 2 : 1, wanted = (clients + 199) / 200;
-
-	if (session_blocks(&cfg->w.s) && cfg->rate.per_s <= 0)
-		return clients < THREADS_MAX ? clients : THREADS_MAX;
-	return wanted < most ? wanted : most;
-}
-
 /* What is given on the command line replaces what the mix says. */
 static void change_mix(struct load_cfg *cfg)
 {
@@ -482,7 +470,8 @@ int load_check(struct workload_cfg *base, struct err *e)
 		r = r ? r : load_opts_judge(cfg, e);
 	}
 	if (!cfg->threads)
-		cfg->threads = default_threads(cfg);
+		cfg->threads = session_threads(&cfg->w.s, cfg->clients,
+					       cfg->rate.per_s > 0 ? 0 : THREADS_MAX);
 	if (cfg->threads > cfg->clients)
 		cfg->threads = cfg->clients;
 	if (!r && cfg->users_file)

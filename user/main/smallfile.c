@@ -5,7 +5,6 @@
  */
 #include "main/smallfile.h"
 
-#include "app/child.h"
 #include "base/clock.h"
 #include "drive/gun.h"
 #include "work/tree.h"
@@ -25,6 +24,7 @@ struct smallfile_run {
 	struct clients *clients;
 	struct gun *gun;     /* NULL: there is none */
 	struct ranks *ranks; /* NULL: this is the only process */
+	struct child between[SMALLFILE_LIST_MAX];
 };
 
 static void main_smallfile_note_failures(struct smallfile_run *f, const struct run_phase *p)
@@ -101,31 +101,25 @@ static int main_smallfile_await_gun(struct smallfile_run *f, struct err *e)
 }
 
 /* A stop ends the command as well. */
-static int run_between(struct smallfile_run *f, struct err *e)
+static int run_between(struct smallfile_run *f, struct child *c, struct err *e)
 {
-	char *const argv[] = { "sh", "-c", (char *)(uintptr_t)f->cfg->between, NULL };
-	struct child c = { .gate = -1 };
-	int r;
+	int r = child_go(c, e);
 
-	rights_return(&f->w.s.own); /* --between may drop caches, which only root can */
-	r = child_start(&c, argv, e);
-	session_become_owner(&f->w.s);
-	r = r ? r : child_go(&c, e);
-	while (!r && !cmd_stop && !child_ended(&c)) {
+	while (!r && !cmd_stop && !child_ended(c)) {
 		usleep(TICK_NS / 1000);
 		session_keep_alive(&f->w.s);
 	}
-	child_end(&c);
+	child_end(c);
 	if (r)
 		return err_prefix(e, LOAD_REFUSED, "--between");
 	if (cmd_stop)
 		return err_set(e, -EINTR, "interrupted");
-	if (WIFSIGNALED(c.status))
+	if (WIFSIGNALED(c->status))
 		return err_set(e, LOAD_REFUSED, "--between: '%s' was ended by signal %d",
-			       f->cfg->between, WTERMSIG(c.status));
-	if (WEXITSTATUS(c.status))
+			       f->cfg->between, WTERMSIG(c->status));
+	if (WEXITSTATUS(c->status))
 		return err_set(e, LOAD_REFUSED, "--between: '%s' failed (exit code %d)",
-			       f->cfg->between, WEXITSTATUS(c.status));
+			       f->cfg->between, WEXITSTATUS(c->status));
 	return 0;
 }
 
@@ -175,7 +169,7 @@ static int main_smallfile_do_loads(struct smallfile_run *f, struct err *e)
 	load_ready(&f->w.load);
 	r = main_smallfile_await_gun(f, e);
 	for (unsigned int i = 0; !r && i < f->cfg->list.n; i++) {
-		r = i && f->cfg->between ? run_between(f, e) : 0;
+		r = i && f->cfg->between ? run_between(f, &f->between[i], e) : 0;
 		r = r ? r : main_smallfile_measure(f, i, e);
 	}
 	return r;
@@ -215,6 +209,8 @@ static int main_smallfile_work(struct workload *w, struct err *e)
 	r = r ? r : main_smallfile_do_loads(f, e);
 	gun_close(f->gun);
 	ranks_close(f->ranks);
+	for (unsigned int i = 1; f->cfg->between && i < f->cfg->list.n; i++)
+		child_end(&f->between[i]);
 	if (*w->s.left->base[0] && session_remove_base(&w->s, &gone) && !r)
 		r = err_set(e, LOAD_REFUSED, "not all files could be removed: %s", gone.text);
 	clients_close(f->clients, NULL);
@@ -227,6 +223,7 @@ static enum outcome main_smallfile_prepare(struct workload *w, struct err *e)
 	size_t align = w->s.store->align;
 
 	f->cfg = (const struct smallfile_cfg *)w->cfg;
+	memcpy(f->between, f->cfg->child, sizeof(f->between));
 	for (unsigned int i = 0; i < f->cfg->list.n; i++)
 		if (smallfile_fits(f->cfg->list.load[i], w->s.store, e))
 			return OUTCOME_USAGE;

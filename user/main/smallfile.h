@@ -4,6 +4,7 @@
 
 /* The options of afpscope smallfile. */
 
+#include "app/child.h"
 #include "drive/smallfile_clients.h"
 #include "drive/workload.h"
 #include "ranks/ranks.h"
@@ -28,6 +29,8 @@ struct smallfile_cfg {
 	unsigned int gun_timeout_s;
 	unsigned int delay_us; /* of a client after each file */
 	const char *between;   /* shell command before each load but the first; NULL: none */
+	struct child
+	    child[SMALLFILE_LIST_MAX]; /* it, started by smallfile_check(), of such loads */
 	bool direct, no_verify, mpi;
 	int live;             /* enum ticker_how */
 	struct launch launch; /* if mpi */
@@ -47,7 +50,7 @@ extern const struct job_type smallfile_job;
 /* For workload_type.parse: cfg is a smallfile_cfg. 0, or a negative errno and a text. */
 int smallfile_parse(struct workload_cfg *cfg, struct job *j, struct err *e);
 
-/* What needs the machine: the other processes. Likewise. */
+/* What needs the machine: the other processes, and commands, which have all rights. Likewise. */
 int smallfile_check(struct workload_cfg *cfg, struct err *e);
 
 /* Its clients in this process, whose session this is. */

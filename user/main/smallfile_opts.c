@@ -183,8 +183,14 @@ int smallfile_parse(struct workload_cfg *base, struct job *j, struct err *e)
 int smallfile_check(struct workload_cfg *base, struct err *e)
 {
 	struct smallfile_cfg *cfg = (struct smallfile_cfg *)base;
+	char *argv[] = { "sh", "-c", (char *)(uintptr_t)cfg->between, NULL };
+	int r = cfg->mpi ? launch_start(&cfg->launch, cfg->clients, e) : 0;
 
-	return cfg->mpi ? launch_start(&cfg->launch, cfg->clients, e) : 0;
+	if (r || cfg->launch.rank || !cfg->between)
+		return r;
+	for (unsigned int i = 1; !r && i < cfg->list.n; i++)
+		r = child_start(&cfg->child[i], argv, e);
+	return r;
 }
 
 static int note_loads(const struct smallfile_list *list, struct run_notes *o)

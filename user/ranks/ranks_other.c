@@ -235,6 +235,7 @@ static void ranks_other_save(struct guest *g, const char *why)
 	struct run *run = &g->session.run;
 	struct err e = { 0 };
 
+	session_take_back(&g->session); /* the folder is root's */
 	run_note(&run->warnings, "rank", "rank %u of %u: %s; only what its clients did is here",
 		 rank, g->o->launch->size, why);
 	if (!run->n_phases)
@@ -246,6 +247,7 @@ static void ranks_other_save(struct guest *g, const char *why)
 	else
 		cmd_say("rank %u: %s; what its clients did is in %s/rank-%u.json", rank, why,
 			g->told.folder, rank);
+	session_give_up(&g->session);
 }
 
 /*
@@ -284,7 +286,7 @@ void ranks_other(const struct ranks_opts *o)
 	int r = 0;
 
 	if (g)
-		*g = (struct guest) { .o = o, .session.cfg = o->session };
+		*g = (struct guest) { .o = o, .session = { .cfg = o->session, .whole = true } };
 	if (g)
 		pthread_mutex_init(&g->session.visits.lock, NULL);
 	if (!g || session_warden(&g->session, &e)) {
@@ -292,6 +294,7 @@ void ranks_other(const struct ranks_opts *o)
 		free(g);
 		return;
 	}
+	session_give_up(&g->session);
 	while (r >= 0 && order.head.type != POST_END) {
 		r = post_take(&order, o->launch->fd, SLICE_NS);
 		if (r == 1)

@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "replay/recording.h"
 
-#include "base/hash.h"
-#include "base/vec.h"
 #include "bpf/records.h"
 
 #include <errno.h>
@@ -58,20 +56,11 @@ static const char *const field_names[N_FIELDS] = {
 #undef X
 };
 
-/* Of a connection: whether it was there before, and who it worked as. */
-struct recording_session {
-	uint64_t key;
-	bool before;
-};
-
 struct recording_reader {
 	struct trace_reader *t;
 	int field[N_FIELDS];
 	uint64_t begin_ns;
-	size_t n_sessions, n_users;
-	struct recording_session *session;
-	uint64_t *user;
-	uint64_t last_session, last_user; /* of the record before: most are the same again */
+	struct recording *about;
 };
 
 static uint64_t recording_value(const struct recording_reader *r, enum recording_field f)
@@ -80,6 +69,11 @@ static uint64_t recording_value(const struct recording_reader *r, enum recording
 }
 
 #define VALUE(name) recording_value(r, FIELD_##name)
+
+static uint64_t recording_session_key(const struct recording_reader *r)
+{
+	return VALUE(session) << 16 | VALUE(port);
+}
 
 static void recording_request(const struct recording_reader *r, struct replay_request *q)
 {
@@ -100,7 +94,7 @@ static void recording_request(const struct recording_reader *r, struct replay_re
 
 	*q = (struct replay_request) { .t_ns = VALUE(t) - r->begin_ns,
 				       .time_ns = VALUE(time_ns),
-				       .session = VALUE(session) << 16 | VALUE(port),
+				       .session = recording_session_key(r),
 				       .path = path,
 				       .to = to,
 				       .offset = VALUE(offset),
@@ -127,37 +121,6 @@ _Static_assert(REPLAY_NAME_LEGACY == (int)AFS_NAME_LEGACY &&
 		   REPLAY_NAME_EMOJI == (int)AFS_NAME_BEYOND,
 	       "a plan has the trace's kinds of names");
 
-static int recording_note_session(struct recording_reader *r, struct recording *about,
-				  const struct replay_request *q)
-{
-	const bool before = q->marks & REPLAY_BEGUN_BEFORE;
-	struct recording_session *s;
-
-	if (r->n_sessions && r->session[r->last_session].key == q->session)
-		return 0;
-	s = VEC_FIND(one, r->session, r->n_sessions, one->key == q->session);
-	if (s) {
-		r->last_session = (uint64_t)(s - r->session);
-		return 0;
-	}
-	about->n_before += before;
-	r->last_session = r->n_sessions;
-	return VEC_PUSH(r->session, r->n_sessions,
-			(struct recording_session) { q->session, before });
-}
-
-static int recording_note_user(struct recording_reader *r)
-{
-	const uint64_t user = VALUE(user);
-
-	if ((r->n_users && r->last_user == user) || !user)
-		return 0;
-	r->last_user = user;
-	if (VEC_FIND(one, r->user, r->n_users, *one == user))
-		return 0;
-	return VEC_PUSH(r->user, r->n_users, user);
-}
-
 static int recording_fields(struct recording_reader *r, const char *folder, struct err *e)
 {
 	for (unsigned int i = 0; i < N_FIELDS; i++) {
@@ -169,32 +132,43 @@ static int recording_fields(struct recording_reader *r, const char *folder, stru
 	return 0;
 }
 
-/* When its first request began: the records are in the order of their ends. */
-static int recording_begin(struct recording_reader *r, struct err *e)
+/*
+ * All of it once, before: when its first request began, as the records are in the order of their
+ * ends; the sessions and users.
+ */
+static int recording_look(struct recording_reader *r, struct err *e)
 {
-	int more;
+	struct recording_users *users = &r->about->users;
+	int more, failed = 0;
 
 	r->begin_ns = UINT64_MAX;
-	while ((more = trace_reader_next(r->t, e)) > 0)
+	while (!failed && (more = trace_reader_next(r->t, e)) > 0) {
 		if (VALUE(t) < r->begin_ns)
 			r->begin_ns = VALUE(t);
+		failed = recording_users_note(users, recording_session_key(r),
+					      (uint32_t)VALUE(user));
+	}
 	trace_reader_rewind(r->t);
-	return more;
+	return failed ? err_set(e, failed, "out of memory") : more;
 }
 
-static int recording_read(struct recording_reader *r, struct replay_plan *p,
-			  struct recording *about, struct err *e)
+/* One that was written since is left out. */
+static int recording_read(struct recording_reader *r, struct replay_plan *p, struct err *e)
 {
+	struct recording *about = r->about;
+	const struct recording_session *s;
 	struct replay_request q;
-	int more = recording_begin(r, e), failed = 0;
+	int more, failed = 0;
 
-	while (!more && !failed && (more = trace_reader_next(r->t, e)) > 0) {
-		more = 0;
+	while (!failed && (more = trace_reader_next(r->t, e)) > 0) {
 		recording_request(r, &q);
+		s = recording_users_find(&about->users, q.session);
+		if (!s)
+			continue;
+		q.user = s->uid;
+		q.of_others = about->users.user[s->user].left_out;
 		about->n_lost_before += !!(q.marks & REPLAY_LOST_BEFORE);
-		failed = recording_note_session(r, about, &q);
-		failed = failed ? failed : recording_note_user(r);
-		failed = failed ? failed : replay_plan_add(p, &q);
+		failed = replay_plan_add(p, &q);
 	}
 	if (failed)
 		return err_set(e, failed, "out of memory");
@@ -202,15 +176,13 @@ static int recording_read(struct recording_reader *r, struct replay_plan *p,
 		return more;
 	trace_reader_found(r->t, &about->found);
 	about->lost = about->found.discarded;
-	about->sessions = r->n_sessions;
-	about->users = r->n_users;
 	return replay_plan_close(p, e);
 }
 
 int recording_plan(struct replay_plan **out, struct recording *about, const char *folder,
-		   const struct replay_opts *o, struct err *e)
+		   const struct replay_opts *o, const struct recording_choice *only, struct err *e)
 {
-	struct recording_reader r = { 0 };
+	struct recording_reader r = { .about = about };
 	int failed;
 
 	*about = (struct recording) { 0 };
@@ -225,10 +197,15 @@ int recording_plan(struct replay_plan **out, struct recording *about, const char
 		return failed;
 	*out = replay_plan_new(o);
 	failed = *out ? recording_fields(&r, folder, e) : err_set(e, -ENOMEM, "out of memory");
-	failed = failed ? failed : recording_read(&r, *out, about, e);
+	failed = failed ? failed : recording_look(&r, e);
+	failed = failed ? failed : recording_users_end(&about->users, folder, only, e);
+	failed = failed ? failed : recording_read(&r, *out, e);
 	snprintf(about->uuid, sizeof(about->uuid), "%s", trace_reader_uuid(r.t));
 	trace_reader_close(r.t);
-	free(r.session);
-	free(r.user);
 	return failed;
+}
+
+void recording_free(struct recording *about)
+{
+	recording_users_free(&about->users);
 }

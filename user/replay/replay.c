@@ -20,6 +20,7 @@ struct replay_run {
 	const struct replay_cfg *cfg;
 	struct recording about;
 	struct replay_plan *plan;
+	const struct user **account; /* of each client of the plan; NULL: all as the session */
 	struct clients *clients;
 	char base[TREE_NAME_MAX + 1];
 	bool found, stays;
@@ -54,7 +55,8 @@ static int replay_room(const struct replay_run *f, struct err *e)
 	const struct session_cfg *cfg = f->w.s.cfg;
 	const struct replay_image *i = &f->plan->image;
 	const struct room_need need = { .where = cfg->local ? cfg->directory : cfg->c.volume,
-					.bytes = i->bytes + i->rsrc_bytes + i->grows,
+					.bytes = f->cfg->copies *
+						 (i->bytes + i->rsrc_bytes + i->grows),
 					.force = cfg->force_how };
 
 	return cfg->force ? 0 : room_check(f->w.s.store, &need, e);
@@ -76,13 +78,18 @@ static int replay_make(struct replay_run *f, struct err *e)
 {
 	struct replay_clients_opts o = { .session = &f->w.s,
 					 .plan = f->plan,
+					 .copies = f->cfg->copies,
+					 .threads = f->cfg->threads,
+					 .account = f->account,
 					 .base = f->base,
 					 .live = (enum ticker_how)f->cfg->live };
 	const uint64_t begun_ns = clock_now_ns();
+	struct users users = f->cfg->users;
 	int r = replay_find_base(f, e);
 
 	o.found = f->found;
 	r = r ? r : replay_clients_open(&f->clients, &o, e);
+	users_forget(&users);
 	f->w.faults.none_open = r == -ECONNREFUSED;
 	r = r ? r : replay_room(f, e);
 	r = r ? r : replay_make_base(f, e);
@@ -106,7 +113,8 @@ static int replay_keep_result(struct replay_run *f, struct run_phase *p, struct 
 	replay_clients_done(f->clients, &done);
 	r = replay_note_done(&done, warnings);
 	r |= replay_note_recording(f->plan, &f->about, warnings);
-	p->replay = replay_result(f->plan, &done, p->load);
+	r |= replay_users_note(f->cfg, &f->about, warnings);
+	p->replay = replay_result(f->plan, f->cfg->copies, &done, p->load);
 	if (p->load->n_lost)
 		r |= run_note(warnings, "lost", "%u of %u sessions were lost: %s", p->load->n_lost,
 			      p->load->n_clients, p->load->why);
@@ -146,6 +154,15 @@ static int replay_measure(struct replay_run *f, struct err *e)
 	return 0;
 }
 
+static void replay_forget(struct replay_run *f)
+{
+	replay_plan_free(f->plan);
+	recording_free(&f->about);
+	free(f->account);
+	f->plan = NULL;
+	f->account = NULL;
+}
+
 static int main_replay_work(struct workload *w, struct err *e)
 {
 	struct replay_run *f = (struct replay_run *)w;
@@ -162,37 +179,27 @@ static int main_replay_work(struct workload *w, struct err *e)
 	if (!r && f->stays)
 		fprintf(w->s.progress, "The files are in %s\n", f->base);
 	clients_close(f->clients, NULL);
-	replay_plan_free(f->plan);
-	f->plan = NULL;
+	replay_forget(f);
 	return r;
 }
 
 /* ---- the command ---- */
 
-static int replay_read(const struct replay_cfg *cfg, struct replay_plan **plan,
-		       struct recording *about, struct err *e)
-{
-	const struct replay_opts o = replay_opts_of(cfg);
-	int r = recording_plan(plan, about, cfg->recording, &o, e);
-
-	if (!r && !(*plan)->n_steps)
-		r = err_set(e, -ENODATA, "%s: nothing in it can be replayed", cfg->recording);
-	return r;
-}
-
 static enum outcome main_replay_prepare(struct workload *w, struct err *e)
 {
 	struct replay_run *f = (struct replay_run *)w;
+	int r;
 
 	f->cfg = (const struct replay_cfg *)w->cfg;
 	f->stays = f->cfg->prepare || f->cfg->keep;
-	if (replay_read(f->cfg, &f->plan, &f->about, e)) {
-		replay_plan_free(f->plan);
-		f->plan = NULL;
-		return OUTCOME_FAILED;
-	}
-	replay_say(w->s.progress, f->plan, &f->about);
-	return OUTCOME_OK;
+	r = replay_read(f->cfg, &f->plan, &f->about, e);
+	if (!r && replay_users_accounts(f->cfg, f->plan, &f->about, &f->account))
+		r = err_set(e, -ENOMEM, "out of memory");
+	if (!r)
+		replay_say(w->s.progress, f->cfg, f->plan, &f->about);
+	else
+		replay_forget(f);
+	return r ? OUTCOME_FAILED : OUTCOME_OK;
 }
 
 static int main_replay_describe(struct workload *w)
@@ -203,18 +210,23 @@ static int main_replay_describe(struct workload *w)
 }
 
 /* What needs no server. */
-static int replay_dry_run(const struct replay_cfg *cfg)
+static int replay_dry_run(struct replay_cfg *cfg)
 {
 	struct replay_plan *plan;
 	struct recording about;
 	struct err e = { 0 };
-	int r = replay_read(cfg, &plan, &about, &e);
+	int r = replay_users_read(cfg, &e);
 
+	if (r)
+		return cmd_usage_error(replay_job.command, &e);
+	r = replay_read(cfg, &plan, &about, &e);
 	if (plan && (!r || r == -ENODATA))
-		replay_say(stdout, plan, &about);
+		replay_say(stdout, cfg, plan, &about);
 	if (r)
 		cmd_say("%s", e.text);
 	replay_plan_free(plan);
+	recording_free(&about);
+	replay_users_free(cfg);
 	return r ? OUTCOME_FAILED : OUTCOME_OK;
 }
 
@@ -237,6 +249,11 @@ static int replay_only_says(int argc, char **argv)
 	return r;
 }
 
+static int replay_check_users(struct workload_cfg *base, struct err *e)
+{
+	return replay_users_read((struct replay_cfg *)base, e);
+}
+
 int cmd_replay(int argc, char **argv)
 {
 	static const struct workload_type type = {
@@ -251,6 +268,7 @@ int cmd_replay(int argc, char **argv)
 		.has_store = true,
 		.many = true,
 		.parse = replay_parse,
+		.check = replay_check_users,
 		.prepare = main_replay_prepare,
 		.describe = main_replay_describe,
 		.work = main_replay_work,
@@ -259,5 +277,7 @@ int cmd_replay(int argc, char **argv)
 	struct replay_cfg cfg = REPLAY_DEFAULTS;
 	int r = replay_only_says(argc, argv);
 
-	return r >= 0 ? r : workload_main(&type, &cfg.w, argc, argv);
+	r = r >= 0 ? r : workload_main(&type, &cfg.w, argc, argv);
+	replay_users_free(&cfg);
+	return r;
 }

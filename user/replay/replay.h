@@ -4,23 +4,32 @@
 
 /* The options of afpscope replay. */
 
+#include "drive/users.h"
 #include "drive/workload.h"
 #include "replay/recording.h"
 #include "replay/replay_clients.h"
 
-#define REPLAY_SET "replay-1"
+#define REPLAY_SET         "replay-1"
+
+#define REPLAY_OF_USER_MAX 64
 
 struct replay_cfg {
 	struct workload_cfg w;
 	const char *recording; /* NULL: not given */
 	double speed, from_s, to_s;
 	bool no_think, dry_run, prepare, keep;
-	int live; /* enum ticker_how */
+	int live;                                /* enum ticker_how */
+	unsigned int copies, threads;            /* threads 0: not given */
+	const char *of_user[REPLAY_OF_USER_MAX]; /* each one or more, with commas between; NULL */
+	const char *users_file;                  /* NULL: not given */
+	/* Of it; user i of the new server is recorded[i] of the recording. */
+	struct users users;
+	const char **recorded;
 };
 
 #define REPLAY_DEFAULTS                                                                            \
 	{                                                                                          \
-		.w = WORKLOAD_DEFAULTS, .speed = 1                                                 \
+		.w = WORKLOAD_DEFAULTS, .speed = 1, .copies = 1                                    \
 	}
 
 extern const struct job_type replay_job;
@@ -34,6 +43,11 @@ int replay_parse(struct workload_cfg *cfg, struct job *j, struct err *e);
 /* Of the plan. */
 struct replay_opts replay_opts_of(const struct replay_cfg *cfg);
 
+/* The plan of the recording, or why there is nothing to send: -ENODATA; else as recording_plan().
+ */
+int replay_read(const struct replay_cfg *cfg, struct replay_plan **plan, struct recording *about,
+		struct err *e);
+
 /* What the run remembers. 0 or -ENOMEM. */
 int replay_describe(const struct replay_cfg *cfg, const struct replay_plan *p,
 		    const struct recording *about, struct run_notes *o);
@@ -41,7 +55,8 @@ int replay_describe(const struct replay_cfg *cfg, const struct replay_plan *p,
 /* ---- replay_text.c: what is said of a recording ---- */
 
 /* Image, requests, and what cannot be replayed. */
-void replay_say(FILE *out, const struct replay_plan *p, const struct recording *about);
+void replay_say(FILE *out, const struct replay_cfg *cfg, const struct replay_plan *p,
+		const struct recording *about);
 
 /* Of a recording that is not whole, and of requests that are not replayed: warnings of the run. */
 int replay_note_recording(const struct replay_plan *p, const struct recording *about,
@@ -49,7 +64,27 @@ int replay_note_recording(const struct replay_plan *p, const struct recording *a
 
 /* What came of a replay: warnings of the run, and what it keeps. NULL without memory. */
 int replay_note_done(const struct replay_done *done, struct run_notes *warnings);
-struct run_replay *replay_result(const struct replay_plan *p, const struct replay_done *done,
-				 const struct run_load *load);
+struct run_replay *replay_result(const struct replay_plan *p, unsigned int copies,
+				 const struct replay_done *done, const struct run_load *load);
+
+/* ---- replay_users.c: whose sessions, and who they log in as ---- */
+
+/* Reads --users, if it is given: cfg->users and recorded. 0, or a negative errno and a text. */
+int replay_users_read(struct replay_cfg *cfg, struct err *e);
+void replay_users_free(struct replay_cfg *cfg);
+
+/*
+ * Who each client of the plan logs in as (replay_clients_opts.account): *out, to be freed; NULL
+ * without --users. 0 or -ENOMEM.
+ */
+int replay_users_accounts(const struct replay_cfg *cfg, const struct replay_plan *p,
+			  const struct recording *about, const struct user ***out);
+
+/* A line for each user of the recording. */
+void replay_users_say(FILE *out, const struct replay_cfg *cfg, const struct recording *about);
+
+/* Those that --users does not name: a warning of the run. 0 or -ENOMEM. */
+int replay_users_note(const struct replay_cfg *cfg, const struct recording *about,
+		      struct run_notes *warnings);
 
 #endif

@@ -11,19 +11,27 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
-#define CLIENTS_OF_THREAD 200
-#define THREADS_MAX       1000
-#define DATA_MOST         (4u << 20) /* bytes of one request */
-#define PAGE_LEN          4096u
+#define DATA_MOST   (4u << 20) /* bytes of one request */
+#define PAGE_LEN    4096u
+#define THREADS_MAX 1000
+#define BELOW_LEN   16
+#define NS_PER_S    1000000000u
+
+/* A copy and its directory; "": it is the first, which has that of all. */
+struct replay_clients_copy {
+	struct replay_copy c;
+	char below[BELOW_LEN];
+};
 
 struct replay_clients {
 	struct replay_clients_opts o;
-	struct replay_common common;
+	struct replay_clients_copy *copy; /* o.copies */
 	struct clients *all;
 	struct places places;
 	struct places_client *at;
+	/* Client i of the plan in copy k is i * o.copies + k here: the first clients of copies come
+	 * first. */
 	struct replay_client **client;
 	unsigned int n, threads;
 	uint8_t *data, *sinks;
@@ -72,7 +80,8 @@ static void replay_clients_tick(void *own)
 	if (!c->begun_ns)
 		return;
 	snprintf(c->progress, sizeof(c->progress), "%s of %s requests",
-		 cell_count(clients_done(c->all)).text, cell_count(c->o.plan->n_steps).text);
+		 cell_count(clients_done(c->all)).text,
+		 cell_count((uint64_t)c->o.plan->n_steps * c->o.copies).text);
 	clients_show(c->all, &c->live, &c->second, c->begun_ns, c->begun_ns);
 }
 
@@ -92,8 +101,11 @@ static void replay_clients_free(void *own)
 
 	for (unsigned int i = 0; c->client && i < c->n; i++)
 		replay_client_free(c->client[i]);
+	for (unsigned int k = 0; c->copy && k < c->o.copies; k++)
+		replay_copy_fini(&c->copy[k].c);
 	places_close(&c->places);
 	free(c->client);
+	free(c->copy);
 	free(c->at);
 	free(c->data);
 	free(c->sinks);
@@ -101,17 +113,6 @@ static void replay_clients_free(void *own)
 }
 
 /* ---- opening ---- */
-
-static unsigned int replay_clients_threads(const struct replay_clients *c)
-{
-	const long cpus = sysconf(_SC_NPROCESSORS_ONLN);
-	const unsigned int most = cpus > 3 ? (unsigned int)cpus / 2 : 1;
-	const unsigned int wanted = (c->n + CLIENTS_OF_THREAD - 1) / CLIENTS_OF_THREAD;
-
-	if (session_blocks(c->o.session->cfg))
-		return c->n < THREADS_MAX ? c->n : THREADS_MAX;
-	return wanted < most ? wanted : most;
-}
 
 /* What is written is the same for all; what is read is not looked at. */
 static bool replay_clients_buffers(struct replay_clients *c)
@@ -136,28 +137,53 @@ static bool replay_clients_buffers(struct replay_clients *c)
 	return true;
 }
 
+/* They begin one after the other within a second: else all would send the same at the same moment.
+ */
+static int replay_clients_copy(struct replay_clients *c, unsigned int k)
+{
+	struct replay_clients_copy *copy = &c->copy[k];
+
+	if (k)
+		snprintf(copy->below, sizeof(copy->below), "copy-%u", k + 1);
+	copy->c = (struct replay_copy) { .plan = c->o.plan,
+					 .base = c->o.base,
+					 .below = k ? copy->below : NULL,
+					 .found = c->o.found,
+					 .for_all = c->o.account != NULL,
+					 .later_ns = NS_PER_S / c->o.copies * k,
+					 .data = c->data,
+					 .data_len = c->data_len };
+	return replay_copy_init(&copy->c);
+}
+
+static int replay_clients_client(struct replay_clients *c, unsigned int i)
+{
+	const unsigned int number = i / c->o.copies;
+	const struct user *as = c->o.account ? c->o.account[number] : NULL;
+
+	c->at[i] = places_client(&c->places, as, 1, i);
+	c->client[i] = replay_client_new(&c->copy[i % c->o.copies].c, number,
+					 c->sinks + c->sink_len * (i % c->threads), c->sink_len);
+	return c->client[i] ? 0 : -ENOMEM;
+}
+
 static int replay_clients_fill(struct replay_clients *c, struct err *e)
 {
-	bool there;
+	int r;
 
-	c->n = c->o.plan->n_clients;
-	c->threads = replay_clients_threads(c);
+	c->n = c->o.plan->n_clients * c->o.copies;
+	c->threads = c->o.threads < c->n ? c->o.threads : c->n;
+	if (!c->threads)
+		c->threads = session_threads(c->o.session->cfg, c->n, THREADS_MAX);
 	c->at = calloc(c->n, sizeof(*c->at));
 	c->client = calloc(c->n, sizeof(struct replay_client *));
-	there = c->at && c->client && replay_clients_buffers(c);
-	c->common = (struct replay_common) { .plan = c->o.plan,
-					     .base = c->o.base,
-					     .found = c->o.found,
-					     .n_clients = c->n,
-					     .data = c->data,
-					     .data_len = c->data_len };
-	for (unsigned int i = 0; there && i < c->n; i++) {
-		c->at[i] = places_client(&c->places, NULL, 1, i);
-		c->client[i] = replay_client_new(
-		    &c->common, i, c->sinks + c->sink_len * (i % c->threads), c->sink_len);
-		there = c->client[i];
-	}
-	return there ? 0 : err_set(e, -ENOMEM, "out of memory");
+	c->copy = calloc(c->o.copies, sizeof(*c->copy));
+	r = c->at && c->client && c->copy && replay_clients_buffers(c) ? 0 : -ENOMEM;
+	for (unsigned int k = 0; !r && k < c->o.copies; k++)
+		r = replay_clients_copy(c, k);
+	for (unsigned int i = 0; !r && i < c->n; i++)
+		r = replay_clients_client(c, i);
+	return r ? err_set(e, r, "out of memory") : 0;
 }
 
 int replay_clients_open(struct clients **out, const struct replay_clients_opts *o, struct err *e)
@@ -198,10 +224,12 @@ int replay_clients_open(struct clients **out, const struct replay_clients_opts *
 int replay_clients_make(struct clients *all, struct err *e)
 {
 	struct replay_clients *c = clients_own(all);
-	int r;
+	int r = 0;
 
+	if (c->o.account)
+		r = places_make(&c->places, c->o.base, true, e);
 	c->makes_dirs = true;
-	r = clients_do(all, CLIENTS_MAKE, 0, 1, e);
+	r = r ? r : clients_do(all, CLIENTS_MAKE, 0, c->o.copies, e);
 	c->makes_dirs = false;
 	r = r ? r : clients_do(all, CLIENTS_MAKE, 0, 0, e);
 	return !r && cmd_stop ? err_set(e, -EINTR, "interrupted") : r;
@@ -210,7 +238,8 @@ int replay_clients_make(struct clients *all, struct err *e)
 int replay_clients_start(struct clients *all, struct err *e)
 {
 	struct replay_clients *c = clients_own(all);
-	const struct engine_job how = { .keeps_recent = c->o.live != TICKER_OFF };
+	const struct engine_job how = { .keeps_recent = c->o.live != TICKER_OFF,
+					.keeps_late = true };
 	int r;
 
 	c->second = (struct ticker_second) { .phase = "replay",

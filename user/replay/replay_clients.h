@@ -4,7 +4,8 @@
 
 /*
  * The clients of a replay (client/work/replay/replay_client.h), one for each session of the
- * recording that sends anything: they make the image together, and then send what was recorded.
+ * recording that sends anything, in each copy: they make the image together, and then send what was
+ * recorded.
  */
 
 #include "drive/clients.h"
@@ -13,9 +14,14 @@
 struct replay_clients_opts {
 	struct session *session;  /* as that of places_open() */
 	struct replay_plan *plan; /* closed; borrowed */
-	const char *base;         /* directory in the root; borrowed */
-	bool found;               /* it was there before */
-	enum ticker_how live;     /* on the session's progress */
+	unsigned int copies;      /* of all that was recorded; at least 1 */
+	unsigned int threads;     /* 0: session_threads() */
+	/* Who each client of the plan logs in as, also in the copies, NULL: as the session; valid
+	 * until they are open. NULL: all as the session. */
+	const struct user *const *account;
+	const char *base;     /* directory in the root; borrowed */
+	bool found;           /* it was there before */
+	enum ticker_how live; /* on the session's progress */
 };
 
 /* Opens the stores: all or none, as clients_open(). clients_close() in every case. */

@@ -9,6 +9,35 @@
 #define TIME_MAX_NS 31536000000000000u /* a year */
 
 #define AT(field)   offsetof(struct replay_cfg, field)
+#define COPIES_MAX  1000
+#define CLIENTS_MAX 100000
+#define THREADS_MAX 256
+
+static int replay_opts_take_copies(void *to, const char *arg, struct err *e)
+{
+	static const struct opt row = { .type = OPT_UINT, .min = 1, .max = COPIES_MAX };
+	uint64_t n;
+
+	if (*arg != 'x' || opt_number(&row, "", arg + 1, &n, NULL))
+		return err_set(e, -EINVAL, "'%s' is not x1 to x%d, such as x3", arg, COPIES_MAX);
+	*(unsigned int *)to = (unsigned int)n;
+	return 0;
+}
+
+static int replay_opts_take_of_user(void *to, const char *arg, struct err *e)
+{
+	const char **word = to;
+	unsigned int n = 0;
+
+	while (n < REPLAY_OF_USER_MAX && word[n])
+		n++;
+	if (!*arg)
+		return err_set(e, -EINVAL, "'%s' is no user", arg);
+	if (n == REPLAY_OF_USER_MAX)
+		return err_set(e, -EINVAL, "given more than %d times", REPLAY_OF_USER_MAX);
+	word[n] = arg;
+	return 0;
+}
 
 /* clang-format off */
 const struct opt replay_options[] = {
@@ -28,15 +57,30 @@ const struct opt replay_options[] = {
 	  .help = "X times as fast as it was recorded: requests are due after 1/X of their time (default: 1)" },
 	{ .name = "no-think", .type = OPT_FLAG, .offset = AT(no_think),
 	  .help = "send each request as soon as the one before it was answered, in the order of the recording" },
+	{ .name = "clients", .arg = "xN", .type = OPT_CALL, .offset = AT(copies), .call = replay_opts_take_copies,
+	  .help = "N copies of each session, such as x3, each copy with files of its own (default: x1)",
+	  .more = "Copies do not depend on one another. They begin one after the other within a second, so that not all send the same "
+		"request at the same moment. The files of the second copy and further ones are in directories below that of the first." },
+	{ .name = "of-user", .arg = "USER,...", .type = OPT_CALL, .offset = AT(of_user), .call = replay_opts_take_of_user, .group = "of-user", .repeats = true,
+	  .help = "only the sessions of these users of the recording, names or numbers (default: all)",
+	  .more = "`--dry-run` says which there are. The trace has the numbers; the names are those that the recording's run has seen." },
 	{ .name = "from", .arg = "SECONDS", .type = OPT_TIME, .offset = AT(from_s), .max = TIME_MAX_NS,
 	  .help = "begin so long after the recording's begin" },
 	{ .name = "to", .arg = "SECONDS", .type = OPT_TIME, .offset = AT(to_s), .max = TIME_MAX_NS,
 	  .help = "end so long after the recording's begin (default: with its last request)" },
+	{ .name = "threads", .arg = "N", .type = OPT_UINT, .offset = AT(threads), .min = 1, .max = THREADS_MAX,
+	  .help = "threads that drive the clients (default: one for each 200 clients, at most half the CPUs; of a DIRECTORY or a GlusterFS volume: one for each client)" },
 	SESSION_FORCE_OPTION(struct replay_cfg, w.s),
 	TICKER_OPTION(struct replay_cfg, live,
 		"The line says how far it is, then the second's requests done, their mean latency from when they were due, failed "
 		"requests, file data. The keys of the objects are those of afpscope load."),
 	CONNECT_OPTIONS(struct replay_cfg, w.s.c),
+	{ .name = "users", .arg = "FILE", .type = OPT_STRING, .offset = AT(users_file),
+	  .help = "who the users of the recording log in as: a line for each, RECORDED=USER,PASSWORD (default: all as the user above)",
+	  .more = "RECORDED is a name or number that `--dry-run` says. Users that have no line log in as the user of the command line, and the run "
+		"warns of them. The rest of a line is as in the file of `afpscope-load`(1), but the volume, if it is given, must be that of the command line. "
+		"Files and directories that must exist before are made with all rights for everybody (0666, 0777), as the recording does not say whose they were. "
+		"`--prepare` needs the same option." },
 	WORKLOAD_OUTPUT_OPTIONS(struct replay_cfg, w, WORKLOAD_ONE_SCREEN),
 	{ .type = OPT_END },
 };
@@ -58,6 +102,8 @@ int replay_check(const struct replay_cfg *cfg, struct err *e)
 			       cfg->from_s);
 	if (cfg->prepare && cfg->keep)
 		return err_set(e, -EINVAL, "--keep: --prepare keeps the files anyway");
+	if (cfg->users_file && cfg->w.s.local)
+		return err_set(e, -EINVAL, "--users: a directory has no users to log in");
 	return 0;
 }
 
@@ -83,25 +129,62 @@ struct replay_opts replay_opts_of(const struct replay_cfg *cfg)
 				      .to_ns = (uint64_t)(cfg->to_s * 1e9) };
 }
 
+int replay_read(const struct replay_cfg *cfg, struct replay_plan **plan, struct recording *about,
+		struct err *e)
+{
+	const struct replay_opts o = replay_opts_of(cfg);
+	struct recording_choice only = { .words = cfg->of_user };
+	int r;
+
+	while (only.n < REPLAY_OF_USER_MAX && only.words[only.n])
+		only.n++;
+	r = recording_plan(plan, about, cfg->recording, &o, &only, e);
+	if (!r && !(*plan)->n_steps)
+		r = err_set(e, -ENODATA, "%s: nothing in it can be replayed", cfg->recording);
+	if (!r && (uint64_t)(*plan)->n_clients * cfg->copies > CLIENTS_MAX)
+		r = err_set(e, -EINVAL, "--clients x%u: %u sessions come to more than %d clients",
+			    cfg->copies, (*plan)->n_clients, CLIENTS_MAX);
+	return r;
+}
+
+/* "anna,1002" of all that was given. */
+static int replay_describe_of_user(const struct replay_cfg *cfg, struct run_notes *o)
+{
+	char text[512] = "";
+	size_t len = 0;
+
+	for (unsigned int i = 0; i < REPLAY_OF_USER_MAX && cfg->of_user[i]; i++) {
+		snprintf(text + len, sizeof(text) - len, "%s%s", i ? "," : "", cfg->of_user[i]);
+		len = strlen(text);
+	}
+	return *text ? run_note(o, "of_user", "%s", text) : 0;
+}
+
 int replay_describe(const struct replay_cfg *cfg, const struct replay_plan *p,
 		    const struct recording *about, struct run_notes *o)
 {
+	const unsigned int n = cfg->copies;
 	int r = run_note(o, "recording", "%s", cfg->recording);
 
 	r |= run_note(o, "recording_uuid", "%s", about->uuid);
 	r |= run_note(o, "recording_s", "%.3f", (double)p->end_ns / 1e9);
-	r |= run_note(o, "clients", "%u", p->n_clients);
-	r |= run_note(o, "requests", "%u", p->n_steps);
+	r |= run_note(o, "clients", "%u", p->n_clients * n);
+	if (n > 1)
+		r |= run_note(o, "copies", "%u", n);
+	r |= replay_describe_of_user(cfg, o);
+	if (cfg->users.n)
+		r |= run_note(o, "users", "%u", cfg->users.n);
+	r |= run_note(o, "requests", "%llu", (unsigned long long)p->n_steps * n);
 	r |= run_note(o, "speed", "%g", cfg->speed);
 	r |= run_note(o, "timed", "%s", cfg->no_think ? "no" : "yes");
 	if (cfg->from_s > 0)
 		r |= run_note(o, "from_s", "%g", cfg->from_s);
 	if (cfg->to_s > 0)
 		r |= run_note(o, "to_s", "%g", cfg->to_s);
-	r |= run_note(o, "image_directories", "%llu", (unsigned long long)p->image.dirs);
+	r |= run_note(o, "image_directories", "%llu", (unsigned long long)p->image.dirs * n);
 	r |= run_note(o, "image_files", "%llu",
-		      (unsigned long long)(p->image.files + p->image.fill));
+		      (unsigned long long)(p->image.files + p->image.fill) * n);
 	r |= run_note(o, "image_bytes", "%llu",
-		      (unsigned long long)(p->image.bytes + p->image.rsrc_bytes));
+		      (unsigned long long)(p->image.bytes + p->image.rsrc_bytes) * n);
 	return r;
 }

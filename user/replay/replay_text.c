@@ -51,40 +51,73 @@ static const char *plural(uint64_t n)
 	return n == 1 ? "" : "s";
 }
 
-static void replay_say_image(FILE *out, const struct replay_plan *p)
+/* Of all copies. */
+static void replay_say_image(FILE *out, const struct replay_plan *p, unsigned int copies)
 {
 	const struct replay_image *i = &p->image;
+	const uint64_t dirs = i->dirs * copies, fill = i->fill * copies;
+	const uint64_t files = i->files * copies + fill;
 
-	fprintf(out, "Image: %s folder%s, %s file%s", cell_count(i->dirs).text, plural(i->dirs),
-		cell_count(i->files + i->fill).text, plural(i->files + i->fill));
-	if (i->fill)
-		fprintf(out, " (%s of them only listed)", cell_count(i->fill).text);
-	fprintf(out, ", %sB", cell_short((double)(i->bytes + i->rsrc_bytes)).text);
+	if (copies > 1)
+		fprintf(out, "Images of %u copies: ", copies);
+	else
+		fputs("Image: ", out);
+	fprintf(out, "%s folder%s, %s file%s", cell_count(dirs).text, plural(dirs),
+		cell_count(files).text, plural(files));
+	if (fill)
+		fprintf(out, " (%s of them only listed)", cell_count(fill).text);
+	fprintf(out, ", %sB", cell_short((double)(i->bytes + i->rsrc_bytes) * copies).text);
 	if (i->rsrc_bytes)
 		fprintf(out, " (%sB of them resource forks)",
-			cell_short((double)i->rsrc_bytes).text);
+			cell_short((double)i->rsrc_bytes * copies).text);
 	fputc('\n', out);
 }
 
-void replay_say(FILE *out, const struct replay_plan *p, const struct recording *about)
+static void replay_say_requests(FILE *out, const struct replay_plan *p, unsigned int copies)
 {
+	const uint64_t clients = (uint64_t)p->n_clients * copies;
+	struct replay_counts all;
+
+	replay_plan_counts(p, &all);
+	fprintf(out, "Replay: %s requests of %s client%s", cell_count(all.planned * copies).text,
+		cell_count(clients).text, plural(clients));
+	if (copies > 1)
+		fprintf(out, " (%u copies of %u)", copies, p->n_clients);
+	fprintf(out, ", %sB to be read, %sB to be written, ",
+		cell_short((double)all.read_b * copies).text,
+		cell_short((double)all.written_b * copies).text);
+	if (p->o.no_think)
+		fputs("as fast as their order allows\n", out);
+	else
+		fprintf(out, "in %.1f s\n",
+			(p->n_steps ? (double)p->step[p->n_steps - 1].due_ns / 1e9 : 0) + 1 -
+			    1.0 / copies);
+}
+
+static uint64_t replay_n_users(const struct recording_users *u)
+{
+	uint64_t n = 0;
+
+	for (size_t i = 0; i < u->n; i++)
+		n += u->user[i].uid != 0;
+	return n;
+}
+
+void replay_say(FILE *out, const struct replay_cfg *cfg, const struct replay_plan *p,
+		const struct recording *about)
+{
+	const uint64_t users = replay_n_users(&about->users);
 	struct run_notes notes = { 0 };
 	struct replay_counts all;
 
 	replay_plan_counts(p, &all);
 	fprintf(out, "Recording: %s requests in %.1f s, %s session%s of %s user%s\n",
 		cell_count(all.recorded).text, (double)p->end_ns / 1e9,
-		cell_count(about->sessions).text, plural(about->sessions),
-		cell_count(about->users).text, plural(about->users));
-	replay_say_image(out, p);
-	fprintf(out, "Replay: %s requests of %u client%s, %sB to be read, %sB to be written, ",
-		cell_count(all.planned).text, p->n_clients, plural(p->n_clients),
-		cell_short((double)all.read_b).text, cell_short((double)all.written_b).text);
-	if (p->o.no_think)
-		fputs("as fast as their order allows\n", out);
-	else
-		fprintf(out, "in %.1f s\n",
-			p->n_steps ? (double)p->step[p->n_steps - 1].due_ns / 1e9 : 0);
+		cell_count(about->users.n_sessions).text, plural(about->users.n_sessions),
+		cell_count(users).text, plural(users));
+	replay_users_say(out, cfg, about);
+	replay_say_image(out, p, cfg->copies);
+	replay_say_requests(out, p, cfg->copies);
 	replay_note_recording(p, about, &notes);
 	for (size_t i = 0; i < notes.n; i++)
 		fprintf(out, "%s\n", notes.note[i].text);
@@ -113,7 +146,7 @@ int replay_note_recording(const struct replay_plan *p, const struct recording *a
 		if (!all.left[i])
 			continue;
 		replay_list_left(p, i, &list);
-		if (i == REPLAY_SESSION || i == REPLAY_OUTSIDE)
+		if (i == REPLAY_SESSION || i == REPLAY_OUTSIDE || i == REPLAY_OTHERS)
 			continue;
 		r |= run_note(warnings, "left_out",
 			      "%s of %s requests are not replayed: those %s: %s",
@@ -158,14 +191,14 @@ static uint64_t replay_quantile(const struct hist *h, double q)
 }
 
 static void replay_put_row(struct run_replay_request *q, const struct replay_plan *p,
-			   const struct replay_done *done, const struct run_load *load,
-			   enum store_verb v)
+			   unsigned int copies, const struct replay_done *done,
+			   const struct run_load *load, enum store_verb v)
 {
 	const struct hist *was = &p->recorded[v], *now = &load->action[v].begun;
 
 	*q = (struct run_replay_request) {
 		.name = store_verb_name(v),
-		.recorded = was->n,
+		.recorded = was->n * copies,
 		.came = { .as_recorded = done->n[v][REPLAY_AS_RECORDED],
 			  .new_error = done->n[v][REPLAY_NEW_ERROR],
 			  .no_error = done->n[v][REPLAY_NO_ERROR],
@@ -188,10 +221,15 @@ static void replay_put_due(struct run_replay *r, const struct run_load *load)
 	r->due_p50_ns = replay_quantile(&all.planned, 0.5);
 	r->due_p99_ns = replay_quantile(&all.planned, 0.99);
 	r->due_max_ns = all.planned.max;
+	if (!load->late)
+		return;
+	r->late_p50_ns = replay_quantile(load->late, 0.5);
+	r->late_p99_ns = replay_quantile(load->late, 0.99);
+	r->late_max_ns = load->late->max;
 }
 
-struct run_replay *replay_result(const struct replay_plan *p, const struct replay_done *done,
-				 const struct run_load *load)
+struct run_replay *replay_result(const struct replay_plan *p, unsigned int copies,
+				 const struct replay_done *done, const struct run_load *load)
 {
 	struct run_replay *r = calloc(1, sizeof(*r));
 	struct replay_counts all;
@@ -205,16 +243,17 @@ struct run_replay *replay_result(const struct replay_plan *p, const struct repla
 	replay_plan_counts(p, &all);
 	if (!p->o.no_think)
 		replay_put_due(r, load);
-	r->recorded = all.recorded;
-	r->planned = all.planned;
-	r->recorded_read_b = all.read_b;
-	r->recorded_written_b = all.written_b;
+	r->copies = copies;
+	r->recorded = all.recorded * copies;
+	r->planned = all.planned * copies;
+	r->recorded_read_b = all.read_b * copies;
+	r->recorded_written_b = all.written_b * copies;
 	r->read_b = done->read_b;
 	r->written_b = done->written_b;
 	r->waited = done->n_waited;
 	r->unordered = done->n_unordered;
 	for (unsigned int v = 0; v < N_STORE_VERBS && v < load->n_actions; v++)
 		if (p->recorded[v].n)
-			replay_put_row(&r->request[r->n++], p, done, load, v);
+			replay_put_row(&r->request[r->n++], p, copies, done, load, v);
 	return r;
 }

@@ -41,6 +41,12 @@ int run_load_keep_progress(struct run_load *l)
 	return l->progress ? 0 : -ENOMEM;
 }
 
+int run_load_keep_late(struct run_load *l)
+{
+	l->late = calloc(1, sizeof(*l->late));
+	return l->late ? 0 : -ENOMEM;
+}
+
 int run_load_keep_stages(struct run_load *l, const struct run_stage *like, size_t n)
 {
 	l->stage = calloc(n + 1, sizeof(*l->stage));
@@ -69,6 +75,7 @@ void run_load_free(struct run_load *l)
 	free(l->client);
 	free(l->gap);
 	free(l->progress);
+	free(l->late);
 	free(l);
 }
 
@@ -131,6 +138,8 @@ static void load_merge_later(struct run_load *to, const struct run_load *from, u
 	hist_merge(&to->undone, &from->undone);
 	if (to->progress && from->progress)
 		run_progress_merge(to->progress, from->progress);
+	if (to->late && from->late)
+		hist_merge(to->late, from->late);
 	add_text(to->why, from->why);
 	add_text(to->first_failure, from->first_failure);
 }

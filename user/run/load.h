@@ -221,6 +221,7 @@ struct run_load {
 	uint64_t common_ns, common_n, common_bytes;
 	struct run_progress *progress; /* owned; in time, of the same; NULL: not kept */
 	uint64_t late_max_ns, late_n;  /* the generator's own delays; those above 1 ms */
+	struct hist *late;             /* owned; all of them, ns; NULL: not kept */
 	/*
 	 * Times of more than 0.5 s in which a thread of the generator did not run: it was stopped,
 	 * or its machine, or had no CPU. Of one thread the most. Actions whose time they are in are
@@ -335,6 +336,8 @@ double run_load_rtt(const struct run_load *l);
 
 /* NULL without memory. It has no progress: that of run_load_keep_progress(), 0 or -ENOMEM. */
 int run_load_keep_progress(struct run_load *l);
+/* Likewise late. */
+int run_load_keep_late(struct run_load *l);
 /* Stages such as these, in which nothing has happened. 0 or -ENOMEM. */
 int run_load_keep_stages(struct run_load *l, const struct run_stage *like, size_t n);
 struct run_load *run_load_new(unsigned int n_clients, size_t n_actions, size_t n_seconds);
@@ -422,6 +425,9 @@ struct run_replay_request {
 };
 
 struct run_replay {
+	/* Each session of the recording was replayed so many times at once: all that was recorded
+	 * is counted as often. */
+	unsigned int copies;
 	uint64_t recorded; /* requests in the recording, also those that are not replayed */
 	uint64_t planned;  /* that were to be sent */
 	uint64_t recorded_read_b, recorded_written_b, read_b, written_b;
@@ -429,6 +435,8 @@ struct run_replay {
 	uint64_t unordered; /* sent though one that they need was not answered */
 	/* From when requests were due until their replies, ns; 0: none were due at a time. */
 	uint64_t due_p50_ns, due_p99_ns, due_max_ns;
+	/* How much later than due, or than their client was free, they were begun. Likewise. */
+	uint64_t late_p50_ns, late_p99_ns, late_max_ns;
 	size_t n;
 	struct run_replay_request *request; /* owned */
 };

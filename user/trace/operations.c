@@ -25,7 +25,7 @@
 /* A request that was not answered yet. */
 struct under_way {
 	struct afs_record_operations r;
-	bool replied; /* its reply was heard */
+	bool replied; /* its reply was captured */
 };
 
 struct operations_of {
@@ -197,18 +197,18 @@ static void of_whole(struct operations *o, struct operations_of *c)
 	operation_request(&of_at(c, c->n - 1)->r, o->names, c->bytes, c->have, c->len);
 }
 
-/* ---- what is heard ---- */
+/* ---- what is captured ---- */
 
 /* Bytes of the newest request: decoded at once if that is all, else kept. */
 static void of_take(struct operations *o, struct operations_of *c, struct under_way *u,
-		    const struct afs_heard *heard)
+		    const struct afs_captured *captured)
 {
-	const struct afs_heard_head *h = &heard->head;
+	const struct afs_captured_head *h = &captured->head;
 	const __u32 wanted = operation_wants(u->r.command, h->len);
 
 	if (!h->at && h->n >= wanted) {
 		c->partial = false;
-		operation_request(&u->r, o->names, heard->bytes, h->n, h->len);
+		operation_request(&u->r, o->names, captured->bytes, h->n, h->len);
 		return;
 	}
 	if (!c->bytes)
@@ -225,15 +225,16 @@ static void of_take(struct operations *o, struct operations_of *c, struct under_
 	/* a gap stays one: what comes behind it is not taken */
 	if (h->at != c->have || h->n > AFS_COMMAND_LEN - c->have)
 		return;
-	memcpy(c->bytes + c->have, heard->bytes, h->n);
+	memcpy(c->bytes + c->have, captured->bytes, h->n);
 	c->have += h->n;
 	if (c->have >= wanted)
 		of_whole(o, c);
 }
 
-static void of_begin(struct operations *o, struct operations_of *c, const struct afs_heard *heard)
+static void of_begin(struct operations *o, struct operations_of *c,
+		     const struct afs_captured *captured)
 {
-	const struct afs_heard_head *h = &heard->head;
+	const struct afs_captured_head *h = &captured->head;
 	struct under_way *u;
 
 	of_whole(o, c);
@@ -247,20 +248,22 @@ static void of_begin(struct operations *o, struct operations_of *c, const struct
 		return;
 	u->r.command = h->command;
 	u->r.dsi_id = h->dsi_id;
-	of_take(o, c, u, heard);
+	of_take(o, c, u, captured);
 }
 
-static void of_more(struct operations *o, struct operations_of *c, const struct afs_heard *heard)
+static void of_more(struct operations *o, struct operations_of *c,
+		    const struct afs_captured *captured)
 {
 	struct under_way *u = c->n ? of_at(c, c->n - 1) : NULL;
 
-	if (u && c->partial && u->r.dsi_id == heard->head.dsi_id)
-		of_take(o, c, u, heard);
+	if (u && c->partial && u->r.dsi_id == captured->head.dsi_id)
+		of_take(o, c, u, captured);
 }
 
-static void of_reply(struct operations *o, struct operations_of *c, const struct afs_heard *heard)
+static void of_reply(struct operations *o, struct operations_of *c,
+		     const struct afs_captured *captured)
 {
-	const struct afs_heard_head *h = &heard->head;
+	const struct afs_captured_head *h = &captured->head;
 	const __u32 i = of_seek(c, h->dsi_id), most = h->len < AFS_REPLY_LEN ? h->len : h->n;
 	struct under_way *u;
 
@@ -269,27 +272,27 @@ static void of_reply(struct operations *o, struct operations_of *c, const struct
 	if (i + 1 == c->n)
 		of_whole(o, c);
 	u = of_at(c, i);
-	operation_reply(&u->r, o->names, heard->bytes, h->n);
+	operation_reply(&u->r, o->names, captured->bytes, h->n);
 	u->replied = true;
 }
 
-void operations_heard(struct operations *o, const struct afs_heard *heard)
+void operations_captured(struct operations *o, const struct afs_captured *captured)
 {
-	const struct afs_heard_head *h = &heard->head;
+	const struct afs_captured_head *h = &captured->head;
 	struct operations_of *c = of_find(o, h->session, h->port, h->timestamp, true);
 
 	if (!c || h->n > AFS_COMMAND_LEN)
 		return;
 	c->user = h->user;
 	switch (h->part) {
-	case AFS_HEARD_BEGIN:
-		of_begin(o, c, heard);
+	case AFS_CAPTURED_BEGIN:
+		of_begin(o, c, captured);
 		break;
-	case AFS_HEARD_MORE:
-		of_more(o, c, heard);
+	case AFS_CAPTURED_MORE:
+		of_more(o, c, captured);
 		break;
 	default:
-		of_reply(o, c, heard);
+		of_reply(o, c, captured);
 		break;
 	}
 }

@@ -268,18 +268,19 @@ static void put_named(struct trace *t, const struct afs_named *seen)
 }
 
 /* The name in a request that has just begun, if there is one; put_named's copy of its bytes. */
-static void put_heard_name(struct trace *t, const struct afs_heard *heard)
+static void put_captured_name(struct trace *t, const struct afs_captured *captured)
 {
-	const struct afs_heard_head *h = &heard->head;
+	const struct afs_captured_head *h = &captured->head;
 	struct afs_named named = { .timestamp = h->timestamp,
 				   .session = h->session,
 				   .dsi_id = h->dsi_id,
 				   .command = (__u8)h->command };
 
-	if (h->part != AFS_HEARD_BEGIN || h->command >= AFS_ACCOUNT_DSI || !afs_path_at[h->command])
+	if (h->part != AFS_CAPTURED_BEGIN || h->command >= AFS_ACCOUNT_DSI ||
+	    !afs_path_at[h->command])
 		return;
 	named.len = h->n < AFS_NAMED_LEN ? h->n : AFS_NAMED_LEN;
-	memcpy(named.bytes, heard->bytes, named.len);
+	memcpy(named.bytes, captured->bytes, named.len);
 	put_named(t, &named);
 }
 
@@ -308,8 +309,8 @@ void trace_put(void *trace, unsigned int stream, const void *record)
 	case AFS_STREAM_OPERATIONS:
 		if (!t->operations)
 			break;
-		put_heard_name(t, record);
-		operations_heard(t->operations, record);
+		put_captured_name(t, record);
+		operations_captured(t->operations, record);
 		break;
 	case AFS_STREAM_SESSIONS:
 		if (t->operations)

@@ -47,7 +47,7 @@ unsigned int trace_wants(const struct trace *t);
 
 /*
  * A record from the source, within pull; of names a struct afs_named, of operations a struct
- * afs_heard. trace is a struct trace.
+ * afs_captured. trace is a struct trace.
  */
 void trace_put(void *trace, unsigned int stream, const void *record);
 

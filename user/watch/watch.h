@@ -64,7 +64,7 @@ struct watch_sink {
 	bool totals_only;
 	void *user;
 	/* record: struct afs_record_* of the stream, enum afs_stream_number; names: afs_named;
-	 * operations: afs_heard. */
+	 * operations: afs_captured. */
 	void (*put)(void *user, unsigned int stream, const void *record);
 	/* With AFS_TRACE_LIVE: the last of a connection that has ended; from watch_tick. */
 	watch_connection_fn *ended;

@@ -229,7 +229,8 @@ PHASE: Spec = {
         **_of(
             F,
             "recorded planned recorded_read_bytes recorded_written_bytes read_bytes written_bytes"
-            " waited unordered due_p50_ns due_p99_ns due_max_ns",
+            " waited unordered due_p50_ns due_p99_ns due_max_ns copies late_p50_ns late_p99_ns"
+            " late_max_ns",
         ),
         "requests": [
             {
@@ -303,6 +304,7 @@ OPTIONS: Spec = {
     **_of(
         How.DIGITS,
         "bytes chunk_bytes chunk_read_bytes chunk_write_bytes clients clients_points compressible"
+        " copies"
         " datagram_packets dedup delay_us records"
         " delay_s depth directories duration_s file_bytes files files_per_directory interval_s"
         " from_s image_bytes image_directories image_files"
@@ -323,7 +325,7 @@ OPTIONS: Spec = {
     "sweep": W,
     **_of(
         OUT,
-        "between command directory file file_sizes gun prefix recording"
+        "between command directory file file_sizes gun of_user prefix recording"
         " recording_uuid second_volume session think tree unit"
         " volume",
     ),

@@ -269,6 +269,11 @@ class Outcome:
         return out
 
     @property
+    def equally_safe(self) -> bool:
+        """For each action as many sync calls on users' files were counted of all servers."""
+        return all(s.near and None not in s.data for s in self._syncs)
+
+    @property
     def remarks(self) -> list[str]:
         """What to know of the figures."""
         out = list(self._unmeasured())

@@ -6,7 +6,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from pathlib import Path
 
-from ..judge import versus
+from ..judge import overview, versus
 from ..judge.sides import Outcome, Pair, Side
 from ..saved.run import NO_WORDS
 from ..tables import costs
@@ -72,10 +72,15 @@ def page(o: Outcome, rtts: Sequence[float], doubts: Sequence[str], figures: Path
     kinds = {side.first.kind for side in o.sides}
     words = o.sides[0].first.words if len(kinds) == 1 else NO_WORDS
     made = Painter(figures, "en", words)
+    telling = overview.telling(o)
     return painter.render(
         TEMPLATE,
         w=made.w,
         o=o,
+        telling=telling,
+        others=[fact for fact in o.unequal if fact not in telling],
+        overview=overview.rows(o),
+        note=overview.note(o),
         doubts=doubts,
         whose=[_whose(side, made) for side in o.sides],
         equal=", ".join(f"{key} {text}" for key, text in o.equal),

@@ -17,13 +17,13 @@
 #include "base/err.h"
 #include "base/hist.h"
 #include "store/store.h"
+#include "work/replay/replay_map.h"
 
 #include <stdatomic.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
-#define REPLAY_NONE    UINT32_MAX
 #define REPLAY_UNKNOWN UINT64_MAX /* a size */
 
 /* struct replay_request.marks */
@@ -62,8 +62,10 @@ struct replay_request {
 	uint64_t size;   /* of the data fork, where the reply has it; else REPLAY_UNKNOWN */
 	uint64_t id;     /* hash of what the reply calls the object; 0: none */
 	int32_t result;
+	uint32_t user; /* account that its session works as; 0: not known */
 	uint16_t command, marks, bitmap, dir_bitmap, flags, fork;
-	uint8_t which; /* 1: the resource fork */
+	uint8_t which;  /* 1: the resource fork */
+	bool of_others; /* its session is not one of those that are to be replayed */
 };
 
 /* Why a request is not replayed. X(NAME, what is said of such) */
@@ -71,6 +73,7 @@ struct replay_request {
 	X(SESSION, "of logging in and out, and of volumes: sessions are opened before, and "       \
 		   "closed after the replay")                                                      \
 	X(OUTSIDE, "outside the time that was asked for")                                          \
+	X(OTHERS, "of users that were not asked for")                                              \
 	X(DAMAGED, "without all of their arguments in the recording")                              \
 	X(FORK, "on files that were opened before the recording began, or by a request that is "   \
 		"not replayed")                                                                    \
@@ -142,6 +145,7 @@ struct replay_step {
 
 struct replay_client_plan {
 	uint64_t session;
+	uint32_t user;             /* as replay_request.user */
 	uint32_t n_steps, n_files; /* it opens so many */
 	uint32_t *step;            /* of the plan's */
 	uint64_t read_max, write_max;
@@ -175,10 +179,7 @@ struct replay_plan {
 	struct replay_place *place;
 	struct replay_client_plan *client;
 	uint32_t *need;
-	atomic_uchar *answered; /* of each step; set while it is replayed */
-	_Atomic uint64_t *id;   /* of each object: the store's directory; 0: none yet */
-	uint32_t *dir_order;    /* image.dirs directories of the image, parents first */
-	atomic_uint *progress;  /* of each client: answers; REPLAY_NONE: none waits for it */
+	uint32_t *dir_order; /* image.dirs directories of the image, parents first */
 	struct replay_image image;
 	struct replay_counts counts[256 + 1]; /* by AFP command; the last: of DSI */
 	struct hist *recorded;    /* by verb: how long the requests took in the server, ns */

@@ -52,15 +52,14 @@ static uint64_t client_due(struct script *s)
 
 	if (c->work != REPLAY_USE || client_is_over(c) || c->c->plan->o.no_think)
 		return SCRIPT_AT_ONCE;
-	return client_step(c)->due_ns;
+	return client_step(c)->due_ns + c->c->later_ns;
 }
 
 /* Whether a request of another client is still to be waited for: not if that does nothing any
  * more. */
 static bool client_waits(struct replay_client *c, uint32_t need, uint64_t waited_ns)
 {
-	struct replay_plan *p = c->c->plan;
-	atomic_uint *progress = &p->progress[p->step[need].client];
+	atomic_uint *progress = &c->c->progress[c->c->plan->step[need].client];
 	const uint32_t now = atomic_load_explicit(progress, memory_order_relaxed);
 
 	if (now == REPLAY_NONE)
@@ -81,7 +80,7 @@ static bool client_waits(struct replay_client *c, uint32_t need, uint64_t waited
 static bool client_may_begin(struct script *s, uint64_t waited_ns)
 {
 	struct replay_client *c = replay_client_of(s);
-	struct replay_plan *p = c->c->plan;
+	const struct replay_plan *p = c->c->plan;
 	const struct replay_step *step;
 	uint32_t need;
 
@@ -90,7 +89,7 @@ static bool client_may_begin(struct script *s, uint64_t waited_ns)
 	step = client_step(c);
 	for (uint32_t i = 0; i < step->n_needs; i++) {
 		need = p->need[step->first_need + i];
-		if (!atomic_load_explicit(&p->answered[need], memory_order_acquire) &&
+		if (!atomic_load_explicit(&c->c->answered[need], memory_order_acquire) &&
 		    client_waits(c, need, waited_ns))
 			return false;
 	}
@@ -100,9 +99,9 @@ static bool client_may_begin(struct script *s, uint64_t waited_ns)
 /* Its answer is known, or there will be none. */
 static void client_pass(struct replay_client *c)
 {
-	atomic_uint *progress = &c->c->plan->progress[c->number];
+	atomic_uint *progress = &c->c->progress[c->number];
 
-	atomic_store_explicit(&c->c->plan->answered[c->plan->step[c->at]], 1, memory_order_release);
+	atomic_store_explicit(&c->c->answered[c->plan->step[c->at]], 1, memory_order_release);
 	if (atomic_load_explicit(progress, memory_order_relaxed) != REPLAY_NONE)
 		atomic_store_explicit(progress, c->at + 1, memory_order_relaxed);
 	c->at++;
@@ -180,6 +179,10 @@ static bool client_prepare(struct replay_client *c, const struct replay_step *s)
 	case STORE_MKDIR:
 		c->op.how = c->by_id ? 0 : STORE_UNUSED;
 		return true;
+	case STORE_SET_MODE:
+		if (c->c->for_all) /* others work there who now are other users */
+			c->op.how |= s->how & 0111 ? REPLAY_DIR_FOR_ALL : REPLAY_FILE_FOR_ALL;
+		return true;
 	case STORE_SET_TIME:
 		c->op.offset = MODIFIED_S;
 		return true;
@@ -217,7 +220,7 @@ static int client_begin_close(struct replay_client *c)
 	while (c->at < c->plan->n_files && !c->file[c->at].open)
 		c->at++;
 	if (c->at >= c->plan->n_files)
-		return SCRIPT_END;
+		return c->c->for_all ? replay_copy_begin_dir(c) : SCRIPT_END;
 	c->op = (struct store_op) { .verb = STORE_CLOSE, .file = c->file[c->at].file };
 	c->file[c->at].open = false;
 	return STORE_CLOSE;
@@ -325,8 +328,7 @@ static bool client_keep(struct replay_client *c, const struct replay_step *s)
 	if (client_fails(c->op.result))
 		return false;
 	if (s->verb == STORE_MKDIR && s->object != REPLAY_NONE)
-		atomic_store_explicit(&c->c->plan->id[s->object], c->op.made.id,
-				      memory_order_release);
+		atomic_store_explicit(&c->c->id[s->object], c->op.made.id, memory_order_release);
 	if (s->verb != STORE_OPEN)
 		return false;
 	if (s->file != REPLAY_NONE)
@@ -391,7 +393,7 @@ static const struct script_type replay_timed_script = {
 	.may_begin = client_may_begin,
 };
 
-struct replay_client *replay_client_new(const struct replay_common *c, unsigned int number,
+struct replay_client *replay_client_new(const struct replay_copy *c, unsigned int number,
 					void *sink, size_t sink_len)
 {
 	struct replay_client *r = calloc(1, sizeof(*r));

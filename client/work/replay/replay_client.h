@@ -39,30 +39,43 @@ struct replay_done {
 	char first[256];      /* the first that was answered in another way; "" */
 };
 
-/* What all clients of a process have in common; borrowed. */
-struct replay_common {
-	struct replay_plan *plan;
-	const char *base;       /* directory in the root, which exists */
-	bool found;             /* it was there: it may have a part of the image, or more */
-	unsigned int n_clients; /* that make the image */
-	const void *data;       /* what is written: data_len bytes */
+/*
+ * A copy of what was recorded: a client for each of the plan's, and an image of its own. What its
+ * clients have in common; the plan, which all copies share, is only read. Borrowed.
+ */
+struct replay_copy {
+	const struct replay_plan *plan;
+	const char *base;  /* directory in the root, which exists */
+	const char *below; /* directory in base that is this copy's, and is made; NULL: base */
+	bool found;        /* base was there: it may have a part of the image, or more */
+	bool for_all;      /* the clients log in as several users: each may use all of the image */
+	uint64_t later_ns; /* than the plan says */
+	const void *data;  /* what is written: data_len bytes */
 	size_t data_len;
+	atomic_uchar *answered; /* of each step; set while it is replayed */
+	_Atomic uint64_t *id;   /* of each object: the store's directory; 0: none yet */
+	atomic_uint *progress;  /* of each client: answers; REPLAY_NONE: none waits for it */
 };
+
+/* Makes the last three; plan is set, and closed. 0 or -ENOMEM; replay_copy_fini in any case. */
+int replay_copy_init(struct replay_copy *c);
+void replay_copy_fini(struct replay_copy *c);
 
 struct replay_client;
 
-/* sink: room for what is read, sink_len bytes, which clients of one thread share. NULL without
- * memory. */
-struct replay_client *replay_client_new(const struct replay_common *c, unsigned int number,
+/* number: of the plan's. sink: room for what is read, sink_len bytes, which clients of one thread
+ * share. NULL without memory. */
+struct replay_client *replay_client_new(const struct replay_copy *c, unsigned int number,
 					void *sink, size_t sink_len);
 void replay_client_free(struct replay_client *c);
 
-/* Client 0 makes all directories first; then all make the files. */
+/* Client 0 of a copy makes all its directories first; then all make the files. */
 struct script *replay_client_make_dirs(struct replay_client *c);
 struct script *replay_client_make_files(struct replay_client *c);
 /* The requests. */
 struct script *replay_client_use(struct replay_client *c);
-/* Closes what was not closed in the recording. */
+/* Closes what was not closed in the recording; with for_all lets all users remove what is in its
+ * directories. */
 struct script *replay_client_finish(struct replay_client *c);
 
 void replay_client_add_done(const struct replay_client *c, struct replay_done *to);

@@ -4,8 +4,10 @@
 
 #include "work/replay/replay_client.h"
 
-#define REPLAY_PATH_MAX  4096
-#define REPLAY_LAST_BYTE ((uint64_t)INT64_MAX) /* that a file can have */
+#define REPLAY_PATH_MAX     4096
+#define REPLAY_DIR_FOR_ALL  0777 /* modes, see replay_copy.for_all */
+#define REPLAY_FILE_FOR_ALL 0666
+#define REPLAY_LAST_BYTE    ((uint64_t)INT64_MAX) /* that a file can have */
 
 enum replay_work { REPLAY_MAKE_DIRS, REPLAY_MAKE_FILES, REPLAY_USE, REPLAY_FINISH };
 
@@ -16,7 +18,7 @@ struct replay_open_file {
 
 struct replay_client {
 	struct script s; /* first */
-	const struct replay_common *c;
+	const struct replay_copy *c;
 	const struct replay_client_plan *plan;
 	unsigned int number;
 	enum replay_work work;
@@ -52,6 +54,12 @@ bool replay_client_name(struct replay_client *c, uint32_t dir, uint32_t slot, ui
 
 /* The rest of a read or write of len bytes from offset on: false: there is none. */
 bool replay_client_move(struct replay_client *c, uint64_t offset, uint64_t len);
+
+/* ---- replay_copy.c ---- */
+
+/* Lets all users remove what is in the next directory that it has made: its verb; SCRIPT_END: that
+ * was the last one. */
+int replay_copy_begin_dir(struct replay_client *c);
 
 /* ---- replay_make.c: scripts of the image ---- */
 

@@ -126,10 +126,5 @@ int replay_plan_close(struct replay_plan *p, struct err *e)
 	if (!r)
 		close_drop_idle(p);
 	r = r ? r : replay_names_choose(p);
-	p->answered = calloc(p->n_steps + 1, sizeof(*p->answered));
-	p->id = calloc(p->n_objects + 1, sizeof(*p->id));
-	p->progress = calloc(p->n_clients + 1, sizeof(*p->progress));
-	if (r || !p->answered || !p->id || !p->progress)
-		return err_set(e, -ENOMEM, "out of memory");
-	return 0;
+	return r ? err_set(e, -ENOMEM, "out of memory") : 0;
 }

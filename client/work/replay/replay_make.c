@@ -15,6 +15,8 @@ enum make_stage {
 	MAKE_CUT,
 	MAKE_WRITE,
 	MAKE_CLOSE,
+	MAKE_BELOW, /* MKDIR: the copy's directory */
+	MAKE_MODE,
 };
 
 static const struct replay_plan *make_plan(const struct replay_client *c)
@@ -24,7 +26,7 @@ static const struct replay_plan *make_plan(const struct replay_client *c)
 
 /* ---- what is made next ---- */
 
-/* The directory of all, which exists, is looked up as the first. */
+/* The directory of all, which exists, is looked up as the first; that of a copy is made in it. */
 static int make_begin_dir(struct replay_client *c)
 {
 	const struct replay_plan *p = make_plan(c);
@@ -44,7 +46,7 @@ static int make_begin_file(struct replay_client *c)
 
 	for (; c->object < p->n_objects; c->object++, c->fill = 0) {
 		o = &p->object[c->object];
-		if (!o->at_begin || c->object % c->c->n_clients != c->number)
+		if (!o->at_begin || c->object % p->n_clients != c->number)
 			continue;
 		if (o->is_dir ? c->fill < o->fill : !c->fill)
 			return STORE_CREATE;
@@ -108,6 +110,35 @@ static void make_first(struct replay_client *c)
 	make_name(c);
 }
 
+/* By ids the directory of all was just looked up. */
+static void make_below(struct replay_client *c)
+{
+	const struct store_dir base = c->op.made;
+
+	c->op = (struct store_op) { .verb = STORE_MKDIR };
+	if (c->by_id) {
+		c->op.dir = base;
+		c->op.name = c->c->below;
+		return;
+	}
+	c->op.how = STORE_UNUSED;
+	replay_client_name(c, 0, REPLAY_NONE, 0, &c->op.dir, &c->op.name, c->name[0]);
+}
+
+/* Of what was made or found as the last. */
+static void make_mode(struct replay_client *c)
+{
+	const bool is_dir = c->work == REPLAY_MAKE_DIRS;
+	const struct store_op last = c->op;
+
+	c->op = (struct store_op) { .verb = STORE_SET_MODE };
+	c->op.how = is_dir ? REPLAY_DIR_FOR_ALL : REPLAY_FILE_FOR_ALL;
+	c->op.dir = last.dir;
+	c->op.name = last.name;
+	if (!is_dir)
+		make_name(c);
+}
+
 static uint64_t make_len(const struct replay_client *c)
 {
 	const struct replay_object *o = &make_plan(c)->object[c->object];
@@ -123,8 +154,14 @@ struct store_op *replay_make_next(struct replay_client *c)
 	case MAKE_FIRST:
 		make_first(c);
 		return &c->op;
+	case MAKE_BELOW:
+		make_below(c);
+		return &c->op;
 	case MAKE_LOOK:
 		c->op.verb = STORE_LOOKUP;
+		return &c->op;
+	case MAKE_MODE:
+		make_mode(c);
 		return &c->op;
 	case MAKE_OPEN:
 		c->op.verb = STORE_OPEN;
@@ -157,6 +194,9 @@ static enum script_state make_go_on(struct replay_client *c, unsigned int stage)
 
 static enum script_state make_done(struct replay_client *c)
 {
+	if (c->c->for_all && c->stage != MAKE_MODE && !make_is_slot(c) &&
+	    (c->object || c->c->below))
+		return make_go_on(c, MAKE_MODE);
 	if (make_is_slot(c))
 		c->slot++;
 	else if (c->work == REPLAY_MAKE_DIRS)
@@ -170,8 +210,15 @@ static enum script_state make_failed(struct replay_client *c, struct err *e)
 {
 	err_set(e, -EIO, "image: %s: %s", store_verb_name(c->op.verb),
 		c->op.why ? c->op.why : "refused");
+	c->stage = MAKE_MODE; /* there is nothing more to do with it */
 	make_done(c);
 	return SCRIPT_FAILED;
+}
+
+/* What another user has made before keeps its mode. */
+static enum script_state make_has_mode(struct replay_client *c, struct err *e)
+{
+	return c->op.result == STORE_OK || c->was_there ? make_done(c) : make_failed(c, e);
 }
 
 static enum script_state make_answered_dir(struct replay_client *c, struct err *e)
@@ -182,11 +229,17 @@ static enum script_state make_answered_dir(struct replay_client *c, struct err *
 	if (make_is_slot(c))
 		return c->op.result == STORE_OK || c->op.result == STORE_NONE ? make_done(c)
 									      : make_failed(c, e);
-	if (c->op.verb == STORE_MKDIR && c->op.result == STORE_EXISTS)
+	if (c->stage == MAKE_MODE)
+		return make_has_mode(c, e);
+	if (c->op.verb == STORE_MKDIR && c->op.result == STORE_EXISTS) {
+		c->was_there = true;
 		return make_go_on(c, MAKE_LOOK);
+	}
 	if (c->op.result != STORE_OK)
 		return make_failed(c, e);
-	atomic_store_explicit(&c->c->plan->id[object], c->op.made.id, memory_order_release);
+	if (c->c->below && !c->object && c->stage == MAKE_FIRST)
+		return make_go_on(c, MAKE_BELOW);
+	atomic_store_explicit(&c->c->id[object], c->op.made.id, memory_order_release);
 	return make_done(c);
 }
 
@@ -218,6 +271,8 @@ static enum script_state make_answered_file(struct replay_client *c, struct err 
 {
 	if (c->stage == MAKE_FIRST)
 		return make_answered_first(c, e);
+	if (c->stage == MAKE_MODE)
+		return make_has_mode(c, e);
 	if (c->op.result != STORE_OK)
 		return make_failed(c, e);
 	switch (c->stage) {

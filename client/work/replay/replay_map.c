@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "work/replay/replay_map.h"
+
 #include "base/hash.h"
-#include "work/replay/replay_priv.h"
 
 #include <errno.h>
 #include <stdlib.h>

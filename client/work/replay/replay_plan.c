@@ -64,9 +64,6 @@ void replay_plan_free(struct replay_plan *p)
 	free(p->place);
 	free(p->client);
 	free(p->need);
-	free(p->answered);
-	free(p->id);
-	free(p->progress);
 	free(p->dir_order);
 	free(p->recorded);
 	free(p);
@@ -83,16 +80,17 @@ struct plan_now {
 	struct replay_step step;
 };
 
-static uint32_t plan_client(struct replay_plan *p, uint64_t session)
+static uint32_t plan_client(struct replay_plan *p, const struct replay_request *q)
 {
-	const uint64_t key = replay_key(session, 0, 3);
+	const uint64_t key = replay_key(q->session, 0, 3);
 	uint32_t i = replay_map_get(&p->maps->sessions, key);
 	size_t n = p->n_clients;
 
 	if (i != REPLAY_NONE)
 		return i;
 	if (replay_map_put(&p->maps->sessions, key, p->n_clients) ||
-	    VEC_PUSH(p->client, n, (struct replay_client_plan) { .session = session })) {
+	    VEC_PUSH(p->client, n,
+		     (struct replay_client_plan) { .session = q->session, .user = q->user })) {
 		p->maps->out_of_memory = true;
 		return 0;
 	}
@@ -345,7 +343,7 @@ static void plan_begin(struct replay_plan *p, struct plan_now *n, const struct r
 	*n = (struct plan_now) { .q = q, .reason = REPLAY_N_REASONS };
 	*s = (struct replay_step) { .due_ns = q->t_ns,
 				    .time_ns = q->time_ns,
-				    .client = plan_client(p, q->session),
+				    .client = plan_client(p, q),
 				    .object = REPLAY_NONE,
 				    .dir = REPLAY_NONE,
 				    .slot = REPLAY_NONE,
@@ -457,6 +455,8 @@ static enum replay_reason plan_leaves_out(const struct replay_plan *p,
 {
 	if (q->t_ns < p->o.from_ns || (p->o.to_ns && q->t_ns >= p->o.to_ns))
 		return REPLAY_OUTSIDE;
+	if (q->of_others)
+		return REPLAY_OTHERS;
 	if (effect == REPLAY_IS_SESSION)
 		return REPLAY_SESSION;
 	if (effect == REPLAY_IS_UNKNOWN)

@@ -19,22 +19,6 @@
 
 #define REPLAY_OPEN_DIR     25u /* the command */
 
-/* A table of 64-bit keys with 32-bit values. All 0 before. */
-struct replay_map {
-	size_t n, room;
-	struct replay_map_entry {
-		uint64_t key;
-		uint32_t value; /* of an empty place REPLAY_NONE */
-	} * entry;
-};
-/* Its value, or REPLAY_NONE. */
-uint32_t replay_map_get(const struct replay_map *m, uint64_t key);
-/* 0 or -ENOMEM. */
-int replay_map_put(struct replay_map *m, uint64_t key, uint32_t value);
-void replay_map_free(struct replay_map *m);
-/* A key of several numbers. */
-uint64_t replay_key(uint64_t a, uint64_t b, uint64_t c);
-
 /* An open file while planning. */
 struct replay_open {
 	uint32_t client, file, object;

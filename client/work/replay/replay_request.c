@@ -2,25 +2,26 @@
 /* What requests of the image and of the replay name, and the parts of long reads and writes. */
 #include "work/replay/replay_client_priv.h"
 
-#include <string.h>
+#include <stdio.h>
 
 bool replay_client_name(struct replay_client *c, uint32_t dir, uint32_t slot, uint32_t step,
 			struct store_dir *at, const char **name, char *room)
 {
 	const struct replay_plan *p = c->c->plan;
-	size_t len = strlen(c->c->base);
+	int len;
 
 	*name = room;
 	*room = '\0';
 	*at = c->store->root[0];
 	if (c->by_id) {
-		at->id = atomic_load_explicit(&p->id[dir], memory_order_acquire);
+		at->id = atomic_load_explicit(&c->c->id[dir], memory_order_acquire);
 		if (slot != REPLAY_NONE)
 			replay_name(room, &p->slot[slot]);
 		return at->id;
 	}
-	memcpy(room, c->c->base, len);
-	if (!replay_path_at(p, dir, slot, step, room + len + 1, REPLAY_PATH_MAX - len - 1))
+	len = snprintf(room, REPLAY_PATH_MAX, "%s%s%s", c->c->base, c->c->below ? "/" : "",
+		       c->c->below ? c->c->below : "");
+	if (!replay_path_at(p, dir, slot, step, room + len + 1, REPLAY_PATH_MAX - (size_t)len - 1))
 		return false;
 	room[len] = room[len + 1] ? '/' : '\0';
 	return true;

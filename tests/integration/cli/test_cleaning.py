@@ -16,6 +16,7 @@ from pathlib import Path
 
 import pytest
 from netatalk import Server
+from rights import held_by_load, rights, rights_in
 from scope import NOBODY, OK, REFUSED, Scope, wait_until
 
 OURS = "LanTest-00000000-1-000000"
@@ -173,9 +174,32 @@ def test_the_owner_of_a_directory_cannot_have_roots_files_removed(
     assert (theirs / OURS / "file").read_text() == "root's"
 
 
-def test_between_is_run_with_roots_rights(scope: Scope, theirs: Path, tmp_path: Path) -> None:
+@pytest.mark.parametrize("where", ["of another user", "of root", "on a server"])
+def test_between_is_run_with_roots_rights(
+    scope: Scope, guests: Server, theirs: Path, tmp_path: Path, where: str
+) -> None:
     """It drops caches."""
-    mark = tmp_path / "uid"
-    line = [str(scope.binary), "smallfile", "-n", "1", "-f", "5", "-l", "create,stat", "--no-save"]
-    scope.execute([*line, "--between", f"id -u > {mark}", str(theirs)]).expect(OK)
-    assert mark.read_text() == "0\n"
+    (tmp_path / "own").mkdir()
+    place = {"of another user": [str(theirs)], "of root": [str(tmp_path / "own")]}.get(where, [])
+    mark = tmp_path / "status"
+    work = (
+        "-n",
+        "1",
+        "-f",
+        "5",
+        "-l",
+        "create,stat",
+        "--between",
+        f"cat /proc/self/status > {mark}",
+    )
+    scope.execute(
+        scope.command(None if place else guests, *work, "--no-save", *place, tool="smallfile")
+    ).expect(OK)
+    assert rights_in(mark.read_text()) == rights("self")
+
+
+def test_a_load_on_roots_directory_gives_its_rights_up(scope: Scope, tmp_path: Path) -> None:
+    """Not its warden: the directory could be another user's by then."""
+    (tmp_path / "own").mkdir()
+    held, _ = held_by_load(scope, str(tmp_path / "own"), tmp_path / "own")
+    assert not held

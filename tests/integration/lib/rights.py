@@ -7,7 +7,8 @@ import re
 from pathlib import Path
 
 from fakes import FakeServer
-from scope import Scope, wait_until
+from scope import INTERRUPTED, Scope, wait_until
+from wardens import wardens
 
 SETUID, KILL, NET_ADMIN, SYS_ADMIN, PERFMON, BPF = 7, 5, 12, 21, 38, 39
 
@@ -15,7 +16,11 @@ SETUID, KILL, NET_ADMIN, SYS_ADMIN, PERFMON, BPF = 7, 5, 12, 21, 38, 39
 def rights(process: int | str) -> tuple[int, int]:
     """Its user, and its capabilities, with those that it could take back or pass on. Of a thread:
     "PID/task/TID"."""
-    text = Path(f"/proc/{process}/status").read_text()
+    return rights_in(Path(f"/proc/{process}/status").read_text())
+
+
+def rights_in(text: str) -> tuple[int, int]:
+    """The same, of what is in such a file."""
     user = re.search(r"^Uid:\t\d+\t(\d+)", text, re.M)
     sets = re.findall(r"^Cap(?:Inh|Prm|Eff):\t(\w+)", text, re.M)
     assert user and len(sets) == 3
@@ -46,3 +51,17 @@ def held_by_clean(scope: Scope, form: str) -> list[int]:
         running.process.kill()
         running.process.wait()
     return held
+
+
+def held_by_load(scope: Scope, place: str, folder: Path) -> tuple[list[int], list[int]]:
+    """Rights that any thread of a load still has when there are files in the folder, which is what
+    others see of the place; and the warden beside it."""
+    line = [str(scope.binary), "load", place, "-n", "2", "-d", "60", "--ramp", "0"]
+    running = scope.start(line, env={"AFPSCOPE_PASSWORD": "secret1"})
+    wait_until(lambda: any(folder.glob("LanTest-*/*")), 60, "its files")
+    which = (SETUID, KILL, NET_ADMIN, BPF)
+    held = {bit for one in threads(running.process.pid) for bit in has(one, *which)}
+    of_warden = {bit for one in wardens(running) for bit in has(one, *which)}
+    running.signal(2)
+    running.finish(60).expect(INTERRUPTED)
+    return sorted(held), sorted(of_warden)

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import contextlib
 import json
+import os
 import re
 import shutil
 import signal
@@ -35,7 +36,8 @@ from mpirun import (
 from mpirun import processes as all_processes
 from netatalk import Server
 from queueing import Station
-from scope import LOST, OK, SLOW, USAGE, Done, Running, Scope, kill, left_on, wait_until
+from rights import rights
+from scope import LOST, NOBODY, OK, SLOW, USAGE, Done, Running, Scope, kill, left_on, wait_until
 
 found = re.search(r"#define CLIENTS_OPENING_MAX (\d+)", (REPO / "user/drive/clients.h").read_text())
 assert found
@@ -301,13 +303,15 @@ def actions_of(phase: dict[str, Any]) -> int:
 
 
 def killed(scope: Scope, flavour: str, where: Path, which: tuple[int, int]) -> dict[int, Any]:
-    """Kills a process (rank; 0: that of mpirun, 1: its child) of a load that works. Rank -> the
-    phase that it has saved, where it has."""
+    """Kills a process (rank; 0: that of mpirun, 1: its child) of a load that works, each rank as
+    the owner of the directory. Rank -> the phase that it has saved, where it has."""
     work, folder = where / "work", where / "run"
     work.mkdir()
+    os.chown(work, NOBODY, NOBODY)
     args = ("-n", "8", "-d", "60", "--files", "0", "-o", str(folder))
     running = start(scope, flavour, work, *args)
     ranks = wait_for_work(running, work, 8)
+    assert {rights(rank[1])[0] for rank in ranks.values()} == {NOBODY}
     kill([ranks[which[0]][which[1]]])
     assert finish(running, work).status != OK
     files = {0: folder / "run.json", **{i: folder / f"rank-{i}.json" for i in range(1, RANKS)}}

@@ -2,8 +2,9 @@
 """A load that was recorded, replayed: the same requests come to the server again.
 
 Tests user/replay/replay.c, recording.c, replay_clients.c, replay_opts.c, replay_text.c,
-user/report/json/replay.c, user/report/screen/screen_replay.c, client/work/replay, user/app/job.c.
-Some 10 s.
+user/replay/replay_users.c, user/report/json/replay.c, user/report/screen/screen_replay.c,
+client/work/replay, user/app/job.c.
+Some 15 s.
 """
 
 from __future__ import annotations
@@ -122,3 +123,48 @@ def test_what_is_no_recording_is_refused(scope: Scope, tmp_path: Path) -> None:
     said = scope(None, "--dry-run", str(tmp_path), tool="replay").expect(FAILED).err
     assert "is no recording that can be replayed" in said
     scope(None, tool="replay").expect(USAGE)
+
+
+def test_copies_do_the_same_each_in_files_of_its_own(
+    scope: Scope, recording: Path, tmp_path: Path
+) -> None:
+    place = tmp_path / "place"
+    place.mkdir()
+    args = (str(recording), str(place), "--no-think", "--watch", "off", "--clients")
+    runs = [tmp_path / n for n in ("x1", "x3")]
+    done = [scope(None, *args, run.name, "-o", str(run), tool="replay").expect(OK) for run in runs]
+    assert "(3 copies of 4)" in done[1].err
+    once, thrice = (phase(run)["replay"] for run in runs)
+    assert (once["copies"], thrice["copies"]) == (1, 3)
+    for key in ("recorded", "planned", "recorded_read_bytes", "read_bytes", "written_bytes"):
+        assert thrice[key] == 3 * once[key] > 0
+    assert [q["as_recorded"] for q in thrice["requests"]] == [
+        3 * q["as_recorded"] for q in once["requests"]
+    ]
+    assert phase(runs[1])["load"]["opened"] == 3 * phase(runs[0])["load"]["opened"]
+    assert not list(place.iterdir())
+
+
+def test_users_of_the_recording_log_in_as_others(scope: Scope, dbd: Server, tmp_path: Path) -> None:
+    """Those of a load by two users; one of them only; and what each made is removed."""
+    users = tmp_path / "users"
+    users.write_text("bench1,secret1\nbench2,secret1\n")
+    trace = ("--trace=requests", "--replayable", "--users", str(users))
+    folder = str(tmp_path / "recording")
+    scope(dbd, *LOAD, *trace, "-o", folder, tool="load").expect(OK)
+    said = scope(None, "--dry-run", "--of-user", "bench2", folder, tool="replay").expect(OK).out
+    assert ": 1 session," in said
+    assert ", not replayed" in said
+    users.write_text("bench1=bench2,secret1\nbench2=bench1,secret1\n")
+    args = (folder, "--no-think", "--users", str(users))
+    done = scope(dbd, *args, "-o", str(tmp_path / "run"), tool="replay").expect(OK)
+    assert "have no line" not in done.out
+    run = json.loads((tmp_path / "run" / "run.json").read_text())
+    who = Counter(s["user"] for s in run["sessions"])
+    # of bench1 were two clients of the load and its own session; that of the replay is, too
+    assert (who["bench2"], who["bench1"]) == (2 + 1, 1 + 1)
+    about = phase(tmp_path / "run")["replay"]
+    assert sum(q["as_recorded"] for q in about["requests"]) == about["planned"] > 100
+    users.write_text("bench1=bench2,secret1\n")
+    done = scope(dbd, *args, "--clients", "x2", tool="replay").expect(OK)
+    assert "1 of 2 users of the recording have no line in --users" in done.out

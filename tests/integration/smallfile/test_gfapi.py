@@ -16,6 +16,7 @@ from typing import Any
 
 import pytest
 from gluster import VOLUMES, Gluster
+from rights import held_by_load
 from scope import NO_SESSION, OK, REFUSED, REPO, Done, Scope, wait_until
 from stopped import says_it_was_stopped
 from test_store_verbs import (
@@ -321,3 +322,8 @@ def test_our_declarations_are_those_of_the_library(tmp_path: Path) -> None:
     line = ["gcc", "-fsyntax-only", "-Wall", "-Werror", "-Wno-deprecated-declarations", *folders]
     done = subprocess.run([*line, source], capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
+
+
+def test_a_load_gives_its_rights_up(scope: Scope, server: Gluster) -> None:
+    """Also the threads of libgfapi."""
+    assert held_by_load(scope, server.url("one"), server.mnt / "one") == ([], [])

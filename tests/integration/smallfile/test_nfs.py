@@ -18,6 +18,7 @@ import pytest
 from fakes import Far
 from ganesha import Ganesha
 from nfswire import on_the_wire
+from rights import held_by_load
 from scope import NO_SESSION, OK, REFUSED, REPO, Done, Run, Scope, wait_until
 from test_store_verbs import (
     DENIED,
@@ -469,3 +470,7 @@ def test_our_declarations_are_those_of_the_library(libnfs5: Path, tmp_path: Path
     line += [str(source)]
     done = subprocess.run(line, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
+
+
+def test_a_load_gives_its_rights_up(scope: Scope, server: Ganesha) -> None:
+    assert held_by_load(scope, url(server), server.share1) == ([], [])

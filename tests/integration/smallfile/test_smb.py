@@ -20,7 +20,7 @@ import pytest
 from mpirun import ENVIRONMENT, FLAVOURS, mpirun, plugin
 from netns import HIDDEN, cable, inside, space
 from offline import analysis
-from rights import held_by_clean
+from rights import held_by_clean, held_by_load
 from samba import Samba
 from scope import NO_SESSION, OK, REFUSED, REPO, Done, Scope, wait_until
 from test_store_verbs import (
@@ -395,6 +395,10 @@ def test_a_wrong_place_is_refused_with_its_form(scope: Scope, place: str, why: s
 
 def test_clean_gives_its_rights_up_before_a_server_answers(scope: Scope) -> None:
     assert not held_by_clean(scope, "smb://ann@127.0.0.1:{}/share")
+
+
+def test_a_load_gives_its_rights_up(scope: Scope, server: Samba) -> None:
+    assert held_by_load(scope, url(server), server.share1) == ([], [])
 
 
 @pytest.mark.parametrize("library_is", ["absent", "old", "wrong"])

@@ -73,6 +73,23 @@ static void no_action_begins_before_it_is_due(void **state)
 	rig_free(g);
 }
 
+static void how_late_each_action_began_is_kept_where_it_is_asked_for(void **state)
+{
+	struct engine_job work = rig_work(0);
+	struct rig *g = timed();
+
+	(void)state;
+	rig_do(g, &work);
+	assert_null(g->load->late);
+	rig_free(g);
+	g = timed();
+	work.keeps_late = true;
+	rig_do(g, &work);
+	assert_int_equal(g->load->late->n, ACTIONS);
+	assert_true(g->load->late->max <= g->load->late_max_ns);
+	rig_free(g);
+}
+
 static void what_was_due_before_the_last_action_ended_is_measured_from_then(void **state)
 {
 	const struct engine_job work = rig_work(0);
@@ -119,6 +136,7 @@ static void one_with_nothing_to_do_now_is_asked_again_when_it_is_due(void **stat
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(how_late_each_action_began_is_kept_where_it_is_asked_for),
 		cmocka_unit_test(no_action_begins_before_it_is_due),
 		cmocka_unit_test(what_was_due_before_the_last_action_ended_is_measured_from_then),
 		cmocka_unit_test(an_action_that_may_not_begin_is_asked_about_again),

@@ -427,6 +427,13 @@ static const struct usage_case replay_cases[] = {
 	{ "--speed 1001 rec FOLDER", "replay: --speed: '1001' is not in 0..1000 (see afpscope replay --help)" },
 	{ "--from 3 --to 2 rec FOLDER", "replay: --to 2: not later than --from 3 (see afpscope replay --help)" },
 	{ "--prepare --keep rec FOLDER", "replay: --keep: --prepare keeps the files anyway (see afpscope replay --help)" },
+	{ "--clients 3 rec FOLDER", "replay: --clients: '3' is not x1 to x1000, such as x3 (see afpscope replay --help)" },
+	{ "--clients x0 rec FOLDER", "replay: --clients: 'x0' is not x1 to x1000, such as x3 (see afpscope replay --help)" },
+	{ "--clients x1001 rec FOLDER", "replay: --clients: 'x1001' is not x1 to x1000, such as x3 (see afpscope replay --help)" },
+	{ "--clients x2.5 --dry-run rec", "replay: --clients: 'x2.5' is not x1 to x1000, such as x3 (see afpscope replay --help)" },
+	{ "--of-user= rec FOLDER", "replay: --of-user: '' is no user (see afpscope replay --help)" },
+	{ "--threads 0 rec FOLDER", "replay: --threads: '0' is not in 1..256 (see afpscope replay --help)" },
+	{ "--users f rec FOLDER", "replay: --users: a directory has no users to log in (see afpscope replay --help)" },
 	{ "rec", "replay: which volume? give -s VOLUME or afp://host/VOLUME (see afpscope replay --help)" },
 };
 

@@ -46,37 +46,37 @@ static int rig_teardown(void **state)
 	return 0;
 }
 
-static struct afs_heard heard(const struct rig *x, enum afs_heard_part part, uint16_t id,
-			      uint16_t command, const char *text)
+static struct afs_captured captured(const struct rig *x, enum afs_captured_part part, uint16_t id,
+				    uint16_t command, const char *text)
 {
-	struct afs_heard h = { .head = { .timestamp = 5,
-					 .session = SESSION,
-					 .user = 1000,
-					 .port = PORT,
-					 .dsi_id = id,
-					 .command = command,
-					 .part = (uint8_t)part,
-					 .found = x->found } };
+	struct afs_captured h = { .head = { .timestamp = 5,
+					    .session = SESSION,
+					    .user = 1000,
+					    .port = PORT,
+					    .dsi_id = id,
+					    .command = command,
+					    .part = (uint8_t)part,
+					    .found = x->found } };
 
 	h.head.n = (uint16_t)hex_bytes(h.bytes, text);
-	h.head.len = h.head.n + (part != AFS_HEARD_REPLY);
+	h.head.len = h.head.n + (part != AFS_CAPTURED_REPLY);
 	return h;
 }
 
 /* A request, all of it. */
 static void ask(struct rig *x, uint16_t id, uint16_t command, const char *text)
 {
-	struct afs_heard h = heard(x, AFS_HEARD_BEGIN, id, command, text);
+	struct afs_captured h = captured(x, AFS_CAPTURED_BEGIN, id, command, text);
 
 	h.head.seq = x->seq++;
-	operations_heard(x->o, &h);
+	operations_captured(x->o, &h);
 }
 
 static void reply(struct rig *x, uint16_t id, uint16_t command, const char *text)
 {
-	const struct afs_heard h = heard(x, AFS_HEARD_REPLY, id, command, text);
+	const struct afs_captured h = captured(x, AFS_CAPTURED_REPLY, id, command, text);
 
-	operations_heard(x->o, &h);
+	operations_captured(x->o, &h);
 }
 
 static struct afs_record_operations answer_to(struct rig *x, uint16_t id, uint16_t command,
@@ -138,7 +138,7 @@ static void a_request_may_come_in_parts(void **state)
 {
 	static const char text[] = "00 1122 00000002 02 04 'name'";
 	struct rig *x = *state;
-	struct afs_heard whole = heard(x, AFS_HEARD_BEGIN, 0, CREATE, text), h;
+	struct afs_captured whole = captured(x, AFS_CAPTURED_BEGIN, 0, CREATE, text), h;
 	struct afs_record_operations r, want;
 
 	ask(x, 0, CREATE, text);
@@ -150,16 +150,16 @@ static void a_request_may_come_in_parts(void **state)
 			h.head.dsi_id++;
 			h.head.seq = x->seq++;
 			h.head.n = cut;
-			operations_heard(x->o, &h);
-			h.head.part = AFS_HEARD_MORE;
+			operations_captured(x->o, &h);
+			h.head.part = AFS_CAPTURED_MORE;
 			h.head.at = cut;
 			h.head.n = more - cut;
 			memcpy(h.bytes, whole.bytes + cut, h.head.n);
-			operations_heard(x->o, &h);
+			operations_captured(x->o, &h);
 			h.head.at = more;
 			h.head.n = whole.head.n - more;
 			memcpy(h.bytes, whole.bytes + more, h.head.n);
-			operations_heard(x->o, &h);
+			operations_captured(x->o, &h);
 			r = answer_to(x, 1, CREATE, -1);
 			r.dsi_id = 0;
 			assert_memory_equal(&r, &want, sizeof(r));
@@ -169,30 +169,31 @@ static void a_request_may_come_in_parts(void **state)
 static void a_part_that_is_missing_is_marked(void **state)
 {
 	struct rig *x = *state;
-	struct afs_heard h = heard(x, AFS_HEARD_BEGIN, 1, CREATE, "00 1122 00000002 02 04 'name'");
+	struct afs_captured h = captured(x, AFS_CAPTURED_BEGIN, 1, CREATE,
+					 "00 1122 00000002 02 04 'name'");
 	struct afs_record_operations r;
 
 	h.head.seq = x->seq++;
 	h.head.n = 5;
-	operations_heard(x->o, &h);
-	h.head.part = AFS_HEARD_MORE;
+	operations_captured(x->o, &h);
+	h.head.part = AFS_CAPTURED_MORE;
 	h.head.at = 7;
-	operations_heard(x->o, &h);
+	operations_captured(x->o, &h);
 	r = answer_to(x, 1, CREATE, -1);
 	assert_true(r.marks == AFS_MARK_ARGUMENTS && r.volume == 0x1122 && !r.name);
 	close_fork(x, 2, 17);
 	assert_int_equal(answer_to(x, 2, CLOSE, 0).marks, 0);
 	/* one that promises more than there is room for */
-	h = heard(x, AFS_HEARD_BEGIN, 3, CREATE, "00");
+	h = captured(x, AFS_CAPTURED_BEGIN, 3, CREATE, "00");
 	h.head.seq = x->seq++;
 	h.head.len = UINT32_MAX;
-	operations_heard(x->o, &h);
-	h.head.part = AFS_HEARD_MORE;
+	operations_captured(x->o, &h);
+	h.head.part = AFS_CAPTURED_MORE;
 	h.head.at = 1;
 	h.head.n = AFS_COMMAND_LEN;
-	operations_heard(x->o, &h);
+	operations_captured(x->o, &h);
 	h.head.n = UINT16_MAX;
-	operations_heard(x->o, &h);
+	operations_captured(x->o, &h);
 	assert_int_equal(answer_to(x, 3, CREATE, -1).marks, AFS_MARK_ARGUMENTS);
 }
 
@@ -280,13 +281,13 @@ static void the_same_numbers_may_come_again(void **state)
 static void many_sessions_come_and_go(void **state)
 {
 	struct rig *x = *state;
-	struct afs_heard h = heard(x, AFS_HEARD_BEGIN, 1, CLOSE, "00 0011");
+	struct afs_captured h = captured(x, AFS_CAPTURED_BEGIN, 1, CLOSE, "00 0011");
 	struct afs_record_sessions end = { .event = AFS_EVENT_END, .port = PORT };
 
 	for (uint32_t i = 1; i < 200000; i++) {
 		h.head.session = end.session = i;
 		h.head.timestamp = end.t = i * 1000000000ull;
-		operations_heard(x->o, &h);
+		operations_captured(x->o, &h);
 		operations_session(x->o, &end);
 	}
 }

@@ -28,6 +28,7 @@ json_t *json_replay(struct json_doc *d, const struct run_replay *r)
 {
 	json_t *o = json_object(), *requests = json_array();
 
+	json_put(d, o, "copies", json_number(r->copies));
 	json_put(d, o, "recorded", json_number(r->recorded));
 	json_put(d, o, "planned", json_number(r->planned));
 	json_put(d, o, "recorded_read_bytes", json_number(r->recorded_read_b));
@@ -39,6 +40,9 @@ json_t *json_replay(struct json_doc *d, const struct run_replay *r)
 	json_put(d, o, "due_p50_ns", json_replay_time(r->due_p50_ns));
 	json_put(d, o, "due_p99_ns", json_replay_time(r->due_p99_ns));
 	json_put(d, o, "due_max_ns", json_replay_time(r->due_max_ns));
+	json_put(d, o, "late_p50_ns", json_replay_time(r->late_p50_ns));
+	json_put(d, o, "late_p99_ns", json_replay_time(r->late_p99_ns));
+	json_put(d, o, "late_max_ns", json_replay_time(r->late_max_ns));
 	for (size_t i = 0; i < r->n; i++)
 		json_add(d, requests, json_replay_request(d, &r->request[i]));
 	json_put(d, o, "requests", requests);

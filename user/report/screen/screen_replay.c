@@ -3,6 +3,8 @@
 #include "report/screen/screen.h"
 #include "report/screen/screen_text.h"
 
+#define SCREEN_REPLAY_LATE_NS 1000000u /* p99: more is said in yellow */
+
 enum { COL_NAME, COL_RECORDED, COL_SENT, COL_OTHER, COL_WAS_P50, COL_P50, COL_WAS_P99, COL_P99 };
 
 static const struct section_column columns[] = {
@@ -61,6 +63,22 @@ static void screen_replay_put_due(const struct paint *p, const struct run_replay
 	screen_put(p, INK_NONE, t.text, 2);
 }
 
+/* By which of these times this program itself held requests up. */
+static void screen_replay_put_late(const struct paint *p, const struct run_replay *r)
+{
+	struct screen_text t = { 0 };
+
+	if (!r->late_p99_ns)
+		return;
+	screen_add(&t,
+		   "Late because of this machine, after they were due and their client was free: "
+		   "p50 %s, p99 %s, max %s",
+		   screen_time((double)r->late_p50_ns).text,
+		   screen_time((double)r->late_p99_ns).text,
+		   screen_time((double)r->late_max_ns).text);
+	screen_put(p, r->late_p99_ns > SCREEN_REPLAY_LATE_NS ? INK_YELLOW : INK_NONE, t.text, 2);
+}
+
 int screen_replay(const struct paint *p, const struct run_phase *phase)
 {
 	const struct run_replay *r = phase->replay;
@@ -75,10 +93,13 @@ int screen_replay(const struct paint *p, const struct run_phase *phase)
 		screen_replay_put_row(&s, &r->request[i]);
 		sent += r->request[i].came.as_recorded + run_replay_others(&r->request[i].came);
 	}
+	if (r->copies > 1)
+		screen_add(&t, "%u copies of each session. ", r->copies);
 	screen_add(&t, "Replayed: %s of %s requests of the recording (%s)", cell_count(sent).text,
 		   cell_count(r->recorded).text,
 		   screen_percent((double)sent, (double)r->recorded).text);
 	screen_put(p, INK_NONE, t.text, 2);
 	screen_replay_put_due(p, r);
+	screen_replay_put_late(p, r);
 	return section_close(&s);
 }

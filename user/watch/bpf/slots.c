@@ -13,6 +13,12 @@
 /* After this time a process without any thread slot is certainly not just beginning. */
 #define BEGIN_NS 1000000000u
 
+/*
+ * For so long a connection that its process has closed, or left by its end, is kept for others that
+ * have it open, with that process.
+ */
+#define HELD_NS (60 * 1000000000ull)
+
 static void collected(struct slots *s, enum afs_slots of, uint32_t i)
 {
 	s->slot[of][s->n[of]++] = i;
@@ -50,6 +56,29 @@ static void collect_stream(struct slots *s, struct bpf_view *v, uint32_t i)
 	collected(s, AFS_SLOTS_STREAM, i);
 }
 
+/* Processes that have ended are kept while others may go on with their connections. */
+static void slots_keep_held(struct slots *s, const struct bpf_view *v)
+{
+	uint32_t n = bpf_view_streams(v), held, process;
+	uint64_t now = clock_now_ns();
+
+	for (uint32_t i = 0; i < n; i++) {
+		/* In this order: who goes on with it first changes the process. */
+		held = __atomic_load_n(&v->stream[i].held, __ATOMIC_ACQUIRE);
+		process = __atomic_load_n(&v->stream[i].process, __ATOMIC_ACQUIRE);
+		if (held && process && now < v->process[process - 1].ended_ns + HELD_NS)
+			s->ended[process - 1] = false;
+	}
+}
+
+/* Its process has closed it; and nobody else has it open, or goes on with it. */
+static bool stream_closed(const struct afs_stream *stream)
+{
+	if (__atomic_load_n(&stream->held, __ATOMIC_ACQUIRE))
+		return stream->ended_ns && stream->ended_ns + HELD_NS < clock_now_ns();
+	return __atomic_load_n(&stream->ended, __ATOMIC_ACQUIRE);
+}
+
 /*
  * Whether it has ended: with its process, whose calls are its own if it serves no other; of several
  * each by itself.
@@ -61,8 +90,8 @@ static bool stream_ended(const struct slots *s, const struct bpf_view *v,
 
 	if (!process)
 		return false;
-	return s->ended[process - 1] || (__atomic_load_n(&stream->ended, __ATOMIC_ACQUIRE) &&
-					 v->process[process - 1].streams > 1);
+	return s->ended[process - 1] ||
+	       (v->process[process - 1].streams > 1 && stream_closed(stream));
 }
 
 static int collect_streams(struct bpf_rung *b)
@@ -135,6 +164,7 @@ int slots_collect(struct bpf_rung *b)
 	/* Processes first: if one has ended, all of its threads have. */
 	for (uint32_t i = 0; i < m; i++)
 		s->ended[i] = process_ended(&v->process[i]);
+	slots_keep_held(s, v);
 	for (uint32_t i = 0; i < n; i++) {
 		t = &v->thread[i];
 		p = t->process;

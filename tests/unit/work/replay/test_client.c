@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
  * A client in a directory: the image is made, also the rest of it, and requests are compared with
- * the recording. Tests client/work/replay/replay_client.c, replay_make.c, replay_request.c.
+ * the recording. Tests client/work/replay/replay_client.c, replay_copy.c, replay_make.c,
+ * replay_request.c.
  */
 #include "afp/proto.h"
 #include "work/replay/replay_client.h"
@@ -17,16 +18,18 @@
 
 #include <cmocka.h>
 
-#define ROOT 2
-#define MS   1000000ull
-#define BASE "base"
-#define LEN  100000u
+#define ROOT     2
+#define MS       1000000ull
+#define BASE     "base"
+#define LEN      100000u
+
+#define MADE_DIR 5 /* the step that makes a directory */
 
 struct rig {
 	char dir[64];
 	struct store *store;
 	struct replay_plan *p;
-	struct replay_common common;
+	struct replay_copy copy;
 	struct replay_client *client;
 	uint8_t *data;
 	uint64_t t_ns;
@@ -50,7 +53,8 @@ static void on(struct rig *g, uint16_t command, uint64_t name)
 	    (struct replay_request) { .command = command, .path = { .dir = ROOT, .name = name } });
 }
 
-/* A file is opened, read whole and closed; another is made; the directory has three more. */
+/* A file is opened, read whole and closed; another is made; the directory has three more; one is
+ * made in it. */
 static int setup(void **state)
 {
 	const struct replay_opts o = { .speed = 1 };
@@ -71,12 +75,14 @@ static int setup(void **state)
 	add(g,
 	    (struct replay_request) {
 		.command = AFP_EnumerateExt2, .path = { .dir = ROOT }, .offset = 1, .actual = 5 });
+	on(g, AFP_CreateDir, 12);
 	assert_int_equal(replay_plan_close(g->p, &g->e), 0);
 	g->data = calloc(2, LEN);
-	g->common = (struct replay_common) {
-		.plan = g->p, .base = BASE, .n_clients = 1, .data = g->data, .data_len = 4096
+	g->copy = (struct replay_copy) {
+		.plan = g->p, .base = BASE, .data = g->data, .data_len = 4096
 	};
-	g->client = replay_client_new(&g->common, 0, g->data + LEN, LEN);
+	assert_int_equal(replay_copy_init(&g->copy), 0);
+	g->client = replay_client_new(&g->copy, 0, g->data + LEN, LEN);
 	*state = g;
 	return 0;
 }
@@ -87,6 +93,7 @@ static int teardown(void **state)
 	char command[128];
 
 	replay_client_free(g->client);
+	replay_copy_fini(&g->copy);
 	replay_plan_free(g->p);
 	store_close(g->store);
 	snprintf(command, sizeof(command), "rm -rf %s", g->dir);
@@ -123,7 +130,7 @@ static void make(struct rig *g)
 	char path[128];
 
 	snprintf(path, sizeof(path), "%s/" BASE, g->dir);
-	g->common.found = mkdir(path, 0700) != 0;
+	g->copy.found = mkdir(path, 0700) != 0;
 	assert_int_equal(play(g, replay_client_make_dirs(g->client)), 0);
 	assert_int_equal(play(g, replay_client_make_files(g->client)), 0);
 }
@@ -190,10 +197,90 @@ static void of_an_image_that_is_there_only_the_rest_is_made(void **state)
 	assert_int_equal(truncate(path_of(g, 0, path), 5), 0);
 	fclose(fopen(path_of(g, 3, path), "we"));
 	make(g);
-	assert_true(g->common.found);
+	assert_true(g->copy.found);
 	assert_int_equal(len_of(g, 0), LEN);
 	assert_int_equal(len_of(g, 3), -1);
 	assert_int_equal(entries(g), 1 + 3);
+}
+
+/* The second copy, in its own directory; the first one is made before. */
+static struct replay_client *second_copy(struct rig *g, struct replay_copy *copy)
+{
+	*copy = g->copy;
+	copy->below = "copy-2";
+	assert_int_equal(replay_copy_init(copy), 0);
+	return replay_client_new(copy, 0, g->data + LEN, LEN);
+}
+
+static void each_copy_has_an_image_of_its_own(void **state)
+{
+	struct rig *g = *state;
+	struct replay_client *first = g->client;
+	struct replay_copy copy;
+
+	make(g);
+	g->client = second_copy(g, &copy);
+	make(g);
+	assert_int_equal(play(g, replay_client_use(g->client)), 0);
+	assert_int_equal(outcomes(g, REPLAY_AS_RECORDED), 6);
+	assert_true(copy.answered[0]);
+	assert_false(g->copy.answered[0]);
+	assert_int_equal(entries(g), 1 + 3); /* the first one is as it was */
+	replay_client_free(g->client);
+	g->client = first;
+	assert_int_equal(play(g, replay_client_use(g->client)), 0);
+	assert_int_equal(outcomes(g, REPLAY_AS_RECORDED), 6);
+	replay_copy_fini(&copy);
+}
+
+static void a_later_copy_sends_later(void **state)
+{
+	struct rig *g = *state;
+	struct script *s = replay_client_use(g->client);
+	const uint64_t due_ns = s->type->due(s);
+
+	g->copy.later_ns = 7;
+	assert_int_equal(s->type->due(s), due_ns + 7);
+}
+
+static unsigned int mode_of(const char *path)
+{
+	struct stat st;
+
+	assert_int_equal(stat(path, &st), 0);
+	return st.st_mode & 07777;
+}
+
+static void where_there_are_several_users_each_may_use_the_image(void **state)
+{
+	const mode_t was = umask(077);
+	struct rig *g = *state;
+	char path[256];
+
+	g->copy.for_all = true;
+	make(g);
+	assert_int_equal(mode_of(path_of(g, 0, path)), 0666);
+	assert_int_equal(mode_of(path_of(g, 4, path)), 0777); /* the directory that is listed */
+	strcat(path, "/more-0000002");
+	assert_int_equal(mode_of(path), 0666);
+	make(g); /* what is there already, too */
+	assert_int_equal(outcomes(g, REPLAY_NEW_ERROR), 0);
+	umask(was);
+}
+
+static void what_a_user_makes_can_be_removed_by_others_at_the_end(void **state)
+{
+	const mode_t was = umask(077);
+	struct rig *g = *state;
+	char path[256];
+
+	g->copy.for_all = true;
+	make(g);
+	play(g, replay_client_use(g->client));
+	assert_int_equal(mode_of(path_of(g, MADE_DIR, path)), 0700);
+	assert_int_equal(play(g, replay_client_finish(g->client)), 0);
+	assert_int_equal(mode_of(path_of(g, MADE_DIR, path)), 0777);
+	umask(was);
 }
 
 static void requests_are_answered_as_in_the_recording(void **state)
@@ -203,12 +290,12 @@ static void requests_are_answered_as_in_the_recording(void **state)
 
 	make(g);
 	assert_int_equal(play(g, replay_client_use(g->client)), 0);
-	assert_int_equal(outcomes(g, REPLAY_AS_RECORDED), 5);
+	assert_int_equal(outcomes(g, REPLAY_AS_RECORDED), 6);
 	replay_client_add_done(g->client, &done);
 	assert_int_equal(done.read_b, LEN);
 	assert_string_equal(done.first, "");
 	for (uint32_t i = 0; i < g->p->n_steps; i++)
-		assert_true(g->p->answered[i]);
+		assert_true(g->copy.answered[i]);
 }
 
 static void another_length_is_said(void **state)
@@ -237,7 +324,7 @@ static void what_needs_a_file_that_is_not_open_is_not_sent(void **state)
 	assert_int_equal(outcomes(g, REPLAY_UNSENT), 2);     /* read, close */
 	assert_int_equal(outcomes(g, REPLAY_OTHER_SIZE), 1); /* the list has an entry less */
 	for (uint32_t i = 0; i < g->p->n_steps; i++)
-		assert_true(g->p->answered[i]);
+		assert_true(g->copy.answered[i]);
 }
 
 int main(void)
@@ -246,6 +333,10 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		TEST(the_image_has_files_of_their_lengths),
 		TEST(of_an_image_that_is_there_only_the_rest_is_made),
+		TEST(each_copy_has_an_image_of_its_own),
+		TEST(a_later_copy_sends_later),
+		TEST(where_there_are_several_users_each_may_use_the_image),
+		TEST(what_a_user_makes_can_be_removed_by_others_at_the_end),
 		TEST(requests_are_answered_as_in_the_recording),
 		TEST(another_length_is_said),
 		TEST(what_needs_a_file_that_is_not_open_is_not_sent),

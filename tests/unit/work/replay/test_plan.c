@@ -107,6 +107,28 @@ static const struct replay_object *object(const struct rig *g, uint32_t i)
 	return &g->p->object[step(g, i)->object];
 }
 
+/* ---- whose requests ---- */
+
+static void sessions_of_others_are_left_out_as_if_they_had_not_been(void **state)
+{
+	struct rig *g = *state;
+	struct replay_request q = on(AFP_CreateFile, ROOT, 10);
+	struct replay_counts all;
+
+	q.of_others = true;
+	q.session = 2;
+	add(g, q);
+	q = on(AFP_GetFileDirParms, ROOT, 10);
+	q.user = 1001;
+	add(g, q);
+	close_it(g);
+	replay_plan_counts(g->p, &all);
+	assert_int_equal(all.left[REPLAY_OTHERS], 1);
+	assert_int_equal(g->p->n_clients, 1);
+	assert_int_equal(g->p->client[0].user, 1001);
+	assert_int_equal(g->p->image.files, 1); /* it was there for this one */
+}
+
 /* ---- the image ---- */
 
 static void what_is_looked_at_is_in_the_image(void **state)
@@ -426,6 +448,7 @@ int main(void)
 {
 #define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
 	const struct CMUnitTest tests[] = {
+		TEST(sessions_of_others_are_left_out_as_if_they_had_not_been),
 		TEST(what_is_looked_at_is_in_the_image),
 		TEST(what_is_not_found_or_is_made_is_not_in_it),
 		TEST(what_was_there_already_is_in_it),
