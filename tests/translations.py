@@ -80,6 +80,7 @@ _SAYS = (
     "ranks/courier",
     "ranks/ranks",
     "ranks/ranks_sum",
+    "replay/replay_judge",
     "run/doubts",
     "run/phase",
     "watch/bpf/load",

@@ -13,7 +13,7 @@ from pathlib import Path
 
 from . import forms, markdown, show, sweepcompare
 from .errors import NOTHING, OK, UNTRUSTED, Failure, wrong_use
-from .judge import causes, design, stats, versus
+from .judge import causes, design, replaycompare, stats, versus
 from .judge.causes import Cause, Change
 from .judge.stats import Margins
 from .limit import knee
@@ -152,6 +152,8 @@ def count_rows(a: Sequence[Run], b: Sequence[Run]) -> tuple[list[CountRow], int,
     before, after = counts.observe(a), counts.observe(b)
     known, new = counts.bands(before), counts.bands(after)
     tests = {key[0] for key in before} & {key[0] for key in after}
+    replayed = all(r.replay for r in (*a, *b))
+    each = counts.REPLAY_STRAY_OF if replayed else counts.STRAY_OF
     rows, same, vary = [], 0, 0
     for key in sorted({*before, *after}, key=counts.order):
         if key[0] not in tests:
@@ -163,7 +165,7 @@ def count_rows(a: Sequence[Run], b: Sequence[Run]) -> tuple[list[CountRow], int,
         off = min(*map(of_x.beyond, y), *map(of_y.beyond, x))
         if set(x) == set(y) and len(set(x)) == 1:
             same += 1
-        elif off > counts.strays(key, n):
+        elif off > counts.strays(key, n, each):
             ranges = (min(x), max(x)), (min(y), max(y))
             rows.append(CountRow(key[0], key[1], counts.label(key), *ranges, n))
         else:
@@ -221,7 +223,8 @@ def judge(a: Sequence[Run], b: Sequence[Run], least: float) -> Comparison:
     doubts = design.doubts(a, b)
     of = {run.id: values.of_run(run) for run in (*a, *b)}
     rows = versus.time_rows(a, b, of, Margins(least, design.DOUBT if doubts else None))
-    recorded = not all(r.repeats_its_work for r in (*a, *b))
+    repeats = all(r.repeats_its_work for r in (*a, *b))
+    recorded = not repeats or len({r.kind for r in (*a, *b)}) > 1  # replays, by other protocols
     differ, same, vary = ([], 0, 0) if recorded else count_rows(a, b)
     if not rows and not differ and not same and not vary:
         what = "AFP command was answered in both" if recorded else "test is in both"
@@ -488,6 +491,8 @@ def report(a: list[Run], b: list[Run], args: argparse.Namespace, title: str = "c
     """Prints the comparison; shared with ab."""
     c = judge(a, b, args.least)
     remarks = [*limits_said(a, b), *notes(c, (len(a), len(b)))]
+    remarks += [f"the servers, or how they were watched, differ in {text}"
+                for text in versus.elsewhere([*a, *b])]  # fmt: skip
     doubts = [f"{r.name}: {text}" for r in (*a, *b) for text in r.doubts]
     title = f"afpscope {title}"
     if args.html:
@@ -530,5 +535,7 @@ def run(args: argparse.Namespace) -> int:
     if args.slo:
         raise wrong_use("--slo is for sweeps")
     a, b = groups(args)
+    if replaycompare.is_wanted(a, b):
+        return replaycompare.run(a, b, args)
     check(a, b, args.force)
     return report(a, b, args)

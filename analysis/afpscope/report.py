@@ -38,6 +38,7 @@ CLIENTS = 20  # shown; run.json has all
 DRAWN = 0.005  # of all time: commands with less are only in the table
 TOGETHER = 12  # runs on one page, at most; of more each has a page of its own
 CHUNK = 4  # of them, that a process makes at a time
+FIRST = ("replay",)  # keys of tables that answer what was asked
 DISTRIBUTIONS = 3  # figures shown; more are collapsed
 
 
@@ -84,7 +85,8 @@ class Page:
     loads: list[LoadView]
     joined: joined.Joined | None
     rx: rxpage.RxView | None
-    tables: tuple[tuple[str, Section], ...]  # and their ids
+    first: tuple[tuple[str, Section], ...]  # tables that come first, and their ids
+    tables: tuple[tuple[str, Section], ...]  # likewise
     untabled: bool  # the run has no tables
 
     @property
@@ -280,7 +282,8 @@ def _page(run: Run, runs: list[Run], made: Painter, prefix: str) -> Page:
         loads=loadpage.views(run, made, prefix),
         joined=joined.join(run, runs),
         rx=rxpage.view(run, made, prefix),
-        tables=tables or (),
+        first=tuple(one for one in tables or () if one[1].key in FIRST),
+        tables=tuple(one for one in tables or () if one[1].key not in FIRST),
         untabled=tables is None,
     )
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""afpscope sweep: `load` or `rx` step by step, and where the server can take no more."""
+"""afpscope sweep: `load`, `replay` or `rx` step by step, and where the server can take no more."""
 
 from __future__ import annotations
 
@@ -37,14 +37,15 @@ from .limit import knee, outcome
 from .limit.knee import Slo
 from .measure import quiet, served, sweepjob, swept
 from .measure.children import Relay, address, last_line, program
-from .measure.sweepjob import JOB_FILE, Job
-from .measure.swept import LOAD, RX, Line
+from .measure.sweepjob import JOB_FILE, RECORDING, Job
+from .measure.swept import LOAD, REPLAY, RX, Line
 from .saved import steps
 from .saved.crowd import MEAN
 from .saved.files import Folder, written
 from .saved.steps import AGAIN, BISECTED, PLANNED, SCHEMA, SWEEP_FILE, Sweep
 
-PASSES_ON = True  # the options of load, or of rx
+PASSES_ON = True  # the options of load, of replay, or of rx
+SPEED = "speed"  # of a replay
 ORDERS = ("shuffled", "up", "abba")
 STEPS_MAX = 1000
 QUIET_SOON_S, QUIET_MAX_S, FAR_S = 2.0, 30.0, 5.0
@@ -54,15 +55,17 @@ _SECRET = re.compile(r"(-w|--password)(=?)(.*)", re.S)
 _CHANGES_SET = ("file-size", "files")
 _OURS = ("--no-save", "--set-of", "--remove-set", "--directories", "--serve")
 _RX_URL = "rx://"
+_OURS_OF_REPLAY = ("--no-save", "--dry-run", "--prepare", "--no-think")
 
 
 def options(parser: argparse.ArgumentParser) -> None:
     parser.usage = (
         "afpscope sweep [OPTIONS] [OPTIONS of load] --clients 1,2,5,... -o DIR "
-        "URL|DIRECTORY\n       afpscope sweep [OPTIONS] [OPTIONS of rx] --clients 1,30,250 -o DIR "
-        "rx://HOST[:PORT]\n       afpscope sweep --serve '--buffer 64K,1M,16M' [OPTIONS of rx] "
-        "-o DIR\n       (any one option has a list of numbers; afpscope load --help and afpscope "
-        "rx --help list them)"
+        "URL|DIRECTORY\n       afpscope sweep [OPTIONS] [OPTIONS of replay] --replay RECORDING "
+        "--speed 1,2,4,8 -o DIR URL|DIRECTORY\n       afpscope sweep [OPTIONS] [OPTIONS of rx] "
+        "--clients 1,30,250 -o DIR rx://HOST[:PORT]\n       afpscope sweep --serve "
+        "'--buffer 64K,1M,16M' [OPTIONS of rx] -o DIR\n       (any one option has a list of "
+        "numbers; afpscope load --help and afpscope rx --help list them)"
     )
     parser.add_argument("-o", "--output", metavar="DIR", type=Path,
                         help="a new folder for the steps and sweep.json; needed")  # fmt: skip
@@ -78,6 +81,8 @@ def options(parser: argparse.ArgumentParser) -> None:
                         help="what the server must keep: p99<=50ms, rate>=500")  # fmt: skip
     parser.add_argument("--refine", metavar="N", type=int, default=4,
                         help="further steps around the knee (default 4)")  # fmt: skip
+    parser.add_argument("--replay", metavar="RECORDING", type=Path,
+                        help="each step replays this recording: --speed 1,2,4,8")  # fmt: skip
     parser.add_argument("--serve", metavar="OPTIONS",
                         help="rx: each step has a server of our own with these")  # fmt: skip
     parser.add_argument("--each", metavar="COMMAND",
@@ -179,34 +184,37 @@ class Target:
 
 def command_of(rest: Sequence[str], serve: str | None, job: Job | None = None) -> str:
     """Which command the steps are."""
-    if job and not any("://" in w for w in rest):
+    if job and (job.command == REPLAY or not any("://" in w for w in rest)):
         return job.command
+    if any(w.split("=")[0] == f"--{RECORDING}" for w in rest):
+        return REPLAY
     return RX if serve is not None or any(w.startswith(_RX_URL) for w in rest) else LOAD
 
 
-def target(line: Line, job: Job | None = None) -> Target:
+def target(line: Line, job: Job | None = None, command: str = LOAD) -> Target:
+    """`command`: of the steps, where it is not told by what is loaded."""
     client = line.client
     words = [w for w in client.others if not w.startswith("-")]
     url = next((w for w in words if "://" in w), None)
     if job and job.target and not url:
         url = job.target if "://" in job.target else None
         if not url and line.server is None:
-            return Target(job.target, Path(job.target), "", 0)
+            return Target(job.target, Path(job.target), "", 0, command)
     if line.server is not None:
         if url:
             raise wrong_use(f"--serve makes a server for each step, and {url} is another one")
         return Target("afpscope rx --serve", None, "", 0, RX, True)
     if url:
-        command = RX if url.startswith(_RX_URL) else LOAD
+        command = RX if url.startswith(_RX_URL) else command
         return Target(masked([url])[0], None, *address(url), command)
     if words and Path(words[-1]).is_dir() and client.others[-1] == words[-1]:
-        return Target(words[-1], Path(words[-1]), "", 0)
+        return Target(words[-1], Path(words[-1]), "", 0, command)
     host = client.given("--host", "-h") or (job and job.value("host")) or "localhost"
     port = client.given("--port", "-p") or (job and job.value("port")) or "548"
     if not port.isdigit():
         raise wrong_use(f"--port {port}: not a number")
     shown = f"[{host}]" if ":" in host else host
-    return Target(f"{shown}:{port}", None, host, int(port))
+    return Target(f"{shown}:{port}", None, host, int(port), command)
 
 
 # The steps
@@ -221,6 +229,7 @@ class Driver:
     slo: Slo | None
     program: str
     job: Job | None = None  # that was given
+    command: str = LOAD
     relay: Relay = field(default_factory=Relay)
     steps: list[dict[str, Any]] = field(default_factory=list)
     stopped: str | None = None
@@ -229,7 +238,7 @@ class Driver:
     started: str = field(default_factory=lambda: _now())
 
     def __post_init__(self) -> None:
-        self.target = target(self.line, self.job)
+        self.target = target(self.line, self.job, self.command)
         self.is_here = self.target.is_here
         self.no_set = self.target.command != LOAD
         self.own_set = self.no_set or self.args.own_set or self.line.option in _CHANGES_SET
@@ -336,6 +345,7 @@ class Driver:
         words = [self.target.command, *self.line.client.at(value)]
         if self.target.command == LOAD:
             words += [f"--seed={self.args.seed}", *self._set()]
+        if self.target.command in (LOAD, REPLAY):
             words += [f"--slo={self.args.slo}"] if self.args.slo else []
         return [*words, "-o", str(self.folder / name), *([where] if where else [])]
 
@@ -385,7 +395,7 @@ class Driver:
     def refine(self) -> None:
         """Further steps around the knee, unless it is that of a closed loop without SLO."""
         first = len(self.steps)
-        whole = all("." not in v for v in self.line.values)
+        whole = all("." not in v for v in self.line.values) and self.line.option != SPEED
         for i in range(self.args.refine):
             if self.relay.caught:
                 return
@@ -446,9 +456,15 @@ def _check(args: argparse.Namespace) -> None:
         raise wrong_use("-o DIR, a new folder for the steps and sweep.json, is needed")
     if (args.each is None) != (args.values is None):
         raise wrong_use("--each COMMAND and --values LIST belong together")
+    ours = _OURS_OF_REPLAY if args.replay else _OURS
     for word in args.rest:
-        if word.split("=")[0] in _OURS:
-            raise wrong_use(f"{word.split('=')[0]} is given to load by the sweep itself")
+        if word.split("=")[0] in ours:
+            by = (
+                "cannot be used in a sweep"
+                if args.replay
+                else "is given to load by the sweep itself"
+            )
+            raise wrong_use(f"{word.split('=')[0]} {by}")
 
 
 def _end(driver: Driver, whole: bool) -> int:
@@ -495,6 +511,8 @@ def run(args: argparse.Namespace) -> int:
 
 def _run(args: argparse.Namespace, job: Job | None, path: Path | None) -> int:
     _check(args)
+    if args.replay:
+        args.rest = [f"--{RECORDING}={args.replay.absolute()}", *args.rest]
     command = command_of(args.rest, args.serve, job)
     server = None if args.serve is None else shlex.split(args.serve)
     line = swept.parse(command, args.rest, server, args.values)
@@ -506,8 +524,9 @@ def _run(args: argparse.Namespace, job: Job | None, path: Path | None) -> int:
         return OK
     if len(line.values) * args.repeat > STEPS_MAX:
         raise wrong_use(f"{len(line.values) * args.repeat} steps: at most {STEPS_MAX}")
-    limit = knee.slo(args.slo) if args.slo else None
-    driver = Driver(args, line, limit, named, job)
+    own = knee.KEPT_UP_WITH if command == REPLAY else None
+    limit = knee.slo(args.slo) if args.slo else own
+    driver = Driver(args, line, limit, named, job, command)
     if not Folder(driver.folder).is_empty():
         raise wrong_use(f"{driver.folder} exists and is not an empty folder: name a new one")
     driver.note()

@@ -29,7 +29,7 @@ from .saved.steps import Step, Sweep, is_sweep, open_sweep
 from .tables import values
 
 # What sweeps are compared in: the rate, all actions, and the probe.
-_COMPARED = ("", values.ACTION, values.PROBE)
+_COMPARED = ("", values.ACTION, values.PROBE, values.DUE)
 # Of the interval of the difference of two knees: tests/python/simulate.py says how often it errs.
 KNEES = 0.995
 
@@ -84,7 +84,9 @@ def _times(steps: list[Step], sweep: Sweep, common: dict[float, str]) -> versus.
         assert step.run and step.phase
         at = f"{sweep.option} {common[step.size]}"
         phases = [p for p in step.run.whole_phases if p.load]
-        if sweep.command != swept.RX or len(phases) < 2:
+        if step.phase.replay:
+            found = values.of_replay(step.phase, at)
+        elif sweep.command != swept.RX or len(phases) < 2:
             found = values.of_load(step.phase, at)
         else:
             by_test = (values.of_load(p, f"{p.title}, {at}") for p in phases)

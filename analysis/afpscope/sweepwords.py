@@ -103,6 +103,7 @@ WORDS: dict[str, str] = {
     "knee_unsure": "of no step it can be told whether it keeps the limit",
     "knee_untold": "{text}; cannot be told at {values}: {why}",
     "knee_slo": "{slo} is kept",
+    "knee_replay": "the server keeps up with its recorded users",
     "knee_rate": "at least {share:.0%} of the offered rate is reached",
     "knee_between": "{what} up to {below} ({of_below}), no longer at {above} ({of_above})",
     "knee_higher": "{what} at every value, up to {below} ({of_below}): the knee is higher",

@@ -12,6 +12,7 @@ from dataclasses import replace
 
 from . import historywords, rxwords, sweepwords, versuswords
 from .catalogue import Message, translated, translations
+from .page import replaywords
 from .saved.model import Transfer
 from .saved.run import AFP_WORDS, DOUBTS, NO_WORDS, Cause, Run
 from .saved.sections import Cell, Column, Note, Row, Section
@@ -398,6 +399,7 @@ _WORDS: dict[str, str] = {
     **rxwords.WORDS,
     **historywords.WORDS,
     **versuswords.WORDS,
+    **replaywords.WORDS,
 }
 
 # Of the tables of figures, those that no table of the program has.

@@ -52,6 +52,9 @@ const char *const nfs_what[N_STORE_VERBS] = {
 	[STORE_LOGIN] = "login",
 	[STORE_LOGOUT] = "logout",
 	[STORE_EXCHANGE] = "exchange",
+	[STORE_DEL_XATTR] = "removexattr",
+	[STORE_LIST_XATTRS] = "listxattr",
+	[STORE_OTHER] = "other",
 };
 
 const char *const nfs_lacks[N_STORE_VERBS] = {
@@ -66,6 +69,9 @@ const char *const nfs_lacks[N_STORE_VERBS] = {
 	[STORE_LOGIN] = ONLY_AFP,
 	[STORE_LOGOUT] = ONLY_AFP,
 	[STORE_EXCHANGE] = "an export has files, and no calls",
+	[STORE_DEL_XATTR] = NO_XATTR,
+	[STORE_LIST_XATTRS] = NO_XATTR,
+	[STORE_OTHER] = ONLY_AFP,
 };
 
 /* ---- errors ---- */

@@ -67,6 +67,9 @@ const char *const smb_what[N_STORE_VERBS] = {
 	[STORE_LOGIN] = "login",
 	[STORE_LOGOUT] = "logout",
 	[STORE_EXCHANGE] = "exchange",
+	[STORE_DEL_XATTR] = "delxattr",
+	[STORE_LIST_XATTRS] = "listxattr",
+	[STORE_OTHER] = "other",
 };
 
 const char *const smb_lacks[N_STORE_VERBS] = {
@@ -82,6 +85,9 @@ const char *const smb_lacks[N_STORE_VERBS] = {
 	[STORE_LOGIN] = ONLY_AFP,
 	[STORE_LOGOUT] = ONLY_AFP,
 	[STORE_EXCHANGE] = "a share has files, and no calls",
+	[STORE_DEL_XATTR] = "streams are not removed and listed here",
+	[STORE_LIST_XATTRS] = "streams are not removed and listed here",
+	[STORE_OTHER] = ONLY_AFP,
 };
 
 static struct smb *smb_of(const struct remote_job *j)

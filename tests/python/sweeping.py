@@ -75,6 +75,7 @@ class Made:
     slo: list[dict[str, Any]] | None = None  # what load said of its limits; None: an older run
     doubts: list[dict[str, str]] | None = None
     kinds: int = 1  # of actions, alike
+    replay: dict[str, Any] | None = None  # `replay` of its phase
     undone: tuple[tuple[float, int], ...] = ()  # ms that these waited at least, and how many
 
 
@@ -184,6 +185,8 @@ def document(it: Made, name: str) -> dict[str, Any]:
     phase["load"] = load(it)
     probe = Made(clients=1, rate=3, p50_ms=1, p99_ms=it.probe_ms)
     phase["probe"] = load(probe)
+    if it.replay:
+        phase["replay"] = it.replay
     if it.parts:
         _ledger(phase, it.parts)
     else:

@@ -107,12 +107,10 @@ static int replay_make(struct replay_run *f, struct err *e)
 					 .base = f->base,
 					 .live = (enum ticker_how)f->cfg->live };
 	const uint64_t begun_ns = clock_now_ns();
-	struct users users = f->cfg->users;
 	int r = replay_find_base(f, e);
 
 	o.found = f->found;
 	r = r ? r : replay_clients_open(&f->clients, &o, e);
-	users_forget(&users);
 	f->w.faults.none_open = r == -ECONNREFUSED;
 	r = r ? r : replay_room(f, e);
 	r = r ? r : replay_make_base(f, e);
@@ -140,11 +138,17 @@ static int replay_keep_result(struct replay_run *f, struct run_phase *p, struct 
 	r |= replay_note_recording(f->plan, &f->about, warnings);
 	r |= replay_users_note(f->cfg, &f->about, warnings);
 	p->replay = replay_result(f->plan, f->cfg->copies, &done, p->load);
+	if (p->replay)
+		workload_judge(&f->w, replay_judge(&f->cfg->slos, f->plan, &done, p->load,
+						   &p->replay->kept_up, cmd_stop));
+	if (p->replay && f->cfg->no_think)
+		p->replay->kept_up = (struct run_slo) { 0 };
 	if (p->load->n_lost)
 		r |= run_note(warnings, "lost", "%u of %u sessions were lost: %s", p->load->n_lost,
 			      p->load->n_clients, p->load->why);
 	f->w.faults.lost |= p->load->n_lost != 0;
-	f->w.faults.refused |= all.failed > 0;
+	/* a limit says how many may */
+	f->w.faults.refused |= all.failed > 0 && !slo_has(&f->cfg->slos, SLO_FAILED, "");
 	return r || !p->replay ? err_set(e, -ENOMEM, "out of memory") : 0;
 }
 
@@ -162,7 +166,7 @@ static int replay_measure(struct replay_run *f, struct err *e)
 	if (r)
 		return r;
 	while (!clients_wait(f->clients, TICK_NS))
-		;
+		session_look_tick(s, clock_now_ns());
 	r = clients_join(f->clients, p, e);
 	session_region_end(s, p);
 	if (r)
@@ -202,9 +206,15 @@ static void replay_forget(struct replay_run *f)
 static int main_replay_work(struct workload *w, struct err *e)
 {
 	struct replay_run *f = (struct replay_run *)w;
+	struct users users = f->cfg->users;
 	struct err gone = { 0 };
 	int r = replay_make(f, e);
 
+	/* the sessions that have made the image know its files; those of the replay are new, as
+	 * the recorded ones were */
+	if (!r && !f->cfg->prepare)
+		r = replay_clients_reopen(&f->clients, e);
+	users_forget(&users);
 	if (!r && !f->cfg->prepare) {
 		load_ready(&w->load);
 		r = replay_measure(f, e);

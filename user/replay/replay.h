@@ -4,6 +4,7 @@
 
 /* The options of afpscope replay. */
 
+#include "drive/slo.h"
 #include "drive/users.h"
 #include "drive/workload.h"
 #include "replay/recording.h"
@@ -25,6 +26,7 @@ struct replay_cfg {
 	/* Of it; user i of the new server is recorded[i] of the recording. */
 	struct users users;
 	const char **recorded;
+	struct slos slos;
 };
 
 #define REPLAY_DEFAULTS                                                                            \
@@ -51,6 +53,25 @@ int replay_read(const struct replay_cfg *cfg, struct replay_plan **plan, struct 
 /* What the run remembers. 0 or -ENOMEM. */
 int replay_describe(const struct replay_cfg *cfg, const struct replay_plan *p,
 		    const struct recording *about, struct run_notes *o);
+
+/* ---- replay_judge.c ---- */
+
+/* Whether each limit is of a request that there is. 0, or -EINVAL and a text. */
+int replay_check_slos(const struct slos *s, struct err *e);
+
+/*
+ * Judges the limits, into load, and whether the server kept up: 99 of 100 requests were answered
+ * within a second of when they were due, or within a tenth of the time of all where that is less,
+ * whatever their answers are. Late because of this program,
+ * or because clients waited for each other, is not late because of the server: then it cannot be
+ * told; nor of clients that did not pause. Returns the worst of the limits.
+ */
+enum run_slo_verdict replay_judge(const struct slos *s, const struct replay_plan *p,
+				  const struct replay_done *done, struct run_load *load,
+				  struct run_slo *kept_up, bool stopped);
+
+/* How many requests are of clients that hardly paused in the recording. */
+uint64_t replay_unpaused(const struct replay_plan *p);
 
 /* ---- replay_text.c: what is said of a recording ---- */
 

@@ -68,6 +68,12 @@ const struct opt replay_options[] = {
 	{ .name = "to", .arg = "SECONDS", .type = OPT_TIME, .offset = AT(to_s), .max = TIME_MAX_NS,
 	  .help = "end so long after the recording's begin (default: with its last request)" },
 	SESSION_THREADS_OPTIONS(struct replay_cfg, threads, realtime, ""),
+	{ .name = "slo", .arg = "LIMIT[,LIMIT]", .type = OPT_CALL, .offset = AT(slos), .call = slo_take, .repeats = true,
+	  .help = "exit with 7 if this limit was not kept, with 8 if that cannot be told, such as p99<=50ms, "
+		  "read.mean<=2ms, rate>=500, failed<=0.1%; may be repeated",
+	  .more = "A limit is as that of afpscope load --slo; SCOPE is a kind of request as the table names it. The time counts "
+		"from when a request was due, with --no-think from when it was sent. Whether the server kept up is said "
+		"without a limit as well, and the exit code does not depend on that." },
 	SESSION_FORCE_OPTION(struct replay_cfg, w.s),
 	TICKER_OPTION(struct replay_cfg, live,
 		"The line says how far it is, then the second's requests done, their mean latency from when they were due, failed "
@@ -102,7 +108,7 @@ int replay_check(const struct replay_cfg *cfg, struct err *e)
 		return err_set(e, -EINVAL, "--keep: --prepare keeps the files anyway");
 	if (cfg->users_file && cfg->w.s.local)
 		return err_set(e, -EINVAL, "--users: a directory has no users to log in");
-	return 0;
+	return replay_check_slos(&cfg->slos, e);
 }
 
 int replay_parse(struct workload_cfg *base, struct job *j, struct err *e)

@@ -273,8 +273,12 @@ struct run_replay *replay_result(const struct replay_plan *p, unsigned int copie
 		return NULL;
 	}
 	replay_plan_counts(p, &all);
-	if (!p->o.no_think)
+	if (!p->o.no_think) {
 		replay_put_due(r, load);
+		r->planned_ns = p->n_steps ? p->step[p->n_steps - 1].due_ns : 0;
+	}
+	r->delayed = done->n_delayed;
+	r->delayed_max_ns = done->delayed_max_ns;
 	r->copies = copies;
 	r->recorded = all.recorded * copies;
 	r->planned = all.planned * copies;

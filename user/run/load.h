@@ -437,6 +437,10 @@ struct run_replay {
 	uint64_t due_p50_ns, due_p99_ns, due_max_ns;
 	/* How much later than due, or than their client was free, they were begun. Likewise. */
 	uint64_t late_p50_ns, late_p99_ns, late_max_ns;
+	uint64_t planned_ns; /* from the first to the last of them; 0: likewise */
+	/* Requests that the replay itself, not the server, made more than 1 ms late; at most so. */
+	uint64_t delayed, delayed_max_ns;
+	struct run_slo kept_up; /* whether the server kept up; text "": not judged */
 	size_t n;
 	struct run_replay_request *request; /* owned */
 };

@@ -158,6 +158,12 @@ ACTIONS: Spec = [
         "begun": LATENCY,
     }
 ]
+SLO: Spec = {
+    "text": How.LIMIT,
+    "why": S,
+    **_of(W, "verdict unit"),
+    **_of(F, "limit_ns value_ns kept limit value value_at_least value_of_others"),
+}
 LOAD: Spec = {
     **_of(
         F,
@@ -171,14 +177,7 @@ LOAD: Spec = {
     **_of(How.MOMENT, "begin_ns measure_ns end_ns common_ns"),
     "undone": LATENCY,
     "silence": _of(F, "from_ns ns clients ranks of_ranks"),
-    "slo": [
-        {
-            "text": How.LIMIT,
-            "why": S,
-            **_of(W, "verdict unit"),
-            **_of(F, "limit_ns value_ns kept limit value value_at_least value_of_others"),
-        }
-    ],
+    "slo": [SLO],
     "doubts": [{"what": W, "text": S}],
     "actions": ACTIONS,
     "each_gap": [{**_of(F, "from_ns to_ns"), "why": S}],
@@ -229,9 +228,10 @@ PHASE: Spec = {
         **_of(
             F,
             "recorded planned recorded_read_bytes recorded_written_bytes read_bytes written_bytes"
-            " waited unordered due_p50_ns due_p99_ns due_max_ns copies late_p50_ns late_p99_ns"
-            " late_max_ns",
+            " waited unordered due_p50_ns due_p99_ns due_max_ns planned_ns delayed delayed_max_ns"
+            " copies late_p50_ns late_p99_ns late_max_ns",
         ),
+        "kept_up": SLO,
         "requests": [
             {
                 "name": W,

@@ -28,6 +28,8 @@ UNCLEAR, TOO_FEW = "differs, cause unclear", "not enough runs"
 ALPHA = 0.01
 LEVEL = 0.95
 _EXACT_MAX = 40
+# Values of B, at least, that say how far the only one of A may be from them by chance.
+LEAST_OTHERS = 3
 # Differences of logarithms are equal if they differ by less than this.
 _ROUNDING = 1e-9
 # A side varies more than the other if its deviation is so many times as large.
@@ -275,6 +277,27 @@ def compare(blocks: Sequence[Block], margins: Margins = Margins(), blur: float =
         return Test(*head, low, high, p, p, same(least - blur) if least > blur else None, smallest)
     sure = larger(max(least, math.log1p(margins.doubt)) + blur)
     return Test(*head, low, high, p, sure, None, smallest)
+
+
+def apart(one: float, others: Sequence[float], least: float = 0.0, blur: float = 0.0) -> Test:
+    """Whether B's values are other than A's only one, by the interval in which Student's t has one
+    more value like them, on the logarithms: both sides are taken to vary as B does.
+
+    Fewer than LEAST_OTHERS do not say how they vary. A is of one time only, so that it is never
+    sure what a difference is due to, nor shown that there is none.
+    """
+    logs = np.log(np.array(others)) if others and min(one, *others) > 0 else np.empty(0)
+    if not len(logs):
+        return Test(1, len(others), one, None, None, None, None, None, None, None, 1.0)
+    by = _mean(logs) - math.log(one)
+    middle = float(np.exp(_median(logs)))
+    if len(logs) < LEAST_OTHERS:
+        return Test(1, len(logs), one, middle, math.expm1(by), None, None, None, None, None, 1.0)
+    variance, freedom = _variance([logs])
+    found = Means(by, math.sqrt(variance * (1 + 1 / len(logs))), freedom)
+    low, high = (math.expm1(by + sign * (found.reach + blur)) for sign in (-1, 1))
+    p = found.p_larger(math.log1p(least) + blur)
+    return Test(1, len(logs), one, middle, math.expm1(by), low, high, p, 1.0, None, 0.0)
 
 
 def _interval(

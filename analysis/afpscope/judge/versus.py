@@ -21,6 +21,9 @@ Times = dict[str, dict[values.Row, values.Value]]
 _KNOWN_AT_THE_END = ("server.afpd.congestion",)
 # Runs that differ only in these can be compared.
 _FREE_OPTIONS = {"timeout_s", "sample_hz"}
+# Of replays only the work must be the same: where a recording is, and what server it is sent to,
+# may be others.
+_PLACE_OPTIONS = {"recording", "directory", "mode"}
 # Counts of an iteration are the same whatever these are. Times are not: the first iteration is
 # often colder than the others, and what ran before a test leaves something in caches.
 _AMOUNTS = {"iterations", "warmup", "tests", "duration_s"}
@@ -101,11 +104,16 @@ def settings(run: Run) -> dict[str, str]:
     free = (
         _FREE_OPTIONS | _AMOUNTS | ({"directory"} if run.about == "calls" else set())
     )  # which server it is
+    free |= _PLACE_OPTIONS if run.is_replay else set()
     out |= {f"options.{k}": v for k, v in run.options.items() if k not in free}
-    out |= {f"server.{k}": run.server.get(k, "") for k in _SERVER}
+    return out if run.is_replay else out | _surroundings(run)
+
+
+def _surroundings(run: Run) -> dict[str, str]:
+    """Its server, and how it was observed."""
+    out = {f"server.{k}": run.server.get(k, "") for k in _SERVER}
     out |= {f"environment.{k}": run.environment.get(k, "") for k in _ENVIRONMENT}
-    out |= {f"rungs.{k}": run.rungs.get(k, "") for k in _RUNGS}
-    return out
+    return out | {f"rungs.{k}": run.rungs.get(k, "") for k in _RUNGS}
 
 
 def work_amounts(run: Run) -> dict[str, str]:
@@ -130,6 +138,15 @@ def unlike(all_of: Sequence[dict[str, str]]) -> dict[str, list[str]]:
 def differences(runs: Sequence[Run]) -> list[str]:
     """Reasons against a comparison: settings that are not the same in all runs."""
     found = unlike([settings(r) | work_amounts(r) for r in runs])
+    return [f"{key}: " + " against ".join(map(repr, of[:3])) for key, of in found.items()]
+
+
+def elsewhere(runs: Sequence[Run]) -> list[str]:
+    """In what the servers of replays differ, and how they were observed, which is no reason against
+    their comparison."""
+    if any(not run.is_replay for run in runs):
+        return []
+    found = unlike([_surroundings(run) for run in runs])
     return [f"{key}: " + " against ".join(map(repr, of[:3])) for key, of in found.items()]
 
 

@@ -127,6 +127,25 @@ class Slo:
         return None if load.doubts or value.at_least else True
 
 
+class KeptUp(Slo):
+    """Whether the server kept up with a recording, as the replay itself says."""
+
+    def value(self, phase: Phase) -> Bound:
+        of = phase.replay.kept_up if phase.replay else None
+        return (of.value if of else None) or Bound(None)
+
+    def kept(self, phase: Phase) -> bool | None:
+        of = phase.replay.kept_up if phase.replay else None
+        return of.kept if of else None
+
+    def why_not_told(self, phase: Phase) -> str:
+        of = phase.replay.kept_up if phase.replay else None
+        return of.why if of else "the times of the recording were not kept"
+
+
+KEPT_UP_WITH = KeptUp(None, "p99", 0, "")
+
+
 def _one(text: str) -> Slo:
     found = _SLO.fullmatch(text)
     if found and float(found["limit"]):
@@ -337,7 +356,8 @@ def _crossing(sweep: Sweep, limit: Slo) -> Crossing | None:
         values = [limit.value(p) for p in level.phases]
         for p, x in zip(level.phases, values, strict=True):
             alone = x.ns and not x.at_least and limit.kept(p) is (x.ns <= limit.limit_ns)
-            if limit.parts or not limit.limit_ns or not alone or level.value <= 0:
+            times = sum(part.limit_ns > 0 for part in limit.parts)
+            if times > 1 or not limit.limit_ns or not alone or level.value <= 0:
                 return None
         of.append(_at(sweep, level, [x.ns for x in values if x.ns]))
     return Crossing(tuple(of), math.log(limit.limit_ns)) if len(of) > 1 else None
@@ -484,7 +504,8 @@ def _text(
     known = {"below": below, "above": above}
     values = {key: _name(sweep, x.text, w) for key, x in known.items() if x}
     values |= {f"of_{key}": _counted(x, limit, w) for key, x in known.items() if x}
-    what = w.say("knee_slo", slo=limit.text) if limit else w.say("knee_rate", share=KEPT_UP)
+    what = w["knee_replay"] if isinstance(limit, KeptUp) else None
+    what = what or w.say("knee_slo", slo=limit.text) if limit else w.say("knee_rate", share=KEPT_UP)
     which = "between" if below and above else "higher" if below else "lower"
     if but := ", ".join(_exceptions(sweep, below, of)):
         which = "mixed" if which == "higher" else which

@@ -22,6 +22,7 @@ from .usl import Usl
 
 LINES = 28  # of the table on stdout
 ZERO = 1e-6
+REPLAY = "replay"
 REPEAT = 3  # steps of each value that give a knee an interval
 
 
@@ -145,7 +146,8 @@ def _law(sweep: Sweep, w: Words) -> Usl | str | None:
 def of(sweep: Sweep, slo: str | None = None, w: Words = ENGLISH) -> Outcome:
     """By the sweep's own SLO, or by another; its sentences in the language of w."""
     text = slo or sweep.slo
-    limit = knee.slo(text) if text else None
+    own = knee.KEPT_UP_WITH if sweep.command == REPLAY else None
+    limit = knee.slo(text) if text else own
     found = knee.find(sweep, limit, w)
     return Outcome(
         sweep,
@@ -251,6 +253,8 @@ def times(o: Outcome, *quantiles: str) -> dict[str, str]:
     out = {name: name for name in shown}
     if o.slo and o.slo.limit_ns and o.slo.figure not in out:
         out["limited"] = o.slo.figure
+    if o.sweep.command == REPLAY:
+        return out
     probe = "probe_mean" if o.sweep.mixed_probe else "probe_p99"
     return out | {probe: probe.replace("_", " ")}
 
@@ -392,7 +396,7 @@ def as_json(o: Outcome) -> dict[str, Any]:
     return {
         "knee": {
             "rule": o.knee.rule,
-            "slo": o.slo.text if o.slo else None,
+            "slo": o.slo.text or None if o.slo else None,
             "at": o.knee.at,
             "low": o.knee.low,
             "high": o.knee.high,

@@ -13,7 +13,7 @@ from pathlib import Path
 
 from ..errors import wrong_use
 from .children import said
-from .swept import LOAD, RX, SERVED_BY_US, Line, is_list, list_names
+from .swept import LOAD, REPLAY, RX, SERVED_BY_US, Line, is_list, list_names
 
 JOB_FILE = "job.ini"
 OWN = (
@@ -21,6 +21,7 @@ OWN = (
     "own-set",
 )  # fmt: skip
 FLAGS = ("own-set",)
+RECORDING = "recording"  # option of a step that is a replay
 _SECTION = re.compile(r"\s*\[([^]]*)\]")
 _KEY = re.compile(r"\s*([^=:;#\s][^=:]*?)\s*[=:]\s*(.*)")
 _QUOTED = re.compile(r'"((?:[^"\\]|\\["\\nrt])*)"\s*(?:;.*)?')
@@ -60,6 +61,8 @@ class Job:
     @property
     def command(self) -> str:
         """Of its steps."""
+        if RECORDING in self.keys:
+            return REPLAY
         return RX if "serve" in self.keys or (self.target or "").startswith("rx://") else LOAD
 
     @property

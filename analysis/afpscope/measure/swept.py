@@ -15,9 +15,10 @@ _LIST = re.compile(rf"{_ITEM}(?:,{_ITEM})+")
 _ONE_WORD = re.compile(rf"(--[\w-]+=|-[a-zA-Z])({_LIST.pattern})")
 # Lists that are one value: the sizes of one call.
 _ONE_VALUE = ("-f", "--file", "--file=")
-LOAD, RX = "load", "rx"
+LOAD, REPLAY, RX = "load", "replay", "rx"
 _LETTERS = {
     LOAD: {"-n": "clients", "-d": "duration", "-p": "port"},
+    REPLAY: {"-p": "port"},
     RX: {
         "-n": "clients", "-d": "duration", "-p": "port", "-b": "bytes", "-t": "threads",
         "-T": "times", "-u": "udp-size", "-W": "window", "-S": "rpc-send", "-R": "rpc-receive",

@@ -8,13 +8,13 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from .. import show
 from ..saved.run import Cause, Run, Shown
 from ..tables.digest import CommandView, Digest
 from ..words import Words, stopped
-from . import loadpage
+from . import loadpage, replaypage
 
 _SAID = 5  # causes that may be: so many are in the diagnosis's own sentence, all of them
 _NAMED = 3  # unsteady tests; more are named by their numbers
@@ -240,6 +240,19 @@ def _parts(*parts: Part) -> tuple[Part, ...]:
 
 def answer(d: Digest, damaged: bool, w: Words) -> Answer:
     """What the page of a run begins with. `damaged`: its trace is damaged."""
+    found = _answer(d, damaged, w)
+    said, more = replaypage.answer(d.run, w)
+    if not said:
+        return found
+    judged = d.run.replay.kept_up if d.run.replay else None
+    told = judged is not None and judged.kept is not None
+    doctor = Part("replay_doctor", (found.cause, *found.certain))
+    return replace(found, told=told, cause=" ".join(said), certain=tuple(more),
+                   parts=(doctor, *found.parts))  # fmt: skip
+
+
+def _answer(d: Digest, damaged: bool, w: Words) -> Answer:
+    """The same of any run but a replay, whose own figures come first."""
     run, badge = d.run, _badge(d.run, damaged, w)
     noticed = [w.sentence(text) for text in run.findings]
     felt, spent, unseen = _felt(d, w), _spent(d, w), _unseen(run, w)

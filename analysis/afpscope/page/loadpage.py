@@ -115,7 +115,8 @@ def _view(p: Phase, made: Painter, prefix: str) -> LoadView:
     _table(rows, made, prefix)
     from ..limit import knee  # and scipy, which pages of other runs do not need
 
-    return LoadView("load", rows, p.marks, pictures, knee.verdicts(p.load, made.w))
+    key = "replay_felt" if p.replay else "load"
+    return LoadView(key, rows, p.marks, pictures, knee.verdicts(p.load, made.w))
 
 
 def _table(rows: list[ActionRow], made: Painter, prefix: str) -> None:
@@ -232,7 +233,7 @@ def sentences(run: Run, w: Words) -> list[str]:
         if not load:
             continue
         calls = run.command == CALLS
-        if load.n > load.failed if calls else load.n:
+        if not p.replay and (load.n > load.failed if calls else load.n):
             out.append(rxpage.sentence(p, w) if calls else _sentence(p, load, w))
         if p.probe and p.probe.n:
             mean = show.time(p.probe.mean_ns())

@@ -422,7 +422,8 @@ def _silence(node: Node | None) -> Silence | None:
     )
 
 
-def _limit(node: Node) -> Limit:
+def limit(node: Node) -> Limit:
+    """One of `slo`."""
     kept, judged = node.get("kept"), node.get_text("verdict") is not None
     bound, ns = node.get("value_at_least"), node.get_int("value_ns")
     return Limit(
@@ -470,7 +471,7 @@ def parse(node: Node) -> Load:
         tuple(_action(a) for a in node["actions"].items()),
         tuple(_second(s) for s in node["seconds"].items()),
         tuple(_client(c) for c in node["each_client"].items()),
-        tuple(_limit(x) for x in limits.items()) if limits else (),
+        tuple(limit(x) for x in limits.items()) if limits else (),
         tuple(_stage(s) for s in stages.items()) if stages else (),
         _doubts(node.get("doubts")),
         _undone(node.get("undone")),

@@ -6,10 +6,11 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from ..errors import Failure
-from . import crowd, hist
+from . import crowd, hist, replayed
 from .crowd import Interval, Load, Mark
 from .hist import Histogram
 from .node import Node
+from .replayed import Replay
 
 Counts = dict[str, int | None]
 
@@ -142,6 +143,7 @@ class Phase:
     packets_in: Packets | None = None  # of kinds whose clients send datagrams
     packets_out: Packets | None = None
     storage: tuple[Storage, ...] = ()
+    replay: Replay | None = None
 
     def measured(self, metric: Metric) -> float | None:
         """A metric for one iteration: a transfer has the sum of those that count."""
@@ -301,7 +303,7 @@ def phase(node: Node) -> Phase:
     """One element of `phases`."""
     ledger, transfer = node["ledger"], node.get("transfer")
     rows, requests, outside = (ledger.get(k) for k in ("rows", "requests", "outside"))
-    load, probe = node.get("load"), node.get("probe")
+    load, probe, replay = (node.get(key) for key in ("load", "probe", "replay"))
     return Phase(
         node["test"].count(),
         node["iteration"].count(),
@@ -320,4 +322,5 @@ def phase(node: Node) -> Phase:
         _packets(ledger.get("packets_in")),
         _packets(ledger.get("packets_out")),
         _storage(ledger.get("storage")),
+        replayed.parse(replay) if replay else None,
     )

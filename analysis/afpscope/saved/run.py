@@ -15,6 +15,7 @@ from . import model, ranks, sealed
 from .files import opened
 from .model import Metric, Phase, Session
 from .node import Node, load
+from .replayed import Replay
 
 SCHEMAS = (1, 2)
 RUN_FILE = "run.json"
@@ -183,6 +184,15 @@ class Run:
     def diagnosed(self) -> Cause | None:
         """The first finding of the diagnosis that says why; None: it has none."""
         return next((c for c in self.causes if not c.whom), None)
+
+    @property
+    def is_replay(self) -> bool:
+        return any(p.replay for p in self.phases)
+
+    @property
+    def replay(self) -> Replay | None:
+        """What its first complete phase did beside a recording; None: it is no replay."""
+        return next((p.replay for p in self.whole_phases if p.replay), None)
 
     @property
     def name(self) -> str:

@@ -178,7 +178,7 @@ class Level:
 
     @property
     def offered(self) -> float | None:
-        return self.median(lambda x: x.rate_per_s)
+        return middle(map(_offered, self.phases))
 
     @property
     def saturated(self) -> bool:
@@ -195,6 +195,13 @@ class Level:
         """The step of the median rate: one that stands for all."""
         by_rate = sorted(self.steps, key=lambda s: s.load.achieved if s.load else 0.0)
         return by_rate[(len(by_rate) - 1) // 2]
+
+
+def _offered(phase: Phase) -> float | None:
+    """What the recording's times ask for, or what the load itself."""
+    if phase.replay:
+        return phase.replay.per_s
+    return phase.load.rate_per_s if phase.load else None
 
 
 def middle(values: Iterable[float | None]) -> float | None:

@@ -31,6 +31,7 @@ RATE = "rate"
 RECORDED = "recorded"  # in place of a test
 _LOADED = {"p50": 0.5, TAIL: 0.99}
 ACTION, PROBE = "action", "probe"  # in place of a command: all actions of a load, of its probe
+DUE = "all, from when due"  # likewise: all requests of a replay
 
 
 @dataclass(frozen=True, order=True)
@@ -178,12 +179,25 @@ def of_load(phase: Phase, test: str) -> dict[Row, Value]:
     return out
 
 
+def of_replay(phase: Phase, test: str) -> dict[Row, Value]:
+    """Of each kind of request how long clients waited for it, from when it was sent; of all, where
+    times are kept, from when it was due. How many there are a second is the recording's."""
+    assert phase.load and phase.replay
+    of = {a.name: a.begun for a in phase.load.actions}
+    if phase.replay.planned_ns:
+        of[DUE] = phase.load.latency()
+    found = (quantiles(test, name, histogram, _LOADED) for name, histogram in of.items())
+    return {row: value for one in found for row, value in one.items()}
+
+
 def of_run(run: Run) -> dict[Row, Value]:
     """All values of a run, in its order."""
     if run.about == "server":
         return _recorded(run.whole_phases)
     out: dict[Row, Value] = {}
     for phase in run.whole_phases:
-        if phase.load:
+        if phase.replay and phase.load:
+            out |= of_replay(phase, counts.test_name(phase))
+        elif phase.load:
             out |= of_load(phase, counts.test_name(phase))
     return out or _client(run)

@@ -36,7 +36,13 @@ struct replay_done {
 	uint64_t read_b, written_b;
 	uint64_t n_waited;    /* that had to wait for requests of others */
 	uint64_t n_unordered; /* that were sent before one that they need, as it did not come */
-	char first[256];      /* the first that was answered in another way; "" */
+	/*
+	 * That began more than 1 ms later than they would have if this program were never late and
+	 * waited for no other client, and by how much at most: a delay is in all requests of a
+	 * client until it has caught up.
+	 */
+	uint64_t n_delayed, delayed_max_ns;
+	char first[256]; /* the first that was answered in another way; "" */
 };
 
 /*
@@ -50,6 +56,7 @@ struct replay_copy {
 	bool found;        /* base was there: it may have a part of the image, or more */
 	bool for_all;      /* the clients log in as several users: each may use all of the image */
 	uint64_t later_ns; /* than the plan says */
+	uint64_t begin_ns; /* of the replay, CLOCK_MONOTONIC; 0: delays are not counted */
 	const void *data;  /* what is written: data_len bytes */
 	size_t data_len;
 	atomic_uchar *answered; /* of each step; set while it is replayed */

@@ -123,6 +123,15 @@ def test_load(scope: Scope, dbd: Server, tmp_path: Path) -> None:
     walk(scope, tmp_path, scope.command(dbd, *LOAD, *limits, tool="load"), SLOW)
 
 
+def test_replay(scope: Scope, dbd: Server, tmp_path: Path) -> None:
+    """Of a recording in which a limit is not kept."""
+    there, trace = str(tmp_path / "recording"), ("--trace=requests", "--replayable")
+    scope(dbd, *LOAD, *trace, "-o", there, tool="load").expect(OK)
+    walk(scope, tmp_path, scope.command(dbd, there, "--slo", "p50<=1ns", tool="replay"), SLOW)
+    page = (tmp_path / "page.html").read_text()
+    assert page.index("Answered as recorded: all") < page.index("Recorded, as the server took")
+
+
 def test_probe(scope: Scope, dbd: Server, tmp_path: Path) -> None:
     walk(scope, tmp_path, scope.command(dbd, "-q", "-d", "2", tool="probe"))
 

@@ -4,7 +4,7 @@
  * each row of each table, also of those that are added later.
  *
  * Tests user/app/job.c, user/main/load_opts.c, smallfile_opts.c, speedtest_opts.c, lantest.c,
- * probe.c, user/drive/rxperf_opts.c.
+ * probe.c, user/drive/rxperf_opts.c, user/replay/replay_opts.c.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -23,6 +23,7 @@
 #include "main/probe.h"
 #include "main/smallfile.h"
 #include "main/speedtest.h"
+#include "replay/replay.h"
 
 #define WORDS_MAX 24
 #define WORD_MAX  160
@@ -68,6 +69,12 @@ static int trip_lantest(void *to, struct job *j, struct err *e)
 	return lantest_parse(to, j, e);
 }
 
+static int trip_replay(void *to, struct job *j, struct err *e)
+{
+	*(struct replay_cfg *)to = (struct replay_cfg)REPLAY_DEFAULTS;
+	return replay_parse(to, j, e);
+}
+
 static int trip_speedtest(void *to, struct job *j, struct err *e)
 {
 	return speedtest_parse(to, j, e);
@@ -91,6 +98,7 @@ static const struct trip_command {
 	{ &lantest_job, trip_lantest, sizeof(struct lantest_cfg), afp_targets },
 	{ &speedtest_job, trip_speedtest, sizeof(struct speedtest_cfg), any_targets },
 	{ &rxperf_job, trip_rx, sizeof(struct rxperf_cfg), rx_targets },
+	{ &replay_job, trip_replay, sizeof(struct replay_cfg), any_targets },
 };
 
 #define N_COMMANDS (sizeof(commands) / sizeof(commands[0]))
@@ -107,6 +115,9 @@ static const struct {
 	{ "load", "mix", "browse|office|metadata|batch-read" },
 	{ "load", "only", "save|list|read" },
 	{ "probe", "slo", "p99=50ms|max=2s|probe.max=1s" },
+	{ "replay", "slo", "p99=50ms|read.mean=2ms|rate>=5,failed<=1%" },
+	{ "replay", "clients", "x1|x3|x1000" },
+	{ "replay", "of-user", "anna|1002|a b,1001" },
 	{ "smallfile", "loads", "create,stat|create|create,read,delete" },
 	{ "smallfile", "prefix", "f|a ;b|\"q\"" },
 	{ "smallfile", "tree", "t|my tree| x" },
@@ -358,6 +369,8 @@ static void trip_begin(struct trip_line *l, const struct trip_command *c)
 {
 	l->argc = 0;
 	trip_add(l, c->type->command);
+	if (c->type == &replay_job) /* else its first operand would be it */
+		trip_add(l, "--recording=a recording");
 }
 
 static void trip_end(struct trip_line *l, const struct trip_command *c)

@@ -1,11 +1,13 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
  * The default that an option's text names is the one that the command has; --help and the manual
- * print the same text. Tests user/main/load_opts.c, smallfile_opts.c, user/drive/rxperf_opts.c.
+ * print the same text. Tests user/main/load_opts.c, smallfile_opts.c, user/drive/rxperf_opts.c,
+ * user/replay/replay_opts.c.
  */
 #include "drive/rxperf.h"
 #include "main/load.h"
 #include "main/smallfile.h"
+#include "replay/replay.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -101,6 +103,20 @@ static void defaults_of_rx_are_those_that_it_names(void **state)
 	assert_int_equal(check_defaults(rxperf_options, &cfg), 13);
 }
 
+/* Its numbers of the connection; and the speed, which is none of those that are looked at above. */
+static void defaults_of_replay_are_those_that_it_names(void **state)
+{
+	const struct replay_cfg cfg = REPLAY_DEFAULTS;
+	const struct opt *o = replay_job.options;
+
+	(void)state;
+	assert_int_equal(check_defaults(o, &cfg), 2);
+	while (strcmp(o->name ? o->name : "", "speed"))
+		o++;
+	assert_non_null(strstr(o->help, "(default: 1)"));
+	assert_float_equal(cfg.speed, 1, 0);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -108,6 +124,7 @@ int main(void)
 		cmocka_unit_test(a_load_lasts_as_long_as_its_manual_says),
 		cmocka_unit_test(defaults_of_smallfile_are_those_that_it_names),
 		cmocka_unit_test(defaults_of_rx_are_those_that_it_names),
+		cmocka_unit_test(defaults_of_replay_are_those_that_it_names),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

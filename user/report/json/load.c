@@ -125,7 +125,7 @@ static unsigned int json_load_opened(const struct run_load *l)
 }
 
 /* Of a latency in ns, as always; of another figure in its unit. */
-static json_t *json_load_slo(struct json_doc *d, const struct run_slo *s)
+json_t *json_slo(struct json_doc *d, const struct run_slo *s)
 {
 	static const char *const verdicts[] = { "kept", "broken", "cannot tell" };
 	static const char *const units[] = { "ns", "1/s", "share", "1" };
@@ -151,7 +151,7 @@ static json_t *slos(struct json_doc *d, const struct run_load *l)
 	json_t *a = json_array();
 
 	for (unsigned int i = 0; i < l->n_slos; i++)
-		json_add(d, a, json_load_slo(d, &l->slo[i]));
+		json_add(d, a, json_slo(d, &l->slo[i]));
 	return a;
 }
 

@@ -27,6 +27,9 @@ struct json_ways {
 json_t *json_load(struct json_doc *d, const struct run_load *l, const struct run_rtts *at);
 json_t *json_replay(struct json_doc *d, const struct run_replay *r);
 
+/* A limit, and whether it was kept. */
+json_t *json_slo(struct json_doc *d, const struct run_slo *s);
+
 /* A phase in time: what the server did, what was changed. */
 json_t *json_intervals(struct json_doc *d, const struct run_timeline *t);
 json_t *json_marks(struct json_doc *d, const struct run_timeline *t);

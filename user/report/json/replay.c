@@ -43,6 +43,10 @@ json_t *json_replay(struct json_doc *d, const struct run_replay *r)
 	json_put(d, o, "late_p50_ns", json_replay_time(r->late_p50_ns));
 	json_put(d, o, "late_p99_ns", json_replay_time(r->late_p99_ns));
 	json_put(d, o, "late_max_ns", json_replay_time(r->late_max_ns));
+	json_put(d, o, "planned_ns", json_replay_time(r->planned_ns));
+	json_put(d, o, "delayed", json_number(r->delayed));
+	json_put(d, o, "delayed_max_ns", json_number(r->delayed_max_ns));
+	json_put(d, o, "kept_up", *r->kept_up.text ? json_slo(d, &r->kept_up) : json_null());
 	for (size_t i = 0; i < r->n; i++)
 		json_add(d, requests, json_replay_request(d, &r->request[i]));
 	json_put(d, o, "requests", requests);

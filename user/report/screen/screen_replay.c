@@ -44,6 +44,58 @@ static void screen_replay_put_row(struct section *s, const struct run_replay_req
 	cell[COL_P99] = screen_replay_time(q->p99_ns);
 }
 
+/* Whether each request had the answer that it has in the recording. */
+static void screen_replay_put_answers(const struct paint *p, const struct run_replay *r)
+{
+	struct screen_text t = { 0 };
+	uint64_t same = 0, others = 0, unsent = 0, lacks = 0;
+
+	for (size_t i = 0; i < r->n; i++) {
+		same += r->request[i].came.as_recorded;
+		others += run_replay_others(&r->request[i].came);
+		unsent += r->request[i].came.unsent;
+		lacks += r->request[i].came.lacks;
+	}
+	if (same == r->planned) {
+		screen_add(&t, "Answered as recorded: all %s requests", cell_count(same).text);
+	} else {
+		screen_add(&t, "Answered as recorded: %s of %s requests", cell_count(same).text,
+			   cell_count(r->planned).text);
+		if (others)
+			screen_add(&t, ", %s otherwise", cell_count(others).text);
+		if (unsent)
+			screen_add(&t, ", %s not sent", cell_count(unsent).text);
+		if (lacks)
+			screen_add(&t, ", %s not supported", cell_count(lacks).text);
+	}
+	screen_put(p, others ? INK_RED : INK_NONE, t.text, 2);
+}
+
+/* Whether the server kept up: its figure is when 99 of 100 requests were answered. */
+static void screen_replay_put_kept_up(const struct paint *p, const struct run_slo *s)
+{
+	static const enum ink inks[] = { INK_NONE, INK_RED, INK_YELLOW };
+	struct screen_text t = { 0 };
+
+	if (!*s->text)
+		return;
+	if (s->verdict == RUN_SLO_UNSURE)
+		screen_add(&t, "CANNOT TELL whether the server kept up: %s", s->why);
+	else if (s->verdict == RUN_SLO_KEPT)
+		screen_add(&t,
+			   "The server kept up: 99 of 100 requests were answered within %s of "
+			   "when they were due",
+			   screen_time(s->value).text);
+	else if (*s->why)
+		screen_add(&t, "The server DID NOT KEEP UP: %s", s->why);
+	else
+		screen_add(&t,
+			   "The server DID NOT KEEP UP: 1 of 100 requests was answered %s after it "
+			   "was due, or later",
+			   screen_time(s->value).text);
+	screen_put(p, inks[s->verdict], t.text, 2);
+}
+
 /* How far behind the recording it was. */
 static void screen_replay_put_due(const struct paint *p, const struct run_replay *r)
 {
@@ -93,6 +145,8 @@ int screen_replay(const struct paint *p, const struct run_phase *phase)
 		screen_replay_put_row(&s, &r->request[i]);
 		sent += r->request[i].came.as_recorded + run_replay_others(&r->request[i].came);
 	}
+	screen_replay_put_answers(p, r);
+	screen_replay_put_kept_up(p, &r->kept_up);
 	if (r->copies > 1)
 		screen_add(&t, "%u copies of each session. ", r->copies);
 	screen_add(&t, "Replayed: %s of %s requests of the recording (%s)", cell_count(sent).text,

@@ -5,6 +5,7 @@
  * replay_request.c.
  */
 #include "afp/proto.h"
+#include "base/clock.h"
 #include "work/replay/replay_client.h"
 
 #include <dirent.h>
@@ -298,6 +299,20 @@ static void requests_are_answered_as_in_the_recording(void **state)
 		assert_true(g->copy.answered[i]);
 }
 
+/* Two seconds late: each of them is, as the first of them was. */
+static void what_this_program_is_late_is_in_all_that_come_after(void **state)
+{
+	struct rig *g = *state;
+	struct replay_done done = { 0 };
+
+	make(g);
+	g->copy.begin_ns = clock_now_ns() - 2000 * MS;
+	assert_int_equal(play(g, replay_client_use(g->client)), 0);
+	replay_client_add_done(g->client, &done);
+	assert_int_equal(done.n_delayed, g->p->n_steps);
+	assert_true(done.delayed_max_ns >= 2000 * MS - g->p->step[0].due_ns);
+}
+
 static void another_length_is_said(void **state)
 {
 	struct rig *g = *state;
@@ -338,6 +353,7 @@ int main(void)
 		TEST(where_there_are_several_users_each_may_use_the_image),
 		TEST(what_a_user_makes_can_be_removed_by_others_at_the_end),
 		TEST(requests_are_answered_as_in_the_recording),
+		TEST(what_this_program_is_late_is_in_all_that_come_after),
 		TEST(another_length_is_said),
 		TEST(what_needs_a_file_that_is_not_open_is_not_sent),
 	};

@@ -1,0 +1,216 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Whether the server is said to have kept up with a recording, and when that cannot be told. */
+#include "replay/replay.h"
+
+#include <errno.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#define MS 1000000ull
+#define S  (1000 * MS)
+
+/* A replay of one client for 10 s: of n requests so many were answered after late_ns. */
+struct case_ {
+	unsigned int n, late, failed;
+	uint64_t late_ns;
+	uint64_t n_delayed, delayed_ns; /* by the replay itself */
+	uint64_t cpu_ns;                /* its busiest thread */
+	uint64_t pause_ns;              /* after each request; 0: a second */
+	double speed;                   /* 0: 1 */
+};
+
+#define STEPS 100u
+
+/* A client that sends 100 requests, each of which takes 1 ms in the recorded server. */
+struct plan {
+	struct replay_plan p;
+	struct replay_client_plan client;
+	struct replay_step step[STEPS];
+	uint32_t of_client[STEPS];
+};
+
+static const struct replay_plan *planned(struct plan *to, const struct case_ *x)
+{
+	const double speed = x->speed > 0 ? x->speed : 1;
+	const uint64_t each_ns = MS + (x->pause_ns ? x->pause_ns : S);
+
+	*to = (struct plan) { 0 };
+	for (uint32_t i = 0; i < STEPS; i++) {
+		to->step[i].time_ns = MS;
+		to->step[i].due_ns = (uint64_t)((double)(i * each_ns) / speed);
+		to->of_client[i] = i;
+	}
+	to->client = (struct replay_client_plan) { .n_steps = STEPS, .step = to->of_client };
+	to->p.o.speed = speed;
+	to->p.n_steps = STEPS;
+	to->p.n_clients = 1;
+	to->p.step = to->step;
+	to->p.client = &to->client;
+	return &to->p;
+}
+
+static struct run_load *made(const struct case_ *x)
+{
+	struct run_load *l = run_load_new(1, 1, 0);
+	struct run_action *a = l->action;
+
+	l->n_open = l->n_threads = 1;
+	l->client[0].opened = true;
+	l->end_ns = l->done_ns = 10 * S;
+	l->cpu_max_ns = x->cpu_ns;
+	a->name = "read";
+	a->n = x->n + x->failed;
+	a->failed = x->failed;
+	for (unsigned int i = 0; i < x->n; i++)
+		hist_add(&a->planned, i < x->late ? x->late_ns : MS);
+	return l;
+}
+
+static enum run_slo_verdict judged(const struct case_ *x, struct run_slo *kept_up)
+{
+	const struct replay_done done = { .n_delayed = x->n_delayed,
+					  .delayed_max_ns = x->delayed_ns };
+	struct run_load *l = made(x);
+	struct slos none = { 0 };
+	struct plan p;
+
+	assert_int_equal(replay_judge(&none, planned(&p, x), &done, l, kept_up, false),
+			 RUN_SLO_KEPT);
+	assert_int_equal(l->n_slos, 0);
+	assert_int_equal(l->late_max_ns, 0);
+	run_load_free(l);
+	return kept_up->verdict;
+}
+
+static void expect(const struct case_ x, enum run_slo_verdict wanted)
+{
+	struct run_slo kept_up;
+
+	assert_int_equal(judged(&x, &kept_up), wanted);
+	assert_string_equal(kept_up.text, x.pause_ns ? kept_up.text : "p99<=1000ms");
+}
+
+static void a_server_keeps_up_whose_users_are_not_late(void **state)
+{
+	(void)state;
+	expect((struct case_) { .n = 1000 }, RUN_SLO_KEPT);
+	expect((struct case_) { .n = 1000, .late = 9, .late_ns = 5 * S }, RUN_SLO_KEPT);
+	expect((struct case_) { .n = 1000, .late = 20, .late_ns = 5 * S }, RUN_SLO_BROKEN);
+	expect((struct case_) { .n = 1000, .late = 20, .late_ns = 900 * MS }, RUN_SLO_KEPT);
+}
+
+/* All of it is done within a second, and took five times as long as it was to. */
+static void of_a_short_replay_a_tenth_is_the_limit(void **state)
+{
+	struct case_ x = { .n = 1000, .late = 900, .late_ns = 500 * MS, .speed = 1000 };
+	struct run_slo kept_up;
+
+	(void)state;
+	assert_int_equal(judged(&x, &kept_up), RUN_SLO_BROKEN);
+	assert_string_equal(kept_up.text, "p99<=9.9099ms");
+	x.late_ns = 5 * MS;
+	assert_int_equal(judged(&x, &kept_up), RUN_SLO_KEPT);
+}
+
+static void what_is_refused_makes_nobody_late(void **state)
+{
+	(void)state;
+	expect((struct case_) { .n = 1000, .failed = 500 }, RUN_SLO_KEPT);
+}
+
+/* Without its delays the requests might have been in time, or not. */
+static void late_because_of_the_replay_itself_is_not_told(void **state)
+{
+	struct case_ x = { .n = 1000, .late = 500, .late_ns = 1500 * MS };
+
+	(void)state;
+	expect(x, RUN_SLO_BROKEN);
+	x.n_delayed = 500;
+	x.delayed_ns = 600 * MS;
+	expect(x, RUN_SLO_UNSURE);
+	x.delayed_ns = 400 * MS; /* too little */
+	expect(x, RUN_SLO_BROKEN);
+	x.n_delayed = 10; /* too few */
+	x.delayed_ns = 600 * MS;
+	expect(x, RUN_SLO_BROKEN);
+}
+
+static void a_replay_without_time_left_says_nothing_of_the_server(void **state)
+{
+	(void)state;
+	expect((struct case_) { .n = 1000, .cpu_ns = 9900 * MS }, RUN_SLO_UNSURE);
+	expect((struct case_) { .n = 1000, .late = 900, .late_ns = 5 * S, .cpu_ns = 9900 * MS },
+	       RUN_SLO_UNSURE);
+}
+
+/* At a higher speed it was to be faster than it was. */
+static void a_client_that_never_paused_does_not_tell(void **state)
+{
+	struct case_ x = { .n = 1000, .late = 900, .late_ns = 5 * S, .pause_ns = MS };
+
+	(void)state;
+	expect(x, RUN_SLO_UNSURE);
+	x.speed = 2;
+	expect(x, RUN_SLO_BROKEN);
+	x.speed = 1;
+	x.pause_ns = 20 * MS;
+	expect(x, RUN_SLO_BROKEN);
+	x.pause_ns = MS;
+	x.late = 0;
+	expect(x, RUN_SLO_KEPT);
+}
+
+static void limits_are_judged_besides(void **state)
+{
+	const struct replay_done done = { .n_delayed = 1000, .delayed_max_ns = 30 * MS };
+	struct run_load *l = made(&(struct case_) { .n = 1000, .late = 100, .late_ns = 20 * MS });
+	struct slos s = { 0 };
+	struct run_slo kept_up;
+	struct err e = { 0 };
+	struct plan p;
+
+	(void)state;
+	planned(&p, &(struct case_) { .n = 1 });
+	assert_int_equal(slo_take(&s, "p99<=10ms,read.p50<=1s", &e), 0);
+	assert_int_equal(replay_judge(&s, &p.p, &done, l, &kept_up, false), RUN_SLO_UNSURE);
+	assert_int_equal(kept_up.verdict, RUN_SLO_KEPT);
+	assert_int_equal(l->n_slos, 2);
+	assert_int_equal(l->slo[0].verdict, RUN_SLO_UNSURE);
+	assert_int_equal(l->slo[1].verdict, RUN_SLO_KEPT);
+	run_load_free(l);
+}
+
+static void a_limit_of_no_request_is_refused(void **state)
+{
+	struct slos s = { 0 };
+	struct err e = { 0 };
+
+	(void)state;
+	assert_int_equal(slo_take(&s, "p99<=10ms,stat.p50<=1s", &e), 0);
+	assert_int_equal(replay_check_slos(&s, &e), 0);
+	assert_int_equal(slo_take(&s, "save.p50<=1s", &e), 0);
+	assert_int_equal(replay_check_slos(&s, &e), -EINVAL);
+	assert_non_null(strstr(e.text, "no request 'save'"));
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(a_server_keeps_up_whose_users_are_not_late),
+		cmocka_unit_test(of_a_short_replay_a_tenth_is_the_limit),
+		cmocka_unit_test(what_is_refused_makes_nobody_late),
+		cmocka_unit_test(late_because_of_the_replay_itself_is_not_told),
+		cmocka_unit_test(a_replay_without_time_left_says_nothing_of_the_server),
+		cmocka_unit_test(a_client_that_never_paused_does_not_tell),
+		cmocka_unit_test(limits_are_judged_besides),
+		cmocka_unit_test(a_limit_of_no_request_is_refused),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

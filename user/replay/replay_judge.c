@@ -1,0 +1,114 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Whether the server kept up with a recording, and the limits of --slo. */
+#include "replay/replay.h"
+
+#include <errno.h>
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+/* What is refused is said elsewhere: it makes nobody late. */
+#define FAILED   "failed<=100%%" /* as a format */
+#define LATE_MS  1000.0
+#define LATE     0.1 /* of the time of all, where that is less */
+#define PAUSE_NS 1e7 /* a shorter time is no pause: a program sends the next request */
+#define PAUSED   0.1
+
+int replay_check_slos(const struct slos *s, struct err *e)
+{
+	const char *scope;
+	unsigned int v;
+
+	for (unsigned int i = 0; i < s->n; i++) {
+		scope = s->slo[i].scope;
+		for (v = 0; *scope && v < N_STORE_VERBS; v++)
+			if (!strcmp(store_verb_name(v), scope))
+				break;
+		if (v == N_STORE_VERBS)
+			return err_set(e, -EINVAL, "--slo %s: a replay has no request '%s'",
+				       s->slo[i].text, scope);
+	}
+	return 0;
+}
+
+/* Whether a client paused in the recording for more than a tenth of its time. */
+static bool replay_client_paused(const struct replay_plan *p, const struct replay_client_plan *c)
+{
+	double paused_ns = 0, gap_ns, span_ns;
+
+	if (c->n_steps < 2)
+		return true;
+	for (uint32_t i = 0; i + 1 < c->n_steps; i++) {
+		const struct replay_step *now = &p->step[c->step[i]];
+
+		gap_ns = (double)(p->step[c->step[i + 1]].due_ns - now->due_ns) * p->o.speed;
+		if (gap_ns >= (double)now->time_ns + PAUSE_NS)
+			paused_ns += gap_ns - (double)now->time_ns;
+	}
+	span_ns = (double)(p->step[c->step[c->n_steps - 1]].due_ns - p->step[c->step[0]].due_ns);
+	return paused_ns > span_ns * p->o.speed * PAUSED;
+}
+
+uint64_t replay_unpaused(const struct replay_plan *p)
+{
+	uint64_t n = 0;
+
+	for (uint32_t i = 0; i < p->n_clients; i++)
+		n += replay_client_paused(p, &p->client[i]) ? 0 : p->client[i].n_steps;
+	return n;
+}
+
+/* A client that never pauses is late with all that follows as soon as one answer takes longer, also
+ * on the recorded server. At a higher speed it was to be faster than that. */
+static void replay_doubt(const struct replay_plan *p, const struct run_load *load,
+			 struct run_slo *kept_up)
+{
+	const uint64_t n = replay_unpaused(p);
+
+	if (kept_up->verdict != RUN_SLO_BROKEN || load->n_lost || p->o.speed > 1 ||
+	    n * 100 <= p->n_steps)
+		return;
+	kept_up->verdict = RUN_SLO_UNSURE;
+	snprintf(kept_up->why, sizeof(kept_up->why),
+		 "the clients of %llu of %u requests did not pause in the recording, so that all "
+		 "that takes longer adds up",
+		 (unsigned long long)n, p->n_steps);
+}
+
+/* 99 of 100 are not late by more than a second, or a tenth of a replay that is shorter than 10 s.
+ */
+static bool replay_keeps_up(struct slos *out, const struct replay_plan *p)
+{
+	const double planned_ms = p->n_steps ? (double)p->step[p->n_steps - 1].due_ns / 1e6 : 0;
+	char text[80];
+	struct err e;
+
+	*out = (struct slos) { 0 };
+	snprintf(text, sizeof(text), "p99<=%.6gms," FAILED, fmin(LATE_MS, planned_ms * LATE));
+	return planned_ms > 0 && !slo_take(out, text, &e);
+}
+
+enum run_slo_verdict replay_judge(const struct slos *s, const struct replay_plan *p,
+				  const struct replay_done *done, struct run_load *load,
+				  struct run_slo *kept_up, bool stopped)
+{
+	const uint64_t late_n = load->late_n, late_max_ns = load->late_max_ns;
+	struct slos default_slos;
+	enum run_slo_verdict worst;
+
+	/* What delayed one request is in the times of those that came after it, too. */
+	if (done->n_delayed > load->late_n)
+		load->late_n = done->n_delayed;
+	if (done->delayed_max_ns > load->late_max_ns)
+		load->late_max_ns = done->delayed_max_ns;
+	*kept_up = (struct run_slo) { 0 };
+	if (replay_keeps_up(&default_slos, p)) {
+		slo_judge(&default_slos, load, NULL, stopped);
+		*kept_up = load->slo[0];
+		replay_doubt(p, load, kept_up);
+	}
+	worst = slo_judge(s, load, NULL, stopped);
+	load->late_n = late_n;
+	load->late_max_ns = late_max_ns;
+	return worst;
+}
