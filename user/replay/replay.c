@@ -117,6 +117,10 @@ static int replay_make(struct replay_run *f, struct err *e)
 	r = r ? r : replay_clients_make(f->clients, e);
 	if (r == LOAD_REFUSED && f->found)
 		r = replay_make_anew(f, e);
+	/* the sessions that have made the image know its files; those of the replay are new, as
+	 * the recorded ones were */
+	if (!r && !f->cfg->prepare)
+		r = replay_clients_reopen(&f->clients, e);
 	if (!r)
 		fprintf(f->w.s.progress, "The image is made (%.1f s)\n",
 			(double)(clock_now_ns() - begun_ns) / 1e9);
@@ -210,10 +214,6 @@ static int main_replay_work(struct workload *w, struct err *e)
 	struct err gone = { 0 };
 	int r = replay_make(f, e);
 
-	/* the sessions that have made the image know its files; those of the replay are new, as
-	 * the recorded ones were */
-	if (!r && !f->cfg->prepare)
-		r = replay_clients_reopen(&f->clients, e);
 	users_forget(&users);
 	if (!r && !f->cfg->prepare) {
 		load_ready(&w->load);

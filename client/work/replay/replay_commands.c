@@ -147,3 +147,9 @@ bool replay_is_missing(const struct replay_request *q)
 		return !in_file;
 	return q->result == AFP_ERR_NO_OBJECT || q->result == AFP_ERR_NO_DIRECTORY;
 }
+
+bool replay_is_of_dir(const struct replay_request *q)
+{
+	return q->command == AFP_OpenDir || q->command == AFP_CloseDir ||
+	       q->command == AFP_SyncDir || q->command == AFP_SetDirParms;
+}

@@ -175,12 +175,6 @@ static void plan_listed(struct replay_plan *p, const struct plan_now *n, uint32_
 		dir->n_want = want;
 }
 
-static bool plan_is_of_dir(const struct replay_request *q)
-{
-	return q->command == AFP_OpenDir || q->command == AFP_CloseDir ||
-	       q->command == AFP_SyncDir || q->command == AFP_SetDirParms;
-}
-
 static void plan_look(struct replay_plan *p, struct plan_now *n)
 {
 	const bool lists = n->step.verb == STORE_LIST,
@@ -190,7 +184,7 @@ static void plan_look(struct replay_plan *p, struct plan_now *n)
 	if (is_missing)
 		replay_tree_is_missing(p, n->at);
 	else
-		i = replay_tree_is_there(p, n->at, lists || plan_is_of_dir(n->q));
+		i = replay_tree_is_there(p, n->at, lists || replay_is_of_dir(n->q));
 	n->step.object = i;
 	if (n->q->command >= AFP_GetExtAttr && n->q->command <= AFP_ListExtAttrs)
 		n->step.attr = replay_attrs_look(p, n->q, &n->step);

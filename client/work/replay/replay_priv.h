@@ -53,6 +53,9 @@ struct replay_maps {
 /* Whether the reply says that what it names is not there. */
 bool replay_is_missing(const struct replay_request *q);
 
+/* Whether the command is about a directory. */
+bool replay_is_of_dir(const struct replay_request *q);
+
 /* What only planning needs. */
 void replay_plan_forget(struct replay_plan *p);
 

@@ -34,7 +34,7 @@ bool replay_client_move(struct replay_client *c, uint64_t offset, uint64_t len)
 	uint64_t most = reads ? c->store->chunk_read : c->store->chunk_write;
 
 	/* the same length again, also where it is not one of whole pages */
-	if (c->by_id)
+	if (c->op.again)
 		most = reads ? c->sink_len : c->store->write_most;
 	most = reads && most > c->sink_len ? c->sink_len : most;
 	most = !reads && most > c->c->data_len ? c->c->data_len : most;
