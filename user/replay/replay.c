@@ -134,17 +134,17 @@ static int replay_keep_result(struct replay_run *f, struct run_phase *p, struct 
 	struct run_notes *warnings = &f->w.s.run.warnings;
 	struct replay_done done;
 	struct run_action all;
-	int r;
+	int r = 0;
 
 	run_load_all(p->load, &all);
 	replay_clients_done(f->clients, &done);
-	r = replay_note_done(&done, warnings);
-	r |= replay_note_recording(f->plan, &f->about, warnings);
-	r |= replay_users_note(f->cfg, &f->about, warnings);
-	p->replay = replay_result(f->plan, f->cfg->copies, &done, p->load);
 	if (p->load->n_lost)
 		r |= run_note(warnings, "lost", "%u of %u sessions were lost: %s", p->load->n_lost,
 			      p->load->n_clients, p->load->why);
+	r |= replay_note_done(&done, warnings);
+	r |= replay_note_recording(f->plan, &f->about, warnings);
+	r |= replay_users_note(f->cfg, &f->about, warnings);
+	p->replay = replay_result(f->plan, f->cfg->copies, &done, p->load);
 	f->w.faults.lost |= p->load->n_lost != 0;
 	f->w.faults.refused |= all.failed > 0;
 	return r || !p->replay ? err_set(e, -ENOMEM, "out of memory") : 0;
