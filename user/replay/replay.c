@@ -134,11 +134,14 @@ static int replay_keep_result(struct replay_run *f, struct run_phase *p, struct 
 	struct run_notes *warnings = &f->w.s.run.warnings;
 	struct replay_done done;
 	struct run_action all;
-	int r;
+	int r = 0;
 
 	run_load_all(p->load, &all);
 	replay_clients_done(f->clients, &done);
-	r = replay_note_done(&done, warnings);
+	if (p->load->n_lost)
+		r |= run_note(warnings, "lost", "%u of %u sessions were lost: %s", p->load->n_lost,
+			      p->load->n_clients, p->load->why);
+	r |= replay_note_done(&done, warnings);
 	r |= replay_note_recording(f->plan, &f->about, warnings);
 	r |= replay_users_note(f->cfg, &f->about, warnings);
 	p->replay = replay_result(f->plan, f->cfg->copies, &done, p->load);
@@ -147,9 +150,6 @@ static int replay_keep_result(struct replay_run *f, struct run_phase *p, struct 
 						   &p->replay->kept_up, cmd_stop));
 	if (p->replay && f->cfg->no_think)
 		p->replay->kept_up = (struct run_slo) { 0 };
-	if (p->load->n_lost)
-		r |= run_note(warnings, "lost", "%u of %u sessions were lost: %s", p->load->n_lost,
-			      p->load->n_clients, p->load->why);
 	f->w.faults.lost |= p->load->n_lost != 0;
 	/* a limit says how many may */
 	f->w.faults.refused |= all.failed > 0 && !slo_has(&f->cfg->slos, SLO_FAILED, "");
