@@ -151,7 +151,7 @@
 	X(u64, offset, "B",                                                                        \
 	  "begin of a read, write or lock; list: number of the first entry asked for")             \
 	X(u64, length, "B",                                                                        \
-	  "of a read, write or lock, or the new length of the fork; list: most entries")           \
+	  "of a read, write, lock or attribute, or the new one of the fork; list: most entries")   \
 	X(u64, actual, "",                                                                         \
 	  "reply: bytes moved, end of a write, begin of a lock, entries of a list")                \
 	X(u64, size, "B", "reply: length of the data fork; 2^64 - 1: not known")                   \
@@ -170,7 +170,7 @@
 	X(u8, ext_len, "B", "length of what follows the last dot of the last component")           \
 	X(u8, ext2_len, "B", "the same of the second path")                                        \
 	X(u8, pad, "", "0")                                                                        \
-	X(u32, pad2, "", "0")
+	X(u32, room, "B", "most bytes of the reply that the client takes")
 
 /* What of a record of operations is missing: bits of marks. */
 #define AFS_MARK_ARGUMENTS 1  /* not all of the request could be read */

@@ -49,7 +49,7 @@ TABLE = {
     "client/work/smallfile": "base run store load work",
     "client/work/mix": "base run afp store load work",
     "client/work/rxperf": "base run rx store load work",
-    "client/work/replay": "base afp store load work",
+    "client/work/replay": "base afp store load work bpf",
     "user/host/proc": "base bpf",
     "user/host/net": "base run host/proc",
     "user/host": "base run host/proc host/net bpf",

@@ -158,7 +158,9 @@ _TABLES = (
     "user/run/run.h",
     "user/doctor/rules/rules_transfer.h",
     "user/kinds/gluster/gluster.c",
+    "user/kinds/nfs.c",
     "user/kinds/rx/rx.c",
+    "user/kinds/smb.c",
     "user/kinds/way.c",
 )  # of words
 

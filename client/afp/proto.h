@@ -4,7 +4,8 @@
 
 /*
  * Numbers of the Apple Filing Protocol, and their names. Source: AFP 3.x reference; each command
- * that a workload sends was seen on the wire between netatalk's tools and afpd 4.5.1.
+ * that a workload of ours makes was seen on the wire between netatalk's tools and afpd 4.5.1; the
+ * others are only sent as a recording has them.
  */
 
 #include <stdint.h>
@@ -13,12 +14,14 @@
 #define AFP_COMMANDS(X)                                                                            \
 	X(ByteRangeLock, 1)                                                                        \
 	X(CloseVol, 2)                                                                             \
+	X(CloseDir, 3)                                                                             \
 	X(CloseFork, 4)                                                                            \
 	X(CopyFile, 5)                                                                             \
 	X(CreateDir, 6)                                                                            \
 	X(CreateFile, 7)                                                                           \
 	X(Delete, 8)                                                                               \
 	X(Enumerate, 9)                                                                            \
+	X(Flush, 10)                                                                               \
 	X(FlushFork, 11)                                                                           \
 	X(GetForkParms, 14)                                                                        \
 	X(GetSrvrParms, 16)                                                                        \
@@ -28,15 +31,28 @@
 	X(Logout, 20)                                                                              \
 	X(MoveAndRename, 23)                                                                       \
 	X(OpenVol, 24)                                                                             \
+	X(OpenDir, 25)                                                                             \
 	X(OpenFork, 26)                                                                            \
 	X(Read, 27)                                                                                \
 	X(Rename, 28)                                                                              \
+	X(SetDirParms, 29)                                                                         \
+	X(SetFileParms, 30)                                                                        \
 	X(SetForkParms, 31)                                                                        \
 	X(Write, 33)                                                                               \
 	X(GetFileDirParms, 34)                                                                     \
 	X(SetFileDirParms, 35)                                                                     \
+	X(GetUserInfo, 37)                                                                         \
+	X(GetSrvrMsg, 38)                                                                          \
+	X(CreateID, 39)                                                                            \
+	X(DeleteID, 40)                                                                            \
+	X(ResolveID, 41)                                                                           \
 	X(ExchangeFiles, 42)                                                                       \
 	X(CatSearch, 43)                                                                           \
+	X(OpenDT, 48)                                                                              \
+	X(CloseDT, 49)                                                                             \
+	X(AddComment, 56)                                                                          \
+	X(RemoveComment, 57)                                                                       \
+	X(GetComment, 58)                                                                          \
 	X(ByteRangeLockExt, 59)                                                                    \
 	X(ReadExt, 60)                                                                             \
 	X(WriteExt, 61)                                                                            \
@@ -46,7 +62,12 @@
 	X(CatSearchExt, 67)                                                                        \
 	X(EnumerateExt2, 68)                                                                       \
 	X(GetExtAttr, 69)                                                                          \
-	X(SetExtAttr, 70)
+	X(SetExtAttr, 70)                                                                          \
+	X(RemoveExtAttr, 71)                                                                       \
+	X(ListExtAttrs, 72)                                                                        \
+	X(GetACL, 73)                                                                              \
+	X(SyncDir, 78)                                                                             \
+	X(SyncFork, 79)
 
 enum afp_command {
 #define X(name, number) AFP_##name = number,

@@ -38,7 +38,11 @@ int store_afp_submit(struct store *s, struct store_op *op, struct err *e)
 		store_queue_put(&a->answered, op);
 		return 0;
 	}
-	store_afp_encode(a, &slot->op, op);
+	if (!store_afp_encode(a, &slot->op, op)) {
+		op->t.begun_ns = op->t.last_ns = clock_now_ns();
+		store_queue_put(&a->answered, op);
+		return 0;
+	}
 	op->command = slot->op.code;
 	op->what = afp_command_name(op->command);
 	slot->op.dsi.discard = op->verb == STORE_READ && op->discard;
@@ -94,7 +98,8 @@ static void set_chunks(struct store_afp *a, const struct store_afp_opts *opts)
 	if (a->narrow && q > INT32_MAX)
 		q = INT32_MAX;
 	a->s.chunk_read = whole_pages(q);
-	a->s.chunk_write = whole_pages(afp_quantum_data((uint32_t)q, opts->machine, command));
+	a->s.write_most = afp_quantum_data((uint32_t)q, opts->machine, command);
+	a->s.chunk_write = whole_pages(a->s.write_most);
 	a->s.len_max = a->narrow ? STORE_AFP_NARROW_END : STORE_AFP_WIDE_END;
 	if (opts->fills)
 		a->s.chunk_read = a->s.chunk_write = afp_quantum_data((uint32_t)q, opts->machine,

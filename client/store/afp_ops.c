@@ -4,6 +4,7 @@
  * to the results of store.h. Data goes between the socket and the caller's buffer; only the value
  * of an attribute is moved here. What the connection would not survive is refused before.
  */
+#include "afp/again.h"
 #include "store/store_priv.h"
 
 #include <limits.h>
@@ -49,6 +50,8 @@ static const struct {
 	[STORE_SEARCH] = { AFP_CatSearchExt, AFP_CatSearch },
 	[STORE_LOCK] = { AFP_ByteRangeLockExt, AFP_ByteRangeLock },
 	[STORE_UNLOCK] = { AFP_ByteRangeLockExt, AFP_ByteRangeLock },
+	[STORE_DEL_XATTR] = { AFP_RemoveExtAttr, AFP_RemoveExtAttr },
+	[STORE_LIST_XATTRS] = { AFP_ListExtAttrs, AFP_ListExtAttrs },
 };
 
 static const struct {
@@ -116,12 +119,27 @@ static const char *refusal_of_value(const struct store_afp *a, const struct stor
 	return NULL;
 }
 
+/* As other clients sent it: what this server would end the session for. */
+static const char *refusal_again(const struct store_afp *a, const struct store_op *op)
+{
+	const uint64_t quantum = dsi_quantum(a->session->dsi);
+
+	if (op->verb == STORE_WRITE && op->len > a->s.write_most)
+		return "longer than the server's request quantum allows";
+	if (op->verb == STORE_SET_XATTR &&
+	    (op->len > quantum || op->len + DSI_COMMAND_MAX > quantum))
+		return "longer than the server's request quantum allows";
+	return NULL;
+}
+
 /* Why op cannot be sent as it is; NULL: it can. */
 static const char *afp_ops_refusal(const struct store_afp *a, const struct store_op *op)
 {
 	uint64_t offset = has_offset(op) ? op->offset : 0;
 	uint64_t end = a->narrow ? STORE_AFP_NARROW_END : STORE_AFP_WIDE_END;
 
+	if (op->again)
+		return refusal_again(a, op);
 	if (has_offset(op) || op->verb == STORE_SET_LEN) {
 		if (offset > end || op->len > end - offset)
 			return a->narrow ? "the 32-bit commands end at 2 GiB - 1"
@@ -140,7 +158,9 @@ bool store_afp_refuse(const struct store_afp *a, struct store_op *op)
 {
 	const char *why = afp_ops_refusal(a, op);
 
-	op->command = a->narrow ? commands[op->verb].narrow : commands[op->verb].wide;
+	op->command = op->again   ? op->again->command
+		      : a->narrow ? commands[op->verb].narrow
+				  : commands[op->verb].wide;
 	op->what = store_verb_name(op->verb);
 	if (why)
 		store_answer(op, STORE_INVALID, AFP_ERR_BAD_PARAMETER, why);
@@ -271,7 +291,7 @@ static void encode_named(const struct store_afp *a, struct afp_op *out, const st
 	}
 }
 
-void store_afp_encode(const struct store_afp *a, struct afp_op *out, const struct store_op *op)
+static void encode_plain(const struct store_afp *a, struct afp_op *out, const struct store_op *op)
 {
 	uint16_t fork = (uint16_t)op->file.id;
 	uint16_t len_bit = a->narrow ? AFP_BIT_DATA_LEN : AFP_BIT_DATA_EXT;
@@ -315,6 +335,22 @@ void store_afp_encode(const struct store_afp *a, struct afp_op *out, const struc
 	}
 }
 
+bool store_afp_encode(const struct store_afp *a, struct afp_op *out, struct store_op *op)
+{
+	const bool gives = op->verb != STORE_WRITE && op->verb != STORE_SET_XATTR;
+
+	if (!op->again) {
+		encode_plain(a, out, op);
+		return true;
+	}
+	if (afp_prep_again(out, &a->volume[op->dir.volume], op->again, gives ? op->buf : NULL,
+			   op->len))
+		return true;
+	store_answer(op, STORE_INVALID, AFP_ERR_BAD_PARAMETER,
+		     "it is longer than a command may be");
+	return false;
+}
+
 /* ---- from the server ---- */
 
 static void bad_reply(struct store_op *op)
@@ -353,6 +389,10 @@ static void decode_write(struct store_op *op, const struct afp_op *in)
 {
 	uint64_t end;
 
+	if (op->again && op->again->flags & AFP_FROM_END) {
+		op->done = op->len;
+		return;
+	}
 	if (!afp_get_written(in, &end) || end < op->offset || end > op->offset + op->len) {
 		bad_reply(op);
 		return;
@@ -426,6 +466,45 @@ static bool decode_list(struct store_op *op, const struct afp_op *in)
 	return afp_entries_begin(&it, in) && take_found(op, &it) && op->done;
 }
 
+/* What the reply of a command that another client sent begins with, after so many bytes. */
+static bool decode_number(struct store_op *op, const struct afp_op *in, size_t after, size_t len)
+{
+	struct rbuf b = rbuf_of(in->dsi.reply, in->dsi.reply_len);
+
+	rbuf_bytes(&b, after);
+	op->done = rbuf_uint(&b, len);
+	return !b.bad;
+}
+
+/* What it named may have any parameters, or none. */
+static bool decode_again(struct store_op *op, const struct afp_op *in)
+{
+	struct afp_params p;
+
+	switch (op->verb) {
+	case STORE_PROBE:
+	case STORE_LOOKUP:
+		op->made = (struct store_dir) { op->dir.volume, 0 };
+		if (op->again->command == AFP_OpenDir)
+			return decode_made(op, in);
+		if (op->again->command == AFP_GetFileDirParms && afp_get_file_params(in, &p) &&
+		    p.bitmap & AFP_BIT_ID)
+			op->made.id = p.id;
+		return true;
+	case STORE_MKDIR:
+		return decode_made(op, in);
+	case STORE_OPEN:
+		return decode_opened(op, in);
+	case STORE_LIST:
+		return decode_number(op, in, 4, 2);
+	case STORE_GET_XATTR:
+	case STORE_LIST_XATTRS:
+		return decode_number(op, in, 2, 4);
+	default:
+		return true;
+	}
+}
+
 /* The last results come with "end of file". One that did not go on would be asked for ever. */
 static void decode_search(struct store_op *op, const struct afp_op *in)
 {
@@ -437,7 +516,7 @@ static void decode_search(struct store_op *op, const struct afp_op *in)
 		return;
 	memcpy(from, op->place, sizeof(from));
 	if ((in->dsi.reply_len || !ends) &&
-	    (!afp_found_begin(&it, in, op->place) || !take_found(op, &it)))
+	    (!afp_found_begin(&it, in, op->place) || (!op->again && !take_found(op, &it))))
 		bad_reply(op);
 	else if (ends)
 		store_answer(op, STORE_NONE, in->dsi.result, "no more is found");
@@ -462,6 +541,8 @@ static bool afp_ops_decode(struct store_op *op, const struct afp_op *in)
 {
 	struct afp_params p;
 
+	if (op->again)
+		return decode_again(op, in);
 	switch (op->verb) {
 	case STORE_PROBE:
 		return afp_get_file_params(in, &p);
@@ -487,7 +568,7 @@ static bool afp_ops_decode(struct store_op *op, const struct afp_op *in)
 /* An attribute that is not there is "server error" before AFP 3.4. */
 static bool lacks_attribute(const struct store_afp *a, const struct store_op *op)
 {
-	return op->verb == STORE_GET_XATTR && op->code == AFP_ERR_MISC &&
+	return op->verb == STORE_GET_XATTR && !op->again && op->code == AFP_ERR_MISC &&
 	       a->session->level < LEVEL_3_4;
 }
 

@@ -177,15 +177,33 @@ static int file_store_room(struct file_store *f, struct store_op *op)
 	return fs.f_blocks ? 0 : EOPNOTSUPP;
 }
 
+#define OF_USERS "user."
+
+/* Bytes of the names of users, without what is in front of them. */
+static size_t user_names(const char *names, size_t len)
+{
+	size_t all = 0, n;
+
+	for (size_t at = 0; at < len; at += n + 1) {
+		n = strnlen(names + at, len - at);
+		if (!strncmp(names + at, OF_USERS, strlen(OF_USERS)))
+			all += n + 1 - strlen(OF_USERS);
+	}
+	return all;
+}
+
 /* The attribute's name is as Linux has it: that of users. */
 static int file_store_xattr(struct file_store *f, struct store_op *op)
 {
-	char attr[XATTR_NAME_MAX + 1];
+	char attr[XATTR_NAME_MAX + 1] = "";
 	ssize_t n;
 
-	if (snprintf(attr, sizeof(attr), "user.%s", op->to_name) > XATTR_NAME_MAX)
+	if (op->verb != STORE_LIST_XATTRS &&
+	    snprintf(attr, sizeof(attr), OF_USERS "%s", op->to_name) > XATTR_NAME_MAX)
 		return ENAMETOOLONG;
 	n = f->calls->xattr(f, op, attr);
+	if (n > 0 && op->verb == STORE_LIST_XATTRS)
+		n = (ssize_t)user_names(op->buf, (size_t)n);
 	if (n > 0 && (uint64_t)n > op->len)
 		return ERANGE; /* asked for with no room, its length is the answer */
 	op->done = n > 0 ? (uint64_t)n : 0;
@@ -274,6 +292,8 @@ static int do_verb(struct file_store *f, struct store_op *op)
 		return file_store_rename(f, op);
 	case STORE_GET_XATTR:
 	case STORE_SET_XATTR:
+	case STORE_DEL_XATTR:
+	case STORE_LIST_XATTRS:
 		return file_store_xattr(f, op);
 	default:
 		return f->calls->on_name(f, op);
@@ -297,6 +317,7 @@ static void file_store_execute(struct file_store *f, struct store_op *op)
 	case STORE_SEARCH:
 	case STORE_LOGIN:
 	case STORE_LOGOUT:
+	case STORE_OTHER:
 		store_answer(op, STORE_UNKNOWN, ENOSYS, "only AFP servers have that");
 		break;
 	default:

@@ -171,6 +171,10 @@ static ssize_t gfapi_xattr(struct file_store *f, const struct store_op *op, cons
 	errno = gfapi_path(g, op->dir.id, op->name, path);
 	if (errno)
 		return -1;
+	if (op->verb != STORE_SET_XATTR && op->verb != STORE_GET_XATTR) {
+		errno = ENOSYS;
+		return -1;
+	}
 	if (op->verb == STORE_SET_XATTR)
 		return g->call->lsetxattr(g->fs, path, attr, op->data, op->len, 0);
 	return g->call->lgetxattr(g->fs, path, attr, op->buf, op->len);
@@ -310,6 +314,9 @@ static const char *const gfapi_what[N_STORE_VERBS] = {
 	[STORE_SWAP] = "swap",
 	[STORE_SET_FINDER] = "setfinder",
 	[STORE_SEARCH] = "search",
+	[STORE_DEL_XATTR] = "glfs_lremovexattr",
+	[STORE_LIST_XATTRS] = "glfs_llistxattr",
+	[STORE_OTHER] = "other",
 	[STORE_UNLOCK] = "glfs_posix_lock",
 	[STORE_SYMLINK] = "glfs_symlink",
 	[STORE_LOGIN] = "login",

@@ -16,42 +16,22 @@
 #define KEEP_4_NS 20000000000u
 #define KEEP_3_NS 120000000000u
 
-#define ONLY_AFP  "only AFP servers have that"
 #define NO_XATTR  "NFSv3 and NFSv4.0 have no extended attributes"
 #define NO_LOCKS                                                                                   \
 	"libnfs has no locks of NFSv3, and with NFSv4 locks only the first file of a connection"
 
 const char *const nfs_what[N_STORE_VERBS] = {
-	[STORE_PROBE] = "nfs_lstat64",
-	[STORE_MKDIR] = "nfs_mkdir2",
-	[STORE_CREATE] = "nfs_create",
-	[STORE_DELETE] = "nfs_unlink",
-	[STORE_OPEN] = "nfs_open",
-	[STORE_CLOSE] = "nfs_close",
-	[STORE_LENGTH] = "nfs_fstat64",
-	[STORE_SET_LEN] = "nfs_ftruncate",
-	[STORE_READ] = "nfs_pread",
-	[STORE_WRITE] = "nfs_pwrite",
-	[STORE_FLUSH] = "nfs_fsync",
-	[STORE_COPY] = "copy",
-	[STORE_ROOM] = "nfs_statvfs64",
-	[STORE_LOOKUP] = "nfs_lstat64",
-	[STORE_LIST] = "nfs_opendir",
-	[STORE_RENAME] = "nfs_rename",
-	[STORE_SET_TIME] = "nfs_lutimes",
-	[STORE_SET_MODE] = "nfs_chmod",
-	[STORE_GET_XATTR] = "getxattr",
-	[STORE_SET_XATTR] = "setxattr",
-	[STORE_LINK] = "nfs_link",
-	[STORE_SYMLINK] = "nfs_symlink",
-	[STORE_LOCK] = "lock",
-	[STORE_UNLOCK] = "unlock",
-	[STORE_SWAP] = "swap",
-	[STORE_SET_FINDER] = "setfinder",
-	[STORE_SEARCH] = "search",
-	[STORE_LOGIN] = "login",
-	[STORE_LOGOUT] = "logout",
-	[STORE_EXCHANGE] = "exchange",
+	[STORE_PROBE] = "nfs_lstat64",   [STORE_MKDIR] = "nfs_mkdir2",
+	[STORE_CREATE] = "nfs_create",   [STORE_DELETE] = "nfs_unlink",
+	[STORE_OPEN] = "nfs_open",       [STORE_CLOSE] = "nfs_close",
+	[STORE_LENGTH] = "nfs_fstat64",  [STORE_SET_LEN] = "nfs_ftruncate",
+	[STORE_READ] = "nfs_pread",      [STORE_WRITE] = "nfs_pwrite",
+	[STORE_FLUSH] = "nfs_fsync",     [STORE_ROOM] = "nfs_statvfs64",
+	[STORE_LOOKUP] = "nfs_lstat64",  [STORE_LIST] = "nfs_opendir",
+	[STORE_RENAME] = "nfs_rename",   [STORE_SET_TIME] = "nfs_lutimes",
+	[STORE_SET_MODE] = "nfs_chmod",  [STORE_GET_XATTR] = "getxattr",
+	[STORE_SET_XATTR] = "setxattr",  [STORE_LINK] = "nfs_link",
+	[STORE_SYMLINK] = "nfs_symlink", REMOTE_WHAT,
 };
 
 const char *const nfs_lacks[N_STORE_VERBS] = {
@@ -60,12 +40,9 @@ const char *const nfs_lacks[N_STORE_VERBS] = {
 	[STORE_SET_XATTR] = NO_XATTR,
 	[STORE_LOCK] = NO_LOCKS,
 	[STORE_UNLOCK] = NO_LOCKS,
-	[STORE_SWAP] = ONLY_AFP,
-	[STORE_SET_FINDER] = ONLY_AFP,
-	[STORE_SEARCH] = ONLY_AFP,
-	[STORE_LOGIN] = ONLY_AFP,
-	[STORE_LOGOUT] = ONLY_AFP,
-	[STORE_EXCHANGE] = "an export has files, and no calls",
+	[STORE_DEL_XATTR] = NO_XATTR,
+	[STORE_LIST_XATTRS] = NO_XATTR,
+	REMOTE_LACKS,
 };
 
 /* ---- errors ---- */
@@ -197,17 +174,27 @@ static bool nfs_heard(struct remote_job *j, int status, int *code)
 	return false;
 }
 
+/* Of NFSv4 only what has to do with open files renews a lease. */
+static void nfs_note_asked(const struct remote_job *j, bool about_file)
+{
+	struct nfs *n = nfs_of(j);
+
+	if (about_file || !n->is_v4 || !n->kept_ns)
+		n->kept_ns = clock_now_ns();
+}
+
 /* ---- data ---- */
 
 static void nfs_moved(int status, struct nfs_context *context, void *data, void *user);
 
-static int nfs_move(struct remote_job *j)
+int nfs_move(struct remote_job *j)
 {
 	const struct nfs_calls *call = nfs_of(j)->call;
 	struct nfs_context *c = nfs_of(j)->context;
 	struct store_op *op = j->op;
 	uint64_t len = op->len - op->done, at = op->offset + op->done;
 
+	nfs_note_asked(j, true);
 	if (op->len > INT32_MAX)
 		return EINVAL;
 	if (op->verb == STORE_READ)
@@ -327,11 +314,12 @@ static int nfs_make_file(struct remote_job *j, const char *path)
 	return nfs_begun(r);
 }
 
-static int nfs_on_file(struct remote_job *j)
+int nfs_on_file(struct remote_job *j)
 {
 	const struct nfs_calls *call = nfs_of(j)->call;
 	struct nfs_context *c = nfs_of(j)->context;
 
+	nfs_note_asked(j, j->op->verb == STORE_CLOSE);
 	switch (j->op->verb) {
 	case STORE_CLOSE:
 		return nfs_begun(call->close_async(c, nfs_file(j), nfs_done, j));
@@ -444,12 +432,13 @@ static int nfs_set_time(struct remote_job *j, const char *path)
 	    nfs_of(j)->call->lutimes_async(nfs_of(j)->context, path, times, nfs_done, j));
 }
 
-static int nfs_on_name(struct remote_job *j, const char *path)
+int nfs_on_name(struct remote_job *j, const char *path)
 {
 	const struct nfs_calls *call = nfs_of(j)->call;
 	struct nfs_context *c = nfs_of(j)->context;
 	const struct store_op *op = j->op;
 
+	nfs_note_asked(j, op->verb == STORE_OPEN || op->verb == STORE_CREATE);
 	switch (op->verb) {
 	case STORE_PROBE:
 	case STORE_LOOKUP:
@@ -488,13 +477,6 @@ uint64_t nfs_keep_ns(struct remote *r)
 	return n->kept_ns + (n->is_v4 ? KEEP_4_NS : KEEP_3_NS);
 }
 
-/* Only what has to do with open files renews a lease. */
-static bool nfs_keeps(const struct nfs *n, enum store_verb verb)
-{
-	return !n->is_v4 || verb == STORE_OPEN || verb == STORE_CREATE || verb == STORE_READ ||
-	       verb == STORE_WRITE || verb == STORE_CLOSE;
-}
-
 static void nfs_kept_closed(int status, struct nfs_context *context, void *data, void *user)
 {
 	(void)status, (void)context, (void)data, (void)user;
@@ -520,24 +502,4 @@ void nfs_keep(struct remote *r)
 
 	n->kept_ns = clock_now_ns();
 	n->call->open_async(n->context, "/afpscope-still-here", O_RDONLY | O_NOFOLLOW, nfs_kept, n);
-}
-
-int nfs_begin(struct remote *r, struct remote_job *j)
-{
-	enum store_verb verb = j->op->verb;
-	struct nfs *n = (struct nfs *)r;
-	char path[PATH_MAX];
-	int code;
-
-	if (nfs_keeps(n, verb) || !n->kept_ns)
-		n->kept_ns = clock_now_ns();
-
-	if (verb == STORE_READ || verb == STORE_WRITE)
-		return nfs_move(j);
-	if (verb == STORE_CLOSE || verb == STORE_LENGTH || verb == STORE_SET_LEN ||
-	    verb == STORE_FLUSH)
-		return nfs_on_file(j);
-	code = remote_path(r, j->op->dir,
-			   verb == STORE_LIST || verb == STORE_ROOM ? "" : j->op->name, path);
-	return code ? code : nfs_on_name(j, path);
 }

@@ -140,7 +140,9 @@ struct nfs {
 };
 
 /* Begins an operation, as struct remote_calls says. */
-int nfs_begin(struct remote *r, struct remote_job *j);
+int nfs_move(struct remote_job *j);
+int nfs_on_file(struct remote_job *j);
+int nfs_on_name(struct remote_job *j, const char *path);
 uint64_t nfs_keep_ns(struct remote *r);
 void nfs_keep(struct remote *r);
 /* What the library says of the last failure, which may be "". nfs_errno() of it; the library's text

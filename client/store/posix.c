@@ -163,6 +163,10 @@ static ssize_t posix_xattr(struct file_store *f, const struct store_op *op, cons
 		return -1;
 	if (op->verb == STORE_SET_XATTR)
 		n = fsetxattr(fd, attr, op->data, op->len, 0);
+	else if (op->verb == STORE_DEL_XATTR)
+		n = fremovexattr(fd, attr);
+	else if (op->verb == STORE_LIST_XATTRS)
+		n = flistxattr(fd, op->buf, op->len);
 	else
 		n = fgetxattr(fd, attr, op->buf, op->len);
 	code = errno;
@@ -281,7 +285,8 @@ static const char *const posix_what[N_STORE_VERBS] = {
 	[STORE_SWAP] = "swap",           [STORE_SET_FINDER] = "setfinder",
 	[STORE_UNLOCK] = "fcntl",        [STORE_SYMLINK] = "symlinkat",
 	[STORE_LOGIN] = "login",         [STORE_LOGOUT] = "logout",
-	[STORE_SEARCH] = "search",
+	[STORE_SEARCH] = "search",       [STORE_DEL_XATTR] = "fremovexattr",
+	[STORE_OTHER] = "other",         [STORE_LIST_XATTRS] = "flistxattr",
 };
 
 const char *store_posix_call(enum store_verb v)

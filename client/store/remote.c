@@ -268,6 +268,31 @@ static int remote_service(struct remote *r, short events)
 	return result;
 }
 
+static int remote_dispatch(const struct remote *r, struct remote_job *j)
+{
+	const struct store_op *op = j->op;
+	char path[PATH_MAX];
+	int code;
+
+	switch (op->verb) {
+	case STORE_READ:
+	case STORE_WRITE:
+		return r->calls->move(j);
+	case STORE_CLOSE:
+	case STORE_LENGTH:
+	case STORE_SET_LEN:
+	case STORE_FLUSH:
+		return r->calls->on_file(j);
+	case STORE_LIST:
+	case STORE_ROOM:
+		code = remote_path(r, op->dir, "", path);
+		break;
+	default:
+		code = remote_path(r, op->dir, op->name, path);
+	}
+	return code ? code : r->calls->on_name(j, path);
+}
+
 static int remote_begin(struct remote *r, struct store_op *op)
 {
 	struct remote_job *j = remote_job_new(r, op);
@@ -278,7 +303,7 @@ static int remote_begin(struct remote *r, struct store_op *op)
 	if (r->n_pending == 1)
 		r->progress_ns = clock_now_ns();
 	r->begins = true;
-	code = r->calls->begin(r, j);
+	code = remote_dispatch(r, j);
 	if (code)
 		remote_end(j, code);
 	r->begins = false;

@@ -41,10 +41,14 @@ struct remote_calls {
 	int (*service)(struct remote *r, short events);
 	const char *(*error)(struct remote *r); /* what the library says of the last failure */
 	/*
-	 * Begins j->op, which ends by remote_end(), or remote_take_list(), perhaps at once. 0, or
-	 * an errno: it has ended. A LIST reads the whole directory.
+	 * Begin j->op, which ends by remote_end(), or remote_take_list(), perhaps at once. 0, or
+	 * an errno: it has ended. move: a READ or a WRITE; on_file: what else is about an open
+	 * file; on_name: about a name, whose path on the server is given, or a directory's. A LIST
+	 * reads the whole directory.
 	 */
-	int (*begin)(struct remote *r, struct remote_job *j);
+	int (*move)(struct remote_job *j);
+	int (*on_file)(struct remote_job *j);
+	int (*on_name)(struct remote_job *j, const char *path);
 	/* The next entry of a list, with its name; false: there is no more. */
 	bool (*next)(struct remote *r, void *list, const char **name, bool *is_file);
 	void (*close_list)(struct remote *r, void *list);
@@ -58,6 +62,20 @@ struct remote_calls {
 	/* Closes the connection and frees the context, if there is one. It may call back. */
 	void (*destroy)(struct remote *r);
 };
+
+/* Rows of "what" and "lacks": verbs that no library of these has. */
+#define REMOTE_WHAT                                                                                \
+	[STORE_COPY] = "copy", [STORE_LOCK] = "lock", [STORE_UNLOCK] = "unlock",                   \
+	[STORE_SWAP] = "swap", [STORE_SET_FINDER] = "setfinder", [STORE_SEARCH] = "search",        \
+	[STORE_LOGIN] = "login", [STORE_LOGOUT] = "logout", [STORE_EXCHANGE] = "exchange",         \
+	[STORE_DEL_XATTR] = "removexattr", [STORE_LIST_XATTRS] = "listxattr",                      \
+	[STORE_OTHER] = "other"
+#define REMOTE_ONLY_AFP "only AFP servers have that"
+#define REMOTE_LACKS                                                                               \
+	[STORE_SWAP] = REMOTE_ONLY_AFP, [STORE_SET_FINDER] = REMOTE_ONLY_AFP,                      \
+	[STORE_SEARCH] = REMOTE_ONLY_AFP, [STORE_LOGIN] = REMOTE_ONLY_AFP,                         \
+	[STORE_LOGOUT] = REMOTE_ONLY_AFP, [STORE_OTHER] = REMOTE_ONLY_AFP,                         \
+	[STORE_EXCHANGE] = "a directory has files, and no calls"
 
 struct remote {
 	struct store s;

@@ -34,8 +34,6 @@ static const uint8_t smb_compound_id[SMB_ID_LEN] = {
 	0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff
 };
 
-#define ONLY_AFP "only AFP servers have that"
-
 const char *const smb_what[N_STORE_VERBS] = {
 	[STORE_PROBE] = "smb2_stat",
 	[STORE_MKDIR] = "smb2_mkdir",
@@ -48,7 +46,6 @@ const char *const smb_what[N_STORE_VERBS] = {
 	[STORE_READ] = "smb2_pread",
 	[STORE_WRITE] = "smb2_pwrite",
 	[STORE_FLUSH] = "smb2_fsync",
-	[STORE_COPY] = "copy",
 	[STORE_ROOM] = "smb2_statvfs",
 	[STORE_LOOKUP] = "smb2_stat",
 	[STORE_LIST] = "smb2_opendir",
@@ -59,14 +56,7 @@ const char *const smb_what[N_STORE_VERBS] = {
 	[STORE_SET_XATTR] = "smb2_pwrite(stream)",
 	[STORE_LINK] = "link",
 	[STORE_SYMLINK] = "symlink",
-	[STORE_LOCK] = "lock",
-	[STORE_UNLOCK] = "unlock",
-	[STORE_SWAP] = "swap",
-	[STORE_SET_FINDER] = "setfinder",
-	[STORE_SEARCH] = "search",
-	[STORE_LOGIN] = "login",
-	[STORE_LOGOUT] = "logout",
-	[STORE_EXCHANGE] = "exchange",
+	REMOTE_WHAT,
 };
 
 const char *const smb_lacks[N_STORE_VERBS] = {
@@ -76,12 +66,9 @@ const char *const smb_lacks[N_STORE_VERBS] = {
 	[STORE_LINK] = "libsmb2 has no request for hard links",
 	[STORE_LOCK] = "libsmb2 does not export its locks",
 	[STORE_UNLOCK] = "libsmb2 does not export its locks",
-	[STORE_SWAP] = ONLY_AFP,
-	[STORE_SET_FINDER] = ONLY_AFP,
-	[STORE_SEARCH] = ONLY_AFP,
-	[STORE_LOGIN] = ONLY_AFP,
-	[STORE_LOGOUT] = ONLY_AFP,
-	[STORE_EXCHANGE] = "a share has files, and no calls",
+	[STORE_DEL_XATTR] = "streams are not removed and listed here",
+	[STORE_LIST_XATTRS] = "streams are not removed and listed here",
+	REMOTE_LACKS,
 };
 
 static struct smb *smb_of(const struct remote_job *j)
@@ -95,17 +82,6 @@ static int smb_begun(int r)
 	return r < 0 ? -r : 0;
 }
 
-/* libsmb2 has no / in front. */
-static int smb_path(const struct remote_job *j, struct store_dir dir, const char *name,
-		    char out[static PATH_MAX])
-{
-	int code = remote_path(j->r, dir, name, out);
-
-	if (!code)
-		memmove(out, out + 1, strlen(out));
-	return code;
-}
-
 static struct smb2fh *smb_file(const struct remote_job *j)
 {
 	return (struct smb2fh *)(uintptr_t)j->op->file.id;
@@ -115,7 +91,7 @@ static struct smb2fh *smb_file(const struct remote_job *j)
 
 static void smb_data_done(struct smb2_context *context, int status, void *data, void *user);
 
-static int smb_move(struct remote_job *j)
+int smb_move(struct remote_job *j)
 {
 	const struct smb_calls *call = smb_of(j)->call;
 	struct smb2_context *c = smb_of(j)->context;
@@ -399,14 +375,15 @@ static int smb_rename(struct remote_job *j, const char *path)
 {
 	const struct store_op *op = j->op;
 	char to[PATH_MAX];
-	int code = smb_path(j, op->to_dir, op->to_name, to);
+	int code = remote_path(j->r, op->to_dir, op->to_name, to);
 
 	if (code)
 		return code;
-	return smb_begun(smb_of(j)->call->rename_async(smb_of(j)->context, path, to, smb_done, j));
+	return smb_begun(smb_of(j)->call->rename_async(smb_of(j)->context, path, to + (*to == '/'),
+						       smb_done, j));
 }
 
-static int smb_on_file(struct remote_job *j)
+int smb_on_file(struct remote_job *j)
 {
 	const struct smb_calls *call = smb_of(j)->call;
 	struct smb2_context *c = smb_of(j)->context;
@@ -424,12 +401,23 @@ static int smb_on_file(struct remote_job *j)
 	}
 }
 
-static int smb_on_name(struct remote_job *j, const char *path)
+int smb_on_name(struct remote_job *j, const char *path)
 {
 	const struct smb_calls *call = smb_of(j)->call;
 	struct smb2_context *c = smb_of(j)->context;
 
+	_Static_assert(sizeof(struct smb_stat) <= sizeof(j->room), "attributes have room");
+	path += *path == '/'; /* libsmb2 has none in front */
 	switch (j->op->verb) {
+	case STORE_RENAME:
+		return smb_rename(j, path);
+	case STORE_DELETE:
+		return smb_delete(j, path);
+	case STORE_SET_TIME:
+		return smb_set_time(j, path);
+	case STORE_GET_XATTR:
+	case STORE_SET_XATTR:
+		return smb_stream(j, path);
 	case STORE_PROBE:
 	case STORE_LOOKUP:
 		return smb_begun(
@@ -447,37 +435,5 @@ static int smb_on_name(struct remote_job *j, const char *path)
 		    call->statvfs_async(c, path, (struct smb_statvfs *)j->room, smb_done, j));
 	default: /* STORE_LIST */
 		return smb_begun(call->opendir_async(c, path, smb_done, j));
-	}
-}
-
-int smb_begin(struct remote *r, struct remote_job *j)
-{
-	enum store_verb verb = j->op->verb;
-	char path[PATH_MAX];
-	int code;
-
-	_Static_assert(sizeof(struct smb_stat) <= sizeof(j->room), "attributes have room");
-	(void)r;
-	if (verb == STORE_READ || verb == STORE_WRITE)
-		return smb_move(j);
-	if (verb == STORE_CLOSE || verb == STORE_LENGTH || verb == STORE_SET_LEN ||
-	    verb == STORE_FLUSH)
-		return smb_on_file(j);
-	code = smb_path(j, j->op->dir,
-			j->op->verb == STORE_LIST || verb == STORE_ROOM ? "" : j->op->name, path);
-	if (code)
-		return code;
-	switch (verb) {
-	case STORE_RENAME:
-		return smb_rename(j, path);
-	case STORE_DELETE:
-		return smb_delete(j, path);
-	case STORE_SET_TIME:
-		return smb_set_time(j, path);
-	case STORE_GET_XATTR:
-	case STORE_SET_XATTR:
-		return smb_stream(j, path);
-	default:
-		return smb_on_name(j, path);
 	}
 }

@@ -153,7 +153,9 @@ struct smb {
 };
 
 /* Begins an operation, as struct remote_calls says. */
-int smb_begin(struct remote *r, struct remote_job *j);
+int smb_move(struct remote_job *j);
+int smb_on_file(struct remote_job *j);
+int smb_on_name(struct remote_job *j, const char *path);
 extern const char *const smb_what[N_STORE_VERBS], *const smb_lacks[N_STORE_VERBS];
 
 #endif

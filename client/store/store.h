@@ -75,7 +75,11 @@
 	X(EXCHANGE, "exchange") /* of a store of calls: op->head and op->len bytes of op->data go, \
 				   bytes come back (op->taken), op->back of them, else             \
 				   STORE_SHORT; op->done. op->how is the call's number, op->name   \
-				   its name, static */
+				   its name, static */                                             \
+	X(DEL_XATTR, "delxattr")    /* dir/name loses its attribute to_name */                     \
+	X(LIST_XATTRS, "listxattr") /* names of the attributes of dir/name; op->done: their        \
+				       bytes, with a 0 behind each. Of AFP only with op->again */  \
+	X(OTHER, "other")           /* what op->again says; only of AFP */
 
 enum store_verb {
 #define X(name, word) STORE_##name,
@@ -126,6 +130,8 @@ enum store_result {
 /* LOOKUP is refused where another file system is mounted. */
 #define STORE_NO_MOUNT 0x80u
 
+struct afp_again;
+
 struct store_dir {
 	unsigned int volume; /* 0; 1: the second, of store_open_afp's other volume */
 	uint64_t id;         /* AFP: directory id; else the store's own number */
@@ -156,6 +162,11 @@ struct store_op {
 	struct store_dir dir, to_dir;
 	const char *name, *to_name;
 	struct store_file file;
+	/* As another client sent it, in AFP's own terms, which are what counts there: a PROBE may
+	 * ask for anything, a LIST gives no names, values stay behind their heads. All verbs but
+	 * WRITE and SET_XATTR may have their reply in buf then. Ignored by others; NULL: as the
+	 * store has it. */
+	const struct afp_again *again;
 	unsigned int how; /* OPEN, CREATE: STORE_FOR_READ, ...; MKDIR, DELETE; SET_MODE: 0755 */
 	uint64_t offset, len;
 	void *buf;       /* READ, LIST, SEARCH, GET_XATTR */
@@ -227,6 +238,7 @@ struct store {
 	enum store_state state;
 	struct store_dir root[2];       /* of the first volume, of the second (if there is one) */
 	size_t chunk_read, chunk_write; /* most bytes of one READ, one WRITE */
+	size_t write_most;              /* of one with op->again; 0: as chunk_write */
 	size_t align;                   /* of offsets and buffers, see above; 1: any */
 	uint64_t len_max;               /* longest file that it supports, as far as is known */
 	bool near;                      /* it has a server on this host */

@@ -80,7 +80,8 @@ struct store_afp {
 
 /* What cannot be sent as it is gets its answer here: true. Sets command and what in any case. */
 bool store_afp_refuse(const struct store_afp *a, struct store_op *op);
-void store_afp_encode(const struct store_afp *a, struct afp_op *out, const struct store_op *op);
+/* false: it cannot be, and has its answer. */
+bool store_afp_encode(const struct store_afp *a, struct afp_op *out, struct store_op *op);
 /* What the server answered, in op's words. */
 void store_afp_answer(const struct store_afp *a, struct store_op *op, const struct afp_op *in);
 

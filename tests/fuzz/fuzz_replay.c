@@ -45,8 +45,9 @@ static struct replay_path path(struct rbuf *b)
 /* The commands that a replay has, and others. */
 static uint16_t command(uint8_t n)
 {
-	static const uint8_t known[] = { 1,  3,  4,  5,  6,  7,  8,  9,  10, 11, 14, 17, 23,
-					 25, 26, 28, 31, 34, 35, 42, 60, 61, 66, 68, 69, 78 };
+	static const uint8_t known[] = { 1,  3,  4,  5,  6,  7,  8,  9,  10, 11, 14, 17,
+					 23, 25, 26, 28, 31, 34, 35, 42, 60, 61, 66, 68,
+					 69, 78, 37, 41, 48, 58, 67, 70, 71, 72 };
 
 	return n < 2 * sizeof(known) ? known[n / 2] : (uint16_t)(n + (n & 1) * 100);
 }

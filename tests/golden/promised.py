@@ -224,6 +224,8 @@ def fields_of(folder: Path) -> dict[str, Things]:
     for section in saved["sections"]:
         units[f"section {section['key']}?"] = {"table"}
         for column in section["columns"]:
+            if re.match(r"at_\d", column["name"]):  # as --rtt names them
+                continue
             path = f"section {section['key']} {column['name']}?"
             units.setdefault(path, set()).update([column["unit"]] if column["unit"] else [])
     columns = {path: " or ".join(sorted(of)) or "null" for path, of in units.items()}

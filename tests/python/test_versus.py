@@ -281,6 +281,7 @@ def test_a_row_in_which_a_server_differs_from_itself_tells_nothing(
     # Each side is one start: a difference below 20 % would have no verdict.
     assert pair["", costs.CALLS] == stats.WORSE
     assert not {stats.SLOWER, stats.FASTER, stats.WORSE, stats.BETTER} & set(other.values())
+    assert {("", costs.CPU), ("", costs.CALLS), ("", costs.SYNCS)} <= itself.keys() & other.keys()
 
 
 def test_an_option_of_the_load_is_varied(

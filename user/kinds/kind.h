@@ -168,9 +168,9 @@ struct place_server {
 
 /*
  * place: "gluster://HOST/VOLUME/PATH", or a directory, which may be on a volume that is mounted by
- * FUSE, or "rx://ADDRESS:PORT", or "smb://..." or "nfs://...", as the store takes it. NULL: it is on
- * no server of a known kind; of Rx also: the address is not this machine's. out: on which volume of
- * which server; of SMB and NFS only that it is connected.
+ * FUSE, or "rx://ADDRESS:PORT", or "smb://..." or "nfs://...", as the store takes it. NULL: it is
+ * on no server of a known kind; of Rx also: the address is not this machine's. out: on which volume
+ * of which server; of SMB and NFS only that it is connected.
  */
 const struct kind *place_kind(struct place_server *out, const char *place);
 

@@ -45,6 +45,9 @@
 	X(name_len)                                                                                \
 	X(name2_len)                                                                               \
 	X(which)                                                                                   \
+	X(depth)                                                                                   \
+	X(depth2)                                                                                  \
+	X(room)                                                                                    \
 	X(name_kind)                                                                               \
 	X(name2_kind)                                                                              \
 	X(ext_len)                                                                                 \
@@ -89,6 +92,7 @@ static void recording_request(const struct recording_reader *r, struct replay_re
 					  .parent = VALUE(parent),
 					  .volume = (uint16_t)VALUE(volume),
 					  .len = (uint16_t)VALUE(name_len),
+					  .depth = (uint8_t)VALUE(depth),
 					  .kind = (uint8_t)VALUE(name_kind),
 					  .ext_len = (uint8_t)VALUE(ext_len) };
 	const struct replay_path to = { .dir = VALUE(dir2),
@@ -96,6 +100,7 @@ static void recording_request(const struct recording_reader *r, struct replay_re
 					.parent = VALUE(parent2),
 					.volume = (uint16_t)VALUE(volume2),
 					.len = (uint16_t)VALUE(name2_len),
+					.depth = (uint8_t)VALUE(depth2),
 					.kind = (uint8_t)VALUE(name2_kind),
 					.ext_len = (uint8_t)VALUE(ext2_len) };
 
@@ -109,6 +114,7 @@ static void recording_request(const struct recording_reader *r, struct replay_re
 				       .actual = VALUE(actual),
 				       .size = VALUE(size),
 				       .id = VALUE(id),
+				       .room = (uint32_t)VALUE(room),
 				       .result = (int32_t)VALUE(result),
 				       .command = (uint16_t)VALUE(command),
 				       .marks = (uint16_t)VALUE(marks),

@@ -107,18 +107,20 @@ static int replay_make(struct replay_run *f, struct err *e)
 					 .base = f->base,
 					 .live = (enum ticker_how)f->cfg->live };
 	const uint64_t begun_ns = clock_now_ns();
-	struct users users = f->cfg->users;
 	int r = replay_find_base(f, e);
 
 	o.found = f->found;
 	r = r ? r : replay_clients_open(&f->clients, &o, e);
-	users_forget(&users);
 	f->w.faults.none_open = r == -ECONNREFUSED;
 	r = r ? r : replay_room(f, e);
 	r = r ? r : replay_make_base(f, e);
 	r = r ? r : replay_clients_make(f->clients, e);
 	if (r == LOAD_REFUSED && f->found)
 		r = replay_make_anew(f, e);
+	/* the sessions that have made the image know its files; those of the replay are new, as
+	 * the recorded ones were */
+	if (!r && !f->cfg->prepare)
+		r = replay_clients_reopen(&f->clients, e);
 	if (!r)
 		fprintf(f->w.s.progress, "The image is made (%.1f s)\n",
 			(double)(clock_now_ns() - begun_ns) / 1e9);
@@ -132,11 +134,14 @@ static int replay_keep_result(struct replay_run *f, struct run_phase *p, struct 
 	struct run_notes *warnings = &f->w.s.run.warnings;
 	struct replay_done done;
 	struct run_action all;
-	int r;
+	int r = 0;
 
 	run_load_all(p->load, &all);
 	replay_clients_done(f->clients, &done);
-	r = replay_note_done(&done, warnings);
+	if (p->load->n_lost)
+		r |= run_note(warnings, "lost", "%u of %u sessions were lost: %s", p->load->n_lost,
+			      p->load->n_clients, p->load->why);
+	r |= replay_note_done(&done, warnings);
 	r |= replay_note_recording(f->plan, &f->about, warnings);
 	r |= replay_users_note(f->cfg, &f->about, warnings);
 	p->replay = replay_result(f->plan, f->cfg->copies, &done, p->load);
@@ -145,9 +150,6 @@ static int replay_keep_result(struct replay_run *f, struct run_phase *p, struct 
 						   &p->replay->kept_up, cmd_stop));
 	if (p->replay && f->cfg->no_think)
 		p->replay->kept_up = (struct run_slo) { 0 };
-	if (p->load->n_lost)
-		r |= run_note(warnings, "lost", "%u of %u sessions were lost: %s", p->load->n_lost,
-			      p->load->n_clients, p->load->why);
 	f->w.faults.lost |= p->load->n_lost != 0;
 	/* a limit says how many may */
 	f->w.faults.refused |= all.failed > 0 && !slo_has(&f->cfg->slos, SLO_FAILED, "");
@@ -208,9 +210,11 @@ static void replay_forget(struct replay_run *f)
 static int main_replay_work(struct workload *w, struct err *e)
 {
 	struct replay_run *f = (struct replay_run *)w;
+	struct users users = f->cfg->users;
 	struct err gone = { 0 };
 	int r = replay_make(f, e);
 
+	users_forget(&users);
 	if (!r && !f->cfg->prepare) {
 		load_ready(&w->load);
 		r = replay_measure(f, e);

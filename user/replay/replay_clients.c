@@ -95,17 +95,22 @@ static void replay_clients_ended(void *own)
 	c->begun_ns = 0;
 }
 
+static void replay_clients_free_copies(struct replay_clients_copy *copy, unsigned int n)
+{
+	for (unsigned int k = 0; copy && k < n; k++)
+		replay_copy_fini(&copy[k].c);
+	free(copy);
+}
+
 static void replay_clients_free(void *own)
 {
 	struct replay_clients *c = own;
 
 	for (unsigned int i = 0; c->client && i < c->n; i++)
 		replay_client_free(c->client[i]);
-	for (unsigned int k = 0; c->copy && k < c->o.copies; k++)
-		replay_copy_fini(&c->copy[k].c);
+	replay_clients_free_copies(c->copy, c->o.copies);
 	places_close(&c->places);
 	free(c->client);
-	free(c->copy);
 	free(c->at);
 	free(c->data);
 	free(c->sinks);
@@ -169,6 +174,7 @@ static int replay_clients_client(struct replay_clients *c, unsigned int i)
 
 static int replay_clients_fill(struct replay_clients *c, struct err *e)
 {
+	const bool again = c->copy;
 	int r;
 
 	c->n = c->o.plan->n_clients * c->o.copies;
@@ -177,16 +183,21 @@ static int replay_clients_fill(struct replay_clients *c, struct err *e)
 		c->threads = session_threads(c->o.session->cfg, c->n, THREADS_MAX);
 	c->at = calloc(c->n, sizeof(*c->at));
 	c->client = calloc(c->n, sizeof(struct replay_client *));
-	c->copy = calloc(c->o.copies, sizeof(*c->copy));
+	if (!again)
+		c->copy = calloc(c->o.copies, sizeof(*c->copy));
 	r = c->at && c->client && c->copy && replay_clients_buffers(c) ? 0 : -ENOMEM;
-	for (unsigned int k = 0; !r && k < c->o.copies; k++)
+	for (unsigned int k = 0; !r && !again && k < c->o.copies; k++)
 		r = replay_clients_copy(c, k);
+	for (unsigned int k = 0; !r && k < c->o.copies; k++)
+		c->copy[k].c.data = c->data;
 	for (unsigned int i = 0; !r && i < c->n; i++)
 		r = replay_clients_client(c, i);
 	return r ? err_set(e, r, "out of memory") : 0;
 }
 
-int replay_clients_open(struct clients **out, const struct replay_clients_opts *o, struct err *e)
+/* copy: those of clients that were closed, owned; NULL: they are made. */
+static int replay_clients_open_for(struct clients **out, const struct replay_clients_opts *o,
+				   struct replay_clients_copy *copy, struct err *e)
 {
 	static const struct clients_type type = {
 		.opens = "session",
@@ -206,9 +217,12 @@ int replay_clients_open(struct clients **out, const struct replay_clients_opts *
 
 	*out = NULL;
 	r = c ? clients_new(out, &type, c, e) : err_set(e, -ENOMEM, "out of memory");
-	if (r)
+	if (r) {
+		replay_clients_free_copies(copy, o->copies);
 		return r;
+	}
 	c->o = *o;
+	c->copy = copy;
 	c->all = *out;
 	opts.places = &c->places;
 	r = places_open(&c->places, o->session, e);
@@ -218,6 +232,22 @@ int replay_clients_open(struct clients **out, const struct replay_clients_opts *
 	opts.realtime = o->realtime;
 	opts.data_b = c->data_len + c->sink_len * c->threads;
 	return r ? r : clients_open(c->all, &opts, &not_open, e);
+}
+
+int replay_clients_open(struct clients **out, const struct replay_clients_opts *o, struct err *e)
+{
+	return replay_clients_open_for(out, o, NULL, e);
+}
+
+int replay_clients_reopen(struct clients **all, struct err *e)
+{
+	struct replay_clients *c = clients_own(*all);
+	struct replay_clients_copy *copy = c->copy;
+	const struct replay_clients_opts o = c->o;
+
+	c->copy = NULL;
+	clients_close(*all, NULL);
+	return replay_clients_open_for(all, &o, copy, e);
 }
 
 /* ---- what they do ---- */

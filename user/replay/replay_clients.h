@@ -18,7 +18,7 @@ struct replay_clients_opts {
 	unsigned int threads;     /* 0: session_threads() */
 	bool realtime;            /* as engine_opts.realtime */
 	/* Who each client of the plan logs in as, also in the copies, NULL: as the session; valid
-	 * until they are open. NULL: all as the session. */
+	 * until they are open, also again. NULL: all as the session. */
 	const struct user *const *account;
 	const char *base;     /* directory in the root; borrowed */
 	bool found;           /* it was there before */
@@ -27,6 +27,12 @@ struct replay_clients_opts {
 
 /* Opens the stores: all or none, as clients_open(). clients_close() in every case. */
 int replay_clients_open(struct clients **out, const struct replay_clients_opts *o, struct err *e);
+
+/*
+ * Closes them and opens new ones with the same options, which know what these have made. *all is
+ * the new ones, also after an error; NULL without memory.
+ */
+int replay_clients_reopen(struct clients **all, struct err *e);
 
 /* Makes the image in base, which exists. 0; LOAD_REFUSED; negative errno. */
 int replay_clients_make(struct clients *all, struct err *e);

@@ -7,23 +7,29 @@
 
 /* AFP reference. */
 #define RENAME        28
+#define SET_DIR_PARMS 29
 #define PATH_UTF8     3
 #define RESOURCE_FORK 0x80
 #define FROM_END      0x80 /* of writes and locks: the offset is from the end of the file */
 #define IS_DIR        0x80
+#define BIT_ATTRIBUTE 0
 #define BIT_FINDER    5
 #define BIT_ID        8
 #define BIT_DATA_LEN  9
 #define BIT_DATA_EXT  11
 #define BIT_RSRC_EXT  14
+#define BIT_UNIX      15
+#define UNIX_MODE     8 /* in what that bit stands for */
+#define PART_OF_NAME  0x80000000u
+#define PLACE_LEN     16
 #define VOLUME_BIT_ID 5
 
 static const struct {
 	const char *request, *reply;
-	uint8_t copied;
+	uint8_t copied, reply_copied;
 } layouts[256] = {
 #define X(number, request, reply, request_layout, reply_layout)                                    \
-	[number] = { request_layout, reply_layout, request },
+	[number] = { request_layout, reply_layout, request, reply },
 	AFS_OPERATIONS(X)
 #undef X
 };
@@ -87,14 +93,19 @@ static void layout_new_name(struct layout_walk *w)
 		path_add_last(&w->path2, &w->path);
 }
 
-/* It begins at an even offset of the command; its number is not in these bytes. */
+/* What is next begins at an even offset of the command, whose number is not in these bytes. */
+static void layout_pad(struct layout_walk *w)
+{
+	if ((w->b.at - w->begin) % 2 == 0)
+		rbuf_u8(&w->b);
+}
+
 static void layout_attribute(struct layout_walk *w)
 {
 	const uint8_t *name;
 	size_t len;
 
-	if ((w->b.at - w->begin) % 2 == 0)
-		rbuf_u8(&w->b);
+	layout_pad(w);
 	len = rbuf_u16(&w->b);
 	name = rbuf_bytes(&w->b, len);
 	if (name)
@@ -128,10 +139,80 @@ static uint64_t layout_offset(struct layout_walk *w, size_t len)
 	return len == 4 && w->r->flags & FROM_END ? (uint64_t)(int32_t)(uint32_t)v : v;
 }
 
+static bool any_byte(const uint8_t *bytes, size_t len)
+{
+	for (size_t i = 0; bytes && i < len; i++)
+		if (bytes[i])
+			return true;
+	return false;
+}
+
+/* What is set of a file or directory: only attributes, permission bits, and whether there are data
+ * of Finder; of what was not copied, nothing. */
+static void layout_set(struct layout_walk *w)
+{
+	struct afs_record_operations *r = w->r;
+	const bool is_dir = r->command == SET_DIR_PARMS;
+	struct rbuf all, b;
+
+	layout_pad(w);
+	all = w->b;
+	for (unsigned int bit = 0; bit < 16; bit++) {
+		const size_t len = r->bitmap & 1u << bit ? param_len[is_dir][bit] : 0;
+		const uint8_t *bytes = rbuf_bytes(&all, len);
+
+		if (!bytes || !len)
+			continue;
+		b = rbuf_of(bytes, len);
+		if (bit == BIT_ATTRIBUTE)
+			r->flags = rbuf_u16(&b);
+		if (bit == BIT_FINDER)
+			r->which = any_byte(bytes, len);
+		if (bit == BIT_UNIX) {
+			rbuf_bytes(&b, UNIX_MODE);
+			r->length = rbuf_u32(&b);
+		}
+	}
+}
+
+/* Of a search: whether it goes on from another, and what its two criteria are about. */
+static void layout_search(struct layout_walk *w, char field)
+{
+	uint32_t bits;
+
+	if (field == 'y') {
+		w->r->offset = any_byte(rbuf_bytes(&w->b, PLACE_LEN), PLACE_LEN);
+		return;
+	}
+	bits = rbuf_u32(&w->b);
+	w->r->flags = (uint16_t)bits;
+	w->r->which = bits & PART_OF_NAME ? 1 : 0;
+}
+
 /* What a fork's new length takes. */
 static size_t length_len(uint16_t bitmap)
 {
 	return bitmap & (1u << BIT_DATA_EXT | 1u << BIT_RSRC_EXT) ? 8 : 4;
+}
+
+static void layout_more(struct layout_walk *w, char field)
+{
+	switch (field) {
+	case 'e':
+		layout_set(w);
+		break;
+	case 'h':
+		layout_pad(w);
+		w->r->length = rbuf_u8(&w->b);
+		break;
+	case 'u':
+	case 'y':
+		layout_search(w, field);
+		break;
+	default:
+		layout_name(w, field);
+		break;
+	}
 }
 
 static void layout_range(struct layout_walk *w, char field)
@@ -159,6 +240,10 @@ static void layout_range(struct layout_walk *w, char field)
 	case 'S':
 		r->offset = rbuf_uint(b, field == 's' ? 2 : 4);
 		break;
+	case 'm':
+	case 'M':
+		r->room = (uint32_t)rbuf_uint(b, field == 'm' ? 2 : 4);
+		break;
 	case 'F':
 		r->flags = rbuf_u8(b);
 		break;
@@ -166,7 +251,7 @@ static void layout_range(struct layout_walk *w, char field)
 		r->flags = rbuf_u16(b);
 		break;
 	default:
-		layout_name(w, field);
+		layout_more(w, field);
 		break;
 	}
 }
@@ -339,6 +424,14 @@ void operation_reply(struct afs_record_operations *r, struct names *names, const
 
 	for (const char *field = layout_of(r->command, true); *field && !w.b.bad; field++)
 		layout_answer(&w, *field);
+}
+
+size_t operation_reply_wants(uint16_t command, size_t len)
+{
+	const size_t n = sizeof(layouts) / sizeof(layouts[0]);
+	const size_t most = command < n ? layouts[command].reply_copied : 0;
+
+	return len < most ? len : most;
 }
 
 bool operation_expects(uint16_t command)

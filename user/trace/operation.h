@@ -30,6 +30,9 @@ void operation_reply(struct afs_record_operations *r, struct names *names, const
 /* How many bytes after its number are copied of a request of len bytes. */
 size_t operation_wants(uint16_t command, size_t len);
 
+/* How many bytes are copied of its reply of len bytes. */
+size_t operation_reply_wants(uint16_t command, size_t len);
+
 /* Whether something is expected of a reply without an error. */
 bool operation_expects(uint16_t command);
 

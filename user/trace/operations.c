@@ -264,14 +264,16 @@ static void of_reply(struct operations *o, struct operations_of *c,
 		     const struct afs_captured *captured)
 {
 	const struct afs_captured_head *h = &captured->head;
-	const __u32 i = of_seek(c, h->dsi_id), most = h->len < AFS_REPLY_LEN ? h->len : h->n;
+	const __u32 i = of_seek(c, h->dsi_id);
 	struct under_way *u;
 
-	if (i == c->n || h->at || h->n < most)
+	if (i == c->n || h->at)
+		return;
+	u = of_at(c, i);
+	if (h->n < operation_reply_wants(u->r.command, h->len))
 		return;
 	if (i + 1 == c->n)
 		of_whole(o, c);
-	u = of_at(c, i);
 	operation_reply(&u->r, o->names, captured->bytes, h->n);
 	u->replied = true;
 }

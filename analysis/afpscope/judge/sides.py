@@ -399,10 +399,10 @@ def _yes(value: bool | None) -> str:
 def _case(run: Run) -> str:
     """Whether a name is also found in another case: smbd then reads the whole folder for one that
     is not there, unless the file system does that itself."""
-    if run.kind != "smb":
-        return "as the file system does"
     known = run.case_folded
-    return "" if known is None else "in any case" if known else "as the file system does"
+    if known is None or not costs.processes(run):
+        return ""
+    return "in any case" if known else "as the file system does"
 
 
 def _syncs(sides: Sequence[Side], name: str) -> Syncs:

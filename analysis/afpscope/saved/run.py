@@ -164,8 +164,8 @@ class Run:
     labels: Mapping[str, str] = field(default_factory=dict)  # that the user gave it
     conf: str = ""  # the server's settings, as a path on its host; empty: not known
     pending_ns: float = 0.0  # of requests that had no answer at the end, where that was measured
-    # Shares of a server of SMB that look names up whatever their case; None: not known.
-    case_folded: float | None = None
+    # Shares that look names up whatever their case; None: not known. Of servers of SMB.
+    case_folded: float | None = 0.0
     bundle: Node | None = None  # of a file of afpscope bundle: what it has besides the run
 
     @property
@@ -351,7 +351,7 @@ def _parse(node: Node, file: Path, folder: Path | None) -> Run:
             labels=labels.texts() if labels else {},
             conf=(names.get_text("conf") or "") if names else "",
             pending_ns=_figure(figures, "pending") or 0.0,
-            case_folded=_figure(figures, "case_folded"),
+            case_folded=_figure(figures, "case_folded", 0.0),
             bundle=node.get(sealed.BUNDLE),
         )
     except Failure as e:
@@ -412,9 +412,10 @@ def _causes(node: Node | None, key: str, figures: Node | None) -> tuple[Cause, .
     )
 
 
-def _figure(figures: Node | None, key: str) -> float | None:
+def _figure(figures: Node | None, key: str, absent: float | None = None) -> float | None:
+    """absent: of a run whose kind of server has no such figure."""
     found = figures.get(key) if figures else None
-    return found.get_number("value") if found else None
+    return found.get_number("value") if found else absent
 
 
 def _rivals(node: Node | None) -> int:

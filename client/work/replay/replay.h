@@ -49,6 +49,7 @@ struct replay_path {
 	uint64_t name; /* hash of the path from there; 0: the directory itself */
 	uint64_t parent;       /* hash of the path without its last component; 0: it has one */
 	uint16_t volume, len;  /* bytes of the last component */
+	uint8_t depth;         /* components */
 	uint8_t kind, ext_len; /* enum replay_name_kind; bytes behind the last dot */
 };
 
@@ -61,6 +62,7 @@ struct replay_request {
 	uint64_t actual; /* as the reply says: bytes read, end of a write, entries */
 	uint64_t size;   /* of the data fork, where the reply has it; else REPLAY_UNKNOWN */
 	uint64_t id;     /* hash of what the reply calls the object; 0: none */
+	uint32_t room;   /* most bytes of the reply */
 	int32_t result;
 	uint32_t user; /* account that its session works as; 0: not known */
 	uint16_t command, marks, bitmap, dir_bitmap, flags, fork;
@@ -78,6 +80,7 @@ struct replay_request {
 	X(FORK, "on files that were opened before the recording began, or by a request that is "   \
 		"not replayed")                                                                    \
 	X(LOST, "on what a request made that is not in the recording")                             \
+	X(UNNAMED, "by the id of a file that no request names")                                    \
 	X(COMMAND, "of commands that are not replayed")
 
 enum replay_reason {
@@ -107,6 +110,7 @@ struct replay_slot {
 
 struct replay_object {
 	uint32_t place;  /* the last one */
+	uint32_t attr;   /* extended attributes: the first, REPLAY_NONE */
 	uint32_t opened; /* steps of other sessions wait for it: last lock or exclusive open */
 	uint32_t grown;  /* last step that made it longer */
 	bool is_dir, at_begin, touched, cut, rsrc_cut, lost;
@@ -116,6 +120,19 @@ struct replay_object {
 	 * must be there at the begin beside those that are not known yet. */
 	int64_t n_begin, n_now, n_want;
 	uint32_t fill; /* files that are only there to be listed */
+	/* Bytes of the names of attributes, likewise. */
+	int64_t attrs_begin, attrs_now, attrs_want;
+};
+
+/* An extended attribute of an object. */
+struct replay_attr {
+	uint64_t key;  /* hash of its name */
+	uint32_t next; /* of the same object */
+	uint32_t len;  /* of its value at the begin, bytes */
+	uint16_t name_len;
+	uint8_t kind, ext_len;
+	bool at_begin;
+	bool known, there; /* while planning: whether it is known that it is there now or not */
 };
 
 /* Where an object is from a step on. */
@@ -134,9 +151,16 @@ struct replay_step {
 	uint32_t object;          /* what it is about, as recorded; REPLAY_NONE: nothing is there */
 	uint32_t dir, slot;       /* where that is: object; slot in it, REPLAY_NONE: itself */
 	uint32_t to_dir, to_slot; /* likewise */
+	uint32_t from, to_from;   /* object whose id the recorded paths begin at */
+	uint32_t attr;            /* that it is about, REPLAY_NONE */
 	uint32_t file;            /* of the client's open files; REPLAY_NONE */
 	uint32_t first_need, n_needs; /* steps of others that must be answered before */
 	uint16_t how;
+	/* The command and what it said, in terms of AFP. */
+	uint64_t said_offset;
+	uint32_t room;
+	uint16_t bitmap, dir_bitmap, flags;
+	uint8_t command, which, depth, to_depth;
 	uint8_t verb, result; /* enum store_verb, enum store_result as recorded */
 	bool with_attrs;
 	bool wants_id;  /* of a directory: it is looked up */
@@ -149,11 +173,12 @@ struct replay_client_plan {
 	uint32_t n_steps, n_files; /* it opens so many */
 	uint32_t *step;            /* of the plan's */
 	uint64_t read_max, write_max;
+	uint32_t room_max; /* of its other replies */
 };
 
 /* What the image has. */
 struct replay_image {
-	uint64_t dirs, files, fill, bytes, rsrc_bytes;
+	uint64_t dirs, files, fill, bytes, rsrc_bytes, attrs;
 	uint64_t grows; /* bytes by which all files together become longer, at most */
 };
 
@@ -172,11 +197,12 @@ struct replay_maps;
 struct replay_plan {
 	struct replay_opts o;
 	uint64_t end_ns; /* the last request's end, of the recording */
-	uint32_t n_steps, n_slots, n_objects, n_places, n_clients, n_needs;
+	uint32_t n_steps, n_slots, n_objects, n_places, n_clients, n_needs, n_attrs;
 	struct replay_step *step;
 	struct replay_slot *slot;
 	struct replay_object *object; /* the first is the directory of all */
 	struct replay_place *place;
+	struct replay_attr *attr;
 	struct replay_client_plan *client;
 	uint32_t *need;
 	uint32_t *dir_order; /* image.dirs directories of the image, parents first */
@@ -214,6 +240,9 @@ void replay_plan_counts(const struct replay_plan *p, struct replay_counts *out);
  */
 size_t replay_name(char out[static REPLAY_NAME_MAX + 1], const struct replay_slot *s);
 
+/* Likewise of an attribute. */
+size_t replay_attr_name(char out[static REPLAY_NAME_MAX + 1], const struct replay_attr *a);
+
 /* Of a file that is only there to be listed. */
 void replay_fill_name(char out[static REPLAY_NAME_MAX + 1], unsigned int i);
 
@@ -223,9 +252,14 @@ int replay_names_choose(struct replay_plan *p);
 /* The slot in which an object is at a step: REPLAY_NONE: it is the directory of all. */
 uint32_t replay_place_at(const struct replay_plan *p, uint32_t object, uint32_t step);
 
-/* The path below the directory of all; false: it is too long. slot REPLAY_NONE: dir itself. */
+/*
+ * The path of at most depth components below the object "from", 0: the directory of all. false: it
+ * is too long, or not below it. slot REPLAY_NONE: dir itself.
+ */
 bool replay_path_at(const struct replay_plan *p, uint32_t dir, uint32_t slot, uint32_t step,
 		    char *out, size_t size);
+bool replay_path_from(const struct replay_plan *p, uint32_t from, uint32_t dir, uint32_t slot,
+		      uint32_t step, unsigned int depth, char *out, size_t size);
 
 /* ---- commands ---- */
 
@@ -241,11 +275,16 @@ enum replay_effect {
 	REPLAY_COPIES,
 	REPLAY_SWAPS,
 	REPLAY_IS_VOLUME, /* about all of it */
+	REPLAY_BY_ID,     /* looks at what has an id */
+	REPLAY_ALONE,     /* about no file */
 	REPLAY_IS_SESSION,
 	REPLAY_IS_UNKNOWN, /* not replayed, and nothing follows from it */
 };
 /* Its verb, N_STORE_VERBS: none. */
 enum store_verb replay_verb_of(const struct replay_request *q, enum replay_effect *effect);
+
+/* The layout of a command of AFP: see client/afp/again.h. */
+const char *replay_layout(uint8_t command);
 
 /* The result as a store would have it. */
 enum store_result replay_result_of(const struct replay_request *q, enum store_verb verb);

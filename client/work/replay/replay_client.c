@@ -13,6 +13,7 @@
 
 #define WAIT_MOST_NS 10000000000u /* for a request of another client */
 #define MODIFIED_S   1700000000u  /* what files are said to be from */
+#define LIST_MOST    (4u << 20)   /* bytes of a reply that are taken, at most */
 #define LATE_NS      1000000u     /* a delay that counts */
 
 static const uint8_t no_finder_data[STORE_FINDER_LEN];
@@ -113,7 +114,13 @@ static bool client_names(struct replay_client *c, const struct replay_step *s)
 {
 	const uint32_t step = c->plan->step[c->at];
 
-	if (s->effect == REPLAY_USES || s->effect == REPLAY_CLOSES)
+	if (c->by_id)
+		return replay_client_again(c, s);
+	if (s->attr != REPLAY_NONE) {
+		replay_attr_name(c->name[1], &c->c->plan->attr[s->attr]);
+		c->op.to_name = c->name[1];
+	}
+	if (s->dir == REPLAY_NONE)
 		return true;
 	if (s->verb == STORE_LIST) {
 		if (s->object == REPLAY_NONE)
@@ -128,11 +135,15 @@ static bool client_names(struct replay_client *c, const struct replay_step *s)
 				  c->name[1]);
 }
 
+static void client_prepare_reply(struct replay_client *c)
+{
+	c->op.buf = c->list;
+	c->op.len = c->list_len - (c->by_id ? 0 : STORE_XATTR_HEAD);
+}
+
 /* By paths a directory is looked up before it is listed from its begin. */
 static void client_prepare_list(struct replay_client *c, const struct replay_step *s)
 {
-	c->op.buf = c->list;
-	c->op.len = STORE_LIST_LEN;
 	c->op.offset = s->offset;
 	c->op.with_attrs = s->with_attrs;
 	c->looks_up = !c->by_id && (!s->offset || c->listed_object != s->object);
@@ -147,6 +158,7 @@ static bool client_prepare_file(struct replay_client *c, const struct replay_ste
 	if (s->file == REPLAY_NONE || !c->file[s->file].open)
 		return false;
 	c->op.file = c->file[s->file].file;
+	c->again.fork = (uint16_t)c->op.file.id;
 	c->op.offset = s->offset;
 	c->op.len = s->len;
 	if ((s->verb == STORE_LOCK || s->verb == STORE_UNLOCK) &&
@@ -165,8 +177,20 @@ static bool client_prepare(struct replay_client *c, const struct replay_step *s)
 		return false;
 	switch (s->verb) {
 	case STORE_LIST:
+		client_prepare_reply(c);
 		client_prepare_list(c, s);
 		return true;
+	case STORE_SEARCH:
+	case STORE_ROOM:
+	case STORE_GET_XATTR:
+	case STORE_LIST_XATTRS:
+	case STORE_OTHER:
+		client_prepare_reply(c);
+		return true;
+	case STORE_SET_XATTR:
+		c->op.data = c->c->data;
+		c->op.len = s->len;
+		return s->len <= c->c->data_len;
 	case STORE_CLOSE:
 	case STORE_LENGTH:
 	case STORE_SET_LEN:
@@ -262,7 +286,9 @@ static bool client_other_size(const struct replay_client *c, const struct replay
 		return false;
 	if (s->verb == STORE_READ || s->verb == STORE_WRITE)
 		return c->moved != s->done;
-	return s->verb == STORE_LIST && c->op.done != s->done;
+	return (s->verb == STORE_LIST || s->verb == STORE_GET_XATTR ||
+		s->verb == STORE_LIST_XATTRS) &&
+	       c->op.done != s->done;
 }
 
 static enum replay_outcome client_outcome(const struct replay_client *c,
@@ -283,7 +309,8 @@ static enum replay_outcome client_outcome(const struct replay_client *c,
 static void client_say(struct replay_client *c, const struct replay_step *s, enum replay_outcome o,
 		       struct err *e)
 {
-	const unsigned long long now = s->verb == STORE_LIST ? c->op.done : c->moved;
+	const bool moves = s->verb == STORE_READ || s->verb == STORE_WRITE;
+	const unsigned long long now = moves ? c->moved : c->op.done;
 
 	if (o == REPLAY_OTHER_SIZE)
 		err_set(e, -EIO, "%s: %llu %s, in the recording %llu", store_verb_name(s->verb),
@@ -307,8 +334,7 @@ static bool client_goes_on(struct replay_client *c, const struct replay_step *s)
 		c->listed_object = s->object;
 		c->op.verb = STORE_LIST;
 		c->op.dir = c->listed;
-		c->op.buf = c->list;
-		c->op.len = STORE_LIST_LEN;
+		client_prepare_reply(c);
 		c->op.offset = s->offset;
 		return true;
 	}
@@ -324,11 +350,16 @@ static bool client_goes_on(struct replay_client *c, const struct replay_step *s)
 /* What others need of it: a directory's id, an open file. true: it is closed at once. */
 static bool client_keep(struct replay_client *c, const struct replay_step *s)
 {
+	const bool names = s->verb == STORE_MKDIR ||
+			   (c->by_id && (s->verb == STORE_PROBE || s->verb == STORE_LOOKUP));
+
 	if (s->verb == STORE_CLOSE)
 		c->file[s->file].open = false;
+	if (s->verb == STORE_SEARCH)
+		memcpy(c->place, c->op.place, sizeof(c->place));
 	if (client_fails(c->op.result))
 		return false;
-	if (s->verb == STORE_MKDIR && s->object != REPLAY_NONE)
+	if (names && s->object != REPLAY_NONE && c->op.made.id)
 		atomic_store_explicit(&c->c->id[s->object], c->op.made.id, memory_order_release);
 	if (s->verb != STORE_OPEN)
 		return false;
@@ -427,8 +458,12 @@ struct replay_client *replay_client_new(const struct replay_copy *c, unsigned in
 	r->sink = sink;
 	r->sink_len = sink_len;
 	r->listed_object = REPLAY_NONE;
+	r->list_len = STORE_LIST_LEN;
+	if (r->plan->room_max > r->list_len)
+		r->list_len = r->plan->room_max < LIST_MOST ? r->plan->room_max : LIST_MOST;
+	r->list_len += REPLAY_LIST_MORE;
 	r->file = calloc(r->plan->n_files + 1, sizeof(*r->file));
-	r->list = malloc(STORE_LIST_LEN);
+	r->list = malloc(r->list_len);
 	if (r->file && r->list)
 		return r;
 	replay_client_free(r);

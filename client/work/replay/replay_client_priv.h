@@ -2,11 +2,13 @@
 #ifndef WORK_REPLAY_REPLAY_CLIENT_PRIV_H
 #define WORK_REPLAY_REPLAY_CLIENT_PRIV_H
 
+#include "afp/again.h"
 #include "work/replay/replay_client.h"
 
 #define REPLAY_PATH_MAX     4096
 #define REPLAY_DIR_FOR_ALL  0777 /* modes, see replay_copy.for_all */
 #define REPLAY_FILE_FOR_ALL 0666
+#define REPLAY_LIST_MORE    64 /* bytes beyond the room of a reply: some servers forget a head */
 #define REPLAY_LAST_BYTE    ((uint64_t)INT64_MAX) /* that a file can have */
 
 enum replay_work { REPLAY_MAKE_DIRS, REPLAY_MAKE_FILES, REPLAY_USE, REPLAY_FINISH };
@@ -28,9 +30,11 @@ struct replay_client {
 	bool sent; /* op is lent */
 	char name[2][REPLAY_PATH_MAX];
 	void *sink, *list;
-	size_t sink_len;
-	uint64_t moved;    /* of the action's bytes */
-	uint64_t begun_ns; /* its first request; 0: none is answered */
+	size_t sink_len, list_len;
+	struct afp_again again;         /* of an AFP store: the request in its terms */
+	uint8_t place[STORE_PLACE_LEN]; /* where the last search came to */
+	uint64_t moved;                 /* of the action's bytes */
+	uint64_t begun_ns;              /* its first request; 0: none is answered */
 	uint64_t ideal_ns; /* since the replay's begin: the end of the one before, without delays */
 
 	/* The replay */
@@ -46,6 +50,7 @@ struct replay_client {
 	/* The image */
 	uint32_t object, fill; /* the next one; of a directory, the next file in it */
 	uint32_t slot;         /* to be cleared */
+	uint32_t attr;         /* the next one of it */
 	unsigned int stage;
 	bool was_there, rsrc;
 };
@@ -56,6 +61,10 @@ bool replay_client_name(struct replay_client *c, uint32_t dir, uint32_t slot, ui
 
 /* The rest of a read or write of len bytes from offset on: false: there is none. */
 bool replay_client_move(struct replay_client *c, uint64_t offset, uint64_t len);
+
+/* Over AFP: names what a step is about, and says all else as it was recorded. false: it cannot be
+ * sent, as what it is about is not there. */
+bool replay_client_again(struct replay_client *c, const struct replay_step *s);
 
 /* ---- replay_copy.c ---- */
 

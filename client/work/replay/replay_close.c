@@ -156,7 +156,8 @@ int replay_plan_close(struct replay_plan *p, struct err *e)
 	replay_plan_forget(p);
 	close_image(p);
 	close_steps(p);
-	r = close_order(p);
+	r = replay_attrs_close(p);
+	r = r ? r : close_order(p);
 	r = r ? r : close_clients(p);
 	if (!r)
 		close_drop_idle(p);

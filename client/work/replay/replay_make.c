@@ -18,6 +18,7 @@ enum make_stage {
 	MAKE_CUT,
 	MAKE_WRITE,
 	MAKE_CLOSE,
+	MAKE_ATTRS,
 	MAKE_BELOW, /* MKDIR: the copy's directory */
 	MAKE_MODE,
 };
@@ -132,6 +133,7 @@ int replay_make_begin(struct replay_client *c)
 {
 	c->stage = MAKE_FIRST;
 	c->was_there = c->rsrc = false;
+	c->attr = REPLAY_NONE;
 	c->moved = 0;
 	return c->work == REPLAY_MAKE_DIRS ? make_begin_dir(c) : make_begin_file(c);
 }
@@ -174,6 +176,18 @@ static uint64_t make_len(const struct replay_client *c)
 	return o->is_dir ? 0 : c->rsrc ? o->rsrc : o->size;
 }
 
+static void make_attr(struct replay_client *c)
+{
+	const struct replay_attr *a = &make_plan(c)->attr[c->attr];
+
+	c->op = (struct store_op) { .verb = STORE_SET_XATTR,
+				    .data = c->c->data,
+				    .len = a->len < c->c->data_len ? a->len : c->c->data_len };
+	make_name(c);
+	replay_attr_name(c->name[1], a);
+	c->op.to_name = c->name[1];
+}
+
 struct store_op *replay_make_next(struct replay_client *c)
 {
 	struct store_file file = c->op.file;
@@ -201,6 +215,9 @@ struct store_op *replay_make_next(struct replay_client *c)
 	case MAKE_WRITE:
 		c->op = (struct store_op) { .verb = STORE_WRITE, .file = file };
 		replay_client_move(c, 0, make_len(c));
+		return &c->op;
+	case MAKE_ATTRS:
+		make_attr(c);
 		return &c->op;
 	default:
 		c->op = (struct store_op) { .verb = c->stage == MAKE_LENGTH ? STORE_LENGTH
@@ -233,6 +250,17 @@ static enum script_state make_done(struct replay_client *c)
 	return SCRIPT_DONE;
 }
 
+/* The next attribute of what is made, or the end of it. */
+static enum script_state make_attrs(struct replay_client *c, uint32_t next)
+{
+	const struct replay_plan *p = make_plan(c);
+
+	while (next != REPLAY_NONE && !p->attr[next].at_begin)
+		next = p->attr[next].next;
+	c->attr = next;
+	return next == REPLAY_NONE ? make_done(c) : make_go_on(c, MAKE_ATTRS);
+}
+
 static enum script_state make_failed(struct replay_client *c, struct err *e)
 {
 	const char *why = c->op.why ? c->op.why : "refused";
@@ -263,6 +291,8 @@ static enum script_state make_answered_dir(struct replay_client *c, struct err *
 	if (make_is_slot(c))
 		return c->op.result == STORE_OK || c->op.result == STORE_NONE ? make_done(c)
 									      : make_failed(c, e);
+	if (c->stage == MAKE_ATTRS)
+		return make_attrs(c, p->attr[c->attr].next);
 	if (c->stage == MAKE_MODE)
 		return make_has_mode(c, e);
 	if (c->op.verb == STORE_MKDIR && c->op.result == STORE_EXISTS) {
@@ -274,7 +304,7 @@ static enum script_state make_answered_dir(struct replay_client *c, struct err *
 	if (c->c->below && !c->object && c->stage == MAKE_FIRST)
 		return make_go_on(c, MAKE_BELOW);
 	atomic_store_explicit(&c->c->id[object], c->op.made.id, memory_order_release);
-	return make_done(c);
+	return make_attrs(c, p->object[object].attr);
 }
 
 /* One of its forks is as it is to be, and closed. */
@@ -282,8 +312,10 @@ static enum script_state make_forked(struct replay_client *c)
 {
 	const struct replay_object *o = &make_plan(c)->object[c->object];
 
-	if (c->rsrc || !o->rsrc || !c->by_id || o->is_dir)
+	if (o->is_dir) /* a file that is only listed in it */
 		return make_done(c);
+	if (c->rsrc || !o->rsrc || !c->by_id)
+		return make_attrs(c, o->attr);
 	c->rsrc = true;
 	c->moved = 0;
 	c->was_there = true; /* its length is not asked for */
@@ -305,6 +337,8 @@ static enum script_state make_answered_file(struct replay_client *c, struct err 
 {
 	if (c->stage == MAKE_FIRST)
 		return make_answered_first(c, e);
+	if (c->stage == MAKE_ATTRS) /* where there are none, the replay says so */
+		return make_attrs(c, make_plan(c)->attr[c->attr].next);
 	if (c->stage == MAKE_MODE)
 		return make_has_mode(c, e);
 	if (c->op.result != STORE_OK)

@@ -77,6 +77,15 @@ size_t replay_name(char out[static REPLAY_NAME_MAX + 1], const struct replay_slo
 	return len;
 }
 
+size_t replay_attr_name(char out[static REPLAY_NAME_MAX + 1], const struct replay_attr *a)
+{
+	const struct replay_slot like = {
+		.key = a->key, .len = a->name_len, .kind = a->kind, .ext_len = a->ext_len
+	};
+
+	return replay_name(out, &like);
+}
+
 void replay_fill_name(char out[static REPLAY_NAME_MAX + 1], unsigned int i)
 {
 	snprintf(out, REPLAY_NAME_MAX, "more-%07u", i);
@@ -128,23 +137,30 @@ static bool names_prepend(char *out, size_t *at, const char *name, bool last)
 	return true;
 }
 
-bool replay_path_at(const struct replay_plan *p, uint32_t dir, uint32_t slot, uint32_t step,
-		    char *out, size_t size)
+bool replay_path_from(const struct replay_plan *p, uint32_t from, uint32_t dir, uint32_t slot,
+		      uint32_t step, unsigned int depth, char *out, size_t size)
 {
 	char name[REPLAY_NAME_MAX + 1];
 	size_t at = size - 1;
 	bool last = true;
 
 	out[at] = '\0';
-	if (slot == REPLAY_NONE)
+	if (slot == REPLAY_NONE && dir != from)
 		slot = replay_place_at(p, dir, step);
 	while (slot != REPLAY_NONE) {
 		replay_name(name, &p->slot[slot]);
-		if (!names_prepend(out, &at, name, last))
+		if (!depth-- || !names_prepend(out, &at, name, last))
 			return false;
 		last = false;
-		slot = replay_place_at(p, p->slot[slot].parent, step);
+		dir = p->slot[slot].parent;
+		slot = dir == from ? REPLAY_NONE : replay_place_at(p, dir, step);
 	}
 	memmove(out, out + at, size - at);
-	return true;
+	return dir == from;
+}
+
+bool replay_path_at(const struct replay_plan *p, uint32_t dir, uint32_t slot, uint32_t step,
+		    char *out, size_t size)
+{
+	return replay_path_from(p, 0, dir, slot, step, UINT32_MAX, out, size);
 }

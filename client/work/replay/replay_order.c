@@ -110,7 +110,7 @@ int replay_order_add(struct replay_plan *p, uint32_t step, const struct replay_o
 	int r = 0;
 
 	s->first_need = p->n_needs;
-	if (s->effect != REPLAY_USES && s->effect != REPLAY_CLOSES)
+	if (s->dir != REPLAY_NONE)
 		r = order_where(p, step, s->dir, s->slot, order_changes(s));
 	if (!r && has_to)
 		r = order_where(p, step, s->to_dir, s->to_slot, true);

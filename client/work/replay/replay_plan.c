@@ -2,6 +2,7 @@
 /* A plan, request after request: image, order, and what is to be sent. */
 #include "work/replay/replay.h"
 
+#include "afp/proto.h"
 #include "base/vec.h"
 #include "work/replay/replay_priv.h"
 
@@ -47,6 +48,8 @@ void replay_plan_forget(struct replay_plan *p)
 	replay_map_free(&p->maps->slots);
 	replay_map_free(&p->maps->sessions);
 	replay_map_free(&p->maps->files);
+	replay_map_free(&p->maps->attrs);
+	replay_map_free(&p->maps->paths);
 	free(p->maps->open);
 	free(p->maps->user);
 	free(p->maps);
@@ -64,6 +67,7 @@ void replay_plan_free(struct replay_plan *p)
 	free(p->slot);
 	free(p->object);
 	free(p->place);
+	free(p->attr);
 	free(p->client);
 	free(p->need);
 	free(p->dir_order);
@@ -173,16 +177,20 @@ static void plan_listed(struct replay_plan *p, const struct plan_now *n, uint32_
 
 static void plan_look(struct replay_plan *p, struct plan_now *n)
 {
-	const bool lists = n->step.verb == STORE_LIST;
-	uint32_t i;
+	const bool lists = n->step.verb == STORE_LIST,
+		   is_missing = replay_is_missing(n->q) && !lists;
+	uint32_t i = REPLAY_NONE;
 
-	if (replay_is_missing(n->q) && !lists) {
+	if (is_missing)
 		replay_tree_is_missing(p, n->at);
-		return;
-	}
-	i = replay_tree_is_there(p, n->at, lists || n->q->command == REPLAY_OPEN_DIR);
+	else
+		i = replay_tree_is_there(p, n->at, lists || replay_is_of_dir(n->q));
 	n->step.object = i;
-	if (plan_is_answer(n) && lists)
+	if (n->q->command >= AFP_GetExtAttr && n->q->command <= AFP_ListExtAttrs)
+		n->step.attr = replay_attrs_look(p, n->q, &n->step);
+	else if (is_missing)
+		return;
+	else if (plan_is_answer(n) && lists)
 		plan_listed(p, n, i);
 	else if (plan_is_answer(n) && !p->object[i].is_dir)
 		plan_size_is(&p->object[i], n->q->size);
@@ -284,6 +292,21 @@ static void plan_use(struct replay_plan *p, struct plan_now *n)
 	plan_moved(p, n);
 }
 
+/* It is about what a reply has called so. */
+static void plan_by_id(struct replay_plan *p, struct plan_now *n)
+{
+	struct replay_step *s = &n->step;
+
+	s->object = replay_tree_by_id(p, n->q->path.volume, n->q->id);
+	if (s->object == REPLAY_NONE) {
+		n->reason = REPLAY_UNNAMED;
+		return;
+	}
+	s->slot = replay_place_at(p, s->object, UINT32_MAX);
+	s->dir = s->slot == REPLAY_NONE ? s->object : p->slot[s->slot].parent;
+	s->from = s->dir;
+}
+
 /* What is there after it, and which objects it is about. */
 static void plan_effect(struct replay_plan *p, struct plan_now *n)
 {
@@ -292,6 +315,11 @@ static void plan_effect(struct replay_plan *p, struct plan_now *n)
 	switch (s->effect) {
 	case REPLAY_LOOKS:
 		plan_look(p, n);
+		break;
+	case REPLAY_BY_ID:
+		plan_by_id(p, n);
+		break;
+	case REPLAY_ALONE:
 		break;
 	case REPLAY_OPENS:
 		if (replay_is_missing(n->q))
@@ -352,7 +380,8 @@ static void plan_range(const struct replay_request *q, struct replay_step *s)
 		s->done = q->result == 0 || s->result == STORE_SHORT ? q->actual : 0;
 	if (s->verb == STORE_WRITE && known && !q->result)
 		s->done = q->actual >= s->offset ? q->actual - s->offset : 0;
-	if (s->verb == STORE_LIST && known && !q->result)
+	if ((s->verb == STORE_LIST || s->verb == STORE_GET_XATTR || s->verb == STORE_LIST_XATTRS) &&
+	    known && !q->result)
 		s->done = q->actual;
 }
 
@@ -370,7 +399,19 @@ static void plan_begin(struct replay_plan *p, struct plan_now *n, const struct r
 				    .slot = REPLAY_NONE,
 				    .to_dir = REPLAY_NONE,
 				    .to_slot = REPLAY_NONE,
+				    .from = REPLAY_NONE,
+				    .to_from = REPLAY_NONE,
+				    .attr = REPLAY_NONE,
 				    .file = REPLAY_NONE,
+				    .said_offset = q->offset,
+				    .room = q->room,
+				    .bitmap = q->bitmap,
+				    .dir_bitmap = q->dir_bitmap,
+				    .flags = q->flags,
+				    .command = (uint8_t)q->command,
+				    .which = q->which,
+				    .depth = q->path.depth,
+				    .to_depth = q->to.depth,
 				    .verb = (uint8_t)verb,
 				    .effect = (uint8_t)effect,
 				    .result = (uint8_t)replay_result_of(q, verb) };
@@ -386,20 +427,24 @@ static void plan_find(struct replay_plan *p, struct plan_now *n)
 	const bool two = s->effect == REPLAY_RENAMES || s->effect == REPLAY_COPIES ||
 			 s->effect == REPLAY_SWAPS;
 
-	if (s->effect == REPLAY_USES || s->effect == REPLAY_CLOSES)
+	if (s->effect == REPLAY_USES || s->effect == REPLAY_CLOSES || s->effect == REPLAY_BY_ID ||
+	    s->effect == REPLAY_ALONE)
 		return;
-	if (s->effect == REPLAY_IS_VOLUME)
-		n->at = (struct replay_where) { replay_tree_root(p, n->q->path.volume),
-						REPLAY_NONE };
-	else
+	if (s->effect == REPLAY_IS_VOLUME) {
+		n->at.dir = n->at.from = replay_tree_root(p, n->q->path.volume);
+		n->at.slot = REPLAY_NONE;
+	} else {
 		n->at = replay_tree_find(p, &n->q->path);
+	}
 	s->dir = n->at.dir;
 	s->slot = n->at.slot;
+	s->from = n->at.from;
 	if (!two)
 		return;
 	n->to = replay_tree_find(p, &n->q->to);
 	s->to_dir = n->to.dir;
 	s->to_slot = n->to.slot;
+	s->to_from = n->to.from;
 }
 
 /* Its last step is about the place under which that is known already. */
@@ -468,8 +513,10 @@ static void plan_count(struct replay_plan *p, struct replay_counts *c, const str
 	c->written_b = replay_sum(c->written_b, s->verb == STORE_WRITE ? moved : 0);
 	if (s->verb == STORE_READ && s->len > client->read_max)
 		client->read_max = s->len;
-	if (s->verb == STORE_WRITE && s->len > client->write_max)
+	if ((s->verb == STORE_WRITE || s->verb == STORE_SET_XATTR) && s->len > client->write_max)
 		client->write_max = s->len;
+	if (s->room > client->room_max)
+		client->room_max = s->room;
 }
 
 /* Nothing is known of its arguments, or it is for the session. */

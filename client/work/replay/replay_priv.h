@@ -17,8 +17,6 @@
 #define REPLAY_BITS_OF_NAME 0x20c2u /* parent, names */
 #define REPLAY_BIT_ID       0x0100u
 
-#define REPLAY_OPEN_DIR     25u /* the command */
-
 /* Of two lengths, which may be whatever a damaged recording says. */
 static inline uint64_t replay_sum(uint64_t a, uint64_t b)
 {
@@ -41,6 +39,8 @@ struct replay_maps {
 	struct replay_map slots;    /* directory and name's hash: slot */
 	struct replay_map sessions; /* client */
 	struct replay_map files;    /* client and fork: open */
+	struct replay_map attrs;    /* object and attribute's hash: attribute */
+	struct replay_map paths;    /* directory and hash of a path of several names: slot */
 	struct replay_open *open;
 	size_t n_open;
 	struct replay_user *user;
@@ -53,6 +53,9 @@ struct replay_maps {
 /* Whether the reply says that what it names is not there. */
 bool replay_is_missing(const struct replay_request *q);
 
+/* Whether the command is about a directory. */
+bool replay_is_of_dir(const struct replay_request *q);
+
 /* What only planning needs. */
 void replay_plan_forget(struct replay_plan *p);
 
@@ -61,6 +64,7 @@ void replay_plan_forget(struct replay_plan *p);
 /* Where a path leads now: the directory and, unless it is the directory itself, the slot. */
 struct replay_where {
 	uint32_t dir, slot;
+	uint32_t from; /* the directory that the path begins at */
 };
 struct replay_where replay_tree_find(struct replay_plan *p, const struct replay_path *path);
 /* The object that is there now; REPLAY_NONE. */
@@ -78,6 +82,18 @@ void replay_tree_name(struct replay_plan *p, uint16_t volume, uint64_t id, struc
 /* The directory of a volume: also of one that no request has named yet. */
 uint32_t replay_tree_root(struct replay_plan *p, uint16_t volume);
 int replay_tree_new(struct replay_plan *p);
+
+/* The object that a reply called so; REPLAY_NONE. */
+uint32_t replay_tree_by_id(const struct replay_plan *p, uint16_t volume, uint64_t id);
+
+/* ---- replay_attrs.c: extended attributes ---- */
+
+/* The request is about an object, and one of its attributes, whose index it returns, or
+ * REPLAY_NONE. */
+uint32_t replay_attrs_look(struct replay_plan *p, const struct replay_request *q,
+			   const struct replay_step *s);
+/* All were looked at: names that were only listed. */
+int replay_attrs_close(struct replay_plan *p);
 
 /* ---- replay_order.c: which requests of other clients come before a step ---- */
 

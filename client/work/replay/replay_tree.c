@@ -43,9 +43,11 @@ static uint32_t tree_new_object(struct replay_plan *p, uint32_t slot, bool is_di
 		tree_fails(p, true);
 		return 0;
 	}
-	*o = (struct replay_object) {
-		.place = REPLAY_NONE, .opened = REPLAY_NONE, .grown = REPLAY_NONE, .is_dir = is_dir
-	};
+	*o = (struct replay_object) { .place = REPLAY_NONE,
+				      .attr = REPLAY_NONE,
+				      .opened = REPLAY_NONE,
+				      .grown = REPLAY_NONE,
+				      .is_dir = is_dir };
 	if (slot != REPLAY_NONE)
 		p->object[n - 1].place = tree_new_place(p, slot, since, REPLAY_NONE);
 	return (uint32_t)n - 1;
@@ -183,7 +185,7 @@ static uint64_t tree_dir_key(uint16_t volume, uint64_t id)
 static uint32_t tree_other_dir(struct replay_plan *p, uint32_t in, uint16_t volume, uint64_t id)
 {
 	const uint32_t slot = tree_slot(p, in, tree_dir_key(volume, id), NULL);
-	const uint32_t i = replay_tree_is_there(p, (struct replay_where) { in, slot }, true);
+	const uint32_t i = replay_tree_is_there(p, (struct replay_where) { in, slot, in }, true);
 
 	tree_fails(p, replay_map_put(&p->maps->dirs, tree_dir_key(volume, id), i) != 0);
 	return i;
@@ -206,23 +208,50 @@ static uint32_t tree_dir(struct replay_plan *p, uint16_t volume, uint64_t id)
 	return i == REPLAY_NONE ? tree_other_dir(p, replay_tree_root(p, volume), volume, id) : i;
 }
 
+/* Where a path of several components led last; REPLAY_NONE. */
+static uint32_t tree_path(const struct replay_plan *p, uint32_t from, uint64_t path)
+{
+	const uint32_t i = replay_map_get(&p->maps->paths, replay_key(from, path, 6));
+
+	return i == REPLAY_NONE ? replay_map_get(&p->maps->slots, replay_key(from, path, 1)) : i;
+}
+
+/* Of the path without its last component: a directory. */
+static uint32_t tree_parent(struct replay_plan *p, uint32_t from, uint64_t parent)
+{
+	struct replay_where at = { from, tree_path(p, from, parent), from };
+
+	if (at.slot == REPLAY_NONE)
+		at.slot = tree_slot(p, from, parent, NULL);
+	if (p->slot[at.slot].alias != REPLAY_NONE)
+		at.slot = p->slot[at.slot].alias;
+	at.dir = p->slot[at.slot].parent;
+	return replay_tree_is_there(p, at, true);
+}
+
 struct replay_where replay_tree_find(struct replay_plan *p, const struct replay_path *path)
 {
-	struct replay_where at = { tree_dir(p, path->volume, path->dir), REPLAY_NONE };
+	const uint32_t from = tree_dir(p, path->volume, path->dir);
+	struct replay_where at = { from, REPLAY_NONE, from };
 
 	/* the volume's name, below the parent of its root */
 	if (!path->name || (path->dir == PARENT_OF_ROOT && !path->parent))
 		return at;
-	p->object[at.dir].is_dir = true;
+	p->object[from].is_dir = true;
 	if (path->parent) {
-		at.slot = tree_slot(p, at.dir, path->parent, NULL);
-		at.dir = replay_tree_is_there(p, at, true);
+		at.dir = tree_parent(p, from, path->parent);
+		/* a directory that was only known as what a path leads through */
+		at.slot = replay_map_get(&p->maps->slots, replay_key(from, path->name, 1));
+		if (at.slot == REPLAY_NONE)
+			at.slot = tree_slot(p, at.dir, path->name, path);
+		tree_fails(p, replay_map_put(&p->maps->paths, replay_key(from, path->name, 6),
+					     at.slot) != 0);
+	} else {
+		at.slot = tree_slot(p, at.dir, path->name, path);
 	}
-	at.slot = tree_slot(p, at.dir, path->name, path);
-	if (p->slot[at.slot].alias != REPLAY_NONE) {
+	if (p->slot[at.slot].alias != REPLAY_NONE)
 		at.slot = p->slot[at.slot].alias;
-		at.dir = p->slot[at.slot].parent;
-	}
+	at.dir = p->slot[at.slot].parent;
 	return at;
 }
 
@@ -273,6 +302,11 @@ void replay_tree_name(struct replay_plan *p, uint16_t volume, uint64_t id, struc
 		tree_fails(p, replay_map_put(&p->maps->dirs, key, i) != 0);
 	else if (at.slot != REPLAY_NONE)
 		tree_settle(p, known, volume, id, at);
+}
+
+uint32_t replay_tree_by_id(const struct replay_plan *p, uint16_t volume, uint64_t id)
+{
+	return replay_map_get(&p->maps->dirs, tree_dir_key(volume, id));
 }
 
 int replay_tree_new(struct replay_plan *p)

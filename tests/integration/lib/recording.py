@@ -99,6 +99,32 @@ class RawClient(AfpClient):
         return self.frame(struct.pack(">BBHQQ", READ_EXT, 0, fork, 0, size))
 
 
+class PathClient(RawClient):
+    """Commands with UTF-8 names, which come to the server in pieces of so many bytes."""
+
+    pieces: tuple[int, ...] = ()
+    names: list[bytes]
+
+    def path(self, *parts: str) -> bytes:
+        raw = "\0".join(parts).encode()
+        return struct.pack(">BIH", 3, 0x08000103, len(raw)) + raw
+
+    def ask(self, payload: bytes, command: int = 2, offset: int = 0) -> tuple[int, bytes]:
+        self.send(self.frame(payload, command, offset), self.pieces)
+        while True:
+            head = self._receive(16)
+            flag, _, ident, result, size, _ = struct.unpack(">BBHiII", head)
+            data = self._receive(size)
+            if flag == 1 and ident == self._id:
+                return result, data
+
+    def named(self, command: int, folder: int, path: bytes, more: bytes = b"") -> bytes:
+        head = struct.pack(">BBHI", command, 0, self._volume, folder)
+        result, data = self.ask(head + more + path)
+        assert not result, (command, result)
+        return data
+
+
 def stopped(running: Running, number: signal.Signals = signal.SIGINT) -> Run:
     running.signal(number)
     return saved(running)

@@ -6,6 +6,7 @@ from __future__ import annotations
 import contextlib
 import hashlib
 import json
+import os
 import shutil
 import struct
 import zlib
@@ -92,7 +93,9 @@ def found_there(record: dict[str, int]) -> dict[str, int] | None:
 def seen(place: Path) -> dict[str, tuple[int, int, str]]:
     """All that is there: mode, size and sum of each file and folder."""
     found = {}
-    for path in sorted(place.rglob("*")):
+    for path in sorted(
+        Path(at) / name for at, dirs, files in os.walk(place) for name in (*dirs, *files)
+    ):
         with contextlib.suppress(FileNotFoundError):
             stat = path.lstat()
             sha = hashlib.sha256(path.read_bytes()).hexdigest() if path.is_file() else ""

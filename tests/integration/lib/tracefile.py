@@ -35,7 +35,7 @@ FIELDS = {
         "timestamp t time_ns session port dsi_id command marks result user volume volume2"
         " dir name parent dir2 name2 parent2 offset length actual size id"
         " fork bitmap bitmap2 flags name_len name2_len"
-        " which depth depth2 name_kind name2_kind ext_len ext2_len pad pad2",
+        " which depth depth2 name_kind name2_kind ext_len ext2_len pad room",
     ),
 }
 ABOUT = ("metadata", ".layout.json")

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from netatalk import Server
-from recording import RawClient
+from recording import PathClient
 from scope import OK, USAGE, Scope
 from tracefile import read
 
@@ -71,33 +71,7 @@ def test_a_load_is_told_as_it_was_sent(scope: Scope, dbd: Server, tmp_path: Path
         assert b"File." not in path.read_bytes() and b"LanTest-" not in path.read_bytes()
 
 
-class Client(RawClient):
-    """Commands with UTF-8 names, which come to the server in pieces of so many bytes."""
-
-    pieces: tuple[int, ...] = ()
-    names: list[bytes]
-
-    def path(self, *parts: str) -> bytes:
-        raw = "\0".join(parts).encode()
-        return struct.pack(">BIH", 3, 0x08000103, len(raw)) + raw
-
-    def ask(self, payload: bytes, command: int = 2, offset: int = 0) -> tuple[int, bytes]:
-        self.send(self.frame(payload, command, offset), self.pieces)
-        while True:
-            head = self._receive(16)
-            flag, _, ident, result, size, _ = struct.unpack(">BBHiII", head)
-            data = self._receive(size)
-            if flag == 1 and ident == self._id:
-                return result, data
-
-    def named(self, command: int, folder: int, path: bytes, more: bytes = b"") -> bytes:
-        head = struct.pack(">BBHI", command, 0, self._volume, folder)
-        result, data = self.ask(head + more + path)
-        assert not result, (command, result)
-        return data
-
-
-def known(client: Client) -> None:
+def known(client: PathClient) -> None:
     """Some requests of each kind, with names of three kinds."""
     folder = struct.unpack(">I", client.named(CREATE_DIR, 2, client.path("Fo\u0308lder")))[0]
     client.named(CREATE_FILE, folder, client.path("secret name.jpeg"))
@@ -129,13 +103,13 @@ def test_known_requests_are_told_in_any_pieces(
 ) -> None:
     """Of one session that is older than the recording, and of new ones, sent in pieces."""
     args = ("--trace", "--replayable", "-o", str(tmp_path / "run"))
-    with closing(Client(guests.port)) as old:
+    with closing(PathClient(guests.port)) as old:
         running = scope.start(scope.recorder(guests, *args))
         running.wait_recording()
         known(old)
         ports = [old.local_port()]
         for pieces in ((), (16, 3000), (7,)):
-            with closing(Client(guests.port)) as client:
+            with closing(PathClient(guests.port)) as client:
                 client.pieces = pieces
                 known(client)
                 ports.append(client.local_port())

@@ -172,8 +172,9 @@ def test_users_of_the_recording_log_in_as_others(scope: Scope, dbd: Server, tmp_
     assert "have no line" not in done.out
     run = json.loads((tmp_path / "run" / "run.json").read_text())
     who = Counter(s["user"] for s in run["sessions"])
-    # of bench1 were two clients of the load and its own session; that of the replay is, too
-    assert (who["bench2"], who["bench1"]) == (2 + 1, 1 + 1)
+    # of bench1 were two clients of the load and its own session; that of the replay is, too. All
+    # clients of the replay log in twice: to make the files, and to send the requests.
+    assert (who["bench2"], who["bench1"]) == (2 * (2 + 1), 2 + 1)
     about = phase(tmp_path / "run")["replay"]
     assert sum(q["as_recorded"] for q in about["requests"]) == about["planned"] > 100
     users.write_text("bench1=bench2,secret1\n")

@@ -18,28 +18,30 @@ import pytest
 from fakes import Far
 from ganesha import Ganesha
 from nfswire import on_the_wire
-from rights import held_by_load
-from scope import NO_SESSION, OK, REFUSED, REPO, Done, Run, Scope, wait_until
+from remotely import (
+    clean_after_a_kill,
+    compare_declarations,
+    kill_a_load,
+    transfer,
+    use_data,
+    use_names,
+)
+from scope import NO_SESSION, OK, REFUSED, REPO, Done, Run, Scope
 from test_store_verbs import (
     DENIED,
     EXISTS,
     INVALID,
     NONE,
     READ,
-    SHORT,
     UNKNOWN,
-    WRITE,
     Verbs,
     use_lists,
 )
-from wardens import kill_with_warden
 from wire import captured, wait_captured
 
 pytestmark = pytest.mark.usefixtures("with_libnfs")
 
 USAGE = 2
-NOT_EMPTY = 8
-TEXT = "".join(f"line-{i}." for i in range(30000))
 
 
 def folder(option: str) -> Path:
@@ -127,40 +129,12 @@ def run(scope: Scope, *args: str, status: int = OK, **options: Any) -> Done:
 # ---- verbs ----
 
 
-def use_names(server: Ganesha, verbs: Verbs) -> None:
-    d, e = verbs.number("mkdir", "d"), verbs.number("mkdir", "資料📚")
-    disk = server.share1 / "d"
-    verbs("mkdir", "d", wants=EXISTS)
-    verbs("create", "f", dir=d)
-    verbs("create", "f", dir=d, wants=EXISTS)
-    assert verbs.number("lookup", "d") == d
-    verbs("lookup", "nothing", wants=NONE)
-    verbs("lookup", "f", dir=d, wants=NONE)
-    verbs("stat", "f", dir=d)
-    verbs("create", "g", dir=d)
-    verbs("rename", "f", dir=d, to_dir=d, to_name="g", wants=EXISTS)
-    verbs("rename", "f", dir=d, to_dir=e, to_name="moved")
-    assert (server.share1 / "資料📚" / "moved").exists() and not (disk / "f").exists()
-    verbs("rename", "nothing", dir=d, to_dir=e, to_name="x", wants=NONE)
-    verbs("rename", "d", to_dir=e, to_name="inner")
-    assert verbs.number("lookup", "inner", dir=e) == d
-    verbs("stat", "g", dir=d)
-    verbs("rename", "inner", dir=e, to_dir=verbs.root, to_name="d")
-    for when in (1_000_000_000, 0, 2_000_000_000, 2**32 - 1):
-        verbs("settime", "g", dir=d, offset=when)
-        assert int((disk / "g").stat().st_mtime) == when
-    verbs("settime", "d", offset=1_000_000_000)
-    verbs("settime", "nothing", dir=d, offset=1, wants=NONE)
+def use_modes(server: Ganesha, verbs: Verbs) -> None:
+    verbs("create", "g")
     for mode in (0o751, 0o640):
-        verbs("chmod", "g", dir=d, how=mode)
-        assert (disk / "g").stat().st_mode & 0o7777 == mode
-    verbs("delete", "d", wants=NOT_EMPTY)
-    verbs("delete", "g", dir=d)
-    verbs("delete", "g", dir=d, wants=NONE)
-    verbs("delete", "moved", dir=e)
-    for name in ("d", "資料📚"):
-        verbs("delete", name)
-    verbs("delete", "d", wants=NONE)
+        verbs("chmod", "g", how=mode)
+        assert (server.share1 / "g").stat().st_mode & 0o7777 == mode
+    verbs("delete", "g")
     verbs("delete", "", wants=DENIED)  # the store's own place
 
 
@@ -180,30 +154,9 @@ def use_links(server: Ganesha, verbs: Verbs) -> None:
         verbs("delete", name)
 
 
-def use_data(server: Ganesha, verbs: Verbs) -> None:
-    verbs("create", "f")
-    f = verbs.number("open", "f", how=READ | WRITE)
-    for offset in (len(TEXT), 0):
-        assert verbs("write", file=f, offset=offset, data=TEXT)["done"] == str(len(TEXT))
-    assert verbs("length", file=f)["done"] == str(2 * len(TEXT))
-    answer = verbs("read", file=f, offset=len(TEXT) - 3, len=6)
-    assert answer["value"] == TEXT[-3:] + TEXT[:3]
-    assert verbs("read", file=f, offset=3, len=200_000)["value"] == TEXT[3:200_003]
-    assert verbs("read", file=f, offset=2 * len(TEXT) - 4, len=100, wants=SHORT)["done"] == "4"
-    assert verbs("read", file=f, offset=3 * len(TEXT), len=100, wants=SHORT)["done"] == "0"
-    assert verbs("read", file=f, len=0)["done"] == "0"
-    verbs("setlen", file=f, len=2 * len(TEXT) - 1)
-    verbs("flush", file=f)
-    assert (server.share1 / "f").read_text() == (TEXT + TEXT)[:-1]
-    verbs("close", file=f)
-    verbs("open", "f", how=READ)
-    verbs("open", "nothing", how=READ, wants=NONE)
-    verbs("delete", "f")  # others may, while it is open
-    assert int(verbs("room")["done"]) > 1 << 20
-
-
 def test_names_are_those_on_disk(server: Ganesha, verbs: Verbs) -> None:
-    use_names(server, verbs)
+    use_names(verbs, server.share1)
+    use_modes(server, verbs)
 
 
 def test_links_are_those_on_disk(server: Ganesha, verbs: Verbs) -> None:
@@ -211,16 +164,19 @@ def test_links_are_those_on_disk(server: Ganesha, verbs: Verbs) -> None:
 
 
 def test_data_are_those_on_disk(server: Ganesha, verbs: Verbs) -> None:
-    use_data(server, verbs)
+    use_data(verbs, server.share1, close_first=True)
 
 
 @pytest.mark.judges
 def test_ganesha_15_does_the_same(_driver: None, scope: Scope) -> None:
     with Ganesha("sid") as newer:
         for version in (3, 4):
-            for use in (use_names, use_links, use_data):
-                with opened(newer, version) as verbs:
-                    use(newer, verbs)
+            with opened(newer, version) as verbs:
+                use_names(verbs, newer.share1)
+                use_modes(newer, verbs)
+                use_links(newer, verbs)
+            with opened(newer, version) as verbs:
+                use_data(verbs, newer.share1, close_first=True)
             with opened(newer, version) as verbs:
                 use_lists(verbs, 300)
             line = ("load", url(newer, version=version), "--mix", "office", "-n", "5", "-d", "1")
@@ -339,30 +295,15 @@ def test_a_server_behind_a_relay_is_watched(scope: Scope, server: Ganesha) -> No
 
 
 def test_transfers_are_verified(scope: Scope, server: Ganesha) -> None:
-    line = ["speedtest", url(server, "/new"), "-f", "Write,Read,Copy", "-z", "0.004,2.3"]
-    done = run(scope, *line, "-n", "2", "-W", "0", "--verify")
-    assert done.run and done.run.complete and len(done.run.phases) == 6
-    assert left_on(server) == ["new"]  # as a directory of this machine it is made
-    (server.share1 / "new").rmdir()
+    transfer(scope, url(server, "/new"), server.share1)
 
 
 def test_a_killed_run_leaves_nothing(scope: Scope, server: Ganesha) -> None:
-    line = ["load", url(server), "-n", "3", "-d", "600", "--files", "3"]
-    running = scope.start([str(scope.binary), *line])
-    wait_until(lambda: len(list(server.share1.glob("*/*/*"))) >= 9, 60, "the files")
-    running.process.kill()
-    wait_until(lambda: not left_on(server), 30, "the removal of the directory")
+    kill_a_load(scope, url(server), server.share1)
 
 
 def test_clean_removes_what_a_killed_run_left(scope: Scope, server: Ganesha) -> None:
-    line = ["smallfile", "-f", "30", "-l", "create,stat", "-d", "600", url(server, version=4)]
-    running = scope.start([str(scope.binary), *line])
-    wait_until(lambda: len(list(server.share1.glob("*/*/f.*"))) == 30, 60, "the files")
-    kill_with_warden(running)
-    (left,) = left_on(server)
-    clean = [str(scope.binary), "clean", url(server)]
-    assert scope.execute(clean).expect(OK).out == f"{left}: removed\nlooked at 1 name\n"
-    assert scope.execute(clean).expect(OK).out == "nothing to remove: looked at 0 names\n"
+    clean_after_a_kill(scope, url(server), server.share1, url(server, version=4))
 
 
 def test_a_killed_server_is_an_error(scope: Scope) -> None:
@@ -438,7 +379,6 @@ def test_libnfs_4_is_used_with_nfsv3_only(
 
 
 def test_our_declarations_are_those_of_the_library(libnfs5: Path, tmp_path: Path) -> None:
-    """Its headers are not needed to build: the compiler compares sizes and offsets here."""
     if not (libnfs5 / "include").exists():
         pytest.skip("no headers of libnfs")
     pairs = {
@@ -449,28 +389,11 @@ def test_our_declarations_are_those_of_the_library(libnfs5: Path, tmp_path: Path
         ),
         "nfs_dirent": ("nfsdirent", {"name": "name", "type": "type"}),
     }
-    lines = ['#include "store/nfs_priv.h"', "#include <nfsc/libnfs.h>"]
-    for ours, (theirs, members) in pairs.items():
-        if ours != "nfs_dirent":  # nobody makes one of these
-            lines.append(f'_Static_assert(sizeof(struct {ours}) == sizeof(struct {theirs}), "");')
-        lines += [
-            f"_Static_assert(offsetof(struct {ours}, {a}) == offsetof(struct {theirs}, {b}), "
-            f'"{ours} {a}");'
-            for a, b in members.items()
-        ]
     # The order of arguments, which libnfs 6 changed, and all other types but pointers.
     calls = ("pread", "pwrite", "create", "open", "mkdir2", "mount", "lutimes", "lstat64")
-    lines += ["void compare(struct nfs_calls *c);", "void compare(struct nfs_calls *c)", "{"]
-    lines += [f"\tc->{name}_async = nfs_{name}_async;" for name in calls]
-    lines += ["}"]
-    source = tmp_path / "compare.c"
-    source.write_text("\n".join(lines) + "\n")
-    folders = [f"-I{REPO / name}" for name in ("client", "user", ".")]
-    line = ["gcc", "-fsyntax-only", "-Werror", "-std=gnu11", *folders, f"-I{libnfs5}/include"]
-    line += [str(source)]
-    done = subprocess.run(line, capture_output=True, text=True, check=False)
-    assert done.returncode == 0, done.stderr
-
-
-def test_a_load_gives_its_rights_up(scope: Scope, server: Ganesha) -> None:
-    assert held_by_load(scope, url(server), server.share1) == ([], [])
+    more = ["void compare(struct nfs_calls *c);", "void compare(struct nfs_calls *c)", "{"]
+    more += [f"\tc->{name}_async = nfs_{name}_async;" for name in calls]
+    headers = ['"store/nfs_priv.h"', "<nfsc/libnfs.h>"]
+    compare_declarations(
+        tmp_path / "compare.c", libnfs5, headers, pairs, ["nfs_dirent"], [*more, "}"]
+    )

@@ -20,25 +20,26 @@ import pytest
 from mpirun import ENVIRONMENT, FLAVOURS, mpirun, plugin
 from netns import HIDDEN, cable, inside, space
 from offline import analysis
+from remotely import (
+    clean_after_a_kill,
+    compare_declarations,
+    kill_a_load,
+    transfer,
+    use_data,
+    use_names,
+)
 from rights import held_by_clean, held_by_load
 from samba import Samba
 from scope import NO_SESSION, OK, REFUSED, REPO, Done, Scope, wait_until
 from test_store_verbs import (
-    EXISTS,
     INVALID,
     NONE,
-    READ,
-    SHORT,
     UNKNOWN,
-    WRITE,
     Verbs,
     use_lists,
 )
-from wardens import kill_with_warden
 
 USAGE = 2
-NOT_EMPTY = 8
-TEXT = "".join(f"line-{i}." for i in range(30000))  # more than one credit is worth
 
 
 @pytest.fixture(scope="session")
@@ -139,57 +140,14 @@ def run(scope: Scope, *args: str, status: int = OK, **options: Any) -> Done:
 
 
 def test_names_are_those_on_disk(server: Samba, verbs: Verbs) -> None:
-    d, e = verbs.number("mkdir", "d"), verbs.number("mkdir", "資料📚")
-    disk = server.share1 / "d"
-    verbs("mkdir", "d", wants=EXISTS)
-    verbs("create", "f", dir=d)
-    verbs("create", "f", dir=d, wants=EXISTS)
-    assert verbs.number("lookup", "d") == d
-    verbs("lookup", "nothing", wants=NONE)
-    verbs("lookup", "f", dir=d, wants=NONE)
-    verbs("stat", "f", dir=d)
-    verbs("create", "g", dir=d)
-    verbs("rename", "f", dir=d, to_dir=d, to_name="g", wants=EXISTS)
-    verbs("rename", "f", dir=d, to_dir=e, to_name="moved")
-    assert (server.share1 / "資料📚" / "moved").exists() and not (disk / "f").exists()
-    verbs("rename", "nothing", dir=d, to_dir=e, to_name="x", wants=NONE)
-    verbs("rename", "d", to_dir=e, to_name="inner")
-    assert verbs.number("lookup", "inner", dir=e) == d
-    verbs("stat", "g", dir=d)
-    verbs("rename", "inner", dir=e, to_dir=verbs.root, to_name="d")
-    for when in (1_000_000_000, 0, 2_000_000_000):
-        verbs("settime", "g", dir=d, offset=when)
-        assert int((disk / "g").stat().st_mtime) == when
-    verbs("settime", "d", offset=1_000_000_000)
-    verbs("settime", "nothing", dir=d, offset=1, wants=NONE)
-    verbs("settime", "g", dir=d, offset=2**62, wants=INVALID)
-    verbs("delete", "d", wants=NOT_EMPTY)
-    verbs("delete", "g", dir=d)
-    verbs("delete", "g", dir=d, wants=NONE)
-    verbs("delete", "moved", dir=e)
-    for name in ("d", "資料📚"):
-        verbs("delete", name)
-    verbs("delete", "d", wants=NONE)
+    use_names(verbs, server.share1)
+    verbs("create", "g")
+    verbs("settime", "g", offset=2**62, wants=INVALID)
+    verbs("delete", "g")
 
 
 def test_data_are_those_on_disk(server: Samba, verbs: Verbs) -> None:
-    verbs("create", "f")
-    f = verbs.number("open", "f", how=READ | WRITE)
-    for offset in (len(TEXT), 0):
-        assert verbs("write", file=f, offset=offset, data=TEXT)["done"] == str(len(TEXT))
-    assert verbs("length", file=f)["done"] == str(2 * len(TEXT))
-    answer = verbs("read", file=f, offset=len(TEXT) - 3, len=6)
-    assert answer["value"] == TEXT[-3:] + TEXT[:3]
-    assert verbs("read", file=f, offset=3, len=200_000)["value"] == TEXT[3:200_003]
-    assert verbs("read", file=f, offset=2 * len(TEXT) - 4, len=100, wants=SHORT)["done"] == "4"
-    assert verbs("read", file=f, offset=3 * len(TEXT), len=100, wants=SHORT)["done"] == "0"
-    assert verbs("read", file=f, len=0)["done"] == "0"
-    verbs("setlen", file=f, len=2 * len(TEXT) - 1)
-    verbs("flush", file=f)
-    assert (server.share1 / "f").read_text() == (TEXT + TEXT)[:-1]
-    verbs("delete", "f")  # others may, while it is open
-    verbs("close", file=f)
-    assert int(verbs("room")["done"]) > 1 << 20
+    use_data(verbs, server.share1, close_first=False)
 
 
 def test_attributes_are_named_streams(server: Samba, verbs: Verbs) -> None:
@@ -318,30 +276,15 @@ def test_a_share_is_swept(scope: Scope, server: Samba, tmp_path: Path) -> None:
 
 
 def test_transfers_are_verified(scope: Scope, server: Samba) -> None:
-    line = ["speedtest", url(server, "share1/new"), "-f", "Write,Read,Copy", "-z", "0.004,2.3"]
-    done = run(scope, *line, "-n", "2", "-W", "0", "--verify")
-    assert done.run and done.run.complete and len(done.run.phases) == 6
-    assert left_on(server) == ["new"]  # as a directory of this machine it is made
-    (server.share1 / "new").rmdir()
+    transfer(scope, url(server, "share1/new"), server.share1)
 
 
 def test_a_killed_run_leaves_nothing(scope: Scope, server: Samba) -> None:
-    line = ["load", url(server), "-n", "3", "-d", "600", "--files", "3"]
-    running = scope.start([str(scope.binary), *line])
-    wait_until(lambda: len(list(server.share1.glob("*/*/*"))) >= 9, 60, "the files")
-    running.process.kill()
-    wait_until(lambda: not left_on(server), 30, "the removal of the directory")
+    kill_a_load(scope, url(server), server.share1)
 
 
 def test_clean_removes_what_a_killed_run_left(scope: Scope, server: Samba) -> None:
-    line = ["smallfile", "-f", "30", "-l", "create,stat", "-d", "600", url(server)]
-    running = scope.start([str(scope.binary), *line])
-    wait_until(lambda: len(list(server.share1.glob("*/*/f.*"))) == 30, 60, "the files")
-    kill_with_warden(running)
-    (left,) = left_on(server)
-    clean = [str(scope.binary), "clean", url(server)]
-    assert scope.execute(clean).expect(OK).out == f"{left}: removed\nlooked at 1 name\n"
-    assert scope.execute(clean).expect(OK).out == "nothing to remove: looked at 0 names\n"
+    clean_after_a_kill(scope, url(server), server.share1)
 
 
 def test_a_killed_session_is_an_error(scope: Scope, server: Samba) -> None:
@@ -419,7 +362,6 @@ def test_the_library_that_is_needed_is_named(
 
 
 def test_our_declarations_are_those_of_the_library(library: Path, tmp_path: Path) -> None:
-    """Its headers are not needed to build: the compiler compares sizes and offsets here."""
     if not (library / "include").exists():
         pytest.skip("no headers of libsmb2")
     pairs = {
@@ -450,21 +392,6 @@ def test_our_declarations_are_those_of_the_library(library: Path, tmp_path: Path
         ),
         "smb_basic": ("smb2_file_basic_info", {"written": "last_write_time"}),
     }
-    lines = [
-        '#include "store/smb_priv.h"',
-        *("#include <time.h>", "#include <smb2/smb2.h>", "#include <smb2/libsmb2.h>"),
-    ]
-    for ours, (theirs, members) in pairs.items():
-        if ours not in ("smb_create_reply", "smb_dirent"):  # nobody makes one of these
-            lines.append(f'_Static_assert(sizeof(struct {ours}) == sizeof(struct {theirs}), "");')
-        lines += [
-            f"_Static_assert(offsetof(struct {ours}, {a}) == offsetof(struct {theirs}, {b}), "
-            f'"{ours} {a}");'
-            for a, b in members.items()
-        ]
-    source = tmp_path / "compare.c"
-    source.write_text("\n".join(lines) + "\n")
-    folders = [f"-I{REPO / name}" for name in ("client", "user", ".")]
-    line = ["gcc", "-fsyntax-only", "-std=gnu11", *folders, f"-I{library}/include", source]
-    done = subprocess.run(line, capture_output=True, text=True, check=False)
-    assert done.returncode == 0, done.stderr
+    headers = ['"store/smb_priv.h"', "<time.h>", "<smb2/smb2.h>", "<smb2/libsmb2.h>"]
+    not_made = ["smb_create_reply", "smb_dirent"]
+    compare_declarations(tmp_path / "compare.c", library, headers, pairs, not_made)

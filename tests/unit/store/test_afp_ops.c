@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* The verbs of metadata work over AFP: what is sent, what is made of answers, what is refused. */
+#include "afp/again.h"
 #include "unit/store_rig.h"
 
 #define P "03 08000103 "
@@ -110,6 +111,45 @@ static void each_verb_is_one_command(void **state)
 		assert_null(op.why);
 		assert_true(op.t.begun_ns && op.t.begun_ns <= op.t.last_ns);
 	}
+}
+
+/* In AFP's own terms: any bitmap, and of the reply what its begin says. */
+static void what_another_client_sent_is_sent_again(void **state)
+{
+	struct rig *g = *state;
+	struct afp_again w = { .command = AFP_GetFileDirParms,
+			       .layout = ".vdbBp",
+			       .dir = 9,
+			       .bitmap = 0x0020,
+			       .dir_bitmap = 0x0100,
+			       .path = "a/b" };
+	struct store_op op = { .verb = STORE_PROBE, .again = &w };
+
+	open_it(g);
+	answer_with(g, AFP_GetFileDirParms, 0, "0020 0100 80 00 00000011");
+	call(g, &op);
+	assert_sent(g, "22 00 0102 00000009 0020 0100 " P "0003 'a' 00 'b'");
+	assert_int_equal(op.result, STORE_OK);
+	assert_int_equal(op.made.id, 0x11);
+	assert_string_equal(op.what, "FPGetFileDirParms");
+	w = (struct afp_again) { .command = AFP_ListExtAttrs,
+				 .layout = ".vdanSMp",
+				 .dir = 9,
+				 .path = "",
+				 .room = 4096 };
+	op = (struct store_op) {
+		.verb = STORE_LIST_XATTRS, .again = &w, .buf = buf, .len = sizeof(buf)
+	};
+	answer_with(g, AFP_ListExtAttrs, 0, "0000 00000005 'abcd' 00");
+	call(g, &op);
+	assert_sent(g, "48 00 0102 00000009 0000 0000 00000000 00001000 " P "0000");
+	assert_int_equal(op.done, 5);
+	w = (struct afp_again) { .command = AFP_SyncDir, .layout = ".vd", .dir = 9 };
+	op = (struct store_op) { .verb = STORE_OTHER, .again = &w };
+	answer_with(g, AFP_SyncDir, AFP_ERR_NO_OBJECT, "");
+	call(g, &op);
+	assert_sent(g, "4e 00 0102 00000009");
+	assert_int_equal(op.result, STORE_NONE);
 }
 
 static void before_afp_3_locks_have_32_bits_and_lists_long_names(void **state)
@@ -435,6 +475,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		TEST(each_verb_is_one_command),
+		TEST(what_another_client_sent_is_sent_again),
 		TEST(before_afp_3_locks_have_32_bits_and_lists_long_names),
 		TEST(a_lookup_finds_directories_only),
 		TEST(a_list_counts_its_entries_and_ends),

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * From the bytes of requests and replies to what a record of operations says of them. Tests
- * user/trace/operation.c and path.c.
+ * From the bytes of requests and replies to what a record of operations says of them, and back to a
+ * request. Tests user/trace/operation.c, path.c, client/afp/again.c.
  */
 #include "trace/operation.h"
 
-#include "afp/afp.h"
+#include "afp/again.h"
 #include "base/buf.h"
 #include "trace/path.h"
 #include "unit/hex_bytes.h"
@@ -124,7 +124,7 @@ static void requests_that_name_something(void **state)
 	assert_true(r.bitmap == 0x1234 && r.bitmap2 == 0x4321 && !r.name && !r.depth && !r.marks);
 	afp_prep_get_xattr(&op, &session, &attr, buf, 100);
 	r = prepared(&op);
-	assert_true(r.name == HASH("name") && r.name2 == HASH("com.apple.x") && r.length == 106);
+	assert_true(r.name == HASH("name") && r.name2 == HASH("com.apple.x") && r.room == 106);
 	afp_prep_set_xattr(&op, &session, &attr, buf, 77);
 	r = prepared(&op);
 	assert_true(r.name2 == HASH("com.apple.x") && r.length == 77 && !r.marks);
@@ -229,6 +229,106 @@ static void each_command_with_a_path_tells_it(void **state)
 			assert_int_equal(r.name, HASH("name"));
 			assert_int_equal(r.name_len, 4);
 		}
+}
+
+/* ---- the same command again ---- */
+
+static const char *layout_said;
+
+static bool says(char field)
+{
+	return strchr(layout_said, field);
+}
+
+/* What the layout has is as it was said. */
+static void assert_says(const struct afs_record_operations *r, const struct afp_again *w)
+{
+	const bool attributes = says('u') || (says('e') && w->bitmap & AFP_BIT_ATTRIBUTES);
+	const bool finder = says('u') || (says('e') && w->bitmap & AFP_BIT_FINDER);
+
+	assert_true(!r->marks);
+	assert_int_equal(r->volume, says('v') ? VOLUME : 0);
+	assert_true(r->dir == (says('d') ? names_id(names, w->dir) : 0));
+	assert_true(r->id == (says('i') ? names_id(names, w->id) : 0));
+	assert_int_equal(r->bitmap, says('b') ? w->bitmap : 0);
+	assert_int_equal(r->bitmap2, says('B') ? w->dir_bitmap : 0);
+	assert_int_equal(r->fork, says('k') ? w->fork : 0);
+	assert_int_equal(r->room, says('m') || says('M') ? w->room : 0);
+	assert_int_equal(r->flags, attributes || says('F') || says('a') ? w->flags : 0);
+	assert_int_equal(r->which, finder || says('w'));
+	assert_true(r->name == (says('p') ? HASH("of\0this") : 0));
+	if (says('o') || says('O') || says('s') || says('S') || says('y'))
+		assert_int_equal(r->offset, w->offset);
+	if (says('l') || says('L') || says('n') || says('N') || says('z') || says('h') ||
+	    (says('e') && w->bitmap & AFP_BIT_UNIX))
+		assert_int_equal(r->length, w->length);
+	if (says('x'))
+		assert_true(r->name2 == HASH("in/that"));
+	else if (says('q') || says('P'))
+		assert_true(r->name2 == HASH("in\0that") && r->dir2 == names_id(names, w->to_dir));
+	else if (says('r'))
+		assert_true(r->name2 == HASH("of\0that"));
+}
+
+/* All that a record keeps of a command of each layout comes back from what is made of it. */
+static void a_command_that_is_sent_again_says_the_same(void **state)
+{
+	static const struct {
+		uint8_t number;
+		const char *layout;
+	} rows[] = {
+#define X(number, request, reply, layout, reply_layout) { number, layout },
+		AFS_OPERATIONS(X)
+#undef X
+	};
+	static const uint16_t bitmaps[] = { 0x0001, 0x0020, 0x8000, 0x803d, 0x0800 };
+	static const uint8_t place[AFP_PLACE_LEN] = { [15] = 1 };
+	struct afs_record_operations r;
+	struct afp_again w = { .fork = 0x1357,
+			       .dir_bitmap = 0x2468,
+			       .flags = AFP_BIT_LONG_NAME,
+			       .which = 1,
+			       .dir = DIR,
+			       .to_dir = DIR2,
+			       .id = 99,
+			       .room = 4321,
+			       .path = "of/this",
+			       .to_path = "in/that",
+			       .offset = 1,
+			       .length = 7,
+			       .place = place,
+			       .data = "1234567" };
+	struct afp_op op;
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++)
+		for (size_t k = 0; k < sizeof(bitmaps) / sizeof(bitmaps[0]); k++) {
+			w.command = rows[i].number;
+			w.layout = layout_said = rows[i].layout;
+			w.bitmap = bitmaps[k];
+			assert_true(afp_prep_again(&op, &session, &w, NULL, 0));
+			r = prepared(&op);
+			assert_int_equal(r.command, rows[i].number);
+			assert_says(&r, &w);
+		}
+}
+
+static void what_makes_no_command_is_said(void **state)
+{
+	static const uint8_t place[AFP_PLACE_LEN];
+	char path[1200];
+	struct afp_again w = { .command = 43, .layout = ".vN_ybBu", .place = place };
+	struct afp_op op;
+
+	(void)state;
+	w.flags = AFP_BIT_CREATED; /* what is searched for is not known */
+	assert_false(afp_prep_again(&op, &session, &w, NULL, 0));
+	memset(path, 'x', sizeof(path) - 1);
+	path[sizeof(path) - 1] = '\0';
+	w = (struct afp_again) { .command = 8, .layout = ".vdp", .path = path };
+	assert_false(afp_prep_again(&op, &session, &w, NULL, 0));
+	path[1050] = '\0';
+	assert_true(afp_prep_again(&op, &session, &w, NULL, 0));
 }
 
 /* Cut at each byte it is marked, and what was cut is not known; a longer one does no harm. */
@@ -379,10 +479,11 @@ static void replies_say_what_came_of_it(void **state)
 	assert_true(r.fork == 9 && r.id == names_id(names, DIR) && r.size == 4096);
 	r = answered(26, "0800 0009 0000010000000000");
 	assert_true(r.size == 1ull << 40 && !r.id);
-	/* attributes, dates, Finder info: the id is behind what is copied */
-	r = answered(34, "0129 0129 00 00 0000 00000001 00000000000000000000000000000000"
-			 "00000000000000000000000000000000 33445566");
-	assert_true(!r.id && r.size == AFS_SIZE_UNKNOWN);
+	/* all that a Mac asks of a file, up to the length of its data */
+	r = answered(34, "0fff 0129 00 00 0000 00000001 00000001 00000001 00000001"
+			 "00000000000000000000000000000000 00000000000000000000000000000000"
+			 "0000 0000 33445566 00000001 00000002 0000000000000003 0004");
+	assert_true(r.id == names_id(names, DIR) && r.size == 3);
 	r = answered(34, "0300 0300 80 00 33445566 0003");
 	assert_true(r.id == names_id(names, DIR) && r.size == AFS_SIZE_UNKNOWN);
 	r = answered(34, "0300 0300 00 00 33445566 00000003");
@@ -408,6 +509,8 @@ int main(void)
 		cmocka_unit_test(requests_about_open_files),
 		cmocka_unit_test(other_requests_stay_unknown),
 		cmocka_unit_test(each_command_with_a_path_tells_it),
+		cmocka_unit_test(a_command_that_is_sent_again_says_the_same),
+		cmocka_unit_test(what_makes_no_command_is_said),
 		cmocka_unit_test(what_is_cut_is_marked),
 		cmocka_unit_test(rubbish_does_no_harm),
 		cmocka_unit_test(paths_go_down_and_up),

@@ -239,6 +239,26 @@ static void what_was_lost_is_marked(void **state)
 	assert_int_equal(answer_to(x, 10, CLOSE, 0).marks, 0);
 }
 
+/* Of a list only its begin is copied, however short it is. */
+static void the_begin_of_a_short_reply_is_enough(void **state)
+{
+	struct rig *x = *state;
+	struct afs_captured h;
+	struct afs_record_operations r;
+
+	ask(x, 1, 68, "00 1122 00000002 2000 2000 0010 00000001 00001000 03 00000000 0000");
+	h = captured(x, AFS_CAPTURED_REPLY, 1, 68, "2000 2000 0003");
+	h.head.len = 30;
+	operations_captured(x->o, &h);
+	r = answer_to(x, 1, 68, 0);
+	assert_true(r.actual == 3 && !r.marks && r.room == 0x1000);
+	ask(x, 2, CREATE, "00 1122 00000002 02 01 'd'");
+	h = captured(x, AFS_CAPTURED_REPLY, 2, CREATE, "0000");
+	h.head.len = 4;
+	operations_captured(x->o, &h);
+	assert_int_equal(answer_to(x, 2, CREATE, 0).marks, AFS_MARK_REPLY);
+}
+
 static void a_session_before_the_recording_is_marked(void **state)
 {
 	struct rig *x = *state;
@@ -301,6 +321,7 @@ int main(void)
 		TEST(a_part_that_is_missing_is_marked),
 		TEST(many_are_under_way),
 		TEST(what_was_lost_is_marked),
+		TEST(the_begin_of_a_short_reply_is_enough),
 		TEST(a_session_before_the_recording_is_marked),
 		TEST(the_same_numbers_may_come_again),
 		TEST(many_sessions_come_and_go),

@@ -2,7 +2,7 @@
 /*
  * What must be there before the requests of a recording, their order, and what cannot be replayed.
  * Tests client/work/replay/replay_plan.c, replay_tree.c, replay_order.c, replay_close.c,
- * replay_commands.c, replay_map.c.
+ * replay_commands.c, replay_attrs.c, replay_map.c.
  */
 #include "afp/proto.h"
 #include "work/replay/replay.h"
@@ -308,6 +308,111 @@ static void one_file_with_two_paths_is_one(void **state)
 	assert_int_equal(step(g, 3)->slot, step(g, 1)->slot);
 }
 
+static void a_path_of_several_names_leads_through_those_that_are_known(void **state)
+{
+	struct rig *g = *state;
+	struct replay_request a = on(AFP_GetFileDirParms, ROOT, 10), b, c;
+	char path[100];
+
+	b = on(AFP_GetFileDirParms, ROOT, 1020); /* "a/b" */
+	b.path.parent = 10;
+	c = on(AFP_GetFileDirParms, ROOT, 102030); /* "a/b/c" */
+	c.path.parent = 1020;
+	add(g, a);
+	add(g, b);
+	add(g, c);
+	close_it(g);
+	assert_int_equal(g->p->image.dirs, 3); /* the volume's, a and b */
+	assert_int_equal(step(g, 2)->dir, step(g, 1)->object);
+	assert_true(replay_path_from(g->p, step(g, 2)->from, step(g, 2)->dir, step(g, 2)->slot, 2,
+				     3, path, 100));
+	assert_int_equal(strlen(path), 8 + 1 + 8 + 1 + 8);
+	assert_false(replay_path_from(g->p, step(g, 2)->from, step(g, 2)->dir, step(g, 2)->slot, 2,
+				      2, path, 100));
+}
+
+static void a_path_may_be_used_before_what_it_leads_through(void **state)
+{
+	struct rig *g = *state;
+	struct replay_request b = on(AFP_GetFileDirParms, ROOT, 1020), c = b;
+
+	c.path.name = 102030;
+	c.path.parent = 1020;
+	b.path.parent = 10;
+	add(g, c);
+	add(g, b);
+	close_it(g);
+	assert_int_equal(step(g, 0)->dir, step(g, 1)->object);
+}
+
+/* ---- extended attributes ---- */
+
+static struct replay_request attribute(uint16_t command, uint64_t file, uint64_t name, uint64_t len)
+{
+	struct replay_request q = on(command, ROOT, file);
+
+	q.to = (struct replay_path) { .name = name, .len = 15, .kind = REPLAY_NAME_ASCII };
+	q.actual = q.length = len;
+	return q;
+}
+
+static const struct replay_attr *attr(const struct rig *g, uint32_t i)
+{
+	assert_true(step(g, i)->attr < g->p->n_attrs);
+	return &g->p->attr[step(g, i)->attr];
+}
+
+static void an_attribute_that_is_found_is_in_the_image(void **state)
+{
+	struct rig *g = *state;
+	struct replay_request none = attribute(AFP_GetExtAttr, 10, 3, 0);
+
+	add(g, attribute(AFP_GetExtAttr, 10, 1, 77));
+	add(g, attribute(AFP_SetExtAttr, 10, 2, 500));
+	add(g, attribute(AFP_GetExtAttr, 10, 2, 500));
+	none.result = AFP_ERR_ITEM_NOT_FOUND;
+	add(g, none);
+	add(g, attribute(AFP_RemoveExtAttr, 10, 4, 0));
+	close_it(g);
+	assert_true(attr(g, 0)->at_begin && attr(g, 0)->len == 77);
+	assert_false(attr(g, 1)->at_begin || attr(g, 3)->at_begin);
+	assert_ptr_equal(attr(g, 1), attr(g, 2));
+	assert_true(attr(g, 4)->at_begin);
+	assert_int_equal(g->p->image.attrs, 2);
+	assert_int_equal(g->p->image.files, 1);
+	assert_int_equal(step(g, 0)->done, 77);
+	assert_int_equal(step(g, 3)->result, STORE_NONE);
+}
+
+static void names_that_are_only_listed_are_one_more_attribute(void **state)
+{
+	struct rig *g = *state;
+	char name[REPLAY_NAME_MAX + 1];
+
+	add(g, attribute(AFP_SetExtAttr, 10, 2, 500));
+	add(g, attribute(AFP_ListExtAttrs, 10, 0, 16 + 16 + 30));
+	add(g, attribute(AFP_GetExtAttr, 10, 1, 77));
+	add(g, attribute(AFP_ListExtAttrs, 11, 0, 0));
+	add(g, attribute(AFP_ListExtAttrs, 12, 0, 400));
+	close_it(g);
+	assert_int_equal(step(g, 1)->attr, REPLAY_NONE);
+	assert_int_equal(g->p->n_attrs, 2 + 1 + 4);
+	assert_int_equal(replay_attr_name(name, &g->p->attr[2]), 29);
+}
+
+static void what_is_looked_for_by_an_id_is_what_a_reply_named(void **state)
+{
+	struct rig *g = *state;
+	struct replay_request q = on(AFP_GetFileDirParms, ROOT, 10), id = on(AFP_ResolveID, 0, 0);
+
+	q.id = id.id = 500;
+	add(g, q);
+	add(g, id);
+	close_it(g);
+	assert_int_equal(step(g, 1)->object, step(g, 0)->object);
+	assert_int_equal(step(g, 1)->slot, step(g, 0)->slot);
+}
+
 /* ---- order ---- */
 
 static bool needs(const struct rig *g, uint32_t later, uint32_t before)
@@ -397,16 +502,18 @@ static void what_is_not_replayed_is_counted_by_why(void **state)
 	q.marks = REPLAY_ARGS_MISSING;
 	add(g, q);
 	move(g, AFP_ReadExt, 9, 0, 100); /* opened before */
-	add(g, on(AFP_GetExtAttr, ROOT, 10));
+	add(g, on(76, ROOT, 10));        /* Spotlight */
 	add(g, on(99, ROOT, 10));
+	add(g, on(AFP_ResolveID, 0, 0));
 	close_it(g);
 	replay_plan_counts(g->p, &all);
-	assert_int_equal(all.recorded, 6);
+	assert_int_equal(all.recorded, 7);
 	assert_int_equal(all.planned, 0);
 	assert_int_equal(all.left[REPLAY_SESSION], 2);
 	assert_int_equal(all.left[REPLAY_DAMAGED], 1);
 	assert_int_equal(all.left[REPLAY_FORK], 1);
 	assert_int_equal(all.left[REPLAY_COMMAND], 2);
+	assert_int_equal(all.left[REPLAY_UNNAMED], 1);
 	assert_int_equal(g->p->n_clients, 0);
 }
 
@@ -460,6 +567,11 @@ int main(void)
 		TEST(a_renamed_directory_keeps_what_is_in_it),
 		TEST(a_directory_is_where_a_later_reply_says),
 		TEST(one_file_with_two_paths_is_one),
+		TEST(a_path_of_several_names_leads_through_those_that_are_known),
+		TEST(a_path_may_be_used_before_what_it_leads_through),
+		TEST(an_attribute_that_is_found_is_in_the_image),
+		TEST(names_that_are_only_listed_are_one_more_attribute),
+		TEST(what_is_looked_for_by_an_id_is_what_a_reply_named),
 		TEST(what_uses_a_file_waits_for_who_made_it),
 		TEST(what_removes_a_file_waits_for_all_who_use_it),
 		TEST(what_removes_a_directory_waits_for_who_works_in_it),

@@ -1,0 +1,239 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""Recordings of several programs, replayed on every kind of server.
+
+Some are replayed here, each on a place where it once was not the same. All on all places, as a
+table (some minutes; what is not installed is left out and named):
+    AFPSCOPE_REPLAYS=1 /usr/bin/python3 -B -m pytest -s tests/integration/replay -k all_places
+Tests client/work/replay/replay_client.c, replay_commands.c, user/replay/replay.c. Some 20 s.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import shutil
+import subprocess
+from collections import Counter
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import NamedTuple
+
+import pytest
+import replayplaces
+from desktop import MANY, Desktop, at_port_548, missing
+from netatalk import USERS, Server
+from replaying import about, sums
+from replayplaces import Place
+from scope import OK, REFUSED, Scope
+from tracefile import read
+
+ALL = "AFPSCOPE_REPLAYS" in os.environ
+TRACE = ("--trace=requests", "--replayable")
+SESSION = {2, 15, 16, 18, 19, 20, 24, 37, 38, 63, 64}  # logins, volumes, messages
+
+
+# ---- what is recorded ----
+
+
+def lantest(scope: Scope, server: Server, folder: Path) -> None:
+    args = ("--tests", "1,5,8", "-n", "1")
+    scope(server, *args, *TRACE, "-o", str(folder), timeout=300).expect(OK)
+
+
+def office(scope: Scope, server: Server, folder: Path) -> None:
+    args = ("--mix", "office", "-n", "50", "-d", "1", "--seed", "1", "--ramp", "0", "--no-probe")
+    scope(server, *args, *TRACE, "-o", str(folder), tool="load").expect(OK)
+
+
+def peer(scope: Scope, server: Server, folder: Path) -> None:
+    """netatalk's own afp_lantest."""
+    command = server.peer_command("afp_lantest", "-n", "1", "-f", "158")
+    args = (*TRACE, "-o", str(folder))
+    scope.execute(scope.recorder(server, *args, command=command), timeout=300).expect(OK)
+
+
+def files_for(server: Server) -> None:
+    (server.vol1 / "many").mkdir(exist_ok=True)
+    for i in range(MANY):
+        (server.vol1 / "many" / f"f{i}").write_bytes(bytes(100))
+    subprocess.run(["chmod", "-R", "a+rwX", server.vol1], check=True)
+
+
+def deeds(server: Server, folder: Path) -> None:
+    """What GNOME's file manager sends for some deeds of a user."""
+    folder.mkdir(parents=True)
+    files_for(server)
+    desktop = Desktop(folder)
+    with at_port_548(server):
+        try:
+            desktop.do(f"mount {{}} <<< {USERS['bench1']}")
+            for told in (
+                "list {}/many",
+                "info {}/many/f7",
+                "copy SOURCE {}/old",
+                "cat {}/old > /dev/null",
+                "save {}/old < SOURCE",
+                "rename {}/old other",
+                "mkdir {}/new",
+                "move {0}/other {0}/new/moved",
+                "remove {}/new/moved",
+                "remove {}/new",
+            ):
+                desktop.do(told)
+        finally:
+            desktop.close()
+    shutil.rmtree(server.vol1 / "many")
+
+
+def recorded(scope: Scope, server: Server, folder: Path, work: Callable[[], None]) -> None:
+    running = scope.start(scope.recorder(server, *TRACE, "-o", str(folder)))
+    running.wait_recording()
+    work()
+    running.signal(2)
+    running.finish().expect(OK)
+
+
+def gvfs(scope: Scope, server: Server, folder: Path) -> None:
+    recorded(scope, server, folder, lambda: deeds(server, folder.with_name("gvfs-home")))
+
+
+def mixed(scope: Scope, server: Server, folder: Path) -> None:
+    """All at once."""
+
+    def work() -> None:
+        args = ("--mix", "office", "-n", "10", "-d", "3", "--seed", "2", "--no-probe")
+        running = [
+            scope.start(scope.command(server, *args, "--watch", "off", tool="load")),
+            scope.start(server.peer_command("afp_lantest", "-n", "1", "-f", "58")),
+            scope.start(scope.command(server, "--tests", "10", "--watch", "off")),
+        ]
+        if not missing():
+            deeds(server, folder.with_name("mixed-home"))
+        for each in running:
+            each.finish(120).expect(OK)
+
+    recorded(scope, server, folder, work)
+
+
+SOURCES = {
+    "lantest": lantest,
+    "afp_lantest": peer,
+    "load office, 50 clients": office,
+    "gvfs": gvfs,
+    "all at once": mixed,
+}
+
+# ---- where it is replayed ----
+
+PLACES: dict[str, Callable[[Path], contextlib.AbstractContextManager[Place]]] = {
+    "4.5 dbd": lambda _: replayplaces.afp("forky", "dbd", AFPD_GLOBAL="max connections = 100"),
+    "4.5 sqlite": lambda _: replayplaces.afp(
+        "forky", "sqlite", AFPD_GLOBAL="max connections = 100"
+    ),
+    "4.5 mysql": lambda _: replayplaces.afp("forky", "mysql", AFPD_GLOBAL="max connections = 100"),
+    "4.2 dbd": lambda _: replayplaces.afp("trixie", "dbd", AFPD_GLOBAL="max connections = 100"),
+    "Samba 4.17": lambda _: replayplaces.smb("bookworm"),
+    "Samba sid": lambda _: replayplaces.smb("sid"),
+    "NFS": lambda _: replayplaces.nfs("bookworm"),
+    "GlusterFS": lambda _: replayplaces.gluster("one"),
+    "directory": replayplaces.directory,
+}
+
+
+class Figures(NamedTuple):
+    """Of requests as the server has seen them, without those of sessions."""
+
+    requests: int
+    calls: int
+    p50_us: float
+    p99_us: float
+
+    @classmethod
+    def of(cls, folder: Path, which: set[int]) -> Figures:
+        found = [r for r in read(folder / "trace" / "requests").records if r.command in which]
+        times = sorted(r.time_ns / 1e3 for r in found) or [0.0]
+        return cls(
+            len(found),
+            sum(r.calls for r in found),
+            times[len(times) // 2],
+            times[len(times) * 99 // 100],
+        )
+
+    def __str__(self) -> str:
+        each = self.calls / self.requests if self.requests else 0
+        return f"{self.requests:,} | {each:.2f} | {self.p50_us:.0f} | {self.p99_us:.0f}"
+
+
+def commands(folder: Path) -> Counter[int]:
+    records = read(folder / "trace" / "operations").records
+    return Counter(o.command for o in records if o.command < 256 and o.command not in SESSION)
+
+
+@pytest.fixture(autouse=True)
+def _environment(monkeypatch: pytest.MonkeyPatch, request: pytest.FixtureRequest) -> None:
+    for name, value in replayplaces.environment().items():
+        monkeypatch.setenv(name, value)
+
+
+@pytest.fixture(scope="module")
+def source() -> Iterator[Server]:
+    with replayplaces.afp("forky", "dbd", AFPD_GLOBAL="max connections = 100") as place:
+        assert place.server
+        yield place.server
+
+
+@pytest.fixture(scope="module")
+def recordings(
+    tmp_path_factory: pytest.TempPathFactory, scope: Scope, source: Server
+) -> Callable[[str], Path]:
+    made: dict[str, Path] = {}
+
+    def recording(name: str) -> Path:
+        if name not in made:
+            made[name] = tmp_path_factory.mktemp("recordings") / "recording"
+            SOURCES[name](scope, source, made[name])
+        return made[name]
+
+    return recording
+
+
+def row(scope: Scope, recording: Path, place: Place, folder: Path) -> str:
+    more = TRACE if place.server else ()
+    args = (str(recording), *more, "--no-think", "-o", str(folder))
+    done = scope.execute(place.line(scope, *args), timeout=300)
+    assert done.status in (OK, REFUSED), done
+    assert not [*place.disk.glob("LanTest-*")]
+    value, counts = about(folder), sums(about(folder))
+    assert sum(counts.values()) == value["planned"]
+    then = Figures.of(recording, {*commands(recording)})
+    now = str(Figures.of(folder, {*commands(folder)})) if place.server else " | | | "
+    otherwise = ", ".join(f"{k} {n:,}" for k, n in counts.items() if n and k != "as_recorded")
+    told = "; ".join(w["text"] for w in done.run.saved["warnings"]) if done.run else ""
+    for line in done.out.splitlines():
+        if "first that was answered" in line or "requests were" in line:
+            told += line.strip() + "; "
+    return (
+        f"| {place.name} | {value['recorded']:,} | {value['planned']:,} | {then} | {now} "
+        f"| {value['recorded_read_bytes']:,}/{value['recorded_written_bytes']:,} "
+        f"| {value['read_bytes']:,}/{value['written_bytes']:,} | {otherwise or 'none'} | {told}"
+    )
+
+
+@pytest.mark.skipif(not ALL, reason="AFPSCOPE_REPLAYS is not set: it takes some minutes")
+@pytest.mark.limit(1800)
+@pytest.mark.parametrize("name", SOURCES)
+def test_all_on_all_places(
+    scope: Scope, recordings: Callable[[str], Path], tmp_path: Path, name: str
+) -> None:
+    if name == "gvfs" and missing():
+        pytest.skip(missing())
+    recording = recordings(name)
+    said = scope(None, "--dry-run", str(recording), tool="replay").expect(OK).out
+    print(f"\n### {name}\n\n{said}")
+    for number, (what, make) in enumerate(PLACES.items()):
+        try:
+            with make(tmp_path / f"place-{number}") as place:
+                place.disk.chmod(0o777)
+                print(row(scope, recording, place, tmp_path / f"run-{number}"), flush=True)
+        except (RuntimeError, AssertionError) as why:
+            print(f"| {what} | {why}", flush=True)
