@@ -75,16 +75,16 @@ def test_two_replays_on_one_server_do_not_differ(replays: list[Path]) -> None:
 def test_a_limit_decides_the_exit_code(
     scope: Scope, dbd: Server, recording: Path, tmp_path: Path
 ) -> None:
-    args = (str(recording), "--slo", "p50<=1ns", "-o", str(tmp_path / "run"))
+    args = (str(recording), "--slo", "rate>=1000000", "-o", str(tmp_path / "run"))
     done = scope(dbd, *args, tool="replay").expect(SLOW)
-    assert "Limit p50<=1ns: NOT KEPT" in done.out
+    assert "Limit rate>=1000000: NOT KEPT" in done.out
     assert replay(tmp_path / "run")["kept_up"]["text"].startswith("p99<=")
 
 
 def test_doctor_judges_a_replay_as_any_load(replays: list[Path]) -> None:
     """At its end, by as many figures as of the recorded load."""
     saved = json.loads((replays[0] / "run.json").read_text())
-    assert saved["diagnosis"]["verdict"] in ("healthy", "findings", "partly", "nothing_to_judge")
+    assert saved["diagnosis"]["verdict"] != "not_counted"
     load = json.loads((replays[0].parent / "recording" / "run.json").read_text())
     known = [
         {key for key, figure in run["figures"].items() if figure["value"] is not None}
