@@ -58,7 +58,7 @@ MAN_JA	  := $(if $(shell command -v po4a-translate),$(MAN:$(BUILD)/man/%=$(BUILD
 FUZZERS	   = $(patsubst tests/%.c,$(BUILD)/tests/%,$(wildcard tests/fuzz/*.c))
 # All they use: the rest need not be built a third time.
 FUZZED	   = $(patsubst %.c,$(BUILD)/obj/%.o,$(filter client/afp/% client/dsi/% client/rx/% client/uam/% user/base/% user/run/% \
-	     user/doctor/rules/% user/doctor/judge.c user/doctor/say.c user/app/saved.c user/report/cell.c \
+	     user/doctor/rules/% user/doctor/judge.c user/doctor/say.c user/app/saved.c user/report/cell.c client/store/afp_results.c \
 	     $(filter-out %_client.c %_copy.c %_make.c %_request.c,$(filter client/work/replay/%,$(SRC))) \
 	     user/trace/names.c user/trace/operation.c user/trace/operations.c user/trace/path.c,$(SRC)))
 
@@ -238,6 +238,7 @@ $(if $(COVERED),$(filter $(BUILD)/obj/client/rx/% $(BUILD)/obj/user/doctor/%,$(L
 
 # Their network is in memory.
 $(BUILD)/tests/fuzz/fuzz_stream: TEST_LDFLAGS = -Wl,--wrap=recv,--wrap=recvmsg,--wrap=send,--wrap=sendmsg
+$(BUILD)/tests/fuzz/fuzz_replay: TEST_LDFLAGS = -Wl,--wrap=store_afp_result
 $(BUILD)/tests/fuzz/fuzz_rx_endpoint: TEST_LDFLAGS = -Wl,--wrap=recvmmsg,--wrap=sendmmsg,--wrap=sendto
 
 $(BUILD)/tests/fuzz/%: tests/fuzz/%.c $(BUILD)/tests/fake/serve.o $(FUZZED)

@@ -13,9 +13,10 @@
 #define FEW 15u /* names, directories, sessions: so that they meet again */
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t len);
+enum store_result __wrap_store_afp_result(int32_t code);
 
-/* In place of the store, of which a plan needs nothing else: any result may be. */
-enum store_result store_afp_result(int32_t code)
+/* Any result may be, not only those of the few codes that AFP has. */
+enum store_result __wrap_store_afp_result(int32_t code)
 {
 	return code >= 0 ? STORE_OK
 			 : (enum store_result)((unsigned int)-code % (STORE_UNKNOWN + 1));
