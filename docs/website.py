@@ -31,7 +31,7 @@ TITLES = {
 SECTIONS = {
     "Start": "index tutorial screen commands building troubleshooting glossary",
     "A server that runs": "doctor exporter counting",
-    "Loads": "lantest speedtest load mpi rx logins",
+    "Loads": "lantest speedtest load replay mpi rx logins study-afp-smb",
     "Saved runs": "analysis cookbook data-model trace exit-codes",
     "The project": "CONTRIBUTING architecture decisions compatibility release SECURITY changes",
 }

@@ -43,6 +43,8 @@ PAGE, PICTURE = "docs/study-afp-smb.md", "pictures/study-times.svg"
 ACTIONS = ("save", "read", "look", "list")
 FRUIT = "vfs objects = catia fruit streams_xattr"
 CASE = "case sensitive = yes"
+# The newest of both that Debian has.
+NETATALK, SAMBA = "forky", "sid"
 QUIET = "smbd profiling level = off"  # its clocks cost time
 WIDTH = 100
 
@@ -75,11 +77,11 @@ class Started:
 
 def _afp(stack: contextlib.ExitStack, name: str, cnid: str, cpu: str, volume: str = "") -> Started:
     hooks = ({"AFPD_CPU": cpu} if cpu else {}) | ({"AFPD_VOLUME": volume} if volume else {})
-    server = stack.enter_context(Server("forky", cnid=cnid, **hooks))
+    server = stack.enter_context(Server(NETATALK, cnid=cnid, **hooks))
     words = " ".join(f"{key}='{value}'" for key, value in hooks.items())
     again = (
         f"{SERVERS}/down.sh {server.port} && "
-        f"SERVER_FOR={os.getpid()} {words} {SERVERS}/up.sh forky {server.port} {cnid}"
+        f"SERVER_FOR={os.getpid()} {words} {SERVERS}/up.sh {NETATALK} {server.port} {cnid}"
     )
     conf = Path(server.root) / "inst" / str(server.port) / "afp.conf"
     url = f"afp://bench1@127.0.0.1:{server.port}/vol1"
@@ -88,11 +90,11 @@ def _afp(stack: contextlib.ExitStack, name: str, cnid: str, cpu: str, volume: st
 
 def _smb(stack: contextlib.ExitStack, name: str, share: str, cpu: str) -> Started:
     hooks = {"SMB_GLOBAL": QUIET, "SMB_SHARE": share} | ({"SMB_CPU": cpu} if cpu else {})
-    server = stack.enter_context(Samba("bookworm", **hooks))
+    server = stack.enter_context(Samba(SAMBA, **hooks))
     words = " ".join(f"{key}='{value}'" for key, value in hooks.items())
     again = (
         f"{SERVERS}/smb-down.sh {server.port} && "
-        f"SERVER_FOR={os.getpid()} {words} {SERVERS}/smb-up.sh bookworm {server.port}"
+        f"SERVER_FOR={os.getpid()} {words} {SERVERS}/smb-up.sh {SAMBA} {server.port}"
     )
     conf = Path(server.root) / server.conf.lstrip("/")
     url = f"smb://bench1@127.0.0.1:{server.port}/share1"
@@ -364,7 +366,7 @@ def page(folder: Path) -> str:
     about = json.loads((folder / "about.json").read_text())
     names, plan = [s["name"] for s in v["sides"]], about["plan"]
     apart, itself = ([p for p in v["pairs"] if p["same"] is same] for same in (False, True))
-    cpus = about["cpus"]
+    cpus, short = about["cpus"], v["overview"]
     pinned = (
         f"The clients ran on CPU {cpus['clients']}, the servers on CPU {cpus['servers']}. "
         if cpus["clients"]
@@ -394,10 +396,19 @@ def page(folder: Path) -> str:
         "## What is not equal",
         "\n".join(_wrapped(text, "- ", "  ") for text in v["said"])
         or _wrapped("For each action the servers made as many sync calls on data files."),
-        _table(["", *names], [[f["what"], *f["values"]] for f in v["unequal"]], len(names) + 1),
+        _table(
+            ["", *names],
+            [[f["what"], *f["values"]] for f in v["unequal"] if f["what"] in short["unequal"]],
+            len(names) + 1,
+        ),
         _wrapped("Equal were " + ", ".join(f"{k} {t}" for k, t in v["equal"].items()) + "."),
         "## What was found",
-        "\n".join(_said(p) for p in apart),
+        _wrapped(f"Of {v['times'][0]['load']}: p50 of each action, and what the mean action cost."),
+        _table(
+            ["", *names],
+            [[row["what"], *(row["sides"][name] for name in names)] for row in short["rows"]],
+        ),
+        _wrapped(short["note"]),
         f"![p50 of each action on each server, with its interval]({PICTURE})",
         "## Times of actions",
         _wrapped(
@@ -414,6 +425,7 @@ def page(folder: Path) -> str:
         "## Over a longer way",
         _figures(v["round_trips"], names, "."),
     ]
+    parts += ["## Each pair of servers", "\n".join(_said(p) for p in apart)]
     if itself:
         parts += ["## Each server against itself", "\n".join(_said(p) for p in itself)]
     if matrix := about.get("matrix"):

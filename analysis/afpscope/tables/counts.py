@@ -33,7 +33,7 @@ _NUMBERS = re.compile(r"(\d+)")
 # One call more or less in this many requests is a stray.
 STRAY_OF = 100
 # Of replays, whose clients meet: which of two comes first decides whether a folder has changed
-# since it was looked at. Seen: one in 34 requests, in 36 pairs of replays of one recording.
+# since it was looked at. Seen: one in 34 requests, in 28 pairs of replays of one recording.
 REPLAY_STRAY_OF = 20
 _WAITS = 16  # for the pieces of one request
 
