@@ -123,8 +123,10 @@ static __always_inline void stream_served(struct afs_process *p, __u32 slot, str
 		if (!p->stream)
 			p->stream = s->handle;
 	}
-	if (AFS_RARE(s->held))
+	if (AFS_RARE(s->held)) {
+		s->ended_ns = 0;
 		AFS_PUBLISH(s->held, 0);
+	}
 }
 
 /*

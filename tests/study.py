@@ -366,6 +366,8 @@ def page(folder: Path) -> str:
     about = json.loads((folder / "about.json").read_text())
     names, plan = [s["name"] for s in v["sides"]], about["plan"]
     apart, itself = ([p for p in v["pairs"] if p["same"] is same] for same in (False, True))
+    if "overview" not in v:
+        raise SystemExit(f"study.py: judge it again first: versus --from {folder}/runs --json")
     cpus, short = about["cpus"], v["overview"]
     pinned = (
         f"The clients ran on CPU {cpus['clients']}, the servers on CPU {cpus['servers']}. "

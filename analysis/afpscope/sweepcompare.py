@@ -217,7 +217,7 @@ def _several(
 ) -> Judged:
     times = {sweep.id: _one(sweep, common) for sweep in (*a, *b)}
     slo = args.slo or a[0].slo
-    limit = knee.slo(slo) if slo else None
+    limit = knee.slo(slo) if slo else knee.KEPT_UP_WITH if a[0].command == swept.REPLAY else None
     found = [(sweep, *knee.estimate(sweep, limit)) for sweep in (*a, *b)]
     without = [sweep.name for sweep, _, at in found if at is None]
     comparable = not without and len({rule for _, rule, _ in found}) == 1

@@ -26,13 +26,14 @@ from .measure.children import Relay, program
 from .page import ways
 from .saved.files import Folder, written
 from .saved.node import load
-from .saved.run import AB_FILE, Run
+from .saved.run import AB_FILE, RUN_FILE, Run
 from .tables import costs
 
 # Round-trip times, in ms, for which the time of an action is said.
 RTTS = (0.2, 5.0, 20.0)
 MOST, MOST_SIDES = 8, 12  # servers; with --vary
 SCREEN = 100  # characters
+_OTHER_WORK = ("mix", "only")  # options of load
 _NAMED = re.compile(r"([\w.-]+)=(.+)", re.S)
 _SCHEME = re.compile(r"([a-z]+)://")
 _VARIED = re.compile(r"([a-z][\w-]*)=([^,\s]+(?:,[^,\s]+)+)")
@@ -179,6 +180,9 @@ def _checked(args: argparse.Namespace) -> list[Side]:
         raise wrong_use("give -o before --: each run gets its own folder in it")
     if "--only" in command:
         raise wrong_use("give the actions before --: --alone save,read")
+    if args.vary and args.vary[0] in _OTHER_WORK:
+        raise wrong_use(f"--vary {args.vary[0]}: the loads would not be the same work, so that "
+                        "nothing could be compared; see --alone")  # fmt: skip
     if not 1 <= args.pairs <= 1000:
         raise wrong_use(f"--pairs {args.pairs}: 1 to 1000")
     if not 2 - (args.aa or bool(args.vary)) <= len(args.servers) <= MOST:
@@ -202,6 +206,18 @@ def _checked(args: argparse.Namespace) -> list[Side]:
     return sides
 
 
+def _unfit(place: Path) -> str:
+    """Why a run is not judged: the measurement itself would have ended with it."""
+    if not (place / RUN_FILE).exists():
+        return "it was killed before it was saved"
+    run = Run.open(place)
+    found = costs.load_of(run)
+    if not run.complete or not found:
+        return "it was stopped"
+    load = found[1]
+    return "actions failed, or sessions were lost" if load.failed or load.lost else ""
+
+
 def _saved(folder: Path) -> list[Side]:
     """The sides of a folder of versus, with their complete runs."""
     noted = load(folder / AB_FILE).get("sides")
@@ -221,8 +237,12 @@ def _saved(folder: Path) -> list[Side]:
         )
     for place in sorted(folder.iterdir()):
         match = _PLACE.match(place.name)
-        if match and place.is_dir() and match[1] in by and (one := Run.open(place)).complete:
-            by[match[1]].add(one)
+        if not match or match[1] not in by or not place.is_dir():
+            continue
+        if why := _unfit(place):
+            show.notice(f"versus: {place.name} is left out: {why}")
+        else:
+            by[match[1]].add(Run.open(place))
     if empty := [side.name for side in by.values() if not side.all]:
         raise Failure(f"{folder} has no complete run of {', '.join(empty)}", NOTHING)
     return list(by.values())
@@ -277,8 +297,10 @@ def _say(text: str) -> None:
 
 def _print(o: Outcome) -> None:
     """What fits on a screen."""
-    runs = max(len(of) for side in o.sides for of in side.runs.values())
-    print(f"{o.works[0]}: {runs} runs on each of {len(o.sides)} servers\n")
+    counts = [len(side.runs.get(o.works[0], ())) for side in o.sides]
+    each = " to ".join(dict.fromkeys(str(n) for n in (min(counts), max(counts))))
+    what = "sides (server and option)" if o.sides[0].load else "servers"
+    print(f"{o.works[0]}: {each} runs on each of {len(o.sides)} {what}\n")
     for text in o.said:
         _say(text)
     if o.equally_safe:

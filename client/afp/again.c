@@ -30,7 +30,6 @@ static const char *again_last(const char *path)
 static void again_put_path(struct again_walk *x, const char *path, size_t len)
 {
 	char name[DSI_COMMAND_MAX];
-	uint8_t *at = x->b.at;
 
 	if (len >= sizeof(name)) {
 		x->b.bad = true;
@@ -39,7 +38,8 @@ static void again_put_path(struct again_walk *x, const char *path, size_t len)
 	memcpy(name, path, len);
 	name[len] = '\0';
 	afp_path_put(&x->b, x->a->path_type, name);
-	for (; !x->b.bad && at < x->b.at; at++)
+	/* Not in what is before the name: its length may be 47, which is a '/', too. */
+	for (uint8_t *at = x->b.at - len; !x->b.bad && at < x->b.at; at++)
 		if (*at == '/')
 			*at = 0;
 }

@@ -131,6 +131,8 @@ def test_wrong_use(execute: Execute, tmp_path: Path, program: Path) -> None:
     assert "give the load after --" in said(*out, A, B, "--", "lantest")
     assert "--alone" in said(*out, A, B, "--", "load", "--only", "save")
     assert "2 to 8 servers" in said(*out, A, "--", "load")
+    assert "--vary only" in said(*out, "--vary", "only=save,read", A, B, "--", "load")
+    assert "--vary mix" in said(*out, "--vary", "mix=office,batch", A, B, "--", "load")
     assert "two servers are called 'x'" in said(*out, f"x={A}", f"x={B}", "--", "load")
     assert "--pairs 0" in said(*out, "--pairs", "0", A, B, "--", "load")
     (tmp_path / "full").mkdir()
@@ -220,6 +222,15 @@ def test_what_is_there_of_a_stopped_measurement_is_judged(
         ("afp", "smb"), ("afp", "afp again"), ("smb", "smb again")
     ]  # fmt: skip
     assert value["pairs"][2]["rows"][0]["result"]["n_b"] == 2
+    # Nor is one judged that was killed, or with which the measurement itself would have ended.
+    (made.folder / "003c/run.json").unlink()
+    bad = json.loads((made.folder / "002c/run.json").read_text())
+    bad["phases"][0]["load"]["lost"] = 1
+    (made.folder / "002c/run.json").write_text(json.dumps(bad))
+    left = execute("versus", "--from", made.folder, "--json")
+    for name, why in {"002c": "lost", "003c": "killed", "003d": "stopped"}.items():
+        assert any(f"{name} is left out: " in s and why in s for s in left.err.splitlines())
+    assert json.loads(left.out)["pairs"][2]["rows"][0]["result"]["n_a"] == 1
     for place in made.folder.glob("*a"):
         shutil.rmtree(place)
     none = execute("versus", "--from", made.folder)
@@ -389,6 +400,7 @@ def test_what_makes_servers_unequal_is_taken_from_what_was_counted(shelf: Shelf)
     facts = {fact.what: fact.values for fact in found.unequal}
     assert facts["synced for"][2:] == ("COMMIT", "n/a") and "FPFlushFork" in facts["synced for"][0]
     assert facts["encrypted"] == ("no", "yes", "no", "n/a")
+    assert "encrypted" in {fact.what for fact in overview.telling(found)}
     own = "as the file system does"
     assert facts["names are looked up"] == (own, "in any case", own, "n/a")
     order = [fact.what for fact in found.unequal]

@@ -90,7 +90,7 @@ static void look_trips(struct client_looks *c, const struct client_look *is)
 /* Of a load's actions, which are of several requests. */
 void doctor_actions(struct run_figures *out, const struct run *r)
 {
-	const struct run_load *l = r->n_phases ? r->phase[0]->load : NULL;
+	const struct run_load *l = r->n_phases == 1 ? r->phase[0]->load : NULL;
 	double trips_ns = 0, all_ns = 0, most = 0;
 
 	if (!l || run_load_rtt(l) <= 0)

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "doctor/judge.h"
 
+#include "run/kind.h"
+
 #include <errno.h>
 #include <math.h>
 #include <stdlib.h>
@@ -134,7 +136,9 @@ size_t doctor_rivals(const struct diagnosis *d)
 
 double doctor_mean_ns(const struct run_figures *f)
 {
-	double unread = f->known[RUN_FIGURE_UNREAD] ? f->value[RUN_FIGURE_UNREAD] : 0;
+	/* Of servers whose requests are parked it is in part in their time already. */
+	const bool apart = run_kind_judged(f->kind) == RUN_JUDGED_SESSIONS;
+	double unread = apart && f->known[RUN_FIGURE_UNREAD] ? f->value[RUN_FIGURE_UNREAD] : 0;
 
 	return 1e9 * f->value[RUN_FIGURE_BUSY] / f->value[RUN_FIGURE_RATE] + unread;
 }

@@ -306,13 +306,20 @@ static void put_shares(struct run_figures *out, enum run_figure which, const str
 		run_figure_who(out, which, "%" PRIu64 " of %" PRIu64 " shares", n, r->shares.all);
 }
 
+static bool smb_lost(const struct run_figures *f)
+{
+	return f->known[RUN_FIGURE_UNCOUNTED] && f->value[RUN_FIGURE_UNCOUNTED] >= 1;
+}
+
 /* Its main process, and its sessions. */
 static void smb_look_processes(struct run_figures *out, const struct run *r, double ns)
 {
 	struct measure m = { .out = out, .run = r, .ns = ns };
 
 	measure_ends(&m);
-	measure_service(out, r, waits_for_others);
+	/* A request whose reply was lost looks as one without an answer. */
+	if (!smb_lost(out))
+		measure_service(out, r, waits_for_others);
 	doctor_sessions(out, r, ns);
 	doctor_actions(out, r);
 }

@@ -213,7 +213,7 @@ static unsigned int extra_rights(const struct session *s)
 
 static bool is_network(const char *place)
 {
-	return strstr(place, "://");
+	return !strchr("/.", *place) && strstr(place, "://");
 }
 
 int session_drop(struct rights_own *own, const char *place, unsigned int extra)

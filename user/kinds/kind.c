@@ -308,7 +308,7 @@ void kind_name_things(struct run_figures *out, const struct kind_found *found)
 		run_name_set(out, RUN_NAME_PID, "%d", pid);
 	if (s && s->n_ports)
 		run_name_set(out, RUN_NAME_PORT, "%u", s->port[0]);
-	else if (found->target.known.n_ports)
+	else if (found->target.known.n_ports == 1) /* one of several is not the server's */
 		run_name_set(out, RUN_NAME_PORT, "%u", found->target.known.port[0].port);
 	cgroup_unit(unit, sizeof(unit), pid);
 	run_name_set(out, RUN_NAME_UNIT, "%s", unit);

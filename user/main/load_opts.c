@@ -430,7 +430,8 @@ int load_parse(struct workload_cfg *base, struct job *j, struct err *e)
 	if (cfg->remove_set && !cfg->set_of)
 		return err_set(e, -EINVAL, "--remove-set needs --set-of PID: whose files?");
 	if (cfg->users_file && base->s.local)
-		return err_set(e, -EINVAL, "--users: a directory has no users to log in");
+		return err_set(e, -EINVAL,
+			       "--users: only sessions of an AFP server log in as several users");
 	if (cfg->mpi && (cfg->abort_on_slo || cfg->steady_s || cfg->set_of))
 		return err_set(e, -EINVAL, "--%s cannot be used with --mpi",
 			       cfg->abort_on_slo ? "abort-on-slo"

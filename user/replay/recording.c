@@ -160,6 +160,8 @@ static int recording_look(struct recording_reader *r, struct err *e)
 			r->begin_ns = VALUE(t);
 		failed = recording_users_note(users, recording_session_key(r),
 					      (uint32_t)VALUE(user));
+		if (!failed && cmd_stop)
+			return err_set(e, -EINTR, "interrupted");
 	}
 	trace_reader_rewind(r->t);
 	return failed ? err_set(e, failed, "out of memory") : more;
@@ -207,9 +209,16 @@ static uint64_t recording_missing(const char *folder, uint64_t found)
 	json_t *run = runs_load(folder);
 	const char *said = json_string_value(
 	    json_object_get(json_object_get(run, "rungs"), "trace"));
-	const char *at = said ? strstr(said, " requests, ") : NULL;
+	const char *at = NULL;
 	uint64_t written = 0;
+	int end;
 
+	/* The last one that a number of calls follows: a name of a folder is before it. */
+	for (const char *s = said; s && (s = strstr(s, " requests, ")); s++) {
+		end = 0;
+		sscanf(s, " requests, %*u calls,%n", &end);
+		at = end ? s : at;
+	}
 	while (at && at > said && at[-1] >= '0' && at[-1] <= '9')
 		at--;
 	if (at && sscanf(at, "%" SCNu64, &written) != 1)

@@ -2,6 +2,7 @@
 #include "replay/recording_users.h"
 
 #include "base/file.h"
+#include "base/text.h"
 #include "base/vec.h"
 
 #include <errno.h>
@@ -109,8 +110,10 @@ static void users_name_one(struct recording_users *u, const json_t *of)
 		return;
 	i = users_seek(u, pid << 16 | (strtoul(port + 1, NULL, 10) & 0xffff));
 	user = i < u->n_sessions ? &u->user[u->session[i].user] : NULL;
-	if (user && user->uid && !*user->name)
-		snprintf(user->name, sizeof(user->name), "%s", name);
+	if (!user || !user->uid || *user->name)
+		return;
+	snprintf(user->name, sizeof(user->name), "%s", name);
+	text_clean(user->name);
 }
 
 /* A recording without its run, or one that cannot be read, has numbers only. */
@@ -138,7 +141,7 @@ struct recording_user *recording_users_named(const struct recording_users *u, co
 					     size_t len)
 {
 	char number[16];
-	uint32_t uid;
+	unsigned long uid;
 
 	for (size_t i = 0; i < u->n; i++)
 		if (len && strlen(u->user[i].name) == len && !memcmp(u->user[i].name, word, len))
@@ -146,8 +149,8 @@ struct recording_user *recording_users_named(const struct recording_users *u, co
 	if (!len || len >= sizeof(number) || strspn(word, "0123456789") < len)
 		return NULL;
 	snprintf(number, sizeof(number), "%.*s", (int)len, word);
-	uid = (uint32_t)strtoul(number, NULL, 10);
-	return uid ? users_of(u, uid) : NULL;
+	uid = strtoul(number, NULL, 10);
+	return uid && uid <= UINT32_MAX ? users_of(u, (uint32_t)uid) : NULL;
 }
 
 const char *recording_user_text(const struct recording_user *u, char out[RECORDING_USER_TEXT])

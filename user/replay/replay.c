@@ -143,7 +143,7 @@ static int replay_keep_result(struct replay_run *f, struct run_phase *p, struct 
 			      p->load->n_clients, p->load->why);
 	r |= replay_note_done(&done, warnings);
 	r |= replay_note_recording(f->plan, &f->about, warnings);
-	r |= replay_users_note(f->cfg, &f->about, warnings);
+	r |= replay_users_note(f->cfg, f->plan, &f->about, warnings);
 	p->replay = replay_result(f->plan, f->cfg->copies, &done, p->load);
 	if (p->replay)
 		workload_judge(&f->w, replay_judge(&f->cfg->slos, f->plan, &done, p->load,

@@ -105,7 +105,7 @@ int replay_users_accounts(const struct replay_cfg *cfg, const struct replay_plan
 void replay_users_say(FILE *out, const struct replay_cfg *cfg, const struct recording *about);
 
 /* Those that --users does not name: a warning of the run. 0 or -ENOMEM. */
-int replay_users_note(const struct replay_cfg *cfg, const struct recording *about,
-		      struct run_notes *warnings);
+int replay_users_note(const struct replay_cfg *cfg, const struct replay_plan *p,
+		      const struct recording *about, struct run_notes *warnings);
 
 #endif

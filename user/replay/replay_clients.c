@@ -12,11 +12,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define DATA_MOST   (4u << 20) /* bytes of one request */
-#define PAGE_LEN    4096u
-#define THREADS_MAX 1000
-#define BELOW_LEN   16
-#define NS_PER_S    1000000000u
+#define DATA_MOST (4u << 20) /* bytes of one request */
+#define PAGE_LEN  4096u
+#define BELOW_LEN 16
+#define NS_PER_S  1000000000u
 
 /* A copy and its directory; "": it is the first, which has that of all. */
 struct replay_clients_copy {
@@ -180,7 +179,7 @@ static int replay_clients_fill(struct replay_clients *c, struct err *e)
 	c->n = c->o.plan->n_clients * c->o.copies;
 	c->threads = c->o.threads < c->n ? c->o.threads : c->n;
 	if (!c->threads)
-		c->threads = session_threads(c->o.session->cfg, c->n, THREADS_MAX);
+		c->threads = session_threads(c->o.session->cfg, c->n, SESSION_THREADS_MAX);
 	c->at = calloc(c->n, sizeof(*c->at));
 	c->client = calloc(c->n, sizeof(struct replay_client *));
 	if (!again)

@@ -41,11 +41,13 @@ static bool replay_client_paused(const struct replay_plan *p, const struct repla
 	for (uint32_t i = 0; i + 1 < c->n_steps; i++) {
 		const struct replay_step *now = &p->step[c->step[i]];
 
-		gap_ns = (double)(p->step[c->step[i + 1]].due_ns - now->due_ns) * p->o.speed;
+		gap_ns = ((double)p->step[c->step[i + 1]].due_ns - (double)now->due_ns) *
+			 p->o.speed;
 		if (gap_ns >= (double)now->time_ns + PAUSE_NS)
 			paused_ns += gap_ns - (double)now->time_ns;
 	}
-	span_ns = (double)(p->step[c->step[c->n_steps - 1]].due_ns - p->step[c->step[0]].due_ns);
+	span_ns = (double)p->step[c->step[c->n_steps - 1]].due_ns -
+		  (double)p->step[c->step[0]].due_ns;
 	return paused_ns > span_ns * p->o.speed * PAUSED;
 }
 
@@ -79,7 +81,7 @@ static void replay_doubt(const struct replay_plan *p, const struct run_load *loa
  */
 static bool replay_keeps_up(struct slos *out, const struct replay_plan *p)
 {
-	const double planned_ms = p->n_steps ? (double)p->step[p->n_steps - 1].due_ns / 1e6 : 0;
+	const double planned_ms = (double)p->last_due_ns / 1e6;
 	char text[80];
 	struct err e;
 

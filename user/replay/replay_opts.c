@@ -107,7 +107,8 @@ int replay_check(const struct replay_cfg *cfg, struct err *e)
 	if (cfg->prepare && cfg->keep)
 		return err_set(e, -EINVAL, "--keep: --prepare keeps the files anyway");
 	if (cfg->users_file && cfg->w.s.local)
-		return err_set(e, -EINVAL, "--users: a directory has no users to log in");
+		return err_set(e, -EINVAL,
+			       "--users: only sessions of an AFP server log in as several users");
 	return replay_check_slos(&cfg->slos, e);
 }
 

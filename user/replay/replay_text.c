@@ -112,9 +112,7 @@ static void replay_say_requests(FILE *out, const struct replay_plan *p, unsigned
 	if (p->o.no_think)
 		fputs("as fast as their order allows\n", out);
 	else
-		fprintf(out, "in %.1f s\n",
-			(p->n_steps ? (double)p->step[p->n_steps - 1].due_ns / 1e9 : 0) + 1 -
-			    1.0 / copies);
+		fprintf(out, "in %.1f s\n", (double)p->last_due_ns / 1e9 + 1 - 1.0 / copies);
 }
 
 static uint64_t replay_n_users(const struct recording_users *u)
@@ -175,8 +173,9 @@ int replay_note_recording(const struct replay_plan *p, const struct recording *a
 			      about->found.missing == 1 ? " is" : "s are");
 	if (about->missing)
 		r |= run_note(warnings, "damaged",
-			      "%s requests that were recorded are not in the recording any more",
-			      cell_count(about->missing).text);
+			      "of the requests that were recorded %s %s not in the recording any "
+			      "more",
+			      cell_count(about->missing).text, about->missing == 1 ? "is" : "are");
 	if (about->lost)
 		r |= run_note(warnings, "recorded", "%llu requests were lost while it was recorded",
 			      (unsigned long long)about->lost);
@@ -275,7 +274,7 @@ struct run_replay *replay_result(const struct replay_plan *p, unsigned int copie
 	replay_plan_counts(p, &all);
 	if (!p->o.no_think) {
 		replay_put_due(r, load);
-		r->planned_ns = p->n_steps ? p->step[p->n_steps - 1].due_ns : 0;
+		r->planned_ns = p->last_due_ns;
 	}
 	r->delayed = done->n_delayed;
 	r->delayed_max_ns = done->delayed_max_ns;

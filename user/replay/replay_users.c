@@ -111,13 +111,21 @@ void replay_users_say(FILE *out, const struct replay_cfg *cfg, const struct reco
 		replay_users_say_one(out, cfg, about, &u->user[i]);
 }
 
-int replay_users_note(const struct replay_cfg *cfg, const struct recording *about,
-		      struct run_notes *warnings)
+int replay_users_note(const struct replay_cfg *cfg, const struct replay_plan *p,
+		      const struct recording *about, struct run_notes *warnings)
 {
 	const struct recording_users *u = &about->users;
 	char list[256] = "", text[RECORDING_USER_TEXT];
-	unsigned long long n = 0, all = 0;
+	unsigned long long n = 0, all = 0, unknown = 0;
 
+	for (uint32_t i = 0; cfg->users_file && i < p->n_clients; i++)
+		unknown += !p->client[i].user;
+	if (unknown &&
+	    run_note(warnings, "users",
+		     "of %llu of %u sessions the recording does not say whose they were: "
+		     "they logged in as the user of the command line",
+		     unknown, p->n_clients))
+		return -ENOMEM;
 	for (size_t i = 0; cfg->users_file && i < u->n; i++) {
 		if (!u->user[i].uid || u->user[i].left_out)
 			continue;

@@ -502,8 +502,8 @@ int cmd_slow(int argc, char **argv)
 	if (cfg.help) {
 		fputs(
 		    "Usage: afpscope slow [OPTIONS]\n"
-		    "Watches a running AFP server (or Samba, or nfs-ganesha) with all its sessions, and\n"
-		    "prints a line for each slow request as it ends, and for those that do not end.\n"
+		    "Watches a running AFP server (or Samba, or nfs-ganesha) with all its sessions,\n"
+		    "and prints a line for each slow request as it ends, and for those that do not.\n"
 		    "Changes nothing.\n\n",
 		    stdout);
 		opt_help(stdout, slow_options);

@@ -288,11 +288,13 @@ static void put_request(struct trace *t, const struct afs_record_requests *r)
 {
 	struct afs_record_operations operation;
 
+	/* First: at the limit of its size a recording has one more than is said, and not one less.
+	 */
+	if (t->operations) {
+		operations_answered(t->operations, r, &operation);
+		trace_put_record(t, AFS_STREAM_OPERATIONS, &operation);
+	}
 	trace_put_record(t, AFS_STREAM_REQUESTS, r);
-	if (!t->operations)
-		return;
-	operations_answered(t->operations, r, &operation);
-	trace_put_record(t, AFS_STREAM_OPERATIONS, &operation);
 }
 
 void trace_put(void *trace, unsigned int stream, const void *record)

@@ -9,13 +9,13 @@ from typing import Any
 
 from .. import show
 from . import stats
-from .sides import Fact, Figure, Outcome, Side
+from .sides import ENCRYPTED, Fact, Figure, Outcome, Side
 from .versus import TimeRow
 
 # Facts that only say where something lies.
 _PLACES = {"settings", "program"}
 # What stands behind a value in place of a factor.
-SAME, NOT_SHOWN = "same", "?"
+SAME, NOT_SHOWN, UNCLEAR = "same", "?", "unclear"
 
 
 @dataclass(frozen=True)
@@ -50,6 +50,8 @@ def _against(row: TimeRow | None) -> str:
         return ""
     if row.verdict in (*stats.BAD, *stats.GOOD):
         return factor(row.result.change)
+    if row.verdict == stats.UNCLEAR:
+        return f"{factor(row.result.change)}, {UNCLEAR}"
     return SAME if row.verdict == stats.SAME else NOT_SHOWN
 
 
@@ -80,7 +82,8 @@ def note(o: Outcome) -> str:
     """What stands in parentheses."""
     return (
         f"In parentheses: how many times that of {o.sides[0].name}, where a difference was shown. "
-        f"{SAME}: within {o.least * 100:g} %. {NOT_SHOWN}: no difference was shown."
+        f"{SAME}: within {o.least * 100:g} %. {UNCLEAR}: it differs, but whether the server is the "
+        f"cause cannot be told. {NOT_SHOWN}: no difference was shown, or it cannot be told."
     )
 
 
@@ -98,6 +101,8 @@ def telling(o: Outcome) -> list[Fact]:
     def tells(fact: Fact) -> bool:
         if fact.what in _PLACES:
             return False
+        if fact.what == ENCRYPTED and set(fact.values) - {"no", "n/a"}:
+            return True
         by: dict[str, set[str]] = {}
         for protocol, text in zip(protocols, fact.values, strict=True):
             by.setdefault(protocol, set()).add(text)

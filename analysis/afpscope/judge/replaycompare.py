@@ -201,10 +201,10 @@ def _as_json(o: Outcome) -> dict[str, Any]:
     }
 
 
-def _as_markdown(o: Outcome) -> str:
+def _as_markdown(o: Outcome, doubts: Sequence[str]) -> str:
     esc = markdown.escape
     out = ["### afpscope compare", "", f"**{esc(o.said[0])}**", ""]
-    out += [f"- {esc(text)}" for text in (*o.said[1:], *o.unsaid, *o.remarks)]
+    out += [f"- {esc(text)}" for text in (*o.said[1:], *o.unsaid, *o.remarks, *doubts)]
     out += ["", markdown.table(heads(), lines(o.requests))]
     out += ["", markdown.table(served_heads(), served_lines(o.served))] if o.served else []
     return "\n".join(out)
@@ -229,11 +229,11 @@ def run(a: Sequence[Run], b: Sequence[Run], args: argparse.Namespace) -> int:
     elif args.format == forms.CSV:
         forms.print_csv(heads(), lines(o.requests))
     elif args.format == forms.MARKDOWN:
-        print(_as_markdown(o))
+        print(_as_markdown(o, doubts))
     else:
         _print(o)
     if args.format == forms.GITHUB:
-        markdown.add_to_summary(_as_markdown(o))
+        markdown.add_to_summary(_as_markdown(o, doubts))
     for text in (*o.remarks, *doubts):
         show.notice(f"compare: {text}")
     return UNTRUSTED if doubts else OK

@@ -22,7 +22,7 @@ from .stats import Test
 # Numbers of requests that differ by more are not those of the same work.
 _ALIKE = 0.01
 # Of calls per request where the numbers of requests are not the same.
-_RATE = 0.1
+_RATE = 1 / counts.REPLAY_STRAY_OF
 LEAST = 0.02
 P50, P99 = 0.5, 0.99
 
@@ -111,7 +111,7 @@ def _served(command: str, a: Account, of: Sequence[Account], least: float) -> Se
         (_amount(a, P99), _middle([_amount(one, P99) for one in of])),
         (a.each, statistics.median(one.each for one in of)),
         alike,
-        () if not alike else _other_calls(a, middle),
+        tuple(dict.fromkeys(c for one in of for c in _other_calls(a, one))) if alike else (),
     )
     mine, others = a.quantile(P50), [one.quantile(P50) for one in of]
     known = [v for v in others if v and not v.few]

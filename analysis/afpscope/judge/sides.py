@@ -27,6 +27,7 @@ _NEAR, _LEAST = 0.05, 0.02
 _SHOWN = 4  # rows in a sentence
 # Settings that say which server it is, and which action was alone.
 _WHICH = {"options.mode", "options.directory", "options.only", "command", "set"}
+ENCRYPTED = "encrypted"
 _FROM_ITSELF = "cannot tell: a server differs from itself"
 
 
@@ -378,7 +379,7 @@ def _settings(side: Side) -> dict[str, str]:
     out = {
         "server": run.server_name,
         "synced for": ", ".join(costs.synced_for(run)),
-        "encrypted": _yes(costs.encrypted(run)),
+        ENCRYPTED: costs.encrypted(run),
         "names are looked up": _case(run),
         "processes counted": ", ".join(costs.processes(run)),
     }
@@ -390,10 +391,6 @@ def _settings(side: Side) -> dict[str, str]:
         if "." not in key and key not in known and not text.startswith("pid ")
     }
     return out | versus.work_amounts(run)
-
-
-def _yes(value: bool | None) -> str:
-    return "" if value is None else "yes" if value else "no"
 
 
 def _case(run: Run) -> str:

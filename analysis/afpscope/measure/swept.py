@@ -13,8 +13,8 @@ from ..saved import steps
 _ITEM = r"[\d.]+[KMGTkmgt]?"
 _LIST = re.compile(rf"{_ITEM}(?:,{_ITEM})+")
 _ONE_WORD = re.compile(rf"(--[\w-]+=|-[a-zA-Z])({_LIST.pattern})")
-# Lists that are one value: the sizes of one call.
-_ONE_VALUE = ("-f", "--file", "--file=")
+# Lists that are one value: the sizes of one call, users.
+_ONE_VALUE = ("-f", "--file", "--file=", "--of-user", "--of-user=")
 LOAD, REPLAY, RX = "load", "replay", "rx"
 _LETTERS = {
     LOAD: {"-n": "clients", "-d": "duration", "-p": "port"},

@@ -63,7 +63,8 @@ WORDS: dict[str, str] = {
     ),
     "replay_unheard": "The recording has no times of the server by AFP command.",
     "replay_calls_same": (
-        "The server made as many system calls for each request, to one call in {of} requests."
+        "Of commands with as many requests in both, the server made as many system calls, to one "
+        "in {of} requests or two in all."
     ),
     "replay_calls_other": "The server made another number of system calls for: {which}.",
     "replay_few": (

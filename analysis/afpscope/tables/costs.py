@@ -70,7 +70,7 @@ def syncs(run: Run) -> dict[str, float]:
 
 
 def synced_for(run: Run) -> list[str]:
-    """Requests for which the server synced, of which most of its sync calls were first. Empty: not
+    """Requests for which the server synced, those with the most sync calls first. Empty: not
     known, or none."""
     found, n = load_of(run), Counter[str]()
     for account in (found[0].requests or ()) if found else ():
@@ -80,17 +80,19 @@ def synced_for(run: Run) -> list[str]:
     return [name for name, _ in n.most_common()]
 
 
-# Accounts of requests that cannot be read: they are encrypted, or signed in a way that hides them.
-_SEALED = ("encrypted frames", "signed or encrypted")
+# Accounts of requests that cannot be read, and what that says of their connections. Of NFS with
+# Kerberos it is not known which of both it is.
+_SEALED = {"encrypted frames": "yes", "signed or encrypted": "signed or encrypted"}
 
 
-def encrypted(run: Run) -> bool | None:
-    """Whether any request was; None: not known."""
+def encrypted(run: Run) -> str:
+    """Whether any request was, as a word; empty: not known."""
     found = load_of(run)
     if not found or found[0].requests is None:
-        return None
-    return any(a.name in _SEALED and (a.requests or a.figures.get("untimed"))
-               for a in found[0].requests)  # fmt: skip
+        return ""
+    words = {_SEALED[a.name] for a in found[0].requests
+             if a.name in _SEALED and (a.requests or a.figures.get("untimed"))}  # fmt: skip
+    return max(words, default="no")
 
 
 def _written(run: Run, phase: Phase) -> float | None:

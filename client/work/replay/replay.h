@@ -178,7 +178,7 @@ struct replay_client_plan {
 
 /* What the image has. */
 struct replay_image {
-	uint64_t dirs, files, fill, bytes, rsrc_bytes, attrs;
+	uint64_t dirs, files, fill, bytes, rsrc_bytes, attrs, attr_bytes;
 	uint64_t grows; /* bytes by which all files together become longer, at most */
 };
 
@@ -196,7 +196,8 @@ struct replay_counts {
 struct replay_maps;
 struct replay_plan {
 	struct replay_opts o;
-	uint64_t end_ns; /* the last request's end, of the recording */
+	uint64_t end_ns;      /* the last request's end, of the recording */
+	uint64_t last_due_ns; /* when the last request is due, since the begin of the replay */
 	uint32_t n_steps, n_slots, n_objects, n_places, n_clients, n_needs, n_attrs;
 	struct replay_step *step;
 	struct replay_slot *slot;

@@ -91,8 +91,9 @@ uint32_t replay_attrs_look(struct replay_plan *p, const struct replay_request *q
 	o = &p->object[s->object];
 	a = &p->attr[i];
 	if (s->verb == STORE_SET_XATTR && done) {
-		a->known = true; /* whether it was there before does not matter */
-		attrs_is_there(o, a, 0);
+		/* Whether it was there before matters only where it was to be replaced. */
+		a->known |= !(q->flags & REPLAY_FLAG_REPLACES);
+		attrs_is_there(o, a, 1);
 	} else if (s->verb == STORE_SET_XATTR) {
 		if (s->result == STORE_EXISTS)
 			attrs_is_there(o, a, 1);
@@ -137,7 +138,9 @@ int replay_attrs_close(struct replay_plan *p)
 		if (o->at_begin)
 			r = attrs_fill(p, i, o->attrs_want - o->attrs_begin);
 	}
-	for (uint32_t i = 0; i < p->n_attrs; i++)
+	for (uint32_t i = 0; i < p->n_attrs; i++) {
 		p->image.attrs += p->attr[i].at_begin;
+		p->image.attr_bytes += p->attr[i].at_begin ? p->attr[i].len : 0;
+	}
 	return r;
 }

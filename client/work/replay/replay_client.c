@@ -52,8 +52,10 @@ static uint64_t client_due(struct script *s)
 {
 	const struct replay_client *c = replay_client_of(s);
 
-	if (c->work != REPLAY_USE || client_is_over(c) || c->c->plan->o.no_think)
+	if (c->work != REPLAY_USE || client_is_over(c))
 		return SCRIPT_AT_ONCE;
+	if (c->c->plan->o.no_think) /* a copy begins later all the same */
+		return c->at || !c->c->later_ns ? SCRIPT_AT_ONCE : c->c->later_ns;
 	return client_step(c)->due_ns + c->c->later_ns;
 }
 

@@ -104,6 +104,8 @@ static void close_steps(struct replay_plan *p)
 		hist_add(&p->recorded[s->verb], s->time_ns);
 		s->due_ns = s->due_ns > p->o.from_ns ? s->due_ns - p->o.from_ns : 0;
 		s->due_ns = close_sooner(s->due_ns, speed);
+		if (s->due_ns > p->last_due_ns) /* they are in the order of their answers */
+			p->last_due_ns = s->due_ns;
 	}
 }
 
@@ -144,7 +146,8 @@ static void close_drop_idle(struct replay_plan *p)
 uint64_t replay_plan_room(const struct replay_plan *p)
 {
 	const struct replay_image *i = &p->image;
-	const uint64_t all = (i->dirs + i->files + i->fill) * FILE_ROOM;
+	/* A server may keep an attribute in a file. */
+	const uint64_t all = (i->dirs + i->files + i->fill + i->attrs) * FILE_ROOM + i->attr_bytes;
 
 	return replay_sum(replay_sum(all, i->bytes), replay_sum(i->rsrc_bytes, i->grows));
 }

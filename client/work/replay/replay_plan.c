@@ -124,11 +124,11 @@ static bool plan_is_answer(const struct plan_now *n)
 /* Its length at the begin follows from what is read of it, or said, before it is changed. */
 static void plan_was_long(struct replay_object *o, bool rsrc, uint64_t len)
 {
-	uint64_t *at = rsrc ? &o->rsrc : &o->size;
+	uint64_t *at = rsrc ? &o->rsrc : &o->size, *now = rsrc ? &o->rsrc_now : &o->now;
 
 	len = len > LEN_MOST ? LEN_MOST : len;
-	if (!rsrc && len > o->now)
-		o->now = len;
+	if (len > *now)
+		*now = len;
 	if (o->at_begin && !(rsrc ? o->rsrc_cut : o->cut) && len > *at)
 		*at = len;
 }

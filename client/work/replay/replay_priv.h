@@ -7,6 +7,7 @@
 #include "work/replay/replay.h"
 
 /* Bits of the first byte of a command, which the recorder hands over in flags. */
+#define REPLAY_FLAG_REPLACES 0x04u /* of FPSetExtAttr: it must be there */
 #define REPLAY_FLAG_UNLOCK   0x01u /* of a lock */
 #define REPLAY_FLAG_FROM_END 0x80u /* of a lock, of a write */
 #define REPLAY_FLAG_READ     0x01u /* of FPOpenFork, and the next two */

@@ -103,6 +103,7 @@ bool replay_client_again(struct replay_client *c, const struct replay_step *s)
 {
 	const bool sets = s->command == AFP_SetFileDirParms || s->command == AFP_SetFileParms ||
 			  s->command == AFP_SetDirParms;
+	const bool is_dir = sets && request_is_dir(c, s);
 	const uint32_t room = (uint32_t)(c->list_len - REPLAY_LIST_MORE);
 
 	c->again = (struct afp_again) { .command = s->command,
@@ -116,8 +117,10 @@ bool replay_client_again(struct replay_client *c, const struct replay_step *s)
 					.length = s->len,
 					.place = c->place,
 					.data = c->c->data };
-	if (sets) /* what is made can be removed */
-		c->again.length = s->len | (request_is_dir(c, s) ? 0700 : 0600);
+	if (sets) /* what is made can be removed; others work there who now are other users */
+		c->again.length = s->len | (is_dir ? 0700 : 0600);
+	if (sets && c->c->for_all)
+		c->again.length |= is_dir ? REPLAY_DIR_FOR_ALL : REPLAY_FILE_FOR_ALL;
 	if (s->verb == STORE_SEARCH && !s->said_offset)
 		memset(c->place, 0, sizeof(c->place));
 	memcpy(c->op.place, c->place, sizeof(c->place));

@@ -93,12 +93,13 @@ def test_of_a_file_that_was_cut_anywhere_the_rest_is_planned(
         assert n >= last or at < edges[-1], at
         last = n
         if n:
-            assert f"{all_ - n:,} requests that were recorded are not in the recording" in done.out
+            lost = f"{all_ - n:,} {'is' if all_ - n == 1 else 'are'}"
+            assert f"of the requests that were recorded {lost} not in the" in done.out
             torn = at % PACKET
             assert (f"and {torn:,} bytes at its end" in done.out) == bool(torn)
     (broken / "run.json").unlink()  # says how many there were
     done, n, _ = planned(scope, broken)
-    assert n == last and "that were recorded are not" not in done.out
+    assert n == last and "of the requests that were recorded" not in done.out
 
 
 def test_a_packet_that_is_missing_or_comes_twice_is_named(

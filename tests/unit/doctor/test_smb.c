@@ -316,7 +316,6 @@ static void the_log_is_a_share_of_the_requests_time(void **state)
 	done(r);
 }
 
-/* An fsync of the pool is in no request's parts, but its time is. */
 /* Its thread is told that a request has come, and gets no CPU to read it. */
 static void what_lies_unread_is_no_idle_server(void **state)
 {
@@ -352,6 +351,7 @@ static void a_lock_whose_holder_waits_for_a_cpu_is_no_cause(void **state)
 	done(r);
 }
 
+/* An fsync of the pool is in no request's parts, but its time is. */
 static void what_the_pool_waits_for_counts(void **state)
 {
 	struct run_figures f = { 0 };

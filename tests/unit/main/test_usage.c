@@ -259,7 +259,7 @@ static const struct usage_case load_cases[] = {
 	{ "--arrivals fixed", "load: --arrivals needs --rate (see afpscope load --help)" },
 	{ "--steady 5", "load: --steady: '5' is not in 12..604800 (see afpscope load --help)" },
 	{ "--users /nonexistent/users",
-	  "load: --users: a directory has no users to log in (see afpscope load --help)" },
+	  "load: --users: only sessions of an AFP server log in as several users (see afpscope load --help)" },
 };
 
 static const struct usage_case load_of_no_place_cases[] = {
@@ -433,7 +433,7 @@ static const struct usage_case replay_cases[] = {
 	{ "--clients x2.5 --dry-run rec", "replay: --clients: 'x2.5' is not x1 to x1000, such as x3 (see afpscope replay --help)" },
 	{ "--of-user= rec FOLDER", "replay: --of-user: '' is no user (see afpscope replay --help)" },
 	{ "--threads 0 rec FOLDER", "replay: --threads: '0' is not in 1..256 (see afpscope replay --help)" },
-	{ "--users f rec FOLDER", "replay: --users: a directory has no users to log in (see afpscope replay --help)" },
+	{ "--users f rec FOLDER", "replay: --users: only sessions of an AFP server log in as several users (see afpscope replay --help)" },
 	{ "rec", "replay: which volume? give -s VOLUME or afp://host/VOLUME (see afpscope replay --help)" },
 };
 

@@ -50,6 +50,7 @@ static const struct replay_plan *planned(struct plan *to, const struct case_ *x)
 	to->p.o.speed = speed;
 	to->p.n_steps = STEPS;
 	to->p.n_clients = 1;
+	to->p.last_due_ns = to->step[STEPS - 1].due_ns;
 	to->p.step = to->step;
 	to->p.client = &to->client;
 	return &to->p;

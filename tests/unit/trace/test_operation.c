@@ -270,6 +270,27 @@ static void assert_says(const struct afs_record_operations *r, const struct afp_
 		assert_true(r->name2 == HASH("of\0that"));
 }
 
+/* Also of 47 bytes, which is a '/' where its length stands. */
+static void a_name_of_any_length_is_sent_whole(void **state)
+{
+	char path[AFP_NAME_MAX + 1] = "";
+	struct afp_again w = { .command = 8, .layout = layout_said = ".vdp", .path = path };
+	struct afp_op op;
+
+	(void)state;
+	for (size_t len = 1; len <= AFP_NAME_MAX; len++) {
+		memset(path, 'n', len);
+		path[len] = '\0';
+		assert_true(afp_prep_again(&op, &session, &w, NULL, 0));
+		assert_int_equal(prepared(&op).name_len, len);
+		if (len < 3)
+			continue;
+		path[1] = '/';
+		assert_true(afp_prep_again(&op, &session, &w, NULL, 0));
+		assert_int_equal(prepared(&op).name_len, len - 2);
+	}
+}
+
 /* All that a record keeps of a command of each layout comes back from what is made of it. */
 static void a_command_that_is_sent_again_says_the_same(void **state)
 {
@@ -510,6 +531,7 @@ int main(void)
 		cmocka_unit_test(other_requests_stay_unknown),
 		cmocka_unit_test(each_command_with_a_path_tells_it),
 		cmocka_unit_test(a_command_that_is_sent_again_says_the_same),
+		cmocka_unit_test(a_name_of_any_length_is_sent_whole),
 		cmocka_unit_test(what_makes_no_command_is_said),
 		cmocka_unit_test(what_is_cut_is_marked),
 		cmocka_unit_test(rubbish_does_no_harm),

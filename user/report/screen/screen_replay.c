@@ -56,13 +56,16 @@ static void screen_replay_put_answers(const struct paint *p, const struct run_re
 		unsent += r->request[i].came.unsent;
 		lacks += r->request[i].came.lacks;
 	}
+	if (!r->planned)
+		return;
 	if (same == r->planned) {
-		screen_add(&t, "Answered as recorded: all %s requests", cell_count(same).text);
+		screen_add(&t, "Answered as recorded: all %s request%s", cell_count(same).text,
+			   same == 1 ? "" : "s");
 	} else {
 		screen_add(&t, "Answered as recorded: %s of %s requests", cell_count(same).text,
 			   cell_count(r->planned).text);
 		if (others)
-			screen_add(&t, ", %s otherwise", cell_count(others).text);
+			screen_add(&t, ", %s answered differently", cell_count(others).text);
 		if (unsent)
 			screen_add(&t, ", %s not sent", cell_count(unsent).text);
 		if (lacks)
