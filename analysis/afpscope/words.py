@@ -410,7 +410,7 @@ _COLUMNS = ("second", "from_s", "to_s", "actions", "bytes", "last", "share_at_le
 _SHARED = ("v_", "f_", "i_", "p_")
 
 # Columns of texts that are words of the program, and no names of users, files or tests.
-_SAID = ("account", "end", "null_peer", "verdict", "what")
+_SAID = ("account", "end", "most_frequent_error", "null_peer", "verdict", "what")
 # Columns of names, and of words of the program with blanks: "outside requests".
 _NAMED = ("command", "state")
 

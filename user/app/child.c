@@ -8,6 +8,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/wait.h>
@@ -21,9 +22,12 @@ static void child_run_command(int gate, char *const argv[])
 	int failure;
 	char go;
 
+	/* The parent's end of the gate can outlive it, in its warden. */
+	prctl(PR_SET_PDEATHSIG, SIGKILL);
 	/* End of file: the parent has ended and will never open the gate. */
 	if (read(gate, &go, 1) != 1)
 		_exit(127);
+	prctl(PR_SET_PDEATHSIG, 0);
 	signal(SIGPIPE, SIG_DFL);
 	signal(SIGXFSZ, SIG_DFL);
 	execvp(argv[0], argv);

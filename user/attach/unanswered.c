@@ -14,12 +14,29 @@
  * things between two requests. */
 #define LEAST_NS 1000000000u
 
-static const struct run_session *unanswered_session_of(const struct run *r, pid_t pid)
+static bool unanswered_has_port(const struct run_session *s, uint16_t port)
 {
-	for (size_t i = 0; i < r->n_sessions; i++)
-		if (r->session[i].pid == pid && !r->session[i].ended_ns)
+	const char *colon = s->address ? strrchr(s->address, ':') : NULL;
+
+	return colon && port && strtoul(colon + 1, NULL, 10) == port;
+}
+
+/* Of a process that serves several clients it is the one with that port; NULL: not known. */
+static const struct run_session *unanswered_session_of(const struct run *r, pid_t pid,
+						       uint16_t port)
+{
+	const struct run_session *found = NULL;
+	size_t n = 0;
+
+	for (size_t i = 0; i < r->n_sessions; i++) {
+		if (r->session[i].pid != pid || r->session[i].ended_ns)
+			continue;
+		if (unanswered_has_port(&r->session[i], port))
 			return &r->session[i];
-	return NULL;
+		found = &r->session[i];
+		n++;
+	}
+	return n == 1 ? found : NULL;
 }
 
 /* What most of its time since its last event went into: what it waits for now. */
@@ -49,7 +66,8 @@ static void take_running(void *user, const struct afs_record_requests *r,
 		     (struct run_service) { .pid = (pid_t)r->session,
 					    .account = (uint16_t)r->command,
 					    .column = column_of(r),
-					    .age_ns = r->time_ns }))
+					    .age_ns = r->time_ns,
+					    .port = (uint16_t)r->port }))
 		u->failed = true;
 }
 
@@ -153,7 +171,7 @@ static int oldest_first(const void *a, const void *b)
 
 static int note_one(struct run *r, const struct run_service *is, uint64_t age_ns)
 {
-	const struct run_session *s = unanswered_session_of(r, is->pid);
+	const struct run_session *s = unanswered_session_of(r, is->pid, is->port);
 	struct run_service *to = run_service(r);
 
 	if (!to)
@@ -177,7 +195,7 @@ int unanswered_note(const struct unanswered *u, struct run *r)
 	for (size_t i = 0; i < u->now.n && !e; i++) {
 		const struct run_service *is = &u->now.request[i];
 
-		age_ns = older_ns(u, unanswered_session_of(r, is->pid), is);
+		age_ns = older_ns(u, unanswered_session_of(r, is->pid, is->port), is);
 		if (age_ns)
 			e = note_one(r, is, age_ns);
 	}

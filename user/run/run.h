@@ -302,6 +302,7 @@ struct run_ends {
  */
 struct run_service {
 	pid_t pid;
+	uint16_t port;    /* the client's own; 0: not known */
 	char address[64]; /* of the client, with its port; empty: not known */
 	char user[64];    /* empty: not known */
 	bool before;      /* it began before the watch */

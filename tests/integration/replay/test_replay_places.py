@@ -3,14 +3,13 @@
 
 Some are replayed here, each on a place where it once was not the same. All on all places, as a
 table (some minutes; what is not installed is left out and named):
-    AFPSCOPE_REPLAYS=1 /usr/bin/python3 -B -m pytest -s tests/integration/replay -k all_places
+    /usr/bin/python3 -B -m pytest -s -m judges tests/integration/replay -k all_places
 Tests client/work/replay/replay_client.c, replay_commands.c, user/replay/replay.c. Some 20 s.
 """
 
 from __future__ import annotations
 
 import contextlib
-import os
 import shutil
 import subprocess
 from collections import Counter
@@ -27,7 +26,6 @@ from replayplaces import Place
 from scope import OK, REFUSED, Scope
 from tracefile import read
 
-ALL = "AFPSCOPE_REPLAYS" in os.environ
 TRACE = ("--trace=requests", "--replayable")
 SESSION = {2, 15, 16, 18, 19, 20, 24, 37, 38, 63, 64}  # logins, volumes, messages
 
@@ -219,7 +217,7 @@ def row(scope: Scope, recording: Path, place: Place, folder: Path) -> str:
     )
 
 
-@pytest.mark.skipif(not ALL, reason="AFPSCOPE_REPLAYS is not set: it takes some minutes")
+@pytest.mark.judges
 @pytest.mark.limit(1800)
 @pytest.mark.parametrize("name", SOURCES)
 def test_all_on_all_places(
@@ -230,10 +228,12 @@ def test_all_on_all_places(
     recording = recordings(name)
     said = scope(None, "--dry-run", str(recording), tool="replay").expect(OK).out
     print(f"\n### {name}\n\n{said}")
+    failed = []
     for number, (what, make) in enumerate(PLACES.items()):
         try:
             with make(tmp_path / f"place-{number}") as place:
                 place.disk.chmod(0o777)
                 print(row(scope, recording, place, tmp_path / f"run-{number}"), flush=True)
         except (RuntimeError, AssertionError) as why:
-            print(f"| {what} | {why}", flush=True)
+            failed.append(f"{what}: {why}")  # the others all the same
+    assert not failed, "\n".join(failed)

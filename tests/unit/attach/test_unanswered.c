@@ -252,9 +252,36 @@ static void a_pause_after_a_new_message_is_for_nobody_knows_what(void **state)
 	end(&s);
 }
 
+/* Clients of one process, as of nfs-ganesha. */
+static void of_clients_of_one_process_it_is_the_one_with_its_port(void **state)
+{
+	static const char *const user[] = { "anna", "ben" };
+	struct run_service running[] = { { .pid = 7, .port = 50002, .age_ns = 2 },
+					 { .pid = 7, .port = 50009, .age_ns = 1 } };
+	struct unanswered u = { .running = running, .n = 2, .watched = true };
+	struct run_session *one;
+	struct run r;
+
+	(void)state;
+	assert_int_equal(run_init(&r, "doctor", "doctor"), 0);
+	for (int i = 0; i < 2; i++) {
+		one = run_session(&r);
+		assert_non_null(one);
+		one->pid = 7;
+		one->user = strdup(user[i]);
+		one->address = strdup(i ? "10.0.0.1:50002" : "10.0.0.1:50001");
+	}
+	assert_int_equal(unanswered_note(&u, &r), 0);
+	assert_int_equal(r.n_service, 2);
+	assert_string_equal(r.service[0].user, "ben");
+	assert_string_equal(r.service[1].user, ""); /* not known: it is none of both */
+	run_fini(&r);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(of_clients_of_one_process_it_is_the_one_with_its_port),
 		cmocka_unit_test(what_is_younger_than_a_second_is_not_said),
 		cmocka_unit_test(a_sign_of_life_makes_no_request_younger),
 		cmocka_unit_test(a_pause_is_for_what_the_session_waited_for),
