@@ -420,9 +420,9 @@ static void slo_judge_latency(struct slo_case *c)
 			 (unsigned long long)c->unknown, c->unknown == 1 ? "" : "s");
 	else
 		snprintf(why, sizeof(why),
-			 "the load generator began %llu action%s late, by up to %.3g ms",
+			 "the load generator began %llu action%s late, by up to %.*f ms",
 			 (unsigned long long)c->of->late_n, c->of->late_n == 1 ? "" : "s",
-			 (double)c->of->late_max_ns / 1e6);
+			 c->of->late_max_ns < 10000000 ? 2 : 0, (double)c->of->late_max_ns / 1e6);
 	slo_keep(c, slo_bound(c, true) <= c->slo->limit, why);
 }
 

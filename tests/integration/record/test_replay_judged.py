@@ -60,7 +60,7 @@ def test_the_same_server_answers_and_calls_as_recorded(
     found = json.loads(done.stdout)
     assert found["text"][0].startswith("Answered as recorded: all "), found["text"]
     assert "in each of 2 replays" in found["text"][0]
-    assert any("made as many system calls for each" in text for text in found["text"]), found
+    assert any("made as many system calls" in text for text in found["text"]), found
     assert sum(row["alike"] for row in found["served"]) > 2
     assert all(row["verdict"] in ("", "not enough runs") for row in found["served"])
 
