@@ -197,12 +197,15 @@ static __always_inline bool file_is_held(const struct file___afs *file)
 /* Before a call closes a descriptor of a client's connection. */
 __noinline int stream_close(__u32 slot, __u32 fd)
 {
-	const struct file___afs *file = file_of_fd((const void *)bpf_get_current_task(), fd);
 	struct afs_stream *s = stream_at(stream_look(slot, 0, fd, false));
 	struct afs_process *p = process_at(slot);
+	const struct file___afs *file;
 	bool held;
 
-	if (!file || !p || !s || s->ended)
+	if (!setup.objects_on || !p || !s || s->ended)
+		return 0;
+	file = file_of_fd((const void *)bpf_get_current_task(), fd);
+	if (!file)
 		return 0;
 	held = file_is_held(file);
 	if (s->process == slot + 1)
@@ -223,6 +226,8 @@ __noinline int stream_leave(__u32 slot)
 	const struct file___afs *file;
 	struct afs_stream *s;
 
+	if (!setup.objects_on) /* nothing of a file can be read */
+		return 0;
 	for (__u32 i = 0; p && i < AFS_N_CLIENT_FDS; i++) {
 		s = stream_at((__u32)p->client[i]);
 		if (!s || s->process != slot + 1 || s->ended)
