@@ -122,8 +122,8 @@ int replay_users_note(const struct replay_cfg *cfg, const struct replay_plan *p,
 		unknown += !p->client[i].user;
 	if (unknown &&
 	    run_note(warnings, "users",
-		     "of %llu of %u sessions the recording does not say whose they were: "
-		     "they logged in as the user of the command line",
+		     "the recording does not say whose %llu of %u sessions were: they logged in as "
+		     "the user of the command line",
 		     unknown, p->n_clients))
 		return -ENOMEM;
 	for (size_t i = 0; cfg->users_file && i < u->n; i++) {
