@@ -22,6 +22,7 @@ import pytest
 from mpirun import ENVIRONMENT, FLAVOURS, mpirun, plugin
 from netns import HIDDEN, cable, inside, space
 from offline import analysis
+from parked import suites
 from remotely import (
     clean_after_a_kill,
     compare_declarations,
@@ -32,7 +33,7 @@ from remotely import (
 )
 from rights import held_by_clean, held_by_load
 from samba import Samba
-from scope import NO_SESSION, OK, REFUSED, REPO, Done, Scope, wait_until
+from scope import NO_SESSION, OK, REFUSED, REPO, Done, Scope, seen, wait_until
 from smbwire import SmbWire
 from test_store_verbs import (
     INVALID,
@@ -54,10 +55,10 @@ def library() -> Path:
     return Path(done.stdout.strip())
 
 
-@pytest.fixture(scope="module")
-def server() -> Iterator[Samba]:
+@pytest.fixture(scope="module", params=suites("bookworm"))
+def server(request: pytest.FixtureRequest) -> Iterator[Samba]:
     plain = "[plain]\npath = /tmp\nread only = no"
-    with Samba("bookworm", SMB_SHARE="vfs objects = streams_xattr", SMB_GLOBAL=plain) as found:
+    with Samba(request.param, SMB_SHARE="vfs objects = streams_xattr", SMB_GLOBAL=plain) as found:
         yield found
 
 
@@ -296,7 +297,7 @@ def kept_a_file(server: Samba, seconds: float) -> Iterator[None]:
     client, over = SmbWire(server.port), threading.Event()
 
     def keep() -> None:
-        wait_until(lambda: [*server.share1.glob("*/*/*")], 60, "a file")
+        wait_until(lambda: bool(seen(server.share1, "*/*/*")), 60, "a file")
         path = next(server.share1.glob("*/*/*"))
         client.keep(str(path.relative_to(server.share1)).replace("/", "\\"))
         over.wait(seconds)
