@@ -12,6 +12,7 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Protocol
 
 from offline import preload
 
@@ -223,6 +224,32 @@ def repeated(step: Callable[[threading.Event], None]) -> Iterator[None]:
     finally:
         over.set()
         thread.join()
+
+
+class Client(Protocol):
+    """Of any protocol."""
+
+    def drop(self) -> None: ...
+
+
+@contextlib.contextmanager
+def again(
+    ask: Callable[[], object], pause_s: float, clients: Sequence[Client] = ()
+) -> Iterator[Tally]:
+    """Asks again and again, with a pause after each; in the end these clients are gone."""
+    tally = Tally()
+
+    def step(over: threading.Event) -> None:
+        with tally.one():
+            ask()
+        over.wait(pause_s)
+
+    try:
+        with repeated(step):
+            yield tally
+    finally:
+        for client in clients:
+            client.drop()
 
 
 def flagged(name: str) -> Maker:
