@@ -62,6 +62,10 @@ const struct afpconf_item *afpconf_find(const struct afpconf *c, const char *sec
 
 /* 1: yes, true, 1; 0: no, false, 0; -1: neither. */
 int afpconf_bool(const char *value);
+/* Of a conf_rule. */
+bool afpconf_is_yes(const char *value);
+bool afpconf_is_no(const char *value);
+#define CONF_UNLESS_IT ", unless this is what you measure"
 
 /* The folders of a server's volumes. */
 

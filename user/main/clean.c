@@ -255,17 +255,14 @@ int cmd_clean(int argc, char **argv)
 	int r = clean_parse(&cfg, argc, argv, &e);
 
 	if (!r && cfg.help) {
-		puts(
-		    "Usage: afpscope clean [OPTIONS] [afp://USER@HOST:PORT/VOLUME]\n"
-		    "       afpscope clean [OPTIONS] DIRECTORY|gluster://HOST/VOLUME/PATH\n"
-		    "       afpscope clean [OPTIONS] smb://USER@HOST:PORT/SHARE/PATH\n"
-		    "       afpscope clean [OPTIONS] nfs://HOST:PORT/EXPORT/PATH\n"
+		puts("Usage: afpscope clean [OPTIONS] [afp://USER@HOST:PORT/VOLUME]");
+		session_put_places(stdout, "clean");
+		return cmd_help(
+		    clean_options,
 		    "Removes test directories that killed runs left in the root of a volume, in a\n"
 		    "directory of this machine, or in one of a GlusterFS volume, an SMB share or an\n"
 		    "NFS server, and ends the sessions of these runs that a server keeps: only those\n"
-		    "of the user as whom it logs in.\n");
-		opt_help(stdout, clean_options);
-		return OUTCOME_OK;
+		    "of the user as whom it logs in.\n\n");
 	}
 	r = r ? r : clean_check(&cfg, &e);
 	if (r)

@@ -180,7 +180,7 @@ static const struct usage_case speedtest_in_a_directory_cases[] = {
 	  "speedtest: --receive is about a server's replies: it cannot be used with -L (see afpscope speedtest --help)" },
 	{ "FOLDER", "speedtest: -L needs -P DIRECTORY (see afpscope speedtest --help)" },
 	{ "-P FOLDER --trace",
-	  "speedtest: --trace records the requests of an AFP server: it cannot be used with -L, a DIRECTORY, gluster://, smb:// or nfs:// (see afpscope speedtest --help)" },
+	  "speedtest: --trace records the requests of an AFP server: it cannot be used with -L, a DIRECTORY or a place that is not of AFP (see afpscope speedtest --help)" },
 };
 
 static const struct usage_case load_cases[] = {
