@@ -77,6 +77,27 @@ static void replay_doubt(const struct replay_plan *p, const struct run_load *loa
 		 (unsigned long long)n, p->n_steps);
 }
 
+/* A server that refuses what users do, and so is not sent the rest of it, is quick: they would have
+ * it otherwise. As many as may be late may be so. */
+static void replay_doubt_refused(const struct replay_done *done, struct run_slo *kept_up)
+{
+	unsigned long long n = 0, all = 0;
+
+	for (unsigned int v = 0; v < N_STORE_VERBS; v++) {
+		n += done->n[v][REPLAY_NEW_ERROR] + done->n[v][REPLAY_UNSENT] +
+		     done->n[v][REPLAY_LACKS];
+		for (unsigned int o = 0; o < REPLAY_N_OUTCOMES; o++)
+			all += done->n[v][o];
+	}
+	if (kept_up->verdict != RUN_SLO_KEPT || n * 100 <= all)
+		return;
+	kept_up->verdict = RUN_SLO_UNSURE;
+	snprintf(kept_up->why, sizeof(kept_up->why),
+		 "%llu of %llu requests were refused, or not sent, which was not so in the "
+		 "recording",
+		 n, all);
+}
+
 /* 99 of 100 are not late by more than a second, or a tenth of a replay that is shorter than 10 s.
  */
 static bool replay_keeps_up(struct slos *out, const struct replay_plan *p)
@@ -108,6 +129,7 @@ enum run_slo_verdict replay_judge(const struct slos *s, const struct replay_plan
 		slo_judge(&default_slos, load, NULL, stopped);
 		*kept_up = load->slo[0];
 		replay_doubt(p, load, kept_up);
+		replay_doubt_refused(done, kept_up);
 	}
 	given.carried = true;
 	worst = slo_judge(&given, load, NULL, stopped);
