@@ -416,6 +416,29 @@ static void slo_say_over(struct slo_case *c)
 	c->to->value_of_others |= f;
 }
 
+/* Why it cannot be told whether latencies are within their limit. */
+static void slo_doubt(const struct slo_case *c, char why[static RUN_DOUBT_LEN])
+{
+	const unsigned long long n = c->of->late_n;
+	const int decimals = c->of->late_max_ns < 10000000 ? 2 : 0;
+	const double most_ms = (double)c->of->late_max_ns / 1e6;
+
+	if (c->unknown)
+		snprintf(why, RUN_DOUBT_LEN, "it is not known how long %llu action%s took",
+			 (unsigned long long)c->unknown, c->unknown == 1 ? "" : "s");
+	else if (!n)
+		snprintf(why, RUN_DOUBT_LEN, "it is known to within 1.6 %% only");
+	else if (c->all->carried)
+		snprintf(why, RUN_DOUBT_LEN,
+			 "this program, or waits of its clients for each other, made up to %llu "
+			 "request%s late, by up to %.*f ms",
+			 n, n == 1 ? "" : "s", decimals, most_ms);
+	else
+		snprintf(why, RUN_DOUBT_LEN,
+			 "the load generator began %llu action%s late, by up to %.*f ms", n,
+			 n == 1 ? "" : "s", decimals, most_ms);
+}
+
 static void slo_judge_latency(struct slo_case *c)
 {
 	char why[RUN_DOUBT_LEN] = "no such action was complete";
@@ -438,16 +461,7 @@ static void slo_judge_latency(struct slo_case *c)
 									  : BLAME_NOT_THE_SHORTEST);
 		return;
 	}
-	if (c->unknown)
-		snprintf(why, sizeof(why), "it is not known how long %llu action%s took",
-			 (unsigned long long)c->unknown, c->unknown == 1 ? "" : "s");
-	else if (c->of->late_n)
-		snprintf(why, sizeof(why),
-			 "the load generator began %llu action%s late, by up to %.*f ms",
-			 (unsigned long long)c->of->late_n, c->of->late_n == 1 ? "" : "s",
-			 c->of->late_max_ns < 10000000 ? 2 : 0, (double)c->of->late_max_ns / 1e6);
-	else
-		snprintf(why, sizeof(why), "it is known to within 1.6 %% only");
+	slo_doubt(c, why);
 	slo_keep(c, slo_bound(c, true) <= c->slo->limit, why);
 }
 

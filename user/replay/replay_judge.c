@@ -85,7 +85,7 @@ static bool replay_keeps_up(struct slos *out, const struct replay_plan *p)
 	char text[80];
 	struct err e;
 
-	*out = (struct slos) { 0 };
+	*out = (struct slos) { .carried = true };
 	snprintf(text, sizeof(text), "p99<=%.6gms," FAILED, fmin(LATE_MS, planned_ms * LATE));
 	return planned_ms > 0 && !slo_take(out, text, &e);
 }
@@ -95,7 +95,7 @@ enum run_slo_verdict replay_judge(const struct slos *s, const struct replay_plan
 				  struct run_slo *kept_up, bool stopped)
 {
 	const uint64_t late_n = load->late_n, late_max_ns = load->late_max_ns;
-	struct slos default_slos;
+	struct slos default_slos, given = *s;
 	enum run_slo_verdict worst;
 
 	/* What delayed one request is in the times of those that came after it, too. */
@@ -109,7 +109,8 @@ enum run_slo_verdict replay_judge(const struct slos *s, const struct replay_plan
 		*kept_up = load->slo[0];
 		replay_doubt(p, load, kept_up);
 	}
-	worst = slo_judge(s, load, NULL, stopped);
+	given.carried = true;
+	worst = slo_judge(&given, load, NULL, stopped);
 	load->late_n = late_n;
 	load->late_max_ns = late_max_ns;
 	return worst;

@@ -183,6 +183,9 @@ static void limits_are_judged_besides(void **state)
 	assert_int_equal(kept_up.verdict, RUN_SLO_KEPT);
 	assert_int_equal(l->n_slos, 2);
 	assert_int_equal(l->slo[0].verdict, RUN_SLO_UNSURE);
+	assert_string_equal(l->slo[0].why,
+			    "this program, or waits of its clients for each other, made up to 1000 "
+			    "requests late, by up to 30 ms");
 	assert_int_equal(l->slo[1].verdict, RUN_SLO_KEPT);
 	run_load_free(l);
 }
