@@ -408,4 +408,5 @@ const struct store_kind store_nfs_kind = {
 	.make = make_nfs,
 	.login = login_nfs,
 	.never_waits = true,
+	.low_ports = true,
 };

@@ -115,6 +115,7 @@ struct store_kind {
 	/* As store_place_login(); NULL: nobody logs in, and any place is taken. */
 	int (*login)(struct store_place_login *out, const char *where, struct err *e);
 	bool never_waits; /* its stores do not block (struct store) */
+	bool low_ports;   /* store_place_low_ports(), for root */
 };
 
 extern const struct store_kind store_posix_kind, store_gfapi_kind, store_rx_kind, store_smb_kind,
