@@ -46,6 +46,7 @@ class How(Enum):
     COMMAND = auto()  # that the user gave
     START = auto()  # of a server
     BOOK = auto()  # "afpd 4711 syscr": with the number counted
+    ONE_PROCESS = auto()  # "afpd 4711 (ended)", or a role alone: the same
     OUT = auto()  # left out, and said
 
 
@@ -440,7 +441,7 @@ AMOUNTS = _words(
 TEXTS: dict[str, Spec] = {
     **_of(
         W,
-        "command state account process end verdict word action load request calls mostly null_peer"
+        "command state account end verdict word action load request calls mostly null_peer"
         " from to number held_up_by together most_frequent_error most_of_it",
     ),
     "test": How.TITLE,
@@ -451,6 +452,7 @@ TEXTS: dict[str, Spec] = {
     "threads": How.THREAD,
     "range": How.DIGITS,
     "pid": How.PROCESS,
+    "process": How.ONE_PROCESS,
 }
 # Servers and products that are not hidden.
 SERVERS = {
