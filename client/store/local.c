@@ -5,6 +5,7 @@
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
+#include <unistd.h>
 
 #define WAIT_NS            100000000u
 #define STORE_PASSWORD_MAX 1024
@@ -89,6 +90,14 @@ bool store_place_blocks(const char *place)
 	const char *where;
 
 	return !local_find(place, &where)->never_waits;
+}
+
+bool store_place_low_ports(const char *place)
+{
+	const char *where;
+
+	/* libnfs does so without looking whether it is needed */
+	return local_find(place, &where)->low_ports && !geteuid();
 }
 
 int store_place_login(struct store_place_login *out, const char *place, struct err *e)

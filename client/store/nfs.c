@@ -409,4 +409,5 @@ const struct store_kind store_nfs_kind = {
 	.login = login_nfs,
 	.never_waits = true,
 	.usage = NFS_PREFIX "HOST:PORT/EXPORT/PATH",
+	.low_ports = true,
 };

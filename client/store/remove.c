@@ -5,10 +5,11 @@
 #include "base/vec.h"
 
 #include <errno.h>
+#include <limits.h>
 #include <stdlib.h>
 #include <string.h>
 
-#define DEPTH_MAX 64
+#define DEPTH_MAX (PATH_MAX / 2) /* of a path whose names have a letter each */
 #define IDLE_MAX  3 /* times in a row that nothing went: somebody else deletes, or makes, too */
 
 struct removal {

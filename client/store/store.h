@@ -384,6 +384,9 @@ int store_begin_local(struct store **out, const char *place, bool direct, struct
 /* Whether operations in such a place can only be waited for, as s->blocks says of its store. */
 bool store_place_blocks(const char *place);
 
+/* Whether connections to it begin at ports below 1024, as long as there are any. */
+bool store_place_low_ports(const char *place);
+
 /* Who logs in where, by the place's words. */
 struct store_place_login {
 	char user[256]; /* "": none is given */

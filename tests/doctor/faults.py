@@ -328,9 +328,8 @@ def ungroup(group: Path) -> None:
 
 
 @contextlib.contextmanager
-def grouped(site: Site, controller: str, pids: list[int], **limits: str) -> Iterator[Path]:
-    """A cgroup of a v1 controller, with these limits (_ for .), for these processes."""
-    group = CGROUPS / controller / f"afpscope-{site.port}"
+def in_group(group: Path, pids: Sequence[int], **limits: str) -> Iterator[Path]:
+    """A new v1 cgroup, with these limits (__ for .), for these processes."""
     group.mkdir()
     try:
         for name, value in limits.items():
@@ -341,6 +340,13 @@ def grouped(site: Site, controller: str, pids: list[int], **limits: str) -> Iter
         yield group
     finally:
         ungroup(group)
+
+
+def grouped(
+    site: Site, controller: str, pids: list[int], **limits: str
+) -> contextlib.AbstractContextManager[Path]:
+    """The same, of a controller, for a server under test."""
+    return in_group(CGROUPS / controller / f"afpscope-{site.port}", pids, **limits)
 
 
 def device_of(path: Path) -> str:

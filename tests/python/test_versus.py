@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """versus: loads on several servers in turn; what is not equal, what an action costs, and who says
-that there is a difference."""
+that there is a difference. Tests analysis/afpscope/urls.py."""
 
 from __future__ import annotations
 
@@ -104,6 +104,12 @@ def test_any_two_of_several_are_in_the_order_of_two() -> None:
 def test_servers_have_names() -> None:
     assert named([A, B, C]) == [("afp", A), ("smb", B), ("directory", C)]
     assert named([A, A, f"new={A}"]) == [("afp-1", A), ("afp-2", A), ("new", A)]
+    assert named([f"../{A}", "a/b://c", "x=rx+1.0://h"]) == [
+        ("directory-1", f"../{A}"),
+        ("directory-2", "a/b://c"),
+        ("x", "rx+1.0://h"),
+    ]
+    assert named(["AFP://h/v"]) == [("afp", "AFP://h/v")]
     assert named(["afp://u@h/a=b", "x=/a=b"]) == [("afp", "afp://u@h/a=b"), ("x", "/a=b")]
 
 

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "drive/places.h"
 
+#include "base/text.h"
 #include "load/load.h"
 #include "uam/uam.h"
 #include "work/tree.h"
@@ -40,7 +41,7 @@ bool session_is_place(const char *word)
 
 	if (store_is_local(word))
 		return true;
-	return !strstr(word, "://") && !stat(word, &st) && S_ISDIR(st.st_mode);
+	return !text_url(word) && !stat(word, &st) && S_ISDIR(st.st_mode);
 }
 
 void session_put_places(FILE *out, const char *command)

@@ -4,6 +4,7 @@
 
 #include "base/clock.h"
 #include "base/file.h"
+#include "base/text.h"
 #include "host/proc/procfs.h"
 #include "host/proc/proctext.h"
 #include "host/rights.h"
@@ -213,7 +214,7 @@ static unsigned int extra_rights(const struct session *s)
 
 static bool is_network(const char *place)
 {
-	return !strchr("/.", *place) && strstr(place, "://");
+	return text_url(place);
 }
 
 int session_drop(struct rights_own *own, const char *place, unsigned int extra)

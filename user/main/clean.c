@@ -231,7 +231,7 @@ static int clean_parse(struct clean_cfg *cfg, int argc, char **argv, struct err 
 	r = opt_parse(clean_options, cfg, argc, argv, &first, e);
 	if (r || cfg->help)
 		return r;
-	if (first == argc - 1 && (store_is_local(argv[first]) || !strstr(argv[first], "://"))) {
+	if (first == argc - 1 && (store_is_local(argv[first]) || !text_url(argv[first]))) {
 		cfg->place = argv[first];
 		return 0;
 	}

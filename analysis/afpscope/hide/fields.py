@@ -46,6 +46,7 @@ class How(Enum):
     COMMAND = auto()  # that the user gave
     START = auto()  # of a server
     BOOK = auto()  # "afpd 4711 syscr": with the number counted
+    ONE_PROCESS = auto()  # "afpd 4711 (ended)", or a role alone: the same
     OUT = auto()  # left out, and said
 
 
@@ -168,7 +169,7 @@ LOAD: Spec = {
     **_of(
         F,
         "clients opened lost threads realtime rate_per_s arrivals no_room waiting held"
-        " unoffered_ns starved cut_off outlasting outlasting_max_ns early early_max_ns"
+        " ended_after due_before busy_second_ns unoffered_ns starved cut_off outlasting outlasting_max_ns early early_max_ns"
         " common_actions common_bytes pauses paused_ns paused_actions paused_max_ns found_none late"
         " late_max_ns cpu_ns cpu_max_ns runq_ns runq_max_ns aside_ns saturated behind fairness"
         " rtt_ns steady_ns gaps gaps_ns seconds_each contended verified_files verified_wrong"
@@ -440,7 +441,7 @@ AMOUNTS = _words(
 TEXTS: dict[str, Spec] = {
     **_of(
         W,
-        "command state account process end verdict word action load request calls mostly null_peer"
+        "command state account end verdict word action load request calls mostly null_peer"
         " from to number held_up_by together most_frequent_error most_of_it",
     ),
     "test": How.TITLE,
@@ -451,6 +452,7 @@ TEXTS: dict[str, Spec] = {
     "threads": How.THREAD,
     "range": How.DIGITS,
     "pid": How.PROCESS,
+    "process": How.ONE_PROCESS,
 }
 # Servers and products that are not hidden.
 SERVERS = {
