@@ -294,6 +294,7 @@ SERVER: Spec = {
     **_of(How.START, "afpd.start server.start"),
     **_of(How.PLACE, "settings"),
     "smb.conf": S,
+    "afp.conf": S,
     "modules": S,
     "way": S,
     "other_clients": S,
