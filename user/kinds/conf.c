@@ -234,7 +234,6 @@ int afpconf_bool(const char *value)
 	return -1;
 }
 
-<<<<<<< HEAD
 bool afpconf_is_yes(const char *value)
 {
 	return afpconf_bool(value) == 1;
@@ -243,7 +242,8 @@ bool afpconf_is_yes(const char *value)
 bool afpconf_is_no(const char *value)
 {
 	return !afpconf_bool(value);
-=======
+}
+
 void conf_values_add(struct conf_values *v, const char *value)
 {
 	const char *text = !value ? "not set" : *value ? value : "none";
@@ -273,7 +273,6 @@ bool conf_values_put(const struct conf_values *v, const char *key, const char *k
 		return false;
 	err_append(text, "%s", one);
 	return true;
->>>>>>> part-judges
 }
 
 /* Volumes */
