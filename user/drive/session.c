@@ -566,9 +566,9 @@ void session_remove_left(struct session *s)
 		if (s->cfg->local) {
 			run_note(&s->run.warnings, "left", "%s could not be removed",
 				 s->left->base[i]);
-			cmd_say(
-			    "%s/%s could not be removed and holds only test data: remove it by hand",
-			    s->cfg->directory, s->left->base[i]);
+			cmd_say("%s/%s could not be removed and holds only test data: afpscope "
+				"clean '%s', or remove it by hand",
+				s->cfg->directory, s->left->base[i], s->cfg->directory);
 			continue;
 		}
 		cmd_stop = 0;
