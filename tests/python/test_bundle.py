@@ -168,14 +168,14 @@ def test_a_name_in_any_text_is_hidden(source: str, secret: str) -> None:
 def test_advice_with_a_number_of_a_process_is_left_out() -> None:
     """{pid} and {port} stand in advice as figures do, and are none."""
     run, _ = saved("record")
-    advice = "if the main process is stopped (state T), kill -CONT 5229; else restart the server"
-    found = {"key": "stopped", "text": "stopped server", "todo": advice, "disproof": "",
+    advice = "if the main process is paused (state T), kill -CONT 5229; else restart the server"
+    found = {"key": "stopped", "text": "paused server", "todo": advice, "disproof": "",
              "next": "top -o %CPU", "weight": 0.5, "sure": True}  # fmt: skip
     run |= {"figures": {"mean": {"value": 1.0, "unit": "ns", "who": "5229"}}}
     run |= {"diagnosis": {"verdict": "findings", "text": None, "findings": [found]}}
     made = hidden(run, None, KEY).run
     assert made["diagnosis"]["findings"][0]["todo"] == ""
-    assert made["diagnosis"]["findings"][0]["text"] == "stopped server"
+    assert made["diagnosis"]["findings"][0]["text"] == "paused server"
     assert "5229" not in json.dumps([made["diagnosis"], made["figures"]])
 
 

@@ -8,6 +8,7 @@
 #include "host/proc/procfs.h"
 #include "host/proc/proctext.h"
 #include "host/rights.h"
+#include "kinds/afp/settings.h"
 #include "kinds/kind.h"
 #include "load/load.h"
 #include "report/cell.h"
@@ -322,6 +323,8 @@ static int drive_session_open_watch(struct session *s, const struct watch_opts *
 	s->relayed = own->way.relayed;
 	if (!r && *s->found->note)
 		run_note(&s->run.warnings, "server", "%s", s->found->note);
+	if (!r && s->found->servers.n)
+		r = settings_show(&s->run, &s->found->servers.entry[0]);
 	if (!r) {
 		s->found->target.way = own->way;
 		r = watch_open_traced(&s->watch, watch, &s->found->target, e);

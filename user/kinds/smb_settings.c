@@ -3,7 +3,6 @@
 #include "kinds/smb_settings.h"
 
 #include "base/text.h"
-#include "base/vec.h"
 #include "host/inside.h"
 #include "host/proc/procfs.h"
 
@@ -322,40 +321,19 @@ static const char *const smb_shown[] = {
 	"server multi channel support",
 };
 
-static size_t count_value(const struct smb_settings *s, const char *key, const char *is)
+/* false: the text is full. */
+static bool put_setting(const struct smb_settings *s, const char *key, char out[ERR_TEXT_MAX])
 {
-	const char *share, *value;
-	size_t n = 0;
+	const char *share, *value = value_of(s, GLOBAL, key);
+	struct conf_values all = { 0 };
 
-	for (size_t at = 0; (share = next_share(s, &at));) {
-		value = value_of(s, share, key);
-		n += value && !strcmp(value, is);
-	}
-	return n;
-}
-
-/* "strict sync = Yes", "strict sync = Yes (2 of 3 shares), No (1)" */
-static void put_setting(const struct smb_settings *s, const char *key, char out[ERR_TEXT_MAX])
-{
-	const char *share, *value = value_of(s, GLOBAL, key), *seen[8];
-	size_t all = 0, n = 0;
-
-	for (size_t at = 0; next_share(s, &at);)
-		all++;
 	if (!value)
-		return;
-	err_append(out, "%s%s = ", *out ? "; " : "", key);
-	for (size_t at = 0; (share = next_share(s, &at)) && n < 8;) {
-		value = value_of(s, share, key);
-		if (!value || VEC_FIND(v, seen, n, !strcmp(*v, value)))
-			continue;
-		seen[n++] = value;
-		err_append(out, "%s%.80s", n > 1 ? ", " : "", *value ? value : "none");
-		if (count_value(s, key, value) < all)
-			err_append(out, " (%zu of %zu shares)", count_value(s, key, value), all);
-	}
-	if (!n)
-		err_append(out, "%.80s", *value ? value : "none");
+		return true;
+	for (size_t at = 0; (share = next_share(s, &at));)
+		conf_values_add(&all, value_of(s, share, key));
+	if (!all.n)
+		conf_values_add(&all, value);
+	return conf_values_put(&all, key, "shares", out);
 }
 
 /* Names of files "/samba/vfs/NAME.so" that the process has loaded, each once. */
@@ -390,7 +368,8 @@ int smb_settings_note(const struct smb_settings *s, const struct servers_entry *
 	if (s->file[0])
 		error |= run_note(&r->server, "settings", "%s", s->file);
 	for (size_t i = 0; s->known && i < sizeof(smb_shown) / sizeof(smb_shown[0]); i++)
-		put_setting(s, smb_shown[i], shown);
+		if (!put_setting(s, smb_shown[i], shown))
+			break;
 	text_clean(shown);
 	error |= run_note(&r->server, RUN_SMB_CONF, "%s%s",
 			  s->known ? "" : "not visible: ", s->known ? shown : s->why);

@@ -294,6 +294,7 @@ SERVER: Spec = {
     **_of(How.START, "afpd.start server.start"),
     **_of(How.PLACE, "settings"),
     "smb.conf": S,
+    "afp.conf": S,
     "modules": S,
     "way": S,
     "other_clients": S,
@@ -311,7 +312,7 @@ OPTIONS: Spec = {
         " from_s image_bytes image_directories image_files"
         " iterations large_file_bytes outstanding packet_bytes queue ramp_ms ramp_s ranks"
         " rate_per_s rate_points read_bytes read_percent record_bytes recording_s request_bytes"
-        " requests speed"
+        " requests sessions speed"
         " rpc_received_bytes rpc_sent_bytes sample_hz seed set_bytes sizes_bytes steady_s"
         " think_s threads timeout_s times to_s udp_buffer_bytes users"
         " warmup window write_bytes zipf",

@@ -111,6 +111,14 @@ class Shown:
 
 
 @dataclass(frozen=True, slots=True)
+class Noticed:
+    """What stands out in the server's time."""
+
+    key: str
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
 class Cause:
     """A finding of the diagnosis."""
 
@@ -348,7 +356,11 @@ def _parse(node: Node, file: Path, folder: Path | None) -> Run:
             unseen=_keys(diagnosis, "waited_for_but_not_seen"),
             may_be=_keys(diagnosis, "may_be"),
             words=words.texts() if words else AFP_WORDS if kind_name == "afp" else NO_WORDS,
-            findings=tuple(f["text"].text() for f in found.items()) if found else (),
+            findings=tuple(
+                Noticed(f.get_text("key") or "", f["text"].text()) for f in found.items()
+            )
+            if found
+            else (),
             labels=labels.texts() if labels else {},
             conf=(names.get_text("conf") or "") if names else "",
             pending_ns=_figure(figures, "pending") or 0.0,

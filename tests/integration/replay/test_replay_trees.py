@@ -253,8 +253,10 @@ def test_sessions_that_come_and_go_share_places(scope: Scope, tmp_path: Path) ->
         place = replayplaces.of_server(server)
         line = place.line(scope, str(recording), "--watch", "off")
         scope.execute(line).expect(NO_SESSION, "--sessions 2 is enough for all")
+        gone(server)
         found = replayed(scope, place, recording, tmp_path / "run", "--sessions", "2")
         assert found == {"as_recorded": 12}
+        gone(server)
         found = replayed(scope, place, recording, tmp_path / "both", "--sessions=3", "--clients=x1")
         assert found == {"as_recorded": 12}
         scope.execute([*line, "--sessions", "1"]).expect(FAILED, "2 are needed at the same time")
