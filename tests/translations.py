@@ -104,7 +104,7 @@ _COMPOSED = (
     "{s1} for {n2}%",
     "{n1} others",
     "{s1} for {n2}%",
-    "stopped for {n1}%",
+    "paused for {n1}%",
     "{protocol} commands",
     "Possible",
     "{server} waits",

@@ -38,12 +38,12 @@ _WORDS: dict[str, str] = {
         "{server} does not wait for it: they may take longer than {server} waits for the "
         "{backend}."
     ),
-    "badge_trusted": "Trusted",
+    "badge_trusted": "Figures trusted",
     "badge_doubted": "Do not rely on this",
     "badge_unchecked": "Not checked",
     "unchecked": "Nothing independent counted the same, so these figures were not cross-checked.",
-    "cause_sure": "Sure: the figures show it.",
-    "cause_likely": "Likely, not proved: the figures point to it.",
+    "cause_sure": "The cause is sure: the figures show it.",
+    "cause_likely": "The cause is likely, not proved: the figures point to it.",
     "cause_try": "Try: {text}",
     "cause_wrong": "This is wrong if {text}",
     "cause_next": "To look further: {text}",
@@ -82,6 +82,8 @@ _WORDS: dict[str, str] = {
         "not count."
     ),
     "forest_counts": "Counts that differ",
+    "of_request_time": "All request time is the time of all requests in the server, added up.",
+    "of_own_time": "Own time is the same without pauses, waits for a CPU, and logins.",
     "shown_by": "What shows it",
     "to_do": "What to do",
     "others": "Other causes",
@@ -91,8 +93,7 @@ _WORDS: dict[str, str] = {
     "verdict": "In short",
     "trust": "Can it be trusted?",
     "trusted": (
-        "This run can be trusted: it is complete, {lost} events were lost, all {books} "
-        "cross-checks agree."
+        "The run is complete, {lost} events were lost, and all {books} cross-checks agree."
     ),
     "damaged": (
         "The trace is damaged or incomplete: do not rely on what is drawn from it (requests over "
@@ -113,18 +114,18 @@ _WORDS: dict[str, str] = {
     "no_server": "There was no server: these are the figures of a local folder.",
     "local": "local folder {folder}",
     "costs_most": (
-        "{name} costs most: {share:.0%} of all time inside the server, in {n:,} requests of {mean} "
-        "each. {part_share:.0%} of that was {part}."
+        "{name} costs most: {share:.0%} of all request time, in {n:,} requests of {mean} each. Of "
+        "the time of {name}, {part_share:.0%} was {part}."
     ),
     "costs_most_whole": (
-        "{name} costs most: {share:.0%} of all time inside the server, in {n:,} requests of {mean} "
-        "each. What that time went into is not known: other threads answer than those that read."
+        "{name} costs most: {share:.0%} of all request time, in {n:,} requests of {mean} each. "
+        "What that time went into is not known: other threads answer than those that read."
     ),
     "call_why": (
         "Of the system calls that {server} makes for it, {call} takes longest: {time} per request, "
         "in {n:.2f} calls."
     ),
-    "second": "Next is {name} with {share:.0%}.",
+    "second": "Next is {name} with {share:.0%} of all request time.",
     "busiest": (
         "The busiest of {n} sessions was that of {who} ({at}): {share:.0%} of the time that all "
         "sessions had a request in service."
@@ -181,7 +182,7 @@ _WORDS: dict[str, str] = {
     "heat_most": "all took less than",
     "where": "Where the time goes, by AFP command",
     "where_note": (
-        "All time inside the server, by AFP command and by what it was spent on; the longest "
+        "All request time, by AFP command and by what it was spent on; the longest "
         "first. Behind each bar: its share, and requests × mean time. Commands with less than "
         "{least:.1%} are in the table only."
     ),
@@ -214,7 +215,7 @@ _WORDS: dict[str, str] = {
     "icicle": "The same time, down to the system calls",
     "icicle_note": (
         "From left to right: AFP command, what its time was spent on, and in or before which "
-        "system call. As high as its share of all time inside the server."
+        "system call. As high as its share of all request time."
     ),
     "of_test": "of the test's time",
     "share_of_all": "of all time",
@@ -270,7 +271,7 @@ _WORDS: dict[str, str] = {
     "p_net": "waiting for the client",
     "p_other": "waiting otherwise",
     "p_unread": "unread, waiting for a CPU",
-    "p_stopped": "stopped by a signal, a debugger or a freezer",
+    "p_stopped": "paused by a signal, a debugger or a freezer",
     "axis_action": "time of an action",
     "axis_probe": "time of the probe's actions",
     "axis_longer": "share that took as long or longer",
@@ -382,7 +383,7 @@ _WORDS: dict[str, str] = {
     "i_lock": "locks",
     "i_io": "other I/O",
     "i_idle": "request or answer in transit",
-    "i_stopped": "stopped by a signal, a debugger or a freezer",
+    "i_stopped": "paused by a signal, a debugger or a freezer",
     "i_unknown": "not seen",
     "f_client_cpu": "client's CPU",
     "f_client_runq": "client waiting for a CPU",
@@ -506,7 +507,9 @@ class Words:
 
     def cause(self, key: str) -> str:
         """What it is called that a key of the diagnosis stands for."""
-        return self._catalogue.pgettext(CAUSE, key.replace("-", " "))
+        name = key.replace("-", " ")
+        told = self._catalogue.pgettext(CAUSE, name)
+        return name.replace("stopped", "paused") if told == name else told  # it has not ended
 
     def column(self, key: str) -> str:
         """That of a figure's numbers, by what it is called in the CSV: parts of a time have words
@@ -531,7 +534,7 @@ class Words:
             causes=causes(run.causes),
             limits=causes(run.limits),
             opinion=run.opinion and self.told(run.opinion),
-            findings=tuple(map(self.told, run.findings)),
+            findings=tuple(replace(f, text=self.told(f.text)) for f in run.findings),
             warnings=tuple(map(self.told, run.warnings)),
         )
 

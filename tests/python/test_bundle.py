@@ -168,15 +168,35 @@ def test_a_name_in_any_text_is_hidden(source: str, secret: str) -> None:
 def test_advice_with_a_number_of_a_process_is_left_out() -> None:
     """{pid} and {port} stand in advice as figures do, and are none."""
     run, _ = saved("record")
-    advice = "if the main process is stopped (state T), kill -CONT 5229; else restart the server"
-    found = {"key": "stopped", "text": "stopped server", "todo": advice, "disproof": "",
+    advice = "if the main process is paused (state T), kill -CONT 5229; else restart the server"
+    found = {"key": "stopped", "text": "paused server", "todo": advice, "disproof": "",
              "next": "top -o %CPU", "weight": 0.5, "sure": True}  # fmt: skip
     run |= {"figures": {"mean": {"value": 1.0, "unit": "ns", "who": "5229"}}}
     run |= {"diagnosis": {"verdict": "findings", "text": None, "findings": [found]}}
     made = hidden(run, None, KEY).run
     assert made["diagnosis"]["findings"][0]["todo"] == ""
-    assert made["diagnosis"]["findings"][0]["text"] == "stopped server"
+    assert made["diagnosis"]["findings"][0]["text"] == "paused server"
     assert "5229" not in json.dumps([made["diagnosis"], made["figures"]])
+
+
+def test_a_process_in_a_table_is_counted() -> None:
+    """As the table "Sampled" has it (record --sample)."""
+    run, tables = saved("record")
+    assert tables
+    names = ("afpd 47110", "afpd 47110 (ended)", "afpd 47111", "cnid_dbd", "8 47110", "Zzq 47110")
+    tables["sections"] = [
+        {
+            "key": "series", "title": "Sampled", "about": "", "notes": [],
+            "columns": [{"name": "process", "head": "process", "unit": None}],
+            "rows": [{"cells": [{"text": name, "value": name}]} for name in names],
+        }
+    ]  # fmt: skip
+    made = hidden(run, tables, KEY)
+    assert made.tables
+    texts_of = [row["cells"][0]["text"] for row in made.tables["sections"][0]["rows"]]
+    assert texts_of[0] + " (ended)" == texts_of[1] != texts_of[2] + " (ended)", texts_of
+    assert texts_of[3] == "cnid_dbd"
+    assert "4711" not in json.dumps(made.tables) and "Zzq" not in json.dumps(made.tables)
 
 
 SENTENCES = (

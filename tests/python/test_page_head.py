@@ -15,6 +15,7 @@ from typing import Any
 import pytest
 from afpscope import show
 from afpscope.saved.run import Run
+from afpscope.words import ENGLISH
 from conftest import Done, Shelf
 
 Execute = Callable[..., Done]
@@ -104,3 +105,130 @@ def test_what_people_named_keeps_its_units() -> None:
 
 def test_a_large_number_is_no_power_of_ten() -> None:
     assert show.number(16_976.4) == "16,976" and show.number(464.71) == "464.7"
+
+
+# Each number once, with what it is a share of
+
+
+def _figure(text: str, meaning: str) -> dict[str, Any]:
+    return {"value": 1.0, "unit": "share", "text": text, "meaning": meaning}
+
+
+PAUSED = {
+    "key": "cnid-stopped", "todo": "kill -CONT PID", "disproof": "it runs", "next": "ps",
+    "text": "the CNID server was paused while afpd waited for it: 63% of all request time; paused "
+    "2 times", "sure": False, "evidence": ["cnid_stopped", "cnid", "cnid_stops", "slow_n"],
+}  # fmt: skip
+CROWDED = {
+    "key": "other-programs", "text": "requests waited for a CPU 67% of their time", "sure": True,
+    "evidence": ["wait_cpu", "mean"],
+}  # fmt: skip
+SMALL = {
+    "key": "dircache", "text": "directory caches are too small: 41% of the requests' own time",
+    "sure": True, "evidence": ["asked_time", "cnid"],
+}  # fmt: skip
+FIGURES = {
+    "cnid_stopped": _figure("63%", "request time: in that wait, a process was paused"),
+    "cnid": _figure("77%", "request time: afpd waiting for its CNID server"),
+    "cnid_stops": _figure("2", "how often a process was paused"),
+    "slow_n": _figure("2", "requests of 100 ms or more"),
+    "wait_cpu": _figure("67%", "request time and that before it is read: waiting for a CPU"),
+    "asked_time": _figure("41%", "own time: waiting for the answers to these"),
+    "mean": _figure("1.20ms", "mean of a request"),
+}
+NOTICED = {
+    "cnid-stopped": "cnid_dbd was paused: 63% of all request time (1.2s)",
+    "cnid": "afpd waited for its CNID server: 77% of all request time (2s)",
+    "run-queue": "afpd waited for a CPU: 67% of all request time (2s)",
+    "no-answer": "2 requests had no answer when the watch ended",
+}
+
+
+def _head(shelf: Shelf, tmp_path: Path, execute: Execute, *causes: dict[str, Any]) -> str:
+    """The words of the box of a recording of several users with these causes."""
+
+    def change(value: dict[str, Any]) -> None:
+        value["figures"] = FIGURES
+        value["findings"] = [{"key": key, "text": text} for key, text in NOTICED.items()]
+        value["sessions"] = [{**s, "user": name} for s in value["sessions"] for name in ("a", "b")]
+        value["diagnosis"] = {
+            "verdict": "findings", "text": None, "findings": list(causes), "notes": [],
+            "waited_for_but_not_seen": [], "may_be": ["server-stopped"],
+        }  # fmt: skip
+
+    page = tmp_path / "r.html"
+    execute("report", shelf.put("a", "record", change=change), "-o", page)
+    box = page.read_text().partition('<div class="verdict')[2].partition("<nav")[0]
+    return re.sub(r"\s+", " ", re.sub("<[^>]*>", " ", box))
+
+
+@pytest.mark.parametrize(
+    ("cause", "once", "gone"),
+    [
+        (PAUSED, "63%", ("cnid-stopped", "cnid")),
+        (CROWDED, "67%", ("run-queue",)),
+        (SMALL, "41%", ("cnid",)),
+    ],
+)
+def test_the_head_says_each_share_of_its_cause_once(
+    shelf: Shelf, tmp_path: Path, execute: Execute, cause: dict[str, Any], once: str, gone: Any
+) -> None:
+    """Neither figures nor what stands out repeat the sentence, or each other."""
+    text = _head(shelf, tmp_path, execute, cause)
+    assert text.count(once) == 1
+    for key, said in NOTICED.items():
+        assert (said.partition(":")[0][1:] in text) == (key not in gone), key
+    assert "All request time is the time of all requests in the server" in text
+    assert ("Own time is the same without" in text) == (cause is SMALL)
+
+
+def test_a_number_without_a_unit_is_not_taken_for_that_of_the_sentence(
+    shelf: Shelf, tmp_path: Path, execute: Execute
+) -> None:
+    text = _head(shelf, tmp_path, execute, PAUSED)
+    assert "slow_n 2" in text and "cnid_stops 2" in text
+    assert "cnid 77% of all request time: afpd waiting" in text and "cnid_stopped" not in text
+
+
+@pytest.mark.parametrize(
+    ("cause", "how"), [(PAUSED, "The cause is likely, not proved"), (CROWDED, "The cause is sure")]
+)
+def test_trust_in_figures_is_not_that_in_the_cause(
+    shelf: Shelf, tmp_path: Path, execute: Execute, cause: dict[str, Any], how: str
+) -> None:
+    text = _head(shelf, tmp_path, execute, cause)
+    assert text.index("Figures trusted") < text.index(how)
+
+
+def test_beside_a_cause_the_busiest_session_is_not_named(
+    shelf: Shelf, tmp_path: Path, execute: Execute
+) -> None:
+    """It is often another one than that which the cause names."""
+    assert "The busiest of" not in _head(shelf, tmp_path, execute, PAUSED)
+
+
+def test_who_is_named_where_the_finding_says_no_more(
+    shelf: Shelf, tmp_path: Path, execute: Execute
+) -> None:
+    assert "The busiest of" in _head(shelf, tmp_path, execute, CROWDED | {"whom": True})
+
+
+def test_shares_of_commands_have_the_base_of_the_cause(
+    shelf: Shelf, tmp_path: Path, execute: Execute
+) -> None:
+    text = _head(shelf, tmp_path, execute, PAUSED)
+    assert re.search(r"costs most: \d+% of all request time", text)
+    assert re.search(r"Of the time of FP\w+, \d+% was ", text)
+    assert "inside the server" not in text.partition("p50, p99")[0]
+
+
+def test_what_is_paused_is_not_called_stopped() -> None:
+    """A server that is stopped has ended, most readers think."""
+    rules = (Path(__file__).parents[2] / "user/doctor/rules").glob("rules_*.c")
+    said = re.compile(r'\.(?:name|says|fact|todo|disproof) = "(.*)"')
+    texts = [text for file in rules for text in said.findall(file.read_text())]
+    plain = [re.sub(r"{[^}]*}", "", text) for text in texts]
+    assert len(plain) > 100
+    ended = "stopped its volume on purpose"  # that is what gluster calls it
+    assert [text for text in plain if "stopped" in text and ended not in text] == []
+    assert ENGLISH.cause("cnid-stopped") == "cnid paused"

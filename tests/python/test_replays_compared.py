@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import json
+import math
 import random
 from collections.abc import Callable
 from pathlib import Path
@@ -173,6 +174,23 @@ def test_one_value_is_seldom_said_to_be_apart_from_others_like_it(n: int, spread
     wrong = sum(verdict == stats.UNCLEAR for verdict in found)
     assert wrong / draws <= stats.ALPHA + 3 * (stats.ALPHA / draws) ** 0.5
     assert {*found} <= {stats.UNCLEAR, stats.NONE_SHOWN}
+
+
+@pytest.mark.parametrize("n", [3, 5])
+@pytest.mark.parametrize("spread", [0.02, 0.05, 0.1])
+def test_values_that_share_a_bucket_are_not_taken_for_the_same(n: int, spread: float) -> None:
+    """Three medians of one bucket of the server's histogram, 6 % wide, may differ by all of it."""
+    rng, draws, rows, bucket = random.Random(n), 500, 6, 0.06
+
+    def seen() -> float:
+        return math.exp(bucket * round(rng.gauss(0, spread) / bucket))
+
+    wrong = 0
+    for _ in range(draws):
+        of = [[seen() for _ in range(n + 1)] for _ in range(rows)]
+        tests = [stats.apart(one, others, 0.02, bucket) for one, *others in of]
+        wrong += stats.UNCLEAR in stats.verdicts(tests)
+    assert wrong / draws <= stats.ALPHA + 3 * (stats.ALPHA / draws) ** 0.5
 
 
 def test_one_value_that_is_far_from_others_is_said_to_be() -> None:

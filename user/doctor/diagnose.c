@@ -469,7 +469,7 @@ static void look_master(struct run_figures *out, pid_t pid)
 	if (st.state == 'T' || st.state == 't')
 		run_figure_who(
 		    out, RUN_FIGURE_UNACCEPTED,
-		    "the server's main process (pid %d) is stopped by a signal or a debugger", pid);
+		    "the server's main process (pid %d) is paused by a signal or a debugger", pid);
 	else if (st.state == 'D')
 		run_figure_who(out, RUN_FIGURE_UNACCEPTED,
 			       "the server's main process (pid %d) hangs in the kernel", pid);

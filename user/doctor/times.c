@@ -93,7 +93,7 @@ static const char *times_wait(const struct measure *m, const uint64_t ns[ACCOUNT
 		[ACCOUNT_LOG] = "for the log",
 		[ACCOUNT_NET] = "for the client",
 		[ACCOUNT_OTHER] = "in sleeps and for other processes",
-		[ACCOUNT_STOPPED] = "because {server} was stopped",
+		[ACCOUNT_STOPPED] = "because {server} was paused",
 	};
 	enum account_column most = ACCOUNT_RUNQ;
 

@@ -155,7 +155,7 @@ static void name_inside(struct measure *m, const struct cnid_wait *w)
 		[AFS_INSIDE_LOCK] = "waiting for a lock",
 		[AFS_INSIDE_IO] = "in other I/O",
 		[AFS_INSIDE_IDLE] = "idle (the request or its answer was on its way, or elsewhere)",
-		[AFS_INSIDE_STOPPED] = "stopped",
+		[AFS_INSIDE_STOPPED] = "paused",
 		[AFS_INSIDE_UNKNOWN] = "not seen",
 	};
 	size_t first = 0, second;

@@ -44,6 +44,14 @@ bool session_is_place(const char *word)
 	return !text_url(word) && !stat(word, &st) && S_ISDIR(st.st_mode);
 }
 
+void session_put_places(FILE *out, const char *command)
+{
+	const char *usage;
+
+	for (size_t i = 0; (usage = store_place_usage(&i));)
+		fprintf(out, "       afpscope %s [OPTIONS] %s\n", command, usage);
+}
+
 int places_open(struct places *p, const struct session *session, struct err *e)
 {
 	const struct session_cfg *cfg = session->cfg;

@@ -38,7 +38,7 @@ static int check_local(const struct session_cfg *cfg, int operands, struct err *
 		return err_set(
 		    e, -EINVAL,
 		    "--trace records the requests of an AFP server: it cannot be used with -L, a "
-		    "DIRECTORY, gluster://, smb:// or nfs://");
+		    "DIRECTORY or a place that is not of AFP");
 	return 0;
 }
 

@@ -239,12 +239,8 @@ static void workload_help(const struct workload_type *type)
 {
 	printf("Usage: afpscope %s [OPTIONS] [afp://USER@HOST:PORT/VOLUME|JOB.ini]\n", type->name);
 	if (type->has_store)
-		printf("       afpscope %s [OPTIONS] DIRECTORY|gluster://HOST/VOLUME/PATH\n"
-		       "       afpscope %s [OPTIONS] smb://USER@HOST:PORT/SHARE/PATH\n"
-		       "       afpscope %s [OPTIONS] nfs://HOST:PORT/EXPORT/PATH\n",
-		       type->name, type->name, type->name);
-	printf("%s\n\n", type->help);
-	opt_help(stdout, type->job->options);
+		session_put_places(stdout, type->name);
+	cmd_help(type->job->options, "%s\n\n", type->help);
 }
 
 /* From the options on. */

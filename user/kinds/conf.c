@@ -234,6 +234,16 @@ int afpconf_bool(const char *value)
 	return -1;
 }
 
+bool afpconf_is_yes(const char *value)
+{
+	return afpconf_bool(value) == 1;
+}
+
+bool afpconf_is_no(const char *value)
+{
+	return !afpconf_bool(value);
+}
+
 void conf_values_add(struct conf_values *v, const char *value)
 {
 	const char *text = !value ? "not set" : *value ? value : "none";
@@ -345,7 +355,7 @@ bool volumes_read_only(const struct afpconf *c, const char *path)
 		    strncmp(item->value, path, length_of(path)) != 0)
 			continue;
 		only = afpconf_find(c, item->section, "read only");
-		if (only && afpconf_bool(only->value) == 1)
+		if (only && afpconf_is_yes(only->value))
 			return true;
 	}
 	return false;

@@ -62,6 +62,10 @@ const struct afpconf_item *afpconf_find(const struct afpconf *c, const char *sec
 
 /* 1: yes, true, 1; 0: no, false, 0; -1: neither. */
 int afpconf_bool(const char *value);
+/* Of a conf_rule. */
+bool afpconf_is_yes(const char *value);
+bool afpconf_is_no(const char *value);
+#define CONF_UNLESS_IT ", unless this is what you measure"
 
 /* A setting's values: how many of a server's shares, or volumes, have which. Begins as { 0 }. */
 #define CONF_VALUES_MAX 8 /* more are only in all */

@@ -80,14 +80,14 @@
 	  "request time, without logins: at sockets of other programs; who: command")                       \
 	X(UNEXPLAINED, "unexplained", "share", "request time that is in none of these")                     \
 	X(STOPPED, "stopped", "share",                                                                      \
-	  "stopped by a signal, a debugger or a freezer: of watched time and sessions (or threads)")        \
+	  "paused by a signal, a debugger or a freezer: of watched time and sessions (or threads)")         \
 	X(STOPPED_FOR, "stopped_for", "ns", "the same as a time, all sessions together")                    \
 	X(STOPPED_WAIT, "stopped_wait", "share",                                                            \
-	  "of the request time, and the time that sessions were stopped between requests, the stops")       \
+	  "of the request time, and the time that sessions were paused between requests, the pauses")       \
 	X(STOPS, "stops", "1",                                                                              \
-	  "how often a process of {server} was stopped, in stops that are over; who: the last one")         \
+	  "how often a process of {server} was paused, in pauses that are over; who: the last one")         \
 	X(STOPPED_NOW, "stopped_now", "1",                                                                  \
-	  "processes of {server} that are stopped by a signal, a debugger or a freezer; who: one")          \
+	  "processes of {server} that are paused by a signal, a debugger or a freezer; who: one")           \
 	X(TRACED, "traced", "1",                                                                            \
 	  "processes of {server} that are traced now, or were: if most stops came of it; who: by what")     \
 	X(TRACED_NOW, "traced_now", "1",                                                                    \
@@ -140,13 +140,13 @@
 	  "request time: in that wait, {helper} in fsync or other I/O")                                     \
 	X(CNID_LOCK, "cnid_lock", "share", "request time: waiting for a lock of the {database}")            \
 	X(CNID_STOPPED, "cnid_stopped", "share",                                                            \
-	  "request time: in that wait, a process of the {backend} stopped")                                 \
+	  "request time: in that wait, a process of the {backend} paused")                                  \
 	X(CNID_STOPS, "cnid_stops", "1",                                                                    \
-	  "how often a process of the {backend} was stopped, in stops that are over; who: the last one")    \
+	  "how often a process of the {backend} was paused, in pauses that are over; who: the last one")    \
 	X(CNID_MUTE, "cnid_mute", "share",                                                                  \
 	  "request time: in that wait, no process of the {backend} was seen at work")                       \
 	X(CNID_HELD, "cnid_held", "1",                                                                      \
-	  "processes of the {backend} that are stopped by a signal or a debugger; who: one")                \
+	  "processes of the {backend} that are paused by a signal or a debugger; who: one")                 \
 	X(CNID_DOWN, "cnid_down", "1",                                                                      \
 	  "1: nobody listens where the server asks for {asked}s; 2: and its settings name it; who: where")  \
 	X(CNID_FOLDER, "cnid_folder", "1",                                                                  \

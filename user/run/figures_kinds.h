@@ -18,7 +18,7 @@
 	X(HEAL_ENTRIES, "heal_entries", "1",                                                       \
 	  "entries that the bricks' indices say are to be healed, at most 10,000; who: where")     \
 	X(BRICKS_HELD, "bricks_held", "1",                                                         \
-	  "bricks that were stopped by a signal or a debugger at the end; who: one")               \
+	  "bricks that were paused by a signal or a debugger at the end; who: one")                \
 	X(BRICKS_HELD_SHARE, "bricks_held_share", "share", "of all bricks, these")                 \
 	X(HEAL_CPU, "heal_cpu", "share", "watched time in which glustershd was on a CPU")
 

@@ -294,6 +294,7 @@ def apart(one: float, others: Sequence[float], least: float = 0.0, blur: float =
     if len(logs) < LEAST_OTHERS:
         return Test(1, len(logs), one, middle, math.expm1(by), None, None, None, None, None, 1.0)
     variance, freedom = _variance([logs])
+    variance = max(variance, blur * blur / 12)  # values of one bucket are not the same
     found = Means(by, math.sqrt(variance * (1 + 1 / len(logs))), freedom)
     low, high = (math.expm1(by + sign * (found.reach + blur)) for sign in (-1, 1))
     p = found.p_larger(math.log1p(least) + blur)

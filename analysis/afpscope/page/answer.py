@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from .. import show
-from ..saved.run import Cause, Run, Shown
+from ..saved.run import Cause, Noticed, Run, Shown
 from ..tables.digest import CommandView, Digest
 from ..words import Words, stopped
 from . import loadpage, replaypage
@@ -20,6 +20,14 @@ _SAID = 5  # causes that may be: so many are in the diagnosis's own sentence, al
 _NAMED = 3  # unsteady tests; more are named by their numbers
 _WORTH_NAMING = 0.05  # of all time: what the second command takes at least
 _OF_CAUSE = ("shown_by", "to_do", "others")  # parts that are about causes
+# What stands out, by its key: the figures that say the same where they show a cause.
+_SAME = {
+    "afpd-stopped": ("stopped", "stopped_for"), "cnid-stopped": ("cnid_stopped",),
+    "cnid": ("cnid",), "cnid-run-queue": ("wait_cpu",), "disk": ("wait_disk", "sync"),
+    "lock": ("lock",), "log": ("log",), "network": ("net", "net_wait"), "run-queue": ("wait_cpu",),
+    "stalls": ("slow_n", "longest"),
+}  # fmt: skip
+_SHARE_OF = re.compile("^(request|own) time(?=[:,])")
 TRUSTED, DOUBTED, UNCHECKED = "trusted", "doubted", "unchecked"
 
 
@@ -63,6 +71,38 @@ def _longest_call(command: CommandView, w: Words) -> list[str]:
     return [w.say("call_why", call=name, n=n, time=show.time(ns))]
 
 
+def _stated(text: str, figure: Shown) -> bool:
+    """Whether a sentence has its value; a number without a unit may be that of anything."""
+    number = rf"(?<![\w.,]){re.escape(figure.text)}(?!\w)"
+    return not figure.text.isdigit() and re.search(number, text) is not None
+
+
+def _evidence(cause: Cause) -> tuple[Shown, ...]:
+    """The figures that show it and that its sentence does not state."""
+    return tuple(
+        replace(f, meaning=_SHARE_OF.sub(r"of all \1 time", f.meaning))
+        for f in cause.evidence
+        if not _stated(cause.text, f)
+    )
+
+
+def _bases(cause: Cause, w: Words) -> list[str]:
+    """What the shares of a cause are shares of."""
+    said = " ".join((cause.text, *(f.meaning for f in cause.evidence)))
+    own = "own time" in said
+    return [w["of_request_time"]] * (own or "request time" in said) + [w["of_own_time"]] * own
+
+
+def _noticed(run: Run, w: Words) -> list[str]:
+    """What stands out, but for what the figures of the first cause say."""
+    shown = {f.key for f in run.causes[0].evidence} if run.causes else set()
+
+    def told(found: Noticed) -> bool:
+        return not shown.isdisjoint(_SAME.get(found.key, ()))
+
+    return [w.sentence(found.text) for found in run.findings if not told(found)]
+
+
 def hung(d: Digest) -> bool:
     """Whether requests without an answer took more time than all that have one: what those cost,
     and whose they were, does not say what the server's time went into."""
@@ -70,9 +110,11 @@ def hung(d: Digest) -> bool:
 
 
 def _busiest(d: Digest, w: Words) -> list[str]:
-    """Who kept the server busy, if several users had logged in."""
+    """Who kept the server busy, if several users had logged in; of no interest beside a cause,
+    which may name another session."""
     users = [s for s in d.sessions if s.user]
-    if len(users) < 2 or not d.busy_ns or hung(d):
+    explained = any(not cause.whom for cause in d.run.causes)
+    if len(users) < 2 or not d.busy_ns or hung(d) or explained:
         return []
     s = users[0]
     share = s.busy_ns / d.busy_ns
@@ -98,7 +140,7 @@ def _served(d: Digest, w: Words) -> list[str]:
     second = d.commands[1] if len(d.commands) > 1 else None
     if second and second.service_ns >= _WORTH_NAMING * d.served_ns:
         out.append(w.say("second", name=second.name, share=second.service_ns / d.served_ns))
-    return out
+    return [*out, w["of_request_time"]]
 
 
 def _any(d: Digest, w: Words) -> list[str]:
@@ -254,15 +296,17 @@ def answer(d: Digest, damaged: bool, w: Words) -> Answer:
 def _answer(d: Digest, damaged: bool, w: Words) -> Answer:
     """The same of any run but a replay, whose own figures come first."""
     run, badge = d.run, _badge(d.run, damaged, w)
-    noticed = [w.sentence(text) for text in run.findings]
+    noticed = _noticed(run, w)
     felt, spent, unseen = _felt(d, w), _spent(d, w), _unseen(run, w)
     rest = Part("beware", tuple(_remarks(d, w)))
+    bases = _bases(run.causes[0], w) if run.causes else []
+    spent = [text for text in spent if text not in bases]
     went = Part("went_into", tuple(spent + _busiest(d, w)))
     if run.causes:
         first = run.causes[0]
         rivals = [w.say("cause_rivals", n=run.rivals)] if run.rivals > 1 else []
         return Answer(badge, True, w.sentence(first.text), (_sure(first, w), *rivals), _parts(
-            Part("shown_by", tuple(felt), first.evidence),
+            Part("shown_by", (*felt, *bases), _evidence(first)),
             Part("to_do", _todo(run, first, w)),
             Part("others", (*_too(run.causes[1:], w), *unseen)),
             Part("stands_out", tuple(noticed)), went, rest))  # fmt: skip

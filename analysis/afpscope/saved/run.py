@@ -111,6 +111,14 @@ class Shown:
 
 
 @dataclass(frozen=True, slots=True)
+class Noticed:
+    """What stands out in the server's time."""
+
+    key: str
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
 class Cause:
     """A finding of the diagnosis."""
 
@@ -161,7 +169,7 @@ class Run:
     unseen: tuple[str, ...] = ()  # keys of causes that would explain waits, but were not visible
     may_be: tuple[str, ...] = ()  # keys of causes that were not visible, and not ruled out by that
     words: Mapping[str, str] = field(default_factory=lambda: AFP_WORDS)  # of the kind of server
-    findings: tuple[str, ...] = ()  # what stands out in the server's time; older runs have none
+    findings: tuple[Noticed, ...] = ()  # what stands out in the server's time; older runs have none
     labels: Mapping[str, str] = field(default_factory=dict)  # that the user gave it
     conf: str = ""  # the server's settings, as a path on its host; empty: not known
     pending_ns: float = 0.0  # of requests that had no answer at the end, where that was measured
@@ -348,7 +356,11 @@ def _parse(node: Node, file: Path, folder: Path | None) -> Run:
             unseen=_keys(diagnosis, "waited_for_but_not_seen"),
             may_be=_keys(diagnosis, "may_be"),
             words=words.texts() if words else AFP_WORDS if kind_name == "afp" else NO_WORDS,
-            findings=tuple(f["text"].text() for f in found.items()) if found else (),
+            findings=tuple(
+                Noticed(f.get_text("key") or "", f["text"].text()) for f in found.items()
+            )
+            if found
+            else (),
             labels=labels.texts() if labels else {},
             conf=(names.get_text("conf") or "") if names else "",
             pending_ns=_figure(figures, "pending") or 0.0,

@@ -170,9 +170,9 @@ def test_one_of_many_sessions_that_is_stopped_is_found(
         running.signal(signal.SIGINT)
         done = running.finish()
     assert done.status == FINDINGS, done.out
-    assert "a few of many sessions were stopped" in done.out, done.out
+    assert "a few of many sessions were paused" in done.out, done.out
     words = " ".join(done.out.split())
-    assert "wrong if nobody stopped an afpd or attached a debugger to it in that time" in words
+    assert "wrong if nobody paused an afpd or attached a debugger to it in that time" in words
     assert "in state T" not in words and "kill -CONT" not in words
 
 

@@ -205,7 +205,7 @@ def test_sessions_that_hung_before_anybody_looked_are_everywhere(
     assert re.search(r"(?m)^ *\(began earlier\)", top.screen), top.screen
     assert said["slow"].screen.count("(began earlier)") == 3, said["slow"].screen
     record = said["record"].words
-    assert "Requests that have had no answer" in record and "CNID server was stopped" in record
+    assert "Requests that have had no answer" in record and "CNID server was paused" in record
 
 
 @undisturbed
@@ -442,7 +442,7 @@ def test_a_server_whose_main_process_is_stopped_accepts_nobody(scope: Scope, ser
         time.sleep(1)
         said = say(scope, site.port, "doctor", "-d", str(SECONDS))
     found = first_is(said, "not-accepting")
-    assert f"the server's main process (pid {site.pid}) is stopped" in found["text"]
+    assert f"the server's main process (pid {site.pid}) is paused" in found["text"]
 
 
 @undisturbed
@@ -453,7 +453,7 @@ def test_a_tracer_is_named_and_not_who_sent_a_signal(scope: Scope, served: Made)
         with traced(site.afpds) as tracer:
             said = say(scope, site.port, "doctor", "-d", str(SECONDS))
     found = first_is(said, "server-traced", never=("server-stopped", "session-stopped"))
-    assert f"tracing by strace (pid {tracer}) stopped afpd" in found["text"]
+    assert f"tracing by strace (pid {tracer}) paused afpd" in found["text"]
     assert found["todo"].startswith("end the tracer") and "TracerPid" in found["next"]
 
 
@@ -474,7 +474,7 @@ def test_a_stopped_database_server_is_the_cnid_server(scope: Scope, served: Made
         time.sleep(1)
         said = say(scope, site.port, "doctor", "-d", str(SECONDS))
     found = first_is(said, "cnid-stopped", never=("name-service",))
-    assert re.search(r"(mariadbd|mysqld) \(pid \d+\) is stopped now", found["text"])
+    assert re.search(r"(mariadbd|mysqld) \(pid \d+\) is paused now", found["text"])
 
 
 @undisturbed

@@ -79,7 +79,7 @@ def test_bricks_at_work_have_no_finding(scope: Scope, gluster: Gluster) -> None:
         raise Disturbed(said.screen)
     assert not said.findings and said.status == OK, said.screen
     assert said.value("requests") > 100 and said.value("heal_entries") == 0
-    assert "stopped brick" in said.words
+    assert "paused brick" in said.words
 
 
 @undisturbed
@@ -98,7 +98,7 @@ def test_a_traced_brick_is_named(scope: Scope, gluster: Gluster) -> None:
     with at_work(scope, gluster, *OFFICE), traced([pid]) as tracer:
         said = doctor(scope, pid)
     found = first_is(said, "server-traced", never=("server-stopped",))
-    assert f"tracing by strace (pid {tracer}) stopped brick processes" in found["text"]
+    assert f"tracing by strace (pid {tracer}) paused brick processes" in found["text"]
 
 
 @undisturbed

@@ -110,7 +110,7 @@ def test_a_connection_that_was_handed_to_a_stopped_process_waits_for_that_one(
     inside = run.phases[0].accounts()[OPEN_VOLUME]["inside"]
     assert held_ns / 2 < inside["stopped"] and inside["idle"] < held_ns / 10, inside
     assert texts_of(run)["cnid-stopped"]
-    said = r"; in that wait cnid_dbd was stopped for (9\d|100)%"
+    said = r"; in that wait cnid_dbd was paused for (9\d|100)%"
     assert re.search(said, texts_of(run)["cnid"]), run.saved["findings"]
 
 
@@ -132,7 +132,7 @@ def test_a_wait_that_goes_on_is_in_what_the_cnid_server_did(
     assert done.run
     texts = texts_of(done.run)
     of_all = re.search(r"waited for it: (\d+)% of all", texts["cnid-stopped"])
-    in_wait = re.search(r"in that wait cnid_dbd was stopped for (\d+)%", texts["cnid"])
+    in_wait = re.search(r"in that wait cnid_dbd was paused for (\d+)%", texts["cnid"])
     assert of_all and in_wait and int(in_wait[1]) >= int(of_all[1]) > 80, texts
     assert re.search(r"while it waited, cnid_dbd: not\s+seen", done.out), done.out
 

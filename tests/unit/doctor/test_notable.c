@@ -91,7 +91,7 @@ static const struct way ways[] = {
 	  AFS_OBJECT_DATA,
 	  { .stopped_ns = 30 * MS },
 	  0,
-	  "afpd was stopped for 30.0ms in all" },
+	  "afpd was paused for 30.0ms in all" },
 	{ "cnid-stopped",
 	  AFS_CLASS_WAIT,
 	  AFS_OBJECT_BACKEND,

@@ -18,10 +18,10 @@ static const struct doctor_rule rules[] = {
 		.next = "gluster volume status; tail -n 50 /var/log/glusterfs/bricks/*.log",
 	},
 	{
-		.key = "server-stopped", .name = "stopped brick", .kind = DOCTOR_FAILS,
+		.key = "server-stopped", .name = "paused brick", .kind = DOCTOR_FAILS,
 		TESTS(LEAST(BRICKS_HELD, 1), MOST(STOPPED_WAIT, 0.1)), HARM(BRICKS_HELD_SHARE, 0.001),
 		EVIDENCE(F(BRICKS_HELD), F(BRICKS_HELD_SHARE), F(STOPPED)),
-		.says = "a brick is stopped by a signal, a debugger or a freezer: {bricks_held.who}; whoever asks it waits",
+		.says = "a brick is paused by a signal, a debugger or a freezer: {bricks_held.who}; whoever asks it waits",
 		.todo = "find who sent SIGSTOP or froze its cgroup; kill -CONT PID lets it go on",
 		.disproof = "no glusterfsd is in state T, and no cgroup of it is frozen",
 		.next = "ps -o pid,stat,wchan,comm -C glusterfsd",

@@ -16,7 +16,7 @@ static const struct doctor_rule rules[] = {
 		.todo = "raise CPUQuota= of its systemd unit (cpu.max, or cpu.cfs_quota_us, of that cgroup)",
 		.disproof = "nr_throttled in that cgroup's cpu.stat does not grow while requests are slow",
 		.next = "systemctl show -p CPUQuotaPerSecUSec {unit}",
-		.fact = "a CPU quota of its cgroup stopped the server in {throttled} of the quota's periods[ ({throttled.who})]; requests waited for a CPU {wait_cpu} of their time",
+		.fact = "a CPU quota of its cgroup paused the server in {throttled} of the quota's periods[ ({throttled.who})]; requests waited for a CPU {wait_cpu} of their time",
 	},
 	{
 		.key = "steal", .name = "CPUs taken by the hypervisor", .kind = DOCTOR_WAIT,
@@ -42,7 +42,7 @@ static const struct doctor_rule rules[] = {
 		EVIDENCE(F(WAIT_CPU), F(OTHERS_WAIT), F(OTHERS), F(CPUS_USED), F(MEAN)),
 		.says = "requests waited for a CPU {wait_cpu} of their time while other programs used {others} of the CPUs that the server may use[, most of it {others.who}]",
 		.todo = "move or renice them, or give the server CPUs of its own (systemd: CPUWeight=, AllowedCPUs=)",
-		.disproof = "latency stays when they are stopped for a moment",
+		.disproof = "latency stays when they are paused for a moment",
 		.next = "top -o %CPU",
 	},
 	{

@@ -121,7 +121,7 @@ static const struct doctor_rule rules[] = {
 		EVIDENCE(F(WAIT_DISK), F(DEVICE_OTHERS), F(DEVICE_BUSY), F(DEVICE_TIME), F(MEAN)),
 		.says = "other programs moved {device_others} of the bytes on the volume's disk[, most of them {device_others.who}]; {device_busy.who} was busy {device_busy} of the time, and requests waited for files and disks {wait_disk} of theirs",
 		.todo = "move that program's work to another disk or another hour, or lower its priority (ionice -c3, IOWeight=)",
-		.disproof = "requests are as slow while it is stopped",
+		.disproof = "requests are as slow while it is paused",
 		.next = "iotop -o",
 	},
 	{

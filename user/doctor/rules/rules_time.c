@@ -20,15 +20,15 @@ static const struct doctor_rule rules[] = {
 	},
 	{
 		.key = "afpd-stopped", TIME_STOP, TESTS(LEAST(STOPPED, STOPPED_LEAST)), HARM(STOPPED_WAIT, STOPPED_HARM),
-		.fact = "afpd was stopped for {stopped_for} in all, by a signal, a debugger or a freezer[; {stopped_for.who}]",
+		.fact = "afpd was paused for {stopped_for} in all, by a signal, a debugger or a freezer[; {stopped_for.who}]",
 	},
 	{
 		.key = "afpd-stopped", TIME_STOP, TESTS(LEAST(STOPPED_FOR, STOPPED_FEW), MOST(STOPPED, STOPPED_LEAST)), HARM(STOPPED_WAIT, STOPPED_FEW_HARM),
-		.fact = "afpd was stopped for {stopped_for} in all, by a signal, a debugger or a freezer[; {stopped_for.who}]",
+		.fact = "afpd was paused for {stopped_for} in all, by a signal, a debugger or a freezer[; {stopped_for.who}]",
 	},
 	{
 		.key = "cnid-stopped", TIME_STOP, TESTS(LEAST(CNID_STOPPED, STOPPED_LEAST)), HARM(CNID_STOPPED, STOPPED_HARM),
-		.fact = "{backend} was stopped (by a signal, a debugger or a freezer) while afpd waited for it: {cnid_stopped} of all request time ({cnid_stopped.time})[; stopped {cnid_stops} time{cnid_stops.s}, the last time {cnid_stops.who}]",
+		.fact = "{backend} was paused (by a signal, a debugger or a freezer) while afpd waited for it: {cnid_stopped} of all request time ({cnid_stopped.time})[; paused {cnid_stops} time{cnid_stops.s}, the last time {cnid_stops.who}]",
 	},
 	{
 		.key = "log", TIME, TESTS(LEAST(LOG_CALLS, LOG_CALLS_LEAST)), OWN_HARM(LOG, LOG_HARM),

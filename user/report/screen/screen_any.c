@@ -51,7 +51,7 @@ static void screen_any_put_time(const struct paint *p)
 	screen_add(&text, "run queue %s, blocked in calls other than waits %s",
 		   screen_time((double)t.runq_ns).text, screen_time((double)t.blocked_ns).text);
 	if (t.stopped_ns)
-		screen_add(&text, ", stopped %s", screen_time((double)t.stopped_ns).text);
+		screen_add(&text, ", paused %s", screen_time((double)t.stopped_ns).text);
 	screen_put(p, INK_NONE, text.text, 2);
 	if (!other.own_ns && !other.calls_ns)
 		return;
