@@ -1,8 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """Directories of SMB shares, by libsmb2, on a real Samba: what is written there is there.
 
-Tests client/store/smb.c, smb_ops.c, remote.c, place_url.c, user/drive/connect.c, session_place.c,
-session_left.c.
+Tests client/store/smb.c, smb_ops.c, remote.c, place_url.c, user/drive/connect.c, session_place.c.
 """
 
 from __future__ import annotations
