@@ -557,6 +557,7 @@ static void drive_session_remove_one(struct session *s, const char *base, const 
 void session_remove_left(struct session *s)
 {
 	bool waits = s->whole && !cmd_stop;
+	char all[ERR_TEXT_MAX];
 	uint64_t until_ns = waits ? clock_now_ns() + BACK_NS : 0;
 
 	for (int i = 0; i < WARDEN_BASES; i++) {
@@ -566,9 +567,10 @@ void session_remove_left(struct session *s)
 		if (s->cfg->local) {
 			run_note(&s->run.warnings, "left", "%s could not be removed",
 				 s->left->base[i]);
-			cmd_say(
-			    "%s/%s could not be removed and holds only test data: remove it by hand",
-			    s->cfg->directory, s->left->base[i]);
+			cmd_say("%s could not be removed and holds only test data: remove it by "
+				"hand",
+				store_place_below(all, sizeof(all), s->cfg->directory,
+						  s->left->base[i]));
 			continue;
 		}
 		cmd_stop = 0;
