@@ -567,10 +567,11 @@ void session_remove_left(struct session *s)
 		if (s->cfg->local) {
 			run_note(&s->run.warnings, "left", "%s could not be removed",
 				 s->left->base[i]);
-			cmd_say("%s could not be removed and holds only test data: remove it by "
-				"hand",
+			cmd_say("%s could not be removed and holds only test data: afpscope clean "
+				"'%s', or remove it by hand",
 				store_place_below(all, sizeof(all), s->cfg->directory,
-						  s->left->base[i]));
+						  s->left->base[i]),
+				s->cfg->directory);
 			continue;
 		}
 		cmd_stop = 0;
