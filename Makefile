@@ -224,7 +224,7 @@ $(BUILD)/tests/unit/load/test_timed_regions: TEST_LDFLAGS = -Wl,$(subst $() ,$(c
 	realloc reallocarray aligned_alloc strdup mmap))
 
 # Its threads share a clock that waits for none.
-$(addprefix $(BUILD)/tests/unit/load/,test_actions test_alone test_arrivals test_aside test_tally): TEST_LDFLAGS = -Wl,--wrap=clock_gettime,--wrap=kernel_epoll_wait
+$(addprefix $(BUILD)/tests/unit/load/,test_actions test_alone test_arrivals test_arrivals_simulated test_aside test_tally): TEST_LDFLAGS = -Wl,--wrap=clock_gettime,--wrap=kernel_epoll_wait
 # And in one making and comparing data take as long as it says.
 $(BUILD)/tests/unit/load/test_aside: TEST_LDFLAGS += -Wl,--wrap=pattern_fill,--wrap=pattern_check
 

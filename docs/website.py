@@ -32,7 +32,7 @@ SECTIONS = {
     "Start": "index tutorial screen commands building troubleshooting glossary",
     "A server that runs": "doctor exporter counting",
     "Loads": "lantest speedtest load replay mpi rx logins study-afp-smb",
-    "Saved runs": "analysis cookbook data-model trace exit-codes",
+    "Saved runs": "analysis cookbook data-model trace bundle exit-codes",
     "The project": "CONTRIBUTING architecture decisions compatibility release SECURITY changes",
 }
 REST, MANUALS, JAPANESE = "More", "Manual pages", "Manual pages in Japanese"

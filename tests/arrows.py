@@ -40,7 +40,7 @@ TABLE = {
     "client/dsi": "base run",
     "client/rx": "base",
     "client/uam": "base",
-    "client/afp": "base dsi uam",
+    "client/afp": "base run dsi uam",
     "client/store": "base run dsi rx afp",
     "client/load": "base run dsi afp store",
     "client/work": "base afp store",

@@ -43,6 +43,7 @@ from .saved import steps
 from .saved.crowd import MEAN
 from .saved.files import Folder, written
 from .saved.steps import AGAIN, BISECTED, PLANNED, SCHEMA, SWEEP_FILE, Sweep
+from .urls import scheme
 
 PASSES_ON = True  # the options of load, of replay, or of rx
 SPEED = "speed"  # of a replay
@@ -184,7 +185,7 @@ class Target:
 
 def command_of(rest: Sequence[str], serve: str | None, job: Job | None = None) -> str:
     """Which command the steps are."""
-    if job and (job.command == REPLAY or not any("://" in w for w in rest)):
+    if job and (job.command == REPLAY or not any(map(scheme, rest))):
         return job.command
     if any(w.split("=")[0] == f"--{RECORDING}" for w in rest):
         return REPLAY
@@ -195,9 +196,9 @@ def target(line: Line, job: Job | None = None, command: str = LOAD) -> Target:
     """`command`: of the steps, where it is not told by what is loaded."""
     client = line.client
     words = [w for w in client.others if not w.startswith("-")]
-    url = next((w for w in words if "://" in w), None)
+    url = next(filter(scheme, words), None)
     if job and job.target and not url:
-        url = job.target if "://" in job.target else None
+        url = job.target if scheme(job.target) else None
         if not url and line.server is None:
             return Target(job.target, Path(job.target), "", 0, command)
     if line.server is not None:

@@ -28,6 +28,7 @@ from .saved.files import Folder, written
 from .saved.node import load
 from .saved.run import AB_FILE, RUN_FILE, Run
 from .tables import costs
+from .urls import scheme
 
 # Round-trip times, in ms, for which the time of an action is said.
 RTTS = (0.2, 5.0, 20.0)
@@ -35,7 +36,6 @@ MOST, MOST_SIDES = 8, 12  # servers; with --vary
 SCREEN = 100  # characters
 _OTHER_WORK = ("mix", "only")  # options of load
 _NAMED = re.compile(r"([\w.-]+)=(.+)", re.S)
-_SCHEME = re.compile(r"([a-z]+)://")
 _VARIED = re.compile(r"([a-z][\w-]*)=([^,\s]+(?:,[^,\s]+)+)")
 _PLACE = re.compile(r"[0-9]{3,}([a-z])(-|$)")  # a run's folder
 
@@ -100,12 +100,11 @@ def named(words: Sequence[str]) -> list[tuple[str, str]]:
     found = []
     for word in words:
         match = _NAMED.fullmatch(word)
-        scheme = _SCHEME.match(word)
-        if match and not scheme:
+        if match and not scheme(word):
             found.append((match[1], match[2]))
         else:
             found.append(("", word))
-    kinds = [(m[1] if (m := _SCHEME.match(url)) else "directory") for _, url in found]
+    kinds = [scheme(url) or "directory" for _, url in found]
     out: list[tuple[str, str]] = []
     for i, (name, url) in enumerate(found):
         alike = [k for k, (n, _) in enumerate(found) if not n and kinds[k] == kinds[i]]

@@ -8,6 +8,8 @@
  * others are only sent as a recording has them.
  */
 
+#include "run/result.h"
+
 #include <stdint.h>
 
 /* AFP commands. X(name, number) */
@@ -75,53 +77,6 @@ enum afp_command {
 #undef X
 };
 
-/* Results. X(name, number, text) */
-#define AFP_RESULTS(X)                                                                             \
-	X(OK, 0, "success")                                                                        \
-	X(TOO_MANY_LOGINS, -1068, "too many logins")                                               \
-	X(SERVER_BUSY, -1071, "server busy")                                                       \
-	X(ACCESS_DENIED, -5000, "access denied")                                                   \
-	X(CONTINUE, -5001, "continue the login")                                                   \
-	X(BAD_UAM, -5002, "unknown login method")                                                  \
-	X(BAD_VERSION, -5003, "AFP version not supported")                                         \
-	X(BAD_BITMAP, -5004, "bad bitmap")                                                         \
-	X(CANNOT_MOVE, -5005, "cannot move")                                                       \
-	X(DENY_CONFLICT, -5006, "open elsewhere with a deny mode")                                 \
-	X(DIR_NOT_EMPTY, -5007, "directory not empty")                                             \
-	X(DISK_FULL, -5008, "disk full")                                                           \
-	X(END_OF_FILE, -5009, "end of file")                                                       \
-	X(FILE_BUSY, -5010, "file is open")                                                        \
-	X(ITEM_NOT_FOUND, -5012, "item not found")                                                 \
-	X(LOCK_CONFLICT, -5013, "range is locked by another")                                      \
-	X(MISC, -5014, "server error")                                                             \
-	X(NO_MORE_LOCKS, -5015, "no more locks")                                                   \
-	X(EXISTS, -5017, "exists already")                                                         \
-	X(NO_OBJECT, -5018, "no such object")                                                      \
-	X(BAD_PARAMETER, -5019, "bad parameter")                                                   \
-	X(RANGE_NOT_LOCKED, -5020, "range is not locked")                                          \
-	X(RANGE_OVERLAP, -5021, "ranges overlap")                                                  \
-	X(SESSION_CLOSED, -5022, "session closed")                                                 \
-	X(NOT_AUTHENTICATED, -5023, "wrong user or password")                                      \
-	X(NOT_SUPPORTED, -5024, "not supported by the server")                                     \
-	X(WRONG_TYPE, -5025, "wrong type of object")                                               \
-	X(TOO_MANY_OPEN, -5026, "too many open files")                                             \
-	X(GOING_DOWN, -5027, "server is going down")                                               \
-	X(NO_DIRECTORY, -5029, "no such directory")                                                \
-	X(VOLUME_LOCKED, -5031, "volume is read-only")                                             \
-	X(OBJECT_LOCKED, -5032, "object is locked")                                                \
-	X(CATALOG_CHANGED, -5037, "catalog has changed")                                           \
-	X(PASSWORD_EXPIRED, -5042, "password expired")                                             \
-	X(PASSWORD_CHANGE, -5045, "password must be changed first")                                \
-	X(PASSWORD_POLICY, -5046, "password breaks the server's rules")                            \
-	X(OVER_QUOTA, -5047, "over quota")                                                         \
-	X(WRONG_PROOF, -6754, "wrong user or password")
-
-enum afp_result {
-#define X(name, number, text) AFP_ERR_##name = number,
-	AFP_RESULTS(X)
-#undef X
-};
-
 /* Our own result for a successful reply whose content is wrong; not on the wire. */
 #define AFP_ERR_BAD_REPLY (-1)
 
@@ -168,7 +123,7 @@ enum afp_result {
 /* "FPOpenFork"; NULL for numbers not in the table. */
 const char *afp_command_name(uint8_t code);
 
-/* "no such object"; "unknown result" for numbers not in the table. */
+/* "no such object"; "unknown result" for those that have no name. */
 const char *afp_result_text(int32_t result);
 
 #endif

@@ -47,8 +47,9 @@ struct script_type {
 	 */
 	uint64_t (*due)(struct script *s);
 	/*
-	 * Whether the action that is due may begin; asked again soon if not, with how long that has
-	 * gone on. Only with due; NULL: always.
+	 * Whether the action that is due may begin; asked again soon if not, the later the longer
+	 * it has waited (10 ms at most), with how long that has gone on. Only with due; NULL:
+	 * always.
 	 */
 	bool (*may_begin)(struct script *s, uint64_t waited_ns);
 };

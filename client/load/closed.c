@@ -4,8 +4,13 @@
 #include "load/draw.h"
 #include "load/tally.h"
 
-/* How soon a script is asked again whether its action may begin. */
-#define ASK_AGAIN_NS 100000u
+/*
+ * How soon a script is asked again whether its action may begin: after a part of the time that it
+ * has waited, so that a thousand clients that wait for long leave the CPU to those that work.
+ */
+#define ASK_AGAIN_NS      100000u
+#define ASK_AGAIN_MOST_NS 10000000u
+#define ASK_AGAIN_PART    16
 
 /* A client of a crowd that changes waits until it is one of those that work. */
 static uint64_t closed_turn(const struct worker *w, const struct actor *a, uint64_t next_ns)
@@ -62,6 +67,15 @@ static bool closed_follows(const struct worker *w, const struct actor *a)
 	return !tally_open_loop(w) && a->script->type->due;
 }
 
+static uint64_t closed_ask_again_ns(uint64_t waited_ns)
+{
+	const uint64_t ns = waited_ns / ASK_AGAIN_PART;
+
+	if (ns < ASK_AGAIN_NS)
+		return ASK_AGAIN_NS;
+	return ns < ASK_AGAIN_MOST_NS ? ns : ASK_AGAIN_MOST_NS;
+}
+
 bool closed_may_begin(const struct worker *w, struct actor *a, uint64_t now_ns)
 {
 	const struct script_type *type = a->script->type;
@@ -71,7 +85,7 @@ bool closed_may_begin(const struct worker *w, struct actor *a, uint64_t now_ns)
 	a->asked_ns = a->asked_ns ? a->asked_ns : now_ns;
 	if (type->may_begin(a->script, now_ns - a->asked_ns))
 		return true;
-	a->free_ns = a->next_ns = now_ns + ASK_AGAIN_NS;
+	a->free_ns = a->next_ns = now_ns + closed_ask_again_ns(now_ns - a->asked_ns);
 	return false;
 }
 

@@ -235,6 +235,21 @@ uint64_t draw_numbered(const struct draw *d, uint64_t seed, uint64_t number)
 	return draw_next(d, random);
 }
 
+/* How often a normal number is at most x. */
+static double draw_normal(double x)
+{
+	return erfc(-x / M_SQRT2) / 2;
+}
+
+/* As a multiple of the median: what is above the limit is as long as the limit. */
+static double draw_lognormal_mean(double sigma)
+{
+	const double limit = log(DRAW_TIMES_MEAN) / sigma;
+
+	return exp(sigma * sigma / 2) * draw_normal(limit - sigma) +
+	       DRAW_TIMES_MEAN * draw_normal(-limit);
+}
+
 double draw_mean(const struct draw *d)
 {
 	double sum = 0, all = 0;
@@ -243,7 +258,7 @@ double draw_mean(const struct draw *d)
 	case DRAW_UNIFORM:
 		return ((double)d->value + (double)d->most) / 2;
 	case DRAW_LOGNORMAL:
-		return (double)d->value * exp(d->sigma * d->sigma / 2);
+		return (double)d->value * draw_lognormal_mean(d->sigma);
 	case DRAW_TABLE:
 		for (unsigned int i = 0; i < d->n; i++) {
 			sum += (double)d->of[i].value * d->of[i].weight;

@@ -58,7 +58,7 @@ uint64_t draw_next(const struct draw *d, unsigned short random[3]);
 /* The one with this number, among all of the seed's: always the same. */
 uint64_t draw_numbered(const struct draw *d, uint64_t seed, uint64_t number);
 
-/* The mean; of exponential and lognormal ones without their limit. */
+/* The mean, with the limit of exponential and lognormal ones. */
 double draw_mean(const struct draw *d);
 
 /* The largest that there can be. */

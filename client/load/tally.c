@@ -51,6 +51,7 @@ static void note_undone(struct run_load *l, uint64_t ns, bool held)
 
 /* What a second counts. */
 struct tally_event {
+	bool astray;          /* run_second.astray */
 	bool dropped, failed; /* else it has these: */
 	uint64_t latency_ns, bytes;
 };
@@ -60,8 +61,10 @@ static void tally_put_event(struct run_second *s, const struct tally_event *x)
 	s->dropped += x->dropped;
 	s->n += !x->dropped;
 	s->failed += x->failed;
+	s->astray += x->astray;
 	if (x->dropped || x->failed)
 		return;
+	s->astray_ns += x->astray ? x->latency_ns : 0;
 	s->bytes += x->bytes;
 	s->sum_ns += x->latency_ns;
 	if (x->latency_ns > s->max_ns)
@@ -130,7 +133,8 @@ void tally_arrival(struct worker *w, const struct arrival *x, bool waits)
 
 void tally_dropped(struct worker *w, const struct arrival *x)
 {
-	tally_event(w, clock_now_ns(), &(struct tally_event) { .dropped = true });
+	tally_event(w, clock_now_ns(),
+		    &(struct tally_event) { .dropped = true, .astray = !x->measured });
 	w->load->n_no_room += x->measured;
 	if (x->measured && w->job->queue)
 		note_undone(w->load, w->end_ns - x->due_ns, x->held);
@@ -203,6 +207,18 @@ void tally_handed(struct worker *w, uint64_t late_ns, bool counts)
 		w->load->late_max_ns = late_ns;
 }
 
+/* Of an open loop: what ended on another side of the measured time's begin or end than it was due.
+ */
+static void note_across(struct worker *w, const struct actor *a, uint64_t end_ns)
+{
+	bool due = tally_measures(w, a->planned_ns);
+
+	if (!tally_open_loop(w))
+		return;
+	w->load->n_ended_after += due && end_ns >= w->end_ns;
+	w->load->n_due_before += !due && tally_measures(w, end_ns);
+}
+
 /* Until the first client has nothing more to do; by the last action before that it may be off. */
 static void count_common(struct worker *w, uint64_t end_ns, uint64_t bytes)
 {
@@ -256,6 +272,7 @@ void tally_action(struct worker *w, struct actor *a, uint64_t end_ns, bool faile
 	if (!paused)
 		tally_event(w, end_ns,
 			    &(struct tally_event) {
+				.astray = tally_open_loop(w) && !tally_measures(w, a->planned_ns),
 				.failed = failed,
 				.latency_ns = tally_own_since(w, a, end_ns, a->aside_planned_ns) -
 					      a->planned_ns,
@@ -263,6 +280,8 @@ void tally_action(struct worker *w, struct actor *a, uint64_t end_ns, bool faile
 	if (own_end_ns > w->load->done_ns)
 		w->load->done_ns = own_end_ns;
 	note_outlasting(w, a, end_ns);
+	if (!failed)
+		note_across(w, a, end_ns);
 	/* Of a given amount of work they are the bytes that were moved. */
 	a->out->bytes -= failed && w->job->duration_ns ? a->bytes_counted : 0;
 	if (!tally_counts(w, a, end_ns))

@@ -24,6 +24,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#define NS_PER_S     1000000000u
 #define EVENTS       256
 #define SLICE_NS     100000000u /* how soon a stop is noticed */
 #define COMMANDS_MAX 40         /* more than the commands of any job */
@@ -44,16 +45,38 @@ static uint64_t thread_cpu_ns(void)
 	return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
 }
 
-/* How long this thread has waited for a CPU, ns; 0 where the kernel does not say. */
-static uint64_t thread_runq_ns(void)
+/* How long this thread has run and has waited for a CPU, ns; 0 where the kernel does not say. */
+static void thread_sched_ns(uint64_t *cpu_ns, uint64_t *runq_ns)
 {
 	char text[96];
-	uint64_t cpu_ns, runq_ns;
 
 	if (file_line(text, sizeof(text), "/proc/thread-self/schedstat") ||
-	    sscanf(text, "%" SCNu64 " %" SCNu64, &cpu_ns, &runq_ns) != 2)
-		return 0;
+	    sscanf(text, "%" SCNu64 " %" SCNu64, cpu_ns, runq_ns) != 2)
+		*cpu_ns = *runq_ns = 0;
+}
+
+static uint64_t thread_runq_ns(void)
+{
+	uint64_t cpu_ns, runq_ns;
+
+	thread_sched_ns(&cpu_ns, &runq_ns);
 	return runq_ns;
+}
+
+/* Where the load changes, its busiest second may be far from the mean. */
+static void worker_note_busy(struct worker *w, uint64_t now_ns)
+{
+	uint64_t cpu_ns, runq_ns, busy_ns, took_ns = now_ns - w->busy_at_ns;
+
+	if ((!w->job->rate && !w->job->crowd) || now_ns < w->measure_ns || now_ns >= w->end_ns ||
+	    (w->busy_at_ns && took_ns < NS_PER_S))
+		return;
+	thread_sched_ns(&cpu_ns, &runq_ns);
+	busy_ns = (uint64_t)((double)(cpu_ns + runq_ns - w->busy_ns) / (double)took_ns * NS_PER_S);
+	if (w->busy_at_ns && busy_ns > w->load->busy_second_ns)
+		w->load->busy_second_ns = busy_ns;
+	w->busy_at_ns = now_ns;
+	w->busy_ns = cpu_ns + runq_ns;
 }
 
 int worker_init(struct worker *w, size_t n, struct err *e)
@@ -127,6 +150,7 @@ static void begin_job(struct worker *w)
 	w->n_opening = w->n_acting = w->n_left = 0;
 	w->give_up_ns = 0;
 	w->n_catch_up = 0;
+	w->busy_at_ns = 0;
 	w->next_open = 0;
 	pthread_mutex_lock(&w->looked_on);
 	for (size_t i = 0; i < RECENT_SECONDS; i++)
@@ -275,6 +299,7 @@ void worker_run(struct worker *w)
 		now_ns = pause_now(w);
 		worker_take_times(w);
 		note_stop(w, now_ns);
+		worker_note_busy(w, now_ns);
 		actors_open_more(w);
 		actors_arrive(w, now_ns);
 		if (worker_is_over(w, now_ns))

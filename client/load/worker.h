@@ -104,9 +104,11 @@ struct worker {
 	struct actor *idle, **idle_tail; /* clients without work, longest first */
 	bool later;                      /* there was no memory for an arrival */
 	unsigned int n_catch_up;         /* turns after the end */
-	struct run_load *result;         /* what it did; the engine's memory */
-	struct run_load *load;           /* the same while the job is under way, else NULL */
-	bool keeps_recent;               /* the last seconds, for who looks on */
+	/* When it was last looked how long it had run or waited for a CPU; 0: not yet; and that. */
+	uint64_t busy_at_ns, busy_ns;
+	struct run_load *result; /* what it did; the engine's memory */
+	struct run_load *load;   /* the same while the job is under way, else NULL */
+	bool keeps_recent;       /* the last seconds, for who looks on */
 	struct recent_second recent[RECENT_SECONDS]; /* by number */
 	pthread_mutex_t looked_on; /* guards recent, and the seconds of load, if keeps_recent */
 	struct run_phase region;   /* commands */

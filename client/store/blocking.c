@@ -144,7 +144,7 @@ int blocking_submit(struct store *s, struct store_op *op, struct err *e)
 
 	(void)e;
 	op->command = (uint8_t)op->verb;
-	op->what = b->what[op->verb];
+	op->what = store_call_name(b->what, op->verb);
 	op->t.handed_ns = 0;
 	if (b->pool)
 		put_op(b->pool, op);

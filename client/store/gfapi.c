@@ -300,7 +300,6 @@ static const char *const gfapi_what[N_STORE_VERBS] = {
 	[STORE_READ] = "glfs_pread",
 	[STORE_WRITE] = "glfs_pwrite",
 	[STORE_FLUSH] = "glfs_fsync",
-	[STORE_COPY] = "copy",
 	[STORE_ROOM] = "glfs_statvfs",
 	[STORE_LOOKUP] = "glfs_lstat",
 	[STORE_LIST] = "glfs_readdir",
@@ -311,16 +310,10 @@ static const char *const gfapi_what[N_STORE_VERBS] = {
 	[STORE_SET_XATTR] = "glfs_lsetxattr",
 	[STORE_LINK] = "glfs_link",
 	[STORE_LOCK] = "glfs_posix_lock",
-	[STORE_SWAP] = "swap",
-	[STORE_SET_FINDER] = "setfinder",
-	[STORE_SEARCH] = "search",
 	[STORE_DEL_XATTR] = "glfs_lremovexattr",
 	[STORE_LIST_XATTRS] = "glfs_llistxattr",
-	[STORE_OTHER] = "other",
 	[STORE_UNLOCK] = "glfs_posix_lock",
 	[STORE_SYMLINK] = "glfs_symlink",
-	[STORE_LOGIN] = "login",
-	[STORE_LOGOUT] = "logout",
 };
 
 static const struct file_store_calls gfapi_file_calls = {
@@ -423,4 +416,5 @@ const struct store_kind store_gfapi_kind = {
 	.prefix = GFAPI_PREFIX,
 	.open = open_gfapi,
 	.make = make_gfapi,
+	.usage = "DIRECTORY|" GFAPI_PREFIX "HOST/VOLUME/PATH",
 };

@@ -5,14 +5,16 @@
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
+#include <unistd.h>
 
 #define WAIT_NS            100000000u
 #define STORE_PASSWORD_MAX 1024
 
-/* The last one takes what has no other's prefix. */
-static const struct store_kind *const kinds[] = { &store_gfapi_kind, &store_smb_kind,
-						  &store_nfs_kind, &store_rx_kind,
-						  &store_posix_kind };
+static const struct store_kind *const kinds[] = {
+#define X(name, ...) &store_##name##_kind,
+	STORE_KINDS(X)
+#undef X
+};
 
 #define N_KINDS (sizeof(kinds) / sizeof(kinds[0]))
 
@@ -28,6 +30,15 @@ static const struct store_kind *local_find(const char *text, const char **where)
 	}
 	*where = text + len;
 	return kinds[i];
+}
+
+const char *store_place_usage(size_t *i)
+{
+	const char *usage = NULL;
+
+	while (*i < N_KINDS && !usage)
+		usage = kinds[(*i)++]->usage;
+	return usage;
 }
 
 bool store_is_local(const char *word)
@@ -79,6 +90,14 @@ bool store_place_blocks(const char *place)
 	const char *where;
 
 	return !local_find(place, &where)->never_waits;
+}
+
+bool store_place_low_ports(const char *place)
+{
+	const char *where;
+
+	/* libnfs does so without looking whether it is needed */
+	return local_find(place, &where)->low_ports && !geteuid();
 }
 
 int store_place_login(struct store_place_login *out, const char *place, struct err *e)

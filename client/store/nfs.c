@@ -408,4 +408,6 @@ const struct store_kind store_nfs_kind = {
 	.make = make_nfs,
 	.login = login_nfs,
 	.never_waits = true,
+	.usage = NFS_PREFIX "HOST:PORT/EXPORT/PATH",
+	.low_ports = true,
 };

@@ -170,7 +170,7 @@ static int posix_submit(struct store *s, struct store_op *op, struct err *e)
 
 	(void)e;
 	op->command = (uint8_t)op->verb;
-	op->what = store_posix_call(op->verb);
+	op->what = store_call_name(store_posix_what, op->verb);
 	op->t.begun_ns = clock_now_ns();
 	store_answer(op, STORE_OK, 0, NULL);
 	if (op->verb == STORE_PROBE || op->verb == STORE_LIST || op->verb == STORE_GET_XATTR)

@@ -270,32 +270,35 @@ static void posix_close_list(struct file_store *f, void *list)
 
 /* ---- the store ---- */
 
-static const char *const posix_what[N_STORE_VERBS] = {
-	[STORE_PROBE] = "fstatat",       [STORE_MKDIR] = "mkdirat",
-	[STORE_CREATE] = "openat",       [STORE_DELETE] = "unlinkat",
-	[STORE_OPEN] = "openat",         [STORE_CLOSE] = "close",
-	[STORE_LENGTH] = "fstat",        [STORE_SET_LEN] = "ftruncate",
-	[STORE_READ] = "pread",          [STORE_WRITE] = "pwrite",
-	[STORE_FLUSH] = "fsync",         [STORE_COPY] = "copy",
-	[STORE_ROOM] = "fstatvfs",       [STORE_LOOKUP] = "openat",
-	[STORE_LIST] = "getdents64",     [STORE_RENAME] = "renameat2",
-	[STORE_SET_MODE] = "fchmodat",   [STORE_SET_TIME] = "utimensat",
-	[STORE_GET_XATTR] = "fgetxattr", [STORE_SET_XATTR] = "fsetxattr",
-	[STORE_LINK] = "linkat",         [STORE_LOCK] = "fcntl",
-	[STORE_SWAP] = "swap",           [STORE_SET_FINDER] = "setfinder",
-	[STORE_UNLOCK] = "fcntl",        [STORE_SYMLINK] = "symlinkat",
-	[STORE_LOGIN] = "login",         [STORE_LOGOUT] = "logout",
-	[STORE_SEARCH] = "search",       [STORE_DEL_XATTR] = "fremovexattr",
-	[STORE_OTHER] = "other",         [STORE_LIST_XATTRS] = "flistxattr",
+const char *const store_posix_what[N_STORE_VERBS] = {
+	[STORE_PROBE] = "fstatat",
+	[STORE_MKDIR] = "mkdirat",
+	[STORE_CREATE] = "openat",
+	[STORE_DELETE] = "unlinkat",
+	[STORE_OPEN] = "openat",
+	[STORE_LENGTH] = "fstat",
+	[STORE_SET_LEN] = "ftruncate",
+	[STORE_READ] = "pread",
+	[STORE_WRITE] = "pwrite",
+	[STORE_FLUSH] = "fsync",
+	[STORE_ROOM] = "fstatvfs",
+	[STORE_LOOKUP] = "openat",
+	[STORE_LIST] = "getdents64",
+	[STORE_RENAME] = "renameat2",
+	[STORE_SET_MODE] = "fchmodat",
+	[STORE_SET_TIME] = "utimensat",
+	[STORE_GET_XATTR] = "fgetxattr",
+	[STORE_SET_XATTR] = "fsetxattr",
+	[STORE_LINK] = "linkat",
+	[STORE_LOCK] = "fcntl",
+	[STORE_UNLOCK] = "fcntl",
+	[STORE_SYMLINK] = "symlinkat",
+	[STORE_DEL_XATTR] = "fremovexattr",
+	[STORE_LIST_XATTRS] = "flistxattr",
 };
 
-const char *store_posix_call(enum store_verb v)
-{
-	return posix_what[v];
-}
-
 static const struct file_store_calls posix_calls = {
-	.what = posix_what,
+	.what = store_posix_what,
 	.no_copy = STORE_POSIX_NO_COPY,
 	.pread = posix_pread,
 	.pwrite = posix_pwrite,

@@ -317,7 +317,7 @@ int remote_submit(struct store *s, struct store_op *op, struct err *e)
 	if (r->units && r->units + op->len / UNIT_LEN + 1 > r->calls->units_max)
 		return -EAGAIN;
 	op->command = (uint8_t)op->verb;
-	op->what = r->calls->what[op->verb];
+	op->what = store_call_name(r->calls->what, op->verb);
 	op->t.handed_ns = 0;
 	op->t.begun_ns = clock_now_ns();
 	if (remote_answers(r, op))

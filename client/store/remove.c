@@ -5,10 +5,11 @@
 #include "base/vec.h"
 
 #include <errno.h>
+#include <limits.h>
 #include <stdlib.h>
 #include <string.h>
 
-#define DEPTH_MAX 64
+#define DEPTH_MAX (PATH_MAX / 2) /* of a path whose names have a letter each */
 #define IDLE_MAX  3 /* times in a row that nothing went: somebody else deletes, or makes, too */
 
 struct removal {
@@ -134,7 +135,9 @@ static int removal_empty(struct removal *m, struct store_dir dir)
 	}
 	m->depth--;
 	if (!r && more)
-		r = err_set(m->e, STORE_REFUSED, "the list has what a removal does not find");
+		r = err_set(m->e, STORE_REFUSED,
+			    "what was removed is still listed: a session that was lost may have it "
+			    "open, and the server keeps it until that session ends");
 	return r;
 }
 

@@ -287,4 +287,5 @@ const struct store_kind store_smb_kind = {
 	.make = make_smb,
 	.login = login_smb,
 	.never_waits = true,
+	.usage = SMB_PREFIX "USER@HOST:PORT/SHARE/PATH",
 };

@@ -23,6 +23,11 @@ static const char *const verb_names[N_STORE_VERBS] = {
 #undef X
 };
 
+const char *store_call_name(const char *const *calls, enum store_verb v)
+{
+	return calls[v] ? calls[v] : verb_names[v];
+}
+
 int store_submit(struct store *s, struct store_op *op, struct err *e)
 {
 	int r;

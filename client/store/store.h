@@ -366,12 +366,15 @@ struct afp *store_afp_session(struct store *s);
 int store_open_posix(struct store **out, const char *path, bool direct, struct err *e);
 
 /*
- * A store of any kind that needs no server. place: "toy:NAME" with the prefix of a kind (local.c
+ * A store of any kind that needs no server. place: "toy:NAME" with the prefix of a kind (kinds.h
  * has them), all other words are a directory of this machine. What only some kinds can do is
  * nothing in the others. store_is_local(): whether a word is certainly a place and no server's URL:
  * it has such a prefix, or begins with / or a dot.
  */
 bool store_is_local(const char *word);
+/* How places of the kinds are written, for lines of usage, one after the other: *i 0 before. NULL:
+ * these were all. */
+const char *store_place_usage(size_t *i);
 /* The place itself, if it is not there. */
 int store_make_local(const char *place, struct err *e);
 int store_open_local(struct store **out, const char *place, bool direct, struct err *e);
@@ -380,6 +383,9 @@ int store_begin_local(struct store **out, const char *place, bool direct, struct
 
 /* Whether operations in such a place can only be waited for, as s->blocks says of its store. */
 bool store_place_blocks(const char *place);
+
+/* Whether connections to it begin at ports below 1024, as long as there are any. */
+bool store_place_low_ports(const char *place);
 
 /* Who logs in where, by the place's words. */
 struct store_place_login {

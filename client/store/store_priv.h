@@ -5,6 +5,7 @@
 /* Shared by the kinds of store. Only for client/store; others use store.h. */
 
 #include "afp/afp.h"
+#include "store/kinds.h"
 #include "store/store.h"
 
 /* Operations that are answered and wait to be reaped; linked by store_op.next. */
@@ -102,8 +103,8 @@ bool store_login_is_finished(const struct store_login *l);
 void store_login_free(struct store_login *l);
 
 /*
- * A kind of store without a server; local.c has the table. where: what the user wrote, behind the
- * prefix.
+ * A kind of store that a place names; kinds.h has the table. where: what the user wrote, behind
+ * the prefix.
  */
 struct store_kind {
 	const char *prefix; /* by which it is chosen, "toy:"; "": it is the kind of all others */
@@ -115,10 +116,14 @@ struct store_kind {
 	/* As store_place_login(); NULL: nobody logs in, and any place is taken. */
 	int (*login)(struct store_place_login *out, const char *where, struct err *e);
 	bool never_waits; /* its stores do not block (struct store) */
+	/* A place as a line of usage has it, for commands that work on files; NULL: it has none. */
+	const char *usage;
+	bool low_ports;   /* store_place_low_ports(), for root */
 };
 
-extern const struct store_kind store_posix_kind, store_gfapi_kind, store_rx_kind, store_smb_kind,
-    store_nfs_kind;
+#define X(name, ...) extern const struct store_kind store_##name##_kind;
+STORE_KINDS(X)
+#undef X
 
 /* Those of store_keep_password(), "" before. */
 const char *store_user(void);
@@ -138,8 +143,10 @@ void store_afp_wait(struct store *s, struct io_wait *w);
 int store_afp_advance(struct store *s, short events, struct err *e);
 int store_afp_work(struct store *s, uint64_t ns, struct err *e);
 
-/* "pread": the system call that carries out v in a local directory. */
-const char *store_posix_call(enum store_verb v);
+/* What v is called: by a store's table of its calls, by verb, else (NULL) as store.h does. */
+const char *store_call_name(const char *const *calls, enum store_verb v);
+/* "pread": the system calls that carry out verbs in a local directory. */
+extern const char *const store_posix_what[N_STORE_VERBS];
 
 #define STORE_POSIX_NO_COPY "a local directory has no server that copies"
 

@@ -8,29 +8,23 @@ import threading
 from collections.abc import Iterator
 
 from afpclient import AfpClient
-from faults import Site, Tally, repeated
+from faults import Site, Tally, again, repeated
 
 
 @contextlib.contextmanager
 def opening(site: Site, name: str, pause_s: float) -> Iterator[Tally]:
     """A client opens this file of the root again and again."""
-    tally = Tally()
     client = AfpClient(site.port)
     client.create(name)
 
-    def step(over: threading.Event) -> None:
-        with tally.one():
-            code, fork = client.open_fork(name, 1)
-            if code:
-                raise RuntimeError(f"FPOpenFork: {code}")
-            client.close_fork(fork)
-        over.wait(pause_s)
+    def ask() -> None:
+        code, fork = client.open_fork(name, 1)
+        if code:
+            raise RuntimeError(f"FPOpenFork: {code}")
+        client.close_fork(fork)
 
-    try:
-        with repeated(step):
-            yield tally
-    finally:
-        client.drop()
+    with again(ask, pause_s, [client]) as tally:
+        yield tally
 
 
 @contextlib.contextmanager
@@ -65,38 +59,21 @@ def arriving(site: Site, _: float, pause_s: float = 0.25, most: int = 1000) -> I
 
 
 @contextlib.contextmanager
-def asking(site: Site, request: str, pause_s: float, **how: str) -> Iterator[Tally]:
+def asking(site: Site, request: str, pause_s: float, *args: str, **how: str) -> Iterator[Tally]:
     """A client that makes a request of AfpClient again and again."""
-    tally = Tally()
     client = AfpClient(site.port, **how)
-
-    def step(over: threading.Event) -> None:
-        with tally.one():
-            getattr(client, request)()
-        over.wait(pause_s)
-
-    try:
-        with repeated(step):
-            yield tally
-    finally:
-        client.drop()
+    with again(lambda: getattr(client, request)(*args), pause_s, [client]) as tally:
+        yield tally
 
 
 @contextlib.contextmanager
 def sizing(site: Site, _: float) -> Iterator[Tally]:
     """Clients come and ask how full the volume is."""
-    tally = Tally()
     came: list[AfpClient] = []
 
-    def step(over: threading.Event) -> None:
-        with tally.one():
-            came.append(AfpClient(site.port))
-            came[-1].volume_size()
-        over.wait(0.2)
+    def ask() -> None:
+        came.append(AfpClient(site.port))
+        came[-1].volume_size()
 
-    try:
-        with repeated(step):
-            yield tally
-    finally:
-        for client in came:
-            client.drop()
+    with again(ask, 0.2, came) as tally:
+        yield tally

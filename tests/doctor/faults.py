@@ -12,6 +12,7 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Protocol
 
 from offline import preload
 
@@ -225,6 +226,32 @@ def repeated(step: Callable[[threading.Event], None]) -> Iterator[None]:
         thread.join()
 
 
+class Client(Protocol):
+    """Of any protocol."""
+
+    def drop(self) -> None: ...
+
+
+@contextlib.contextmanager
+def again(
+    ask: Callable[[], object], pause_s: float, clients: Sequence[Client] = ()
+) -> Iterator[Tally]:
+    """Asks again and again, with a pause after each; in the end these clients are gone."""
+    tally = Tally()
+
+    def step(over: threading.Event) -> None:
+        with tally.one():
+            ask()
+        over.wait(pause_s)
+
+    try:
+        with repeated(step):
+            yield tally
+    finally:
+        for client in clients:
+            client.drop()
+
+
 def flagged(name: str) -> Maker:
     """While the block lasts, the server's folder has a file of this name, for which hooks look."""
 
@@ -301,9 +328,8 @@ def ungroup(group: Path) -> None:
 
 
 @contextlib.contextmanager
-def grouped(site: Site, controller: str, pids: list[int], **limits: str) -> Iterator[Path]:
-    """A cgroup of a v1 controller, with these limits (_ for .), for these processes."""
-    group = CGROUPS / controller / f"afpscope-{site.port}"
+def in_group(group: Path, pids: Sequence[int], **limits: str) -> Iterator[Path]:
+    """A new v1 cgroup, with these limits (__ for .), for these processes."""
     group.mkdir()
     try:
         for name, value in limits.items():
@@ -314,6 +340,13 @@ def grouped(site: Site, controller: str, pids: list[int], **limits: str) -> Iter
         yield group
     finally:
         ungroup(group)
+
+
+def grouped(
+    site: Site, controller: str, pids: list[int], **limits: str
+) -> contextlib.AbstractContextManager[Path]:
+    """The same, of a controller, for a server under test."""
+    return in_group(CGROUPS / controller / f"afpscope-{site.port}", pids, **limits)
 
 
 def device_of(path: Path) -> str:

@@ -19,6 +19,7 @@ from faults import (
     Part,
     Site,
     Tally,
+    again,
     grouped,
     nothing,
     process,
@@ -40,19 +41,9 @@ Asks = Callable[[SmbWire], None]
 @contextlib.contextmanager
 def asking(site: Site, ask: Asks, pause_s: float) -> Iterator[Tally]:
     """A client of its own that does this again and again."""
-    tally = Tally()
     client = SmbWire(site.port)
-
-    def step(over: threading.Event) -> None:
-        with tally.one():
-            ask(client)
-        over.wait(pause_s)
-
-    try:
-        with repeated(step):
-            yield tally
-    finally:
-        client.drop()
+    with again(lambda: ask(client), pause_s, [client]) as tally:
+        yield tally
 
 
 @contextlib.contextmanager
@@ -87,19 +78,13 @@ def locking_shared(site: Site, _: float) -> Iterator[Tally]:
     """A client that locks a range of a file, and waits until it can."""
     client = SmbWire(site.port)
     file = client.open("locked")
-    tally = Tally()
 
-    def step(over: threading.Event) -> None:
-        with tally.one():
-            client.lock(file)
-            client.lock(file, UNLOCK)
-        over.wait(0.03)
+    def ask() -> None:
+        client.lock(file)
+        client.lock(file, UNLOCK)
 
-    try:
-        with repeated(step):
-            yield tally
-    finally:
-        client.drop()
+    with again(ask, 0.03, [client]) as tally:
+        yield tally
 
 
 @contextlib.contextmanager
@@ -118,19 +103,16 @@ def holding_range(site: Site, share: float) -> Iterator[None]:
 @contextlib.contextmanager
 def logging_in(site: Site, _: float) -> Iterator[Tally]:
     """Clients come again and again, one after the other."""
-    tally = Tally()
     command = [
         *("chroot", str(site.root), "smbclient", "-s", f"/inst/{site.port}/smb.conf"),
         *("-p", str(site.port), "-U", "bench1%secret1", "//127.0.0.1/share1", "-c", "ls"),
     ]
     quiet = subprocess.DEVNULL
 
-    def step(over: threading.Event) -> None:
-        with tally.one():
-            subprocess.run(command, stdin=quiet, stdout=quiet, stderr=quiet, check=False)
-        over.wait(0.1)
+    def ask() -> None:
+        subprocess.run(command, stdin=quiet, stdout=quiet, stderr=quiet, check=False)
 
-    with repeated(step):
+    with again(ask, 0.1) as tally:
         yield tally
 
 

@@ -210,19 +210,8 @@ def big_folder(site: Site, n: float) -> Iterator[None]:
 @contextlib.contextmanager
 def lists_small(site: Site, _: float) -> Iterator[Tally]:
     """A client lists the small folder now and then."""
-    tally = Tally()
-    client = AfpClient(site.port)
-
-    def step(over: threading.Event) -> None:
-        with tally.one():
-            client.list_folder("small")
-        over.wait(0.5)
-
-    try:
-        with repeated(step):
-            yield tally
-    finally:
-        client.drop()
+    with asking(site, "list_folder", 0.5, "small") as tally:
+        yield tally
 
 
 @contextlib.contextmanager

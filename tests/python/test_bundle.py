@@ -179,6 +179,26 @@ def test_advice_with_a_number_of_a_process_is_left_out() -> None:
     assert "5229" not in json.dumps([made["diagnosis"], made["figures"]])
 
 
+def test_a_process_in_a_table_is_counted() -> None:
+    """As the table "Sampled" has it (record --sample)."""
+    run, tables = saved("record")
+    assert tables
+    names = ("afpd 47110", "afpd 47110 (ended)", "afpd 47111", "cnid_dbd", "8 47110", "Zzq 47110")
+    tables["sections"] = [
+        {
+            "key": "series", "title": "Sampled", "about": "", "notes": [],
+            "columns": [{"name": "process", "head": "process", "unit": None}],
+            "rows": [{"cells": [{"text": name, "value": name}]} for name in names],
+        }
+    ]  # fmt: skip
+    made = hidden(run, tables, KEY)
+    assert made.tables
+    texts_of = [row["cells"][0]["text"] for row in made.tables["sections"][0]["rows"]]
+    assert texts_of[0] + " (ended)" == texts_of[1] != texts_of[2] + " (ended)", texts_of
+    assert texts_of[3] == "cnid_dbd"
+    assert "4711" not in json.dumps(made.tables) and "Zzq" not in json.dumps(made.tables)
+
+
 SENTENCES = (
     "{} port 40123 (pid 771)",
     "nobody from {} (pid 771)",

@@ -112,7 +112,7 @@ class Scratch:
 
 def add_kind(scratch: Scratch) -> None:
     scratch.write("user/kinds/toy.c", KIND)
-    scratch.replace("user/kinds/kind.h", "X(any)", "X(any) X(toy)")
+    scratch.replace("user/kinds/list.h", "X(any,", 'X(toy, "toys", "") X(any,')
 
 
 def add_decoder(scratch: Scratch) -> None:
@@ -127,8 +127,9 @@ def add_decoder(scratch: Scratch) -> None:
     kind = kind.replace(".role =", ".has_requests = true, .has_diagnosis = true, .role =")
     kind = kind.replace("	.find =", "	.decoder = AFS_DECODER_TOY,\n	.find =")
     scratch.write("user/kinds/joy.c", kind)
-    scratch.replace("user/kinds/kind.h", "X(any)", "X(any) X(joy)")
-    scratch.replace("user/kinds/kind.h", "JUDGED(X) X(afp)", "JUDGED(X) X(afp) X(joy)")
+    scratch.replace("user/kinds/list.h", "X(any,", 'X(joy, "joys", "") X(any,')
+    judged = 'X(gluster, "bricks'
+    scratch.replace("user/kinds/list.h", judged, f'X(joy, "joys") {judged}')
     scratch.write("bpf/decode/toy.h", DECODER)
     scratch.replace("bpf/decoders.h", "X(DSI, dsi)", "X(DSI, dsi) X(TOY, toy)")
     line = '#include "bpf/decode/dsi.h"\n'
@@ -188,12 +189,7 @@ def add_workload(scratch: Scratch) -> None:
 
 def add_store(scratch: Scratch) -> None:
     scratch.write("client/store/toy.c", STORE)
-    scratch.replace("client/store/local.c", "kinds[] = { ", "kinds[] = { &store_toy_kind, ")
-    scratch.replace(
-        "client/store/store_priv.h",
-        "kind store_posix_kind,",
-        "kind store_toy_kind, store_posix_kind,",
-    )
+    scratch.replace("client/store/kinds.h", "X(rx,", 'X(toy, "") X(rx,')
 
 
 def add_metrics(scratch: Scratch) -> None:
@@ -355,9 +351,9 @@ def test_a_workload_may_break_off(scratch: Scratch, tmp_path: Path) -> None:
     assert len(list(ground.iterdir())) == 1
 
 
-def test_a_kind_of_store_is_three_files(scratch: Scratch, tmp_path: Path) -> None:
+def test_a_kind_of_store_is_two_files(scratch: Scratch, tmp_path: Path) -> None:
     """In memory, chosen by a prefix: for many clients that never wait, and verified for one."""
-    assert len(scratch.touched["add_store"]) == 3
+    assert len(scratch.touched["add_store"]) == 2
     saved = tmp_path / "load"
     done = scratch.run(
         "load", "toy:here", "-n", "3", "-m", "office", "-d", "1", "--ramp", "0", "-o", str(saved)

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """versus: loads on several servers in turn; what is not equal, what an action costs, and who says
-that there is a difference."""
+that there is a difference. Tests analysis/afpscope/urls.py."""
 
 from __future__ import annotations
 
@@ -104,6 +104,12 @@ def test_any_two_of_several_are_in_the_order_of_two() -> None:
 def test_servers_have_names() -> None:
     assert named([A, B, C]) == [("afp", A), ("smb", B), ("directory", C)]
     assert named([A, A, f"new={A}"]) == [("afp-1", A), ("afp-2", A), ("new", A)]
+    assert named([f"../{A}", "a/b://c", "x=rx+1.0://h"]) == [
+        ("directory-1", f"../{A}"),
+        ("directory-2", "a/b://c"),
+        ("x", "rx+1.0://h"),
+    ]
+    assert named(["AFP://h/v"]) == [("afp", "AFP://h/v")]
     assert named(["afp://u@h/a=b", "x=/a=b"]) == [("afp", "afp://u@h/a=b"), ("x", "/a=b")]
 
 
@@ -377,7 +383,7 @@ def test_what_makes_servers_unequal_is_taken_from_what_was_counted(shelf: Shelf)
         value["kind"] = "smb"
         value["figures"] = {"case_folded": {"value": 2, "unit": "1"}}
         account = value["phases"][0]["ledger"]["requests"][0]
-        account.update(name="encrypted frames", untimed=3)
+        account.update(name="encrypted frames", requests=0, untimed=3)
 
     def nfs(value: dict[str, Any]) -> None:
         value["kind"] = "nfs"
@@ -405,6 +411,76 @@ def test_what_makes_servers_unequal_is_taken_from_what_was_counted(shelf: Shelf)
     assert facts["names are looked up"] == (own, "in any case", own, "n/a")
     order = [fact.what for fact in found.unequal]
     assert order.index("encrypted") < order.index("processes counted")
+
+
+@pytest.mark.parametrize(
+    ("data", "saves", "slack", "near", "unequal"),
+    [
+        ((1.0, 1.02), (1, 1), 0, True, False),
+        ((1.0, 2.0), (1, 1), 0, False, True),
+        ((0.2, 0.1), (0.2, 0.2), 0, False, True),
+        ((0.2, 0.0), (0.2, 0.01), 0, False, True),
+        # As many for each save, of which one server did more.
+        ((0.16, 0.06), (0.16, 0.06), 0, False, False),
+        ((0.16, 0.12), (0.137, 0.05), 0, False, False),
+        # Twice as many for each.
+        ((0.32, 0.06), (0.16, 0.06), 0, False, True),
+        # One did not save at all: what it would have done is not known.
+        ((0.2, 0.0), (0.2, 0), 0, False, False),
+        # One of ten actions that began is not among those that ended.
+        ((1.0, 1.12), (1, 1), 0.1, False, False),
+        ((None, 1.0), (1, 1), 0, True, False),
+    ],
+)
+def test_a_mix_of_other_shares_is_no_difference_in_durability(
+    data: tuple[float | None, ...], saves: tuple[float, ...], slack: float, near: bool,
+    unequal: bool
+) -> None:  # fmt: skip
+    shares = tuple({"save": share, "read": 1 - share} for share in saves)
+    for order in (1, -1):
+        made = sides.Syncs("x", data[::order], ("", ""), shares[::order], (slack, slack))
+        assert (made.near, made.unequal) == (near, unequal)
+
+
+def test_settings_that_are_not_the_same_are_unequal(shelf: Shelf) -> None:
+    """Among the servers that have them; what is not known of one is not told."""
+    conf = {
+        "a": ("afp.conf", "cnid scheme = dbd; ea = not set; log level = default:note"),
+        "b": ("afp.conf", "cnid scheme = sqlite; ea = not set; log level = default:note"),
+        "c": ("smb.conf", "case sensitive = Auto; strict sync = Yes; vfs objects = none"),
+        "d": ("smb.conf", "case sensitive = Auto (1 of 2 shares), Yes (1 of 2 shares); "
+                          "strict sync = No; log level = 1"),
+        "e": ("smb.conf", "not visible: the main process has ended; strict sync = x"),
+    }  # fmt: skip
+
+    def noted(name: str) -> Callable[[dict[str, Any]], None]:
+        def change(value: dict[str, Any]) -> None:
+            value["server"].update([conf[name]])
+            if conf[name][0] == "smb.conf":
+                value["figures"] = {"case_folded": {"value": 1, "unit": "1"}}
+
+        return change
+
+    made = []
+    for name, (file, _) in conf.items():
+        made.append(sides.Side(name, name, A if file == "afp.conf" else B))
+        made[-1].add(saved(shelf, name, noted(name)))
+    found = sides.judged(made, 0.02)
+    facts = {f.what: f.values for f in found.unequal}
+    none = "n/a"
+    assert facts["afp.conf: cnid scheme"] == ("dbd", "sqlite", none, none, none)
+    assert facts["smb.conf: strict sync"] == (none, none, "Yes", "No", none)
+    of_two = "Auto (1 of 2 shares), Yes (1 of 2 shares)"
+    assert facts["smb.conf: case sensitive"][2:] == ("Auto", of_two, none)
+    assert {what for what in facts if ".conf" in what} == {
+        "afp.conf: cnid scheme", "smb.conf: strict sync", "smb.conf: case sensitive",
+    }  # fmt: skip
+    # Which of its shares the load used is not known.
+    looked_up = facts["names are looked up"]
+    assert looked_up[2:4] == ("in any case", f"not known: case sensitive = {of_two}")
+    assert {"afp.conf: cnid scheme", "smb.conf: strict sync"} <= {
+        fact.what for fact in overview.telling(found)
+    }
 
 
 def test_a_start_is_that_of_the_process_that_answers(shelf: Shelf) -> None:

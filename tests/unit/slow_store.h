@@ -27,14 +27,16 @@ struct slow_cfg {
 	uint64_t opening_ns, ending_ns;
 	uint64_t stall_ns;     /* in service of the n-th request, besides */
 	unsigned int stall_at; /* n, from 1; 0: none */
-	unsigned int lose_at;  /* the n-th request has no answer: the store is lost; 0: none */
-	unsigned int none_at;  /* the n-th answer is STORE_NONE; 0: none */
-	uint64_t lose_ns;      /* it is lost this long after it is open, also at rest; 0: not */
-	atomic_bool lose;      /* set at any time: it is lost when it is advanced next */
-	uint64_t block_ns;     /* submitting takes so long: a thread that is kept busy */
-	uint64_t tickle_ns;    /* it wants to be advanced this often; 0: not */
-	uint64_t hand_ns;      /* a thread of the store begins a request so long after it has it */
-	bool by_fd;            /* its answers make a descriptor readable */
+	/* From a time on and again every so often, for so long, nothing is answered: after that. */
+	uint64_t still_from_ns, still_every_ns, still_ns; /* CLOCK_MONOTONIC; every 0: never */
+	unsigned int lose_at; /* the n-th request has no answer: the store is lost; 0: none */
+	unsigned int none_at; /* the n-th answer is STORE_NONE; 0: none */
+	uint64_t lose_ns;     /* it is lost this long after it is open, also at rest; 0: not */
+	atomic_bool lose;     /* set at any time: it is lost when it is advanced next */
+	uint64_t block_ns;    /* submitting takes so long: a thread that is kept busy */
+	uint64_t tickle_ns;   /* it wants to be advanced this often; 0: not */
+	uint64_t hand_ns;     /* a thread of the store begins a request so long after it has it */
+	bool by_fd;           /* its answers make a descriptor readable */
 	bool silent, never_opens, never_ends;
 	bool no_begin, refused; /* it cannot begin; it is refused when opening_ns are over */
 	unsigned int window;    /* 0: SLOW_WINDOW */
@@ -71,6 +73,17 @@ static inline void slow_arm(struct slow_store *x)
 		timerfd_settime(x->fd, TFD_TIMER_ABSTIME, &t, NULL);
 }
 
+static inline uint64_t slow_still(const struct slow_cfg *cfg, uint64_t due_ns)
+{
+	const uint64_t every_ns = cfg->still_every_ns;
+	uint64_t since_ns;
+
+	if (!every_ns || due_ns < cfg->still_from_ns)
+		return due_ns;
+	since_ns = (due_ns - cfg->still_from_ns) % every_ns;
+	return since_ns < cfg->still_ns ? due_ns - since_ns + cfg->still_ns : due_ns;
+}
+
 static inline int slow_submit(struct store *s, struct store_op *op, struct err *e)
 {
 	struct slow_store *x = slow_of(s);
@@ -93,6 +106,7 @@ static inline int slow_submit(struct store *s, struct store_op *op, struct err *
 	x->last_due_ns += cfg->service_ns + cfg->hand_ns;
 	if (cfg->n_submitted == cfg->stall_at)
 		x->last_due_ns += cfg->stall_ns;
+	x->last_due_ns = slow_still(cfg, x->last_due_ns);
 	if (cfg->n_submitted == cfg->lose_at)
 		x->lost_ns = x->last_due_ns;
 	x->lent[x->n_lent] = op;

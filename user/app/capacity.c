@@ -137,20 +137,39 @@ void capacity_look(struct capacity *out, const char *root)
 				   .memory_b = capacity_memory(root) };
 }
 
+/* Of ports, which every connection to one server has one of. */
+static int capacity_check_ports(const struct capacity *c, const struct capacity_need *need,
+				struct err *e)
+{
+	const uint64_t n = need->sessions, wanted = n + need->taken;
+	char taken[64] = "";
+
+	if (c->ports == CAPACITY_UNKNOWN || need->low_ports || wanted <= c->ports * need->sources)
+		return 0;
+	if (need->taken)
+		snprintf(taken, sizeof(taken), ", %" PRIu64 " of them in use", need->taken);
+	if (need->one_source)
+		return err_set(e, -EMFILE,
+			       "%" PRIu64 " sessions need as many ports towards the server, and "
+			       "this host has %" PRIu64 "%s: sysctl -w "
+			       "net.ipv4.ip_local_port_range=\"1024 65535\" gives more",
+			       n, c->ports, taken);
+	return err_set(e, -EMFILE,
+		       "%" PRIu64 " sessions need as many ports towards the server, and "
+		       "this host has %" PRIu64 " for each of %" PRIu64 " source address%s%s: "
+		       "give %" PRIu64 " addresses (--source), or more ports: sysctl -w "
+		       "net.ipv4.ip_local_port_range=\"1024 65535\"",
+		       n, c->ports, need->sources, need->sources == 1 ? "" : "es", taken,
+		       c->ports ? (wanted + c->ports - 1) / c->ports : n);
+}
+
 int capacity_check(const struct capacity *c, const struct capacity_need *need, struct err *e)
 {
 	const uint64_t n = need->sessions, files = n + FILES_OWN + FILES_THREAD * need->threads,
 		       memory_b = n * SESSION_B + need->threads * THREAD_B + need->data_b;
 
-	if (c->ports != CAPACITY_UNKNOWN && n > c->ports * need->sources)
-		return err_set(e, -EMFILE,
-			       "%" PRIu64 " sessions need as many ports towards the server, and "
-			       "this host has %" PRIu64 " for each of %" PRIu64
-			       " source address%s: "
-			       "give %" PRIu64 " addresses (--source), or more ports: sysctl -w "
-			       "net.ipv4.ip_local_port_range=\"1024 65535\"",
-			       n, c->ports, need->sources, need->sources == 1 ? "" : "es",
-			       c->ports ? (n + c->ports - 1) / c->ports : n);
+	if (capacity_check_ports(c, need, e))
+		return -EMFILE;
 	if (c->files != CAPACITY_UNKNOWN && files > c->files)
 		return err_set(e, -EMFILE,
 			       "%" PRIu64 " sessions and %" PRIu64 " thread%s need %" PRIu64

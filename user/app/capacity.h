@@ -9,6 +9,7 @@
 
 #include "base/err.h"
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -27,6 +28,9 @@ struct capacity_need {
 	uint64_t sessions, threads;
 	uint64_t sources; /* addresses that the sessions begin at; at least 1 */
 	uint64_t data_b;  /* memory for the data that they write */
+	uint64_t taken;   /* ports that other connections to the server have */
+	bool one_source;  /* no option gives more addresses */
+	bool low_ports;   /* they begin at ports below 1024, and at those of ports only then */
 };
 
 /* root: "", or where another /proc and /sys are. */

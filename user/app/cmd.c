@@ -117,6 +117,17 @@ int cmd_version(void *cfg, const char *arg, struct err *e)
 	exit(fflush(stdout) ? OUTCOME_FAILED : OUTCOME_OK);
 }
 
+int cmd_help(const struct opt *options, const char *fmt, ...)
+{
+	va_list ap;
+
+	va_start(ap, fmt);
+	vprintf(fmt, ap);
+	va_end(ap);
+	opt_help(stdout, options);
+	return OUTCOME_OK;
+}
+
 int cmd_usage_error(const char *command, const struct err *e)
 {
 	if (cmd_stop)

@@ -86,6 +86,9 @@ struct run_notes;
 /* dropped: what rights_drop() returned. A failure is a warning of the run; NULL: said on stderr. */
 void cmd_note_rights(int dropped, struct run_notes *warnings);
 
+/* What --help prints: this text, and the options. Returns OUTCOME_OK. */
+int cmd_help(const struct opt *options, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
+
 /*
  * "afpscope lantest: text" on stderr, and a pointer to --help; returns OUTCOME_USAGE. After an
  * interrupt (while a password was asked for) prints nothing and returns OUTCOME_INTERRUPTED.

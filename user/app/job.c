@@ -4,6 +4,7 @@
 
 #include "app/cmd.h"
 #include "base/file.h"
+#include "base/text.h"
 #include "base/vec.h"
 
 #include <errno.h>
@@ -44,7 +45,7 @@ static bool job_is_name(const char *word)
 {
 	size_t len = strlen(word);
 
-	return len > 4 && !strcmp(word + len - 4, ".ini") && !strstr(word, "://");
+	return len > 4 && !strcmp(word + len - 4, ".ini") && !text_url(word);
 }
 
 int job_open(struct job *j, const struct job_type *type, int argc, char **argv, struct err *e)
@@ -241,7 +242,7 @@ static void job_put_path(FILE *out, const char *key, const char *folder, const c
 {
 	char whole[2 * PATH_MAX];
 
-	if (!folder || !*path || *path == '/' || !strcmp(path, "-") || strstr(path, "://") ||
+	if (!folder || !*path || *path == '/' || !strcmp(path, "-") || text_url(path) ||
 	    snprintf(whole, sizeof(whole), "%s/%s", folder, path) >= (int)sizeof(whole))
 		inifile_put(out, key, path);
 	else
@@ -251,11 +252,10 @@ static void job_put_path(FILE *out, const char *key, const char *folder, const c
 /* Without the password of "afp://user:password@host/volume". */
 static void job_put_target(FILE *out, const char *target, const char *folder, bool is_path)
 {
-	const char *from = strstr(target, "://"), *at = NULL, *colon = NULL;
+	const char *from = text_url(target), *at = NULL, *colon = NULL;
 	char text[PATH_MAX];
 
 	if (from) {
-		from += 3;
 		at = memrchr(from, '@', strcspn(from, "/"));
 		colon = at ? memchr(from, ':', (size_t)(at - from)) : NULL;
 	}

@@ -4,6 +4,7 @@
 
 #include "app/runs.h"
 #include "host/net/sockets.h"
+#include "kinds/kind.h"
 #include "trace/trace.h"
 
 #include <errno.h>
@@ -53,6 +54,21 @@ int tracing_check(const struct tracing_cfg *cfg, struct err *e)
 			return err_set(e, -EINVAL,
 				       "%s is about a trace: add --trace, or leave it out",
 				       options[i].name);
+	return 0;
+}
+
+int tracing_check_kind(const struct tracing_cfg *c, const struct run_kind *kind, struct err *e)
+{
+	char live[ERR_TEXT_MAX];
+
+	if (c->what && !kind->has_live)
+		return err_set(e, -EINVAL, "--trace records requests of --kind %s, not of %s",
+			       kind_live_names(live), kind->name);
+	if (c->replayable && !kind->by_session)
+		return err_set(e, -EINVAL,
+			       "--replayable records what requests of --kind afp asked for, not of "
+			       "%s",
+			       kind->name);
 	return 0;
 }
 

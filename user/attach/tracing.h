@@ -70,6 +70,8 @@ struct tracing;
 
 /* Refuses options of a trace without --trace. 0 or -EINVAL with a text. */
 int tracing_check(const struct tracing_cfg *cfg, struct err *e);
+/* That it is possible with this kind of server. 0, or -EINVAL and a text. */
+int tracing_check_kind(const struct tracing_cfg *c, const struct run_kind *kind, struct err *e);
 
 /*
  * Opens the files, in trace/ of the run's folder; *out NULL where no trace is wanted. To be called

@@ -159,6 +159,17 @@ const char *text_below(const char *path, const char *folder)
 	return path[strspn(path, "/")] ? path : path + strlen(path);
 }
 
+const char *text_url(const char *word)
+{
+	static const char letters[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ";
+	const char *end = word;
+
+	if (*word && strchr(letters, *word))
+		while (*end && (strchr(letters, *end) || strchr("0123456789+-.", *end)))
+			end++;
+	return end > word && !strncmp(end, "://", 3) ? end + 3 : NULL;
+}
+
 bool text_has_word(const char *list, char between, const char *word)
 {
 	size_t len = strlen(word);

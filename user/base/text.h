@@ -43,6 +43,9 @@ char *text_strip(char *text);
  */
 const char *text_below(const char *path, const char *folder);
 
+/* What follows "SCHEME://" at the beginning of a word (RFC 3986, 3.1); NULL: it is no URL. */
+const char *text_url(const char *word);
+
 /* Whether a word, other than the empty one, is in a list with this character between. */
 bool text_has_word(const char *list, char between, const char *word);
 

@@ -149,13 +149,12 @@ int cmd_check(int argc, char **argv)
 	struct err e = { 0 };
 	int r = check_parse(&cfg, argc, argv, &e);
 
-	if (!r && cfg.help) {
-		puts("Usage: afpscope check [-p PORT | --pid PID] [-v] [--json FILE]\n"
-		     "Shows which servers can be watched on this machine, how, and what spoils "
-		     "figures.\n");
-		opt_help(stdout, check_options);
-		return OUTCOME_OK;
-	}
+	if (!r && cfg.help)
+		return cmd_help(
+		    check_options,
+		    "Usage: afpscope check [-p PORT | --pid PID] [-v] [--json FILE]\n"
+		    "Shows which servers can be watched on this machine, how, and what spoils "
+		    "figures.\n\n");
 	runs.json = cfg.json;
 	r = r ? r : runs_check(&runs, &e);
 	if (r)

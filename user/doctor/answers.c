@@ -7,18 +7,6 @@
 #define LIST_LONG  12 /* requests for the list of a folder: less is no huge folder */
 #define READS_MORE 2
 
-/* AFP result codes, of the AFP reference. */
-enum {
-	ACCESS_DENIED = -5000,
-	MISC_ERR = -5014,
-	NOT_AUTHORIZED = -5023,
-	DENY_CONFLICT = -5006,
-	DISK_FULL = -5008,
-	VOLUME_LOCKED = -5031,
-	FILE_BUSY = -5010,
-	LOCK_CONFLICT = -5013,
-};
-
 static uint64_t answers_answered(const struct measure *m, unsigned int account)
 {
 	const struct ledger_account *a = ledger_account(&m->view.all, account);
@@ -54,12 +42,13 @@ static double answers_share_of(const struct refusals *r)
 /* A volume that the user may not open: nothing is broken. */
 static bool is_forbidden(int32_t code)
 {
-	return code == ACCESS_DENIED || code == NOT_AUTHORIZED;
+	return code == AFP_ERR_ACCESS_DENIED || code == AFP_ERR_NOT_AUTHENTICATED;
 }
 
 static bool is_denied(int32_t code)
 {
-	return code == DENY_CONFLICT || code == FILE_BUSY || code == LOCK_CONFLICT;
+	return code == AFP_ERR_DENY_CONFLICT || code == AFP_ERR_FILE_BUSY ||
+	       code == AFP_ERR_LOCK_CONFLICT;
 }
 
 static void look_refusals(struct measure *m)
@@ -71,9 +60,9 @@ static void look_refusals(struct measure *m)
 	for (size_t i = 0; i < l->n_results; i++) {
 		const struct ledger_result *x = &l->result[i];
 
-		if (x->code == DISK_FULL)
+		if (x->code == AFP_ERR_DISK_FULL)
 			answers_refuse(&full, m, x, RUN_FIGURE_DISK_FULL);
-		else if (x->code == VOLUME_LOCKED)
+		else if (x->code == AFP_ERR_VOLUME_LOCKED)
 			answers_refuse(&locked, m, x, RUN_FIGURE_LOCKED);
 		else if (is_denied(x->code))
 			answers_refuse(&denied, m, x, RUN_FIGURE_DENIED);
@@ -93,11 +82,12 @@ static void look_refusals(struct measure *m)
 		       fmax(answers_share_of(&volumes), m->out->value[RUN_FIGURE_CNID_MUTE]));
 }
 
-/* netatalk answers MISC_ERR for an attribute that is not there to clients older than AFP 3.4. */
+/* netatalk answers AFP_ERR_MISC for an attribute that is not there to clients older than AFP 3.4.
+ */
 static bool is_normal(const struct ledger_result *x)
 {
 	return x->code == account_normal_result(NULL, x->account) ||
-	       (x->code == MISC_ERR && measure_is(x->account, "FPGetExtAttr"));
+	       (x->code == AFP_ERR_MISC && measure_is(x->account, "FPGetExtAttr"));
 }
 
 /* One command that one error answers again and again. */

@@ -7,9 +7,6 @@
 
 #include "base/hist.h"
 
-/* FPLogin's answer that FPLoginCont is to follow; AFP reference. */
-#define AUTH_CONTINUE (-5001)
-
 struct logins {
 	double ended, ended_ns; /* that succeeded */
 	double refused;
@@ -35,7 +32,7 @@ double measure_refused_logins(const struct measure *m, unsigned int account)
 	if (!measure_is_login(account))
 		return 0;
 	for (size_t i = 0; i < l->n_results; i++)
-		if (l->result[i].account == account && l->result[i].code != AUTH_CONTINUE)
+		if (l->result[i].account == account && l->result[i].code != AFP_ERR_CONTINUE)
 			n += (double)l->result[i].n;
 	return n;
 }

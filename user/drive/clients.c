@@ -5,6 +5,7 @@
 #include "app/capacity.h"
 #include "app/cmd.h"
 #include "base/clock.h"
+#include "host/net/sockets.h"
 #include "load/load.h"
 
 #include <errno.h>
@@ -192,15 +193,42 @@ static unsigned int clients_threads(const struct clients *c, bool blocks)
 	return own + (blocks ? 2 : 1) * c->o.probe;
 }
 
+/* Other connections than the command's own that have its address, and so a port of it, towards its
+ * server. With --source they may begin at any. */
+static uint64_t clients_taken(const struct clients *c)
+{
+	struct store *own = c->o.places ? c->o.places->session->store : NULL;
+	struct sockaddr_storage here, there;
+	struct sockets_addr local, remote;
+	struct sockets all = { 0 };
+	uint64_t n = 0;
+
+	if (!own || c->o.places->session->cfg->c.sources.n)
+		return 0;
+	store_ends(own, &here, &there);
+	if (!sockets_addr(&local, &here) || !sockets_addr(&remote, &there))
+		return 0;
+	if (!sockets_read(&all, NULL))
+		for (size_t i = 0; i < all.n; i++)
+			n += !all.entry[i].listens && sockets_same(&all.entry[i].remote, &remote) &&
+			     !memcmp(all.entry[i].local.ip, local.ip, sizeof(local.ip));
+	sockets_fini(&all);
+	return n > c->o.places->n ? n - c->o.places->n : 0;
+}
+
 /* Whether this machine has room for all of them. */
 static int clients_check_room(const struct clients *c, struct err *e)
 {
 	const struct session_cfg *cfg = c->o.places ? c->o.places->session->cfg : NULL;
-	const bool afp = cfg && !cfg->local;
+	const bool afp = cfg && !cfg->local, blocks = cfg && session_blocks(cfg);
 	const struct capacity_need need = {
-		.sessions = afp ? c->o.n + c->o.logins + c->o.probe + c->o.places->n : 0,
-		.threads = clients_threads(c, cfg && session_blocks(cfg)),
+		/* A connection each where they do not block: also over SMB and NFS. */
+		.sessions = cfg && !blocks ? c->o.n + c->o.logins + c->o.probe + c->o.places->n : 0,
+		.threads = clients_threads(c, blocks),
 		.data_b = c->o.data_b,
+		.taken = clients_taken(c),
+		.one_source = !afp,
+		.low_ports = cfg && cfg->local && store_place_low_ports(cfg->directory),
 		/* Those that the server's first address can be reached from. */
 		.sources = afp && cfg->c.sources.n
 			       ? sources_of(&cfg->c.sources, c->o.places->address->ai_family)

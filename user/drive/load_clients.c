@@ -154,22 +154,25 @@ static bool load_clients_share(const struct load_clients *c)
 
 /*
  * What the clients on a volume (NULL: all) will have there at once: their files and, of those that
- * save, a new one each.
+ * save, a new one in each directory, which may be the longest.
  */
 static uint64_t load_clients_bytes(const struct load_clients *c, const char *volume)
 {
 	const struct mix *m = c->o.mix;
-	uint64_t n = 0, dirs = m->shared ? 1 : c->o.directories, each = mix_set_bytes(m);
+	const unsigned int dirs = m->shared ? 1 : c->o.directories;
+	bool saves = m->weight[MIX_SAVE] || m->weight[MIX_MAC_SAVE];
+	uint64_t n = 0, longest;
 	struct places_client at;
 
-	for (unsigned int i = 0; i < c->o.all; i++) {
-		at = places_client(&c->places, load_clients_user(c, i), 1, i);
-		n += !volume || !strcmp(at.volume, volume);
+	for (unsigned int i = 0; c->o.all && i < dirs; i++) { /* else only the probe */
+		at = places_client(&c->places, load_clients_user(c, i % c->o.all), 1, i);
+		if (volume && strcmp(at.volume, volume) != 0)
+			continue;
+		longest = 0;
+		n += mix_dir_bytes(m, c->o.seed, i, dirs, &longest);
+		n += saves ? longest : 0;
 	}
-	n = c->o.all ? (dirs * n + c->o.all - 1) / c->o.all : 0; /* only the probe */
-	return n * (each + ((m->weight[MIX_SAVE] || m->weight[MIX_MAC_SAVE]) && m->files
-				? each / m->files
-				: 0));
+	return n;
 }
 
 static int load_clients_room(struct load_clients *c, struct err *e)

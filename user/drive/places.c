@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "drive/places.h"
 
+#include "base/text.h"
 #include "load/load.h"
 #include "uam/uam.h"
 #include "work/tree.h"
@@ -40,7 +41,15 @@ bool session_is_place(const char *word)
 
 	if (store_is_local(word))
 		return true;
-	return !strstr(word, "://") && !stat(word, &st) && S_ISDIR(st.st_mode);
+	return !text_url(word) && !stat(word, &st) && S_ISDIR(st.st_mode);
+}
+
+void session_put_places(FILE *out, const char *command)
+{
+	const char *usage;
+
+	for (size_t i = 0; (usage = store_place_usage(&i));)
+		fprintf(out, "       afpscope %s [OPTIONS] %s\n", command, usage);
 }
 
 int places_open(struct places *p, const struct session *session, struct err *e)

@@ -321,13 +321,12 @@ int cmd_rx_serve(int argc, char **argv)
 	struct err e = { 0 };
 	int r = opt_parse(rx_serve_options, &cfg, argc, argv, NULL, &e);
 
-	if (!r && cfg.help) {
-		puts("Usage: afpscope rx --serve [OPTIONS]\n"
-		     "Serves rxperf's calls (SEND, RECV, RPC, FILE) until it is interrupted, then "
-		     "says what it did.\n");
-		opt_help(stdout, rx_serve_options);
-		return OUTCOME_OK;
-	}
+	if (!r && cfg.help)
+		return cmd_help(
+		    rx_serve_options,
+		    "Usage: afpscope rx --serve [OPTIONS]\n"
+		    "Serves rxperf's calls (SEND, RECV, RPC, FILE) until it is interrupted, then "
+		    "says what it did.\n\n");
 	if (cfg.most < cfg.least)
 		cfg.least = cfg.most;
 	r = r ? r : rx_serve_take(&opts, &cfg, &e);

@@ -245,11 +245,11 @@ int cmd_rxperf(int argc, char **argv)
 
 	r = r ? r : rxperf_parse(&cfg, &job, &e);
 	if (!r && cfg.w.help) {
-		printf("Usage: afpscope rx [OPTIONS] HOST[:PORT]|JOB.ini\n"
-		       "       afpscope rx --serve [OPTIONS]     (see afpscope rx --serve --help)\n"
-		       "%s\n\n",
-		       type.help);
-		opt_help(stdout, rxperf_options);
+		r = cmd_help(rxperf_options,
+			     "Usage: afpscope rx [OPTIONS] HOST[:PORT]|JOB.ini\n"
+			     "       afpscope rx --serve [OPTIONS]     (see afpscope rx --serve "
+			     "--help)\n%s\n\n",
+			     type.help);
 	} else {
 		r = r ? cmd_usage_error(type.name, &e) : rxperf_do(&cfg, &job);
 	}

@@ -4,9 +4,11 @@
 
 #include "base/clock.h"
 #include "base/file.h"
+#include "base/text.h"
 #include "host/proc/procfs.h"
 #include "host/proc/proctext.h"
 #include "host/rights.h"
+#include "kinds/afp/settings.h"
 #include "kinds/kind.h"
 #include "load/load.h"
 #include "report/cell.h"
@@ -41,7 +43,7 @@ static int check_local(const struct session_cfg *cfg, int operands, struct err *
 		return err_set(
 		    e, -EINVAL,
 		    "--trace records the requests of an AFP server: it cannot be used with -L, a "
-		    "DIRECTORY, gluster://, smb:// or nfs://");
+		    "DIRECTORY or a place that is not of AFP");
 	return 0;
 }
 
@@ -213,7 +215,7 @@ static unsigned int extra_rights(const struct session *s)
 
 static bool is_network(const char *place)
 {
-	return !strchr("/.", *place) && strstr(place, "://");
+	return text_url(place);
 }
 
 int session_drop(struct rights_own *own, const char *place, unsigned int extra)
@@ -321,6 +323,8 @@ static int drive_session_open_watch(struct session *s, const struct watch_opts *
 	s->relayed = own->way.relayed;
 	if (!r && *s->found->note)
 		run_note(&s->run.warnings, "server", "%s", s->found->note);
+	if (!r && s->found->servers.n)
+		r = settings_show(&s->run, &s->found->servers.entry[0]);
 	if (!r) {
 		s->found->target.way = own->way;
 		r = watch_open_traced(&s->watch, watch, &s->found->target, e);
@@ -562,9 +566,9 @@ void session_remove_left(struct session *s)
 		if (s->cfg->local) {
 			run_note(&s->run.warnings, "left", "%s could not be removed",
 				 s->left->base[i]);
-			cmd_say(
-			    "%s/%s could not be removed and holds only test data: remove it by hand",
-			    s->cfg->directory, s->left->base[i]);
+			cmd_say("%s/%s could not be removed and holds only test data: afpscope "
+				"clean '%s', or remove it by hand",
+				s->cfg->directory, s->left->base[i], s->cfg->directory);
 			continue;
 		}
 		cmd_stop = 0;

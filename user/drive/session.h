@@ -16,6 +16,7 @@
 #include "host/rights.h"
 #include "host/sample.h"
 #include "run/run.h"
+#include "store/kinds.h"
 #include "store/store.h"
 #include "watch/watch.h"
 
@@ -82,19 +83,13 @@ extern const char *const session_watch_choices[];
 	  .offset = offsetof(cfg_type, member.local),                                              \
 	  .help = "the same tests on a directory of this machine",                                 \
 	  .more = "This option is not needed where a place is given instead of the server: a "     \
-		  "DIRECTORY that begins with / or a dot, or exists, or a gluster://, smb:// or "  \
-		  "nfs:// place. "                                                                 \
+		  "DIRECTORY that begins with / or a dot, or exists, or one of the other places "  \
+		  "of --directory. "                                                               \
 		  "System calls are made one after the other." },                                  \
 	{ .letter = 'P', .name = "directory", .arg = "DIR", .type = OPT_STRING,                    \
 	  .offset = offsetof(cfg_type, member.directory),                                          \
 	  .help = "the directory; created if it does not exist",                                   \
-	  .more = "It is not removed. gluster://HOST[:PORT]/VOLUME[/PATH] is a directory of a "    \
-		  "GlusterFS volume, used by libgfapi, without a mount. It takes the library "     \
-		  "libgfapi of GlusterFS 6 or newer (Debian package libgfapi0). "                  \
-		  "smb://USER@HOST[:PORT]/SHARE[/PATH] is a directory of an SMB share, used by "    \
-		  "libsmb2 (Debian 13: package libsmb2-6). nfs://HOST[:PORT]/EXPORT[/PATH] is a "  \
-		  "directory of an NFS server, used by libnfs (Debian 12: package libnfs13; "      \
-		  "Debian 13: libnfs14). docs/load.md says what is measured." },                   \
+	  .more = "It is not removed. " STORE_PLACES_MORE "docs/load.md says what is measured." }, \
 	{ .letter = 'D', .name = "buffered", .type = OPT_FLAG,                                     \
 	  .offset = offsetof(cfg_type, member.buffered),                                           \
 	  .help = "through the page cache (default: O_DIRECT)",                                    \
@@ -126,6 +121,8 @@ unsigned int session_threads(const struct session_cfg *cfg, unsigned int clients
 
 /* Whether a word names a place that needs no server, see store_is_local(): or a directory. */
 bool session_is_place(const char *word);
+/* Lines of usage: such places in the place of the command's server. */
+void session_put_places(FILE *out, const char *command);
 
 struct kind_found;
 struct diagnose;

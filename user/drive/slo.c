@@ -289,18 +289,26 @@ static bool slo_in_doubt(struct slo_case *c)
 	return c->stopped;
 }
 
-/* The generator may have made it worse: text says how. */
-static bool slo_spoiled(const struct slo_case *c, char text[RUN_DOUBT_LEN])
+/* Which actions a generator that is short of time, or stood still, may have made worse. */
+enum slo_blame { BLAME_NONE, BLAME_ALL, BLAME_NOT_THE_SHORTEST };
+
+/*
+ * The generator may have made it worse: text says how. What one thread that never rests handles has
+ * waited for it each time; of a time in which it did not run there are actions outside.
+ */
+static bool slo_spoiled(const struct slo_case *c, enum slo_blame blame, char text[RUN_DOUBT_LEN])
 {
+	if (blame == BLAME_NONE)
+		return false;
 	return run_load_doubt(c->of, RUN_DOUBT_SATURATED, text) ||
-	       run_load_doubt(c->of, RUN_DOUBT_PAUSED, text);
+	       (blame == BLAME_ALL && run_load_doubt(c->of, RUN_DOUBT_PAUSED, text));
 }
 
-static void slo_break(struct slo_case *c, bool by_generator)
+static void slo_break(struct slo_case *c, enum slo_blame blame)
 {
 	char text[RUN_DOUBT_LEN];
 
-	c->to->verdict = by_generator && slo_spoiled(c, text) ? RUN_SLO_UNSURE : RUN_SLO_BROKEN;
+	c->to->verdict = slo_spoiled(c, blame, text) ? RUN_SLO_UNSURE : RUN_SLO_BROKEN;
 	if (c->to->verdict == RUN_SLO_UNSURE)
 		snprintf(c->to->why, sizeof(c->to->why), "%s", text);
 }
@@ -328,6 +336,20 @@ static double slo_at_rank(const struct hist *h, double r)
 	return (double)hist_quantile(h, (r - 0.5) / (double)h->n);
 }
 
+/* The same at least, or at most: a latency is known to within its bucket. */
+static double slo_edge_at_rank(const struct hist *h, double r, bool most)
+{
+	double seen = 0, at;
+	size_t i = 0;
+
+	if (r <= 1 || r >= (double)h->n)
+		return slo_at_rank(h, r);
+	while ((seen += (double)h->bucket[i]) < r)
+		i++;
+	at = most ? (double)hist_low(i + 1, HIST_BITS) - 1 : (double)hist_low(i, HIST_BITS);
+	return most ? fmin(at, (double)h->max) : fmax(at, (double)h->min);
+}
+
 /* The figure, if all that is not known was as short, or (longest) as long, as can be. */
 static double slo_bound(const struct slo_case *c, bool longest)
 {
@@ -339,13 +361,14 @@ static double slo_bound(const struct slo_case *c, bool longest)
 	if (longest && !(q > 0))
 		return c->over || c->unknown ? INFINITY : hist_mean(&c->h);
 	if (longest)
-		return slo_at_rank(&c->h, ceil(q * total));
+		return slo_edge_at_rank(&c->h, ceil(q * total), true);
 	if (!(q > 0))
 		return (fmax((double)c->h.sum - n_late * late, 0) +
 			(double)c->over * c->slo->limit) /
 		       total;
 	/* those that the generator began late may have been short */
-	return fmax(slo_at_rank(&c->h, rank) - late, slo_at_rank(&c->h, rank - n_late));
+	return fmax(slo_edge_at_rank(&c->h, rank, false) - late,
+		    slo_edge_at_rank(&c->h, rank - n_late, false));
 }
 
 /* The value that is shown: with what was not done as the table has it, unless a limit allows that.
@@ -393,6 +416,29 @@ static void slo_say_over(struct slo_case *c)
 	c->to->value_of_others |= f;
 }
 
+/* Why it cannot be told whether latencies are within their limit. */
+static void slo_doubt(const struct slo_case *c, char why[static RUN_DOUBT_LEN])
+{
+	const unsigned long long n = c->of->late_n;
+	const int decimals = c->of->late_max_ns < 10000000 ? 2 : 0;
+	const double most_ms = (double)c->of->late_max_ns / 1e6;
+
+	if (c->unknown)
+		snprintf(why, RUN_DOUBT_LEN, "it is not known how long %llu action%s took",
+			 (unsigned long long)c->unknown, c->unknown == 1 ? "" : "s");
+	else if (!n)
+		snprintf(why, RUN_DOUBT_LEN, "it is known to within 1.6 %% only");
+	else if (c->all->carried)
+		snprintf(why, RUN_DOUBT_LEN,
+			 "this program, or waits of its clients for each other, made up to %llu "
+			 "request%s late, by up to %.*f ms",
+			 n, n == 1 ? "" : "s", decimals, most_ms);
+	else
+		snprintf(why, RUN_DOUBT_LEN,
+			 "the load generator began %llu action%s late, by up to %.*f ms", n,
+			 n == 1 ? "" : "s", decimals, most_ms);
+}
+
 static void slo_judge_latency(struct slo_case *c)
 {
 	char why[RUN_DOUBT_LEN] = "no such action was complete";
@@ -401,7 +447,7 @@ static void slo_judge_latency(struct slo_case *c)
 	slo_put_value(c);
 	if (slo_unserved(c)) {
 		c->to->value_of_others = true;
-		slo_break(c, false);
+		slo_break(c, BLAME_NONE);
 		return;
 	}
 	if (!c->h.n && !c->over) {
@@ -411,28 +457,26 @@ static void slo_judge_latency(struct slo_case *c)
 	low = slo_bound(c, false);
 	if (low > c->slo->limit) {
 		slo_say_over(c);
-		/* of many actions one at least did not wait for the generator */
-		slo_break(c, !c->h.n || (double)c->h.min <= c->slo->limit);
+		slo_break(c, !c->h.n || (double)c->h.min <= c->slo->limit ? BLAME_ALL
+									  : BLAME_NOT_THE_SHORTEST);
 		return;
 	}
-	if (c->unknown)
-		snprintf(why, sizeof(why), "it is not known how long %llu action%s took",
-			 (unsigned long long)c->unknown, c->unknown == 1 ? "" : "s");
-	else
-		snprintf(why, sizeof(why),
-			 "the load generator began %llu action%s late, by up to %.*f ms",
-			 (unsigned long long)c->of->late_n, c->of->late_n == 1 ? "" : "s",
-			 c->of->late_max_ns < 10000000 ? 2 : 0, (double)c->of->late_max_ns / 1e6);
+	slo_doubt(c, why);
 	slo_keep(c, slo_bound(c, true) <= c->slo->limit, why);
 }
 
 /* ---- counts ---- */
 
+/*
+ * What was due in the measured time and was done later is in the figure; a server that was late
+ * with more of it at the end than at the begin was not as fast as that.
+ */
 static void slo_judge_rate(struct slo_case *c)
 {
 	const struct run_load *l = c->of;
 	double s = l->end_ns > l->measure_ns ? (double)(l->end_ns - l->measure_ns) / 1e9 : 0;
 	double done = (double)(c->n - c->failed), offered = (double)l->n_arrivals;
+	double backlog = fmin((double)run_load_backlog(l), done);
 	char why[RUN_DOUBT_LEN] = "";
 
 	c->to->known = s > 0;
@@ -445,9 +489,13 @@ static void slo_judge_rate(struct slo_case *c)
 		snprintf(why, sizeof(why), "the load offered only %.4g actions/s", offered / s);
 		slo_keep(c, false, why);
 	} else if (done / s < c->slo->limit) {
-		slo_break(c, true);
+		slo_break(c, BLAME_ALL);
 	} else {
-		slo_keep(c, true, why);
+		snprintf(why, sizeof(why),
+			 "%.0f of these actions were done after the measured time, and only %.4g/s "
+			 "in it",
+			 backlog, (done - backlog) / s);
+		slo_keep(c, (done - backlog) / s >= c->slo->limit, why);
 	}
 }
 
@@ -465,7 +513,7 @@ static void slo_judge_count(struct slo_case *c, uint64_t k, uint64_t n, uint64_t
 	}
 	c->to->value = (double)k / of;
 	if ((double)k / most > c->slo->limit) {
-		slo_break(c, c->slo->figure == SLO_DROPPED);
+		slo_break(c, c->slo->figure == SLO_DROPPED ? BLAME_ALL : BLAME_NONE);
 		return;
 	}
 	snprintf(why, sizeof(why), "it is not known whether %llu action%s failed",

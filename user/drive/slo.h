@@ -34,6 +34,8 @@ struct slo {
 struct slos {
 	unsigned int n;
 	struct slo slo[SLO_MAX];
+	/* The delays of the load (late_n, late_max_ns) are bounds: clients carried them on. */
+	bool carried;
 };
 
 /* "50ms" (ns, us, ms, s) as ns, more than 0; false: it is none. */

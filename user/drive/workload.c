@@ -2,6 +2,7 @@
 /* A command that loads a server, from its options to its exit code. Knows no workload. */
 #include "drive/workload.h"
 
+#include "base/text.h"
 #include "report/progress.h"
 
 #include <errno.h>
@@ -193,7 +194,7 @@ int workload_take_url(void *cfg, char *target, struct err *e)
 /* Without looking whether it is there: what is no URL of a server is a place. */
 static bool workload_take_place(struct session_cfg *cfg, char *word)
 {
-	if (cfg->local || (strstr(word, "://") && !store_is_local(word)))
+	if (cfg->local || (text_url(word) && !store_is_local(word)))
 		return false;
 	cfg->local = true;
 	cfg->directory = cfg->place = word;
@@ -219,7 +220,7 @@ int workload_parse(struct workload_cfg *cfg, struct job *j, bool has_store, stru
 	if (cfg->show_job && cfg->compatible)
 		return err_set(e, -EINVAL, "--show-job: the original has no job files");
 	n = j->n_operands;
-	if (cfg->compatible && n && !strstr(j->operand[0], "://"))
+	if (cfg->compatible && n && !text_url(j->operand[0]))
 		n = 0; /* the original does not look at it */
 	if (n == 1 && has_store && workload_take_place(&cfg->s, j->operand[0]))
 		n = 0;
@@ -238,12 +239,8 @@ static void workload_help(const struct workload_type *type)
 {
 	printf("Usage: afpscope %s [OPTIONS] [afp://USER@HOST:PORT/VOLUME|JOB.ini]\n", type->name);
 	if (type->has_store)
-		printf("       afpscope %s [OPTIONS] DIRECTORY|gluster://HOST/VOLUME/PATH\n"
-		       "       afpscope %s [OPTIONS] smb://USER@HOST:PORT/SHARE/PATH\n"
-		       "       afpscope %s [OPTIONS] nfs://HOST:PORT/EXPORT/PATH\n",
-		       type->name, type->name, type->name);
-	printf("%s\n\n", type->help);
-	opt_help(stdout, type->job->options);
+		session_put_places(stdout, type->name);
+	cmd_help(type->job->options, "%s\n\n", type->help);
 }
 
 /* From the options on. */

@@ -10,6 +10,7 @@
 #include "base/file.h"
 #include "base/opt.h"
 #include "host/rights.h"
+#include "kinds/kind.h"
 
 #include <errno.h>
 #include <netdb.h>
@@ -204,19 +205,18 @@ int cmd_exporter(int argc, char **argv)
 {
 	struct exporter_cfg cfg;
 	struct err e = { 0 };
+	char live[ERR_TEXT_MAX];
 
 	if (exporter_parse(&cfg, argc, argv, &e))
 		return cmd_usage_error("exporter", &e);
-	if (cfg.help) {
-		fputs(
+	if (cfg.help)
+		return cmd_help(
+		    exporter_options,
 		    "Usage: afpscope exporter [OPTIONS]\n"
-		    "Watches a running AFP server (or Samba, or nfs-ganesha) all the time and gives\n"
+		    "Watches a running AFP server (%s) all the time and gives\n"
 		    "Prometheus what its requests cost: how many, how long, and where the time went.\n"
 		    "Changes nothing.\n\n",
-		    stdout);
-		opt_help(stdout, exporter_options);
-		return OUTCOME_OK;
-	}
+		    kind_live_others(live));
 	cmd_catch_signals();
 	return exporter_run(&cfg);
 }

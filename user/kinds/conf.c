@@ -234,6 +234,47 @@ int afpconf_bool(const char *value)
 	return -1;
 }
 
+bool afpconf_is_yes(const char *value)
+{
+	return afpconf_bool(value) == 1;
+}
+
+bool afpconf_is_no(const char *value)
+{
+	return !afpconf_bool(value);
+}
+
+void conf_values_add(struct conf_values *v, const char *value)
+{
+	const char *text = !value ? "not set" : *value ? value : "none";
+	struct conf_value *is = VEC_FIND(o, v->of, v->n, !strcasecmp(o->text, text));
+
+	v->all++;
+	if (!is && v->n < CONF_VALUES_MAX) {
+		is = &v->of[v->n++];
+		*is = (struct conf_value) { text, 0 };
+	}
+	if (is)
+		is->n++;
+}
+
+bool conf_values_put(const struct conf_values *v, const char *key, const char *kind,
+		     char text[ERR_TEXT_MAX])
+{
+	char one[ERR_TEXT_MAX] = "";
+
+	err_append(one, "%s%s = ", *text ? "; " : "", key);
+	for (size_t i = 0; i < v->n; i++) {
+		err_append(one, "%s%.80s", i ? ", " : "", v->of[i].text);
+		if (v->of[i].n < v->all)
+			err_append(one, " (%zu of %zu %s)", v->of[i].n, v->all, kind);
+	}
+	if (strlen(text) + strlen(one) + 1 >= ERR_TEXT_MAX)
+		return false;
+	err_append(text, "%s", one);
+	return true;
+}
+
 /* Volumes */
 
 /* What the kernel adds to the name of a folder that was deleted. */
@@ -314,7 +355,7 @@ bool volumes_read_only(const struct afpconf *c, const char *path)
 		    strncmp(item->value, path, length_of(path)) != 0)
 			continue;
 		only = afpconf_find(c, item->section, "read only");
-		if (only && afpconf_bool(only->value) == 1)
+		if (only && afpconf_is_yes(only->value))
 			return true;
 	}
 	return false;

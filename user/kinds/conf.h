@@ -62,6 +62,32 @@ const struct afpconf_item *afpconf_find(const struct afpconf *c, const char *sec
 
 /* 1: yes, true, 1; 0: no, false, 0; -1: neither. */
 int afpconf_bool(const char *value);
+/* Of a conf_rule. */
+bool afpconf_is_yes(const char *value);
+bool afpconf_is_no(const char *value);
+#define CONF_UNLESS_IT ", unless this is what you measure"
+
+/* A setting's values: how many of a server's shares, or volumes, have which. Begins as { 0 }. */
+#define CONF_VALUES_MAX 8 /* more are only in all */
+
+struct conf_values {
+	size_t all, n;
+	struct conf_value {
+		const char *text;
+		size_t n;
+	} of[CONF_VALUES_MAX];
+};
+
+/* One more of them. NULL: it is not set; case is ignored. */
+void conf_values_add(struct conf_values *v, const char *value);
+
+/*
+ * Adds "key = value" to a text, after "; " where it has others, or with several values "key = a (2
+ * of 3 shares), b (1 of 3 shares)"; kind: "shares". false: there is no room for all of it, and the
+ * text stays as it is.
+ */
+bool conf_values_put(const struct conf_values *v, const char *key, const char *kind,
+		     char text[ERR_TEXT_MAX]);
 
 /* The folders of a server's volumes. */
 

@@ -17,14 +17,14 @@
 #include <string.h>
 
 const char *const kind_names[] = {
-#define X(name) #name,
+#define X(name, ...) #name,
 	KINDS(X)
 #undef X
 	    NULL,
 };
 
 const char *const kind_judged[] = {
-#define X(name) #name,
+#define X(name, ...) #name,
 	KINDS_JUDGED(X)
 #undef X
 	    NULL,
@@ -42,12 +42,36 @@ int kind_place(const char *name)
 const struct kind *kind_at(int index)
 {
 	static const struct kind *const kinds[] = {
-#define X(name) &kind_##name,
+#define X(name, ...) &kind_##name,
 		KINDS(X)
 #undef X
 	};
 
 	return kinds[index];
+}
+
+const char *kind_live_names(char out[static ERR_TEXT_MAX])
+{
+	const char *last = kind_at(0)->is.name;
+
+	*out = '\0';
+	for (int i = 1; kind_names[i]; i++) {
+		if (!kind_at(i)->is.has_live)
+			continue;
+		err_append(out, "%s%s", *out ? ", " : "", last);
+		last = kind_names[i];
+	}
+	err_append(out, " and %s", last);
+	return out;
+}
+
+const char *kind_live_others(char out[static ERR_TEXT_MAX])
+{
+	*out = '\0';
+	for (int i = 1; kind_names[i]; i++)
+		if (kind_at(i)->is.has_live)
+			err_append(out, "%sor %s", *out ? ", " : "", kind_at(i)->program);
+	return out;
 }
 
 static int judge_owner(struct kind_found *out, const struct kind_wish *wish, struct err *e)
@@ -259,6 +283,20 @@ int kind_find_called(struct servers *out, const struct kind_wish *w, const char 
 	return 0;
 }
 
+int kind_note_server(const struct servers_entry *s, struct run *r)
+{
+	char ports[ERR_TEXT_MAX] = "";
+	int e = run_note(&r->server, "name", "%s", s->comm);
+
+	for (size_t i = 0; i < s->n_ports; i++)
+		err_append(ports, "%s%u", i ? " " : "", s->port[i]);
+	if (s->n_ports)
+		e |= run_note(&r->server, "port", "%s", ports);
+	if (s->exe[0])
+		e |= run_note(&r->server, "program", "%s", s->exe);
+	return e;
+}
+
 const char *kind_rpc_text(int32_t code)
 {
 	static const char *const accepted[] = {
@@ -428,15 +466,6 @@ int passed_note(const struct target *t, struct run *r, const char *name)
 #define RX_URL     "rx://"
 #define MOUNT_TYPE "fuse.glusterfs"
 
-/* Of a place on these the server is the one that its store is connected to. */
-static const struct {
-	const char *prefix;
-	const struct kind *kind;
-} places_connected[] = {
-	{ "smb://", &kind_smb },
-	{ "nfs://", &kind_nfs },
-};
-
 static bool take_name(char *out, const char *text, size_t len)
 {
 	return len && snprintf(out, PLACE_NAME_MAX, "%.*s", (int)len, text) < PLACE_NAME_MAX;
@@ -491,11 +520,11 @@ const struct kind *place_kind(struct place_server *out, const char *place)
 	*out = (struct place_server) { 0 };
 	if (!strncmp(place, RX_URL, strlen(RX_URL)))
 		return kinds_place_take_rx(out, place + strlen(RX_URL)) ? &kind_rx : NULL;
-	for (size_t i = 0; i < sizeof(places_connected) / sizeof(places_connected[0]); i++) {
-		if (strncmp(place, places_connected[i].prefix, strlen(places_connected[i].prefix)))
-			continue;
-		out->connected = true;
-		return places_connected[i].kind;
+	for (int i = 0; kind_names[i]; i++) {
+		host = kind_at(i)->place;
+		out->connected = host && !strncmp(place, host, strlen(host));
+		if (out->connected)
+			return kind_at(i);
 	}
 	if (!strncmp(place, URL, strlen(URL))) {
 		host = place + strlen(URL);

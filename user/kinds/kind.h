@@ -5,12 +5,9 @@
 /*
  * The kinds of servers, one file each: how a server of the kind is found, what its processes are
  * called, how its clients' bytes are understood, and which of its settings are worth a warning. A
- * new kind is a file and its name in the list, whose first is the default.
+ * new kind is a file, and a row of kinds/list.h.
  */
-#define KINDS(X) X(afp) X(any) X(gluster) X(rx) X(smb) X(nfs)
-/* Of these, the ones that a diagnosis can be made of: their has_diagnosis is true. */
-#define KINDS_JUDGED(X) X(afp) X(gluster) X(rx) X(smb)
-
+#include "kinds/list.h"
 #include "kinds/servers.h"
 #include "kinds/target.h"
 #include "run/kind.h"
@@ -54,6 +51,9 @@ struct kind_found {
 
 struct kind {
 	struct run_kind is;
+	const char *program; /* of has_live but the first kind, as people call it: "Samba" */
+	/* Of places that begin so the server is the one that their store is connected to; NULL. */
+	const char *place;
 	enum afs_decoder decoder; /* NONE: its requests are not known */
 	bool any_order;           /* it answers in any order, in any thread; also is.parks */
 	bool has_volumes;         /* wish.volume may choose among its processes */
@@ -72,7 +72,7 @@ struct kind {
 	int (*conclude)(struct run *r);
 };
 
-#define X(name) extern const struct kind kind_##name;
+#define X(name, ...) extern const struct kind kind_##name;
 KINDS(X)
 #undef X
 
@@ -81,6 +81,11 @@ extern const char *const kind_names[];
 /* Of KINDS_JUDGED; ends with NULL. */
 extern const char *const kind_judged[];
 #define KIND_ANY 1 /* the place of "any" */
+
+/* "afp, smb and nfs": those whose requests can be followed as they happen. Returns out. */
+const char *kind_live_names(char out[static ERR_TEXT_MAX]);
+/* "or Samba, or nfs-ganesha": the programs of these, but the first. Returns out. */
+const char *kind_live_others(char out[static ERR_TEXT_MAX]);
 
 /* By its place in kind_names. */
 const struct kind *kind_at(int index);
@@ -122,6 +127,9 @@ int kind_find_other(const struct kind **k, struct kind_found *out, const struct 
  */
 int kind_find_called(struct servers *out, const struct kind_wish *wish, const char *name,
 		     const char *what, const char *(*foreign)(pid_t pid), struct err *e);
+
+/* Notes its name, its ports and its program, as far as they are known. 0 or -ENOMEM. */
+int kind_note_server(const struct servers_entry *s, struct run *r);
 
 /* Why a server of SunRPC did not carry out a request (bpf/programs.h); NULL: no name. */
 const char *kind_rpc_text(int32_t code);
@@ -168,9 +176,9 @@ struct place_server {
 
 /*
  * place: "gluster://HOST/VOLUME/PATH", or a directory, which may be on a volume that is mounted by
- * FUSE, or "rx://ADDRESS:PORT", or "smb://..." or "nfs://...", as the store takes it. NULL: it is
- * on no server of a known kind; of Rx also: the address is not this machine's. out: on which volume
- * of which server; of SMB and NFS only that it is connected.
+ * FUSE, or "rx://ADDRESS:PORT", or as a kind's .place has it. NULL: it is on no server of a known
+ * kind; of Rx also: the address is not this machine's. out: on which volume of which server; of a
+ * kind with a .place only that it is connected.
  */
 const struct kind *place_kind(struct place_server *out, const char *place);
 

@@ -51,16 +51,10 @@ static void nfs_find_version(char out[static 32], pid_t pid)
 static int nfs_describe(const struct kind_found *f, struct run *r)
 {
 	const struct servers_entry *s = &f->servers.entry[0];
-	char ports[ERR_TEXT_MAX] = "", version[32] = "";
-	int e = run_note(&r->server, "name", "%s", s->comm);
+	char version[32] = "";
+	int e = kind_note_server(s, r);
 
-	for (size_t i = 0; i < s->n_ports; i++)
-		err_append(ports, "%s%u", i ? " " : "", s->port[i]);
 	nfs_find_version(version, f->target.server);
-	if (s->n_ports)
-		e |= run_note(&r->server, "port", "%s", ports);
-	if (s->exe[0])
-		e |= run_note(&r->server, "program", "%s", s->exe);
 	if (version[0])
 		e |= run_note(&r->server, "machine", "nfs-ganesha %s", version);
 	return e;
@@ -146,10 +140,7 @@ static const struct account_names nfs_accounts = {
 /* clang-format on */
 
 /* Statuses (RFC 1813, 7530, 8881). */
-static const struct {
-	int32_t code;
-	const char *text;
-} nfs_texts[] = {
+static const struct result_name nfs_results[] = {
 	{ 1, "not the owner" },
 	{ 2, "no such name" },
 	{ 5, "input or output failed" },
@@ -209,21 +200,6 @@ static const struct {
 	{ 10071, "operation not in a session" },
 };
 
-/* NULL: another one. */
-static const char *nfs_result_text(int32_t code)
-{
-	for (size_t i = 0; i < sizeof(nfs_texts) / sizeof(nfs_texts[0]); i++)
-		if (nfs_texts[i].code == code)
-			return nfs_texts[i].text;
-	return kind_rpc_text(code);
-}
-
-static void nfs_result_names(void (*put)(void *user, int32_t code, const char *text), void *user)
-{
-	for (size_t i = 0; i < sizeof(nfs_texts) / sizeof(nfs_texts[0]); i++)
-		put(user, nfs_texts[i].code, nfs_texts[i].text);
-}
-
 const struct kind kind_nfs = {
 	.is = { .name = "nfs",
 		.role = { [AFS_ROLE_SERVER] = "ganesha" },
@@ -232,11 +208,14 @@ const struct kind kind_nfs = {
 		.has_threads = true,
 		.has_live = true,
 		.accounts = &nfs_accounts,
-		.result_text = nfs_result_text,
-		.result_names = nfs_result_names,
+		.results = nfs_results,
+		.n_results = sizeof(nfs_results) / sizeof(nfs_results[0]),
+		.result_text = kind_rpc_text,
 		.parks = true },
 	.decoder = AFS_DECODER_SUNRPC,
 	.any_order = true,
+	.program = "nfs-ganesha",
+	.place = "nfs://",
 	.foreign = nfs_foreign,
 	.find = nfs_find,
 	.describe = nfs_describe,

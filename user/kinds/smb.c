@@ -88,18 +88,10 @@ static int describe_settings(const struct servers_entry *s, struct run *r)
 static int smb_describe(const struct kind_found *f, struct run *r)
 {
 	const struct servers_entry *s = &f->servers.entry[0];
-	char ports[ERR_TEXT_MAX] = "";
-	int e = 0;
+	int e = kind_note_server(s, r);
 
-	for (size_t i = 0; i < s->n_ports; i++)
-		err_append(ports, "%s%u", i ? " " : "", s->port[i]);
 	if (f->servers.session)
 		e |= run_note(&r->options, "session", "%d", f->servers.session);
-	e |= run_note(&r->server, "name", "%s", s->comm);
-	if (s->n_ports)
-		e |= run_note(&r->server, "port", "%s", ports);
-	if (s->exe[0])
-		e |= run_note(&r->server, "program", "%s", s->exe);
 	return e | describe_settings(s, r) ? -ENOMEM : 0;
 }
 
@@ -168,61 +160,43 @@ static const struct account_names smb_accounts = {
 /* clang-format on */
 
 /* Of MS-ERREF, 2.3.1: those that file servers send. */
-static const struct {
-	uint32_t code;
-	const char *text;
-} smb_results[] = {
+static const struct result_name smb_results[] = {
 	{ 0x00000103, "pending" },
 	{ 0x0000010b, "notify cleanup" },
 	{ 0x0000010c, "too many changes to list" },
-	{ 0x80000005, "more data than asked for" },
-	{ 0x80000006, "no more files" },
-	{ 0x80000014, "attributes inconsistent" },
-	{ 0xc0000003, "information class unknown" },
-	{ 0xc0000008, "handle unknown" },
-	{ 0xc000000d, "parameter invalid" },
-	{ 0xc000000f, "no such file" },
-	{ 0xc0000010, "device request unknown" },
-	{ 0xc0000011, "end of file" },
-	{ 0xc0000016, "login goes on" },
-	{ 0xc0000022, "access denied" },
-	{ 0xc0000023, "buffer too small" },
-	{ 0xc0000033, "name invalid" },
-	{ 0xc0000034, "no such name" },
-	{ 0xc0000035, "name exists" },
-	{ 0xc000003a, "no such path" },
-	{ 0xc0000043, "sharing violation" },
-	{ 0xc0000054, "lock conflict" },
-	{ 0xc0000055, "lock not granted" },
-	{ 0xc0000056, "delete pending" },
-	{ 0xc000006d, "login failed" },
-	{ 0xc000007e, "range not locked" },
-	{ 0xc000007f, "disk full" },
-	{ 0xc00000ba, "is a directory" },
-	{ 0xc00000bb, "not supported" },
-	{ 0xc00000cc, "no such share" },
-	{ 0xc0000101, "directory not empty" },
-	{ 0xc0000103, "not a directory" },
-	{ 0xc0000120, "cancelled" },
-	{ 0xc0000203, "session deleted" },
-	{ 0xc0000225, "not found" },
-	{ 0xc0000275, "no reparse point" },
+	{ (int32_t)0x80000005, "more data than asked for" },
+	{ (int32_t)0x80000006, "no more files" },
+	{ (int32_t)0x80000014, "attributes inconsistent" },
+	{ (int32_t)0xc0000003, "information class unknown" },
+	{ (int32_t)0xc0000008, "handle unknown" },
+	{ (int32_t)0xc000000d, "parameter invalid" },
+	{ (int32_t)0xc000000f, "no such file" },
+	{ (int32_t)0xc0000010, "device request unknown" },
+	{ (int32_t)0xc0000011, "end of file" },
+	{ (int32_t)0xc0000016, "login goes on" },
+	{ (int32_t)0xc0000022, "access denied" },
+	{ (int32_t)0xc0000023, "buffer too small" },
+	{ (int32_t)0xc0000033, "name invalid" },
+	{ (int32_t)0xc0000034, "no such name" },
+	{ (int32_t)0xc0000035, "name exists" },
+	{ (int32_t)0xc000003a, "no such path" },
+	{ (int32_t)0xc0000043, "sharing violation" },
+	{ (int32_t)0xc0000054, "lock conflict" },
+	{ (int32_t)0xc0000055, "lock not granted" },
+	{ (int32_t)0xc0000056, "delete pending" },
+	{ (int32_t)0xc000006d, "login failed" },
+	{ (int32_t)0xc000007e, "range not locked" },
+	{ (int32_t)0xc000007f, "disk full" },
+	{ (int32_t)0xc00000ba, "is a directory" },
+	{ (int32_t)0xc00000bb, "not supported" },
+	{ (int32_t)0xc00000cc, "no such share" },
+	{ (int32_t)0xc0000101, "directory not empty" },
+	{ (int32_t)0xc0000103, "not a directory" },
+	{ (int32_t)0xc0000120, "cancelled" },
+	{ (int32_t)0xc0000203, "session deleted" },
+	{ (int32_t)0xc0000225, "not found" },
+	{ (int32_t)0xc0000275, "no reparse point" },
 };
-
-/* NULL: another one. */
-static const char *smb_result_text(int32_t code)
-{
-	for (size_t i = 0; i < sizeof(smb_results) / sizeof(smb_results[0]); i++)
-		if (smb_results[i].code == (uint32_t)code)
-			return smb_results[i].text;
-	return NULL;
-}
-
-static void smb_result_names(void (*put)(void *user, int32_t code, const char *text), void *user)
-{
-	for (size_t i = 0; i < sizeof(smb_results) / sizeof(smb_results[0]); i++)
-		put(user, (int32_t)smb_results[i].code, smb_results[i].text);
-}
 
 const struct kind kind_smb = {
 	.is = { .name = "smb",
@@ -234,12 +208,14 @@ const struct kind kind_smb = {
 		.has_diagnosis = true,
 		.judged = RUN_JUDGED_SHARES,
 		.accounts = &smb_accounts,
-		.result_text = smb_result_text,
-		.result_names = smb_result_names,
+		.results = smb_results,
+		.n_results = sizeof(smb_results) / sizeof(smb_results[0]),
 		.has_hex_results = true,
 		.parks = true },
 	.decoder = AFS_DECODER_SMB2,
 	.any_order = true,
+	.program = "Samba",
+	.place = "smb://",
 	.foreign = smb_foreign,
 	.find = smb_find,
 	.describe = smb_describe,

@@ -3,7 +3,6 @@
 #include "kinds/smb_settings.h"
 
 #include "base/text.h"
-#include "base/vec.h"
 #include "host/inside.h"
 #include "host/proc/procfs.h"
 
@@ -136,7 +135,7 @@ static const char *next_share(const struct smb_settings *s, size_t *at)
 		while (*at < s->conf.n && s->conf.item[*at].section == section)
 			++*at;
 		prints = value_of(s, section, "printable");
-		if (strcasecmp(section, GLOBAL) != 0 && !(prints && afpconf_bool(prints) == 1))
+		if (strcasecmp(section, GLOBAL) != 0 && !(prints && afpconf_is_yes(prints)))
 			return section;
 	}
 	return NULL;
@@ -158,16 +157,6 @@ struct smb_settings_n smb_settings_count(const struct smb_settings *s, const cha
 
 /* ---- what spoils figures ---- */
 
-static bool smb_is_yes(const char *value)
-{
-	return afpconf_bool(value) == 1;
-}
-
-static bool smb_is_no(const char *value)
-{
-	return !afpconf_bool(value);
-}
-
 static bool smb_is_nought(const char *value)
 {
 	return !strcmp(value, "0");
@@ -182,7 +171,7 @@ static bool smb_is_verbose(const char *value)
 static bool smb_is_sealed(const char *value)
 {
 	return !strcasecmp(value, "required") || !strcasecmp(value, "mandatory") ||
-	       !strcasecmp(value, "desired") || smb_is_yes(value);
+	       !strcasecmp(value, "desired") || afpconf_is_yes(value);
 }
 
 /* A module of a list, which may have a name of its own: "full_audit:first". */
@@ -220,28 +209,26 @@ static bool smb_has_acls(const char *value)
 	return smb_has_module(value, "acl_xattr") || smb_has_module(value, "acl_tdb");
 }
 
-#define UNLESS_IT ", unless this is what you measure"
-
 static const struct conf_rule smb_rules[] = {
 	{ "log-level", false, true, LOG_LEVEL, smb_is_verbose,
 	  "lines are written for single requests: their writes are counted and take time",
 	  "log level = 1", 0 },
-	{ "strict-sync", false, false, "strict sync", smb_is_no,
+	{ "strict-sync", false, false, "strict sync", afpconf_is_no,
 	  "a client that asks to have its data on disk is answered before it is there",
 	  "compare only with servers that answer so, too", 0 },
-	{ "sync-always", false, false, "sync always", smb_is_yes,
-	  "each write waits until its data is on disk", "sync always = no" UNLESS_IT, 0 },
+	{ "sync-always", false, false, "sync always", afpconf_is_yes,
+	  "each write waits until its data is on disk", "sync always = no" CONF_UNLESS_IT, 0 },
 	{ "audit", false, false, "vfs objects", smb_is_audited,
-	  "a line is logged for single requests", "take the module away" UNLESS_IT, 0 },
+	  "a line is logged for single requests", "take the module away" CONF_UNLESS_IT, 0 },
 	{ "scanner", false, false, "vfs objects", smb_is_scanned,
 	  "files are scanned, or moved when they are deleted: work of the module is in requests",
-	  "take the module away" UNLESS_IT, 0 },
+	  "take the module away" CONF_UNLESS_IT, 0 },
 	{ "aio", false, false, "aio read size", smb_is_nought,
 	  "one thread reads for all requests of a client, one after the other",
-	  "remove the line (the default is 1)" UNLESS_IT, 0 },
+	  "remove the line (the default is 1)" CONF_UNLESS_IT, 0 },
 	{ "aio", false, false, "aio write size", smb_is_nought,
 	  "one thread writes for all requests of a client, one after the other",
-	  "remove the line (the default is 1)" UNLESS_IT, 0 },
+	  "remove the line (the default is 1)" CONF_UNLESS_IT, 0 },
 	{ "sealed", false, false, "server smb encrypt", smb_is_sealed,
 	  "clients that can encrypt do so: which requests theirs are is not known",
 	  "server smb encrypt = off while you measure", 0 },
@@ -334,40 +321,19 @@ static const char *const smb_shown[] = {
 	"server multi channel support",
 };
 
-static size_t count_value(const struct smb_settings *s, const char *key, const char *is)
+/* false: the text is full. */
+static bool put_setting(const struct smb_settings *s, const char *key, char out[ERR_TEXT_MAX])
 {
-	const char *share, *value;
-	size_t n = 0;
+	const char *share, *value = value_of(s, GLOBAL, key);
+	struct conf_values all = { 0 };
 
-	for (size_t at = 0; (share = next_share(s, &at));) {
-		value = value_of(s, share, key);
-		n += value && !strcmp(value, is);
-	}
-	return n;
-}
-
-/* "strict sync = Yes", "strict sync = Yes (2 of 3 shares), No (1)" */
-static void put_setting(const struct smb_settings *s, const char *key, char out[ERR_TEXT_MAX])
-{
-	const char *share, *value = value_of(s, GLOBAL, key), *seen[8];
-	size_t all = 0, n = 0;
-
-	for (size_t at = 0; next_share(s, &at);)
-		all++;
 	if (!value)
-		return;
-	err_append(out, "%s%s = ", *out ? "; " : "", key);
-	for (size_t at = 0; (share = next_share(s, &at)) && n < 8;) {
-		value = value_of(s, share, key);
-		if (!value || VEC_FIND(v, seen, n, !strcmp(*v, value)))
-			continue;
-		seen[n++] = value;
-		err_append(out, "%s%.80s", n > 1 ? ", " : "", *value ? value : "none");
-		if (count_value(s, key, value) < all)
-			err_append(out, " (%zu of %zu shares)", count_value(s, key, value), all);
-	}
-	if (!n)
-		err_append(out, "%.80s", *value ? value : "none");
+		return true;
+	for (size_t at = 0; (share = next_share(s, &at));)
+		conf_values_add(&all, value_of(s, share, key));
+	if (!all.n)
+		conf_values_add(&all, value);
+	return conf_values_put(&all, key, "shares", out);
 }
 
 /* Names of files "/samba/vfs/NAME.so" that the process has loaded, each once. */
@@ -402,7 +368,8 @@ int smb_settings_note(const struct smb_settings *s, const struct servers_entry *
 	if (s->file[0])
 		error |= run_note(&r->server, "settings", "%s", s->file);
 	for (size_t i = 0; s->known && i < sizeof(smb_shown) / sizeof(smb_shown[0]); i++)
-		put_setting(s, smb_shown[i], shown);
+		if (!put_setting(s, smb_shown[i], shown))
+			break;
 	text_clean(shown);
 	error |= run_note(&r->server, RUN_SMB_CONF, "%s%s",
 			  s->known ? "" : "not visible: ", s->known ? shown : s->why);

@@ -26,7 +26,7 @@ const struct opt doctor_options[] = {
 	  .more = "A cgroup is given by its path. Where the system and a user have units of one name, the path must "
 	 	"be given." },
 	{ .name = "kind", .arg = "KIND", .type = OPT_CHOICE, .offset = OFFSET(kind), .choice = kind_judged,
-	  .help = "gluster: bricks of GlusterFS; rx: servers of OpenAFS and others over Rx; smb: Samba's smbd (default: afp; otherwise whichever other kind runs here)",
+	  .help = KINDS_HELP(KINDS_JUDGED, " (default: afp; otherwise whichever other kind runs here)"),
 	  .more = "docs/doctor.md lists what can be found of each." },
 	{ .type = OPT_HEADING, .help = "How:" },
 	{ .letter = 'd', .name = "duration", .arg = "SECONDS", .type = OPT_SECONDS, .offset = OFFSET(seconds), .min = 1, .max = 86400,
@@ -45,18 +45,6 @@ const struct opt doctor_options[] = {
 	{ .type = OPT_END },
 };
 /* clang-format on */
-
-static void main_doctor_help(void)
-{
-	fputs("Usage: afpscope doctor [OPTIONS]\n"
-	      "       afpscope doctor [--short] RUN\n"
-	      "Watches a running server of AFP, GlusterFS, Rx or SMB and says what is wrong with\n"
-	      "it, what shows that, and what to try. Changes nothing and needs no client. RUN: a\n"
-	      "saved run of record, doctor or rx. Exit code: 0 nothing is wrong, 1 there are\n"
-	      "findings, 4 no verdict.\n\n",
-	      stdout);
-	opt_help(stdout, doctor_options);
-}
 
 /* The kind of server that has such figures. */
 static const struct run_kind *main_doctor_kind(const json_t *figures)
@@ -142,10 +130,15 @@ int cmd_doctor(int argc, char **argv)
 
 	if (doctor_parse(&cfg, &run, argc, argv, &e))
 		return cmd_usage_error("doctor", &e);
-	if (cfg.help) {
-		main_doctor_help();
-		return OUTCOME_OK;
-	}
+	if (cfg.help)
+		return cmd_help(
+		    doctor_options,
+		    "Usage: afpscope doctor [OPTIONS]\n"
+		    "       afpscope doctor [--short] RUN\n"
+		    "Watches a running server of AFP, GlusterFS, Rx or SMB and says what is wrong with\n"
+		    "it, what shows that, and what to try. Changes nothing and needs no client. RUN: a\n"
+		    "saved run of record, doctor or rx. Exit code: 0 nothing is wrong, 1 there are\n"
+		    "findings, 4 no verdict.\n\n");
 	if (runs_check(&cfg.runs, &e))
 		return cmd_usage_error("doctor", &e);
 	if (run)

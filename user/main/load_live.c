@@ -62,18 +62,29 @@ void load_live_begin(struct load_live *l, const struct load_cfg *cfg, FILE *out)
 
 /* ---- limits ---- */
 
+/* Without those that were not due in the measured time, each of which may be any of them. */
+static uint64_t load_live_due(const struct run_second *s, uint64_t n)
+{
+	return n > s->astray ? n - s->astray : 0;
+}
+
 static void load_live_add(struct load_live_sum *to, const struct run_second *s,
 			  const struct slos *slos)
 {
+	uint64_t over;
+
 	to->n += s->n;
-	to->failed += s->failed;
-	to->dropped += s->dropped;
-	to->sum_ns += (double)s->sum_ns;
+	to->failed += load_live_due(s, s->failed);
+	to->dropped += load_live_due(s, s->dropped);
+	to->sum_ns += (double)(s->sum_ns - s->astray_ns);
 	to->best = fmax(to->best, s->n);
-	for (unsigned int i = 0; i < slos->n; i++)
+	for (unsigned int i = 0; i < slos->n; i++) {
+		over = 0;
 		for (size_t k = 0; k < HIST_BUCKETS(RUN_SECOND_BITS); k++)
 			if ((double)hist_low(k, RUN_SECOND_BITS) > slos->slo[i].limit)
-				to->over[i] += s->bucket[k];
+				over += s->bucket[k];
+		to->over[i] += load_live_due(s, over);
+	}
 }
 
 /* The most actions that there may be at the end. */

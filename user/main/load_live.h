@@ -14,7 +14,8 @@
 #include "main/load.h"
 #include "report/ticker.h"
 
-/* Of the seconds of the measured time that are over: the clients', or the probe's. */
+/* Of the seconds of the measured time that are over: the clients', or the probe's. Of an open loop
+ * what was due before that time is in n and best only. */
 struct load_live_sum {
 	uint64_t n, failed, dropped;
 	uint64_t over[SLO_MAX]; /* longer than that limit */

@@ -504,10 +504,12 @@ void load_plan(const struct load_cfg *cfg, struct engine_job *out)
 static int describe_mix(const struct load_cfg *cfg, struct run_notes *o)
 {
 	const struct mix *m = &cfg->mix;
-	uint64_t set = mix_set_bytes(m) * cfg->directories;
+	uint64_t set = 0, longest = 0;
 	char sizes[512];
 	int r = 0;
 
+	for (unsigned int i = 0; i < cfg->directories; i++)
+		set += mix_dir_bytes(m, cfg->seed, i, cfg->directories, &longest);
 	r |= run_note(o, "mix", "%s", m->name);
 	if (cfg->only)
 		r |= run_note(o, "only", "%s", cfg->only);

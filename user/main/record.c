@@ -194,26 +194,14 @@ static enum outcome record_attach(struct record *rec, struct err *e)
 	return begin_sampling(rec, e) ? OUTCOME_FAILED : OUTCOME_OK;
 }
 
-/* What was asked for is possible with the kind that was found. */
-static enum outcome record_check_kind(const struct record *rec, struct err *e)
-{
-	const struct run_kind *k = &rec->kind->is;
-
-	if (rec->cfg->trace.what && !k->has_live)
-		err_set(e, -EINVAL, RECORD_NO_TRACE, k->name);
-	else if (rec->cfg->trace.replayable && !k->by_session)
-		err_set(e, -EINVAL, RECORD_NO_REPLAY, k->name);
-	else
-		return OUTCOME_OK;
-	return OUTCOME_USAGE;
-}
-
 static enum outcome record_begin(struct record *rec, struct err *e)
 {
 	const struct record_cfg *cfg = rec->cfg;
 	int r = record_find(rec, e);
-	enum outcome o = r ? attach_not_found(r) : record_check_kind(rec, e);
+	enum outcome o = r ? attach_not_found(r) : OUTCOME_OK;
 
+	if (!o && tracing_check_kind(&cfg->trace, &rec->kind->is, e))
+		o = OUTCOME_USAGE;
 	o = o ? o : record_open_run(rec, e);
 	if (o)
 		return o;

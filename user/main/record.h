@@ -8,9 +8,6 @@
 #include "attach/tracing.h"
 #include "attach/whom.h"
 
-#define RECORD_NO_REPLAY "--replayable records what requests of --kind afp asked for, not of %s"
-#define RECORD_NO_TRACE  "--trace records requests of --kind afp, smb and nfs, not of %s"
-
 struct record_cfg {
 	const char *name;  /* of the command: "record" */
 	bool judge, brief; /* the outcome is the diagnosis's; which is printed in a few lines */

@@ -27,30 +27,7 @@ const struct opt record_options[] = {
 	  .more = "Its self-heal daemon and mounts, and glusterd, are watched, too. If several servers on this host "
 	 	"have a volume of that name, --pid or --port of a glusterd chooses one." },
 	{ .name = "kind", .arg = "KIND", .type = OPT_CHOICE, .offset = OFFSET(kind), .choice = kind_names,
-	  .help = "afp: what each AFP command costs; any: whatever program it is, its calls, times and threads; gluster: GlusterFS bricks, by request; rx: servers of OpenAFS and others over Rx, by call; smb: Samba, by request; nfs: nfs-ganesha, by request (default: afp; any with --exe or --unit)",
-	  .more = "With `any` nothing is by request: the report has the program's system calls by class and object, "
-	 	"where its threads' time went, what reached files and disks, and its threads by name with their "
-	 	"CPU time. Its children are watched, too.\n"
-	 	"With `gluster` the report also has the requests by procedure (LOOKUP, CREATE, WRITE, ...), with "
-	 	"their number, their errors and their time in the brick. All bricks of this host (at most 32) are "
-	 	"watched, with glusterd, the self-heal daemon and FUSE mounts beside them; --port or --pid of a "
-	 	"brick: this brick only; of a glusterd: all that belongs to it. --trace is not possible with it.\n"
-	 	"With `rx`, servers over Rx are watched: those of OpenAFS (fileserver, dafileserver, volserver, "
-	 	"davolserver, vlserver, ptserver, buserver, bosserver), rxperf, and `afpscope rx --serve`. The "
-	 	"report has the calls by operation (FetchStatus, VL GetEntryByNameU, ...), with their number, "
-	 	"their errors and their time in the server; run.json also has the packets by type. All such "
-	 	"servers of root, or of the user who runs afpscope, are watched (at most 32), if they are in one "
-	 	"systemd unit; --port, --pid or --exe chooses. A receive buffer that is smaller than was asked "
-	 	"for, or than a burst of clients needs, is a warning. --trace is not possible with it.\n"
-	 	"With `smb`, Samba (smbd) is watched with all its sessions, and smbd-notifyd beside them. The report "
-	 	"has the requests by command of SMB2 and SMB3 (CREATE, READ, CREATE+CLOSE, ...), with their number, "
-	 	"their bytes, their errors and their time in smbd, and the system calls of those that it answers at "
-	 	"once. Of encrypted sessions only the bytes are counted, and a warning says their share. --port or "
-	 	"--pid chooses one of several servers; --pid of a session watches that session alone.\n"
-	 	"With `nfs`, nfs-ganesha is watched. The report has the requests by procedure of NFSv3 and MOUNT, and "
-	 	"of NFSv4 by the operation after which a COMPOUND is named (LOOKUP, READ, v4 OPEN, ...), with their "
-	 	"number, their bytes, their errors and their time in the server, and the system calls of those that "
-	 	"the thread answers that has read them. --port or --pid chooses one of several servers." },
+	  .help = KINDS_HELP(KINDS, " (default: afp; any with --exe or --unit)"), .more = KINDS_MORE },
 	{ .type = OPT_HEADING, .help = "How long (default: until Ctrl-C):" },
 	{ .letter = 'd', .name = "duration", .arg = "SECONDS", .type = OPT_SECONDS, .offset = OFFSET(seconds), .min = 1, .max = 86400,
 	  .help = "at most this long; with a COMMAND until it has ended",
@@ -77,20 +54,6 @@ const struct opt record_options[] = {
 };
 /* clang-format on */
 
-static void record_help(void)
-{
-	fputs(
-	    "Usage: afpscope record [OPTIONS] [-- COMMAND [ARGUMENT...]]\n"
-	    "Watches a running AFP server with all its sessions, present and future, and shows\n"
-	    "what each AFP command costs inside it. Changes nothing and needs no client.\n"
-	    "With --kind any: the calls, times and threads of any other program; with --kind\n"
-	    "gluster: of GlusterFS bricks, and what each of their requests costs; with --kind rx:\n"
-	    "of servers over Rx (OpenAFS), and what each of their calls costs; with --kind smb:\n"
-	    "of Samba, with --kind nfs of nfs-ganesha, and what each of its requests costs.\n\n",
-	    stdout);
-	opt_help(stdout, record_options);
-}
-
 /* --exe and --unit are of kind any; 0 or a negative errno. */
 static int kind_check(struct record_cfg *c, struct err *e)
 {
@@ -107,11 +70,7 @@ static int kind_check(struct record_cfg *c, struct err *e)
 		c->kind = KIND_ANY;
 	if (c->volume && !kind_at(c->kind)->has_volumes)
 		return err_set(e, -EINVAL, "--volume is of --kind gluster");
-	if (c->trace.what && !kind_at(c->kind)->is.has_live)
-		return err_set(e, -EINVAL, RECORD_NO_TRACE, kind_names[c->kind]);
-	if (c->trace.replayable && !kind_at(c->kind)->is.by_session)
-		return err_set(e, -EINVAL, RECORD_NO_REPLAY, kind_names[c->kind]);
-	return 0;
+	return tracing_check_kind(&c->trace, &kind_at(c->kind)->is, e);
 }
 
 int record_parse(struct record_cfg *cfg, int argc, char **argv, struct err *e)
@@ -136,10 +95,16 @@ int cmd_record(int argc, char **argv)
 
 	if (record_parse(&cfg, argc, argv, &e))
 		return cmd_usage_error("record", &e);
-	if (cfg.help) {
-		record_help();
-		return OUTCOME_OK;
-	}
+	if (cfg.help)
+		return cmd_help(
+		    record_options,
+		    "Usage: afpscope record [OPTIONS] [-- COMMAND [ARGUMENT...]]\n"
+		    "Watches a running AFP server with all its sessions, present and future, and shows\n"
+		    "what each AFP command costs inside it. Changes nothing and needs no client.\n"
+		    "With --kind any: the calls, times and threads of any other program; with --kind\n"
+		    "gluster: of GlusterFS bricks, and what each of their requests costs; with --kind rx:\n"
+		    "of servers over Rx (OpenAFS), and what each of their calls costs; with --kind smb:\n"
+		    "of Samba, with --kind nfs of nfs-ganesha, and what each of its requests costs.\n\n");
 	if (runs_check(&cfg.runs, &e) || (cfg.command && child_check(cfg.command[0], &e)))
 		return cmd_usage_error("record", &e);
 	cmd_catch_signals();

@@ -234,11 +234,7 @@ void speedtest_help(const struct speedtest_cfg *cfg, FILE *out)
 		"       %s -L -P DIRECTORY [OPTIONS]\n",
 		name, cfg->w.compatible ? "" : "|JOB.ini", name);
 	if (!cfg->w.compatible)
-		fprintf(out,
-			"       %s [OPTIONS] DIRECTORY|gluster://HOST/VOLUME/PATH\n"
-			"       %s [OPTIONS] smb://USER@HOST:PORT/SHARE/PATH\n"
-			"       %s [OPTIONS] nfs://HOST:PORT/EXPORT/PATH\n",
-			name, name, name);
+		session_put_places(out, "speedtest");
 	fputs(
 	    "Reads, writes and copies files of given sizes on an AFP server and shows how fast;\n"
 	    "where the server runs on this host, also what it costs there and what limits it.\n\n",

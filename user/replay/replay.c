@@ -96,6 +96,18 @@ static int replay_make_anew(struct replay_run *f, struct err *e)
 	return r ? r : replay_clients_make(f->clients, e);
 }
 
+/* Where the server had no place for all of them, fewer may do. */
+static void replay_say_sessions(const struct replay_run *f, struct err *e)
+{
+	const struct err why = *e;
+
+	if (f->plan->n_at_once < f->plan->n_clients)
+		err_set(e, -ECONNREFUSED,
+			"%s (sessions of a user that follow each other can share one: "
+			"--sessions %u is enough for all)",
+			why.text, f->plan->n_at_once * f->cfg->copies);
+}
+
 static int replay_make(struct replay_run *f, struct err *e)
 {
 	struct replay_clients_opts o = { .session = &f->w.s,
@@ -112,6 +124,8 @@ static int replay_make(struct replay_run *f, struct err *e)
 	o.found = f->found;
 	r = r ? r : replay_clients_open(&f->clients, &o, e);
 	f->w.faults.none_open = r == -ECONNREFUSED;
+	if (r == -ECONNREFUSED)
+		replay_say_sessions(f, e);
 	r = r ? r : replay_room(f, e);
 	r = r ? r : replay_make_base(f, e);
 	r = r ? r : replay_clients_make(f->clients, e);

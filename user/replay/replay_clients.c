@@ -32,7 +32,7 @@ struct replay_clients {
 	/* Client i of the plan in copy k is i * o.copies + k here: the first clients of copies come
 	 * first. */
 	struct replay_client **client;
-	unsigned int n, threads;
+	unsigned int n, threads, n_sinks;
 	uint8_t *data, *sinks;
 	size_t data_len, sink_len;
 	bool makes_dirs;
@@ -118,10 +118,12 @@ static void replay_clients_free(void *own)
 
 /* ---- opening ---- */
 
-/* What is written is the same for all; what is read is not looked at. */
+/* What is written is the same for all. What is read is not looked at, but no two threads put it
+ * into the same memory: clients whose stores block may have a thread each. */
 static bool replay_clients_buffers(struct replay_clients *c)
 {
 	const struct replay_plan *p = c->o.plan;
+	const bool blocks = session_blocks(c->o.session->cfg);
 	uint64_t write_max = PAGE_LEN, read_max = PAGE_LEN;
 
 	for (uint32_t i = 0; i < p->n_clients; i++) {
@@ -134,8 +136,11 @@ static bool replay_clients_buffers(struct replay_clients *c)
 	c->data_len = write_max < DATA_MOST ? (size_t)write_max : DATA_MOST;
 	c->sink_len = read_max < DATA_MOST ? (size_t)read_max : DATA_MOST;
 	c->sink_len = (c->sink_len + PAGE_LEN - 1) / PAGE_LEN * PAGE_LEN;
+	if (blocks && c->sink_len > c->o.session->store->chunk_read)
+		c->sink_len = c->o.session->store->chunk_read;
+	c->n_sinks = blocks ? c->n : c->threads;
 	if (posix_memalign((void **)&c->data, PAGE_LEN, c->data_len) ||
-	    posix_memalign((void **)&c->sinks, PAGE_LEN, c->sink_len * c->threads))
+	    posix_memalign((void **)&c->sinks, PAGE_LEN, c->sink_len * c->n_sinks))
 		return false;
 	pattern_fill(c->data, c->data_len / 8 * 8, 0, 1);
 	return true;
@@ -167,7 +172,7 @@ static int replay_clients_client(struct replay_clients *c, unsigned int i)
 
 	c->at[i] = places_client(&c->places, as, 1, i);
 	c->client[i] = replay_client_new(&c->copy[i % c->o.copies].c, number,
-					 c->sinks + c->sink_len * (i % c->threads), c->sink_len);
+					 c->sinks + c->sink_len * (i % c->n_sinks), c->sink_len);
 	return c->client[i] ? 0 : -ENOMEM;
 }
 
@@ -229,7 +234,7 @@ static int replay_clients_open_for(struct clients **out, const struct replay_cli
 	opts.n = c->n;
 	opts.threads = c->threads;
 	opts.realtime = o->realtime;
-	opts.data_b = c->data_len + c->sink_len * c->threads;
+	opts.data_b = c->data_len + c->sink_len * c->n_sinks;
 	return r ? r : clients_open(c->all, &opts, &not_open, e);
 }
 

@@ -77,6 +77,27 @@ static void replay_doubt(const struct replay_plan *p, const struct run_load *loa
 		 (unsigned long long)n, p->n_steps);
 }
 
+/* A server that refuses what users do, and so is not sent the rest of it, is quick: they would have
+ * it otherwise. As many as may be late may be so. */
+static void replay_doubt_refused(const struct replay_done *done, struct run_slo *kept_up)
+{
+	unsigned long long n = 0, all = 0;
+
+	for (unsigned int v = 0; v < N_STORE_VERBS; v++) {
+		n += done->n[v][REPLAY_NEW_ERROR] + done->n[v][REPLAY_UNSENT] +
+		     done->n[v][REPLAY_LACKS];
+		for (unsigned int o = 0; o < REPLAY_N_OUTCOMES; o++)
+			all += done->n[v][o];
+	}
+	if (kept_up->verdict != RUN_SLO_KEPT || n * 100 <= all)
+		return;
+	kept_up->verdict = RUN_SLO_UNSURE;
+	snprintf(kept_up->why, sizeof(kept_up->why),
+		 "%llu of %llu requests were refused, or not sent, which was not so in the "
+		 "recording",
+		 n, all);
+}
+
 /* 99 of 100 are not late by more than a second, or a tenth of a replay that is shorter than 10 s.
  */
 static bool replay_keeps_up(struct slos *out, const struct replay_plan *p)
@@ -85,7 +106,7 @@ static bool replay_keeps_up(struct slos *out, const struct replay_plan *p)
 	char text[80];
 	struct err e;
 
-	*out = (struct slos) { 0 };
+	*out = (struct slos) { .carried = true };
 	snprintf(text, sizeof(text), "p99<=%.6gms," FAILED, fmin(LATE_MS, planned_ms * LATE));
 	return planned_ms > 0 && !slo_take(out, text, &e);
 }
@@ -95,7 +116,7 @@ enum run_slo_verdict replay_judge(const struct slos *s, const struct replay_plan
 				  struct run_slo *kept_up, bool stopped)
 {
 	const uint64_t late_n = load->late_n, late_max_ns = load->late_max_ns;
-	struct slos default_slos;
+	struct slos default_slos, given = *s;
 	enum run_slo_verdict worst;
 
 	/* What delayed one request is in the times of those that came after it, too. */
@@ -108,8 +129,10 @@ enum run_slo_verdict replay_judge(const struct slos *s, const struct replay_plan
 		slo_judge(&default_slos, load, NULL, stopped);
 		*kept_up = load->slo[0];
 		replay_doubt(p, load, kept_up);
+		replay_doubt_refused(done, kept_up);
 	}
-	worst = slo_judge(s, load, NULL, stopped);
+	given.carried = true;
+	worst = slo_judge(&given, load, NULL, stopped);
 	load->late_n = late_n;
 	load->late_max_ns = late_max_ns;
 	return worst;

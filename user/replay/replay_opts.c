@@ -60,6 +60,10 @@ const struct opt replay_options[] = {
 	  .help = "N copies of each session, such as x3, each copy with files of its own (default: x1)",
 	  .more = "Copies do not depend on one another. They begin one after the other within a second, so that not all send the same "
 		"request at the same moment. The files of the second copy and further ones are in directories below that of the first." },
+	{ .name = "sessions", .arg = "N", .type = OPT_UINT, .offset = AT(sessions), .min = 1, .max = CLIENTS_MAX,
+	  .help = "open at most N sessions at once, where the server has no place for more: one that has ended is used for a later one of the same user",
+	  .more = "By default each session of the recording is a session of its own, all of which are opened before the replay. "
+		"`--dry-run` says how many are needed at once." },
 	{ .name = "of-user", .arg = "USER,...", .type = OPT_CALL, .offset = AT(of_user), .call = replay_opts_take_of_user, .group = "of-user", .repeats = true,
 	  .help = "only the sessions of these users of the recording, names or numbers (default: all)",
 	  .more = "`--dry-run` says which there are. The trace has the numbers; the names are those that the recording's run has seen." },
@@ -104,6 +108,9 @@ int replay_check(const struct replay_cfg *cfg, struct err *e)
 	if (cfg->to_s > 0 && cfg->to_s <= cfg->from_s)
 		return err_set(e, -EINVAL, "--to %g: not later than --from %g", cfg->to_s,
 			       cfg->from_s);
+	if (cfg->sessions && cfg->sessions < cfg->copies)
+		return err_set(e, -EINVAL, "--sessions %u: fewer than the copies of --clients x%u",
+			       cfg->sessions, cfg->copies);
 	if (cfg->prepare && cfg->keep)
 		return err_set(e, -EINVAL, "--keep: --prepare keeps the files anyway");
 	if (cfg->users_file && cfg->w.s.local)
@@ -130,6 +137,7 @@ struct replay_opts replay_opts_of(const struct replay_cfg *cfg)
 {
 	return (struct replay_opts) { .speed = cfg->speed,
 				      .no_think = cfg->no_think,
+				      .most_sessions = cfg->sessions / cfg->copies,
 				      .from_ns = (uint64_t)(cfg->from_s * 1e9),
 				      .to_ns = (uint64_t)(cfg->to_s * 1e9) };
 }
@@ -144,7 +152,12 @@ int replay_read(const struct replay_cfg *cfg, struct replay_plan **plan, struct 
 	while (only.n < REPLAY_OF_USER_MAX && only.words[only.n])
 		only.n++;
 	r = recording_plan(plan, about, cfg->recording, &o, &only, e);
-	if (!r && !(*plan)->n_steps)
+	if (!r && !(*plan)->n_steps && (cfg->from_s > 0 || cfg->to_s > 0))
+		r = err_set(e, -ENODATA,
+			    "%s: nothing in this part of it can be replayed; all of it is %.1f s "
+			    "long",
+			    cfg->recording, (double)(*plan)->end_ns / 1e9);
+	else if (!r && !(*plan)->n_steps)
 		r = err_set(e, -ENODATA, "%s: nothing in it can be replayed", cfg->recording);
 	if (!r && (uint64_t)(*plan)->n_clients * cfg->copies > CLIENTS_MAX)
 		r = err_set(e, -EINVAL, "--clients x%u: %u sessions come to more than %d clients",
@@ -176,6 +189,8 @@ int replay_describe(const struct replay_cfg *cfg, const struct replay_plan *p,
 	r |= run_note(o, "clients", "%u", p->n_clients * n);
 	if (n > 1)
 		r |= run_note(o, "copies", "%u", n);
+	if (cfg->sessions)
+		r |= run_note(o, "sessions", "%u", cfg->sessions);
 	r |= replay_describe_of_user(cfg, o);
 	if (cfg->users.n)
 		r |= run_note(o, "users", "%u", cfg->users.n);

@@ -106,6 +106,11 @@ static void replay_say_requests(FILE *out, const struct replay_plan *p, unsigned
 		cell_count(clients).text, plural(clients));
 	if (copies > 1)
 		fprintf(out, " (%u copies of %u)", copies, p->n_clients);
+	if (p->n_sessions > p->n_clients)
+		fprintf(out, " in place of %s", cell_count((uint64_t)p->n_sessions * copies).text);
+	else if (p->n_sessions > p->n_at_once)
+		fprintf(out, " (%s are needed at once: --sessions)",
+			cell_count((uint64_t)p->n_at_once * copies).text);
 	fprintf(out, ", %sB to be read, %sB to be written, ",
 		cell_short((double)all.read_b * copies).text,
 		cell_short((double)all.written_b * copies).text);

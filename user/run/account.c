@@ -2,6 +2,8 @@
 /* Names from the AFP reference (3.x) and netatalk's include/atalk/afp.h. */
 #include "run/account.h"
 
+#include "run/result.h"
+
 #include <stdio.h>
 #include <string.h>
 
@@ -11,11 +13,10 @@ const struct account_column_def account_columns[ACCOUNT_N_COLUMNS] = {
 #undef X
 };
 
-/* Results of AFP. */
-#define GO_ON     (-5001)
-#define THE_END   (-5009)
-#define NO_ITEM   (-5012)
-#define NO_OBJECT (-5018)
+#define GO_ON     AFP_ERR_CONTINUE
+#define THE_END   AFP_ERR_END_OF_FILE
+#define NO_ITEM   AFP_ERR_ITEM_NOT_FOUND
+#define NO_OBJECT AFP_ERR_NO_OBJECT
 
 static void unnamed(unsigned int number, char buf[ACCOUNT_NAME_MAX])
 {

@@ -37,7 +37,12 @@ static bool run_doubts_saturated(const struct run_load *l, char text[RUN_DOUBT_L
 	snprintf(text, RUN_DOUBT_LEN,
 		 "a thread of the load generator ran, or waited for a CPU, %.0f%% of the time",
 		 run_load_busiest(l) * 100);
-	return run_load_saturated(l);
+	if (run_load_saturated(l))
+		return true;
+	snprintf(text, RUN_DOUBT_LEN,
+		 "a thread of the load generator ran, or waited for a CPU, %.0f%% of a second",
+		 (double)l->busy_second_ns / 1e7);
+	return run_load_saturated_once(l);
 }
 
 /* The probe gets another one. */

@@ -2,7 +2,7 @@
 /* What a run says of its kind of server. */
 #include "run/kind.h"
 
-#include "run/result.h"
+#include "base/vec.h"
 #include "run/run.h"
 
 #include <ctype.h>
@@ -166,18 +166,23 @@ const struct account_names *run_kind_accounts(const struct run_kind *k)
 	return k ? k->accounts : NULL;
 }
 
-const char *run_kind_result_text(const struct run_kind *k, int32_t code)
+const struct result_name *run_kind_results(const struct run_kind *k, size_t *n)
 {
-	return k && k->result_text ? k->result_text(code) : result_text(code);
+	bool own = k && (k->results || k->result_text);
+
+	*n = own ? k->n_results : result_n_afp;
+	return own ? k->results : result_afp;
 }
 
-void run_kind_result_names(const struct run_kind *k,
-			   void (*put)(void *user, int32_t code, const char *text), void *user)
+const char *run_kind_result_text(const struct run_kind *k, int32_t code)
 {
-	if (k && k->result_names)
-		k->result_names(put, user);
-	else
-		result_names(put, user);
+	size_t n;
+	const struct result_name *all = run_kind_results(k, &n);
+	const struct result_name *is = VEC_FIND(r, all, n, r->code == code);
+
+	if (is)
+		return is->text;
+	return k && k->result_text ? k->result_text(code) : NULL;
 }
 
 char *run_kind_result(const struct run_kind *k, int32_t code, char out[RUN_RESULT_MAX])

@@ -6,6 +6,7 @@
 
 #include "run/account.h"
 #include "run/figures.h"
+#include "run/result.h"
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -52,11 +53,13 @@ struct run_kind {
 	bool has_live; /* its requests can be followed as they happen: top, slow, exporter, records
 			*/
 	bool has_diagnosis;
-	enum run_judged judged;                   /* of has_diagnosis */
-	const struct account_names *accounts;     /* NULL: AFP's */
-	const char *(*result_text)(int32_t code); /* NULL: AFP's; it may return NULL: no name */
-	/* As result_names(); NULL: AFP's. */
-	void (*result_names)(void (*put)(void *user, int32_t code, const char *text), void *user);
+	enum run_judged judged;               /* of has_diagnosis */
+	const struct account_names *accounts; /* NULL: AFP's */
+	/* What its results mean, and those that are not among them (which may return NULL: it has
+	 * no name). Both NULL: as AFP's. */
+	const struct result_name *results;
+	size_t n_results;
+	const char *(*result_text)(int32_t code);
 	bool has_hex_results; /* people know them as 0xc0000034 */
 	bool parks;           /* bpf/park.h */
 };
@@ -106,8 +109,8 @@ const struct account_names *run_kind_accounts(const struct run_kind *k);
 const char *run_kind_rest(const struct run_kind *k);
 /* What a result of a request means; NULL: no name. k NULL: of AFP. */
 const char *run_kind_result_text(const struct run_kind *k, int32_t code);
-void run_kind_result_names(const struct run_kind *k,
-			   void (*put)(void *user, int32_t code, const char *text), void *user);
+/* Those of its results that a table names: *n. */
+const struct result_name *run_kind_results(const struct run_kind *k, size_t *n);
 /* The result as people know it. Returns out. */
 #define RUN_RESULT_MAX 16
 char *run_kind_result(const struct run_kind *k, int32_t code, char out[RUN_RESULT_MAX]);

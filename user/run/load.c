@@ -238,6 +238,11 @@ bool run_load_saturated(const struct run_load *l)
 	return run_load_busiest(l) >= SATURATED;
 }
 
+bool run_load_saturated_once(const struct run_load *l)
+{
+	return (double)l->busy_second_ns >= SATURATED * NS_PER_S;
+}
+
 bool run_load_behind(const struct run_load *l)
 {
 	double n = 0;
@@ -277,6 +282,13 @@ unsigned int run_load_kinds(const struct run_load *l)
 	for (size_t i = 0; i < l->n_actions; i++)
 		n += l->action[i].n != 0;
 	return n;
+}
+
+uint64_t run_load_backlog(const struct run_load *l)
+{
+	double after = (double)l->n_ended_after, before = (double)l->n_due_before;
+
+	return after - before > 1 + 3 * sqrt(after + before) ? (uint64_t)(after - before) : 0;
 }
 
 bool run_load_outlasted(const struct run_load *l)

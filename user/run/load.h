@@ -106,6 +106,12 @@ struct run_second {
 	uint64_t bytes;          /* of those that did not fail */
 	uint64_t sum_ns, max_ns; /* latencies from the planned start; of those that did not fail */
 	uint32_t bucket[HIST_BUCKETS(RUN_SECOND_BITS)]; /* hist_index() */
+	/*
+	 * Of these, in an open loop, those that were not due in the measured time, and so are in
+	 * nothing but seconds; and their latencies. Only while the load works.
+	 */
+	uint32_t astray;
+	uint64_t astray_ns;
 };
 
 /* A part of the measured time in which the rate of an open loop changes evenly, or the number of
@@ -124,7 +130,7 @@ struct run_stage {
 #define RUN_SECONDS_MAX 7200
 
 /* A time without a session, of a probe that then got another one. */
-#define RUN_GAPS_MAX 32
+#define RUN_GAPS_MAX 1000
 struct run_gap {
 	uint64_t from_ns, to_ns; /* CLOCK_MONOTONIC; to_ns 0: there was none until the end */
 	char why[256];
@@ -205,6 +211,11 @@ struct run_load {
 	 */
 	struct hist undone;
 	uint64_t n_held;
+	/*
+	 * Of an open loop, without those that failed: actions done that ended after the measured
+	 * time; and others that ended in it and were due before, which are in no other figure.
+	 */
+	uint64_t n_ended_after, n_due_before;
 	uint64_t n_contended; /* actions that met a lock of another; they are among those done */
 	/* Of a rate that the generator cannot offer: how far behind it was at the end; else 0. */
 	uint64_t unoffered_ns;
@@ -231,6 +242,9 @@ struct run_load {
 	uint64_t n_paused, paused_max_ns;
 	uint64_t cpu_ns, runq_ns;         /* its threads ran, and waited for a CPU: all together */
 	uint64_t cpu_max_ns, runq_max_ns; /* the one in which both together are most */
+	/* Of a rate or a number of clients that changes: both together, in the second of the
+	 * measured time and the thread in which they were most. */
+	uint64_t busy_second_ns;
 	/*
 	 * All clients together made data and compared what was read for so long. In a closed loop
 	 * done_ns, common_ns, the latencies and the times of clients are without it: each client's
@@ -291,6 +305,8 @@ enum run_load_of { RUN_LOAD_ALWAYS, RUN_LOAD_OPEN, RUN_LOAD_CLOSED, RUN_LOAD_GIV
 	X(n_found_none, SUM, "found_none", OPEN)                                                   \
 	X(queue_processes, MOST, NULL, ALWAYS)                                                     \
 	X(n_cut, SUM, "cut_off", ALWAYS)                                                           \
+	X(n_ended_after, SUM, "ended_after", OPEN)                                                 \
+	X(n_due_before, SUM, "due_before", OPEN)                                                   \
 	X(n_contended, SUM, "contended", ALWAYS)                                                   \
 	X(n_held, SUM, "held", ALWAYS)                                                             \
 	X(unoffered_ns, MOST, "unoffered_ns", OPEN)                                                \
@@ -309,6 +325,7 @@ enum run_load_of { RUN_LOAD_ALWAYS, RUN_LOAD_OPEN, RUN_LOAD_CLOSED, RUN_LOAD_GIV
 	X(cpu_max_ns, OWN, "cpu_max_ns", ALWAYS)                                                   \
 	X(runq_ns, SUM, "runq_ns", ALWAYS)                                                         \
 	X(runq_max_ns, OWN, "runq_max_ns", ALWAYS)                                                 \
+	X(busy_second_ns, MOST, "busy_second_ns", ALWAYS)                                          \
 	X(aside_ns, SUM, "aside_ns", ALWAYS)                                                       \
 	X(rtt_n, SUM, NULL, ALWAYS)                                                                \
 	X(rtt_sum_ns, SUM, NULL, ALWAYS)
@@ -328,6 +345,8 @@ extern const struct run_load_figure run_load_figures[RUN_LOAD_N_FIGURES];
 double run_load_busiest(const struct run_load *l);
 /* Nearly all of it: it may be the limit. */
 bool run_load_saturated(const struct run_load *l);
+/* The same of one second (busy_second_ns): it may have been the limit then. */
+bool run_load_saturated_once(const struct run_load *l);
 /* Its actions, more than very few of them, began more than 1 ms late. */
 bool run_load_behind(const struct run_load *l);
 
@@ -355,6 +374,12 @@ void run_load_add(struct run_load *to, const struct run_load *from);
  * all. Of clients with a session; 1 where no action was complete.
  */
 double run_load_fairness(const struct run_load *l);
+
+/*
+ * Of an open loop, how many of the actions done the server still had to do when the measured time
+ * was over, beyond those that it had to do when it began; 0: no more than chance makes them.
+ */
+uint64_t run_load_backlog(const struct run_load *l);
 
 /* Whether actions outlasted the measured time that are many beside those that ended in it. */
 bool run_load_outlasted(const struct run_load *l);

@@ -2,12 +2,9 @@
 /* AFP result codes in words (AFP reference 3.x; netatalk's include/atalk/afp.h). */
 #include "run/result.h"
 
-#include <stddef.h>
+#include "base/vec.h"
 
-static const struct {
-	int32_t code;
-	const char *text;
-} texts[] = {
+const struct result_name result_afp[] = {
 	{ -1068, "too many logins" },
 	{ -1071, "server busy" },
 	{ -5000, "access denied" },
@@ -58,16 +55,11 @@ static const struct {
 	{ -6754, "wrong user or password" },
 };
 
+const size_t result_n_afp = sizeof(result_afp) / sizeof(result_afp[0]);
+
 const char *result_text(int32_t code)
 {
-	for (size_t i = 0; i < sizeof(texts) / sizeof(texts[0]); i++)
-		if (texts[i].code == code)
-			return texts[i].text;
-	return NULL;
-}
+	const struct result_name *is = VEC_FIND(r, result_afp, result_n_afp, r->code == code);
 
-void result_names(void (*put)(void *user, int32_t code, const char *text), void *user)
-{
-	for (size_t i = 0; i < sizeof(texts) / sizeof(texts[0]); i++)
-		put(user, texts[i].code, texts[i].text);
+	return is ? is->text : NULL;
 }

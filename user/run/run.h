@@ -491,8 +491,9 @@ int run_absent(struct run *r, unsigned int role, const char *part, const char *w
 
 /* Note in "server": the program of a backend that is not the kind's own, such as MariaDB's. */
 #define RUN_BACKEND_PROGRAM "cnid.program"
-/* Note in "server": settings of a server of SMB, or why they are not known. */
+/* Notes in "server": settings of a server of SMB, of AFP, or why they are not known. */
 #define RUN_SMB_CONF "smb.conf"
+#define RUN_AFP_CONF "afp.conf"
 /* Note in "server": how many clients that are not ours it had, and their requests. */
 #define RUN_OTHERS "other_clients"
 int run_book(struct run *r, const char *name, const char *with, uint64_t ours, uint64_t theirs);

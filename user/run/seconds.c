@@ -14,6 +14,8 @@ void run_second_add(struct run_second *to, const struct run_second *from)
 	to->n += from->n;
 	to->failed += from->failed;
 	to->sum_ns += from->sum_ns;
+	to->astray += from->astray;
+	to->astray_ns += from->astray_ns;
 	if (from->max_ns > to->max_ns)
 		to->max_ns = from->max_ns;
 	for (size_t i = 0; i < HIST_BUCKETS(RUN_SECOND_BITS); i++)

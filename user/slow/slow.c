@@ -13,6 +13,7 @@
 #include "drive/slo.h"
 #include "host/proc/syscalls.h"
 #include "host/rights.h"
+#include "kinds/kind.h"
 #include "report/cell.h"
 #include "report/paint.h"
 #include "slow/slow_keep.h"
@@ -496,19 +497,18 @@ int cmd_slow(int argc, char **argv)
 {
 	struct slow_cfg cfg;
 	struct err e = { 0 };
+	char live[ERR_TEXT_MAX];
 
 	if (slow_parse(&cfg, argc, argv, &e))
 		return cmd_usage_error("slow", &e);
-	if (cfg.help) {
-		fputs(
+	if (cfg.help)
+		return cmd_help(
+		    slow_options,
 		    "Usage: afpscope slow [OPTIONS]\n"
-		    "Watches a running AFP server (or Samba, or nfs-ganesha) with all its sessions,\n"
+		    "Watches a running AFP server (%s) with all its sessions,\n"
 		    "and prints a line for each slow request as it ends, and for those that do not.\n"
 		    "Changes nothing.\n\n",
-		    stdout);
-		opt_help(stdout, slow_options);
-		return OUTCOME_OK;
-	}
+		    kind_live_others(live));
 	cmd_catch_signals();
 	signal(SIGPIPE, SIG_DFL); /* "slow | head" ends with head */
 	return slow_run(&cfg);

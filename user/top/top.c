@@ -11,6 +11,7 @@
 #include "base/opt.h"
 #include "base/text.h"
 #include "host/rights.h"
+#include "kinds/kind.h"
 
 #include <errno.h>
 #include <inttypes.h>
@@ -553,20 +554,19 @@ int cmd_top(int argc, char **argv)
 {
 	struct top_cfg cfg;
 	struct err e = { 0 };
+	char live[ERR_TEXT_MAX];
 
 	if (top_parse(&cfg, argc, argv, &e))
 		return cmd_usage_error("top", &e);
-	if (cfg.help) {
-		fputs(
+	if (cfg.help)
+		return cmd_help(
+		    top_options,
 		    "Usage: afpscope top [OPTIONS]\n"
-		    "What a running AFP server (or Samba, or nfs-ganesha) does now, step by step: how\n"
+		    "What a running AFP server (%s) does now, step by step: how\n"
 		    "many requests, how long they take and what in, by command, user, client, volume,\n"
 		    "session or file. On a terminal a table that keys change (F1 lists them). Changes\n"
 		    "nothing.\n\n",
-		    stdout);
-		opt_help(stdout, top_options);
-		return OUTCOME_OK;
-	}
+		    kind_live_others(live));
 	cmd_catch_signals();
 	signal(SIGPIPE, SIG_DFL); /* "top -b | head" ends with head */
 	return top_run(&cfg);

@@ -56,14 +56,6 @@ struct layout_names {
 	const char *comma;
 };
 
-static void layout_put_result(void *user, int32_t code, const char *text)
-{
-	struct layout_names *names = user;
-
-	fprintf(names->out, "%s\n \"%" PRId32 "\": \"%s\"", names->comma, code, text);
-	names->comma = ",";
-}
-
 /* What programs print for results, and for the fields with the parts of a request's time. */
 static void layout_put_words(FILE *out, const struct run_kind *kind)
 {
@@ -72,11 +64,14 @@ static void layout_put_words(FILE *out, const struct run_kind *kind)
 		AFS_COLUMNS(X)
 #undef X
 	};
-	struct layout_names names = { .out = out, .comma = "" };
 	char text[RUN_WORD_MAX];
+	size_t n;
+	const struct result_name *all = run_kind_results(kind, &n);
 
 	fputs("\"results\": {", out);
-	run_kind_result_names(kind, layout_put_result, &names);
+	for (size_t i = 0; i < n; i++)
+		fprintf(out, "%s\n \"%" PRId32 "\": \"%s\"", i ? "," : "", all[i].code,
+			all[i].text);
 	fputs("\n},\n\"parts\": {", out);
 	for (size_t i = 0; i < ACCOUNT_N_COLUMNS; i++)
 		fprintf(out, "%s\n \"%s\": \"%s\"", i ? "," : "", field[i],

@@ -138,12 +138,26 @@ static int reader_find(struct trace_reader *t, const char *folder, const char *s
 
 /* ---- the stream ---- */
 
+/* Its first packet begins with the number that begins all, but from behind. */
+static bool reader_is_swapped(const struct trace_reader *t)
+{
+	uint32_t magic;
+
+	return pread(t->fd, &magic, sizeof(magic), 0) == sizeof(magic) &&
+	       magic == __builtin_bswap32(TRACE_MAGIC);
+}
+
 static int reader_open_stream(struct trace_reader *t, int dir, const char *folder,
 			      const char *stream, struct err *e)
 {
 	uint64_t len;
 
 	t->fd = file_open(dir, stream, &len);
+	if (t->fd >= 0 && reader_is_swapped(t))
+		return err_set(e, -EINVAL,
+			       "%s: the trace is of a machine of the other byte order, which is "
+			       "not read",
+			       folder);
 	if (t->fd >= 0)
 		return 0;
 	return t->fd == -ENOENT ? err_set(e, -ENOENT, "%s: the trace has no %s", folder, stream)

@@ -46,6 +46,7 @@ class How(Enum):
     COMMAND = auto()  # that the user gave
     START = auto()  # of a server
     BOOK = auto()  # "afpd 4711 syscr": with the number counted
+    ONE_PROCESS = auto()  # "afpd 4711 (ended)", or a role alone: the same
     OUT = auto()  # left out, and said
 
 
@@ -168,7 +169,7 @@ LOAD: Spec = {
     **_of(
         F,
         "clients opened lost threads realtime rate_per_s arrivals no_room waiting held"
-        " unoffered_ns starved cut_off outlasting outlasting_max_ns early early_max_ns"
+        " ended_after due_before busy_second_ns unoffered_ns starved cut_off outlasting outlasting_max_ns early early_max_ns"
         " common_actions common_bytes pauses paused_ns paused_actions paused_max_ns found_none late"
         " late_max_ns cpu_ns cpu_max_ns runq_ns runq_max_ns aside_ns saturated behind fairness"
         " rtt_ns steady_ns gaps gaps_ns seconds_each contended verified_files verified_wrong"
@@ -293,6 +294,7 @@ SERVER: Spec = {
     **_of(How.START, "afpd.start server.start"),
     **_of(How.PLACE, "settings"),
     "smb.conf": S,
+    "afp.conf": S,
     "modules": S,
     "way": S,
     "other_clients": S,
@@ -310,7 +312,7 @@ OPTIONS: Spec = {
         " from_s image_bytes image_directories image_files"
         " iterations large_file_bytes outstanding packet_bytes queue ramp_ms ramp_s ranks"
         " rate_per_s rate_points read_bytes read_percent record_bytes recording_s request_bytes"
-        " requests speed"
+        " requests sessions speed"
         " rpc_received_bytes rpc_sent_bytes sample_hz seed set_bytes sizes_bytes steady_s"
         " think_s threads timeout_s times to_s udp_buffer_bytes users"
         " warmup window write_bytes zipf",
@@ -337,6 +339,8 @@ FIGURE: Spec = {
     "meaning": How.CONSTANT,
     **_of(S, "who why"),
 }
+# What a kind of server calls its things: constants of the program.
+WORDS = _of(How.SOURCE, "server helper backend database asked protocol operation log")
 RUN: dict[str, Spec] = {
     "schema": F,
     "tool": W,
@@ -344,7 +348,7 @@ RUN: dict[str, Spec] = {
     "id": How.ID,
     **_of(W, "command set kind about"),
     **_of(F, "has_requests complete"),
-    "words": Any(How.SOURCE),
+    "words": WORDS,
     "started": How.DAY,
     "environment": {
         "kernel": How.KERNEL,
@@ -440,7 +444,7 @@ AMOUNTS = _words(
 TEXTS: dict[str, Spec] = {
     **_of(
         W,
-        "command state account process end verdict word action load request calls mostly null_peer"
+        "command state account end verdict word action load request calls mostly null_peer"
         " from to number held_up_by together most_frequent_error most_of_it",
     ),
     "test": How.TITLE,
@@ -451,6 +455,7 @@ TEXTS: dict[str, Spec] = {
     "threads": How.THREAD,
     "range": How.DIGITS,
     "pid": How.PROCESS,
+    "process": How.ONE_PROCESS,
 }
 # Servers and products that are not hidden.
 SERVERS = {

@@ -62,6 +62,7 @@ _HOOKS = re.compile(
 )
 _OWN_PROGRAM = re.compile(r"on_[a-z0-9_]{1,32}\b")  # of bpf/
 _BOOK = re.compile(r"(\w+) (\d{1,9}|\(\d+ ended\)) (\w+)")
+_ONE_PROCESS = re.compile(r"([a-z_]\w{0,31}) (\d{1,9})((?: \(ended\))?)")
 _ROLES = frozenset(("helper", "other", "client", "server", "backend"))
 _NOTHING = frozenset(("", "-", "n/a", "?", "void", "<.01", "before", "still"))
 _CELL = re.compile(rf"(?:{FIGURE.pattern}|<?\.\d+|-?0|[-+~]?\d[\d,.]*[\u2013-]\d[\d,.]*)")
@@ -136,7 +137,7 @@ class _Hide:
             program,
             names=self._names,
             words=self._words.union(causes),
-            own={k: v for k, v in own.items() if isinstance(v, str)},
+            own={k: v for k, v in own.items() if isinstance(v, str) and k in fields.WORDS},
             figures=run["figures"] if isinstance(run.get("figures"), dict) else (),
             hide=lambda text: tokens.token(TEXT, text),
             number=lambda kind, n: tokens.known(PORT if kind == PORT else PROCESS, n),
@@ -236,6 +237,7 @@ class _Hide:
             How.DAY: lambda text: m[1] if (m := _DAY.fullmatch(text)) else None,
             How.ID: self.tokens.id,
             How.BOOK: self._book,
+            How.ONE_PROCESS: self._one_process,
         }
 
     def _hidden(self, text: str) -> str:
@@ -274,6 +276,12 @@ class _Hide:
             return self._said(text)
         which = self.tokens.number(PROCESS, int(m[2])) if m[2].isdigit() else m[2]
         return f"{m[1]} {which} {m[3]}"
+
+    def _one_process(self, text: str) -> str:
+        if m := _ONE_PROCESS.fullmatch(text):
+            return f"{m[1]} {self.tokens.number(PROCESS, int(m[2]))}{m[3]}"
+        is_role = _WORD.fullmatch(text) and not re.search(r"\d", text)
+        return text if is_role else self._hidden(text)
 
     # What holds others
 

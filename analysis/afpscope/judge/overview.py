@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from .. import show
+from ..urls import scheme
 from . import stats
 from .sides import ENCRYPTED, Fact, Figure, Outcome, Side
 from .versus import TimeRow
@@ -89,8 +90,7 @@ def note(o: Outcome) -> str:
 
 def _protocol(side: Side) -> str:
     """Servers of one protocol can have the same settings."""
-    scheme, is_url, _ = side.url.partition("://")
-    return scheme if is_url else ""
+    return scheme(side.url)
 
 
 def telling(o: Outcome) -> list[Fact]:

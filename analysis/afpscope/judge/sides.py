@@ -28,6 +28,11 @@ _SHOWN = 4  # rows in a sentence
 # Settings that say which server it is, and which action was alone.
 _WHICH = {"options.mode", "options.directory", "options.only", "command", "set"}
 ENCRYPTED = "encrypted"
+# Keys of settings; in which notes of a run they are, and what such a note begins with otherwise.
+_SETTING = "setting."
+SMB_CONF, AFP_CONF = _CONF_FILES = ("smb.conf", "afp.conf")
+_NOT_VISIBLE = "not visible: "
+_SOME = re.compile(r"\(\d+ of \d+ shares\)")
 _FROM_ITSELF = "cannot tell: a server differs from itself"
 
 
@@ -78,11 +83,34 @@ class Syncs:
     what: str
     data: tuple[float | None, ...]
     texts: tuple[str, ...]
+    shares: tuple[Mapping[str, float], ...]  # of each kind of action among the side's
+    slack: tuple[float, ...]  # by what share sync calls of actions that did not end may be more
 
     @property
     def near(self) -> bool:
         known = [n for n in self.data if n is not None]
         return not known or max(known) - min(known) <= max(_LEAST, _NEAR * max(known))
+
+    @property
+    def unequal(self) -> bool:
+        """Whether any two servers sync otherwise for the same actions, whichever of these do: their
+        means differ by more than the shares of any kind of action do."""
+        all_of = zip(self.data, self.shares, self.slack, strict=True)
+        known = [(n, of, slack) for n, of, slack in all_of if n is not None]
+        two = combinations(known, 2)
+        return not self.near and any(_apart(a, b) or _apart(b, a) for a, b in two)
+
+
+_Made = tuple[float, Mapping[str, float], float]  # data, shares, slack
+
+
+def _apart(a: _Made, b: _Made) -> bool:
+    """Whether b has more sync calls than a could have with b's shares of actions."""
+    (x, mine, _), (y, its, slack) = a, b
+    if any(its[k] and not mine.get(k) for k in its):  # a did nothing of a kind: it may sync
+        return False
+    most = max((its[k] / mine[k] for k in its if its[k]), default=1.0)
+    return y > _LEAST + (1 + _NEAR + slack) * most * x
 
 
 @dataclass(frozen=True)
@@ -265,8 +293,13 @@ class Outcome:
             each = ", ".join(
                 f"{side.name} ({text})" for side, text in zip(self.sides, s.texts, strict=True)
             )
-            if not s.near:
+            if s.unequal:
                 out.append(f"Durability is not equal: {s.what}: {each}.")
+            elif not s.near:
+                out.append(
+                    f"Whether durability is equal is not known: {s.what}: {each}; the servers did "
+                    "not do as many actions of each kind (--alone ACTION measures one kind)."
+                )
         return out
 
     @property
@@ -365,8 +398,10 @@ def _fact(key: str, of: Sequence[str]) -> Fact:
 
 
 def _is_told(key: str, of: Sequence[str]) -> bool:
-    """Whether it differs, and is no part of another fact: that a server was not watched is one."""
-    return _differ([text for text in of if text] if key.startswith("rungs.") else of)
+    """Whether it differs, and is no part of another fact: that a server was not watched is one. A
+    setting is one of those servers only that have it, and of which it is known."""
+    known = key.startswith(("rungs.", _SETTING))
+    return _differ([text for text in of if text] if known else of)
 
 
 def _differ(of: Sequence[object]) -> bool:
@@ -384,6 +419,8 @@ def _settings(side: Side) -> dict[str, str]:
         "processes counted": ", ".join(costs.processes(run)),
     }
     out |= {k: v for k, v in versus.settings(run).items() if k not in _WHICH}
+    for file in _CONF_FILES:
+        out |= {f"{_SETTING}{file}: {k}": text for k, text in _configured(run, file).items()}
     known = {"host", "port", "volume", "name", "machine"}
     out |= {
         f"server.{key}": text
@@ -393,18 +430,32 @@ def _settings(side: Side) -> dict[str, str]:
     return out | versus.work_amounts(run)
 
 
+def _configured(run: Run, file: str) -> dict[str, str]:
+    """Settings of the server that its run has noted, as "Yes" or, of several shares, "Yes (2 of 3
+    shares), No (1 of 3 shares)"."""
+    noted = run.server.get(file, "")
+    if noted.startswith(_NOT_VISIBLE):
+        return {}
+    found = (one.partition(" = ") for one in noted.split("; "))
+    return {key: text for key, equals, text in found if equals}
+
+
 def _case(run: Run) -> str:
     """Whether a name is also found in another case: smbd then reads the whole folder for one that
     is not there, unless the file system does that itself."""
     known = run.case_folded
     if known is None or not costs.processes(run):
         return ""
+    if _SOME.search(text := _configured(run, SMB_CONF).get("case sensitive", "")):
+        return f"not known: case sensitive = {text}"
     return "in any case" if known else "as the file system does"
 
 
 def _syncs(sides: Sequence[Side], name: str) -> Syncs:
     alone = name.partition(": ")[2]
     data, texts = [], []
+    made = [side.runs.get(name, ()) for side in sides]
+    shares, slack = tuple(map(costs.shares, made)), tuple(map(costs.under_way, made))
     for side in sides:
         found = [of for run in side.runs.get(name, ()) if (of := costs.syncs(run))]
         on = dict.fromkeys(object_ for of in found for object_ in of)
@@ -413,7 +464,7 @@ def _syncs(sides: Sequence[Side], name: str) -> Syncs:
         shown = [f"{x} {n:.2f}" for x, n in by.items() if n >= _LEAST or x == costs.DATA]
         texts.append(", ".join(shown) or "n/a")
     what = f"sync calls of {f'a {alone}' if alone else 'an action of the mix'}"
-    return Syncs(what, tuple(data), tuple(texts))
+    return Syncs(what, tuple(data), tuple(texts), shares, slack)
 
 
 def _middle(side: Side, row: Row) -> Middle:

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from ..errors import wrong_use
+from ..urls import scheme
 from .children import said
 from .swept import LOAD, REPLAY, RX, SERVED_BY_US, Line, is_list, list_names
 
@@ -129,7 +130,7 @@ def read(path: Path) -> Job | None:
 def find(words: Sequence[str]) -> tuple[int, Job] | None:
     """The first of the words that names a sweep's job file, and which it is."""
     for i, word in enumerate(words):
-        if word.endswith(".ini") and not word.startswith("-") and "://" not in word:
+        if word.endswith(".ini") and not word.startswith("-") and not scheme(word):
             job = read(Path(word))
             if job:
                 return i, job

@@ -19,6 +19,7 @@ from ..errors import Failure
 from ..saved.files import written
 from ..saved.run import AB_FILE, Run
 from ..saved.steps import Sweep, is_sweep, open_sweep
+from ..urls import scheme
 from .children import Relay, address, last_line
 
 # How long a server may take after its restart until it listens.
@@ -71,7 +72,7 @@ def restart(relay: Relay, command: str, side: str, url: str, log: Path) -> None:
     code = relay.call(["/bin/sh", "-c", command], log, env)
     if code and not relay.caught:
         raise Failure(f"--restart: {command!r} ended with {code}: {last_line(log)}")
-    if "://" in url:
+    if scheme(url):
         _wait_for(relay, url)
 
 

@@ -70,6 +70,7 @@ class Account:
     times: Counts
     histogram: Histogram | None
     parts: tuple[Row, ...]
+    untimed: int = 0  # more of them, of which no time is known, such as encrypted frames
 
     @property
     def failed(self) -> int:
@@ -226,6 +227,7 @@ def _account(node: Node) -> Account:
         times.counts() if times else {},
         hist.parse(histogram) if histogram else None,
         tuple(_row(part) for part in node["parts"].items()),
+        node.get_int("untimed") or 0,
     )
 
 

@@ -24,11 +24,11 @@ _PART = re.compile(r"rank-(\d{1,9})\.json")
 SUM = {
     "threads", "opened", "arrivals", "no_room", "found_none", "waiting", "cut_off",
     "outlasting", "late", "paused_actions", "held", "contended", "cpu_ns", "runq_ns", "aside_ns",
-    "starved",
+    "starved", "ended_after", "due_before",
 }  # fmt: skip
 MOST = {
     "outlasting_max_ns", "unoffered_ns", "late_max_ns", "pauses", "paused_ns",
-    "paused_max_ns",
+    "paused_max_ns", "busy_second_ns",
 }  # fmt: skip
 BUSIEST = ("cpu_max_ns", "runq_max_ns")  # of one thread: that in which both together are most
 # Not known of all together.

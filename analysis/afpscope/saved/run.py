@@ -11,6 +11,7 @@ from functools import cached_property
 from pathlib import Path
 
 from ..errors import Failure, wrong_use
+from ..urls import scheme
 from . import model, ranks, sealed
 from .files import opened
 from .model import Metric, Phase, Session
@@ -230,7 +231,7 @@ class Run:
     def place(self) -> str:
         """Where that is, as HOST:PORT/VOLUME or the address that was given; of a recording this
         host, as the program was found on it."""
-        if "://" in self.options.get("directory", ""):
+        if scheme(self.options.get("directory", "")):
             return self.options["directory"]
         host = self.server.get("host")
         if not host:

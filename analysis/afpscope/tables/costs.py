@@ -10,6 +10,7 @@ measured is not there.
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Iterable
 from dataclasses import dataclass
 
 from ..saved.crowd import Action, Load, over
@@ -69,6 +70,23 @@ def syncs(run: Run) -> dict[str, float]:
     return out
 
 
+def shares(runs: Iterable[Run]) -> dict[str, float]:
+    """Of each kind of action among those that ended in the measured time of all these runs."""
+    n = Counter[str]()
+    for run in runs:
+        for action in found[1].actions if (found := load_of(run)) else ():
+            n[action.name] += action.n
+    return {name: count / n.total() for name, count in n.items()}
+
+
+def under_way(runs: Iterable[Run]) -> float:
+    """How many actions at most had begun and did not end, as a share of those that did: one of each
+    client in each run."""
+    found = [(run, of[1]) for run in runs if (of := load_of(run))]
+    clients = sum(int(run.options.get("clients", "1")) for run, _ in found)
+    return clients / max(1, sum(ended(load) for _, load in found))
+
+
 def synced_for(run: Run) -> list[str]:
     """Requests for which the server synced, those with the most sync calls first. Empty: not
     known, or none."""
@@ -91,7 +109,7 @@ def encrypted(run: Run) -> str:
     if not found or found[0].requests is None:
         return ""
     words = {_SEALED[a.name] for a in found[0].requests
-             if a.name in _SEALED and (a.requests or a.figures.get("untimed"))}  # fmt: skip
+             if a.name in _SEALED and (a.requests or a.untimed)}  # fmt: skip
     return max(words, default="no")
 
 

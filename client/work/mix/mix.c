@@ -128,9 +128,34 @@ bool mix_logs_in(const struct mix *m)
 	return m->weight[MIX_LOGIN] || m->weight[MIX_LOGOUT];
 }
 
+uint64_t mix_file_len(const struct mix *m, uint64_t seed, uint64_t number)
+{
+	return draw_numbered(&m->sizes, seed, number);
+}
+
 uint64_t mix_set_bytes(const struct mix *m)
 {
 	return (uint64_t)llround(m->files * draw_mean(&m->sizes));
+}
+
+uint64_t mix_dir_bytes(const struct mix *m, uint64_t seed, unsigned int dir, unsigned int n_dirs,
+		       uint64_t *longest)
+{
+	bool drawn = m->sizes.kind != DRAW_FIXED && (uint64_t)m->files * n_dirs <= MIX_DRAWN;
+	uint64_t all = 0, len;
+
+	if (!drawn) {
+		all = mix_set_bytes(m);
+		len = draw_most(&m->sizes) < all ? draw_most(&m->sizes) : all;
+		*longest = len > *longest ? len : *longest;
+		return all;
+	}
+	for (unsigned int i = 0; i < m->files; i++) {
+		len = mix_file_len(m, seed, (uint64_t)dir * m->files + i);
+		*longest = len > *longest ? len : *longest;
+		all += len;
+	}
+	return all;
 }
 
 /* ---- parsing ---- */

@@ -109,8 +109,20 @@ bool mix_logs_in(const struct mix *m);
 /* Of how many kinds its actions are; 0: its clients only stay logged in. */
 unsigned int mix_kinds(const struct mix *m);
 
+/* The length of the file with this number among those of all directories. */
+uint64_t mix_file_len(const struct mix *m, uint64_t seed, uint64_t number);
+
 /* Bytes of one directory's files: where their length is by chance, the mean. */
 uint64_t mix_set_bytes(const struct mix *m);
+
+/*
+ * Bytes of the files of directory number dir of n_dirs, as they are made with this seed; *longest
+ * is increased to the length of the longest of them. Where there are more files in all than
+ * MIX_DRAWN, and their length is by chance, the mean, and the most that there can be.
+ */
+#define MIX_DRAWN (1u << 24)
+uint64_t mix_dir_bytes(const struct mix *m, uint64_t seed, unsigned int dir, unsigned int n_dirs,
+		       uint64_t *longest);
 
 /*
  * Where the data of the clients of a process goes that nobody looks at: n_sinks buffers, one for

@@ -35,7 +35,7 @@ static void mix_client_enter(struct mix_client *c, unsigned int home)
 static void name_files(struct mix_client *c, unsigned int file)
 {
 	c->file = file;
-	c->len = draw_numbered(&mix_of(c)->sizes, c->o.seed, file_number(c));
+	c->len = mix_file_len(mix_of(c), c->o.seed, file_number(c));
 	snprintf(c->name[OF_FILE], NAME_LEN, "f%05u", file);
 	stpcpy(stpcpy(c->name[OF_NEW], c->name[OF_FILE]), ".new");
 	stpcpy(stpcpy(c->name[OF_OLD], c->name[OF_FILE]), ".old");
@@ -433,10 +433,12 @@ static void cure(struct mix_client *c)
 		c->at = c->action < N_MIX_ACTIONS ? mix_cures[c->action] : &nothing;
 }
 
-/* Steps without a request are passed over: data of files that are empty. */
+/* Steps without a request are passed over: data of files that are empty, and locks of them, as
+ * there is none of 0 bytes. */
 static void mix_client_pass_over(struct mix_client *c)
 {
-	while (moves_data(c->at) && !c->len)
+	while (!c->len &&
+	       (moves_data(c->at) || c->at->verb == STORE_LOCK || c->at->verb == STORE_UNLOCK))
 		c->at++;
 }
 

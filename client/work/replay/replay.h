@@ -95,13 +95,14 @@ const char *replay_reason_text(enum replay_reason r);
 
 /* A name in a directory. */
 struct replay_slot {
-	uint64_t key;      /* hash of the name */
-	uint32_t parent;   /* object */
-	uint32_t object;   /* while planning: what is there now; REPLAY_NONE */
-	uint32_t at_begin; /* what the image has there; REPLAY_NONE */
-	uint32_t changed;  /* step that changed last what is there; REPLAY_NONE */
-	uint32_t users;    /* since then; a list in the plan */
-	uint32_t alias;    /* it is another name for this slot; REPLAY_NONE */
+	uint64_t key;        /* hash of the name */
+	uint32_t parent;     /* object */
+	uint32_t object;     /* while planning: what is there now; REPLAY_NONE */
+	uint32_t at_begin;   /* what the image has there; REPLAY_NONE */
+	uint32_t changed;    /* step that changed last what is there; REPLAY_NONE */
+	uint32_t users;      /* since then, one for each client; a list while planning */
+	uint32_t first_user; /* the least index that these can have there */
+	uint32_t alias;      /* it is another name for this slot; REPLAY_NONE */
 	uint16_t len, salt;
 	uint8_t kind, ext_len;
 	bool known; /* while planning: whether it is known what was there at the begin */
@@ -186,6 +187,7 @@ struct replay_opts {
 	double speed;            /* 2: in half the time */
 	bool no_think;           /* as soon as the request before was answered */
 	uint64_t from_ns, to_ns; /* of the recording; to_ns 0: to its end */
+	uint32_t most_sessions;  /* at once; 0: as many as there are */
 };
 
 struct replay_counts {
@@ -199,6 +201,8 @@ struct replay_plan {
 	uint64_t end_ns;      /* the last request's end, of the recording */
 	uint64_t last_due_ns; /* when the last request is due, since the begin of the replay */
 	uint32_t n_steps, n_slots, n_objects, n_places, n_clients, n_needs, n_attrs;
+	uint32_t n_sessions; /* of the recording that send something: n_clients or more */
+	uint32_t n_at_once;  /* so many do where those of a user that follow each other share one */
 	struct replay_step *step;
 	struct replay_slot *slot;
 	struct replay_object *object; /* the first is the directory of all */
@@ -210,7 +214,6 @@ struct replay_plan {
 	struct replay_image image;
 	struct replay_counts counts[256 + 1]; /* by AFP command; the last: of DSI */
 	struct hist *recorded;    /* by verb: how long the requests took in the server, ns */
-	uint64_t n_paths_cut;     /* names that were too long to be read whole */
 	struct replay_maps *maps; /* while planning */
 };
 

@@ -28,20 +28,34 @@ static void close_image(struct replay_plan *p)
 	}
 }
 
-#define DEPTH_MAX 200
 #define FILE_ROOM 4096u /* bytes that a file or folder takes, also an empty one */
 
-/* DEPTH_MAX: deeper than can be made. */
-static unsigned int close_depth(const struct replay_plan *p, uint32_t object)
+/* How many directories are above an object at the begin. depth: of those that are known, else 0. */
+static uint16_t close_depth(const struct replay_plan *p, const uint16_t *depth, uint32_t object)
 {
-	unsigned int depth = 0;
+	unsigned int n = 0;
 	uint32_t slot;
 
-	for (; depth < DEPTH_MAX; depth++) {
+	for (; n < REPLAY_DEPTH_MAX && !depth[object]; n++) {
 		slot = replay_place_at(p, object, 0);
 		if (slot == REPLAY_NONE)
 			break;
 		object = p->slot[slot].parent;
+	}
+	n += depth[object];
+	return (uint16_t)(n < REPLAY_DEPTH_MAX ? n : REPLAY_DEPTH_MAX);
+}
+
+/* Of each object; what is too deep is not made. NULL without memory. */
+static uint16_t *close_depths(struct replay_plan *p)
+{
+	uint16_t *depth = calloc(p->n_objects, sizeof(*depth));
+
+	for (uint32_t i = 1; depth && i < p->n_objects; i++) {
+		if (!p->object[i].at_begin)
+			continue;
+		depth[i] = close_depth(p, depth, i);
+		p->object[i].at_begin = depth[i] < REPLAY_DEPTH_MAX;
 	}
 	return depth;
 }
@@ -51,31 +65,23 @@ static bool close_is_made(const struct replay_object *o)
 	return o->at_begin && o->is_dir;
 }
 
-/* Directories of the image, those above before those below; without those that are too deep. */
-static int close_order(struct replay_plan *p)
+/* Directories of the image, those above before those below. */
+static int close_order(struct replay_plan *p, const uint16_t *depth)
 {
-	uint32_t first[DEPTH_MAX + 1] = { 0 };
-	uint8_t *depth = calloc(p->n_objects, sizeof(*depth));
-	bool there;
+	uint32_t first[REPLAY_DEPTH_MAX + 1] = { 0 };
 
-	_Static_assert(DEPTH_MAX <= UINT8_MAX, "a depth is kept in 8 bits");
 	p->dir_order = calloc(p->image.dirs + 1, sizeof(*p->dir_order));
-	there = depth && p->dir_order;
-	for (uint32_t i = 1; there && i < p->n_objects; i++) {
-		if (!close_is_made(&p->object[i]))
-			continue;
-		depth[i] = (uint8_t)close_depth(p, i);
-		if (depth[i] < DEPTH_MAX)
+	if (!p->dir_order)
+		return -ENOMEM;
+	for (uint32_t i = 1; i < p->n_objects; i++)
+		if (close_is_made(&p->object[i]))
 			first[depth[i] + 1]++;
-	}
-	for (unsigned int d = 1; d <= DEPTH_MAX; d++)
+	for (unsigned int d = 1; d <= REPLAY_DEPTH_MAX; d++)
 		first[d] += first[d - 1];
-	p->image.dirs = first[DEPTH_MAX];
-	for (uint32_t i = 1; there && i < p->n_objects; i++)
-		if (close_is_made(&p->object[i]) && depth[i] < DEPTH_MAX)
+	for (uint32_t i = 1; i < p->n_objects; i++)
+		if (close_is_made(&p->object[i]))
 			p->dir_order[first[depth[i]]++] = i;
-	free(depth);
-	return there ? 0 : -ENOMEM;
+	return 0;
 }
 
 /* A time that comes sooner, or later, at this speed. */
@@ -154,16 +160,21 @@ uint64_t replay_plan_room(const struct replay_plan *p)
 
 int replay_plan_close(struct replay_plan *p, struct err *e)
 {
+	uint16_t *depth;
 	int r;
 
 	replay_plan_forget(p);
+	depth = close_depths(p);
 	close_image(p);
 	close_steps(p);
 	r = replay_attrs_close(p);
-	r = r ? r : close_order(p);
+	r = r || !depth ? -ENOMEM : close_order(p, depth);
+	free(depth);
 	r = r ? r : close_clients(p);
-	if (!r)
-		close_drop_idle(p);
 	r = r ? r : replay_names_choose(p);
-	return r ? err_set(e, -ENOMEM, "out of memory") : 0;
+	if (r)
+		return err_set(e, -ENOMEM, "out of memory");
+	r = replay_share(p, e);
+	close_drop_idle(p);
+	return r;
 }

@@ -10,7 +10,8 @@
 
 #include <errno.h>
 
-static int order_need(struct replay_plan *p, uint32_t step, uint32_t before)
+/* The same one twice does no harm. */
+static int order_push(struct replay_plan *p, uint32_t step, uint32_t before)
 {
 	struct replay_step *s = &p->step[step];
 	size_t n = p->n_needs;
@@ -18,37 +19,44 @@ static int order_need(struct replay_plan *p, uint32_t step, uint32_t before)
 
 	if (before == REPLAY_NONE || before == step || p->step[before].client == s->client)
 		return 0;
-	for (uint32_t i = 0; i < s->n_needs; i++)
-		if (p->need[s->first_need + i] == before)
-			return 0;
 	r = VEC_PUSH(p->need, n, before);
 	p->n_needs = (uint32_t)n;
 	s->n_needs += !r;
 	return r;
 }
 
-/* It looks at what is in the slot. */
+static int order_need(struct replay_plan *p, uint32_t step, uint32_t before)
+{
+	const struct replay_step *s = &p->step[step];
+
+	for (uint32_t i = 0; i < s->n_needs; i++)
+		if (p->need[s->first_need + i] == before)
+			return 0;
+	return order_push(p, step, before);
+}
+
+/* It looks at what is in the slot. Thousands of clients may, as in a folder of all. */
 static int order_use(struct replay_plan *p, uint32_t step, uint32_t slot)
 {
 	struct replay_maps *m = p->maps;
-	const uint32_t client = p->step[step].client;
+	const uint64_t key = replay_key(slot, p->step[step].client, 7);
 	uint32_t i;
 	int r;
 
 	if (slot == REPLAY_NONE)
 		return 0;
 	r = order_need(p, step, p->slot[slot].changed);
-	for (i = p->slot[slot].users; i != REPLAY_NONE; i = m->user[i].next) {
-		if (m->user[i].client != client)
-			continue;
+	i = replay_map_get(&m->uses, key);
+	if (i != REPLAY_NONE && i >= p->slot[slot].first_user) {
 		m->user[i].step = step;
 		return r;
 	}
+	i = (uint32_t)m->n_users;
+	r = r ? r : replay_map_put(&m->uses, key, i);
+	r = r ? r
+	      : VEC_PUSH(m->user, m->n_users, (struct replay_user) { step, p->slot[slot].users });
 	if (!r)
-		r = VEC_PUSH(m->user, m->n_users,
-			     (struct replay_user) { client, step, p->slot[slot].users });
-	if (!r)
-		p->slot[slot].users = (uint32_t)m->n_users - 1;
+		p->slot[slot].users = i;
 	return r;
 }
 
@@ -61,9 +69,10 @@ static int order_change(struct replay_plan *p, uint32_t step, uint32_t slot)
 		return 0;
 	r = order_need(p, step, p->slot[slot].changed);
 	for (uint32_t i = p->slot[slot].users; !r && i != REPLAY_NONE; i = p->maps->user[i].next)
-		r = order_need(p, step, p->maps->user[i].step);
+		r = order_push(p, step, p->maps->user[i].step);
 	p->slot[slot].changed = step;
 	p->slot[slot].users = REPLAY_NONE;
+	p->slot[slot].first_user = (uint32_t)p->maps->n_users;
 	return r;
 }
 

@@ -50,6 +50,7 @@ void replay_plan_forget(struct replay_plan *p)
 	replay_map_free(&p->maps->files);
 	replay_map_free(&p->maps->attrs);
 	replay_map_free(&p->maps->paths);
+	replay_map_free(&p->maps->uses);
 	free(p->maps->open);
 	free(p->maps->user);
 	free(p->maps);
@@ -553,7 +554,6 @@ int replay_plan_add(struct replay_plan *p, const struct replay_request *q)
 
 	p->maps->first_new = p->n_objects;
 	c->recorded++;
-	p->n_paths_cut += !!(q->marks & REPLAY_NAME_CUT);
 	if (replay_sum(q->t_ns, q->time_ns) > p->end_ns)
 		p->end_ns = replay_sum(q->t_ns, q->time_ns);
 	if (reason == REPLAY_N_REASONS) {

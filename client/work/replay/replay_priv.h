@@ -18,6 +18,9 @@
 #define REPLAY_BITS_OF_NAME 0x20c2u /* parent, names */
 #define REPLAY_BIT_ID       0x0100u
 
+/* Directories above each other: no path that a system takes has more names. */
+#define REPLAY_DEPTH_MAX 2048
+
 /* Of two lengths, which may be whatever a damaged recording says. */
 static inline uint64_t replay_sum(uint64_t a, uint64_t b)
 {
@@ -30,9 +33,9 @@ struct replay_open {
 	bool rsrc, exclusive;
 };
 
-/* A step of a client, in a list. */
+/* The last step of a client that used a slot, in a list. */
 struct replay_user {
-	uint32_t client, step, next;
+	uint32_t step, next;
 };
 
 struct replay_maps {
@@ -44,6 +47,7 @@ struct replay_maps {
 	struct replay_map paths;    /* directory and hash of a path of several names: slot */
 	struct replay_open *open;
 	size_t n_open;
+	struct replay_map uses; /* slot and client: user */
 	struct replay_user *user;
 	size_t n_users;
 	uint32_t first_new; /* objects that the request under way has found */
@@ -95,6 +99,12 @@ uint32_t replay_attrs_look(struct replay_plan *p, const struct replay_request *q
 			   const struct replay_step *s);
 /* All were looked at: names that were only listed. */
 int replay_attrs_close(struct replay_plan *p);
+
+/* ---- replay_share.c ---- */
+
+/* All clients have their steps: those that follow each other become one, if o.most_sessions says
+ * so. 0, or a negative errno with a text: -EINVAL: more are needed at once. */
+int replay_share(struct replay_plan *p, struct err *e);
 
 /* ---- replay_order.c: which requests of other clients come before a step ---- */
 

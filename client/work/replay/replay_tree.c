@@ -11,7 +11,6 @@
 #define PARENT_OF_ROOT 1u
 #define ROOT           2u
 #define OTHER_LEN      12 /* of names that are not known */
-#define DEPTH_MAX      64
 
 /* ---- new ones ---- */
 
@@ -148,7 +147,7 @@ void replay_tree_remove(struct replay_plan *p, struct replay_where at)
 static bool tree_is_above(const struct replay_plan *p, uint32_t object, uint32_t slot,
 			  uint32_t step)
 {
-	for (unsigned int depth = 0; slot != REPLAY_NONE && depth < DEPTH_MAX; depth++) {
+	for (unsigned int depth = 0; slot != REPLAY_NONE && depth < REPLAY_DEPTH_MAX; depth++) {
 		if (p->slot[slot].parent == object)
 			return true;
 		slot = replay_place_at(p, p->slot[slot].parent, step);

@@ -36,12 +36,14 @@ ROOT4 = word(OP_PUTROOTFH)
 
 
 class Nfs:
-    """A connection to one port of a server; calls are of user 0 by AUTH_SYS."""
+    """A connection to one port of a server; calls are of that user and machine by AUTH_SYS."""
 
-    def __init__(self, port: int, first: int = 1) -> None:
+    def __init__(self, port: int, first: int = 1, user: int = 0, machine: str = "here") -> None:
         self._socket = socket.create_connection(("127.0.0.1", port), timeout=30)
         self._socket.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         self._xid = first
+        whose = word(0) + opaque(machine.encode()) + word(user, user, 0)
+        self._whose = word(1) + opaque(whose)
         self.sent: Counter[int] = Counter()  # procedure -> bytes, with the marks of fragments
 
     def __enter__(self) -> Self:
@@ -60,8 +62,7 @@ class Nfs:
     ) -> int:
         """A call, whose id is returned; in fragments of so many bytes, or in one."""
         self._xid += 1
-        user = opaque(word(0) + opaque(b"here") + word(0, 0, 0))
-        data = word(self._xid, 0, 2, program, version, procedure, 1) + user + word(0, 0) + args
+        data = word(self._xid, 0, 2, program, version, procedure) + self._whose + word(0, 0) + args
         size = fragment or len(data)
         parts = [data[i : i + size] for i in range(0, len(data), size)]
         marks = [0] * (len(parts) - 1) + [1 << 31]

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""What tests of replays share: recordings that are changed, and what else is on a volume."""
+"""What tests of replays share: recordings, how they are changed, and what else is on a volume."""
 
 from __future__ import annotations
 
@@ -14,10 +14,28 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
+from netatalk import Server
+from scope import OK, Scope
 from tracefile import FIELDS, HEAD, PACKET
 
 OPERATIONS = "operations"
 CREATE_FOLDER, CREATE_FILE = 6, 7
+READ, LIST = 60, 68
+TRACE = ("--trace=requests", "--replayable")
+
+Change = Callable[[dict[str, int]], dict[str, int] | None]
+
+
+def office(clients: int, seed: int, seconds: int = 1, *more: str) -> tuple[str, ...]:
+    """A load of documents that are read and saved."""
+    how = ("--mix", "office", "-n", str(clients), "--seed", str(seed), "-d", str(seconds))
+    return (*how, "--ramp", "0", "--no-probe", *more)
+
+
+def recorded(scope: Scope, server: Server, folder: Path, load: tuple[str, ...]) -> Path:
+    """A load, and its recording."""
+    scope(server, *load, *TRACE, "-o", str(folder), tool="load").expect(OK)
+    return folder
 
 
 def of(folder: Path) -> Path:
@@ -67,7 +85,7 @@ def summed(packet: bytearray) -> bytes:
     return bytes(packet)
 
 
-def rewrite(folder: Path, change: Callable[[dict[str, int]], dict[str, int] | None]) -> None:
+def rewrite(folder: Path, change: Change) -> None:
     """Each record as `change` has it, None leaves it out; the checksums are right."""
     layout, names = FIELDS[OPERATIONS]
     form, keys = struct.Struct(layout), names.split()
@@ -88,6 +106,20 @@ def rewrite(folder: Path, change: Callable[[dict[str, int]], dict[str, int] | No
 def found_there(record: dict[str, int]) -> dict[str, int] | None:
     """For rewrite: nothing is made, so that all was there before."""
     return None if record["command"] in (CREATE_FOLDER, CREATE_FILE) else record
+
+
+def longer(by: int, listed: int = 0) -> Change:
+    """For rewrite: nothing is made, each file is longer by so many bytes, and in each folder that
+    was listed so many entries were seen; 0: as many as there were."""
+
+    def change(record: dict[str, int]) -> dict[str, int] | None:
+        if record["command"] == READ:
+            return record | {"offset": record["offset"] + by}
+        if listed and record["command"] == LIST and record["actual"]:
+            return record | {"offset": 1, "actual": listed}
+        return found_there(record)
+
+    return change
 
 
 def seen(place: Path) -> dict[str, tuple[int, int, str]]:

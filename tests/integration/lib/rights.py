@@ -11,6 +11,11 @@ from scope import INTERRUPTED, Scope, wait_until
 from wardens import wardens
 
 SETUID, KILL, NET_ADMIN, SYS_ADMIN, PERFMON, BPF = 7, 5, 12, 21, 38, 39
+SYS_NICE = 23
+# What SECURITY.md says that is kept for the rest of a run: CAP_DAC_OVERRIDE, CAP_DAC_READ_SEARCH,
+# CAP_SYS_PTRACE.
+KEPT = {1, 2, 19}
+EVERY = 41
 
 
 def rights(process: int | str) -> tuple[int, int]:
@@ -34,6 +39,14 @@ def has(process: int | str, *capabilities: int) -> list[int]:
     """Those of the capabilities that it has."""
     held = rights(process)[1]
     return [bit for bit in capabilities if held >> bit & 1]
+
+
+def assert_kept(process: int, *more: int) -> None:
+    """It has given up all rights but these, and no program that it starts gets them back."""
+    wait_until(lambda: not has(process, SETUID), 60, "fewer rights")
+    held, own = ({*has(one, *range(EVERY))} for one in (process, "self"))
+    assert held == (KEPT | {*more}) & own, held
+    assert "NoNewPrivs:\t1\n" in Path(f"/proc/{process}/status").read_text()
 
 
 def threads(pid: int) -> list[str]:

@@ -16,7 +16,7 @@ from typing import Any
 import pytest
 from netatalk import Server
 from netns import cable, inside, ip, server_in, space
-from scope import FAILED, OK, USAGE, Done, Scope, left_on
+from scope import FAILED, NO_SESSION, OK, USAGE, Done, Scope, left_on
 
 SMALL = ("-d", "1", "--ramp", "0", "--files", "4", "--file-size", "64K")
 
@@ -43,6 +43,11 @@ PORTS = 10
 SOURCES = [f"198.51.100.{i}" for i in range(1, 6)]
 
 
+def have_ports(first: int) -> None:
+    """This network namespace has PORTS ports from there on."""
+    Path("/proc/sys/net/ipv4/ip_local_port_range").write_text(f"{first} {first + PORTS - 1}")
+
+
 @pytest.fixture(scope="module")
 def few_ports() -> Iterator[tuple[str, Server, str]]:
     """A host whose addresses have few ports, a server beyond a cable, and its address."""
@@ -53,7 +58,7 @@ def few_ports() -> Iterator[tuple[str, Server, str]]:
         server_in(far, AFPD_GLOBAL=f"afp listen = {there}\nmax connections = 60") as server,
     ):
         with inside(near):
-            Path("/proc/sys/net/ipv4/ip_local_port_range").write_text(f"40000 {40000 + PORTS - 1}")
+            have_ports(40000)
             for source in SOURCES:
                 ip("addr", "add", f"{source}/32", "dev", "lo")
         yield near, server, there
@@ -69,6 +74,31 @@ def test_more_sessions_than_ports_are_refused_before_the_first(
         FAILED, f"22 sessions need as many ports towards the server, and this host has {PORTS}"
     )
     assert "give 3 addresses (--source)" in done.messages[0]
+    assert not left_on(server)
+
+
+def test_ports_that_others_have_are_not_there(
+    scope: Scope, few_ports: tuple[str, Server, str]
+) -> None:
+    """Of 10 ports others have 8. Where they have all but one there is no session at all: the
+    command asks the server what it is by a connection of its own."""
+    near, server, there = few_ports
+    with inside(near), contextlib.ExitStack() as stack:
+        have_ports(41000)  # none of those that have just ended
+        stack.callback(have_ports, 40000)
+        for _ in range(PORTS - 2):
+            stack.enter_context(socket.create_connection((there, server.port)))
+        done = load(scope, server, *SMALL, "-n", "2", "-h", there, "--no-probe")
+        have_ports(42000)
+        for _ in range(PORTS - 1):
+            stack.enter_context(socket.create_connection((there, server.port)))
+        probe = scope.execute(scope.command(server, "-d", "1", "-h", there, tool="probe"))
+    done.expect(
+        FAILED,
+        f"3 sessions need as many ports towards the server, and this host has {PORTS} for each "
+        f"of 1 source address, {PORTS - 2} of them in use: give 2 addresses (--source)",
+    )
+    probe.expect(NO_SESSION, "more ports by sysctl net.ipv4.ip_local_port_range)")
     assert not left_on(server)
 
 

@@ -7,6 +7,7 @@ Tests user/main/load_opts.c, client/work/mix/mix.c (--only).
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import signal
@@ -115,6 +116,81 @@ def test_the_same_work_by_afp_smb_nfs_and_on_a_directory(
     assert "What is not equal" in page.read_text()
     assert not left_on(dbd)
     assert not [*samba.share1.iterdir(), *disk.iterdir(), *ganesha.share1.iterdir()]
+
+
+UNEQUAL_SMB = {
+    "smb": {},
+    "no-sync": {"SMB_SHARE": "strict sync = no"},
+    "all-sync": {"SMB_SHARE": "sync always = yes"},
+    "sealed": {"SMB_GLOBAL": "server smb encrypt = required"},
+    "case": {"SMB_SHARE": "case sensitive = yes\nstrict sync = no"},
+}
+UNEQUAL_AFP = {"afp": {}, "ad": {"cnid": "sqlite", "AFPD_VOLUME": "ea = ad"}}
+UNEQUAL_NFS = {"nfs": {}, "commit": {"NFS_EXPORT": "NFS_Commit = true;"}}
+PAIRS = {"smb": UNEQUAL_SMB, "afp": UNEQUAL_AFP, "nfs": UNEQUAL_NFS}
+
+
+@contextlib.contextmanager
+def unequal(protocol: str) -> Iterator[list[str]]:
+    """Servers that differ in one setting or two: NAME=URL of each."""
+    with contextlib.ExitStack() as stack:
+        urls = []
+        for name, hooks in PAIRS[protocol].items():
+            if protocol == "smb":
+                smb = stack.enter_context(Samba("sid", **hooks))
+                urls.append(f"{name}=smb://bench1@127.0.0.1:{smb.port}/share1")
+            elif protocol == "afp":
+                afp = stack.enter_context(Server("forky", **hooks))
+                urls.append(f"{name}=afp://bench1@127.0.0.1:{afp.port}/vol1")
+            else:
+                nfs = stack.enter_context(Ganesha("sid", **hooks))
+                urls.append(f"{name}={nfs_url(nfs)}")
+        yield urls
+
+
+def saves(made: dict[str, Any]) -> dict[str, float]:
+    """Sync calls on data files for each save."""
+    (fact,) = (f for f in made["unequal"] if f["what"] == "sync calls of a save")
+    names = [side["name"] for side in made["sides"]]
+    found = (text.split(",")[0].removeprefix("data file ") for text in fact["values"])
+    return dict(zip(names, map(float, found), strict=True))
+
+
+@pytest.mark.judges
+@pytest.mark.parametrize("protocol", PAIRS)
+def test_what_is_not_equal_of_servers_of_one_protocol_is_said_first(
+    scope: Scope, tmp_path: Path, protocol: str
+) -> None:
+    with unequal(protocol) as urls:
+        done = analysis(
+            *("versus", "--program", scope.binary, "-o", tmp_path / "runs", "--json"),
+            *("--pairs", "2", "--alone", "save", *urls, "--", *LOAD),
+        )
+        assert done.returncode == OK, done.stderr
+    made = json.loads(done.stdout)
+    facts = {f["what"]: f["values"] for f in made["unequal"]}
+    print(json.dumps([made["said"], facts], indent=1))
+    told = set(made["overview"]["unequal"])
+    if protocol == "smb":
+        synced = saves(made)
+        assert synced["no-sync"] == synced["case"] == 0 < 0.9 < synced["smb"] < synced["all-sync"]
+        assert 0.9 * synced["smb"] < synced["sealed"] < 1.1 * synced["smb"]
+        assert made["said"][0].startswith("Durability is not equal: sync calls of ")
+        assert facts["encrypted"] == ["no", "no", "no", "yes", "no"]
+        assert facts["names are looked up"] == [*["in any case"] * 4, "as the file system does"]
+        assert facts["smb.conf: strict sync"] == ["Yes", "No", "Yes", "Yes", "No"]
+        assert facts["smb.conf: sync always"] == ["No", "No", "Yes", "No", "No"]
+        assert facts["smb.conf: case sensitive"] == ["Auto", "Auto", "Auto", "Auto", "Yes"]
+        assert told >= {"encrypted", "names are looked up", "smb.conf: strict sync"}
+    elif protocol == "afp":
+        assert facts["afp.conf: cnid scheme"] == ["dbd", "sqlite"]
+        assert facts["afp.conf: ea"] == ["not set", "ad"]
+        assert facts["processes counted"] == ["afpd, cnid_dbd", "afpd"]
+        assert told >= {"afp.conf: cnid scheme", "afp.conf: ea"}
+    else:
+        synced = saves(made)
+        assert synced["commit"] > synced["nfs"] > 0.9
+        assert made["said"][0].startswith("Durability is not equal: sync calls of ")
 
 
 def test_versus_that_is_stopped_leaves_nothing(

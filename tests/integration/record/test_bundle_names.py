@@ -8,7 +8,6 @@ Tests user/app/beside.c.
 from __future__ import annotations
 
 import contextlib
-import html
 import json
 import re
 import shutil
@@ -16,11 +15,11 @@ import socket
 import time
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
 
 import pytest
+from bundles import Told, with_bundles
 from netatalk import Server
-from offline import analysis, command
+from offline import command
 from recording import RawClient, ask_for
 from scope import FINDINGS, NOT_TOLD, OK, PinnedServer, Scope, both_cpus
 
@@ -51,18 +50,6 @@ def hostile() -> Iterator[Server]:
             shutil.rmtree(server.root / f"inst/s{i}")
 
 
-def texts(value: Any) -> Iterator[str]:
-    if isinstance(value, dict):
-        for key, one in value.items():
-            yield key
-            yield from texts(one)
-    elif isinstance(value, list):
-        for one in value:
-            yield from texts(one)
-    elif isinstance(value, str):
-        yield value
-
-
 def used(server: Server) -> str:
     """Each user works on a volume, and asks for files; others do not get in. The port of one who
     says nothing."""
@@ -86,15 +73,10 @@ def used(server: Server) -> str:
 
 @pytest.mark.limit(180)
 def test_a_bundle_names_nobody(scope: Scope, hostile: Server, tmp_path: Path) -> None:
-    tools = tmp_path / "tools"
-    tools.mkdir()
-    shutil.copy(scope.binary, tools / "afpscope")  # it looks for others beside itself
-    (tools / "afpscope-bundle").write_text(f'#!/bin/sh\nexec {" ".join(command())} bundle "$@"\n')
-    (tools / "afpscope-bundle").chmod(0o755)
-    folder, bundle, page = (tmp_path / name for name in ("run", "bundle.json", "page.html"))
+    folder, bundle = tmp_path / "run", tmp_path / "bundle.json"
     watch = ("doctor", "-p", str(hostile.port), "-d", "8", "-o", str(folder))
     line = [
-        str(tools / "afpscope"),
+        str(with_bundles(scope, tmp_path / "tools")),
         *watch,
         "--bundle",
         str(bundle),
@@ -111,32 +93,15 @@ def test_a_bundle_names_nobody(scope: Scope, hostile: Server, tmp_path: Path) ->
 
     run = json.loads((folder / "run.json").read_text())
     assert {s["user"] for s in run["sessions"]} >= {*USERS, *WORDS}, "what is to be hidden"
-    made = json.loads(bundle.read_text())
-    shown = scope.execute([*command(), "bundle", "--show", str(bundle)]).expect(OK).out
-    report = analysis("report", str(bundle), "-o", str(page))
-    assert report.returncode == 0, report.stderr
-    told = scope.execute([str(scope.binary), "doctor", str(bundle)])
-    assert told.status in (OK, FINDINGS, NOT_TOLD), str(told)
-    everything = "\n".join(
-        (*texts(made), shown, html.unescape(page.read_text()), told.out, told.err)
-    )
+    told = Told.of(scope, bundle)
+    made = told.made
 
     ports = {silent} | {s["address"].rpartition(":")[2] for s in run["sessions"]}
     pids = {s["pid"] for s in run["sessions"]} | {hostile.pid}
     secrets = {*USERS, *VOLUMES, "hostile-label", "stranger", "127.0.0.1", "of nobody", "Ümlaut",
                "<script>f", "x" * 27, "w" * 20, "/inst", "/afp.conf", run["id"],
                run["started"][10:], str(folder)}  # fmt: skip
-    if len(socket.gethostname()) > 3:
-        secrets.add(socket.gethostname())
-    found = [name for name in secrets if name in everything]
-    assert not found, [everything[m.start() - 60 : m.end() + 60] for n in found
-                       for m in re.finditer(re.escape(n), everything)][:5]  # fmt: skip
-    numbers = {str(n) for n in (*UIDS, *pids, *ports, hostile.port)}
-    told_of = [
-        (n, text) for text in texts(made) for n in re.findall(r"(?<![\w.,-])\d+(?![\w.,-])", text)
-        if n in numbers
-    ]  # fmt: skip
-    assert not told_of
+    told.assert_has_none(secrets, (*UIDS, *pids, *ports, hostile.port))
 
     tokens = re.compile(r"(user|volume|host)-[0-9a-f]{8}(:[0-9a-f]{4})?")
     for s in made["sessions"]:

@@ -24,7 +24,7 @@ from afpclient import AfpClient, Busy
 from disturbed import LOOKS
 from netatalk import HERE, Server
 from recording import LOGOUT, STAT, by_port, orphans, saved, stats, stopped
-from rights import BPF, KILL, NET_ADMIN, PERFMON, SETUID, SYS_ADMIN, has
+from rights import SYS_NICE, assert_kept
 from scope import (
     AS_NOBODY,
     NO_SESSION,
@@ -377,13 +377,34 @@ def test_bpf_forbidden(scope: Scope, guests: Server, pair: dict[int, Busy]) -> N
     assert unknown <= set(run.saved["absent"]), "unknown without a reason"
 
 
-def test_rights_are_given_up(scope: Scope, guests: Server) -> None:
+OWN = {
+    "record": [SYS_NICE],
+    "doctor": [SYS_NICE],
+    "slow": [SYS_NICE],
+    "top": [],
+    "load": [SYS_NICE],
+}
+
+
+@pytest.mark.parametrize("tool", OWN)
+def test_what_is_kept_is_what_security_md_says(scope: Scope, guests: Server, tool: str) -> None:
+    """And a program that it starts does not get more."""
     if kernel() < (6, 1):
         pytest.skip("before Linux 6.1 reading the counts of programs needs rights")
-    running = scope.record(guests)
-    running.wait_recording()
-    assert not has(running.process.pid, SYS_ADMIN, PERFMON, BPF, SETUID, NET_ADMIN, KILL)
-    stopped(running).assert_trustworthy()
+    args = {
+        "record": ["--no-save"],
+        "doctor": ["--no-save"],
+        "top": ["-b", "--pid", str(guests.pid)],
+    }
+    if tool == "load":
+        line = scope.command(guests, "-n", "1", "--ramp=0", "--no-save", "-d", "20", tool=tool)
+    else:
+        where = [] if tool == "top" else ["-p", str(guests.port)]
+        line = [str(scope.binary), tool, *where, *args.get(tool, []), "-d", "20"]
+    running = scope.start(line)
+    assert_kept(running.process.pid, *OWN[tool])
+    running.signal(signal.SIGINT)
+    running.finish()
 
 
 def test_what_is_left_at_the_end_goes_before_other_work(

@@ -17,10 +17,10 @@ from typing import Any
 
 import pytest
 from netatalk import Server
+from replaying import TRACE, office, recorded
 from scope import FAILED, OK, USAGE, Scope
 from tracefile import PACKET, read
 
-LOAD = ("--mix", "office", "--clients", "3", "--seed", "7", "-d", "1", "--ramp", "0", "--no-probe")
 CLOSE, FLUSH, READ, WRITE = 4, 11, 60, 61
 ON_FILES = (CLOSE, FLUSH, READ, WRITE)
 FIXED = (CLOSE, FLUSH)
@@ -29,10 +29,7 @@ SESSION = {2, 18, 19, 20, 24, 63, 64}  # logins, volumes
 
 @pytest.fixture(scope="module")
 def recording(tmp_path_factory: pytest.TempPathFactory, scope: Scope, _dbd: Server) -> Path:
-    folder = tmp_path_factory.mktemp("replay") / "recording"
-    trace = ("--trace=requests", "--replayable")
-    scope(_dbd, *LOAD, *trace, "-o", str(folder), tool="load").expect(OK)
-    return folder
+    return recorded(scope, _dbd, tmp_path_factory.mktemp("replay") / "recording", office(3, 7))
 
 
 def phase(folder: Path) -> Any:
@@ -57,13 +54,12 @@ def test_the_same_requests_come_to_the_server(
 ) -> None:
     """Each request of the load is sent once; those on files have the same lengths, offsets and
     results; closing and flushing take as many system calls."""
-    trace = ("--trace=requests", "--replayable", "--no-think")
-    args = (str(recording), *trace, "-o", str(tmp_path / "run"))
+    args = (str(recording), *TRACE, "--no-think", "-o", str(tmp_path / "run"))
     done = scope(dbd, *args, tool="replay").expect(OK)
     assert "otherwise" in done.out
     replayed = phase(tmp_path / "run")
-    recorded = read(recording / "trace" / "operations").records
-    wanted = Counter(o.command for o in recorded if o.command < 256 and o.command not in SESSION)
+    records = read(recording / "trace" / "operations").records
+    wanted = Counter(o.command for o in records if o.command < 256 and o.command not in SESSION)
     assert {c["code"]: c["ops"] for c in replayed["commands"]} == wanted
     assert moved(tmp_path / "run") == moved(recording)
     about = replayed["replay"]
@@ -160,9 +156,8 @@ def test_users_of_the_recording_log_in_as_others(scope: Scope, dbd: Server, tmp_
     """Those of a load by two users; one of them only; and what each made is removed."""
     users = tmp_path / "users"
     users.write_text("bench1,secret1\nbench2,secret1\n")
-    trace = ("--trace=requests", "--replayable", "--users", str(users))
-    folder = str(tmp_path / "recording")
-    scope(dbd, *LOAD, *trace, "-o", folder, tool="load").expect(OK)
+    load = office(3, 7, 1, "--users", str(users))
+    folder = str(recorded(scope, dbd, tmp_path / "recording", load))
     said = scope(None, "--dry-run", "--of-user", "bench2", folder, tool="replay").expect(OK).out
     assert ": 1 session," in said
     assert ", not replayed" in said

@@ -13,18 +13,22 @@ import random
 import re
 import shutil
 import zlib
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 from netatalk import Server
 from replaying import (
+    LIST,
+    TRACE,
+    Change,
     about,
     copied,
     found_there,
     of,
+    office,
     packets,
     put_others,
+    recorded,
     rewrite,
     seen,
     summed,
@@ -33,21 +37,14 @@ from replaying import (
 from scope import FAILED, OK, REFUSED, Done, Scope, left_on, wait_until
 from tracefile import HEAD, PACKET
 
-LOAD = ("--mix", "office", "-n", "3", "--seed", "5", "-d", "2", "--ramp", "0", "--no-probe")
-TRACE = ("--trace=requests", "--replayable")
 QUICK = ("--no-think", "--watch", "off")
 VARIANTS = 120
 HUGE, MOST = 1 << 63, 1 << 31
-LIST = 68
-
-Change = Callable[[dict[str, int]], dict[str, int] | None]
 
 
 @pytest.fixture(scope="module")
 def recording(tmp_path_factory: pytest.TempPathFactory, scope: Scope, _dbd: Server) -> Path:
-    folder = tmp_path_factory.mktemp("broken") / "recording"
-    scope(_dbd, *LOAD, *TRACE, "-o", str(folder), tool="load").expect(OK)
-    return folder
+    return recorded(scope, _dbd, tmp_path_factory.mktemp("broken") / "recording", office(3, 5, 2))
 
 
 def planned(scope: Scope, folder: Path, *args: str) -> tuple[Done, int, int]:
@@ -231,9 +228,11 @@ def test_what_cannot_be_read_is_refused_with_the_reason(
 
     of(broken).write_bytes(b"")
     assert "Recording: 0 requests" in refused("nothing in it can be replayed").out
-    of(broken).write_bytes(b"".join(bytes(reversed(p[:4])) + p[4:] for p in packets(whole)))
+    of(broken).write_bytes(b"".join(b"CTF?" + p[4:] for p in packets(whole)))
     n = len(whole) // PACKET
     assert f"damaged: {n} of {n} packets" in refused("nothing in it can be replayed").out
+    of(broken).write_bytes(b"".join(p[3::-1] + p[4:] for p in packets(whole)))
+    refused("of a machine of the other byte order, which is not read")
     of(broken).unlink()
     refused("is no recording that can be replayed")
     of(broken).write_bytes(whole)

@@ -15,7 +15,7 @@ from pathlib import Path
 
 import pytest
 from netatalk import USERS, Server
-from replaying import about, found_there, rewrite, sums
+from replaying import about, longer, office, recorded, rewrite, sums
 from scope import (
     LOST,
     NO_SESSION,
@@ -30,25 +30,15 @@ from scope import (
     wait_until,
 )
 
-LOAD = ("--mix", "office", "-n", "4", "--seed", "3", "-d", "1", "--ramp", "0", "--no-probe")
-READ = 60
 LONGER = 4 << 20
 
 
 @pytest.fixture(scope="module")
 def recording(tmp_path_factory: pytest.TempPathFactory, scope: Scope, _dbd: Server) -> Path:
     """Of four sessions; each of its files is some MB long."""
-    folder = tmp_path_factory.mktemp("errors") / "recording"
-    trace = ("--trace=requests", "--replayable")
-    scope(_dbd, *LOAD, *trace, "-o", str(folder), tool="load").expect(OK)
-    rewrite(folder, longer)
+    folder = recorded(scope, _dbd, tmp_path_factory.mktemp("errors") / "recording", office(4, 3))
+    rewrite(folder, longer(LONGER))
     return folder
-
-
-def longer(record: dict[str, int]) -> dict[str, int] | None:
-    if record["command"] == READ:
-        return record | {"offset": record["offset"] + LONGER}
-    return found_there(record)
 
 
 def slow(scope: Scope, server: Server, recording: Path, folder: Path) -> Running:

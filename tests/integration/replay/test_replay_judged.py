@@ -15,18 +15,14 @@ from typing import Any
 import pytest
 from netatalk import USERS, Server
 from offline import analysis
+from replaying import office, recorded
 from scope import OK, SLOW, Scope
-
-LOAD = ("--mix", "office", "--clients", "2", "--seed", "7", "-d", "1", "--ramp", "0", "--no-probe")
-LOAD += ("--think", "0.05")
 
 
 @pytest.fixture(scope="module")
 def recording(tmp_path_factory: pytest.TempPathFactory, scope: Scope, _dbd: Server) -> Path:
-    folder = tmp_path_factory.mktemp("judged") / "recording"
-    trace = ("--trace=requests", "--replayable")
-    scope(_dbd, *LOAD, *trace, "-o", str(folder), tool="load").expect(OK)
-    return folder
+    load = office(2, 7, 1, "--think", "0.05")
+    return recorded(scope, _dbd, tmp_path_factory.mktemp("judged") / "recording", load)
 
 
 @pytest.fixture(scope="module")

@@ -11,8 +11,8 @@ from __future__ import annotations
 import contextlib
 import json
 import os
+import re
 import signal
-import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
@@ -21,10 +21,12 @@ from netatalk import Server
 from replaying import (
     about,
     copied,
-    found_there,
+    longer,
     of,
+    office,
     packets,
     put_others,
+    recorded,
     rewrite,
     seen,
     summed,
@@ -34,8 +36,8 @@ from replayplaces import Place, directory, environment, nfs, of_server, smb
 from scope import INTERRUPTED, OK, Running, Scope, wait_until
 from tracefile import PACKET
 
-LOAD = ("--mix", "office", "-n", "2", "--seed", "9", "-d", "1", "--ramp", "0", "--no-probe")
-READ, LIST, LARGE = 60, 68, 64 << 20
+SENT = re.compile(r'"actions":[1-9]')  # of --live=json
+LARGE = 64 << 20
 LISTED = 500  # entries that the recording is made to have in each folder that was listed
 LONGER = 8 << 20  # bytes that each file is made to be longer by
 
@@ -45,21 +47,11 @@ INT_TOO, TERM_TOO, KILL_TOO = (
 )
 
 
-def longer(record: dict[str, int]) -> dict[str, int] | None:
-    if record["command"] == READ:
-        return record | {"offset": record["offset"] + LONGER}
-    if record["command"] == LIST and record["actual"]:
-        return record | {"offset": 1, "actual": LISTED}
-    return found_there(record)
-
-
 @pytest.fixture(scope="module")
 def recording(tmp_path_factory: pytest.TempPathFactory, scope: Scope, _dbd: Server) -> Path:
     """Its image takes a while: it has many files, and long ones."""
-    folder = tmp_path_factory.mktemp("killed") / "recording"
-    trace = ("--trace=requests", "--replayable")
-    scope(_dbd, *LOAD, *trace, "-o", str(folder), tool="load").expect(OK)
-    rewrite(folder, longer)
+    folder = recorded(scope, _dbd, tmp_path_factory.mktemp("killed") / "recording", office(2, 9))
+    rewrite(folder, longer(LONGER, LISTED))
     return folder
 
 
@@ -207,10 +199,9 @@ def test_while_it_sends_requests(
 ) -> None:
     """What was measured is kept, and said to be no whole run."""
     args = ("--speed", "0.05", "-o", str(tmp_path / "run"), "--json", str(tmp_path / "json"))
-    running = scope.start(place.line(scope, str(recording), *args))
+    running = scope.start(place.line(scope, str(recording), *args, "--live=json"))
     running.json = tmp_path / "json"
-    running.wait_for("The image is made")
-    time.sleep(1)
+    wait_until(lambda: bool(SENT.search(running.err)), 60, "it to send requests", 0.1)
     if number == KILL:
         ended(running, number)
     else:

@@ -7,7 +7,7 @@ import subprocess
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-from scope import OK, REPO, Scope, wait_until
+from scope import FAILED, OK, REFUSED, REPO, Scope, wait_until
 from test_store_verbs import EXISTS, NONE, READ, SHORT, WRITE, Verbs
 from wardens import kill_with_warden
 
@@ -82,6 +82,18 @@ def transfer(scope: Scope, place: str, disk: Path) -> None:
     assert done.run and done.run.complete and len(done.run.phases) == 6
     assert [p.name for p in disk.iterdir()] == ["new"]
     (disk / "new").rmdir()
+
+
+def refuse_what_does_not_fit(scope: Scope, place: str, disk: Path, mix: Path) -> None:
+    """Before a client's session is opened, or a file is made."""
+    few = ["prlimit", "--nofile=100:100", str(scope.binary), "load", place, "-n", "60"]
+    done = scope.execute(few)
+    done.expect(FAILED, "62 sessions and 2 threads need 134 open files, and a process here may ")
+    assert "ulimit -n 134" in done.messages[0] and not [*disk.iterdir()]
+    mix.write_text("[mix]\nfile_size = 1K*9,1T*1\n[actions]\nrandom-read = 3\nrandom-write = 1\n")
+    line = [str(scope.binary), "load", place, "-n", "5", "-m", str(mix)]
+    scope.execute(line).expect(REFUSED, "twice as much must be")
+    assert not [*disk.iterdir()]
 
 
 def kill_a_load(scope: Scope, place: str, disk: Path) -> None:

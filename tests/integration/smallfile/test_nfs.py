@@ -22,6 +22,7 @@ from remotely import (
     clean_after_a_kill,
     compare_declarations,
     kill_a_load,
+    refuse_what_does_not_fit,
     transfer,
     use_data,
     use_names,
@@ -296,6 +297,10 @@ def test_a_server_behind_a_relay_is_watched(scope: Scope, server: Ganesha) -> No
 
 def test_transfers_are_verified(scope: Scope, server: Ganesha) -> None:
     transfer(scope, url(server, "/new"), server.share1)
+
+
+def test_what_does_not_fit_is_refused(scope: Scope, server: Ganesha, tmp_path: Path) -> None:
+    refuse_what_does_not_fit(scope, url(server), server.share1, tmp_path / "a.ini")
 
 
 def test_a_killed_run_leaves_nothing(scope: Scope, server: Ganesha) -> None:

@@ -24,6 +24,7 @@ from remotely import (
     clean_after_a_kill,
     compare_declarations,
     kill_a_load,
+    refuse_what_does_not_fit,
     transfer,
     use_data,
     use_names,
@@ -277,6 +278,10 @@ def test_a_share_is_swept(scope: Scope, server: Samba, tmp_path: Path) -> None:
 
 def test_transfers_are_verified(scope: Scope, server: Samba) -> None:
     transfer(scope, url(server, "share1/new"), server.share1)
+
+
+def test_what_does_not_fit_is_refused(scope: Scope, server: Samba, tmp_path: Path) -> None:
+    refuse_what_does_not_fit(scope, url(server), server.share1, tmp_path / "a.ini")
 
 
 def test_a_killed_run_leaves_nothing(scope: Scope, server: Samba) -> None:

@@ -181,6 +181,36 @@ static void utf16_becomes_utf8(void **state)
 	}
 }
 
+static void a_url_begins_with_its_scheme(void **state)
+{
+	static const struct {
+		const char *word, *rest;
+	} some[] = {
+		{ "afp://h/v", "h/v" },
+		{ "AFP://u:p@h", "u:p@h" },
+		{ "a+b-c.9://", "" },
+		{ "", NULL },
+		{ "://h", NULL },
+		{ "9p://h", NULL },
+		{ "afp:/h", NULL },
+		{ "afp", NULL },
+		/* Of a path. */
+		{ "/a://b", NULL },
+		{ "./a://b", NULL },
+		{ "a/b://c", NULL },
+		{ "a b://c", NULL },
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(some) / sizeof(some[0]); i++) {
+		const char *rest = text_url(some[i].word);
+
+		assert_true(!rest == !some[i].rest);
+		if (rest)
+			assert_string_equal(rest, some[i].rest);
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -191,6 +221,7 @@ int main(void)
 		cmocka_unit_test(blanks_are_stripped_on_either_side),
 		cmocka_unit_test(a_path_is_below_whole_folders),
 		cmocka_unit_test(utf16_becomes_utf8),
+		cmocka_unit_test(a_url_begins_with_its_scheme),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -209,9 +209,22 @@ static void what_the_generator_may_have_done_is_not_the_servers(void **state)
 	judges(PAUSED, "mean<=1ms", RUN_SLO_UNSURE, "did not run for 1.0 s");
 	assert_int_equal(of(SATURATED, false, "rate>=101"), RUN_SLO_UNSURE);
 	assert_int_equal(of(SATURATED, false, "failed<=0"), RUN_SLO_UNSURE);
-	/* even the shortest action was longer */
-	judges(SATURATED, "p99<=999us", RUN_SLO_BROKEN, "");
+	/* each answer may have waited for a thread that never rests; not for one that rested once
+	 */
+	judges(SATURATED, "p99<=999us", RUN_SLO_UNSURE, "ran, or waited for a CPU, 91%");
+	judges(SATURATED, "mean<=999us", RUN_SLO_UNSURE, "ran, or waited for a CPU, 91%");
 	judges(PAUSED, "mean<=999us", RUN_SLO_BROKEN, "");
+	/* in a spike only */
+	l = made(NOTHING, false);
+	l->busy_second_ns = S * 97 / 100;
+	assert_int_equal(verdict_of(l, NULL, "p99<=1ms", NULL), RUN_SLO_UNSURE);
+	assert_string_equal(
+	    l->slo[0].why,
+	    "a thread of the load generator ran, or waited for a CPU, 97% of a second");
+	assert_int_equal(verdict_of(l, NULL, "p99<=1s", NULL), RUN_SLO_UNSURE);
+	l->busy_second_ns = S * 89 / 100;
+	assert_int_equal(verdict_of(l, NULL, "p99<=1ms", NULL), RUN_SLO_BROKEN);
+	run_load_free(l);
 	/* what failed did so at the server */
 	l = made(SATURATED, true);
 	l->action[0].failed = 1;
@@ -232,6 +245,31 @@ static void what_the_generator_may_have_done_is_not_the_servers(void **state)
 	assert_int_equal(verdict_of(l, NULL, "max<=19ms", NULL), RUN_SLO_BROKEN);
 	assert_int_equal(verdict_of(l, NULL, "p99<=19ms", NULL), RUN_SLO_BROKEN);
 	assert_int_equal(verdict_of(l, NULL, "max<=40ms", NULL), RUN_SLO_KEPT);
+	run_load_free(l);
+}
+
+/* 1,000 were due in 10 s and done, many of them later: that is not what the server can do. */
+static void a_rate_is_not_kept_by_what_is_done_later(void **state)
+{
+	struct run_load *l = made(NOTHING, true);
+
+	(void)state;
+	l->n_ended_after = 500;
+	l->n_due_before = 50;
+	assert_int_equal(verdict_of(l, NULL, "rate>=99", NULL), RUN_SLO_UNSURE);
+	assert_string_equal(l->slo[0].why, "450 of these actions were done after the measured "
+					   "time, and only 55/s in it");
+	assert_true(l->slo[0].value == 100);
+	assert_int_equal(verdict_of(l, NULL, "rate>=55", NULL), RUN_SLO_KEPT);
+	assert_int_equal(verdict_of(l, NULL, "look.rate>=56", NULL), RUN_SLO_UNSURE);
+	assert_int_equal(verdict_of(l, NULL, "rate>=101", NULL), RUN_SLO_UNSURE); /* not offered */
+	assert_int_equal(verdict_of(l, NULL, "p99<=1s,failed<=0", NULL), RUN_SLO_KEPT);
+	/* as many were under way when it began */
+	l->n_due_before = 480;
+	assert_int_equal(verdict_of(l, NULL, "rate>=100", NULL), RUN_SLO_KEPT);
+	l->n_ended_after = 1;
+	l->n_due_before = 0;
+	assert_int_equal(verdict_of(l, NULL, "rate>=100", NULL), RUN_SLO_KEPT);
 	run_load_free(l);
 }
 
@@ -259,6 +297,26 @@ static void what_has_no_latency_may_have_any(void **state)
 	assert_int_equal(verdict_of(l, NULL, "max<=20ms", NULL), RUN_SLO_UNSURE);
 	assert_int_equal(verdict_of(l, NULL, "max<=30ms", NULL), RUN_SLO_KEPT);
 	assert_int_equal(verdict_of(l, NULL, "rate>=100.1", NULL), RUN_SLO_BROKEN);
+	run_load_free(l);
+}
+
+/* A percentile is known to within its bucket; the mean, the shortest and the longest exactly. */
+static void a_limit_within_what_is_known_of_a_figure_cannot_be_told(void **state)
+{
+	struct run_load *l = made(NOTHING, true);
+
+	(void)state;
+	hist_merge(&l->action[0].planned, &l->action[0].planned);
+	for (unsigned int i = 0; i < 2000; i++)
+		hist_add(&l->action[0].planned, 10000001);
+	l->action[0].n = 4000;
+	/* of the bucket from 9,961,472 to 10,092,544 */
+	assert_int_equal(verdict_of(l, NULL, "p50<=10093us", NULL), RUN_SLO_KEPT);
+	assert_int_equal(verdict_of(l, NULL, "p50<=10050us", NULL), RUN_SLO_UNSURE);
+	assert_string_equal(l->slo[0].why, "it is known to within 1.6 % only");
+	assert_int_equal(verdict_of(l, NULL, "p50<=9970us", NULL), RUN_SLO_UNSURE);
+	assert_int_equal(verdict_of(l, NULL, "p50<=9961us", NULL), RUN_SLO_BROKEN);
+	assert_int_equal(verdict_of(l, NULL, "max<=20ms", NULL), RUN_SLO_KEPT);
 	run_load_free(l);
 }
 
@@ -404,10 +462,12 @@ int main(void)
 		cmocka_unit_test(a_limit_of_failures_allows_them_in_the_others),
 		cmocka_unit_test(clients_that_were_not_served_break_a_limit_of_time),
 		cmocka_unit_test(what_the_generator_may_have_done_is_not_the_servers),
+		cmocka_unit_test(a_rate_is_not_kept_by_what_is_done_later),
 		cmocka_unit_test(what_has_no_latency_may_have_any),
 		cmocka_unit_test(a_limit_has_the_value_that_the_table_has),
 		cmocka_unit_test(a_value_says_of_whom_it_is),
 		cmocka_unit_test(a_probe_is_judged_by_itself_and_doubted_with_its_load),
+		cmocka_unit_test(a_limit_within_what_is_known_of_a_figure_cannot_be_told),
 		cmocka_unit_test(a_wait_without_an_end_may_break_a_limit),
 		cmocka_unit_test(a_load_that_was_ended_early_keeps_nothing),
 	};

@@ -62,10 +62,12 @@ static void a_name_that_is_not_there_is_no_error(void **state)
 	assert_int_equal(account_normal_result(names(), AFS_RPC_NFS + 3), 2);
 	assert_int_equal(account_normal_result(names(), AFS_RPC_COMPOUND + 15), 2);
 	assert_int_equal(account_normal_result(names(), AFS_RPC_NFS + 12), 0);
-	assert_string_equal(kind_nfs.is.result_text(2), "no such name");
-	assert_string_equal(kind_nfs.is.result_text(AFS_RPC_ACCEPTED(3)), "procedure unavailable");
-	assert_string_equal(kind_nfs.is.result_text(AFS_RPC_DENIED(1)), "authentication error");
-	assert_null(kind_nfs.is.result_text(9999));
+	assert_string_equal(run_kind_result_text(&kind_nfs.is, 2), "no such name");
+	assert_string_equal(run_kind_result_text(&kind_nfs.is, AFS_RPC_ACCEPTED(3)),
+			    "procedure unavailable");
+	assert_string_equal(run_kind_result_text(&kind_nfs.is, AFS_RPC_DENIED(1)),
+			    "authentication error");
+	assert_null(run_kind_result_text(&kind_nfs.is, 9999));
 }
 
 /* What is noted of a run with so many requests, of which some are sealed. */

@@ -2,6 +2,8 @@
 /* What testparm printed, as notes and warnings of a run. Tests user/kinds/smb_settings.c. */
 #include "kinds/smb_settings.h"
 
+#include "kinds/conf.h"
+
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -109,6 +111,32 @@ static void each_value_that_spoils_figures_is_warned_of(void **state)
 	}
 }
 
+/* Half a value would be another one. */
+static void settings_for_which_there_is_no_room_are_left_out(void **state)
+{
+	struct conf_values v = { 0 };
+	char text[ERR_TEXT_MAX] = "", value[81];
+
+	(void)state;
+	memset(value, 'x', 80);
+	value[80] = '\0';
+	conf_values_add(&v, value);
+	conf_values_add(&v, NULL);
+	conf_values_add(&v, "");
+	conf_values_add(&v, "None");
+	assert_true(conf_values_put(&v, "key", "shares", text));
+	assert_non_null(
+	    strstr(text, "(1 of 4 shares), not set (1 of 4 shares), none (2 of 4 shares)"));
+	for (size_t len = strlen(text);; len = strlen(text)) {
+		if (!conf_values_put(&v, "key", "shares", text)) {
+			assert_int_equal(strlen(text), len);
+			break;
+		}
+		assert_true(strlen(text) > len);
+		assert_string_equal(text + strlen(text) - strlen("4 shares)"), "4 shares)");
+	}
+}
+
 static void what_cannot_be_read_is_said(void **state)
 {
 	const struct servers_entry none = { 0 };
@@ -132,6 +160,7 @@ int main(void)
 		cmocka_unit_test(of_a_usual_server_nothing_is_said),
 		cmocka_unit_test(of_shares_it_is_said_how_many),
 		cmocka_unit_test(each_value_that_spoils_figures_is_warned_of),
+		cmocka_unit_test(settings_for_which_there_is_no_room_are_left_out),
 		cmocka_unit_test(what_cannot_be_read_is_said),
 	};
 

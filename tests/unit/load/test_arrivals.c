@@ -83,6 +83,29 @@ static void a_stall_is_in_the_latencies_of_a_load_with_few_clients(void **state)
 	}
 }
 
+/* Each takes 1.9 s: of those due in the last 1.9 s. As many come over from before the begin. */
+static void what_ends_after_the_measured_time_is_counted(void **state)
+{
+	struct engine_job work = open_loop(PACE_FIXED, 4, 3000 * MS);
+
+	(void)state;
+	work.ramp_ns = 2000 * MS;
+	for (unsigned int t = 1; t <= 2; t++) {
+		struct rig *g = rig(12, t);
+
+		for (unsigned int i = 0; i < 12; i++)
+			g->play[i].slow.service_ns = 1900 * MS;
+		rig_open(g);
+		rig_do(g, &work);
+		rig_adds_up(g);
+		assert_int_equal(rig_actions(g), 12);
+		assert_int_equal(g->load->n_ended_after, 7);
+		assert_int_equal(g->load->n_due_before, 7);
+		assert_int_equal(run_load_backlog(g->load), 0);
+		rig_free(g);
+	}
+}
+
 /* The store is not slow then, but this program. */
 static void what_a_thread_of_the_store_begins_late_is_late(void **state)
 {
@@ -180,6 +203,7 @@ int main(void)
 		cmocka_unit_test(a_free_client_of_any_thread_does_what_is_due),
 		cmocka_unit_test(threads_make_no_difference_to_who_waits),
 		cmocka_unit_test(a_stall_is_in_the_latencies_of_a_load_with_few_clients),
+		cmocka_unit_test(what_ends_after_the_measured_time_is_counted),
 		cmocka_unit_test(what_a_thread_of_the_store_begins_late_is_late),
 		cmocka_unit_test(what_waits_in_a_stall_at_the_end_waited_at_least_so_long),
 		cmocka_unit_test(what_was_dropped_before_a_stop_waited_until_then),

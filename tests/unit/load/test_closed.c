@@ -15,7 +15,7 @@
 static struct {
 	uint64_t begin_ns, begun_ns[ACTIONS];
 	unsigned int n_begun, n_asked, refuse, later;
-	uint64_t waited_ns;
+	uint64_t waited_ns, refuse_ns; /* refuse_ns: it is refused until it has waited so long */
 	bool at_once;
 } seen;
 
@@ -30,7 +30,7 @@ static bool timed_may_begin(struct script *s, uint64_t waited_ns)
 	(void)s;
 	seen.n_asked++;
 	seen.waited_ns = waited_ns;
-	return seen.n_asked > seen.refuse;
+	return seen.n_asked > seen.refuse && waited_ns >= seen.refuse_ns;
 }
 
 static int timed_begin(struct script *s, const struct store *store)
@@ -120,6 +120,23 @@ static void an_action_that_may_not_begin_is_asked_about_again(void **state)
 	rig_free(g);
 }
 
+/* Else a thousand clients that wait would take the CPU from those that they wait for. */
+static void one_that_waits_for_long_is_asked_less_often(void **state)
+{
+	const struct engine_job work = rig_work(0);
+	struct rig *g = timed();
+
+	(void)state;
+	seen.refuse_ns = 100 * MS;
+	seen.at_once = true;
+	g->play[0].n_actions = 1;
+	rig_do(g, &work);
+	assert_int_equal(rig_actions(g), 1);
+	assert_true(seen.waited_ns >= 100 * MS);
+	assert_in_range(seen.n_asked, 2, 250); /* every 100 us it would be a thousand times */
+	rig_free(g);
+}
+
 static void one_with_nothing_to_do_now_is_asked_again_when_it_is_due(void **state)
 {
 	const struct engine_job work = rig_work(0);
@@ -140,6 +157,7 @@ int main(void)
 		cmocka_unit_test(no_action_begins_before_it_is_due),
 		cmocka_unit_test(what_was_due_before_the_last_action_ended_is_measured_from_then),
 		cmocka_unit_test(an_action_that_may_not_begin_is_asked_about_again),
+		cmocka_unit_test(one_that_waits_for_long_is_asked_less_often),
 		cmocka_unit_test(one_with_nothing_to_do_now_is_asked_again_when_it_is_due),
 	};
 

@@ -35,7 +35,7 @@ static void lengths_are_printed_as_they_are_read(void **state)
 		{ "uniform:4K-64K", "uniform:4096-65536", 34816 },
 		{ "uniform:7-7", "uniform:7-7", 7 },
 		{ "exponential:16K", "exponential:16384", 16384 },
-		{ "lognormal:16K,1.5", "lognormal:16384,1.5", 16384 * 3.0802168 },
+		{ "lognormal:16K,0.5", "lognormal:16384,0.5", 16384 * 1.1331484530668263 },
 		{ "4K*60,64K*30,1M*10", "4096*60,65536*30,1048576*10",
 		  4096 * 0.6 + 65536 * 0.3 + 1048576 * 0.1 },
 		{ "0*1", "0*1", 0 },
@@ -169,6 +169,32 @@ static void lengths_come_as_often_as_they_should(void **state)
 	assert_true(share_up_to(&s, 9) == 0 && share_up_to(&s, 30) == 1);
 }
 
+/* No number is more than 100 times the one given, and the mean is that of what is drawn. */
+static void the_mean_is_that_of_what_is_drawn(void **state)
+{
+	static const char *const text[] = { "exponential:100000",   "lognormal:100000,0.5",
+					    "lognormal:100000,1.5", "lognormal:100000,3",
+					    "lognormal:100000,5",   "uniform:1000-1999",
+					    "10*60,20000*30,30*10" };
+	double sum, squares, v, error;
+	struct draw s;
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(text) / sizeof(text[0]); i++) {
+		s = sizes_of(text[i]);
+		sum = squares = 0;
+		for (uint64_t k = 0; k < DRAWS; k++) {
+			v = (double)draw_numbered(&s, 7, k);
+			sum += v;
+			squares += v * v;
+		}
+		error = sqrt(squares / DRAWS - sum / DRAWS * sum / DRAWS) / sqrt(DRAWS);
+		if (fabs(sum / DRAWS - draw_mean(&s)) > 4 * error)
+			fail_msg("%s: %.0f is said, %.0f drawn", text[i], draw_mean(&s),
+				 sum / DRAWS);
+	}
+}
+
 static void a_file_has_always_the_same_length(void **state)
 {
 	const struct draw s = sizes_of("exponential:16K"), one = sizes_of("16K");
@@ -224,6 +250,7 @@ int main(void)
 		cmocka_unit_test(times_are_read_in_seconds_or_with_a_unit),
 		cmocka_unit_test(what_is_no_length_is_named),
 		cmocka_unit_test(lengths_come_as_often_as_they_should),
+		cmocka_unit_test(the_mean_is_that_of_what_is_drawn),
 		cmocka_unit_test(a_file_has_always_the_same_length),
 		cmocka_unit_test(the_popular_come_more_often_by_zipfs_law),
 	};

@@ -65,6 +65,37 @@ static void a_load_of_hours_is_in_constant_memory(void **state)
 	rig_free(g);
 }
 
+/* What is due in the ramp and ends after it is in a measured second, and is said not to count. */
+static void seconds_say_what_was_not_due_in_the_measured_time(void **state)
+{
+	struct engine_job work = open_loop(PACE_FIXED, 100, 3000 * MS);
+	struct rig *g = rig(1, 1);
+	struct run_second s[4];
+
+	(void)state;
+	work.ramp_ns = 1000 * MS;
+	g->play[0].slow.service_ns = MS;
+	g->play[0].slow.stall_at = 50; /* with 51 more until then */
+	g->play[0].slow.stall_ns = 1000 * MS;
+	rig_open(g);
+	rig_start(g, &work);
+	while (!engine_wait(g->engine, 1000 * MS))
+		;
+	shared_clock.main_ns += 4200 * MS;
+	for (size_t i = 0; i < 4; i++)
+		assert_true(engine_second(g->engine, i, &s[i]));
+	rig_join(g);
+	rig_adds_up(g);
+	assert_int_equal(rig_actions(g), 300);
+	assert_int_equal(s[0].astray, s[0].n);
+	assert_int_equal(s[0].n + s[1].astray, 100);
+	assert_in_range(s[1].astray, 48, 52);
+	assert_true(s[1].n > s[1].astray && s[1].astray_ns > s[1].astray * 500 * MS);
+	assert_true(s[1].astray_ns < s[1].sum_ns);
+	assert_int_equal(s[2].astray + s[3].astray, 0);
+	rig_free(g);
+}
+
 /* Of the address sanitizer, which else keeps up to 256 MiB that were freed. */
 const char *__asan_default_options(void);
 const char *__asan_default_options(void)
@@ -154,6 +185,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(seconds_are_given_when_they_are_over),
+		cmocka_unit_test(seconds_say_what_was_not_due_in_the_measured_time),
 		cmocka_unit_test(a_load_of_hours_is_in_constant_memory),
 		cmocka_unit_test(a_million_probes_take_no_more_memory_than_a_tenth_of_them),
 		cmocka_unit_test(the_last_seconds_of_a_load_without_an_end_are_given),

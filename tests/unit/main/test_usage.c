@@ -180,7 +180,7 @@ static const struct usage_case speedtest_in_a_directory_cases[] = {
 	  "speedtest: --receive is about a server's replies: it cannot be used with -L (see afpscope speedtest --help)" },
 	{ "FOLDER", "speedtest: -L needs -P DIRECTORY (see afpscope speedtest --help)" },
 	{ "-P FOLDER --trace",
-	  "speedtest: --trace records the requests of an AFP server: it cannot be used with -L, a DIRECTORY, gluster://, smb:// or nfs:// (see afpscope speedtest --help)" },
+	  "speedtest: --trace records the requests of an AFP server: it cannot be used with -L, a DIRECTORY or a place that is not of AFP (see afpscope speedtest --help)" },
 };
 
 static const struct usage_case load_cases[] = {
@@ -431,6 +431,7 @@ static const struct usage_case replay_cases[] = {
 	{ "--clients x0 rec FOLDER", "replay: --clients: 'x0' is not x1 to x1000, such as x3 (see afpscope replay --help)" },
 	{ "--clients x1001 rec FOLDER", "replay: --clients: 'x1001' is not x1 to x1000, such as x3 (see afpscope replay --help)" },
 	{ "--clients x2.5 --dry-run rec", "replay: --clients: 'x2.5' is not x1 to x1000, such as x3 (see afpscope replay --help)" },
+	{ "--clients x3 --sessions 2 rec FOLDER", "replay: --sessions 2: fewer than the copies of --clients x3 (see afpscope replay --help)" },
 	{ "--of-user= rec FOLDER", "replay: --of-user: '' is no user (see afpscope replay --help)" },
 	{ "--threads 0 rec FOLDER", "replay: --threads: '0' is not in 1..256 (see afpscope replay --help)" },
 	{ "--users f rec FOLDER", "replay: --users: only sessions of an AFP server log in as several users (see afpscope replay --help)" },

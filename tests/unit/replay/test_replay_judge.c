@@ -125,6 +125,29 @@ static void what_is_refused_makes_nobody_late(void **state)
 	expect((struct case_) { .n = 1000, .failed = 500 }, RUN_SLO_KEPT);
 }
 
+/* Users would do other things, or the same again. */
+static void a_server_that_refuses_what_was_done_is_not_said_to_keep_up(void **state)
+{
+	struct run_load *l = made(&(struct case_) { .n = 1000 });
+	struct replay_done done = { 0 };
+	struct slos none = { 0 };
+	struct run_slo kept_up;
+	struct plan p;
+
+	(void)state;
+	planned(&p, &(struct case_) { .n = 1000 });
+	done.n[STORE_READ][REPLAY_AS_RECORDED] = 990;
+	done.n[STORE_PROBE][REPLAY_NEW_ERROR] = 10;
+	replay_judge(&none, &p.p, &done, l, &kept_up, false);
+	assert_int_equal(kept_up.verdict, RUN_SLO_KEPT);
+	done.n[STORE_READ][REPLAY_UNSENT] = 1;
+	replay_judge(&none, &p.p, &done, l, &kept_up, false);
+	assert_int_equal(kept_up.verdict, RUN_SLO_UNSURE);
+	assert_string_equal(kept_up.why, "11 of 1001 requests were refused, or not sent, which was "
+					 "not so in the recording");
+	run_load_free(l);
+}
+
 /* Without its delays the requests might have been in time, or not. */
 static void late_because_of_the_replay_itself_is_not_told(void **state)
 {
@@ -183,6 +206,9 @@ static void limits_are_judged_besides(void **state)
 	assert_int_equal(kept_up.verdict, RUN_SLO_KEPT);
 	assert_int_equal(l->n_slos, 2);
 	assert_int_equal(l->slo[0].verdict, RUN_SLO_UNSURE);
+	assert_string_equal(l->slo[0].why,
+			    "this program, or waits of its clients for each other, made up to 1000 "
+			    "requests late, by up to 30 ms");
 	assert_int_equal(l->slo[1].verdict, RUN_SLO_KEPT);
 	run_load_free(l);
 }
@@ -206,6 +232,7 @@ int main(void)
 		cmocka_unit_test(a_server_keeps_up_whose_users_are_not_late),
 		cmocka_unit_test(of_a_short_replay_a_tenth_is_the_limit),
 		cmocka_unit_test(what_is_refused_makes_nobody_late),
+		cmocka_unit_test(a_server_that_refuses_what_was_done_is_not_said_to_keep_up),
 		cmocka_unit_test(late_because_of_the_replay_itself_is_not_told),
 		cmocka_unit_test(a_replay_without_time_left_says_nothing_of_the_server),
 		cmocka_unit_test(a_client_that_never_paused_does_not_tell),

@@ -89,6 +89,8 @@ static void kinds_that_are_judged_differ_in_their_figures(void **state)
 
 	(void)state;
 	assert_int_equal(run_kind_judged(NULL), kind_afp.is.judged);
+	for (int i = 1; kind_names[i]; i++)
+		assert_true(!kind_at(i)->is.has_live == !kind_at(i)->program);
 	for (size_t i = 0; kind_judged[i]; i++) {
 		const struct run_kind *k = &kind_at(kind_place(kind_judged[i]))->is;
 

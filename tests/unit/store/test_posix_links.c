@@ -19,17 +19,17 @@
 
 /* The mutant. */
 int mutant_open_posix(struct store **out, const char *path, bool direct, struct err *e);
-const char *mutant_posix_call(enum store_verb v);
+extern const char *const mutant_posix_what[N_STORE_VERBS];
 #define store_open_posix mutant_open_posix
 #define store_posix_kind mutant_posix_kind
-#define store_posix_call mutant_posix_call
+#define store_posix_what mutant_posix_what
 #define store_posix_type mutant_posix_type
 #undef O_NOFOLLOW
 #define O_NOFOLLOW 0
 #include "store/posix.c"
 #undef store_open_posix
 #undef store_posix_kind
-#undef store_posix_call
+#undef store_posix_what
 
 int store_open_posix(struct store **out, const char *path, bool direct, struct err *e);
 

@@ -215,6 +215,19 @@ static void a_damaged_layout_is_refused(void **state)
 	assert_null(t);
 }
 
+static void a_trace_of_the_other_byte_order_is_refused(void **state)
+{
+	struct rig *x = *state;
+	struct trace_reader *t = NULL;
+	const uint32_t magic = __builtin_bswap32(TRACE_MAGIC);
+	const int fd = file(x, "waits");
+
+	assert_int_equal(pwrite(fd, &magic, sizeof(magic), 0), sizeof(magic));
+	close(fd);
+	assert_int_equal(trace_reader_open(&t, x->dir, "waits", &x->e), -EINVAL);
+	assert_non_null(strstr(x->e.text, "byte order"));
+}
+
 static void a_stream_or_field_that_is_not_there_is_said(void **state)
 {
 	struct rig *x = *state;
@@ -256,6 +269,7 @@ int main(void)
 		TEST(no_packet_is_read_twice_or_too_late),
 		TEST(packets_that_are_not_there_are_counted),
 		TEST(a_damaged_layout_is_refused),
+		TEST(a_trace_of_the_other_byte_order_is_refused),
 		TEST(a_stream_or_field_that_is_not_there_is_said),
 		TEST(it_is_read_again_from_its_begin),
 	};

@@ -104,6 +104,7 @@ static int afp_describe(const struct kind_found *f, struct run *r)
 	if (s->cnid_metad)
 		e |= run_note(&r->server, "cnid_metad", "pid %d (known from: %s)", s->cnid_metad,
 			      s->cnid_from);
+	e |= settings_show(r, s);
 	e |= afp_warn(s, r);
 	return e ? -ENOMEM : 0;
 }

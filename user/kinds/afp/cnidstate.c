@@ -48,18 +48,6 @@ static void take_server(struct settings_of_cnid *out, const char *value)
 		     !strcmp(value, "::1");
 }
 
-/* The value of a volume's section, else of its preset. */
-static const struct afpconf_item *of_volume(const struct afpconf *c, const char *section,
-					    const char *key)
-{
-	const struct afpconf_item *is = afpconf_find(c, section, key);
-	const struct afpconf_item *preset = is ? NULL : afpconf_find(c, section, "vol preset");
-
-	if (!is && !preset)
-		preset = afpconf_find(c, "Global", "vol preset");
-	return is || !preset ? is : afpconf_find(c, preset->value, key);
-}
-
 /* In [Global] a scheme says nothing. Without one it is dbd, from 4.6 on sqlite (netatalk's pull
  * request 3269; not run). */
 #define SQLITE_SINCE 406
@@ -88,8 +76,8 @@ static void take_settings(struct settings_of_cnid *out, const struct afpconf *c,
 	for (size_t i = 0; i < c->n; i++) {
 		if (strcasecmp(c->item[i].key, "path") != 0)
 			continue;
-		take_scheme(out, of_volume(c, c->item[i].section, "cnid scheme"), version);
-		own = of_volume(c, c->item[i].section, "cnid server");
+		take_scheme(out, settings_of_volume(c, c->item[i].section, "cnid scheme"), version);
+		own = settings_of_volume(c, c->item[i].section, "cnid server");
 		server = own ? own : server;
 	}
 	if (server)

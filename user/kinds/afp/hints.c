@@ -103,16 +103,6 @@ static bool is_info(const char *value)
 	return log_level(value) == LEVEL_INFO;
 }
 
-static bool hints_is_on(const char *value)
-{
-	return afpconf_bool(value) == 1;
-}
-
-static bool is_off(const char *value)
-{
-	return !afpconf_bool(value);
-}
-
 static bool is_small(const char *value)
 {
 	char *end;
@@ -132,8 +122,7 @@ static bool hints_is_named(const char *value)
 }
 
 #define LOG_LESS   "log level = default:warn, and restart the server"
-#define UNLESS_IT  ", unless this is what you measure"
-#define REMOVE_IT  "remove the line" UNLESS_IT
+#define REMOVE_IT  "remove the line" CONF_UNLESS_IT
 #define GLOBAL     true
 #define ANY_OF_ALL false
 
@@ -144,25 +133,25 @@ static const struct conf_rule conf_rules[] = {
 	  0 },
 	{ "log-level", false, GLOBAL, "log level", is_info,
 	  "lines are written while clients work, and are counted", LOG_LESS, 0 },
-	{ "sendfile", false, GLOBAL, "use sendfile", is_off,
+	{ "sendfile", false, GLOBAL, "use sendfile", afpconf_is_no,
 	  "file data is copied through the server: reads cost more calls and CPU",
-	  "remove the line (the default is yes)" UNLESS_IT, 0 },
+	  "remove the line (the default is yes)" CONF_UNLESS_IT, 0 },
 	{ "fce", false, GLOBAL, "fce listener", NULL,
 	  "a datagram is sent for each change of a file or folder", REMOVE_IT, 0 },
 	{ "fce-script", false, GLOBAL, "fce notify script", hints_is_named,
 	  "a process is started for each change of a file or folder", REMOVE_IT, 0 },
-	{ "spotlight", true, ANY_OF_ALL, "spotlight", hints_is_on,
+	{ "spotlight", true, ANY_OF_ALL, "spotlight", afpconf_is_yes,
 	  "searches, and indexers that follow changes, work on the same volume",
 	  "spotlight = no while you measure", 0 },
-	{ "appledouble", false, ANY_OF_ALL, "convert appledouble", hints_is_on,
+	{ "appledouble", false, ANY_OF_ALL, "convert appledouble", afpconf_is_yes,
 	  "each access looks for a ._ file to convert: more calls per request",
 	  "convert the volume once with dbd(1), then convert appledouble = no", 0 },
 	{ "include", true, ANY_OF_ALL, "include", NULL,
 	  "this version of the server reads no included files: what is set there has no effect",
 	  "put the settings into the file itself", 0 },
-	{ "multi-protocol", true, GLOBAL, "multi protocol", hints_is_on,
+	{ "multi-protocol", true, GLOBAL, "multi protocol", afpconf_is_yes,
 	  "whatever a session remembers is checked on disk at each use, and locks are strict",
-	  "remove the line if only AFP clients use these volumes" UNLESS_IT, 406 },
+	  "remove the line if only AFP clients use these volumes" CONF_UNLESS_IT, 406 },
 	{ "validation", true, GLOBAL, "dircache validation freq", is_one,
 	  "whatever a session remembers is checked on disk at each use; by default every 100th time",
 	  REMOVE_IT, 406 },

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "kinds/afp/settings.h"
 
+#include "base/text.h"
 #include "host/filesystem.h"
 #include "host/proc/procfs.h"
 
@@ -8,6 +9,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <strings.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -35,6 +37,17 @@ const struct settings_cache *settings_cache(unsigned int version)
 	while (c->since > version)
 		c++;
 	return c;
+}
+
+const struct afpconf_item *settings_of_volume(const struct afpconf *c, const char *section,
+					      const char *key)
+{
+	const struct afpconf_item *is = afpconf_find(c, section, key);
+	const struct afpconf_item *preset = is ? NULL : afpconf_find(c, section, "vol preset");
+
+	if (!is && !preset)
+		preset = afpconf_find(c, "Global", "vol preset");
+	return is || !preset ? is : afpconf_find(c, preset->value, key);
 }
 
 /* A positive number; 0: not set, or none. */
@@ -152,4 +165,55 @@ void settings_note(struct run *r, const struct settings *set, const struct serve
 	/* The server may not have read what was changed since it began. */
 	if (set->known && is_newer(set, s))
 		r->limit.sessions = 0;
+}
+
+/* ---- what is shown ---- */
+
+static const struct {
+	const char *key;
+	bool is_global;
+} settings_shown[] = {
+	{ "cnid scheme", false },   { "ea", false },          { "convert appledouble", false },
+	{ "spotlight", false },     { "use sendfile", true }, { "log level", true },
+	{ "dircache size", true },  { "dircachesize", true }, { "fce listener", true },
+	{ "multi protocol", true },
+};
+
+static bool settings_put(const struct afpconf *c, size_t which, char text[ERR_TEXT_MAX])
+{
+	const char *key = settings_shown[which].key;
+	const struct afpconf_item *is = afpconf_find(c, "Global", key);
+	struct conf_values all = { 0 };
+
+	for (size_t i = 0; !settings_shown[which].is_global && i < c->n; i++) {
+		if (strcasecmp(c->item[i].key, "path") != 0)
+			continue;
+		is = settings_of_volume(c, c->item[i].section, key);
+		conf_values_add(&all, is ? is->value : NULL);
+	}
+	if (!all.n)
+		conf_values_add(&all, is ? is->value : NULL);
+	return conf_values_put(&all, key, "volumes", text);
+}
+
+int settings_show(struct run *r, const struct servers_entry *s)
+{
+	char text[ERR_TEXT_MAX] = "";
+	struct settings set = { 0 };
+	int e;
+
+	settings_read(&set, s);
+	if (!set.known)
+		err_append(text, "not visible: the configuration cannot be read");
+	else if (is_newer(&set, s))
+		err_append(text,
+			   "not visible: the configuration was changed after the server began");
+	else
+		for (size_t i = 0; i < sizeof(settings_shown) / sizeof(settings_shown[0]); i++)
+			if (!settings_put(&set.conf, i, text))
+				break;
+	text_clean(text);
+	e = run_note(&r->server, RUN_AFP_CONF, "%s", text);
+	settings_fini(&set);
+	return e;
 }

@@ -17,6 +17,10 @@ unsigned int settings_version(const char *program, size_t len);
 /* Likewise of a running program. */
 unsigned int settings_version_of(pid_t pid);
 
+/* The value of a volume's section, else of its preset; NULL: not set. */
+const struct afpconf_item *settings_of_volume(const struct afpconf *c, const char *section,
+					      const char *key);
+
 /* What a version of netatalk reads of the cache of directories. */
 struct settings_cache {
 	unsigned int since;  /* 405 is 4.5 */
@@ -53,5 +57,11 @@ void settings_fini(struct settings *s);
  * the watch understands it.
  */
 void settings_note(struct run *r, const struct settings *set, const struct servers_entry *s);
+
+/*
+ * Notes, as RUN_AFP_CONF of r->server, what makes figures of two servers differ: "cnid scheme =
+ * dbd; ea = not set"; of each volume. 0 or -ENOMEM.
+ */
+int settings_show(struct run *r, const struct servers_entry *s);
 
 #endif

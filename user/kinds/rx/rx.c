@@ -390,36 +390,30 @@ static const struct account_names rx_accounts = {
 };
 /* clang-format on */
 
-/* What a call's code means; NULL: no name. */
+/* What a call's code means. */
+static const struct result_name rx_results[] = {
+	{ -1, "the other end does not answer" },
+	{ -2, "no such service" },
+	{ -3, "timed out" },
+	{ -5, "protocol error" },
+	{ -6, "given up" },
+	{ -100, "the server is starting" },
+	{ -453, "arguments cannot be decoded" },
+	{ -455, "no such operation" },
+	{ 101, "volume needs a salvage" },
+	{ 102, "no such file" },
+	{ 103, "no such volume" },
+	{ 104, "volume exists already" },
+	{ 106, "volume is off line" },
+	{ 107, "volume is on line already" },
+	{ 108, "partition is full" },
+	{ 109, "over the quota" },
+	{ 110, "volume is busy" },
+	{ 111, "volume has moved" },
+};
+
 static const char *rx_result_text(int32_t code)
 {
-	static const struct {
-		int32_t code;
-		const char *text;
-	} known[] = {
-		{ -1, "the other end does not answer" },
-		{ -2, "no such service" },
-		{ -3, "timed out" },
-		{ -5, "protocol error" },
-		{ -6, "given up" },
-		{ -100, "the server is starting" },
-		{ -453, "arguments cannot be decoded" },
-		{ -455, "no such operation" },
-		{ 101, "volume needs a salvage" },
-		{ 102, "no such file" },
-		{ 103, "no such volume" },
-		{ 104, "volume exists already" },
-		{ 106, "volume is off line" },
-		{ 107, "volume is on line already" },
-		{ 108, "partition is full" },
-		{ 109, "over the quota" },
-		{ 110, "volume is busy" },
-		{ 111, "volume has moved" },
-	};
-
-	for (size_t i = 0; i < sizeof(known) / sizeof(known[0]); i++)
-		if (known[i].code == code)
-			return known[i].text;
 	return code > 0 && code <= 100 ? strerrordesc_np(code) : NULL;
 }
 
@@ -447,6 +441,8 @@ const struct kind kind_rx = {
 		.has_diagnosis = true,
 		.judged = RUN_JUDGED_CALLS,
 		.accounts = &rx_accounts,
+		.results = rx_results,
+		.n_results = sizeof(rx_results) / sizeof(rx_results[0]),
 		.result_text = rx_result_text },
 	.decoder = AFS_DECODER_RX,
 	.any_order = true,

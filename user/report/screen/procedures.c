@@ -56,7 +56,7 @@ static const struct account_names *names_of(const struct paint *p)
 /* "No such file or directory × 3" */
 static struct cell worst_result(const struct paint *p, unsigned int number)
 {
-	const char *(*words)(int32_t) = p->view.run->kind ? p->view.run->kind->result_text : NULL;
+	const struct run_kind *kind = p->view.run->kind;
 	const int32_t normal = account_normal_result(names_of(p), number);
 	const struct ledger_result *most = NULL;
 	const struct ledger *l = &p->view.all;
@@ -69,7 +69,7 @@ static struct cell worst_result(const struct paint *p, unsigned int number)
 			most = &l->result[i];
 	if (!most)
 		return cell_blank();
-	text = words ? words(most->code) : NULL;
+	text = kind ? run_kind_result_text(kind, most->code) : NULL;
 	if (text)
 		screen_add(&t, "%s", text);
 	else

@@ -5,6 +5,7 @@
  */
 #include "report/screen/screen.h"
 
+#include "base/text.h"
 #include "doctor/notable.h"
 #include "report/about.h"
 #include "report/report.h"
@@ -165,7 +166,7 @@ static void add_place(struct screen_text *t, const struct run *r)
 	if (volume)
 		screen_add(t, "/%s", screen_whole(volume, NAME_MAX_COLS).text);
 	if (directory)
-		screen_add(t, strstr(directory, "://") ? " %s" : " directory" GLUE "%s",
+		screen_add(t, text_url(directory) ? " %s" : " directory" GLUE "%s",
 			   screen_whole(directory, PLACE_MAX_COLS).text);
 }
 

@@ -169,6 +169,21 @@ static void put_undone(const struct paint *p, const struct run_load *l)
 		screen_put(p, INK_NONE, t.text, 2);
 }
 
+/* Of an open loop: what the server did later than the rate says, if that is more than a twentieth.
+ */
+static void put_ended_after(const struct paint *p, const struct run_load *l, uint64_t done)
+{
+	const double s = screen_load_seconds_of(l);
+	uint64_t backlog = run_load_backlog(l);
+	struct screen_text t = { 0 };
+
+	if (s <= 0 || backlog <= done / 20 || backlog > done)
+		return;
+	screen_add(&t, "%s of these were done after the measured time: in it only %s actions/s",
+		   cell_count(backlog).text, cell_rate((double)(done - backlog) / s).text);
+	screen_put(p, INK_YELLOW, t.text, 2);
+}
+
 /* Which clients, and what they do. */
 static void screen_load_add_who(struct screen_text *t, const struct run_phase *phase)
 {
@@ -204,6 +219,7 @@ static void put_headline(const struct paint *p, const struct run_phase *phase)
 			   cell_rate((double)phase->value[METRIC_BYTES] / s / 1e6).text);
 	fputc('\n', p->out);
 	screen_put(p, INK_BOLD, t.text, 2);
+	put_ended_after(p, l, all.n - all.failed);
 	put_undone(p, l);
 }
 
@@ -363,6 +379,9 @@ static void put_generator(const struct paint *p, const struct run_load *l)
 		screen_add(&t,
 			   ", SATURATED: it may be the limit, not the server; more --threads, or "
 			   "a faster client");
+	else if (run_load_saturated_once(l))
+		screen_add(&t, "; in its busiest second it ran or waited for a CPU %s of the time",
+			   screen_percent((double)l->busy_second_ns / 1e9, 1).text);
 	if (l->late_n)
 		screen_add(&t, "; %s action%s more than 1 ms late (at most %s)",
 			   cell_count(l->late_n).text, l->late_n == 1 ? "" : "s",

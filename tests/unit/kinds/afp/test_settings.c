@@ -9,6 +9,8 @@
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
@@ -159,6 +161,46 @@ static void a_program_that_is_cut_while_it_is_read_does_no_harm(void **state)
 	rmdir(folder);
 }
 
+/* Of a server that is this process, whose file is as old as the machine, or newer. */
+static void shown(char out[ERR_TEXT_MAX], const char *text, bool is_old)
+{
+	static const struct timespec old[2] = { { .tv_sec = 1 }, { .tv_sec = 1 } };
+	struct servers_entry s = { .master = getpid() };
+	struct run r;
+	int fd;
+
+	assert_int_equal(run_init(&r, "load", "load"), 0);
+	snprintf(s.conf, sizeof(s.conf), "/tmp/settings-XXXXXX");
+	fd = mkstemp(s.conf);
+	assert_true(fd >= 0 && write(fd, text, strlen(text)) == (ssize_t)strlen(text));
+	assert_int_equal(is_old ? futimens(fd, old) : 0, 0);
+	assert_int_equal(settings_show(&r, &s), 0);
+	close(fd);
+	unlink(s.conf);
+	snprintf(out, ERR_TEXT_MAX, "%s", run_note_find(&r.server, RUN_AFP_CONF));
+	run_fini(&r);
+}
+
+static void what_makes_servers_differ_is_shown(void **state)
+{
+	char is[ERR_TEXT_MAX];
+
+	(void)state;
+	shown(is,
+	      "[Global]\nlog level = default:note\nvol preset = usual\n[usual]\nea = sys\n"
+	      "[one]\npath = /a\ncnid scheme = sqlite\n[two]\npath = /b\nea = ad\n",
+	      true);
+	assert_ptr_equal(strstr(is, "cnid scheme = sqlite (1 of 2 volumes), not set (1 of 2 "
+				    "volumes); ea = sys (1 of 2 volumes), ad (1 of 2 volumes); "),
+			 is);
+	assert_non_null(strstr(is, "; log level = default:note; dircache size = not set; "));
+	shown(is, "[Global]\n", true);
+	assert_ptr_equal(strstr(is, "cnid scheme = not set; ea = not set; "), is);
+	shown(is, "[Global]\n", false);
+	assert_string_equal(is,
+			    "not visible: the configuration was changed after the server began");
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -167,6 +209,7 @@ int main(void)
 		cmocka_unit_test(the_version_is_a_string_of_the_program),
 		cmocka_unit_test(the_directory_cache_is_as_large_as_netatalk_makes_it),
 		cmocka_unit_test(a_program_that_is_cut_while_it_is_read_does_no_harm),
+		cmocka_unit_test(what_makes_servers_differ_is_shown),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

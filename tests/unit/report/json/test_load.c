@@ -121,10 +121,14 @@ static void an_open_loop_s_arrivals_add_up(void **state)
 	l->n_cut = 10;
 	l->n_held = 4;
 	l->unoffered_ns = 77;
+	l->n_ended_after = 21;
+	l->n_due_before = 20;
 	hist_add(&l->undone, 5000);
 	o = of(l);
 	assert_int_equal(member(o, "held"), 4);
 	assert_int_equal(member(o, "unoffered_ns"), 77);
+	assert_int_equal(member(o, "ended_after"), 21);
+	assert_int_equal(member(o, "due_before"), 20);
 	assert_int_equal(member(json_object_get(o, "undone"), "max_ns"), 5000);
 	assert_true(json_is_null(json_object_get(o, "outlasting")));
 	a = json_object_get(o, "actions");

@@ -4,9 +4,7 @@
  * Also tests user/run/requests.c, user/run/result.c, user/report/long/calls.c,
  * user/report/screen/sessions.c, user/report/long/states.c.
  */
-#include "afp/proto.h"
 #include "run/requests.h"
-#include "run/result.h"
 #include "unit/report_text.h"
 #include "unit/sample_run.h"
 
@@ -368,18 +366,6 @@ static void sessions_are_told_when_there_is_more_than_one(void **state)
 	has(r, OWN, "\n  11 others: 765 requests, busy 38.2ms\n");
 }
 
-static void result_codes_have_the_clients_names(void **state)
-{
-	(void)state;
-#define X(name, number, text)                                                                      \
-	if (number)                                                                                \
-		assert_string_equal(result_text(number), afp_result_text(number));
-	AFP_RESULTS(X)
-#undef X
-	assert_null(result_text(0));
-	assert_null(result_text(-1));
-}
-
 #define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
 
 int main(void)
@@ -405,7 +391,6 @@ int main(void)
 		TEST(requests_of_a_run_that_broke_off_at_once_have_a_reason),
 		TEST(a_run_that_only_watched_has_requests_sessions_and_calls),
 		TEST(sessions_are_told_when_there_is_more_than_one),
-		TEST(result_codes_have_the_clients_names),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -140,6 +140,41 @@ static void what_dropped_actions_could_change_is_at_least_so_long(void **state)
 	run_fini(&r);
 }
 
+/* Of an open loop they are in the figures: what the server did in the measured time was less. */
+static void many_actions_that_end_after_the_measured_time_are_said(void **state)
+{
+	struct run r;
+	struct run_load *l;
+
+	(void)state;
+	l = make_load(&r)->load;
+	l->rate_per_s = 250;
+	l->n_ended_after = 600;
+	l->n_due_before = 500;
+	shows_no(&r, "after the measured time");
+	l->n_due_before = 100;
+	shows(&r, "237 actions/s");
+	shows(&r, "\n500 of these were done after the measured time: in it only 187 actions/s\n");
+	fits(&r, 80);
+	run_fini(&r);
+}
+
+/* Of a load that changes: little to do on average. */
+static void a_generator_that_was_the_limit_for_a_second_is_said(void **state)
+{
+	struct run r;
+	struct run_load *l;
+
+	(void)state;
+	l = make_load(&r)->load;
+	l->busy_second_ns = 890 * LOAD_MS;
+	shows_no(&r, "busiest second");
+	l->busy_second_ns = 970 * LOAD_MS;
+	shows(&r, "in its busiest second it");
+	fits(&r, 80);
+	run_fini(&r);
+}
+
 /* Each client has an action under way at the end: that is a word only where they are not few. */
 static void many_actions_that_outlast_the_measured_time_are_said(void **state)
 {
@@ -238,6 +273,8 @@ int main(void)
 		cmocka_unit_test(rates_are_of_what_succeeded),
 		cmocka_unit_test(an_open_loop_says_what_was_not_done),
 		cmocka_unit_test(what_dropped_actions_could_change_is_at_least_so_long),
+		cmocka_unit_test(many_actions_that_end_after_the_measured_time_are_said),
+		cmocka_unit_test(a_generator_that_was_the_limit_for_a_second_is_said),
 		cmocka_unit_test(many_actions_that_outlast_the_measured_time_are_said),
 		cmocka_unit_test(only_what_waited_is_said_to_have_waited),
 		cmocka_unit_test(a_quantile_is_shown_from_as_many_latencies_as_it_needs),

@@ -119,6 +119,46 @@ static void lengths_and_popularity_may_be_by_chance(void **state)
 	assert_true(m.zipf == 1);
 }
 
+/* One file in a hundred is most of the set: which directories have one is known before. */
+static void the_bytes_of_a_directory_are_those_that_are_made(void **state)
+{
+	uint64_t longest, bytes, all = 0, len, most = 0, last = 0;
+	unsigned int others = 0;
+	struct mix m;
+	struct err e;
+
+	(void)state;
+	assert_int_equal(
+	    find(&m, "[mix]\nfiles = 10\nfile_size = 4K*99,1G*1\n[actions]\nread = 1\n", &e), 0);
+	for (unsigned int dir = 0; dir < 50; dir++) {
+		bytes = longest = 0;
+		for (unsigned int i = 0; i < 10; i++) {
+			len = mix_file_len(&m, 1, dir * 10 + i);
+			bytes += len;
+			most = len > most ? len : most;
+		}
+		assert_int_equal(mix_dir_bytes(&m, 1, dir, 50, &longest), bytes);
+		assert_true(longest == 4096 || longest == 1 << 30);
+		others += bytes != last;
+		last = bytes;
+		all += bytes;
+	}
+	assert_true(others > 1 && most == 1 << 30 && all > most);
+	/* what is longer already stays */
+	longest = 3ull << 30;
+	mix_dir_bytes(&m, 1, 0, 50, &longest);
+	assert_int_equal(longest, 3ull << 30);
+	/* more than anybody would draw */
+	longest = 0;
+	assert_int_equal(mix_dir_bytes(&m, 1, 0, 100000000, &longest), mix_set_bytes(&m));
+	assert_int_equal(longest, mix_set_bytes(&m));
+	/* all alike */
+	assert_int_equal(mix_find(&m, "office", &e), 0);
+	longest = 0;
+	assert_int_equal(mix_dir_bytes(&m, 1, 7, 100000, &longest), 20 * 262144);
+	assert_int_equal(longest, 262144);
+}
+
 static void one_action_of_a_mix_is_kept(void **state)
 {
 	struct mix m;
@@ -256,6 +296,7 @@ int main(void)
 		cmocka_unit_test(all_that_are_built_in_are_whole),
 		cmocka_unit_test(a_file_says_all),
 		cmocka_unit_test(lengths_and_popularity_may_be_by_chance),
+		cmocka_unit_test(the_bytes_of_a_directory_are_those_that_are_made),
 		cmocka_unit_test(one_action_of_a_mix_is_kept),
 		cmocka_unit_test(blanks_at_a_line_s_begin_mean_nothing),
 		cmocka_unit_test(what_a_file_does_not_say_has_its_default),

@@ -16,6 +16,7 @@
 #define ROOT  2
 #define HUGE  (1ull << 63)
 #define DEEP  300
+#define ABYSS 5000
 #define BLOCK 4096u
 
 struct hostile {
@@ -235,15 +236,36 @@ static void what_is_in_a_new_directory_was_not_there_before(void **state)
 	assert_int_equal(all.planned, 2);
 }
 
+static void go_down(struct hostile *g, uint64_t n)
+{
+	for (uint64_t i = 0; i < n; i++)
+		on(g, AFP_GetFileDirParms, i ? 1000 + i - 1 : ROOT, 10, 1000 + i);
+}
+
+static void what_is_deep_is_made_and_may_be_renamed(void **state)
+{
+	const struct replay_path to = { .dir = 1000 + DEEP - 1, .name = 21 };
+	struct hostile *g = *state;
+
+	go_down(g, DEEP);
+	add(g, (struct replay_request) {
+		   .command = AFP_Rename, .path = { .dir = to.dir, .name = 20 }, .to = to });
+	on(g, AFP_GetFileDirParms, to.dir, to.name, 0);
+	close_it(g);
+	assert_int_equal(g->p->image.dirs, DEEP + 1); /* and the volume's */
+	assert_int_equal(g->p->image.files, 1);
+	assert_int_equal(g->p->step[DEEP + 1].object, g->p->step[DEEP].object);
+}
+
 static void what_is_too_deep_is_not_made(void **state)
 {
 	struct hostile *g = *state;
 
-	for (uint64_t i = 0; i < DEEP; i++)
-		on(g, AFP_GetFileDirParms, i ? 1000 + i - 1 : ROOT, 10, 1000 + i);
-	on(g, AFP_GetFileDirParms, 1000 + DEEP - 1, 10, 0);
+	go_down(g, ABYSS);
+	on(g, AFP_GetFileDirParms, 1000 + ABYSS - 1, 10, 0);
 	close_it(g);
-	assert_true(g->p->image.dirs > 100 && g->p->image.dirs < DEEP);
+	assert_true(g->p->image.dirs > 1000 && g->p->image.dirs < ABYSS);
+	assert_int_equal(g->p->image.files, 0); /* its directory is none of those */
 	check_order(g->p);
 }
 
@@ -260,6 +282,7 @@ int main(void)
 		TEST(no_directory_is_in_itself),
 		TEST(what_has_a_directory_in_it_is_one),
 		TEST(what_is_in_a_new_directory_was_not_there_before),
+		TEST(what_is_deep_is_made_and_may_be_renamed),
 		TEST(what_is_too_deep_is_not_made),
 	};
 
