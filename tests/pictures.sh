@@ -1,7 +1,8 @@
 #!/bin/sh
 # SPDX-License-Identifier: GPL-2.0-or-later
 # pictures.sh: make the pictures of README.md and docs/ again. Those of the report are of the saved
-# run of a real server that the tests use: the figures are those that the report draws, and the
+# run of a real server that the tests use (lantest of netatalk 4.5.1 with "log level =
+# default:maxdebug"; its port and paths are as they would be without tests/server): the figures are those that the report draws, and the
 # page's picture is one of the page, whose words are kept beside it. That of the screen is of a run
 # that is made now, by demo.sh (as root). tests/python/test_docs.py fails where the program would
 # draw something else. Needs chromium, and the Python packages of need.sh --site.
@@ -10,10 +11,10 @@ cd "$(dirname "$0")/.."
 work=build/pictures
 python=$(tests/need.sh --site)
 rm -rf "$work"
-mkdir -p "$work/lantest" docs/pictures
-gzip -dc tests/python/data/lantest-1.json.gz > "$work/lantest/run.json"
-build/afpscope report "$work/lantest" -o "$work/report.html" --figures "$work"
-for name in where cnid latency-2; do
+mkdir -p "$work/before" docs/pictures
+gzip -dc tests/python/data/tutorial.json.gz > "$work/before/run.json"
+build/afpscope report "$work/before" -o "$work/report.html" --figures "$work"
+for name in where cnid latency-5; do
 	cp "$work/$name.svg" docs/pictures
 done
 chromium --headless --no-sandbox --disable-gpu --hide-scrollbars --window-size=1000,760 \

@@ -140,6 +140,35 @@ slowed = flagged("slow")  # slowfs and slowcalls do what they were told
 
 
 @contextlib.contextmanager
+def slow_device(site: Site, us: float) -> Iterator[None]:
+    """vol1 is a disk of its own: a loop device over a file of slowfs. Once there is slowed() each
+    access takes so long. The data are in memory: what slowfs moves is on no other disk."""
+    below, shown = site.inst / "below", site.inst / "shown"
+    for folder in (below, shown):
+        folder.mkdir()
+    told = [f"{word}={us:.0f}" for word in ("read", "write")]
+    subprocess.run(["mount", "-t", "tmpfs", "-o", "size=512m", "afpscope", below], check=True)
+    with process(site.programs["slowfs"], below, shown, *told):
+        end = time.monotonic() + 10
+        while not shown.is_mount():
+            if time.monotonic() > end:
+                raise RuntimeError("slowfs is not mounted")
+            time.sleep(0.02)
+        disk = shown / "disk"
+        try:
+            with disk.open("wb") as file:
+                file.truncate(256 << 20)
+            subprocess.run(["mkfs.ext4", "-q", "-F", "-m", "0", str(disk)], check=True)
+            subprocess.run(["mount", "-o", "loop", str(disk), str(site.vol1)], check=True)
+            site.vol1.chmod(0o777)
+            yield
+        finally:
+            subprocess.run(["umount", "-l", str(site.vol1)], check=False)
+            for at in (shown, below):
+                subprocess.run(["umount", "-l", str(at)], check=True)
+
+
+@contextlib.contextmanager
 def own_mount(site: Site, _: float) -> Iterator[None]:
     """vol1 is a mount: what watches it sees no other files."""
     subprocess.run(["mount", "--bind", str(site.vol1), str(site.vol1)], check=True)
@@ -263,6 +292,10 @@ DISK_FAULTS = (
     Fault(
         "other writers", ("slow-disk", "other-writers", "fsync"), (0, 2, 8), other_writers,
         loads=WRITING, alone=True,
+    ),
+    Fault(
+        "slow disk", ("slow-disk", "fsync"), (0, 4000, 40e3), slowed, before=slow_device,
+        loads=("office", "write", "backup"), needs=(*FUSE, "/dev/loop-control"),
     ),
     Fault(
         "slow attributes", ("xattr", "remote-fs"), (0, 1000, 20e3), slowed, needs=FUSE,

@@ -12,6 +12,7 @@ from afpclient import AfpClient
 from company import asking
 from diskfaults import FUSE, own_mount, scanned, slow_files, slowed
 from faults import MIXES, Fault, Maker, Part, Site, nothing, repeated, send
+from netatalk import Server
 from serverfaults import MEMORY, memory_limit
 from userfaults import BENCH2, big_folder, mistyping, over_quota
 
@@ -112,6 +113,32 @@ def locking(site: Site, _: float) -> Iterator[None]:
 
 
 @contextlib.contextmanager
+def other_paused(site: Site, _: float) -> Iterator[None]:
+    """Another server of this machine hangs, as its CNID server is paused, and its clients with
+    it."""
+    with Server("forky", AFPD_CPU=str(site.client_cpu)) as other:
+        client = AfpClient(other.port)
+        client.create("first")
+        theirs = site.children(other.metad)
+        n = 0
+
+        def step(_: threading.Event) -> None:
+            nonlocal n
+            n += 1
+            client.create(f"file {n}")
+
+        try:
+            with repeated(step):
+                send(theirs, signal.SIGSTOP)
+                try:
+                    yield
+                finally:
+                    send(theirs, signal.SIGCONT)
+        finally:
+            client.drop()
+
+
+@contextlib.contextmanager
 def searching_in_vain(site: Site, _: float) -> Iterator[None]:
     """Clients search, although the server has no Spotlight."""
     with asking(site, "spotlight", 1):
@@ -170,6 +197,7 @@ HEALTHY = (
     ),
     healthy("tree walk", make=tree_walked),
     healthy("locking", make=locking),
+    healthy("another server that is paused", make=other_paused),
     healthy("morning", make=morning),
     healthy("100 TB, 0.9 % free", make=slowed, before=slow_files("full=900"), needs=FUSE),
     healthy("asleep", make=falls_asleep),

@@ -59,6 +59,8 @@ PAIRS = (
     ("crashing sessions", "deaf clients"),
     ("repeated errors", "cnid_metad that stops"),
     ("scanner", "log level"),
+    ("slow disk", "stopped CNID server"),
+    ("slow disk", "deaf clients"),
 )
 
 

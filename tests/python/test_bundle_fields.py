@@ -49,8 +49,9 @@ def test_every_member_of_a_run_has_a_treatment() -> None:
     written = {key for text in texts for pair in KEY.findall(text) for key in pair if key}
     figures = re.findall(r'X\(\w+, \w+, "(\w+)"', (TOP / "user/run/load.h").read_text())
     below = re.findall(r"X\(([a-z_]+), [A-Z]+, [A-Z]+,", (TOP / "bpf/storage.h").read_text())
-    assert len(written) > 200 and figures and below
-    assert not {*written, *figures, *below} - set(keys(fields.RUN))
+    words = re.findall(r'X\([A-Z]+, "(\w+)", ', (TOP / "user/run/kind.h").read_text())
+    assert len(written) > 200 and figures and below and len(words) > 5
+    assert not {*written, *figures, *below, *words} - set(keys(fields.RUN))
 
 
 def test_every_note_has_a_treatment() -> None:

@@ -219,7 +219,8 @@ def test_the_tutorial_shows_what_the_report_draws(
 ) -> None:
     """But for the fonts, which are those of the machine. `make pictures` makes them again."""
     # The name of the run is in no figure; names of files are the salt of the ids within.
-    execute("report", shelf.put("lantest"), "-o", tmp_path / "r.html", "--figures", tmp_path)
+    run = shelf.put("before", "tutorial")
+    execute("report", run, "-o", tmp_path / "r.html", "--figures", tmp_path)
     kept = sorted({*(ROOT / "docs/pictures").glob("*.svg")} - {SCREEN, STUDY})
     assert len(kept) == 3
     for picture in kept:
@@ -230,6 +231,7 @@ def test_the_tutorial_shows_what_the_report_draws(
         capture_output=True, text=True, check=True,
     )  # fmt: skip
     assert done.stdout == (ROOT / "docs/pictures/report.txt").read_text()
+    assert "has no diagnosis" not in done.stdout, "a run of today has one"
 
 
 def test_the_screen_in_the_readme_is_of_today() -> None:

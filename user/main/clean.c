@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* afpscope clean: removes the directories that killed runs left on a volume or in a place. */
+#include "base/clock.h"
 #include "base/text.h"
 #include "base/vec.h"
 #include "drive/session.h"
@@ -11,7 +12,11 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 #include <unistd.h>
+
+#define ENDS_NS  10000000000u /* for the server to end sessions */
+#define AGAIN_NS 200000000u
 
 struct clean_cfg {
 	struct connect_cfg c;
@@ -75,6 +80,23 @@ static int clean_remove_one(struct clean_where *w, const char *name, bool *busy,
 	int r = store_remove_tree(w->store, w->store->root[0], name, &last, e);
 
 	*busy |= !w->place && r > 0 && last.code == AFP_ERR_FILE_BUSY;
+	return r;
+}
+
+/* The same until sessions that were told to end have, which may have an answer to send first. */
+static int clean_remove(struct clean_where *w, const char *name, bool *busy, struct err *e)
+{
+	const struct timespec again = { .tv_nsec = AGAIN_NS };
+	const uint64_t until_ns = clock_now_ns() + ENDS_NS;
+	bool now_busy;
+	int r;
+
+	do {
+		now_busy = false;
+		r = clean_remove_one(w, name, &now_busy, e);
+	} while (r && now_busy && !w->kept && !cmd_stop && clock_now_ns() < until_ns &&
+		 !nanosleep(&again, NULL));
+	*busy |= now_busy;
 	return r;
 }
 
@@ -149,7 +171,7 @@ static enum outcome remove_all(struct clean_where *w, const struct clean_cfg *cf
 			continue;
 		}
 		clean_end_sessions(w, f->name[i].text);
-		r = clean_remove_one(w, f->name[i].text, &busy, &e);
+		r = clean_remove(w, f->name[i].text, &busy, &e);
 		if (!r) {
 			clean_say(f->name[i].text, "removed", "");
 			continue;

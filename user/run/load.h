@@ -130,7 +130,7 @@ struct run_stage {
 #define RUN_SECONDS_MAX 7200
 
 /* A time without a session, of a probe that then got another one. */
-#define RUN_GAPS_MAX 32
+#define RUN_GAPS_MAX 1000
 struct run_gap {
 	uint64_t from_ns, to_ns; /* CLOCK_MONOTONIC; to_ns 0: there was none until the end */
 	char why[256];

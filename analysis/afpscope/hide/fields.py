@@ -339,6 +339,8 @@ FIGURE: Spec = {
     "meaning": How.CONSTANT,
     **_of(S, "who why"),
 }
+# What a kind of server calls its things: constants of the program.
+WORDS = _of(How.SOURCE, "server helper backend database asked protocol operation log")
 RUN: dict[str, Spec] = {
     "schema": F,
     "tool": W,
@@ -346,7 +348,7 @@ RUN: dict[str, Spec] = {
     "id": How.ID,
     **_of(W, "command set kind about"),
     **_of(F, "has_requests complete"),
-    "words": Any(How.SOURCE),
+    "words": WORDS,
     "started": How.DAY,
     "environment": {
         "kernel": How.KERNEL,

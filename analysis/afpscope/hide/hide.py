@@ -137,7 +137,7 @@ class _Hide:
             program,
             names=self._names,
             words=self._words.union(causes),
-            own={k: v for k, v in own.items() if isinstance(v, str)},
+            own={k: v for k, v in own.items() if isinstance(v, str) and k in fields.WORDS},
             figures=run["figures"] if isinstance(run.get("figures"), dict) else (),
             hide=lambda text: tokens.token(TEXT, text),
             number=lambda kind, n: tokens.known(PORT if kind == PORT else PROCESS, n),

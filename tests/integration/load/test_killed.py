@@ -138,6 +138,24 @@ def test_clean_ends_what_the_server_keeps(scope: Scope, small: Server) -> None:
     login_again(small)
 
 
+def test_clean_waits_for_sessions_that_end_later(scope: Scope, small: Server) -> None:
+    """As after the network was cut: they have files open, and what they still send takes time."""
+    running = start_load(scope, small, 5, "--mix", "batch-write", "--file-size", "8M")
+    slow = small.sessions()
+    for pid in slow:
+        os.kill(pid, signal.SIGSTOP)
+    try:
+        kill_with_warden(running)
+        clean = scope.start(scope.command(small, tool="clean"))
+        wait_until(lambda: len(small.sessions()) > len(slow), 60, "its session")
+        time.sleep(1)
+    finally:
+        for pid in slow:
+            os.kill(pid, signal.SIGCONT)
+    clean.finish(60).expect(OK)
+    nothing_is_left(small)
+
+
 def test_clean_leaves_the_sessions_of_others(scope: Scope, small: Server) -> None:
     running = start_load(scope, small, 5)
     living = start_load_beside(scope, small)

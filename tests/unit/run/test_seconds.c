@@ -155,12 +155,12 @@ static void more_gaps_than_are_listed_are_counted(void **state)
 	struct run_load *l = run_load_new(1, 1, 0);
 
 	(void)state;
-	l->end_ns = 1000;
-	for (uint64_t i = 0; i < 100; i++)
+	l->end_ns = 20000;
+	for (uint64_t i = 0; i < RUN_GAPS_MAX + 9; i++)
 		assert_int_equal(run_load_note_gap(l, 10 * i, 10 * i + 1, "gone"), 0);
-	assert_int_equal(run_load_note_gap(l, 990, 0, "for ever"), 0);
-	assert_int_equal(l->n_gaps, 101);
-	assert_int_equal(l->gaps_ns, 100 + 10);
+	assert_int_equal(run_load_note_gap(l, 19990, 0, "for ever"), 0);
+	assert_int_equal(l->n_gaps, RUN_GAPS_MAX + 10);
+	assert_int_equal(l->gaps_ns, RUN_GAPS_MAX + 9 + 10);
 	assert_int_equal(l->gap[RUN_GAPS_MAX - 1].from_ns, 10 * (RUN_GAPS_MAX - 1));
 	run_load_free(l);
 }

@@ -109,15 +109,67 @@ static void take_off_ended(struct disk_users *u, const struct machine_between *b
 	}
 }
 
+static bool is_one_volume(const struct doctor_machine *m, const char *a, const char *b)
+{
+	const struct filesystem *fs;
+	bool has_a, has_b;
+
+	for (size_t i = 0; i < m->n_volumes; i++) {
+		fs = &m->volume[i];
+		has_a = has_b = false;
+		for (size_t k = 0; k < fs->below.n; k++) {
+			has_a |= !strcmp(fs->below.name[k], a);
+			has_b |= !strcmp(fs->below.name[k], b);
+		}
+		if (has_a && has_b)
+			return true;
+	}
+	return false;
+}
+
+/* Of another device: "sda1", "nvme0n1p1". */
+static bool is_partition(const struct devices *all, const char *name)
+{
+	for (size_t i = 0; i < all->n; i++) {
+		size_t len = strlen(all->entry[i].name);
+		const char *rest = name + len;
+
+		if (strncmp(name, all->entry[i].name, len) != 0 || !*rest)
+			continue;
+		rest += *rest == 'p';
+		if (*rest >= '0' && *rest <= '9')
+			return true;
+	}
+	return false;
+}
+
+/* What devices moved that are no part of a volume on this one. */
+static double bytes_elsewhere(const struct machine_between *b, const char *name)
+{
+	const struct devices *all = &b->after->devices;
+	struct disk_work one;
+	double bytes = 0;
+
+	for (size_t i = 0; i < all->n; i++) {
+		const char *other = all->entry[i].name;
+
+		if (strcmp(other, name) != 0 && !is_one_volume(b->m, name, other) &&
+		    !is_partition(all, other) && disk_work(&one, b, &all->entry[i]))
+			bytes += one.bytes;
+	}
+	return bytes;
+}
+
 /*
  * What programs read and write is known of all devices together, and a file system's journal makes
  * writes that no program made: so neither what is left of the device's bytes nor what the others
- * moved is all theirs, and the lesser of both is the most that may be.
+ * moved is all theirs, and the lesser of both is the most that may be. What other devices moved may
+ * be theirs, too: where that leaves less than half of it, it is not known.
  */
 static void disk_others(const struct machine_between *b, const struct disk_work *d)
 {
 	struct disk_users u = { .known = true };
-	double left;
+	double left, most;
 
 	for (size_t i = 0; i < b->after->processes.n; i++)
 		add_user(&u, b, &b->after->processes.entry[i]);
@@ -129,8 +181,15 @@ static void disk_others(const struct machine_between *b, const struct disk_work 
 		return;
 	}
 	left = fmax(d->bytes - u.server, 0);
+	most = fmin(left, u.others);
+	if (fmin(left, u.others - bytes_elsewhere(b, d->name)) < most / 2) {
+		run_figure_who(b->out, RUN_FIGURE_DEVICE_OTHERS,
+			       "which program used which disk is not known, and another disk was "
+			       "as busy");
+		return;
+	}
 	if (d->bytes > 0)
-		run_figure_share(b->out, RUN_FIGURE_DEVICE_OTHERS, fmin(left, u.others), d->bytes);
+		run_figure_share(b->out, RUN_FIGURE_DEVICE_OTHERS, most, d->bytes);
 	else
 		run_figure_set(b->out, RUN_FIGURE_DEVICE_OTHERS, 0);
 	if (u.who && u.others > 0)

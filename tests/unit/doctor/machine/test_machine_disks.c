@@ -76,6 +76,7 @@ static void others_are_blamed_for_no_more_than_they_moved(void **state)
 	l->m.n_own = 1;
 	l->before.processes = (struct process_table) { .n = 2, .entry = then };
 	l->after.processes = (struct process_table) { .n = 4, .entry = now };
+	disks_now[1].b = 0;
 	/* 10 MB are left that nobody moved: the file system's journal. */
 	f = looks_between(l);
 	figure_is(f, RUN_FIGURE_DEVICE_OTHERS, 0.5, "tar (pid 200): 2 MB/s");
@@ -93,6 +94,44 @@ static void others_are_blamed_for_no_more_than_they_moved(void **state)
 	now[0].has_io = false;
 	figure_unknown(looks_between(l), RUN_FIGURE_DEVICE_OTHERS,
 		       "no right to see what the server reads and writes");
+}
+
+/* A program may have written all of it to the other disk: a slow one is not blamed on it. */
+static void which_of_two_busy_disks_others_used_is_not_known(void **state)
+{
+	struct processes_entry then[] = {
+		{ .pid = SERVER, .has_io = true, .st.started = 1 },
+		{ .pid = OTHER, .has_io = true, .st.started = 1 },
+	};
+	struct processes_entry now[] = {
+		{ .pid = SERVER, .has_io = true, .st.started = 1, .io_b = 10000000 },
+		{ .pid = OTHER, .has_io = true, .st.started = 1, .io_b = 30000000 },
+	};
+	const pid_t own[] = { SERVER };
+	struct two_looks *l = *state;
+
+	disks_are_seen(l);
+	l->m.own = own;
+	l->m.n_own = 1;
+	l->before.processes = (struct process_table) { .n = 2, .entry = then };
+	l->after.processes = (struct process_table) { .n = 2, .entry = now };
+	disks_now[1].b = 30000000;
+	figure_unknown(looks_between(l), RUN_FIGURE_DEVICE_OTHERS,
+		       "which program used which disk is not known, and another disk was as busy");
+	disks_now[1].b = 10000000;
+	figure_is(looks_between(l), RUN_FIGURE_DEVICE_OTHERS, 0.75, NULL);
+	/* Below the same volume. */
+	disks_now[1].b = 30000000;
+	disks_now[1].busy_ms = 8;
+	volumes[1].below = (struct devices_below) { 2, { "sdc", "sdb" } };
+	figure_is(looks_between(l), RUN_FIGURE_DEVICE_OTHERS, 0.75, NULL);
+	volumes[1].below = (struct devices_below) { 1, { "sdc" } };
+	/* A part of a disk is counted with it. */
+	strcpy(disks_now[1].name, "sdc1");
+	strcpy(disks_then[1].name, "sdc1");
+	figure_is(looks_between(l), RUN_FIGURE_DEVICE_OTHERS, 0.75, NULL);
+	strcpy(disks_now[1].name, "sdb");
+	strcpy(disks_then[1].name, "sdb");
 }
 
 static void a_volume_without_a_device_says_what_it_is_on(void **state)
@@ -119,6 +158,7 @@ int main(void)
 #define EACH(f) cmocka_unit_test_setup_teardown(f, looks_begin, looks_end)
 		EACH(the_busiest_of_the_volumes_devices_is_named),
 		EACH(others_are_blamed_for_no_more_than_they_moved),
+		EACH(which_of_two_busy_disks_others_used_is_not_known),
 		EACH(a_volume_without_a_device_says_what_it_is_on),
 	};
 
