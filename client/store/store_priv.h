@@ -118,7 +118,7 @@ struct store_kind {
 	bool never_waits; /* its stores do not block (struct store) */
 	/* A place as a line of usage has it, for commands that work on files; NULL: it has none. */
 	const char *usage;
-	bool low_ports;   /* store_place_low_ports(), for root */
+	bool low_ports; /* store_place_low_ports(), for root */
 };
 
 #define X(name, ...) extern const struct store_kind store_##name##_kind;
