@@ -129,9 +129,10 @@ static void remove_left_place(struct session *s, const char *base, uint64_t unti
 	}
 	run_note(&s->run.warnings, "left", "%s could not be removed%s%s", base, *e.text ? ": " : "",
 		 e.text);
-	cmd_say("%s/%s could not be removed%s%s%s and holds only test data: afpscope clean '%s', or "
-		"remove it by hand",
-		place, base, *e.text ? " (" : "", e.text, *e.text ? ")" : "", place);
+	cmd_say(
+	    "%s/%s could not be removed%s%s%s and holds only test data: afpscope clean '%s', or "
+	    "remove it by hand",
+	    place, base, *e.text ? " (" : "", e.text, *e.text ? ")" : "", place);
 }
 
 void session_remove_left(struct session *s)
