@@ -117,22 +117,23 @@ static void drive_session_remove_one(struct session *s, const char *base, const 
 static void remove_left_place(struct session *s, const char *base, uint64_t until_ns)
 {
 	const char *place = s->cfg->directory;
+	char all[ERR_TEXT_MAX];
 	struct err e = { 0 };
 	int r = -EIO;
 
 	while (text_url(place) && (r = remove_from_place(s, base, &e)) && !cmd_stop &&
 	       clock_now_ns() < until_ns)
 		usleep(BACK_LOOK_US);
+	store_place_below(all, sizeof(all), place, base);
 	if (!r) {
-		cmd_say("a new session has removed %s/%s", place, base);
+		cmd_say("a new session has removed %s", all);
 		return;
 	}
 	run_note(&s->run.warnings, "left", "%s could not be removed%s%s", base, *e.text ? ": " : "",
 		 e.text);
-	cmd_say(
-	    "%s/%s could not be removed%s%s%s and holds only test data: afpscope clean '%s', or "
-	    "remove it by hand",
-	    place, base, *e.text ? " (" : "", e.text, *e.text ? ")" : "", place);
+	cmd_say("%s could not be removed and holds only test data%s%s%s: afpscope clean '%s', or "
+		"remove it by hand",
+		all, *e.text ? " (" : "", e.text, *e.text ? ")" : "", place);
 }
 
 void session_remove_left(struct session *s)
