@@ -195,11 +195,15 @@ class BreakingProxy(Proxy):
 
 
 class Far(Proxy):
-    """Holds all bytes for half a round trip in each direction, however many there are."""
+    """Holds all bytes for half a round trip in each direction, however many there are.
+
+    Inside: late_s, how long after they were due it let them go: this machine's part of the way.
+    """
 
     def __init__(self, port: int, rtt_s: float) -> None:
         super().__init__(port)
         self.rtt_s = rtt_s
+        self.late_s: list[float] = []
 
     def serve(self, connection: socket.socket) -> None:
         server = self.server_for(connection)
@@ -222,8 +226,8 @@ class Far(Proxy):
                 data = b""
             held.put((time.monotonic() + self.rtt_s / 2, data))
 
-    @staticmethod
     def _give(
+        self,
         _source: socket.socket,
         target: socket.socket,
         held: queue.SimpleQueue[tuple[float, bytes]],
@@ -232,6 +236,7 @@ class Far(Proxy):
             while True:
                 due, data = held.get()
                 time.sleep(max(0, due - time.monotonic()))
+                self.late_s.append(time.monotonic() - due)
                 if not data:
                     target.shutdown(socket.SHUT_WR)
                     return

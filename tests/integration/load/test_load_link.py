@@ -19,6 +19,7 @@ from netns import cable, inside, server_in, space
 from scope import OK, Scope
 
 SECONDS = 8
+ALL_M = 1500  # MiB that are read: for longer than SECONDS and the warm-up
 HEADERS = 66  # of a packet: Ethernet, IPv4, TCP with time stamps
 
 
@@ -67,7 +68,15 @@ def test_bytes_of_long_actions_are_those_that_the_link_carried(
     scope: Scope, link: Link, clients: int
 ) -> None:
     load = ["-n", str(clients), "--mix", "batch-read", "--ramp", "2", "-d", str(SECONDS)]
-    load += ["--no-probe", "--watch", "off", "--uam", "guest"]
+    load += [
+        "--file-size",
+        f"{ALL_M // clients}M",
+        "--no-probe",
+        "--watch",
+        "off",
+        "--uam",
+        "guest",
+    ]
     url = f"afp://{link.address}:{link.server.port}/vol1"
     running = scope.start([*scope.command(None, *load, tool="load"), url], save=True)
     seen = []
