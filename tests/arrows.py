@@ -115,12 +115,12 @@ SERVER = re.compile(
     r"\w*(?i:afp(?!scope)|cnid|netatalk|(?<![a-z])dsi(?![a-z]))\w*|\bFP[A-Z][a-z]\w*"
 )
 # What may speak of netatalk: its kind, its tools under their names, the commands of its protocol
-# that have tables of those tools, the rules for its servers, the words for runs that have none, the
-# list of what goes into a bundle.
+# that have tables of those tools, the rules for its servers and what the page knows by their keys,
+# the words for runs that have none, the list of what goes into a bundle.
 KNOWING = re.compile(
     r"user/(kinds|compat)/|user/app/output\.|user/main/(lantest|speedtest|clean)|user/run/kind\.h"
     r"|user/doctor/rules/rules_(server|clients|time)\.c|analysis/afpscope/saved/run\.py"
-    r"|analysis/afpscope/hide/fields\.py"
+    r"|analysis/afpscope/(hide/fields|page/answer)\.py"
 )
 # A text in a source. "netatalk 4.5.1" stands there as a server calls itself.
 TEXT = re.compile(r'"((?:\\.|[^"\\\n])*)"')

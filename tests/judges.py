@@ -34,6 +34,7 @@ ASKS = {
     "requests_of": "tshark",
     "tshark": "tshark",
     "strace": "strace",
+    "straced": "strace",  # of a module
     "counted_by_babeltrace": "babeltrace2",
     "peer_command": "netatalk's own tools",
     "assert_trustworthy": "/proc",

@@ -7,7 +7,7 @@ import argparse
 from contextlib import closing
 from pathlib import Path
 
-from . import perfetto, show
+from . import show
 from .errors import FAILED, OK, Failure, wrong_use
 from .lake import Lake
 from .saved import steps
@@ -16,6 +16,7 @@ from .saved.run import Run, find_all
 from .saved.trace import Trace, of_run
 from .tables import tables
 from .tables.written import CSV, PARQUET, Writer
+from .tracks import perfetto
 
 
 def options(parser: argparse.ArgumentParser) -> None:

@@ -436,6 +436,7 @@ def messages() -> list[Message]:
 
 
 _WIDE = re.compile("[\u3040-\u9fff]")  # letters of Japanese
+_SETTING = re.compile(r"[a-z ]+ = ")
 _WORD = re.compile(r"[^\W\d_]+('s)?")  # and no name of a file, a figure or an option
 
 
@@ -545,6 +546,7 @@ class Words:
         """As the program wrote it, with a full stop; and a capital letter, but for names."""
         first = text.split(maxsplit=1)[0].rstrip(":,") if text else ""
         kept = first in self.names.values() or not _WORD.fullmatch(first) or _WIDE.search(text)
+        kept = kept or _SETTING.match(text)
         begin = text[:1] if kept else text[:1].upper()
         return stopped(f"{begin}{text[1:]}")
 

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* The kinds of stores that need no server, and which of them a user's words mean. */
+#include "base/text.h"
 #include "store/store_priv.h"
 
 #include <errno.h>
@@ -129,13 +130,23 @@ const char *store_password(void)
 	return local_login.password;
 }
 
+const char *store_place_below(char *out, size_t size, const char *place, const char *name)
+{
+	const size_t len = text_url(place) ? strcspn(place, "?") : strlen(place);
+
+	snprintf(out, size, "%.*s/%s%s", (int)len, place, name, place + len);
+	return out;
+}
+
 int store_remove_local(struct store *s, const char *place, const char *name, struct err *e)
 {
 	struct store_op last;
 	struct err why;
+	char all[ERR_TEXT_MAX];
 	int r = store_remove_tree(s, s->root[0], name, &last, &why);
 
 	if (r > 0)
 		r = last.code ? -last.code : -EIO;
-	return r ? err_set(e, r, "cannot remove %s/%s: %.300s", place, name, why.text) : 0;
+	store_place_below(all, sizeof(all), place, name);
+	return r ? err_set(e, r, "cannot remove %s: %.300s", all, why.text) : 0;
 }

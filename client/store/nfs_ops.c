@@ -29,9 +29,8 @@ const char *const nfs_what[N_STORE_VERBS] = {
 	[STORE_FLUSH] = "nfs_fsync",     [STORE_ROOM] = "nfs_statvfs64",
 	[STORE_LOOKUP] = "nfs_lstat64",  [STORE_LIST] = "nfs_opendir",
 	[STORE_RENAME] = "nfs_rename",   [STORE_SET_TIME] = "nfs_lutimes",
-	[STORE_SET_MODE] = "nfs_chmod",  [STORE_GET_XATTR] = "getxattr",
-	[STORE_SET_XATTR] = "setxattr",  [STORE_LINK] = "nfs_link",
-	[STORE_SYMLINK] = "nfs_symlink", REMOTE_WHAT,
+	[STORE_SET_MODE] = "nfs_chmod",  [STORE_LINK] = "nfs_link",
+	[STORE_SYMLINK] = "nfs_symlink",
 };
 
 const char *const nfs_lacks[N_STORE_VERBS] = {

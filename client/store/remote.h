@@ -63,13 +63,7 @@ struct remote_calls {
 	void (*destroy)(struct remote *r);
 };
 
-/* Rows of "what" and "lacks": verbs that no library of these has. */
-#define REMOTE_WHAT                                                                                \
-	[STORE_COPY] = "copy", [STORE_LOCK] = "lock", [STORE_UNLOCK] = "unlock",                   \
-	[STORE_SWAP] = "swap", [STORE_SET_FINDER] = "setfinder", [STORE_SEARCH] = "search",        \
-	[STORE_LOGIN] = "login", [STORE_LOGOUT] = "logout", [STORE_EXCHANGE] = "exchange",         \
-	[STORE_DEL_XATTR] = "removexattr", [STORE_LIST_XATTRS] = "listxattr",                      \
-	[STORE_OTHER] = "other"
+/* Rows of "lacks": verbs that no library of these has. */
 #define REMOTE_ONLY_AFP "only AFP servers have that"
 #define REMOTE_LACKS                                                                               \
 	[STORE_SWAP] = REMOTE_ONLY_AFP, [STORE_SET_FINDER] = REMOTE_ONLY_AFP,                      \

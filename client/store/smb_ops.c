@@ -51,12 +51,8 @@ const char *const smb_what[N_STORE_VERBS] = {
 	[STORE_LIST] = "smb2_opendir",
 	[STORE_RENAME] = "smb2_rename",
 	[STORE_SET_TIME] = "smb2_set_info(time)",
-	[STORE_SET_MODE] = "chmod",
 	[STORE_GET_XATTR] = "smb2_pread(stream)",
 	[STORE_SET_XATTR] = "smb2_pwrite(stream)",
-	[STORE_LINK] = "link",
-	[STORE_SYMLINK] = "symlink",
-	REMOTE_WHAT,
 };
 
 const char *const smb_lacks[N_STORE_VERBS] = {

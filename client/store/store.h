@@ -398,6 +398,9 @@ int store_place_login(struct store_place_login *out, const char *place, struct e
 /* The user, where a place names none, and the password of all places opened from now on: copies.
  * Before any thread opens one. */
 void store_keep_password(const char *user, const char *password);
+/* How something in a place is called: in front of what a URL has behind its path ("?version=4").
+ * Returns out. */
+const char *store_place_below(char *out, size_t size, const char *place, const char *name);
 /* store_remove_tree() of what is in place, on which s is open. 0 or a negative errno with a text.
  */
 int store_remove_local(struct store *s, const char *place, const char *name, struct err *e);

@@ -116,9 +116,9 @@ struct store_kind {
 	/* As store_place_login(); NULL: nobody logs in, and any place is taken. */
 	int (*login)(struct store_place_login *out, const char *where, struct err *e);
 	bool never_waits; /* its stores do not block (struct store) */
+	bool low_ports;   /* store_place_low_ports(), for root */
 	/* A place as a line of usage has it, for commands that work on files; NULL: it has none. */
 	const char *usage;
-	bool low_ports;   /* store_place_low_ports(), for root */
 };
 
 #define X(name, ...) extern const struct store_kind store_##name##_kind;

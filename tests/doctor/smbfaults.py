@@ -218,6 +218,23 @@ def notifyd_starved(site: Site, share: float) -> Iterator[None]:
         yield
 
 
+WATCHERS = 4  # clients, of which each has many folders open
+
+
+@contextlib.contextmanager
+def watched(site: Site, n: float) -> Iterator[None]:
+    """Clients want to be told of all changes, so many times: smbd-notifyd has a message to send to
+    each for each of them."""
+    clients = [SmbWire(site.port) for _ in range(WATCHERS)]
+    try:
+        for i in range(int(n)):
+            clients[i % WATCHERS].watch()
+        yield
+    finally:
+        for client in clients:
+            client.drop()
+
+
 PTRACE_SEIZE = 0x4206
 
 
@@ -270,6 +287,8 @@ SMB_FAULTS = (
     fault("smbd: stopped notifyd", ("notifyd", NOTHING), (0, None, 1),
           stopping(lambda s: helper_of(s, "notifyd"))),
     fault("smbd: starved notifyd", ("notifyd",), (1, None, 0.01), notifyd_starved, needs=(CPU,),
+          own=(Part("metadata", 4, 0, ("--files=10",)),), also=("cpu-short",)),
+    fault("smbd: watchers", ("notifyd", NOTHING), (1, None, 1600), watched, company=making_files,
           own=(Part("metadata", 4, 0, ("--files=10",)),), also=("cpu-short",)),
     fault("smbd: slow disk", ("fsync", "slow-disk"), (0, 1000, 60e3), slowed, before=slow_disk,
           company=flushing, needs=FUSE, loads=("browse", "one")),

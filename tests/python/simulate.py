@@ -3,7 +3,9 @@
 
 simulate.py [TABLE...] [--times N] [--only TEXT]    the tables of docs/analysis.md, as it has them
 
-Tables: compare (and gate --time), tails, gate (counts), knees, laws, history, partly, used-up.
+Tables: compare (and gate --time), tails, gate (counts), knees, laws, history, partly, used-up,
+versus, replays (a recording beside its replays), far (times over a longer way), kept (whether a
+server kept up with a replay).
 Made-up runs go through the code that judges saved ones. The time of a row is a server's, times the
 effect of its start, of the run, of the hour and of the iteration; all but the first are chance. Not
 only kind chance: also a few very slow runs, runs that resemble those before them, a machine that
@@ -39,7 +41,9 @@ from afpscope.saved.model import Command, Phase
 from afpscope.saved.run import START, Run
 from simulate_gate import gates
 from simulate_history import history
+from simulate_kept import kept
 from simulate_partly import partly
+from simulate_sides import made
 from simulate_sweeps import knees, laws
 
 OPS = 2000
@@ -529,6 +533,8 @@ def tables() -> dict[str, Table]:
         "used-up": Table(
             ("Requests take longer", "Noise", "One alone", "Wrong"),
             spent_cases(), _spent_row, 1000, 2),
+        **made(Table),
+        "kept": kept(Table),
     }  # fmt: skip
 
 

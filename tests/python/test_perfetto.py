@@ -14,8 +14,9 @@ from typing import Any
 import numpy as np
 import pytest
 import tracegen
-from afpscope import perfetto, show
-from afpscope.lanes import Lanes, Served, Unwrapped
+from afpscope import show
+from afpscope.tracks import perfetto
+from afpscope.tracks.lanes import Lanes, Served, Unwrapped
 from conftest import Done, Shelf
 from hypothesis import given
 from hypothesis import strategies as some

@@ -113,6 +113,20 @@ class Samba:
         found: dict[str, Any] = json.loads(text[text.index("{") :])
         return found
 
+    def system_calls(self) -> Counter[str]:
+        """Of its profile: what it did with files, by its own names, such as "asys_pread"."""
+        found: Counter[str] = Counter()
+
+        def take(node: Any) -> None:
+            for key, value in node.items() if isinstance(node, dict) else ():
+                if key.startswith("syscall_") and isinstance(value, dict):
+                    found[key.removeprefix("syscall_")] += int(value.get("count", 0))
+                else:
+                    take(value)
+
+        take(self.smbstatus())
+        return found
+
     def profiled(self) -> dict[str, Counter[str]]:
         """Of its profile: count, inbytes, outbytes -> command -> how many."""
         said = self.smbstatus()

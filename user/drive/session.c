@@ -22,11 +22,6 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-/* Many clients may have been lost because the server is restarted: how long it is waited for. */
-#define BACK_NS      10000000000u
-#define BACK_LOOK_US 200000
-#define AGAIN_S      5 /* most that a request of it may take */
-
 const char *const session_watch_choices[] = { "auto", "bpf", "proc", "off", NULL };
 
 /* Options */
@@ -213,14 +208,9 @@ static unsigned int extra_rights(const struct session *s)
 	       (s->whole ? RIGHTS_PRIORITY : 0);
 }
 
-static bool is_network(const char *place)
-{
-	return text_url(place);
-}
-
 int session_drop(struct rights_own *own, const char *place, unsigned int extra)
 {
-	unsigned int ports = is_network(place) ? RIGHTS_PORTS : 0;
+	unsigned int ports = text_url(place) ? RIGHTS_PORTS : 0;
 	int r = ports ? 0 : rights_become_owner(own, place, extra);
 
 	return r || own->became ? r : rights_drop(extra | ports);
@@ -262,7 +252,7 @@ static enum outcome open_directory(struct session *s, const char *command, const
 	int r;
 
 	/* Libraries start threads, which need no more than is kept in the end. */
-	if (is_network(s->cfg->directory))
+	if (text_url(s->cfg->directory))
 		r = rights_without(RIGHTS_PORTS, open_place, &o);
 	else
 		r = open_place(&o);
@@ -330,73 +320,6 @@ static int drive_session_open_watch(struct session *s, const struct watch_opts *
 		r = watch_open_traced(&s->watch, watch, &s->found->target, e);
 	}
 	free(own);
-	return r;
-}
-
-/* In a new session. 0: it is not there any more, nor are lost sessions. */
-static int remove_again(struct session *s, const struct connect_cfg *c, const char *base,
-			struct err *e)
-{
-	struct afp_server server;
-	enum afp_stage stage;
-
-	afp_close(&s->afp);
-	if (connect_open(&s->afp, &server, c, 1, &stage, e))
-		return -ECONNREFUSED;
-	if (c->run)
-		afp_end_others(&s->afp, c->run, NULL);
-	return !*base ? 0 : tree_remove(&s->afp, AFP_ROOT_ID, base, e);
-}
-
-/*
- * A session of which the warden knows. Its own session of a workload with only that one sends what
- * netatalk's tool does, and nothing else.
- */
-static struct connect_cfg session_connect(const struct session *s)
-{
-	struct connect_cfg c = s->cfg->c;
-
-	c.marks = warden_marks(s->warden);
-	c.run = s->whole ? s->run_name : NULL;
-	return c;
-}
-
-/* In the warden, by a session of its own, which also ends those of the run that are left. */
-static int remove_after_kill(void *user, const char *base, const char *volume, struct err *e)
-{
-	const struct session *s = user;
-	struct connect_cfg c = s->cfg->c;
-	struct session own = { .cfg = s->cfg };
-	int r;
-
-	if (s->cfg->local) {
-		r = session_drop(&own.own, s->cfg->directory, 0);
-		r = r ? r : store_open_local(&own.store, s->cfg->directory, false, e);
-		r = r ? r : store_remove_local(own.store, s->cfg->directory, base, e);
-		store_close(own.store);
-		rights_return(&own.own);
-		return r;
-	}
-	c.timeout_s = c.timeout_s < AGAIN_S ? c.timeout_s : AGAIN_S;
-	c.volume = *volume ? volume : c.volume;
-	c.run = s->run_name;
-	r = remove_again(&own, &c, base, e);
-	afp_close(&own.afp);
-	return r;
-}
-
-int session_warden(struct session *s, struct err *e)
-{
-	struct warden_task task = { remove_after_kill, s, WARDEN_NO_RIGHTS, s->cfg->local };
-	int r;
-
-	if (s->cfg->local)
-		task.rights = is_network(s->cfg->directory) ? WARDEN_PORTS : WARDEN_ALL_RIGHTS;
-
-	tree_name(s->run_name);
-	r = warden_open(&s->warden, &task, e);
-
-	s->left = r ? NULL : warden_left(s->warden);
 	return r;
 }
 
@@ -529,53 +452,6 @@ enum outcome session_save(struct session *s, enum outcome o)
 	if (o == OUTCOME_UNTRUSTED)
 		cmd_say("cross-checks disagree: do not trust the server's figures of this run");
 	return *s->run.id ? runs_save(&s->folder, &s->cfg->runs, &s->run, s->progress, o) : o;
-}
-
-/* Removes one base: the connection was lost, our directory may still be on the volume. */
-static void drive_session_remove_one(struct session *s, const char *base, const char *volume,
-				     uint64_t until_ns)
-{
-	struct connect_cfg again = session_connect(s);
-	struct err e = { 0 };
-	int r;
-
-	again.timeout_s = again.timeout_s < AGAIN_S ? again.timeout_s : AGAIN_S;
-	again.volume = volume;
-	while ((r = remove_again(s, &again, base, &e)) && !cmd_stop && clock_now_ns() < until_ns)
-		usleep(BACK_LOOK_US);
-	if (!r) {
-		cmd_say("the connection was lost; a new session has removed %s from volume %s",
-			base, volume);
-		return;
-	}
-	run_note(&s->run.warnings, "left", "%s is still on volume %s: %s", base, volume, e.text);
-	cmd_say(
-	    "%s is still on volume %s (%s); when the server is back: afpscope clean -h %s -p %u -s %s -u %s",
-	    base, volume, e.text, again.host, again.port, volume, again.user ? again.user : "");
-}
-
-void session_remove_left(struct session *s)
-{
-	bool waits = s->whole && !cmd_stop;
-	uint64_t until_ns = waits ? clock_now_ns() + BACK_NS : 0;
-
-	for (int i = 0; i < WARDEN_BASES; i++) {
-		if (!*s->left->base[i])
-			continue;
-		/* Where the directory's own calls have failed, no other would do better. */
-		if (s->cfg->local) {
-			run_note(&s->run.warnings, "left", "%s could not be removed",
-				 s->left->base[i]);
-			cmd_say("%s/%s could not be removed and holds only test data: afpscope "
-				"clean '%s', or remove it by hand",
-				s->cfg->directory, s->left->base[i], s->cfg->directory);
-			continue;
-		}
-		cmd_stop = 0;
-		drive_session_remove_one(
-		    s, s->left->base[i],
-		    *s->left->volume[i] ? s->left->volume[i] : s->cfg->c.volume, until_ns);
-	}
 }
 
 void session_close(struct session *s)

@@ -165,6 +165,11 @@ struct session {
  * all else.
  */
 int session_warden(struct session *s, struct err *e);
+/*
+ * How a session logs in of which the warden knows. Its own session of a workload with only that one
+ * sends what netatalk's tool does, and nothing else.
+ */
+struct connect_cfg session_connect(const struct session *s);
 
 /*
  * Connects, logs in, opens the volume, begins run and watch; or opens the directory and begins the

@@ -20,12 +20,11 @@ _SAID = 5  # causes that may be: so many are in the diagnosis's own sentence, al
 _NAMED = 3  # unsteady tests; more are named by their numbers
 _WORTH_NAMING = 0.05  # of all time: what the second command takes at least
 _OF_CAUSE = ("shown_by", "to_do", "others")  # parts that are about causes
-# What stands out, by its key: the figures that say the same where they show a cause.
+# What stands out, by its key or the end of it: other figures that say the same where they show a
+# cause; its own has the key's name.
 _SAME = {
-    "afpd-stopped": ("stopped", "stopped_for"), "cnid-stopped": ("cnid_stopped",),
-    "cnid": ("cnid",), "cnid-run-queue": ("wait_cpu",), "disk": ("wait_disk", "sync"),
-    "lock": ("lock",), "log": ("log",), "network": ("net", "net_wait"), "run-queue": ("wait_cpu",),
-    "stalls": ("slow_n", "longest"),
+    "disk": ("wait_disk", "sync"), "network": ("net", "net_wait"), "run-queue": ("wait_cpu",),
+    "stalls": ("slow_n", "longest"), "stopped": ("stopped", "stopped_for"),
 }  # fmt: skip
 _SHARE_OF = re.compile("^(request|own) time(?=[:,])")
 TRUSTED, DOUBTED, UNCHECKED = "trusted", "doubted", "unchecked"
@@ -98,7 +97,8 @@ def _noticed(run: Run, w: Words) -> list[str]:
     shown = {f.key for f in run.causes[0].evidence} if run.causes else set()
 
     def told(found: Noticed) -> bool:
-        return not shown.isdisjoint(_SAME.get(found.key, ()))
+        same = [_SAME.get(key, ()) for key in (found.key, found.key.partition("-")[2])]
+        return not shown.isdisjoint((found.key.replace("-", "_"), *same[0], *same[1]))
 
     return [w.sentence(found.text) for found in run.findings if not told(found)]
 

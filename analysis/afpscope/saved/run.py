@@ -169,7 +169,7 @@ class Run:
     unseen: tuple[str, ...] = ()  # keys of causes that would explain waits, but were not visible
     may_be: tuple[str, ...] = ()  # keys of causes that were not visible, and not ruled out by that
     words: Mapping[str, str] = field(default_factory=lambda: AFP_WORDS)  # of the kind of server
-    findings: tuple[str, ...] = ()  # what stands out in the server's time; older runs have none
+    findings: tuple[Noticed, ...] = ()  # what stands out in the server's time; older runs have none
     labels: Mapping[str, str] = field(default_factory=dict)  # that the user gave it
     conf: str = ""  # the server's settings, as a path on its host; empty: not known
     pending_ns: float = 0.0  # of requests that had no answer at the end, where that was measured

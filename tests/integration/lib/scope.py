@@ -505,6 +505,13 @@ def pinning(server: Server) -> list[str]:
     return []
 
 
+def seen(folder: Path, pattern: str) -> list[Path]:
+    """What is there by this pattern; nothing where folders go while they are looked at."""
+    with contextlib.suppress(FileNotFoundError):
+        return list(folder.glob(pattern))
+    return []
+
+
 def wait_until(
     condition: Callable[[], bool], timeout: float, what: str, step: float = 0.01
 ) -> None:

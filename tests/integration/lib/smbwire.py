@@ -13,10 +13,11 @@ import socket
 import struct
 
 NEGOTIATE, SESSION_SETUP, TREE_CONNECT, CREATE, CLOSE = 0, 1, 3, 5, 6
-FLUSH, WRITE, LOCK, OPLOCK_BREAK = 7, 9, 10, 18
+FLUSH, WRITE, LOCK, CHANGE_NOTIFY, OPLOCK_BREAK = 7, 9, 10, 15, 18
 PENDING, GOES_ON = 0x103, 0xC0000016
 NO_OPLOCK, BATCH = 0, 9
 LOCK_IT, UNLOCK = 2, 4
+BELOW, ANY_CHANGE = 1, 0xFFF
 NTLM_FLAGS = 0x80A07  # Unicode, OEM, request target, NTLM, anonymous, extended session security
 
 
@@ -92,6 +93,22 @@ class SmbWire:
         message = self._ask(CREATE, body + path)
         self.granted = message[66]
         return message[128:144]
+
+    def keep(self, name: str) -> None:
+        """Opens a file that is there for reading, so that nobody can delete it meanwhile."""
+        path = name.encode("utf-16-le")
+        read, no_delete, there, file = 0x120089, 3, 1, 0x40
+        body = struct.pack("<HBBIQQIIIIIHHII", 57, 0, 0, 2, 0, 0, read, 0, no_delete, there,
+                           file, 120, len(path), 0, 0)  # fmt: skip
+        self._ask(CREATE, body + path)
+
+    def watch(self) -> None:
+        """Asks, by one more open folder, to be told of whatever changes in the share, once."""
+        read, anyhow, there, folder = 1, 7, 1, 1
+        body = struct.pack("<HBBIQQIIIIIHHII", 57, 0, 0, 2, 0, 0, read, 0x10, anyhow, there,
+                           folder, 120, 0, 0, 0)  # fmt: skip
+        file = self._ask(CREATE, body + bytes(1))[128:144]
+        self._send(CHANGE_NOTIFY, struct.pack("<HHI16sII", 32, BELOW, 4096, file, ANY_CHANGE, 0))
 
     def close(self, file: bytes) -> None:
         self._ask(CLOSE, struct.pack("<HHI16s", 24, 0, 0, file))

@@ -19,12 +19,14 @@ from netns import cable, inside, server_in, space
 from scope import OK, Scope
 
 SECONDS = 8
+RATE = "250mbit"
+ALL_M = 480  # MiB that are read: for longer than SECONDS and the warm-up
 HEADERS = 66  # of a packet: Ethernet, IPv4, TCP with time stamps
 
 
 @dataclass
 class Link:
-    """A server behind a link of 1 Gbit/s, whose end in its namespace has a name."""
+    """A server behind a link of RATE, whose end in its namespace has a name."""
 
     server: Server
     address: str
@@ -46,7 +48,7 @@ def link() -> Iterator[Link]:
         with inside(far):
             shown = subprocess.check_output(["ip", "-o", "addr", "show", "to", there], text=True)
             device = shown.split()[1]
-            limit = ["tbf", "rate", "1gbit", "burst", "256k", "latency", "50ms"]
+            limit = ["tbf", "rate", RATE, "burst", "64k", "latency", "50ms"]
             shaped = subprocess.run(["tc", "qdisc", "add", "dev", device, "root", *limit])
         if shaped.returncode:
             pytest.skip("this kernel cannot limit the rate of a link")
@@ -67,7 +69,15 @@ def test_bytes_of_long_actions_are_those_that_the_link_carried(
     scope: Scope, link: Link, clients: int
 ) -> None:
     load = ["-n", str(clients), "--mix", "batch-read", "--ramp", "2", "-d", str(SECONDS)]
-    load += ["--no-probe", "--watch", "off", "--uam", "guest"]
+    load += [
+        "--file-size",
+        f"{ALL_M // clients}M",
+        "--no-probe",
+        "--watch",
+        "off",
+        "--uam",
+        "guest",
+    ]
     url = f"afp://{link.address}:{link.server.port}/vol1"
     running = scope.start([*scope.command(None, *load, tool="load"), url], save=True)
     seen = []

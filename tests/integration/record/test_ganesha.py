@@ -8,31 +8,26 @@ and bpf/programs.h.
 
 from __future__ import annotations
 
-import contextlib
-import json
 import os
-import re
 import signal
-import subprocess
 import threading
 from collections import Counter
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
+import parked
 import pytest
 from ganesha import SUITES, Ganesha
 from nfsclient import GETATTR, NFS, Nfs, mounted, named, work3, work4
 from nfswire import NAMES, on_the_wire
 from recording import stopped
-from scope import NO_SESSION, OK, Run, Scope, wait_until
-from stracing import tracer_of
-from test_tracing import read
+from scope import NO_SESSION, Run, Scope, wait_until
 from wire import captured, wait_captured
 
 SIZE = 5000
 FILES = 12
 CLIENTS, CALLS, IN_FLIGHT = 6, 300, 8
-OF_EACH = ["bookworm", "sid", pytest.param("trixie", marks=pytest.mark.judges)]
+OF_EACH = parked.suites("bookworm", "sid")
 
 
 @pytest.fixture(scope="module", params=OF_EACH)
@@ -62,12 +57,7 @@ def connections(server: Ganesha) -> int:
 
 def recorded(scope: Scope, server: Ganesha, act: Callable[[], object]) -> tuple[Run, str]:
     """A recording of what clients do, and the screen."""
-    running = scope.record(None, "--kind", "nfs", "--port", str(server.port))
-    running.wait_recording()
-    act()
-    wait_until(lambda: not connections(server), 10, "the connections to end")
-    running.signal(signal.SIGINT)
-    done = running.finish().expect(OK)
+    done = parked.recorded(scope, "nfs", server.port, act, lambda: not connections(server))
     assert done.run
     return done.run, done.out
 
@@ -80,16 +70,6 @@ def use_tools(server: Ganesha) -> None:
         server.tool("nfs-cp", "/tmp/block", server.url(f"/copy{version}", version))
         assert server.tool("nfs-cat", server.url(f"/copy{version}", version)) == "x" * size
         assert f"copy{version}" in server.tool("nfs-ls", server.url("", version))
-
-
-def assert_exact(run: Run) -> None:
-    """Every nanosecond of a request is in a part, or in the time for which it was parked."""
-    assert not run.open_books() and not run.losses() and run.saved["kind"] == "nfs"
-    for account in run.phases[0].accounts().values():
-        assert "handed" not in account and account["times"] is not None
-        known = sum(account["times"].values()) + account.get("parked_ns", 0)
-        assert known + account["unexplained_ns"] == account["service_ns"]
-        assert account.get("parked", 0) <= account["requests"]
 
 
 def test_requests_bytes_and_results_are_those_on_the_wire(scope: Scope, ganesha: Ganesha) -> None:
@@ -111,7 +91,7 @@ def test_requests_bytes_and_results_are_those_on_the_wire(scope: Scope, ganesha:
     for what, counter in told.items():
         assert +found[what] == +counter, what
     assert told["requests"]["READ"] >= FILES and told["errors"]["v4 LOOKUP"] >= FILES
-    assert_exact(run)
+    parked.assert_times_add_up(run)
     assert "cross-checks agree" in out and "LOOKUP" in out
     assert run.saved["server"]["machine"].startswith(f"nfs-ganesha {ganesha.version}")
 
@@ -132,7 +112,6 @@ def test_a_server_that_is_named_is_watched_as_what_it_is(scope: Scope, ganesha: 
 def test_a_trace_has_each_request_with_its_calls(
     scope: Scope, ganesha: Ganesha, tmp_path: Path
 ) -> None:
-    """Those of a request that was parked are those until then."""
     where = ("--trace", "-o", str(tmp_path / "run"))
     running = scope.record(None, "--kind", "nfs", "--port", str(ganesha.port), *where)
     running.wait_recording()
@@ -141,28 +120,8 @@ def test_a_trace_has_each_request_with_its_calls(
         work3(nfs, folder, FILES, SIZE)
         work4(nfs, ["share1"], FILES)
     wait_until(lambda: not connections(ganesha), 10, "the connections to end")
-    run = stopped(running)
     trace = tmp_path / "run" / "trace"
-    names = json.loads((trace / ".layout.json").read_text())["names"]["command_t"]
-    requests, calls = read(trace / "requests").records, read(trace / "calls").records
-    accounts = {a["name"]: a for a in run.phases[0].accounts().values()}
-    made = Counter((c.session, c.dsi_id, c.command) for c in calls)
-    assert Counter(names[str(r.command)] for r in requests) == +Counter(
-        {name: a["requests"] for name, a in accounts.items()}
-    )
-    assert {"READ", "MOUNT MNT", "v4 LOOKUP"} <= {names[str(r.command)] for r in requests}
-    for name, account in accounts.items():
-        mine = [r for r in requests if names[str(r.command)] == name]
-        parked = [r for r in mine if not r.own_ns]
-        assert len(parked) == account.get("parked", 0)
-        assert sum(r.time_ns for r in mine) == account["service_ns"]
-        for r in mine:
-            n = made[r.session, r.dsi_id, r.command]
-            assert n if r in parked else n == r.calls > 0
-        calls_of = sum(p["calls"] for p in account["parts"] if p["role"] == "ganesha")
-        assert sum(made[r.session, r.dsi_id, r.command] for r in mine) == calls_of
-    subprocess.run(["babeltrace2", trace], stdout=subprocess.DEVNULL, check=True, timeout=60)
-    assert not run.losses() and not run.open_books()
+    parked.assert_trace(stopped(running), trace, "ganesha", "READ", "MOUNT MNT", "v4 LOOKUP")
 
 
 # Place: a record of SunRPC in many fragments | one request, with the bytes of all
@@ -180,7 +139,7 @@ def test_a_record_of_many_fragments_is_one_request(scope: Scope, ganesha: Ganesh
     assert found["requests"]["WRITE"] == FILES
     for procedure, size in sent.items():
         assert found["bytes_in"][NAMES["100003", "3", procedure]] == size
-    assert_exact(run)
+    parked.assert_times_add_up(run)
 
 
 # Place: requests of many clients in flight at once, answered in any order by many threads | counted
@@ -220,7 +179,7 @@ def test_many_clients_at_once_are_counted_exactly(scope: Scope, ganesha: Ganesha
     assert found["requests"]["GETATTR"] == CLIENTS * CALLS * 2 // 3
     assert found["requests"]["WRITE"] == CLIENTS * CALLS // 3
     assert not +found["errors"]
-    assert_exact(run)
+    parked.assert_times_add_up(run)
 
 
 # Place: a server that is killed while it is watched | what it had answered is counted
@@ -242,19 +201,6 @@ def test_of_a_killed_server_what_it_answered_is_counted(scope: Scope, suite: str
         assert not done.run.losses()
 
 
-@contextlib.contextmanager
-def straced(server: Ganesha, out: Path) -> Iterator[None]:
-    """The calls of each thread of the server in a file, with the bytes that they moved."""
-    command = ["strace", "-f", "-ff", "-qq", "-yy", "-xx", "-s", "2048", "-e", "signal=none"]
-    process = subprocess.Popen([*command, "-o", str(out), "-p", str(server.pid)])
-    wait_until(lambda: tracer_of(server.pid) == process.pid, 10, "strace to attach")
-    try:
-        yield
-    finally:
-        process.send_signal(signal.SIGINT)
-        process.wait(20)
-
-
 def calls_by_strace(file: Path, port: int) -> tuple[Counter[str], Counter[str]]:
     """Of a thread: the calls from a request's read to the write of its reply, by procedure.
 
@@ -264,22 +210,17 @@ def calls_by_strace(file: Path, port: int) -> tuple[Counter[str], Counter[str]]:
     calls: Counter[str] = Counter()
     left: Counter[str] = Counter()
     now, xid = "", b""
-    for line in file.read_text().splitlines():
-        found = re.match(r"(\w+)\(", line)
-        if not found:
-            continue
-        ours = f":{port}->" in line.split(", ")[0]
-        data = bytes.fromhex("".join(re.findall(r"\\x([0-9a-f]{2})", line)))
-        reads = ours and found[1].startswith("recv")
-        idle = found[1] == "epoll_wait" or ("FUTEX_WAIT_BITSET" in line and "tv_sec" in line)
+    for call, line, data in parked.calls_in(file, port):
+        reads = data is not None and call.startswith("recv")
+        idle = call == "epoll_wait" or ("FUTEX_WAIT_BITSET" in line and "tv_sec" in line)
         if now and (reads or idle):
             left[now] += 1
             now = ""
-        if reads and len(data) > 24:
+        if reads and data and len(data) > 24:
             now, xid = NAMES["100003", "3", int.from_bytes(data[20:24], "big")], data[:4]
         if now:
             calls[now] += 1
-        if ours and found[1].startswith("send") and xid in data:
+        if data and call.startswith("send") and xid in data:
             now = ""
     return calls, left
 
@@ -294,7 +235,7 @@ def test_calls_of_each_request_are_those_that_strace_sees(
         with Nfs(ganesha.port, 0x7E570000) as nfs:
             work3(nfs, folder, FILES, 1000)
 
-    with straced(ganesha, tmp_path / "calls"):
+    with parked.straced(ganesha.pid, tmp_path / "calls"):
         run, _ = recorded(scope, ganesha, act)
     told: Counter[str] = Counter()
     left: Counter[str] = Counter()
@@ -302,9 +243,9 @@ def test_calls_of_each_request_are_those_that_strace_sees(
         for total, more in zip((told, left), calls_by_strace(file, ganesha.port), strict=True):
             total += more
     ours: Counter[str] = Counter()
-    parked: Counter[str] = Counter()
+    waited: Counter[str] = Counter()
     for account in run.phases[0].accounts().values():
-        parked[account["name"]] += account.get("parked", 0)
+        waited[account["name"]] += account.get("parked", 0)
         ours[account["name"]] += sum(part["calls"] for part in account["parts"])
     print(ganesha.version, {name: f"{n / FILES:.1f}" for name, n in told.items()}, dict(left))
-    assert ours == told and +parked == left
+    assert ours == told and +waited == left

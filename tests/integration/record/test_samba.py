@@ -9,27 +9,23 @@ from __future__ import annotations
 
 import contextlib
 import json
-import re
-import signal
 import subprocess
 from collections import Counter
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
+import parked
 import pytest
 from recording import stopped
 from samba import COMMANDS, SUITES, Samba
-from scope import OK, Run, Scope, wait_until
-from stracing import tracer_of
-from test_tracing import read
+from scope import Run, Scope, wait_until
 
 SIZE = 5000
 FILES = 20
 WAITED = " that waited"
 ENCRYPTED = "--client-protection=encrypt"
-# One in check, the others as further judges.
-OF_EACH = ["bookworm", *(pytest.param(s, marks=pytest.mark.judges) for s in ("trixie", "sid"))]
+OF_EACH = parked.suites("bookworm")
 SYNCHRONOUS = "aio read size = 0\naio write size = 0"
 
 
@@ -80,13 +76,8 @@ def recorded(
     """A recording of what a client does, what Samba says of it, and the screen."""
     (server.root / "tmp/block").write_bytes(b"x" * SIZE)
     before, own = server.profiled(), sessions(server)
-    running = scope.record(None, "--kind", "smb", "--port", str(server.port))
-    running.wait_recording()
-    act()
-    wait_until(lambda: sessions(server) <= own, 10, "the session to end")
+    done = parked.recorded(scope, "smb", server.port, act, lambda: sessions(server) <= own)
     after = server.profiled()
-    running.signal(signal.SIGINT)
-    done = running.finish().expect(OK)
     assert done.run
     told = {what: +(counter - before[what]) for what, counter in after.items()}
     return done.run, told, done.out
@@ -101,16 +92,10 @@ def test_requests_and_bytes_are_those_of_sambas_own_profile(scope: Scope, samba:
             f"{what}: {found[what] - told[what]} more, {told[what] - found[what]} less"
         )
     assert told["count"]["CREATE"] >= 5 * FILES
-    assert not run.open_books() and not run.losses() and run.saved["kind"] == "smb"
+    assert run.saved["kind"] == "smb"
     assert "cross-checks agree" in out and "CREATE" in out
+    parked.assert_times_add_up(run)
     for account in run.phases[0].accounts().values():
-        assert "handed" not in account and account["times"] is not None
-
-    for account in run.phases[0].accounts().values():
-        # Every nanosecond of a request is in a part, or in the time for which it was parked.
-        known = sum(account["times"].values()) + account.get("parked_ns", 0)
-        assert known + account["unexplained_ns"] == account["service_ns"]
-        assert account.get("parked", 0) <= account["requests"]
         if account["name"] not in ("READ", "WRITE", "FLUSH"):
             assert account["unexplained_ns"] <= account["time_ns"] / 1000
 
@@ -202,9 +187,10 @@ def test_users_shares_and_dialects_are_those_of_smbstatus(scope: Scope, suite: s
     assert not run.saved["warnings"] and not run.losses()
 
 
-def test_settings_that_matter_are_warned_of(scope: Scope) -> None:
+@pytest.mark.parametrize("suite", OF_EACH)
+def test_settings_that_matter_are_warned_of(scope: Scope, suite: str) -> None:
     hooks = {"SMB_GLOBAL": "log level = 3\n" + SYNCHRONOUS, "SMB_SHARE": "strict sync = no"}
-    with Samba("bookworm", **hooks) as server:
+    with Samba(suite, **hooks) as server:
         running = scope.record(None, "--kind", "smb", "--port", str(server.port))
         running.wait_recording()
         warned = {w["key"]: w["text"] for w in stopped(running).saved["warnings"]}
@@ -214,8 +200,9 @@ def test_settings_that_matter_are_warned_of(scope: Scope) -> None:
 
 
 # Place: a client of SMB with 32 channels | they are sessions of one process, and nothing is lost
-def test_channels_of_a_client_are_sessions_of_one_process(scope: Scope) -> None:
-    with Samba("bookworm", SMB_GLOBAL="server multi channel support = yes") as server:
+@pytest.mark.parametrize("suite", OF_EACH)
+def test_channels_of_a_client_are_sessions_of_one_process(scope: Scope, suite: str) -> None:
+    with Samba(suite, SMB_GLOBAL="server multi channel support = yes") as server:
         run, told, _ = recorded(
             scope, server, lambda: server.torture("smb2.multichannel.generic.num_channels")
         )
@@ -234,7 +221,6 @@ def test_channels_of_a_client_are_sessions_of_one_process(scope: Scope) -> None:
 def test_a_trace_has_each_request_with_its_calls(
     scope: Scope, samba: Samba, tmp_path: Path
 ) -> None:
-    """Those of a request that was parked are those until then."""
     (samba.root / "tmp/block").write_bytes(b"x" * SIZE)
     where = ("--trace", "-o", str(tmp_path / "run"))
     running = scope.record(None, "--kind", "smb", "--port", str(samba.port), *where)
@@ -243,28 +229,8 @@ def test_a_trace_has_each_request_with_its_calls(
     samba.client(work())
     samba.torture("smb2.compound.related1")
     wait_until(lambda: sessions(samba) <= own, 10, "the session to end")
-    run = stopped(running)
     folder = tmp_path / "run" / "trace"
-    names = json.loads((folder / ".layout.json").read_text())["names"]["command_t"]
-    requests, calls = read(folder / "requests").records, read(folder / "calls").records
-    accounts = {a["name"]: a for a in run.phases[0].accounts().values()}
-    made = Counter((c.session, c.dsi_id, c.command) for c in calls)
-    assert Counter(names[str(r.command)] for r in requests) == +Counter(
-        {name: a["requests"] for name, a in accounts.items()}
-    )
-    assert {"READ", "CREATE", "CREATE+CLOSE"} <= {names[str(r.command)] for r in requests}
-    for name, account in accounts.items():
-        mine = [r for r in requests if names[str(r.command)] == name]
-        parked = [r for r in mine if not r.own_ns]
-        assert len(parked) == account.get("parked", 0)
-        assert sum(r.time_ns for r in mine) == account["service_ns"]
-        for r in mine:
-            n = made[r.session, r.dsi_id, r.command]
-            assert n if r in parked else n == r.calls > 0
-        calls_of = sum(p["calls"] for p in account["parts"] if p["role"] == "smbd")
-        assert sum(made[r.session, r.dsi_id, r.command] for r in mine) == calls_of
-    subprocess.run(["babeltrace2", folder], stdout=subprocess.DEVNULL, check=True, timeout=60)
-    assert not run.losses() and not run.open_books()
+    parked.assert_trace(stopped(running), folder, "smbd", "READ", "CREATE", "CREATE+CLOSE")
 
 
 def handed_over(run: Run) -> int:
@@ -342,19 +308,6 @@ def test_of_encrypted_sessions_frames_and_bytes_are_counted(scope: Scope, samba:
     assert not run.losses() and not run.open_books()
 
 
-@contextlib.contextmanager
-def straced(server: Samba, out: Path) -> Iterator[None]:
-    """The calls of each process of the server in a file, with the bytes that they moved."""
-    command = ["strace", "-ff", "-qq", "-yy", "-xx", "-s", "4096", "-e", "signal=none"]
-    process = subprocess.Popen([*command, "-o", str(out), "-p", str(server.pid)])
-    wait_until(lambda: tracer_of(server.pid) == process.pid, 10, "strace to attach")
-    try:
-        yield
-    finally:
-        process.send_signal(signal.SIGINT)
-        process.wait(20)
-
-
 def named(frame: bytes) -> str:
     """The account of the messages of a frame."""
     numbers, at = [], 0
@@ -377,29 +330,24 @@ def calls_by_strace(file: Path, port: int) -> tuple[Counter[str], Counter[str], 
     """
     requests: Counter[str] = Counter()
     calls: Counter[str] = Counter()
-    parked: Counter[str] = Counter()
+    waited: Counter[str] = Counter()
     now, later = None, None
-    for line in file.read_text().splitlines():
-        found = re.match(r"(\w+)\(", line)
-        if not found:
-            continue
-        ours = f":{port}->" in line.split(", ")[0]
-        data = bytes.fromhex("".join(re.findall(r"\\x([0-9a-f]{2})", line)))
-        if ours and found[1] in ("read", "recvmsg") and data.startswith(b"\xfeSMB"):
+    for call, _, data in parked.calls_in(file, port):
+        if data and call in ("read", "recvmsg") and data.startswith(b"\xfeSMB"):
             now = named(data)
             requests[now] += 1
-        if now and found[1] == "epoll_wait":
+        if now and call == "epoll_wait":
             later = 0
         elif now and later is not None:
             later += 1
         elif now:
             calls[now] += 1
         # Not an interim reply: 4 bytes, and the status at 8.
-        if now and ours and found[1] == "sendmsg" and data[12:16] != b"\x03\x01\0\0":
+        if now and data is not None and call == "sendmsg" and data[12:16] != b"\x03\x01\0\0":
             calls[now] += later or 0
-            parked[now] += later is not None
+            waited[now] += later is not None
             now, later = None, None
-    return requests, calls, +parked
+    return requests, calls, +waited
 
 
 @pytest.mark.parametrize("settings", [SYNCHRONOUS, ""], ids=["one thread", "pool"])
@@ -407,21 +355,24 @@ def calls_by_strace(file: Path, port: int) -> tuple[Counter[str], Counter[str], 
 def test_calls_of_each_request_are_those_that_strace_sees(
     scope: Scope, tmp_path: Path, suite: str, settings: str
 ) -> None:
-    with Samba(suite, SMB_GLOBAL=settings) as server, straced(server, tmp_path / "calls"):
+    with (
+        Samba(suite, SMB_GLOBAL=settings) as server,
+        parked.straced(server.pid, tmp_path / "calls"),
+    ):
         run, _, _ = recorded(scope, server, lambda: server.client(work()))
     requests: Counter[str] = Counter()
     calls: Counter[str] = Counter()
-    parked: Counter[str] = Counter()
+    waited: Counter[str] = Counter()
     for file in tmp_path.glob("calls.*"):
         found = calls_by_strace(file, server.port)
-        for total, more in zip((requests, calls, parked), found, strict=True):
+        for total, more in zip((requests, calls, waited), found, strict=True):
             total += more
-    assert (parked.keys() <= {"READ", "WRITE"}) if settings != SYNCHRONOUS else not parked
+    assert (waited.keys() <= {"READ", "WRITE"}) if settings != SYNCHRONOUS else not waited
     ours: Counter[str] = Counter()
     for account in run.phases[0].accounts().values():
         assert account["requests"] == requests[account["name"]]
         assert account["unexplained_ns"] <= account["time_ns"] / 1000
-        assert account.get("parked", 0) == parked[account["name"]]
+        assert account.get("parked", 0) == waited[account["name"]]
         ours[account["name"]] += account.get("later_calls", 0)
         for part in account["parts"]:
             if part["role"] == "smbd":

@@ -78,7 +78,7 @@ def test_what_was_answered_until_its_end_is_counted(
 
 
 # Place: a Samba that is started again while it is watched | said, with its new process
-@pytest.mark.parametrize("samba", ["bookworm"], indirect=True)
+@pytest.mark.parametrize("samba", OF_EACH, indirect=True)
 def test_a_server_that_is_restarted_is_named(scope: Scope, samba: Samba) -> None:
     running = scope.record(None, "--kind", "smb", "--port", str(samba.port))
     running.wait_recording()

@@ -132,6 +132,12 @@ def test_what_is_no_recording_is_refused(scope: Scope, tmp_path: Path) -> None:
     scope(None, tool="replay").expect(USAGE)
 
 
+def test_a_part_in_which_nothing_is_says_how_long_all_is(scope: Scope, recording: Path) -> None:
+    late = ("--dry-run", "--from", "1000", str(recording))
+    said = scope(None, *late, tool="replay").expect(FAILED).err
+    assert "nothing in this part of it can be replayed; all of it is " in said
+
+
 def test_copies_do_the_same_each_in_files_of_its_own(
     scope: Scope, recording: Path, tmp_path: Path
 ) -> None:

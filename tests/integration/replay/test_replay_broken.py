@@ -115,13 +115,15 @@ def test_a_packet_that_is_missing_or_comes_twice_is_named(
     assert f"damaged: 2 of {len(parts) + 2} packets" in done.out and n == all_
 
 
-def flipped(data: bytes, dice: random.Random, *, right_sums: bool) -> bytes:
-    """One to eight bits; right_sums: also those of the packets, so that they are believed."""
+def flipped(data: bytes, dice: random.Random, *, right_sums: bool, times: int = 1) -> bytes:
+    """One to eight bits, so many times; right_sums: also the packets' sums, so that they are
+    believed."""
     changed = bytearray(data)
-    for _ in range(dice.randrange(1, 9)):
-        at = dice.randrange(len(changed))
-        if not right_sums or at % PACKET >= HEAD.size:
-            changed[at] ^= 1 << dice.randrange(8)
+    for _ in range(times):
+        for _ in range(dice.randrange(1, 9)):
+            at = dice.randrange(len(changed))
+            if not right_sums or at % PACKET >= HEAD.size:
+                changed[at] ^= 1 << dice.randrange(8)
     return b"".join(map(summed, packets(bytes(changed)))) if right_sums else bytes(changed)
 
 
@@ -148,10 +150,8 @@ def test_flipped_bits_that_are_believed_do_no_harm(
     dice, whole, tried = random.Random(44), of(recording).read_bytes(), 0
     for i in range(VARIANTS):
         broken = copied(recording, tmp_path / f"flips-{i}")
-        data = whole
-        for _ in range(dice.randrange(1, 20)):
-            data = flipped(data, dice, right_sums=True)
-        of(broken).write_bytes(data)
+        times = dice.randrange(1, 20)
+        of(broken).write_bytes(flipped(whole, dice, right_sums=True, times=times))
         done, _, m = planned(scope, broken)
         if not m:
             assert "cannot be right" in done.err  # a time of years

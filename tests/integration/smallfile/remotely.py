@@ -7,7 +7,7 @@ import subprocess
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-from scope import FAILED, OK, REFUSED, REPO, Scope, wait_until
+from scope import FAILED, OK, REFUSED, REPO, Scope, seen, wait_until
 from test_store_verbs import EXISTS, NONE, READ, SHORT, WRITE, Verbs
 from wardens import kill_with_warden
 
@@ -100,7 +100,7 @@ def kill_a_load(scope: Scope, place: str, disk: Path) -> None:
     """Its warden removes what it made."""
     line = ["load", place, "-n", "3", "-d", "600", "--files", "3"]
     running = scope.start([str(scope.binary), *line])
-    wait_until(lambda: len(list(disk.glob("*/*/*"))) >= 9, 60, "the files")
+    wait_until(lambda: len(seen(disk, "*/*/*")) >= 9, 60, "the files")
     running.process.kill()
     wait_until(lambda: not [*disk.iterdir()], 30, "the removal of the directory")
 
@@ -109,7 +109,7 @@ def clean_after_a_kill(scope: Scope, place: str, disk: Path, made_in: str = "") 
     """made_in: another name of the same place."""
     line = ["smallfile", "-f", "30", "-l", "create,stat", "-d", "600", made_in or place]
     running = scope.start([str(scope.binary), *line])
-    wait_until(lambda: len(list(disk.glob("*/*/f.*"))) == 30, 60, "the files")
+    wait_until(lambda: len(seen(disk, "*/*/f.*")) == 30, 60, "the files")
     kill_with_warden(running)
     (left,) = (p.name for p in disk.iterdir())
     clean = [str(scope.binary), "clean", place]

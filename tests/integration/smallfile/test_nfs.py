@@ -18,6 +18,7 @@ import pytest
 from fakes import Far
 from ganesha import Ganesha
 from nfswire import on_the_wire
+from parked import suites
 from remotely import (
     clean_after_a_kill,
     compare_declarations,
@@ -70,9 +71,9 @@ def libnfs4(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return only
 
 
-@pytest.fixture(scope="module")
-def server() -> Iterator[Ganesha]:
-    with Ganesha("bookworm") as found:
+@pytest.fixture(scope="module", params=suites("bookworm"))
+def server(request: pytest.FixtureRequest) -> Iterator[Ganesha]:
+    with Ganesha(request.param) as found:
         yield found
 
 

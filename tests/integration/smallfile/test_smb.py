@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """Directories of SMB shares, by libsmb2, on a real Samba: what is written there is there.
 
-Tests client/store/smb.c, smb_ops.c, remote.c, place_url.c, user/drive/connect.c, session_place.c.
+Tests client/store/smb.c, smb_ops.c, remote.c, place_url.c, user/drive/connect.c, session_place.c,
+session_left.c.
 """
 
 from __future__ import annotations
@@ -11,6 +12,7 @@ import json
 import os
 import shutil
 import subprocess
+import threading
 from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
@@ -20,6 +22,7 @@ import pytest
 from mpirun import ENVIRONMENT, FLAVOURS, mpirun, plugin
 from netns import HIDDEN, cable, inside, space
 from offline import analysis
+from parked import suites
 from remotely import (
     clean_after_a_kill,
     compare_declarations,
@@ -31,7 +34,8 @@ from remotely import (
 )
 from rights import held_by_clean, held_by_load
 from samba import Samba
-from scope import NO_SESSION, OK, REFUSED, REPO, Done, Scope, wait_until
+from scope import NO_SESSION, OK, REFUSED, REPO, Done, Scope, seen, wait_until
+from smbwire import SmbWire
 from test_store_verbs import (
     INVALID,
     NONE,
@@ -52,10 +56,10 @@ def library() -> Path:
     return Path(done.stdout.strip())
 
 
-@pytest.fixture(scope="module")
-def server() -> Iterator[Samba]:
+@pytest.fixture(scope="module", params=suites("bookworm"))
+def server(request: pytest.FixtureRequest) -> Iterator[Samba]:
     plain = "[plain]\npath = /tmp\nread only = no"
-    with Samba("bookworm", SMB_SHARE="vfs objects = streams_xattr", SMB_GLOBAL=plain) as found:
+    with Samba(request.param, SMB_SHARE="vfs objects = streams_xattr", SMB_GLOBAL=plain) as found:
         yield found
 
 
@@ -290,6 +294,55 @@ def test_a_killed_run_leaves_nothing(scope: Scope, server: Samba) -> None:
 
 def test_clean_removes_what_a_killed_run_left(scope: Scope, server: Samba) -> None:
     clean_after_a_kill(scope, url(server), server.share1)
+
+
+@contextlib.contextmanager
+def kept_a_file(server: Samba, seconds: float) -> Iterator[None]:
+    """Somebody else opens one of a load's files, and for so long nobody can delete it."""
+    client, over = SmbWire(server.port), threading.Event()
+
+    def keep() -> None:
+        wait_until(lambda: bool(seen(server.share1, "*/*/*")), 60, "a file")
+        path = next(server.share1.glob("*/*/*"))
+        client.keep(str(path.relative_to(server.share1)).replace("/", "\\"))
+        over.wait(seconds)
+        client.drop()
+
+    thread = threading.Thread(target=keep)
+    thread.start()
+    try:
+        yield
+    finally:
+        over.set()
+        thread.join()
+
+
+# Place: a file of a load that the server lets nobody delete for a while | it is removed later
+def test_what_cannot_be_removed_at_once_is_removed_later(scope: Scope) -> None:
+    """As of a session that was lost: until the server has ended that, its files are open."""
+    with Samba("bookworm", SMB_SHARE="guest ok = yes") as used:
+        line = ("load", url(used), "--mix", "browse", "-n", "2", "-d", "1", "--ramp", "0")
+        line += ("--files", "3", "--no-probe")
+        for seconds in (5, 15, 45):  # a slow machine has not come to the removal before
+            with kept_a_file(used, seconds):
+                done = run(scope, *line)
+            assert not left_on(used)
+            if done.err.startswith("afpscope: a new session has removed "):
+                break
+        else:
+            pytest.fail(f"the file was never in the way: {done}")
+        assert done.run and not done.run.warning("left")
+
+
+def test_what_cannot_be_removed_is_said_with_the_reason(scope: Scope) -> None:
+    with Samba("bookworm", SMB_SHARE="guest ok = yes") as used:
+        line = ("load", url(used), "--mix", "browse", "-n", "2", "-d", "1", "--ramp", "0")
+        with kept_a_file(used, 300):
+            done = run(scope, *line, "--files", "3", "--no-probe")
+        said = " ".join(done.err.split())
+        assert "could not be removed (" in said and "afpscope clean" in said
+        assert "Text file busy" in said, said
+        assert done.run and "Text file busy" in done.run.warning("left")
 
 
 def test_a_killed_session_is_an_error(scope: Scope, server: Samba) -> None:

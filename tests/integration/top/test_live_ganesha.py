@@ -16,7 +16,8 @@ from exporting import export, promtool
 from ganesha import Ganesha
 from nfsclient import Nfs, mounted, work3, work4
 from nfswire import on_the_wire
-from scope import OK, Done, Running, Scope, wait_until
+from parked import ended, suites, watch
+from scope import OK, Scope, wait_until
 from stracing import tracer_of
 from test_top import steps
 from wire import captured, wait_captured
@@ -25,21 +26,10 @@ FILES, SIZE = 12, 5000
 HELD_S = 1.5
 
 
-@pytest.fixture(scope="module")
-def ganesha() -> Iterator[Ganesha]:
-    with Ganesha("bookworm") as server:
+@pytest.fixture(scope="module", params=suites("bookworm"))
+def ganesha(request: pytest.FixtureRequest) -> Iterator[Ganesha]:
+    with Ganesha(request.param) as server:
         yield server
-
-
-def watch(scope: Scope, what: str, server: Ganesha, *args: str) -> Running:
-    running = scope.start([str(scope.binary), what, "--port", str(server.port), *args])
-    running.wait_for(": watching process ")
-    return running
-
-
-def ended(running: Running) -> Done:
-    running.signal(signal.SIGINT)
-    return running.finish().expect(OK)
 
 
 def work(server: Ganesha) -> None:
@@ -60,7 +50,7 @@ def on_wire(server: Ganesha, act: Callable[[], object]) -> dict[str, Counter[str
 
 # Place: top on nfs-ganesha | each request in one step, as it went over the wire
 def test_top_shows_each_request_once(scope: Scope, ganesha: Ganesha) -> None:
-    running = watch(scope, "top", ganesha, "-b", "--json", "-d", "0.2")
+    running = watch(scope, "top", ganesha.port, "-b", "--json", "-d", "0.2")
     told = on_wire(ganesha, lambda: work(ganesha))
     found = steps(ended(running))
     for what in ("requests", "bytes_in", "bytes_out"):
@@ -79,7 +69,7 @@ def test_top_shows_each_request_once(scope: Scope, ganesha: Ganesha) -> None:
 def test_slow_has_the_request_that_was_held(scope: Scope, ganesha: Ganesha) -> None:
     """strace holds the first sync of each thread: of a COMMIT, or of a WRITE that is stable."""
     hold = f"inject=fsync:delay_enter={HELD_S:g}s:when=1"
-    running = watch(scope, "slow", ganesha, "--json", "--over", "700ms")
+    running = watch(scope, "slow", ganesha.port, "--json", "--over", "700ms")
     tracer = scope.start(["strace", "-f", "-qq", "-e", "trace=fsync", "-e", hold,
                           "-p", str(ganesha.pid)])  # fmt: skip
     wait_until(lambda: tracer_of(ganesha.pid) == tracer.process.pid, 10, "strace to attach")
@@ -96,7 +86,7 @@ def test_slow_has_the_request_that_was_held(scope: Scope, ganesha: Ganesha) -> N
 
 
 def test_slow_says_it_in_ganeshas_words(scope: Scope, ganesha: Ganesha) -> None:
-    running = watch(scope, "slow", ganesha, "--over", "1ns", "--rate", "0")
+    running = watch(scope, "slow", ganesha.port, "--over", "1ns", "--rate", "0")
     told = on_wire(ganesha, lambda: work(ganesha))
     done = ended(running)
     commands = Counter(line.split("  ")[1].strip() for line in done.out.splitlines()

@@ -19,8 +19,9 @@ from typing import Any
 
 import pytest
 from exporting import Exporter, Metrics, export, promtool
+from parked import ended, suites, watch
 from samba import COMMANDS, Samba
-from scope import OK, USAGE, Done, Running, Scope, wait_until
+from scope import OK, USAGE, Done, Scope, wait_until
 from test_top import steps
 
 WAITED = " that waited"
@@ -28,9 +29,9 @@ FILES = 15
 HELD_S = 2.5  # two looks at what runs are in it
 
 
-@pytest.fixture(scope="module")
-def samba() -> Iterator[Samba]:
-    with Samba("bookworm") as server:
+@pytest.fixture(scope="module", params=suites("bookworm"))
+def samba(request: pytest.FixtureRequest) -> Iterator[Samba]:
+    with Samba(request.param) as server:
         (server.root / "tmp/block").write_bytes(b"x" * 5000)
         yield server
 
@@ -40,17 +41,6 @@ def work() -> str:
     for i in range(FILES):
         commands += [f"put block f{i}", f"get f{i} got", f"allinfo f{i}", f"rename f{i} g{i}"]
     return "; ".join([*commands, "ls", *(f"del g{i}" for i in range(FILES)), "cd ..", "rmdir d"])
-
-
-def watch(scope: Scope, what: str, samba: Samba, *args: str) -> Running:
-    running = scope.start([str(scope.binary), what, "--port", str(samba.port), *args])
-    running.wait_for(": watching process ")
-    return running
-
-
-def ended(running: Running) -> Done:
-    running.signal(signal.SIGINT)
-    return running.finish().expect(OK)
 
 
 def told(samba: Samba, before: dict[str, Counter[str]], what: str = "count") -> Counter[str]:
@@ -97,7 +87,7 @@ def by_command(done: Done) -> dict[str, Counter[str]]:
 # Place: top on Samba | each request in one step, as Samba's own profile has it
 def test_top_shows_each_request_once(scope: Scope, samba: Samba) -> None:
     before = samba.profiled()
-    running = watch(scope, "top", samba, "-b", "--json", "-d", "0.2")
+    running = watch(scope, "top", samba.port, "-b", "--json", "-d", "0.2")
     samba.client(work())
     samba.client("ls", user="bench2")
     done = ended(running)
@@ -112,7 +102,7 @@ def test_top_shows_each_request_once(scope: Scope, samba: Samba) -> None:
 
 
 def test_top_says_who_it_was_and_what_it_was_for(scope: Scope, samba: Samba) -> None:
-    running = watch(scope, "top", samba, "-b", "-d", "0.5", "--by", "user")
+    running = watch(scope, "top", samba.port, "-b", "-d", "0.5", "--by", "user")
     samba.client(work(), user="bench2")
     done = ended(running)
     assert "bench2" in done.out and f"smbd, process {samba.pid}, port {samba.port}" in done.out
@@ -122,7 +112,7 @@ def test_top_says_who_it_was_and_what_it_was_for(scope: Scope, samba: Samba) -> 
 
 
 def test_top_shows_what_has_no_answer(scope: Scope, samba: Samba) -> None:
-    running = watch(scope, "top", samba, "-b", "--json", "-d", "0.3", "--by", "client")
+    running = watch(scope, "top", samba.port, "-b", "--json", "-d", "0.3", "--by", "client")
     hold_a_login(samba)
     found = steps(ended(running))
     held = [s for s in found if s["in_service"]]
@@ -138,7 +128,7 @@ def events(done: Done) -> list[dict[str, Any]]:
 
 # Place: slow on Samba | the request that was held, what it waited for, and no other
 def test_slow_has_the_request_that_was_held(scope: Scope, samba: Samba) -> None:
-    running = watch(scope, "slow", samba, "--json", "--over", "600ms", "-v")
+    running = watch(scope, "slow", samba.port, "--json", "--over", "600ms", "-v")
     samba.client(work())
     hold_a_login(samba)
     found = events(ended(running))
@@ -160,7 +150,7 @@ def test_slow_has_the_request_that_was_held(scope: Scope, samba: Samba) -> None:
 
 def test_slow_says_it_in_sambas_words(scope: Scope, samba: Samba) -> None:
     """A name that is not there is an error with its status; a parked request says so."""
-    running = watch(scope, "slow", samba, "--over", "1ns", "--rate", "0")
+    running = watch(scope, "slow", samba.port, "--over", "1ns", "--rate", "0")
     samba.client("put block f; get f got; " * 10 + "del f; allinfo none; ls")
     done = ended(running)
     assert "  parked " in done.out and "error 0xc0000034" in done.out

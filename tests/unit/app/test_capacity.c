@@ -104,72 +104,73 @@ static void what_is_not_known_is_not_judged(void **state)
 	assert_int_equal(capacity_check(&c, &need, &e), 0);
 }
 
+static const struct {
+	struct capacity have;
+	struct capacity_need need;
+	const char *text; /* NULL: it suffices */
+} short_rows[] = {
+	{ { 100, 1000, 10, 1 << 30 },
+	  { .sessions = 100, .threads = 1, .sources = 1, .data_b = 0 },
+	  NULL },
+	{ { 100, 1000, 10, 1 << 30 },
+	  { .sessions = 101, .threads = 1, .sources = 1, .data_b = 0 },
+	  "101 sessions need as many ports towards the server, and this host has 100 for "
+	  "each of 1 source address: give 2 addresses (--source), or more ports: sysctl -w "
+	  "net.ipv4.ip_local_port_range=\"1024 65535\"" },
+	{ { 100, 1000, 10, 1 << 30 },
+	  { .sessions = 200, .threads = 1, .sources = 2, .data_b = 0 },
+	  NULL },
+	{ { 100, 1000, 10, 1 << 30 },
+	  { .sessions = 201, .threads = 1, .sources = 2, .data_b = 0 },
+	  "201 sessions need as many ports towards the server, and this host has 100 for "
+	  "each of 2 source addresses: give 3 addresses (--source), or more ports: sysctl "
+	  "-w net.ipv4.ip_local_port_range=\"1024 65535\"" },
+	{ { 100, 1000, 10, 1 << 30 },
+	  { .sessions = 101, .threads = 1, .sources = 1, .data_b = 0, .one_source = true },
+	  "101 sessions need as many ports towards the server, and this host has 100: "
+	  "sysctl -w net.ipv4.ip_local_port_range=\"1024 65535\" gives more" },
+	{ { 100, 1000, 10, 1 << 30 },
+	  { .sessions = 101, .threads = 1, .sources = 1, .data_b = 0, .low_ports = true },
+	  NULL },
+	{ { 100, 1000, 10, 1 << 30 },
+	  { .sessions = 40, .threads = 1, .sources = 1, .data_b = 0, .taken = 60 },
+	  NULL },
+	{ { 100, 1000, 10, 1 << 30 },
+	  { .sessions = 40, .threads = 1, .sources = 1, .data_b = 0, .taken = 61 },
+	  "40 sessions need as many ports towards the server, and this host has 100 for "
+	  "each of 1 source address, 61 of them in use: give 2 addresses (--source), or "
+	  "more ports: sysctl -w net.ipv4.ip_local_port_range=\"1024 65535\"" },
+	{ { 5000, 1000, 10, 1 << 30 },
+	  { .sessions = 933, .threads = 1, .sources = 1, .data_b = 0 },
+	  "933 sessions and 1 thread need 1001 open files, and a process here may have "
+	  "1000: ulimit -n 1001, or LimitNOFILE=1001 in a unit" },
+	{ { 5000, 1000, 10, 1 << 30 },
+	  { .sessions = 932, .threads = 1, .sources = 1, .data_b = 0 },
+	  NULL },
+	{ { 5000, 1000, 10, 1 << 30 },
+	  { .sessions = 10, .threads = 11, .sources = 1, .data_b = 0 },
+	  "11 threads are needed, and 10 more can be made here: ask for fewer, or raise "
+	  "kernel.threads-max, the cgroup's pids.max (TasksMax= in a unit) or ulimit -u" },
+	{ { 5000, 9000, 10, 16384 * 2000 },
+	  { .sessions = 2000, .threads = 1, .sources = 1, .data_b = 0 },
+	  "2000 sessions and 1 thread need at least 32 MB of memory, 0 MB of it for the "
+	  "data that they write, and 32 MB are free" },
+	{ { 5000, 9000, 10, 1 << 30 },
+	  { .sessions = 300, .threads = 2, .sources = 1, .data_b = 300ull << 22 },
+	  "300 sessions and 2 threads need at least 1263 MB of memory, 1258 MB of it for "
+	  "the data that they write, and 1073 MB are free" },
+};
+
 static void what_is_short_is_named_with_what_helps(void **state)
 {
-	static const struct {
-		struct capacity have;
-		struct capacity_need need;
-		const char *text; /* NULL: it suffices */
-	} row[] = {
-		{ { 100, 1000, 10, 1 << 30 },
-		  { .sessions = 100, .threads = 1, .sources = 1, .data_b = 0 },
-		  NULL },
-		{ { 100, 1000, 10, 1 << 30 },
-		  { .sessions = 101, .threads = 1, .sources = 1, .data_b = 0 },
-		  "101 sessions need as many ports towards the server, and this host has 100 for "
-		  "each of 1 source address: give 2 addresses (--source), or more ports: sysctl -w "
-		  "net.ipv4.ip_local_port_range=\"1024 65535\"" },
-		{ { 100, 1000, 10, 1 << 30 },
-		  { .sessions = 200, .threads = 1, .sources = 2, .data_b = 0 },
-		  NULL },
-		{ { 100, 1000, 10, 1 << 30 },
-		  { .sessions = 201, .threads = 1, .sources = 2, .data_b = 0 },
-		  "201 sessions need as many ports towards the server, and this host has 100 for "
-		  "each of 2 source addresses: give 3 addresses (--source), or more ports: sysctl "
-		  "-w net.ipv4.ip_local_port_range=\"1024 65535\"" },
-		{ { 100, 1000, 10, 1 << 30 },
-		  { .sessions = 101, .threads = 1, .sources = 1, .data_b = 0, .one_source = true },
-		  "101 sessions need as many ports towards the server, and this host has 100: "
-		  "sysctl -w net.ipv4.ip_local_port_range=\"1024 65535\" gives more" },
-		{ { 100, 1000, 10, 1 << 30 },
-		  { .sessions = 101, .threads = 1, .sources = 1, .data_b = 0, .low_ports = true },
-		  NULL },
-		{ { 100, 1000, 10, 1 << 30 },
-		  { .sessions = 40, .threads = 1, .sources = 1, .data_b = 0, .taken = 60 },
-		  NULL },
-		{ { 100, 1000, 10, 1 << 30 },
-		  { .sessions = 40, .threads = 1, .sources = 1, .data_b = 0, .taken = 61 },
-		  "40 sessions need as many ports towards the server, and this host has 100 for "
-		  "each of 1 source address, 61 of them in use: give 2 addresses (--source), or "
-		  "more ports: sysctl -w net.ipv4.ip_local_port_range=\"1024 65535\"" },
-		{ { 5000, 1000, 10, 1 << 30 },
-		  { .sessions = 933, .threads = 1, .sources = 1, .data_b = 0 },
-		  "933 sessions and 1 thread need 1001 open files, and a process here may have "
-		  "1000: ulimit -n 1001, or LimitNOFILE=1001 in a unit" },
-		{ { 5000, 1000, 10, 1 << 30 },
-		  { .sessions = 932, .threads = 1, .sources = 1, .data_b = 0 },
-		  NULL },
-		{ { 5000, 1000, 10, 1 << 30 },
-		  { .sessions = 10, .threads = 11, .sources = 1, .data_b = 0 },
-		  "11 threads are needed, and 10 more can be made here: ask for fewer, or raise "
-		  "kernel.threads-max, the cgroup's pids.max (TasksMax= in a unit) or ulimit -u" },
-		{ { 5000, 9000, 10, 16384 * 2000 },
-		  { .sessions = 2000, .threads = 1, .sources = 1, .data_b = 0 },
-		  "2000 sessions and 1 thread need at least 32 MB of memory, 0 MB of it for the "
-		  "data that they write, and 32 MB are free" },
-		{ { 5000, 9000, 10, 1 << 30 },
-		  { .sessions = 300, .threads = 2, .sources = 1, .data_b = 300ull << 22 },
-		  "300 sessions and 2 threads need at least 1263 MB of memory, 1258 MB of it for "
-		  "the data that they write, and 1073 MB are free" },
-	};
 	struct err e;
 
 	(void)state;
-	for (size_t i = 0; i < sizeof(row) / sizeof(row[0]); i++) {
-		assert_int_equal(capacity_check(&row[i].have, &row[i].need, &e),
-				 row[i].text ? -EMFILE : 0);
-		if (row[i].text)
-			assert_string_equal(e.text, row[i].text);
+	for (size_t i = 0; i < sizeof(short_rows) / sizeof(short_rows[0]); i++) {
+		assert_int_equal(capacity_check(&short_rows[i].have, &short_rows[i].need, &e),
+				 short_rows[i].text ? -EMFILE : 0);
+		if (short_rows[i].text)
+			assert_string_equal(e.text, short_rows[i].text);
 	}
 }
 

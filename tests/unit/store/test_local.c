@@ -68,12 +68,25 @@ static void a_removed_directory_goes_with_all_that_is_in_it(void **state)
 	assert_int_equal(store_remove_local(g->s, g->path, "base", &g->e), 0); /* already */
 }
 
+static void what_is_in_a_place_is_named_before_what_a_url_asks_for(void **state)
+{
+	char out[64];
+
+	(void)state;
+	assert_string_equal(store_place_below(out, sizeof(out), "/srv/a?b", "x"), "/srv/a?b/x");
+	assert_string_equal(store_place_below(out, sizeof(out), "nfs://h/srv?mountport=2", "x"),
+			    "nfs://h/srv/x?mountport=2");
+	assert_string_equal(store_place_below(out, sizeof(out), "smb://h/srv", "x"),
+			    "smb://h/srv/x");
+}
+
 #define TEST(f) cmocka_unit_test_setup_teardown(f, setup, teardown)
 
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(words_that_begin_like_a_path_are_places),
+		cmocka_unit_test(what_is_in_a_place_is_named_before_what_a_url_asks_for),
 		TEST(a_directory_is_made_once),
 		TEST(a_removed_directory_goes_with_all_that_is_in_it),
 	};

@@ -6,6 +6,8 @@
 #include <stdio.h>
 #include <string.h>
 
+#define IN_MEMORY 8 /* times what a device moved may be on its way there */
+
 const struct filesystem *machine_volume_on(const struct doctor_machine *m, const char *device)
 {
 	for (size_t i = 0; i < m->n_volumes; i++)
@@ -164,7 +166,8 @@ static double bytes_elsewhere(const struct machine_between *b, const char *name)
  * What programs read and write is known of all devices together, and a file system's journal makes
  * writes that no program made: so neither what is left of the device's bytes nor what the others
  * moved is all theirs, and the lesser of both is the most that may be. What other devices moved may
- * be theirs, too: where that leaves less than half of it, it is not known.
+ * be theirs, too, and is the least of what went to them: the rest is still in memory. Where that
+ * leaves less than half of it, it is not known.
  */
 static void disk_others(const struct machine_between *b, const struct disk_work *d)
 {
@@ -182,7 +185,7 @@ static void disk_others(const struct machine_between *b, const struct disk_work 
 	}
 	left = fmax(d->bytes - u.server, 0);
 	most = fmin(left, u.others);
-	if (fmin(left, u.others - bytes_elsewhere(b, d->name)) < most / 2) {
+	if (fmin(left, u.others - IN_MEMORY * bytes_elsewhere(b, d->name)) < most / 2) {
 		run_figure_who(b->out, RUN_FIGURE_DEVICE_OTHERS,
 			       "which program used which disk is not known, and another disk was "
 			       "as busy");

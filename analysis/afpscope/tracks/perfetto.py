@@ -18,11 +18,11 @@ from typing import Any, BinaryIO
 import numpy as np
 import numpy.typing as npt
 
-from . import show
+from .. import show
+from ..saved.run import AFP_WORDS, Run
+from ..saved.trace import Stream, Trace
 from .lanes import Lanes, Served, Unwrapped, groups
 from .protobuf import Part, fixed_or, joined_rows, message, number, text
-from .saved.run import AFP_WORDS, Run
-from .saved.trace import Stream, Trace
 
 Array = npt.NDArray[Any]
 FILE = "run.pftrace"

@@ -1,0 +1,157 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* What a command has made on a server is removed where it cannot do so itself: drive/session.h */
+#include "base/clock.h"
+#include "base/text.h"
+#include "drive/session.h"
+#include "host/rights.h"
+#include "work/tree.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <unistd.h>
+
+/* Many clients may have been lost because the server is restarted: how long it is waited for. */
+#define BACK_NS      10000000000u
+#define BACK_LOOK_US 200000
+#define AGAIN_S      5 /* most that a request of it may take */
+
+/* In a new session. 0: it is not there any more, nor are lost sessions. */
+static int remove_again(struct session *s, const struct connect_cfg *c, const char *base,
+			struct err *e)
+{
+	struct afp_server server;
+	enum afp_stage stage;
+
+	afp_close(&s->afp);
+	if (connect_open(&s->afp, &server, c, 1, &stage, e))
+		return -ECONNREFUSED;
+	if (c->run)
+		afp_end_others(&s->afp, c->run, NULL);
+	return !*base ? 0 : tree_remove(&s->afp, AFP_ROOT_ID, base, e);
+}
+
+struct connect_cfg session_connect(const struct session *s)
+{
+	struct connect_cfg c = s->cfg->c;
+
+	c.marks = warden_marks(s->warden);
+	c.run = s->whole ? s->run_name : NULL;
+	return c;
+}
+
+/* By a session of its own. */
+static int remove_from_place(const struct session *s, const char *base, struct err *e)
+{
+	struct store *own = NULL;
+	int r = store_open_local(&own, s->cfg->directory, false, e);
+
+	r = r ? r : store_remove_local(own, s->cfg->directory, base, e);
+	store_close(own);
+	return r;
+}
+
+/* In the warden, by a session of its own, which also ends those of the run that are left. */
+static int remove_after_kill(void *user, const char *base, const char *volume, struct err *e)
+{
+	const struct session *s = user;
+	struct connect_cfg c = s->cfg->c;
+	struct session own = { .cfg = s->cfg };
+	int r;
+
+	if (s->cfg->local) {
+		r = session_drop(&own.own, s->cfg->directory, 0);
+		r = r ? r : remove_from_place(s, base, e);
+		rights_return(&own.own);
+		return r;
+	}
+	c.timeout_s = c.timeout_s < AGAIN_S ? c.timeout_s : AGAIN_S;
+	c.volume = *volume ? volume : c.volume;
+	c.run = s->run_name;
+	r = remove_again(&own, &c, base, e);
+	afp_close(&own.afp);
+	return r;
+}
+
+int session_warden(struct session *s, struct err *e)
+{
+	struct warden_task task = { remove_after_kill, s, WARDEN_NO_RIGHTS, s->cfg->local };
+	int r;
+
+	if (s->cfg->local)
+		task.rights = text_url(s->cfg->directory) ? WARDEN_PORTS : WARDEN_ALL_RIGHTS;
+
+	tree_name(s->run_name);
+	r = warden_open(&s->warden, &task, e);
+
+	s->left = r ? NULL : warden_left(s->warden);
+	return r;
+}
+
+/* Removes one base: the connection was lost, our directory may still be on the volume. */
+static void drive_session_remove_one(struct session *s, const char *base, const char *volume,
+				     uint64_t until_ns)
+{
+	struct connect_cfg again = session_connect(s);
+	struct err e = { 0 };
+	int r;
+
+	again.timeout_s = again.timeout_s < AGAIN_S ? again.timeout_s : AGAIN_S;
+	again.volume = volume;
+	while ((r = remove_again(s, &again, base, &e)) && !cmd_stop && clock_now_ns() < until_ns)
+		usleep(BACK_LOOK_US);
+	if (!r) {
+		cmd_say("the connection was lost; a new session has removed %s from volume %s",
+			base, volume);
+		return;
+	}
+	run_note(&s->run.warnings, "left", "%s is still on volume %s: %s", base, volume, e.text);
+	cmd_say(
+	    "%s is still on volume %s (%s); when the server is back: afpscope clean -h %s -p %u -s %s -u %s",
+	    base, volume, e.text, again.host, again.port, volume, again.user ? again.user : "");
+}
+
+/*
+ * Of a place on a server: the session may be lost, and what lost ones had open may be refused until
+ * the server has ended them. Of others: what their own calls failed to do no other would.
+ */
+static void remove_left_place(struct session *s, const char *base, uint64_t until_ns)
+{
+	const char *place = s->cfg->directory;
+	char all[ERR_TEXT_MAX];
+	struct err e = { 0 };
+	int r = -EIO;
+
+	while (text_url(place) && (r = remove_from_place(s, base, &e)) && !cmd_stop &&
+	       clock_now_ns() < until_ns)
+		usleep(BACK_LOOK_US);
+	store_place_below(all, sizeof(all), place, base);
+	if (!r) {
+		cmd_say("a new session has removed %s", all);
+		return;
+	}
+	run_note(&s->run.warnings, "left", "%s could not be removed%s%s", base, *e.text ? ": " : "",
+		 e.text);
+	cmd_say("%s could not be removed and holds only test data%s%s%s: afpscope clean '%s', or "
+		"remove it by hand",
+		all, *e.text ? " (" : "", e.text, *e.text ? ")" : "", place);
+}
+
+void session_remove_left(struct session *s)
+{
+	bool waits = s->whole && !cmd_stop;
+	uint64_t until_ns = waits ? clock_now_ns() + BACK_NS : 0;
+
+	for (int i = 0; i < WARDEN_BASES; i++) {
+		if (!*s->left->base[i])
+			continue;
+		if (s->cfg->local) {
+			cmd_stop = 0;
+			remove_left_place(s, s->left->base[i], until_ns);
+			continue;
+		}
+		cmd_stop = 0;
+		drive_session_remove_one(
+		    s, s->left->base[i],
+		    *s->left->volume[i] ? s->left->volume[i] : s->cfg->c.volume, until_ns);
+	}
+}
