@@ -208,14 +208,6 @@ static unsigned int extra_rights(const struct session *s)
 	       (s->whole ? RIGHTS_PRIORITY : 0);
 }
 
-int session_drop(struct rights_own *own, const char *place, unsigned int extra)
-{
-	unsigned int ports = text_url(place) ? RIGHTS_PORTS : 0;
-	int r = ports ? 0 : rights_become_owner(own, place, extra);
-
-	return r || own->became ? r : rights_drop(extra | ports);
-}
-
 void session_give_up(struct session *s)
 {
 	unsigned int extra = extra_rights(s);

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """Directories of SMB shares, by libsmb2, on a real Samba: what is written there is there.
 
-Tests client/store/smb.c, smb_ops.c, remote.c, place_url.c, user/drive/connect.c, session_place.c,
+Tests client/store/smb.c, smb_ops.c, remote.c, place_url.c, user/drive/connect.c, session_look.c,
 session_left.c.
 """
 
