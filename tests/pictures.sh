@@ -17,7 +17,7 @@ build/afpscope report "$work/before" -o "$work/report.html" --figures "$work"
 for name in where cnid latency-5; do
 	cp "$work/$name.svg" docs/pictures
 done
-chromium --headless --no-sandbox --disable-gpu --hide-scrollbars --window-size=1000,745 \
+chromium --headless --no-sandbox --disable-gpu --hide-scrollbars --window-size=1000,670 \
 	--screenshot="$PWD/docs/pictures/report.png" "file://$PWD/$work/report.html" > "$work/log" 2>&1
 python3 -B tests/pages.py --words "$work/report.html" > docs/pictures/report.txt
 

@@ -123,8 +123,10 @@ def schemas() -> Things:
         ("sweep.json", "analysis/afpscope/saved/steps.py", "SCHEMA"),
         ("bundle.json", "analysis/afpscope/saved/sealed.py", "SCHEMA"),
         (".layout.json", "analysis/afpscope/saved/layout.py", "FORMAT"),
+        ("counts of gate", "analysis/afpscope/gate.py", "FORMAT"),
     ):
-        found = re.search(rf"^(?:#define )?{name} +(?:= )?(\d+)$", (TOP / where).read_text(), re.M)
+        form = rf'^(?:#define )?{name} +(?:= )?(?:"[a-z ]+)?(\d+)"?$'
+        found = re.search(form, (TOP / where).read_text(), re.M)
         if found:
             out[file] = found[1]
     return out
@@ -146,6 +148,13 @@ def python_options() -> Things:
     return out
 
 
+def places() -> list[str]:
+    """How an operand that is no directory begins: "smb://"."""
+    stores = "".join(p.read_text() for p in sorted((TOP / "client/store").glob("*_priv.h")))
+    afp = (TOP / "user/drive/connect.c").read_text()
+    return re.findall(r'_PREFIX +"(\w+://)"', stores) + re.findall(r'\(url, "(afp://)"', afp)
+
+
 def program_options(binary: Path) -> Things:
     """Options of the commands in C, as the completion for fish has them; names of other tools."""
     line = [str(binary), "completion", "fish"]
@@ -163,6 +172,7 @@ def program_options(binary: Path) -> Things:
         for word in words[1].split() if words and names else ():
             if not word.startswith("("):  # what completes names of files
                 out[f"{command} {names[0]} {word}"] = "word"
+    out |= {f"place {form}": "word" for form in places()}
     usage = [str(binary.with_name("gfapi_perf_tool")), "--help"]
     done = subprocess.run(usage, capture_output=True, text=True, check=False)
     for name in re.findall(r"^([A-Z_]+) \(", done.stdout + done.stderr, re.M):

@@ -134,11 +134,9 @@ def diagnosed(verdict: str, text: str | None, *findings: dict[str, Any]) -> Call
             "waited_for_but_not_seen": ["cpu-limit", "disk-files"],
             "may_be": ["dircache", "cpu-limit"],
         }  # fmt: skip
-        value["figures"] = {
-            "cnid_stopped": {"value": 0.59, "unit": "share", "text": "59%", "meaning": "of it"},
-            "cnid": {"value": 0.77, "unit": "share", "text": "77%", "meaning": "request time"},
-            "longest": {"value": None, "unit": "ns", "meaning": "the longest"},
-        }
+        known = (("cnid_stopped", "59%"), ("cnid", "77%"))
+        value["figures"] = {k: {"value": 1, "unit": "share", "text": said} for k, said in known}
+        value["figures"]["longest"] = {"value": None, "unit": "ns"}
 
     return change
 

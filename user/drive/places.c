@@ -44,6 +44,14 @@ bool session_is_place(const char *word)
 	return !text_url(word) && !stat(word, &st) && S_ISDIR(st.st_mode);
 }
 
+int session_drop(struct rights_own *own, const char *place, unsigned int extra)
+{
+	unsigned int ports = text_url(place) ? RIGHTS_PORTS : 0;
+	int r = ports ? 0 : rights_become_owner(own, place, extra);
+
+	return r || own->became ? r : rights_drop(extra | ports);
+}
+
 void session_put_places(FILE *out, const char *command)
 {
 	const char *usage;

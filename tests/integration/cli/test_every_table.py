@@ -123,11 +123,18 @@ def test_load(scope: Scope, dbd: Server, tmp_path: Path) -> None:
     walk(scope, tmp_path, scope.command(dbd, *LOAD, *limits, tool="load"), SLOW)
 
 
-def test_replay(scope: Scope, dbd: Server, tmp_path: Path) -> None:
-    """Of a recording in which a limit is not kept."""
+@pytest.fixture
+def recording(scope: Scope, dbd: Server, tmp_path: Path) -> str:
+    """Of a load over AFP."""
     there, trace = str(tmp_path / "recording"), ("--trace=requests", "--replayable")
     scope(dbd, *LOAD, *trace, "-o", there, tool="load").expect(OK)
-    walk(scope, tmp_path, scope.command(dbd, there, "--slo", "rate>=1000000", tool="replay"), SLOW)
+    return there
+
+
+def test_replay(scope: Scope, dbd: Server, recording: str, tmp_path: Path) -> None:
+    """In which a limit is not kept."""
+    again = scope.command(dbd, recording, "--slo", "rate>=1000000", tool="replay")
+    walk(scope, tmp_path, again, SLOW)
     page = (tmp_path / "page.html").read_text()
     assert page.index("Answered as recorded: all") < page.index("Recorded, as the server took")
 
@@ -169,11 +176,17 @@ def test_a_recording_of_another_program(scope: Scope, dbd: Server, tmp_path: Pat
     loading.finish().expect(OK)
 
 
-def walk_loads(scope: Scope, tmp_path: Path, command: list[str], place: str) -> None:
-    work = {"load": LOAD, "smallfile": ("--files", "20", "--threads", "2")}
+def walk_loads(
+    scope: Scope, tmp_path: Path, command: list[str], place: str, recording: str
+) -> None:
+    work = {
+        "load": (place, *LOAD),
+        "smallfile": (place, "--files", "20", "--threads", "2"),
+        "replay": (recording, place, "--no-think"),
+    }
     for tool, args in work.items():
         (tmp_path / tool).mkdir()
-        walk(scope, tmp_path / tool, [*command, tool, place, *args])
+        walk(scope, tmp_path / tool, [*command, tool, *args])
 
 
 @pytest.fixture
@@ -199,8 +212,8 @@ def test_a_recording_of_gluster(scope: Scope, bricks: Gluster, tmp_path: Path) -
 
 
 @pytest.mark.limit(300)
-def test_a_recording_of_samba(scope: Scope, tmp_path: Path) -> None:
-    """And work on a share of it."""
+def test_a_recording_of_samba(scope: Scope, recording: str, tmp_path: Path) -> None:
+    """And work on a share of it, and a replay."""
     library = subprocess.run(
         [REPO / "tests/need.sh", "--libsmb2"], stdout=subprocess.PIPE, text=True, check=True
     )
@@ -212,13 +225,13 @@ def test_a_recording_of_samba(scope: Scope, tmp_path: Path) -> None:
         which = ("--kind", "smb", "--port", str(server.port), "-d", "4")
         walk(scope, tmp_path, scope.recorder(None, *which))
         loading.finish().expect(OK)
-        walk_loads(scope, tmp_path, command, share)
+        walk_loads(scope, tmp_path, command, share, recording)
 
 
 @pytest.mark.usefixtures("with_libnfs")
 @pytest.mark.limit(300)
-def test_a_recording_of_ganesha(scope: Scope, tmp_path: Path) -> None:
-    """And work on an export of it."""
+def test_a_recording_of_ganesha(scope: Scope, recording: str, tmp_path: Path) -> None:
+    """And work on an export of it, and a replay."""
     with Ganesha("bookworm") as server:
         where = f"127.0.0.1:{server.port}{server.path1}?mountport={server.mount_port}"
         command = [str(scope.binary)]
@@ -226,14 +239,7 @@ def test_a_recording_of_ganesha(scope: Scope, tmp_path: Path) -> None:
         which = ("--kind", "nfs", "--port", str(server.port), "-d", "4")
         walk(scope, tmp_path, scope.recorder(None, *which))
         loading.finish().expect(OK)
-        walk_loads(scope, tmp_path, command, f"nfs://{where}")
-
-
-def test_a_replay(scope: Scope, dbd: Server, tmp_path: Path) -> None:
-    trace = ("--trace=requests", "--replayable", "-o", str(tmp_path / "recording"))
-    scope.execute(scope.command(dbd, *LOAD, *trace, tool="load")).expect(OK)
-    again = (str(tmp_path / "recording"), "--no-think")
-    walk(scope, tmp_path, scope.command(dbd, *again, tool="replay"))
+        walk_loads(scope, tmp_path, command, f"nfs://{where}", recording)
 
 
 def test_calls_over_rx_and_a_recording_of_their_server(scope: Scope, tmp_path: Path) -> None:

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """Directories of NFS servers, by libnfs, on a real nfs-ganesha: what is written there is there.
 
-Tests client/store/nfs.c, nfs_ops.c, remote.c, place_url.c, user/drive/connect.c, session_place.c.
+Tests client/store/nfs.c, nfs_ops.c, remote.c, place_url.c, user/drive/connect.c, session_look.c.
 """
 
 from __future__ import annotations
