@@ -206,6 +206,7 @@ def _parts() -> dict[str, None]:
             *written.of_labels([*_LONG, *screens, *(ROOT / name for name in _TABLES)]),
             *written.of_sources(_LONG + screens),
             *written.of_sources(_USER / f"{name}.c" for name in _SAYS),
+            *written.of_sources([_USER / "kinds/conf.h"]),
             *_COMPOSED,
             *written.of_calls(sorted(_USER.rglob("*.c"))),
         ]

@@ -34,7 +34,7 @@ _LABEL = re.compile(
     r"|\bX\([A-Z]+, \"[a-z]+\", \"([a-z]+ [^\"]+)\"\)"  # AFS_STORAGE_ITEMS
     r"|\[RUN_WORD_[A-Z]+\] = \"([^\"]+)\""
     r"|\bway_(?:by_name\[\] =|by_name\s+:|judge\([^;]*,)\s+\"((?:no|known) [^\"]+)\""
-    r"|\{ (?:-?\d+|0x[0-9a-f]+), \"([^\"]+)\" \}"  # what results of requests mean
+    r"|\{ (?:-?\d+|(?:\(int32_t\))?0x[0-9a-f]+), \"([^\"]+)\" \}"  # what results of requests mean
 )
 
 
