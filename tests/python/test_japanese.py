@@ -184,9 +184,9 @@ def test_a_row_outside_requests_is_told_and_the_names_of_others_stay() -> None:
         " with CAP_SYS_PTRACE and CAP_DAC_READ_SEARCH",
         "bash (5 processes): 26%",
         "the server's threads wait for a CPU 75% of the time in which they could work; other"
-        " programs use 69% of the CPUs, most of it bash (5 processes): 42%; likely",
+        " programs use 69% of the CPUs, most of all bash (5 processes): 42%; likely",
         "requests waited for a CPU 96% of their time while other programs used 95% of the CPUs that"
-        " the server may use, most of it bash (pid 7): 62%; sure",
+        " the server may use, most of all bash (pid 7): 62%; sure",
         "FPRead, AFP error -5000",
         "no CNID process: the volume's CNID backend runs inside afpd",
         "rank 2 (host, process 33) was lost 2.1 s after the start: it died; what its 5 clients did"

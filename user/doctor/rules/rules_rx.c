@@ -74,7 +74,7 @@ static const struct doctor_rule rules[] = {
 		.key = "other-programs", .name = "other programs", .kind = DOCTOR_WAIT,
 		TESTS(LEAST(THREADS_WAIT, 0.5), LEAST(OTHERS, 0.3), LEAST(CPUS_USED, 0.75), MOST(LISTENER, 0.9)), HARM(THREADS_WAIT, 0.5),
 		EVIDENCE(F(THREADS_WAIT), F(OTHERS), F(CPUS_USED), F(LISTENER), F(MEAN)),
-		.says = "the server's threads wait for a CPU {threads_wait} of the time in which they could work; other programs use {others} of the CPUs[, most of it {others.who}]",
+		.says = "the server's threads wait for a CPU {threads_wait} of the time in which they could work; other programs use {others} of the CPUs[, most of all {others.who}]",
 		.todo = "move or stop these programs (clients that run on the server's host are such), or give the server CPUs of its own (AllowedCPUs=, taskset)",
 		.disproof = "latency stays when they are paused for a moment",
 		.next = "top -o %CPU",
