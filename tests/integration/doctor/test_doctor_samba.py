@@ -82,7 +82,7 @@ def doctor(scope: Scope, server: Samba) -> Any:
     assert said.run["kind"] == "smb"
     # Servers of other tests may be named as what has the CPUs.
     own = re.sub(
-        r"most of (?:it|all) \S+|\S+ \((?:\d+ processes|pid \d+)\)", "", " ".join(said.screen.split())
+        r"most of all \S+|\S+ \((?:\d+ processes|pid \d+)\)", "", " ".join(said.screen.split())
     )
     assert not re.search(r"\bAFP\b|CNID|netatalk|afpd", own), said.screen
     return said
