@@ -107,7 +107,7 @@ def test_a_large_number_is_no_power_of_ten() -> None:
     assert show.number(16_976.4) == "16,976" and show.number(464.71) == "464.7"
 
 
-# Each number once, with what it is a share of
+# Each share in the sentence and where it is proved, with what it is a share of
 
 
 def _figure(text: str, meaning: str) -> dict[str, Any]:
@@ -163,31 +163,33 @@ def _head(shelf: Shelf, tmp_path: Path, execute: Execute, *causes: dict[str, Any
 
 
 @pytest.mark.parametrize(
-    ("cause", "once", "gone"),
+    ("cause", "share", "gone"),
     [
         (PAUSED, "63%", ("cnid-stopped", "cnid")),
         (CROWDED, "67%", ("run-queue",)),
         (SMALL, "41%", ("cnid",)),
     ],
 )
-def test_the_head_says_each_share_of_its_cause_once(
-    shelf: Shelf, tmp_path: Path, execute: Execute, cause: dict[str, Any], once: str, gone: Any
+def test_the_head_says_each_share_of_its_cause_and_proves_it(
+    shelf: Shelf, tmp_path: Path, execute: Execute, cause: dict[str, Any], share: str, gone: Any
 ) -> None:
-    """Neither figures nor what stands out repeat the sentence, or each other."""
+    """What stands out does not repeat the sentence, nor its figures."""
     text = _head(shelf, tmp_path, execute, cause)
-    assert text.count(once) == 1
+    proof = text.partition("What shows it")[2].partition("What to do")[0]
+    assert text.count(share) == 2 and proof.count(share) == 1
     for key, said in NOTICED.items():
         assert (said.partition(":")[0][1:] in text) == (key not in gone), key
     assert "All request time is the time of all requests in the server" in text
     assert ("Own time is the same without" in text) == (cause is SMALL)
 
 
-def test_a_number_without_a_unit_is_not_taken_for_that_of_the_sentence(
+def test_every_figure_of_a_cause_has_a_row_with_its_base(
     shelf: Shelf, tmp_path: Path, execute: Execute
 ) -> None:
     text = _head(shelf, tmp_path, execute, PAUSED)
     assert "slow_n 2" in text and "cnid_stops 2" in text
-    assert "cnid 77% of all request time: afpd waiting" in text and "cnid_stopped" not in text
+    assert "cnid 77% of all request time: afpd waiting" in text
+    assert "cnid_stopped 63% of all request time: in that wait" in text
 
 
 @pytest.mark.parametrize(

@@ -70,18 +70,10 @@ def _longest_call(command: CommandView, w: Words) -> list[str]:
     return [w.say("call_why", call=name, n=n, time=show.time(ns))]
 
 
-def _stated(text: str, figure: Shown) -> bool:
-    """Whether a sentence has its value; a number without a unit may be that of anything."""
-    number = rf"(?<![\w.,]){re.escape(figure.text)}(?!\w)"
-    return not figure.text.isdigit() and re.search(number, text) is not None
-
-
 def _evidence(cause: Cause) -> tuple[Shown, ...]:
-    """The figures that show it and that its sentence does not state."""
+    """The figures that show it: those of its sentence, too, which are proved here."""
     return tuple(
-        replace(f, meaning=_SHARE_OF.sub(r"of all \1 time", f.meaning))
-        for f in cause.evidence
-        if not _stated(cause.text, f)
+        replace(f, meaning=_SHARE_OF.sub(r"of all \1 time", f.meaning)) for f in cause.evidence
     )
 
 
