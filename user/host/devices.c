@@ -34,6 +34,18 @@ static bool take_entry(struct devices_entry *out, const char *line)
 	return true;
 }
 
+static bool is_lowest(const struct devices_entry *d, const char *root)
+{
+	struct devices_below below = { 0 };
+	char file[PATH_MAX];
+
+	if (!strncmp(d->name, "ram", 3) || !strncmp(d->name, "zram", 4) ||
+	    devices_backing(file, sizeof(file), root, d->name))
+		return false;
+	devices_below(&below, root, d->major, d->minor);
+	return !below.n || (below.n == 1 && !strcmp(below.name[0], d->name));
+}
+
 int devices_read(struct devices *out, const char *root)
 {
 	struct devices_entry one;
@@ -45,8 +57,10 @@ int devices_read(struct devices *out, const char *root)
 	snprintf(path, sizeof(path), "%s/proc/diskstats", root);
 	f = fopen(path, "re");
 	while (f && !r && fgets(line, sizeof(line), f))
-		if (take_entry(&one, line))
+		if (take_entry(&one, line)) {
+			one.lowest = is_lowest(&one, root);
 			r = VEC_PUSH(out->entry, out->n, one);
+		}
 	if (f)
 		fclose(f);
 	return r;

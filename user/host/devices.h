@@ -20,6 +20,9 @@ struct devices_entry {
 	uint64_t b;        /* read and written */
 	uint64_t busy_ms;  /* with at least one access under way */
 	uint64_t queue_ms; /* the same, times their number */
+	/* What it moved is in the figures of no other: it is no part of a disk, made of no other
+	 * ones, of a file or of memory, as far as /sys says. */
+	bool lowest;
 };
 
 struct devices {

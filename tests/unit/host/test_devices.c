@@ -70,6 +70,32 @@ static void make_devices(void)
 	invented_link("/sys/fs/btrfs/2c3d/devices/md0", "../../../../devices/pci/block/md0");
 }
 
+static void what_a_lowest_device_moved_is_in_no_others_figures(void **state)
+{
+	static const char *const lowest[] = { "sda", "sdb", "sdq" };
+	struct devices d;
+	size_t n = 0;
+
+	(void)state;
+	make_devices();
+	/* Of sdq /sys says nothing. */
+	invented_file("/proc/diskstats", "   8       0 sda 10 1 20 30 11 2 40 50 3 60 70\n"
+					 "   8       1 sda1 10 1 20 30 11 2 40 50 3 60 70\n"
+					 "   8      16 sdb 10 1 20 30 11 2 40 50 3 60 70\n"
+					 "   9       0 md0 10 1 20 30 11 2 40 50 3 60 70\n"
+					 " 253       0 dm-0 10 1 20 30 11 2 40 50 3 60 70\n"
+					 "   7       0 loop0 10 1 20 30 11 2 40 50 3 60 70\n"
+					 " 252       0 zram0 10 1 20 30 11 2 40 50 3 60 70\n"
+					 "  65       0 sdq 10 1 20 30 11 2 40 50 3 60 70\n");
+	assert_int_equal(devices_read(&d, invented_root), 0);
+	assert_int_equal(d.n, 8);
+	for (size_t i = 0; i < d.n; i++)
+		if (d.entry[i].lowest)
+			assert_string_equal(d.entry[i].name, lowest[n++]);
+	assert_int_equal(n, 3);
+	devices_fini(&d);
+}
+
 static bool has(const struct devices_below *b, const char *name)
 {
 	for (size_t i = 0; i < b->n; i++)
@@ -138,6 +164,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(a_line_has_accesses_bytes_and_times),
 		cmocka_unit_test(what_a_device_is_made_of_is_found),
+		cmocka_unit_test(what_a_lowest_device_moved_is_in_no_others_figures),
 		cmocka_unit_test(a_raid_that_is_rebuilt_says_how_far_it_is),
 	};
 

@@ -129,22 +129,6 @@ static bool is_one_volume(const struct doctor_machine *m, const char *a, const c
 	return false;
 }
 
-/* Of another device: "sda1", "nvme0n1p1". */
-static bool is_partition(const struct devices *all, const char *name)
-{
-	for (size_t i = 0; i < all->n; i++) {
-		size_t len = strlen(all->entry[i].name);
-		const char *rest = name + len;
-
-		if (strncmp(name, all->entry[i].name, len) != 0 || !*rest)
-			continue;
-		rest += *rest == 'p';
-		if (*rest >= '0' && *rest <= '9')
-			return true;
-	}
-	return false;
-}
-
 /* What devices moved that are no part of a volume on this one. */
 static double bytes_elsewhere(const struct machine_between *b, const char *name)
 {
@@ -153,10 +137,10 @@ static double bytes_elsewhere(const struct machine_between *b, const char *name)
 	double bytes = 0;
 
 	for (size_t i = 0; i < all->n; i++) {
-		const char *other = all->entry[i].name;
+		const struct devices_entry *other = &all->entry[i];
 
-		if (strcmp(other, name) != 0 && !is_one_volume(b->m, name, other) &&
-		    !is_partition(all, other) && disk_work(&one, b, &all->entry[i]))
+		if (other->lowest && strcmp(other->name, name) != 0 &&
+		    !is_one_volume(b->m, name, other->name) && disk_work(&one, b, other))
 			bytes += one.bytes;
 	}
 	return bytes;
@@ -167,7 +151,7 @@ static double bytes_elsewhere(const struct machine_between *b, const char *name)
  * writes that no program made: so neither what is left of the device's bytes nor what the others
  * moved is all theirs, and the lesser of both is the most that may be. What other devices moved may
  * be theirs, too, and is the least of what went to them: the rest is still in memory. Where that
- * leaves less than half of it, it is not known.
+ * leaves less than half of what there is, it is not known.
  */
 static void disk_others(const struct machine_between *b, const struct disk_work *d)
 {
@@ -185,10 +169,10 @@ static void disk_others(const struct machine_between *b, const struct disk_work 
 	}
 	left = fmax(d->bytes - u.server, 0);
 	most = fmin(left, u.others);
-	if (fmin(left, u.others - IN_MEMORY * bytes_elsewhere(b, d->name)) < most / 2) {
+	if (most > 0 && fmin(left, u.others - IN_MEMORY * bytes_elsewhere(b, d->name)) < most / 2) {
 		run_figure_who(b->out, RUN_FIGURE_DEVICE_OTHERS,
 			       "which program used which disk is not known, and another disk was "
-			       "as busy");
+			       "busy, too");
 		return;
 	}
 	if (d->bytes > 0)
