@@ -224,6 +224,13 @@ const struct afpconf_item *afpconf_find(const struct afpconf *c, const char *sec
 	return NULL;
 }
 
+bool afpconf_follows(pid_t pid)
+{
+	static const char *const library[] = { "libiniparser", NULL };
+
+	return !procfs_mapped(pid, library);
+}
+
 int afpconf_bool(const char *value)
 {
 	static const char *const words[] = { "no", "yes", "false", "true", "0", "1" };
@@ -321,7 +328,8 @@ static void volumes_read_settings(struct volumes_settings *s, pid_t afpd)
 	servers_conf(&server, &p);
 	procfs_inside(root, sizeof(root), afpd, "");
 	if (server.conf[0])
-		afpconf_read(&s->conf, root, server.conf, true, NULL); /* in part is good enough */
+		afpconf_read(&s->conf, root, server.conf, afpconf_follows(afpd),
+			     NULL); /* in part is good enough */
 	s->root = p.root;
 	s->read_ns = clock_now_ns();
 }

@@ -60,6 +60,12 @@ struct conf_rule {
 const struct afpconf_item *afpconf_find(const struct afpconf *c, const char *section,
 					const char *key);
 
+/*
+ * Whether a server reads files that its configuration includes: netatalk's own parser, up to 3.1,
+ * does; the library that replaced it does not.
+ */
+bool afpconf_follows(pid_t pid);
+
 /* 1: yes, true, 1; 0: no, false, 0; -1: neither. */
 int afpconf_bool(const char *value);
 /* Of a conf_rule. */

@@ -24,6 +24,7 @@ from .versus import TimeRow
 _FIGURE = re.compile(r"\d[\d.,]*")
 # A count of an action is equal if it differs by no more than this share, or by no more than that.
 _NEAR, _LEAST = 0.05, 0.02
+_MOST_SYNCS = 20  # that an action of a kind makes, of which nothing is known
 _SHOWN = 4  # rows in a sentence
 # Settings that say which server it is, and which action was alone.
 _WHICH = {"options.mode", "options.directory", "options.only", "command", "set"}
@@ -107,10 +108,11 @@ _Made = tuple[float, Mapping[str, float], float]  # data, shares, slack
 def _apart(a: _Made, b: _Made) -> bool:
     """Whether b has more sync calls than a could have with b's shares of actions."""
     (x, mine, _), (y, its, slack) = a, b
-    if any(its[k] and not mine.get(k) for k in its):  # a did nothing of a kind: it may sync
+    alone = sum(share for kind, share in its.items() if not mine.get(kind))  # a did none of these
+    both = [its[kind] / mine[kind] for kind in its if its[kind] and mine.get(kind)]
+    if not both:
         return False
-    most = max((its[k] / mine[k] for k in its if its[k]), default=1.0)
-    return y > _LEAST + (1 + _NEAR + slack) * most * x
+    return y > _LEAST + (1 + _NEAR + slack) * max(both) * x + _MOST_SYNCS * alone
 
 
 @dataclass(frozen=True)
@@ -296,9 +298,14 @@ class Outcome:
             if s.unequal:
                 out.append(f"Durability is not equal: {s.what}: {each}.")
             elif not s.near:
+                why = (
+                    "the servers did not do as many actions of each kind (--alone ACTION measures "
+                    "one kind)"
+                    if any(len(shares) > 1 for shares in s.shares)
+                    else "actions that had not ended may have made the difference"
+                )
                 out.append(
-                    f"Whether durability is equal is not known: {s.what}: {each}; the servers did "
-                    "not do as many actions of each kind (--alone ACTION measures one kind)."
+                    f"Whether durability is equal is not known: {s.what}: {each}; {why}."
                 )
         return out
 

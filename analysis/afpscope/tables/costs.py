@@ -82,9 +82,8 @@ def shares(runs: Iterable[Run]) -> dict[str, float]:
 def under_way(runs: Iterable[Run]) -> float:
     """How many actions at most had begun and did not end, as a share of those that did: one of each
     client in each run."""
-    found = [(run, of[1]) for run in runs if (of := load_of(run))]
-    clients = sum(int(run.options.get("clients", "1")) for run, _ in found)
-    return clients / max(1, sum(ended(load) for _, load in found))
+    found = [of[1] for run in runs if (of := load_of(run))]
+    return sum(load.clients for load in found) / max(1, sum(ended(load) for load in found))
 
 
 def synced_for(run: Run) -> list[str]:

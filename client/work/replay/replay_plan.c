@@ -381,6 +381,9 @@ static void plan_range(const struct replay_request *q, struct replay_step *s)
 		s->done = q->result == 0 || s->result == STORE_SHORT ? q->actual : 0;
 	if (s->verb == STORE_WRITE && known && !q->result)
 		s->done = q->actual >= s->offset ? q->actual - s->offset : 0;
+	/* One that was done has written all: of a longer one the length is damaged. */
+	if (s->verb == STORE_WRITE && s->done && s->done < s->len)
+		s->len = s->done;
 	if ((s->verb == STORE_LIST || s->verb == STORE_GET_XATTR || s->verb == STORE_LIST_XATTRS) &&
 	    known && !q->result)
 		s->done = q->actual;

@@ -74,7 +74,7 @@ static void take_settings(struct settings_of_cnid *out, const struct afpconf *c,
 
 	*out = (struct settings_of_cnid) { .local = true, .port = DEFAULT_PORT };
 	for (size_t i = 0; i < c->n; i++) {
-		if (strcasecmp(c->item[i].key, "path") != 0)
+		if (!settings_makes_volume(c, i))
 			continue;
 		take_scheme(out, settings_of_volume(c, c->item[i].section, "cnid scheme"), version);
 		own = settings_of_volume(c, c->item[i].section, "cnid server");
@@ -94,7 +94,7 @@ void cnidstate_ports(struct servers_entry *s)
 	if (!pid || !s->conf[0])
 		return;
 	procfs_inside(root, sizeof(root), pid, "");
-	afpconf_read(&c, root, s->conf, true, NULL);
+	afpconf_read(&c, root, s->conf, afpconf_follows(pid), NULL);
 	for (size_t i = 0; i < c.n; i++) {
 		struct settings_of_cnid is = { .port = DEFAULT_PORT };
 

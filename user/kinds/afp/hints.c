@@ -325,9 +325,6 @@ static void foreign_hint(struct hints *out, const char *where, const struct serv
 
 static void conf_hints(struct hints *out, const struct servers_entry *s, pid_t pid)
 {
-	/* netatalk's own parser, up to 3.1, follows includes; the library that replaced it does
-	 * not. */
-	static const char *const library[] = { "libiniparser", NULL };
 	struct err e = {};
 	struct afpconf c;
 	char root[64];
@@ -346,7 +343,7 @@ static void conf_hints(struct hints *out, const struct servers_entry *s, pid_t p
 		return;
 	}
 	procfs_inside(root, sizeof(root), pid, "");
-	r = afpconf_read(&c, root, s->conf, !procfs_mapped(pid, library), &e);
+	r = afpconf_read(&c, root, s->conf, afpconf_follows(pid), &e);
 	if (r == -ENOMEM)
 		out->error = r;
 	else if (r)

@@ -39,6 +39,14 @@ const struct settings_cache *settings_cache(unsigned int version)
 	return c;
 }
 
+bool settings_makes_volume(const struct afpconf *c, size_t item)
+{
+	const struct afpconf_item *i = &c->item[item];
+
+	return !strcasecmp(i->key, "path") ||
+	       (!strcasecmp(i->key, "basedir regex") && !afpconf_find(c, i->section, "path"));
+}
+
 const struct afpconf_item *settings_of_volume(const struct afpconf *c, const char *section,
 					      const char *key)
 {
@@ -134,7 +142,7 @@ void settings_read(struct settings *out, const struct servers_entry *s)
 	if (!out->version)
 		out->version = settings_version_of(pid);
 	afpconf_fini(&out->conf);
-	out->known = !afpconf_read(&out->conf, root, s->conf, true, NULL);
+	out->known = !afpconf_read(&out->conf, root, s->conf, afpconf_follows(pid), NULL);
 	out->time = st.st_mtim;
 	out->len = (uint64_t)st.st_size;
 }
@@ -169,14 +177,17 @@ void settings_note(struct run *r, const struct settings *set, const struct serve
 
 /* ---- what is shown ---- */
 
+enum settings_where { VOLUMES, VOLUMES_BY_GLOBAL, GLOBAL }; /* the second: else in [Global] */
+
 static const struct {
 	const char *key;
-	bool is_global;
+	enum settings_where where;
 } settings_shown[] = {
-	{ "cnid scheme", false },   { "ea", false },          { "convert appledouble", false },
-	{ "spotlight", false },     { "use sendfile", true }, { "log level", true },
-	{ "dircache size", true },  { "dircachesize", true }, { "fce listener", true },
-	{ "multi protocol", true },
+	{ "cnid scheme", VOLUMES },         { "ea", VOLUMES },
+	{ "convert appledouble", VOLUMES }, { "spotlight", VOLUMES_BY_GLOBAL },
+	{ "use sendfile", GLOBAL },         { "log level", GLOBAL },
+	{ "dircache size", GLOBAL },        { "dircachesize", GLOBAL },
+	{ "fce listener", GLOBAL },         { "multi protocol", GLOBAL },
 };
 
 static bool settings_put(const struct afpconf *c, size_t which, char text[ERR_TEXT_MAX])
@@ -185,10 +196,12 @@ static bool settings_put(const struct afpconf *c, size_t which, char text[ERR_TE
 	const struct afpconf_item *is = afpconf_find(c, "Global", key);
 	struct conf_values all = { 0 };
 
-	for (size_t i = 0; !settings_shown[which].is_global && i < c->n; i++) {
-		if (strcasecmp(c->item[i].key, "path") != 0)
+	for (size_t i = 0; settings_shown[which].where != GLOBAL && i < c->n; i++) {
+		if (!settings_makes_volume(c, i))
 			continue;
 		is = settings_of_volume(c, c->item[i].section, key);
+		if (!is && settings_shown[which].where == VOLUMES_BY_GLOBAL)
+			is = afpconf_find(c, "Global", key);
 		conf_values_add(&all, is ? is->value : NULL);
 	}
 	if (!all.n)
@@ -203,7 +216,10 @@ int settings_show(struct run *r, const struct servers_entry *s)
 	int e;
 
 	settings_read(&set, s);
-	if (!set.known)
+	if (!s->conf[0])
+		err_append(text,
+			   "not visible: the configuration is not known, or is another user's");
+	else if (!set.known)
 		err_append(text, "not visible: the configuration cannot be read");
 	else if (is_newer(&set, s))
 		err_append(text,

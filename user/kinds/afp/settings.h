@@ -17,6 +17,9 @@ unsigned int settings_version(const char *program, size_t len);
 /* Likewise of a running program. */
 unsigned int settings_version_of(pid_t pid);
 
+/* Whether an item makes its section one of a volume, or of the users' homes; one does in each. */
+bool settings_makes_volume(const struct afpconf *c, size_t item);
+
 /* The value of a volume's section, else of its preset; NULL: not set. */
 const struct afpconf_item *settings_of_volume(const struct afpconf *c, const char *section,
 					      const char *key);

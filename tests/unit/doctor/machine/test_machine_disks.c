@@ -10,16 +10,16 @@ static struct filesystem volumes[] = {
 };
 
 static struct devices_entry disks_then[] = {
-	{ 8, 0, "sda", 100, 1000, 0, 500, 600 },
-	{ 8, 16, "sdb", 7, 7, 0, 7, 7 },
-	{ 8, 32, "sdc", 50, 50, 1000000, 50, 50 },
-	{ 9, 0, "md0", 0, 0, 0, 0, 0 },
+	{ 8, 0, "sda", 100, 1000, 0, 500, 600, false },
+	{ 8, 16, "sdb", 7, 7, 0, 7, 7, false },
+	{ 8, 32, "sdc", 50, 50, 1000000, 50, 50, false },
+	{ 9, 0, "md0", 0, 0, 0, 0, 0, false },
 };
 static struct devices_entry disks_now[] = {
 	{ 8, 0, "sda", 110, 1100, 0, 600, 700, true },
 	{ 8, 16, "sdb", 9999, 99999, 1u << 30, 9999, 99999, true }, /* no volume's */
 	{ 8, 32, "sdc", 150, 2050, 41000000, 9050, 40050, true },
-	{ 9, 0, "md0", 0, 0, 0, 0, 0 },
+	{ 9, 0, "md0", 0, 0, 0, 0, 0, false },
 };
 
 static void disks_are_seen(struct two_looks *l)
@@ -116,8 +116,9 @@ static void which_of_two_busy_disks_others_used_is_not_known(void **state)
 	l->before.processes = (struct process_table) { .n = 2, .entry = then };
 	l->after.processes = (struct process_table) { .n = 2, .entry = now };
 	disks_now[1].b = 30000000;
-	figure_unknown(looks_between(l), RUN_FIGURE_DEVICE_OTHERS,
-		       "which program used which disk is not known, and another disk was busy, too");
+	figure_unknown(
+	    looks_between(l), RUN_FIGURE_DEVICE_OTHERS,
+	    "which program used which disk is not known, and another disk was busy, too");
 	disks_now[1].b = 2000000; /* and as much again is in memory, as far as is known */
 	figure_unknown(looks_between(l), RUN_FIGURE_DEVICE_OTHERS, NULL);
 	disks_now[1].b = 1000000;

@@ -194,6 +194,13 @@ static void what_makes_servers_differ_is_shown(void **state)
 				    "volumes); ea = sys (1 of 2 volumes), ad (1 of 2 volumes); "),
 			 is);
 	assert_non_null(strstr(is, "; log level = default:note; dircache size = not set; "));
+	/* A volume's default is in [Global]; homes need no path. */
+	shown(is,
+	      "[Global]\nspotlight = yes\n[Homes]\nbasedir regex = /home\nea = samba\n"
+	      "[one]\npath = /a\nspotlight = no\n[two]\npath = /b\n",
+	      true);
+	assert_non_null(strstr(is, "; spotlight = yes (2 of 3 volumes), no (1 of 3 volumes); "));
+	assert_non_null(strstr(is, "; ea = samba (1 of 3 volumes), not set (2 of 3 volumes); "));
 	shown(is, "[Global]\n", true);
 	assert_ptr_equal(strstr(is, "cnid scheme = not set; ea = not set; "), is);
 	shown(is, "[Global]\n", false);

@@ -111,6 +111,19 @@ static void lengths_that_cannot_be_fit_nowhere(void **state)
 	assert_true(g->p->image.bytes >= HUGE - 1);
 }
 
+static void a_write_that_was_done_is_as_long_as_its_reply_says(void **state)
+{
+	struct hostile *g = *state;
+
+	open_fork(g, 10, 1, 0);
+	move(g, AFP_WriteExt, 1000, 500 | 1ull << 38, 1500, 0);
+	move(g, AFP_WriteExt, 1500, 500, 2000, 0);
+	close_it(g);
+	assert_int_equal(g->p->step[1].len, 500);
+	assert_int_equal(g->p->step[2].len, 500);
+	assert_int_equal(g->p->image.grows, 2000);
+}
+
 static void no_request_moves_more_than_its_server_could(void **state)
 {
 	struct hostile *g = *state;
@@ -275,6 +288,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		TEST(lengths_that_cannot_be_fit_nowhere),
 		TEST(no_request_moves_more_than_its_server_could),
+		TEST(a_write_that_was_done_is_as_long_as_its_reply_says),
 		TEST(what_was_refused_may_be_written),
 		TEST(resource_forks_take_room),
 		TEST(a_resource_fork_that_is_cut_says_nothing_of_the_data),
