@@ -442,6 +442,13 @@ def test_a_mix_of_other_shares_is_no_difference_in_durability(
         assert (made.near, made.unequal) == (near, unequal)
 
 
+@pytest.mark.parametrize(("rare", "unequal"), [(0.001, True), (0.1, False)])
+def test_a_rare_action_of_one_server_explains_few_sync_calls(rare: float, unequal: bool) -> None:
+    mine = {"save": 0.95, "read": 0.05}
+    its = {"save": 0.95 - rare, "read": 0.05, "rare": rare}
+    assert sides.Syncs("x", (0.0, 0.95), ("", ""), (mine, its), (0, 0)).unequal == unequal
+
+
 def test_settings_that_are_not_the_same_are_unequal(shelf: Shelf) -> None:
     """Among the servers that have them; what is not known of one is not told."""
     conf = {
