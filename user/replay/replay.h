@@ -46,6 +46,9 @@ int replay_parse(struct workload_cfg *cfg, struct job *j, struct err *e);
 /* Of the plan. */
 struct replay_opts replay_opts_of(const struct replay_cfg *cfg);
 
+/* Whether --sessions is enough for the plan. 0, or -EINVAL and a text. */
+int replay_check_sessions(const struct replay_cfg *cfg, const struct replay_plan *p, struct err *e);
+
 /* The plan of the recording, or why there is nothing to send: -ENODATA; else as recording_plan().
  */
 int replay_read(const struct replay_cfg *cfg, struct replay_plan **plan, struct recording *about,

@@ -259,5 +259,5 @@ def test_sessions_that_come_and_go_share_places(scope: Scope, tmp_path: Path) ->
         gone(server)
         found = replayed(scope, place, recording, tmp_path / "both", "--sessions=3", "--clients=x1")
         assert found == {"as_recorded": 12}
-        scope.execute([*line, "--sessions", "1"]).expect(FAILED, "2 are needed at the same time")
+        scope.execute([*line, "--sessions", "1"]).expect(FAILED, "2 sessions are open at the same")
         scope.execute([*line, "--sessions", "2", "--clients", "x3"]).expect(USAGE, "fewer than")
