@@ -68,8 +68,8 @@ int replay_check_slos(const struct slos *s, struct err *e);
  * within a second of when they were due, or within a tenth of the time of all where that is less,
  * whatever their answers are. Late because of this program,
  * or because clients waited for each other, is not late because of the server: then it cannot be
- * told; nor of clients that did not pause, nor where more than one of 100 requests was refused or
- * not sent that was done in the recording. Returns the worst of the limits.
+ * told; nor of clients that did not pause, or that share a session, nor where more than one of 100
+ * requests was refused or not sent that was done in the recording. Returns the worst of the limits.
  */
 enum run_slo_verdict replay_judge(const struct slos *s, const struct replay_plan *p,
 				  const struct replay_done *done, struct run_load *load,
