@@ -61,7 +61,7 @@ const struct opt replay_options[] = {
 	  .more = "Copies do not depend on one another. They begin one after the other within a second, so that not all send the same "
 		"request at the same moment. The files of the second copy and further ones are in directories below that of the first." },
 	{ .name = "sessions", .arg = "N", .type = OPT_UINT, .offset = AT(sessions), .min = 1, .max = CLIENTS_MAX,
-	  .help = "open at most N sessions at once, where the server has no place for more: one that has ended is used for a later one of the same user",
+	  .help = "open at most N sessions at once besides the command's own, where the server has no place for more: one that has ended is used for a later one of the same user",
 	  .more = "By default each session of the recording is a session of its own, all of which are opened before the replay. "
 		"`--dry-run` says how many are needed at once." },
 	{ .name = "of-user", .arg = "USER,...", .type = OPT_CALL, .offset = AT(of_user), .call = replay_opts_take_of_user, .group = "of-user", .repeats = true,
