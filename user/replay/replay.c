@@ -96,16 +96,18 @@ static int replay_make_anew(struct replay_run *f, struct err *e)
 	return r ? r : replay_clients_make(f->clients, e);
 }
 
-/* Where the server had no place for all of them, fewer may do. */
+/* A server that has no place for all of them is one reason among others: fewer may do. */
 static void replay_say_sessions(const struct replay_run *f, struct err *e)
 {
+	const unsigned int n = f->plan->n_at_once * f->cfg->copies;
 	const struct err why = *e;
 
 	if (f->plan->n_at_once < f->plan->n_clients)
 		err_set(e, -ECONNREFUSED,
-			"%s (sessions of a user that follow each other can share one: "
-			"--sessions %u is enough for all)",
-			why.text, f->plan->n_at_once * f->cfg->copies);
+			"%s (if the server takes no more sessions: with --sessions %u, sessions of "
+			"a user that follow each other share one; %u are then open besides the "
+			"command's own)",
+			why.text, n, n);
 }
 
 static int replay_make(struct replay_run *f, struct err *e)

@@ -46,6 +46,9 @@ int replay_parse(struct workload_cfg *cfg, struct job *j, struct err *e);
 /* Of the plan. */
 struct replay_opts replay_opts_of(const struct replay_cfg *cfg);
 
+/* Whether --sessions is enough for the plan. 0, or -EINVAL and a text. */
+int replay_check_sessions(const struct replay_cfg *cfg, const struct replay_plan *p, struct err *e);
+
 /* The plan of the recording, or why there is nothing to send: -ENODATA; else as recording_plan().
  */
 int replay_read(const struct replay_cfg *cfg, struct replay_plan **plan, struct recording *about,
@@ -65,8 +68,8 @@ int replay_check_slos(const struct slos *s, struct err *e);
  * within a second of when they were due, or within a tenth of the time of all where that is less,
  * whatever their answers are. Late because of this program,
  * or because clients waited for each other, is not late because of the server: then it cannot be
- * told; nor of clients that did not pause, nor where more than one of 100 requests was refused or
- * not sent that was done in the recording. Returns the worst of the limits.
+ * told; nor of clients that did not pause, or that share a session, nor where more than one of 100
+ * requests was refused or not sent that was done in the recording. Returns the worst of the limits.
  */
 enum run_slo_verdict replay_judge(const struct slos *s, const struct replay_plan *p,
 				  const struct replay_done *done, struct run_load *load,

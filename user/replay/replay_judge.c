@@ -60,6 +60,19 @@ uint64_t replay_unpaused(const struct replay_plan *p)
 	return n;
 }
 
+/* A session that comes late in the place of another one is late because of that one, and the time
+ * between them is no pause of a user. */
+static bool replay_doubt_shared(const struct replay_plan *p, const struct run_load *load,
+				struct run_slo *kept_up)
+{
+	if (kept_up->verdict != RUN_SLO_BROKEN || load->n_lost || p->n_sessions <= p->n_clients)
+		return false;
+	kept_up->verdict = RUN_SLO_UNSURE;
+	snprintf(kept_up->why, sizeof(kept_up->why),
+		 "sessions that share a place (--sessions) wait for the one before to end");
+	return true;
+}
+
 /* A client that never pauses is late with all that follows as soon as one answer takes longer, also
  * on the recorded server. At a higher speed it was to be faster than that. */
 static void replay_doubt(const struct replay_plan *p, const struct run_load *load,
@@ -81,21 +94,25 @@ static void replay_doubt(const struct replay_plan *p, const struct run_load *loa
  * it otherwise. As many as may be late may be so. */
 static void replay_doubt_refused(const struct replay_done *done, struct run_slo *kept_up)
 {
-	unsigned long long n = 0, all = 0;
+	const unsigned long long n = done->n_refused_anew;
+	unsigned long long all = 0;
 
-	for (unsigned int v = 0; v < N_STORE_VERBS; v++) {
-		n += done->n[v][REPLAY_NEW_ERROR] + done->n[v][REPLAY_UNSENT] +
-		     done->n[v][REPLAY_LACKS];
+	for (unsigned int v = 0; v < N_STORE_VERBS; v++)
 		for (unsigned int o = 0; o < REPLAY_N_OUTCOMES; o++)
 			all += done->n[v][o];
-	}
 	if (kept_up->verdict != RUN_SLO_KEPT || n * 100 <= all)
 		return;
 	kept_up->verdict = RUN_SLO_UNSURE;
-	snprintf(kept_up->why, sizeof(kept_up->why),
-		 "%llu of %llu requests were refused, or not sent, which was not so in the "
-		 "recording",
-		 n, all);
+	if (n == 1)
+		snprintf(kept_up->why, sizeof(kept_up->why),
+			 "1 of %llu requests was refused, or not sent, that was done in the "
+			 "recording",
+			 all);
+	else
+		snprintf(kept_up->why, sizeof(kept_up->why),
+			 "%llu of %llu requests were refused, or not sent, that were done in the "
+			 "recording",
+			 n, all);
 }
 
 /* 99 of 100 are not late by more than a second, or a tenth of a replay that is shorter than 10 s.
@@ -128,7 +145,8 @@ enum run_slo_verdict replay_judge(const struct slos *s, const struct replay_plan
 	if (replay_keeps_up(&default_slos, p)) {
 		slo_judge(&default_slos, load, NULL, stopped);
 		*kept_up = load->slo[0];
-		replay_doubt(p, load, kept_up);
+		if (!replay_doubt_shared(p, load, kept_up))
+			replay_doubt(p, load, kept_up);
 		replay_doubt_refused(done, kept_up);
 	}
 	given.carried = true;

@@ -61,7 +61,7 @@ const struct opt replay_options[] = {
 	  .more = "Copies do not depend on one another. They begin one after the other within a second, so that not all send the same "
 		"request at the same moment. The files of the second copy and further ones are in directories below that of the first." },
 	{ .name = "sessions", .arg = "N", .type = OPT_UINT, .offset = AT(sessions), .min = 1, .max = CLIENTS_MAX,
-	  .help = "open at most N sessions at once, where the server has no place for more: one that has ended is used for a later one of the same user",
+	  .help = "open at most N sessions at once besides the command's own, where the server has no place for more: one that has ended is used for a later one of the same user",
 	  .more = "By default each session of the recording is a session of its own, all of which are opened before the replay. "
 		"`--dry-run` says how many are needed at once." },
 	{ .name = "of-user", .arg = "USER,...", .type = OPT_CALL, .offset = AT(of_user), .call = replay_opts_take_of_user, .group = "of-user", .repeats = true,
@@ -142,6 +142,18 @@ struct replay_opts replay_opts_of(const struct replay_cfg *cfg)
 				      .to_ns = (uint64_t)(cfg->to_s * 1e9) };
 }
 
+int replay_check_sessions(const struct replay_cfg *cfg, const struct replay_plan *p, struct err *e)
+{
+	const uint64_t n = (uint64_t)p->n_at_once * cfg->copies;
+
+	if (!cfg->sessions || n <= cfg->sessions)
+		return 0;
+	return err_set(e, -EINVAL,
+		       "--sessions %u is too few: %llu sessions are open at the same time%s",
+		       cfg->sessions, (unsigned long long)n,
+		       cfg->copies > 1 ? ", in all copies together" : "");
+}
+
 int replay_read(const struct replay_cfg *cfg, struct replay_plan **plan, struct recording *about,
 		struct err *e)
 {
@@ -159,6 +171,7 @@ int replay_read(const struct replay_cfg *cfg, struct replay_plan **plan, struct 
 			    cfg->recording, (double)(*plan)->end_ns / 1e9);
 	else if (!r && !(*plan)->n_steps)
 		r = err_set(e, -ENODATA, "%s: nothing in it can be replayed", cfg->recording);
+	r = r ? r : replay_check_sessions(cfg, *plan, e);
 	if (!r && (uint64_t)(*plan)->n_clients * cfg->copies > CLIENTS_MAX)
 		r = err_set(e, -EINVAL, "--clients x%u: %u sessions come to more than %d clients",
 			    cfg->copies, (*plan)->n_clients, CLIENTS_MAX);

@@ -109,7 +109,7 @@ static void replay_say_requests(FILE *out, const struct replay_plan *p, unsigned
 	if (p->n_sessions > p->n_clients)
 		fprintf(out, " in place of %s", cell_count((uint64_t)p->n_sessions * copies).text);
 	else if (p->n_sessions > p->n_at_once)
-		fprintf(out, " (%s are needed at once: --sessions)",
+		fprintf(out, " (at most %s at the same time: see --sessions)",
 			cell_count((uint64_t)p->n_at_once * copies).text);
 	fprintf(out, ", %sB to be read, %sB to be written, ",
 		cell_short((double)all.read_b * copies).text,
@@ -182,8 +182,9 @@ int replay_note_recording(const struct replay_plan *p, const struct recording *a
 			      "more",
 			      cell_count(about->missing).text, about->missing == 1 ? "is" : "are");
 	if (about->lost)
-		r |= run_note(warnings, "recorded", "%llu requests were lost while it was recorded",
-			      (unsigned long long)about->lost);
+		r |= run_note(warnings, "recorded", "%llu request%s lost while it was recorded",
+			      (unsigned long long)about->lost,
+			      about->lost == 1 ? " was" : "s were");
 	for (unsigned int i = 0; i < REPLAY_N_REASONS; i++) {
 		replay_put_left(p, &all, i, left);
 		if (!replay_is_usual(i) && *left)
@@ -206,17 +207,19 @@ int replay_note_done(const struct replay_done *done, struct run_notes *warnings)
 			n += done->n[v][o];
 		}
 		if (n)
-			r |= run_note(warnings, "otherwise", "%s requests were %s: %s",
-				      cell_count(n).text, replay_outcome_text(o), list.text);
+			r |= run_note(warnings, "otherwise", "%s request%s %s: %s",
+				      cell_count(n).text, n == 1 ? " was" : "s were",
+				      replay_outcome_text(o), list.text);
 	}
 	if (*done->first)
 		r |= run_note(warnings, "otherwise",
 			      "the first that was answered in another way: %s", done->first);
 	if (done->n_unordered)
 		r |= run_note(warnings, "unordered",
-			      "%s requests were sent though one of another client that comes "
-			      "before was not answered, as that client did nothing for 10 s",
-			      cell_count(done->n_unordered).text);
+			      "%s request%s sent though one of another client that comes before "
+			      "was not answered, as that client did nothing for 10 s",
+			      cell_count(done->n_unordered).text,
+			      done->n_unordered == 1 ? " was" : "s were");
 	return r ? -ENOMEM : 0;
 }
 

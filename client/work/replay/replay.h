@@ -187,7 +187,7 @@ struct replay_opts {
 	double speed;            /* 2: in half the time */
 	bool no_think;           /* as soon as the request before was answered */
 	uint64_t from_ns, to_ns; /* of the recording; to_ns 0: to its end */
-	uint32_t most_sessions;  /* at once; 0: as many as there are */
+	uint32_t most_sessions;  /* at once, if they can be so few; 0: as many as there are */
 };
 
 struct replay_counts {

@@ -36,6 +36,20 @@ static struct replay_client *replay_client_of(struct script *s)
 	return (struct replay_client *)s;
 }
 
+static bool client_fails(enum store_result r)
+{
+	return r != STORE_OK && r != STORE_SHORT;
+}
+
+static void client_count(struct replay_client *c, const struct replay_step *s,
+			 enum replay_outcome o)
+{
+	const bool refused = o == REPLAY_NEW_ERROR || o == REPLAY_UNSENT || o == REPLAY_LACKS;
+
+	c->done.n[s->verb][o]++;
+	c->done.n_refused_anew += refused && !client_fails(s->result);
+}
+
 /* ---- the next request ---- */
 
 static const struct replay_step *client_step(const struct replay_client *c)
@@ -229,15 +243,13 @@ static bool client_lacks(const struct replay_client *c, const struct replay_step
 static int client_begin_request(struct replay_client *c)
 {
 	const struct replay_step *s;
-	enum replay_outcome o;
 
 	if (client_is_over(c))
 		return SCRIPT_END;
 	s = client_step(c);
 	if (!client_lacks(c, s) && client_prepare(c, s))
 		return s->verb;
-	o = client_lacks(c, s) ? REPLAY_LACKS : REPLAY_UNSENT;
-	c->done.n[s->verb][o]++;
+	client_count(c, s, client_lacks(c, s) ? REPLAY_LACKS : REPLAY_UNSENT);
 	client_pass(c);
 	return SCRIPT_LATER;
 }
@@ -276,11 +288,6 @@ static struct store_op *client_next(struct script *s)
 }
 
 /* ---- the answer ---- */
-
-static bool client_fails(enum store_result r)
-{
-	return r != STORE_OK && r != STORE_SHORT;
-}
 
 static bool client_other_size(const struct replay_client *c, const struct replay_step *s)
 {
@@ -403,7 +410,7 @@ static enum script_state client_answered_request(struct replay_client *c, struct
 		return SCRIPT_GOES_ON;
 	}
 	o = client_outcome(c, s);
-	c->done.n[s->verb][o]++;
+	client_count(c, s, o);
 	if (o != REPLAY_AS_RECORDED && o != REPLAY_LACKS)
 		client_say(c, s, o, e);
 	c->closes = client_keep(c, s);
@@ -517,6 +524,7 @@ void replay_client_add_done(const struct replay_client *c, struct replay_done *t
 	for (unsigned int v = 0; v < N_STORE_VERBS; v++)
 		for (unsigned int o = 0; o < REPLAY_N_OUTCOMES; o++)
 			to->n[v][o] += c->done.n[v][o];
+	to->n_refused_anew += c->done.n_refused_anew;
 	to->read_b += c->done.read_b;
 	to->written_b += c->done.written_b;
 	to->n_waited += c->done.n_waited;

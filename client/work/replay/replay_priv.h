@@ -27,6 +27,14 @@ static inline uint64_t replay_sum(uint64_t a, uint64_t b)
 	return a > UINT64_MAX - b ? UINT64_MAX : a + b;
 }
 
+/* A time that comes sooner, or later, at this speed, above 0. Likewise. */
+static inline uint64_t replay_sooner(uint64_t ns, double speed)
+{
+	const double at = (double)ns / speed;
+
+	return at < (double)INT64_MAX ? (uint64_t)at : INT64_MAX;
+}
+
 /* An open file while planning. */
 struct replay_open {
 	uint32_t client, file, object;
@@ -102,9 +110,9 @@ int replay_attrs_close(struct replay_plan *p);
 
 /* ---- replay_share.c ---- */
 
-/* All clients have their steps: those that follow each other become one, if o.most_sessions says
- * so. 0, or a negative errno with a text: -EINVAL: more are needed at once. */
-int replay_share(struct replay_plan *p, struct err *e);
+/* All clients have their steps: sets n_sessions and n_at_once, and those that follow each other
+ * become one, if o.most_sessions says so and is enough. 0 or -ENOMEM. */
+int replay_share(struct replay_plan *p);
 
 /* ---- replay_order.c: which requests of other clients come before a step ---- */
 

@@ -3,28 +3,35 @@
  * Where a server has fewer places than the recording has sessions: one that has ended passes its
  * place on to the next one of the same user, whose requests are then sent in the same session.
  */
+#include "load/timers.h"
 #include "work/replay/replay_priv.h"
 
 #include <errno.h>
+#include <stddef.h>
 #include <stdlib.h>
 
-/* A session, or several that follow each other. */
+/* A session that sends something. */
 struct share_line {
-	uint64_t begin_ns, end_ns; /* of its requests, since the begin of the replay */
-	uint32_t client;
+	struct timer end; /* first: of its requests, since the begin of the replay */
+	uint64_t begin_ns, end_ns;
+	uint32_t first, last; /* steps */
+	uint32_t user, client;
 	uint32_t on; /* the client that it is put behind, or itself */
 };
 
+/* By user, of each by their begin. */
 static int share_compare(const void *a, const void *b)
 {
 	const struct share_line *x = a, *y = b;
 
+	if (x->user != y->user)
+		return x->user < y->user ? -1 : 1;
 	if (x->begin_ns != y->begin_ns)
 		return x->begin_ns < y->begin_ns ? -1 : 1;
-	return x->client < y->client ? -1 : x->client > y->client;
+	return x->first < y->first ? -1 : x->first > y->first;
 }
 
-/* Those that send something, by their begin; how many. */
+/* How many there are. */
 static uint32_t share_lines(const struct replay_plan *p, struct share_line *line)
 {
 	const double speed = p->o.speed > 0 ? p->o.speed : 1;
@@ -39,9 +46,12 @@ static uint32_t share_lines(const struct replay_plan *p, struct share_line *line
 		last = &p->step[c->step[c->n_steps - 1]];
 		line[n++] = (struct share_line) {
 			.begin_ns = p->step[c->step[0]].due_ns,
-			.end_ns = replay_sum(last->due_ns,
-					     (uint64_t)((double)last->time_ns / speed)),
+			.end_ns = replay_sum(last->due_ns, replay_sooner(last->time_ns, speed)),
+			.first = c->step[0],
+			.last = c->step[c->n_steps - 1],
+			.user = c->user,
 			.client = i,
+			.on = i,
 		};
 	}
 	qsort(line, n, sizeof(*line), share_compare);
@@ -72,32 +82,39 @@ static int share_append(struct replay_plan *p, struct replay_client_plan *to,
 	return 0;
 }
 
-/* One of the first n of the same user that has ended by then; n: there is none. */
-static uint32_t share_free(const struct replay_plan *p, const struct share_line *line, uint32_t n,
-			   const struct share_line *next)
+/*
+ * Its requests must also be behind in the order of all, which a damaged recording's times need not
+ * have: a step needs only what is before it there, so that no two clients wait for each other.
+ */
+static bool share_can_follow(const struct share_line *next, const struct share_line *before)
 {
-	const uint32_t user = p->client[next->client].user;
-	uint32_t i = 0;
-
-	while (i < n && (line[i].end_ns > next->begin_ns || p->client[line[i].client].user != user))
-		i++;
-	return i;
+	return before->end_ns <= next->begin_ns && before->last < next->first;
 }
 
-/* Into line.on: which client each goes on with. How many are needed at once. */
-static uint32_t share_plan(const struct replay_plan *p, struct share_line *line, uint32_t n,
-			   struct share_line *used)
+/*
+ * Into line.on: which client each goes on with. How many are needed at once. heap: room for one
+ * more than there are.
+ */
+static uint32_t share_plan(struct share_line *line, uint32_t n, struct timer **heap)
 {
-	uint32_t n_used = 0, at;
+	struct timers ends = { .heap = heap }; /* of the user's, the last of each client */
+	const struct share_line *before;
+	uint32_t n_places = 0;
 
+	_Static_assert(offsetof(struct share_line, end) == 0, "a timer is the head of its line");
 	for (uint32_t i = 0; i < n; i++) {
-		at = share_free(p, used, n_used, &line[i]);
-		if (at == n_used)
-			used[n_used++] = line[i];
-		used[at].end_ns = line[i].end_ns;
-		line[i].on = used[at].client;
+		if (i && line[i].user != line[i - 1].user)
+			ends.n = 0;
+		before = (const struct share_line *)timers_first(&ends);
+		if (before && share_can_follow(&line[i], before)) {
+			line[i].on = before->on;
+			timers_remove(&ends, timers_first(&ends));
+		} else {
+			n_places++;
+		}
+		timers_sooner(&ends, &line[i].end, line[i].end_ns);
 	}
-	return n_used;
+	return n_places;
 }
 
 static int share_put_together(struct replay_plan *p, const struct share_line *line)
@@ -110,25 +127,20 @@ static int share_put_together(struct replay_plan *p, const struct share_line *li
 	return r;
 }
 
-int replay_share(struct replay_plan *p, struct err *e)
+int replay_share(struct replay_plan *p)
 {
 	const uint32_t most = p->o.most_sessions;
-	struct share_line *line = calloc(2 * ((size_t)p->n_clients + 1), sizeof(*line));
-	int r = line ? 0 : -ENOMEM;
+	struct share_line *line = calloc((size_t)p->n_clients + 1, sizeof(*line));
+	struct timer **heap = calloc((size_t)p->n_clients + 1, sizeof(struct timer *));
+	int r = line && heap ? 0 : -ENOMEM;
 
-	if (line) {
+	if (!r) {
 		p->n_sessions = share_lines(p, line);
-		p->n_at_once = share_plan(p, line, p->n_sessions, line + p->n_clients);
+		p->n_at_once = share_plan(line, p->n_sessions, heap);
+		if (p->n_sessions > most && p->n_at_once <= most)
+			r = share_put_together(p, line);
 	}
-	if (!r && most && p->n_sessions > most && p->n_at_once <= most)
-		r = share_put_together(p, line);
+	free(heap);
 	free(line);
-	if (r)
-		return err_set(e, r, "out of memory");
-	if (!most || p->n_at_once <= most)
-		return 0;
-	return err_set(e, -EINVAL,
-		       "--sessions %u: of the recording's %u sessions %u are needed at the same "
-		       "time",
-		       most, p->n_sessions, p->n_at_once);
+	return r;
 }

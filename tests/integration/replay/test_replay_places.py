@@ -278,7 +278,7 @@ def row(scope: Scope, recording: Path, place: Place, folder: Path, how: tuple[st
     otherwise = ", ".join(f"{k} {n:,}" for k, n in counts.items() if n and k != "as_recorded")
     told = "; ".join(w["text"] for w in done.run.saved["warnings"]) if done.run else ""
     for line in done.out.splitlines():
-        if "first that was answered" in line or "requests were" in line:
+        if any(s in line for s in ("first that was answered", "requests were", "request was")):
             told += line.strip() + "; "
     late = "-" if value["late_p99_ns"] is None else f"{value['late_p99_ns'] / 1e3:.0f}"
     return (

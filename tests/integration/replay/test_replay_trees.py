@@ -249,15 +249,15 @@ def test_sessions_that_come_and_go_share_places(scope: Scope, tmp_path: Path) ->
     with PinnedServer("forky", "dbd", both_cpus()[1], **hooks) as server:
         recording = recorded(scope, server, tmp_path / "recording", work)
         said = scope(None, "--dry-run", str(recording), tool="replay").expect(OK).out
-        assert "of 8 clients (2 are needed at once: --sessions)" in said
+        assert "of 8 clients (at most 2 at the same time: see --sessions)" in said
         place = replayplaces.of_server(server)
         line = place.line(scope, str(recording), "--watch", "off")
-        scope.execute(line).expect(NO_SESSION, "--sessions 2 is enough for all")
+        scope.execute(line).expect(NO_SESSION, "no more sessions: with --sessions 2, sess")
         gone(server)
         found = replayed(scope, place, recording, tmp_path / "run", "--sessions", "2")
         assert found == {"as_recorded": 12}
         gone(server)
         found = replayed(scope, place, recording, tmp_path / "both", "--sessions=3", "--clients=x1")
         assert found == {"as_recorded": 12}
-        scope.execute([*line, "--sessions", "1"]).expect(FAILED, "2 are needed at the same time")
+        scope.execute([*line, "--sessions", "1"]).expect(FAILED, "2 sessions are open at the same")
         scope.execute([*line, "--sessions", "2", "--clients", "x3"]).expect(USAGE, "fewer than")

@@ -137,14 +137,39 @@ static void a_server_that_refuses_what_was_done_is_not_said_to_keep_up(void **st
 	(void)state;
 	planned(&p, &(struct case_) { .n = 1000 });
 	done.n[STORE_READ][REPLAY_AS_RECORDED] = 990;
-	done.n[STORE_PROBE][REPLAY_NEW_ERROR] = 10;
+	done.n[STORE_PROBE][REPLAY_NEW_ERROR] = done.n_refused_anew = 10;
 	replay_judge(&none, &p.p, &done, l, &kept_up, false);
 	assert_int_equal(kept_up.verdict, RUN_SLO_KEPT);
 	done.n[STORE_READ][REPLAY_UNSENT] = 1;
+	done.n_refused_anew++;
 	replay_judge(&none, &p.p, &done, l, &kept_up, false);
 	assert_int_equal(kept_up.verdict, RUN_SLO_UNSURE);
-	assert_string_equal(kept_up.why, "11 of 1001 requests were refused, or not sent, which was "
-					 "not so in the recording");
+	assert_string_equal(kept_up.why, "11 of 1001 requests were refused, or not sent, that were "
+					 "done in the recording");
+	done = (struct replay_done) { .n_refused_anew = 1 };
+	done.n[STORE_READ][REPLAY_UNSENT] = 20;
+	replay_judge(&none, &p.p, &done, l, &kept_up, false);
+	assert_int_equal(kept_up.verdict, RUN_SLO_UNSURE);
+	assert_string_equal(kept_up.why, "1 of 20 requests was refused, or not sent, that was done "
+					 "in the recording");
+	run_load_free(l);
+}
+
+/* Macs ask each file for attributes that hardly one has; a place without them says nothing new. */
+static void what_was_refused_before_too_does_not_count(void **state)
+{
+	struct run_load *l = made(&(struct case_) { .n = 1000 });
+	struct replay_done done = { 0 };
+	struct slos none = { 0 };
+	struct run_slo kept_up;
+	struct plan p;
+
+	(void)state;
+	planned(&p, &(struct case_) { .n = 1000 });
+	done.n[STORE_READ][REPLAY_AS_RECORDED] = 500;
+	done.n[STORE_GET_XATTR][REPLAY_LACKS] = 500;
+	replay_judge(&none, &p.p, &done, l, &kept_up, false);
+	assert_int_equal(kept_up.verdict, RUN_SLO_KEPT);
 	run_load_free(l);
 }
 
@@ -190,6 +215,32 @@ static void a_client_that_never_paused_does_not_tell(void **state)
 	expect(x, RUN_SLO_KEPT);
 }
 
+/* The one before may have been late, and the time between two of them is no pause. */
+static void sessions_that_share_a_place_do_not_tell_who_was_late(void **state)
+{
+	const struct replay_done done = { 0 };
+	const struct case_ x = { .n = 1000, .late = 900, .late_ns = 5 * S };
+	struct run_load *l = made(&x);
+	struct slos none = { 0 };
+	struct run_slo kept_up;
+	struct plan p;
+
+	(void)state;
+	planned(&p, &x);
+	p.p.n_sessions = 2;
+	for (unsigned int speed = 1; speed <= 2; speed++) {
+		p.p.o.speed = speed;
+		replay_judge(&none, &p.p, &done, l, &kept_up, false);
+		assert_int_equal(kept_up.verdict, RUN_SLO_UNSURE);
+		assert_string_equal(kept_up.why, "sessions that share a place (--sessions) wait "
+						 "for the one before to end");
+	}
+	p.p.n_sessions = 1;
+	replay_judge(&none, &p.p, &done, l, &kept_up, false);
+	assert_int_equal(kept_up.verdict, RUN_SLO_BROKEN);
+	run_load_free(l);
+}
+
 static void limits_are_judged_besides(void **state)
 {
 	const struct replay_done done = { .n_delayed = 1000, .delayed_max_ns = 30 * MS };
@@ -233,9 +284,11 @@ int main(void)
 		cmocka_unit_test(of_a_short_replay_a_tenth_is_the_limit),
 		cmocka_unit_test(what_is_refused_makes_nobody_late),
 		cmocka_unit_test(a_server_that_refuses_what_was_done_is_not_said_to_keep_up),
+		cmocka_unit_test(what_was_refused_before_too_does_not_count),
 		cmocka_unit_test(late_because_of_the_replay_itself_is_not_told),
 		cmocka_unit_test(a_replay_without_time_left_says_nothing_of_the_server),
 		cmocka_unit_test(a_client_that_never_paused_does_not_tell),
+		cmocka_unit_test(sessions_that_share_a_place_do_not_tell_who_was_late),
 		cmocka_unit_test(limits_are_judged_besides),
 		cmocka_unit_test(a_limit_of_no_request_is_refused),
 	};

@@ -342,6 +342,25 @@ static void what_needs_a_file_that_is_not_open_is_not_sent(void **state)
 		assert_true(g->copy.answered[i]);
 }
 
+/* What was refused in the recording as well tells nothing against a server. */
+static void what_the_recorded_server_refused_is_not_refused_anew(void **state)
+{
+	struct rig *g = *state;
+	struct replay_done done = { 0 };
+	char path[256];
+
+	make(g);
+	unlink(path_of(g, 0, path));
+	g->p->step[1].result = STORE_NONE; /* the read */
+	play(g, replay_client_use(g->client));
+	assert_int_equal(outcomes(g, REPLAY_NEW_ERROR), 1);
+	assert_int_equal(outcomes(g, REPLAY_UNSENT), 2);
+	replay_client_add_done(g->client, &done);
+	assert_int_equal(done.n_refused_anew, 2);
+	replay_client_add_done(g->client, &done);
+	assert_int_equal(done.n_refused_anew, 4);
+}
+
 int main(void)
 {
 #define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
@@ -356,6 +375,7 @@ int main(void)
 		TEST(what_this_program_is_late_is_in_all_that_come_after),
 		TEST(another_length_is_said),
 		TEST(what_needs_a_file_that_is_not_open_is_not_sent),
+		TEST(what_the_recorded_server_refused_is_not_refused_anew),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
