@@ -45,38 +45,40 @@ static uint64_t thread_cpu_ns(void)
 	return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
 }
 
-/* How long this thread has run and has waited for a CPU, ns; 0 where the kernel does not say. */
-static void thread_sched_ns(uint64_t *cpu_ns, uint64_t *runq_ns)
+/* How long this thread has run and has waited for a CPU, ns. false: the kernel does not say. */
+static bool thread_sched_ns(uint64_t *cpu_ns, uint64_t *runq_ns)
 {
 	char text[96];
 
-	if (file_line(text, sizeof(text), "/proc/thread-self/schedstat") ||
-	    sscanf(text, "%" SCNu64 " %" SCNu64, cpu_ns, runq_ns) != 2)
-		*cpu_ns = *runq_ns = 0;
+	return !file_line(text, sizeof(text), "/proc/thread-self/schedstat") &&
+	       sscanf(text, "%" SCNu64 " %" SCNu64, cpu_ns, runq_ns) == 2;
 }
 
-static uint64_t thread_runq_ns(void)
+/* How long it has waited for a CPU since a look that has shown from_ns; 0: it is not known. */
+static uint64_t thread_waited_ns(uint64_t from_ns)
 {
 	uint64_t cpu_ns, runq_ns;
 
-	thread_sched_ns(&cpu_ns, &runq_ns);
-	return runq_ns;
+	return thread_sched_ns(&cpu_ns, &runq_ns) && runq_ns > from_ns ? runq_ns - from_ns : 0;
 }
 
 /* Where the load changes, its busiest second may be far from the mean. */
 static void worker_note_busy(struct worker *w, uint64_t now_ns)
 {
-	uint64_t cpu_ns, runq_ns, busy_ns, took_ns = now_ns - w->busy_at_ns;
+	uint64_t cpu_ns, runq_ns, all_ns, busy_ns, took_ns = now_ns - w->busy_at_ns;
 
 	if ((!w->job->rate && !w->job->crowd) || now_ns < w->measure_ns || now_ns >= w->end_ns ||
 	    (w->busy_at_ns && took_ns < NS_PER_S))
 		return;
-	thread_sched_ns(&cpu_ns, &runq_ns);
-	busy_ns = (uint64_t)((double)(cpu_ns + runq_ns - w->busy_ns) / (double)took_ns * NS_PER_S);
-	if (w->busy_at_ns && busy_ns > w->load->busy_second_ns)
-		w->load->busy_second_ns = busy_ns;
+	/* this look, or the one before, may have failed: more than any other */
+	all_ns = thread_sched_ns(&cpu_ns, &runq_ns) ? cpu_ns + runq_ns : UINT64_MAX;
+	if (w->busy_at_ns && all_ns > w->busy_ns && all_ns < UINT64_MAX) {
+		busy_ns = (uint64_t)((double)(all_ns - w->busy_ns) / (double)took_ns * NS_PER_S);
+		if (busy_ns > w->load->busy_second_ns)
+			w->load->busy_second_ns = busy_ns;
+	}
 	w->busy_at_ns = now_ns;
-	w->busy_ns = cpu_ns + runq_ns;
+	w->busy_ns = all_ns;
 }
 
 int worker_init(struct worker *w, size_t n, struct err *e)
@@ -289,7 +291,8 @@ static void note_stop(struct worker *w, uint64_t now_ns)
 void worker_run(struct worker *w)
 {
 	struct epoll_event event[EVENTS];
-	uint64_t cpu_ns = thread_cpu_ns(), runq_ns = thread_runq_ns(), now_ns;
+	uint64_t cpu_ns = thread_cpu_ns(), ran_ns, runq_ns, now_ns;
+	bool known = thread_sched_ns(&ran_ns, &runq_ns);
 	int n;
 
 	prctl(PR_SET_TIMERSLACK, 1);
@@ -311,7 +314,7 @@ void worker_run(struct worker *w)
 	actors_end_job(w);
 	w->load->n_realtime = w->realtime;
 	w->load->cpu_ns = thread_cpu_ns() - cpu_ns;
-	w->load->runq_ns = thread_runq_ns() - runq_ns;
+	w->load->runq_ns = known ? thread_waited_ns(runq_ns) : 0;
 	w->load = NULL;
 }
 

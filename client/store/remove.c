@@ -136,8 +136,8 @@ static int removal_empty(struct removal *m, struct store_dir dir)
 	m->depth--;
 	if (!r && more)
 		r = err_set(m->e, STORE_REFUSED,
-			    "what was removed is still listed: a session that was lost may have it "
-			    "open, and the server keeps it until that session ends");
+			    "what was removed is still listed: a lost session may still have it "
+			    "open; the server keeps it until that session ends");
 	return r;
 }
 

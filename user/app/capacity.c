@@ -24,6 +24,8 @@
 /* Files of the command itself besides its sessions, and of each thread. */
 #define FILES_OWN    64
 #define FILES_THREAD 4
+/* Those from 512 to 1023, which libnfs takes first. */
+#define LOW_PORTS 512
 
 /* A small file below root. false: it cannot be read. */
 static bool capacity_read(char *out, size_t len, const char *root, const char *file)
@@ -141,10 +143,11 @@ void capacity_look(struct capacity *out, const char *root)
 static int capacity_check_ports(const struct capacity *c, const struct capacity_need *need,
 				struct err *e)
 {
-	const uint64_t n = need->sessions, wanted = n + need->taken;
+	const uint64_t n = need->sessions, wanted = n + need->taken,
+		       ports = c->ports + (need->low_ports ? LOW_PORTS : 0);
 	char taken[64] = "";
 
-	if (c->ports == CAPACITY_UNKNOWN || need->low_ports || wanted <= c->ports * need->sources)
+	if (c->ports == CAPACITY_UNKNOWN || wanted <= ports * need->sources)
 		return 0;
 	if (need->taken)
 		snprintf(taken, sizeof(taken), ", %" PRIu64 " of them in use", need->taken);
@@ -153,14 +156,14 @@ static int capacity_check_ports(const struct capacity *c, const struct capacity_
 			       "%" PRIu64 " sessions need as many ports towards the server, and "
 			       "this host has %" PRIu64 "%s: sysctl -w "
 			       "net.ipv4.ip_local_port_range=\"1024 65535\" gives more",
-			       n, c->ports, taken);
+			       n, ports, taken);
 	return err_set(e, -EMFILE,
 		       "%" PRIu64 " sessions need as many ports towards the server, and "
 		       "this host has %" PRIu64 " for each of %" PRIu64 " source address%s%s: "
 		       "give %" PRIu64 " addresses (--source), or more ports: sysctl -w "
 		       "net.ipv4.ip_local_port_range=\"1024 65535\"",
-		       n, c->ports, need->sources, need->sources == 1 ? "" : "es", taken,
-		       c->ports ? (wanted + c->ports - 1) / c->ports : n);
+		       n, ports, need->sources, need->sources == 1 ? "" : "es", taken,
+		       ports ? (wanted + ports - 1) / ports : n);
 }
 
 int capacity_check(const struct capacity *c, const struct capacity_need *need, struct err *e)

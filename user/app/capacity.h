@@ -30,7 +30,7 @@ struct capacity_need {
 	uint64_t data_b;  /* memory for the data that they write */
 	uint64_t taken;   /* ports that other connections to the server have */
 	bool one_source;  /* no option gives more addresses */
-	bool low_ports;   /* they begin at ports below 1024, and at those of ports only then */
+	bool low_ports;   /* they use ports below 1024 first, then the range in `ports` */
 };
 
 /* root: "", or where another /proc and /sys are. */

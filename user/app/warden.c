@@ -68,6 +68,7 @@ static void warden_clean_up(const struct warden *w)
 	/* whoever reads the command's output is not to wait for this */
 	close(STDIN_FILENO);
 	close(STDOUT_FILENO);
+	cmd_allow_files(); /* one for each level of a tree in a directory */
 	open = dsi_marks_end(w->marks, CLOSE_NS, &ended);
 	if (w->task.no_files)
 		kernel_close_from(STDERR_FILENO + 1);

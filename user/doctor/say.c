@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "doctor/say.h"
 
+#include "base/shell.h"
 #include "report/cell.h"
 #include "run/kind.h"
 
@@ -93,24 +94,6 @@ static enum run_name say_name_at(const char *text, size_t len)
 	return (enum run_name)i;
 }
 
-/* As one word of a command line. */
-static void quote(char *out, size_t room, const char *word)
-{
-	static const char plain[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"
-				    "0123456789/._-@:+=,";
-	size_t at = 0;
-
-	if (!word[strspn(word, plain)]) {
-		snprintf(out, room, "%s", word);
-		return;
-	}
-	at += (size_t)snprintf(out, room, "'");
-	for (; *word && at + 1 < room; word++)
-		at += (size_t)snprintf(out + at, room - at, *word == '\'' ? "'\\%c'" : "%c", *word);
-	if (at + 1 < room)
-		snprintf(out + at, room - at, "'");
-}
-
 /* plain: in a sentence, not as a word of a command line. */
 static void say_put_name(char *out, size_t room, const struct run_figures *f, enum run_name which,
 			 bool plain, bool *missing)
@@ -119,7 +102,7 @@ static void say_put_name(char *out, size_t room, const struct run_figures *f, en
 	if (*f->name[which] && plain)
 		snprintf(out, room, "%s", f->name[which]);
 	else if (*f->name[which])
-		quote(out, room, f->name[which]);
+		shell_word(out, room, f->name[which]);
 	else
 		run_kind_text(f->kind, run_names[which].otherwise, out, room);
 }

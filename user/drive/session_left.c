@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* What a command has made on a server is removed where it cannot do so itself: drive/session.h */
 #include "base/clock.h"
+#include "base/shell.h"
 #include "base/text.h"
 #include "drive/session.h"
 #include "host/rights.h"
@@ -14,6 +15,8 @@
 #define BACK_NS      10000000000u
 #define BACK_LOOK_US 200000
 #define AGAIN_S      5 /* most that a request of it may take */
+#define NS_PER_S     1000000000u
+#define WAIT_NS      100000000u /* how soon a stop is noticed */
 
 /* In a new session. 0: it is not there any more, nor are lost sessions. */
 static int remove_again(struct session *s, const struct connect_cfg *c, const char *base,
@@ -39,11 +42,30 @@ struct connect_cfg session_connect(const struct session *s)
 	return c;
 }
 
+/* As store_open_local(), but for no longer than that, nor after a stop; *out may not be open yet.
+ */
+static int open_place_again(struct store **out, const char *place, struct err *e)
+{
+	const uint64_t until_ns = clock_now_ns() + (uint64_t)AGAIN_S * NS_PER_S;
+	struct io_wait w;
+	int r = store_begin_local(out, place, false, e);
+
+	while (!r && (*out)->state == STORE_OPENING) {
+		if (cmd_stop)
+			return err_set(e, -EINTR, "interrupted");
+		if (clock_now_ns() >= until_ns)
+			return err_set(e, -ETIMEDOUT, "no answer for %d s", AGAIN_S);
+		store_wait(*out, &w);
+		r = store_advance(*out, io_wait(&w, WAIT_NS), e);
+	}
+	return r;
+}
+
 /* By a session of its own. */
 static int remove_from_place(const struct session *s, const char *base, struct err *e)
 {
 	struct store *own = NULL;
-	int r = store_open_local(&own, s->cfg->directory, false, e);
+	int r = open_place_again(&own, s->cfg->directory, e);
 
 	r = r ? r : store_remove_local(own, s->cfg->directory, base, e);
 	store_close(own);
@@ -87,11 +109,18 @@ int session_warden(struct session *s, struct err *e)
 	return r;
 }
 
+/* Without it "clean" keeps what may be wanted again. */
+static const char *left_clean_how(const char *base)
+{
+	return tree_is_image(base) ? " --all" : "";
+}
+
 /* Removes one base: the connection was lost, our directory may still be on the volume. */
 static void drive_session_remove_one(struct session *s, const char *base, const char *volume,
 				     uint64_t until_ns)
 {
 	struct connect_cfg again = session_connect(s);
+	char volume_word[ERR_TEXT_MAX], user_word[ERR_TEXT_MAX];
 	struct err e = { 0 };
 	int r;
 
@@ -106,8 +135,11 @@ static void drive_session_remove_one(struct session *s, const char *base, const 
 	}
 	run_note(&s->run.warnings, "left", "%s is still on volume %s: %s", base, volume, e.text);
 	cmd_say(
-	    "%s is still on volume %s (%s); when the server is back: afpscope clean -h %s -p %u -s %s -u %s",
-	    base, volume, e.text, again.host, again.port, volume, again.user ? again.user : "");
+	    "%s is still on volume %s (%s); when the server is back: afpscope clean -h %s -p %u -s %s -u %s%s",
+	    base, volume, e.text, again.host, again.port,
+	    shell_word(volume_word, sizeof(volume_word), volume),
+	    shell_word(user_word, sizeof(user_word), again.user ? again.user : ""),
+	    left_clean_how(base));
 }
 
 /*
@@ -117,7 +149,7 @@ static void drive_session_remove_one(struct session *s, const char *base, const 
 static void remove_left_place(struct session *s, const char *base, uint64_t until_ns)
 {
 	const char *place = s->cfg->directory;
-	char all[ERR_TEXT_MAX];
+	char all[ERR_TEXT_MAX], word[ERR_TEXT_MAX];
 	struct err e = { 0 };
 	int r = -EIO;
 
@@ -131,9 +163,10 @@ static void remove_left_place(struct session *s, const char *base, uint64_t unti
 	}
 	run_note(&s->run.warnings, "left", "%s could not be removed%s%s", base, *e.text ? ": " : "",
 		 e.text);
-	cmd_say("%s could not be removed and holds only test data%s%s%s: afpscope clean '%s', or "
+	cmd_say("%s could not be removed and holds only test data%s%s%s: afpscope clean%s %s, or "
 		"remove it by hand",
-		all, *e.text ? " (" : "", e.text, *e.text ? ")" : "", place);
+		all, *e.text ? " (" : "", e.text, *e.text ? ")" : "", left_clean_how(base),
+		shell_word(word, sizeof(word), place));
 }
 
 void session_remove_left(struct session *s)

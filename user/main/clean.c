@@ -230,6 +230,7 @@ static enum outcome clean_place(const struct clean_cfg *cfg)
 
 	if (!found)
 		return OUTCOME_FAILED;
+	cmd_allow_files(); /* one for each level of a tree in a directory */
 	cmd_note_rights(w.place ? session_drop(&own, w.place, 0) : rights_drop(0), NULL);
 	o = clean_open(&w, &cfg->c, &e);
 	o = o ? o : clean_find(&w, found, &e);

@@ -129,6 +129,23 @@ def test_what_is_mounted_in_it_is_kept(scope: Scope, tmp_path: Path) -> None:
     assert not list((tmp_path / "place").iterdir())
 
 
+def test_a_tree_deeper_than_the_usual_open_files_is_removed(scope: Scope, tmp_path: Path) -> None:
+    """Each level takes an open file."""
+    at = os.open(tmp_path, os.O_PATH)
+    for name in [OURS, *["d"] * 1500]:
+        os.mkdir(name, dir_fd=at)
+        below = os.open(name, os.O_PATH, dir_fd=at)
+        os.close(at)
+        at = below
+    os.close(at)
+    clean = f"ulimit -Sn 1024; exec {scope.binary} clean --all {tmp_path}"
+    try:
+        scope.execute(["bash", "-c", clean]).expect(OK)
+        assert not list(tmp_path.iterdir())
+    finally:
+        subprocess.run(["rm", "-rf", str(tmp_path / OURS)], check=True)
+
+
 @pytest.fixture
 def theirs(public: Path, tmp_path: Path) -> Path:
     """A directory of another user; the program is run by root."""

@@ -130,8 +130,12 @@ static const struct {
 	  "101 sessions need as many ports towards the server, and this host has 100: "
 	  "sysctl -w net.ipv4.ip_local_port_range=\"1024 65535\" gives more" },
 	{ { 100, 1000, 10, 1 << 30 },
-	  { .sessions = 101, .threads = 1, .sources = 1, .data_b = 0, .low_ports = true },
+	  { .sessions = 612, .threads = 1, .sources = 1, .data_b = 0, .low_ports = true },
 	  NULL },
+	{ { 100, 1000, 10, 1 << 30 },
+	  { .sessions = 613, .threads = 1, .sources = 1, .one_source = true, .low_ports = true },
+	  "613 sessions need as many ports towards the server, and this host has 612: "
+	  "sysctl -w net.ipv4.ip_local_port_range=\"1024 65535\" gives more" },
 	{ { 100, 1000, 10, 1 << 30 },
 	  { .sessions = 40, .threads = 1, .sources = 1, .data_b = 0, .taken = 60 },
 	  NULL },

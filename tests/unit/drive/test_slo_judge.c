@@ -222,6 +222,8 @@ static void what_the_generator_may_have_done_is_not_the_servers(void **state)
 	    l->slo[0].why,
 	    "a thread of the load generator ran, or waited for a CPU, 97% of a second");
 	assert_int_equal(verdict_of(l, NULL, "p99<=1s", NULL), RUN_SLO_UNSURE);
+	/* all others were as long */
+	assert_int_equal(verdict_of(l, NULL, "p99<=999us", NULL), RUN_SLO_BROKEN);
 	l->busy_second_ns = S * 89 / 100;
 	assert_int_equal(verdict_of(l, NULL, "p99<=1ms", NULL), RUN_SLO_BROKEN);
 	run_load_free(l);
@@ -257,8 +259,8 @@ static void a_rate_is_not_kept_by_what_is_done_later(void **state)
 	l->n_ended_after = 500;
 	l->n_due_before = 50;
 	assert_int_equal(verdict_of(l, NULL, "rate>=99", NULL), RUN_SLO_UNSURE);
-	assert_string_equal(l->slo[0].why, "450 of these actions were done after the measured "
-					   "time, and only 55/s in it");
+	assert_string_equal(l->slo[0].why, "450 of these actions ended after the measured "
+					   "time, and only 55/s within it");
 	assert_true(l->slo[0].value == 100);
 	assert_int_equal(verdict_of(l, NULL, "rate>=55", NULL), RUN_SLO_KEPT);
 	assert_int_equal(verdict_of(l, NULL, "look.rate>=56", NULL), RUN_SLO_UNSURE);
@@ -270,6 +272,36 @@ static void a_rate_is_not_kept_by_what_is_done_later(void **state)
 	l->n_ended_after = 1;
 	l->n_due_before = 0;
 	assert_int_equal(verdict_of(l, NULL, "rate>=100", NULL), RUN_SLO_KEPT);
+	run_load_free(l);
+}
+
+/* Of the load it is known how many were done later, and not of which kind they were. */
+static void a_rate_of_one_kind_is_at_least_without_all_that_was_done_later(void **state)
+{
+	struct run_load *l = made(NOTHING, true);
+
+	(void)state;
+	l->action[1].n = 200;
+	for (unsigned int i = 0; i < 200; i++)
+		hist_add(&l->action[1].planned, MS);
+	l->n_arrivals = 1200;
+	l->rate_per_s = 120;
+	l->n_ended_after = 500;
+	l->n_due_before = 50;
+	assert_int_equal(verdict_of(l, NULL, "look.rate>=99", NULL), RUN_SLO_UNSURE);
+	assert_string_equal(l->slo[0].why, "up to 500 of these actions ended after the measured "
+					   "time, and at least 50/s within it");
+	assert_int_equal(verdict_of(l, NULL, "look.rate>=50", NULL), RUN_SLO_KEPT);
+	/* the 50 that were due before may all have been saves */
+	assert_int_equal(verdict_of(l, NULL, "look.rate>=52", NULL), RUN_SLO_UNSURE);
+	assert_int_equal(verdict_of(l, NULL, "save.rate>=1", NULL), RUN_SLO_UNSURE);
+	assert_string_equal(l->slo[0].why, "up to 200 of these actions ended after the measured "
+					   "time, and at least 0/s within it");
+	assert_int_equal(verdict_of(l, NULL, "rate>=119", NULL), RUN_SLO_UNSURE);
+	assert_string_equal(l->slo[0].why, "450 of these actions ended after the measured "
+					   "time, and only 75/s within it");
+	l->n_due_before = 480;
+	assert_int_equal(verdict_of(l, NULL, "look.rate>=100", NULL), RUN_SLO_KEPT);
 	run_load_free(l);
 }
 
@@ -313,7 +345,7 @@ static void a_limit_within_what_is_known_of_a_figure_cannot_be_told(void **state
 	/* of the bucket from 9,961,472 to 10,092,544 */
 	assert_int_equal(verdict_of(l, NULL, "p50<=10093us", NULL), RUN_SLO_KEPT);
 	assert_int_equal(verdict_of(l, NULL, "p50<=10050us", NULL), RUN_SLO_UNSURE);
-	assert_string_equal(l->slo[0].why, "it is known to within 1.6 % only");
+	assert_string_equal(l->slo[0].why, "the figure is only known to within 1.6 %");
 	assert_int_equal(verdict_of(l, NULL, "p50<=9970us", NULL), RUN_SLO_UNSURE);
 	assert_int_equal(verdict_of(l, NULL, "p50<=9961us", NULL), RUN_SLO_BROKEN);
 	assert_int_equal(verdict_of(l, NULL, "max<=20ms", NULL), RUN_SLO_KEPT);
@@ -463,6 +495,7 @@ int main(void)
 		cmocka_unit_test(clients_that_were_not_served_break_a_limit_of_time),
 		cmocka_unit_test(what_the_generator_may_have_done_is_not_the_servers),
 		cmocka_unit_test(a_rate_is_not_kept_by_what_is_done_later),
+		cmocka_unit_test(a_rate_of_one_kind_is_at_least_without_all_that_was_done_later),
 		cmocka_unit_test(what_has_no_latency_may_have_any),
 		cmocka_unit_test(a_limit_has_the_value_that_the_table_has),
 		cmocka_unit_test(a_value_says_of_whom_it_is),

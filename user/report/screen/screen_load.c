@@ -179,7 +179,9 @@ static void put_ended_after(const struct paint *p, const struct run_load *l, uin
 
 	if (s <= 0 || backlog <= done / 20 || backlog > done)
 		return;
-	screen_add(&t, "%s of these were done after the measured time: in it only %s actions/s",
+	screen_add(&t,
+		   "%s of these ended after the measured time; within it only %s actions/s were "
+		   "done",
 		   cell_count(backlog).text, cell_rate((double)(done - backlog) / s).text);
 	screen_put(p, INK_YELLOW, t.text, 2);
 }

@@ -154,7 +154,8 @@ static void many_actions_that_end_after_the_measured_time_are_said(void **state)
 	shows_no(&r, "after the measured time");
 	l->n_due_before = 100;
 	shows(&r, "237 actions/s");
-	shows(&r, "\n500 of these were done after the measured time: in it only 187 actions/s\n");
+	shows(&r,
+	      "\n500 of these ended after the measured time; within it only 187 actions/s were");
 	fits(&r, 80);
 	run_fini(&r);
 }

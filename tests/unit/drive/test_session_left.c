@@ -1,0 +1,107 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* What a command could not remove: how it is said, and for how long a server is waited for. */
+#include "drive/session.h"
+#include "unit/loopback.h"
+
+#include <setjmp.h>
+#include <signal.h>
+#include <stdarg.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/time.h>
+#include <unistd.h>
+
+#include <cmocka.h> /* needs the headers above */
+
+#define STOP_US 200000
+
+/* What it says of a base that is left in a place. */
+static void what_is_said(char *out, size_t size, const char *place, const char *base)
+{
+	const struct session_cfg cfg = { .local = true, .directory = place };
+	struct warden_left left = { 0 };
+	struct session s = { .cfg = &cfg, .left = &left };
+	FILE *said = tmpfile();
+	int err = dup(STDERR_FILENO);
+	size_t n;
+
+	assert_non_null(said);
+	snprintf(left.base[0], sizeof(left.base[0]), "%s", base);
+	dup2(fileno(said), STDERR_FILENO);
+	session_remove_left(&s);
+	dup2(err, STDERR_FILENO);
+	close(err);
+	rewind(said);
+	n = fread(out, 1, size - 1, said);
+	out[n] = '\0';
+	fclose(said);
+	run_fini(&s.run);
+}
+
+static void the_command_that_is_named_removes_it(void **state)
+{
+	static const struct {
+		const char *place, *base, *command;
+	} rows[] = {
+		{ "/srv/vol", "LanTest-1", ": afpscope clean /srv/vol, or" },
+		{ "/srv/my vol", "LanTest-1", ": afpscope clean '/srv/my vol', or" },
+		{ "/srv/ann's", "LanTest-1", ": afpscope clean '/srv/ann'\\''s', or" },
+		/* without --all it would be kept for the next replay */
+		{ "/srv/vol", "afpscope-replay-0123abcd", ": afpscope clean --all /srv/vol, or" },
+	};
+	char text[1000];
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+		what_is_said(text, sizeof(text), rows[i].place, rows[i].base);
+		if (!strstr(text, rows[i].command) || !strstr(text, rows[i].base))
+			fail_msg("%s", text);
+	}
+}
+
+static void stop(int sig)
+{
+	cmd_stop = sig;
+}
+
+/* It takes connections, and says nothing. */
+static void a_server_that_does_not_answer_is_waited_for_until_a_stop(void **state)
+{
+	const struct sigaction catch = { .sa_handler = stop };
+	const struct itimerval often = { { 0, STOP_US }, { 0, STOP_US } }, never = { 0 };
+	struct sockaddr_storage at;
+	socklen_t len = loopback_addr(&at, AF_INET, 0);
+	int listener = socket(AF_INET, SOCK_STREAM, 0);
+	struct store *first = NULL;
+	char place[100], text[1000];
+	unsigned int port;
+
+	(void)state;
+	assert_int_equal(bind(listener, (struct sockaddr *)&at, len), 0);
+	assert_int_equal(listen(listener, 10), 0);
+	assert_int_equal(getsockname(listener, (struct sockaddr *)&at, &len), 0);
+	port = ntohs(((struct sockaddr_in *)(void *)&at)->sin_port);
+	snprintf(place, sizeof(place), "nfs://127.0.0.1:%u/e?mountport=%u", port, port);
+	if (store_begin_local(&first, place, false, NULL))
+		skip(); /* libnfs is not here */
+	store_close(first);
+	sigaction(SIGALRM, &catch, NULL);
+	setitimer(ITIMER_REAL, &often, NULL);
+	what_is_said(text, sizeof(text), place, "LanTest-1");
+	setitimer(ITIMER_REAL, &never, NULL);
+	cmd_stop = 0;
+	close(listener);
+	if (!strstr(text, "(interrupted)"))
+		fail_msg("%s", text);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(the_command_that_is_named_removes_it),
+		cmocka_unit_test(a_server_that_does_not_answer_is_waited_for_until_a_stop),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
