@@ -53,8 +53,8 @@ static int warden_remove(const struct warden *w, unsigned int i, uint64_t until_
 		r = w->task.remove(w->task.user, base, w->left->volume[i], &e);
 	while (r && clock_now_ns() < until_ns && !usleep(AGAIN_US));
 	if (*base && r)
-		cmd_say("the run was killed, and %s is left (%s): afpscope clean removes it", base,
-			e.text);
+		cmd_say("the run was killed, and %s is left (%s): afpscope clean%s removes it",
+			base, e.text, w->task.clean_how(base));
 	else if (*base)
 		cmd_say("the run was killed: %s was removed", base);
 	return r;

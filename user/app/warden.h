@@ -42,6 +42,8 @@ struct warden_task {
 	/* Not those of the command's descriptors: they are closed before, as no server ends a
 	 * session whose connection stays. */
 	bool no_files;
+	/* What "clean" needs besides to remove such a base, for messages: "" or " --all". */
+	const char *(*clean_how)(const char *base);
 };
 
 struct warden;

@@ -94,9 +94,16 @@ static int remove_after_kill(void *user, const char *base, const char *volume, s
 	return r;
 }
 
+/* Without it "clean" keeps what may be wanted again. */
+static const char *left_clean_how(const char *base)
+{
+	return tree_is_image(base) ? " --all" : "";
+}
+
 int session_warden(struct session *s, struct err *e)
 {
-	struct warden_task task = { remove_after_kill, s, WARDEN_NO_RIGHTS, s->cfg->local };
+	struct warden_task task = { remove_after_kill, s, WARDEN_NO_RIGHTS, s->cfg->local,
+				    left_clean_how };
 	int r;
 
 	if (s->cfg->local)
@@ -107,12 +114,6 @@ int session_warden(struct session *s, struct err *e)
 
 	s->left = r ? NULL : warden_left(s->warden);
 	return r;
-}
-
-/* Without it "clean" keeps what may be wanted again. */
-static const char *left_clean_how(const char *base)
-{
-	return tree_is_image(base) ? " --all" : "";
 }
 
 /* Removes one base: the connection was lost, our directory may still be on the volume. */
