@@ -304,9 +304,7 @@ class Outcome:
                     if any(len(shares) > 1 for shares in s.shares)
                     else "actions that had not ended may have made the difference"
                 )
-                out.append(
-                    f"Whether durability is equal is not known: {s.what}: {each}; {why}."
-                )
+                out.append(f"Whether durability is equal is not known: {s.what}: {each}; {why}.")
         return out
 
     @property

@@ -41,8 +41,8 @@ static bool client_fails(enum store_result r)
 	return r != STORE_OK && r != STORE_SHORT;
 }
 
-static void client_count(struct replay_client *c, const struct replay_step *s,
-			 enum replay_outcome o)
+static void client_note_outcome(struct replay_client *c, const struct replay_step *s,
+				enum replay_outcome o)
 {
 	const bool refused = o == REPLAY_NEW_ERROR || o == REPLAY_UNSENT || o == REPLAY_LACKS;
 
@@ -249,7 +249,7 @@ static int client_begin_request(struct replay_client *c)
 	s = client_step(c);
 	if (!client_lacks(c, s) && client_prepare(c, s))
 		return s->verb;
-	client_count(c, s, client_lacks(c, s) ? REPLAY_LACKS : REPLAY_UNSENT);
+	client_note_outcome(c, s, client_lacks(c, s) ? REPLAY_LACKS : REPLAY_UNSENT);
 	client_pass(c);
 	return SCRIPT_LATER;
 }
@@ -410,7 +410,7 @@ static enum script_state client_answered_request(struct replay_client *c, struct
 		return SCRIPT_GOES_ON;
 	}
 	o = client_outcome(c, s);
-	client_count(c, s, o);
+	client_note_outcome(c, s, o);
 	if (o != REPLAY_AS_RECORDED && o != REPLAY_LACKS)
 		client_say(c, s, o, e);
 	c->closes = client_keep(c, s);
