@@ -328,8 +328,7 @@ static void volumes_read_settings(struct volumes_settings *s, pid_t afpd)
 	servers_conf(&server, &p);
 	procfs_inside(root, sizeof(root), afpd, "");
 	if (server.conf[0])
-		afpconf_read(&s->conf, root, server.conf, afpconf_follows(afpd),
-			     NULL); /* in part is good enough */
+		afpconf_read(&s->conf, root, server.conf, true, NULL); /* in part is good enough */
 	s->root = p.root;
 	s->read_ns = clock_now_ns();
 }

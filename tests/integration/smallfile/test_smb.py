@@ -340,7 +340,7 @@ def test_what_cannot_be_removed_is_said_with_the_reason(scope: Scope) -> None:
         with kept_a_file(used, 300):
             done = run(scope, *line, "--files", "3", "--no-probe")
         said = " ".join(done.err.split())
-        assert "could not be removed (" in said and "afpscope clean" in said
+        assert "holds only test data (" in said and "afpscope clean" in said
         assert "Text file busy" in said, said
         assert done.run and "Text file busy" in done.run.warning("left")
 
