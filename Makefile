@@ -58,7 +58,7 @@ MAN_JA	  := $(if $(shell command -v po4a-translate),$(MAN:$(BUILD)/man/%=$(BUILD
 FUZZERS	   = $(patsubst tests/%.c,$(BUILD)/tests/%,$(wildcard tests/fuzz/*.c))
 # All they use: the rest need not be built a third time.
 FUZZED	   = $(patsubst %.c,$(BUILD)/obj/%.o,$(filter client/afp/% client/dsi/% client/rx/% client/uam/% user/base/% user/run/% \
-	     user/doctor/rules/% user/doctor/judge.c user/doctor/say.c user/app/saved.c user/report/cell.c client/store/afp_results.c \
+	     user/doctor/rules/% user/doctor/judge.c user/doctor/say.c user/app/saved.c user/report/cell.c client/store/afp_results.c client/load/timers.c \
 	     $(filter-out %_client.c %_copy.c %_make.c %_request.c,$(filter client/work/replay/%,$(SRC))) \
 	     user/trace/names.c user/trace/operation.c user/trace/operations.c user/trace/path.c,$(SRC)))
 
