@@ -162,11 +162,12 @@ static void a_raid_that_is_rebuilt_says_how_far_it_is(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(a_line_has_accesses_bytes_and_times),
-		cmocka_unit_test(what_a_device_is_made_of_is_found),
-		cmocka_unit_test(what_a_lowest_device_moved_is_in_no_others_figures),
-		cmocka_unit_test(a_raid_that_is_rebuilt_says_how_far_it_is),
+#define EACH(f) cmocka_unit_test_setup_teardown(f, invented_tree, invented_gone)
+		EACH(a_line_has_accesses_bytes_and_times),
+		EACH(what_a_device_is_made_of_is_found),
+		EACH(what_a_lowest_device_moved_is_in_no_others_figures),
+		EACH(a_raid_that_is_rebuilt_says_how_far_it_is),
 	};
 
-	return cmocka_run_group_tests(tests, invented_tree, invented_gone);
+	return cmocka_run_group_tests(tests, NULL, NULL);
 }
