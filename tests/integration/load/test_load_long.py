@@ -7,15 +7,15 @@ AFPSCOPE_LONG_S: how many seconds for each load. Tests client/store/smb.c, nfs.c
 from __future__ import annotations
 
 import os
-import subprocess
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
 from ganesha import Ganesha
+from replayplaces import libraries
 from samba import Samba
-from scope import OK, REPO, Scope, seen, wait_until
+from scope import OK, Scope, seen, wait_until
 
 LONG_S = int(os.environ.get("AFPSCOPE_LONG_S", "10"))
 CLIENTS = "50"
@@ -36,12 +36,7 @@ class Place:
 
 @pytest.fixture(autouse=True)
 def _environment(monkeypatch: pytest.MonkeyPatch) -> None:
-    folders = []
-    for option in ("--libsmb2", "--libnfs"):
-        line = [REPO / "tests/need.sh", option]
-        done = subprocess.run(line, stdout=subprocess.PIPE, text=True, check=True)
-        folders.append(done.stdout.strip())
-    monkeypatch.setenv("LD_LIBRARY_PATH", ":".join(filter(None, folders)))
+    monkeypatch.setenv("LD_LIBRARY_PATH", libraries())
     monkeypatch.setenv("AFPSCOPE_PASSWORD", "secret1")
 
 

@@ -20,8 +20,9 @@ import pytest
 from ganesha import Ganesha
 from netatalk import USERS, Server
 from offline import analysis, command
+from replayplaces import libraries
 from samba import Samba
-from scope import OK, REPO, Scope, left_on, wait_until
+from scope import OK, Scope, left_on, wait_until
 
 INTERRUPTED = 130
 LOAD = (
@@ -42,12 +43,7 @@ LOAD = (
 
 @pytest.fixture(autouse=True)
 def _environment(monkeypatch: pytest.MonkeyPatch) -> None:
-    folders = []
-    for option in ("--libsmb2", "--libnfs"):
-        line = [REPO / "tests/need.sh", option]
-        done = subprocess.run(line, stdout=subprocess.PIPE, text=True, check=True)
-        folders.append(done.stdout.strip())
-    monkeypatch.setenv("LD_LIBRARY_PATH", ":".join(filter(None, folders)))
+    monkeypatch.setenv("LD_LIBRARY_PATH", libraries())
     monkeypatch.setenv("AFPSCOPE_PASSWORD", USERS["bench1"])
 
 
