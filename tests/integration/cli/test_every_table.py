@@ -119,8 +119,8 @@ LOAD = ("-n", "2", "-d", "2", "--ramp=0", "--files=4", "--file-size=16K")
 
 
 def test_load(scope: Scope, dbd: Server, tmp_path: Path) -> None:
-    """With a limit that is kept, and one that is not."""
-    limits = ("--slo", "failed<=100%", "--slo", "rate>=1000000")
+    """With limits that are kept, and one that is not."""
+    limits = ("--slo", "failed<=100%,p99<=60s", "--slo", "rate>=1000000")
     walk(scope, tmp_path, scope.command(dbd, *LOAD, *limits, tool="load"), SLOW)
 
 
