@@ -23,6 +23,8 @@ from remotely import (
     clean_after_a_kill,
     compare_declarations,
     kill_a_load,
+    refuse_a_small_disk,
+    refuse_backups,
     refuse_what_does_not_fit,
     transfer,
     use_data,
@@ -302,6 +304,16 @@ def test_transfers_are_verified(scope: Scope, server: Ganesha) -> None:
 
 def test_what_does_not_fit_is_refused(scope: Scope, server: Ganesha, tmp_path: Path) -> None:
     refuse_what_does_not_fit(scope, url(server), server.share1, tmp_path / "a.ini")
+
+
+def test_a_small_disk_is_the_room_that_there_is(scope: Scope) -> None:
+    with Ganesha("bookworm", NFS_DISK="12m") as used:
+        place = f"nfs://127.0.0.1:{used.port}{used.path2}?mountport={used.mount_port}"
+        refuse_a_small_disk(scope, place, Path(f"/proc/{used.pid}/root{used.path2}"))
+
+
+def test_a_volume_of_time_machine_is_left_alone(scope: Scope, server: Ganesha) -> None:
+    refuse_backups(scope, url(server), server.share1)
 
 
 def test_a_killed_run_leaves_nothing(scope: Scope, server: Ganesha) -> None:

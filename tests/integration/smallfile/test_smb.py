@@ -27,6 +27,8 @@ from remotely import (
     clean_after_a_kill,
     compare_declarations,
     kill_a_load,
+    refuse_a_small_disk,
+    refuse_backups,
     refuse_what_does_not_fit,
     transfer,
     use_data,
@@ -286,6 +288,45 @@ def test_transfers_are_verified(scope: Scope, server: Samba) -> None:
 
 def test_what_does_not_fit_is_refused(scope: Scope, server: Samba, tmp_path: Path) -> None:
     refuse_what_does_not_fit(scope, url(server), server.share1, tmp_path / "a.ini")
+
+
+def test_a_small_disk_is_the_room_that_there_is(scope: Scope, server: Samba) -> None:
+    small = server.share1 / "small"
+    small.mkdir()
+    line = ["mount", "-t", "tmpfs", "-o", "size=12m,mode=777", "afpscope", small]
+    subprocess.run(line, check=True)
+    try:
+        refuse_a_small_disk(scope, url(server, "share1/small"), small)
+    finally:
+        subprocess.run(["umount", small], check=True)
+        small.rmdir()
+
+
+def test_a_volume_of_time_machine_is_left_alone(scope: Scope, server: Samba) -> None:
+    refuse_backups(scope, url(server), server.share1)
+
+
+# Of 16 MiB that the user may use, 10 MiB are used: "get quota command" of smb.conf.
+QUOTA = """
+#include <stdio.h>
+int main(void) { return puts("2 10240 0 16384 0 0 0 1024") < 0; }
+"""
+
+
+def test_a_quota_is_the_room_that_there_is(scope: Scope, tmp_path: Path) -> None:
+    """Samba asks a command in place of the kernel, which here knows of no quotas."""
+    source, name = tmp_path / "quota.c", f"quota-{os.getpid()}"
+    source.write_text(QUOTA)
+    with Samba("bookworm", SMB_GLOBAL=f"get quota command = /{name}") as used:
+        program = used.root / name
+        subprocess.run(["cc", "-O", "-o", program, source], check=True)
+        try:
+            line = [str(scope.binary), "smallfile", "--file-size", "1M", "--no-save", url(used)]
+            done = scope.execute([*line, "-f", "8", "-l", "create"])
+        finally:
+            program.unlink()
+        done.expect(REFUSED, "the files of this run take 8.4 MB, and ", " has 6.3 MB free")
+        assert not left_on(used)
 
 
 def test_a_killed_run_leaves_nothing(scope: Scope, server: Samba) -> None:
