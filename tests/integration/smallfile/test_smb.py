@@ -19,6 +19,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from faults import beside
 from mpirun import ENVIRONMENT, FLAVOURS, mpirun, plugin
 from netns import HIDDEN, cable, inside, space
 from offline import analysis
@@ -299,22 +300,17 @@ def test_clean_removes_what_a_killed_run_left(scope: Scope, server: Samba) -> No
 @contextlib.contextmanager
 def kept_a_file(server: Samba, seconds: float) -> Iterator[None]:
     """Somebody else opens one of a load's files, and for so long nobody can delete it."""
-    client, over = SmbWire(server.port), threading.Event()
+    client = SmbWire(server.port)
 
-    def keep() -> None:
+    def keep(over: threading.Event) -> None:
         wait_until(lambda: bool(seen(server.share1, "*/*/*")), 60, "a file")
         path = next(server.share1.glob("*/*/*"))
         client.keep(str(path.relative_to(server.share1)).replace("/", "\\"))
         over.wait(seconds)
         client.drop()
 
-    thread = threading.Thread(target=keep)
-    thread.start()
-    try:
+    with beside(keep):
         yield
-    finally:
-        over.set()
-        thread.join()
 
 
 # Place: a file of a load that the server lets nobody delete for a while | it is removed later
