@@ -154,7 +154,7 @@ _TABLES = (
     "bpf/storage.h",
     "user/run/account.c",
     "user/run/kind.h",
-    "user/run/result.c",
+    "user/run/result.h",
     "user/run/run.h",
     "user/doctor/rules/rules_transfer.h",
     "user/kinds/gluster/gluster.c",

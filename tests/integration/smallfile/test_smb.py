@@ -19,6 +19,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from faults import beside
 from mpirun import ENVIRONMENT, FLAVOURS, mpirun, plugin
 from netns import HIDDEN, cable, inside, space
 from offline import analysis
@@ -216,29 +217,26 @@ def test_a_load_has_no_errors_and_leaves_nothing(scope: Scope, server: Samba) ->
     assert counted["FLUSH"] >= {c["name"]: c["ops"] for c in phase["commands"]}["smb2_fsync"] > 0
 
 
-@pytest.mark.parametrize("suite", ["bookworm", "sid"])
 def test_what_the_server_answered_is_what_the_clients_asked_for(
-    scope: Scope, server: Samba, suite: str
+    scope: Scope, server: Samba
 ) -> None:
     """Its ledger stands beside the figures of the clients, who are a thread's, four of them."""
-    with contextlib.ExitStack() as stack:
-        used = server if suite == server.suite else stack.enter_context(Samba(suite))
-        line = ("smallfile", url(used), "-n", "4", "-f", "25", "--file-size", "9")
-        line += ("-l", "create,append,stat,read,rename,delete")
-        before = used.profiled()["count"]
-        done = run(scope, *line)
-        assert done.run and done.run.saved["kind"] == "smb"
-        assert not done.run.open_books() and not done.run.losses()
-        for phase in done.run.saved["phases"]:
-            assert sent(phase) == answered(phase) != Counter(), phase["title"]
-            assert phase["metrics"]["errors"] == 0 == phase["connections"]["others"]
-            for account in accounts(phase).values():
-                known = sum(account["times"].values()) + account.get("parked_ns", 0)
-                assert known + account["unexplained_ns"] == account["service_ns"]
-        counted = used.profiled()["count"]
-        counted.subtract(before)
-        assert counted["WRITE"] == sum(answered(p)["WRITE"] for p in done.run.saved["phases"])
-        assert "CREATE+QUERY_INFO" in done.out and not done.run.warning("settle")
+    line = ("smallfile", url(server), "-n", "4", "-f", "25", "--file-size", "9")
+    line += ("-l", "create,append,stat,read,rename,delete")
+    before = server.profiled()["count"]
+    done = run(scope, *line)
+    assert done.run and done.run.saved["kind"] == "smb"
+    assert not done.run.open_books() and not done.run.losses()
+    for phase in done.run.saved["phases"]:
+        assert sent(phase) == answered(phase) != Counter(), phase["title"]
+        assert phase["metrics"]["errors"] == 0 == phase["connections"]["others"]
+        for account in accounts(phase).values():
+            known = sum(account["times"].values()) + account.get("parked_ns", 0)
+            assert known + account["unexplained_ns"] == account["service_ns"]
+    counted = server.profiled()["count"]
+    counted.subtract(before)
+    assert counted["WRITE"] == sum(answered(p)["WRITE"] for p in done.run.saved["phases"])
+    assert "CREATE+QUERY_INFO" in done.out and not done.run.warning("settle")
 
 
 def test_a_server_that_is_elsewhere_is_said_to_be(scope: Scope) -> None:
@@ -340,22 +338,17 @@ def test_clean_removes_what_a_killed_run_left(scope: Scope, server: Samba) -> No
 @contextlib.contextmanager
 def kept_a_file(server: Samba, seconds: float) -> Iterator[None]:
     """Somebody else opens one of a load's files, and for so long nobody can delete it."""
-    client, over = SmbWire(server.port), threading.Event()
+    client = SmbWire(server.port)
 
-    def keep() -> None:
+    def keep(over: threading.Event) -> None:
         wait_until(lambda: bool(seen(server.share1, "*/*/*")), 60, "a file")
         path = next(server.share1.glob("*/*/*"))
         client.keep(str(path.relative_to(server.share1)).replace("/", "\\"))
         over.wait(seconds)
         client.drop()
 
-    thread = threading.Thread(target=keep)
-    thread.start()
-    try:
+    with beside(keep):
         yield
-    finally:
-        over.set()
-        thread.join()
 
 
 # Place: a file of a load that the server lets nobody delete for a while | it is removed later
