@@ -17,6 +17,8 @@
 	  "of its CPUs, by other programs and what they had started; who: most")                   \
 	X(OTHERS_WAIT, "others_wait", "share",                                                     \
 	  "of wait_cpu, as much as these programs are of all that its CPUs did")                   \
+	X(SELF_WAIT, "self_wait", "share",                                                         \
+	  "of wait_cpu, as much as this afpscope is of all that its CPUs did")                     \
 	X(OWN_WAIT, "own_wait", "share",                                                           \
 	  "of wait_cpu, as much as the server itself is of all that its CPUs did")                 \
 	X(KERNEL_WAIT, "kernel_wait", "share",                                                     \

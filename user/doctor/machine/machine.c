@@ -196,6 +196,7 @@ static void used_by(const struct machine_between *b, const struct own_cpus *own,
 		ticks[MACHINE_OTHER] = fmin(ticks[MACHINE_OTHER],
 					    fmax(left - ticks[MACHINE_SERVER], 0));
 	run_figure_share(b->out, RUN_FIGURE_SELF, fmin(ticks[MACHINE_SELF], own->all), own->all);
+	divide(b, own, RUN_FIGURE_SELF_WAIT, RUN_FIGURE_WAIT_CPU, ticks[MACHINE_SELF]);
 	divide(b, own, RUN_FIGURE_OWN_WAIT, RUN_FIGURE_WAIT_CPU, ticks[MACHINE_SERVER]);
 	divide(b, own, RUN_FIGURE_STEAL_WAIT, RUN_FIGURE_ON_CPU, own->stolen);
 	divide(b, own, RUN_FIGURE_INTERRUPTS_WAIT, RUN_FIGURE_ON_CPU, own->interrupts);

@@ -80,8 +80,17 @@ static const struct doctor_rule rules[] = {
 		.next = "top -o %CPU",
 	},
 	{
+		.key = "load-generator", .name = "afpscope on the server's CPUs", .kind = DOCTOR_WAIT,
+		TESTS(LEAST(THREADS_WAIT, 0.5), LEAST(SELF, SELF_CPU), LEAST(OWN_CPUS, 0.75), MOST(LISTENER, 0.9)), HARM(THREADS_WAIT, 0.5), UNSURE,
+		EVIDENCE(F(THREADS_WAIT), F(SELF), F(OWN_CPUS), F(LISTENER), F(MEAN)),
+		.says = "the server's threads wait for a CPU {threads_wait} of the time in which they could work; this afpscope, with the clients that it runs, uses {self} of the CPUs that the server may use",
+		.todo = "run it on another machine, or with taskset on CPUs that the server does not use",
+		.disproof = "calls wait as long when the same load comes from another machine",
+		.next = "top -o %CPU",
+	},
+	{
 		.key = "cpu-short", .name = "shortage of CPUs", .kind = DOCTOR_WAIT,
-		TESTS(LEAST(THREADS_WAIT, 0.5), MOST(OTHERS, 0.3), LEAST(CPUS_USED, 0.75), MOST(LISTENER, 0.9)), HARM(THREADS_WAIT, 0.5),
+		TESTS(LEAST(THREADS_WAIT, 0.5), MOST(SELF, SELF_CPU), MOST(OTHERS, 0.3), LEAST(OWN_CPUS, 0.75), MOST(STEAL, 0.1), MOST(LISTENER, 0.9)), HARM(THREADS_WAIT, 0.5),
 		EVIDENCE(F(THREADS_WAIT), F(CPUS_USED), F(LISTENER), F(RATE), F(MEAN)),
 		.says = "the server uses all CPUs, and its threads wait for each other's: {threads_wait} of the time in which they could work",
 		.todo = "more CPUs, or fewer clients at a time",

@@ -149,6 +149,8 @@ static void the_cost_of_this_program_is_nobody_else_s(void **state)
 	l->after.processes = after.t;
 	f = looks_between(l);
 	figure_is(f, RUN_FIGURE_SELF, 0.5, NULL);
+	/* How much of the requests' time that is depends on their wait. */
+	figure_unknown(f, RUN_FIGURE_SELF_WAIT, NULL);
 	figure_is(f, RUN_FIGURE_OTHERS, 0, "");
 	figure_is(f, RUN_FIGURE_UNATTRIBUTED, 0.3, NULL);
 }
