@@ -46,6 +46,7 @@ static void bound_lost(struct run_figures *f)
 		return;
 	run_figure_set(f, RUN_FIGURE_LOST, 0);
 	run_figure_set(f, RUN_FIGURE_LOST_N, 0);
+	run_figure_set(f, RUN_FIGURE_WINDOW_LOST, 0);
 }
 
 /* What comes by the loopback interface passes none that has a speed. */

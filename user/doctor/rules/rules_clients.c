@@ -38,8 +38,8 @@ static const struct doctor_rule rules[] = {
 	},
 	{
 		.key = "client-window", .name = "slow readers", .kind = DOCTOR_WORK,
-		TESTS(LEAST(WINDOW, 0.3), MOST(LOST, 0.01), MOST(NET, 0.4)), HARM(NET_WAIT, 0.3), UNSURE,
-		EVIDENCE(F(NET_WAIT), F(WINDOW), F(NET), F(LOST), F(BUSY)),
+		TESTS(LEAST(WINDOW, 0.3), MOST(WINDOW_LOST, 0.01), MOST(NET, 0.4)), HARM(NET_WAIT, 0.3), UNSURE,
+		EVIDENCE(F(NET_WAIT), F(WINDOW), F(NET), F(WINDOW_LOST), F(BUSY)),
 		.says = "a client takes replies more slowly than the server sends them: its TCP window was closed {window} of the time[: {window.who}]",
 		.todo = "look at that client: its CPU, the disk it writes to, and what relays its traffic",
 		.disproof = "rwnd_limited of that connection (ss -ti) does not grow while it works",
@@ -47,7 +47,7 @@ static const struct doctor_rule rules[] = {
 	},
 	{
 		.key = "network", .name = "slow clients", .kind = DOCTOR_WAIT,
-		TESTS(LEAST(NET, NET_HARM), LEAST(WINDOW, 0.1), MOST(LOST, 0.01), MOST(UPLOAD, MUCH_UPLOAD)), HARM(NET, NET_HARM), UNSURE,
+		TESTS(LEAST(NET, NET_HARM), LEAST(WINDOW, 0.1), MOST(WINDOW_LOST, 0.01), MOST(UPLOAD, MUCH_UPLOAD)), HARM(NET, NET_HARM), UNSURE,
 		EVIDENCE(F(NET), F(WINDOW), F(RETRANS), F(MEAN)),
 		.says = "the server waited for clients to take replies: {net} of all request time[; {window.who} took no more replies {window} of the time]",
 		.todo = "look at the client's CPU, its network and its disk; ss -ti shows its connection",
