@@ -292,6 +292,22 @@ static const struct run_threads *listener(const struct run *r)
 	return NULL;
 }
 
+/*
+ * Of the time of all calls, that which they wait for a CPU, at most: a call waits with the thread
+ * that works for it, and all calls wait with the listener, which receives for all.
+ */
+static void rx_look_wait(const struct rx_figures *x, double wait_ns, double listener_ns)
+{
+	double calls_ns = x->out->value[RUN_FIGURE_BUSY] * x->ns;
+	double rest_ns = fmax(wait_ns - listener_ns, 0), wait = listener_ns / x->ns;
+
+	if (!x->out->known[RUN_FIGURE_BUSY] || !(x->ns > 0))
+		return;
+	if (rest_ns > 0)
+		wait += rest_ns / fmax(rest_ns, calls_ns);
+	run_figure_set(x->out, RUN_FIGURE_WAIT_CPU, fmin(wait, 1));
+}
+
 static void doctor_rx_look_threads(const struct rx_figures *x)
 {
 	const struct run_threads *t = listener(x->run);
@@ -302,6 +318,8 @@ static void doctor_rx_look_threads(const struct rx_figures *x)
 		wait_ns += (double)x->run->threads[i].runq_ns;
 	}
 	run_figure_share(x->out, RUN_FIGURE_THREADS_WAIT, wait_ns, cpu_ns + wait_ns);
+	if (x->run->n_threads)
+		rx_look_wait(x, wait_ns, t ? (double)(t->busiest_ns - t->busiest_cpu_ns) : 0);
 	if (!t)
 		return;
 	received = (double)ledger_packets(&x->view->all, false).datagrams;

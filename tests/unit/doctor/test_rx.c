@@ -82,6 +82,15 @@ static void add_threads(struct run *r)
 					       .locked = 40 };
 }
 
+static struct run_command *add_calls(struct run *r)
+{
+	struct run_command *c = run_command(r->phase[0], 1, "send");
+
+	assert_non_null(c);
+	assert_int_equal(run_note(&r->options, "clients", "30"), 0);
+	return c;
+}
+
 static struct run_figures measured(struct run *r)
 {
 	struct run_figures f = { 0 };
@@ -162,6 +171,42 @@ static void the_thread_that_receives_is_measured(void **state)
 	assert_false(f.known[RUN_FIGURE_OWN_DROPPED]);
 }
 
+/* 600 calls of 2 s, which wait for a disk: of their time hardly any is a wait for a CPU. */
+static void a_wait_of_threads_is_a_share_of_the_calls_time(void **state)
+{
+	struct run *r = made();
+	struct run_command *c;
+	struct run_figures f;
+
+	(void)state;
+	run_set(r->phase[0], METRIC_ELAPSED, 60000 * MS);
+	c = add_calls(r);
+	for (int i = 0; i < 600; i++)
+		hist_add(&c->latency, 2000 * MS);
+	add_threads(r);
+	r->threads[0].cpu_ns = 300 * MS;
+	r->threads[0].runq_ns = 1300 * MS;
+	r->threads[1].cpu_ns = r->threads[1].runq_ns = 100 * MS;
+	r->threads[1].busiest_ns = 200 * MS;
+	r->threads[1].busiest_cpu_ns = 100 * MS;
+	f = measured(r);
+	is(&f, RUN_FIGURE_THREADS_WAIT, 1400. / 1800);
+	is(&f, RUN_FIGURE_WAIT_CPU, 100. / 60000 + 1300. / (600 * 2000));
+	assert_true(f.value[RUN_FIGURE_WAIT_CPU] < 0.01);
+	/* All calls wait while the listener does. */
+	r = made();
+	c = add_calls(r);
+	for (int i = 0; i < 100; i++)
+		hist_add(&c->latency, 2000 * MS);
+	add_threads(r);
+	r->threads[1].busiest_ns = 8000 * MS;
+	r->threads[1].busiest_cpu_ns = 1000 * MS;
+	r->threads[1].cpu_ns = 1000 * MS;
+	r->threads[1].runq_ns = 7000 * MS;
+	f = measured(r);
+	is(&f, RUN_FIGURE_WAIT_CPU, 0.7 + 1000. / (100 * 2000));
+}
+
 /* 40 ms of 2 s are spent in the queue where 0.008 of 0.04 calls at a time wait. */
 static void calls_that_wait_are_a_share_of_all(void **state)
 {
@@ -181,15 +226,6 @@ static void calls_that_wait_are_a_share_of_all(void **state)
 	is(&f, RUN_FIGURE_WAIT_THREAD, 0.2);
 	is(&f, RUN_FIGURE_WAITING, 1);
 	is(&f, RUN_FIGURE_WAITED, 3);
-}
-
-static struct run_command *add_calls(struct run *r)
-{
-	struct run_command *c = run_command(r->phase[0], 1, "send");
-
-	assert_non_null(c);
-	assert_int_equal(run_note(&r->options, "clients", "30"), 0);
-	return c;
 }
 
 static void times_are_those_of_our_clients(void **state)
@@ -318,6 +354,7 @@ int main(void)
 		cmocka_unit_test(a_socket_that_drops_is_measured),
 		cmocka_unit_test(a_limit_that_is_enough_is_not_to_be_raised),
 		cmocka_unit_test(the_thread_that_receives_is_measured),
+		cmocka_unit_test(a_wait_of_threads_is_a_share_of_the_calls_time),
 		cmocka_unit_test(calls_that_wait_are_a_share_of_all),
 		cmocka_unit_test(times_are_those_of_our_clients),
 		cmocka_unit_test(what_is_not_known_has_a_reason),
