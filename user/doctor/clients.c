@@ -31,6 +31,7 @@ struct client_looks {
 	double busy_ns;            /* likewise: their time in the server */
 	double drain_ns;           /* replies on their way, sum of the clients */
 	double trips_ns;           /* of round trips, all clients */
+	double acks_ns;            /* of waits for delayed acknowledgements, all clients */
 	/* By the first figure of a group: how well the client fits that it is about. */
 	enum client_fit fit[N_RUN_FIGURES];
 };
@@ -241,18 +242,23 @@ static void look_pauses(struct client_looks *c, const struct client_look *is)
 static void look_acks(struct client_looks *c, const struct client_look *is)
 {
 	const struct run_session *s = is->s;
-	double n = (double)s->requests, waited = 0, acks, share = 0;
+	double n = (double)s->requests, waited = 0, ns = 0, acks, share = 0;
 
 	if (!s->tcp.known || !s->requests)
 		return;
 	for (size_t i = 0; i < AFS_PAUSE_BUCKETS; i++)
-		if (middle(i) > ACK_LEAST && middle(i) < ACK_MOST)
+		if (middle(i) > ACK_LEAST && middle(i) < ACK_MOST) {
 			waited += s->habit.pause[i];
+			ns += s->habit.pause[i] * middle(i);
+		}
 	acks = ((double)s->tcp.segments - n) / n;
 	/* Requests of many segments are acknowledged as well: such a pause may be the client's. */
 	if (waited >= PAUSES && (double)s->bytes_out / n < REPLY_MOST &&
 	    (double)s->bytes_in / n < REPLY_MOST)
 		share = fmax(0, fmin(1, fmin(acks, waited / n)));
+	if (share > 0)
+		c->acks_ns += fmin(share * n * ns / waited, is->ns);
+	run_figure_share(c->out, RUN_FIGURE_ACK_CLIENTS, c->acks_ns, c->ns);
 	if (PUT_WORST(c, "delayed-acks", FIGURE(ACKS, share),
 		      FIGURE(ACKS_RTT, (double)s->tcp.min_rtt_ns),
 		      FIGURE(ACKS_RATE, clients_per_second(is, n)),

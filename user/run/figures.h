@@ -70,8 +70,10 @@
 	X(LOCK, "lock", "share", "request time: the server blocked in file locks")                          \
 	X(NET, "net", "share", "request time: the server blocked on a client's connection")                 \
 	X(NET_WAIT, "net_wait", "share",                                                                    \
-	  "of the request time, that of replies on their way and of round trips: slow networks")            \
+	  "of the request time, that of replies on their way, of round trips and of delayed "               \
+	  "acknowledgements: slow networks")                                                                \
 	X(TRIPS_WAIT, "trips_wait", "share", "of the same time: round trips")                               \
+	X(ACKS_WAIT, "acks_wait", "share", "of the same time: delayed acknowledgements")                    \
 	X(OTHER, "other", "share",                                                                          \
 	  "request time: the server asleep, or waiting for other processes")                                \
 	X(SLEEP, "sleep", "share",                                                                          \

@@ -34,6 +34,8 @@
 	X(ACKS_RTT, "acks_rtt", "ns", "least TCP round-trip time of its connection")               \
 	X(ACKS_RATE, "acks_rate", "1/s", "its requests a second")                                  \
 	X(ACKS_BUSY, "acks_busy", "share", "its time in which the server worked for it")           \
+	X(ACK_CLIENTS, "ack_clients", "1",                                                         \
+	  "clients that waited for a delayed acknowledgement, at a time, on average")              \
 	X(LOST, "lost", "share",                                                                   \
 	  "TCP segments to a client that were sent again, if 20 or more; who: the client")         \
 	X(LOST_N, "lost_n", "1", "segments sent again to it")                                      \

@@ -28,8 +28,7 @@
 	X(LISTENER_ASLEEP, "listener_asleep", "share",                                             \
 	  "looks at the listener that found it waiting for a lock")                                \
 	X(THREADS_WAIT, "threads_wait", "share",                                                   \
-	  "of the time of the server's threads on a CPU or waiting for one, the wait; "            \
-	  "wait_cpu: how much of the calls' time that is, at most")                                \
+	  "of the time of the server's threads on a CPU or waiting for one, the wait")             \
 	X(PACKET_CPU, "packet_cpu", "ns", "the listener's CPU time for each datagram received")    \
 	X(ACKS_MB, "acks_mb", "1",                                                                 \
 	  "ACK packets that the server sent for each MB of data received")                         \

@@ -65,8 +65,8 @@ static const struct doctor_rule rules[] = {
 	},
 	{
 		.key = "delayed-acks", .name = "delayed acknowledgements", .kind = DOCTOR_WORK,
-		TESTS(LEAST(ACKS, 0.5), MOST(ACKS_RATE, ACKS_RATE_MOST), MOST(ACKS_RTT, 5e6), MOST(ACKS_BUSY, 0.4), MOST(UNREAD, 20e6)), HARM(ACKS, 0.5),
-		EVIDENCE(F(ACKS), F(ACKS_RATE), F(ACKS_RTT), F(ACKS_BUSY)),
+		TESTS(LEAST(ACKS, 0.5), MOST(ACKS_RATE, ACKS_RATE_MOST), MOST(ACKS_RTT, 5e6), MOST(ACKS_BUSY, 0.4), MOST(UNREAD, 20e6)), HARM(ACKS_WAIT, 0.2),
+		EVIDENCE(F(ACKS_WAIT), F(ACKS), F(ACKS_RATE), F(ACKS_RTT), F(ACKS_BUSY)),
 		.says = "a client sends a request in pieces, and waits 40ms for an acknowledgement before the last: {acks} of its requests; round trips take {acks_rtt}[: {acks.who}]",
 		.todo = "on that client, or a relay that its traffic passes: a program that sends without TCP_NODELAY (Nagle's algorithm against delayed acknowledgements)",
 		.disproof = "a capture shows each request in one segment, or pauses of other lengths",
