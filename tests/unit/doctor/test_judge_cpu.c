@@ -147,6 +147,48 @@ static void a_busy_listener_is_not_sure_beside_a_disk(void **state)
 	}
 }
 
+/* Throttled in many periods, for a moment each: the wait is for who has the CPUs. */
+static void a_mild_quota_takes_no_wait_from_others(void **state)
+{
+	(void)state;
+	for (size_t k = 0; k < sizeof(kinds) / sizeof(kinds[0]); k++) {
+		struct run_figures f = slow_server(kinds[k], 1);
+		struct diagnosis d;
+
+		run_figure_set(&f, RUN_FIGURE_THROTTLED, 0.16);
+		run_figure_set(&f, RUN_FIGURE_QUOTA_WAIT, 0.003);
+		run_figure_set(&f, RUN_FIGURE_WAIT_CPU, 0.6);
+		run_figure_set(&f, RUN_FIGURE_THREADS_WAIT, 0.6);
+		run_figure_set(&f, RUN_FIGURE_OTHERS, 0.7);
+		run_figure_set(&f, RUN_FIGURE_OTHERS_WAIT, 0.42);
+		d = judged(&f);
+		assert_null(of_key(&d, "cpu-limit"));
+		assert_non_null(of_key(&d, "other-programs"));
+		assert_false(is_ruled_out(&d, "other-programs"));
+		diagnosis_fini(&d);
+		run_figure_set(&f, RUN_FIGURE_OTHERS, 0);
+		run_figure_set(&f, RUN_FIGURE_OTHERS_WAIT, 0);
+		run_figure_set(&f, RUN_FIGURE_OWN_WAIT, 0.55);
+		d = judged(&f);
+		assert_null(of_key(&d, "cpu-limit"));
+		assert_non_null(of_key(&d, "cpu-short"));
+		diagnosis_fini(&d);
+		/* One that binds comes first: more CPUs do not help before it is raised. */
+		run_figure_set(&f, RUN_FIGURE_QUOTA_WAIT, 0.55);
+		run_figure_set(&f, RUN_FIGURE_THROTTLED, 0.9);
+		d = judged(&f);
+		assert_non_null(of_key(&d, "cpu-limit"));
+		assert_true(of_key(&d, "cpu-limit")->sure);
+		assert_null(of_key(&d, "cpu-short"));
+		diagnosis_fini(&d);
+		/* What others explain, too, is not sure. */
+		run_figure_set(&f, RUN_FIGURE_OTHERS_WAIT, 0.3);
+		d = judged(&f);
+		assert_false(of_key(&d, "cpu-limit")->sure);
+		diagnosis_fini(&d);
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -155,6 +197,7 @@ int main(void)
 		cmocka_unit_test(threads_that_hardly_work_are_not_what_calls_wait_for),
 		cmocka_unit_test(the_cpus_of_a_server_are_those_that_it_may_use),
 		cmocka_unit_test(a_busy_listener_is_not_sure_beside_a_disk),
+		cmocka_unit_test(a_mild_quota_takes_no_wait_from_others),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

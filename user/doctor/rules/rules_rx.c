@@ -63,9 +63,9 @@ static const struct doctor_rule rules[] = {
 	},
 	{
 		.key = "cpu-limit", .name = "CPU quota", .kind = DOCTOR_WORK,
-		TESTS(LEAST(THROTTLED, 0.1), LEAST(THREADS_WAIT, 0.2)), HARM(WAIT_CPU, 0.2), REASONS(F(OTHERS_WAIT), F(KERNEL_WAIT), F(WAIT_DISK)),
-		EVIDENCE(F(WAIT_CPU), F(THROTTLED), F(QUOTA), F(THREADS_WAIT), F(LISTENER), F(MEAN)),
-		.says = "a CPU quota of its cgroup holds the server back, in {throttled} of the quota's periods[ ({throttled.who})]; calls waited until its threads had a CPU, {wait_cpu} of their time at most",
+		TESTS(LEAST(THROTTLED, 0.1), LEAST(THREADS_WAIT, 0.2)), HARM(QUOTA_WAIT, QUOTA_HARM), REASONS(F(OTHERS_WAIT), F(KERNEL_WAIT), F(WAIT_DISK)),
+		EVIDENCE(F(QUOTA_WAIT), F(WAIT_CPU), F(THROTTLED), F(QUOTA), F(THREADS_WAIT), F(MEAN)),
+		.says = "a CPU quota of its cgroup holds the server back, in {throttled} of the quota's periods[ ({throttled.who})]; calls waited for it {quota_wait} of their time at most",
 		.todo = "raise CPUQuota= of its systemd unit (cpu.max of the cgroup)",
 		.disproof = "throttled_usec in the cgroup's cpu.stat does not grow while calls are slow",
 		.next = "systemctl show -p CPUQuotaPerSecUSec UNIT",
@@ -90,7 +90,7 @@ static const struct doctor_rule rules[] = {
 	},
 	{
 		.key = "cpu-short", .name = "shortage of CPUs", .kind = DOCTOR_WAIT,
-		TESTS(LEAST(THREADS_WAIT, 0.5), MOST(SELF, SELF_CPU), MOST(OTHERS, 0.3), LEAST(OWN_CPUS, 0.75), MOST(STEAL, 0.1), MOST(LISTENER, 0.9)), HARM(OWN_WAIT, 0.2), REASONS(F(WAIT_DISK)),
+		TESTS(LEAST(THREADS_WAIT, 0.5), MOST(SELF, SELF_CPU), MOST(OTHERS, 0.3), LEAST(OWN_CPUS, 0.75), MOST(QUOTA_WAIT, QUOTA_HARM), MOST(STEAL, 0.1), MOST(LISTENER, 0.9)), HARM(OWN_WAIT, 0.2), REASONS(F(WAIT_DISK)),
 		EVIDENCE(F(OWN_WAIT), F(WAIT_CPU), F(THREADS_WAIT), F(OWN_CPUS), F(RATE), F(MEAN)),
 		.says = "the server uses all its CPUs, and its threads wait for each other's: {threads_wait} of the time in which they could work; calls waited for that {own_wait} of their time at most",
 		.todo = "more CPUs, or fewer clients at a time",
