@@ -90,6 +90,7 @@
 	  "how often a process of {server} was paused, in pauses that are over; who: the last one")         \
 	X(STOPPED_NOW, "stopped_now", "1",                                                                  \
 	  "processes of {server} that are paused by a signal, a debugger or a freezer; who: one")           \
+	X(STOPPED_NOW_SHARE, "stopped_now_share", "share", "of the processes of {server}, these")            \
 	X(TRACED, "traced", "1",                                                                            \
 	  "processes of {server} that are traced now, or were: if most stops came of it; who: by what")     \
 	X(TRACED_NOW, "traced_now", "1",                                                                    \

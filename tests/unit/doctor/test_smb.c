@@ -151,6 +151,25 @@ static void what_cannot_be_read_is_not_healthy(void **state)
 	}
 }
 
+/* One session of twenty is in state T: of the time of all threads that is little. */
+static void one_paused_session_of_many_is_named(void **state)
+{
+	struct run_figures f = { 0 };
+	struct run *r = server();
+	bool sure;
+
+	(void)state;
+	run_figure_set(&f, RUN_FIGURE_TRACED, 0);
+	run_figure_set(&f, RUN_FIGURE_STOPPED_NOW, 1);
+	run_figure_set(&f, RUN_FIGURE_STOPPED_NOW_SHARE, 0.05);
+	r->phase[0]->ledger.part[0].part.stopped_ns = 50 * MS;
+	measured(&f, r);
+	assert_true(f.value[RUN_FIGURE_STOPPED_WAIT] < 0.1);
+	assert_string_equal(found(&f, &sure), "session-stopped");
+	assert_false(sure);
+	done(r);
+}
+
 /* Nobody waits for a server that tells of changes when there are some, or for whoever has a lock.
  */
 static void waits_for_other_clients_are_no_time_of_the_server(void **state)
@@ -426,6 +445,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(of_a_healthy_server_nothing_is_found),
 		cmocka_unit_test(what_cannot_be_read_is_not_healthy),
+		cmocka_unit_test(one_paused_session_of_many_is_named),
 		cmocka_unit_test(waits_for_other_clients_are_no_time_of_the_server),
 		cmocka_unit_test(folders_are_read_for_names_that_do_not_exist),
 		cmocka_unit_test(a_module_that_stores_acls_is_named_with_what_it_costs),
