@@ -86,11 +86,13 @@
 	X(STOPPED_FOR, "stopped_for", "ns", "the same as a time, all sessions together")                    \
 	X(STOPPED_WAIT, "stopped_wait", "share",                                                            \
 	  "of the request time, and the time that sessions were paused between requests, the pauses")       \
+	X(STOPPED_IDLE, "stopped_idle", "share",                                                            \
+	  "of the same time: pauses between requests of sessions that may have asked for nothing then")     \
 	X(STOPS, "stops", "1",                                                                              \
 	  "how often a process of {server} was paused, in pauses that are over; who: the last one")         \
 	X(STOPPED_NOW, "stopped_now", "1",                                                                  \
 	  "processes of {server} that are paused by a signal, a debugger or a freezer; who: one")           \
-	X(STOPPED_NOW_SHARE, "stopped_now_share", "share", "of the processes of {server}, these")            \
+	X(STOPPED_NOW_SHARE, "stopped_now_share", "share", "of the processes of {server}, these")           \
 	X(TRACED, "traced", "1",                                                                            \
 	  "processes of {server} that are traced now, or were: if most stops came of it; who: by what")     \
 	X(TRACED_NOW, "traced_now", "1",                                                                    \
