@@ -41,7 +41,7 @@
 	X(SLOW, "slow", "share", "request time in requests of 100 ms or more")                              \
 	X(SLOW_N, "slow_n", "1", "requests of 100 ms or more, and those without an answer yet")             \
 	X(STALLS, "stalls", "1",                                                                            \
-	  "requests that were answered after 100 ms or more; who: what such commands waited for most")      \
+	  "requests that were answered after 100 ms or more; who: what such commands did most")             \
 	X(PENDING, "pending", "ns",                                                                         \
 	  "time of requests that had no answer at the end; who: command")                                   \
 	X(PENDING_N, "pending_n", "1", "requests that had no answer at the end")                            \
