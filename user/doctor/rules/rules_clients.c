@@ -76,11 +76,11 @@ static const struct doctor_rule rules[] = {
 		.key = "link-full", .name = "network interface at its limit", .kind = DOCTOR_WAIT,
 		TESTS(LEAST(LINK_USED, 0.9)), HARM(NET, 0.3), UNSURE,
 		EVIDENCE(F(LINK_USED), F(NET), F(DRAIN), F(MEAN)),
-		.says = "a network interface of this machine is at its limit: {link_used.who}; the server waited for clients {net} of all request time",
+		.says = "a network interface of this machine is at its limit: {link_used.who}; whether clients use it is not seen; the server waited for clients {net} of all request time",
 		.todo = "a faster interface, a bond of several, or less traffic at a time",
 		.disproof = "the interface is far below its speed while requests are slow",
 		.next = "sar -n DEV 1 5",
-		.fact = "a network interface of this machine is at its limit: {link_used.who}",
+		.fact = "a network interface of this machine is at its limit: {link_used.who}; whether clients use it is not seen",
 	},
 	{
 		.key = "session-cpu", .name = "session that fills a CPU", .kind = DOCTOR_WAIT,

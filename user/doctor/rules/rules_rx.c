@@ -26,10 +26,10 @@ static const struct doctor_rule rules[] = {
 		.next = "afpscope rx -u 4096 and the same options",
 	},
 	{
-		.key = "fragments", .name = "lost fragments", .kind = DOCTOR_FAILS,
-		TESTS(LEAST(REASSEMBLY, 1), MOST(DROPPED, 0.001)), NO_HARM,
+		.key = "fragments", .name = "lost fragments", .kind = DOCTOR_WAIT,
+		TESTS(LEAST(REASSEMBLY, 1), MOST(DROPPED, 0.001)), NO_HARM, UNSURE,
 		EVIDENCE(F(REASSEMBLY), F(RESENT), F(TIMED_OUT), F(MEAN)),
-		.says = "large datagrams do not come whole: of {reassembly} a fragment was missing, and who sent them waits, and sends them again",
+		.says = "datagrams came to this host of which a fragment was missing: {reassembly}, the server's or those of others; who sent them waits, and sends them again",
 		.todo = "smaller packets (-rxmaxmtu 1400, -nojumbo), or look for what drops fragments: a firewall, a tunnel with a smaller MTU, a full queue",
 		.disproof = "ReasmFails in nstat does not grow while calls are slow",
 		.next = "nstat -az IpReasmFails IpReasmTimeout; ping -M do -s 1472 CLIENT",
