@@ -47,6 +47,7 @@ _SCREENS = (
 )  # of user/report/screen, whose tables are in tables.json, too
 _SAYS = (
     "doctor/answers",
+    "doctor/asked",
     "doctor/clients",
     "doctor/diagnose",
     "doctor/diagnose_load",
