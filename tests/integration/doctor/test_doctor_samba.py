@@ -143,6 +143,25 @@ def test_a_stopped_session_is_named(scope: Scope, smbd: Samba) -> None:
 
 
 @undisturbed
+def test_one_stopped_session_of_many_is_named(scope: Scope, smbd: Samba) -> None:
+    """11 idle ones and one at work; of the time of all threads the stop is a small part."""
+    with contextlib.ExitStack() as clients:
+        for i in range(11):
+            clients.enter_context(at_work(smbd, f"idle{i}", "!sleep 20"))
+        children = Path(f"/proc/{smbd.pid}/task/{smbd.pid}/children").read_text().split()
+        idle = next(int(p) for p in children if Path(f"/proc/{p}/comm").read_text() == "smbd\n")
+        clients.enter_context(at_work(smbd, "d"))
+        send([idle], signal.SIGSTOP)
+        try:
+            said = doctor(scope, smbd)
+        finally:
+            send([idle], signal.SIGCONT)
+    found = first_is(said, "session-stopped", "server-stopped")
+    assert found["key"] == "session-stopped" and not found["sure"], said.screen
+    assert f"(pid {idle})" in said.words, said.screen
+
+
+@undisturbed
 def test_a_locked_database_is_named(scope: Scope, smbd: Samba) -> None:
     passwords = smbd.share1.parent / "private/passdb.tdb"
 
