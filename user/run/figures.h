@@ -41,7 +41,7 @@
 	X(SLOW, "slow", "share", "request time in requests of 100 ms or more")                              \
 	X(SLOW_N, "slow_n", "1", "requests of 100 ms or more, and those without an answer yet")             \
 	X(STALLS, "stalls", "1",                                                                            \
-	  "requests that were answered after 100 ms or more; who: what such commands waited for most")      \
+	  "requests that were answered after 100 ms or more; who: what such commands did most")             \
 	X(PENDING, "pending", "ns",                                                                         \
 	  "time of requests that had no answer at the end; who: command")                                   \
 	X(PENDING_N, "pending_n", "1", "requests that had no answer at the end")                            \
@@ -70,8 +70,10 @@
 	X(LOCK, "lock", "share", "request time: the server blocked in file locks")                          \
 	X(NET, "net", "share", "request time: the server blocked on a client's connection")                 \
 	X(NET_WAIT, "net_wait", "share",                                                                    \
-	  "of the request time, that of replies on their way and of round trips: slow networks")            \
+	  "of the request time, that of replies on their way, of round trips and of delayed "               \
+	  "acknowledgements: slow networks")                                                                \
 	X(TRIPS_WAIT, "trips_wait", "share", "of the same time: round trips")                               \
+	X(ACKS_WAIT, "acks_wait", "share", "of the same time: delayed acknowledgements")                    \
 	X(OTHER, "other", "share",                                                                          \
 	  "request time: the server asleep, or waiting for other processes")                                \
 	X(SLEEP, "sleep", "share",                                                                          \
@@ -84,10 +86,13 @@
 	X(STOPPED_FOR, "stopped_for", "ns", "the same as a time, all sessions together")                    \
 	X(STOPPED_WAIT, "stopped_wait", "share",                                                            \
 	  "of the request time, and the time that sessions were paused between requests, the pauses")       \
+	X(STOPPED_IDLE, "stopped_idle", "share",                                                            \
+	  "of the same time: pauses between requests of sessions that may have asked for nothing then")     \
 	X(STOPS, "stops", "1",                                                                              \
 	  "how often a process of {server} was paused, in pauses that are over; who: the last one")         \
 	X(STOPPED_NOW, "stopped_now", "1",                                                                  \
 	  "processes of {server} that are paused by a signal, a debugger or a freezer; who: one")           \
+	X(STOPPED_NOW_SHARE, "stopped_now_share", "share", "of the processes of {server}, these")           \
 	X(TRACED, "traced", "1",                                                                            \
 	  "processes of {server} that are traced now, or were: if most stops came of it; who: by what")     \
 	X(TRACED_NOW, "traced_now", "1",                                                                    \
