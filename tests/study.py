@@ -399,7 +399,10 @@ def page(folder: Path) -> str:
         ),
         "## What is not equal",
         "\n".join(_wrapped(text, "- ", "  ") for text in v["said"])
-        or _wrapped("For each action the servers made as many sync calls on data files."),
+        or _wrapped(
+            "The mean action of each load made as many sync calls on data files on all servers "
+            "(to 5 %)."
+        ),
         _table(
             ["", *names],
             [[f["what"], *f["values"]] for f in v["unequal"] if f["what"] in short["unequal"]],

@@ -13,7 +13,7 @@ from pathlib import Path
 
 from . import forms, markdown, show, sweepcompare
 from .errors import NOTHING, OK, UNTRUSTED, Failure, wrong_use
-from .judge import causes, design, replaycompare, stats, versus
+from .judge import causes, design, replaycompare, spoiled, stats, tails, versus
 from .judge.causes import Cause, Change
 from .judge.stats import Margins
 from .limit import knee
@@ -65,8 +65,9 @@ class RateRow:
 class Comparison:
     """The result of a comparison.
 
-    `doubts`: other possible causes of differences up to design.DOUBT; `pairs_needed`: if there
-    were not enough runs; `rates`: for recordings and loads; `zeros`: rows that cannot be judged.
+    `doubts`: other possible causes of differences up to design.DOUBT; `spoiled`: of any;
+    `pairs_needed`: if there were not enough runs; `crowded`: rows that no number of runs would let
+    judge; `rates`: for recordings and loads; `zeros`: rows that cannot be judged.
     """
 
     least: float
@@ -81,6 +82,8 @@ class Comparison:
     alone: dict[str, list[str]]
     zeros: list[str]
     one_sided: dict[str, list[values.Row]]  # of the tests that both have: rows that one has
+    spoiled: list[str]
+    crowded: bool
 
     @property
     def causes(self) -> list[Cause]:
@@ -223,6 +226,8 @@ def judge(a: Sequence[Run], b: Sequence[Run], least: float) -> Comparison:
     doubts = design.doubts(a, b)
     of = {run.id: values.of_run(run) for run in (*a, *b)}
     rows = versus.time_rows(a, b, of, Margins(least, design.DOUBT if doubts else None))
+    wrong = spoiled.doubts(a, b)
+    rows = spoiled.withheld(rows) if wrong else rows
     repeats = all(r.repeats_its_work for r in (*a, *b))
     recorded = not repeats or len({r.kind for r in (*a, *b)}) > 1  # replays, by other protocols
     differ, same, vary = ([], 0, 0) if recorded else count_rows(a, b)
@@ -231,6 +236,7 @@ def judge(a: Sequence[Run], b: Sequence[Run], least: float) -> Comparison:
         raise Failure(f"nothing could be compared: no {what}", NOTHING)
     judged = sum(r.result.change is not None for r in rows)
     few = any(r.verdict == stats.TOO_FEW for r in rows)
+    needed = design.more_pairs(judged, min(len(a), len(b))) if few else None
     return Comparison(
         least,
         rows,
@@ -239,12 +245,14 @@ def judge(a: Sequence[Run], b: Sequence[Run], least: float) -> Comparison:
         vary,
         rate_rows(a, b) if recorded else [],
         doubts,
-        design.pairs_needed(judged) if few else None,
+        needed,
         _drift(a, b, of),
         alone(a, b),
         versus.zeros(a, b, of),
         {side: [key for key in keys if key.test in {r.test for r in rows}]
          for side, keys in versus.one_sided(a, b, of).items()},
+        wrong,
+        few and not needed,
     )  # fmt: skip
 
 
@@ -330,6 +338,8 @@ def summary(c: Comparison) -> str:
             if same
             else f"no difference larger than {versus.share(c.least)} shown"
         )
+    judged = any(r.verdict != stats.TOO_FEW for r in c.rows)
+    parts += c.spoiled if judged else ()
     if found := c.causes:
         more = f", and {len(found) - 1} more" if len(found) > 1 else ""
         parts.append(f"other counts: {found[0].text}{more}")
@@ -345,10 +355,16 @@ def notes(c: Comparison, n: tuple[int, int]) -> list[str]:
             f"{len(c.rows)} rows, {c.pairs_needed} pairs are needed at least "
             f"(afpscope ab --pairs {c.pairs_needed})"
         )
+    out += [tails.CROWDED] if c.crowded else []
     judged = any(r.verdict not in (stats.TOO_FEW,) for r in c.rows)
     for text in c.doubts if judged else ():
         limit = versus.share(max(c.least, design.DOUBT))
         out.append(f"only differences larger than {limit} are attributed to the server: {text}")
+    for text in c.spoiled if judged else ():
+        out.append(
+            f"no difference is attributed to the server, and one may be hidden: {text} (leave such "
+            "runs out, or make the load one that all clients and the generator can do)"
+        )
     if c.drift is not None and abs(c.drift) > 0.05:
         out.append(
             f"the machine drifted: the time of tests changed by {versus.signed(c.drift)} from the "
@@ -473,6 +489,7 @@ def _as_json(c: Comparison) -> str:
             "least": c.least,
             "doubt": design.DOUBT if c.doubts else None,
             "doubts": c.doubts,
+            "spoiled": c.spoiled,
             "pairs_needed": c.pairs_needed,
             "drift": c.drift,
             "alone": c.alone,
@@ -490,7 +507,7 @@ def _as_json(c: Comparison) -> str:
 def report(a: list[Run], b: list[Run], args: argparse.Namespace, title: str = "compare") -> int:
     """Prints the comparison; shared with ab."""
     c = judge(a, b, args.least)
-    remarks = [*limits_said(a, b), *notes(c, (len(a), len(b)))]
+    remarks = [*limits_said(a, b), *notes(c, (len(a), len(b))), *spoiled.remarks(a, b)]
     remarks += [f"the servers, or how they were watched, differ in {text}"
                 for text in versus.elsewhere([*a, *b])]  # fmt: skip
     doubts = [f"{r.name}: {text}" for r in (*a, *b) for text in r.doubts]

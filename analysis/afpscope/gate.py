@@ -15,7 +15,7 @@ from xml.sax.saxutils import quoteattr
 
 from . import compare, forms, markdown, show
 from .errors import GATED, OK, UNTRUSTED, Failure, wrong_use
-from .judge import causes, design, stats, versus
+from .judge import causes, design, spoiled, stats, tails, versus
 from .judge.causes import Change
 from .judge.stats import Margins
 from .saved.files import written
@@ -254,12 +254,15 @@ def judge_times(a: list[Run], b: list[Run], limit: float, force: bool = False) -
     doubts, of = design.doubts(a, b), {run.id: values.of_run(run) for run in (*a, *b)}
     doubt = design.DOUBT if doubts else None
     rows = versus.time_rows(a, b, of, Margins(limit, doubt))
+    wrong = spoiled.doubts(a, b)
+    rows, doubts = (spoiled.withheld(rows) if wrong else rows), [*doubts, *wrong]
     any_at_all = versus.time_rows(a, b, of, Margins(0.0))
     worse = {r.key for r in any_at_all if r.verdict in stats.BAD}
-    few = next((r.verdict for r in rows if r.verdict == stats.TOO_FEW), "")
+    few = any(r.verdict == stats.TOO_FEW for r in rows)
+    needed = design.more_pairs(len(rows), len(a)) if few else None
     findings: list[Finding] = []
     untold: list[Finding] = []
-    open_ = versus.zeros(a, b, of)
+    open_ = [*versus.zeros(a, b, of), *wrong]
     for side, missing in versus.one_sided(a, b, of).items():
         tests = {key.test for key in missing if not key.command}
         open_ += [f"{test}: only {side} has it complete" for test in sorted(tests)]
@@ -267,9 +270,8 @@ def judge_times(a: list[Run], b: list[Run], limit: float, force: bool = False) -
                    for key in missing if key.test not in tests]  # fmt: skip
     if not rows and not open_:
         open_.append("nothing could be compared: no time is in both")
-    if few:
-        needed = design.pairs_needed(len(rows))
-        open_.append(f"{few}: {len(a)} pairs, {needed} are needed for {len(rows)} rows")
+    if needed:
+        open_.append(f"{stats.TOO_FEW}: {len(a)} pairs, {needed} are needed for {len(rows)} rows")
     for row in sorted(rows, key=lambda r: -(r.harm[0] or 0)):
         t, name = row.result, f"{row.test} {row.label}"
         by, most = (share or 0 for share in row.harm)
@@ -279,7 +281,8 @@ def judge_times(a: list[Run], b: list[Run], limit: float, force: bool = False) -
         elif row.verdict == stats.UNCLEAR and by > 0:
             open_.append(f"{name}: {t.change or 0:+.1%}, but {'; '.join(doubts)}")
         elif row.verdict == stats.TOO_FEW:
-            continue
+            if not needed:
+                untold.append(Finding(row.test, row.command, _time_word(row), tails.CROWDED))
         elif row.whole and (row.whole.change or 0) > 0:
             text = f"all requests together took {row.whole.change or 0:+.1%}, as a few took longer"
             if (row.whole.p or 0) * len(rows) <= stats.ALPHA:

@@ -17,7 +17,7 @@ from typing import Any
 
 from . import forms, markdown, show
 from .errors import NOTHING, OK, UNTRUSTED, Failure, wrong_use
-from .judge import design, stats, versus
+from .judge import design, spoiled, stats, versus
 from .judge.stats import Margins
 from .limit import fit, knee, outcome
 from .limit.knee import Knee
@@ -25,7 +25,7 @@ from .limit.outcome import Outcome
 from .measure import swept
 from .saved.model import HIGHER, LOWER
 from .saved.run import Run, find
-from .saved.steps import Step, Sweep, is_sweep, open_sweep
+from .saved.steps import Step, Sweep, is_sweep, number, open_sweep
 from .tables import values
 
 # What sweeps are compared in: the rate, all actions, and the probe.
@@ -36,6 +36,7 @@ KNEES = 0.995
 
 # A row.
 KNEE = "knee"
+_GENERATORS = "the load generator had no time left at that of"
 
 
 def _sweeps(args: argparse.Namespace) -> tuple[list[Sweep], list[Sweep]]:
@@ -144,6 +145,28 @@ def _doubted(rows: Sequence[versus.TimeRow], doubts: list[str], least: float) ->
     ]
 
 
+def _withheld(
+    rows: list[versus.TimeRow], a: Sequence[Sweep], b: Sequence[Sweep], common: dict[float, str]
+) -> tuple[list[versus.TimeRow], list[str]]:
+    """Without verdicts on the servers at values at which the figures are not theirs; and why."""
+    why: list[str] = []
+    off: set[str] = set()
+    for value, text in common.items():
+        sides = ([s.run for x in side for s in x.measured if s.run and s.size == value]
+                 for side in (a, b))  # fmt: skip
+        at = f"{a[0].option} {text}"
+        if found := spoiled.doubts(*sides):
+            off |= {r.test for r in rows if f", {r.test}".endswith(f", {at}")}
+            why += [f"at {at} no difference is attributed to the server: {x}" for x in found]
+    return spoiled.withheld(rows, lambda r: r.test in off), why
+
+
+def _is_generators(sweep: Sweep, rule: str, at: float) -> bool:
+    """Whether the rate may have stopped growing there as the load generator had no time left."""
+    beyond = (x for x in sweep.levels if sweep.rank(x.value) >= sweep.rank(at))
+    return rule != "slo" and any(x.busy for x in beyond)
+
+
 def _knees(sides: tuple[Outcome, Outcome], margin: float) -> list[str]:
     out = []
     for side, of in zip("AB", sides, strict=True):
@@ -151,6 +174,13 @@ def _knees(sides: tuple[Outcome, Outcome], margin: float) -> list[str]:
         out.append(f"{side}: {of.knee.text}" + (f"; {around}" if around else ""))
         if of.limit:
             out.append(f"   used up: {of.limit.text}")
+    limited = [
+        side
+        for side, of in zip("AB", sides, strict=True)
+        if of.knee.at and _is_generators(of.sweep, of.knee.rule, number(of.knee.at) or 0.0)
+    ]
+    if limited:
+        return [*out, f"the knees cannot be compared: {_GENERATORS} {' and '.join(limited)}"]
     return [*out, between(sides[0].knee, sides[1].knee, margin)]
 
 
@@ -220,7 +250,8 @@ def _several(
     limit = knee.slo(slo) if slo else knee.KEPT_UP_WITH if a[0].command == swept.REPLAY else None
     found = [(sweep, *knee.estimate(sweep, limit)) for sweep in (*a, *b)]
     without = [sweep.name for sweep, _, at in found if at is None]
-    comparable = not without and len({rule for _, rule, _ in found}) == 1
+    limited = [x.name for x, rule, at in found if at is not None and _is_generators(x, rule, at)]
+    comparable = not without and not limited and len({rule for _, rule, _ in found}) == 1
     knees: versus.Times = {
         sweep.id: {_knee_row(sweep): values.Value(at or 0.0)} for sweep, _, at in found
     }
@@ -228,15 +259,17 @@ def _several(
     doubts = design.doubts(mine, theirs)
     margins = Margins(args.least, design.DOUBT if doubts else None)
     rows = versus.time_rows(mine, theirs, times, margins)
+    rows, spoils = _withheld(rows, a, b, common)
     # The knee is what a sweep is made for: it is judged by itself, not as one of so many rows.
     of_knees = versus.time_rows(mine, theirs, knees, margins) if comparable else []
     if not comparable:
         why = f"{', '.join(without[:4])} without one" if without else "found by other rules"
+        why = f"{_GENERATORS} {', '.join(limited[:4])}" if limited and not without else why
         said = [f"the knees cannot be compared: {why}"]
     else:
         said = [_of_knees(of_knees[0], args.least)]
     remarks = _notes(rows, [], args.least, True) + versus.zeros(mine, theirs, times)
-    remarks += _doubted([*of_knees, *rows], doubts, args.least)
+    remarks += _doubted([*of_knees, *rows], doubts, args.least) + spoils
     at = {sweep.name: value for sweep, _, value in found}
     each = ({sweep.name: at[sweep.name] for sweep in side} for side in (a, b))
     return Judged([*of_knees, *rows], remarks, said, *each)
@@ -260,7 +293,9 @@ def _alone(a: Sweep, b: Sweep, common: dict[float, str], args: argparse.Namespac
     times = _times(mine, a, common) | _times(theirs, b, common)
     margins = Margins(args.least, design.DOUBT if doubts else None)
     rows = versus.time_rows(before, after, times, margins, in_turn=False)
+    rows, spoils = _withheld(rows, [a], [b], common)
     remarks = [*_notes(rows, doubts, args.least, False), *versus.zeros(before, after, times)]
+    remarks += spoils
     sides = outcome.of(a, args.slo), outcome.of(b, args.slo or a.slo)
     said = _knees(sides, max(args.least, design.DOUBT if doubts else 0.0))
     return Judged(rows, remarks, said, *map(outcome.as_json, sides))

@@ -111,10 +111,23 @@ WORDS: dict[str, str] = {
         "{what} at {below} ({of_below}), the most load, but not at {but}: where the knee is cannot "
         "be told"
     ),
+    "knee_failed": (
+        "{what} up to {below} ({of_below}); steps at {failed} failed, so that where the knee is "
+        "cannot be told"
+    ),
+    "knee_beyond": "{what} up to {below} ({of_below}); whether it is beyond that is not known",
     "knee_except": "{text}; nor at {but}",
     "knee_noisy": "whether the rate grows cannot be told: the steps differ too much",
     "knee_lower": "{what} reliably at no value: {of_above} at {above}, the least load",
+    "knee_lowest": (
+        "{what} reliably at no value of which it can be told: {of_above} at {above}, the least "
+        "load of them"
+    ),
     "knee_growing": "the rate still grows at {at}, the most that was measured",
+    "knee_growing_failed": (
+        "the rate still grows at {at}; steps at {failed} failed, so that where the knee is cannot "
+        "be told"
+    ),
     "knee_grown": "the rate stops growing at {at} ({of_at}; within {share:.0%} of the most)",
     "knee_kept": "{time}, kept in {kept} of {n}",
     "knee_trouble": "{text}: clients could not work, or actions were dropped or failed",
@@ -147,7 +160,7 @@ WORDS: dict[str, str] = {
     "r_network": "network",
     "r_other": "other",
     "limit_generator": "the load generator itself",
-    "limit_sessions": "sessions: the server makes no more",
+    "limit_sessions": "sessions: some clients got none",
     # Parts of a request's time, in a sentence.
     "spent_own": "{server} on a CPU",
     "spent_runq": "{server} waiting for a CPU",
@@ -174,7 +187,10 @@ WORDS: dict[str, str] = {
         "cannot be told: {late:,} of {n:,} actions began more than 1 ms late, which the load "
         "generator or its machine caused"
     ),
-    "l_sessions": "{n:,} of {clients:,} clients got none (afp.conf: max connections)",
+    "l_sessions": (
+        "{n:,} of {clients:,} clients (the step's warnings say why: a limit of sessions, a refused "
+        "login, no answer)"
+    ),
     "l_unwatched": "the server was not watched, so that it cannot be told",
     "l_undiagnosed": "cannot be told: the run has no diagnosis",
     "l_no_cause": "cannot be told: the diagnosis shows no cause",

@@ -29,6 +29,7 @@ from .saved.node import load
 from .saved.run import AB_FILE, RUN_FILE, Run
 from .tables import costs
 from .urls import scheme
+from .words import ENGLISH
 
 # Round-trip times, in ms, for which the time of an action is said.
 RTTS = (0.2, 5.0, 20.0)
@@ -303,9 +304,10 @@ def _print(o: Outcome) -> None:
     for text in o.said:
         _say(text)
     if o.equally_safe:
-        _say("For each action the servers made as many sync calls on data files.")
+        _say(ENGLISH["versus_safe"])
     facts = overview.telling(o)
-    print("What is not equal" if facts else "Nothing that is known is unequal")
+    more = " but places and what only some protocols have (--all)" if o.unequal else ""
+    print("What is not equal" if facts else f"Nothing is known to be unequal{more}")
     for fact in facts:
         _say(overview.sentence(o, fact))
     print("\np50 of each action, and what the mean action cost")

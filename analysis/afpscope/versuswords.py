@@ -6,7 +6,9 @@ from __future__ import annotations
 WORDS: dict[str, str] = {
     "versus": "The same load on several servers",
     "versus_side": "{name}: {n:,} runs on {on}",
-    "versus_safe": "For each action the servers made as many sync calls on data files.",
+    "versus_safe": (
+        "The mean action of each load made as many sync calls on data files on all servers (to 5%)."
+    ),
     "versus_short": "In short",
     "versus_overview": "Of {work}: p50 of each action, and what the mean action cost.",
     "versus_others": "What only some protocols have, and places",

@@ -83,7 +83,7 @@ struct engine_job {
 	 * while it is i + 1 at least. NULL: all. */
 	const struct rate *crowd;
 	bool keeps_progress; /* the load gets progress (run/progress.h) */
-	bool keeps_late;     /* and how late each action began: load/closed.h */
+	bool keeps_late;     /* and how late each action began: load/closed.h; it is uneven */
 	bool keeps_recent;   /* without duration_ns: engine_second() has the last seconds */
 	/*
 	 * Open loop: arrivals that may wait for a client, of all threads; more are dropped.

@@ -28,6 +28,7 @@
 #define EVENTS       256
 #define SLICE_NS     100000000u /* how soon a stop is noticed */
 #define COMMANDS_MAX 40         /* more than the commands of any job */
+#define EVEN         9          /* a begin that is a tenth of all at most changes no mean */
 #define CATCH_UP_MAX 1000       /* turns with arrivals that were due before the end */
 
 _Static_assert(offsetof(struct actor, timer) == 0, "a timer is the head of its actor");
@@ -62,12 +63,22 @@ static uint64_t thread_waited_ns(uint64_t from_ns)
 	return thread_sched_ns(&cpu_ns, &runq_ns) && runq_ns > from_ns ? runq_ns - from_ns : 0;
 }
 
-/* Where the load changes, its busiest second may be far from the mean. */
+/*
+ * Whether the mean may say less than how busy a thread was at times: of a load that changes, or
+ * whose times a recording gives, and where it is also of a long begin, with fewer clients.
+ */
+static bool worker_is_uneven(const struct engine_job *job)
+{
+	return job->rate || job->crowd || job->keeps_late ||
+	       (job->duration_ns && (job->ramp_ns + job->settle_ns) * EVEN >= job->duration_ns);
+}
+
+/* The busiest second of such a load. */
 static void worker_note_busy(struct worker *w, uint64_t now_ns)
 {
 	uint64_t cpu_ns, runq_ns, all_ns, busy_ns, took_ns = now_ns - w->busy_at_ns;
 
-	if ((!w->job->rate && !w->job->crowd) || now_ns < w->measure_ns || now_ns >= w->end_ns ||
+	if (!worker_is_uneven(w->job) || now_ns < w->measure_ns || now_ns >= w->end_ns ||
 	    (w->busy_at_ns && took_ns < NS_PER_S))
 		return;
 	/* this look, or the one before, may have failed: more than any other */

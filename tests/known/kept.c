@@ -94,7 +94,7 @@ static const char *judged(const json_t *from)
 	plan_clients(&p, json_object_get(from, "clients"));
 	l = load_of(&p, json_object_get(from, "after"),
 		    json_number_value(json_object_get(from, "cpu")));
-	replay_judge(&none, &p, &done, l, &kept_up, false);
+	replay_judge(&none, &p, &done, 0, l, &kept_up, false);
 	run_load_free(l);
 	for (uint32_t i = 0; i < p.n_clients; i++)
 		free(p.client[i].step);

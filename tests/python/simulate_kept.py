@@ -27,13 +27,15 @@ REPO = Path(__file__).parents[2]
 PROGRAM = "build/tests/known/kept"
 KEPT, BROKEN, UNTOLD = "kept", "broken", "cannot tell"
 SECONDS = 30.0
+COPY = 0.05  # s: a request of what users copy
 
 
 @dataclass(frozen=True)
 class Case:
     """`truth`: what may be said beside that it cannot be told; "": either. `by`: so many times as
     long as recorded. `load`: of the recorded server, busy so much of the time. `stall`: seconds for
-    which the server does nothing; `late`: seconds that the load generator does nothing."""
+    which the server does nothing; `late`: seconds that the load generator does nothing; `copies`:
+    seconds for which the users copy something at the end."""
 
     name: str
     truth: str
@@ -44,6 +46,7 @@ class Case:
     pauses: bool = True
     stall: float = 0.0
     late: float = 0.0
+    copies: float = 0.0
 
 
 Client = tuple[list[float], list[float]]  # when each request is due, and how long it takes; s
@@ -60,6 +63,11 @@ def _recording(case: Case, rng: np.random.Generator) -> list[Client]:
             due.append(now)
             took.append(ns)
             now += ns + (float(rng.exponential(max(0.0, each - 1) * mean)) if case.pauses else 1e-4)
+        while now < SECONDS + case.copies:
+            ns = float(rng.lognormal(np.log(COPY) - 0.32, 0.8))
+            due.append(now)
+            took.append(ns)
+            now += ns + 1e-4
         out.append((due, took))
     return out
 
@@ -126,6 +134,12 @@ def cases() -> list[Case]:
         Case("users; the server cannot take so much: five times as long", BROKEN, 5.0),
         Case("users; the server does nothing for 3 s of 30", BROKEN, stall=3.0),
         Case("users; the load generator does nothing for 3 s", KEPT, late=3.0),
+        *(
+            Case(f"users who then copy for 5 minutes; {what}", truth, by, clients=2, copies=300.0)
+            for by, what, truth in (
+                (1.0, "as long as recorded", KEPT), (1.02, "a fiftieth longer", ""),
+            )
+        ),
         *(
             Case(f"programs without pauses; {what}", truth, by, clients=2, pauses=False)
             for by, what, truth in (

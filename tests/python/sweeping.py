@@ -77,6 +77,10 @@ class Made:
     kinds: int = 1  # of actions, alike
     replay: dict[str, Any] | None = None  # `replay` of its phase
     undone: tuple[tuple[float, int], ...] = ()  # ms that these waited at least, and how many
+    outlasting: tuple[float, int] = (0.0, 0)  # ms that the longest took, and how many
+    late_ms: float = 0.0  # at most, of `late`
+    paused_s: float = 0.0
+    probe_doubts: list[dict[str, str]] | None = None
 
 
 @functools.cache
@@ -122,7 +126,10 @@ def load(it: Made) -> dict[str, Any]:
         "arrivals": None if it.offered is None else round(it.offered * SECONDS),
         "no_room": None if it.offered is None else it.no_room,
         "late": it.late,
-        "late_max_ns": 0,
+        "late_max_ns": round(it.late_ms * MS),
+        "outlasting": it.outlasting[1],
+        "outlasting_max_ns": round(it.outlasting[0] * MS),
+        "paused_ns": round(it.paused_s * NS_PER_S),
         "cpu_ns": round(it.cpu * end),
         "cpu_max_ns": round(it.cpu * end),
         "runq_max_ns": round(it.runq * end),
@@ -183,7 +190,7 @@ def document(it: Made, name: str) -> dict[str, Any]:
         value["diagnosis"] = it.diagnosis
     phase = value["phases"][0]
     phase["load"] = load(it)
-    probe = Made(clients=1, rate=3, p50_ms=1, p99_ms=it.probe_ms)
+    probe = Made(clients=1, rate=3, p50_ms=1, p99_ms=it.probe_ms, doubts=it.probe_doubts)
     phase["probe"] = load(probe)
     if it.replay:
         phase["replay"] = it.replay

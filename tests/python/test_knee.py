@@ -122,6 +122,52 @@ def test_no_knee_among_the_steps_is_said(tmp_path: Path) -> None:
     assert none.at is None and "no step was measured" in none.text
 
 
+def test_steps_that_failed_beyond_the_knee_are_no_higher_knee(tmp_path: Path) -> None:
+    """The server collapsed at 50, and nothing was measured there."""
+    points: list[tuple[str, Made | None]] = [("1", Made(1)), ("20", Made(20)), ("50", None)]
+    made = sweep(tmp_path / "s", points)
+    text = knee.find(made, knee.slo("p99=50ms")).text
+    assert "p99=50ms is kept up to 20 clients" in text and "steps at 50 failed" in text
+    assert "higher" not in text and "every" not in text
+    grows = [(f"{v}", Made(v, 100.0 * v)) for v in (1, 5, 20)]
+    text = knee.find(sweep(tmp_path / "g", [*grows, ("50", None)]), None).text
+    assert "still grows at 20 clients; steps at 50 failed" in text
+    # One of three steps at the most load was measured.
+    some = [("1", Made(1)), ("20", Made(20)), ("20", None)]
+    assert "steps at 20 failed" in knee.find(sweep(tmp_path / "o", some), knee.slo("p99=50ms")).text
+    # Open loop; and none of the least load.
+    rates = [("10", Made(rate=10, offered=10)), ("20", Made(rate=20, offered=20)), ("50", None)]
+    text = knee.find(sweep(tmp_path / "r", rates, option="rate"), None).text
+    assert "steps at 50 failed" in text and "higher" not in text
+    low = [("1", None), ("5", Made(5))]
+    text = knee.find(sweep(tmp_path / "l", low), knee.slo("p99=1ms")).text
+    assert "at no value of which it can be told" in text
+
+
+def test_values_of_which_it_cannot_be_told_are_no_answer(tmp_path: Path) -> None:
+    def text(*kept: bool | None) -> str:
+        points = [
+            (f"{v}", Made(v, slo=[said("p99<=50ms", k, "a thread was busy")]))
+            for v, k in zip((1, 5, 10, 20), kept, strict=False)
+        ]
+        name = "".join(str(k)[0] for k in kept)
+        return knee.find(sweep(tmp_path / name, points), knee.slo("p99<=50ms")).text
+
+    said_ = text(True, True, None, None)
+    assert "is kept up to 5 clients" in said_ and "beyond that is not known" in said_
+    assert "higher" not in said_ and "cannot be told at 10, 20: a thread" in said_
+    said_ = text(None, False, False)
+    assert "at 5 clients, the least load of them" in said_ and "kept in 0 of 1" in said_
+    assert "the knee is higher" in text(True, None, True, True)
+
+
+def test_steps_of_which_it_cannot_be_told_are_not_counted_as_broken(tmp_path: Path) -> None:
+    points = [("1", Made(1, slo=[said("p99<=50ms", kept, "busy")])) for kept in (True, None, None)]
+    points += [("2", Made(2, slo=[said("p99<=50ms", False)]))]
+    text = knee.find(sweep(tmp_path / "s", points), knee.slo("p99<=50ms")).text
+    assert "1 client (5.01 ms, kept in 1 of 1)" in text
+
+
 def test_the_slo_of_the_probe_is_of_the_probe(tmp_path: Path) -> None:
     points = each((1, 2, 4), lambda v: Made(int(v), p99_ms=1000, probe_ms=v))
     found = knee.find(sweep(tmp_path / "s", points), knee.slo("probe.p99=2500us"))
@@ -225,6 +271,48 @@ def test_another_limit_is_judged_by_what_load_found_wrong(
     assert knee.slo("p99=50ms").kept(phase) is kept
     found = knee.find(made, knee.slo("p99=50ms"))
     assert ("cannot be told at 1: it was" in found.text) == (kept is None)
+
+
+HUNGRY = [{"what": "starved", "text": "1 of 10 clients completed no action"}]
+LOST = [{"what": "lost", "text": "there was no session for 8.0 s"}]
+GONE = [{"what": "lost", "text": "3 of 20 sessions were lost"}]
+STOOD = [*GONE, {"what": "paused", "text": "the load generator did not run for 180.0 s"}]
+
+
+@pytest.mark.parametrize(
+    ("it", "text", "kept", "why"),
+    [
+        (Made(outlasting=(9000.0, 1000), doubts=[]), "p99=50ms", None, "how long 1000 actions"),
+        (Made(outlasting=(9000.0, 9), doubts=[]), "p99=50ms", True, ""),
+        (Made(outlasting=(40.0, 1000), doubts=[]), "p99=50ms", True, ""),
+        (Made(outlasting=(9000.0, 1), doubts=[]), "max=50ms", None, "how long 1 action took"),
+        (Made(doubts=[], probe_doubts=LOST), "probe.p99=50ms", False, ""),
+        (Made(doubts=[], probe_doubts=[]), "probe.p99=50ms", True, ""),
+        (Made(doubts=[], probe_doubts=[]), "probe.p99=1ms", False, ""),
+        (Made(lost=3, doubts=GONE, probe_doubts=[]), "probe.p99=50ms", None, "sessions were lost"),
+        (Made(p99_ms=105, late=500, late_ms=100, doubts=[]), "p99=50ms", None, "began 500 actions"),
+        (Made(p99_ms=105, late=5, late_ms=100, doubts=[]), "p99=50ms", False, ""),
+        (Made(p99_ms=500, late=500, late_ms=100, doubts=[]), "p99=50ms", False, ""),
+        (Made(p50_ms=50, p99_ms=60, doubts=[]), "p50=50ms", None, "only known to within 1.6 %"),
+        (Made(p99_ms=50, doubts=[]), "p99=50ms", True, ""),
+        (Made(p50_ms=60, p99_ms=60, doubts=[]), "mean=50ms", False, ""),
+        (Made(doubts=[], undone=((1.0, 10),)), "mean=50ms", None, "how long 10 actions took"),
+        (Made(starved=1, doubts=[]), "p99=50ms", False, ""),
+        (Made(starved=1, doubts=HUNGRY), "p99=20s", None, "1 of 10 clients completed no action"),
+        (Made(lost=3, doubts=GONE), "p99=50ms", False, ""),
+        (Made(lost=3, doubts=STOOD, paused_s=180.0), "p99=50ms", None, "did not run for 180.0 s"),
+        (Made(lost=3, doubts=STOOD, paused_s=2.0), "p99=50ms", False, ""),
+        (Made(doubts=[]), "save.p99=50ms", None, "no such action was complete"),
+    ],
+)
+def test_another_limit_is_judged_as_load_judges(
+    tmp_path: Path, it: Made, text: str, kept: bool | None, why: str
+) -> None:
+    """As the unit tests of user/drive/slo.c have it."""
+    made = sweep(tmp_path / "s", [("1", it)])
+    (phase,) = made.levels[0].phases
+    assert knee.slo(text).kept(phase) is kept
+    assert why in knee.slo(text).why_not_told(phase)
 
 
 def test_a_time_that_is_only_known_to_be_at_least_so_long_keeps_nothing(tmp_path: Path) -> None:

@@ -14,12 +14,13 @@ import numpy as np
 import pytest
 import tracegen
 from afpscope import sweep
+from afpscope.judge import replays as compared
 from afpscope.judge import stats
 from afpscope.limit import outcome
 from afpscope.measure import swept
 from afpscope.page import replaywords
 from afpscope.saved.run import Run
-from afpscope.tables import values
+from afpscope.tables import counts, values
 from afpscope.words import Words
 from changed import limit, replayed
 from conftest import Change, Done, Shelf
@@ -53,6 +54,7 @@ def test_the_answer_comes_first(shelf: Shelf, execute: Execute) -> None:
     assert first.startswith("Answered as recorded: all ")
     assert "The server kept up: 99 of 100 requests were answered within 12.0 ms" in first
     assert "the server made as many system calls, to one in 20 requests or two in all." in done.out
+    assert "database, may differ by more." in done.out
     assert "cannot be told from so few replays (1): 3 at least" in done.out
     assert "at the recorded speed" in done.err
 
@@ -124,7 +126,11 @@ def test_a_slower_server_is_named_by_several_replays_and_no_cause(
 
 def test_replays_on_the_same_server_are_not_said_to_differ(shelf: Shelf, execute: Execute) -> None:
     done = execute("compare", recording(shelf), "--", *replays(shelf, 6))
-    assert "No time inside the server is shown to differ from the recording" in done.out
+    assert "No p50 inside the server is shown to differ from the recording" in done.out
+    rows = json.loads(execute("compare", "--json", shelf.base / "recording", "--",
+                              *(shelf.base / f"r{i}" for i in range(6))).out)["served"]  # fmt: skip
+    judged = sum(row["test"] is not None for row in rows)
+    assert f"of {judged} of the {len(rows)} recorded commands" in done.out
     assert "The server kept up in 6 of 6 replays." in done.out.splitlines()[0]
     assert "another number" not in done.out
 
@@ -138,6 +144,17 @@ def test_one_more_call_for_each_request_is_named(shelf: Shelf, execute: Execute)
 
     done = execute("compare", recording(shelf), shelf.put("more", "load", more))
     assert "another number of system calls for: FPCreateFile (" in done.out
+
+
+def test_calls_on_the_database_may_not_double(shelf: Shelf) -> None:
+    """One for each of 3,000 requests, and two in the replay; a checkpoint writes 256 pages."""
+    key = ("", "FPCreateFile", "cnid_dbd", "write", counts.DATABASE_FILE)
+
+    def account(calls: int) -> compared.Account:
+        return compared.Account(3000, [], {key: calls})
+
+    assert compared._other_calls(account(3000), account(6000)) == (counts.label(key),)
+    assert compared._other_calls(account(3000), account(3256)) == ()
 
 
 def unwatched(value: dict[str, Any]) -> None:

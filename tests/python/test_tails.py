@@ -3,18 +3,24 @@
 
 from __future__ import annotations
 
+import json
 import math
 from collections.abc import Callable
+from dataclasses import replace
 from itertools import combinations
 from typing import Any
 
 import numpy as np
 import pytest
-from afpscope.judge import design, stats, tails
+from afpscope.judge import design, stats, tails, versus
 from afpscope.judge.stats import Margins
 from afpscope.saved.hist import Histogram, index_of
+from afpscope.tables import values
+from afpscope.tables.values import Row, Value
+from changed import pairs
 from conftest import Done, Shelf
 from simulate import TailCase, tails_found
+from simulate_sides import EMPTY
 
 Execute = Callable[..., Done]
 
@@ -56,6 +62,41 @@ def test_two_runs_decide_nothing_and_one_has_no_interval() -> None:
     assert two.low is None and two.p is not None and two.p > stats.ALPHA
     one = tails.compare([([fast], [slow])], 0.99)
     assert one.p is None and one.change is not None and one.change > 50
+
+
+def test_among_too_many_rows_more_runs_are_not_asked_for(
+    shelf: Shelf, execute: Execute, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A row of all runs together, beyond what so many deals can show; then as many as they can."""
+    runs = [_times((1e5, 390), (1e6, 10)) for _ in range(24)]
+    one = tails.compare([(runs, [_times((2e6, 400))] * 24)], 0.99)
+    assert stats.verdicts([one] * tails.MOST_ROWS) == [stats.SLOWER] * tails.MOST_ROWS
+    assert set(stats.verdicts([one] * (tails.MOST_ROWS + 1))) == {stats.TOO_FEW}
+    assert design.more_pairs(tails.MOST_ROWS + 1, 24) is None
+    assert design.more_pairs(tails.MOST_ROWS + 1, 5) == design.pairs_needed(tails.MOST_ROWS + 1)
+    tails._deals.cache_clear()
+    monkeypatch.setattr(tails, "_WAYS", 2000)
+    monkeypatch.setattr(values, "_BEYOND", 21)  # of 2,000 requests there are fewer
+    a, b = pairs(shelf, 12, 1.0)
+    done = execute("compare", "--json", *a, "--", *b)
+    found = json.loads(done.out)
+    few = [r for r in found["times"] if r["verdict"] == stats.TOO_FEW]
+    assert few and all(r["together"] for r in few) and found["pairs_needed"] is None
+    assert "not enough runs: " not in done.err and "however many runs there are" in done.err
+    gate = execute("gate", "--time", "5%", "--format", "junit", *a, "--", *b)
+    assert "not enough runs" not in gate.out and "compare fewer tests" in gate.out
+    tails._deals.cache_clear()
+
+
+def test_a_block_in_which_one_side_has_no_such_requests_is_left_out() -> None:
+    """B's runs of the first four pairs made none of them."""
+    key = Row("t", "FPRead", "p99")
+    a, b = [[replace(EMPTY, id=f"{x}{i}") for i in range(8)] for x in "ab"]
+    value = {x: Value(1e6, times=_times((1e6, 400)), few=True) for x in ("a", "b")}
+    of = {r.id: {key: value[r.id[0]]} for r in (*a, *b)} | {r.id: {} for r in b[:4]}
+    row = versus._time_row(key, [(a[:4], b[:4]), (a[4:], b[4:])], of, Margins())
+    assert row and (row.result.n_a, row.result.n_b) == (4, 4)
+    assert versus._time_row(key, [(a[:4], b[:4])], of, Margins()) is None
 
 
 def test_equal_times_are_no_difference() -> None:

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from afpscope.judge import overview, sides, stats
+from afpscope.judge import overview, sides, stats, versus
 from afpscope.measure import turns
 from afpscope.saved import crowd
 from afpscope.saved.run import AB_FILE, Run
@@ -263,6 +263,19 @@ def test_a_table_is_as_wide_as_a_screen(widths: list[int], found: list[list[int]
     assert overview.blocks(10, widths, 100) == found
 
 
+def test_rows_in_which_a_server_differs_from_itself_are_no_rows_without_a_difference() -> None:
+    rows = [
+        versus.TimeRow("w", f"a{i}", "p50", stats.compare([([1.0] * 3, [1.0] * 3)]), verdict)
+        for i, verdict in enumerate((sides._FROM_ITSELF, sides._FROM_ITSELF, stats.NONE_SHOWN))
+    ]
+    a, b = (sides.Side(k, k, f"afp://{k}") for k in "ab")
+    assert sides.Pair(a, b, False, rows[:2], (), (), 0.02).said == (
+        "b against a: cannot be told in 2 rows, in which a server differs from itself"
+    )
+    said = sides.Pair(a, b, False, rows, (), (), 0.02).said
+    assert said.startswith("b against a: no difference shown in 1 row; cannot be told in 2 rows")
+
+
 def test_what_only_one_protocol_has_is_no_difference(monkeypatch: pytest.MonkeyPatch) -> None:
     """But what one server of a protocol has and the other has not is one."""
     made = [sides.Side(k, k, url, runs={"w": []}) for k, url in zip("abc", (A, A, B), strict=True)]
@@ -298,6 +311,8 @@ def test_a_row_in_which_a_server_differs_from_itself_tells_nothing(
     # Each side is one start: a difference below 20 % would have no verdict.
     assert pair["", costs.CALLS] == stats.WORSE
     assert not {stats.SLOWER, stats.FASTER, stats.WORSE, stats.BETTER} & set(other.values())
+    said = value["pairs"][0]["said"]
+    assert "cannot be told in" in said and "in which a server differs from itself" in said
     assert {("", costs.CPU), ("", costs.CALLS), ("", costs.SYNCS)} <= itself.keys() & other.keys()
 
 
@@ -427,6 +442,9 @@ def test_what_makes_servers_unequal_is_taken_from_what_was_counted(shelf: Shelf)
         ((0.32, 0.06), (0.16, 0.06), 0, False, True),
         # One did not save at all: what it would have done is not known.
         ((0.2, 0.0), (0.2, 0), 0, False, False),
+        # One never syncs, the other for one action in 61.
+        ((0.016, 0.0), (1 / 61, 1 / 61), 0, False, False),
+        ((0.0, 0.0), (1 / 61, 1 / 61), 0, True, False),
         # One of ten actions that began is not among those that ended.
         ((1.0, 1.12), (1, 1), 0.1, False, False),
         ((None, 1.0), (1, 1), 0, True, False),

@@ -12,8 +12,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define MEAN RUN_BOUND_MEAN
-#define MAX  RUN_BOUND_MAX
+#define MEAN       RUN_BOUND_MEAN
+#define MAX        RUN_BOUND_MAX
+
+#define SESSION_NS 30000000000u
 
 static const struct {
 	const char *name;
@@ -391,17 +393,26 @@ static void slo_put_value(struct slo_case *c)
 	c->to->value_of_others = apart;
 }
 
-/* Clients for whom the time is endless, as they were not served at all. */
-static bool slo_unserved(struct slo_case *c)
+/* A server ends sessions of which it hears nothing for longer: then it need not be its fault. */
+static enum slo_blame slo_blame_of_end(const struct run_load *l)
+{
+	return l->paused_ns > SESSION_NS ? BLAME_ALL : BLAME_NONE;
+}
+
+/* Clients for whom the time is endless, as they were not served at all; who may be to blame. */
+static bool slo_unserved(struct slo_case *c, enum slo_blame *blame)
 {
 	const struct run_load *l = c->of;
-	double measured_ns = (double)(l->end_ns - l->measure_ns);
+	double measured_ns = (double)l->end_ns - (double)l->measure_ns - (double)l->paused_ns;
 
-	if (run_load_doubt(l, RUN_DOUBT_MISSING, c->to->why) ||
-	    run_load_doubt(l, RUN_DOUBT_LOST, c->to->why))
+	*blame = BLAME_NONE;
+	if (run_load_doubt(l, RUN_DOUBT_MISSING, c->to->why))
 		return true;
-	return l->end_ns > l->measure_ns && measured_ns > c->slo->limit &&
-	       run_load_doubt(l, RUN_DOUBT_STARVED, c->to->why);
+	if (run_load_doubt(l, RUN_DOUBT_LOST, c->to->why)) {
+		*blame = slo_blame_of_end(l);
+		return true;
+	}
+	return measured_ns > c->slo->limit && run_load_doubt(l, RUN_DOUBT_STARVED, c->to->why);
 }
 
 /* What counts as longer than the limit: why it is broken although the value is not beyond it. */
@@ -443,12 +454,13 @@ static void slo_doubt(const struct slo_case *c, char why[static RUN_DOUBT_LEN])
 static void slo_judge_latency(struct slo_case *c)
 {
 	char why[RUN_DOUBT_LEN] = "no such action was complete";
+	enum slo_blame blame;
 	double low;
 
 	slo_put_value(c);
-	if (slo_unserved(c)) {
+	if (slo_unserved(c, &blame)) {
 		c->to->value_of_others = true;
-		slo_break(c, BLAME_NONE);
+		slo_break(c, blame);
 		return;
 	}
 	if (!c->h.n && !c->over) {
@@ -527,7 +539,7 @@ static void slo_judge_count(struct slo_case *c, uint64_t k, uint64_t n, uint64_t
 	}
 	c->to->value = (double)k / of;
 	if ((double)k / most > c->slo->limit) {
-		slo_break(c, c->slo->figure == SLO_DROPPED ? BLAME_ALL : BLAME_NONE);
+		slo_break(c, c->slo->figure == SLO_DROPPED ? BLAME_ALL : slo_blame_of_end(c->of));
 		return;
 	}
 	snprintf(why, sizeof(why), "it is not known whether %llu action%s failed",

@@ -148,6 +148,7 @@ static int replay_make(struct replay_run *f, struct err *e)
 static int replay_keep_result(struct replay_run *f, struct run_phase *p, struct err *e)
 {
 	struct run_notes *warnings = &f->w.s.run.warnings;
+	const uint64_t gone = f->about.lost + f->about.missing;
 	struct replay_done done;
 	struct run_action all;
 	int r = 0;
@@ -160,9 +161,9 @@ static int replay_keep_result(struct replay_run *f, struct run_phase *p, struct 
 	r |= replay_note_done(&done, warnings);
 	r |= replay_note_recording(f->plan, &f->about, warnings);
 	r |= replay_users_note(f->cfg, f->plan, &f->about, warnings);
-	p->replay = replay_result(f->plan, f->cfg->copies, &done, p->load);
+	p->replay = replay_result(f->plan, f->cfg->copies, gone, &done, p->load);
 	if (p->replay)
-		workload_judge(&f->w, replay_judge(&f->cfg->slos, f->plan, &done, p->load,
+		workload_judge(&f->w, replay_judge(&f->cfg->slos, f->plan, &done, gone, p->load,
 						   &p->replay->kept_up, cmd_stop));
 	if (p->replay && f->cfg->no_think)
 		p->replay->kept_up = (struct run_slo) { 0 };

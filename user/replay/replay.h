@@ -68,12 +68,13 @@ int replay_check_slos(const struct slos *s, struct err *e);
  * within a second of when they were due, or within a tenth of the time of all where that is less,
  * whatever their answers are. Late because of this program,
  * or because clients waited for each other, is not late because of the server: then it cannot be
- * told; nor of clients that did not pause, or that share a session, nor where more than one of 100
- * requests was refused or not sent that was done in the recording. Returns the worst of the limits.
+ * told; nor of clients that seldom paused, or that share a session, nor where more than one of 100
+ * requests was refused or not sent that was done in the recording, or is not in it any more (gone:
+ * so many; then no limit is kept either). Returns the worst of the limits.
  */
 enum run_slo_verdict replay_judge(const struct slos *s, const struct replay_plan *p,
-				  const struct replay_done *done, struct run_load *load,
-				  struct run_slo *kept_up, bool stopped);
+				  const struct replay_done *done, uint64_t gone,
+				  struct run_load *load, struct run_slo *kept_up, bool stopped);
 
 /* How many requests are of clients that hardly paused in the recording. */
 uint64_t replay_unpaused(const struct replay_plan *p);
@@ -88,9 +89,10 @@ void replay_say(FILE *out, const struct replay_cfg *cfg, const struct replay_pla
 int replay_note_recording(const struct replay_plan *p, const struct recording *about,
 			  struct run_notes *warnings);
 
-/* What came of a replay: warnings of the run, and what it keeps. NULL without memory. */
+/* What came of a replay: warnings of the run, and what it keeps; gone: requests that were recorded
+ * and are not in the recording. NULL without memory. */
 int replay_note_done(const struct replay_done *done, struct run_notes *warnings);
-struct run_replay *replay_result(const struct replay_plan *p, unsigned int copies,
+struct run_replay *replay_result(const struct replay_plan *p, unsigned int copies, uint64_t gone,
 				 const struct replay_done *done, const struct run_load *load);
 
 /* ---- replay_users.c: whose sessions, and who they log in as ---- */

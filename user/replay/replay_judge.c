@@ -12,7 +12,7 @@
 #define LATE_MS  1000.0
 #define LATE     0.1 /* of the time of all, where that is less */
 #define PAUSE_NS 1e7 /* a shorter time is no pause: a program sends the next request */
-#define PAUSED   0.1
+#define PAUSED   0.1 /* of its time; or as much longer as a server may be and keep up */
 
 int replay_check_slos(const struct slos *s, struct err *e)
 {
@@ -31,10 +31,21 @@ int replay_check_slos(const struct slos *s, struct err *e)
 	return 0;
 }
 
-/* Whether a client paused in the recording for more than a tenth of its time. */
+/* How late may be. */
+static double replay_late_ms(const struct replay_plan *p)
+{
+	return fmin(LATE_MS, (double)p->last_due_ns / 1e6 * LATE);
+}
+
+/*
+ * Whether a client paused in the recording for more than a tenth of its time, and so often that a
+ * server that is a tenth slower would not make it too late before it pauses: what comes late within
+ * a time without pauses adds up, and a pause takes off no more than its length.
+ */
 static bool replay_client_paused(const struct replay_plan *p, const struct replay_client_plan *c)
 {
-	double paused_ns = 0, gap_ns, span_ns;
+	const double most_ns = replay_late_ms(p) * 1e6;
+	double paused_ns = 0, late_ns = 0, gap_ns, pause_ns, span_ns;
 
 	if (c->n_steps < 2)
 		return true;
@@ -43,8 +54,13 @@ static bool replay_client_paused(const struct replay_plan *p, const struct repla
 
 		gap_ns = ((double)p->step[c->step[i + 1]].due_ns - (double)now->due_ns) *
 			 p->o.speed;
-		if (gap_ns >= (double)now->time_ns + PAUSE_NS)
-			paused_ns += gap_ns - (double)now->time_ns;
+		pause_ns = gap_ns - (double)now->time_ns;
+		pause_ns = pause_ns < PAUSE_NS ? 0 : pause_ns;
+		paused_ns += pause_ns;
+		late_ns += (gap_ns - pause_ns) * PAUSED;
+		if (late_ns > most_ns)
+			return false;
+		late_ns = fmax(late_ns - pause_ns, 0);
 	}
 	span_ns = (double)p->step[c->step[c->n_steps - 1]].due_ns -
 		  (double)p->step[c->step[0]].due_ns;
@@ -73,8 +89,8 @@ static bool replay_doubt_shared(const struct replay_plan *p, const struct run_lo
 	return true;
 }
 
-/* A client that never pauses is late with all that follows as soon as one answer takes longer, also
- * on the recorded server. At a higher speed it was to be faster than that. */
+/* A client that does not pause is late with all that follows as soon as one answer takes longer,
+ * also on the recorded server. At a higher speed it was to be faster than that. */
 static void replay_doubt(const struct replay_plan *p, const struct run_load *load,
 			 struct run_slo *kept_up)
 {
@@ -85,8 +101,8 @@ static void replay_doubt(const struct replay_plan *p, const struct run_load *loa
 		return;
 	kept_up->verdict = RUN_SLO_UNSURE;
 	snprintf(kept_up->why, sizeof(kept_up->why),
-		 "the clients of %llu of %u requests did not pause in the recording, so that all "
-		 "that takes longer adds up",
+		 "the clients of %llu of %u requests paused too seldom in the recording: all that "
+		 "takes longer adds up until they do",
 		 (unsigned long long)n, p->n_steps);
 }
 
@@ -115,22 +131,38 @@ static void replay_doubt_refused(const struct replay_done *done, struct run_slo 
 			 n, all);
 }
 
+/* What is not in the recording any more was not sent: the server had less to do. As many as may be
+ * late may be so. */
+static bool replay_doubt_gone(const struct replay_plan *p, uint64_t gone, struct run_slo *slo)
+{
+	struct replay_counts all;
+
+	replay_plan_counts(p, &all);
+	if (slo->verdict != RUN_SLO_KEPT || gone * 100 <= all.recorded + gone)
+		return false;
+	slo->verdict = RUN_SLO_UNSURE;
+	snprintf(slo->why, sizeof(slo->why),
+		 "%llu of %llu recorded requests are not in the recording any more, and were not "
+		 "sent",
+		 (unsigned long long)gone, (unsigned long long)(all.recorded + gone));
+	return true;
+}
+
 /* 99 of 100 are not late by more than a second, or a tenth of a replay that is shorter than 10 s.
  */
 static bool replay_keeps_up(struct slos *out, const struct replay_plan *p)
 {
-	const double planned_ms = (double)p->last_due_ns / 1e6;
 	char text[80];
 	struct err e;
 
 	*out = (struct slos) { .carried = true };
-	snprintf(text, sizeof(text), "p99<=%.6gms," FAILED, fmin(LATE_MS, planned_ms * LATE));
-	return planned_ms > 0 && !slo_take(out, text, &e);
+	snprintf(text, sizeof(text), "p99<=%.6gms," FAILED, replay_late_ms(p));
+	return p->last_due_ns && !slo_take(out, text, &e);
 }
 
 enum run_slo_verdict replay_judge(const struct slos *s, const struct replay_plan *p,
-				  const struct replay_done *done, struct run_load *load,
-				  struct run_slo *kept_up, bool stopped)
+				  const struct replay_done *done, uint64_t gone,
+				  struct run_load *load, struct run_slo *kept_up, bool stopped)
 {
 	const uint64_t late_n = load->late_n, late_max_ns = load->late_max_ns;
 	struct slos default_slos, given = *s;
@@ -148,9 +180,13 @@ enum run_slo_verdict replay_judge(const struct slos *s, const struct replay_plan
 		if (!replay_doubt_shared(p, load, kept_up))
 			replay_doubt(p, load, kept_up);
 		replay_doubt_refused(done, kept_up);
+		replay_doubt_gone(p, gone, kept_up);
 	}
 	given.carried = true;
 	worst = slo_judge(&given, load, NULL, stopped);
+	for (unsigned int i = 0; i < load->n_slos; i++)
+		if (replay_doubt_gone(p, gone, &load->slo[i]) && worst == RUN_SLO_KEPT)
+			worst = RUN_SLO_UNSURE;
 	load->late_n = late_n;
 	load->late_max_ns = late_max_ns;
 	return worst;

@@ -267,7 +267,7 @@ static void replay_put_due(struct run_replay *r, const struct run_load *load)
 	r->late_max_ns = load->late->max;
 }
 
-struct run_replay *replay_result(const struct replay_plan *p, unsigned int copies,
+struct run_replay *replay_result(const struct replay_plan *p, unsigned int copies, uint64_t gone,
 				 const struct replay_done *done, const struct run_load *load)
 {
 	struct run_replay *r = calloc(1, sizeof(*r));
@@ -287,7 +287,7 @@ struct run_replay *replay_result(const struct replay_plan *p, unsigned int copie
 	r->delayed = done->n_delayed;
 	r->delayed_max_ns = done->delayed_max_ns;
 	r->copies = copies;
-	r->recorded = all.recorded * copies;
+	r->recorded = (all.recorded + gone) * copies;
 	r->planned = all.planned * copies;
 	r->recorded_read_b = all.read_b * copies;
 	r->recorded_written_b = all.written_b * copies;

@@ -242,8 +242,9 @@ struct run_load {
 	uint64_t n_paused, paused_max_ns;
 	uint64_t cpu_ns, runq_ns;         /* its threads ran, and waited for a CPU: all together */
 	uint64_t cpu_max_ns, runq_max_ns; /* the one in which both together are most */
-	/* Of a rate or a number of clients that changes: both together, in the second of the
-	 * measured time and the thread in which they were most. */
+	/* Of a load whose mean may say less: both together, in the second of the measured time and
+	 * the thread in which they were most. A rate or a number of clients changes, a recording
+	 * says when, or the time before the measured one was a tenth of all or more. */
 	uint64_t busy_second_ns;
 	/*
 	 * All clients together made data and compared what was read for so long. In a closed loop

@@ -67,6 +67,12 @@ def pairs_needed(rows: int) -> int:
     return n
 
 
+def more_pairs(rows: int, made: int) -> int | None:
+    """The same; None: there are as many, and it is the rows that are too many (tails.CROWDED)."""
+    n = pairs_needed(rows)
+    return n if n > made else None
+
+
 def _starts(a: Sequence[Run], b: Sequence[Run]) -> str:
     """The doubt because of the servers' starts; empty: none."""
     runs = [*a, *b]

@@ -41,9 +41,9 @@ class OverviewRow:
 
 
 def factor(change: float) -> str:
-    """0.5 -> "1.5×"."""
+    """0.5 -> "1.5×", 0.04 -> "1.04×"."""
     times = 1 + change
-    return f"{times:.{2 if times < 1 else 1 if times < 10 else 0}f}×"
+    return f"{times:.{2 if times < 1.5 else 1 if times < 10 else 0}f}×"
 
 
 def _against(row: TimeRow | None) -> str:

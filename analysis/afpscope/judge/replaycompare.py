@@ -79,8 +79,8 @@ def _unsaid(recording: Run, runs: Sequence[Run], rows: Sequence[Served]) -> list
     return [ENGLISH["replay_unlike" if watched else "replay_unwatched"]]
 
 
-def _of_server(rows: Sequence[Served], n: int) -> list[str]:
-    """What the times inside the server say, and its calls."""
+def _of_server(rows: Sequence[Served], n: int, commands: int) -> list[str]:
+    """What the times inside the server say, and its calls; `commands`: that were recorded."""
     w, out = ENGLISH, []
     judged = [row for row in rows if row.test]
     apart = ", ".join(
@@ -93,7 +93,7 @@ def _of_server(rows: Sequence[Served], n: int) -> list[str]:
     elif apart:
         out += [w.say("replay_apart", n=n, which=apart), w["replay_cause"]]
     elif judged:
-        out.append(w.say("replay_alike", n=n))
+        out.append(w.say("replay_alike", n=n, judged=len(judged), all=commands))
     alike = [row for row in rows if row.alike]
     other = [(row.command, len(row.other_calls)) for row in alike if row.other_calls]
     if other:
@@ -115,7 +115,7 @@ def of(recording: Run, runs: Sequence[Run], least: float = replays.LEAST) -> Out
     else:
         sentences = [*replaysaid.answered(found[0]), replaysaid.kept_up(*both[0])]
         said = [" ".join(filter(None, sentences))]
-    said += _of_server(rows, len(runs))
+    said += _of_server(rows, len(runs), len(replays.accounts(recording)))
     remarks = [replaysaid.share(run, r) for run, r in both]
     remarks += [
         f"the servers of the replays, or how they were watched, differ in {text}"

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import re
 import statistics
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from functools import cached_property
@@ -17,7 +18,7 @@ from ..saved.hist import Histogram
 from ..saved.run import Run
 from ..tables import costs, values
 from ..tables.values import Row
-from . import design, stats, versus
+from . import design, spoiled, stats, tails, versus
 from .stats import Margins
 from .versus import TimeRow
 
@@ -90,7 +91,9 @@ class Syncs:
     @property
     def near(self) -> bool:
         known = [n for n in self.data if n is not None]
-        return not known or max(known) - min(known) <= max(_LEAST, _NEAR * max(known))
+        if not known or min(known) == 0 < max(known):  # one never syncs what users keep
+            return not known
+        return max(known) - min(known) <= max(_LEAST, _NEAR * max(known))
 
     @property
     def unequal(self) -> bool:
@@ -180,12 +183,21 @@ class Pair:
             if those := sorted(self.found(verdict), key=lambda r: -abs(r.result.change or 0)):
                 parts.append(f"{verdict}: {_some(those)}")
         few = len(self.found(stats.TOO_FEW))
-        told = len(self.rows) - len(self.differing) - few
+        itself = len(self.found(_FROM_ITSELF))
+        told = len(self.rows) - len(self.differing) - few - itself
         if not parts and told:
-            parts.append(f"no difference shown in {told} rows")
+            parts.append(f"no difference shown in {_rows(told)}")
+        if itself:
+            parts.append(
+                f"cannot be told in {_rows(itself)}, in which a server differs from itself"
+            )
         if few:
-            parts.append(f"not enough runs to tell in {few} rows")
+            parts.append(f"not enough runs to tell in {_rows(few)}")
         return f"{self.title}: {'; '.join(parts) or 'nothing that both have'}"
+
+
+def _rows(n: int) -> str:
+    return f"{n} row{'s' * (n != 1)}"
 
 
 def label(row: TimeRow) -> str:
@@ -309,7 +321,7 @@ class Outcome:
 
     @property
     def equally_safe(self) -> bool:
-        """For each action as many sync calls on users' files were counted of all servers."""
+        """As many sync calls on users' files were counted of all servers for the mean action."""
         return all(s.near and None not in s.data for s in self._syncs)
 
     @property
@@ -318,19 +330,22 @@ class Outcome:
         out = list(self._unmeasured())
         rows = [row for pair in self.pairs for row in pair.rows]
         if any(row.verdict == stats.TOO_FEW for row in rows):
-            n = design.pairs_needed(sum(row.result.change is not None for row in rows))
+            made = min(len(runs) for side in self.sides for runs in side.runs.values())
+            n = design.more_pairs(sum(row.result.change is not None for row in rows), made)
             out.append(
                 f"not enough runs: to show a difference in one of {len(rows)} rows, {n} runs of "
                 f"each server are needed at least (--pairs {n})"
+                if n
+                else tails.CROWDED
             )
         for side in self.sides:
             out += [f"{side.name}: {text}" for text in _warnings(side)]
-            loads = [load for run in side.all if (load := costs.load_of(run))]
-            if late := sum(load.saturated for _, load in loads):
-                out.append(
-                    f"{side.name}: the load generator had no time left in {late} of {len(loads)} "
-                    "loads: their times are its limit as well"
-                )
+            why = Counter(text for run in side.all for text in spoiled.of(run))
+            out += [
+                f"{side.name}: {text} in {n} of {len(side.all)} loads: no difference of their "
+                "times is attributed to a server"
+                for text, n in why.items()
+            ]
         for pair in self.pairs:
             limit = versus.share(max(pair.least, design.DOUBT))
             out += [
@@ -466,10 +481,15 @@ def _syncs(sides: Sequence[Side], name: str) -> Syncs:
         on = dict.fromkeys(object_ for of in found for object_ in of)
         by = {x: statistics.median(of.get(x, 0.0) for of in found) for x in on}
         data.append(by.get(costs.DATA))
-        shown = [f"{x} {n:.2f}" for x, n in by.items() if n >= _LEAST or x == costs.DATA]
+        shown = [f"{x} {_count_text(n)}" for x, n in by.items() if n >= _LEAST or x == costs.DATA]
         texts.append(", ".join(shown) or "n/a")
     what = f"sync calls of {f'a {alone}' if alone else 'an action of the mix'}"
     return Syncs(what, tuple(data), tuple(texts), shares, slack)
+
+
+def _count_text(n: float) -> str:
+    """0.00 is none at all."""
+    return f"{n:.2f}" if n >= 0.01 or n == 0 else f"{n:.1g}"
 
 
 def _middle(side: Side, row: Row) -> Middle:
@@ -531,6 +551,8 @@ def judged(sides: Sequence[Side], least: float) -> Outcome:
     for (key, (x, y, _)), made in zip(
         tests, versus.families([t for _, t in tests], of), strict=True
     ):
+        if spoiled.doubts(x, y):  # what an action costs the server is its own
+            made = spoiled.withheld(made, lambda row: bool(row.command))
         rows.setdefault(key, []).extend(made)
         zeros.setdefault(key, []).extend(versus.zeros(x, y, of))
     out = [

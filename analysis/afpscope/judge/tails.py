@@ -26,6 +26,12 @@ Block = tuple[Sequence[Histogram], Sequence[Histogram]]
 # Ways to deal the runs that are tried; the first of them, where that is enough to see that the
 # difference may be chance, and for the ends of the interval.
 _WAYS, _FIRST = 200_000, 2_000
+# Among more rows no number of runs makes a p that is small enough.
+MOST_ROWS = int(stats.ALPHA * (_WAYS + 1) / 2)
+CROWDED = (
+    f"what is p99 (all runs), or another quantile of all runs together, can be judged among "
+    f"{MOST_ROWS:,} rows at most, however many runs there are: compare fewer tests"
+)
 _PLAIN = 0.02  # a larger p needs no more ways
 _FAR = 8.0  # the largest logarithm of a ratio that is looked for
 _STEPS = 12  # of the bisection

@@ -228,6 +228,7 @@ def _time_row(key: values.Row, near: Sequence[Near], of: Times, margins: Margins
     if together:
         q = values.QUANTILES[key.figure]
         dealt = [[[v.times for v in side if v.times] for side in block] for block in found]
+        dealt = [block for block in dealt if all(block)]  # nothing is beside the others
         each = [sum(h.n for block in dealt for h in block[i]) for i in (0, 1)]
         if not all(values.are_enough(n, q) for n in each):
             return None

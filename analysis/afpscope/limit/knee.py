@@ -13,16 +13,16 @@ import math
 import re
 import statistics
 from collections import defaultdict
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
 from .. import show
 from ..errors import Failure, wrong_use
-from ..saved.crowd import MAX, MEAN, Bound, Limit, Load
+from ..saved.crowd import MAX, MEAN, TROUBLE, Bound, Limit, Load
 from ..saved.model import Phase
 from ..saved.steps import Level, Step, Sweep, middle_bound
 from ..words import ENGLISH, Words
-from . import fit
+from . import fit, latency
 from .fit import At, Bend, Crossing, Fit
 
 # Of what was offered (open loop), and of the most that was reached (closed loop).
@@ -31,9 +31,8 @@ KEPT_UP, GROWN = 0.90, 0.95
 # loads at most.
 FALLEN, LAST = 0.80, 3
 # afpscope load judges its limits itself. By another one a step is judged by what load found wrong
-# with it; in older runs, which do not say that: no more than this share of the actions failed or
-# were dropped, and each client was served.
-TROUBLE = 0.01
+# with it; in older runs, which do not say that: no more than TROUBLE of the actions failed or were
+# dropped, and each client was served.
 _UNITS = {"ns": 1.0, "us": 1e3, "µs": 1e3, "ms": 1e6, "s": 1e9}
 _QUANTILES = {"mean": MEAN, "p50": 0.5, "p90": 0.9, "p95": 0.95, "p99": 0.99, "p99.9": 0.999}
 _QUANTILES |= {"max": MAX}
@@ -45,8 +44,6 @@ _COUNT = re.compile(
     r"(?:(?P<of>.+)\.)?(?P<stat>rate>=\d+(?:\.\d+)?(?:/s)?|(?:failed|dropped)<=\d+(?:(?:\.\d+)?%)?)"
 )
 PROBE = "probe"
-# Doubts about what made it slow: the server, or the load generator.
-SPOILED = ("saturated", "paused")
 
 
 @dataclass(frozen=True)
@@ -87,7 +84,7 @@ class Slo:
         for part in self.parts or (self,):
             if part._kept_alone(phase) is None:
                 said = part._said(phase)
-                return said.why if said else part._doubt(phase)
+                return said.why if said else part._judged(phase)[1]
         return ""
 
     def _said(self, phase: Phase) -> Limit | None:
@@ -102,29 +99,26 @@ class Slo:
         except Failure:
             return False
 
-    def _doubt(self, phase: Phase) -> str:
-        doubts = phase.load.doubts if phase.load else None
+    def _judged(self, phase: Phase) -> tuple[bool | None, str]:
+        """A limit that load did not judge: whether it is kept, None: why that cannot be told."""
+        load, of_probe = phase.load, self.of == PROBE
         if not self.limit_ns:
-            return "not judged by this limit"
-        if doubts:
-            return doubts[0].text
-        return "how long the actions took that were not done is not known"
+            return None, "not judged by this limit"
+        if load is None:
+            return False, ""
+        if load.doubts is None:
+            ns, most = self.value(phase).ns, TROUBLE * max(load.n, load.arrivals or 0)
+            served = not (load.missing or load.lost or load.starved)
+            return served and ns is not None and ns <= self.limit_ns and load.undone_n <= most, ""
+        of = phase.probe if of_probe else load
+        if of is None:
+            return None, "there was no probe"
+        q, name = _QUANTILES[self.stat], None if of_probe else self.of
+        return latency.Case(of, q, name, self.limit_ns, load if of_probe else None).judged()
 
     def _kept_alone(self, phase: Phase) -> bool | None:
-        value, load = self.value(phase), phase.load
         said = self._said(phase)
-        if said:
-            return said.kept
-        if not self.limit_ns:
-            return None
-        if load is None or value.ns is None or load.missing or load.lost or load.starved:
-            return False
-        if load.doubts is None:
-            lost = load.failed + (load.no_room or 0)
-            return value.ns <= self.limit_ns and lost <= TROUBLE * max(load.n, load.arrivals or 0)
-        if value.ns > self.limit_ns:
-            return None if any(x.what in SPOILED for x in load.doubts) else False
-        return None if load.doubts or value.at_least else True
+        return said.kept if said else self._judged(phase)[0]
 
 
 class KeptUp(Slo):
@@ -446,10 +440,10 @@ def _counted(level: Level, limit: Slo | None, w: Words) -> str:
     if not limit:
         return f"{show.rate(level.achieved)}/s"
     phases = level.phases
-    kept = sum(limit.kept(p) is True for p in phases)
+    told = [kept for p in phases if (kept := limit.kept(p)) is not None]
     value = middle_bound(limit.value(p) for p in phases)
     time = show.time(value.ns, value.at_least)
-    text = w.say("knee_kept", time=time, kept=kept, n=len(phases))
+    text = w.say("knee_kept", time=time, kept=sum(told), n=len(told))
     if any(limit.kept(p) is False and (limit.value(p).ns or 0) <= limit.limit_ns for p in phases):
         return w.say("knee_trouble", text=text)
     return text
@@ -464,7 +458,12 @@ def _told(sweep: Sweep, limit: Slo | None, text: str, w: Words) -> str:
         return text
     why = next(limit.why_not_told(p) for p in unsure[0].phases if limit.kept(p) is None)
     values = ", ".join(x.text for x in unsure)
-    return w.say("knee_untold", text=text, values=values, why=why)
+    return w.say("knee_untold", text=text, values=values, why=w.told(why))
+
+
+def _failed(sweep: Sweep, wanted: Callable[[float], bool]) -> str:
+    """The values, by their ranks, at which steps failed."""
+    return ", ".join(dict.fromkeys(s.value for s in sweep.failed if wanted(sweep.rank(s.size))))
 
 
 def _growth_text(sweep: Sweep, below: Level | None, at: Level | None, w: Words) -> str:
@@ -473,7 +472,11 @@ def _growth_text(sweep: Sweep, below: Level | None, at: Level | None, w: Words) 
         return w.say("knee_grown", at=_name(sweep, at.text, w), of_at=of_at, share=1 - GROWN)
     if not below:
         return w["knee_single" if sweep.levels else "knee_none"]
-    return w.say("knee_growing", at=_name(sweep, sweep.levels[-1].text, w))
+    last = sweep.levels[-1]
+    name = _name(sweep, last.text, w)
+    if failed := _failed(sweep, lambda rank: rank >= sweep.rank(last.value)):
+        return w.say("knee_growing_failed", at=name, failed=failed)
+    return w.say("knee_growing", at=name)
 
 
 def _exceptions(sweep: Sweep, below: Level | None, of: Sequence[Judged]) -> list[str]:
@@ -499,15 +502,23 @@ def _text(
     below, above = levels
     if not below and not above:
         return w["knee_unsure" if sweep.levels else "knee_none"]
-    if not below:
-        above = sweep.levels[0]
+    told = {rank for rank, _ in of}
+    first = next(x for x in sweep.levels if sweep.rank(x.value) in told)
+    above = above if below else first
     known = {"below": below, "above": above}
     values = {key: _name(sweep, x.text, w) for key, x in known.items() if x}
     values |= {f"of_{key}": _counted(x, limit, w) for key, x in known.items() if x}
     what = w["knee_replay"] if isinstance(limit, KeptUp) else None
     what = what or w.say("knee_slo", slo=limit.text) if limit else w.say("knee_rate", share=KEPT_UP)
-    which = "between" if below and above else "higher" if below else "lower"
-    if but := ", ".join(_exceptions(sweep, below, of)):
-        which = "mixed" if which == "higher" else which
-    text = w.say(f"knee_{which}", what=what, but=but, **values)
-    return w.say("knee_except", text=text, but=but) if but and which == "between" else text
+    but = ", ".join(_exceptions(sweep, below, of))
+    end = sweep.rank((below or first).value)
+    failed = _failed(sweep, lambda rank: rank >= end if below else rank < end)
+    if below and above:
+        which = "between"
+    elif below:
+        unknown = "beyond" if below.value != sweep.levels[-1].value else ""
+        which = "failed" if failed else unknown or ("mixed" if but else "higher")
+    else:
+        which = "lowest" if failed or first.value != sweep.levels[0].value else "lower"
+    text = w.say(f"knee_{which}", what=what, but=but, failed=failed, **values)
+    return w.say("knee_except", text=text, but=but) if but and which != "mixed" else text

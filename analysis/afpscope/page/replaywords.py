@@ -64,7 +64,8 @@ WORDS: dict[str, str] = {
     "replay_unheard": "The recording has no times of the server by AFP command.",
     "replay_calls_same": (
         "Of commands with as many requests in both, the server made as many system calls, to one "
-        "in {of} requests or two in all."
+        "in {of} requests or two in all. Calls that do not depend on the request alone, such as "
+        "waits and those on the {database}, may differ by more."
     ),
     "replay_calls_other": "The server made another number of system calls for: {which}.",
     "replay_few": (
@@ -72,16 +73,17 @@ WORDS: dict[str, str] = {
         "({n}): {least} at least show by how much runs differ by chance."
     ),
     "replay_apart": (
-        "Times inside the server that differ from the recording by more than {n} replays vary: "
-        "{which}."
+        "Times inside the server (p50) that differ from the recording by more than {n} replays "
+        "vary: {which}."
     ),
     "replay_cause": (
         "The recording is of one time only, so that it cannot be told whether that is the server: "
         "replay it on the recorded server as well, in turn, and compare the replays."
     ),
     "replay_alike": (
-        "No time inside the server is shown to differ from the recording by more than {n} replays "
-        "vary."
+        "No p50 inside the server is shown to differ from the recording by more than {n} replays "
+        "vary. That is of {judged} of the {all} recorded commands: those of which there were "
+        "enough requests, and as many. p99 is not judged."
     ),
     "replay_all_of": "Answered as recorded: all {n:,} requests, in each of {of} replays.",
     "replay_kept_of": "The server kept up in {n} of {of} replays.",

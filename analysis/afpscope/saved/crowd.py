@@ -13,6 +13,10 @@ from .node import Node
 NS_PER_S = 1_000_000_000
 # For runs that do not say themselves whether the generator had time left and was on time.
 _BUSY, _LATE = 0.9, 0.01
+# Doubts about what made it slow: the server, or the load generator.
+SPOILED = ("saturated", "paused")
+# Of the actions, that may have failed or found no room in a load that is judged by the others.
+TROUBLE = 0.01
 # In place of a quantile, as in user/run/bound.h.
 MEAN, MAX = 0.0, 1.0
 
@@ -182,6 +186,9 @@ class Load:
     seconds_each: int = 1  # of each of `seconds`
     silence: Silence | None = None  # older runs: None
     rtt_ns: float | None = None  # of the clients' connections; None: not measured
+    outlasting: int = 0  # closed loop: actions under way at the end, which are in no latency
+    outlasting_max_ns: int = 0  # how long the longest of them took; older runs: 0
+    paused_ns: int = 0  # the generator did not run for so long; older runs: 0
 
     @property
     def n(self) -> int:
@@ -190,6 +197,11 @@ class Load:
     @property
     def failed(self) -> int:
         return sum(a.failed for a in self.actions)
+
+    @property
+    def undone_n(self) -> int:
+        """Actions that failed or were dropped."""
+        return self.failed + (self.no_room or 0)
 
     @property
     def mixed(self) -> bool:
@@ -478,6 +490,9 @@ def parse(node: Node) -> Load:
         node.get_int("seconds_each") or 1,
         _silence(node.get("silence")),
         node.get_number("rtt_ns"),
+        node.get_int("outlasting") or 0,
+        node.get_int("outlasting_max_ns") or 0,
+        node.get_int("paused_ns") or 0,
     )
 
 

@@ -11,7 +11,7 @@ from functools import cached_property
 from pathlib import Path
 
 from .. import show
-from ..errors import Failure, wrong_use
+from ..errors import INTERRUPTED, Failure, wrong_use
 from .crowd import Bound, Load
 from .model import Phase
 from .node import Node, load
@@ -106,6 +106,12 @@ class Sweep:
     @property
     def measured(self) -> list[Step]:
         return [s for s in self.steps if s.load]
+
+    @property
+    def failed(self) -> list[Step]:
+        """The steps without a complete run, the least load first; not those that a signal ended."""
+        found = [s for s in self.steps if s.trouble and s.exit not in (None, INTERRUPTED)]
+        return sorted(found, key=lambda s: self.rank(s.size))
 
     @property
     def open_loop(self) -> bool:

@@ -132,7 +132,7 @@ def strays(key: Key, requests: int, of: int = STRAY_OF) -> int:
     """How many calls more or less are insignificant, as when two times fall in one second."""
     is_call = key[2] not in ("requests", "errors")
     if of < STRAY_OF and key[4] == DATABASE_FILE:
-        return max(_CHECKPOINT, requests)
+        return max(_CHECKPOINT, requests // of)
     return max(2, requests // of) if is_call and (requests >= of or of < STRAY_OF) else 0
 
 

@@ -12,7 +12,7 @@ import json
 from collections.abc import Iterator
 from datetime import UTC, datetime
 
-from ..judge import versus
+from ..judge import spoiled, versus
 from ..saved import hist
 from ..saved.hist import Histogram
 from ..saved.run import Run
@@ -39,10 +39,11 @@ def _started(run: Run) -> str | None:
 
 
 def _runs(run: Run, trace: Trace | None) -> tuple[Rows, Columns]:
+    doubts = [*run.doubts, *spoiled.of(run)]
     row = {
         "id": run.id, "name": run.name, "command": run.command, "set": run.set, "kind": run.kind,
         "version": run.version, "started": _started(run), "complete": run.complete,
-        "trusted": not run.doubts, "doubts": list(run.doubts), "alike": alike(run),
+        "trusted": not doubts, "doubts": doubts, "alike": alike(run),
         "offset_ns": trace.offset_ns if trace else None, "verdict": run.verdict,
         "cause": run.diagnosed.key if run.diagnosed else None,
     }  # fmt: skip

@@ -199,6 +199,38 @@ static void clients_that_were_not_served_break_a_limit_of_time(void **state)
 	judges(LOST, "p99<=100s,rate>=1", RUN_SLO_BROKEN, NULL);
 }
 
+static void a_generator_that_did_not_run_may_have_cost_sessions(void **state)
+{
+	struct run_load *l;
+
+	(void)state;
+	/* in minutes in which it did not run a server ends the sessions, and what they asked for */
+	l = made(LOST, false);
+	l->n_lost = 3;
+	l->n_pauses = 1;
+	l->end_ns += 180 * S;
+	for (int i = 0; i < 2; i++) {
+		l->paused_ns = i ? 180 * S : 2 * S;
+		l->action[0].failed = 3;
+		assert_int_equal(verdict_of(l, NULL, "p99<=1s", NULL),
+				 i ? RUN_SLO_UNSURE : RUN_SLO_BROKEN);
+		assert_non_null(strstr(l->slo[0].why, i ? "did not run for 180.0 s" : "3 of 10"));
+		assert_int_equal(verdict_of(l, NULL, "failed<=0", NULL),
+				 i ? RUN_SLO_UNSURE : RUN_SLO_BROKEN);
+	}
+	l->client[0].opened = false;
+	assert_int_equal(verdict_of(l, NULL, "p99<=1s", NULL), RUN_SLO_BROKEN);
+	run_load_free(l);
+	/* what is left of the measured time was no longer than the limit */
+	l = made(STARVED, false);
+	l->n_pauses = 1;
+	l->paused_ns = 9500 * MS;
+	assert_int_equal(verdict_of(l, NULL, "p99<=1s", NULL), RUN_SLO_UNSURE);
+	l->paused_ns = S;
+	assert_int_equal(verdict_of(l, NULL, "p99<=1s", NULL), RUN_SLO_BROKEN);
+	run_load_free(l);
+}
+
 static void what_the_generator_may_have_done_is_not_the_servers(void **state)
 {
 	struct run_load *l;
@@ -494,6 +526,7 @@ int main(void)
 		cmocka_unit_test(a_limit_of_failures_allows_them_in_the_others),
 		cmocka_unit_test(clients_that_were_not_served_break_a_limit_of_time),
 		cmocka_unit_test(what_the_generator_may_have_done_is_not_the_servers),
+		cmocka_unit_test(a_generator_that_did_not_run_may_have_cost_sessions),
 		cmocka_unit_test(a_rate_is_not_kept_by_what_is_done_later),
 		cmocka_unit_test(a_rate_of_one_kind_is_at_least_without_all_that_was_done_later),
 		cmocka_unit_test(what_has_no_latency_may_have_any),

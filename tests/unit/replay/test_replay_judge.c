@@ -21,7 +21,9 @@ struct case_ {
 	uint64_t late_ns;
 	uint64_t n_delayed, delayed_ns; /* by the replay itself */
 	uint64_t cpu_ns;                /* its busiest thread */
+	uint64_t busy_ns;               /* in its busiest second */
 	uint64_t pause_ns;              /* after each request; 0: a second */
+	uint64_t copies_ns;             /* each of the last 50 requests took so long, without one */
 	double speed;                   /* 0: 1 */
 };
 
@@ -39,12 +41,14 @@ static const struct replay_plan *planned(struct plan *to, const struct case_ *x)
 {
 	const double speed = x->speed > 0 ? x->speed : 1;
 	const uint64_t each_ns = MS + (x->pause_ns ? x->pause_ns : S);
+	uint64_t due_ns = 0;
 
 	*to = (struct plan) { 0 };
 	for (uint32_t i = 0; i < STEPS; i++) {
-		to->step[i].time_ns = MS;
-		to->step[i].due_ns = (uint64_t)((double)(i * each_ns) / speed);
+		to->step[i].time_ns = x->copies_ns && i >= STEPS / 2 ? x->copies_ns : MS;
+		to->step[i].due_ns = (uint64_t)((double)due_ns / speed);
 		to->of_client[i] = i;
+		due_ns += x->copies_ns && i >= STEPS / 2 ? x->copies_ns : each_ns;
 	}
 	to->client = (struct replay_client_plan) { .n_steps = STEPS, .step = to->of_client };
 	to->p.o.speed = speed;
@@ -65,6 +69,7 @@ static struct run_load *made(const struct case_ *x)
 	l->client[0].opened = true;
 	l->end_ns = l->done_ns = 10 * S;
 	l->cpu_max_ns = x->cpu_ns;
+	l->busy_second_ns = x->busy_ns;
 	a->name = "read";
 	a->n = x->n + x->failed;
 	a->failed = x->failed;
@@ -81,7 +86,7 @@ static enum run_slo_verdict judged(const struct case_ *x, struct run_slo *kept_u
 	struct slos none = { 0 };
 	struct plan p;
 
-	assert_int_equal(replay_judge(&none, planned(&p, x), &done, l, kept_up, false),
+	assert_int_equal(replay_judge(&none, planned(&p, x), &done, 0, l, kept_up, false),
 			 RUN_SLO_KEPT);
 	assert_int_equal(l->n_slos, 0);
 	assert_int_equal(l->late_max_ns, 0);
@@ -138,17 +143,17 @@ static void a_server_that_refuses_what_was_done_is_not_said_to_keep_up(void **st
 	planned(&p, &(struct case_) { .n = 1000 });
 	done.n[STORE_READ][REPLAY_AS_RECORDED] = 990;
 	done.n[STORE_PROBE][REPLAY_NEW_ERROR] = done.n_refused_anew = 10;
-	replay_judge(&none, &p.p, &done, l, &kept_up, false);
+	replay_judge(&none, &p.p, &done, 0, l, &kept_up, false);
 	assert_int_equal(kept_up.verdict, RUN_SLO_KEPT);
 	done.n[STORE_READ][REPLAY_UNSENT] = 1;
 	done.n_refused_anew++;
-	replay_judge(&none, &p.p, &done, l, &kept_up, false);
+	replay_judge(&none, &p.p, &done, 0, l, &kept_up, false);
 	assert_int_equal(kept_up.verdict, RUN_SLO_UNSURE);
 	assert_string_equal(kept_up.why, "11 of 1001 requests were refused, or not sent, that were "
 					 "done in the recording");
 	done = (struct replay_done) { .n_refused_anew = 1 };
 	done.n[STORE_READ][REPLAY_UNSENT] = 20;
-	replay_judge(&none, &p.p, &done, l, &kept_up, false);
+	replay_judge(&none, &p.p, &done, 0, l, &kept_up, false);
 	assert_int_equal(kept_up.verdict, RUN_SLO_UNSURE);
 	assert_string_equal(kept_up.why, "1 of 20 requests was refused, or not sent, that was done "
 					 "in the recording");
@@ -168,7 +173,7 @@ static void what_was_refused_before_too_does_not_count(void **state)
 	planned(&p, &(struct case_) { .n = 1000 });
 	done.n[STORE_READ][REPLAY_AS_RECORDED] = 500;
 	done.n[STORE_GET_XATTR][REPLAY_LACKS] = 500;
-	replay_judge(&none, &p.p, &done, l, &kept_up, false);
+	replay_judge(&none, &p.p, &done, 0, l, &kept_up, false);
 	assert_int_equal(kept_up.verdict, RUN_SLO_KEPT);
 	run_load_free(l);
 }
@@ -196,6 +201,8 @@ static void a_replay_without_time_left_says_nothing_of_the_server(void **state)
 	expect((struct case_) { .n = 1000, .cpu_ns = 9900 * MS }, RUN_SLO_UNSURE);
 	expect((struct case_) { .n = 1000, .late = 900, .late_ns = 5 * S, .cpu_ns = 9900 * MS },
 	       RUN_SLO_UNSURE);
+	expect((struct case_) { .n = 1000, .late = 900, .late_ns = 5 * S, .busy_ns = 970 * MS },
+	       RUN_SLO_UNSURE);
 }
 
 /* At a higher speed it was to be faster than it was. */
@@ -215,6 +222,48 @@ static void a_client_that_never_paused_does_not_tell(void **state)
 	expect(x, RUN_SLO_KEPT);
 }
 
+/* It paused for most of the recording, and at its end not for 10 s. */
+static void a_client_that_paused_and_then_copied_does_not_tell(void **state)
+{
+	struct case_ x = { .n = 1000, .late = 900, .late_ns = 5 * S, .copies_ns = 190 * MS };
+	struct run_slo kept_up;
+
+	(void)state;
+	assert_int_equal(judged(&x, &kept_up), RUN_SLO_BROKEN);
+	x.copies_ns = 210 * MS;
+	assert_int_equal(judged(&x, &kept_up), RUN_SLO_UNSURE);
+	assert_non_null(strstr(kept_up.why, "of 100 of 100 requests paused too seldom"));
+	x.late = 0;
+	assert_int_equal(judged(&x, &kept_up), RUN_SLO_KEPT);
+}
+
+/* 40 of 100 were lost while it was recorded; of 100 one may be. */
+static void a_server_that_was_not_sent_all_is_not_said_to_keep_up(void **state)
+{
+	const struct replay_done done = { 0 };
+	struct run_load *l = made(&(struct case_) { .n = 1000 });
+	struct slos slos = { 0 };
+	struct run_slo kept_up;
+	struct plan p;
+	struct err e;
+
+	(void)state;
+	planned(&p, &(struct case_) { .n = 1000 });
+	p.p.counts[1].recorded = 60;
+	slo_take(&slos, "p99<=2s", &e);
+	for (uint64_t gone = 0; gone <= 40; gone += 40) {
+		assert_int_equal(replay_judge(&slos, &p.p, &done, gone, l, &kept_up, false),
+				 gone ? RUN_SLO_UNSURE : RUN_SLO_KEPT);
+		assert_int_equal(kept_up.verdict, gone ? RUN_SLO_UNSURE : RUN_SLO_KEPT);
+		if (!gone)
+			continue;
+		assert_string_equal(kept_up.why, "40 of 100 recorded requests are not in the "
+						 "recording any more, and were not sent");
+		assert_string_equal(l->slo[0].why, kept_up.why);
+	}
+	run_load_free(l);
+}
+
 /* The one before may have been late, and the time between two of them is no pause. */
 static void sessions_that_share_a_place_do_not_tell_who_was_late(void **state)
 {
@@ -230,13 +279,13 @@ static void sessions_that_share_a_place_do_not_tell_who_was_late(void **state)
 	p.p.n_sessions = 2;
 	for (unsigned int speed = 1; speed <= 2; speed++) {
 		p.p.o.speed = speed;
-		replay_judge(&none, &p.p, &done, l, &kept_up, false);
+		replay_judge(&none, &p.p, &done, 0, l, &kept_up, false);
 		assert_int_equal(kept_up.verdict, RUN_SLO_UNSURE);
 		assert_string_equal(kept_up.why, "sessions that share a place (--sessions) wait "
 						 "for the one before to end");
 	}
 	p.p.n_sessions = 1;
-	replay_judge(&none, &p.p, &done, l, &kept_up, false);
+	replay_judge(&none, &p.p, &done, 0, l, &kept_up, false);
 	assert_int_equal(kept_up.verdict, RUN_SLO_BROKEN);
 	run_load_free(l);
 }
@@ -253,7 +302,7 @@ static void limits_are_judged_besides(void **state)
 	(void)state;
 	planned(&p, &(struct case_) { .n = 1 });
 	assert_int_equal(slo_take(&s, "p99<=10ms,read.p50<=1s", &e), 0);
-	assert_int_equal(replay_judge(&s, &p.p, &done, l, &kept_up, false), RUN_SLO_UNSURE);
+	assert_int_equal(replay_judge(&s, &p.p, &done, 0, l, &kept_up, false), RUN_SLO_UNSURE);
 	assert_int_equal(kept_up.verdict, RUN_SLO_KEPT);
 	assert_int_equal(l->n_slos, 2);
 	assert_int_equal(l->slo[0].verdict, RUN_SLO_UNSURE);
@@ -288,6 +337,8 @@ int main(void)
 		cmocka_unit_test(late_because_of_the_replay_itself_is_not_told),
 		cmocka_unit_test(a_replay_without_time_left_says_nothing_of_the_server),
 		cmocka_unit_test(a_client_that_never_paused_does_not_tell),
+		cmocka_unit_test(a_client_that_paused_and_then_copied_does_not_tell),
+		cmocka_unit_test(a_server_that_was_not_sent_all_is_not_said_to_keep_up),
 		cmocka_unit_test(sessions_that_share_a_place_do_not_tell_who_was_late),
 		cmocka_unit_test(limits_are_judged_besides),
 		cmocka_unit_test(a_limit_of_no_request_is_refused),

@@ -1,0 +1,95 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""Loads and replays whose figures are not their server's: the load generator was their limit, or
+clients were not served, so that those who were had a faster server.
+
+Such a difference may have another cause, however large it is, and one that is there may be hidden.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
+
+from ..saved.crowd import SPOILED, TROUBLE, Load
+from ..saved.model import Phase
+from ..saved.run import Run
+from . import replaysaid, stats, versus
+from .versus import TimeRow
+
+GENERATOR = "the load generator had no time left, or did not run"
+UNSERVED = "clients had no session, lost it or completed nothing"
+UNDONE = f"more than {TROUBLE:.0%} of the actions failed or were dropped"
+OTHERWISE = f"more than {TROUBLE:.0%} of the requests were not answered as recorded"
+
+
+def _is_short(load: Load) -> bool:
+    """Of time for itself."""
+    return load.busy or any(x.what in SPOILED for x in load.doubts or ())
+
+
+def _of_phase(p: Phase) -> Iterator[str]:
+    loads = [load for load in (p.load, p.probe) if load]
+    if any(map(_is_short, loads)):
+        yield GENERATOR
+    if any(load.missing or load.lost or load.starved for load in loads):
+        yield UNSERVED
+    if p.replay:
+        if p.replay.planned - p.replay.as_recorded > TROUBLE * p.replay.planned:
+            yield OTHERWISE
+    elif any(x.undone_n > TROUBLE * max(x.n, x.arrivals or 0) for x in loads):
+        yield UNDONE
+
+
+def of(run: Run) -> list[str]:
+    """Why; empty: its figures are its server's, or it is no load."""
+    found = (text for p in run.whole_phases if p.load for text in _of_phase(p))
+    return list(dict.fromkeys(found))
+
+
+def doubts(a: Sequence[Run], b: Sequence[Run]) -> list[str]:
+    """The same of two sides, with the number of runs; a single one is enough."""
+    n: dict[str, list[int]] = defaultdict(lambda: [0, 0])
+    for i, side in enumerate((a, b)):
+        for text in (text for run in side for text in of(run)):
+            n[text][i] += 1
+    sides = (("A", a), ("B", b))
+    return [
+        f"{text} in "
+        + " and ".join(
+            f"{k} of {len(side)} runs of {name}"
+            for k, (name, side) in zip(each, sides, strict=True)
+            if k
+        )
+        for text, each in n.items()
+    ]
+
+
+def remarks(a: Sequence[Run], b: Sequence[Run]) -> list[str]:
+    """What loads say of themselves: of several runs that say it the first."""
+    found: dict[tuple[str, str], list[str]] = defaultdict(list)
+    for name, side in (("A", a), ("B", b)):
+        for p in (p for run in side for p in run.whole_phases if p.load):
+            if not p.replay:
+                for doubt in (p.load.doubts if p.load else None) or ():
+                    found[name, doubt.what].append(doubt.text)
+            elif p.replay.as_recorded != p.replay.planned:
+                found[name, OTHERWISE].append(" ".join(replaysaid.answered(p.replay)))
+    return [
+        f"{name}: {texts[0]}" + (f" (one of the {len(texts)} that say so)" if texts[1:] else "")
+        for (name, _), texts in found.items()
+    ]
+
+
+def withheld(
+    rows: Sequence[TimeRow], wanted: Callable[[TimeRow], bool] = lambda _: True
+) -> list[TimeRow]:
+    """The rows, those that are wanted without a verdict on the servers: what differs has an unclear
+    cause, and none is the same."""
+    unclear = dict.fromkeys((*stats.GOOD, *stats.BAD), stats.UNCLEAR)
+    same = dict.fromkeys((stats.SAME, versus.IN_PART, versus.FEW_RUNS), stats.NONE_SHOWN)
+    words = unclear | same
+    return [
+        replace(row, verdict=words.get(row.verdict, row.verdict)) if wanted(row) else row
+        for row in rows
+    ]
