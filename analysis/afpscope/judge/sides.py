@@ -309,8 +309,9 @@ class Outcome:
 
     @property
     def equally_safe(self) -> bool:
-        """For each action as many sync calls on users' files were counted of all servers."""
-        return all(s.near and None not in s.data for s in self._syncs)
+        """For each action as many sync calls on users' files were counted of all servers; not of
+        one, which has none to be compared with."""
+        return len(self.sides) > 1 and all(s.near and None not in s.data for s in self._syncs)
 
     @property
     def remarks(self) -> list[str]:
