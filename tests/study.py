@@ -102,14 +102,16 @@ def _smb(stack: contextlib.ExitStack, name: str, share: str, cpu: str) -> Starte
 
 
 def _settings(conf: Path, share: str) -> str:
-    """The global section and that of the share, without what is only about places."""
-    wanted, out = False, []
+    """The global section and that of the share, without what is only about places. Of a setting
+    that a section has twice only the last, which is the one that counts."""
+    wanted, out = False, {}
     for line in conf.read_text().splitlines():
         if line.startswith("["):
-            wanted = line.strip("[]").lower() in ("global", share)
+            section = line.strip("[]").lower()
+            wanted = section in ("global", share)
         if wanted and not re.search(r"= .*/|port|pw|listen|server = |netbios|interfaces", line):
-            out.append(line)
-    return "\n".join(filter(None, out))
+            out[section, line.partition("=")[0].strip()] = line
+    return "\n".join(filter(None, out.values()))
 
 
 def _cpus() -> tuple[str, str]:

@@ -47,6 +47,7 @@ _SCREENS = (
 )  # of user/report/screen, whose tables are in tables.json, too
 _SAYS = (
     "doctor/answers",
+    "doctor/asked",
     "doctor/clients",
     "doctor/diagnose",
     "doctor/diagnose_load",
@@ -155,7 +156,7 @@ _TABLES = (
     "bpf/storage.h",
     "user/run/account.c",
     "user/run/kind.h",
-    "user/run/result.c",
+    "user/run/result.h",
     "user/run/run.h",
     "user/doctor/rules/rules_transfer.h",
     "user/kinds/gluster/gluster.c",

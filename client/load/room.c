@@ -4,20 +4,73 @@
 
 #include "load/load.h"
 
+#include <limits.h>
+#include <stdio.h>
+#include <string.h>
+#include <strings.h>
+
+#define BUNDLES_MAX 16 /* that are looked into: one will do */
+
+/* Time Machine has this in each bundle of its own; others that use such disk images do not. */
+#define TIME_MACHINES "com.apple.TimeMachine.MachineID.plist"
+
+struct room_bundles {
+	unsigned int n;
+	char name[BUNDLES_MAX][NAME_MAX + 1];
+};
+
+static void room_found(struct store_op *op, const char *name)
+{
+	struct room_bundles *b = op->user;
+	const char *end = strrchr(name, '.');
+
+	if (end && (!strcasecmp(end, ".sparsebundle") || !strcasecmp(end, ".backupbundle")) &&
+	    b->n < BUNDLES_MAX)
+		snprintf(b->name[b->n++], sizeof(b->name[0]), "%s", name);
+}
+
+/* *keeps: there are backups of Time Machine in dir. Where dir may not be listed it is not known. */
+static int room_look(struct store *s, struct store_dir dir, bool *keeps, struct err *e)
+{
+	struct room_bundles b = { 0 };
+	struct store_op op;
+	int r = store_list(s, dir, room_found, &b, &op, e);
+
+	if (r < 0)
+		return r;
+	for (unsigned int i = 0; i < b.n && !*keeps; i++) {
+		op = (struct store_op) { .verb = STORE_LOOKUP, .dir = dir, .name = b.name[i] };
+		r = store_call(s, &op, e);
+		if (!r && op.result == STORE_OK) {
+			op = (struct store_op) { .verb = STORE_PROBE,
+						 .dir = op.made,
+						 .name = TIME_MACHINES };
+			r = store_call(s, &op, e);
+			*keeps = op.result == STORE_OK;
+		}
+		if (r)
+			return r;
+	}
+	return 0;
+}
+
 int room_check(struct store *s, const struct room_need *need, struct err *e)
 {
 	const char *force = need->force ? need->force : "--force";
 	struct store_op op = { .verb = STORE_ROOM, .dir = s->root[need->volume] };
 	int r = store_call(s, &op, e);
+	bool keeps = op.keeps_backups;
 
-	if (r || op.result != STORE_OK)
+	if (!r && !op.tells_backups)
+		r = room_look(s, s->root[need->volume], &keeps, e);
+	if (r)
 		return r;
-	if (op.keeps_backups)
+	if (keeps)
 		return err_set(e, LOAD_REFUSED,
 			       "%s is a destination of Time Machine: a load may spoil the backups "
 			       "of Macs or take their room (use another volume, or %s)",
 			       need->where, force);
-	if (op.done / 2 >= need->bytes)
+	if (op.result != STORE_OK || op.done / 2 >= need->bytes)
 		return 0;
 	return err_set(e, LOAD_REFUSED,
 		       "the files of this run take %.1f MB, and %s has %.1f MB free: twice as much "

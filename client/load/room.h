@@ -19,8 +19,10 @@ struct room_need {
 
 /*
  * Whether the volume is no destination of Time Machine backups, and has twice the bytes free, as
- * its server or file system reports it, quotas included: others go on working there. 0, also where
- * nobody reports what is free; LOAD_REFUSED or a negative errno with a text.
+ * its server or file system reports it, quotas included: others go on working there. Which volumes
+ * are destinations an AFP server says; elsewhere those are that have a bundle of Time Machine's
+ * beside what the load will make. 0, also where nobody reports what is free; LOAD_REFUSED or a
+ * negative errno with a text.
  */
 int room_check(struct store *s, const struct room_need *need, struct err *e);
 

@@ -89,11 +89,11 @@ struct rx_call *rx_endpoint_begin(struct rx_endpoint *ep, struct rx_conn *conn, 
 /* Why a peer could not be reached, static; NULL: it was not so. */
 const char *rx_endpoint_refused(const struct rx_endpoint *ep);
 /*
- * Asks a server something outside of calls: DEBUG with this payload. Not kept: who asked asks
- * again. 0, also where the kernel takes nothing now; else the socket is lost.
+ * Asks a server something outside of calls: type is RX_DEBUG, with this payload, or RX_VERSION. Not
+ * kept: who asked asks again. 0, also where the kernel takes nothing now; else the socket is lost.
  */
 int rx_endpoint_ask(struct rx_endpoint *ep, const struct sockaddr_in *to, uint32_t number,
-		    struct rbuf payload);
+		    enum rx_packet_type type, struct rbuf payload);
 
 /* ---- both ---- */
 

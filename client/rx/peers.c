@@ -220,11 +220,12 @@ struct rx_call *rx_endpoint_begin(struct rx_endpoint *ep, struct rx_conn *conn, 
 }
 
 int rx_endpoint_ask(struct rx_endpoint *ep, const struct sockaddr_in *to, uint32_t number,
-		    struct rbuf payload)
+		    enum rx_packet_type type, struct rbuf payload)
 {
-	const struct rx_header h = {
-		.call = number, .serial = 1, .type = RX_DEBUG, .flags = RX_FROM_CLIENT | RX_LAST
-	};
+	const struct rx_header h = { .call = number,
+				     .serial = 1,
+				     .type = (uint8_t)type,
+				     .flags = RX_FROM_CLIENT | RX_LAST };
 	uint8_t data[RX_HEADER_LEN + RX_DATA_LEN];
 	struct wbuf w = wbuf_of(data, sizeof(data));
 

@@ -523,6 +523,7 @@ static bool afp_ops_decode(struct store_op *op, const struct afp_op *in)
 	case STORE_LENGTH:
 		return decode_length(op, in);
 	case STORE_ROOM:
+		op->tells_backups = true;
 		return afp_get_room(in, &op->done, &op->keeps_backups);
 	case STORE_LOOKUP:
 		return decode_found(op, in);

@@ -91,6 +91,7 @@ static void store_rx_complete(struct store_rx *x, struct rx_slot *slot)
 static int store_rx_ask(struct store_rx *x, struct rx_slot *slot)
 {
 	int r = rx_endpoint_ask(x->ep, &x->to, slot->number,
+				slot->op->how == STORE_RX_ASK ? RX_DEBUG : RX_VERSION,
 				rbuf_of(slot->op->head, slot->op->head_len));
 
 	slot->asked_ns = x->now_ns;
@@ -315,7 +316,7 @@ static int submit_rx(struct store *s, struct store_op *op, struct err *e)
 	if (!slot)
 		return -EAGAIN;
 	slot->progress_ns = x->now_ns;
-	if (op->how == STORE_RX_ASK) {
+	if (op->how == STORE_RX_ASK || op->how == STORE_RX_ASK_VERSION) {
 		slot->call = NULL;
 		slot->op = op;
 		slot->number = ++x->n_asked;

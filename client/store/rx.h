@@ -7,8 +7,12 @@
 #include "rx/endpoint.h"
 #include "store/store.h"
 
-/* The "how" of an operation that is a question outside of calls: its head is what is asked. */
-#define STORE_RX_ASK 0x100
+/*
+ * The "how" of an operation that is a question outside of calls: its head is what is asked, or the
+ * server's version is.
+ */
+#define STORE_RX_ASK         0x100
+#define STORE_RX_ASK_VERSION 0x200
 
 struct store_rx_state {
 	struct rx_counts counts;

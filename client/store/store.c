@@ -37,7 +37,7 @@ int store_submit(struct store *s, struct store_op *op, struct err *e)
 	op->code = 0;
 	op->why = "not answered";
 	op->done = 0;
-	op->keeps_backups = false;
+	op->keeps_backups = op->tells_backups = false;
 	op->parts = NULL;
 	op->n_parts = 0;
 	r = s->type->submit(s, op, e);

@@ -196,6 +196,7 @@ struct store_op {
 	const char *why;    /* what code means, static; NULL where result is STORE_OK */
 	uint64_t done;      /* as the verbs say */
 	bool keeps_backups; /* ROOM: of the volume, those of Time Machine */
+	bool tells_backups; /* ROOM: the server says which volumes keep them */
 	struct store_dir made;
 	struct store_file opened;
 	struct store_times t;

@@ -3,18 +3,27 @@
 
     python3 tests/bench/files.py build/afpscope [FOLDER [FILES [PAIRS]]]
 
-Both by turns, with 1,024 descriptors at most: small files with data, which smallfile makes and
-compares outside of what it measures, and mdtest's operations on empty ones. Medians of operations
-a second and of the CPU time of one, and of their ratios in each pair. FOLDER: /dev/shm.
+By turns, with 1,024 descriptors at most: small files with data, which smallfile makes and compares
+outside of what it measures, and mdtest's operations on empty ones. Medians of operations a second
+and of the CPU time of one, and of their ratios in each pair, with the 95 % interval of that median.
+The bare program runs twice in each pair: how it differs from itself is the last column. Before each
+run all that others have written is on the disk. FOLDER: /dev/shm.
+
+On a file system of its own (as root):
+
+    truncate -s 4G disk.img && mkfs.ext4 -q disk.img && mount -o loop disk.img /mnt
+    python3 tests/bench/files.py build/afpscope /mnt 20000 9
 """
 
 from __future__ import annotations
 
 import json
+import os
 import resource
 import subprocess
 import sys
 import tempfile
+from collections.abc import Sequence
 from pathlib import Path
 from statistics import median
 
@@ -27,6 +36,10 @@ SETS = {
     "as mdtest": (0, ("create", "stat", "mkdir", "rmdir", "rename", "delete")),
 }
 DESCRIPTORS = 1024
+
+# Of so many values the median is, in 95 of 100 cases, between the n-th smallest and the n-th
+# largest: by the binomial distribution. Of fewer nothing is said.
+BOUNDS = {6: 1, 7: 1, 8: 1, 9: 2, 10: 2, 11: 2, 12: 3, 13: 3, 14: 3, 15: 4, 16: 4, 17: 5, 18: 5}
 
 Found = dict[str, tuple[float, float]]  # by load: operations a second, CPU time of one in us
 
@@ -56,24 +69,35 @@ def bare(program: str, place: str, files: int, size: int, loads: tuple[str, ...]
     return {name: (float(rate), float(cpu)) for name, rate, cpu in lines}
 
 
+def between(values: Sequence[float]) -> str:
+    """A median with its interval."""
+    n = BOUNDS.get(len(values))
+    said = f"{median(values):5.2f}"
+    return f"{said} ({sorted(values)[n - 1]:.2f}..{sorted(values)[-n]:.2f})" if n else said
+
+
 def main(afpscope: str, folder: str = "/dev/shm", files: str = "20000", pairs: str = "5") -> None:
     source = Path(__file__).with_name("bare_files.c")
     with tempfile.TemporaryDirectory(dir=folder, prefix="afpscope-bench-") as place:
         program = f"{place}/bare_files"
         subprocess.run(["gcc", "-O2", "-o", program, str(source)], check=True)
         for name, (size, loads) in SETS.items():
-            sides = {bare: program, ours: afpscope}
-            runs: dict = {side: [] for side in sides}
+            sides = {"bare": bare, "ours": ours, "again": bare}
+            runs: dict[str, list[Found]] = {name: [] for name in sides}
             for i in range(int(pairs)):
                 for side in list(sides)[:: 1 if i % 2 else -1]:
-                    runs[side].append(side(sides[side], place, int(files), size, loads))
+                    os.sync()
+                    what = afpscope if side == "ours" else program
+                    runs[side].append(sides[side](what, place, int(files), size, loads))
             print(f"{name}, {files} of {size} bytes, in {folder}:")
             for load in loads:
                 for i, unit in enumerate(("/s", "us of CPU")):
-                    a, b = ([run[load][i] for run in runs[side]] for side in sides)
-                    ratio = median(y / x for x, y in zip(a, b, strict=True))
-                    said = f"{median(a):9.3g} bare {median(b):9.3g} {unit:9} {ratio:6.2f}"
-                    print(f"  {load:8} {said}", flush=True)
+                    a, b, c = ([run[load][i] for run in runs[side]] for side in sides)
+                    both = [(x * z) ** 0.5 for x, z in zip(a, c, strict=True)]
+                    ratio = between([y / x for x, y in zip(both, b, strict=True)])
+                    same = between([z / x for x, z in zip(a, c, strict=True)])
+                    said = f"{median(both):9.3g} bare {median(b):9.3g} {unit:9} {ratio}"
+                    print(f"  {load:8} {said}  itself {same}", flush=True)
 
 
 if __name__ == "__main__":

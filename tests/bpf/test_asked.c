@@ -15,7 +15,6 @@
 #define ENUMERATE   9
 #define ADD         3
 #define GET         4
-#define RESOLVE     5
 #define LOOKUP      6
 #define UPDATE      7
 #define FILES       1000

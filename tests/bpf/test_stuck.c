@@ -18,7 +18,6 @@
 #include <sys/stat.h>
 
 #define FILE_NAME "vol.sqlite"
-#define FOLDER_ID 1
 #define FILE_ID   2
 
 struct stuck {

@@ -209,21 +209,26 @@ def programs(folder: Path) -> dict[str, Path]:
 
 
 @contextlib.contextmanager
-def repeated(step: Callable[[threading.Event], None]) -> Iterator[None]:
-    """step in a thread, again and again until the block ends; it gets the event of the end."""
+def beside(work: Callable[[threading.Event], None]) -> Iterator[None]:
+    """work in a thread; it gets the event of the block's end, which then waits for its return."""
     over = threading.Event()
-
-    def run() -> None:
-        while not over.is_set():
-            step(over)
-
-    thread = threading.Thread(target=run)
+    thread = threading.Thread(target=work, args=(over,))
     thread.start()
     try:
         yield
     finally:
         over.set()
         thread.join()
+
+
+def repeated(step: Callable[[threading.Event], None]) -> contextlib.AbstractContextManager[None]:
+    """step in a thread, again and again until the block ends; it gets the event of the end."""
+
+    def work(over: threading.Event) -> None:
+        while not over.is_set():
+            step(over)
+
+    return beside(work)
 
 
 class Client(Protocol):

@@ -266,7 +266,8 @@ def fault(name: str, found: tuple[str, ...], doses: tuple[object, object, object
 
 
 SMB_FAULTS = (
-    fault("smbd: stopped", ("server-stopped",), (0, 0.08, 0.6), stopping(lambda s: s.afpds)),
+    fault("smbd: stopped", ("server-stopped", "session-stopped"), (0, 0.08, 0.6),
+          stopping(lambda s: s.afpds)),
     fault("smbd: frozen", ("server-stopped",), (0.001, 0.08, 0.6), frozen, needs=(FREEZER,)),
     fault("smbd: CPU quota", ("cpu-limit",), (1, 0.06, 0.02), cpu_quota, needs=(CPU,)),
     fault("smbd: other programs", ("other-programs",), (0.01, 0.15, 0.8), burning, alone=True),

@@ -16,12 +16,9 @@ import threading
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from far import Way, far
-
-if TYPE_CHECKING:
-    from faults import Site
+from faults import Site, beside
 
 Carry = Callable[[socket.socket, bytes], None]
 
@@ -29,11 +26,12 @@ Carry = Callable[[socket.socket, bytes], None]
 @contextlib.contextmanager
 def relayed(site: Site, to_server: Carry, to_client: Carry, no_delay: bool = True) -> Iterator[str]:
     """A relay that carries bytes on as these say."""
-    over = threading.Event()
     listener = socket.create_server(("127.0.0.1", 0))
     listener.settimeout(0.1)
 
-    def carry(source: socket.socket, target: socket.socket, send: Carry) -> None:
+    def carry(
+        over: threading.Event, source: socket.socket, target: socket.socket, send: Carry
+    ) -> None:
         with contextlib.suppress(OSError):
             while not over.is_set() and (data := source.recv(16384)):
                 send(target, data)
@@ -41,7 +39,7 @@ def relayed(site: Site, to_server: Carry, to_client: Carry, no_delay: bool = Tru
             with contextlib.suppress(OSError):
                 end.shutdown(socket.SHUT_RDWR)
 
-    def accept() -> None:
+    def accept(over: threading.Event) -> None:
         while not over.is_set():
             try:
                 client, _ = listener.accept()
@@ -53,16 +51,10 @@ def relayed(site: Site, to_server: Carry, to_client: Carry, no_delay: bool = Tru
             for end in (client, server):
                 end.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, int(no_delay))
             for ends in ((client, server, to_server), (server, client, to_client)):
-                threading.Thread(target=carry, args=ends, daemon=True).start()
+                threading.Thread(target=carry, args=(over, *ends), daemon=True).start()
 
-    thread = threading.Thread(target=accept)
-    thread.start()
-    try:
+    with listener, beside(accept):
         yield f"127.0.0.1:{listener.getsockname()[1]}"
-    finally:
-        over.set()
-        thread.join()
-        listener.close()
 
 
 def slow_client(site: Site, bytes_per_s: float) -> contextlib.AbstractContextManager[str]:

@@ -132,6 +132,36 @@ def schemas() -> Things:
     return out
 
 
+LIVE = {"top": "top/top_json.c", "slow": "slow/slow_json.c", "check": "check/check_json.c",
+        "rx-serve": "drive/rx_serve.c"}  # fmt: skip
+MADE_BY = {
+    "number": "json_number json_integer json_real pid_or_null",
+    "string": "json_string json_text json_wall text text_or_null top_json_wall",
+    "boolean": "json_boolean",
+}
+
+
+def json_keys() -> Things:
+    """What --json prints besides runs: the types of each key, wherever it stands."""
+    made = {name: kind for kind, names in MADE_BY.items() for name in names.split()}
+    found: dict[str, set[str]] = {}
+    for command, source in LIVE.items():
+        text = (TOP / "user" / source).read_text()
+        for key, value in re.findall(r'json_put\(\s*&?d, o, "(\w+)",(.*?);\n', text, re.S):
+            calls = re.findall(r"\b(\w+)\(", value)
+            found.setdefault(f"{command} {key}", set()).update(made[c] for c in calls if c in made)
+    return {key: " or ".join(sorted(kinds)) or "value" for key, kinds in found.items()}
+
+
+def variables() -> Things:
+    """Of the environment: those that a manual page names and a source reads or sets."""
+    pages = "".join(p.read_text() for p in (TOP / "docs").glob("*.1*"))
+    files = [*(TOP / "user").rglob("*.c"), *(TOP / "analysis/afpscope").rglob("*.py")]
+    used = "".join(p.read_text() for p in files)
+    names = re.findall(r"\b(?:AFPSCOPE_[A-Z]+|XDG_STATE_HOME|NO_COLOR)\b", pages)
+    return {name: "variable" for name in names if f'"{name}"' in used}
+
+
 def python_options() -> Things:
     """Options of the commands of the Python package."""
     cli = importlib.import_module("afpscope.cli")
@@ -172,6 +202,11 @@ def program_options(binary: Path) -> Things:
         for word in words[1].split() if words and names else ():
             if not word.startswith("("):  # what completes names of files
                 out[f"{command} {names[0]} {word}"] = "word"
+    # Another table of options, which no shell completes.
+    serve = subprocess.run([str(binary), "rx", "--serve", "--help"], capture_output=True, text=True)
+    for letter, name, takes in re.findall(r"^ {2,6}(-\w)?,? *(--[\w-]+)(=?)", serve.stdout, re.M):
+        kind = "argument" if takes else "no argument"
+        out |= {f"rx-serve {one}": kind for one in (letter, name) if one}
     out |= {f"place {form}": "word" for form in places()}
     usage = [str(binary.with_name("gfapi_perf_tool")), "--help"]
     done = subprocess.run(usage, capture_output=True, text=True, check=False)
@@ -352,20 +387,21 @@ def accept_runs(where: Path) -> list[str]:
     out = []
     for name in ("run", "tables"):
         old = _labelled(promised(name))
-        known = {(label, path.rstrip("?")) for label, path in old}
-        new = {
-            (label, path): kind
-            for label, runs in by_label.items()
-            for path, kind in _merged([run[name] for run in runs]).items()
-            if (label, path.rstrip("?")) not in known
-        }
+        known = {(label, path.rstrip("?")): path for label, path in old}
+        new: Labelled = {}
+        for label, runs in by_label.items():
+            for path, kind in _merged([run[name] for run in runs]).items():
+                was = known.get((label, path.rstrip("?")), path)
+                # null promises no type: one that is known now takes its place.
+                if kind != old.get((label, was)) and old.get((label, was), "null") == "null":
+                    new[label, was] = kind
         _write(name, _lines(old | new))
         out += sorted(f"{name}: {label} {path}" for label, path in new)
     return out
 
 
 SOURCES = {"metrics": metrics, "trace": trace, "exit-codes": exit_codes, "schemas": schemas,
-           "python-options": python_options}  # fmt: skip
+           "json": json_keys, "variables": variables, "python-options": python_options}  # fmt: skip
 
 
 def now(name: str) -> Things:

@@ -47,6 +47,10 @@ from scope import (
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
     signal.signal(signal.SIGINT, signal.default_int_handler)
 
+# Nor are the tests about what they have set for their own use of the program.
+for _name in ("AFPSCOPE_PASSWORD", "NO_COLOR"):
+    os.environ.pop(_name, None)
+
 BUSY = 3  # a busy machine takes so many times as long
 
 

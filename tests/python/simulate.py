@@ -223,12 +223,6 @@ def false_alarms() -> list[Case]:
     return cases
 
 
-def at_the_margin() -> list[Case]:
-    """All rows differ by just what is no difference, which is also too much for "same"."""
-    of = Case("change 2%, --least 2%", "ab --restart", 10, change=0.02, least=0.02)
-    return [replace(of, spread=s, **_shape(tests)) for s in SPREADS for tests in (1, 3)]
-
-
 def changes() -> list[Case]:
     """Something differs: what is found of it."""
     return [

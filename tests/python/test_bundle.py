@@ -23,6 +23,7 @@ from afpscope.hide.fields import How
 from afpscope.hide.hide import _spec, hidden
 from afpscope.hide.tokens import key_of
 from conftest import DATA, Done, Shelf
+from jsonwalk import texts
 
 Execute = Callable[..., Done]
 Json = dict[str, Any]
@@ -43,17 +44,6 @@ def saved(source: str) -> tuple[Json, Json | None]:
         for path in (DATA / f"{source}.json.gz", tables)
     ]
     return of[0], of[1]
-
-
-def texts(value: Any) -> Iterator[str]:
-    if isinstance(value, dict):
-        for one in value.values():
-            yield from texts(one)
-    elif isinstance(value, list):
-        for one in value:
-            yield from texts(one)
-    elif isinstance(value, str):
-        yield value
 
 
 @pytest.mark.parametrize("source", SOURCES)

@@ -234,6 +234,16 @@ def test_the_tutorial_shows_what_the_report_draws(
     assert "has no diagnosis" not in done.stdout, "a run of today has one"
 
 
+def test_the_tutorial_speaks_of_the_figures_in_its_pictures() -> None:
+    """Its shares, times and large counts, from the first picture to the table of colours."""
+    page = (ROOT / "docs/tutorial.md").read_text()
+    prose = page.split("pictures/report.png)")[1].split("| Colour |")[0]
+    said = re.findall(r"\d[\d,.]*\d(?: %| [mµ]s)|\d+,\d+", " ".join(prose.split()))
+    shown = (ROOT / "docs/pictures/report.txt").read_text()
+    shown += (ROOT / "docs/pictures/where.svg").read_text()
+    assert len(said) > 4 and [one for one in said if one.replace(" %", "%") not in shown] == []
+
+
 def test_the_screen_in_the_readme_is_of_today() -> None:
     """Its lines and columns are those of the expected screen in golden, with other numbers."""
     svg = SCREEN.read_text()

@@ -32,6 +32,7 @@ from afpscope.tables import duck
 from conftest import DATA, Done, Shelf, no_more_than
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from jsonwalk import places
 
 Execute = Callable[..., Done]
 OBEYED = re.compile("[\x00-\x09\x0b-\x1f\x7f-\x9f\u200e\u200f\u202a-\u202e\u2066-\u2069]")
@@ -215,19 +216,9 @@ def test_damage_to_a_trace_is_told_by_what_uses_it(traced: Path, execute: Execut
         assert f"afpscope: {rest[0]}: calls: the last packet is torn" in done.err
 
 
-def _places(value: Any, path: tuple[Any, ...] = ()) -> list[tuple[Any, ...]]:
-    items = value.items() if isinstance(value, dict) else enumerate(value)
-    out = []
-    for key, inner in items:
-        out.append((*path, key))
-        if isinstance(inner, dict | list):
-            out += _places(inner, (*path, key))
-    return out
-
-
 SMALL = json.loads(gzip.decompress((DATA / "speedtest.json.gz").read_bytes()))
 SMALL["phases"] = SMALL["phases"][:1]
-PLACES = _places(SMALL)
+PLACES = [place.path for place in places(SMALL)]
 ODD = st.sampled_from([None, -1, 1 << 70, "x", [], {}, True, 0.5, 1e308])
 
 

@@ -6,6 +6,7 @@ Tests measure/sweepjob.py. With the real program: tests/integration/load/test_sw
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable
 from pathlib import Path
 
@@ -100,6 +101,31 @@ def test_other_files_are_none(tmp_path: Path, text: str) -> None:
     assert sweepjob.read(path) is None
     assert sweepjob.find(["--mix", str(path), "-n", "1,2"]) is None
     assert sweepjob.find([str(tmp_path / "none.ini")]) is None
+
+
+@pytest.mark.parametrize(
+    "what, why",
+    [
+        ("pipe", "is not a regular file"),
+        ("endless", "is not a regular file"),
+        ("folder", "is not a regular file"),
+        ("long", "is longer than 1048576 bytes"),
+    ],
+)
+def test_what_is_no_file_or_too_long_is_refused_at_once(
+    tmp_path: Path, execute: Execute, what: str, why: str
+) -> None:
+    path = tmp_path / f"{what}.ini"
+    if what == "pipe":
+        os.mkfifo(path)
+    elif what == "endless":
+        path.symlink_to("/dev/zero")
+    elif what == "folder":
+        path.mkdir()
+    else:
+        path.write_bytes(b"; x\n" * (1 << 19))
+    done = execute("sweep", "-o", str(tmp_path / "o"), path)
+    assert (done.code, str(path) in done.err, why in done.err) == (2, True, True), done
 
 
 def test_mistakes_name_the_line(tmp_path: Path) -> None:

@@ -22,6 +22,7 @@ from afpscope.saved.layout import layouts
 from afpscope.saved.trace import PIECE, Stream
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from jsonwalk import places
 from tracegen import LAYOUT
 
 
@@ -332,13 +333,6 @@ def test_a_thousand_damaged_traces(whole: Path, tmp_path: Path) -> None:
     assert opened > 500
 
 
-def values(value: Any) -> list[tuple[Any, Any]]:
-    """Every place in a JSON document: what it is in, and its key there."""
-    keys = value if isinstance(value, dict) else range(len(value))
-    inner = [(value, key) for key in keys]
-    return inner + [p for k in keys if isinstance(value[k], dict | list) for p in values(value[k])]
-
-
 ODD = (
     None, True, 0, 1, -1, 7, 80, 4096, 4097, 65536, 65537, 1 << 31, 1 << 63, 1 << 64, 10**5000, 0.5,
     1e999, "", "u8", "u64", "s32", "char", "t", "crc32", "command_t", "a\nb", "\ud800", "\0",
@@ -354,9 +348,9 @@ def test_any_layout_is_read_or_refused(
     """With a right checksum: values that are odd, gone, or those of another place."""
     folder, document = tmp_path_factory.mktemp("any"), tracegen.document()
     for _ in range(data.draw(st.integers(1, 3))):
-        places = values(document)
-        where, key = data.draw(st.sampled_from(places))
-        other, from_ = data.draw(st.sampled_from(places))
+        there = [*places(document)]
+        where, key, _ = data.draw(st.sampled_from(there))
+        other, from_, _ = data.draw(st.sampled_from(there))
         way = data.draw(st.integers(0, 3))
         if way == 0:
             del where[key]

@@ -13,6 +13,7 @@
 # NFS_V4      more lines for NFSv4 { }
 # NFS_EXPORT  more lines for each EXPORT { }
 # NFS_MORE    more blocks of the configuration
+# NFS_DISK    /share2 is a disk of its own of this size (12m), which only the server sees
 # SERVER_FOR  pid of a process: the server ends when this process has ended
 #
 # Prints NAME=VALUE lines with what a test needs to know, also left in the file env of the instance
@@ -84,7 +85,8 @@ chmod 777 "$at/share1" "$at/share2"
 # in a network namespace of its own: they talk through a socket in /run.
 # shellcheck disable=SC2016
 inside='mount --bind "$1" "$1" && mount --bind /dev "$1/dev" && mount -t proc proc "$1/proc" &&
-    mount -t tmpfs tmpfs "$1/run" && mount --bind "$1$2/state" "$1/var/lib/nfs/ganesha" || exit
+    mount -t tmpfs tmpfs "$1/run" && mount --bind "$1$2/state" "$1/var/lib/nfs/ganesha" &&
+    { [ -z "$4" ] || mount -t tmpfs -o "size=$4,mode=777" afpscope "$1$2/share2"; } || exit
 mkdir -p "$1/run/ganesha" "$1/run/rpcbind" && chown 107 "$1/run/rpcbind"
 unshare -n chroot "$1" /usr/sbin/rpcbind -f &
 for n in $(seq 200); do
@@ -98,7 +100,8 @@ exec chroot "$1" "$3" -F -L "$2/log" -f "$2/ganesha.conf" -p "$2/pid"'
         if [ "$fd" -gt 2 ]; then eval "exec $fd>&-"; fi
     done
     exec env -i PATH=/usr/sbin:/usr/bin:/sbin:/bin LC_ALL=C.UTF-8 setsid \
-        unshare -m sh -c "$inside" sh "$root" "$dir" "$(below '/usr/*bin/ganesha.nfsd')"
+        unshare -m sh -c "$inside" sh "$root" "$dir" "$(below '/usr/*bin/ganesha.nfsd')" \
+        "${NFS_DISK:-}"
 ) > "$inst/ganesha.out" 2>&1 < /dev/null &
 pid=$!
 mounts=

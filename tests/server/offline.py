@@ -3,9 +3,11 @@
 
 from __future__ import annotations
 
+import json
 import os
 import re
 import subprocess
+from collections.abc import Sequence
 from functools import cache
 from pathlib import Path
 
@@ -23,6 +25,22 @@ def command() -> list[str]:
 def analysis(*args: str | Path) -> subprocess.CompletedProcess[str]:
     """afpscope ARGS; the status is for the caller to check."""
     line = [*command(), *map(str, args)]
+    return subprocess.run(line, stdin=subprocess.DEVNULL, capture_output=True, text=True)
+
+
+IN_TURN = """
+import json, sys
+from afpscope.cli import main
+for line in json.loads(sys.argv[1]):
+    if code := main(["afpscope", *line]):
+        sys.exit(code)
+"""
+
+
+def in_turn(*lines: Sequence[str | Path]) -> subprocess.CompletedProcess[str]:
+    """The same for several ARGS in one process, until one fails: it loads what they need once."""
+    text = json.dumps([[str(word) for word in line] for line in lines])
+    line = [*command()[:-2], "-c", IN_TURN, text]
     return subprocess.run(line, stdin=subprocess.DEVNULL, capture_output=True, text=True)
 
 

@@ -42,7 +42,7 @@ struct memory_store {
 	unsigned int fail_at;
 	enum store_result fail_with;
 	uint64_t room; /* bytes free; 0: it does not tell */
-	bool keeps_backups;
+	bool keeps_backups, no_word_of_backups;
 	unsigned int corrupt_at; /* a READ's middle byte is wrong */
 	bool fails_on;           /* so do those after it */
 	bool closes;             /* a CLOSE that fails has closed nevertheless */
@@ -136,10 +136,14 @@ static inline enum store_result memory_list(const struct memory_store *m, struct
 {
 	uint64_t n = 0;
 
-	for (int i = 2; i < MEMORY_NODES; i++)
-		n += m->node[i].used && m->node[i].parent == op->dir.id;
-	op->done = n > op->offset ? n - op->offset : 0;
-	op->done = op->done < MEMORY_LISTED ? op->done : MEMORY_LISTED;
+	op->done = 0;
+	for (int i = 2; i < MEMORY_NODES && op->done < MEMORY_LISTED; i++) {
+		if (!m->node[i].used || m->node[i].parent != op->dir.id || n++ < op->offset)
+			continue;
+		if (op->found)
+			op->found(op, m->node[i].name);
+		op->done++;
+	}
 	return op->done ? STORE_OK : STORE_NONE;
 }
 
@@ -242,6 +246,7 @@ static inline enum store_result memory_do(struct memory_store *m, struct store_o
 	case STORE_ROOM:
 		op->done = m->room;
 		op->keeps_backups = m->keeps_backups;
+		op->tells_backups = !m->no_word_of_backups;
 		return m->room ? STORE_OK : STORE_UNKNOWN;
 	case STORE_SET_LEN:
 		n->len = op->len;

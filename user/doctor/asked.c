@@ -68,14 +68,20 @@ void doctor_asked(struct run_figures *out, const struct run *r, double cnid_ns, 
 
 	for (size_t i = 0; i < r->n_sessions; i++)
 		asked_add(&a, &r->session[i], out);
+	if (r->limit.cached_key)
+		run_name_set(out, RUN_NAME_CACHE_KEY, "%s", r->limit.cached_key);
 	if (!r->has_asking && !a.n)
 		return;
 	run_figure_set(out, RUN_FIGURE_ASKED, (double)a.n);
+	/* Of a cache of any size. */
+	if (r->limit.changed) {
+		run_figure_who(out, RUN_FIGURE_ASKED_AGAIN,
+			       "the configuration was changed after the server began");
+		return;
+	}
 	run_figure_set(out, RUN_FIGURE_ASKED_AGAIN, a.n ? (double)sum(&a) / (double)a.n : 0);
 	run_figure_share(out, RUN_FIGURE_ASKED_TIME, cnid_ns * out->value[RUN_FIGURE_ASKED_AGAIN],
 			 work_ns);
-	if (r->limit.cached_key)
-		run_name_set(out, RUN_NAME_CACHE_KEY, "%s", r->limit.cached_key);
 	if (r->limit.cached)
 		run_figure_set(out, RUN_FIGURE_DIRCACHE, (double)r->limit.cached);
 	if (!sum(&a))

@@ -20,6 +20,9 @@
 #define LINK_SEEN     0.3  /* share of its time: less explains no pauses */
 #define RETRANSMITTED 20   /* segments: fewer are chance */
 
+/* Whether a client's figures are as a cause needs them. */
+enum client_fit { CLIENT_NOT, CLIENT_MAY, CLIENT_FITS };
+
 struct client_looks {
 	struct run_figures *out;
 	uint64_t begin_ns, end_ns; /* watched */
@@ -28,6 +31,9 @@ struct client_looks {
 	double busy_ns;            /* likewise: their time in the server */
 	double drain_ns;           /* replies on their way, sum of the clients */
 	double trips_ns;           /* of round trips, all clients */
+	double acks_ns;            /* of waits for delayed acknowledgements, all clients */
+	/* By the first figure of a group: how well the client fits that it is about. */
+	enum client_fit fit[N_RUN_FIGURES];
 };
 
 struct client_look {
@@ -43,11 +49,86 @@ static void clients_who(struct client_looks *c, enum run_figure which, const str
 		       is->s->address ? is->s->address : "?");
 }
 
-/* Whether a session is the one that a group of figures is about, by its first figure. */
-static bool is_most(const struct client_looks *c, enum run_figure which, double value)
+/* One of a group of figures of a client. */
+struct client_figure {
+	enum run_figure which;
+	double value;
+	bool unknown;
+};
+
+static const struct doctor_rule *rule_of(const char *key)
 {
-	return !c->out->known[which] || value > c->out->value[which];
+	const struct doctor_rules *all = &doctor_rules_clients;
+
+	for (size_t i = 0; i < all->n; i++)
+		if (!strcmp(all->rule[i].key, key))
+			return &all->rule[i];
+	return NULL;
 }
+
+static const struct client_figure *in_group(const struct client_figure *f, size_t n,
+					    enum run_figure which)
+{
+	for (size_t i = 0; i < n; i++)
+		if (f[i].which == which)
+			return &f[i];
+	return NULL;
+}
+
+/* By those of a rule's conditions, and of its harm, that are in the group. */
+static enum client_fit fit_of(const struct client_figure *f, size_t n, const struct doctor_rule *r)
+{
+	const struct client_figure *is = in_group(f, n, r->harm);
+	enum client_fit fit = is && is->unknown ? CLIENT_MAY : CLIENT_FITS;
+
+	if (is && !is->unknown && is->value < r->least)
+		return CLIENT_NOT;
+	for (size_t i = 0; i < r->n_tests; i++) {
+		const struct doctor_test *t = &r->test[i];
+
+		is = in_group(f, n, t->figure);
+		if (is && is->unknown)
+			fit = CLIENT_MAY;
+		else if (is && (t->most ? is->value > t->limit : is->value < t->limit))
+			return CLIENT_NOT;
+	}
+	return fit;
+}
+
+/*
+ * Sets a group of figures, if the client is the one that it is about: one that a rule alone would
+ * name comes before others, as a client on a fast link hides none on a slow one; of equals that
+ * whose first figure is largest. Whether it is set.
+ */
+static bool put_worst(struct client_looks *c, const char *key, const struct client_figure *f,
+		      size_t n)
+{
+	const struct doctor_rule *r = rule_of(key);
+	enum client_fit fit = r ? fit_of(f, n, r) : CLIENT_NOT, *most = &c->fit[f->which];
+
+	if (c->out->known[f->which] &&
+	    (fit < *most || (fit == *most && f->value <= c->out->value[f->which])))
+		return false;
+	*most = fit;
+	for (size_t i = 0; i < n; i++) {
+		run_figure_set(c->out, f[i].which, f[i].value);
+		c->out->known[f[i].which] = !f[i].unknown;
+	}
+	return true;
+}
+
+#define PUT_WORST(c, key, ...)                                                                     \
+	put_worst(c, key, (const struct client_figure[]) { __VA_ARGS__ },                          \
+		  sizeof((const struct client_figure[]) { __VA_ARGS__ }) /                         \
+		      sizeof(struct client_figure))
+#define FIGURE(name, v)                                                                            \
+	{                                                                                          \
+		.which = RUN_FIGURE_##name, .value = (v)                                           \
+	}
+#define IF_KNOWN(name, v, is)                                                                      \
+	{                                                                                          \
+		.which = RUN_FIGURE_##name, .value = (v), .unknown = !(is)                         \
+	}
 
 /* Middle of a bucket of pauses, in ns. */
 static double middle(size_t bucket)
@@ -76,15 +157,11 @@ static void look_trips(struct client_looks *c, const struct client_look *is)
 	share = n < PAUSES ? 0 : n * rtt / is->ns;
 	c->trips_ns += fmin(n * rtt, is->ns);
 	run_figure_share(c->out, RUN_FIGURE_TRIP_CLIENTS, c->trips_ns, c->ns);
-	if (!is_most(c, RUN_FIGURE_TRIPS, share))
-		return;
-	run_figure_set(c->out, RUN_FIGURE_TRIPS, share < 1 ? share : 1);
-	run_figure_set(c->out, RUN_FIGURE_TRIP_RTT, rtt);
-	run_figure_set(c->out, RUN_FIGURE_TRIP_RATE,
-		       clients_per_second(is, (double)is->s->requests));
-	run_figure_set(c->out, RUN_FIGURE_TRIP_BUSY, (double)is->s->busy_ns / is->ns);
-	run_figure_set(c->out, RUN_FIGURE_TRIP_1000, 1000 * rtt);
-	clients_who(c, RUN_FIGURE_TRIPS, is);
+	if (PUT_WORST(c, "round-trips", FIGURE(TRIPS, fmin(share, 1)), FIGURE(TRIP_RTT, rtt),
+		      FIGURE(TRIP_RATE, clients_per_second(is, (double)is->s->requests)),
+		      FIGURE(TRIP_BUSY, (double)is->s->busy_ns / is->ns),
+		      FIGURE(TRIP_1000, 1000 * rtt)))
+		clients_who(c, RUN_FIGURE_TRIPS, is);
 }
 
 /* Of a load's actions, which are of several requests. */
@@ -146,17 +223,13 @@ static void look_pauses(struct client_looks *c, const struct client_look *is)
 		n = ns = 0;
 	if (ns > is->ns)
 		ns = is->ns;
-	if (!is_most(c, RUN_FIGURE_PAUSED, ns / is->ns))
-		return;
-	run_figure_set(c->out, RUN_FIGURE_PAUSED, ns / is->ns);
-	run_figure_set(c->out, RUN_FIGURE_PAUSE, n > 0 ? ns / n : 0);
-	run_figure_set(c->out, RUN_FIGURE_PAUSE_ALIKE, is->n > 0 ? n / is->n : 0);
-	c->out->known[RUN_FIGURE_PAUSE_RTT] = is->s->tcp.known;
-	c->out->value[RUN_FIGURE_PAUSE_RTT] = rtt;
-	run_figure_set(c->out, RUN_FIGURE_PAUSE_RATE,
-		       clients_per_second(is, (double)is->s->requests));
-	run_figure_set(c->out, RUN_FIGURE_PAUSE_BUSY, (double)is->s->busy_ns / is->ns);
-	clients_who(c, RUN_FIGURE_PAUSED, is);
+	if (PUT_WORST(c, "client-pauses", FIGURE(PAUSED, ns / is->ns),
+		      FIGURE(PAUSE, n > 0 ? ns / n : 0),
+		      FIGURE(PAUSE_ALIKE, is->n > 0 ? n / is->n : 0),
+		      IF_KNOWN(PAUSE_RTT, rtt, is->s->tcp.known),
+		      FIGURE(PAUSE_RATE, clients_per_second(is, (double)is->s->requests)),
+		      FIGURE(PAUSE_BUSY, (double)is->s->busy_ns / is->ns)))
+		clients_who(c, RUN_FIGURE_PAUSED, is);
 }
 
 /* Delayed acknowledgements */
@@ -169,25 +242,28 @@ static void look_pauses(struct client_looks *c, const struct client_look *is)
 static void look_acks(struct client_looks *c, const struct client_look *is)
 {
 	const struct run_session *s = is->s;
-	double n = (double)s->requests, waited = 0, acks, share = 0;
+	double n = (double)s->requests, waited = 0, ns = 0, acks, share = 0;
 
 	if (!s->tcp.known || !s->requests)
 		return;
 	for (size_t i = 0; i < AFS_PAUSE_BUCKETS; i++)
-		if (middle(i) > ACK_LEAST && middle(i) < ACK_MOST)
+		if (middle(i) > ACK_LEAST && middle(i) < ACK_MOST) {
 			waited += s->habit.pause[i];
+			ns += s->habit.pause[i] * middle(i);
+		}
 	acks = ((double)s->tcp.segments - n) / n;
 	/* Requests of many segments are acknowledged as well: such a pause may be the client's. */
 	if (waited >= PAUSES && (double)s->bytes_out / n < REPLY_MOST &&
 	    (double)s->bytes_in / n < REPLY_MOST)
 		share = fmax(0, fmin(1, fmin(acks, waited / n)));
-	if (!is_most(c, RUN_FIGURE_ACKS, share))
-		return;
-	run_figure_set(c->out, RUN_FIGURE_ACKS, share);
-	run_figure_set(c->out, RUN_FIGURE_ACKS_RTT, (double)s->tcp.min_rtt_ns);
-	run_figure_set(c->out, RUN_FIGURE_ACKS_RATE, clients_per_second(is, n));
-	run_figure_set(c->out, RUN_FIGURE_ACKS_BUSY, (double)s->busy_ns / is->ns);
-	clients_who(c, RUN_FIGURE_ACKS, is);
+	if (share > 0)
+		c->acks_ns += fmin(share * n * ns / waited, is->ns);
+	run_figure_share(c->out, RUN_FIGURE_ACK_CLIENTS, c->acks_ns, c->ns);
+	if (PUT_WORST(c, "delayed-acks", FIGURE(ACKS, share),
+		      FIGURE(ACKS_RTT, (double)s->tcp.min_rtt_ns),
+		      FIGURE(ACKS_RATE, clients_per_second(is, n)),
+		      FIGURE(ACKS_BUSY, (double)s->busy_ns / is->ns)))
+		clients_who(c, RUN_FIGURE_ACKS, is);
 }
 
 /* Its connection */
@@ -202,17 +278,16 @@ static void look_tcp(struct client_looks *c, const struct client_look *is)
 	window = (double)tcp->window_ns / c->ns;
 	if (tcp->retransmitted >= RETRANSMITTED)
 		lost = (double)tcp->retransmitted / (double)tcp->segments;
-	if (is_most(c, RUN_FIGURE_WINDOW, window)) {
-		run_figure_set(c->out, RUN_FIGURE_WINDOW, window < 1 ? window : 1);
-		if (window >= WINDOW_SEEN)
-			clients_who(c, RUN_FIGURE_WINDOW, is);
-	}
-	if (!is_most(c, RUN_FIGURE_LOST, lost))
-		return;
-	run_figure_set(c->out, RUN_FIGURE_LOST, lost);
-	run_figure_set(c->out, RUN_FIGURE_LOST_N, (double)tcp->retransmitted);
-	run_figure_share(c->out, RUN_FIGURE_LOST_REQUESTS, (double)is->s->requests, c->requests);
-	clients_who(c, RUN_FIGURE_LOST, is);
+	if (PUT_WORST(c, "client-window", FIGURE(WINDOW, fmin(window, 1)),
+		      FIGURE(WINDOW_LOST, lost)) &&
+	    window >= WINDOW_SEEN)
+		clients_who(c, RUN_FIGURE_WINDOW, is);
+	if (PUT_WORST(c, "retransmissions", FIGURE(LOST, lost),
+		      FIGURE(LOST_N, (double)tcp->retransmitted),
+		      IF_KNOWN(LOST_REQUESTS,
+			       c->requests > 0 ? (double)is->s->requests / c->requests : 0,
+			       c->requests > 0)))
+		clients_who(c, RUN_FIGURE_LOST, is);
 }
 
 /*
@@ -243,39 +318,34 @@ static double link_share(const struct client_look *is)
 static void look_link(struct client_looks *c, const struct client_look *is)
 {
 	const struct run_session_tcp *tcp = &is->s->tcp;
+	double way;
 
 	if (is->link < 0)
 		return;
 	c->drain_ns += is->link * is->ns;
 	run_figure_share(c->out, RUN_FIGURE_DRAIN, c->drain_ns, c->ns);
-	if (!is_most(c, RUN_FIGURE_LINK, is->link))
-		return;
-	run_figure_set(c->out, RUN_FIGURE_LINK, is->link);
-	c->out->known[RUN_FIGURE_LINK_RATE] = false;
+	way = on_way_ns(tcp);
 	/* A reply that takes longer than the watch is none of a request that was answered. */
-	run_figure_set(c->out, RUN_FIGURE_LINK_REPLY,
-		       is->link * is->ns / fmax((double)is->s->requests, 1));
-	run_figure_share(c->out, RUN_FIGURE_LINK_RATE, (double)tcp->acked * NS_PER_S,
-			 on_way_ns(tcp));
-	run_figure_set(c->out, RUN_FIGURE_LINK_QUEUE, (double)tcp->queue_mean);
-	run_figure_set(c->out, RUN_FIGURE_LINK_UNSENT, (double)tcp->unsent_mean);
-	run_figure_set(c->out, RUN_FIGURE_LINK_RTT, (double)tcp->rtt_ns);
-	run_figure_set(c->out, RUN_FIGURE_LINK_RTT_LEAST, (double)tcp->min_rtt_ns);
-	clients_who(c, RUN_FIGURE_LINK, is);
+	if (PUT_WORST(
+		c, "slow-link", FIGURE(LINK, is->link),
+		FIGURE(LINK_REPLY, is->link * is->ns / fmax((double)is->s->requests, 1)),
+		IF_KNOWN(LINK_RATE, way > 0 ? (double)tcp->acked * NS_PER_S / way : 0, way > 0),
+		FIGURE(LINK_QUEUE, (double)tcp->queue_mean),
+		FIGURE(LINK_UNSENT, (double)tcp->unsent_mean),
+		FIGURE(LINK_RTT, (double)tcp->rtt_ns),
+		FIGURE(LINK_RTT_LEAST, (double)tcp->min_rtt_ns)))
+		clients_who(c, RUN_FIGURE_LINK, is);
 }
 
 static void look_upload(struct client_looks *c, const struct client_look *is)
 {
-	double share = (double)is->s->habit.upload_ns / is->ns;
+	const struct run_session_tcp *tcp = &is->s->tcp;
 
-	if (!is_most(c, RUN_FIGURE_UPLOAD, share))
-		return;
-	run_figure_set(c->out, RUN_FIGURE_UPLOAD, share < 1 ? share : 1);
-	c->out->known[RUN_FIGURE_UPLOAD_RATE] = is->s->tcp.known;
-	c->out->value[RUN_FIGURE_UPLOAD_RATE] = clients_per_second(is, (double)is->s->tcp.received);
-	c->out->known[RUN_FIGURE_UPLOAD_RTT] = is->s->tcp.known;
-	c->out->value[RUN_FIGURE_UPLOAD_RTT] = (double)is->s->tcp.min_rtt_ns;
-	clients_who(c, RUN_FIGURE_UPLOAD, is);
+	if (PUT_WORST(
+		c, "slow-upload", FIGURE(UPLOAD, fmin((double)is->s->habit.upload_ns / is->ns, 1)),
+		IF_KNOWN(UPLOAD_RATE, clients_per_second(is, (double)tcp->received), tcp->known),
+		IF_KNOWN(UPLOAD_RTT, (double)tcp->min_rtt_ns, tcp->known)))
+		clients_who(c, RUN_FIGURE_UPLOAD, is);
 }
 
 /* One command again and again */
@@ -286,12 +356,11 @@ static void look_chatty(struct client_looks *c, const struct client_look *is)
 	char name[ACCOUNT_NAME_MAX];
 	double n = s->habit.most_n;
 
-	if (!s->requests || !is_most(c, RUN_FIGURE_CHATTY, n / c->requests))
+	if (!s->requests || !PUT_WORST(c, "chatty-client", FIGURE(CHATTY, fmin(n / c->requests, 1)),
+				       FIGURE(CHATTY_RATE, n * NS_PER_S / c->ns),
+				       FIGURE(CHATTY_BYTES, (double)(s->bytes_in + s->bytes_out) /
+								(double)s->requests)))
 		return;
-	run_figure_set(c->out, RUN_FIGURE_CHATTY, n < c->requests ? n / c->requests : 1);
-	run_figure_set(c->out, RUN_FIGURE_CHATTY_RATE, n * NS_PER_S / c->ns);
-	run_figure_share(c->out, RUN_FIGURE_CHATTY_BYTES, (double)(s->bytes_in + s->bytes_out),
-			 (double)s->requests);
 	run_figure_who(c->out, RUN_FIGURE_CHATTY, "%s from %s: %s", s->user ? s->user : "nobody",
 		       s->address ? s->address : "?", account_name(s->habit.most, name));
 }
@@ -300,13 +369,14 @@ static void clients_look_cpu(struct client_looks *c, const struct client_look *i
 {
 	const struct run_session *s = is->s;
 	double run = (double)(s->cpu_ns + s->runq_ns) / c->ns;
+	double waits = fmin((double)s->busy_ns, run * c->ns);
 
-	if (!s->has_cpu || !s->requests || s->shared || !is_most(c, RUN_FIGURE_SESSION_RUN, run))
+	if (!s->has_cpu || !s->requests || s->shared ||
+	    !PUT_WORST(
+		c, "session-cpu", FIGURE(SESSION_RUN, fmin(run, 1)),
+		FIGURE(SESSION_CPU, (double)s->cpu_ns / c->ns),
+		IF_KNOWN(SESSION_WAIT, c->busy_ns > 0 ? waits / c->busy_ns : 0, c->busy_ns > 0)))
 		return;
-	run_figure_set(c->out, RUN_FIGURE_SESSION_RUN, run < 1 ? run : 1);
-	run_figure_share(c->out, RUN_FIGURE_SESSION_CPU, (double)s->cpu_ns, c->ns);
-	run_figure_share(c->out, RUN_FIGURE_SESSION_WAIT, fmin((double)s->busy_ns, run * c->ns),
-			 c->busy_ns);
 	run_figure_who(c->out, RUN_FIGURE_SESSION_RUN, "%s (pid %d)", s->user ? s->user : "nobody",
 		       s->pid);
 }

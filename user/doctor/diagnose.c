@@ -279,21 +279,27 @@ static uint64_t server_stopped_ns(const struct run *r)
 	return ns;
 }
 
-/* Looked for only where there were stops: a freezer's group is searched for each process. */
-static void look_stopped_now(struct watch *w, struct run_figures *out)
+/*
+ * frozen: also by a freezer, whose group is searched for each process. main: it serves no client;
+ * 0: all do.
+ */
+static void look_stopped_now(struct watch *w, bool frozen, pid_t main, struct run_figures *out)
 {
 	struct procstat st;
-	double n = 0;
+	double n = 0, all = 0;
 	pid_t pid;
 
 	for (size_t at = 0; (pid = watch_process(w, AFS_ROLE_SERVER, &at));) {
-		if (procstat_read(&st, pid) ||
-		    (st.state != 'T' && st.state != 't' && !cgroup_frozen("", pid)))
+		if (pid == main || procstat_read(&st, pid))
+			continue;
+		all++;
+		if (st.state != 'T' && st.state != 't' && !(frozen && cgroup_frozen("", pid)))
 			continue;
 		n++;
 		run_figure_who(out, RUN_FIGURE_STOPPED_NOW, "%s (pid %d)", st.comm, pid);
 	}
 	run_figure_set(out, RUN_FIGURE_STOPPED_NOW, n);
+	run_figure_share(out, RUN_FIGURE_STOPPED_NOW_SHARE, n, all);
 }
 
 void diagnose_look_tracers(struct watch *w, uint64_t before_ns, struct run *r)
@@ -303,7 +309,7 @@ void diagnose_look_tracers(struct watch *w, uint64_t before_ns, struct run *r)
 	struct procstat st;
 	char text[64];
 	pid_t pid, tracer;
-	bool looked = false;
+	bool looked = false, by_client = run_kind_judged(r->kind) == RUN_JUDGED_SHARES;
 	double n = 0;
 
 	for (size_t at = 0; (pid = watch_process(w, AFS_ROLE_SERVER, &at));) {
@@ -320,10 +326,11 @@ void diagnose_look_tracers(struct watch *w, uint64_t before_ns, struct run *r)
 	if (by_ns && !(n > 0))
 		run_figure_who(out, RUN_FIGURE_TRACED,
 			       "a program that has left (a debugger, strace)");
-	if (stopped_ns) {
+	if (stopped_ns)
 		n = by_ns < stopped_ns / 2 ? 0 : fmax(n, 1);
-		look_stopped_now(w, out);
-	}
+	/* Where each client has a process of its own, one that stands still may be seen only so. */
+	if (stopped_ns || by_client)
+		look_stopped_now(w, stopped_ns != 0, by_client ? watch_target(w)->server : 0, out);
 	if (looked || by_ns)
 		run_figure_set(out, RUN_FIGURE_TRACED, n);
 }
@@ -549,24 +556,6 @@ int diagnose_after(struct diagnose *d, const struct watch *w, const struct kind_
 	for (size_t i = 0; i < d->n_last; i++)
 		d->working[volume_of(d, d->last[i].pid)]++;
 	return e;
-}
-
-enum outcome diagnose_outcome(const struct run_figures *f)
-{
-	static const enum outcome outcomes[] = {
-		[DOCTOR_FOUND] = OUTCOME_FAILED,      [DOCTOR_SLOW] = OUTCOME_FAILED,
-		[DOCTOR_HEALTHY] = OUTCOME_OK,        [DOCTOR_IDLE] = OUTCOME_OK,
-		[DOCTOR_TOO_FEW] = OUTCOME_UNTRUSTED, [DOCTOR_LOST] = OUTCOME_UNTRUSTED,
-		[DOCTOR_UNSEEN] = OUTCOME_UNTRUSTED,  [DOCTOR_PARTLY] = OUTCOME_UNTRUSTED,
-	};
-	enum outcome o = OUTCOME_FAILED;
-	struct diagnosis d;
-
-	if (!doctor_judge(&d, f)) {
-		o = outcomes[d.verdict];
-		diagnosis_fini(&d);
-	}
-	return o;
 }
 
 void diagnose_fini(struct diagnose *d)

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* A diagnosis of a server by a run of our own clients. */
+/* A diagnosis of a server by a run of our own clients, and which exit code follows of one. */
 #include "doctor/diagnose.h"
+#include "doctor/judge.h"
 #include "doctor/measure.h"
 
 #include <stdlib.h>
@@ -46,6 +47,7 @@ static void bound_lost(struct run_figures *f)
 		return;
 	run_figure_set(f, RUN_FIGURE_LOST, 0);
 	run_figure_set(f, RUN_FIGURE_LOST_N, 0);
+	run_figure_set(f, RUN_FIGURE_WINDOW_LOST, 0);
 }
 
 /* What comes by the loopback interface passes none that has a speed. */
@@ -139,4 +141,22 @@ int diagnose_load(struct diagnose *d, struct watch *w, const struct kind_found *
 	if (!e && r->n_phases != 1)
 		say_of_parts(r->figures);
 	return e;
+}
+
+enum outcome diagnose_outcome(const struct run_figures *f)
+{
+	static const enum outcome outcomes[] = {
+		[DOCTOR_FOUND] = OUTCOME_FAILED,      [DOCTOR_SLOW] = OUTCOME_FAILED,
+		[DOCTOR_HEALTHY] = OUTCOME_OK,        [DOCTOR_IDLE] = OUTCOME_OK,
+		[DOCTOR_TOO_FEW] = OUTCOME_UNTRUSTED, [DOCTOR_LOST] = OUTCOME_UNTRUSTED,
+		[DOCTOR_UNSEEN] = OUTCOME_UNTRUSTED,  [DOCTOR_PARTLY] = OUTCOME_UNTRUSTED,
+	};
+	enum outcome o = OUTCOME_FAILED;
+	struct diagnosis d;
+
+	if (!doctor_judge(&d, f)) {
+		o = outcomes[d.verdict];
+		diagnosis_fini(&d);
+	}
+	return o;
 }

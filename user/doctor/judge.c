@@ -410,10 +410,10 @@ static enum doctor_verdict judge_verdict(const struct diagnosis *d, const struct
 		return DOCTOR_SLOW;
 	if (d->n_found)
 		return DOCTOR_FOUND;
-	if (!at_least(f, RUN_FIGURE_REQUESTS, DOCTOR_REQUESTS))
-		return DOCTOR_TOO_FEW;
 	if (is_lossy(f))
 		return DOCTOR_LOST;
+	if (!at_least(f, RUN_FIGURE_REQUESTS, DOCTOR_REQUESTS))
+		return DOCTOR_TOO_FEW;
 	if (d->n_open)
 		return DOCTOR_PARTLY;
 	return at_least(f, RUN_FIGURE_BUSY, IDLE_BUSY) ||

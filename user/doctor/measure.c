@@ -60,18 +60,24 @@ static void measure_sum_up(struct measure *m)
 	}
 }
 
-/* Replies on their way and round trips are in no request's time, but clients wait for them. */
+/*
+ * Replies on their way, round trips and delayed acknowledgements are in no request's time, but
+ * clients wait for them.
+ */
 static void look_network(struct measure *m)
 {
 	const struct run_figures *f = m->out;
 	double drain = f->value[RUN_FIGURE_DRAIN], trips = f->value[RUN_FIGURE_TRIP_CLIENTS];
-	double busy = f->value[RUN_FIGURE_BUSY], all = drain + trips + busy;
+	double acks = f->known[RUN_FIGURE_ACK_CLIENTS] ? f->value[RUN_FIGURE_ACK_CLIENTS] : 0;
+	double busy = f->value[RUN_FIGURE_BUSY], all = drain + trips + acks + busy;
 
 	if (!f->known[RUN_FIGURE_DRAIN] || !f->known[RUN_FIGURE_TRIP_CLIENTS] ||
 	    !f->known[RUN_FIGURE_BUSY] || !f->known[RUN_FIGURE_NET])
 		return;
 	run_figure_share(m->out, RUN_FIGURE_NET_WAIT, drain + busy * f->value[RUN_FIGURE_NET], all);
 	run_figure_share(m->out, RUN_FIGURE_TRIPS_WAIT, trips, all);
+	if (f->known[RUN_FIGURE_ACK_CLIENTS])
+		run_figure_share(m->out, RUN_FIGURE_ACKS_WAIT, acks, all);
 }
 
 static int measure_requests(struct measure *m)

@@ -104,24 +104,66 @@ static bool doctor_rx_has_gap(const struct hist *h)
 	       slow >= GAP_TIMES * between;
 }
 
-/* Nothing where no packet came twice, as far as clients know. */
-static double timed_ns(const struct rx_figures *x, const struct hist *h)
-{
-	double ns = 0;
+/* Calls as long as timers make them. */
+struct rx_timed {
+	double n, ns;
+};
 
-	if (!doctor_rx_metric(x, METRIC_RX_RESENT) && !doctor_rx_metric(x, METRIC_RX_DUPLICATES) &&
-	    !x->view->all.has_requests)
-		return 0;
+static struct rx_timed timed_calls(const struct hist *h)
+{
+	struct rx_timed t = { 0 };
+
 	if (doctor_rx_has_gap(h))
-		return ns_between(h, TIMER_NS, UINT64_MAX);
-	for (size_t i = 0; i < sizeof(timers) / sizeof(timers[0]); i++)
-		ns += ns_between(h, timers[i].from_ms * 1000000ull, timers[i].to_ms * 1000000ull);
-	return ns;
+		return (struct rx_timed) { (double)n_between(h, TIMER_NS, UINT64_MAX),
+					   ns_between(h, TIMER_NS, UINT64_MAX) };
+	for (size_t i = 0; i < sizeof(timers) / sizeof(timers[0]); i++) {
+		uint64_t from_ns = timers[i].from_ms * 1000000ull,
+			 to_ns = timers[i].to_ms * 1000000ull;
+
+		t.n += (double)n_between(h, from_ns, to_ns);
+		t.ns += ns_between(h, from_ns, to_ns);
+	}
+	return t;
+}
+
+/*
+ * DATA packets that were sent again, as far as is known: of those to the server what our clients
+ * sent again, as what was lost on the way is new to the server when it comes; of those from it what
+ * it sent again, or came to a client twice.
+ */
+static double sent_again(const struct rx_figures *x)
+{
+	double to = (double)doctor_rx_metric(x, METRIC_RX_RESENT);
+	double back = (double)doctor_rx_metric(x, METRIC_RX_DUPLICATES);
+
+	if (x->view->all.has_requests) {
+		to = fmax(to, (double)ledger_packets(&x->view->all, false).again);
+		back = fmax(back, (double)ledger_packets(&x->view->all, true).again);
+	}
+	return to + back;
+}
+
+/* Where the server is not watched and sends most of the data, clients do not see what it lost. */
+static bool is_blind(const struct rx_figures *x)
+{
+	return !x->view->all.has_requests && doctor_rx_metric(x, METRIC_RX_DATA_RECEIVED) >
+						 doctor_rx_metric(x, METRIC_RX_DATA_SENT);
+}
+
+/* A packet that was sent again makes one call long; of more calls the length has another reason. */
+static void set_timed_out(const struct rx_figures *x, const struct hist *h, double all)
+{
+	struct rx_timed t = timed_calls(h);
+	double again = sent_again(x), share = t.n > 0 ? fmin(again / t.n, 1) : 0;
+	double timed = fmin(t.ns, all) * (is_blind(x) && again > 0 ? 1 : share);
+
+	run_figure_share(x->out, RUN_FIGURE_TIMED_OUT, timed, all);
+	run_figure_share(x->out, RUN_FIGURE_TIMED_GUESS, timed - fmin(t.ns, all) * share, all);
 }
 
 static void set_own_times(const struct rx_figures *x, const struct hist *h)
 {
-	double all = hist_mean(h) * (double)h->n, slow = 0, timed = timed_ns(x, h);
+	double all = hist_mean(h) * (double)h->n, slow = 0;
 	uint64_t n = 0;
 
 	for (size_t i = hist_index(SLOW_NS, HIST_BITS); i < HIST_BUCKETS(HIST_BITS); i++) {
@@ -139,7 +181,7 @@ static void set_own_times(const struct rx_figures *x, const struct hist *h)
 	run_figure_set(x->out, RUN_FIGURE_LONGEST, (double)h->max);
 	run_figure_set(x->out, RUN_FIGURE_SLOW_N, (double)n);
 	run_figure_share(x->out, RUN_FIGURE_SLOW, slow < all ? slow : all, all);
-	run_figure_share(x->out, RUN_FIGURE_TIMED_OUT, timed < all ? timed : all, all);
+	set_timed_out(x, h, all);
 }
 
 static void doctor_rx_set_times(const struct rx_figures *x, const struct requests *all)
@@ -265,8 +307,6 @@ static void look_packets(const struct rx_figures *x)
 	run_figure_share(x->out, RUN_FIGURE_RESENT, (double)in.again, (double)in.type[AFS_RX_DATA]);
 	run_figure_share(x->out, RUN_FIGURE_RESENT_BACK, (double)back.again,
 			 (double)back.type[AFS_RX_DATA]);
-	if (!in.again && !back.again && x->out->known[RUN_FIGURE_TIMED_OUT])
-		run_figure_set(x->out, RUN_FIGURE_TIMED_OUT, 0);
 	run_figure_share(x->out, RUN_FIGURE_ACKS_MB, (double)back.type[AFS_RX_ACK] * BYTES_A_MB,
 			 (double)in.bytes);
 }
@@ -292,6 +332,22 @@ static const struct run_threads *listener(const struct run *r)
 	return NULL;
 }
 
+/*
+ * Of the time of all calls, that which they wait for a CPU, at most: a call waits with the thread
+ * that works for it, and all calls wait with the listener, which receives for all.
+ */
+static void rx_look_wait(const struct rx_figures *x, double wait_ns, double listener_ns)
+{
+	double calls_ns = x->out->value[RUN_FIGURE_BUSY] * x->ns;
+	double rest_ns = fmax(wait_ns - listener_ns, 0), wait = listener_ns / x->ns;
+
+	if (!x->out->known[RUN_FIGURE_BUSY] || !(x->ns > 0))
+		return;
+	if (rest_ns > 0)
+		wait += rest_ns / fmax(rest_ns, calls_ns);
+	run_figure_set(x->out, RUN_FIGURE_WAIT_CPU, fmin(wait, 1));
+}
+
 static void doctor_rx_look_threads(const struct rx_figures *x)
 {
 	const struct run_threads *t = listener(x->run);
@@ -302,6 +358,8 @@ static void doctor_rx_look_threads(const struct rx_figures *x)
 		wait_ns += (double)x->run->threads[i].runq_ns;
 	}
 	run_figure_share(x->out, RUN_FIGURE_THREADS_WAIT, wait_ns, cpu_ns + wait_ns);
+	if (x->run->n_threads)
+		rx_look_wait(x, wait_ns, t ? (double)(t->busiest_ns - t->busiest_cpu_ns) : 0);
 	if (!t)
 		return;
 	received = (double)ledger_packets(&x->view->all, false).datagrams;

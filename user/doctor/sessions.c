@@ -34,6 +34,23 @@ static bool is_turned_away(const struct run *r, const struct run_session *s)
 	return r->limit.sessions && there >= r->limit.sessions;
 }
 
+/* That nobody was refused is known where a refusal is an answer, or the limit is known. */
+static void put_refused(struct run_figures *out, const struct run *r, double refused)
+{
+	if (!(refused > 0) && !r->limit.sessions && !r->limit.tells) {
+		if (r->limit.changed)
+			run_figure_who(out, RUN_FIGURE_REFUSED,
+				       "the configuration was changed after the server began");
+		else
+			run_figure_who(out, RUN_FIGURE_REFUSED,
+				       "how many sessions the server may have is not known");
+		return;
+	}
+	run_figure_set(out, RUN_FIGURE_REFUSED, refused);
+	run_figure_share(out, RUN_FIGURE_REFUSED_SHARE, refused,
+			 refused + (double)(r->n_sessions + r->n_rest));
+}
+
 static void look_brief(struct run_figures *out, const struct run *r, double ns)
 {
 	double brief = 0, refused = (double)r->refused;
@@ -55,9 +72,7 @@ static void look_brief(struct run_figures *out, const struct run *r, double ns)
 			       s->user ? s->user : "nobody", s->address ? s->address : "?");
 	}
 	run_figure_share(out, RUN_FIGURE_SHORT_LIVED, brief * NS_PER_S, ns);
-	run_figure_set(out, RUN_FIGURE_REFUSED, refused);
-	run_figure_share(out, RUN_FIGURE_REFUSED_SHARE, refused,
-			 refused + (double)(r->n_sessions + r->n_rest));
+	put_refused(out, r, refused);
 	if (r->limit.sessions)
 		run_figure_set(out, RUN_FIGURE_LIMIT, (double)r->limit.sessions);
 }

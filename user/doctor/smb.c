@@ -18,10 +18,11 @@
 #include <math.h>
 #include <string.h>
 
-#define SLOW_NS   100000000u /* a person notices */
-#define NS_PER_S  1e9
-#define DISK_FULL ((int32_t)0xc000007f)
-#define LOCKED    ((int32_t)0xc00000a2) /* of a medium that is write-protected */
+#define SLOW_NS      100000000u /* a person notices */
+#define NS_PER_S     1e9
+#define DISK_FULL    ((int32_t)0xc000007f)
+#define LOCKED       ((int32_t)0xc00000a2) /* of a medium that is write-protected */
+#define CLOSED_SHARE 100 /* of so many requests one that cannot be read is too many */
 
 /* A request that waits for what other clients do. */
 static bool waits_for_others(unsigned int number)
@@ -311,6 +312,28 @@ static bool smb_lost(const struct run_figures *f)
 	return f->known[RUN_FIGURE_UNCOUNTED] && f->value[RUN_FIGURE_UNCOUNTED] >= 1;
 }
 
+/*
+ * What cannot be read may be most of what clients ask for: with more than one such frame for 100
+ * requests nothing is ruled out.
+ */
+static void smb_look_closed(const struct handed *h, const struct ledger_account *judged)
+{
+	double n = 0, lost = h->out->value[RUN_FIGURE_UNCOUNTED];
+
+	for (unsigned int number = AFS_SMB2_ENCRYPTED; number <= AFS_SMB2_SMB1; number++) {
+		const struct ledger_account *a = ledger_account(h->l, number);
+
+		n += a ? (double)a->sum.untimed : 0;
+	}
+	if (n * CLOSED_SHARE <= (double)judged->sum.answered)
+		return;
+	if (!smb_lost(h->out))
+		run_figure_who(h->out, RUN_FIGURE_UNCOUNTED,
+			       "frames that cannot be read: encrypted, compressed or of SMB1");
+	run_figure_set(h->out, RUN_FIGURE_UNCOUNTED,
+		       n + (h->out->known[RUN_FIGURE_UNCOUNTED] ? lost : 0));
+}
+
 /* Its main process, and its sessions. */
 static void smb_look_processes(struct run_figures *out, const struct run *r, double ns)
 {
@@ -350,6 +373,8 @@ int doctor_smb(struct run_figures *out, const struct run *r, const struct view *
 	handed_share(h, RUN_FIGURE_NET, h->did[ACCOUNT_NET]);
 	handed_refused(h, DISK_FULL, RUN_FIGURE_DISK_FULL, RUN_FIGURE_DISK_FULL_SHARE);
 	handed_refused(h, LOCKED, RUN_FIGURE_LOCKED, RUN_FIGURE_LOCKED_SHARE);
+	/* After what says whether a reply was lost. */
+	smb_look_closed(h, &x.judged);
 	handed_fini(&x.h);
 	return 0;
 }

@@ -79,31 +79,35 @@ void measure_service(struct run_figures *out, const struct run *r, measure_skips
 	}
 }
 
-#define WAIT_MAX (RUN_WORD_MAX + 24)
+#define WAIT_MAX (RUN_WORD_MAX + 40)
 
-/* What most of this time was waited for. Returns out. */
+/* What most of this time went into, as words after whoever it is about. Returns out. */
 static const char *times_wait(const struct measure *m, const uint64_t ns[ACCOUNT_N_COLUMNS],
 			      char out[WAIT_MAX])
 {
 	static const char *const words[ACCOUNT_N_COLUMNS] = {
-		[ACCOUNT_RUNQ] = "for a CPU",
-		[ACCOUNT_DISK] = "for files and directories",
-		[ACCOUNT_CNID] = "for the {backend}",
-		[ACCOUNT_LOCK] = "for file locks",
-		[ACCOUNT_LOG] = "for the log",
-		[ACCOUNT_NET] = "for the client",
-		[ACCOUNT_OTHER] = "in sleeps and for other processes",
-		[ACCOUNT_STOPPED] = "because {server} was paused",
+		[ACCOUNT_RUNQ] = "waited most for a CPU",
+		[ACCOUNT_DISK] = "waited most for files and directories",
+		[ACCOUNT_CNID] = "waited most for the {backend}",
+		[ACCOUNT_LOCK] = "waited most for file locks",
+		[ACCOUNT_LOG] = "waited most for the log",
+		[ACCOUNT_NET] = "waited most for the client",
+		[ACCOUNT_OTHER] = "waited most in sleeps and for other processes",
+		[ACCOUNT_STOPPED] = "waited most because {server} was paused",
 	};
+	uint64_t on = ns[ACCOUNT_USER] + ns[ACCOUNT_CALLS];
 	enum account_column most = ACCOUNT_RUNQ;
+	const char *what;
 
 	for (size_t i = ACCOUNT_RUNQ; i < ACCOUNT_N_COLUMNS; i++)
 		if (ns[i] > ns[most])
 			most = i;
-	return run_text(m->run,
-			most == ACCOUNT_CNID && !(measure_inside_ns(m) > 0) ? "for the {database}"
-									    : words[most],
-			out, WAIT_MAX);
+	what = words[most];
+	if (on > ns[most])
+		what = "spent most time on a CPU";
+	else if (most == ACCOUNT_CNID && !(measure_inside_ns(m) > 0))
+		what = "waited most for the {database}";
+	return run_text(m->run, what, out, WAIT_MAX);
 }
 
 static void look_pending(struct measure *m, double pending, double most)
@@ -121,7 +125,7 @@ static void look_pending(struct measure *m, double pending, double most)
 			continue;
 		most = measure_pending_ns(r);
 		run_figure_who(m->out, RUN_FIGURE_PENDING, "%s", account_name(r->number, name));
-		run_figure_who(m->out, RUN_FIGURE_PENDING_SHARE, "%s, which waited most %s",
+		run_figure_who(m->out, RUN_FIGURE_PENDING_SHARE, "%s, which %s",
 			       account_name(r->number, name), times_wait(m, r->time_ns, wait));
 	}
 	run_figure_set(m->out, RUN_FIGURE_PENDING, pending);

@@ -46,6 +46,9 @@ static size_t stopped_idle(const struct run *r)
 /* By how much a reading may be older than its time says, of a phase. */
 #define READING_SHARE 0.01
 
+/* Requests of a session, on average, in the time of a stop: one of them came in it. */
+#define SURELY_ASKS 3
+
 /* What of the stops is in requests' times, and which session is stopped still. */
 static void name_stopped(struct measure *m, double in, double out)
 {
@@ -68,6 +71,25 @@ static void name_stopped(struct measure *m, double in, double out)
 	run_figure_who(m->out, RUN_FIGURE_STOPPED_FOR, "%s%s%s", within, between, now);
 }
 
+/*
+ * Of a number of stops between requests that took so long in all: the most of it that may have been
+ * in sessions which ask for something so seldom that nobody need have waited.
+ */
+static double seldom_asked(const struct measure *m, double stopped_ns)
+{
+	const struct run_figures *f = m->out;
+	double stops = f->known[RUN_FIGURE_STOPS] ? f->value[RUN_FIGURE_STOPS] : 0;
+	double each_ns = stopped_ns / fmax(stops, 1);
+	size_t n = m->run->n_rest;
+
+	for (size_t i = 0; i < m->run->n_sessions; i++) {
+		double requests = (double)m->run->session[i].requests;
+
+		n += requests > 0 && requests * each_ns < SURELY_ASKS * m->ns;
+	}
+	return fmin(stopped_ns, m->ns * (double)n);
+}
+
 /* A request that came while its session was stopped has waited since then: at most so long. */
 static void look_stopped(struct measure *m)
 {
@@ -85,6 +107,8 @@ static void look_stopped(struct measure *m)
 	run_figure_share(m->out, RUN_FIGURE_STOPPED, in + out,
 			 m->ns * (double)(sessions ? sessions : 1));
 	run_figure_share(m->out, RUN_FIGURE_STOPPED_WAIT, in + waited, m->all_ns + waited);
+	run_figure_share(m->out, RUN_FIGURE_STOPPED_IDLE, seldom_asked(m, waited),
+			 m->all_ns + waited);
 }
 
 static void waits_look_cpu(struct measure *m)

@@ -97,10 +97,10 @@ const struct opt rxperf_options[] = {
 	  .more = "With commas between them: words of the client, 0, words of the server. There may be 64 numbers; "
 	 	"the direction changes once." },
 	{ .name = "op", .arg = "NAME", .type = OPT_CALL, .offset = AT(small), .call = take_small,
-	  .help = "in place of these, a small call of AFS: GetTime, GetCapabilities, FetchStatus, VL_Probe; or rxdebug, a question to any server over Rx",
+	  .help = "in place of these, a small call of AFS: GetTime, GetCapabilities, FetchStatus, VL_Probe; or rxdebug or version, a question to any server over Rx",
 	  .more = "GetTime, GetCapabilities and FetchStatus are for a file server (port 7000), VL_Probe is for a "
-	 	"volume location server (port 7003). rxdebug is outside of calls: how many calls wait for a "
-	 	"thread (port 7000). The file server calls its clients back before it answers them; that is "
+	 	"volume location server (port 7003). rxdebug and version are outside of calls: how many calls wait "
+	 	"for a thread, and the server's version (port 7000). The file server calls its clients back before it answers them; that is "
 	 	"answered." },
 	{ .name = "volume", .arg = "NUMBER", .type = OPT_UINT, .offset = AT(volume), .min = 1,
 	  .help = "FetchStatus: of this volume's root directory" },

@@ -197,6 +197,10 @@ static void read_quota(struct cgroup_reader *r)
 	if (!period_us || !stat_number(&q->periods, r, "cpu.stat", "nr_periods") ||
 	    !stat_number(&q->throttled, r, "cpu.stat", "nr_throttled"))
 		return;
+	q->has_wait = stat_number(&q->wait_ns, r, "cpu.stat",
+				  r->at.version == 1 ? "throttled_time" : "throttled_usec");
+	if (r->at.version != 1)
+		q->wait_ns *= 1000;
 	q->cpus = (double)quota_us / (double)period_us;
 	memcpy(q->path, r->at.path, sizeof(q->path));
 	r->out->n_quotas++;

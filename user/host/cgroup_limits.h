@@ -46,6 +46,8 @@ bool cgroup_frozen(const char *root, pid_t pid);
 struct cgroup_quota {
 	double cpus;
 	uint64_t periods, throttled; /* that the group used; of these, in which it had to wait */
+	bool has_wait;
+	uint64_t wait_ns; /* for which it had to, sum over the CPUs that it wanted meanwhile */
 	char path[CGROUP_PATH_MAX];
 };
 

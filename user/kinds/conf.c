@@ -5,6 +5,7 @@
 
 #include "base/clock.h"
 #include "base/file.h"
+#include "base/procstat.h"
 #include "base/text.h"
 #include "base/vec.h"
 #include "host/filesystem.h"
@@ -317,6 +318,17 @@ void volumes_settings_fini(struct volumes_settings *s)
 	*s = (struct volumes_settings) { 0 };
 }
 
+/* Its server, where it is a session: they run the same program, and all of that one's are many. */
+static pid_t volumes_server(pid_t afpd)
+{
+	struct procstat own, parent;
+
+	if (procstat_read(&own, afpd) || procstat_read(&parent, own.ppid) ||
+	    strcmp(own.comm, parent.comm) != 0)
+		return afpd;
+	return own.ppid;
+}
+
 static void volumes_read_settings(struct volumes_settings *s, pid_t afpd)
 {
 	struct census_process p = { .pid = afpd, .comm = "afpd" };
@@ -327,8 +339,9 @@ static void volumes_read_settings(struct volumes_settings *s, pid_t afpd)
 	census_look(&p);
 	servers_conf(&server, &p);
 	procfs_inside(root, sizeof(root), afpd, "");
-	if (server.conf[0])
-		afpconf_read(&s->conf, root, server.conf, true, NULL); /* in part is good enough */
+	if (server.conf[0]) /* in part is good enough */
+		afpconf_read(&s->conf, root, server.conf, afpconf_follows(volumes_server(afpd)),
+			     NULL);
 	s->root = p.root;
 	s->read_ns = clock_now_ns();
 }

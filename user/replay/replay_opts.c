@@ -126,8 +126,9 @@ int replay_parse(struct workload_cfg *base, struct job *j, struct err *e)
 
 	if (base->help)
 		return 0;
-	/* An option that is not known is said first: then there are no operands yet. */
-	if (!cfg->recording && (!r || (j->operand && !j->n_operands)))
+	/* An option that is not known is said first: then there are no operands yet. So is a
+	 * mistake in a job file, which may name the recording below it. */
+	if (!cfg->recording && (!r || (j->operand && !j->n_operands && !j->file)))
 		return err_set(e, -EINVAL, "name the recording, and then where it is replayed");
 	base->s.buffered = true;
 	return r ? r : replay_check(cfg, e);

@@ -3,9 +3,10 @@
 #define RUN_FIGURES_CLIENTS_H
 
 /*
- * Figures of single clients, as in run/figures.h. Each group is about one session, the one whose
- * first figure is largest. A pause is from a reply, when the server has no other request of that
- * client, to its next request.
+ * Figures of single clients, as in run/figures.h. Each group is about one session: one of which all
+ * figures of the group are as its cause needs them, or where there is none or several of these the
+ * one whose first figure is largest. A pause is from a reply, when the server has no other request
+ * of that client, to its next request.
  */
 
 /* X(NAME, key, unit, meaning) */
@@ -33,12 +34,16 @@
 	X(ACKS_RTT, "acks_rtt", "ns", "least TCP round-trip time of its connection")               \
 	X(ACKS_RATE, "acks_rate", "1/s", "its requests a second")                                  \
 	X(ACKS_BUSY, "acks_busy", "share", "its time in which the server worked for it")           \
+	X(ACK_CLIENTS, "ack_clients", "1",                                                         \
+	  "clients that waited for a delayed acknowledgement, at a time, on average")              \
 	X(LOST, "lost", "share",                                                                   \
 	  "TCP segments to a client that were sent again, if 20 or more; who: the client")         \
 	X(LOST_N, "lost_n", "1", "segments sent again to it")                                      \
 	X(LOST_REQUESTS, "lost_requests", "share", "of all requests, its own")                     \
 	X(WINDOW, "window", "share",                                                               \
 	  "watched time in which a client's TCP took no more replies; who: the client")            \
+	X(WINDOW_LOST, "window_lost", "share",                                                     \
+	  "TCP segments to it that were sent again, if 20 or more")                                \
 	X(LINK, "link", "share",                                                                   \
 	  "time of a client that its replies were on their way, at the rate that TCP measured, "   \
 	  "round trips left out; who: the client")                                                 \

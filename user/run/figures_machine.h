@@ -15,12 +15,20 @@
 	X(OWN_CPUS, "own_cpus", "share", "of its CPUs, by all programs")                           \
 	X(OTHERS, "others", "share",                                                               \
 	  "of its CPUs, by other programs and what they had started; who: most")                   \
+	X(QUOTA_WAIT, "quota_wait", "share",                                                       \
+	  "of the same time as wait_cpu, and in it: the wait for a CPU quota of its cgroup")       \
 	X(OTHERS_WAIT, "others_wait", "share",                                                     \
-	  "of wait_cpu, as much as these programs are of all that its CPUs did")                   \
+	  "of wait_cpu without quota_wait, as much as these programs are of all "                  \
+	  "that its CPUs did")                                                                     \
+	X(SELF_WAIT, "self_wait", "share",                                                         \
+	  "of wait_cpu without quota_wait, as much as this afpscope is of all "                    \
+	  "that its CPUs did")                                                                     \
 	X(OWN_WAIT, "own_wait", "share",                                                           \
-	  "of wait_cpu, as much as the server itself is of all that its CPUs did")                 \
+	  "of wait_cpu without quota_wait, as much as the server itself is of all "                \
+	  "that its CPUs did")                                                                     \
 	X(KERNEL_WAIT, "kernel_wait", "share",                                                     \
-	  "of wait_cpu, as much as threads of the kernel are of all that its CPUs did")            \
+	  "of wait_cpu without quota_wait, as much as threads of the kernel are of all "           \
+	  "that its CPUs did")                                                                     \
 	X(STEAL_WAIT, "steal_wait", "share",                                                       \
 	  "of on_cpu, as much as was taken by the hypervisor of all that its CPUs did")            \
 	X(INTERRUPTS_WAIT, "interrupts_wait", "share",                                             \

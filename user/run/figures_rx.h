@@ -42,6 +42,8 @@
 	X(RESENT_BACK, "resent_back", "share", "of those from the server, likewise")               \
 	X(TIMED_OUT, "timed_out", "share",                                                         \
 	  "of the time of all calls, in calls that a timer of Rx made long: a packet was lost")    \
+	X(TIMED_GUESS, "timed_guess", "share",                                                     \
+	  "of the same time: such calls beyond the number of packets that were sent again")        \
 	X(FAILED, "failed", "share", "of all calls, those that failed")                            \
 	X(OWN_DROPPED, "own_dropped", "share",                                                     \
 	  "of the datagrams to our clients, those for which their own sockets had no room")        \

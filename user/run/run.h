@@ -441,6 +441,8 @@ struct run {
 		uint64_t sessions;      /* that it serves at a time */
 		uint64_t cached;        /* files and folders that a session remembers */
 		const char *cached_key; /* the setting that says so, static; NULL: not known */
+		bool tells;   /* a client that is one too many gets an answer that says so */
+		bool changed; /* after the server began: its own are not known */
 	} limit;
 	/* Settings of a server of SMB: of how many shares. */
 	struct {

@@ -25,7 +25,6 @@ from .tokens import PORT, Tokens
 
 Json = dict[str, Value]
 
-BUNDLE_SCHEMA = 1
 PROCESS = "process"
 TEXT = "text"
 KINDS = {

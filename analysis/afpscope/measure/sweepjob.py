@@ -11,7 +11,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from ..errors import wrong_use
+from ..errors import Failure, wrong_use
+from ..saved.files import opened
 from ..urls import scheme
 from .children import said
 from .swept import LOAD, REPLAY, RX, SERVED_BY_US, Line, is_list, list_names
@@ -23,6 +24,7 @@ OWN = (
 )  # fmt: skip
 FLAGS = ("own-set",)
 RECORDING = "recording"  # option of a step that is a replay
+_LONGEST = 1 << 20  # bytes of a job file, as for the program itself
 _SECTION = re.compile(r"\s*\[([^]]*)\]")
 _KEY = re.compile(r"\s*([^=:;#\s][^=:]*?)\s*[=:]\s*(.*)")
 _QUOTED = re.compile(r'"((?:[^"\\]|\\["\\nrt])*)"\s*(?:;.*)?')
@@ -104,13 +106,24 @@ class Job:
         return "\n".join(lines) + "\n"
 
 
+def _text(path: Path) -> str:
+    """Empty: it cannot be read, or is no text. What is no file, and one that is too long, is wrong
+    use: a pipe would be waited for, and a device may have no end."""
+    try:
+        with opened(path) as file:
+            data = file.read(_LONGEST + 1)
+        if len(data) > _LONGEST:
+            raise wrong_use(f"{path} is longer than {_LONGEST} bytes")
+        return data.decode("utf-8-sig")
+    except (OSError, UnicodeDecodeError):
+        return ""
+    except Failure as e:
+        raise wrong_use(str(e)) from None
+
+
 def read(path: Path) -> Job | None:
     """None: it is no job file of a sweep."""
-    try:
-        text = path.read_text(encoding="utf-8-sig")
-    except (OSError, UnicodeDecodeError):
-        return None
-    lines, section = text.splitlines(), ""
+    lines, section = _text(path).splitlines(), ""
     keys: dict[str, tuple[int, str]] = {}
     for i, line in enumerate(lines):
         if found := _SECTION.match(line):

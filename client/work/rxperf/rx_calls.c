@@ -3,6 +3,7 @@
 #include "work/rxperf/rx_calls.h"
 
 #include "rx/stats.h"
+#include "store/rx.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -13,11 +14,12 @@
 
 /* FetchStatus: what is known of a file, 21 numbers, and more that may change. */
 static const struct rx_small_call calls[] = {
-	{ "GetTime", FILES, 7000, 153, true, false, false, 8 },
-	{ "GetCapabilities", FILES, 7000, 65540, true, false, false, 4 },
-	{ "FetchStatus", FILES, 7000, 132, true, true, false, 84 },
-	{ "VL_Probe", LOCATIONS, 7003, 514, false, false, false, 0 },
-	{ "rxdebug", 0, 7000, RX_STATS_BASIC, false, false, true, 28 },
+	{ "GetTime", FILES, 7000, 153, true, false, 0, 8 },
+	{ "GetCapabilities", FILES, 7000, 65540, true, false, 0, 4 },
+	{ "FetchStatus", FILES, 7000, 132, true, true, 0, 84 },
+	{ "VL_Probe", LOCATIONS, 7003, 514, false, false, 0, 0 },
+	{ "rxdebug", 0, 7000, RX_STATS_BASIC, false, false, STORE_RX_ASK, 28 },
+	{ "version", 0, 7000, 0, false, false, STORE_RX_ASK_VERSION, RX_VERSION_LEN },
 };
 
 #define N_CALLS (sizeof(calls) / sizeof(calls[0]))
@@ -40,6 +42,8 @@ int rx_small_call_find(const struct rx_small_call **out, const char *name, struc
 
 void rx_small_call_put(struct wbuf *b, const struct rx_small_call *c, uint32_t volume)
 {
+	if (c->apart == STORE_RX_ASK_VERSION)
+		return; /* nothing but its packet's type */
 	wbuf_u32(b, c->opcode);
 	if (c->apart)
 		wbuf_u32(b, 0);

@@ -14,9 +14,10 @@ struct rx_small_call {
 	uint16_t service;
 	unsigned int port; /* the usual one */
 	uint32_t opcode;
-	bool called_back;   /* the server asks its client, too */
-	bool of_volume;     /* about the root directory of a volume */
-	bool apart;         /* no call, but a question that every server over Rx answers */
+	bool called_back; /* the server asks its client, too */
+	bool of_volume;   /* about the root directory of a volume */
+	unsigned int
+	    apart; /* STORE_RX_ASK...: a question that every server over Rx answers; 0: a call */
 	uint32_t reply_min; /* least bytes of a reply */
 };
 

@@ -155,7 +155,7 @@ static unsigned int how_of(const struct rxperf_opts *o)
 {
 	if (!o->small)
 		return o->call.command;
-	return o->small->apart ? STORE_RX_ASK : 0;
+	return o->small->apart;
 }
 
 static void rxperf_prepare(struct rxperf *p, struct rxperf_lane *l)

@@ -56,6 +56,23 @@ def test_any_names_may_be_in_the_root(
             path.rmdir()
 
 
+def test_a_root_with_more_entries_than_16_bits_count_is_looked_at_to_its_end(
+    scope: Scope, tmp_path: Path
+) -> None:
+    many = 70_000
+    folder = os.open(tmp_path, os.O_RDONLY | os.O_DIRECTORY)
+    try:
+        for i in range(many):
+            os.mknod(f"{i}", dir_fd=folder)
+        (tmp_path / OURS).mkdir()
+        done = scope.execute([str(scope.binary), "clean", "--all", str(tmp_path)]).expect(OK)
+        assert done.out == f"{OURS}: removed\nlooked at {many + 1} names\n"
+    finally:
+        for i in range(many):
+            os.unlink(f"{i}", dir_fd=folder)
+        os.close(folder)
+
+
 class Swapper(threading.Thread):
     """Exchanges each of some names and a link at once, again and again; counts how often."""
 

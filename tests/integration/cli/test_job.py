@@ -1,17 +1,22 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""Job files: a run is repeated by the file that it keeps of itself; what is no file is no run.
+"""Job files: a run is repeated by the file that --show-job makes of its command line, which is the
+one that it keeps of itself; what is no file is no run.
 
-Tests user/app/job.c.
+Tests user/app/job.c. Of replay: replay/test_replay_judged.py, of sweep: load/test_sweep.py.
 """
 
 from __future__ import annotations
 
+import json
 import os
+import re
 from pathlib import Path
 
 import pytest
+from jobs import REPEATED, repeated
+from offline import analysis
 from rxpeer import PerfServer, Ways
-from scope import OK, USAGE, USERS, Run, Scope, Server
+from scope import OK, REPO, USAGE, USERS, Scope, Server
 
 MIX = "[mix]\nname = mine\nfiles = 3\nfile_size = 4K\n[actions]\nlook = 1\nread = 2\n"
 SHORT = ["--ramp", "0", "--no-probe", "--seed", "7"]
@@ -32,24 +37,23 @@ LOADS = {
 }  # fmt: skip
 
 
-def options(run: Run) -> dict[str, str]:
-    return {k: v for k, v in run.saved["options"].items() if k != "directory"}
-
-
-def repeated(scope: Scope, tmp_path: Path, line: list[str], **forget: Path) -> None:
-    """The command line once, and by the file that its run kept, without the files of forget."""
-    first, second = tmp_path / "1", tmp_path / "2"
-    scope.execute([str(scope.binary), *line, "-o", str(first)]).expect(OK)
-    for file in forget.values():
-        file.unlink()
-    command, job = line[0], str(first / "job.ini")
-    scope.execute([str(scope.binary), command, job, "-o", str(second)]).expect(OK)
-    runs = [Run.load(folder / "run.json") for folder in (first, second)]
-    assert options(runs[0]), "what a run was asked for is in it"
-    assert options(runs[0]) == options(runs[1])
-    assert (second / "job.ini").read_text() == (first / "job.ini").read_text()
-    shown = scope.execute([str(scope.binary), command, job, "--show-job"]).expect(OK)
-    assert shown.out == (first / "job.ini").read_text()
+def test_each_command_with_job_files_is_repeated_by_one(scope: Scope) -> None:
+    """A command that is new to them is missing in REPEATED."""
+    listed = scope.execute([str(scope.binary), "--help"]).expect(OK).out
+    commands = re.findall(r"^  ([a-z]+)  ", listed, re.M)
+    assert {"load", "sweep", "clean"} < set(commands)
+    has = set()
+    for name in commands:
+        python = REPO / "analysis" / "afpscope" / f"{name}.py"
+        if python.exists():
+            shown = python.read_text()
+        else:
+            shown = scope.execute([str(scope.binary), name, "--help"]).expect(OK).out
+        if "--show-job" in shown:
+            has.add(name)
+    assert has == set(REPEATED)
+    for file, test in REPEATED.values():
+        assert f"def {test}(" in (Path(__file__).parents[1] / file).read_text()
 
 
 @pytest.mark.parametrize("command", LINES)
@@ -93,6 +97,26 @@ def test_calls_of_rx_are_repeated_by_their_file(scope: Scope, tmp_path: Path) ->
     assert calls == 8, "four calls each time"
 
 
+def test_the_load_of_a_job_file_is_put_on_each_server(scope: Scope, tmp_path: Path) -> None:
+    """versus has no job files of its own: the load that it makes may come from one."""
+    places = {name: tmp_path / name for name in ("one", "two")}
+    for place in places.values():
+        place.mkdir()
+    line = ["load", *LINES["load"], "-m", "office", "--files", "3", str(tmp_path / "elsewhere")]
+    shown = scope.execute([str(scope.binary), *line, "--show-job"]).expect(OK).out
+    (tmp_path / "x.ini").write_text(shown)
+    names = [f"{name}={place}" for name, place in places.items()]
+    done = analysis(
+        *("versus", "--program", scope.binary, "-o", tmp_path / "runs", "--pairs", "1"),
+        *(*names, "--", "load", tmp_path / "x.ini"),
+    )
+    assert done.returncode == OK, done.stderr
+    for run, place in zip(("001a", "001b"), places.values(), strict=True):
+        options = json.loads((tmp_path / "runs" / run / "run.json").read_text())["options"]
+        assert (options["mix"], options["clients"], options["seed"]) == ("office", "2", "7")
+        assert options["directory"] == str(place)
+
+
 def test_a_job_file_that_cannot_be_read_is_refused_at_once(scope: Scope, tmp_path: Path) -> None:
     os.mkfifo(tmp_path / "pipe.ini")
     (tmp_path / "endless.ini").symlink_to("/dev/zero")
@@ -106,14 +130,14 @@ def test_a_job_file_that_cannot_be_read_is_refused_at_once(scope: Scope, tmp_pat
         ("missing", "No such file"),
     ):
         file = tmp_path / f"{name}.ini"
-        for command in (*LINES, "lantest", "rx"):
+        for command in REPEATED.keys() - {"sweep"}:  # python/test_sweep_job.py
             done = scope.execute([str(scope.binary), command, str(file)], timeout=10)
             done.expect(USAGE, f"{command}: ", str(file), why)
 
 
 def test_a_mistake_has_file_line_and_exit_code(scope: Scope, tmp_path: Path) -> None:
     job = tmp_path / "x.ini"
-    for command in (*LINES, "lantest", "rx"):
+    for command in REPEATED.keys() - {"sweep"}:
         job.write_text(f"[run]\ncommand = {command}\ncolour = red\n")
         done = scope.execute([str(scope.binary), command, str(job)], timeout=10)
         done.expect(USAGE, f"{command}: {job}, line 3: there is no key 'colour'")

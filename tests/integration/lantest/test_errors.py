@@ -19,12 +19,12 @@ import termios
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import Any
 
 import pytest
 from disturbed import within
 from fakes import BreakingProxy, FakeServer, fall_silent, hang_up, send_garbage
 from netatalk import Server
+from scheduling import in_check
 from scope import (
     FAILED,
     INTERRUPTED,
@@ -48,17 +48,9 @@ from scope import (
 )
 
 # One of each kind of test: small files, bulk both ways, locks, creates,
-# directories, stats; 12 is the longest.
+# directories, stats; 12 is the longest. In make check each in one of the ways to break off.
 KINDS = "1234589<"
 OF_SESSION, OF_SERVER = "1359", "248<"
-
-
-def with_judges(letters: str) -> list[Any]:
-    """Each kind in one of the ways to break off; in the other ones, too: make check-judges."""
-    more = [
-        pytest.param(letter, marks=pytest.mark.judges) for letter in KINDS if letter not in letters
-    ]
-    return [*letters, *more]
 
 
 def check_one_message(done: Done) -> None:
@@ -294,7 +286,7 @@ def clean(scope: Scope, server: Server) -> Done:
 
 
 @pytest.mark.limit(180)
-@pytest.mark.parametrize("letter", with_judges(OF_SESSION))
+@pytest.mark.parametrize("letter", in_check(KINDS, OF_SESSION))
 def test_session_killed(scope: Scope, dbd: Server, letter: str) -> None:
     """Removed in a new session."""
 
@@ -310,7 +302,7 @@ def test_session_killed(scope: Scope, dbd: Server, letter: str) -> None:
 
 
 @pytest.mark.limit(180)
-@pytest.mark.parametrize("letter", with_judges(OF_SERVER))
+@pytest.mark.parametrize("letter", in_check(KINDS, OF_SERVER))
 def test_server_killed(scope: Scope, mortal: PinnedServer, letter: str) -> None:
     """Cannot be removed now: the message names it, and what will remove it."""
 

@@ -19,6 +19,7 @@ from typing import Any
 import pytest
 from afpclient import AfpClient
 from netatalk import SIGNATURES, Server
+from scheduling import in_check
 from scope import (
     DBD,
     LETTERS,
@@ -163,7 +164,7 @@ def test_judge(session: Session) -> None:
     assert {a for a in accounts if a > 255} == {DSI_OPEN_SESSION, DSI_GET_STATUS}
 
 
-@pytest.mark.parametrize("letters", [pytest.param("2", marks=pytest.mark.judges), ":"])
+@pytest.mark.parametrize("letters", in_check("2:", ":"))
 def test_wire(scope: Scope, dbd: Server, tmp_path: Path, letters: str) -> None:
     """What tshark reads from the network."""
     found = recorded(scope, dbd, tmp_path, letters, wire=True)
@@ -296,9 +297,7 @@ def test_reading_does_not_ask_the_cnid_server(sessions: dict[str, Session]) -> N
         assert not parts(account, "cnid_dbd")
 
 
-@pytest.mark.parametrize(
-    "kind", [KINDS[0], *(pytest.param(kind, marks=pytest.mark.judges) for kind in KINDS[1:])]
-)
+@pytest.mark.parametrize("kind", in_check(KINDS, KINDS[:1]))
 def test_errors_by_code(scope: Scope, kind: str, request: pytest.FixtureRequest) -> None:
     server: Server = request.getfixturevalue(kind)
     client = AfpClient(server.port)

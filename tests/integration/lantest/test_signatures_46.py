@@ -12,6 +12,7 @@ from pathlib import Path
 
 import pytest
 from netatalk import Server
+from scheduling import in_check
 from scope import Run, Scope
 
 # FP code -> count, of each test's timed region: docs/lantest.md.
@@ -52,7 +53,7 @@ def test_the_tables_add_up() -> None:
 
 @pytest.mark.limit(900)
 @pytest.mark.parametrize("letters", SESSIONS)
-@pytest.mark.parametrize("suite", ["forky", pytest.param("trixie", marks=pytest.mark.judges)])
+@pytest.mark.parametrize("suite", in_check(["forky", "trixie"], ["forky"]))
 def test_tshark_sees_what_each_test_sends(
     scope: Scope, tmp_path: Path, suite: str, letters: str
 ) -> None:

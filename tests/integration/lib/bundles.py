@@ -8,26 +8,14 @@ import json
 import re
 import shutil
 import socket
-from collections.abc import Collection, Iterable, Iterator
+from collections.abc import Collection, Iterable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from jsonwalk import texts
 from offline import analysis, command
 from scope import FINDINGS, NOT_TOLD, OK, Scope
-
-
-def texts(value: Any) -> Iterator[str]:
-    """Every key and every text of a JSON value."""
-    if isinstance(value, dict):
-        for key, one in value.items():
-            yield key
-            yield from texts(one)
-    elif isinstance(value, list):
-        for one in value:
-            yield from texts(one)
-    elif isinstance(value, str):
-        yield value
 
 
 def with_bundles(scope: Scope, folder: Path) -> Path:

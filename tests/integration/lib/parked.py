@@ -17,8 +17,8 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
-import pytest
 from samba import SUITES
+from scheduling import in_check
 from scope import OK, Done, Run, Running, Scope, wait_until
 from stracing import tracer_of
 from tracefile import read
@@ -28,7 +28,7 @@ CALL = re.compile(r"(\w+)\(")
 
 def suites(*checked: str) -> list[Any]:
     """Debian's suites for a fixture or a test; those that are not named as further judges."""
-    return [s if s in checked else pytest.param(s, marks=pytest.mark.judges) for s in SUITES]
+    return in_check(SUITES, checked)
 
 
 def recorded(

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""Which worker of pytest-xdist runs which file, and in which order.
+"""Which worker of pytest-xdist runs which file, in which order, and what make check leaves out.
 
 The first PINNED workers have a CPU each, for servers and clients that share it. Tests that mostly
 wait, and judge by counts, need none: further workers run them meanwhile, behind the others.
@@ -8,8 +8,10 @@ wait, and judge by counts, need none: further workers run them meanwhile, behind
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
+from collections.abc import Collection, Iterable, Sequence
 from typing import Any
+
+import pytest
 
 PINNED = 2
 BEHIND = 5  # so much nicer
@@ -89,6 +91,16 @@ WAITING = (
 LAST = "load_known"
 # What one worker runs although it is not one file: else each would make "twelve" and "peer_text".
 TOGETHER = {"output": "books"}
+
+
+def in_check(values: Iterable[Any], checked: Collection[Any]) -> list[Any]:
+    """Of a parameter; a tuple is several. Those that are not checked: in make check-judges only."""
+
+    def late(value: Any) -> Any:
+        several = value if isinstance(value, tuple) else (value,)
+        return pytest.param(*several, marks=pytest.mark.judges)
+
+    return [value if value in checked else late(value) for value in values]
 
 
 def place(file: str) -> int:

@@ -13,6 +13,7 @@ from typing import Any
 import pytest
 from mpirun import ENVIRONMENT, FLAVOURS, mpirun, plugin
 from netatalk import Server
+from scheduling import in_check
 from scope import OK, REFUSED, Done, Scope
 
 LOOSE = """[mix]
@@ -101,8 +102,10 @@ def line(scope: Scope, server: Server, how: str, args: list[str]) -> list[str]:
 
 @pytest.mark.parametrize(
     "how",
-    ["closed", "open, threads", "ranks"]
-    + [pytest.param(x, marks=pytest.mark.judges) for x in ("open", "threads", "open, ranks")],
+    in_check(
+        ["closed", "open, threads", "ranks", "open", "threads", "open, ranks"],
+        ["closed", "open, threads", "ranks"],
+    ),
 )
 @pytest.mark.parametrize(("action", "shared"), [("mac-save", "no"), ("lock", "yes")])
 def test_both_sides_count_macs_saves_and_locks(

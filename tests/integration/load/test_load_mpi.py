@@ -37,6 +37,7 @@ from mpirun import processes as all_processes
 from netatalk import Server
 from queueing import Station
 from rights import rights
+from scheduling import in_check
 from scope import LOST, NOBODY, OK, SLOW, USAGE, Done, Running, Scope, kill, left_on, wait_until
 
 found = re.search(r"#define CLIENTS_OPENING_MAX (\d+)", (REPO / "user/drive/clients.h").read_text())
@@ -58,7 +59,7 @@ def flavour(request: pytest.FixtureRequest, scope: Scope) -> str:
 # What the library has no part in: with one in make check, with the other in make check-judges.
 by_one_library = pytest.mark.parametrize(
     "flavour",
-    [FLAVOURS[0], *(pytest.param(name, marks=pytest.mark.judges) for name in FLAVOURS[1:])],
+    in_check(FLAVOURS, FLAVOURS[:1]),
     indirect=True,
 )
 

@@ -64,10 +64,15 @@ def test_the_job_of_a_sweep_repeats_it(scope: Scope, tmp_path: Path) -> None:
     there, first, again = tmp_path / "there", tmp_path / "first", tmp_path / "again"
     there.mkdir()
     line = ["-n", "1,3", "--order=up", "--refine=0", "--slo=p99=100s", "-m", "office"]
-    done = sweep(scope, first, *line, "--at", '0.2 true "a ; b"', "--no-probe", there)
+    line += ["--at", '0.2 true "a ; b"', "--no-probe", str(there)]
+    done = sweep(scope, first, *line)
     assert done.returncode == OK, done.stderr
-    job = first / "job.ini"
     program = ("sweep", "--program", scope.binary)
+    done = analysis(*program, "--show-job", *SHORT, *line)
+    assert done.returncode == OK, done.stderr
+    job = tmp_path / "shown.ini"
+    job.write_text(done.stdout)
+    assert sorted((first / "job.ini").read_text().splitlines()) == sorted(done.stdout.splitlines())
     done = analysis(*program, "-o", again, job)
     assert done.returncode == OK, done.stderr
     kept = [sorted((out / "job.ini").read_text().splitlines()) for out in (first, again)]

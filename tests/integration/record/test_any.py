@@ -21,9 +21,11 @@ from scope import NO_SESSION, OK, Run, Scope, wait_until
 
 READS, STATS = 5000, 700
 AFP_WORDS = re.compile("afp(?!scope)|cnid|netatalk|dsi(?!on)", re.I)
-# Listens; for each connection its two workers make the known calls. A child makes some, too.
+# Listens; for each connection its two workers make the known calls. A child makes some, too: not
+# of os.fork, which reads /proc/self/stat since Python 3.12.
 PROGRAM = f"""
-import os, socket, sys, threading
+import ctypes, os, socket, sys, threading
+fork = ctypes.PyDLL(None).fork
 fd = os.open(sys.argv[2], os.O_RDONLY)
 turn, done = threading.Semaphore(0), threading.Semaphore(0)
 def work(name, call, n):
@@ -43,7 +45,7 @@ while True:
     connection, _ = listener.accept()
     turn.release(); other.release()
     done.acquire(); done.acquire()
-    child = os.fork()
+    child = fork()
     if not child:
         for _ in range(300):
             os.pread(fd, 10, 0)

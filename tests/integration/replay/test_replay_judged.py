@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from jobs import repeated
 from netatalk import USERS, Server
 from offline import analysis
 from replaying import office, recorded
@@ -94,15 +95,8 @@ def test_a_replay_is_repeated_by_its_own_file(
 ) -> None:
     (tmp_path / "place").mkdir()
     line = ["replay", str(recording), "--speed", "4", "--slo", "p99<=9s", str(tmp_path / "place")]
-    line += ["--watch", "off"]
-    first, second = tmp_path / "1", tmp_path / "2"
-    scope.execute([str(scope.binary), *line, "-o", str(first)]).expect(OK)
-    job = str(first / "job.ini")
-    scope.execute([str(scope.binary), "replay", job, "-o", str(second)]).expect(OK)
-    runs = [json.loads((folder / "run.json").read_text()) for folder in (first, second)]
-    assert runs[0]["options"] == runs[1]["options"] and runs[0]["options"]["speed"] == "4"
-    shown = scope.execute([str(scope.binary), "replay", job, "--show-job"]).expect(OK)
-    assert shown.out == (first / "job.ini").read_text() == (second / "job.ini").read_text()
+    first, _ = repeated(scope, tmp_path, [*line, "--watch", "off"])
+    assert first.saved["options"]["speed"] == "4"
 
 
 def test_a_sweep_replays_at_each_speed(

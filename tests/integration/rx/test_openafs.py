@@ -22,7 +22,7 @@ from pathlib import Path
 import pytest
 from afs import PORTS, Cell
 from rxcalls import UNKNOWN, Client
-from scope import NO_SESSION, OK, Run, Scope, wait_until
+from scope import NO_SESSION, OK, REFUSED, Run, Scope, wait_until
 
 CALLS = 10_000
 ERRORS = 4
@@ -233,6 +233,7 @@ SMALL = [
     ("FetchStatus", "dafileserver", ("-n", "8", "-t", "4", "-T", "100"), "FetchStatus"),
     ("VL_Probe", "vlserver", ("-n", "8", "-T", "300"), None),
     ("rxdebug", "dafileserver", ("-n", "8", "-T", "100"), None),
+    *(("version", program, ("-n", "8", "-T", "100"), None) for program in PORTS),
 ]
 
 
@@ -256,6 +257,41 @@ def test_small_calls_of_ours_are_those_that_the_server_has_executed(
         assert cell.calls()[told] - before[told] == calls
     elif name == "VL_Probe":
         assert served(cell, PORTS[program]) - executed == calls
+
+
+# What is asked of a server that does not know it -> what is said.
+NO_SERVICE = "the server has no such service (-2)"
+REFUSALS = [
+    *(("-c recv -b 64000", program, NO_SERVICE) for program in PORTS),
+    ("-c send -b 64000", "dafileserver", NO_SERVICE),
+    ("-c rpc -n 8 -t 4", "dafileserver", NO_SERVICE),
+    ("--op GetTime", "vlserver", NO_SERVICE),
+    ("--op VL_Probe", "dafileserver", NO_SERVICE),
+    ("--op FetchStatus --volume 4711", "dafileserver", "the server refused the call (103)"),
+]
+
+
+@pytest.mark.parametrize(("options", "program", "why"), REFUSALS)
+def test_a_call_that_a_server_refuses_is_told_in_a_sentence(
+    scope: Scope, cell: Cell, options: str, program: str, why: str
+) -> None:
+    where = (*options.split(), "-T", "2", "--watch=off", f"{cell.host}:{PORTS[program]}")
+    done = scope.execute([str(scope.binary), "rx", *where], save=True).expect(REFUSED)
+    assert done.run and done.seconds < 10
+    (phase,) = done.run.phases
+    assert phase["ops"] == phase["errors"] > 0
+    name = phase.title
+    said = f"{name}: {phase['ops']} of {phase['ops']} calls failed, the first: {name}: {why}"
+    assert done.run.warning("failed") == said
+
+
+@pytest.mark.parametrize("command", ["recv", "send", "rpc"])
+def test_rxperf_says_why_a_file_server_refuses_it(scope: Scope, cell: Cell, command: str) -> None:
+    line = [scope.binary.with_name("rxperf"), "client", "-c", command, "-s", cell.host]
+    line += ["-p", str(PORTS["dafileserver"]), "-b", "64000", "-T", "1"]
+    done = subprocess.run(line, check=False, capture_output=True, text=True, timeout=60)
+    said = f"rxperf: {command}: {NO_SERVICE}\n"
+    assert (done.returncode, done.stdout, done.stderr) == (1, "", said)
 
 
 # Reads nothing for a time, and then all that has found room.

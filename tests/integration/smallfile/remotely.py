@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""What is tried alike of directories on SMB shares and on NFS exports (remote.c)."""
+"""What is tried alike of directories on SMB shares, on NFS exports and of this machine."""
 
 from __future__ import annotations
 
+import shutil
 import subprocess
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -94,6 +95,31 @@ def refuse_what_does_not_fit(scope: Scope, place: str, disk: Path, mix: Path) ->
     line = [str(scope.binary), "load", place, "-n", "5", "-m", str(mix)]
     scope.execute(line).expect(REFUSED, "twice as much must be")
     assert not [*disk.iterdir()]
+
+
+def refuse_a_small_disk(scope: Scope, place: str, disk: Path) -> None:
+    """Of 12 MiB: what does not fit is refused with numbers, or, by force, written until it is full,
+    and nothing is left."""
+    line = [str(scope.binary), "smallfile", "--file-size", "1M", "--no-save", "-l", "create", place]
+    done = scope.execute([*line, "-f", "8"])
+    done.expect(REFUSED, "the files of this run take 8.4 MB, and ", " MB free: twice as much must")
+    assert not [*disk.iterdir()]
+    done = scope.execute([*line, "-f", "20", "--force"]).expect(REFUSED)
+    assert "No space left on device" in " ".join(done.out.split()), done
+    assert not [*disk.iterdir()]
+
+
+def refuse_backups(scope: Scope, place: str, disk: Path) -> None:
+    """No place but AFP's says whether it is for Time Machine: what it has put there does."""
+    bundle = disk / "Mac.sparsebundle"
+    bundle.mkdir()
+    line = [str(scope.binary), "smallfile", "-f", "2", "--no-save", "-l", "create,delete", place]
+    scope.execute(line).expect(OK)
+    (bundle / "com.apple.TimeMachine.MachineID.plist").touch()
+    scope.execute(line).expect(REFUSED, "is a destination of Time Machine", "--force")
+    scope.execute([*line, "--force"]).expect(OK)
+    assert [path.name for path in disk.iterdir()] == [bundle.name]
+    shutil.rmtree(bundle)
 
 
 def kill_a_load(scope: Scope, place: str, disk: Path) -> None:

@@ -6,7 +6,6 @@ Tests client/store/nfs.c, nfs_ops.c, remote.c, place_url.c, user/drive/connect.c
 
 from __future__ import annotations
 
-import contextlib
 import shutil
 import subprocess
 from collections import Counter
@@ -23,6 +22,8 @@ from remotely import (
     clean_after_a_kill,
     compare_declarations,
     kill_a_load,
+    refuse_a_small_disk,
+    refuse_backups,
     refuse_what_does_not_fit,
     transfer,
     use_data,
@@ -253,20 +254,18 @@ def answered(run: Run) -> Counter[str]:
     return found
 
 
-@pytest.mark.parametrize(("suite", "version"), [("bookworm", 3), ("sid", 3), ("sid", 4)])
+@pytest.mark.parametrize("version", [3, 4])
 def test_what_is_counted_is_what_the_server_got(
-    scope: Scope, server: Ganesha, suite: str, version: int
+    scope: Scope, server: Ganesha, version: int
 ) -> None:
     """By the clients, two of them, and by the server's ledger that stands beside their figures."""
     loads = ["-l", "create,read,rename,delete", "--file-size", "8K", "--record", "4K"]
-    with contextlib.ExitStack() as stack:
-        used = server if suite == server.suite else stack.enter_context(Ganesha(suite))
-        with captured(used.port) as capture:
-            place = url(used, version=version)
-            done = run(scope, "smallfile", "-n", "2", "-f", "15", *loads, place)
-            wait_captured(used.port, capture)
-            got = on_the_wire(capture, (used.port,))["requests"]
-        assert not left_on(used)
+    with captured(server.port) as capture:
+        place = url(server, version=version)
+        done = run(scope, "smallfile", "-n", "2", "-f", "15", *loads, place)
+        wait_captured(server.port, capture)
+        got = on_the_wire(capture, (server.port,))["requests"]
+    assert not left_on(server)
     assert done.run and done.run.complete and done.run.saved["kind"] == "nfs"
     assert not done.run.open_books() and not done.run.losses()
     ours: Counter[str] = Counter()
@@ -302,6 +301,16 @@ def test_transfers_are_verified(scope: Scope, server: Ganesha) -> None:
 
 def test_what_does_not_fit_is_refused(scope: Scope, server: Ganesha, tmp_path: Path) -> None:
     refuse_what_does_not_fit(scope, url(server), server.share1, tmp_path / "a.ini")
+
+
+def test_a_small_disk_is_the_room_that_there_is(scope: Scope) -> None:
+    with Ganesha("bookworm", NFS_DISK="12m") as used:
+        place = f"nfs://127.0.0.1:{used.port}{used.path2}?mountport={used.mount_port}"
+        refuse_a_small_disk(scope, place, Path(f"/proc/{used.pid}/root{used.path2}"))
+
+
+def test_a_volume_of_time_machine_is_left_alone(scope: Scope, server: Ganesha) -> None:
+    refuse_backups(scope, url(server), server.share1)
 
 
 def test_a_killed_run_leaves_nothing(scope: Scope, server: Ganesha) -> None:

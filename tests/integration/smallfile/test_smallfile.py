@@ -19,6 +19,7 @@ from pathlib import Path
 from typing import Any
 
 from netatalk import Server
+from remotely import refuse_backups
 from scope import (
     INTERRUPTED,
     LOST,
@@ -165,6 +166,10 @@ def test_a_quota_is_the_room_that_there_is(scope: Scope, tmp_path: Path) -> None
     done = scope.execute([*strace, *line, str(place)], env={"ASAN_OPTIONS": "detect_leaks=0"})
     done.expect(REFUSED, f"the files of this run take 8.4 MB, and {place} has 6.3 MB free")
     assert not list(place.iterdir())
+
+
+def test_backups_of_time_machine_are_left_alone(scope: Scope, tmp_path: Path) -> None:
+    refuse_backups(scope, str(tmp_path), tmp_path)
 
 
 def test_an_interrupt_leaves_nothing_and_keeps_what_was_measured(

@@ -19,6 +19,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from faults import beside
 from mpirun import ENVIRONMENT, FLAVOURS, mpirun, plugin
 from netns import HIDDEN, cable, inside, space
 from offline import analysis
@@ -27,6 +28,8 @@ from remotely import (
     clean_after_a_kill,
     compare_declarations,
     kill_a_load,
+    refuse_a_small_disk,
+    refuse_backups,
     refuse_what_does_not_fit,
     transfer,
     use_data,
@@ -214,29 +217,26 @@ def test_a_load_has_no_errors_and_leaves_nothing(scope: Scope, server: Samba) ->
     assert counted["FLUSH"] >= {c["name"]: c["ops"] for c in phase["commands"]}["smb2_fsync"] > 0
 
 
-@pytest.mark.parametrize("suite", ["bookworm", "sid"])
 def test_what_the_server_answered_is_what_the_clients_asked_for(
-    scope: Scope, server: Samba, suite: str
+    scope: Scope, server: Samba
 ) -> None:
     """Its ledger stands beside the figures of the clients, who are a thread's, four of them."""
-    with contextlib.ExitStack() as stack:
-        used = server if suite == server.suite else stack.enter_context(Samba(suite))
-        line = ("smallfile", url(used), "-n", "4", "-f", "25", "--file-size", "9")
-        line += ("-l", "create,append,stat,read,rename,delete")
-        before = used.profiled()["count"]
-        done = run(scope, *line)
-        assert done.run and done.run.saved["kind"] == "smb"
-        assert not done.run.open_books() and not done.run.losses()
-        for phase in done.run.saved["phases"]:
-            assert sent(phase) == answered(phase) != Counter(), phase["title"]
-            assert phase["metrics"]["errors"] == 0 == phase["connections"]["others"]
-            for account in accounts(phase).values():
-                known = sum(account["times"].values()) + account.get("parked_ns", 0)
-                assert known + account["unexplained_ns"] == account["service_ns"]
-        counted = used.profiled()["count"]
-        counted.subtract(before)
-        assert counted["WRITE"] == sum(answered(p)["WRITE"] for p in done.run.saved["phases"])
-        assert "CREATE+QUERY_INFO" in done.out and not done.run.warning("settle")
+    line = ("smallfile", url(server), "-n", "4", "-f", "25", "--file-size", "9")
+    line += ("-l", "create,append,stat,read,rename,delete")
+    before = server.profiled()["count"]
+    done = run(scope, *line)
+    assert done.run and done.run.saved["kind"] == "smb"
+    assert not done.run.open_books() and not done.run.losses()
+    for phase in done.run.saved["phases"]:
+        assert sent(phase) == answered(phase) != Counter(), phase["title"]
+        assert phase["metrics"]["errors"] == 0 == phase["connections"]["others"]
+        for account in accounts(phase).values():
+            known = sum(account["times"].values()) + account.get("parked_ns", 0)
+            assert known + account["unexplained_ns"] == account["service_ns"]
+    counted = server.profiled()["count"]
+    counted.subtract(before)
+    assert counted["WRITE"] == sum(answered(p)["WRITE"] for p in done.run.saved["phases"])
+    assert "CREATE+QUERY_INFO" in done.out and not done.run.warning("settle")
 
 
 def test_a_server_that_is_elsewhere_is_said_to_be(scope: Scope) -> None:
@@ -288,6 +288,45 @@ def test_what_does_not_fit_is_refused(scope: Scope, server: Samba, tmp_path: Pat
     refuse_what_does_not_fit(scope, url(server), server.share1, tmp_path / "a.ini")
 
 
+def test_a_small_disk_is_the_room_that_there_is(scope: Scope, server: Samba) -> None:
+    small = server.share1 / "small"
+    small.mkdir()
+    line = ["mount", "-t", "tmpfs", "-o", "size=12m,mode=777", "afpscope", small]
+    subprocess.run(line, check=True)
+    try:
+        refuse_a_small_disk(scope, url(server, "share1/small"), small)
+    finally:
+        subprocess.run(["umount", small], check=True)
+        small.rmdir()
+
+
+def test_a_volume_of_time_machine_is_left_alone(scope: Scope, server: Samba) -> None:
+    refuse_backups(scope, url(server), server.share1)
+
+
+# Of 16 MiB that the user may use, 10 MiB are used: "get quota command" of smb.conf.
+QUOTA = """
+#include <stdio.h>
+int main(void) { return puts("2 10240 0 16384 0 0 0 1024") < 0; }
+"""
+
+
+def test_a_quota_is_the_room_that_there_is(scope: Scope, tmp_path: Path) -> None:
+    """Samba asks a command in place of the kernel, which here knows of no quotas."""
+    source, name = tmp_path / "quota.c", f"quota-{os.getpid()}"
+    source.write_text(QUOTA)
+    with Samba("bookworm", SMB_GLOBAL=f"get quota command = /{name}") as used:
+        program = used.root / name
+        subprocess.run(["cc", "-O", "-o", program, source], check=True)
+        try:
+            line = [str(scope.binary), "smallfile", "--file-size", "1M", "--no-save", url(used)]
+            done = scope.execute([*line, "-f", "8", "-l", "create"])
+        finally:
+            program.unlink()
+        done.expect(REFUSED, "the files of this run take 8.4 MB, and ", " has 6.3 MB free")
+        assert not left_on(used)
+
+
 def test_a_killed_run_leaves_nothing(scope: Scope, server: Samba) -> None:
     kill_a_load(scope, url(server), server.share1)
 
@@ -299,22 +338,17 @@ def test_clean_removes_what_a_killed_run_left(scope: Scope, server: Samba) -> No
 @contextlib.contextmanager
 def kept_a_file(server: Samba, seconds: float) -> Iterator[None]:
     """Somebody else opens one of a load's files, and for so long nobody can delete it."""
-    client, over = SmbWire(server.port), threading.Event()
+    client = SmbWire(server.port)
 
-    def keep() -> None:
+    def keep(over: threading.Event) -> None:
         wait_until(lambda: bool(seen(server.share1, "*/*/*")), 60, "a file")
         path = next(server.share1.glob("*/*/*"))
         client.keep(str(path.relative_to(server.share1)).replace("/", "\\"))
         over.wait(seconds)
         client.drop()
 
-    thread = threading.Thread(target=keep)
-    thread.start()
-    try:
+    with beside(keep):
         yield
-    finally:
-        over.set()
-        thread.join()
 
 
 # Place: a file of a load that the server lets nobody delete for a while | it is removed later

@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 from fakes import Meddler
 from netatalk import Server
+from scheduling import in_check
 from scope import OK, USAGE, Run, Scope, left_on
 from speeding import (
     ALL,
@@ -39,7 +40,7 @@ BIG = 2 * GIB + 1
 
 
 # What a server of 4.2 counts is in check by test_speedtest_signatures.py.
-@pytest.fixture(params=["dbd", pytest.param("old", marks=pytest.mark.judges)])
+@pytest.fixture(params=in_check(["dbd", "old"], ["dbd"]))
 def server(request: pytest.FixtureRequest) -> Server:
     found: Server = request.getfixturevalue(request.param)
     return found

@@ -18,6 +18,7 @@ from pathlib import Path
 import pytest
 from fakes import BreakingProxy, FakeServer, fall_silent, hang_up, send_garbage
 from netatalk import Server
+from scheduling import in_check
 from scope import (
     FAILED,
     INTERRUPTED,
@@ -114,7 +115,7 @@ def test_own_file_missing(scope: Scope, dbd: Server) -> None:
     check_one_message(done.expect(REFUSED, "nosuch.bin"))
 
 
-@pytest.mark.parametrize("work", [READ, COPY, SERVER_COPY])
+@pytest.mark.parametrize("work", in_check([READ, COPY, SERVER_COPY], [READ, SERVER_COPY]))
 def test_own_file_vanishes(scope: Scope, dbd: Server, work: str) -> None:
     """Between two iterations."""
     with file_of(dbd, "own.bin", MIB) as path:
@@ -130,7 +131,7 @@ def test_own_file_vanishes(scope: Scope, dbd: Server, work: str) -> None:
     assert not left_on(dbd)
 
 
-@pytest.mark.parametrize("work", WORKS)
+@pytest.mark.parametrize("work", in_check(WORKS, [WRITE, COPY]))
 def test_directory_vanishes(scope: Scope, dbd: Server, work: str) -> None:
     """That of the test, with all that is in it, between two iterations."""
     running = scope.start(command(scope, dbd, "-f", work, "-d", "1", *PAUSED), save=True)
@@ -303,7 +304,13 @@ def clean(scope: Scope, server: Server) -> Done:
     return done
 
 
-@pytest.mark.parametrize(("kind", "work"), [*(("dbd", work) for work in WORKS), ("old", COPY)])
+@pytest.mark.parametrize(
+    ("kind", "work"),
+    in_check(
+        [*(("dbd", work) for work in WORKS), ("old", COPY)],
+        [("dbd", READ), ("dbd", SERVER_COPY), ("old", COPY)],
+    ),
+)
 def test_session_killed(scope: Scope, kind: str, work: str, request: pytest.FixtureRequest) -> None:
     """Removed in a new session."""
     server: Server = request.getfixturevalue(kind)
@@ -330,7 +337,7 @@ def mortal(_mortal: PinnedServer) -> PinnedServer:
     return _mortal
 
 
-@pytest.mark.parametrize("work", WORKS)
+@pytest.mark.parametrize("work", in_check(WORKS, [WRITE, COPY]))
 def test_server_killed(scope: Scope, mortal: PinnedServer, work: str) -> None:
     """Cannot be removed now: the message names it, and what will remove it."""
     done = in_the_middle(scope, mortal, work, lambda _: kill(processes_of(mortal)))

@@ -19,6 +19,7 @@ import pytest
 from disturbed import within
 from fakes import Meddler
 from netatalk import Server
+from scheduling import in_check
 from scope import OK, REFUSED, USAGE, PinnedServer, Scope, both_cpus, left_on, pinning
 from speeding import (
     ALL,
@@ -46,7 +47,7 @@ from speeding import (
 )
 
 # What a server of 4.2 counts is in check by test_speedtest_signatures.py.
-KINDS = ("dbd", pytest.param("old", marks=pytest.mark.judges))
+KINDS = in_check(["dbd", "old"], ["dbd"])
 ONCE = ("-n", "1", "-W", "0", "--no-null")
 
 

@@ -48,6 +48,23 @@ static void is(const struct run_figures *f, enum run_figure which, double value)
 		fail_msg("%s is %g, not %g", run_figures[which].key, f->value[which], value);
 }
 
+/* The server has the size that was set when it began, whatever is in the file now. */
+static void of_a_cache_whose_setting_was_changed_nothing_is_concluded(void **state)
+{
+	struct run r = run_with(0);
+	struct run_figures f;
+
+	(void)state;
+	r.limit.changed = true;
+	add(&r, 6000, 4000, 6000);
+	f = measured(&r);
+	is(&f, RUN_FIGURE_ASKED, 6000);
+	assert_false(f.known[RUN_FIGURE_ASKED_AGAIN] || f.known[RUN_FIGURE_ASKED_TIME] ||
+		     f.known[RUN_FIGURE_DIRCACHE] || f.known[RUN_FIGURE_DIRCACHE_NEED]);
+	assert_string_equal(f.who[RUN_FIGURE_ASKED_AGAIN],
+			    "the configuration was changed after the server began");
+}
+
 static void what_was_asked_long_ago_was_forgotten(void **state)
 {
 	struct run r = run_with(1024);
@@ -150,6 +167,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(what_was_asked_long_ago_was_forgotten),
+		cmocka_unit_test(of_a_cache_whose_setting_was_changed_nothing_is_concluded),
 		cmocka_unit_test(what_was_asked_a_moment_ago_says_nothing_of_the_cache),
 		cmocka_unit_test(nine_of_ten_would_fit_into_the_size_that_is_needed),
 		cmocka_unit_test(questions_that_were_not_counted_are_not_known),

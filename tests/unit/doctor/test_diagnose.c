@@ -15,6 +15,7 @@ static struct run *loaded(bool whole)
 	struct run *r = made();
 
 	r->ends[AFS_ROLE_SERVER].known = true;
+	r->limit.tells = true;
 	assert_int_equal(run_note(&r->server, "host", "127.0.0.1"), 0);
 	assert_int_equal(diagnose_load(&look, NULL, NULL, whole, r), 0);
 	assert_non_null(r->figures);

@@ -99,6 +99,33 @@ static void a_stop_of_idle_sessions_harms_nobody(void **state)
 	done(r);
 }
 
+/* A session that asks now and then stood still between two requests: nobody need have waited. */
+static void a_pause_between_rare_requests_is_not_sure(void **state)
+{
+	static const struct {
+		uint64_t requests;
+		double idle;
+	} of[] = { { 2, 2000 }, { 14, 2000 }, { 15, 0 }, { 500, 0 } };
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(of) / sizeof(of[0]); i++) {
+		struct run_figures f = { 0 };
+		struct run *r = made();
+		struct ledger *l = &r->phase[0]->ledger;
+
+		l->part[1] = part(AFS_ACCOUNT_BETWEEN, AFS_CLASS_WAIT, AFS_OBJECT_CLIENT, 0);
+		l->part[1].part.stopped_ns = 2000u * (uint64_t)MS;
+		r->session[0].requests = of[i].requests;
+		run_figure_set(&f, RUN_FIGURE_UNCOUNTED, 0);
+		run_figure_set(&f, RUN_FIGURE_TRACED, 0);
+		assert_int_equal(doctor_measure(&f, r), 0);
+		is(&f, RUN_FIGURE_STOPPED, 0.2);
+		is(&f, RUN_FIGURE_STOPPED_WAIT, 2000. / 2180);
+		is(&f, RUN_FIGURE_STOPPED_IDLE, of[i].idle / 2180);
+		done(r);
+	}
+}
+
 /* FPOpenVol refused: by a CNID server that is dead, or because that user may not. */
 static void a_volume_that_is_forbidden_is_not_broken(void **state)
 {
@@ -127,6 +154,7 @@ int main(void)
 		cmocka_unit_test(what_is_only_sent_is_no_question),
 		cmocka_unit_test(a_reply_that_nobody_takes_is_no_slow_request),
 		cmocka_unit_test(a_stop_of_idle_sessions_harms_nobody),
+		cmocka_unit_test(a_pause_between_rare_requests_is_not_sure),
 		cmocka_unit_test(a_volume_that_is_forbidden_is_not_broken),
 	};
 

@@ -376,6 +376,12 @@ static void too_little_is_no_verdict(void **state)
 	d = judged(&f);
 	assert_int_equal(d.verdict, DOCTOR_TOO_FEW);
 	diagnosis_fini(&d);
+	/* Where requests were not counted, it does not help to watch for longer. */
+	run_figure_set(&f, RUN_FIGURE_UNCOUNTED, 5000);
+	d = judged(&f);
+	assert_int_equal(d.verdict, DOCTOR_LOST);
+	diagnosis_fini(&d);
+	run_figure_set(&f, RUN_FIGURE_UNCOUNTED, 0);
 	/* A hang has few requests. */
 	run_figure_set(&f, RUN_FIGURE_OLDEST, 1.2e9);
 	d = judged(&f);

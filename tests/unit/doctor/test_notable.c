@@ -182,19 +182,38 @@ static void a_stall_is_counted_and_says_what_such_commands_waited_for(void **sta
 	static const struct way stopped = { NULL,
 					    AFS_CLASS_WAIT,
 					    AFS_OBJECT_BACKEND,
-					    { .blocked_ns = 30 * MS },
+					    { .blocked_ns = 60 * MS },
 					    AFS_INSIDE_STOPPED,
 					    NULL };
 	struct run_notes found;
 
 	(void)state;
 	find(&found, &stopped, 305 * MS);
-	assert_int_equal(found.n, 2);
+	assert_int_equal(found.n, 3);
 	assert_string_equal(found.note[0].key, "stalls");
 	assert_string_equal(found.note[0].text,
 			    "1 of 100 requests took about 100ms or more, the longest 305ms "
 			    "(FPCreateFile); these commands waited most for the CNID server");
 	assert_string_equal(found.note[1].key, "cnid-stopped");
+	run_notes_fini(&found);
+}
+
+/* A list of a huge folder: whatever it waited for besides, it computed. */
+static void a_stall_on_a_cpu_waited_for_nothing(void **state)
+{
+	static const struct way computes = {
+		NULL, AFS_CLASS_USER, AFS_OBJECT_NONE, { .cpu_ns = 60 * MS, .runq_ns = 20 * MS }, 0,
+		NULL
+	};
+	struct run_notes found;
+
+	(void)state;
+	find(&found, &computes, 305 * MS);
+	assert_true(found.n >= 1);
+	assert_string_equal(found.note[0].key, "stalls");
+	assert_string_equal(found.note[0].text,
+			    "1 of 100 requests took about 100ms or more, the longest 305ms "
+			    "(FPCreateFile); these commands spent most time on a CPU");
 	run_notes_fini(&found);
 }
 
@@ -335,6 +354,7 @@ int main(void)
 		cmocka_unit_test(each_cause_is_named_alone_with_its_number),
 		cmocka_unit_test(what_takes_little_is_not_named),
 		cmocka_unit_test(a_stall_is_counted_and_says_what_such_commands_waited_for),
+		cmocka_unit_test(a_stall_on_a_cpu_waited_for_nothing),
 		cmocka_unit_test(what_has_no_answer_yet_is_said_first_and_is_of_all_request_time),
 		cmocka_unit_test(at_each_limit_what_stands_out_and_the_diagnosis_agree),
 		cmocka_unit_test(what_nobody_notices_stands_out_and_is_no_cause),

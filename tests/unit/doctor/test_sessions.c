@@ -67,6 +67,28 @@ static void a_full_server_turns_away_those_who_come(void **state)
 	assert_string_equal(f.who[RUN_FIGURE_SHORT_LIVED], "");
 }
 
+/* A process that serves a client for a moment may be one that is turned away, of an older server.
+ */
+static void without_a_known_limit_nobody_says_that_none_was_refused(void **state)
+{
+	struct run_figures f;
+	struct run r;
+
+	(void)state;
+	for (int i = 0; i < 4; i++) {
+		r = served(0, 3);
+		r.limit.tells = i == 1;
+		r.refused = i == 2;
+		r.limit.changed = i == 3;
+		f = measured(&r);
+		assert_int_equal(f.known[RUN_FIGURE_REFUSED], i == 1 || i == 2);
+		assert_int_equal(f.known[RUN_FIGURE_REFUSED_SHARE], i == 1 || i == 2);
+		if (i == 3)
+			assert_string_equal(f.who[RUN_FIGURE_REFUSED],
+					    "the configuration was changed after the server began");
+	}
+}
+
 static void answers_that_say_so_count_as_well(void **state)
 {
 	struct run r = served(3, 3);
@@ -113,6 +135,7 @@ static void without_the_setting_nobody_is_known_to_be_turned_away(void **state)
 	struct run_figures f;
 
 	(void)state;
+	r.limit.tells = true;
 	add(&r, 400, 402);
 	f = measured(&r);
 	is(&f, 0, 0.1);
@@ -128,6 +151,7 @@ static void who_has_not_logged_in_makes_no_login_loop(void **state)
 	add(&r, 400, 402);
 	free(r.session[1].user);
 	r.session[1].user = NULL;
+	r.limit.tells = true;
 	f = measured(&r);
 	is(&f, 0, 0);
 }
@@ -167,6 +191,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(a_full_server_turns_away_those_who_come),
 		cmocka_unit_test(answers_that_say_so_count_as_well),
+		cmocka_unit_test(without_a_known_limit_nobody_says_that_none_was_refused),
 		cmocka_unit_test(a_server_with_room_turns_nobody_away),
 		cmocka_unit_test(a_place_that_was_given_back_is_free),
 		cmocka_unit_test(without_the_setting_nobody_is_known_to_be_turned_away),

@@ -110,6 +110,66 @@ static void of_a_healthy_server_nothing_is_found(void **state)
 	done(r);
 }
 
+/* All but one client encrypt what they send: of these nothing is known. */
+static void what_cannot_be_read_is_not_healthy(void **state)
+{
+	static const struct {
+		unsigned int account;
+		uint64_t frames, requests;
+		enum doctor_verdict verdict;
+	} of[] = {
+		{ AFS_SMB2_ENCRYPTED, 5000, 1000, DOCTOR_LOST },
+		{ AFS_SMB2_SMB1, 11, 1000, DOCTOR_LOST },
+		{ AFS_SMB2_ENCRYPTED, 5000, 3, DOCTOR_LOST },
+		{ AFS_SMB2_ENCRYPTED, 10, 1000, DOCTOR_PARTLY },
+		{ AFS_SMB2_CREATE_AND, 5000, 1000, DOCTOR_PARTLY },
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(of) / sizeof(of[0]); i++) {
+		struct run_figures f = { 0 };
+		struct run *r = server();
+		struct ledger *l = &r->phase[0]->ledger;
+		struct diagnosis d;
+
+		l->account[0].sum.begun = l->account[0].sum.answered = of[i].requests;
+		l->account[1] = (struct ledger_account) { .account = (uint16_t)of[i].account,
+							  .sum.untimed = of[i].frames };
+		l->n_accounts = 2;
+		measured(&f, r);
+		assert_int_equal(doctor_judge(&d, &f), 0);
+		assert_int_equal(d.verdict, of[i].verdict);
+		if (of[i].verdict == DOCTOR_LOST) {
+			assert_int_equal(d.n_out, 0);
+			is(&f, RUN_FIGURE_UNCOUNTED, (double)of[i].frames);
+			assert_string_equal(
+			    f.who[RUN_FIGURE_UNCOUNTED],
+			    "frames that cannot be read: encrypted, compressed or of SMB1");
+		}
+		diagnosis_fini(&d);
+		done(r);
+	}
+}
+
+/* One session of twenty is in state T: of the time of all threads that is little. */
+static void one_paused_session_of_many_is_named(void **state)
+{
+	struct run_figures f = { 0 };
+	struct run *r = server();
+	bool sure;
+
+	(void)state;
+	run_figure_set(&f, RUN_FIGURE_TRACED, 0);
+	run_figure_set(&f, RUN_FIGURE_STOPPED_NOW, 1);
+	run_figure_set(&f, RUN_FIGURE_STOPPED_NOW_SHARE, 0.05);
+	r->phase[0]->ledger.part[0].part.stopped_ns = 50 * MS;
+	measured(&f, r);
+	assert_true(f.value[RUN_FIGURE_STOPPED_WAIT] < 0.1);
+	assert_string_equal(found(&f, &sure), "session-stopped");
+	assert_false(sure);
+	done(r);
+}
+
 /* Nobody waits for a server that tells of changes when there are some, or for whoever has a lock.
  */
 static void waits_for_other_clients_are_no_time_of_the_server(void **state)
@@ -384,6 +444,8 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(of_a_healthy_server_nothing_is_found),
+		cmocka_unit_test(what_cannot_be_read_is_not_healthy),
+		cmocka_unit_test(one_paused_session_of_many_is_named),
 		cmocka_unit_test(waits_for_other_clients_are_no_time_of_the_server),
 		cmocka_unit_test(folders_are_read_for_names_that_do_not_exist),
 		cmocka_unit_test(a_module_that_stores_acls_is_named_with_what_it_costs),

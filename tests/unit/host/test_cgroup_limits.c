@@ -73,6 +73,7 @@ static void version_2_has_limits_of_its_own_and_of_its_slice(void **state)
 	assert_true(l->quota[0].cpus == 1.5);
 	assert_int_equal(l->quota[0].periods, 70);
 	assert_int_equal(l->quota[0].throttled, 7);
+	assert_true(l->quota[0].has_wait && l->quota[0].wait_ns == 123000);
 	assert_string_equal(l->quota[0].path, TOP "/srv.slice");
 	assert_int_equal(l->n_memories, 1);
 	assert_int_equal(l->mem[0].limit_b, 30000000);
@@ -166,7 +167,7 @@ static void version_1_has_a_folder_for_each(void **state)
 	assert_int_equal(l->n_quotas, 1);
 	assert_true(l->quota[0].cpus > 0.199 && l->quota[0].cpus < 0.201);
 	assert_int_equal(l->quota[0].periods, 40);
-	assert_int_equal(l->quota[0].throttled, 30);
+	assert_true(l->quota[0].throttled == 30 && l->quota[0].wait_ns == 999999);
 	assert_string_equal(l->quota[0].path, TOP "/cpu/c");
 	assert_int_equal(l->n_memories, 1);
 	assert_int_equal(l->mem[0].limit_b, 25165824);

@@ -56,11 +56,47 @@ static void backups_are_left_alone_whatever_is_free(void **state)
 	memory_end(&m);
 }
 
+/* A server that says nothing of them, with a bundle after others; what is in it tells whose it is.
+ */
+static void backups_are_found_by_what_is_in_their_bundles(void **state)
+{
+	static const struct {
+		const char *bundle, *inside;
+		bool keeps;
+	} rows[] = {
+		{ "Mac.sparsebundle", "com.apple.TimeMachine.MachineID.plist", true },
+		{ "Mac.BackupBundle", "com.apple.TimeMachine.MachineID.plist", true },
+		{ "Mac.sparsebundle", "Info.plist", false },
+		{ "Mac.folder", "com.apple.TimeMachine.MachineID.plist", false },
+	};
+	static struct memory_store m;
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+		struct store_dir bundle;
+		struct err e = { 0 };
+
+		memory_begin(&m, 4096);
+		m.room = 1ull << 50;
+		m.no_word_of_backups = true;
+		for (char name[] = "a.file"; name[0] < 'g'; name[0]++)
+			memory_add(&m, m.s.root[0], name, false);
+		bundle = m.s.root[0];
+		bundle.id = memory_add(&m, m.s.root[0], rows[i].bundle, true);
+		memory_add(&m, bundle, rows[i].inside, false);
+		assert_int_equal(ask(&m, 0, &e), rows[i].keeps ? LOAD_REFUSED : 0);
+		if (rows[i].keeps)
+			assert_non_null(strstr(e.text, "is a destination of Time Machine"));
+		memory_end(&m);
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(twice_the_bytes_must_be_free),
 		cmocka_unit_test(backups_are_left_alone_whatever_is_free),
+		cmocka_unit_test(backups_are_found_by_what_is_in_their_bundles),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -129,7 +129,7 @@ static const struct {
 	{ "speedtest", "chunk", "64|1M" },
 	{ "rx", "c", "recv|send,rpc|recv,send,rpc" },
 	{ "rx", "file", "1000,500,0,2000|1,0,2" },
-	{ "rx", "op", "GetTime|rxdebug" },
+	{ "rx", "op", "GetTime|rxdebug|version" },
 	{ NULL, "rtt", "0.2,5,20,100|7|1,2.5" },
 	{ NULL, "label", "commit=1f3a|a=\"q\" ; b=|x.y=1 2" },
 	{ NULL, "trace-cpu", "0" },

@@ -2,6 +2,8 @@
 /* What the server's cgroup, and those that contain it, allow it. */
 #include "doctor/machine/machine_priv.h"
 
+#include "run/kind.h"
+
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
@@ -42,6 +44,54 @@ static double throttled_share(const struct cgroup_quota *then, const struct cgro
 	return periods > 0 ? fmin((double)(now->throttled - then->throttled) / periods, 1) : 0;
 }
 
+/* For how long the quota that did so longest held the server back; less than 0: not known. */
+static double held_ns(const struct machine_between *b)
+{
+	const struct cgroup_limits *g = &b->after->groups;
+	double most = g->n_quotas || g->cpu.whole ? 0 : -1;
+
+	for (size_t i = 0; i < g->n_quotas && most >= 0; i++) {
+		const struct cgroup_quota *now = &g->quota[i], *then = quota_then(b, now);
+
+		if (!then || !then->has_wait || !now->has_wait || now->wait_ns < then->wait_ns)
+			return -1;
+		most = fmax(most, (double)(now->wait_ns - then->wait_ns));
+	}
+	return most;
+}
+
+/* How many CPUs requests want at a time, at most: so many of them wait while a quota holds. */
+static double cpus_wanted(const struct machine_between *b)
+{
+	const struct run_figures *f = b->out;
+	double n = f->value[RUN_FIGURE_BUSY];
+	size_t cpus = 0;
+
+	/* Of other servers the time before a request is read is in its own. */
+	if (run_kind_judged(f->kind) == RUN_JUDGED_SESSIONS && f->known[RUN_FIGURE_UNREAD] &&
+	    f->known[RUN_FIGURE_RATE])
+		n += f->value[RUN_FIGURE_UNREAD] * f->value[RUN_FIGURE_RATE] / MACHINE_NS_PER_S;
+	for (size_t i = 0; i < CPUS_MAX; i++)
+		cpus += b->before->may_use[i] && b->before->cpus.known[i];
+	return cpus ? fmin(n, (double)cpus) : n;
+}
+
+/*
+ * Of the requests' time, that which they wait for the quota: a part of their wait for CPUs. Of each
+ * CPU on which the server wants to run, all that want it wait while the quota holds.
+ */
+static void quota_wait(const struct machine_between *b)
+{
+	double held = held_ns(b), cpus = cpus_wanted(b);
+	struct run_figures *out = b->out;
+
+	if (held < 0 || !out->known[RUN_FIGURE_WAIT_CPU] || !out->known[RUN_FIGURE_BUSY] ||
+	    !(cpus > 0))
+		return;
+	run_figure_set(out, RUN_FIGURE_QUOTA_WAIT,
+		       fmin(held / (b->ns * cpus), out->value[RUN_FIGURE_WAIT_CPU]));
+}
+
 /* The one that held it back most; of those that did not, the smallest. */
 static void quotas(const struct machine_between *b)
 {
@@ -69,6 +119,7 @@ static void quotas(const struct machine_between *b)
 	}
 	machine_groups_why_not(out, RUN_FIGURE_THROTTLED, no_limit(&g->cpu, "the quota is new"));
 	machine_groups_why_not(out, RUN_FIGURE_QUOTA, no_limit(&g->cpu, "no quota"));
+	quota_wait(b);
 }
 
 /* ---- memory ---- */

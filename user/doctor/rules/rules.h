@@ -25,7 +25,7 @@
 #define MUCH_UPLOAD     0.3 /* of a client's time: requests that had not come whole */
 #define ACKS_RATE_MOST  60  /* requests a second of which half wait for 36 ms: no more */
 
-#define DOCTOR_TESTS    7
+#define DOCTOR_TESTS    8
 #define DOCTOR_EVIDENCE 7
 #define DOCTOR_REASONS  3
 

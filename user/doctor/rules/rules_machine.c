@@ -10,13 +10,13 @@
 static const struct doctor_rule rules[] = {
 	{
 		.key = "cpu-limit", .name = "CPU quota", .kind = DOCTOR_WAIT,
-		TESTS(LEAST(THROTTLED, 0.1)), HARM(WAIT_CPU, 0.2), WORTH_US(50), REASONS(F(OTHERS_WAIT), F(KERNEL_WAIT)),
-		EVIDENCE(F(WAIT_CPU), F(UNREAD_SHARE), F(THROTTLED), F(QUOTA), F(MEAN)),
-		.says = "a CPU quota of its cgroup holds the server back, in {throttled} of the quota's periods[ ({throttled.who})]; requests waited for a CPU {wait_cpu} of their time[; the requests lay unread for {unread_share} of their time]",
+		TESTS(LEAST(THROTTLED, 0.1)), HARM(QUOTA_WAIT, QUOTA_HARM), WORTH_US(50), REASONS(F(OTHERS_WAIT), F(KERNEL_WAIT)),
+		EVIDENCE(F(QUOTA_WAIT), F(WAIT_CPU), F(UNREAD_SHARE), F(THROTTLED), F(QUOTA), F(MEAN)),
+		.says = "a CPU quota of its cgroup holds the server back, in {throttled} of the quota's periods[ ({throttled.who})]; requests waited for it {quota_wait} of their time, and for a CPU {wait_cpu} in all[; the requests lay unread for {unread_share} of their time]",
 		.todo = "raise CPUQuota= of its systemd unit (cpu.max, or cpu.cfs_quota_us, of that cgroup)",
 		.disproof = "nr_throttled in that cgroup's cpu.stat does not grow while requests are slow",
 		.next = "systemctl show -p CPUQuotaPerSecUSec {unit}",
-		.fact = "a CPU quota of its cgroup paused the server in {throttled} of the quota's periods[ ({throttled.who})]; requests waited for a CPU {wait_cpu} of their time[; the requests lay unread for {unread_share} of their time]",
+		.fact = "a CPU quota of its cgroup paused the server in {throttled} of the quota's periods[ ({throttled.who})]; requests waited for it {quota_wait} of their time, and for a CPU {wait_cpu} in all[; the requests lay unread for {unread_share} of their time]",
 	},
 	{
 		.key = "steal", .name = "CPUs taken by the hypervisor", .kind = DOCTOR_WAIT,
@@ -38,7 +38,7 @@ static const struct doctor_rule rules[] = {
 	},
 	{
 		.key = "other-programs", .name = "other programs", .kind = DOCTOR_WAIT,
-		TESTS(LEAST(OWN_CPUS, 0.75), LEAST(OTHERS, 0.25), LEAST(WAIT_CPU, CPU_HARM), MOST(THROTTLED, 0.1)), HARM(OTHERS_WAIT, 0.1), WORTH_US(500),
+		TESTS(LEAST(OWN_CPUS, 0.75), LEAST(OTHERS, 0.25), LEAST(WAIT_CPU, CPU_HARM)), HARM(OTHERS_WAIT, 0.1), WORTH_US(500),
 		EVIDENCE(F(WAIT_CPU), F(UNREAD_SHARE), F(OTHERS_WAIT), F(OTHERS), F(CPUS_USED), F(MEAN)),
 		.says = "requests waited for a CPU {wait_cpu} of their time while other programs used {others} of the CPUs that the server may use[, most of all {others.who}][; the requests lay unread for {unread_share} of their time]",
 		.todo = "move or renice them, or give the server CPUs of its own (systemd: CPUWeight=, AllowedCPUs=)",
@@ -55,10 +55,19 @@ static const struct doctor_rule rules[] = {
 		.next = "top -o %CPU",
 	},
 	{
+		.key = "load-generator", .name = "afpscope on the server's CPUs", .kind = DOCTOR_WAIT,
+		TESTS(LEAST(OWN_CPUS, 0.75), LEAST(SELF, SELF_CPU), LEAST(WAIT_CPU, CPU_HARM)), HARM(SELF_WAIT, 0.1), WORTH_US(500), UNSURE,
+		EVIDENCE(F(WAIT_CPU), F(UNREAD_SHARE), F(SELF_WAIT), F(SELF), F(OWN_WAIT), F(CPUS_USED), F(MEAN)),
+		.says = "requests waited for a CPU {wait_cpu} of their time while this afpscope, with the clients that it runs, used {self} of the CPUs that the server may use[; the requests lay unread for {unread_share} of their time]",
+		.todo = "run it on another machine, or with taskset on CPUs that the server does not use",
+		.disproof = "requests wait as long when the same load comes from another machine",
+		.next = "top -o %CPU",
+	},
+	{
 		.key = "cpu-short", .name = "shortage of CPUs", .kind = DOCTOR_WAIT,
-		TESTS(LEAST(OWN_CPUS, 0.75), MOST(OTHERS, 0.25), MOST(THROTTLED, 0.1), MOST(STEAL, 0.1), MOST(INTERRUPTS_ONE, 0.4), MOST(KERNEL_THREADS, 0.25), MOST(UNATTRIBUTED, 0.3)), HARM(OWN_WAIT, CPU_HARM),
+		TESTS(LEAST(OWN_CPUS, 0.75), MOST(SELF, SELF_CPU), MOST(OTHERS, 0.25), MOST(QUOTA_WAIT, QUOTA_HARM), MOST(STEAL, 0.1), MOST(INTERRUPTS_ONE, 0.4), MOST(KERNEL_THREADS, 0.25), MOST(UNATTRIBUTED, 0.3)), HARM(OWN_WAIT, CPU_HARM),
 		EVIDENCE(F(WAIT_CPU), F(UNREAD_SHARE), F(OWN_WAIT), F(CPUS_USED), F(BUSY), F(RATE), F(MEAN)),
-		.says = "the server's own processes wait for each other's CPUs: {wait_cpu} of the requests' time, {busy} requests at a time on average[; the requests lay unread for {unread_share} of their time]",
+		.says = "the server's own processes wait for each other's CPUs: {own_wait} of the requests' time, {busy} requests at a time on average[; the requests lay unread for {unread_share} of their time]",
 		.todo = "more CPUs, fewer clients at a time, or fewer requests of the command that costs most",
 		.disproof = "CPUs are idle while requests wait",
 		.next = "afpscope record[ --kind {kind}] -p {port} -d 30",

@@ -125,7 +125,7 @@ static const struct doctor_rule rules[] = {
 	},
 	{
 		.key = "server-stopped", .name = "paused server", .kind = DOCTOR_FAILS,
-		TESTS(LEAST(STOPPED, STOPPED_LEAST), MOST(TRACED, 0.5)), HARM(STOPPED_WAIT, STOPPED_HARM),
+		TESTS(LEAST(STOPPED, STOPPED_LEAST), MOST(TRACED, 0.5)), HARM(STOPPED_WAIT, STOPPED_HARM), REASONS(F(STOPPED_IDLE)),
 		EVIDENCE(F(STOPPED), F(STOPS), F(STOPPED_WAIT), F(SLOW_N), F(LONGEST), F(OLDEST)),
 		.says = "afpd was paused by a signal, a debugger or a freezer for {stopped} of the time, all sessions together[; paused {stops} time{stops.s}, {stops.who}]",
 		.todo = "find who sent SIGSTOP or froze its cgroup; kill -CONT PID lets it go on",
@@ -139,7 +139,7 @@ static const struct doctor_rule rules[] = {
 	},
 	{
 		.key = "session-stopped", .name = "paused session", .kind = DOCTOR_FAILS,
-		TESTS(LEAST(STOPPED_FOR, STOPPED_FEW), MOST(STOPPED, STOPPED_LEAST), MOST(TRACED, 0.5)), HARM(STOPPED_WAIT, STOPPED_FEW_HARM),
+		TESTS(LEAST(STOPPED_FOR, STOPPED_FEW), MOST(STOPPED, STOPPED_LEAST), MOST(TRACED, 0.5)), HARM(STOPPED_WAIT, STOPPED_FEW_HARM), REASONS(F(STOPPED_IDLE)),
 		EVIDENCE(F(STOPPED_FOR), F(STOPS), F(STOPPED_WAIT), F(SESSIONS)),
 		.says = "a few of many sessions were paused by a signal, a debugger or a freezer, for {stopped_for} in all: their users waited[; paused {stops} time{stops.s}, {stops.who}]",
 		.todo = "find who sent SIGSTOP to an afpd; kill -CONT PID lets it go on",

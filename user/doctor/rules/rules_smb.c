@@ -45,6 +45,15 @@ static const struct doctor_rule rules[] = {
 		.next = "grep -r PANIC /var/log/samba; coredumpctl list smbd",
 	},
 	{
+		.key = "session-stopped", .name = "paused session", .kind = DOCTOR_FAILS,
+		TESTS(LEAST(STOPPED_NOW, 1), MOST(STOPPED_WAIT, STOPPED_HARM), MOST(TRACED, 0.5)), HARM(STOPPED_NOW_SHARE, 0.001), UNSURE,
+		EVIDENCE(F(STOPPED_NOW), F(STOPPED_NOW_SHARE), F(STOPPED), F(SESSIONS)),
+		.says = "processes of smbd that are paused by a signal, a debugger or a freezer: {stopped_now}, such as {stopped_now.who}; each serves one client, which waits if it asks for something",
+		.todo = "find who sent SIGSTOP or froze its cgroup; kill -CONT PID lets it go on",
+		.disproof = "no smbd is in state T, and no cgroup of it is frozen",
+		.next = "ps -o pid,stat,wchan,comm -C smbd",
+	},
+	{
 		.key = "log", .name = "verbose log", .kind = DOCTOR_WORK,
 		TESTS(LEAST(LOG_CALLS, LOG_CALLS_LEAST)), OWN_HARM(LOG, LOG_HARM),
 		EVIDENCE(F(LOG), F(LOG_CALLS), F(LOG_TIME), F(MEAN)),

@@ -67,7 +67,7 @@ static const struct doctor_rule rules[] = {
 		.todo = "raise MemoryMax= and MemoryHigh= of its systemd unit (memory.max, memory.high, or memory.limit_in_bytes of that cgroup): the machine's free memory does not help it",
 		.disproof = "the counts of that limit (memory.events, or memory.failcnt) do not grow while requests are slow",
 		.next = "systemctl show -p MemoryMax -p MemoryHigh -p MemoryCurrent {unit}",
-		.fact = "the server's cgroup runs into its memory limit of {memory_limit}, {memory_hits}; few requests waited for it",
+		.fact = "the server's cgroup runs into its memory limit of {memory_limit}, {memory_hits}; nobody waits long for it",
 	},
 	{
 		.key = "memory", .name = "shortage of memory", .kind = DOCTOR_WAIT,
@@ -119,7 +119,7 @@ static const struct doctor_rule rules[] = {
 		.key = "other-writers", .name = "other programs on the disk", .kind = DOCTOR_WAIT,
 		TESTS(LEAST(DEVICE_OTHERS, 0.5), LEAST(DEVICE_BUSY, 0.5), MOST(IO_LIMIT, 0.9)), HARM(WAIT_DISK, 0.25), WORTH_US(500), UNSURE,
 		EVIDENCE(F(WAIT_DISK), F(DEVICE_OTHERS), F(DEVICE_BUSY), F(DEVICE_TIME), F(MEAN)),
-		.says = "other programs moved {device_others} of the bytes on the volume's disk[, most of them {device_others.who}]; {device_busy.who} was busy {device_busy} of the time, and requests waited for files and disks for {wait_disk} of all request time",
+		.says = "other programs moved up to {device_others} of the bytes on the volume's disk[, most of them {device_others.who}]; {device_busy.who} was busy {device_busy} of the time, and requests waited for files and disks for {wait_disk} of all request time",
 		.todo = "move that program's work to another disk or another hour, or lower its priority (ionice -c3, IOWeight=)",
 		.disproof = "requests are as slow while it is paused",
 		.next = "iotop -o",

@@ -16,7 +16,7 @@ static const struct doctor_rule rules[] = {
 	},
 	{
 		.key = "stalls", TESTS(LEAST(STALLS, 1)), NO_HARM,
-		.fact = "{stalls} of {requests} requests took about 100ms or more, the longest {longest}[ ({longest.who})][; these commands waited most {stalls.who}]",
+		.fact = "{stalls} of {requests} requests took about 100ms or more, the longest {longest}[ ({longest.who})][; these commands {stalls.who}]",
 	},
 	{
 		.key = "afpd-stopped", TIME_STOP, TESTS(LEAST(STOPPED, STOPPED_LEAST)), HARM(STOPPED_WAIT, STOPPED_HARM),

@@ -153,6 +153,9 @@ void settings_fini(struct settings *s)
 	*s = (struct settings) { 0 };
 }
 
+/* From this version on a server that is full says so to the client (FPOpenSession refused). */
+#define TELLS_SINCE 405
+
 /* Changed at least so long after the process began: its clock has steps of a tick. */
 #define CHANGED_S 2
 
@@ -170,9 +173,11 @@ void settings_note(struct run *r, const struct settings *set, const struct serve
 		r->has_asking = false;
 	if (set->known)
 		settings_conf(r, &set->conf, set->version);
+	r->limit.tells = set->version >= TELLS_SINCE;
 	/* The server may not have read what was changed since it began. */
-	if (set->known && is_newer(set, s))
-		r->limit.sessions = 0;
+	r->limit.changed = set->known && is_newer(set, s);
+	if (r->limit.changed)
+		r->limit.sessions = r->limit.cached = 0;
 }
 
 /* ---- what is shown ---- */

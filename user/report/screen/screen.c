@@ -73,11 +73,19 @@ static void put_server_end(const struct paint *p)
 		screen_put(p, INK_RED, t.text, ALARM_LINES);
 }
 
+/* Threads or processes that were not watched: what is missing is what they did, not their number.
+ */
+static bool is_of_unwatched(const struct run_loss *l)
+{
+	return !strncmp(l->what, "threads ", strlen("threads "));
+}
+
 static void put_lost(const struct paint *p)
 {
 	const struct run *r = p->view.run;
 	struct screen_text t = { 0 };
 	const char *comma = "LOST: ";
+	bool unwatched = false;
 
 	if (!run_losses(r))
 		return;
@@ -86,8 +94,10 @@ static void put_lost(const struct paint *p)
 			continue;
 		screen_add(&t, "%s%s %s", comma, cell_count(r->loss[i].n).text, r->loss[i].what);
 		comma = ", ";
+		unwatched |= is_of_unwatched(&r->loss[i]);
 	}
-	screen_add(&t, ": the counts are too low by these numbers");
+	screen_add(&t, unwatched ? ": the counts are too low, by how much is not known"
+				 : ": the counts are too low by these numbers");
 	screen_put(p, INK_RED, t.text, ALARM_LINES);
 }
 

@@ -149,8 +149,13 @@ static void the_cost_of_this_program_is_nobody_else_s(void **state)
 	l->after.processes = after.t;
 	f = looks_between(l);
 	figure_is(f, RUN_FIGURE_SELF, 0.5, NULL);
+	/* How much of the requests' time that is depends on their wait. */
+	figure_unknown(f, RUN_FIGURE_SELF_WAIT, NULL);
 	figure_is(f, RUN_FIGURE_OTHERS, 0, "");
 	figure_is(f, RUN_FIGURE_UNATTRIBUTED, 0.3, NULL);
+	run_figure_set(&l->figures, RUN_FIGURE_WAIT_CPU, 0.8);
+	assert_int_equal(doctor_machine(&l->figures, &l->m), 0);
+	figure_is(f, RUN_FIGURE_SELF_WAIT, 0.5, NULL);
 }
 
 /* A build: make waits for shells, which have waited for compilers. */

@@ -20,10 +20,10 @@ static void the_quota_that_binds_is_named(void **state)
 
 	groups_are_seen(l);
 	then->n_quotas = now->n_quotas = 2;
-	then->quota[0] = (struct cgroup_quota) { 4, 100, 10, LEAF };
-	then->quota[1] = (struct cgroup_quota) { 0.2, 0, 0, SLICE };
-	now->quota[0] = (struct cgroup_quota) { 4, 200, 20, LEAF };
-	now->quota[1] = (struct cgroup_quota) { 0.2, 100, 92, SLICE };
+	then->quota[0] = (struct cgroup_quota) { 4, 100, 10, false, 0, LEAF };
+	then->quota[1] = (struct cgroup_quota) { 0.2, 0, 0, false, 0, SLICE };
+	now->quota[0] = (struct cgroup_quota) { 4, 200, 20, false, 0, LEAF };
+	now->quota[1] = (struct cgroup_quota) { 0.2, 100, 92, false, 0, SLICE };
 	f = looks_between(l);
 	figure_is(f, RUN_FIGURE_THROTTLED, 0.92, "0.2 CPUs, " SLICE);
 	figure_is(f, RUN_FIGURE_QUOTA, 0.2, NULL);
@@ -44,6 +44,58 @@ static void the_quota_that_binds_is_named(void **state)
 		       "the cgroups above this container cannot be seen");
 	now->cpu.version = 0;
 	figure_unknown(looks_between(l), RUN_FIGURE_THROTTLED, "the server's cgroup was not found");
+}
+
+/* 10 s, in which requests wait for a CPU 60 % of their time, and use two CPUs. */
+static double waits_for_quota(struct two_looks *l, double at_a_time, double held_s,
+			      struct run_figures *f)
+{
+	*f = (struct run_figures) { 0 };
+	run_figure_set(f, RUN_FIGURE_WAIT_CPU, 0.6);
+	run_figure_set(f, RUN_FIGURE_BUSY, at_a_time);
+	l->after.groups.quota[0].wait_ns = 7000 + (uint64_t)(held_s * 1e9);
+	assert_int_equal(doctor_machine(f, &l->m), 0);
+	assert_true(f->known[RUN_FIGURE_QUOTA_WAIT]);
+	return f->value[RUN_FIGURE_QUOTA_WAIT];
+}
+
+static void near(double is, double value)
+{
+	if (is < value - 1e-6 || is > value + 1e-6)
+		fail_msg("%g, not %g", is, value);
+}
+
+/* However many periods it held the server back in, what counts is for how long. */
+static void a_quota_explains_as_much_of_the_wait_as_it_held(void **state)
+{
+	struct two_looks *l = *state;
+	struct run_figures f;
+
+	groups_are_seen(l);
+	for (size_t i = 0; i < 2; i++)
+		l->before.may_use[i] = l->before.cpus.known[i] = true;
+	l->before.groups.n_quotas = l->after.groups.n_quotas = 1;
+	l->before.groups.quota[0] = (struct cgroup_quota) { 1.5, 0, 0, true, 7000, LEAF };
+	l->after.groups.quota[0] = (struct cgroup_quota) { 1.5, 100, 16, true, 7000, LEAF };
+	/* 2 ms in each of 16 periods, on both CPUs */
+	near(waits_for_quota(l, 5, 0.064, &f), 0.0032);
+	near(f.value[RUN_FIGURE_THROTTLED], 0.16);
+	/* One session on one CPU; twenty, that want both. */
+	near(waits_for_quota(l, 1, 3, &f), 0.3);
+	near(waits_for_quota(l, 20, 8, &f), 0.4);
+	near(waits_for_quota(l, 20, 15, &f), 0.6);
+	/* A request now and then. */
+	near(waits_for_quota(l, 0.5, 1, &f), 0.2);
+	l->after.groups.quota[0].has_wait = false;
+	f = (struct run_figures) { 0 };
+	run_figure_set(&f, RUN_FIGURE_WAIT_CPU, 0.6);
+	run_figure_set(&f, RUN_FIGURE_BUSY, 5);
+	assert_int_equal(doctor_machine(&f, &l->m), 0);
+	assert_false(f.known[RUN_FIGURE_QUOTA_WAIT]);
+	/* There is none. */
+	l->before.groups.n_quotas = l->after.groups.n_quotas = 0;
+	assert_int_equal(doctor_machine(&f, &l->m), 0);
+	assert_true(f.known[RUN_FIGURE_QUOTA_WAIT] && f.value[RUN_FIGURE_QUOTA_WAIT] == 0);
 }
 
 static void the_limit_of_memory_that_was_hit_is_named(void **state)
@@ -142,6 +194,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 #define EACH(f) cmocka_unit_test_setup_teardown(f, looks_begin, looks_end)
 		EACH(the_quota_that_binds_is_named),
+		EACH(a_quota_explains_as_much_of_the_wait_as_it_held),
 		EACH(the_limit_of_memory_that_was_hit_is_named),
 		EACH(counts_of_its_own_group_are_growth),
 		EACH(a_limit_of_another_device_does_not_count),

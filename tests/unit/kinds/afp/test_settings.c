@@ -208,6 +208,43 @@ static void what_makes_servers_differ_is_shown(void **state)
 			    "not visible: the configuration was changed after the server began");
 }
 
+/* What a server that began before the last change has read is not known, with a default or not. */
+static void of_a_file_that_was_changed_no_limit_is_known(void **state)
+{
+	static const struct timespec old[2] = { { .tv_sec = 1 }, { .tv_sec = 1 } };
+
+	(void)state;
+	for (int i = 0; i < 2; i++) {
+		static const char text[] = "[Global]\nmax connections = 30\n"
+					   "dircache size = 100000\n";
+		struct servers_entry s = { .master = getpid() };
+		struct settings set = { 0 };
+		struct run r;
+		int fd;
+
+		assert_int_equal(run_init(&r, "doctor", "doctor"), 0);
+		snprintf(s.conf, sizeof(s.conf), "/tmp/settings-XXXXXX");
+		fd = mkstemp(s.conf);
+		assert_true(fd >= 0 && write(fd, text, strlen(text)) == (ssize_t)strlen(text));
+		assert_int_equal(i ? 0 : futimens(fd, old), 0);
+		settings_read(&set, &s);
+		settings_note(&r, &set, &s);
+		assert_int_equal(r.limit.changed, i);
+		assert_int_equal(r.limit.sessions, i ? 0 : 30);
+		assert_int_equal(r.limit.cached, i ? 0 : 131072);
+		set.version = 402;
+		settings_note(&r, &set, &s);
+		assert_false(r.limit.tells);
+		set.version = 405;
+		settings_note(&r, &set, &s);
+		assert_true(r.limit.tells);
+		settings_fini(&set);
+		close(fd);
+		unlink(s.conf);
+		run_fini(&r);
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -217,6 +254,7 @@ int main(void)
 		cmocka_unit_test(the_directory_cache_is_as_large_as_netatalk_makes_it),
 		cmocka_unit_test(a_program_that_is_cut_while_it_is_read_does_no_harm),
 		cmocka_unit_test(what_makes_servers_differ_is_shown),
+		cmocka_unit_test(of_a_file_that_was_changed_no_limit_is_known),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -231,6 +231,18 @@ static void the_worst_run_fits(void **state)
 	fits(r, 80);
 }
 
+/* What a thread did that had no room in the watch may be much. */
+static void of_threads_that_were_not_watched_it_is_not_known_how_much_is_lost(void **state)
+{
+	struct run *r = *state;
+
+	run_loss(r, "call records", 12);
+	run_loss(r, "threads not watched: no slot", 3);
+	has_line(r,
+		 "LOST: 12 call records, 3 threads not watched: no slot: the counts are too low, "
+		 "by how much is not\n  known\n");
+}
+
 static void what_spoils_the_figures_stands_above_them(void **state)
 {
 	static const char top[] =
@@ -347,6 +359,7 @@ int main(void)
 		TEST(speedtest_is_the_golden_screen),
 		TEST(the_worst_run_fits),
 		TEST(what_spoils_the_figures_stands_above_them),
+		TEST(of_threads_that_were_not_watched_it_is_not_known_how_much_is_lost),
 		TEST(a_server_that_was_not_watched_has_no_figures),
 		TEST(a_server_that_was_watched_in_vain_is_not_called_unwatched),
 		TEST(names_from_a_server_cannot_move_the_cursor),

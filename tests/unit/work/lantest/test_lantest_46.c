@@ -10,7 +10,6 @@
 #include "afp/quantum.h"
 
 #define N_TESTS_46 17
-#define PIPELINE   (T(3) | T(4) | T(5) | T(6) | T(7) | T(8) | T(9) | T(10) | T(11))
 #define MIB        (1u << 20)
 
 /* Commands of each test's timed region, and what the title says where that is more. */

@@ -303,6 +303,7 @@ static void small_calls_are_written_down_as_bytes(void **state)
 		{ "FetchStatus", { 132, 0x20000001, 1, 1 }, 4 },
 		{ "VL_Probe", { 514 }, 1 },
 		{ "rxdebug", { 1, 0 }, 2 },
+		{ "version", { 0 }, 0 },
 	};
 	const struct rx_small_call *c;
 	uint8_t raw[RX_CALL_LEN];
@@ -321,7 +322,7 @@ static void small_calls_are_written_down_as_bytes(void **state)
 	}
 	assert_int_equal(rx_small_call_find(&c, "GetTim", &e), -ENOENT);
 	assert_string_equal(e.text, "there is no call 'GetTim': GetTime, GetCapabilities, "
-				    "FetchStatus, VL_Probe, rxdebug");
+				    "FetchStatus, VL_Probe, rxdebug, version");
 }
 
 /* Whoever is called is called back, on the client's own port. */

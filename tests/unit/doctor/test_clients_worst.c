@@ -1,0 +1,179 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Tests user/doctor/clients.c: of several clients, the one whose figures make the cause. */
+#include "unit/clients_rig.h"
+
+static struct run_session *named(struct run_session *s, const char *user)
+{
+	free(s->user);
+	s->user = strdup(user);
+	return s;
+}
+
+/* Whatever is measured of anna: berta is the one of whom it is a cause. */
+static void is_bertas(const struct run_figures *f, enum run_figure which)
+{
+	assert_true(f->known[which]);
+	assert_string_equal(f->who[which], "berta from 192.0.2.1:50000");
+}
+
+/* Anna reads more, on a fast link or with her own pauses; berta is behind a VPN. */
+static void a_fast_client_does_not_hide_a_slow_one(void **state)
+{
+	struct run_session *s;
+	struct run_figures f;
+
+	(void)state;
+	for (int first = 0; first < 2; first++) {
+		struct run *r = made();
+
+		for (int i = 0; i < 2; i++) {
+			if (i == first) {
+				s = named(drained(r, 1070000000, 115000000, 9900 * MS), "anna");
+				s->tcp.min_rtt_ns = 20000;
+			} else {
+				s = named(drained(r, 8100000, 1000000, 9500 * MS), "berta");
+				s->tcp.unsent_mean = 100000;
+			}
+		}
+		f = measured(r);
+		is_bertas(&f, RUN_FIGURE_LINK);
+		is(&f, RUN_FIGURE_LINK, 0.8);
+		is(&f, RUN_FIGURE_LINK_RATE, 1000000);
+		is(&f, RUN_FIGURE_LINK_UNSENT, 100000);
+	}
+}
+
+static void many_short_round_trips_do_not_hide_long_ones(void **state)
+{
+	struct run *r = made();
+	struct run_session *s;
+	struct run_figures f;
+
+	(void)state;
+	named(client(r, 35000, MS), "anna")->tcp.min_rtt_ns = 200000;
+	s = named(client(r, 150, 41 * MS), "berta");
+	s->tcp.min_rtt_ns = 40 * MS;
+	f = measured(r);
+	is_bertas(&f, RUN_FIGURE_TRIPS);
+	is(&f, RUN_FIGURE_TRIPS, 0.6);
+	is(&f, RUN_FIGURE_TRIP_RTT, 40e6);
+}
+
+static void a_lossy_client_that_asks_for_little_does_not_hide_another(void **state)
+{
+	struct run *r = made();
+	struct run_session *s;
+	struct run_figures f;
+
+	(void)state;
+	s = named(client(r, 5, MS), "anna");
+	s->tcp.segments = 100;
+	s->tcp.retransmitted = 30;
+	s = named(client(r, 995, MS), "berta");
+	s->tcp.segments = 10000;
+	s->tcp.retransmitted = 500;
+	s->tcp.window_ns = 100 * MS;
+	f = measured(r);
+	is_bertas(&f, RUN_FIGURE_LOST);
+	is(&f, RUN_FIGURE_LOST, 0.05);
+	is(&f, RUN_FIGURE_LOST_REQUESTS, 0.995);
+	/* Nor is what anna loses a reason for carla not to read. */
+	r = made();
+	s = named(client(r, 5, MS), "anna");
+	s->tcp.segments = 100;
+	s->tcp.retransmitted = 30;
+	s->tcp.window_ns = 6000 * MS;
+	named(client(r, 995, MS), "berta")->tcp.window_ns = 5000 * MS;
+	f = measured(r);
+	is_bertas(&f, RUN_FIGURE_WINDOW);
+	is(&f, RUN_FIGURE_WINDOW, 0.5);
+	is(&f, RUN_FIGURE_WINDOW_LOST, 0);
+	is(&f, RUN_FIGURE_LOST, 0.3);
+}
+
+static void a_fast_upload_does_not_hide_a_slow_one(void **state)
+{
+	struct run *r = made();
+	struct run_session *s;
+	struct run_figures f;
+
+	(void)state;
+	s = named(client(r, 40, MS), "anna");
+	s->habit.upload_ns = 9000 * MS;
+	s->tcp.received = 1000000000;
+	s = named(client(r, 4, MS), "berta");
+	s->habit.upload_ns = 6000 * MS;
+	s->tcp.received = 4800000;
+	f = measured(r);
+	is_bertas(&f, RUN_FIGURE_UPLOAD);
+	is(&f, RUN_FIGURE_UPLOAD_RATE, 480000);
+	/* One of whom it cannot be told: no other rules it out. */
+	r = made();
+	s = named(client(r, 40, MS), "anna");
+	s->habit.upload_ns = 9000 * MS;
+	s->tcp.received = 1000000000;
+	s = named(client(r, 4, MS), "berta");
+	s->habit.upload_ns = 6000 * MS;
+	s->tcp.known = false;
+	f = measured(r);
+	is_bertas(&f, RUN_FIGURE_UPLOAD);
+	assert_false(f.known[RUN_FIGURE_UPLOAD_RATE]);
+}
+
+static void pauses_and_delayed_acknowledgements_are_of_whom_they_slow_down(void **state)
+{
+	struct run *r = made();
+	struct run_session *s;
+	struct run_figures f;
+
+	(void)state;
+	/* Anna's are as long, but the server works for her meanwhile. */
+	s = named(client(r, 200, 44 * MS), "anna");
+	s->tcp.segments = 400;
+	s->busy_ns = 8000 * MS;
+	s = named(client(r, 150, 44 * MS), "berta");
+	s->tcp.segments = 280;
+	f = measured(r);
+	is_bertas(&f, RUN_FIGURE_ACKS);
+	is(&f, RUN_FIGURE_ACKS, 130. / 150);
+	r = made();
+	named(client(r, 450, 20 * MS), "anna")->busy_ns = 8000 * MS;
+	named(client(r, 400, 20 * MS), "berta");
+	f = measured(r);
+	is_bertas(&f, RUN_FIGURE_PAUSED);
+	is(&f, RUN_FIGURE_PAUSE_BUSY, 0);
+}
+
+static void a_session_that_waits_for_a_cpu_does_not_hide_one_that_fills_it(void **state)
+{
+	struct run *r = made();
+	struct run_session *s;
+	struct run_figures f;
+
+	(void)state;
+	for (int i = 0; i < 2; i++) {
+		s = named(client(r, 100, MS), i ? "berta" : "anna");
+		s->has_cpu = true;
+		s->cpu_ns = i ? 8000 * MS : 100 * MS;
+		s->runq_ns = i ? 1000 * MS : 9900 * MS;
+		s->busy_ns = i ? 9000 * MS : 500 * MS;
+		s->pid = 4711 + i;
+	}
+	f = measured(r);
+	assert_string_equal(f.who[RUN_FIGURE_SESSION_RUN], "berta (pid 4712)");
+	is(&f, RUN_FIGURE_SESSION_CPU, 0.8);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(a_fast_client_does_not_hide_a_slow_one),
+		cmocka_unit_test(many_short_round_trips_do_not_hide_long_ones),
+		cmocka_unit_test(a_lossy_client_that_asks_for_little_does_not_hide_another),
+		cmocka_unit_test(a_fast_upload_does_not_hide_a_slow_one),
+		cmocka_unit_test(pauses_and_delayed_acknowledgements_are_of_whom_they_slow_down),
+		cmocka_unit_test(a_session_that_waits_for_a_cpu_does_not_hide_one_that_fills_it),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
