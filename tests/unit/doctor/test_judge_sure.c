@@ -145,6 +145,29 @@ static void a_busy_cnid_server_is_not_sure_beside_what_keeps_it_busy(void **stat
 	}
 }
 
+/* Fragments of which the host has too few may be another program's: calls that wait come first. */
+static void what_the_host_loses_is_no_failure_of_the_server(void **state)
+{
+	struct run_figures f = healthy(&kind_rx.is);
+	struct diagnosis d;
+
+	(void)state;
+	run_figure_set(&f, RUN_FIGURE_REASSEMBLY, 50);
+	d = judged(&f);
+	assert_int_equal(d.n_found, 0);
+	assert_true(d.n_notes == 1 && !strcmp(d.note[0]->key, "fragments"));
+	diagnosis_fini(&d);
+	run_figure_set(&f, RUN_FIGURE_P99, 300e6);
+	run_figure_set(&f, RUN_FIGURE_SHORT, 0.9);
+	run_figure_set(&f, RUN_FIGURE_WAIT_THREAD, 0.9);
+	d = judged(&f);
+	assert_int_equal(d.n_found, 2);
+	assert_string_equal(d.found[0].rule->key, "threads");
+	assert_string_equal(d.found[1].rule->key, "fragments");
+	assert_false(d.found[1].sure);
+	diagnosis_fini(&d);
+}
+
 /* What else explains the same wait, and may be what keeps it long. */
 static void a_wait_that_another_cause_explains_is_not_sure(void **state)
 {
@@ -158,7 +181,9 @@ static void a_wait_that_another_cause_explains_is_not_sure(void **state)
 	} of[] = {
 		{ "cpu-limit",
 		  RUN_FIGURE_OTHERS_WAIT,
-		  { { RUN_FIGURE_THROTTLED, 0.9 }, { RUN_FIGURE_QUOTA_WAIT, 0.9 } } },
+		  { { RUN_FIGURE_THROTTLED, 0.9 },
+		    { RUN_FIGURE_WAIT_CPU, 0.9 },
+		    { RUN_FIGURE_QUOTA_WAIT, 0.9 } } },
 		{ "memory-limit",
 		  RUN_FIGURE_SYNC,
 		  { { RUN_FIGURE_MEMORY_HITS, 100 },
@@ -197,29 +222,6 @@ static void a_wait_that_another_cause_explains_is_not_sure(void **state)
 	}
 }
 
-/* Fragments of which the host has too few may be another program's: calls that wait come first. */
-static void what_the_host_loses_is_no_failure_of_the_server(void **state)
-{
-	struct run_figures f = healthy(&kind_rx.is);
-	struct diagnosis d;
-
-	(void)state;
-	run_figure_set(&f, RUN_FIGURE_REASSEMBLY, 50);
-	d = judged(&f);
-	assert_int_equal(d.n_found, 0);
-	assert_true(d.n_notes == 1 && !strcmp(d.note[0]->key, "fragments"));
-	diagnosis_fini(&d);
-	run_figure_set(&f, RUN_FIGURE_P99, 300e6);
-	run_figure_set(&f, RUN_FIGURE_SHORT, 0.9);
-	run_figure_set(&f, RUN_FIGURE_WAIT_THREAD, 0.9);
-	d = judged(&f);
-	assert_int_equal(d.n_found, 2);
-	assert_string_equal(d.found[0].rule->key, "threads");
-	assert_string_equal(d.found[1].rule->key, "fragments");
-	assert_false(d.found[1].sure);
-	diagnosis_fini(&d);
-}
-
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -227,8 +229,8 @@ int main(void)
 		cmocka_unit_test(nothing_is_sure_that_explains_less_than_half),
 		cmocka_unit_test(what_another_cause_explains_is_not_explained_twice),
 		cmocka_unit_test(a_busy_cnid_server_is_not_sure_beside_what_keeps_it_busy),
-		cmocka_unit_test(a_wait_that_another_cause_explains_is_not_sure),
 		cmocka_unit_test(what_the_host_loses_is_no_failure_of_the_server),
+		cmocka_unit_test(a_wait_that_another_cause_explains_is_not_sure),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
