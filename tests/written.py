@@ -35,6 +35,7 @@ _LABEL = re.compile(
     r"|\[RUN_WORD_[A-Z]+\] = \"([^\"]+)\""
     r"|\bway_(?:by_name\[\] =|by_name\s+:|judge\([^;]*,)\s+\"((?:no|known) [^\"]+)\""
     r"|\{ (?:-?\d+|(?:\(int32_t\))?0x[0-9a-f]+), \"([^\"]+)\" \}"  # what results of requests mean
+    r"|\bX\([A-Z_]+, -\d+, \"([^\"]+)\"\)"  # the same of AFP
 )
 
 

@@ -6,10 +6,11 @@ from __future__ import annotations
 
 import argparse
 import os
+import re
 import statistics
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import repeat
 from pathlib import Path
 from urllib.parse import quote
@@ -28,7 +29,7 @@ from .page.timeline import Timeline, timelines
 from .saved import sections, steps
 from .saved.files import Folder, written
 from .saved.run import Run, find_all
-from .saved.sections import Section
+from .saved.sections import Note, Section
 from .saved.trace import Stream, Trace, of_run
 from .tables.digest import PARTS, CommandView, Digest, TestView, digest
 from .words import LANGUAGES, Words
@@ -39,6 +40,7 @@ DRAWN = 0.005  # of all time: commands with less are only in the table
 TOGETHER = 12  # runs on one page, at most; of more each has a page of its own
 CHUNK = 4  # of them, that a process makes at a time
 FIRST = ("replay",)  # keys of tables that answer what was asked
+_NUMBER = re.compile(r"\d[\d.,]*\d|\d")
 DISTRIBUTIONS = 3  # figures shown; more are collapsed
 
 
@@ -242,6 +244,17 @@ def _tables(run: Run, w: Words, rtts: Sequence[float]) -> tuple[tuple[str, Secti
     return tuple(out)
 
 
+def _unsaid(s: Section, said: Answer) -> Section:
+    """Without the lines all of whose numbers the answer has."""
+    there = set(_NUMBER.findall(show.told(" ".join(said.texts))))
+
+    def told(note: Note) -> bool:
+        numbers = set(_NUMBER.findall(show.told(note.text)))
+        return bool(numbers) and numbers <= there
+
+    return replace(s, notes=tuple(note for note in s.notes if not told(note)))
+
+
 def _page(run: Run, runs: list[Run], made: Painter, prefix: str) -> Page:
     w = made.w
     run = w.run(run)
@@ -287,7 +300,7 @@ def _page(run: Run, runs: list[Run], made: Painter, prefix: str) -> Page:
         loads=loadpage.views(run, made, prefix),
         joined=joined.join(run, runs),
         rx=rxpage.view(run, made, prefix),
-        first=tuple(one for one in tables or () if one[1].key in FIRST),
+        first=tuple((key, _unsaid(s, said)) for key, s in tables or () if s.key in FIRST),
         tables=tuple(one for one in tables or () if one[1].key not in FIRST),
         untabled=tables is None,
         terms=explained,

@@ -4,10 +4,10 @@
 from __future__ import annotations
 
 WORDS: dict[str, str] = {
-    "rx_calls": "Calls",
+    "rx_calls": "How long calls took",
     "rx_calls_note": (
-        "A row for each test; all clients of a test begin together. Times are those of a whole "
-        "call, as the client saw it. p99: 99 of 100 took no longer (to 1%)."
+        "All clients of a test begin together. Times are those of a whole call, as the client saw "
+        "it."
     ),
     "rx_tail": "How many calls took how long",
     "axis_call": "time of a call",

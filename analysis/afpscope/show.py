@@ -28,7 +28,7 @@ _PAGE = {code: text for code, text in _PLAIN.items() if chr(code) not in "\t\n"}
 # The same for a library with RE2's regular expressions and without surrogates.
 UNSEEN_RE2 = "[{}]".format("".join(f"\\x{{{a:x}}}-\\x{{{b:x}}}" for a, b in _UNSEEN if a != 0xD800))
 
-_JOINED = re.compile(r"(?<![\w.,=/-])(\d[\d,.]*)(ns|µs|ms|s|[kKMGT]?i?B(?:/s)?)(?!\w)")
+_JOINED = re.compile(r"(?<![\w.,=/-])(\d[\d,.]*)(ns|[µu]s|ms|s|[kKMGT]?i?B(?:/s)?)(?!\w)")
 _PERCENT = re.compile(r"(\d) %(?!\w)")
 
 
@@ -99,8 +99,9 @@ def axis_time(ns: float) -> str:
 
 def told(text: str) -> str:
     """What the program itself wrote for a terminal, with its units as pages have them: "1.20ms" is
-    "1.20 ms", and "46 %" is "46%"."""
-    return _PERCENT.sub(r"\1%", _JOINED.sub(r"\1 \2", text))
+    "1.20 ms", "7us" is "7 µs", and "46 %" is "46%"."""
+    apart = _JOINED.sub(lambda m: f"{m[1]} {m[2].replace('us', 'µs')}", text)
+    return _PERCENT.sub(r"\1%", apart)
 
 
 def number(value: float) -> str:

@@ -183,8 +183,9 @@ def test_a_row_outside_requests_is_told_and_the_names_of_others_stay() -> None:
         "no right to see which process serves the connection (its user id is 0): run as root, or"
         " with CAP_SYS_PTRACE and CAP_DAC_READ_SEARCH",
         "bash (5 processes): 26%",
-        "the server's threads wait for a CPU 75% of the time in which they could work; other"
-        " programs use 69% of the CPUs, most of all bash (5 processes): 42%; likely",
+        "the server's threads wait for a CPU 75% of the time in which they could work, and calls"
+        " with them 40% of their time at most; other programs use 69% of the CPUs that the server"
+        " may use, most of all bash (5 processes): 42%; likely",
         "requests waited for a CPU 96% of their time while other programs used 95% of the CPUs that"
         " the server may use, most of all bash (pid 7): 62%; sure",
         "requests waited for a CPU 96% of their time while other programs used 95% of the CPUs that"

@@ -14,9 +14,11 @@ from typing import Any
 
 import pytest
 from afpscope import show
-from afpscope.page.answer import terms
-from afpscope.saved.run import Run
-from afpscope.words import ENGLISH
+from afpscope.page.answer import Answer, Badge, Part, terms
+from afpscope.report import _unsaid
+from afpscope.saved.run import NO_WORDS, Run
+from afpscope.saved.sections import Note, Section
+from afpscope.words import ENGLISH, Words
 from conftest import Done, Shelf
 
 Execute = Callable[..., Done]
@@ -122,7 +124,7 @@ def test_the_page_has_what_is_promised(
 
 def test_what_people_named_keeps_its_units() -> None:
     assert show.told("took 1.20ms, 4,000s of 5s; 46 %") == "took 1.20 ms, 4,000 s of 5 s; 46%"
-    assert show.told("0B/s read, 0.79MB of 4GiB") == "0 B/s read, 0.79 MB of 4 GiB"
+    assert show.told("0B/s read, 7us, 0.79MB of 4GiB") == "0 B/s read, 7 µs, 0.79 MB of 4 GiB"
     for text in ("p99<=50ms", "vol-5s", "/srv/5s", "run5s", "5sec", "50 %x", "4GBx", "disk-4GB"):
         assert show.told(text) == text
 
@@ -257,6 +259,18 @@ def test_only_words_that_are_there_are_explained(
         "work in system calls, p99": ["calls", "quantiles"],
     }.items():
         assert terms([said], ENGLISH) == tuple(f"term_{key}" for key in keys)
+    assert terms(["the server waits for its backend"], Words("en", NO_WORDS)) == ()
+
+
+def test_a_table_in_the_answer_repeats_nothing_of_it() -> None:
+    """A line all of whose numbers the answer has says no more."""
+    lines = ["Answered as recorded: all 1,142 requests", "99 of 100 within 184ms", "212 actions/s",
+             "Fairness is even"]  # fmt: skip
+    notes = tuple(Note("", text, False) for text in lines)
+    part = Part("replay_doctor", ("99 of 100 requests were answered within 184 ms.",))
+    said = Answer(Badge("trusted", "", ()), True, "All 1,142 requests.", (), (part,))
+    left = _unsaid(Section("replay", "", "", (), (), notes), said).notes
+    assert [note.text for note in left] == lines[2:]
 
 
 @pytest.mark.parametrize(
@@ -310,7 +324,8 @@ def test_a_mean_is_not_called_each() -> None:
 
 
 def test_a_share_of_the_time_for_a_cpu_says_what_it_is_of() -> None:
-    found = [text for text in _rules("says|fact") if re.search("{(wait|on)_cpu}", text)]
+    said = [text for text in _rules("says|fact") if "{threads_wait}" not in text]  # not of Rx
+    found = [text for text in said if re.search("{(wait|on)_cpu}", text)]
     assert len(found) > 6 and [text for text in found if "{unread_share}" not in text] == []
     for text in _rules("says|fact"):
         if "{wait_disk}" in text:

@@ -11,6 +11,7 @@ import sys
 from collections.abc import Callable
 from itertools import combinations
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -99,6 +100,12 @@ def test_any_two_of_several_are_in_the_order_of_two() -> None:
     for period in (2, 4, 8):
         order = [side for _, side in turns.order(16)]
         assert {order[start::period].count("a") for start in range(period)} == {16 // period}
+
+
+def test_one_server_is_not_compared_with_itself_in_what_is_safe() -> None:
+    for n, safe in ((1, False), (2, True)):
+        of = SimpleNamespace(sides=[None] * n, _syncs=[])
+        assert sides.Outcome.equally_safe.fget(of) == safe  # type: ignore[attr-defined]
 
 
 def test_servers_have_names() -> None:

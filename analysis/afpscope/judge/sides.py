@@ -321,8 +321,15 @@ class Outcome:
 
     @property
     def equally_safe(self) -> bool:
-        """As many sync calls on users' files were counted of all servers for the mean action."""
-        return all(s.near and None not in s.data for s in self._syncs)
+        """As many sync calls on users' files were counted of all servers for the mean action; not
+        of one, which has none to be compared with."""
+        return len(self.sides) > 1 and all(s.near and None not in s.data for s in self._syncs)
+
+    @property
+    def answers(self) -> list[Pair]:
+        """The first server against each other, which is what was asked; of one: against itself."""
+        first = self.sides[0].name
+        return [p for p in self.pairs if p.a.name == first and not p.same] or self.pairs
 
     @property
     def remarks(self) -> list[str]:

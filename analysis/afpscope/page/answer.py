@@ -99,7 +99,8 @@ def terms(texts: Sequence[str], w: Words) -> tuple[str, ...]:
     said, names = " ".join(texts), w.names
     calls = re.escape(w["p_calls"])
     found = {
-        "term_server": re.search(rf"\b{re.escape(names['server'])}\b", said),
+        "term_server": names["server"] != NO_WORDS["server"]
+        and re.search(rf"\b{re.escape(names['server'])}\b", said),
         "term_backend": names["backend"] != NO_WORDS["backend"]
         and any(names[word] in said for word in ("backend", "helper", "asked")),
         "term_calls": re.search(calls, said, re.I),

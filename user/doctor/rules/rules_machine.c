@@ -57,8 +57,8 @@ static const struct doctor_rule rules[] = {
 	{
 		.key = "load-generator", .name = "afpscope on the server's CPUs", .kind = DOCTOR_WAIT,
 		TESTS(LEAST(OWN_CPUS, 0.75), LEAST(SELF, SELF_CPU), LEAST(WAIT_CPU, CPU_HARM)), HARM(SELF_WAIT, 0.1), WORTH_US(500), UNSURE,
-		EVIDENCE(F(WAIT_CPU), F(SELF_WAIT), F(SELF), F(OWN_WAIT), F(CPUS_USED), F(MEAN)),
-		.says = "requests waited for a CPU {wait_cpu} of their time while this afpscope, with the clients that it runs, used {self} of the CPUs that the server may use",
+		EVIDENCE(F(WAIT_CPU), F(UNREAD_SHARE), F(SELF_WAIT), F(SELF), F(OWN_WAIT), F(CPUS_USED), F(MEAN)),
+		.says = "requests waited for a CPU {wait_cpu} of their time while this afpscope, with the clients that it runs, used {self} of the CPUs that the server may use[; the requests lay unread for {unread_share} of their time]",
 		.todo = "run it on another machine, or with taskset on CPUs that the server does not use",
 		.disproof = "requests wait as long when the same load comes from another machine",
 		.next = "top -o %CPU",
