@@ -52,7 +52,8 @@
 	  "request time: asleep at sockets of other programs; who: in which requests most of it "  \
 	  "was")                                                                                   \
 	X(NOTIFYD, "notifyd", "share",                                                             \
-	  "watched time in which {helper} was on a CPU or waited for one")
+	  "watched time in which {helper} was on a CPU or waited for one")                         \
+	X(NOTIFYD_CPU, "notifyd_cpu", "share", "watched time in which {helper} was on a CPU")
 
 /*
  * Figures of an NFS server, whose threads each do a request: shares of request time are what all of
