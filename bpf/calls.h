@@ -541,6 +541,8 @@ struct afs_pools {
 	__u32 next[AFS_N_SLOTS][AFS_N_THREADS]; /* the most that there are of one */
 };
 
+#define AFS_STOPS_KEPT 4 /* a power of two */
+
 /* In .bss: user space reads it through a mapping. */
 struct afs_shared {
 	__u32 stopping; /* from each thread's next call on nothing is counted ... */
@@ -551,9 +553,13 @@ struct afs_shared {
 	struct afs_lost lost;
 	struct afs_mark mark;
 	__u64 traced_ns; /* of AFS_ROLE_SERVER: stopped by who traces it, in stops that are over */
-	/* By role: stops of processes that are over, and the process of the last one. */
+	/* By role: stops of processes that are over, the process of the last one, and the last
+	 * ones, number i at i % AFS_STOPS_KEPT. */
 	struct afs_stops {
 		__u64 n, tgid;
+		struct afs_stop {
+			__u64 from_ns, to_ns;
+		} kept[AFS_STOPS_KEPT];
 	} stops[AFS_N_ROLES];
 	__u64 span; /* number of the interval for minimum and maximum; from 1 on */
 	__u32 n_threads, n_processes, n_streams, n_parts; /* slots used so far: the first ones */

@@ -298,19 +298,22 @@ static __always_inline void switch_out(struct afs_stripe *s, struct afs_thread *
 }
 
 /* A stop is one of its whole process: that of the first thread is counted. */
-static __always_inline void stop_ended(const struct afs_thread *t, __u64 ns)
+static __always_inline void stop_ended(const struct afs_thread *t, __u64 woken)
 {
 	struct afs_stops *to = &shared.stops[AFS_ROLE_SERVER];
+	struct afs_stop *is;
 
 	if (t->role == AFS_ROLE_BACKEND)
 		to = &shared.stops[AFS_ROLE_BACKEND];
 	else if (t->role != AFS_ROLE_SERVER)
 		return;
 	if (t->traced && t->role == AFS_ROLE_SERVER)
-		__sync_fetch_and_add(&shared.traced_ns, ns);
+		__sync_fetch_and_add(&shared.traced_ns, woken - t->since_ns);
 	if (t->tid != t->session)
 		return;
-	__sync_fetch_and_add(&to->n, 1);
+	is = &to->kept[__sync_fetch_and_add(&to->n, 1) % AFS_STOPS_KEPT];
+	is->from_ns = t->since_ns;
+	is->to_ns = woken;
 	to->tgid = t->session;
 }
 
@@ -337,7 +340,7 @@ static __always_inline void switch_in(struct afs_stripe *s, struct afs_thread *t
 		if (AFS_RARE(t->off == AFS_OFF_STOPPED && t->role == AFS_ROLE_BACKEND))
 			inner_held(t->slot, t->since_ns, woken);
 		if (AFS_RARE(t->off == AFS_OFF_STOPPED))
-			stop_ended(t, woken - t->since_ns);
+			stop_ended(t, woken);
 		if (t->waits) {
 			if (!t->woken_ns)
 				wait_end(t, now);

@@ -52,6 +52,7 @@ _SAYS = (
     "doctor/diagnose",
     "doctor/diagnose_load",
     "doctor/ends",
+    "doctor/pauses",
     "doctor/gluster",
     "doctor/rx",
     "doctor/times",

@@ -17,7 +17,7 @@ from urllib.parse import quote
 from . import dashboard, show
 from .errors import FAILED, Failure, wrong_use
 from .page import bars, heat, icicle, joined, loadpage, painter, rxpage, tails, ways
-from .page.answer import Answer, answer, causes, hung, named
+from .page.answer import Answer, answer, causes, hung, named, terms
 from .page.bars import Bars
 from .page.heat import Heat
 from .page.icicle import Icicle
@@ -88,6 +88,8 @@ class Page:
     first: tuple[tuple[str, Section], ...]  # tables that come first, and their ids
     tables: tuple[tuple[str, Section], ...]  # likewise
     untabled: bool  # the run has no tables
+    terms: tuple[str, ...]  # keys of words to explain: of the answer
+    terms_where: tuple[str, ...]  # others, of the figure of the commands
 
     @property
     def server(self) -> str:
@@ -261,6 +263,9 @@ def _page(run: Run, runs: list[Run], made: Painter, prefix: str) -> Page:
     requests = trace.streams.get("requests") if trace else None
     drawn = [c for c in d.commands if c.served and c.service_ns > DRAWN * d.served_ns]
     said = answer(d, damaged, w)
+    explained = terms(said.texts, w)
+    where = bars.where(drawn, d.served_ns, _where_note(d, w), w)
+    shown = [name for _, name in where.legend] if where else []
     if made.folder:
         _keep(d, drawn, made, prefix)
     return Page(
@@ -275,7 +280,7 @@ def _page(run: Run, runs: list[Run], made: Painter, prefix: str) -> Page:
         latency=[t for t in map(tails.tails, _by_worth(d.tests)) if t],
         slow=timelines(trace, w) if trace else [],
         heat=_heat(requests, run, made, prefix) if requests else None,
-        where=bars.where(drawn, d.served_ns, _where_note(d, w), w),
+        where=where,
         icicle=icicle.icicle(d.commands, run.words.get("server", ""), w),
         cnid=bars.inside(drawn, w["cnid_note"], w),
         throughput=_throughput(d, made, prefix) if d.transfers else None,
@@ -285,6 +290,8 @@ def _page(run: Run, runs: list[Run], made: Painter, prefix: str) -> Page:
         first=tuple(one for one in tables or () if one[1].key in FIRST),
         tables=tuple(one for one in tables or () if one[1].key not in FIRST),
         untabled=tables is None,
+        terms=explained,
+        terms_where=tuple(key for key in terms(shown, w) if key not in explained),
     )
 
 

@@ -28,7 +28,7 @@ _PAGE = {code: text for code, text in _PLAIN.items() if chr(code) not in "\t\n"}
 # The same for a library with RE2's regular expressions and without surrogates.
 UNSEEN_RE2 = "[{}]".format("".join(f"\\x{{{a:x}}}-\\x{{{b:x}}}" for a, b in _UNSEEN if a != 0xD800))
 
-_JOINED = re.compile(r"(?<![\w.,=/-])(\d[\d,.]*)(ns|µs|ms|s)(?!\w)")
+_JOINED = re.compile(r"(?<![\w.,=/-])(\d[\d,.]*)(ns|µs|ms|s|[kKMGT]?i?B(?:/s)?)(?!\w)")
 _PERCENT = re.compile(r"(\d) %(?!\w)")
 
 

@@ -111,8 +111,15 @@ class Told:
     def _line(self, text: str) -> str:
         even = _BLANK.sub(" ", text)
         blank = text[: len(text) - len(text.lstrip())]
-        done = self._whole(even.strip()) or self._parted(even.strip())
+        done = self._rated(even.strip())
         return text if done is None else blank + done
+
+    def _rated(self, text: str) -> str | None:
+        """With how sure it is behind it, which is no part of a list at its end."""
+        said, mark, last = text.rpartition("; ")
+        if last in ("sure", "likely") and (word := self._fixed.get(last)):
+            return f"{self._whole(said) or self._parted(said) or said}{mark}{word}"
+        return self._whole(text) or self._parted(text)
 
     def _whole(self, text: str) -> str | None:
         """As one sentence, or as words beside a figure."""

@@ -34,9 +34,9 @@ _WORDS: dict[str, str] = {
     "median": "Median",
     "judge": "This table judges nothing: afpscope compare says which differences are real.",
     "calls_note": (
-        "Time is the mean per request. The calls of {helper} run in its own process, in part when "
-        "{server} does not wait for it: they may take longer than {server} waits for the "
-        "{backend}."
+        "Calls and time are means per request. The calls of {helper} run in its own process, in "
+        "part when {server} does not wait for it: they may take longer than {server} waits for "
+        "the {backend}."
     ),
     "badge_trusted": "Figures trusted",
     "badge_doubted": "Do not rely on this",
@@ -84,6 +84,13 @@ _WORDS: dict[str, str] = {
     "forest_counts": "Counts that differ",
     "of_request_time": "All request time is the time of all requests in the server, added up.",
     "of_own_time": "Own time is the same without pauses, waits for a CPU, and logins.",
+    "of_their_time": (
+        "Their time is all request time and, before that, the time in which requests lay unread."
+    ),
+    "shares_apart": (
+        "One wait may be in the shares of several causes, which may also be of different times: "
+        "they do not add up."
+    ),
     "shown_by": "What shows it",
     "to_do": "What to do",
     "others": "Other causes",
@@ -114,16 +121,16 @@ _WORDS: dict[str, str] = {
     "no_server": "There was no server: these are the figures of a local folder.",
     "local": "local folder {folder}",
     "costs_most": (
-        "{name} costs most: {share:.0%} of all request time, in {n:,} requests of {mean} each. Of "
-        "the time of {name}, {part_share:.0%} was {part}."
+        "{name} costs most: {share:.0%} of all request time (requests: {n:,}, {mean} on average). "
+        "Of the time of {name}, {part_share:.0%} was {part}."
     ),
     "costs_most_whole": (
-        "{name} costs most: {share:.0%} of all request time, in {n:,} requests of {mean} each. "
+        "{name} costs most: {share:.0%} of all request time (requests: {n:,}, {mean} on average). "
         "What that time went into is not known: other threads answer than those that read."
     ),
     "call_why": (
-        "Of the system calls that {server} makes for it, {call} takes longest: {time} per request, "
-        "in {n:.2f} calls."
+        "Of the system calls that {server} makes for it, {call} takes longest: {all} in all "
+        "(calls: {n:,}), {time} a request on average."
     ),
     "second": "Next is {name} with {share:.0%} of all request time.",
     "busiest": (
@@ -142,12 +149,15 @@ _WORDS: dict[str, str] = {
     "what": "What",
     "count": "Count",
     "losses": "Losses",
-    "glossary": (
-        "{server} is the process that serves a client. The {backend}, {helper}, gives files their "
-        "numbers. Work in system calls: the kernel is working for {server}. p50, p99, p99.9: half "
-        "of the requests, 99 of 100, and 999 of 1,000 took no longer; of times inside the server "
-        "these three may be wrong by 6%."
+    "term_server": "{server} is the process that serves a client.",
+    "term_backend": "The {backend}, {helper}, gives files their numbers.",
+    "term_calls": "Work in system calls: the kernel is working for {server}.",
+    "term_quantiles": (
+        "p50, p99, p99.9: half of the requests, 99 of 100, and 999 of 1,000 took no longer; of "
+        "times inside the server these three may be wrong by 6%."
     ),
+    "watched_for": "watched for {time}",
+    "lasted": "lasted {time}",
     "swipe": "scrolls sideways where it is too wide",
     "axis_size": "size of the file",
     "sizes_note": (
@@ -204,7 +214,7 @@ _WORDS: dict[str, str] = {
     ),
     "address": "Address",
     "failed": "Failed",
-    "busy_each": "Busy, each",
+    "busy_each": "Busy, mean",
     "client": "Client",
     "busy": "Busy",
     "requests": "Requests",

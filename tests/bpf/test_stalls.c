@@ -2,6 +2,8 @@
 /* Requests that take long: how long, and whether a process was stopped meanwhile. */
 #include "delays_rig.h"
 
+#include "base/clock.h"
+
 /* Not the sums of the watch until now: an earlier, longer request is in none of them. */
 static void shortest_and_longest_are_those_of_the_step(void **state)
 {
@@ -73,6 +75,12 @@ static void stops_are(enum afs_role role, pid_t pid)
 
 	assert_int_equal(is.n, TURNS);
 	assert_int_equal(is.last, pid);
+	assert_int_equal(is.n_kept, TURNS < WATCH_STOPS_KEPT ? TURNS : WATCH_STOPS_KEPT);
+	for (size_t i = 0; i < is.n_kept; i++) {
+		assert_true(is.kept[i].to_ns - is.kept[i].from_ns >= REF_HOLD_NS / 10 * 9);
+		assert_true(is.kept[i].to_ns <= clock_now_ns());
+		assert_true(!i || is.kept[i].from_ns > is.kept[i - 1].to_ns);
+	}
 	role = role == AFS_ROLE_SERVER ? AFS_ROLE_BACKEND : AFS_ROLE_SERVER;
 	assert_int_equal(watch_stops(rig.x.w, role).n, 0);
 }

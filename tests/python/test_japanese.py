@@ -187,6 +187,14 @@ def test_a_row_outside_requests_is_told_and_the_names_of_others_stay() -> None:
         " programs use 69% of the CPUs, most of all bash (5 processes): 42%; likely",
         "requests waited for a CPU 96% of their time while other programs used 95% of the CPUs that"
         " the server may use, most of all bash (pid 7): 62%; sure",
+        "requests waited for a CPU 96% of their time while other programs used 95% of the CPUs that"
+        " the server may use, most of all bash (pid 7): 62%; the requests lay unread for 16% of"
+        " their time; sure",
+        "the CNID server was paused by a signal or a debugger while afpd waited for it: 83% of all"
+        " request time; paused 4 times, last cnid_dbd (pid 18388): for 600ms at 1.2s of the watch,"
+        " for 710ms at 3.0s, for 700ms at 5.2s, for 650ms at 7.7s; sure",
+        "requests waited for files and disks for 96% of all request time (fsync alone 76%); loop0"
+        " (volume CNID) was busy 94% of the time, an access took 147ms on average; likely",
         "FPRead, AFP error -5000",
         "no CNID process: the volume's CNID backend runs inside afpd",
         "rank 2 (host, process 33) was lost 2.1 s after the start: it died; what its 5 clients did"
@@ -196,7 +204,9 @@ def test_a_row_outside_requests_is_told_and_the_names_of_others_stay() -> None:
     ],
 )
 def test_a_line_of_the_program_keeps_no_english_but_names(line: str) -> None:
-    names = r"CAP_\w+|root|ID|pid|n/a|cnid_dbd|afpd|bash|FPRead|AFP|CNID|CPU|host|cgroup"
+    names = (
+        r"CAP_\w+|root|ID|pid|n/a|cnid_dbd|afpd|bash|FPRead|AFP|CNID|CPU|host|cgroup|fsync|loop0"
+    )
     names += r"|p99|probe.max|rate|[mu]s\b|/s\b"
     left = re.sub(names, "", words.Words("ja").told(line))
     assert not re.search(r"[A-Za-z]{2}", left), left

@@ -14,6 +14,7 @@ from typing import Any
 
 import pytest
 from afpscope import show
+from afpscope.page.answer import terms
 from afpscope.saved.run import Run
 from afpscope.words import ENGLISH
 from conftest import Done, Shelf
@@ -60,6 +61,28 @@ def test_the_title_names_server_and_place_and_the_time_its_zone(
     assert "2026-11-21 14:25:29 UTC" in top
 
 
+@pytest.mark.parametrize(
+    ("sample", "said"),
+    [
+        ("record", "watched for"),
+        ("lantest-1", "lasted"),
+        ("load", "lasted"),
+        ("speedtest", "lasted"),
+    ],
+)
+def test_the_head_says_how_long_it_was(
+    shelf: Shelf, tmp_path: Path, execute: Execute, sample: str, said: str
+) -> None:
+    """A share or a number of requests says little without it."""
+    run = shelf.put("a", sample)
+    page = tmp_path / "r.html"
+    execute("report", run, "-o", page)
+    top = page.read_text().partition("<h2>")[0]
+    assert re.search(rf"UTC · {said} [\d.]+ m?s ·", top)
+    phases = Run.open(run).phases
+    assert (Run.open(run).lasted_ns or 0) >= max(p.metrics["elapsed"] or 0 for p in phases)
+
+
 # What docs/screen.md promises of the page, by its numbers: of which sample, the tables, and the
 # page's own sections.
 PROMISED = {
@@ -99,7 +122,8 @@ def test_the_page_has_what_is_promised(
 
 def test_what_people_named_keeps_its_units() -> None:
     assert show.told("took 1.20ms, 4,000s of 5s; 46 %") == "took 1.20 ms, 4,000 s of 5 s; 46%"
-    for text in ("p99<=50ms", "vol-5s", "/srv/5s", "run5s", "5sec", "50 %x"):
+    assert show.told("0B/s read, 0.79MB of 4GiB") == "0 B/s read, 0.79 MB of 4 GiB"
+    for text in ("p99<=50ms", "vol-5s", "/srv/5s", "run5s", "5sec", "50 %x", "4GBx", "disk-4GB"):
         assert show.told(text) == text
 
 
@@ -157,7 +181,7 @@ def _head(shelf: Shelf, tmp_path: Path, execute: Execute, *causes: dict[str, Any
         }  # fmt: skip
 
     page = tmp_path / "r.html"
-    execute("report", shelf.put("a", "record", change=change), "-o", page)
+    execute("report", shelf.put(f"with {len(causes)}", "record", change=change), "-o", page)
     box = page.read_text().partition('<div class="verdict')[2].partition("<nav")[0]
     return re.sub(r"\s+", " ", re.sub("<[^>]*>", " ", box))
 
@@ -192,6 +216,49 @@ def test_every_figure_of_a_cause_has_a_row_with_its_base(
     assert "cnid_stopped 63% of all request time: in that wait" in text
 
 
+def test_shares_of_several_causes_have_their_bases_and_do_not_add_up(
+    shelf: Shelf, tmp_path: Path, execute: Execute
+) -> None:
+    """63% and 67% are of different times."""
+    text = _head(shelf, tmp_path, execute, PAUSED, CROWDED)
+    others = text.partition("Other causes")[2]
+    assert "Their time is all request time and, before that, the time in which" in others
+    assert "of several causes" in others and "they do not add up" in others
+    assert "add up" not in _head(shelf, tmp_path, execute, PAUSED).replace("added up", "")
+
+
+def test_calls_are_counted_and_times_are_means(
+    shelf: Shelf, tmp_path: Path, execute: Execute
+) -> None:
+    text = _head(shelf, tmp_path, execute, PAUSED)
+    assert re.search(
+        r"takes longest: [\d.]+ \S+ in all \(calls: [\d,]+\), [\d.]+ \S+ a request on", text
+    )
+    assert re.search(r"of all request time \(requests: [\d,]+, [\d.]+ \S+ on average\)", text)
+    assert " each" not in text
+
+
+def test_only_words_that_are_there_are_explained(
+    shelf: Shelf, tmp_path: Path, execute: Execute
+) -> None:
+    """Those of the box in it, those of the figure and of the table beside them."""
+    text = _head(shelf, tmp_path, execute, PAUSED)
+    assert "afpd is the process that serves a client." in text
+    assert "was work in system calls." in text and "the kernel is working for afpd." in text
+    assert "p99.9: half of the requests" not in text
+    page = (tmp_path / "r.html").read_text()
+    assert page.count("Work in system calls: the kernel is working for afpd.") == 1
+    table = page.partition('id="r1-table-requests"')[2].partition("</details>")[0]
+    assert table.count("p50, p99, p99.9: half of the requests") == 1
+    for said, keys in {
+        "afpd was paused": ["server"],
+        "waiting for the CNID server": ["backend"],
+        "afpds, p5": [],
+        "work in system calls, p99": ["calls", "quantiles"],
+    }.items():
+        assert terms([said], ENGLISH) == tuple(f"term_{key}" for key in keys)
+
+
 @pytest.mark.parametrize(
     ("cause", "how"), [(PAUSED, "The cause is likely, not proved"), (CROWDED, "The cause is sure")]
 )
@@ -224,11 +291,57 @@ def test_shares_of_commands_have_the_base_of_the_cause(
     assert "inside the server" not in text.partition("p50, p99")[0]
 
 
+def _rules(fields: str) -> list[str]:
+    """These fields of all rules."""
+    rules = sorted((Path(__file__).parents[2] / "user/doctor/rules").glob("rules_*.c"))
+    said = re.compile(rf'\.(?:{fields}) = "(.*)"')
+    return [text for file in rules for text in said.findall(file.read_text())]
+
+
+MEANS = ("mean", "_calls", "device_time", "packet_cpu", "list_time")  # ends of their keys
+
+
+def test_a_mean_is_not_called_each() -> None:
+    for text in _rules("says|fact"):
+        means = [key for key in re.findall(r"{(\w+)}", text) if key.endswith(MEANS)]
+        assert not means or "on average" in text, text
+        for key in means:
+            assert not re.search(rf"{{{key}}}[\w ]* each\b", text), text
+
+
+def test_a_share_of_the_time_for_a_cpu_says_what_it_is_of() -> None:
+    found = [text for text in _rules("says|fact") if re.search("{(wait|on)_cpu}", text)]
+    assert len(found) > 6 and [text for text in found if "{unread_share}" not in text] == []
+    for text in _rules("says|fact"):
+        if "{wait_disk}" in text:
+            assert "{wait_disk} of all request time" in text
+
+
+def test_what_to_try_and_what_looks_further_name_a_command_once() -> None:
+    """`next` is the command: `todo` says what for."""
+    pairs = list(zip(_rules("todo"), _rules("next"), strict=True))
+    assert len(pairs) > 90
+    long = {"afpscope": 2, "gluster": 3, "smbcontrol": 2}  # so many words say what it does
+    for todo, further in pairs:
+        for command in re.split(r"; |\| ", further):
+            words = command.removeprefix("on the server: ").removeprefix("time ").split()
+            name = " ".join(words[: long.get(words[0], 1)])
+            assert not re.search(rf"(?<![\w-]){re.escape(name)}(?![\w-])", todo), (todo, further)
+
+
+def test_where_only_writes_wait_nothing_is_said_of_reads() -> None:
+    rules = (Path(__file__).parents[2] / "user/doctor/rules/rules_storage.c").read_text()
+    found = [text for text in rules.split("\n\t},") if '"slow-disk"' in text]
+    assert (
+        [bool(re.search(r"\bread\b|reads", text.partition(".todo")[2])) for text in found]
+        == ["LEAST(READ" in text for text in found]
+        == [True, False]
+    )
+
+
 def test_what_is_paused_is_not_called_stopped() -> None:
     """A server that is stopped has ended, most readers think."""
-    rules = (Path(__file__).parents[2] / "user/doctor/rules").glob("rules_*.c")
-    said = re.compile(r'\.(?:name|says|fact|todo|disproof) = "(.*)"')
-    texts = [text for file in rules for text in said.findall(file.read_text())]
+    texts = _rules("name|says|fact|todo|disproof")
     plain = [re.sub(r"{[^}]*}", "", text) for text in texts]
     assert len(plain) > 100
     ended = "stopped its volume on purpose"  # that is what gluster calls it

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import json
+import re
 import zlib
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterator
@@ -174,6 +175,30 @@ def test_a_slice_has_what_its_record_has(shelf: Shelf, execute: Execute) -> None
     assert drawn.tracks[wait[0]].parent_uuid == of[0][0]
     thread = drawn.tracks[of[0][0]].thread
     assert (thread.tid, thread.thread_name) == (77, "afpd")
+
+
+def test_a_wait_is_drawn_where_it_lay_in_its_request(shelf: Shelf, execute: Execute) -> None:
+    """Not at the request's begin, nor as a sum: begin and end of each are recorded."""
+    at = 10**9
+    requests, waits = tracegen.records("requests", 1), tracegen.records("waits", 2)
+    requests["session"], requests["t"], requests["time_ns"] = 9, at, 50_000
+    requests["timestamp"] = at + 50_000
+    waits["session"], waits["tid"], waits["role"] = 9, 9, 0
+    waits["t"], waits["ns"] = [at + 10_000, at + 30_000], [15_000, 5_000]
+    drawn = _drawn(execute, _traced(shelf, {"requests": requests, "waits": waits}))
+    found = {kind: [s[2:4] for s in drawn.slices if drawn.kind(s[0]) == kind] for kind in LENGTHS}
+    assert found["requests"] == [(at, 50_000)]
+    assert found["waits"] == [(at + 10_000, 15_000), (at + 30_000, 5_000)]
+    assert not [of.name for of in drawn.tracks.values() if of.name.startswith("time")]
+
+
+def test_nothing_says_that_this_is_not_recorded() -> None:
+    root = Path(__file__).parents[2]
+    for file in (root / "docs/analysis.md", Path(perfetto.__file__)):
+        said = " ".join(file.read_text().split())
+        assert "not recorded" not in said and re.search(
+            "calls (and|with the thread.s) waits", said
+        ), file
 
 
 def test_an_arrow_goes_on_to_the_backend_where_it_is_sure(shelf: Shelf, execute: Execute) -> None:

@@ -56,6 +56,7 @@ static int doctor_diagnose_begin(struct diagnose *d, const struct watch *w,
 		d->ends[role] = watch_ends(w, role);
 		d->stops[role] = watch_stops(w, role).n;
 	}
+	d->begun_ns = clock_now_ns();
 	d->traced_ns = watch_traced_ns(w);
 	d->begun = !r;
 	return r;
@@ -264,27 +265,6 @@ void diagnose_look_passed_on(const struct watch *w, struct run *r)
 	procfs_thread_name(name, sizeof(name), t->server, t->server);
 	run_figure_who(r->figures, RUN_FIGURE_PASSED_ON, "%s (pid %d) is %s", name, t->server,
 		       t->foreign);
-}
-
-/* How often processes were stopped, and which one was last. */
-static void diagnose_look_stops(const struct diagnose *d, const struct watch *w,
-				struct run_figures *out)
-{
-	static const enum run_figure which[] = {
-		[AFS_ROLE_SERVER] = RUN_FIGURE_STOPS, [AFS_ROLE_BACKEND] = RUN_FIGURE_CNID_STOPS
-	};
-	struct watch_stops now;
-
-	for (unsigned int role = AFS_ROLE_SERVER; role <= AFS_ROLE_BACKEND; role++) {
-		char name[32] = "process";
-
-		now = watch_stops(w, role);
-		if (now.n <= d->stops[role])
-			continue;
-		run_figure_set(out, which[role], (double)(now.n - d->stops[role]));
-		procfs_thread_name(name, sizeof(name), now.last, now.last);
-		run_figure_who(out, which[role], "%s (pid %d)", name, now.last);
-	}
 }
 
 /* For how long the server's threads were stopped, by whomever. */
@@ -555,6 +535,8 @@ int diagnose_end(struct diagnose *d, struct watch *w, const struct kind_found *f
 		e = diagnose_own(&own, w);
 	if (!e)
 		e = diagnose_around(d, w, found, &own, r);
+	if (!e)
+		e = diagnose_advise_once(r);
 	free(own.pid);
 	return e;
 }

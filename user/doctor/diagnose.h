@@ -39,7 +39,7 @@ struct diagnose {
 	struct unanswered unanswered;
 	/* When the watched time began. */
 	struct run_ends ends[AFS_N_ROLES];
-	uint64_t traced_ns, stops[AFS_N_ROLES];
+	uint64_t begun_ns, traced_ns, stops[AFS_N_ROLES];
 	/* Owned; CPU time of those that there were when it began, and at its end (diagnose_after).
 	 */
 	size_t n_sessions, n_last;
@@ -100,6 +100,17 @@ int diagnose_new_figures(struct run *r);
 
 /* Takes back what is not known after all, and why. */
 void diagnose_hide(struct run_figures *f, const enum run_figure *which, size_t n, const char *why);
+
+/* How often processes were paused, when and how long, and which one was last (pauses.c). */
+void diagnose_look_stops(const struct diagnose *d, const struct watch *w, struct run_figures *out);
+
+/* For how long and when: kept stops of which n are new since begun_ns; as "for 600ms at 1.2s of the
+ * watch, for 2s at 3.0s". */
+void pauses_say(char *out, size_t len, const struct watch_stops *s, uint64_t n, uint64_t begun_ns);
+
+/* Where a cause is found, the run's warning of the same setting advises nothing else. 0 or -ENOMEM.
+ */
+int diagnose_advise_once(struct run *r);
 
 /* What was watched may be a relay in front of the server. */
 void diagnose_look_passed_on(const struct watch *w, struct run *r);

@@ -77,10 +77,13 @@ static enum run_figure named(const char *text, size_t len)
 	return (enum run_figure)i;
 }
 
-/* A number of things that there are not. */
+/* A number of things that there are not, or a share that would be shown as 0. */
 static bool is_none(const struct run_figures *f, enum run_figure which)
 {
-	return *run_figures[which].unit == '1' && f->value[which] == 0;
+	bool is_share = !strcmp(run_figures[which].unit, "share");
+
+	return is_share ? f->value[which] < 0.0005
+			: *run_figures[which].unit == '1' && f->value[which] == 0;
 }
 
 /* The same of the server's names; RUN_N_NAMES: there is none. */
@@ -248,13 +251,13 @@ char *doctor_verdict(char *out, size_t len, const struct run_figures *f, const s
 		    "these took {mostly_p50}, 99% at most {mostly_p99}].[ Before that they lay unread "
 		    "for {unread} on average.]",
 		[DOCTOR_IDLE] =
-		    "The server is idle: {requests} requests, {busy} at a time, {mean} on average, "
-		    "the longest {longest}[ ({longest.who})]. If users wait, they wait for their own "
-		    "machine or the network.",
+		    "The server is idle: {requests} requests, on average {busy} at a time and "
+		    "{mean} long, the longest {longest}[ ({longest.who})]. If users wait, they wait for "
+		    "their own machine or the network.",
 		[DOCTOR_PARTLY] =
 		    "Nothing wrong was seen with the server: {requests} requests took {mean} on "
-		    "average, the longest {longest}[ ({longest.who})], {busy} at a time. Whether "
-		    "something else is wrong cannot be told: {open.text} could not be seen.",
+		    "average, the longest {longest}[ ({longest.who})], on average {busy} at a time. "
+		    "Whether something else is wrong cannot be told: {open.text} could not be seen.",
 		[DOCTOR_TOO_FEW] =
 		    "No verdict: too few requests were seen ({requests}). Watch longer "
 		    "(-d), or while users wait.",

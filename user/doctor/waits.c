@@ -123,6 +123,7 @@ static void waits_look_cpu(struct measure *m)
 	run_figure_share(m->out, RUN_FIGURE_WAIT_CPU, wait, m->all_ns + unread);
 	run_figure_share(m->out, RUN_FIGURE_ON_CPU, on + wait + (double)in[AFS_INSIDE_CPU],
 			 m->all_ns + unread);
+	run_figure_share(m->out, RUN_FIGURE_UNREAD_SHARE, unread, m->all_ns + unread);
 	run_figure_share(m->out, RUN_FIGURE_UNREAD, unread, (double)m->requests.all.a.sum.answered);
 }
 
@@ -230,9 +231,11 @@ static void add_names(struct measure *m, struct wait_sums *s, const struct ledge
 {
 	char name[ACCOUNT_NAME_MAX];
 
-	/* What is only sent is no question: a log does that, too. */
+	/* What is only sent is no question: a log does that, too, and what afpd tells its main
+	 * process. A search waits for its indexer. */
 	if (p->object != AFS_OBJECT_SOCKET || p->class == AFS_CLASS_SEND ||
-	    measure_is_login(p->account))
+	    p->class == AFS_CLASS_WRITE || measure_is_login(p->account) ||
+	    measure_is(p->account, "FPSpotlightRPC"))
 		return;
 	s->names.n += (double)p->part.calls;
 	s->names_wait += (double)p->part.blocked_ns;

@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from .. import show
-from ..saved.run import Cause, Noticed, Run, Shown
+from ..saved.run import NO_WORDS, Cause, Noticed, Run, Shown
 from ..tables.digest import CommandView, Digest
 from ..words import Words, stopped
 from . import loadpage, replaypage
@@ -59,15 +59,21 @@ class Answer:
     certain: tuple[str, ...]
     parts: tuple[Part, ...]
 
+    @property
+    def texts(self) -> tuple[str, ...]:
+        """All that it says."""
+        return (self.cause, *self.certain, *(text for part in self.parts for text in part.texts))
+
 
 def _longest_call(command: CommandView, w: Words) -> list[str]:
     """The call of afpd that took longest for a command; cnid_dbd's time is afpd's waiting."""
     own = command.top_calls(1, w.names["server"], True)
     if not own or not own[0][2]:
         return []
-    key, n, ns = own[0]
+    key, _, ns = own[0]
     name = key[1] if key[2] == "-" else f"{key[1]} · {key[2]}"
-    return [w.say("call_why", call=name, n=n, time=show.time(ns))]
+    n, all_ns = command.calls[key], command.call_ns[key]
+    return [w.say("call_why", call=name, n=n, all=show.time(all_ns), time=show.time(ns))]
 
 
 def _evidence(cause: Cause) -> tuple[Shown, ...]:
@@ -77,11 +83,29 @@ def _evidence(cause: Cause) -> tuple[Shown, ...]:
     )
 
 
-def _bases(cause: Cause, w: Words) -> list[str]:
-    """What the shares of a cause are shares of."""
-    said = " ".join((cause.text, *(f.meaning for f in cause.evidence)))
-    own = "own time" in said
-    return [w["of_request_time"]] * (own or "request time" in said) + [w["of_own_time"]] * own
+def _bases(causes: Sequence[Cause], w: Words) -> list[str]:
+    """What the shares of causes are shares of."""
+    said = " ".join(text for c in causes for text in (c.text, *(f.meaning for f in c.evidence)))
+    own, their = "own time" in said, "that before it is read" in said
+    return (
+        [w["of_request_time"]] * (own or their or "request time" in said)
+        + [w["of_own_time"]] * own
+        + [w["of_their_time"]] * their
+    )
+
+
+def terms(texts: Sequence[str], w: Words) -> tuple[str, ...]:
+    """Keys of the words to explain that these texts have."""
+    said, names = " ".join(texts), w.names
+    calls = re.escape(w["p_calls"])
+    found = {
+        "term_server": re.search(rf"\b{re.escape(names['server'])}\b", said),
+        "term_backend": names["backend"] != NO_WORDS["backend"]
+        and any(names[word] in said for word in ("backend", "helper", "asked")),
+        "term_calls": re.search(calls, said, re.I),
+        "term_quantiles": re.search(r"\bp\d\d", said),
+    }
+    return tuple(key for key, there in found.items() if there)
 
 
 def _noticed(run: Run, w: Words) -> list[str]:
@@ -291,7 +315,10 @@ def _answer(d: Digest, damaged: bool, w: Words) -> Answer:
     noticed = _noticed(run, w)
     felt, spent, unseen = _felt(d, w), _spent(d, w), _unseen(run, w)
     rest = Part("beware", tuple(_remarks(d, w)))
-    bases = _bases(run.causes[0], w) if run.causes else []
+    bases = _bases(run.causes[:1], w)
+    more = [text for text in _bases(run.causes[1:], w) if text not in bases]
+    if len(run.causes) > 1:
+        more.append(w["shares_apart"])
     spent = [text for text in spent if text not in bases]
     went = Part("went_into", tuple(spent + _busiest(d, w)))
     if run.causes:
@@ -300,7 +327,7 @@ def _answer(d: Digest, damaged: bool, w: Words) -> Answer:
         return Answer(badge, True, w.sentence(first.text), (_sure(first, w), *rivals), _parts(
             Part("shown_by", (*felt, *bases), _evidence(first)),
             Part("to_do", _todo(run, first, w)),
-            Part("others", (*_too(run.causes[1:], w), *unseen)),
+            Part("others", (*_too(run.causes[1:], w), *more, *unseen)),
             Part("stands_out", tuple(noticed)), went, rest))  # fmt: skip
     if run.opinion and not d.transfers:  # each of them has a verdict of its own
         near = [w.sentence(note.text) for note in run.limits]

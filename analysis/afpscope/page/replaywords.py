@@ -50,8 +50,8 @@ WORDS: dict[str, str] = {
     "replay_inside_note": (
         "Both times are counted in the server, by AFP command, from the request to its reply. "
         "Commands whose number differs by more than 1% are not compared: the recording has "
-        "requests that are not replayed, such as those of logins. Calls: system calls for each "
-        "request."
+        "requests that are not replayed, such as those of logins. Calls: system calls a request "
+        "on average."
     ),
     "replay_unwatched": (
         "The times inside the server during the replay are not known: nobody watched it there. "

@@ -204,6 +204,13 @@ class Run:
         return next((p.replay for p in self.whole_phases if p.replay), None)
 
     @property
+    def lasted_ns(self) -> int | None:
+        """From the begin of its first phase to the end of its last one; None: it has none."""
+        ends = [p.start_ns + (p.metrics.get("elapsed") or 0) for p in self.phases]
+        ns = max(ends) - min(p.start_ns for p in self.phases) if ends else 0
+        return ns or None
+
+    @property
     def name(self) -> str:
         return self.folder.name if self.folder else self.path.name
 

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* What a load shows of its server, and what it does not. Tests user/doctor/diagnose.c. */
+/* What a load shows of its server, and what it does not; when processes were paused; what is
+ * advised once. Tests user/doctor/diagnose.c, pauses.c, advised.c. */
 #include "unit/measure_rig.h"
 
 #include "doctor/diagnose.h"
@@ -132,6 +133,65 @@ static void a_directory_without_a_server_has_no_diagnosis(void **state)
 	done(r);
 }
 
+#define BEGUN (100000 * (uint64_t)MS)
+
+/* Kept ones of n, the last of which ended 10 s after the watch began. */
+static struct watch_stops stops(size_t n)
+{
+	struct watch_stops s = { .n = n, .last = 7, .n_kept = n < 4 ? n : 4 };
+
+	for (size_t i = 0; i < s.n_kept; i++) {
+		s.kept[i].to_ns = BEGUN + (10000 - 2000 * (s.n_kept - 1 - i)) * MS;
+		s.kept[i].from_ns = s.kept[i].to_ns - 600 * MS;
+	}
+	return s;
+}
+
+static void pauses_say_when_and_how_long_each_was(void **state)
+{
+	struct watch_stops s = stops(2);
+	char text[RUN_FIGURE_WHO];
+
+	(void)state;
+	pauses_say(text, sizeof(text), &s, 2, BEGUN);
+	assert_string_equal(text, "for 600ms at 7.4s of the watch, for 600ms at 9.4s");
+	/* One that had begun before counts from the begin; of older ones nothing is said. */
+	pauses_say(text, sizeof(text), &s, 1, BEGUN + 9900 * (uint64_t)MS);
+	assert_string_equal(text, "for 100ms at 0.0s of the watch");
+	s = stops(9);
+	pauses_say(text, sizeof(text), &s, 9, BEGUN);
+	assert_string_equal(text, "the last ones for 600ms at 3.4s of the watch, for 600ms at "
+				  "5.4s, for 600ms at 7.4s, for 600ms at 9.4s");
+	pauses_say(text, 20, &s, 9, BEGUN);
+	assert_int_equal(strlen(text), 19);
+}
+
+/* A setting's warning, and the cause that is found with other advice. */
+static void what_to_do_is_said_once(void **state)
+{
+	static const char what[] = "dircache size = 9: so few (entries) are lost (/a.conf:14)";
+	struct run *r = loaded(true);
+
+	(void)state;
+	assert_int_equal(run_note(&r->warnings, "dircache", "%s; set more", what), 0);
+	assert_int_equal(run_note(&r->warnings, "log-level", "%s; log less", what), 0);
+	assert_int_equal(diagnose_advise_once(r), 0);
+	assert_non_null(strstr(run_note_find(&r->warnings, "dircache"), "set more"));
+	run_figure_set(r->figures, RUN_FIGURE_ASKED, 5000);
+	run_figure_set(r->figures, RUN_FIGURE_ASKED_AGAIN, 0.9);
+	run_figure_set(r->figures, RUN_FIGURE_ASKED_TIME, 0.5);
+	run_figure_set(r->figures, RUN_FIGURE_LOG, 0);
+	run_figure_set(r->figures, RUN_FIGURE_REQUESTS, 10000);
+	assert_int_equal(diagnose_advise_once(r), 0);
+	assert_string_equal(run_note_find(&r->warnings, "dircache"), what);
+	assert_non_null(strstr(run_note_find(&r->warnings, "log-level"), "log less"));
+	run_figure_set(r->figures, RUN_FIGURE_LOG, 0.5);
+	run_figure_set(r->figures, RUN_FIGURE_LOG_CALLS, 5);
+	assert_int_equal(diagnose_advise_once(r), 0);
+	assert_string_equal(run_note_find(&r->warnings, "log-level"), what);
+	done(r);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -139,6 +199,8 @@ int main(void)
 		cmocka_unit_test(what_a_load_does_not_look_for_is_not_ruled_out),
 		cmocka_unit_test(of_several_parts_that_is_ruled_out_for_which_there_was_no_time),
 		cmocka_unit_test(a_directory_without_a_server_has_no_diagnosis),
+		cmocka_unit_test(pauses_say_when_and_how_long_each_was),
+		cmocka_unit_test(what_to_do_is_said_once),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

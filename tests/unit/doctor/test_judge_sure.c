@@ -168,6 +168,60 @@ static void what_the_host_loses_is_no_failure_of_the_server(void **state)
 	diagnosis_fini(&d);
 }
 
+/* What else explains the same wait, and may be what keeps it long. */
+static void a_wait_that_another_cause_explains_is_not_sure(void **state)
+{
+	static const struct {
+		const char *key;
+		enum run_figure reason;
+		struct {
+			enum run_figure figure;
+			double value; /* far beyond the limit */
+		} is[4];
+	} of[] = {
+		{ "cpu-limit",
+		  RUN_FIGURE_OTHERS_WAIT,
+		  { { RUN_FIGURE_THROTTLED, 0.9 },
+		    { RUN_FIGURE_WAIT_CPU, 0.9 },
+		    { RUN_FIGURE_QUOTA_WAIT, 0.9 } } },
+		{ "memory-limit",
+		  RUN_FIGURE_SYNC,
+		  { { RUN_FIGURE_MEMORY_HITS, 100 },
+		    { RUN_FIGURE_MEMORY_REREAD, 9e6 },
+		    { RUN_FIGURE_WAIT_DISK, 0.9 } } },
+		{ "memory",
+		  RUN_FIGURE_SYNC,
+		  { { RUN_FIGURE_PRESSURE_MEMORY, 0.9 },
+		    { RUN_FIGURE_MEMORY_FREE, 0.01 },
+		    { RUN_FIGURE_WAIT_DISK, 0.9 } } },
+		{ "huge-folder",
+		  RUN_FIGURE_WAIT_DISK,
+		  { { RUN_FIGURE_LIST_REQUESTS, 100 },
+		    { RUN_FIGURE_LIST_TIME, 900e6 },
+		    { RUN_FIGURE_LIST, 0.9 } } },
+	};
+
+	(void)state;
+	for (size_t i = 0; i < 2 * sizeof(of) / sizeof(of[0]); i++) {
+		struct run_figures f = healthy(&kind_afp.is);
+		bool also = i % 2, there = false;
+		struct diagnosis d;
+
+		run_figure_set(&f, RUN_FIGURE_P99, 300e6);
+		for (size_t k = 0; k < 4 && of[i / 2].is[k].value > 0; k++)
+			run_figure_set(&f, of[i / 2].is[k].figure, of[i / 2].is[k].value);
+		run_figure_set(&f, of[i / 2].reason, also ? 0.8 : 0);
+		d = judged(&f);
+		for (size_t k = 0; k < d.n_found; k++)
+			if (!strcmp(d.found[k].rule->key, of[i / 2].key)) {
+				there = true;
+				assert_int_equal(d.found[k].sure, !also);
+			}
+		assert_true(there);
+		diagnosis_fini(&d);
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -176,6 +230,7 @@ int main(void)
 		cmocka_unit_test(what_another_cause_explains_is_not_explained_twice),
 		cmocka_unit_test(a_busy_cnid_server_is_not_sure_beside_what_keeps_it_busy),
 		cmocka_unit_test(what_the_host_loses_is_no_failure_of_the_server),
+		cmocka_unit_test(a_wait_that_another_cause_explains_is_not_sure),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

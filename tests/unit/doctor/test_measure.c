@@ -216,6 +216,51 @@ static void stops_and_waits_for_a_cpu_are_no_work(void **state)
 	done(r);
 }
 
+/* Of 200 ms: 60 in a wait at a socket of another program. */
+static void only_who_asks_waits_for_a_name_service(void **state)
+{
+	static const struct {
+		unsigned int account, class;
+		double share;
+	} of[] = {
+		{ FLUSH, AFS_CLASS_WAIT, 0.3 },
+		{ FLUSH, AFS_CLASS_RECV, 0.3 },
+		{ FLUSH, AFS_CLASS_SEND, 0 },
+		{ FLUSH, AFS_CLASS_WRITE, 0 }, /* to its main process */
+		{ SPOTLIGHT, AFS_CLASS_WAIT, 0 },
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(of) / sizeof(of[0]); i++) {
+		struct run_figures f = { 0 };
+		struct run *r = made();
+
+		r->phase[0]->ledger.account[0].account = (uint16_t)of[i].account;
+		r->phase[0]->ledger.part[0] = part(of[i].account, of[i].class, AFS_OBJECT_SOCKET,
+						   60 * MS);
+		assert_int_equal(doctor_measure(&f, r), 0);
+		is(&f, RUN_FIGURE_NAMES, of[i].share);
+		done(r);
+	}
+}
+
+/* 100 ms before they were read, and 180 ms of request time. */
+static void waits_for_a_cpu_are_of_the_time_since_requests_came(void **state)
+{
+	struct run_figures f = { 0 };
+	struct run *r = made();
+	struct ledger_part *between = &r->phase[0]->ledger.part[1];
+
+	(void)state;
+	*between = part(AFS_ACCOUNT_BETWEEN, AFS_CLASS_WAIT, AFS_OBJECT_NONE, 0);
+	between->part.runq_ns = 100 * MS;
+	assert_int_equal(doctor_measure(&f, r), 0);
+	is(&f, RUN_FIGURE_WAIT_CPU, 100.0 / 280);
+	is(&f, RUN_FIGURE_UNREAD_SHARE, 100.0 / 280);
+	is(&f, RUN_FIGURE_UNREAD, 100e6);
+	done(r);
+}
+
 /* 12 requests of 80 ms in all, for which the server opened and closed 3 folders. */
 static void there_are_as_many_lists_as_folders_that_were_closed(void **state)
 {
@@ -476,6 +521,8 @@ int main(void)
 		cmocka_unit_test(refusals_have_a_share_and_a_session),
 		cmocka_unit_test(threads_beside_those_that_serve_are_counted_apart),
 		cmocka_unit_test(stops_and_waits_for_a_cpu_are_no_work),
+		cmocka_unit_test(waits_for_a_cpu_are_of_the_time_since_requests_came),
+		cmocka_unit_test(only_who_asks_waits_for_a_name_service),
 		cmocka_unit_test(there_are_as_many_lists_as_folders_that_were_closed),
 		cmocka_unit_test(one_huge_folder_among_small_ones_is_not_ruled_out),
 		cmocka_unit_test(requests_from_before_the_watch_are_in_all_shares),

@@ -72,6 +72,15 @@ static void brackets_need_all_their_figures(void **state)
 	    doctor_say(text, sizeof(text), &f, "{others} of it[, most {others.who}]."),
 	    "50% of it, most cc1? (pid 7).");
 	assert_string_equal(doctor_say(text, 8, &f, "[{cnid}]a long text"), "a long ");
+	/* What would be shown as nothing is left out. */
+	run_figure_set(&f, RUN_FIGURE_SYNC, 0.0004);
+	run_figure_set(&f, RUN_FIGURE_CNID_STOPS, 0);
+	assert_string_equal(
+	    doctor_say(text, sizeof(text), &f, "all[ (fsync {sync})][, {cnid_stops} pauses]"),
+	    "all");
+	run_figure_set(&f, RUN_FIGURE_SYNC, 0.0006);
+	assert_string_equal(doctor_say(text, sizeof(text), &f, "all[ (fsync {sync})]"),
+			    "all (fsync 0.1%)");
 }
 
 static void names_of_the_server_are_said_as_words_of_a_command(void **state)

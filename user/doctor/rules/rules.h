@@ -9,7 +9,7 @@
  *
  * Texts may have figures in them: {wait_cpu} is its value with its unit, {wait_cpu.who} whom it is
  * about (doctor/say.h has all forms). A part in square brackets is left out if a figure in it is
- * not known, about nobody, or a number of things that is 0.
+ * not known, about nobody, a number of things that is 0, or a share that would be shown as 0.
  */
 
 #include "run/figures.h"
@@ -26,7 +26,7 @@
 #define ACKS_RATE_MOST  60  /* requests a second of which half wait for 36 ms: no more */
 
 #define DOCTOR_TESTS    8
-#define DOCTOR_EVIDENCE 6
+#define DOCTOR_EVIDENCE 7
 #define DOCTOR_REASONS  3
 
 /* A figure that is at least, or (most) at most, so large. */

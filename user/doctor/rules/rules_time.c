@@ -28,11 +28,11 @@ static const struct doctor_rule rules[] = {
 	},
 	{
 		.key = "cnid-stopped", TIME_STOP, TESTS(LEAST(CNID_STOPPED, STOPPED_LEAST)), HARM(CNID_STOPPED, STOPPED_HARM),
-		.fact = "{backend} was paused (by a signal, a debugger or a freezer) while afpd waited for it: {cnid_stopped} of all request time ({cnid_stopped.time})[; paused {cnid_stops} time{cnid_stops.s}, the last time {cnid_stops.who}]",
+		.fact = "{backend} was paused (by a signal, a debugger or a freezer) while afpd waited for it: {cnid_stopped} of all request time ({cnid_stopped.time})[; paused {cnid_stops} time{cnid_stops.s}, {cnid_stops.who}]",
 	},
 	{
 		.key = "log", TIME, TESTS(LEAST(LOG_CALLS, LOG_CALLS_LEAST)), OWN_HARM(LOG, LOG_HARM),
-		.fact = "writing the log took {log} of the requests' own time ({log_time}), {log_calls} calls a request; 'log level' in afp.conf says what is written",
+		.fact = "writing the log took {log} of the requests' own time ({log_time}), {log_calls} calls a request on average; 'log level' in afp.conf says what is written",
 	},
 	{
 		.key = "lock", TIME, HARM(LOCK, LOCK_HARM),

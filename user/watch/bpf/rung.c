@@ -331,11 +331,21 @@ struct run_ends watch_ends(const struct watch *w, enum afs_role role)
 struct watch_stops watch_stops(const struct watch *w, enum afs_role role)
 {
 	const struct afs_stops *of = w->bpf ? &w->bpf->view.shared->stops[role] : NULL;
+	struct watch_stops out = { 0 };
 
+	_Static_assert(WATCH_STOPS_KEPT == AFS_STOPS_KEPT, "");
 	if (!of)
-		return (struct watch_stops) { 0 };
-	return (struct watch_stops) { .n = __atomic_load_n(&of->n, __ATOMIC_RELAXED),
-				      .last = (pid_t)__atomic_load_n(&of->tgid, __ATOMIC_RELAXED) };
+		return out;
+	out.n = __atomic_load_n(&of->n, __ATOMIC_RELAXED);
+	out.last = (pid_t)__atomic_load_n(&of->tgid, __ATOMIC_RELAXED);
+	out.n_kept = out.n < AFS_STOPS_KEPT ? out.n : AFS_STOPS_KEPT;
+	for (size_t i = 0; i < out.n_kept; i++) {
+		const struct afs_stop *is = &of->kept[(out.n - out.n_kept + i) % AFS_STOPS_KEPT];
+
+		out.kept[i].from_ns = __atomic_load_n(&is->from_ns, __ATOMIC_RELAXED);
+		out.kept[i].to_ns = __atomic_load_n(&is->to_ns, __ATOMIC_RELAXED);
+	}
+	return out;
 }
 
 uint64_t watch_traced_ns(const struct watch *w)
