@@ -133,9 +133,24 @@ static const char *afp_ops_refusal(const struct store_afp *a, const struct store
 	return refusal_of_value(a, op);
 }
 
+/* Why AFP has no such verb; NULL: it has. */
+static const char *afp_ops_lacks(enum store_verb verb)
+{
+	switch (verb) {
+	case STORE_LINK:
+		return "AFP has no hard links";
+	case STORE_SYMLINK:
+		return "AFP has no symbolic links";
+	case STORE_EXCHANGE:
+		return STORE_NO_CALLS;
+	default:
+		return NULL;
+	}
+}
+
 bool store_afp_refuse(const struct store_afp *a, struct store_op *op)
 {
-	const char *why = afp_ops_refusal(a, op);
+	const char *why = afp_ops_refusal(a, op), *lacks = afp_ops_lacks(op->verb);
 
 	op->command = op->again   ? op->again->command
 		      : a->narrow ? commands[op->verb].narrow
@@ -143,11 +158,9 @@ bool store_afp_refuse(const struct store_afp *a, struct store_op *op)
 	op->what = store_verb_name(op->verb);
 	if (why)
 		store_answer(op, STORE_INVALID, AFP_ERR_BAD_PARAMETER, why);
-	else if (op->verb == STORE_LINK || op->verb == STORE_SYMLINK)
-		store_answer(op, STORE_UNKNOWN, AFP_ERR_NOT_SUPPORTED,
-			     op->verb == STORE_LINK ? "AFP has no hard links"
-						    : "AFP has no symbolic links");
-	return why || op->verb == STORE_LINK || op->verb == STORE_SYMLINK;
+	else if (lacks)
+		store_answer(op, STORE_UNKNOWN, AFP_ERR_NOT_SUPPORTED, lacks);
+	return why || lacks;
 }
 
 /* ---- to the server ---- */

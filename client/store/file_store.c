@@ -318,7 +318,10 @@ static void file_store_execute(struct file_store *f, struct store_op *op)
 	case STORE_LOGIN:
 	case STORE_LOGOUT:
 	case STORE_OTHER:
-		store_answer(op, STORE_UNKNOWN, ENOSYS, "only AFP servers have that");
+		store_answer(op, STORE_UNKNOWN, ENOSYS, STORE_ONLY_AFP);
+		break;
+	case STORE_EXCHANGE:
+		store_answer(op, STORE_UNKNOWN, ENOSYS, STORE_NO_CALLS);
 		break;
 	default:
 		store_answer_errno(op, do_verb(f, op));

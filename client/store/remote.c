@@ -14,6 +14,7 @@
 
 #define SILENCE_NS 60000000000u /* a server that does not answer for so long is lost */
 #define LEAVE_NS   5000000000u  /* most that logging out may take */
+#define NS_PER_S   1e9
 #define UNIT_LEN   65536u
 
 static struct remote *remote_of(struct store *s)
@@ -338,6 +339,11 @@ static uint64_t remote_keep_ns(struct remote *r)
 	return r->s.state == STORE_IS_OPEN && r->calls->keep_ns ? r->calls->keep_ns(r) : UINT64_MAX;
 }
 
+static uint64_t remote_patience_ns(const struct remote *r)
+{
+	return r->s.patience_ns ? r->s.patience_ns : SILENCE_NS;
+}
+
 void remote_wait(struct store *s, struct io_wait *w)
 {
 	struct remote *r = remote_of(s);
@@ -354,7 +360,7 @@ void remote_wait(struct store *s, struct io_wait *w)
 	if (s->state == STORE_ENDING)
 		w->due_ns = r->progress_ns + LEAVE_NS;
 	else if (r->n_pending || s->state == STORE_OPENING)
-		w->due_ns = r->progress_ns + SILENCE_NS;
+		w->due_ns = r->progress_ns + remote_patience_ns(r);
 	if (remote_keep_ns(r) < w->due_ns)
 		w->due_ns = remote_keep_ns(r);
 }
@@ -369,6 +375,7 @@ static int remote_is_lost(const struct remote *r, struct err *e)
 int remote_advance(struct store *s, short events, struct err *e)
 {
 	struct remote *r = remote_of(s);
+	char why[64];
 	bool waits;
 
 	if (s->state == STORE_ENDED)
@@ -381,8 +388,11 @@ int remote_advance(struct store *s, short events, struct err *e)
 		return 0;
 	}
 	waits = r->n_pending || s->state == STORE_OPENING;
-	if (waits && clock_now_ns() >= r->progress_ns + SILENCE_NS)
-		remote_lose(r, "no answer for 60 s");
+	if (waits && clock_now_ns() >= r->progress_ns + remote_patience_ns(r)) {
+		snprintf(why, sizeof(why), "no answer for %.3g s",
+			 (double)remote_patience_ns(r) / NS_PER_S);
+		remote_lose(r, why);
+	}
 	if (!r->is_lost && clock_now_ns() >= remote_keep_ns(r)) {
 		r->calls->keep(r);
 		remote_push(r);

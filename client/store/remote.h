@@ -64,12 +64,11 @@ struct remote_calls {
 };
 
 /* Rows of "lacks": verbs that no library of these has. */
-#define REMOTE_ONLY_AFP "only AFP servers have that"
 #define REMOTE_LACKS                                                                               \
-	[STORE_SWAP] = REMOTE_ONLY_AFP, [STORE_SET_FINDER] = REMOTE_ONLY_AFP,                      \
-	[STORE_SEARCH] = REMOTE_ONLY_AFP, [STORE_LOGIN] = REMOTE_ONLY_AFP,                         \
-	[STORE_LOGOUT] = REMOTE_ONLY_AFP, [STORE_OTHER] = REMOTE_ONLY_AFP,                         \
-	[STORE_EXCHANGE] = "a directory has files, and no calls"
+	[STORE_SWAP] = STORE_ONLY_AFP, [STORE_SET_FINDER] = STORE_ONLY_AFP,                        \
+	[STORE_SEARCH] = STORE_ONLY_AFP, [STORE_LOGIN] = STORE_ONLY_AFP,                           \
+	[STORE_LOGOUT] = STORE_ONLY_AFP, [STORE_OTHER] = STORE_ONLY_AFP,                           \
+	[STORE_EXCHANGE] = STORE_NO_CALLS
 
 struct remote {
 	struct store s;

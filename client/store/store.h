@@ -251,6 +251,9 @@ struct store {
 	bool has_trips;         /* over a connection, on which it counts each operation's trips */
 	size_t discard_from;    /* a READ of at least this size honours op->discard; 0: none */
 	unsigned int in_flight; /* lent */
+	/* Set by whoever uses it: a server of smb:// or nfs:// that does not answer for so long is
+	 * lost; 0: 60 s. */
+	uint64_t patience_ns;
 };
 
 /*

@@ -149,5 +149,7 @@ const char *store_call_name(const char *const *calls, enum store_verb v);
 extern const char *const store_posix_what[N_STORE_VERBS];
 
 #define STORE_POSIX_NO_COPY "a local directory has no server that copies"
+#define STORE_ONLY_AFP      "only AFP servers have that"
+#define STORE_NO_CALLS      "a directory has files, and no calls"
 
 #endif

@@ -26,7 +26,7 @@ from typing import Self, TypeVar
 
 REPO = Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(REPO / "tests" / "server"))
-from netatalk import PEER_SUITE, USERS, Server  # noqa: E402
+from netatalk import PEER_SUITE, USERS, Server, children_of  # noqa: E402
 
 OUT = REPO / "build" / "bench"
 LETTERS = "123456789:;<"  # tests 1 to 12 for -f
@@ -234,8 +234,8 @@ class Lab:
 
     def settle(self) -> None:
         """Until the session of the last run has gone, and afpd has waited for it."""
-        pid, end = self.server.pid, time.monotonic() + 10
-        while sessions := Path(f"/proc/{pid}/task/{pid}/children").read_text():
+        end = time.monotonic() + 10
+        while sessions := children_of(self.server.pid):
             if time.monotonic() > end:
                 raise RuntimeError(f"sessions stay: {sessions}")
             time.sleep(0.02)

@@ -13,6 +13,7 @@ import sys
 from pathlib import Path
 
 from lab import OUT, REPO, Client, Lab
+from netatalk import children_of
 from samba import Samba
 from stats import Result, Side, compare
 
@@ -24,13 +25,9 @@ LOADS = "create,append,stat,read,rename,delete"
 GOAL = 1.15
 
 
-def _children(server: Samba) -> list[str]:
-    return Path(f"/proc/{server.pid}/task/{server.pid}/children").read_text().split()
-
-
 def _used(server: Samba, others: int) -> float:
     """CPU seconds of its sessions, all of which have ended, and of itself."""
-    wait_until(lambda: len(_children(server)) <= others, 20, "the session to end")
+    wait_until(lambda: len(children_of(server.pid)) <= others, 20, "the session to end")
     fields = Path(f"/proc/{server.pid}/stat").read_text().rpartition(")")[2].split()
     return sum(map(int, fields[11:15])) / os.sysconf("SC_CLK_TCK")
 
@@ -55,7 +52,7 @@ def smb_cost(lab: Lab, how: str) -> list[Result]:
         return 1e6 * (_used(server, others) - before) / requests
 
     with Samba("bookworm", SMB_GLOBAL="smbd profiling level = off") as server:
-        others = len(_children(server))
+        others = len(children_of(server.pid))
         runs = lab.series({w: lambda w=w: run(w) for w in ("off", "bpf")}, lab.pairs)
     return [
         compare(

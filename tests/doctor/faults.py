@@ -14,6 +14,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Protocol
 
+from netatalk import children_of
 from offline import preload
 
 CGROUPS = Path("/sys/fs/cgroup")
@@ -39,9 +40,7 @@ class Site:
     only: tuple[int, ...] = ()  # sessions that a fault hits; none: all
 
     def children(self, of: int) -> list[int]:
-        with contextlib.suppress(OSError):
-            return [int(p) for p in Path(f"/proc/{of}/task/{of}/children").read_text().split()]
-        return []
+        return list(children_of(of))
 
     @property
     def inst(self) -> Path:

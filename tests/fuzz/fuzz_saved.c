@@ -135,6 +135,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t len)
 		{ .judged = RUN_JUDGED_CALLS, .has_requests = true },
 		{ .judged = RUN_JUDGED_BRICKS, .has_requests = true },
 		{ .judged = RUN_JUDGED_SHARES, .has_requests = true },
+		{ .judged = RUN_JUDGED_EXPORTS, .has_requests = true },
 	};
 	struct run_figures f, g;
 	struct diagnosis d, e;
@@ -142,7 +143,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t len)
 
 	if (!len)
 		return 0;
-	f = g = waited_for(&kinds[*data % 4]);
+	f = g = waited_for(&kinds[*data % 5]);
 	saved_runs(&all, &sound, data + 1, len - 1);
 	saved_figures(&f, all);
 	must(!saved_figures(&g, sound), "a number that can be was taken for one that cannot");

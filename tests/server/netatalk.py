@@ -13,6 +13,7 @@ Needs root. A server ends with this process, however that ends.
 
 from __future__ import annotations
 
+import contextlib
 import os
 import shlex
 import subprocess
@@ -172,16 +173,23 @@ class Server:
 
     def sessions(self) -> list[int]:
         """The live session processes: children of afpd, and no zombies."""
-        found = []
-        for task in Path(f"/proc/{self.pid}/task").iterdir():
-            for child in (task / "children").read_text().split():
-                try:
-                    stat = Path(f"/proc/{child}/stat").read_text()
-                except (FileNotFoundError, ProcessLookupError):
-                    continue
-                if stat.rpartition(")")[2].split()[0] not in "ZX":
-                    found.append(int(child))
-        return sorted(found)
+        return sorted(pid for pid, state in children_of(self.pid).items() if state not in "ZX")
+
+
+def children_of(pid: int) -> dict[int, str]:
+    """The processes that it has started and that are still its own, each with its state.
+
+    All of /proc is read: the kernel's list of a process's children, /proc/PID/task/TID/children,
+    leaves out some that live while others end (proc(5)).
+    """
+    found = {}
+    for folder in Path("/proc").iterdir():
+        if folder.name.isdigit():
+            with contextlib.suppress(OSError):
+                state, parent = (folder / "stat").read_text().rpartition(")")[2].split()[:2]
+                if int(parent) == pid:
+                    found[int(folder.name)] = state
+    return found
 
 
 def owned() -> dict[str, str]:

@@ -11,6 +11,7 @@
 #
 # NFS_CORE    more lines for NFS_CORE_PARAM { }
 # NFS_V4      more lines for NFSv4 { }
+# NFS_LOG     more lines for LOG { }
 # NFS_EXPORT  more lines for each EXPORT { }
 # NFS_MORE    more blocks of the configuration
 # NFS_DISK    /share2 is a disk of its own of this size (12m), which only the server sees
@@ -71,7 +72,8 @@ chmod 777 "$at/share1" "$at/share2"
     # It ends where it may not call prctl(PR_SET_IO_FLUSHER), as without CAP_SYS_RESOURCE.
     case $version in 4.*) ;; *) echo "allow_set_io_flusher_fail = true;" ;; esac
     printf '%s\n' "${NFS_CORE:-}" "}" "NFSv4 {" "Graceless = true;" "RecoveryBackend = fs;" \
-        "${NFS_V4:-}" "}" "EXPORT_DEFAULTS { SecType = sys; }" "LOG { Default_Log_Level = EVENT; }"
+        "${NFS_V4:-}" "}" "EXPORT_DEFAULTS { SecType = sys; }" \
+        "LOG { Default_Log_Level = EVENT; ${NFS_LOG:-} }"
     for n in 1 2; do
         printf '%s\n' "EXPORT {" "Export_Id = $n;" "Path = $dir/share$n;" "Pseudo = /share$n;" \
             "Access_Type = RW;" "Squash = No_Root_Squash;" "Protocols = 3, 4;" \

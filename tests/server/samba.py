@@ -13,17 +13,24 @@ Needs root. The server ends with this process, however that ends.
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
+import re
+import time
 from collections import Counter
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
 
-from netatalk import HERE, _run, owned
+from netatalk import HERE, _run, children_of, owned
 
 # Debian's suites, and the version of Samba in them.
 SUITES = {"bookworm": "4.17", "trixie": "4.22", "sid": "4.25"}
+
+# In /proc/PID/status.
+SCHEDULED = re.compile(r"^(?:State|(?:non)?voluntary_ctxt_switches):\s+(\w+)", re.M)
+SETTLED_S = 60  # most that Samba may take to come to rest after its clients
 
 # What smbstatus calls the commands of SMB2 -> what MS-SMB2 does.
 COMMANDS = {
@@ -107,11 +114,36 @@ class Samba:
         ]
         return _run(line, check=False, env=self._env).stdout
 
-    def smbstatus(self) -> dict[str, Any]:
-        """What Samba says itself of all its requests since it began: smbstatus -P."""
-        text = self.tool("smbstatus", "-s", self.conf, "-P", "-j")
-        found: dict[str, Any] = json.loads(text[text.index("{") :])
+    def children(self) -> set[int]:
+        """Its processes but the main one, and no zombies."""
+        return {pid for pid, state in children_of(self.pid).items() if state not in "ZX"}
+
+    def _has_run(self) -> dict[int, str]:
+        """Of each of its processes the state, and how often it has left a CPU."""
+        found = {}
+        for pid in (self.pid, *children_of(self.pid)):
+            with contextlib.suppress(OSError):
+                text = Path(f"/proc/{pid}/status").read_text()
+                found[pid] = " ".join(SCHEDULED.findall(text))
         return found
+
+    def smbstatus(self) -> dict[str, Any]:
+        """What Samba says itself of all its requests since it began: smbstatus -P.
+
+        Only while no client does anything. Each process adds what it has counted to a record of
+        its own, a second later or when it ends; cleanupd then takes that record away and adds it to
+        the main process's: one who reads between the two misses all of a session, or has it twice.
+        So it is asked until none of the processes has run meanwhile.
+        """
+        end = time.monotonic() + SETTLED_S
+        while time.monotonic() < end:
+            before = self._has_run()
+            text = self.tool("smbstatus", "-s", self.conf, "-P", "-j")
+            if before == self._has_run() and all(at.startswith("S") for at in before.values()):
+                found: dict[str, Any] = json.loads(text[text.index("{") :])
+                return found
+            time.sleep(0.05)
+        raise AssertionError(f"Samba has not come to rest for {SETTLED_S} s: {self._has_run()}")
 
     def system_calls(self) -> Counter[str]:
         """Of its profile: what it did with files, by its own names, such as "asys_pread"."""

@@ -341,11 +341,11 @@ static size_t folders_of(char (*out)[CENSUS_PATH_MAX], const struct diagnose *d,
 	size_t n = found->n_folders < DIAGNOSE_VOLUMES_MAX ? found->n_folders
 							   : DIAGNOSE_VOLUMES_MAX;
 
-	if (found->servers.n)
-		return volumes_list(out, DIAGNOSE_VOLUMES_MAX, &d->settings.conf,
-				    &found->servers.entry[0]);
 	if (n)
 		memcpy(out, found->folder, n * sizeof(*out));
+	else if (found->servers.n)
+		n = volumes_list(out, DIAGNOSE_VOLUMES_MAX, &d->settings.conf,
+				 &found->servers.entry[0]);
 	return n;
 }
 

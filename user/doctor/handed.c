@@ -1,9 +1,13 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "doctor/handed.h"
 
+#include "base/hist.h"
+#include "doctor/measure.h"
+
 #include <math.h>
 #include <string.h>
 
+#define SLOW_NS  100000000u /* a person notices */
 #define NS_PER_S 1e9
 
 static void handed_sum_up(struct handed *h)
@@ -131,4 +135,56 @@ void handed_refused(const struct handed *h, int32_t code, enum run_figure number
 	}
 	run_figure_set(h->out, number, n);
 	run_figure_set(h->out, of_them, asked > 0 ? fmin(1, n / asked) : 0);
+}
+
+static void handed_look_longest(const struct handed *h)
+{
+	char name[ACCOUNT_NAME_MAX];
+	uint64_t longest = 0;
+
+	for (size_t i = 0; i < h->requests.n; i++) {
+		const struct request *r = &h->requests.request[i];
+
+		if (r->a.max_ns <= longest)
+			continue;
+		longest = r->a.max_ns;
+		run_figure_who(h->out, RUN_FIGURE_LONGEST, "%s",
+			       run_account_name(h->run, r->number, name));
+	}
+	run_figure_set(h->out, RUN_FIGURE_LONGEST, (double)longest);
+}
+
+static void handed_look_slow(const struct handed *h)
+{
+	const struct ledger_account *a = &h->requests.all.a;
+	bool hang = h->pending_ns >= SLOW_NS;
+	double n = hang ? h->pending : 0, ns = hang ? h->pending_ns : 0;
+
+	for (size_t i = hist_index(SLOW_NS, AFS_REQUEST_BITS); i < AFS_REQUEST_BUCKETS; i++) {
+		uint64_t low = hist_low(i, AFS_REQUEST_BITS);
+
+		n += (double)a->hist[i];
+		ns += (double)a->hist[i] * (double)(low + hist_low(i + 1, AFS_REQUEST_BITS)) / 2;
+	}
+	run_figure_set(h->out, RUN_FIGURE_SLOW_N, n);
+	run_figure_share(h->out, RUN_FIGURE_SLOW, fmin(ns, h->all_ns), h->all_ns);
+}
+
+void handed_requests(const struct handed *h)
+{
+	const struct ledger_account *a = &h->requests.all.a;
+	double n = (double)a->sum.answered;
+
+	run_figure_set(h->out, RUN_FIGURE_REQUESTS, n);
+	run_figure_share(h->out, RUN_FIGURE_RATE, n * NS_PER_S, h->ns);
+	run_figure_share(h->out, RUN_FIGURE_BUSY, h->all_ns, h->ns);
+	run_figure_set(h->out, RUN_FIGURE_PENDING, h->pending_ns);
+	handed_look_slow(h);
+	if (!a->sum.answered)
+		return;
+	run_figure_set(h->out, RUN_FIGURE_MEAN, (double)a->sum.ns / n);
+	doctor_mostly(h->out, h->run, &h->requests, NULL, NULL);
+	run_figure_set(h->out, RUN_FIGURE_P50, requests_quantile(a, 0.5));
+	run_figure_set(h->out, RUN_FIGURE_P99, requests_quantile(a, 0.99));
+	handed_look_longest(h);
 }

@@ -3,9 +3,10 @@
 #define DOCTOR_HANDED_H
 
 /*
- * Servers that hand a request from thread to thread (GlusterFS, Rx): its time is known, and not
- * what went into it. What all threads of the server did stands for that, as a share of the time of
- * all requests, or of what they did if that is more. Only of a ledger that has requests.
+ * Servers that hand a request from thread to thread (GlusterFS, Rx, at times SMB and NFS): its time
+ * is known, and not what went into it. What all threads of the server did stands for that, as a
+ * share of the time of all requests, or of what they did if that is more. Only of a ledger that has
+ * requests.
  */
 
 #include "report/view.h"
@@ -44,6 +45,8 @@ void handed_cpu(const struct handed *h);
  */
 void handed_refused(const struct handed *h, int32_t code, enum run_figure number,
 		    enum run_figure of_them);
+/* Sets how many requests there were, how long they took, and which one took longest. */
+void handed_requests(const struct handed *h);
 /* A share of whole_ns. */
 void handed_share(const struct handed *h, enum run_figure which, double ns);
 

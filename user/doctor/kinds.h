@@ -19,4 +19,7 @@ void doctor_rx(struct run_figures *out, const struct run *r, const struct view *
 /* A server of SMB, if its requests were counted. 0 or -ENOMEM. */
 int doctor_smb(struct run_figures *out, const struct run *r, const struct view *v, double ns);
 
+/* A server of NFS, if its requests were counted. 0 or -ENOMEM. */
+int doctor_nfs(struct run_figures *out, const struct run *r, const struct view *v, double ns);
+
 #endif

@@ -118,6 +118,8 @@ int doctor_measure(struct run_figures *out, const struct run *r)
 		e = doctor_gluster(out, r, &m.view, m.ns);
 	else if (run_kind_judged(r->kind) == RUN_JUDGED_SHARES)
 		e = doctor_smb(out, r, &m.view, m.ns);
+	else if (run_kind_judged(r->kind) == RUN_JUDGED_EXPORTS)
+		e = doctor_nfs(out, r, &m.view, m.ns);
 	else if (m.view.all.has_requests)
 		e = measure_requests(&m);
 	view_fini(&m.view);

@@ -291,6 +291,7 @@ static void smb_look_notifyd(const struct handed *h)
 					      LEDGER_ALL);
 
 	run_figure_share(h->out, RUN_FIGURE_NOTIFYD, (double)(all.cpu_ns + all.runq_ns), h->ns);
+	run_figure_share(h->out, RUN_FIGURE_NOTIFYD_CPU, (double)all.cpu_ns, h->ns);
 }
 
 static void put_shares(struct run_figures *out, enum run_figure which, const struct run *r,

@@ -8,7 +8,12 @@
 #include "work/tree.h"
 
 #include <errno.h>
+#include <pthread.h>
+#include <signal.h>
 #include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
 #include <unistd.h>
 
 /* Many clients may have been lost because the server is restarted: how long it is waited for. */
@@ -42,19 +47,110 @@ struct connect_cfg session_connect(const struct session *s)
 	return c;
 }
 
-/* As store_open_local(), but for no longer than that, nor after a stop; *out may not be open yet.
+/* A store that is begun by a thread of its own. */
+struct slow_begin {
+	char *place;
+	struct store *store;
+	struct err e;
+	int result;
+};
+
+static void *slow_begin_main(void *arg)
+{
+	struct slow_begin *b = arg;
+
+	b->result = store_begin_local(&b->store, b->place, false, &b->e);
+	return b;
+}
+
+static int slow_begin_thread(pthread_t *out, struct slow_begin *b)
+{
+	sigset_t all, before;
+	int r;
+
+	sigfillset(&all);
+	pthread_sigmask(SIG_BLOCK, &all, &before);
+	r = pthread_create(out, NULL, slow_begin_main, b);
+	pthread_sigmask(SIG_SETMASK, &before, NULL);
+	return r;
+}
+
+static bool slow_begin_has_ended(pthread_t thread)
+{
+	struct timespec at;
+
+	clock_gettime(CLOCK_REALTIME, &at);
+	at.tv_nsec += WAIT_NS;
+	at.tv_sec += at.tv_nsec / (long)NS_PER_S;
+	at.tv_nsec %= (long)NS_PER_S;
+	return !pthread_timedjoin_np(thread, NULL, &at);
+}
+
+static void slow_begin_free(struct slow_begin *b)
+{
+	free(b->place);
+	free(b);
+}
+
+static int too_late(uint64_t until_ns, struct err *e)
+{
+	if (cmd_stop)
+		return err_set(e, -EINTR, "interrupted");
+	if (clock_now_ns() >= until_ns)
+		return err_set(e, -ETIMEDOUT, "no answer for %d s", AGAIN_S);
+	return 0;
+}
+
+/*
+ * As store_begin_local() of a place whose library waits for the server, as libgfapi does for as
+ * long as it likes: what it has not begun by then is left to it, and lost.
+ */
+static int begin_slow_place(struct store **out, const char *place, uint64_t until_ns, struct err *e)
+{
+	struct slow_begin *b = calloc(1, sizeof(*b));
+	pthread_t thread;
+	int r;
+
+	if (b)
+		b->place = strdup(place);
+	if (!b || !b->place || slow_begin_thread(&thread, b)) {
+		if (b)
+			slow_begin_free(b);
+		return err_set(e, -ENOMEM, "out of memory");
+	}
+	while (!slow_begin_has_ended(thread)) {
+		r = too_late(until_ns, e);
+		if (r) {
+			pthread_detach(thread);
+			return r;
+		}
+	}
+	r = b->result;
+	*out = b->store;
+	if (r && e)
+		*e = b->e;
+	slow_begin_free(b);
+	return r;
+}
+
+/*
+ * As store_open_local(), but for no longer than that, nor after a stop; *out may not be open yet.
+ * What follows over SMB and NFS does not wait longer for an answer either.
  */
 static int open_place_again(struct store **out, const char *place, struct err *e)
 {
 	const uint64_t until_ns = clock_now_ns() + (uint64_t)AGAIN_S * NS_PER_S;
 	struct io_wait w;
-	int r = store_begin_local(out, place, false, e);
+	int r = text_url(place) && store_place_blocks(place)
+		    ? begin_slow_place(out, place, until_ns, e)
+		    : store_begin_local(out, place, false, e);
 
+	if (!r)
+		(*out)->patience_ns = (uint64_t)AGAIN_S * NS_PER_S;
 	while (!r && (*out)->state == STORE_OPENING) {
-		if (cmd_stop)
-			return err_set(e, -EINTR, "interrupted");
-		if (clock_now_ns() >= until_ns)
-			return err_set(e, -ETIMEDOUT, "no answer for %d s", AGAIN_S);
+		r = too_late(until_ns, e);
+		if (r)
+			break;
 		store_wait(*out, &w);
 		r = store_advance(*out, io_wait(&w, WAIT_NS), e);
 	}

@@ -49,7 +49,8 @@
 	X(afp, "netatalk's afpd") \
 	X(gluster, "bricks of GlusterFS") \
 	X(rx, "servers of OpenAFS and others over Rx") \
-	X(smb, "Samba's smbd")
+	X(smb, "Samba's smbd") \
+	X(nfs, "nfs-ganesha")
 /* clang-format on */
 
 /* "afp: what each AFP command costs; any: ..." */

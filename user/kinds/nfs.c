@@ -6,16 +6,34 @@
 #include "bpf/programs.h"
 #include "host/proc/procfs.h"
 #include "kinds/kind.h"
+#include "kinds/nfs_settings.h"
 
+#include <errno.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
-#define GANESHA "ganesha.nfsd"
-#define LIBRARY "/libganesha_nfsd.so"
+#define GANESHA     "ganesha.nfsd"
+#define LIBRARY     "/libganesha_nfsd.so"
+
+#define FOLDERS_MAX 64
 
 static const char *nfs_foreign(pid_t pid)
 {
 	return way_judge(pid, LIBRARY, GANESHA, "no ganesha.nfsd by name or library");
+}
+
+/* Those that are exported. 0 or -ENOMEM. */
+static int nfs_take_folders(struct kind_found *out)
+{
+	struct nfs_settings set;
+
+	nfs_settings_read(&set, &out->servers.entry[0]);
+	out->folder = calloc(FOLDERS_MAX, sizeof(*out->folder));
+	if (out->folder)
+		out->n_folders = nfs_settings_folders(&set, out->folder, FOLDERS_MAX);
+	nfs_settings_fini(&set);
+	return out->folder ? 0 : -ENOMEM;
 }
 
 static int nfs_find(struct kind_found *out, const struct kind_wish *w, struct err *e)
@@ -29,7 +47,7 @@ static int nfs_find(struct kind_found *out, const struct kind_wish *w, struct er
 	target_processes(&out->target, &s->master, 1);
 	for (size_t i = 0; i < s->n_ports; i++)
 		target_add_port(&out->target, s->port[i], AFS_OBJECT_CLIENT);
-	return 0;
+	return nfs_take_folders(out) ? err_set(e, -ENOMEM, "out of memory") : 0;
 }
 
 /* "4.3" of the library libganesha_nfsd.so.4.3 */
@@ -53,11 +71,15 @@ static int nfs_describe(const struct kind_found *f, struct run *r)
 	const struct servers_entry *s = &f->servers.entry[0];
 	char version[32] = "";
 	int e = kind_note_server(s, r);
+	struct nfs_settings set;
 
 	nfs_find_version(version, f->target.server);
 	if (version[0])
 		e |= run_note(&r->server, "machine", "nfs-ganesha %s", version);
-	return e;
+	nfs_settings_read(&set, s);
+	e |= nfs_settings_note(&set, r);
+	nfs_settings_fini(&set);
+	return e ? -ENOMEM : 0;
 }
 
 /* Of the requests, how many Kerberos signs or encrypts. */
@@ -207,6 +229,8 @@ const struct kind kind_nfs = {
 		.has_requests = true,
 		.has_threads = true,
 		.has_live = true,
+		.has_diagnosis = true,
+		.judged = RUN_JUDGED_EXPORTS,
 		.accounts = &nfs_accounts,
 		.results = nfs_results,
 		.n_results = sizeof(nfs_results) / sizeof(nfs_results[0]),

@@ -46,12 +46,17 @@ const struct opt doctor_options[] = {
 };
 /* clang-format on */
 
-/* The kind of server that has such figures. */
-static const struct run_kind *main_doctor_kind(const json_t *figures)
+/* The kind of server that a run names, else the one that has such figures. */
+static const struct run_kind *main_doctor_kind(const json_t *run)
 {
+	const char *name = json_string_value(json_object_get(run, "kind"));
+	const json_t *figures = json_object_get(run, "figures");
 	const struct run_kind *kind = NULL;
 	enum run_judged by = RUN_JUDGED_SESSIONS;
 
+	for (size_t i = 0; name && kind_judged[i]; i++)
+		if (!strcmp(kind_judged[i], name))
+			return &kind_at(kind_place(name))->is;
 	for (unsigned int i = 0; i < N_RUN_FIGURES; i++)
 		if (json_object_get(figures, run_figures[i].key))
 			by = run_figure_of((enum run_figure)i);
@@ -75,7 +80,7 @@ static int of_run(const struct record_cfg *cfg, const char *name)
 		return OUTCOME_USAGE;
 	}
 	run = runs_load(folder);
-	f.kind = main_doctor_kind(json_object_get(run, "figures"));
+	f.kind = main_doctor_kind(run);
 	impossible = saved_figures(&f, run);
 	if (impossible)
 		cmd_say("%s: %zu of the run's figures cannot be (below 0, a share above 1, or too "
@@ -135,10 +140,10 @@ int cmd_doctor(int argc, char **argv)
 		    doctor_options,
 		    "Usage: afpscope doctor [OPTIONS]\n"
 		    "       afpscope doctor [--short] RUN\n"
-		    "Watches a running server of AFP, GlusterFS, Rx or SMB and says what is wrong with\n"
-		    "it, what shows that, and what to try. Changes nothing and needs no client. RUN: a\n"
-		    "saved run of record, doctor or rx. Exit code: 0 nothing is wrong, 1 there are\n"
-		    "findings, 4 no verdict.\n\n");
+		    "Watches a running server of AFP, GlusterFS, Rx, SMB or NFS and says what is wrong\n"
+		    "with it, what shows that, and what to try. Changes nothing and needs no client.\n"
+		    "RUN: a saved run of record, doctor or rx. Exit code: 0 nothing is wrong, 1 there\n"
+		    "are findings, 4 no verdict.\n\n");
 	if (runs_check(&cfg.runs, &e))
 		return cmd_usage_error("doctor", &e);
 	if (run)

@@ -64,30 +64,19 @@ static struct kind_wish record_wish(const struct record_cfg *cfg)
 				    .whole = cfg->server };
 }
 
-/*
- * What is named is no program of the first kind: it may be one of another kind, and is that then.
- * 0, or a negative errno with a text: doctor does not know that kind.
+/* What is named is no program of the first kind: it may be one of another kind, and is that then.
  */
-static int record_take_kind(struct record *rec, const struct kind_wish *wish, struct err *e)
+static void record_take_kind(struct record *rec, const struct kind_wish *wish)
 {
 	struct kind_found found = { 0 };
 	const struct kind *k = NULL;
 	struct err none = { 0 };
 
 	if (kind_find_other(&k, &found, wish, false, &none))
-		return 0;
-	if (rec->cfg->judge) {
-		err_set(e, -ENXIO,
-			"process %d is a server of kind %s, which doctor does not know: afpscope "
-			"record --kind %s shows what its requests cost",
-			found.target.server, k->is.name, k->is.name);
-		kind_found_fini(&found);
-		return -ENXIO;
-	}
+		return;
 	rec->kind = k;
 	kind_found_fini(&rec->a.found);
 	rec->a.found = found;
-	return 0;
 }
 
 static int record_find(struct record *rec, struct err *e)
@@ -105,7 +94,7 @@ static int record_find(struct record *rec, struct err *e)
 	*e = (struct err) { 0 };
 	r = kind_find(rec->kind, &rec->a.found, &wish, e);
 	if (!r && any && named && rec->a.found.target.foreign)
-		return record_take_kind(rec, &wish, e);
+		record_take_kind(rec, &wish);
 	/* It is about whatever server there is; of several of AFP one must be named. */
 	if (!r || r == -ENOTUNIQ || !any)
 		return r;

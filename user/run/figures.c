@@ -31,6 +31,9 @@ enum run_judged run_figure_of(enum run_figure which)
 #define X(name, key, unit, meaning) [RUN_FIGURE_##name] = RUN_JUDGED_SHARES,
 			RUN_FIGURES_SMB(X)
 #undef X
+#define X(name, key, unit, meaning) [RUN_FIGURE_##name] = RUN_JUDGED_EXPORTS,
+			    RUN_FIGURES_NFS(X)
+#undef X
 	};
 
 	return (enum run_judged)by[which];

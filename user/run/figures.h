@@ -220,7 +220,8 @@
 	RUN_FIGURES_CLIENTS(X)                                                                                   \
 	RUN_FIGURES_RX(X)                                                                                        \
 	RUN_FIGURES_GLUSTER(X)                                                                                   \
-	RUN_FIGURES_SMB(X)
+	RUN_FIGURES_SMB(X)                                                                                       \
+	RUN_FIGURES_NFS(X)
 
 enum run_figure {
 #define X(name, key, unit, meaning) RUN_FIGURE_##name,
@@ -235,13 +236,14 @@ struct run_figure_def {
 
 extern const struct run_figure_def run_figures[N_RUN_FIGURES];
 
-/* By what a server is judged: figures of its sessions, of its calls, of its bricks, or of its
- * shares. */
+/* By what a server is judged: figures of its sessions, of its calls, of its bricks, of its shares,
+ * or of its exports. */
 enum run_judged {
 	RUN_JUDGED_SESSIONS,
 	RUN_JUDGED_CALLS,
 	RUN_JUDGED_BRICKS,
 	RUN_JUDGED_SHARES,
+	RUN_JUDGED_EXPORTS,
 };
 
 /* Whose figure it is; those of SESSIONS, where they are known, are also of the others. */

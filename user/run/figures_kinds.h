@@ -52,6 +52,19 @@
 	  "request time: asleep at sockets of other programs; who: in which requests most of it "  \
 	  "was")                                                                                   \
 	X(NOTIFYD, "notifyd", "share",                                                             \
-	  "watched time in which {helper} was on a CPU or waited for one")
+	  "watched time in which {helper} was on a CPU or waited for one")                         \
+	X(NOTIFYD_CPU, "notifyd_cpu", "share", "watched time in which {helper} was on a CPU")
+
+/*
+ * Figures of an NFS server, whose threads each do a request: shares of request time are what all of
+ * them did in the watched time, at most.
+ */
+
+/* X(NAME, key, unit, meaning) */
+#define RUN_FIGURES_NFS(X)                                                                         \
+	X(WORKERS, "workers", "1",                                                                 \
+	  "requests that the server works on at a time, at most, by its settings")                 \
+	X(WORKERS_BUSY, "workers_busy", "share",                                                   \
+	  "requests in the server at a time, on average, of these")
 
 #endif

@@ -439,6 +439,7 @@ struct run {
 	/* Settings of the server; 0: not known. */
 	struct {
 		uint64_t sessions;      /* that it serves at a time */
+		uint64_t workers;       /* requests that it works on at a time */
 		uint64_t cached;        /* files and folders that a session remembers */
 		const char *cached_key; /* the setting that says so, static; NULL: not known */
 		bool tells;   /* a client that is one too many gets an answer that says so */
@@ -495,6 +496,7 @@ int run_absent(struct run *r, unsigned int role, const char *part, const char *w
 #define RUN_BACKEND_PROGRAM "cnid.program"
 /* Notes in "server": settings of a server of SMB, of AFP, or why they are not known. */
 #define RUN_SMB_CONF "smb.conf"
+#define RUN_NFS_CONF "ganesha.conf"
 #define RUN_AFP_CONF "afp.conf"
 /* Note in "server": how many clients that are not ours it had, and their requests. */
 #define RUN_OTHERS "other_clients"

@@ -296,6 +296,7 @@ SERVER: Spec = {
     **_of(How.PLACE, "settings"),
     "smb.conf": S,
     "afp.conf": S,
+    "ganesha.conf": S,
     "modules": S,
     "way": S,
     "other_clients": S,

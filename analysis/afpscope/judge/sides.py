@@ -32,7 +32,7 @@ _WHICH = {"options.mode", "options.directory", "options.only", "command", "set"}
 ENCRYPTED = "encrypted"
 # Keys of settings; in which notes of a run they are, and what such a note begins with otherwise.
 _SETTING = "setting."
-SMB_CONF, AFP_CONF = _CONF_FILES = ("smb.conf", "afp.conf")
+SMB_CONF, AFP_CONF, NFS_CONF = _CONF_FILES = ("smb.conf", "afp.conf", "ganesha.conf")
 _NOT_VISIBLE = "not visible: "
 _SOME = re.compile(r"\(\d+ of \d+ shares\)")
 _FROM_ITSELF = "cannot tell: a server differs from itself"

@@ -69,11 +69,11 @@ def at_work(server: Samba, folder: str = ".", steps: str = STEPS) -> Iterator[No
 def sessions(server: Samba) -> list[int]:
     """Processes of the server that have a connection."""
     found = []
-    for child in Path(f"/proc/{server.pid}/task/{server.pid}/children").read_text().split():
+    for child in server.children():
         with contextlib.suppress(OSError):
             links = [str(fd.readlink()) for fd in Path(f"/proc/{child}/fd").iterdir()]
             if len([link for link in links if link.startswith("socket:")]) > 2:
-                found.append(int(child))
+                found.append(child)
     return found
 
 

@@ -7,7 +7,7 @@
  *	verbs afp HOST PORT USER PASSWORD VOLUME VERSION
  *
  * Each line is one operation, for example "rename dir=2 name=a to_dir=17 to_name=b". The answer is
- * one line, of the same form.
+ * one line, of the same form; why is the rest of it.
  */
 #include "afp/afp.h"
 #include "store/store.h"
@@ -142,9 +142,9 @@ static void print(const struct store_op *op)
 			 (op->verb == STORE_GET_XATTR || op->verb == STORE_READ);
 
 	printf("result=%d code=%d what=%s done=%" PRIu64 " made=%" PRIu64 " opened=%" PRIu64
-	       " value=%.*s\n",
+	       " value=%.*s why=%s\n",
 	       op->result, op->code, op->what, op->done, op->made.id, op->opened.id,
-	       has_value ? (int)op->done : 0, (const char *)op->buf);
+	       has_value ? (int)op->done : 0, (const char *)op->buf, op->why ? op->why : "");
 	fflush(stdout);
 }
 

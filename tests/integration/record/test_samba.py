@@ -58,26 +58,13 @@ def counted(run: Run) -> dict[str, Counter[str]]:
     return {what: +counter for what, counter in found.items()}
 
 
-def sessions(server: Samba) -> set[int]:
-    """The processes of clients, and no zombies."""
-    found = set()
-    for child in Path(f"/proc/{server.pid}/task/{server.pid}/children").read_text().split():
-        try:
-            stat = Path(f"/proc/{child}/stat").read_text()
-        except OSError:
-            continue
-        if stat.rpartition(")")[2].split()[0] not in "ZX":
-            found.add(int(child))
-    return found
-
-
 def recorded(
     scope: Scope, server: Samba, act: Callable[[], object]
 ) -> tuple[Run, dict[str, Counter[str]], str]:
     """A recording of what a client does, what Samba says of it, and the screen."""
     (server.root / "tmp/block").write_bytes(b"x" * SIZE)
-    before, own = server.profiled(), sessions(server)
-    done = parked.recorded(scope, "smb", server.port, act, lambda: sessions(server) <= own)
+    before, own = server.profiled(), server.children()
+    done = parked.recorded(scope, "smb", server.port, act, lambda: server.children() <= own)
     after = server.profiled()
     assert done.run
     told = {
@@ -229,10 +216,10 @@ def test_a_trace_has_each_request_with_its_calls(
     where = ("--trace", "-o", str(tmp_path / "run"))
     running = scope.record(None, "--kind", "smb", "--port", str(samba.port), *where)
     running.wait_recording()
-    own = sessions(samba)
+    own = samba.children()
     samba.client(work())
     samba.torture("smb2.compound.related1")
-    wait_until(lambda: sessions(samba) <= own, 10, "the session to end")
+    wait_until(lambda: samba.children() <= own, 10, "the session to end")
     folder = tmp_path / "run" / "trace"
     parked.assert_trace(stopped(running), folder, "smbd", "READ", "CREATE", "CREATE+CLOSE")
 

@@ -21,6 +21,7 @@ from scope import NO_SESSION, OK, REFUSED, REPO, Done, Scope, wait_until
 from stopped import says_it_was_stopped
 from test_store_verbs import (
     EXISTS,
+    FILES_LACK,
     FULL,
     INVALID,
     LOCKED,
@@ -32,6 +33,7 @@ from test_store_verbs import (
     Verbs,
     use_all,
     use_attributes,
+    use_each_verb,
     use_lists,
 )
 from wardens import kill_with_warden
@@ -89,6 +91,13 @@ def run(scope: Scope, *args: str, status: int = OK, **options: Any) -> Done:
 
 
 # ---- verbs ----
+
+
+def test_a_volume_has_each_verb_or_says_why_not(verbs: Verbs) -> None:
+    use_each_verb(
+        verbs,
+        FILES_LACK | {"copy": "GlusterFS has no copy by the server for all kinds of volumes"},
+    )
 
 
 def test_each_verb_does_on_the_volume_what_it_says(verbs: Verbs) -> None:

@@ -33,11 +33,12 @@ from scope import NO_SESSION, OK, REFUSED, REPO, Done, Run, Scope
 from test_store_verbs import (
     DENIED,
     EXISTS,
+    FILES_LACK,
     INVALID,
     NONE,
     READ,
-    UNKNOWN,
     Verbs,
+    use_each_verb,
     use_lists,
 )
 from wire import captured, wait_captured
@@ -189,9 +190,18 @@ def test_ganesha_15_does_the_same(_driver: None, scope: Scope) -> None:
         assert not left_on(newer)
 
 
-@pytest.mark.parametrize("verb", ["copy", "getxattr", "lock", "swap", "login", "search"])
-def test_what_libnfs_lacks_is_not_supported(verbs: Verbs, verb: str) -> None:
-    verbs(verb, "f", to_name="g", wants=UNKNOWN)
+ATTRIBUTES = ("getxattr", "setxattr", "delxattr", "listxattr")
+NO_LOCKS = "libnfs has no locks of NFSv3, and with NFSv4 locks only the first file of a connection"
+LACKS = {
+    **FILES_LACK,
+    **dict.fromkeys(ATTRIBUTES, "NFSv3 and NFSv4.0 have no extended attributes"),
+    **dict.fromkeys(("lock", "unlock"), NO_LOCKS),
+    "copy": "libnfs has no copy by the server",
+}
+
+
+def test_an_export_has_each_verb_or_says_why_not(verbs: Verbs) -> None:
+    use_each_verb(verbs, LACKS)
 
 
 def test_lists_have_every_entry_once(verbs: Verbs) -> None:

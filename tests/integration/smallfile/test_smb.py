@@ -40,10 +40,12 @@ from samba import Samba
 from scope import NO_SESSION, OK, REFUSED, REPO, Done, Scope, seen, wait_until
 from smbwire import SmbWire
 from test_store_verbs import (
+    FILES_LACK,
     INVALID,
     NONE,
     UNKNOWN,
     Verbs,
+    use_each_verb,
     use_lists,
 )
 
@@ -181,9 +183,20 @@ def test_a_share_without_streams_has_no_attributes(_driver: None, server: Samba)
         verbs("delete", "f")
 
 
-@pytest.mark.parametrize("verb", ["copy", "chmod", "symlink", "link", "swap", "login", "search"])
-def test_what_libsmb2_lacks_is_not_supported(verbs: Verbs, verb: str) -> None:
-    verbs(verb, "f", to_name="g", wants=UNKNOWN)
+LACKS = FILES_LACK | {
+    "copy": "libsmb2 has no copy by the server",
+    "chmod": "SMB has no permission bits",
+    "symlink": "SMB servers do not let clients make symbolic links",
+    "link": "libsmb2 has no request for hard links",
+    "lock": "libsmb2 does not export its locks",
+    "unlock": "libsmb2 does not export its locks",
+    "delxattr": "streams are not removed and listed here",
+    "listxattr": "streams are not removed and listed here",
+}
+
+
+def test_a_share_has_each_verb_or_says_why_not(verbs: Verbs) -> None:
+    use_each_verb(verbs, LACKS)
 
 
 def test_lists_have_every_entry_once(verbs: Verbs) -> None:

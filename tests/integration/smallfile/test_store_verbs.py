@@ -8,16 +8,17 @@ beside this.
 from __future__ import annotations
 
 import os
+import re
 import shutil
 import subprocess
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from types import TracebackType
 from typing import Self
 
 import pytest
 from netatalk import USERS, Server
-from scope import BUILD
+from scope import BUILD, REPO
 
 # enum store_result
 OK, SHORT, NONE, EXISTS, DENIED, LOCKED, FULL, _QUOTA, _FILLED, INVALID, UNKNOWN, FAILED = range(12)
@@ -26,6 +27,15 @@ VERSIONS = {"2.1": 1, "2.2": 2, "3.0": 3, "3.2": 5, "3.4": 7}
 OLD = (1, 2)  # without permission bits
 LISTS = {1: "FPEnumerate", 2: "FPEnumerate", 3: "FPEnumerateExt"}
 MANY = 600  # entries: more than one reply of 8192 bytes has, also of long names
+
+
+# The words of client/store/store.h.
+STORE_H = (REPO / "client/store/store.h").read_text()
+VERBS = set(re.findall(r'\bX\([A-Z_]+,[\s\\]*"(\w+)"\)', STORE_H))
+ONLY_AFP = ("swap", "setfinder", "search", "login", "logout", "other")
+FILES_LACK = dict.fromkeys(ONLY_AFP, "only AFP servers have that") | {
+    "exchange": "a directory has files, and no calls"
+}
 
 
 class Verbs:
@@ -57,7 +67,8 @@ class Verbs:
 
     def answer(self) -> dict[str, str]:
         assert self.process.stdout
-        return dict(word.split("=", 1) for word in self.process.stdout.readline().split())
+        words, _, why = self.process.stdout.readline().rstrip("\n").partition(" why=")
+        return dict(word.split("=", 1) for word in words.split()) | {"why": why}
 
     def __call__(
         self, verb: str, name: str | None = None, *, wants: int = OK, **keys: int | str
@@ -142,6 +153,9 @@ def use_all(v: Verbs) -> None:
         v("delete", "soft", dir=d)
         assert (disk / "f").exists()
 
+    v("exchange", "f", dir=d, to_dir=d, to_name="h", wants=UNKNOWN)
+    assert not (disk / "h").exists()
+
     v("rename", "d", to_dir=e, to_name="inner")
     assert (other / "inner" / "f").exists()
     assert v.number("lookup", "inner", dir=e) == d
@@ -150,6 +164,52 @@ def use_all(v: Verbs) -> None:
         v("delete", name, dir=d)
     for name in ("d", "e"):
         v("delete", name)
+
+
+def use_each_verb(v: Verbs, lacks: Mapping[str, str]) -> None:
+    """Each verb that there is, once: what the store has works, and for what it lacks it gives this
+    reason. A new verb that is not tried here fails."""
+    tried = set()
+
+    def use(verb: str, name: str | None = None, **keys: int | str) -> dict[str, str]:
+        tried.add(verb)
+        answer = v(verb, name, wants=UNKNOWN if verb in lacks else OK, **keys)
+        if verb in lacks:
+            assert answer["why"] == lacks[verb], verb
+        return answer
+
+    d = int(use("mkdir", "d")["made"])
+    use("create", "f", dir=d)
+    use("stat", "f", dir=d)
+    f = int(use("open", "f", dir=d, how=READ | WRITE)["opened"])
+    use("write", file=f, data="12345")
+    assert use("read", file=f, len=5)["value"] == "12345"
+    assert use("length", file=f)["done"] == "5"
+    use("setlen", file=f, len=3)
+    use("flush", file=f)
+    use("lock", file=f, len=2)
+    use("unlock", file=f, len=2)
+    use("close", file=f)
+    use("setxattr", "f", dir=d, to_name="a", data="x")
+    use("getxattr", "f", dir=d, to_name="a", len=10)
+    use("listxattr", "f", dir=d, len=1000)
+    use("delxattr", "f", dir=d, to_name="a")
+    use("settime", "f", dir=d, offset=1_000_000_000)
+    use("chmod", "f", dir=d, how=0o640)
+    use("copy", "f", dir=d, to_dir=d, to_name="copied")
+    use("link", "f", dir=d, to_dir=d, to_name="linked")
+    use("symlink", "soft", dir=d, to_name="f")
+    use("rename", "f", dir=d, to_dir=d, to_name="g")
+    for verb in ("swap", "setfinder", "search", "login", "logout", "other", "exchange"):
+        use(verb, "g", dir=d, to_dir=d, to_name="g")
+    assert int(use("room")["done"]) > 0
+    assert int(use("lookup", "d")["made"]) == d
+    assert int(use("list", dir=d, len=8192)["done"]) > 0
+    for verb, name in {"link": "linked", "symlink": "soft", "rename": "g"}.items():
+        if verb not in lacks:
+            use("delete", name, dir=d)
+    use("delete", "d")
+    assert tried == VERBS
 
 
 def use_lists(v: Verbs, many: int = MANY) -> None:
@@ -233,6 +293,11 @@ def use_locks(v: Verbs) -> None:
     for fork in (f, g):
         v("close", file=fork)
     v("delete", "f")
+
+
+def test_a_directory_has_each_verb_or_says_why_not(_driver: None, tmp_path: Path) -> None:
+    with Verbs(tmp_path, 0, "local", str(tmp_path)) as verbs:
+        use_each_verb(verbs, FILES_LACK | {"copy": "a local directory has no server that copies"})
 
 
 def test_each_verb_does_on_disk_what_it_says(verbs: Verbs) -> None:

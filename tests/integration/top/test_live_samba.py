@@ -62,7 +62,7 @@ def logins_are_held(samba: Samba) -> Iterator[None]:
 
 def is_waiting(samba: Samba) -> bool:
     """A session of it waits for a lock."""
-    children = set(Path(f"/proc/{samba.pid}/task/{samba.pid}/children").read_text().split())
+    children = {str(pid) for pid in samba.children()}
     waiting = [line.split() for line in Path("/proc/locks").read_text().splitlines()]
     return any(words[1] == "->" and words[5] in children for words in waiting)
 

@@ -3,6 +3,7 @@
 #include "drive/session.h"
 #include "unit/loopback.h"
 
+#include <dlfcn.h>
 #include <setjmp.h>
 #include <signal.h>
 #include <stdarg.h>
@@ -16,11 +17,12 @@
 
 #define STOP_US 200000
 
-/* libnfs forgets what it began when a connection is given up before its mount was answered. */
+/* libnfs forgets what it began when a connection is given up before its mount was answered;
+ * libgfapi still waits for its server. */
 const char *__lsan_default_suppressions(void);
 const char *__lsan_default_suppressions(void)
 {
-	return "leak:libnfs.so\n";
+	return "leak:libnfs.so\nleak:libgfapi.so\nleak:libglusterfs.so\n";
 }
 
 /* What it says of a base that is left in a place. */
@@ -72,44 +74,133 @@ static void stop(int sig)
 	cmd_stop = sig;
 }
 
-/* It takes connections, and says nothing. */
-static void a_server_that_does_not_answer_is_waited_for_until_a_stop(void **state)
+/* A server that takes connections, and says nothing: it. */
+static int silent_server(unsigned int *port)
 {
-	const struct sigaction catch = { .sa_handler = stop };
-	const struct itimerval often = { { 0, STOP_US }, { 0, STOP_US } }, never = { 0 };
 	struct sockaddr_storage at;
 	socklen_t len = loopback_addr(&at, AF_INET, 0);
 	int listener = socket(AF_INET, SOCK_STREAM, 0);
-	struct store *first = NULL;
-	char place[100], text[1000];
-	unsigned int port;
 
-	(void)state;
 	assert_int_equal(bind(listener, (struct sockaddr *)&at, len), 0);
 	assert_int_equal(listen(listener, 10), 0);
 	assert_int_equal(getsockname(listener, (struct sockaddr *)&at, &len), 0);
-	port = ntohs(((struct sockaddr_in *)(void *)&at)->sin_port);
-	snprintf(place, sizeof(place), "nfs://127.0.0.1:%u/e?mountport=%u", port, port);
-	if (store_begin_local(&first, place, false, NULL)) {
-		print_message("SKIPPED: there is no libnfs (packages libnfs13, libnfs14)\n");
+	*port = ntohs(((struct sockaddr_in *)(void *)&at)->sin_port);
+	return listener;
+}
+
+/* Without its library the test is skipped. */
+static struct store *begun(const char *place, const char *library)
+{
+	struct store *s = NULL;
+
+	if (store_begin_local(&s, place, false, NULL)) {
+		print_message("SKIPPED: there is no %s\n", library);
 		skip();
 	}
-	store_close(first);
+	return s;
+}
+
+#define LIBNFS  "libnfs (packages libnfs13, libnfs14)"
+#define LIBSMB2 "libsmb2 (package libsmb2-6)"
+
+static void its_patience_ends(const char *place, const char *library)
+{
+	struct store *s = begun(place, library);
+	struct err e = { 0 };
+	int r = 0;
+
+	s->patience_ns = 300000000;
+	while (!r) {
+		struct io_wait w;
+
+		store_wait(s, &w);
+		r = store_advance(s, io_wait(&w, UINT64_MAX), &e);
+	}
+	if (!strstr(e.text, "the connection is lost: no answer for 0.3 s"))
+		fail_msg("%s", e.text);
+	store_close(s);
+}
+
+static void a_silent_nfs_server_is_lost_when_patience_ends(void **state)
+{
+	unsigned int port;
+	int listener = silent_server(&port);
+	char place[100];
+
+	(void)state;
+	snprintf(place, sizeof(place), "nfs://127.0.0.1:%u/e?mountport=%u", port, port);
+	its_patience_ends(place, LIBNFS);
+	close(listener);
+}
+
+static void a_silent_smb_server_is_lost_when_patience_ends(void **state)
+{
+	unsigned int port;
+	int listener = silent_server(&port);
+	char place[100];
+
+	(void)state;
+	snprintf(place, sizeof(place), "smb://me@127.0.0.1:%u/share", port);
+	its_patience_ends(place, LIBSMB2);
+	close(listener);
+}
+
+static void it_is_waited_for_until_a_stop(const char *place)
+{
+	const struct sigaction catch = { .sa_handler = stop };
+	const struct itimerval often = { { 0, STOP_US }, { 0, STOP_US } }, never = { 0 };
+	char text[1000];
+
 	sigaction(SIGALRM, &catch, NULL);
 	setitimer(ITIMER_REAL, &often, NULL);
 	what_is_said(text, sizeof(text), place, "LanTest-1");
 	setitimer(ITIMER_REAL, &never, NULL);
 	cmd_stop = 0;
-	close(listener);
 	if (!strstr(text, "(interrupted)"))
 		fail_msg("%s", text);
+}
+
+static void a_server_that_does_not_answer_is_waited_for_until_a_stop(void **state)
+{
+	unsigned int port;
+	int listener = silent_server(&port);
+	char place[100];
+
+	(void)state;
+	snprintf(place, sizeof(place), "nfs://127.0.0.1:%u/e?mountport=%u", port, port);
+	store_close(begun(place, LIBNFS));
+	it_is_waited_for_until_a_stop(place);
+	close(listener);
+}
+
+/* libgfapi waits inside a call. */
+static void so_is_a_server_of_a_library_that_waits(void **state)
+{
+	void *library = dlopen("libgfapi.so.0", RTLD_NOW);
+	unsigned int port;
+	int listener;
+	char place[100];
+
+	(void)state;
+	if (!library) {
+		print_message("SKIPPED: there is no libgfapi (package libgfapi0)\n");
+		skip();
+	}
+	dlclose(library);
+	listener = silent_server(&port);
+	snprintf(place, sizeof(place), "gluster://127.0.0.1:%u/volume", port);
+	it_is_waited_for_until_a_stop(place);
+	close(listener);
 }
 
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(the_command_that_is_named_removes_it),
+		cmocka_unit_test(a_silent_nfs_server_is_lost_when_patience_ends),
+		cmocka_unit_test(a_silent_smb_server_is_lost_when_patience_ends),
 		cmocka_unit_test(a_server_that_does_not_answer_is_waited_for_until_a_stop),
+		cmocka_unit_test(so_is_a_server_of_a_library_that_waits),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -119,6 +119,10 @@ static void figures_are_whose_table_has_them(void **state)
 	RUN_FIGURES_SMB(X)
 #undef X
 #define X(name, key, unit, meaning)                                                                \
+	assert_int_equal(run_figure_of(RUN_FIGURE_##name), RUN_JUDGED_EXPORTS);
+	RUN_FIGURES_NFS(X)
+#undef X
+#define X(name, key, unit, meaning)                                                                \
 	assert_int_equal(run_figure_of(RUN_FIGURE_##name), RUN_JUDGED_SESSIONS);
 	RUN_FIGURES_MACHINE(X)
 	RUN_FIGURES_CLIENTS(X)

@@ -4,9 +4,9 @@
 #include "run/kind.h"
 
 static const struct doctor_rules *const all[] = {
-	&doctor_rules_server,  &doctor_rules_gluster, &doctor_rules_rx,
-	&doctor_rules_smb,     &doctor_rules_stops,   &doctor_rules_way,
-	&doctor_rules_storage, &doctor_rules_machine, &doctor_rules_clients,
+	&doctor_rules_server,  &doctor_rules_gluster, &doctor_rules_rx,  &doctor_rules_smb,
+	&doctor_rules_nfs,     &doctor_rules_stops,   &doctor_rules_way, &doctor_rules_storage,
+	&doctor_rules_machine, &doctor_rules_clients,
 };
 
 bool doctor_rules_apply(const struct doctor_rules *r, const struct run_figures *f)

@@ -100,7 +100,7 @@ struct doctor_rules {
 };
 
 extern const struct doctor_rules doctor_rules_way, doctor_rules_server, doctor_rules_machine,
-    doctor_rules_clients, doctor_rules_rx, doctor_rules_gluster, doctor_rules_smb,
+    doctor_rules_clients, doctor_rules_rx, doctor_rules_gluster, doctor_rules_smb, doctor_rules_nfs,
     doctor_rules_stops, doctor_rules_storage;
 /* What stands out in the time of requests: facts, those that are not whom before the others. */
 extern const struct doctor_rules doctor_rules_time;

@@ -75,6 +75,7 @@ static const struct doctor_rule rules[] = {
 };
 /* clang-format on */
 
-const struct doctor_rules doctor_rules_machine = { .of = OF(SESSIONS) | OF(BRICKS) | OF(SHARES),
+const struct doctor_rules doctor_rules_machine = { .of = OF(SESSIONS) | OF(BRICKS) | OF(SHARES) |
+							 OF(EXPORTS),
 						   .n = sizeof(rules) / sizeof(rules[0]),
 						   .rule = rules };

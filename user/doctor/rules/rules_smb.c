@@ -127,8 +127,13 @@ static const struct doctor_rule rules[] = {
 	},
 	{
 		.key = "notifyd", .name = "busy smbd-notifyd", .kind = DOCTOR_NOTE,
-		TESTS(LEAST(NOTIFYD, 0.9)), NO_HARM,
-		.fact = "smbd-notifyd was on a CPU, or waited for one, {notifyd} of the time: it tells clients of changes, maybe late (change notify = no turns it off)",
+		TESTS(LEAST(NOTIFYD, 0.99)), NO_HARM,
+		.fact = "smbd-notifyd was never idle: it was on a CPU {notifyd_cpu} of the time, and waited for one the rest; it tells clients of changes late (change notify = no turns it off)",
+	},
+	{
+		.key = "notifyd", .name = "busy smbd-notifyd", .kind = DOCTOR_NOTE,
+		TESTS(LEAST(NOTIFYD, 0.9), MOST(NOTIFYD, 0.99)), NO_HARM,
+		.fact = "smbd-notifyd was on a CPU {notifyd_cpu} of the time, and with its waits for one {notifyd}: whether it tells clients of changes late cannot be told",
 	},
 	{
 		.key = "lock-waits", .name = "waits for other clients' locks", .kind = DOCTOR_NOTE,

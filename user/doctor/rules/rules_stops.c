@@ -38,6 +38,7 @@ static const struct doctor_rule rules[] = {
 };
 /* clang-format on */
 
-const struct doctor_rules doctor_rules_stops = { .of = OF(BRICKS) | OF(CALLS) | OF(SHARES),
+const struct doctor_rules doctor_rules_stops = { .of = OF(BRICKS) | OF(CALLS) | OF(SHARES) |
+						       OF(EXPORTS),
 						 .n = sizeof(rules) / sizeof(rules[0]),
 						 .rule = rules };

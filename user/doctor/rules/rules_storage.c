@@ -163,7 +163,8 @@ static const struct doctor_rule rules[] = {
 };
 /* clang-format on */
 
-const struct doctor_rules doctor_rules_storage = { .of = OF(SESSIONS) | OF(BRICKS) | OF(SHARES),
+const struct doctor_rules doctor_rules_storage = { .of = OF(SESSIONS) | OF(BRICKS) | OF(SHARES) |
+							 OF(EXPORTS),
 						   .with_files = OF(CALLS),
 						   .n = sizeof(rules) / sizeof(rules[0]),
 						   .rule = rules };

@@ -17,6 +17,6 @@ static const struct doctor_rule rules[] = {
 /* clang-format on */
 
 const struct doctor_rules doctor_rules_way = { .of = OF(SESSIONS) | OF(BRICKS) | OF(CALLS) |
-						     OF(SHARES),
+						     OF(SHARES) | OF(EXPORTS),
 					       .n = sizeof(rules) / sizeof(rules[0]),
 					       .rule = rules };
