@@ -149,7 +149,7 @@ def test_a_line_of_several_sentences_is_told_part_by_part() -> None:
 
 
 def ways_of_waiting() -> list[str]:
-    source = (ROOT / "user/doctor/waits.c").read_text()
+    source = (ROOT / "user/doctor/figures/waits.c").read_text()
     return re.findall(r'\[AFS_INSIDE_[A-Z]+\] = "([^"]+)"', source)
 
 

@@ -171,8 +171,10 @@ def add_rule(scratch: Scratch) -> None:
     row = head + '\n	X(TOY, "toy", "share", "of the toys: broken ones") \\'
     scratch.replace("user/run/figures.h", head, row)
     begin = "void measure_answers(struct measure *m)\n{\n"
-    scratch.replace("user/doctor/answers.c", begin, FIGURE.lstrip())
-    scratch.replace("user/doctor/answers.c", "<math.h>\n", "<math.h>\n#include <stdlib.h>\n")
+    scratch.replace("user/doctor/figures/answers.c", begin, FIGURE.lstrip())
+    scratch.replace(
+        "user/doctor/figures/answers.c", "<math.h>\n", "<math.h>\n#include <stdlib.h>\n"
+    )
     first = '	{\n		.key = "server-ended", .name = "server that ended"'
     scratch.replace("user/doctor/rules/rules_server.c", first, RULE + first)
 

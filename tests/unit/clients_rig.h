@@ -4,7 +4,7 @@
 
 /* A watch of ten seconds with invented clients, and the figures of these. */
 
-#include "doctor/clients.h"
+#include "doctor/figures/clients.h"
 
 #include "bpf/hist.h"
 

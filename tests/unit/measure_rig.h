@@ -4,7 +4,7 @@
 
 /* A run with two requests, of which figures are made. */
 
-#include "doctor/measure.h"
+#include "doctor/figures/measure.h"
 
 #include "base/hist.h"
 #include "run/account.h"

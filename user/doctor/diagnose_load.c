@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* A diagnosis of a server by a run of our own clients, and which exit code follows of one. */
 #include "doctor/diagnose.h"
+#include "doctor/figures/measure.h"
 #include "doctor/judge.h"
-#include "doctor/measure.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -46,7 +46,7 @@ struct nfs_reading {
 
 /* ---- the file ---- */
 
-static char *nfs_keep(struct nfs_reading *r, const char *from, size_t len)
+static char *nfs_copied(struct nfs_reading *r, const char *from, size_t len)
 {
 	char *text = strndup(from, len);
 
@@ -90,7 +90,7 @@ static void nfs_enter(struct nfs_reading *r, const char *name, size_t len)
 		 name);
 }
 
-static void nfs_leave(struct nfs_reading *r)
+static void nfs_leave_block(struct nfs_reading *r)
 {
 	char *last = strrchr(r->block, '/');
 
@@ -127,7 +127,7 @@ static char *nfs_value(struct nfs_reading *r, const char **at)
 	const char *from = *at, *end = from;
 	char quote = '\0', *value, *to;
 
-	value = to = nfs_keep(r, from, nfs_value_most(from));
+	value = to = nfs_copied(r, from, nfs_value_most(from));
 	if (!value)
 		return NULL;
 	for (; *end && (quote || *end != ';'); end++) {
@@ -150,8 +150,8 @@ static char *nfs_value(struct nfs_reading *r, const char **at)
 static int nfs_take_value(struct nfs_reading *r, const char *name, size_t len, const char **at)
 {
 	struct nfs_setting item = { .export = nfs_is_export(r->block) ? r->out->n_exports : 0,
-				    .block = nfs_keep(r, r->block, strlen(r->block)),
-				    .key = nfs_keep(r, name, len),
+				    .block = nfs_copied(r, r->block, strlen(r->block)),
+				    .key = nfs_copied(r, name, len),
 				    .value = nfs_value(r, at) };
 
 	if (r->out->n == NFS_ITEMS)
@@ -223,7 +223,7 @@ static int nfs_parse(struct nfs_reading *r, const char *text)
 		if (*at == '{' && len)
 			nfs_enter(r, name, len);
 		else if (*at == '}' && !len)
-			nfs_leave(r);
+			nfs_leave_block(r);
 		else if (*at == '=' && len) {
 			at++;
 			result = nfs_take_value(r, name, len, &at);

@@ -438,12 +438,10 @@ struct run {
 	} server_end;
 	/* Settings of the server; 0: not known. */
 	struct {
-		uint64_t sessions;      /* that it serves at a time */
-		uint64_t workers;       /* requests that it works on at a time */
-		uint64_t cached;        /* files and folders that a session remembers */
-		const char *cached_key; /* the setting that says so, static; NULL: not known */
-		bool tells;   /* a client that is one too many gets an answer that says so */
-		bool changed; /* after the server began: its own are not known */
+		uint64_t sessions, workers; /* that it serves, and that work, at a time */
+		uint64_t cached;            /* files and folders that a session remembers */
+		const char *cached_key;     /* the setting that says so, static; NULL: not known */
+		bool tells, changed; /* it answers a client too many; changed after it began */
 	} limit;
 	/* Settings of a server of SMB: of how many shares. */
 	struct {

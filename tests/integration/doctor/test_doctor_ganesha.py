@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """doctor of nfs-ganesha: a server that works, and servers with faults.
 
-Tests user/doctor/nfs.c, handed.c, user/doctor/rules/rules_nfs.c, user/main/doctor.c (of a saved
-run).
+Tests user/doctor/figures/nfs.c, handed.c, user/doctor/rules/rules_nfs.c, user/main/doctor.c (of a
+saved run).
 """
 
 from __future__ import annotations

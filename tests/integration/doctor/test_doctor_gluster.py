@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """doctor --kind gluster: bricks that work, and bricks with faults.
 
-Tests user/doctor/gluster.c, user/doctor/rules/rules_gluster.c, user/kinds/gluster/gluster.c.
+Tests user/doctor/figures/gluster.c, user/doctor/rules/rules_gluster.c and
+user/kinds/gluster/gluster.c.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """doctor of Samba: servers that work, and servers with faults.
 
-Tests user/doctor/smb.c, user/doctor/rules/rules_smb.c, user/kinds/smb_settings.c, and that doctor
-takes the kind of a server by itself.
+Tests user/doctor/figures/smb.c, user/doctor/rules/rules_smb.c, user/kinds/smb_settings.c, and that
+doctor takes the kind of a server by itself.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """What is concluded of a server over Rx and of its clients: the right cause, with what shows it.
 
-Tests user/drive/rx_waiting.c, and user/doctor/rx.c on real servers. More runs, and the listener as
-the limit, which depends on the CPUs: tests/doctor/rx.py.
+Tests user/drive/rx_waiting.c, and user/doctor/figures/rx.c on real servers. More runs, and the
+listener as the limit, which depends on the CPUs: tests/doctor/rx.py.
 """
 
 from __future__ import annotations

@@ -4,8 +4,8 @@
  * Tests user/doctor/notable.c, user/doctor/rules/rules_time.c, user/report/view.c.
  */
 #include "base/hist.h"
+#include "doctor/figures/measure.h"
 #include "doctor/judge.h"
-#include "doctor/measure.h"
 #include "doctor/notable.h"
 #include <setjmp.h>
 #include <stdarg.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* What the server answered: errors, by what they mean; and lists of folders. */
-#include "doctor/measure_priv.h"
+#include "doctor/figures/measure_priv.h"
 
 #include <math.h>
 

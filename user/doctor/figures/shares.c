@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* What all figures of an AFP server are made with: shares of time, and what a command is. */
-#include "doctor/measure_priv.h"
+#include "doctor/figures/measure_priv.h"
 
 #include <math.h>
 #include <string.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
  * Bricks of GlusterFS: what their threads did stands for what requests waited for. Tests
- * user/doctor/gluster.c, handed.c.
+ * user/doctor/figures/gluster.c, handed.c.
  */
 #include "unit/measure_rig.h"
 

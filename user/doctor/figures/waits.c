@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* What requests waited for. */
-#include "doctor/measure_priv.h"
+#include "doctor/figures/measure_priv.h"
 #include "report/cell.h"
 
 #include <math.h>

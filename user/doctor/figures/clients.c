@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* How each client sends its requests, and what its TCP connection does meanwhile. */
-#include "doctor/clients.h"
+#include "doctor/figures/clients.h"
 
 #include "base/hist.h"
 #include "doctor/rules/rules.h"

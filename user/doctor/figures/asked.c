@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-#include "doctor/asked.h"
+#include "doctor/figures/asked.h"
 
-#include "doctor/sessions.h"
+#include "doctor/figures/sessions.h"
 
 /* Entries of a cache whose size is not known: the smaller one of netatalk's defaults. */
 #define DIRCACHE_DEFAULT 8192

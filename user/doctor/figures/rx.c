@@ -4,11 +4,11 @@
  * the clients that are ours saw. Times are those of our clients' calls, as they have waited for
  * what the server lost; of other clients, those in the server.
  */
-#include "doctor/kinds.h"
+#include "doctor/figures/kinds.h"
 
 #include "base/hist.h"
-#include "doctor/handed.h"
-#include "doctor/measure.h"
+#include "doctor/figures/handed.h"
+#include "doctor/figures/measure.h"
 #include "run/requests.h"
 
 #include <errno.h>

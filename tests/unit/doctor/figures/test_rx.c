@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Tests user/doctor/rx.c. */
-#include "doctor/measure.h"
+/* Tests user/doctor/figures/rx.c. */
+#include "doctor/figures/measure.h"
 
 #include "base/hist.h"
 #include "kinds/kind.h"

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Tests user/doctor/clients.c: the figures of one client. */
+/* Tests user/doctor/figures/clients.c: the figures of one client. */
 #include "unit/clients_rig.h"
 
 static void round_trips_take_their_number_times_their_length(void **state)

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* Sums of accounts and their parts, as shares of the time of all requests. */
-#include "doctor/measure.h"
+#include "doctor/figures/measure.h"
 
-#include "doctor/asked.h"
-#include "doctor/clients.h"
-#include "doctor/kinds.h"
-#include "doctor/measure_priv.h"
-#include "doctor/sessions.h"
+#include "doctor/figures/asked.h"
+#include "doctor/figures/clients.h"
+#include "doctor/figures/kinds.h"
+#include "doctor/figures/measure_priv.h"
+#include "doctor/figures/sessions.h"
 
 #include <errno.h>
 #include <math.h>

@@ -4,15 +4,15 @@
  * the other and parks those that others do. What waits for other clients on purpose is no time of a
  * server: CHANGE_NOTIFY, a LOCK that another client holds.
  */
-#include "doctor/kinds.h"
+#include "doctor/figures/kinds.h"
 
 #include "base/hist.h"
 #include "bpf/commands.h"
-#include "doctor/clients.h"
-#include "doctor/handed.h"
-#include "doctor/measure.h"
-#include "doctor/measure_priv.h"
-#include "doctor/sessions.h"
+#include "doctor/figures/clients.h"
+#include "doctor/figures/handed.h"
+#include "doctor/figures/measure.h"
+#include "doctor/figures/measure_priv.h"
+#include "doctor/figures/sessions.h"
 
 #include <inttypes.h>
 #include <math.h>

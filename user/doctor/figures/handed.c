@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-#include "doctor/handed.h"
+#include "doctor/figures/handed.h"
 
 #include "base/hist.h"
-#include "doctor/measure.h"
+#include "doctor/figures/measure.h"
 
 #include <math.h>
 #include <string.h>

@@ -3,7 +3,7 @@
  * A server that is full turns clients away: netatalk 4.5 with an answer, which the watch counts; up
  * to 4.2 a process serves the client for a moment, until its parent kills it.
  */
-#include "doctor/sessions.h"
+#include "doctor/figures/sessions.h"
 
 #define SHORT_LIVED_NS 10000000000u
 #define NS_PER_S       1e9

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Tests user/doctor/clients.c: of several clients, the one whose figures make the cause. */
+/* Tests user/doctor/figures/clients.c: of several clients, the one whose figures make the cause. */
 #include "unit/clients_rig.h"
 
 static struct run_session *named(struct run_session *s, const char *user)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-#include "doctor/sessions.h"
+#include "doctor/figures/sessions.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-#include "doctor/asked.h"
+#include "doctor/figures/asked.h"
 
 #include "bpf/hist.h"
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
  * Servers of SMB: what sessions did for requests, and which waits are no server's. Tests
- * user/doctor/smb.c, handed.c, user/doctor/rules/rules_smb.c.
+ * user/doctor/figures/smb.c, handed.c, user/doctor/rules/rules_smb.c.
  */
 #include "unit/measure_rig.h"
 

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Tests user/doctor/measure.c, shares.c, times.c, waits.c, logins.c, answers.c, commands.c, ends.c.
+ * Tests user/doctor/figures/measure.c, shares.c, times.c, waits.c, logins.c, answers.c, commands.c,
+ * ends.c.
  */
 #include "unit/measure_rig.h"
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Servers of NFS: what their threads did. Tests user/doctor/nfs.c, handed.c,
+ * Servers of NFS: what their threads did. Tests user/doctor/figures/nfs.c, handed.c,
  * user/doctor/rules/rules_nfs.c. With faults that were made on a server:
  * tests/integration/doctor/test_doctor_ganesha.py.
  */

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* Bricks of GlusterFS. */
-#include "doctor/kinds.h"
+#include "doctor/figures/kinds.h"
 
-#include "doctor/handed.h"
+#include "doctor/figures/handed.h"
 
 #include <errno.h>
 #include <math.h>

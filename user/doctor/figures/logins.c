@@ -3,7 +3,7 @@
  * Logins. A wrong password is answered late on purpose (PAM waits for some seconds): as many of the
  * longest answers as were refusals are left out of the mean.
  */
-#include "doctor/measure_priv.h"
+#include "doctor/figures/measure_priv.h"
 
 #include "base/hist.h"
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * What clients wait for on the network, of all that clients wait for. Tests user/doctor/measure.c,
- * clients.c.
+ * What clients wait for on the network, of all that clients wait for. Tests
+ * user/doctor/figures/measure.c, clients.c.
  */
 #include "unit/measure_rig.h"
 

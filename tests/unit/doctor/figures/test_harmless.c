@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* What is no harm, though it looks like it. Tests user/doctor/waits.c, times.c, answers.c,
+/* What is no harm, though it looks like it. Tests user/doctor/figures/waits.c, times.c, answers.c,
  * commands.c. */
 #include "unit/measure_rig.h"
 

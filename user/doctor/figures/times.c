@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* How long requests took, and which have had no answer. */
-#include "doctor/measure.h"
-#include "doctor/measure_priv.h"
+#include "doctor/figures/measure.h"
+#include "doctor/figures/measure_priv.h"
 
 #include "base/hist.h"
 

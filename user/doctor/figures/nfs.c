@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* NFS servers (nfs-ganesha): one process, whose threads each read a request, do it and answer. */
-#include "doctor/kinds.h"
+#include "doctor/figures/kinds.h"
 
 #include "bpf/programs.h"
-#include "doctor/clients.h"
-#include "doctor/handed.h"
-#include "doctor/measure_priv.h"
-#include "doctor/sessions.h"
+#include "doctor/figures/clients.h"
+#include "doctor/figures/handed.h"
+#include "doctor/figures/measure_priv.h"
+#include "doctor/figures/sessions.h"
 
 #define NFS_NOSPC 28
 #define NFS_ROFS  30

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* Processes of the server that ended, and how. */
-#include "doctor/measure_priv.h"
+#include "doctor/figures/measure_priv.h"
 
 #include <math.h>
 #include <string.h>
