@@ -142,6 +142,8 @@ def answer(db: Any, sql: str, waiting: str) -> Any:
     what is said of one that takes long.
     """
     with ThreadPoolExecutor(1) as pool:
+        # A thread whose start is interrupted is forgotten, and would go on with what it was given.
+        pool.submit(int).result()
         done = pool.submit(db.execute, sql)
         began = said = time.monotonic()
         while not done.done():
