@@ -134,6 +134,7 @@ _COMPOSED = (
     "Limit {s1}: NOT KEPT",
     "Limit {s1}: CANNOT TELL",
     "but {s1.text}",
+    "{s1}, which {s2}",
     "{s1} too few",
     "{s1} too long",
     "{s1} too many",
