@@ -21,6 +21,7 @@ import pytest
 from disturbed import DISTURBED, Disturbed, undisturbed
 from faults import device_of, grouped, send, shares
 from ganesha import Ganesha
+from netatalk import children_of
 from scope import OK, REPO, Scope
 from serverfaults import traced
 from test_doctor_cases import FINDINGS, first_is, say
@@ -207,7 +208,8 @@ def test_a_server_that_ends_is_named(scope: Scope, tmp_path: Path) -> None:
             running = scope.start([*line, "-o", str(tmp_path / "run")])
             running.wait_recording()
             time.sleep(1)
-            send([server.pid], signal.SIGKILL)
+            # The portmapper of nfs-up.sh is its child, and would be watched on.
+            send([*children_of(server.pid), server.pid], signal.SIGKILL)
             done = running.finish(60)
     done.expect(FINDINGS, "nfs-ganesha ended while it was watched")
     again = scope.execute([str(scope.binary), "doctor", str(tmp_path / "run")])
