@@ -401,7 +401,7 @@ def page(folder: Path) -> str:
         "\n".join(_wrapped(text, "- ", "  ") for text in v["said"])
         or _wrapped(
             "The mean action of each load made as many sync calls on data files on all servers "
-            "(to 5 %)."
+            "(to 5 %, or 0.02 of a call)."
         ),
         _table(
             ["", *names],

@@ -252,7 +252,7 @@ def judge(a: Sequence[Run], b: Sequence[Run], least: float) -> Comparison:
         {side: [key for key in keys if key.test in {r.test for r in rows}]
          for side, keys in versus.one_sided(a, b, of).items()},
         wrong,
-        few and not needed,
+        few and not needed and judged > tails.MOST_ROWS,
     )  # fmt: skip
 
 

@@ -281,8 +281,13 @@ def judge_times(a: list[Run], b: list[Run], limit: float, force: bool = False) -
         elif row.verdict == stats.UNCLEAR and by > 0:
             open_.append(f"{name}: {t.change or 0:+.1%}, but {'; '.join(doubts)}")
         elif row.verdict == stats.TOO_FEW:
-            if not needed:
-                untold.append(Finding(row.test, row.command, _time_word(row), tails.CROWDED))
+            if needed:
+                continue
+            if row.command or len(rows) > tails.MOST_ROWS:
+                text = tails.CROWDED if len(rows) > tails.MOST_ROWS else tails.SCARCE
+                untold.append(Finding(row.test, row.command, _time_word(row), text))
+            else:
+                open_.append(f"{name}: {tails.SCARCE}")
         elif row.whole and (row.whole.change or 0) > 0:
             text = f"all requests together took {row.whole.change or 0:+.1%}, as a few took longer"
             if (row.whole.p or 0) * len(rows) <= stats.ALPHA:

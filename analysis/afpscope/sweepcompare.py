@@ -36,7 +36,7 @@ KNEES = 0.995
 
 # A row.
 KNEE = "knee"
-_GENERATORS = "the load generator had no time left at that of"
+_GENERATORS = "the load generator had no time left at, or just beyond, the knee of"
 
 
 def _sweeps(args: argparse.Namespace) -> tuple[list[Sweep], list[Sweep]]:
@@ -163,8 +163,8 @@ def _withheld(
 
 def _is_generators(sweep: Sweep, rule: str, at: float) -> bool:
     """Whether the rate may have stopped growing there as the load generator had no time left."""
-    beyond = (x for x in sweep.levels if sweep.rank(x.value) >= sweep.rank(at))
-    return rule != "slo" and any(x.busy for x in beyond)
+    beyond = [x for x in sweep.levels if sweep.rank(x.value) >= sweep.rank(at)]
+    return rule != "slo" and any(x.busy for x in beyond[:2])
 
 
 def _knees(sides: tuple[Outcome, Outcome], margin: float) -> list[str]:

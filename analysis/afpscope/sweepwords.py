@@ -120,8 +120,8 @@ WORDS: dict[str, str] = {
     "knee_noisy": "whether the rate grows cannot be told: the steps differ too much",
     "knee_lower": "{what} reliably at no value: {of_above} at {above}, the least load",
     "knee_lowest": (
-        "{what} reliably at no value of which it can be told: {of_above} at {above}, the least "
-        "load of them"
+        "{what} reliably at none of the values of which that can be told: {of_above} at "
+        "{above}, the least load of them"
     ),
     "knee_growing": "the rate still grows at {at}, the most that was measured",
     "knee_growing_failed": (

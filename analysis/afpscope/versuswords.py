@@ -7,7 +7,8 @@ WORDS: dict[str, str] = {
     "versus": "The same load on several servers",
     "versus_side": "{name}: {n:,} runs on {on}",
     "versus_safe": (
-        "The mean action of each load made as many sync calls on data files on all servers (to 5%)."
+        "The mean action of each load made as many sync calls on data files on all servers (to "
+        "5%, or 0.02 of a call)."
     ),
     "versus_short": "In short",
     "versus_overview": "Of {work}: p50 of each action, and what the mean action cost.",

@@ -171,10 +171,10 @@ static ssize_t gfapi_xattr(struct file_store *f, const struct store_op *op, cons
 	errno = gfapi_path(g, op->dir.id, op->name, path);
 	if (errno)
 		return -1;
-	if (op->verb != STORE_SET_XATTR && op->verb != STORE_GET_XATTR) {
-		errno = ENOSYS;
-		return -1;
-	}
+	if (op->verb == STORE_DEL_XATTR)
+		return g->call->lremovexattr(g->fs, path, attr);
+	if (op->verb == STORE_LIST_XATTRS)
+		return g->call->llistxattr(g->fs, path, op->buf, op->len);
 	if (op->verb == STORE_SET_XATTR)
 		return g->call->lsetxattr(g->fs, path, attr, op->data, op->len, 0);
 	return g->call->lgetxattr(g->fs, path, attr, op->buf, op->len);

@@ -73,6 +73,9 @@ struct glfs_stat; /* what a call may say of a file; always NULL here */
 	X(lsetxattr, "3.4.0", int,                                                                 \
 	  (struct glfs *, const char *path, const char *name, const void *value, size_t len,       \
 	   int flags))                                                                             \
+	X(llistxattr, "3.4.0", ssize_t,                                                            \
+	  (struct glfs *, const char *path, void *value, size_t len))                              \
+	X(lremovexattr, "3.4.0", int, (struct glfs *, const char *path, const char *name))         \
 	X(statvfs, "3.4.0", int, (struct glfs *, const char *path, struct statvfs *))              \
 	X(opendir, "3.4.0", struct glfs_fd *, (struct glfs *, const char *path))                   \
 	X(closedir, "3.4.0", int, (struct glfs_fd *))                                              \

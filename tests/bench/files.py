@@ -3,11 +3,12 @@
 
     python3 tests/bench/files.py build/afpscope [FOLDER [FILES [PAIRS]]]
 
-By turns, with 1,024 descriptors at most: small files with data, which smallfile makes and compares
-outside of what it measures, and mdtest's operations on empty ones. Medians of operations a second
-and of the CPU time of one, and of their ratios in each pair, with the 95 % interval of that median.
-The bare program runs twice in each pair: how it differs from itself is the last column. Before each
-run all that others have written is on the disk. FOLDER: /dev/shm.
+By turns, with 1,024 descriptors at most: small files with data, which smallfile makes and
+compares outside of what it measures, and mdtest's operations on empty ones. Medians of operations
+a second and of the CPU time of one, and of their ratios in each pair, with the 95 % interval of
+that median (of 6 to 18 pairs). The bare program runs twice in each pair: how it differs from
+itself is the last column. Before each run all that others have written is on the disk. FOLDER:
+/dev/shm.
 
 On a file system of its own (as root):
 
@@ -76,7 +77,7 @@ def between(values: Sequence[float]) -> str:
     return f"{said} ({sorted(values)[n - 1]:.2f}..{sorted(values)[-n]:.2f})" if n else said
 
 
-def main(afpscope: str, folder: str = "/dev/shm", files: str = "20000", pairs: str = "5") -> None:
+def main(afpscope: str, folder: str = "/dev/shm", files: str = "20000", pairs: str = "9") -> None:
     source = Path(__file__).with_name("bare_files.c")
     with tempfile.TemporaryDirectory(dir=folder, prefix="afpscope-bench-") as place:
         program = f"{place}/bare_files"

@@ -488,7 +488,7 @@ def test_a_query_that_is_interrupted_while_duckdb_calls_back_ends_as_such(
     before = threading.active_count()
     done = execute("query", traced, LONG_QUERY.replace("from ", "from calls, ", 1))
     assert (done.code, done.out, done.err) == (130, "", "")
-    assert threading.active_count() == before, "the query goes on"
+    assert threading.active_count() <= before, "the query goes on"
 
 
 def test_an_answer_as_json(traced: Path, execute: Execute) -> None:

@@ -79,11 +79,11 @@ static bool slow_begin_has_ended(pthread_t thread)
 {
 	struct timespec at;
 
-	clock_gettime(CLOCK_REALTIME, &at);
+	clock_gettime(CLOCK_MONOTONIC, &at);
 	at.tv_nsec += WAIT_NS;
 	at.tv_sec += at.tv_nsec / (long)NS_PER_S;
 	at.tv_nsec %= (long)NS_PER_S;
-	return !pthread_timedjoin_np(thread, NULL, &at);
+	return !pthread_clockjoin_np(thread, NULL, CLOCK_MONOTONIC, &at);
 }
 
 static void slow_begin_free(struct slow_begin *b)

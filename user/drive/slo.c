@@ -14,7 +14,6 @@
 
 #define MEAN       RUN_BOUND_MEAN
 #define MAX        RUN_BOUND_MAX
-
 #define SESSION_NS 30000000000u
 
 static const struct {
@@ -394,9 +393,10 @@ static void slo_put_value(struct slo_case *c)
 }
 
 /* A server ends sessions of which it hears nothing for longer: then it need not be its fault. */
-static enum slo_blame slo_blame_of_end(const struct run_load *l)
+static enum slo_blame slo_blame_of_end(const struct run_load *l, char why[RUN_DOUBT_LEN])
 {
-	return l->paused_ns > SESSION_NS ? BLAME_ALL : BLAME_NONE;
+	return run_load_doubt(l, RUN_DOUBT_LOST, why) && l->paused_ns > SESSION_NS ? BLAME_ALL
+										   : BLAME_NONE;
 }
 
 /* Clients for whom the time is endless, as they were not served at all; who may be to blame. */
@@ -409,7 +409,7 @@ static bool slo_unserved(struct slo_case *c, enum slo_blame *blame)
 	if (run_load_doubt(l, RUN_DOUBT_MISSING, c->to->why))
 		return true;
 	if (run_load_doubt(l, RUN_DOUBT_LOST, c->to->why)) {
-		*blame = slo_blame_of_end(l);
+		*blame = slo_blame_of_end(l, c->to->why);
 		return true;
 	}
 	return measured_ns > c->slo->limit && run_load_doubt(l, RUN_DOUBT_STARVED, c->to->why);
@@ -539,7 +539,8 @@ static void slo_judge_count(struct slo_case *c, uint64_t k, uint64_t n, uint64_t
 	}
 	c->to->value = (double)k / of;
 	if ((double)k / most > c->slo->limit) {
-		slo_break(c, c->slo->figure == SLO_DROPPED ? BLAME_ALL : slo_blame_of_end(c->of));
+		slo_break(c,
+			  c->slo->figure == SLO_DROPPED ? BLAME_ALL : slo_blame_of_end(c->of, why));
 		return;
 	}
 	snprintf(why, sizeof(why), "it is not known whether %llu action%s failed",

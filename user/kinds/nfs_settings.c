@@ -530,7 +530,7 @@ static const char *nfs_shown_value(const struct nfs_settings *s, size_t row, uns
 	const char *block = nfs_shown[row].block, *key = nfs_shown[row].key, *value;
 
 	if (block && !nfs_shown[row].usual)
-		return nfs_settings_level(s);
+		return s->has_more ? NULL : nfs_settings_level(s);
 	if (block)
 		value = nfs_settings_find(s, 0, block, key);
 	else if (!nfs_shown[row].usual)

@@ -192,7 +192,7 @@ static int recording_read(struct recording_reader *r, struct replay_plan *p, str
 	if (more)
 		return more;
 	trace_reader_found(r->t, &about->found);
-	about->lost = about->found.discarded;
+	about->lost = about->found.discarded < UINT32_MAX ? about->found.discarded : UINT32_MAX;
 	if (p->end_ns > TIME_MOST_NS)
 		return err_set(e, -EINVAL,
 			       "the recording is of %.0f days: its times cannot be right",

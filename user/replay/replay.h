@@ -72,6 +72,7 @@ int replay_check_slos(const struct slos *s, struct err *e);
  * requests was refused or not sent that was done in the recording, or is not in it any more (gone:
  * so many; then no limit is kept either). Returns the worst of the limits.
  */
+#define REPLAY_GONE_UNKNOWN UINT64_MAX /* some are, how many is not known */
 enum run_slo_verdict replay_judge(const struct slos *s, const struct replay_plan *p,
 				  const struct replay_done *done, uint64_t gone,
 				  struct run_load *load, struct run_slo *kept_up, bool stopped);

@@ -101,8 +101,8 @@ static void replay_doubt(const struct replay_plan *p, const struct run_load *loa
 		return;
 	kept_up->verdict = RUN_SLO_UNSURE;
 	snprintf(kept_up->why, sizeof(kept_up->why),
-		 "the clients of %llu of %u requests paused too seldom in the recording: all that "
-		 "takes longer adds up until they do",
+		 "the clients that sent %llu of %u requests seldom paused in the recording: delays "
+		 "add up until the next pause",
 		 (unsigned long long)n, p->n_steps);
 }
 
@@ -138,9 +138,17 @@ static bool replay_doubt_gone(const struct replay_plan *p, uint64_t gone, struct
 	struct replay_counts all;
 
 	replay_plan_counts(p, &all);
-	if (slo->verdict != RUN_SLO_KEPT || gone * 100 <= all.recorded + gone)
+	/* of which part is not known: perhaps of the one that is replayed */
+	if (slo->verdict != RUN_SLO_KEPT ||
+	    (gone != REPLAY_GONE_UNKNOWN && gone <= (all.planned + gone) / 100))
 		return false;
 	slo->verdict = RUN_SLO_UNSURE;
+	if (gone == REPLAY_GONE_UNKNOWN) {
+		snprintf(slo->why, sizeof(slo->why),
+			 "parts of the recording cannot be read, and how many requests they had is "
+			 "not known");
+		return true;
+	}
 	snprintf(slo->why, sizeof(slo->why),
 		 "%llu of %llu recorded requests are not in the recording any more, and were not "
 		 "sent",

@@ -338,12 +338,15 @@ class Outcome:
         rows = [row for pair in self.pairs for row in pair.rows]
         if any(row.verdict == stats.TOO_FEW for row in rows):
             made = min(len(runs) for side in self.sides for runs in side.runs.values())
-            n = design.more_pairs(sum(row.result.change is not None for row in rows), made)
+            judged = sum(row.result.change is not None for row in rows)
+            n = design.more_pairs(judged, made)
             out.append(
                 f"not enough runs: to show a difference in one of {len(rows)} rows, {n} runs of "
                 f"each server are needed at least (--pairs {n})"
                 if n
                 else tails.CROWDED
+                if judged > tails.MOST_ROWS
+                else f"some rows are {tails.SCARCE}"
             )
         for side in self.sides:
             out += [f"{side.name}: {text}" for text in _warnings(side)]
@@ -558,8 +561,10 @@ def judged(sides: Sequence[Side], least: float) -> Outcome:
     for (key, (x, y, _)), made in zip(
         tests, versus.families([t for _, t in tests], of), strict=True
     ):
-        if spoiled.doubts(x, y):  # what an action costs the server is its own
-            made = spoiled.withheld(made, lambda row: bool(row.command))
+        if wrong := spoiled.doubts(x, y):
+            # What an action costs the server is its own, if it did all of them.
+            own = all(text.startswith(spoiled.GENERATOR) for text in wrong)
+            made = spoiled.withheld(made, lambda row, own=own: not own or bool(row.command))
         rows.setdefault(key, []).extend(made)
         zeros.setdefault(key, []).extend(versus.zeros(x, y, of))
     out = [

@@ -17,7 +17,7 @@ from ..saved.run import Run
 from . import replaysaid, stats, versus
 from .versus import TimeRow
 
-GENERATOR = "the load generator had no time left, or did not run"
+GENERATOR = "the load generator was short of CPU time, or stood still,"
 UNSERVED = "clients had no session, lost it or completed nothing"
 UNDONE = f"more than {TROUBLE:.0%} of the actions failed or were dropped"
 OTHERWISE = f"more than {TROUBLE:.0%} of the requests were not answered as recorded"
@@ -26,6 +26,12 @@ OTHERWISE = f"more than {TROUBLE:.0%} of the requests were not answered as recor
 def _is_short(load: Load) -> bool:
     """Of time for itself."""
     return load.busy or any(x.what in SPOILED for x in load.doubts or ())
+
+
+def _trouble(load: Load, is_probe: bool) -> bool:
+    """What a probe leaves out shows a slow server: a user waits for what he does."""
+    undone = sum(a.failed for a in load.actions) if is_probe else load.undone_n
+    return undone > max(TROUBLE * max(load.n, load.arrivals or 0), 1 if is_probe else 0)
 
 
 def _of_phase(p: Phase) -> Iterator[str]:
@@ -37,7 +43,7 @@ def _of_phase(p: Phase) -> Iterator[str]:
     if p.replay:
         if p.replay.planned - p.replay.as_recorded > TROUBLE * p.replay.planned:
             yield OTHERWISE
-    elif any(x.undone_n > TROUBLE * max(x.n, x.arrivals or 0) for x in loads):
+    elif any(_trouble(x, x is p.probe) for x in loads):
         yield UNDONE
 
 

@@ -29,9 +29,10 @@ _WAYS, _FIRST = 200_000, 2_000
 # Among more rows no number of runs makes a p that is small enough.
 MOST_ROWS = int(stats.ALPHA * (_WAYS + 1) / 2)
 CROWDED = (
-    f"what is p99 (all runs), or another quantile of all runs together, can be judged among "
-    f"{MOST_ROWS:,} rows at most, however many runs there are: compare fewer tests"
+    f"p99 (all runs) and other quantiles of all runs together can be judged among {MOST_ROWS:,} "
+    "rows at most, however many runs there are: compare fewer tests"
 )
+SCARCE = "in too few of the runs to be judged"
 _PLAIN = 0.02  # a larger p needs no more ways
 _FAR = 8.0  # the largest logarithm of a ratio that is looked for
 _STEPS = 12  # of the bisection

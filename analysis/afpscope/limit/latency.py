@@ -75,6 +75,8 @@ class Case:
             sums = sum(a.sum_ns for a in of.actions if self.name in (None, a.name))
             return (max(sums - n_late * late, 0) + self._over * self.limit_ns) / total
         rank = math.ceil(self.q * total) - self._unknown
+        if rank == done.n and not n_late:
+            return float(self.of.max_ns(self.name) or 0)
         return max(_at(done, rank)[0] - late, _at(done, rank - n_late)[0])
 
     def _longest(self, done: Histogram) -> float:
@@ -113,7 +115,7 @@ class Case:
             return (None, ours.text) if ours and ended else (False, "")
         if not done.n and not self._over:
             return None, "no such action was complete"
-        if (math.inf if not done.n else self._shortest(done)) > self.limit_ns:
+        if self._shortest(done) > self.limit_ns:
             spoiled = self._spoiled(done)
             return (None, spoiled.text) if spoiled else (False, "")
         if doubt := next(self._doubts(), None):

@@ -263,7 +263,7 @@ def of_zsh(program: Path, line: str, *want: str) -> str:
 def test_fish_completes_commands_options_and_words(program: Path) -> None:
     assert of_fish(program, "afpscope ") >= {*COMMANDS, *PACKAGE}
     assert of_fish(program, "afpscope lantest --table n") == {"netatalk"}
-    assert of_fish(program, "afpscope doctor --kind ") == {"afp", "gluster", "rx", "smb"}
+    assert of_fish(program, "afpscope doctor --kind ") == {"afp", "gluster", "nfs", "rx", "smb"}
     assert "--least" in of_fish(program, "afpscope compare --l")
 
 

@@ -148,8 +148,8 @@ def test_one_stopped_session_of_many_is_named(scope: Scope, smbd: Samba) -> None
     with contextlib.ExitStack() as clients:
         for i in range(11):
             clients.enter_context(at_work(smbd, f"idle{i}", "!sleep 20"))
-        children = Path(f"/proc/{smbd.pid}/task/{smbd.pid}/children").read_text().split()
-        idle = next(int(p) for p in children if Path(f"/proc/{p}/comm").read_text() == "smbd\n")
+        wait_until(lambda: bool(sessions(smbd)), 10, "an idle session")
+        idle = sessions(smbd)[0]
         clients.enter_context(at_work(smbd, "d"))
         send([idle], signal.SIGSTOP)
         try:

@@ -26,8 +26,8 @@ def test_names_are_those_of_this_server(scope: Scope, guests: Server, tmp_path: 
 def test_only_kinds_that_can_be_judged_are_offered(scope: Scope) -> None:
     doctor = [str(scope.binary), "doctor"]
     told = scope.execute([*doctor, "--help"]).out
-    assert "(afp, gluster, rx, smb)" in " ".join(told.split())
+    assert "(afp, gluster, rx, smb, nfs)" in " ".join(told.split())
     done = scope.execute([*doctor, "--kind", "any"]).expect(USAGE)
-    assert "'any' is not one of afp, gluster, rx, smb" in done.err
+    assert "'any' is not one of afp, gluster, rx, smb, nfs" in done.err
     completion = scope.execute([str(scope.binary), "completion", "bash"]).out
-    assert "doctor:--kind) echo 'afp gluster rx smb '" in completion
+    assert "doctor:--kind) echo 'afp gluster rx smb nfs '" in completion

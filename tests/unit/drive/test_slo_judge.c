@@ -221,6 +221,13 @@ static void a_generator_that_did_not_run_may_have_cost_sessions(void **state)
 	l->client[0].opened = false;
 	assert_int_equal(verdict_of(l, NULL, "p99<=1s", NULL), RUN_SLO_BROKEN);
 	run_load_free(l);
+	/* no session was lost: what failed was refused */
+	l = made(PAUSED, false);
+	l->paused_ns = 180 * S;
+	l->end_ns += 180 * S;
+	l->action[0].failed = 3;
+	assert_int_equal(verdict_of(l, NULL, "failed<=0", NULL), RUN_SLO_BROKEN);
+	run_load_free(l);
 	/* what is left of the measured time was no longer than the limit */
 	l = made(STARVED, false);
 	l->n_pauses = 1;

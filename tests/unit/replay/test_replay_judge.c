@@ -232,7 +232,7 @@ static void a_client_that_paused_and_then_copied_does_not_tell(void **state)
 	assert_int_equal(judged(&x, &kept_up), RUN_SLO_BROKEN);
 	x.copies_ns = 210 * MS;
 	assert_int_equal(judged(&x, &kept_up), RUN_SLO_UNSURE);
-	assert_non_null(strstr(kept_up.why, "of 100 of 100 requests paused too seldom"));
+	assert_non_null(strstr(kept_up.why, "sent 100 of 100 requests seldom paused"));
 	x.late = 0;
 	assert_int_equal(judged(&x, &kept_up), RUN_SLO_KEPT);
 }
@@ -261,6 +261,26 @@ static void a_server_that_was_not_sent_all_is_not_said_to_keep_up(void **state)
 						 "recording any more, and were not sent");
 		assert_string_equal(l->slo[0].why, kept_up.why);
 	}
+	run_load_free(l);
+}
+
+/* Of 10,000 that were recorded 90 were lost; 1,000 are replayed, and may be those around them. */
+static void a_part_is_judged_by_what_may_be_missing_in_it(void **state)
+{
+	const struct replay_done done = { 0 };
+	struct run_load *l = made(&(struct case_) { .n = 1000 });
+	struct slos slos = { 0 };
+	struct run_slo kept_up;
+	struct plan p;
+
+	(void)state;
+	planned(&p, &(struct case_) { .n = 1000 });
+	p.p.counts[1].recorded = 10000;
+	assert_int_equal(replay_judge(&slos, &p.p, &done, 90, l, &kept_up, false), RUN_SLO_KEPT);
+	assert_int_equal(kept_up.verdict, RUN_SLO_UNSURE);
+	replay_judge(&slos, &p.p, &done, REPLAY_GONE_UNKNOWN, l, &kept_up, false);
+	assert_int_equal(kept_up.verdict, RUN_SLO_UNSURE);
+	assert_non_null(strstr(kept_up.why, "cannot be read"));
 	run_load_free(l);
 }
 
@@ -339,6 +359,7 @@ int main(void)
 		cmocka_unit_test(a_client_that_never_paused_does_not_tell),
 		cmocka_unit_test(a_client_that_paused_and_then_copied_does_not_tell),
 		cmocka_unit_test(a_server_that_was_not_sent_all_is_not_said_to_keep_up),
+		cmocka_unit_test(a_part_is_judged_by_what_may_be_missing_in_it),
 		cmocka_unit_test(sessions_that_share_a_place_do_not_tell_who_was_late),
 		cmocka_unit_test(limits_are_judged_besides),
 		cmocka_unit_test(a_limit_of_no_request_is_refused),

@@ -86,6 +86,24 @@ static void nfs_look_process(struct run_figures *out, const struct run *r, doubl
 	doctor_actions(out, r);
 }
 
+/* Of what Kerberos signs or encrypts neither the kind of request nor its result is seen. */
+static void nfs_look_sealed(const struct handed *h)
+{
+	static const enum run_figure unseen[] = { RUN_FIGURE_DISK_FULL, RUN_FIGURE_DISK_FULL_SHARE,
+						  RUN_FIGURE_LOCKED,    RUN_FIGURE_LOCKED_SHARE,
+						  RUN_FIGURE_LIST,      RUN_FIGURE_LIST_REQUESTS };
+	const struct ledger_account *a = ledger_account(h->l, AFS_RPC_SEALED);
+
+	if (!a || !a->sum.answered)
+		return;
+	for (size_t i = 0; i < sizeof(unseen) / sizeof(unseen[0]); i++) {
+		if (h->out->value[unseen[i]] > 0)
+			continue;
+		h->out->known[unseen[i]] = false;
+		run_figure_who(h->out, unseen[i], "requests are signed or encrypted by Kerberos");
+	}
+}
+
 int doctor_nfs(struct run_figures *out, const struct run *r, const struct view *v, double ns)
 {
 	struct handed h;
@@ -101,12 +119,15 @@ int doctor_nfs(struct run_figures *out, const struct run *r, const struct view *
 	nfs_look_lists(&h);
 	nfs_look_workers(&h);
 	nfs_look_process(out, r, ns);
+	/* No request opens a volume: an export whose folder is not there is said all the same. */
+	run_figure_set(out, RUN_FIGURE_VOLUMES_SHARE, 0);
 	handed_stopped(&h);
 	handed_cpu(&h);
 	handed_disk(&h);
 	handed_share(&h, RUN_FIGURE_NET, h.did[ACCOUNT_NET]);
 	handed_refused(&h, NFS_NOSPC, RUN_FIGURE_DISK_FULL, RUN_FIGURE_DISK_FULL_SHARE);
 	handed_refused(&h, NFS_ROFS, RUN_FIGURE_LOCKED, RUN_FIGURE_LOCKED_SHARE);
+	nfs_look_sealed(&h);
 	handed_fini(&h);
 	return 0;
 }

@@ -38,12 +38,12 @@ static const struct doctor_rule rules[] = {
 	{
 		.key = "folder-lists", .name = "lists of folders", .kind = DOCTOR_NOTE,
 		TESTS(LEAST(LIST, 0.4), LEAST(LIST_REQUESTS, 20)), NO_HARM,
-		.fact = "reading folders takes {list} of the request time, in {list_requests} requests: of a folder of thousands of files each list is many of them",
+		.fact = "reading folders takes {list} of the request time, in {list_requests} requests: of many small folders, or of a few with thousands of files, each list of which is many requests",
 	},
 	{
 		.key = "workers", .name = "busy worker threads", .kind = DOCTOR_NOTE,
 		TESTS(LEAST(WORKERS_BUSY, 0.6)), NO_HARM,
-		.fact = "nfs-ganesha works on {workers} requests at a time at most (RPC_Ioq_ThrdMax), and {workers_busy} of that was in use on average: others wait unread, and how long is not seen here",
+		.fact = "nfs-ganesha works on {workers} requests at a time at most (RPC_Ioq_ThrdMax), and {workers_busy} of that was in use on average; while all of it is, further requests wait unread, for how long is not seen here",
 	},
 };
 /* clang-format on */

@@ -156,7 +156,7 @@ static const struct doctor_rule rules[] = {
 		TESTS(LEAST(DEVICE_BUSY, 0.5), LEAST(DEVICE_TIME, 2e6), MOST(READ, READ_LITTLE), MOST(IO_LIMIT, 0.9), MOST(DEVICE_OTHERS, 0.5), MOST(FILE_SYSTEMS, 2), MOST(REMOTE_FS, 0.5)), HARM(WAIT_DISK, DISK_HARM),
 		EVIDENCE(F(WAIT_DISK), F(SYNC), F(DEVICE_BUSY), F(DEVICE_TIME), F(DEVICE_QUEUE), F(READ), F(MEAN)),
 		.says = "requests waited for files and disks for {wait_disk} of all request time[ (fsync alone {sync})]; {device_busy.who} was busy {device_busy} of the time, an access took {device_time} on average",
-		.todo = "a disk that writes faster, where fsync waits one with a write cache that survives a power loss; or see which program keeps it busy",
+		.todo = "a faster disk (where fsync waits, one with a write cache that survives a power loss), or see which program keeps it busy",
 		.disproof = "that device is idle while requests wait, or fsync of a small file on it takes less than a millisecond meanwhile",
 		.next = "iostat -x 1 5; iotop -obn 3",
 	},

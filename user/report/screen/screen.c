@@ -77,7 +77,8 @@ static void put_server_end(const struct paint *p)
  */
 static bool is_of_unwatched(const struct run_loss *l)
 {
-	return !strncmp(l->what, "threads ", strlen("threads "));
+	return !strncmp(l->what, "threads ", strlen("threads ")) ||
+	       !strncmp(l->what, "connections ", strlen("connections "));
 }
 
 static void put_lost(const struct paint *p)

@@ -106,6 +106,23 @@ static void a_full_disk_is_a_status(void **state)
 	done(r);
 }
 
+/* What a full disk refused is not seen in what Kerberos encrypts. */
+static void of_sealed_requests_no_refusal_is_ruled_out(void **state)
+{
+	struct run_figures f = { 0 };
+	struct run *r = server(0);
+
+	(void)state;
+	first(&f, r);
+	assert_true(f.known[RUN_FIGURE_DISK_FULL] && f.known[RUN_FIGURE_LOCKED]);
+	r->phase[0]->ledger.account[0].account = AFS_RPC_SEALED;
+	f = (struct run_figures) { 0 };
+	first(&f, r);
+	assert_false(f.known[RUN_FIGURE_DISK_FULL] || f.known[RUN_FIGURE_LOCKED] ||
+		     f.known[RUN_FIGURE_LIST]);
+	done(r);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -113,6 +130,7 @@ int main(void)
 		cmocka_unit_test(few_lines_of_log_are_no_cause),
 		cmocka_unit_test(a_server_that_ended_is_named),
 		cmocka_unit_test(a_full_disk_is_a_status),
+		cmocka_unit_test(of_sealed_requests_no_refusal_is_ruled_out),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
