@@ -564,7 +564,7 @@ def judged(sides: Sequence[Side], least: float) -> Outcome:
         if wrong := spoiled.doubts(x, y):
             # What an action costs the server is its own, if it did all of them.
             own = all(text.startswith(spoiled.GENERATOR) for text in wrong)
-            made = spoiled.withheld(made, lambda row, own=own: not own or bool(row.command))
+            made = spoiled.withheld(made, _is_time if own else _is_any)
         rows.setdefault(key, []).extend(made)
         zeros.setdefault(key, []).extend(versus.zeros(x, y, of))
     out = [
@@ -573,6 +573,14 @@ def judged(sides: Sequence[Side], least: float) -> Outcome:
         for (a, b), said in zip(pairs, doubts, strict=True)
     ]  # fmt: skip
     return Outcome([side for side in sides if side.twin is None], _from_itself(out), least)
+
+
+def _is_time(row: TimeRow) -> bool:
+    return bool(row.command)
+
+
+def _is_any(_: TimeRow) -> bool:
+    return True
 
 
 def _from_itself(pairs: Sequence[Pair]) -> list[Pair]:
