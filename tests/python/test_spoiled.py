@@ -7,6 +7,7 @@ from __future__ import annotations
 import json
 from collections.abc import Callable
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -67,6 +68,16 @@ def test_servers_are_not_the_same_where_the_generator_was_the_limit(
         assert "no difference is attributed to the server" in done.err
         gate = execute("gate", "--time", "5%", *a, "--", *b)
         assert gate.code == 4 and gate.out.startswith("gate: undecided"), gate.out
+
+
+def test_what_a_probe_leaves_out_shows_a_slow_server() -> None:
+    """A user waits for what he does; clients that leave out work have less of it."""
+    of: Any = SimpleNamespace(actions=[SimpleNamespace(failed=0)], undone_n=30, n=100, arrivals=130)
+    assert spoiled._trouble(of, False) and not spoiled._trouble(of, True)
+    of.actions[0].failed = 1  # of few a single one is chance
+    assert not spoiled._trouble(of, True)
+    of.actions[0].failed = 5
+    assert spoiled._trouble(of, True)
 
 
 @pytest.mark.parametrize(
