@@ -358,7 +358,7 @@ static const struct usage_case doctor_cases[] = {
 	{ "--unit a -p 548",
 	  "doctor: --unit names a server, as --port and --pid do: give one of them (see afpscope doctor --help)" },
 	{ "--kind any",
-	  "doctor: --kind: 'any' is not one of afp, gluster, rx, smb (see afpscope doctor --help)" },
+	  "doctor: --kind: 'any' is not one of afp, gluster, rx, smb, nfs (see afpscope doctor --help)" },
 };
 
 static const struct usage_case check_cases[] = {
