@@ -245,12 +245,12 @@ def _tables(run: Run, w: Words, rtts: Sequence[float]) -> tuple[tuple[str, Secti
 
 
 def _unsaid(s: Section, said: Answer) -> Section:
-    """Without the lines all of whose words the answer has, numbers among them."""
-    there = set(show.told(" ".join(said.texts)).split())
+    """Without the lines all of whose numbers the answer has."""
+    there = set(_NUMBER.findall(show.told(" ".join(said.texts))))
 
     def told(note: Note) -> bool:
-        words = show.told(note.text).split()
-        return any(map(_NUMBER.search, words)) and there.issuperset(words)
+        numbers = set(_NUMBER.findall(show.told(note.text)))
+        return bool(numbers) and numbers <= there
 
     return replace(s, notes=tuple(note for note in s.notes if not told(note)))
 

@@ -141,7 +141,7 @@ def test_steps_that_failed_beyond_the_knee_are_no_higher_knee(tmp_path: Path) ->
     assert "steps at 50 failed" in text and "higher" not in text
     low = [("1", None), ("5", Made(5))]
     text = knee.find(sweep(tmp_path / "l", low), knee.slo("p99=1ms")).text
-    assert "at no value of which it can be told" in text
+    assert "at none of the values of which that can be told" in text
 
 
 def test_values_of_which_it_cannot_be_told_are_no_answer(tmp_path: Path) -> None:

@@ -65,7 +65,7 @@ def test_two_runs_decide_nothing_and_one_has_no_interval() -> None:
 
 
 def test_among_too_many_rows_more_runs_are_not_asked_for(
-    shelf: Shelf, execute: Execute, monkeypatch: pytest.MonkeyPatch
+    shelf: Shelf, execute: Execute, monkeypatch: pytest.MonkeyPatch, request: pytest.FixtureRequest
 ) -> None:
     """A row of all runs together, beyond what so many deals can show; then as many as they can."""
     runs = [_times((1e5, 390), (1e6, 10)) for _ in range(24)]
@@ -74,8 +74,10 @@ def test_among_too_many_rows_more_runs_are_not_asked_for(
     assert set(stats.verdicts([one] * (tails.MOST_ROWS + 1))) == {stats.TOO_FEW}
     assert design.more_pairs(tails.MOST_ROWS + 1, 24) is None
     assert design.more_pairs(tails.MOST_ROWS + 1, 5) == design.pairs_needed(tails.MOST_ROWS + 1)
+    request.addfinalizer(tails._deals.cache_clear)
     tails._deals.cache_clear()
     monkeypatch.setattr(tails, "_WAYS", 2000)
+    monkeypatch.setattr(tails, "MOST_ROWS", 10)
     monkeypatch.setattr(values, "_BEYOND", 21)  # of 2,000 requests there are fewer
     a, b = pairs(shelf, 12, 1.0)
     done = execute("compare", "--json", *a, "--", *b)
@@ -85,7 +87,6 @@ def test_among_too_many_rows_more_runs_are_not_asked_for(
     assert "not enough runs: " not in done.err and "however many runs there are" in done.err
     gate = execute("gate", "--time", "5%", "--format", "junit", *a, "--", *b)
     assert "not enough runs" not in gate.out and "compare fewer tests" in gate.out
-    tails._deals.cache_clear()
 
 
 def test_a_block_in_which_one_side_has_no_such_requests_is_left_out() -> None:

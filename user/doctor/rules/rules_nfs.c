@@ -30,7 +30,7 @@ static const struct doctor_rule rules[] = {
 		.key = "log", .name = "verbose log", .kind = DOCTOR_WORK,
 		TESTS(LEAST(LOG_CALLS, LOG_CALLS_LEAST)), OWN_HARM(LOG, LOG_HARM),
 		EVIDENCE(F(LOG), F(LOG_CALLS), F(LOG_TIME), F(MEAN)),
-		.says = "writing the log takes {log} of the threads' own time, {log_calls} calls for each request",
+		.says = "writing the log takes {log} of the threads' own time, {log_calls} calls a request on average",
 		.todo = "Default_Log_Level = EVENT, and no COMPONENTS at DEBUG or FULL_DEBUG, in the block LOG of ganesha.conf; then restart nfs-ganesha",
 		.disproof = "with Default_Log_Level = EVENT requests take as long",
 		.next = "grep -A9 LOG /etc/ganesha/ganesha.conf",
