@@ -59,6 +59,8 @@ def test_all_of_the_tables_is_on_the_page(
             wanted += [row.text] if row.text is not None else [c.text for c in row.cells]
         wanted += [f"{x.label} {x.text}".strip() for x in s.notes if x.below]
         there = [show.told(each) for each in shown(part(text, n))]  # text cells stay as they are
+        if s.key == "requests":  # a word of its heads
+            assert there.pop().startswith("p50, p99, p99.9: ")
         assert there == [show.told(show.page(each)) for each in wanted]
         for x in s.notes:
             assert not x.label or f"<b>{html.escape(show.page(x.label))}</b> " in part(text, n)
