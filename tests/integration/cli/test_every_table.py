@@ -99,8 +99,11 @@ def walk(scope: Scope, tmp_path: Path, command: list[str], *others: int) -> None
     there += [a + b for a, b in itertools.pairwise(there)]
     lines = below_head(said)
     assert len(lines) > 10
-    # The page's answer has its numbers, and begins with others.
-    lines = [line for line in lines if not line.startswith("Replayed: ")]
+    # The page's answer has the numbers of this line, in other words.
+    replayed = [line for line in lines if line.startswith("Replayed: ")]
+    for number in re.findall(r"\d[\d,]*", "".join(replayed)):
+        assert any(number in word for one in there for word in one), replayed
+    lines = [line for line in lines if line not in replayed]
     missing = [line for line in lines if not any(holds(one, joined(line).split()) for one in there)]
     assert not missing, "\n".join(missing)
     text = japanese.read_text()

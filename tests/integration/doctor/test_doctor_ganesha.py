@@ -18,6 +18,7 @@ from types import SimpleNamespace
 from typing import Any
 
 import pytest
+from atwork import loaded
 from disturbed import DISTURBED, Disturbed, undisturbed
 from faults import device_of, grouped, send, shares
 from ganesha import Ganesha
@@ -48,26 +49,9 @@ def _environment(monkeypatch: pytest.MonkeyPatch) -> None:
 @contextlib.contextmanager
 def at_work(scope: Scope, server: Ganesha, *options: str) -> Iterator[None]:
     """Clients of the first export; they have begun."""
-    flag = scope.folder / "at-work"
-    flag.unlink(missing_ok=True)
     place = f"nfs://127.0.0.1:{server.port}{server.path1}?mountport={server.mount_port}"
-    command = ["setpriv", "--pdeathsig", "KILL", str(scope.binary), "load", "--no-save"]
-    command += ["--watch=off", "--no-probe", "--duration=60", "--ramp=0", *(options or OFFICE)]
-    command += ["--at", f"0.3 touch {flag}", place]
-    quiet = subprocess.DEVNULL
-    running = subprocess.Popen(command, stdin=quiet, stdout=quiet, stderr=quiet)
-    try:
-        while not flag.exists():
-            assert running.poll() is None
-            time.sleep(0.05)
+    with loaded(scope, place, "--ramp=0", *(options or OFFICE)):
         yield
-    finally:
-        running.terminate()
-        try:
-            running.wait(10)
-        except subprocess.TimeoutExpired:
-            running.kill()
-            running.wait()
 
 
 def doctor(scope: Scope, server: Ganesha) -> Any:

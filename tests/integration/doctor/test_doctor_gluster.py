@@ -17,6 +17,7 @@ from types import SimpleNamespace
 from typing import Any
 
 import pytest
+from atwork import loaded
 from disturbed import DISTURBED, Disturbed, undisturbed
 from faults import device_of, grouped, send, shares
 from gluster import Gluster
@@ -37,25 +38,8 @@ def gluster() -> Iterator[Gluster]:
 @contextlib.contextmanager
 def at_work(scope: Scope, server: Gluster, *options: str) -> Iterator[None]:
     """Clients of volume "one"; they have begun."""
-    flag = scope.folder / "at-work"
-    flag.unlink(missing_ok=True)
-    command = ["setpriv", "--pdeathsig", "KILL", str(scope.binary), "load", "--no-save"]
-    command += ["--watch=off", "--no-probe", "--duration=60", *options]
-    command += ["--at", f"0.3 touch {flag}", server.url("one")]
-    quiet = subprocess.DEVNULL
-    running = subprocess.Popen(command, stdin=quiet, stdout=quiet, stderr=quiet)
-    try:
-        while not flag.exists():
-            assert running.poll() is None
-            time.sleep(0.05)
+    with loaded(scope, server.url("one"), *options):
         yield
-    finally:
-        running.terminate()
-        try:
-            running.wait(10)
-        except subprocess.TimeoutExpired:
-            running.kill()
-            running.wait()
 
 
 def doctor(scope: Scope, pid: int, seconds: int = SECONDS) -> Any:

@@ -201,7 +201,7 @@ static const struct doctor_rule rules[] = {
 		.key = "slow-login", .name = "slow logins", .kind = DOCTOR_FAILS,
 		TESTS(LEAST(LOGIN, 1e9)), HARM(LOGIN_WAIT, 0.1),
 		EVIDENCE(F(LOGIN_MEAN), F(LOGIN_OLDEST), F(LOGIN_PENDING), F(LOGINS), F(LOGIN_WAIT)),
-		.says = "logins wait long[: those that ended took {login_mean} in the server on average][; the oldest without an answer for {login_oldest} until now], {login_wait} of all request time",
+		.says = "logins wait long[: those that ended waited {login_mean} on average, and not for a CPU][; the oldest without an answer for {login_oldest} until now], {login_wait} of all request time",
 		.todo = "find what waits on the server: a name service or a PAM module",
 		.disproof = "id USER answers at once on the server while logins are slow",
 		.next = "time id USER; time getent passwd USER",
