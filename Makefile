@@ -228,6 +228,9 @@ $(addprefix $(BUILD)/tests/unit/load/,test_actions test_alone test_arrivals test
 # And in one making and comparing data take as long as it says.
 $(BUILD)/tests/unit/load/test_aside: TEST_LDFLAGS += -Wl,--wrap=pattern_fill,--wrap=pattern_check
 
+# A library that waits for its server is one of the test's own.
+$(BUILD)/tests/unit/drive/test_session_left: TEST_LDFLAGS = -Wl,--wrap=store_begin_local
+
 # What it reads of /proc changes at the worst moment.
 $(BUILD)/tests/unit/watch/bpf/test_books: TEST_LDFLAGS = -Wl,--wrap=procfs_io
 
