@@ -13,7 +13,7 @@ import re
 import signal
 import subprocess
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from itertools import cycle
 from pathlib import Path
 from types import SimpleNamespace
@@ -23,7 +23,7 @@ import pytest
 from disturbed import DISTURBED, Disturbed, undisturbed
 from faults import repeated, send, shares
 from samba import Samba
-from scope import OK, Scope, wait_until
+from scope import FINDINGS, OK, Scope, wait_until
 from smbwire import BATCH, SmbWire
 from test_doctor_cases import first_is, say
 
@@ -219,3 +219,32 @@ def test_without_its_settings_what_depends_on_them_is_not_known(scope: Scope, sm
     assert said.run["figures"]["case_folded"]["value"] is None
     assert "testparm" in said.run["figures"]["case_folded"]["why"]
     assert said.run["server"]["smb.conf"].startswith("not visible: ")
+
+
+def watched_until_its_end(scope: Scope, server: Samba, end: Callable[[], object]) -> str:
+    """What doctor says, of a server that ends while a client is at work, and of the saved run."""
+    folder = scope.folder / f"ended-{server.pid}"
+    line = [str(scope.binary), "doctor", "--pid", str(server.pid), "-d", "60", "-o", str(folder)]
+    running = scope.start(line)
+    running.wait_recording()
+    with at_work(server, "d"):
+        end()
+    done = running.finish(60).expect(FINDINGS)
+    again = scope.execute([str(scope.binary), "doctor", str(folder)]).expect(FINDINGS)
+    assert not re.search(r"\bAFP\b|afpd|CNID", again.out), again.out
+    first = [line for line in done.out.splitlines() if line.startswith("1. ")]
+    assert first and first[0] in again.out, (done.out, again.out)
+    return " ".join(done.out.split())
+
+
+@pytest.mark.judges
+def test_a_server_whose_main_process_is_killed_is_named(scope: Scope, smbd: Samba) -> None:
+    said = watched_until_its_end(scope, smbd, lambda: send([smbd.pid], signal.SIGKILL))
+    assert "1. smbd's main process ended while it was watched" in said, said
+
+
+@pytest.mark.judges
+def test_a_server_that_is_started_again_is_named(scope: Scope, smbd: Samba) -> None:
+    with contextlib.ExitStack() as stack:
+        said = watched_until_its_end(scope, smbd, lambda: stack.enter_context(smbd.started_again()))
+    assert "1. smbd was restarted while it was watched" in said, said
