@@ -398,7 +398,7 @@ bpf-tests: $(BPF_TESTS)
 	$(Q)tests/run.sh $$(($(CPUS) > 1 ? 2 : 1)) $(BPF_FIRST) $(filter-out $(BPF_FIRST),$(BPF_TESTS))
 
 # Two files of tests side by side, each with its own servers and CPU: more of these would disturb
-# each other. Two workers more, behind them, run what mostly waits (lib/scheduling.py).
+# each other. Three workers more, behind them, run what mostly waits (lib/scheduling.py).
 integration: all $(WHOLE)
 	$(Q)$(SAN) all
 	$(Q)$(INTEGRATION) -m "not judges"
@@ -408,7 +408,7 @@ integration-judges: all $(WHOLE)
 	$(Q)$(INTEGRATION) -m judges
 
 INTEGRATION = $(IN_MEMORY) AFPSCOPE=$(CURDIR)/build/san/afpscope PYTHON=$(PYTHON) \
-	     tests/integration.sh $$(($(CPUS) > 1 ? 4 : 1))
+	     tests/integration.sh $$(($(CPUS) > 1 ? 5 : 1))
 
 # The Python package: types and tests, with the pinned packages of need.sh.
 python:

@@ -2,7 +2,7 @@
 /*
  * A machine that may get many CPUs: calls are exact, and what a CPU costs that may come is known.
  * The kernel's list of possible CPUs is replaced where it has fewer than the test wants; the row
- * cpus-256 of tests/vm/matrix.sh has as many.
+ * cpus-256-judges of tests/vm/matrix.sh has as many.
  * Tests user/watch/bpf/load.c.
  */
 #include "watched.h"

@@ -103,10 +103,12 @@ def _interrupt() -> Iterator[None]:
         signal.signal(number, handler)
 
 
-@pytest.fixture
-def unpainted(monkeypatch: pytest.MonkeyPatch) -> None:
-    """For tests that read what a page says: its figures are made, and nobody draws them, which
-    takes most of the time of a page of loads."""
+@pytest.fixture(autouse=True)
+def _unpainted(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Most tests read what a page says: its figures are made, and nobody draws them, which takes
+    most of the time of a page of loads. A test that looks at them is marked as painted."""
+    if request.node.get_closest_marker("painted"):
+        return
     from afpscope.page import figures
 
     monkeypatch.setattr(figures, "svg", lambda _made, _salt: "<svg></svg>")

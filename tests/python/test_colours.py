@@ -85,6 +85,7 @@ def test_what_is_drawn_is_seen_on_light_and_dark_pages() -> None:
     assert not low
 
 
+@pytest.mark.painted
 def test_curves_are_seen_on_a_light_and_on_a_dark_page(
     tmp_path: Path, execute: Callable[..., Done]
 ) -> None:

@@ -217,6 +217,7 @@ def test_who_judges_what_is_listed_as_the_tests_have_it() -> None:
     assert done.returncode == 0, done.stdout + done.stderr
 
 
+@pytest.mark.painted
 def test_the_tutorial_shows_what_the_report_draws(
     shelf: Shelf, tmp_path: Path, execute: Callable[..., Done]
 ) -> None:

@@ -317,6 +317,7 @@ def font(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> boo
     return bool(request.param)
 
 
+@pytest.mark.painted
 def test_figures_are_in_japanese_where_there_is_a_font(
     shelf: Shelf, tmp_path: Path, execute: Callable[..., Done], font: bool
 ) -> None:

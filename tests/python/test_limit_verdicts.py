@@ -8,12 +8,10 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-import pytest
 from conftest import Done
 from sweeping import Made, document, sweep
 
 Execute = Callable[..., Done]
-pytestmark = pytest.mark.usefixtures("unpainted")
 
 
 def said(kept: bool | None, ms: float) -> list[dict[str, Any]]:

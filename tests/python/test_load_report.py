@@ -26,7 +26,8 @@ from test_report import made, section
 
 Execute = Callable[..., Done]
 pytestmark = pytest.mark.slow
-unpainted = pytest.mark.usefixtures("unpainted")
+# Figures are drawn in the first language; test_japanese.py draws in the other.
+LANGUAGES = pytest.mark.parametrize("lang", [pytest.param("en", marks=pytest.mark.painted), "ja"])
 
 
 def table(path: Path) -> list[dict[str, str]]:
@@ -34,15 +35,7 @@ def table(path: Path) -> list[dict[str, str]]:
         return list(csv.DictReader(file))
 
 
-@pytest.fixture
-def lang(request: pytest.FixtureRequest) -> str:
-    """A language; figures are drawn in the first one, and test_japanese.py draws in the other."""
-    if request.param != "en":
-        request.getfixturevalue("unpainted")
-    return str(request.param)
-
-
-@pytest.mark.parametrize("lang", ["en", "ja"], indirect=True)
+@LANGUAGES
 def test_a_load_is_told_and_drawn(
     shelf: Shelf, tmp_path: Path, execute: Execute, lang: str
 ) -> None:
@@ -90,7 +83,6 @@ def weak(value: dict[str, Any]) -> None:
     load["actions"][0]["failed"] = 5
 
 
-@unpainted
 @pytest.mark.parametrize(("said", "late"), [(True, False), (False, True), (False, False)])
 def test_the_run_says_whether_its_generator_had_time_left(
     shelf: Shelf, tmp_path: Path, execute: Execute, said: bool, late: bool
@@ -107,7 +99,6 @@ def test_the_run_says_whether_its_generator_had_time_left(
     assert ("so much of their times is the load generator" in text) == late
 
 
-@unpainted
 def test_what_makes_a_load_weak_is_told(shelf: Shelf, tmp_path: Path, execute: Execute) -> None:
     text, _ = made(execute, tmp_path, shelf.put("a", "load", weak))
     for says in (
@@ -121,7 +112,6 @@ def test_what_makes_a_load_weak_is_told(shelf: Shelf, tmp_path: Path, execute: E
         assert says in text
 
 
-@unpainted
 def test_a_silence_says_of_how_many_ranks_it_is_known(
     shelf: Shelf, tmp_path: Path, execute: Execute
 ) -> None:
@@ -137,7 +127,6 @@ def test_a_silence_says_of_how_many_ranks_it_is_known(
         assert ("this is known of 7 of 8 ranks" in text) == (ranks == 7)
 
 
-@unpainted
 @pytest.mark.parametrize("clients", [0, 3])
 def test_a_time_without_an_answer_is_told(
     shelf: Shelf, tmp_path: Path, execute: Execute, clients: int
@@ -164,14 +153,12 @@ def bare(value: dict[str, Any]) -> None:
     phase["load"]["each_client"] = phase["load"]["each_client"][:1]
 
 
-@unpainted
 def test_a_load_in_which_nothing_was_done(shelf: Shelf, tmp_path: Path, execute: Execute) -> None:
     text, _ = made(execute, tmp_path, shelf.put("a", "load", bare))
     assert "<figure>" not in section(text, "load")
     assert execute("info", shelf.base / "a").code in (0, 4)
 
 
-@unpainted
 def test_intervals_that_are_not_known_are_left_out(
     shelf: Shelf, tmp_path: Path, execute: Execute
 ) -> None:
@@ -272,7 +259,7 @@ SAID = {
 }
 
 
-@pytest.mark.parametrize("lang", ["en", "ja"], indirect=True)
+@LANGUAGES
 def test_a_sweep_is_one_page(tmp_path: Path, execute: Execute, lang: str) -> None:
     points = [*each((1, 2, 5, 10, 20, 50), queue), ("20", queue(20)), ("100", None)]
     sweep(tmp_path / "s", points, slo="p99=15ms")
@@ -301,7 +288,6 @@ def test_each_part_of_a_request_has_names_and_a_colour() -> None:
         assert all(ENGLISH[key] for key in (f"s_{part}", f"spent_{part}", f"r_{resource}"))
 
 
-@unpainted
 def test_a_sweep_can_be_judged_by_another_slo(tmp_path: Path, execute: Execute) -> None:
     sweep(tmp_path / "s", each((1, 2, 5), queue), slo="p99=3ms")
     text, _ = made(execute, tmp_path, tmp_path / "s", "--slo", "p99=1500us")
@@ -342,7 +328,6 @@ def test_a_sweep_has_a_page_of_its_own(shelf: Shelf, tmp_path: Path, execute: Ex
     assert [row["value"] for row in found["rows"]] == ["1", "2"]
 
 
-@unpainted
 def test_names_in_a_sweep_stay_text(tmp_path: Path, execute: Execute) -> None:
     evil = "<script>alert(1)</script>"
     sweep(tmp_path / "s", [*each((1, 2), queue), ("5", None)], target=evil)
@@ -452,7 +437,6 @@ def files(value: dict[str, Any]) -> None:
     stat["actions"][0]["failed"] = 1
 
 
-@unpainted
 def test_small_files_are_one_table(shelf: Shelf, tmp_path: Path, execute: Execute) -> None:
     folder = tmp_path / "figures"
     run = shelf.put("a", "load", files)

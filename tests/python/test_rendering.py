@@ -23,6 +23,7 @@ Execute = Callable[..., Done]
 Draw = Callable[[str], Path]
 pytestmark = [
     pytest.mark.slow,
+    pytest.mark.painted,
     pytest.mark.skipif(not browser.PROGRAM, reason="no chromium here"),
 ]
 PHONE, DESK, PAPER = 390, 1280, 718  # pixels; the last: of A4 with a browser's margins

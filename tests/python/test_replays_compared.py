@@ -298,7 +298,6 @@ def test_what_a_sweep_decides_itself_is_refused(execute: Execute, tmp_path: Path
 # The page
 
 
-@pytest.mark.usefixtures("unpainted")
 @pytest.mark.parametrize("lang", ["en", "ja"])
 def test_the_page_of_a_replay_begins_with_its_answer(
     shelf: Shelf, tmp_path: Path, execute: Execute, lang: str

@@ -25,7 +25,7 @@ from conftest import Done, Shelf
 
 Execute = Callable[..., Done]
 Sample = Callable[..., tuple[str, Done]]
-pytestmark = pytest.mark.slow  # a page takes a second or two
+pytestmark = [pytest.mark.slow, pytest.mark.painted]  # a page takes a second or two
 ANALYSIS = Path(__file__).parents[2] / "analysis"
 VOID = {"meta", "link", "br", "img", "hr"}
 

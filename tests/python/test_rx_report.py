@@ -16,7 +16,6 @@ from conftest import Done
 from sweeping import NS_PER_S, Made, document
 
 Execute = Callable[..., Done]
-unpainted = pytest.mark.usefixtures("unpainted")
 PACKETS = {"rx_data_sent": 4321, "rx_resent": 87, "rx_drops": 3, "rx_buffer": 65536}
 UNITS = {key: "B" if key == "rx_buffer" else "1" for key in PACKETS}
 POINTS = [[0, 0, 0], [NS_PER_S // 10, 60000, 20], [NS_PER_S // 5, 0, 55]]
@@ -74,6 +73,7 @@ def rows(part: str) -> list[list[str]]:
     return [cells(row) for row in re.findall(r"<tr>.*?</tr>", part, re.S)]
 
 
+@pytest.mark.painted
 def test_each_test_has_its_row_and_all_are_drawn_together(execute: Execute, tmp_path: Path) -> None:
     text = page(execute, tmp_path, rx_run(tmp_path / "r"), "--figures", tmp_path / "f")
     with (tmp_path / "f" / "load-table.csv").open() as file:
@@ -87,7 +87,6 @@ def test_each_test_has_its_row_and_all_are_drawn_together(execute: Execute, tmp_
     assert "Clients and their sessions" not in text
 
 
-@unpainted
 def test_packets_and_sockets_are_those_of_the_run(execute: Execute, tmp_path: Path) -> None:
     folder = tmp_path / "figures"
     text = page(execute, tmp_path, rx_run(tmp_path / "r"), "--figures", folder)
@@ -106,7 +105,6 @@ def test_packets_and_sockets_are_those_of_the_run(execute: Execute, tmp_path: Pa
         assert [[int(v) for v in row.values()] for row in csv.DictReader(file)] == POINTS
 
 
-@unpainted
 @pytest.mark.parametrize(("seen", "alarms"), [(55, 1), (54, 2), (None, 1)])
 def test_counts_of_drops_that_differ_stand_out(
     execute: Execute, tmp_path: Path, seen: int | None, alarms: int
@@ -120,7 +118,6 @@ def test_counts_of_drops_that_differ_stand_out(
     assert rows(part)[1][4] == ("n/a" if seen is None else str(seen))
 
 
-@unpainted
 def test_the_causes_are_on_the_page_with_what_to_try(execute: Execute, tmp_path: Path) -> None:
     run = rx_run(tmp_path / "r")
     first = Run.open(run).diagnosed
@@ -130,7 +127,6 @@ def test_the_causes_are_on_the_page_with_what_to_try(execute: Execute, tmp_path:
     assert "Try: a larger buffer." in body and "This is wrong if drops do not grow." in body
 
 
-@unpainted
 def test_what_a_run_does_not_know_has_no_section(execute: Execute, tmp_path: Path) -> None:
     """As of a server on another host."""
     text = page(execute, tmp_path, rx_run(tmp_path / "r", sockets=[], diagnosis=None))
@@ -138,7 +134,6 @@ def test_what_a_run_does_not_know_has_no_section(execute: Execute, tmp_path: Pat
     assert 'id="r1-rx_packets"' in text
 
 
-@unpainted
 def test_the_summary_begins_with_the_cause(execute: Execute, tmp_path: Path) -> None:
     text = page(execute, tmp_path, rx_run(tmp_path / "r"))
     assert text.index('<p class="cause">No room in the socket.</p>') < text.index(
@@ -155,7 +150,6 @@ def changed(folder: Path, **load: int) -> Path:
     return run
 
 
-@unpainted
 def test_clients_that_begin_together_are_no_limit(execute: Execute, tmp_path: Path) -> None:
     """Many of their first calls begin late. Without a CPU left they are one."""
     text = page(execute, tmp_path, changed(tmp_path / "late", late=900))
@@ -164,7 +158,6 @@ def test_clients_that_begin_together_are_no_limit(execute: Execute, tmp_path: Pa
     assert page(execute, tmp_path, busy).count("itself had no time left") == 1
 
 
-@unpainted
 def test_failed_calls_have_no_time(execute: Execute, tmp_path: Path) -> None:
     run = changed(tmp_path / "r", lost=2)
     value = json.loads((run / "run.json").read_text())

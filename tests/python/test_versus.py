@@ -154,6 +154,7 @@ def test_wrong_use(execute: Execute, tmp_path: Path, program: Path) -> None:
     assert "not an empty folder" in said("-o", tmp_path / "full", A, B, "--", "load")
 
 
+@pytest.mark.painted
 def test_what_differs_is_said_and_what_is_not_equal_before_it(
     execute: Execute, tmp_path: Path, program: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -6,7 +6,7 @@
 # a time, each in a virtual machine of its own (run.sh). -l: only list them.
 # -i: the machine has other work, which has precedence: a row may take longer, and one that
 # fails is no error; those that judge times (*-times) are left out, and those of make check-judges
-# (*-judges): there a kernel repeats what another one of its rungs has shown.
+# (*-judges): there a kernel repeats what another one, or this machine, has shown.
 # -r: only the rows that did not pass at the last time: after -i, alone.
 #
 # Wants what is run in the guests to be built (see files): below build/tests, and
@@ -60,8 +60,8 @@ tests() { # NAME[:PATTERN]...
     echo 'echo "== the ladder"'
     echo './afpscope check -v 2> /dev/null | sed -n "/^What can be/,/^Machine/p"'
 }
-# Of many requests a share.
-share=(connections:a_c* slow_records:only_* requests:bulk_data_t* trace_records:every_* cnid:the_cnid_* streams:requests_*)
+# Of many requests a share; of these make check has the first two.
+share=(requests:bulk_data_t* trace_records:every_* connections:a_c* slow_records:only_* cnid:the_cnid_* streams:requests_*)
 
 # Which rung of each layer is to be taken, as "afpscope check" says it. The longest rows come first.
 requests="yes[*]bytes of the client's connection"
@@ -69,9 +69,10 @@ storage='yes[*]reads and writes of files: fentry'
 bios='yes[*]time of block I/O: tp_btf'
 # Where programs can be preempted those on functions (fentry) lose events, kprobes do not.
 row linux-7 testing 2 '' '^calls +yes[*]tp raw_syscalls:' "$requests" "${storage/fentry/kprobe}" "$bios" \
-    < <(tests calls 'rungs:every_*' 'rx:any_*' storage 'sunrpc:replies_*' tables 'operations:re*' \
-        'handover:a_request_is_*' "${share[@]}")
-row linux-7-judges testing 2 '' < <(tests follow 'rungs:a_full_*' target tcp)
+    < <(tests calls 'rungs:every_*' storage 'operations:re*' "${share[@]:0:2}")
+row linux-7-judges testing 2 '' \
+    < <(tests follow 'rungs:a_full_*' 'rx:any_*' 'sunrpc:replies_*' tables target tcp 'handover:a_request_is_*' \
+        "${share[@]:2}")
 row linux-7-times testing 2 '' < <(tests stalls)
 # Older than the programs: /proc is read.
 # Place: kernel before Linux 5.15, without BTF, or that forbids BPF | `/proc` is sampled, with
@@ -86,13 +87,14 @@ row linux-6.1 bookworm 2 '' '^calls +yes[*]tp_btf:' "$requests" "$storage" "$bio
     '^no capabilities: reads: not counted$' '^no capabilities: rung not.bpf: .*although this is root' \
     '^no bpf[(][)]: reads: not counted$' '^no bpf[(][)]: rung not.bpf: .*although this is root' \
     '^no BTF: reads: not counted$' '^no BTF: rung not.bpf: no type information' << END
-$(tests 'calls:reads_*' storage 'operations:re*' "${share[@]:0:5}" 'streams:requests_a*' 'nfs:a_request_*' \
-    'handover:a_request_is_*')
+$(tests 'calls:reads_*' storage 'operations:re*' "${share[@]:0:2}")
 part 'no capabilities' ./setpriv --bounding-set=-bpf,-perfmon,-sys_admin ./rung
 part 'no bpf()' ./nobpf ./rung
 mount -t tmpfs none /sys/kernel/btf
 part 'no BTF' ./rung
 END
+row linux-6.1-judges bookworm 2 '' \
+    < <(tests "${share[@]:2:3}" 'streams:requests_a*' 'nfs:a_request_*' 'handover:a_request_is_*')
 # Eight threads on one CPU: where programs can be preempted, BTF tracepoints lose events, not often:
 # many reads.
 crowd='./rung 8 100000'
@@ -103,7 +105,7 @@ preempt() { # MODE
     echo "part '$1 preemption' $crowd"
 }
 # The rungs are those of 6.1.
-row linux-6.12 trixie 1 '' '^calls +yes[*]tp_btf:' "$requests" "$storage" "$bios" "^full preemption: $counted" << END
+row linux-6.12-judges trixie 1 '' '^calls +yes[*]tp_btf:' "$requests" "$storage" "$bios" "^full preemption: $counted" << END
 $(tests 'calls:reads_*' storage)
 $(preempt full)
 END
@@ -115,7 +117,7 @@ run ./rung
 ./afpscope check -v || : # no server here
 END
 # Linux 7 wants the tracepoints of tracefs first; the others may lose a call, and say so.
-row linux-7-preemption testing 1 '' "^full preemption: $counted" "^lazy preemption: $counted" \
+row linux-7-preemption-judges testing 1 '' "^full preemption: $counted" "^lazy preemption: $counted" \
     '^no tracefs: rung calls: tp_btf' '^no tracefs: rung calls.not: tp raw_syscalls' << END
 $(preempt full)
 $(preempt lazy)
@@ -124,7 +126,7 @@ part 'no tracefs' sh -c './rung || :'
 END
 # Room for many CPUs, of which few are there.
 # Place: a machine that may get 256 CPUs
-row cpus-256 bookworm 2 possible_cpus=256 "^256 possible CPUs [(]the kernel's[)]" \
+row cpus-256-judges bookworm 2 possible_cpus=256 "^256 possible CPUs [(]the kernel's[)]" \
     < <(tests cpus 'calls:reads_*')
 # CPUs go and come; the first one only where the kernel lets it, as on arm64.
 # Place: a CPU that is off, goes or comes while the watch goes on, the first one, too, where the
@@ -135,7 +137,7 @@ run ./hotplug 1
 END
 # Place: a CPU that is off, goes or comes while the watch goes on, the first one, too, where the
 #   kernel lets it go (arm64; x86-64 not since Linux 6.5)
-row hotplug-arm64 trixie/arm64 2 '' '^CPUs went and came 4 times$' << 'END'
+row hotplug-arm64-judges trixie/arm64 2 '' '^CPUs went and came 4 times$' << 'END'
 run ./hotplug 0
 END
 row arm64 trixie/arm64 1 '' '^reads: 80000 of 80000$' << 'END'
@@ -180,7 +182,7 @@ one() { # ROW: its line on stdout; what went wrong in logs/ROW.why
     while read -r text; do
         grep -Eq -- "$text" "$log" || missing+=("$text")
     done <<< "${expect[$1]}"
-    printf '%-24s %-30s %3d s  ' "$1" "$version" \
+    printf '%-26s %-30s %3d s  ' "$1" "$version" \
         $(((${EPOCHREALTIME/./} - ${begin/./}) / 1000000))
     if [ $status = 0 ] && [ ${#missing[@]} = 0 ]; then
         text=$(sed -n 's/^\[  SKIPPED \] \([a-z]\)/\1/p' "$log" | sort -u | xargs)

@@ -164,6 +164,7 @@ def test_smallfile_on_a_server(scope: Scope, dbd: Server, tmp_path: Path) -> Non
     walk(scope, tmp_path, scope.command(dbd, "--files", "20", "--threads", "2", tool="smallfile"))
 
 
+@pytest.mark.judges
 def test_smallfile(scope: Scope, tmp_path: Path) -> None:
     (tmp_path / "files").mkdir()
     work = ("smallfile", str(tmp_path / "files"), "--files", "20", "--threads", "2")
@@ -186,6 +187,7 @@ def test_a_diagnosis(scope: Scope, dbd: Server, tmp_path: Path) -> None:
     assert "Causes that doctor looked for" in (tmp_path / "page.html").read_text()
 
 
+@pytest.mark.judges
 def test_a_recording_of_another_program(scope: Scope, dbd: Server, tmp_path: Path) -> None:
     load = [str(scope.binary), "load", *scope.login(dbd), *LOAD, "--no-save"]
     loading = scope.start(load)
@@ -212,6 +214,7 @@ def bricks() -> Iterator[Gluster]:
         yield server
 
 
+@pytest.mark.judges
 @pytest.mark.limit(300)
 def test_a_recording_of_gluster(scope: Scope, bricks: Gluster, tmp_path: Path) -> None:
     folder = bricks.mnt / "one"
@@ -245,6 +248,7 @@ def test_a_recording_of_samba(scope: Scope, recording: str, tmp_path: Path) -> N
         walk_loads(scope, tmp_path, command, share, recording)
 
 
+@pytest.mark.judges
 @pytest.mark.usefixtures("with_libnfs")
 @pytest.mark.limit(300)
 def test_a_recording_of_ganesha(scope: Scope, recording: str, tmp_path: Path) -> None:

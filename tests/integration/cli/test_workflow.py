@@ -24,6 +24,8 @@ import yaml
 from offline import command, preload
 from scope import REPO, Run, Scope
 
+# In make check: gate of one call more (test_gate_servers.py), and the cookbook (tests/python).
+pytestmark = pytest.mark.judges
 DOCS = REPO / "docs"
 PORTS = ("5480", "5481", "5482")  # of the documents
 TEST, PAIRS = "10", "2"

@@ -3,6 +3,8 @@
 
 Each makes its fault on a server of its own, for seconds. All screens are of 80 columns; whatever is
 said, no share is above 100 %, and nothing false is sure. Faults by dose: tests/doctor/lab.py.
+The limits of each rule are tried in unit/doctor: of a few rules `make check` makes the fault
+itself, of the others `make check-judges`.
 
 Tests user/doctor/rules/rules_server.c, rules_storage.c.
 """
@@ -34,6 +36,7 @@ from faults import Part, Site, repeated, send
 from healthy import idle_dbd_ends
 from load import Working
 from netatalk import Server
+from scheduling import in_check
 from scope import FINDINGS, NO_SESSION, OK, Scope
 from serverfaults import CPU, MEMORY, cpu_quota, crashing, master_stopped, memory_limit, traced
 from terminal import on_terminal
@@ -208,6 +211,7 @@ def test_sessions_that_hung_before_anybody_looked_are_everywhere(
     assert "Requests that have had no answer" in record and "CNID server was paused" in record
 
 
+@pytest.mark.judges
 @undisturbed
 def test_a_dead_cnid_server_is_named(scope: Scope, served: Made) -> None:
     with served() as site, metad_killed(site, 1), arriving(site, 0):
@@ -216,6 +220,7 @@ def test_a_dead_cnid_server_is_named(scope: Scope, served: Made) -> None:
     assert "nobody listens on port" in found["text"] and said.value("volumes_refused") > 0
 
 
+@pytest.mark.judges
 @undisturbed
 def test_a_cnid_folder_that_cannot_be_written_is_named(scope: Scope, served: Made) -> None:
     with served() as site, folder_locked(site, 1), opening_volumes(site, 3):
@@ -225,6 +230,7 @@ def test_a_cnid_folder_that_cannot_be_written_is_named(scope: Scope, served: Mad
     assert "immutable" in found["text"]
 
 
+@pytest.mark.judges
 @undisturbed
 def test_a_cnid_server_that_is_killed_comes_before_what_harms_less(
     scope: Scope, served: Made
@@ -234,6 +240,7 @@ def test_a_cnid_server_that_is_killed_comes_before_what_harms_less(
     assert "(Killed)" in first_is(said, "cnid-restarts")["text"]
 
 
+@pytest.mark.judges
 def test_a_cnid_server_that_ends_by_design_is_none_that_fails(scope: Scope, served: Made) -> None:
     with served() as site, working(BROWSE, site), idle_dbd_ends(site, 0):
         said = say(scope, site.port, "doctor", "-d", "4")
@@ -253,7 +260,7 @@ def test_sessions_that_crash_are_no_clients_that_come_and_go(scope: Scope, serve
 
 
 @undisturbed
-@pytest.mark.parametrize("after", [0.3, 1.5], ids=["as it begins", "meanwhile"])
+@pytest.mark.parametrize("after", in_check([0.3, 1.5], [1.5]), ids=["as it begins", "meanwhile"])
 def test_a_server_that_ended_is_the_first_thing_said(
     scope: Scope, served: Made, after: float
 ) -> None:
@@ -268,6 +275,7 @@ def test_a_server_that_ended_is_the_first_thing_said(
     assert "Nothing is wrong" not in said.screen
 
 
+@pytest.mark.judges
 @undisturbed
 def test_a_server_that_was_restarted_is_told_from_one_that_ended(
     scope: Scope, served: Made
@@ -284,6 +292,7 @@ def test_a_server_that_was_restarted_is_told_from_one_that_ended(
 # Users and clients
 
 
+@pytest.mark.judges
 @undisturbed
 def test_one_wrong_password_is_no_slow_login(scope: Scope, served: Made) -> None:
     def mistype() -> None:
@@ -299,6 +308,7 @@ def test_one_wrong_password_is_no_slow_login(scope: Scope, served: Made) -> None
         raise Disturbed(said.screen)  # on a busy machine it may come after the watch
 
 
+@pytest.mark.judges
 @undisturbed
 def test_a_client_that_fails_again_and_again_lists_nothing(scope: Scope, served: Made) -> None:
     with served() as site, failing(site, 2000):
@@ -314,6 +324,7 @@ def test_a_huge_folder_is_named_after_one_list(scope: Scope, served: Made) -> No
     first_is(said, "huge-folder", "cnid-behind", never=("chatty-client", "client-pauses"))
 
 
+@pytest.mark.judges
 @undisturbed
 @pytest.mark.parametrize("files", [1500, 4000])
 def test_a_small_cache_is_named_before_the_folder_it_cannot_hold(
@@ -334,6 +345,7 @@ def test_a_small_cache_is_named_before_the_folder_it_cannot_hold(
     assert said.value("dircache_need") >= files
 
 
+@pytest.mark.judges
 def test_a_client_at_its_own_pace_is_nothing_wrong(scope: Scope, served: Made) -> None:
     with served() as site, Busy(AfpClient(site.port), 0.02):
         said = say(scope, site.port, "doctor", "-d", "4")
@@ -344,6 +356,7 @@ def test_a_client_at_its_own_pace_is_nothing_wrong(scope: Scope, served: Made) -
 # Limits and resources
 
 
+@pytest.mark.judges
 @pytest.mark.skipif(not Path(BLKIO[0]).exists(), reason="no cgroup of blkio")
 @undisturbed
 def test_a_limited_disk_is_no_shortage_of_memory(scope: Scope, served: Made) -> None:
@@ -400,6 +413,7 @@ def test_a_narrow_link_to_a_client_is_not_its_pace(scope: Scope, served: Made) -
     first_is(said, "slow-link", never=NOT_THE_LINK)
 
 
+@pytest.mark.judges
 @pytest.mark.skipif(not TUN.exists(), reason="no TUN devices")
 @undisturbed
 def test_a_narrow_link_from_a_client_is_not_its_pace(scope: Scope, served: Made) -> None:
@@ -409,6 +423,7 @@ def test_a_narrow_link_from_a_client_is_not_its_pace(scope: Scope, served: Made)
     first_is(said, "slow-upload", "round-trips", never=NOT_THE_LINK)
 
 
+@pytest.mark.judges
 @undisturbed
 def test_a_disk_with_hardly_any_room_is_named(scope: Scope, served: Made) -> None:
     part = Part("office", 4, 0.05, ("--file-size=64K", "--files=4"))
@@ -436,6 +451,7 @@ def test_a_load_beside_another_session_agrees(scope: Scope, served: Made) -> Non
 # What nobody had thought of at first
 
 
+@pytest.mark.judges
 @undisturbed
 def test_a_server_whose_main_process_is_stopped_accepts_nobody(scope: Scope, served: Made) -> None:
     with served() as site, working(BROWSE, site), master_stopped(site, 1), arriving(site, 0):
@@ -457,6 +473,7 @@ def test_a_tracer_is_named_and_not_who_sent_a_signal(scope: Scope, served: Made)
     assert found["todo"].startswith("end the tracer") and "TracerPid" in found["next"]
 
 
+@pytest.mark.judges
 @undisturbed
 def test_a_tracer_that_has_left_is_still_the_cause(scope: Scope, served: Made) -> None:
     with served() as site, working(replace(BROWSE, think_s=0), site):
@@ -468,6 +485,7 @@ def test_a_tracer_that_has_left_is_still_the_cause(scope: Scope, served: Made) -
     assert "this tracer has left" in found["todo"] and "TracerPid" not in found["next"]
 
 
+@pytest.mark.judges
 @undisturbed
 def test_a_stopped_database_server_is_the_cnid_server(scope: Scope, served: Made) -> None:
     with served(cnid="mysql") as site, working(METADATA, site), database_stopped(site, 1):
@@ -477,6 +495,7 @@ def test_a_stopped_database_server_is_the_cnid_server(scope: Scope, served: Made
     assert re.search(r"(mariadbd|mysqld) \(pid \d+\) is paused now", found["text"])
 
 
+@pytest.mark.judges
 @undisturbed
 def test_a_volume_that_was_made_read_only_is_named(scope: Scope, served: Made) -> None:
     with served() as site, own_mount(site, 0), working(OFFICE, site), read_only(site, 1):
@@ -486,6 +505,7 @@ def test_a_volume_that_was_made_read_only_is_named(scope: Scope, served: Made) -
     assert "/vol1 is mounted read-only" in found["text"]
 
 
+@pytest.mark.judges
 @undisturbed
 def test_idle_sessions_that_were_or_are_stopped_harm_nobody(scope: Scope, served: Made) -> None:
     """A poll that a stop interrupted is another system call when it goes on."""

@@ -77,6 +77,7 @@ def test_a_stopped_brick_is_named(scope: Scope, gluster: Gluster) -> None:
     assert said.value("stopped") > 0.5
 
 
+@pytest.mark.judges
 @undisturbed
 def test_a_traced_brick_is_named(scope: Scope, gluster: Gluster) -> None:
     pid = gluster.brick_pid("one")
@@ -86,6 +87,7 @@ def test_a_traced_brick_is_named(scope: Scope, gluster: Gluster) -> None:
     assert f"tracing by strace (pid {tracer}) paused brick processes" in found["text"]
 
 
+@pytest.mark.judges
 @undisturbed
 def test_a_tracer_that_has_left_a_brick_is_named(scope: Scope, gluster: Gluster) -> None:
     pid = gluster.brick_pid("one")
@@ -95,6 +97,7 @@ def test_a_tracer_that_has_left_a_brick_is_named(scope: Scope, gluster: Gluster)
     assert "that has left" in found["text"]
 
 
+@pytest.mark.judges
 @undisturbed
 def test_a_frozen_brick_is_named(scope: Scope, gluster: Gluster) -> None:
     pid = gluster.brick_pid("one")
@@ -112,6 +115,7 @@ def test_a_frozen_brick_is_named(scope: Scope, gluster: Gluster) -> None:
     first_is(said, "server-stopped")  # of a freezer of version 1 the kernel tells little
 
 
+@pytest.mark.judges
 @undisturbed
 def test_a_brick_that_stood_still_before_is_named(scope: Scope, gluster: Gluster) -> None:
     pid = gluster.brick_pid("one")
@@ -125,6 +129,7 @@ def test_a_brick_that_stood_still_before_is_named(scope: Scope, gluster: Gluster
     assert first_is(said, "server-stopped")["sure"]
 
 
+@pytest.mark.judges
 @undisturbed
 def test_an_io_limit_of_a_brick_is_named(scope: Scope, gluster: Gluster) -> None:
     pid = gluster.brick_pid("one")
@@ -138,6 +143,7 @@ def test_an_io_limit_of_a_brick_is_named(scope: Scope, gluster: Gluster) -> None
     assert "1 allowed by" in said.words, said.screen
 
 
+@pytest.mark.judges
 @undisturbed
 def test_a_cpu_quota_of_a_brick_is_named(scope: Scope, gluster: Gluster) -> None:
     pid = gluster.brick_pid("one")
@@ -162,6 +168,7 @@ def test_files_to_be_healed_are_a_note(scope: Scope, gluster: Gluster) -> None:
     assert "/rep0/brick" in notes["self-heal"]
 
 
+@pytest.mark.judges
 @undisturbed
 def test_one_stopped_brick_of_many_is_named(scope: Scope, gluster: Gluster) -> None:
     """All bricks of a glusterd, without being told that they are such."""
@@ -185,6 +192,7 @@ def test_one_brick_of_many_that_ends_is_named(scope: Scope, gluster: Gluster) ->
     assert f"/dist2/brick (pid {pid})" in first_is(said, "server-ended")["text"]
 
 
+@pytest.mark.judges
 @undisturbed
 def test_a_brick_that_ends_is_named(scope: Scope, gluster: Gluster) -> None:
     pid = gluster.brick_pid("dist")

@@ -122,12 +122,14 @@ def test_a_huge_folder_is_named(scope: Scope, smbd: Samba) -> None:
         first_is(doctor(scope, smbd), "huge-folder")
 
 
+@pytest.mark.judges
 @undisturbed
 def test_a_verbose_log_is_named(scope: Scope) -> None:
     with Samba(SUITE, SMB_GLOBAL="log level = 10") as server, at_work(server, "d"):
         first_is(doctor(scope, server), "log")
 
 
+@pytest.mark.judges
 @undisturbed
 def test_a_module_that_stores_acls_is_named(scope: Scope) -> None:
     with Samba(SUITE, SMB_SHARE="vfs objects = acl_xattr") as server, at_work(server, "d"):
@@ -144,6 +146,7 @@ def test_a_stopped_session_is_named(scope: Scope, smbd: Samba) -> None:
             first_is(doctor(scope, smbd), "server-stopped")
 
 
+@pytest.mark.judges
 @undisturbed
 def test_one_stopped_session_of_many_is_named(scope: Scope, smbd: Samba) -> None:
     """11 idle ones and one at work; of the time of all threads the stop is a small part."""
@@ -163,6 +166,7 @@ def test_one_stopped_session_of_many_is_named(scope: Scope, smbd: Samba) -> None
     assert f"(pid {idle})" in said.words, said.screen
 
 
+@pytest.mark.judges
 @undisturbed
 def test_a_locked_database_is_named(scope: Scope, smbd: Samba) -> None:
     passwords = smbd.share1.parent / "private/passdb.tdb"
@@ -210,6 +214,7 @@ def test_a_client_that_keeps_its_oplock_is_named_while_others_wait(scope: Scope)
         assert said.run["in_service"][0]["command"] == "CREATE that waited"
 
 
+@pytest.mark.judges
 @undisturbed
 def test_without_its_settings_what_depends_on_them_is_not_known(scope: Scope, smbd: Samba) -> None:
     filled(smbd.share1 / "many", 20000)

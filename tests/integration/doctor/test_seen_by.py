@@ -18,6 +18,7 @@ import pytest
 from afpclient import AfpClient, Busy
 from faults import MIXES
 from netatalk import Server
+from scheduling import in_check
 from scope import PinnedServer, Scope
 
 DOCS = Path(__file__).resolve().parents[3] / "docs" / "doctor.md"
@@ -81,7 +82,7 @@ def is_whole(of: dict[str, set[str]], doctors: dict[str, set[str]], command: str
     assert missing <= not_seen_by().get(command, set()), command
 
 
-@pytest.mark.parametrize("command", LOADS)
+@pytest.mark.parametrize("command", in_check(LOADS, ("load", "speedtest")))
 def test_what_a_load_does_not_see_stands_in_the_docs(
     scope: Scope, dbd: PinnedServer, doctors: dict[str, set[str]], command: str
 ) -> None:
@@ -108,7 +109,7 @@ def test_a_recording_sees_what_doctor_does(
     assert saved["figures"]["asked"]["value"] is not None
 
 
-@pytest.mark.parametrize("command", ["load", "lantest"])
+@pytest.mark.parametrize("command", in_check(["load", "lantest"], ["load"]))
 def test_a_directory_cache_that_is_too_small_is_named_by_a_load(scope: Scope, command: str) -> None:
     options = {
         "load": ("-n", "2", "-d", "3", "--ramp=0", f"--mix={LIST}", "--directories=30"),

@@ -52,7 +52,7 @@ def test_the_tables_add_up() -> None:
 
 
 @pytest.mark.limit(900)
-@pytest.mark.parametrize("letters", SESSIONS)
+@pytest.mark.parametrize("letters", in_check(SESSIONS, ["3456789:;"]))
 @pytest.mark.parametrize("suite", in_check(["forky", "trixie"], ["forky"]))
 def test_tshark_sees_what_each_test_sends(
     scope: Scope, tmp_path: Path, suite: str, letters: str

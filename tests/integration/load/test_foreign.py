@@ -13,6 +13,7 @@ from typing import Any
 import pytest
 from afpclient import AfpClient, Busy
 from netatalk import Server
+from scheduling import in_check
 from scope import OK, Done, Running, Scope
 from stopped import says_it_was_stopped
 
@@ -66,7 +67,7 @@ def test_alone_each_command_is_compared(scope: Scope, guests: Server, tool: str)
     assert "Others: " not in done.out
 
 
-@pytest.mark.parametrize("tool", ["load", "smallfile"])
+@pytest.mark.parametrize("tool", in_check(["load", "smallfile"], ["load"]))
 def test_a_generator_that_was_stopped_says_so(scope: Scope, guests: Server, tool: str) -> None:
     """And books that time to nobody."""
     longer = {"load": ("-d", "6"), "smallfile": ("--files", "4000")}
@@ -75,7 +76,7 @@ def test_a_generator_that_was_stopped_says_so(scope: Scope, guests: Server, tool
         says_it_was_stopped(scope, line)
 
 
-@pytest.mark.parametrize("clients", [1, 2, 40])
+@pytest.mark.parametrize("clients", in_check([1, 2, 40], [40]))
 def test_a_generator_that_was_stopped_in_a_call_says_so(
     scope: Scope, tmp_path: Path, clients: int
 ) -> None:

@@ -2,7 +2,8 @@
 """afpscope load against a server whose answers are known in advance (tests/known).
 
 Tests client/load/pace.c, actions.c, worker.c as they meet a server. tests/bench/bench.py load-known
-is the longer and closer version.
+is the longer and closer version. `make check` has Poisson arrivals; stalls, threads and ranks, and
+sessions that idle are for `make check-judges`.
 """
 
 from __future__ import annotations
@@ -42,6 +43,7 @@ from queueing import (
     kolmogorov_limit,
     quantile,
 )
+from scheduling import in_check
 from scope import PATIENCE_S, Scope, wait_until
 
 # The way to the server and back is in what a load finds, and in no formula: some 0.5 ms where the
@@ -136,7 +138,6 @@ class Idle:
 
 @pytest.fixture(scope="module")
 def idle(scope: Scope) -> Iterator[Idle]:
-    """Begun before the others, which are measured while it waits."""
     options = [f"--clients={MANY}", f"--duration={IDLE_SECONDS}", "--ramp=0"]
     with (
         known() as server,
@@ -149,7 +150,7 @@ def idle(scope: Scope) -> Iterator[Idle]:
 
 
 @pytest.fixture(scope="module")
-def stations(scope: Scope, idle: Idle) -> dict[float, Case]:
+def stations(scope: Scope) -> dict[float, Case]:
     """By the share of the workers' time that is used."""
     wanted = {
         share: (
@@ -162,7 +163,7 @@ def stations(scope: Scope, idle: Idle) -> dict[float, Case]:
 
 
 @pytest.fixture(scope="module")
-def crews(scope: Scope, idle: Idle) -> dict[str, Case]:
+def crews(scope: Scope) -> dict[str, Case]:
     """The same clients in threads and in ranks. The server has a worker for each: who finds none
     free waits for a client."""
     ours = [f"--service={1000 * SERVICE_S}"]
@@ -259,6 +260,7 @@ def test_latencies_are_those_of_the_plan_and_the_services_given(
         assert_as_owed(case, owed(case.server, case.run, station(share).rate, seed, WORKERS), share)
 
 
+@pytest.mark.judges
 @pytest.mark.limit(60)
 def test_clients_are_one_station_in_any_threads_and_ranks(crews: dict[str, Case]) -> None:
     for name, case in crews.items():
@@ -279,10 +281,11 @@ def test_latencies_are_those_of_the_answers_that_were_given(stations: dict[float
 
 
 @pytest.mark.limit(60)
+@pytest.mark.parametrize("made", in_check(["stations", "stalls"], ["stations"]))
 def test_all_that_was_to_begin_has_reached_the_server(
-    stations: dict[float, Case], stalls: dict[str, Case]
+    request: pytest.FixtureRequest, made: str
 ) -> None:
-    for name, case in {**stations, **stalls}.items():
+    for name, case in request.getfixturevalue(made).items():
         p = phase(case.run)
         (action,) = p["actions"]
         # some still wait at the end of the window, and what begins before it may arrive after it
@@ -309,6 +312,7 @@ def test_poisson_arrivals_reach_the_server_as_a_poisson_process(
         assert abs(dispersion(times, 0.010) - 1) < SIGMAS * spread, share
 
 
+@pytest.mark.judges
 @pytest.mark.limit(60)
 def test_fixed_arrivals_reach_the_server_at_equal_distances(stalls: dict[str, Case]) -> None:
     times = stalls["many"].arrivals()
@@ -319,6 +323,7 @@ def test_fixed_arrivals_reach_the_server_at_equal_distances(stalls: dict[str, Ca
     assert dispersion(times, 0.010) < 0.1
 
 
+@pytest.mark.judges
 @pytest.mark.limit(60)
 def test_a_stall_shows_in_the_latency_from_the_planned_start(stalls: dict[str, Case]) -> None:
     expected = STALLS.quantile(0.99)
@@ -327,6 +332,7 @@ def test_a_stall_shows_in_the_latency_from_the_planned_start(stalls: dict[str, C
         assert near(found, expected, 0.02 + unquiet(stalls[name])), (name, found, expected)
 
 
+@pytest.mark.judges
 @pytest.mark.limit(60)
 def test_the_latency_from_the_real_start_hides_a_stall_that_blocks_the_clients(
     stalls: dict[str, Case],
@@ -341,12 +347,14 @@ def test_the_latency_from_the_real_start_hides_a_stall_that_blocks_the_clients(
     assert near(few["p999_ns"] / 1e9, expected, 0.02), expected
 
 
+@pytest.mark.judges
 @pytest.mark.limit(60)
 def test_arrivals_without_room_are_counted(stalls: dict[str, Case]) -> None:
     expected = STALLS.no_room(FEW, FEW) * SECONDS / STALLS.every_s
     assert near(phase(stalls["full"].run)["no_room"], expected, 0.05)
 
 
+@pytest.mark.judges
 @pytest.mark.limit(60)
 def test_idle_clients_stay_and_send_their_tickles_one_after_the_other(idle: Idle) -> None:
     """A session's first tickle comes after 10 to 20 s of silence, so that they come evenly."""

@@ -47,21 +47,14 @@ MANY_RANKS = OPENING_MAX + 4
 SHORT = ("-d", "2", "--ramp", "0", "--files", "4", "--file-size", "16K")
 
 
-@pytest.fixture(params=FLAVOURS)
+# With one library in make check, with the other in make check-judges.
+@pytest.fixture(params=in_check(FLAVOURS, FLAVOURS[:1]))
 def flavour(request: pytest.FixtureRequest, scope: Scope) -> str:
     name: str = request.param
     missing = plugin(scope, name)
     if missing:
         pytest.skip(missing)
     return name
-
-
-# What the library has no part in: with one in make check, with the other in make check-judges.
-by_one_library = pytest.mark.parametrize(
-    "flavour",
-    in_check(FLAVOURS, FLAVOURS[:1]),
-    indirect=True,
-)
 
 
 def processes(running: Running) -> dict[int, dict[int, int]]:
@@ -115,6 +108,7 @@ def lose_rank(scope: Scope, flavour: str, where: Path, which: int) -> tuple[Runn
     return running, done
 
 
+@pytest.mark.parametrize("flavour", FLAVOURS, indirect=True)
 def test_all_together(scope: Scope, sqlite: Server, flavour: str) -> None:
     """The server's own count of commands is that of all ranks' clients."""
     limits = "p99<=100s,max<=1us,failed<=0"
@@ -171,7 +165,6 @@ class Doorkeeper(Proxy):
             target.shutdown(socket.SHUT_WR)
 
 
-@by_one_library
 def test_not_more_sessions_are_opened_at_a_time_by_many_ranks(
     scope: Scope, sqlite: Server, flavour: str
 ) -> None:
@@ -187,7 +180,6 @@ def test_not_more_sessions_are_opened_at_a_time_by_many_ranks(
     assert not left_on(sqlite), done
 
 
-@by_one_library
 @pytest.mark.parametrize("how", [[], ["--rate", "40"]], ids=["closed", "open"])
 def test_logins_of_all_ranks_are_ours(
     scope: Scope, sqlite: Server, flavour: str, how: list[str]
@@ -210,7 +202,6 @@ def test_logins_of_all_ranks_are_ours(
     assert not left_on(sqlite), done
 
 
-@by_one_library
 @pytest.mark.parametrize("how", ["fixed", "poisson"])
 def test_arrivals_are_split(scope: Scope, tmp_path: Path, flavour: str, how: str) -> None:
     args = ("-n", "8", "-d", "1", "--rate", "400", "--arrivals", how, "--no-probe")
@@ -225,7 +216,6 @@ def test_arrivals_are_split(scope: Scope, tmp_path: Path, flavour: str, how: str
         assert 280 <= sum(arrivals) <= 520  # 6 standard deviations
 
 
-@by_one_library
 @pytest.mark.limit(60)
 def test_an_arrival_finds_the_free_client_of_any_rank(
     scope: Scope, tmp_path: Path, flavour: str
@@ -256,7 +246,6 @@ def test_an_arrival_finds_the_free_client_of_any_rank(
     assert "found no free client" not in done.out
 
 
-@by_one_library
 def test_one_file_set_is_shared_by_all(scope: Scope, tmp_path: Path, flavour: str) -> None:
     command = [str(scope.binary), "load", str(tmp_path), "-m", "batch-read", "-n", "4", *SHORT]
     done = scope.execute(mpirun(flavour, command), save=True, env=ENVIRONMENT).expect(OK)
@@ -345,7 +334,6 @@ def test_if_rank_0_is_killed_the_others_save_and_clean_up(
         assert actions_of(phase) == sum(a["n"] for a in phase["ranks"][rank]["actions"]) > 0
 
 
-@by_one_library
 def test_if_rank_0_is_killed_a_server_s_volume_is_cleaned(
     scope: Scope, sqlite: Server, tmp_path: Path, flavour: str
 ) -> None:
@@ -361,7 +349,6 @@ def test_if_rank_0_is_killed_a_server_s_volume_is_cleaned(
     assert not left_on(sqlite), done
 
 
-@by_one_library
 def test_if_rank_0_is_killed_while_files_are_made_none_is_left(
     scope: Scope, tmp_path: Path, flavour: str
 ) -> None:
@@ -382,7 +369,6 @@ def test_an_interrupt_ends_all_ranks(scope: Scope, tmp_path: Path, flavour: str)
     assert '"complete": false' in running.json.read_text()
 
 
-@by_one_library
 def test_what_cannot_be(scope: Scope, tmp_path: Path, flavour: str) -> None:
     here = [str(scope.binary), "load", str(tmp_path), "-n", "2", "-d", "1"]
     done = scope.execute([*here, "--mpi"])

@@ -17,12 +17,13 @@ from typing import Any
 import pytest
 from netatalk import Server
 from recording import CREATE_FILE, DELETE, OPEN_VOLUME, RawClient, gone, stopped
+from scheduling import in_check
 from scope import OK, PinnedServer, Run, Scope, both_cpus, children, wait_until
 
 FILES = 100
 
 
-@pytest.fixture(scope="module", params=["mysql", "mysql-tcp"])
+@pytest.fixture(scope="module", params=in_check(["mysql", "mysql-tcp"], ["mysql"]))
 def mysql(request: pytest.FixtureRequest) -> Iterator[Server]:
     """netatalk 4.5.1 on a disk, CNID in MariaDB, by its socket and by TCP."""
     with PinnedServer("forky", request.param, both_cpus()[1], AFPD_MEMORY="") as server:

@@ -25,6 +25,7 @@ from xml.etree import ElementTree
 import pytest
 from forwarding import carried_by_a_child
 from gluster import Gluster
+from scheduling import in_check
 from scope import NO_SESSION, OK, Run, Scope, wait_until
 from wire import captured, wait_captured
 
@@ -208,8 +209,8 @@ def ask(host: str, port: int, times: int) -> None:
 
 # Place: a program that carries on what comes for a brick by a pipe or a Unix socket, also one that
 #   calls itself glusterfsd | counted as if it were the brick, and said, by the bytes that went on
-@pytest.mark.parametrize("name", ["", "glusterfsd"])
-@pytest.mark.parametrize("how", ["pipe", "socket"])
+@pytest.mark.parametrize("name", in_check(["", "glusterfsd"], ["glusterfsd"]))
+@pytest.mark.parametrize("how", in_check(["pipe", "socket"], ["pipe"]))
 def test_a_relay_is_no_brick_without_a_word(
     scope: Scope, gluster: Gluster, how: str, name: str
 ) -> None:

@@ -89,6 +89,7 @@ def check_all_same(found: Counts) -> None:
         assert classes(ours) == classes(theirs), where
 
 
+@pytest.mark.judges
 @pytest.mark.limit(240)
 def test_set_46_as_strace_counts(scope: Scope, tmp_path: Path) -> None:
     found = counted_46(scope, tmp_path / "calls", SOME_46, "forky")

@@ -23,8 +23,14 @@ from forwarding import FORWARDERS, carried_by_a_child, forwarded, free_port, lis
 from known import LOOK, known
 from netatalk import Server
 from netns import HIDDEN, cable, inside, server_in, space
+from scheduling import in_check
 from scope import AS_NOBODY, DBD, FAILED, NO_SESSION, OK, Done, Phase, Run, Scope, wait_until
 from test_tracing import read
+
+# Of the programs that carry on, in make check; with all, also each way to be found by another
+# command: in make check-judges.
+CHECKED = ("socat", "docker-proxy", "ssh", "own", "thread-called-afpd")
+BY_A_CHILD = in_check(["pipe", "socket", "pipe afpd", "socket afpd"], ["pipe", "socket afpd"])
 
 
 def client(
@@ -78,7 +84,7 @@ def check_watched(done: Done, names: list[str]) -> Run:
 # Place: ssh -L and the sshd at its end, both here | exact, the server behind; warning `way`
 # Place: such a program whose process, thread, first argument or file is called afpd | exact, the
 #   server behind; warning `way`
-@pytest.mark.parametrize("how", FORWARDERS)
+@pytest.mark.parametrize("how", in_check(FORWARDERS, CHECKED))
 def test_behind_a_program(
     scope: Scope, dbd: Server, direct: dict[str, int], how: str, tmp_path: Path
 ) -> None:
@@ -92,7 +98,7 @@ def test_behind_a_program(
 
 # Place: one of several clients of such a program in one process of it | exact; where as much
 #   went through another one, requests for the volume's free space make ours differ first
-@pytest.mark.parametrize("how", ["haproxy", "own", "called-afpd"])
+@pytest.mark.parametrize("how", in_check(["haproxy", "own", "called-afpd"], ["haproxy"]))
 def test_among_other_clients_of_a_program(
     scope: Scope, dbd: Server, how: str, tmp_path: Path
 ) -> None:
@@ -156,7 +162,7 @@ class Child(NamedTuple):
     said: str
 
 
-@pytest.fixture(params=["pipe", "socket", "pipe afpd", "socket afpd"])
+@pytest.fixture(params=BY_A_CHILD)
 def by_a_child(dbd: Server, request: pytest.FixtureRequest) -> Iterator[Child]:
     how, _, name = request.param.partition(" ")
     with carried_by_a_child(dbd.port, how, name=name) as port:
@@ -201,7 +207,7 @@ def test_a_diagnosis_of_what_may_carry_on_is_none_of_the_server(
             assert "The server is idle" not in said and "Nothing is wrong" not in said
 
 
-@pytest.mark.parametrize("watch", ["proc", "off", "bpf"])
+@pytest.mark.parametrize("watch", in_check(["proc", "off", "bpf"], ["proc", "bpf"]))
 def test_a_load_rules_a_relay_out_only_where_it_would_be_seen(
     scope: Scope, dbd: Server, by_a_child: Child, watch: str
 ) -> None:
@@ -279,7 +285,10 @@ def busy(server: Server) -> Iterator[None]:
 
 # Place: `record`, `top`, ... with `--port` of such a program | exact, the server to which a
 #   client of it leads; of several clients in one process all where they lead to one address
-@pytest.mark.parametrize("how", ["socat", "haproxy", "own", "called-afpd", "copy-afpd"])
+@pytest.mark.parametrize(
+    "how",
+    in_check(["socat", "haproxy", "own", "called-afpd", "copy-afpd"], ["haproxy", "copy-afpd"]),
+)
 def test_port_of_a_program(scope: Scope, dbd: Server, how: str, tmp_path: Path) -> None:
     """A recording of it is one of the server to which its clients' connections lead."""
     with forwarded(how, dbd.port, tmp_path) as (port, names):
@@ -313,7 +322,7 @@ def test_port_of_a_program_without_clients(scope: Scope, dbd: Server, tmp_path: 
 
 # Place: such a program that is called afpd, whose first client comes while it is watched | counted
 #   as if it were the server, and said, by the bytes that went on
-@pytest.mark.parametrize("how", ["called-afpd", "copy-afpd"])
+@pytest.mark.parametrize("how", in_check(["called-afpd", "copy-afpd"], ["called-afpd"]))
 def test_clients_of_a_program_that_is_called_afpd(
     scope: Scope, dbd: Server, how: str, tmp_path: Path
 ) -> None:
@@ -334,7 +343,7 @@ def test_clients_of_a_program_that_is_called_afpd(
 
 # Place: such a program that is called afpd beside the server, where no server is named | it is no
 #   server
-@pytest.mark.parametrize("how", ["called-afpd", "copy-afpd"])
+@pytest.mark.parametrize("how", in_check(["called-afpd", "copy-afpd"], ["called-afpd"]))
 def test_a_program_that_is_called_afpd_is_no_second_server(
     scope: Scope, dbd: Server, how: str, tmp_path: Path
 ) -> None:

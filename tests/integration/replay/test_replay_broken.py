@@ -3,7 +3,7 @@
 counted, and nothing else on the volume is touched.
 
 Tests user/replay/recording.c, user/trace/reader.c, client/work/replay/replay_plan.c,
-replay_make.c. Some 20 s.
+replay_make.c. Some 10 s.
 """
 
 from __future__ import annotations
@@ -34,11 +34,12 @@ from replaying import (
     summed,
     sums,
 )
+from scheduling import in_check
 from scope import FAILED, OK, REFUSED, Done, Scope, left_on, wait_until
 from tracefile import HEAD, PACKET
 
 QUICK = ("--no-think", "--watch", "off")
-VARIANTS = 120
+VARIANTS = in_check([40, 120], [40])
 HUGE, MOST = 1 << 63, 1 << 31
 
 
@@ -143,12 +144,13 @@ def test_flipped_bits_are_noticed(scope: Scope, recording: Path, tmp_path: Path)
         assert re.search("damaged|does not read|is not text", said), said
 
 
+@pytest.mark.parametrize("variants", VARIANTS)
 def test_flipped_bits_that_are_believed_do_no_harm(
-    scope: Scope, dbd: Server, recording: Path, tmp_path: Path
+    scope: Scope, dbd: Server, recording: Path, tmp_path: Path, variants: int
 ) -> None:
     """As if they came from a recorder that is broken. Some are replayed, two on a server."""
     dice, whole, tried = random.Random(44), of(recording).read_bytes(), 0
-    for i in range(VARIANTS):
+    for i in range(variants):
         broken = copied(recording, tmp_path / f"flips-{i}")
         times = dice.randrange(1, 20)
         of(broken).write_bytes(flipped(whole, dice, right_sums=True, times=times))
@@ -160,13 +162,13 @@ def test_flipped_bits_that_are_believed_do_no_harm(
         if tried % 20 == 0:
             done = replayed(scope, broken, tmp_path / f"run-{i}", tmp_path / f"place-{i}")
             assert done.status in (OK, REFUSED), done
-        if tried % 40 == 10:
+        if tried % 20 == 10:
             before = seen(dbd.vol1)
             done = scope(dbd, str(broken), *QUICK, tool="replay", timeout=90)
             assert done.status in (OK, REFUSED), done
             assert seen(dbd.vol1) == before and not left_on(dbd)
         shutil.rmtree(broken)
-    assert tried > VARIANTS / 2
+    assert tried > variants / 2
 
 
 def every(**values: int) -> Change:

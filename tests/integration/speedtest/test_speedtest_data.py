@@ -150,6 +150,7 @@ def test_sparse_five_gib(scope: Scope, dbd: Server) -> None:
     assert only(run).phase["bytes"] == only(run).size == 5 * GIB
 
 
+@pytest.mark.judges
 @pytest.mark.limit(120)
 def test_write_beyond_two_gib(scope: Scope, dbd: Server) -> None:
     run = measure(scope, dbd, "-f", "Write", "-d", "2.001G", "-r", "4", "-a", *ONCE)
@@ -168,6 +169,7 @@ def test_legacy_set_ends_below_two_gib(scope: Scope, dbd: Server, size: str) -> 
     assert not done.out
 
 
+@pytest.mark.judges
 def test_legacy_set_goes_up_to_two_gib(scope: Scope, dbd: Server) -> None:
     args = ("--set", LEGACY, "-f", "Read", "-e", "-d", "2047", "-r", "4", *ONCE)
     assert only(measure(scope, dbd, *args)).phase["bytes"] == 2047 * MIB
