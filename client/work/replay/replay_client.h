@@ -63,7 +63,7 @@ struct replay_copy {
 	size_t data_len;
 	atomic_uchar *answered; /* of each step; set while it is replayed */
 	_Atomic uint64_t *id;   /* of each object: the store's directory; 0: none yet */
-	atomic_uint *progress;  /* of each client: answers; REPLAY_NONE: none waits for it */
+	atomic_uint *progress; /* of each client: changes with all it does; REPLAY_NONE: given up */
 };
 
 /* Makes the last three; plan is set, and closed. 0 or -ENOMEM; replay_copy_fini in any case. */

@@ -52,6 +52,7 @@ void replay_plan_forget(struct replay_plan *p)
 	replay_map_free(&p->maps->paths);
 	replay_map_free(&p->maps->uses);
 	free(p->maps->open);
+	free(p->maps->turn);
 	free(p->maps->user);
 	free(p->maps);
 	p->maps = NULL;
@@ -148,7 +149,7 @@ static void plan_opened(struct replay_plan *p, struct plan_now *n, uint32_t obje
 				    .file = p->client[n->step.client].n_files++,
 				    .object = object,
 				    .rsrc = q->which,
-				    .exclusive = n->step.how & STORE_ALONE };
+				    .holds = n->step.how & STORE_ALONE };
 
 	if (VEC_PUSH(m->open, m->n_open, open) ||
 	    replay_map_put(&m->files, plan_file_key(open.client, q->fork),
@@ -290,6 +291,7 @@ static void plan_use(struct replay_plan *p, struct plan_now *n)
 	}
 	n->step.file = n->open->file;
 	n->step.object = n->open->object;
+	n->open->holds |= n->step.verb == STORE_LOCK;
 	plan_moved(p, n);
 }
 
@@ -573,15 +575,12 @@ int replay_plan_add(struct replay_plan *p, const struct replay_request *q)
 			plan_end(p, &n);
 		return p->maps->out_of_memory ? -ENOMEM : 0;
 	}
-	if (p->maps->out_of_memory || p->n_steps >= STEPS_MAX)
+	if (p->maps->out_of_memory || p->n_steps >= STEPS_MAX || VEC_PUSH(p->step, n_steps, n.step))
 		return -ENOMEM;
-	r = VEC_PUSH(p->step, n_steps, n.step);
-	if (r)
-		return r;
 	p->n_steps = (uint32_t)n_steps;
 	plan_count(p, c, &n.step);
-	r = replay_order_add(p, p->n_steps - 1, n.open);
 	plan_end(p, &n);
+	r = replay_order_add(p, p->n_steps - 1, n.open);
 	return r || p->maps->out_of_memory ? -ENOMEM : 0;
 }
 

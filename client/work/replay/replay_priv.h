@@ -38,10 +38,18 @@ static inline uint64_t replay_sooner(uint64_t ns, double speed)
 /* An open file while planning. */
 struct replay_open {
 	uint32_t client, file, object;
-	bool rsrc, exclusive;
+	bool rsrc;
+	bool holds; /* locks, or others may not open it: until it is closed others are refused */
 };
 
-/* The last step of a client that used a slot, in a list. */
+/* Who has used and changed something, up to now. */
+struct replay_turn {
+	uint32_t changed;    /* the last step that changed it; REPLAY_NONE */
+	uint32_t users;      /* since then, one for each client: a list; REPLAY_NONE */
+	uint32_t first_user; /* the least index that these can have there */
+};
+
+/* The last step of a client that used it. */
 struct replay_user {
 	uint32_t step, next;
 };
@@ -55,7 +63,9 @@ struct replay_maps {
 	struct replay_map paths;    /* directory and hash of a path of several names: slot */
 	struct replay_open *open;
 	size_t n_open;
-	struct replay_map uses; /* slot and client: user */
+	struct replay_turn *turn;
+	size_t n_turns;
+	struct replay_map uses; /* turn and client: user */
 	struct replay_user *user;
 	size_t n_users;
 	uint32_t first_new; /* objects that the request under way has found */
@@ -115,6 +125,9 @@ int replay_attrs_close(struct replay_plan *p);
 int replay_share(struct replay_plan *p);
 
 /* ---- replay_order.c: which requests of other clients come before a step ---- */
+
+/* Of something new: an index of maps.turn. Sets maps.out_of_memory. */
+uint32_t replay_order_turn(struct replay_plan *p);
 
 /* The last step, whose objects and slots are set, needs those before it. 0 or -ENOMEM. */
 int replay_order_add(struct replay_plan *p, uint32_t step, const struct replay_open *open);

@@ -42,11 +42,9 @@ static uint32_t tree_new_object(struct replay_plan *p, uint32_t slot, bool is_di
 		tree_fails(p, true);
 		return 0;
 	}
-	*o = (struct replay_object) { .place = REPLAY_NONE,
-				      .attr = REPLAY_NONE,
-				      .opened = REPLAY_NONE,
-				      .grown = REPLAY_NONE,
-				      .is_dir = is_dir };
+	*o = (struct replay_object) {
+		.place = REPLAY_NONE, .attr = REPLAY_NONE, .grown = REPLAY_NONE, .is_dir = is_dir
+	};
 	if (slot != REPLAY_NONE)
 		p->object[n - 1].place = tree_new_place(p, slot, since, REPLAY_NONE);
 	return (uint32_t)n - 1;
@@ -72,8 +70,7 @@ static uint32_t tree_slot(struct replay_plan *p, uint32_t dir, uint64_t key,
 				    .parent = dir,
 				    .object = REPLAY_NONE,
 				    .at_begin = REPLAY_NONE,
-				    .changed = REPLAY_NONE,
-				    .users = REPLAY_NONE,
+				    .turn = replay_order_turn(p),
 				    .alias = REPLAY_NONE,
 				    .len = like ? like->len : OTHER_LEN,
 				    .kind = like ? like->kind : REPLAY_NAME_ASCII,
@@ -266,7 +263,8 @@ static void tree_clear(struct replay_plan *p, uint32_t slot)
 
 /*
  * What this request has found in a slot is an object that is known from elsewhere: a directory of
- * which only the id was known is there, and all else has two names.
+ * which only the id was known is there, and all else has two names. Whoever used it under the other
+ * name used what is here.
  */
 static void tree_settle(struct replay_plan *p, uint32_t object, uint16_t volume, uint64_t id,
 			struct replay_where at)
@@ -281,11 +279,13 @@ static void tree_settle(struct replay_plan *p, uint32_t object, uint16_t volume,
 		tree_clear(p, at.slot);
 		p->object[found].at_begin = false;
 		p->slot[at.slot].alias = old;
+		p->slot[at.slot].turn = p->slot[old].turn;
 	} else if (!tree_is_above(p, object, at.slot, UINT32_MAX) &&
 		   !tree_is_above(p, object, at.slot, 0)) {
 		tree_clear(p, old);
 		p->object[found].at_begin = false;
 		p->slot[at.slot].object = p->slot[at.slot].at_begin = object;
+		p->slot[at.slot].turn = p->slot[old].turn;
 		p->place[place].slot = at.slot;
 	}
 }
