@@ -106,8 +106,8 @@ static void replay_doubt(const struct replay_plan *p, const struct run_load *loa
 		 (unsigned long long)n, p->n_steps);
 }
 
-/* A server that refuses what users do, and so is not sent the rest of it, is quick: they would have
- * it otherwise. As many as may be late may be so. */
+/* A server that refuses what users do, or has less for them, and so is not sent the rest of it, is
+ * quick: they would have it otherwise. As many as may be late may be so. */
 static void replay_doubt_refused(const struct replay_done *done, struct run_slo *kept_up)
 {
 	const unsigned long long n = done->n_refused_anew;
@@ -121,26 +121,39 @@ static void replay_doubt_refused(const struct replay_done *done, struct run_slo 
 	kept_up->verdict = RUN_SLO_UNSURE;
 	if (n == 1)
 		snprintf(kept_up->why, sizeof(kept_up->why),
-			 "1 of %llu requests was refused, or not sent, that was done in the "
-			 "recording",
+			 "1 of %llu requests, done in the recording, was refused, not sent, or "
+			 "moved fewer bytes",
 			 all);
 	else
 		snprintf(kept_up->why, sizeof(kept_up->why),
-			 "%llu of %llu requests were refused, or not sent, that were done in the "
-			 "recording",
+			 "%llu of %llu requests, done in the recording, were refused, not sent, "
+			 "or moved fewer bytes",
 			 n, all);
 }
 
-/* What is not in the recording any more was not sent: the server had less to do. As many as may be
- * late may be so. */
+/* What cannot be sent again, of what was asked for. */
+static uint64_t replay_left(const struct replay_counts *all)
+{
+	uint64_t n = 0;
+
+	for (unsigned int i = 0; i < REPLAY_N_REASONS; i++)
+		n += replay_is_usual(i) ? 0 : all->left[i];
+	return n;
+}
+
+/* What is not in the recording any more, or cannot be replayed, was not sent: the server had less
+ * to do. As many as may be late may be so. */
 static bool replay_doubt_gone(const struct replay_plan *p, uint64_t gone, struct run_slo *slo)
 {
 	struct replay_counts all;
+	uint64_t left;
 
 	replay_plan_counts(p, &all);
-	/* of which part is not known: perhaps of the one that is replayed */
+	left = replay_left(&all);
+	/* of which part those are that are gone is not known: perhaps of the one that is replayed
+	 */
 	if (slo->verdict != RUN_SLO_KEPT ||
-	    (gone != REPLAY_GONE_UNKNOWN && gone <= (all.planned + gone) / 100))
+	    (gone != REPLAY_GONE_UNKNOWN && gone + left <= (all.planned + gone + left) / 100))
 		return false;
 	slo->verdict = RUN_SLO_UNSURE;
 	if (gone == REPLAY_GONE_UNKNOWN) {
@@ -149,10 +162,15 @@ static bool replay_doubt_gone(const struct replay_plan *p, uint64_t gone, struct
 			 "not known");
 		return true;
 	}
-	snprintf(slo->why, sizeof(slo->why),
-		 "%llu of %llu recorded requests are not in the recording any more, and were not "
-		 "sent",
-		 (unsigned long long)gone, (unsigned long long)(all.recorded + gone));
+	if (gone >= left)
+		snprintf(slo->why, sizeof(slo->why),
+			 "%llu of %llu recorded requests are not in the recording any more, and "
+			 "were not sent",
+			 (unsigned long long)gone, (unsigned long long)(all.recorded + gone));
+	else
+		snprintf(slo->why, sizeof(slo->why),
+			 "%llu of %llu recorded requests cannot be replayed, and were not sent",
+			 (unsigned long long)left, (unsigned long long)(all.planned + left));
 	return true;
 }
 

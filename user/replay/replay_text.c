@@ -90,8 +90,7 @@ static void replay_put_left(const struct replay_plan *p, const struct replay_cou
 		 reason == REPLAY_OUTSIDE ? "" : list.text);
 }
 
-/* Those that are never replayed, or were not asked for, are no warning. */
-static bool replay_is_usual(enum replay_reason reason)
+bool replay_is_usual(enum replay_reason reason)
 {
 	return reason == REPLAY_SESSION || reason == REPLAY_OUTSIDE || reason == REPLAY_OTHERS;
 }

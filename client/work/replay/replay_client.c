@@ -44,7 +44,9 @@ static bool client_fails(enum store_result r)
 static void client_note_outcome(struct replay_client *c, const struct replay_step *s,
 				enum replay_outcome o)
 {
-	const bool refused = o == REPLAY_NEW_ERROR || o == REPLAY_UNSENT || o == REPLAY_LACKS;
+	const bool moves = s->verb == STORE_READ || s->verb == STORE_WRITE,
+		   refused = o == REPLAY_NEW_ERROR || o == REPLAY_UNSENT || o == REPLAY_LACKS ||
+			     (o == REPLAY_OTHER_SIZE && moves && c->moved < s->done);
 
 	c->done.n[s->verb][o]++;
 	c->done.n_refused_anew += refused && !client_fails(s->result);

@@ -33,7 +33,8 @@ const char *replay_outcome_text(enum replay_outcome o);
 
 struct replay_done {
 	uint64_t n[N_STORE_VERBS][REPLAY_N_OUTCOMES];
-	/* Of NEW_ERROR, UNSENT and LACKS: those that were not refused in the recording. */
+	/* Of NEW_ERROR, UNSENT and LACKS those that were not refused in the recording; and reads
+	 * and writes of fewer bytes. */
 	uint64_t n_refused_anew;
 	uint64_t read_b, written_b;
 	uint64_t n_waited;    /* that had to wait for requests of others */

@@ -149,14 +149,15 @@ static void a_server_that_refuses_what_was_done_is_not_said_to_keep_up(void **st
 	done.n_refused_anew++;
 	replay_judge(&none, &p.p, &done, 0, l, &kept_up, false);
 	assert_int_equal(kept_up.verdict, RUN_SLO_UNSURE);
-	assert_string_equal(kept_up.why, "11 of 1001 requests were refused, or not sent, that were "
-					 "done in the recording");
+	assert_string_equal(kept_up.why,
+			    "11 of 1001 requests, done in the recording, were refused, "
+			    "not sent, or moved fewer bytes");
 	done = (struct replay_done) { .n_refused_anew = 1 };
 	done.n[STORE_READ][REPLAY_UNSENT] = 20;
 	replay_judge(&none, &p.p, &done, 0, l, &kept_up, false);
 	assert_int_equal(kept_up.verdict, RUN_SLO_UNSURE);
-	assert_string_equal(kept_up.why, "1 of 20 requests was refused, or not sent, that was done "
-					 "in the recording");
+	assert_string_equal(kept_up.why, "1 of 20 requests, done in the recording, was refused, "
+					 "not sent, or moved fewer bytes");
 	run_load_free(l);
 }
 
@@ -264,6 +265,35 @@ static void a_server_that_was_not_sent_all_is_not_said_to_keep_up(void **state)
 	run_load_free(l);
 }
 
+/* Of 100 that a recording begun in mid-session has, 40 are of files that were open before; logins
+ * are never replayed, and the rest was not asked for. */
+static void a_server_that_is_not_sent_what_cannot_be_is_not_said_to_keep_up(void **state)
+{
+	const struct replay_done done = { 0 };
+	struct run_load *l = made(&(struct case_) { .n = 1000 });
+	struct slos slos = { 0 };
+	struct run_slo kept_up;
+	struct plan p;
+	struct err e;
+
+	(void)state;
+	planned(&p, &(struct case_) { .n = 1000 });
+	p.p.counts[1].recorded = 2000;
+	p.p.counts[1].planned = 60;
+	p.p.counts[1].left[REPLAY_SESSION] = p.p.counts[1].left[REPLAY_OTHERS] = 400;
+	p.p.counts[1].left[REPLAY_OUTSIDE] = 1100;
+	slo_take(&slos, "p99<=2s", &e);
+	replay_judge(&slos, &p.p, &done, 0, l, &kept_up, false);
+	assert_int_equal(kept_up.verdict, RUN_SLO_KEPT);
+	p.p.counts[1].left[REPLAY_FORK] = 40;
+	assert_int_equal(replay_judge(&slos, &p.p, &done, 0, l, &kept_up, false), RUN_SLO_UNSURE);
+	assert_int_equal(kept_up.verdict, RUN_SLO_UNSURE);
+	assert_string_equal(kept_up.why, "40 of 100 recorded requests cannot be replayed, and were "
+					 "not sent");
+	assert_string_equal(l->slo[0].why, kept_up.why);
+	run_load_free(l);
+}
+
 /* Of 10,000 that were recorded 90 were lost; 1,000 are replayed, and may be those around them. */
 static void a_part_is_judged_by_what_may_be_missing_in_it(void **state)
 {
@@ -354,6 +384,7 @@ int main(void)
 		cmocka_unit_test(what_is_refused_makes_nobody_late),
 		cmocka_unit_test(a_server_that_refuses_what_was_done_is_not_said_to_keep_up),
 		cmocka_unit_test(what_was_refused_before_too_does_not_count),
+		cmocka_unit_test(a_server_that_is_not_sent_what_cannot_be_is_not_said_to_keep_up),
 		cmocka_unit_test(late_because_of_the_replay_itself_is_not_told),
 		cmocka_unit_test(a_replay_without_time_left_says_nothing_of_the_server),
 		cmocka_unit_test(a_client_that_never_paused_does_not_tell),

@@ -325,6 +325,7 @@ static void another_length_is_said(void **state)
 	assert_int_equal(outcomes(g, REPLAY_OTHER_SIZE), 1);
 	replay_client_add_done(g->client, &done);
 	assert_string_equal(done.first, "read: 7 bytes, in the recording 100000");
+	assert_int_equal(done.n_refused_anew, 1); /* it had less to read */
 }
 
 static void what_needs_a_file_that_is_not_open_is_not_sent(void **state)
