@@ -110,24 +110,20 @@ static void replay_doubt(const struct replay_plan *p, const struct run_load *loa
  * quick: they would have it otherwise. As many as may be late may be so. */
 static void replay_doubt_refused(const struct replay_done *done, struct run_slo *kept_up)
 {
-	const unsigned long long n = done->n_refused_anew;
-	unsigned long long all = 0;
+	const unsigned long long n = done->n_refused_anew, all = done->n_were_done;
 
-	for (unsigned int v = 0; v < N_STORE_VERBS; v++)
-		for (unsigned int o = 0; o < REPLAY_N_OUTCOMES; o++)
-			all += done->n[v][o];
 	if (kept_up->verdict != RUN_SLO_KEPT || n * 100 <= all)
 		return;
 	kept_up->verdict = RUN_SLO_UNSURE;
 	if (n == 1)
 		snprintf(kept_up->why, sizeof(kept_up->why),
-			 "1 of %llu requests, done in the recording, was refused, not sent, or "
-			 "moved fewer bytes",
+			 "1 of %llu requests that were done in the recording was refused or not "
+			 "sent, or moved fewer bytes",
 			 all);
 	else
 		snprintf(kept_up->why, sizeof(kept_up->why),
-			 "%llu of %llu requests, done in the recording, were refused, not sent, "
-			 "or moved fewer bytes",
+			 "%llu of %llu requests that were done in the recording were refused or "
+			 "not sent, or moved fewer bytes",
 			 n, all);
 }
 
@@ -162,15 +158,11 @@ static bool replay_doubt_gone(const struct replay_plan *p, uint64_t gone, struct
 			 "not known");
 		return true;
 	}
-	if (gone >= left)
-		snprintf(slo->why, sizeof(slo->why),
-			 "%llu of %llu recorded requests are not in the recording any more, and "
-			 "were not sent",
-			 (unsigned long long)gone, (unsigned long long)(all.recorded + gone));
-	else
-		snprintf(slo->why, sizeof(slo->why),
-			 "%llu of %llu recorded requests cannot be replayed, and were not sent",
-			 (unsigned long long)left, (unsigned long long)(all.planned + left));
+	snprintf(slo->why, sizeof(slo->why),
+		 "too many requests were left out: not in the recording any more %llu, impossible "
+		 "to replay %llu; to be sent were %llu",
+		 (unsigned long long)gone, (unsigned long long)left,
+		 (unsigned long long)all.planned);
 	return true;
 }
 

@@ -49,6 +49,7 @@ static void client_note_outcome(struct replay_client *c, const struct replay_ste
 			     (o == REPLAY_OTHER_SIZE && moves && c->moved < s->done);
 
 	c->done.n[s->verb][o]++;
+	c->done.n_were_done += !client_fails(s->result);
 	c->done.n_refused_anew += refused && !client_fails(s->result);
 }
 
@@ -539,6 +540,7 @@ void replay_client_add_done(const struct replay_client *c, struct replay_done *t
 		for (unsigned int o = 0; o < REPLAY_N_OUTCOMES; o++)
 			to->n[v][o] += c->done.n[v][o];
 	to->n_refused_anew += c->done.n_refused_anew;
+	to->n_were_done += c->done.n_were_done;
 	to->read_b += c->done.read_b;
 	to->written_b += c->done.written_b;
 	to->n_waited += c->done.n_waited;

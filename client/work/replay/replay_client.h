@@ -36,6 +36,7 @@ struct replay_done {
 	/* Of NEW_ERROR, UNSENT and LACKS those that were not refused in the recording; and reads
 	 * and writes of fewer bytes. */
 	uint64_t n_refused_anew;
+	uint64_t n_were_done; /* that were not refused in the recording, whatever came of them */
 	uint64_t read_b, written_b;
 	uint64_t n_waited;    /* that had to wait for requests of others */
 	uint64_t n_unordered; /* that were sent before one that they need, as it did not come */

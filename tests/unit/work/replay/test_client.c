@@ -358,6 +358,7 @@ static void what_the_recorded_server_refused_is_not_refused_anew(void **state)
 	assert_int_equal(outcomes(g, REPLAY_UNSENT), 2);
 	replay_client_add_done(g->client, &done);
 	assert_int_equal(done.n_refused_anew, 2);
+	assert_int_equal(done.n_were_done, g->p->n_steps - 1);
 	replay_client_add_done(g->client, &done);
 	assert_int_equal(done.n_refused_anew, 4);
 }
