@@ -110,7 +110,11 @@ struct replay_slot {
 struct replay_object {
 	uint32_t place; /* the last one */
 	uint32_t attr;  /* extended attributes: the first, REPLAY_NONE */
-	uint32_t grown; /* last step that made it longer */
+	/* While planning. Lengths are those of the data: which object had them before files were
+	 * exchanged, and which one has the data now that this one had. */
+	uint32_t data, holder;
+	uint32_t attrs_turn; /* while planning: who uses and changes its attributes; REPLAY_NONE */
+	uint32_t grown;      /* last step that made it longer */
 	bool is_dir, at_begin, touched, cut, rsrc_cut, lost;
 	uint64_t size, rsrc;    /* at the begin, bytes */
 	uint64_t now, rsrc_now; /* while planning: as far as is known */
@@ -126,7 +130,6 @@ struct replay_object {
 struct replay_attr {
 	uint64_t key;  /* hash of its name */
 	uint32_t next; /* of the same object */
-	uint32_t turn; /* while planning: who uses and changes it */
 	uint32_t len;  /* of its value at the begin, bytes */
 	uint16_t name_len;
 	uint8_t kind, ext_len;

@@ -22,7 +22,6 @@ static uint32_t attrs_find(struct replay_plan *p, uint32_t object, const struct 
 	if (VEC_PUSH(p->attr, n,
 		     (struct replay_attr) { .key = name->name,
 					    .next = p->object[object].attr,
-					    .turn = replay_order_turn(p),
 					    .name_len = name->len,
 					    .kind = name->kind,
 					    .ext_len = name->ext_len }) ||

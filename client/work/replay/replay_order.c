@@ -105,6 +105,8 @@ static int order_where(struct replay_plan *p, uint32_t step, uint32_t dir, uint3
 {
 	const int r = order_in(p, step, dir);
 
+	if (changes)
+		slot = replay_tree_itself(p, (struct replay_where) { dir, slot, dir }, step).slot;
 	return r || slot == REPLAY_NONE ? r : order_at(p, step, p->slot[slot].turn, changes);
 }
 
@@ -119,20 +121,37 @@ static bool order_changes(const struct replay_step *s)
 static int order_file(struct replay_plan *p, uint32_t step, const struct replay_open *open)
 {
 	const struct replay_step *s = &p->step[step];
-	const uint32_t at = replay_place_at(p, open->object, UINT32_MAX);
+	const uint32_t object = p->object[open->data].holder,
+		       at = replay_place_at(p, object, UINT32_MAX);
 	const bool closes = s->effect == REPLAY_CLOSES,
 		   changes = s->verb == STORE_LOCK || s->verb == STORE_UNLOCK ||
 			     s->verb == STORE_SET_LEN || (closes && open->holds);
 	int r = 0;
 
-	if (s->effect != REPLAY_OPENS && at != REPLAY_NONE && p->slot[at].object == open->object) {
+	if (s->effect != REPLAY_OPENS && at != REPLAY_NONE && p->slot[at].object == object) {
 		r = order_at(p, step, p->slot[at].turn, changes);
 		if (!r && closes) /* some servers move no directory in which a file is open */
 			r = order_in(p, step, p->slot[at].parent);
 	}
 	if (!r && (s->verb == STORE_READ || s->verb == STORE_LENGTH))
-		r = order_need(p, step, p->object[open->object].grown);
+		r = order_need(p, step, p->object[open->data].grown);
 	return r;
+}
+
+/* All attributes of an object are one: lists of them say how many there are. */
+static int order_attrs(struct replay_plan *p, uint32_t step)
+{
+	const struct replay_step *s = &p->step[step];
+	const bool changes = s->verb == STORE_SET_XATTR || s->verb == STORE_DEL_XATTR,
+		   looks = s->verb == STORE_GET_XATTR || s->verb == STORE_LIST_XATTRS;
+	struct replay_object *o;
+
+	if ((!changes && !looks) || s->object == REPLAY_NONE)
+		return 0;
+	o = &p->object[s->object];
+	if (o->attrs_turn == REPLAY_NONE)
+		o->attrs_turn = replay_order_turn(p);
+	return o->attrs_turn == REPLAY_NONE ? -ENOMEM : order_at(p, step, o->attrs_turn, changes);
 }
 
 int replay_order_add(struct replay_plan *p, uint32_t step, const struct replay_open *open)
@@ -144,12 +163,11 @@ int replay_order_add(struct replay_plan *p, uint32_t step, const struct replay_o
 
 	s->first_need = p->n_needs;
 	if (s->dir != REPLAY_NONE)
-		r = order_where(p, step, s->dir, s->slot, order_changes(s));
+		r = order_where(p, step, s->dir, s->slot, order_changes(s) || p->maps->settled);
 	if (!r && has_to)
 		r = order_where(p, step, s->to_dir, s->to_slot, true);
-	if (!r && s->attr != REPLAY_NONE)
-		r = order_at(p, step, p->attr[s->attr].turn, s->verb != STORE_GET_XATTR);
+	r = r ? r : order_attrs(p, step);
 	if (!r && s->effect == REPLAY_COPIES && s->object != REPLAY_NONE)
-		r = order_need(p, step, p->object[s->object].grown);
+		r = order_need(p, step, p->object[p->object[s->object].data].grown);
 	return r || !open ? r : order_file(p, step, open);
 }

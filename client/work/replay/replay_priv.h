@@ -37,7 +37,8 @@ static inline uint64_t replay_sooner(uint64_t ns, double speed)
 
 /* An open file while planning. */
 struct replay_open {
-	uint32_t client, file, object;
+	uint32_t client, file;
+	uint32_t data; /* object, as replay_object.data */
 	bool rsrc;
 	bool holds; /* locks, or others may not open it: until it is closed others are refused */
 };
@@ -69,6 +70,7 @@ struct replay_maps {
 	struct replay_user *user;
 	size_t n_users;
 	uint32_t first_new; /* objects that the request under way has found */
+	bool settled;       /* it says where a directory is of which only the id was known */
 	int64_t grown;      /* bytes by which all files are longer than at the begin */
 	bool out_of_memory;
 };
@@ -100,6 +102,11 @@ uint32_t replay_tree_make(struct replay_plan *p, struct replay_where at, bool is
 void replay_tree_remove(struct replay_plan *p, struct replay_where at);
 void replay_tree_move(struct replay_plan *p, struct replay_where from, struct replay_where to,
 		      uint32_t step);
+/* Two files have each other's data. */
+void replay_tree_swap(struct replay_plan *p, uint32_t a, uint32_t b);
+/* A directory itself as a name in the one above, at a step; the directory of a volume has none. */
+struct replay_where replay_tree_itself(const struct replay_plan *p, struct replay_where at,
+				       uint32_t step);
 /* The reply calls it so. */
 void replay_tree_name(struct replay_plan *p, uint16_t volume, uint64_t id, struct replay_where at);
 /* The directory of a volume: also of one that no request has named yet. */

@@ -42,9 +42,13 @@ static uint32_t tree_new_object(struct replay_plan *p, uint32_t slot, bool is_di
 		tree_fails(p, true);
 		return 0;
 	}
-	*o = (struct replay_object) {
-		.place = REPLAY_NONE, .attr = REPLAY_NONE, .grown = REPLAY_NONE, .is_dir = is_dir
-	};
+	*o = (struct replay_object) { .place = REPLAY_NONE,
+				      .attr = REPLAY_NONE,
+				      .data = (uint32_t)n - 1,
+				      .holder = (uint32_t)n - 1,
+				      .attrs_turn = REPLAY_NONE,
+				      .grown = REPLAY_NONE,
+				      .is_dir = is_dir };
 	if (slot != REPLAY_NONE)
 		p->object[n - 1].place = tree_new_place(p, slot, since, REPLAY_NONE);
 	return (uint32_t)n - 1;
@@ -132,8 +136,30 @@ uint32_t replay_tree_make(struct replay_plan *p, struct replay_where at, bool is
 	return i;
 }
 
+struct replay_where replay_tree_itself(const struct replay_plan *p, struct replay_where at,
+				       uint32_t step)
+{
+	const uint32_t slot = at.slot == REPLAY_NONE ? replay_place_at(p, at.dir, step)
+						     : REPLAY_NONE;
+
+	if (slot != REPLAY_NONE && p->slot[slot].parent)
+		return (struct replay_where) { p->slot[slot].parent, slot, at.from };
+	return at;
+}
+
+void replay_tree_swap(struct replay_plan *p, uint32_t a, uint32_t b)
+{
+	const uint32_t of_a = p->object[a].data, of_b = p->object[b].data;
+
+	p->object[a].data = of_b;
+	p->object[b].data = of_a;
+	p->object[of_a].holder = b;
+	p->object[of_b].holder = a;
+}
+
 void replay_tree_remove(struct replay_plan *p, struct replay_where at)
 {
+	at = replay_tree_itself(p, at, UINT32_MAX);
 	if (at.slot == REPLAY_NONE || p->slot[at.slot].object == REPLAY_NONE)
 		return;
 	p->slot[at.slot].object = REPLAY_NONE;
@@ -157,6 +183,7 @@ void replay_tree_move(struct replay_plan *p, struct replay_where from, struct re
 {
 	uint32_t i;
 
+	from = replay_tree_itself(p, from, UINT32_MAX);
 	if (from.slot == REPLAY_NONE || to.slot == REPLAY_NONE || from.slot == to.slot)
 		return;
 	i = p->slot[from.slot].object;
@@ -287,6 +314,7 @@ static void tree_settle(struct replay_plan *p, uint32_t object, uint16_t volume,
 		p->slot[at.slot].object = p->slot[at.slot].at_begin = object;
 		p->slot[at.slot].turn = p->slot[old].turn;
 		p->place[place].slot = at.slot;
+		p->maps->settled = true;
 	}
 }
 

@@ -285,9 +285,10 @@ static void what_removes_a_directory_waits_for_who_knew_its_id(void **state)
 	of(g, 2, on(AFP_Delete, 500, 20));
 	named_now.id = 500;
 	of(g, 1, named_now);
-	of(g, 1, on(AFP_Delete, ROOT, 10));
+	of(g, 3, on(AFP_Delete, ROOT, 10));
 	close_it(g);
-	assert_true(needs(g, 2, 0));
+	assert_true(needs(g, 1, 0));
+	assert_true(needs(g, 2, 1));
 }
 
 static void what_removes_a_file_waits_for_who_has_it_under_two_names(void **state)
@@ -309,7 +310,139 @@ static void what_removes_a_file_waits_for_who_has_it_under_two_names(void **stat
 	assert_true(needs(g, 3, 2));
 }
 
+/* Its second name is known by the reply that opens it. */
+static void what_is_opened_under_a_second_name_is_used_under_the_first(void **state)
+{
+	struct rig *g = *state;
+	struct replay_request dir = on(AFP_GetFileDirParms, ROOT, 10), q;
+
+	dir.id = 500;
+	of(g, 1, dir);
+	q = on(AFP_GetFileDirParms, 500, 20);
+	q.id = 600;
+	of(g, 1, q);
+	q = on(AFP_OpenFork, ROOT, 1020);
+	q.path.parent = 10;
+	q.fork = 1;
+	q.flags = FLAGS;
+	q.size = 70;
+	q.id = 600;
+	of(g, 2, q);
+	g->session = 2;
+	move(g, AFP_ReadExt, 1, 50, 50);
+	move(g, AFP_CloseFork, 1, 0, 0);
+	of(g, 1, on(AFP_Delete, 500, 20));
+	close_it(g);
+	assert_int_equal(step(g, 3)->object, step(g, 1)->object);
+	assert_true(needs(g, 5, 4));
+	assert_int_equal(object(g, 1)->size, 100);
+}
+
+/* A server keeps it open with what it had, which is called otherwise now. */
+static void what_is_exchanged_while_it_is_open_is_closed_under_its_new_name(void **state)
+{
+	struct rig *g = *state;
+	struct replay_request q = on(AFP_ExchangeFiles, ROOT, 10);
+
+	g->session = 2;
+	open_fork(g, ROOT, 10, 1, 100);
+	q.to = named(ROOT, 11);
+	of(g, 1, q);
+	q = on(AFP_GetFileDirParms, ROOT, 10);
+	q.size = 7;
+	of(g, 1, q);
+	move(g, AFP_ReadExt, 1, 0, 100);
+	move(g, AFP_CloseFork, 1, 0, 0);
+	of(g, 1, on(AFP_Delete, ROOT, 11));
+	of(g, 1, on(AFP_Delete, ROOT, 10));
+	close_it(g);
+	assert_true(needs(g, 5, 4));
+	assert_int_equal(step(g, 6)->n_needs, 0);
+	assert_int_equal(object(g, 0)->size, 100);
+	assert_int_equal(object(g, 5)->size, 7);
+}
+
+/* It was known by its id only, and is below a directory that is renamed then. */
+static void what_renames_a_directory_waits_for_who_knew_the_id_of_one_below(void **state)
+{
+	struct rig *g = *state;
+	struct replay_request dir = on(AFP_GetFileDirParms, ROOT, 10), q;
+
+	dir.id = 400;
+	of(g, 1, dir);
+	of(g, 2, on(AFP_CreateFile, 500, 20));
+	q = on(AFP_GetFileDirParms, 400, 30);
+	q.id = 500;
+	of(g, 1, q);
+	q = on(AFP_Rename, ROOT, 10);
+	q.to = named(ROOT, 11);
+	of(g, 3, q);
+	close_it(g);
+	assert_true(needs(g, 2, 1));
+	assert_true(needs(g, 3, 2));
+	assert_int_equal(step(g, 2)->object, step(g, 1)->dir);
+}
+
+/* By its id and an empty path. */
+static void a_directory_that_is_removed_by_its_id_is_removed(void **state)
+{
+	struct rig *g = *state;
+	struct replay_request dir = on(AFP_CreateDir, ROOT, 10);
+
+	dir.id = 500;
+	of(g, 1, dir);
+	of(g, 2, on(AFP_CreateFile, 500, 20));
+	of(g, 2, on(AFP_Delete, 500, 20));
+	of(g, 1, on(AFP_Delete, 500, 0));
+	of(g, 3, on(AFP_CreateDir, ROOT, 10));
+	of(g, 3, on(AFP_GetFileDirParms, ROOT, 0));
+	close_it(g);
+	assert_true(needs(g, 3, 2));
+	assert_true(needs(g, 4, 3));
+	assert_int_not_equal(step(g, 4)->object, step(g, 0)->object);
+	assert_int_equal(step(g, 5)->n_needs, 0);
+}
+
+static void a_directory_that_is_renamed_by_its_id_is_renamed(void **state)
+{
+	struct rig *g = *state;
+	struct replay_request q = on(AFP_GetFileDirParms, ROOT, 10);
+
+	q.id = 500;
+	of(g, 1, q);
+	of(g, 2, on(AFP_CreateFile, 500, 20));
+	q = on(AFP_Rename, 500, 0);
+	q.to = named(ROOT, 11);
+	of(g, 1, q);
+	of(g, 2, on(AFP_GetFileDirParms, ROOT, 11));
+	of(g, 3, on(AFP_CreateFile, ROOT, 10));
+	close_it(g);
+	assert_true(needs(g, 2, 1));
+	assert_true(needs(g, 3, 2));
+	assert_true(needs(g, 4, 2));
+	assert_int_equal(step(g, 3)->object, step(g, 0)->object);
+}
+
 /* ---- attributes ---- */
+
+/* One that it does not have yet, and one that it has no longer. */
+static void a_list_of_attributes_keeps_its_place_among_what_sets_them(void **state)
+{
+	struct rig *g = *state;
+	struct replay_request q = on(AFP_SetExtAttr, ROOT, 10);
+
+	q.to = named(0, 3);
+	of(g, 1, q);
+	of(g, 2, on(AFP_ListExtAttrs, ROOT, 10));
+	q.to = named(0, 4);
+	of(g, 1, q);
+	of(g, 2, on(AFP_ListExtAttrs, ROOT, 10));
+	q.command = AFP_RemoveExtAttr;
+	of(g, 1, q);
+	close_it(g);
+	for (uint32_t i = 1; i < 5; i++)
+		assert_true(needs(g, i, i - 1));
+}
 
 static void attributes_are_set_before_they_are_read(void **state)
 {
@@ -348,6 +481,12 @@ int main(void)
 		TEST(a_directory_with_an_open_file_is_renamed_when_that_is_closed),
 		TEST(what_removes_a_directory_waits_for_who_knew_its_id),
 		TEST(what_removes_a_file_waits_for_who_has_it_under_two_names),
+		TEST(what_is_opened_under_a_second_name_is_used_under_the_first),
+		TEST(what_is_exchanged_while_it_is_open_is_closed_under_its_new_name),
+		TEST(what_renames_a_directory_waits_for_who_knew_the_id_of_one_below),
+		TEST(a_directory_that_is_removed_by_its_id_is_removed),
+		TEST(a_directory_that_is_renamed_by_its_id_is_renamed),
+		TEST(a_list_of_attributes_keeps_its_place_among_what_sets_them),
 		TEST(attributes_are_set_before_they_are_read),
 	};
 
