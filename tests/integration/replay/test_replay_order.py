@@ -70,15 +70,16 @@ def has_open(pid: int, disk: Path) -> bool:
 
 
 def stop_who_has_a_file_open(server: Server, stopped: list[int]) -> None:
-    """The first session that has, for a while."""
+    """The first session that has, for a while. The image has no file: it is one of the replay."""
     until = time.monotonic() + 60
     while not stopped and time.monotonic() < until:
-        stopped += [pid for pid in server.sessions() if has_open(pid, server.vol1)][:1]
+        for pid in [pid for pid in server.sessions() if has_open(pid, server.vol1)][:1]:
+            with contextlib.suppress(ProcessLookupError):
+                os.kill(pid, signal.SIGSTOP)
+                time.sleep(STOPPED_S)
+                os.kill(pid, signal.SIGCONT)
+                stopped.append(pid)
         time.sleep(0.005)
-    for pid in stopped:
-        os.kill(pid, signal.SIGSTOP)
-        time.sleep(STOPPED_S)
-        os.kill(pid, signal.SIGCONT)
 
 
 def test_what_was_open_is_closed_first(
@@ -91,7 +92,7 @@ def test_what_was_open_is_closed_first(
     running.signal(signal.SIGINT)
     running.finish().expect(OK)
     stopped: list[int] = []
-    stopper = threading.Thread(target=stop_who_has_a_file_open, args=(guests, stopped))
+    stopper = threading.Thread(target=stop_who_has_a_file_open, args=(guests, stopped), daemon=True)
     stopper.start()
     to = tmp_path / "run"
     place = replayplaces.of_server(guests)
