@@ -74,6 +74,8 @@ int replay_check_slos(const struct slos *s, struct err *e);
  * kept either. Returns the worst of the limits.
  */
 #define REPLAY_GONE_UNKNOWN UINT64_MAX /* some are, how many is not known */
+/* Whether these, and what cannot be replayed, are more than one of 100. */
+bool replay_has_less(const struct replay_plan *p, uint64_t gone);
 enum run_slo_verdict replay_judge(const struct slos *s, const struct replay_plan *p,
 				  const struct replay_done *done, uint64_t gone,
 				  struct run_load *load, struct run_slo *kept_up, bool stopped);
@@ -86,6 +88,9 @@ uint64_t replay_unpaused(const struct replay_plan *p);
 /* Image, requests, and what cannot be replayed. */
 void replay_say(FILE *out, const struct replay_cfg *cfg, const struct replay_plan *p,
 		const struct recording *about);
+
+/* How many requests are not in the recording any more. */
+uint64_t replay_gone(const struct recording *about);
 
 /* Those that are never replayed, or were not asked for, are no warning. */
 bool replay_is_usual(enum replay_reason reason);

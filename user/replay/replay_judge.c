@@ -137,19 +137,31 @@ static uint64_t replay_left(const struct replay_counts *all)
 	return n;
 }
 
+static bool replay_lacks(const struct replay_counts *all, uint64_t gone)
+{
+	const uint64_t left = replay_left(all);
+
+	return gone == REPLAY_GONE_UNKNOWN || gone + left > (all->planned + gone + left) / 100;
+}
+
+bool replay_has_less(const struct replay_plan *p, uint64_t gone)
+{
+	struct replay_counts all;
+
+	replay_plan_counts(p, &all);
+	return replay_lacks(&all, gone);
+}
+
 /* What is not in the recording any more, or cannot be replayed, was not sent: the server had less
  * to do. As many as may be late may be so. */
 static bool replay_doubt_gone(const struct replay_plan *p, uint64_t gone, struct run_slo *slo)
 {
 	struct replay_counts all;
-	uint64_t left;
 
 	replay_plan_counts(p, &all);
-	left = replay_left(&all);
 	/* of which part those are that are gone is not known: perhaps of the one that is replayed
 	 */
-	if (slo->verdict != RUN_SLO_KEPT ||
-	    (gone != REPLAY_GONE_UNKNOWN && gone + left <= (all.planned + gone + left) / 100))
+	if (slo->verdict != RUN_SLO_KEPT || !replay_lacks(&all, gone))
 		return false;
 	slo->verdict = RUN_SLO_UNSURE;
 	if (gone == REPLAY_GONE_UNKNOWN) {
@@ -161,7 +173,7 @@ static bool replay_doubt_gone(const struct replay_plan *p, uint64_t gone, struct
 	snprintf(slo->why, sizeof(slo->why),
 		 "too many requests were left out: not in the recording any more %llu, impossible "
 		 "to replay %llu; to be sent were %llu",
-		 (unsigned long long)gone, (unsigned long long)left,
+		 (unsigned long long)gone, (unsigned long long)replay_left(&all),
 		 (unsigned long long)all.planned);
 	return true;
 }

@@ -155,6 +155,15 @@ void replay_say(FILE *out, const struct replay_cfg *cfg, const struct replay_pla
 	run_notes_fini(&notes);
 }
 
+uint64_t replay_gone(const struct recording *about)
+{
+	const uint64_t gone = about->lost + about->missing;
+
+	return !gone && (about->found.damaged || about->found.missing || about->found.torn_b)
+		   ? REPLAY_GONE_UNKNOWN
+		   : gone;
+}
+
 int replay_note_recording(const struct replay_plan *p, const struct recording *about,
 			  struct run_notes *warnings)
 {
@@ -189,6 +198,10 @@ int replay_note_recording(const struct replay_plan *p, const struct recording *a
 		if (!replay_is_usual(i) && *left)
 			r |= run_note(warnings, "left_out", "%s", left);
 	}
+	if (replay_has_less(p, replay_gone(about)))
+		r |= run_note(warnings, "left_out",
+			      "too many requests are left out to say that the server keeps up, or "
+			      "keeps the limits of --slo");
 	return r ? -ENOMEM : 0;
 }
 

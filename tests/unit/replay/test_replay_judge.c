@@ -321,6 +321,36 @@ static void what_is_lost_and_what_cannot_be_replayed_is_counted_together(void **
 	run_load_free(l);
 }
 
+static bool is_warned(const struct replay_plan *p, const struct recording *about)
+{
+	struct run_notes notes = { 0 };
+	bool found = false;
+
+	assert_int_equal(replay_note_recording(p, about, &notes), 0);
+	for (size_t i = 0; i < notes.n; i++)
+		found |= !strncmp(notes.note[i].text, "too many requests are left out", 30);
+	run_notes_fini(&notes);
+	return found;
+}
+
+/* Before anything is sent. */
+static void what_will_not_be_told_is_said_beforehand(void **state)
+{
+	struct recording about = { .lost = 4 };
+	struct plan p;
+
+	(void)state;
+	planned(&p, &(struct case_) { .n = 1000 });
+	p.p.counts[1].planned = 1000;
+	p.p.counts[1].left[REPLAY_SESSION] = 500;
+	p.p.counts[1].left[REPLAY_FORK] = 4;
+	assert_false(is_warned(&p.p, &about));
+	about.missing = 6;
+	assert_true(is_warned(&p.p, &about));
+	about = (struct recording) { .found.damaged = 1 };
+	assert_true(is_warned(&p.p, &about));
+}
+
 /* Of 10,000 that were recorded 90 were lost; 1,000 are replayed, and may be those around them. */
 static void a_part_is_judged_by_what_may_be_missing_in_it(void **state)
 {
@@ -418,6 +448,7 @@ int main(void)
 		cmocka_unit_test(a_client_that_paused_and_then_copied_does_not_tell),
 		cmocka_unit_test(a_server_that_was_not_sent_all_is_not_said_to_keep_up),
 		cmocka_unit_test(what_is_lost_and_what_cannot_be_replayed_is_counted_together),
+		cmocka_unit_test(what_will_not_be_told_is_said_beforehand),
 		cmocka_unit_test(a_part_is_judged_by_what_may_be_missing_in_it),
 		cmocka_unit_test(sessions_that_share_a_place_do_not_tell_who_was_late),
 		cmocka_unit_test(limits_are_judged_besides),
