@@ -74,6 +74,8 @@ int replay_check_slos(const struct slos *s, struct err *e);
  * kept either. Returns the worst of the limits.
  */
 #define REPLAY_GONE_UNKNOWN UINT64_MAX /* some are, how many is not known */
+/* Those that are never replayed, or were not asked for, are no warning. */
+bool replay_is_usual(enum replay_reason reason);
 /* Whether these, and what cannot be replayed, are more than one of 100. */
 bool replay_has_less(const struct replay_plan *p, uint64_t gone);
 enum run_slo_verdict replay_judge(const struct slos *s, const struct replay_plan *p,
@@ -91,9 +93,6 @@ void replay_say(FILE *out, const struct replay_cfg *cfg, const struct replay_pla
 
 /* How many requests are not in the recording any more. */
 uint64_t replay_gone(const struct recording *about);
-
-/* Those that are never replayed, or were not asked for, are no warning. */
-bool replay_is_usual(enum replay_reason reason);
 
 /* Of a recording that is not whole, and of requests that are not replayed: warnings of the run. */
 int replay_note_recording(const struct replay_plan *p, const struct recording *about,

@@ -127,6 +127,11 @@ static void replay_doubt_refused(const struct replay_done *done, struct run_slo 
 			 n, all);
 }
 
+bool replay_is_usual(enum replay_reason reason)
+{
+	return reason == REPLAY_SESSION || reason == REPLAY_OUTSIDE || reason == REPLAY_OTHERS;
+}
+
 /* What cannot be sent again, of what was asked for. */
 static uint64_t replay_left(const struct replay_counts *all)
 {

@@ -90,11 +90,6 @@ static void replay_put_left(const struct replay_plan *p, const struct replay_cou
 		 reason == REPLAY_OUTSIDE ? "" : list.text);
 }
 
-bool replay_is_usual(enum replay_reason reason)
-{
-	return reason == REPLAY_SESSION || reason == REPLAY_OUTSIDE || reason == REPLAY_OTHERS;
-}
-
 static void replay_say_requests(FILE *out, const struct replay_plan *p, unsigned int copies)
 {
 	const uint64_t clients = (uint64_t)p->n_clients * copies;

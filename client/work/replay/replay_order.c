@@ -106,7 +106,7 @@ static int order_where(struct replay_plan *p, uint32_t step, uint32_t dir, uint3
 	const int r = order_in(p, step, dir);
 
 	if (changes)
-		slot = replay_tree_itself(p, (struct replay_where) { dir, slot, dir }, step).slot;
+		slot = replay_itself_at(p, (struct replay_where) { dir, slot, dir }, step).slot;
 	return r || slot == REPLAY_NONE ? r : order_at(p, step, p->slot[slot].turn, changes);
 }
 

@@ -104,9 +104,6 @@ void replay_tree_move(struct replay_plan *p, struct replay_where from, struct re
 		      uint32_t step);
 /* Two files have each other's data. */
 void replay_tree_swap(struct replay_plan *p, uint32_t a, uint32_t b);
-/* A directory itself as a name in the one above, at a step; the directory of a volume has none. */
-struct replay_where replay_tree_itself(const struct replay_plan *p, struct replay_where at,
-				       uint32_t step);
 /* The reply calls it so. */
 void replay_tree_name(struct replay_plan *p, uint16_t volume, uint64_t id, struct replay_where at);
 /* The directory of a volume: also of one that no request has named yet. */
@@ -115,6 +112,12 @@ int replay_tree_new(struct replay_plan *p);
 
 /* The object that a reply called so; REPLAY_NONE. */
 uint32_t replay_tree_by_id(const struct replay_plan *p, uint16_t volume, uint64_t id);
+
+/* ---- replay_names.c: where things are at a step ---- */
+
+/* A directory itself as a name in the one above, at a step; the directory of a volume has none. */
+struct replay_where replay_itself_at(const struct replay_plan *p, struct replay_where at,
+				     uint32_t step);
 
 /* ---- replay_attrs.c: extended attributes ---- */
 

@@ -136,17 +136,6 @@ uint32_t replay_tree_make(struct replay_plan *p, struct replay_where at, bool is
 	return i;
 }
 
-struct replay_where replay_tree_itself(const struct replay_plan *p, struct replay_where at,
-				       uint32_t step)
-{
-	const uint32_t slot = at.slot == REPLAY_NONE ? replay_place_at(p, at.dir, step)
-						     : REPLAY_NONE;
-
-	if (slot != REPLAY_NONE && p->slot[slot].parent)
-		return (struct replay_where) { p->slot[slot].parent, slot, at.from };
-	return at;
-}
-
 void replay_tree_swap(struct replay_plan *p, uint32_t a, uint32_t b)
 {
 	const uint32_t of_a = p->object[a].data, of_b = p->object[b].data;
@@ -159,7 +148,7 @@ void replay_tree_swap(struct replay_plan *p, uint32_t a, uint32_t b)
 
 void replay_tree_remove(struct replay_plan *p, struct replay_where at)
 {
-	at = replay_tree_itself(p, at, UINT32_MAX);
+	at = replay_itself_at(p, at, UINT32_MAX);
 	if (at.slot == REPLAY_NONE || p->slot[at.slot].object == REPLAY_NONE)
 		return;
 	p->slot[at.slot].object = REPLAY_NONE;
@@ -183,7 +172,7 @@ void replay_tree_move(struct replay_plan *p, struct replay_where from, struct re
 {
 	uint32_t i;
 
-	from = replay_tree_itself(p, from, UINT32_MAX);
+	from = replay_itself_at(p, from, UINT32_MAX);
 	if (from.slot == REPLAY_NONE || to.slot == REPLAY_NONE || from.slot == to.slot)
 		return;
 	i = p->slot[from.slot].object;
