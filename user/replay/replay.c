@@ -149,7 +149,6 @@ static int replay_keep_result(struct replay_run *f, struct run_phase *p, struct 
 {
 	struct run_notes *warnings = &f->w.s.run.warnings;
 	const uint64_t gone = f->about.lost + f->about.missing;
-	const bool torn = f->about.found.damaged || f->about.found.missing || f->about.found.torn_b;
 	struct replay_done done;
 	struct run_action all;
 	int r = 0;
@@ -164,9 +163,9 @@ static int replay_keep_result(struct replay_run *f, struct run_phase *p, struct 
 	r |= replay_users_note(f->cfg, f->plan, &f->about, warnings);
 	p->replay = replay_result(f->plan, f->cfg->copies, gone, &done, p->load);
 	if (p->replay)
-		workload_judge(&f->w, replay_judge(&f->cfg->slos, f->plan, &done,
-						   torn && !gone ? REPLAY_GONE_UNKNOWN : gone,
-						   p->load, &p->replay->kept_up, cmd_stop));
+		workload_judge(&f->w,
+			       replay_judge(&f->cfg->slos, f->plan, &done, replay_gone(&f->about),
+					    p->load, &p->replay->kept_up, cmd_stop));
 	if (p->replay && f->cfg->no_think)
 		p->replay->kept_up = (struct run_slo) { 0 };
 	f->w.faults.lost |= p->load->n_lost != 0;

@@ -69,10 +69,15 @@ int replay_check_slos(const struct slos *s, struct err *e);
  * whatever their answers are. Late because of this program,
  * or because clients waited for each other, is not late because of the server: then it cannot be
  * told; nor of clients that seldom paused, or that share a session, nor where more than one of 100
- * requests was refused or not sent that was done in the recording, or is not in it any more (gone:
- * so many; then no limit is kept either). Returns the worst of the limits.
+ * requests that was done in the recording was refused, not sent or moved fewer bytes, or cannot be
+ * replayed, or is not in the recording any more (gone: so many); in the last two cases no limit is
+ * kept either. Returns the worst of the limits.
  */
 #define REPLAY_GONE_UNKNOWN UINT64_MAX /* some are, how many is not known */
+/* Those that are never replayed, or were not asked for, are no warning. */
+bool replay_is_usual(enum replay_reason reason);
+/* Whether these, and what cannot be replayed, are more than one of 100. */
+bool replay_has_less(const struct replay_plan *p, uint64_t gone);
 enum run_slo_verdict replay_judge(const struct slos *s, const struct replay_plan *p,
 				  const struct replay_done *done, uint64_t gone,
 				  struct run_load *load, struct run_slo *kept_up, bool stopped);
@@ -85,6 +90,9 @@ uint64_t replay_unpaused(const struct replay_plan *p);
 /* Image, requests, and what cannot be replayed. */
 void replay_say(FILE *out, const struct replay_cfg *cfg, const struct replay_plan *p,
 		const struct recording *about);
+
+/* How many requests are not in the recording any more. */
+uint64_t replay_gone(const struct recording *about);
 
 /* Of a recording that is not whole, and of requests that are not replayed: warnings of the run. */
 int replay_note_recording(const struct replay_plan *p, const struct recording *about,

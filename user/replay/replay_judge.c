@@ -106,41 +106,67 @@ static void replay_doubt(const struct replay_plan *p, const struct run_load *loa
 		 (unsigned long long)n, p->n_steps);
 }
 
-/* A server that refuses what users do, and so is not sent the rest of it, is quick: they would have
- * it otherwise. As many as may be late may be so. */
+/* A server that refuses what users do, or has less for them, and so is not sent the rest of it, is
+ * quick: they would have it otherwise. As many as may be late may be so. */
 static void replay_doubt_refused(const struct replay_done *done, struct run_slo *kept_up)
 {
-	const unsigned long long n = done->n_refused_anew;
-	unsigned long long all = 0;
+	const unsigned long long n = done->n_refused_anew, all = done->n_were_done;
 
-	for (unsigned int v = 0; v < N_STORE_VERBS; v++)
-		for (unsigned int o = 0; o < REPLAY_N_OUTCOMES; o++)
-			all += done->n[v][o];
 	if (kept_up->verdict != RUN_SLO_KEPT || n * 100 <= all)
 		return;
 	kept_up->verdict = RUN_SLO_UNSURE;
 	if (n == 1)
 		snprintf(kept_up->why, sizeof(kept_up->why),
-			 "1 of %llu requests was refused, or not sent, that was done in the "
-			 "recording",
+			 "1 of %llu requests that were done in the recording was refused or not "
+			 "sent, or moved fewer bytes",
 			 all);
 	else
 		snprintf(kept_up->why, sizeof(kept_up->why),
-			 "%llu of %llu requests were refused, or not sent, that were done in the "
-			 "recording",
+			 "%llu of %llu requests that were done in the recording were refused or "
+			 "not sent, or moved fewer bytes",
 			 n, all);
 }
 
-/* What is not in the recording any more was not sent: the server had less to do. As many as may be
- * late may be so. */
+bool replay_is_usual(enum replay_reason reason)
+{
+	return reason == REPLAY_SESSION || reason == REPLAY_OUTSIDE || reason == REPLAY_OTHERS;
+}
+
+/* What cannot be sent again, of what was asked for. */
+static uint64_t replay_left(const struct replay_counts *all)
+{
+	uint64_t n = 0;
+
+	for (unsigned int i = 0; i < REPLAY_N_REASONS; i++)
+		n += replay_is_usual(i) ? 0 : all->left[i];
+	return n;
+}
+
+static bool replay_lacks(const struct replay_counts *all, uint64_t gone)
+{
+	const uint64_t left = replay_left(all);
+
+	return gone == REPLAY_GONE_UNKNOWN || gone + left > (all->planned + gone + left) / 100;
+}
+
+bool replay_has_less(const struct replay_plan *p, uint64_t gone)
+{
+	struct replay_counts all;
+
+	replay_plan_counts(p, &all);
+	return replay_lacks(&all, gone);
+}
+
+/* What is not in the recording any more, or cannot be replayed, was not sent: the server had less
+ * to do. As many as may be late may be so. */
 static bool replay_doubt_gone(const struct replay_plan *p, uint64_t gone, struct run_slo *slo)
 {
 	struct replay_counts all;
 
 	replay_plan_counts(p, &all);
-	/* of which part is not known: perhaps of the one that is replayed */
-	if (slo->verdict != RUN_SLO_KEPT ||
-	    (gone != REPLAY_GONE_UNKNOWN && gone <= (all.planned + gone) / 100))
+	/* of which part those are that are gone is not known: perhaps of the one that is replayed
+	 */
+	if (slo->verdict != RUN_SLO_KEPT || !replay_lacks(&all, gone))
 		return false;
 	slo->verdict = RUN_SLO_UNSURE;
 	if (gone == REPLAY_GONE_UNKNOWN) {
@@ -150,9 +176,10 @@ static bool replay_doubt_gone(const struct replay_plan *p, uint64_t gone, struct
 		return true;
 	}
 	snprintf(slo->why, sizeof(slo->why),
-		 "%llu of %llu recorded requests are not in the recording any more, and were not "
-		 "sent",
-		 (unsigned long long)gone, (unsigned long long)(all.recorded + gone));
+		 "too many requests were left out: not in the recording any more %llu, impossible "
+		 "to replay %llu; to be sent were %llu",
+		 (unsigned long long)gone, (unsigned long long)replay_left(&all),
+		 (unsigned long long)all.planned);
 	return true;
 }
 

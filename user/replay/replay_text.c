@@ -90,12 +90,6 @@ static void replay_put_left(const struct replay_plan *p, const struct replay_cou
 		 reason == REPLAY_OUTSIDE ? "" : list.text);
 }
 
-/* Those that are never replayed, or were not asked for, are no warning. */
-static bool replay_is_usual(enum replay_reason reason)
-{
-	return reason == REPLAY_SESSION || reason == REPLAY_OUTSIDE || reason == REPLAY_OTHERS;
-}
-
 static void replay_say_requests(FILE *out, const struct replay_plan *p, unsigned int copies)
 {
 	const uint64_t clients = (uint64_t)p->n_clients * copies;
@@ -156,6 +150,15 @@ void replay_say(FILE *out, const struct replay_cfg *cfg, const struct replay_pla
 	run_notes_fini(&notes);
 }
 
+uint64_t replay_gone(const struct recording *about)
+{
+	const uint64_t gone = about->lost + about->missing;
+
+	return !gone && (about->found.damaged || about->found.missing || about->found.torn_b)
+		   ? REPLAY_GONE_UNKNOWN
+		   : gone;
+}
+
 int replay_note_recording(const struct replay_plan *p, const struct recording *about,
 			  struct run_notes *warnings)
 {
@@ -190,6 +193,10 @@ int replay_note_recording(const struct replay_plan *p, const struct recording *a
 		if (!replay_is_usual(i) && *left)
 			r |= run_note(warnings, "left_out", "%s", left);
 	}
+	if (replay_has_less(p, replay_gone(about)))
+		r |= run_note(warnings, "left_out",
+			      "too many requests are left out to say that the server keeps up, or "
+			      "keeps the limits of --slo");
 	return r ? -ENOMEM : 0;
 }
 

@@ -95,14 +95,12 @@ const char *replay_reason_text(enum replay_reason r);
 
 /* A name in a directory. */
 struct replay_slot {
-	uint64_t key;        /* hash of the name */
-	uint32_t parent;     /* object */
-	uint32_t object;     /* while planning: what is there now; REPLAY_NONE */
-	uint32_t at_begin;   /* what the image has there; REPLAY_NONE */
-	uint32_t changed;    /* step that changed last what is there; REPLAY_NONE */
-	uint32_t users;      /* since then, one for each client; a list while planning */
-	uint32_t first_user; /* the least index that these can have there */
-	uint32_t alias;      /* it is another name for this slot; REPLAY_NONE */
+	uint64_t key;      /* hash of the name */
+	uint32_t parent;   /* object */
+	uint32_t object;   /* while planning: what is there now; REPLAY_NONE */
+	uint32_t at_begin; /* what the image has there; REPLAY_NONE */
+	uint32_t turn;     /* while planning: who uses and changes what is there */
+	uint32_t alias;    /* it is another name for this slot; REPLAY_NONE */
 	uint16_t len, salt;
 	uint8_t kind, ext_len;
 	bool known; /* while planning: whether it is known what was there at the begin */
@@ -110,10 +108,13 @@ struct replay_slot {
 };
 
 struct replay_object {
-	uint32_t place;  /* the last one */
-	uint32_t attr;   /* extended attributes: the first, REPLAY_NONE */
-	uint32_t opened; /* steps of other sessions wait for it: last lock or exclusive open */
-	uint32_t grown;  /* last step that made it longer */
+	uint32_t place; /* the last one */
+	uint32_t attr;  /* extended attributes: the first, REPLAY_NONE */
+	/* While planning. Lengths are those of the data: which object had them before files were
+	 * exchanged, and which one has the data now that this one had. */
+	uint32_t data, holder;
+	uint32_t attrs_turn; /* while planning: who uses and changes its attributes; REPLAY_NONE */
+	uint32_t grown;      /* last step that made it longer */
 	bool is_dir, at_begin, touched, cut, rsrc_cut, lost;
 	uint64_t size, rsrc;    /* at the begin, bytes */
 	uint64_t now, rsrc_now; /* while planning: as far as is known */

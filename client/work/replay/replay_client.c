@@ -44,9 +44,12 @@ static bool client_fails(enum store_result r)
 static void client_note_outcome(struct replay_client *c, const struct replay_step *s,
 				enum replay_outcome o)
 {
-	const bool refused = o == REPLAY_NEW_ERROR || o == REPLAY_UNSENT || o == REPLAY_LACKS;
+	const bool moves = s->verb == STORE_READ || s->verb == STORE_WRITE,
+		   refused = o == REPLAY_NEW_ERROR || o == REPLAY_UNSENT || o == REPLAY_LACKS ||
+			     (o == REPLAY_OTHER_SIZE && moves && c->moved < s->done);
 
 	c->done.n[s->verb][o]++;
+	c->done.n_were_done += !client_fails(s->result);
 	c->done.n_refused_anew += refused && !client_fails(s->result);
 }
 
@@ -73,6 +76,15 @@ static uint64_t client_due(struct script *s)
 	return client_step(c)->due_ns + c->c->later_ns;
 }
 
+/* It has done something, or waits itself: the others wait for it, also if they had given it up. */
+static void client_is_there(const struct replay_client *c)
+{
+	atomic_uint *progress = &c->c->progress[c->number];
+	const uint32_t next = atomic_load_explicit(progress, memory_order_relaxed) + 1;
+
+	atomic_store_explicit(progress, next == REPLAY_NONE ? 0 : next, memory_order_relaxed);
+}
+
 /* Whether a request of another client is still to be waited for: not if that does nothing any
  * more. */
 static bool client_waits(struct replay_client *c, uint32_t need, uint64_t waited_ns)
@@ -82,15 +94,15 @@ static bool client_waits(struct replay_client *c, uint32_t need, uint64_t waited
 
 	if (now == REPLAY_NONE)
 		return false;
-	if (!c->waited || c->seen != now) {
+	if (!c->waited || c->awaited != need || c->seen != now) {
 		c->done.n_waited += !c->waited;
 		c->waited = true;
+		c->awaited = need;
 		c->seen = now;
 		c->seen_ns = waited_ns;
 	}
 	if (waited_ns - c->seen_ns < WAIT_MOST_NS)
 		return true;
-	c->done.n_unordered++;
 	atomic_store_explicit(progress, REPLAY_NONE, memory_order_relaxed);
 	return false;
 }
@@ -100,6 +112,7 @@ static bool client_may_begin(struct script *s, uint64_t waited_ns)
 	struct replay_client *c = replay_client_of(s);
 	const struct replay_plan *p = c->c->plan;
 	const struct replay_step *step;
+	bool unordered = false;
 	uint32_t need;
 
 	if (c->work != REPLAY_USE || client_is_over(c))
@@ -107,21 +120,23 @@ static bool client_may_begin(struct script *s, uint64_t waited_ns)
 	step = client_step(c);
 	for (uint32_t i = 0; i < step->n_needs; i++) {
 		need = p->need[step->first_need + i];
-		if (!atomic_load_explicit(&c->c->answered[need], memory_order_acquire) &&
-		    client_waits(c, need, waited_ns))
+		if (atomic_load_explicit(&c->c->answered[need], memory_order_acquire))
+			continue;
+		if (client_waits(c, need, waited_ns)) {
+			client_is_there(c);
 			return false;
+		}
+		unordered = true;
 	}
+	c->done.n_unordered += unordered;
 	return true;
 }
 
 /* Its answer is known, or there will be none. */
 static void client_pass(struct replay_client *c)
 {
-	atomic_uint *progress = &c->c->progress[c->number];
-
 	atomic_store_explicit(&c->c->answered[c->plan->step[c->at]], 1, memory_order_release);
-	if (atomic_load_explicit(progress, memory_order_relaxed) != REPLAY_NONE)
-		atomic_store_explicit(progress, c->at + 1, memory_order_relaxed);
+	client_is_there(c);
 	c->at++;
 	c->waited = false;
 }
@@ -525,6 +540,7 @@ void replay_client_add_done(const struct replay_client *c, struct replay_done *t
 		for (unsigned int o = 0; o < REPLAY_N_OUTCOMES; o++)
 			to->n[v][o] += c->done.n[v][o];
 	to->n_refused_anew += c->done.n_refused_anew;
+	to->n_were_done += c->done.n_were_done;
 	to->read_b += c->done.read_b;
 	to->written_b += c->done.written_b;
 	to->n_waited += c->done.n_waited;

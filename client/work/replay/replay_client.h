@@ -33,8 +33,10 @@ const char *replay_outcome_text(enum replay_outcome o);
 
 struct replay_done {
 	uint64_t n[N_STORE_VERBS][REPLAY_N_OUTCOMES];
-	/* Of NEW_ERROR, UNSENT and LACKS: those that were not refused in the recording. */
+	/* Of NEW_ERROR, UNSENT and LACKS those that were not refused in the recording; and reads
+	 * and writes of fewer bytes. */
 	uint64_t n_refused_anew;
+	uint64_t n_were_done; /* that were not refused in the recording, whatever came of them */
 	uint64_t read_b, written_b;
 	uint64_t n_waited;    /* that had to wait for requests of others */
 	uint64_t n_unordered; /* that were sent before one that they need, as it did not come */
@@ -63,7 +65,7 @@ struct replay_copy {
 	size_t data_len;
 	atomic_uchar *answered; /* of each step; set while it is replayed */
 	_Atomic uint64_t *id;   /* of each object: the store's directory; 0: none yet */
-	atomic_uint *progress;  /* of each client: answers; REPLAY_NONE: none waits for it */
+	atomic_uint *progress; /* of each client: changes with all it does; REPLAY_NONE: given up */
 };
 
 /* Makes the last three; plan is set, and closed. 0 or -ENOMEM; replay_copy_fini in any case. */

@@ -40,8 +40,9 @@ struct replay_client {
 	/* The replay */
 	uint32_t at; /* of plan->step */
 	bool waited, looks_up, closes;
-	uint32_t seen;    /* while it waits: progress of the client that it waits for, */
-	uint64_t seen_ns; /* and after how long that has changed last */
+	uint32_t awaited;              /* while it waits: a step of another client, */
+	uint32_t seen;                 /* that one's progress, */
+	uint64_t seen_ns;              /* and after how long that has changed last */
 	struct replay_open_file *file; /* plan->n_files */
 	struct store_dir listed;       /* by paths: the directory that is listed */
 	uint32_t listed_object;

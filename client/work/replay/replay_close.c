@@ -170,3 +170,16 @@ int replay_plan_close(struct replay_plan *p, struct err *e)
 	close_drop_idle(p);
 	return 0;
 }
+
+void replay_plan_counts(const struct replay_plan *p, struct replay_counts *out)
+{
+	*out = (struct replay_counts) { 0 };
+	for (unsigned int i = 0; i <= 256; i++) {
+		out->recorded += p->counts[i].recorded;
+		out->planned += p->counts[i].planned;
+		out->read_b = replay_sum(out->read_b, p->counts[i].read_b);
+		out->written_b = replay_sum(out->written_b, p->counts[i].written_b);
+		for (unsigned int k = 0; k < REPLAY_N_REASONS; k++)
+			out->left[k] += p->counts[i].left[k];
+	}
+}

@@ -153,3 +153,14 @@ bool replay_is_of_dir(const struct replay_request *q)
 	return q->command == AFP_OpenDir || q->command == AFP_CloseDir ||
 	       q->command == AFP_SyncDir || q->command == AFP_SetDirParms;
 }
+
+const char *replay_reason_text(enum replay_reason r)
+{
+	static const char *const text[REPLAY_N_REASONS] = {
+#define X(name, text) text,
+		REPLAY_REASONS(X)
+#undef X
+	};
+
+	return text[r];
+}

@@ -123,6 +123,17 @@ uint32_t replay_place_at(const struct replay_plan *p, uint32_t object, uint32_t 
 	return at->slot;
 }
 
+struct replay_where replay_itself_at(const struct replay_plan *p, struct replay_where at,
+				     uint32_t step)
+{
+	const uint32_t slot = at.slot == REPLAY_NONE ? replay_place_at(p, at.dir, step)
+						     : REPLAY_NONE;
+
+	if (slot != REPLAY_NONE && p->slot[slot].parent)
+		return (struct replay_where) { p->slot[slot].parent, slot, at.from };
+	return at;
+}
+
 /* Puts a name in front of what begins at *at, with a slash between. */
 static bool names_prepend(char *out, size_t *at, const char *name, bool last)
 {

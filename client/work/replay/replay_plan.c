@@ -14,17 +14,6 @@
 #define LEN_MOST  ((uint64_t)INT64_MAX) /* of a file */
 #define MOVE_MOST UINT32_MAX            /* bytes of a request: DSI says its length in 32 bits */
 
-const char *replay_reason_text(enum replay_reason r)
-{
-	static const char *const text[REPLAY_N_REASONS] = {
-#define X(name, text) text,
-		REPLAY_REASONS(X)
-#undef X
-	};
-
-	return text[r];
-}
-
 struct replay_plan *replay_plan_new(const struct replay_opts *o)
 {
 	struct replay_plan *p = calloc(1, sizeof(*p));
@@ -52,6 +41,7 @@ void replay_plan_forget(struct replay_plan *p)
 	replay_map_free(&p->maps->paths);
 	replay_map_free(&p->maps->uses);
 	free(p->maps->open);
+	free(p->maps->turn);
 	free(p->maps->user);
 	free(p->maps);
 	p->maps = NULL;
@@ -140,15 +130,21 @@ static void plan_size_is(struct replay_object *o, uint64_t size)
 		plan_was_long(o, false, size);
 }
 
+/* What has the data of a file, and how long they are: exchanges give them another name. */
+static struct replay_object *plan_data(struct replay_plan *p, uint32_t object)
+{
+	return &p->object[p->object[object].data];
+}
+
 static void plan_opened(struct replay_plan *p, struct plan_now *n, uint32_t object)
 {
 	const struct replay_request *q = n->q;
 	struct replay_maps *m = p->maps;
 	struct replay_open open = { .client = n->step.client,
 				    .file = p->client[n->step.client].n_files++,
-				    .object = object,
+				    .data = p->object[object].data,
 				    .rsrc = q->which,
-				    .exclusive = n->step.how & STORE_ALONE };
+				    .holds = n->step.how & STORE_ALONE };
 
 	if (VEC_PUSH(m->open, m->n_open, open) ||
 	    replay_map_put(&m->files, plan_file_key(open.client, q->fork),
@@ -159,7 +155,7 @@ static void plan_opened(struct replay_plan *p, struct plan_now *n, uint32_t obje
 	n->open = &m->open[m->n_open - 1];
 	n->step.file = open.file;
 	if (!open.rsrc)
-		plan_size_is(&p->object[object], q->size);
+		plan_size_is(plan_data(p, object), q->size);
 }
 
 /* Of a directory that was listed: so many entries are there. */
@@ -194,7 +190,7 @@ static void plan_look(struct replay_plan *p, struct plan_now *n)
 	else if (plan_is_answer(n) && lists)
 		plan_listed(p, n, i);
 	else if (plan_is_answer(n) && !p->object[i].is_dir)
-		plan_size_is(&p->object[i], n->q->size);
+		plan_size_is(plan_data(p, i), n->q->size);
 }
 
 static void plan_make(struct replay_plan *p, struct plan_now *n)
@@ -222,7 +218,7 @@ static void plan_has_length(struct replay_plan *p, uint64_t *now, uint64_t len)
 
 static void plan_two_names(struct replay_plan *p, struct plan_now *n)
 {
-	uint32_t i, copy;
+	uint32_t i, to;
 
 	if (replay_is_missing(n->q)) {
 		replay_tree_is_missing(p, n->at);
@@ -235,19 +231,20 @@ static void plan_two_names(struct replay_plan *p, struct plan_now *n)
 	if (!plan_is_answer(n))
 		return;
 	if (n->step.effect == REPLAY_COPIES) {
-		copy = replay_tree_make(p, n->to, false);
-		plan_has_length(p, &p->object[copy].now, p->object[i].now);
+		to = replay_tree_make(p, n->to, false);
+		plan_has_length(p, &plan_data(p, to)->now, plan_data(p, i)->now);
 	} else if (n->step.effect == REPLAY_RENAMES) {
 		replay_tree_move(p, n->at, n->to, p->n_steps);
 	} else {
-		replay_tree_is_there(p, n->to, false);
+		to = replay_tree_is_there(p, n->to, false);
+		replay_tree_swap(p, i, to);
 	}
 }
 
 /* A write that was refused, or of which that is not known, may be done in the replay. */
 static void plan_written(struct replay_plan *p, struct plan_now *n)
 {
-	struct replay_object *o = &p->object[n->open->object];
+	struct replay_object *o = &p->object[n->open->data];
 	const struct replay_step *s = &n->step;
 	const uint64_t end = replay_sum(s->offset, s->len);
 	uint64_t *now = n->open->rsrc ? &o->rsrc_now : &o->now;
@@ -262,7 +259,7 @@ static void plan_written(struct replay_plan *p, struct plan_now *n)
 
 static void plan_moved(struct replay_plan *p, struct plan_now *n)
 {
-	struct replay_object *o = &p->object[n->open->object];
+	struct replay_object *o = &p->object[n->open->data];
 	const struct replay_step *s = &n->step;
 
 	if (s->verb == STORE_SET_LEN && plan_is_answer(n) && n->open->rsrc) {
@@ -289,7 +286,8 @@ static void plan_use(struct replay_plan *p, struct plan_now *n)
 		return;
 	}
 	n->step.file = n->open->file;
-	n->step.object = n->open->object;
+	n->step.object = p->object[n->open->data].holder;
+	n->open->holds |= n->step.verb == STORE_LOCK;
 	plan_moved(p, n);
 }
 
@@ -458,12 +456,20 @@ static void plan_name(struct replay_plan *p, const struct plan_now *n, struct re
 	uint32_t alias;
 
 	replay_tree_name(p, n->q->path.volume, n->q->id, named);
-	alias = named.slot == REPLAY_NONE ? REPLAY_NONE : p->slot[named.slot].alias;
-	if (alias == REPLAY_NONE || !s || s->slot != named.slot)
+	if (!s || named.slot == REPLAY_NONE || s->slot != named.slot)
 		return;
-	s->slot = alias;
-	s->dir = p->slot[alias].parent;
-	s->object = p->slot[alias].object;
+	alias = p->slot[named.slot].alias;
+	if (alias == REPLAY_NONE && !p->maps->settled)
+		return;
+	s->slot = alias == REPLAY_NONE ? s->slot : alias;
+	s->dir = p->slot[s->slot].parent;
+	s->object = p->slot[s->slot].object;
+	if (s->object == REPLAY_NONE)
+		return;
+	if (n->open)
+		n->open->data = p->object[s->object].data;
+	if (!p->object[s->object].is_dir && !(n->open && n->open->rsrc))
+		plan_size_is(plan_data(p, s->object), n->q->size);
 }
 
 /* What it removes is gone after it; the reply's name is known after it. */
@@ -474,8 +480,8 @@ static void plan_end(struct replay_plan *p, struct plan_now *n)
 
 	if (n->step.effect == REPLAY_REMOVES && plan_is_answer(n)) {
 		if (n->step.object != REPLAY_NONE) {
-			plan_has_length(p, &p->object[n->step.object].now, 0);
-			plan_has_length(p, &p->object[n->step.object].rsrc_now, 0);
+			plan_has_length(p, &plan_data(p, n->step.object)->now, 0);
+			plan_has_length(p, &plan_data(p, n->step.object)->rsrc_now, 0);
 		}
 		replay_tree_remove(p, n->at);
 	}
@@ -556,6 +562,7 @@ int replay_plan_add(struct replay_plan *p, const struct replay_request *q)
 	int r;
 
 	p->maps->first_new = p->n_objects;
+	p->maps->settled = false;
 	c->recorded++;
 	if (replay_sum(q->t_ns, q->time_ns) > p->end_ns)
 		p->end_ns = replay_sum(q->t_ns, q->time_ns);
@@ -573,27 +580,11 @@ int replay_plan_add(struct replay_plan *p, const struct replay_request *q)
 			plan_end(p, &n);
 		return p->maps->out_of_memory ? -ENOMEM : 0;
 	}
-	if (p->maps->out_of_memory || p->n_steps >= STEPS_MAX)
+	if (p->maps->out_of_memory || p->n_steps >= STEPS_MAX || VEC_PUSH(p->step, n_steps, n.step))
 		return -ENOMEM;
-	r = VEC_PUSH(p->step, n_steps, n.step);
-	if (r)
-		return r;
 	p->n_steps = (uint32_t)n_steps;
 	plan_count(p, c, &n.step);
-	r = replay_order_add(p, p->n_steps - 1, n.open);
 	plan_end(p, &n);
+	r = replay_order_add(p, p->n_steps - 1, n.open);
 	return r || p->maps->out_of_memory ? -ENOMEM : 0;
-}
-
-void replay_plan_counts(const struct replay_plan *p, struct replay_counts *out)
-{
-	*out = (struct replay_counts) { 0 };
-	for (unsigned int i = 0; i <= 256; i++) {
-		out->recorded += p->counts[i].recorded;
-		out->planned += p->counts[i].planned;
-		out->read_b = replay_sum(out->read_b, p->counts[i].read_b);
-		out->written_b = replay_sum(out->written_b, p->counts[i].written_b);
-		for (unsigned int k = 0; k < REPLAY_N_REASONS; k++)
-			out->left[k] += p->counts[i].left[k];
-	}
 }

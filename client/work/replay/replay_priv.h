@@ -37,11 +37,20 @@ static inline uint64_t replay_sooner(uint64_t ns, double speed)
 
 /* An open file while planning. */
 struct replay_open {
-	uint32_t client, file, object;
-	bool rsrc, exclusive;
+	uint32_t client, file;
+	uint32_t data; /* object, as replay_object.data */
+	bool rsrc;
+	bool holds; /* locks, or others may not open it: until it is closed others are refused */
 };
 
-/* The last step of a client that used a slot, in a list. */
+/* Who has used and changed something, up to now. */
+struct replay_turn {
+	uint32_t changed;    /* the last step that changed it; REPLAY_NONE */
+	uint32_t users;      /* since then, one for each client: a list; REPLAY_NONE */
+	uint32_t first_user; /* the least index that these can have there */
+};
+
+/* The last step of a client that used it. */
 struct replay_user {
 	uint32_t step, next;
 };
@@ -55,10 +64,13 @@ struct replay_maps {
 	struct replay_map paths;    /* directory and hash of a path of several names: slot */
 	struct replay_open *open;
 	size_t n_open;
-	struct replay_map uses; /* slot and client: user */
+	struct replay_turn *turn;
+	size_t n_turns;
+	struct replay_map uses; /* turn and client: user */
 	struct replay_user *user;
 	size_t n_users;
 	uint32_t first_new; /* objects that the request under way has found */
+	bool settled;       /* it says where a directory is of which only the id was known */
 	int64_t grown;      /* bytes by which all files are longer than at the begin */
 	bool out_of_memory;
 };
@@ -90,6 +102,8 @@ uint32_t replay_tree_make(struct replay_plan *p, struct replay_where at, bool is
 void replay_tree_remove(struct replay_plan *p, struct replay_where at);
 void replay_tree_move(struct replay_plan *p, struct replay_where from, struct replay_where to,
 		      uint32_t step);
+/* Two files have each other's data. */
+void replay_tree_swap(struct replay_plan *p, uint32_t a, uint32_t b);
 /* The reply calls it so. */
 void replay_tree_name(struct replay_plan *p, uint16_t volume, uint64_t id, struct replay_where at);
 /* The directory of a volume: also of one that no request has named yet. */
@@ -98,6 +112,12 @@ int replay_tree_new(struct replay_plan *p);
 
 /* The object that a reply called so; REPLAY_NONE. */
 uint32_t replay_tree_by_id(const struct replay_plan *p, uint16_t volume, uint64_t id);
+
+/* ---- replay_names.c: where things are at a step ---- */
+
+/* A directory itself as a name in the one above, at a step; the directory of a volume has none. */
+struct replay_where replay_itself_at(const struct replay_plan *p, struct replay_where at,
+				     uint32_t step);
 
 /* ---- replay_attrs.c: extended attributes ---- */
 
@@ -115,6 +135,9 @@ int replay_attrs_close(struct replay_plan *p);
 int replay_share(struct replay_plan *p);
 
 /* ---- replay_order.c: which requests of other clients come before a step ---- */
+
+/* Of something new: an index of maps.turn. Sets maps.out_of_memory. */
+uint32_t replay_order_turn(struct replay_plan *p);
 
 /* The last step, whose objects and slots are set, needs those before it. 0 or -ENOMEM. */
 int replay_order_add(struct replay_plan *p, uint32_t step, const struct replay_open *open);

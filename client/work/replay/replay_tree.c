@@ -44,7 +44,9 @@ static uint32_t tree_new_object(struct replay_plan *p, uint32_t slot, bool is_di
 	}
 	*o = (struct replay_object) { .place = REPLAY_NONE,
 				      .attr = REPLAY_NONE,
-				      .opened = REPLAY_NONE,
+				      .data = (uint32_t)n - 1,
+				      .holder = (uint32_t)n - 1,
+				      .attrs_turn = REPLAY_NONE,
 				      .grown = REPLAY_NONE,
 				      .is_dir = is_dir };
 	if (slot != REPLAY_NONE)
@@ -72,8 +74,7 @@ static uint32_t tree_slot(struct replay_plan *p, uint32_t dir, uint64_t key,
 				    .parent = dir,
 				    .object = REPLAY_NONE,
 				    .at_begin = REPLAY_NONE,
-				    .changed = REPLAY_NONE,
-				    .users = REPLAY_NONE,
+				    .turn = replay_order_turn(p),
 				    .alias = REPLAY_NONE,
 				    .len = like ? like->len : OTHER_LEN,
 				    .kind = like ? like->kind : REPLAY_NAME_ASCII,
@@ -135,8 +136,19 @@ uint32_t replay_tree_make(struct replay_plan *p, struct replay_where at, bool is
 	return i;
 }
 
+void replay_tree_swap(struct replay_plan *p, uint32_t a, uint32_t b)
+{
+	const uint32_t of_a = p->object[a].data, of_b = p->object[b].data;
+
+	p->object[a].data = of_b;
+	p->object[b].data = of_a;
+	p->object[of_a].holder = b;
+	p->object[of_b].holder = a;
+}
+
 void replay_tree_remove(struct replay_plan *p, struct replay_where at)
 {
+	at = replay_itself_at(p, at, UINT32_MAX);
 	if (at.slot == REPLAY_NONE || p->slot[at.slot].object == REPLAY_NONE)
 		return;
 	p->slot[at.slot].object = REPLAY_NONE;
@@ -160,6 +172,7 @@ void replay_tree_move(struct replay_plan *p, struct replay_where from, struct re
 {
 	uint32_t i;
 
+	from = replay_itself_at(p, from, UINT32_MAX);
 	if (from.slot == REPLAY_NONE || to.slot == REPLAY_NONE || from.slot == to.slot)
 		return;
 	i = p->slot[from.slot].object;
@@ -266,7 +279,8 @@ static void tree_clear(struct replay_plan *p, uint32_t slot)
 
 /*
  * What this request has found in a slot is an object that is known from elsewhere: a directory of
- * which only the id was known is there, and all else has two names.
+ * which only the id was known is there, and all else has two names. Whoever used it under the other
+ * name used what is here.
  */
 static void tree_settle(struct replay_plan *p, uint32_t object, uint16_t volume, uint64_t id,
 			struct replay_where at)
@@ -281,12 +295,15 @@ static void tree_settle(struct replay_plan *p, uint32_t object, uint16_t volume,
 		tree_clear(p, at.slot);
 		p->object[found].at_begin = false;
 		p->slot[at.slot].alias = old;
+		p->slot[at.slot].turn = p->slot[old].turn;
 	} else if (!tree_is_above(p, object, at.slot, UINT32_MAX) &&
 		   !tree_is_above(p, object, at.slot, 0)) {
 		tree_clear(p, old);
 		p->object[found].at_begin = false;
 		p->slot[at.slot].object = p->slot[at.slot].at_begin = object;
+		p->slot[at.slot].turn = p->slot[old].turn;
 		p->place[place].slot = at.slot;
+		p->maps->settled = true;
 	}
 }
 

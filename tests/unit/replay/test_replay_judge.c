@@ -141,22 +141,25 @@ static void a_server_that_refuses_what_was_done_is_not_said_to_keep_up(void **st
 
 	(void)state;
 	planned(&p, &(struct case_) { .n = 1000 });
-	done.n[STORE_READ][REPLAY_AS_RECORDED] = 990;
+	done.n[STORE_READ][REPLAY_AS_RECORDED] = 9990; /* 9,000 were refused before, too */
 	done.n[STORE_PROBE][REPLAY_NEW_ERROR] = done.n_refused_anew = 10;
+	done.n_were_done = 1000;
 	replay_judge(&none, &p.p, &done, 0, l, &kept_up, false);
 	assert_int_equal(kept_up.verdict, RUN_SLO_KEPT);
 	done.n[STORE_READ][REPLAY_UNSENT] = 1;
 	done.n_refused_anew++;
+	done.n_were_done++;
 	replay_judge(&none, &p.p, &done, 0, l, &kept_up, false);
 	assert_int_equal(kept_up.verdict, RUN_SLO_UNSURE);
-	assert_string_equal(kept_up.why, "11 of 1001 requests were refused, or not sent, that were "
-					 "done in the recording");
-	done = (struct replay_done) { .n_refused_anew = 1 };
+	assert_string_equal(kept_up.why,
+			    "11 of 1001 requests that were done in the recording were refused or "
+			    "not sent, or moved fewer bytes");
+	done = (struct replay_done) { .n_refused_anew = 1, .n_were_done = 20 };
 	done.n[STORE_READ][REPLAY_UNSENT] = 20;
 	replay_judge(&none, &p.p, &done, 0, l, &kept_up, false);
 	assert_int_equal(kept_up.verdict, RUN_SLO_UNSURE);
-	assert_string_equal(kept_up.why, "1 of 20 requests was refused, or not sent, that was done "
-					 "in the recording");
+	assert_string_equal(kept_up.why, "1 of 20 requests that were done in the recording was "
+					 "refused or not sent, or moved fewer bytes");
 	run_load_free(l);
 }
 
@@ -249,7 +252,7 @@ static void a_server_that_was_not_sent_all_is_not_said_to_keep_up(void **state)
 
 	(void)state;
 	planned(&p, &(struct case_) { .n = 1000 });
-	p.p.counts[1].recorded = 60;
+	p.p.counts[1].recorded = p.p.counts[1].planned = 60;
 	slo_take(&slos, "p99<=2s", &e);
 	for (uint64_t gone = 0; gone <= 40; gone += 40) {
 		assert_int_equal(replay_judge(&slos, &p.p, &done, gone, l, &kept_up, false),
@@ -257,11 +260,95 @@ static void a_server_that_was_not_sent_all_is_not_said_to_keep_up(void **state)
 		assert_int_equal(kept_up.verdict, gone ? RUN_SLO_UNSURE : RUN_SLO_KEPT);
 		if (!gone)
 			continue;
-		assert_string_equal(kept_up.why, "40 of 100 recorded requests are not in the "
-						 "recording any more, and were not sent");
+		assert_string_equal(kept_up.why,
+				    "too many requests were left out: not in the recording any "
+				    "more 40, impossible to replay 0; to be sent were 60");
 		assert_string_equal(l->slo[0].why, kept_up.why);
 	}
 	run_load_free(l);
+}
+
+/* Of 100 that a recording begun in mid-session has, 40 are of files that were open before; logins
+ * are never replayed, and the rest was not asked for. */
+static void a_server_that_is_not_sent_what_cannot_be_is_not_said_to_keep_up(void **state)
+{
+	const struct replay_done done = { 0 };
+	struct run_load *l = made(&(struct case_) { .n = 1000 });
+	struct slos slos = { 0 };
+	struct run_slo kept_up;
+	struct plan p;
+	struct err e;
+
+	(void)state;
+	planned(&p, &(struct case_) { .n = 1000 });
+	p.p.counts[1].recorded = 2000;
+	p.p.counts[1].planned = 60;
+	p.p.counts[1].left[REPLAY_SESSION] = p.p.counts[1].left[REPLAY_OTHERS] = 400;
+	p.p.counts[1].left[REPLAY_OUTSIDE] = 1100;
+	slo_take(&slos, "p99<=2s", &e);
+	replay_judge(&slos, &p.p, &done, 0, l, &kept_up, false);
+	assert_int_equal(kept_up.verdict, RUN_SLO_KEPT);
+	p.p.counts[1].left[REPLAY_FORK] = 40;
+	assert_int_equal(replay_judge(&slos, &p.p, &done, 0, l, &kept_up, false), RUN_SLO_UNSURE);
+	assert_int_equal(kept_up.verdict, RUN_SLO_UNSURE);
+	assert_string_equal(kept_up.why,
+			    "too many requests were left out: not in the recording any "
+			    "more 0, impossible to replay 40; to be sent were 60");
+	assert_string_equal(l->slo[0].why, kept_up.why);
+	run_load_free(l);
+}
+
+/* Of either there are so few that it would be told. */
+static void what_is_lost_and_what_cannot_be_replayed_is_counted_together(void **state)
+{
+	const struct replay_done done = { 0 };
+	struct run_load *l = made(&(struct case_) { .n = 1000 });
+	struct slos none = { 0 };
+	struct run_slo kept_up;
+	struct plan p;
+
+	(void)state;
+	planned(&p, &(struct case_) { .n = 1000 });
+	p.p.counts[1].planned = 1000;
+	p.p.counts[1].left[REPLAY_FORK] = 6;
+	replay_judge(&none, &p.p, &done, 0, l, &kept_up, false);
+	assert_int_equal(kept_up.verdict, RUN_SLO_KEPT);
+	replay_judge(&none, &p.p, &done, 6, l, &kept_up, false);
+	assert_int_equal(kept_up.verdict, RUN_SLO_UNSURE);
+	assert_string_equal(kept_up.why,
+			    "too many requests were left out: not in the recording any "
+			    "more 6, impossible to replay 6; to be sent were 1000");
+	run_load_free(l);
+}
+
+static bool is_warned(const struct replay_plan *p, const struct recording *about)
+{
+	struct run_notes notes = { 0 };
+	bool found = false;
+
+	assert_int_equal(replay_note_recording(p, about, &notes), 0);
+	for (size_t i = 0; i < notes.n; i++)
+		found |= !strncmp(notes.note[i].text, "too many requests are left out", 30);
+	run_notes_fini(&notes);
+	return found;
+}
+
+/* Before anything is sent. */
+static void what_will_not_be_told_is_said_beforehand(void **state)
+{
+	struct recording about = { .lost = 4 };
+	struct plan p;
+
+	(void)state;
+	planned(&p, &(struct case_) { .n = 1000 });
+	p.p.counts[1].planned = 1000;
+	p.p.counts[1].left[REPLAY_SESSION] = 500;
+	p.p.counts[1].left[REPLAY_FORK] = 4;
+	assert_false(is_warned(&p.p, &about));
+	about.missing = 6;
+	assert_true(is_warned(&p.p, &about));
+	about = (struct recording) { .found.damaged = 1 };
+	assert_true(is_warned(&p.p, &about));
 }
 
 /* Of 10,000 that were recorded 90 were lost; 1,000 are replayed, and may be those around them. */
@@ -354,11 +441,14 @@ int main(void)
 		cmocka_unit_test(what_is_refused_makes_nobody_late),
 		cmocka_unit_test(a_server_that_refuses_what_was_done_is_not_said_to_keep_up),
 		cmocka_unit_test(what_was_refused_before_too_does_not_count),
+		cmocka_unit_test(a_server_that_is_not_sent_what_cannot_be_is_not_said_to_keep_up),
 		cmocka_unit_test(late_because_of_the_replay_itself_is_not_told),
 		cmocka_unit_test(a_replay_without_time_left_says_nothing_of_the_server),
 		cmocka_unit_test(a_client_that_never_paused_does_not_tell),
 		cmocka_unit_test(a_client_that_paused_and_then_copied_does_not_tell),
 		cmocka_unit_test(a_server_that_was_not_sent_all_is_not_said_to_keep_up),
+		cmocka_unit_test(what_is_lost_and_what_cannot_be_replayed_is_counted_together),
+		cmocka_unit_test(what_will_not_be_told_is_said_beforehand),
 		cmocka_unit_test(a_part_is_judged_by_what_may_be_missing_in_it),
 		cmocka_unit_test(sessions_that_share_a_place_do_not_tell_who_was_late),
 		cmocka_unit_test(limits_are_judged_besides),

@@ -325,6 +325,7 @@ static void another_length_is_said(void **state)
 	assert_int_equal(outcomes(g, REPLAY_OTHER_SIZE), 1);
 	replay_client_add_done(g->client, &done);
 	assert_string_equal(done.first, "read: 7 bytes, in the recording 100000");
+	assert_int_equal(done.n_refused_anew, 1); /* it had less to read */
 }
 
 static void what_needs_a_file_that_is_not_open_is_not_sent(void **state)
@@ -357,6 +358,7 @@ static void what_the_recorded_server_refused_is_not_refused_anew(void **state)
 	assert_int_equal(outcomes(g, REPLAY_UNSENT), 2);
 	replay_client_add_done(g->client, &done);
 	assert_int_equal(done.n_refused_anew, 2);
+	assert_int_equal(done.n_were_done, g->p->n_steps - 1);
 	replay_client_add_done(g->client, &done);
 	assert_int_equal(done.n_refused_anew, 4);
 }

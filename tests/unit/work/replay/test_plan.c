@@ -1,111 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * What must be there before the requests of a recording, their order, and what cannot be replayed.
- * Tests client/work/replay/replay_plan.c, replay_tree.c, replay_order.c, replay_close.c,
- * replay_commands.c, replay_attrs.c, replay_map.c.
+ * What must be there before the requests of a recording, and what cannot be replayed.
+ * Tests client/work/replay/replay_plan.c, replay_tree.c, replay_close.c, replay_commands.c,
+ * replay_attrs.c, replay_map.c.
  */
-#include "afp/proto.h"
-#include "work/replay/replay.h"
-
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stdlib.h>
-#include <string.h>
-
-#include <cmocka.h>
-
-#define ROOT  2
-#define MS    1000000ull
-#define FLAGS (AFP_READ | AFP_WRITE)
-
-/* A recording of made-up requests: one a millisecond, of session 1 unless it is said. */
-struct rig {
-	struct replay_plan *p;
-	struct replay_opts o;
-	uint64_t t_ns, session;
-	struct err e;
-};
-
-static int setup(void **state)
-{
-	struct rig *g = calloc(1, sizeof(*g));
-
-	g->o.speed = 1;
-	g->session = 1;
-	*state = g;
-	return 0;
-}
-
-static int teardown(void **state)
-{
-	struct rig *g = *state;
-
-	replay_plan_free(g->p);
-	free(g);
-	return 0;
-}
-
-static struct replay_path named(uint64_t dir, uint64_t name)
-{
-	return (struct replay_path) {
-		.dir = dir, .name = name, .volume = 1, .len = 8, .kind = REPLAY_NAME_ASCII
-	};
-}
-
-static struct replay_request on(uint16_t command, uint64_t dir, uint64_t name)
-{
-	return (struct replay_request) { .command = command,
-					 .path = named(dir, name),
-					 .size = REPLAY_UNKNOWN };
-}
-
-static void add(struct rig *g, struct replay_request q)
-{
-	if (!g->p)
-		g->p = replay_plan_new(&g->o);
-	q.t_ns = g->t_ns += MS;
-	q.time_ns = MS / 2;
-	q.session = q.session ? q.session : g->session;
-	assert_int_equal(replay_plan_add(g->p, &q), 0);
-}
-
-static void open_fork(struct rig *g, uint64_t dir, uint64_t name, uint16_t fork, uint64_t size)
-{
-	struct replay_request q = on(AFP_OpenFork, dir, name);
-
-	q.fork = fork;
-	q.flags = FLAGS;
-	q.size = size;
-	add(g, q);
-}
-
-static void move(struct rig *g, uint16_t command, uint16_t fork, uint64_t offset, uint64_t len)
-{
-	struct replay_request q = { .command = command,
-				    .fork = fork,
-				    .offset = offset,
-				    .length = len,
-				    .size = REPLAY_UNKNOWN };
-
-	q.actual = command == AFP_WriteExt ? offset + len : len;
-	add(g, q);
-}
-
-static void close_it(struct rig *g)
-{
-	assert_int_equal(replay_plan_close(g->p, &g->e), 0);
-}
-
-static const struct replay_step *step(const struct rig *g, uint32_t i)
-{
-	assert_true(i < g->p->n_steps);
-	return &g->p->step[i];
-}
-
-static const struct replay_object *object(const struct rig *g, uint32_t i)
-{
-	return &g->p->object[step(g, i)->object];
-}
+#include "unit/plan_rig.h"
 
 /* ---- whose requests ---- */
 
@@ -413,82 +312,6 @@ static void what_is_looked_for_by_an_id_is_what_a_reply_named(void **state)
 	assert_int_equal(step(g, 1)->slot, step(g, 0)->slot);
 }
 
-/* ---- order ---- */
-
-static bool needs(const struct rig *g, uint32_t later, uint32_t before)
-{
-	for (uint32_t i = 0; i < step(g, later)->n_needs; i++)
-		if (g->p->need[step(g, later)->first_need + i] == before)
-			return true;
-	return false;
-}
-
-static void of(struct rig *g, uint64_t session, struct replay_request q)
-{
-	q.session = session;
-	add(g, q);
-}
-
-static void what_uses_a_file_waits_for_who_made_it(void **state)
-{
-	struct rig *g = *state;
-
-	of(g, 1, on(AFP_CreateFile, ROOT, 10));
-	of(g, 2, on(AFP_GetFileDirParms, ROOT, 10));
-	of(g, 1, on(AFP_GetFileDirParms, ROOT, 10));
-	of(g, 3, on(AFP_GetFileDirParms, ROOT, 11));
-	close_it(g);
-	assert_true(needs(g, 1, 0));
-	assert_int_equal(step(g, 2)->n_needs, 0); /* its own order is kept anyway */
-	assert_int_equal(step(g, 3)->n_needs, 0);
-}
-
-static void what_removes_a_file_waits_for_all_who_use_it(void **state)
-{
-	struct rig *g = *state;
-
-	of(g, 1, on(AFP_GetFileDirParms, ROOT, 10));
-	of(g, 2, on(AFP_GetFileDirParms, ROOT, 10));
-	of(g, 2, on(AFP_GetFileDirParms, ROOT, 10));
-	of(g, 3, on(AFP_Delete, ROOT, 10));
-	of(g, 1, on(AFP_CreateFile, ROOT, 10));
-	close_it(g);
-	assert_true(needs(g, 3, 0) && needs(g, 3, 2));
-	assert_int_equal(step(g, 3)->n_needs, 2);
-	assert_true(needs(g, 4, 3));
-}
-
-static void what_removes_a_directory_waits_for_who_works_in_it(void **state)
-{
-	struct rig *g = *state;
-	struct replay_request dir = on(AFP_CreateDir, ROOT, 10);
-
-	dir.id = 500;
-	of(g, 1, dir);
-	of(g, 2, on(AFP_CreateFile, 500, 20));
-	of(g, 2, on(AFP_Delete, 500, 20));
-	of(g, 1, on(AFP_Delete, ROOT, 10));
-	close_it(g);
-	assert_true(needs(g, 1, 0));
-	assert_true(needs(g, 3, 2));
-}
-
-static void what_reads_waits_for_who_wrote(void **state)
-{
-	struct rig *g = *state;
-
-	open_fork(g, ROOT, 10, 1, 0);
-	g->session = 2;
-	open_fork(g, ROOT, 10, 7, 0);
-	g->session = 1;
-	move(g, AFP_WriteExt, 1, 0, 100);
-	g->session = 2;
-	move(g, AFP_ReadExt, 7, 0, 100);
-	close_it(g);
-	assert_true(needs(g, 3, 2));
-	assert_int_equal(g->p->n_clients, 2);
-}
-
 /* ---- what is not replayed ---- */
 
 static void what_is_not_replayed_is_counted_by_why(void **state)
@@ -572,10 +395,6 @@ int main(void)
 		TEST(an_attribute_that_is_found_is_in_the_image),
 		TEST(names_that_are_only_listed_are_one_more_attribute),
 		TEST(what_is_looked_for_by_an_id_is_what_a_reply_named),
-		TEST(what_uses_a_file_waits_for_who_made_it),
-		TEST(what_removes_a_file_waits_for_all_who_use_it),
-		TEST(what_removes_a_directory_waits_for_who_works_in_it),
-		TEST(what_reads_waits_for_who_wrote),
 		TEST(what_is_not_replayed_is_counted_by_why),
 		TEST(what_a_lost_request_made_is_left_out),
 		TEST(of_a_part_of_the_time_only_that_is_sent),
