@@ -362,3 +362,26 @@ def test_what_is_paused_is_not_called_stopped() -> None:
     ended = "stopped its volume on purpose"  # that is what gluster calls it
     assert [text for text in plain if "stopped" in text and ended not in text] == []
     assert ENGLISH.cause("cnid-stopped") == "cnid paused"
+
+
+def test_a_server_that_was_not_to_be_watched_is_one(
+    shelf: Shelf, tmp_path: Path, execute: Execute
+) -> None:
+    """With --watch=off nothing is noted of a way of watching, nor what was in the way of one."""
+
+    def change(value: dict[str, Any]) -> None:
+        value["books"], value["rungs"], value["absent"] = [], {}, {}
+        value["server"] = {"host": "127.0.0.1"}
+        value["diagnosis"] = {
+            "verdict": "not_counted", "findings": [], "may_be": ["crash", "disk-full"],
+            "text": "No verdict: the server was not watched: --watch=off.",
+        }  # fmt: skip
+        for phase in value["phases"]:
+            phase["commands"] = []
+            phase["ledger"] |= {"rows": None, "requests": [], "outside": None}
+
+    page = tmp_path / "r.html"
+    execute("report", shelf.put("a", change=change), "-o", page)
+    text = page.read_text()
+    assert "There was no server" not in text and "only the client&#39;s figures" in text
+    assert "Not ruled out" not in text

@@ -96,6 +96,17 @@ void diagnose_machine_after(struct diagnose *d, const struct watch *w)
 	machine_look(&d->after, watch_process(w, AFS_ROLE_SERVER, &(size_t) { 0 }));
 }
 
+/* What was in the way; where nothing was, the user's own wish. */
+static void say_unwatched(const struct watch *w, struct run *r)
+{
+	const char *why = run_note_find(&r->absent, "*");
+
+	if (!why && w)
+		return;
+	run_figure_set(r->figures, RUN_FIGURE_UNWATCHED, 1);
+	run_figure_who(r->figures, RUN_FIGURE_UNWATCHED, "%s", why ? why : "--watch=off");
+}
+
 /* Of a server of which only its processes are known. */
 static int judge_watched(const struct diagnose *d, struct watch *w, bool whole, struct run *r)
 {
@@ -105,6 +116,8 @@ static int judge_watched(const struct diagnose *d, struct watch *w, bool whole, 
 	if (!e && w)
 		diagnose_look_tracers(w, 0, r);
 	e = e ? e : doctor_measure(r->figures, r);
+	if (!e)
+		say_unwatched(w, r);
 	if (!e)
 		diagnose_look_passed_on(w, r);
 	if (!e && r->about != RUN_ABOUT_CALLS)

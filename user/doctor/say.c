@@ -269,8 +269,11 @@ char *doctor_verdict(char *out, size_t len, const struct run_figures *f, const s
 		    "No verdict: requests cannot be counted here[ ({program_32bit.who})]; afpscope "
 		    "check says why.",
 	};
+	const char *said = words[d->verdict] ? words[d->verdict] : "";
 	char text[OPEN_MAX + 512];
 
-	say_put_open(text, sizeof(text), words[d->verdict] ? words[d->verdict] : "", d);
+	if (d->verdict == DOCTOR_UNSEEN && f->known[RUN_FIGURE_UNWATCHED])
+		said = "No verdict: the server was not watched: {unwatched.who}.";
+	say_put_open(text, sizeof(text), said, d);
 	return doctor_say(out, len, f, text);
 }

@@ -2,6 +2,7 @@
 /* One loaded and watched session, from login to the saved run. Knows no workload. */
 #include "drive/session.h"
 
+#include "app/slow_notice.h"
 #include "base/clock.h"
 #include "base/file.h"
 #include "base/text.h"
@@ -425,14 +426,17 @@ int session_make_base(struct session *s, const char *name, struct err *e)
 
 int session_remove_base(struct session *s, struct err *e)
 {
+	struct slow_notice notice;
 	int r;
 
+	slow_notice_begin(&notice, "still removing the files of this run", SLOW_NOTICE_NS);
 	if (s->cfg->local) {
 		r = store_remove_local(s->store, s->cfg->directory, s->left->base[0], e);
 	} else {
 		dsi_ignore_stop(s->afp.dsi);
 		r = tree_remove(&s->afp, AFP_ROOT_ID, s->left->base[0], e);
 	}
+	slow_notice_end(&notice);
 	if (!r)
 		*s->left->base[0] = '\0';
 	return r;

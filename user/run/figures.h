@@ -177,6 +177,7 @@
 	X(SERVER_ENDED, "server_ended", "1", "1: the server's main process ended; who: it")                      \
 	X(SERVER_RESTARTED, "server_restarted", "1",                                                             \
 	  "1: another one has taken its place; who: it")                                                         \
+	X(UNWATCHED, "unwatched", "1", "1: nothing looked into the server meanwhile; who: why")                  \
 	X(PROGRAM_32BIT, "program_32bit", "1",                                                                   \
 	  "1: the server is a 32-bit program on a 64-bit kernel: its calls cannot be decoded")                   \
 	X(DISK_FULL, "disk_full", "1",                                                                           \

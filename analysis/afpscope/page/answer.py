@@ -210,7 +210,7 @@ def _spent(d: Digest, w: Words) -> list[str]:
         return [w["no_server"]]
     if not run.has_requests:
         return _any(d, w)
-    if not d.commands and not run.rungs and not run.absent:
+    if not d.commands and not run.rungs and not run.absent and "host" not in run.server:
         return [w["alone"]]
     if not d.commands and run.verdict in (None, "not_counted"):
         return [w["unwatched"]]
@@ -245,9 +245,11 @@ def _too(causes: Sequence[Cause], w: Words) -> list[str]:
 
 def _unseen(run: Run, w: Words) -> list[str]:
     """Causes that could not be seen: each that the waits speak for, and without a finding also
-    those for which nothing speaks but that nothing rules out."""
-    rest = () if run.causes else tuple(key for key in run.may_be if key not in run.unseen)
-    if run.verdict == "partly" and len(run.may_be) <= _SAID:
+    those for which nothing speaks but that nothing rules out. Where nothing was seen the verdict
+    says so."""
+    rest = tuple(key for key in run.may_be if key not in run.unseen)
+    said = run.verdict == "partly" and len(run.may_be) <= _SAID
+    if run.causes or run.verdict == "not_counted" or said:
         rest = ()
     return [
         w.say(which, names=w["comma"].join(map(w.cause, keys)))

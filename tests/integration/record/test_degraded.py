@@ -54,6 +54,9 @@ def check_nothing_of_the_server(text: str, run: Run, reason: str) -> None:
     assert reason in run.saved["absent"]["*"]
     assert all(phase.saved["ledger"]["rows"] is None for phase in run.phases)
     assert squeezed(text).count(run.saved["absent"]["*"]) >= 1
+    verdict = run.saved["diagnosis"]["text"]
+    assert verdict.startswith("No verdict: the server was not watched: "), verdict
+    assert reason in verdict, verdict
     cells = peer_rows(text)[TITLE]
     assert cells[2:10] == ["n/a"] * 8, cells
 

@@ -389,6 +389,8 @@ def test_watch(scope: Scope, dbd: Server) -> None:
     done = speedtest(scope, dbd, *args, "--watch=off", save=True).expect(OK)
     assert done.run
     assert done.run.phases[0].metrics["afpd_calls"] is None
+    verdict = done.run.saved["diagnosis"]["text"]
+    assert verdict == "No verdict: the server was not watched: --watch=off."
 
 
 def test_sample(scope: Scope, dbd: Server) -> None:

@@ -275,6 +275,22 @@ static void a_share_can_be_said_as_a_time_and_a_number_has_its_plural(void **sta
 			    "2 ways");
 }
 
+static void why_a_server_was_not_watched_is_the_verdict(void **state)
+{
+	const struct diagnosis d = { .verdict = DOCTOR_UNSEEN };
+	struct run_figures f = { 0 };
+	char text[300];
+
+	(void)state;
+	assert_string_equal(
+	    doctor_verdict(text, sizeof(text), &f, &d),
+	    "No verdict: requests cannot be counted here; afpscope check says why.");
+	run_figure_set(&f, RUN_FIGURE_UNWATCHED, 1);
+	run_figure_who(&f, RUN_FIGURE_UNWATCHED, "--watch=off");
+	assert_string_equal(doctor_verdict(text, sizeof(text), &f, &d),
+			    "No verdict: the server was not watched: --watch=off.");
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -289,6 +305,7 @@ int main(void)
 		cmocka_unit_test(all_texts_have_names_of_figures_only),
 		cmocka_unit_test(what_is_over_is_not_said_to_be_so),
 		cmocka_unit_test(a_tracer_that_has_left_is_not_to_be_ended),
+		cmocka_unit_test(why_a_server_was_not_watched_is_the_verdict),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
