@@ -23,8 +23,8 @@ WORDS: dict[str, str] = {
     "versus_times": "How long an action took",
     "versus_times_note": (
         "Half of the actions of a run took at most p50, 95 of 100 at most p95. Medians of the runs "
-        "of each server; in parentheses the 95% interval of the median. Alone: in a load that has "
-        "no other action."
+        "of each server; in parentheses the 95% interval of the median, where it is not that "
+        "alone. Alone: in a load that has no other action."
     ),
     "versus_picture": (
         "p50 of each action: the median of the runs, with its 95% interval. The axis is "
@@ -38,8 +38,8 @@ WORDS: dict[str, str] = {
     ),
     "versus_where": "Where the server spent it",
     "versus_where_note": (
-        "{work}: time inside the server for each action, by what it was spent on. Behind each bar: "
-        "actions × mean time."
+        "Time inside the server for each action of {work}, by what it was spent on. Behind each "
+        "bar: all of it."
     ),
     "versus_trips": "Over a longer way",
     "versus_trips_note": (

@@ -105,7 +105,7 @@ def test_any_two_of_several_are_in_the_order_of_two() -> None:
 
 def test_one_server_is_not_compared_with_itself_in_what_is_safe() -> None:
     for n, safe in ((1, False), (2, True)):
-        of = SimpleNamespace(sides=[None] * n, _syncs=[])
+        of = SimpleNamespace(sides=[None] * n, _syncs=[], _dry=[])
         assert sides.Outcome.equally_safe.fget(of) == safe  # type: ignore[attr-defined]
 
 
@@ -435,6 +435,31 @@ def test_what_makes_servers_unequal_is_taken_from_what_was_counted(shelf: Shelf)
     assert facts["names are looked up"] == (own, "in any case", own, "n/a")
     order = [fact.what for fact in found.unequal]
     assert order.index("encrypted") < order.index("processes counted")
+
+
+@pytest.mark.parametrize(
+    ("written", "dry"), [((9, 9), ""), ((9, 0), "b"), ((0, 0), ""), ((0, 9), "a")]
+)
+def test_sync_calls_that_write_to_no_disk_are_no_equal_durability(
+    shelf: Shelf, written: tuple[int, int], dry: str
+) -> None:
+    """A volume in memory syncs as often as one on a disk. Where none writes, nothing is said."""
+    made = []
+    for name, size in zip("ab", written, strict=True):
+
+        def change(value: dict[str, Any], size: int = size) -> None:
+            for of in value["phases"][0]["ledger"]["storage"]:
+                of["bio_write_bytes"] = size
+
+        made.append(sides.Side(name, name, A))
+        made[-1].add(saved(shelf, name, change))
+    found = sides.judged(made, 0.02)
+    assert found.equally_safe == (not dry)
+    if dry:
+        (said,) = found.said
+        assert said.startswith(f"Whether durability is equal is not known: {dry} made sync calls")
+    else:
+        assert not found.said
 
 
 @pytest.mark.parametrize(

@@ -18,14 +18,12 @@ from ..saved.hist import Histogram
 from ..saved.run import Run
 from ..tables import costs, values
 from ..tables.values import Row
-from . import design, spoiled, stats, tails, versus
+from . import design, durability, spoiled, stats, tails, versus
+from .durability import Syncs
 from .stats import Margins
 from .versus import TimeRow
 
 _FIGURE = re.compile(r"\d[\d.,]*")
-# A count of an action is equal if it differs by no more than this share, or by no more than that.
-_NEAR, _LEAST = 0.05, 0.02
-_MOST_SYNCS = 20  # that an action of a kind makes, of which nothing is known
 _SHOWN = 4  # rows in a sentence
 # Settings that say which server it is, and which action was alone.
 _WHICH = {"options.mode", "options.directory", "options.only", "command", "set"}
@@ -80,47 +78,6 @@ class Fact:
 
 
 @dataclass(frozen=True)
-class Syncs:
-    """Calls that make data safe from a power cut, of the mean action of a work. `data`: those on
-    users' files, for each side, None: not counted. Others keep a database or a folder."""
-
-    what: str
-    data: tuple[float | None, ...]
-    texts: tuple[str, ...]
-    shares: tuple[Mapping[str, float], ...]  # of each kind of action among the side's
-    slack: tuple[float, ...]  # by what share sync calls of actions that did not end may be more
-
-    @property
-    def near(self) -> bool:
-        known = [n for n in self.data if n is not None]
-        if not known or min(known) == 0 < max(known):  # one never syncs what users keep
-            return not known
-        return max(known) - min(known) <= max(_LEAST, _NEAR * max(known))
-
-    @property
-    def unequal(self) -> bool:
-        """Whether any two servers sync otherwise for the same actions, whichever of these do: their
-        means differ by more than the shares of any kind of action do."""
-        all_of = zip(self.data, self.shares, self.slack, strict=True)
-        known = [(n, of, slack) for n, of, slack in all_of if n is not None]
-        two = combinations(known, 2)
-        return not self.near and any(_apart(a, b) or _apart(b, a) for a, b in two)
-
-
-_Made = tuple[float, Mapping[str, float], float]  # data, shares, slack
-
-
-def _apart(a: _Made, b: _Made) -> bool:
-    """Whether b has more sync calls than a could have with b's shares of actions."""
-    (x, mine, _), (y, its, slack) = a, b
-    alone = sum(share for kind, share in its.items() if not mine.get(kind))  # a did none of these
-    both = [its[kind] / mine[kind] for kind in its if its[kind] and mine.get(kind)]
-    if not both:
-        return False
-    return y > _LEAST + (1 + _NEAR + slack) * max(both) * x + _MOST_SYNCS * alone
-
-
-@dataclass(frozen=True)
 class Middle:
     """The median of a side's runs, with its interval where there are enough; None: not known."""
 
@@ -139,8 +96,8 @@ class Middle:
         out = mark + show.measured(self.value, self.unit)
         if self.low is None or self.high is None:
             return out
-        ends = (show.measured(x, self.unit) for x in (self.low, self.high))
-        return f"{out} ({' .. '.join(ends)})"
+        ends = [show.measured(x, self.unit) for x in (self.low, self.high)]
+        return f"{out} ({' .. '.join(ends)})" if {*ends} != {out} else out
 
 
 @dataclass(frozen=True)
@@ -291,10 +248,28 @@ class Outcome:
             ]
         return out
 
+    @cached_property
+    def _dry(self) -> list[str]:
+        """Servers that sync data files and hand nothing to a disk, where others hand something."""
+        written = {f.work: f.values for f in self.costs if f.what == costs.DISK}
+        out = []
+        for work, s in zip(self.works, self._syncs, strict=True):
+            known = [v.value for v in written.get(work, ())]
+            if any(known):
+                synced = zip(self.sides, s.data, known, strict=True)
+                out += [side.name for side, n, size in synced if n and size == 0]
+        return list(dict.fromkeys(out))
+
     @property
     def said(self) -> list[str]:
         """What is not equal of what makes data safe, in sentences; first of all."""
         out = []
+        if self._dry:
+            out.append(
+                f"Whether durability is equal is not known: {', '.join(self._dry)} made sync calls "
+                "on data files and handed nothing to a disk: the files may be in memory, or other "
+                "processes write them."
+            )
         unknown = [
             side.name
             for i, side in enumerate(self.sides)
@@ -325,7 +300,8 @@ class Outcome:
     def equally_safe(self) -> bool:
         """As many sync calls on users' files were counted of all servers for the mean action; not
         of one, which has none to be compared with."""
-        return len(self.sides) > 1 and all(s.near and None not in s.data for s in self._syncs)
+        alike = all(s.near and None not in s.data for s in self._syncs)
+        return len(self.sides) > 1 and alike and not self._dry
 
     @property
     def answers(self) -> list[Pair]:
@@ -495,7 +471,11 @@ def _syncs(sides: Sequence[Side], name: str) -> Syncs:
         on = dict.fromkeys(object_ for of in found for object_ in of)
         by = {x: statistics.median(of.get(x, 0.0) for of in found) for x in on}
         data.append(by.get(costs.DATA))
-        shown = [f"{x} {_count_text(n)}" for x, n in by.items() if n >= _LEAST or x == costs.DATA]
+        shown = [
+            f"{x} {_count_text(n)}"
+            for x, n in by.items()
+            if n >= durability.LEAST or x == costs.DATA
+        ]
         texts.append(", ".join(shown) or "n/a")
     what = f"sync calls of {f'a {alone}' if alone else 'an action of the mix'}"
     return Syncs(what, tuple(data), tuple(texts), shares, slack)

@@ -36,8 +36,8 @@ class Bar:
 
 @dataclass(frozen=True)
 class Bars:
-    """`legend`: colour and name of each part; `rows`: the longest first; `numbers`: each part of
-    each row as text, in the order of the legend."""
+    """`legend`: colour and name of each part; `rows`: the longest first, servers in their order;
+    `numbers`: each part of each row as text, in the order of the legend."""
 
     caption: str
     legend: tuple[tuple[str, str], ...]
@@ -64,28 +64,38 @@ def _bar(name: str, of: str, parts: dict[str, float], names: dict[str, str], lon
     )
 
 
-def _bars(commands: Sequence[CommandView], spent: str, keys: Sequence[str], prefix: str,
-          of_ns: int | None, caption: str, w: Words) -> Bars | None:  # fmt: skip
+def _bars(
+    commands: Sequence[CommandView],
+    spent: str,
+    keys: Sequence[str],
+    prefix: str,
+    of_ns: int | None,
+    caption: str,
+    w: Words,
+    servers: bool = False,
+) -> Bars | None:
     """The total of each command, divided into `keys` of its `spent`; beside a bar its share of
-    `of_ns`, where that is known, the number of requests and the mean time of one."""
+    `of_ns`, where that is known, the number of requests and the mean time of one. `servers`: each
+    is one mean action of a server."""
     rows = []
     for c in commands:
         parts = {key: float(getattr(c, spent).get(key, 0)) for key in keys}
         total = sum(parts.values())
         if total > 0 and c.served:
             share = f"{total / of_ns:.0%} = " if of_ns else ""
-            rows.append(
-                (total, c.name, f"{share}{c.served:,} × {show.time(total / c.served)}", parts)
-            )
+            mean = show.time(total / c.served)
+            of = mean if servers else f"{share}{c.served:,} × {mean}"
+            rows.append((total, c.name, of, parts))
     if not rows:
         return None
-    rows = sorted(rows, key=lambda row: -row[0])[:ROWS]
+    longest = max(row[0] for row in rows)
+    rows = rows if servers else sorted(rows, key=lambda row: -row[0])[:ROWS]
     shown = [key for key in keys if any(parts[key] for *_, parts in rows)]
     names = {key: w[f"{prefix}_{key}"] for key in keys}
     return Bars(
         caption,
         tuple((ALIKE.get(key, key), names[key]) for key in shown),
-        tuple(_bar(name, of, parts, names, rows[0][0]) for _, name, of, parts in rows),
+        tuple(_bar(name, of, parts, names, longest) for _, name, of, parts in rows),
         tuple((name, tuple(show.time(parts[key]) for key in shown)) for _, name, _, parts in rows),
     )
 
@@ -98,3 +108,8 @@ def where(commands: Sequence[CommandView], served_ns: int, caption: str, w: Word
 def inside(commands: Sequence[CommandView], caption: str, w: Words) -> Bars | None:
     """What the helper did meanwhile; None if no command waited for it."""
     return _bars(commands, "inside", INSIDE, "i", None, caption, w)
+
+
+def of_servers(means: Sequence[CommandView], caption: str, w: Words) -> Bars | None:
+    """The time of each server for one mean action, by what it was spent on."""
+    return _bars(means, "times", PARTS, "p", None, caption, w, servers=True)

@@ -43,7 +43,7 @@ def _where(o: Outcome, made: Painter) -> list[Bars]:
     for work in o.works:
         views = [view for side in o.sides if (view := _view(side, work))]
         caption = made.w.say("versus_where_note", work=work)
-        if found := bars.where(views, 0, caption, made.w):
+        if found := bars.of_servers(views, caption, made.w):
             out.append(found)
     return out
 
