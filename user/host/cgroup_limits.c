@@ -135,7 +135,7 @@ bool cgroup_folder_is_all(const struct cgroup_folder *f)
 struct cgroup_reader {
 	struct cgroup_limits *out;
 	const char *root;
-	struct cgroup_folder at;
+	struct cgroup_folder at; /* more_limits: of the levels so far */
 };
 
 static bool group_text(char out[TEXT_MAX], const struct cgroup_reader *r, const char *file)
@@ -178,14 +178,22 @@ bool cgroup_frozen(const char *root, pid_t pid)
 
 /* ---- CPUs ---- */
 
+static bool read_quota_counts(struct cgroup_quota *q, const struct cgroup_reader *r)
+{
+	q->has_wait = stat_number(&q->wait_ns, r, "cpu.stat",
+				  r->at.version == 1 ? "throttled_time" : "throttled_usec");
+	if (r->at.version != 1)
+		q->wait_ns *= 1000;
+	return stat_number(&q->periods, r, "cpu.stat", "nr_periods") &&
+	       stat_number(&q->throttled, r, "cpu.stat", "nr_throttled");
+}
+
 static void read_quota(struct cgroup_reader *r)
 {
-	struct cgroup_quota *q = &r->out->quota[r->out->n_quotas];
 	uint64_t quota_us, period_us = 0;
+	struct cgroup_quota q = { 0 };
 	char text[TEXT_MAX];
 
-	if (r->out->n_quotas == CGROUP_LEVELS)
-		return;
 	if (r->at.version == 1) {
 		if (!group_number(&quota_us, r, "cpu.cfs_quota_us") ||
 		    !group_number(&period_us, r, "cpu.cfs_period_us"))
@@ -194,16 +202,14 @@ static void read_quota(struct cgroup_reader *r)
 		   sscanf(text, "%" SCNu64 " %" SCNu64, &quota_us, &period_us) != 2) {
 		return;
 	}
-	if (!period_us || !stat_number(&q->periods, r, "cpu.stat", "nr_periods") ||
-	    !stat_number(&q->throttled, r, "cpu.stat", "nr_throttled"))
+	if (!period_us)
 		return;
-	q->has_wait = stat_number(&q->wait_ns, r, "cpu.stat",
-				  r->at.version == 1 ? "throttled_time" : "throttled_usec");
-	if (r->at.version != 1)
-		q->wait_ns *= 1000;
-	q->cpus = (double)quota_us / (double)period_us;
-	memcpy(q->path, r->at.path, sizeof(q->path));
-	r->out->n_quotas++;
+	q.cpus = (double)quota_us / (double)period_us;
+	memcpy(q.path, r->at.path, sizeof(q.path));
+	if (r->out->n_quotas < CGROUP_LEVELS && read_quota_counts(&q, r))
+		r->out->quota[r->out->n_quotas++] = q;
+	else
+		r->at.more_limits = true;
 }
 
 /* ---- memory ---- */
@@ -212,16 +218,16 @@ static void read_quota(struct cgroup_reader *r)
 static void read_memory_limit(struct cgroup_reader *r, const char *limit, const char *used,
 			      const char *hits, const char *line)
 {
-	struct cgroup_memory *m = &r->out->mem[r->out->n_memories];
+	struct cgroup_memory m = { .high = line && !strcmp(line, "high") };
 
-	if (r->out->n_memories == CGROUP_LEVELS || !group_number(&m->limit_b, r, limit) ||
-	    m->limit_b >= MEMORY_NONE || !group_number(&m->used_b, r, used))
+	if (!group_number(&m.limit_b, r, limit) || m.limit_b >= MEMORY_NONE)
 		return;
-	if (line ? !stat_number(&m->hits, r, hits, line) : !group_number(&m->hits, r, hits))
-		return;
-	m->high = line && !strcmp(line, "high");
-	memcpy(m->path, r->at.path, sizeof(m->path));
-	r->out->n_memories++;
+	memcpy(m.path, r->at.path, sizeof(m.path));
+	if (r->out->n_memories < CGROUP_LEVELS && group_number(&m.used_b, r, used) &&
+	    (line ? stat_number(&m.hits, r, hits, line) : group_number(&m.hits, r, hits)))
+		r->out->mem[r->out->n_memories++] = m;
+	else
+		r->at.more_limits = true;
 }
 
 static void cgroup_limits_read_memory(struct cgroup_reader *r)
@@ -312,11 +318,13 @@ static void read_device_limits(struct cgroup_reader *r)
 
 		group_text(limits, r, is->limit_file);
 		group_text(done, r, is->done_file);
-		for (const char *at = limits; at && out->n_ios < CGROUP_DEVICES;
-		     at = cgroup_limits_next_line(at)) {
+		for (const char *at = limits; at; at = cgroup_limits_next_line(at)) {
 			/* "max" is none. */
 			if (sscanf(at, is->limit, &io.major, &io.minor, &io.limit) != 3)
 				continue;
+			r->at.more_limits |= out->n_ios == CGROUP_DEVICES;
+			if (out->n_ios == CGROUP_DEVICES)
+				break;
 			io.done = device_done(done, is->done, &io);
 			memcpy(io.path, r->at.path, sizeof(io.path));
 			out->device[out->n_ios++] = io;
@@ -326,7 +334,7 @@ static void read_device_limits(struct cgroup_reader *r)
 
 /* ---- all of it ---- */
 
-static void each_level(struct cgroup_reader *r, const struct cgroup_folder *from,
+static void each_level(struct cgroup_reader *r, struct cgroup_folder *from,
 		       void (*fn)(struct cgroup_reader *r))
 {
 	r->at = *from;
@@ -335,6 +343,7 @@ static void each_level(struct cgroup_reader *r, const struct cgroup_folder *from
 	do {
 		fn(r);
 	} while (cgroup_folder_up(&r->at));
+	from->more_limits = r->at.more_limits;
 }
 
 void cgroup_limits_read(struct cgroup_limits *out, const char *root, pid_t pid)

@@ -110,6 +110,23 @@ static void without_limits_there_are_none(void **state)
 	assert_false(l->has_kills || l->has_refaulted || l->has_memory_stall || l->has_io_stall);
 }
 
+/* As before Linux 5.2, which has no counts of a group alone; or where they may not be read. */
+static void a_limit_whose_counts_cannot_be_read_is_not_none(void **state)
+{
+	struct cgroup_limits *l;
+
+	version_2();
+	invented_file(LEAF "/cpu.max", "150000 100000\n");
+	invented_file(LEAF "/memory.max", "30000000\n");
+	invented_file(LEAF "/memory.current", "29000000\n");
+	l = limits_of(state);
+	assert_int_equal(l->n_quotas + l->n_memories, 0);
+	assert_true(l->cpu.more_limits && l->memory.more_limits && !l->io.more_limits);
+	invented_file(LEAF "/cpu.stat", "nr_periods 70\nnr_throttled 7\n");
+	l = limits_of(state);
+	assert_true(l->n_quotas == 1 && !l->cpu.more_limits && !l->quota[0].has_wait);
+}
+
 /* The topmost group's counts are the whole machine's. */
 static void a_server_in_no_group_has_no_counts_of_its_own(void **state)
 {
@@ -200,6 +217,7 @@ int main(void)
 #define EACH(f) cmocka_unit_test_setup_teardown(f, limits_begin, limits_end)
 		EACH(version_2_has_limits_of_its_own_and_of_its_slice),
 		EACH(without_limits_there_are_none),
+		EACH(a_limit_whose_counts_cannot_be_read_is_not_none),
 		EACH(a_server_in_no_group_has_no_counts_of_its_own),
 		EACH(version_1_has_a_folder_for_each),
 		EACH(a_process_that_has_ended_is_in_no_group),
