@@ -189,7 +189,8 @@ static bool is_way_noticed(const struct run_figures *f)
 
 static bool is_of_way(const struct doctor_rule *r)
 {
-	return r->harm == RUN_FIGURE_NET_WAIT || r->harm == RUN_FIGURE_NET;
+	return r->harm == RUN_FIGURE_NET_WAIT || r->harm == RUN_FIGURE_NET ||
+	       r->harm == RUN_FIGURE_TAKING;
 }
 
 /* What explains so much makes the average request so much longer that it is a cause even if nobody

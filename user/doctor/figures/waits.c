@@ -224,7 +224,7 @@ static void waits_look_cnid(struct measure *m)
 
 struct wait_sums {
 	struct measure_calls log, xattr, meta, sync, names;
-	double cnid_lock, open, sleep, sync_wait, names_wait, most_names;
+	double cnid_lock, open, sleep, sync_wait, names_wait, most_names, from_clients;
 };
 
 static void add_names(struct measure *m, struct wait_sums *s, const struct ledger_part *p)
@@ -257,6 +257,9 @@ static void add_part(struct measure *m, struct wait_sums *s, const struct ledger
 		measure_calls_add(&s->sync, p);
 		s->sync_wait += (double)p->part.blocked_ns;
 	}
+	if (p->object == AFS_OBJECT_CLIENT &&
+	    (p->class == AFS_CLASS_READ || p->class == AFS_CLASS_RECV))
+		s->from_clients += (double)p->part.blocked_ns;
 	if (p->class == AFS_CLASS_OPEN)
 		s->open += (double)p->part.blocked_ns;
 	if (p->class == AFS_CLASS_WAIT && p->object == AFS_OBJECT_NONE &&
@@ -290,6 +293,8 @@ static void waits_look_calls(struct measure *m)
 	if (s.sync_wait > 0)
 		run_figure_who(m->out, RUN_FIGURE_DISK, "fsync alone %.0f%%",
 			       100 * s.sync_wait / m->all_ns);
+	measure_share(m, RUN_FIGURE_TAKING,
+		      fmax(measure_column(m, ACCOUNT_NET) - s.from_clients, 0));
 	measure_share(m, RUN_FIGURE_OPEN, s.open);
 	measure_share(m, RUN_FIGURE_SLEEP, s.sleep);
 	measure_share(m, RUN_FIGURE_NAMES, s.names_wait);

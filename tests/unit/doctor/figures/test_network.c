@@ -78,9 +78,29 @@ static void where_nothing_else_is_waited_for_they_are(void **state)
 	done(r);
 }
 
+/* One client uploads, another one takes no replies: either is known by itself. */
+static void a_client_that_sends_late_is_none_that_takes_no_replies(void **state)
+{
+	struct run_figures f = { 0 };
+	struct run *r = made();
+	struct ledger *l = &r->phase[0]->ledger;
+
+	(void)state;
+	l->part[0] = part(FLUSH, AFS_CLASS_RECV, AFS_OBJECT_CLIENT, 60 * MS);
+	assert_int_equal(doctor_measure(&f, r), 0);
+	is(&f, RUN_FIGURE_NET, 0.3);
+	is(&f, RUN_FIGURE_TAKING, 0);
+	l->part[2] = part(OPEN_FORK, AFS_CLASS_SEND, AFS_OBJECT_CLIENT, 120 * MS);
+	assert_int_equal(doctor_measure(&f, r), 0);
+	is(&f, RUN_FIGURE_NET, 0.9);
+	is(&f, RUN_FIGURE_TAKING, 0.6);
+	done(r);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(a_client_that_sends_late_is_none_that_takes_no_replies),
 		cmocka_unit_test(one_client_s_delayed_acknowledgements_are_not_what_all_wait_for),
 		cmocka_unit_test(where_nothing_else_is_waited_for_they_are),
 	};
