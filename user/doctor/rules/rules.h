@@ -19,6 +19,10 @@
 /* Share of what requests wait from which on stops are the cause. */
 #define STOPPED_HARM 0.1
 
+/* Of the time of calls over Rx, in those that lost packets made long: it is a cause from here on.
+ */
+#define RESENDS_LEAST 0.4
+
 /* Of clients: below these the way to them is not slow, nor what they send late. */
 #define SLOW_REPLY      5e6 /* ns that a reply is on its way */
 #define SLOW_TRIP       2e6 /* ns of a round trip */

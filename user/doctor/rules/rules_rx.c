@@ -108,7 +108,7 @@ static const struct doctor_rule rules[] = {
 	},
 	{
 		.key = "resends", .name = "lost packets", .kind = DOCTOR_WAIT,
-		TESTS(LEAST(TIMED_OUT, 0.4), MOST(DROPPED, 0.001), MOST(OWN_DROPPED, 0.001)), HARM(TIMED_OUT, 0.4), REASONS(F(TIMED_GUESS)),
+		TESTS(LEAST(TIMED_OUT, RESENDS_LEAST), MOST(DROPPED, 0.001), MOST(OWN_DROPPED, 0.001)), HARM(TIMED_OUT, RESENDS_LEAST), REASONS(F(TIMED_GUESS)),
 		EVIDENCE(F(TIMED_OUT), F(RESENT), F(RESENT_BACK), F(OWN_DROPPED), F(MEAN)),
 		.says = "calls wait until lost packets are sent again: {timed_out} of the time of all calls is in calls that Rx's timers made long[; the server's own socket lost {dropped} of the datagrams]",
 		.todo = "look for the loss: first on the server (its socket buffer), then switches, a firewall, the clients' network; where only large calls are slow, a path whose MTU is smaller, which drops large datagrams",
