@@ -255,8 +255,12 @@ static void remote_note_again(struct remote *r)
 		return;
 	while (j && !j->op)
 		j = j->next;
-	if (j)
-		j->again++;
+	if (!j)
+		return;
+	j->again++;
+	/* A list comes in many answers. */
+	if (!r->keeping)
+		r->progress_ns = clock_now_ns();
 }
 
 static int remote_service(struct remote *r, short events)
