@@ -80,8 +80,6 @@ static const char *refusal_of_value(const struct store_afp *a, const struct stor
 	const struct afp *session = a->session;
 	uint64_t quantum = dsi_quantum(session->dsi);
 
-	if (op->verb == STORE_LOGIN || op->verb == STORE_LOGOUT)
-		return "this store has one session only";
 	if ((op->verb == STORE_LIST || op->verb == STORE_SEARCH) && op->len < STORE_LIST_LEN)
 		return "less room than one entry may need";
 	if (op->verb == STORE_LIST && op->offset >= afp_list_max(session))
@@ -133,10 +131,17 @@ static const char *afp_ops_refusal(const struct store_afp *a, const struct store
 	return refusal_of_value(a, op);
 }
 
-/* Why AFP has no such verb; NULL: it has. */
+/* Why a store has no such verb; NULL: it has. */
 static const char *afp_ops_lacks(enum store_verb verb)
 {
 	switch (verb) {
+	case STORE_LOGIN:
+	case STORE_LOGOUT:
+		return "this store has one session only";
+	case STORE_DEL_XATTR:
+	case STORE_LIST_XATTRS:
+	case STORE_OTHER:
+		return "it is sent only as another client has sent it";
 	case STORE_LINK:
 		return "AFP has no hard links";
 	case STORE_SYMLINK:
@@ -150,7 +155,8 @@ static const char *afp_ops_lacks(enum store_verb verb)
 
 bool store_afp_refuse(const struct store_afp *a, struct store_op *op)
 {
-	const char *why = afp_ops_refusal(a, op), *lacks = afp_ops_lacks(op->verb);
+	const char *why = afp_ops_refusal(a, op);
+	const char *lacks = op->again ? NULL : afp_ops_lacks(op->verb);
 
 	op->command = op->again   ? op->again->command
 		      : a->narrow ? commands[op->verb].narrow

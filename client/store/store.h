@@ -76,9 +76,10 @@
 				   bytes come back (op->taken), op->back of them, else             \
 				   STORE_SHORT; op->done. op->how is the call's number, op->name   \
 				   its name, static */                                             \
+	/* Of AFP these only with op->again. */                                                    \
 	X(DEL_XATTR, "delxattr")    /* dir/name loses its attribute to_name */                     \
 	X(LIST_XATTRS, "listxattr") /* names of the attributes of dir/name; op->done: their        \
-				       bytes, with a 0 behind each. Of AFP only with op->again */  \
+				       bytes, with a 0 behind each */                              \
 	X(OTHER, "other")           /* what op->again says; only of AFP */
 
 enum store_verb {

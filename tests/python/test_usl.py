@@ -91,6 +91,7 @@ def test_without_coherency_there_is_no_peak() -> None:
         ([1, 2, 3, 4], [1, 2, 3, 4], "5 different numbers"),
         ([1, 2, 3, 4, 4, 5], [0, 2, 3, 4, 4, 0], "5 different numbers"),
         ([1, 2, 5, 10, 20, 50], [100, 900, 90, 800, 100, 700], "of the variance"),
+        ([1, 2, 4, 8, 16], [1873, 1458, 1067, 1785, 1810], "it explains 0% of the variance"),
         ([1, 2, 5, 10, 20, 50, 100], [100, 200, 500, 600, 2000, 5000, 10000], "off the curve"),
     ],
 )

@@ -9,6 +9,7 @@ import json
 import shutil
 import sys
 from collections.abc import Callable
+from functools import partial
 from itertools import combinations
 from pathlib import Path
 from types import SimpleNamespace
@@ -513,6 +514,26 @@ def test_settings_that_are_not_the_same_are_unequal(shelf: Shelf) -> None:
     assert {"afp.conf: cnid scheme", "smb.conf: strict sync"} <= {
         fact.what for fact in overview.telling(found)
     }
+
+
+@pytest.mark.parametrize(("known", "what"), [(True, "smb.conf: vfs objects"), (False, "modules")])
+def test_what_is_known_of_a_server_is_said_once(shelf: Shelf, known: bool, what: str) -> None:
+    """Its modules are a setting, where that is known; its processes have their names."""
+    hidden, none = "not visible: no testparm", "no CNID process: the backend runs inside afpd"
+    servers = {
+        "a": {"smb.conf": "vfs objects = none" if known else hidden, "CNID server": none},
+        "b": {"smb.conf": "vfs objects = fruit" if known else hidden, "modules": "fruit"},
+    }
+    made = []
+    for name, server in servers.items():
+        made.append(sides.Side(name, name, B))
+        made[-1].add(saved(shelf, name, partial(note, server)))
+    facts = {f.what for f in sides.judged(made, 0.02).unequal}
+    assert facts & {"smb.conf: vfs objects", "modules", "CNID server"} == {what}
+
+
+def note(server: dict[str, str], value: dict[str, Any]) -> None:
+    value["server"].update(server)
 
 
 def test_a_start_is_that_of_the_process_that_answers(shelf: Shelf) -> None:

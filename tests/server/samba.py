@@ -17,8 +17,11 @@ import contextlib
 import json
 import os
 import re
+import signal
+import subprocess
 import time
 from collections import Counter
+from collections.abc import Iterator
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
@@ -91,6 +94,23 @@ class Samba:
     def tool(self, *args: str, check: bool = True) -> str:
         """The output of one of Samba's commands, run inside the root tree."""
         return _run(["chroot", str(self.root), *args], check=check, env=self._env).stdout
+
+    @contextlib.contextmanager
+    def started_again(self) -> Iterator[int]:
+        """The server is ended, and started again by hand: its main process."""
+        os.kill(self.pid, signal.SIGTERM)
+        end = time.monotonic() + SETTLED_S
+        while Path(f"/proc/{self.pid}/exe").exists():
+            assert time.monotonic() < end, f"{self.pid} does not end"
+            time.sleep(0.05)
+        line = ["chroot", str(self.root), "smbd", "-F", "--no-process-group", "-s", self.conf]
+        # It ends its process group with itself.
+        new = subprocess.Popen(line, stdin=subprocess.DEVNULL, start_new_session=True)
+        try:
+            yield new.pid
+        finally:
+            new.terminate()
+            new.wait(10)
 
     def client_command(self, commands: str, *args: str, user: str = "bench1") -> list[str]:
         """smbclient with its commands on share1, in the folder /tmp of the root tree."""

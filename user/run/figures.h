@@ -85,7 +85,8 @@
 	X(UNEXPLAINED, "unexplained", "share", "request time that is in none of these")                          \
 	X(STOPPED, "stopped", "share",                                                                           \
 	  "paused by a signal, a debugger or a freezer: of watched time and sessions (or threads)")              \
-	X(STOPPED_FOR, "stopped_for", "ns", "the same as a time, all sessions together")                         \
+	X(STOPPED_FOR, "stopped_for", "ns",                                                                      \
+	  "the same as a time, all sessions (or threads) together")                                              \
 	X(STOPPED_WAIT, "stopped_wait", "share",                                                                 \
 	  "of the request time, and the time that sessions were paused between requests, the pauses")            \
 	X(STOPPED_IDLE, "stopped_idle", "share",                                                                 \

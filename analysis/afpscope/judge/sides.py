@@ -34,6 +34,8 @@ ENCRYPTED = "encrypted"
 _SETTING = "setting."
 SMB_CONF, AFP_CONF, NFS_CONF = _CONF_FILES = ("smb.conf", "afp.conf", "ganesha.conf")
 _NOT_VISIBLE = "not visible: "
+# Notes of processes, which are told by their names.
+_PROCESSES = re.compile(r"pid |no \w+ process\b")
 _SOME = re.compile(r"\(\d+ of \d+ shares\)")
 _FROM_ITSELF = "cannot tell: a server differs from itself"
 
@@ -452,10 +454,12 @@ def _settings(side: Side) -> dict[str, str]:
     for file in _CONF_FILES:
         out |= {f"{_SETTING}{file}: {k}": text for k, text in _configured(run, file).items()}
     known = {"host", "port", "volume", "name", "machine"}
+    if "vfs objects" in _configured(run, SMB_CONF):
+        known.add("modules")  # the same, as far as they are loaded
     out |= {
         f"server.{key}": text
         for key, text in run.server.items()
-        if "." not in key and key not in known and not text.startswith("pid ")
+        if "." not in key and key not in known and not _PROCESSES.match(text)
     }
     return out | versus.work_amounts(run)
 

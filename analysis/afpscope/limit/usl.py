@@ -137,7 +137,7 @@ def fit(
     r2 = 1 - float(np.sum(rest**2)) / spread if spread > 0 else 0.0
     worst = float(np.max(np.abs(np.expm1(rest))))
     if r2 < R2:
-        return w.say("usl_poor", r2=r2, least=R2)
+        return w.say("usl_poor", r2=max(r2, 0.0), least=R2)
     if worst > WORST:
         at = int(np.argmax(np.abs(np.expm1(rest))))
         return w.say("usl_off", n=n[at], off=worst, most=WORST)

@@ -83,15 +83,7 @@ def test_a_server_that_is_restarted_is_named(scope: Scope, samba: Samba) -> None
     running = scope.record(None, "--kind", "smb", "--port", str(samba.port))
     running.wait_recording()
     samba.client("ls")
-    os.kill(samba.pid, signal.SIGTERM)
-    wait_until(lambda: not Path(f"/proc/{samba.pid}/exe").exists(), 10, "its end")
-    line = ["chroot", str(samba.root), "smbd", "-F", "--no-process-group", "-s", samba.conf]
-    # It ends its process group with itself.
-    new = subprocess.Popen(line, stdin=subprocess.DEVNULL, start_new_session=True)
-    try:
+    with samba.started_again() as pid:
         done = running.finish(60).expect(OK)
-    finally:
-        new.terminate()
-        new.wait(10)
-    assert f"was restarted as process {new.pid}" in " ".join((done.err + done.out).split())
+    assert f"was restarted as process {pid}" in " ".join((done.err + done.out).split())
     assert done.run and counted(done.run)["count"]["QUERY_DIRECTORY"]

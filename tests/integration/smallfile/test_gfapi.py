@@ -14,6 +14,7 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
+import lacking
 import pytest
 from gluster import VOLUMES, Gluster
 from rights import held_by_load
@@ -21,7 +22,6 @@ from scope import NO_SESSION, OK, REFUSED, REPO, Done, Scope, wait_until
 from stopped import says_it_was_stopped
 from test_store_verbs import (
     EXISTS,
-    FILES_LACK,
     FULL,
     INVALID,
     LOCKED,
@@ -94,10 +94,7 @@ def run(scope: Scope, *args: str, status: int = OK, **options: Any) -> Done:
 
 
 def test_a_volume_has_each_verb_or_says_why_not(verbs: Verbs) -> None:
-    use_each_verb(
-        verbs,
-        FILES_LACK | {"copy": "GlusterFS has no copy by the server for all kinds of volumes"},
-    )
+    use_each_verb(verbs, lacking.GLUSTER)
 
 
 def test_each_verb_does_on_the_volume_what_it_says(verbs: Verbs) -> None:

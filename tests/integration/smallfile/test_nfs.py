@@ -13,6 +13,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+import lacking
 import pytest
 from fakes import Far
 from ganesha import Ganesha
@@ -33,7 +34,6 @@ from scope import NO_SESSION, OK, REFUSED, REPO, Done, Run, Scope
 from test_store_verbs import (
     DENIED,
     EXISTS,
-    FILES_LACK,
     INVALID,
     NONE,
     READ,
@@ -171,37 +171,8 @@ def test_data_are_those_on_disk(server: Ganesha, verbs: Verbs) -> None:
     use_data(verbs, server.share1, close_first=True)
 
 
-@pytest.mark.judges
-def test_ganesha_15_does_the_same(_driver: None, scope: Scope) -> None:
-    with Ganesha("sid") as newer:
-        for version in (3, 4):
-            with opened(newer, version) as verbs:
-                use_names(verbs, newer.share1)
-                use_modes(newer, verbs)
-                use_links(newer, verbs)
-            with opened(newer, version) as verbs:
-                use_data(verbs, newer.share1, close_first=True)
-            with opened(newer, version) as verbs:
-                use_lists(verbs, 300)
-            line = ("load", url(newer, version=version), "--mix", "office", "-n", "5", "-d", "1")
-            done = run(scope, *line, "--ramp", "0", "--files", "3")
-            assert done.run and done.run.complete
-            assert done.run.saved["phases"][0]["metrics"]["errors"] == 0
-        assert not left_on(newer)
-
-
-ATTRIBUTES = ("getxattr", "setxattr", "delxattr", "listxattr")
-NO_LOCKS = "libnfs has no locks of NFSv3, and with NFSv4 locks only the first file of a connection"
-LACKS = {
-    **FILES_LACK,
-    **dict.fromkeys(ATTRIBUTES, "NFSv3 and NFSv4.0 have no extended attributes"),
-    **dict.fromkeys(("lock", "unlock"), NO_LOCKS),
-    "copy": "libnfs has no copy by the server",
-}
-
-
 def test_an_export_has_each_verb_or_says_why_not(verbs: Verbs) -> None:
-    use_each_verb(verbs, LACKS)
+    use_each_verb(verbs, lacking.NFS)
 
 
 def test_lists_have_every_entry_once(verbs: Verbs) -> None:

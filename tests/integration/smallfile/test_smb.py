@@ -18,6 +18,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+import lacking
 import pytest
 from faults import beside
 from mpirun import ENVIRONMENT, FLAVOURS, mpirun, plugin
@@ -40,7 +41,6 @@ from samba import Samba
 from scope import NO_SESSION, OK, REFUSED, REPO, Done, Scope, seen, wait_until
 from smbwire import SmbWire
 from test_store_verbs import (
-    FILES_LACK,
     INVALID,
     NONE,
     UNKNOWN,
@@ -50,6 +50,7 @@ from test_store_verbs import (
 )
 
 USAGE = 2
+BOOKS = "資料 📚"
 
 
 @pytest.fixture(scope="session")
@@ -63,8 +64,8 @@ def library() -> Path:
 
 @pytest.fixture(scope="module", params=suites("bookworm"))
 def server(request: pytest.FixtureRequest) -> Iterator[Samba]:
-    plain = "[plain]\npath = /tmp\nread only = no"
-    with Samba(request.param, SMB_SHARE="vfs objects = streams_xattr", SMB_GLOBAL=plain) as found:
+    more = "".join(f"[{name}]\npath = /tmp\nread only = no\n" for name in ("plain", BOOKS))
+    with Samba(request.param, SMB_SHARE="vfs objects = streams_xattr", SMB_GLOBAL=more) as found:
         yield found
 
 
@@ -183,20 +184,8 @@ def test_a_share_without_streams_has_no_attributes(_driver: None, server: Samba)
         verbs("delete", "f")
 
 
-LACKS = FILES_LACK | {
-    "copy": "libsmb2 has no copy by the server",
-    "chmod": "SMB has no permission bits",
-    "symlink": "SMB servers do not let clients make symbolic links",
-    "link": "libsmb2 has no request for hard links",
-    "lock": "libsmb2 does not export its locks",
-    "unlock": "libsmb2 does not export its locks",
-    "delxattr": "streams are not removed and listed here",
-    "listxattr": "streams are not removed and listed here",
-}
-
-
 def test_a_share_has_each_verb_or_says_why_not(verbs: Verbs) -> None:
-    use_each_verb(verbs, LACKS)
+    use_each_verb(verbs, lacking.SMB)
 
 
 def test_lists_have_every_entry_once(verbs: Verbs) -> None:
@@ -214,6 +203,15 @@ def test_a_path_is_a_directory_of_the_share(_driver: None, server: Samba) -> Non
 
 
 # ---- workloads ----
+
+
+def test_a_share_may_have_any_name(scope: Scope, server: Samba) -> None:
+    made = server.root / f"tmp/afpscope-{server.port}"
+    place = url(server, f"{BOOKS.replace(' ', '%20')}/{made.name}")
+    done = run(scope, "smallfile", "-f", "3", "-l", "create,delete", place)
+    assert done.run and done.run.complete and done.run.saved["kind"] == "smb"
+    assert answered(done.run.saved["phases"][0])["CREATE"] >= 3
+    made.rmdir()  # nothing is in it
 
 
 def test_a_load_has_no_errors_and_leaves_nothing(scope: Scope, server: Samba) -> None:

@@ -8,7 +8,6 @@ beside this.
 from __future__ import annotations
 
 import os
-import re
 import shutil
 import subprocess
 from collections.abc import Iterator, Mapping
@@ -16,6 +15,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import Self
 
+import lacking
 import pytest
 from netatalk import USERS, Server
 from scope import BUILD, REPO
@@ -27,15 +27,6 @@ VERSIONS = {"2.1": 1, "2.2": 2, "3.0": 3, "3.2": 5, "3.4": 7}
 OLD = (1, 2)  # without permission bits
 LISTS = {1: "FPEnumerate", 2: "FPEnumerate", 3: "FPEnumerateExt"}
 MANY = 600  # entries: more than one reply of 8192 bytes has, also of long names
-
-
-# The words of client/store/store.h.
-STORE_H = (REPO / "client/store/store.h").read_text()
-VERBS = set(re.findall(r'\bX\([A-Z_]+,[\s\\]*"(\w+)"\)', STORE_H))
-ONLY_AFP = ("swap", "setfinder", "search", "login", "logout", "other")
-FILES_LACK = dict.fromkeys(ONLY_AFP, "only AFP servers have that") | {
-    "exchange": "a directory has files, and no calls"
-}
 
 
 class Verbs:
@@ -171,9 +162,11 @@ def use_each_verb(v: Verbs, lacks: Mapping[str, str]) -> None:
     reason. A new verb that is not tried here fails."""
     tried = set()
 
-    def use(verb: str, name: str | None = None, **keys: int | str) -> dict[str, str]:
+    def use(
+        verb: str, name: str | None = None, *, wants: int = OK, **keys: int | str
+    ) -> dict[str, str]:
         tried.add(verb)
-        answer = v(verb, name, wants=UNKNOWN if verb in lacks else OK, **keys)
+        answer = v(verb, name, wants=UNKNOWN if verb in lacks else wants, **keys)
         if verb in lacks:
             assert answer["why"] == lacks[verb], verb
         return answer
@@ -195,21 +188,30 @@ def use_each_verb(v: Verbs, lacks: Mapping[str, str]) -> None:
     use("listxattr", "f", dir=d, len=1000)
     use("delxattr", "f", dir=d, to_name="a")
     use("settime", "f", dir=d, offset=1_000_000_000)
-    use("chmod", "f", dir=d, how=0o640)
+    use("chmod", "f", dir=d, how=0o640, wants=FAILED if v.version in OLD else OK)
     use("copy", "f", dir=d, to_dir=d, to_name="copied")
     use("link", "f", dir=d, to_dir=d, to_name="linked")
     use("symlink", "soft", dir=d, to_name="f")
     use("rename", "f", dir=d, to_dir=d, to_name="g")
-    for verb in ("swap", "setfinder", "search", "login", "logout", "other", "exchange"):
+    use("swap", "g", dir=d, to_dir=d, to_name="copied")
+    use("setfinder", "g", dir=d, data="TEXTttxt" * 4)
+    found = use("search", "copied", len=8192, wants=NONE)  # no more than these
+    assert "search" in lacks or found["done"] == "1"
+    for verb in ("login", "logout", "other", "exchange"):
         use(verb, "g", dir=d, to_dir=d, to_name="g")
     assert int(use("room")["done"]) > 0
     assert int(use("lookup", "d")["made"]) == d
     assert int(use("list", dir=d, len=8192)["done"]) > 0
-    for verb, name in {"link": "linked", "symlink": "soft", "rename": "g"}.items():
+    for verb, name in {
+        "link": "linked",
+        "symlink": "soft",
+        "rename": "g",
+        "copy": "copied",
+    }.items():
         if verb not in lacks:
             use("delete", name, dir=d)
     use("delete", "d")
-    assert tried == VERBS
+    assert tried == {*lacking.VERBS}
 
 
 def use_lists(v: Verbs, many: int = MANY) -> None:
@@ -295,9 +297,21 @@ def use_locks(v: Verbs) -> None:
     v("delete", "f")
 
 
-def test_a_directory_has_each_verb_or_says_why_not(_driver: None, tmp_path: Path) -> None:
-    with Verbs(tmp_path, 0, "local", str(tmp_path)) as verbs:
-        use_each_verb(verbs, FILES_LACK | {"copy": "a local directory has no server that copies"})
+def test_the_page_says_what_each_place_has() -> None:
+    """As the test of each kind of place shows it."""
+    assert f"\n\n{lacking.table()}\n" in (REPO / "docs/load.md").read_text(), lacking.table()
+
+
+def lacked(v: Verbs) -> Mapping[str, str]:
+    """What a directory, or a volume by this version of AFP, does not have."""
+    if not v.version:
+        return lacking.DIRECTORY
+    xattr = [verb for verb in ("getxattr", "setxattr") if v.version < VERSIONS[lacking.SINCE[verb]]]
+    return lacking.AFP | dict.fromkeys(xattr, "not supported by the server")
+
+
+def test_a_directory_or_a_volume_has_each_verb_or_says_why_not(verbs: Verbs) -> None:
+    use_each_verb(verbs, lacked(verbs))
 
 
 def test_each_verb_does_on_disk_what_it_says(verbs: Verbs) -> None:
@@ -319,5 +333,6 @@ def test_locks_are_those_of_the_kernel(verbs: Verbs) -> None:
 @pytest.mark.parametrize("version", ["2.2", "3.0", "3.4"])
 def test_netatalk_4_2_does_the_same(_driver: None, old: Server, version: str) -> None:
     with afp(old, VERSIONS[version]) as verbs:
+        use_each_verb(verbs, lacked(verbs))
         for use in (use_all, use_lists, use_attributes, use_locks):
             use(verbs)

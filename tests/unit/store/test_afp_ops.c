@@ -387,17 +387,30 @@ static void assert_refused(struct rig *g, struct store_op op, enum store_result 
 	assert_int_equal(g->peer->n_requests, before);
 }
 
-static void afp_has_no_links(void **state)
+static void what_an_afp_store_lacks_is_not_sent(void **state)
 {
+	static const struct {
+		enum store_verb verb;
+		const char *why;
+	} row[] = {
+		{ STORE_LINK, "AFP has no hard links" },
+		{ STORE_SYMLINK, "AFP has no symbolic links" },
+		{ STORE_DEL_XATTR, "only as another client has sent it" },
+		{ STORE_LIST_XATTRS, "only as another client has sent it" },
+		{ STORE_OTHER, "only as another client has sent it" },
+		{ STORE_LOGIN, "one session only" },
+		{ STORE_LOGOUT, "one session only" },
+		{ STORE_EXCHANGE, "no calls" },
+	};
 	struct rig *g = *state;
-	struct store_op op;
 
 	open_it(g);
-	op = on(g, STORE_LINK, "n");
-	op.to_name = "to";
-	assert_refused(g, op, STORE_UNKNOWN, "AFP has no hard links");
-	op.verb = STORE_SYMLINK;
-	assert_refused(g, op, STORE_UNKNOWN, "AFP has no symbolic links");
+	for (size_t i = 0; i < sizeof(row) / sizeof(row[0]); i++) {
+		struct store_op op = on(g, row[i].verb, "n");
+
+		op.to_name = "to";
+		assert_refused(g, op, STORE_UNKNOWN, row[i].why);
+	}
 }
 
 static void names_that_do_not_fit_are_not_sent(void **state)
@@ -484,7 +497,7 @@ int main(void)
 		TEST(what_a_lock_meets_is_put_in_common_words),
 		TEST(replies_that_lack_something_are_failures),
 		TEST(replies_that_contradict_themselves_are_failures),
-		TEST(afp_has_no_links),
+		TEST(what_an_afp_store_lacks_is_not_sent),
 		TEST(names_that_do_not_fit_are_not_sent),
 		TEST(numbers_that_do_not_fit_are_not_sent),
 		TEST(values_longer_than_the_quantum_are_not_sent),

@@ -81,6 +81,7 @@ void handed_stopped(const struct handed *h)
 	for (size_t c = 0; c < ACCOUNT_N_COLUMNS; c++)
 		all += h->did[c];
 	run_figure_share(h->out, RUN_FIGURE_STOPPED, stopped, all);
+	run_figure_set(h->out, RUN_FIGURE_STOPPED_FOR, stopped);
 	if (traced)
 		all -= h->did[ACCOUNT_OTHER];
 	run_figure_share(h->out, RUN_FIGURE_STOPPED_WAIT, stopped, all);

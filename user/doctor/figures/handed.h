@@ -32,7 +32,8 @@ int handed_init(struct handed *out, struct run_figures *figures, const struct ru
 void handed_fini(struct handed *h);
 
 /*
- * Sets STOPPED and STOPPED_WAIT, of the time of all threads: whatever they serve, nothing goes on.
+ * Sets STOPPED_FOR, STOPPED and STOPPED_WAIT, of the time of all threads: whatever they serve,
+ * nothing goes on.
  * Of a server that is traced (TRACED) the latter is of what threads did: those that wait are not
  * stopped.
  */

@@ -13,6 +13,7 @@
 #define STOPPED_LEAST    0.02
 #define STOPPED_FEW      1e9 /* ns, of a few sessions */
 #define STOPPED_FEW_HARM 0.01
+#define TRACED_LEAST     100e6 /* ns, of all threads */
 #define LOG_CALLS_LEAST  0.5
 #define LOG_HARM         0.05
 #define LOCK_HARM        0.1

@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
  * Servers that are stopped or traced, of every kind whose threads serve several clients. Those of
- * AFP, of which a session's own thread is known, are in rules_server.c.
+ * AFP, of which a session's own thread is known, are in rules_server.c. A tracer stops the threads
+ * that make calls. The others are idle, as many as the server has: of the time of all of them its
+ * stops may be any share.
  */
 #include "doctor/rules/rules_priv.h"
 
@@ -9,7 +11,7 @@
 static const struct doctor_rule rules[] = {
 	{
 		.key = "server-traced", .name = "traced server", .kind = DOCTOR_FAILS,
-		TESTS(ANY(TRACED), LEAST(STOPPED, STOPPED_LEAST)), HARM(STOPPED_WAIT, STOPPED_HARM), UNSURE,
+		TESTS(ANY(TRACED), LEAST(STOPPED_FOR, TRACED_LEAST)), HARM(STOPPED_WAIT, STOPPED_HARM), UNSURE,
 		EVIDENCE(F(TRACED), F(STOPPED), F(STOPPED_WAIT), F(SLOW_N), F(LONGEST)),
 		.says = "tracing by {traced.who} paused {server} processes for {stopped} of the time of their threads",
 		.todo = "end the tracer; what is measured beside it is not the server's own speed",

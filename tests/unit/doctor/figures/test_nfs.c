@@ -123,6 +123,33 @@ static void of_sealed_requests_no_refusal_is_ruled_out(void **state)
 	done(r);
 }
 
+/* A tracer stops those threads that make calls. All others are idle, as many as there are. */
+static void a_tracer_is_named_however_many_threads_are_idle(void **state)
+{
+	const struct {
+		uint64_t stopped_ms, idle_s;
+		const char *key;
+	} row[] = { { 1000, 40, "server-traced" },
+		    { 1000, 2000, "server-traced" },
+		    { 90, 40, "" },      /* nobody notices that */
+		    { 110, 2000, "" } }; /* nor this, in requests that took a second in all */
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(row) / sizeof(row[0]); i++) {
+		struct run_figures f = { 0 };
+		struct run *r = server(1);
+
+		run_figure_set(&f, RUN_FIGURE_TRACED, 1);
+		r->phase[0]->ledger.part[0].part.stopped_ns = row[i].stopped_ms * MS;
+		r->phase[0]->ledger.part[1] = part(AFS_ACCOUNT_THREADS, AFS_CLASS_WAIT,
+						   AFS_OBJECT_NONE, row[i].idle_s * 1000 * MS);
+		r->phase[0]->ledger.part[1].part.cpu_ns = 600 * MS;
+		assert_string_equal(first(&f, r), row[i].key);
+		is(&f, RUN_FIGURE_STOPPED_FOR, (double)(row[i].stopped_ms * MS));
+		done(r);
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -131,6 +158,7 @@ int main(void)
 		cmocka_unit_test(a_server_that_ended_is_named),
 		cmocka_unit_test(a_full_disk_is_a_status),
 		cmocka_unit_test(of_sealed_requests_no_refusal_is_ruled_out),
+		cmocka_unit_test(a_tracer_is_named_however_many_threads_are_idle),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
