@@ -60,6 +60,8 @@ static bool holds(const struct run_figures *f, const struct doctor_test *t, doub
 	/* What is not known may be as large as it likes: that is not far from a limit. */
 	if (!f->known[t->figure])
 		return t->most && times <= 1;
+	if (t->most && f->at_least[t->figure] && times > 1)
+		return false;
 	return t->most ? f->value[t->figure] * times <= t->limit
 		       : f->value[t->figure] >= beyond(t, times);
 }

@@ -138,12 +138,17 @@ struct cgroup_reader {
 	struct cgroup_folder at; /* more_limits: of the levels so far */
 };
 
-static bool group_text(char out[TEXT_MAX], const struct cgroup_reader *r, const char *file)
+static ssize_t group_read(char out[TEXT_MAX], const struct cgroup_reader *r, const char *file)
 {
 	char path[PATH_MAX];
 
 	snprintf(path, sizeof(path), "%s%s/%s", r->root, r->at.path, file);
-	return file_text(out, TEXT_MAX, path) > 0;
+	return file_text(out, TEXT_MAX, path);
+}
+
+static bool group_text(char out[TEXT_MAX], const struct cgroup_reader *r, const char *file)
+{
+	return group_read(out, r, file) > 0;
 }
 
 /* A file that begins with a number; "max" and -1 are none. */
@@ -307,24 +312,35 @@ static uint64_t device_done(const char *text, const char *form, const struct cgr
 	return 0;
 }
 
+/* The text may be empty: nothing was used yet. */
+static bool is_whole_text(ssize_t len)
+{
+	return len >= 0 && len < TEXT_MAX - 1;
+}
+
 static void read_device_limits(struct cgroup_reader *r)
 {
 	char limits[TEXT_MAX], done[TEXT_MAX];
 	struct cgroup_limits *out = r->out;
 	struct cgroup_io io;
+	ssize_t len;
+	bool fits;
 
 	for (io.of = 0; io.of < CGROUP_N_IO; io.of++) {
 		const struct io_files *is = &io_files[r->at.version - 1][io.of];
 
-		group_text(limits, r, is->limit_file);
-		group_text(done, r, is->done_file);
+		len = group_read(limits, r, is->limit_file);
+		/* Without the file there are none: so it is where the controller is not used. */
+		r->at.more_limits |= len != -ENOENT && !is_whole_text(len);
+		fits = is_whole_text(group_read(done, r, is->done_file));
 		for (const char *at = limits; at; at = cgroup_limits_next_line(at)) {
 			/* "max" is none. */
 			if (sscanf(at, is->limit, &io.major, &io.minor, &io.limit) != 3)
 				continue;
-			r->at.more_limits |= out->n_ios == CGROUP_DEVICES;
-			if (out->n_ios == CGROUP_DEVICES)
+			if (!fits || out->n_ios == CGROUP_DEVICES) {
+				r->at.more_limits = true;
 				break;
+			}
 			io.done = device_done(done, is->done, &io);
 			memcpy(io.path, r->at.path, sizeof(io.path));
 			out->device[out->n_ios++] = io;

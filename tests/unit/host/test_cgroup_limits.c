@@ -127,6 +127,41 @@ static void a_limit_whose_counts_cannot_be_read_is_not_none(void **state)
 	assert_true(l->n_quotas == 1 && !l->cpu.more_limits && !l->quota[0].has_wait);
 }
 
+/* So many devices that their text is cut off: what was done on the last one is not known. */
+static void nor_is_one_of_a_device(void **state)
+{
+	static const char limit[] = "8:16 rbps=2097152 wbps=max riops=max wiops=max\n";
+	static char text[20000];
+	struct cgroup_limits *l;
+	size_t at = 0;
+
+	version_2();
+	invented_file(LEAF "/io.max", limit);
+	l = limits_of(state);
+	assert_true(!l->n_ios && l->io.more_limits && !l->cpu.more_limits);
+	invented_file(LEAF "/io.stat", "");
+	l = limits_of(state);
+	assert_true(l->n_ios == 1 && !l->device[0].done && !l->io.more_limits);
+	for (int i = 0; at < sizeof(text) - 100; i++)
+		at += (size_t)snprintf(text + at, sizeof(text) - at,
+				       "253:%d rbytes=1 wbytes=1 rios=1 wios=1 dbytes=0 dios=0\n",
+				       i);
+	snprintf(text + at, sizeof(text) - at, "8:16 rbytes=9 wbytes=9 rios=9 wios=9\n");
+	invented_file(LEAF "/io.stat", text);
+	l = limits_of(state);
+	assert_true(!l->n_ios && l->io.more_limits);
+	/* or the limits' own */
+	invented_file(LEAF "/io.stat", "");
+	at = 0;
+	for (int i = 0; at < sizeof(text) - 100; i++)
+		at += (size_t)snprintf(text + at, sizeof(text) - at,
+				       "253:%d rbps=max wbps=max riops=max wiops=max\n", i);
+	snprintf(text + at, sizeof(text) - at, "%s", limit);
+	invented_file(LEAF "/io.max", text);
+	l = limits_of(state);
+	assert_true(!l->n_ios && l->io.more_limits);
+}
+
 /* The topmost group's counts are the whole machine's. */
 static void a_server_in_no_group_has_no_counts_of_its_own(void **state)
 {
@@ -218,6 +253,7 @@ int main(void)
 		EACH(version_2_has_limits_of_its_own_and_of_its_slice),
 		EACH(without_limits_there_are_none),
 		EACH(a_limit_whose_counts_cannot_be_read_is_not_none),
+		EACH(nor_is_one_of_a_device),
 		EACH(a_server_in_no_group_has_no_counts_of_its_own),
 		EACH(version_1_has_a_folder_for_each),
 		EACH(a_process_that_has_ended_is_in_no_group),

@@ -428,6 +428,7 @@ static void bound_parts(struct run_figures *out, const struct run *r)
 	least = out->value[RUN_FIGURE_RATE] * share;
 	run_figure_set(out, RUN_FIGURE_ACKS_RATE, least);
 	run_figure_who(out, RUN_FIGURE_ACKS_RATE, "at least");
+	out->at_least[RUN_FIGURE_ACKS_RATE] = true;
 	set_at_most(out, RUN_FIGURE_LINK_REPLY, NS_PER_S / least, SLOW_REPLY);
 	if (takes_one_by_one(r))
 		set_at_most(out, RUN_FIGURE_TRIP_RTT, NS_PER_S / least, SLOW_TRIP);

@@ -15,7 +15,8 @@ static const char *no_limit(const struct cgroup_folder *f, const char *none)
 	if (!f->version)
 		return "the server's cgroup was not found";
 	if (f->more_limits)
-		return "the counts of one of its limits cannot be read";
+		return "its cgroup has more limits than are looked at, or the counts of one cannot "
+		       "be read";
 	return f->whole ? none : "the cgroups above this container cannot be seen";
 }
 
@@ -30,6 +31,7 @@ static void only_from(struct run_figures *out, enum run_figure which, double lea
 {
 	if (!all && out->value[which] < least)
 		out->known[which] = false;
+	out->at_least[which] = !all;
 }
 
 static void machine_groups_why_not(struct run_figures *out, enum run_figure which, const char *why)
