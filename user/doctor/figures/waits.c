@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* What requests waited for. */
 #include "doctor/figures/measure_priv.h"
+#include "doctor/rules/rules.h"
 #include "report/cell.h"
 
 #include <math.h>
@@ -224,7 +225,7 @@ static void waits_look_cnid(struct measure *m)
 
 struct wait_sums {
 	struct measure_calls log, xattr, meta, sync, names;
-	double cnid_lock, open, sleep, sync_wait, names_wait, most_names, from_clients;
+	double cnid_lock, open, sleep, sync_wait, names_wait, most_names;
 };
 
 static void add_names(struct measure *m, struct wait_sums *s, const struct ledger_part *p)
@@ -257,9 +258,6 @@ static void add_part(struct measure *m, struct wait_sums *s, const struct ledger
 		measure_calls_add(&s->sync, p);
 		s->sync_wait += (double)p->part.blocked_ns;
 	}
-	if (p->object == AFS_OBJECT_CLIENT &&
-	    (p->class == AFS_CLASS_READ || p->class == AFS_CLASS_RECV))
-		s->from_clients += (double)p->part.blocked_ns;
 	if (p->class == AFS_CLASS_OPEN)
 		s->open += (double)p->part.blocked_ns;
 	if (p->class == AFS_CLASS_WAIT && p->object == AFS_OBJECT_NONE &&
@@ -293,8 +291,6 @@ static void waits_look_calls(struct measure *m)
 	if (s.sync_wait > 0)
 		run_figure_who(m->out, RUN_FIGURE_DISK, "fsync alone %.0f%%",
 			       100 * s.sync_wait / m->all_ns);
-	measure_share(m, RUN_FIGURE_TAKING,
-		      fmax(measure_column(m, ACCOUNT_NET) - s.from_clients, 0));
 	measure_share(m, RUN_FIGURE_OPEN, s.open);
 	measure_share(m, RUN_FIGURE_SLEEP, s.sleep);
 	measure_share(m, RUN_FIGURE_NAMES, s.names_wait);
@@ -305,6 +301,28 @@ static void waits_look_calls(struct measure *m)
 	run_figure_share(m->out, RUN_FIGURE_LOG_CALLS, s.log.n, n);
 	run_figure_share(m->out, RUN_FIGURE_META_CALLS, s.meta.n, n);
 	run_figure_share(m->out, RUN_FIGURE_XATTR_MEAN, s.xattr.ns, s.xattr.n);
+}
+
+/*
+ * Of the wait on clients' connections, what is no upload. Uploads are counted from the begin of the
+ * watch to its end, and not where a request began before the watch: where these are not all of what
+ * is measured there are two bounds, of which one may say enough.
+ */
+static void look_taking(struct measure *m)
+{
+	double net = measure_column(m, ACCOUNT_NET), limit = NET_HARM * m->all_ns;
+	double uploads = (double)m->run->rest.habit.upload_ns, least, most;
+
+	for (size_t i = 0; i < m->run->n_sessions; i++)
+		uploads += (double)m->run->session[i].habit.upload_ns;
+	least = fmax(net - m->before_ns[ACCOUNT_NET] - uploads, 0);
+	most = m->run->n_phases > 1 ? net : fmax(net - uploads, 0);
+	if (least == most || least >= limit || most < limit)
+		measure_share(m, RUN_FIGURE_TAKING, most < limit ? most : least);
+	if (!m->out->known[RUN_FIGURE_TAKING] || least == most)
+		return;
+	m->out->at_least[RUN_FIGURE_TAKING] = most >= limit;
+	run_figure_who(m->out, RUN_FIGURE_TAKING, most < limit ? "at most" : "at least");
 }
 
 /* Threads of sessions that work for no request: netatalk 4.5 has one for each, which never rests.
@@ -330,6 +348,7 @@ void measure_waits(struct measure *m)
 	waits_look_cnid(m);
 	measure_share(m, RUN_FIGURE_LOCK, measure_column(m, ACCOUNT_LOCK));
 	measure_share(m, RUN_FIGURE_NET, measure_column(m, ACCOUNT_NET));
+	look_taking(m);
 	measure_share(m, RUN_FIGURE_OTHER, measure_column(m, ACCOUNT_OTHER));
 	measure_share(m, RUN_FIGURE_UNEXPLAINED, (double)m->requests.all.a.sum.unexplained_ns);
 	measure_share(m, RUN_FIGURE_WAIT_DISK,

@@ -23,6 +23,9 @@
  */
 #define RESENDS_LEAST 0.4
 
+/* Share of the requests' time in which the server waits until clients take more of its replies. */
+#define NET_HARM 0.4
+
 /* Of clients: below these the way to them is not slow, nor what they send late. */
 #define SLOW_REPLY      5e6 /* ns that a reply is on its way */
 #define SLOW_TRIP       2e6 /* ns of a round trip */

@@ -38,8 +38,8 @@ static const struct doctor_rule rules[] = {
 	},
 	{
 		.key = "client-window", .name = "slow readers", .kind = DOCTOR_WORK,
-		TESTS(LEAST(WINDOW, 0.3), MOST(WINDOW_LOST, 0.01), MOST(NET, 0.4)), HARM(NET_WAIT, 0.3), UNSURE,
-		EVIDENCE(F(NET_WAIT), F(WINDOW), F(NET), F(WINDOW_LOST), F(BUSY)),
+		TESTS(LEAST(WINDOW, 0.3), MOST(WINDOW_LOST, 0.01), MOST(TAKING, NET_HARM)), HARM(NET_WAIT, 0.3), UNSURE,
+		EVIDENCE(F(NET_WAIT), F(WINDOW), F(TAKING), F(WINDOW_LOST), F(BUSY)),
 		.says = "a client takes replies more slowly than the server sends them: its TCP window was closed {window} of the time[: {window.who}]",
 		.todo = "look at that client: its CPU, the disk it writes to, and what relays its traffic",
 		.disproof = "rwnd_limited of that connection (ss -ti) does not grow while it works",
