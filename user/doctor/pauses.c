@@ -55,7 +55,10 @@ void pauses_who(struct run_figures *out, enum run_figure which, const struct wat
 
 	procfs_thread_name(name, sizeof(name), last, last);
 	pauses_say(when, sizeof(when), s, n, begun_ns);
-	if (of > 1)
+	if (n > s->n_kept)
+		run_figure_who(out, which, "last %s (pid %d), in %zu or more processes: %s", name,
+			       last, of, when);
+	else if (of > 1)
 		run_figure_who(out, which, "last %s (pid %d), in %zu processes: %s", name, last, of,
 			       when);
 	else

@@ -185,6 +185,13 @@ static void of_several_processes_their_number_is_said(void **state)
 	assert_ptr_equal(strstr(f.who[which], "last process (pid 1073741824), in 2 processes: for "
 					      "600ms at 5.4s of the watch, "),
 			 f.who[which]);
+	/* of the older ones it is not known whose they were */
+	s = stops(9);
+	pauses_who(&f, which, &s, 9, BEGUN);
+	assert_non_null(strstr(f.who[which], ", in 1 or more processes: the last ones for "));
+	s.kept[0].pid--;
+	pauses_who(&f, which, &s, 9, BEGUN);
+	assert_non_null(strstr(f.who[which], ", in 2 or more processes: the last ones for "));
 }
 
 /* A setting's warning, and the cause that is found with other advice. */
