@@ -239,9 +239,9 @@ static int nfs_read_file(struct nfs_reading *r, const char *file)
 
 	r->n_files++;
 	r->file = file;
-	result = conf_file(&text, &r->changed_s, r->root, file, NULL);
+	result = conf_file(&text, &r->changed_s, r->root, file, r->e);
 	if (result)
-		return err_set(r->e, result, "cannot read %s: %s", file, strerror(-result));
+		return result;
 	if (r->changed_s > before_s)
 		snprintf(r->changed, sizeof(r->changed), "%s", file);
 	result = nfs_parse(r, text);

@@ -210,6 +210,29 @@ static void of_what_is_not_read_no_default_is_said(void **state)
 	drop(&s, &r);
 }
 
+/* Why: not only that the call failed. */
+static void of_a_file_that_is_not_read_the_reason_is_said(void **state)
+{
+	static const struct {
+		const char *include, *says;
+	} cases[] = {
+		{ "%include \"/proc/version\"", "it is not a file of a file system that stores" },
+		{ "%include \"/tmp\"", "it is not a regular file" },
+		{ "%include \"/none/such\"", "cannot read /none/such: No such file" },
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		struct nfs_settings s = { 0 };
+		struct err e = { 0 };
+
+		assert_true(nfs_settings_take(&s, cases[i].include, "/g", "", &e) < 0);
+		if (!strstr(e.text, cases[i].says))
+			fail_msg("%s: %s", cases[i].include, e.text);
+		nfs_settings_fini(&s);
+	}
+}
+
 static void what_the_server_may_not_have_read_is_not_shown(void **state)
 {
 	struct nfs_settings s = { .why = "it was changed", .file = "/g" };
@@ -320,6 +343,7 @@ int main(void)
 		cmocka_unit_test(the_command_line_sets_the_level_of_the_log),
 		cmocka_unit_test(files_are_included_where_they_are_named),
 		cmocka_unit_test(of_what_is_not_read_no_default_is_said),
+		cmocka_unit_test(of_a_file_that_is_not_read_the_reason_is_said),
 		cmocka_unit_test(what_the_server_may_not_have_read_is_not_shown),
 		cmocka_unit_test(a_file_that_is_included_may_have_been_changed_since),
 		cmocka_unit_test(texts_that_are_cut_off_end),
