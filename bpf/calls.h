@@ -553,12 +553,12 @@ struct afs_shared {
 	struct afs_lost lost;
 	struct afs_mark mark;
 	__u64 traced_ns; /* of AFS_ROLE_SERVER: stopped by who traces it, in stops that are over */
-	/* By role: stops of processes that are over, the process of the last one, and the last
-	 * ones, number i at i % AFS_STOPS_KEPT. */
+	/* By role: stops of processes that are over, and the last ones, number i at
+	 * i % AFS_STOPS_KEPT. */
 	struct afs_stops {
-		__u64 n, tgid;
+		__u64 n;
 		struct afs_stop {
-			__u64 from_ns, to_ns;
+			__u64 from_ns, to_ns, tgid;
 		} kept[AFS_STOPS_KEPT];
 	} stops[AFS_N_ROLES];
 	__u64 span; /* number of the interval for minimum and maximum; from 1 on */

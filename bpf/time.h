@@ -314,7 +314,7 @@ static __always_inline void stop_ended(const struct afs_thread *t, __u64 woken)
 	is = &to->kept[__sync_fetch_and_add(&to->n, 1) % AFS_STOPS_KEPT];
 	is->from_ns = t->since_ns;
 	is->to_ns = woken;
-	to->tgid = t->session;
+	is->tgid = t->session;
 }
 
 static __always_inline void switch_in(struct afs_stripe *s, struct afs_thread *t)

@@ -13,6 +13,9 @@ void pause_note(struct worker *w, uint64_t from_ns, uint64_t to_ns, uint64_t ns)
 	arrivals_hold(w->arrivals, w, true);
 	w->load->n_pauses++;
 	w->load->paused_ns += ns;
+	w->load->paused_measured_ns += pause_within_ns(w, w->measure_ns, w->end_ns);
+	if (ns > w->load->longest_pause_ns)
+		w->load->longest_pause_ns = ns;
 }
 
 uint64_t pause_now(struct worker *w)

@@ -2,31 +2,50 @@
 /* Whether a load may be put where people work. */
 #include "load/room.h"
 
+#include "base/vec.h"
 #include "load/load.h"
 
-#include <limits.h>
-#include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <strings.h>
-
-#define BUNDLES_MAX 16 /* that are looked into: one will do */
 
 /* Time Machine has this in each bundle of its own; others that use such disk images do not. */
 #define TIME_MACHINES "com.apple.TimeMachine.MachineID.plist"
 
 struct room_bundles {
-	unsigned int n;
-	char name[BUNDLES_MAX][NAME_MAX + 1];
+	size_t n;
+	char **name; /* owned, each */
+	bool no_memory;
 };
 
 static void room_found(struct store_op *op, const char *name)
 {
 	struct room_bundles *b = op->user;
 	const char *end = strrchr(name, '.');
+	char *copy;
 
-	if (end && (!strcasecmp(end, ".sparsebundle") || !strcasecmp(end, ".backupbundle")) &&
-	    b->n < BUNDLES_MAX)
-		snprintf(b->name[b->n++], sizeof(b->name[0]), "%s", name);
+	if (!end || (strcasecmp(end, ".sparsebundle") && strcasecmp(end, ".backupbundle")))
+		return;
+	copy = strdup(name);
+	if (!copy || VEC_PUSH(b->name, b->n, copy)) {
+		free(copy);
+		b->no_memory = true;
+	}
+}
+
+/* *keeps: it is one of Time Machine's; one that may not be looked into is none. */
+static int room_look_into(struct store *s, struct store_dir dir, const char *name, bool *keeps,
+			  struct err *e)
+{
+	struct store_op op = { .verb = STORE_LOOKUP, .dir = dir, .name = name };
+	int r = store_call(s, &op, e);
+
+	if (r || op.result != STORE_OK)
+		return r;
+	op = (struct store_op) { .verb = STORE_PROBE, .dir = op.made, .name = TIME_MACHINES };
+	r = store_call(s, &op, e);
+	*keeps = op.result == STORE_OK;
+	return r;
 }
 
 /* *keeps: there are backups of Time Machine in dir. Where dir may not be listed it is not known. */
@@ -36,22 +55,15 @@ static int room_look(struct store *s, struct store_dir dir, bool *keeps, struct 
 	struct store_op op;
 	int r = store_list(s, dir, room_found, &b, &op, e);
 
-	if (r < 0)
-		return r;
-	for (unsigned int i = 0; i < b.n && !*keeps; i++) {
-		op = (struct store_op) { .verb = STORE_LOOKUP, .dir = dir, .name = b.name[i] };
-		r = store_call(s, &op, e);
-		if (!r && op.result == STORE_OK) {
-			op = (struct store_op) { .verb = STORE_PROBE,
-						 .dir = op.made,
-						 .name = TIME_MACHINES };
-			r = store_call(s, &op, e);
-			*keeps = op.result == STORE_OK;
-		}
-		if (r)
-			return r;
-	}
-	return 0;
+	r = r > 0 ? 0 : r;
+	for (size_t i = 0; !r && i < b.n && !*keeps; i++)
+		r = room_look_into(s, dir, b.name[i], keeps, e);
+	if (!r && b.no_memory && !*keeps)
+		r = err_set(e, -ENOMEM, "out of memory");
+	for (size_t i = 0; i < b.n; i++)
+		free(b.name[i]);
+	free(b.name);
+	return r;
 }
 
 int room_check(struct store *s, const struct room_need *need, struct err *e)

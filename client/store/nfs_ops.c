@@ -478,7 +478,10 @@ uint64_t nfs_keep_ns(struct remote *r)
 
 static void nfs_kept_closed(int status, struct nfs_context *context, void *data, void *user)
 {
-	(void)status, (void)context, (void)data, (void)user;
+	struct nfs *n = user;
+
+	(void)status, (void)context, (void)data;
+	n->r.keeping = false;
 }
 
 static void nfs_kept(int status, struct nfs_context *context, void *data, void *user)
@@ -488,9 +491,10 @@ static void nfs_kept(int status, struct nfs_context *context, void *data, void *
 
 	if (n->r.is_gone)
 		return;
-	if (status >= 0)
-		n->call->close_async(context, data, nfs_kept_closed, NULL);
-	else if (nfs_take_errno(n, status, said) == ECONNRESET)
+	n->r.keeping = status >= 0; /* before: the library may call back at once */
+	if (status >= 0 && n->call->close_async(context, data, nfs_kept_closed, n))
+		n->r.keeping = false;
+	if (status < 0 && nfs_take_errno(n, status, said) == ECONNRESET)
 		remote_lose(&n->r, *said ? said : NFS_CLOSED);
 }
 
@@ -500,5 +504,8 @@ void nfs_keep(struct remote *r)
 	struct nfs *n = (struct nfs *)r;
 
 	n->kept_ns = clock_now_ns();
-	n->call->open_async(n->context, "/afpscope-still-here", O_RDONLY | O_NOFOLLOW, nfs_kept, n);
+	n->r.keeping = true;
+	if (n->call->open_async(n->context, "/afpscope-still-here", O_RDONLY | O_NOFOLLOW, nfs_kept,
+				n))
+		n->r.keeping = false;
 }

@@ -14,8 +14,12 @@
 
 #define SILENCE_NS 60000000000u /* a server that does not answer for so long is lost */
 #define LEAVE_NS   5000000000u  /* most that logging out may take */
-#define NS_PER_S   1e9
-#define UNIT_LEN   65536u
+/* An operation that has more answers, or goes on for so many times the patience, has no end: a
+ * list of NFS may go in circles. */
+#define AGAIN_MOST   100000
+#define LONGEST_WAIT 10
+#define NS_PER_S     1e9
+#define UNIT_LEN     65536u
 
 static struct remote *remote_of(struct store *s)
 {
@@ -243,6 +247,27 @@ static void remote_push(struct remote *r)
 		remote_lose(r, r->calls->error(r));
 }
 
+static uint64_t remote_patience_ns(const struct remote *r)
+{
+	return r->s.patience_ns ? r->s.patience_ns : SILENCE_NS;
+}
+
+/* A list comes in many answers: the server is waited for on, but not without an end. */
+static void remote_wait_on(struct remote *r, const struct remote_job *j)
+{
+	uint64_t now_ns = clock_now_ns(), ns = now_ns - j->op->t.begun_ns;
+	char why[96];
+
+	if (j->again < AGAIN_MOST && ns < LONGEST_WAIT * remote_patience_ns(r)) {
+		if (!r->keeping)
+			r->progress_ns = now_ns;
+		return;
+	}
+	snprintf(why, sizeof(why), "%u answers to one operation in %.3g s, and no end of them",
+		 j->again, (double)ns / NS_PER_S);
+	remote_lose(r, why);
+}
+
 /*
  * What an operation had sent was answered, and the library has more to send for it: it waits for
  * the server once more. Of several operations under way it is not known whose that is.
@@ -255,8 +280,10 @@ static void remote_note_again(struct remote *r)
 		return;
 	while (j && !j->op)
 		j = j->next;
-	if (j)
-		j->again++;
+	if (!j)
+		return;
+	j->again++;
+	remote_wait_on(r, j);
 }
 
 static int remote_service(struct remote *r, short events)
@@ -337,11 +364,6 @@ struct store_op *remote_take(struct store *s)
 static uint64_t remote_keep_ns(struct remote *r)
 {
 	return r->s.state == STORE_IS_OPEN && r->calls->keep_ns ? r->calls->keep_ns(r) : UINT64_MAX;
-}
-
-static uint64_t remote_patience_ns(const struct remote *r)
-{
-	return r->s.patience_ns ? r->s.patience_ns : SILENCE_NS;
 }
 
 void remote_wait(struct store *s, struct io_wait *w)
@@ -478,7 +500,9 @@ void remote_connected(struct remote *r, int code, const char *why)
 			 why && *why ? why : strerror(code));
 		return;
 	}
-	r->hello = (struct store_op) { .verb = STORE_LOOKUP, .name = "" };
+	r->hello = (struct store_op) { .verb = STORE_LOOKUP,
+				       .name = "",
+				       .t.begun_ns = r->progress_ns };
 	if (remote_begin(r, &r->hello)) {
 		r->refused = ENOMEM;
 		snprintf(r->why, sizeof(r->why), "out of memory");

@@ -83,6 +83,7 @@ struct remote {
 	bool begins;           /* an operation is begun, and nothing of it has been sent yet */
 	uint64_t progress_ns;  /* when it was heard of last */
 	struct store_op hello; /* looks for the directory, once connected */
+	bool keeping;          /* what keep() asked for is under way: set and cleared by the kind */
 	int refused;           /* an errno: it could not connect */
 	bool is_in;            /* logged in */
 	bool is_lost, is_gone; /* gone: the context is being destroyed */

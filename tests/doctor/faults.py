@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Protocol
 
-from netatalk import children_of
+from netatalk import BOUND, children_of
 from offline import preload
 
 CGROUPS = Path("/sys/fs/cgroup")
@@ -274,7 +274,7 @@ def flagged(name: str) -> Maker:
 @contextlib.contextmanager
 def process(*command: str | Path) -> Iterator[subprocess.Popen[bytes]]:
     """A program while the block lasts; it ends with this one, however that ends."""
-    line = ["setpriv", "--pdeathsig", "KILL", *map(str, command)]
+    line = [*BOUND, *map(str, command)]
     quiet = subprocess.DEVNULL
     running = subprocess.Popen(line, stdin=quiet, stdout=quiet, stderr=quiet)
     try:

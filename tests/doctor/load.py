@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import Any
 
 from faults import Part, Tally
-from netatalk import USERS
+from netatalk import BOUND, USERS
 
 FOREVER_S = 300
 STUCK = 0.4  # a client without an answer for that share of the time waits for one
@@ -64,7 +64,7 @@ class Working:
         at = Path(self._folder.name)
         self._flag, self._json, self._err = at / "begun", at / "run.json", at / "err"
         command = [
-            *("setpriv", "--pdeathsig", "KILL", "taskset", "-c", str(cpu)),
+            *(*BOUND, "taskset", "-c", str(cpu)),
             *(os.environ["AFPSCOPE"], "load", "--no-save", "--watch=off", "--no-probe"),
             *(["--uam=cleartext"] if url.startswith("afp") else []),
             *("--ramp=0", f"--clients={part.clients}"),

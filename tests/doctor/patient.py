@@ -19,7 +19,7 @@ from typing import Any
 
 from faults import NONE, Fault, Part, Site, Tally
 from load import Waits, Working, tallied
-from netatalk import Server
+from netatalk import BOUND, Server
 from samba import Samba
 
 TICKS = os.sysconf("SC_CLK_TCK")
@@ -113,7 +113,7 @@ def diagnose(port: int, seconds: int) -> dict[str, Any]:
     with tempfile.TemporaryDirectory() as name:
         out = Path(name) / "run.json"
         command = ["doctor", "-p", str(port), "-d", str(seconds), "--no-save", f"--json={out}"]
-        line = ["setpriv", "--pdeathsig", "KILL", os.environ["AFPSCOPE"], *command]
+        line = [*BOUND, os.environ["AFPSCOPE"], *command]
         done = subprocess.run(line, stdin=subprocess.DEVNULL, capture_output=True, text=True)
         run: dict[str, Any] = json.loads(out.read_text()) if out.exists() else {}
         return run | {"screen": done.stdout, "status": done.returncode, "stderr": done.stderr}

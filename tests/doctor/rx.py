@@ -86,7 +86,7 @@ def serving(program: Path, options: tuple[str, ...]) -> Iterator[int]:
     """A server of ours on a port of its own."""
     line = [str(program), "rx", "--serve", "-p", "0", "--address", "127.0.0.1", *options]
     server = subprocess.Popen(
-        ["taskset", "-c", SERVER_CPU, *line],
+        ["setpriv", "--pdeathsig", "KILL", "taskset", "-c", SERVER_CPU, *line],
         stdout=subprocess.DEVNULL,
         stderr=subprocess.PIPE,
         text=True,

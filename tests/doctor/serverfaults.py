@@ -30,6 +30,7 @@ from faults import (
     send,
     stopping,
 )
+from netatalk import BOUND
 
 CPU, MEMORY, FREEZER = (str(CGROUPS / name) for name in ("cpu", "memory", "freezer"))
 LOOK = str(MIXES / "look.ini")
@@ -74,7 +75,7 @@ TRACER = ("strace", "-f", "-o", "/dev/null")
 @contextlib.contextmanager
 def traced(pids: Sequence[int], seconds: float = 1000) -> Iterator[int]:
     """They stop at each call; the process that traces them, which leaves after so long."""
-    line = [*TRACER, *(f"-p{pid}" for pid in pids)]
+    line = [*BOUND, *TRACER, *(f"-p{pid}" for pid in pids)]
     with subprocess.Popen(line, stderr=subprocess.DEVNULL) as tracer:
         leave = threading.Timer(seconds, tracer.terminate)
         leave.start()

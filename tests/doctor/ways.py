@@ -19,6 +19,7 @@ from pathlib import Path
 
 from far import Way, far
 from faults import Site, beside
+from netatalk import BOUND
 
 Carry = Callable[[socket.socket, bytes], None]
 
@@ -131,9 +132,8 @@ def relayed_by(program: str) -> Callable[[Site, float], contextlib.AbstractConte
     @contextlib.contextmanager
     def way(site: Site, strength: float) -> Iterator[str]:
         port = _free_port()
-        command = ["setpriv", "--pdeathsig", "KILL"]  # as this process, however that ends
-        command += [word.format(port=port, server=site.port) for word in RELAYS[program]]
-        process = subprocess.Popen(command, start_new_session=True)
+        words = (word.format(port=port, server=site.port) for word in RELAYS[program])
+        process = subprocess.Popen([*BOUND, *words], start_new_session=True)
         try:
             while not _listens(port) and process.poll() is None:
                 time.sleep(0.02)

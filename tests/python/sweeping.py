@@ -80,6 +80,7 @@ class Made:
     outlasting: tuple[float, int] = (0.0, 0)  # ms that the longest took, and how many
     late_ms: float = 0.0  # at most, of `late`
     paused_s: float = 0.0
+    longest_s: float = 0.0  # of these pauses; 0: there was one
     probe_doubts: list[dict[str, str]] | None = None
 
 
@@ -130,6 +131,8 @@ def load(it: Made) -> dict[str, Any]:
         "outlasting": it.outlasting[1],
         "outlasting_max_ns": round(it.outlasting[0] * MS),
         "paused_ns": round(it.paused_s * NS_PER_S),
+        "paused_measured_ns": round(it.paused_s * NS_PER_S),
+        "longest_pause_ns": round((it.longest_s or it.paused_s) * NS_PER_S),
         "cpu_ns": round(it.cpu * end),
         "cpu_max_ns": round(it.cpu * end),
         "runq_max_ns": round(it.runq * end),

@@ -116,8 +116,8 @@ TEST = re.compile(r"\b(LEAST|MOST|ANY|HARM|OWN_HARM)\((\w+)(?:, ([\w.]+))?\)")
 def causes(table: str) -> list[str]:
     """The rows of docs/doctor.md, as a table of user/doctor/rules has them; notes come last."""
     rows, notes, known = [], [], figures()
-    headers = ("rules.h", "rules_priv.h")
-    shared = "".join((ROOT / "user/doctor/rules" / name).read_text() for name in headers)
+    headers = ("doctor/rules/rules.h", "doctor/rules/rules_priv.h", "run/figures_machine.h")
+    shared = "".join((ROOT / "user" / name).read_text() for name in headers)
     named = dict(re.findall(r"#define (\w+)\s+([\d.e]+)", shared))
     for key, name, kind, rest in RULE.findall((ROOT / "user/doctor/rules" / table).read_text()):
         tests, harm = [], "-"

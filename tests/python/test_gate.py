@@ -138,6 +138,9 @@ def test_a_few_slow_runs_are_not_the_same(shelf: Shelf, execute: Execute) -> Non
     rows = [x for x in done.out.splitlines() if "(test)" in x]
     assert len(rows) == 2 and any(versus.FEW_RUNS in x for x in rows), done
     assert "times are the same" not in done.out and "as a few took much longer" in done.err
+    rows = json.loads(execute("compare", "--least", "8%", "--json", *a, "--", *b).out)["times"]
+    means = [row["mean"] for row in rows if row["verdict"] == versus.FEW_RUNS]
+    assert means and all(0.1 < mean < 0.25 for mean in means), rows  # 4 of 24 took twice as long
     done = execute("gate", "--time", "8%", *a, "--", *b)
     assert done.code == 4 and "the mean of all runs is +1" in done.err, done
 

@@ -302,6 +302,7 @@ STOOD = [*GONE, {"what": "paused", "text": "the load generator did not run for 1
         (Made(lost=3, doubts=GONE), "p99=50ms", False, ""),
         (Made(lost=3, doubts=STOOD, paused_s=180.0), "p99=50ms", None, "did not run for 180.0 s"),
         (Made(lost=3, doubts=STOOD, paused_s=2.0), "p99=50ms", False, ""),
+        (Made(lost=3, doubts=STOOD, paused_s=180.0, longest_s=2.0), "p99=50ms", False, ""),
         (Made(doubts=[]), "save.p99=50ms", None, "no such action was complete"),
     ],
 )

@@ -112,6 +112,17 @@ def test_what_loads_say_of_themselves_is_said_once_for_each_side(
     assert "no difference is attributed" not in done.err
 
 
+def test_what_a_probe_says_of_itself_is_said_as_the_probes(
+    tmp_path: Path, execute: Execute
+) -> None:
+    few = {"what": "failed", "text": "1 of 30 actions failed"}
+    made = {"a": Made(doubts=[]), "b": Made(doubts=[few], probe_doubts=[few])}
+    a, b = in_turn(tmp_path, made, 5)
+    done = execute("compare", *a, "--", *b)
+    assert "B: 1 of 30 actions failed (one of the 5 that say so)" in done.err
+    assert "B: the probe: 1 of 30 actions failed (one of the 5 that say so)" in done.err
+
+
 def test_a_replay_that_was_refused_is_not_faster(shelf: Shelf, execute: Execute) -> None:
     def made(side: str, number: int, i: int) -> Path:
         def change(value: dict[str, Any]) -> None:
@@ -184,6 +195,21 @@ def test_versus_attributes_no_times_of_a_generator_without_time(tmp_path: Path) 
     times = {row.verdict for row in pair.rows if row.command}
     assert times == {stats.UNCLEAR}
     assert f"b: {spoiled.GENERATOR} in 12 of 12 loads" in " ".join(found.remarks)
+
+
+@pytest.mark.parametrize(("failed", "told"), [(0, True), (6000, False)])
+def test_versus_attributes_no_costs_where_actions_failed(
+    tmp_path: Path, failed: int, told: bool
+) -> None:
+    """An action that fails costs less: what the others cost is not what the server costs."""
+    both = {"a": Made(50, doubts=[]), "b": Made(50, rate=50, failed=failed, doubts=[])}
+    of = [sides.Side(key, key, f"afp://{key}", server=key) for key in "ab"]
+    for side, folders in zip(of, in_turn(tmp_path, both), strict=True):
+        for folder in folders:
+            side.add(Run.open(folder))
+    (pair,) = sides.judged(of, 0.02).pairs
+    costs = {row.verdict for row in pair.rows if not row.command}
+    assert costs and bool(costs & {*stats.GOOD, *stats.BAD, stats.SAME}) is told, costs
 
 
 def test_a_history_leaves_such_runs_out(tmp_path: Path) -> None:

@@ -24,6 +24,8 @@ from types import TracebackType
 from typing import Self
 
 HERE = Path(__file__).resolve().parent
+# Before a command: it ends with the program that started it, however that ends.
+BOUND = ("setpriv", "--pdeathsig", "KILL")
 
 USERS = {"bench1": "secret1", "bench2": "secret1", "longpw": "correct-horse-battery"}
 

@@ -108,6 +108,11 @@ void diagnose_look_stops(const struct diagnose *d, const struct watch *w, struct
  * watch, for 2s at 3.0s". */
 void pauses_say(char *out, size_t len, const struct watch_stops *s, uint64_t n, uint64_t begun_ns);
 
+/* Sets "who" of a figure of the same stops: the process of the last one, of how many processes they
+ * are as far as is known, and when they were. */
+void pauses_who(struct run_figures *out, enum run_figure which, const struct watch_stops *s,
+		uint64_t n, uint64_t begun_ns);
+
 /* Where a cause is found, the run's warning of the same setting advises nothing else. 0 or -ENOMEM.
  */
 int diagnose_advise_once(struct run *r);

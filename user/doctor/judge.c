@@ -60,6 +60,8 @@ static bool holds(const struct run_figures *f, const struct doctor_test *t, doub
 	/* What is not known may be as large as it likes: that is not far from a limit. */
 	if (!f->known[t->figure])
 		return t->most && times <= 1;
+	if (t->most && f->at_least[t->figure] && times > 1)
+		return false;
 	return t->most ? f->value[t->figure] * times <= t->limit
 		       : f->value[t->figure] >= beyond(t, times);
 }
@@ -189,7 +191,8 @@ static bool is_way_noticed(const struct run_figures *f)
 
 static bool is_of_way(const struct doctor_rule *r)
 {
-	return r->harm == RUN_FIGURE_NET_WAIT || r->harm == RUN_FIGURE_NET;
+	return r->harm == RUN_FIGURE_NET_WAIT || r->harm == RUN_FIGURE_NET ||
+	       r->harm == RUN_FIGURE_TAKING;
 }
 
 /* What explains so much makes the average request so much longer that it is a cause even if nobody

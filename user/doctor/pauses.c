@@ -33,6 +33,38 @@ void pauses_say(char *out, size_t len, const struct watch_stops *s, uint64_t n, 
 	}
 }
 
+/* Of how many processes the last n of those that are kept are. */
+static size_t pauses_processes(const struct watch_stops *s, uint64_t n)
+{
+	size_t first = s->n_kept - (n < s->n_kept ? n : s->n_kept), of = 0, k;
+
+	for (size_t i = first; i < s->n_kept; i++) {
+		for (k = first; k < i && s->kept[k].pid != s->kept[i].pid; k++)
+			;
+		of += k == i;
+	}
+	return of;
+}
+
+void pauses_who(struct run_figures *out, enum run_figure which, const struct watch_stops *s,
+		uint64_t n, uint64_t begun_ns)
+{
+	pid_t last = s->n_kept ? s->kept[s->n_kept - 1].pid : 0;
+	char name[32] = "process", when[RUN_FIGURE_WHO];
+	size_t of = pauses_processes(s, n);
+
+	procfs_thread_name(name, sizeof(name), last, last);
+	pauses_say(when, sizeof(when), s, n, begun_ns);
+	if (n > s->n_kept)
+		run_figure_who(out, which, "last %s (pid %d), in %zu or more processes: %s", name,
+			       last, of, when);
+	else if (of > 1)
+		run_figure_who(out, which, "last %s (pid %d), in %zu processes: %s", name, last, of,
+			       when);
+	else
+		run_figure_who(out, which, "last %s (pid %d): %s", name, last, when);
+}
+
 void diagnose_look_stops(const struct diagnose *d, const struct watch *w, struct run_figures *out)
 {
 	static const enum run_figure which[] = {
@@ -41,14 +73,11 @@ void diagnose_look_stops(const struct diagnose *d, const struct watch *w, struct
 
 	for (unsigned int role = AFS_ROLE_SERVER; role <= AFS_ROLE_BACKEND; role++) {
 		struct watch_stops now = watch_stops(w, role);
-		char name[32] = "process", when[RUN_FIGURE_WHO];
 		uint64_t n = now.n - d->stops[role];
 
 		if (now.n <= d->stops[role])
 			continue;
 		run_figure_set(out, which[role], (double)n);
-		procfs_thread_name(name, sizeof(name), now.last, now.last);
-		pauses_say(when, sizeof(when), &now, n, d->begun_ns);
-		run_figure_who(out, which[role], "last %s (pid %d): %s", name, now.last, when);
+		pauses_who(out, which[role], &now, n, d->begun_ns);
 	}
 }

@@ -135,7 +135,8 @@ static int begin_slow_place(struct store **out, const char *place, uint64_t unti
 
 /*
  * As store_open_local(), but for no longer than that, nor after a stop; *out may not be open yet.
- * What follows over SMB and NFS does not wait longer for an answer either.
+ * What follows over SMB and NFS does not wait longer for an answer either, or for the next part of
+ * one.
  */
 static int open_place_again(struct store **out, const char *place, struct err *e)
 {

@@ -395,24 +395,24 @@ static void slo_put_value(struct slo_case *c)
 /* A server ends sessions of which it hears nothing for longer: then it need not be its fault. */
 static enum slo_blame slo_blame_of_end(const struct run_load *l, char why[RUN_DOUBT_LEN])
 {
-	return run_load_doubt(l, RUN_DOUBT_LOST, why) && l->paused_ns > SESSION_NS ? BLAME_ALL
-										   : BLAME_NONE;
+	return run_load_doubt(l, RUN_DOUBT_LOST, why) && l->longest_pause_ns > SESSION_NS
+		   ? BLAME_ALL
+		   : BLAME_NONE;
 }
 
 /* Clients for whom the time is endless, as they were not served at all; who may be to blame. */
 static bool slo_unserved(struct slo_case *c, enum slo_blame *blame)
 {
 	const struct run_load *l = c->of;
-	double measured_ns = (double)l->end_ns - (double)l->measure_ns - (double)l->paused_ns;
+	double ran_ns = (double)l->end_ns - (double)l->measure_ns - (double)l->paused_measured_ns;
 
 	*blame = BLAME_NONE;
 	if (run_load_doubt(l, RUN_DOUBT_MISSING, c->to->why))
 		return true;
-	if (run_load_doubt(l, RUN_DOUBT_LOST, c->to->why)) {
-		*blame = slo_blame_of_end(l, c->to->why);
+	*blame = slo_blame_of_end(l, c->to->why);
+	if (run_load_doubt(l, RUN_DOUBT_LOST, c->to->why))
 		return true;
-	}
-	return measured_ns > c->slo->limit && run_load_doubt(l, RUN_DOUBT_STARVED, c->to->why);
+	return ran_ns > c->slo->limit && run_load_doubt(l, RUN_DOUBT_STARVED, c->to->why);
 }
 
 /* What counts as longer than the limit: why it is broken although the value is not beyond it. */

@@ -135,15 +135,20 @@ bool cgroup_folder_is_all(const struct cgroup_folder *f)
 struct cgroup_reader {
 	struct cgroup_limits *out;
 	const char *root;
-	struct cgroup_folder at;
+	struct cgroup_folder at; /* more_limits: of the levels so far */
 };
 
-static bool group_text(char out[TEXT_MAX], const struct cgroup_reader *r, const char *file)
+static ssize_t group_read(char out[TEXT_MAX], const struct cgroup_reader *r, const char *file)
 {
 	char path[PATH_MAX];
 
 	snprintf(path, sizeof(path), "%s%s/%s", r->root, r->at.path, file);
-	return file_text(out, TEXT_MAX, path) > 0;
+	return file_text(out, TEXT_MAX, path);
+}
+
+static bool group_text(char out[TEXT_MAX], const struct cgroup_reader *r, const char *file)
+{
+	return group_read(out, r, file) > 0;
 }
 
 /* A file that begins with a number; "max" and -1 are none. */
@@ -178,14 +183,22 @@ bool cgroup_frozen(const char *root, pid_t pid)
 
 /* ---- CPUs ---- */
 
+static bool read_quota_counts(struct cgroup_quota *q, const struct cgroup_reader *r)
+{
+	q->has_wait = stat_number(&q->wait_ns, r, "cpu.stat",
+				  r->at.version == 1 ? "throttled_time" : "throttled_usec");
+	if (r->at.version != 1)
+		q->wait_ns *= 1000;
+	return stat_number(&q->periods, r, "cpu.stat", "nr_periods") &&
+	       stat_number(&q->throttled, r, "cpu.stat", "nr_throttled");
+}
+
 static void read_quota(struct cgroup_reader *r)
 {
-	struct cgroup_quota *q = &r->out->quota[r->out->n_quotas];
 	uint64_t quota_us, period_us = 0;
+	struct cgroup_quota q = { 0 };
 	char text[TEXT_MAX];
 
-	if (r->out->n_quotas == CGROUP_LEVELS)
-		return;
 	if (r->at.version == 1) {
 		if (!group_number(&quota_us, r, "cpu.cfs_quota_us") ||
 		    !group_number(&period_us, r, "cpu.cfs_period_us"))
@@ -194,16 +207,14 @@ static void read_quota(struct cgroup_reader *r)
 		   sscanf(text, "%" SCNu64 " %" SCNu64, &quota_us, &period_us) != 2) {
 		return;
 	}
-	if (!period_us || !stat_number(&q->periods, r, "cpu.stat", "nr_periods") ||
-	    !stat_number(&q->throttled, r, "cpu.stat", "nr_throttled"))
+	if (!period_us)
 		return;
-	q->has_wait = stat_number(&q->wait_ns, r, "cpu.stat",
-				  r->at.version == 1 ? "throttled_time" : "throttled_usec");
-	if (r->at.version != 1)
-		q->wait_ns *= 1000;
-	q->cpus = (double)quota_us / (double)period_us;
-	memcpy(q->path, r->at.path, sizeof(q->path));
-	r->out->n_quotas++;
+	q.cpus = (double)quota_us / (double)period_us;
+	memcpy(q.path, r->at.path, sizeof(q.path));
+	if (r->out->n_quotas < CGROUP_LEVELS && read_quota_counts(&q, r))
+		r->out->quota[r->out->n_quotas++] = q;
+	else
+		r->at.more_limits = true;
 }
 
 /* ---- memory ---- */
@@ -212,16 +223,16 @@ static void read_quota(struct cgroup_reader *r)
 static void read_memory_limit(struct cgroup_reader *r, const char *limit, const char *used,
 			      const char *hits, const char *line)
 {
-	struct cgroup_memory *m = &r->out->mem[r->out->n_memories];
+	struct cgroup_memory m = { .high = line && !strcmp(line, "high") };
 
-	if (r->out->n_memories == CGROUP_LEVELS || !group_number(&m->limit_b, r, limit) ||
-	    m->limit_b >= MEMORY_NONE || !group_number(&m->used_b, r, used))
+	if (!group_number(&m.limit_b, r, limit) || m.limit_b >= MEMORY_NONE)
 		return;
-	if (line ? !stat_number(&m->hits, r, hits, line) : !group_number(&m->hits, r, hits))
-		return;
-	m->high = line && !strcmp(line, "high");
-	memcpy(m->path, r->at.path, sizeof(m->path));
-	r->out->n_memories++;
+	memcpy(m.path, r->at.path, sizeof(m.path));
+	if (r->out->n_memories < CGROUP_LEVELS && group_number(&m.used_b, r, used) &&
+	    (line ? stat_number(&m.hits, r, hits, line) : group_number(&m.hits, r, hits)))
+		r->out->mem[r->out->n_memories++] = m;
+	else
+		r->at.more_limits = true;
 }
 
 static void cgroup_limits_read_memory(struct cgroup_reader *r)
@@ -301,22 +312,35 @@ static uint64_t device_done(const char *text, const char *form, const struct cgr
 	return 0;
 }
 
+/* The text may be empty: nothing was used yet. */
+static bool is_whole_text(ssize_t len)
+{
+	return len >= 0 && len < TEXT_MAX - 1;
+}
+
 static void read_device_limits(struct cgroup_reader *r)
 {
 	char limits[TEXT_MAX], done[TEXT_MAX];
 	struct cgroup_limits *out = r->out;
 	struct cgroup_io io;
+	ssize_t len;
+	bool fits;
 
 	for (io.of = 0; io.of < CGROUP_N_IO; io.of++) {
 		const struct io_files *is = &io_files[r->at.version - 1][io.of];
 
-		group_text(limits, r, is->limit_file);
-		group_text(done, r, is->done_file);
-		for (const char *at = limits; at && out->n_ios < CGROUP_DEVICES;
-		     at = cgroup_limits_next_line(at)) {
+		len = group_read(limits, r, is->limit_file);
+		/* Without the file there are none: so it is where the controller is not used. */
+		r->at.more_limits |= len != -ENOENT && !is_whole_text(len);
+		fits = is_whole_text(group_read(done, r, is->done_file));
+		for (const char *at = limits; at; at = cgroup_limits_next_line(at)) {
 			/* "max" is none. */
 			if (sscanf(at, is->limit, &io.major, &io.minor, &io.limit) != 3)
 				continue;
+			if (!fits || out->n_ios == CGROUP_DEVICES) {
+				r->at.more_limits = true;
+				break;
+			}
 			io.done = device_done(done, is->done, &io);
 			memcpy(io.path, r->at.path, sizeof(io.path));
 			out->device[out->n_ios++] = io;
@@ -326,7 +350,7 @@ static void read_device_limits(struct cgroup_reader *r)
 
 /* ---- all of it ---- */
 
-static void each_level(struct cgroup_reader *r, const struct cgroup_folder *from,
+static void each_level(struct cgroup_reader *r, struct cgroup_folder *from,
 		       void (*fn)(struct cgroup_reader *r))
 {
 	r->at = *from;
@@ -335,6 +359,7 @@ static void each_level(struct cgroup_reader *r, const struct cgroup_folder *from
 	do {
 		fn(r);
 	} while (cgroup_folder_up(&r->at));
+	from->more_limits = r->at.more_limits;
 }
 
 void cgroup_limits_read(struct cgroup_limits *out, const char *root, pid_t pid)

@@ -21,6 +21,7 @@
 struct cgroup_folder {
 	unsigned int version; /* 1 or 2; 0: it is not known where the group is */
 	bool whole;           /* all groups that contain it are shown */
+	bool more_limits;     /* its groups have one whose counts cannot be read, or too many */
 	size_t top_len;       /* length of the path of the topmost that is shown */
 	char path[CGROUP_PATH_MAX];
 };

@@ -18,6 +18,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
+#include <sys/stat.h>
 #include <sys/statfs.h>
 #include <unistd.h>
 
@@ -25,6 +26,7 @@
 #define FILES_MAX  64    /* with what is included, each time that it is */
 #define ITEMS_MAX  16384 /* of all of them */
 #define FILE_MAX_B (1u << 20)
+#define NEWER_S    2
 
 struct afpconf_reading {
 	struct afpconf *out;
@@ -135,22 +137,35 @@ static bool is_stored(int fd)
 					      (unsigned int)fs.f_type == *one);
 }
 
-static int afpconf_open_file(const struct afpconf_reading *r, const char *file)
+static int conf_open(const char *root, const char *file, struct err *e)
 {
-	int fd = filesystem_open(r->root, file);
+	int fd = filesystem_open(root, file);
 
 	if (fd >= 0 && !is_stored(fd)) {
 		close(fd);
 		return err_set(
-		    r->e, -EINVAL,
+		    e, -EINVAL,
 		    "cannot read %s: it is not a file of a file system that stores files", file);
 	}
 	if (fd >= 0)
 		return fd;
-	return err_set(r->e, fd, "cannot read %s: %s", file,
+	return err_set(e, fd, "cannot read %s: %s", file,
 		       fd == -ETIMEDOUT ? "its file system does not answer"
 		       : fd == -EINVAL  ? "it is not a regular file"
 					: strerror(-fd));
+}
+
+int conf_file(char **text, time_t *changed_s, const char *root, const char *file, struct err *e)
+{
+	int fd = conf_open(root, file, e);
+	struct stat st;
+
+	*text = NULL;
+	if (fd < 0)
+		return fd;
+	if (!fstat(fd, &st) && st.st_mtim.tv_sec > *changed_s)
+		*changed_s = st.st_mtim.tv_sec;
+	return file_read_from(text, fd, file, FILE_MAX_B, e);
 }
 
 /* Owns the text from here on. */
@@ -171,13 +186,20 @@ static int afpconf_take_text(struct afpconf_reading *r, char *text, const char *
 	return result;
 }
 
+bool conf_is_newer(time_t changed_s, uint64_t started)
+{
+	double began_s = (double)time(NULL) - procfs_age_s(started);
+
+	return (double)changed_s > began_s + NEWER_S;
+}
+
 static int afpconf_read_file(struct afpconf_reading *r, const char *file)
 {
-	int fd = afpconf_open_file(r, file), result;
-	char *text = NULL;
+	char *text;
+	int result;
 
-	r->n_files++;
-	result = fd < 0 ? fd : file_read_from(&text, fd, file, FILE_MAX_B, r->e);
+	r->out->n_files = ++r->n_files;
+	result = conf_file(&text, &r->out->changed_s, r->root, file, r->e);
 	return result ? result : afpconf_take_text(r, text, file);
 }
 

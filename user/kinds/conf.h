@@ -16,6 +16,7 @@
 #include <stddef.h>
 #include <stdint.h>
 #include <sys/types.h>
+#include <time.h>
 
 struct afpconf_item {
 	const char *section; /* "Global" */
@@ -29,14 +30,30 @@ struct afpconf {
 	size_t n;
 	struct afpconf_item *item; /* owned, in the order of the file */
 	size_t n_texts;
-	char **text; /* owned, each: what the items are in */
+	char **text;          /* owned, each: what the items are in */
+	unsigned int n_files; /* that were read */
+	time_t changed_s;     /* when the last one of these was changed; 0: none was read */
 };
 
 /*
- * Reads path below root ("" or "/proc/PID/root") and, with follow, what it includes; without, an
+ * Whether files of which the last one was changed then may not be what a process has read that
+ * began at that time (struct procstat): later than its begin by more than the steps of its clock.
+ */
+bool conf_is_newer(time_t changed_s, uint64_t started);
+
+/*
+ * The text of a configuration file below root ("" or "/proc/PID/root"), which is to be freed;
+ * *changed_s becomes the time of its last change, if that is later. 0 or a negative errno (e names
+ * the file, *text is NULL). Reads regular files that are stored, not those that the kernel makes,
+ * of at most 1 MiB.
+ */
+int conf_file(char **text, time_t *changed_s, const char *root, const char *file, struct err *e);
+
+/*
+ * Reads path below root and, with follow, what it includes; without, an
  * include is an item like any other. 0 or a negative errno (e names the file; what was read before
- * the error is in out). afpconf_fini in both cases. Reads regular files that are stored, not those
- * that the kernel makes, of at most 1 MiB each; at most 64 of them, and 16,384 items.
+ * the error is in out). afpconf_fini in both cases. Reads files as conf_file() does; at most 64 of
+ * them, and 16,384 items.
  */
 int afpconf_read(struct afpconf *out, const char *root, const char *path, bool follow,
 		 struct err *e);

@@ -2,10 +2,8 @@
 /* Reads nfs-ganesha's configuration; which values spoil figures is a table. */
 #include "kinds/nfs_settings.h"
 
-#include "base/file.h"
 #include "base/text.h"
 #include "base/vec.h"
-#include "host/filesystem.h"
 #include "host/proc/procfs.h"
 #include "kinds/conf.h"
 
@@ -14,7 +12,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
-#include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -23,8 +20,6 @@
 #define NFS_DEPTH     8     /* files that include each other */
 #define NFS_FILES     64    /* all of them */
 #define NFS_ITEMS     16384 /* settings */
-#define NFS_FILE_B    (1u << 20)
-#define NFS_NEWER_S   2 /* the clock of a process's begin has steps of a tick */
 #define BLANKS        " \t\r\n"
 
 #define CORE          "NFS_CORE_PARAM"
@@ -39,7 +34,9 @@ struct nfs_reading {
 	const char *root;
 	const char *file; /* that is read */
 	char block[NFS_BLOCK];
-	bool ignored; /* it is in a block that the server passes over */
+	bool ignored;                  /* it is in a block that the server passes over */
+	char changed[CENSUS_PATH_MAX]; /* the file that was changed last, and when */
+	time_t changed_s;
 	unsigned int depth, n_files;
 	struct err *e;
 };
@@ -236,15 +233,18 @@ static int nfs_parse(struct nfs_reading *r, const char *text)
 
 static int nfs_read_file(struct nfs_reading *r, const char *file)
 {
-	int fd = filesystem_open(r->root, file), result;
-	char *text = NULL;
+	time_t before_s = r->changed_s;
+	char *text;
+	int result;
 
 	r->n_files++;
 	r->file = file;
-	if (fd < 0)
-		return err_set(r->e, fd, "cannot read %s: %s", file, strerror(-fd));
-	result = file_read_from(&text, fd, file, NFS_FILE_B, r->e);
-	result = result ? result : nfs_parse(r, text);
+	result = conf_file(&text, &r->changed_s, r->root, file, r->e);
+	if (result)
+		return result;
+	if (r->changed_s > before_s)
+		snprintf(r->changed, sizeof(r->changed), "%s", file);
+	result = nfs_parse(r, text);
 	free(text);
 	return result;
 }
@@ -258,15 +258,6 @@ int nfs_settings_take(struct nfs_settings *out, const char *text, const char *fi
 }
 
 /* ---- of a server ---- */
-
-static bool nfs_is_newer(const struct nfs_settings *s, const char *root, uint64_t started)
-{
-	double began_s = (double)time(NULL) - procfs_age_s(started);
-	struct stat st;
-
-	return !filesystem_stat(&st, root, s->file) &&
-	       (double)st.st_mtim.tv_sec > began_s + NFS_NEWER_S;
-}
 
 void nfs_settings_read(struct nfs_settings *out, const struct servers_entry *s)
 {
@@ -287,12 +278,12 @@ void nfs_settings_read(struct nfs_settings *out, const struct servers_entry *s)
 	procfs_inside(root, sizeof(root), s->master, "");
 	r.root = root;
 	result = nfs_read_file(&r, out->file);
-	out->known = !result && !nfs_is_newer(out, root, s->started);
+	out->known = !result && !conf_is_newer(r.changed_s, s->started);
 	if (result)
 		snprintf(out->why, sizeof(out->why), "%s", e.text);
 	else if (!out->known)
 		snprintf(out->why, sizeof(out->why), "%.200s was changed after the server began",
-			 out->file);
+			 r.changed);
 }
 
 void nfs_settings_fini(struct nfs_settings *s)

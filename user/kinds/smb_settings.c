@@ -220,7 +220,7 @@ static const struct conf_rule smb_rules[] = {
 	  "each write waits until its data is on disk", "sync always = no" CONF_UNLESS_IT, 0 },
 	{ "audit", false, false, "vfs objects", smb_is_audited,
 	  "a line is logged for single requests", "take the module away" CONF_UNLESS_IT, 0 },
-	{ "scanner", false, false, "vfs objects", smb_is_scanned,
+	{ "scan-module", false, false, "vfs objects", smb_is_scanned,
 	  "files are scanned, or moved when they are deleted: work of the module is in requests",
 	  "take the module away" CONF_UNLESS_IT, 0 },
 	{ "aio", false, false, "aio read size", smb_is_nought,

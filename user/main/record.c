@@ -72,7 +72,7 @@ static void record_take_kind(struct record *rec, const struct kind_wish *wish)
 	const struct kind *k = NULL;
 	struct err none = { 0 };
 
-	if (kind_find_other(&k, &found, wish, false, &none))
+	if (kind_find_other(&k, &found, wish, rec->cfg->judge, &none))
 		return;
 	rec->kind = k;
 	kind_found_fini(&rec->a.found);

@@ -42,6 +42,7 @@ enum run_judged run_figure_of(enum run_figure which)
 void run_figure_set(struct run_figures *f, enum run_figure which, double value)
 {
 	f->known[which] = true;
+	f->at_least[which] = false;
 	/* Two clocks may differ by a little. */
 	if (!strcmp(run_figures[which].unit, "share"))
 		value = value > 1 ? 1 : value < 0 ? 0 : value;

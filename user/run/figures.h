@@ -285,11 +285,12 @@ struct run_figures {
 	char name[RUN_N_NAMES][RUN_NAME_MAX]; /* clean; empty: not known */
 	bool known[N_RUN_FIGURES];
 	double value[N_RUN_FIGURES];
+	bool at_least[N_RUN_FIGURES]; /* of a known one: it may be more */
 	/* Cleaned; empty: about nobody. Of a figure that is not known: why, if that is known. */
 	char who[N_RUN_FIGURES][RUN_FIGURE_WHO];
 };
 
-/* A share is kept within 0 and 1. */
+/* A share is kept within 0 and 1; at_least becomes false. */
 void run_figure_set(struct run_figures *f, enum run_figure which, double value);
 /* part / whole; not known where whole is 0. */
 void run_figure_share(struct run_figures *f, enum run_figure which, double part, double whole);

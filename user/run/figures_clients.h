@@ -40,6 +40,8 @@
 	  "TCP segments to a client that were sent again, if 20 or more; who: the client")         \
 	X(LOST_N, "lost_n", "1", "segments sent again to it")                                      \
 	X(LOST_REQUESTS, "lost_requests", "share", "of all requests, its own")                     \
+	X(TAKING, "taking", "share",                                                               \
+	  "request time: the server blocked until clients took more of a reply")                   \
 	X(WINDOW, "window", "share",                                                               \
 	  "watched time in which a client's TCP took no more replies; who: the client")            \
 	X(WINDOW_LOST, "window_lost", "share",                                                     \

@@ -9,6 +9,12 @@
  * volumes lie, the one that was busiest.
  */
 
+/* Limits of its cgroup: from these on one holds the server back. */
+#define THROTTLED_LEAST   0.1 /* THROTTLED */
+#define QUOTA_HARM        0.2 /* QUOTA_WAIT */
+#define MEMORY_HITS_LEAST 10  /* MEMORY_HITS */
+#define IO_LIMIT_LEAST    0.5 /* IO_LIMIT */
+
 /* X(NAME, key, unit, meaning) */
 #define RUN_FIGURES_MACHINE(X)                                                                     \
 	X(CPUS_USED, "cpus_used", "share", "of all CPUs, by all programs")                         \

@@ -191,12 +191,19 @@ void run_load_append(struct run_load *to, const struct run_load *from)
 	const uint64_t later_ns = from->begin_ns - to->begin_ns;
 	const unsigned int n_threads = to->n_threads, n_realtime = to->n_realtime;
 	const unsigned int n_open = to->n_open;
+	const uint64_t n_pauses = to->n_pauses + from->n_pauses;
+	const uint64_t paused_ns = to->paused_ns + from->paused_ns;
+	const uint64_t measured_ns = to->paused_measured_ns + from->paused_measured_ns;
 
 	load_merge_later(to, from, (later_ns + NS_PER_S / 2) / NS_PER_S);
 	to->n_threads = n_threads;
 	to->n_realtime = n_realtime;
 	to->n_open = n_open;
-	to->cpu_max_ns += from->cpu_max_ns; /* of the same thread */
+	/* Of the same thread. */
+	to->n_pauses = n_pauses;
+	to->paused_ns = paused_ns;
+	to->paused_measured_ns = measured_ns;
+	to->cpu_max_ns += from->cpu_max_ns;
 	to->runq_max_ns += from->runq_max_ns;
 	to->end_ns = from->end_ns;
 	for (unsigned int i = 0; i < to->n_clients && i < from->n_clients; i++)

@@ -235,10 +235,11 @@ struct run_load {
 	struct hist *late;             /* owned; all of them, ns; NULL: not kept */
 	/*
 	 * Times of more than 0.5 s in which a thread of the generator did not run: it was stopped,
-	 * or its machine, or had no CPU. Of one thread the most. Actions whose time they are in are
-	 * in n of their kind, and in no latency, nor in a second; the longest took so long.
+	 * or its machine, or had no CPU; all of them, what of them is in the measured time, and the
+	 * longest. Of one thread the most. Actions whose time they are in are in n of their kind,
+	 * and in no latency, nor in a second; the longest took so long.
 	 */
-	uint64_t n_pauses, paused_ns;
+	uint64_t n_pauses, paused_ns, paused_measured_ns, longest_pause_ns;
 	uint64_t n_paused, paused_max_ns;
 	uint64_t cpu_ns, runq_ns;         /* its threads ran, and waited for a CPU: all together */
 	uint64_t cpu_max_ns, runq_max_ns; /* the one in which both together are most */
@@ -320,6 +321,8 @@ enum run_load_of { RUN_LOAD_ALWAYS, RUN_LOAD_OPEN, RUN_LOAD_CLOSED, RUN_LOAD_GIV
 	X(late_n, SUM, "late", ALWAYS)                                                             \
 	X(n_pauses, MOST, "pauses", ALWAYS)                                                        \
 	X(paused_ns, MOST, "paused_ns", ALWAYS)                                                    \
+	X(paused_measured_ns, MOST, "paused_measured_ns", ALWAYS)                                  \
+	X(longest_pause_ns, MOST, "longest_pause_ns", ALWAYS)                                      \
 	X(n_paused, SUM, "paused_actions", ALWAYS)                                                 \
 	X(paused_max_ns, MOST, "paused_max_ns", ALWAYS)                                            \
 	X(cpu_ns, SUM, "cpu_ns", ALWAYS)                                                           \

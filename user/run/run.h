@@ -450,7 +450,7 @@ struct run {
 	} shares;
 	struct run_figures *figures; /* owned; NULL: no diagnosis */
 	uint64_t n_rest; /* sessions that are not listed: those that kept the server least busy */
-	struct run_session rest; /* their sum; no texts, no times of begin and end */
+	struct run_session rest; /* their sum; no texts or times; of habit: upload_ns */
 	struct run_series *series;
 	size_t n_threads;
 	struct run_threads *threads; /* owned, most CPU time first; of kinds without requests */

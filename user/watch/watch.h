@@ -222,16 +222,15 @@ uint64_t watch_traced_ns(const struct watch *w);
 
 /*
  * How often processes of a role were stopped by a signal, a debugger or a freezer, in stops that
- * are over, the process of the last one, and the last n_kept of them, the oldest first. 0 also if
- * that is not seen (/proc).
+ * are over, and the last n_kept of them, the oldest first. 0 also if that is not seen (/proc).
  */
 #define WATCH_STOPS_KEPT 4
 struct watch_stops {
 	uint64_t n;
-	pid_t last;
 	size_t n_kept;
 	struct watch_stop {
 		uint64_t from_ns, to_ns;
+		pid_t pid; /* of the process */
 	} kept[WATCH_STOPS_KEPT];
 };
 struct watch_stops watch_stops(const struct watch *w, enum afs_role role);

@@ -171,7 +171,8 @@ LOAD: Spec = {
         "clients opened lost threads realtime rate_per_s arrivals no_room waiting held"
         " ended_after due_before busy_second_ns"
         " unoffered_ns starved cut_off outlasting outlasting_max_ns early early_max_ns"
-        " common_actions common_bytes pauses paused_ns paused_actions paused_max_ns found_none late"
+        " common_actions common_bytes pauses paused_ns paused_measured_ns longest_pause_ns"
+        " paused_actions paused_max_ns found_none late"
         " late_max_ns cpu_ns cpu_max_ns runq_ns runq_max_ns aside_ns saturated behind fairness"
         " rtt_ns steady_ns gaps gaps_ns seconds_each contended verified_files verified_wrong"
         " verified_bytes",

@@ -11,7 +11,7 @@ from collections import defaultdict
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 
-from ..saved.crowd import SPOILED, TROUBLE, Load
+from ..saved.crowd import SPOILED, TROUBLE, Doubt, Load
 from ..saved.model import Phase
 from ..saved.run import Run
 from . import replaysaid, stats, versus
@@ -71,14 +71,20 @@ def doubts(a: Sequence[Run], b: Sequence[Run]) -> list[str]:
     ]
 
 
+def _doubts(p: Phase) -> Iterator[tuple[str, Doubt]]:
+    """Whose they are, as words before them, and each."""
+    for who, load in (("", p.load), ("the probe: ", p.probe)):
+        yield from ((who, doubt) for doubt in (load and load.doubts) or ())
+
+
 def remarks(a: Sequence[Run], b: Sequence[Run]) -> list[str]:
-    """What loads say of themselves: of several runs that say it the first."""
+    """What loads and probes say of themselves: of several runs that say it the first."""
     found: dict[tuple[str, str], list[str]] = defaultdict(list)
     for name, side in (("A", a), ("B", b)):
         for p in (p for run in side for p in run.whole_phases if p.load):
             if not p.replay:
-                for doubt in (p.load.doubts if p.load else None) or ():
-                    found[name, doubt.what].append(doubt.text)
+                for who, doubt in _doubts(p):
+                    found[name, who + doubt.what].append(who + doubt.text)
             elif p.replay.as_recorded != p.replay.planned:
                 found[name, OTHERWISE].append(" ".join(replaysaid.answered(p.replay)))
     return [

@@ -96,7 +96,7 @@ class Case:
         if of.missing or of.lost or whats & set(_UNSERVED):
             return True
         is_starved = bool(of.starved) or _STARVED in whats
-        return is_starved and of.measured_s * 1e9 - of.paused_ns > self.limit_ns
+        return is_starved and of.measured_s * 1e9 - of.paused_measured_ns > self.limit_ns
 
     def _spoiled(self, done: Histogram) -> Doubt | None:
         """Why it may be the load generator that made it longer. Each action has waited for a thread
@@ -111,7 +111,7 @@ class Case:
         if self._unserved():
             ours = next((x for x in self.of.doubts or () if x.what in SPOILED), None)
             is_lost = self.of.lost or any(x.what == _LOST for x in self.of.doubts or ())
-            ended = is_lost and not self.of.missing and self.of.paused_ns > SESSION_NS
+            ended = is_lost and not self.of.missing and self.of.longest_pause_ns > SESSION_NS
             return (None, ours.text) if ours and ended else (False, "")
         if not done.n and not self._over:
             return None, "no such action was complete"

@@ -188,7 +188,10 @@ class Load:
     rtt_ns: float | None = None  # of the clients' connections; None: not measured
     outlasting: int = 0  # closed loop: actions under way at the end, which are in no latency
     outlasting_max_ns: int = 0  # how long the longest of them took; older runs: 0
-    paused_ns: int = 0  # the generator did not run for so long; older runs: 0
+    # The generator did not run for so long in the measured time, and at once; of older runs all
+    # pauses together, the most that either may be.
+    paused_measured_ns: int = 0
+    longest_pause_ns: int = 0
 
     @property
     def n(self) -> int:
@@ -458,6 +461,11 @@ def _said(node: Node, key: str) -> bool | None:
     return at.flag() if at is not None else None
 
 
+def _paused(node: Node, key: str) -> int:
+    ns = node.get_int(key)
+    return node.get_int("paused_ns") or 0 if ns is None else ns
+
+
 def parse(node: Node) -> Load:
     """`load` or `probe` of a phase."""
     limits, stages = node.get("slo"), node.get("stages")
@@ -492,7 +500,8 @@ def parse(node: Node) -> Load:
         node.get_number("rtt_ns"),
         node.get_int("outlasting") or 0,
         node.get_int("outlasting_max_ns") or 0,
-        node.get_int("paused_ns") or 0,
+        _paused(node, "paused_measured_ns"),
+        _paused(node, "longest_pause_ns"),
     )
 
 

@@ -28,7 +28,7 @@ SUM = {
 }  # fmt: skip
 MOST = {
     "outlasting_max_ns", "unoffered_ns", "late_max_ns", "pauses", "paused_ns",
-    "paused_max_ns", "busy_second_ns",
+    "paused_measured_ns", "longest_pause_ns", "paused_max_ns", "busy_second_ns",
 }  # fmt: skip
 BUSIEST = ("cpu_max_ns", "runq_max_ns")  # of one thread: that in which both together are most
 # Not known of all together.

@@ -22,7 +22,7 @@ from atwork import loaded
 from disturbed import undisturbed
 from faults import device_of, grouped, send, shares
 from ganesha import Ganesha
-from netatalk import children_of
+from netatalk import BOUND, children_of
 from scope import REPO, Scope
 from serverfaults import traced
 from test_doctor_cases import FINDINGS, first_is, say
@@ -130,7 +130,7 @@ def test_lists_of_a_huge_folder_are_noted(scope: Scope, ganesha: Ganesha) -> Non
     for i in range(20000):
         (folder / f"other{i}").touch()
     lists = f"while :; do chroot {ganesha.root} nfs-ls '{ganesha.url('/many')}'; done"
-    client = subprocess.Popen(["sh", "-c", lists], stdout=subprocess.DEVNULL)
+    client = subprocess.Popen([*BOUND, "sh", "-c", lists], stdout=subprocess.DEVNULL)
     try:
         said = doctor(scope, ganesha)
     finally:

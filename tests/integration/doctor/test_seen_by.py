@@ -16,10 +16,11 @@ from typing import Any
 
 import pytest
 from afpclient import AfpClient, Busy
+from disturbed import Disturbed, undisturbed
 from faults import MIXES
 from netatalk import Server
 from scheduling import in_check
-from scope import PinnedServer, Scope
+from scope import PinnedServer, Scope, both_cpus
 
 DOCS = Path(__file__).resolve().parents[3] / "docs" / "doctor.md"
 LIST = str(MIXES / "list.ini")
@@ -127,3 +128,23 @@ def test_a_directory_cache_that_is_too_small_is_named_by_a_load(scope: Scope, co
         assert "dircache" in {f["key"] for f in said["findings"]}, said
     else:  # it lists one folder, and what it costs is measured
         assert "dircache" not in said["may_be"] and "dircache" not in said["not_seen"], said
+
+
+@pytest.mark.judges
+@undisturbed
+def test_a_load_on_the_cpu_of_its_server_names_itself(scope: Scope, dbd: PinnedServer) -> None:
+    """From another CPU the same load does not."""
+    options = ("-n", "30", "-d", "2", "--ramp=0", "--mix=batch-read", "--no-probe", "--verify")
+    line = scope.command(dbd, *options, tool="load")
+    assert line[:3] == ["taskset", "-c", str(dbd.cpu)]
+    for cpu in dict.fromkeys([dbd.cpu, *both_cpus()]):
+        done = scope.execute(["taskset", "-c", str(cpu), *line[3:]], save=True)
+        assert done.run, done
+        said, figures = done.run.saved["diagnosis"], done.run.saved["figures"]
+        found = {f["key"]: f for f in said["findings"]}
+        if figures["others"]["value"] > 0.15:
+            raise Disturbed(said["findings"])
+        assert ("load-generator" in found) is (cpu == dbd.cpu), said
+        if cpu == dbd.cpu:
+            assert not found["load-generator"]["sure"]
+            assert "on CPUs that the server does not use" in found["load-generator"]["todo"]

@@ -8,6 +8,7 @@ import subprocess
 import time
 from collections.abc import Iterator
 
+from netatalk import BOUND
 from scope import Scope
 
 
@@ -16,7 +17,7 @@ def loaded(scope: Scope, place: str, *options: str) -> Iterator[None]:
     """A load of `place`, for a minute at most; its clients have begun."""
     flag = scope.folder / "at-work"
     flag.unlink(missing_ok=True)
-    command = ["setpriv", "--pdeathsig", "KILL", str(scope.binary), "load", "--no-save"]
+    command = [*BOUND, str(scope.binary), "load", "--no-save"]
     command += ["--watch=off", "--no-probe", "--duration=60", *options]
     command += ["--at", f"0.3 touch {flag}", place]
     quiet = subprocess.DEVNULL

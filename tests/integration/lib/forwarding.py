@@ -13,6 +13,7 @@ import sys
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 
+from netatalk import BOUND
 from scope import wait_until
 from unpacked import unpacked
 
@@ -233,8 +234,9 @@ FORWARDERS: dict[str, Callable[[int, int, Path], list[Command]]] = {
 @contextlib.contextmanager
 def started(line: Sequence[str]) -> Iterator[subprocess.Popen[bytes]]:
     """A program and all that it starts, until the end of the block."""
-    env = os.environ | {"LD_LIBRARY_PATH": str(unpacked("forwarders") / "usr/lib/x86_64-linux-gnu")}
-    with subprocess.Popen(line, env=env, start_new_session=True) as process:
+    libraries = unpacked("forwarders") / "usr/lib/x86_64-linux-gnu"
+    command = [*BOUND, "env", f"LD_LIBRARY_PATH={libraries}", *line]
+    with subprocess.Popen(command, start_new_session=True) as process:
         try:
             yield process
         finally:

@@ -17,6 +17,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
+from netatalk import BOUND
 from samba import SUITES
 from scheduling import in_check
 from scope import OK, Done, Run, Running, Scope, wait_until
@@ -92,7 +93,8 @@ def assert_trace(run: Run, folder: Path, role: str, *commands: str) -> None:
 def straced(pid: int, out: Path) -> Iterator[None]:
     """The calls of each thread, and of the processes that it forks, in a file OUT.NUMBER, with the
     bytes that they moved."""
-    command = ["strace", "-f", "-ff", "-qq", "-yy", "-xx", "-s", "4096", "-e", "signal=none"]
+    command = [*BOUND, "strace", "-f", "-ff", "-qq", "-yy", "-xx", "-s", "4096"]
+    command += ["-e", "signal=none"]
     process = subprocess.Popen([*command, "-o", str(out), "-p", str(pid)])
     wait_until(lambda: tracer_of(pid) == process.pid, 10, "strace to attach")
     try:

@@ -13,7 +13,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from netatalk import Server
+from netatalk import BOUND, Server
 from scope import Phase, pinning, processes_of, wait_until
 
 # Call -> class, for what the tests compare. fcntl is told by its command.
@@ -71,8 +71,8 @@ def strace(server: Server, out: Path) -> Iterator[None]:
 
     On the server's CPU: each stop of a process is two switches to strace."""
     running = processes_of(server)
-    command = [*pinning(server), "strace", "-f", "-qq", "--absolute-timestamps=unix,ns", "-s", "0"]
-    command += ["-e", "signal=none", "-o", str(out)]
+    command = [*BOUND, *pinning(server), "strace", "-f", "-qq", "--absolute-timestamps=unix,ns"]
+    command += ["-s", "0", "-e", "signal=none", "-o", str(out)]
     process = subprocess.Popen([*command, *(w for p in running for w in ("-p", str(p)))])
 
     def attached() -> bool:

@@ -12,14 +12,14 @@ import subprocess
 import termios
 from collections.abc import Sequence
 
-from netatalk import USERS
+from netatalk import BOUND, USERS
 
 
 def on_terminal(command: Sequence[str], columns: int = 80, timeout: float = 60) -> tuple[int, str]:
     """Exit status, and what it prints there."""
     ours, theirs = pty.openpty()
     fcntl.ioctl(theirs, termios.TIOCSWINSZ, struct.pack("4H", 50, columns, 0, 0))
-    line = ["setpriv", "--pdeathsig", "KILL", *command]
+    line = [*BOUND, *command]
     quiet = subprocess.DEVNULL
     env = os.environ | {"NO_COLOR": "1", "AFPSCOPE_PASSWORD": USERS["bench1"]}
     running = subprocess.Popen(line, stdin=quiet, stdout=theirs, stderr=quiet, env=env)

@@ -17,6 +17,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from netatalk import BOUND
 from scope import NO_SESSION, OK, Run, Scope, wait_until
 
 READS, STATS = 5000, 700
@@ -69,7 +70,7 @@ class Program:
         (folder / self.name).write_bytes(Path(os.path.realpath(sys.executable)).read_bytes())
         (folder / self.name).chmod(0o755)
         self.process = subprocess.Popen(
-            [folder / self.name, folder / "program.py", str(self.port), folder / "data"],
+            [*BOUND, folder / self.name, folder / "program.py", str(self.port), folder / "data"],
             env={**os.environ, "PYTHONHOME": sys.base_prefix},
         )
         wait_until(self._listens, 10, "the program to listen")

@@ -20,7 +20,7 @@ import pytest
 from bundles import bundled, saved
 from faults import CGROUPS, in_group
 from ganesha import Ganesha
-from netatalk import HERE, USERS, Server
+from netatalk import BOUND, HERE, USERS, Server
 from nfsclient import Nfs, mounted, work3
 from offline import analysis, command
 from recording import RawClient, ask_for
@@ -162,7 +162,7 @@ def test_a_bundle_of_any_program(scope: Scope, tmp_path: Path) -> None:
     program.write_bytes(Path(os.path.realpath(sys.executable)).read_bytes())
     program.chmod(0o755)
     env = {**os.environ, "PYTHONHOME": sys.base_prefix}
-    line = [program, "-c", PROGRAM]
+    line = [*BOUND, program, "-c", PROGRAM]
     with subprocess.Popen(line, env=env, stdout=subprocess.PIPE, text=True) as it:
         try:
             assert it.stdout and it.stdout.readline()
@@ -263,7 +263,7 @@ def test_a_bundle_of_a_diagnosis_names_nothing_beside_the_server(
 ) -> None:
     """A program that takes its CPU, a cgroup that limits it, a session that has crashed."""
     run = tmp_path / "run"
-    hog = ["taskset", "-c", str(both_cpus()[0]), sys.executable, "-c", HOG]
+    hog = [*BOUND, "taskset", "-c", str(both_cpus()[0]), sys.executable, "-c", HOG]
     with contextlib.ExitStack() as stack:
         it = stack.enter_context(subprocess.Popen(hog))
         stack.callback(it.kill)

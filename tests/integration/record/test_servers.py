@@ -23,7 +23,7 @@ from pathlib import Path
 import pytest
 from afpclient import AfpClient
 from checks import check, one_of, only, port_option
-from netatalk import Server
+from netatalk import BOUND, Server
 from netns import inside, ip
 from scope import NO_SESSION, OK, PinnedServer, Scope, both_cpus, children, wait_until
 
@@ -287,7 +287,7 @@ while True:
 
 def test_server_of_another_name(scope: Scope) -> None:
     """Listening and forking is what makes a server."""
-    command = [sys.executable, "-c", OTHER]
+    command = [*BOUND, sys.executable, "-c", OTHER]
     with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as server:
         assert server.stdout
         port = int(server.stdout.readline())

@@ -138,11 +138,12 @@ static void a_directory_without_a_server_has_no_diagnosis(void **state)
 /* Kept ones of n, the last of which ended 10 s after the watch began. */
 static struct watch_stops stops(size_t n)
 {
-	struct watch_stops s = { .n = n, .last = 7, .n_kept = n < 4 ? n : 4 };
+	struct watch_stops s = { .n = n, .n_kept = n < 4 ? n : 4 };
 
 	for (size_t i = 0; i < s.n_kept; i++) {
 		s.kept[i].to_ns = BEGUN + (10000 - 2000 * (s.n_kept - 1 - i)) * MS;
 		s.kept[i].from_ns = s.kept[i].to_ns - 600 * MS;
+		s.kept[i].pid = 1 << 30; /* it has ended */
 	}
 	return s;
 }
@@ -164,6 +165,33 @@ static void pauses_say_when_and_how_long_each_was(void **state)
 				  "5.4s, for 600ms at 7.4s, for 600ms at 9.4s");
 	pauses_say(text, 20, &s, 9, BEGUN);
 	assert_int_equal(strlen(text), 19);
+}
+
+static void of_several_processes_their_number_is_said(void **state)
+{
+	const enum run_figure which = RUN_FIGURE_STOPS;
+	struct watch_stops s = stops(3);
+	struct run_figures f = { 0 };
+
+	(void)state;
+	pauses_who(&f, which, &s, 2, BEGUN);
+	assert_string_equal(f.who[which], "last process (pid 1073741824): for 600ms at 7.4s of the "
+					  "watch, for 600ms at 9.4s");
+	s.kept[0].pid--;
+	pauses_who(&f, which, &s, 2, BEGUN);
+	assert_null(strstr(f.who[which], "processes"));
+	s.kept[1].pid = s.kept[0].pid;
+	pauses_who(&f, which, &s, 3, BEGUN);
+	assert_ptr_equal(strstr(f.who[which], "last process (pid 1073741824), in 2 processes: for "
+					      "600ms at 5.4s of the watch, "),
+			 f.who[which]);
+	/* of the older ones it is not known whose they were */
+	s = stops(9);
+	pauses_who(&f, which, &s, 9, BEGUN);
+	assert_non_null(strstr(f.who[which], ", in 1 or more processes: the last ones for "));
+	s.kept[0].pid--;
+	pauses_who(&f, which, &s, 9, BEGUN);
+	assert_non_null(strstr(f.who[which], ", in 2 or more processes: the last ones for "));
 }
 
 /* A setting's warning, and the cause that is found with other advice. */
@@ -200,6 +228,7 @@ int main(void)
 		cmocka_unit_test(of_several_parts_that_is_ruled_out_for_which_there_was_no_time),
 		cmocka_unit_test(a_directory_without_a_server_has_no_diagnosis),
 		cmocka_unit_test(pauses_say_when_and_how_long_each_was),
+		cmocka_unit_test(of_several_processes_their_number_is_said),
 		cmocka_unit_test(what_to_do_is_said_once),
 	};
 

@@ -189,6 +189,42 @@ static void a_mild_quota_takes_no_wait_from_others(void **state)
 	}
 }
 
+/* Whether a quota holds the server back is not known, or one that is not shown may do so, too: then
+ * the wait may be for that. */
+static void others_are_not_sure_where_a_quota_is_not_known(void **state)
+{
+	static const struct {
+		const char *key;
+		enum run_figure used, wait;
+	} of[] = {
+		{ "other-programs", RUN_FIGURE_OTHERS, RUN_FIGURE_OTHERS_WAIT },
+		{ "kernel-threads", RUN_FIGURE_KERNEL_THREADS, RUN_FIGURE_KERNEL_WAIT },
+	};
+
+	(void)state;
+	for (size_t i = 0; i < 3 * sizeof(of) / sizeof(of[0]); i++) {
+		for (size_t k = 0; k < sizeof(kinds) / sizeof(kinds[0]); k++) {
+			struct run_figures f = slow_server(kinds[k], 1);
+			const struct doctor_finding *is;
+			struct diagnosis d;
+
+			if (i / 3 && kinds[k] == &kind_rx.is)
+				continue;
+			run_figure_set(&f, RUN_FIGURE_WAIT_CPU, 0.9);
+			run_figure_set(&f, RUN_FIGURE_THREADS_WAIT, 0.9);
+			run_figure_set(&f, of[i / 3].used, 0.9);
+			run_figure_set(&f, of[i / 3].wait, 0.8);
+			f.known[RUN_FIGURE_QUOTA_WAIT] = i % 3 != 0;
+			f.at_least[RUN_FIGURE_QUOTA_WAIT] = i % 3 == 2;
+			d = judged(&f);
+			is = of_key(&d, of[i / 3].key);
+			assert_non_null(is);
+			assert_int_equal(is->sure, i % 3 == 1);
+			diagnosis_fini(&d);
+		}
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -198,6 +234,7 @@ int main(void)
 		cmocka_unit_test(the_cpus_of_a_server_are_those_that_it_may_use),
 		cmocka_unit_test(a_busy_listener_is_not_sure_beside_a_disk),
 		cmocka_unit_test(a_mild_quota_takes_no_wait_from_others),
+		cmocka_unit_test(others_are_not_sure_where_a_quota_is_not_known),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -294,6 +294,8 @@ static void dosed(struct run_figures *f, const struct pair *p, double dose)
 	run_figure_set(f, p->dose, dose);
 	if (p->dose == RUN_FIGURE_DISK)
 		run_figure_set(f, RUN_FIGURE_WAIT_DISK, dose);
+	if (p->dose == RUN_FIGURE_NET)
+		run_figure_set(f, RUN_FIGURE_TAKING, dose);
 }
 
 static bool has_found(const struct run_figures *f, const char *key)

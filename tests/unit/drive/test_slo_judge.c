@@ -62,7 +62,7 @@ static struct run_load *made(enum trouble what, bool open)
 	l->starved = what == STARVED;
 	l->cpu_max_ns = what == SATURATED ? 10 * S : S;
 	l->n_pauses = what == PAUSED;
-	l->paused_ns = what == PAUSED ? S : 0;
+	l->paused_ns = l->paused_measured_ns = l->longest_pause_ns = what == PAUSED ? S : 0;
 	return l;
 }
 
@@ -210,7 +210,7 @@ static void a_generator_that_did_not_run_may_have_cost_sessions(void **state)
 	l->n_pauses = 1;
 	l->end_ns += 180 * S;
 	for (int i = 0; i < 2; i++) {
-		l->paused_ns = i ? 180 * S : 2 * S;
+		l->paused_ns = l->paused_measured_ns = l->longest_pause_ns = i ? 180 * S : 2 * S;
 		l->action[0].failed = 3;
 		assert_int_equal(verdict_of(l, NULL, "p99<=1s", NULL),
 				 i ? RUN_SLO_UNSURE : RUN_SLO_BROKEN);
@@ -218,12 +218,16 @@ static void a_generator_that_did_not_run_may_have_cost_sessions(void **state)
 		assert_int_equal(verdict_of(l, NULL, "failed<=0", NULL),
 				 i ? RUN_SLO_UNSURE : RUN_SLO_BROKEN);
 	}
+	/* many short ones: the server heard of the sessions in between */
+	l->longest_pause_ns = 2 * S;
+	assert_int_equal(verdict_of(l, NULL, "p99<=1s", NULL), RUN_SLO_BROKEN);
+	l->longest_pause_ns = 180 * S;
 	l->client[0].opened = false;
 	assert_int_equal(verdict_of(l, NULL, "p99<=1s", NULL), RUN_SLO_BROKEN);
 	run_load_free(l);
 	/* no session was lost: what failed was refused */
 	l = made(PAUSED, false);
-	l->paused_ns = 180 * S;
+	l->paused_ns = l->paused_measured_ns = l->longest_pause_ns = 180 * S;
 	l->end_ns += 180 * S;
 	l->action[0].failed = 3;
 	assert_int_equal(verdict_of(l, NULL, "failed<=0", NULL), RUN_SLO_BROKEN);
@@ -231,9 +235,10 @@ static void a_generator_that_did_not_run_may_have_cost_sessions(void **state)
 	/* what is left of the measured time was no longer than the limit */
 	l = made(STARVED, false);
 	l->n_pauses = 1;
-	l->paused_ns = 9500 * MS;
+	l->paused_ns = l->paused_measured_ns = 9500 * MS;
 	assert_int_equal(verdict_of(l, NULL, "p99<=1s", NULL), RUN_SLO_UNSURE);
-	l->paused_ns = S;
+	/* most of it before the measured time, which was long enough */
+	l->paused_measured_ns = S;
 	assert_int_equal(verdict_of(l, NULL, "p99<=1s", NULL), RUN_SLO_BROKEN);
 	run_load_free(l);
 }

@@ -110,6 +110,58 @@ static void without_limits_there_are_none(void **state)
 	assert_false(l->has_kills || l->has_refaulted || l->has_memory_stall || l->has_io_stall);
 }
 
+/* As before Linux 5.2, which has no counts of a group alone; or where they may not be read. */
+static void a_limit_whose_counts_cannot_be_read_is_not_none(void **state)
+{
+	struct cgroup_limits *l;
+
+	version_2();
+	invented_file(LEAF "/cpu.max", "150000 100000\n");
+	invented_file(LEAF "/memory.max", "30000000\n");
+	invented_file(LEAF "/memory.current", "29000000\n");
+	l = limits_of(state);
+	assert_int_equal(l->n_quotas + l->n_memories, 0);
+	assert_true(l->cpu.more_limits && l->memory.more_limits && !l->io.more_limits);
+	invented_file(LEAF "/cpu.stat", "nr_periods 70\nnr_throttled 7\n");
+	l = limits_of(state);
+	assert_true(l->n_quotas == 1 && !l->cpu.more_limits && !l->quota[0].has_wait);
+}
+
+/* So many devices that their text is cut off: what was done on the last one is not known. */
+static void nor_is_one_of_a_device(void **state)
+{
+	static const char limit[] = "8:16 rbps=2097152 wbps=max riops=max wiops=max\n";
+	static char text[20000];
+	struct cgroup_limits *l;
+	size_t at = 0;
+
+	version_2();
+	invented_file(LEAF "/io.max", limit);
+	l = limits_of(state);
+	assert_true(!l->n_ios && l->io.more_limits && !l->cpu.more_limits);
+	invented_file(LEAF "/io.stat", "");
+	l = limits_of(state);
+	assert_true(l->n_ios == 1 && !l->device[0].done && !l->io.more_limits);
+	for (int i = 0; at < sizeof(text) - 100; i++)
+		at += (size_t)snprintf(text + at, sizeof(text) - at,
+				       "253:%d rbytes=1 wbytes=1 rios=1 wios=1 dbytes=0 dios=0\n",
+				       i);
+	snprintf(text + at, sizeof(text) - at, "8:16 rbytes=9 wbytes=9 rios=9 wios=9\n");
+	invented_file(LEAF "/io.stat", text);
+	l = limits_of(state);
+	assert_true(!l->n_ios && l->io.more_limits);
+	/* or the limits' own */
+	invented_file(LEAF "/io.stat", "");
+	at = 0;
+	for (int i = 0; at < sizeof(text) - 100; i++)
+		at += (size_t)snprintf(text + at, sizeof(text) - at,
+				       "253:%d rbps=max wbps=max riops=max wiops=max\n", i);
+	snprintf(text + at, sizeof(text) - at, "%s", limit);
+	invented_file(LEAF "/io.max", text);
+	l = limits_of(state);
+	assert_true(!l->n_ios && l->io.more_limits);
+}
+
 /* The topmost group's counts are the whole machine's. */
 static void a_server_in_no_group_has_no_counts_of_its_own(void **state)
 {
@@ -200,6 +252,8 @@ int main(void)
 #define EACH(f) cmocka_unit_test_setup_teardown(f, limits_begin, limits_end)
 		EACH(version_2_has_limits_of_its_own_and_of_its_slice),
 		EACH(without_limits_there_are_none),
+		EACH(a_limit_whose_counts_cannot_be_read_is_not_none),
+		EACH(nor_is_one_of_a_device),
 		EACH(a_server_in_no_group_has_no_counts_of_its_own),
 		EACH(version_1_has_a_folder_for_each),
 		EACH(a_process_that_has_ended_is_in_no_group),

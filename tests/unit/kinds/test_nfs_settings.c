@@ -2,13 +2,17 @@
 /* What ganesha.conf says, as notes and warnings of a run. Tests user/kinds/nfs_settings.c. */
 #include "kinds/nfs_settings.h"
 
+#include "host/proc/procfs.h"
+
 #include <errno.h>
+#include <fcntl.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include <cmocka.h>
@@ -206,6 +210,29 @@ static void of_what_is_not_read_no_default_is_said(void **state)
 	drop(&s, &r);
 }
 
+/* Why: not only that the call failed. */
+static void of_a_file_that_is_not_read_the_reason_is_said(void **state)
+{
+	static const struct {
+		const char *include, *says;
+	} cases[] = {
+		{ "%include \"/proc/version\"", "it is not a file of a file system that stores" },
+		{ "%include \"/tmp\"", "it is not a regular file" },
+		{ "%include \"/none/such\"", "cannot read /none/such: No such file" },
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		struct nfs_settings s = { 0 };
+		struct err e = { 0 };
+
+		assert_true(nfs_settings_take(&s, cases[i].include, "/g", "", &e) < 0);
+		if (!strstr(e.text, cases[i].says))
+			fail_msg("%s: %s", cases[i].include, e.text);
+		nfs_settings_fini(&s);
+	}
+}
+
 static void what_the_server_may_not_have_read_is_not_shown(void **state)
 {
 	struct nfs_settings s = { .why = "it was changed", .file = "/g" };
@@ -218,6 +245,74 @@ static void what_the_server_may_not_have_read_is_not_shown(void **state)
 			    "not visible: it was changed");
 	assert_int_equal(r.limit.workers, 0);
 	drop(&s, &r);
+}
+
+static void write_file(const char *path, const char *text, bool is_old)
+{
+	static const struct timespec old[2] = { { .tv_sec = 1 }, { .tv_sec = 1 } };
+	int fd = open(path, O_CREAT | O_WRONLY | O_TRUNC, 0600);
+
+	assert_true(fd >= 0 && write(fd, text, strlen(text)) == (ssize_t)strlen(text));
+	assert_int_equal(is_old ? futimens(fd, old) : 0, 0);
+	close(fd);
+}
+
+/* A process with the arguments of a server; it ends when what it reads from ends. */
+static pid_t with_file(const char *conf, int from)
+{
+	pid_t pid = fork();
+
+	assert_true(pid >= 0);
+	if (!pid) {
+		dup2(from, 0);
+		execl("/bin/sh", "sh", "-c", "read line", "-f", conf, NULL);
+		_exit(1);
+	}
+	return pid;
+}
+
+static bool has_argument(pid_t pid)
+{
+	char file[CENSUS_PATH_MAX];
+
+	return !procfs_argument(file, sizeof(file), pid, "-f");
+}
+
+/* Of a server that began with the machine: its configuration is older, or what that includes not.
+ */
+static void a_file_that_is_included_may_have_been_changed_since(void **state)
+{
+	char folder[] = "/tmp/nfs-settings-XXXXXX", conf[64], more[64];
+	struct servers_entry server = { 0 };
+	int from[2];
+
+	(void)state;
+	assert_non_null(mkdtemp(folder));
+	assert_int_equal(pipe2(from, O_CLOEXEC), 0);
+	snprintf(conf, sizeof(conf), "%s/ganesha.conf", folder);
+	snprintf(more, sizeof(more), "%s/more.conf", folder);
+	write_file(conf, "%include \"more.conf\"\n" EXPORT(1, ""), true);
+	server.master = with_file(conf, from[0]);
+	while (!has_argument(server.master))
+		usleep(1000);
+	for (int is_old = 0; is_old < 2; is_old++) {
+		struct nfs_settings s;
+
+		write_file(more, "NFS_CORE_PARAM { RPC_Ioq_ThrdMax = 4; }\n", is_old);
+		nfs_settings_read(&s, &server);
+		assert_int_equal(s.known, is_old);
+		if (!is_old)
+			assert_non_null(strstr(s.why, "/more.conf was changed after"));
+		assert_string_equal(nfs_settings_find(&s, 0, "NFS_CORE_PARAM", "RPC_Ioq_ThrdMax"),
+				    "4");
+		nfs_settings_fini(&s);
+	}
+	close(from[0]);
+	close(from[1]);
+	assert_int_equal(waitpid(server.master, NULL, 0), server.master);
+	unlink(conf);
+	unlink(more);
+	rmdir(folder);
 }
 
 /* Whatever stands there: no loop without an end, and no read behind the text. */
@@ -248,7 +343,9 @@ int main(void)
 		cmocka_unit_test(the_command_line_sets_the_level_of_the_log),
 		cmocka_unit_test(files_are_included_where_they_are_named),
 		cmocka_unit_test(of_what_is_not_read_no_default_is_said),
+		cmocka_unit_test(of_a_file_that_is_not_read_the_reason_is_said),
 		cmocka_unit_test(what_the_server_may_not_have_read_is_not_shown),
+		cmocka_unit_test(a_file_that_is_included_may_have_been_changed_since),
 		cmocka_unit_test(texts_that_are_cut_off_end),
 	};
 

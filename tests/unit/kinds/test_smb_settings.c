@@ -91,8 +91,8 @@ static void each_value_that_spoils_figures_is_warned_of(void **state)
 		{ "PID 1: all:1", "vfs objects = streams_xattr acl_xattr", "acl-module" },
 		{ "PID 1: all:1", "vfs objects = acl_xattr_like", NULL },
 		{ "PID 1: all:1", "vfs objects = io_uring", "io-uring" },
-		{ "PID 1: all:1", "vfs objects = virusfilter", "scanner" },
-		{ "PID 1: all:1", "vfs objects = recycle:bin", "scanner" },
+		{ "PID 1: all:1", "vfs objects = virusfilter", "scan-module" },
+		{ "PID 1: all:1", "vfs objects = recycle:bin", "scan-module" },
 		{ "PID 1: all:1", "vfs objects = catia fruit streams_xattr", NULL },
 	};
 

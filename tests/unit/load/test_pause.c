@@ -81,6 +81,9 @@ static void is_told(struct rig *g)
 	/* what was waited for anyway is not in it */
 	assert_true(l->paused_ns > (STOPPED_MS - 150) * MS);
 	assert_true(l->paused_ns < (STOPPED_MS + 600) * MS);
+	assert_true(l->longest_pause_ns == l->paused_ns);
+	assert_true(l->paused_measured_ns > (STOPPED_MS - 150) * MS);
+	assert_true(l->paused_measured_ns <= l->paused_ns);
 	assert_true(l->n_paused > 0);
 	assert_true(l->paused_max_ns > (STOPPED_MS - 150) * MS);
 	assert_true(all.planned.max < TOO_LONG_MS * MS);

@@ -91,12 +91,35 @@ static void backups_are_found_by_what_is_in_their_bundles(void **state)
 	}
 }
 
+/* However many others come before it: somebody who keeps disk images there has many. */
+static void each_bundle_is_looked_into(void **state)
+{
+	static struct memory_store m;
+	struct store_dir bundle;
+	struct err e = { 0 };
+	char name[32];
+
+	(void)state;
+	memory_begin(&m, 4096);
+	m.no_word_of_backups = true;
+	for (int i = 0; i < 20; i++) {
+		snprintf(name, sizeof(name), "image%d.sparsebundle", i);
+		memory_add(&m, m.s.root[0], name, true);
+	}
+	bundle = m.s.root[0];
+	bundle.id = memory_add(&m, m.s.root[0], "Mac.sparsebundle", true);
+	memory_add(&m, bundle, "com.apple.TimeMachine.MachineID.plist", false);
+	assert_int_equal(ask(&m, 0, &e), LOAD_REFUSED);
+	memory_end(&m);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(twice_the_bytes_must_be_free),
 		cmocka_unit_test(backups_are_left_alone_whatever_is_free),
 		cmocka_unit_test(backups_are_found_by_what_is_in_their_bundles),
+		cmocka_unit_test(each_bundle_is_looked_into),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

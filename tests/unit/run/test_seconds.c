@@ -105,6 +105,10 @@ static struct run_load *part(uint64_t begin_s, unsigned int n)
 	l->client->opened = l->client->lost = true;
 	l->n_lost = 1;
 	l->cpu_max_ns = 10;
+	l->n_pauses = 2;
+	l->paused_ns = 8;
+	l->paused_measured_ns = 7;
+	l->longest_pause_ns = 5;
 	for (unsigned int s = 0; s < n; s++) {
 		happen(l, s, 1000);
 		l->action->n++;
@@ -134,6 +138,10 @@ static void what_comes_after_a_gap_is_added_where_it_was(void **state)
 	assert_int_equal(l->n_open, 1);
 	assert_int_equal(l->n_lost, 2);
 	assert_int_equal(l->cpu_max_ns, 30);
+	assert_int_equal(l->n_pauses, 6);
+	assert_int_equal(l->paused_ns, 24);
+	assert_int_equal(l->paused_measured_ns, 21);
+	assert_int_equal(l->longest_pause_ns, 5);
 	assert_int_equal(l->end_ns, 7403 * NS_PER_S);
 	assert_int_equal(l->action->n, 18);
 	assert_int_equal(l->client->actions, 18);

@@ -7,7 +7,6 @@
 #include "run/account.h"
 
 #include <math.h>
-#include <string.h>
 
 #define NS_PER_S      1e9
 #define PAUSES        30   /* fewer say nothing about a client */
@@ -21,7 +20,7 @@
 #define RETRANSMITTED 20   /* segments: fewer are chance */
 
 /* Whether a client's figures are as a cause needs them. */
-enum client_fit { CLIENT_NOT, CLIENT_MAY, CLIENT_FITS };
+enum client_fit { CLIENT_NOT, CLIENT_MAY, CLIENT_FITS, CLIENT_N_FITS };
 
 struct client_looks {
 	struct run_figures *out;
@@ -33,7 +32,7 @@ struct client_looks {
 	double trips_ns;           /* of round trips, all clients */
 	double acks_ns;            /* of waits for delayed acknowledgements, all clients */
 	/* By the first figure of a group: how well the client fits that it is about. */
-	enum client_fit fit[N_RUN_FIGURES];
+	unsigned int fit[N_RUN_FIGURES];
 };
 
 struct client_look {
@@ -55,16 +54,6 @@ struct client_figure {
 	double value;
 	bool unknown;
 };
-
-static const struct doctor_rule *rule_of(const char *key)
-{
-	const struct doctor_rules *all = &doctor_rules_clients;
-
-	for (size_t i = 0; i < all->n; i++)
-		if (!strcmp(all->rule[i].key, key))
-			return &all->rule[i];
-	return NULL;
-}
 
 static const struct client_figure *in_group(const struct client_figure *f, size_t n,
 					    enum run_figure which)
@@ -95,16 +84,35 @@ static enum client_fit fit_of(const struct client_figure *f, size_t n, const str
 	return fit;
 }
 
+static bool wants_much_of(const struct doctor_rule *r, enum run_figure which)
+{
+	for (size_t i = 0; i < r->n_tests; i++)
+		if (r->test[i].figure == which && !r->test[i].most)
+			return true;
+	return false;
+}
+
+/* How well a group is what rules need that are about its first figure: the first rule before the
+ * next ones. */
+static unsigned int fit_all(const struct client_figure *f, size_t n)
+{
+	const struct doctor_rules *all = &doctor_rules_clients;
+	unsigned int fit = 0;
+
+	for (size_t i = 0; i < all->n; i++)
+		if (wants_much_of(&all->rule[i], f->which))
+			fit = fit * CLIENT_N_FITS + fit_of(f, n, &all->rule[i]);
+	return fit;
+}
+
 /*
  * Sets a group of figures, if the client is the one that it is about: one that a rule alone would
  * name comes before others, as a client on a fast link hides none on a slow one; of equals that
  * whose first figure is largest. Whether it is set.
  */
-static bool put_worst(struct client_looks *c, const char *key, const struct client_figure *f,
-		      size_t n)
+static bool put_worst(struct client_looks *c, const struct client_figure *f, size_t n)
 {
-	const struct doctor_rule *r = rule_of(key);
-	enum client_fit fit = r ? fit_of(f, n, r) : CLIENT_NOT, *most = &c->fit[f->which];
+	unsigned int fit = fit_all(f, n), *most = &c->fit[f->which];
 
 	if (c->out->known[f->which] &&
 	    (fit < *most || (fit == *most && f->value <= c->out->value[f->which])))
@@ -117,8 +125,8 @@ static bool put_worst(struct client_looks *c, const char *key, const struct clie
 	return true;
 }
 
-#define PUT_WORST(c, key, ...)                                                                     \
-	put_worst(c, key, (const struct client_figure[]) { __VA_ARGS__ },                          \
+#define PUT_WORST(c, ...)                                                                          \
+	put_worst(c, (const struct client_figure[]) { __VA_ARGS__ },                               \
 		  sizeof((const struct client_figure[]) { __VA_ARGS__ }) /                         \
 		      sizeof(struct client_figure))
 #define FIGURE(name, v)                                                                            \
@@ -157,7 +165,7 @@ static void look_trips(struct client_looks *c, const struct client_look *is)
 	share = n < PAUSES ? 0 : n * rtt / is->ns;
 	c->trips_ns += fmin(n * rtt, is->ns);
 	run_figure_share(c->out, RUN_FIGURE_TRIP_CLIENTS, c->trips_ns, c->ns);
-	if (PUT_WORST(c, "round-trips", FIGURE(TRIPS, fmin(share, 1)), FIGURE(TRIP_RTT, rtt),
+	if (PUT_WORST(c, FIGURE(TRIPS, fmin(share, 1)), FIGURE(TRIP_RTT, rtt),
 		      FIGURE(TRIP_RATE, clients_per_second(is, (double)is->s->requests)),
 		      FIGURE(TRIP_BUSY, (double)is->s->busy_ns / is->ns),
 		      FIGURE(TRIP_1000, 1000 * rtt)))
@@ -223,8 +231,7 @@ static void look_pauses(struct client_looks *c, const struct client_look *is)
 		n = ns = 0;
 	if (ns > is->ns)
 		ns = is->ns;
-	if (PUT_WORST(c, "client-pauses", FIGURE(PAUSED, ns / is->ns),
-		      FIGURE(PAUSE, n > 0 ? ns / n : 0),
+	if (PUT_WORST(c, FIGURE(PAUSED, ns / is->ns), FIGURE(PAUSE, n > 0 ? ns / n : 0),
 		      FIGURE(PAUSE_ALIKE, is->n > 0 ? n / is->n : 0),
 		      IF_KNOWN(PAUSE_RTT, rtt, is->s->tcp.known),
 		      FIGURE(PAUSE_RATE, clients_per_second(is, (double)is->s->requests)),
@@ -259,8 +266,7 @@ static void look_acks(struct client_looks *c, const struct client_look *is)
 	if (share > 0)
 		c->acks_ns += fmin(share * n * ns / waited, is->ns);
 	run_figure_share(c->out, RUN_FIGURE_ACK_CLIENTS, c->acks_ns, c->ns);
-	if (PUT_WORST(c, "delayed-acks", FIGURE(ACKS, share),
-		      FIGURE(ACKS_RTT, (double)s->tcp.min_rtt_ns),
+	if (PUT_WORST(c, FIGURE(ACKS, share), FIGURE(ACKS_RTT, (double)s->tcp.min_rtt_ns),
 		      FIGURE(ACKS_RATE, clients_per_second(is, n)),
 		      FIGURE(ACKS_BUSY, (double)s->busy_ns / is->ns)))
 		clients_who(c, RUN_FIGURE_ACKS, is);
@@ -278,12 +284,10 @@ static void look_tcp(struct client_looks *c, const struct client_look *is)
 	window = (double)tcp->window_ns / c->ns;
 	if (tcp->retransmitted >= RETRANSMITTED)
 		lost = (double)tcp->retransmitted / (double)tcp->segments;
-	if (PUT_WORST(c, "client-window", FIGURE(WINDOW, fmin(window, 1)),
-		      FIGURE(WINDOW_LOST, lost)) &&
+	if (PUT_WORST(c, FIGURE(WINDOW, fmin(window, 1)), FIGURE(WINDOW_LOST, lost)) &&
 	    window >= WINDOW_SEEN)
 		clients_who(c, RUN_FIGURE_WINDOW, is);
-	if (PUT_WORST(c, "retransmissions", FIGURE(LOST, lost),
-		      FIGURE(LOST_N, (double)tcp->retransmitted),
+	if (PUT_WORST(c, FIGURE(LOST, lost), FIGURE(LOST_N, (double)tcp->retransmitted),
 		      IF_KNOWN(LOST_REQUESTS,
 			       c->requests > 0 ? (double)is->s->requests / c->requests : 0,
 			       c->requests > 0)))
@@ -327,7 +331,7 @@ static void look_link(struct client_looks *c, const struct client_look *is)
 	way = on_way_ns(tcp);
 	/* A reply that takes longer than the watch is none of a request that was answered. */
 	if (PUT_WORST(
-		c, "slow-link", FIGURE(LINK, is->link),
+		c, FIGURE(LINK, is->link),
 		FIGURE(LINK_REPLY, is->link * is->ns / fmax((double)is->s->requests, 1)),
 		IF_KNOWN(LINK_RATE, way > 0 ? (double)tcp->acked * NS_PER_S / way : 0, way > 0),
 		FIGURE(LINK_QUEUE, (double)tcp->queue_mean),
@@ -342,7 +346,7 @@ static void look_upload(struct client_looks *c, const struct client_look *is)
 	const struct run_session_tcp *tcp = &is->s->tcp;
 
 	if (PUT_WORST(
-		c, "slow-upload", FIGURE(UPLOAD, fmin((double)is->s->habit.upload_ns / is->ns, 1)),
+		c, FIGURE(UPLOAD, fmin((double)is->s->habit.upload_ns / is->ns, 1)),
 		IF_KNOWN(UPLOAD_RATE, clients_per_second(is, (double)tcp->received), tcp->known),
 		IF_KNOWN(UPLOAD_RTT, (double)tcp->min_rtt_ns, tcp->known)))
 		clients_who(c, RUN_FIGURE_UPLOAD, is);
@@ -356,7 +360,7 @@ static void look_chatty(struct client_looks *c, const struct client_look *is)
 	char name[ACCOUNT_NAME_MAX];
 	double n = s->habit.most_n;
 
-	if (!s->requests || !PUT_WORST(c, "chatty-client", FIGURE(CHATTY, fmin(n / c->requests, 1)),
+	if (!s->requests || !PUT_WORST(c, FIGURE(CHATTY, fmin(n / c->requests, 1)),
 				       FIGURE(CHATTY_RATE, n * NS_PER_S / c->ns),
 				       FIGURE(CHATTY_BYTES, (double)(s->bytes_in + s->bytes_out) /
 								(double)s->requests)))
@@ -373,7 +377,7 @@ static void clients_look_cpu(struct client_looks *c, const struct client_look *i
 
 	if (!s->has_cpu || !s->requests || s->shared ||
 	    !PUT_WORST(
-		c, "session-cpu", FIGURE(SESSION_RUN, fmin(run, 1)),
+		c, FIGURE(SESSION_RUN, fmin(run, 1)),
 		FIGURE(SESSION_CPU, (double)s->cpu_ns / c->ns),
 		IF_KNOWN(SESSION_WAIT, c->busy_ns > 0 ? waits / c->busy_ns : 0, c->busy_ns > 0)))
 		return;
@@ -424,6 +428,7 @@ static void bound_parts(struct run_figures *out, const struct run *r)
 	least = out->value[RUN_FIGURE_RATE] * share;
 	run_figure_set(out, RUN_FIGURE_ACKS_RATE, least);
 	run_figure_who(out, RUN_FIGURE_ACKS_RATE, "at least");
+	out->at_least[RUN_FIGURE_ACKS_RATE] = true;
 	set_at_most(out, RUN_FIGURE_LINK_REPLY, NS_PER_S / least, SLOW_REPLY);
 	if (takes_one_by_one(r))
 		set_at_most(out, RUN_FIGURE_TRIP_RTT, NS_PER_S / least, SLOW_TRIP);

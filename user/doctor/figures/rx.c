@@ -9,6 +9,7 @@
 #include "base/hist.h"
 #include "doctor/figures/handed.h"
 #include "doctor/figures/measure.h"
+#include "doctor/rules/rules.h"
 #include "run/requests.h"
 
 #include <errno.h>
@@ -150,13 +151,31 @@ static bool is_blind(const struct rx_figures *x)
 						 doctor_rx_metric(x, METRIC_RX_DATA_SENT);
 }
 
-/* A packet that was sent again makes one call long; of more calls the length has another reason. */
+/* Whether what the clients sent again is known: a server sees it once where the first was lost. */
+static bool sees_resent(const struct rx_figures *x)
+{
+	for (size_t i = 0; i < x->run->n_phases; i++)
+		if (!x->run->phase[i]->known[METRIC_RX_RESENT])
+			return false;
+	return true;
+}
+
+/*
+ * A packet that was sent again makes one call long; of more calls the length has another reason.
+ * Where such packets may not have been seen, and so many calls are long, nothing is known.
+ */
 static void set_timed_out(const struct rx_figures *x, const struct hist *h, double all)
 {
 	struct rx_timed t = timed_calls(h);
 	double again = sent_again(x), share = t.n > 0 ? fmin(again / t.n, 1) : 0;
-	double timed = fmin(t.ns, all) * (is_blind(x) && again > 0 ? 1 : share);
+	double most = fmin(t.ns, all), timed = most * (is_blind(x) && again > 0 ? 1 : share);
 
+	if ((is_blind(x) || !sees_resent(x)) && most >= RESENDS_LEAST * all &&
+	    timed < RESENDS_LEAST * all) {
+		run_figure_who(x->out, RUN_FIGURE_TIMED_OUT,
+			       "not all packets that were sent again are seen from here");
+		return;
+	}
 	run_figure_share(x->out, RUN_FIGURE_TIMED_OUT, timed, all);
 	run_figure_share(x->out, RUN_FIGURE_TIMED_GUESS, timed - fmin(t.ns, all) * share, all);
 }
@@ -442,7 +461,8 @@ static void say_why(const struct rx_figures *x)
 		silent = "the server answered too seldom";
 	because(x, RUN_FIGURE_SHORT, silent);
 	because(x, RUN_FIGURE_OWN_DROPPED, "there were no clients of afpscope rx");
-	because(x, RUN_FIGURE_TIMED_OUT, "there were no clients of afpscope rx");
+	if (!*x->out->who[RUN_FIGURE_TIMED_OUT])
+		because(x, RUN_FIGURE_TIMED_OUT, "there were no clients of afpscope rx");
 }
 
 void doctor_rx(struct run_figures *out, const struct run *r, const struct view *v, double ns)

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* What requests waited for. */
 #include "doctor/figures/measure_priv.h"
+#include "doctor/rules/rules.h"
 #include "report/cell.h"
 
 #include <math.h>
@@ -302,6 +303,28 @@ static void waits_look_calls(struct measure *m)
 	run_figure_share(m->out, RUN_FIGURE_XATTR_MEAN, s.xattr.ns, s.xattr.n);
 }
 
+/*
+ * Of the wait on clients' connections, what is no upload. Uploads are counted from the begin of the
+ * watch to its end, and not where a request began before the watch: where these are not all of what
+ * is measured there are two bounds, of which one may say enough.
+ */
+static void look_taking(struct measure *m)
+{
+	double net = measure_column(m, ACCOUNT_NET), limit = NET_HARM * m->all_ns;
+	double uploads = (double)m->run->rest.habit.upload_ns, least, most;
+
+	for (size_t i = 0; i < m->run->n_sessions; i++)
+		uploads += (double)m->run->session[i].habit.upload_ns;
+	least = fmax(net - m->before_ns[ACCOUNT_NET] - uploads, 0);
+	most = m->run->n_phases > 1 ? net : fmax(net - uploads, 0);
+	if (least == most || least >= limit || most < limit)
+		measure_share(m, RUN_FIGURE_TAKING, most < limit ? most : least);
+	if (!m->out->known[RUN_FIGURE_TAKING] || least == most)
+		return;
+	m->out->at_least[RUN_FIGURE_TAKING] = most >= limit;
+	run_figure_who(m->out, RUN_FIGURE_TAKING, most < limit ? "at most" : "at least");
+}
+
 /* Threads of sessions that work for no request: netatalk 4.5 has one for each, which never rests.
  */
 static void look_beside(struct measure *m)
@@ -325,6 +348,7 @@ void measure_waits(struct measure *m)
 	waits_look_cnid(m);
 	measure_share(m, RUN_FIGURE_LOCK, measure_column(m, ACCOUNT_LOCK));
 	measure_share(m, RUN_FIGURE_NET, measure_column(m, ACCOUNT_NET));
+	look_taking(m);
 	measure_share(m, RUN_FIGURE_OTHER, measure_column(m, ACCOUNT_OTHER));
 	measure_share(m, RUN_FIGURE_UNEXPLAINED, (double)m->requests.all.a.sum.unexplained_ns);
 	measure_share(m, RUN_FIGURE_WAIT_DISK,

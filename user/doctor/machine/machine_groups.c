@@ -14,7 +14,24 @@ static const char *no_limit(const struct cgroup_folder *f, const char *none)
 {
 	if (!f->version)
 		return "the server's cgroup was not found";
+	if (f->more_limits)
+		return "its cgroup has more limits than are looked at, or the counts of one cannot "
+		       "be read";
 	return f->whole ? none : "the cgroups above this container cannot be seen";
+}
+
+/* Whether each limit of its groups is known: else there may be one that counts more. */
+static bool has_all(const struct cgroup_folder *f)
+{
+	return f->whole && !f->more_limits;
+}
+
+/* Of limits of which not all are known: what these do is known if it alone is so much. */
+static void only_from(struct run_figures *out, enum run_figure which, double least, bool all)
+{
+	if (!all && out->value[which] < least)
+		out->known[which] = false;
+	out->at_least[which] = !all;
 }
 
 static void machine_groups_why_not(struct run_figures *out, enum run_figure which, const char *why)
@@ -48,7 +65,7 @@ static double throttled_share(const struct cgroup_quota *then, const struct cgro
 static double held_ns(const struct machine_between *b)
 {
 	const struct cgroup_limits *g = &b->after->groups;
-	double most = g->n_quotas || g->cpu.whole ? 0 : -1;
+	double most = g->n_quotas || has_all(&g->cpu) ? 0 : -1;
 
 	for (size_t i = 0; i < g->n_quotas && most >= 0; i++) {
 		const struct cgroup_quota *now = &g->quota[i], *then = quota_then(b, now);
@@ -90,6 +107,7 @@ static void quota_wait(const struct machine_between *b)
 		return;
 	run_figure_set(out, RUN_FIGURE_QUOTA_WAIT,
 		       fmin(held / (b->ns * cpus), out->value[RUN_FIGURE_WAIT_CPU]));
+	only_from(out, RUN_FIGURE_QUOTA_WAIT, QUOTA_HARM, has_all(&b->after->groups.cpu));
 }
 
 /* The one that held it back most; of those that did not, the smallest. */
@@ -98,12 +116,14 @@ static void quotas(const struct machine_between *b)
 	const struct cgroup_limits *g = &b->after->groups;
 	const struct cgroup_quota *most = NULL;
 	struct run_figures *out = b->out;
+	bool all = has_all(&g->cpu);
 	double share = 0;
 
 	for (size_t i = 0; i < g->n_quotas; i++) {
 		const struct cgroup_quota *now = &g->quota[i], *then = quota_then(b, now);
 		double one = then ? throttled_share(then, now) : 0;
 
+		all &= then != NULL;
 		if (!then || (most && (one < share || (one == share && now->cpus >= most->cpus))))
 			continue;
 		most = now;
@@ -113,10 +133,11 @@ static void quotas(const struct machine_between *b)
 		run_figure_set(out, RUN_FIGURE_QUOTA, most->cpus);
 		run_figure_set(out, RUN_FIGURE_THROTTLED, share);
 		run_figure_who(out, RUN_FIGURE_THROTTLED, "%.3g CPUs, %s", most->cpus, most->path);
-	} else if (!g->n_quotas && g->cpu.whole) {
+	} else if (!g->n_quotas && all) {
 		run_figure_set(out, RUN_FIGURE_THROTTLED, 0);
 		run_figure_who(out, RUN_FIGURE_THROTTLED, "no quota");
 	}
+	only_from(out, RUN_FIGURE_THROTTLED, THROTTLED_LEAST, all);
 	machine_groups_why_not(out, RUN_FIGURE_THROTTLED, no_limit(&g->cpu, "the quota is new"));
 	machine_groups_why_not(out, RUN_FIGURE_QUOTA, no_limit(&g->cpu, "no quota"));
 	quota_wait(b);
@@ -142,6 +163,7 @@ static void memory_limits(const struct machine_between *b)
 	const struct cgroup_limits *g = &b->after->groups;
 	const struct cgroup_memory *most = NULL;
 	struct run_figures *out = b->out;
+	bool all = has_all(&g->memory);
 	double hits = 0, full = 0;
 
 	for (size_t i = 0; i < g->n_memories; i++) {
@@ -149,6 +171,7 @@ static void memory_limits(const struct machine_between *b)
 		double one = then ? (double)(now->hits - then->hits) : 0;
 		double used = now->limit_b ? (double)now->used_b / (double)now->limit_b : 1;
 
+		all &= then != NULL;
 		if (!then || (most && (one < hits || (one == hits && used <= full))))
 			continue;
 		most = now;
@@ -164,10 +187,11 @@ static void memory_limits(const struct machine_between *b)
 			       most->path);
 		run_figure_set(out, RUN_FIGURE_MEMORY_USED, (double)most->used_b);
 		run_figure_set(out, RUN_FIGURE_MEMORY_HITS, hits * MACHINE_NS_PER_S / b->ns);
-	} else if (!g->n_memories && g->memory.whole) {
+	} else if (!g->n_memories && all) {
 		run_figure_set(out, RUN_FIGURE_MEMORY_HITS, 0);
 		run_figure_who(out, RUN_FIGURE_MEMORY_HITS, "no limit");
 	}
+	only_from(out, RUN_FIGURE_MEMORY_HITS, MEMORY_HITS_LEAST, all);
 	machine_groups_why_not(out, RUN_FIGURE_MEMORY_LIMIT, no_limit(&g->memory, "no limit"));
 	machine_groups_why_not(out, RUN_FIGURE_MEMORY_USED, no_limit(&g->memory, "no limit"));
 	machine_groups_why_not(out, RUN_FIGURE_MEMORY_HITS,
@@ -286,10 +310,11 @@ static void io_limits(const struct machine_between *b)
 		run_figure_set(out, RUN_FIGURE_IO_LIMIT, share);
 		say_io(b, now, rate, device);
 	}
-	if (!out->known[RUN_FIGURE_IO_LIMIT] && g->io.whole && !is_new) {
+	if (!out->known[RUN_FIGURE_IO_LIMIT] && has_all(&g->io) && !is_new) {
 		run_figure_set(out, RUN_FIGURE_IO_LIMIT, 0);
 		run_figure_who(out, RUN_FIGURE_IO_LIMIT, "no limit");
 	}
+	only_from(out, RUN_FIGURE_IO_LIMIT, IO_LIMIT_LEAST, has_all(&g->io) && !is_new);
 	machine_groups_why_not(out, RUN_FIGURE_IO_LIMIT, no_limit(&g->io, "the limit is new"));
 }
 

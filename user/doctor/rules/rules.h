@@ -19,10 +19,17 @@
 /* Share of what requests wait from which on stops are the cause. */
 #define STOPPED_HARM 0.1
 
+/* Of the time of calls over Rx, in those that lost packets made long: it is a cause from here on.
+ */
+#define RESENDS_LEAST 0.4
+
+/* Share of the requests' time in which the server waits until clients take more of its replies. */
+#define NET_HARM 0.4
+
 /* Of clients: below these the way to them is not slow, nor what they send late. */
 #define SLOW_REPLY      5e6 /* ns that a reply is on its way */
 #define SLOW_TRIP       2e6 /* ns of a round trip */
-#define MUCH_UPLOAD     0.3 /* of a client's time: requests that had not come whole */
+#define MUCH_UPLOAD     0.4 /* of a client's time: requests that had not come whole */
 #define ACKS_RATE_MOST  60  /* requests a second of which half wait for 36 ms: no more */
 
 #define DOCTOR_TESTS    8

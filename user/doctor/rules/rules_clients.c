@@ -29,7 +29,7 @@ static const struct doctor_rule rules[] = {
 	},
 	{
 		.key = "slow-upload", .name = "slow link from a client", .kind = DOCTOR_WORK,
-		TESTS(LEAST(UPLOAD, 0.4), MOST(UPLOAD_RATE, 15e6), LEAST(UPLOAD_RATE, 50e3), MOST(UPLOAD_RTT, 10e6)), HARM(NET_WAIT, 0.3), REASONS(F(TRIPS_WAIT)),
+		TESTS(LEAST(UPLOAD, MUCH_UPLOAD), MOST(UPLOAD_RATE, 15e6), LEAST(UPLOAD_RATE, 50e3), MOST(UPLOAD_RTT, 10e6)), HARM(NET_WAIT, 0.3), REASONS(F(TRIPS_WAIT)),
 		EVIDENCE(F(NET_WAIT), F(UPLOAD), F(UPLOAD_RATE), F(UPLOAD_RTT), F(NET)),
 		.says = "what a client writes comes slowly: for {upload} of its time a request of it was in the server whose rest had not come yet; {upload_rate} came from it[: {upload.who}]",
 		.todo = "look at the way from it (Wi-Fi, a VPN, a port that runs at 10 or 100 Mbit/s, a link that others fill), and at that client's own CPU and disk: which of them is slow is not seen from the server",
@@ -38,8 +38,8 @@ static const struct doctor_rule rules[] = {
 	},
 	{
 		.key = "client-window", .name = "slow readers", .kind = DOCTOR_WORK,
-		TESTS(LEAST(WINDOW, 0.3), MOST(WINDOW_LOST, 0.01), MOST(NET, 0.4)), HARM(NET_WAIT, 0.3), UNSURE,
-		EVIDENCE(F(NET_WAIT), F(WINDOW), F(NET), F(WINDOW_LOST), F(BUSY)),
+		TESTS(LEAST(WINDOW, 0.3), MOST(WINDOW_LOST, 0.01), MOST(TAKING, NET_HARM)), HARM(NET_WAIT, 0.3), UNSURE,
+		EVIDENCE(F(NET_WAIT), F(WINDOW), F(TAKING), F(WINDOW_LOST), F(BUSY)),
 		.says = "a client takes replies more slowly than the server sends them: its TCP window was closed {window} of the time[: {window.who}]",
 		.todo = "look at that client: its CPU, the disk it writes to, and what relays its traffic",
 		.disproof = "rwnd_limited of that connection (ss -ti) does not grow while it works",
@@ -47,9 +47,9 @@ static const struct doctor_rule rules[] = {
 	},
 	{
 		.key = "network", .name = "slow clients", .kind = DOCTOR_WAIT,
-		TESTS(LEAST(NET, NET_HARM), LEAST(WINDOW, 0.1), MOST(WINDOW_LOST, 0.01), MOST(UPLOAD, MUCH_UPLOAD)), HARM(NET, NET_HARM), UNSURE,
-		EVIDENCE(F(NET), F(WINDOW), F(RETRANS), F(MEAN)),
-		.says = "the server waited for clients to take replies: {net} of all request time[; {window.who} took no more replies {window} of the time]",
+		TESTS(LEAST(TAKING, NET_HARM), LEAST(WINDOW, 0.1), MOST(WINDOW_LOST, 0.01)), HARM(TAKING, NET_HARM), UNSURE,
+		EVIDENCE(F(TAKING), F(WINDOW), F(RETRANS), F(MEAN)),
+		.says = "the server waited for clients to take replies: {taking} of all request time[; {window.who} took no more replies {window} of the time]",
 		.todo = "look at the client's CPU, its network and its disk",
 		.disproof = "the client is on the same switch, idle, and ss -ti shows no retransmissions",
 		.next = "ss -tin",

@@ -10,7 +10,7 @@
 static const struct doctor_rule rules[] = {
 	{
 		.key = "cpu-limit", .name = "CPU quota", .kind = DOCTOR_WAIT,
-		TESTS(LEAST(THROTTLED, 0.1)), HARM(QUOTA_WAIT, QUOTA_HARM), WORTH_US(50), REASONS(F(OTHERS_WAIT), F(KERNEL_WAIT)),
+		TESTS(LEAST(THROTTLED, THROTTLED_LEAST)), HARM(QUOTA_WAIT, QUOTA_HARM), WITHIN(WAIT_CPU), WORTH_US(50), REASONS(F(OTHERS_WAIT), F(KERNEL_WAIT)),
 		EVIDENCE(F(QUOTA_WAIT), F(WAIT_CPU), F(UNREAD_SHARE), F(THROTTLED), F(QUOTA), F(MEAN)),
 		.says = "a CPU quota of its cgroup holds the server back, in {throttled} of the quota's periods[ ({throttled.who})]; requests waited for it {quota_wait} of their time, and for a CPU {wait_cpu} in all[; the requests lay unread for {unread_share} of their time]",
 		.todo = "raise CPUQuota= of its systemd unit (cpu.max, or cpu.cfs_quota_us, of that cgroup)",
@@ -38,7 +38,7 @@ static const struct doctor_rule rules[] = {
 	},
 	{
 		.key = "other-programs", .name = "other programs", .kind = DOCTOR_WAIT,
-		TESTS(LEAST(OWN_CPUS, 0.75), LEAST(OTHERS, 0.25), LEAST(WAIT_CPU, CPU_HARM)), HARM(OTHERS_WAIT, 0.1), WORTH_US(500),
+		TESTS(LEAST(OWN_CPUS, 0.75), LEAST(OTHERS, 0.25), LEAST(WAIT_CPU, CPU_HARM), MOST(QUOTA_WAIT, QUOTA_ALONE)), HARM(OTHERS_WAIT, 0.1), WORTH_US(500),
 		EVIDENCE(F(WAIT_CPU), F(UNREAD_SHARE), F(OTHERS_WAIT), F(OTHERS), F(CPUS_USED), F(MEAN)),
 		.says = "requests waited for a CPU {wait_cpu} of their time while other programs used {others} of the CPUs that the server may use[, most of all {others.who}][; the requests lay unread for {unread_share} of their time]",
 		.todo = "move or renice them, or give the server CPUs of its own (systemd: CPUWeight=, AllowedCPUs=)",
@@ -47,7 +47,7 @@ static const struct doctor_rule rules[] = {
 	},
 	{
 		.key = "kernel-threads", .name = "threads of the kernel", .kind = DOCTOR_WAIT,
-		TESTS(LEAST(KERNEL_THREADS, 0.25), LEAST(WAIT_CPU, CPU_HARM)), HARM(KERNEL_WAIT, 0.1), WORTH_US(500),
+		TESTS(LEAST(KERNEL_THREADS, 0.25), LEAST(WAIT_CPU, CPU_HARM), MOST(QUOTA_WAIT, QUOTA_ALONE)), HARM(KERNEL_WAIT, 0.1), WORTH_US(500),
 		EVIDENCE(F(WAIT_CPU), F(UNREAD_SHARE), F(KERNEL_WAIT), F(KERNEL_THREADS), F(CPUS_USED), F(MEAN)),
 		.says = "requests waited for a CPU {wait_cpu} of their time while threads of the kernel used {kernel_threads} of the CPUs that the server may use[, most of all {kernel_threads.who}][; the requests lay unread for {unread_share} of their time]",
 		.todo = "see what they do: encryption of disks (kcryptd), swapping (kswapd), writing back (kworker), RAID",

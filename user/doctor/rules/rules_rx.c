@@ -63,7 +63,7 @@ static const struct doctor_rule rules[] = {
 	},
 	{
 		.key = "cpu-limit", .name = "CPU quota", .kind = DOCTOR_WORK,
-		TESTS(LEAST(THROTTLED, 0.1), LEAST(THREADS_WAIT, 0.2)), HARM(QUOTA_WAIT, QUOTA_HARM), REASONS(F(OTHERS_WAIT), F(KERNEL_WAIT), F(WAIT_DISK)),
+		TESTS(LEAST(THROTTLED, THROTTLED_LEAST), LEAST(THREADS_WAIT, 0.2)), HARM(QUOTA_WAIT, QUOTA_HARM), WITHIN(WAIT_CPU), REASONS(F(OTHERS_WAIT), F(KERNEL_WAIT), F(WAIT_DISK)),
 		EVIDENCE(F(QUOTA_WAIT), F(WAIT_CPU), F(THROTTLED), F(QUOTA), F(THREADS_WAIT), F(MEAN)),
 		.says = "a CPU quota of its cgroup holds the server back, in {throttled} of the quota's periods[ ({throttled.who})]; calls waited for it {quota_wait} of their time at most",
 		.todo = "raise CPUQuota= of its systemd unit (cpu.max of the cgroup)",
@@ -72,7 +72,7 @@ static const struct doctor_rule rules[] = {
 	},
 	{
 		.key = "other-programs", .name = "other programs", .kind = DOCTOR_WAIT,
-		TESTS(LEAST(THREADS_WAIT, 0.5), LEAST(OTHERS, 0.3), LEAST(OWN_CPUS, 0.75), MOST(LISTENER, 0.9)), HARM(OTHERS_WAIT, 0.1), REASONS(F(WAIT_DISK)),
+		TESTS(LEAST(THREADS_WAIT, 0.5), LEAST(OTHERS, 0.3), LEAST(OWN_CPUS, 0.75), MOST(QUOTA_WAIT, QUOTA_ALONE), MOST(LISTENER, 0.9)), HARM(OTHERS_WAIT, 0.1), REASONS(F(WAIT_DISK)),
 		EVIDENCE(F(OTHERS_WAIT), F(WAIT_CPU), F(THREADS_WAIT), F(OTHERS), F(OWN_CPUS), F(MEAN)),
 		.says = "the server's threads wait for a CPU {threads_wait} of the time in which they could work, and calls with them {wait_cpu} of their time at most; other programs use {others} of the CPUs that the server may use[, most of all {others.who}]",
 		.todo = "move or stop these programs (clients that run on the server's host are such), or give the server CPUs of its own (AllowedCPUs=, taskset)",
@@ -108,7 +108,7 @@ static const struct doctor_rule rules[] = {
 	},
 	{
 		.key = "resends", .name = "lost packets", .kind = DOCTOR_WAIT,
-		TESTS(LEAST(TIMED_OUT, 0.4), MOST(DROPPED, 0.001), MOST(OWN_DROPPED, 0.001)), HARM(TIMED_OUT, 0.4), REASONS(F(TIMED_GUESS)),
+		TESTS(LEAST(TIMED_OUT, RESENDS_LEAST), MOST(DROPPED, 0.001), MOST(OWN_DROPPED, 0.001)), HARM(TIMED_OUT, RESENDS_LEAST), REASONS(F(TIMED_GUESS)),
 		EVIDENCE(F(TIMED_OUT), F(RESENT), F(RESENT_BACK), F(OWN_DROPPED), F(MEAN)),
 		.says = "calls wait until lost packets are sent again: {timed_out} of the time of all calls is in calls that Rx's timers made long[; the server's own socket lost {dropped} of the datagrams]",
 		.todo = "look for the loss: first on the server (its socket buffer), then switches, a firewall, the clients' network; where only large calls are slow, a path whose MTU is smaller, which drops large datagrams",

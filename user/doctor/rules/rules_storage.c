@@ -61,7 +61,7 @@ static const struct doctor_rule rules[] = {
 	},
 	{
 		.key = "memory-limit", .name = "memory limit", .kind = DOCTOR_WAIT,
-		TESTS(LEAST(MEMORY_HITS, 10), LEAST(MEMORY_REREAD, 0.5e6)), HARM(WAIT_DISK, 0.2), WORTH_US(50), REASONS(F(SYNC)),
+		TESTS(LEAST(MEMORY_HITS, MEMORY_HITS_LEAST), LEAST(MEMORY_REREAD, 0.5e6)), HARM(WAIT_DISK, 0.2), WORTH_US(50), REASONS(F(SYNC)),
 		EVIDENCE(F(WAIT_DISK), F(MEMORY_LIMIT), F(MEMORY_USED), F(MEMORY_HITS), F(MEMORY_REREAD), F(MEMORY_FREE)),
 		.says = "the server's cgroup ran into its memory limit of {memory_limit}, {memory_hits}[ ({memory_limit.who})], and {memory_reread} were read again soon after memory had dropped them; requests waited for files for {wait_disk} of all request time",
 		.todo = "raise MemoryMax= and MemoryHigh= of its systemd unit (memory.max, memory.high, or memory.limit_in_bytes of that cgroup): the machine's free memory does not help it",
@@ -71,7 +71,7 @@ static const struct doctor_rule rules[] = {
 	},
 	{
 		.key = "memory", .name = "shortage of memory", .kind = DOCTOR_WAIT,
-		TESTS(LEAST(PRESSURE_MEMORY, 0.1), MOST(MEMORY_FREE, 0.15), MOST(MEMORY_HITS, 10)), HARM(WAIT_DISK, 0.2), WORTH_US(200), REASONS(F(SYNC)),
+		TESTS(LEAST(PRESSURE_MEMORY, 0.1), MOST(MEMORY_FREE, 0.15), MOST(MEMORY_HITS, MEMORY_HITS_LEAST)), HARM(WAIT_DISK, 0.2), WORTH_US(200), REASONS(F(SYNC)),
 		EVIDENCE(F(WAIT_DISK), F(MEMORY_FREE), F(PRESSURE_MEMORY), F(SWAPPED_IN), F(READ)),
 		.says = "the machine is short of memory: {memory_free} of it is free, programs waited for it {pressure_memory} of the time[; {swapped_in} pages were read from swap]; requests waited for files for {wait_disk} of all request time",
 		.todo = "more memory, or fewer other programs",
@@ -80,7 +80,7 @@ static const struct doctor_rule rules[] = {
 	},
 	{
 		.key = "io-limit", .name = "I/O limit", .kind = DOCTOR_WAIT,
-		TESTS(LEAST(IO_LIMIT, 0.5)), HARM(WAIT_DISK, 0.25), WORTH_US(50), UNSURE,
+		TESTS(LEAST(IO_LIMIT, IO_LIMIT_LEAST)), HARM(WAIT_DISK, 0.25), WORTH_US(50), UNSURE,
 		EVIDENCE(F(WAIT_DISK), F(IO_LIMIT), F(SYNC), F(IO_STALL), F(MEAN)),
 		.says = "an I/O limit of its cgroup holds the server back: {io_limit} of it is used[ ({io_limit.who})]; requests waited for files and disks for {wait_disk} of all request time[ (fsync alone {sync})]",
 		.todo = "raise that limit in its systemd unit: IOReadBandwidthMax=, IOWriteBandwidthMax= or the like (io.max, or blkio.throttle.* of that cgroup)",

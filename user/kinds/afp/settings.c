@@ -136,7 +136,8 @@ void settings_read(struct settings *out, const struct servers_entry *s)
 	procfs_inside(root, sizeof(root), pid, "");
 	if (filesystem_stat(&st, root, s->conf))
 		return;
-	if (out->known && !memcmp(&out->time, &st.st_mtim, sizeof(st.st_mtim)) &&
+	if (out->known && out->conf.n_files == 1 &&
+	    !memcmp(&out->time, &st.st_mtim, sizeof(st.st_mtim)) &&
 	    out->len == (uint64_t)st.st_size)
 		return;
 	if (!out->version)
@@ -156,14 +157,9 @@ void settings_fini(struct settings *s)
 /* From this version on a server that is full says so to the client (FPOpenSession refused). */
 #define TELLS_SINCE 405
 
-/* Changed at least so long after the process began: its clock has steps of a tick. */
-#define CHANGED_S 2
-
 static bool is_newer(const struct settings *set, const struct servers_entry *s)
 {
-	double began_s = (double)time(NULL) - procfs_age_s(s->started);
-
-	return s->master && (double)set->time.tv_sec > began_s + CHANGED_S;
+	return s->master && conf_is_newer(set->conf.changed_s, s->started);
 }
 
 void settings_note(struct run *r, const struct settings *set, const struct servers_entry *s)

@@ -337,13 +337,13 @@ struct watch_stops watch_stops(const struct watch *w, enum afs_role role)
 	if (!of)
 		return out;
 	out.n = __atomic_load_n(&of->n, __ATOMIC_RELAXED);
-	out.last = (pid_t)__atomic_load_n(&of->tgid, __ATOMIC_RELAXED);
 	out.n_kept = out.n < AFS_STOPS_KEPT ? out.n : AFS_STOPS_KEPT;
 	for (size_t i = 0; i < out.n_kept; i++) {
 		const struct afs_stop *is = &of->kept[(out.n - out.n_kept + i) % AFS_STOPS_KEPT];
 
 		out.kept[i].from_ns = __atomic_load_n(&is->from_ns, __ATOMIC_RELAXED);
 		out.kept[i].to_ns = __atomic_load_n(&is->to_ns, __ATOMIC_RELAXED);
+		out.kept[i].pid = (pid_t)__atomic_load_n(&is->tgid, __ATOMIC_RELAXED);
 	}
 	return out;
 }

@@ -372,6 +372,7 @@ static void drop_idle(struct sessions *s)
 		to->busy_ns += row->busy_ns;
 		to->bytes_in += row->bytes_in;
 		to->bytes_out += row->bytes_out;
+		to->habit.upload_ns += row->habit.upload_ns;
 		s->n_rest++;
 	}
 }

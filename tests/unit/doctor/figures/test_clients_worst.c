@@ -91,6 +91,25 @@ static void a_lossy_client_that_asks_for_little_does_not_hide_another(void **sta
 	is(&f, RUN_FIGURE_LOST, 0.3);
 }
 
+/* Neither keeps the window closed for as long as slow readers do; the longer one loses packets. */
+static void a_lossy_window_does_not_hide_one_that_slows_the_server_down(void **state)
+{
+	struct run *r = made();
+	struct run_session *s;
+	struct run_figures f;
+
+	(void)state;
+	s = named(client(r, 995, MS), "anna");
+	s->tcp.segments = 1000;
+	s->tcp.retransmitted = 50;
+	s->tcp.window_ns = 2500 * MS;
+	named(client(r, 995, MS), "berta")->tcp.window_ns = 1500 * MS;
+	f = measured(r);
+	is_bertas(&f, RUN_FIGURE_WINDOW);
+	is(&f, RUN_FIGURE_WINDOW, 0.15);
+	is(&f, RUN_FIGURE_WINDOW_LOST, 0);
+}
+
 static void a_fast_upload_does_not_hide_a_slow_one(void **state)
 {
 	struct run *r = made();
@@ -170,6 +189,7 @@ int main(void)
 		cmocka_unit_test(a_fast_client_does_not_hide_a_slow_one),
 		cmocka_unit_test(many_short_round_trips_do_not_hide_long_ones),
 		cmocka_unit_test(a_lossy_client_that_asks_for_little_does_not_hide_another),
+		cmocka_unit_test(a_lossy_window_does_not_hide_one_that_slows_the_server_down),
 		cmocka_unit_test(a_fast_upload_does_not_hide_a_slow_one),
 		cmocka_unit_test(pauses_and_delayed_acknowledgements_are_of_whom_they_slow_down),
 		cmocka_unit_test(a_session_that_waits_for_a_cpu_does_not_hide_one_that_fills_it),

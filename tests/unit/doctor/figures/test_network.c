@@ -78,9 +78,113 @@ static void where_nothing_else_is_waited_for_they_are(void **state)
 	done(r);
 }
 
+/* What the server waits for on clients' connections: 60 ms for the rest of a request, as the
+ * kernel's programs saw, and so long until a client took more of a reply. */
+static struct run *with_upload(uint64_t taking_ms)
+{
+	struct run *r = made();
+	struct ledger *l = &r->phase[0]->ledger;
+
+	l->part[0] = part(FLUSH, AFS_CLASS_WAIT, AFS_OBJECT_CLIENT, 60 * MS);
+	l->part[1] = part(OPEN_FORK, AFS_CLASS_WAIT, AFS_OBJECT_CLIENT, taking_ms * MS);
+	l->part[2] = part(OPEN_FORK, AFS_CLASS_OPEN, AFS_OBJECT_NONE, (140 - taking_ms) * MS);
+	r->session[0].habit.upload_ns = 60 * MS;
+	return r;
+}
+
+/* One client uploads, another one takes no replies: either is known by itself. */
+static void a_client_that_sends_late_is_none_that_takes_no_replies(void **state)
+{
+	struct run_figures f = { 0 };
+	struct run *r = with_upload(0);
+
+	(void)state;
+	assert_int_equal(doctor_measure(&f, r), 0);
+	is(&f, RUN_FIGURE_NET, 0.3);
+	is(&f, RUN_FIGURE_TAKING, 0);
+	done(r);
+	r = with_upload(120);
+	r->session[0].habit.upload_ns = 20 * MS;
+	r->n_rest = 1; /* also of sessions that are not listed */
+	r->rest.habit.upload_ns = 40 * MS;
+	assert_int_equal(doctor_measure(&f, r), 0);
+	is(&f, RUN_FIGURE_NET, 0.9);
+	is(&f, RUN_FIGURE_TAKING, 0.6);
+	assert_string_equal(f.who[RUN_FIGURE_TAKING], "");
+	done(r);
+}
+
+/* Uploads are counted from the begin of the watch to its end, not by phase. */
+static void of_several_phases_it_may_not_be_known(void **state)
+{
+	static const struct {
+		uint64_t taking_ms;
+		double is;
+		const char *who;
+	} cases[] = { { 0, 0.3, "at most" }, { 40, -1, "" }, { 120, 0.6, "at least" } };
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		struct run *r = with_upload(cases[i].taking_ms);
+		struct run_figures f = { 0 };
+
+		assert_non_null(run_phase(r, 0, 1, "before"));
+		assert_int_equal(doctor_measure(&f, r), 0);
+		assert_int_equal(f.known[RUN_FIGURE_TAKING], cases[i].is >= 0);
+		if (cases[i].is >= 0)
+			is(&f, RUN_FIGURE_TAKING, cases[i].is);
+		assert_string_equal(f.who[RUN_FIGURE_TAKING], cases[i].who);
+		done(r);
+	}
+}
+
+/* Nor of a request that began before the watch: which of its bytes had come was not seen. */
+static void of_requests_from_before_the_watch_it_may_not_be_known(void **state)
+{
+	struct run_figures f = { 0 };
+	struct run *r = with_upload(0);
+
+	(void)state;
+	r->service = calloc(1, sizeof(*r->service));
+	assert_non_null(r->service);
+	r->n_service = 1;
+	r->service[0] = (struct run_service) { .before = true,
+					       .age_ns = 200ull * MS,
+					       .column = ACCOUNT_NET };
+	assert_int_equal(doctor_measure(&f, r), 0);
+	is(&f, RUN_FIGURE_NET, 0.65);
+	assert_false(f.known[RUN_FIGURE_TAKING]);
+	done(r);
+}
+
+/* Somebody uploads all the time: a client that takes replies slowly is none the less named. */
+static void an_upload_hides_no_slow_reader(void **state)
+{
+	struct run_figures f = { 0 };
+
+	(void)state;
+	run_figure_set(&f, RUN_FIGURE_REQUESTS, 10000);
+	run_figure_set(&f, RUN_FIGURE_P99, 300e6);
+	run_figure_set(&f, RUN_FIGURE_UNCOUNTED, 0);
+	run_figure_set(&f, RUN_FIGURE_NET, 0.5);
+	run_figure_set(&f, RUN_FIGURE_TAKING, 0.05);
+	run_figure_set(&f, RUN_FIGURE_NET_WAIT, 0.6);
+	run_figure_set(&f, RUN_FIGURE_WINDOW, 0.6);
+	run_figure_set(&f, RUN_FIGURE_WINDOW_LOST, 0);
+	assert_true(is_found(&f, "client-window", false));
+	/* where the server itself waits for that the cause is the other one */
+	run_figure_set(&f, RUN_FIGURE_TAKING, 0.45);
+	assert_false(is_found(&f, "client-window", false));
+	assert_true(is_found(&f, "network", false));
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(a_client_that_sends_late_is_none_that_takes_no_replies),
+		cmocka_unit_test(of_several_phases_it_may_not_be_known),
+		cmocka_unit_test(of_requests_from_before_the_watch_it_may_not_be_known),
+		cmocka_unit_test(an_upload_hides_no_slow_reader),
 		cmocka_unit_test(one_client_s_delayed_acknowledgements_are_not_what_all_wait_for),
 		cmocka_unit_test(where_nothing_else_is_waited_for_they_are),
 	};

@@ -347,9 +347,49 @@ static void slow_calls_without_a_packet_sent_again_are_no_timeouts(void **state)
 	(void)state;
 	add_ledger(r->phase[0]);
 	r->phase[0]->ledger.packets[0].sum.again = 0;
+	run_set(r->phase[0], METRIC_RX_RESENT, 0);
 	hist_add(&c->latency, 3250 * MS);
 	f = measured(r);
 	is(&f, RUN_FIGURE_TIMED_OUT, 0);
+}
+
+/* Calls of which so many are long, the others short; who: what is said of it. */
+static void is_not_known(struct run *r, unsigned int n_long, const char *who)
+{
+	struct run_command *c = add_calls(r);
+	struct run_figures f;
+
+	for (int i = 0; i < 100; i++)
+		hist_add(&c->latency, 1 * MS);
+	for (unsigned int i = 0; i < n_long; i++)
+		hist_add(&c->latency, 700 * MS);
+	f = measured(r);
+	assert_int_equal(f.known[RUN_FIGURE_TIMED_OUT], !who);
+	if (who)
+		assert_string_equal(f.who[RUN_FIGURE_TIMED_OUT], who);
+	else
+		is(&f, RUN_FIGURE_TIMED_OUT, 0);
+}
+
+/* Nobody saw a packet twice, and nobody could: lost packets are not ruled out. */
+static void where_lost_packets_cannot_be_seen_they_are_not_known(void **state)
+{
+	static const char why[] = "not all packets that were sent again are seen from here";
+	struct run *r = made();
+
+	(void)state;
+	add_ledger(r->phase[0]);
+	r->phase[0]->ledger.packets[0].sum.again = 0;
+	is_not_known(r, 50, why);
+	for (int n_long = 0; n_long <= 50; n_long += 50) {
+		r = made();
+		run_set(r->phase[0], METRIC_RX_RESENT, 0);
+		run_set(r->phase[0], METRIC_RX_DATA_SENT, 200);
+		run_set(r->phase[0], METRIC_RX_DATA_RECEIVED, 9000);
+		run_set(r->phase[0], METRIC_RX_DUPLICATES, 0);
+		/* No call is long: whatever was lost, nobody waited for it. */
+		is_not_known(r, (unsigned int)n_long, n_long ? why : NULL);
+	}
 }
 
 /* The server reads it once, when it comes at last. */
@@ -378,6 +418,7 @@ static void one_packet_read_twice_does_not_make_all_calls_long(void **state)
 	(void)state;
 	add_ledger(r->phase[0]);
 	r->phase[0]->ledger.packets[0].sum.again = 1;
+	run_set(r->phase[0], METRIC_RX_RESENT, 1);
 	for (int i = 0; i < 100; i++)
 		hist_add(&c->latency, 1 * MS);
 	for (int i = 0; i < 600; i++)
@@ -410,6 +451,7 @@ static void what_a_server_that_is_not_seen_lost_is_a_guess(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(where_lost_packets_cannot_be_seen_they_are_not_known),
 		cmocka_unit_test(a_socket_that_drops_is_measured),
 		cmocka_unit_test(a_limit_that_is_enough_is_not_to_be_raised),
 		cmocka_unit_test(the_thread_that_receives_is_measured),

@@ -98,6 +98,70 @@ static void a_quota_explains_as_much_of_the_wait_as_it_held(void **state)
 	assert_true(f.known[RUN_FIGURE_QUOTA_WAIT] && f.value[RUN_FIGURE_QUOTA_WAIT] == 0);
 }
 
+/* Of several quotas one is new, or one above the container is not shown: it may be what counts. */
+static void a_quota_that_does_nothing_rules_out_no_other(void **state)
+{
+	static const char above[] = "the cgroups above this container cannot be seen";
+	struct two_looks *l = *state;
+	struct cgroup_limits *then = &l->before.groups, *now = &l->after.groups;
+	struct run_figures f = { 0 };
+
+	groups_are_seen(l);
+	then->n_quotas = 1;
+	now->n_quotas = 2;
+	then->quota[0] = (struct cgroup_quota) { 4, 100, 10, true, 0, LEAF };
+	now->quota[0] = (struct cgroup_quota) { 4, 200, 14, true, 5000, LEAF };
+	now->quota[1] = (struct cgroup_quota) { 0.2, 100, 92, true, 9000, SLICE };
+	figure_unknown(looks_between(l), RUN_FIGURE_THROTTLED, "the quota is new");
+	now->n_quotas = 1;
+	figure_is(looks_between(l), RUN_FIGURE_THROTTLED, 0.04, NULL);
+	now->cpu.whole = false;
+	figure_unknown(looks_between(l), RUN_FIGURE_THROTTLED, above);
+	run_figure_set(&f, RUN_FIGURE_WAIT_CPU, 0.6);
+	run_figure_set(&f, RUN_FIGURE_BUSY, 1);
+	assert_int_equal(doctor_machine(&f, &l->m), 0);
+	assert_false(f.known[RUN_FIGURE_QUOTA_WAIT]);
+	/* One that is seen to hold the server back is. */
+	now->quota[0].throttled = 100;
+	now->quota[0].wait_ns = 4000000000;
+	assert_int_equal(doctor_machine(&f, &l->m), 0);
+	figure_is(&f, RUN_FIGURE_QUOTA_WAIT, 0.4, NULL);
+	assert_true(f.at_least[RUN_FIGURE_QUOTA_WAIT]);
+	figure_is(&f, RUN_FIGURE_THROTTLED, 0.9, "4 CPUs, " LEAF);
+	now->cpu.more_limits = true;
+	now->quota[0].throttled = 10;
+	figure_unknown(looks_between(l), RUN_FIGURE_THROTTLED,
+		       "its cgroup has more limits than are looked at, or the counts of one cannot "
+		       "be read");
+}
+
+static void nor_does_a_limit_of_memory_or_of_a_device(void **state)
+{
+	static const char above[] = "the cgroups above this container cannot be seen";
+	struct two_looks *l = *state;
+	struct cgroup_limits *then = &l->before.groups, *now = &l->after.groups;
+	struct devices_entry sda = { .major = 8, .name = "sda" };
+	struct filesystem fs = { .path = "/srv", .type = "ext4", .below = { 1, { "sda" } } };
+
+	groups_are_seen(l);
+	l->after.devices = l->before.devices = (struct devices) { 1, &sda };
+	l->m.volume = &fs;
+	l->m.n_volumes = then->n_memories = now->n_memories = then->n_ios = now->n_ios = 1;
+	then->mem[0] = (struct cgroup_memory) { 30000000, false, 1, 0, LEAF };
+	now->mem[0] = (struct cgroup_memory) { 30000000, false, 23900000, 50, LEAF };
+	then->device[0] = (struct cgroup_io) { 8, 0, CGROUP_READ_B, 2000000, 0, LEAF };
+	now->device[0] = (struct cgroup_io) { 8, 0, CGROUP_READ_B, 2000000, 6000000, LEAF };
+	figure_is(looks_between(l), RUN_FIGURE_MEMORY_HITS, 5, NULL);
+	figure_is(looks_between(l), RUN_FIGURE_IO_LIMIT, 0.3, NULL);
+	now->memory.whole = now->io.whole = false;
+	figure_unknown(looks_between(l), RUN_FIGURE_MEMORY_HITS, above);
+	figure_unknown(looks_between(l), RUN_FIGURE_IO_LIMIT, above);
+	now->mem[0].hits = 500;
+	now->device[0].done = 18000000;
+	figure_is(looks_between(l), RUN_FIGURE_MEMORY_HITS, 50, NULL);
+	figure_is(looks_between(l), RUN_FIGURE_IO_LIMIT, 0.9, NULL);
+}
+
 static void the_limit_of_memory_that_was_hit_is_named(void **state)
 {
 	struct two_looks *l = *state;
@@ -195,6 +259,8 @@ int main(void)
 #define EACH(f) cmocka_unit_test_setup_teardown(f, looks_begin, looks_end)
 		EACH(the_quota_that_binds_is_named),
 		EACH(a_quota_explains_as_much_of_the_wait_as_it_held),
+		EACH(a_quota_that_does_nothing_rules_out_no_other),
+		EACH(nor_does_a_limit_of_memory_or_of_a_device),
 		EACH(the_limit_of_memory_that_was_hit_is_named),
 		EACH(counts_of_its_own_group_are_growth),
 		EACH(a_limit_of_another_device_does_not_count),

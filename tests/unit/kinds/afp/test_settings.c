@@ -245,6 +245,41 @@ static void of_a_file_that_was_changed_no_limit_is_known(void **state)
 	}
 }
 
+/* netatalk 3.1 reads what its file includes (this process has no library that does not). */
+static void nor_of_one_that_it_includes(void **state)
+{
+	static const struct timespec old[2] = { { .tv_sec = 1 }, { .tv_sec = 1 } };
+	struct servers_entry s = { .master = getpid() };
+	char more[] = "/tmp/settings-more-XXXXXX", text[100];
+	int fd, more_fd = mkstemp(more);
+	struct settings set = { 0 };
+	struct run r;
+
+	(void)state;
+	assert_int_equal(run_init(&r, "doctor", "doctor"), 0);
+	snprintf(s.conf, sizeof(s.conf), "/tmp/settings-XXXXXX");
+	fd = mkstemp(s.conf);
+	snprintf(text, sizeof(text), "[Global]\ninclude = %s\n", more);
+	assert_true(fd >= 0 && write(fd, text, strlen(text)) == (ssize_t)strlen(text));
+	assert_int_equal(futimens(fd, old), 0);
+	snprintf(text, sizeof(text), "[Global]\nmax connections = 30\n");
+	assert_true(more_fd >= 0 && write(more_fd, text, strlen(text)) == (ssize_t)strlen(text));
+	assert_int_equal(futimens(more_fd, old), 0);
+	settings_read(&set, &s);
+	settings_note(&r, &set, &s);
+	assert_true(!r.limit.changed && r.limit.sessions == 30);
+	assert_int_equal(futimens(more_fd, NULL), 0);
+	settings_read(&set, &s);
+	settings_note(&r, &set, &s);
+	assert_true(r.limit.changed && !r.limit.sessions);
+	settings_fini(&set);
+	close(fd);
+	close(more_fd);
+	unlink(s.conf);
+	unlink(more);
+	run_fini(&r);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -255,6 +290,7 @@ int main(void)
 		cmocka_unit_test(a_program_that_is_cut_while_it_is_read_does_no_harm),
 		cmocka_unit_test(what_makes_servers_differ_is_shown),
 		cmocka_unit_test(of_a_file_that_was_changed_no_limit_is_known),
+		cmocka_unit_test(nor_of_one_that_it_includes),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
