@@ -138,7 +138,7 @@ struct cgroup_reader {
 	struct cgroup_folder at; /* more_limits: of the levels so far */
 };
 
-static ssize_t group_read(char out[TEXT_MAX], const struct cgroup_reader *r, const char *file)
+static ssize_t group_file_read(char out[TEXT_MAX], const struct cgroup_reader *r, const char *file)
 {
 	char path[PATH_MAX];
 
@@ -148,7 +148,7 @@ static ssize_t group_read(char out[TEXT_MAX], const struct cgroup_reader *r, con
 
 static bool group_text(char out[TEXT_MAX], const struct cgroup_reader *r, const char *file)
 {
-	return group_read(out, r, file) > 0;
+	return group_file_read(out, r, file) > 0;
 }
 
 /* A file that begins with a number; "max" and -1 are none. */
@@ -329,10 +329,10 @@ static void read_device_limits(struct cgroup_reader *r)
 	for (io.of = 0; io.of < CGROUP_N_IO; io.of++) {
 		const struct io_files *is = &io_files[r->at.version - 1][io.of];
 
-		len = group_read(limits, r, is->limit_file);
+		len = group_file_read(limits, r, is->limit_file);
 		/* Without the file there are none: so it is where the controller is not used. */
 		r->at.more_limits |= len != -ENOENT && !is_whole_text(len);
-		fits = is_whole_text(group_read(done, r, is->done_file));
+		fits = is_whole_text(group_file_read(done, r, is->done_file));
 		for (const char *at = limits; at; at = cgroup_limits_next_line(at)) {
 			/* "max" is none. */
 			if (sscanf(at, is->limit, &io.major, &io.minor, &io.limit) != 3)
