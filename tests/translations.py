@@ -64,6 +64,7 @@ _SAYS = (
     "doctor/figures/waits",
     "kinds/afp/hints",
     "kinds/smb_settings",
+    "kinds/conf",
     "kinds/nfs_settings",
     "watch/bpf/books",
     "watch/bpf/price",
