@@ -5,6 +5,7 @@
 #include "base/vec.h"
 #include "load/load.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
@@ -37,14 +38,16 @@ static void room_found(struct store_op *op, const char *name)
 static int room_look_into(struct store *s, struct store_dir dir, const char *name, bool *keeps,
 			  struct err *e)
 {
-	struct store_op op = { .verb = STORE_LOOKUP, .dir = dir, .name = name };
-	int r = store_call(s, &op, e);
+	struct store_op op = { .verb = STORE_PROBE, .dir = dir };
+	char *path; /* and no STORE_LOOKUP, which would keep each of them open */
+	int r;
 
-	if (r || op.result != STORE_OK)
-		return r;
-	op = (struct store_op) { .verb = STORE_PROBE, .dir = op.made, .name = TIME_MACHINES };
+	if (asprintf(&path, "%s/" TIME_MACHINES, name) < 0)
+		return err_set(e, -ENOMEM, "out of memory");
+	op.name = path;
 	r = store_call(s, &op, e);
 	*keeps = op.result == STORE_OK;
+	free(path);
 	return r;
 }
 

@@ -211,6 +211,23 @@ static inline enum store_result memory_make(struct memory_store *m, struct store
 	return STORE_OK;
 }
 
+/* name may be that of a directory, a slash, and a name in it. */
+static inline struct memory_node *memory_find_path(struct memory_store *m, struct store_dir dir,
+						   const char *name)
+{
+	const char *slash = strchr(name, '/');
+	struct memory_node *n;
+	char first[256];
+
+	if (!slash)
+		return memory_find(m, dir, name);
+	snprintf(first, sizeof(first), "%.*s", (int)(slash - name), name);
+	n = memory_find(m, dir, first);
+	return !n ? NULL
+		  : memory_find(m, (struct store_dir) { dir.volume, (uint64_t)(n - m->node) },
+				slash + 1);
+}
+
 static inline enum store_result memory_do(struct memory_store *m, struct store_op *op)
 {
 	struct memory_node *n = NULL;
@@ -222,7 +239,7 @@ static inline enum store_result memory_do(struct memory_store *m, struct store_o
 		n = &m->node[op->file.id % MEMORY_NODES];
 	switch (op->verb) {
 	case STORE_PROBE:
-		return n ? STORE_OK : STORE_NONE;
+		return memory_find_path(m, op->dir, op->name) ? STORE_OK : STORE_NONE;
 	case STORE_MKDIR:
 	case STORE_CREATE:
 		if (n)

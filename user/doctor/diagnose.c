@@ -239,7 +239,8 @@ void diagnose_hide(struct run_figures *f, const enum run_figure *which, size_t n
  */
 static void diagnose_look_freezer(const struct kind_found *found, struct run_figures *out)
 {
-	static const enum run_figure stops[] = { RUN_FIGURE_STOPPED, RUN_FIGURE_STOPPED_WAIT };
+	static const enum run_figure stops[] = { RUN_FIGURE_STOPPED, RUN_FIGURE_STOPPED_FOR,
+						 RUN_FIGURE_STOPPED_WAIT };
 	struct cgroup_folder f;
 
 	if (kind_by_session(found) || !out->known[RUN_FIGURE_STOPPED_WAIT] ||

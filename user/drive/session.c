@@ -429,7 +429,7 @@ int session_remove_base(struct session *s, struct err *e)
 	struct slow_notice notice;
 	int r;
 
-	slow_notice_begin(&notice, "still removing the files of this run", SLOW_NOTICE_NS);
+	slow_notice_begin(&notice, "still removing the files that a run has made", SLOW_NOTICE_NS);
 	if (s->cfg->local) {
 		r = store_remove_local(s->store, s->cfg->directory, s->left->base[0], e);
 	} else {

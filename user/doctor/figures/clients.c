@@ -410,6 +410,19 @@ static void set_at_most(struct run_figures *out, enum run_figure which, double v
 	run_figure_who(out, which, "at most");
 }
 
+/* Each was there from the begin of the first part to the end of the last one. */
+static bool all_stayed(const struct run *r)
+{
+	const struct run_phase *last = r->phase[r->n_phases - 1];
+	uint64_t end_ns = last->start_ns + last->value[METRIC_ELAPSED];
+
+	for (size_t i = 0; i < r->n_sessions; i++)
+		if (r->session[i].begun_ns > r->phase[0]->start_ns ||
+		    (r->session[i].ended_ns && r->session[i].ended_ns < end_ns))
+			return false;
+	return last->known[METRIC_ELAPSED];
+}
+
 /*
  * Of a load of several parts single clients are not looked at, but what a cause needs may be more
  * than there is: of requests that came so fast none can have waited long on its way.
@@ -432,7 +445,7 @@ static void bound_parts(struct run_figures *out, const struct run *r)
 	set_at_most(out, RUN_FIGURE_LINK_REPLY, NS_PER_S / least, SLOW_REPLY);
 	if (takes_one_by_one(r))
 		set_at_most(out, RUN_FIGURE_TRIP_RTT, NS_PER_S / least, SLOW_TRIP);
-	if (out->known[RUN_FIGURE_NET])
+	if (out->known[RUN_FIGURE_NET] && all_stayed(r))
 		set_at_most(out, RUN_FIGURE_UPLOAD,
 			    out->value[RUN_FIGURE_NET] * out->value[RUN_FIGURE_BUSY], MUCH_UPLOAD);
 }

@@ -441,7 +441,7 @@ static void say_why(const struct rx_figures *x)
 	static const enum run_figure inside[] = {
 		RUN_FIGURE_DROPPED,      RUN_FIGURE_LISTENER,  RUN_FIGURE_LISTENER_ASLEEP,
 		RUN_FIGURE_THREADS_WAIT, RUN_FIGURE_THROTTLED, RUN_FIGURE_REASSEMBLY,
-		RUN_FIGURE_TRACED,       RUN_FIGURE_STOPPED
+		RUN_FIGURE_TRACED,       RUN_FIGURE_STOPPED,   RUN_FIGURE_STOPPED_FOR
 	};
 	const char *absent = run_note_find(&x->run->absent, "*");
 	const struct run_waiting *w = &x->run->waiting;

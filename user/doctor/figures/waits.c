@@ -303,6 +303,15 @@ static void waits_look_calls(struct measure *m)
 	run_figure_share(m->out, RUN_FIGURE_XATTR_MEAN, s.xattr.ns, s.xattr.n);
 }
 
+/* A run with clients of its own is watched while they log in and make files, before it is measured.
+ */
+static bool is_all_watched(const struct run *r)
+{
+	const struct run_phase *p = r->n_phases == 1 ? r->phase[0] : NULL;
+
+	return p && !p->load && !p->probe && !p->n_commands;
+}
+
 /*
  * Of the wait on clients' connections, what is no upload. Uploads are counted from the begin of the
  * watch to its end, and not where a request began before the watch: where these are not all of what
@@ -316,7 +325,7 @@ static void look_taking(struct measure *m)
 	for (size_t i = 0; i < m->run->n_sessions; i++)
 		uploads += (double)m->run->session[i].habit.upload_ns;
 	least = fmax(net - m->before_ns[ACCOUNT_NET] - uploads, 0);
-	most = m->run->n_phases > 1 ? net : fmax(net - uploads, 0);
+	most = is_all_watched(m->run) ? fmax(net - uploads, 0) : net;
 	if (least == most || least >= limit || most < limit)
 		measure_share(m, RUN_FIGURE_TAKING, most < limit ? most : least);
 	if (!m->out->known[RUN_FIGURE_TAKING] || least == most)

@@ -12,8 +12,8 @@ static const struct doctor_rule rules[] = {
 	{
 		.key = "server-traced", .name = "traced server", .kind = DOCTOR_FAILS,
 		TESTS(ANY(TRACED), LEAST(STOPPED_FOR, TRACED_LEAST)), HARM(STOPPED_WAIT, STOPPED_HARM), UNSURE,
-		EVIDENCE(F(TRACED), F(STOPPED), F(STOPPED_WAIT), F(SLOW_N), F(LONGEST)),
-		.says = "tracing by {traced.who} paused {server} processes for {stopped} of the time of their threads",
+		EVIDENCE(F(TRACED), F(STOPPED_FOR), F(STOPPED_WAIT), F(SLOW_N), F(LONGEST)),
+		.says = "tracing by {traced.who} paused threads of {server} for {stopped_for} in all",
 		.todo = "end the tracer; what is measured beside it is not the server's own speed",
 		.disproof = "requests take as long without the tracer",
 		.next = "grep -H TracerPid /proc/*/status | grep -vw 0",

@@ -114,6 +114,43 @@ static void a_client_that_sends_late_is_none_that_takes_no_replies(void **state)
 	done(r);
 }
 
+/* Those of before what is measured are not in its time: a load is watched while it makes files. */
+static void of_a_load_uploads_may_be_of_before_it(void **state)
+{
+	struct run_figures f = { 0 };
+	struct run *r = with_upload(0);
+
+	(void)state;
+	r->phase[0]->load = calloc(1, sizeof(*r->phase[0]->load));
+	assert_non_null(r->phase[0]->load);
+	assert_int_equal(doctor_measure(&f, r), 0);
+	is(&f, RUN_FIGURE_TAKING, 0.3);
+	assert_string_equal(f.who[RUN_FIGURE_TAKING], "at most");
+	done(r);
+}
+
+/* Of several phases single clients are not looked at, and a share of the time of all bounds only
+ * that of clients who were there all the time. */
+static void who_came_later_may_have_uploaded_all_the_time(void **state)
+{
+	(void)state;
+	for (uint64_t late_ns = 0; late_ns < 2; late_ns++) {
+		struct run_figures f = { 0 };
+		struct run *r = with_upload(0);
+
+		assert_non_null(run_phase(r, 0, 1, "before"));
+		for (size_t i = 0; i < r->n_phases; i++) {
+			r->phase[i]->start_ns = 1;
+			run_set(r->phase[i], METRIC_ELAPSED, 1000 * MS);
+		}
+		r->session[0].requests = 1000;
+		r->session[0].begun_ns = 1 + late_ns;
+		assert_int_equal(doctor_measure(&f, r), 0);
+		assert_int_equal(f.known[RUN_FIGURE_UPLOAD], !late_ns);
+		done(r);
+	}
+}
+
 /* Uploads are counted from the begin of the watch to its end, not by phase. */
 static void of_several_phases_it_may_not_be_known(void **state)
 {
@@ -187,6 +224,8 @@ int main(void)
 		cmocka_unit_test(an_upload_hides_no_slow_reader),
 		cmocka_unit_test(one_client_s_delayed_acknowledgements_are_not_what_all_wait_for),
 		cmocka_unit_test(where_nothing_else_is_waited_for_they_are),
+		cmocka_unit_test(of_a_load_uploads_may_be_of_before_it),
+		cmocka_unit_test(who_came_later_may_have_uploaded_all_the_time),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
