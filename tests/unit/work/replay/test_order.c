@@ -449,6 +449,24 @@ static void a_directory_that_is_renamed_by_its_id_is_renamed(void **state)
 	assert_int_equal(step(g, 3)->object, step(g, 0)->object);
 }
 
+/* It is named by its id and an empty path, and is elsewhere by then. */
+static void what_removes_a_directory_waits_for_one_that_leaves_it(void **state)
+{
+	struct rig *g = *state;
+	struct replay_request q;
+
+	make_two(g);
+	q = on(AFP_MoveAndRename, 600, 0);
+	q.to = named(ROOT, 30);
+	of(g, 2, q);
+	of(g, 1, on(AFP_Delete, ROOT, 10));
+	of(g, 3, on(AFP_GetFileDirParms, ROOT, 30));
+	close_it(g);
+	assert_true(needs(g, 2, 1));
+	assert_true(needs(g, 3, 2));
+	assert_true(needs(g, 4, 2));
+}
+
 /* ---- attributes ---- */
 
 /* One that it does not have yet, and one that it has no longer. */
@@ -513,6 +531,7 @@ int main(void)
 		TEST(what_renames_a_directory_waits_for_who_knew_the_id_of_one_below),
 		TEST(a_directory_that_is_removed_by_its_id_is_removed),
 		TEST(a_directory_that_is_renamed_by_its_id_is_renamed),
+		TEST(what_removes_a_directory_waits_for_one_that_leaves_it),
 		TEST(a_list_of_attributes_keeps_its_place_among_what_sets_them),
 		TEST(attributes_are_set_before_they_are_read),
 	};
