@@ -152,11 +152,12 @@ void replay_say(FILE *out, const struct replay_cfg *cfg, const struct replay_pla
 
 uint64_t replay_gone(const struct recording *about)
 {
-	const uint64_t gone = about->lost + about->missing;
+	const struct trace_read *f = &about->found;
 
-	return !gone && (about->found.damaged || about->found.missing || about->found.torn_b)
-		   ? REPLAY_GONE_UNKNOWN
-		   : gone;
+	/* the run's total, which missing is of, has those in the parts that cannot be read */
+	if (!about->missing && (f->damaged || f->missing || f->torn_b))
+		return REPLAY_GONE_UNKNOWN;
+	return about->lost + about->missing;
 }
 
 int replay_note_recording(const struct replay_plan *p, const struct recording *about,

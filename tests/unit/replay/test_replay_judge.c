@@ -351,6 +351,24 @@ static void what_will_not_be_told_is_said_beforehand(void **state)
 	assert_true(is_warned(&p.p, &about));
 }
 
+/* One more that was lost says nothing of those that cannot be read: the run's total does. */
+static void what_cannot_be_read_is_unknown_whatever_else_was_lost(void **state)
+{
+	struct recording about[] = {
+		{ .lost = 1, .found.damaged = 1 },
+		{ .lost = 1, .found.torn_b = 12 },
+		{ .lost = 1, .found.missing = 1 },
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(about) / sizeof(about[0]); i++) {
+		assert_true(replay_gone(&about[i]) == REPLAY_GONE_UNKNOWN);
+		about[i].missing = 4;
+		assert_int_equal(replay_gone(&about[i]), 5);
+	}
+	assert_int_equal(replay_gone(&(struct recording) { .lost = 1 }), 1);
+}
+
 /* Of 10,000 that were recorded 90 were lost; 1,000 are replayed, and may be those around them. */
 static void a_part_is_judged_by_what_may_be_missing_in_it(void **state)
 {
@@ -449,6 +467,7 @@ int main(void)
 		cmocka_unit_test(a_server_that_was_not_sent_all_is_not_said_to_keep_up),
 		cmocka_unit_test(what_is_lost_and_what_cannot_be_replayed_is_counted_together),
 		cmocka_unit_test(what_will_not_be_told_is_said_beforehand),
+		cmocka_unit_test(what_cannot_be_read_is_unknown_whatever_else_was_lost),
 		cmocka_unit_test(a_part_is_judged_by_what_may_be_missing_in_it),
 		cmocka_unit_test(sessions_that_share_a_place_do_not_tell_who_was_late),
 		cmocka_unit_test(limits_are_judged_besides),
