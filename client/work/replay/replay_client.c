@@ -415,6 +415,7 @@ static enum script_state client_answered_request(struct replay_client *c, struct
 	enum replay_outcome o;
 
 	c->begun_ns = c->begun_ns ? c->begun_ns : c->op.t.begun_ns;
+	client_is_there(c); /* also if this was one of many parts */
 	if (c->closes) {
 		client_note_delay(c, s);
 		client_pass(c);
