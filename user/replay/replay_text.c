@@ -160,6 +160,24 @@ uint64_t replay_gone(const struct recording *about)
 	return about->lost + about->missing;
 }
 
+/* That nothing will be told of the server, as too little is sent, or nobody knows whether it is. */
+static int replay_note_less(const struct replay_plan *p, const struct recording *about,
+			    struct run_notes *warnings)
+{
+	const uint64_t gone = replay_gone(about);
+
+	if (replay_has_less(p, gone == REPLAY_GONE_UNKNOWN ? about->lost : gone))
+		return run_note(warnings, "left_out",
+				"too many requests are left out to say that the server keeps up, "
+				"or keeps the limits of --slo");
+	if (gone == REPLAY_GONE_UNKNOWN)
+		return run_note(warnings, "left_out",
+				"how many requests the unreadable parts of the recording had is "
+				"not known: whether the server keeps up, or keeps the limits of "
+				"--slo, cannot be told");
+	return 0;
+}
+
 int replay_note_recording(const struct replay_plan *p, const struct recording *about,
 			  struct run_notes *warnings)
 {
@@ -194,10 +212,7 @@ int replay_note_recording(const struct replay_plan *p, const struct recording *a
 		if (!replay_is_usual(i) && *left)
 			r |= run_note(warnings, "left_out", "%s", left);
 	}
-	if (replay_has_less(p, replay_gone(about)))
-		r |= run_note(warnings, "left_out",
-			      "too many requests are left out to say that the server keeps up, or "
-			      "keeps the limits of --slo");
+	r |= replay_note_less(p, about, warnings);
 	return r ? -ENOMEM : 0;
 }
 
