@@ -580,7 +580,8 @@ int replay_plan_add(struct replay_plan *p, const struct replay_request *q)
 	if (reason != REPLAY_N_REASONS) {
 		c->left[reason]++;
 		plan_not_opened(&n);
-		if (reason == REPLAY_COMMAND && effect != REPLAY_IS_UNKNOWN)
+		if ((reason == REPLAY_COMMAND && effect != REPLAY_IS_UNKNOWN) ||
+		    (reason == REPLAY_LOST && effect == REPLAY_REMOVES))
 			plan_end(p, &n);
 		return p->maps->out_of_memory ? -ENOMEM : 0;
 	}
