@@ -91,7 +91,8 @@ uint64_t replay_unpaused(const struct replay_plan *p);
 void replay_say(FILE *out, const struct replay_cfg *cfg, const struct replay_plan *p,
 		const struct recording *about);
 
-/* How many requests are not in the recording any more. */
+/* How many requests are not in the recording; REPLAY_GONE_UNKNOWN: parts of it cannot be read, and
+ * nothing says how many they had. */
 uint64_t replay_gone(const struct recording *about);
 
 /* Of a recording that is not whole, and of requests that are not replayed: warnings of the run. */

@@ -152,11 +152,30 @@ void replay_say(FILE *out, const struct replay_cfg *cfg, const struct replay_pla
 
 uint64_t replay_gone(const struct recording *about)
 {
-	const uint64_t gone = about->lost + about->missing;
+	const struct trace_read *f = &about->found;
 
-	return !gone && (about->found.damaged || about->found.missing || about->found.torn_b)
-		   ? REPLAY_GONE_UNKNOWN
-		   : gone;
+	/* the run's total, which missing is of, has those in the parts that cannot be read */
+	if (!about->missing && (f->damaged || f->missing || f->torn_b))
+		return REPLAY_GONE_UNKNOWN;
+	return about->lost + about->missing;
+}
+
+/* That nothing will be told of the server, as too little is sent, or nobody knows whether it is. */
+static int replay_note_less(const struct replay_plan *p, const struct recording *about,
+			    struct run_notes *warnings)
+{
+	const uint64_t gone = replay_gone(about);
+
+	if (replay_has_less(p, gone == REPLAY_GONE_UNKNOWN ? about->lost : gone))
+		return run_note(warnings, "left_out",
+				"too many requests are left out to say that the server keeps up, "
+				"or keeps the limits of --slo");
+	if (gone == REPLAY_GONE_UNKNOWN)
+		return run_note(warnings, "left_out",
+				"how many requests the unreadable parts of the recording had is "
+				"not known: whether the server keeps up, or keeps the limits of "
+				"--slo, cannot be told");
+	return 0;
 }
 
 int replay_note_recording(const struct replay_plan *p, const struct recording *about,
@@ -193,10 +212,7 @@ int replay_note_recording(const struct replay_plan *p, const struct recording *a
 		if (!replay_is_usual(i) && *left)
 			r |= run_note(warnings, "left_out", "%s", left);
 	}
-	if (replay_has_less(p, replay_gone(about)))
-		r |= run_note(warnings, "left_out",
-			      "too many requests are left out to say that the server keeps up, or "
-			      "keeps the limits of --slo");
+	r |= replay_note_less(p, about, warnings);
 	return r ? -ENOMEM : 0;
 }
 

@@ -85,8 +85,17 @@ static void client_is_there(const struct replay_client *c)
 	atomic_store_explicit(progress, next == REPLAY_NONE ? 0 : next, memory_order_relaxed);
 }
 
-/* Whether a request of another client is still to be waited for: not if that does nothing any
- * more. */
+/* A request of another client is not due yet: it began later in the recording than the one that
+ * waits for it, but was answered before that one. */
+static bool client_is_ahead_of(const struct replay_client *c, uint32_t need, uint64_t waited_ns)
+{
+	const struct replay_plan *p = c->c->plan;
+
+	return !p->o.no_think && p->step[need].due_ns > client_step(c)->due_ns + waited_ns;
+}
+
+/* Whether a request of another client is still to be waited for: not if that does nothing any more,
+ * though it has something to do. */
 static bool client_waits(struct replay_client *c, uint32_t need, uint64_t waited_ns)
 {
 	atomic_uint *progress = &c->c->progress[c->c->plan->step[need].client];
@@ -94,7 +103,8 @@ static bool client_waits(struct replay_client *c, uint32_t need, uint64_t waited
 
 	if (now == REPLAY_NONE)
 		return false;
-	if (!c->waited || c->awaited != need || c->seen != now) {
+	if (!c->waited || c->awaited != need || c->seen != now ||
+	    client_is_ahead_of(c, need, waited_ns)) {
 		c->done.n_waited += !c->waited;
 		c->waited = true;
 		c->awaited = need;
@@ -415,6 +425,7 @@ static enum script_state client_answered_request(struct replay_client *c, struct
 	enum replay_outcome o;
 
 	c->begun_ns = c->begun_ns ? c->begun_ns : c->op.t.begun_ns;
+	client_is_there(c); /* also if this was one of many parts */
 	if (c->closes) {
 		client_note_delay(c, s);
 		client_pass(c);

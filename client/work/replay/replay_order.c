@@ -103,11 +103,13 @@ static int order_in(struct replay_plan *p, uint32_t step, uint32_t dir)
 static int order_where(struct replay_plan *p, uint32_t step, uint32_t dir, uint32_t slot,
 		       bool changes)
 {
-	const int r = order_in(p, step, dir);
+	struct replay_where at = { dir, slot, dir };
+	int r;
 
-	if (changes)
-		slot = replay_itself_at(p, (struct replay_where) { dir, slot, dir }, step).slot;
-	return r || slot == REPLAY_NONE ? r : order_at(p, step, p->slot[slot].turn, changes);
+	if (changes) /* as a name in the directory that it was in before, also where it moves */
+		at = replay_itself_at(p, at, step);
+	r = order_in(p, step, at.dir);
+	return r || at.slot == REPLAY_NONE ? r : order_at(p, step, p->slot[at.slot].turn, changes);
 }
 
 static bool order_changes(const struct replay_step *s)

@@ -232,12 +232,16 @@ static void plan_two_names(struct replay_plan *p, struct plan_now *n)
 		return;
 	if (n->step.effect == REPLAY_COPIES) {
 		to = replay_tree_make(p, n->to, false);
+		p->object[to].lost |= p->object[i].lost && to >= p->maps->first_new;
 		plan_has_length(p, &plan_data(p, to)->now, plan_data(p, i)->now);
 	} else if (n->step.effect == REPLAY_RENAMES) {
 		replay_tree_move(p, n->at, n->to, p->n_steps);
 	} else {
 		to = replay_tree_is_there(p, n->to, false);
-		replay_tree_swap(p, i, to);
+		if (p->object[i].lost || p->object[to].lost) /* the known one keeps its data */
+			n->reason = REPLAY_LOST;
+		else
+			replay_tree_swap(p, i, to);
 	}
 }
 
@@ -576,7 +580,8 @@ int replay_plan_add(struct replay_plan *p, const struct replay_request *q)
 	if (reason != REPLAY_N_REASONS) {
 		c->left[reason]++;
 		plan_not_opened(&n);
-		if (reason == REPLAY_COMMAND && effect != REPLAY_IS_UNKNOWN)
+		if ((reason == REPLAY_COMMAND && effect != REPLAY_IS_UNKNOWN) ||
+		    (reason == REPLAY_LOST && effect == REPLAY_REMOVES))
 			plan_end(p, &n);
 		return p->maps->out_of_memory ? -ENOMEM : 0;
 	}

@@ -129,6 +129,7 @@ uint32_t replay_tree_make(struct replay_plan *p, struct replay_where at, bool is
 	if (p->slot[at.slot].object != REPLAY_NONE)
 		return p->slot[at.slot].object;
 	i = tree_new_object(p, at.slot, is_dir, p->n_steps);
+	p->object[i].lost = p->object[at.dir].lost;
 	s = &p->slot[at.slot];
 	s->known = s->made = true;
 	s->object = i;

@@ -321,14 +321,17 @@ static void what_is_lost_and_what_cannot_be_replayed_is_counted_together(void **
 	run_load_free(l);
 }
 
-static bool is_warned(const struct replay_plan *p, const struct recording *about)
+#define TOO_MANY "too many requests are left out to say that the server keeps up"
+#define UNKNOWN  "how many requests the unreadable parts of the recording had is not known"
+
+static bool is_warned(const struct replay_plan *p, const struct recording *about, const char *begin)
 {
 	struct run_notes notes = { 0 };
 	bool found = false;
 
 	assert_int_equal(replay_note_recording(p, about, &notes), 0);
 	for (size_t i = 0; i < notes.n; i++)
-		found |= !strncmp(notes.note[i].text, "too many requests are left out", 30);
+		found |= !strncmp(notes.note[i].text, begin, strlen(begin));
 	run_notes_fini(&notes);
 	return found;
 }
@@ -344,11 +347,34 @@ static void what_will_not_be_told_is_said_beforehand(void **state)
 	p.p.counts[1].planned = 1000;
 	p.p.counts[1].left[REPLAY_SESSION] = 500;
 	p.p.counts[1].left[REPLAY_FORK] = 4;
-	assert_false(is_warned(&p.p, &about));
+	assert_false(is_warned(&p.p, &about, TOO_MANY));
 	about.missing = 6;
-	assert_true(is_warned(&p.p, &about));
+	assert_true(is_warned(&p.p, &about, TOO_MANY));
+	assert_false(is_warned(&p.p, &about, UNKNOWN));
 	about = (struct recording) { .found.damaged = 1 };
-	assert_true(is_warned(&p.p, &about));
+	assert_false(is_warned(&p.p, &about, TOO_MANY));
+	assert_true(is_warned(&p.p, &about, UNKNOWN));
+	about.lost = 7; /* with the 4 more than one of 100 */
+	assert_true(is_warned(&p.p, &about, TOO_MANY));
+	assert_false(is_warned(&p.p, &about, UNKNOWN));
+}
+
+/* One more that was lost says nothing of those that cannot be read: the run's total does. */
+static void what_cannot_be_read_is_unknown_whatever_else_was_lost(void **state)
+{
+	struct recording about[] = {
+		{ .lost = 1, .found.damaged = 1 },
+		{ .lost = 1, .found.torn_b = 12 },
+		{ .lost = 1, .found.missing = 1 },
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(about) / sizeof(about[0]); i++) {
+		assert_true(replay_gone(&about[i]) == REPLAY_GONE_UNKNOWN);
+		about[i].missing = 4;
+		assert_int_equal(replay_gone(&about[i]), 5);
+	}
+	assert_int_equal(replay_gone(&(struct recording) { .lost = 1 }), 1);
 }
 
 /* Of 10,000 that were recorded 90 were lost; 1,000 are replayed, and may be those around them. */
@@ -449,6 +475,7 @@ int main(void)
 		cmocka_unit_test(a_server_that_was_not_sent_all_is_not_said_to_keep_up),
 		cmocka_unit_test(what_is_lost_and_what_cannot_be_replayed_is_counted_together),
 		cmocka_unit_test(what_will_not_be_told_is_said_beforehand),
+		cmocka_unit_test(what_cannot_be_read_is_unknown_whatever_else_was_lost),
 		cmocka_unit_test(a_part_is_judged_by_what_may_be_missing_in_it),
 		cmocka_unit_test(sessions_that_share_a_place_do_not_tell_who_was_late),
 		cmocka_unit_test(limits_are_judged_besides),

@@ -313,6 +313,31 @@ static void what_this_program_is_late_is_in_all_that_come_after(void **state)
 	assert_true(done.delayed_max_ns >= 2000 * MS - g->p->step[0].due_ns);
 }
 
+/* Or others that wait for it would give it up, though it is answered all the time. */
+static void each_part_of_a_long_read_is_progress(void **state)
+{
+	struct rig *g = *state;
+	struct replay_client *c = replay_client_new(&g->copy, 0, g->data + LEN, LEN / 4);
+	struct script *s = replay_client_use(c);
+	unsigned int parts = 0, was;
+	struct store_op *op;
+
+	make(g);
+	for (unsigned int step = 0; step < 2; step++) { /* opened, read */
+		s->type->begin(s, g->store);
+		do {
+			op = s->type->next(s);
+			was = g->copy.progress[0];
+			assert_int_equal(store_call(g->store, op, &g->e), 0);
+			parts += step;
+			if (s->type->answered(s, op, &g->e) != SCRIPT_GOES_ON)
+				break;
+		} while (g->copy.progress[0] != was);
+	}
+	assert_int_equal(parts, 4);
+	replay_client_free(c);
+}
+
 static void another_length_is_said(void **state)
 {
 	struct rig *g = *state;
@@ -375,6 +400,7 @@ int main(void)
 		TEST(what_a_user_makes_can_be_removed_by_others_at_the_end),
 		TEST(requests_are_answered_as_in_the_recording),
 		TEST(what_this_program_is_late_is_in_all_that_come_after),
+		TEST(each_part_of_a_long_read_is_progress),
 		TEST(another_length_is_said),
 		TEST(what_needs_a_file_that_is_not_open_is_not_sent),
 		TEST(what_the_recorded_server_refused_is_not_refused_anew),

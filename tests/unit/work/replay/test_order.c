@@ -362,6 +362,32 @@ static void what_is_exchanged_while_it_is_open_is_closed_under_its_new_name(void
 	assert_int_equal(object(g, 5)->size, 7);
 }
 
+/* The file that it is exchanged with was made by a request that is not in the recording: both names
+ * are exchanged in neither order. */
+static void what_is_exchanged_with_a_lost_file_stays_what_it_is(void **state)
+{
+	struct rig *g = *state;
+	struct replay_request missing = on(AFP_GetFileDirParms, ROOT, 11), q;
+
+	open_fork(g, ROOT, 10, 1, 100);
+	missing.result = AFP_ERR_NO_OBJECT;
+	of(g, 2, missing);
+	q = on(AFP_ExchangeFiles, ROOT, 11);
+	q.to = named(ROOT, 10);
+	of(g, 2, q);
+	q = on(AFP_ExchangeFiles, ROOT, 10);
+	q.to = named(ROOT, 11);
+	of(g, 2, q);
+	move(g, AFP_ReadExt, 1, 0, 100);
+	move(g, AFP_CloseFork, 1, 0, 0);
+	of(g, 2, on(AFP_Delete, ROOT, 10));
+	close_it(g);
+	assert_int_equal(g->p->counts[AFP_ExchangeFiles].left[REPLAY_LOST], 2);
+	assert_int_equal(g->p->n_steps, 5);
+	assert_int_equal(step(g, 2)->object, step(g, 0)->object);
+	assert_true(needs(g, 4, 3));
+}
+
 /* It was known by its id only, and is below a directory that is renamed then. */
 static void what_renames_a_directory_waits_for_who_knew_the_id_of_one_below(void **state)
 {
@@ -421,6 +447,24 @@ static void a_directory_that_is_renamed_by_its_id_is_renamed(void **state)
 	assert_true(needs(g, 3, 2));
 	assert_true(needs(g, 4, 2));
 	assert_int_equal(step(g, 3)->object, step(g, 0)->object);
+}
+
+/* It is named by its id and an empty path, and is elsewhere by then. */
+static void what_removes_a_directory_waits_for_one_that_leaves_it(void **state)
+{
+	struct rig *g = *state;
+	struct replay_request q;
+
+	make_two(g);
+	q = on(AFP_MoveAndRename, 600, 0);
+	q.to = named(ROOT, 30);
+	of(g, 2, q);
+	of(g, 1, on(AFP_Delete, ROOT, 10));
+	of(g, 3, on(AFP_GetFileDirParms, ROOT, 30));
+	close_it(g);
+	assert_true(needs(g, 2, 1));
+	assert_true(needs(g, 3, 2));
+	assert_true(needs(g, 4, 2));
 }
 
 /* ---- attributes ---- */
@@ -483,9 +527,11 @@ int main(void)
 		TEST(what_removes_a_file_waits_for_who_has_it_under_two_names),
 		TEST(what_is_opened_under_a_second_name_is_used_under_the_first),
 		TEST(what_is_exchanged_while_it_is_open_is_closed_under_its_new_name),
+		TEST(what_is_exchanged_with_a_lost_file_stays_what_it_is),
 		TEST(what_renames_a_directory_waits_for_who_knew_the_id_of_one_below),
 		TEST(a_directory_that_is_removed_by_its_id_is_removed),
 		TEST(a_directory_that_is_renamed_by_its_id_is_renamed),
+		TEST(what_removes_a_directory_waits_for_one_that_leaves_it),
 		TEST(a_list_of_attributes_keeps_its_place_among_what_sets_them),
 		TEST(attributes_are_set_before_they_are_read),
 	};

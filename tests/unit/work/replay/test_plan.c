@@ -355,6 +355,50 @@ static void what_a_lost_request_made_is_left_out(void **state)
 	assert_int_equal(all.left[REPLAY_FORK], 1);
 }
 
+/* Who made the file that the second request removes is not in the recording. */
+static void what_is_made_where_a_lost_file_was_is_sent(void **state)
+{
+	struct rig *g = *state;
+	struct replay_counts all;
+
+	add(g, on(AFP_Delete, ROOT, 10));
+	add(g, on(AFP_Delete, ROOT, 10));
+	add(g, on(AFP_CreateFile, ROOT, 10));
+	add(g, on(AFP_GetFileDirParms, ROOT, 10));
+	close_it(g);
+	replay_plan_counts(g->p, &all);
+	assert_int_equal(all.planned, 3);
+	assert_int_equal(all.left[REPLAY_LOST], 1);
+}
+
+/* Who made file 10 and directory 20 is not in the recording. */
+static void what_is_copied_or_moved_from_what_is_lost_is_left_out(void **state)
+{
+	struct rig *g = *state;
+	struct replay_request q = on(AFP_GetFileDirParms, ROOT, 10);
+	struct replay_counts all;
+
+	q.result = AFP_ERR_NO_OBJECT;
+	add(g, q);
+	q.path.name = 20;
+	add(g, q);
+	q = on(AFP_CopyFile, ROOT, 10);
+	q.to = named(ROOT, 11);
+	add(g, q);
+	add(g, on(AFP_GetFileDirParms, ROOT, 11));
+	q = on(AFP_CreateFile, ROOT, 1020);
+	q.path.parent = 20;
+	add(g, q);
+	q.command = AFP_MoveAndRename;
+	q.to = named(ROOT, 12);
+	add(g, q);
+	add(g, on(AFP_GetFileDirParms, ROOT, 12));
+	close_it(g);
+	replay_plan_counts(g->p, &all);
+	assert_int_equal(all.planned, 2);
+	assert_int_equal(all.left[REPLAY_LOST], 5);
+}
+
 static void of_a_part_of_the_time_only_that_is_sent(void **state)
 {
 	struct rig *g = *state;
@@ -397,6 +441,8 @@ int main(void)
 		TEST(what_is_looked_for_by_an_id_is_what_a_reply_named),
 		TEST(what_is_not_replayed_is_counted_by_why),
 		TEST(what_a_lost_request_made_is_left_out),
+		TEST(what_is_copied_or_moved_from_what_is_lost_is_left_out),
+		TEST(what_is_made_where_a_lost_file_was_is_sent),
 		TEST(of_a_part_of_the_time_only_that_is_sent),
 	};
 

@@ -117,6 +117,34 @@ static void who_was_given_up_and_goes_on_is_waited_for_again(void **state)
 	queue_close(&q);
 }
 
+/* The first one rests for 15 s: the second one was sent long before it, and answered after it. */
+static void who_has_nothing_to_do_yet_is_waited_for(void **state)
+{
+	struct rig *g = *state;
+	struct queue q;
+
+	queue_open(&q, g);
+	g->p->step[0].due_ns = g->p->step[1].due_ns + 15 * S;
+	for (uint64_t s = 0; s < 24; s++)
+		assert_false(may_begin(&q, 1, s));
+	assert_int_equal(unordered(&q), 0);
+	assert_true(may_begin(&q, 1, 24)); /* it was to begin 9 s ago */
+	queue_close(&q);
+}
+
+static void without_pauses_nobody_has_nothing_to_do(void **state)
+{
+	struct rig *g = *state;
+	struct queue q;
+
+	g->o.no_think = true;
+	queue_open(&q, g);
+	g->p->step[0].due_ns = g->p->step[1].due_ns + 15 * S;
+	assert_false(may_begin(&q, 1, 0));
+	assert_true(may_begin(&q, 1, 10));
+	queue_close(&q);
+}
+
 int main(void)
 {
 #define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
@@ -125,6 +153,8 @@ int main(void)
 		TEST(a_client_that_waits_itself_is_waited_for),
 		TEST(all_that_did_not_wait_are_counted),
 		TEST(who_was_given_up_and_goes_on_is_waited_for_again),
+		TEST(who_has_nothing_to_do_yet_is_waited_for),
+		TEST(without_pauses_nobody_has_nothing_to_do),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
