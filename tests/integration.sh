@@ -8,7 +8,7 @@
 set -euo pipefail
 
 [[ $# -ge 2 && $1 =~ ^[1-9][0-9]*$ ]] || { echo "usage: integration.sh WORKERS PYTEST_ARGUMENT..." >&2; exit 2; }
-workers=$1 LIMIT=5 TIMES=3
+workers=$1 LIMIT=10 TIMES=3
 shift
 
 AFPSCOPE_FAILED=$(mktemp)

