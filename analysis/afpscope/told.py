@@ -29,7 +29,7 @@ _NUMBER, _TEXT, _PLURAL = (
 )
 _PROGRAM = r"([^\W\d][\w.-]*)"
 _OPTIONAL = re.compile(r"\[([^\[\]]*)\]")
-_PART = re.compile(r"(; |: |, |\. |(?: |^)[(]|[)]:? ?|[:.]$)")
+_PART = re.compile(r"(; |: |, | (?=and \d+ more)|\. |(?: |^)[(]|[)]:? ?|[:.]$)")
 _JOINED = 4  # blanks, at least, of a sentence that may stand beside another one
 _BLANK = re.compile(r"\s+")
 _WORDS = re.compile(r"[^\W\d_]*[a-z]{2}")
