@@ -20,7 +20,8 @@ Q	   = $(if $(V),,@)
 say	   = $(if $(V),@:,@printf '  %-6s %s\n' $(1) $(patsubst $(BUILD)/%,%,$@))
 
 arch	  := $(patsubst x86_64,x86,$(patsubst aarch64,arm64,$(MACHINE)))
-CFLAGS	  ?= -O2 -g
+# Of what sanitizers find only the lines are named: clang makes them sooner than all of -g.
+CFLAGS	  ?= -O2 $(if $(SANITIZE),-g1,-g)
 # WERROR= where the compiler is another one than ours: a new warning ends no build of a package.
 WERROR	  ?= -Werror
 # No folder of this machine is in what is compiled: ccache has it for every clone.
@@ -195,7 +196,7 @@ $(GEN)/%.skel.h: $(GEN)/%.bpf.o
 
 FAKE	   = $(patsubst tests/%.c,$(BUILD)/tests/%.o,$(sort $(wildcard tests/fake/*.c tests/ref/*.c)))
 SAN	   = $(MAKE) --no-print-directory BUILD=build/san GEN=build/gen SANITIZE=1 CC=$(CLANG)
-THREAD_SAN = $(MAKE) --no-print-directory BUILD=build/tsan GEN=build/gen SANITIZE=thread CFLAGS='-O1 -g'
+THREAD_SAN = $(MAKE) --no-print-directory BUILD=build/tsan GEN=build/gen SANITIZE=thread CFLAGS='-O1 -g1'
 FUZZ	   = $(SAN) BUILD=build/fuzz COVERED=1
 CROSS	   = tests/vm/cross.sh tests/bpf/test_calls tests/vm/hotplug tests/vm/rung
 CPUS	  := $(shell nproc)
