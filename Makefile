@@ -372,7 +372,7 @@ fuzz:
 	$(Q)$(FUZZ) fuzz-run
 
 fuzz-run: fuzz-programs
-	$(Q)tests/fuzz/run.sh $(or $(FUZZ_SECONDS),10) $(FUZZERS)
+	$(Q)tests/fuzz/run.sh $(or $(FUZZ_SECONDS),1) $(FUZZERS)
 
 vm: vm-programs
 	$(Q)tests/vm/matrix.sh
