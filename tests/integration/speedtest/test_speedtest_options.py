@@ -12,7 +12,6 @@ import re
 import subprocess
 import tempfile
 from collections.abc import Iterator
-from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
@@ -342,20 +341,15 @@ VERSIONS = {
 }
 
 
-def test_versions(scope: Scope, dbd: Server, old: Server) -> None:
+def test_versions(scope: Scope, server: Server) -> None:
     """All seven; before 3.0 there are only 32 bits."""
-
-    def each(server: Server) -> None:
-        for option, version in VERSIONS.items():
-            run = measure(scope, server, "-f", "Write,Read", "-d", "64K", *ONCE, option)
-            assert run.saved["server"]["afp_version"] == version
-            legacy = option in ("-1", "-2")
-            write, read = (t.phase.commands() for t in transfers(run).values())
-            assert write == {FP_WRITE if legacy else WRITE_EXT: 1, FLUSH: 1}, (server, version)
-            assert read == {FP_READ if legacy else READ_EXT: 1}, (server, version)
-
-    with ThreadPoolExecutor() as pool:
-        list(pool.map(each, [dbd, old]))
+    for option, version in VERSIONS.items():
+        run = measure(scope, server, "-f", "Write,Read", "-d", "64K", *ONCE, option)
+        assert run.saved["server"]["afp_version"] == version
+        legacy = option in ("-1", "-2")
+        write, read = (t.phase.commands() for t in transfers(run).values())
+        assert write == {FP_WRITE if legacy else WRITE_EXT: 1, FLUSH: 1}, version
+        assert read == {FP_READ if legacy else READ_EXT: 1}, version
 
 
 def test_login_options(scope: Scope, dbd: Server, tmp_path: Path) -> None:
