@@ -417,7 +417,7 @@ python:
 	$(Q)$$(tests/need.sh --python) -m mypy --cache-dir=$(BUILD)/mypy --config-file analysis/pyproject.toml analysis/afpscope
 	$(Q)$(IN_MEMORY) $$(tests/need.sh --python) -B -m pytest -q -n $(CPUS) --dist loadfile -m "not judges" tests/python
 
-# Spark on the queries that DuckDB answers in check.
+# Spark on the queries that DuckDB answers in check, and more damaged traces.
 python-judges:
 	$(Q)tests/need.sh python
 	$(Q)$(IN_MEMORY) $$(tests/need.sh --python) -B -m pytest -q -rs -m judges tests/python
