@@ -20,7 +20,8 @@ Q	   = $(if $(V),,@)
 say	   = $(if $(V),@:,@printf '  %-6s %s\n' $(1) $(patsubst $(BUILD)/%,%,$@))
 
 arch	  := $(patsubst x86_64,x86,$(patsubst aarch64,arm64,$(MACHINE)))
-CFLAGS	  ?= -O2 -g
+# Of what sanitizers find only the lines are named: clang makes them sooner than all of -g.
+CFLAGS	  ?= -O2 $(if $(SANITIZE),-g1,-g)
 # WERROR= where the compiler is another one than ours: a new warning ends no build of a package.
 WERROR	  ?= -Werror
 # No folder of this machine is in what is compiled: ccache has it for every clone.
@@ -371,7 +372,7 @@ fuzz:
 	$(Q)$(FUZZ) fuzz-run
 
 fuzz-run: fuzz-programs
-	$(Q)tests/fuzz/run.sh $(or $(FUZZ_SECONDS),10) $(FUZZERS)
+	$(Q)tests/fuzz/run.sh $(or $(FUZZ_SECONDS),1) $(FUZZERS)
 
 vm: vm-programs
 	$(Q)tests/vm/matrix.sh
@@ -416,7 +417,7 @@ python:
 	$(Q)$$(tests/need.sh --python) -m mypy --cache-dir=$(BUILD)/mypy --config-file analysis/pyproject.toml analysis/afpscope
 	$(Q)$(IN_MEMORY) $$(tests/need.sh --python) -B -m pytest -q -n $(CPUS) --dist loadfile -m "not judges" tests/python
 
-# Spark on the queries that DuckDB answers in check.
+# Spark on the queries that DuckDB answers in check, and more damaged traces.
 python-judges:
 	$(Q)tests/need.sh python
 	$(Q)$(IN_MEMORY) $$(tests/need.sh --python) -B -m pytest -q -rs -m judges tests/python

@@ -58,17 +58,34 @@ static __always_inline bool ask_read(struct afs_question *q, const struct afs_th
 	       q->op == AFS_QUESTION_LOOKUP;
 }
 
-/* Where a question is, else where it goes: to a free place, or to that of another one. */
+/* 1 or 0, without a branch: whether it is 0. */
+static __always_inline __u64 ask_is_none(__u64 word)
+{
+	return (~word & (word - 1)) >> 63;
+}
+
+/* place becomes i if "when" is 1, and stays if it is 0. */
+static __always_inline void ask_choose(__u64 *place, __u64 i, __u64 when)
+{
+	when = -when;
+	barrier_var(when);
+	*place = (*place & ~when) | (i & when);
+}
+
+/*
+ * Where a question is, else where it goes: to a free place, or to that of another one. Without
+ * branches: of each place that they choose the verifier follows all that comes after.
+ */
 static __always_inline __u32 ask_find(const struct afs_asked *set, __u32 half, __u32 n)
 {
-	__u32 place = n & (AFS_ASKED_SET - 1);
+	__u64 place = n & (AFS_ASKED_SET - 1), one;
 
 	for (__u32 i = 0; i < AFS_ASKED_SET; i++)
-		if (!set->question[i])
-			place = i;
-	for (__u32 i = 0; i < AFS_ASKED_SET; i++)
-		if (set->question[i] && set->question[i] >> 32 == half)
-			place = i;
+		ask_choose(&place, i, ask_is_none(set->question[i]));
+	for (__u32 i = 0; i < AFS_ASKED_SET; i++) {
+		one = set->question[i];
+		ask_choose(&place, i, ask_is_none(one >> 32 ^ half) & ~ask_is_none(one));
+	}
 	return place;
 }
 

@@ -11,7 +11,7 @@ set -euo pipefail
 [ $# -ge 2 ] || { echo "usage: run.sh SECONDS PROGRAM..." >&2; exit 2; }
 here=$(dirname "$0") seconds=$1 LEAST=20000
 shift
-# Enough of the quick ones in 10 s, so that the others have more of the CPUs.
+# Of the quick ones, so that the others have more of the CPUs. Up to 5 s it is LEAST.
 most=$((seconds * 4000 > LEAST ? seconds * 4000 : LEAST))
 # Freed memory is kept for a while, so that its use is noticed: in megabytes, of which each page is
 # made anew. And no input is preferred, as that costs more than it finds in so short a time.

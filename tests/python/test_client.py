@@ -40,7 +40,10 @@ int main(int argc, char **argv)
 
 @pytest.fixture
 def tree(tmp_path: Path) -> Path:
-    """A copy of the sources in which nothing was built, and the traps."""
+    """A copy of the sources in which nothing was built, and the traps.
+
+    No path of it is in what compiles it: so ccache has it, where there is one.
+    """
     tree = tmp_path / "tree"
     names = subprocess.run(
         ["tests/files.sh", "Makefile", "user", "client", "bpf", "analysis/afpscope/__init__.py"],
@@ -50,7 +53,7 @@ def tree(tmp_path: Path) -> Path:
         (tree / name).parent.mkdir(parents=True, exist_ok=True)
         shutil.copy2(TOP / name, tree / name)
     for name in TRAPS:
-        trap = tmp_path / "traps" / name
+        trap = tree / "traps" / name
         trap.parent.mkdir(parents=True, exist_ok=True)
         trap.write_text(f'#error "it includes {name}"\n')
     return tree
@@ -64,7 +67,7 @@ def run(folder: Path, *args: str | Path) -> subprocess.CompletedProcess[str]:
 def make(tree: Path, target: str) -> subprocess.CompletedProcess[str]:
     """Where there is no clang, no bpftool, and none of those headers."""
     gone = [f"{name}=/nowhere/{name}" for name in ("CLANG", "BPFTOOL")]
-    compiler = f"CC=gcc -isystem {tree.parent / 'traps'}"
+    compiler = "CC=gcc -isystem traps"
     return run(tree, "make", "-s", "-j2", compiler, "CFLAGS=-O0", *gone, target)
 
 
@@ -95,7 +98,7 @@ def test_what_watches_a_server_does_not_build_there(tree: Path) -> None:
     """Else the test above would show nothing."""
     made = make(tree, "build/obj/user/watch/bpf/price.o")
     assert made.returncode != 0 and "/nowhere/CLANG" in made.stderr
-    words = ("-isystem", tree.parent / "traps", "-Iuser", "-Iclient", "-I.", "-D_GNU_SOURCE")
+    words = ("-isystem", "traps", "-Iuser", "-Iclient", "-I.", "-D_GNU_SOURCE")
     trapped = run(tree, "gcc", *words, "-fsyntax-only", "user/watch/bpf/price.c")
     assert "it includes bpf/bpf.h" in trapped.stderr
 
@@ -105,7 +108,8 @@ def test_the_client_builds_with_musl(tree: Path) -> None:
     """The C library of Alpine, which has less than glibc; the kernel's headers are Debian's."""
     triplet = run(tree, "gcc", "-print-multiarch").stdout.strip()
     headers = ("-idirafter", "/usr/include", "-idirafter", f"/usr/include/{triplet}")
-    compiler = " ".join(("CC=musl-gcc", *headers))
+    cached = ("ccache",) if shutil.which("ccache") else ()
+    compiler = "CC=" + " ".join((*cached, "musl-gcc", *headers))
     made = run(tree, "make", "-s", "-j2", compiler, "CFLAGS=-O0", "client")
     assert made.returncode == 0, made.stderr
 

@@ -304,14 +304,17 @@ def _records(stream: Stream) -> list[bytes]:
 
 
 @pytest.mark.slow
-def test_a_thousand_damaged_traces(whole: Path, tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    "seeds", [range(300), pytest.param(range(300, 1000), marks=pytest.mark.judges)], ids=str
+)
+def test_a_thousand_damaged_traces(whole: Path, tmp_path: Path, seeds: range) -> None:
     """Each is refused with a message, or opens; then every record is one that was written,
     or there is a notice."""
     made = Trace.open(whole)
     sound = {name: set(_records(stream)) for name, stream in made.streams.items()}
     opened = 0
     folder, damaged = copy(whole, tmp_path / "damaged"), LAYOUT
-    for seed in range(1000):
+    for seed in seeds:
         (folder / damaged).write_bytes((whole / damaged).read_bytes())
         damaged = _damage(random.Random(seed), folder)
         same = (folder / LAYOUT).read_bytes() == (whole / LAYOUT).read_bytes()
@@ -330,7 +333,7 @@ def test_a_thousand_damaged_traces(whole: Path, tmp_path: Path) -> None:
                 told = [n for n in trace.notices if n.startswith(name)]
                 missing = (folder / name).stat().st_size % 2048 == 0 and not told
                 assert told or missing, f"seed {seed}: {name} is short and nothing says so"
-    assert opened > 500
+    assert opened > len(seeds) / 2
 
 
 ODD = (

@@ -25,6 +25,7 @@ from netatalk import Server
 from offline import joined, scripted
 from rxing import Serving
 from samba import Samba
+from scheduling import in_check
 from scope import FINDINGS, NOT_TOLD, OK, REPO, SLOW, Run, Scope
 from terminal import on_terminal
 
@@ -198,17 +199,19 @@ def test_a_recording_of_another_program(scope: Scope, dbd: Server, tmp_path: Pat
     loading.finish().expect(OK)
 
 
-def walk_loads(
-    scope: Scope, tmp_path: Path, command: list[str], place: str, recording: str
-) -> None:
+# Of netatalk check has the tables of each: on a share they are the same.
+TOOLS = in_check(["load", "smallfile", "replay"], ["load"])
+
+
+def walk_work(scope: Scope, tmp_path: Path, command: list[str], place: str, tool: str) -> None:
     work = {
-        "load": (place, *LOAD),
-        "smallfile": (place, "--files", "20", "--threads", "2"),
-        "replay": (recording, place, "--no-think"),
+        "load": LOAD,
+        "smallfile": ("--files", "20", "--threads", "2"),
+        "replay": ("--no-think",),
     }
-    for tool, args in work.items():
-        (tmp_path / tool).mkdir()
-        walk(scope, tmp_path / tool, [*command, tool, *args])
+    (tmp_path / tool).mkdir()
+    where = [str(tmp_path / "recording")] if tool == "replay" else []
+    walk(scope, tmp_path / tool, [*command, tool, *where, place, *work[tool]])
 
 
 @pytest.fixture
@@ -234,21 +237,43 @@ def test_a_recording_of_gluster(scope: Scope, bricks: Gluster, tmp_path: Path) -
     assert "brick: calls per operation of a client" in page and ">LOOKUP<" in page
 
 
-@pytest.mark.limit(300)
-def test_a_recording_of_samba(scope: Scope, recording: str, tmp_path: Path) -> None:
-    """And work on a share of it, and a replay."""
+@pytest.fixture(scope="module")
+def samba() -> Iterator[Samba]:
+    with Samba("bookworm") as server:
+        yield server
+
+
+@pytest.fixture
+def on_share(scope: Scope, samba: Samba) -> tuple[list[str], str]:
+    """What stands before a command that works on a share, and the share."""
     library = subprocess.run(
         [REPO / "tests/need.sh", "--libsmb2"], stdout=subprocess.PIPE, text=True, check=True
     )
     there = ["env", f"LD_LIBRARY_PATH={library.stdout.strip()}", "AFPSCOPE_PASSWORD=secret1"]
-    with Samba("bookworm") as server:
-        share = f"smb://bench1@127.0.0.1:{server.port}/share1"
-        command = [*there, str(scope.binary)]
-        loading = scope.start([*command, "load", share, *LOAD, "--no-save"])
-        which = ("--kind", "smb", "--port", str(server.port), "-d", "4")
-        walk(scope, tmp_path, scope.recorder(None, *which))
-        loading.finish().expect(OK)
-        walk_loads(scope, tmp_path, command, share, recording)
+    return [*there, str(scope.binary)], f"smb://bench1@127.0.0.1:{samba.port}/share1"
+
+
+def test_a_recording_of_samba(
+    scope: Scope, samba: Samba, on_share: tuple[list[str], str], tmp_path: Path
+) -> None:
+    command, share = on_share
+    loading = scope.start([*command, "load", share, *LOAD, "--no-save"])
+    which = ("--kind", "smb", "--port", str(samba.port), "-d", "4")
+    walk(scope, tmp_path, scope.recorder(None, *which))
+    loading.finish().expect(OK)
+
+
+@pytest.mark.parametrize("tool", TOOLS)
+def test_work_on_samba(
+    scope: Scope,
+    on_share: tuple[list[str], str],
+    request: pytest.FixtureRequest,
+    tmp_path: Path,
+    tool: str,
+) -> None:
+    if tool == "replay":
+        request.getfixturevalue("recording")
+    walk_work(scope, tmp_path, *on_share, tool)
 
 
 @pytest.mark.judges
@@ -263,7 +288,8 @@ def test_a_recording_of_ganesha(scope: Scope, recording: str, tmp_path: Path) ->
         which = ("--kind", "nfs", "--port", str(server.port), "-d", "4")
         walk(scope, tmp_path, scope.recorder(None, *which))
         loading.finish().expect(OK)
-        walk_loads(scope, tmp_path, command, f"nfs://{where}", recording)
+        for tool in ("load", "smallfile", "replay"):
+            walk_work(scope, tmp_path, command, f"nfs://{where}", tool)
 
 
 def test_calls_over_rx_and_a_recording_of_their_server(scope: Scope, tmp_path: Path) -> None:

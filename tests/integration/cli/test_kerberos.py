@@ -67,6 +67,7 @@ def test_clients_of_a_load_and_lantest_log_in_by_it(
     done = scope.execute([*line, "-n", "4", "-d", "1"], env=kdc.env, save=True).expect(OK)
     assert done.run.saved["server"]["uam"] == "Client Krb v2"
     line = [str(scope.binary), "lantest", *where, "--uam", "kerberos", "-n", "1", "-f", "2"]
+    line += ["--watch=off"]
     scope.execute(line, env=kdc.env).expect(OK)
 
 
@@ -122,6 +123,7 @@ def test_a_byte_changed_on_the_way_ends_the_login(
 def test_it_is_never_chosen_by_itself(scope: Scope, kdc: Kdc, ticketed: Server) -> None:
     where = ["-h", "localhost", "-p", str(ticketed.port), "-s", "vol1", "-u", "bench1"]
     line = [str(scope.binary), "lantest", *where, "-w", PASSWORD, "-n", "1", "-f", "2"]
+    line += ["--watch=off"]
     done = scope.execute(line, env=kdc.env, save=True).expect(OK)
     assert done.run.saved["server"]["uam"] == "DHX2"
 

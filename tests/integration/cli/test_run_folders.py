@@ -17,6 +17,8 @@ from offline import command
 from scope import FAILED, INTERRUPTED, OK, USAGE, Scope, left_on, wait_until
 
 SHORT = ("-n", "1", "-f", ";")
+# Where it is kept does not depend on what was watched.
+UNWATCHED = (*SHORT, "--watch=off")
 
 
 def kept(text: str) -> Path:
@@ -32,7 +34,7 @@ def test_a_run_is_kept_among_the_users_by_its_time(
 ) -> None:
     home = tmp_path / "home"
     env = {"XDG_STATE_HOME": str(home), "AFPSCOPE_RUNS": ""}
-    folders = [kept(scope(dbd, *SHORT, env=env).expect(OK).err) for _ in range(2)]
+    folders = [kept(scope(dbd, *UNWATCHED, env=env).expect(OK).err) for _ in range(2)]
     runs = home / "afpscope" / "runs"
     for folder in folders:
         assert folder.parent == runs
@@ -54,7 +56,8 @@ def test_a_folder_may_be_named_and_is_made(scope: Scope, dbd: Server, tmp_path: 
 
 def test_nothing_is_kept_where_nobody_wants_it(scope: Scope, dbd: Server, tmp_path: Path) -> None:
     env = {"AFPSCOPE_RUNS": str(tmp_path / "runs")}
-    assert "(this run was not kept)" in scope(dbd, *SHORT, "--no-save", env=env).expect(OK).err
+    done = scope(dbd, *UNWATCHED, "--no-save", env=env).expect(OK)
+    assert "(this run was not kept)" in done.err
     peers = scope.binary.with_name("afp_lantest")
     line = [str(peers), *scope.login(dbd), *SHORT]
     done = scope.execute(line, env=env).expect(OK)
@@ -66,11 +69,11 @@ def test_a_folder_that_cannot_be_made(scope: Scope, dbd: Server) -> None:
     """Named: an error before anything is done; not named: the run is worth more."""
     scope(dbd, *SHORT, "-o", "/proc/here").expect(FAILED, "cannot make folder /proc/here")
     env = {"AFPSCOPE_RUNS": "/proc/runs"}
-    done = scope(dbd, *SHORT, env=env, save=True).expect(OK)
+    done = scope(dbd, *UNWATCHED, env=env, save=True).expect(OK)
     assert done.run
     told = "the run is not kept: cannot make folder /proc/runs"
     assert told in done.run.warning("output")
-    line = [*scope.command(dbd, *SHORT), "--table", "peer"]
+    line = [*scope.command(dbd, *UNWATCHED), "--table", "peer"]
     assert told in scope.execute(line, env=env).expect(OK).err
     scope(dbd, *SHORT, "--trace", env=env).expect(FAILED, "cannot make folder /proc/runs")
 
@@ -84,13 +87,14 @@ def test_a_full_disk_where_the_users_runs_are(
             pass
     runs, told = small_disk / "runs", "run.json: No space left on device"
     env = {"AFPSCOPE_RUNS": str(runs)}
-    done = scope(dbd, *SHORT, env=env).expect(OK, f"the run is not kept: cannot write {runs}", told)
+    done = scope(dbd, *UNWATCHED, env=env)
+    done.expect(OK, f"the run is not kept: cannot write {runs}", told)
     assert "Everything" not in done.err
     assert not list(runs.iterdir()), "also not a link to what is gone"
     kept_else = tmp_path / "else.json"
-    done = scope(dbd, *SHORT, "--json", str(kept_else), env=env).expect(OK, "is not kept")
+    done = scope(dbd, *UNWATCHED, "--json", str(kept_else), env=env).expect(OK, "is not kept")
     assert kept(done.err) == kept_else
-    done = scope(dbd, *SHORT, "-o", str(small_disk / "wanted")).expect(FAILED, told)
+    done = scope(dbd, *UNWATCHED, "-o", str(small_disk / "wanted")).expect(FAILED, told)
     assert "not kept" not in done.err + done.out
 
 

@@ -22,7 +22,7 @@ VOLUMES = (
 )
 # What netatalk offers under another name, and the begin of that.
 RENAMED = {"a:b/c": "a/b/c", "w" * 100: "w" * 70}
-QUICK = ("-n", "1", "-f", "<", "--set", "4.6")
+QUICK = ("-n", "1", "-f", "<", "--set", "4.6", "--watch=off")
 
 
 def spellings(name: str) -> dict[str, str]:
@@ -83,9 +83,7 @@ def test_a_refusal_says_which_name_the_server_offers(
 
 def test_record_labels_sessions_by_user_and_volume(scope: Scope, named: Server) -> None:
     for user, volume in zip((*USERS, USERS[0]), VOLUMES, strict=True):
-        inner = scope.command(
-            named, *QUICK, "--watch=off", user=user, password="secret1", volume=volume, uam=None
-        )
+        inner = scope.command(named, *QUICK, user=user, password="secret1", volume=volume, uam=None)
         run = scope.record(named, command=inner).finish().expect(OK).run
         assert run
         text = json.dumps(run.saved, ensure_ascii=False)

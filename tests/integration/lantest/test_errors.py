@@ -170,7 +170,7 @@ def small() -> Iterator[Server]:
 
 
 def test_full_volume(scope: Scope, small: Server) -> None:
-    refused = scope(small, "-n", "1", "-f", "3", save=True)
+    refused = scope(small, "-n", "1", "-f", "3", "--watch=off", save=True)
     refused.expect(REFUSED, "the files of this run take 104.9 MB, and the volume has ", "--force")
     done = scope(small, "-n", "1", "-f", "3", "--force", save=True)
     done.expect(REFUSED, "test 2", "FPWriteExt", "full")
@@ -181,11 +181,11 @@ def test_full_volume(scope: Scope, small: Server) -> None:
     assert [(phase.test, phase.complete) for phase in done.run.phases] == [(2, False)]
     assert done.run.phases[0]["errors"] == 1
     # It can be used again.
-    scope(small, "-n", "1", "-f", ";").expect(OK)
+    scope(small, "-n", "1", "-f", ";", "--watch=off").expect(OK)
 
 
 def test_file_missing(scope: Scope, dbd: Server) -> None:
-    done = scope(dbd, "-f", "3", "-F", "nosuchfile").expect(REFUSED, "nosuchfile")
+    done = scope(dbd, "-f", "3", "-F", "nosuchfile", "--watch=off").expect(REFUSED, "nosuchfile")
     check_one_message(done)
 
 
@@ -194,7 +194,8 @@ def test_file_too_short(scope: Scope, dbd: Server) -> None:
     short.write_bytes(bytes(1 << 20))
     short.chmod(0o666)
     try:
-        done = scope(dbd, "-f", "3", "-F", "short.bin", save=True).expect(REFUSED, "short.bin")
+        done = scope(dbd, "-f", "3", "-F", "short.bin", "--watch=off", save=True)
+        done.expect(REFUSED, "short.bin")
         assert "1048576" in done.messages[0]
         check_one_message(done)
         assert short.stat().st_size == 1 << 20
@@ -205,14 +206,16 @@ def test_file_too_short(scope: Scope, dbd: Server) -> None:
 def test_json_cannot_be_written(scope: Scope, dbd: Server) -> None:
     """At the end, as on a disk that is full: the table is there all the same."""
     path = "/dev/full"
-    done = scope(dbd, "-n", "1", "-f", ";", "--json", path).expect(FAILED, path)
+    line = ("-n", "1", "-f", ";", "--watch=off", "--json", path)
+    done = scope(dbd, *line).expect(FAILED, path)
     check_one_message(done)
     assert "deep paths" in done.out
     assert "More: -v, afpscope report last" in done.err  # the folder
 
 
 def test_output_cannot_be_written(scope: Scope, dbd: Server) -> None:
-    command = ["sh", "-c", 'exec "$@" > /dev/full', "sh", *scope.command(dbd, "-n", "1", "-f", ";")]
+    line = scope.command(dbd, "-n", "1", "-f", ";", "--watch=off")
+    command = ["sh", "-c", 'exec "$@" > /dev/full', "sh", *line]
     done = scope.execute(command).expect(FAILED, "report", "No space left")
     check_one_message(done)
     assert "More: -v, afpscope report last" in done.err

@@ -24,6 +24,8 @@ IO_HEAD = [
     *("CNID_R", "CNID_R±", "CNID_W", "CNID_W±", "MB/s"),
 ]
 PLAIN_HEAD = ["Test", "Time_ms", "Time±", "MB/s"]
+# Of a run that only has to be one.
+QUICK = ("-n", "1", "-f", ";", "--watch=off")
 
 
 @pytest.fixture
@@ -206,14 +208,14 @@ def test_json_agrees_with_the_table(scope: Scope, dbd: Server) -> None:
 
 def test_json_to_stdout(scope: Scope, dbd: Server) -> None:
     """And nothing else."""
-    done = scope(dbd, "-n", "1", "-f", ";", "--json", "-").expect(OK)
+    done = scope(dbd, *QUICK, "--json", "-").expect(OK)
     assert json.loads(done.out)["complete"] is True
 
 
 def test_json_replaces(scope: Scope, dbd: Server, tmp_path: Path) -> None:
     path = tmp_path / "run.json"
     path.write_text("old")
-    scope(dbd, "-n", "1", "-f", ";", "--json", str(path)).expect(OK)
+    scope(dbd, *QUICK, "--json", str(path)).expect(OK)
     assert json.loads(path.read_text())["complete"] is True
     assert [each.name for each in tmp_path.iterdir()] == ["run.json"]
 
@@ -237,7 +239,7 @@ def test_one_gigabyte(scope: Scope, dbd: Server) -> None:
 
 
 def test_tests_as_a_list(scope: Scope, dbd: Server) -> None:
-    done = scope(dbd, "-n", "1", "--tests", "6,10-11", save=True).expect(OK)
+    done = scope(dbd, "-n", "1", "--tests", "6,10-11", "--watch=off", save=True).expect(OK)
     assert done.run
     assert [phase.test for phase in done.run.phases] == [5, 6, 10, 11]
 
@@ -249,7 +251,8 @@ def test_own_file_is_read(scope: Scope, dbd: Server) -> None:
         out.truncate(100 * 1048540)
     own.chmod(0o666)
     try:
-        done = scope(dbd, "-n", "2", "-f", "3", "-F", "own.bin", save=True).expect(OK)
+        args = ("-n", "2", "-f", "3", "-F", "own.bin", "--watch=off")
+        done = scope(dbd, *args, save=True).expect(OK)
         assert done.run
         assert [phase.test for phase in done.run.phases] == [3, 3]
         assert done.run.phase(3)["bytes"] == 100 * 1048540
@@ -266,8 +269,6 @@ def test_one_table(scope: Scope, dbd: Server, table_name: str) -> None:
 
 
 # Logins
-
-QUICK = ("-n", "1", "-f", ";")
 
 
 @pytest.mark.parametrize(

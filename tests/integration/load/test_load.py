@@ -211,7 +211,7 @@ def test_usage(scope: Scope, tmp_path: Path) -> None:
 
 def test_sets_that_outlive_a_run(scope: Scope, sqlite: Server) -> None:
     """As a sweep does: several loads with one set of files, removed at the end."""
-    mine = ("--set-of", str(os.getpid()), "--directories", "4")
+    mine = ("--set-of", str(os.getpid()), "--directories", "4", "--watch=off")
     for clients in ("4", "2"):
         load(scope, sqlite, *SMALL, "-n", clients, *mine, "--mix", "office").expect(OK)
         (left,) = left_on(sqlite)
@@ -276,7 +276,7 @@ def test_clients_that_share_a_set_are_on_one_volume(
 
 def test_one_users_wrong_password_is_counted(scope: Scope, sqlite: Server, tmp_path: Path) -> None:
     users = users_file(tmp_path, "bench1,secret1", "bench2,wrong")
-    done = load(scope, sqlite, *SMALL, "-n", "4", "--users", users)
+    done = load(scope, sqlite, *SMALL, "-n", "4", "--users", users, "--watch=off")
     assert done.status == REFUSED, done
     assert done.run
     said = done.run.warning("sessions")
@@ -430,7 +430,8 @@ def small() -> Iterator[Server]:
 def test_a_full_volume_fails_actions_and_not_the_run(scope: Scope) -> None:
     with PinnedServer("forky", "sqlite", both_cpus()[1], AFPD_VOL_SIZE="24M") as server:
         mix = ("--mix", "batch-write", "--file-size", "40M")
-        done = load(scope, server, "-d", "1", "--ramp", "0", "-n", "2", *mix, "--force")
+        args = ("-d", "1", "--ramp", "0", "-n", "2", *mix, "--force", "--watch=off")
+        done = load(scope, server, *args)
         assert done.status == REFUSED, done
         done.expect(REFUSED, "FPWriteExt of d0000", "is the volume full?")
         assert not left_on(server)
@@ -451,14 +452,14 @@ def test_a_full_volume_fails_actions_and_not_the_run(scope: Scope) -> None:
 def test_a_volume_is_not_filled_up(
     scope: Scope, small: Server, mix: tuple[str, ...], need: str
 ) -> None:
-    done = load(scope, small, "-d", "1", "--ramp", "0", *mix)
+    done = load(scope, small, "-d", "1", "--ramp", "0", "--watch=off", *mix)
     done.expect(REFUSED, f"the files of this run take {need}, and vol1 has ", "--force")
     assert not left_on(small)
 
 
 def test_half_a_volume_may_be_used(scope: Scope, small: Server) -> None:
     mix = ("--mix", "batch-write", "--file-size", "2M", "-n", "4")
-    load(scope, small, "-d", "1", "--ramp", "0", *mix).expect(OK)
+    load(scope, small, "-d", "1", "--ramp", "0", "--watch=off", *mix).expect(OK)
 
 
 def test_a_wrong_password(scope: Scope, sqlite: Server) -> None:
@@ -471,7 +472,9 @@ def test_an_interrupt_keeps_and_cleans(
     scope: Scope, sqlite: Server, number: signal.Signals, tmp_path: Path
 ) -> None:
     begun = tmp_path / "begun"
-    more = ("-d", "60", "-n", "4", "--at", f"0 touch {begun}")
+    more = ["-d", "60", "-n", "4", "--at", f"0 touch {begun}"]
+    if number != signal.SIGINT:
+        more += ["--watch=off"]  # its end is the same
     command = scope.command(sqlite, *SMALL, *more, tool="load")
     running = scope.start(command, save=True)
     wait_until(lambda: bool(left_on(sqlite)), 20, "the files")

@@ -52,7 +52,7 @@ def server(request: pytest.FixtureRequest) -> Server:
 @pytest.mark.parametrize("data", ["zero", "random", "pattern"])
 def test_data(scope: Scope, dbd: Server, data: str) -> None:
     """In the written file, and in the copy, which is the same."""
-    line = command(scope, dbd, "-f", "Copy", "-d", "1", *PAUSED, "--data", data)
+    line = command(scope, dbd, "-f", "Copy", "-d", "1", *PAUSED, "--watch=off", "--data", data)
     running = scope.start(line, save=True)
     found = [path.read_bytes() for path in between(running, dbd, MIB)]
     running.finish().expect(OK)
@@ -92,7 +92,7 @@ def check_damage(run: Run | None, work: str) -> None:
 @pytest.mark.parametrize("work", [READ, COPY])
 def test_damage_on_the_disk(scope: Scope, dbd: Server, work: str) -> None:
     """Root changes one byte of the file between two iterations."""
-    line = command(scope, dbd, "-f", work, "-d", "2", *PAUSED, "--verify")
+    line = command(scope, dbd, "-f", work, "-d", "2", *PAUSED, "--watch=off", "--verify")
     running = scope.start(line, save=True)
     at = MIB + 54321
     for path in between(running, dbd, 2 * MIB):

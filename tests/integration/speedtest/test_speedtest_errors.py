@@ -104,14 +104,15 @@ def test_read_only_volume(
     scope: Scope, kind: str, work: str, request: pytest.FixtureRequest
 ) -> None:
     server: Server = request.getfixturevalue(kind)
-    done = speedtest(scope, server, "-f", work, "-d", "4K", volume="ro", save=True)
+    line = ("-f", work, "-d", "4K", "--watch=off")
+    done = speedtest(scope, server, *line, volume="ro", save=True)
     check_one_message(done.expect(REFUSED, "FPCreateDir"))
     assert done.run
     assert not done.run.complete
 
 
 def test_own_file_missing(scope: Scope, dbd: Server) -> None:
-    done = speedtest(scope, dbd, "-f", "Read", "-F", "nosuch.bin", save=True)
+    done = speedtest(scope, dbd, "-f", "Read", "-F", "nosuch.bin", "--watch=off", save=True)
     check_one_message(done.expect(REFUSED, "nosuch.bin"))
 
 
@@ -120,7 +121,7 @@ def test_own_file_vanishes(scope: Scope, dbd: Server, work: str) -> None:
     """Between two iterations."""
     with file_of(dbd, "own.bin", MIB) as path:
         os.utime(path, ns=(0, time.time_ns()))
-        line = command(scope, dbd, "-f", work, "-F", "own.bin", *PAUSED)
+        line = command(scope, dbd, "-f", work, "-F", "own.bin", *PAUSED, "--watch=off")
         running = scope.start(line, save=True)
         wait_until(lambda: path.stat().st_atime_ns > 0, 20, "the file to be read")
         wait_resting(running)
@@ -134,7 +135,8 @@ def test_own_file_vanishes(scope: Scope, dbd: Server, work: str) -> None:
 @pytest.mark.parametrize("work", in_check(WORKS, [WRITE, COPY]))
 def test_directory_vanishes(scope: Scope, dbd: Server, work: str) -> None:
     """That of the test, with all that is in it, between two iterations."""
-    running = scope.start(command(scope, dbd, "-f", work, "-d", "1", *PAUSED), save=True)
+    line = command(scope, dbd, "-f", work, "-d", "1", *PAUSED, "--watch=off")
+    running = scope.start(line, save=True)
     for path in between(running, dbd, MIB):
         shutil.rmtree(path.parent, ignore_errors=True)
     done = running.finish().expect(REFUSED, work, "FP")
@@ -170,7 +172,7 @@ def test_full_volume(scope: Scope, small: Server, work: str, size: str, refused:
     assert Transfer(run.phases[1]).samples() == []
     assert not run.complete
     # It can be used again.
-    speedtest(scope, small, "-f", work, "-d", "1", "-n", "1").expect(OK)
+    speedtest(scope, small, "-f", work, "-d", "1", "-n", "1", "--watch=off").expect(OK)
 
 
 @pytest.mark.parametrize(
@@ -179,7 +181,7 @@ def test_full_volume(scope: Scope, small: Server, work: str, size: str, refused:
 )
 def test_volume_without_room(scope: Scope, small: Server, work: str, size: str, takes: str) -> None:
     """Whoever works on that volume would be the first to notice: nothing is begun."""
-    line = ("-f", work, "-z", f"1,{size}", "-n", "2")
+    line = ("-f", work, "-z", f"1,{size}", "-n", "2", "--watch=off")
     for its_set in ((), ("--set", "speedtest-4.5")):
         done = speedtest(scope, small, *its_set, *line, save=True)
         check_one_message(done.expect(REFUSED, f"the files of this run take {takes} MB", "--force"))
@@ -227,7 +229,8 @@ def test_volume_fills_up(scope: Scope, small: Server) -> None:
 
 def test_size_that_no_file_can_have(scope: Scope, small: Server) -> None:
     """The server cannot set that length."""
-    done = speedtest(scope, small, "-f", "Read", "-e", "-d", "20T", "-n", "1", save=True)
+    line = ("-f", "Read", "-e", "-d", "20T", "-n", "1", "--watch=off")
+    done = speedtest(scope, small, *line, save=True)
     check_one_message(done.expect(REFUSED, READ, "FPSetForkParms"))
     assert not left_on(small)
 
@@ -235,13 +238,14 @@ def test_size_that_no_file_can_have(scope: Scope, small: Server) -> None:
 def test_json_cannot_be_written(scope: Scope, dbd: Server) -> None:
     """At the end, as on a disk that is full: the table is there all the same."""
     path = "/dev/full"
-    done = speedtest(scope, dbd, "-f", "Write", "-d", "4K", "--json", path).expect(FAILED, path)
+    line = ("-f", "Write", "-d", "4K", "--watch=off", "--json", path)
+    done = speedtest(scope, dbd, *line).expect(FAILED, path)
     check_one_message(done)
     assert "Write" in done.out
 
 
 def test_output_cannot_be_written(scope: Scope, dbd: Server) -> None:
-    line = command(scope, dbd, "-f", "Write", "-d", "4K", "-c")
+    line = command(scope, dbd, "-f", "Write", "-d", "4K", "-c", "--watch=off")
     scope.execute(["sh", "-c", 'exec "$@" > /dev/full', "sh", *line]).expect(
         FAILED, "report", "No space left"
     )
@@ -280,11 +284,17 @@ def moved(server: Server) -> int:
 
 
 def in_the_middle(
-    scope: Scope, server: Server, work: str, act: Callable[[int], None], timeout_s: int = 20
+    scope: Scope,
+    server: Server,
+    work: str,
+    act: Callable[[int], None],
+    *more: str,
+    timeout_s: int = 20,
 ) -> Done:
     """Runs a test and calls act(pid of the client) after many iterations."""
     wait_until(lambda: not server.sessions(), 30, "the end of earlier sessions")
-    line = command(scope, server, "-f", work, "-d", "64K", *ENDLESS, "--timeout", f"{timeout_s}")
+    args = ("-f", work, "-d", "64K", *ENDLESS, "--timeout", f"{timeout_s}", *more)
+    line = command(scope, server, *args)
     running = scope.start(line, save=True)
     wait_until(lambda: bool(files(server)), 30, "the first file")
     begun = moved(server)
@@ -382,7 +392,9 @@ def test_interrupted(scope: Scope, dbd: Server, work: str, number: signal.Signal
     def act(pid: int) -> None:
         signal.pidfd_send_signal(pidfd(pid), number)
 
-    done = in_the_middle(scope, dbd, work, act).expect(INTERRUPTED, "interrupted")
+    # The end of a watch is the same for all of them.
+    more = () if number == signal.SIGINT else ("--watch=off",)
+    done = in_the_middle(scope, dbd, work, act, *more).expect(INTERRUPTED, "interrupted")
     check_one_message(done)
     check_broken_off(done, work)
     assert not left_on(dbd)
@@ -391,7 +403,8 @@ def test_interrupted(scope: Scope, dbd: Server, work: str, number: signal.Signal
 
 def test_interrupted_in_a_long_transfer(scope: Scope, dbd: Server) -> None:
     """Not only between two iterations."""
-    line = command(scope, dbd, "-f", "Read", "-e", "-d", "500G", "-n", "1", "-W", "0")
+    args = ("-f", "Read", "-e", "-d", "500G", "-n", "1", "-W", "0", "--watch=off")
+    line = command(scope, dbd, *args)
     running = scope.start(line, save=True)
     wait_until(lambda: bool(files(dbd)), 30, "the file")
     begun = moved(dbd)
@@ -404,7 +417,8 @@ def test_interrupted_in_a_long_transfer(scope: Scope, dbd: Server) -> None:
 
 def test_interrupted_while_it_waits(scope: Scope, dbd: Server) -> None:
     """In a delay of an hour."""
-    line = command(scope, dbd, *("-f", "Write", "-d", "1", "-n", "2", "-W", "0", "-t", "3600"))
+    args = ("-f", "Write", "-d", "1", "-n", "2", "-W", "0", "-t", "3600", "--watch=off")
+    line = command(scope, dbd, *args)
     running = scope.start(line, save=True)
     between(running, dbd, MIB)
     running.signal(signal.SIGINT)
@@ -435,7 +449,7 @@ def test_server_falls_silent(scope: Scope, dbd: Server) -> None:
         for pid in stopped:
             os.kill(pid, signal.SIGSTOP)
 
-    done = in_the_middle(scope, dbd, WRITE, act, 2)
+    done = in_the_middle(scope, dbd, WRITE, act, timeout_s=2)
     kill(stopped)
     done.expect(LOST, "no answer for 2 s", str(dbd.port))
     check_broken_off(done, WRITE)

@@ -12,7 +12,6 @@ import re
 import subprocess
 import tempfile
 from collections.abc import Iterator
-from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
@@ -257,7 +256,8 @@ def test_no_flush(scope: Scope, server: Server) -> None:
 
 def test_sparse(scope: Scope, dbd: Server) -> None:
     """The source has its length and no data."""
-    line = command(scope, dbd, *("-f", "Read", "-d", "8", "-e", "-n", "2", "-W", "0", "-t", "1"))
+    args = ("-f", "Read", "-d", "8", "-e", "-n", "2", "-W", "0", "-t", "1", "--watch=off")
+    line = command(scope, dbd, *args)
     running = scope.start(line, save=True)
     (source,) = between(running, dbd, 8 * MIB)
     assert source.stat().st_blocks <= 8  # one for what afpd keeps about it
@@ -342,25 +342,21 @@ VERSIONS = {
 }
 
 
-def test_versions(scope: Scope, dbd: Server, old: Server) -> None:
+def test_versions(scope: Scope, server: Server) -> None:
     """All seven; before 3.0 there are only 32 bits."""
-
-    def each(server: Server) -> None:
-        for option, version in VERSIONS.items():
-            run = measure(scope, server, "-f", "Write,Read", "-d", "64K", *ONCE, option)
-            assert run.saved["server"]["afp_version"] == version
-            legacy = option in ("-1", "-2")
-            write, read = (t.phase.commands() for t in transfers(run).values())
-            assert write == {FP_WRITE if legacy else WRITE_EXT: 1, FLUSH: 1}, (server, version)
-            assert read == {FP_READ if legacy else READ_EXT: 1}, (server, version)
-
-    with ThreadPoolExecutor() as pool:
-        list(pool.map(each, [dbd, old]))
+    for option, version in VERSIONS.items():
+        run = measure(scope, server, "-f", "Write,Read", "-d", "64K", *ONCE, option)
+        assert run.saved["server"]["afp_version"] == version
+        legacy = option in ("-1", "-2")
+        write, read = (t.phase.commands() for t in transfers(run).values())
+        assert write == {FP_WRITE if legacy else WRITE_EXT: 1, FLUSH: 1}, version
+        assert read == {FP_READ if legacy else READ_EXT: 1}, version
 
 
 def test_login_options(scope: Scope, dbd: Server, tmp_path: Path) -> None:
     """A URL, a password from a file or the environment, a method."""
-    program = [*pinning(dbd), str(scope.binary), "speedtest", "-f", "Read", "-d", "4K", *ONCE]
+    args = ("-f", "Read", "-d", "4K", *ONCE, "--watch=off")
+    program = [*pinning(dbd), str(scope.binary), "speedtest", *args]
     url = f"afp://bench1@127.0.0.1:{dbd.port}/vol1"
     path = tmp_path / "password"
     path.write_text("secret1\n")
@@ -371,7 +367,7 @@ def test_login_options(scope: Scope, dbd: Server, tmp_path: Path) -> None:
         done = scope.execute([*program, *more, url], save=True, env=env).expect(OK)
         assert done.run
         assert done.run.saved["server"]["uam"] == "DHX2"
-    done = speedtest(scope, dbd, "-f", "Read", "-d", "4K", *ONCE, user=None, uam="guest")
+    done = speedtest(scope, dbd, *args, user=None, uam="guest")
     done.expect(OK)
 
 
@@ -436,7 +432,7 @@ def test_units(scope: Scope, dbd: Server) -> None:
         (["--units=decimal"], "MB/s", "MiB/s"),
         ([], "MB/s", "MiB/s"),
     ):
-        args = ("-f", "Write", "-d", "4K", *ONCE, "--table=afpscope", *units)
+        args = ("-f", "Write", "-d", "4K", *ONCE, "--table=afpscope", "--watch=off", *units)
         out = speedtest(scope, dbd, *args).expect(OK).out
         assert rate in out
         assert other not in out
@@ -444,7 +440,7 @@ def test_units(scope: Scope, dbd: Server) -> None:
 
 def test_each_request(scope: Scope, dbd: Server) -> None:
     """On stderr, with a time; as many as there were, also of warm-ups."""
-    args = ("-f", "Read", "-d", "1", "-q", "64", "-n", "1", "-W", "1", "--no-null")
+    args = ("-f", "Read", "-d", "1", "-q", "64", "-n", "1", "-W", "1", "--no-null", "--watch=off")
     done = speedtest(scope, dbd, *args, "-V").expect(OK)
     lines = [line for line in done.err.splitlines() if "FPReadExt" in line]
     assert len(lines) == 32
@@ -454,7 +450,7 @@ def test_each_request(scope: Scope, dbd: Server) -> None:
 
 def test_interactive(scope: Scope, dbd: Server) -> None:
     """Waits for a key before each test."""
-    line = command(scope, dbd, "-f", "Read,Write", "-d", "4K", *ONCE, "-i")
+    line = command(scope, dbd, "-f", "Read,Write", "-d", "4K", *ONCE, "--watch=off", "-i")
     with subprocess.Popen(
         line, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True
     ) as process:
@@ -471,5 +467,6 @@ def test_interactive(scope: Scope, dbd: Server) -> None:
 
 
 def test_json_to_stdout(scope: Scope, dbd: Server) -> None:
-    done = speedtest(scope, dbd, "-f", "Write", "-d", "4K", *ONCE, "-c", "--json", "-").expect(OK)
+    args = ("-f", "Write", "-d", "4K", *ONCE, "--watch=off", "-c", "--json", "-")
+    done = speedtest(scope, dbd, *args).expect(OK)
     assert json.loads(done.out)["phases"][0]["transfer"]["work"] == "Write"
