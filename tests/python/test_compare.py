@@ -160,6 +160,13 @@ def test_another_set_is_refused(shelf: Shelf, execute: Execute) -> None:
     assert done.code == 2 and "set: 'lantest-4.5' against 'speedtest'" in done.err
 
 
+def test_recordings_of_servers_of_other_kinds_are_refused(shelf: Shelf, execute: Execute) -> None:
+    """A READ of the one is not a READ of the other."""
+    a = shelf.put("a", "record", lambda v: v.update(kind="smb"))
+    done = execute("compare", a, shelf.put("b", "record", lambda v: v.update(kind="nfs")))
+    assert done.code == 2 and "kind of server: 'smb' against 'nfs'" in done.err
+
+
 def test_more_calls_are_a_difference(shelf: Shelf, execute: Execute) -> None:
     done = execute("compare", shelf.put("a"), shelf.put("b", change=more_calls))
     assert "FPCreateFile  afpd: xattr" in done.out and "+1.000" in done.out
