@@ -361,9 +361,14 @@ def notes(c: Comparison, n: tuple[int, int]) -> list[str]:
         limit = versus.share(max(c.least, design.DOUBT))
         out.append(f"only differences larger than {limit} are attributed to the server: {text}")
     for text in c.spoiled if judged else ():
+        better = (
+            "lantest and replay send the same work again"
+            if text == spoiled.OTHER_WORK
+            else "leave such runs out, or make the load one that all clients and the generator can "
+            "do"
+        )
         out.append(
-            f"no difference is attributed to the server, and one may be hidden: {text} (leave such "
-            "runs out, or make the load one that all clients and the generator can do)"
+            f"no difference is attributed to the server, and one may be hidden: {text} ({better})"
         )
     if c.drift is not None and abs(c.drift) > 0.05:
         out.append(
@@ -385,15 +390,22 @@ def notes(c: Comparison, n: tuple[int, int]) -> list[str]:
     if those := c.found(versus.FEW_RUNS):
         texts = [f"{r.name} ({versus.signed(r.mean)})" for r in those]
         out.append(
-            "most runs took as long, but their mean did not, as a few took much longer on one "
-            f"side: {_some(texts)}"
+            "most runs took as long, but a few of one side did not, so that their mean, or how "
+            f"much they vary, is not the same: {_some(texts)}"
         )
     for side, rows in c.one_sided.items():
-        names = [f"{key.command} of {key.test!r}" if key.command else key.test for key in rows]
+        names = [_named(key) for key in rows]
         out += [f"only {side} has {_some(names)}: not compared"] if names else []
     for side, tests in c.alone.items():
         out += [f"only {side} has complete iterations of {test!r}: not compared" for test in tests]
     return out + c.zeros
+
+
+def _named(key: values.Row) -> str:
+    """A row that only one side has."""
+    if key.is_metric:
+        return f"{key.label} ({key.unit}, {key.better} is better) of {key.test!r}"
+    return f"{key.command} of {key.test!r}" if key.command else key.test
 
 
 def limits_said(a: Sequence[Run], b: Sequence[Run]) -> list[str]:

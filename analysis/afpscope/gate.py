@@ -30,6 +30,7 @@ FORMAT = "afpscope counts 2"
 _MAY_DIFFER = ("environment.", "server.machine", "server.afpd.congestion", "rungs.storage.")
 # Accepted runs whose counts per request differ by this much have not done the same work.
 _APART = 1.0
+_NO_MEASURE = "no two recordings or loads, and no two runs of so many seconds, do the same work"
 # With more findings than this their causes come first.
 CAUSES_FROM = 3
 # Rows that cannot be told, in text and Markdown.
@@ -113,9 +114,7 @@ def _strangers(runs: Sequence[Run]) -> list[str]:
 def _write(path: Path, runs: Sequence[Run], force: bool) -> str:
     observed = counts.observe(runs)
     if not all(r.repeats_its_work for r in runs):
-        raise wrong_use(
-            "no two recordings or loads do the same work: accept runs of lantest or speedtest"
-        )
+        raise wrong_use(f"{_NO_MEASURE}: accept runs of lantest or speedtest")
     if not observed:
         raise Failure("these runs have no counts of requests: run as root where the server is")
     if strange := _strangers(runs):
@@ -180,6 +179,8 @@ def _wanted(band: Band) -> str:
 
 def check(accepted: Accepted, runs: Sequence[Run], force: bool) -> None:
     """Failure if the runs did other work than the accepted ones; a notice for other differences."""
+    if not force and not all(r.repeats_its_work for r in runs):
+        raise wrong_use(f"{_NO_MEASURE} (--force judges them anyway)")
     for run in runs:
         found = versus.unlike([accepted.settings, _settings(run)])
         texts = {k: f"{k}: accepted {of[0]!r}, {run.name}: {of[1]!r}" for k, of in found.items()}
@@ -251,11 +252,11 @@ def judge_times(a: list[Run], b: list[Run], limit: float, force: bool = False) -
     if not design.in_turn(a, b):
         raise wrong_use("times are judged only on pairs made in turn: make them with afpscope ab")
     compare.check(a, b, force)
-    doubts, of = design.doubts(a, b), {run.id: values.of_run(run) for run in (*a, *b)}
-    doubt = design.DOUBT if doubts else None
+    starts, of = design.doubts(a, b), {run.id: values.of_run(run) for run in (*a, *b)}
+    doubt = design.DOUBT if starts else None
     rows = versus.time_rows(a, b, of, Margins(limit, doubt))
     wrong = spoiled.doubts(a, b)
-    rows, doubts = (spoiled.withheld(rows) if wrong else rows), [*doubts, *wrong]
+    rows, doubts = (spoiled.withheld(rows) if wrong else rows), [*starts, *wrong]
     any_at_all = versus.time_rows(a, b, of, Margins(0.0))
     worse = {r.key for r in any_at_all if r.verdict in stats.BAD}
     few = any(r.verdict == stats.TOO_FEW for r in rows)
@@ -264,14 +265,17 @@ def judge_times(a: list[Run], b: list[Run], limit: float, force: bool = False) -
     untold: list[Finding] = []
     open_ = [*versus.zeros(a, b, of), *wrong]
     for side, missing in versus.one_sided(a, b, of).items():
-        tests = {key.test for key in missing if not key.command}
+        tests = {key.test for key in missing if key.figure == values.ELAPSED}
         open_ += [f"{test}: only {side} has it complete" for test in sorted(tests)]
-        untold += [Finding(key.test, key.command, "time", f"only {side} has such requests")
-                   for key in missing if key.test not in tests]  # fmt: skip
+        for key in (key for key in missing if key.test not in tests):
+            what = key.figure if key.is_metric else "time"
+            text = f"only {side} has it" if key.is_metric else f"only {side} has such requests"
+            untold.append(Finding(key.test, key.command, what, text))
     if not rows and not open_:
         open_.append("nothing could be compared: no time is in both")
     if needed:
         open_.append(f"{stats.TOO_FEW}: {len(a)} pairs, {needed} are needed for {len(rows)} rows")
+    hidden = 0
     for row in sorted(rows, key=lambda r: -(r.harm[0] or 0)):
         t, name = row.result, f"{row.test} {row.label}"
         by, most = (share or 0 for share in row.harm)
@@ -307,6 +311,13 @@ def judge_times(a: list[Run], b: list[Run], limit: float, force: bool = False) -
                 open_.append(f"{name}: {text}")
             else:
                 untold.append(Finding(row.test, row.command, _time_word(row), text))
+        elif doubt is not None and (1 + most) * (1 + doubt) > 1 + limit:
+            hidden += 1
+    if hidden and doubt is not None:
+        open_.append(
+            f"in {hidden} of {len(rows)} rows B may be slower by more than {versus.share(limit)}: "
+            f"what it measured may be up to {versus.share(doubt)} too quick, as {'; '.join(starts)}"
+        )
     return Times(findings, open_, untold, rows)
 
 

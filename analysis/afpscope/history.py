@@ -54,7 +54,7 @@ select id, strftime(started, '%Y-%m-%dT%H:%M:%SZ'), alike, command, set, kind,
        map_keys(labels), map_values(labels)
 from runs where trusted and complete and started is not null and ({where}) order by started, id
 """
-_VALUES = 'select run, test, label, unit, better, value from "values" where value > 0'
+_VALUES = 'select run, test, label, unit, better, value from "values"'
 
 
 def _answer(db: Any, sql: str) -> list[Any]:
@@ -91,9 +91,12 @@ def read(db: Any, args: argparse.Namespace) -> tuple[list[History], int]:
         for p in points:
             for row, value in of[p.id].items():
                 table[row][p.id] = value
-        wanted = {row: v for row, v in table.items() if _is_wanted(row, args.row)}
+        asked = {row: v for row, v in table.items() if _is_wanted(row, args.row)}
+        # changes are ratios, and from 0 there is none
+        wanted = {row: v for row, v in asked.items() if min(v.values()) > 0}
+        zeros = [row for row, v in asked.items() if min(v.values()) <= 0 < max(v.values())]
         lines = [_line(row, points, v, len(wanted), args.least) for row, v in wanted.items()]
-        out.append(History(f"{command} ({set_}, {kind})", points, lines))
+        out.append(History(f"{command} ({set_}, {kind})", points, lines, tuple(zeros)))
     return sorted(out, key=lambda h: -len(h.points)), everything - len(runs)
 
 
@@ -148,6 +151,8 @@ def _print(history: History, args: argparse.Namespace) -> None:
             f"{history.too_few} with too few runs to show one ({history.needed} are needed)"
         )
     print("; ".join(parts))
+    if history.zeros:
+        print(_folded(show.plain(history.of_zeros(ENGLISH))).strip())
 
 
 def _json(histories: list[History]) -> str:
@@ -155,6 +160,8 @@ def _json(histories: list[History]) -> str:
         {"what": h.what, "runs": [{"id": p.id, "started": p.started, "labels": p.labels}
                                   for p in h.points],
          "least_values": h.needed,
+         "not_judged": [dict(zip(("test", "label", "unit", "better"), key, strict=True))
+                        for key in h.zeros],
          "rows": [dict(zip(("test", "label", "unit", "better"), line.key, strict=True)) | {
                    "runs": [p.id for p in line.points], "values": line.values,
                    "changes": [{"run": line.points[c.at].id, "from": line.points[c.low].id,
@@ -193,6 +200,8 @@ def _markdown(histories: list[History], label: str | None) -> str:
         if h.too_few:
             out += ["", f"{h.too_few} rows have too few runs to show a change ({h.needed} are "
                         "needed)."]  # fmt: skip
+        if h.zeros:
+            out += ["", markdown.escape(h.of_zeros(ENGLISH))]
     if any(h.changed for h in histories):
         out += ["", markdown.escape(ENGLISH["history_whose"])]
     return "\n".join(out)

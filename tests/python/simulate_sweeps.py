@@ -8,6 +8,7 @@ import sys
 from collections import defaultdict
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import TypeVar
 
@@ -34,18 +35,27 @@ class Law:
     knee: float
 
 
+def _power(clients: float, of: float) -> float:
+    """At the limit of 1 with 30 clients."""
+    return float((clients / 30) ** of)
+
+
+def _up_to(load: float, most: float, each: float) -> float:
+    return each * min(load, most)
+
+
 def _queue(clients: float) -> float:
     """Waits of M/M/1, full at 40."""
     return 0.25 / (1 - min(clients / 40, 0.995))
 
 
 LAWS = (
-    Law("p99 grows as the clients", "slo", lambda v: v / 30, 30),
-    Law("p99 as their root", "slo", lambda v: math.sqrt(v / 30), 30),
+    Law("p99 grows as the clients", "slo", partial(_power, of=1.0), 30),
+    Law("p99 as their root", "slo", partial(_power, of=0.5), 30),
     Law("p99 of a queue (M/M/1)", "slo", _queue, 30),
-    Law("closed loop, to 10 clients", "growth", lambda v: 100 * min(v, 10), 10),
-    Law("closed loop, to 37 clients", "growth", lambda v: 100 * min(v, 37), 37),
-    Law("open loop, to 100/s", "rate", lambda v: min(v, 100.0), 100 / knee.KEPT_UP),
+    Law("closed loop, to 10 clients", "growth", partial(_up_to, most=10.0, each=100.0), 10),
+    Law("closed loop, to 37 clients", "growth", partial(_up_to, most=37.0, each=100.0), 37),
+    Law("open loop, to 100/s", "rate", partial(_up_to, most=100.0, each=1.0), 100 / knee.KEPT_UP),
 )
 
 

@@ -9,11 +9,12 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 import simulate
 from afpscope import compare
 from afpscope.errors import NOTHING
-from afpscope.judge import design, stats
+from afpscope.judge import design, stats, versus
 from afpscope.measure import turns
 from afpscope.saved import hist
 from afpscope.saved.run import START, Run
@@ -159,6 +160,13 @@ def test_another_set_is_refused(shelf: Shelf, execute: Execute) -> None:
     assert done.code == 2 and "set: 'lantest-4.5' against 'speedtest'" in done.err
 
 
+def test_recordings_of_servers_of_other_kinds_are_refused(shelf: Shelf, execute: Execute) -> None:
+    """A READ of the one is not a READ of the other."""
+    a = shelf.put("a", "record", lambda v: v.update(kind="smb"))
+    done = execute("compare", a, shelf.put("b", "record", lambda v: v.update(kind="nfs")))
+    assert done.code == 2 and "kind of server: 'smb' against 'nfs'" in done.err
+
+
 def test_more_calls_are_a_difference(shelf: Shelf, execute: Execute) -> None:
     done = execute("compare", shelf.put("a"), shelf.put("b", change=more_calls))
     assert "FPCreateFile  afpd: xattr" in done.out and "+1.000" in done.out
@@ -246,6 +254,31 @@ def test_a_quantile_is_no_better_known_than_its_bucket() -> None:
         )
         assert stats.verdicts([got]) == [stats.NONE_SHOWN]
         assert got.low is not None and got.low <= 0
+
+
+@pytest.mark.parametrize(
+    ("far", "verdict"),
+    [
+        ((), stats.SAME),
+        ((1.02, 0.98), stats.SAME),
+        ((1.5, 0.5), versus.FEW_RUNS),
+        ((3.0,), versus.FEW_RUNS),
+    ],
+)
+def test_a_few_runs_that_are_far_off_are_not_the_same(far: tuple[float, ...], verdict: str) -> None:
+    """Also where their mean is that of the others."""
+    key, rng = values.Row("1 x", "", values.ELAPSED), np.random.default_rng(1)
+    times = {side: list(1e9 * rng.lognormal(0, 0.005, 24)) for side in "ab"}
+    for i, by in enumerate(far):
+        times["b"][5 * i] *= by
+    sides: dict[str, list[Run]] = {"a": [], "b": []}
+    of: versus.Times = {}
+    for i, (_, side) in enumerate(turns.order(24)):
+        run = replace(simulate._EMPTY, id=f"{i}", started=f"2026-01-01T00:{i:02}:00Z")
+        of[run.id] = {key: values.Value(times[side][len(sides[side])])}
+        sides[side].append(run)
+    (row,) = versus.time_rows(sides["a"], sides["b"], of, stats.Margins(0.03))
+    assert row.verdict == verdict, row
 
 
 def test_tails_are_compared_as_values_of_runs(shelf: Shelf, execute: Execute) -> None:
@@ -367,6 +400,34 @@ def test_recordings_are_compared_by_the_servers_requests(shelf: Shelf, execute: 
     assert found["counts"] == [] and found["rates"]
     figures = {(r["command"], r["figure"]) for r in found["times"]}
     assert {("FPCloseFork", f) for f in ("mean", "p50", "p95", "p99")} <= figures
+
+
+@pytest.mark.parametrize("command", ["record", "doctor"])
+def test_other_work_is_no_other_server(shelf: Shelf, execute: Execute, command: str) -> None:
+    """Whoever works with larger files waits longer for each, whatever the server is."""
+
+    def change(factor: float, seed: int) -> Change:
+        def of(value: dict[str, Any]) -> None:
+            recording(factor * (1 + seed / 10_000))(value)
+            scaled(seed)(value)
+            value["command"] = command
+            value.pop("about", None)
+
+        return of
+
+    sides: dict[str, list[Path]] = {"a": [], "b": []}
+    for i, (pair, side) in enumerate(turns.order(12)):
+        by = 1.5 if side == "b" else 1.0
+        sides[side].append(shelf.put(f"{pair:02}{side}", "record", change(by, i)))
+    for a, b in ((sides["a"][::2], sides["a"][1::2]), (sides["a"], sides["b"])):
+        found = json.loads(execute("compare", "--json", *a, "--", *b).out)
+        verdicts = {row["verdict"] for row in found["times"]}
+        allowed = {stats.NONE_SHOWN, stats.TOO_FEW, stats.UNCLEAR}
+        assert verdicts <= allowed and found["counts"] == [] and found["metrics"] == [], verdicts
+    assert stats.UNCLEAR in verdicts
+    done = execute("compare", *a, "--", *b)
+    assert "no two recordings are of the same work" in done.out.splitlines()[-1]
+    assert "lantest and replay send the same work again" in done.err
 
 
 def test_recordings_without_requests_end_with_a_code_of_their_own(

@@ -24,6 +24,14 @@ def row(verdict: str, change: float | None, low: float | None, high: float | Non
     return TimeRow(f"{verdict} {change}", "", "elapsed", test, verdict)
 
 
+@pytest.mark.parametrize("most", [0.0, 0.04, 0.07, 0.12, 0.25, 0.454, 0.6, 0.9, 1.5, 8.0])
+def test_the_axis_says_how_far_it_goes_either_way(most: float) -> None:
+    f = forest([row(stats.SLOWER, most, 0.0, most)], 0.02)
+    places = sorted(x for x, _ in f.ticks)
+    assert places[0] < 0.35 * WIDTH and places[-1] > 0.65 * WIDTH, f.ticks
+    assert {text for x, text in f.ticks if abs(x - WIDTH / 2) < 1} == {"0"}
+
+
 def test_what_is_shown_comes_first_and_the_largest_of_it() -> None:
     rows = [
         row(stats.SAME, 0.01, -0.01, 0.015), row(stats.TOO_FEW, 0.9, None, None),

@@ -137,7 +137,7 @@ def test_a_few_slow_runs_are_not_the_same(shelf: Shelf, execute: Execute) -> Non
     done = execute("compare", "--least", "8%", *a, "--", *b)
     rows = [x for x in done.out.splitlines() if "(test)" in x]
     assert len(rows) == 2 and any(versus.FEW_RUNS in x for x in rows), done
-    assert "times are the same" not in done.out and "as a few took much longer" in done.err
+    assert "times are the same" not in done.out and "a few of one side did not" in done.err
     rows = json.loads(execute("compare", "--least", "8%", "--json", *a, "--", *b).out)["times"]
     means = [row["mean"] for row in rows if row["verdict"] == versus.FEW_RUNS]
     assert means and all(0.1 < mean < 0.25 for mean in means), rows  # 4 of 24 took twice as long
@@ -434,6 +434,40 @@ def test_times_gate_what_no_start_can_explain(shelf: Shelf, execute: Execute) ->
     done = execute("gate", "--time", "5%", *a, "--", *b)
     assert done.code == 4 and "undecided" in done.out
     assert "were not restarted for each run" in done.err and "FPCreateFile" in done.err
+
+
+@pytest.mark.parametrize(("limit", "passes"), [(5, False), (40, True)])
+def test_a_start_may_hide_what_a_gate_looks_for(
+    shelf: Shelf, execute: Execute, limit: int, passes: bool
+) -> None:
+    """B measured as quick as A, but each is one start of its server, which has its own effect."""
+    a, b = pairs(shelf, 12, 1.0)
+    assert execute("gate", "--time", f"{limit}%", *a, "--", *b).code == 0
+    for place in (*a, *b):
+        value = json.loads((place / "run.json").read_text())
+        value["server"][START] = "start of a" if place in a else "start of b"
+        (place / "run.json").write_text(json.dumps(value))
+    done = execute("gate", "--time", f"{limit}%", *a, "--", *b)
+    assert done.code == (0 if passes else 4), done
+    assert ("B may be slower by more than 5 %: what it measured" in done.err) is not passes
+    assert ("were not restarted for each run" in done.err) is not passes
+
+
+def test_runs_of_so_many_seconds_are_no_measure(
+    shelf: Shelf, execute: Execute, accepted: Path
+) -> None:
+    def timed(value: dict[str, Any]) -> None:
+        value["options"]["duration_s"] = "30"
+
+    run = shelf.put("timed", change=timed)
+    done = execute("gate", run, "--counts", shelf.base / "counts", "--accept")
+    assert done.code == 2 and "no two runs of so many seconds, do the same work" in done.err
+    done = execute("gate", run, "--counts", accepted)
+    assert done.code == 2 and "no two runs of so many seconds, do the same work" in done.err
+    assert execute("gate", run, "--counts", accepted, "--force").code == 0
+    other = shelf.put("other", change=lambda v: (timed(v), more_calls(v)))
+    found = json.loads(execute("compare", "--json", run, other).out)
+    assert found["counts"] == [] and found["rates"]
 
 
 def test_the_gate_leads_with_the_cause_and_obeys_no_name(

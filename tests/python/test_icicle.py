@@ -105,6 +105,16 @@ def test_a_difference_says_what_only_one_side_has() -> None:
     assert alike and "Only" not in alike.caption
 
 
+def test_a_label_takes_two_lines_only_where_both_fit() -> None:
+    ns = {"FPWrite": 1000.0, "FPRead": 41.0, "FPDelete": 46.0}
+    made = {(name, "user", ""): x for name, x in ns.items()}
+    cells = {c.name: c for c in icicle._Maker(made, None, Words("en")).cells()}
+    assert {name: c.folds for name, c in cells.items()} == {
+        "FPWrite": True, "FPRead": False, "FPDelete": True
+    }  # fmt: skip
+    assert cells["FPRead"].label
+
+
 def test_each_cell_says_whose_it_is_and_its_number() -> None:
     f = icicle.icicle([command("A", 1, stat=60, own=20)], "afpd", Words("en"))
     assert f

@@ -3,13 +3,14 @@
 
 from __future__ import annotations
 
+import math
 import random
 from pathlib import Path
 from typing import Any
 
 import pytest
 from afpscope import Failure
-from afpscope.limit import knee, outcome
+from afpscope.limit import fit, knee, outcome
 from afpscope.limit.knee import Cut, cut
 from sweeping import Made, each, sweep
 
@@ -374,6 +375,20 @@ def test_a_rate_that_does_not_grow_is_not_said_to(
     found = knee.find(sweep(tmp_path / "s", points), None)
     assert found.text.startswith(says)
     assert (found.at is not None) == (says[:14] == "the rate stops")
+
+
+@pytest.mark.parametrize(("slo", "wide"), [("p99<=50ms", True), ("mean<=10ms", False)])
+def test_steps_of_one_bucket_are_no_knee_without_a_doubt(
+    tmp_path: Path, slo: str, wide: bool
+) -> None:
+    """A quantile is known to a bucket: that steps have the same one does not say where in it."""
+    made = each([1, 2, 4, 8, 16, 32] * 3, lambda v: Made(clients=int(v), p50_ms=v, p99_ms=4 * v))
+    found = knee.find(sweep(tmp_path / "s", made, slo=slo), knee.slo(slo))
+    assert found.fit and found.fit.at is not None and found.level == fit.LEVEL
+    low, high = found.fit.within() or (None, None)
+    assert low is not None and high is not None
+    assert (high - low >= 0.99 * math.log1p(1 / 64)) is wide, (low, high)
+    assert low - 1e-3 <= found.fit.at <= high + 1e-3
 
 
 def test_a_step_that_broke_the_limit_below_the_knee_is_named(tmp_path: Path) -> None:

@@ -324,6 +324,36 @@ def test_a_history_names_the_run_with_which_a_value_changed(
     assert wrong.code == 2 and "--where: " in wrong.err
 
 
+def test_a_value_that_becomes_0_is_not_a_value_without_a_change(
+    shelf: Shelf, execute: Execute, tmp_path: Path
+) -> None:
+    """There is no ratio to 0; what is 0 in all runs did not change."""
+
+    def change(day: int) -> Change:
+        def of(value: dict[str, Any]) -> None:
+            scaled(1.0, day)(value)
+            for key in ("zeal", "none"):
+                says = {"key": key, "unit": "1", "meaning": "of a test", "better": "lower"}
+                value["metrics"].append(says)
+            for phase in value["phases"]:
+                phase["metrics"] |= {"zeal": 500 if day < 15 else 0, "none": 0}
+
+        return of
+
+    for day in range(30):
+        shelf.put(f"run{day:02}", change=change(day))
+    assert execute("export", *shelf.base.iterdir(), "--into", tmp_path / "lake").code == 0
+    done = execute("history", tmp_path / "lake", "--row", "zeal", "--row", "none")
+    assert "Not judged, as 0 in some runs and not in others: " in done.out, done
+    assert "zeal" in done.out and "none" not in done.out
+    (found,) = json.loads(execute("history", tmp_path / "lake", "--json").out)
+    assert {key["label"] for key in found["not_judged"]} == {"zeal"}
+    assert not {"zeal", "none"} & {row["label"] for row in found["rows"]}
+    done = execute("history", tmp_path / "lake", "-o", tmp_path / "page.html")
+    assert done.code == 0
+    assert "Not judged, as 0 in some runs" in (tmp_path / "page.html").read_text()
+
+
 def test_a_history_tells_a_drift_from_a_step(
     shelf: Shelf, execute: Execute, tmp_path: Path
 ) -> None:

@@ -77,6 +77,24 @@ def test_one_without_a_direction_is_not_judged(shelf: Shelf, execute: Execute) -
     assert json.loads(execute("compare", "--json", *runs).out)["metrics"] == []
 
 
+def test_other_units_or_directions_are_told_and_not_judged(shelf: Shelf, execute: Execute) -> None:
+    runs = sides(shelf, 100_000, 100_000, better="lower", unit="B")
+    for place in runs[runs.index("--") + 1 :]:
+        file = Path(place) / "run.json"
+        value = json.loads(file.read_text())
+        value["metrics"][-1]["better"] = "higher"
+        file.write_text(json.dumps(value))
+    done = execute("compare", *runs)
+    assert f"only A has {KEY} (B, lower is better) of " in done.err
+    assert f"only B has {KEY} (B, higher is better) of " in done.err
+    assert "times are the same within" not in done.out and KEY not in done.out
+    found = json.loads(execute("gate", "--time", "50%", "--json", *runs).out)
+    assert {f["text"] for f in found["cannot_be_told"] if f["what"] == KEY} == {
+        "only A has it",
+        "only B has it",
+    }
+
+
 def test_a_change_from_nothing_is_told_and_not_judged(shelf: Shelf, execute: Execute) -> None:
     runs = sides(shelf, 0, 100, better="lower")
     done = execute("compare", *runs)

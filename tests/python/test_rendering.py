@@ -188,6 +188,8 @@ def test_labels_of_an_icicle_can_be_read(shown: Browser, draw: Draw, width: int)
     assert min(shown.ask(f"{labels}.map(e => e.clientHeight)")) >= LEAST_PX
     widths = shown.ask(f"{labels}.map(e => e.clientWidth)")
     assert min(widths) > 90
+    cut = f"{labels}.filter(e => e.scrollHeight > e.clientHeight + 2).map(e => e.textContent)"
+    assert shown.ask(cut) == []  # no line is cut in half
 
 
 @pytest.mark.parametrize("width", [PHONE, DESK])

@@ -141,6 +141,31 @@ def test_a_side_that_varies_more_is_no_difference(sizes: tuple[int, int], more: 
     assert wrong <= 9
 
 
+@pytest.mark.parametrize("more", [1, 10])
+@pytest.mark.parametrize("sizes", [[(4, 1)] * 4, [(4, 1)] * 3 + [(1, 4)], [(5, 1), (4, 2), (4, 1)]])
+def test_a_block_with_few_values_of_a_side_is_no_difference(
+    sizes: list[tuple[int, int]], more: float
+) -> None:
+    """As where a test broke off in most of B's runs. By ranks alone 8 % of 1,000 were wrong where B
+    varies more; 1 % are expected, up to 18 by chance."""
+    rng = np.random.default_rng(int(more))
+    wrong = same = 0
+    for _ in range(1000):
+        blocks = [(rng.lognormal(0, 0.01, n), rng.lognormal(0, 0.01 * more, m)) for n, m in sizes]
+        got = stats.compare(blocks, stats.Margins(0.0))
+        wrong += got.p is not None and got.p <= stats.ALPHA
+        got = stats.compare([(a, 1.02 * b) for a, b in blocks], stats.Margins(0.02))
+        same += got.p_same is not None and got.p_same <= stats.ALPHA
+    assert wrong <= 18 and same <= 18, (wrong, same)
+
+
+def test_a_side_of_single_values_has_no_interval_unless_blocks_are_alike() -> None:
+    got = stats.compare([([1.0, 1.1, 1.2, 1.3], [9.0])] * 3)
+    assert (got.p, got.low, got.high) == (1, None, None) and got.change is not None
+    alike = stats.compare([([1.0], [9.0])] * 12)
+    assert alike.p == 2 / 2**12 and alike.low is not None
+
+
 def test_a_side_that_varies_more_is_not_the_same_either() -> None:
     rng = np.random.default_rng(5)
     a, b = rng.lognormal(0, 0.001, 10), rng.lognormal(0, 0.05, 10)

@@ -235,6 +235,44 @@ static void say_put_open(char *out, size_t len, const char *text, const struct d
 		snprintf(out, len, "%.*s%s%s", (int)(at - text), text, names, at + strlen(mark));
 }
 
+/* What stands out of the time of requests for which nobody waits long: the most of it; or NULL. */
+static const char *quick_wait(const struct run_figures *f, const struct diagnosis *d)
+{
+	static const struct {
+		enum run_figure share;
+		double least;
+		const char *says;
+	} waits[] = {
+		{ RUN_FIGURE_WAIT_CPU, CPU_HARM,
+		  .says =
+		      "Requests are quick, but waited for a CPU {wait_cpu} of their time[; they lay unread "
+		      "for {unread_share} of it]." },
+		{ RUN_FIGURE_WAIT_DISK, DISK_HARM,
+		  .says = "Requests are quick, but waited for files {wait_disk} of their time." },
+		{ RUN_FIGURE_LOCK, LOCK_HARM,
+		  .says = "Requests are quick, but waited for locks {lock} of their time." },
+		{ RUN_FIGURE_NET, NET_HARM,
+		  .says = "Requests are quick, but waited for their clients {net} of their time." },
+		{ RUN_FIGURE_CNID, CNID_WAIT_HARM,
+		  .says = "Requests are quick, but waited for another process or database "
+			  "{cnid} of their time." },
+	};
+	bool quick = d->verdict == DOCTOR_HEALTHY || d->verdict == DOCTOR_IDLE ||
+		     d->verdict == DOCTOR_PARTLY;
+	const char *says = NULL;
+	double most = 0;
+
+	for (size_t i = 0; quick && i < sizeof(waits) / sizeof(waits[0]); i++) {
+		double share = f->known[waits[i].share] ? f->value[waits[i].share] : 0;
+
+		if (share < waits[i].least || share <= most)
+			continue;
+		most = share;
+		says = waits[i].says;
+	}
+	return says;
+}
+
 char *doctor_verdict(char *out, size_t len, const struct run_figures *f, const struct diagnosis *d)
 {
 	static const char *const words[] = {
@@ -269,11 +307,16 @@ char *doctor_verdict(char *out, size_t len, const struct run_figures *f, const s
 		    "No verdict: requests cannot be counted here[ ({program_32bit.who})]; afpscope "
 		    "check says why.",
 	};
-	const char *said = words[d->verdict] ? words[d->verdict] : "";
+	const char *said = words[d->verdict] ? words[d->verdict] : "", *wait = quick_wait(f, d);
 	char text[OPEN_MAX + 512];
 
 	if (d->verdict == DOCTOR_UNSEEN && f->known[RUN_FIGURE_UNWATCHED])
 		said = "No verdict: the server was not watched: {unwatched.who}.";
 	say_put_open(text, sizeof(text), said, d);
-	return doctor_say(out, len, f, text);
+	doctor_say(out, len, f, text);
+	if (wait && strlen(out) + 1 < len) {
+		strcat(out, " ");
+		doctor_say(out + strlen(out), len - strlen(out), f, wait);
+	}
+	return out;
 }

@@ -12,6 +12,7 @@ from . import changes, shapes
 from .changes import Change
 
 Key = tuple[str, str, str, str]
+_NAMED = 4  # of the rows that are not judged
 
 
 @dataclass(frozen=True)
@@ -89,17 +90,26 @@ class Line:
 
 @dataclass(frozen=True)
 class History:
-    """The rows of runs that are alike; `what`: what they are runs of."""
+    """The rows of runs that are alike; `what`: what they are runs of. `zeros`: rows that are 0 in
+    some runs and not in others, which are not judged."""
 
     what: str
     points: list[Point]
     lines: list[Line]
+    zeros: tuple[Key, ...] = ()
 
     @property
     def changed(self) -> list[Line]:
         """The rows with a change, the largest first."""
         found = [line for line in self.lines if line.changes]
         return sorted(found, key=lambda line: -max(abs(c.by) for c in line.changes))
+
+    def of_zeros(self, w: Words) -> str:
+        """Which rows are not judged, and why."""
+        names = [f"{show.short(test)}  {label}" for test, label, _, _ in self.zeros[:_NAMED]]
+        more = len(self.zeros) - len(names)
+        which = w["comma"].join([*names, *([f"+{more}"] if more else [])])
+        return w.say("history_zeros", which=which)
 
     @property
     def needed(self) -> int:

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""Loads and replays whose figures are not their server's: the load generator was their limit, or
-clients were not served, so that those who were had a faster server.
+"""Runs whose figures are not their server's alone: loads and replays of which the load generator
+was the limit, or clients were not served, so that those who were had a faster server; recordings,
+which show what users asked for as well.
 
 Such a difference may have another cause, however large it is, and one that is there may be hidden.
 """
@@ -20,6 +21,7 @@ from .versus import TimeRow
 GENERATOR = "the load generator was short of CPU time, or stood still,"
 UNSERVED = "clients had no session, lost it or completed nothing"
 UNDONE = f"more than {TROUBLE:.0%} of the actions failed or were dropped"
+OTHER_WORK = "no two recordings are of the same work"
 OTHERWISE = f"more than {TROUBLE:.0%} of the requests were not answered as recorded"
 
 
@@ -60,7 +62,8 @@ def doubts(a: Sequence[Run], b: Sequence[Run]) -> list[str]:
         for text in (text for run in side for text in of(run)):
             n[text][i] += 1
     sides = (("A", a), ("B", b))
-    return [
+    recorded = any(run.is_of_others for run in (*a, *b))
+    return [OTHER_WORK] * recorded + [
         f"{text} in "
         + " and ".join(
             f"{k} of {len(side)} runs of {name}"

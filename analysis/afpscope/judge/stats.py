@@ -188,6 +188,11 @@ def _spread(sides: Sequence[Array]) -> float:
     return _median(np.concatenate(off)) * max(shares, default=1.0)
 
 
+def _with_both(blocks: Sequence[Sequence[Array]]) -> list[Sequence[Array]]:
+    """Those in which values are compared at all."""
+    return [block for block in blocks if all(len(side) for side in block)]
+
+
 def is_uneven(blocks: Sequence[Sequence[Array]]) -> bool:
     """Whether ranks, or dealing values to the sides anew, may be wrong: one side varies more than
     the other, or may and has too few values to show it.
@@ -195,25 +200,36 @@ def is_uneven(blocks: Sequence[Sequence[Array]]) -> bool:
     Both assume that the sides vary alike: five values that vary ten times as much as the others are
     all above them, or all below, once in sixteen times. Means know how far they are above.
     """
-    if min(len(v) for block in blocks for v in block) < 2:
+    both = _with_both(blocks)
+    if any(len(a) != len(b) for a, b in both):
+        return True
+    known = [block for block in both if len(block[0]) > 1]
+    if not known:
         return False
-    spreads = [_spread([block[i] for block in blocks]) for i in (0, 1)]
-    alike = all(len(a) == len(b) for a, b in blocks)
-    return not alike or max(spreads) > _UNEVEN * min(spreads) + _ROUNDING
+    spreads = [_spread([block[i] for block in known]) for i in (0, 1)]
+    return max(spreads) > _UNEVEN * min(spreads) + _ROUNDING
 
 
 def _variance(sides: Sequence[Array]) -> tuple[float, int]:
-    """Of the values of a block around its mean, and its degrees of freedom."""
+    """Of the values of a block around its mean, and its degrees of freedom; of none anything."""
     freedom = sum(len(v) - 1 for v in sides)
     off = [v - _mean(v) for v in sides]
-    return sum(float(v @ v) for v in off) / freedom, freedom
+    return (sum(float(v @ v) for v in off) / freedom if freedom else math.inf), freedom
+
+
+def deviations(blocks: Sequence[Sequence[Array]]) -> list[float]:
+    """Of the values of A and of B around the means of their blocks; two in one of them, or more."""
+    return [math.sqrt(_variance(side)[0]) for side in zip(*_with_both(blocks), strict=True)]
 
 
 def wilder(blocks: Sequence[Sequence[Array]], chance: float = WILD) -> float:
     """1: B varies more than A by the F test at this level, -1: less; 0: that is not shown."""
-    if min(len(v) for block in blocks for v in block) < 2:
+    both = _with_both(blocks)
+    if not both:
         return 0.0
-    (a, n), (b, m) = (_variance(side) for side in zip(*blocks, strict=True))
+    (a, n), (b, m) = (_variance(side) for side in zip(*both, strict=True))
+    if not n or not m:
+        return 0.0
     for sign, x, y, of, to in ((1.0, b, a, m, n), (-1.0, a, b, n, m)):
         if x > _ROUNDING and special.fdtrc(of, to, x / max(y, _ROUNDING)) <= chance:
             return sign
@@ -221,16 +237,20 @@ def wilder(blocks: Sequence[Sequence[Array]], chance: float = WILD) -> float:
 
 
 def means_of(logs: Sequence[Sequence[Array]], skewed: bool = False) -> Means:
-    """What the means say, by Welch's statistic in blocks; two values a side in each, or more.
+    """What the means say, by Welch's statistic in blocks. Where a side has no block with two of its
+    values, how far chance moves them is not known, and they show nothing.
 
     `skewed`: the means of what these are the logarithms of, which a few large values make up, also
     those that are so rare that none was seen (Cox's way).
     """
+    logs = _with_both(logs)
     n = sum(len(v) for block in logs for v in block)
     weights = [(len(a) + len(b)) / n for a, b in logs]
     error, more, freedoms = 0.0, [], []
     for side in zip(*logs, strict=True):
         variance, freedom = _variance(side)
+        if not freedom:
+            return Means(0.0, math.inf, 1)
         freedoms.append(freedom)
         error += variance * sum(w * w / len(v) for w, v in zip(weights, side, strict=True))
         error += variance**2 / (2 * freedom) if skewed else 0.0
@@ -307,7 +327,7 @@ def _interval(
     """Of the change, at LEVEL; None: there is no such end."""
     # The k-th difference from each end bounds the interval; 0: no interval.
     k = int(np.searchsorted(below, (1 - LEVEL) / 2, side="right"))
-    if not k:
+    if not k or (means and math.isinf(means.error)):
         return None, None
     low, high = float(differences[k - 1]), float(differences[-k])
     if means:

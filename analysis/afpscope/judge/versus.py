@@ -7,6 +7,8 @@ import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 
+import numpy as np
+
 from .. import show
 from ..errors import wrong_use
 from ..saved.model import LOWER
@@ -32,7 +34,7 @@ _ENVIRONMENT = ("kernel", "machine", "cpus", "client.congestion")
 _RUNGS = ("calls", "requests", "times", "storage.file", "storage.block", "storage.latency")
 
 
-# Of a trimmed mean: the same, but the mean of all requests is not; or that of all runs.
+# Of a trimmed mean: the same, but the mean of all requests is not; or a few runs are far off.
 IN_PART, FEW_RUNS = "same but for a few", "same but for a few runs"
 # A block of runs of A and of B.
 Near = tuple[list[Run], list[Run]]
@@ -118,7 +120,7 @@ def _surroundings(run: Run) -> dict[str, str]:
 
 def work_amounts(run: Run) -> dict[str, str]:
     """How much was done; a recording lasts as long as somebody waits."""
-    if run.about == "server":
+    if run.is_of_others:
         return {}
     return {f"options.{k}": v for k, v in run.options.items() if k in _AMOUNTS}
 
@@ -137,7 +139,8 @@ def unlike(all_of: Sequence[dict[str, str]]) -> dict[str, list[str]]:
 
 def differences(runs: Sequence[Run]) -> list[str]:
     """Reasons against a comparison: settings that are not the same in all runs."""
-    found = unlike([settings(r) | work_amounts(r) for r in runs])
+    kinds = [{} if r.is_replay else {"kind of server": r.kind} for r in runs]
+    found = unlike([settings(r) | work_amounts(r) | of for r, of in zip(runs, kinds, strict=True)])
     return [f"{key}: " + " against ".join(map(repr, of[:3])) for key, of in found.items()]
 
 
@@ -160,11 +163,15 @@ def _amounts(key: values.Row, runs: Iterable[Run], of: Times) -> list[float]:
 
 
 def one_sided(a: Sequence[Run], b: Sequence[Run], of: Times) -> dict[str, list[values.Row]]:
-    """Rows that only one side has, by side; of a command its mean alone, of a test its time."""
+    """Rows that only one side has, by side; of a command its mean alone."""
     wanted = (values.ELAPSED, values.MEAN)
     has = [dict.fromkeys(key for run in side for key in of[run.id]) for side in (a, b)]
     return {
-        side: [key for key in has[i] if key.figure in wanted and key not in has[1 - i]]
+        side: [
+            key
+            for key in has[i]
+            if (key.figure in wanted or key.is_metric) and key not in has[1 - i]
+        ]
         for i, side in enumerate("AB")
     }
 
@@ -256,20 +263,25 @@ def _of_all_requests(row: TimeRow, near: Sequence[Near], of: Times, margins: Mar
 
 
 def _of_all_runs(row: TimeRow, near: Sequence[Near], of: Times, margins: Margins) -> TimeRow:
-    """Ranks do not see how far off a few runs are: if these make the mean of a side larger, it is
-    not the same."""
+    """Ranks do not see how far off a few runs are: if these make the mean of a side larger, or a
+    side vary by more than the margin and more than the other, it is not the same."""
     if row.together or min(row.result.n_a, row.result.n_b) < 2:
         return row
     sums = [0.0, 0.0]
+    logs = []
     for block in near:
         sides = [[of[r.id][row.key] for r in side if row.key in of[r.id]] for side in block]
         if not all(sides):
             continue
+        logs.append([np.log([v.amount for v in side]) for side in sides])
         for i, side in enumerate(sides):
             n = len(sides[0]) + len(sides[1])  # the same for both
             sums[i] += n * sum(v.amount if v.whole is None else v.whole for v in side) / len(side)
     mean = sums[1] / sums[0] - 1 if min(sums) > 0 else None
-    differs = mean is not None and abs(math.log1p(mean)) > math.log1p(margins.least)
+    least = math.log1p(margins.least)
+    differs = mean is not None and abs(math.log1p(mean)) > least
+    if not stats.is_uneven(logs) and stats.wilder(logs):  # the means were not asked
+        differs = differs or max(stats.deviations(logs)) > least
     verdict = FEW_RUNS if differs and row.verdict == stats.SAME else row.verdict
     return replace(row, mean=mean, verdict=verdict)
 

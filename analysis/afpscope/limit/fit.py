@@ -70,6 +70,7 @@ class Crossing:
 
     of: tuple[At, ...]  # the least load first
     limit: float
+    blur: float = 0.0  # how far figures are known, from end to end; it is that of all steps
 
     @cached_property
     def rising(self) -> list[float]:
@@ -129,6 +130,7 @@ class Crossing:
             x = p.x + share * (q.x - p.x)
             chord = p.mean + share * (q.mean - p.mean)
             width = far * np.sqrt((1 - share) ** 2 / len(p.ys) + share**2 / len(q.ys))
+            width += self.blur / 2
             lines = [a + growth * x for a, growth in self._bows(i, far)]
             low = np.minimum(chord, np.max(lines, 0)) if lines else chord
             high = np.maximum(chord, np.min(lines, 0)) if lines else chord

@@ -74,6 +74,13 @@ class Slo:
             return Bound(None)
         return source.bound(_QUANTILES[self.stat], name)
 
+    def blur(self, phase: Phase) -> float:
+        """How far that is known, as a logarithm: a quantile to a bucket of its histogram."""
+        source, name = (phase.probe, None) if self.of == PROBE else (phase.load, self.of)
+        if source is None or _QUANTILES.get(self.stat, MEAN) in (MEAN, MAX):
+            return 0.0
+        return math.log1p(2.0 ** -source.latency(name).bits)
+
     def kept(self, phase: Phase) -> bool | None:
         """None: it cannot be told."""
         found = [part._kept_alone(phase) for part in self.parts or (self,)]
@@ -354,7 +361,10 @@ def _crossing(sweep: Sweep, limit: Slo) -> Crossing | None:
             if times > 1 or not limit.limit_ns or not alone or level.value <= 0:
                 return None
         of.append(_at(sweep, level, [x.ns for x in values if x.ns]))
-    return Crossing(tuple(of), math.log(limit.limit_ns)) if len(of) > 1 else None
+    if len(of) < 2:
+        return None
+    blur = max(limit.blur(p) for level in sweep.levels for p in level.phases)
+    return Crossing(tuple(of), math.log(limit.limit_ns), blur)
 
 
 def _curve(sweep: Sweep, limit: Slo | None, rule: str) -> Fit | None:

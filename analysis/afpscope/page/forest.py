@@ -17,7 +17,7 @@ from . import icicle, painter
 TEMPLATE = "forest.html"
 WIDTH = 300.0
 _MOST = math.log(4)  # the axis ends at four times as long at the latest
-_TICKS = (-0.75, -0.5, -0.2, -0.1, -0.05, 0.0, 0.05, 0.1, 0.2, 0.5, 1.0, 3.0)
+_TICKS = (-0.7, -0.5, -0.3, -0.2, -0.1, -0.05, -0.02, 0.0, 0.02, 0.05, 0.1, 0.2, 0.3, 0.5, 1.0, 2.0)
 _NEAR = 34.0  # ticks are at least so far from each other: their texts have room
 _EDGE = 4.5  # of a mark: what is beyond the axis is drawn whole at its end
 # Class of the mark: what it means is in the row's verdict, too.
@@ -83,9 +83,9 @@ def _mark(row: TimeRow, reach: float) -> Mark | None:
 
 
 def _ticks(reach: float) -> Iterable[tuple[float, str]]:
-    """No change first; then those with room beside those that are there."""
+    """No change first, then the largest; then those with room beside those that are there."""
     placed: list[float] = []
-    for change in sorted(_TICKS, key=abs):
+    for change in sorted(_TICKS, key=lambda x: -abs(_log(x)) if x else -math.inf):
         at = _place(change, reach)
         inside = _NEAR / 2 <= at <= WIDTH - _NEAR / 2
         if inside and all(abs(at - other) >= _NEAR for other in placed):

@@ -16,6 +16,7 @@ from .painter import Numbers
 
 _DRAWN = 0.004  # of all time: what is smaller is drawn together
 _LABELLED = 0.028  # of all time: so high that a line of text fits
+_TWO_LINES = 0.042  # of all time: the same of two, where the picture is narrow and higher
 _LISTED = 0.002  # of all time: rows of the table
 Spent = dict[tuple[str, str, str], float]  # ns by command, part and call
 
@@ -33,6 +34,11 @@ class Cell:
     colour: str
     tint: float
     inner: tuple[Cell, ...]
+
+    @property
+    def folds(self) -> bool:
+        """Whether its label may take two lines."""
+        return self.high >= 100 * _TWO_LINES
 
 
 @dataclass(frozen=True)

@@ -249,10 +249,16 @@ class Run:
         return f"{out}/{volume}" if volume else out
 
     @property
+    def is_of_others(self) -> bool:
+        """Whether it watched a server at the work of whoever its clients were."""
+        return self.about in ("server", "faults")
+
+    @property
     def repeats_its_work(self) -> bool:
-        """Whether another such run makes the same requests: no recording does, and no load, whose
-        clients do as much as they can."""
-        return self.command not in ("record", "load")
+        """Whether another such run makes the same requests: none does that watched others, nor
+        clients that do as much as they can in a time."""
+        for_a_time = self.command in ("load", "probe") or "duration_s" in self.options
+        return not self.is_of_others and not for_a_time
 
     @property
     def shared_cpu(self) -> str | None:

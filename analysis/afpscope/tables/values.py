@@ -192,7 +192,7 @@ def of_replay(phase: Phase, test: str) -> dict[Row, Value]:
 
 def of_run(run: Run) -> dict[Row, Value]:
     """All values of a run, in its order."""
-    if run.about == "server":
+    if run.is_of_others:
         return _recorded(run.whole_phases)
     out: dict[Row, Value] = {}
     for phase in run.whole_phases:

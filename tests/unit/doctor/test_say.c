@@ -291,11 +291,52 @@ static void why_a_server_was_not_watched_is_the_verdict(void **state)
 			    "No verdict: the server was not watched: --watch=off.");
 }
 
+/* Where nothing is wrong although most of the time is a wait, the verdict says both. */
+static void what_stands_out_is_in_the_verdict(void **state)
+{
+	static const enum doctor_verdict quick[] = { DOCTOR_HEALTHY, DOCTOR_IDLE, DOCTOR_PARTLY };
+	static const struct {
+		enum run_figure figure;
+		double least;
+		const char *says;
+	} waits[] = {
+		{ RUN_FIGURE_WAIT_CPU, CPU_HARM, "waited for a CPU" },
+		{ RUN_FIGURE_WAIT_DISK, DISK_HARM, "waited for files" },
+		{ RUN_FIGURE_LOCK, LOCK_HARM, "waited for locks" },
+		{ RUN_FIGURE_NET, NET_HARM, "waited for their clients" },
+		{ RUN_FIGURE_CNID, CNID_WAIT_HARM, "waited for another process or database" },
+	};
+	char text[1024];
+
+	(void)state;
+	for (size_t v = 0; v < sizeof(quick) / sizeof(quick[0]); v++)
+		for (size_t i = 0; i < sizeof(waits) / sizeof(waits[0]); i++) {
+			const struct diagnosis d = { .verdict = quick[v] };
+			struct run_figures f = { 0 };
+
+			run_figure_set(&f, waits[i].figure, waits[i].least * 0.99);
+			doctor_verdict(text, sizeof(text), &f, &d);
+			assert_null(strstr(text, "are quick"));
+			run_figure_set(&f, waits[i].figure, waits[i].least);
+			doctor_verdict(text, sizeof(text), &f, &d);
+			assert_non_null(strstr(text, waits[i].says));
+			run_figure_set(&f, RUN_FIGURE_WAIT_CPU, 0.86);
+			doctor_verdict(text, sizeof(text), &f, &d);
+			assert_string_equal(strstr(text, "Requests are quick"),
+					    "Requests are quick, but waited for a CPU 86% of their "
+					    "time.");
+		}
+	doctor_verdict(text, sizeof(text), &(struct run_figures) { 0 },
+		       &(struct diagnosis) { .verdict = DOCTOR_TOO_FEW });
+	assert_null(strstr(text, "are quick"));
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(a_share_can_be_said_as_a_time_and_a_number_has_its_plural),
 		cmocka_unit_test(figures_are_said_with_their_units),
+		cmocka_unit_test(what_stands_out_is_in_the_verdict),
 		cmocka_unit_test(settings_are_said_as_they_are_written),
 		cmocka_unit_test(quantiles_have_the_digits_that_are_known),
 		cmocka_unit_test(brackets_need_all_their_figures),

@@ -23,8 +23,12 @@
  */
 #define RESENDS_LEAST 0.4
 
-/* Share of the requests' time in which the server waits until clients take more of its replies. */
-#define NET_HARM 0.4
+/* Shares of the requests' time in a wait: from these on it stands out, and is a harm by itself. */
+#define CPU_HARM       0.25
+#define DISK_HARM      0.3
+#define LOCK_HARM      0.1
+#define NET_HARM       0.4
+#define CNID_WAIT_HARM 0.4
 
 /* Of clients: below these the way to them is not slow, nor what they send late. */
 #define SLOW_REPLY      5e6 /* ns that a reply is on its way */

@@ -16,11 +16,8 @@
 #define TRACED_LEAST     100e6 /* ns, of all threads */
 #define LOG_CALLS_LEAST  0.5
 #define LOG_HARM         0.05
-#define LOCK_HARM        0.1
-#define CPU_HARM         0.25
 #define QUOTA_ALONE      0.75 /* of the requests' time: beside it others explain little */
 #define SELF_CPU         0.25 /* of the server's CPUs, by this afpscope */
-#define DISK_HARM        0.3
 #define READ_LITTLE      50e3 /* bytes a second: below it requests wait for writes, not reads */
 #define ASKED_MUCH       0.3  /* the cache, not the folders: from here on one of these is a cause */
 

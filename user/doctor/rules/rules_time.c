@@ -55,11 +55,11 @@ static const struct doctor_rule rules[] = {
 		.fact = "afpd waited for clients to send their data or to take their replies: {net} of all request time ({net.time})",
 	},
 	{
-		.key = "cnid", TIME, TESTS(LEAST(CNID_INSIDE, 1e-9)), HARM(CNID, 0.4),
+		.key = "cnid", TIME, TESTS(LEAST(CNID_INSIDE, 1e-9)), HARM(CNID, CNID_WAIT_HARM),
 		.fact = "afpd waited for its CNID server: {cnid} of all request time ({cnid.time}); in that wait {cnid_inside.who}",
 	},
 	{
-		.key = "cnid", TIME, TESTS(MOST(CNID_INSIDE, 1e-9)), HARM(CNID, 0.4),
+		.key = "cnid", TIME, TESTS(MOST(CNID_INSIDE, 1e-9)), HARM(CNID, CNID_WAIT_HARM),
 		.fact = "afpd waited for its CNID database: {cnid} of all request time ({cnid.time})",
 	},
 };

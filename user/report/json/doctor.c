@@ -5,7 +5,7 @@
 #include "report/json/parts.h"
 #include "run/kind.h"
 
-#define TEXT_MAX 512
+#define TEXT_MAX 1024
 
 /* Whether the server is judged by it, or it has something to say. */
 static bool is_of_kind(const struct run_figures *f, size_t i)

@@ -17,8 +17,8 @@
 #define OPINIONS      2 /* below other figures */
 #define NOTES         2 /* facts that harm nobody */
 #define MORE          1 /* shown in a line */
-#define TEXT_MAX      512
-#define VERDICT_LINES 4
+#define TEXT_MAX      1024
+#define VERDICT_LINES 8
 #define PART_LEAST    0.01 /* of request time, to be named */
 #define NAME_LINES    2
 #define UNSEEN_LINES  2

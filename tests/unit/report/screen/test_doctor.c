@@ -161,6 +161,30 @@ static void ruled_out_names_are_whole(void **state)
 	}
 }
 
+/* With names of what could not be seen, and with what quick requests waited for. */
+static void the_longest_verdict_is_whole(void **state)
+{
+	struct run_figures f = { 0 };
+
+	(void)state;
+	run_figure_set(&f, RUN_FIGURE_REQUESTS, 123456);
+	run_figure_set(&f, RUN_FIGURE_UNCOUNTED, 0);
+	run_figure_set(&f, RUN_FIGURE_BUSY, 0.75);
+	run_figure_set(&f, RUN_FIGURE_RATE, 1e4);
+	run_figure_set(&f, RUN_FIGURE_LONGEST, 9.51e6);
+	run_figure_who(&f, RUN_FIGURE_LONGEST, "FPGetExtendedAttribute");
+	run_figure_set(&f, RUN_FIGURE_WAIT_CPU, 0.86);
+	run_figure_set(&f, RUN_FIGURE_UNREAD_SHARE, 0.57);
+	for (unsigned int width = 80; width <= 100; width += 10) {
+		char *text = shown_in(&f, false, width), *at = strstr(text, " 57%");
+
+		assert_non_null(strstr(text, " more"));
+		if (!at || !strstr(at, "it.\n"))
+			fail_msg("%s", text);
+		free(text);
+	}
+}
+
 static void few_requests_are_no_verdict(void **state)
 {
 	struct run_figures f = { 0 };
@@ -248,6 +272,7 @@ int main(void)
 		cmocka_unit_test(causes_that_cannot_be_told_apart_are_said),
 		cmocka_unit_test(short_has_a_line_for_each_finding),
 		cmocka_unit_test(ruled_out_names_are_whole),
+		cmocka_unit_test(the_longest_verdict_is_whole),
 		cmocka_unit_test(few_requests_are_no_verdict),
 		cmocka_unit_test(slow_for_no_known_cause_says_what_the_time_went_into),
 		cmocka_unit_test(what_the_time_went_into_has_the_words_of_the_kind),
