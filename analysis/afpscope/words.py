@@ -44,6 +44,8 @@ _WORDS: dict[str, str] = {
     "unchecked": "Nothing independent counted the same, so these figures were not cross-checked.",
     "cause_sure": "The cause is sure: the figures show it.",
     "cause_likely": "The cause is likely, not proved: the figures point to it.",
+    "cause_likely_for": "The cause is likely, not proved: {doubt}.",
+    "cause_likely_about": "The cause is likely, not proved: {doubt} ({meaning}).",
     "cause_try": "Try: {text}",
     "cause_wrong": "This is wrong if {text}",
     "cause_next": "To look further: {text}",

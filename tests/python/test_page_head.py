@@ -209,6 +209,24 @@ def test_the_head_says_each_share_of_its_cause_and_proves_it(
     assert ("Own time is the same without" in text) == (cause is SMALL)
 
 
+@pytest.mark.parametrize(
+    ("doubt", "said"),
+    [
+        (None, "likely, not proved: the figures point to it."),
+        ({"text": "few requests were seen"}, "likely, not proved: few requests were seen."),
+        ({"text": "mean is near its limit", "about": "mean"},
+         "likely, not proved: mean is near its limit (mean of a request)."),
+        ({"text": "lost is not known", "about": "lost"}, "likely, not proved: lost is not known."),
+    ],
+)  # fmt: skip
+def test_the_head_says_why_a_cause_is_only_likely(
+    shelf: Shelf, tmp_path: Path, execute: Execute, doubt: dict[str, str] | None, said: str
+) -> None:
+    """Older runs do not have it."""
+    cause = PAUSED | ({"doubt": doubt} if doubt else {})
+    assert f"The cause is {said}" in _head(shelf, tmp_path, execute, cause)
+
+
 def test_every_figure_of_a_cause_has_a_row_with_its_base(
     shelf: Shelf, tmp_path: Path, execute: Execute
 ) -> None:

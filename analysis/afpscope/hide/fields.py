@@ -278,6 +278,7 @@ DIAGNOSIS: Spec = {
             "text": S,
             **_of(How.ADVICE, "todo disproof next"),
             **_of(F, "weight sure small whom"),
+            "doubt": {"text": S, "about": W},
             "evidence": [W],
         }
     ],

@@ -218,7 +218,12 @@ def _spent(d: Digest, w: Words) -> list[str]:
 
 
 def _sure(cause: Cause, w: Words) -> str:
-    return w["cause_sure" if cause.sure else "cause_likely"]
+    if cause.sure or not cause.doubt:
+        return w["cause_sure" if cause.sure else "cause_likely"]
+    doubt, meaning = w.told(cause.doubt), w.told(cause.doubtful)
+    return w.say(
+        "cause_likely_about" if meaning else "cause_likely_for", doubt=doubt, meaning=meaning
+    )
 
 
 def _todo(run: Run, cause: Cause, w: Words) -> tuple[str, ...]:

@@ -131,6 +131,8 @@ class Cause:
     whom: bool  # it says only who or where, and not why
     harms: bool  # of a note: it would be a finding if people noticed it
     evidence: tuple[Shown, ...]  # older runs have none
+    doubt: str = ""  # why it is not sure; older runs have none
+    doubtful: str = ""  # what the figure means that this is about, if it is about one
 
 
 @dataclass(frozen=True)
@@ -403,15 +405,27 @@ def _is(node: Node | None) -> bool:
     return node is not None and node.flag()
 
 
+def _meaning(figure: Node) -> str:
+    return (figure.get_text("meaning") or "").partition("; who: ")[0]
+
+
 def _shown(keys: Node | None, figures: Node | None) -> tuple[Shown, ...]:
     """The figures of these keys that the program has printed."""
     found = []
     for key in keys.items() if keys else ():
         figure = figures.get(key.text()) if figures else None
         if figure and (text := figure.get_text("text")):
-            meaning = (figure.get_text("meaning") or "").partition("; who: ")[0]
-            found.append(Shown(key.text(), text, meaning))
+            found.append(Shown(key.text(), text, _meaning(figure)))
     return tuple(found)
+
+
+def _doubt(finding: Node, figures: Node | None) -> tuple[str, str]:
+    """Why it is not sure, and the meaning of the figure that this is about."""
+    found = finding.get("doubt")
+    if not found:
+        return "", ""
+    about = figures.get(found.get_text("about") or "") if figures else None
+    return found.get_text("text") or "", _meaning(about) if about else ""
 
 
 def _causes(node: Node | None, key: str, figures: Node | None) -> tuple[Cause, ...]:
@@ -427,6 +441,7 @@ def _causes(node: Node | None, key: str, figures: Node | None) -> tuple[Cause, .
             _is(f.get("whom")),
             _is(f.get("harms")),
             _shown(f.get("evidence"), figures),
+            *_doubt(f, figures),
         )
         for f in (those.items() if those else ())
     )

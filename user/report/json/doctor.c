@@ -48,6 +48,19 @@ json_t *json_names(struct json_doc *d, const struct run_figures *f)
 	return all;
 }
 
+/* Why it is likely, and the figure that this is about. */
+static json_t *json_doubt(struct json_doc *d, const struct run_figures *f,
+			  const struct doctor_finding *found)
+{
+	json_t *o = json_object();
+	char text[TEXT_MAX];
+
+	json_put(d, o, "text", json_text(doctor_doubt(text, sizeof(text), f, found)));
+	if (found->about < N_RUN_FIGURES)
+		json_put(d, o, "about", json_text(run_figures[found->about].key));
+	return o;
+}
+
 static json_t *finding(struct json_doc *d, const struct run_figures *f,
 		       const struct doctor_finding *found)
 {
@@ -63,6 +76,8 @@ static json_t *finding(struct json_doc *d, const struct run_figures *f,
 	json_put(d, o, "text", json_text(doctor_say(text, sizeof(text), f, r->says)));
 	json_put(d, o, "weight", json_real(found->weight));
 	json_put(d, o, "sure", json_boolean(found->sure));
+	if (!found->sure)
+		json_put(d, o, "doubt", json_doubt(d, f, found));
 	json_put(d, o, "small", json_boolean(found->small));
 	json_put(d, o, "whom", json_boolean(r->whom));
 	json_put(d, o, "evidence", evidence);
