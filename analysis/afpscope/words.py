@@ -123,13 +123,14 @@ _WORDS: dict[str, str] = {
     "no_server": "There was no server: these are the figures of a local folder.",
     "local": "local folder {folder}",
     "costs_most": (
-        "{name} costs most: {share:.0%} of all request time (requests: {n:,}, {mean} on average). "
+        "{name} costs most: {share:.0%} of all request time (requests: {n}, {mean} on average). "
         "Of the time of {name}, {part_share:.0%} was {part}."
     ),
     "costs_most_whole": (
-        "{name} costs most: {share:.0%} of all request time (requests: {n:,}, {mean} on average). "
+        "{name} costs most: {share:.0%} of all request time (requests: {n}, {mean} on average). "
         "What that time went into is not known: other threads answer than those that read."
     ),
+    "n_open": "{n:,}, {open:,} of them without an answer",
     "call_why": (
         "Of the system calls that {server} makes for it, {call} takes longest: {all} in all "
         "(calls: {n:,}), {time} a request on average."

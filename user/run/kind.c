@@ -58,6 +58,14 @@ const char *run_role_name(const struct run *r, unsigned int role)
 	return role_name(r->kind, role);
 }
 
+const char *run_kind_another(const struct run_kind *kind, const char *comm)
+{
+	for (unsigned int role = AFS_ROLE_SERVER; role <= AFS_ROLE_BACKEND; role++)
+		if (!strcmp(role_name(kind, role), comm))
+			return "another server's ";
+	return "";
+}
+
 bool run_has_metric(const struct run *r, unsigned int metric)
 {
 	if (run_is_by_session(r) || metric == METRIC_ELAPSED)

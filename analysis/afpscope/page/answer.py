@@ -138,6 +138,13 @@ def _busiest(d: Digest, w: Words) -> list[str]:
     return [w.say("busiest", who=s.user, at=s.address or "n/a", n=len(users), share=share)]
 
 
+def _requests(command: CommandView, w: Words) -> str:
+    """How many its times are of."""
+    if not command.unanswered:
+        return f"{command.served:,}"
+    return w.say("n_open", n=command.served, open=command.unanswered)
+
+
 def _served(d: Digest, w: Words) -> list[str]:
     """Which commands the server's time went into, and why."""
     first = d.commands[0]
@@ -148,7 +155,7 @@ def _served(d: Digest, w: Words) -> list[str]:
             name=first.name,
             share=first.service_ns / d.served_ns,
             mean=show.time(first.service_ns / first.served),
-            n=first.served,
+            n=_requests(first, w),
             part=w[f"p_{part}"],
             part_share=first.share(part),
         )

@@ -124,6 +124,9 @@ static void all_is_known_of_a_process_if_the_server_may_use_all_cpus(void **stat
 	l->after.processes = after.t;
 	f = looks_between(l);
 	figure_is(f, RUN_FIGURE_OTHERS, 0.1, "a (pid 200): 5%");
+	/* One that is called as those of the server, and is none of them. */
+	snprintf(l->after.processes.entry[0].st.comm, sizeof("afpd"), "afpd");
+	figure_is(looks_between(l), RUN_FIGURE_OTHERS, 0.1, "another server's afpd (pid 200): 5%");
 	figure_is(f, RUN_FIGURE_UNATTRIBUTED, 0.15, NULL);
 }
 
