@@ -519,11 +519,13 @@ class Words:
         """Of a column."""
         return self._catalogue.pgettext(HEAD, text) if text else text
 
-    def cause(self, key: str) -> str:
-        """What it is called that a key of the diagnosis stands for."""
+    def cause(self, key: str, called: Mapping[str, str] | None = None) -> str:
+        """What it is called that a key of the diagnosis stands for. `called`: by the screen."""
         name = key.replace("-", " ")
         told = self._catalogue.pgettext(CAUSE, name)
-        return name.replace("stopped", "paused") if told == name else told  # it has not ended
+        if told != name:
+            return told
+        return (called or {}).get(key) or name.replace("stopped", "paused")  # it has not ended
 
     def column(self, key: str) -> str:
         """That of a figure's numbers, by what it is called in the CSV: parts of a time have words

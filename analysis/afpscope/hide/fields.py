@@ -284,6 +284,7 @@ DIAGNOSIS: Spec = {
     ],
     "notes": [{"key": W, "text": S, "harms": F}],
     **_of([W], "ruled_out not_seen waited_for_but_not_seen may_be"),
+    "called": Any(How.CONSTANT),
 }
 SERVER: Spec = {
     **_of(How.HOST, "host name"),

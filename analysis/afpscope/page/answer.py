@@ -264,7 +264,7 @@ def _unseen(run: Run, w: Words) -> list[str]:
     if run.causes or run.verdict == "not_counted" or said:
         rest = ()
     return [
-        w.say(which, names=w["comma"].join(map(w.cause, keys)))
+        w.say(which, names=w["comma"].join(w.cause(key, run.called) for key in keys))
         for which, keys in (("unseen", run.unseen), ("may_be", rest))
         if keys
     ]

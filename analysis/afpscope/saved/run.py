@@ -170,6 +170,7 @@ class Run:
     limits: tuple[Cause, ...] = ()  # such ones, while nobody waits long for them
     unseen: tuple[str, ...] = ()  # keys of causes that would explain waits, but were not visible
     may_be: tuple[str, ...] = ()  # keys of causes that were not visible, and not ruled out by that
+    called: Mapping[str, str] = field(default_factory=dict)  # the screen's names of such keys
     words: Mapping[str, str] = field(default_factory=lambda: AFP_WORDS)  # of the kind of server
     findings: tuple[Noticed, ...] = ()  # what stands out in the server's time; older runs have none
     labels: Mapping[str, str] = field(default_factory=dict)  # that the user gave it
@@ -321,6 +322,7 @@ def _parse(node: Node, file: Path, folder: Path | None) -> Run:
         found, kind, labels = (node.get(key) for key in ("findings", "kind", "labels"))
         sockets = node.get("sockets")
         metrics, diagnosis = node.get("metrics"), node.get("diagnosis")
+        called = diagnosis.get("called") if diagnosis else None
         words, requests = node.get("words"), node.get("has_requests")
         figures, names = node.get("figures"), node.get("names")
         kind_name = kind.text() if kind else "afp"
@@ -364,6 +366,7 @@ def _parse(node: Node, file: Path, folder: Path | None) -> Run:
             limits=tuple(c for c in _causes(diagnosis, "notes", figures) if c.harms),
             unseen=_keys(diagnosis, "waited_for_but_not_seen"),
             may_be=_keys(diagnosis, "may_be"),
+            called=called.texts() if called else {},
             words=words.texts() if words else AFP_WORDS if kind_name == "afp" else NO_WORDS,
             findings=tuple(
                 Noticed(f.get_text("key") or "", f["text"].text()) for f in found.items()

@@ -182,8 +182,8 @@ static void disk_others(const struct machine_between *b, const struct disk_work 
 		run_figure_set(b->out, RUN_FIGURE_DEVICE_OTHERS, 0);
 	if (u.who && u.others > 0)
 		run_figure_who(b->out, RUN_FIGURE_DEVICE_OTHERS, "%s%s (pid %d): %.3g MB/s",
-			       run_kind_another(b->out->kind, u.who->st.comm), u.who->st.comm, u.who->pid,
-			       fmin(u.most, u.others) / 1e6 * MACHINE_NS_PER_S / b->ns);
+			       run_kind_another(b->out->kind, u.who->st.comm), u.who->st.comm,
+			       u.who->pid, fmin(u.most, u.others) / 1e6 * MACHINE_NS_PER_S / b->ns);
 }
 
 /* ---- the busiest ---- */
