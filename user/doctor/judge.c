@@ -278,6 +278,8 @@ static enum doctor_doubt doubt_of_limits(const struct run_figures *f, const stru
 		*about = r->test[i].figure;
 		if (!f->known[*about])
 			return DOCTOR_DOUBT_UNKNOWN;
+		if (r->test[i].most && f->at_least[*about])
+			return DOCTOR_DOUBT_BOUND;
 		if (!holds(f, &r->test[i], SURE))
 			return DOCTOR_DOUBT_LIMIT;
 	}
@@ -307,6 +309,12 @@ static enum doctor_doubt judge_doubt(const struct run_figures *f, const struct d
 	return of == DOCTOR_NO_DOUBT && r->unsure ? DOCTOR_DOUBT_RULE : of;
 }
 
+static bool is_about_a_figure(enum doctor_doubt doubt)
+{
+	return doubt == DOCTOR_DOUBT_UNKNOWN || doubt == DOCTOR_DOUBT_REASON ||
+	       doubt == DOCTOR_DOUBT_LIMIT || doubt == DOCTOR_DOUBT_BOUND;
+}
+
 static void add_finding(struct diagnosis *d, const struct run_figures *f,
 			const struct doctor_rule *r, size_t place, bool noticed)
 {
@@ -322,7 +330,7 @@ static void add_finding(struct diagnosis *d, const struct run_figures *f,
 		.small = small,
 		.sure = doubt == DOCTOR_NO_DOUBT,
 		.doubt = doubt,
-		.about = about,
+		.about = is_about_a_figure(doubt) ? about : N_RUN_FIGURES,
 	};
 }
 

@@ -35,6 +35,7 @@ enum doctor_doubt {
 	DOCTOR_DOUBT_FEW,     /* few requests were seen */
 	DOCTOR_DOUBT_WEIGHT,  /* it explains less than half */
 	DOCTOR_DOUBT_REASON,  /* besides a figure, another cause's, it explains less than half */
+	DOCTOR_DOUBT_BOUND,   /* a figure that must be small may be larger than is known */
 	DOCTOR_DOUBT_LIMIT,   /* a figure is near its limit */
 	DOCTOR_DOUBT_RULE,    /* its rule is never sure: other causes have the same figures */
 };
@@ -48,7 +49,7 @@ struct doctor_finding {
 	bool sure;
 	bool small; /* people do not notice that requests are slow */
 	enum doctor_doubt doubt;
-	enum run_figure about; /* of the doubts UNKNOWN, REASON and LIMIT: which figure */
+	enum run_figure about; /* of UNKNOWN, REASON, BOUND and LIMIT; else N_RUN_FIGURES */
 };
 
 struct diagnosis {

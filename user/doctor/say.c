@@ -221,6 +221,8 @@ char *doctor_doubt(char *out, size_t len, const struct run_figures *f,
 		snprintf(out, len, "%s is not known", about);
 	else if (found->doubt == DOCTOR_DOUBT_REASON)
 		snprintf(out, len, "%s explains some of it", about);
+	else if (found->doubt == DOCTOR_DOUBT_BOUND)
+		snprintf(out, len, "%s may be larger than is known", about);
 	else if (found->doubt == DOCTOR_DOUBT_LIMIT)
 		snprintf(out, len, "%s is near its limit", about);
 	else if (found->doubt == DOCTOR_DOUBT_WEIGHT && !measured)

@@ -231,17 +231,27 @@ static void what_makes_a_finding_only_likely_is_said(void **state)
 		enum run_figure figure;
 		double value; /* below 0: not known */
 		enum doctor_doubt doubt;
+		bool about; /* that figure */
+		bool bound; /* it is known as a lower bound */
 	} of[] = {
-		{ "", RUN_FIGURE_SYNC, 0, DOCTOR_NO_DOUBT },
-		{ "not all was counted", RUN_FIGURE_UNCOUNTED, 3, DOCTOR_DOUBT_LOSSES },
-		{ "uncounted is not known", RUN_FIGURE_UNCOUNTED, -1, DOCTOR_DOUBT_UNKNOWN },
-		{ "few requests were seen", RUN_FIGURE_REQUESTS, 100, DOCTOR_DOUBT_FEW },
-		{ "it explains less than half", RUN_FIGURE_WAIT_DISK, 0.4, DOCTOR_DOUBT_WEIGHT },
-		{ "sync is not known", RUN_FIGURE_SYNC, -1, DOCTOR_DOUBT_UNKNOWN },
-		{ "sync explains some of it", RUN_FIGURE_SYNC, 0.7, DOCTOR_DOUBT_REASON },
-		{ "memory_free is not known", RUN_FIGURE_MEMORY_FREE, -1, DOCTOR_DOUBT_UNKNOWN },
+		{ "", RUN_FIGURE_SYNC, 0, DOCTOR_NO_DOUBT, false, false },
+		{ "not all was counted", RUN_FIGURE_UNCOUNTED, 3, DOCTOR_DOUBT_LOSSES, false,
+		  false },
+		{ "uncounted is not known", RUN_FIGURE_UNCOUNTED, -1, DOCTOR_DOUBT_UNKNOWN, true,
+		  false },
+		{ "few requests were seen", RUN_FIGURE_REQUESTS, 100, DOCTOR_DOUBT_FEW, false,
+		  false },
+		{ "it explains less than half", RUN_FIGURE_WAIT_DISK, 0.4, DOCTOR_DOUBT_WEIGHT,
+		  false, false },
+		{ "sync is not known", RUN_FIGURE_SYNC, -1, DOCTOR_DOUBT_UNKNOWN, true, false },
+		{ "sync explains some of it", RUN_FIGURE_SYNC, 0.7, DOCTOR_DOUBT_REASON, true,
+		  false },
+		{ "memory_free is not known", RUN_FIGURE_MEMORY_FREE, -1, DOCTOR_DOUBT_UNKNOWN,
+		  true, false },
+		{ "memory_free may be larger than is known", RUN_FIGURE_MEMORY_FREE, 0.01,
+		  DOCTOR_DOUBT_BOUND, true, true },
 		{ "pressure_memory is near its limit", RUN_FIGURE_PRESSURE_MEMORY, 0.11,
-		  DOCTOR_DOUBT_LIMIT },
+		  DOCTOR_DOUBT_LIMIT, true, false },
 	};
 
 	(void)state;
@@ -257,6 +267,7 @@ static void what_makes_a_finding_only_likely_is_said(void **state)
 		run_figure_set(&f, RUN_FIGURE_WAIT_DISK, 0.9);
 		run_figure_set(&f, of[i].figure, of[i].value);
 		f.known[of[i].figure] = of[i].value >= 0;
+		f.at_least[of[i].figure] = of[i].bound;
 		d = judged(&f);
 		for (size_t k = 0; k < d.n_found; k++)
 			if (!strcmp(d.found[k].rule->key, "memory"))
@@ -264,6 +275,7 @@ static void what_makes_a_finding_only_likely_is_said(void **state)
 		assert_non_null(is);
 		assert_int_equal(is->doubt, of[i].doubt);
 		assert_int_equal(is->sure, of[i].doubt == DOCTOR_NO_DOUBT);
+		assert_int_equal(is->about, of[i].about ? of[i].figure : N_RUN_FIGURES);
 		assert_string_equal(doctor_doubt(text, sizeof(text), &f, is), of[i].says);
 		diagnosis_fini(&d);
 	}
