@@ -148,6 +148,7 @@ _COMPOSED = (
     "{s1} of a CPU",
     "{s1}'s CPU time",
     "{n1} lost",
+    "another server's {s1}",
     "{s1} ({n2} processes): {n3}%",
     "{s1} (volume {s2})",
     "UDP port {n1}",

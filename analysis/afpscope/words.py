@@ -44,6 +44,8 @@ _WORDS: dict[str, str] = {
     "unchecked": "Nothing independent counted the same, so these figures were not cross-checked.",
     "cause_sure": "The cause is sure: the figures show it.",
     "cause_likely": "The cause is likely, not proved: the figures point to it.",
+    "cause_likely_for": "The cause is likely, not proved: {doubt}.",
+    "cause_likely_about": "The cause is likely, not proved: {doubt} ({meaning}).",
     "cause_try": "Try: {text}",
     "cause_wrong": "This is wrong if {text}",
     "cause_next": "To look further: {text}",
@@ -121,13 +123,14 @@ _WORDS: dict[str, str] = {
     "no_server": "There was no server: these are the figures of a local folder.",
     "local": "local folder {folder}",
     "costs_most": (
-        "{name} costs most: {share:.0%} of all request time (requests: {n:,}, {mean} on average). "
+        "{name} costs most: {share:.0%} of all request time (requests: {n}, {mean} on average). "
         "Of the time of {name}, {part_share:.0%} was {part}."
     ),
     "costs_most_whole": (
-        "{name} costs most: {share:.0%} of all request time (requests: {n:,}, {mean} on average). "
+        "{name} costs most: {share:.0%} of all request time (requests: {n}, {mean} on average). "
         "What that time went into is not known: other threads answer than those that read."
     ),
+    "n_open": "{n:,}, {open:,} of them without an answer",
     "call_why": (
         "Of the system calls that {server} makes for it, {call} takes longest: {all} in all "
         "(calls: {n:,}), {time} a request on average."
@@ -516,11 +519,13 @@ class Words:
         """Of a column."""
         return self._catalogue.pgettext(HEAD, text) if text else text
 
-    def cause(self, key: str) -> str:
-        """What it is called that a key of the diagnosis stands for."""
+    def cause(self, key: str, called: Mapping[str, str] | None = None) -> str:
+        """What it is called that a key of the diagnosis stands for. `called`: by the screen."""
         name = key.replace("-", " ")
         told = self._catalogue.pgettext(CAUSE, name)
-        return name.replace("stopped", "paused") if told == name else told  # it has not ended
+        if told != name:
+            return told
+        return (called or {}).get(key) or name.replace("stopped", "paused")  # it has not ended
 
     def column(self, key: str) -> str:
         """That of a figure's numbers, by what it is called in the CSV: parts of a time have words

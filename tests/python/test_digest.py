@@ -38,3 +38,16 @@ def test_a_wait_for_the_cnid_server_that_goes_on_is_not_seen(shelf: Shelf) -> No
         next(c.inside for c in d.commands if c.name == "FPCreateFile") for d in (before, after)
     )
     assert now["unknown"] - was["unknown"] >= 10**10 and sum(now.values()) == asleep_ns
+
+
+def test_what_was_told_to_wait_has_an_answer_in_another_account(shelf: Shelf) -> None:
+    """Of SMB: CREATE that waited."""
+
+    def wait(value: dict[str, Any]) -> None:
+        for phase in value["phases"]:
+            for account in phase["ledger"]["requests"]:
+                account["waited"] = 5
+                account["begun"] = account["requests"] + 5 + (account["name"] == "FPCreateFile")
+
+    found = digest(Run.open(shelf.put("waited", change=wait))).commands
+    assert [c.name for c in found if c.unanswered] == ["FPCreateFile"]

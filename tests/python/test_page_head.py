@@ -179,7 +179,8 @@ def _head(shelf: Shelf, tmp_path: Path, execute: Execute, *causes: dict[str, Any
         value["sessions"] = [{**s, "user": name} for s in value["sessions"] for name in ("a", "b")]
         value["diagnosis"] = {
             "verdict": "findings", "text": None, "findings": list(causes), "notes": [],
-            "waited_for_but_not_seen": [], "may_be": ["server-stopped"],
+            "waited_for_but_not_seen": ["device-others", "a-b"], "may_be": ["server-stopped"],
+            "called": {"device-others": "other programs on the disk"},
         }  # fmt: skip
 
     page = tmp_path / "r.html"
@@ -209,6 +210,32 @@ def test_the_head_says_each_share_of_its_cause_and_proves_it(
     assert ("Own time is the same without" in text) == (cause is SMALL)
 
 
+@pytest.mark.parametrize(
+    ("doubt", "said"),
+    [
+        (None, "likely, not proved: the figures point to it."),
+        ({"text": "few requests were seen"}, "likely, not proved: few requests were seen."),
+        ({"text": "mean is near its limit", "about": "mean"},
+         "likely, not proved: mean is near its limit (mean of a request)."),
+        ({"text": "lost is not known", "about": "lost"}, "likely, not proved: lost is not known."),
+    ],
+)  # fmt: skip
+def test_the_head_says_why_a_cause_is_only_likely(
+    shelf: Shelf, tmp_path: Path, execute: Execute, doubt: dict[str, str] | None, said: str
+) -> None:
+    """Older runs do not have it."""
+    cause = PAUSED | ({"doubt": doubt} if doubt else {})
+    assert f"The cause is {said}" in _head(shelf, tmp_path, execute, cause)
+
+
+def test_causes_that_were_not_seen_are_called_as_on_the_screen(
+    shelf: Shelf, tmp_path: Path, execute: Execute
+) -> None:
+    """Older runs have keys only."""
+    text = _head(shelf, tmp_path, execute, PAUSED)
+    assert "could not be seen here: other programs on the disk, a b." in text
+
+
 def test_every_figure_of_a_cause_has_a_row_with_its_base(
     shelf: Shelf, tmp_path: Path, execute: Execute
 ) -> None:
@@ -236,7 +263,10 @@ def test_calls_are_counted_and_times_are_means(
     assert re.search(
         r"takes longest: [\d.]+ \S+ in all \(calls: [\d,]+\), [\d.]+ \S+ a request on", text
     )
-    assert re.search(r"of all request time \(requests: [\d,]+, [\d.]+ \S+ on average\)", text)
+    assert re.search(
+        r"of all request time \(requests: [\d,]+, \d of them without an answer, [\d.]+ \S+ on",
+        text,
+    )
     assert " each" not in text
 
 

@@ -239,17 +239,80 @@ bool doctor_would_harm(const struct run_figures *f, const struct doctor_rule *r)
 	return !r->whom && is_harm(f, r, true);
 }
 
-/* What it explains besides its reasons: the same time is not explained twice. 0: not known. */
-static double judge_besides(const struct run_figures *f, const struct doctor_rule *r)
+/* What its reasons explain of the same time: the largest of them, or the first that is not known;
+ * N_RUN_FIGURES: it has none. */
+static enum run_figure judge_reason(const struct run_figures *f, const struct doctor_rule *r)
 {
-	double most = 0;
+	enum run_figure most = N_RUN_FIGURES;
 
 	for (size_t i = 0; i < r->n_reasons; i++) {
 		if (!f->known[r->reason[i]])
-			return 0;
-		most = fmax(most, f->value[r->reason[i]]);
+			return r->reason[i];
+		if (most == N_RUN_FIGURES || f->value[r->reason[i]] > f->value[most])
+			most = r->reason[i];
 	}
-	return weight(f, r) - most;
+	return most;
+}
+
+/* Why what it explains does not make it sure; DOCTOR_NO_DOUBT: that does. */
+static enum doctor_doubt doubt_of_weight(const struct run_figures *f, const struct doctor_rule *r,
+					 enum run_figure *about)
+{
+	double explains = weight(f, r);
+
+	*about = judge_reason(f, r);
+	if (explains < SURE_WEIGHT)
+		return DOCTOR_DOUBT_WEIGHT;
+	if (*about == N_RUN_FIGURES)
+		return DOCTOR_NO_DOUBT;
+	if (!f->known[*about])
+		return DOCTOR_DOUBT_UNKNOWN;
+	return explains - f->value[*about] < SURE_WEIGHT ? DOCTOR_DOUBT_REASON : DOCTOR_NO_DOUBT;
+}
+
+/* The first figure that is not far from its limit, or not known. */
+static enum doctor_doubt doubt_of_limits(const struct run_figures *f, const struct doctor_rule *r,
+					 enum run_figure *about)
+{
+	for (size_t i = 0; i < r->n_tests; i++) {
+		*about = r->test[i].figure;
+		if (!f->known[*about])
+			return DOCTOR_DOUBT_UNKNOWN;
+		if (r->test[i].most && f->at_least[*about])
+			return DOCTOR_DOUBT_BOUND;
+		if (!holds(f, &r->test[i], SURE))
+			return DOCTOR_DOUBT_LIMIT;
+	}
+	return DOCTOR_NO_DOUBT;
+}
+
+static enum doctor_doubt judge_doubt(const struct run_figures *f, const struct doctor_rule *r,
+				     bool small, enum run_figure *about)
+{
+	enum doctor_doubt of;
+
+	*about = N_RUN_FIGURES;
+	if (r->whom)
+		return DOCTOR_DOUBT_WHOM;
+	if (is_lossy(f))
+		return DOCTOR_DOUBT_LOSSES;
+	*about = f->known[RUN_FIGURE_UNCOUNTED] ? RUN_FIGURE_OWN : RUN_FIGURE_UNCOUNTED;
+	if (!is_whole(f, r))
+		return DOCTOR_DOUBT_UNKNOWN;
+	if (small)
+		return DOCTOR_DOUBT_SMALL;
+	if (r->kind != DOCTOR_FAILS && !is_plenty(f))
+		return DOCTOR_DOUBT_FEW;
+	of = doubt_of_weight(f, r, about);
+	if (of == DOCTOR_NO_DOUBT)
+		of = doubt_of_limits(f, r, about);
+	return of == DOCTOR_NO_DOUBT && r->unsure ? DOCTOR_DOUBT_RULE : of;
+}
+
+static bool is_about_a_figure(enum doctor_doubt doubt)
+{
+	return doubt == DOCTOR_DOUBT_UNKNOWN || doubt == DOCTOR_DOUBT_REASON ||
+	       doubt == DOCTOR_DOUBT_LIMIT || doubt == DOCTOR_DOUBT_BOUND;
 }
 
 static void add_finding(struct diagnosis *d, const struct run_figures *f,
@@ -257,15 +320,17 @@ static void add_finding(struct diagnosis *d, const struct run_figures *f,
 {
 	double explains = weight(f, r);
 	bool small = r->kind == DOCTOR_WAIT && !noticed && is_worth(f, r, explains);
+	enum run_figure about;
+	enum doctor_doubt doubt = judge_doubt(f, r, small, &about);
 
 	d->found[d->n_found++] = (struct doctor_finding) {
 		.rule = r,
 		.place = place,
 		.weight = explains,
 		.small = small,
-		.sure = !r->whom && !r->unsure && !small && !is_lossy(f) && is_whole(f, r) &&
-			judge_besides(f, r) >= SURE_WEIGHT && all_hold(f, r, SURE) &&
-			(r->kind == DOCTOR_FAILS || is_plenty(f)),
+		.sure = doubt == DOCTOR_NO_DOUBT,
+		.doubt = doubt,
+		.about = is_about_a_figure(doubt) ? about : N_RUN_FIGURES,
 	};
 }
 

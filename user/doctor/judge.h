@@ -25,6 +25,21 @@ enum doctor_verdict {
 	DOCTOR_UNSEEN,  /* requests were not counted */
 };
 
+/* Why a finding is likely, and not sure: the first of these that holds. */
+enum doctor_doubt {
+	DOCTOR_NO_DOUBT,
+	DOCTOR_DOUBT_WHOM,    /* it says only who */
+	DOCTOR_DOUBT_LOSSES,  /* not all was counted */
+	DOCTOR_DOUBT_UNKNOWN, /* a figure is not known */
+	DOCTOR_DOUBT_SMALL,   /* people do not notice that requests are slow */
+	DOCTOR_DOUBT_FEW,     /* few requests were seen */
+	DOCTOR_DOUBT_WEIGHT,  /* it explains less than half */
+	DOCTOR_DOUBT_REASON,  /* besides a figure, another cause's, it explains less than half */
+	DOCTOR_DOUBT_BOUND,   /* a figure that must be small may be larger than is known */
+	DOCTOR_DOUBT_LIMIT,   /* a figure is near its limit */
+	DOCTOR_DOUBT_RULE,    /* its rule is never sure: other causes have the same figures */
+};
+
 struct doctor_finding {
 	const struct doctor_rule *rule;
 	size_t place;  /* of the rule among those of its kind of server */
@@ -33,6 +48,8 @@ struct doctor_finding {
 	 */
 	bool sure;
 	bool small; /* people do not notice that requests are slow */
+	enum doctor_doubt doubt;
+	enum run_figure about; /* of UNKNOWN, REASON, BOUND and LIMIT; else N_RUN_FIGURES */
 };
 
 struct diagnosis {

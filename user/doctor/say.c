@@ -201,6 +201,37 @@ struct doctor_advice doctor_advice(const struct run_figures *f, const struct doc
 	return (struct doctor_advice) { r->todo, r->disproof, r->next };
 }
 
+char *doctor_doubt(char *out, size_t len, const struct run_figures *f,
+		   const struct doctor_finding *found)
+{
+	static const char *const words[] = {
+		[DOCTOR_NO_DOUBT] = "",
+		[DOCTOR_DOUBT_WHOM] = "it says only who, not why",
+		[DOCTOR_DOUBT_LOSSES] = "not all was counted",
+		[DOCTOR_DOUBT_SMALL] = "nobody waits long for it",
+		[DOCTOR_DOUBT_FEW] = "few requests were seen",
+		[DOCTOR_DOUBT_WEIGHT] = "it explains less than half",
+		[DOCTOR_DOUBT_RULE] = "other causes can look the same",
+	};
+	const struct doctor_rule *r = found->rule;
+	const char *about = found->about < N_RUN_FIGURES ? run_figures[found->about].key : "";
+	bool measured = r->harm < N_RUN_FIGURES && f->known[r->harm];
+
+	if (found->doubt == DOCTOR_DOUBT_UNKNOWN)
+		snprintf(out, len, "%s is not known", about);
+	else if (found->doubt == DOCTOR_DOUBT_REASON)
+		snprintf(out, len, "%s explains some of it", about);
+	else if (found->doubt == DOCTOR_DOUBT_BOUND)
+		snprintf(out, len, "%s may be larger than is known", about);
+	else if (found->doubt == DOCTOR_DOUBT_LIMIT)
+		snprintf(out, len, "%s is near its limit", about);
+	else if (found->doubt == DOCTOR_DOUBT_WEIGHT && !measured)
+		snprintf(out, len, "how much it explains is not known");
+	else
+		snprintf(out, len, "%s", words[found->doubt]);
+	return out;
+}
+
 /* "full disk, memory limit and 3 more" */
 static void say_open(char *out, size_t len, const struct diagnosis *d)
 {

@@ -58,6 +58,17 @@ const char *run_role_name(const struct run *r, unsigned int role)
 	return role_name(r->kind, role);
 }
 
+const char *run_kind_another(const struct run_kind *kind, const char *comm)
+{
+	/* Kinds without programs of their own have words in place of their names. */
+	if (!strcmp(role_name(kind, AFS_ROLE_SERVER), "server"))
+		return "";
+	for (unsigned int role = AFS_ROLE_SERVER; role <= AFS_ROLE_BACKEND; role++)
+		if (!strcmp(role_name(kind, role), comm))
+			return "another server's ";
+	return "";
+}
+
 bool run_has_metric(const struct run *r, unsigned int metric)
 {
 	if (run_is_by_session(r) || metric == METRIC_ELAPSED)

@@ -90,6 +90,10 @@ const char *run_account_name(const struct run *r, unsigned int number, char buf[
 bool run_has_metric(const struct run *r, unsigned int metric);
 /* The name of a role's processes. */
 const char *run_role_name(const struct run *r, unsigned int role);
+
+/* "another server's " before the name of a process that is none of the server that is watched, if
+ * it is called as one of these; else "". kind NULL: AFP's. */
+const char *run_kind_another(const struct run_kind *kind, const char *comm);
 /* The head of a column of account_columns. */
 const char *run_column_name(const struct run *r, unsigned int column);
 const char *run_word(const struct run *r, enum run_word w);

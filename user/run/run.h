@@ -269,10 +269,10 @@ struct run_session {
 	uint64_t more_volumes;               /* how often other volumes were opened */
 	const char *user_from, *volume_from; /* static: how it is known; NULL: not known */
 	uint64_t begun_ns, ended_ns;         /* CLOCK_MONOTONIC; 0: before the watch, not yet */
-	uint64_t requests, calls;            /* answered; system calls of its process */
-	uint64_t denied;                     /* of the requests: in use elsewhere, or locked */
-	bool shared;                         /* which serves others, too: its calls are theirs */
-	uint64_t busy_ns;                    /* with a request in service */
+	uint64_t requests, calls; /* answered, also DSIOpenSession; calls of its process */
+	uint64_t denied;          /* of the requests: in use elsewhere, or locked */
+	bool shared;              /* which serves others, too: its calls are theirs */
+	uint64_t busy_ns;         /* with a request in service */
 	uint64_t bytes_in, bytes_out;
 	struct afs_habit habit; /* of a kind that answers in order */
 	struct afs_asking asking;

@@ -278,11 +278,13 @@ DIAGNOSIS: Spec = {
             "text": S,
             **_of(How.ADVICE, "todo disproof next"),
             **_of(F, "weight sure small whom"),
+            "doubt": {"text": S, "about": W},
             "evidence": [W],
         }
     ],
     "notes": [{"key": W, "text": S, "harms": F}],
     **_of([W], "ruled_out not_seen waited_for_but_not_seen may_be"),
+    "called": Any(How.CONSTANT),
 }
 SERVER: Spec = {
     **_of(How.HOST, "host name"),

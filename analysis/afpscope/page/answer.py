@@ -138,6 +138,13 @@ def _busiest(d: Digest, w: Words) -> list[str]:
     return [w.say("busiest", who=s.user, at=s.address or "n/a", n=len(users), share=share)]
 
 
+def _requests(command: CommandView, w: Words) -> str:
+    """How many its times are of."""
+    if not command.unanswered:
+        return f"{command.served:,}"
+    return w.say("n_open", n=command.served, open=command.unanswered)
+
+
 def _served(d: Digest, w: Words) -> list[str]:
     """Which commands the server's time went into, and why."""
     first = d.commands[0]
@@ -148,7 +155,7 @@ def _served(d: Digest, w: Words) -> list[str]:
             name=first.name,
             share=first.service_ns / d.served_ns,
             mean=show.time(first.service_ns / first.served),
-            n=first.served,
+            n=_requests(first, w),
             part=w[f"p_{part}"],
             part_share=first.share(part),
         )
@@ -218,7 +225,12 @@ def _spent(d: Digest, w: Words) -> list[str]:
 
 
 def _sure(cause: Cause, w: Words) -> str:
-    return w["cause_sure" if cause.sure else "cause_likely"]
+    if cause.sure or not cause.doubt:
+        return w["cause_sure" if cause.sure else "cause_likely"]
+    doubt, meaning = w.told(cause.doubt), w.told(cause.doubtful)
+    return w.say(
+        "cause_likely_about" if meaning else "cause_likely_for", doubt=doubt, meaning=meaning
+    )
 
 
 def _todo(run: Run, cause: Cause, w: Words) -> tuple[str, ...]:
@@ -252,7 +264,7 @@ def _unseen(run: Run, w: Words) -> list[str]:
     if run.causes or run.verdict == "not_counted" or said:
         rest = ()
     return [
-        w.say(which, names=w["comma"].join(map(w.cause, keys)))
+        w.say(which, names=w["comma"].join(w.cause(key, run.called) for key in keys))
         for which, keys in (("unseen", run.unseen), ("may_be", rest))
         if keys
     ]

@@ -71,6 +71,7 @@ class Account:
     histogram: Histogram | None
     parts: tuple[Row, ...]
     untimed: int = 0  # more of them, of which no time is known, such as encrypted frames
+    waited: int = 0  # told to wait, and answered in an account of their own
 
     @property
     def failed(self) -> int:
@@ -228,6 +229,7 @@ def _account(node: Node) -> Account:
         hist.parse(histogram) if histogram else None,
         tuple(_row(part) for part in node["parts"].items()),
         node.get_int("untimed") or 0,
+        node.get_int("waited") or 0,
     )
 
 

@@ -131,6 +131,8 @@ class Cause:
     whom: bool  # it says only who or where, and not why
     harms: bool  # of a note: it would be a finding if people noticed it
     evidence: tuple[Shown, ...]  # older runs have none
+    doubt: str = ""  # why it is not sure; older runs have none
+    doubtful: str = ""  # what the figure means that this is about, if it is about one
 
 
 @dataclass(frozen=True)
@@ -168,6 +170,7 @@ class Run:
     limits: tuple[Cause, ...] = ()  # such ones, while nobody waits long for them
     unseen: tuple[str, ...] = ()  # keys of causes that would explain waits, but were not visible
     may_be: tuple[str, ...] = ()  # keys of causes that were not visible, and not ruled out by that
+    called: Mapping[str, str] = field(default_factory=dict)  # the screen's names of such keys
     words: Mapping[str, str] = field(default_factory=lambda: AFP_WORDS)  # of the kind of server
     findings: tuple[Noticed, ...] = ()  # what stands out in the server's time; older runs have none
     labels: Mapping[str, str] = field(default_factory=dict)  # that the user gave it
@@ -325,6 +328,7 @@ def _parse(node: Node, file: Path, folder: Path | None) -> Run:
         found, kind, labels = (node.get(key) for key in ("findings", "kind", "labels"))
         sockets = node.get("sockets")
         metrics, diagnosis = node.get("metrics"), node.get("diagnosis")
+        called = diagnosis.get("called") if diagnosis else None
         words, requests = node.get("words"), node.get("has_requests")
         figures, names = node.get("figures"), node.get("names")
         kind_name = kind.text() if kind else "afp"
@@ -368,6 +372,7 @@ def _parse(node: Node, file: Path, folder: Path | None) -> Run:
             limits=tuple(c for c in _causes(diagnosis, "notes", figures) if c.harms),
             unseen=_keys(diagnosis, "waited_for_but_not_seen"),
             may_be=_keys(diagnosis, "may_be"),
+            called=called.texts() if called else {},
             words=words.texts() if words else AFP_WORDS if kind_name == "afp" else NO_WORDS,
             findings=tuple(
                 Noticed(f.get_text("key") or "", f["text"].text()) for f in found.items()
@@ -409,15 +414,27 @@ def _is(node: Node | None) -> bool:
     return node is not None and node.flag()
 
 
+def _meaning(figure: Node) -> str:
+    return (figure.get_text("meaning") or "").partition("; who: ")[0]
+
+
 def _shown(keys: Node | None, figures: Node | None) -> tuple[Shown, ...]:
     """The figures of these keys that the program has printed."""
     found = []
     for key in keys.items() if keys else ():
         figure = figures.get(key.text()) if figures else None
         if figure and (text := figure.get_text("text")):
-            meaning = (figure.get_text("meaning") or "").partition("; who: ")[0]
-            found.append(Shown(key.text(), text, meaning))
+            found.append(Shown(key.text(), text, _meaning(figure)))
     return tuple(found)
+
+
+def _doubt(finding: Node, figures: Node | None) -> tuple[str, str]:
+    """Why it is not sure, and the meaning of the figure that this is about."""
+    found = finding.get("doubt")
+    if not found:
+        return "", ""
+    about = figures.get(found.get_text("about") or "") if figures else None
+    return found.get_text("text") or "", _meaning(about) if about else ""
 
 
 def _causes(node: Node | None, key: str, figures: Node | None) -> tuple[Cause, ...]:
@@ -433,6 +450,7 @@ def _causes(node: Node | None, key: str, figures: Node | None) -> tuple[Cause, .
             _is(f.get("whom")),
             _is(f.get("harms")),
             _shown(f.get("evidence"), figures),
+            *_doubt(f, figures),
         )
         for f in (those.items() if those else ())
     )

@@ -170,7 +170,9 @@ def _add_test(view: TestView, p: Phase) -> None:
 def _add_account(view: CommandView, a: Account) -> None:
     view.requests += a.requests or 0
     view.service_ns += a.service_ns or 0
-    view.unanswered += max(0, (a.figures.get("begun") or 0) - (a.requests or 0))
+    # Those that were told to wait are answered in an account of their own.
+    over = (a.requests or 0) + a.waited
+    view.unanswered += max(0, (a.figures.get("begun") or 0) - over)
     for sums, values in ((view.times, a.times), (view.inside, a.inside)):
         for key, ns in values.items():
             sums[key] += ns or 0

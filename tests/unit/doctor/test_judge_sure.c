@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Tests user/doctor/judge.c: of what the doctor is sure. */
+/* Tests user/doctor/judge.c, say.c: of what the doctor is sure, and why not of the rest. */
+#include "doctor/say.h"
 #include "unit/rules_rig.h"
 
 /* Far beyond all its limits, it is sure from half of the harm on, and never below. */
@@ -222,6 +223,64 @@ static void a_wait_that_another_cause_explains_is_not_sure(void **state)
 	}
 }
 
+/* Each of these, with all else far beyond its limit, is why it is only likely. */
+static void what_makes_a_finding_only_likely_is_said(void **state)
+{
+	static const struct {
+		const char *says;
+		enum run_figure figure;
+		double value; /* below 0: not known */
+		enum doctor_doubt doubt;
+		bool about; /* that figure */
+		bool bound; /* it is known as a lower bound */
+	} of[] = {
+		{ "", RUN_FIGURE_SYNC, 0, DOCTOR_NO_DOUBT, false, false },
+		{ "not all was counted", RUN_FIGURE_UNCOUNTED, 3, DOCTOR_DOUBT_LOSSES, false,
+		  false },
+		{ "uncounted is not known", RUN_FIGURE_UNCOUNTED, -1, DOCTOR_DOUBT_UNKNOWN, true,
+		  false },
+		{ "few requests were seen", RUN_FIGURE_REQUESTS, 100, DOCTOR_DOUBT_FEW, false,
+		  false },
+		{ "it explains less than half", RUN_FIGURE_WAIT_DISK, 0.4, DOCTOR_DOUBT_WEIGHT,
+		  false, false },
+		{ "sync is not known", RUN_FIGURE_SYNC, -1, DOCTOR_DOUBT_UNKNOWN, true, false },
+		{ "sync explains some of it", RUN_FIGURE_SYNC, 0.7, DOCTOR_DOUBT_REASON, true,
+		  false },
+		{ "memory_free is not known", RUN_FIGURE_MEMORY_FREE, -1, DOCTOR_DOUBT_UNKNOWN,
+		  true, false },
+		{ "memory_free may be larger than is known", RUN_FIGURE_MEMORY_FREE, 0.01,
+		  DOCTOR_DOUBT_BOUND, true, true },
+		{ "pressure_memory is near its limit", RUN_FIGURE_PRESSURE_MEMORY, 0.11,
+		  DOCTOR_DOUBT_LIMIT, true, false },
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(of) / sizeof(of[0]); i++) {
+		struct run_figures f = healthy(&kind_afp.is);
+		const struct doctor_finding *is = NULL;
+		struct diagnosis d;
+		char text[80];
+
+		run_figure_set(&f, RUN_FIGURE_P99, 300e6);
+		run_figure_set(&f, RUN_FIGURE_PRESSURE_MEMORY, 0.9);
+		run_figure_set(&f, RUN_FIGURE_MEMORY_FREE, 0.01);
+		run_figure_set(&f, RUN_FIGURE_WAIT_DISK, 0.9);
+		run_figure_set(&f, of[i].figure, of[i].value);
+		f.known[of[i].figure] = of[i].value >= 0;
+		f.at_least[of[i].figure] = of[i].bound;
+		d = judged(&f);
+		for (size_t k = 0; k < d.n_found; k++)
+			if (!strcmp(d.found[k].rule->key, "memory"))
+				is = &d.found[k];
+		assert_non_null(is);
+		assert_int_equal(is->doubt, of[i].doubt);
+		assert_int_equal(is->sure, of[i].doubt == DOCTOR_NO_DOUBT);
+		assert_int_equal(is->about, of[i].about ? of[i].figure : N_RUN_FIGURES);
+		assert_string_equal(doctor_doubt(text, sizeof(text), &f, is), of[i].says);
+		diagnosis_fini(&d);
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -231,6 +290,7 @@ int main(void)
 		cmocka_unit_test(a_busy_cnid_server_is_not_sure_beside_what_keeps_it_busy),
 		cmocka_unit_test(what_the_host_loses_is_no_failure_of_the_server),
 		cmocka_unit_test(a_wait_that_another_cause_explains_is_not_sure),
+		cmocka_unit_test(what_makes_a_finding_only_likely_is_said),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

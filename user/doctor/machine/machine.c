@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* CPUs, memory of the whole machine, the network. */
 #include "doctor/machine/machine_priv.h"
+#include "run/kind.h"
 
 #include <errno.h>
 #include <math.h>
@@ -143,6 +144,7 @@ static void name_most(const struct machine_between *b, const struct own_cpus *ow
 		      const struct cpu_users *u, enum run_figure which, enum machine_whose whose)
 {
 	double most = 0, sum = 0, share;
+	const char *of = "";
 	size_t first = 0;
 
 	for (size_t i = 0; i < u->n; i++) {
@@ -157,12 +159,13 @@ static void name_most(const struct machine_between *b, const struct own_cpus *ow
 			continue;
 		most = sum;
 		share = 100 * fmin(sum, u->ticks[whose]) / own->all;
+		of = run_kind_another(b->out->kind, p->st.comm);
 		if (i > first)
-			run_figure_who(b->out, which, "%s (%zu processes): %.0f%%", p->st.comm,
-				       i - first + 1, share);
+			run_figure_who(b->out, which, "%s%s (%zu processes): %.0f%%", of,
+				       p->st.comm, i - first + 1, share);
 		else
-			run_figure_who(b->out, which, "%s (pid %d): %.0f%%", p->st.comm, p->pid,
-				       share);
+			run_figure_who(b->out, which, "%s%s (pid %d): %.0f%%", of, p->st.comm,
+				       p->pid, share);
 	}
 }
 

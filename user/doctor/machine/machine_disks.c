@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* The devices on which the volumes lie. */
 #include "doctor/machine/machine_priv.h"
+#include "run/kind.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -180,9 +181,9 @@ static void disk_others(const struct machine_between *b, const struct disk_work 
 	else
 		run_figure_set(b->out, RUN_FIGURE_DEVICE_OTHERS, 0);
 	if (u.who && u.others > 0)
-		run_figure_who(b->out, RUN_FIGURE_DEVICE_OTHERS, "%s (pid %d): %.3g MB/s",
-			       u.who->st.comm, u.who->pid,
-			       fmin(u.most, u.others) / 1e6 * MACHINE_NS_PER_S / b->ns);
+		run_figure_who(b->out, RUN_FIGURE_DEVICE_OTHERS, "%s%s (pid %d): %.3g MB/s",
+			       run_kind_another(b->out->kind, u.who->st.comm), u.who->st.comm,
+			       u.who->pid, fmin(u.most, u.others) / 1e6 * MACHINE_NS_PER_S / b->ns);
 }
 
 /* ---- the busiest ---- */

@@ -48,6 +48,19 @@ json_t *json_names(struct json_doc *d, const struct run_figures *f)
 	return all;
 }
 
+/* Why it is likely, and the figure that this is about. */
+static json_t *json_doubt(struct json_doc *d, const struct run_figures *f,
+			  const struct doctor_finding *found)
+{
+	json_t *o = json_object();
+	char text[TEXT_MAX];
+
+	json_put(d, o, "text", json_text(doctor_doubt(text, sizeof(text), f, found)));
+	if (found->about < N_RUN_FIGURES)
+		json_put(d, o, "about", json_text(run_figures[found->about].key));
+	return o;
+}
+
 static json_t *finding(struct json_doc *d, const struct run_figures *f,
 		       const struct doctor_finding *found)
 {
@@ -63,6 +76,8 @@ static json_t *finding(struct json_doc *d, const struct run_figures *f,
 	json_put(d, o, "text", json_text(doctor_say(text, sizeof(text), f, r->says)));
 	json_put(d, o, "weight", json_real(found->weight));
 	json_put(d, o, "sure", json_boolean(found->sure));
+	if (!found->sure)
+		json_put(d, o, "doubt", json_doubt(d, f, found));
 	json_put(d, o, "small", json_boolean(found->small));
 	json_put(d, o, "whom", json_boolean(r->whom));
 	json_put(d, o, "evidence", evidence);
@@ -98,6 +113,18 @@ static json_t *keys(struct json_doc *d, const struct doctor_rule **rule, size_t 
 	return a;
 }
 
+/* What the screen calls the causes that could not be seen: their keys are no words for people. */
+static json_t *json_called(struct json_doc *d, const struct diagnosis *is)
+{
+	json_t *o = json_object();
+
+	for (size_t i = 0; i < is->n_half; i++)
+		json_put(d, o, is->half[i]->key, json_text(is->half[i]->name));
+	for (size_t i = 0; i < is->n_unseen; i++)
+		json_put(d, o, is->unseen[i]->key, json_text(is->unseen[i]->name));
+	return o;
+}
+
 json_t *json_diagnosis(struct json_doc *d, const struct run_figures *f)
 {
 	static const char *const verdicts[] = {
@@ -127,6 +154,7 @@ json_t *json_diagnosis(struct json_doc *d, const struct run_figures *f)
 	json_put(d, o, "waited_for_but_not_seen", keys(d, is.half, is.n_half));
 	json_put(d, o, "not_seen", keys(d, is.unseen, is.n_unseen));
 	json_put(d, o, "may_be", keys(d, is.open, is.n_open));
+	json_put(d, o, "called", json_called(d, &is));
 	diagnosis_fini(&is);
 	return o;
 }

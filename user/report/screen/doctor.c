@@ -40,7 +40,7 @@ static void put_evidence(const struct paint *p, const struct run_figures *f,
 {
 	const struct doctor_rule *r = found->rule;
 	struct screen_text t = { 0 };
-	char value[64];
+	char value[96];
 
 	for (size_t i = 0; i < r->n_evidence; i++) {
 		enum run_figure which = r->evidence[i];
@@ -51,6 +51,8 @@ static void put_evidence(const struct paint *p, const struct run_figures *f,
 			   doctor_value(value, sizeof(value), f, which));
 	}
 	screen_add(&t, "; %s", found->sure ? "sure" : "likely");
+	if (!found->sure && !found->small)
+		screen_add(&t, ": %s", doctor_doubt(value, sizeof(value), f, found));
 	if (found->small)
 		screen_add(&t, "; little: %s of the %s that a request takes on average",
 			   cell_time(found->weight * doctor_mean_ns(f)).text,

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* Tests user/doctor/machine/machine.c, machine_whose.c: who used the CPUs, and the rest of the
  * machine. */
+#include "kinds/kind.h"
 #include "unit/two_looks.h"
 
 #include <unistd.h>
@@ -124,6 +125,14 @@ static void all_is_known_of_a_process_if_the_server_may_use_all_cpus(void **stat
 	l->after.processes = after.t;
 	f = looks_between(l);
 	figure_is(f, RUN_FIGURE_OTHERS, 0.1, "a (pid 200): 5%");
+	/* One that is called as those of the server, and is none of them. */
+	snprintf(l->after.processes.entry[0].st.comm, sizeof("afpd"), "afpd");
+	figure_is(looks_between(l), RUN_FIGURE_OTHERS, 0.1, "another server's afpd (pid 200): 5%");
+	assert_string_equal(run_kind_another(&kind_smb.is, "smbd"), "another server's ");
+	assert_string_equal(run_kind_another(&kind_smb.is, "afpd"), "");
+	/* Kinds of any program call theirs by a word, which others may have as their name. */
+	assert_string_equal(run_kind_another(&kind_rx.is, "server"), "");
+	assert_string_equal(run_kind_another(&kind_any.is, "backend"), "");
 	figure_is(f, RUN_FIGURE_UNATTRIBUTED, 0.15, NULL);
 }
 
