@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import gzip
 import json
+import re
 import shutil
 import sys
 from collections.abc import Callable
@@ -215,8 +216,9 @@ def test_what_differs_is_said_and_what_is_not_equal_before_it(
     )
     everything = execute("versus", "--from", made.folder, "--all").out
     assert "smb against afp: slower: " in everything and "Round trips" in everything
-    # The page says the same.
+    # The page says the same, and names each place as it was given.
     text = page.read_text()
+    assert all(re.search(rf"\d runs on [^<]+, {re.escape(url)}<", text) for url in (A, B))
     Closed().feed(text)
     assert text.index("What is not equal") < text.index("How long an action took")
     assert text.count('<table class="forest">') == 3
