@@ -141,9 +141,11 @@ static const struct account_names smb_accounts = {
 	.normal = normal,
 	.n_normal = sizeof(normal) / sizeof(normal[0]),
 	.login = AFS_SMB2_SESSION_SETUP,
-	.idle = AFS_SMB2_CHANGE_NOTIFY + AFS_SMB2_WAITED,
+	.idle = { AFS_SMB2_CHANGE_NOTIFY + AFS_SMB2_WAITED,
+		  AFS_SMB2_CHANGE_NOTIFY + AFS_SMB2_CHAIN_WAITED },
 	.name = {
-#define X(NAME, number) [number] = #NAME, [AFS_SMB2_WAITED + (number)] = #NAME " that waited",
+#define X(NAME, number) [number] = #NAME, [AFS_SMB2_WAITED + (number)] = #NAME " that waited",     \
+		[AFS_SMB2_CHAIN_WAITED + (number)] = "compound, " #NAME " waited",
 		AFS_SMB2_COMMANDS(X)
 #undef X
 #define X(NAME, number) [AFS_SMB2_CREATE_AND + (number)] = "CREATE+" #NAME,
