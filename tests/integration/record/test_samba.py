@@ -363,6 +363,23 @@ def test_of_encrypted_sessions_frames_and_bytes_are_counted(scope: Scope, samba:
     assert not run.losses() and not run.open_books()
 
 
+# Place: a client of SMB1 | its frames and bytes are counted, and a warning says of what they are
+@pytest.mark.parametrize("suite", OF_EACH)
+def test_of_smb1_frames_and_bytes_are_counted(scope: Scope, suite: str) -> None:
+    old = ("-m", "NT1", "--option=client min protocol=NT1")
+    with Samba(suite, SMB_GLOBAL="server min protocol = NT1") as server:
+        run, told, _ = recorded(
+            scope, server, lambda: server.client("put block b; get b got", *old)
+        )
+    accounts = {a["name"]: a for a in run.phases[0].accounts().values()}
+    assert set(accounts) == {"NEGOTIATE", "SMB1 frames"} and not told["count"]
+    frames = accounts["SMB1 frames"]
+    # Both ways its data went over the wire once.
+    assert frames["untimed"] > 5 and min(frames["bytes_in"], frames["bytes_out"]) > SIZE
+    assert {w["key"] for w in run.saved["warnings"]} == {"smb1"}
+    assert not run.losses() and not run.open_books()
+
+
 def named(frame: bytes) -> str:
     """The account of the messages of a frame."""
     numbers, at = [], 0
